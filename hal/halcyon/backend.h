@@ -1,0 +1,201 @@
+/* halcyon/backend.h - for authors of backends: what a backend fills in, and what the HAL does for it.
+ *
+ * A backend is a table of functions and a list of the kernels it brings.  As a module (hcy_NAME.so) it exports
+ * hcy_backend_entry(); built in, the same function stands in the generated table of static backends.  The guide to
+ * writing one is backends/null/README.md; the conformance suite tests/cts_*.c says when it is right.
+ *
+ * Contract: functions return 0 or HCY_E* with hcy_fail(); they never print, abort or exit.  The HAL has checked
+ * arguments, ranges, overflow and device-lost before it calls.  Every function may be called from any thread; calls
+ * on the same queue are serialised by the HAL, all others are not.  A table's slots may be NULL (unsupported), and
+ * a table may be shorter than the HAL's (`size`): both mean HCY_EUNSUPPORTED.
+ */
+#ifndef HALCYON_BACKEND_H
+#define HALCYON_BACKEND_H
+
+#include <halcyon/fft.h>
+#include <halcyon/kernel.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HCY_BACKEND_ABI 1u
+
+/* A device string taken apart and percent-decoded.  Strings belong to it. */
+typedef struct hcy_spec_option {
+    const char *key, *value;
+} hcy_spec_option;
+typedef struct hcy_spec {
+    const char *text;     /* as the user wrote it */
+    const char *backend;
+    const char *selector; /* "" if none */
+    const hcy_spec_option *options;
+    size_t n_options;
+} hcy_spec;
+
+/* A piece of memory as the backend knows it. */
+typedef struct hcy_block {
+    void *handle;     /* the backend's own */
+    uint64_t address; /* the device's address, if it has one */
+    void *host;       /* the host's address, NULL if the host cannot reach it */
+    size_t size;
+} hcy_block;
+
+/* One end of a copy: a block of this device plus offset, or plain host memory. */
+typedef struct hcy_place {
+    const hcy_block *block; /* NULL: host */
+    void *host;
+    int mem;                /* HCY_MEM_* of the block */
+    struct hcy_device *dev; /* the block's device; not the queue's device for a peer copy */
+    size_t offset, row_stride, slice_stride;
+} hcy_place;
+
+/* A command's objects, kept alive by the backend until it has run: see hcy_keep. */
+typedef struct hcy_keep hcy_keep;
+
+typedef struct hcy_copy {
+    hcy_place dst, src;
+    size_t extent[3]; /* bytes, rows, slices */
+} hcy_copy;
+
+/* An argument as it reaches the backend: checked, structures copied into `bytes`. */
+typedef struct hcy_value {
+    int type;                 /* HCY_ARG_*: the signature's */
+    uint32_t size;            /* bytes of a scalar or structure */
+    const hcy_block *block;   /* buffers; NULL for an absent one */
+    size_t offset;            /* of a sub-buffer in its block */
+    size_t bytes_left;        /* the buffer's size */
+    const void *bytes;        /* scalars and structures */
+} hcy_value;
+
+typedef struct hcy_launch_desc {
+    size_t items;           /* logical launch; 0 for a grid launch */
+    const hcy_grid *grid;   /* NULL for a logical launch */
+    const hcy_value *values;
+    size_t n_values;
+} hcy_launch_desc;
+
+/* `impl` is the backend's own pointer in each HAL object. */
+typedef struct hcy_backend_ops {
+    size_t size;
+
+    /* Devices.  list: *infos allocated with malloc, opens nothing. */
+    int (*list)(hcy_device_info **infos, size_t *n);
+    int (*open)(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl);
+    void (*close)(void *impl);
+    int (*get_i64)(void *impl, const char *key, int64_t *value);
+    int (*mem_info)(void *impl, uint64_t *free_bytes, uint64_t *total_bytes);
+
+    /* Memory. */
+    int (*alloc)(void *impl, int mem, size_t size, hcy_block *block);
+    void (*free)(void *impl, int mem, hcy_block *block);
+    int (*import_host)(void *impl, void *host, size_t size, hcy_block *block);
+    int (*import_device)(void *impl, uint64_t handle, size_t size, hcy_block *block);
+    void (*unimport)(void *impl, hcy_block *block);
+
+    /* Queues.  Each command takes over `keep` (to be released with hcy_keep_release() after it ran, failed or was
+     * skipped); on an error return the HAL keeps it. */
+    int (*queue_create)(void *impl, hcy_queue *queue, void **qimpl);
+    void (*queue_destroy)(void *qimpl); /* after its last command has run */
+    int (*copy)(void *qimpl, const hcy_copy *copy, hcy_keep *keep);
+    int (*fill)(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size, hcy_keep *keep);
+    int (*launch)(void *qimpl, void *kimpl, const hcy_launch_desc *launch, hcy_keep *keep);
+    int (*fft_execute)(void *qimpl, void *fimpl, int direction, const hcy_value *in, const hcy_value *out,
+                       const hcy_value *work, hcy_keep *keep);
+    int (*finish)(void *qimpl);                      /* wait; the queue's first failure */
+    int (*status)(void *qimpl);                      /* the same, without waiting */
+    int (*record)(void *qimpl, void **eimpl);
+    int (*wait)(void *qimpl, hcy_event *event);      /* HCY_EUNSUPPORTED: the HAL waits on the host instead */
+
+    /* Events. */
+    int (*event_wait)(void *eimpl, uint64_t timeout_ns);
+    int (*event_query)(void *eimpl, int *done);
+    int (*event_time)(void *eimpl, uint64_t *ns);
+    void (*event_destroy)(void *eimpl);
+
+    /* Kernels.  kernel_get: HCY_EUNSUPPORTED if this device lacks it. */
+    int (*kernel_get)(void *impl, const hcy_signature *signature, void **kimpl, const char **variant);
+    void (*kernel_release)(void *kimpl);
+    int (*prepare)(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tables); /* freed with free(HCY_MEM_DEVICE) */
+    int (*scratch_size)(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size);
+    int (*preferred_batch)(void *kimpl, const hcy_value *values, size_t n, size_t *items);
+    int (*program_create)(void *impl, const char *format, const void *data, size_t size, const char *options,
+                          void **pimpl, char **log);
+    void (*program_release)(void *pimpl);
+    int (*program_kernel)(void *pimpl, const char *name, const hcy_signature *signature, void **kimpl);
+
+    /* FFT. */
+    int (*fft_create)(void *impl, const hcy_fft_desc *desc, void **fimpl, size_t *workspace);
+    void (*fft_release)(void *fimpl);
+} hcy_backend_ops;
+
+#define HCY_HAS_OP(ops, op) ((ops)->size >= offsetof(hcy_backend_ops, op) + sizeof((ops)->op) && (ops)->op)
+
+/* A kernel family: its stem, its format's version, the kernels of its kernels.def. */
+typedef struct hcy_family {
+    const char *stem;
+    uint32_t version; /* of <stem>_format.h */
+    const hcy_signature *kernels;
+    size_t n_kernels;
+} hcy_family;
+/* What library and module must agree on: stem, version, every name, type and size. */
+HCY_API uint64_t hcy_family_hash(const hcy_family *family);
+
+typedef struct hcy_backend {
+    uint32_t abi; /* HCY_BACKEND_ABI */
+    size_t size;  /* sizeof(hcy_backend) */
+    const char *name;
+    const hcy_backend_ops *ops;
+    const hcy_family *const *families; /* those the module was built with, NULL-terminated */
+} hcy_backend;
+
+/* What a module exports.  *backend stays valid for ever.  An error means: nothing of it here (its vendor's library
+ * is missing, say), with the reason; that is quiet, `halcyon devices` shows it. */
+typedef int (*hcy_backend_entry_fn)(uint32_t host_abi, const hcy_backend **backend);
+#define HCY_BACKEND_ENTRY "hcy_backend_entry"
+
+/* --- Services of the HAL --- */
+
+HCY_API void hcy_keep_release(hcy_keep *keep);
+HCY_API void *hcy_device_impl(const hcy_device *dev);
+HCY_API void *hcy_event_impl(const hcy_event *event);
+HCY_API hcy_device *hcy_event_device(const hcy_event *event);
+/* Declares the device lost, for good; the first cause is kept.  Returns HCY_ELOST. */
+HCY_API int hcy_device_lose(hcy_device *dev, const char *fmt, ...) HCY_PRINTF(2, 3);
+
+/* ns of CLOCK_MONOTONIC, the time base of events and traces. */
+HCY_API uint64_t hcy_now_ns(void);
+/* One span of the timeline that HALCYON_TRACE asks for; `lane` tells the device's queues apart. */
+HCY_API void hcy_trace_span(const hcy_device *dev, const void *lane, const char *what, uint64_t start_ns,
+                            uint64_t end_ns, uint64_t bytes);
+HCY_API int hcy_trace_on(void);
+
+/* a * b and a + b without overflow: 0 or HCY_ERANGE. */
+HCY_API int hcy_size_mul(size_t *out, size_t a, size_t b);
+HCY_API int hcy_size_add(size_t *out, size_t a, size_t b);
+
+/* A queue for backends whose device has none of its own (hal/hostqueue.c): a thread that runs commands in order,
+ * with events, sticky failures and the trace.  `run` gets a private copy of `size` bytes of `command`. */
+typedef struct hcy_hostqueue hcy_hostqueue;
+typedef int (*hcy_hostqueue_fn)(void *command);
+HCY_API int hcy_hostqueue_create(hcy_hostqueue **hq, hcy_device *dev);
+HCY_API void hcy_hostqueue_destroy(hcy_hostqueue *hq);
+/* `name` must be a string constant; bytes are for the trace. */
+HCY_API int hcy_hostqueue_submit(hcy_hostqueue *hq, const char *name, uint64_t bytes, hcy_hostqueue_fn run,
+                                 const void *command, size_t size, hcy_keep *keep);
+HCY_API int hcy_hostqueue_finish(hcy_hostqueue *hq);
+HCY_API int hcy_hostqueue_status(hcy_hostqueue *hq);
+HCY_API int hcy_hostqueue_record(hcy_hostqueue *hq, void **eimpl);
+HCY_API int hcy_hostqueue_wait(hcy_hostqueue *hq, hcy_event *event); /* of any device */
+HCY_API int hcy_hostevent_wait(void *eimpl, uint64_t timeout_ns);
+HCY_API int hcy_hostevent_query(void *eimpl, int *done);
+HCY_API int hcy_hostevent_time(void *eimpl, uint64_t *ns);
+HCY_API void hcy_hostevent_destroy(void *eimpl);
+/* Copies and fills where the host reaches both ends. */
+HCY_API int hcy_host_copy(const hcy_copy *copy);
+HCY_API int hcy_host_fill(const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,72 @@
+/* halcyon/buffer.h - memory on a device, or on the host for a device.
+ *
+ * A buffer keeps its device alive, a sub-buffer its parent.  Commands in flight keep their buffers alive.
+ * Ranges are checked: HCY_ERANGE where offset + size is past the end.  Thread-safe; what the bytes hold is the
+ * caller's to order, with queues and events.
+ */
+#ifndef HALCYON_BUFFER_H
+#define HALCYON_BUFFER_H
+
+#include <halcyon/device.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct hcy_buffer hcy_buffer;
+typedef struct hcy_queue hcy_queue;
+
+enum hcy_mem {
+    HCY_MEM_DEVICE = 1, /* the device's own memory */
+    HCY_MEM_PINNED = 2, /* host memory that this device's copies reach at full speed and asynchronously */
+    HCY_MEM_MAPPED = 3  /* host memory that kernels of this device read and write directly */
+};
+
+/* size bytes (> 0), aligned to 64 at least, contents undefined.  HCY_ENOMEM after the pool was trimmed and the
+ * allocation tried once more; HCY_EUNSUPPORTED for a kind the device lacks; HCY_EINVAL; HCY_ELOST. */
+HCY_API int hcy_buffer_create(hcy_buffer **buf, hcy_device *dev, int mem, size_t size) HCY_MUST_USE;
+/* A view of [offset, offset + size) of `parent`. */
+HCY_API int hcy_buffer_sub(hcy_buffer **buf, hcy_buffer *parent, size_t offset, size_t size) HCY_MUST_USE;
+/* Memory of the caller's that the device may use, without a copy; it must outlive the buffer and every command on
+ * it.  `done(payload)` is called once when nothing uses it any more (may be NULL). */
+HCY_API int hcy_buffer_import_host(hcy_buffer **buf, hcy_device *dev, void *host, size_t size,
+                                   void (*done)(void *), void *payload) HCY_MUST_USE;
+/* Device memory allocated by someone else (CUdeviceptr, cl_mem as an integer); same ownership rule. */
+HCY_API int hcy_buffer_import_device(hcy_buffer **buf, hcy_device *dev, uint64_t handle, size_t size,
+                                     void (*done)(void *), void *payload) HCY_MUST_USE;
+HCY_API hcy_buffer *hcy_buffer_retain(hcy_buffer *buf);
+HCY_API void hcy_buffer_release(hcy_buffer *buf);
+
+HCY_API size_t hcy_buffer_size(const hcy_buffer *buf);
+HCY_API int hcy_buffer_mem(const hcy_buffer *buf);
+HCY_API hcy_device *hcy_buffer_device(const hcy_buffer *buf);
+/* The host's address of pinned and mapped memory (and of any, where HCY_CAP_HOST_MEMORY); NULL otherwise. */
+HCY_API void *hcy_buffer_host(const hcy_buffer *buf);
+
+/* Asynchronous, in order on `queue`.  Host memory must stay valid until the queue has passed the command.
+ * For write and read the buffer is on the queue's device; copy accepts buffers of any two devices (peer copy where
+ * the hardware can, staged through pinned memory where not). */
+HCY_API int hcy_buffer_write(hcy_queue *queue, hcy_buffer *dst, size_t offset, const void *src, size_t size) HCY_MUST_USE;
+HCY_API int hcy_buffer_read(hcy_queue *queue, void *dst, hcy_buffer *src, size_t offset, size_t size) HCY_MUST_USE;
+HCY_API int hcy_buffer_copy(hcy_queue *queue, hcy_buffer *dst, size_t dst_offset, hcy_buffer *src, size_t src_offset,
+                            size_t size) HCY_MUST_USE;
+/* `pattern` of 1, 2, 4 or 8 bytes, repeated; offset and size multiples of it. */
+HCY_API int hcy_buffer_fill(hcy_queue *queue, hcy_buffer *dst, size_t offset, size_t size, const void *pattern,
+                            size_t pattern_size) HCY_MUST_USE;
+
+/* extent[0] bytes x extent[1] rows x extent[2] slices; strides in bytes, from row to row and slice to slice
+ * (row stride >= extent[0], slice stride >= row stride * (extent[1] - 1) + extent[0]). */
+typedef struct hcy_rect {
+    size_t offset, row_stride, slice_stride;
+} hcy_rect;
+HCY_API int hcy_buffer_copy_rect(hcy_queue *queue, hcy_buffer *dst, const hcy_rect *dst_rect, hcy_buffer *src,
+                                 const hcy_rect *src_rect, const size_t extent[3]) HCY_MUST_USE;
+
+/* The same, and waited for: for set-up and tests. */
+HCY_API int hcy_buffer_write_now(hcy_buffer *dst, size_t offset, const void *src, size_t size) HCY_MUST_USE;
+HCY_API int hcy_buffer_read_now(void *dst, hcy_buffer *src, size_t offset, size_t size) HCY_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,48 @@
+/* halcyon/queue.h - in-order asynchronous queues, and the events that order them.
+ *
+ * Commands of one queue run in the order in which they were submitted; queues run side by side.  The first failure
+ * sticks: what follows on that queue is skipped, events recorded behind it carry the same failure, a queue that
+ * waits for such an event fails with it, and hcy_queue_finish() returns it, with its cause, until the queue is
+ * released.  A queue may be used from several threads (their commands interleave); an event from any thread.
+ */
+#ifndef HALCYON_QUEUE_H
+#define HALCYON_QUEUE_H
+
+#include <halcyon/buffer.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct hcy_event hcy_event;
+
+HCY_API int hcy_queue_create(hcy_queue **queue, hcy_device *dev) HCY_MUST_USE;
+HCY_API hcy_queue *hcy_queue_retain(hcy_queue *queue);
+/* What was submitted still runs; the last release does not wait for it. */
+HCY_API void hcy_queue_release(hcy_queue *queue);
+HCY_API hcy_device *hcy_queue_device(const hcy_queue *queue);
+
+/* Wait until everything submitted has run; 0 or the queue's first failure. */
+HCY_API int hcy_queue_finish(hcy_queue *queue) HCY_MUST_USE;
+/* The same without waiting: 0 while nothing has failed yet. */
+HCY_API int hcy_queue_status(hcy_queue *queue) HCY_MUST_USE;
+
+/* An event that completes when everything submitted to `queue` so far has run. */
+HCY_API int hcy_event_record(hcy_event **event, hcy_queue *queue) HCY_MUST_USE;
+/* What is submitted to `queue` from now on waits for `event`, of any device. */
+HCY_API int hcy_queue_wait(hcy_queue *queue, hcy_event *event) HCY_MUST_USE;
+HCY_API hcy_event *hcy_event_retain(hcy_event *event);
+HCY_API void hcy_event_release(hcy_event *event);
+
+#define HCY_FOREVER UINT64_MAX
+/* 0 when complete; HCY_ETIMEOUT; or the failure it carries. */
+HCY_API int hcy_event_wait(hcy_event *event, uint64_t timeout_ns) HCY_MUST_USE;
+/* *done = 0 or 1; returns the failure it carries, if any. */
+HCY_API int hcy_event_query(hcy_event *event, int *done) HCY_MUST_USE;
+/* When it completed, in ns of the host's CLOCK_MONOTONIC (device clocks are mapped onto it).  HCY_ESTATE before. */
+HCY_API int hcy_event_time(hcy_event *event, uint64_t *ns) HCY_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,96 @@
+/* azint_format.h - an integration plan's canonical tables, a batch's job and its sums, as every device sees them.
+ *
+ * Plain data, little-endian, no pointers: backends include this file and kernels.def and nothing else of src/.
+ * Everything is an integer, so that every device, thread count and order of summation gives the same bits.
+ *
+ *   weight       c: what share of a pixel falls into a bin, 24-bit fixed point: 1.0 is HCY_AZINT_ONE = 2^24 - 1
+ *   its square   c2 = (c * c + 2^23) >> 24; 1.0 is HCY_AZINT_ONE^2 / 2^24
+ *   norm         N = solid angle * polarization * ... of a pixel, float32 > 0, made an integer as n = (u64)(N * 2^40)
+ *   bin norms    sum of c * n >> 24 rounded half up, and of its square >> 40 (both in 128 bits)
+ */
+#ifndef HCY_AZINT_FORMAT_H
+#define HCY_AZINT_FORMAT_H
+
+#include <stdint.h>
+
+#define HCY_AZINT_VERSION 1u
+
+#define HCY_AZINT_ONE 16777215u    /* fixed-point 1.0 of a weight */
+#define HCY_AZINT_NORM_MAX 4095.0f /* norms are below this: a sum of 2^32 of them, squared, fits 128 bits */
+#define HCY_AZINT_NORM_SHIFT 40
+#define HCY_AZINT_MAX_BINS (1u << 24)
+
+/* The canonical tables are spans handed to hcy_kernel_prepare():
+ *   [0] hcy_azint_head
+ *   [1] runs, a byte stream, pixel after pixel.  A run is one word, u32 little-endian, then n weights of 3 bytes each:
+ *         bits 0-23 first bin, bits 24-30 n (1 to 127), bit 31 "the same pixel has another run".
+ *       Weights go to consecutive bins.  A pixel without weight (static mask, out of range) is the single word
+ *       HCY_AZINT_NO_RUN.
+ *   [2] starts, u64: where the runs of pixels 0, 16, 32 ... begin in [1]; one more entry for the end
+ *   [3] norms, float: N of each pixel
+ */
+#define HCY_AZINT_SPANS 4
+#define HCY_AZINT_NO_RUN 0u
+#define HCY_AZINT_RUN_BIN(word) ((word) & 0xffffffu)
+#define HCY_AZINT_RUN_N(word) ((word) >> 24 & 0x7fu)
+#define HCY_AZINT_RUN_MORE(word) ((word) >> 31)
+#define HCY_AZINT_START_EVERY 16
+
+typedef struct hcy_azint_head {
+    uint32_t version;   /* HCY_AZINT_VERSION */
+    uint32_t n_bins;
+    uint64_t n_pixels;
+    uint32_t height, width;
+    uint64_t n_weights; /* in all runs */
+    uint64_t hash;      /* of everything that entered the plan */
+} hcy_azint_head;
+
+/* Pixel types: hcy_azint_job.pixel_type. */
+#define HCY_PIXEL_U8 1u
+#define HCY_PIXEL_U16 2u
+#define HCY_PIXEL_U32 3u
+#define HCY_PIXEL_U64 4u
+#define HCY_PIXEL_I8 5u
+#define HCY_PIXEL_I16 6u
+#define HCY_PIXEL_I32 7u
+#define HCY_PIXEL_I64 8u
+#define HCY_PIXEL_F32 9u
+#define HCY_PIXEL_F64 10u
+
+/* A pixel value in [lo, hi] is masked in its frame: the dummy, the detector's sentinels.  The bits of an int64 for
+ * signed types, of a uint64 for unsigned ones, of a double for floats.  (NaN is always masked.) */
+#define HCY_AZINT_MAX_INVALID 4
+typedef struct hcy_azint_range {
+    uint64_t lo, hi;
+} hcy_azint_range;
+
+#define HCY_AZINT_WANT_VARIANCE 1u /* Poisson: the variance of a pixel is max(1, value) */
+
+/* What the frames of a batch have in common. */
+typedef struct hcy_azint_job {
+    uint64_t n_pixels;
+    uint32_t n_bins;
+    uint32_t pixel_type; /* HCY_PIXEL_* */
+    uint32_t flags;      /* HCY_AZINT_WANT_* */
+    uint32_t n_invalid;
+    hcy_azint_range invalid[HCY_AZINT_MAX_INVALID];
+} hcy_azint_job;
+
+/* The sums of one frame: HCY_AZINT_SUMS rows of n_bins u64.  128-bit values are two rows, low then high, two's
+ * complement.  For float pixels the rows SIGNAL_LO and VARIANCE_LO hold the bits of doubles, SIGNAL_HI and
+ * VARIANCE_HI are zero.  The LOST rows are what pixels masked in this frame alone must be taken off the plan's
+ * constant norms; they are written only if the frame's report says n_lost > 0. */
+enum {
+    HCY_SUM_SIGNAL_LO,    /* sum of c * value */
+    HCY_SUM_SIGNAL_HI,
+    HCY_SUM_VARIANCE_LO,  /* sum of c2 * variance; zero without HCY_AZINT_WANT_VARIANCE */
+    HCY_SUM_VARIANCE_HI,
+    HCY_SUM_LOST_COUNT,   /* sum of c */
+    HCY_SUM_LOST_NORM_LO, /* sum of cn = (c * n + 2^23) >> 24 */
+    HCY_SUM_LOST_NORM_HI,
+    HCY_SUM_LOST_NORM2_LO, /* sum of (cn * cn + 2^39) >> 40 */
+    HCY_SUM_LOST_NORM2_HI,
+    HCY_AZINT_SUMS
+};
+
+#endif
