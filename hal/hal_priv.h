@@ -1,0 +1,142 @@
+/* hal_priv.h - the HAL's own view of its objects.  Not installed; backends see backend.h only.
+ *
+ * Every object begins with a struct hcy__object: a count of references and the function that destroys it.  A command
+ * in flight holds references on all its objects through a hcy_keep.
+ */
+#ifndef HCY_HAL_PRIV_H
+#define HCY_HAL_PRIV_H
+
+#include <halcyon/backend.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct hcy__object {
+    atomic_uint refs;
+    void (*destroy)(void *object);
+};
+void hcy__object_init(void *object, void (*destroy)(void *));
+void *hcy__retain(void *object); /* NULL is fine, for both */
+void hcy__release(void *object);
+
+struct hcy__pool;
+
+struct hcy_device {
+    struct hcy__object obj;
+    const hcy_backend *backend;
+    void *impl;
+    hcy_device_info info;
+    struct hcy__pool *pool;
+    pthread_mutex_t lock; /* of `lost` */
+    atomic_bool is_lost;
+    hcy_error lost;
+};
+
+/* Where a buffer's memory comes from, and so how it goes. */
+enum hcy__origin { HCY__POOLED, HCY__SUB, HCY__IMPORTED, HCY__TABLES };
+
+struct hcy_buffer {
+    struct hcy__object obj;
+    hcy_device *dev;
+    enum hcy__origin origin;
+    int mem;
+    hcy_block block;   /* the root's; a sub-buffer copies it */
+    size_t offset, size;
+    hcy_buffer *parent;
+    void (*done)(void *);
+    void *payload;
+};
+
+struct hcy_queue {
+    struct hcy__object obj;
+    hcy_device *dev;
+    void *impl;
+    pthread_mutex_t lock; /* serialises the backend's calls on this queue */
+};
+
+struct hcy_event {
+    struct hcy__object obj;
+    hcy_device *dev;
+    void *impl;
+};
+
+struct hcy_program {
+    struct hcy__object obj;
+    hcy_device *dev;
+    void *impl;
+    char *log;
+};
+
+struct hcy_kernel {
+    struct hcy__object obj;
+    hcy_device *dev;
+    hcy_program *program;           /* NULL for a named kernel */
+    const hcy_signature *signature; /* NULL: untyped */
+    void *impl;
+    const char *variant;
+};
+
+struct hcy_fft {
+    struct hcy__object obj;
+    hcy_device *dev;
+    hcy_fft_desc desc;
+    size_t workspace;
+    void *impl;
+};
+
+struct hcy_keep {
+    size_t n;
+    struct hcy__object *objects[];
+};
+/* A keep for n objects with `extra` bytes of storage behind it (at *storage) that live as long; NULL: out of memory. */
+hcy_keep *hcy__keep_new(size_t n, size_t extra, void **storage);
+void hcy__keep_add(hcy_keep *keep, void *object);
+
+/* 0, or why nothing can be done on dev: HCY_EFORK, HCY_ELOST, HCY_EINVAL for NULL. */
+int hcy__device_check(hcy_device *dev);
+/* Notes that a device was opened in this process; forked children are told apart from then on. */
+void hcy__fork_watch(void);
+bool hcy__forked(void);
+/* hcy_fail(HCY_EUNSUPPORTED) naming the backend and what it lacks. */
+int hcy__unsupported(const hcy_device *dev, const char *what);
+
+/* --- Device strings (spec.c) --- */
+struct hcy__spec {
+    hcy_spec spec;
+    hcy_spec_option options[16];
+    char *text;
+};
+int hcy__spec_parse(struct hcy__spec *spec, const char *text);
+void hcy__spec_free(struct hcy__spec *spec);
+
+/* --- Backends (loader.c) --- */
+typedef struct {
+    const char *name;
+    hcy_backend_entry_fn entry;
+} hcy__static_backend;
+extern const hcy__static_backend hcy__static_backends[]; /* generated; name NULL at the end */
+extern const hcy_family *const hcy__families[];          /* src/families.c; NULL at the end */
+
+/* Names of all backends that could be there and that HALCYON_BACKENDS lets through, in order of preference;
+ * free with hcy_list_free().  `null` is among them only if it is named there. */
+int hcy__backend_names(char (**names)[24], size_t *n);
+/* Loads a backend at its first use; HCY_ENODEV and others with the reason.  Also fills *info if not NULL. */
+int hcy__backend_load(const hcy_backend **backend, const char *name, hcy_backend_info *info);
+
+/* --- Memory (pool.c) --- */
+int hcy__pool_create(struct hcy__pool **pool, hcy_device *dev);
+void hcy__pool_destroy(struct hcy__pool *pool);
+int hcy__pool_alloc(struct hcy__pool *pool, int mem, size_t size, hcy_block *block);
+void hcy__pool_free(struct hcy__pool *pool, int mem, hcy_block *block);
+void hcy__pool_trim(struct hcy__pool *pool);
+void hcy__pool_get_stats(struct hcy__pool *pool, hcy_pool_stats *stats);
+
+/* --- Queues --- */
+#define HCY__ON_QUEUE(status, queue, call)            \
+    do {                                              \
+        pthread_mutex_lock(&(queue)->lock);           \
+        (status) = (call);                            \
+        pthread_mutex_unlock(&(queue)->lock);         \
+    } while (0)
+
+#endif

@@ -1,0 +1,143 @@
+/* pool.c - released memory of a device, kept for the next allocation of its kind and size class.
+ *
+ * A buffer is released only when no command uses it any more (commands hold references), so a block in the pool is
+ * free at once, whatever the queues do.  Size classes are 8 steps to a power of two: at most an eighth is wasted.
+ * What is kept stays below an eighth of the device's memory.  Thread-safe.
+ */
+#include "hal_priv.h"
+
+#include <stdlib.h>
+
+#define KINDS 3
+#define CLASSES 512
+#define MIN_SIZE ((size_t)256)
+
+struct entry {
+    struct entry *next;
+    hcy_block block;
+};
+
+struct hcy__pool {
+    hcy_device *dev; /* not a reference: the device owns its pool */
+    pthread_mutex_t lock;
+    struct entry *kept[KINDS][CLASSES];
+    hcy_pool_stats stats;
+    uint64_t limit;
+};
+
+/* The class of a size, and the size all blocks of that class have. */
+static size_t class_of(size_t size, size_t *rounded)
+{
+    size_t base = MIN_SIZE, index = 0;
+    while (size > base * 2 && base <= SIZE_MAX / 4) {
+        base *= 2;
+        index += 8;
+    }
+    size_t step = base / 8, steps = size <= base ? 0 : (size - base + step - 1) / step;
+    *rounded = base + steps * step;
+    return index + steps;
+}
+
+int hcy__pool_create(struct hcy__pool **pool, hcy_device *dev)
+{
+    struct hcy__pool *p = calloc(1, sizeof *p);
+    if (!p)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a device's pool");
+    p->dev = dev;
+    p->limit = dev->info.memory / 8;
+    pthread_mutex_init(&p->lock, NULL);
+    *pool = p;
+    return 0;
+}
+
+void hcy__pool_trim(struct hcy__pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    for (int k = 0; k < KINDS; k++)
+        for (size_t c = 0; c < CLASSES; c++)
+            while (pool->kept[k][c]) {
+                struct entry *e = pool->kept[k][c];
+                pool->kept[k][c] = e->next;
+                pool->stats.cached -= e->block.size;
+                pool->dev->backend->ops->free(pool->dev->impl, k + 1, &e->block);
+                free(e);
+            }
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void hcy__pool_destroy(struct hcy__pool *pool)
+{
+    if (!pool)
+        return;
+    hcy__pool_trim(pool);
+    pthread_mutex_destroy(&pool->lock);
+    free(pool);
+}
+
+static bool take_kept(struct hcy__pool *pool, int mem, size_t class, hcy_block *block)
+{
+    struct entry **head = &pool->kept[mem - 1][class], *e;
+    pthread_mutex_lock(&pool->lock);
+    if ((e = *head)) {
+        *head = e->next;
+        *block = e->block;
+        pool->stats.cached -= e->block.size;
+        pool->stats.in_use += e->block.size;
+        pool->stats.hits++;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    free(e);
+    return e != NULL;
+}
+
+int hcy__pool_alloc(struct hcy__pool *pool, int mem, size_t size, hcy_block *block)
+{
+    const hcy_backend_ops *ops = pool->dev->backend->ops;
+    size_t rounded, class = class_of(size, &rounded);
+    if (rounded < size || class >= CLASSES)
+        return hcy_fail(HCY_ERANGE, "%zu bytes are more than any device has", size);
+    if (take_kept(pool, mem, class, block))
+        return 0;
+    int status = ops->alloc(pool->dev->impl, mem, rounded, block);
+    if (status == HCY_ENOMEM) {
+        hcy__pool_trim(pool);
+        status = ops->alloc(pool->dev->impl, mem, rounded, block);
+    }
+    if (status)
+        return status;
+    block->size = rounded;
+    pthread_mutex_lock(&pool->lock);
+    pool->stats.misses++;
+    pool->stats.in_use += rounded;
+    if (pool->stats.in_use + pool->stats.cached > pool->stats.peak)
+        pool->stats.peak = pool->stats.in_use + pool->stats.cached;
+    pthread_mutex_unlock(&pool->lock);
+    return 0;
+}
+
+void hcy__pool_free(struct hcy__pool *pool, int mem, hcy_block *block)
+{
+    size_t rounded, class = class_of(block->size, &rounded);
+    struct entry *e = malloc(sizeof *e);
+    pthread_mutex_lock(&pool->lock);
+    pool->stats.in_use -= block->size;
+    bool keep = e && pool->stats.cached + block->size <= pool->limit && !atomic_load(&pool->dev->is_lost);
+    if (keep) {
+        e->block = *block;
+        e->next = pool->kept[mem - 1][class];
+        pool->kept[mem - 1][class] = e;
+        pool->stats.cached += block->size;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    if (!keep) {
+        free(e);
+        pool->dev->backend->ops->free(pool->dev->impl, mem, block);
+    }
+}
+
+void hcy__pool_get_stats(struct hcy__pool *pool, hcy_pool_stats *stats)
+{
+    pthread_mutex_lock(&pool->lock);
+    *stats = pool->stats;
+    pthread_mutex_unlock(&pool->lock);
+}
