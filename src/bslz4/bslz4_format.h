@@ -25,18 +25,18 @@ typedef struct hcy_bslz4_frame {
     uint64_t size;        /* of the chunk in bytes */
     uint32_t first_block; /* index of its first block in the batch's block table */
     uint32_t n_blocks;    /* blocks, a partial last one included */
-    uint32_t block_bytes; /* decoded bytes of a full block */
-    uint32_t last_bytes;  /* decoded bytes of the last block (== block_bytes if it is full) */
+    uint32_t block_bytes; /* decoded bytes of every block but the last: whole elements, with bit-planes 8 of them */
+    uint32_t last_bytes;  /* decoded bytes of the last block, 1 to block_bytes: the same */
     uint32_t tail_offset; /* of the raw tail, from the chunk's start */
     uint32_t tail_bytes;  /* 0 to 7 elements, copied as they are */
     int32_t status;       /* 0, or the HCY_E* of its parse: the device leaves the frame alone */
     uint32_t reserved;
 } hcy_bslz4_frame;
 
-/* One block: where its coded bytes are, from the chunk's start. */
+/* One block: where its coded bytes are, from the chunk's start.  Blocks follow one another in the image. */
 typedef struct hcy_bslz4_block {
     uint32_t offset;
-    uint32_t size; /* HCY_BLOCK_STORED set: not LZ4, copied as they are */
+    uint32_t size; /* HCY_BLOCK_STORED set: not LZ4 (with BITSHUFFLE still to be transposed) */
 } hcy_bslz4_block;
 #define HCY_BLOCK_STORED 0x80000000u
 
@@ -45,13 +45,19 @@ typedef struct hcy_bslz4_job {
     uint32_t codec;       /* HCY_CODEC_* */
     uint32_t elem_size;   /* 1, 2, 4, 8 */
     uint64_t image_bytes; /* of one decoded frame */
+    uint32_t block_bytes; /* of a decoded block, for BITSHUFFLE and to encode (else the chunk says); 0: default */
+    uint32_t reserved;    /* 0 */
 } hcy_bslz4_job;
+
+/* A batch's buffer: every chunk begins at a multiple of ALIGN, and PADDING readable bytes follow the last one. */
+#define HCY_BSLZ4_ALIGN 64u
+#define HCY_BSLZ4_PADDING 2048u
 
 /* What became of a frame. */
 typedef struct hcy_frame_report {
     int32_t status;  /* 0, or HCY_ECORRUPT ... */
-    uint32_t block;  /* the first damaged block */
-    uint64_t byte;   /* its first byte in the chunk */
+    uint32_t block;  /* the first damaged block; n_blocks: the tail, or what follows it */
+    uint64_t byte;   /* where in the chunk it begins */
     uint64_t n_lost; /* integration: pixels outside the static mask that were masked in this frame alone */
 } hcy_frame_report;
 
