@@ -1,0 +1,108 @@
+/* cli.h - what the subcommands of `halcyon` share: the option table, messages, JSON.
+ *
+ * A subcommand is one file with a struct cli_command: a table of options from which its parsing, its --help and its
+ * error messages come, and cli_NAME(argc, argv), argv[0] being the subcommand's name.  Exit statuses: CLI_OK, CLI_FAILED
+ * (something was not done), CLI_USAGE (the command line was wrong).  Only this folder prints.  Single-threaded.
+ */
+#ifndef HCY_CLI_H
+#define HCY_CLI_H
+
+#include <halcyon/status.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
+
+/* --- Options --- */
+
+/* What an option stores at its offset in the subcommand's structure. */
+enum cli_type {
+    CLI_FLAG,   /* int: 1 */
+    CLI_TEXT,   /* const char * (into argv) */
+    CLI_INT,    /* struct cli_int, within [min, max] */
+    CLI_REAL,   /* struct cli_real, finite and within [min, max] */
+    CLI_CHOICE, /* int: index into choices */
+    CLI_PAIR,   /* struct cli_pair: "A,B", A < B */
+    CLI_SPAN    /* struct cli_span: "A:B", "A:", ":B" or "A" of whole numbers, B excluded */
+};
+struct cli_int {
+    int given;
+    int64_t value;
+};
+struct cli_real {
+    int given;
+    double value;
+};
+struct cli_pair {
+    int given;
+    double a, b;
+};
+struct cli_span {
+    int given;
+    uint64_t first, last; /* last is UINT64_MAX if it was left open */
+};
+
+struct cli_option {
+    const char *name; /* without the dashes; NULL ends a table */
+    char letter;      /* of the short form, 0 for none */
+    enum cli_type type;
+    size_t offset;
+    const char *arg;  /* what the help calls the value; NULL for a flag */
+    const char *help; /* one line of at most 54 characters, or several with '\n' */
+    double min, max;  /* of numbers; both 0: any */
+    const char *const *choices; /* ends with NULL */
+};
+
+struct cli_command {
+    const char *name;
+    const char *summary;  /* for the list of subcommands: one line */
+    const char *operands; /* "STACK -p GEOMETRY.poni" */
+    int min_operands, max_operands;
+    const struct cli_option *options; /* --help is there without an entry */
+    const char *notes;    /* below the options, may be NULL */
+};
+
+/* Fills `values` (which holds the defaults) and operands[0 .. max_operands).  Returns 0 to go on with the subcommand,
+ * or 1 with *status to leave with: help was asked for, or the command line is wrong and a message was printed. */
+int cli_parse(const struct cli_command *command, int argc, char **argv, void *values, const char **operands,
+              int *status);
+void cli_help(FILE *out, const struct cli_command *command);
+/* The entry of names[0 .. n) closest to `word`, NULL if none is near. */
+const char *cli_closest(const char *word, const char *const *names, size_t n);
+
+/* --- Messages, on stderr --- */
+
+/* "halcyon NAME: ..." with a newline; returns CLI_FAILED. */
+int cli_error(const char *fmt, ...) HCY_PRINTF(1, 2);
+void cli_note(const char *fmt, ...) HCY_PRINTF(1, 2);
+/* The library's words for `status`, a negative return; returns CLI_FAILED. */
+int cli_fail(int status);
+/* Set by main(): the subcommand's name for messages. */
+extern const char *cli_name;
+/* Flushes stdout and says so if what was printed did not arrive; returns `status` or CLI_FAILED. */
+int cli_close_stdout(int status);
+
+/* --- JSON, printed as it is made --- */
+
+struct cli_json {
+    FILE *out;
+    int depth, first; /* first: the next member needs no comma */
+};
+void cli_json_begin(struct cli_json *json, FILE *out);
+/* key is NULL inside arrays and for the outermost object. */
+void cli_json_open(struct cli_json *json, const char *key, char bracket); /* '{' or '[' */
+void cli_json_close(struct cli_json *json, char bracket);                 /* '}' or ']' */
+void cli_json_text(struct cli_json *json, const char *key, const char *value); /* NULL: null */
+void cli_json_int(struct cli_json *json, const char *key, int64_t value);
+void cli_json_real(struct cli_json *json, const char *key, double value); /* not finite: null */
+void cli_json_bool(struct cli_json *json, const char *key, int value);
+
+/* --- Subcommands --- */
+
+int cli_integrate(int argc, char **argv);
+int cli_devices(int argc, char **argv);
+int cli_simulate(int argc, char **argv);
+int cli_bench(int argc, char **argv);
+extern const struct cli_command cli_integrate_command, cli_devices_command, cli_simulate_command, cli_bench_command;
+
+#endif

@@ -1,0 +1,83 @@
+/* main.c - the halcyon command: finds the subcommand and leaves the rest to it. */
+#include "cli.h"
+#include <signal.h>
+#include <string.h>
+
+static const struct {
+    const struct cli_command *command;
+    int (*run)(int argc, char **argv);
+} table[] = {
+    { &cli_integrate_command, cli_integrate },
+    { &cli_simulate_command, cli_simulate },
+    { &cli_devices_command, cli_devices },
+    { &cli_bench_command, cli_bench },
+};
+enum { COUNT = sizeof table / sizeof table[0] };
+
+static int find(const char *name)
+{
+    for (int i = 0; i < COUNT; i++)
+        if (!strcmp(table[i].command->name, name))
+            return i;
+    return -1;
+}
+
+static int unknown(const char *name)
+{
+    const char *names[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        names[i] = table[i].command->name;
+    const char *closest = cli_closest(name, names, COUNT);
+    if (closest)
+        cli_error("there is no subcommand '%s' (is '%s' meant?); see `halcyon --help`", name, closest);
+    else
+        cli_error("there is no subcommand '%s'; see `halcyon --help`", name);
+    return CLI_USAGE;
+}
+
+static void overview(FILE *out)
+{
+    fputs("usage: halcyon SUBCOMMAND ...\n"
+          "Detector images to curves on whatever accelerators there are.\n\n", out);
+    for (int i = 0; i < COUNT; i++)
+        fprintf(out, "  %-12s %s\n", table[i].command->name, table[i].command->summary);
+    fputs("  help SUB     what SUB takes, the same as `halcyon SUB --help`\n\n"
+          "  --version    the version\n"
+          "  --help       this text\n\n"
+          "Environment: HALCYON_DEVICE (the default of --devices), HALCYON_BACKENDS (cpu,-opencl: which\n"
+          "are looked at), HALCYON_TRACE (a file for the timeline of every copy and kernel).\n", out);
+}
+
+static int help(int argc, char **argv)
+{
+    if (argc < 2) {
+        overview(stdout);
+        return cli_close_stdout(CLI_OK);
+    }
+    int i = find(argv[1]);
+    if (i < 0)
+        return unknown(argv[1]);
+    cli_help(stdout, table[i].command);
+    return cli_close_stdout(CLI_OK);
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error, and said so */
+    if (argc < 2) {
+        overview(stderr);
+        return CLI_USAGE;
+    }
+    const char *word = argv[1];
+    if (!strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help"))
+        return help(argc - 1, argv + 1);
+    if (!strcmp(word, "--version")) {
+        printf("halcyon %s\n", hcy_version());
+        return cli_close_stdout(CLI_OK);
+    }
+    int i = find(word);
+    if (i < 0)
+        return unknown(word);
+    cli_name = table[i].command->name;
+    return table[i].run(argc - 1, argv + 1);
+}

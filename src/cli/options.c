@@ -1,0 +1,324 @@
+/* options.c - the one parser of command lines: everything it knows of an option stands in the subcommand's table.
+ *
+ * --name VALUE, --name=VALUE, -n VALUE, -nVALUE; "--" ends the options; operands and options may be mixed; the last of
+ * a repeated option counts.  Nothing is guessed: an unknown name is an error that proposes the closest one.
+ */
+#include "cli.h"
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Levenshtein distance, of words short enough to be options. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t row[64], n = strlen(b);
+    if (n >= 64)
+        return SIZE_MAX;
+    for (size_t j = 0; j <= n; j++)
+        row[j] = j;
+    for (size_t i = 0; a[i]; i++) {
+        size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (size_t j = 0; j < n; j++) {
+            size_t best = diagonal + (a[i] != b[j]);
+            diagonal = row[j + 1];
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j + 1] + 1 < best)
+                best = row[j + 1] + 1;
+            row[j + 1] = best;
+        }
+    }
+    return row[n];
+}
+
+const char *cli_closest(const char *word, const char *const *names, size_t n)
+{
+    const char *found = NULL;
+    size_t best = strlen(word) / 3 + 2; /* further away is another word */
+    for (size_t i = 0; i < n; i++) {
+        size_t d = strncmp(names[i], word, strlen(word)) ? distance(word, names[i]) : 0;
+        if (d < best) {
+            best = d;
+            found = names[i];
+        }
+    }
+    return found;
+}
+
+static const struct cli_option *by_name(const struct cli_command *command, const char *name, size_t n)
+{
+    for (const struct cli_option *o = command->options; o->name; o++)
+        if (strlen(o->name) == n && !strncmp(o->name, name, n))
+            return o;
+    return NULL;
+}
+
+static const struct cli_option *by_letter(const struct cli_command *command, char letter)
+{
+    for (const struct cli_option *o = command->options; o->name; o++)
+        if (o->letter && o->letter == letter)
+            return o;
+    return NULL;
+}
+
+static int usage(const char *what)
+{
+    cli_error("%s; see `halcyon %s --help`", what, cli_name);
+    return CLI_USAGE;
+}
+
+static int unknown_option(const struct cli_command *command, const char *name, size_t n)
+{
+    const char *names[64];
+    char word[64], what[192];
+    size_t count = 0;
+    for (const struct cli_option *o = command->options; o->name && count < 64; o++)
+        names[count++] = o->name;
+    snprintf(word, sizeof word, "%.*s", (int)n, name);
+    const char *closest = n > 1 ? cli_closest(word, names, count) : NULL;
+    if (closest)
+        snprintf(what, sizeof what, "unknown option --%s (is --%s meant?)", word, closest);
+    else
+        snprintf(what, sizeof what, "unknown option -%s%s", n > 1 ? "-" : "", word);
+    return usage(what);
+}
+
+/* --- Values --- */
+
+static int number(const char *text, char **end, double *value)
+{
+    errno = 0;
+    *value = strtod(text, end);
+    return *end != text && isfinite(*value) && !isspace((unsigned char)*text);
+}
+
+static int whole(const char *text, char **end, uint64_t *value)
+{
+    errno = 0;
+    *value = strtoull(text, end, 10);
+    return *end != text && !errno && isdigit((unsigned char)*text);
+}
+
+static int in_range(const struct cli_option *o, double value)
+{
+    return (o->min == 0 && o->max == 0) || (value >= o->min && value <= o->max);
+}
+
+static int set_int(const struct cli_option *o, const char *text, struct cli_int *out)
+{
+    char *end;
+    errno = 0;
+    out->value = strtoll(text, &end, 10);
+    out->given = 1;
+    return end != text && !*end && !errno && !isspace((unsigned char)*text) && in_range(o, (double)out->value);
+}
+
+static int set_real(const struct cli_option *o, const char *text, struct cli_real *out)
+{
+    char *end;
+    out->given = 1;
+    return number(text, &end, &out->value) && !*end && in_range(o, out->value);
+}
+
+static int set_choice(const struct cli_option *o, const char *text, int *out)
+{
+    for (int i = 0; o->choices[i]; i++)
+        if (!strcmp(o->choices[i], text)) {
+            *out = i;
+            return 1;
+        }
+    return 0;
+}
+
+static int set_pair(const char *text, struct cli_pair *out)
+{
+    char *end;
+    out->given = 1;
+    if (!number(text, &end, &out->a) || *end != ',')
+        return 0;
+    return number(end + 1, &end, &out->b) && !*end && out->a < out->b;
+}
+
+static int set_span(const char *text, struct cli_span *out)
+{
+    char *end = (char *)text;
+    *out = (struct cli_span){ 1, 0, UINT64_MAX };
+    if (*text != ':' && !whole(text, &end, &out->first))
+        return 0;
+    if (!*end) { /* "A": that one alone */
+        out->last = out->first + 1;
+        return out->last != 0;
+    }
+    if (*end != ':')
+        return 0;
+    if (end[1] && (!whole(end + 1, &end, &out->last) || *end))
+        return 0;
+    return out->first < out->last;
+}
+
+/* What would have been right, for the message. */
+static const char *expected(const struct cli_option *o, char *text, size_t size)
+{
+    size_t used = 0;
+    switch (o->type) {
+    case CLI_CHOICE:
+        for (int i = 0; o->choices[i] && used < size; i++)
+            used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "one of ", o->choices[i]);
+        return text;
+    case CLI_INT:
+    case CLI_REAL:
+        if (o->min == 0 && o->max == 0)
+            return o->type == CLI_INT ? "a whole number" : "a number";
+        snprintf(text, size, "a %snumber from %.15g to %.15g", o->type == CLI_INT ? "whole " : "", o->min, o->max);
+        return text;
+    case CLI_PAIR:
+        return "two numbers A,B with A < B";
+    case CLI_SPAN:
+        return "A:B, A:, :B or A in whole numbers, A < B (B is not included)";
+    default:
+        return "a value";
+    }
+}
+
+static int set_value(const struct cli_option *o, const char *text, void *values)
+{
+    void *at = (char *)values + o->offset;
+    switch (o->type) {
+    case CLI_FLAG:
+        *(int *)at = 1;
+        return 1;
+    case CLI_TEXT:
+        *(const char **)at = text;
+        return *text != 0;
+    case CLI_INT:
+        return set_int(o, text, at);
+    case CLI_REAL:
+        return set_real(o, text, at);
+    case CLI_CHOICE:
+        return set_choice(o, text, at);
+    case CLI_PAIR:
+        return set_pair(text, at);
+    case CLI_SPAN:
+        return set_span(text, at);
+    }
+    return 0;
+}
+
+/* --- The line --- */
+
+struct line {
+    const struct cli_command *command;
+    int argc, at; /* at: the next word */
+    char **argv;
+    void *values;
+};
+
+/* `text` is what follows the option in the same word, NULL if nothing does. */
+static int take(struct line *line, const struct cli_option *o, const char *text)
+{
+    char what[512], right[320];
+    if (o->type == CLI_FLAG && text) {
+        snprintf(what, sizeof what, "--%s takes no value", o->name);
+        return usage(what);
+    }
+    if (o->type != CLI_FLAG && !text) {
+        if (line->at >= line->argc) {
+            snprintf(what, sizeof what, "--%s needs %s", o->name, expected(o, right, sizeof right));
+            return usage(what);
+        }
+        text = line->argv[line->at++];
+    }
+    if (set_value(o, text, line->values))
+        return 0;
+    snprintf(what, sizeof what, "--%s '%s' is not valid: %s is needed", o->name, text, expected(o, right, sizeof right));
+    return usage(what);
+}
+
+static int take_long(struct line *line, const char *word)
+{
+    const char *equals = strchr(word, '=');
+    size_t n = equals ? (size_t)(equals - word) : strlen(word);
+    const struct cli_option *o = by_name(line->command, word, n);
+    return o ? take(line, o, equals ? equals + 1 : NULL) : unknown_option(line->command, word, n);
+}
+
+static int take_letters(struct line *line, const char *letters)
+{
+    for (; *letters; letters++) {
+        const struct cli_option *o = by_letter(line->command, *letters);
+        if (!o)
+            return unknown_option(line->command, letters, 1);
+        int is_flag = o->type == CLI_FLAG;
+        int status = take(line, o, is_flag || !letters[1] ? NULL : letters + 1);
+        if (status || !is_flag)
+            return status;
+    }
+    return 0;
+}
+
+static int is_help(const char *word)
+{
+    return !strcmp(word, "--help") || !strcmp(word, "-h");
+}
+
+int cli_parse(const struct cli_command *command, int argc, char **argv, void *values, const char **operands,
+              int *status)
+{
+    struct line line = { command, argc, 1, argv, values };
+    int n = 0, only_operands = 0;
+    *status = 0;
+    while (line.at < argc && !*status) {
+        const char *word = argv[line.at++];
+        if (only_operands || word[0] != '-' || !word[1]) {
+            if (n < command->max_operands)
+                operands[n] = word;
+            n++;
+        } else if (!strcmp(word, "--")) {
+            only_operands = 1;
+        } else if (is_help(word)) {
+            cli_help(stdout, command);
+            *status = cli_close_stdout(CLI_OK);
+            return 1;
+        } else if (word[1] == '-') {
+            *status = take_long(&line, word + 2);
+        } else {
+            *status = take_letters(&line, word + 1);
+        }
+    }
+    if (!*status && n < command->min_operands)
+        *status = usage("something is missing from the command line");
+    if (!*status && n > command->max_operands) {
+        char what[512];
+        snprintf(what, sizeof what, "there is one word too many, '%s'", argv[argc - 1]);
+        *status = usage(what);
+    }
+    return *status != 0;
+}
+
+/* --- Help --- */
+
+static void help_option(FILE *out, const struct cli_option *o)
+{
+    char left[64];
+    const char *help = o->help;
+    snprintf(left, sizeof left, "  %c%c%s--%s%s%s", o->letter ? '-' : ' ', o->letter ? o->letter : ' ',
+             o->letter ? ", " : "  ", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+    for (int first = 1; help; first = 0) {
+        const char *end = strchr(help, '\n');
+        fprintf(out, "%-32s %.*s\n", first ? left : "", end ? (int)(end - help) : (int)strlen(help), help);
+        help = end ? end + 1 : NULL;
+    }
+}
+
+void cli_help(FILE *out, const struct cli_command *command)
+{
+    fprintf(out, "usage: halcyon %s %s [options]\n%s\n\n", command->name, command->operands, command->summary);
+    for (const struct cli_option *o = command->options; o->name; o++)
+        help_option(out, o);
+    fprintf(out, "  -h, --help                      this text\n");
+    if (command->notes)
+        fprintf(out, "\n%s\n", command->notes);
+}

@@ -1,0 +1,137 @@
+/* print.c - messages on stderr and JSON on stdout, for the subcommands. */
+#include "cli.h"
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+const char *cli_name = "";
+
+static void message(const char *fmt, va_list args)
+{
+    flockfile(stderr);
+    fprintf(stderr, "halcyon%s%s: ", *cli_name ? " " : "", cli_name);
+    vfprintf(stderr, fmt, args);
+    fputc('\n', stderr);
+    funlockfile(stderr);
+}
+
+int cli_error(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    message(fmt, args);
+    va_end(args);
+    return CLI_FAILED;
+}
+
+void cli_note(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    message(fmt, args);
+    va_end(args);
+}
+
+int cli_fail(int status)
+{
+    const hcy_error *error = hcy_last_error();
+    if (error->status != status || !error->text[0])
+        return cli_error("%s", hcy_status_text(status));
+    if (error->vendor[0])
+        return cli_error("%s (%s)", error->text, error->vendor);
+    return cli_error("%s", error->text);
+}
+
+int cli_close_stdout(int status)
+{
+    if (!fflush(stdout) && !ferror(stdout))
+        return status;
+    char words[128] = "";
+    if (strerror_r(errno, words, sizeof words))
+        words[0] = 0;
+    return cli_error("standard output cannot be written: %s", words);
+}
+
+/* --- JSON --- */
+
+void cli_json_begin(struct cli_json *json, FILE *out)
+{
+    *json = (struct cli_json){ out, 0, 1 };
+}
+
+static void quoted(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            fprintf(out, "\\%c", *c);
+        else if (*c < 0x20 || *c == 0x7f)
+            fprintf(out, "\\u%04x", *c);
+        else
+            fputc(*c, out);
+    }
+    fputc('"', out);
+}
+
+static void member(struct cli_json *json, const char *key)
+{
+    if (!json->first)
+        fputc(',', json->out);
+    if (json->depth)
+        fprintf(json->out, "\n%*s", 2 * json->depth, "");
+    json->first = 0;
+    if (key) {
+        quoted(json->out, key);
+        fputs(": ", json->out);
+    }
+}
+
+void cli_json_open(struct cli_json *json, const char *key, char bracket)
+{
+    member(json, key);
+    fputc(bracket, json->out);
+    json->depth++;
+    json->first = 1;
+}
+
+void cli_json_close(struct cli_json *json, char bracket)
+{
+    json->depth--;
+    if (!json->first)
+        fprintf(json->out, "\n%*s", 2 * json->depth, "");
+    fputc(bracket, json->out);
+    json->first = 0;
+    if (!json->depth)
+        fputc('\n', json->out);
+}
+
+void cli_json_text(struct cli_json *json, const char *key, const char *value)
+{
+    member(json, key);
+    if (value)
+        quoted(json->out, value);
+    else
+        fputs("null", json->out);
+}
+
+void cli_json_int(struct cli_json *json, const char *key, int64_t value)
+{
+    member(json, key);
+    fprintf(json->out, "%lld", (long long)value);
+}
+
+void cli_json_real(struct cli_json *json, const char *key, double value)
+{
+    member(json, key);
+    if (isfinite(value))
+        fprintf(json->out, "%.9g", value);
+    else
+        fputs("null", json->out);
+}
+
+void cli_json_bool(struct cli_json *json, const char *key, int value)
+{
+    member(json, key);
+    fputs(value ? "true" : "false", json->out);
+}
