@@ -1,0 +1,373 @@
+/* null.c - the backend that is all form and no work: the skeleton to copy when porting (README.md is the guide).
+ *
+ * Memory is the host's, queues are the HAL's host queues, so buffers, copies, events and failures work as they do
+ * everywhere.  Kernels are unsupported, unless "@kernels=noop" asks for kernels that complete and compute nothing:
+ * for the tests of schedulers, which may then also want slow devices, failing ones and lost ones.
+ *
+ * Ownership: a device owns nothing but its settings; blocks are posix_memalign()ed, one allocation each.
+ * Threads: settings do not change after open, the two counters are atomic.
+ */
+#include "families.h"
+
+#include <halcyon/backend.h>
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define N_DEVICES 4 /* "null", "null:1", "null:2", "null:3" */
+#define ALIGNMENT 64
+
+struct null_device {
+    hcy_device *dev; /* not a reference: it owns us */
+    bool noop;
+    uint64_t delay_us, fail_launch, lose_launch, fail_alloc; /* the last three count from 1; 0 is never */
+    atomic_uint_fast64_t launches, allocations;
+};
+
+struct null_queue {
+    struct null_device *device;
+    hcy_hostqueue *host;
+};
+
+/* --- Devices --- */
+
+static void describe(hcy_device_info *info, size_t i)
+{
+    *info = (hcy_device_info){
+        .backend = "null",
+        .description = "computes nothing: a skeleton, and a stand-in for tests",
+        .kind = HCY_KIND_OTHER,
+        .caps = HCY_CAP_F64 | HCY_CAP_HOST_MEMORY | HCY_CAP_MAPPED | HCY_CAP_IMPORT_HOST | HCY_CAP_VIRTUAL,
+        .units = 1,
+        .memory = (uint64_t)1 << 30,
+    };
+    snprintf(info->name, sizeof info->name, i ? "null:%zu" : "null", i);
+    snprintf(info->stable, sizeof info->stable, "null:%zu", i);
+}
+
+static int null_list(hcy_device_info **infos, size_t *n)
+{
+    hcy_device_info *list = malloc(N_DEVICES * sizeof *list);
+    if (!list)
+        return hcy_fail(HCY_ENOMEM, "out of memory for the list of null devices");
+    for (size_t i = 0; i < N_DEVICES; i++)
+        describe(&list[i], i);
+    *infos = list;
+    *n = N_DEVICES;
+    return 0;
+}
+
+/* A whole decimal number; strtoull alone would take "-1" and " 1". */
+static int parse_number(uint64_t *value, const char *text)
+{
+    char *end;
+    if (*text < '0' || *text > '9')
+        return -1;
+    errno = 0;
+    unsigned long long v = strtoull(text, &end, 10);
+    if (errno || *end)
+        return -1;
+    *value = v;
+    return 0;
+}
+
+static int set_option(struct null_device *d, const hcy_spec *spec, const hcy_spec_option *option)
+{
+    const struct {
+        const char *key;
+        uint64_t *value;
+    } numbers[] = {
+        { "delay-us", &d->delay_us },
+        { "fail-launch", &d->fail_launch },
+        { "lose-launch", &d->lose_launch },
+        { "fail-alloc", &d->fail_alloc },
+    };
+    if (!strcmp(option->key, "kernels")) {
+        d->noop = !strcmp(option->value, "noop");
+        if (!d->noop && strcmp(option->value, "none"))
+            return hcy_fail(HCY_EINVAL, "device string \"%s\": kernels is \"noop\" or \"none\", not \"%s\"", spec->text,
+                            option->value);
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (!strcmp(option->key, numbers[i].key)) {
+            if (parse_number(numbers[i].value, option->value))
+                return hcy_fail(HCY_EINVAL, "device string \"%s\": %s is a whole number, not \"%s\"", spec->text,
+                                option->key, option->value);
+            return 0;
+        }
+    return hcy_fail(HCY_EINVAL,
+                    "device string \"%s\": the null backend has no option \"%s\" (it has kernels, delay-us, "
+                    "fail-launch, lose-launch, fail-alloc)",
+                    spec->text, option->key);
+}
+
+static int null_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl)
+{
+    uint64_t i = 0;
+    if (*spec->selector && (parse_number(&i, spec->selector) || i >= N_DEVICES))
+        return hcy_fail(HCY_ENODEV, "\"%s\": there are null:0 to null:%d", spec->text, N_DEVICES - 1);
+    struct null_device *d = calloc(1, sizeof *d);
+    if (!d)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a null device");
+    d->dev = dev;
+    for (size_t k = 0; k < spec->n_options; k++) {
+        int status = set_option(d, spec, &spec->options[k]);
+        if (status) {
+            free(d);
+            return status;
+        }
+    }
+    describe(info, (size_t)i);
+    *impl = d;
+    return 0;
+}
+
+static void null_close(void *impl)
+{
+    free(impl);
+}
+
+static int null_get_i64(void *impl, const char *key, int64_t *value)
+{
+    struct null_device *d = impl;
+    if (strcmp(key, "launches"))
+        return hcy_fail(HCY_ENOENT, "the null backend knows no \"%s\"", key);
+    *value = (int64_t)atomic_load(&d->launches);
+    return 0;
+}
+
+/* --- Memory --- */
+
+static int null_alloc(void *impl, int mem, size_t size, hcy_block *block)
+{
+    struct null_device *d = impl;
+    void *p;
+    (void)mem; /* all kinds are the host's memory */
+    if (atomic_fetch_add(&d->allocations, 1) + 1 == d->fail_alloc || posix_memalign(&p, ALIGNMENT, size))
+        return hcy_fail(HCY_ENOMEM, "the null device has no %zu bytes left", size);
+    *block = (hcy_block){ .handle = p, .address = (uintptr_t)p, .host = p, .size = size };
+    return 0;
+}
+
+static void null_free(void *impl, int mem, hcy_block *block)
+{
+    (void)impl;
+    (void)mem;
+    free(block->handle);
+}
+
+static int null_import_host(void *impl, void *host, size_t size, hcy_block *block)
+{
+    (void)impl;
+    *block = (hcy_block){ .handle = host, .address = (uintptr_t)host, .host = host, .size = size };
+    return 0;
+}
+
+/* --- Queues: the HAL's, a command each --- */
+
+static int null_queue_create(void *impl, hcy_queue *queue, void **qimpl)
+{
+    struct null_device *d = impl;
+    struct null_queue *q = malloc(sizeof *q);
+    (void)queue;
+    if (!q)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a queue");
+    q->device = d;
+    int status = hcy_hostqueue_create(&q->host, d->dev);
+    if (status) {
+        free(q);
+        return status;
+    }
+    *qimpl = q;
+    return 0;
+}
+
+static void null_queue_destroy(void *qimpl)
+{
+    struct null_queue *q = qimpl;
+    hcy_hostqueue_destroy(q->host);
+    free(q);
+}
+
+static int run_copy(void *command)
+{
+    return hcy_host_copy(command);
+}
+
+static int null_copy(void *qimpl, const hcy_copy *copy, hcy_keep *keep)
+{
+    struct null_queue *q = qimpl;
+    uint64_t bytes = (uint64_t)copy->extent[0] * copy->extent[1] * copy->extent[2];
+    return hcy_hostqueue_submit(q->host, "copy", bytes, run_copy, copy, sizeof *copy, keep);
+}
+
+struct fill {
+    hcy_place dst;
+    size_t size, pattern_size;
+    unsigned char pattern[8];
+};
+
+static int run_fill(void *command)
+{
+    const struct fill *f = command;
+    return hcy_host_fill(&f->dst, f->size, f->pattern, f->pattern_size);
+}
+
+static int null_fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size,
+                     hcy_keep *keep)
+{
+    struct null_queue *q = qimpl;
+    struct fill f = { .dst = *dst, .size = size, .pattern_size = pattern_size };
+    memcpy(f.pattern, pattern, pattern_size);
+    return hcy_hostqueue_submit(q->host, "fill", size, run_fill, &f, sizeof f, keep);
+}
+
+struct launch {
+    struct null_device *device;
+    uint64_t number, items;
+};
+
+/* Failures are made here, when the launch runs, as a real device would have them. */
+static int run_launch(void *command)
+{
+    const struct launch *l = command;
+    const struct null_device *d = l->device;
+    if (l->number == d->lose_launch)
+        return hcy_device_lose(d->dev, "launch %llu, as @lose-launch asked", (unsigned long long)l->number);
+    if (l->number == d->fail_launch)
+        return hcy_fail(HCY_ELAUNCH, "launch %llu, as @fail-launch asked", (unsigned long long)l->number);
+    uint64_t us = d->delay_us && l->items > UINT64_MAX / d->delay_us ? UINT64_MAX : l->items * d->delay_us;
+    struct timespec left = { (time_t)(us / 1000000), (long)(us % 1000000) * 1000 };
+    while (nanosleep(&left, &left) && errno == EINTR)
+        ;
+    return 0;
+}
+
+static int null_launch(void *qimpl, void *kimpl, const hcy_launch_desc *launch, hcy_keep *keep)
+{
+    struct null_queue *q = qimpl;
+    struct launch l = { q->device, atomic_fetch_add(&q->device->launches, 1) + 1, launch->items };
+    (void)kimpl;
+    return hcy_hostqueue_submit(q->host, "noop", 0, run_launch, &l, sizeof l, keep);
+}
+
+static int null_finish(void *qimpl)
+{
+    return hcy_hostqueue_finish(((struct null_queue *)qimpl)->host);
+}
+
+static int null_status(void *qimpl)
+{
+    return hcy_hostqueue_status(((struct null_queue *)qimpl)->host);
+}
+
+static int null_record(void *qimpl, void **eimpl)
+{
+    return hcy_hostqueue_record(((struct null_queue *)qimpl)->host, eimpl);
+}
+
+static int null_wait(void *qimpl, hcy_event *event)
+{
+    return hcy_hostqueue_wait(((struct null_queue *)qimpl)->host, event);
+}
+
+/* --- Kernels: none, or any --- */
+
+static int null_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, const char **variant)
+{
+    struct null_device *d = impl;
+    if (!d->noop)
+        return hcy_fail(HCY_EUNSUPPORTED, "the null device has no kernel \"%s\" (null@kernels=noop takes every one)",
+                        signature->name);
+    *kimpl = d;
+    *variant = "noop";
+    return 0;
+}
+
+/* Tables are never looked at: whatever the family hands over becomes one small block. */
+static int null_prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tables)
+{
+    (void)spans;
+    (void)n;
+    return null_alloc(kimpl, HCY_MEM_DEVICE, ALIGNMENT, tables);
+}
+
+static int null_scratch_size(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size)
+{
+    (void)kimpl;
+    (void)items;
+    (void)values;
+    (void)n;
+    *size = 0;
+    return 0;
+}
+
+static int null_preferred_batch(void *kimpl, const hcy_value *values, size_t n, size_t *items)
+{
+    (void)kimpl;
+    (void)values;
+    (void)n;
+    *items = 1;
+    return 0;
+}
+
+/* --- What the HAL sees.  A slot that is left out is "unsupported". --- */
+
+static const hcy_backend_ops ops = {
+    .size = sizeof(hcy_backend_ops),
+    .list = null_list,
+    .open = null_open,
+    .close = null_close,
+    .get_i64 = null_get_i64,
+    .alloc = null_alloc,
+    .free = null_free,
+    .import_host = null_import_host,
+    .queue_create = null_queue_create,
+    .queue_destroy = null_queue_destroy,
+    .copy = null_copy,
+    .fill = null_fill,
+    .launch = null_launch,
+    .finish = null_finish,
+    .status = null_status,
+    .record = null_record,
+    .wait = null_wait,
+    .event_wait = hcy_hostevent_wait,
+    .event_query = hcy_hostevent_query,
+    .event_time = hcy_hostevent_time,
+    .event_destroy = hcy_hostevent_destroy,
+    .kernel_get = null_kernel_get,
+    .prepare = null_prepare,
+    .scratch_size = null_scratch_size,
+    .preferred_batch = null_preferred_batch,
+};
+
+static const hcy_backend backend = {
+    .abi = HCY_BACKEND_ABI,
+    .size = sizeof(hcy_backend),
+    .name = "null",
+    .ops = &ops,
+    .families = hcy__families,
+};
+
+/* One name as a module, another where it is linked in beside others. */
+#ifdef HCY_BACKEND_STATIC
+#define ENTRY hcy_backend_entry_null
+#else
+#define ENTRY hcy_backend_entry
+#endif
+
+HCY_API int ENTRY(uint32_t host_abi, const hcy_backend **out);
+
+int ENTRY(uint32_t host_abi, const hcy_backend **out)
+{
+    if (host_abi != HCY_BACKEND_ABI)
+        return hcy_fail(HCY_EABI, "the null backend speaks interface %u, the library %u", HCY_BACKEND_ABI, host_abi);
+    *out = &backend;
+    return 0;
+}
