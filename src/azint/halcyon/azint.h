@@ -1,0 +1,197 @@
+/* halcyon/azint.h - azimuthal integration: geometry files, plans, and curves from a device's sums.
+ *
+ *     hcy_poni_read(&poni, "GEOMETRY.poni");
+ *     hcy_azint_plan_create(&plan, &poni, height, width, &options);    once a geometry
+ *     hcy_azint_plan_tables(plan, spans);  hcy_kernel_prepare(..., spans, HCY_AZINT_SPANS);  once a device
+ *     hcy_azint_plan_job(&job, plan, HCY_PIXEL_U32);                   what every launch gets
+ *     hcy_azint_finish(result, plan, &job, sums, &report, 1.0);        once a frame
+ *
+ * Rules and names are pyFAI's (2026.9).  A plan is immutable: any number of threads and devices may share it.
+ * What decides about bits is integer or plain IEEE double, so a plan's hash and a frame give one curve.
+ * Every function may be called from any thread; failures are described in hcy_last_error().
+ */
+#ifndef HALCYON_AZINT_H
+#define HALCYON_AZINT_H
+
+#include <halcyon/kernel.h>
+#include "azint_format.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct hcy_frame_report; /* bslz4_format.h */
+
+/* --- Detectors --- */
+
+/* A detector known by name.  Static data; strings are constants. */
+typedef struct hcy_detector {
+    const char *name;           /* as in a PONI file: "Eiger4M" */
+    const char *aliases;        /* other spellings, between '|'; case, blanks, '-' and '_' do not count */
+    double pixel1, pixel2;      /* metres, slow (y) and fast (x) axis */
+    uint32_t height, width;     /* 0, 0: any shape */
+    uint32_t module[2], gap[2]; /* pixels, slow and fast; gaps lie between modules; 0: none */
+    uint32_t chip[2];           /* chips whose border pixels are twice as wide; 0: all pixels are equal */
+    uint32_t masked_columns;    /* columns masked in the middle of each module (CdTe sensors) */
+    int has_dummy;              /* pixels within 1.5 of -2, cast to the pixel type, are invalid */
+    int orientation;            /* the default, 1 to 4 */
+} hcy_detector;
+
+/* All detectors known, *n of them. */
+HCY_API const hcy_detector *hcy_detector_list(size_t *n);
+/* HCY_ENOENT: not known; the words name the detectors that are. */
+HCY_API int hcy_detector_find(const hcy_detector **detector, const char *name) HCY_MUST_USE;
+/* mask[height][width] = 1 in gaps and other places without a pixel, 0 elsewhere.  HCY_EINVAL: the detector has
+ * another shape. */
+HCY_API int hcy_detector_mask(uint8_t *mask, const hcy_detector *detector, size_t height,
+                              size_t width) HCY_MUST_USE;
+
+/* --- Geometry --- */
+
+/* Where the detector stands: what a PONI file says.  Metres and radians.  Plain data, copied freely; may be
+ * filled in by hand, beginning with HCY_PONI_INIT. */
+typedef struct hcy_poni {
+    size_t size;                  /* sizeof(hcy_poni) */
+    double dist, poni1, poni2;    /* sample to point of normal incidence; that point, from the image's corner */
+    double rot1, rot2, rot3;
+    double wavelength;            /* 0: not known; units in q and d need it */
+    double pixel1, pixel2;        /* the detector's own if 0 */
+    uint32_t height, width;       /* the detector's; 0, 0: any */
+    int orientation;              /* 1 to 4 (EXIF); 0: the detector's default */
+    const hcy_detector *detector; /* NULL: a generic one */
+} hcy_poni;
+#define HCY_PONI_INIT { sizeof(hcy_poni), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL }
+
+/* Read a PONI file, versions 1, 2, 2.1 and 3.  HCY_EIO, HCY_ENOENT: the file; HCY_EFORMAT: a key is missing or has
+ * no valid value (words: file, line, key); HCY_EUNSUPPORTED: a later version, parallax, a spline, a detector that
+ * is not known. */
+HCY_API int hcy_poni_read(hcy_poni *poni, const char *path) HCY_MUST_USE;
+/* The same from memory; `name` stands for the file in messages. */
+HCY_API int hcy_poni_parse(hcy_poni *poni, const char *text, size_t size, const char *name) HCY_MUST_USE;
+/* The text of a PONI file (version 2.1), 0-terminated, with *length bytes before the 0 (length may be NULL).
+ * HCY_ERANGE: more than `capacity` (2048 is always enough). */
+HCY_API int hcy_poni_format(char *text, size_t capacity, size_t *length, const hcy_poni *poni) HCY_MUST_USE;
+
+/* --- Units --- */
+
+/* A radial unit.  Static data. */
+typedef struct hcy_azint_unit {
+    const char *name;       /* pyFAI's, "q_nm^-1" */
+    const char *label;      /* for a plot's axis, "Scattering vector q (nm^-1)" */
+    const char *quantity;   /* "q" */
+    const char *symbol;     /* "nm^-1" */
+    int needs_wavelength;
+} hcy_azint_unit;
+HCY_API const hcy_azint_unit *hcy_azint_unit_list(size_t *n);
+
+/* --- Plans --- */
+
+enum hcy_azint_split { HCY_SPLIT_NO = 0, HCY_SPLIT_BBOX = 1, HCY_SPLIT_FULL = 2 };
+enum hcy_azint_errors { HCY_ERRORS_NONE = 0, HCY_ERRORS_POISSON = 1 };
+/* When pixels with a detector's reserved values are masked, frame by frame. */
+enum hcy_azint_sentinels {
+    HCY_SENTINELS_OFF = 0,
+    HCY_SENTINELS_AUTO = 1,  /* as pyFAI: those of the PONI's detector, unless a dummy is given */
+    HCY_SENTINELS_ALWAYS = 2 /* those, with a dummy too; for a detector without any the two top values of
+                                unsigned pixels and both ends of signed ones */
+};
+
+typedef struct hcy_azint_options {
+    size_t size;             /* sizeof(hcy_azint_options) */
+    size_t npt;              /* bins, 1 to HCY_AZINT_MAX_BINS */
+    const char *unit;        /* a name of hcy_azint_unit_list() */
+    int split;               /* HCY_SPLIT_* */
+    int error_model;         /* HCY_ERRORS_* */
+    double radial_range[2];  /* in `unit`; equal: all there is */
+    double azimuth_range[2]; /* degrees; equal: all.  Pixels whose centre lies outside are left out */
+    const uint8_t *mask;     /* [mask_height][mask_width], non-zero: masked; NULL: none.  Read by create() only */
+    size_t mask_height, mask_width;
+    int detector_mask;       /* the detector's own gaps */
+    int sentinels;           /* HCY_SENTINELS_* */
+    int use_dummy;           /* pixels within delta_dummy of dummy are masked, frame by frame */
+    double dummy, delta_dummy;
+    int solid_angle;         /* correct for it */
+    int use_polarization;
+    double polarization;     /* -1 vertical, 0 circular, +1 horizontal */
+    double polarization_offset; /* radians, of the polarization's axis */
+    double normalization;    /* curves are divided by it */
+    unsigned threads;        /* that build the plan; 0: as many as this process may use */
+} hcy_azint_options;
+#define HCY_AZINT_OPTIONS_INIT                                                                              \
+    { sizeof(hcy_azint_options), 1000, "q_nm^-1", HCY_SPLIT_BBOX, HCY_ERRORS_NONE, { 0, 0 }, { 0, 0 }, NULL, \
+      0, 0, 1, HCY_SENTINELS_AUTO, 0, 0, 0, 1, 0, 0, 0, 1.0, 0 }
+
+typedef struct hcy_azint_plan hcy_azint_plan;
+
+/* The integration of height x width images.  poni and options are copied, their pointers not used afterwards.
+ * HCY_EINVAL: an option, or a geometry that is no geometry (words say which); HCY_ENOENT: the unit; HCY_ERANGE:
+ * too many pixels or bins, or no pixel is left; HCY_ENOMEM. */
+HCY_API int hcy_azint_plan_create(hcy_azint_plan **plan, const hcy_poni *poni, size_t height, size_t width,
+                                  const hcy_azint_options *options) HCY_MUST_USE;
+HCY_API hcy_azint_plan *hcy_azint_plan_retain(hcy_azint_plan *plan);
+HCY_API void hcy_azint_plan_release(hcy_azint_plan *plan);
+
+/* What a plan is.  Pointers belong to it. */
+typedef struct hcy_azint_plan_info {
+    size_t size;                   /* sizeof(hcy_azint_plan_info), set by the caller */
+    size_t height, width, n_bins;
+    size_t n_masked;               /* pixels of the static mask */
+    size_t n_weights;              /* in the tables */
+    size_t table_bytes;            /* of the canonical tables */
+    const double *radial;          /* [n_bins] bin centres, in the unit */
+    double radial_min, radial_max; /* edges of the first and the last bin */
+    const hcy_azint_unit *unit;
+    const char *hash;              /* 32 hexadecimal digits, of all that entered the plan */
+    hcy_azint_options options;     /* those of create(), mask NULL, the unit's name the static one */
+    hcy_poni poni;                 /* that of create(), pixel sizes and orientation resolved */
+} hcy_azint_plan_info;
+#define HCY_AZINT_PLAN_INFO_INIT                                                                     \
+    { sizeof(hcy_azint_plan_info), 0, 0, 0, 0, 0, 0, NULL, 0, 0, NULL, NULL, HCY_AZINT_OPTIONS_INIT, \
+      HCY_PONI_INIT }
+HCY_API int hcy_azint_plan_info_get(hcy_azint_plan_info *info, const hcy_azint_plan *plan) HCY_MUST_USE;
+
+/* The canonical tables of azint_format.h, for hcy_kernel_prepare(); they live as long as the plan. */
+HCY_API void hcy_azint_plan_tables(hcy_span spans[HCY_AZINT_SPANS], const hcy_azint_plan *plan);
+/* The job for frames of one pixel type (HCY_PIXEL_*): invalid values from the dummy and the sentinels, variance
+ * if the plan has an error model.  HCY_EINVAL: no such type. */
+HCY_API int hcy_azint_plan_job(hcy_azint_job *job, const hcy_azint_plan *plan,
+                               uint32_t pixel_type) HCY_MUST_USE;
+
+/* A plan's constant sums in one bin: the same fixed point as the LOST rows of azint_format.h. */
+typedef struct hcy_azint_bin_norm {
+    uint64_t count;
+    uint64_t norm[2], norm2[2]; /* low, high */
+} hcy_azint_bin_norm;
+HCY_API const hcy_azint_bin_norm *hcy_azint_plan_norms(const hcy_azint_plan *plan); /* [n_bins] */
+
+/* --- Curves --- */
+
+/* The curve of a frame.  Arrays of n_bins; sigma, std and sum_variance are NULL if the plan has no error model. */
+typedef struct hcy_azint_result {
+    size_t n_bins;
+    double *radial;       /* bin centres */
+    double *intensity;    /* sum_signal / sum_norm; 0 in an empty bin, as are sigma and std */
+    double *sigma;        /* standard error of the mean: sqrt(sum_variance) / sum_norm */
+    double *std;          /* sqrt(sum_variance / sum_norm2) */
+    double *sum_signal;   /* sum of c * value */
+    double *sum_variance; /* sum of c^2 * variance */
+    double *sum_norm;     /* sum of c * norm */
+    double *sum_norm2;    /* sum of c^2 * norm^2 */
+    double *count;        /* sum of c: pixels */
+} hcy_azint_result;
+HCY_API int hcy_azint_result_create(hcy_azint_result **result, const hcy_azint_plan *plan) HCY_MUST_USE;
+HCY_API void hcy_azint_result_destroy(hcy_azint_result *result);
+
+/* A frame's curve from its sums, u64[HCY_AZINT_SUMS][n_bins], and its report; `job` is the one it was launched
+ * with.  `normalization` is the frame's own (a monitor count; 1.0: none), beside the plan's.  The same bits
+ * everywhere: each 128-bit sum is rounded to double once, to nearest even; then IEEE division, multiplication and
+ * square root.  Returns the report's status if that is a failure (the result is left alone); HCY_EINVAL: a
+ * normalization that is 0, infinite or NaN, a result or a job of another plan. */
+HCY_API int hcy_azint_finish(hcy_azint_result *result, const hcy_azint_plan *plan, const hcy_azint_job *job,
+                             const uint64_t *sums, const struct hcy_frame_report *report,
+                             double normalization) HCY_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
