@@ -34,6 +34,7 @@ typedef struct hcy_stack_info {
     uint32_t pixel_type;   /* HCY_PIXEL_* of azint_format.h, little-endian */
     uint32_t elem_size;    /* bytes of a pixel: 1, 2, 4, 8 */
     uint32_t codec;        /* HCY_CODEC_* of bslz4_format.h: how every frame's bytes are coded */
+    uint32_t block_bytes;  /* with HCY_CODEC_BITSHUFFLE: decoded bytes of a block (hcy_bslz4_job.block_bytes), else 0 */
     uint32_t direct;       /* 1: frames are read by pread, in parallel; 0: HDF5 reads them, one at a time */
     uint64_t frame_bytes;  /* of a decoded frame: height * width * elem_size */
     uint64_t max_chunk;    /* most bytes that hcy_stack_read() gives for a frame */
@@ -52,7 +53,7 @@ HCY_API int hcy_stack_open(hcy_stack **stack, const char *path, const char *data
 HCY_API void hcy_stack_close(hcy_stack *stack); /* NULL is fine */
 HCY_API const hcy_stack_info *hcy_stack_get_info(const hcy_stack *stack);
 
-/* Bytes that hcy_stack_read() gives for this frame.  HCY_ERANGE past the last frame; HCY_ENOENT if the frame was
+/* Bytes to have ready for hcy_stack_read() of this frame, which may give fewer.  HCY_ERANGE past the last frame; HCY_ENOENT if the frame was
  * never written (HDF5 would read its fill value, which is no measurement). */
 HCY_API int hcy_stack_frame_size(size_t *size, const hcy_stack *stack, uint64_t frame) HCY_MUST_USE;
 

@@ -1,0 +1,5 @@
+# HDF5 in, HDF5 and text out.  What needs HDF5 stands inside the condition.
+libcore_la_SOURCES +=
+if HAVE_HDF5
+libcore_la_SOURCES +=
+endif

@@ -1,0 +1,145 @@
+/* npy.c - NumPy's .npy files as stacks: C order, little-endian, 2-D or 3-D.
+ *
+ * The file is a magic, a version, the length of a Python dictionary as text, that dictionary, and the pixels.
+ * https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+ */
+#include "stack_priv.h"
+#include <errno.h>
+#include <halcyon/backend.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_HEADER = 64 * 1024, MAX_RANK = 8 };
+
+struct npy {
+    const hcy__pixel *pixel;
+    uint64_t shape[MAX_RANK];
+    int rank;
+    uint64_t data; /* where the pixels begin */
+};
+
+/* What stands behind 'key': in the dictionary, NULL if it is not there. */
+static const char *value_of(const char *text, const char *key)
+{
+    size_t n = strlen(key);
+    for (const char *at = text; (at = strstr(at, key)); at += n) {
+        if (at == text || (at[-1] != '\'' && at[-1] != '"') || at[n] != at[-1])
+            continue;
+        at += n + 1;
+        at += strspn(at, " \t");
+        if (*at == ':')
+            return at + 1 + strspn(at + 1, " \t");
+    }
+    return NULL;
+}
+
+static int parse_type(struct npy *npy, const char *path, const char *text)
+{
+    const char *value = value_of(text, "descr");
+    char order = 0, kind = 0;
+    unsigned long size = 0;
+    if (value && (*value == '\'' || *value == '"') && value[1] && value[2]) {
+        order = value[1];
+        kind = value[2] == 'b' ? 'u' : value[2]; /* booleans are bytes */
+        size = strtoul(value + 3, NULL, 10);
+    }
+    npy->pixel = hcy__pixel_find(kind, size);
+    if (!npy->pixel)
+        return hcy_fail(HCY_EFORMAT, "%s: its type %.24s is no pixel type; unsigned and signed integers and floats of up to 8 "
+                        "bytes are", path, value ? value : "(none)");
+    if (order == '>' && size > 1)
+        return hcy_fail(HCY_EFORMAT, "%s: big-endian pixels; save it again with a.astype('<%c%lu')", path, kind, size);
+    return 0;
+}
+
+static int parse_shape(struct npy *npy, const char *path, const char *text)
+{
+    const char *at = value_of(text, "shape");
+    if (!at || *at != '(')
+        return hcy_fail(HCY_EFORMAT, "%s: its header has no shape", path);
+    at++;
+    for (npy->rank = 0;; npy->rank++) {
+        at += strspn(at, " ,");
+        if (*at < '0' || *at > '9')
+            break;
+        char *end;
+        errno = 0;
+        unsigned long long n = strtoull(at, &end, 10);
+        if (errno || npy->rank == MAX_RANK)
+            return hcy_fail(HCY_EFORMAT, "%s: its shape makes no sense: %.80s", path, at);
+        npy->shape[npy->rank] = n;
+        at = end;
+    }
+    return 0;
+}
+
+static int parse(struct npy *npy, const char *path, const char *text)
+{
+    int st = parse_type(npy, path, text);
+    if (!st)
+        st = parse_shape(npy, path, text);
+    if (st)
+        return st;
+    const char *order = value_of(text, "fortran_order");
+    if (npy->rank > 1 && (!order || strncmp(order, "False", 5)))
+        return hcy_fail(HCY_EFORMAT, "%s: its pixels are in Fortran order; save it again with numpy.ascontiguousarray", path);
+    return 0;
+}
+
+static int read_header(struct npy *npy, const char *path, int fd)
+{
+    unsigned char head[12];
+    ssize_t n = pread(fd, head, sizeof head, 0);
+    if (n < 10)
+        return hcy_fail(HCY_ECORRUPT, "%s: a NumPy file that ends inside its header", path);
+    size_t length = head[8] | (size_t)head[9] << 8, at = 10;
+    if (head[6] >= 2 && n == 12) {
+        length |= (size_t)head[10] << 16 | (size_t)head[11] << 24;
+        at = 12;
+    }
+    if (head[6] < 1 || head[6] > 3 || length > MAX_HEADER)
+        return hcy_fail(HCY_EFORMAT, "%s: NumPy format %d with a header of %zu bytes is not known", path, head[6], length);
+    char *text = malloc(length + 1);
+    if (!text)
+        return hcy_fail(HCY_ENOMEM, "%s: no memory for its header", path);
+    n = pread(fd, text, length, (off_t)at);
+    int st;
+    if (n != (ssize_t)length) {
+        st = hcy_fail(HCY_ECORRUPT, "%s: a NumPy file that ends inside its header", path);
+    } else {
+        text[length] = 0;
+        npy->data = at + length;
+        st = parse(npy, path, text);
+    }
+    free(text);
+    return st;
+}
+
+int hcy__npy_open(hcy_stack *stack)
+{
+    hcy__part *part;
+    struct npy npy = { 0 };
+    int st = hcy__stack_add_part(&part, stack, stack->path);
+    if (!st)
+        st = hcy__open_file(&part->fd, stack->path);
+    if (!st)
+        st = read_header(&npy, stack->path, part->fd);
+    if (st)
+        return st;
+    if (npy.rank != 2 && npy.rank != 3)
+        return hcy_fail(HCY_EFORMAT, "%s: an array of %d dimensions; an image has 2, a stack of images 3", stack->path,
+                        npy.rank);
+    const uint64_t *image = npy.shape + npy.rank - 2;
+    if (image[0] > UINT32_MAX || image[1] > UINT32_MAX)
+        return hcy_fail(HCY_ERANGE, "%s: images of that size are not supported", stack->path);
+    stack->info.frames = npy.rank == 3 ? npy.shape[0] : 1;
+    stack->info.height = (uint32_t)image[0];
+    stack->info.width = (uint32_t)image[1];
+    stack->info.pixel_type = npy.pixel->type;
+    stack->info.codec = HCY_CODEC_NONE;
+    stack->info.direct = 1;
+    stack->base = npy.data;
+    part->fetch = hcy__fetch_pread;
+    return 0;
+}

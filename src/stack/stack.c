@@ -1,0 +1,293 @@
+/* stack.c - stacks of images: opening, where a frame is, reading it.
+ *
+ * The formats' openers (npy.c, h5_stack.c) fill in what the file holds; this file knows no format.  hcy_stack_read()
+ * takes no lock and writes to nothing but the caller's memory.
+ */
+#include "stack_priv.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <halcyon/backend.h>
+#include <halcyon/bslz4.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+const char *hcy__errno_text(int number, char *buf, size_t size)
+{
+    if (strerror_r(number, buf, size))
+        buf[0] = 0;
+    return buf;
+}
+
+int hcy__open_file(int *fd, const char *path)
+{
+    char words[128];
+    *fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (*fd >= 0)
+        return 0;
+    int number = errno;
+    if (number == ENOENT || number == ENOTDIR)
+        return hcy_fail(HCY_ENOENT, "%s: there is no such file", path);
+    return hcy_fail(HCY_EIO, "%s cannot be opened: %s", path, hcy__errno_text(number, words, sizeof words));
+}
+
+int hcy__stack_add_part(hcy__part **part, hcy_stack *stack, const char *name)
+{
+    hcy__part *parts = realloc(stack->parts, (stack->n_parts + 1) * sizeof *parts);
+    char *copy = strdup(name);
+    if (parts)
+        stack->parts = parts;
+    if (!parts || !copy) {
+        free(copy);
+        return hcy_fail(HCY_ENOMEM, "no memory for part %zu of %s", stack->n_parts, stack->path);
+    }
+    *part = &parts[stack->n_parts++];
+    **part = (hcy__part){ .fd = -1, .name = copy, .dataset = -1 };
+    return 0;
+}
+
+int hcy__fetch_pread(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__place *place, void *dst)
+{
+    uint64_t done = 0;
+    while (done < place->size) {
+        ssize_t n = pread(part->fd, (char *)dst + done, place->size - done, (off_t)(place->offset + done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            char words[128];
+            int number = errno;
+            return hcy_fail(HCY_EIO, "frame %llu of %s: reading %llu bytes at offset %llu of %s failed: %s",
+                            (unsigned long long)frame, stack->path, (unsigned long long)place->size,
+                            (unsigned long long)place->offset, part->name,
+                            hcy__errno_text(number, words, sizeof words));
+        }
+        if (n == 0)
+            return hcy_fail(HCY_ECORRUPT, "frame %llu of %s: the file is truncated, %llu of the frame's %llu bytes at offset "
+                            "%llu of %s are missing", (unsigned long long)frame, stack->path,
+                            (unsigned long long)(place->size - done), (unsigned long long)place->size,
+                            (unsigned long long)place->offset, part->name);
+        done += (uint64_t)n;
+    }
+    return 0;
+}
+
+int hcy__stack_reads(const hcy_stack *stack, const char *path)
+{
+    struct stat want, have;
+    if (stat(path, &want))
+        return 0;
+    if (!stat(stack->path, &have) && have.st_dev == want.st_dev && have.st_ino == want.st_ino)
+        return 1;
+    for (size_t i = 0; i < stack->n_parts; i++)
+        if (stack->parts[i].fd >= 0 && !fstat(stack->parts[i].fd, &have) && have.st_dev == want.st_dev &&
+            have.st_ino == want.st_ino)
+            return 1;
+    return 0;
+}
+
+int hcy__may_write(const char *path, int keep_existing, const hcy_stack *source)
+{
+    struct stat is;
+    if (stat(path, &is))
+        return 0; /* whether it can be created, creating it will tell */
+    if (S_ISDIR(is.st_mode))
+        return hcy_fail(HCY_EIO, "%s is a directory; name a file in it", path);
+    if (source && hcy__stack_reads(source, path))
+        return hcy_fail(HCY_EINVAL, "%s is the stack that is read; name another file for the results", path);
+    if (keep_existing && S_ISREG(is.st_mode))
+        return hcy_fail(HCY_ESTATE, "%s exists already, and is kept", path);
+    return 0;
+}
+
+/* --- Opening --- */
+
+/* NumPy by its magic; all else is HDF5's to understand (its signature may stand behind a user block). */
+static int open_by_magic(hcy_stack *stack, const char *dataset)
+{
+    char magic[6] = "";
+    int fd, st = hcy__open_file(&fd, stack->path);
+    if (st)
+        return st;
+    ssize_t n = pread(fd, magic, sizeof magic, 0);
+    int number = errno;
+    close(fd);
+    if (n < 0) {
+        char words[128];
+        return hcy_fail(HCY_EIO, "%s cannot be read: %s", stack->path, hcy__errno_text(number, words, sizeof words));
+    }
+    if (n == 6 && !memcmp(magic, "\x93NUMPY", 6)) {
+        if (dataset && dataset[0])
+            return hcy_fail(HCY_EINVAL, "%s is a NumPy file: it has no dataset '%s'", stack->path, dataset);
+        return hcy__npy_open(stack);
+    }
+#ifdef HAVE_HDF5
+    return hcy__h5_open(stack, dataset);
+#else
+    return hcy_fail(HCY_EUNSUPPORTED, "%s is no NumPy file, and this build of Halcyon has no HDF5", stack->path);
+#endif
+}
+
+static hcy_bslz4_job job_of(const hcy_stack_info *info)
+{
+    return (hcy_bslz4_job){ .codec = info->codec, .elem_size = info->elem_size, .image_bytes = info->frame_bytes,
+                            .block_bytes = info->block_bytes };
+}
+
+/* What a frame can take in the caller's memory: plain frames of a coded stack are coded while they are read. */
+static int given_bytes(size_t *size, const hcy_stack_info *info, const hcy__place *place)
+{
+    if (place->flags & PLACE_PLAIN) {
+        hcy_bslz4_job job = job_of(info);
+        return hcy_bslz4_encode_bound(size, &job);
+    }
+    *size = place->size;
+    return 0;
+}
+
+/* Everything in info that follows from what the opener found. */
+static int complete(hcy_stack *stack)
+{
+    hcy_stack_info *info = &stack->info;
+    size_t bytes, raw;
+    info->path = stack->path;
+    info->dataset = stack->dataset ? stack->dataset : "";
+    info->elem_size = hcy__pixel_of_type(info->pixel_type)->size;
+    if (!info->frames || !info->height || !info->width)
+        return hcy_fail(HCY_EFORMAT, "%s%s%s holds no pixels: %llu frames of %u x %u", stack->path,
+                        *info->dataset ? "::" : "", info->dataset, (unsigned long long)info->frames, info->height,
+                        info->width);
+    if (hcy_size_mul(&bytes, info->height, info->width) || hcy_size_mul(&bytes, bytes, info->elem_size) ||
+        hcy_size_mul(&raw, bytes, info->frames))
+        return hcy_fail(HCY_ERANGE, "%s: %llu frames of %u x %u are more than can be addressed", stack->path,
+                        (unsigned long long)info->frames, info->height, info->width);
+    info->frame_bytes = bytes;
+    info->raw_bytes = raw;
+    if (!stack->places) {
+        info->max_chunk = bytes;
+        info->stored_bytes = raw;
+        return 0;
+    }
+    for (uint64_t i = 0; i < info->frames; i++) {
+        size_t size;
+        int st = given_bytes(&size, info, &stack->places[i]);
+        if (st)
+            return st;
+        if (size > info->max_chunk)
+            info->max_chunk = size;
+        info->stored_bytes += stack->places[i].size;
+    }
+    return 0;
+}
+
+int hcy_stack_open(hcy_stack **stack, const char *path, const char *dataset)
+{
+    if (!stack || !path)
+        return hcy_fail(HCY_EINVAL, "hcy_stack_open: stack and path must not be NULL");
+    hcy_stack *s = calloc(1, sizeof *s);
+    *stack = NULL;
+    if (!s || !(s->path = strdup(path))) {
+        free(s);
+        return hcy_fail(HCY_ENOMEM, "no memory to open %s", path);
+    }
+    int st = open_by_magic(s, dataset);
+    if (!st)
+        st = complete(s);
+    if (st) {
+        hcy_stack_close(s);
+        return st;
+    }
+    *stack = s;
+    return 0;
+}
+
+void hcy_stack_close(hcy_stack *stack)
+{
+    if (!stack)
+        return;
+    for (size_t i = 0; i < stack->n_parts; i++) {
+        hcy__part *part = &stack->parts[i];
+        if (part->drop)
+            part->drop(part);
+        if (part->fd >= 0)
+            close(part->fd);
+        free(part->name);
+    }
+    free(stack->parts);
+    free(stack->places);
+    free(stack->dataset);
+    free(stack->path);
+    free(stack);
+}
+
+const hcy_stack_info *hcy_stack_get_info(const hcy_stack *stack)
+{
+    return &stack->info;
+}
+
+/* --- Reading --- */
+
+static int find_place(hcy__place *place, const hcy_stack *stack, uint64_t frame)
+{
+    const hcy_stack_info *info = &stack->info;
+    if (frame >= info->frames)
+        return hcy_fail(HCY_ERANGE, "frame %llu of %s: it has frames 0 to %llu", (unsigned long long)frame, stack->path,
+                        (unsigned long long)info->frames - 1);
+    if (stack->places)
+        *place = stack->places[frame];
+    else
+        *place = (hcy__place){ .offset = stack->base + frame * info->frame_bytes, .size = info->frame_bytes };
+    if (place->flags & PLACE_MISSING)
+        return hcy_fail(HCY_ENOENT, "frame %llu of %s was never written: the file has no bytes of it",
+                        (unsigned long long)frame, stack->path);
+    return 0;
+}
+
+int hcy_stack_frame_size(size_t *size, const hcy_stack *stack, uint64_t frame)
+{
+    hcy__place place;
+    int st = find_place(&place, stack, frame);
+    return st ? st : given_bytes(size, &stack->info, &place);
+}
+
+/* The frame's pixels are stored plain in a stack that has a codec. */
+static int read_and_code(size_t *size, const hcy_stack *stack, uint64_t frame, const hcy__place *place, void *dst,
+                         size_t capacity)
+{
+    const hcy_stack_info *info = &stack->info;
+    hcy_bslz4_job job = job_of(info);
+    if (place->size != info->frame_bytes)
+        return hcy_fail(HCY_ECORRUPT, "frame %llu of %s: stored without its filter, with %llu bytes where pixels take %llu",
+                        (unsigned long long)frame, stack->path, (unsigned long long)place->size,
+                        (unsigned long long)info->frame_bytes);
+    void *pixels = malloc(place->size);
+    if (!pixels)
+        return hcy_fail(HCY_ENOMEM, "no memory for frame %llu of %s", (unsigned long long)frame, stack->path);
+    const hcy__part *part = &stack->parts[place->part];
+    int st = part->fetch(stack, part, frame, place, pixels);
+    if (!st)
+        st = hcy_bslz4_encode(size, dst, capacity, &job, pixels);
+    free(pixels);
+    return st;
+}
+
+int hcy_stack_read(size_t *size, hcy_stack *stack, uint64_t frame, void *dst, size_t capacity)
+{
+    hcy__place place;
+    size_t need;
+    int st = find_place(&place, stack, frame);
+    if (!st)
+        st = given_bytes(&need, &stack->info, &place);
+    if (st)
+        return st;
+    if (need > capacity)
+        return hcy_fail(HCY_ERANGE, "frame %llu of %s takes %zu bytes, there is room for %zu", (unsigned long long)frame,
+                        stack->path, need, capacity);
+    if (place.flags & PLACE_PLAIN)
+        return read_and_code(size, stack, frame, &place, dst, capacity);
+    const hcy__part *part = &stack->parts[place.part];
+    st = part->fetch(stack, part, frame, &place, dst);
+    if (!st)
+        *size = place.size;
+    return st;
+}
