@@ -13,9 +13,8 @@
 #ifndef HALCYON_STACK_H
 #define HALCYON_STACK_H
 
+#include <halcyon/azint.h>
 #include <stdint.h>
-
-#include <halcyon/status.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -114,38 +113,32 @@ HCY_API int hcy_stack_writer_close(hcy_stack_writer *writer); /* NULL is fine */
 
 typedef struct hcy_curves hcy_curves;
 
-/* What all frames' curves have in common; copied where it is needed after hcy_curves_open(). */
+/* What the file says beside the plan; strings are copied where they are needed later. */
 typedef struct hcy_curves_opts {
     size_t size;             /* sizeof this struct */
     const char *format;      /* "dat", "h5"; NULL: by the path's suffix, "-" is dat */
     const hcy_stack *source; /* where the frames come from, or NULL: recorded, and never written over */
     int keep_existing;       /* 1: an existing file is HCY_ESTATE; 0: it is replaced */
-    int with_sigma;          /* there are error bars */
-    uint32_t n_bins;
-    const double *radial;    /* n_bins */
-    const char *unit;        /* "q_nm^-1", "2th_deg" ... */
-    const char *geometry;    /* lines of text that describe it, or NULL */
-    const char *mask;        /* "user provided", "from detector" ...; NULL: none */
-    double polarization;     /* factor; NaN: none applied */
-    double normalization;    /* factor */
-    const char *config;      /* how the curves were made, as text or JSON, or NULL */
+    const char *mask;        /* where the user's mask comes from; NULL: none but the detector's own */
+    const char *config;      /* how the curves were made (a command line, JSON), or NULL */
     const char *devices;     /* device strings, or NULL */
-    uint64_t plan_hash;      /* 0: none */
 } hcy_curves_opts;
-#define HCY_CURVES_OPTS_INIT {sizeof(hcy_curves_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0 / 0.0, 1.0, 0, 0, 0}
+#define HCY_CURVES_OPTS_INIT {sizeof(hcy_curves_opts), 0, 0, 0, 0, 0, 0}
 
-/* Formats, by the suffix of `path`:
+/* Opens a file for the curves of `plan` (only read during the call).  opts NULL: the defaults.  Formats, by the suffix
+ * of `path`:
  *   .dat .txt .xy   pyFAI's text.  One file; several frames are blocks that open with `# frame N` and are separated
  *                   by two blank lines (gnuplot's `index`).  A path with one %d (`curve_%04d.dat`) is one file a frame,
  *                   numbered by it, each as pyFAI writes it.  "-" is standard output.
  *   .h5 .hdf5 .nxs  HDF5: group /entry/azint with radial[n], intensity[frames][n], sigma[frames][n], frame[frames].
  * HCY_EINVAL unknown suffix or the source itself, HCY_ESTATE exists, HCY_EIO not writable. */
-HCY_API int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_curves_opts *opts) HCY_MUST_USE;
-/* The next curve, written at once; frames come in the order in which they shall stand.  intensity NULL: the frame
- * failed; its row is NaN (in text: the line `# frame N failed`).  sigma is read only with with_sigma.  HCY_EIO: full disk ...; the file keeps what
- * was written before. */
-HCY_API int hcy_curves_append(hcy_curves *curves, uint64_t frame, const double *intensity, const double *sigma)
-    HCY_MUST_USE;
+HCY_API int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azint_plan *plan,
+                            const hcy_curves_opts *opts) HCY_MUST_USE;
+/* The next curve, written at once; frames come in the order in which they shall stand.  result NULL: the frame failed,
+ * `why` says why (may be NULL); its row is NaN, in text the line `# frame N failed: why`.  HCY_EIO: full disk ...; the
+ * file keeps what was written before. */
+HCY_API int hcy_curves_append(hcy_curves *curves, uint64_t frame, const hcy_azint_result *result,
+                              const char *why) HCY_MUST_USE;
 /* Closes and frees, whatever it returns: HCY_EIO where what was written did not reach the disk. */
 HCY_API int hcy_curves_close(hcy_curves *curves); /* NULL is fine */
 
