@@ -100,6 +100,9 @@ bool hcy__forked(void);
 /* hcy_fail(HCY_EUNSUPPORTED) naming the backend and what it lacks. */
 int hcy__unsupported(const hcy_device *dev, const char *what);
 
+/* A buffer around what a backend's prepare() made; takes the block over. */
+int hcy__buffer_tables(hcy_buffer **buf, hcy_device *dev, const hcy_block *block);
+
 /* --- Device strings (spec.c) --- */
 struct hcy__spec {
     hcy_spec spec;

@@ -9,6 +9,7 @@
 
 #include <halcyon/backend.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 /* SIMD variants, worst to best; chosen when the device is opened ("@simd=avx2" forces one). */
 enum cpu_simd { CPU_SIMD_PORTABLE, CPU_SIMD_NEON, CPU_SIMD_AVX2, CPU_SIMD_AVX512, CPU_SIMD_COUNT };
@@ -41,7 +42,7 @@ struct cpu_call {
 static inline void *cpu_arg(const struct cpu_call *call, size_t i)
 {
     const hcy_value *v = &call->values[i];
-    return v->block && v->block->host ? (char *)v->block->host + v->offset : NULL;
+    return v->block ? (char *)v->block->handle + v->offset : NULL;
 }
 static inline size_t cpu_arg_size(const struct cpu_call *call, size_t i) { return call->values[i].bytes_left; }
 
@@ -59,6 +60,30 @@ struct cpu_kernel {
 /* Tables are one block of memory, aligned to a huge page where that pays.  NULL if out of memory. */
 void *cpu_blob_alloc(size_t size);
 void cpu_blob_free(void *blob, size_t size);
+
+/* --- The rest of the backend --- */
+
+/* Processors this process may use: its affinity, cut down to the cgroup's quota. */
+unsigned cpu_usable(void);
+/* "0-1+4" as a list of processor numbers, malloced; HCY_EINVAL with the reason. */
+int cpu_parse_cores(unsigned **cores, unsigned *n, const char *text);
+/* HCY_EINVAL if one of them is not ours to use. */
+int cpu_check_cores(const unsigned *cores, unsigned n);
+int cpu_pool_create(struct cpu_pool **pool, unsigned threads, const unsigned *cores, unsigned n_cores);
+void cpu_pool_destroy(struct cpu_pool *pool);
+/* Ties the calling thread to the pool's first core, where cores were given. */
+void cpu_pool_pin_caller(const struct cpu_pool *pool);
+
+int cpu_program_create(void *impl, const char *format, const void *data, size_t size, const char *options, void **pimpl, char **log);
+void cpu_program_release(void *pimpl);
+/* The function of that name; it is called for every group of the grid. */
+int cpu_program_find(void *pimpl, const char *name, void **function);
+int cpu_program_run(struct cpu_pool *pool, void *function, const hcy_launch_desc *launch);
+
+bool cpu_fft_there(void);
+int cpu_fft_create(void *impl, const hcy_fft_desc *desc, void **fimpl, size_t *workspace);
+void cpu_fft_release(void *fimpl);
+int cpu_fft_run(struct cpu_pool *pool, void *fimpl, int direction, void *in, void *out);
 
 /* The families' tables, NULL name at the end. */
 extern const struct cpu_kernel cpu_bslz4_kernels[]; /* bslz4.c */

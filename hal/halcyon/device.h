@@ -50,7 +50,7 @@ typedef struct hcy_device_info {
 typedef struct hcy_backend_info {
     char name[24];
     int status;        /* 0, or why there is none of it: HCY_ENODEV, HCY_EABI, HCY_EBACKEND ... */
-    char reason[512];  /* the sentence for status, "" if 0 */
+    char reason[700];  /* the sentence for status, "" if 0 */
     char origin[256];  /* the module's path, or "built in" */
     size_t n_devices;
 } hcy_backend_info;

@@ -1,0 +1,587 @@
+/* backend.c - the CPU as a device: opened from its string, its memory, queues and launches; the table of it all.
+ *
+ * A device is "cpu" with options:
+ *   threads=N       threads of its pool (default: as many as cores=, else as this process may use)
+ *   cores=0-1+4     processors they are tied to
+ *   simd=NAME       the SIMD variant, no better than the processor's: portable, avx2, avx512
+ *   memory=BYTES    a limit for its buffers
+ *   discrete=1      device memory cannot be reached by the host, as on an accelerator (for tests of that path)
+ *   fail-alloc=N, fail-launch=N, lose-launch=N   the N-th allocation or launch fails, or loses the device (tests)
+ * Several may be open at once; each has its own threads.
+ */
+#include "cpu_priv.h"
+#include "families.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define ALIGN ((size_t)64)
+#define HUGE_PAGE ((size_t)2 << 20)
+
+struct cpu_device {
+    hcy_device *dev; /* not a reference */
+    struct cpu_pool *pool;
+    enum cpu_simd simd;
+    bool discrete;
+    uint64_t memory;          /* limit */
+    atomic_uint_least64_t used;
+    /* Faults to inject: 0 never, else how many are still to come. */
+    atomic_long fail_alloc, fail_launch, lose_launch;
+};
+
+struct cpu_kernel_instance {
+    struct cpu_device *dev;
+    const struct cpu_kernel *kernel; /* NULL: the user's */
+    void *function;                  /* of the user's program */
+    enum cpu_simd simd;
+};
+
+/* --- Opening --- */
+
+struct settings {
+    long threads, memory, discrete, fail_alloc, fail_launch, lose_launch;
+    unsigned *cores, n_cores;
+    enum cpu_simd simd;
+};
+
+static int parse_number(const hcy_spec_option *o, long min, long max, long *value)
+{
+    char *end;
+    errno = 0;
+    *value = strtol(o->value, &end, 10);
+    if (end == o->value || *end || errno || *value < min || *value > max)
+        return hcy_fail(HCY_EINVAL, "cpu@%s=%s: a number from %ld to %ld is wanted", o->key, o->value, min, max);
+    return 0;
+}
+
+static int parse_simd(const hcy_spec_option *o, enum cpu_simd *simd)
+{
+    for (int i = 0; i < CPU_SIMD_COUNT; i++)
+        if (!strcmp(o->value, cpu_simd_name((enum cpu_simd)i))) {
+            *simd = (enum cpu_simd)i;
+            return *simd <= cpu_simd_best() && (i != CPU_SIMD_NEON || cpu_simd_best() == CPU_SIMD_NEON)
+                       ? 0
+                       : hcy_fail(HCY_EUNSUPPORTED, "cpu@simd=%s: this processor's best is %s", o->value, cpu_simd_name(cpu_simd_best()));
+        }
+    return hcy_fail(HCY_EINVAL, "cpu@simd=%s: there is no such variant (portable, neon, avx2, avx512)", o->value);
+}
+
+static int parse_option(const hcy_spec_option *o, struct settings *s)
+{
+    const struct {
+        const char *key;
+        long min, max, *value;
+    } numbers[] = {
+        { "threads", 1, 4096, &s->threads },           { "memory", 1, LONG_MAX, &s->memory },
+        { "discrete", 0, 1, &s->discrete },            { "fail-alloc", 1, LONG_MAX, &s->fail_alloc },
+        { "fail-launch", 1, LONG_MAX, &s->fail_launch }, { "lose-launch", 1, LONG_MAX, &s->lose_launch },
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (!strcmp(o->key, numbers[i].key))
+            return parse_number(o, numbers[i].min, numbers[i].max, numbers[i].value);
+    if (!strcmp(o->key, "simd"))
+        return parse_simd(o, &s->simd);
+    if (!strcmp(o->key, "cores"))
+        return cpu_parse_cores(&s->cores, &s->n_cores, o->value);
+    return hcy_fail(HCY_EINVAL, "cpu@%s: the CPU has no such option (threads, cores, simd, memory, discrete)", o->key);
+}
+
+static int parse_settings(const hcy_spec *spec, struct settings *s)
+{
+    *s = (struct settings){ .simd = cpu_simd_best() };
+    int status = 0;
+    if (*spec->selector && strcmp(spec->selector, "0"))
+        status = hcy_fail(HCY_ENODEV, "\"%s\": there is one CPU, \"cpu\" (cpu@cores=... takes a part of it)", spec->text);
+    for (size_t i = 0; !status && i < spec->n_options; i++)
+        status = parse_option(&spec->options[i], s);
+    if (!status && !s->threads)
+        s->threads = (long)(s->n_cores ? s->n_cores : cpu_usable());
+    if (!status)
+        status = cpu_check_cores(s->cores, s->n_cores);
+    return status;
+}
+
+static uint64_t machine_memory(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : 0;
+}
+
+/* "model name" of /proc/cpuinfo, or "CPU". */
+static void read_model(char *model, size_t size)
+{
+    char line[256];
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    snprintf(model, size, "CPU");
+    while (f && fgets(line, sizeof line, f)) {
+        char *value = strstr(line, ": ");
+        if (!strncmp(line, "model name", 10) && value) {
+            value[strcspn(value, "\n")] = 0;
+            snprintf(model, size, "%s", value + 2);
+            break;
+        }
+    }
+    if (f)
+        fclose(f);
+}
+
+static void fill_info(hcy_device_info *info, const char *name, unsigned threads, enum cpu_simd simd, bool discrete, uint64_t memory)
+{
+    char model[80];
+    read_model(model, sizeof model);
+    snprintf(info->name, sizeof info->name, "%s", name);
+    snprintf(info->stable, sizeof info->stable, "%s", name);
+    snprintf(info->backend, sizeof info->backend, "cpu");
+    snprintf(info->description, sizeof info->description, "%s (%u thread%s, %s)", model, threads, threads == 1 ? "" : "s", cpu_simd_name(simd));
+    info->kind = HCY_KIND_CPU;
+    info->caps = HCY_CAP_F64 | HCY_CAP_MAPPED | HCY_CAP_IMPORT_HOST | HCY_CAP_IMPORT_DEVICE | HCY_CAP_PROGRAMS;
+    info->caps |= (discrete ? 0 : (uint32_t)HCY_CAP_HOST_MEMORY) | (cpu_fft_there() ? (uint32_t)HCY_CAP_FFT : 0);
+    info->units = threads;
+    info->memory = memory;
+}
+
+static int list(hcy_device_info **infos, size_t *n)
+{
+    *infos = calloc(1, sizeof **infos);
+    if (!*infos)
+        return hcy_fail(HCY_ENOMEM, "out of memory for the list of devices");
+    fill_info(*infos, "cpu", cpu_usable(), cpu_simd_best(), false, machine_memory());
+    *n = 1;
+    return 0;
+}
+
+static int open_device(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl)
+{
+    struct settings s;
+    struct cpu_device *d = NULL;
+    int status = parse_settings(spec, &s);
+    if (!status && !(d = calloc(1, sizeof *d)))
+        status = hcy_fail(HCY_ENOMEM, "out of memory for a device");
+    if (!status)
+        status = cpu_pool_create(&d->pool, (unsigned)s.threads, s.cores, s.n_cores);
+    free(s.cores);
+    if (status) {
+        free(d);
+        return status;
+    }
+    d->dev = dev;
+    d->simd = s.simd;
+    d->discrete = s.discrete;
+    d->memory = s.memory ? (uint64_t)s.memory : machine_memory();
+    atomic_store(&d->fail_alloc, s.fail_alloc);
+    atomic_store(&d->fail_launch, s.fail_launch);
+    atomic_store(&d->lose_launch, s.lose_launch);
+    fill_info(info, spec->text, cpu_pool_threads(d->pool), s.simd, s.discrete, d->memory);
+    *impl = d;
+    return 0;
+}
+
+static void close_device(void *impl)
+{
+    struct cpu_device *d = impl;
+    cpu_pool_destroy(d->pool);
+    free(d);
+}
+
+static int get_i64(void *impl, const char *key, int64_t *value)
+{
+    struct cpu_device *d = impl;
+    if (!strcmp(key, "threads"))
+        *value = cpu_pool_threads(d->pool);
+    else if (!strcmp(key, "simd"))
+        *value = d->simd;
+    else
+        return hcy_fail(HCY_ENOENT, "the CPU has no number \"%s\" (threads, simd)", key);
+    return 0;
+}
+
+static int mem_info(void *impl, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    struct cpu_device *d = impl;
+    uint64_t used = atomic_load(&d->used);
+    *total_bytes = d->memory;
+    *free_bytes = used < d->memory ? d->memory - used : 0;
+    return 0;
+}
+
+/* --- Memory --- */
+
+/* Counts one event down; true when it is the one that shall fail. */
+static bool strikes(atomic_long *countdown)
+{
+    return atomic_load(countdown) > 0 && atomic_fetch_sub(countdown, 1) == 1;
+}
+
+/* Huge pages where they pay: the tables are read from end to end for every batch. */
+void *cpu_blob_alloc(size_t size)
+{
+    size_t align = size >= 4 * HUGE_PAGE ? HUGE_PAGE : ALIGN;
+    if (size > SIZE_MAX - align)
+        return NULL;
+    void *p = aligned_alloc(align, (size + align - 1) / align * align);
+#ifdef MADV_HUGEPAGE
+    if (p && align == HUGE_PAGE)
+        madvise(p, size, MADV_HUGEPAGE);
+#endif
+    return p;
+}
+
+void cpu_blob_free(void *blob, size_t size)
+{
+    (void)size;
+    free(blob);
+}
+
+static void set_block(const struct cpu_device *d, hcy_block *block, int mem, void *p, size_t size)
+{
+    bool hidden = d->discrete && mem == HCY_MEM_DEVICE;
+    *block = (hcy_block){ .handle = p, .address = (uintptr_t)p, .host = hidden ? NULL : p, .size = size };
+}
+
+static int alloc(void *impl, int mem, size_t size, hcy_block *block)
+{
+    struct cpu_device *d = impl;
+    uint64_t used = atomic_fetch_add(&d->used, size) + size;
+    void *p = used <= d->memory && !strikes(&d->fail_alloc) ? cpu_blob_alloc(size) : NULL;
+    if (!p) {
+        atomic_fetch_sub(&d->used, size);
+        return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes (%llu of %llu are in use)", hcy_device_get_info(d->dev)->name, size,
+                        (unsigned long long)(used - size), (unsigned long long)d->memory);
+    }
+    set_block(d, block, mem, p, size);
+    return 0;
+}
+
+static void free_block(void *impl, int mem, hcy_block *block)
+{
+    struct cpu_device *d = impl;
+    (void)mem;
+    atomic_fetch_sub(&d->used, block->size);
+    cpu_blob_free(block->handle, block->size);
+}
+
+static int import_host(void *impl, void *host, size_t size, hcy_block *block)
+{
+    set_block(impl, block, HCY_MEM_MAPPED, host, size);
+    return 0;
+}
+
+static int import_device(void *impl, uint64_t handle, size_t size, hcy_block *block)
+{
+    set_block(impl, block, HCY_MEM_DEVICE, (void *)(uintptr_t)handle, size);
+    return 0;
+}
+
+/* --- Queues --- */
+
+struct cpu_queue {
+    struct cpu_device *dev;
+    hcy_hostqueue *hq;
+};
+
+static int run_pin(void *command)
+{
+    struct cpu_device **d = command;
+    cpu_pool_pin_caller((*d)->pool);
+    return 0;
+}
+
+static int queue_create(void *impl, hcy_queue *queue, void **qimpl)
+{
+    struct cpu_device *d = impl;
+    struct cpu_queue *q = malloc(sizeof *q);
+    (void)queue;
+    if (!q)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a queue");
+    q->dev = d;
+    int status = hcy_hostqueue_create(&q->hq, d->dev);
+    if (status) {
+        free(q);
+        return status;
+    }
+    status = hcy_hostqueue_submit(q->hq, "pin", 0, run_pin, &d, sizeof d, NULL);
+    if (status) {
+        hcy_hostqueue_destroy(q->hq);
+        free(q);
+    }
+    *qimpl = q;
+    return status;
+}
+
+static void queue_destroy(void *qimpl)
+{
+    struct cpu_queue *q = qimpl;
+    hcy_hostqueue_destroy(q->hq);
+    free(q);
+}
+
+static int run_copy(void *command)
+{
+    return hcy_host_copy(command);
+}
+
+static int copy(void *qimpl, const hcy_copy *c, hcy_keep *keep)
+{
+    struct cpu_queue *q = qimpl;
+    if ((c->dst.block && c->dst.dev != q->dev->dev) || (c->src.block && c->src.dev != q->dev->dev))
+        return hcy_fail(HCY_EUNSUPPORTED, "the CPU cannot reach another device's memory");
+    const char *name = !c->src.block ? "write" : !c->dst.block ? "read" : "copy";
+    return hcy_hostqueue_submit(q->hq, name, c->extent[0] * c->extent[1] * c->extent[2], run_copy, c, sizeof *c, keep);
+}
+
+struct fill {
+    hcy_place dst;
+    size_t size, pattern_size;
+    unsigned char pattern[8];
+};
+
+static int run_fill(void *command)
+{
+    const struct fill *f = command;
+    return hcy_host_fill(&f->dst, f->size, f->pattern, f->pattern_size);
+}
+
+static int fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size, hcy_keep *keep)
+{
+    struct cpu_queue *q = qimpl;
+    struct fill f = { .dst = *dst, .size = size, .pattern_size = pattern_size };
+    memcpy(f.pattern, pattern, pattern_size);
+    return hcy_hostqueue_submit(q->hq, "fill", size, run_fill, &f, sizeof f, keep);
+}
+
+struct launch {
+    struct cpu_kernel_instance *kernel;
+    const hcy_launch_desc *desc; /* lives as long as the command's keep */
+};
+
+static struct cpu_call call_of(const struct cpu_kernel_instance *k, size_t items, const hcy_value *values, size_t n)
+{
+    return (struct cpu_call){ k->dev->pool, k->simd, items, values, n };
+}
+
+static int run_launch(void *command)
+{
+    const struct launch *l = command;
+    struct cpu_device *d = l->kernel->dev;
+    if (strikes(&d->lose_launch))
+        return hcy_device_lose(d->dev, "as lose-launch asked for");
+    if (strikes(&d->fail_launch))
+        return hcy_fail(HCY_ELAUNCH, "%s: this launch failed as fail-launch asked for", hcy_device_get_info(d->dev)->name);
+    if (l->kernel->function)
+        return cpu_program_run(d->pool, l->kernel->function, l->desc);
+    struct cpu_call call = call_of(l->kernel, l->desc->items, l->desc->values, l->desc->n_values);
+    return l->kernel->kernel->run(&call);
+}
+
+static int launch(void *qimpl, void *kimpl, const hcy_launch_desc *desc, hcy_keep *keep)
+{
+    struct cpu_queue *q = qimpl;
+    struct launch l = { kimpl, desc };
+    const char *name = l.kernel->kernel ? l.kernel->kernel->name : "user's kernel";
+    return hcy_hostqueue_submit(q->hq, name, 0, run_launch, &l, sizeof l, keep);
+}
+
+struct fft_command {
+    struct cpu_pool *pool;
+    void *fft, *in, *out;
+    int direction;
+};
+
+static int run_fft(void *command)
+{
+    const struct fft_command *f = command;
+    return cpu_fft_run(f->pool, f->fft, f->direction, f->in, f->out);
+}
+
+static int fft_execute(void *qimpl, void *fimpl, int direction, const hcy_value *in, const hcy_value *out,
+                       const hcy_value *work, hcy_keep *keep)
+{
+    struct cpu_queue *q = qimpl;
+    struct fft_command f = { q->dev->pool, fimpl, (char *)in->block->handle + in->offset,
+                             (char *)out->block->handle + out->offset, direction };
+    (void)work;
+    return hcy_hostqueue_submit(q->hq, "fft", in->bytes_left, run_fft, &f, sizeof f, keep);
+}
+
+static int finish(void *qimpl)
+{
+    return hcy_hostqueue_finish(((struct cpu_queue *)qimpl)->hq);
+}
+
+static int status_of(void *qimpl)
+{
+    return hcy_hostqueue_status(((struct cpu_queue *)qimpl)->hq);
+}
+
+static int record(void *qimpl, void **eimpl)
+{
+    return hcy_hostqueue_record(((struct cpu_queue *)qimpl)->hq, eimpl);
+}
+
+static int wait(void *qimpl, hcy_event *event)
+{
+    return hcy_hostqueue_wait(((struct cpu_queue *)qimpl)->hq, event);
+}
+
+/* --- Kernels --- */
+
+static const struct cpu_kernel *find_kernel(const char *name)
+{
+    static const struct cpu_kernel *const families[] = { cpu_bslz4_kernels, cpu_azint_kernels };
+    for (size_t f = 0; f < sizeof families / sizeof families[0]; f++)
+        for (const struct cpu_kernel *k = families[f]; k->name; k++)
+            if (!strcmp(k->name, name))
+                return k;
+    return NULL;
+}
+
+static int new_instance(struct cpu_device *d, const struct cpu_kernel *kernel, void *function, void **kimpl)
+{
+    struct cpu_kernel_instance *k = malloc(sizeof *k);
+    if (!k)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
+    *k = (struct cpu_kernel_instance){ d, kernel, function, kernel && kernel->variant ? kernel->variant(d->simd) : d->simd };
+    *kimpl = k;
+    return 0;
+}
+
+static int kernel_get(void *impl, const hcy_signature *signature, void **kimpl, const char **variant)
+{
+    const struct cpu_kernel *kernel = find_kernel(signature->name);
+    if (!kernel)
+        return hcy_fail(HCY_EUNSUPPORTED, "the CPU has no kernel \"%s\"", signature->name);
+    int status = new_instance(impl, kernel, NULL, kimpl);
+    if (!status)
+        *variant = cpu_simd_name(((struct cpu_kernel_instance *)*kimpl)->simd);
+    return status;
+}
+
+static void kernel_release(void *kimpl)
+{
+    free(kimpl);
+}
+
+static int prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tables)
+{
+    struct cpu_kernel_instance *k = kimpl;
+    void *blob = NULL;
+    size_t size = 0;
+    if (!k->kernel || !k->kernel->prepare)
+        return hcy_fail(HCY_EUNSUPPORTED, "kernel %s takes no tables", k->kernel ? k->kernel->name : "of the user's");
+    int status = k->kernel->prepare(k->dev->pool, k->simd, spans, n, &blob, &size);
+    if (status)
+        return status;
+    set_block(k->dev, tables, HCY_MEM_DEVICE, blob, size);
+    atomic_fetch_add(&k->dev->used, size);
+    return 0;
+}
+
+static int scratch_size(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size)
+{
+    struct cpu_kernel_instance *k = kimpl;
+    struct cpu_call call = call_of(k, items, values, n);
+    *size = 0;
+    return k->kernel && k->kernel->scratch_size ? k->kernel->scratch_size(&call, size) : 0;
+}
+
+static int preferred_batch(void *kimpl, const hcy_value *values, size_t n, size_t *items)
+{
+    struct cpu_kernel_instance *k = kimpl;
+    struct cpu_call call = call_of(k, 0, values, n);
+    *items = cpu_pool_threads(k->dev->pool);
+    return k->kernel && k->kernel->preferred_batch ? k->kernel->preferred_batch(&call, items) : 0;
+}
+
+/* A program remembers its device, so that its kernels find their threads. */
+struct cpu_program {
+    struct cpu_device *dev;
+    void *functions;
+};
+
+static int program_create(void *impl, const char *format, const void *data, size_t size, const char *options, void **pimpl, char **log)
+{
+    struct cpu_program *p = malloc(sizeof *p);
+    if (!p)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a program");
+    p->dev = impl;
+    int status = cpu_program_create(impl, format, data, size, options, &p->functions, log);
+    if (status)
+        free(p);
+    else
+        *pimpl = p;
+    return status;
+}
+
+static void program_release(void *pimpl)
+{
+    struct cpu_program *p = pimpl;
+    cpu_program_release(p->functions);
+    free(p);
+}
+
+static int program_kernel(void *pimpl, const char *name, const hcy_signature *signature, void **kimpl)
+{
+    struct cpu_program *p = pimpl;
+    void *function;
+    (void)signature;
+    int status = cpu_program_find(p->functions, name, &function);
+    return status ? status : new_instance(p->dev, NULL, function, kimpl);
+}
+
+/* --- The table --- */
+
+static const hcy_backend_ops ops = {
+    .size = sizeof ops,
+    .list = list,
+    .open = open_device,
+    .close = close_device,
+    .get_i64 = get_i64,
+    .mem_info = mem_info,
+    .alloc = alloc,
+    .free = free_block,
+    .import_host = import_host,
+    .import_device = import_device,
+    .queue_create = queue_create,
+    .queue_destroy = queue_destroy,
+    .copy = copy,
+    .fill = fill,
+    .launch = launch,
+    .fft_execute = fft_execute,
+    .finish = finish,
+    .status = status_of,
+    .record = record,
+    .wait = wait,
+    .event_wait = hcy_hostevent_wait,
+    .event_query = hcy_hostevent_query,
+    .event_time = hcy_hostevent_time,
+    .event_destroy = hcy_hostevent_destroy,
+    .kernel_get = kernel_get,
+    .kernel_release = kernel_release,
+    .prepare = prepare,
+    .scratch_size = scratch_size,
+    .preferred_batch = preferred_batch,
+    .program_create = program_create,
+    .program_release = program_release,
+    .program_kernel = program_kernel,
+    .fft_create = cpu_fft_create,
+    .fft_release = cpu_fft_release,
+};
+
+#ifdef HCY_BACKEND_STATIC
+#define hcy_backend_entry hcy_backend_entry_cpu
+#endif
+HCY_API int hcy_backend_entry(uint32_t host_abi, const hcy_backend **backend);
+
+int hcy_backend_entry(uint32_t host_abi, const hcy_backend **backend)
+{
+    static const hcy_backend cpu = { HCY_BACKEND_ABI, sizeof cpu, "cpu", &ops, hcy__families };
+    if (host_abi != HCY_BACKEND_ABI)
+        return hcy_fail(HCY_EABI, "the CPU backend has interface %u, the library wants %u", HCY_BACKEND_ABI, host_abi);
+    *backend = &cpu;
+    return 0;
+}

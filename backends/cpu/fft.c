@@ -1,0 +1,185 @@
+/* fft.c - Fourier transforms on the CPU through FFTW (float and double), if the build has it.
+ *
+ * FFTW's planner is not thread-safe: every planner call of the process that goes through here takes one lock; another
+ * user of FFTW in the same process must do the same or call fftw_make_planner_thread_safe().  Plans are made for one
+ * transform with FFTW_ESTIMATE, so they never depend on timings; a batch is spread over the device's threads, one
+ * transform a thread: the same bits for any number of threads.  One plan a direction and placement is made at its
+ * first use; executions use FFTW's new-array interface, which is thread-safe.
+ */
+#include "cpu_priv.h"
+
+#include <stdlib.h>
+
+#if HAVE_FFTW3
+#include <complex.h>
+#include <fftw3.h>
+#include <pthread.h>
+#include <stdint.h>
+
+static pthread_mutex_t planner = PTHREAD_MUTEX_INITIALIZER;
+
+/* What differs between fftw_ and fftwf_: numbers are passed as void *. */
+struct precision {
+    void *(*plan)(const hcy_fft_desc *desc, int direction, void *in, void *out, unsigned flags);
+    void (*run)(void *plan, int type, void *in, void *out);
+    void (*destroy)(void *plan);
+    int (*alignment)(void *p);
+    void *(*alloc)(size_t bytes);
+    void (*free)(void *p);
+    size_t real;
+};
+
+#define PRECISION(X, T, name)                                                                                         \
+    static void *name##_plan(const hcy_fft_desc *d, int direction, void *in, void *out, unsigned flags)               \
+    {                                                                                                                 \
+        int n[3] = { (int)d->n[0], (int)d->n[1], (int)d->n[2] };                                                      \
+        if (d->type == HCY_FFT_R2C)                                                                                   \
+            return X##_plan_dft_r2c(d->rank, n, in, out, flags);                                                      \
+        if (d->type == HCY_FFT_C2R)                                                                                   \
+            return X##_plan_dft_c2r(d->rank, n, in, out, flags);                                                      \
+        return X##_plan_dft(d->rank, n, in, out, direction, flags);                                                   \
+    }                                                                                                                 \
+    static void name##_run(void *plan, int type, void *in, void *out)                                                 \
+    {                                                                                                                 \
+        if (type == HCY_FFT_R2C)                                                                                      \
+            X##_execute_dft_r2c(plan, in, out);                                                                       \
+        else if (type == HCY_FFT_C2R)                                                                                 \
+            X##_execute_dft_c2r(plan, in, out);                                                                       \
+        else                                                                                                          \
+            X##_execute_dft(plan, in, out);                                                                           \
+    }                                                                                                                 \
+    static void name##_destroy(void *plan) { X##_destroy_plan(plan); }                                                \
+    static int name##_alignment(void *p) { return X##_alignment_of(p); }                                              \
+    static const struct precision name = { name##_plan, name##_run, name##_destroy, name##_alignment, X##_malloc, X##_free, sizeof(T) };
+
+PRECISION(fftw, double, f64)
+PRECISION(fftwf, float, f32)
+
+enum { PLACES = 2, ALIGNMENTS = 2, DIRECTIONS = 2 };
+
+struct fft {
+    hcy_fft_desc desc;
+    const struct precision *p;
+    size_t in_stride, out_stride; /* bytes from transform to transform */
+    void *plans[DIRECTIONS][PLACES][ALIGNMENTS]; /* under the planner's lock */
+};
+
+bool cpu_fft_there(void)
+{
+    return true;
+}
+
+/* Bytes of one transform's input and output. */
+static void set_strides(struct fft *f)
+{
+    const hcy_fft_desc *d = &f->desc;
+    size_t last = d->n[d->rank - 1], rows = 1;
+    for (int i = 0; i + 1 < d->rank; i++)
+        rows *= d->n[i];
+    size_t full = rows * last * 2 * f->p->real, half = rows * (last / 2 + 1) * 2 * f->p->real, real = rows * last * f->p->real;
+    f->in_stride = d->type == HCY_FFT_C2C ? full : d->type == HCY_FFT_R2C ? real : half;
+    f->out_stride = d->type == HCY_FFT_C2C ? full : d->type == HCY_FFT_R2C ? half : real;
+}
+
+int cpu_fft_create(void *impl, const hcy_fft_desc *desc, void **fimpl, size_t *workspace)
+{
+    (void)impl;
+    for (int i = 0; i < desc->rank; i++)
+        if (desc->n[i] > INT32_MAX)
+            return hcy_fail(HCY_EUNSUPPORTED, "FFTW takes up to %d points a dimension, not %zu", INT32_MAX, desc->n[i]);
+    struct fft *f = calloc(1, sizeof *f);
+    if (!f)
+        return hcy_fail(HCY_ENOMEM, "out of memory for an FFT's plan");
+    f->desc = *desc;
+    f->p = desc->precision == HCY_F32 ? &f32 : &f64;
+    set_strides(f);
+    *workspace = 0;
+    *fimpl = f;
+    return 0;
+}
+
+void cpu_fft_release(void *fimpl)
+{
+    struct fft *f = fimpl;
+    pthread_mutex_lock(&planner);
+    for (int i = 0; i < DIRECTIONS * PLACES * ALIGNMENTS; i++)
+        if ((&f->plans[0][0][0])[i])
+            f->p->destroy((&f->plans[0][0][0])[i]);
+    pthread_mutex_unlock(&planner);
+    free(f);
+}
+
+/* FFTW_ESTIMATE touches no array, but their alignment and whether they are one decide on the plan. */
+static void *make_plan(struct fft *f, int direction, bool in_place, bool aligned)
+{
+    unsigned flags = FFTW_ESTIMATE | (aligned ? 0 : FFTW_UNALIGNED);
+    char *in = f->p->alloc(f->in_stride), *out = in_place ? in : f->p->alloc(f->out_stride);
+    void *plan = in && out ? f->p->plan(&f->desc, direction, in, out, flags) : NULL;
+    if (out != in)
+        f->p->free(out);
+    f->p->free(in);
+    return plan;
+}
+
+static void *plan_for(struct fft *f, int direction, bool in_place, bool aligned)
+{
+    pthread_mutex_lock(&planner);
+    void **plan = &f->plans[direction == HCY_FFT_FORWARD][in_place][aligned];
+    if (!*plan)
+        *plan = make_plan(f, direction, in_place, aligned);
+    pthread_mutex_unlock(&planner);
+    return *plan;
+}
+
+struct run {
+    const struct fft *f;
+    void *plan;
+    char *in, *out;
+};
+
+static void run_transforms(void *context, size_t begin, size_t end, unsigned thread)
+{
+    const struct run *r = context;
+    (void)thread;
+    for (size_t i = begin; i < end; i++)
+        r->f->p->run(r->plan, r->f->desc.type, r->in + i * r->f->in_stride, r->out + i * r->f->out_stride);
+}
+
+int cpu_fft_run(struct cpu_pool *pool, void *fimpl, int direction, void *in, void *out)
+{
+    struct fft *f = fimpl;
+    bool aligned = true;
+    for (size_t i = 0; i < f->desc.batch && i < 2; i++) /* every other transform lies like one of the first two, or better */
+        aligned = aligned && !f->p->alignment((char *)in + i * f->in_stride) && !f->p->alignment((char *)out + i * f->out_stride);
+    struct run run = { f, plan_for(f, direction, in == out, aligned), in, out };
+    if (!run.plan)
+        return hcy_fail(HCY_EUNSUPPORTED, "FFTW cannot plan this transform, or is out of memory");
+    cpu_pool_for(pool, f->desc.batch, f->desc.batch / (cpu_pool_threads(pool) * 4) + 1, run_transforms, &run);
+    return 0;
+}
+
+#else
+
+bool cpu_fft_there(void)
+{
+    return false;
+}
+
+int cpu_fft_create(void *impl, const hcy_fft_desc *desc, void **fimpl, size_t *workspace)
+{
+    (void)impl, (void)desc, (void)fimpl, (void)workspace;
+    return hcy_fail(HCY_EUNSUPPORTED, "this build of Halcyon has no FFT on the CPU: it was configured without FFTW");
+}
+
+void cpu_fft_release(void *fimpl)
+{
+    (void)fimpl;
+}
+
+int cpu_fft_run(struct cpu_pool *pool, void *fimpl, int direction, void *in, void *out)
+{
+    (void)pool, (void)fimpl, (void)direction, (void)in, (void)out;
+    return HCY_EUNSUPPORTED;
+}
+
+#endif

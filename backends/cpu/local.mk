@@ -1,0 +1,29 @@
+# The CPU backend.  cpu_sources are common to the module and to the built-in form; backend.c, with the entry point,
+# is compiled for each.  SIMD variants have flags of their own: no other file may be compiled with them.
+noinst_LTLIBRARIES += libcpu.la libcpu_builtin.la
+libcpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(cpu_defines) -I$(srcdir)/backends/cpu
+libcpu_la_CFLAGS = $(KERNEL_CFLAGS) $(HCY_NO_CONTRACT)
+libcpu_la_LIBADD = $(LZ4_LIBS) $(FFTW_LIBS) $(HWLOC_LIBS)
+libcpu_la_SOURCES = backends/cpu/cpu_priv.h backends/cpu/bslz4_block.h backends/cpu/fft.c backends/cpu/pool.c \
+    backends/cpu/program.c backends/cpu/simd.c backends/cpu/topology.c
+cpu_entry = backends/cpu/backend.c
+halcyoninclude_HEADERS += backends/cpu/halcyon/cpu.h
+
+if X86_SIMD
+cpu_defines = -DHCY_CPU_X86=1
+noinst_LTLIBRARIES += libcpu_avx2.la libcpu_avx512.la
+libcpu_la_LIBADD += libcpu_avx2.la libcpu_avx512.la
+libcpu_avx2_la_CPPFLAGS = $(libcpu_la_CPPFLAGS)
+libcpu_avx2_la_CFLAGS = $(libcpu_la_CFLAGS) $(HCY_AVX2_CFLAGS)
+libcpu_avx2_la_SOURCES =
+libcpu_avx512_la_CPPFLAGS = $(libcpu_la_CPPFLAGS)
+libcpu_avx512_la_CFLAGS = $(libcpu_la_CFLAGS) $(HCY_AVX512_CFLAGS)
+libcpu_avx512_la_SOURCES =
+else
+cpu_defines =
+endif
+
+libcpu_builtin_la_CPPFLAGS = $(libcpu_la_CPPFLAGS) -DHCY_BACKEND_STATIC
+libcpu_builtin_la_CFLAGS = $(libcpu_la_CFLAGS)
+libcpu_builtin_la_SOURCES = $(cpu_entry)
+libcpu_builtin_la_LIBADD = libcpu.la

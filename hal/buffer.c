@@ -1,0 +1,182 @@
+/* buffer.c - buffers: made, imported, viewed, released.  Copies between them are in copy.c.  Thread-safe. */
+#include "hal_priv.h"
+
+#include <stdlib.h>
+
+static void destroy_buffer(void *object)
+{
+    hcy_buffer *buf = object;
+    const hcy_backend_ops *ops = buf->dev->backend->ops;
+    if (hcy__forked())
+        return;
+    switch (buf->origin) {
+    case HCY__POOLED:
+        hcy__pool_free(buf->dev->pool, buf->mem, &buf->block);
+        break;
+    case HCY__TABLES:
+        ops->free(buf->dev->impl, buf->mem, &buf->block);
+        break;
+    case HCY__IMPORTED:
+        if (HCY_HAS_OP(ops, unimport))
+            ops->unimport(buf->dev->impl, &buf->block);
+        if (buf->done)
+            buf->done(buf->payload);
+        break;
+    case HCY__SUB:
+        hcy_buffer_release(buf->parent);
+        break;
+    }
+    hcy_device_release(buf->dev);
+    free(buf);
+}
+
+static hcy_buffer *new_buffer(hcy_device *dev, enum hcy__origin origin, int mem, size_t size)
+{
+    hcy_buffer *buf = calloc(1, sizeof *buf);
+    if (!buf) {
+        hcy_fail(HCY_ENOMEM, "out of memory for a buffer's record");
+        return NULL;
+    }
+    hcy__object_init(buf, destroy_buffer);
+    buf->dev = hcy_device_retain(dev);
+    buf->origin = origin;
+    buf->mem = mem;
+    buf->size = size;
+    return buf;
+}
+
+/* For a buffer whose memory never came about. */
+static void drop_empty(hcy_buffer *buf)
+{
+    hcy_device_release(buf->dev);
+    free(buf);
+}
+
+int hcy_buffer_create(hcy_buffer **out, hcy_device *dev, int mem, size_t size)
+{
+    int status = hcy__device_check(dev);
+    if (status)
+        return status;
+    if (!out || !size || mem < HCY_MEM_DEVICE || mem > HCY_MEM_MAPPED)
+        return hcy_fail(HCY_EINVAL, "hcy_buffer_create: %s", !out ? "no place for the buffer" : !size ? "0 bytes"
+                        : "the kind of memory is none of HCY_MEM_*");
+    if (mem == HCY_MEM_MAPPED && !(dev->info.caps & HCY_CAP_MAPPED))
+        return hcy__unsupported(dev, "mapped memory");
+    hcy_buffer *buf = new_buffer(dev, HCY__POOLED, mem, size);
+    if (!buf)
+        return HCY_ENOMEM;
+    status = hcy__pool_alloc(dev->pool, mem, size, &buf->block);
+    if (status)
+        drop_empty(buf);
+    else
+        *out = buf;
+    return status;
+}
+
+int hcy__buffer_tables(hcy_buffer **out, hcy_device *dev, const hcy_block *block)
+{
+    hcy_buffer *buf = new_buffer(dev, HCY__TABLES, HCY_MEM_DEVICE, block->size);
+    if (!buf)
+        return HCY_ENOMEM;
+    buf->block = *block;
+    *out = buf;
+    return 0;
+}
+
+int hcy_buffer_sub(hcy_buffer **out, hcy_buffer *parent, size_t offset, size_t size)
+{
+    if (!out || !parent || !size)
+        return hcy_fail(HCY_EINVAL, "hcy_buffer_sub: %s", !out ? "no place for the buffer" : !parent ? "no parent" : "0 bytes");
+    int status = hcy__device_check(parent->dev);
+    if (status)
+        return status;
+    if (offset > parent->size || size > parent->size - offset)
+        return hcy_fail(HCY_ERANGE, "a view of %zu bytes at %zu is past the buffer's %zu", size, offset, parent->size);
+    hcy_buffer *buf = new_buffer(parent->dev, HCY__SUB, parent->mem, size);
+    if (!buf)
+        return HCY_ENOMEM;
+    buf->parent = hcy_buffer_retain(parent);
+    buf->block = parent->block;
+    buf->offset = parent->offset + offset;
+    *out = buf;
+    return 0;
+}
+
+typedef int (*import_fn)(hcy_device *dev, uint64_t what, size_t size, hcy_block *block);
+
+static int import_host(hcy_device *dev, uint64_t what, size_t size, hcy_block *block)
+{
+    if (!HCY_HAS_OP(dev->backend->ops, import_host))
+        return hcy__unsupported(dev, "import of host memory");
+    return dev->backend->ops->import_host(dev->impl, (void *)(uintptr_t)what, size, block);
+}
+
+static int import_device(hcy_device *dev, uint64_t what, size_t size, hcy_block *block)
+{
+    if (!HCY_HAS_OP(dev->backend->ops, import_device))
+        return hcy__unsupported(dev, "import of device memory");
+    return dev->backend->ops->import_device(dev->impl, what, size, block);
+}
+
+static int import(hcy_buffer **out, hcy_device *dev, import_fn fn, int mem, uint64_t what, size_t size,
+                  void (*done)(void *), void *payload)
+{
+    int status = hcy__device_check(dev);
+    if (status)
+        return status;
+    if (!out || !what || !size)
+        return hcy_fail(HCY_EINVAL, "import of memory: %s", !out ? "no place for the buffer" : !size ? "0 bytes" : "no address");
+    hcy_buffer *buf = new_buffer(dev, HCY__IMPORTED, mem, size);
+    if (!buf)
+        return HCY_ENOMEM;
+    status = fn(dev, what, size, &buf->block);
+    if (status) {
+        drop_empty(buf);
+        return status;
+    }
+    buf->block.size = size;
+    buf->done = done;
+    buf->payload = payload;
+    *out = buf;
+    return 0;
+}
+
+int hcy_buffer_import_host(hcy_buffer **buf, hcy_device *dev, void *host, size_t size, void (*done)(void *), void *payload)
+{
+    return import(buf, dev, import_host, HCY_MEM_MAPPED, (uintptr_t)host, size, done, payload);
+}
+
+int hcy_buffer_import_device(hcy_buffer **buf, hcy_device *dev, uint64_t handle, size_t size, void (*done)(void *), void *payload)
+{
+    return import(buf, dev, import_device, HCY_MEM_DEVICE, handle, size, done, payload);
+}
+
+hcy_buffer *hcy_buffer_retain(hcy_buffer *buf)
+{
+    return hcy__retain(buf);
+}
+
+void hcy_buffer_release(hcy_buffer *buf)
+{
+    hcy__release(buf);
+}
+
+size_t hcy_buffer_size(const hcy_buffer *buf)
+{
+    return buf ? buf->size : 0;
+}
+
+int hcy_buffer_mem(const hcy_buffer *buf)
+{
+    return buf ? buf->mem : 0;
+}
+
+hcy_device *hcy_buffer_device(const hcy_buffer *buf)
+{
+    return buf ? buf->dev : NULL;
+}
+
+void *hcy_buffer_host(const hcy_buffer *buf)
+{
+    return buf && buf->block.host ? (char *)buf->block.host + buf->offset : NULL;
+}

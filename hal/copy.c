@@ -1,0 +1,312 @@
+/* copy.c - copies and fills: ranges checked here, carried out by a backend, staged where no backend can.
+ *
+ * A copy is rows x slices with strides; a plain one has one row.  Where both buffers are on one device, or one of
+ * them can be reached as host memory, the queue's backend does it alone.  Between two devices that see neither
+ * each other nor the other's memory, the bytes go through a pinned host buffer in pieces, waited for.
+ */
+#include "hal_priv.h"
+
+#include <string.h>
+
+#define STAGE_BYTES ((size_t)8 << 20)
+
+static hcy_place buffer_place(const hcy_buffer *buf, size_t offset)
+{
+    return (hcy_place){ .block = &buf->block, .mem = buf->mem, .dev = buf->dev, .offset = buf->offset + offset };
+}
+
+static hcy_place host_place(const void *host)
+{
+    return (hcy_place){ .host = (void *)(uintptr_t)host };
+}
+
+static int check_range(const hcy_buffer *buf, size_t offset, size_t size, const char *what)
+{
+    if (offset > buf->size || size > buf->size - offset)
+        return hcy_fail(HCY_ERANGE, "%s of %zu bytes at %zu is past the buffer's %zu", what, size, offset, buf->size);
+    return 0;
+}
+
+static int check_command(hcy_queue *queue, const hcy_buffer *buf, const char *what)
+{
+    if (!queue || !buf)
+        return hcy_fail(HCY_EINVAL, "%s: no %s", what, queue ? "buffer" : "queue");
+    return hcy__device_check(queue->dev);
+}
+
+/* Hands a copy to the queue's backend with references on both buffers. */
+static int submit_copy(hcy_queue *queue, const hcy_copy *copy, hcy_buffer *a, hcy_buffer *b)
+{
+    if (!HCY_HAS_OP(queue->dev->backend->ops, copy))
+        return hcy__unsupported(queue->dev, "copies");
+    hcy_keep *keep = hcy__keep_new(2, 0, NULL);
+    if (!keep)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a copy's record");
+    hcy__keep_add(keep, a);
+    hcy__keep_add(keep, b);
+    int status;
+    HCY__ON_QUEUE(status, queue, queue->dev->backend->ops->copy(queue->impl, copy, keep));
+    if (status)
+        hcy_keep_release(keep);
+    return status;
+}
+
+static int host_copy(hcy_queue *queue, hcy_buffer *buf, size_t offset, const void *host, size_t size, bool write)
+{
+    const char *what = write ? "a write" : "a read";
+    int status = check_command(queue, buf, what);
+    if (!status && !host && size)
+        status = hcy_fail(HCY_EINVAL, "%s: no host memory", what);
+    if (!status && buf->dev != queue->dev)
+        status = hcy_fail(HCY_EINVAL, "%s: the buffer is on device %s, the queue on %s", what, buf->dev->info.name,
+                          queue->dev->info.name);
+    if (!status)
+        status = check_range(buf, offset, size, what);
+    if (status || !size)
+        return status;
+    hcy_place here = buffer_place(buf, offset), there = host_place(host);
+    hcy_copy copy = { write ? here : there, write ? there : here, { size, 1, 1 } };
+    return submit_copy(queue, &copy, buf, NULL);
+}
+
+int hcy_buffer_write(hcy_queue *queue, hcy_buffer *dst, size_t offset, const void *src, size_t size)
+{
+    return host_copy(queue, dst, offset, src, size, true);
+}
+
+int hcy_buffer_read(hcy_queue *queue, void *dst, hcy_buffer *src, size_t offset, size_t size)
+{
+    return host_copy(queue, src, offset, dst, size, false);
+}
+
+/* --- Buffer to buffer --- */
+
+static bool overlap(const hcy_buffer *a, size_t a_at, size_t a_size, const hcy_buffer *b, size_t b_at, size_t b_size)
+{
+    if (a->block.handle != b->block.handle || a->dev != b->dev)
+        return false;
+    size_t x = a->offset + a_at, y = b->offset + b_at;
+    return x < y + b_size && y < x + a_size;
+}
+
+/* A place on another device, as host memory if it can be. */
+static hcy_place as_seen_from(hcy_place place, const hcy_device *dev)
+{
+    if (place.block && place.dev != dev && place.block->host) {
+        place.host = place.block->host;
+        place.block = NULL;
+    }
+    return place;
+}
+
+static int stage_piece(hcy_queue *to, hcy_queue *from, hcy_buffer *dst, size_t dst_at, hcy_buffer *src, size_t src_at,
+                       hcy_buffer *stage, size_t size)
+{
+    void *host = hcy_buffer_host(stage);
+    int status = hcy_buffer_read(from, host, src, src_at, size);
+    if (!status)
+        status = hcy_queue_finish(from);
+    if (!status)
+        status = hcy_buffer_write(to, dst, dst_at, host, size);
+    return status ? status : hcy_queue_finish(to);
+}
+
+/* One row; the queue's earlier commands are waited for first. */
+static int copy_staged(hcy_queue *queue, hcy_buffer *dst, size_t dst_at, hcy_buffer *src, size_t src_at, size_t size)
+{
+    hcy_queue *other = NULL;
+    hcy_buffer *stage = NULL;
+    bool from_other = src->dev != queue->dev;
+    int status = hcy_queue_finish(queue);
+    if (!status)
+        status = hcy_queue_create(&other, from_other ? src->dev : dst->dev);
+    if (!status)
+        status = hcy_buffer_create(&stage, queue->dev, HCY_MEM_PINNED, size < STAGE_BYTES ? size : STAGE_BYTES);
+    for (size_t done = 0; !status && done < size; done += STAGE_BYTES) {
+        size_t n = size - done < STAGE_BYTES ? size - done : STAGE_BYTES;
+        status = stage_piece(from_other ? queue : other, from_other ? other : queue, dst, dst_at + done, src,
+                             src_at + done, stage, n);
+    }
+    hcy_buffer_release(stage);
+    hcy_queue_release(other);
+    return status;
+}
+
+static int check_pair(hcy_queue *queue, hcy_buffer *dst, hcy_buffer *src)
+{
+    int status = check_command(queue, dst, "a copy");
+    if (!status)
+        status = check_command(queue, src, "a copy");
+    if (!status && dst->dev != queue->dev && src->dev != queue->dev)
+        status = hcy_fail(HCY_EINVAL, "a copy from %s to %s cannot be queued on %s, which has neither buffer",
+                          src->dev->info.name, dst->dev->info.name, queue->dev->info.name);
+    if (!status)
+        status = hcy__device_check(dst->dev);
+    return status ? status : hcy__device_check(src->dev);
+}
+
+static int staged_rect(hcy_queue *queue, hcy_buffer *dst, hcy_buffer *src, const hcy_copy *copy)
+{
+    int status = 0;
+    for (size_t z = 0; !status && z < copy->extent[2]; z++)
+        for (size_t y = 0; !status && y < copy->extent[1]; y++)
+            status = copy_staged(queue, dst, copy->dst.offset - dst->offset + z * copy->dst.slice_stride + y * copy->dst.row_stride,
+                                 src, copy->src.offset - src->offset + z * copy->src.slice_stride + y * copy->src.row_stride,
+                                 copy->extent[0]);
+    return status;
+}
+
+static int copy_between(hcy_queue *queue, hcy_buffer *dst, hcy_buffer *src, const hcy_copy *copy)
+{
+    hcy_copy seen = *copy;
+    seen.dst = as_seen_from(copy->dst, queue->dev);
+    seen.src = as_seen_from(copy->src, queue->dev);
+    int status = submit_copy(queue, &seen, dst, src);
+    bool foreign = (seen.dst.block && seen.dst.dev != queue->dev) || (seen.src.block && seen.src.dev != queue->dev);
+    return status == HCY_EUNSUPPORTED && foreign ? staged_rect(queue, dst, src, copy) : status;
+}
+
+int hcy_buffer_copy(hcy_queue *queue, hcy_buffer *dst, size_t dst_offset, hcy_buffer *src, size_t src_offset, size_t size)
+{
+    int status = check_pair(queue, dst, src);
+    if (!status)
+        status = check_range(dst, dst_offset, size, "a copy");
+    if (!status)
+        status = check_range(src, src_offset, size, "a copy");
+    if (!status && overlap(dst, dst_offset, size, src, src_offset, size))
+        status = hcy_fail(HCY_EINVAL, "a copy's source and destination overlap in one buffer");
+    if (status || !size)
+        return status;
+    hcy_copy copy = { buffer_place(dst, dst_offset), buffer_place(src, src_offset), { size, 1, 1 } };
+    return copy_between(queue, dst, src, &copy);
+}
+
+/* Bytes from a rectangle's first to behind its last; its strides checked. */
+static int rect_span(size_t *span, const hcy_rect *rect, const size_t extent[3])
+{
+    size_t rows, slices;
+    if (extent[1] > 1 && rect->row_stride < extent[0])
+        return hcy_fail(HCY_EINVAL, "a rectangle's row stride of %zu is less than its %zu bytes a row", rect->row_stride, extent[0]);
+    int status = hcy_size_mul(&rows, rect->row_stride, extent[1] - 1);
+    if (!status)
+        status = hcy_size_add(&rows, rows, extent[0]);
+    if (!status && extent[2] > 1 && rect->slice_stride < rows)
+        status = hcy_fail(HCY_EINVAL, "a rectangle's slice stride of %zu is less than its %zu bytes a slice", rect->slice_stride, rows);
+    if (!status)
+        status = hcy_size_mul(&slices, rect->slice_stride, extent[2] - 1);
+    return status ? status : hcy_size_add(span, slices, rows);
+}
+
+int hcy_buffer_copy_rect(hcy_queue *queue, hcy_buffer *dst, const hcy_rect *dst_rect, hcy_buffer *src,
+                         const hcy_rect *src_rect, const size_t extent[3])
+{
+    size_t dst_span, src_span;
+    int status = check_pair(queue, dst, src);
+    if (!status && (!dst_rect || !src_rect || !extent))
+        status = hcy_fail(HCY_EINVAL, "hcy_buffer_copy_rect: no rectangle, or no extent");
+    if (status || !extent[0] || !extent[1] || !extent[2])
+        return status;
+    status = rect_span(&dst_span, dst_rect, extent);
+    if (!status)
+        status = rect_span(&src_span, src_rect, extent);
+    if (!status)
+        status = check_range(dst, dst_rect->offset, dst_span, "a copy's rectangle");
+    if (!status)
+        status = check_range(src, src_rect->offset, src_span, "a copy's rectangle");
+    if (!status && overlap(dst, dst_rect->offset, dst_span, src, src_rect->offset, src_span))
+        status = hcy_fail(HCY_EINVAL, "a copy's source and destination overlap in one buffer");
+    if (status)
+        return status;
+    hcy_copy copy = { buffer_place(dst, dst_rect->offset), buffer_place(src, src_rect->offset),
+                      { extent[0], extent[1], extent[2] } };
+    copy.dst.row_stride = dst_rect->row_stride;
+    copy.dst.slice_stride = dst_rect->slice_stride;
+    copy.src.row_stride = src_rect->row_stride;
+    copy.src.slice_stride = src_rect->slice_stride;
+    return copy_between(queue, dst, src, &copy);
+}
+
+int hcy_buffer_fill(hcy_queue *queue, hcy_buffer *dst, size_t offset, size_t size, const void *pattern, size_t pattern_size)
+{
+    int status = check_command(queue, dst, "a fill");
+    if (status)
+        return status;
+    if (!pattern || (pattern_size != 1 && pattern_size != 2 && pattern_size != 4 && pattern_size != 8))
+        return hcy_fail(HCY_EINVAL, "a fill's pattern has %zu bytes; 1, 2, 4 and 8 are possible", pattern ? pattern_size : (size_t)0);
+    if (offset % pattern_size || size % pattern_size)
+        return hcy_fail(HCY_EINVAL, "a fill of %zu bytes at %zu is no multiple of its pattern's %zu", size, offset, pattern_size);
+    if (dst->dev != queue->dev)
+        return hcy_fail(HCY_EINVAL, "a fill: the buffer is on device %s, the queue on %s", dst->dev->info.name, queue->dev->info.name);
+    status = check_range(dst, offset, size, "a fill");
+    if (status || !size)
+        return status;
+    if (!HCY_HAS_OP(queue->dev->backend->ops, fill))
+        return hcy__unsupported(queue->dev, "fills");
+    hcy_keep *keep = hcy__keep_new(1, 0, NULL);
+    if (!keep)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a fill's record");
+    hcy__keep_add(keep, dst);
+    hcy_place place = buffer_place(dst, offset);
+    HCY__ON_QUEUE(status, queue, queue->dev->backend->ops->fill(queue->impl, &place, size, pattern, pattern_size, keep));
+    if (status)
+        hcy_keep_release(keep);
+    return status;
+}
+
+/* --- And waited for --- */
+
+static int now(hcy_buffer *buf, size_t offset, const void *host, size_t size, bool write)
+{
+    hcy_queue *queue = NULL;
+    if (!buf)
+        return hcy_fail(HCY_EINVAL, "%s: no buffer", write ? "a write" : "a read");
+    int status = hcy_queue_create(&queue, buf->dev);
+    if (!status)
+        status = host_copy(queue, buf, offset, host, size, write);
+    if (!status)
+        status = hcy_queue_finish(queue);
+    hcy_queue_release(queue);
+    return status;
+}
+
+int hcy_buffer_write_now(hcy_buffer *dst, size_t offset, const void *src, size_t size)
+{
+    return now(dst, offset, src, size, true);
+}
+
+int hcy_buffer_read_now(void *dst, hcy_buffer *src, size_t offset, size_t size)
+{
+    return now(src, offset, dst, size, false);
+}
+
+/* --- For backends whose memory the host reaches --- */
+
+static char *address_of(const hcy_place *place)
+{
+    char *base = place->block ? place->block->handle : place->host;
+    return base + place->offset;
+}
+
+int hcy_host_copy(const hcy_copy *copy)
+{
+    char *dst = address_of(&copy->dst);
+    const char *src = address_of(&copy->src);
+    for (size_t z = 0; z < copy->extent[2]; z++)
+        for (size_t y = 0; y < copy->extent[1]; y++)
+            memcpy(dst + z * copy->dst.slice_stride + y * copy->dst.row_stride,
+                   src + z * copy->src.slice_stride + y * copy->src.row_stride, copy->extent[0]);
+    return 0;
+}
+
+/* By doubling: each memcpy repeats all that is there already. */
+int hcy_host_fill(const hcy_place *place, size_t size, const void *pattern, size_t pattern_size)
+{
+    char *dst = address_of(place);
+    memcpy(dst, pattern, pattern_size);
+    for (size_t done = pattern_size; done < size;) {
+        size_t n = done < size - done ? done : size - done;
+        memcpy(dst + done, dst, n);
+        done += n;
+    }
+    return 0;
+}

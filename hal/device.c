@@ -1,0 +1,135 @@
+/* device.c - an open device: what it says of itself, whether it is lost, forked processes.  Thread-safe. */
+#include "hal_priv.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* --- Forks --- */
+
+static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
+static atomic_bool forked;
+
+static void note_fork(void)
+{
+    atomic_store(&forked, true);
+}
+
+static void start_watch(void)
+{
+    pthread_atfork(NULL, NULL, note_fork);
+}
+
+void hcy__fork_watch(void)
+{
+    pthread_once(&watch_once, start_watch);
+}
+
+bool hcy__forked(void)
+{
+    return atomic_load_explicit(&forked, memory_order_relaxed);
+}
+
+/* --- State --- */
+
+int hcy__device_check(hcy_device *dev)
+{
+    if (!dev)
+        return hcy_fail(HCY_EINVAL, "no device");
+    if (hcy__forked())
+        return hcy_fail(HCY_EFORK, "device %s was opened before this process forked: open devices only after the fork", dev->info.name);
+    if (!atomic_load_explicit(&dev->is_lost, memory_order_acquire))
+        return 0;
+    return hcy_fail_again(&dev->lost);
+}
+
+int hcy__unsupported(const hcy_device *dev, const char *what)
+{
+    return hcy_fail(HCY_EUNSUPPORTED, "device %s has no %s", dev->info.name, what);
+}
+
+int hcy_device_lose(hcy_device *dev, const char *fmt, ...)
+{
+    char cause[400];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(cause, sizeof cause, fmt, ap);
+    va_end(ap);
+    pthread_mutex_lock(&dev->lock);
+    if (!atomic_load(&dev->is_lost)) {
+        hcy_fail(HCY_ELOST, "device %s is lost: %s", dev->info.name, cause);
+        dev->lost = *hcy_last_error();
+        atomic_store_explicit(&dev->is_lost, true, memory_order_release);
+    }
+    pthread_mutex_unlock(&dev->lock);
+    return hcy_fail_again(&dev->lost);
+}
+
+int hcy_device_status(hcy_device *dev)
+{
+    return hcy__device_check(dev);
+}
+
+/* --- What it says of itself --- */
+
+hcy_device *hcy_device_retain(hcy_device *dev)
+{
+    return hcy__retain(dev);
+}
+
+void hcy_device_release(hcy_device *dev)
+{
+    hcy__release(dev);
+}
+
+const hcy_device_info *hcy_device_get_info(const hcy_device *dev)
+{
+    return dev ? &dev->info : NULL;
+}
+
+void *hcy_device_impl(const hcy_device *dev)
+{
+    return dev->impl;
+}
+
+int hcy_device_get_i64(hcy_device *dev, const char *key, int64_t *value)
+{
+    int status = hcy__device_check(dev);
+    if (status)
+        return status;
+    if (!key || !value)
+        return hcy_fail(HCY_EINVAL, "hcy_device_get_i64: no key, or no place for the value");
+    if (!HCY_HAS_OP(dev->backend->ops, get_i64))
+        return hcy_fail(HCY_ENOENT, "device %s has no number \"%s\"", dev->info.name, key);
+    return dev->backend->ops->get_i64(dev->impl, key, value);
+}
+
+int hcy_device_mem_info(hcy_device *dev, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    int status = hcy__device_check(dev);
+    if (status)
+        return status;
+    if (!free_bytes || !total_bytes)
+        return hcy_fail(HCY_EINVAL, "hcy_device_mem_info: no place for the answer");
+    if (!HCY_HAS_OP(dev->backend->ops, mem_info))
+        return hcy__unsupported(dev, "memory count");
+    return dev->backend->ops->mem_info(dev->impl, free_bytes, total_bytes);
+}
+
+int hcy_device_pool_stats(hcy_device *dev, hcy_pool_stats *stats)
+{
+    int status = hcy__device_check(dev);
+    if (status)
+        return status;
+    if (!stats)
+        return hcy_fail(HCY_EINVAL, "hcy_device_pool_stats: no place for the answer");
+    hcy__pool_get_stats(dev->pool, stats);
+    return 0;
+}
+
+int hcy_device_pool_trim(hcy_device *dev)
+{
+    int status = hcy__device_check(dev);
+    if (!status)
+        hcy__pool_trim(dev->pool);
+    return status;
+}

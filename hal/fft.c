@@ -1,0 +1,143 @@
+/* fft.c - Fourier transforms: descriptions and buffers checked here, done by a backend.  Plans are immutable. */
+#include "hal_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void destroy_fft(void *object)
+{
+    hcy_fft *fft = object;
+    if (hcy__forked())
+        return;
+    fft->dev->backend->ops->fft_release(fft->impl);
+    hcy_device_release(fft->dev);
+    free(fft);
+}
+
+static int check_desc(const hcy_fft_desc *d)
+{
+    size_t points = 16; /* bytes of the largest number */
+    if (d->type < HCY_FFT_C2C || d->type > HCY_FFT_C2R)
+        return hcy_fail(HCY_EINVAL, "FFT: %d is no type (HCY_FFT_C2C, R2C, C2R)", d->type);
+    if (d->precision != HCY_F32 && d->precision != HCY_F64)
+        return hcy_fail(HCY_EINVAL, "FFT: %d is no precision (HCY_F32, HCY_F64)", d->precision);
+    if (d->rank < 1 || d->rank > 3)
+        return hcy_fail(HCY_EINVAL, "FFT: %d dimensions; 1, 2 and 3 are possible", d->rank);
+    int status = d->batch ? hcy_size_mul(&points, points, d->batch) : hcy_fail(HCY_EINVAL, "FFT: a batch of 0 transforms");
+    for (int i = 0; !status && i < d->rank; i++)
+        status = d->n[i] ? hcy_size_mul(&points, points, d->n[i] + 2) : hcy_fail(HCY_EINVAL, "FFT: dimension %d has 0 points", i);
+    return status;
+}
+
+int hcy_fft_create(hcy_fft **out, hcy_device *dev, const hcy_fft_desc *desc)
+{
+    int status = hcy__device_check(dev);
+    if (status)
+        return status;
+    if (!out || !desc || desc->size < sizeof *desc)
+        return hcy_fail(HCY_EINVAL, "hcy_fft_create: %s", !out ? "no place for the plan" : "no description (HCY_FFT_DESC_INIT fills its size)");
+    if (!HCY_HAS_OP(dev->backend->ops, fft_create))
+        return hcy__unsupported(dev, "FFT");
+    status = check_desc(desc);
+    if (status)
+        return status;
+    hcy_fft *fft = calloc(1, sizeof *fft);
+    if (!fft)
+        return hcy_fail(HCY_ENOMEM, "out of memory for an FFT's record");
+    fft->desc = *desc;
+    for (int i = desc->rank; i < 3; i++)
+        fft->desc.n[i] = 1;
+    status = dev->backend->ops->fft_create(dev->impl, &fft->desc, &fft->impl, &fft->workspace);
+    if (status) {
+        free(fft);
+        return status;
+    }
+    hcy__object_init(fft, destroy_fft);
+    fft->dev = hcy_device_retain(dev);
+    *out = fft;
+    return 0;
+}
+
+hcy_fft *hcy_fft_retain(hcy_fft *fft)
+{
+    return hcy__retain(fft);
+}
+
+void hcy_fft_release(hcy_fft *fft)
+{
+    hcy__release(fft);
+}
+
+size_t hcy_fft_workspace(const hcy_fft *fft)
+{
+    return fft ? fft->workspace : 0;
+}
+
+void hcy_fft_sizes(const hcy_fft *fft, int direction, size_t *in, size_t *out)
+{
+    const hcy_fft_desc *d = &fft->desc;
+    size_t last = d->n[d->rank - 1], rows = d->batch, real = d->precision == HCY_F32 ? 4 : 8;
+    for (int i = 0; i + 1 < d->rank; i++)
+        rows *= d->n[i];
+    size_t half = rows * (last / 2 + 1) * 2 * real;
+    size_t complex_row = d->type == HCY_FFT_C2C ? rows * last * 2 * real : half;
+    size_t real_row = d->type == HCY_FFT_C2C ? complex_row : rows * last * real;
+    (void)direction; /* C2C is symmetric, the others have one direction each */
+    *in = d->type == HCY_FFT_C2R ? complex_row : real_row;
+    *out = d->type == HCY_FFT_C2R ? real_row : complex_row;
+}
+
+static int check_execution(hcy_queue *queue, hcy_fft *fft, int direction, const hcy_buffer *in, const hcy_buffer *out,
+                           const hcy_buffer *work)
+{
+    size_t in_size, out_size;
+    if (!queue || !fft || !in || !out)
+        return hcy_fail(HCY_EINVAL, "hcy_fft_execute: no queue, plan, input or output");
+    if (direction != HCY_FFT_FORWARD && direction != HCY_FFT_BACKWARD)
+        return hcy_fail(HCY_EINVAL, "FFT: %d is no direction", direction);
+    if ((fft->desc.type == HCY_FFT_R2C && direction != HCY_FFT_FORWARD) || (fft->desc.type == HCY_FFT_C2R && direction != HCY_FFT_BACKWARD))
+        return hcy_fail(HCY_EINVAL, "FFT: real to complex is forward, complex to real backward");
+    if (in == out && fft->desc.type != HCY_FFT_C2C)
+        return hcy_fail(HCY_EINVAL, "FFT: only complex transforms work in place");
+    if (queue->dev != fft->dev || in->dev != fft->dev || out->dev != fft->dev || (work && work->dev != fft->dev))
+        return hcy_fail(HCY_EINVAL, "FFT: the plan is on device %s, the queue or a buffer elsewhere", fft->dev->info.name);
+    hcy_fft_sizes(fft, direction, &in_size, &out_size);
+    if (in->size < in_size || out->size < out_size)
+        return hcy_fail(HCY_ERANGE, "FFT: input and output need %zu and %zu bytes, they have %zu and %zu", in_size, out_size,
+                        in->size, out->size);
+    if (fft->workspace && (!work || work->size < fft->workspace))
+        return hcy_fail(HCY_ERANGE, "FFT: the working space needs %zu bytes, it has %zu", fft->workspace, work ? work->size : 0);
+    return hcy__device_check(queue->dev);
+}
+
+static hcy_value value_of(const hcy_buffer *buf)
+{
+    hcy_value v = { .type = HCY_ARG_INOUT };
+    if (buf)
+        v.block = &buf->block, v.offset = buf->offset, v.bytes_left = buf->size;
+    return v;
+}
+
+int hcy_fft_execute(hcy_queue *queue, hcy_fft *fft, int direction, hcy_buffer *in, hcy_buffer *out, hcy_buffer *work)
+{
+    void *storage;
+    int status = check_execution(queue, fft, direction, in, out, work);
+    if (status)
+        return status;
+    hcy_keep *keep = hcy__keep_new(4, 3 * sizeof(hcy_value), &storage);
+    if (!keep)
+        return hcy_fail(HCY_ENOMEM, "out of memory for an FFT's record");
+    hcy_value *v = storage;
+    v[0] = value_of(in);
+    v[1] = value_of(out);
+    v[2] = value_of(work);
+    hcy__keep_add(keep, fft);
+    hcy__keep_add(keep, in);
+    hcy__keep_add(keep, out);
+    hcy__keep_add(keep, work);
+    HCY__ON_QUEUE(status, queue,
+                  queue->dev->backend->ops->fft_execute(queue->impl, fft->impl, direction, &v[0], &v[1], &v[2], keep));
+    if (status)
+        hcy_keep_release(keep);
+    return status;
+}

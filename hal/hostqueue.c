@@ -1,0 +1,297 @@
+/* hostqueue.c - a queue for devices that have none: one thread that runs commands in order.
+ *
+ * The queue belongs to its thread and to the handle the backend holds.  Destroying the handle only says that nothing
+ * more will come: the thread runs what is left and then frees the queue, so commands never wait for a release.
+ * The first failure is kept, with its words; what follows is skipped, and events recorded behind it carry it.
+ * An event is shared by the command that completes it and by the HAL's event.
+ */
+#include "hal_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct hostevent {
+    atomic_uint refs;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool done;
+    uint64_t time;
+    hcy_error error; /* status 0: none */
+};
+
+struct command {
+    struct command *next;
+    const char *name;
+    uint64_t bytes;
+    hcy_hostqueue_fn run;      /* NULL: an event to complete or to wait for */
+    hcy_keep *keep;
+    struct hostevent *complete;
+    hcy_event *wait;
+    max_align_t data[];
+};
+
+struct hcy_hostqueue {
+    hcy_device *dev;
+    pthread_mutex_t lock;
+    pthread_cond_t work, idle;
+    struct command *first, **end;
+    bool running, closing;
+    hcy_error error; /* the first failure; status 0: none */
+};
+
+/* --- Events --- */
+
+static struct hostevent *new_event(void)
+{
+    struct hostevent *e = calloc(1, sizeof *e);
+    pthread_condattr_t attr;
+    if (!e)
+        return NULL;
+    atomic_init(&e->refs, 2); /* the command and the HAL's event */
+    pthread_mutex_init(&e->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&e->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    return e;
+}
+
+void hcy_hostevent_destroy(void *eimpl)
+{
+    struct hostevent *e = eimpl;
+    if (atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    pthread_cond_destroy(&e->changed);
+    pthread_mutex_destroy(&e->lock);
+    free(e);
+}
+
+static void complete_event(struct hostevent *e, const hcy_error *error)
+{
+    pthread_mutex_lock(&e->lock);
+    e->time = hcy_now_ns();
+    e->error = *error;
+    e->done = true;
+    pthread_cond_broadcast(&e->changed);
+    pthread_mutex_unlock(&e->lock);
+    hcy_hostevent_destroy(e);
+}
+
+static struct timespec deadline(uint64_t timeout_ns)
+{
+    uint64_t now = hcy_now_ns(), at = timeout_ns > INT64_MAX - now ? INT64_MAX : now + timeout_ns;
+    return (struct timespec){ (time_t)(at / 1000000000u), (long)(at % 1000000000u) };
+}
+
+int hcy_hostevent_wait(void *eimpl, uint64_t timeout_ns)
+{
+    struct hostevent *e = eimpl;
+    struct timespec until = deadline(timeout_ns);
+    int timed_out = 0;
+    pthread_mutex_lock(&e->lock);
+    while (!e->done && timed_out != ETIMEDOUT)
+        timed_out = pthread_cond_timedwait(&e->changed, &e->lock, &until);
+    bool done = e->done;
+    pthread_mutex_unlock(&e->lock);
+    if (!done)
+        return hcy_fail(HCY_ETIMEOUT, "an event did not complete within %.3f s", (double)timeout_ns / 1e9);
+    return e->error.status ? hcy_fail_again(&e->error) : 0;
+}
+
+int hcy_hostevent_query(void *eimpl, int *done)
+{
+    struct hostevent *e = eimpl;
+    pthread_mutex_lock(&e->lock);
+    *done = e->done;
+    pthread_mutex_unlock(&e->lock);
+    return *done && e->error.status ? hcy_fail_again(&e->error) : 0;
+}
+
+int hcy_hostevent_time(void *eimpl, uint64_t *ns)
+{
+    struct hostevent *e = eimpl;
+    pthread_mutex_lock(&e->lock);
+    bool done = e->done;
+    *ns = e->time;
+    pthread_mutex_unlock(&e->lock);
+    return done ? 0 : hcy_fail(HCY_ESTATE, "the event has not completed: it has no time yet");
+}
+
+/* --- The thread --- */
+
+static int run_command(struct hcy_hostqueue *hq, struct command *c)
+{
+    int status = hcy__device_check(hq->dev);
+    if (status)
+        return status;
+    if (c->wait)
+        return hcy_event_wait(c->wait, HCY_FOREVER);
+    if (!c->run)
+        return 0;
+    uint64_t start = hcy_trace_on() ? hcy_now_ns() : 0;
+    status = c->run(c->data);
+    if (start)
+        hcy_trace_span(hq->dev, hq, c->name, start, hcy_now_ns(), c->bytes);
+    return status;
+}
+
+static void finish_command(struct command *c, const hcy_error *error)
+{
+    if (c->complete)
+        complete_event(c->complete, error);
+    hcy_event_release(c->wait);
+    hcy_keep_release(c->keep);
+    free(c);
+}
+
+/* Takes the next command; NULL when the queue is closing and empty. */
+static struct command *next_command(struct hcy_hostqueue *hq)
+{
+    pthread_mutex_lock(&hq->lock);
+    hq->running = false;
+    if (!hq->first)
+        pthread_cond_broadcast(&hq->idle);
+    while (!hq->first && !hq->closing)
+        pthread_cond_wait(&hq->work, &hq->lock);
+    struct command *c = hq->first;
+    if (c) {
+        hq->first = c->next;
+        if (!hq->first)
+            hq->end = &hq->first;
+        hq->running = true;
+    }
+    pthread_mutex_unlock(&hq->lock);
+    return c;
+}
+
+static void *serve(void *arg)
+{
+    struct hcy_hostqueue *hq = arg;
+    struct command *c;
+    while ((c = next_command(hq))) {
+        pthread_mutex_lock(&hq->lock);
+        bool failed = hq->error.status != 0;
+        pthread_mutex_unlock(&hq->lock);
+        if (!failed && run_command(hq, c)) {
+            pthread_mutex_lock(&hq->lock);
+            hq->error = *hcy_last_error();
+            pthread_mutex_unlock(&hq->lock);
+        }
+        finish_command(c, &hq->error); /* only this thread writes error */
+    }
+    hcy_device *dev = hq->dev;
+    pthread_cond_destroy(&hq->work);
+    pthread_cond_destroy(&hq->idle);
+    pthread_mutex_destroy(&hq->lock);
+    free(hq);
+    hcy_device_release(dev);
+    return NULL;
+}
+
+int hcy_hostqueue_create(hcy_hostqueue **out, hcy_device *dev)
+{
+    struct hcy_hostqueue *hq = calloc(1, sizeof *hq);
+    pthread_t thread;
+    if (!hq)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a queue");
+    hq->dev = hcy_device_retain(dev);
+    hq->end = &hq->first;
+    pthread_mutex_init(&hq->lock, NULL);
+    pthread_cond_init(&hq->work, NULL);
+    pthread_cond_init(&hq->idle, NULL);
+    int error = pthread_create(&thread, NULL, serve, hq);
+    if (error) {
+        hcy_device_release(dev);
+        free(hq);
+        return hcy_fail_vendor(HCY_ENOMEM, error, "pthread_create", "no thread for a queue: the system's limit of threads is reached");
+    }
+    pthread_detach(thread);
+    *out = hq;
+    return 0;
+}
+
+void hcy_hostqueue_destroy(hcy_hostqueue *hq)
+{
+    pthread_mutex_lock(&hq->lock);
+    hq->closing = true;
+    pthread_cond_signal(&hq->work);
+    pthread_mutex_unlock(&hq->lock);
+}
+
+/* --- Submission --- */
+
+static void append(struct hcy_hostqueue *hq, struct command *c)
+{
+    pthread_mutex_lock(&hq->lock);
+    *hq->end = c;
+    hq->end = &c->next;
+    pthread_cond_signal(&hq->work);
+    pthread_mutex_unlock(&hq->lock);
+}
+
+static struct command *new_command(const char *name, size_t size)
+{
+    struct command *c = calloc(1, sizeof *c + size);
+    if (c)
+        c->name = name;
+    else
+        hcy_fail(HCY_ENOMEM, "out of memory for a queue's command");
+    return c;
+}
+
+int hcy_hostqueue_submit(hcy_hostqueue *hq, const char *name, uint64_t bytes, hcy_hostqueue_fn run, const void *command,
+                         size_t size, hcy_keep *keep)
+{
+    struct command *c = new_command(name, size);
+    if (!c)
+        return HCY_ENOMEM;
+    c->bytes = bytes;
+    c->run = run;
+    c->keep = keep;
+    memcpy(c->data, command, size);
+    append(hq, c);
+    return 0;
+}
+
+int hcy_hostqueue_record(hcy_hostqueue *hq, void **eimpl)
+{
+    struct command *c = new_command("event", 0);
+    struct hostevent *e = c ? new_event() : NULL;
+    if (!e) {
+        free(c);
+        return hcy_fail(HCY_ENOMEM, "out of memory for an event");
+    }
+    c->complete = e;
+    *eimpl = e;
+    append(hq, c);
+    return 0;
+}
+
+int hcy_hostqueue_wait(hcy_hostqueue *hq, hcy_event *event)
+{
+    struct command *c = new_command("wait", 0);
+    if (!c)
+        return HCY_ENOMEM;
+    c->wait = hcy_event_retain(event);
+    append(hq, c);
+    return 0;
+}
+
+int hcy_hostqueue_finish(hcy_hostqueue *hq)
+{
+    pthread_mutex_lock(&hq->lock);
+    while (hq->first || hq->running)
+        pthread_cond_wait(&hq->idle, &hq->lock);
+    pthread_mutex_unlock(&hq->lock);
+    return hcy_hostqueue_status(hq);
+}
+
+int hcy_hostqueue_status(hcy_hostqueue *hq)
+{
+    pthread_mutex_lock(&hq->lock);
+    hcy_error error = hq->error;
+    pthread_mutex_unlock(&hq->lock);
+    return error.status ? hcy_fail_again(&error) : 0;
+}

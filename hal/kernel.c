@@ -1,0 +1,416 @@
+/* kernel.c - kernels and programs: signatures looked up and checked here, run by a backend.  Thread-safe.
+ *
+ * A launch's arguments are taken apart once, into values that live with the command (in its keep): the backend gets
+ * memory it may keep pointing to until the command has run.
+ */
+#include "hal_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void destroy_kernel(void *object)
+{
+    hcy_kernel *kernel = object;
+    if (hcy__forked())
+        return;
+    if (HCY_HAS_OP(kernel->dev->backend->ops, kernel_release))
+        kernel->dev->backend->ops->kernel_release(kernel->impl);
+    hcy_program_release(kernel->program);
+    hcy_device_release(kernel->dev);
+    free(kernel);
+}
+
+static const hcy_signature *find_signature(const char *name)
+{
+    for (const hcy_family *const *f = hcy__families; *f; f++)
+        for (size_t i = 0; i < (*f)->n_kernels; i++)
+            if (!strcmp((*f)->kernels[i].name, name))
+                return &(*f)->kernels[i];
+    return NULL;
+}
+
+static hcy_kernel *new_kernel(hcy_device *dev, const hcy_signature *signature)
+{
+    hcy_kernel *kernel = calloc(1, sizeof *kernel);
+    if (!kernel) {
+        hcy_fail(HCY_ENOMEM, "out of memory for a kernel's record");
+        return NULL;
+    }
+    hcy__object_init(kernel, destroy_kernel);
+    kernel->dev = dev;
+    kernel->signature = signature;
+    kernel->variant = "";
+    return kernel;
+}
+
+int hcy_kernel_get(hcy_kernel **out, hcy_device *dev, const char *name)
+{
+    int status = hcy__device_check(dev);
+    if (status)
+        return status;
+    if (!out || !name)
+        return hcy_fail(HCY_EINVAL, "hcy_kernel_get: %s", out ? "no name" : "no place for the kernel");
+    const hcy_signature *signature = find_signature(name);
+    if (!signature)
+        return hcy_fail(HCY_ENOENT, "no kernel family of this library has a kernel \"%s\"", name);
+    if (!HCY_HAS_OP(dev->backend->ops, kernel_get))
+        return hcy__unsupported(dev, name);
+    hcy_kernel *kernel = new_kernel(dev, signature);
+    if (!kernel)
+        return HCY_ENOMEM;
+    status = dev->backend->ops->kernel_get(dev->impl, signature, &kernel->impl, &kernel->variant);
+    if (status) {
+        free(kernel);
+        return status;
+    }
+    hcy_device_retain(dev);
+    *out = kernel;
+    return 0;
+}
+
+hcy_kernel *hcy_kernel_retain(hcy_kernel *kernel)
+{
+    return hcy__retain(kernel);
+}
+
+void hcy_kernel_release(hcy_kernel *kernel)
+{
+    hcy__release(kernel);
+}
+
+const hcy_signature *hcy_kernel_signature(const hcy_kernel *kernel)
+{
+    return kernel ? kernel->signature : NULL;
+}
+
+const char *hcy_kernel_variant(const hcy_kernel *kernel)
+{
+    return kernel ? kernel->variant : "";
+}
+
+/* --- Arguments --- */
+
+static const char *const type_names[] = { "?",   "buffer", "buffer", "buffer", "scratch buffer", "tables", "int32", "uint32",
+                                          "int64", "uint64", "float",  "double", "structure" };
+
+static bool is_buffer(int type)
+{
+    return type >= HCY_ARG_IN && type <= HCY_ARG_TABLES;
+}
+
+static const char *type_name(int type)
+{
+    return type > 0 && (size_t)type < sizeof type_names / sizeof type_names[0] ? type_names[type] : type_names[0];
+}
+
+static uint32_t scalar_size(int type, uint32_t struct_size)
+{
+    switch (type) {
+    case HCY_ARG_I32:
+    case HCY_ARG_U32:
+    case HCY_ARG_F32:
+        return 4;
+    case HCY_ARG_I64:
+    case HCY_ARG_U64:
+    case HCY_ARG_F64:
+        return 8;
+    default:
+        return struct_size;
+    }
+}
+
+/* What argument i is called in messages. */
+static const char *arg_name(const hcy_kernel *kernel, size_t i)
+{
+    return kernel->signature ? kernel->signature->args[i].name : "of the user's kernel";
+}
+
+static const char *kernel_name(const hcy_kernel *kernel)
+{
+    return kernel->signature ? kernel->signature->name : "user's kernel";
+}
+
+static int check_type(const hcy_kernel *kernel, const hcy_arg *arg, size_t i)
+{
+    const hcy_arg_decl *want = &kernel->signature->args[i];
+    bool same = is_buffer(want->type) ? is_buffer(arg->type) : arg->type == want->type;
+    if (!same)
+        return hcy_fail(HCY_EINVAL, "kernel %s: argument %zu (%s) is a %s, it must be a %s", kernel_name(kernel), i + 1,
+                        want->name, type_name(arg->type), type_name(want->type));
+    if (want->type == HCY_ARG_STRUCT && arg->size != want->size)
+        return hcy_fail(HCY_EINVAL, "kernel %s: argument %zu (%s) is a structure of %u bytes, it must have %u",
+                        kernel_name(kernel), i + 1, want->name, arg->size, want->size);
+    return 0;
+}
+
+static int check_buffer(const hcy_kernel *kernel, const hcy_arg *arg, int type, size_t i, bool may_be_absent)
+{
+    const hcy_buffer *buf = arg->v.buf;
+    if (!buf && !may_be_absent && type != HCY_ARG_SCRATCH)
+        return hcy_fail(HCY_EINVAL, "kernel %s: argument %zu (%s) is no buffer but NULL", kernel_name(kernel), i + 1, arg_name(kernel, i));
+    if (buf && buf->dev != kernel->dev)
+        return hcy_fail(HCY_EINVAL, "kernel %s: argument %zu (%s) is a buffer of device %s, the kernel is on %s",
+                        kernel_name(kernel), i + 1, arg_name(kernel, i), buf->dev->info.name, kernel->dev->info.name);
+    return 0;
+}
+
+static int check_args(const hcy_kernel *kernel, const hcy_arg *args, size_t n, bool may_be_absent)
+{
+    if (n && !args)
+        return hcy_fail(HCY_EINVAL, "kernel %s: no arguments", kernel_name(kernel));
+    if (kernel->signature && n != kernel->signature->n_args)
+        return hcy_fail(HCY_EINVAL, "kernel %s takes %zu arguments, not %zu", kernel_name(kernel), kernel->signature->n_args, n);
+    int status = 0;
+    for (size_t i = 0; !status && i < n; i++) {
+        int type = kernel->signature ? kernel->signature->args[i].type : args[i].type;
+        if (kernel->signature)
+            status = check_type(kernel, &args[i], i);
+        if (!status && is_buffer(type))
+            status = check_buffer(kernel, &args[i], type, i, may_be_absent);
+        else if (!status && (type < HCY_ARG_I32 || type > HCY_ARG_STRUCT))
+            status = hcy_fail(HCY_EINVAL, "kernel %s: argument %zu has no type of HCY_ARG_*", kernel_name(kernel), i + 1);
+        else if (!status && type == HCY_ARG_STRUCT && (!args[i].v.bytes || args[i].size > HCY_ARG_STRUCT_MAX))
+            status = hcy_fail(HCY_EINVAL, "kernel %s: argument %zu (%s) is a structure %s", kernel_name(kernel), i + 1,
+                              arg_name(kernel, i), args[i].v.bytes ? "that is too large" : "without an address");
+    }
+    return status;
+}
+
+struct launch {
+    hcy_launch_desc desc;
+    hcy_grid grid;
+    hcy_value *values;
+};
+
+/* Values of checked arguments, in the storage of a keep that also holds the buffers and the kernel. */
+static int take_args(hcy_keep **out, struct launch **launch, hcy_kernel *kernel, const hcy_arg *args, size_t n)
+{
+    void *storage;
+    size_t slot = HCY_ARG_STRUCT_MAX;
+    hcy_keep *keep = hcy__keep_new(n + 1, sizeof(struct launch) + n * (sizeof(hcy_value) + slot), &storage);
+    if (!keep)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a launch's record");
+    *launch = memset(storage, 0, sizeof(struct launch) + n * sizeof(hcy_value));
+    hcy_value *values = (*launch)->values = (hcy_value *)(*launch + 1);
+    char *bytes = (char *)(values + n);
+    hcy__keep_add(keep, kernel);
+    for (size_t i = 0; i < n; i++) {
+        hcy_value *v = &values[i];
+        v->type = kernel->signature ? kernel->signature->args[i].type : args[i].type;
+        if (is_buffer(v->type)) {
+            hcy_buffer *buf = args[i].v.buf;
+            hcy__keep_add(keep, buf);
+            if (buf)
+                v->block = &buf->block, v->offset = buf->offset, v->bytes_left = buf->size;
+        } else {
+            v->size = scalar_size(v->type, args[i].size);
+            v->bytes = memcpy(bytes + i * slot, v->type == HCY_ARG_STRUCT ? args[i].v.bytes : &args[i].v, v->size);
+        }
+    }
+    (*launch)->desc.values = values;
+    (*launch)->desc.n_values = n;
+    *out = keep;
+    return 0;
+}
+
+/* --- What a launch would need --- */
+
+static int check_kernel(hcy_kernel *kernel)
+{
+    return kernel ? hcy__device_check(kernel->dev) : hcy_fail(HCY_EINVAL, "no kernel");
+}
+
+int hcy_kernel_prepare(hcy_buffer **tables, hcy_kernel *kernel, const hcy_span *spans, size_t n)
+{
+    int status = check_kernel(kernel);
+    if (status)
+        return status;
+    if (!tables || (n && !spans))
+        return hcy_fail(HCY_EINVAL, "hcy_kernel_prepare: no place for the tables, or no spans");
+    if (!HCY_HAS_OP(kernel->dev->backend->ops, prepare))
+        return hcy__unsupported(kernel->dev, "kernels with tables");
+    hcy_block block = { 0 };
+    status = kernel->dev->backend->ops->prepare(kernel->impl, spans, n, &block);
+    if (status)
+        return status;
+    status = hcy__buffer_tables(tables, kernel->dev, &block);
+    if (status)
+        kernel->dev->backend->ops->free(kernel->dev->impl, HCY_MEM_DEVICE, &block);
+    return status;
+}
+
+int hcy_kernel_scratch_size(hcy_kernel *kernel, size_t items, const hcy_arg *args, size_t n, size_t *size)
+{
+    hcy_keep *keep;
+    struct launch *launch;
+    int status = check_kernel(kernel);
+    if (!status && !size)
+        status = hcy_fail(HCY_EINVAL, "hcy_kernel_scratch_size: no place for the answer");
+    if (!status)
+        status = check_args(kernel, args, n, true);
+    if (status)
+        return status;
+    *size = 0;
+    if (!HCY_HAS_OP(kernel->dev->backend->ops, scratch_size))
+        return 0;
+    status = take_args(&keep, &launch, kernel, args, n);
+    if (status)
+        return status;
+    status = kernel->dev->backend->ops->scratch_size(kernel->impl, items, launch->desc.values, n, size);
+    hcy_keep_release(keep);
+    return status;
+}
+
+int hcy_kernel_preferred_batch(hcy_kernel *kernel, const hcy_arg *args, size_t n, size_t *items)
+{
+    hcy_keep *keep;
+    struct launch *launch;
+    int status = check_kernel(kernel);
+    if (!status && !items)
+        status = hcy_fail(HCY_EINVAL, "hcy_kernel_preferred_batch: no place for the answer");
+    if (!status)
+        status = check_args(kernel, args, n, true);
+    if (status)
+        return status;
+    *items = 1;
+    if (!HCY_HAS_OP(kernel->dev->backend->ops, preferred_batch))
+        return 0;
+    status = take_args(&keep, &launch, kernel, args, n);
+    if (status)
+        return status;
+    status = kernel->dev->backend->ops->preferred_batch(kernel->impl, launch->desc.values, n, items);
+    hcy_keep_release(keep);
+    return status;
+}
+
+/* --- Launches --- */
+
+static int check_launch(hcy_queue *queue, hcy_kernel *kernel)
+{
+    if (!queue || !kernel)
+        return hcy_fail(HCY_EINVAL, "a launch without a %s", queue ? "kernel" : "queue");
+    if (queue->dev != kernel->dev)
+        return hcy_fail(HCY_EINVAL, "kernel %s is on device %s, the queue on %s", kernel_name(kernel),
+                        kernel->dev->info.name, queue->dev->info.name);
+    int status = hcy__device_check(queue->dev);
+    if (!status && !HCY_HAS_OP(queue->dev->backend->ops, launch))
+        status = hcy__unsupported(queue->dev, "launches");
+    return status;
+}
+
+static int submit(hcy_queue *queue, hcy_kernel *kernel, size_t items, const hcy_grid *grid, const hcy_arg *args, size_t n)
+{
+    hcy_keep *keep;
+    struct launch *launch;
+    int status = check_args(kernel, args, n, false);
+    if (!status)
+        status = take_args(&keep, &launch, kernel, args, n);
+    if (status)
+        return status;
+    launch->desc.items = items;
+    if (grid) {
+        launch->grid = *grid;
+        launch->desc.grid = &launch->grid;
+    }
+    HCY__ON_QUEUE(status, queue, queue->dev->backend->ops->launch(queue->impl, kernel->impl, &launch->desc, keep));
+    if (status)
+        hcy_keep_release(keep);
+    return status;
+}
+
+int hcy_launch(hcy_queue *queue, hcy_kernel *kernel, size_t items, const hcy_arg *args, size_t n)
+{
+    int status = check_launch(queue, kernel);
+    if (status)
+        return status;
+    if (kernel->program)
+        return hcy_fail(HCY_EINVAL, "a user's kernel is launched with hcy_launch_grid()");
+    return items ? submit(queue, kernel, items, NULL, args, n) : check_args(kernel, args, n, false);
+}
+
+int hcy_launch_grid(hcy_queue *queue, hcy_kernel *kernel, const hcy_grid *grid, const hcy_arg *args, size_t n)
+{
+    int status = check_launch(queue, kernel);
+    if (status)
+        return status;
+    if (!kernel->program)
+        return hcy_fail(HCY_EINVAL, "kernel %s is launched with hcy_launch()", kernel_name(kernel));
+    for (int d = 0; d < 3; d++)
+        if (!grid || !grid->groups[d] || !grid->group[d])
+            return hcy_fail(HCY_EINVAL, "a grid launch needs a grid whose sizes are all above 0");
+    return submit(queue, kernel, 0, grid, args, n);
+}
+
+/* --- Programs --- */
+
+static void destroy_program(void *object)
+{
+    hcy_program *program = object;
+    if (hcy__forked())
+        return;
+    program->dev->backend->ops->program_release(program->impl);
+    hcy_device_release(program->dev);
+    free(program->log);
+    free(program);
+}
+
+int hcy_program_create(hcy_program **out, hcy_device *dev, const char *format, const void *data, size_t size, const char *options)
+{
+    int status = hcy__device_check(dev);
+    if (status)
+        return status;
+    if (!out || !format || !data || !size)
+        return hcy_fail(HCY_EINVAL, "hcy_program_create: %s", !out ? "no place for the program" : !format ? "no format" : "no code");
+    if (!HCY_HAS_OP(dev->backend->ops, program_create))
+        return hcy__unsupported(dev, "programs of the user's");
+    hcy_program *program = calloc(1, sizeof *program);
+    if (!program)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a program's record");
+    status = dev->backend->ops->program_create(dev->impl, format, data, size, options ? options : "", &program->impl, &program->log);
+    if (status) {
+        free(program->log);
+        free(program);
+        return status;
+    }
+    hcy__object_init(program, destroy_program);
+    program->dev = hcy_device_retain(dev);
+    *out = program;
+    return 0;
+}
+
+hcy_program *hcy_program_retain(hcy_program *program)
+{
+    return hcy__retain(program);
+}
+
+void hcy_program_release(hcy_program *program)
+{
+    hcy__release(program);
+}
+
+const char *hcy_program_log(const hcy_program *program)
+{
+    return program && program->log ? program->log : "";
+}
+
+int hcy_program_kernel(hcy_kernel **out, hcy_program *program, const char *name, const hcy_signature *signature)
+{
+    if (!out || !program || !name)
+        return hcy_fail(HCY_EINVAL, "hcy_program_kernel: %s", !out ? "no place for the kernel" : !program ? "no program" : "no name");
+    int status = hcy__device_check(program->dev);
+    if (status)
+        return status;
+    hcy_kernel *kernel = new_kernel(program->dev, signature);
+    if (!kernel)
+        return HCY_ENOMEM;
+    status = program->dev->backend->ops->program_kernel(program->impl, name, signature, &kernel->impl);
+    if (status) {
+        free(kernel);
+        return status;
+    }
+    hcy_device_retain(program->dev);
+    kernel->program = hcy_program_retain(program);
+    kernel->variant = "user";
+    *out = kernel;
+    return 0;
+}

@@ -1,0 +1,327 @@
+/* loader.c - finding, loading and checking backends: those linked in, and modules hcy_NAME.so.
+ *
+ * A backend is loaded when it is first asked for, once, with RTLD_LOCAL, and never unloaded (its threads may outlive
+ * us).  Modules are looked for in the directories of HALCYON_BACKEND_PATH (colon-separated) if that is set, else
+ * beside this library (DIR/halcyon, and DIR itself in a build tree) and in the installation's directory.  Never in the
+ * current directory.  HALCYON_BACKENDS=cuda,-opencl names those wanted, '-' those not.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* dladdr */
+#endif
+#include "hal_priv.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef HCY_PLUGINDIR
+#define HCY_PLUGINDIR "/usr/local/lib/halcyon"
+#endif
+#define MAX_BACKENDS 32
+
+struct slot {
+    hcy_backend_info info;
+    const hcy_backend *backend; /* NULL: info says why */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct slot slots[MAX_BACKENDS];
+static size_t n_slots;
+
+/* Preferred first; backends not named here follow in alphabetical order. */
+static const char *const preference[] = { "cuda", "opencl", "xrt", "cpu", "null" };
+
+/* --- What may be used --- */
+
+static bool in_list(const char *list, const char *name, char sign)
+{
+    size_t n = strlen(name);
+    for (const char *p = list; p && *p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL) {
+        if (sign ? *p++ != sign : *p == '-')
+            continue;
+        if (!strncmp(p, name, n) && (p[n] == ',' || !p[n]))
+            return true;
+    }
+    return false;
+}
+
+static bool names_any(const char *list)
+{
+    for (const char *p = list; p && *p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
+        if (*p != '-' && *p != ',')
+            return true;
+    return false;
+}
+
+static bool allowed(const char *name, bool asked_outright)
+{
+    const char *list = getenv("HALCYON_BACKENDS");
+    if (in_list(list, name, '-'))
+        return false;
+    if (names_any(list))
+        return in_list(list, name, 0);
+    return asked_outright || strcmp(name, "null") != 0;
+}
+
+/* --- Where modules are --- */
+
+typedef bool (*directory_fn)(void *context, const char *directory);
+
+static bool in_path(const char *path, directory_fn fn, void *context)
+{
+    char dir[PATH_MAX];
+    while (*path) {
+        size_t n = strcspn(path, ":");
+        if (n && n < sizeof dir) {
+            memcpy(dir, path, n);
+            dir[n] = 0;
+            if (fn(context, dir))
+                return true;
+        }
+        path += n + (path[n] == ':');
+    }
+    return false;
+}
+
+static bool beside_us(directory_fn fn, void *context)
+{
+    Dl_info info;
+    char dir[PATH_MAX], sub[PATH_MAX + 16];
+    if (!dladdr((void *)(uintptr_t)hcy_version, &info) || !info.dli_fname || !realpath(info.dli_fname, dir))
+        return false;
+    char *slash = strrchr(dir, '/');
+    if (!slash)
+        return false;
+    *slash = 0;
+    snprintf(sub, sizeof sub, "%s/halcyon", dir);
+    return fn(context, sub) || (strlen(dir) >= 6 && !strcmp(dir + strlen(dir) - 6, "/.libs") && fn(context, dir));
+}
+
+/* Calls fn for each directory until it returns true. */
+static bool each_directory(directory_fn fn, void *context)
+{
+    const char *path = getenv("HALCYON_BACKEND_PATH");
+    if (path && *path)
+        return in_path(path, fn, context);
+    return beside_us(fn, context) || fn(context, HCY_PLUGINDIR);
+}
+
+/* --- Names --- */
+
+struct names {
+    char (*list)[24];
+    size_t n;
+    bool full;
+};
+
+static void add_name(struct names *names, const char *name, size_t length)
+{
+    char one[24];
+    if (!length || length >= sizeof one)
+        return;
+    memcpy(one, name, length);
+    one[length] = 0;
+    for (size_t i = 0; i < names->n; i++)
+        if (!strcmp(names->list[i], one))
+            return;
+    if (names->n < MAX_BACKENDS && allowed(one, false))
+        memcpy(names->list[names->n++], one, sizeof one);
+}
+
+static bool add_modules(void *context, const char *directory)
+{
+    DIR *d = opendir(directory);
+    struct dirent *e;
+    while (d && (e = readdir(d))) {
+        size_t n = strlen(e->d_name);
+        if (n > 7 && !strncmp(e->d_name, "hcy_", 4) && !strcmp(e->d_name + n - 3, ".so"))
+            add_name(context, e->d_name + 4, n - 7);
+    }
+    if (d)
+        closedir(d);
+    return false;
+}
+
+static size_t rank_of(const char *name)
+{
+    size_t i = 0, n = sizeof preference / sizeof preference[0];
+    while (i < n && strcmp(preference[i], name))
+        i++;
+    return i;
+}
+
+static int by_preference(const void *a, const void *b)
+{
+    size_t x = rank_of(a), y = rank_of(b);
+    return x != y ? (x < y ? -1 : 1) : strcmp(a, b);
+}
+
+int hcy__backend_names(char (**list)[24], size_t *n)
+{
+    struct names names = { calloc(MAX_BACKENDS, 24), 0, false };
+    if (!names.list)
+        return hcy_fail(HCY_ENOMEM, "out of memory for the list of backends");
+    for (const hcy__static_backend *s = hcy__static_backends; s->name; s++)
+        add_name(&names, s->name, strlen(s->name));
+    each_directory(add_modules, &names);
+    qsort(names.list, names.n, sizeof names.list[0], by_preference);
+    *list = names.list;
+    *n = names.n;
+    return 0;
+}
+
+/* --- Loading --- */
+
+struct search {
+    char path[PATH_MAX];
+    const char *name;
+};
+
+static bool find_module(void *context, const char *directory)
+{
+    struct search *s = context;
+    int n = snprintf(s->path, sizeof s->path, "%s/hcy_%s.so", directory, s->name);
+    if (n > 0 && (size_t)n < sizeof s->path) {
+        FILE *f = fopen(s->path, "rb");
+        if (f)
+            fclose(f);
+        if (f)
+            return true;
+    }
+    s->path[0] = 0;
+    return false;
+}
+
+static hcy_backend_entry_fn find_entry(const char *name, char *origin, size_t size)
+{
+    for (const hcy__static_backend *s = hcy__static_backends; s->name; s++)
+        if (!strcmp(s->name, name)) {
+            snprintf(origin, size, "built in");
+            return s->entry;
+        }
+    struct search search = { .name = name };
+    if (!each_directory(find_module, &search)) {
+        hcy_fail(HCY_ENODEV, "there is no backend \"%s\": no module hcy_%s.so where modules are looked for"
+                 " (HALCYON_BACKEND_PATH names other directories; `halcyon devices` lists the backends there are)", name, name);
+        return NULL;
+    }
+    snprintf(origin, size, "%s", search.path);
+    void *module = dlopen(search.path, RTLD_NOW | RTLD_LOCAL);
+    if (!module) {
+        hcy_fail_vendor(HCY_EBACKEND, 0, dlerror(), "module %s cannot be loaded", search.path);
+        return NULL;
+    }
+    hcy_backend_entry_fn entry;
+    *(void **)&entry = dlsym(module, HCY_BACKEND_ENTRY);
+    if (!entry)
+        hcy_fail(HCY_EABI, "%s is not a backend of Halcyon: it has no " HCY_BACKEND_ENTRY "()", search.path);
+    return entry;
+}
+
+uint64_t hcy_family_hash(const hcy_family *family)
+{
+    uint64_t h = 14695981039346656037u; /* FNV-1a */
+    const uint64_t prime = 1099511628211u;
+#define MIX_STRING(s)                                                     \
+    for (const char *c = (s);; c++) {                                     \
+        h = (h ^ (unsigned char)*c) * prime;                              \
+        if (!*c)                                                          \
+            break;                                                        \
+    }
+#define MIX_NUMBER(x)                                                     \
+    for (unsigned shift = 0; shift < 32; shift += 8)                      \
+        h = (h ^ ((uint32_t)(x) >> shift & 255u)) * prime;
+    MIX_STRING(family->stem)
+    MIX_NUMBER(family->version)
+    for (size_t k = 0; k < family->n_kernels; k++) {
+        const hcy_signature *s = &family->kernels[k];
+        MIX_STRING(s->name)
+        MIX_NUMBER(s->n_args)
+        for (size_t i = 0; i < s->n_args; i++) {
+            MIX_STRING(s->args[i].name)
+            MIX_NUMBER(s->args[i].type)
+            MIX_NUMBER(s->args[i].size)
+        }
+    }
+#undef MIX_STRING
+#undef MIX_NUMBER
+    return h;
+}
+
+/* A module built with other kernel declarations than ours would misread every argument. */
+static int check_families(const hcy_backend *backend)
+{
+    for (const hcy_family *const *theirs = backend->families; theirs && *theirs; theirs++) {
+        const hcy_family *const *ours = hcy__families;
+        while (*ours && strcmp((*ours)->stem, (*theirs)->stem))
+            ours++;
+        if (!*ours || hcy_family_hash(*ours) != hcy_family_hash(*theirs))
+            return hcy_fail(HCY_EABI, "backend \"%s\" was built with other kernels of the family \"%s\" than this library (%s): rebuild it",
+                            backend->name, (*theirs)->stem, hcy_version());
+    }
+    return 0;
+}
+
+static int enter(struct slot *slot, const char *name)
+{
+    hcy_backend_entry_fn entry = find_entry(name, slot->info.origin, sizeof slot->info.origin);
+    if (!entry)
+        return hcy_last_error()->status;
+    const hcy_backend *b = NULL;
+    int status = entry(HCY_BACKEND_ABI, &b);
+    if (status)
+        return status;
+    if (!b || b->abi != HCY_BACKEND_ABI || b->size < sizeof *b || strcmp(b->name, name))
+        return hcy_fail(HCY_EABI, "backend \"%s\" has interface %u, this library (%s) wants %u: rebuild it", name,
+                        b ? b->abi : 0, hcy_version(), HCY_BACKEND_ABI);
+    status = check_families(b);
+    if (!status)
+        slot->backend = b;
+    return status;
+}
+
+static struct slot *find_slot(const char *name)
+{
+    for (size_t i = 0; i < n_slots; i++)
+        if (!strcmp(slots[i].info.name, name))
+            return &slots[i];
+    return NULL;
+}
+
+static int load_locked(const hcy_backend **backend, const char *name, hcy_backend_info *info)
+{
+    struct slot *slot = find_slot(name);
+    if (!slot) {
+        if (n_slots == MAX_BACKENDS)
+            return hcy_fail(HCY_ERANGE, "more than %d backends", MAX_BACKENDS);
+        slot = &slots[n_slots];
+        memset(slot, 0, sizeof *slot);
+        snprintf(slot->info.name, sizeof slot->info.name, "%s", name);
+        slot->info.status = enter(slot, name);
+        if (slot->info.status) {
+            const hcy_error *e = hcy_last_error();
+            snprintf(slot->info.reason, sizeof slot->info.reason, "%s%s%s", e->text, *e->vendor ? ": " : "", e->vendor);
+        }
+        if (*slot->info.origin)
+            n_slots++; /* what was not found at all is looked for again: it may be installed meanwhile */
+    }
+    if (info)
+        *info = slot->info;
+    if (slot->info.status)
+        return hcy_fail(slot->info.status, "%s", slot->info.reason);
+    *backend = slot->backend;
+    return 0;
+}
+
+int hcy__backend_load(const hcy_backend **backend, const char *name, hcy_backend_info *info)
+{
+    if (!allowed(name, true))
+        return hcy_fail(HCY_ENODEV, "backend \"%s\" is switched off by HALCYON_BACKENDS=%s", name, getenv("HALCYON_BACKENDS"));
+    pthread_mutex_lock(&lock);
+    int status = load_locked(backend, name, info);
+    pthread_mutex_unlock(&lock);
+    return status;
+}

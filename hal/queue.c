@@ -1,0 +1,164 @@
+/* queue.c - queues and events: the checks and references; the work is the backend's.  Thread-safe. */
+#include "hal_priv.h"
+
+#include <stdlib.h>
+
+static void destroy_queue(void *object)
+{
+    hcy_queue *queue = object;
+    if (hcy__forked())
+        return;
+    queue->dev->backend->ops->queue_destroy(queue->impl);
+    pthread_mutex_destroy(&queue->lock);
+    hcy_device_release(queue->dev);
+    free(queue);
+}
+
+int hcy_queue_create(hcy_queue **out, hcy_device *dev)
+{
+    int status = hcy__device_check(dev);
+    if (status)
+        return status;
+    if (!out)
+        return hcy_fail(HCY_EINVAL, "hcy_queue_create: no place for the queue");
+    if (!HCY_HAS_OP(dev->backend->ops, queue_create))
+        return hcy__unsupported(dev, "queues");
+    hcy_queue *queue = calloc(1, sizeof *queue);
+    if (!queue)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a queue");
+    status = dev->backend->ops->queue_create(dev->impl, queue, &queue->impl);
+    if (status) {
+        free(queue);
+        return status;
+    }
+    hcy__object_init(queue, destroy_queue);
+    pthread_mutex_init(&queue->lock, NULL);
+    queue->dev = hcy_device_retain(dev);
+    *out = queue;
+    return 0;
+}
+
+hcy_queue *hcy_queue_retain(hcy_queue *queue)
+{
+    return hcy__retain(queue);
+}
+
+void hcy_queue_release(hcy_queue *queue)
+{
+    hcy__release(queue);
+}
+
+hcy_device *hcy_queue_device(const hcy_queue *queue)
+{
+    return queue ? queue->dev : NULL;
+}
+
+static int check_queue(hcy_queue *queue)
+{
+    return queue ? hcy__device_check(queue->dev) : hcy_fail(HCY_EINVAL, "no queue");
+}
+
+int hcy_queue_finish(hcy_queue *queue)
+{
+    int status = check_queue(queue); /* not under the lock: others may go on submitting while one waits */
+    return status ? status : queue->dev->backend->ops->finish(queue->impl);
+}
+
+int hcy_queue_status(hcy_queue *queue)
+{
+    int status = check_queue(queue);
+    return status ? status : queue->dev->backend->ops->status(queue->impl);
+}
+
+/* --- Events --- */
+
+static void destroy_event(void *object)
+{
+    hcy_event *event = object;
+    if (hcy__forked())
+        return;
+    event->dev->backend->ops->event_destroy(event->impl);
+    hcy_device_release(event->dev);
+    free(event);
+}
+
+int hcy_event_record(hcy_event **out, hcy_queue *queue)
+{
+    int status = check_queue(queue);
+    if (status)
+        return status;
+    if (!out)
+        return hcy_fail(HCY_EINVAL, "hcy_event_record: no place for the event");
+    hcy_event *event = calloc(1, sizeof *event);
+    if (!event)
+        return hcy_fail(HCY_ENOMEM, "out of memory for an event");
+    HCY__ON_QUEUE(status, queue, queue->dev->backend->ops->record(queue->impl, &event->impl));
+    if (status) {
+        free(event);
+        return status;
+    }
+    hcy__object_init(event, destroy_event);
+    event->dev = hcy_device_retain(queue->dev);
+    *out = event;
+    return 0;
+}
+
+int hcy_queue_wait(hcy_queue *queue, hcy_event *event)
+{
+    int status = check_queue(queue);
+    if (status)
+        return status;
+    if (!event)
+        return hcy_fail(HCY_EINVAL, "hcy_queue_wait: no event");
+    status = HCY_EUNSUPPORTED;
+    if (HCY_HAS_OP(queue->dev->backend->ops, wait))
+        HCY__ON_QUEUE(status, queue, queue->dev->backend->ops->wait(queue->impl, event));
+    return status == HCY_EUNSUPPORTED ? hcy_event_wait(event, HCY_FOREVER) : status;
+}
+
+hcy_event *hcy_event_retain(hcy_event *event)
+{
+    return hcy__retain(event);
+}
+
+void hcy_event_release(hcy_event *event)
+{
+    hcy__release(event);
+}
+
+void *hcy_event_impl(const hcy_event *event)
+{
+    return event->impl;
+}
+
+hcy_device *hcy_event_device(const hcy_event *event)
+{
+    return event->dev;
+}
+
+static int check_event(hcy_event *event)
+{
+    return event ? hcy__device_check(event->dev) : hcy_fail(HCY_EINVAL, "no event");
+}
+
+int hcy_event_wait(hcy_event *event, uint64_t timeout_ns)
+{
+    int status = check_event(event);
+    return status ? status : event->dev->backend->ops->event_wait(event->impl, timeout_ns);
+}
+
+int hcy_event_query(hcy_event *event, int *done)
+{
+    int status = check_event(event);
+    if (!status && !done)
+        status = hcy_fail(HCY_EINVAL, "hcy_event_query: no place for the answer");
+    return status ? status : event->dev->backend->ops->event_query(event->impl, done);
+}
+
+int hcy_event_time(hcy_event *event, uint64_t *ns)
+{
+    int status = check_event(event);
+    if (!status && !ns)
+        status = hcy_fail(HCY_EINVAL, "hcy_event_time: no place for the answer");
+    return status ? status : event->dev->backend->ops->event_time(event->impl, ns);
+}

@@ -1,0 +1,301 @@
+/* registry.c - which devices there are, and what a list of device strings means.
+ *
+ * Listing asks backends to enumerate; that opens no device.  Kinds ("gpu", "fpga"), "auto" and "all" are resolved
+ * here, in the order of preference of loader.c; devices of kind OTHER are taken only when named.
+ */
+#include "hal_priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void hcy_list_free(void *list)
+{
+    free(list);
+}
+
+/* Devices of one backend, appended. */
+static int append_devices(hcy_device_info **list, size_t *n, const hcy_backend *backend)
+{
+    hcy_device_info *some = NULL;
+    size_t k = 0;
+    if (!HCY_HAS_OP(backend->ops, list))
+        return 0;
+    int status = backend->ops->list(&some, &k);
+    if (status)
+        return status;
+    hcy_device_info *all = k ? realloc(*list, (*n + k) * sizeof *all) : *list;
+    if (k && !all) {
+        free(some);
+        return hcy_fail(HCY_ENOMEM, "out of memory for the list of devices");
+    }
+    if (k)
+        memcpy(all + *n, some, k * sizeof *all);
+    *list = all;
+    *n += k;
+    free(some);
+    return 0;
+}
+
+int hcy_device_list(hcy_device_info **list, size_t *n)
+{
+    char(*names)[24] = NULL;
+    size_t n_names = 0;
+    if (!list || !n)
+        return hcy_fail(HCY_EINVAL, "hcy_device_list: no place for the answer");
+    *list = NULL;
+    *n = 0;
+    int status = hcy__backend_names(&names, &n_names);
+    for (size_t i = 0; !status && i < n_names; i++) {
+        const hcy_backend *backend;
+        if (!hcy__backend_load(&backend, names[i], NULL))
+            append_devices(list, n, backend); /* a backend that cannot enumerate has no devices */
+    }
+    free(names);
+    if (!status)
+        hcy_clear_error();
+    return status;
+}
+
+static void describe_backend(hcy_backend_info *info, const char *name)
+{
+    const hcy_backend *backend;
+    hcy_device_info *devices = NULL;
+    size_t n = 0;
+    memset(info, 0, sizeof *info);
+    int status = hcy__backend_load(&backend, name, info);
+    if (!status)
+        status = append_devices(&devices, &n, backend);
+    free(devices);
+    info->n_devices = n;
+    info->status = status;
+    if (status)
+        snprintf(info->reason, sizeof info->reason, "%s", hcy_last_error()->text);
+}
+
+int hcy_backend_list(hcy_backend_info **list, size_t *n)
+{
+    char(*names)[24] = NULL;
+    size_t n_names = 0;
+    if (!list || !n)
+        return hcy_fail(HCY_EINVAL, "hcy_backend_list: no place for the answer");
+    *list = NULL;
+    *n = 0;
+    int status = hcy__backend_names(&names, &n_names);
+    if (status)
+        return status;
+    *list = calloc(n_names ? n_names : 1, sizeof **list);
+    if (!*list) {
+        free(names);
+        return hcy_fail(HCY_ENOMEM, "out of memory for the list of backends");
+    }
+    for (size_t i = 0; i < n_names; i++)
+        describe_backend(&(*list)[i], names[i]);
+    *n = n_names;
+    free(names);
+    hcy_clear_error();
+    return 0;
+}
+
+/* --- Kinds, "auto" and "all" --- */
+
+static int wanted_kind(const char *word)
+{
+    static const struct {
+        const char *word;
+        int kind;
+    } kinds[] = { { "gpu", HCY_KIND_GPU }, { "fpga", HCY_KIND_FPGA } };
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (!strcmp(kinds[i].word, word))
+            return kinds[i].kind;
+    return 0;
+}
+
+static const hcy_device_info *first_of_kind(const hcy_device_info *list, size_t n, int kind, bool virtual_too)
+{
+    for (size_t i = 0; i < n; i++)
+        if (list[i].kind == kind && (virtual_too || !(list[i].caps & HCY_CAP_VIRTUAL)))
+            return &list[i];
+    return NULL;
+}
+
+static const hcy_device_info *best_device(const hcy_device_info *list, size_t n)
+{
+    static const int order[] = { HCY_KIND_GPU, HCY_KIND_FPGA, HCY_KIND_CPU };
+    const hcy_device_info *found = NULL;
+    for (size_t i = 0; !found && i < sizeof order / sizeof order[0]; i++)
+        found = first_of_kind(list, n, order[i], false);
+    return found;
+}
+
+/* "gpu@x=y" names the first GPU with that option: *name is its string, malloced.  NULL if `text` is no such word. */
+static int resolve_word(char **name, const char *text)
+{
+    size_t head = strcspn(text, ":@");
+    char word[8] = "";
+    *name = NULL;
+    if (head < sizeof word)
+        memcpy(word, text, head);
+    int kind = wanted_kind(word);
+    if (!kind && strcmp(word, "auto"))
+        return 0;
+    if (text[head] == ':')
+        return hcy_fail(HCY_EINVAL, "device string \"%s\": a kind takes no selector; name the backend instead", text);
+    hcy_device_info *list;
+    size_t n;
+    int status = hcy_device_list(&list, &n);
+    if (status)
+        return status;
+    const hcy_device_info *found = kind ? first_of_kind(list, n, kind, true) : best_device(list, n);
+    if (!found)
+        status = hcy_fail(HCY_ENODEV, "there is no device of kind \"%s\" (`halcyon devices` lists what there is, and why not)", word);
+    else if (!(*name = malloc(strlen(found->name) + strlen(text + head) + 1)))
+        status = hcy_fail(HCY_ENOMEM, "out of memory for a device string");
+    else
+        sprintf(*name, "%s%s", found->name, text + head);
+    free(list);
+    return status;
+}
+
+/* --- Opening --- */
+
+static void destroy_device(void *object)
+{
+    hcy_device *dev = object;
+    if (hcy__forked())
+        return; /* its threads are in the parent */
+    hcy__pool_destroy(dev->pool);
+    dev->backend->ops->close(dev->impl);
+    pthread_mutex_destroy(&dev->lock);
+    free(dev);
+}
+
+static int open_spec(hcy_device **out, const hcy_spec *spec)
+{
+    const hcy_backend *backend;
+    int status = hcy__backend_load(&backend, spec->backend, NULL);
+    if (status)
+        return status;
+    hcy_device *dev = calloc(1, sizeof *dev);
+    if (!dev)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a device");
+    hcy__object_init(dev, destroy_device);
+    dev->backend = backend;
+    pthread_mutex_init(&dev->lock, NULL);
+    snprintf(dev->info.backend, sizeof dev->info.backend, "%s", backend->name);
+    status = backend->ops->open(dev, spec, &dev->info, &dev->impl);
+    if (status) {
+        pthread_mutex_destroy(&dev->lock);
+        free(dev);
+        return status;
+    }
+    status = hcy__pool_create(&dev->pool, dev);
+    if (status)
+        hcy_device_release(dev);
+    else
+        *out = dev;
+    return status;
+}
+
+static int open_one(hcy_device **dev, const char *text)
+{
+    struct hcy__spec spec;
+    char *resolved;
+    if (hcy__forked())
+        return hcy_fail(HCY_EFORK, "this process was forked after a device had been opened: open devices only after the fork");
+    int status = resolve_word(&resolved, text);
+    if (!status)
+        status = hcy__spec_parse(&spec, resolved ? resolved : text);
+    if (!status) {
+        hcy__fork_watch();
+        status = open_spec(dev, &spec.spec);
+        hcy__spec_free(&spec);
+    }
+    free(resolved);
+    return status;
+}
+
+static const char *or_default(const char *spec)
+{
+    if (spec && *spec)
+        return spec;
+    const char *env = getenv("HALCYON_DEVICE");
+    return env && *env ? env : "auto";
+}
+
+int hcy_device_open(hcy_device **dev, const char *spec)
+{
+    if (!dev)
+        return hcy_fail(HCY_EINVAL, "hcy_device_open: no place for the device");
+    *dev = NULL;
+    spec = or_default(spec);
+    if (strchr(spec, ',') || !strcmp(spec, "all"))
+        return hcy_fail(HCY_EINVAL, "\"%s\" names several devices where one is wanted", spec);
+    return open_one(dev, spec);
+}
+
+/* "all" as a list of device strings, malloced. */
+static int spell_all(char **text)
+{
+    hcy_device_info *list;
+    size_t n, used = 0;
+    int status = hcy_device_list(&list, &n);
+    if (status)
+        return status;
+    *text = calloc(n + 1, sizeof list->name + 1);
+    for (size_t i = 0; *text && i < n; i++)
+        if (list[i].kind != HCY_KIND_OTHER)
+            used += (size_t)sprintf(*text + used, "%s%s", used ? "," : "", list[i].name);
+    free(list);
+    if (!*text)
+        return hcy_fail(HCY_ENOMEM, "out of memory for the list of devices");
+    if (!used) {
+        free(*text);
+        return hcy_fail(HCY_ENODEV, "there is no device at all (`halcyon devices` says why)");
+    }
+    return 0;
+}
+
+static int open_each(hcy_device **devs, size_t *n, char *text)
+{
+    for (char *part = text; part;) {
+        char *next = strchr(part, ',');
+        if (next)
+            *next++ = 0;
+        if (!*part)
+            return hcy_fail(HCY_EINVAL, "an empty device string in the list of devices");
+        int status = open_one(&devs[*n], part);
+        if (status)
+            return status;
+        (*n)++;
+        part = next;
+    }
+    return 0;
+}
+
+int hcy_device_open_list(hcy_device ***devs, size_t *n, const char *specs)
+{
+    char *text = NULL;
+    if (!devs || !n)
+        return hcy_fail(HCY_EINVAL, "hcy_device_open_list: no place for the devices");
+    *devs = NULL;
+    *n = 0;
+    specs = or_default(specs);
+    int status = 0;
+    if (!strcmp(specs, "all"))
+        status = spell_all(&text);
+    else if (!(text = strdup(specs)))
+        status = hcy_fail(HCY_ENOMEM, "out of memory for a device string");
+    if (status)
+        return status;
+    *devs = calloc(strlen(text) + 1, sizeof **devs); /* there cannot be more than characters */
+    status = *devs ? open_each(*devs, n, text) : hcy_fail(HCY_ENOMEM, "out of memory for the devices");
+    free(text);
+    if (status) {
+        while (*n)
+            hcy_device_release((*devs)[--*n]);
+        free(*devs);
+        *devs = NULL;
+    }
+    return status;
+}
