@@ -1,0 +1,2 @@
+# Benchmarks: what the figures in the README come from.  `make bench` builds them.
+bench_programs =

@@ -1,0 +1,2 @@
+# Many frames over many devices.
+libcore_la_SOURCES +=

@@ -1,0 +1,45 @@
+# TAP programs.  `make check` runs each of $(TESTS) through tests/run-test (a time limit) and Automake's TAP driver.
+#   test_public    programs that use the installed interface alone: linked to libhalcyon.la, backends as modules
+#   test_internal  programs that look inside: linked to libinternal.la (hcy__* functions, backends built in)
+#   test_scripts   shell scripts that write TAP
+#   cts_programs   conformance programs, tests/cts_AREA; each is run once per configuration, through a launcher
+#                  tests/cts_AREA-CONFIG.t that gives it a device string as its argument
+# A program that needs more than its own file or libhalcyon.la says so below its list: tests_NAME_SOURCES, and
+# tests_NAME_LDADD = libinternal.la for each of test_internal.
+test_public =
+test_internal =
+test_scripts =
+cts_programs =
+
+cts_device = case $$config in \
+    cpu) device=cpu@threads=2;; \
+    cpu-1) device=cpu@threads=1;; \
+    cpu-*) device=cpu@threads=2@simd=`expr $$config : "cpu-\(.*\)"`;; \
+    *) device=$$config;; esac
+
+cts_launchers = $(cts_programs:=-cpu.t) $(cts_programs:=-cpu-1.t) $(cts_programs:=-cpu-portable.t) \
+    $(cts_programs:=-cpu-avx2.t) $(cts_programs:=-null.t)
+$(cts_launchers): tests/local.mk
+	@$(MKDIR_P) tests; name=$(@F); name=$${name%.t}; config=$${name#*-}; $(cts_device); \
+	    echo "exec tests/$${name%%-*} '$$device'" > $@
+
+check_PROGRAMS += $(test_public) $(test_internal) $(cts_programs)
+TESTS += $(test_public) $(test_internal) $(cts_launchers) $(test_scripts)
+LDADD = libhalcyon.la
+EXTRA_DIST += tests/tap.h tests/run-test $(test_scripts)
+CLEANFILES += $(cts_launchers)
+
+AM_TESTS_ENVIRONMENT = \
+    HALCYON_BACKEND_PATH='$(abs_top_builddir)/.libs'; export HALCYON_BACKEND_PATH; \
+    HALCYON_TEST_DATA=$${HALCYON_TEST_DATA-`cd '$(abs_top_srcdir)' && pwd`/../shared/data}; export HALCYON_TEST_DATA; \
+    HALCYON_CACHE_DIR='$(abs_top_builddir)/tests/cache'; export HALCYON_CACHE_DIR; \
+    HALCYON='$(abs_top_builddir)/halcyon'; export HALCYON; \
+    top_srcdir='$(abs_top_srcdir)'; top_builddir='$(abs_top_builddir)'; export top_srcdir top_builddir; \
+    CC='$(CC)'; CXX='$(HCY_CXX)'; NM='$(NM_TOOL)'; export CC CXX NM; \
+    ASAN_OPTIONS=$${ASAN_OPTIONS-detect_leaks=1:allocator_may_return_null=1}; export ASAN_OPTIONS; \
+    TSAN_OPTIONS=$${TSAN_OPTIONS-halt_on_error=1}; export TSAN_OPTIONS;
+LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/run-test
+TEST_EXTENSIONS = .t
+T_LOG_DRIVER = $(LOG_DRIVER)
+T_LOG_COMPILER = $(LOG_COMPILER)
