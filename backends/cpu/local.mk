@@ -27,3 +27,14 @@ libcpu_builtin_la_CPPFLAGS = $(libcpu_la_CPPFLAGS) -DHCY_BACKEND_STATIC
 libcpu_builtin_la_CFLAGS = $(libcpu_la_CFLAGS)
 libcpu_builtin_la_SOURCES = $(cpu_entry)
 libcpu_builtin_la_LIBADD = libcpu.la
+
+builtin_libs += libcpu_builtin.la
+builtin_names += cpu
+if !STATIC_BACKENDS
+pkglib_LTLIBRARIES += hcy_cpu.la
+hcy_cpu_la_CPPFLAGS = $(libcpu_la_CPPFLAGS)
+hcy_cpu_la_CFLAGS = $(libcpu_la_CFLAGS)
+hcy_cpu_la_LDFLAGS = $(module_ldflags)
+hcy_cpu_la_LIBADD = libcpu.la libhalcyon.la
+hcy_cpu_la_SOURCES = $(cpu_entry) src/families.c
+endif
