@@ -1,0 +1,62 @@
+# shellcheck shell=sh disable=SC2154
+# The rules that a reader of the source relies on.  From the makefile: top_srcdir.
+cd "$top_srcdir" || exit 99
+echo "1..9"
+
+none() { # TEXT; reads the lines that must not be there
+    found=$(cat)
+    if [ -n "$found" ]; then
+        echo "not ok - $1"
+        echo "$found" | sed 's/^/# /'
+    else
+        echo "ok - $1"
+    fi
+}
+sources() { find "$@" -type f \( -name '*.[ch]' -o -name '*.def' -o -name '*.cl' -o -name '*.cu' -o -name '*.cpp' \) | LC_ALL=C sort; }
+# Source with comments and string constants blanked: FILE:LINE:TEXT.
+code() {
+    for f in $(sources "$@"); do
+        awk -v file="$f" '
+            { line = $0; out = ""
+              while (length(line)) {
+                  if (inside) {
+                      end = index(line, "*/")
+                      if (!end) { line = ""; break }
+                      line = substr(line, end + 2); inside = 0
+                  } else if (match(line, /\/\*|\/\/|"([^"\\]|\\.)*"/)) {
+                      token = substr(line, RSTART, RLENGTH)
+                      out = out substr(line, 1, RSTART - 1)
+                      line = substr(line, RSTART + RLENGTH)
+                      if (token == "//") line = ""
+                      else if (token == "/*") inside = 1
+                      else out = out "\"\""
+                  } else { out = out line; line = "" }
+              }
+              print file ":" FNR ":" out }' "$f"
+    done
+}
+
+code src | grep -iE '(cuda|opencl|nvrtc|cufft|xrt)' | none "src/ names no vendor"
+sources hal | xargs grep -niE 'bslz4|bitshuffle|azint|azimuth|nufft|poni' | none "hal/ names no algorithm"
+code hal backends src | grep -v '^src/cli/' \
+    | grep -E '[^a-z_](v?printf|v?fprintf|f?puts|putchar|perror|abort|_?exit|assert|signal)[[:space:]]*\(' \
+    | grep -vE '[a-z0-9_]+\.[ch]:[0-9]+:.*(fputs|fprintf|vfprintf)[[:space:]]*\((["a-z%, ]*)(file|f|out|stream|t->file|trace)' \
+    | none "the library never prints, aborts or exits"
+code hal backends src | grep -E '[^a-z_](strerror|strtok|localtime|gmtime|rand|setlocale)[[:space:]]*\(' \
+    | none "the library calls nothing that is unsafe between threads"
+grep -rnE '#include "(\.\./)*src/|#include "[a-z0-9]+/[a-z0-9_]+\.h"' backends --include='*.[ch]' \
+    | grep -vE '"(\.\./)*(src/)?[a-z0-9]+/[a-z0-9]+_format\.h"' | none "backends include the formats of src/ and nothing else"
+sources hal src backends tests bench examples | xargs grep -nE '\b(TODO|FIXME|XXX|HACK)\b' \
+    | grep -vE '^tests/tap\.h:' | none "nothing is left for later"
+sources hal src backends tests bench examples | xargs awk '
+    { line = $0; gsub(/"([^"\\]|\\.)*"/, "\"\"", line) }
+    length(line) > 120 { print FILENAME ":" FNR ": " length(line) " columns" }' \
+    | none "no line is longer than 120 columns, strings left out"
+sources hal src backends | while read -r f; do
+    case $(head -c 2 "$f") in '/*') ;; *) echo "$f" ;; esac
+done | none "every file opens with its purpose"
+sources hal src backends | xargs awk '
+    FNR == 1 { start = 0 }
+    /^\{/ { start = FNR }
+    /^\}/ { if (start && FNR - start > 100) print FILENAME ":" start ": " FNR - start " lines"; start = 0 }' \
+    | none "no function is longer than 100 lines"

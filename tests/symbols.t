@@ -1,0 +1,39 @@
+# shellcheck shell=sh disable=SC2154
+# The library exports what its public headers declare with HCY_API, all of it and nothing else; a module exports its
+# entry point alone.  From the makefile: top_srcdir, top_builddir, NM, HCY_HEADERS.
+lib=$(ls "$top_builddir"/.libs/libhalcyon.so 2>/dev/null)
+if [ -z "$lib" ] || [ "$NM" = : ]; then
+    echo "1..0 # SKIP no shared library, or no nm"
+    exit 0
+fi
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+# Functions and data, without the symbol of the version itself and what sanitizers and profilers add.
+exported() { "$NM" -D --defined-only "$1" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | grep -Ev '^(__|_init$|_fini$)' | LC_ALL=C sort -u; }
+
+for h in $HCY_HEADERS; do
+    cat "$top_srcdir/$h"
+done | tr '\n' ' ' | sed 's/HCY_API/\nHCY_API/g' | sed -n 's/^HCY_API[^(;]*[ *]\(hcy_[a-z0-9_]*\)[ (;[].*/\1/p' | LC_ALL=C sort -u > "$dir/declared"
+exported "$lib" > "$dir/exported"
+
+compare() { # NUMBER TEXT FILE: the file must be empty
+    if [ -s "$3" ]; then
+        echo "not ok $1 - $2"
+        sed 's/^/# /' "$3"
+    else
+        echo "ok $1 - $2"
+    fi
+}
+LC_ALL=C comm -23 "$dir/declared" "$dir/exported" > "$dir/missing"
+LC_ALL=C comm -13 "$dir/declared" "$dir/exported" > "$dir/extra"
+if [ "$(wc -l < "$dir/declared")" -ge 20 ]; then echo "ok 1 - the headers declare functions"; else echo "not ok 1 - the headers declare functions"; fi
+compare 2 "all that is declared is exported" "$dir/missing"
+compare 3 "nothing else is exported" "$dir/extra"
+n=3
+for module in "$top_builddir"/.libs/hcy_*.so; do
+    [ -e "$module" ] || continue
+    n=$((n + 1))
+    exported "$module" | grep -v '^hcy_backend_entry$' > "$dir/module"
+    compare "$n" "${module##*/} exports its entry point alone" "$dir/module"
+done
+echo "1..$n"
