@@ -1,0 +1,396 @@
+/* pipeline.c - making a pipeline, and one run of it in the caller's thread. */
+#include "pipeline_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <halcyon/backend.h>
+
+#define MEMORY ((uint64_t)96 << 20)       /* stored frames of all slots, by default */
+#define SUMS_MEMORY ((uint64_t)64 << 20)  /* sums of all lanes, one frame each at least */
+#define CURVE_MEMORY ((uint64_t)64 << 20) /* curves that wait for their turn */
+#define CURVES 9                          /* arrays of n_bins in a result */
+#define MAX_BATCH 4096
+#define MAX_READERS 64
+#define TICK_NS 100000000u
+
+hcy_pipeline_source hcy_pipeline_source_of(const hcy_stack_info *info)
+{
+    hcy_pipeline_source source;
+    memset(&source, 0, sizeof source);
+    source.coding.codec = info->codec;
+    source.coding.elem_size = info->elem_size;
+    source.coding.image_bytes = info->frame_bytes;
+    source.pixel_type = info->pixel_type;
+    source.max_chunk = info->max_chunk;
+    return source;
+}
+
+/* --- Sizes --- */
+
+static size_t least(uint64_t a, uint64_t b)
+{
+    return (size_t)(a < b ? a : b);
+}
+
+static uint64_t at_least_one(uint64_t n)
+{
+    return n ? n : 1;
+}
+
+/* Frames a slot, bytes a slot, slots; *window curves that may wait. */
+static int choose_sizes(hcy_pipeline *p, size_t preferred, size_t *window)
+{
+    const uint64_t curve = CURVES * sizeof(double) * p->n_bins;
+    size_t batch = p->opts.batch ? p->opts.batch : preferred, chunk = (size_t)p->source.max_chunk, full;
+    int status = chunk ? 0 : hcy_bslz4_encode_bound(&chunk, &p->source.coding);
+    if (status)
+        return status;
+    batch = least(at_least_one(batch), MAX_BATCH);
+    batch = least(batch, at_least_one(SUMS_MEMORY / (p->sums_bytes * PIPE_LANES * p->n_workers)));
+    batch = least(batch, at_least_one(CURVE_MEMORY / curve));
+    for (size_t i = 0; i < p->n_workers; i++)
+        p->n_slots += p->workers[i].direct ? 2 : 3; /* one is filled, the others are with the device */
+    status = hcy_size_add(&chunk, chunk, HCY_BSLZ4_ALIGN - 1);
+    chunk -= chunk % HCY_BSLZ4_ALIGN;
+    if (!status)
+        status = hcy_size_mul(&full, batch, chunk);
+    if (status)
+        return status;
+    uint64_t memory = p->opts.memory ? p->opts.memory : p->opts.batch ? UINT64_MAX : MEMORY;
+    p->capacity = least(full, memory / p->n_slots);
+    if (p->capacity < chunk)
+        p->capacity = chunk;
+    p->capacity -= p->capacity % HCY_BSLZ4_ALIGN;
+    p->batch = batch;
+    *window = least(4 * p->n_slots * batch, CURVE_MEMORY / curve);
+    if (*window < batch)
+        *window = batch;
+    return 0;
+}
+
+static uint32_t choose_readers(const hcy_pipeline *p)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < p->n_workers; i++) {
+        const hcy_device_info *info = hcy_device_get_info(p->workers[i].device);
+        n += info->kind == HCY_KIND_CPU ? (info->units + 1) / 2 : 2; /* readers take a CPU's time from its kernels */
+    }
+    return n < 1 ? 1 : n > 16 ? 16 : n;
+}
+
+/* --- Making --- */
+
+static int init_sync(hcy_pipeline *p)
+{
+    pthread_condattr_t attr;
+    if (pthread_condattr_init(&attr))
+        return hcy_fail(HCY_ENOMEM, "the pipeline's conditions");
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    int bad = pthread_mutex_init(&p->lock, NULL) || pthread_cond_init(&p->space, &attr) ||
+              pthread_cond_init(&p->work, &attr) || pthread_cond_init(&p->output, &attr);
+    pthread_condattr_destroy(&attr);
+    return bad ? hcy_fail(HCY_ENOMEM, "the pipeline's conditions") : 0;
+}
+
+static int check_create(hcy_device *const *devices, size_t n, const hcy_azint_plan *plan,
+                        const hcy_pipeline_source *source, const hcy_pipeline_opts *opts)
+{
+    if (!devices || !n || !plan || !source)
+        return hcy_fail(HCY_EINVAL, "a pipeline needs a device, a plan and a source");
+    if (opts && opts->size != sizeof *opts)
+        return hcy_fail(HCY_EINVAL, "hcy_pipeline_opts.size is %zu; begin with HCY_PIPELINE_OPTS_INIT", opts->size);
+    if (opts && opts->readers > MAX_READERS)
+        return hcy_fail(HCY_EINVAL, "%u readers: at most %d", opts->readers, MAX_READERS);
+    return 0;
+}
+
+static int init(hcy_pipeline *p, hcy_device *const *devices)
+{
+    hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
+    int status = hcy_azint_plan_info_get(&info, p->plan);
+    if (!status)
+        status = hcy_azint_plan_job(&p->job, p->plan, p->source.pixel_type);
+    if (status)
+        return status;
+    if (p->job.n_pixels * p->source.coding.elem_size != p->source.coding.image_bytes)
+        return hcy_fail(HCY_EINVAL, "the plan is for %zu x %zu pixels, frames of %llu bytes are not",
+                        info.height, info.width, (unsigned long long)p->source.coding.image_bytes);
+    p->n_bins = info.n_bins;
+    p->sums_bytes = HCY_AZINT_SUMS * info.n_bins * sizeof(uint64_t);
+    p->shown_devices = calloc(p->n_workers, sizeof *p->shown_devices);
+    if (!p->shown_devices)
+        return hcy_fail(HCY_ENOMEM, "the statistics of %zu devices", p->n_workers);
+    size_t preferred = 1, window;
+    for (size_t i = 0; i < p->n_workers && !status; i++) {
+        struct pipe_worker *w = &p->workers[i];
+        size_t wish = 0;
+        w->pipeline = p;
+        w->index = i;
+        w->device = hcy_device_retain(devices[i]);
+        status = hcy__worker_init(w, &wish);
+        preferred = wish > preferred ? wish : preferred;
+    }
+    if (!status)
+        status = choose_sizes(p, preferred, &window);
+    if (!status)
+        status = hcy__slots_create(p);
+    return status ? status : hcy__output_create(p, window);
+}
+
+/* Every device sets itself up in its own thread, all at once. */
+static int start(hcy_pipeline *p)
+{
+    int status = 0;
+    for (size_t i = 0; i < p->n_workers && !status; i++)
+        status = hcy__worker_start(&p->workers[i]);
+    if (status)
+        return status;
+    pthread_mutex_lock(&p->lock);
+    for (size_t i = 0; i < p->n_workers; i++) {
+        while (!p->workers[i].ready)
+            pthread_cond_wait(&p->output, &p->lock);
+        if (p->workers[i].setup && !status) {
+            status = p->workers[i].setup;
+            p->error = p->workers[i].error;
+        }
+    }
+    pthread_mutex_unlock(&p->lock);
+    return status ? hcy_fail_again(&p->error) : 0;
+}
+
+int hcy_pipeline_create(hcy_pipeline **pipeline, hcy_device *const *devices, size_t n_devices,
+                        const hcy_azint_plan *plan, const hcy_pipeline_source *source, const hcy_pipeline_opts *opts)
+{
+    int status = check_create(devices, n_devices, plan, source, opts);
+    if (status)
+        return status;
+    hcy_pipeline *p = calloc(1, sizeof *p);
+    struct pipe_worker *workers = calloc(n_devices, sizeof *workers);
+    if (!p || !workers || init_sync(p)) {
+        free(p);
+        free(workers);
+        return hcy_fail(HCY_ENOMEM, "a pipeline of %zu devices", n_devices);
+    }
+    p->plan = hcy_azint_plan_retain((hcy_azint_plan *)plan);
+    p->source = *source;
+    p->opts = opts ? *opts : (hcy_pipeline_opts)HCY_PIPELINE_OPTS_INIT;
+    p->workers = workers;
+    p->n_workers = n_devices;
+    p->stopped = 1; /* until there is a run */
+    status = init(p, devices);
+    if (!status)
+        status = start(p);
+    if (status) {
+        hcy_error error = *hcy_last_error();
+        hcy_pipeline_destroy(p);
+        return hcy_fail_again(&error);
+    }
+    if (!p->opts.readers)
+        p->opts.readers = choose_readers(p);
+    *pipeline = p;
+    return 0;
+}
+
+void hcy_pipeline_destroy(hcy_pipeline *p)
+{
+    if (!p)
+        return;
+    pthread_mutex_lock(&p->lock);
+    p->quit = 1;
+    pthread_cond_broadcast(&p->work);
+    pthread_mutex_unlock(&p->lock);
+    for (size_t i = 0; i < p->n_workers; i++)
+        hcy__worker_destroy(&p->workers[i]);
+    hcy__slots_destroy(p);
+    hcy__output_destroy(p);
+    hcy_azint_plan_release((hcy_azint_plan *)p->plan);
+    pthread_cond_destroy(&p->space);
+    pthread_cond_destroy(&p->work);
+    pthread_cond_destroy(&p->output);
+    pthread_mutex_destroy(&p->lock);
+    free(p->shown_devices);
+    free(p->workers);
+    free(p);
+}
+
+/* --- A run --- */
+
+void hcy__stop(hcy_pipeline *p, int status, const hcy_error *error)
+{
+    if (!p->stopped) {
+        p->stopped = 1;
+        p->status = status;
+        p->error = *error;
+    }
+    pthread_cond_broadcast(&p->space);
+    pthread_cond_broadcast(&p->output);
+}
+
+void hcy_pipeline_cancel(hcy_pipeline *p)
+{
+    atomic_store(&p->cancelled, 1);
+}
+
+/* A copy of the statistics that stays as it is until the next one. */
+static void show_stats(hcy_pipeline *p)
+{
+    pthread_mutex_lock(&p->lock);
+    p->shown = p->stats;
+    for (size_t i = 0; i < p->n_workers; i++)
+        p->shown_devices[i] = p->workers[i].stats;
+    pthread_mutex_unlock(&p->lock);
+    p->shown.seconds = 1e-9 * (double)(hcy_now_ns() - p->run_start);
+    p->shown.batch = p->batch;
+    p->shown.n_devices = p->n_workers;
+    p->shown.devices = p->shown_devices;
+}
+
+const hcy_pipeline_stats *hcy_pipeline_get_stats(const hcy_pipeline *p)
+{
+    return &p->shown;
+}
+
+static int check_run(const hcy_pipeline *p, const hcy_stack *stack, uint64_t first, uint64_t last)
+{
+    const hcy_stack_info *info = hcy_stack_get_info(stack);
+    const hcy_bslz4_job *coding = &p->source.coding;
+    if (info->codec != coding->codec || info->elem_size != coding->elem_size ||
+        info->frame_bytes != coding->image_bytes || info->pixel_type != p->source.pixel_type)
+        return hcy_fail(HCY_EINVAL, "%s: its frames are stored in another way than the pipeline was made for",
+                        info->path);
+    if (first >= last || last > info->frames)
+        return hcy_fail(HCY_ERANGE, "frames %llu to %llu (not included): %s has %llu, counted from 0",
+                        (unsigned long long)first, (unsigned long long)last, info->path,
+                        (unsigned long long)info->frames);
+    return 0;
+}
+
+/* Everything as it was before the first frame; fails if no device is left from earlier runs. */
+static int begin(hcy_pipeline *p, hcy_stack *stack, uint64_t first, uint64_t last)
+{
+    int status = 0;
+    pthread_mutex_lock(&p->lock);
+    p->run = (struct pipe_run){ stack, first, first, last };
+    p->stats = (hcy_pipeline_stats){ .frames = last - first };
+    p->accepted = p->emitted = 0;
+    for (size_t i = 0; i < p->window; i++)
+        p->ring[i].ready = 0;
+    for (size_t i = 0; i < p->n_workers; i++) {
+        hcy_pipeline_device *d = &p->workers[i].stats;
+        d->frames = d->batches = d->bytes = 0;
+        d->seconds = 0;
+        p->workers[i].busy_until = 0;
+    }
+    p->status = 0;
+    p->stopped = p->n_failed == p->n_workers;
+    if (p->stopped)
+        status = hcy_fail_again(&p->workers[0].stats.error);
+    pthread_mutex_unlock(&p->lock);
+    p->run_start = hcy_now_ns();
+    return status;
+}
+
+/* Gives the ring's front to the sink. */
+static int deliver(hcy_pipeline *p, hcy_pipeline_sink sink, void *payload)
+{
+    const struct pipe_output *output = hcy__output_at(p, p->emitted);
+    int failed = output->report.status != 0;
+    hcy_pipeline_frame frame = { output->number, failed ? NULL : output->result, &output->report, output->why,
+                                 output->device };
+    int status = sink(payload, &frame);
+    pthread_mutex_lock(&p->lock);
+    hcy__output_at(p, p->emitted)->ready = 0;
+    p->emitted++;
+    p->stats.done++;
+    p->stats.failed += failed;
+    p->stats.bytes_raw += failed ? 0 : p->source.coding.image_bytes;
+    pthread_cond_broadcast(&p->space);
+    pthread_mutex_unlock(&p->lock);
+    return status;
+}
+
+/* Waits for the ring's front, at most until `tick`: 1 it is there, 0 not yet, -1 it will not come. */
+static int wait_front(hcy_pipeline *p, uint64_t tick)
+{
+    struct timespec until = { (time_t)(tick / 1000000000u), (long)(tick % 1000000000u) };
+    struct pipe_output *front = hcy__output_at(p, p->emitted);
+    int late = 0;
+    pthread_mutex_lock(&p->lock);
+    while (!front->ready && !p->stopped && !late)
+        late = pthread_cond_timedwait(&p->output, &p->lock, &until) == ETIMEDOUT;
+    int found = front->ready ? 1 : p->stopped ? -1 : 0;
+    pthread_mutex_unlock(&p->lock);
+    return found;
+}
+
+static int deliver_all(hcy_pipeline *p, hcy_pipeline_sink sink, hcy_pipeline_progress progress, void *payload)
+{
+    uint64_t tick = hcy_now_ns() + TICK_NS;
+    while (p->emitted < p->stats.frames) {
+        int status = 0, found = wait_front(p, tick);
+        if (found < 0)
+            return hcy_fail_again(&p->error);
+        if (found)
+            status = deliver(p, sink, payload);
+        if (status)
+            return status;
+        if (atomic_load(&p->cancelled))
+            return hcy_fail(HCY_ECANCELLED, "stopped after %llu of %llu frames", (unsigned long long)p->emitted,
+                            (unsigned long long)p->stats.frames);
+        if (hcy_now_ns() < tick)
+            continue;
+        tick = hcy_now_ns() + TICK_NS;
+        if (progress) {
+            show_stats(p);
+            progress(payload, &p->shown);
+        }
+    }
+    return 0;
+}
+
+/* Nothing of the run is left in slots or on devices. */
+static void end(hcy_pipeline *p, pthread_t *readers, size_t n)
+{
+    pthread_mutex_lock(&p->lock);
+    p->stopped = 1;
+    pthread_cond_broadcast(&p->space);
+    pthread_mutex_unlock(&p->lock);
+    for (size_t i = 0; i < n; i++)
+        pthread_join(readers[i], NULL);
+    pthread_mutex_lock(&p->lock);
+    while (p->n_running)
+        pthread_cond_wait(&p->output, &p->lock);
+    p->filling = p->ready = NULL;
+    for (size_t i = 0; i < p->n_slots; i++)
+        hcy__slot_release(p, &p->slots[i]);
+    pthread_mutex_unlock(&p->lock);
+    atomic_store(&p->cancelled, 0);
+}
+
+int hcy_pipeline_run(hcy_pipeline *p, hcy_stack *stack, uint64_t first, uint64_t last, hcy_pipeline_sink sink,
+                     hcy_pipeline_progress progress, void *payload)
+{
+    pthread_t readers[MAX_READERS];
+    size_t n = 0;
+    if (!p || !stack || !sink)
+        return hcy_fail(HCY_EINVAL, "a run needs a pipeline, a stack and a sink");
+    int status = check_run(p, stack, first, last);
+    if (!status)
+        status = begin(p, stack, first, last);
+    if (status)
+        return status;
+    while (n < p->opts.readers && n < last - first && !pthread_create(&readers[n], NULL, hcy__reader, p))
+        n++;
+    status = n ? deliver_all(p, sink, progress, payload) : hcy_fail(HCY_ENOMEM, "a thread that reads");
+    hcy_error error = *hcy_last_error();
+    end(p, readers, n);
+    show_stats(p);
+    if (progress)
+        progress(payload, &p->shown);
+    if (status && error.status == status)
+        hcy_fail_again(&error);
+    return status;
+}

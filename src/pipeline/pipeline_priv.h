@@ -1,0 +1,185 @@
+/* pipeline_priv.h - the pipeline's inner structure: slots, lanes, workers, the output ring.
+ *
+ * Frames of a run are counted by ordinals 0, 1, 2 ...; a producer (a reader thread; later a program that submits chunks)
+ * reserves a place for the next ordinal, fills it without the lock, and commits it.  What it may run ahead of the
+ * sink is bounded twice: by the slots, and by the ring (an ordinal is accepted when its entry of the ring is free).
+ *
+ * Everything marked [lock] is read and written under pipeline.lock alone; a slot's memory belongs to its producers while
+ * it is FILLING, to a worker while it is RUNNING; a ring entry to its producer and then to the slot's worker until it
+ * is `ready`, then to the run's thread.  Nothing is allocated between the first frame and the last, unless chunks have
+ * more blocks than the first ones had.
+ */
+#ifndef HCY_PIPELINE_PRIV_H
+#define HCY_PIPELINE_PRIV_H
+
+#include <halcyon/pipeline.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define PIPE_LANES 2 /* batches in flight on a device */
+
+/* --- Slots (slot.c) --- */
+
+/* Memory of the host that `home`'s copies reach at full speed, or plain memory where it has no such kind. */
+struct pipe_memory {
+    hcy_buffer *buffer; /* NULL: plain */
+    void *host;
+    size_t size;
+};
+int hcy__memory_create(struct pipe_memory *memory, hcy_device *home, size_t size);
+void hcy__memory_free(struct pipe_memory *memory);
+
+enum pipe_slot_state { SLOT_FREE, SLOT_FILLING, SLOT_READY, SLOT_RUNNING };
+
+struct pipe_slot {
+    enum pipe_slot_state state; /* [lock] */
+    int closed;                 /* [lock] takes no more frames */
+    size_t pending;             /* [lock] frames whose producer has not committed */
+    size_t n, limit;            /* [lock] frames, and how many it takes */
+    size_t used, n_blocks;      /* [lock] bytes of chunks, entries of blocks */
+    uint64_t first;             /* ordinal of its first frame */
+    hcy_device *home;
+    struct pipe_memory chunks, frames, blocks; /* hcy_bslz4_frame[], hcy_bslz4_block[] */
+    hcy_buffer **views;         /* a device: chunks as its kernels read them, NULL where they must be copied */
+    struct pipe_slot *next;     /* [lock] in the list of ready slots, by `first` */
+};
+
+/* --- Producers --- */
+
+/* Where one frame goes. */
+struct pipe_place {
+    struct pipe_slot *slot;
+    struct pipe_output *output;
+    uint8_t *at;
+    size_t index, offset, capacity;
+};
+/* A producer's own block table, grown as chunks ask for it. */
+struct pipe_parser {
+    hcy_bslz4_block *blocks;
+    size_t capacity;
+};
+
+/* --- Output (output.c) --- */
+
+struct pipe_output {
+    int ready;             /* [lock] */
+    uint64_t number;
+    size_t device;
+    hcy_frame_report report;
+    char why[512];
+    hcy_azint_result *result;
+};
+
+/* --- Workers (worker.c) --- */
+
+/* What one launch of a batch works on: all of it, or, in two stages, as many frames as there are images for. */
+struct pipe_part {
+    hcy_buffer *frames, *sums, *reports;
+};
+
+struct pipe_lane {
+    hcy_queue *queue;
+    hcy_buffer *chunks; /* NULL where every slot is read directly */
+    hcy_buffer *frames, *blocks, *images, *sums, *reports, *scratch;
+    struct pipe_part *parts;
+    struct pipe_memory back; /* sums and reports read back; unused where the host reads them in place */
+    const uint64_t *host_sums;
+    const hcy_frame_report *host_reports;
+    struct pipe_slot *slot; /* in flight */
+    uint64_t first, bytes, started;
+    size_t n;
+};
+
+struct pipe_worker {
+    hcy_pipeline *pipeline;
+    hcy_device *device;
+    size_t index;
+    int direct;  /* its kernels read the slots where they are */
+    int failed;  /* [lock] given up in this run */
+    int ready;   /* [lock] 1: set up, or setup failed */
+    int setup;   /* [lock] status of the set-up */
+    hcy_error error;
+    hcy_kernel *fused, *decode, *image; /* fused, or the other two */
+    hcy_buffer *tables;
+    struct pipe_lane lanes[PIPE_LANES];
+    size_t part, n_parts;
+    size_t oldest, in_flight; /* lanes */
+    uint64_t busy_until;
+    hcy_pipeline_device stats; /* [lock] */
+    pthread_t thread;
+    int started;
+};
+
+/* --- The pipeline --- */
+
+struct pipe_run {
+    hcy_stack *stack;
+    uint64_t first, next, last; /* [lock] next: the frame to read next */
+};
+
+struct hcy_pipeline {
+    const hcy_azint_plan *plan;
+    hcy_pipeline_source source;
+    hcy_pipeline_opts opts;
+    hcy_azint_job job;
+    size_t batch, capacity, sums_bytes; /* frames a slot, bytes of its chunks, bytes of one frame's sums */
+    size_t n_bins;
+
+    pthread_mutex_t lock;
+    pthread_cond_t space;  /* a slot or a ring entry came free, or the run stops */
+    pthread_cond_t work;   /* a slot is ready, or stop, or quit */
+    pthread_cond_t output; /* the ring's front may be ready, a worker is set up or idle, all have failed */
+
+    struct pipe_slot *slots;
+    size_t n_slots;
+    struct pipe_slot *filling, *ready; /* [lock] */
+    struct pipe_output *ring;
+    size_t window;
+    uint64_t accepted, emitted; /* [lock] ordinals */
+
+    struct pipe_worker *workers;
+    size_t n_workers, n_failed, n_running; /* [lock] n_running: slots on devices */
+    int stopped, quit;                     /* [lock] */
+    int status;                            /* [lock] of the run, with `error` */
+    hcy_error error;
+    atomic_int cancelled;
+
+    struct pipe_run run;
+    uint64_t run_start;
+    hcy_pipeline_stats stats; /* [lock] while a run is in progress; `shown` is a copy */
+    hcy_pipeline_stats shown;
+    hcy_pipeline_device *shown_devices;
+};
+
+int hcy__slots_create(hcy_pipeline *p);
+void hcy__slots_destroy(hcy_pipeline *p);
+/* [lock] A place for the next ordinal, for a chunk of `size` bytes: 0 if there is none now (wait for `space`). */
+int hcy__slot_reserve(hcy_pipeline *p, size_t size, struct pipe_place *place);
+/* [lock] No more frames go into the slot being filled. */
+void hcy__slot_close(hcy_pipeline *p);
+/* Takes the chunk of `size` bytes in its place apart, or notes `status` (with hcy_last_error()) for the frame. */
+void hcy__slot_commit(hcy_pipeline *p, const struct pipe_place *place, struct pipe_parser *parser, int status,
+                      size_t size);
+/* [lock] */
+void hcy__slot_make_ready(hcy_pipeline *p, struct pipe_slot *slot);
+void hcy__slot_release(hcy_pipeline *p, struct pipe_slot *slot);
+
+void *hcy__reader(void *pipeline);
+
+int hcy__output_create(hcy_pipeline *p, size_t window);
+void hcy__output_destroy(hcy_pipeline *p);
+static inline struct pipe_output *hcy__output_at(hcy_pipeline *p, uint64_t ordinal)
+{
+    return &p->ring[ordinal % p->window];
+}
+/* The outcome of n frames from the lane's sums, to the ring. */
+void hcy__output_finish(hcy_pipeline *p, const struct pipe_worker *worker, const struct pipe_lane *lane);
+/* [lock] Stops the run with the status and record, unless it has stopped already. */
+void hcy__stop(hcy_pipeline *p, int status, const hcy_error *error);
+
+/* Kernels and preferred batch of one device; nothing is launched. */
+int hcy__worker_init(struct pipe_worker *worker, size_t *preferred);
+int hcy__worker_start(struct pipe_worker *worker);
+void hcy__worker_destroy(struct pipe_worker *worker);
+
+#endif

@@ -1,0 +1,422 @@
+/* worker.c - one thread a device: pulls ready slots, launches them, hands the sums on.
+ *
+ * Where kernels read the slots directly, one batch is in flight, and the next is submitted the moment the first is
+ * done, before its curves are made.  Elsewhere two are in flight, so that one's copies overlap the other's kernels.
+ * A device that fails gives its slots back, and its thread ends.
+ */
+#include "pipeline_priv.h"
+
+#include <stdlib.h>
+
+#include <halcyon/backend.h>
+
+#define IMAGE_MEMORY ((uint64_t)64 << 20) /* bytes of images a lane holds in the two-stage way, one image at least */
+
+/* --- What a launch takes --- */
+
+enum { FUSED_ARGS = 9, DECODE_ARGS = 7, IMAGE_ARGS = 6 };
+
+static void fused_args(const struct pipe_worker *w, const struct pipe_lane *lane, const struct pipe_part *part,
+                       hcy_buffer *chunks, hcy_arg args[FUSED_ARGS])
+{
+    const hcy_pipeline *p = w->pipeline;
+    args[0] = hcy_arg_buf(chunks);
+    args[1] = hcy_arg_buf(part->frames);
+    args[2] = hcy_arg_buf(lane->blocks);
+    args[3] = hcy_arg_struct(&p->source.coding, sizeof p->source.coding);
+    args[4] = hcy_arg_buf(w->tables);
+    args[5] = hcy_arg_struct(&p->job, sizeof p->job);
+    args[6] = hcy_arg_buf(part->sums);
+    args[7] = hcy_arg_buf(part->reports);
+    args[8] = hcy_arg_buf(lane->scratch);
+}
+
+static void decode_args(const struct pipe_worker *w, const struct pipe_lane *lane, const struct pipe_part *part,
+                        hcy_buffer *chunks, hcy_arg args[DECODE_ARGS])
+{
+    args[0] = hcy_arg_buf(chunks);
+    args[1] = hcy_arg_buf(part->frames);
+    args[2] = hcy_arg_buf(lane->blocks);
+    args[3] = hcy_arg_struct(&w->pipeline->source.coding, sizeof w->pipeline->source.coding);
+    args[4] = hcy_arg_buf(lane->images);
+    args[5] = hcy_arg_buf(part->reports);
+    args[6] = hcy_arg_buf(lane->scratch);
+}
+
+static void image_args(const struct pipe_worker *w, const struct pipe_lane *lane, const struct pipe_part *part,
+                       hcy_arg args[IMAGE_ARGS])
+{
+    args[0] = hcy_arg_buf(lane->images);
+    args[1] = hcy_arg_buf(w->tables);
+    args[2] = hcy_arg_struct(&w->pipeline->job, sizeof w->pipeline->job);
+    args[3] = hcy_arg_buf(part->sums);
+    args[4] = hcy_arg_buf(part->reports);
+    args[5] = hcy_arg_buf(lane->scratch);
+}
+
+/* Bytes of scratch that a launch of w->part frames needs. */
+static int scratch_size(const struct pipe_worker *w, size_t *size)
+{
+    const struct pipe_lane nothing = { 0 };
+    const struct pipe_part part = { NULL, NULL, NULL };
+    hcy_arg args[FUSED_ARGS];
+    if (w->fused) {
+        fused_args(w, &nothing, &part, NULL, args);
+        return hcy_kernel_scratch_size(w->fused, w->part, args, FUSED_ARGS, size);
+    }
+    size_t other;
+    decode_args(w, &nothing, &part, NULL, args);
+    int status = hcy_kernel_scratch_size(w->decode, w->part, args, DECODE_ARGS, size);
+    if (status)
+        return status;
+    image_args(w, &nothing, &part, args);
+    status = hcy_kernel_scratch_size(w->image, w->part, args, IMAGE_ARGS, &other);
+    if (!status && other > *size)
+        *size = other; /* one after the other: they share it */
+    return status;
+}
+
+/* --- Set-up --- */
+
+int hcy__worker_init(struct pipe_worker *w, size_t *preferred)
+{
+    const hcy_device_info *info = hcy_device_get_info(w->device);
+    const uint32_t flags = w->pipeline->opts.flags, wanted = HCY_CAP_HOST_MEMORY | HCY_CAP_IMPORT_HOST;
+    const struct pipe_lane nothing = { 0 };
+    const struct pipe_part part = { NULL, NULL, NULL };
+    hcy_arg args[FUSED_ARGS];
+    int status = HCY_EUNSUPPORTED;
+    w->direct = (info->caps & wanted) == wanted && !(flags & HCY_PIPELINE_COPY);
+    w->stats.name = info->name;
+    if (!(flags & HCY_PIPELINE_TWO_STAGE))
+        status = hcy_kernel_get(&w->fused, w->device, "bslz4_azint");
+    if (status == HCY_EUNSUPPORTED) {
+        status = hcy_kernel_get(&w->decode, w->device, "bslz4_decode");
+        if (!status)
+            status = hcy_kernel_get(&w->image, w->device, "azint_image");
+    }
+    if (status)
+        return status;
+    w->stats.two_stage = !w->fused;
+    w->stats.variant = hcy_kernel_variant(w->fused ? w->fused : w->image);
+    if (w->fused) {
+        fused_args(w, &nothing, &part, NULL, args);
+        return hcy_kernel_preferred_batch(w->fused, args, FUSED_ARGS, preferred);
+    }
+    image_args(w, &nothing, &part, args);
+    return hcy_kernel_preferred_batch(w->image, args, IMAGE_ARGS, preferred);
+}
+
+static int create_parts(struct pipe_worker *w, struct pipe_lane *lane)
+{
+    hcy_pipeline *p = w->pipeline;
+    lane->parts = calloc(w->n_parts, sizeof *lane->parts);
+    if (!lane->parts)
+        return hcy_fail(HCY_ENOMEM, "the parts of a batch");
+    for (size_t i = 0, at = 0; i < w->n_parts; i++, at += w->part) {
+        struct pipe_part *part = &lane->parts[i];
+        size_t n = p->batch - at < w->part ? p->batch - at : w->part;
+        int status = hcy_buffer_sub(&part->frames, lane->frames, at * sizeof(hcy_bslz4_frame),
+                                    n * sizeof(hcy_bslz4_frame));
+        if (!status)
+            status = hcy_buffer_sub(&part->sums, lane->sums, at * p->sums_bytes, n * p->sums_bytes);
+        if (!status)
+            status = hcy_buffer_sub(&part->reports, lane->reports, at * sizeof(hcy_frame_report),
+                                    n * sizeof(hcy_frame_report));
+        if (status)
+            return status;
+    }
+    return 0;
+}
+
+/* Where the host finds sums and reports: in place, or read back. */
+static int create_back(struct pipe_worker *w, struct pipe_lane *lane)
+{
+    size_t sums = w->pipeline->batch * w->pipeline->sums_bytes;
+    if (w->direct) {
+        lane->host_sums = hcy_buffer_host(lane->sums);
+        lane->host_reports = hcy_buffer_host(lane->reports);
+        return 0;
+    }
+    int status = hcy__memory_create(&lane->back, w->device, sums + w->pipeline->batch * sizeof(hcy_frame_report));
+    if (status)
+        return status;
+    lane->host_sums = lane->back.host;
+    lane->host_reports = (const hcy_frame_report *)((char *)lane->back.host + sums);
+    return 0;
+}
+
+static int create_lane(struct pipe_worker *w, struct pipe_lane *lane)
+{
+    const hcy_pipeline *p = w->pipeline;
+    const uint64_t zero = 0;
+    size_t images = 0, scratch = 0, sums = p->batch * p->sums_bytes;
+    int status = scratch_size(w, &scratch);
+    if (!status && !w->fused)
+        status = hcy_size_mul(&images, w->part, p->source.coding.image_bytes);
+    if (!status)
+        status = hcy_queue_create(&lane->queue, w->device);
+    const struct {
+        hcy_buffer **buffer;
+        size_t size;
+    } table[] = {
+        { &lane->chunks, w->direct ? 0 : p->capacity + HCY_BSLZ4_PADDING },
+        { &lane->frames, p->batch * sizeof(hcy_bslz4_frame) },
+        { &lane->blocks, p->slots[0].blocks.size },
+        { &lane->images, images },
+        { &lane->sums, sums },
+        { &lane->reports, p->batch * sizeof(hcy_frame_report) },
+        { &lane->scratch, scratch },
+    };
+    for (size_t i = 0; !status && i < sizeof table / sizeof table[0]; i++)
+        if (table[i].size)
+            status = hcy_buffer_create(table[i].buffer, w->device, HCY_MEM_DEVICE, table[i].size);
+    if (!status)
+        status = hcy_buffer_fill(lane->queue, lane->sums, 0, sums, &zero, sizeof zero);
+    if (!status)
+        status = create_parts(w, lane);
+    return status ? status : create_back(w, lane);
+}
+
+static int set_up(struct pipe_worker *w)
+{
+    const hcy_pipeline *p = w->pipeline;
+    hcy_span spans[HCY_AZINT_SPANS];
+    w->part = p->batch;
+    if (!w->fused) {
+        uint64_t images = IMAGE_MEMORY / p->source.coding.image_bytes;
+        w->part = images < 1 ? 1 : images < p->batch ? (size_t)images : p->batch;
+    }
+    w->n_parts = (p->batch + w->part - 1) / w->part;
+    hcy_azint_plan_tables(spans, p->plan);
+    int status = hcy_kernel_prepare(&w->tables, w->fused ? w->fused : w->image, spans, HCY_AZINT_SPANS);
+    for (size_t i = 0; !status && i < PIPE_LANES; i++)
+        status = create_lane(w, &w->lanes[i]);
+    return status;
+}
+
+static void destroy_lane(struct pipe_worker *w, struct pipe_lane *lane)
+{
+    hcy_buffer *buffers[] = { lane->chunks, lane->frames, lane->blocks, lane->images,
+                              lane->sums, lane->reports, lane->scratch };
+    for (size_t i = 0; lane->parts && i < w->n_parts; i++) {
+        hcy_buffer_release(lane->parts[i].frames);
+        hcy_buffer_release(lane->parts[i].sums);
+        hcy_buffer_release(lane->parts[i].reports);
+    }
+    free(lane->parts);
+    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
+        hcy_buffer_release(buffers[i]);
+    hcy__memory_free(&lane->back);
+    hcy_queue_release(lane->queue);
+}
+
+void hcy__worker_destroy(struct pipe_worker *w)
+{
+    if (w->started)
+        pthread_join(w->thread, NULL);
+    for (size_t i = 0; i < PIPE_LANES; i++)
+        destroy_lane(w, &w->lanes[i]);
+    hcy_buffer_release(w->tables);
+    hcy_kernel_release(w->fused);
+    hcy_kernel_release(w->decode);
+    hcy_kernel_release(w->image);
+    hcy_device_release(w->device);
+}
+
+/* --- Work --- */
+
+/* A ready slot; NULL if there is none (with `wait`: the pipeline is being destroyed). */
+static struct pipe_slot *take(struct pipe_worker *w, int wait)
+{
+    hcy_pipeline *p = w->pipeline;
+    struct pipe_slot *slot = NULL;
+    pthread_mutex_lock(&p->lock);
+    while (wait && !p->quit && (p->stopped || !p->ready))
+        pthread_cond_wait(&p->work, &p->lock);
+    if (!p->quit && !p->stopped && p->ready) {
+        slot = p->ready;
+        p->ready = slot->next;
+        slot->state = SLOT_RUNNING;
+        p->n_running++;
+    }
+    pthread_mutex_unlock(&p->lock);
+    return slot;
+}
+
+static int launch_part(const struct pipe_worker *w, const struct pipe_lane *lane, const struct pipe_part *part,
+                       hcy_buffer *chunks, size_t n)
+{
+    hcy_arg args[FUSED_ARGS];
+    if (w->fused) {
+        fused_args(w, lane, part, chunks, args);
+        return hcy_launch(lane->queue, w->fused, n, args, FUSED_ARGS);
+    }
+    decode_args(w, lane, part, chunks, args);
+    int status = hcy_launch(lane->queue, w->decode, n, args, DECODE_ARGS);
+    if (status)
+        return status;
+    image_args(w, lane, part, args);
+    return hcy_launch(lane->queue, w->image, n, args, IMAGE_ARGS);
+}
+
+/* The slot's chunks and tables to the device; *chunks is what kernels read. */
+static int send(const struct pipe_worker *w, struct pipe_lane *lane, const struct pipe_slot *slot,
+                hcy_buffer **chunks)
+{
+    size_t blocks = slot->n_blocks * sizeof(hcy_bslz4_block);
+    int status = 0;
+    *chunks = w->direct ? slot->views[w->index] : lane->chunks;
+    if (blocks > hcy_buffer_size(lane->blocks)) {
+        hcy_buffer_release(lane->blocks);
+        lane->blocks = NULL;
+        status = hcy_buffer_create(&lane->blocks, w->device, HCY_MEM_DEVICE, slot->blocks.size);
+    }
+    if (!status && !w->direct && slot->used)
+        status = hcy_buffer_write(lane->queue, lane->chunks, 0, slot->chunks.host, slot->used);
+    if (!status)
+        status = hcy_buffer_write(lane->queue, lane->frames, 0, slot->frames.host, slot->n * sizeof(hcy_bslz4_frame));
+    if (!status && blocks)
+        status = hcy_buffer_write(lane->queue, lane->blocks, 0, slot->blocks.host, blocks);
+    return status;
+}
+
+static int receive(const struct pipe_worker *w, const struct pipe_lane *lane)
+{
+    if (w->direct)
+        return 0;
+    int status = hcy_buffer_read(lane->queue, lane->back.host, lane->sums, 0, lane->n * w->pipeline->sums_bytes);
+    if (status)
+        return status;
+    return hcy_buffer_read(lane->queue, (void *)lane->host_reports, lane->reports, 0,
+                           lane->n * sizeof(hcy_frame_report));
+}
+
+static int submit(struct pipe_worker *w, struct pipe_slot *slot)
+{
+    struct pipe_lane *lane = &w->lanes[(w->oldest + w->in_flight) % PIPE_LANES];
+    const uint64_t zero = 0;
+    hcy_buffer *chunks;
+    w->in_flight++;
+    lane->slot = slot;
+    lane->first = slot->first;
+    lane->n = slot->n;
+    lane->bytes = slot->used;
+    lane->started = hcy_now_ns();
+    int status = send(w, lane, slot, &chunks);
+    if (!status) /* a kernel that leaves a frame alone leaves its report alone */
+        status = hcy_buffer_fill(lane->queue, lane->reports, 0, lane->n * sizeof(hcy_frame_report), &zero, sizeof zero);
+    for (size_t i = 0, at = 0; !status && at < lane->n; i++, at += w->part)
+        status = launch_part(w, lane, &lane->parts[i], chunks, lane->n - at < w->part ? lane->n - at : w->part);
+    return status ? status : receive(w, lane);
+}
+
+/* The slot of a batch that is done goes to the readers. */
+static void account(struct pipe_worker *w, struct pipe_lane *lane)
+{
+    hcy_pipeline *p = w->pipeline;
+    uint64_t now = hcy_now_ns(), start = lane->started > w->busy_until ? lane->started : w->busy_until;
+    w->busy_until = now;
+    pthread_mutex_lock(&p->lock);
+    w->stats.frames += lane->n;
+    w->stats.bytes += lane->bytes;
+    w->stats.batches++;
+    w->stats.seconds += 1e-9 * (double)(now - start);
+    hcy__slot_release(p, lane->slot);
+    pthread_mutex_unlock(&p->lock);
+    lane->slot = NULL;
+}
+
+/* [lock] One batch less is with the workers. */
+static void settle(hcy_pipeline *p)
+{
+    p->n_running--;
+    pthread_cond_broadcast(&p->output);
+}
+
+/* Waits for the oldest batch, keeps the device busy with the next, makes the curves. */
+static int collect(struct pipe_worker *w)
+{
+    hcy_pipeline *p = w->pipeline;
+    struct pipe_lane *lane = &w->lanes[w->oldest];
+    int status = hcy_queue_finish(lane->queue);
+    if (status)
+        return status;
+    account(w, lane);
+    w->oldest = (w->oldest + 1) % PIPE_LANES;
+    w->in_flight--;
+    struct pipe_slot *slot = w->in_flight + 1 < PIPE_LANES ? take(w, 0) : NULL; /* the oldest is still in use */
+    if (slot)
+        status = submit(w, slot);
+    hcy_error error = *hcy_last_error();
+    hcy__output_finish(p, w, lane);
+    pthread_mutex_lock(&p->lock);
+    settle(p);
+    pthread_mutex_unlock(&p->lock);
+    return status ? hcy_fail_again(&error) : 0;
+}
+
+/* The device's unfinished frames go back to the others. */
+static void give_up(struct pipe_worker *w, int status)
+{
+    hcy_pipeline *p = w->pipeline;
+    hcy_error error = *hcy_last_error();
+    error.status = status;
+    for (size_t i = 0; i < PIPE_LANES; i++)
+        if (w->lanes[i].slot)
+            status = hcy_queue_finish(w->lanes[i].queue); /* until nothing reads the slot any more */
+    pthread_mutex_lock(&p->lock);
+    for (size_t i = 0; i < PIPE_LANES; i++)
+        if (w->lanes[i].slot) {
+            hcy__slot_make_ready(p, w->lanes[i].slot);
+            w->lanes[i].slot = NULL;
+            settle(p);
+        }
+    w->failed = 1;
+    w->stats.error = error;
+    if (++p->n_failed == p->n_workers)
+        hcy__stop(p, error.status, &error);
+    pthread_mutex_unlock(&p->lock);
+}
+
+static void work(struct pipe_worker *w)
+{
+    const size_t depth = w->direct ? 1 : PIPE_LANES;
+    int status = 0;
+    while (!status) {
+        if (w->in_flight < depth) {
+            struct pipe_slot *slot = take(w, !w->in_flight);
+            if (slot) {
+                status = submit(w, slot);
+                continue;
+            }
+            if (!w->in_flight)
+                return;
+        }
+        status = collect(w);
+    }
+    give_up(w, status);
+}
+
+static void *worker_main(void *worker)
+{
+    struct pipe_worker *w = worker;
+    int status = set_up(w);
+    pthread_mutex_lock(&w->pipeline->lock);
+    w->ready = 1;
+    w->setup = status;
+    w->error = *hcy_last_error();
+    pthread_cond_broadcast(&w->pipeline->output);
+    pthread_mutex_unlock(&w->pipeline->lock);
+    if (!status)
+        work(w);
+    return NULL;
+}
+
+int hcy__worker_start(struct pipe_worker *w)
+{
+    if (pthread_create(&w->thread, NULL, worker_main, w))
+        return hcy_fail(HCY_ENOMEM, "a thread for the device %s", w->stats.name);
+    w->started = 1;
+    return 0;
+}
