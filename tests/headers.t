@@ -3,7 +3,10 @@
 # From the makefile: top_srcdir, CC, CXX ("" if there is none), HCY_HEADERS (paths in the source tree).
 flags="-Wall -Wextra -Wpedantic -Werror -fsyntax-only"
 for h in $HCY_HEADERS; do
-    room=${h%/halcyon/*}
+    case $h in
+    */halcyon/*) room=${h%/halcyon/*} ;;
+    *) room=${h%/*} ;; # a format's header: installed beside those that include it
+    esac
     case " $rooms " in *" -I$top_srcdir/$room "*) ;; *) rooms="$rooms -I$top_srcdir/$room" ;; esac
 done
 dir=$(mktemp -d) || exit 99
@@ -26,7 +29,10 @@ check() { # LANGUAGE NAME COMPILER...
 }
 
 for h in $HCY_HEADERS; do
-    name=halcyon/${h##*/}
+    case $h in
+    */halcyon/*) name=halcyon/${h##*/} ;;
+    *) name=${h##*/} ;;
+    esac
     # shellcheck disable=SC2086 # several words on purpose
     check C "$name" $CC -std=c11 $flags $rooms "$dir/t.c"
     if [ -n "$CXX" ]; then

@@ -3,4 +3,5 @@
 noinst_LTLIBRARIES += libazint.la
 libcore_la_LIBADD += libazint.la
 libazint_la_CFLAGS = $(AM_CFLAGS) $(HCY_NO_CONTRACT)
-libazint_la_SOURCES = src/azint/azint_format.h src/azint/kernels.def
+libazint_la_SOURCES = src/azint/kernels.def
+halcyoninclude_HEADERS += src/azint/halcyon/azint.h src/azint/azint_format.h
