@@ -156,21 +156,6 @@ INLINE void widen(const uint8_t *bytes, unsigned w, unsigned elem_size, uint8_t 
     }
 }
 
-static inline void widen512(const uint8_t *bytes, unsigned w, unsigned elem_size, uint8_t *out)
-{
-    switch (elem_size << 4 | w) {
-    case 0x21: widen(bytes, 1, 2, out); break;
-    case 0x22: widen(bytes, 2, 2, out); break;
-    case 0x41: widen(bytes, 1, 4, out); break;
-    case 0x42: widen(bytes, 2, 4, out); break;
-    case 0x44: widen(bytes, 4, 4, out); break;
-    case 0x81: widen(bytes, 1, 8, out); break;
-    case 0x82: widen(bytes, 2, 8, out); break;
-    case 0x84: widen(bytes, 4, 8, out); break;
-    case 0x88: widen(bytes, 8, 8, out); break;
-    }
-}
-
 #include "bslz4_lz4.h"
 #include "bslz4_pixels.h"
 

@@ -63,28 +63,14 @@ static inline void bytes64(const uint8_t *const *rows, size_t at, uint8_t *out)
     }
 }
 
-#define WIDEN(w, type, value)                                                                                          \
-    for (size_t i = 0; i < 512; i++) {                                                                                 \
-        type v = (type)(value);                                                                                        \
-        memcpy(out + i * sizeof v, &v, sizeof v);                                                                      \
-    }                                                                                                                  \
-    break
-#define LOW(k) ((uint64_t)bytes[512 * (k) + i] << 8 * (k))
-#define TOP(k) ((uint64_t)(int64_t)(int8_t)bytes[512 * (k) + i] << 8 * (k))
-#define TOP4 (LOW(0) | LOW(1) | LOW(2) | TOP(3))
-
-static inline void widen512(const uint8_t *bytes, unsigned w, unsigned elem_size, uint8_t *out)
+static inline __attribute__((always_inline)) void widen(const uint8_t *bytes, unsigned w, unsigned elem_size,
+                                                        uint8_t *out)
 {
-    switch (elem_size << 4 | w) {
-    case 0x21: WIDEN(1, uint16_t, TOP(0));
-    case 0x22: WIDEN(2, uint16_t, LOW(0) | TOP(1));
-    case 0x41: WIDEN(1, uint32_t, TOP(0));
-    case 0x42: WIDEN(2, uint32_t, LOW(0) | TOP(1));
-    case 0x44: WIDEN(4, uint32_t, TOP4);
-    case 0x81: WIDEN(1, uint64_t, TOP(0));
-    case 0x82: WIDEN(2, uint64_t, LOW(0) | TOP(1));
-    case 0x84: WIDEN(4, uint64_t, TOP4);
-    case 0x88: WIDEN(8, uint64_t, LOW(0) | LOW(1) | LOW(2) | LOW(3) | LOW(4) | LOW(5) | LOW(6) | TOP(7));
+    for (size_t i = 0; i < 512; i++) {
+        uint64_t v = (uint64_t)(int8_t)bytes[512 * (w - 1) + i];
+        for (unsigned k = w - 1; k-- > 0;)
+            v = v << 8 | bytes[512 * k + i];
+        memcpy(out + i * elem_size, &v, elem_size);
     }
 }
 

@@ -13,6 +13,10 @@
 
 #define HCY_BSLZ4_VERSION 1u
 
+/* The bit order of a transposed block of E elements: plane b, of E / 8 bytes, holds bit b of every element (b counts
+ * from the least significant bit of the first byte), eight elements a byte, the first in the lowest bit.  LZ4: an
+ * offset of 0 is damage, whatever a decoder might make of it. */
+
 /* How the bytes of a chunk are coded: hcy_bslz4_job.codec. */
 #define HCY_CODEC_NONE 0u       /* plain pixels */
 #define HCY_CODEC_BSLZ4 1u      /* filter 32008 with LZ4: blocks bit-transposed, then LZ4 */

@@ -1,0 +1,154 @@
+/* decode.c - a few chunks to images in one call: the batch of hcy_bslz4_parse() put on a queue's device and waited for.
+ *
+ * Everything made here is released before it returns, after the queue has passed it.
+ */
+#include "bslz4_priv.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* A batch on the host. */
+struct batch {
+    uint8_t *chunks;
+    size_t chunks_size, n, n_blocks;
+    hcy_bslz4_frame *frames;
+    hcy_bslz4_block *blocks;
+    hcy_frame_report *parsed, *reports;
+};
+
+/* The same on the device, in the order of the kernel's arguments. */
+enum { CHUNKS, FRAMES, BLOCKS, JOB, IMAGES, REPORTS, SCRATCH, N_ARGS };
+
+/* Where the chunks will lie, and how many blocks they have at most. */
+static int measure(struct batch *b, const hcy_bslz4_job *job, const hcy_span *chunks)
+{
+    int st = 0;
+    for (size_t i = 0; i < b->n && !st; i++) {
+        size_t blocks = 0, room;
+        if (!chunks[i].data)
+            return hcy_fail(HCY_EINVAL, "hcy_bslz4_decode: chunk %zu is NULL", i);
+        if (hcy_bslz4_block_count(&blocks, job, chunks[i].data, chunks[i].size))
+            blocks = 0; /* the parse will say why */
+        st = hcy_size_add(&room, chunks[i].size, HCY_BSLZ4_ALIGN - 1);
+        if (!st)
+            st = hcy_size_add(&b->chunks_size, b->chunks_size, room / HCY_BSLZ4_ALIGN * HCY_BSLZ4_ALIGN);
+        b->n_blocks += blocks;
+    }
+    if (!st && b->n_blocks >= UINT32_MAX)
+        return hcy_fail(HCY_ERANGE, "hcy_bslz4_decode: %zu blocks are too many for one batch", b->n_blocks);
+    return st ? st : hcy_size_add(&b->chunks_size, b->chunks_size, HCY_BSLZ4_PADDING);
+}
+
+static int fill_batch(struct batch *b, const hcy_bslz4_job *job, const hcy_span *chunks)
+{
+    size_t at = 0, used = 0;
+    b->chunks = calloc(1, b->chunks_size);
+    b->frames = calloc(b->n, sizeof *b->frames);
+    b->blocks = calloc(b->n_blocks + 1, sizeof *b->blocks);
+    b->parsed = calloc(b->n, sizeof *b->parsed);
+    b->reports = calloc(b->n, sizeof *b->reports);
+    if (!b->chunks || !b->frames || !b->blocks || !b->parsed || !b->reports)
+        return hcy_fail(HCY_ENOMEM, "hcy_bslz4_decode: no memory for %zu chunks", b->n);
+    for (size_t i = 0; i < b->n; i++) {
+        hcy_bslz4_frame *f = &b->frames[i];
+        memcpy(b->chunks + at, chunks[i].data, chunks[i].size);
+        if (!hcy_bslz4_parse(f, b->blocks + used, b->n_blocks - used, &b->parsed[i], job, chunks[i].data, chunks[i].size)) {
+            f->offset = at;
+            f->first_block = (uint32_t)used;
+            used += f->n_blocks;
+        }
+        at += (chunks[i].size + HCY_BSLZ4_ALIGN - 1) / HCY_BSLZ4_ALIGN * HCY_BSLZ4_ALIGN;
+    }
+    return 0;
+}
+
+static int add_buffer(hcy_arg *arg, hcy_queue *queue, const void *data, size_t size)
+{
+    hcy_buffer *buf = NULL;
+    int st = hcy_buffer_create(&buf, hcy_queue_device(queue), HCY_MEM_DEVICE, size);
+    if (!st && data)
+        st = hcy_buffer_write(queue, buf, 0, data, size);
+    *arg = hcy_arg_buf(buf);
+    return st;
+}
+
+/* Host memory given to the queue is the batch's and the caller's: the queue is waited for whatever happens. */
+static int run_batch(struct batch *b, hcy_arg *args, hcy_queue *queue, hcy_kernel *kernel, const hcy_bslz4_job *job,
+                     void *images)
+{
+    size_t scratch = 0, images_size = 0;
+    args[JOB] = hcy_arg_struct(job, sizeof *job);
+    int st = hcy_size_mul(&images_size, b->n, job->image_bytes);
+    if (st)
+        return hcy_fail(st, "hcy_bslz4_decode: %zu images of %llu bytes", b->n, (unsigned long long)job->image_bytes);
+    st = hcy_kernel_scratch_size(kernel, b->n, args, N_ARGS, &scratch);
+    if (!st)
+        st = add_buffer(&args[CHUNKS], queue, b->chunks, b->chunks_size);
+    if (!st)
+        st = add_buffer(&args[FRAMES], queue, b->frames, b->n * sizeof *b->frames);
+    if (!st)
+        st = add_buffer(&args[BLOCKS], queue, b->blocks, (b->n_blocks + 1) * sizeof *b->blocks);
+    if (!st)
+        st = add_buffer(&args[IMAGES], queue, NULL, images_size);
+    if (!st)
+        st = add_buffer(&args[REPORTS], queue, NULL, b->n * sizeof *b->reports);
+    if (!st && scratch)
+        st = add_buffer(&args[SCRATCH], queue, NULL, scratch);
+    if (!st)
+        st = hcy_launch(queue, kernel, b->n, args, N_ARGS);
+    if (!st)
+        st = hcy_buffer_read(queue, images, args[IMAGES].v.buf, 0, images_size);
+    if (!st)
+        st = hcy_buffer_read(queue, b->reports, args[REPORTS].v.buf, 0, b->n * sizeof *b->reports);
+    return st;
+}
+
+/* The verdicts of parse and kernel in one; the status of the first bad frame, said in words. */
+static int judge(struct batch *b, hcy_frame_report *reports)
+{
+    int st = 0;
+    for (size_t i = 0; i < b->n; i++) {
+        hcy_frame_report *r = b->parsed[i].status ? &b->parsed[i] : &b->reports[i];
+        if (reports)
+            reports[i] = *r;
+        if (r->status && !st)
+            st = hcy_fail(r->status, "chunk %zu is damaged: block %u at byte %llu", i, r->block,
+                          (unsigned long long)r->byte);
+    }
+    return st;
+}
+
+int hcy_bslz4_decode(void *images, hcy_frame_report *reports, hcy_queue *queue, const hcy_bslz4_job *job,
+                     const hcy_span *chunks, size_t n)
+{
+    struct batch b = {.n = n};
+    hcy_arg args[N_ARGS];
+    hcy_kernel *kernel = NULL;
+    if (!images || !queue || !chunks || !n)
+        return hcy_fail(HCY_EINVAL, "hcy_bslz4_decode: images, queue and chunks are needed");
+    int st = hcy__bslz4_check_job(job);
+    for (int i = 0; i < N_ARGS; i++)
+        args[i] = hcy_arg_buf(NULL);
+    if (!st)
+        st = hcy_kernel_get(&kernel, hcy_queue_device(queue), "bslz4_decode");
+    if (!st)
+        st = measure(&b, job, chunks);
+    if (!st)
+        st = fill_batch(&b, job, chunks);
+    if (!st) {
+        int submitted = run_batch(&b, args, queue, kernel, job, images);
+        st = hcy_queue_finish(queue);
+        st = submitted ? submitted : st;
+    }
+    if (!st)
+        st = judge(&b, reports);
+    for (int i = 0; i < N_ARGS; i++)
+        if (i != JOB)
+            hcy_buffer_release(args[i].v.buf);
+    hcy_kernel_release(kernel);
+    free(b.chunks);
+    free(b.frames);
+    free(b.blocks);
+    free(b.parsed);
+    free(b.reports);
+    return st;
+}

@@ -1,0 +1,150 @@
+/* encode.c - chunks made from images, for writing stacks: the framing that table.c reads, LZ4 through liblz4.
+ *
+ * Not in a hurry: one thread, plain C.  No state; any thread.
+ */
+#include "bslz4_priv.h"
+#include <lz4.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Eight bytes as an 8 x 8 matrix of bits, transposed: byte b of the result has bit b of every byte. */
+static uint64_t transpose8(uint64_t x)
+{
+    uint64_t t = (x ^ (x >> 7)) & 0x00AA00AA00AA00AAu;
+    x ^= t ^ (t << 7);
+    t = (x ^ (x >> 14)) & 0x0000CCCC0000CCCCu;
+    x ^= t ^ (t << 14);
+    t = (x ^ (x >> 28)) & 0x00000000F0F0F0F0u;
+    return x ^ t ^ (t << 28);
+}
+
+/* `bytes` of elements to bit-planes: see the bit order in bslz4_format.h. */
+static void to_planes(uint8_t *planes, const uint8_t *pixels, size_t bytes, unsigned elem_size)
+{
+    size_t plane = bytes / (8 * elem_size);
+    for (size_t j = 0; j < plane; j++) {
+        const uint8_t *eight = pixels + j * 8 * elem_size;
+        for (unsigned k = 0; k < elem_size; k++) {
+            uint64_t x = 0;
+            for (unsigned i = 0; i < 8; i++)
+                x |= (uint64_t)eight[i * elem_size + k] << 8 * i;
+            x = transpose8(x);
+            for (unsigned b = 0; b < 8; b++)
+                planes[(8 * k + b) * plane + j] = (uint8_t)(x >> 8 * b);
+        }
+    }
+}
+
+static void store_be(uint8_t *p, uint64_t v, unsigned n)
+{
+    while (n--) {
+        p[n] = (uint8_t)v;
+        v >>= 8;
+    }
+}
+
+/* Where the chunk grows. */
+struct writer {
+    uint8_t *at, *end;
+};
+
+static int no_room(void)
+{
+    return hcy_fail(HCY_ERANGE, "hcy_bslz4_encode: the chunk does not fit; hcy_bslz4_encode_bound() says what always does");
+}
+
+/* Bytes as they are. */
+static int put(struct writer *w, const uint8_t *bytes, size_t n)
+{
+    if ((size_t)(w->end - w->at) < n)
+        return no_room();
+    memcpy(w->at, bytes, n);
+    w->at += n;
+    return 0;
+}
+
+/* A block with its length before it; `stored` if it may be left as it is where LZ4 does not shorten it. */
+static int put_lz4(struct writer *w, const uint8_t *bytes, size_t n, int stored)
+{
+    if (w->end - w->at < 4)
+        return no_room();
+    size_t room = (size_t)(w->end - w->at - 4), most = stored ? n - 1 : (size_t)LZ4_COMPRESSBOUND((int)n);
+    if (room > most)
+        room = most;
+    int coded = room ? LZ4_compress_default((const char *)bytes, (char *)w->at + 4, (int)n, (int)room) : 0;
+    if (coded > 0) {
+        store_be(w->at, (uint64_t)coded, 4);
+        w->at += 4 + coded;
+        return 0;
+    }
+    if (!stored)
+        return no_room();
+    store_be(w->at, n, 4);
+    w->at += 4;
+    return put(w, bytes, n);
+}
+
+static int put_blocks(struct writer *w, const hcy_bslz4_job *job, const hcy_bslz4_frame *frame, const uint8_t *image,
+                      uint8_t *planes)
+{
+    for (uint32_t b = 0; b < frame->n_blocks; b++) {
+        size_t n = b + 1 == frame->n_blocks ? frame->last_bytes : frame->block_bytes;
+        const uint8_t *bytes = image + (size_t)b * frame->block_bytes;
+        if (planes) {
+            to_planes(planes, bytes, n, job->elem_size);
+            bytes = planes;
+        }
+        int st = hcy__bslz4_has_header(job->codec) ? put_lz4(w, bytes, n, job->codec == HCY_CODEC_LZ4) : put(w, bytes, n);
+        if (st)
+            return st;
+    }
+    return put(w, image + job->image_bytes - frame->tail_bytes, frame->tail_bytes);
+}
+
+int hcy_bslz4_encode_bound(size_t *bound, const hcy_bslz4_job *job)
+{
+    hcy_bslz4_frame frame = {0};
+    size_t coded = 0;
+    int st = hcy__bslz4_check_job(job);
+    if (!st && !bound)
+        st = hcy_fail(HCY_EINVAL, "hcy_bslz4_encode_bound: nowhere to put the number");
+    if (st)
+        return st;
+    hcy__bslz4_cut(&frame, job, hcy__bslz4_block_bytes(job));
+    if (hcy__bslz4_has_header(job->codec)) { /* LZ4 lengthens a block by 1 in 255 and 16 at most */
+        st = hcy_size_mul(&coded, frame.n_blocks, (size_t)frame.block_bytes / 255 + 16 + 4);
+        if (!st)
+            st = hcy_size_add(&coded, coded, HCY__BSLZ4_HEADER);
+    }
+    return st ? st : hcy_size_add(bound, coded, job->image_bytes);
+}
+
+int hcy_bslz4_encode(size_t *size, void *chunk, size_t capacity, const hcy_bslz4_job *job, const void *image)
+{
+    hcy_bslz4_frame frame = {0};
+    struct writer w = {chunk, (uint8_t *)chunk + capacity};
+    uint8_t *planes = NULL, header[HCY__BSLZ4_HEADER];
+    int st = hcy__bslz4_check_job(job);
+    if (!st && (!size || !chunk || !image))
+        st = hcy_fail(HCY_EINVAL, "hcy_bslz4_encode: size, chunk and image are needed");
+    if (st)
+        return st;
+    uint32_t block_bytes = hcy__bslz4_block_bytes(job);
+    hcy__bslz4_cut(&frame, job, block_bytes);
+    if (hcy__bslz4_has_planes(job->codec) && frame.n_blocks) {
+        planes = malloc(frame.block_bytes);
+        if (!planes)
+            return hcy_fail(HCY_ENOMEM, "hcy_bslz4_encode: no memory for a block of %u bytes", frame.block_bytes);
+    }
+    if (hcy__bslz4_has_header(job->codec)) {
+        store_be(header, job->image_bytes, 8);
+        store_be(header + 8, block_bytes, 4);
+        st = put(&w, header, sizeof header);
+    }
+    if (!st)
+        st = put_blocks(&w, job, &frame, image, planes);
+    if (!st)
+        *size = (size_t)(w.at - (uint8_t *)chunk);
+    free(planes);
+    return st;
+}

@@ -1,0 +1,215 @@
+/* table.c - a chunk taken apart: its header, its blocks, its tail, every bound checked.
+ *
+ * The one place that knows how chunks are framed; devices get the frame and the blocks that come out of it.
+ *     filter 32008: u64 total | u32 block bytes | { u32 n | n bytes }... | raw tail of 0 to 7 elements   (big-endian)
+ *     filter 32004: the same without a tail; n equal to the block's decoded bytes means stored
+ *     BITSHUFFLE, NONE: no header; what HCY_CODEC_* says of the whole chunk
+ * No state; any thread.
+ */
+#include "bslz4_priv.h"
+#include <string.h>
+
+/* Bytes at which a block is cut where nobody says otherwise: filter 32008's rule. */
+static uint32_t default_block(const hcy_bslz4_job *job)
+{
+    uint32_t elems = 8192 / job->elem_size / 8 * 8;
+    return (elems < 128 ? 128 : elems) * job->elem_size;
+}
+
+static uint64_t load_be(const uint8_t *p, unsigned n)
+{
+    uint64_t v = 0;
+    for (unsigned i = 0; i < n; i++)
+        v = v << 8 | p[i];
+    return v;
+}
+
+/* Elements come in eights where there are bit-planes. */
+static uint32_t block_unit(const hcy_bslz4_job *job)
+{
+    return hcy__bslz4_has_planes(job->codec) ? 8 * job->elem_size : job->elem_size;
+}
+
+int hcy__bslz4_check_job(const hcy_bslz4_job *job)
+{
+    if (!job)
+        return hcy_fail(HCY_EINVAL, "bslz4: no job given");
+    if (job->codec > HCY_CODEC_BITSHUFFLE)
+        return hcy_fail(HCY_EINVAL, "bslz4: codec %u is none of HCY_CODEC_*", job->codec);
+    if (job->elem_size != 1 && job->elem_size != 2 && job->elem_size != 4 && job->elem_size != 8)
+        return hcy_fail(HCY_EUNSUPPORTED, "bslz4: elements of %u bytes; 1, 2, 4 and 8 are supported", job->elem_size);
+    if (!job->image_bytes || job->image_bytes % job->elem_size)
+        return hcy_fail(HCY_EINVAL, "bslz4: an image of %llu bytes is not made of elements of %u bytes",
+                        (unsigned long long)job->image_bytes, job->elem_size);
+    if (job->image_bytes > HCY__BSLZ4_MAX_IMAGE)
+        return hcy_fail(HCY_EUNSUPPORTED, "bslz4: an image of %llu bytes; less than 4 GiB is supported, as in HDF5",
+                        (unsigned long long)job->image_bytes);
+    if (job->block_bytes % block_unit(job) || job->block_bytes > HCY__LZ4_MAX)
+        return hcy_fail(HCY_EINVAL, "bslz4: blocks of %u bytes; a multiple of %u up to %u is possible",
+                        job->block_bytes, block_unit(job), HCY__LZ4_MAX);
+    return 0;
+}
+
+uint32_t hcy__bslz4_block_bytes(const hcy_bslz4_job *job)
+{
+    return job->block_bytes ? job->block_bytes : default_block(job);
+}
+
+void hcy__bslz4_cut(hcy_bslz4_frame *frame, const hcy_bslz4_job *job, uint32_t block_bytes)
+{
+    uint32_t image = (uint32_t)job->image_bytes, tail = image % block_unit(job), coded = image - tail;
+    if (block_bytes > coded && coded)
+        block_bytes = coded; /* so that working space never exceeds an image */
+    frame->block_bytes = block_bytes;
+    frame->tail_bytes = tail;
+    frame->n_blocks = coded / block_bytes + (coded % block_bytes != 0);
+    frame->last_bytes = coded % block_bytes ? coded % block_bytes : block_bytes;
+}
+
+/* The header of a chunk that has one: the block size it asks for. */
+static int read_header(uint32_t *block_bytes, const hcy_bslz4_job *job, const uint8_t *chunk, size_t size)
+{
+    if (size < HCY__BSLZ4_HEADER)
+        return hcy_fail(HCY_ECORRUPT, "chunk of %zu bytes: shorter than its header of %d", size, HCY__BSLZ4_HEADER);
+    uint64_t total = load_be(chunk, 8), block = load_be(chunk + 8, 4);
+    if (total != job->image_bytes)
+        return hcy_fail(HCY_ECORRUPT, "chunk: its header promises %llu bytes, the image has %llu",
+                        (unsigned long long)total, (unsigned long long)job->image_bytes);
+    if (!block)
+        block = default_block(job);
+    if (job->codec == HCY_CODEC_LZ4 && block > job->image_bytes)
+        block = job->image_bytes; /* one block, whatever size the writer's filter was set to */
+    if (block % block_unit(job))
+        return hcy_fail(hcy__bslz4_has_planes(job->codec) ? HCY_ECORRUPT : HCY_EUNSUPPORTED,
+                        "chunk: its header asks for blocks of %llu bytes, not a multiple of %u", (unsigned long long)block,
+                        block_unit(job));
+    if (block > HCY__LZ4_MAX && job->image_bytes > HCY__LZ4_MAX)
+        return hcy_fail(HCY_EUNSUPPORTED, "chunk: blocks of %llu bytes, more than LZ4 can hold",
+                        (unsigned long long)block);
+    *block_bytes = (uint32_t)block;
+    return 0;
+}
+
+/* What can be known before the blocks are walked. */
+static int outline(hcy_bslz4_frame *frame, const hcy_bslz4_job *job, const uint8_t *chunk, size_t size)
+{
+    uint32_t block_bytes = hcy__bslz4_block_bytes(job);
+    if (size > UINT32_MAX)
+        return hcy_fail(HCY_EUNSUPPORTED, "chunk of %zu bytes: less than 4 GiB is supported, as in HDF5", size);
+    if (chunk && hcy__bslz4_has_header(job->codec)) {
+        int st = read_header(&block_bytes, job, chunk, size);
+        if (st)
+            return st;
+    }
+    hcy__bslz4_cut(frame, job, block_bytes);
+    frame->size = size;
+    return 0;
+}
+
+int hcy_bslz4_block_count(size_t *n_blocks, const hcy_bslz4_job *job, const void *chunk, size_t size)
+{
+    hcy_bslz4_frame frame;
+    int st = hcy__bslz4_check_job(job);
+    if (!st && !n_blocks)
+        st = hcy_fail(HCY_EINVAL, "hcy_bslz4_block_count: nowhere to put the number");
+    if (!st)
+        st = outline(&frame, job, chunk, chunk ? size : 0);
+    if (!st)
+        *n_blocks = frame.n_blocks;
+    return st;
+}
+
+static uint32_t decoded_bytes(const hcy_bslz4_frame *frame, uint32_t block)
+{
+    return block + 1 == frame->n_blocks ? frame->last_bytes : frame->block_bytes;
+}
+
+/* Blocks that say how long they are.  *at is left where the walk ended, *block where it failed. */
+static int walk_blocks(hcy_bslz4_block *blocks, const hcy_bslz4_frame *frame, const hcy_bslz4_job *job,
+                       const uint8_t *chunk, uint32_t *at, uint32_t *block)
+{
+    uint32_t size = (uint32_t)frame->size;
+    for (uint32_t b = 0; b < frame->n_blocks; b++) {
+        *block = b;
+        if (size - *at < 4)
+            return hcy_fail(HCY_ECORRUPT, "chunk truncated: block %u of %u begins at byte %u, the chunk ends at %u", b,
+                            frame->n_blocks, *at, size);
+        uint32_t n = (uint32_t)load_be(chunk + *at, 4), left = size - *at - 4;
+        if (!n || n > left || n >= HCY_BLOCK_STORED)
+            return hcy_fail(HCY_ECORRUPT, "block %u at byte %u: %u coded bytes, where 1 to %u are possible", b, *at, n,
+                            left);
+        blocks[b].offset = *at + 4;
+        blocks[b].size = n;
+        if (job->codec == HCY_CODEC_LZ4 && n == decoded_bytes(frame, b))
+            blocks[b].size |= HCY_BLOCK_STORED;
+        *at += 4 + n;
+    }
+    *block = frame->n_blocks;
+    return 0;
+}
+
+/* Blocks that lie next to one another, as long as what they decode to. */
+static int lay_blocks(hcy_bslz4_block *blocks, const hcy_bslz4_frame *frame, uint32_t *at, uint32_t *block)
+{
+    uint32_t size = (uint32_t)frame->size;
+    for (uint32_t b = 0; b < frame->n_blocks; b++) {
+        uint32_t n = decoded_bytes(frame, b);
+        *block = b;
+        if (size - *at < n)
+            return hcy_fail(HCY_ECORRUPT, "chunk truncated: block %u of %u at byte %u has %u bytes, the chunk ends at %u",
+                            b, frame->n_blocks, *at, n, size);
+        blocks[b].offset = *at;
+        blocks[b].size = n | HCY_BLOCK_STORED;
+        *at += n;
+    }
+    *block = frame->n_blocks;
+    return 0;
+}
+
+static int check_tail(hcy_bslz4_frame *frame, uint32_t at)
+{
+    uint32_t left = (uint32_t)frame->size - at;
+    frame->tail_offset = at;
+    if (left == frame->tail_bytes)
+        return 0;
+    if (left < frame->tail_bytes)
+        return hcy_fail(HCY_ECORRUPT, "chunk truncated: %u bytes of pixels behind the last block, found %u",
+                        frame->tail_bytes, left);
+    return hcy_fail(HCY_ECORRUPT, "chunk: %u bytes too many, from byte %u on", left - frame->tail_bytes,
+                    at + frame->tail_bytes);
+}
+
+int hcy_bslz4_parse(hcy_bslz4_frame *frame, hcy_bslz4_block *blocks, size_t capacity, hcy_frame_report *report,
+                    const hcy_bslz4_job *job, const void *chunk, size_t size)
+{
+    hcy_frame_report verdict = {0};
+    uint32_t at = 0;
+    if (!frame || !chunk || (!blocks && capacity))
+        return hcy_fail(HCY_EINVAL, "hcy_bslz4_parse: frame, blocks and chunk are needed");
+    memset(frame, 0, sizeof *frame);
+    int st = hcy__bslz4_check_job(job);
+    if (!st)
+        st = outline(frame, job, chunk, size);
+    if (!st && frame->n_blocks > capacity)
+        st = hcy_fail(HCY_ERANGE, "chunk of %u blocks: room for %zu was given", frame->n_blocks, capacity);
+    if (!st && hcy__bslz4_has_header(job->codec)) {
+        at = HCY__BSLZ4_HEADER;
+        st = walk_blocks(blocks, frame, job, chunk, &at, &verdict.block);
+    } else if (!st) {
+        st = lay_blocks(blocks, frame, &at, &verdict.block);
+    }
+    verdict.byte = at;
+    if (!st)
+        st = check_tail(frame, at);
+    if (st) {
+        verdict.status = st;
+        frame->status = st;
+        frame->n_blocks = 0;
+    } else {
+        verdict.block = 0;
+        verdict.byte = 0;
+    }
+    if (report)
+        *report = verdict;
+    return st;
+}
