@@ -46,10 +46,14 @@ static int parse_type(struct npy *npy, const char *path, const char *text)
     }
     npy->pixel = hcy__pixel_find(kind, size);
     if (!npy->pixel)
-        return hcy_fail(HCY_EFORMAT, "%s: its type %.24s is no pixel type; unsigned and signed integers and floats of up to 8 "
-                        "bytes are", path, value ? value : "(none)");
+        return hcy_fail(
+            HCY_EFORMAT,
+            "%s: its type %.24s is no pixel type; unsigned and signed integers and floats of up to 8 "
+            "bytes are",
+            path, value ? value : "(none)");
     if (order == '>' && size > 1)
-        return hcy_fail(HCY_EFORMAT, "%s: big-endian pixels; save it again with a.astype('<%c%lu')", path, kind, size);
+        return hcy_fail(HCY_EFORMAT, "%s: big-endian pixels; save it again with a.astype('<%c%lu')", path,
+                        kind, size);
     return 0;
 }
 
@@ -83,7 +87,9 @@ static int parse(struct npy *npy, const char *path, const char *text)
         return st;
     const char *order = value_of(text, "fortran_order");
     if (npy->rank > 1 && (!order || strncmp(order, "False", 5)))
-        return hcy_fail(HCY_EFORMAT, "%s: its pixels are in Fortran order; save it again with numpy.ascontiguousarray", path);
+        return hcy_fail(HCY_EFORMAT,
+                        "%s: its pixels are in Fortran order; save it again with numpy.ascontiguousarray",
+                        path);
     return 0;
 }
 
@@ -99,7 +105,8 @@ static int read_header(struct npy *npy, const char *path, int fd)
         at = 12;
     }
     if (head[6] < 1 || head[6] > 3 || length > MAX_HEADER)
-        return hcy_fail(HCY_EFORMAT, "%s: NumPy format %d with a header of %zu bytes is not known", path, head[6], length);
+        return hcy_fail(HCY_EFORMAT, "%s: NumPy format %d with a header of %zu bytes is not known", path,
+                        head[6], length);
     char *text = malloc(length + 1);
     if (!text)
         return hcy_fail(HCY_ENOMEM, "%s: no memory for its header", path);
@@ -128,8 +135,8 @@ int hcy__npy_open(hcy_stack *stack)
     if (st)
         return st;
     if (npy.rank != 2 && npy.rank != 3)
-        return hcy_fail(HCY_EFORMAT, "%s: an array of %d dimensions; an image has 2, a stack of images 3", stack->path,
-                        npy.rank);
+        return hcy_fail(HCY_EFORMAT, "%s: an array of %d dimensions; an image has 2, a stack of images 3",
+                        stack->path, npy.rank);
     const uint64_t *image = npy.shape + npy.rank - 2;
     if (image[0] > UINT32_MAX || image[1] > UINT32_MAX)
         return hcy_fail(HCY_ERANGE, "%s: images of that size are not supported", stack->path);

@@ -1,7 +1,7 @@
 /* stack.c - stacks of images: opening, where a frame is, reading it.
  *
- * The formats' openers (npy.c, h5_stack.c) fill in what the file holds; this file knows no format.  hcy_stack_read()
- * takes no lock and writes to nothing but the caller's memory.
+ * The formats' openers (npy.c, h5_stack.c) fill in what the file holds; this file knows no format.
+ * hcy_stack_read() takes no lock and writes to nothing but the caller's memory.
  */
 #include "stack_priv.h"
 #include <errno.h>
@@ -47,7 +47,8 @@ int hcy__stack_add_part(hcy__part **part, hcy_stack *stack, const char *name)
     return 0;
 }
 
-int hcy__fetch_pread(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__place *place, void *dst)
+int hcy__fetch_pread(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__place *place,
+                     void *dst)
 {
     uint64_t done = 0;
     while (done < place->size) {
@@ -63,10 +64,12 @@ int hcy__fetch_pread(const hcy_stack *stack, const hcy__part *part, uint64_t fra
                             hcy__errno_text(number, words, sizeof words));
         }
         if (n == 0)
-            return hcy_fail(HCY_ECORRUPT, "frame %llu of %s: the file is truncated, %llu of the frame's %llu bytes at offset "
-                            "%llu of %s are missing", (unsigned long long)frame, stack->path,
-                            (unsigned long long)(place->size - done), (unsigned long long)place->size,
-                            (unsigned long long)place->offset, part->name);
+            return hcy_fail(
+                HCY_ECORRUPT,
+                "frame %llu of %s: the file is truncated, %llu of the frame's %llu bytes at offset "
+                "%llu of %s are missing",
+                (unsigned long long)frame, stack->path, (unsigned long long)(place->size - done),
+                (unsigned long long)place->size, (unsigned long long)place->offset, part->name);
         done += (uint64_t)n;
     }
     return 0;
@@ -114,7 +117,8 @@ static int open_by_magic(hcy_stack *stack, const char *dataset)
     close(fd);
     if (n < 0) {
         char words[128];
-        return hcy_fail(HCY_EIO, "%s cannot be read: %s", stack->path, hcy__errno_text(number, words, sizeof words));
+        return hcy_fail(HCY_EIO, "%s cannot be read: %s", stack->path,
+                        hcy__errno_text(number, words, sizeof words));
     }
     if (n == 6 && !memcmp(magic, "\x93NUMPY", 6)) {
         if (dataset && dataset[0])
@@ -124,17 +128,21 @@ static int open_by_magic(hcy_stack *stack, const char *dataset)
 #ifdef HAVE_HDF5
     return hcy__h5_open(stack, dataset);
 #else
-    return hcy_fail(HCY_EUNSUPPORTED, "%s is no NumPy file, and this build of Halcyon has no HDF5", stack->path);
+    return hcy_fail(HCY_EUNSUPPORTED, "%s is no NumPy file, and this build of Halcyon has no HDF5",
+                    stack->path);
 #endif
 }
 
 static hcy_bslz4_job job_of(const hcy_stack_info *info)
 {
-    return (hcy_bslz4_job){ .codec = info->codec, .elem_size = info->elem_size, .image_bytes = info->frame_bytes,
+    return (hcy_bslz4_job){ .codec = info->codec,
+                            .elem_size = info->elem_size,
+                            .image_bytes = info->frame_bytes,
                             .block_bytes = info->block_bytes };
 }
 
-/* What a frame can take in the caller's memory: plain frames of a coded stack are coded while they are read. */
+/* What a frame can take in the caller's memory: plain frames of a coded stack are coded while they are read.
+ */
 static int given_bytes(size_t *size, const hcy_stack_info *info, const hcy__place *place)
 {
     if (place->flags & PLACE_PLAIN) {
@@ -155,8 +163,8 @@ static int complete(hcy_stack *stack)
     info->elem_size = hcy__pixel_of_type(info->pixel_type)->size;
     if (!info->frames || !info->height || !info->width)
         return hcy_fail(HCY_EFORMAT, "%s%s%s holds no pixels: %llu frames of %u x %u", stack->path,
-                        *info->dataset ? "::" : "", info->dataset, (unsigned long long)info->frames, info->height,
-                        info->width);
+                        *info->dataset ? "::" : "", info->dataset, (unsigned long long)info->frames,
+                        info->height, info->width);
     if (hcy_size_mul(&bytes, info->height, info->width) || hcy_size_mul(&bytes, bytes, info->elem_size) ||
         hcy_size_mul(&raw, bytes, info->frames))
         return hcy_fail(HCY_ERANGE, "%s: %llu frames of %u x %u are more than can be addressed", stack->path,
@@ -231,8 +239,8 @@ static int find_place(hcy__place *place, const hcy_stack *stack, uint64_t frame)
 {
     const hcy_stack_info *info = &stack->info;
     if (frame >= info->frames)
-        return hcy_fail(HCY_ERANGE, "frame %llu of %s: it has frames 0 to %llu", (unsigned long long)frame, stack->path,
-                        (unsigned long long)info->frames - 1);
+        return hcy_fail(HCY_ERANGE, "frame %llu of %s: it has frames 0 to %llu", (unsigned long long)frame,
+                        stack->path, (unsigned long long)info->frames - 1);
     if (stack->places)
         *place = stack->places[frame];
     else
@@ -251,13 +259,14 @@ int hcy_stack_frame_size(size_t *size, const hcy_stack *stack, uint64_t frame)
 }
 
 /* The frame's pixels are stored plain in a stack that has a codec. */
-static int read_and_code(size_t *size, const hcy_stack *stack, uint64_t frame, const hcy__place *place, void *dst,
-                         size_t capacity)
+static int read_and_code(size_t *size, const hcy_stack *stack, uint64_t frame, const hcy__place *place,
+                         void *dst, size_t capacity)
 {
     const hcy_stack_info *info = &stack->info;
     hcy_bslz4_job job = job_of(info);
     if (place->size != info->frame_bytes)
-        return hcy_fail(HCY_ECORRUPT, "frame %llu of %s: stored without its filter, with %llu bytes where pixels take %llu",
+        return hcy_fail(HCY_ECORRUPT,
+                        "frame %llu of %s: stored without its filter, with %llu bytes where pixels take %llu",
                         (unsigned long long)frame, stack->path, (unsigned long long)place->size,
                         (unsigned long long)info->frame_bytes);
     void *pixels = malloc(place->size);
@@ -281,8 +290,8 @@ int hcy_stack_read(size_t *size, hcy_stack *stack, uint64_t frame, void *dst, si
     if (st)
         return st;
     if (need > capacity)
-        return hcy_fail(HCY_ERANGE, "frame %llu of %s takes %zu bytes, there is room for %zu", (unsigned long long)frame,
-                        stack->path, need, capacity);
+        return hcy_fail(HCY_ERANGE, "frame %llu of %s takes %zu bytes, there is room for %zu",
+                        (unsigned long long)frame, stack->path, need, capacity);
     if (place.flags & PLACE_PLAIN)
         return read_and_code(size, stack, frame, &place, dst, capacity);
     const hcy__part *part = &stack->parts[place.part];

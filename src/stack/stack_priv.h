@@ -1,8 +1,8 @@
 /* stack_priv.h - what the files of src/stack share: an open stack, pixel types, the formats' openers.
  *
- * A stack is one or more parts (an HDF5 dataset, a NumPy file) and, frame by frame, the place of its bytes.  Parts
- * know how their bytes are fetched; everything else is the same for all of them.  After it was opened a stack is
- * only read, so it needs no lock of its own.
+ * A stack is one or more parts (an HDF5 dataset, a NumPy file) and, frame by frame, the place of its bytes.
+ * Parts know how their bytes are fetched; everything else is the same for all of them.  After it was opened a
+ * stack is only read, so it needs no lock of its own.
  */
 #ifndef HCY_STACK_PRIV_H
 #define HCY_STACK_PRIV_H
@@ -20,15 +20,15 @@ typedef struct hcy__pixel {
     uint32_t size;
     const char *name;
 } hcy__pixel;
-const hcy__pixel *hcy__pixel_find(char kind, size_t size);  /* NULL: none */
-const hcy__pixel *hcy__pixel_of_type(uint32_t pixel_type);  /* NULL: none */
+const hcy__pixel *hcy__pixel_find(char kind, size_t size); /* NULL: none */
+const hcy__pixel *hcy__pixel_of_type(uint32_t pixel_type); /* NULL: none */
 
 /* Where a frame's bytes are. */
 typedef struct hcy__place {
     uint64_t offset; /* in the part's file */
     uint64_t size;   /* stored bytes */
     uint32_t part;
-    uint32_t flags;  /* PLACE_* */
+    uint32_t flags; /* PLACE_* */
 } hcy__place;
 #define PLACE_MISSING 1u /* never written */
 #define PLACE_PLAIN 2u   /* pixels as they are, though the stack has a codec */
@@ -40,7 +40,8 @@ struct hcy__part {
     uint64_t first;  /* its first frame in the stack */
     int64_t dataset; /* HDF5's id, for fetch and drop */
     /* Reads place->size bytes of frame `frame` of the stack to dst. */
-    int (*fetch)(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__place *place, void *dst);
+    int (*fetch)(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__place *place,
+                 void *dst);
     void (*drop)(hcy__part *part); /* lets go of `dataset`; NULL: nothing to do */
 };
 
@@ -68,8 +69,8 @@ int hcy__open_file(int *fd, const char *path);
 int hcy__stack_reads(const hcy_stack *stack, const char *path);
 /* The words for an errno, in `buf`. */
 const char *hcy__errno_text(int number, char *buf, size_t size);
-/* Refuses a path that exists if `keep_existing`, that is no regular file, or that `source` (may be NULL) is read
- * from: what every writer of files asks first. */
+/* Refuses a path that exists if `keep_existing`, that is no regular file, or that `source` (may be NULL) is
+ * read from: what every writer of files asks first. */
 int hcy__may_write(const char *path, int keep_existing, const hcy_stack *source);
 
 #endif

@@ -1,14 +1,18 @@
-/* halcyon/stack.h - stacks of detector images: reading them, writing them, and writing the curves made of them.
+/* halcyon/stack.h - stacks of detector images: reading them, writing them, and writing the curves made of
+ * them.
  *
- * Reading gives a frame's bytes as they lie in the file, compressed or not, for the devices to decode.  A stack is an
- * HDF5 dataset (frames x height x width, or one image) or a NumPy file; no call below decodes a whole stack.
+ * Reading gives a frame's bytes as they lie in the file, compressed or not, for the devices to decode.  A
+ * stack is an HDF5 dataset (frames x height x width, or one image) or a NumPy file; no call below decodes a
+ * whole stack.
  *
- * Threads: hcy_stack_read() and hcy_stack_frame_size() may be called on one stack from many threads at once; all
- * other calls on one object, from one thread at a time, different objects from any.  HDF5 is not thread-safe: every
- * HDF5 call of Halcyon's happens under one lock in src/stack.  A program that calls HDF5 itself must not do so
- * while another of its threads is inside a call of this header.  HDF5's own error printing stays silent.
+ * Threads: hcy_stack_read() and hcy_stack_frame_size() may be called on one stack from many threads at once;
+ * all other calls on one object, from one thread at a time, different objects from any.  HDF5 is not
+ * thread-safe: every HDF5 call of Halcyon's happens under one lock in src/stack.  A program that calls HDF5
+ * itself must not do so while another of its threads is inside a call of this header.  HDF5's own error
+ * printing stays silent.
  *
- * In a build without HDF5 only NumPy files and text work; the rest is HCY_EUNSUPPORTED, with a message saying so.
+ * In a build without HDF5 only NumPy files and text work; the rest is HCY_EUNSUPPORTED, with a message saying
+ * so.
  */
 #ifndef HALCYON_STACK_H
 #define HALCYON_STACK_H
@@ -27,13 +31,14 @@ typedef struct hcy_stack hcy_stack;
 /* Strings belong to the stack. */
 typedef struct hcy_stack_info {
     const char *path;
-    const char *dataset;   /* "/entry/data/data"; "" for a NumPy file */
+    const char *dataset; /* "/entry/data/data"; "" for a NumPy file */
     uint64_t frames;
     uint32_t height, width;
     uint32_t pixel_type;   /* HCY_PIXEL_* of azint_format.h, little-endian */
     uint32_t elem_size;    /* bytes of a pixel: 1, 2, 4, 8 */
     uint32_t codec;        /* HCY_CODEC_* of bslz4_format.h: how every frame's bytes are coded */
-    uint32_t block_bytes;  /* with HCY_CODEC_BITSHUFFLE: decoded bytes of a block (hcy_bslz4_job.block_bytes), else 0 */
+    uint32_t block_bytes;  /* with HCY_CODEC_BITSHUFFLE: decoded bytes of a block (hcy_bslz4_job.block_bytes),
+                              else 0 */
     uint32_t direct;       /* 1: frames are read by pread, in parallel; 0: HDF5 reads them, one at a time */
     uint64_t frame_bytes;  /* of a decoded frame: height * width * elem_size */
     uint64_t max_chunk;    /* most bytes that hcy_stack_read() gives for a frame */
@@ -41,26 +46,28 @@ typedef struct hcy_stack_info {
     uint64_t stored_bytes; /* of all frames as they lie in the file */
 } hcy_stack_info;
 
-/* Opens `path` (HDF5, or `.npy`: C order, little-endian, 2-D or 3-D).  `dataset` NULL: /entry/data/data if it is
- * there, else EIGER's /entry/data/data_000001, data_000002 ... one after the other, else the one largest 3-D (or
- * 2-D) numeric dataset of the file; where several are as large, HCY_EINVAL with their names.  A 2-D dataset is a
- * stack of one frame.
+/* Opens `path` (HDF5, or `.npy`: C order, little-endian, 2-D or 3-D).  `dataset` NULL: /entry/data/data if it
+ * is there, else EIGER's /entry/data/data_000001, data_000002 ... one after the other, else the one largest
+ * 3-D (or 2-D) numeric dataset of the file; where several are as large, HCY_EINVAL with their names.  A 2-D
+ * dataset is a stack of one frame.
  *
- * HCY_ENOENT no such file or dataset, HCY_EIO not readable, HCY_EFORMAT neither HDF5 nor NumPy or a rank or type that
- * is no image, HCY_ECORRUPT a truncated file, HCY_EUNSUPPORTED, HCY_EINVAL, HCY_ENOMEM. */
+ * HCY_ENOENT no such file or dataset, HCY_EIO not readable, HCY_EFORMAT neither HDF5 nor NumPy or a rank or
+ * type that is no image, HCY_ECORRUPT a truncated file, HCY_EUNSUPPORTED, HCY_EINVAL, HCY_ENOMEM. */
 HCY_API int hcy_stack_open(hcy_stack **stack, const char *path, const char *dataset) HCY_MUST_USE;
 HCY_API void hcy_stack_close(hcy_stack *stack); /* NULL is fine */
 HCY_API const hcy_stack_info *hcy_stack_get_info(const hcy_stack *stack);
 
-/* Bytes to have ready for hcy_stack_read() of this frame, which may give fewer.  HCY_ERANGE past the last frame; HCY_ENOENT if the frame was
- * never written (HDF5 would read its fill value, which is no measurement). */
+/* Bytes to have ready for hcy_stack_read() of this frame, which may give fewer.  HCY_ERANGE past the last
+ * frame; HCY_ENOENT if the frame was never written (HDF5 would read its fill value, which is no measurement).
+ */
 HCY_API int hcy_stack_frame_size(size_t *size, const hcy_stack *stack, uint64_t frame) HCY_MUST_USE;
 
-/* Reads the frame's bytes, coded as info.codec says, to dst; *size is how many.  Thread-safe.  Where a chunk was stored
- * without the dataset's filter (its filter mask says so), the bytes given are coded all the same.
- * HCY_ERANGE: no such frame, or capacity below hcy_stack_frame_size(); HCY_ENOENT as above; HCY_ECORRUPT: the file
- * ends before the frame does; HCY_EIO. */
-HCY_API int hcy_stack_read(size_t *size, hcy_stack *stack, uint64_t frame, void *dst, size_t capacity) HCY_MUST_USE;
+/* Reads the frame's bytes, coded as info.codec says, to dst; *size is how many.  Thread-safe.  Where a chunk
+ * was stored without the dataset's filter (its filter mask says so), the bytes given are coded all the same.
+ * HCY_ERANGE: no such frame, or capacity below hcy_stack_frame_size(); HCY_ENOENT as above; HCY_ECORRUPT: the
+ * file ends before the frame does; HCY_EIO. */
+HCY_API int hcy_stack_read(size_t *size, hcy_stack *stack, uint64_t frame, void *dst,
+                           size_t capacity) HCY_MUST_USE;
 
 /* --- One image --- */
 
@@ -72,9 +79,9 @@ typedef struct hcy_image {
     void *pixels; /* row after row, decoded */
 } hcy_image;
 
-/* Reads a mask, flat ... from `FILE.npy`, `FILE.h5::/path` or `FILE.h5` (where the dataset is found as above).  Only
- * one image: a stack of several frames is HCY_EFORMAT.  Statuses as of hcy_stack_open() and hcy_stack_read().
- * Free it with hcy_image_free(). */
+/* Reads a mask, flat ... from `FILE.npy`, `FILE.h5::/path` or `FILE.h5` (where the dataset is found as
+ * above).  Only one image: a stack of several frames is HCY_EFORMAT.  Statuses as of hcy_stack_open() and
+ * hcy_stack_read(). Free it with hcy_image_free(). */
 HCY_API int hcy_image_read(hcy_image **image, const char *path) HCY_MUST_USE;
 HCY_API void hcy_image_free(hcy_image *image); /* NULL is fine */
 /* mask[height * width]: 1 where the pixel is not zero (masked, as pyFAI has it), else 0. */
@@ -93,20 +100,21 @@ typedef struct hcy_stack_writer_opts {
     uint32_t codec;      /* HCY_CODEC_NONE or HCY_CODEC_BSLZ4 */
     int keep_existing;   /* 1: an existing file is HCY_ESTATE; 0: it is replaced */
 } hcy_stack_writer_opts;
-#define HCY_STACK_WRITER_OPTS_INIT {sizeof(hcy_stack_writer_opts), 0, 0, 0, 0, 0, 0, 0}
+#define HCY_STACK_WRITER_OPTS_INIT { sizeof(hcy_stack_writer_opts), 0, 0, 0, 0, 0, 0, 0 }
 
 /* An HDF5 file with one chunk a frame.  HCY_EIO where it cannot be written. */
-HCY_API int hcy_stack_create(hcy_stack_writer **writer, const char *path, const hcy_stack_writer_opts *opts)
-    HCY_MUST_USE;
-/* Writes a decoded frame: coded in the calling thread, so several threads may write different frames of one writer
- * at once.  HCY_ERANGE no such frame, HCY_EIO, HCY_ENOMEM. */
+HCY_API int hcy_stack_create(hcy_stack_writer **writer, const char *path,
+                             const hcy_stack_writer_opts *opts) HCY_MUST_USE;
+/* Writes a decoded frame: coded in the calling thread, so several threads may write different frames of one
+ * writer at once.  HCY_ERANGE no such frame, HCY_EIO, HCY_ENOMEM. */
 HCY_API int hcy_stack_write(hcy_stack_writer *writer, uint64_t frame, const void *pixels) HCY_MUST_USE;
 /* Writes a frame that is coded already; same rules. */
-HCY_API int hcy_stack_write_chunk(hcy_stack_writer *writer, uint64_t frame, const void *chunk, size_t size)
-    HCY_MUST_USE;
+HCY_API int hcy_stack_write_chunk(hcy_stack_writer *writer, uint64_t frame, const void *chunk,
+                                  size_t size) HCY_MUST_USE;
 /* Bytes of all chunks written so far. */
 HCY_API uint64_t hcy_stack_writer_bytes(const hcy_stack_writer *writer);
-/* Closes the file and frees the writer, whatever it returns: HCY_EIO where what was written did not reach the disk. */
+/* Closes the file and frees the writer, whatever it returns: HCY_EIO where what was written did not reach the
+ * disk. */
 HCY_API int hcy_stack_writer_close(hcy_stack_writer *writer); /* NULL is fine */
 
 /* --- Writing curves --- */
@@ -123,20 +131,21 @@ typedef struct hcy_curves_opts {
     const char *config;      /* how the curves were made (a command line, JSON), or NULL */
     const char *devices;     /* device strings, or NULL */
 } hcy_curves_opts;
-#define HCY_CURVES_OPTS_INIT {sizeof(hcy_curves_opts), 0, 0, 0, 0, 0, 0}
+#define HCY_CURVES_OPTS_INIT { sizeof(hcy_curves_opts), 0, 0, 0, 0, 0, 0 }
 
-/* Opens a file for the curves of `plan` (only read during the call).  opts NULL: the defaults.  Formats, by the suffix
- * of `path`:
- *   .dat .txt .xy   pyFAI's text.  One file; several frames are blocks that open with `# frame N` and are separated
- *                   by two blank lines (gnuplot's `index`).  A path with one %d (`curve_%04d.dat`) is one file a frame,
- *                   numbered by it, each as pyFAI writes it.  "-" is standard output.
- *   .h5 .hdf5 .nxs  HDF5: group /entry/azint with radial[n], intensity[frames][n], sigma[frames][n], frame[frames].
- * HCY_EINVAL unknown suffix or the source itself, HCY_ESTATE exists, HCY_EIO not writable. */
+/* Opens a file for the curves of `plan` (only read during the call).  opts NULL: the defaults.  The suffix of
+ * `path` says the format:
+ *   .dat .txt .xy   pyFAI's text.  One file: several frames are blocks that open with `# frame N`, separated by
+ *                   two blank lines (gnuplot's `index`).  A path with one %d (`curve_%04d.dat`): one file a
+ *                   frame, numbered by it, each as pyFAI writes it.  "-" is standard output.
+ *   .h5 .hdf5 .nxs  HDF5: group /entry/azint with radial[n], intensity[frames][n], sigma[frames][n] and
+ *                   frame[frames]; its attributes say what made them.
+ * HCY_EINVAL unknown suffix or the source itself, HCY_ESTATE exists, HCY_EIO not writable, HCY_EUNSUPPORTED. */
 HCY_API int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azint_plan *plan,
                             const hcy_curves_opts *opts) HCY_MUST_USE;
-/* The next curve, written at once; frames come in the order in which they shall stand.  result NULL: the frame failed,
- * `why` says why (may be NULL); its row is NaN, in text the line `# frame N failed: why`.  HCY_EIO: full disk ...; the
- * file keeps what was written before. */
+/* The next curve, written at once; frames come in the order in which they shall stand.  result NULL: the
+ * frame failed, `why` says why (may be NULL); its row is NaN, in text the line `# frame N failed: why`.
+ * HCY_EIO: full disk ...; the file keeps what was written before. */
 HCY_API int hcy_curves_append(hcy_curves *curves, uint64_t frame, const hcy_azint_result *result,
                               const char *why) HCY_MUST_USE;
 /* Closes and frees, whatever it returns: HCY_EIO where what was written did not reach the disk. */

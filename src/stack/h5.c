@@ -1,0 +1,114 @@
+/* h5.c - the lock around HDF5, its error messages, and what a dataset's type and shape are. */
+#include "h5.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+/* All below belong to whoever holds the lock. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static H5E_auto2_t saved_print;
+static void *saved_data;
+static char words[128];
+
+void hcy__h5_lock(void)
+{
+    pthread_mutex_lock(&lock);
+    H5Eget_auto2(H5E_DEFAULT, &saved_print, &saved_data);
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+}
+
+void hcy__h5_unlock(void)
+{
+    H5Eset_auto2(H5E_DEFAULT, saved_print, saved_data);
+    pthread_mutex_unlock(&lock);
+}
+
+/* The innermost entry says what happened, those around it which calls were on the way. */
+static herr_t take_words(unsigned n, const H5E_error2_t *entry, void *data)
+{
+    (void)data;
+    if (n == 0 && entry->desc)
+        snprintf(words, sizeof words, "HDF5: %s", entry->desc);
+    return 0;
+}
+
+const char *hcy__h5_words(void)
+{
+    words[0] = 0;
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_words, NULL);
+    return words;
+}
+
+static const char *class_words(H5T_class_t class)
+{
+    switch (class) {
+    case H5T_STRING: return "a string";
+    case H5T_COMPOUND: return "a compound";
+    case H5T_OPAQUE: return "opaque bytes";
+    case H5T_REFERENCE: return "a reference";
+    case H5T_VLEN: return "a list";
+    case H5T_ARRAY: return "an array";
+    default: return "no number";
+    }
+}
+
+static void describe_type(hcy__h5_shape *shape, hid_t type)
+{
+    H5T_class_t class = H5Tget_class(type);
+    size_t size = H5Tget_size(type);
+    char kind = 0;
+    if (class == H5T_INTEGER || class == H5T_ENUM) /* h5py's booleans are an enum */
+        kind = H5Tget_sign(type) == H5T_SGN_NONE ? 'u' : 'i';
+    else if (class == H5T_FLOAT)
+        kind = 'f';
+    if (kind && H5Tget_precision(type) == 8 * size)
+        shape->pixel = hcy__pixel_find(kind, size);
+    shape->little_endian = size == 1 || H5Tget_order(type) == H5T_ORDER_LE;
+    if (shape->pixel)
+        snprintf(shape->type, sizeof shape->type, "%s%s", shape->little_endian ? "" : "big-endian ",
+                 shape->pixel->name);
+    else if (kind)
+        snprintf(shape->type, sizeof shape->type, "a number of %zu bits", H5Tget_precision(type));
+    else
+        snprintf(shape->type, sizeof shape->type, "%s", class_words(class));
+}
+
+int hcy__h5_describe(hcy__h5_shape *shape, hid_t dataset)
+{
+    memset(shape, 0, sizeof *shape);
+    hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset);
+    int st = space < 0 || type < 0 ? -1 : 0;
+    if (!st) {
+        shape->rank = H5Sget_simple_extent_ndims(space);
+        shape->dims[0] = 1;
+        if (shape->rank == 2 || shape->rank == 3)
+            H5Sget_simple_extent_dims(space, shape->dims + 3 - shape->rank, NULL);
+        describe_type(shape, type);
+    }
+    if (space >= 0)
+        H5Sclose(space);
+    if (type >= 0)
+        H5Tclose(type);
+    return st;
+}
+
+int hcy__h5_is_stack(const hcy__h5_shape *shape)
+{
+    return (shape->rank == 2 || shape->rank == 3) && shape->pixel;
+}
+
+hid_t hcy__h5_pixel_type(const hcy__pixel *pixel)
+{
+    switch (pixel->type) {
+    case HCY_PIXEL_U8: return H5T_STD_U8LE;
+    case HCY_PIXEL_U16: return H5T_STD_U16LE;
+    case HCY_PIXEL_U32: return H5T_STD_U32LE;
+    case HCY_PIXEL_U64: return H5T_STD_U64LE;
+    case HCY_PIXEL_I8: return H5T_STD_I8LE;
+    case HCY_PIXEL_I16: return H5T_STD_I16LE;
+    case HCY_PIXEL_I32: return H5T_STD_I32LE;
+    case HCY_PIXEL_I64: return H5T_STD_I64LE;
+    case HCY_PIXEL_F32: return H5T_IEEE_F32LE;
+    default: return H5T_IEEE_F64LE;
+    }
+}

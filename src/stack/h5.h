@@ -1,0 +1,46 @@
+/* h5.h - the one door to HDF5: its lock, its errors as statuses, what a dataset is.
+ *
+ * HDF5 is not thread-safe (a thread-safe build serialises by itself, but its error settings are still
+ * shared), so every HDF5 call in Halcyon stands between hcy__h5_lock() and hcy__h5_unlock().  The lock is not
+ * recursive: public functions take it, helpers expect it to be held (hcy__h5_words and all below).  Between
+ * the two HDF5 prints nothing.
+ */
+#ifndef HCY_STACK_H5_H
+#define HCY_STACK_H5_H
+
+#include "stack_priv.h"
+#include <hdf5.h>
+
+void hcy__h5_lock(void);
+void hcy__h5_unlock(void);
+
+/* HDF5's own words for the failure that just happened; static, valid until the lock is given back. */
+const char *hcy__h5_words(void);
+#define hcy__h5_fail(status, ...) hcy_fail_vendor(status, 0, hcy__h5_words(), __VA_ARGS__)
+
+/* What a dataset is, as far as images go. */
+typedef struct hcy__h5_shape {
+    int rank;                /* of the dataset */
+    hsize_t dims[3];         /* frames, height, width: 1 frame for rank 2; zeros for other ranks */
+    const hcy__pixel *pixel; /* NULL: no number, or of a size that no pixel has */
+    int little_endian;       /* 1 also for single bytes */
+    char type[48];           /* what it is, in words: "uint32", "a string", "big-endian float32" */
+} hcy__h5_shape;
+/* 0, or -1 with HDF5's words. */
+int hcy__h5_describe(hcy__h5_shape *shape, hid_t dataset);
+/* Is it an image, or a stack of images? */
+int hcy__h5_is_stack(const hcy__h5_shape *shape);
+/* HDF5's type for pixels of this kind in little-endian memory; not to be closed. */
+hid_t hcy__h5_pixel_type(const hcy__pixel *pixel);
+
+/* A list of names; hcy__h5_names_free() frees it. */
+typedef struct hcy__h5_names {
+    char **at;
+    size_t n;
+} hcy__h5_names;
+void hcy__h5_names_free(hcy__h5_names *names);
+/* The datasets that make up the stack: `wanted` (a dataset, or a group to look in), or, NULL, what the file
+ * offers (hcy_stack_open() says how it is chosen). */
+int hcy__h5_find(hcy__h5_names *names, hid_t file, const char *path, const char *wanted);
+
+#endif
