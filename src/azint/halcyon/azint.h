@@ -41,8 +41,8 @@ typedef struct hcy_detector {
 HCY_API const hcy_detector *hcy_detector_list(size_t *n);
 /* HCY_ENOENT: not known; the words name the detectors that are. */
 HCY_API int hcy_detector_find(const hcy_detector **detector, const char *name) HCY_MUST_USE;
-/* mask[height][width] = 1 in gaps and other places without a pixel, 0 elsewhere.  HCY_EINVAL: the detector has
- * another shape. */
+/* mask[height][width] = 1 in gaps and other places without a pixel, 0 elsewhere.  HCY_EINVAL: the detector
+ * has another shape. */
 HCY_API int hcy_detector_mask(uint8_t *mask, const hcy_detector *detector, size_t height,
                               size_t width) HCY_MUST_USE;
 
@@ -52,7 +52,7 @@ HCY_API int hcy_detector_mask(uint8_t *mask, const hcy_detector *detector, size_
  * filled in by hand, beginning with HCY_PONI_INIT. */
 typedef struct hcy_poni {
     size_t size;                  /* sizeof(hcy_poni) */
-    double dist, poni1, poni2;    /* sample to point of normal incidence; that point, from the image's corner */
+    double dist, poni1, poni2;    /* sample to the point of normal incidence; where that is */
     double rot1, rot2, rot3;
     double wavelength;            /* 0: not known; units in q and d need it */
     double pixel1, pixel2;        /* the detector's own if 0 */
@@ -62,9 +62,9 @@ typedef struct hcy_poni {
 } hcy_poni;
 #define HCY_PONI_INIT { sizeof(hcy_poni), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL }
 
-/* Read a PONI file, versions 1, 2, 2.1 and 3.  HCY_EIO, HCY_ENOENT: the file; HCY_EFORMAT: a key is missing or has
- * no valid value (words: file, line, key); HCY_EUNSUPPORTED: a later version, parallax, a spline, a detector that
- * is not known. */
+/* Read a PONI file, versions 1, 2, 2.1 and 3.  HCY_EIO, HCY_ENOENT: the file; HCY_EFORMAT: a key is missing
+ * or has no valid value (words: file, line, key); HCY_EUNSUPPORTED: a later version, parallax, a spline, a
+ * detector that is not known. */
 HCY_API int hcy_poni_read(hcy_poni *poni, const char *path) HCY_MUST_USE;
 /* The same from memory; `name` stands for the file in messages. */
 HCY_API int hcy_poni_parse(hcy_poni *poni, const char *text, size_t size, const char *name) HCY_MUST_USE;
@@ -104,7 +104,7 @@ typedef struct hcy_azint_options {
     int error_model;         /* HCY_ERRORS_* */
     double radial_range[2];  /* in `unit`; equal: all there is */
     double azimuth_range[2]; /* degrees; equal: all.  Pixels whose centre lies outside are left out */
-    const uint8_t *mask;     /* [mask_height][mask_width], non-zero: masked; NULL: none.  Read by create() only */
+    const uint8_t *mask;     /* [mask_height][mask_width], non-zero: masked; NULL: none.  Read by create() */
     size_t mask_height, mask_width;
     int detector_mask;       /* the detector's own gaps */
     int sentinels;           /* HCY_SENTINELS_* */
@@ -124,8 +124,8 @@ typedef struct hcy_azint_options {
 typedef struct hcy_azint_plan hcy_azint_plan;
 
 /* The integration of height x width images.  poni and options are copied, their pointers not used afterwards.
- * HCY_EINVAL: an option, or a geometry that is no geometry (words say which); HCY_ENOENT: the unit; HCY_ERANGE:
- * too many pixels or bins, or no pixel is left; HCY_ENOMEM. */
+ * HCY_EINVAL: an option, or a geometry that is no geometry (words say which); HCY_ENOENT: the unit;
+ * HCY_ERANGE: too many pixels or bins, or no pixel is left; HCY_ENOMEM. */
 HCY_API int hcy_azint_plan_create(hcy_azint_plan **plan, const hcy_poni *poni, size_t height, size_t width,
                                   const hcy_azint_options *options) HCY_MUST_USE;
 HCY_API hcy_azint_plan *hcy_azint_plan_retain(hcy_azint_plan *plan);
@@ -152,8 +152,8 @@ HCY_API int hcy_azint_plan_info_get(hcy_azint_plan_info *info, const hcy_azint_p
 
 /* The canonical tables of azint_format.h, for hcy_kernel_prepare(); they live as long as the plan. */
 HCY_API void hcy_azint_plan_tables(hcy_span spans[HCY_AZINT_SPANS], const hcy_azint_plan *plan);
-/* The job for frames of one pixel type (HCY_PIXEL_*): invalid values from the dummy and the sentinels, variance
- * if the plan has an error model.  HCY_EINVAL: no such type. */
+/* The job for frames of one pixel type (HCY_PIXEL_*): invalid values from the dummy and the sentinels,
+ * variance if the plan has an error model.  HCY_EINVAL: no such type. */
 HCY_API int hcy_azint_plan_job(hcy_azint_job *job, const hcy_azint_plan *plan,
                                uint32_t pixel_type) HCY_MUST_USE;
 
@@ -166,7 +166,8 @@ HCY_API const hcy_azint_bin_norm *hcy_azint_plan_norms(const hcy_azint_plan *pla
 
 /* --- Curves --- */
 
-/* The curve of a frame.  Arrays of n_bins; sigma, std and sum_variance are NULL if the plan has no error model. */
+/* The curve of a frame.  Arrays of n_bins; sigma, std and sum_variance are NULL if the plan has no error
+ * model. */
 typedef struct hcy_azint_result {
     size_t n_bins;
     double *radial;       /* bin centres */
@@ -182,11 +183,11 @@ typedef struct hcy_azint_result {
 HCY_API int hcy_azint_result_create(hcy_azint_result **result, const hcy_azint_plan *plan) HCY_MUST_USE;
 HCY_API void hcy_azint_result_destroy(hcy_azint_result *result);
 
-/* A frame's curve from its sums, u64[HCY_AZINT_SUMS][n_bins], and its report; `job` is the one it was launched
- * with.  `normalization` is the frame's own (a monitor count; 1.0: none), beside the plan's.  The same bits
- * everywhere: each 128-bit sum is rounded to double once, to nearest even; then IEEE division, multiplication and
- * square root.  Returns the report's status if that is a failure (the result is left alone); HCY_EINVAL: a
- * normalization that is 0, infinite or NaN, a result or a job of another plan. */
+/* A frame's curve from its sums, u64[HCY_AZINT_SUMS][n_bins], and its report; `job` is the one it was
+ * launched with.  `normalization` is the frame's own (a monitor count; 1.0: none), beside the plan's.  The
+ * same bits everywhere: each 128-bit sum is rounded to double once, to nearest even; then IEEE division,
+ * multiplication and square root.  Returns the report's status if that is a failure (the result is left
+ * alone); HCY_EINVAL: a normalization that is 0, infinite or NaN, a result or a job of another plan. */
 HCY_API int hcy_azint_finish(hcy_azint_result *result, const hcy_azint_plan *plan, const hcy_azint_job *job,
                              const uint64_t *sums, const struct hcy_frame_report *report,
                              double normalization) HCY_MUST_USE;
