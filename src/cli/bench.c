@@ -1,0 +1,523 @@
+/* bench.c - halcyon bench: each stage of a frame's way alone, and the whole, on each device.
+ *
+ * The stages work on frames that were read before, so that each figure is of one thing; "whole" is what
+ * `halcyon integrate` does, without writing.  Every figure is the best of several rounds over all frames. */
+#include "cli.h"
+#include "mask.h"
+#include "progress.h"
+#include <halcyon/pipeline.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct values {
+    const char *poni, *devices, *dataset;
+    struct cli_int npt, frames, batch, rounds;
+    int split, errors, json;
+};
+
+static const char *const splits[] = { "no", "bbox", "full", NULL };
+static const char *const errors[] = { "none", "poisson", NULL };
+
+#define AT(member) offsetof(struct values, member)
+static const struct cli_option options[] = {
+    { "poni", 'p', CLI_TEXT, AT(poni), "FILE", "geometry (default: 0.2 m behind the middle)", 0, 0, NULL },
+    { "devices", 'd', CLI_TEXT, AT(devices), "LIST", "one after the other, and all together (auto)", 0, 0, NULL },
+    { "npt", 'n', CLI_INT, AT(npt), "N", "bins of the curve (1000)", 1, HCY_AZINT_MAX_BINS, NULL },
+    { "split", 0, CLI_CHOICE, AT(split), "HOW", "no, bbox, full (default)", 0, 0, splits },
+    { "error-model", 0, CLI_CHOICE, AT(errors), "MODEL", "none, poisson (default)", 0, 0, errors },
+    { "frames", 0, CLI_INT, AT(frames), "N", "of the stack, from its first (64)", 1, 100000, NULL },
+    { "batch", 0, CLI_INT, AT(batch), "N", "frames a launch (the devices' wish)", 1, 4096, NULL },
+    { "rounds", 0, CLI_INT, AT(rounds), "N", "of which the best counts (5)", 1, 1000, NULL },
+    { "dataset", 0, CLI_TEXT, AT(dataset), "PATH", "in STACK (default: found)", 0, 0, NULL },
+    { "json", 0, CLI_FLAG, AT(json), NULL, "as one JSON object", 0, 0, NULL },
+    { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
+};
+#undef AT
+
+const struct cli_command cli_bench_command = {
+    "bench", "how fast each stage is here, and the whole", "[STACK]", 0, 1, options,
+    "Pixels that the first frame marks invalid are masked.  Without STACK one is simulated\n"
+    "(EIGER 4M, 32 frames) in TMPDIR and removed afterwards."
+};
+
+struct bench {
+    const struct values *values;
+    char simulated[256], poni_path[256]; /* "" if not ours */
+    hcy_stack *stack;
+    const hcy_stack_info *info;
+    hcy_pipeline_source source;
+    uint8_t *mask;
+    hcy_azint_plan *plan;
+    hcy_azint_job job;
+    size_t n, n_bins;       /* frames, bins */
+    uint8_t *chunks;        /* all frames' chunks, as a batch's buffer */
+    size_t chunk_bytes;
+    size_t *sizes;
+    hcy_bslz4_frame *frames;
+    hcy_bslz4_block *blocks;
+    size_t n_blocks, room;
+    hcy_device **devices;
+    size_t n_devices;
+    struct cli_json json;
+};
+
+static double now(void)
+{
+    static struct progress clock;
+    static int started;
+    if (!started++)
+        progress_begin(&clock, 0);
+    return progress_seconds(&clock);
+}
+
+/* --- One figure --- */
+
+static void print_figure(struct bench *b, const char *device, const char *stage, size_t batch, double seconds)
+{
+    double per_frame = seconds / (double)b->n, raw = (double)b->info->frame_bytes;
+    if (!b->values->json) {
+        printf("%-28s %-10s %5zu %9.3f ms/frame %9.1f frames/s %8.2f GB/s raw\n", device, stage, batch,
+               1e3 * per_frame, 1 / per_frame, 1e-9 * raw / per_frame);
+        fflush(stdout);
+        return;
+    }
+    cli_json_open(&b->json, NULL, '{');
+    cli_json_text(&b->json, "device", device);
+    cli_json_text(&b->json, "stage", stage);
+    cli_json_int(&b->json, "batch", (int64_t)batch);
+    cli_json_real(&b->json, "ms_per_frame", 1e3 * per_frame);
+    cli_json_real(&b->json, "frames_per_s", 1 / per_frame);
+    cli_json_real(&b->json, "gb_per_s_raw", 1e-9 * raw / per_frame);
+    cli_json_close(&b->json, '}');
+}
+
+/* --- The host's stages --- */
+
+static int read_all(struct bench *b)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < b->n; i++) {
+        int status = hcy_stack_read(&b->sizes[i], b->stack, i, b->chunks + at, b->chunk_bytes - at);
+        if (status)
+            return status;
+        b->frames[i].offset = at;
+        at += (b->sizes[i] + HCY_BSLZ4_ALIGN - 1) / HCY_BSLZ4_ALIGN * HCY_BSLZ4_ALIGN;
+    }
+    return 0;
+}
+
+static int parse_all(struct bench *b)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < b->n; i++) {
+        uint64_t offset = b->frames[i].offset;
+        int status = hcy_bslz4_parse(&b->frames[i], b->blocks + used, b->room - used, NULL, &b->source.coding,
+                                     b->chunks + offset, b->sizes[i]);
+        if (status)
+            return status;
+        b->frames[i].offset = offset;
+        b->frames[i].first_block = (uint32_t)used;
+        used += b->frames[i].n_blocks;
+    }
+    b->n_blocks = used;
+    return 0;
+}
+
+/* Best time of several rounds of one of these. */
+static int host_stage(struct bench *b, const char *stage, int (*all)(struct bench *))
+{
+    double best = INFINITY;
+    for (int64_t i = 0; i < b->values->rounds.value; i++) {
+        double start = now();
+        int status = all(b);
+        if (status)
+            return status;
+        best = fmin(best, now() - start);
+    }
+    print_figure(b, "host, one thread", stage, 1, best);
+    return 0;
+}
+
+static int load(struct bench *b)
+{
+    size_t wanted = 0, count;
+    int status;
+    b->n = (uint64_t)b->values->frames.value < b->info->frames ? (size_t)b->values->frames.value
+                                                               : (size_t)b->info->frames;
+    b->sizes = calloc(b->n, sizeof *b->sizes);
+    b->frames = calloc(b->n, sizeof *b->frames);
+    for (size_t i = 0; b->sizes && i < b->n; i++) {
+        status = hcy_stack_frame_size(&b->sizes[i], b->stack, i);
+        if (status)
+            return status;
+        wanted += b->sizes[i] + HCY_BSLZ4_ALIGN;
+    }
+    b->chunk_bytes = wanted;
+    b->chunks = malloc(wanted + HCY_BSLZ4_PADDING);
+    if (!b->chunks || !b->frames || !b->sizes)
+        return hcy_fail(HCY_ENOMEM, "%zu bytes for %zu frames", wanted, b->n);
+    status = host_stage(b, "read", read_all);
+    for (size_t i = 0; !status && i < b->n; i++) {
+        status = hcy_bslz4_block_count(&count, &b->source.coding, b->chunks + b->frames[i].offset, b->sizes[i]);
+        b->room += status ? 0 : count;
+    }
+    b->blocks = calloc(b->room + 1, sizeof *b->blocks);
+    if (!status && !b->blocks)
+        status = hcy_fail(HCY_ENOMEM, "%zu blocks", b->room);
+    return status ? status : host_stage(b, "parse", parse_all);
+}
+
+/* --- A device's stages --- */
+
+/* Buffers of one kernel's launches: at most `batch` frames each, until all frames are done. */
+struct stage {
+    struct bench *bench;
+    hcy_device *device;
+    hcy_kernel *kernel;
+    hcy_queue *queue;
+    hcy_buffer *chunks, *frames, *blocks, *images, *tables, *sums, *reports, *scratch, **views;
+    size_t batch, n_views;
+};
+
+/* In the order of each kernel's signature; a view is a launch's part of the frames. */
+static size_t stage_args(const struct stage *s, const char *name, hcy_buffer *view, hcy_arg args[9])
+{
+    const struct bench *b = s->bench;
+    hcy_arg coding = hcy_arg_struct(&b->source.coding, sizeof b->source.coding);
+    hcy_arg job = hcy_arg_struct(&b->job, sizeof b->job), chunks = hcy_arg_buf(s->chunks), frames = hcy_arg_buf(view);
+    hcy_arg blocks = hcy_arg_buf(s->blocks), images = hcy_arg_buf(s->images), plan = hcy_arg_buf(s->tables);
+    hcy_arg sums = hcy_arg_buf(s->sums), reports = hcy_arg_buf(s->reports), scratch = hcy_arg_buf(s->scratch);
+    const hcy_arg decode[] = { chunks, frames, blocks, coding, images, reports, scratch };
+    const hcy_arg image[] = { images, plan, job, sums, reports, scratch };
+    const hcy_arg fused[] = { chunks, frames, blocks, coding, plan, job, sums, reports, scratch };
+    int is_decode = !strcmp(name, "bslz4_decode"), is_image = !strcmp(name, "azint_image");
+    size_t n = is_decode ? sizeof decode : is_image ? sizeof image : sizeof fused;
+    memcpy(args, is_decode ? decode : is_image ? image : fused, n);
+    return n / sizeof *args;
+}
+
+static int upload(struct stage *s)
+{
+    const struct bench *b = s->bench;
+    size_t blocks = b->n_blocks * sizeof *b->blocks;
+    int status = hcy_buffer_write_now(s->chunks, 0, b->chunks, b->chunk_bytes);
+    if (!status)
+        status = hcy_buffer_write_now(s->frames, 0, b->frames, b->n * sizeof *b->frames);
+    return status || !blocks ? status : hcy_buffer_write_now(s->blocks, 0, b->blocks, blocks);
+}
+
+static int create_views(struct stage *s)
+{
+    size_t n = s->bench->n;
+    s->n_views = (n + s->batch - 1) / s->batch;
+    s->views = calloc(s->n_views, sizeof *s->views);
+    if (!s->views)
+        return hcy_fail(HCY_ENOMEM, "the launches of a stage");
+    for (size_t i = 0; i < s->n_views; i++) {
+        size_t at = i * s->batch, count = n - at < s->batch ? n - at : s->batch;
+        int status = hcy_buffer_sub(&s->views[i], s->frames, at * sizeof(hcy_bslz4_frame),
+                                    count * sizeof(hcy_bslz4_frame));
+        if (status)
+            return status;
+    }
+    return 0;
+}
+
+#define IMAGE_MEMORY ((uint64_t)256 << 20)
+
+static int stage_batch(struct stage *s, const char *name)
+{
+    const struct bench *b = s->bench;
+    hcy_arg args[9];
+    size_t n = stage_args(s, name, NULL, args), most = b->n;
+    int status = 0;
+    s->batch = (size_t)b->values->batch.value;
+    if (!s->batch)
+        status = hcy_kernel_preferred_batch(s->kernel, args, n, &s->batch);
+    if (strcmp(name, "bslz4_azint") && IMAGE_MEMORY / b->info->frame_bytes < most)
+        most = (size_t)(IMAGE_MEMORY / b->info->frame_bytes);
+    s->batch = s->batch < 1 || !most ? 1 : s->batch < most ? s->batch : most;
+    return status;
+}
+
+static int stage_create(struct stage *s, const char *name)
+{
+    const struct bench *b = s->bench;
+    const int images = strcmp(name, "bslz4_azint") != 0, sums = strcmp(name, "bslz4_decode") != 0;
+    size_t scratch = 0;
+    hcy_arg args[9];
+    int status = stage_batch(s, name);
+    if (!status)
+        status = hcy_kernel_scratch_size(s->kernel, s->batch, args, stage_args(s, name, NULL, args), &scratch);
+    if (!status)
+        status = hcy_queue_create(&s->queue, s->device);
+    const struct {
+        hcy_buffer **buffer;
+        size_t size;
+    } table[] = {
+        { &s->chunks, b->chunk_bytes + HCY_BSLZ4_PADDING },
+        { &s->frames, b->n * sizeof *b->frames },
+        { &s->blocks, (b->n_blocks + 1) * sizeof *b->blocks },
+        { &s->images, images ? s->batch * (size_t)b->info->frame_bytes : 0 },
+        { &s->sums, sums ? s->batch * HCY_AZINT_SUMS * b->n_bins * sizeof(uint64_t) : 0 },
+        { &s->reports, s->batch * sizeof(hcy_frame_report) },
+        { &s->scratch, scratch },
+    };
+    for (size_t i = 0; !status && i < sizeof table / sizeof table[0]; i++)
+        if (table[i].size)
+            status = hcy_buffer_create(table[i].buffer, s->device, HCY_MEM_DEVICE, table[i].size);
+    hcy_span spans[HCY_AZINT_SPANS];
+    hcy_azint_plan_tables(spans, b->plan);
+    if (!status && sums)
+        status = hcy_kernel_prepare(&s->tables, s->kernel, spans, HCY_AZINT_SPANS);
+    if (!status)
+        status = upload(s);
+    return status ? status : create_views(s);
+}
+
+static void stage_destroy(struct stage *s)
+{
+    hcy_buffer *buffers[] = { s->chunks, s->frames, s->blocks, s->images, s->tables, s->sums, s->reports, s->scratch };
+    for (size_t i = 0; s->views && i < s->n_views; i++)
+        hcy_buffer_release(s->views[i]);
+    free(s->views);
+    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
+        hcy_buffer_release(buffers[i]);
+    hcy_queue_release(s->queue);
+    hcy_kernel_release(s->kernel);
+}
+
+static int stage_round(struct stage *s, const char *name)
+{
+    hcy_arg args[9];
+    const uint64_t zero = 0;
+    int status = 0;
+    for (size_t i = 0; !status && i < s->n_views; i++) {
+        size_t n = hcy_buffer_size(s->views[i]) / sizeof(hcy_bslz4_frame);
+        status = hcy_buffer_fill(s->queue, s->reports, 0, n * sizeof(hcy_frame_report), &zero, sizeof zero);
+        if (!status)
+            status = hcy_launch(s->queue, s->kernel, n, args, stage_args(s, name, s->views[i], args));
+    }
+    return status ? status : hcy_queue_finish(s->queue);
+}
+
+/* A batch of decoded images for azint_image. */
+static int fill_images(struct stage *s)
+{
+    struct stage decode = { .bench = s->bench, .device = s->device };
+    int status = hcy_kernel_get(&decode.kernel, s->device, "bslz4_decode");
+    if (!status)
+        status = stage_create(&decode, "bslz4_decode");
+    for (size_t i = 0; !status && i < s->batch; i += decode.batch) {
+        size_t bytes = (s->batch - i < decode.batch ? s->batch - i : decode.batch) * (size_t)s->bench->info->frame_bytes;
+        hcy_arg args[9];
+        status = hcy_launch(decode.queue, decode.kernel, hcy_buffer_size(decode.views[0]) / sizeof(hcy_bslz4_frame),
+                            args, stage_args(&decode, "bslz4_decode", decode.views[0], args));
+        if (!status)
+            status = hcy_buffer_copy(decode.queue, s->images, i * (size_t)s->bench->info->frame_bytes, decode.images, 0,
+                                     bytes);
+        if (!status)
+            status = hcy_queue_finish(decode.queue);
+    }
+    stage_destroy(&decode);
+    return status;
+}
+
+static int kernel_stage(struct bench *b, hcy_device *device, const char *label, const char *name)
+{
+    struct stage s = { .bench = b, .device = device };
+    double best = INFINITY;
+    int status = hcy_kernel_get(&s.kernel, device, name);
+    if (status == HCY_EUNSUPPORTED)
+        return 0; /* it has no figure */
+    if (!status)
+        status = stage_create(&s, name);
+    if (!status && !strcmp(name, "azint_image"))
+        status = fill_images(&s);
+    for (int64_t i = 0; !status && i < b->values->rounds.value; i++) {
+        double start = now();
+        status = stage_round(&s, name);
+        best = fmin(best, now() - start);
+    }
+    if (!status)
+        print_figure(b, hcy_device_get_info(device)->name, label, s.batch, best);
+    stage_destroy(&s);
+    return status;
+}
+
+/* --- The whole --- */
+
+static int drop(void *payload, const hcy_pipeline_frame *frame)
+{
+    (void)payload;
+    return frame->result ? 0 : hcy_fail(frame->report->status, "frame %llu: %s", (unsigned long long)frame->number,
+                                        frame->why);
+}
+
+static int whole(struct bench *b, hcy_device *const *devices, size_t n, const char *name)
+{
+    hcy_pipeline_opts opts = HCY_PIPELINE_OPTS_INIT;
+    hcy_pipeline *pipeline;
+    double best = INFINITY;
+    opts.batch = (uint32_t)b->values->batch.value;
+    int status = hcy_pipeline_create(&pipeline, devices, n, b->plan, &b->source, &opts);
+    if (status)
+        return status;
+    for (int64_t i = 0; !status && i < b->values->rounds.value; i++) {
+        status = hcy_pipeline_run(pipeline, b->stack, 0, b->n, drop, NULL, NULL);
+        best = fmin(best, hcy_pipeline_get_stats(pipeline)->seconds);
+    }
+    if (!status)
+        print_figure(b, name, hcy_pipeline_get_stats(pipeline)->devices[0].two_stage ? "two-stage" : "whole",
+                     hcy_pipeline_get_stats(pipeline)->batch, best);
+    hcy_pipeline_destroy(pipeline);
+    return status;
+}
+
+static int all_stages(struct bench *b)
+{
+    int status = load(b);
+    for (size_t i = 0; !status && i < b->n_devices; i++) {
+        hcy_device *device = b->devices[i];
+        status = kernel_stage(b, device, "decode", "bslz4_decode");
+        if (!status)
+            status = kernel_stage(b, device, "integrate", "azint_image");
+        if (!status)
+            status = kernel_stage(b, device, "fused", "bslz4_azint");
+        if (!status)
+            status = whole(b, &device, 1, hcy_device_get_info(device)->name);
+    }
+    if (!status && b->n_devices > 1)
+        status = whole(b, b->devices, b->n_devices, "all together");
+    return status;
+}
+
+/* --- What is integrated --- */
+
+static int simulate(struct bench *b)
+{
+    const char *folder = getenv("TMPDIR");
+    if ((size_t)snprintf(b->simulated, sizeof b->simulated, "%s/halcyon-bench-%ld.h5", folder ? folder : "/tmp",
+                         (long)getpid()) >= sizeof b->simulated)
+        return cli_error("TMPDIR is too long: %s", folder);
+    snprintf(b->poni_path, sizeof b->poni_path, "%.*s.poni", (int)strlen(b->simulated) - 3, b->simulated);
+    char *argv[] = { "simulate", b->simulated, "--frames", "32", "--quiet", NULL };
+    return cli_simulate(5, argv);
+}
+
+/* Pixels of 75 um, 0.2 m behind the sample, the beam in the middle. */
+static hcy_poni plain_geometry(const hcy_stack_info *info)
+{
+    hcy_poni poni = HCY_PONI_INIT;
+    poni.pixel1 = poni.pixel2 = 75e-6;
+    poni.dist = 0.2;
+    poni.poni1 = 0.5 * info->height * poni.pixel1;
+    poni.poni2 = 0.5 * info->width * poni.pixel2;
+    poni.wavelength = 1e-10;
+    return poni;
+}
+
+static int make_plan(struct bench *b)
+{
+    const struct values *v = b->values;
+    hcy_poni poni = plain_geometry(b->info);
+    hcy_azint_options azint = HCY_AZINT_OPTIONS_INIT;
+    const char *path = v->poni ? v->poni : b->poni_path[0] ? b->poni_path : NULL;
+    int status = path ? hcy_poni_read(&poni, path) : 0;
+    if (status)
+        return cli_fail(status);
+    azint.npt = b->n_bins = (size_t)v->npt.value;
+    azint.split = v->split;
+    azint.error_model = v->errors;
+    azint.sentinels = HCY_SENTINELS_ALWAYS;
+    b->mask = calloc(b->info->height, b->info->width);
+    if (!b->mask)
+        return cli_error("out of memory for a mask");
+    status = cli_mask_frame(b->mask, b->stack, b->devices[0], &poni, &azint, 0);
+    if (status)
+        return status;
+    azint.mask = b->mask;
+    azint.mask_height = b->info->height;
+    azint.mask_width = b->info->width;
+    double start = now();
+    status = hcy_azint_plan_create(&b->plan, &poni, b->info->height, b->info->width, &azint);
+    double seconds = now() - start;
+    if (!status)
+        status = hcy_azint_plan_job(&b->job, b->plan, b->info->pixel_type);
+    if (status)
+        return cli_fail(status);
+    if (v->json)
+        cli_json_real(&b->json, "plan_seconds", seconds);
+    else
+        printf("%u x %u pixels of %u bytes, %zu bins, splitting %s; plan made in %.3f s\n", b->info->height,
+               b->info->width, b->info->elem_size, b->n_bins, splits[v->split], seconds);
+    return CLI_OK;
+}
+
+static int measure(struct bench *b, const char *path)
+{
+    int status = hcy_stack_open(&b->stack, path, b->values->dataset);
+    if (status)
+        return cli_fail(status);
+    b->info = hcy_stack_get_info(b->stack);
+    b->source = hcy_pipeline_source_of(b->info);
+    status = hcy_device_open_list(&b->devices, &b->n_devices, b->values->devices);
+    if (status)
+        return cli_fail(status);
+    status = make_plan(b);
+    if (status)
+        return status;
+    if (b->values->json)
+        cli_json_open(&b->json, "figures", '[');
+    status = all_stages(b);
+    if (status)
+        return cli_fail(status);
+    if (b->values->json)
+        cli_json_close(&b->json, ']');
+    return CLI_OK;
+}
+
+static void clean_up(struct bench *b)
+{
+    for (size_t i = 0; i < b->n_devices; i++)
+        hcy_device_release(b->devices[i]);
+    hcy_list_free(b->devices);
+    hcy_azint_plan_release(b->plan);
+    hcy_stack_close(b->stack);
+    free(b->mask);
+    free(b->chunks);
+    free(b->sizes);
+    free(b->frames);
+    free(b->blocks);
+    if (b->simulated[0]) {
+        unlink(b->simulated);
+        unlink(b->poni_path);
+    }
+}
+
+int cli_bench(int argc, char **argv)
+{
+    struct values values = { .npt = { 0, 1000 }, .frames = { 0, 64 }, .rounds = { 0, 5 },
+                             .split = HCY_SPLIT_FULL, .errors = HCY_ERRORS_POISSON };
+    struct bench bench = { .values = &values };
+    const char *path = NULL;
+    int status;
+    if (cli_parse(&cli_bench_command, argc, argv, &values, &path, &status))
+        return status;
+    if (!path) {
+        status = simulate(&bench);
+        path = bench.simulated;
+    }
+    if (!status && values.json) {
+        cli_json_begin(&bench.json, stdout);
+        cli_json_open(&bench.json, NULL, '{');
+    }
+    if (!status)
+        status = measure(&bench, path);
+    if (!status && values.json)
+        cli_json_close(&bench.json, '}');
+    clean_up(&bench);
+    return status ? status : cli_close_stdout(CLI_OK);
+}

@@ -1,0 +1,398 @@
+/* integrate.c - halcyon integrate: a stack of detector images to its curves.
+ *
+ * What can be wrong is found in the order of its price: the command line, the files, the plan, the devices, the frames.
+ * Curves go to the output, everything that is said to stderr, the JSON object to stdout. */
+#include "cli.h"
+#include "mask.h"
+#include "progress.h"
+#include <halcyon/pipeline.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct values {
+    const char *poni, *output, *devices, *unit, *mask, *dataset;
+    struct cli_int npt, mask_frame, batch;
+    int split, errors;
+    struct cli_real polarization, dummy, delta_dummy, normalization;
+    struct cli_pair radial, azimuth;
+    struct cli_span frames;
+    int no_solid_angle, no_sentinels, two_stage, json, quiet;
+};
+
+static const char *const splits[] = { "no", "bbox", "full", NULL };   /* in the order of enum hcy_azint_split */
+static const char *const errors[] = { "none", "poisson", NULL };      /* of enum hcy_azint_errors */
+
+#define AT(member) offsetof(struct values, member)
+static const struct cli_option options[] = {
+    { "poni", 'p', CLI_TEXT, AT(poni), "FILE", "the geometry, a PONI file", 0, 0, NULL },
+    { "output", 'o', CLI_TEXT, AT(output), "FILE",
+      ".h5, .dat (%d in it: one file a frame), - for stdout\n(default: STACK_azint.h5 here)", 0, 0, NULL },
+    { "devices", 'd', CLI_TEXT, AT(devices), "LIST", "\"cpu\", \"cpu@threads=2,gpu\", \"all\", ... (auto)", 0, 0, NULL },
+    { "npt", 'n', CLI_INT, AT(npt), "N", "bins of the curve (1000)", 1, HCY_AZINT_MAX_BINS, NULL },
+    { "unit", 'u', CLI_TEXT, AT(unit), "UNIT", "q_nm^-1 (default), q_A^-1, 2th_deg, r_mm, ...", 0, 0, NULL },
+    { "split", 0, CLI_CHOICE, AT(split), "HOW", "pixel splitting: no, bbox (default), full", 0, 0, splits },
+    { "error-model", 0, CLI_CHOICE, AT(errors), "MODEL", "none (default) or poisson: adds sigma", 0, 0, errors },
+    { "radial-range", 0, CLI_PAIR, AT(radial), "A,B", "of the curve, in its unit", 0, 0, NULL },
+    { "azimuth-range", 0, CLI_PAIR, AT(azimuth), "A,B", "degrees; pixels outside are left out", 0, 0, NULL },
+    { "mask", 0, CLI_TEXT, AT(mask), "FILE", "pixels not 0 in FILE.npy or FILE.h5::/path are\nmasked, with the detector's gaps",
+      0, 0, NULL },
+    { "mask-from-frame", 0, CLI_INT, AT(mask_frame), "N", "mask what frame N marks invalid in every frame", 0, 1e15, NULL },
+    { "no-sentinels", 0, CLI_FLAG, AT(no_sentinels), NULL, "top values (2^32-1, 2^32-2, ...) are counts", 0, 0, NULL },
+    { "dummy", 0, CLI_REAL, AT(dummy), "V", "pixels of this value are invalid, instead of the\ntop values", 0, 0,
+      NULL },
+    { "delta-dummy", 0, CLI_REAL, AT(delta_dummy), "D", "and those within D of it", 0, 1e300, NULL },
+    { "polarization", 0, CLI_REAL, AT(polarization), "F", "correct for it: 1 horizontal, -1 vertical", -1, 1, NULL },
+    { "no-solid-angle", 0, CLI_FLAG, AT(no_solid_angle), NULL, "do not correct for the solid angle", 0, 0, NULL },
+    { "normalization", 0, CLI_REAL, AT(normalization), "X", "divide the curves by X (1)", 0, 0, NULL },
+    { "dataset", 0, CLI_TEXT, AT(dataset), "PATH", "in STACK (default: found)", 0, 0, NULL },
+    { "frames", 0, CLI_SPAN, AT(frames), "A:B", "these alone, from 0, B not included", 0, 0, NULL },
+    { "batch", 0, CLI_INT, AT(batch), "N", "frames a launch, at most (the devices' wish)", 1, 4096, NULL },
+    { "two-stage", 0, CLI_FLAG, AT(two_stage), NULL, "decode to images first, then integrate", 0, 0, NULL },
+    { "json", 0, CLI_FLAG, AT(json), NULL, "the summary as one JSON object on stdout", 0, 0, NULL },
+    { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no progress, no summary", 0, 0, NULL },
+    { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
+};
+#undef AT
+
+const struct cli_command cli_integrate_command = {
+    "integrate", "images of an HDF5 or .npy stack to curves: azimuthal integration", "STACK -p FILE", 1, 1, options,
+    "Exit status: 0 if every frame was done, 1 if not, 2 if the command line is wrong."
+};
+
+/* Everything that one integration has open. */
+struct job {
+    const struct values *values;
+    const char *path;
+    hcy_stack *stack;
+    const hcy_stack_info *info;
+    uint64_t first, last;
+    hcy_poni poni;
+    hcy_azint_options azint;
+    uint8_t *mask;
+    hcy_azint_plan *plan;
+    hcy_device **devices;
+    size_t n_devices;
+    hcy_curves *curves;
+    hcy_pipeline *pipeline;
+    struct progress progress;
+    double setup; /* seconds from the start to the first frame */
+    uint64_t *failed;
+    size_t n_failed, room;
+};
+
+/* --- Input --- */
+
+static int check_frames(struct job *job)
+{
+    const struct cli_span *span = &job->values->frames;
+    job->first = span->given ? span->first : 0;
+    job->last = span->given && span->last != UINT64_MAX ? span->last : job->info->frames;
+    if (job->first < job->last && job->last <= job->info->frames)
+        return CLI_OK;
+    return cli_error("--frames: %s has frames 0 to %llu", job->path, (unsigned long long)job->info->frames - 1);
+}
+
+static int open_input(struct job *job)
+{
+    int status = hcy_stack_open(&job->stack, job->path, job->values->dataset);
+    if (status)
+        return cli_fail(status);
+    job->info = hcy_stack_get_info(job->stack);
+    status = check_frames(job);
+    if (status)
+        return status;
+    status = hcy_poni_read(&job->poni, job->values->poni);
+    return status ? cli_fail(status) : CLI_OK;
+}
+
+/* --- The plan --- */
+
+static int make_mask(struct job *job)
+{
+    const struct values *v = job->values;
+    if (!v->mask && !v->mask_frame.given)
+        return CLI_OK;
+    job->mask = calloc(job->info->height, job->info->width);
+    if (!job->mask)
+        return cli_error("out of memory for a mask of %u x %u", job->info->height, job->info->width);
+    int status = v->mask ? cli_mask_file(job->mask, job->stack, v->mask) : CLI_OK;
+    if (!status && v->mask_frame.given)
+        status = cli_mask_frame(job->mask, job->stack, job->devices[0], &job->poni, &job->azint,
+                                (uint64_t)v->mask_frame.value);
+    job->azint.mask = job->mask;
+    job->azint.mask_height = job->info->height;
+    job->azint.mask_width = job->info->width;
+    return status;
+}
+
+static void choose_options(struct job *job)
+{
+    const struct values *v = job->values;
+    hcy_azint_options *o = &job->azint;
+    *o = (hcy_azint_options)HCY_AZINT_OPTIONS_INIT;
+    o->npt = (size_t)v->npt.value;
+    o->unit = v->unit;
+    o->split = v->split;
+    o->error_model = v->errors;
+    o->radial_range[0] = v->radial.a;
+    o->radial_range[1] = v->radial.b;
+    o->azimuth_range[0] = v->azimuth.a;
+    o->azimuth_range[1] = v->azimuth.b;
+    o->sentinels = v->no_sentinels || v->dummy.given ? HCY_SENTINELS_OFF : HCY_SENTINELS_ALWAYS;
+    o->use_dummy = v->dummy.given;
+    o->dummy = v->dummy.value;
+    o->delta_dummy = v->delta_dummy.value;
+    o->solid_angle = !v->no_solid_angle;
+    o->use_polarization = v->polarization.given;
+    o->polarization = v->polarization.value;
+    o->normalization = v->normalization.given ? v->normalization.value : 1.0;
+}
+
+static int make_plan(struct job *job)
+{
+    progress_say(&job->progress, "plan for %u x %u pixels, %lld bins of %s, splitting %s ...", job->info->height,
+                 job->info->width, (long long)job->values->npt.value, job->values->unit, splits[job->values->split]);
+    int status = hcy_azint_plan_create(&job->plan, &job->poni, job->info->height, job->info->width, &job->azint);
+    return status ? cli_fail(status) : CLI_OK;
+}
+
+/* --- Output --- */
+
+/* STACK_azint.h5 in the current directory. */
+static int default_output(const struct job *job, char *path, size_t size)
+{
+    const char *name = strrchr(job->path, '/');
+    name = name ? name + 1 : job->path;
+    const char *dot = strrchr(name, '.');
+    int n = dot && dot > name ? (int)(dot - name) : (int)strlen(name);
+    if ((size_t)snprintf(path, size, "%.*s_azint.h5", n, name) >= size)
+        return cli_error("the name of %s is too long to make one for the output: give -o", job->path);
+    return CLI_OK;
+}
+
+static int open_output(struct job *job)
+{
+    const struct values *v = job->values;
+    hcy_curves_opts opts = HCY_CURVES_OPTS_INIT;
+    char path[512], mask[1024], devices[1024] = "";
+    size_t used = 0;
+    int status = v->output ? CLI_OK : default_output(job, path, sizeof path);
+    if (status)
+        return status;
+    for (size_t i = 0; i < job->n_devices && used < sizeof devices; i++)
+        used += (size_t)snprintf(devices + used, sizeof devices - used, "%s%s", i ? "," : "",
+                                 hcy_device_get_info(job->devices[i])->name);
+    if (v->mask_frame.given) {
+        snprintf(mask, sizeof mask, "%s%sframe %lld", v->mask ? v->mask : "", v->mask ? " and " : "",
+                 (long long)v->mask_frame.value);
+        opts.mask = mask;
+    } else {
+        opts.mask = v->mask;
+    }
+    opts.source = job->stack;
+    opts.devices = devices;
+    status = hcy_curves_open(&job->curves, v->output ? v->output : path, job->plan, &opts);
+    return status ? cli_fail(status) : CLI_OK;
+}
+
+/* --- The run --- */
+
+static hcy_pipeline *running; /* for the signal handler; set before it is installed */
+
+static void interrupt(int number)
+{
+    (void)number;
+    hcy_pipeline_cancel(running);
+}
+
+/* The first signal ends the run and keeps what is written, the second ends the process. */
+static void catch_signals(hcy_pipeline *pipeline)
+{
+    struct sigaction action;
+    running = pipeline;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = interrupt;
+    action.sa_flags = (int)SA_RESETHAND;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static int keep_failed(struct job *job, uint64_t number)
+{
+    if (job->n_failed == job->room) {
+        size_t room = job->room ? 2 * job->room : 64;
+        uint64_t *more = realloc(job->failed, room * sizeof *more);
+        if (!more)
+            return hcy_fail(HCY_ENOMEM, "the list of failed frames");
+        job->failed = more;
+        job->room = room;
+    }
+    job->failed[job->n_failed++] = number;
+    return 0;
+}
+
+#define SAID 20 /* failed frames whose reason is printed */
+
+static int take_frame(void *payload, const hcy_pipeline_frame *frame)
+{
+    struct job *job = payload;
+    if (!frame->result) {
+        int status = keep_failed(job, frame->number);
+        if (status)
+            return status;
+        progress_clear(&job->progress);
+        if (job->n_failed <= SAID)
+            cli_note("frame %llu failed: %s", (unsigned long long)frame->number, frame->why);
+        if (job->n_failed == SAID)
+            cli_note("further failed frames are only counted");
+    }
+    return hcy_curves_append(job->curves, frame->number, frame->result, frame->why);
+}
+
+static void show(void *payload, const hcy_pipeline_stats *stats)
+{
+    struct job *job = payload;
+    progress_frames(&job->progress, stats);
+}
+
+static int integrate(struct job *job)
+{
+    hcy_pipeline_opts opts = HCY_PIPELINE_OPTS_INIT;
+    hcy_pipeline_source source = hcy_pipeline_source_of(job->info);
+    opts.flags = job->values->two_stage ? HCY_PIPELINE_TWO_STAGE : 0;
+    opts.batch = (uint32_t)job->values->batch.value;
+    progress_say(&job->progress, "preparing the devices ...");
+    int status = hcy_pipeline_create(&job->pipeline, job->devices, job->n_devices, job->plan, &source, &opts);
+    if (status)
+        return cli_fail(status);
+    job->setup = progress_seconds(&job->progress);
+    catch_signals(job->pipeline);
+    status = hcy_pipeline_run(job->pipeline, job->stack, job->first, job->last, take_frame, show, job);
+    progress_clear(&job->progress);
+    if (status)
+        return cli_fail(status);
+    return job->n_failed ? CLI_FAILED : CLI_OK;
+}
+
+/* --- What is said at the end --- */
+
+static void print_json(const struct job *job, const hcy_pipeline_stats *stats)
+{
+    struct cli_json json;
+    cli_json_begin(&json, stdout);
+    cli_json_open(&json, NULL, '{');
+    cli_json_int(&json, "frames", (int64_t)stats->done);
+    cli_json_open(&json, "failed", '[');
+    for (size_t i = 0; i < job->n_failed; i++)
+        cli_json_int(&json, NULL, (int64_t)job->failed[i]);
+    cli_json_close(&json, ']');
+    cli_json_real(&json, "seconds", stats->seconds);
+    cli_json_real(&json, "setup_seconds", job->setup);
+    cli_json_real(&json, "frames_per_s", stats->seconds > 0 ? (double)stats->done / stats->seconds : 0);
+    cli_json_int(&json, "bytes_raw", (int64_t)stats->bytes_raw);
+    cli_json_int(&json, "bytes_stored", (int64_t)stats->bytes_stored);
+    cli_json_int(&json, "batch", (int64_t)stats->batch);
+    cli_json_open(&json, "devices", '[');
+    for (size_t i = 0; i < stats->n_devices; i++)
+        progress_device_json(&json, &stats->devices[i]);
+    cli_json_close(&json, ']');
+    cli_json_close(&json, '}');
+}
+
+static void print_failed(const struct job *job)
+{
+    if (!job->n_failed)
+        return;
+    fprintf(stderr, "failed:");
+    for (size_t i = 0; i < job->n_failed && i < 100; i++)
+        fprintf(stderr, " %llu", (unsigned long long)job->failed[i]);
+    fprintf(stderr, "%s\n", job->n_failed > 100 ? " ..." : "");
+}
+
+static int report(const struct job *job, int status)
+{
+    const hcy_pipeline_stats *stats = job->pipeline ? hcy_pipeline_get_stats(job->pipeline) : NULL;
+    for (size_t i = 0; stats && i < stats->n_devices; i++)
+        if (stats->devices[i].error.status)
+            cli_note("device %s was given up, its frames went to the others: %s", stats->devices[i].name,
+                     stats->devices[i].error.text);
+    if (!stats)
+        return status;
+    if (job->values->json) {
+        print_json(job, stats);
+        return cli_close_stdout(status);
+    }
+    if (!job->values->quiet) {
+        progress_summary(stats);
+        print_failed(job);
+    }
+    return status;
+}
+
+static int run(struct job *job)
+{
+    int status = open_input(job);
+    if (status)
+        return status;
+    status = hcy_device_open_list(&job->devices, &job->n_devices, job->values->devices);
+    if (status)
+        return cli_fail(status);
+    choose_options(job);
+    status = make_mask(job);
+    if (!status)
+        status = make_plan(job);
+    if (!status)
+        status = open_output(job);
+    if (!status)
+        status = integrate(job);
+    progress_clear(&job->progress);
+    int closed = hcy_curves_close(job->curves);
+    if (closed)
+        status = cli_fail(closed);
+    return report(job, status);
+}
+
+static void clean_up(struct job *job)
+{
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    hcy_pipeline_destroy(job->pipeline);
+    for (size_t i = 0; i < job->n_devices; i++)
+        hcy_device_release(job->devices[i]);
+    hcy_list_free(job->devices);
+    hcy_azint_plan_release(job->plan);
+    hcy_stack_close(job->stack);
+    free(job->mask);
+    free(job->failed);
+}
+
+static int check_values(const struct values *v)
+{
+    const char *wrong = !v->poni ? "the geometry is missing: give -p FILE.poni"
+        : v->delta_dummy.given && !v->dummy.given ? "--delta-dummy needs --dummy"
+        : v->dummy.given && v->no_sentinels ? "--dummy takes the place of the sentinels already: leave --no-sentinels"
+        : v->normalization.given && v->normalization.value == 0 ? "--normalization 0 would divide by zero"
+        : v->json && v->output && !strcmp(v->output, "-") ? "--json and the curves cannot both go to stdout: give -o FILE"
+        : NULL;
+    if (!wrong)
+        return CLI_OK;
+    cli_error("%s; see `halcyon integrate --help`", wrong);
+    return CLI_USAGE;
+}
+
+int cli_integrate(int argc, char **argv)
+{
+    struct values values = { .unit = "q_nm^-1", .split = HCY_SPLIT_BBOX, .npt = { 0, 1000 } };
+    struct job job = { .values = &values };
+    int status;
+    if (cli_parse(&cli_integrate_command, argc, argv, &values, &job.path, &status))
+        return status;
+    status = check_values(&values);
+    if (status)
+        return status;
+    progress_begin(&job.progress, !values.quiet);
+    status = run(&job);
+    clean_up(&job);
+    return status;
+}

@@ -1,0 +1,107 @@
+/* mask.c - static masks from a file and from a frame of the stack. */
+#include "mask.h"
+#include <halcyon/pipeline.h>
+#include <stdlib.h>
+#include <string.h>
+
+int cli_mask_file(uint8_t *mask, const hcy_stack *stack, const char *path)
+{
+    const hcy_stack_info *info = hcy_stack_get_info(stack);
+    hcy_image *image;
+    int status = hcy_image_read(&image, path);
+    if (status)
+        return cli_fail(status);
+    if (image->height != info->height || image->width != info->width)
+        status = cli_error("--mask: %s is %u x %u pixels, the frames of %s are %u x %u", path, image->height,
+                           image->width, info->path, info->height, info->width);
+    else
+        hcy_image_to_mask(mask, image);
+    hcy_image_free(image);
+    return status;
+}
+
+/* Is pixel i in one of the job's invalid ranges? */
+static int is_invalid(const hcy_azint_job *azint, const void *pixels, size_t i)
+{
+#define CASE(TYPE, c_type, wide)                                                                          \
+    case TYPE: {                                                                                          \
+        wide value = (wide)((const c_type *)pixels)[i], lo, hi;                                           \
+        for (uint32_t r = 0; r < azint->n_invalid; r++) {                                                 \
+            memcpy(&lo, &azint->invalid[r].lo, sizeof lo);                                                \
+            memcpy(&hi, &azint->invalid[r].hi, sizeof hi);                                                \
+            if (value >= lo && value <= hi)                                                               \
+                return 1;                                                                                 \
+        }                                                                                                 \
+        return value != value; /* NaN */                                                                  \
+    }
+    switch (azint->pixel_type) {
+        CASE(HCY_PIXEL_U8, uint8_t, uint64_t)
+        CASE(HCY_PIXEL_U16, uint16_t, uint64_t)
+        CASE(HCY_PIXEL_U32, uint32_t, uint64_t)
+        CASE(HCY_PIXEL_U64, uint64_t, uint64_t)
+        CASE(HCY_PIXEL_I8, int8_t, int64_t)
+        CASE(HCY_PIXEL_I16, int16_t, int64_t)
+        CASE(HCY_PIXEL_I32, int32_t, int64_t)
+        CASE(HCY_PIXEL_I64, int64_t, int64_t)
+        CASE(HCY_PIXEL_F32, float, double)
+        CASE(HCY_PIXEL_F64, double, double)
+    }
+#undef CASE
+    return 0;
+}
+
+/* What a plan of these options masks frame by frame, found with one that costs little. */
+static int probe(hcy_azint_job *job, const hcy_stack_info *info, const hcy_poni *poni, const hcy_azint_options *azint)
+{
+    hcy_azint_options coarse = *azint;
+    hcy_azint_plan *plan;
+    coarse.npt = 1;
+    coarse.split = HCY_SPLIT_NO;
+    int status = hcy_azint_plan_create(&plan, poni, info->height, info->width, &coarse);
+    if (status)
+        return status;
+    status = hcy_azint_plan_job(job, plan, info->pixel_type);
+    hcy_azint_plan_release(plan);
+    return status;
+}
+
+static int decode(void *pixels, hcy_stack *stack, hcy_device *device, uint64_t number)
+{
+    hcy_pipeline_source source = hcy_pipeline_source_of(hcy_stack_get_info(stack));
+    hcy_queue *queue = NULL;
+    void *chunk = NULL;
+    size_t size = 0;
+    int status = hcy_stack_frame_size(&size, stack, number);
+    if (!status && !(chunk = malloc(size ? size : 1)))
+        status = hcy_fail(HCY_ENOMEM, "%zu bytes for a frame", size);
+    if (!status)
+        status = hcy_stack_read(&size, stack, number, chunk, size);
+    if (!status)
+        status = hcy_queue_create(&queue, device);
+    if (!status)
+        status = hcy_bslz4_decode(pixels, NULL, queue, &source.coding, &(hcy_span){ chunk, size }, 1);
+    hcy_queue_release(queue);
+    free(chunk);
+    return status;
+}
+
+int cli_mask_frame(uint8_t *mask, hcy_stack *stack, hcy_device *device, const hcy_poni *poni,
+                   const hcy_azint_options *azint, uint64_t number)
+{
+    const hcy_stack_info *info = hcy_stack_get_info(stack);
+    hcy_azint_job job;
+    void *pixels = malloc((size_t)info->frame_bytes);
+    size_t n = (size_t)info->height * info->width;
+    int status = pixels ? 0 : hcy_fail(HCY_ENOMEM, "%llu bytes for an image", (unsigned long long)info->frame_bytes);
+    if (!status)
+        status = probe(&job, info, poni, azint);
+    if (!status)
+        status = decode(pixels, stack, device, number);
+    for (size_t i = 0; !status && i < n; i++)
+        mask[i] |= (uint8_t)is_invalid(&job, pixels, i);
+    free(pixels);
+    if (status)
+        return cli_error("a mask from frame %llu of %s: %s", (unsigned long long)number, info->path,
+                         hcy_last_error()->text);
+    return CLI_OK;
+}

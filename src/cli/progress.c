@@ -1,0 +1,89 @@
+/* progress.c - the line on the terminal, and the closing words. */
+#include "progress.h"
+#include <stdarg.h>
+#include <time.h>
+#include <unistd.h>
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void progress_begin(struct progress *progress, int wanted)
+{
+    *progress = (struct progress){ wanted && isatty(STDERR_FILENO), 0, now_ns() };
+}
+
+double progress_seconds(const struct progress *progress)
+{
+    return 1e-9 * (double)(now_ns() - progress->start);
+}
+
+void progress_clear(struct progress *progress)
+{
+    if (progress->shown)
+        fputs("\r\033[K", stderr);
+    progress->shown = 0;
+}
+
+void progress_say(struct progress *progress, const char *fmt, ...)
+{
+    va_list args;
+    if (!progress->on)
+        return;
+    fputs("\r\033[K", stderr);
+    va_start(args, fmt);
+    vfprintf(stderr, fmt, args);
+    va_end(args);
+    fflush(stderr);
+    progress->shown = 1;
+}
+
+static double rate(double amount, double seconds)
+{
+    return seconds > 0 ? amount / seconds : 0;
+}
+
+void progress_frames(struct progress *progress, const hcy_pipeline_stats *s)
+{
+    double per_s = rate((double)s->done, s->seconds), left = per_s > 0 ? (double)(s->frames - s->done) / per_s : 0;
+    progress_say(progress, "%llu of %llu frames  %.0f frames/s  %.1f GB/s  %.0f:%02.0f left%s",
+                 (unsigned long long)s->done, (unsigned long long)s->frames, per_s,
+                 1e-9 * rate((double)s->bytes_raw, s->seconds), (double)(long)(left / 60),
+                 (double)((long)left % 60), s->failed ? "  (some failed)" : "");
+}
+
+static const char *way(const hcy_pipeline_device *device)
+{
+    return device->two_stage ? "two-stage" : "fused";
+}
+
+void progress_summary(const hcy_pipeline_stats *s)
+{
+    fprintf(stderr, "%llu frames in %.3f s: %.1f frames/s, %.2f GB/s decoded, %.2f GB/s stored; %llu failed\n",
+            (unsigned long long)s->done, s->seconds, rate((double)s->done, s->seconds),
+            1e-9 * rate((double)s->bytes_raw, s->seconds), 1e-9 * rate((double)s->bytes_stored, s->seconds),
+            (unsigned long long)s->failed);
+    for (size_t i = 0; i < s->n_devices; i++) {
+        const hcy_pipeline_device *d = &s->devices[i];
+        fprintf(stderr, "  %-24s %8llu frames  %8.1f frames/s  %s, %s%s\n", d->name, (unsigned long long)d->frames,
+                rate((double)d->frames, d->seconds), way(d), d->variant, d->error.status ? "  FAILED" : "");
+    }
+}
+
+void progress_device_json(struct cli_json *json, const hcy_pipeline_device *d)
+{
+    cli_json_open(json, NULL, '{');
+    cli_json_text(json, "device", d->name);
+    cli_json_text(json, "path", way(d));
+    cli_json_text(json, "variant", d->variant);
+    cli_json_int(json, "frames", (int64_t)d->frames);
+    cli_json_int(json, "batches", (int64_t)d->batches);
+    cli_json_int(json, "bytes_stored", (int64_t)d->bytes);
+    cli_json_real(json, "seconds", d->seconds);
+    cli_json_real(json, "frames_per_s", rate((double)d->frames, d->seconds));
+    cli_json_text(json, "error", d->error.status ? d->error.text : NULL);
+    cli_json_close(json, '}');
+}

@@ -1,0 +1,26 @@
+/* progress.h - one line on the terminal while frames are done, and the words about them afterwards.  All on stderr;
+ * the line appears only where stderr is a terminal.  Single-threaded. */
+#ifndef HCY_CLI_PROGRESS_H
+#define HCY_CLI_PROGRESS_H
+
+#include "cli.h"
+#include <halcyon/pipeline.h>
+
+struct progress {
+    int on;         /* there is a terminal, and it is wanted */
+    int shown;      /* a line stands there */
+    uint64_t start; /* ns */
+};
+
+void progress_begin(struct progress *progress, int wanted);
+double progress_seconds(const struct progress *progress);
+/* Replaces the line. */
+void progress_say(struct progress *progress, const char *fmt, ...) HCY_PRINTF(2, 3);
+void progress_frames(struct progress *progress, const hcy_pipeline_stats *stats);
+void progress_clear(struct progress *progress);
+
+/* Frames, rate, devices. */
+void progress_summary(const hcy_pipeline_stats *stats);
+void progress_device_json(struct cli_json *json, const hcy_pipeline_device *device);
+
+#endif
