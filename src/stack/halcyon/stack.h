@@ -133,14 +133,15 @@ typedef struct hcy_curves_opts {
 } hcy_curves_opts;
 #define HCY_CURVES_OPTS_INIT { sizeof(hcy_curves_opts), 0, 0, 0, 0, 0, 0 }
 
-/* Opens a file for the curves of `plan` (only read during the call).  opts NULL: the defaults.  The suffix of
- * `path` says the format:
+/* Opens a file for the curves of `plan` (only read during the call).  opts NULL: the defaults.  The suffix
+ * of `path` says the format:
  *   .dat .txt .xy   pyFAI's text.  One file: several frames are blocks that open with `# frame N`, separated by
  *                   two blank lines (gnuplot's `index`).  A path with one %d (`curve_%04d.dat`): one file a
  *                   frame, numbered by it, each as pyFAI writes it.  "-" is standard output.
  *   .h5 .hdf5 .nxs  HDF5: group /entry/azint with radial[n], intensity[frames][n], sigma[frames][n] and
  *                   frame[frames]; its attributes say what made them.
- * HCY_EINVAL unknown suffix or the source itself, HCY_ESTATE exists, HCY_EIO not writable, HCY_EUNSUPPORTED. */
+ * HCY_EINVAL unknown suffix or the source itself, HCY_ESTATE exists, HCY_EIO not writable, HCY_EUNSUPPORTED.
+ */
 HCY_API int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azint_plan *plan,
                             const hcy_curves_opts *opts) HCY_MUST_USE;
 /* The next curve, written at once; frames come in the order in which they shall stand.  result NULL: the

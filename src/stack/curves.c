@@ -1,0 +1,110 @@
+/* curves.c - writing curves: which format, and what is the same for all of them. */
+#include "curves_priv.h"
+#include <halcyon/backend.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct hcy_curves {
+    const hcy__curves_format *format;
+    void *state;
+    size_t n_bins;
+    int with_sigma;
+    hcy_error failed; /* status 0: none yet */
+};
+
+static const hcy__curves_format *const formats[] = {
+    &hcy__curves_dat,
+#ifdef HAVE_HDF5
+    &hcy__curves_h5,
+#endif
+};
+enum { N_FORMATS = sizeof formats / sizeof formats[0] };
+
+static int has_suffix(const hcy__curves_format *format, const char *suffix)
+{
+    const char *at = strstr(format->suffixes, suffix);
+    return at && at[strlen(suffix)] == '.';
+}
+
+static int find_format(const hcy__curves_format **format, const char *path, const char *name)
+{
+    const char *base = strrchr(path, '/'), *suffix = strrchr(base ? base : path, '.');
+    if (!name && !strcmp(path, "-"))
+        name = "dat";
+    for (size_t i = 0; i < N_FORMATS; i++) {
+        *format = formats[i];
+        if (name ? !strcmp(name, formats[i]->name) : suffix && suffix[1] && has_suffix(formats[i], suffix))
+            return 0;
+    }
+#ifndef HAVE_HDF5
+    if (name ? !strcmp(name, "h5") : suffix && (!strcmp(suffix, ".h5") || !strcmp(suffix, ".hdf5")))
+        return hcy_fail(HCY_EUNSUPPORTED, "%s: this build of Halcyon has no HDF5; write .dat", path);
+#endif
+    return hcy_fail(HCY_EINVAL, "%s: the suffix says no format that curves are written in; use .dat or .h5",
+                    path);
+}
+
+const char *hcy__curves_mask_words(const hcy__curves_head *head)
+{
+    const hcy_detector *detector = head->plan.poni.detector;
+    if (head->opts.mask)
+        return "user provided";
+    if (head->plan.options.detector_mask && detector && (detector->gap[0] || detector->gap[1]))
+        return "from detector";
+    return "False";
+}
+
+int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azint_plan *plan,
+                    const hcy_curves_opts *opts)
+{
+    static const hcy_curves_opts none = HCY_CURVES_OPTS_INIT;
+    if (!curves || !path || !plan)
+        return hcy_fail(HCY_EINVAL, "hcy_curves_open: curves, path and plan must not be NULL");
+    *curves = NULL;
+    hcy__curves_head head = { path, HCY_AZINT_PLAN_INFO_INIT, opts ? *opts : none, 0 };
+    if (head.opts.size != sizeof head.opts)
+        return hcy_fail(HCY_EINVAL, "hcy_curves_open: opts.size is not sizeof(hcy_curves_opts)");
+    int st = hcy_azint_plan_info_get(&head.plan, plan);
+    head.with_sigma = head.plan.options.error_model != HCY_ERRORS_NONE;
+    hcy_curves *c = calloc(1, sizeof *c);
+    if (!st && !c)
+        st = hcy_fail(HCY_ENOMEM, "no memory to write %s", path);
+    if (!st)
+        st = find_format(&c->format, path, head.opts.format);
+    if (!st && strcmp(path, "-"))
+        st = hcy__may_write(path, head.opts.keep_existing, head.opts.source);
+    if (!st)
+        st = c->format->open(&c->state, &head);
+    if (st) {
+        free(c);
+        return st;
+    }
+    c->n_bins = head.plan.n_bins;
+    c->with_sigma = head.with_sigma;
+    *curves = c;
+    return 0;
+}
+
+int hcy_curves_append(hcy_curves *c, uint64_t frame, const hcy_azint_result *result, const char *why)
+{
+    if (!c ||
+        (result && (result->n_bins != c->n_bins || !result->intensity || (c->with_sigma && !result->sigma))))
+        return hcy_fail(HCY_EINVAL, "hcy_curves_append: a result of another plan than the file's");
+    if (c->failed.status)
+        return hcy_fail_again(&c->failed);
+    int st = c->format->append(c->state, frame, result, why ? why : "no reason given");
+    if (st)
+        c->failed = *hcy_last_error();
+    return st;
+}
+
+int hcy_curves_close(hcy_curves *c)
+{
+    if (!c)
+        return 0;
+    int st = c->format->close(c->state);
+    if (c->failed.status)
+        st = hcy_fail_again(&c->failed);
+    free(c);
+    return st;
+}

@@ -1,0 +1,294 @@
+/* curves_dat.c - curves as pyFAI's text: a header of `#` lines, then rows of radial, intensity and sigma.
+ *
+ * Every frame is flushed when it was written, so whoever reads along sees it, and a full disk is noticed at
+ * once.
+ */
+#include "curves_priv.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct dat {
+    FILE *out;         /* NULL between the files of a numbered path */
+    char *path;        /* "-": standard output */
+    char *number_at;   /* where the path has its %d, NULL: one file */
+    int width, zeros;  /* of the number */
+    size_t number_len; /* of "%04d" */
+    char *header;      /* up to the line with the file's name */
+    double *radial;
+    size_t n_bins;
+    const char *unit; /* of the static table of units */
+    int with_sigma, keep_existing;
+    uint64_t written; /* frames */
+    locale_t plain;   /* numbers with a point, whatever the program's locale */
+};
+
+#define PI 3.14159265358979323846
+static const double degrees = 180 / PI;
+
+/* --- The header --- */
+
+/* Fit2D's way to say the same geometry, as pyFAI converts it. */
+static void put_fit2d(FILE *out, const hcy_poni *p)
+{
+    double cos_tilt = cos(p->rot1) * cos(p->rot2), sin_tilt = sqrt(1 - cos_tilt * cos_tilt);
+    double cos_plane = 1, sin_plane = 0, shift = 0;
+    if (sin_tilt > 0) {
+        cos_plane = fmax(-1, fmin(1, -cos(p->rot2) * sin(p->rot1) / sin_tilt));
+        sin_plane = sin(p->rot2) / sin_tilt;
+        shift = p->dist * sin_tilt / cos_tilt;
+    }
+    double plane = acos(cos_plane) * degrees;
+    fprintf(out, "# == Fit2d calibration ==\n# Distance Sample-beamCenter: %.3f mm\n",
+            1e3 * p->dist / cos_tilt);
+    fprintf(out, "# Center: x=%.3f, y=%.3f pix\n", (p->poni2 + shift * cos_plane) / p->pixel2,
+            (p->poni1 + shift * sin_plane) / p->pixel1);
+    fprintf(out, "# Tilt: %.3f deg  TiltPlanRot: %.3f deg\n# \n", acos(fmin(1, cos_tilt)) * degrees,
+            sin_plane < 0 ? -plane : plane);
+}
+
+static void put_geometry(FILE *out, const hcy_poni *p)
+{
+    fprintf(out, "# == pyFAI calibration ==\n# Distance Sample to Detector: %.15g m\n", p->dist);
+    fprintf(out, "# PONI: %.3e, %.3e m\n", p->poni1, p->poni2);
+    fprintf(out, "# Rotations: %.6f %.6f %.6f rad\n# \n", p->rot1, p->rot2, p->rot3);
+    put_fit2d(out, p);
+    fprintf(out, "# Detector %s\t PixelSize= %.3e, %.3e m\n", p->detector ? p->detector->name : "Detector",
+            p->pixel1, p->pixel2);
+    if (p->wavelength > 0)
+        fprintf(out, "# Wavelength: %.15g m\n", p->wavelength);
+}
+
+/* One header line a line of text. */
+static void put_lines(FILE *out, const char *what, const char *text)
+{
+    if (!text)
+        return;
+    fprintf(out, "# %s: ", what);
+    for (; *text; text++) {
+        if (*text == '\n' && text[1])
+            fputs("\n#   ", out);
+        else if (*text != '\n' && *text != '\r')
+            putc(*text, out);
+    }
+    putc('\n', out);
+}
+
+static void put_header(FILE *out, const hcy__curves_head *head)
+{
+    const hcy_azint_options *options = &head->plan.options;
+    put_geometry(out, &head->plan.poni);
+    fprintf(out, "# Mask applied: %s\n", hcy__curves_mask_words(head));
+    fputs("# Dark current applied: False\n# Flat field applied: False\n", out);
+    if (options->use_polarization)
+        fprintf(out, "# Polarization factor: %.15g\n", options->polarization);
+    else
+        fputs("# Polarization factor: None\n", out);
+    fprintf(out, "# Normalization factor: %.15g\n", options->normalization);
+    fprintf(out, "# Program: halcyon %s\n# Plan: %s\n", hcy_version(), head->plan.hash);
+    put_lines(out, "Devices", head->opts.devices);
+    if (head->opts.source) {
+        const hcy_stack_info *info = hcy_stack_get_info(head->opts.source);
+        fprintf(out, "# Frames from: %s%s%s\n", info->path, *info->dataset ? "::" : "", info->dataset);
+    }
+    put_lines(out, "Mask from", head->opts.mask);
+    put_lines(out, "Configuration", head->opts.config);
+}
+
+static int make_header(struct dat *dat, const hcy__curves_head *head)
+{
+    size_t size;
+    FILE *out = open_memstream(&dat->header, &size);
+    if (out)
+        put_header(out, head);
+    if (!out || fclose(out))
+        return hcy_fail(HCY_ENOMEM, "no memory for the header of %s", head->path);
+    return 0;
+}
+
+/* --- Files --- */
+
+static int write_failed(const char *path, int number)
+{
+    char words[128];
+    return hcy_fail(HCY_EIO, "%s: writing failed: %s", strcmp(path, "-") ? path : "standard output",
+                    hcy__errno_text(number, words, sizeof words));
+}
+
+static int open_out(struct dat *dat, const char *path)
+{
+    char words[128];
+    int fd = strcmp(path, "-") ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)
+                               : fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+    dat->out = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!dat->out) {
+        int number = errno;
+        if (fd >= 0)
+            close(fd);
+        return hcy_fail(HCY_EIO, "%s cannot be created: %s", path,
+                        hcy__errno_text(number, words, sizeof words));
+    }
+    fputs(dat->header, dat->out);
+    fprintf(dat->out, "# --> %s\n", path);
+    if (dat->with_sigma)
+        fprintf(dat->out, "#%14s  %14s  %14s\n", dat->unit, "I ", "sigma ");
+    else
+        fprintf(dat->out, "#%14s %14s\n", dat->unit, "I ");
+    return 0;
+}
+
+static int close_out(struct dat *dat, const char *path)
+{
+    if (!dat->out)
+        return 0;
+    int bad = ferror(dat->out), number = errno;
+    if (fclose(dat->out)) {
+        bad = 1;
+        number = errno;
+    }
+    dat->out = NULL;
+    return bad ? write_failed(path, number) : 0;
+}
+
+/* One conversion, %d with a width or none: where it is, and that there is no other. */
+static int find_number(struct dat *dat)
+{
+    char *at = strchr(dat->path, '%');
+    if (!at)
+        return 0;
+    char *end = at + 1;
+    dat->zeros = *end == '0';
+    dat->width = (int)strtol(end, &end, 10);
+    if (*end != 'd' || at[1] == '-' || at[1] == '+' || dat->width < 0 || dat->width > 20 || strchr(end, '%'))
+        return hcy_fail(HCY_EINVAL, "%s: a numbered path has one %%d or %%04d, and no other %%", dat->path);
+    dat->number_at = at;
+    dat->number_len = (size_t)(end + 1 - at);
+    return 0;
+}
+
+static char *numbered_path(const struct dat *dat, uint64_t frame)
+{
+    size_t size = strlen(dat->path) + 32;
+    char *path = malloc(size);
+    if (path)
+        snprintf(path, size, dat->zeros ? "%.*s%0*llu%s" : "%.*s%*llu%s", (int)(dat->number_at - dat->path),
+                 dat->path, dat->width, (unsigned long long)frame, dat->number_at + dat->number_len);
+    return path;
+}
+
+/* --- Frames --- */
+
+static void put_rows(const struct dat *dat, const hcy_azint_result *result)
+{
+    for (size_t i = 0; i < dat->n_bins; i++) {
+        if (dat->with_sigma)
+            fprintf(dat->out, "%14.6e  %14.6e %14.6e\n", dat->radial[i], result->intensity[i],
+                    result->sigma[i]);
+        else
+            fprintf(dat->out, "%14.6e  %14.6e\n", dat->radial[i], result->intensity[i]);
+    }
+}
+
+static int append_block(struct dat *dat, uint64_t frame, const hcy_azint_result *result, const char *why)
+{
+    if (dat->written++)
+        fputs("\n\n", dat->out);
+    fprintf(dat->out, "# frame %llu%s%s\n", (unsigned long long)frame,
+            result ? "" : " failed: ", result ? "" : why);
+    if (result)
+        put_rows(dat, result);
+    if (fflush(dat->out) || ferror(dat->out))
+        return write_failed(dat->path, errno);
+    return 0;
+}
+
+static int write_file(struct dat *dat, const char *path, uint64_t frame, const hcy_azint_result *result,
+                      const char *why)
+{
+    int st = hcy__may_write(path, dat->keep_existing, NULL);
+    if (!st)
+        st = open_out(dat, path);
+    if (st)
+        return st;
+    if (result)
+        put_rows(dat, result);
+    else
+        fprintf(dat->out, "# frame %llu failed: %s\n", (unsigned long long)frame, why);
+    return close_out(dat, path);
+}
+
+static int dat_append(void *state, uint64_t frame, const hcy_azint_result *result, const char *why)
+{
+    struct dat *dat = state;
+    int st;
+    locale_t before = uselocale(dat->plain);
+    if (dat->number_at) {
+        char *path = numbered_path(dat, frame);
+        st = path ? write_file(dat, path, frame, result, why)
+                  : hcy_fail(HCY_ENOMEM, "no memory for a file's name");
+        free(path);
+    } else {
+        st = append_block(dat, frame, result, why);
+    }
+    uselocale(before);
+    return st;
+}
+
+static int dat_close(void *state)
+{
+    struct dat *dat = state;
+    int st = close_out(dat, dat->path);
+    if (dat->plain)
+        freelocale(dat->plain);
+    free(dat->header);
+    free(dat->radial);
+    free(dat->path);
+    free(dat);
+    return st;
+}
+
+static int fill(struct dat *dat, const hcy__curves_head *head)
+{
+    dat->n_bins = head->plan.n_bins;
+    dat->unit = head->plan.unit->name;
+    dat->with_sigma = head->with_sigma;
+    dat->keep_existing = head->opts.keep_existing;
+    dat->path = strdup(head->path);
+    dat->radial = malloc(dat->n_bins * sizeof *dat->radial);
+    dat->plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+    if (!dat->path || !dat->radial || !dat->plain)
+        return hcy_fail(HCY_ENOMEM, "no memory to write %s", head->path);
+    memcpy(dat->radial, head->plan.radial, dat->n_bins * sizeof *dat->radial);
+    locale_t before = uselocale(dat->plain);
+    int st = make_header(dat, head);
+    if (!st)
+        st = find_number(dat);
+    if (!st && !dat->number_at)
+        st = open_out(dat, dat->path);
+    uselocale(before);
+    return st;
+}
+
+static int dat_open(void **state, const hcy__curves_head *head)
+{
+    struct dat *dat = calloc(1, sizeof *dat);
+    if (!dat)
+        return hcy_fail(HCY_ENOMEM, "no memory to write %s", head->path);
+    int st = fill(dat, head);
+    if (!st && dat->out && (fflush(dat->out) || ferror(dat->out)))
+        st = write_failed(dat->path, errno);
+    if (st) {
+        hcy_error why = *hcy_last_error();
+        (void)!dat_close(dat);
+        return hcy_fail_again(&why);
+    }
+    *state = dat;
+    return 0;
+}
+
+const hcy__curves_format hcy__curves_dat = { "dat", ".dat.txt.xy.", dat_open, dat_append, dat_close };

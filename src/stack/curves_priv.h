@@ -1,0 +1,34 @@
+/* curves_priv.h - what a format of curves is.
+ *
+ * A format has open, append and close; curves.c finds it by the path's suffix, checks arguments, and keeps
+ * the first failure: after it nothing more is written.  `state` is the format's own.
+ */
+#ifndef HCY_STACK_CURVES_PRIV_H
+#define HCY_STACK_CURVES_PRIV_H
+
+#include "stack_priv.h"
+
+/* What a format needs to know at open; everything belongs to the caller. */
+typedef struct hcy__curves_head {
+    const char *path;
+    hcy_azint_plan_info plan;
+    hcy_curves_opts opts;
+    int with_sigma;
+} hcy__curves_head;
+
+typedef struct hcy__curves_format {
+    const char *name;
+    const char *suffixes; /* ".dat.txt." */
+    int (*open)(void **state, const hcy__curves_head *head);
+    /* result NULL: the frame failed, `why` is then never NULL. */
+    int (*append)(void *state, uint64_t frame, const hcy_azint_result *result, const char *why);
+    int (*close)(void *state);
+} hcy__curves_format;
+
+extern const hcy__curves_format hcy__curves_dat;
+extern const hcy__curves_format hcy__curves_h5;
+
+/* "user provided", "from detector", "False": pyFAI's words for the mask of a plan. */
+const char *hcy__curves_mask_words(const hcy__curves_head *head);
+
+#endif
