@@ -2,7 +2,7 @@
  *
  * A copy is rows x slices with strides; a plain one has one row.  Where both buffers are on one device, or one of
  * them can be reached as host memory, the queue's backend does it alone.  Between two devices that see neither
- * each other nor the other's memory, the bytes go through a pinned host buffer in pieces, waited for.
+ * each other nor the other's memory, the bytes go through a pinned host buffer in pieces, ordered by events.
  */
 #include "hal_priv.h"
 
@@ -99,36 +99,44 @@ static hcy_place as_seen_from(hcy_place place, const hcy_device *dev)
     return place;
 }
 
-static int stage_piece(hcy_queue *to, hcy_queue *from, hcy_buffer *dst, size_t dst_at, hcy_buffer *src, size_t src_at,
-                       hcy_buffer *stage, size_t size)
+/* What `after` gets from now on waits for what `before` has got so far. */
+static int order(hcy_queue *after, hcy_queue *before)
 {
-    void *host = hcy_buffer_host(stage);
-    int status = hcy_buffer_read(from, host, src, src_at, size);
+    hcy_event *event = NULL;
+    int status = hcy_event_record(&event, before);
     if (!status)
-        status = hcy_queue_finish(from);
-    if (!status)
-        status = hcy_buffer_write(to, dst, dst_at, host, size);
-    return status ? status : hcy_queue_finish(to);
+        status = hcy_queue_wait(after, event);
+    hcy_event_release(event);
+    return status;
 }
 
-/* One row; the queue's earlier commands are waited for first. */
-static int copy_staged(hcy_queue *queue, hcy_buffer *dst, size_t dst_at, hcy_buffer *src, size_t src_at, size_t size)
+/* A copy through `stage`, with a queue on each side; nothing is waited for here. */
+struct staged {
+    hcy_queue *queue, *other; /* the caller's; one on the other device */
+    hcy_buffer *dst, *src, *stage;
+};
+
+static int stage_piece(const struct staged *s, size_t dst_at, size_t src_at, size_t size)
 {
-    hcy_queue *other = NULL;
-    hcy_buffer *stage = NULL;
-    bool from_other = src->dev != queue->dev;
-    int status = hcy_queue_finish(queue);
+    bool from_other = s->src->dev != s->queue->dev;
+    hcy_queue *first = from_other ? s->other : s->queue, *second = from_other ? s->queue : s->other;
+    int status = from_other ? order(s->other, s->queue) : 0;
     if (!status)
-        status = hcy_queue_create(&other, from_other ? src->dev : dst->dev);
+        status = hcy_buffer_copy(first, s->stage, 0, s->src, src_at, size);
     if (!status)
-        status = hcy_buffer_create(&stage, queue->dev, HCY_MEM_PINNED, size < STAGE_BYTES ? size : STAGE_BYTES);
+        status = order(second, first);
+    if (!status)
+        status = hcy_buffer_copy(second, s->dst, dst_at, s->stage, 0, size);
+    return !status && !from_other ? order(s->queue, s->other) : status;
+}
+
+static int stage_row(const struct staged *s, size_t dst_at, size_t src_at, size_t size)
+{
+    int status = 0;
     for (size_t done = 0; !status && done < size; done += STAGE_BYTES) {
         size_t n = size - done < STAGE_BYTES ? size - done : STAGE_BYTES;
-        status = stage_piece(from_other ? queue : other, from_other ? other : queue, dst, dst_at + done, src,
-                             src_at + done, stage, n);
+        status = stage_piece(s, dst_at + done, src_at + done, n);
     }
-    hcy_buffer_release(stage);
-    hcy_queue_release(other);
     return status;
 }
 
@@ -145,14 +153,19 @@ static int check_pair(hcy_queue *queue, hcy_buffer *dst, hcy_buffer *src)
     return status ? status : hcy__device_check(src->dev);
 }
 
-static int staged_rect(hcy_queue *queue, hcy_buffer *dst, hcy_buffer *src, const hcy_copy *copy)
+static int copy_staged(hcy_queue *queue, hcy_buffer *dst, hcy_buffer *src, const hcy_copy *copy)
 {
-    int status = 0;
+    struct staged s = { .queue = queue, .dst = dst, .src = src };
+    size_t row = copy->extent[0];
+    int status = hcy_queue_create(&s.other, src->dev != queue->dev ? src->dev : dst->dev);
+    if (!status)
+        status = hcy_buffer_create(&s.stage, queue->dev, HCY_MEM_PINNED, row < STAGE_BYTES ? row : STAGE_BYTES);
     for (size_t z = 0; !status && z < copy->extent[2]; z++)
         for (size_t y = 0; !status && y < copy->extent[1]; y++)
-            status = copy_staged(queue, dst, copy->dst.offset - dst->offset + z * copy->dst.slice_stride + y * copy->dst.row_stride,
-                                 src, copy->src.offset - src->offset + z * copy->src.slice_stride + y * copy->src.row_stride,
-                                 copy->extent[0]);
+            status = stage_row(&s, copy->dst.offset - dst->offset + z * copy->dst.slice_stride + y * copy->dst.row_stride,
+                               copy->src.offset - src->offset + z * copy->src.slice_stride + y * copy->src.row_stride, row);
+    hcy_buffer_release(s.stage);
+    hcy_queue_release(s.other);
     return status;
 }
 
@@ -163,7 +176,7 @@ static int copy_between(hcy_queue *queue, hcy_buffer *dst, hcy_buffer *src, cons
     seen.src = as_seen_from(copy->src, queue->dev);
     int status = submit_copy(queue, &seen, dst, src);
     bool foreign = (seen.dst.block && seen.dst.dev != queue->dev) || (seen.src.block && seen.src.dev != queue->dev);
-    return status == HCY_EUNSUPPORTED && foreign ? staged_rect(queue, dst, src, copy) : status;
+    return status == HCY_EUNSUPPORTED && foreign ? copy_staged(queue, dst, src, copy) : status;
 }
 
 int hcy_buffer_copy(hcy_queue *queue, hcy_buffer *dst, size_t dst_offset, hcy_buffer *src, size_t src_offset, size_t size)
@@ -281,9 +294,10 @@ int hcy_buffer_read_now(void *dst, hcy_buffer *src, size_t offset, size_t size)
 
 /* --- For backends whose memory the host reaches --- */
 
+/* A block that only pretends to be out of the host's reach has its address as its handle. */
 static char *address_of(const hcy_place *place)
 {
-    char *base = place->block ? place->block->handle : place->host;
+    char *base = !place->block ? place->host : place->block->host ? place->block->host : place->block->handle;
     return base + place->offset;
 }
 

@@ -23,9 +23,15 @@ static int check_desc(const hcy_fft_desc *d)
         return hcy_fail(HCY_EINVAL, "FFT: %d is no precision (HCY_F32, HCY_F64)", d->precision);
     if (d->rank < 1 || d->rank > 3)
         return hcy_fail(HCY_EINVAL, "FFT: %d dimensions; 1, 2 and 3 are possible", d->rank);
+    if (d->flags & ~(uint32_t)HCY_FFT_DETERMINISTIC)
+        return hcy_fail(HCY_EINVAL, "FFT: 0x%x are no flags (HCY_FFT_DETERMINISTIC)", d->flags);
     int status = d->batch ? hcy_size_mul(&points, points, d->batch) : hcy_fail(HCY_EINVAL, "FFT: a batch of 0 transforms");
-    for (int i = 0; !status && i < d->rank; i++)
-        status = d->n[i] ? hcy_size_mul(&points, points, d->n[i] + 2) : hcy_fail(HCY_EINVAL, "FFT: dimension %d has 0 points", i);
+    for (int i = 0; !status && i < d->rank; i++) {
+        size_t padded = 0; /* a row of complex numbers that stands for a real one is up to 2 longer */
+        status = d->n[i] ? hcy_size_add(&padded, d->n[i], 2) : hcy_fail(HCY_EINVAL, "FFT: dimension %d has 0 points", i);
+        if (!status)
+            status = hcy_size_mul(&points, points, padded);
+    }
     return status;
 }
 

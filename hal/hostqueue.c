@@ -174,7 +174,10 @@ static void *serve(void *arg)
         pthread_mutex_lock(&hq->lock);
         bool failed = hq->error.status != 0;
         pthread_mutex_unlock(&hq->lock);
-        if (!failed && run_command(hq, c)) {
+        int status = failed ? 0 : run_command(hq, c);
+        if (status) {
+            if (hcy_last_error()->status != status) /* a backend that fails without a word must still fail */
+                hcy_fail(status, "%s failed on %s: %s", c->name, hq->dev->info.name, hcy_status_text(status));
             pthread_mutex_lock(&hq->lock);
             hq->error = *hcy_last_error();
             pthread_mutex_unlock(&hq->lock);

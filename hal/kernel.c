@@ -151,6 +151,9 @@ static int check_buffer(const hcy_kernel *kernel, const hcy_arg *arg, int type, 
     if (buf && buf->dev != kernel->dev)
         return hcy_fail(HCY_EINVAL, "kernel %s: argument %zu (%s) is a buffer of device %s, the kernel is on %s",
                         kernel_name(kernel), i + 1, arg_name(kernel, i), buf->dev->info.name, kernel->dev->info.name);
+    if (buf && type == HCY_ARG_TABLES && buf->origin != HCY__TABLES)
+        return hcy_fail(HCY_EINVAL, "kernel %s: argument %zu (%s) is a plain buffer, it must come from hcy_kernel_prepare()",
+                        kernel_name(kernel), i + 1, arg_name(kernel, i));
     return 0;
 }
 
@@ -220,6 +223,14 @@ static int check_kernel(hcy_kernel *kernel)
     return kernel ? hcy__device_check(kernel->dev) : hcy_fail(HCY_EINVAL, "no kernel");
 }
 
+static bool takes_tables(const hcy_kernel *kernel)
+{
+    for (size_t i = 0; kernel->signature && i < kernel->signature->n_args; i++)
+        if (kernel->signature->args[i].type == HCY_ARG_TABLES)
+            return true;
+    return false;
+}
+
 int hcy_kernel_prepare(hcy_buffer **tables, hcy_kernel *kernel, const hcy_span *spans, size_t n)
 {
     int status = check_kernel(kernel);
@@ -227,6 +238,8 @@ int hcy_kernel_prepare(hcy_buffer **tables, hcy_kernel *kernel, const hcy_span *
         return status;
     if (!tables || (n && !spans))
         return hcy_fail(HCY_EINVAL, "hcy_kernel_prepare: no place for the tables, or no spans");
+    if (!takes_tables(kernel))
+        return hcy_fail(HCY_EUNSUPPORTED, "kernel %s takes no tables", kernel_name(kernel));
     if (!HCY_HAS_OP(kernel->dev->backend->ops, prepare))
         return hcy__unsupported(kernel->dev, "kernels with tables");
     hcy_block block = { 0 };

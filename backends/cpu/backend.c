@@ -54,7 +54,7 @@ static int parse_number(const hcy_spec_option *o, long min, long max, long *valu
     char *end;
     errno = 0;
     *value = strtol(o->value, &end, 10);
-    if (end == o->value || *end || errno || *value < min || *value > max)
+    if (o->value[0] < '0' || o->value[0] > '9' || *end || errno || *value < min || *value > max)
         return hcy_fail(HCY_EINVAL, "cpu@%s=%s: a number from %ld to %ld is wanted", o->key, o->value, min, max);
     return 0;
 }
@@ -243,15 +243,27 @@ static void set_block(const struct cpu_device *d, hcy_block *block, int mem, voi
     *block = (hcy_block){ .handle = p, .address = (uintptr_t)p, .host = hidden ? NULL : p, .size = size };
 }
 
+/* Counts `size` bytes in if they are within the limit; a request for too much must not disturb others. */
+static bool take_memory(struct cpu_device *d, size_t size)
+{
+    uint_least64_t used = atomic_load(&d->used);
+    do
+        if (used > d->memory || size > d->memory - used)
+            return false;
+    while (!atomic_compare_exchange_weak(&d->used, &used, used + size));
+    return true;
+}
+
 static int alloc(void *impl, int mem, size_t size, hcy_block *block)
 {
     struct cpu_device *d = impl;
-    uint64_t used = atomic_fetch_add(&d->used, size) + size;
-    void *p = used <= d->memory && !strikes(&d->fail_alloc) ? cpu_blob_alloc(size) : NULL;
+    bool taken = !strikes(&d->fail_alloc) && take_memory(d, size);
+    void *p = taken ? cpu_blob_alloc(size) : NULL;
     if (!p) {
-        atomic_fetch_sub(&d->used, size);
+        if (taken)
+            atomic_fetch_sub(&d->used, size);
         return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes (%llu of %llu are in use)", hcy_device_get_info(d->dev)->name, size,
-                        (unsigned long long)(used - size), (unsigned long long)d->memory);
+                        (unsigned long long)atomic_load(&d->used), (unsigned long long)d->memory);
     }
     set_block(d, block, mem, p, size);
     return 0;
