@@ -3,7 +3,7 @@
 noinst_LTLIBRARIES += libcpu.la libcpu_builtin.la
 libcpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(cpu_defines) -I$(srcdir)/backends/cpu
 libcpu_la_CFLAGS = $(KERNEL_CFLAGS) $(HCY_NO_CONTRACT)
-libcpu_la_LIBADD = $(LZ4_LIBS) $(FFTW_LIBS) $(HWLOC_LIBS)
+libcpu_la_LIBADD = $(LZ4_LIBS) $(FFTW3_LIBS)
 libcpu_la_SOURCES = backends/cpu/cpu_priv.h backends/cpu/bslz4_block.h backends/cpu/fft.c backends/cpu/pool.c \
     backends/cpu/program.c backends/cpu/simd.c backends/cpu/topology.c \
     backends/cpu/bslz4.c backends/cpu/bslz4_lz4.h backends/cpu/bslz4_pixels.h backends/cpu/bslz4_portable.c
