@@ -1,0 +1,439 @@
+/* pipeline.c - many frames over many devices: order, failures, bounds, and that the way taken does not change a bit.
+ *
+ * Scheduling is tested on null devices whose kernels wait and compute nothing; results on the CPU.  The stacks are made
+ * here: 64 x 48 pixels, a few hundred frames. */
+#include "pipeline_priv.h"
+#include "tap.h"
+
+#include <halcyon/backend.h>
+#include <malloc.h>
+#include <unistd.h>
+
+enum { HEIGHT = 64, WIDTH = 48, PIXELS = HEIGHT * WIDTH, BINS = 40, FRAMES = 200, BROKEN = 37, MISSING = 90 };
+
+static char npy_path[64], h5_path[64];
+static hcy_azint_plan *the_plan;
+static hcy_stack *npy, *h5; /* plain pixels; compressed, one frame damaged, one never written */
+
+/* --- Stacks and plans --- */
+
+static void make_frame(uint32_t *pixels, uint64_t number)
+{
+    uint64_t state = 88172645463325252u + number;
+    for (size_t i = 0; i < PIXELS; i++) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        pixels[i] = i % 97 == number % 97 ? UINT32_MAX : (uint32_t)(state % 1000);
+    }
+}
+
+static void make_npy(void)
+{
+    uint32_t pixels[PIXELS];
+    char header[128];
+    FILE *f = fopen(npy_path, "wb");
+    if (!f)
+        bail_out("%s cannot be written", npy_path);
+    int n = snprintf(header, sizeof header, "%cNUMPY%c%c%c%c{'descr': '<u4', 'fortran_order': False, 'shape': (%d, %d, %d), }",
+                     0x93, 1, 0, 118, 0, FRAMES, HEIGHT, WIDTH);
+    header[8] = 118;
+    header[9] = 0;
+    memset(header + n, ' ', (size_t)(128 - n));
+    header[127] = '\n';
+    fwrite(header, 1, 128, f);
+    for (uint64_t i = 0; i < FRAMES; i++) {
+        make_frame(pixels, i);
+        fwrite(pixels, 1, sizeof pixels, f);
+    }
+    fclose(f);
+}
+
+static int make_h5(void)
+{
+    uint32_t pixels[PIXELS];
+    hcy_stack_writer_opts opts = HCY_STACK_WRITER_OPTS_INIT;
+    hcy_stack_writer *writer;
+    opts.frames = FRAMES;
+    opts.height = HEIGHT;
+    opts.width = WIDTH;
+    opts.pixel_type = HCY_PIXEL_U32;
+    opts.codec = HCY_CODEC_BSLZ4;
+    int status = hcy_stack_create(&writer, h5_path, &opts);
+    if (status)
+        return status;
+    for (uint64_t i = 0; i < FRAMES && !status; i++) {
+        make_frame(pixels, i);
+        if (i == BROKEN)
+            status = hcy_stack_write_chunk(writer, i, "no chunk of any kind", 20);
+        else if (i != MISSING)
+            status = hcy_stack_write(writer, i, pixels);
+    }
+    int closed = hcy_stack_writer_close(writer);
+    return status ? status : closed;
+}
+
+static hcy_azint_plan *make_plan(size_t height, size_t width)
+{
+    hcy_poni poni = HCY_PONI_INIT;
+    hcy_azint_options options = HCY_AZINT_OPTIONS_INIT;
+    hcy_azint_plan *made;
+    poni.dist = 0.1;
+    poni.poni1 = 0.5 * HEIGHT * 75e-6;
+    poni.poni2 = 0.5 * WIDTH * 75e-6;
+    poni.pixel1 = poni.pixel2 = 75e-6;
+    poni.wavelength = 1e-10;
+    options.npt = BINS;
+    options.split = HCY_SPLIT_FULL;
+    options.error_model = HCY_ERRORS_POISSON;
+    options.sentinels = HCY_SENTINELS_ALWAYS;
+    options.threads = 1;
+    if (hcy_azint_plan_create(&made, &poni, height, width, &options))
+        bail_out("no plan: %s", hcy_last_error()->text);
+    return made;
+}
+
+/* --- A sink that keeps what it gets --- */
+
+struct seen {
+    hcy_pipeline *pipeline;
+    uint64_t next;               /* the frame that must come next */
+    size_t n, out_of_order, failed, ahead;
+    uint64_t failed_first, failed_last;
+    char why[512];
+    uint64_t delay_us, stop_at, cancel_at; /* frames; 0: never */
+    double *curves;              /* FRAMES x 2 x BINS */
+    size_t ticks;
+};
+
+static int see(void *payload, const hcy_pipeline_frame *frame)
+{
+    struct seen *s = payload;
+    s->out_of_order += frame->number != s->next;
+    s->next = frame->number + 1;
+    s->n++;
+    if (!frame->result) {
+        s->failed_first = s->failed++ ? s->failed_first : frame->number;
+        s->failed_last = frame->number;
+        snprintf(s->why, sizeof s->why, "%s", frame->why);
+    } else if (s->curves) {
+        double *curve = s->curves + frame->number * 2 * BINS;
+        memcpy(curve, frame->result->intensity, BINS * sizeof *curve);
+        memcpy(curve + BINS, frame->result->sigma, BINS * sizeof *curve);
+    }
+    pthread_mutex_lock(&s->pipeline->lock);
+    size_t ahead = (size_t)(s->pipeline->accepted - s->pipeline->emitted);
+    pthread_mutex_unlock(&s->pipeline->lock);
+    s->ahead = ahead > s->ahead ? ahead : s->ahead;
+    if (s->delay_us)
+        usleep((useconds_t)s->delay_us);
+    if (s->cancel_at && s->n == s->cancel_at)
+        hcy_pipeline_cancel(s->pipeline);
+    return s->stop_at && s->n == s->stop_at ? hcy_fail(HCY_EIO, "the sink is full") : 0;
+}
+
+static void tick(void *payload, const hcy_pipeline_stats *stats)
+{
+    struct seen *s = payload;
+    s->ticks += stats->frames == FRAMES;
+}
+
+/* --- A pipeline on a list of devices --- */
+
+struct rig {
+    hcy_device **devices;
+    size_t n;
+    hcy_pipeline *pipeline;
+    struct seen seen;
+};
+
+static int rig_open(struct rig *r, const char *devices, hcy_stack *stack, const hcy_pipeline_opts *opts)
+{
+    hcy_pipeline_source source = hcy_pipeline_source_of(hcy_stack_get_info(stack));
+    memset(r, 0, sizeof *r);
+    int status = hcy_device_open_list(&r->devices, &r->n, devices);
+    if (!status)
+        status = hcy_pipeline_create(&r->pipeline, r->devices, r->n, the_plan, &source, opts);
+    if (status)
+        diag("%s: %s", devices, hcy_last_error()->text);
+    r->seen.pipeline = r->pipeline;
+    return status;
+}
+
+static int rig_run(struct rig *r, hcy_stack *stack, uint64_t first, uint64_t last)
+{
+    r->seen.next = first;
+    return hcy_pipeline_run(r->pipeline, stack, first, last, see, tick, &r->seen);
+}
+
+static void rig_close(struct rig *r)
+{
+    hcy_pipeline_destroy(r->pipeline);
+    for (size_t i = 0; i < r->n; i++)
+        hcy_device_release(r->devices[i]);
+    hcy_list_free(r->devices);
+}
+
+static hcy_pipeline_opts batches_of(uint32_t n)
+{
+    hcy_pipeline_opts opts = HCY_PIPELINE_OPTS_INIT;
+    opts.batch = n;
+    return opts;
+}
+
+/* --- Scheduling --- */
+
+static void test_order(void)
+{
+    struct rig r;
+    hcy_pipeline_opts opts = batches_of(4);
+    opts.readers = 3;
+    if (!is_int(rig_open(&r, "null@kernels=noop@delay-us=100,null:1@kernels=noop@delay-us=1000", npy, &opts), 0,
+                "a pipeline on a fast and a slow device"))
+        return;
+    is_int(rig_run(&r, npy, 0, FRAMES), 0, "it runs");
+    const hcy_pipeline_stats *stats = hcy_pipeline_get_stats(r.pipeline);
+    is_int((intmax_t)r.seen.n, FRAMES, "every frame comes out");
+    is_int((intmax_t)r.seen.out_of_order, 0, "in order");
+    is_int((intmax_t)stats->done, FRAMES, "the statistics count them");
+    is_int((intmax_t)(stats->devices[0].frames + stats->devices[1].frames), FRAMES, "each on one device");
+    ok(stats->devices[1].frames >= 4 && stats->devices[0].frames > 2 * stats->devices[1].frames,
+       "the faster device does more (%llu and %llu)", (unsigned long long)stats->devices[0].frames,
+       (unsigned long long)stats->devices[1].frames);
+    is_int((intmax_t)stats->bytes_raw, (intmax_t)FRAMES * PIXELS * 4, "bytes, decoded");
+    ok(stats->seconds > 0 && stats->devices[0].seconds > 0 && stats->devices[0].seconds <= stats->seconds,
+       "a device is not busy for longer than the run");
+    ok(r.seen.ticks >= 1, "progress is reported");
+    r.seen = (struct seen){ .pipeline = r.pipeline };
+    is_int(rig_run(&r, npy, 5, 17), 0, "the same pipeline runs again, on some frames");
+    is_int((intmax_t)r.seen.n, 12, "those");
+    is_int((intmax_t)r.seen.out_of_order, 0, "in order");
+    rig_close(&r);
+}
+
+static void test_device_fails(const char *how, int status)
+{
+    struct rig r;
+    char devices[128];
+    hcy_pipeline_opts opts = batches_of(4);
+    snprintf(devices, sizeof devices, "null@kernels=noop@delay-us=200,null:1@kernels=noop@delay-us=200@%s=3", how);
+    if (!is_int(rig_open(&r, devices, npy, &opts), 0, "a pipeline with a device that will have %s", how))
+        return;
+    is_int(rig_run(&r, npy, 0, FRAMES), 0, "the run succeeds all the same");
+    const hcy_pipeline_stats *stats = hcy_pipeline_get_stats(r.pipeline);
+    is_int((intmax_t)r.seen.n, FRAMES, "every frame comes out");
+    is_int((intmax_t)r.seen.out_of_order, 0, "once, in order");
+    is_int((intmax_t)r.seen.failed, 0, "none failed");
+    is_int(stats->devices[0].error.status, 0, "one device is fine");
+    is_int(stats->devices[1].error.status, status, "the other is reported, with its status");
+    is_int((intmax_t)stats->devices[1].frames, 8, "it did two batches before");
+    rig_close(&r);
+}
+
+static void test_all_fail(void)
+{
+    struct rig r;
+    hcy_pipeline_opts opts = batches_of(4);
+    if (!is_int(rig_open(&r, "null@kernels=noop@fail-launch=3,null:1@kernels=noop@fail-launch=5", npy, &opts), 0,
+                "a pipeline whose devices will all fail"))
+        return;
+    is_int(rig_run(&r, npy, 0, FRAMES), HCY_ELAUNCH, "the run ends with the last one's status");
+    ok(r.seen.n < FRAMES && !r.seen.out_of_order, "what came out before is in order (%zu)", r.seen.n);
+    is_int(rig_run(&r, npy, 0, FRAMES), HCY_ELAUNCH, "and says so again");
+    rig_close(&r);
+}
+
+static void test_bounds(void)
+{
+    struct rig r;
+    hcy_pipeline_opts opts = batches_of(2);
+    if (!is_int(rig_open(&r, "null@kernels=noop,null:1@kernels=noop@delay-us=20000", npy, &opts), 0,
+                "a pipeline whose second device is very slow"))
+        return;
+    r.seen.delay_us = 50;
+    is_int(rig_run(&r, npy, 0, FRAMES), 0, "it runs");
+    ok(r.seen.ahead <= r.pipeline->window, "no more frames are on their way than the ring holds (%zu of %zu)",
+       r.seen.ahead, r.pipeline->window);
+    ok(r.pipeline->window < FRAMES, "the ring is smaller than the stack");
+    is_int((intmax_t)r.seen.out_of_order, 0, "in order");
+    rig_close(&r);
+}
+
+static void test_small_window(void)
+{
+    struct rig r;
+    hcy_pipeline_opts opts = batches_of(8);
+    if (rig_open(&r, "null@kernels=noop,null:1@kernels=noop@delay-us=300", npy, &opts))
+        bail_out("no pipeline");
+    r.pipeline->window = 5; /* smaller than a batch: slots are closed before they are full */
+    is_int(rig_run(&r, npy, 0, FRAMES), 0, "a ring smaller than a batch does not stop a run");
+    is_int((intmax_t)r.seen.n, FRAMES, "all frames");
+    is_int((intmax_t)r.seen.out_of_order, 0, "in order");
+    rig_close(&r);
+}
+
+static void test_memory(void)
+{
+    struct rig r;
+    hcy_pipeline_opts opts = batches_of(4);
+    hcy_pool_stats before, after;
+    if (rig_open(&r, "null@kernels=noop", npy, &opts))
+        bail_out("no pipeline");
+    is_int(rig_run(&r, npy, 0, 20), 0, "a short run");
+    int status = hcy_device_pool_stats(r.devices[0], &before);
+    size_t heap = mallinfo2().uordblks;
+    is_int(rig_run(&r, npy, 0, FRAMES), 0, "a long one");
+    size_t more = mallinfo2().uordblks;
+    status = status ? status : hcy_device_pool_stats(r.devices[0], &after);
+    is_int(status, 0, "the pool's statistics");
+    is_int((intmax_t)after.misses, (intmax_t)before.misses, "no device memory is allocated per frame");
+    is_int((intmax_t)after.peak, (intmax_t)before.peak, "its peak is the same");
+    ok(more < heap + 64 * FRAMES, "nor is the heap larger afterwards (%zu, %zu)", heap, more);
+    rig_close(&r);
+}
+
+static void test_endings(void)
+{
+    struct rig r;
+    hcy_pipeline_opts opts = batches_of(4);
+    if (rig_open(&r, "null@kernels=noop@delay-us=50,null:1@kernels=noop@delay-us=50", npy, &opts))
+        bail_out("no pipeline");
+    r.seen.cancel_at = 10;
+    is_int(rig_run(&r, npy, 0, FRAMES), HCY_ECANCELLED, "a cancelled run says so");
+    is_int((intmax_t)r.seen.n, 10, "and stops at once");
+    r.seen = (struct seen){ .pipeline = r.pipeline, .stop_at = 7 };
+    is_int(rig_run(&r, npy, 0, FRAMES), HCY_EIO, "the sink's failure ends the run");
+    is_str(hcy_last_error()->text, "the sink is full", "with its words");
+    is_int((intmax_t)r.seen.n, 7, "at once");
+    r.seen = (struct seen){ .pipeline = r.pipeline };
+    is_int(rig_run(&r, npy, 0, FRAMES), 0, "then a whole run");
+    is_int((intmax_t)r.seen.n, FRAMES, "has every frame");
+    is_int(rig_run(&r, npy, 10, 10), HCY_ERANGE, "no frames are a mistake");
+    is_int(rig_run(&r, npy, 0, FRAMES + 1), HCY_ERANGE, "as are more than there are");
+    hcy_pipeline_cancel(r.pipeline);
+    is_int(rig_run(&r, npy, 0, FRAMES), HCY_ECANCELLED, "cancelling before a run counts too");
+    rig_close(&r);
+}
+
+static void test_arguments(void)
+{
+    hcy_pipeline_source source = hcy_pipeline_source_of(hcy_stack_get_info(npy));
+    hcy_pipeline_opts opts = HCY_PIPELINE_OPTS_INIT;
+    hcy_azint_plan *other = make_plan(HEIGHT, WIDTH / 2);
+    hcy_device *device = NULL, *none = NULL;
+    hcy_pipeline *p = NULL;
+    if (hcy_device_open(&device, "null@kernels=noop") || hcy_device_open(&none, "null"))
+        bail_out("no null device: %s", hcy_last_error()->text);
+    is_int(hcy_pipeline_create(&p, &device, 0, the_plan, &source, NULL), HCY_EINVAL, "no device");
+    is_int(hcy_pipeline_create(&p, &device, 1, other, &source, NULL), HCY_EINVAL, "a plan of another shape");
+    is_int(hcy_pipeline_create(&p, &none, 1, the_plan, &source, NULL), HCY_EUNSUPPORTED, "a device without kernels");
+    opts.readers = 1000;
+    is_int(hcy_pipeline_create(&p, &device, 1, the_plan, &source, &opts), HCY_EINVAL, "a thousand readers");
+    ok(!p, "no pipeline comes of it");
+    hcy_azint_plan_release(other);
+    hcy_device_release(device);
+    hcy_device_release(none);
+}
+
+/* --- Results --- */
+
+static void test_broken_frames(void)
+{
+    struct rig r;
+    hcy_pipeline_opts opts = batches_of(8);
+    if (!h5) {
+        skip(6, "this build writes no HDF5");
+        return;
+    }
+    if (rig_open(&r, "cpu@threads=1", h5, &opts))
+        bail_out("no pipeline");
+    is_int(rig_run(&r, h5, 0, FRAMES), 0, "a run over a stack with a damaged and a missing frame");
+    is_int((intmax_t)r.seen.n, FRAMES, "every frame is reported");
+    is_int((intmax_t)r.seen.failed, 2, "two of them failed");
+    is_int((intmax_t)r.seen.failed_first, BROKEN, "the damaged one");
+    is_int((intmax_t)r.seen.failed_last, MISSING, "and the one that was never written");
+    ok(r.seen.why[0], "in words: %s", r.seen.why);
+    rig_close(&r);
+}
+
+static double *curves_of(const char *devices, hcy_stack *stack, uint32_t flags, uint32_t batch)
+{
+    struct rig r;
+    hcy_pipeline_opts opts = batches_of(batch);
+    double *curves = calloc(FRAMES * 2 * BINS, sizeof *curves);
+    opts.flags = flags;
+    if (!curves || rig_open(&r, devices, stack, &opts))
+        bail_out("no pipeline on %s", devices);
+    r.seen.curves = curves;
+    if (rig_run(&r, stack, 0, FRAMES))
+        bail_out("%s: %s", devices, hcy_last_error()->text);
+    is_int(hcy_pipeline_get_stats(r.pipeline)->devices[0].two_stage, (flags & HCY_PIPELINE_TWO_STAGE) != 0,
+           "%s says which way it took", devices);
+    rig_close(&r);
+    return curves;
+}
+
+static void test_same_bits(void)
+{
+    static const struct {
+        const char *devices;
+        uint32_t flags, batch;
+    } ways[] = {
+        { "cpu@threads=2", 0, 0 },
+        { "cpu@threads=1", 0, 1 },
+        { "cpu@threads=1,cpu@threads=1", 0, 7 },
+        { "cpu@threads=2", HCY_PIPELINE_COPY, 5 },
+        { "cpu@threads=2", HCY_PIPELINE_TWO_STAGE, 16 },
+        { "cpu@threads=1,cpu@threads=2", HCY_PIPELINE_TWO_STAGE | HCY_PIPELINE_COPY, 3 },
+        { "cpu@threads=1@simd=portable", 0, 16 },
+    };
+    hcy_stack *stack = h5 ? h5 : npy;
+    double *reference = curves_of("cpu@threads=1", stack, 0, 16);
+    double sum = 0;
+    for (size_t i = 0; i < FRAMES * 2 * BINS; i++)
+        sum += reference[i];
+    ok(sum > FRAMES * BINS * 100.0, "the curves are not empty");
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        double *curves = curves_of(ways[i].devices, stack, ways[i].flags, ways[i].batch);
+        ok(!memcmp(curves, reference, FRAMES * 2 * BINS * sizeof *curves), "%s, flags %u, batches of %u: the same bits",
+           ways[i].devices, ways[i].flags, ways[i].batch);
+        free(curves);
+    }
+    if (h5) { /* the two stacks hold the same pixels, but for two frames */
+        double *plain = curves_of("cpu@threads=1", npy, 0, 16);
+        memset(plain + BROKEN * 2 * BINS, 0, 2 * BINS * sizeof *plain);
+        memset(plain + MISSING * 2 * BINS, 0, 2 * BINS * sizeof *plain);
+        ok(!memcmp(plain, reference, FRAMES * 2 * BINS * sizeof *plain), "plain pixels: the same bits");
+        free(plain);
+    }
+    free(reference);
+}
+
+int main(void)
+{
+    snprintf(npy_path, sizeof npy_path, "pipeline-%ld.npy", (long)getpid());
+    snprintf(h5_path, sizeof h5_path, "pipeline-%ld.h5", (long)getpid());
+    make_npy();
+    if (hcy_stack_open(&npy, npy_path, NULL))
+        bail_out("%s: %s", npy_path, hcy_last_error()->text);
+    if (make_h5() || hcy_stack_open(&h5, h5_path, NULL))
+        diag("no HDF5 stack: %s", hcy_last_error()->text);
+    the_plan = make_plan(HEIGHT, WIDTH);
+    test_order();
+    test_device_fails("fail-launch", HCY_ELAUNCH);
+    test_device_fails("lose-launch", HCY_ELOST);
+    test_all_fail();
+    test_bounds();
+    test_small_window();
+    test_memory();
+    test_endings();
+    test_arguments();
+    test_broken_frames();
+    test_same_bits();
+    hcy_azint_plan_release(the_plan);
+    hcy_stack_close(npy);
+    hcy_stack_close(h5);
+    unlink(npy_path);
+    unlink(h5_path);
+    return done_testing();
+}
