@@ -1,6 +1,9 @@
 # Benchmarks: what the figures in the README come from.  `make bench` builds them; each runs by itself.
 # A program that uses internals says bench_NAME_LDADD = libinternal.la.
 bench_programs =
+bench_programs += bench/bslz4
+bench_bslz4_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/cpu
+bench_bslz4_LDADD = libinternal.la $(LZ4_LIBS) $(HDF5_LIBS)
 EXTRA_PROGRAMS += $(bench_programs)
 CLEANFILES += $(bench_programs)
 bench: $(bench_programs)

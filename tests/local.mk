@@ -11,6 +11,26 @@ test_internal =
 test_scripts = tests/headers.t tests/symbols.t tests/laws.t
 cts_programs =
 
+# Codecs of detector data.
+test_internal += tests/bslz4
+tests_bslz4_SOURCES = tests/bslz4.c tests/bslz4_ref.h
+tests_bslz4_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/cpu
+tests_bslz4_LDADD = libinternal.la $(LZ4_LIBS)
+test_public += tests/bslz4_decode
+tests_bslz4_decode_SOURCES = tests/bslz4_decode.c tests/sha256.h
+tests_bslz4_decode_LDADD = libhalcyon.la $(HDF5_LIBS)
+
+# Fuzz targets: configure with CC=clang CFLAGS='-g -O1 -fsanitize=fuzzer-no-link' --enable-sanitizer, make fuzzers.
+fuzzers = tests/bslz4_fuzz
+EXTRA_PROGRAMS += $(fuzzers)
+CLEANFILES += $(fuzzers)
+fuzzers: $(fuzzers)
+.PHONY: fuzzers
+tests_bslz4_fuzz_SOURCES = tests/bslz4_fuzz.c tests/bslz4_ref.h
+tests_bslz4_fuzz_CPPFLAGS = $(tests_bslz4_CPPFLAGS)
+tests_bslz4_fuzz_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+tests_bslz4_fuzz_LDADD = $(tests_bslz4_LDADD)
+
 cts_device = case $$config in \
     cpu) device=cpu@threads=2;; \
     cpu-1) device=cpu@threads=1;; \
