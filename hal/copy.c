@@ -81,7 +81,7 @@ int hcy_buffer_read(hcy_queue *queue, void *dst, hcy_buffer *src, size_t offset,
 
 /* --- Buffer to buffer --- */
 
-static bool overlap(const hcy_buffer *a, size_t a_at, size_t a_size, const hcy_buffer *b, size_t b_at, size_t b_size)
+bool hcy__overlap(const hcy_buffer *a, size_t a_at, size_t a_size, const hcy_buffer *b, size_t b_at, size_t b_size)
 {
     if (a->block.handle != b->block.handle || a->dev != b->dev)
         return false;
@@ -186,7 +186,7 @@ int hcy_buffer_copy(hcy_queue *queue, hcy_buffer *dst, size_t dst_offset, hcy_bu
         status = check_range(dst, dst_offset, size, "a copy");
     if (!status)
         status = check_range(src, src_offset, size, "a copy");
-    if (!status && overlap(dst, dst_offset, size, src, src_offset, size))
+    if (!status && hcy__overlap(dst, dst_offset, size, src, src_offset, size))
         status = hcy_fail(HCY_EINVAL, "a copy's source and destination overlap in one buffer");
     if (status || !size)
         return status;
@@ -226,7 +226,7 @@ int hcy_buffer_copy_rect(hcy_queue *queue, hcy_buffer *dst, const hcy_rect *dst_
         status = check_range(dst, dst_rect->offset, dst_span, "a copy's rectangle");
     if (!status)
         status = check_range(src, src_rect->offset, src_span, "a copy's rectangle");
-    if (!status && overlap(dst, dst_rect->offset, dst_span, src, src_rect->offset, src_span))
+    if (!status && hcy__overlap(dst, dst_rect->offset, dst_span, src, src_rect->offset, src_span))
         status = hcy_fail(HCY_EINVAL, "a copy's source and destination overlap in one buffer");
     if (status)
         return status;

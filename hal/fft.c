@@ -103,8 +103,6 @@ static int check_execution(hcy_queue *queue, hcy_fft *fft, int direction, const 
         return hcy_fail(HCY_EINVAL, "FFT: %d is no direction", direction);
     if ((fft->desc.type == HCY_FFT_R2C && direction != HCY_FFT_FORWARD) || (fft->desc.type == HCY_FFT_C2R && direction != HCY_FFT_BACKWARD))
         return hcy_fail(HCY_EINVAL, "FFT: real to complex is forward, complex to real backward");
-    if (in == out && fft->desc.type != HCY_FFT_C2C)
-        return hcy_fail(HCY_EINVAL, "FFT: only complex transforms work in place");
     if (queue->dev != fft->dev || in->dev != fft->dev || out->dev != fft->dev || (work && work->dev != fft->dev))
         return hcy_fail(HCY_EINVAL, "FFT: the plan is on device %s, the queue or a buffer elsewhere", fft->dev->info.name);
     hcy_fft_sizes(fft, direction, &in_size, &out_size);
@@ -113,6 +111,9 @@ static int check_execution(hcy_queue *queue, hcy_fft *fft, int direction, const 
                         in->size, out->size);
     if (fft->workspace && (!work || work->size < fft->workspace))
         return hcy_fail(HCY_ERANGE, "FFT: the working space needs %zu bytes, it has %zu", fft->workspace, work ? work->size : 0);
+    bool same = in->offset == out->offset && fft->desc.type == HCY_FFT_C2C;
+    if (hcy__overlap(in, 0, in_size, out, 0, out_size) && !same)
+        return hcy_fail(HCY_EINVAL, "FFT: input and output overlap; only complex transforms work in place");
     return hcy__device_check(queue->dev);
 }
 
