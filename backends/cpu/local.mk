@@ -6,7 +6,9 @@ libcpu_la_CFLAGS = $(KERNEL_CFLAGS) $(HCY_NO_CONTRACT)
 libcpu_la_LIBADD = $(LZ4_LIBS) $(FFTW3_LIBS)
 libcpu_la_SOURCES = backends/cpu/cpu_priv.h backends/cpu/bslz4_block.h backends/cpu/fft.c backends/cpu/pool.c \
     backends/cpu/program.c backends/cpu/simd.c backends/cpu/topology.c \
-    backends/cpu/bslz4.c backends/cpu/bslz4_lz4.h backends/cpu/bslz4_pixels.h backends/cpu/bslz4_portable.c
+    backends/cpu/bslz4.c backends/cpu/bslz4_lz4.h backends/cpu/bslz4_pixels.h backends/cpu/bslz4_portable.c \
+    backends/cpu/azint.c backends/cpu/azint_float.c backends/cpu/azint_front.c backends/cpu/azint_portable.c \
+    backends/cpu/azint_priv.h backends/cpu/azint_slow.c backends/cpu/azint_strip.c backends/cpu/azint_tables.c
 cpu_entry = backends/cpu/backend.c
 halcyoninclude_HEADERS += backends/cpu/halcyon/cpu.h
 
@@ -16,10 +18,10 @@ noinst_LTLIBRARIES += libcpu_avx2.la libcpu_avx512.la
 libcpu_la_LIBADD += libcpu_avx2.la libcpu_avx512.la
 libcpu_avx2_la_CPPFLAGS = $(libcpu_la_CPPFLAGS)
 libcpu_avx2_la_CFLAGS = $(libcpu_la_CFLAGS) $(HCY_AVX2_CFLAGS)
-libcpu_avx2_la_SOURCES = backends/cpu/bslz4_avx2.c
+libcpu_avx2_la_SOURCES = backends/cpu/bslz4_avx2.c backends/cpu/azint_avx2.c
 libcpu_avx512_la_CPPFLAGS = $(libcpu_la_CPPFLAGS)
 libcpu_avx512_la_CFLAGS = $(libcpu_la_CFLAGS) $(HCY_AVX512_CFLAGS)
-libcpu_avx512_la_SOURCES = backends/cpu/bslz4_avx512.c
+libcpu_avx512_la_SOURCES = backends/cpu/bslz4_avx512.c backends/cpu/azint_avx512.c
 else
 cpu_defines =
 endif

@@ -1,0 +1,554 @@
+/* azint.c - the kernels azint_image and bslz4_azint: a batch in passes, each shared by all threads strip by strip.
+ *
+ * A pass is as many frames as are worth one reading of the weights (struct azint_ops says).  Workers pull strips,
+ * each sums into memory of its own in the scratch buffer; then bins are spread over the threads, which add the
+ * workers' digits up to 128 bits.  Blocks too large for a strip are first decoded to images in the scratch buffer.
+ */
+#include "azint_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { IMAGE_IMAGES, IMAGE_PLAN, IMAGE_JOB, IMAGE_SUMS, IMAGE_REPORTS, IMAGE_SCRATCH };
+enum { CODED_CHUNKS, CODED_FRAMES, CODED_BLOCKS, CODED_CODING, CODED_PLAN, CODED_JOB, CODED_SUMS, CODED_REPORTS,
+       CODED_SCRATCH };
+
+/* Frames up to which the kernel for single frames beats 16 lanes that are mostly empty. */
+#define SINGLE 2
+/* Bytes of sums, all workers together, beyond which a pass takes fewer frames; images decoded at once; pixels of a
+ * batch, so that its coded frames stay a moderate amount of memory. */
+#define SUMS_BUDGET ((size_t)256 << 20)
+#define IMAGES_BUDGET ((size_t)128 << 20)
+#define BATCH_BUDGET ((size_t)640 << 20)
+
+static const struct azint_type types[] = {
+    [HCY_PIXEL_U8] = { 1, 2, false, false }, [HCY_PIXEL_U16] = { 2, 3, false, false },
+    [HCY_PIXEL_U32] = { 4, 5, false, false }, [HCY_PIXEL_U64] = { 8, 10, false, false },
+    [HCY_PIXEL_I8] = { 1, 2, true, false }, [HCY_PIXEL_I16] = { 2, 3, true, false },
+    [HCY_PIXEL_I32] = { 4, 5, true, false }, [HCY_PIXEL_I64] = { 8, 10, true, false },
+    [HCY_PIXEL_F32] = { 4, 0, true, true }, [HCY_PIXEL_F64] = { 8, 0, true, true },
+};
+
+const struct azint_type *azint_type(uint32_t pixel_type)
+{
+    return pixel_type && pixel_type < sizeof types / sizeof types[0] ? &types[pixel_type] : NULL;
+}
+
+enum cpu_simd azint_variant(enum cpu_simd simd)
+{
+#ifdef HCY_CPU_X86
+    if (simd >= CPU_SIMD_AVX512)
+        return CPU_SIMD_AVX512;
+    if (simd >= CPU_SIMD_AVX2)
+        return CPU_SIMD_AVX2;
+#endif
+    (void)simd;
+    return CPU_SIMD_PORTABLE;
+}
+
+const struct azint_ops *azint_ops(enum cpu_simd simd)
+{
+    switch (azint_variant(simd)) {
+#ifdef HCY_CPU_X86
+    case CPU_SIMD_AVX512: return &azint_ops_avx512;
+    case CPU_SIMD_AVX2: return &azint_ops_avx2;
+#endif
+    default: return &azint_ops_portable;
+    }
+}
+
+/* --- One launch --- */
+
+struct launch {
+    const struct cpu_call *call;
+    const struct azint_plan *plan;
+    const hcy_azint_job *job;
+    const hcy_bslz4_job *coding; /* NULL: images */
+    const struct azint_type *type;
+    const struct azint_ops *ops;
+    size_t image_bytes;
+};
+
+/* Offsets in the scratch buffer. */
+struct layout {
+    unsigned frames, workers;            /* of a pass */
+    size_t n_images;                     /* decoded at once */
+    size_t spaces, space_size, images, lost, lost_any, total;
+    size_t planes, pixels, masked, rows, vrows, x, v, weights, sums, bits; /* of a worker, from its start */
+};
+
+static size_t up(size_t n, size_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+static size_t stride_of(const struct launch *l, size_t n_frames)
+{
+    return n_frames <= SINGLE ? n_frames : up(n_frames, l->ops->lanes);
+}
+
+/* As many frames a pass, then as many workers, as the sums of one digit fit the budget. */
+static void choose_pass(const struct launch *l, size_t items, struct layout *y)
+{
+    size_t bin = 2 * sizeof(int64_t) * l->plan->n_bins;
+    y->workers = cpu_pool_threads(l->call->pool);
+    y->frames = items < l->ops->pass ? (unsigned)items : l->ops->pass;
+    if (l->type->is_float)
+        return;
+    while (y->frames > l->ops->lanes && bin * y->workers * stride_of(l, y->frames) > SUMS_BUDGET)
+        y->frames -= l->ops->lanes;
+    if (bin * y->workers * stride_of(l, y->frames) > SUMS_BUDGET)
+        y->frames = 1;
+    while (y->workers > 1 && bin * y->workers > SUMS_BUDGET)
+        y->workers--;
+}
+
+static size_t place(size_t *at, size_t size)
+{
+    size_t start = *at;
+    *at = up(start + size, 64);
+    return start;
+}
+
+/* A worker's memory; with a skew so that the same tables of two workers do not share cache sets. */
+static void lay_space(const struct launch *l, struct layout *y)
+{
+    size_t at = 0, elem_size = l->type->elem_size, lanes = l->ops->lanes, block = AZINT_STRIP * elem_size;
+    size_t n = l->type->is_float ? 0 : y->frames, stride = stride_of(l, n), tiles = n > SINGLE ? up(n, lanes) : 0;
+    size_t sums = 2 * stride * l->type->digits < HCY_AZINT_SUMS ? HCY_AZINT_SUMS : 2 * stride * l->type->digits;
+    y->planes = place(&at, CPU_BLOCK_WORK(block)) + CPU_BLOCK_LEAD;
+    y->pixels = place(&at, block + 64);
+    y->masked = place(&at, block + 64);
+    y->rows = place(&at, n * l->type->digits * AZINT_PITCH);
+    y->vrows = place(&at, n * AZINT_PITCH);
+    y->x = place(&at, tiles * AZINT_STRIP);
+    y->v = place(&at, tiles * AZINT_STRIP);
+    y->weights = place(&at, (AZINT_CHUNK + 4) * AZINT_EXPANDED);
+    y->bits = place(&at, 3 * (AZINT_STRIP_BYTES + 64));
+    y->sums = place(&at, l->type->is_float ? 0 : sums * l->plan->n_bins * sizeof(int64_t));
+    y->space_size = up(at, 4096) + 1024;
+}
+
+static void lay_out(const struct launch *l, size_t items, struct layout *y)
+{
+    size_t at = 0;
+    choose_pass(l, items, y);
+    lay_space(l, y);
+    y->n_images = 0;
+    if (l->coding && l->coding->codec != HCY_CODEC_NONE) {
+        y->n_images = IMAGES_BUDGET / l->image_bytes ? IMAGES_BUDGET / l->image_bytes : 1;
+        y->n_images = y->n_images < y->frames ? y->n_images : y->frames;
+    }
+    place(&at, y->workers * sizeof(struct azint_space));
+    y->spaces = place(&at, y->workers * y->space_size);
+    y->lost_any = place(&at, (size_t)y->frames * l->plan->n_strips);
+    y->lost = place(&at, l->type->is_float ? 0 : (size_t)y->frames * l->plan->n_strips * AZINT_STRIP_BYTES);
+    y->images = place(&at, y->n_images * (l->image_bytes + 64));
+    y->total = at + 64; /* the buffer itself may start anywhere */
+}
+
+static int open_launch(struct launch *l, const struct cpu_call *call, bool coded)
+{
+    size_t plan = coded ? CODED_PLAN : IMAGE_PLAN;
+    memset(l, 0, sizeof *l);
+    l->call = call;
+    l->plan = azint_plan_at(cpu_arg(call, plan), cpu_arg_size(call, plan));
+    l->job = call->values[coded ? CODED_JOB : IMAGE_JOB].bytes;
+    l->coding = coded ? call->values[CODED_CODING].bytes : NULL;
+    l->type = azint_type(l->job->pixel_type);
+    l->ops = azint_ops(call->simd);
+    if (!l->plan || !l->type || l->job->n_invalid > HCY_AZINT_MAX_INVALID)
+        return hcy_fail(HCY_EINVAL, "azint: %s", !l->plan ? "the plan's tables are not those of hcy_kernel_prepare()"
+                        : !l->type ? "pixel type not one of HCY_PIXEL_*" : "too many invalid ranges");
+    if (l->job->n_pixels != l->plan->n_pixels || l->job->n_bins != l->plan->n_bins)
+        return hcy_fail(HCY_EINVAL, "azint: the job has %llu pixels and %u bins, its plan %llu and %u",
+                        (unsigned long long)l->job->n_pixels, l->job->n_bins, (unsigned long long)l->plan->n_pixels,
+                        l->plan->n_bins);
+    int status = hcy_size_mul(&l->image_bytes, (size_t)l->plan->n_pixels, l->type->elem_size);
+    if (status)
+        return hcy_fail(status, "azint: an image of %llu pixels", (unsigned long long)l->plan->n_pixels);
+    if (l->coding && (l->coding->elem_size != l->type->elem_size || l->coding->image_bytes != l->image_bytes))
+        return hcy_fail(HCY_EINVAL, "azint: chunks of %llu bytes in elements of %u, where the job's images have %zu in "
+                        "elements of %u", (unsigned long long)l->coding->image_bytes, l->coding->elem_size, l->image_bytes,
+                        l->type->elem_size);
+    return 0;
+}
+
+/* --- Setting a pass up --- */
+
+/* What the frames of a launch have in common, for adding one to a pass. */
+struct batch {
+    struct launch l;
+    struct layout layout;
+    struct azint_pass pass;
+    uint8_t *scratch;
+    const uint8_t *images, *chunks;
+    size_t chunks_size;
+    const hcy_bslz4_frame *frames;
+    const hcy_bslz4_block *blocks;
+    size_t n_blocks;
+    size_t used_images;
+    uint8_t *decode_to[AZINT_MAX_PASS]; /* frames whose blocks are decoded first */
+    atomic_bool out_of_memory;
+};
+
+static void set_spaces(struct batch *b)
+{
+    const struct layout *y = &b->layout;
+    b->pass.spaces = (void *)b->scratch;
+    for (unsigned w = 0; w < y->workers; w++) {
+        uint8_t *at = b->scratch + y->spaces + w * y->space_size;
+        uint64_t *bits = (void *)(at + y->bits);
+        size_t words = AZINT_STRIP / 64 + 8;
+        b->pass.spaces[w] = (struct azint_space){
+            .planes = at + y->planes, .pixels = at + y->pixels, .masked = at + y->masked, .rows = at + y->rows,
+            .vrows = at + y->vrows, .x = at + y->x, .v = at + y->v, .weights = at + y->weights,
+            .sums = (void *)(at + y->sums), .lost = bits, .out = bits + words, .drop = bits + 2 * words,
+        };
+    }
+}
+
+/* The table was checked on the host; nothing is read outside the buffers even if it was not. */
+static bool frame_fits(const struct batch *b, const hcy_bslz4_frame *f)
+{
+    uint32_t elem_size = b->l.type->elem_size;
+    bool planes = b->l.coding->codec == HCY_CODEC_BSLZ4 || b->l.coding->codec == HCY_CODEC_BITSHUFFLE;
+    uint32_t unit = planes ? 8 * elem_size : 1;
+    uint64_t bytes = f->tail_bytes;
+    if (f->n_blocks)
+        bytes += (uint64_t)(f->n_blocks - 1) * f->block_bytes + f->last_bytes;
+    return f->offset <= b->chunks_size && f->size <= b->chunks_size - f->offset && f->first_block <= b->n_blocks
+           && f->n_blocks <= b->n_blocks - f->first_block && bytes == b->l.image_bytes
+           && (!f->n_blocks || (f->block_bytes && f->last_bytes <= f->block_bytes)) && f->block_bytes % unit == 0
+           && f->last_bytes % unit == 0 && (uint64_t)f->tail_offset + f->tail_bytes <= f->size;
+}
+
+/* Can strips take the frame's blocks one by one? */
+static bool fits_strips(const struct batch *b, const hcy_bslz4_frame *f)
+{
+    size_t elem_size = b->l.type->elem_size;
+    return f->block_bytes <= AZINT_STRIP * elem_size && f->block_bytes % (8 * elem_size) == 0
+           && f->last_bytes % elem_size == 0;
+}
+
+/* Adds an item to the pass; false if the pass must be run first. */
+static bool add_frame(struct batch *b, size_t item)
+{
+    hcy_frame_report *report = &b->pass.reports[item];
+    struct azint_frame *frame = &b->pass.frames[b->pass.n_frames];
+    const hcy_bslz4_frame *f = b->l.coding ? &b->frames[item] : NULL;
+    if (f) {
+        *report = (hcy_frame_report){ .status = f->status };
+        if (!f->status && !frame_fits(b, f))
+            report->status = HCY_EINVAL;
+    }
+    if (report->status)
+        return true;
+    bool decode = f && b->l.coding->codec != HCY_CODEC_NONE && !fits_strips(b, f);
+    if (b->pass.n_frames == b->layout.frames || (decode && b->used_images == b->layout.n_images))
+        return false;
+    frame->item = (uint32_t)item;
+    atomic_store(&frame->damaged, UINT32_MAX);
+    frame->pixels = f ? NULL : b->images + item * b->l.image_bytes;
+    b->decode_to[b->pass.n_frames++] = NULL;
+    if (!f)
+        return true;
+    frame->frame = f;
+    frame->chunk = b->chunks + f->offset;
+    frame->blocks = b->blocks + f->first_block;
+    frame->block_pixels = f->n_blocks ? f->block_bytes / b->l.type->elem_size : 1;
+    if (b->l.coding->codec == HCY_CODEC_NONE)
+        frame->pixels = frame->chunk;
+    if (decode)
+        b->decode_to[b->pass.n_frames - 1] = b->scratch + b->layout.images + b->used_images++ * (b->l.image_bytes + 64);
+    return true;
+}
+
+/* Blocks [begin, end) of the pass's large-block frames, counted through, to their images. */
+static void decode_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    struct batch *b = context;
+    size_t first = 0;
+    (void)thread;
+    for (unsigned f = 0; f < b->pass.n_frames; f++) {
+        struct azint_frame *frame = &b->pass.frames[f];
+        size_t n = b->decode_to[f] ? frame->frame->n_blocks : 0;
+        for (size_t i = first > begin ? first : begin; i < first + n && i < end; i++) {
+            struct azint_space space = { 0 };
+            uint32_t block = (uint32_t)(i - first);
+            uint8_t *work = aligned_alloc(64, up(CPU_BLOCK_WORK(frame->frame->block_bytes), 64));
+            space.planes = work + CPU_BLOCK_LEAD;
+            if (!work)
+                atomic_store(&b->out_of_memory, true);
+            else if (azint_block_pixels(&b->pass, &space, frame, block,
+                                        b->decode_to[f] + (size_t)block * frame->frame->block_bytes))
+                azint_damaged(frame, block);
+            free(work);
+        }
+        first += n;
+    }
+}
+
+/* Frames whose blocks do not fit strips become plain images. */
+static int decode_images(struct batch *b)
+{
+    size_t n = 0;
+    for (unsigned f = 0; f < b->pass.n_frames; f++)
+        n += b->decode_to[f] ? b->pass.frames[f].frame->n_blocks : 0;
+    if (!b->used_images)
+        return 0;
+    cpu_pool_for(b->l.call->pool, n, 1, decode_range, b);
+    for (unsigned f = 0; f < b->pass.n_frames; f++) {
+        struct azint_frame *frame = &b->pass.frames[f];
+        if (!b->decode_to[f])
+            continue;
+        memcpy(b->decode_to[f] + b->l.image_bytes - frame->frame->tail_bytes, frame->chunk + frame->frame->tail_offset,
+               frame->frame->tail_bytes);
+        frame->pixels = b->decode_to[f];
+    }
+    return atomic_load(&b->out_of_memory) ? hcy_fail(HCY_ENOMEM, "azint: no memory to decode a block") : 0;
+}
+
+/* Frames in step block by block where their blocks allow it, else a strip at a time. */
+static size_t step_of(const struct azint_pass *pass)
+{
+    size_t step = 2048;
+    for (unsigned f = 0; f < pass->n_frames; f++) {
+        const struct azint_frame *frame = &pass->frames[f];
+        if (frame->pixels)
+            continue;
+        if (AZINT_STRIP % frame->block_pixels || frame->block_pixels % 64)
+            return AZINT_STRIP;
+        step = frame->block_pixels > step ? frame->block_pixels : step;
+    }
+    return AZINT_STRIP % step ? AZINT_STRIP : step;
+}
+
+/* --- Running it --- */
+
+static void strips_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    struct azint_pass *pass = context;
+    (void)thread;
+    for (size_t w = begin; w < end; w++) {
+        struct azint_space *space = &pass->spaces[w];
+        space->used = 0;
+        azint_sums(pass, space, 0);
+        for (size_t s; (s = atomic_fetch_add(&pass->next_strip, 1)) < pass->plan->n_strips; )
+            azint_strip_run(pass, space, s);
+    }
+}
+
+/* One bin of one frame: the workers' digits to 128 bits. */
+static azint_i128 merge(const struct azint_pass *pass, size_t place, unsigned digits)
+{
+    size_t n = (size_t)pass->plan->n_bins * 2 * pass->stride;
+    azint_i128 sum = 0;
+    for (unsigned d = digits; d-- > 0; ) {
+        int64_t digit = 0;
+        for (unsigned w = 0; w < pass->n_workers; w++)
+            if (pass->spaces[w].used >> d & 1)
+                digit += pass->spaces[w].sums[n * d + place];
+        sum = sum * (1 << AZINT_DIGIT_BITS) + digit;
+    }
+    return sum;
+}
+
+static void merge_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    struct azint_pass *pass = context;
+    size_t n_bins = pass->plan->n_bins;
+    const azint_i128 c = pass->plan->unit ? HCY_AZINT_ONE : 1;
+    const azint_i128 c2 = pass->plan->unit ? azint_square(HCY_AZINT_ONE) : 1;
+    uint32_t used = 0;
+    unsigned digits = 0;
+    (void)thread;
+    for (unsigned w = 0; w < pass->n_workers; w++)
+        used |= pass->spaces[w].used;
+    for (; used; used >>= 1)
+        digits++;
+    for (unsigned f = 0; f < pass->n_frames; f++) {
+        uint64_t *sums = pass->sums + (size_t)pass->frames[f].item * HCY_AZINT_SUMS * n_bins;
+        for (size_t b = begin; b < end; b++) {
+            size_t place = b * 2 * pass->stride + azint_frame_at(pass, f);
+            azint_i128 signal = merge(pass, place, digits) * c;
+            azint_i128 variance = merge(pass, place + pass->stride, digits) * c2;
+            sums[HCY_SUM_SIGNAL_LO * n_bins + b] = (uint64_t)signal;
+            sums[HCY_SUM_SIGNAL_HI * n_bins + b] = (uint64_t)(signal >> 64);
+            sums[HCY_SUM_VARIANCE_LO * n_bins + b] = (uint64_t)variance;
+            sums[HCY_SUM_VARIANCE_HI * n_bins + b] = (uint64_t)(variance >> 64);
+        }
+    }
+}
+
+static void floats_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    struct azint_pass *pass = context;
+    (void)thread;
+    for (size_t w = begin; w < end; w++)
+        for (size_t f; (f = atomic_fetch_add(&pass->next_strip, 1)) < pass->n_frames; )
+            azint_float_run(pass, &pass->spaces[w], (unsigned)f);
+}
+
+static void report_damage(struct azint_pass *pass)
+{
+    for (unsigned f = 0; f < pass->n_frames; f++) {
+        struct azint_frame *frame = &pass->frames[f];
+        uint32_t block = atomic_load(&frame->damaged);
+        if (block == UINT32_MAX)
+            continue;
+        pass->reports[frame->item] = (hcy_frame_report){ .status = HCY_ECORRUPT, .block = block,
+                                                         .byte = frame->blocks[block].offset };
+    }
+}
+
+static int run_pass(struct batch *b)
+{
+    struct azint_pass *pass = &b->pass;
+    struct cpu_pool *pool = b->l.call->pool;
+    int status = b->pass.n_frames ? decode_images(b) : 0;
+    if (status || !pass->n_frames)
+        return status;
+    pass->single = pass->n_frames <= SINGLE;
+    pass->stride = stride_of(&b->l, pass->n_frames);
+    pass->step = step_of(pass);
+    pass->n_workers = b->layout.workers;
+    pass->lost = b->scratch + b->layout.lost;
+    pass->lost_any = b->scratch + b->layout.lost_any;
+    atomic_store(&pass->next_strip, 0);
+    if (pass->type->is_float) {
+        cpu_pool_for(pool, pass->n_workers, 1, floats_range, pass);
+    } else {
+        memset(pass->lost_any, 0, (size_t)pass->n_frames * pass->plan->n_strips);
+        cpu_pool_for(pool, pass->n_workers, 1, strips_range, pass);
+        cpu_pool_for(pool, pass->plan->n_bins, 64, merge_range, pass);
+        azint_lost_run(pass, pool);
+    }
+    report_damage(pass);
+    pass->n_frames = 0;
+    b->used_images = 0;
+    return 0;
+}
+
+/* An invalid range that holds values which one digit holds too: those do not stand out. */
+static bool small_invalid(const hcy_azint_job *job, const struct azint_type *type)
+{
+    for (unsigned r = 0; r < job->n_invalid; r++) {
+        uint64_t lo = job->invalid[r].lo, hi = job->invalid[r].hi;
+        if (type->is_signed ? (int64_t)lo <= 127 && (int64_t)hi >= -128 : lo <= 127)
+            return true;
+    }
+    return false;
+}
+
+static int run_batch(struct batch *b, size_t sums_size, size_t reports_size, size_t scratch_size)
+{
+    const struct launch *l = &b->l;
+    size_t items = l->call->items, need;
+    int status = hcy_size_mul(&need, items, HCY_AZINT_SUMS * sizeof(uint64_t) * (size_t)l->plan->n_bins);
+    lay_out(l, items, &b->layout);
+    if (status || sums_size < need || reports_size / sizeof(hcy_frame_report) < items || scratch_size < b->layout.total)
+        return hcy_fail(HCY_ERANGE, "azint: sums, reports or scratch are too small for %zu frames", items);
+    b->scratch += (64 - (uintptr_t)b->scratch % 64) % 64;
+    b->pass.plan = l->plan;
+    b->pass.ops = l->ops;
+    b->pass.block_ops = cpu_block_ops(l->call->simd);
+    b->pass.type = l->type;
+    b->pass.job = l->job;
+    b->pass.small_invalid = small_invalid(l->job, l->type);
+    set_spaces(b);
+    for (size_t i = 0; i < items && !status; i++)
+        if (!add_frame(b, i)) {
+            status = run_pass(b);
+            i--;
+        }
+    return status ? status : run_pass(b);
+}
+
+static int run_image(const struct cpu_call *call)
+{
+    struct batch b = { .images = cpu_arg(call, IMAGE_IMAGES), .scratch = cpu_arg(call, IMAGE_SCRATCH) };
+    int status = open_launch(&b.l, call, false);
+    if (status)
+        return status;
+    if (cpu_arg_size(call, IMAGE_IMAGES) / b.l.image_bytes < call->items)
+        return hcy_fail(HCY_ERANGE, "azint_image: fewer than %zu images", call->items);
+    b.pass.reports = cpu_arg(call, IMAGE_REPORTS);
+    b.pass.sums = cpu_arg(call, IMAGE_SUMS);
+    return run_batch(&b, cpu_arg_size(call, IMAGE_SUMS), cpu_arg_size(call, IMAGE_REPORTS),
+                     cpu_arg_size(call, IMAGE_SCRATCH));
+}
+
+static int run_coded(const struct cpu_call *call)
+{
+    struct batch b = {
+        .chunks = cpu_arg(call, CODED_CHUNKS), .chunks_size = cpu_arg_size(call, CODED_CHUNKS),
+        .frames = cpu_arg(call, CODED_FRAMES), .blocks = cpu_arg(call, CODED_BLOCKS),
+        .n_blocks = cpu_arg_size(call, CODED_BLOCKS) / sizeof(hcy_bslz4_block),
+        .scratch = cpu_arg(call, CODED_SCRATCH),
+    };
+    int status = open_launch(&b.l, call, true);
+    if (status)
+        return status;
+    if (cpu_arg_size(call, CODED_FRAMES) / sizeof(hcy_bslz4_frame) < call->items)
+        return hcy_fail(HCY_ERANGE, "bslz4_azint: fewer than %zu frames", call->items);
+    b.pass.coding = *b.l.coding;
+    b.pass.limit = b.chunks + b.chunks_size;
+    b.pass.reports = cpu_arg(call, CODED_REPORTS);
+    b.pass.sums = cpu_arg(call, CODED_SUMS);
+    return run_batch(&b, cpu_arg_size(call, CODED_SUMS), cpu_arg_size(call, CODED_REPORTS),
+                     cpu_arg_size(call, CODED_SCRATCH));
+}
+
+static int scratch_of(const struct cpu_call *call, bool coded, size_t *size)
+{
+    struct launch l;
+    struct layout layout;
+    int status = open_launch(&l, call, coded);
+    if (status)
+        return status;
+    lay_out(&l, call->items ? call->items : 1, &layout);
+    *size = layout.total;
+    return 0;
+}
+
+static int batch_of(const struct cpu_call *call, bool coded, size_t *items)
+{
+    struct launch l;
+    struct layout layout;
+    int status = open_launch(&l, call, coded);
+    if (status)
+        return status;
+    choose_pass(&l, l.ops->pass, &layout);
+    size_t most = BATCH_BUDGET / l.image_bytes;
+    *items = most < layout.frames ? (most ? most : 1) : layout.frames;
+    if (l.type->is_float && *items < cpu_pool_threads(call->pool))
+        *items = cpu_pool_threads(call->pool); /* a thread a frame */
+    return 0;
+}
+
+static int scratch_image(const struct cpu_call *call, size_t *size)
+{
+    return scratch_of(call, false, size);
+}
+
+static int scratch_coded(const struct cpu_call *call, size_t *size)
+{
+    return scratch_of(call, true, size);
+}
+
+static int batch_image(const struct cpu_call *call, size_t *items)
+{
+    return batch_of(call, false, items);
+}
+
+static int batch_coded(const struct cpu_call *call, size_t *items)
+{
+    return batch_of(call, true, items);
+}
+
+const struct cpu_kernel cpu_azint_kernels[] = {
+    { "azint_image", run_image, scratch_image, batch_image, azint_prepare, azint_variant },
+    { "bslz4_azint", run_coded, scratch_coded, batch_coded, azint_prepare, azint_variant },
+    { .name = NULL },
+};

@@ -1,0 +1,242 @@
+/* azint_front.c - one block of one frame to rows of digits; and the pixels that do not go there.
+ *
+ * Everything is decided on bit-planes, a bit a pixel, so that it costs a few words a block: is there a live pixel
+ * (one with weights) beyond the first digit?  Mostly not, and the block is one call of bytes().  If so, pixels in the
+ * job's invalid ranges are taken out and marked as lost; a few others are added one by one (azint_slow.c); only many
+ * of them make another digit of the whole strip.  Runs on any thread, in its own azint_space.
+ */
+#include "azint_priv.h"
+
+#include <string.h>
+
+/* So many pixels of a block are added singly before another digit is worth its pass over the strip. */
+#define FEW 16
+#define WORDS (AZINT_STRIP / 64)
+
+static const uint8_t zeros[AZINT_STRIP_BYTES + 64];
+
+/* The block's planes, restricted to its part of the strip. */
+struct block {
+    const uint8_t *planes;
+    size_t stride;
+    unsigned same, top;      /* planes same.. top are equal */
+    bool is_signed;
+    size_t n_bytes, n_words; /* of a plane */
+    uint64_t last;           /* pixels of the last word that exist */
+    const uint8_t *live;
+};
+
+static inline uint64_t load(const uint8_t *p)
+{
+    uint64_t word;
+    memcpy(&word, p, sizeof word);
+    return word;
+}
+
+static inline const uint8_t *plane(const struct block *b, unsigned p)
+{
+    return b->planes + (size_t)(p < b->same ? p : b->same) * b->stride;
+}
+
+static inline uint64_t live_word(const struct block *b, size_t i)
+{
+    uint64_t live = load(b->live + 8 * i);
+    return i + 1 == b->n_words ? live & b->last : live;
+}
+
+static size_t count(const uint64_t *bits, size_t n_words)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < n_words; i++)
+        n += (size_t)__builtin_popcountll(bits[i]);
+    return n;
+}
+
+/* Live pixels, `lost` ones left out, whose value needs more than the planes below `from` (and a sign):
+ * to `out`; returns whether there are any. */
+static bool beyond(const struct block *b, unsigned from, const uint64_t *lost, uint64_t *out)
+{
+    uint64_t any = 0;
+    const uint8_t *sign = b->is_signed ? plane(b, b->top) : zeros;
+    unsigned first = from < b->same ? from : b->same;
+    bool none = from > b->top || (b->is_signed && first == b->same);
+    for (size_t i = 0; i < b->n_words; i++) {
+        uint64_t bits = 0, s = load(sign + 8 * i);
+        for (unsigned p = first; p <= b->same && !none; p++)
+            bits |= load(b->planes + p * b->stride + 8 * i) ^ s;
+        bits &= live_word(b, i) & ~(lost ? lost[i] : 0);
+        out[i] = bits;
+        any |= bits;
+    }
+    return any != 0;
+}
+
+/* -1, 0, 1: how the planes from `same` on, all zeros or all ones, compare with those of `bound`. */
+static int compare_top(const struct block *b, bool ones, uint64_t bound)
+{
+    if (b->is_signed) {
+        int64_t have = ones ? -1 : 0, want = (int64_t)bound >> b->same;
+        return (have > want) - (have < want);
+    }
+    uint64_t have = ones ? UINT64_MAX >> (63 - b->top) >> b->same : 0, want = bound >> b->same;
+    return (have > want) - (have < want);
+}
+
+/* Pixels of word i above `bound` (result) and equal to it. */
+static uint64_t above(const struct block *b, size_t i, uint64_t bound, uint64_t *equal)
+{
+    uint64_t top = load(plane(b, b->same) + 8 * i);
+    int zero = compare_top(b, false, bound), one = compare_top(b, true, bound);
+    uint64_t more = (zero > 0 ? ~top : 0) | (one > 0 ? top : 0);
+    uint64_t same = (zero == 0 ? ~top : 0) | (one == 0 ? top : 0);
+    for (unsigned p = b->same; p-- > 0 && same; ) {
+        uint64_t bits = load(b->planes + p * b->stride + 8 * i);
+        if (bound >> p & 1) {
+            same &= bits;
+        } else {
+            more |= same & bits;
+            same &= ~bits;
+        }
+    }
+    *equal = same;
+    return more;
+}
+
+/* Live pixels in an invalid range, to `lost`; returns whether there are any. */
+static bool find_lost(const struct block *b, const hcy_azint_job *job, uint64_t *lost)
+{
+    uint64_t any = 0;
+    for (size_t i = 0; i < b->n_words; i++) {
+        uint64_t bits = 0, live = live_word(b, i);
+        for (unsigned r = 0; live && r < job->n_invalid; r++) {
+            uint64_t equal, ignored;
+            uint64_t in = above(b, i, job->invalid[r].lo, &equal);
+            in |= equal;
+            if (in & live)
+                in &= ~above(b, i, job->invalid[r].hi, &ignored);
+            bits |= in;
+        }
+        lost[i] = bits & live;
+        any |= lost[i];
+    }
+    return any != 0;
+}
+
+static uint64_t value_at(const struct block *b, size_t pixel)
+{
+    uint64_t value = 0;
+    for (unsigned p = 0; p <= b->same; p++)
+        value |= (uint64_t)(b->planes[p * b->stride + pixel / 8] >> pixel % 8 & 1) << p;
+    unsigned shift = 63 - b->same;
+    int64_t extended = (int64_t)(value << shift) >> shift;
+    return b->is_signed ? (uint64_t)extended : (uint64_t)extended & UINT64_MAX >> (63 - b->top);
+}
+
+static void add_single(struct azint_pass *pass, struct azint_space *space, const struct azint_where *where,
+                       const struct block *b)
+{
+    uint64_t pixel = (uint64_t)where->strip * AZINT_STRIP + where->at;
+    for (size_t i = 0; i < b->n_words; i++)
+        for (uint64_t bits = space->out[i]; bits; bits &= bits - 1) {
+            size_t k = 64 * i + (size_t)__builtin_ctzll(bits);
+            azint_slow_pixel(pass, space, where->frame, pixel + k, value_at(b, k));
+        }
+}
+
+static void mark_lost(struct azint_pass *pass, struct azint_space *space, const struct azint_where *where,
+                      const struct block *b)
+{
+    size_t place = (size_t)where->frame * pass->plan->n_strips + where->strip;
+    uint8_t *bits = pass->lost + place * AZINT_STRIP_BYTES;
+    if (!pass->lost_any[place]) {
+        memset(bits, 0, AZINT_STRIP_BYTES);
+        pass->lost_any[place] = 1;
+    }
+    memcpy(bits + where->at / 8, space->lost, b->n_bytes);
+}
+
+/* The block without the pixels of space->drop: copies of the planes that digits are made from. */
+static void drop_pixels(struct azint_space *space, struct block *b, unsigned n_planes)
+{
+    size_t stride = 8 * b->n_words;
+    unsigned n = n_planes < b->same + 1 ? n_planes : b->same + 1;
+    for (unsigned p = 0; p < n; p++)
+        for (size_t i = 0; i < b->n_words; i++) {
+            uint64_t word = load(b->planes + p * b->stride + 8 * i) & ~space->drop[i];
+            memcpy(space->masked + p * stride + 8 * i, &word, sizeof word);
+        }
+    b->planes = space->masked;
+    b->stride = stride;
+}
+
+/* Planes to rows: a digit is 7 planes, and the sign where it is the top one of a signed type. */
+static void put_digits(struct azint_pass *pass, struct azint_space *space, const struct azint_where *where,
+                       const struct block *b, unsigned digits)
+{
+    for (; space->digits[where->frame] < digits; space->digits[where->frame]++)
+        memset(azint_row(pass, space, space->digits[where->frame], where->frame), 0, AZINT_PITCH);
+    for (unsigned d = 0; d < digits; d++) {
+        const uint8_t *planes[8];
+        for (unsigned k = 0; k < 8; k++) {
+            unsigned p = AZINT_DIGIT_BITS * d + k;
+            bool in = k < 7 ? b->is_signed || p <= b->top : b->is_signed && d + 1 == digits;
+            planes[k] = in ? plane(b, p) : zeros;
+        }
+        pass->block_ops->bytes(planes, b->n_bytes, azint_row(pass, space, d, where->frame) + where->at);
+    }
+}
+
+/* A block with pixels that are lost or too large; noinline keeps it out of the common path's way. */
+static __attribute__((noinline)) void put_hard(struct azint_pass *pass, struct azint_space *space,
+                                               const struct azint_where *where, struct block *b)
+{
+    bool lost = find_lost(b, pass->job, space->lost), single;
+    unsigned digits = 1;
+    for (; ; digits++) {
+        single = beyond(b, AZINT_DIGIT_BITS * digits, space->lost, space->out);
+        if (!single || count(space->out, b->n_words) <= FEW)
+            break;
+    }
+    if (lost)
+        mark_lost(pass, space, where, b);
+    if (single)
+        add_single(pass, space, where, b);
+    if (lost || single) {
+        for (size_t i = 0; i < b->n_words; i++)
+            space->drop[i] = space->lost[i] | space->out[i];
+        drop_pixels(space, b, AZINT_DIGIT_BITS * digits + 1);
+    }
+    put_digits(pass, space, where, b, digits);
+}
+
+void azint_put_planes(struct azint_pass *pass, struct azint_space *space, const struct azint_where *where,
+                      const uint8_t *planes, size_t stride, unsigned same_from)
+{
+    const struct azint_type *type = pass->type;
+    size_t n_words = (where->n + 63) / 64;
+    struct block b = { planes, stride, same_from, 8u * type->elem_size - 1, type->is_signed, (where->n + 7) / 8, n_words,
+                       UINT64_MAX >> (64 * n_words - where->n),
+                       azint_live(pass, (uint64_t)where->strip * AZINT_STRIP + where->at) };
+    if (pass->small_invalid || beyond(&b, AZINT_DIGIT_BITS, NULL, space->out))
+        put_hard(pass, space, where, &b);
+    else
+        put_digits(pass, space, where, &b, 1);
+}
+
+void azint_put_pixels(struct azint_pass *pass, struct azint_space *space, const struct azint_where *where,
+                      const uint8_t *pixels)
+{
+    unsigned elem_size = pass->type->elem_size;
+    const uint8_t *live = azint_live(pass, (uint64_t)where->strip * AZINT_STRIP + where->at);
+    uint8_t *row = azint_row(pass, space, 0, where->frame) + where->at;
+    if (!pass->ops->narrow(pixels, where->n, elem_size, pass->type->is_signed, live, row) && !pass->small_invalid)
+        return;
+    size_t n = (where->n + 63) / 64 * 64, stride = n / 8;
+    if (n != where->n) {
+        memcpy(space->masked, pixels, where->n * elem_size);
+        memset(space->masked + where->n * elem_size, 0, (n - where->n) * elem_size);
+        pixels = space->masked;
+    }
+    pass->ops->to_planes(pixels, n, elem_size, space->planes, stride);
+    azint_put_planes(pass, space, where, space->planes, stride, 8 * elem_size - 1);
+}

@@ -1,0 +1,256 @@
+/* azint_strip.c - one strip of a pass, on one thread: blocks to rows, rows to tiles, tiles to the thread's sums.
+ *
+ * Frames are taken block by block in turn, so that what was just decoded is still in the L1 cache when the rows of
+ * 16 frames are turned into a tile.  The entries' weights are expanded a chunk at a time, for all frames at once.
+ */
+#include "azint_priv.h"
+
+#include <string.h>
+
+int64_t *azint_sums(struct azint_pass *pass, struct azint_space *space, unsigned digit)
+{
+    size_t n = (size_t)pass->plan->n_bins * 2 * pass->stride;
+    if (!(space->used >> digit & 1)) {
+        space->used |= 1u << digit;
+        memset(space->sums + n * digit, 0, n * sizeof(int64_t));
+    }
+    return space->sums + n * digit;
+}
+
+static size_t block_bytes(const struct azint_frame *frame, uint32_t block)
+{
+    return block + 1 == frame->frame->n_blocks ? frame->frame->last_bytes : frame->frame->block_bytes;
+}
+
+/* Where a block's codes are; false if not inside the chunk. */
+static bool block_codes(const struct azint_frame *frame, uint32_t block, const uint8_t **coded, uint32_t *size)
+{
+    const hcy_bslz4_block *b = &frame->blocks[block];
+    *coded = frame->chunk + b->offset;
+    *size = b->size;
+    uint32_t bytes = b->size & ~HCY_BLOCK_STORED;
+    return (uint64_t)b->offset + bytes <= frame->frame->size
+           && (!(b->size & HCY_BLOCK_STORED) || bytes == block_bytes(frame, block));
+}
+
+int azint_block_pixels(const struct azint_pass *pass, struct azint_space *space, const struct azint_frame *frame,
+                       uint32_t block, uint8_t *out)
+{
+    const uint8_t *coded;
+    uint32_t size;
+    if (!block_codes(frame, block, &coded, &size))
+        return HCY_ECORRUPT;
+    return cpu_bslz4_block(pass->block_ops, &pass->coding, coded, size, pass->limit, block_bytes(frame, block),
+                           space->planes - CPU_BLOCK_LEAD, out);
+}
+
+void azint_damaged(struct azint_frame *frame, uint32_t block)
+{
+    unsigned seen = atomic_load(&frame->damaged);
+    while (block < seen && !atomic_compare_exchange_weak(&frame->damaged, &seen, block))
+        ;
+}
+
+/* While one frame's block is decoded, the next one's codes come nearer: sixteen other frames lie between, and no
+ * hardware prefetcher follows so many streams. */
+static void prefetch_block(const struct azint_frame *frame, uint32_t block)
+{
+    if (block >= frame->frame->n_blocks)
+        return;
+    const uint8_t *coded = frame->chunk + frame->blocks[block].offset;
+    uint32_t size = frame->blocks[block].size & ~HCY_BLOCK_STORED;
+    for (uint32_t i = 0; i < size && i < 1024; i += 64)
+        __builtin_prefetch(coded + i);
+}
+
+/* Pixels from `skip` on of one block. */
+static void put_block(struct azint_pass *pass, struct azint_space *space, const struct azint_where *where,
+                      uint32_t block, size_t skip)
+{
+    struct azint_frame *frame = &pass->frames[where->frame];
+    unsigned elem_size = pass->type->elem_size, same;
+    size_t bytes = block_bytes(frame, block);
+    const uint8_t *coded;
+    uint32_t size;
+    prefetch_block(frame, block + 1);
+    if (pass->coding.codec != HCY_CODEC_BSLZ4) {
+        if (azint_block_pixels(pass, space, frame, block, space->pixels) == 0) {
+            azint_put_pixels(pass, space, where, space->pixels + skip * elem_size);
+            return;
+        }
+    } else if (block_codes(frame, block, &coded, &size) && !(size & HCY_BLOCK_STORED)
+               && pass->block_ops->planes(coded, size, pass->limit, bytes, elem_size, space->planes, &same) == 0) {
+        azint_put_planes(pass, space, where, space->planes + skip / 8, bytes / elem_size / 8, same);
+        return;
+    }
+    azint_damaged(frame, block);
+    memset(azint_row(pass, space, 0, where->frame) + where->at, 0, where->n);
+}
+
+/* Pixels [at, end) of the strip from one frame's blocks, or its raw tail. */
+static void fill_coded(struct azint_pass *pass, struct azint_space *space, struct azint_where where, size_t end)
+{
+    const struct azint_frame *frame = &pass->frames[where.frame];
+    unsigned elem_size = pass->type->elem_size;
+    while (where.at < end) {
+        uint64_t pixel = (uint64_t)where.strip * AZINT_STRIP + where.at;
+        uint64_t block = pixel / frame->block_pixels;
+        if (block < frame->frame->n_blocks && pixel - block * frame->block_pixels < block_bytes(frame, (uint32_t)block) / elem_size) {
+            size_t skip = (size_t)(pixel - block * frame->block_pixels);
+            size_t left = block_bytes(frame, (uint32_t)block) / elem_size - skip;
+            where.n = left < end - where.at ? left : end - where.at;
+            put_block(pass, space, &where, (uint32_t)block, skip);
+        } else {
+            where.n = end - where.at;
+            azint_put_pixels(pass, space, &where, frame->chunk + frame->frame->tail_offset);
+        }
+        where.at += where.n;
+    }
+}
+
+/* Pixels [at, end) from plain ones, in pieces that the caches hold. */
+static void fill_plain(struct azint_pass *pass, struct azint_space *space, struct azint_where where, size_t end)
+{
+    const uint8_t *pixels = pass->frames[where.frame].pixels;
+    for (; where.at < end; where.at += where.n) {
+        where.n = end - where.at < 2048 ? end - where.at : 2048;
+        azint_put_pixels(pass, space, &where,
+                         pixels + ((uint64_t)where.strip * AZINT_STRIP + where.at) * pass->type->elem_size);
+    }
+}
+
+/* The rows of a group of lanes to a tile. */
+static void make_tile(const struct azint_pass *pass, const uint8_t *rows, unsigned group, size_t first, size_t last,
+                      uint8_t *tile)
+{
+    unsigned lanes = pass->ops->lanes, begin = group * lanes;
+    const uint8_t *row[AZINT_MAX_PASS];
+    for (unsigned l = 0; l < lanes; l++) /* lanes without a frame repeat one: nobody reads their sums */
+        row[l] = rows + (begin + l < pass->n_frames ? begin + l : begin) * (size_t)AZINT_PITCH;
+    pass->ops->tile(row, first, last, tile + (size_t)group * lanes * AZINT_STRIP);
+}
+
+static size_t up64(size_t n)
+{
+    return (n + 63) / 64 * 64;
+}
+
+/* Frames [begin, end) of the pass: their first digits to rows, and to the group's tile as they come. */
+static void fill_group(struct azint_pass *pass, struct azint_space *space, size_t strip, unsigned begin, unsigned end,
+                       size_t n_pixels)
+{
+    for (size_t at = 0; at < n_pixels; at += pass->step) {
+        size_t stop = n_pixels - at < pass->step ? n_pixels : at + pass->step;
+        for (unsigned f = begin; f < end; f++) {
+            struct azint_where where = { f, strip, at, 0 };
+            (pass->frames[f].pixels ? fill_plain : fill_coded)(pass, space, where, stop);
+        }
+        if (!pass->single)
+            make_tile(pass, space->rows, begin / pass->ops->lanes, at, up64(stop), space->x);
+    }
+}
+
+/* The variance's digit `digit` of a frame whose value takes `digits`: those of max(1, value).  Only the top digit of
+ * a negative value is negative. */
+static void variance_row(const struct azint_pass *pass, const struct azint_space *space, unsigned frame, unsigned digit,
+                         unsigned digits, size_t n, uint8_t *out)
+{
+    uint8_t others[1024], negative[1024];
+    const uint8_t *own = azint_row(pass, space, digit, frame);
+    for (size_t at = 0; at < n; at += sizeof others) {
+        memset(others, 0, sizeof others);
+        memset(negative, 0, sizeof negative);
+        for (unsigned d = 0; d < digits; d++) {
+            const uint8_t *row = azint_row(pass, space, d, frame) + at;
+            for (size_t i = 0; i < sizeof others; i++) {
+                others[i] |= row[i];
+                negative[i] |= row[i];
+            }
+        }
+        for (size_t i = 0; i < sizeof others; i++) {
+            uint8_t value = negative[i] & 0x80 ? 0 : own[at + i];
+            out[at + i] = (uint8_t)(value | (digit == 0 && (others[i] == 0 || negative[i] & 0x80)));
+        }
+    }
+}
+
+static void make_variance(const struct azint_pass *pass, struct azint_space *space, unsigned digit, size_t n)
+{
+    for (unsigned f = 0; f < pass->n_frames; f++) {
+        uint8_t *out = space->vrows + f * (size_t)AZINT_PITCH;
+        if (space->digits[f] > digit)
+            variance_row(pass, space, f, digit, space->digits[f], n, out);
+        else
+            memset(out, 0, n);
+    }
+    for (unsigned g = 0; !pass->single && g * pass->ops->lanes < pass->n_frames; g++)
+        make_tile(pass, space->vrows, g, 0, up64(n), space->v);
+}
+
+/* The higher digit's rows: frames that do not have it get zeros. */
+static void make_digit(struct azint_pass *pass, struct azint_space *space, unsigned digit, size_t n)
+{
+    for (unsigned f = 0; f < pass->n_frames; f++)
+        if (space->digits[f] <= digit)
+            memset(azint_row(pass, space, digit, f), 0, AZINT_PITCH);
+    for (unsigned g = 0; !pass->single && g * pass->ops->lanes < pass->n_frames; g++)
+        make_tile(pass, azint_row(pass, space, digit, 0), g, 0, up64(n), space->x);
+}
+
+static void add_part(struct azint_pass *pass, struct azint_space *space, const struct azint_part *part, unsigned digit,
+                     enum azint_variance variance)
+{
+    int64_t *sums = azint_sums(pass, space, digit);
+    if (!pass->single) {
+        unsigned lanes = pass->ops->lanes;
+        pass->ops->many(part, space->x, space->v, variance, (pass->n_frames + lanes - 1) / lanes, sums);
+        return;
+    }
+    for (unsigned f = 0; f < pass->n_frames; f++)
+        pass->ops->one(part, azint_row(pass, space, digit, f), space->vrows + f * (size_t)AZINT_PITCH, variance,
+                       pass->stride, sums + f);
+}
+
+/* The strip's entries, a chunk at a time. */
+static void add_digit(struct azint_pass *pass, struct azint_space *space, const struct azint_strip *strip,
+                      unsigned digit, enum azint_variance variance)
+{
+    const struct azint_plan *plan = pass->plan;
+    const uint16_t *index = azint_at(plan, strip->index);
+    const uint8_t *weights = azint_at(plan, strip->weights);
+    const struct azint_seg *seg = azint_at(plan, strip->segs), *end = seg + strip->n_segs;
+    for (uint32_t first = 0; first < strip->n_entries; first += AZINT_CHUNK) {
+        uint32_t last = strip->n_entries - first < AZINT_CHUNK ? strip->n_entries : first + AZINT_CHUNK;
+        struct azint_part part = { index + first, NULL, seg, 0, first };
+        while (seg < end && seg->end <= last)
+            seg++;
+        part.n_segs = (size_t)(seg - part.segs);
+        if (!plan->unit) {
+            pass->ops->expand(weights + 12 * (size_t)first, last - first, space->weights);
+            part.weights = space->weights;
+        }
+        add_part(pass, space, &part, digit, variance);
+    }
+}
+
+void azint_strip_run(struct azint_pass *pass, struct azint_space *space, size_t number)
+{
+    const struct azint_strip *strip = (const struct azint_strip *)azint_at(pass->plan, pass->plan->strips) + number;
+    uint64_t left = pass->plan->n_pixels - (uint64_t)number * AZINT_STRIP;
+    size_t n = left < AZINT_STRIP ? (size_t)left : AZINT_STRIP;
+    unsigned digits = 1, lanes = pass->single ? 1 : pass->ops->lanes;
+    bool want_variance = pass->job->flags & HCY_AZINT_WANT_VARIANCE;
+    memset(space->digits, 1, sizeof space->digits);
+    for (unsigned f = 0; f < pass->n_frames; f += lanes)
+        fill_group(pass, space, number, f, f + lanes < pass->n_frames ? f + lanes : pass->n_frames, n);
+    for (unsigned f = 0; f < pass->n_frames; f++)
+        digits = space->digits[f] > digits ? space->digits[f] : digits;
+    for (unsigned d = 0; d < digits; d++) {
+        enum azint_variance variance = !want_variance ? AZINT_V_NONE : digits > 1 ? AZINT_V_TILE : AZINT_V_MAX;
+        if (d)
+            make_digit(pass, space, d, n);
+        if (variance == AZINT_V_TILE)
+            make_variance(pass, space, d, n);
+        add_digit(pass, space, strip, d, variance);
+    }
+}
