@@ -1,0 +1,246 @@
+# The halcyon command from outside: every option of integrate does what it says, every kind of bad input has a message
+# and a status, the real frame gives the reference curves, stdout holds what was asked for and nothing else.
+halcyon=${HALCYON:-./halcyon}
+json=${top_builddir:-.}/tests/cli_json
+data=${HALCYON_TEST_DATA:-../shared/data}
+n=0
+failed=0
+
+work=`mktemp -d "${TMPDIR:-/tmp}/halcyon-cli.XXXXXX"` || exit 99
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+case $halcyon in /*) ;; *) halcyon=`pwd`/$halcyon ;; esac
+case $json in /*) ;; *) json=`pwd`/$json ;; esac
+case $data in /*) ;; *) data=`pwd`/$data ;; esac
+cd "$work" || exit 99
+
+# check WHAT COMMAND...: the command succeeds.
+check()
+{
+    what=$1
+    shift
+    n=`expr $n + 1`
+    if "$@" >check.log 2>&1; then
+        echo "ok $n - $what"
+    else
+        echo "not ok $n - $what"
+        echo "# $*"
+        sed 's/^/# /' check.log
+        failed=1
+    fi
+}
+not() { if "$@"; then return 1; else return 0; fi; }
+skip() { n=`expr $n + 1`; echo "ok $n # SKIP $1"; }
+
+# integrate ARGUMENTS: the simulated stack, quietly, on one thread.
+integrate() { "$halcyon" integrate s.h5 -p s.poni -d cpu@threads=1 -q "$@"; }
+# The rows of a .dat file.
+rows() { grep -v '^#' "$1" | grep .; }
+column() { rows "$1" | awk -v c="$2" '{ print $c }'; }
+differ() { not cmp -s "$1" "$2"; }
+equals() { if [ "$1" = "$2" ]; then :; else echo "got '$1', want '$2'"; return 1; fi; }
+# refused STATUS WORD COMMAND...: it ends with the status, says the word on stderr, and nothing on stdout.
+refused()
+{
+    status=$1 word=$2
+    shift 2
+    "$@" >refused.out 2>refused.err
+    got=$?
+    equals "$got" "$status" || { cat refused.err; return 1; }
+    [ -s refused.out ] && { echo "stdout is not empty"; return 1; }
+    grep -e "$word" refused.err >/dev/null && return 0
+    echo "no '$word' in:"
+    cat refused.err
+    return 1
+}
+# ratio A.dat B.dat X: every intensity of B is X times that of A, to the digits printed.
+ratio()
+{
+    column "$1" 2 >ratio.a
+    column "$2" 2 >ratio.b
+    paste ratio.a ratio.b | awk -v x="$3" '{ d = $1 * x - $2; if (d < 0) d = -d; if (d > 2e-6 * ($2 + 1e-9)) exit 1 }'
+}
+# numpy FILE ROWS COLUMNS MASKED: a uint8 image whose first MASKED rows are 1.
+numpy()
+{
+    printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': ($2, $3), }" >"$1"
+    head -c `expr $4 '*' $3` /dev/zero | tr '\0' '\001' >>"$1"
+    head -c `expr '(' $2 - $4 ')' '*' $3` /dev/zero >>"$1"
+}
+
+# --- The command itself ---
+check 'halcyon --version' sh -c "'$halcyon' --version | grep -q '^halcyon [0-9]'"
+check 'halcyon --help names the subcommands' sh -c "'$halcyon' --help | grep -q integrate"
+for sub in integrate simulate devices bench; do
+    check "halcyon help $sub fits a screen" sh -c "test \`'$halcyon' help $sub | wc -l\` -le 40"
+    check "halcyon $sub --help is the same" sh -c "'$halcyon' help $sub >a && '$halcyon' $sub --help >b && cmp a b"
+done
+check 'no subcommand' refused 2 usage "$halcyon"
+check 'an unknown subcommand, with a suggestion' refused 2 "integrate" "$halcyon" integrat
+check 'an unknown option, with a suggestion' refused 2 '--polarization' "$halcyon" integrate x.h5 --polarisation 1
+check 'an unknown short option' refused 2 'unknown option -z' "$halcyon" integrate x.h5 -z
+check 'a value that is missing' refused 2 '--npt needs' "$halcyon" integrate x.h5 --npt
+check 'npt 0' refused 2 'from 1 to' "$halcyon" integrate x.h5 -p x.poni -n 0
+check 'npt with letters behind it' refused 2 '--npt' "$halcyon" integrate x.h5 -p x.poni -n 10x
+check 'a range the wrong way round' refused 2 'A < B' "$halcyon" integrate x.h5 -p x.poni --radial-range 2,1
+check 'a splitting that is none' refused 2 'bbox' "$halcyon" integrate x.h5 -p x.poni --split some
+check 'a word too many' refused 2 'y.h5' "$halcyon" integrate x.h5 y.h5 -p x.poni
+check 'no stack' refused 2 'missing' "$halcyon" integrate
+check 'no geometry' refused 2 '-p' "$halcyon" integrate x.h5
+check 'delta-dummy without dummy' refused 2 '--dummy' "$halcyon" integrate x.h5 -p x.poni --delta-dummy 1
+
+# --- Devices ---
+check 'halcyon devices lists the CPU' sh -c "'$halcyon' devices | grep -q '^cpu '"
+check 'halcyon devices --json is JSON' sh -c "'$halcyon' devices --json | '$json' devices.0.device"
+
+# --- A simulated stack ---
+if "$halcyon" simulate s.h5 --detector Eiger500k --frames 6 --seed 3 >simulate.log 2>&1; then
+    frames='0 1 2 3 4 5'
+else
+    sed 's/^/# /' simulate.log
+    echo "not ok `expr $n + 1` - halcyon simulate"
+    echo "1..`expr $n + 1`"
+    exit 1
+fi
+check 'integrate to text' integrate -o plain.dat --frames 0
+check '1000 bins by default' equals "`rows plain.dat | wc -l | tr -d ' '`" 1000
+check 'the unit stands in the header' grep -q '^# *q_nm^-1  *I *$' plain.dat
+check '-n' integrate -o npt.dat --frames 0 -n 77
+check '-n: so many rows' equals "`rows npt.dat | wc -l | tr -d ' '`" 77
+check '-u' integrate -o unit.dat --frames 0 -u 2th_deg
+check '-u: other radii' differ plain.dat unit.dat
+check '-u: in the header' grep -q '2th_deg' unit.dat
+check '--split no' integrate -o no.dat --frames 0 --split no
+check '--split full' integrate -o full.dat --frames 0 --split full
+check '--split bbox' integrate -o bbox.dat --frames 0 --split bbox
+check '--split: bbox is the default' cmp plain.dat bbox.dat
+check '--split: no differs' differ no.dat bbox.dat
+check '--split: full differs' differ full.dat bbox.dat
+check '--error-model poisson' integrate -o poisson.dat --frames 0 --error-model poisson
+check '--error-model: three columns' equals "`rows poisson.dat | awk '{ print NF; exit }'`" 3
+check '--error-model: else two' equals "`rows plain.dat | awk '{ print NF; exit }'`" 2
+check '--polarization' integrate -o polarization.dat --frames 0 --polarization 0.99
+check '--polarization: it matters' differ polarization.dat plain.dat
+check '--no-solid-angle' integrate -o solid.dat --frames 0 --no-solid-angle
+check '--no-solid-angle: it matters' differ solid.dat plain.dat
+check '--normalization' integrate -o normal.dat --frames 0 --normalization 4
+check '--normalization: a quarter' ratio plain.dat normal.dat 0.25
+check '--radial-range' integrate -o radial.dat --frames 0 --radial-range 5,10
+check '--radial-range: the radii are in it' sh -c "grep -v '^#' radial.dat | awk '\$1 < 5 || \$1 > 10 { exit 1 }'"
+check '--azimuth-range' integrate -o azimuth.dat --frames 0 --azimuth-range 0,90
+check '--azimuth-range: it matters' differ azimuth.dat plain.dat
+numpy mask.npy 514 1030 200
+check '--mask' integrate -o mask.dat --frames 0 --mask mask.npy
+check '--mask: it matters' differ mask.dat plain.dat
+check '--no-sentinels' integrate -o sentinels.dat --frames 0 --no-sentinels
+check '--no-sentinels: it matters' differ sentinels.dat plain.dat
+check '--mask-from-frame' integrate -o frame.dat --frames 0 --mask-from-frame 0 --no-sentinels --dummy 0
+rm -f frame.dat
+check '--mask-from-frame' integrate -o frame.dat --frames 0 --mask-from-frame 0
+check '--dummy' integrate -o dummy.dat --frames 0 --dummy 1
+check '--dummy: it matters' differ dummy.dat sentinels.dat
+check '--delta-dummy' integrate -o delta.dat --frames 0 --dummy 1 --delta-dummy 1
+check '--delta-dummy: it matters' differ delta.dat dummy.dat
+check '--dataset' integrate -o dataset.dat --frames 0 --dataset /entry/data/data
+check '--dataset: the same one' cmp dataset.dat plain.dat
+check '--dataset: one that is not there' refused 1 '/nothing' integrate -o x.dat --dataset /nothing
+check '--frames A:B' integrate -o frames.dat --frames 2:5
+check '--frames: three of them' equals "`grep -c '^# frame' frames.dat`" 3
+check '--frames: from the third' sh -c "grep '^# frame' frames.dat | head -1 | grep -q 2"
+check '--frames past the end' refused 1 'frames 0 to 5' integrate -o x.dat --frames 4:7
+check '-o - writes to stdout' sh -c "'$halcyon' integrate s.h5 -p s.poni -q --frames 0 -o - >stdout.dat && cmp stdout.dat plain.dat"
+check 'progress and summary leave stdout alone' sh -c "'$halcyon' integrate s.h5 -p s.poni --frames 0 -o - >a.dat 2>words && cmp a.dat plain.dat && grep -q 'frames/s' words"
+check '-o x.h5' integrate -o x.h5
+check 'without -o: a file named after the stack' sh -c "'$halcyon' integrate s.h5 -p s.poni -q && test -s s_azint.h5"
+check 'a file a frame' integrate -o curve_%d.dat --frames 1:3
+check 'a file a frame: they are there' test -s curve_1.dat -a -s curve_2.dat
+check '-q says nothing' sh -c "'$halcyon' integrate s.h5 -p s.poni -q -o quiet.dat 2>&1 | grep -q . && exit 1; exit 0"
+check '--json is JSON' sh -c "'$halcyon' integrate s.h5 -p s.poni --json -o j.dat >j.json && '$json' <j.json"
+for key in frames seconds frames_per_s bytes_raw failed devices.0.device; do
+    check "--json has $key" sh -c "'$json' $key <j.json"
+done
+check '--json: all frames' equals "`"$json" frames <j.json`" 6
+check '--json: bytes' equals "`"$json" bytes_raw <j.json`" `expr 6 '*' 514 '*' 1030 '*' 4`
+check '--json: none failed' equals "`"$json" failed <j.json`" '[]'
+check '--json: fused' equals "`"$json" devices.0.path <j.json`" fused
+check '--json and -o - do not go together' refused 2 'stdout' integrate --json -o -
+check '--two-stage' sh -c "'$halcyon' integrate s.h5 -p s.poni --json --two-stage --frames 0 -o two.dat >two.json"
+check '--two-stage: it says so' equals "`"$json" devices.0.path <two.json`" two-stage
+check '--two-stage: the same bytes' cmp two.dat plain.dat
+check '--batch' sh -c "'$halcyon' integrate s.h5 -p s.poni --json --batch 2 -o batch.dat >batch.json"
+check '--batch: it counts' equals "`"$json" batch <batch.json`" 2
+check '-d with two devices' sh -c "'$halcyon' integrate s.h5 -p s.poni --json -d cpu@threads=1,cpu@threads=1 --batch 1 -o two.dat >two.json"
+check '-d: both are there' sh -c "'$json' devices.1.device <two.json"
+integrate -o one.dat
+check 'two devices, one device: the same bytes' cmp two.dat one.dat
+check 'another batch: the same bytes' cmp batch.dat one.dat
+check '-d that is none' refused 1 'nonsense' "$halcyon" integrate s.h5 -p s.poni -d nonsense -o x.dat
+
+# --- Bad input ---
+check 'no such file' refused 1 'none.h5' "$halcyon" integrate none.h5 -p s.poni
+check 'no such geometry' refused 1 'none.poni' "$halcyon" integrate s.h5 -p none.poni
+check 'a text file is no stack' refused 1 's.poni' "$halcyon" integrate s.poni -p s.poni
+grep -v '^Distance' s.poni >nodistance.poni
+check 'a PONI without a distance' refused 1 'istance' "$halcyon" integrate s.h5 -p nodistance.poni -o x.dat
+check 'an unknown unit' refused 1 'q_nm' integrate -o x.dat -u q_inch
+numpy small.npy 10 20 1
+check 'a mask of another shape' refused 1 '10 x 20' integrate -o x.dat --mask small.npy
+check 'no such mask' refused 1 'none.npy' integrate -o x.dat --mask none.npy
+check 'an image of one row is no stack of these' refused 1 '.' integrate -o x.dat --mask-from-frame 99
+check 'a folder that is not there' refused 1 'nowhere' integrate -o nowhere/x.dat
+check 'a suffix that is none' refused 1 'x.jpeg' integrate -o x.jpeg
+check 'the stack itself as output' refused 1 's.h5' integrate -o s.h5
+if [ -w /dev/full ]; then
+    check 'a full disk' refused 1 '.' integrate -o /dev/full.dat
+    check 'a full stdout' sh -c "'$halcyon' integrate s.h5 -p s.poni -q -o - >/dev/full; test \$? -eq 1"
+else
+    skip '/dev/full is not there'
+    skip '/dev/full is not there'
+fi
+printf 'abc' >empty.npy
+check 'a damaged .npy' refused 1 'empty.npy' "$halcyon" integrate empty.npy -p s.poni -o x.dat
+numpy flat.npy 514 1030 514
+check 'a .npy image is a stack of one' "$halcyon" integrate flat.npy -p s.poni -q --no-sentinels -o flat.dat
+size=`wc -c <s.h5`
+head -c `expr $size / 2` s.h5 >truncated.h5
+check 'a truncated file' refused 1 'truncated.h5' "$halcyon" integrate truncated.h5 -p s.poni -q -o x.dat
+
+# --- A damaged frame ---
+cp s.h5 damaged.h5
+dd if=/dev/zero of=damaged.h5 bs=512 seek=`expr $size '*' 5 / 12 / 512` count=16 conv=notrunc 2>/dev/null
+"$halcyon" integrate damaged.h5 -p s.poni --json -o damaged.dat >damaged.json 2>damaged.err
+status=$?
+check 'a damaged frame: status 1' equals $status 1
+check 'a damaged frame: by its number' equals "`"$json" failed <damaged.json`" '[2]'
+check 'a damaged frame: with words' grep -q 'frame 2 failed: .' damaged.err
+check 'a damaged frame: the others are done' equals "`grep -c '^# frame [0-9]*$' damaged.dat`" 5
+rows one.dat | awk 'NR <= 1000' >one.first
+rows damaged.dat | awk 'NR <= 1000' >damaged.first
+check 'a damaged frame: and right' cmp one.first damaged.first
+
+# --- The real frame ---
+real=$data/detector/eiger1_4m_real.h5
+if [ -r "$real" ]; then
+    for split in no bbox full; do
+        reference=$data/reference/Eiger4M_${split}_q_poisson_npt2000.txt
+        check "the real frame, splitting $split" "$halcyon" integrate "$real" -p "$data/detector/eiger4m.poni" -q \
+            -n 2000 --split $split --error-model poisson --polarization 0.99 --mask-from-frame 0 -o real.dat
+        rows real.dat >real.rows
+        grep -v '^#' "$reference" >reference.rows
+        # Columns: ours radial, I, sigma; theirs radial, I, std, ?, sem ... count last.
+        paste real.rows reference.rows | awk 'function off(a, b) { a -= b; if (a < 0) a = -a; if (b < 0) b = -b; return b > 0 ? a / b : a }
+            { print off($1, $4), off($2, $5), off($3, $6), $NF }' >off
+        check "splitting $split: 2000 bins" equals "`wc -l <off | tr -d ' '`" 2000
+        for c in 1 2 3; do
+            name=`echo 'radius intensity sigma' | cut -d' ' -f$c`
+            check "splitting $split: the $name within 1e-6 (median)" sh -c \
+                "sort -g -k$c off | awk -v c=$c 'NR == 1000 { exit !(\$c <= 1e-6) }'"
+            check "splitting $split: the $name within 1e-4 (worst of more than 10 pixels)" sh -c \
+                "awk -v c=$c '\$4 > 10 && \$c > 1e-4 { print; bad = 1 } END { exit bad }' off"
+        done
+    done
+else
+    skip "$real is not there"
+fi
+echo "1..$n"
+exit $failed
