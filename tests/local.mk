@@ -19,6 +19,9 @@ tests_bslz4_LDADD = libinternal.la $(LZ4_LIBS)
 test_public += tests/bslz4_decode
 tests_bslz4_decode_SOURCES = tests/bslz4_decode.c tests/sha256.h
 tests_bslz4_decode_LDADD = libhalcyon.la $(HDF5_LIBS)
+test_public += tests/stack
+tests_stack_SOURCES = tests/stack.c tests/stack_make.h
+tests_stack_LDADD = libhalcyon.la $(HDF5_LIBS)
 
 # Fuzz targets: configure with CC=clang CFLAGS='-g -O1 -fsanitize=fuzzer-no-link' --enable-sanitizer, make fuzzers.
 fuzzers = tests/bslz4_fuzz
