@@ -61,7 +61,9 @@ static int check_queue(hcy_queue *queue)
 int hcy_queue_finish(hcy_queue *queue)
 {
     int status = check_queue(queue); /* not under the lock: others may go on submitting while one waits */
-    return status ? status : queue->dev->backend->ops->finish(queue->impl);
+    if (!status)
+        status = queue->dev->backend->ops->finish(queue->impl);
+    return status ? status : hcy__device_check(queue->dev); /* it may have been lost meanwhile */
 }
 
 int hcy_queue_status(hcy_queue *queue)

@@ -152,7 +152,7 @@ static inline unsigned char *cts_bytes(size_t n, uint64_t seed)
 /* One frame that its parse has already refused: the kernel must leave it alone. */
 struct cts_work {
     hcy_kernel *kernel;
-    hcy_buffer *chunks, *frames, *blocks, *images, *reports;
+    hcy_buffer *chunks, *frames, *blocks, *images, *reports, *scratch;
     hcy_bslz4_job job;
     hcy_arg args[7];
 };
@@ -166,6 +166,7 @@ static inline void cts_work_free(struct cts_work *w)
     hcy_buffer_release(w->blocks);
     hcy_buffer_release(w->images);
     hcy_buffer_release(w->reports);
+    hcy_buffer_release(w->scratch);
     memset(w, 0, sizeof *w);
 }
 
@@ -194,6 +195,10 @@ static inline int cts_work_make(struct cts_work *w, hcy_device *dev)
     w->args[4] = hcy_arg_buf(w->images);
     w->args[5] = hcy_arg_buf(w->reports);
     w->args[6] = hcy_arg_buf(NULL);
+    size_t size = 0;
+    status = cts_first(status, hcy_kernel_scratch_size(w->kernel, 1, w->args, CTS_WORK_ARGS, &size));
+    if (size)
+        w->args[6] = hcy_arg_buf(w->scratch = cts_buffer(dev, size));
     return status;
 }
 
