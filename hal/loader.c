@@ -208,7 +208,7 @@ static hcy_backend_entry_fn find_entry(const char *name, char *origin, size_t si
                  " (HALCYON_BACKEND_PATH names other directories; `halcyon devices` lists the backends there are)", name, name);
         return NULL;
     }
-    snprintf(origin, size, "%s", search.path);
+    snprintf(origin, size, "%.*s", (int)size - 1, search.path);
     void *module = dlopen(search.path, RTLD_NOW | RTLD_LOCAL);
     if (!module) {
         hcy_fail_vendor(HCY_EBACKEND, 0, dlerror(), "module %s cannot be loaded", search.path);
