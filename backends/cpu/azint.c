@@ -360,6 +360,7 @@ static void merge_range(void *context, size_t begin, size_t end, unsigned thread
     size_t n_bins = pass->plan->n_bins;
     const azint_i128 c = pass->plan->unit ? HCY_AZINT_ONE : 1;
     const azint_i128 c2 = pass->plan->unit ? azint_square(HCY_AZINT_ONE) : 1;
+    const bool want_variance = pass->job->flags & HCY_AZINT_WANT_VARIANCE;
     uint32_t used = 0;
     unsigned digits = 0;
     (void)thread;
@@ -372,7 +373,7 @@ static void merge_range(void *context, size_t begin, size_t end, unsigned thread
         for (size_t b = begin; b < end; b++) {
             size_t place = b * 2 * pass->stride + azint_frame_at(pass, f);
             azint_i128 signal = merge(pass, place, digits) * c;
-            azint_i128 variance = merge(pass, place + pass->stride, digits) * c2;
+            azint_i128 variance = want_variance ? merge(pass, place + pass->stride, digits) * c2 : 0;
             sums[HCY_SUM_SIGNAL_LO * n_bins + b] = (uint64_t)signal;
             sums[HCY_SUM_SIGNAL_HI * n_bins + b] = (uint64_t)(signal >> 64);
             sums[HCY_SUM_VARIANCE_LO * n_bins + b] = (uint64_t)variance;

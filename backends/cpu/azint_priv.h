@@ -133,7 +133,8 @@ struct azint_ops {
      * three entries more. */
     void (*expand)(const uint8_t *weights, size_t n, uint8_t *out);
     /* Adds a part to `groups` groups of lanes.  Tiles of the groups lie one behind the other; sums of a bin are
-     * int64_t [2][groups * lanes], signal and variance, lanes in the order of azint_lane(). */
+     * int64_t [2][groups * lanes], signal and variance, lanes in the order of azint_lane().  With AZINT_V_NONE what
+     * is done to the variance's sums is not defined. */
     void (*many)(const struct azint_part *part, const uint8_t *x, const uint8_t *v, enum azint_variance variance,
                  unsigned groups, int64_t *sums);
     /* The same for a single frame straight from its row; sums of a bin are int64_t [2][stride]. */

@@ -1,0 +1,485 @@
+/* azint_kernels - the kernels azint_image and bslz4_azint against the oracle, bit for bit: all pixel types, SIMD
+ * variants, thread counts, batch sizes, codecs and block sizes; frames of every temper in one batch. */
+#include <halcyon/bslz4.h>
+#include <halcyon/kernel.h>
+
+#include "azint_oracle.h"
+#include "tap.h"
+
+#define MAX_ITEMS 40
+
+enum temper { DIM, BRIGHT, HOT, GAPS, DEAD, ZERO, WILD, NEGATIVE, TEMPERS };
+
+/* Frames, what they must give, and the plan. */
+struct group {
+    struct oracle_plan plan;
+    hcy_azint_job job;
+    size_t items, image_bytes, sums;         /* sums: u64 of a frame */
+    uint8_t *images;
+    uint64_t *want, *n_lost;
+};
+
+static uint64_t state = 20261121;
+
+/* --- Images --- */
+
+static uint64_t pixel_value(enum temper temper, size_t i, uint32_t type)
+{
+    unsigned bits = 8 * (unsigned)oracle_pixel_size(type);
+    uint64_t top = UINT64_MAX >> (64 - bits), dim = oracle_below(&state, 1 + i / 64 % 50);
+    switch (temper) {
+    case DIM: return dim;
+    case BRIGHT: return (oracle_below(&state, 2000) + (oracle_below(&state, 400) ? 0 : 1000000)) & top;
+    case HOT: return oracle_below(&state, 3000) ? dim : oracle_random(&state) & top;
+    case GAPS: return i / 100 % 7 == 3 ? top : oracle_below(&state, 500) ? dim : top - oracle_below(&state, 3);
+    case DEAD: return top;
+    case ZERO: return 0;
+    case WILD: return oracle_random(&state) >> oracle_below(&state, 64) & top;
+    default: return (dim - 20) & top;
+    }
+}
+
+static void put_pixel(uint8_t *image, size_t i, uint32_t type, uint64_t value)
+{
+    if (type == HCY_PIXEL_F32 || type == HCY_PIXEL_F64) {
+        double d = value == UINT64_MAX || value == UINT32_MAX ? NAN : (double)(int64_t)value / 3;
+        float f = (float)d;
+        type == HCY_PIXEL_F32 ? memcpy(image + 4 * i, &f, 4) : memcpy(image + 8 * i, &d, 8);
+    } else {
+        size_t size = oracle_pixel_size(type);
+        memcpy(image + size * i, &value, size); /* little-endian */
+    }
+}
+
+static void group_open(struct group *g, size_t items, bool mixed)
+{
+    g->items = items;
+    g->job.n_pixels = g->plan.head.n_pixels;
+    g->job.n_bins = g->plan.head.n_bins;
+    g->image_bytes = (size_t)g->job.n_pixels * oracle_pixel_size(g->job.pixel_type);
+    g->sums = (size_t)HCY_AZINT_SUMS * g->job.n_bins;
+    g->images = malloc(items * g->image_bytes);
+    g->want = malloc(items * g->sums * 8);
+    g->n_lost = malloc(items * 8);
+    if (!g->images || !g->want || !g->n_lost)
+        bail_out("no memory");
+    for (size_t f = 0; f < items; f++) {
+        uint8_t *image = g->images + f * g->image_bytes;
+        for (size_t i = 0; i < g->job.n_pixels; i++)
+            put_pixel(image, i, g->job.pixel_type, pixel_value(mixed ? f % TEMPERS : DIM, i, g->job.pixel_type));
+        g->n_lost[f] = oracle_sums(g->want + f * g->sums, g->plan.spans, &g->job, image);
+    }
+}
+
+static void group_close(struct group *g)
+{
+    free(g->images);
+    free(g->want);
+    free(g->n_lost);
+}
+
+/* --- Devices --- */
+
+static const struct variant {
+    const char *simd;
+    unsigned threads;
+} variants[] = {
+    { "portable", 2 }, { "avx2", 1 }, { "avx2", 3 }, { "avx512", 1 }, { "avx512", 2 }, { "avx512", 5 },
+};
+enum { N_VARIANTS = sizeof variants / sizeof variants[0] };
+
+static hcy_device *devices[N_VARIANTS];
+
+static void devices_open(void)
+{
+    for (size_t v = 0; v < N_VARIANTS; v++) {
+        char text[64];
+        snprintf(text, sizeof text, "cpu@threads=%u@simd=%s", variants[v].threads, variants[v].simd);
+        if (hcy_device_open(&devices[v], text))
+            diag("%s: %s", text, hcy_last_error()->text);
+    }
+}
+
+static hcy_buffer *buffer(hcy_device *dev, size_t size, const void *data)
+{
+    hcy_buffer *b = NULL;
+    if (hcy_buffer_create(&b, dev, HCY_MEM_MAPPED, size ? size : 64))
+        bail_out("buffer of %zu: %s", size, hcy_last_error()->text);
+    if (data)
+        memcpy(hcy_buffer_host(b), data, size);
+    return b;
+}
+
+/* --- Batches --- */
+
+/* How the frames reach the kernel. */
+struct path {
+    bool coded;
+    uint32_t codec, block_bytes; /* 0: default */
+};
+
+struct batch {
+    hcy_bslz4_job coding;
+    hcy_bslz4_frame frames[MAX_ITEMS];
+    hcy_bslz4_block *blocks;
+    uint8_t *chunks;
+    size_t size, n_blocks;
+};
+
+static void batch_open(struct batch *b, const struct group *g, size_t first, size_t items, const struct path *path)
+{
+    size_t bound, room = 0;
+    memset(b, 0, sizeof *b);
+    b->coding = (hcy_bslz4_job){ .codec = path->codec, .elem_size = (uint32_t)oracle_pixel_size(g->job.pixel_type),
+                                 .image_bytes = g->image_bytes, .block_bytes = path->block_bytes };
+    if (hcy_bslz4_encode_bound(&bound, &b->coding))
+        bail_out("bound: %s", hcy_last_error()->text);
+    bound = (bound + HCY_BSLZ4_ALIGN - 1) / HCY_BSLZ4_ALIGN * HCY_BSLZ4_ALIGN;
+    room = items * (g->image_bytes / 8 + 16);
+    b->chunks = malloc(items * bound + HCY_BSLZ4_PADDING);
+    b->blocks = malloc(room * sizeof *b->blocks);
+    if (!b->chunks || !b->blocks)
+        bail_out("no memory");
+    for (size_t i = 0; i < items; i++) {
+        size_t size;
+        if (hcy_bslz4_encode(&size, b->chunks + b->size, bound, &b->coding, g->images + (first + i) * g->image_bytes)
+            || hcy_bslz4_parse(&b->frames[i], b->blocks + b->n_blocks, room - b->n_blocks, NULL, &b->coding,
+                               b->chunks + b->size, size))
+            bail_out("encode: %s", hcy_last_error()->text);
+        b->frames[i].offset = b->size;
+        b->frames[i].first_block = (uint32_t)b->n_blocks;
+        b->n_blocks += b->frames[i].n_blocks;
+        b->size += (size + HCY_BSLZ4_ALIGN - 1) / HCY_BSLZ4_ALIGN * HCY_BSLZ4_ALIGN;
+    }
+    memset(b->chunks + b->size, 0xa5, HCY_BSLZ4_PADDING);
+    b->size += HCY_BSLZ4_PADDING;
+}
+
+static void batch_close(struct batch *b)
+{
+    free(b->chunks);
+    free(b->blocks);
+}
+
+/* One launch of a kernel; sums and reports are the caller's. */
+struct run {
+    hcy_device *dev;
+    hcy_kernel *kernel;
+    hcy_buffer *tables;
+};
+
+static void run_open(struct run *r, hcy_device *dev, bool coded, const struct group *g)
+{
+    r->dev = dev;
+    if (hcy_kernel_get(&r->kernel, dev, coded ? "bslz4_azint" : "azint_image")
+        || hcy_kernel_prepare(&r->tables, r->kernel, g->plan.spans, HCY_AZINT_SPANS))
+        bail_out("prepare: %s", hcy_last_error()->text);
+}
+
+static void run_close(struct run *r)
+{
+    hcy_buffer_release(r->tables);
+    hcy_kernel_release(r->kernel);
+}
+
+static int launch(struct run *r, size_t items, hcy_arg *args, size_t n)
+{
+    size_t scratch;
+    hcy_queue *queue;
+    int status = hcy_kernel_scratch_size(r->kernel, items, args, n, &scratch);
+    if (status)
+        return status;
+    args[n - 1] = hcy_arg_buf(buffer(r->dev, scratch, NULL));
+    memset(hcy_buffer_host(args[n - 1].v.buf), 0x5a, scratch < 1 << 26 ? scratch : 1 << 26);
+    status = hcy_queue_create(&queue, r->dev);
+    if (!status)
+        status = hcy_launch(queue, r->kernel, items, args, n);
+    if (!status)
+        status = hcy_queue_finish(queue);
+    hcy_queue_release(queue);
+    hcy_buffer_release(args[n - 1].v.buf);
+    return status;
+}
+
+static int run_batch(struct run *r, const struct group *g, const struct batch *b, size_t first, size_t items,
+                     hcy_buffer *sums, hcy_buffer *reports)
+{
+    hcy_arg args[9];
+    hcy_buffer *in[3] = { 0 };
+    size_t n = 0;
+    if (b) {
+        args[n++] = hcy_arg_buf(in[0] = buffer(r->dev, b->size, b->chunks));
+        args[n++] = hcy_arg_buf(in[1] = buffer(r->dev, items * sizeof b->frames[0], b->frames));
+        args[n++] = hcy_arg_buf(in[2] = buffer(r->dev, b->n_blocks * sizeof b->blocks[0], b->blocks));
+        args[n++] = hcy_arg_struct(&b->coding, sizeof b->coding);
+    } else {
+        args[n++] = hcy_arg_buf(in[0] = buffer(r->dev, items * g->image_bytes, g->images + first * g->image_bytes));
+    }
+    args[n++] = hcy_arg_buf(r->tables);
+    args[n++] = hcy_arg_struct(&g->job, sizeof g->job);
+    args[n++] = hcy_arg_buf(sums);
+    args[n++] = hcy_arg_buf(reports);
+    args[n++] = hcy_arg_buf(NULL);
+    int status = launch(r, items, args, n);
+    for (size_t i = 0; i < 3; i++)
+        hcy_buffer_release(in[i]);
+    return status;
+}
+
+/* Frames whose result is not what the oracle says; `damaged` are not looked at but for their report. */
+static size_t count_wrong(const struct group *g, size_t first, size_t items, const uint64_t *sums,
+                          const hcy_frame_report *reports, uint64_t damaged)
+{
+    size_t wrong = 0;
+    for (size_t i = 0; i < items; i++) {
+        const uint64_t *want = g->want + (first + i) * g->sums, *got = sums + i * g->sums;
+        size_t rows = g->n_lost[first + i] ? HCY_AZINT_SUMS : HCY_SUM_LOST_COUNT;
+        bool bad;
+        if (damaged >> i & 1)
+            bad = reports[i].status != HCY_ECORRUPT;
+        else
+            bad = reports[i].status || reports[i].n_lost != g->n_lost[first + i]
+                  || memcmp(got, want, rows * g->job.n_bins * 8) != 0;
+        if (bad && wrong++ < 3) {
+            size_t k = 0;
+            while (k + 1 < g->sums && got[k] == want[k])
+                k++;
+            diag("frame %zu of %zu: status %d, lost %llu (want %llu), row %zu bin %zu is %llx (want %llx)", i, items,
+                 reports[i].status, (unsigned long long)reports[i].n_lost, (unsigned long long)g->n_lost[first + i],
+                 k / g->job.n_bins, k % g->job.n_bins, (unsigned long long)got[k], (unsigned long long)want[k]);
+        }
+    }
+    return wrong;
+}
+
+static size_t try_path(const struct group *g, hcy_device *dev, const struct path *path, size_t first, size_t items)
+{
+    struct run r;
+    struct batch b;
+    run_open(&r, dev, path->coded, g);
+    if (path->coded)
+        batch_open(&b, g, first, items, path);
+    hcy_buffer *sums = buffer(dev, items * g->sums * 8, NULL), *reports = buffer(dev, items * sizeof(hcy_frame_report), NULL);
+    memset(hcy_buffer_host(sums), 0x77, items * g->sums * 8);
+    memset(hcy_buffer_host(reports), 0, items * sizeof(hcy_frame_report));
+    int status = run_batch(&r, g, path->coded ? &b : NULL, first, items, sums, reports);
+    if (status)
+        diag("launch: %s", hcy_last_error()->text);
+    size_t wrong = status ? items : count_wrong(g, first, items, hcy_buffer_host(sums), hcy_buffer_host(reports), 0);
+    hcy_buffer_release(sums);
+    hcy_buffer_release(reports);
+    if (path->coded)
+        batch_close(&b);
+    run_close(&r);
+    return wrong;
+}
+
+static const struct path paths[] = {
+    { true, HCY_CODEC_BSLZ4, 0 }, { false, 0, 0 }, { true, HCY_CODEC_BSLZ4, 8192 }, { true, HCY_CODEC_LZ4, 8192 },
+    { true, HCY_CODEC_BSLZ4, 5 * 64 * 8 }, { true, HCY_CODEC_NONE, 0 }, { true, HCY_CODEC_BITSHUFFLE, 0 },
+    { true, HCY_CODEC_BSLZ4, 1 << 18 }, { true, HCY_CODEC_LZ4, 1 << 30 }, { true, HCY_CODEC_BSLZ4, 1024 },
+    { true, HCY_CODEC_LZ4, 8200 },
+};
+enum { N_PATHS = sizeof paths / sizeof paths[0] };
+static const size_t sizes[] = { 40, 1, 2, 3, 16, 17, 33, 8 };
+enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
+
+static const char *const type_names[] = { "", "u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64" };
+
+/* Every device, with paths and batch sizes taken in turn so that all meet all in the end. */
+static void try_group(const struct group *g, const char *name, size_t *turn)
+{
+    for (size_t v = 0; v < N_VARIANTS; v++) {
+        size_t wrong = 0;
+        if (!devices[v]) {
+            skip(1, "no %s here", variants[v].simd);
+            continue;
+        }
+        for (size_t k = 0; k < 6; k++, ++*turn) {
+            const struct path *path = &paths[k < 2 ? k : *turn % N_PATHS];
+            size_t items = sizes[*turn % N_SIZES], bad;
+            items = items < g->items ? items : g->items;
+            bad = try_path(g, devices[v], path, *turn % (g->items - items + 1), items);
+            if (bad)
+                diag("path: coded %d codec %u block %u, %zu items", path->coded, path->codec, path->block_bytes, items);
+            wrong += bad;
+        }
+        ok(wrong == 0, "%s %s, %s, %u threads", type_names[g->job.pixel_type], name, variants[v].simd,
+           variants[v].threads);
+    }
+}
+
+/* The ranges a detector's plan has: dummy and sentinels; or a dummy in the middle of what pixels are. */
+static void set_invalid(hcy_azint_job *job, unsigned kind)
+{
+    bool is_signed = oracle_is_signed(job->pixel_type);
+    uint64_t top = UINT64_MAX >> (64 - 8 * oracle_pixel_size(job->pixel_type));
+    job->n_invalid = kind ? 1 : 0;
+    if (kind == 1)
+        job->invalid[0] = is_signed ? (hcy_azint_range){ UINT64_MAX - 2, UINT64_MAX } : (hcy_azint_range){ top - 2, top };
+    if (kind == 2)
+        job->invalid[0] = (hcy_azint_range){ 0, 0 };
+    if (kind == 3) {
+        job->n_invalid = 3;
+        job->invalid[0] = (hcy_azint_range){ 900, 1100 };
+        job->invalid[1] = (hcy_azint_range){ 30, 35 };
+        job->invalid[2] = (hcy_azint_range){ is_signed ? (uint64_t)-15 : top, is_signed ? (uint64_t)-10 : top };
+    }
+    if (oracle_is_float(job->pixel_type))
+        for (unsigned r = 0; r < job->n_invalid; r++) {
+            double lo = (double)(int64_t)job->invalid[r].lo, hi = (double)(int64_t)job->invalid[r].hi;
+            memcpy(&job->invalid[r].lo, &lo, 8);
+            memcpy(&job->invalid[r].hi, &hi, 8);
+        }
+}
+
+static void test_types(void)
+{
+    static const char *const kinds[] = { "whole", "split", "wild" };
+    size_t turn = 0;
+    for (int kind = ORACLE_WHOLE; kind <= ORACLE_WILD; kind++) {
+        struct group g = { .sums = 0 };
+        if (oracle_plan_make(&g.plan, 7 + (uint64_t)kind, (enum oracle_kind)kind, kind == ORACLE_WILD ? 31 : 173, 307, 100, 9))
+            bail_out("no memory for a plan");
+        for (uint32_t type = HCY_PIXEL_U8; type <= HCY_PIXEL_F64; type++)
+            for (unsigned mixed = 0; mixed < 2; mixed++) {
+                char name[64];
+                snprintf(name, sizeof name, "%s %s", kinds[kind], mixed ? "mixed" : "dim");
+                g.job = (hcy_azint_job){ .pixel_type = type,
+                                         .flags = (type + (unsigned)kind) % 4 ? HCY_AZINT_WANT_VARIANCE : 0 };
+                set_invalid(&g.job, mixed ? 1 + (type + (unsigned)kind) % 3 : type % 2);
+                group_open(&g, mixed ? MAX_ITEMS : 18, mixed);
+                try_group(&g, name, &turn);
+                group_close(&g);
+            }
+        oracle_plan_free(&g.plan);
+    }
+}
+
+/* Odd shapes and bin counts. */
+static void test_shapes(void)
+{
+    static const struct {
+        uint32_t height, width, n_bins, mask_every;
+        enum oracle_kind kind;
+    } shapes[] = {
+        { 1, 1, 1, 0, ORACLE_WHOLE }, { 1, 3, 2, 0, ORACLE_SPLIT }, { 1, 17, 5, 2, ORACLE_SPLIT },
+        { 1, 16384, 1, 0, ORACLE_SPLIT }, { 1, 16385, 1000, 0, ORACLE_SPLIT }, { 97, 1031, 150000, 5, ORACLE_SPLIT },
+        { 97, 1031, 150000, 5, ORACLE_WHOLE }, { 128, 256, 1, 0, ORACLE_WHOLE }, { 50, 50, 7, 1, ORACLE_SPLIT },
+        { 40, 41, HCY_AZINT_MAX_BINS, 3, ORACLE_SPLIT },
+    };
+    size_t turn = 0;
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        struct group g = { .job = { .pixel_type = HCY_PIXEL_U32, .flags = HCY_AZINT_WANT_VARIANCE } };
+        char name[64];
+        bool huge = shapes[s].n_bins > 1000000;
+        if (oracle_plan_make(&g.plan, s, shapes[s].kind, shapes[s].height, shapes[s].width, shapes[s].n_bins,
+                             shapes[s].mask_every))
+            bail_out("no memory for a plan");
+        snprintf(name, sizeof name, "%u x %u, %u bins", shapes[s].height, shapes[s].width, shapes[s].n_bins);
+        set_invalid(&g.job, 1);
+        group_open(&g, huge ? 1 : shapes[s].n_bins > 1000 ? 5 : 20, true);
+        if (huge) {
+            size_t wrong = 0;
+            for (size_t v = 0; v < N_VARIANTS; v += 3)
+                wrong += devices[v] ? try_path(&g, devices[v], &paths[0], 0, 1) : 0;
+            ok(wrong == 0, "%s", name);
+        } else {
+            try_group(&g, name, &turn);
+        }
+        group_close(&g);
+        oracle_plan_free(&g.plan);
+    }
+}
+
+/* A damaged frame is reported by its first damaged block, the others are not disturbed. */
+static void test_damage(void)
+{
+    struct group g = { .job = { .pixel_type = HCY_PIXEL_U32, .flags = HCY_AZINT_WANT_VARIANCE } };
+    const struct path path = { true, HCY_CODEC_BSLZ4, 8192 };
+    if (oracle_plan_make(&g.plan, 5, ORACLE_SPLIT, 300, 301, 200, 9))
+        bail_out("no memory for a plan");
+    set_invalid(&g.job, 1);
+    group_open(&g, 20, true);
+    for (size_t v = 0; v < N_VARIANTS; v++) {
+        struct run r;
+        struct batch b;
+        if (!devices[v]) {
+            skip(1, "no %s here", variants[v].simd);
+            continue;
+        }
+        run_open(&r, devices[v], true, &g);
+        batch_open(&b, &g, 0, 20, &path);
+        for (uint32_t block = 9; block < 30; block += 7) { /* offset 0: always damage */
+            const hcy_bslz4_block *at = &b.blocks[b.frames[3].first_block + block];
+            memset(b.chunks + b.frames[3].offset + at->offset, 0, at->size);
+        }
+        b.frames[7].status = HCY_EFORMAT;
+        hcy_buffer *sums = buffer(devices[v], 20 * g.sums * 8, NULL), *out = buffer(devices[v], 20 * sizeof(hcy_frame_report), NULL);
+        int status = run_batch(&r, &g, &b, 0, 20, sums, out);
+        const hcy_frame_report *reports = hcy_buffer_host(out);
+        bool good = !status && reports[3].status == HCY_ECORRUPT && reports[3].block == 9
+                    && reports[3].byte == b.blocks[b.frames[3].first_block + 9].offset && reports[7].status == HCY_EFORMAT;
+        hcy_frame_report seen[20];
+        memcpy(seen, reports, sizeof seen);
+        seen[7].status = HCY_ECORRUPT;
+        good = good && count_wrong(&g, 0, 20, hcy_buffer_host(sums), seen, 1u << 3 | 1u << 7) == 0;
+        ok(good, "damage: %s, %u threads", variants[v].simd, variants[v].threads);
+        hcy_buffer_release(sums);
+        hcy_buffer_release(out);
+        batch_close(&b);
+        run_close(&r);
+    }
+    group_close(&g);
+    oracle_plan_free(&g.plan);
+}
+
+/* Tables and arguments that make no sense are refused. */
+static void test_refusals(void)
+{
+    struct oracle_plan plan;
+    hcy_kernel *kernel = NULL;
+    hcy_buffer *tables = NULL;
+    if (!devices[0] || oracle_plan_make(&plan, 5, ORACLE_SPLIT, 30, 31, 20, 0) || hcy_kernel_get(&kernel, devices[0], "azint_image"))
+        bail_out("no kernel");
+    hcy_span spans[HCY_AZINT_SPANS];
+    memcpy(spans, plan.spans, sizeof spans);
+    is_int(hcy_kernel_prepare(&tables, kernel, spans, 3), HCY_EINVAL, "three spans");
+    spans[1].size -= 5;
+    is_int(hcy_kernel_prepare(&tables, kernel, spans, 4), HCY_EINVAL, "runs cut short");
+    spans[1].size += 5;
+    plan.head.n_bins = 10;
+    is_int(hcy_kernel_prepare(&tables, kernel, spans, 4), HCY_EINVAL, "bins beyond the last");
+    plan.head.n_bins = 20;
+    plan.starts[3]++;
+    is_int(hcy_kernel_prepare(&tables, kernel, spans, 4), HCY_EINVAL, "a start inside a run");
+    plan.starts[3]--;
+    is_int(hcy_kernel_prepare(&tables, kernel, spans, 4), 0, "and as it was");
+    hcy_azint_job job = { .n_pixels = 30 * 31, .n_bins = 21, .pixel_type = HCY_PIXEL_U16 };
+    hcy_arg args[] = { hcy_arg_buf(NULL), hcy_arg_buf(tables), hcy_arg_struct(&job, sizeof job), hcy_arg_buf(NULL),
+                       hcy_arg_buf(NULL), hcy_arg_buf(NULL) };
+    size_t size;
+    is_int(hcy_kernel_scratch_size(kernel, 1, args, 6, &size), HCY_EINVAL, "a job of other bins than the plan");
+    job.n_bins = 20;
+    job.pixel_type = 11;
+    is_int(hcy_kernel_scratch_size(kernel, 1, args, 6, &size), HCY_EINVAL, "no such pixel type");
+    job.pixel_type = HCY_PIXEL_U16;
+    is_int(hcy_kernel_scratch_size(kernel, 1, args, 6, &size), 0, "and as it should be");
+    is_int(hcy_kernel_preferred_batch(kernel, args, 6, &size), 0, "preferred batch");
+    ok(size >= 1 && size <= 64, "which is %zu frames", size);
+    hcy_buffer_release(tables);
+    hcy_kernel_release(kernel);
+    oracle_plan_free(&plan);
+}
+
+int main(void)
+{
+    devices_open();
+    test_refusals();
+    test_damage();
+    test_shapes();
+    test_types();
+    for (size_t v = 0; v < N_VARIANTS; v++)
+        hcy_device_release(devices[v]);
+    return done_testing();
+}
