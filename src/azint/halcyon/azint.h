@@ -103,7 +103,8 @@ typedef struct hcy_azint_options {
     int split;               /* HCY_SPLIT_* */
     int error_model;         /* HCY_ERRORS_* */
     double radial_range[2];  /* in `unit`; equal: all there is */
-    double azimuth_range[2]; /* degrees; equal: all.  Pixels whose centre lies outside are left out */
+    double azimuth_range[2]; /* degrees, may cross +-180; equal: all.  Pixels that lie outside are left out: with
+                              splitting whole ones, else those whose centre does */
     const uint8_t *mask;     /* [mask_height][mask_width], non-zero: masked; NULL: none.  Read by create() */
     size_t mask_height, mask_width;
     int detector_mask;       /* the detector's own gaps */
@@ -142,8 +143,8 @@ typedef struct hcy_azint_plan_info {
     double radial_min, radial_max; /* edges of the first and the last bin */
     const hcy_azint_unit *unit;
     const char *hash;              /* 32 hexadecimal digits, of all that entered the plan */
-    hcy_azint_options options;     /* those of create(), mask NULL, the unit's name the static one */
-    hcy_poni poni;                 /* that of create(), pixel sizes and orientation resolved */
+    hcy_azint_options options;     /* those of create(), mask NULL */
+    hcy_poni poni;                 /* that of create(); detector, pixels, shape, orientation filled in */
 } hcy_azint_plan_info;
 #define HCY_AZINT_PLAN_INFO_INIT                                                                     \
     { sizeof(hcy_azint_plan_info), 0, 0, 0, 0, 0, 0, NULL, 0, 0, NULL, NULL, HCY_AZINT_OPTIONS_INIT, \

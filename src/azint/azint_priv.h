@@ -1,0 +1,145 @@
+/* azint_priv.h - what the files of src/azint share: geometry row by row, the bins' grid, pixels split into runs.
+ *
+ * Rows are the unit of work: everything is computed for one row of pixels (or of their corners) at a time, from
+ * constants that no one changes after the plan's creation began, so rows can be done by any thread in any order.
+ */
+#ifndef HCY_AZINT_PRIV_H
+#define HCY_AZINT_PRIV_H
+
+#include <halcyon/azint.h>
+#include <halcyon/backend.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+const char *hcy__errno_text(int number, char *buf, size_t size); /* src/stack/stack.c */
+
+#define AZINT_PI 3.14159265358979323846
+
+/* --- Detectors (detector.c) --- */
+
+const hcy_detector *hcy__detector_generic(void);
+/* How many detector pixels make one of an image of this shape, each way; HCY_EINVAL without an error record. */
+int hcy__detector_binning(uint32_t bin[2], uint32_t height, uint32_t width, size_t image_height,
+                          size_t image_width);
+
+/* --- Units (unit.c) --- */
+
+/* A unit with the wavelength put in. */
+struct azint_scale {
+    const hcy_azint_unit *unit;
+    void (*eval)(double *out, const double *x, const double *y, const double *z, size_t n, double factor);
+    double factor;
+    double scale; /* of eval's values, to be in the unit */
+    int may_be_negative;
+};
+int hcy__azint_scale_init(struct azint_scale *scale, const char *name, double wavelength);
+
+/* --- Geometry (geometry.c) --- */
+
+/* Points on the detector and what they are in the lab.  Positions are relative to the point of normal incidence,
+ * detector's orientation and chips of uneven pixels included. */
+struct azint_geometry {
+    size_t height, width;
+    double *corner1, *corner2; /* [height + 1], [width + 1] */
+    double *centre1, *centre2; /* [height], [width] */
+    double m[3][3];            /* rows: y, x, z in the lab; columns: axis 1, axis 2, 1 (the distance put in) */
+    double dist;
+    double contour;            /* -1: the orientation mirrors one axis, so corners go round the other way */
+};
+/* A row of points in the lab. */
+struct azint_row {
+    double *x, *y, *z; /* [width + 1] */
+    double *radial, *chi;
+};
+int hcy__azint_geometry_init(struct azint_geometry *g, const hcy_poni *poni, size_t height, size_t width);
+void hcy__azint_geometry_free(struct azint_geometry *g);
+int hcy__azint_row_alloc(struct azint_row *row, size_t width);
+void hcy__azint_row_free(struct azint_row *row);
+/* Fill x, y, z, radial (unless `scale` is NULL) and chi (if wanted) for n points at position p1 and p2[0 .. n). */
+void hcy__azint_row_eval(struct azint_row *row, const struct azint_geometry *g, const struct azint_scale *scale,
+                         double p1, const double *p2, size_t n, int want_chi);
+
+/* --- Splitting (split.c) --- */
+
+/* The bins, in the scale's own values. */
+struct azint_grid {
+    double min, delta;
+    size_t n_bins;
+    int check_chi;
+    double chi_min, chi_max;
+};
+
+/* Which bins a pixel is in: n consecutive ones from `first`, n = 0 for none. */
+struct azint_span {
+    uint32_t first;
+    uint32_t n;
+};
+
+/* A pixel's interval, in bins; and its corners, for full splitting. */
+struct azint_pixel {
+    double lo, hi;
+    double bin[4], chi[4];
+};
+
+struct azint_span hcy__azint_span_interval(const struct azint_pixel *p, size_t n_bins);
+struct azint_span hcy__azint_span_polygon(const struct azint_pixel *p, size_t n_bins);
+/* cum[k], k < n - 1: the share of the pixel in the first k + 1 of its bins. */
+void hcy__azint_shares_interval(double *cum, const struct azint_pixel *p, struct azint_span span);
+void hcy__azint_shares_polygon(double *cum, const struct azint_pixel *p, struct azint_span span, size_t n_bins);
+/* Chi of the corners made continuous if the pixel lies across the +-pi line; `contour` as in the geometry. */
+void hcy__azint_recentre(double chi[4], const double radial[4], double contour);
+/* Whether chi from lo to hi touches the grid's azimuthal range. */
+int hcy__azint_in_azimuth(const struct azint_grid *grid, double lo, double hi);
+
+size_t hcy__azint_run_bytes(uint32_t n); /* of a pixel in n bins */
+/* Write a pixel's runs; returns where the next pixel begins. */
+uint8_t *hcy__azint_put_runs(uint8_t *p, struct azint_span span, const double *cum);
+
+/* --- 128-bit sums --- */
+
+/* sum[0] is the low word. */
+static inline void azint_add(uint64_t sum[2], uint64_t lo, uint64_t hi)
+{
+    sum[0] += lo;
+    sum[1] += hi + (sum[0] < lo);
+}
+
+/* (a * b + 2^(shift - 1)) >> shift, where that is below 2^64; shift from 1 to 63. */
+static inline uint64_t azint_mul_shift(uint64_t a, uint64_t b, unsigned shift)
+{
+    uint64_t a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;
+    uint64_t mid = a1 * b0 + (a0 * b0 >> 32), mid2 = a0 * b1 + (mid & 0xffffffffu);
+    uint64_t p[2] = { mid2 << 32 | (a0 * b0 & 0xffffffffu), a1 * b1 + (mid >> 32) + (mid2 >> 32) };
+
+    azint_add(p, (uint64_t)1 << (shift - 1), 0);
+    return p[0] >> shift | p[1] << (64 - shift);
+}
+
+/* --- Hashes (plan.c) --- */
+
+/* Two words of 64 bits: not for cryptography, but no two plans will meet in it by chance. */
+struct azint_hash {
+    uint64_t a, b;
+};
+#define AZINT_HASH_INIT { 0xcbf29ce484222325u, 0x84222325cbf29ce4u }
+void hcy__azint_hash(struct azint_hash *h, const void *data, size_t size);
+
+/* --- The plan (plan.c makes it, result.c reads it) --- */
+
+struct hcy_azint_plan {
+    atomic_uint refs;
+    hcy_azint_options options;
+    hcy_poni poni;
+    struct azint_scale scale;
+    double min, max; /* of the grid, in the unit */
+    hcy_azint_head head;
+    size_t n_masked, run_bytes;
+    uint8_t *runs;
+    uint64_t *starts;
+    float *norms;
+    double *radial;
+    hcy_azint_bin_norm *bin_norms;
+    char hash[33];
+};
+
+#endif

@@ -1,0 +1,411 @@
+/* build.c - a plan's tables, made row by row by several threads.
+ *
+ * Three passes over the rows of pixels: the range of the radial values; how many bytes each row's runs take, and its
+ * pixels' norms; the runs themselves, each row written where the second pass found that it belongs, the bins' norms
+ * and the rows' hashes.  The geometry is computed anew in each pass: that is faster than keeping it, and nothing but
+ * the finished tables takes memory that grows with the image.  Rows do not depend on one another and all sums are
+ * integers (or a minimum, a maximum), so the tables are the same for any number of threads.
+ */
+#include "build.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+#define BAND 16 /* rows taken at a time */
+
+struct worker {
+    struct build *b;
+    int pass;
+    struct azint_row upper, lower, centre; /* corners above and below the row of pixels, and its centres */
+    double *cum;                           /* [b->most] */
+    double min, max;
+    uint32_t most; /* bins of one pixel */
+    uint64_t n_weights;
+    hcy_azint_bin_norm *norms; /* [n_bins]; the first worker's are the plan's */
+};
+enum { PASS_RANGE, PASS_SIZE, PASS_WRITE };
+
+/* Pixel j of the row at hand: its interval in the scale's values; corners for full splitting, chi if it counts. */
+static void load(struct azint_pixel *p, const struct worker *w, size_t j)
+{
+    const struct azint_row *up = &w->upper, *low = &w->lower;
+    double d = 0, c = w->b->split == HCY_SPLIT_FULL ? 0 : w->centre.radial[j];
+
+    if (w->b->split == HCY_SPLIT_NO) {
+        p->lo = p->hi = c;
+        return;
+    }
+    p->bin[0] = up->radial[j];
+    p->bin[1] = low->radial[j];
+    p->bin[2] = low->radial[j + 1];
+    p->bin[3] = up->radial[j + 1];
+    if (w->b->split == HCY_SPLIT_BBOX) {
+        for (int i = 0; i < 4; i++)
+            d = fabs(p->bin[i] - c) > d ? fabs(p->bin[i] - c) : d;
+        p->lo = c - d;
+        p->hi = c + d;
+        return;
+    }
+    p->lo = p->hi = p->bin[0];
+    for (int i = 1; i < 4; i++) {
+        p->lo = p->bin[i] < p->lo ? p->bin[i] : p->lo;
+        p->hi = p->bin[i] > p->hi ? p->bin[i] : p->hi;
+    }
+}
+
+static void load_chi(struct azint_pixel *p, const struct worker *w, size_t j)
+{
+    p->chi[0] = w->upper.chi[j];
+    p->chi[1] = w->lower.chi[j];
+    p->chi[2] = w->lower.chi[j + 1];
+    p->chi[3] = w->upper.chi[j + 1];
+}
+
+/* Whether the pixel lies, in part, in the azimuthal range.  Corners are recentred already. */
+static int azimuth_ok(const struct azint_pixel *p, const struct worker *w, size_t j)
+{
+    double c = w->b->split == HCY_SPLIT_FULL ? 0 : w->centre.chi[j], lo = 0, hi = 0;
+
+    for (int i = 0; w->b->split == HCY_SPLIT_BBOX && i < 4; i++) {
+        double d = fabs(p->chi[i] - c);
+
+        d = d < 2 * AZINT_PI - d ? d : 2 * AZINT_PI - d;
+        hi = d > hi ? d : hi;
+        lo = -hi;
+    }
+    for (int i = 0; w->b->split == HCY_SPLIT_FULL && i < 4; i++) {
+        lo = i && p->chi[i] > lo ? lo : p->chi[i];
+        hi = i && p->chi[i] < hi ? hi : p->chi[i];
+    }
+    return hcy__azint_in_azimuth(&w->b->grid, c + lo, c + hi);
+}
+
+/* Pixel j of row i in bins; `shape` asks for the corners' azimuth too. */
+static struct azint_span place(struct azint_pixel *p, const struct worker *w, size_t i, size_t j, int shape)
+{
+    const struct build *b = w->b;
+    const struct azint_grid *grid = &b->grid;
+    struct azint_span none = { 0, 0 };
+
+    if (b->mask[i * b->g.width + j] || !(b->norms[i * b->g.width + j] > 0))
+        return none;
+    load(p, w, j);
+    if (b->split != HCY_SPLIT_NO && (shape || grid->check_chi))
+        load_chi(p, w, j);
+    if (b->split == HCY_SPLIT_FULL && (shape || grid->check_chi))
+        hcy__azint_recentre(p->chi, p->bin, b->g.contour);
+    if (grid->check_chi && !azimuth_ok(p, w, j))
+        return none;
+    p->lo = (p->lo - grid->min) / grid->delta;
+    p->hi = (p->hi - grid->min) / grid->delta;
+    return b->split == HCY_SPLIT_FULL ? hcy__azint_span_polygon(p, grid->n_bins)
+                                      : hcy__azint_span_interval(p, grid->n_bins);
+}
+
+static void range_row(struct worker *w, size_t i)
+{
+    const struct build *b = w->b;
+    struct azint_pixel p;
+
+    for (size_t j = 0; j < b->g.width; j++) {
+        if (b->mask[i * b->g.width + j])
+            continue;
+        load(&p, w, j);
+        if (!isfinite(p.lo) || !isfinite(p.hi))
+            continue;
+        w->min = p.lo < w->min ? p.lo : w->min;
+        w->max = p.hi > w->max ? p.hi : w->max;
+    }
+}
+
+/* What a pixel's counts are divided by, but for the normalisation: solid angle and polarization. */
+static void norm_row(const struct worker *w, size_t i)
+{
+    const struct build *b = w->b;
+    const struct azint_row *c = &w->centre;
+    float *norms = b->norms + i * b->g.width;
+    double l = b->g.dist, f = b->polarization, c2 = b->cos_offset, s2 = b->sin_offset;
+
+    for (size_t j = 0; j < b->g.width; j++) {
+        double x = c->x[j], y = c->y[j], z = c->z[j], r2 = x * x + y * y + z * z, norm = 1;
+
+        if (b->use_solid_angle)
+            norm = l * l * l / (r2 * sqrt(r2));
+        if (b->use_polarization)
+            norm *= 0.5 * (1 + (z * z - f * ((x * x - y * y) * c2 - 2 * x * y * s2)) / r2);
+        norms[j] = (float)norm;
+    }
+}
+
+static void size_row(struct worker *w, size_t i)
+{
+    struct build *b = w->b;
+    struct azint_pixel p;
+    uint64_t bytes = 0;
+
+    norm_row(w, i);
+    for (size_t j = 0; j < b->g.width; j++) {
+        struct azint_span span = place(&p, w, i, j, 0);
+
+        bytes += hcy__azint_run_bytes(span.n);
+        w->n_weights += span.n;
+        w->most = span.n > w->most ? span.n : w->most;
+    }
+    b->row_bytes[i] = bytes;
+}
+
+static void shares(double *cum, struct azint_pixel *p, const struct build *b, struct azint_span span)
+{
+    if (span.n < 2)
+        return;
+    if (b->split == HCY_SPLIT_FULL) {
+        for (int k = 0; k < 4; k++)
+            p->bin[k] = (p->bin[k] - b->grid.min) / b->grid.delta;
+        hcy__azint_shares_polygon(cum, p, span, b->grid.n_bins);
+    } else {
+        hcy__azint_shares_interval(cum, p, span);
+    }
+}
+
+/* Adds a pixel's weights, as they were written at `runs`, to the norms of their bins. */
+static void add_norms(hcy_azint_bin_norm *norms, const uint8_t *runs, const uint8_t *end, float norm)
+{
+    uint64_t n = (uint64_t)((double)norm * ((uint64_t)1 << HCY_AZINT_NORM_SHIFT));
+
+    while (runs < end) {
+        uint32_t word = runs[0] | (uint32_t)runs[1] << 8 | (uint32_t)runs[2] << 16 | (uint32_t)runs[3] << 24;
+        hcy_azint_bin_norm *bin = norms + HCY_AZINT_RUN_BIN(word);
+
+        runs += 4;
+        for (uint32_t k = HCY_AZINT_RUN_N(word); k--; runs += 3, bin++) {
+            uint32_t c = runs[0] | (uint32_t)runs[1] << 8 | (uint32_t)runs[2] << 16;
+            uint64_t cn = azint_mul_shift(c, n, 24);
+
+            bin->count += c;
+            azint_add(bin->norm, cn, 0);
+            azint_add(bin->norm2, azint_mul_shift(cn, cn, 40), 0);
+        }
+    }
+}
+
+static void write_row(struct worker *w, size_t i)
+{
+    struct build *b = w->b;
+    size_t at = i * b->g.width;
+    uint8_t *start = b->runs + b->row_bytes[i], *p = start;
+    struct azint_pixel pixel;
+
+    for (size_t j = 0; j < b->g.width; j++) {
+        struct azint_span span = place(&pixel, w, i, j, 1);
+        uint8_t *before = p;
+
+        if ((at + j) % HCY_AZINT_START_EVERY == 0)
+            b->starts[(at + j) / HCY_AZINT_START_EVERY] = (uint64_t)(p - b->runs);
+        shares(w->cum, &pixel, b, span);
+        p = hcy__azint_put_runs(p, span, w->cum);
+        add_norms(w->norms, before, p, b->norms[at + j]);
+    }
+    hcy__azint_hash(&b->row_hash[i], start, (size_t)(p - start));
+    hcy__azint_hash(&b->row_hash[i], b->norms + at, b->g.width * sizeof(float));
+}
+
+static void do_row(struct worker *w, size_t i)
+{
+    const struct build *b = w->b;
+    int corners = b->split != HCY_SPLIT_NO, full = b->split == HCY_SPLIT_FULL, check = b->grid.check_chi;
+    /* Which points a pass needs, and whether in azimuth. */
+    int want_chi = w->pass == PASS_RANGE ? 0 : full && w->pass == PASS_WRITE ? 1 : check;
+    const struct azint_scale *scale = full ? NULL : &b->scale;
+    struct azint_row old = w->upper;
+
+    if (corners && i % BAND == 0) {
+        hcy__azint_row_eval(&w->upper, &b->g, &b->scale, b->g.corner1[i], b->g.corner2, b->g.width + 1, want_chi);
+    } else {
+        w->upper = w->lower;
+        w->lower = old;
+    }
+    if (corners)
+        hcy__azint_row_eval(&w->lower, &b->g, &b->scale, b->g.corner1[i + 1], b->g.corner2, b->g.width + 1,
+                            want_chi);
+    if (!full || w->pass == PASS_SIZE)
+        hcy__azint_row_eval(&w->centre, &b->g, scale, b->g.centre1[i], b->g.centre2, b->g.width, check && !full);
+    if (w->pass == PASS_RANGE)
+        range_row(w, i);
+    else if (w->pass == PASS_SIZE)
+        size_row(w, i);
+    else
+        write_row(w, i);
+}
+
+static void *work(void *arg)
+{
+    struct worker *w = arg;
+    struct build *b = w->b;
+
+    for (;;) {
+        size_t first = atomic_fetch_add(&b->next_row, BAND);
+
+        if (first >= b->g.height)
+            return NULL;
+        for (size_t i = first; i < first + BAND && i < b->g.height; i++)
+            do_row(w, i);
+    }
+}
+
+/* Every row once.  A thread that cannot be had is done without. */
+static void run_pass(struct build *b, int pass)
+{
+    pthread_t *threads = b->threads;
+    size_t started = 0;
+
+    atomic_store(&b->next_row, 0);
+    for (size_t k = 0; k < b->n_workers; k++)
+        b->workers[k].pass = pass;
+    while (started + 1 < b->n_workers &&
+           !pthread_create(&threads[started], NULL, work, &b->workers[started + 1]))
+        started++;
+    work(&b->workers[0]);
+    while (started)
+        pthread_join(threads[--started], NULL);
+}
+
+static void free_workers(struct build *b)
+{
+    for (size_t k = 0; b->workers && k < b->n_workers; k++) {
+        hcy__azint_row_free(&b->workers[k].upper);
+        hcy__azint_row_free(&b->workers[k].lower);
+        hcy__azint_row_free(&b->workers[k].centre);
+        free(b->workers[k].cum);
+        if (k)
+            free(b->workers[k].norms);
+    }
+    free(b->workers);
+    free(b->threads);
+    free(b->row_hash);
+}
+
+static int make_workers(struct build *b)
+{
+    int rc = 0;
+
+    b->workers = calloc(b->n_workers, sizeof(*b->workers));
+    b->threads = malloc(b->n_workers * sizeof(*b->threads));
+    b->row_hash = malloc(b->g.height * sizeof(*b->row_hash));
+    b->row_bytes = malloc((b->g.height + 1) * sizeof(*b->row_bytes));
+    b->norms = malloc(b->g.height * b->g.width * sizeof(*b->norms));
+    if (!b->workers || !b->threads || !b->row_hash || !b->row_bytes || !b->norms)
+        return hcy_fail(HCY_ENOMEM, "no memory for a plan of %zu x %zu pixels", b->g.height, b->g.width);
+    for (size_t k = 0; !rc && k < b->n_workers; k++) {
+        struct worker *w = &b->workers[k];
+
+        w->b = b;
+        w->min = INFINITY;
+        w->max = -INFINITY;
+        if (!(rc = hcy__azint_row_alloc(&w->upper, b->g.width)) &&
+            !(rc = hcy__azint_row_alloc(&w->lower, b->g.width)))
+            rc = hcy__azint_row_alloc(&w->centre, b->g.width);
+    }
+    for (size_t i = 0; !rc && i < b->g.height; i++)
+        b->row_hash[i] = (struct azint_hash)AZINT_HASH_INIT;
+    return rc;
+}
+
+/* The smallest interval of bins that has all pixels, as pyFAI sets it. */
+static int set_range(struct build *b)
+{
+    static const double eps = 1.0 / (1 << 23);
+    double min = INFINITY, max = -INFINITY;
+
+    if (b->has_range) {
+        min = b->range[0];
+        max = b->range[1];
+    } else {
+        run_pass(b, PASS_RANGE);
+        for (size_t k = 0; k < b->n_workers; k++) {
+            min = b->workers[k].min < min ? b->workers[k].min : min;
+            max = b->workers[k].max > max ? b->workers[k].max : max;
+        }
+        if (!(min <= max))
+            return hcy_fail(HCY_ERANGE, "no pixel is left: all %zu x %zu are masked", b->g.height, b->g.width);
+        if (!b->scale.may_be_negative) {
+            min = min > 0 ? min : 0;
+            max = max > 0 ? max : 0;
+        }
+    }
+    /* The last pixel has to be below the upper end, not on it. */
+    max = max > 0 ? max * (1 + eps) : max / (1 + eps);
+    b->grid.min = min;
+    b->max = max;
+    b->grid.delta = (max - min) / (double)b->grid.n_bins;
+    if (!(b->grid.delta > 0) || !isfinite(b->grid.delta))
+        return hcy_fail(HCY_ERANGE, "the pixels' %s runs from %g to %g, which cannot be cut into %zu bins: "
+                        "give a radial range", b->scale.unit->name, min * b->scale.scale, max * b->scale.scale,
+                        b->grid.n_bins);
+    return 0;
+}
+
+/* Where each row's runs go, and room for them. */
+static int make_room(struct build *b)
+{
+    size_t n = b->g.height * b->g.width, bytes = 0, most = 1, rows = b->g.height, one;
+
+    for (size_t i = 0; i <= rows; i++) {
+        uint64_t row = i < rows ? b->row_bytes[i] : 0;
+
+        b->row_bytes[i] = bytes;
+        if (row > SIZE_MAX || hcy_size_add(&bytes, bytes, (size_t)row))
+            return hcy_fail(HCY_ERANGE, "a plan of %zu x %zu pixels and %zu bins is too large", rows, b->g.width,
+                            b->grid.n_bins);
+    }
+    b->n_weights = 0;
+    for (size_t k = 0; k < b->n_workers; k++) {
+        b->n_weights += b->workers[k].n_weights;
+        most = b->workers[k].most > most ? b->workers[k].most : most;
+    }
+    if (!b->n_weights)
+        return hcy_fail(HCY_ERANGE, "no pixel is left: none lies in the radial and azimuthal range asked for");
+    b->runs = malloc(bytes);
+    b->starts = malloc((n / HCY_AZINT_START_EVERY + 2) * sizeof(*b->starts));
+    if (hcy_size_mul(&one, b->grid.n_bins, sizeof(hcy_azint_bin_norm)) || !b->runs || !b->starts)
+        return hcy_fail(HCY_ENOMEM, "no memory for a plan's %zu bytes of weights", bytes);
+    for (size_t k = 0; k < b->n_workers; k++) {
+        b->workers[k].cum = malloc(most * sizeof(double));
+        b->workers[k].norms = k ? calloc(1, one) : b->bin_norms;
+        if (!b->workers[k].cum || !b->workers[k].norms)
+            return hcy_fail(HCY_ENOMEM, "no memory for a plan of %zu bins", b->grid.n_bins);
+    }
+    b->starts[(n + HCY_AZINT_START_EVERY - 1) / HCY_AZINT_START_EVERY] = bytes;
+    b->run_bytes = bytes;
+    return 0;
+}
+
+int hcy__azint_build(struct build *b)
+{
+    int rc = make_workers(b);
+
+    if (!rc)
+        rc = set_range(b);
+    if (!rc) {
+        run_pass(b, PASS_SIZE);
+        rc = make_room(b);
+    }
+    if (!rc) {
+        run_pass(b, PASS_WRITE);
+        for (size_t k = 1; k < b->n_workers; k++) {
+            for (size_t i = 0; i < b->grid.n_bins; i++) {
+                const hcy_azint_bin_norm *from = &b->workers[k].norms[i];
+
+                b->bin_norms[i].count += from->count;
+                azint_add(b->bin_norms[i].norm, from->norm[0], from->norm[1]);
+                azint_add(b->bin_norms[i].norm2, from->norm2[0], from->norm2[1]);
+            }
+        }
+        for (size_t i = 0; i < b->g.height; i++)
+            hcy__azint_hash(&b->hash, &b->row_hash[i], sizeof(b->row_hash[i]));
+    }
+    free_workers(b);
+    free(b->row_bytes);
+    b->row_bytes = NULL;
+    return rc;
+}

@@ -1,0 +1,41 @@
+/* build.h - what plan.c hands to build.c, and what it gets back. */
+#ifndef HCY_AZINT_BUILD_H
+#define HCY_AZINT_BUILD_H
+
+#include "azint_priv.h"
+
+#include <pthread.h>
+
+struct worker;
+
+struct build {
+    /* In: what to build. */
+    struct azint_geometry g;
+    struct azint_scale scale;
+    struct azint_grid grid; /* n_bins and the azimuthal range; min and delta come out */
+    int split;              /* HCY_SPLIT_* */
+    int has_range;
+    double range[2]; /* radial, in the scale's own values */
+    int use_solid_angle, use_polarization;
+    double polarization, cos_offset, sin_offset; /* of twice the offset */
+    const uint8_t *mask;           /* [height * width] */
+    hcy_azint_bin_norm *bin_norms; /* [n_bins], zero */
+    size_t n_workers;
+    /* Out: the tables, to be freed by the caller, also after a failure. */
+    double max; /* upper end of the last bin */
+    uint8_t *runs;
+    size_t run_bytes;
+    uint64_t n_weights;
+    uint64_t *starts;
+    float *norms;
+    struct azint_hash hash; /* in: of the inputs; out: and of the tables */
+    /* While it is being built. */
+    struct worker *workers;
+    pthread_t *threads;
+    atomic_size_t next_row;
+    uint64_t *row_bytes; /* [height + 1]: first sizes, then offsets */
+    struct azint_hash *row_hash;
+};
+int hcy__azint_build(struct build *b);
+
+#endif

@@ -1,0 +1,132 @@
+/* geometry.c - where pixels are: detector positions, and their rotation into the lab.  Read-only once made.
+ *
+ * A point (p1, p2) of the detector, relative to the point of normal incidence and at the distance L, is in the lab
+ *     rot3 * rot2 * rot1 * (p1, p2, L),   rot1 and rot2 left-handed, rot3 right-handed,
+ * as y (up), x (towards the ring's centre), z (along the beam).  Axis 1 is slow, axis 2 fast.
+ */
+#include "azint_priv.h"
+
+#include <math.h>
+
+const hcy_detector *hcy__detector_generic(void)
+{
+    size_t n;
+
+    return hcy_detector_list(&n);
+}
+
+/* Edges of n pixels, in metres from the first one's outer edge.  Where chips meet, the two pixels that face each
+ * other are twice as wide. */
+static void place_edges(double *edge, size_t n, double pixel, size_t chip)
+{
+    double wide = 0;
+
+    for (size_t i = 0; i <= n; i++) {
+        edge[i] = pixel * ((double)i + wide);
+        if (chip && i < n / chip * chip && ((i % chip == chip - 1 && i + 1 < n / chip * chip) || (i % chip == 0 && i)))
+            wide += 1;
+    }
+}
+
+/* Corners and centres along one axis, relative to poni; mirrored if the axis runs the other way. */
+static void place(double *corner, double *centre, size_t n, double pixel, size_t chip, double poni, int mirror)
+{
+    place_edges(corner, n, pixel, chip);
+    for (size_t i = 0; i < n; i++)
+        centre[i] = 0.5 * (corner[i] + corner[i + 1]);
+    for (size_t i = 0; mirror && i < n - i; i++) {
+        double t = corner[i];
+
+        corner[i] = corner[n - i];
+        corner[n - i] = t;
+    }
+    for (size_t i = 0; mirror && i < n - 1 - i; i++) {
+        double t = centre[i];
+
+        centre[i] = centre[n - 1 - i];
+        centre[n - 1 - i] = t;
+    }
+    for (size_t i = 0; i <= n; i++)
+        corner[i] -= poni;
+    for (size_t i = 0; i < n; i++)
+        centre[i] -= poni;
+}
+
+static void rotate(double m[3][3], const hcy_poni *p)
+{
+    double s1 = sin(p->rot1), c1 = cos(p->rot1), s2 = sin(p->rot2), c2 = cos(p->rot2), s3 = sin(p->rot3),
+           c3 = cos(p->rot3), dist = p->dist;
+
+    m[0][0] = c2 * c3;
+    m[0][1] = c3 * s1 * s2 - c1 * s3;
+    m[0][2] = -dist * (c1 * c3 * s2 + s1 * s3);
+    m[1][0] = c2 * s3;
+    m[1][1] = c1 * c3 + s1 * s2 * s3;
+    m[1][2] = -dist * (c1 * s2 * s3 - c3 * s1);
+    m[2][0] = s2;
+    m[2][1] = -c2 * s1;
+    m[2][2] = dist * c1 * c2;
+}
+
+int hcy__azint_geometry_init(struct azint_geometry *g, const hcy_poni *poni, size_t height, size_t width)
+{
+    const uint32_t *chip = poni->detector->chip;
+    int o = poni->orientation;
+
+    *g = (struct azint_geometry){ .height = height, .width = width, .dist = poni->dist };
+    g->corner1 = malloc((height + 1) * sizeof(double));
+    g->corner2 = malloc((width + 1) * sizeof(double));
+    g->centre1 = malloc(height * sizeof(double));
+    g->centre2 = malloc(width * sizeof(double));
+    if (!g->corner1 || !g->corner2 || !g->centre1 || !g->centre2)
+        return hcy_fail(HCY_ENOMEM, "no memory for the positions of %zu x %zu pixels", height, width);
+    place(g->corner1, g->centre1, height, poni->pixel1, chip[0], poni->poni1, o == 1 || o == 2);
+    place(g->corner2, g->centre2, width, poni->pixel2, chip[1], poni->poni2, o == 1 || o == 4);
+    g->contour = o == 2 || o == 4 ? -1 : 1;
+    rotate(g->m, poni);
+    return 0;
+}
+
+void hcy__azint_geometry_free(struct azint_geometry *g)
+{
+    free(g->corner1);
+    free(g->corner2);
+    free(g->centre1);
+    free(g->centre2);
+}
+
+int hcy__azint_row_alloc(struct azint_row *row, size_t width)
+{
+    size_t n = width + 1;
+
+    row->x = malloc(5 * n * sizeof(double));
+    if (!row->x)
+        return hcy_fail(HCY_ENOMEM, "no memory for a row of %zu pixels", width);
+    row->y = row->x + n;
+    row->z = row->y + n;
+    row->radial = row->z + n;
+    row->chi = row->radial + n;
+    return 0;
+}
+
+void hcy__azint_row_free(struct azint_row *row)
+{
+    free(row->x);
+}
+
+void hcy__azint_row_eval(struct azint_row *row, const struct azint_geometry *g, const struct azint_scale *scale,
+                         double p1, const double *p2, size_t n, int want_chi)
+{
+    double y0 = p1 * g->m[0][0] + g->m[0][2], x0 = p1 * g->m[1][0] + g->m[1][2],
+           z0 = p1 * g->m[2][0] + g->m[2][2];
+
+    for (size_t i = 0; i < n; i++) {
+        row->y[i] = y0 + p2[i] * g->m[0][1];
+        row->x[i] = x0 + p2[i] * g->m[1][1];
+        row->z[i] = z0 + p2[i] * g->m[2][1];
+    }
+    if (scale)
+        scale->eval(row->radial, row->x, row->y, row->z, n, scale->factor);
+    for (size_t i = 0; want_chi && i < n; i++)
+        row->chi[i] = atan2(row->y[i], row->x[i]);
+}

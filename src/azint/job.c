@@ -1,0 +1,107 @@
+/* job.c - which pixel values are invalid, for each type of pixel.  Pure functions.
+ *
+ * A dummy is a number, compared as such.  The detectors' reserved value is -2 with a tolerance of 1.5, cast to the
+ * pixels' type (pyFAI's rule): -3 to -1, or the three top values of unsigned types.
+ */
+#include "azint_priv.h"
+
+#include <math.h>
+#include <string.h>
+
+#define DETECTOR_DUMMY (-2.0)
+#define DETECTOR_DELTA 1.5
+
+static const struct type {
+    char kind; /* 'u', 'i', 'f' */
+    int bits;
+} types[] = {
+    [HCY_PIXEL_U8] = { 'u', 8 },   [HCY_PIXEL_U16] = { 'u', 16 }, [HCY_PIXEL_U32] = { 'u', 32 },
+    [HCY_PIXEL_U64] = { 'u', 64 }, [HCY_PIXEL_I8] = { 'i', 8 },   [HCY_PIXEL_I16] = { 'i', 16 },
+    [HCY_PIXEL_I32] = { 'i', 32 }, [HCY_PIXEL_I64] = { 'i', 64 }, [HCY_PIXEL_F32] = { 'f', 32 },
+    [HCY_PIXEL_F64] = { 'f', 64 },
+};
+
+static void add_range(hcy_azint_job *job, uint64_t lo, uint64_t hi)
+{
+    job->invalid[job->n_invalid].lo = lo;
+    job->invalid[job->n_invalid].hi = hi;
+    job->n_invalid++;
+}
+
+static uint64_t bits_of(double x)
+{
+    uint64_t u;
+
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+
+/* The values of a type from ceil(lo) to floor(hi), if there are any. */
+static void add_interval(hcy_azint_job *job, const struct type *t, double lo, double hi)
+{
+    double top = ldexp(1, t->kind == 'i' ? t->bits - 1 : t->bits), bottom = t->kind == 'i' ? -top : 0;
+
+    lo = ceil(lo);
+    hi = floor(hi);
+    if (!(lo <= hi) || hi < bottom || lo >= top)
+        return;
+    if (t->kind == 'i')
+        add_range(job, (uint64_t)(lo <= bottom ? (int64_t)bottom : (int64_t)lo),
+                  (uint64_t)(hi >= top ? (int64_t)(((uint64_t)1 << (t->bits - 1)) - 1) : (int64_t)hi));
+    else
+        add_range(job, lo <= 0 ? 0 : (uint64_t)lo,
+                  hi >= top ? UINT64_MAX >> (64 - t->bits) : (uint64_t)hi);
+}
+
+static void add_dummy(hcy_azint_job *job, const struct type *t, double dummy, double delta)
+{
+    if (isnan(dummy))
+        return; /* NaN pixels are invalid anyway */
+    if (t->kind != 'f')
+        add_interval(job, t, dummy - delta, dummy + delta);
+    else if (t->bits == 32)
+        add_range(job, bits_of((float)(dummy - delta)), bits_of((float)(dummy + delta)));
+    else
+        add_range(job, bits_of(dummy - delta), bits_of(dummy + delta));
+}
+
+/* Reserved values of the detector: those of its rule, or those that most detectors use. */
+static void add_sentinels(hcy_azint_job *job, const struct type *t, int has_rule)
+{
+    uint64_t top = UINT64_MAX >> (64 - t->bits);
+
+    if (t->kind == 'u') {
+        add_range(job, top - (has_rule ? 2 : 1), top);
+    } else if (has_rule) {
+        add_dummy(job, t, DETECTOR_DUMMY, DETECTOR_DELTA);
+    } else if (t->kind == 'i') {
+        uint64_t least = ~(uint64_t)0 << (t->bits - 1);
+
+        add_range(job, least, least);
+        add_range(job, top >> 1, top >> 1);
+    }
+}
+
+int hcy_azint_plan_job(hcy_azint_job *job, const hcy_azint_plan *plan, uint32_t pixel_type)
+{
+    const hcy_azint_options *o;
+    const struct type *t;
+
+    if (!job || !plan)
+        return hcy_fail(HCY_EINVAL, "hcy_azint_plan_job: %s is NULL", job ? "plan" : "job");
+    if (!pixel_type || pixel_type >= sizeof(types) / sizeof(types[0]))
+        return hcy_fail(HCY_EINVAL, "%u is no pixel type, HCY_PIXEL_*", pixel_type);
+    memset(job, 0, sizeof(*job));
+    o = &plan->options;
+    t = &types[pixel_type];
+    job->n_pixels = plan->head.n_pixels;
+    job->n_bins = plan->head.n_bins;
+    job->pixel_type = pixel_type;
+    job->flags = o->error_model == HCY_ERRORS_POISSON ? HCY_AZINT_WANT_VARIANCE : 0;
+    if (o->use_dummy)
+        add_dummy(job, t, o->dummy, o->delta_dummy);
+    if (o->sentinels == HCY_SENTINELS_ALWAYS ||
+        (o->sentinels == HCY_SENTINELS_AUTO && !o->use_dummy && plan->poni.detector->has_dummy))
+        add_sentinels(job, t, plan->poni.detector->has_dummy);
+    return 0;
+}

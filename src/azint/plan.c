@@ -1,0 +1,400 @@
+/* plan.c - making, sharing and asking a plan.  Immutable after its creation; the count of references is atomic.
+ *
+ * Everything that enters a plan is checked and put into one plain form here (the detector's mask and the user's
+ * become one, ranges are brought into the scale's own values, defaults are filled in), hashed, and built (build.c).
+ */
+#define _GNU_SOURCE /* sched_getaffinity, where there is one */
+#include "build.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_PIXELS UINT32_MAX
+#define MAX_THREADS 64u
+#define NORMS_MEMORY ((size_t)256 << 20) /* for all threads' own bin norms */
+
+void hcy__azint_hash(struct azint_hash *h, const void *data, size_t size)
+{
+    const unsigned char *p = data;
+    uint64_t w;
+
+    for (; size; p += 8, size -= size < 8 ? size : 8) {
+        w = 0;
+        memcpy(&w, p, size < 8 ? size : 8);
+        h->a = (h->a ^ w) * 0x9e3779b97f4a7c15u;
+        h->a ^= h->a >> 32;
+        h->b = (h->b + w) * 0xd6e8feb86659fd93u;
+        h->b = h->b << 29 | h->b >> 35;
+    }
+}
+
+/* --- Checking --- */
+
+/* A copy of a structure that begins with its size, on top of its initial value: what an older caller does not know
+ * stays as it was, what a newer one knows and this library does not has to be 0. */
+static int copy_tagged(void *to, size_t known, const void *from, const char *name)
+{
+    size_t size = from ? *(const size_t *)from : 0;
+
+    if (size < sizeof(size_t) || size > 4096)
+        return hcy_fail(HCY_EINVAL, "%s %s", name, from ? "does not begin with its INIT macro" : "is NULL");
+    for (size_t i = known; i < size; i++) {
+        if (((const char *)from)[i])
+            return hcy_fail(HCY_EINVAL, "%s has fields that this version does not know", name);
+    }
+    memcpy(to, from, size < known ? size : known);
+    *(size_t *)to = known;
+    return 0;
+}
+
+static int check_finite(const char *name, double x)
+{
+    return isfinite(x) ? 0 : hcy_fail(HCY_EINVAL, "%s is %g, not a finite number", name, x);
+}
+
+/* The geometry with nothing left open. */
+static int resolve_poni(hcy_poni *p, size_t height, size_t width)
+{
+    const struct {
+        const char *name;
+        double x;
+    } numbers[] = { { "the distance", p->dist }, { "poni1", p->poni1 }, { "poni2", p->poni2 }, { "rot1", p->rot1 },
+                    { "rot2", p->rot2 }, { "rot3", p->rot3 }, { "the wavelength", p->wavelength },
+                    { "pixel1", p->pixel1 }, { "pixel2", p->pixel2 } };
+    double ratio1, ratio2;
+    uint32_t bin[2];
+    int rc = 0;
+
+    for (size_t i = 0; !rc && i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        rc = check_finite(numbers[i].name, numbers[i].x);
+    if (rc)
+        return rc;
+    if (!p->detector)
+        p->detector = hcy__detector_generic();
+    if (!p->height || !p->width) {
+        p->height = p->detector->height;
+        p->width = p->detector->width;
+    }
+    p->pixel1 = p->pixel1 > 0 ? p->pixel1 : p->detector->pixel1;
+    p->pixel2 = p->pixel2 > 0 ? p->pixel2 : p->detector->pixel2;
+    p->orientation = p->orientation ? p->orientation : p->detector->orientation;
+    if (!(p->dist > 0))
+        return hcy_fail(HCY_EINVAL, "the distance is %g m: it has to be positive", p->dist);
+    if (!(p->pixel1 > 0) || !(p->pixel2 > 0))
+        return hcy_fail(HCY_EINVAL, "the geometry has no pixel size, and the detector '%s' none of its own",
+                        p->detector->name);
+    if (p->wavelength < 0 || p->orientation < 1 || p->orientation > 4)
+        return hcy_fail(HCY_EINVAL, "the geometry's %s", p->wavelength < 0 ? "wavelength is negative"
+                                                                          : "orientation is not 1, 2, 3 or 4");
+    if (hcy__detector_binning(bin, p->height, p->width, height, width) ||
+        (!p->detector->pixel1 && (bin[0] > 1 || bin[1] > 1)))
+        return hcy_fail(HCY_EINVAL, "the image has %zu x %zu pixels, the geometry's detector (%s) %u x %u", height,
+                        width, p->detector->name, p->height, p->width);
+    /* Pixels given are those of a binned detector already, or of the whole one. */
+    ratio1 = p->detector->pixel1 > 0 ? floor(p->pixel1 / p->detector->pixel1 + 0.5) : 1;
+    ratio2 = p->detector->pixel2 > 0 ? floor(p->pixel2 / p->detector->pixel2 + 0.5) : 1;
+    p->pixel1 *= bin[0] / (ratio1 >= 1 ? ratio1 : 1);
+    p->pixel2 *= bin[1] / (ratio2 >= 1 ? ratio2 : 1);
+    if (p->detector->chip[0] && (bin[0] > 1 || bin[1] > 1))
+        return hcy_fail(HCY_EUNSUPPORTED, "binned images of the %s, whose pixels are not all equal, are not supported",
+                        p->detector->name);
+    return 0;
+}
+
+static int check_options(const hcy_azint_options *o, size_t height, size_t width)
+{
+    const struct {
+        const char *name;
+        double x;
+    } numbers[] = { { "the radial range", o->radial_range[0] }, { "the radial range", o->radial_range[1] },
+                    { "the azimuthal range", o->azimuth_range[0] }, { "the azimuthal range", o->azimuth_range[1] },
+                    { "the polarization factor", o->polarization },
+                    { "the polarization's offset", o->polarization_offset },
+                    { "the normalization factor", o->normalization } };
+    int rc = 0;
+
+    for (size_t i = 0; !rc && i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        rc = check_finite(numbers[i].name, numbers[i].x);
+    if (rc)
+        return rc;
+    if (o->npt < 1 || o->npt > HCY_AZINT_MAX_BINS)
+        return hcy_fail(HCY_EINVAL, "npt is %zu: it has to be from 1 to %u bins", o->npt, HCY_AZINT_MAX_BINS);
+    if (o->split < HCY_SPLIT_NO || o->split > HCY_SPLIT_FULL)
+        return hcy_fail(HCY_EINVAL, "split is %d, not one of HCY_SPLIT_*", o->split);
+    if (o->error_model < HCY_ERRORS_NONE || o->error_model > HCY_ERRORS_POISSON)
+        return hcy_fail(HCY_EINVAL, "error_model is %d, not one of HCY_ERRORS_*", o->error_model);
+    if (o->sentinels < HCY_SENTINELS_OFF || o->sentinels > HCY_SENTINELS_ALWAYS)
+        return hcy_fail(HCY_EINVAL, "sentinels is %d, not one of HCY_SENTINELS_*", o->sentinels);
+    if (o->mask && (o->mask_height != height || o->mask_width != width))
+        return hcy_fail(HCY_EINVAL, "the mask has %zu x %zu pixels, the image %zu x %zu", o->mask_height,
+                        o->mask_width, height, width);
+    if (o->use_polarization && (o->polarization < -1 || o->polarization > 1))
+        return hcy_fail(HCY_EINVAL, "the polarization factor is %g: it has to be from -1 to 1", o->polarization);
+    if (o->normalization == 0)
+        return hcy_fail(HCY_EINVAL, "the normalization factor is 0: curves would be divided by it");
+    if (o->use_dummy && (isinf(o->dummy) || !(o->delta_dummy >= 0) || isinf(o->delta_dummy)))
+        return hcy_fail(HCY_EINVAL, "the dummy is %g +- %g: neither may be infinite, nor the second negative",
+                        o->dummy, o->delta_dummy);
+    return 0;
+}
+
+/* --- From options to what is built --- */
+
+static double to_radians(double degrees)
+{
+    double turns = fmod(degrees / 180.0, 2.0);
+
+    turns += turns < 0 ? 2 : 0;
+    return (turns >= 1 ? turns - 2 : turns) * AZINT_PI;
+}
+
+static void set_azimuth(struct azint_grid *grid, const double degrees[2])
+{
+    grid->check_chi = degrees[0] != degrees[1];
+    grid->chi_min = to_radians(degrees[0]);
+    grid->chi_max = to_radians(degrees[1]);
+    if (grid->chi_max <= grid->chi_min)
+        grid->chi_max += 2 * AZINT_PI;
+}
+
+/* Processors this process may run on. */
+static size_t processors(void)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+#ifdef CPU_COUNT
+    cpu_set_t set;
+
+    if (!sched_getaffinity(0, sizeof(set), &set))
+        n = CPU_COUNT(&set);
+#endif
+    return n > 0 ? (size_t)n : 1;
+}
+
+static size_t count_workers(const hcy_azint_options *o)
+{
+    size_t n = o->threads ? o->threads : processors(), room = NORMS_MEMORY / (o->npt * sizeof(hcy_azint_bin_norm));
+
+    n = n < MAX_THREADS ? n : MAX_THREADS;
+    n = n < room ? n : room;
+    return n ? n : 1;
+}
+
+static int make_mask(uint8_t **mask, size_t *n_masked, const hcy_azint_plan *plan, const uint8_t *user)
+{
+    size_t height = plan->head.height, width = plan->head.width, n = height * width;
+    int rc = 0;
+
+    if (!(*mask = calloc(n, 1)))
+        return hcy_fail(HCY_ENOMEM, "no memory for the mask of %zu x %zu pixels", height, width);
+    if (plan->options.detector_mask)
+        rc = hcy_detector_mask(*mask, plan->poni.detector, height, width);
+    *n_masked = 0;
+    for (size_t i = 0; !rc && i < n; i++) {
+        (*mask)[i] |= user && user[i];
+        *n_masked += (*mask)[i];
+    }
+    return rc;
+}
+
+/* Everything that enters a plan but the tables themselves. */
+static void hash_inputs(struct azint_hash *h, const hcy_azint_plan *plan)
+{
+    const hcy_azint_options *o = &plan->options;
+    const hcy_poni *p = &plan->poni;
+    const double reals[] = { p->dist, p->poni1, p->poni2, p->rot1, p->rot2, p->rot3, p->wavelength, p->pixel1,
+                             p->pixel2, o->radial_range[0], o->radial_range[1], o->azimuth_range[0],
+                             o->azimuth_range[1], o->use_dummy ? o->dummy : 0, o->use_dummy ? o->delta_dummy : 0,
+                             o->use_polarization ? o->polarization : 0,
+                             o->use_polarization ? o->polarization_offset : 0, o->normalization };
+    const int64_t numbers[] = { HCY_AZINT_VERSION, plan->head.height, plan->head.width, p->orientation,
+                                (int64_t)o->npt, o->split, o->error_model, o->sentinels, o->use_dummy != 0,
+                                o->solid_angle != 0, o->use_polarization != 0, p->detector->has_dummy };
+
+    hcy__azint_hash(h, reals, sizeof reals);
+    hcy__azint_hash(h, numbers, sizeof numbers);
+    hcy__azint_hash(h, plan->scale.unit->name, strlen(plan->scale.unit->name));
+}
+
+static void set_radial(hcy_azint_plan *plan, const struct build *b)
+{
+    size_t n = plan->options.npt;
+    double first = b->grid.min + 0.5 * b->grid.delta, last = b->max - 0.5 * b->grid.delta;
+
+    for (size_t i = 0; i < n; i++)
+        plan->radial[i] = (first + (n > 1 ? (double)i * ((last - first) / (double)(n - 1)) : 0)) * plan->scale.scale;
+    if (n > 1)
+        plan->radial[n - 1] = last * plan->scale.scale;
+    plan->min = b->grid.min * plan->scale.scale;
+    plan->max = b->max * plan->scale.scale;
+}
+
+static void set_build(struct build *b, const hcy_azint_plan *plan)
+{
+    const hcy_azint_options *o = &plan->options;
+    double r0 = o->radial_range[0] / plan->scale.scale, r1 = o->radial_range[1] / plan->scale.scale;
+
+    b->scale = plan->scale;
+    b->split = o->split;
+    b->grid.n_bins = o->npt;
+    set_azimuth(&b->grid, o->azimuth_range);
+    b->has_range = r0 != r1;
+    b->range[0] = r0 < r1 ? r0 : r1;
+    b->range[1] = r0 < r1 ? r1 : r0;
+    b->use_solid_angle = o->solid_angle;
+    b->use_polarization = o->use_polarization;
+    b->polarization = o->polarization;
+    b->cos_offset = cos(2 * o->polarization_offset);
+    b->sin_offset = sin(2 * o->polarization_offset);
+    b->n_workers = count_workers(o);
+}
+
+static int build(hcy_azint_plan *plan, const uint8_t *user_mask)
+{
+    struct build b = { .hash = AZINT_HASH_INIT };
+    uint8_t *mask = NULL;
+    int rc;
+
+    set_build(&b, plan);
+    hash_inputs(&b.hash, plan);
+    b.bin_norms = plan->bin_norms;
+    if (!(rc = make_mask(&mask, &plan->n_masked, plan, user_mask)) &&
+        !(rc = hcy__azint_geometry_init(&b.g, &plan->poni, plan->head.height, plan->head.width))) {
+        b.mask = mask;
+        rc = hcy__azint_build(&b);
+    }
+    plan->runs = b.runs;
+    plan->run_bytes = b.run_bytes;
+    plan->starts = b.starts;
+    plan->norms = b.norms;
+    plan->head.n_weights = b.n_weights;
+    plan->head.hash = b.hash.a;
+    snprintf(plan->hash, sizeof plan->hash, "%016llx%016llx", (unsigned long long)b.hash.a,
+             (unsigned long long)b.hash.b);
+    if (!rc)
+        set_radial(plan, &b);
+    hcy__azint_geometry_free(&b.g);
+    free(mask);
+    return rc;
+}
+
+/* --- The interface --- */
+
+static int fill_plan(hcy_azint_plan *plan, const hcy_poni *poni, size_t height, size_t width,
+                     const hcy_azint_options *options)
+{
+    static const hcy_poni poni_init = HCY_PONI_INIT;
+    static const hcy_azint_options options_init = HCY_AZINT_OPTIONS_INIT;
+    const uint8_t *mask;
+    size_t n;
+    int rc;
+
+    plan->poni = poni_init;
+    plan->options = options_init;
+    if ((rc = copy_tagged(&plan->poni, sizeof plan->poni, poni, "hcy_poni")) ||
+        (rc = copy_tagged(&plan->options, sizeof plan->options, options, "hcy_azint_options")))
+        return rc;
+    if (hcy_size_mul(&n, height, width) || n > MAX_PIXELS || !n)
+        return hcy_fail(n ? HCY_ERANGE : HCY_EINVAL, "an image of %zu x %zu pixels: there have to be from 1 to %u",
+                        height, width, MAX_PIXELS);
+    if (!plan->options.unit)
+        plan->options.unit = options_init.unit;
+    if ((rc = check_options(&plan->options, height, width)) || (rc = resolve_poni(&plan->poni, height, width)) ||
+        (rc = hcy__azint_scale_init(&plan->scale, plan->options.unit, plan->poni.wavelength)))
+        return rc;
+    mask = plan->options.mask;
+    plan->options.mask = NULL;
+    plan->options.mask_height = plan->options.mask_width = 0;
+    plan->options.unit = plan->scale.unit->name;
+    plan->head.version = HCY_AZINT_VERSION;
+    plan->head.n_bins = (uint32_t)plan->options.npt;
+    plan->head.n_pixels = n;
+    plan->head.height = (uint32_t)height;
+    plan->head.width = (uint32_t)width;
+    plan->radial = malloc(plan->options.npt * sizeof(double));
+    plan->bin_norms = calloc(plan->options.npt, sizeof(*plan->bin_norms));
+    if (!plan->radial || !plan->bin_norms)
+        return hcy_fail(HCY_ENOMEM, "no memory for a plan of %zu bins", plan->options.npt);
+    return build(plan, mask);
+}
+
+int hcy_azint_plan_create(hcy_azint_plan **plan, const hcy_poni *poni, size_t height, size_t width,
+                          const hcy_azint_options *options)
+{
+    hcy_azint_plan *p;
+    int rc;
+
+    if (!plan)
+        return hcy_fail(HCY_EINVAL, "hcy_azint_plan_create: plan is NULL");
+    if (!(p = calloc(1, sizeof(*p))))
+        return hcy_fail(HCY_ENOMEM, "no memory for a plan");
+    atomic_init(&p->refs, 1);
+    if ((rc = fill_plan(p, poni, height, width, options))) {
+        hcy_azint_plan_release(p);
+        return rc;
+    }
+    *plan = p;
+    return 0;
+}
+
+hcy_azint_plan *hcy_azint_plan_retain(hcy_azint_plan *plan)
+{
+    if (plan)
+        atomic_fetch_add(&plan->refs, 1);
+    return plan;
+}
+
+void hcy_azint_plan_release(hcy_azint_plan *plan)
+{
+    if (!plan || atomic_fetch_sub(&plan->refs, 1) != 1)
+        return;
+    free(plan->runs);
+    free(plan->starts);
+    free(plan->norms);
+    free(plan->radial);
+    free(plan->bin_norms);
+    free(plan);
+}
+
+void hcy_azint_plan_tables(hcy_span spans[HCY_AZINT_SPANS], const hcy_azint_plan *plan)
+{
+    size_t n = plan->head.n_pixels;
+
+    spans[0] = (hcy_span){ &plan->head, sizeof(plan->head) };
+    spans[1] = (hcy_span){ plan->runs, plan->run_bytes };
+    spans[2] = (hcy_span){ plan->starts,
+                           ((n + HCY_AZINT_START_EVERY - 1) / HCY_AZINT_START_EVERY + 1) * sizeof(uint64_t) };
+    spans[3] = (hcy_span){ plan->norms, n * sizeof(float) };
+}
+
+const hcy_azint_bin_norm *hcy_azint_plan_norms(const hcy_azint_plan *plan)
+{
+    return plan->bin_norms;
+}
+
+int hcy_azint_plan_info_get(hcy_azint_plan_info *info, const hcy_azint_plan *plan)
+{
+    hcy_span spans[HCY_AZINT_SPANS];
+
+    if (!info || !plan || info->size != sizeof(*info))
+        return hcy_fail(HCY_EINVAL, "hcy_azint_plan_info_get: %s",
+                        !plan ? "plan is NULL" : "info is NULL or does not begin with HCY_AZINT_PLAN_INFO_INIT");
+    hcy_azint_plan_tables(spans, plan);
+    info->height = plan->head.height;
+    info->width = plan->head.width;
+    info->n_bins = plan->head.n_bins;
+    info->n_masked = plan->n_masked;
+    info->n_weights = plan->head.n_weights;
+    info->table_bytes = spans[0].size + spans[1].size + spans[2].size + spans[3].size;
+    info->radial = plan->radial;
+    info->radial_min = plan->min;
+    info->radial_max = plan->max;
+    info->unit = plan->scale.unit;
+    info->hash = plan->hash;
+    info->options = plan->options;
+    info->poni = plan->poni;
+    return 0;
+}

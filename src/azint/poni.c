@@ -1,0 +1,361 @@
+/* poni.c - PONI files in and out: "key: value" lines, '#' comments, the last entry of a key wins.
+ *
+ *   version 1    PixelSize1/2, SplineFile, perhaps Detector         version 2    Detector and Detector_config (JSON)
+ *   version 2.1  "orientation" in Detector_config                   version 3    Parallax, "sensor" in Detector_config
+ *
+ * Numbers are read and written as the "C" locale has them, whatever the program's.  No state, any thread.
+ */
+#include "azint_priv.h"
+#include "flatjson.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define MAX_FILE (1u << 20)
+#define LATEST_VERSION 3.0
+
+enum key {
+    VERSION, DETECTOR, CONFIG, DISTANCE, DIST, PONI1, PONI2, ROT1, ROT2, ROT3, WAVELENGTH, PIXEL1, PIXEL2, SPLINE,
+    PARALLAX, N_KEYS
+};
+static const char *const key_names[N_KEYS] = {
+    "poni_version", "Detector", "Detector_config", "Distance", "Dist", "Poni1", "Poni2", "Rot1", "Rot2", "Rot3",
+    "Wavelength", "PixelSize1", "PixelSize2", "SplineFile", "Parallax"
+};
+
+/* A file taken apart: values are trimmed and end with 0, NULL if the key is not there. */
+struct entries {
+    const char *file;
+    char *value[N_KEYS];
+    int line[N_KEYS];
+};
+
+static char *trim(char *s, char *end)
+{
+    while (s < end && isspace((unsigned char)*s))
+        s++;
+    while (end > s && isspace((unsigned char)end[-1]))
+        end--;
+    *end = 0;
+    return s;
+}
+
+static void split_lines(struct entries *e, char *text)
+{
+    for (int line = 1; text; line++) {
+        char *next = strchr(text, '\n'), *end = next ? next : text + strlen(text);
+        char *colon = memchr(text, ':', (size_t)(end - text));
+
+        if (colon && *text != '#') {
+            char *key = trim(text, colon), *value = trim(colon + 1, end);
+
+            for (int k = 0; k < N_KEYS; k++) {
+                if (!strcasecmp(key, key_names[k])) {
+                    e->value[k] = value;
+                    e->line[k] = line;
+                }
+            }
+        }
+        text = next ? next + 1 : NULL;
+    }
+}
+
+static int is_none(const char *value)
+{
+    return !value || !*value || !strcasecmp(value, "none") || !strcasecmp(value, "null");
+}
+
+static int to_number(double *x, const char *s)
+{
+    char *end;
+
+    *x = strtod(s, &end);
+    return end != s && !*end && isfinite(*x) ? 0 : -1;
+}
+
+static int number(double *x, const struct entries *e, enum key key)
+{
+    const char *s = e->value[key];
+
+    if (!s)
+        return hcy_fail(HCY_EFORMAT, "%s: no %s: not a PONI file, or not all of one", e->file, key_names[key]);
+    if (to_number(x, s))
+        return hcy_fail(HCY_EFORMAT, "%s:%d: %s is '%.60s', not a finite number", e->file, e->line[key],
+                        key_names[key], s);
+    return 0;
+}
+
+static int optional_number(double *x, const struct entries *e, enum key key)
+{
+    return is_none(e->value[key]) ? 0 : number(x, e, key);
+}
+
+static int config_value(flatjson_value *v, const struct entries *e, const char *key)
+{
+    if (is_none(e->value[CONFIG])) {
+        *v = (flatjson_value){ NULL, 0 };
+        return 0;
+    }
+    if (hcy__flatjson_find(v, e->value[CONFIG], key))
+        return hcy_fail(HCY_EFORMAT, "%s:%d: Detector_config is not a JSON object", e->file, e->line[CONFIG]);
+    return 0;
+}
+
+static int config_bad(const struct entries *e, const char *key, flatjson_value v, const char *wanted)
+{
+    return hcy_fail(HCY_EFORMAT, "%s:%d: \"%s\" of Detector_config is %.*s, not %s", e->file, e->line[CONFIG], key,
+                    (int)(v.size < 60 ? v.size : 60), v.text, wanted);
+}
+
+static int config_pixel(double *x, const struct entries *e, const char *key)
+{
+    flatjson_value v;
+    int rc = config_value(&v, e, key);
+
+    if (!rc && !hcy__flatjson_is_null(v) && (hcy__flatjson_number(x, v) || !(*x > 0) || !isfinite(*x)))
+        rc = config_bad(e, key, v, "a pixel size in metres");
+    return rc;
+}
+
+static int config_shape(hcy_poni *poni, const struct entries *e)
+{
+    flatjson_value v;
+    double shape[2];
+    int rc = config_value(&v, e, "max_shape");
+
+    if (rc || hcy__flatjson_is_null(v))
+        return rc;
+    if (hcy__flatjson_numbers(shape, 2, v) || !(shape[0] >= 1 && shape[0] <= UINT32_MAX) ||
+        !(shape[1] >= 1 && shape[1] <= UINT32_MAX))
+        return config_bad(e, "max_shape", v, "[rows, columns]");
+    poni->height = (uint32_t)shape[0];
+    poni->width = (uint32_t)shape[1];
+    return 0;
+}
+
+static int config_orientation(hcy_poni *poni, const struct entries *e)
+{
+    flatjson_value v;
+    double x = 0;
+    int rc = config_value(&v, e, "orientation");
+
+    if (rc || hcy__flatjson_is_null(v))
+        return rc;
+    if (hcy__flatjson_number(&x, v) || !(x == 0 || x == 1 || x == 2 || x == 3 || x == 4))
+        return config_bad(e, "orientation", v, "1, 2, 3 or 4");
+    poni->orientation = (int)x;
+    return 0;
+}
+
+/* What would change the geometry and is not done here: better no curve than a wrong one. */
+static int config_unsupported(const hcy_poni *poni, const struct entries *e)
+{
+    static const char *const keys[] = { "splineFile", "x_offset_file", "y_offset_file", "filename" };
+    flatjson_value v;
+    double size[2];
+    int rc = 0;
+
+    for (size_t i = 0; !rc && i < sizeof(keys) / sizeof(keys[0]); i++) {
+        if (!(rc = config_value(&v, e, keys[i])) && !hcy__flatjson_is_null(v))
+            rc = hcy_fail(HCY_EUNSUPPORTED, "%s:%d: \"%s\" of Detector_config: distortion files are not supported",
+                          e->file, e->line[CONFIG], keys[i]);
+    }
+    if (!rc && !(rc = config_value(&v, e, "module_size")) && !hcy__flatjson_is_null(v) &&
+        (hcy__flatjson_numbers(size, 2, v) || size[0] != poni->detector->module[0] ||
+         size[1] != poni->detector->module[1]))
+        rc = hcy_fail(HCY_EUNSUPPORTED, "%s:%d: \"module_size\" of Detector_config is not that of the %s", e->file,
+                      e->line[CONFIG], poni->detector->name);
+    return rc;
+}
+
+static int read_detector(hcy_poni *poni, const struct entries *e, double version)
+{
+    const char *name = e->value[DETECTOR];
+    int rc;
+
+    if (version >= 2 && is_none(name))
+        return hcy_fail(HCY_EFORMAT, "%s: no Detector, which version %g needs", e->file, version);
+    if (hcy_detector_find(&poni->detector, is_none(name) ? "Detector" : name))
+        return hcy_fail(HCY_EUNSUPPORTED, "%s:%d: %.300s", e->file, e->line[DETECTOR], hcy_last_error()->text);
+    poni->height = poni->detector->height;
+    poni->width = poni->detector->width;
+    poni->pixel1 = poni->detector->pixel1;
+    poni->pixel2 = poni->detector->pixel2;
+    if (!is_none(e->value[SPLINE]))
+        return hcy_fail(HCY_EUNSUPPORTED, "%s:%d: SplineFile: distortion files are not supported", e->file,
+                        e->line[SPLINE]);
+    if ((rc = optional_number(&poni->pixel1, e, PIXEL1)) || (rc = optional_number(&poni->pixel2, e, PIXEL2)) ||
+        (rc = config_pixel(&poni->pixel1, e, "pixel1")) || (rc = config_pixel(&poni->pixel2, e, "pixel2")) ||
+        (rc = config_shape(poni, e)) || (rc = config_orientation(poni, e)) || (rc = config_unsupported(poni, e)))
+        return rc;
+    if (!(poni->pixel1 > 0) || !(poni->pixel2 > 0))
+        return hcy_fail(HCY_EFORMAT, "%s: no pixel size: %s", e->file,
+                        version >= 2 ? "\"pixel1\" and \"pixel2\" of Detector_config are missing or not positive"
+                                     : "PixelSize1 or PixelSize2 is missing or not positive");
+    return 0;
+}
+
+/* The version said, or the first that has what is there. */
+static int read_version(double *version, const struct entries *e)
+{
+    int rc;
+
+    *version = e->value[PARALLAX] ? 3 : e->value[CONFIG] ? 2 : 1;
+    if ((rc = optional_number(version, e, VERSION)))
+        return rc;
+    if (*version > LATEST_VERSION)
+        return hcy_fail(HCY_EUNSUPPORTED, "%s:%d: PONI version %g is newer than %g, the last one known", e->file,
+                        e->line[VERSION], *version, LATEST_VERSION);
+    if (e->value[PARALLAX] && !strcasecmp(e->value[PARALLAX], "true"))
+        return hcy_fail(HCY_EUNSUPPORTED, "%s:%d: the parallax correction is not supported", e->file,
+                        e->line[PARALLAX]);
+    return 0;
+}
+
+static int read_entries(hcy_poni *poni, const struct entries *e)
+{
+    const struct {
+        double *x;
+        enum key key;
+    } numbers[] = {
+        { &poni->dist, e->value[DISTANCE] || !e->value[DIST] ? DISTANCE : DIST },
+        { &poni->poni1, PONI1 }, { &poni->poni2, PONI2 },
+        { &poni->rot1, ROT1 }, { &poni->rot2, ROT2 }, { &poni->rot3, ROT3 },
+    };
+    double version;
+    int rc = read_version(&version, e);
+
+    for (size_t i = 0; !rc && i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        rc = number(numbers[i].x, e, numbers[i].key);
+    if (!rc)
+        rc = optional_number(&poni->wavelength, e, WAVELENGTH);
+    if (!rc && poni->wavelength < 0)
+        rc = hcy_fail(HCY_EFORMAT, "%s:%d: Wavelength is negative", e->file, e->line[WAVELENGTH]);
+    return rc ? rc : read_detector(poni, e, version);
+}
+
+/* Numbers as in "C" from here to leave_locale(). */
+static locale_t enter_locale(locale_t *old)
+{
+    locale_t c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+
+    *old = c ? uselocale(c) : (locale_t)0;
+    return c;
+}
+
+static void leave_locale(locale_t c, locale_t old)
+{
+    if (c) {
+        uselocale(old);
+        freelocale(c);
+    }
+}
+
+int hcy_poni_parse(hcy_poni *poni, const char *text, size_t size, const char *name)
+{
+    static const hcy_poni init = HCY_PONI_INIT;
+    struct entries e = { name ? name : "PONI", { NULL }, { 0 } };
+    hcy_poni read = init;
+    locale_t c, old;
+    char *copy;
+    int rc;
+
+    if (!poni || (!text && size))
+        return hcy_fail(HCY_EINVAL, "hcy_poni_parse: %s is NULL", poni ? "text" : "poni");
+    if (size > MAX_FILE || memchr(text ? text : "", 0, size))
+        return hcy_fail(HCY_EFORMAT, "%s: not a text file of at most %u bytes, so not a PONI file", e.file, MAX_FILE);
+    if (!(copy = malloc(size + 1)))
+        return hcy_fail(HCY_ENOMEM, "%s: no memory to read it", e.file);
+    if (size)
+        memcpy(copy, text, size);
+    copy[size] = 0;
+    c = enter_locale(&old);
+    split_lines(&e, copy);
+    if (!(rc = read_entries(&read, &e)))
+        *poni = read;
+    leave_locale(c, old);
+    free(copy);
+    return rc;
+}
+
+int hcy_poni_read(hcy_poni *poni, const char *path)
+{
+    char words[128], *text = NULL;
+    size_t size = 0;
+    FILE *f;
+    int rc;
+
+    if (!poni || !path)
+        return hcy_fail(HCY_EINVAL, "hcy_poni_read: %s is NULL", poni ? "path" : "poni");
+    if (!(f = fopen(path, "rb"))) {
+        int number = errno;
+
+        return hcy_fail(number == ENOENT ? HCY_ENOENT : HCY_EIO, "%s cannot be opened: %s", path,
+                        hcy__errno_text(number, words, sizeof words));
+    }
+    if (!(text = malloc(MAX_FILE + 1)))
+        rc = hcy_fail(HCY_ENOMEM, "%s: no memory to read it", path);
+    else if ((size = fread(text, 1, MAX_FILE + 1, f)), ferror(f))
+        rc = hcy_fail(HCY_EIO, "%s cannot be read: %s", path, hcy__errno_text(errno, words, sizeof words));
+    else
+        rc = hcy_poni_parse(poni, text, size, path);
+    free(text);
+    fclose(f);
+    return rc;
+}
+
+/* The shortest text that reads back as x. */
+static const char *shortest(char s[32], double x)
+{
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(s, 32, "%.*g", digits, x);
+        if (strtod(s, NULL) == x)
+            break;
+    }
+    return s;
+}
+
+static int format_poni(char *text, size_t capacity, const hcy_poni *poni)
+{
+    const hcy_detector *d = poni->detector ? poni->detector : hcy__detector_generic();
+    int orientation = poni->orientation ? poni->orientation : d->orientation;
+    char n[9][32], shape[64] = "", wavelength[64] = "";
+
+    if (poni->height && (poni->height != d->height || poni->width != d->width))
+        snprintf(shape, sizeof shape, ", \"max_shape\": [%u, %u]", poni->height, poni->width);
+    if (poni->wavelength > 0)
+        snprintf(wavelength, sizeof wavelength, "Wavelength: %s\n", shortest(n[0], poni->wavelength));
+    return snprintf(text, capacity,
+                    "# Nota: C-Order, 1 refers to the Y axis, 2 to the X axis\n"
+                    "poni_version: 2.1\n"
+                    "Detector: %s\n"
+                    "Detector_config: {\"pixel1\": %s, \"pixel2\": %s%s, \"orientation\": %d}\n"
+                    "Distance: %s\nPoni1: %s\nPoni2: %s\nRot1: %s\nRot2: %s\nRot3: %s\n%s",
+                    d->name, shortest(n[1], poni->pixel1 > 0 ? poni->pixel1 : d->pixel1),
+                    shortest(n[2], poni->pixel2 > 0 ? poni->pixel2 : d->pixel2), shape, orientation,
+                    shortest(n[3], poni->dist), shortest(n[4], poni->poni1), shortest(n[5], poni->poni2),
+                    shortest(n[6], poni->rot1), shortest(n[7], poni->rot2), shortest(n[8], poni->rot3), wavelength);
+}
+
+int hcy_poni_format(char *text, size_t capacity, size_t *length, const hcy_poni *poni)
+{
+    locale_t c, old;
+    int n;
+
+    if (!text || !poni || poni->size < sizeof(*poni))
+        return hcy_fail(HCY_EINVAL, "hcy_poni_format: %s",
+                        !text ? "text is NULL" : "poni is NULL or does not begin with HCY_PONI_INIT");
+    c = enter_locale(&old);
+    n = format_poni(text, capacity, poni);
+    leave_locale(c, old);
+    if (n < 0 || (size_t)n >= capacity)
+        return hcy_fail(HCY_ERANGE, "the PONI text has %d bytes, there is room for %zu", n, capacity);
+    if (length)
+        *length = (size_t)n;
+    return 0;
+}

@@ -1,0 +1,159 @@
+/* result.c - a frame's curve from its sums.  Pure functions: sums in, doubles out, the same bits everywhere.
+ *
+ * Fixed point is taken apart at the end: 128-bit sums become doubles (one rounding, to nearest even), are scaled by
+ * powers of two (exact) and divided.  A weight of 1.0 is ONE = 2^24 - 1, not 2^24; that cancels in the curve and its
+ * errors, and is divided out of the sums.
+ */
+#include "azint_priv.h"
+
+#include <bslz4/bslz4_format.h>
+#include <math.h>
+#include <string.h>
+
+#define WEIGHT (1.0 / 16777216.0)        /* 2^-24 */
+#define NORM (1.0 / 1099511627776.0)     /* 2^-40 */
+#define ONE (HCY_AZINT_ONE / 16777216.0) /* 1.0 as a weight, on that scale */
+
+/* Rounded to nearest, ties to even: 64 significant bits with a sticky last one, converted once. */
+static double to_double(uint64_t lo, uint64_t hi)
+{
+    unsigned shift = 0;
+    uint64_t top;
+
+    if (!hi)
+        return (double)lo;
+    while (!(hi >> 63)) {
+        hi = hi << 1 | lo >> 63;
+        lo <<= 1;
+        shift++;
+    }
+    top = hi | (lo != 0);
+    return ldexp((double)top, 64 - (int)shift);
+}
+
+static double to_signed_double(uint64_t lo, uint64_t hi)
+{
+    if (!(hi >> 63))
+        return to_double(lo, hi);
+    return -to_double(~lo + 1, ~hi + (lo == 0));
+}
+
+static double sum_of(const uint64_t *sums, size_t n, size_t bin, int row, int is_float)
+{
+    uint64_t lo = sums[(size_t)row * n + bin], hi = sums[((size_t)row + 1) * n + bin];
+    double x;
+
+    if (!is_float)
+        return to_signed_double(lo, hi);
+    memcpy(&x, &lo, sizeof x);
+    return x;
+}
+
+/* A constant sum of the plan, less what was lost in the frame. */
+static double remaining(const uint64_t norm[2], const uint64_t *lost_lo, const uint64_t *lost_hi)
+{
+    uint64_t lo = norm[0], hi = norm[1];
+
+    if (lost_lo) {
+        hi -= *lost_hi + (lo < *lost_lo);
+        lo -= *lost_lo;
+    }
+    return to_double(lo, hi);
+}
+
+/* What the curve needs in one bin. */
+struct bin_sums {
+    double signal, variance, norm, norm2, count; /* scaled, but for ONE and the normalisation */
+};
+
+static struct bin_sums bin_sums(const hcy_azint_plan *plan, const hcy_azint_job *job, const uint64_t *sums, int lost,
+                                size_t i)
+{
+    const hcy_azint_bin_norm *norm = &plan->bin_norms[i];
+    int is_float = job->pixel_type == HCY_PIXEL_F32 || job->pixel_type == HCY_PIXEL_F64;
+    size_t n = job->n_bins;
+    const uint64_t *at = sums + i;
+    struct bin_sums s;
+
+    s.signal = sum_of(sums, n, i, HCY_SUM_SIGNAL_LO, is_float) * WEIGHT;
+    s.variance = sum_of(sums, n, i, HCY_SUM_VARIANCE_LO, is_float) * WEIGHT;
+    s.norm = remaining(norm->norm, lost ? at + HCY_SUM_LOST_NORM_LO * n : NULL, at + HCY_SUM_LOST_NORM_HI * n) * NORM;
+    s.norm2 = remaining(norm->norm2, lost ? at + HCY_SUM_LOST_NORM2_LO * n : NULL,
+                        at + HCY_SUM_LOST_NORM2_HI * n) * NORM;
+    s.count = (double)(norm->count - (lost ? at[HCY_SUM_LOST_COUNT * n] : 0)) * WEIGHT;
+    return s;
+}
+
+static void set_bin(hcy_azint_result *r, const struct bin_sums *s, double factor, size_t i)
+{
+    int full = s->norm > 0;
+
+    r->sum_signal[i] = s->signal / ONE;
+    r->sum_norm[i] = s->norm * factor / ONE;
+    r->sum_norm2[i] = s->norm2 * (factor * factor) / (ONE * ONE);
+    r->count[i] = s->count / ONE;
+    r->intensity[i] = full ? s->signal / (s->norm * factor) : 0;
+    if (r->sigma) {
+        r->sum_variance[i] = s->variance / (ONE * ONE);
+        r->sigma[i] = full ? sqrt(s->variance) / fabs(s->norm * factor) : 0;
+        r->std[i] = full && s->norm2 > 0 ? sqrt(s->variance / (s->norm2 * (factor * factor))) : 0;
+    }
+}
+
+int hcy_azint_finish(hcy_azint_result *result, const hcy_azint_plan *plan, const hcy_azint_job *job,
+                     const uint64_t *sums, const struct hcy_frame_report *report, double normalization)
+{
+    double factor;
+
+    if (!result || !plan || !job || !sums)
+        return hcy_fail(HCY_EINVAL, "hcy_azint_finish: result, plan, job or sums is NULL");
+    if (result->n_bins != plan->head.n_bins || job->n_bins != plan->head.n_bins ||
+        job->n_pixels != plan->head.n_pixels || !(job->flags & HCY_AZINT_WANT_VARIANCE) != !result->sigma)
+        return hcy_fail(HCY_EINVAL, "hcy_azint_finish: the result or the job is not of this plan");
+    if (report && report->status)
+        return report->status;
+    factor = plan->options.normalization * normalization;
+    if (factor == 0 || !isfinite(factor))
+        return hcy_fail(HCY_EINVAL, "the frame's normalization is %g: its curve cannot be divided by that",
+                        normalization);
+    for (size_t i = 0; i < result->n_bins; i++) {
+        struct bin_sums s = bin_sums(plan, job, sums, report && report->n_lost, i);
+
+        set_bin(result, &s, factor, i);
+    }
+    return 0;
+}
+
+int hcy_azint_result_create(hcy_azint_result **result, const hcy_azint_plan *plan)
+{
+    size_t n, bytes, rows;
+    double *a;
+
+    if (!result || !plan)
+        return hcy_fail(HCY_EINVAL, "hcy_azint_result_create: %s is NULL", result ? "plan" : "result");
+    n = plan->head.n_bins;
+    rows = plan->options.error_model == HCY_ERRORS_NONE ? 6 : 9;
+    if (hcy_size_mul(&bytes, n, rows * sizeof(double)) || !(*result = malloc(sizeof(**result))))
+        return hcy_fail(HCY_ENOMEM, "no memory for a curve of %zu bins", n);
+    if (!(a = calloc(1, bytes))) {
+        free(*result);
+        return hcy_fail(HCY_ENOMEM, "no memory for a curve of %zu bins", n);
+    }
+    memcpy(a, plan->radial, n * sizeof(double));
+    **result = (hcy_azint_result){ .n_bins = n, .radial = a, .intensity = a + n, .sum_signal = a + 2 * n,
+                                   .sum_norm = a + 3 * n, .sum_norm2 = a + 4 * n, .count = a + 5 * n };
+    if (rows > 6) {
+        (*result)->sigma = a + 6 * n;
+        (*result)->std = a + 7 * n;
+        (*result)->sum_variance = a + 8 * n;
+    }
+    return 0;
+}
+
+void hcy_azint_result_destroy(hcy_azint_result *result)
+{
+    if (!result)
+        return;
+    free(result->radial);
+    free(result);
+}

@@ -1,0 +1,150 @@
+/* split.c - how a pixel is shared among bins, and how its runs are written.  Pure functions.
+ *
+ * Positions are counted in bins (0 is the lower edge of bin 0).  The rules are those of pyFAI's sparse engines, down
+ * to their edges: what of a pixel lies outside the range is given to the first or last bin (interval), or left out
+ * with the rest scaled up (polygon), so that the shares of a pixel add up to 1 either way.
+ */
+#include "azint_priv.h"
+
+#include <math.h>
+
+struct azint_span hcy__azint_span_interval(const struct azint_pixel *p, size_t n_bins)
+{
+    struct azint_span none = { 0, 0 }, span;
+
+    /* Numbers are cut off towards 0, so up to one bin below the range counts as bin 0. */
+    if (!(p->hi > -1) || !(p->lo < (double)n_bins) || !isfinite(p->hi - p->lo))
+        return none;
+    span.first = p->lo > 0 ? (uint32_t)p->lo : 0;
+    span.n = (uint32_t)(p->hi < (double)n_bins ? (p->hi > 0 ? (size_t)p->hi : 0) : n_bins - 1) - span.first + 1;
+    return span;
+}
+
+void hcy__azint_shares_interval(double *cum, const struct azint_pixel *p, struct azint_span span)
+{
+    double inverse = 1.0 / (p->hi - p->lo);
+
+    for (uint32_t k = 0; k + 1 < span.n; k++)
+        cum[k] = ((double)span.first + k + 1 - p->lo) * inverse;
+}
+
+struct azint_span hcy__azint_span_polygon(const struct azint_pixel *p, size_t n_bins)
+{
+    struct azint_span none = { 0, 0 }, span;
+
+    if (!(p->hi >= 0) || !(p->lo < (double)n_bins) || !isfinite(p->hi - p->lo))
+        return none;
+    span.first = p->lo > 0 ? (uint32_t)p->lo : 0;
+    span.n = (uint32_t)(p->hi < (double)n_bins ? (size_t)p->hi : n_bins - 1) - span.first + 1;
+    return span;
+}
+
+/* The signed area under the edge from (x0, y0) to (x1, y1), left of x = at. */
+static inline double area_left(double x0, double y0, double x1, double y1, double at)
+{
+    double d;
+
+    if (x0 < at && x1 < at)
+        return (x1 - x0) * 0.5 * (y0 + y1);
+    if (x0 >= at && x1 >= at)
+        return 0;
+    if (x0 < at) {
+        d = at - x0;
+        return d * (y0 + 0.5 * d * ((y1 - y0) / (x1 - x0)));
+    }
+    d = at - x1;
+    return -d * (y1 + 0.5 * d * ((y0 - y1) / (x0 - x1)));
+}
+
+static double polygon_left(const double x[4], const double y[4], double at)
+{
+    return area_left(x[0], y[0], x[1], y[1], at) + area_left(x[1], y[1], x[2], y[2], at) +
+           area_left(x[2], y[2], x[3], y[3], at) + area_left(x[3], y[3], x[0], y[0], at);
+}
+
+void hcy__azint_shares_polygon(double *cum, const struct azint_pixel *p, struct azint_span span, size_t n_bins)
+{
+    double x[4], y[4], base, whole;
+
+    if (span.n < 2)
+        return;
+    /* From the first bin and the first corner on: smaller numbers, more digits. */
+    for (int i = 0; i < 4; i++) {
+        x[i] = p->bin[i] - span.first;
+        y[i] = p->chi[i] - p->chi[0];
+    }
+    base = p->lo < 0 ? polygon_left(x, y, 0) : 0;
+    whole = polygon_left(x, y, p->hi < (double)n_bins ? INFINITY : (double)n_bins - span.first) - base;
+    for (uint32_t k = 0; k + 1 < span.n; k++)
+        cum[k] = whole != 0 ? (polygon_left(x, y, k + 1.0) - base) / whole : (k + 1.0) / span.n;
+}
+
+static double contour_area(const double radial[4], const double chi[4])
+{
+    return 0.5 * ((radial[2] - radial[0]) * (chi[3] - chi[1])) - (chi[2] - chi[0]) * (radial[3] - radial[1]);
+}
+
+void hcy__azint_recentre(double chi[4], const double radial[4], double contour)
+{
+    double sum = 0;
+
+    /* Corners in pyFAI's order go round clockwise, unless some of them are on the other side of +-pi. */
+    if (!(contour * contour_area(radial, chi) > 0))
+        return;
+    for (int i = 0; i < 4; i++) {
+        chi[i] += chi[i] < 0 ? 2 * AZINT_PI : 0;
+        sum += chi[i];
+    }
+    for (int i = 0; sum > 4 * AZINT_PI && i < 4; i++)
+        chi[i] -= 2 * AZINT_PI;
+}
+
+int hcy__azint_in_azimuth(const struct azint_grid *grid, double lo, double hi)
+{
+    for (int turn = -1; turn <= 1; turn++) {
+        if (hi + turn * 2 * AZINT_PI >= grid->chi_min && lo + turn * 2 * AZINT_PI <= grid->chi_max)
+            return 1;
+    }
+    return 0;
+}
+
+#define MOST 127u /* weights of a run */
+
+size_t hcy__azint_run_bytes(uint32_t n)
+{
+    return n ? (size_t)((n + MOST - 1) / MOST) * 4 + (size_t)n * 3 : 4;
+}
+
+static inline uint8_t *put(uint8_t *p, uint32_t x, int bytes)
+{
+    for (int b = 0; b < bytes; b++)
+        *p++ = (uint8_t)(x >> 8 * b);
+    return p;
+}
+
+/* A share as a weight: between those already given and 1. */
+static inline uint32_t to_weight(double share, uint32_t least)
+{
+    double w = share * HCY_AZINT_ONE + 0.5;
+
+    if (!(w > least))
+        return least;
+    return w < HCY_AZINT_ONE ? (uint32_t)w : HCY_AZINT_ONE;
+}
+
+uint8_t *hcy__azint_put_runs(uint8_t *p, struct azint_span span, const double *cum)
+{
+    uint32_t before = 0;
+
+    if (!span.n)
+        return put(p, HCY_AZINT_NO_RUN, 4);
+    for (uint32_t k = 0; k < span.n; k++) {
+        uint32_t left = span.n - k, so_far = left == 1 ? HCY_AZINT_ONE : to_weight(cum[k], before);
+
+        if (k % MOST == 0)
+            p = put(p, (span.first + k) | (left < MOST ? left : MOST) << 24 | (uint32_t)(left > MOST) << 31, 4);
+        p = put(p, so_far - before, 3);
+        before = so_far;
+    }
+    return p;
+}
