@@ -248,7 +248,13 @@ static int stage_create(struct stage *s, const char *name)
     const int images = strcmp(name, "bslz4_azint") != 0, sums = strcmp(name, "bslz4_decode") != 0;
     size_t scratch = 0;
     hcy_arg args[9];
-    int status = stage_batch(s, name);
+    hcy_span spans[HCY_AZINT_SPANS];
+    int status = 0;
+    hcy_azint_plan_tables(spans, b->plan);
+    if (sums)
+        status = hcy_kernel_prepare(&s->tables, s->kernel, spans, HCY_AZINT_SPANS);
+    if (!status)
+        status = stage_batch(s, name);
     if (!status)
         status = hcy_kernel_scratch_size(s->kernel, s->batch, args, stage_args(s, name, NULL, args), &scratch);
     if (!status)
@@ -268,10 +274,6 @@ static int stage_create(struct stage *s, const char *name)
     for (size_t i = 0; !status && i < sizeof table / sizeof table[0]; i++)
         if (table[i].size)
             status = hcy_buffer_create(table[i].buffer, s->device, HCY_MEM_DEVICE, table[i].size);
-    hcy_span spans[HCY_AZINT_SPANS];
-    hcy_azint_plan_tables(spans, b->plan);
-    if (!status && sums)
-        status = hcy_kernel_prepare(&s->tables, s->kernel, spans, HCY_AZINT_SPANS);
     if (!status)
         status = upload(s);
     return status ? status : create_views(s);

@@ -41,13 +41,17 @@ static uint64_t at_least_one(uint64_t n)
 }
 
 /* Frames a slot, bytes a slot, slots; *window curves that may wait. */
-static int choose_sizes(hcy_pipeline *p, size_t preferred, size_t *window)
+static int choose_sizes(hcy_pipeline *p, size_t *window)
 {
     const uint64_t curve = CURVES * sizeof(double) * p->n_bins;
-    size_t batch = p->opts.batch ? p->opts.batch : preferred, chunk = (size_t)p->source.max_chunk, full;
-    int status = chunk ? 0 : hcy_bslz4_encode_bound(&chunk, &p->source.coding);
+    size_t batch = p->opts.batch, chunk, full;
+    int status = hcy_bslz4_encode_bound(&chunk, &p->source.coding);
     if (status)
         return status;
+    if (p->source.max_chunk) /* but a damaged file may claim anything: what is larger is refused as it comes */
+        chunk = least(p->source.max_chunk, 2 * (uint64_t)chunk);
+    for (size_t i = 0; i < p->n_workers && !p->opts.batch; i++)
+        batch = p->workers[i].preferred > batch ? p->workers[i].preferred : batch;
     batch = least(at_least_one(batch), MAX_BATCH);
     batch = least(batch, at_least_one(SUMS_MEMORY / (p->sums_bytes * PIPE_LANES * p->n_workers)));
     batch = least(batch, at_least_one(CURVE_MEMORY / curve));
@@ -123,25 +127,17 @@ static int init(hcy_pipeline *p, hcy_device *const *devices)
     p->shown_devices = calloc(p->n_workers, sizeof *p->shown_devices);
     if (!p->shown_devices)
         return hcy_fail(HCY_ENOMEM, "the statistics of %zu devices", p->n_workers);
-    size_t preferred = 1, window;
     for (size_t i = 0; i < p->n_workers && !status; i++) {
-        struct pipe_worker *w = &p->workers[i];
-        size_t wish = 0;
-        w->pipeline = p;
-        w->index = i;
-        w->device = hcy_device_retain(devices[i]);
-        status = hcy__worker_init(w, &wish);
-        preferred = wish > preferred ? wish : preferred;
+        p->workers[i].pipeline = p;
+        p->workers[i].index = i;
+        p->workers[i].device = hcy_device_retain(devices[i]);
+        status = hcy__worker_init(&p->workers[i]);
     }
-    if (!status)
-        status = choose_sizes(p, preferred, &window);
-    if (!status)
-        status = hcy__slots_create(p);
-    return status ? status : hcy__output_create(p, window);
+    return status;
 }
 
-/* Every device sets itself up in its own thread, all at once. */
-static int start(hcy_pipeline *p)
+/* Every device prepares its tables in its own thread, all at once. */
+static int start_workers(hcy_pipeline *p)
 {
     int status = 0;
     for (size_t i = 0; i < p->n_workers && !status; i++)
@@ -159,6 +155,17 @@ static int start(hcy_pipeline *p)
     }
     pthread_mutex_unlock(&p->lock);
     return status ? hcy_fail_again(&p->error) : 0;
+}
+
+static int create_memory(hcy_pipeline *p)
+{
+    size_t window;
+    int status = choose_sizes(p, &window);
+    if (!status)
+        status = hcy__slots_create(p);
+    for (size_t i = 0; i < p->n_workers && !status; i++)
+        status = hcy__worker_create_lanes(&p->workers[i]);
+    return status ? status : hcy__output_create(p, window);
 }
 
 int hcy_pipeline_create(hcy_pipeline **pipeline, hcy_device *const *devices, size_t n_devices,
@@ -182,7 +189,9 @@ int hcy_pipeline_create(hcy_pipeline **pipeline, hcy_device *const *devices, siz
     p->stopped = 1; /* until there is a run */
     status = init(p, devices);
     if (!status)
-        status = start(p);
+        status = start_workers(p);
+    if (!status)
+        status = create_memory(p);
     if (status) {
         hcy_error error = *hcy_last_error();
         hcy_pipeline_destroy(p);

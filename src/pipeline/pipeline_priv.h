@@ -96,13 +96,13 @@ struct pipe_worker {
     size_t index;
     int direct;  /* its kernels read the slots where they are */
     int failed;  /* [lock] given up in this run */
-    int ready;   /* [lock] 1: set up, or setup failed */
-    int setup;   /* [lock] status of the set-up */
+    int ready;   /* [lock] its tables are prepared, or that failed: */
+    int setup;   /* [lock] status */
     hcy_error error;
     hcy_kernel *fused, *decode, *image; /* fused, or the other two */
     hcy_buffer *tables;
     struct pipe_lane lanes[PIPE_LANES];
-    size_t part, n_parts;
+    size_t preferred, part, n_parts;
     size_t oldest, in_flight; /* lanes */
     uint64_t busy_until;
     hcy_pipeline_device stats; /* [lock] */
@@ -177,9 +177,11 @@ void hcy__output_finish(hcy_pipeline *p, const struct pipe_worker *worker, const
 /* [lock] Stops the run with the status and record, unless it has stopped already. */
 void hcy__stop(hcy_pipeline *p, int status, const hcy_error *error);
 
-/* Kernels and preferred batch of one device; nothing is launched. */
-int hcy__worker_init(struct pipe_worker *worker, size_t *preferred);
+/* In this order: finds the kernels; starts the thread, which prepares the tables and then waits for slots; makes the
+ * lanes, when the sizes of batches and slots are chosen. */
+int hcy__worker_init(struct pipe_worker *worker);
 int hcy__worker_start(struct pipe_worker *worker);
+int hcy__worker_create_lanes(struct pipe_worker *worker);
 void hcy__worker_destroy(struct pipe_worker *worker);
 
 #endif

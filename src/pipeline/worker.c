@@ -78,13 +78,10 @@ static int scratch_size(const struct pipe_worker *w, size_t *size)
 
 /* --- Set-up --- */
 
-int hcy__worker_init(struct pipe_worker *w, size_t *preferred)
+int hcy__worker_init(struct pipe_worker *w)
 {
     const hcy_device_info *info = hcy_device_get_info(w->device);
     const uint32_t flags = w->pipeline->opts.flags, wanted = HCY_CAP_HOST_MEMORY | HCY_CAP_IMPORT_HOST;
-    const struct pipe_lane nothing = { 0 };
-    const struct pipe_part part = { NULL, NULL, NULL };
-    hcy_arg args[FUSED_ARGS];
     int status = HCY_EUNSUPPORTED;
     w->direct = (info->caps & wanted) == wanted && !(flags & HCY_PIPELINE_COPY);
     w->stats.name = info->name;
@@ -99,12 +96,26 @@ int hcy__worker_init(struct pipe_worker *w, size_t *preferred)
         return status;
     w->stats.two_stage = !w->fused;
     w->stats.variant = hcy_kernel_variant(w->fused ? w->fused : w->image);
-    if (w->fused) {
+    return 0;
+}
+
+/* The device's own tables, and what it says of batches with them. */
+static int prepare(struct pipe_worker *w)
+{
+    const struct pipe_lane nothing = { 0 };
+    const struct pipe_part part = { NULL, NULL, NULL };
+    hcy_kernel *kernel = w->fused ? w->fused : w->image;
+    hcy_span spans[HCY_AZINT_SPANS];
+    hcy_arg args[FUSED_ARGS];
+    hcy_azint_plan_tables(spans, w->pipeline->plan);
+    int status = hcy_kernel_prepare(&w->tables, kernel, spans, HCY_AZINT_SPANS);
+    if (status)
+        return status;
+    if (w->fused)
         fused_args(w, &nothing, &part, NULL, args);
-        return hcy_kernel_preferred_batch(w->fused, args, FUSED_ARGS, preferred);
-    }
-    image_args(w, &nothing, &part, args);
-    return hcy_kernel_preferred_batch(w->image, args, IMAGE_ARGS, preferred);
+    else
+        image_args(w, &nothing, &part, args);
+    return hcy_kernel_preferred_batch(kernel, args, w->fused ? FUSED_ARGS : IMAGE_ARGS, &w->preferred);
 }
 
 static int create_parts(struct pipe_worker *w, struct pipe_lane *lane)
@@ -178,18 +189,16 @@ static int create_lane(struct pipe_worker *w, struct pipe_lane *lane)
     return status ? status : create_back(w, lane);
 }
 
-static int set_up(struct pipe_worker *w)
+int hcy__worker_create_lanes(struct pipe_worker *w)
 {
     const hcy_pipeline *p = w->pipeline;
-    hcy_span spans[HCY_AZINT_SPANS];
+    int status = 0;
     w->part = p->batch;
     if (!w->fused) {
         uint64_t images = IMAGE_MEMORY / p->source.coding.image_bytes;
         w->part = images < 1 ? 1 : images < p->batch ? (size_t)images : p->batch;
     }
     w->n_parts = (p->batch + w->part - 1) / w->part;
-    hcy_azint_plan_tables(spans, p->plan);
-    int status = hcy_kernel_prepare(&w->tables, w->fused ? w->fused : w->image, spans, HCY_AZINT_SPANS);
     for (size_t i = 0; !status && i < PIPE_LANES; i++)
         status = create_lane(w, &w->lanes[i]);
     return status;
@@ -401,7 +410,7 @@ static void work(struct pipe_worker *w)
 static void *worker_main(void *worker)
 {
     struct pipe_worker *w = worker;
-    int status = set_up(w);
+    int status = prepare(w);
     pthread_mutex_lock(&w->pipeline->lock);
     w->ready = 1;
     w->setup = status;
