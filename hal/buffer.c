@@ -62,6 +62,8 @@ int hcy_buffer_create(hcy_buffer **out, hcy_device *dev, int mem, size_t size)
                         : "the kind of memory is none of HCY_MEM_*");
     if (mem == HCY_MEM_MAPPED && !(dev->info.caps & HCY_CAP_MAPPED))
         return hcy__unsupported(dev, "mapped memory");
+    if (!HCY_HAS_OP(dev->backend->ops, alloc))
+        return hcy__unsupported(dev, "memory");
     hcy_buffer *buf = new_buffer(dev, HCY__POOLED, mem, size);
     if (!buf)
         return HCY_ENOMEM;

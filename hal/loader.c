@@ -265,6 +265,31 @@ static int check_families(const hcy_backend *backend)
     return 0;
 }
 
+/* Slots may be missing (unsupported), but not the ones that belong to a slot that is there. */
+static int check_ops(const hcy_backend *backend)
+{
+    const hcy_backend_ops *o = backend->ops;
+#define HAS(op) HCY_HAS_OP(o, op)
+    const struct {
+        const char *slot;
+        bool there, complete;
+    } groups[] = {
+        { "open", true, o && HAS(open) && HAS(close) },
+        { "alloc", o && HAS(alloc), o && HAS(free) },
+        { "prepare", o && HAS(prepare), o && HAS(free) },
+        { "queue_create", o && HAS(queue_create),
+          o && HAS(queue_destroy) && HAS(finish) && HAS(status) && HAS(record) && HAS(event_wait) && HAS(event_query) &&
+              HAS(event_time) && HAS(event_destroy) },
+        { "program_create", o && HAS(program_create), o && HAS(program_release) && HAS(program_kernel) },
+        { "fft_create", o && HAS(fft_create), o && HAS(fft_release) && HAS(fft_execute) },
+    };
+#undef HAS
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
+        if (groups[i].there && !groups[i].complete)
+            return hcy_fail(HCY_EABI, "backend \"%s\" lacks functions that belong to \"%s\"", backend->name, groups[i].slot);
+    return 0;
+}
+
 static int enter(struct slot *slot, const char *name)
 {
     hcy_backend_entry_fn entry = find_entry(name, slot->info.origin, sizeof slot->info.origin);
@@ -277,7 +302,9 @@ static int enter(struct slot *slot, const char *name)
     if (!b || b->abi != HCY_BACKEND_ABI || b->size < sizeof *b || strcmp(b->name, name))
         return hcy_fail(HCY_EABI, "backend \"%s\" has interface %u, this library (%s) wants %u: rebuild it", name,
                         b ? b->abi : 0, hcy_version(), HCY_BACKEND_ABI);
-    status = check_families(b);
+    status = check_ops(b);
+    if (!status)
+        status = check_families(b);
     if (!status)
         slot->backend = b;
     return status;

@@ -29,6 +29,11 @@ struct null_device {
     atomic_uint_fast64_t launches, allocations;
 };
 
+struct null_kernel {
+    struct null_device *device;
+    const char *name; /* the signature's, which stays */
+};
+
 struct null_queue {
     struct null_device *device;
     hcy_hostqueue *host;
@@ -253,8 +258,7 @@ static int null_launch(void *qimpl, void *kimpl, const hcy_launch_desc *launch, 
 {
     struct null_queue *q = qimpl;
     struct launch l = { q->device, atomic_fetch_add(&q->device->launches, 1) + 1, launch->items };
-    (void)kimpl;
-    return hcy_hostqueue_submit(q->host, "noop", 0, run_launch, &l, sizeof l, keep);
+    return hcy_hostqueue_submit(q->host, ((struct null_kernel *)kimpl)->name, 0, run_launch, &l, sizeof l, keep);
 }
 
 static int null_finish(void *qimpl)
@@ -285,9 +289,18 @@ static int null_kernel_get(void *impl, const hcy_signature *signature, void **ki
     if (!d->noop)
         return hcy_fail(HCY_EUNSUPPORTED, "the null device has no kernel \"%s\" (null@kernels=noop takes every one)",
                         signature->name);
-    *kimpl = d;
+    struct null_kernel *k = malloc(sizeof *k);
+    if (!k)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
+    *k = (struct null_kernel){ d, signature->name };
+    *kimpl = k;
     *variant = "noop";
     return 0;
+}
+
+static void null_kernel_release(void *kimpl)
+{
+    free(kimpl);
 }
 
 /* Tables are never looked at: whatever the family hands over becomes one small block. */
@@ -295,7 +308,7 @@ static int null_prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block 
 {
     (void)spans;
     (void)n;
-    return null_alloc(kimpl, HCY_MEM_DEVICE, ALIGNMENT, tables);
+    return null_alloc(((struct null_kernel *)kimpl)->device, HCY_MEM_DEVICE, ALIGNMENT, tables);
 }
 
 static int null_scratch_size(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size)
@@ -342,6 +355,7 @@ static const hcy_backend_ops ops = {
     .event_time = hcy_hostevent_time,
     .event_destroy = hcy_hostevent_destroy,
     .kernel_get = null_kernel_get,
+    .kernel_release = null_kernel_release,
     .prepare = null_prepare,
     .scratch_size = null_scratch_size,
     .preferred_batch = null_preferred_batch,
