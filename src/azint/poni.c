@@ -20,7 +20,7 @@
 #define LATEST_VERSION 3.0
 
 enum key {
-    VERSION, DETECTOR, CONFIG, DISTANCE, DIST, PONI1, PONI2, ROT1, ROT2, ROT3, WAVELENGTH, PIXEL1, PIXEL2, SPLINE,
+    PONI_VERSION, DETECTOR, CONFIG, DISTANCE, DIST, PONI1, PONI2, ROT1, ROT2, ROT3, WAVELENGTH, PIXEL1, PIXEL2, SPLINE,
     PARALLAX, N_KEYS
 };
 static const char *const key_names[N_KEYS] = {
@@ -206,11 +206,11 @@ static int read_version(double *version, const struct entries *e)
     int rc;
 
     *version = e->value[PARALLAX] ? 3 : e->value[CONFIG] ? 2 : 1;
-    if ((rc = optional_number(version, e, VERSION)))
+    if ((rc = optional_number(version, e, PONI_VERSION)))
         return rc;
     if (*version > LATEST_VERSION)
         return hcy_fail(HCY_EUNSUPPORTED, "%s:%d: PONI version %g is newer than %g, the last one known", e->file,
-                        e->line[VERSION], *version, LATEST_VERSION);
+                        e->line[PONI_VERSION], *version, LATEST_VERSION);
     if (e->value[PARALLAX] && !strcasecmp(e->value[PARALLAX], "true"))
         return hcy_fail(HCY_EUNSUPPORTED, "%s:%d: the parallax correction is not supported", e->file,
                         e->line[PARALLAX]);
