@@ -16,11 +16,11 @@ struct sim_rings {
 /* "CeO2", "LaB6", "Si", or d-spacings in Angstrom, "3.12,2.71".  0, or -1 with the reason in `why`. */
 int sim_rings_find(struct sim_rings *rings, const char *name, char *why, size_t size);
 
-/* A detector of `poni`'s shape and pixels is placed, untilted, where the rings fall on it: fills in the rest of
- * poni. */
+/* A detector of `poni`'s shape and pixels is placed, untilted, where the rings fall on it: fills in the rest
+ * of poni. */
 void sim_place(hcy_poni *poni, const struct sim_rings *rings);
-/* mean[height * width]: counts a pixel, `counts` on average; rings, air, polarization, solid angle.  0 or -1: no
- * memory. */
+/* mean[height * width]: counts a pixel, `counts` on average; rings, air, polarization, solid angle.  0 or -1:
+ * no memory. */
 int sim_mean(float *mean, const hcy_poni *poni, const struct sim_rings *rings, double counts);
 
 /* --- Counting (simulate_noise.c) --- */
@@ -30,8 +30,8 @@ struct sim_counter;
 enum sim_pixel { SIM_GOOD, SIM_GAP, SIM_HOT, SIM_DEAD }; /* counts; always the top value; the one below; 0 */
 struct sim_counter *sim_counter_create(const float *mean, const uint8_t *kinds, size_t n, uint64_t seed);
 void sim_counter_destroy(struct sim_counter *counter);
-/* frame[n] of 2 or 4 bytes: independent Poisson numbers, the same for the same seed and frame number whoever draws
- * them. */
+/* frame[n] of 2 or 4 bytes: independent Poisson numbers, the same for the same seed and frame number whoever
+ * draws them. */
 void sim_draw(void *frame, unsigned elem_size, const struct sim_counter *counter, uint64_t number);
 
 #endif

@@ -1,6 +1,7 @@
 /* simulate_image.c - what a detector sees of a powder on average: rings where the lattice puts them, and air.
  *
- * The detector stands untilted, so everything depends on the radius, except for the polarization (horizontal, 0.99).
+ * The detector stands untilted, so everything depends on the radius, except for the polarization (horizontal,
+ * 0.99).
  */
 #include "simulate.h"
 #include <math.h>
@@ -179,10 +180,10 @@ static double intensity(const struct profile *p, const hcy_poni *poni, double y,
     double r2 = y * y + x * x, r = sqrt(r2) / p->step, length2 = poni->dist * poni->dist + r2;
     size_t i = (size_t)r;
     double value = p->at[i] + (r - (double)i) * (p->at[i + 1] - p->at[i]);
-    double cos2 = poni->dist * poni->dist / length2;                             /* of 2 theta, squared */
-    double cos_2chi_sin2 = (x * x - y * y) / length2;                            /* cos(2 chi) sin^2(2 theta) */
+    double cos2 = poni->dist * poni->dist / length2;  /* of 2 theta, squared */
+    double cos_2chi_sin2 = (x * x - y * y) / length2; /* cos(2 chi) sin^2(2 theta) */
     double polarization = 0.5 * (1 + cos2 - POLARIZATION * cos_2chi_sin2);
-    return value * polarization * cos2 * sqrt(cos2);                             /* solid angle: cos^3 */
+    return value * polarization * cos2 * sqrt(cos2); /* solid angle: cos^3 */
 }
 
 int sim_mean(float *mean, const hcy_poni *poni, const struct sim_rings *rings, double counts)

@@ -1,11 +1,11 @@
 /* simulate_noise.c - Poisson numbers for whole frames, exact and fast.
  *
- * The generator is Philox4x32-10 (Salmon et al., SC11): a block cipher of (pixel pair, attempt, frame) under the seed,
- * so that every pixel of every frame has its own numbers and threads share nothing.
+ * The generator is Philox4x32-10 (Salmon et al., SC11): a block cipher of (pixel pair, attempt, frame) under
+ * the seed, so that every pixel of every frame has its own numbers and threads share nothing.
  *
- * Means below GRID_MAX: the sum of two independent Poisson numbers, one of the mean rounded down to a grid, by the
- * inverse of its distribution from a table with a guide, and one of the small rest, which is nearly always 0.
- * Above: Hoermann's transformed rejection PTRS (Insurance: Mathematics and Economics 12, 1993).
+ * Means below GRID_MAX: the sum of two independent Poisson numbers, one of the mean rounded down to a grid,
+ * by the inverse of its distribution from a table with a guide, and one of the small rest, which is nearly
+ * always 0. Above: Hoermann's transformed rejection PTRS (Insurance: Mathematics and Economics 12, 1993).
  */
 #include "simulate.h"
 #include <math.h>
@@ -15,7 +15,8 @@
 enum { GRID_PER_ONE = 16, GRID_MAX = 40, GRID = GRID_MAX * GRID_PER_ONE, GUIDE = 256, SPECIAL = 0xfff0 };
 enum { LARGE = SPECIAL + 4 }; /* below it: SPECIAL + enum sim_pixel */
 
-/* The distribution of one grid mean: cdf[k] = P(X <= k) in 2^-32, guide[u >> 24] = the first k worth looking at. */
+/* The distribution of one grid mean: cdf[k] = P(X <= k) in 2^-32, guide[u >> 24] = the first k worth looking
+ * at. */
 struct inverse {
     uint32_t *cdf;
     uint8_t guide[GUIDE];
@@ -162,7 +163,8 @@ static double log_factorial(double k)
            (1. / 12 - r * (1. / 360 - r * (1. / 1260 - r * (1. / 1680 - r / 1188)))) / x;
 }
 
-/* Numbers for attempt 1, 2 ... of this one pixel: the high bit of the pair tells them from the shared ones. */
+/* Numbers for attempt 1, 2 ... of this one pixel: the high bit of the pair tells them from the shared ones.
+ */
 static double draw_large(const struct sim_counter *c, size_t i, uint64_t frame)
 {
     double mean = c->mean[i], root = sqrt(mean), b = 0.931 + 2.53 * root, a = -0.059 + 0.02483 * b;
@@ -181,7 +183,8 @@ static double draw_large(const struct sim_counter *c, size_t i, uint64_t frame)
     }
 }
 
-static uint32_t draw_pixel(const struct sim_counter *c, size_t i, uint64_t frame, uint32_t u, uint32_t v, uint32_t top)
+static uint32_t draw_pixel(const struct sim_counter *c, size_t i, uint64_t frame, uint32_t u, uint32_t v,
+                           uint32_t top)
 {
     uint16_t kind = c->kind[i];
     if (kind < GRID)

@@ -1,0 +1,377 @@
+/* simulate.c - halcyon simulate: a stack as a real detector would have written it, and the PONI file beside
+ * it.
+ *
+ * Worker threads draw, code and write whole frames, each taking the next number that is free; the main thread
+ * shows how far they are.  The pixels depend on the seed and the frame's number alone, never on the threads.
+ */
+#include "simulate.h"
+#include "progress.h"
+#include <errno.h>
+#include <halcyon/device.h>
+#include <halcyon/stack.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+struct values {
+    const char *detector, *shape, *calibrant;
+    struct cli_int frames, seed, threads;
+    struct cli_real counts;
+    int dtype, quiet;
+};
+
+static const char *const dtypes[] = { "uint32", "uint16", NULL };
+
+#define AT(member) offsetof(struct values, member)
+static const struct cli_option options[] = {
+    { "detector", 0, CLI_TEXT, AT(detector), "NAME", "as in PONI files (Eiger4M)", 0, 0, NULL },
+    { "shape", 0, CLI_TEXT, AT(shape), "HxW", "instead: so many pixels, as EIGER modules", 0, 0, NULL },
+    { "frames", 'n', CLI_INT, AT(frames), "N", "how many (100)", 1, 1e9, NULL },
+    { "calibrant", 0, CLI_TEXT, AT(calibrant), "NAME",
+      "CeO2 (default), LaB6, Si, or d-spacings in\nAngstrom: 3.12,2.71", 0, 0, NULL },
+    { "counts", 0, CLI_REAL, AT(counts), "MEAN", "photons a pixel and frame (4)", 1e-6, 1e9, NULL },
+    { "seed", 0, CLI_INT, AT(seed), "S", "the same seed gives the same pixels (0)", 0, 9e15, NULL },
+    { "dtype", 0, CLI_CHOICE, AT(dtype), "TYPE", "uint32 (default) or uint16", 0, 0, dtypes },
+    { "threads", 't', CLI_INT, AT(threads), "N", "that make frames (all processors)", 1, 1024, NULL },
+    { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no progress, no summary", 0, 0, NULL },
+    { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
+};
+#undef AT
+
+const struct cli_command cli_simulate_command = {
+    "simulate",
+    "a realistic EIGER stack with powder rings, and its PONI file",
+    "OUT.h5",
+    1,
+    1,
+    options,
+    "Writes OUT.h5 (dataset /entry/data/data, bitshuffle and LZ4) and OUT.poni; files of these\n"
+    "names are replaced.  Rings, air scattering, polarization 0.99, solid angle, Poisson noise;\n"
+    "gaps between modules hold the type's top value, hot pixels the one below it."
+};
+
+/* Everything that one run has open. */
+struct run {
+    const struct values *values;
+    const char *path;
+    hcy_poni poni;
+    size_t n_pixels;
+    struct sim_counter *counter;
+    hcy_stack_writer *writer;
+    unsigned elem_size;
+    uint64_t frames;
+    /* below: under the lock */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    uint64_t next, done;
+    unsigned working;
+    hcy_error failed; /* status 0: none */
+};
+
+/* --- The detector --- */
+
+static int parse_shape(hcy_poni *poni, const char *text)
+{
+    char *end;
+    unsigned long height = strtoul(text, &end, 10), width = 0;
+    if (*end == 'x' && text[0] != '-' && end[1] != '-')
+        width = strtoul(end + 1, &end, 10);
+    if (*end || height < 8 || width < 8 || height > 65536 || width > 65536)
+        return cli_error("--shape '%s': give height and width in pixels, 8 to 65536 each, as 2167x2070",
+                         text);
+    poni->height = (uint32_t)height;
+    poni->width = (uint32_t)width;
+    poni->pixel1 = poni->pixel2 = 75e-6;
+    return 0;
+}
+
+static int choose_detector(hcy_poni *poni, const struct values *v)
+{
+    const hcy_detector *detector;
+    if (v->shape && v->detector)
+        return cli_error("--shape and --detector exclude one another");
+    if (v->shape)
+        return parse_shape(poni, v->shape);
+    int st = hcy_detector_find(&detector, v->detector ? v->detector : "Eiger4M");
+    if (st)
+        return cli_fail(st);
+    if (!detector->height || !detector->width)
+        return cli_error("detector %s has no shape of its own; use --shape", detector->name);
+    poni->detector = detector;
+    poni->height = detector->height;
+    poni->width = detector->width;
+    poni->pixel1 = detector->pixel1;
+    poni->pixel2 = detector->pixel2;
+    return 0;
+}
+
+/* kinds[]: gaps as the detector has them (by --shape: EIGER's), and a few pixels that are always wrong. */
+static int find_bad_pixels(uint8_t *kinds, const hcy_poni *poni, uint64_t seed)
+{
+    size_t n = (size_t)poni->height * poni->width;
+    if (poni->detector) {
+        int st = hcy_detector_mask(kinds, poni->detector, poni->height, poni->width);
+        if (st)
+            return cli_fail(st);
+    } else {
+        for (size_t i = 0; i < n; i++)
+            kinds[i] = i / poni->width % (514 + 37) >= 514 || i % poni->width % (1030 + 10) >= 1030;
+    }
+    for (size_t i = 0; i < n; i++)
+        kinds[i] = kinds[i] ? SIM_GAP : SIM_GOOD;
+    uint64_t state = seed + 1;
+    for (size_t i = 0; i < n / 50000 + 1; i++) {
+        for (int kind = SIM_HOT; kind <= SIM_DEAD; kind++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            size_t at = (size_t)((state >> 16) % n);
+            if (kinds[at] == SIM_GOOD)
+                kinds[at] = (uint8_t)kind;
+        }
+    }
+    return 0;
+}
+
+/* --- Files --- */
+
+/* OUT.h5 -> OUT.poni; freed by the caller. */
+static char *poni_path(const char *path)
+{
+    size_t size = strlen(path) + 6;
+    const char *base = strrchr(path, '/'), *dot = strrchr(base ? base : path, '.');
+    int stem = dot && dot != path && dot[-1] != '/' ? (int)(dot - path) : (int)strlen(path);
+    char *name = malloc(size);
+    if (name)
+        snprintf(name, size, "%.*s.poni", stem, path);
+    return name;
+}
+
+static int write_poni(const struct run *run)
+{
+    char text[2048], *path = poni_path(run->path);
+    size_t length;
+    int st = hcy_poni_format(text, sizeof text, &length, &run->poni), bad = 1;
+    FILE *out = !st && path ? fopen(path, "w") : NULL;
+    if (out) {
+        fprintf(out, "# Made by halcyon simulate for %s\n", run->path);
+        bad = fwrite(text, 1, length, out) != length;
+        bad |= fclose(out) != 0;
+    }
+    if (st)
+        cli_fail(st);
+    else if (bad)
+        cli_error("%s cannot be written: %s", path ? path : "the PONI file", strerror(errno));
+    free(path);
+    return st || bad ? CLI_FAILED : 0;
+}
+
+static int create_stack(struct run *run)
+{
+    hcy_stack_writer_opts opts = HCY_STACK_WRITER_OPTS_INIT;
+    opts.frames = run->frames;
+    opts.height = run->poni.height;
+    opts.width = run->poni.width;
+    opts.pixel_type = run->elem_size == 2 ? HCY_PIXEL_U16 : HCY_PIXEL_U32;
+    opts.codec = HCY_CODEC_BSLZ4;
+    int st = hcy_stack_create(&run->writer, run->path, &opts);
+    return st ? cli_fail(st) : 0;
+}
+
+/* Half a stack is of no use to anybody. */
+static void remove_stack(const char *path)
+{
+    struct stat is;
+    if (!stat(path, &is) && S_ISREG(is.st_mode))
+        unlink(path);
+}
+
+/* --- Frames --- */
+
+static int make_mean(struct run *run)
+{
+    const struct values *v = run->values;
+    static struct sim_rings rings;
+    char why[160];
+    if (sim_rings_find(&rings, v->calibrant ? v->calibrant : "CeO2", why, sizeof why))
+        return cli_error("--calibrant %s", why);
+    sim_place(&run->poni, &rings);
+    float *mean = malloc(run->n_pixels * sizeof *mean);
+    uint8_t *kinds = malloc(run->n_pixels);
+    int status = 0;
+    if (!mean || !kinds || sim_mean(mean, &run->poni, &rings, v->counts.given ? v->counts.value : 4))
+        status = cli_error("no memory for an image of %u x %u", run->poni.height, run->poni.width);
+    if (!status)
+        status = find_bad_pixels(kinds, &run->poni, (uint64_t)v->seed.value);
+    if (!status) {
+        run->counter = sim_counter_create(mean, kinds, run->n_pixels, (uint64_t)v->seed.value);
+        if (!run->counter)
+            status = cli_error("no memory for an image of %u x %u", run->poni.height, run->poni.width);
+    }
+    free(kinds);
+    free(mean);
+    return status;
+}
+
+static void note_failure(struct run *run, int status)
+{
+    pthread_mutex_lock(&run->lock);
+    if (!run->failed.status) {
+        run->failed = *hcy_last_error();
+        run->failed.status = status;
+    }
+    pthread_mutex_unlock(&run->lock);
+}
+
+/* The next frame's number, or one past the last when there is nothing left to do. */
+static uint64_t take_frame(struct run *run, int finished_one)
+{
+    pthread_mutex_lock(&run->lock);
+    run->done += (uint64_t)finished_one;
+    uint64_t frame = run->failed.status ? run->frames : run->next;
+    run->next += frame < run->frames;
+    if (frame >= run->frames)
+        run->working--;
+    pthread_cond_signal(&run->changed);
+    pthread_mutex_unlock(&run->lock);
+    return frame;
+}
+
+static void *make_frames(void *payload)
+{
+    struct run *run = payload;
+    void *pixels = malloc(run->n_pixels * run->elem_size);
+    if (!pixels)
+        note_failure(run, hcy_fail(HCY_ENOMEM, "no memory for a frame"));
+    int made = 0;
+    for (uint64_t frame; (frame = take_frame(run, made)) < run->frames;) {
+        sim_draw(pixels, run->elem_size, run->counter, frame);
+        int st = hcy_stack_write(run->writer, frame, pixels);
+        made = !st;
+        if (st)
+            note_failure(run, st);
+    }
+    free(pixels);
+    return NULL;
+}
+
+static void show_until_done(struct run *run, struct progress *progress)
+{
+    pthread_mutex_lock(&run->lock);
+    while (run->working) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += 100000000;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        while (run->working && !pthread_cond_timedwait(&run->changed, &run->lock, &until))
+            ;
+        uint64_t done = run->done;
+        pthread_mutex_unlock(&run->lock);
+        double seconds = progress_seconds(progress);
+        progress_say(progress, "%llu of %llu frames  %.0f frames/s", (unsigned long long)done,
+                     (unsigned long long)run->frames, seconds > 0 ? (double)done / seconds : 0);
+        pthread_mutex_lock(&run->lock);
+    }
+    pthread_mutex_unlock(&run->lock);
+    progress_clear(progress);
+}
+
+/* Processors that this process may use, as the library counts them. */
+static unsigned processors(void)
+{
+    hcy_device_info *devices = NULL;
+    size_t n = 0;
+    unsigned found = 1;
+    if (hcy_device_list(&devices, &n))
+        return 1;
+    for (size_t i = 0; i < n; i++)
+        if (devices[i].kind == HCY_KIND_CPU && devices[i].units > found)
+            found = devices[i].units;
+    hcy_list_free(devices);
+    return found;
+}
+
+static int run_threads(struct run *run, struct progress *progress)
+{
+    const struct cli_int *wanted = &run->values->threads;
+    uint64_t n = wanted->given ? (uint64_t)wanted->value : processors();
+    n = n < run->frames ? n : run->frames;
+    pthread_t *threads = malloc(n * sizeof *threads);
+    uint64_t started = 0;
+    if (threads) {
+        run->working = (unsigned)n;
+        while (started < n && !pthread_create(&threads[started], NULL, make_frames, run))
+            started++;
+        pthread_mutex_lock(&run->lock);
+        run->working -= (unsigned)(n - started);
+        pthread_mutex_unlock(&run->lock);
+    }
+    if (!started) {
+        free(threads);
+        return cli_error("no thread could be started");
+    }
+    show_until_done(run, progress);
+    for (uint64_t i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    free(threads);
+    return run->failed.status ? cli_fail(hcy_fail_again(&run->failed)) : 0;
+}
+
+static void summarize(const struct run *run, uint64_t stored, double seconds)
+{
+    double raw = (double)run->frames * (double)run->n_pixels * run->elem_size;
+    fprintf(
+        stderr,
+        "%s: %llu frames of %u x %u %s, %.1f MB of pixels in %.1f MB (%.1f to 1), %.1f s, %.0f frames/s\n",
+        run->path, (unsigned long long)run->frames, run->poni.height, run->poni.width,
+        run->elem_size == 2 ? "uint16" : "uint32", 1e-6 * raw, 1e-6 * (double)stored, raw / (double)stored,
+        seconds, seconds > 0 ? (double)run->frames / seconds : 0);
+}
+
+static int simulate(struct run *run)
+{
+    struct progress progress;
+    progress_begin(&progress, !run->values->quiet);
+    int status = choose_detector(&run->poni, run->values);
+    if (status)
+        return status;
+    run->n_pixels = (size_t)run->poni.height * run->poni.width;
+    status = make_mean(run);
+    if (!status)
+        status = create_stack(run);
+    if (status)
+        return status;
+    status = run_threads(run, &progress);
+    uint64_t stored = hcy_stack_writer_bytes(run->writer);
+    int closed = hcy_stack_writer_close(run->writer);
+    if (!status && closed)
+        status = cli_fail(closed);
+    if (!status)
+        status = write_poni(run);
+    if (status)
+        remove_stack(run->path);
+    else if (!run->values->quiet)
+        summarize(run, stored, progress_seconds(&progress));
+    return status;
+}
+
+int cli_simulate(int argc, char **argv)
+{
+    struct values values = { 0 };
+    const char *operands[1];
+    int status;
+    if (cli_parse(&cli_simulate_command, argc, argv, &values, operands, &status))
+        return status;
+    struct run run = { .values = &values, .path = operands[0], .poni = HCY_PONI_INIT };
+    run.elem_size = values.dtype == 1 ? 2 : 4;
+    run.frames = values.frames.given ? (uint64_t)values.frames.value : 100;
+    pthread_mutex_init(&run.lock, NULL);
+    pthread_cond_init(&run.changed, NULL);
+    status = simulate(&run);
+    sim_counter_destroy(run.counter);
+    pthread_cond_destroy(&run.changed);
+    pthread_mutex_destroy(&run.lock);
+    return status;
+}
