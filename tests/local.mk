@@ -23,6 +23,12 @@ test_public += tests/stack
 tests_stack_SOURCES = tests/stack.c tests/stack_make.h
 tests_stack_LDADD = libhalcyon.la $(HDF5_LIBS)
 
+# Many frames over many devices, and the command.
+test_internal += tests/pipeline
+tests_pipeline_LDADD = libinternal.la
+check_PROGRAMS += tests/cli_json
+test_scripts += tests/cli.t
+
 # Fuzz targets: configure with CC=clang CFLAGS='-g -O1 -fsanitize=fuzzer-no-link' --enable-sanitizer, make fuzzers.
 fuzzers = tests/bslz4_fuzz
 EXTRA_PROGRAMS += $(fuzzers)
