@@ -83,9 +83,9 @@ struct azint_pixel {
 
 struct azint_span hcy__azint_span_interval(const struct azint_pixel *p, size_t n_bins);
 struct azint_span hcy__azint_span_polygon(const struct azint_pixel *p, size_t n_bins);
-/* cum[k], k < n - 1: the share of the pixel in the first k + 1 of its bins. */
+/* cum[k], k < n - 1: the share of the pixel in the first k + 1 of its bins.  Room for span.n. */
 void hcy__azint_shares_interval(double *cum, const struct azint_pixel *p, struct azint_span span);
-void hcy__azint_shares_polygon(double *cum, const struct azint_pixel *p, struct azint_span span, size_t n_bins);
+void hcy__azint_shares_polygon(double *cum, const struct azint_pixel *p, struct azint_span span);
 /* Chi of the corners made continuous if the pixel lies across the +-pi line; `contour` as in the geometry. */
 void hcy__azint_recentre(double chi[4], const double radial[4], double contour);
 /* Whether chi from lo to hi touches the grid's azimuthal range. */

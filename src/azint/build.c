@@ -18,7 +18,7 @@ struct worker {
     struct build *b;
     int pass;
     struct azint_row upper, lower, centre; /* corners above and below the row of pixels, and its centres */
-    double *cum;                           /* [b->most] */
+    double *cum;                           /* [the most bins of a pixel] */
     double min, max;
     uint32_t most; /* bins of one pixel */
     uint64_t n_weights;
@@ -162,7 +162,7 @@ static void shares(double *cum, struct azint_pixel *p, const struct build *b, st
     if (b->split == HCY_SPLIT_FULL) {
         for (int k = 0; k < 4; k++)
             p->bin[k] = (p->bin[k] - b->grid.min) / b->grid.delta;
-        hcy__azint_shares_polygon(cum, p, span, b->grid.n_bins);
+        hcy__azint_shares_polygon(cum, p, span);
     } else {
         hcy__azint_shares_interval(cum, p, span);
     }
@@ -210,6 +210,19 @@ static void write_row(struct worker *w, size_t i)
     hcy__azint_hash(&b->row_hash[i], b->norms + at, b->g.width * sizeof(float));
 }
 
+/* A row of corners.  pyFAI keeps corners, not centres, in single precision, and a share of a pixel that is a
+ * thousand times narrower than its distance feels that; so does this. */
+static void eval_corners(struct azint_row *row, const struct build *b, size_t i, int want_chi)
+{
+    size_t n = b->g.width + 1;
+
+    hcy__azint_row_eval(row, &b->g, &b->scale, b->g.corner1[i], b->g.corner2, n, want_chi);
+    for (size_t j = 0; j < n; j++)
+        row->radial[j] = (float)row->radial[j];
+    for (size_t j = 0; want_chi && j < n; j++)
+        row->chi[j] = (float)row->chi[j];
+}
+
 static void do_row(struct worker *w, size_t i)
 {
     const struct build *b = w->b;
@@ -220,14 +233,13 @@ static void do_row(struct worker *w, size_t i)
     struct azint_row old = w->upper;
 
     if (corners && i % BAND == 0) {
-        hcy__azint_row_eval(&w->upper, &b->g, &b->scale, b->g.corner1[i], b->g.corner2, b->g.width + 1, want_chi);
+        eval_corners(&w->upper, b, i, want_chi);
     } else {
         w->upper = w->lower;
         w->lower = old;
     }
     if (corners)
-        hcy__azint_row_eval(&w->lower, &b->g, &b->scale, b->g.corner1[i + 1], b->g.corner2, b->g.width + 1,
-                            want_chi);
+        eval_corners(&w->lower, b, i + 1, want_chi);
     if (!full || w->pass == PASS_SIZE)
         hcy__azint_row_eval(&w->centre, &b->g, scale, b->g.centre1[i], b->g.centre2, b->g.width, check && !full);
     if (w->pass == PASS_RANGE)

@@ -39,44 +39,38 @@ struct azint_span hcy__azint_span_polygon(const struct azint_pixel *p, size_t n_
     return span;
 }
 
-/* The signed area under the edge from (x0, y0) to (x1, y1), left of x = at. */
-static inline double area_left(double x0, double y0, double x1, double y1, double at)
+/* Adds the signed area under one edge of a pixel, bin by bin, to area[0 .. span.n).  Each sum is rounded to single
+ * precision, as pyFAI's is: chi may be 3 and a pixel's width in chi 0.001, so that is felt in the fourth digit of a
+ * small share, and hot pixels would show it in the curve. */
+static void add_edge(double *area, struct azint_span span, double x0, double y0, double x1, double y1)
 {
-    double d;
+    double lo = x0 < x1 ? x0 : x1, hi = x0 < x1 ? x1 : x0, slope = (y1 - y0) / (x1 - x0), y = y0 - slope * x0;
+    uint32_t end = span.first + span.n;
 
-    if (x0 < at && x1 < at)
-        return (x1 - x0) * 0.5 * (y0 + y1);
-    if (x0 >= at && x1 >= at)
-        return 0;
-    if (x0 < at) {
-        d = at - x0;
-        return d * (y0 + 0.5 * d * ((y1 - y0) / (x1 - x0)));
-    }
-    d = at - x1;
-    return -d * (y1 + 0.5 * d * ((y0 - y1) / (x0 - x1)));
-}
-
-static double polygon_left(const double x[4], const double y[4], double at)
-{
-    return area_left(x[0], y[0], x[1], y[1], at) + area_left(x[1], y[1], x[2], y[2], at) +
-           area_left(x[2], y[2], x[3], y[3], at) + area_left(x[3], y[3], x[0], y[0], at);
-}
-
-void hcy__azint_shares_polygon(double *cum, const struct azint_pixel *p, struct azint_span span, size_t n_bins)
-{
-    double x[4], y[4], base, whole;
-
-    if (span.n < 2)
+    if (x0 == x1)
         return;
-    /* From the first bin and the first corner on: smaller numbers, more digits. */
-    for (int i = 0; i < 4; i++) {
-        x[i] = p->bin[i] - span.first;
-        y[i] = p->chi[i] - p->chi[0];
+    for (uint32_t b = lo > span.first ? (uint32_t)lo : span.first; b < end && b <= hi; b++) {
+        double left = lo > b ? lo : b, right = hi < b + 1.0 ? hi : b + 1.0;
+        double from = x0 < x1 ? left : right, to = x0 < x1 ? right : left;
+
+        area[b - span.first] = (float)(area[b - span.first] + (to - from) * (0.5 * slope * (to + from) + y));
     }
-    base = p->lo < 0 ? polygon_left(x, y, 0) : 0;
-    whole = polygon_left(x, y, p->hi < (double)n_bins ? INFINITY : (double)n_bins - span.first) - base;
-    for (uint32_t k = 0; k + 1 < span.n; k++)
-        cum[k] = whole != 0 ? (polygon_left(x, y, k + 1.0) - base) / whole : (k + 1.0) / span.n;
+}
+
+void hcy__azint_shares_polygon(double *cum, const struct azint_pixel *p, struct azint_span span)
+{
+    double whole = 0, sum = 0;
+
+    for (uint32_t k = 0; k < span.n; k++)
+        cum[k] = 0;
+    for (int i = 0; i < 4; i++)
+        add_edge(cum, span, p->bin[i], p->chi[i], p->bin[(i + 1) % 4], p->chi[(i + 1) % 4]);
+    for (uint32_t k = 0; k < span.n; k++)
+        whole += cum[k];
+    for (uint32_t k = 0; k < span.n; k++) {
+        sum += cum[k];
+        cum[k] = whole != 0 ? sum / whole : (k + 1.0) / span.n;
+    }
 }
 
 static double contour_area(const double radial[4], const double chi[4])
