@@ -9,7 +9,14 @@
 test_public =
 test_internal =
 test_scripts = tests/headers.t tests/symbols.t tests/laws.t
-cts_programs =
+cts_programs = tests/cts_device tests/cts_buffer tests/cts_queue tests/cts_kernel tests/cts_fft tests/cts_failure \
+    tests/cts_threads tests/cts_lifetime tests/cts_pool tests/cts_trace tests/cts_fork
+EXTRA_DIST += tests/cts.h tests/cts_gate.h
+
+# The HAL's own parts.
+test_public += tests/hal_status tests/hal_modules
+test_internal += tests/hal_spec
+tests_hal_spec_LDADD = libinternal.la
 
 # Codecs of detector data.
 test_internal += tests/bslz4
@@ -43,11 +50,13 @@ tests_bslz4_fuzz_LDADD = $(tests_bslz4_LDADD)
 cts_device = case $$config in \
     cpu) device=cpu@threads=2;; \
     cpu-1) device=cpu@threads=1;; \
+    cpu-discrete) device=cpu@threads=2@discrete=1;; \
+    null-noop) device=null@kernels=noop;; \
     cpu-*) device=cpu@threads=2@simd=`expr $$config : "cpu-\(.*\)"`;; \
     *) device=$$config;; esac
 
 cts_launchers = $(cts_programs:=-cpu.t) $(cts_programs:=-cpu-1.t) $(cts_programs:=-cpu-portable.t) \
-    $(cts_programs:=-cpu-avx2.t) $(cts_programs:=-null.t)
+    $(cts_programs:=-cpu-avx2.t) $(cts_programs:=-cpu-discrete.t) $(cts_programs:=-null.t) $(cts_programs:=-null-noop.t)
 $(cts_launchers): tests/local.mk
 	@$(MKDIR_P) tests; name=$(@F); name=$${name%.t}; config=$${name#*-}; $(cts_device); \
 	    echo "exec tests/$${name%%-*} '$$device'" > $@

@@ -1,0 +1,191 @@
+/* hal_modules.c - the loader: modules that are missing, broken, foreign or stale are refused with a reason, quietly.
+ *
+ * Small modules are compiled here, into a directory of their own, each wrong in one way.  Every question is asked in a
+ * child: a backend is loaded once a process. */
+#include "cts.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+
+static char dir[] = "/tmp/halcyon-modules-XXXXXX";
+
+/* What all of them begin with; each is then one line. */
+static const char common[] =
+    "#include <halcyon/backend.h>\n"
+    "#include <stdlib.h>\n"
+    "static int list(hcy_device_info **infos, size_t *n)\n"
+    "{ *infos = calloc(1, sizeof **infos); *n = 1; (*infos)->kind = HCY_KIND_OTHER; (*infos)->name[0] = 'x'; return *infos ? 0 : HCY_ENOMEM; }\n"
+    "static int open_device(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl)\n"
+    "{ (void)spec; info->kind = HCY_KIND_OTHER; *impl = dev; return 0; }\n"
+    "static void close_device(void *impl) { (void)impl; }\n"
+    "static int queue_create(void *impl, hcy_queue *q, void **qimpl) { (void)impl; (void)q; *qimpl = NULL; return 0; }\n"
+    "static const hcy_backend_ops ops = { .size = sizeof ops, .list = list, .open = open_device, .close = close_device };\n"
+    "static const hcy_arg_decl args[] = { { \"chunks\", HCY_ARG_IN, 0 } };\n"
+    "static const hcy_signature kernels[] = { { \"bslz4_decode\", args, 1 } };\n"
+    "#define ENTRY HCY_API int hcy_backend_entry(uint32_t host, const hcy_backend **b); int hcy_backend_entry(uint32_t host, const hcy_backend **b)\n"
+    "#define GIVE static const hcy_backend mine = { HCY_BACKEND_ABI, sizeof mine,\n"
+    "#define END }; (void)host; (void)queue_create; (void)kernels; *b = &mine; return 0;\n";
+
+static const struct module {
+    const char *name, *code;
+    int status;       /* of opening it */
+    const char *word; /* in its reason */
+} modules[] = {
+    { "good", "ENTRY { GIVE \"good\", &ops, NULL END }", 0, NULL },
+    { "shorter", "static const hcy_backend_ops old = { .size = offsetof(hcy_backend_ops, get_i64), .list = list, .open = open_device, .close = close_device };\n"
+                 "ENTRY { GIVE \"shorter\", &old, NULL END }", 0, NULL },
+    { "noentry", "int hcy_something_else(void); int hcy_something_else(void) { (void)ops; (void)queue_create; (void)kernels; return 0; }", HCY_EABI, "hcy_backend_entry" },
+    { "newer", "ENTRY { static const hcy_backend mine = { HCY_BACKEND_ABI + 1, sizeof mine, \"newer\", &ops, NULL END }", HCY_EABI, "rebuild" },
+    { "small", "ENTRY { static const hcy_backend mine = { HCY_BACKEND_ABI, 8, \"small\", &ops, NULL END }", HCY_EABI, "small" },
+    { "othername", "ENTRY { GIVE \"someone\", &ops, NULL END }", HCY_EABI, "othername" },
+    { "nothing", "ENTRY { (void)host; (void)b; (void)ops; (void)queue_create; (void)kernels; return 0; }", HCY_EABI, "nothing" },
+    { "noops", "ENTRY { GIVE \"noops\", NULL, NULL END }", HCY_EABI, "noops" },
+    { "noclose", "static const hcy_backend_ops part = { .size = sizeof part, .list = list, .open = open_device };\n"
+                 "ENTRY { (void)ops; GIVE \"noclose\", &part, NULL END }", HCY_EABI, "open" },
+    { "halfqueue", "static const hcy_backend_ops part = { .size = sizeof part, .list = list, .open = open_device, .close = close_device, .queue_create = queue_create };\n"
+                   "ENTRY { (void)ops; GIVE \"halfqueue\", &part, NULL END }", HCY_EABI, "queue_create" },
+    { "stale", "static const hcy_family f = { \"bslz4\", 1, kernels, 1 }; static const hcy_family *const fs[] = { &f, NULL };\n"
+               "ENTRY { GIVE \"stale\", &ops, fs END }", HCY_EABI, "bslz4" },
+    { "unknown", "static const hcy_family f = { \"nosuchfamily\", 1, kernels, 1 }; static const hcy_family *const fs[] = { &f, NULL };\n"
+                 "ENTRY { GIVE \"unknown\", &ops, fs END }", HCY_EABI, "nosuchfamily" },
+    { "absent", "ENTRY { (void)host; (void)b; (void)ops; (void)queue_create; (void)kernels; return hcy_fail(HCY_ENODEV, \"libvendor.so.1 is not installed\"); }", HCY_ENODEV, "libvendor" },
+    { "unresolved", "void no_such_function(void);\nENTRY { no_such_function(); GIVE \"unresolved\", &ops, NULL END }", HCY_EBACKEND, "no_such_function" },
+    { "text", NULL, HCY_EBACKEND, "hcy_text.so" }, /* not a library at all */
+};
+enum { N_MODULES = sizeof modules / sizeof modules[0] };
+
+static bool compile(const struct module *m)
+{
+    char source[PATH_MAX], command[4 * PATH_MAX];
+    const char *cc = getenv("CC"), *top = getenv("top_srcdir");
+    snprintf(source, sizeof source, "%s/hcy_%s.%s", dir, m->name, m->code ? "c" : "so");
+    FILE *f = fopen(source, "w");
+    if (!f)
+        return false;
+    fprintf(f, "%s%s\n", m->code ? common : "", m->code ? m->code : "this is no module");
+    fclose(f);
+    if (!m->code)
+        return true;
+    snprintf(command, sizeof command, "%s -w -shared -fPIC -I'%s/hal' -o '%s/hcy_%s.so' '%s' >'%s/log' 2>&1", cc && *cc ? cc : "cc",
+             top && *top ? top : ".", dir, m->name, source, dir);
+    return system(command) == 0;
+}
+
+/* --- In children: the answer is a status, and nothing may be printed --- */
+
+struct question {
+    const char *path, *backend, *word;
+    char directory[PATH_MAX]; /* to be in, "" for any */
+};
+
+static int ask_open(void *context)
+{
+    const struct question *q = context;
+    hcy_device *dev = NULL;
+    char out[PATH_MAX];
+    snprintf(out, sizeof out, "%s/out", dir);
+    int fd = open(out, O_CREAT | O_TRUNC | O_WRONLY, 0600);
+    if (fd < 0 || dup2(fd, 1) < 0 || dup2(fd, 2) < 0 || (*q->directory && chdir(q->directory)))
+        return 110;
+    if (q->path)
+        setenv("HALCYON_BACKEND_PATH", q->path, 1);
+    else
+        unsetenv("HALCYON_BACKEND_PATH");
+    int status = hcy_device_open(&dev, q->backend), again = hcy_device_open(&dev, q->backend);
+    if (status != again)
+        return 111;
+    if (status && q->word && !strstr(hcy_last_error()->text, q->word) && !strstr(hcy_last_error()->vendor, q->word))
+        return 112;
+    struct stat st;
+    fflush(NULL);
+    return fstat(1, &st) || st.st_size ? 113 : -status;
+}
+
+static int ask(const char *path, const char *backend, const char *word, const char *directory)
+{
+    struct question q = { path, backend, word, "" };
+    snprintf(q.directory, sizeof q.directory, "%s", directory ? directory : "");
+    return cts_child(ask_open, &q);
+}
+
+/* What a module that brings little cannot do is unsupported. */
+static int little(void *context)
+{
+    hcy_device *dev = NULL;
+    hcy_buffer *buf = NULL;
+    hcy_queue *queue = NULL;
+    hcy_kernel *kernel = NULL;
+    hcy_program *program = NULL;
+    hcy_fft *fft = NULL;
+    hcy_fft_desc desc = HCY_FFT_DESC_INIT;
+    uint64_t a, b;
+    int64_t n;
+    setenv("HALCYON_BACKEND_PATH", dir, 1);
+    if (hcy_device_open(&dev, context))
+        return 100;
+    int wrong = (hcy_buffer_create(&buf, dev, HCY_MEM_DEVICE, 64) != HCY_EUNSUPPORTED) + (hcy_queue_create(&queue, dev) != HCY_EUNSUPPORTED) +
+                (hcy_buffer_import_host(&buf, dev, &a, 8, NULL, NULL) != HCY_EUNSUPPORTED) +
+                (hcy_kernel_get(&kernel, dev, "bslz4_decode") != HCY_EUNSUPPORTED) +
+                (hcy_program_create(&program, dev, "x", "x", 1, NULL) != HCY_EUNSUPPORTED) +
+                (hcy_fft_create(&fft, dev, &desc) != HCY_EUNSUPPORTED) + (hcy_device_mem_info(dev, &a, &b) != HCY_EUNSUPPORTED) +
+                (hcy_device_get_i64(dev, "x", &n) != HCY_ENOENT) + (hcy_device_status(dev) != 0);
+    hcy_device_release(dev);
+    return wrong;
+}
+
+/* All of them are listed, with their reasons; the good ones' devices too. */
+static int listing(void *context)
+{
+    hcy_backend_info *list;
+    hcy_device_info *devices;
+    size_t n, n_devices, right = 0;
+    (void)context;
+    setenv("HALCYON_BACKEND_PATH", dir, 1);
+    unsetenv("HALCYON_BACKENDS");
+    if (hcy_backend_list(&list, &n) || hcy_device_list(&devices, &n_devices))
+        return 100;
+    for (size_t m = 0; m < N_MODULES; m++)
+        for (size_t i = 0; i < n; i++)
+            if (!strcmp(list[i].name, modules[m].name))
+                right += list[i].status == modules[m].status && !list[i].status == !*list[i].reason && strstr(list[i].origin, dir) &&
+                         (!modules[m].word || strstr(list[i].reason, modules[m].word));
+    hcy_list_free(list);
+    hcy_list_free(devices);
+    return right != N_MODULES ? (int)right + 1 : n_devices < 2 ? 101 : 0;
+}
+
+static void remove_directory(void)
+{
+    char command[PATH_MAX];
+    snprintf(command, sizeof command, "rm -rf '%s'", dir);
+    if (system(command))
+        diag("%s is left", dir);
+}
+
+int main(void)
+{
+    if (!mkdtemp(dir))
+        bail_out("no temporary directory");
+    for (size_t i = 0; i < N_MODULES; i++)
+        if (!compile(&modules[i])) {
+            remove_directory();
+            skip_all("no compiler that makes modules here (CC)");
+        }
+    for (size_t i = 0; i < N_MODULES; i++)
+        is_int(ask(dir, modules[i].name, modules[i].word, NULL), -modules[i].status, "module %s: %s, and nothing is printed", modules[i].name,
+               modules[i].status ? hcy_status_name(modules[i].status) : "it opens");
+    is_int(cts_child(little, (void *)(uintptr_t)"good"), 0, "what a small table lacks is unsupported");
+    is_int(cts_child(little, (void *)(uintptr_t)"shorter"), 0, "what a short table lacks too");
+    is_int(cts_child(listing, NULL), 0, "all are listed, with their reasons and where they are");
+
+    char path[2 * PATH_MAX];
+    is_int(ask(dir, "nosuch", "nosuch", NULL), -HCY_ENODEV, "a module that is missing is no device, and nothing is printed");
+    is_int(ask(NULL, "good", "good", dir), -HCY_ENODEV, "the current directory is not looked in");
+    snprintf(path, sizeof path, "/nonexistent::%s", dir);
+    is_int(ask(path, "good", NULL, NULL), 0, "each directory of the path is");
+    is_int(ask("/nonexistent", "good", "good", NULL), -HCY_ENODEV, "and no others");
+    is_int(ask(dir, "../hcy_good", NULL, NULL), -HCY_EINVAL, "a name is no path");
+    remove_directory();
+    return done_testing();
+}

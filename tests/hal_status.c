@@ -1,0 +1,164 @@
+/* hal_status.c - the status table, the per-thread record of a failure, checked sizes, the hash of a family. */
+#include "tap.h"
+
+#include <halcyon/backend.h>
+
+/* --- The table --- */
+
+static void test_table(void)
+{
+    static const struct {
+        int status;
+        const char *name;
+    } rows[] = {
+#define ROW(name, number, text) { number, #name },
+        HCY_STATUS_TABLE(ROW)
+#undef ROW
+    };
+    size_t n = sizeof rows / sizeof rows[0], right = 0;
+    for (size_t i = 0; i < n; i++) {
+        const char *text = hcy_status_text(rows[i].status);
+        right += rows[i].status == -(int)i && !strcmp(hcy_status_name(rows[i].status), rows[i].name) && *text;
+        for (size_t k = 0; k < i; k++)
+            right -= !strcmp(text, hcy_status_text(rows[k].status));
+    }
+    is_int((intmax_t)right, (intmax_t)n, "%zu statuses, one after the other, each with its name and a sentence of its own", n);
+    is_int(HCY_STATUS_LAST, -(int)n + 1, "HCY_STATUS_LAST is the last");
+    is_str(hcy_status_name(1), "HCY_E?", "a positive number is no status");
+    is_str(hcy_status_name(HCY_STATUS_LAST - 1), "HCY_E?", "nor is what follows the last");
+    ok(*hcy_status_text(12345) != 0, "and has a sentence even so");
+    ok(*hcy_version() >= '0' && *hcy_version() <= '9' && strchr(hcy_version(), '.'), "the library says its version (%s)", hcy_version());
+}
+
+/* --- The record --- */
+
+static void *other_thread(void *arg)
+{
+    const hcy_error *e = hcy_last_error();
+    bool clean = !e->status && !*e->text;
+    int status = hcy_fail(HCY_EIO, "the other thread's");
+    return clean && status == HCY_EIO && !strcmp(hcy_last_error()->text, "the other thread's") ? arg : NULL;
+}
+
+static void test_record(void)
+{
+    hcy_clear_error();
+    is_int(hcy_last_error()->status, 0, "nothing has failed");
+    is_str(hcy_last_error()->text, "", "so there is nothing to say");
+    int line = __LINE__ + 1;
+    is_int(hcy_fail(HCY_ERANGE, "%d past %s", 7, "nine"), HCY_ERANGE, "hcy_fail gives the status back");
+    const hcy_error *e = hcy_last_error();
+    is_int(e->status, HCY_ERANGE, "and records it");
+    is_str(e->text, "7 past nine", "with its sentence");
+    ok(strstr(e->file, "hal_status.c") && e->line == line, "and its place");
+    ok(!e->vendor_code && !*e->vendor, "no vendor was involved");
+    is_int(hcy_fail_vendor(HCY_EBACKEND, -42, "vendor's words", "in %s", "here"), HCY_EBACKEND, "a vendor's failure");
+    e = hcy_last_error();
+    ok(e->vendor_code == -42 && !strcmp(e->vendor, "vendor's words") && !strcmp(e->text, "in here"), "keeps the vendor's code and words");
+    hcy_fail_vendor(HCY_EBACKEND, 1, NULL, "no words");
+    is_str(hcy_last_error()->vendor, "", "a vendor may have none");
+    hcy_fail(HCY_EINVAL, "%s again", hcy_last_error()->text);
+    is_str(hcy_last_error()->text, "no words again", "a record may quote the one it replaces");
+    ok(!hcy_last_error()->vendor_code, "and replaces all of it");
+    hcy_error kept = *hcy_last_error();
+    hcy_fail(HCY_EIO, "something else");
+    is_int(hcy_fail_again(&kept), HCY_EINVAL, "a record taken elsewhere fails again");
+    is_str(hcy_last_error()->text, "no words again", "with its words");
+    is_int(hcy_fail_again(hcy_last_error()), HCY_EINVAL, "even this thread's own");
+    size_t size;
+    is_int(hcy_size_add(&size, 1, 2), 0, "success");
+    is_str(hcy_last_error()->text, "no words again", "leaves the record alone");
+
+    pthread_t thread;
+    void *result = NULL;
+    if (pthread_create(&thread, NULL, other_thread, &size))
+        bail_out("no thread");
+    pthread_join(thread, &result);
+    ok(result != NULL, "each thread has its own");
+    is_str(hcy_last_error()->text, "no words again", "and no other's");
+
+    char text[2000];
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = 0;
+    hcy_fail_vendor(HCY_EIO, 0, text, "%s", text);
+    e = hcy_last_error();
+    ok(strlen(e->text) == sizeof e->text - 1 && strlen(e->vendor) == sizeof e->vendor - 1, "what is too long is cut");
+    hcy_clear_error();
+    ok(!hcy_last_error()->status && !*hcy_last_error()->text && !*hcy_last_error()->vendor, "cleared");
+}
+
+/* --- Sizes --- */
+
+static void test_sizes(void)
+{
+    static const struct {
+        size_t a, b;
+        bool product, sum;
+    } cases[] = {
+        { 0, 0, true, true },
+        { 0, SIZE_MAX, true, true },
+        { SIZE_MAX, 0, true, true },
+        { 1, SIZE_MAX, true, false },
+        { SIZE_MAX, 1, true, false },
+        { 2, SIZE_MAX / 2, true, true },
+        { 2, SIZE_MAX / 2 + 1, false, true },
+        { SIZE_MAX / 2 + 1, 2, false, true },
+        { SIZE_MAX / 2 + 1, SIZE_MAX / 2 + 1, false, false },
+        { (size_t)1 << 32, (size_t)1 << 31, true, true },
+        { (size_t)1 << 32, (size_t)1 << 32, false, true },
+        { SIZE_MAX, SIZE_MAX, false, false },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        size_t a = cases[i].a, b = cases[i].b, product = 99, sum = 99;
+        int status = hcy_size_mul(&product, a, b);
+        ok(cases[i].product ? !status && product == a * b : status == HCY_ERANGE, "%zu times %zu", a, b);
+        status = hcy_size_add(&sum, a, b);
+        ok(cases[i].sum ? !status && sum == a + b : status == HCY_ERANGE, "%zu plus %zu", a, b);
+    }
+}
+
+/* --- Families --- */
+
+static void test_hash(void)
+{
+    static const hcy_arg_decl args[] = { { "in", HCY_ARG_IN, 0 }, { "job", HCY_ARG_STRUCT, 24 } };
+    static const hcy_arg_decl renamed[] = { { "im", HCY_ARG_IN, 0 }, { "job", HCY_ARG_STRUCT, 24 } };
+    static const hcy_arg_decl retyped[] = { { "in", HCY_ARG_OUT, 0 }, { "job", HCY_ARG_STRUCT, 24 } };
+    static const hcy_arg_decl resized[] = { { "in", HCY_ARG_IN, 0 }, { "job", HCY_ARG_STRUCT, 32 } };
+    static const hcy_arg_decl swapped[] = { { "job", HCY_ARG_STRUCT, 24 }, { "in", HCY_ARG_IN, 0 } };
+    const hcy_signature base[] = { { "one", args, 2 }, { "two", args, 1 } };
+    const hcy_signature others[][2] = {
+        { { "one", renamed, 2 }, { "two", args, 1 } }, { { "one", retyped, 2 }, { "two", args, 1 } },
+        { { "one", resized, 2 }, { "two", args, 1 } }, { { "one", swapped, 2 }, { "two", args, 1 } },
+        { { "One", args, 2 }, { "two", args, 1 } },    { { "one", args, 1 }, { "two", args, 1 } },
+        { { "two", args, 1 }, { "one", args, 2 } },    { { "onet", args, 2 }, { "wo", args, 1 } },
+    };
+    const hcy_family family = { "stem", 1, base, 2 }, stem = { "stem2", 1, base, 2 }, version = { "stem", 2, base, 2 },
+                     shorter = { "stem", 1, base, 1 }, empty = { "stem", 1, NULL, 0 };
+    uint64_t seen[16];
+    size_t n = 0;
+    bool apart = true;
+    seen[n++] = hcy_family_hash(&family);
+    seen[n++] = hcy_family_hash(&stem);
+    seen[n++] = hcy_family_hash(&version);
+    seen[n++] = hcy_family_hash(&shorter);
+    seen[n++] = hcy_family_hash(&empty);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        const hcy_family f = { "stem", 1, others[i], 2 };
+        seen[n++] = hcy_family_hash(&f);
+    }
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < i; k++)
+            apart = apart && seen[i] != seen[k];
+    ok(apart, "%zu families that differ in one thing have different hashes", n);
+    ok(hcy_family_hash(&family) == seen[0], "and one has the same again");
+}
+
+int main(void)
+{
+    test_table();
+    test_record();
+    test_sizes();
+    test_hash();
+    return done_testing();
+}
