@@ -70,84 +70,106 @@ INLINE __m512i dword(const void *p)
 }
 
 /* Three digits' 32-bit sums to 64 bits: even lanes, then odd ones (azint_lane()). */
-INLINE void flush(const __m512i acc[3], unsigned digits, int64_t *sum)
+INLINE void flush(const __m512i acc[3], const bool unit, int64_t *sum)
 {
+    const __m512i second = _mm512_set1_epi64(1 << 8), third = _mm512_set1_epi64(1 << 16);
     __m512i even = _mm512_mul_epi32(acc[0], _mm512_set1_epi64(1));
     __m512i odd = _mm512_srai_epi64(acc[0], 32);
-    for (unsigned d = 1; d < digits; d++) {
-        const __m512i factor = _mm512_set1_epi64(1 << 8 * d);
-        even = _mm512_add_epi64(even, _mm512_mul_epi32(acc[d], factor));
-        odd = _mm512_add_epi64(odd, _mm512_mul_epi32(_mm512_srli_epi64(acc[d], 32), factor));
+    if (!unit) {
+        even = _mm512_add_epi64(even, _mm512_mul_epi32(acc[1], second));
+        odd = _mm512_add_epi64(odd, _mm512_mul_epi32(_mm512_srli_epi64(acc[1], 32), second));
+        even = _mm512_add_epi64(even, _mm512_mul_epi32(acc[2], third));
+        odd = _mm512_add_epi64(odd, _mm512_mul_epi32(_mm512_srli_epi64(acc[2], 32), third));
     }
     _mm512_storeu_si512(sum, _mm512_add_epi64(_mm512_loadu_si512(sum), even));
     _mm512_storeu_si512(sum + 8, _mm512_add_epi64(_mm512_loadu_si512(sum + 8), odd));
 }
 
-/* G groups of lanes side by side share the broadcast weights.  In a unit plan the weights are 0 and 1, from a table
- * of the 16 masks. */
+/* In a unit plan the weights are 0 and 1, from a table of the 16 masks. */
 static const uint8_t unit_weights[16][4] = {
     { 0, 0, 0, 0 }, { 1, 0, 0, 0 }, { 0, 1, 0, 0 }, { 1, 1, 0, 0 }, { 0, 0, 1, 0 }, { 1, 0, 1, 0 }, { 0, 1, 1, 0 },
     { 1, 1, 1, 0 }, { 0, 0, 0, 1 }, { 1, 0, 0, 1 }, { 0, 1, 0, 1 }, { 1, 1, 0, 1 }, { 0, 0, 1, 1 }, { 1, 0, 1, 1 },
     { 0, 1, 1, 1 }, { 1, 1, 1, 1 },
 };
 
-INLINE void many_groups(const struct azint_part *part, const uint8_t *x, const uint8_t *v, const unsigned G,
+/* The sums of a bin in registers; written out, not as loops, because gcc keeps arrays that it does not unroll in
+ * memory. */
+struct six {
+    __m512i signal[3], variance[3];
+};
+
+INLINE void clear(struct six *acc)
+{
+    acc->signal[0] = acc->signal[1] = acc->signal[2] = _mm512_setzero_si512();
+    acc->variance[0] = acc->variance[1] = acc->variance[2] = _mm512_setzero_si512();
+}
+
+INLINE void dot(__m512i acc[3], const uint8_t *w, __m512i values, const bool unit)
+{
+    acc[0] = _mm512_dpbusd_epi32(acc[0], dword(w), values);
+    if (unit)
+        return;
+    acc[1] = _mm512_dpbusd_epi32(acc[1], dword(w + 4), values);
+    acc[2] = _mm512_dpbusd_epi32(acc[2], dword(w + 8), values);
+}
+
+INLINE void add_entry(struct six *acc, const uint8_t *w, const uint8_t *x, const uint8_t *v,
+                      const enum azint_variance variance, const bool unit)
+{
+    const __m512i values = _mm512_load_si512(x);
+    dot(acc->signal, w, values, unit);
+    if (variance == AZINT_V_MAX)
+        dot(acc->variance, w + (unit ? 0 : 16), _mm512_max_epi8(values, _mm512_set1_epi8(1)), unit);
+    else if (variance == AZINT_V_TILE)
+        dot(acc->variance, w + (unit ? 0 : 16), _mm512_load_si512(v), unit);
+}
+
+INLINE void flush_six(const struct six *acc, const enum azint_variance variance, const bool unit, size_t stride,
+                      int64_t *sum)
+{
+    flush(acc->signal, unit, sum);
+    if (variance != AZINT_V_NONE)
+        flush(acc->variance, unit, sum + stride);
+}
+
+/* One or two groups of lanes, side by side: two share the broadcast weights. */
+INLINE void many_groups(const struct azint_part *part, const uint8_t *x, const uint8_t *v, const bool two,
                         const enum azint_variance variance, const bool unit, size_t stride, int64_t *sums)
 {
-    const unsigned digits = unit ? 1 : 3;
     const size_t next = (size_t)LANES * AZINT_STRIP;
-    const __m512i one = _mm512_set1_epi8(1);
     const uint16_t *index = part->index;
     uint32_t e = 0;
     for (size_t s = 0; s < part->n_segs; s++) {
-        __m512i acc[4][2][3];
-        for (unsigned g = 0; g < G; g++)
-            for (unsigned d = 0; d < digits; d++)
-                acc[g][0][d] = acc[g][1][d] = _mm512_setzero_si512();
+        struct six a, b;
+        clear(&a);
+        clear(&b);
         for (const uint32_t end = part->segs[s].end - part->first; e < end; e++) {
             size_t at = (size_t)(unit ? index[e] >> 4 : index[e]) * 4 * LANES;
             const uint8_t *w = unit ? unit_weights[index[e] & 15] : part->weights + (size_t)e * BYTES;
-            __m512i xs[4], vs[4];
-            for (unsigned g = 0; g < G; g++) {
-                xs[g] = _mm512_load_si512(x + g * next + at);
-                if (variance == AZINT_V_MAX)
-                    vs[g] = _mm512_max_epi8(xs[g], one);
-                else if (variance == AZINT_V_TILE)
-                    vs[g] = _mm512_load_si512(v + g * next + at);
-            }
-            for (unsigned d = 0; d < digits; d++) {
-                const __m512i c = dword(w + 4 * d);
-                for (unsigned g = 0; g < G; g++)
-                    acc[g][0][d] = _mm512_dpbusd_epi32(acc[g][0][d], c, xs[g]);
-            }
-            for (unsigned d = 0; d < digits && variance != AZINT_V_NONE; d++) {
-                const __m512i c2 = dword(w + (unit ? 0 : 16 + 4 * d));
-                for (unsigned g = 0; g < G; g++)
-                    acc[g][1][d] = _mm512_dpbusd_epi32(acc[g][1][d], c2, vs[g]);
-            }
+            add_entry(&a, w, x + at, v + at, variance, unit);
+            if (two)
+                add_entry(&b, w, x + next + at, v + next + at, variance, unit);
         }
         int64_t *sum = sums + (size_t)part->segs[s].bin * 2 * stride;
-        for (unsigned g = 0; g < G; g++) {
-            flush(acc[g][0], digits, sum + g * LANES);
-            if (variance != AZINT_V_NONE)
-                flush(acc[g][1], digits, sum + stride + g * LANES);
-        }
+        flush_six(&a, variance, unit, stride, sum);
+        if (two)
+            flush_six(&b, variance, unit, stride, sum + LANES);
     }
 }
 
-INLINE void many_variance(const struct azint_part *part, const uint8_t *x, const uint8_t *v, const unsigned G,
+INLINE void many_variance(const struct azint_part *part, const uint8_t *x, const uint8_t *v, const bool two,
                           enum azint_variance variance, size_t stride, int64_t *sums)
 {
     const bool unit = !part->weights;
     if (variance == AZINT_V_MAX)
-        unit ? many_groups(part, x, v, G, AZINT_V_MAX, true, stride, sums)
-             : many_groups(part, x, v, G, AZINT_V_MAX, false, stride, sums);
+        unit ? many_groups(part, x, v, two, AZINT_V_MAX, true, stride, sums)
+             : many_groups(part, x, v, two, AZINT_V_MAX, false, stride, sums);
     else if (variance == AZINT_V_TILE)
-        unit ? many_groups(part, x, v, G, AZINT_V_TILE, true, stride, sums)
-             : many_groups(part, x, v, G, AZINT_V_TILE, false, stride, sums);
+        unit ? many_groups(part, x, v, two, AZINT_V_TILE, true, stride, sums)
+             : many_groups(part, x, v, two, AZINT_V_TILE, false, stride, sums);
     else
-        unit ? many_groups(part, x, v, G, AZINT_V_NONE, true, stride, sums)
-             : many_groups(part, x, v, G, AZINT_V_NONE, false, stride, sums);
+        unit ? many_groups(part, x, v, two, AZINT_V_NONE, true, stride, sums)
+             : many_groups(part, x, v, two, AZINT_V_NONE, false, stride, sums);
 }
 
 static void many(const struct azint_part *part, const uint8_t *x, const uint8_t *v, enum azint_variance variance,
@@ -156,9 +178,9 @@ static void many(const struct azint_part *part, const uint8_t *x, const uint8_t 
     const size_t stride = (size_t)groups * LANES, tile_bytes = (size_t)LANES * AZINT_STRIP;
     unsigned g = 0;
     for (; g + 2 <= groups; g += 2)
-        many_variance(part, x + g * tile_bytes, v + g * tile_bytes, 2, variance, stride, sums + g * LANES);
+        many_variance(part, x + g * tile_bytes, v + g * tile_bytes, true, variance, stride, sums + g * LANES);
     if (g < groups)
-        many_variance(part, x + g * tile_bytes, v + g * tile_bytes, 1, variance, stride, sums + g * LANES);
+        many_variance(part, x + g * tile_bytes, v + g * tile_bytes, false, variance, stride, sums + g * LANES);
 }
 
 /* One frame: its lanes are the digits.  The low half of a register sums the signal, the high half the variance; the

@@ -211,6 +211,17 @@ static void add_part(struct azint_pass *pass, struct azint_space *space, const s
                        pass->stride, sums + f);
 }
 
+/* The next chunk's entries, while this one's are used: the plan is read from memory, end to end. */
+static void prefetch_chunk(const struct azint_plan *plan, const struct azint_strip *strip, uint32_t first)
+{
+    uint32_t last = strip->n_entries - first < AZINT_CHUNK ? strip->n_entries : first + AZINT_CHUNK;
+    const uint8_t *index = azint_at(plan, strip->index), *weights = azint_at(plan, strip->weights);
+    for (size_t i = 2 * (size_t)first; i < 2 * (size_t)last; i += 64)
+        __builtin_prefetch(index + i);
+    for (size_t i = 12 * (size_t)first; i < 12 * (size_t)last && !plan->unit; i += 64)
+        __builtin_prefetch(weights + i);
+}
+
 /* The strip's entries, a chunk at a time. */
 static void add_digit(struct azint_pass *pass, struct azint_space *space, const struct azint_strip *strip,
                       unsigned digit, enum azint_variance variance)
@@ -229,6 +240,7 @@ static void add_digit(struct azint_pass *pass, struct azint_space *space, const 
             pass->ops->expand(weights + 12 * (size_t)first, last - first, space->weights);
             part.weights = space->weights;
         }
+        prefetch_chunk(plan, strip, last);
         add_part(pass, space, &part, digit, variance);
     }
 }

@@ -1,0 +1,419 @@
+/* azint.c - how fast chunks become curves on the CPU: each stage alone on one core, and the kernel as a whole.
+ *
+ * usage: bench_azint [-t THREADS] [-b BINS] [-s no|bbox|full] [-v VARIANT] [STACK.h5 [STACK.poni [DATASET]]]
+ * Without a stack it makes its own: EIGER 4M, uint32, a few counts, gaps.  Pixels of the greatest value in the first
+ * frame are the mask.  Every launch gets other frames, so that the coded bytes are not warm; best of several rounds.
+ */
+#include "azint_priv.h"
+#include <halcyon/azint.h>
+#include <halcyon/bslz4.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#ifdef HAVE_HDF5
+#include <hdf5.h>
+#endif
+
+enum { MAX_FRAMES = 256, MADE_FRAMES = 16, MIN_FRAMES = 64, ROUNDS = 7 };
+
+struct stack {
+    hcy_bslz4_job coding;
+    uint32_t height, width;
+    size_t n, room, n_blocks, blocks_room;
+    uint8_t *chunks;
+    size_t size;
+    hcy_bslz4_frame frames[MAX_FRAMES];
+    hcy_bslz4_block *blocks;
+    uint8_t *mask;
+};
+
+static unsigned threads = 0;
+static size_t bins = 1000;
+static const char *only_split, *only_variant;
+
+static void stop(const char *what)
+{
+    fprintf(stderr, "bench_azint: %s: %s\n", what, hcy_last_error()->text);
+    exit(1);
+}
+
+static double now(void)
+{
+    return 1e-9 * (double)hcy_now_ns();
+}
+
+/* --- Frames --- */
+
+static void add_chunk(struct stack *s, const uint8_t *chunk, size_t size)
+{
+    size_t count, need = (s->size + size + HCY_BSLZ4_ALIGN) / HCY_BSLZ4_ALIGN * HCY_BSLZ4_ALIGN;
+    if (hcy_bslz4_block_count(&count, &s->coding, chunk, size))
+        stop("chunk");
+    if (need + HCY_BSLZ4_PADDING > s->room) {
+        s->room = 2 * (need + HCY_BSLZ4_PADDING);
+        s->chunks = realloc(s->chunks, s->room);
+    }
+    if (s->n_blocks + count + 1 > s->blocks_room) {
+        s->blocks_room = 2 * (s->n_blocks + count + 1);
+        s->blocks = realloc(s->blocks, s->blocks_room * sizeof *s->blocks);
+    }
+    if (!s->chunks || !s->blocks)
+        stop("memory");
+    memcpy(s->chunks + s->size, chunk, size);
+    hcy_bslz4_frame *f = &s->frames[s->n];
+    if (hcy_bslz4_parse(f, s->blocks + s->n_blocks, count, NULL, &s->coding, chunk, size))
+        stop("chunk");
+    f->offset = s->size;
+    f->first_block = (uint32_t)s->n_blocks;
+    s->n_blocks += f->n_blocks;
+    s->size = need;
+    s->n++;
+}
+
+static void make_stack(struct stack *s)
+{
+    uint64_t state = 1;
+    size_t bound, size;
+    s->height = 2167;
+    s->width = 2070;
+    s->coding = (hcy_bslz4_job){ .codec = HCY_CODEC_BSLZ4, .elem_size = 4,
+                                 .image_bytes = (uint64_t)s->height * s->width * 4 };
+    uint32_t *pixels = malloc(s->coding.image_bytes);
+    if (!pixels || hcy_bslz4_encode_bound(&bound, &s->coding))
+        stop("memory");
+    uint8_t *chunk = malloc(bound);
+    for (int k = 0; k < MADE_FRAMES; k++) {
+        for (size_t i = 0; i < (size_t)s->height * s->width; i++) {
+            size_t y = i / s->width, x = i % s->width;
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            uint32_t r = (uint32_t)(state >> 32);
+            bool gap = y % 551 >= 514 || x % 1040 >= 1030;
+            pixels[i] = gap ? UINT32_MAX : (uint32_t)__builtin_popcount(r & r >> 16 & 0xffff);
+        }
+        if (!chunk || hcy_bslz4_encode(&size, chunk, bound, &s->coding, pixels))
+            stop("encode");
+        add_chunk(s, chunk, size);
+    }
+    free(chunk);
+    free(pixels);
+}
+
+#ifdef HAVE_HDF5
+static void read_stack(struct stack *s, const char *path, const char *name)
+{
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT), set = H5Dopen2(file, name, H5P_DEFAULT);
+    hid_t space = H5Dget_space(set), type = H5Dget_type(set);
+    hsize_t dims[3] = { 0 };
+    if (set < 0 || H5Sget_simple_extent_ndims(space) != 3 || H5Sget_simple_extent_dims(space, dims, NULL) < 0)
+        stop(path);
+    s->height = (uint32_t)dims[1];
+    s->width = (uint32_t)dims[2];
+    s->coding = (hcy_bslz4_job){ .codec = HCY_CODEC_BSLZ4, .elem_size = (uint32_t)H5Tget_size(type) };
+    s->coding.image_bytes = dims[1] * dims[2] * s->coding.elem_size;
+    for (hsize_t i = 0; i < dims[0] && i < MAX_FRAMES; i++) {
+        hsize_t at[3] = { i, 0, 0 }, size = 0;
+        uint32_t filters;
+        if (H5Dget_chunk_storage_size(set, at, &size) < 0 || !size)
+            stop(path);
+        uint8_t *chunk = malloc(size);
+        if (!chunk || H5Dread_chunk(set, H5P_DEFAULT, at, &filters, chunk) < 0)
+            stop(path);
+        add_chunk(s, chunk, size);
+        free(chunk);
+    }
+    H5Tclose(type);
+    H5Sclose(space);
+    H5Dclose(set);
+    H5Fclose(file);
+}
+#else
+static void read_stack(struct stack *s, const char *path, const char *name)
+{
+    (void)s, (void)path, (void)name;
+    stop("built without HDF5; without arguments it makes its own frames");
+}
+#endif
+
+/* Repeats the frames until there are enough to keep a launch's input out of the caches. */
+static void repeat_frames(struct stack *s)
+{
+    for (size_t n = s->n, i = 0; s->n < MIN_FRAMES; i = (i + 1) % n) {
+        uint8_t *copy = malloc(s->frames[i].size);
+        if (!copy)
+            stop("memory");
+        memcpy(copy, s->chunks + s->frames[i].offset, s->frames[i].size);
+        add_chunk(s, copy, s->frames[i].size);
+        free(copy);
+    }
+}
+
+static void make_mask(struct stack *s)
+{
+    size_t n = (size_t)s->height * s->width, e = s->coding.elem_size;
+    const hcy_bslz4_frame *f = &s->frames[0];
+    uint8_t *image = malloc(s->coding.image_bytes), *work = aligned_alloc(64, (CPU_BLOCK_WORK(f->block_bytes) + 63) / 64 * 64);
+    static const uint8_t ones[8] = { 255, 255, 255, 255, 255, 255, 255, 255 };
+    s->mask = malloc(n);
+    if (!image || !work || !s->mask)
+        stop("memory");
+    for (uint32_t b = 0; b < f->n_blocks; b++)
+        if (cpu_bslz4_block(cpu_block_ops(cpu_simd_best()), &s->coding, s->chunks + f->offset + s->blocks[f->first_block + b].offset,
+                            s->blocks[f->first_block + b].size, s->chunks + s->size,
+                            b + 1 == f->n_blocks ? f->last_bytes : f->block_bytes, work, image + (size_t)b * f->block_bytes))
+            stop("first frame");
+    memcpy(image + s->coding.image_bytes - f->tail_bytes, s->chunks + f->offset + f->tail_offset, f->tail_bytes);
+    for (size_t i = 0; i < n; i++)
+        s->mask[i] = memcmp(image + i * e, ones, e) == 0;
+    free(image);
+    free(work);
+}
+
+/* --- The kernel as a whole --- */
+
+struct bench {
+    hcy_device *dev;
+    hcy_kernel *kernel;
+    hcy_buffer *tables, *chunks, *blocks, *frames, *sums, *reports, *scratch;
+    hcy_queue *queue;
+    hcy_azint_job job;
+};
+
+static hcy_buffer *buffer(hcy_device *dev, size_t size)
+{
+    hcy_buffer *b;
+    if (hcy_buffer_create(&b, dev, HCY_MEM_MAPPED, size))
+        stop("buffer");
+    return b;
+}
+
+static double launch(struct bench *k, const struct stack *s, size_t first, size_t n)
+{
+    hcy_bslz4_frame *frames = hcy_buffer_host(k->frames);
+    hcy_arg args[] = { hcy_arg_buf(k->chunks), hcy_arg_buf(k->frames), hcy_arg_buf(k->blocks),
+                       hcy_arg_struct(&s->coding, sizeof s->coding), hcy_arg_buf(k->tables),
+                       hcy_arg_struct(&k->job, sizeof k->job), hcy_arg_buf(k->sums), hcy_arg_buf(k->reports),
+                       hcy_arg_buf(k->scratch) };
+    for (size_t i = 0; i < n; i++)
+        frames[i] = s->frames[(first + i) % s->n];
+    double t = now();
+    if (hcy_launch(k->queue, k->kernel, n, args, 9) || hcy_queue_finish(k->queue))
+        stop("launch");
+    return now() - t;
+}
+
+static void whole(const struct stack *s, hcy_azint_plan *plan, const char *split, const char *simd, unsigned n_threads)
+{
+    static const size_t batches[] = { 1, 2, 4, 8, 16, 32, 64 };
+    enum { N = sizeof batches / sizeof batches[0] };
+    struct bench k = { 0 };
+    hcy_span spans[HCY_AZINT_SPANS];
+    char device[64];
+    double best[N], prepare;
+    snprintf(device, sizeof device, "cpu@threads=%u@simd=%s", n_threads, simd);
+    hcy_azint_plan_tables(spans, plan);
+    if (hcy_device_open(&k.dev, device) || hcy_kernel_get(&k.kernel, k.dev, "bslz4_azint") || hcy_queue_create(&k.queue, k.dev)
+        || hcy_azint_plan_job(&k.job, plan, s->coding.elem_size == 4 ? HCY_PIXEL_U32 : s->coding.elem_size == 2 ? HCY_PIXEL_U16 : HCY_PIXEL_U8))
+        stop(device);
+    prepare = now();
+    if (hcy_kernel_prepare(&k.tables, k.kernel, spans, HCY_AZINT_SPANS))
+        stop("prepare");
+    prepare = now() - prepare;
+    if (hcy_buffer_import_host(&k.chunks, k.dev, s->chunks, s->size + HCY_BSLZ4_PADDING, NULL, NULL)
+        || hcy_buffer_import_host(&k.blocks, k.dev, s->blocks, s->n_blocks * sizeof *s->blocks, NULL, NULL))
+        stop("import");
+    k.frames = buffer(k.dev, 64 * sizeof(hcy_bslz4_frame));
+    k.sums = buffer(k.dev, 64 * HCY_AZINT_SUMS * 8 * bins);
+    k.reports = buffer(k.dev, 64 * sizeof(hcy_frame_report));
+    hcy_arg args[] = { hcy_arg_buf(NULL), hcy_arg_buf(NULL), hcy_arg_buf(NULL), hcy_arg_struct(&s->coding, sizeof s->coding),
+                       hcy_arg_buf(k.tables), hcy_arg_struct(&k.job, sizeof k.job), hcy_arg_buf(NULL), hcy_arg_buf(NULL),
+                       hcy_arg_buf(NULL) };
+    size_t scratch;
+    if (hcy_kernel_scratch_size(k.kernel, 64, args, 9, &scratch))
+        stop("scratch");
+    k.scratch = buffer(k.dev, scratch);
+    size_t first = 0;
+    for (int round = 0; round < ROUNDS; round++)
+        for (size_t b = 0; b < N; b++) {
+            size_t times = batches[b] < 16 ? 16 / batches[b] : 1;
+            double t = 0;
+            for (size_t i = 0; i < times; i++, first += batches[b])
+                t += launch(&k, s, first, batches[b]);
+            t /= (double)(times * batches[b]);
+            best[b] = !round || t < best[b] ? t : best[b];
+        }
+    printf("%-5s %-9s %2u threads, prepare %4.0f ms, tables %5.1f MB: ms/frame at batch", split, simd, n_threads,
+           1e3 * prepare, 1e-6 * (double)hcy_buffer_size(k.tables));
+    for (size_t b = 0; b < N; b++)
+        printf(" %zu:%.2f", batches[b], 1e3 * best[b]);
+    printf("\n");
+    hcy_buffer *all[] = { k.tables, k.chunks, k.blocks, k.frames, k.sums, k.reports, k.scratch };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        hcy_buffer_release(all[i]);
+    hcy_queue_release(k.queue);
+    hcy_kernel_release(k.kernel);
+    hcy_device_release(k.dev);
+}
+
+/* --- Stages, on one core --- */
+
+struct stages {
+    const struct stack *s;
+    const struct cpu_block_ops *blocks;
+    const struct azint_ops *ops;
+    const struct azint_plan *plan;
+    uint8_t *planes, *rows, *x, *weights;
+    int64_t *sums;
+    size_t n;      /* frames */
+    double decode, digits, tile, expand, kernel;
+};
+
+static void stage_blocks(struct stages *g, size_t strip, unsigned lane, size_t step)
+{
+    const struct stack *s = g->s;
+    for (size_t b = strip * AZINT_STRIP / step; b < (strip + 1) * AZINT_STRIP / step; b++)
+        for (unsigned f = lane; f < lane + g->ops->lanes; f++) {
+            const hcy_bslz4_frame *frame = &s->frames[f];
+            const hcy_bslz4_block *block = &s->blocks[frame->first_block + b];
+            const uint8_t *planes[8];
+            unsigned same;
+            if (b + 1 >= frame->n_blocks)
+                continue;
+            double t = now();
+            g->blocks->planes(s->chunks + frame->offset + block->offset, block->size, s->chunks + s->size, frame->block_bytes,
+                              s->coding.elem_size, g->planes, &same);
+            double u = now();
+            for (unsigned p = 0; p < 8; p++)
+                planes[p] = g->planes + (p < same ? p : same) * step / 8;
+            g->blocks->bytes(planes, step / 8, g->rows + f * AZINT_PITCH + b * step % AZINT_STRIP);
+            g->decode += u - t;
+            g->digits += now() - u;
+        }
+}
+
+static void stage_strip(struct stages *g, size_t number)
+{
+    const struct azint_strip *strip = (const struct azint_strip *)azint_at(g->plan, g->plan->strips) + number;
+    const struct azint_seg *seg = azint_at(g->plan, strip->segs), *end = seg + strip->n_segs;
+    unsigned lanes = g->ops->lanes, groups = (unsigned)g->n / lanes;
+    for (unsigned lane = 0; lane < g->n; lane += lanes) {
+        const uint8_t *rows[AZINT_MAX_PASS];
+        stage_blocks(g, number, lane, g->s->frames[0].block_bytes / g->s->coding.elem_size);
+        for (unsigned l = 0; l < lanes; l++)
+            rows[l] = g->rows + (lane + l) * AZINT_PITCH;
+        double t = now();
+        g->ops->tile(rows, 0, AZINT_STRIP, g->x + (size_t)lane * AZINT_STRIP);
+        g->tile += now() - t;
+    }
+    for (uint32_t first = 0; first < strip->n_entries; first += AZINT_CHUNK) {
+        uint32_t last = strip->n_entries - first < AZINT_CHUNK ? strip->n_entries : first + AZINT_CHUNK;
+        struct azint_part part = { (const uint16_t *)azint_at(g->plan, strip->index) + first, NULL, seg, 0, first };
+        while (seg < end && seg->end <= last)
+            seg++;
+        part.n_segs = (size_t)(seg - part.segs);
+        double t = now();
+        if (!g->plan->unit) {
+            g->ops->expand((const uint8_t *)azint_at(g->plan, strip->weights) + 12 * (size_t)first, last - first, g->weights);
+            part.weights = g->weights;
+        }
+        double u = now();
+        g->ops->many(&part, g->x, g->x, AZINT_V_MAX, groups, g->sums);
+        g->expand += u - t;
+        g->kernel += now() - u;
+    }
+}
+
+static void stages(const struct stack *s, hcy_azint_plan *plan, const char *split, enum cpu_simd simd)
+{
+    struct cpu_pool *pool;
+    struct stages g = { .s = s, .blocks = cpu_block_ops(simd), .ops = azint_ops(simd) };
+    hcy_span spans[HCY_AZINT_SPANS];
+    void *blob;
+    size_t size;
+    double best[5];
+    hcy_azint_plan_tables(spans, plan);
+    if (cpu_pool_create(&pool, 1, NULL, 0) || azint_prepare(pool, simd, spans, HCY_AZINT_SPANS, &blob, &size))
+        stop("prepare");
+    g.plan = blob;
+    g.n = g.ops->pass;
+    g.planes = (uint8_t *)aligned_alloc(64, CPU_BLOCK_WORK(1 << 17)) + CPU_BLOCK_LEAD;
+    g.rows = aligned_alloc(64, g.n * AZINT_PITCH);
+    g.x = aligned_alloc(64, g.n * AZINT_STRIP);
+    g.weights = aligned_alloc(64, (AZINT_CHUNK + 4) * AZINT_EXPANDED);
+    g.sums = aligned_alloc(64, bins * 2 * g.n * 8);
+    for (int round = 0; round < ROUNDS; round++) {
+        g.decode = g.digits = g.tile = g.expand = g.kernel = 0;
+        for (size_t i = 0; i < g.plan->n_strips; i++)
+            stage_strip(&g, i);
+        const double stage[5] = { g.decode, g.digits, g.tile, g.expand, g.kernel };
+        for (int k = 0; k < 5; k++)
+            best[k] = !round || stage[k] < best[k] ? stage[k] : best[k];
+    }
+    printf("%-5s %-9s one core, %zu frames, ms/frame: LZ4 to planes %.3f, planes to digits %.3f, tiles %.3f, weights %.3f, sums %.3f\n",
+           split, cpu_simd_name(simd), g.n, 1e3 * best[0] / (double)g.n, 1e3 * best[1] / (double)g.n,
+           1e3 * best[2] / (double)g.n, 1e3 * best[3] / (double)g.n, 1e3 * best[4] / (double)g.n);
+    free(g.planes - CPU_BLOCK_LEAD);
+    free(g.rows);
+    free(g.x);
+    free(g.weights);
+    free(g.sums);
+    cpu_blob_free(blob, size);
+    cpu_pool_destroy(pool);
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const splits[] = { "no", "bbox", "full" };
+    static struct stack s;
+    int option;
+    while ((option = getopt(argc, argv, "t:b:s:v:")) != -1)
+        switch (option) {
+        case 't': threads = (unsigned)atoi(optarg); break;
+        case 'b': bins = (size_t)atol(optarg); break;
+        case 's': only_split = optarg; break;
+        case 'v': only_variant = optarg; break;
+        default: fprintf(stderr, "usage: bench_azint [-t THREADS] [-b BINS] [-s SPLIT] [-v VARIANT] [STACK.h5 [PONI [DATASET]]]\n"); return 2;
+        }
+    hcy_poni poni = HCY_PONI_INIT;
+    poni.dist = 0.2, poni.poni1 = 0.0845, poni.poni2 = 0.073, poni.wavelength = 1e-10, poni.pixel1 = poni.pixel2 = 75e-6;
+    if (optind < argc)
+        read_stack(&s, argv[optind], optind + 2 < argc ? argv[optind + 2] : "/entry/data/data");
+    else
+        make_stack(&s);
+    if (optind + 1 < argc && hcy_poni_read(&poni, argv[optind + 1]))
+        stop(argv[optind + 1]);
+    make_mask(&s);
+    repeat_frames(&s);
+    memset(s.chunks + s.size, 0, HCY_BSLZ4_PADDING);
+    threads = threads ? threads : cpu_usable();
+    printf("%u x %u, elements of %u, %.2f MB a frame coded, %zu bins\n", s.height, s.width, s.coding.elem_size,
+           1e-6 * (double)s.size / (double)s.n, bins);
+    for (int split = 0; split < 3; split++) {
+        hcy_azint_plan *plan;
+        hcy_azint_options o = HCY_AZINT_OPTIONS_INIT;
+        o.npt = bins, o.split = split, o.error_model = HCY_ERRORS_POISSON, o.mask = s.mask;
+        o.mask_height = s.height, o.mask_width = s.width, o.sentinels = HCY_SENTINELS_ALWAYS;
+        if (only_split && strcmp(only_split, splits[split]) != 0)
+            continue;
+        double t = now();
+        if (hcy_azint_plan_create(&plan, &poni, s.height, s.width, &o))
+            stop("plan");
+        printf("plan %s: %.0f ms\n", splits[split], 1e3 * (now() - t));
+        for (int simd = CPU_SIMD_PORTABLE; simd <= (int)cpu_simd_best(); simd++) {
+            const char *name = cpu_simd_name((enum cpu_simd)simd);
+            if ((int)azint_variant((enum cpu_simd)simd) != simd || (only_variant && strcmp(only_variant, name) != 0))
+                continue;
+            stages(&s, plan, splits[split], (enum cpu_simd)simd);
+            whole(&s, plan, splits[split], name, 1);
+            if (threads > 1)
+                whole(&s, plan, splits[split], name, threads);
+        }
+        hcy_azint_plan_release(plan);
+    }
+    free(s.mask);
+    free(s.chunks);
+    free(s.blocks);
+    return 0;
+}
