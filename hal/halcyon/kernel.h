@@ -40,7 +40,7 @@ typedef struct hcy_arg_decl {
 } hcy_arg_decl;
 
 typedef struct hcy_signature {
-    const char *name; /* "bslz4_decode" */
+    const char *name; /* "family_verb" */
     const hcy_arg_decl *args;
     size_t n_args;
 } hcy_signature;
