@@ -93,7 +93,7 @@ struct traced {
 static int work(void *context)
 {
     const struct traced *t = context;
-    unsigned char *data = cts_bytes(SIZE, 1), zero = 0;
+    unsigned char *data = cts_bytes(SIZE, 1), *got = calloc(1, SIZE), zero = 0;
     setenv("HALCYON_TRACE", t->path, 1);
     hcy_device *dev = cts_open(), *other = cts_open_spec("null:2");
     hcy_queue *queue = cts_queue(dev), *theirs = cts_queue(other);
@@ -102,7 +102,7 @@ static int work(void *context)
     int status = hcy_buffer_write(queue, a, 0, data, WRITE);
     status = cts_first(status, hcy_buffer_copy(queue, b, 0, a, 0, COPY));
     status = cts_first(status, hcy_buffer_fill(queue, b, 0, FILL, &zero, 1));
-    status = cts_first(status, hcy_buffer_read(queue, data, a, 0, READ));
+    status = cts_first(status, hcy_buffer_read(queue, got, a, 0, READ));
     status = cts_first(status, hcy_buffer_write(theirs, c, 0, data, WRITE));
     int made = cts_work_make(&w, dev);
     if (!made)
@@ -121,6 +121,7 @@ static int work(void *context)
     hcy_device_release(dev);
     hcy_device_release(other);
     free(data);
+    free(got);
     return status ? 1 : !valid ? 2 : made ? 3 : 4;
 }
 

@@ -21,6 +21,7 @@
 
 #define N_DEVICES 4 /* "null", "null:1", "null:2", "null:3" */
 #define ALIGNMENT 64
+#define MEMORY ((uint64_t)1 << 30) /* more at once is refused */
 
 struct null_device {
     hcy_device *dev; /* not a reference: it owns us */
@@ -49,7 +50,7 @@ static void describe(hcy_device_info *info, size_t i)
         .kind = HCY_KIND_OTHER,
         .caps = HCY_CAP_F64 | HCY_CAP_HOST_MEMORY | HCY_CAP_MAPPED | HCY_CAP_IMPORT_HOST | HCY_CAP_VIRTUAL,
         .units = 1,
-        .memory = (uint64_t)1 << 30,
+        .memory = MEMORY,
     };
     snprintf(info->name, sizeof info->name, i ? "null:%zu" : "null", i);
     snprintf(info->stable, sizeof info->stable, "null:%zu", i);
@@ -154,7 +155,7 @@ static int null_alloc(void *impl, int mem, size_t size, hcy_block *block)
     struct null_device *d = impl;
     void *p;
     (void)mem; /* all kinds are the host's memory */
-    if (atomic_fetch_add(&d->allocations, 1) + 1 == d->fail_alloc || posix_memalign(&p, ALIGNMENT, size))
+    if (atomic_fetch_add(&d->allocations, 1) + 1 == d->fail_alloc || size > MEMORY || posix_memalign(&p, ALIGNMENT, size))
         return hcy_fail(HCY_ENOMEM, "the null device has no %zu bytes left", size);
     *block = (hcy_block){ .handle = p, .address = (uintptr_t)p, .host = p, .size = size };
     return 0;
