@@ -37,7 +37,9 @@ integrate() { "$halcyon" integrate s.h5 -p s.poni -d cpu@threads=1 -q "$@"; }
 # The rows of a .dat file.
 rows() { grep -v '^#' "$1" | grep .; }
 column() { rows "$1" | awk -v c="$2" '{ print $c }'; }
-differ() { not cmp -s "$1" "$2"; }
+# same A.dat B.dat: the same curves; the headers name files and times.
+same() { rows "$1" >same.a; rows "$2" >same.b; cmp same.a same.b; }
+differ() { not same "$1" "$2" >/dev/null; }
 equals() { if [ "$1" = "$2" ]; then :; else echo "got '$1', want '$2'"; return 1; fi; }
 # refused STATUS WORD COMMAND...: it ends with the status, says the word on stderr, and nothing on stdout.
 refused()
@@ -94,8 +96,8 @@ check 'halcyon devices lists the CPU' sh -c "'$halcyon' devices | grep -q '^cpu 
 check 'halcyon devices --json is JSON' sh -c "'$halcyon' devices --json | '$json' devices.0.device"
 
 # --- A simulated stack ---
-if "$halcyon" simulate s.h5 --detector Eiger500k --frames 6 --seed 3 >simulate.log 2>&1; then
-    frames='0 1 2 3 4 5'
+if "$halcyon" simulate s.h5 --detector Eiger500k --frames 6 --seed 3 --threads 1 >simulate.log 2>&1; then
+    :
 else
     sed 's/^/# /' simulate.log
     echo "not ok `expr $n + 1` - halcyon simulate"
@@ -113,7 +115,7 @@ check '-u: in the header' grep -q '2th_deg' unit.dat
 check '--split no' integrate -o no.dat --frames 0 --split no
 check '--split full' integrate -o full.dat --frames 0 --split full
 check '--split bbox' integrate -o bbox.dat --frames 0 --split bbox
-check '--split: bbox is the default' cmp plain.dat bbox.dat
+check '--split: bbox is the default' same plain.dat bbox.dat
 check '--split: no differs' differ no.dat bbox.dat
 check '--split: full differs' differ full.dat bbox.dat
 check '--error-model poisson' integrate -o poisson.dat --frames 0 --error-model poisson
@@ -134,22 +136,24 @@ check '--mask' integrate -o mask.dat --frames 0 --mask mask.npy
 check '--mask: it matters' differ mask.dat plain.dat
 check '--no-sentinels' integrate -o sentinels.dat --frames 0 --no-sentinels
 check '--no-sentinels: it matters' differ sentinels.dat plain.dat
-check '--mask-from-frame' integrate -o frame.dat --frames 0 --mask-from-frame 0 --no-sentinels --dummy 0
-rm -f frame.dat
-check '--mask-from-frame' integrate -o frame.dat --frames 0 --mask-from-frame 0
+check '--mask-from-frame' integrate -o frame.dat --frames 0 --mask-from-frame 5 --dummy 1
 check '--dummy' integrate -o dummy.dat --frames 0 --dummy 1
 check '--dummy: it matters' differ dummy.dat sentinels.dat
+check '--mask-from-frame: another frame masks this one' differ dummy.dat frame.dat
 check '--delta-dummy' integrate -o delta.dat --frames 0 --dummy 1 --delta-dummy 1
 check '--delta-dummy: it matters' differ delta.dat dummy.dat
 check '--dataset' integrate -o dataset.dat --frames 0 --dataset /entry/data/data
-check '--dataset: the same one' cmp dataset.dat plain.dat
+check '--dataset: the same one' same dataset.dat plain.dat
 check '--dataset: one that is not there' refused 1 '/nothing' integrate -o x.dat --dataset /nothing
 check '--frames A:B' integrate -o frames.dat --frames 2:5
 check '--frames: three of them' equals "`grep -c '^# frame' frames.dat`" 3
 check '--frames: from the third' sh -c "grep '^# frame' frames.dat | head -1 | grep -q 2"
 check '--frames past the end' refused 1 'frames 0 to 5' integrate -o x.dat --frames 4:7
-check '-o - writes to stdout' sh -c "'$halcyon' integrate s.h5 -p s.poni -q --frames 0 -o - >stdout.dat && cmp stdout.dat plain.dat"
-check 'progress and summary leave stdout alone' sh -c "'$halcyon' integrate s.h5 -p s.poni --frames 0 -o - >a.dat 2>words && cmp a.dat plain.dat && grep -q 'frames/s' words"
+integrate --frames 0 -o - >stdout.dat
+check '-o - writes to stdout' same stdout.dat plain.dat
+"$halcyon" integrate s.h5 -p s.poni --frames 0 -o - >stdout.dat 2>words
+check 'the summary leaves stdout alone' same stdout.dat plain.dat
+check 'the summary is there' grep -q 'frames/s' words
 check '-o x.h5' integrate -o x.h5
 check 'without -o: a file named after the stack' sh -c "'$halcyon' integrate s.h5 -p s.poni -q && test -s s_azint.h5"
 check 'a file a frame' integrate -o curve_%d.dat --frames 1:3
@@ -166,14 +170,14 @@ check '--json: fused' equals "`"$json" devices.0.path <j.json`" fused
 check '--json and -o - do not go together' refused 2 'stdout' integrate --json -o -
 check '--two-stage' sh -c "'$halcyon' integrate s.h5 -p s.poni --json --two-stage --frames 0 -o two.dat >two.json"
 check '--two-stage: it says so' equals "`"$json" devices.0.path <two.json`" two-stage
-check '--two-stage: the same bytes' cmp two.dat plain.dat
+check '--two-stage: the same bytes' same two.dat plain.dat
 check '--batch' sh -c "'$halcyon' integrate s.h5 -p s.poni --json --batch 2 -o batch.dat >batch.json"
 check '--batch: it counts' equals "`"$json" batch <batch.json`" 2
 check '-d with two devices' sh -c "'$halcyon' integrate s.h5 -p s.poni --json -d cpu@threads=1,cpu@threads=1 --batch 1 -o two.dat >two.json"
 check '-d: both are there' sh -c "'$json' devices.1.device <two.json"
 integrate -o one.dat
-check 'two devices, one device: the same bytes' cmp two.dat one.dat
-check 'another batch: the same bytes' cmp batch.dat one.dat
+check 'two devices, one device: the same bytes' same two.dat one.dat
+check 'another batch: the same bytes' same batch.dat one.dat
 check '-d that is none' refused 1 'nonsense' "$halcyon" integrate s.h5 -p s.poni -d nonsense -o x.dat
 
 # --- Bad input ---
@@ -191,7 +195,8 @@ check 'a folder that is not there' refused 1 'nowhere' integrate -o nowhere/x.da
 check 'a suffix that is none' refused 1 'x.jpeg' integrate -o x.jpeg
 check 'the stack itself as output' refused 1 's.h5' integrate -o s.h5
 if [ -w /dev/full ]; then
-    check 'a full disk' refused 1 '.' integrate -o /dev/full.dat
+    ln -s /dev/full disk.dat
+    check 'a full disk' refused 1 'disk.dat' integrate -o disk.dat
     check 'a full stdout' sh -c "'$halcyon' integrate s.h5 -p s.poni -q -o - >/dev/full; test \$? -eq 1"
 else
     skip '/dev/full is not there'

@@ -268,6 +268,7 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, void *va
               int *status)
 {
     struct line line = { command, argc, 1, argv, values };
+    const char *excess = NULL;
     int n = 0, only_operands = 0;
     *status = 0;
     while (line.at < argc && !*status) {
@@ -275,6 +276,8 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, void *va
         if (only_operands || word[0] != '-' || !word[1]) {
             if (n < command->max_operands)
                 operands[n] = word;
+            else if (!excess)
+                excess = word;
             n++;
         } else if (!strcmp(word, "--")) {
             only_operands = 1;
@@ -290,9 +293,9 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, void *va
     }
     if (!*status && n < command->min_operands)
         *status = usage("something is missing from the command line");
-    if (!*status && n > command->max_operands) {
+    if (!*status && excess) {
         char what[512];
-        snprintf(what, sizeof what, "there is one word too many, '%s'", argv[argc - 1]);
+        snprintf(what, sizeof what, "there is one word too many, '%s'", excess);
         *status = usage(what);
     }
     return *status != 0;
