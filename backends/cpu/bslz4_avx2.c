@@ -86,14 +86,21 @@ static inline void copy_match(uint8_t *op, size_t offset, size_t n)
     }
 }
 
-static inline void copy_short_match(uint8_t *op, size_t offset, size_t n)
+static inline void copy_match64(uint8_t *op, size_t offset, size_t n)
 {
-    if (unlikely(offset < 16 || n > 32)) {
-        copy_match(op, offset, n);
-        return;
+    copy_match(op, offset, n);
+}
+
+static inline void copy_match18(uint8_t *op, size_t offset)
+{
+    if (offset >= 16) {
+        store16(op, load16(op - offset));
+        store16(op + 16, load16(op + 16 - offset));
+    } else {
+        __m128i v = _mm_shuffle_epi8(load16(op - offset), load16(pattern[offset]));
+        store16(op, v);
+        store16(op + 16 / offset * offset, v);
     }
-    store16(op, load16(op - offset));
-    store16(op + 16, load16(op + 16 - offset));
 }
 
 /* Bytes 0 .. 7 of each 64-bit word as rows of bits, transposed. */

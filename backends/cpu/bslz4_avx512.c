@@ -65,7 +65,15 @@ static inline __m512i match64(const uint8_t *op, size_t offset)
     return _mm512_permutexvar_epi8(load(pattern[offset < 64 ? offset : 64]), load(op - offset));
 }
 
-static inline void copy_short_match(uint8_t *op, size_t offset, size_t n)
+/* Narrower vectors meet fewer of the stores before them half-way. */
+static inline void copy_match18(uint8_t *op, size_t offset)
+{
+    __m256i order = _mm256_load_si256((const __m256i *)pattern[offset < 64 ? offset : 64]);
+    __m256i bytes = _mm256_loadu_si256((const __m256i *)(op - offset));
+    _mm256_storeu_si256((__m256i *)op, _mm256_permutexvar_epi8(order, bytes));
+}
+
+static inline void copy_match64(uint8_t *op, size_t offset, size_t n)
 {
     (void)n;
     store(op, match64(op, offset));
@@ -74,14 +82,16 @@ static inline void copy_short_match(uint8_t *op, size_t offset, size_t n)
 static inline void copy_match(uint8_t *op, size_t offset, size_t n)
 {
     if (offset >= 64) {
-        for (size_t i = 0; i < n; i += 64)
+        for (size_t i = 0; i < 256; i += 64)
+            store(op + i, load(op + i - offset));
+        for (size_t i = 256; i < n; i += 64)
             store(op + i, load(op + i - offset));
         return;
     }
     __m512i v = match64(op, offset);
     size_t step = 64 / offset * offset;
-    for (size_t i = 0; i < 4; i++)
-        store(op + i * step, v);
+    for (size_t i = 0; i < 4 * step; i += step)
+        store(op + i, v);
     for (size_t i = 4 * step; i < n; i += step)
         store(op + i, v);
 }

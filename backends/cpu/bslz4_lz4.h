@@ -5,12 +5,11 @@
  *     run_length(&ip, iend)             sum of the length bytes at ip, which is moved past them (past iend: damage)
  *     copy_literals(op, ip, n)          n > 14 bytes
  *     copy_literals16(op, ip)           16 bytes
- *     copy_short_match(op, offset, n)   n <= SHORT_MATCH bytes, up to 64 written
- *     copy_match(op, offset, n)         n bytes, up to 256 + 64 written if n is less
+ *     copy_match18(op, offset)          at least 18 bytes, up to 64 written
+ *     copy_match64(op, offset, n)       n <= 64 bytes, up to 128 written
+ *     copy_match(op, offset, n)         n bytes, up to 256 or n + 64 written
  */
 
-/* Longest match that is not compared with the space left: the slack has room for it. */
-#define SHORT_MATCH 64
 /* What the last literals and the last match must keep from the end, by LZ4's own rules. */
 #define LAST_LITERALS 5
 #define LAST_MATCH_START 12
@@ -65,13 +64,16 @@ static int decode_planes(const uint8_t *ip, const struct lz4_block *b, unsigned 
             return ip == iend && op == oend && (n >= LAST_LITERALS || op == b->out + n) ? 0 : -1;
         }
         size_t offset = (size_t)(ip[0] | ip[1] << 8);
-        unsigned extended = (token & 15) == 15, more = ip[2];
-        n = (token & 15) + 4 + (extended ? more : 0);
-        ip += 2 + extended;
+        n = (token & 15) + 4;
+        ip += 2;
         if (unlikely(offset - 1 >= (size_t)(op - b->out)))
             return -1;
-        if (unlikely(n > SHORT_MATCH)) {
-            if (more == 255) {
+        if (n < 19) { /* no length bytes; neither these nor up to 64 are compared with the space left: there is slack */
+            copy_match18(op, offset);
+        } else if ((n += *ip++) <= 64) {
+            copy_match64(op, offset, n);
+        } else {
+            if (n == 19 + 255) {
                 n += run_length(&ip, iend);
                 if (ip >= iend)
                     return -1;
@@ -84,8 +86,6 @@ static int decode_planes(const uint8_t *ip, const struct lz4_block *b, unsigned 
                 return 0;
             }
             copy_match(op, offset, n);
-        } else {
-            copy_short_match(op, offset, n);
         }
         op += n;
     }
