@@ -1,7 +1,9 @@
-/* azint_priv.h - what the files of src/azint share: geometry row by row, the bins' grid, pixels split into runs.
+/* azint_priv.h - what the files of src/azint share: geometry row by row, the bins' grid, pixels split into
+ * runs.
  *
- * Rows are the unit of work: everything is computed for one row of pixels (or of their corners) at a time, from
- * constants that no one changes after the plan's creation began, so rows can be done by any thread in any order.
+ * Rows are the unit of work: everything is computed for one row of pixels (or of their corners) at a time,
+ * from constants that no one changes after the plan's creation began, so rows can be done by any thread in
+ * any order.
  */
 #ifndef HCY_AZINT_PRIV_H
 #define HCY_AZINT_PRIV_H
@@ -18,7 +20,8 @@ const char *hcy__errno_text(int number, char *buf, size_t size); /* src/stack/st
 /* --- Detectors (detector.c) --- */
 
 const hcy_detector *hcy__detector_generic(void);
-/* How many detector pixels make one of an image of this shape, each way; HCY_EINVAL without an error record. */
+/* How many detector pixels make one of an image of this shape, each way; HCY_EINVAL without an error
+ * record. */
 int hcy__detector_binning(uint32_t bin[2], uint32_t height, uint32_t width, size_t image_height,
                           size_t image_width);
 
@@ -36,13 +39,13 @@ int hcy__azint_scale_init(struct azint_scale *scale, const char *name, double wa
 
 /* --- Geometry (geometry.c) --- */
 
-/* Points on the detector and what they are in the lab.  Positions are relative to the point of normal incidence,
- * detector's orientation and chips of uneven pixels included. */
+/* Points on the detector and what they are in the lab.  Positions are relative to the point of normal
+ * incidence, detector's orientation and chips of uneven pixels included. */
 struct azint_geometry {
     size_t height, width;
     double *corner1, *corner2; /* [height + 1], [width + 1] */
     double *centre1, *centre2; /* [height], [width] */
-    double m[3][3];            /* rows: y, x, z in the lab; columns: axis 1, axis 2, 1 (the distance put in) */
+    double m[3][3];            /* rows: y, x, z in the lab; columns: axis 1, axis 2, distance */
     double dist;
     double contour;            /* -1: the orientation mirrors one axis, so corners go round the other way */
 };
@@ -55,9 +58,11 @@ int hcy__azint_geometry_init(struct azint_geometry *g, const hcy_poni *poni, siz
 void hcy__azint_geometry_free(struct azint_geometry *g);
 int hcy__azint_row_alloc(struct azint_row *row, size_t width);
 void hcy__azint_row_free(struct azint_row *row);
-/* Fill x, y, z, radial (unless `scale` is NULL) and chi (if wanted) for n points at position p1 and p2[0 .. n). */
-void hcy__azint_row_eval(struct azint_row *row, const struct azint_geometry *g, const struct azint_scale *scale,
-                         double p1, const double *p2, size_t n, int want_chi);
+/* Fill x, y, z, radial (unless `scale` is NULL) and chi (if wanted) for n points at position p1 and p2[0 ..
+ * n). */
+void hcy__azint_row_eval(struct azint_row *row, const struct azint_geometry *g,
+                         const struct azint_scale *scale, double p1, const double *p2, size_t n,
+                         int want_chi);
 
 /* --- Splitting (split.c) --- */
 

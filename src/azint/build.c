@@ -1,10 +1,11 @@
 /* build.c - a plan's tables, made row by row by several threads.
  *
- * Three passes over the rows of pixels: the range of the radial values; how many bytes each row's runs take, and its
- * pixels' norms; the runs themselves, each row written where the second pass found that it belongs, the bins' norms
- * and the rows' hashes.  The geometry is computed anew in each pass: that is faster than keeping it, and nothing but
- * the finished tables takes memory that grows with the image.  Rows do not depend on one another and all sums are
- * integers (or a minimum, a maximum), so the tables are the same for any number of threads.
+ * Three passes over the rows of pixels: the range of the radial values; how many bytes each row's runs take,
+ * and its pixels' norms; the runs themselves, each row written where the second pass found that it belongs,
+ * the bins' norms and the rows' hashes.  The geometry is computed anew in each pass: that is faster than
+ * keeping it, and nothing but the finished tables takes memory that grows with the image.  Rows do not depend
+ * on one another and all sums are integers (or a minimum, a maximum), so the tables are the same for any
+ * number of threads.
  */
 #include "build.h"
 
@@ -26,7 +27,8 @@ struct worker {
 };
 enum { PASS_RANGE, PASS_SIZE, PASS_WRITE };
 
-/* Pixel j of the row at hand: its interval in the scale's values; corners for full splitting, chi if it counts. */
+/* Pixel j of the row at hand: its interval in the scale's values; corners for full splitting, chi if it
+ * counts. */
 static void load(struct azint_pixel *p, const struct worker *w, size_t j)
 {
     const struct azint_row *up = &w->upper, *low = &w->lower;
@@ -241,7 +243,8 @@ static void do_row(struct worker *w, size_t i)
     if (corners)
         eval_corners(&w->lower, b, i + 1, want_chi);
     if (!full || w->pass == PASS_SIZE)
-        hcy__azint_row_eval(&w->centre, &b->g, scale, b->g.centre1[i], b->g.centre2, b->g.width, check && !full);
+        hcy__azint_row_eval(&w->centre, &b->g, scale, b->g.centre1[i], b->g.centre2, b->g.width,
+                            check && !full);
     if (w->pass == PASS_RANGE)
         range_row(w, i);
     else if (w->pass == PASS_SIZE)
@@ -339,7 +342,8 @@ static int set_range(struct build *b)
             max = b->workers[k].max > max ? b->workers[k].max : max;
         }
         if (!(min <= max))
-            return hcy_fail(HCY_ERANGE, "no pixel is left: all %zu x %zu are masked", b->g.height, b->g.width);
+            return hcy_fail(HCY_ERANGE, "no pixel is left: all %zu x %zu are masked", b->g.height,
+                            b->g.width);
         if (!b->scale.may_be_negative) {
             min = min > 0 ? min : 0;
             max = max > 0 ? max : 0;
@@ -351,9 +355,10 @@ static int set_range(struct build *b)
     b->max = max;
     b->grid.delta = (max - min) / (double)b->grid.n_bins;
     if (!(b->grid.delta > 0) || !isfinite(b->grid.delta))
-        return hcy_fail(HCY_ERANGE, "the pixels' %s runs from %g to %g, which cannot be cut into %zu bins: "
-                        "give a radial range", b->scale.unit->name, min * b->scale.scale, max * b->scale.scale,
-                        b->grid.n_bins);
+        return hcy_fail(HCY_ERANGE,
+                        "the pixels' %s runs from %g to %g, which cannot be cut into %zu bins: give a radial "
+                        "range",
+                        b->scale.unit->name, min * b->scale.scale, max * b->scale.scale, b->grid.n_bins);
     return 0;
 }
 
@@ -367,8 +372,8 @@ static int make_room(struct build *b)
 
         b->row_bytes[i] = bytes;
         if (row > SIZE_MAX || hcy_size_add(&bytes, bytes, (size_t)row))
-            return hcy_fail(HCY_ERANGE, "a plan of %zu x %zu pixels and %zu bins is too large", rows, b->g.width,
-                            b->grid.n_bins);
+            return hcy_fail(HCY_ERANGE, "a plan of %zu x %zu pixels and %zu bins is too large", rows,
+                            b->g.width, b->grid.n_bins);
     }
     b->n_weights = 0;
     for (size_t k = 0; k < b->n_workers; k++) {
@@ -376,7 +381,8 @@ static int make_room(struct build *b)
         most = b->workers[k].most > most ? b->workers[k].most : most;
     }
     if (!b->n_weights)
-        return hcy_fail(HCY_ERANGE, "no pixel is left: none lies in the radial and azimuthal range asked for");
+        return hcy_fail(HCY_ERANGE,
+                        "no pixel is left: none lies in the radial and azimuthal range asked for");
     b->runs = malloc(bytes);
     b->starts = malloc((n / HCY_AZINT_START_EVERY + 2) * sizeof(*b->starts));
     if (hcy_size_mul(&one, b->grid.n_bins, sizeof(hcy_azint_bin_norm)) || !b->runs || !b->starts)

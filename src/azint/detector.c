@@ -120,9 +120,9 @@ int hcy_detector_find(const hcy_detector **detector, const char *name)
         }
     }
     return hcy_fail(HCY_ENOENT,
-                    "no detector is called '%.80s': there are the sizes of Eiger, Eiger2, Eiger2CdTe, Pilatus, "
-                    "PilatusCdTe, Pilatus4, Pilatus4_CdTe and Jungfrau (Eiger4M, Eiger2_9M, Pilatus1M, ...), and "
-                    "'Detector' with pixel1 and pixel2 for any other",
+                    "no detector is called '%.80s': there are the sizes of Eiger, Eiger2, Eiger2CdTe, "
+                    "Pilatus, PilatusCdTe, Pilatus4, Pilatus4_CdTe and Jungfrau (Eiger4M, Eiger2_9M, "
+                    "Pilatus1M, ...), and 'Detector' with pixel1 and pixel2 for any other",
                     name);
 }
 
@@ -142,8 +142,8 @@ int hcy__detector_binning(uint32_t bin[2], uint32_t height, uint32_t width, size
     return bin[0] && bin[1] ? 0 : HCY_EINVAL;
 }
 
-/* marks[i] |= 1 where the i-th row or column of the image has detector pixels in a gap, or in the `columns` masked
- * ones in the middle of a module. */
+/* marks[i] |= 1 where the i-th row or column of the image has detector pixels in a gap, or in the `columns`
+ * masked ones in the middle of a module. */
 static void mark_gaps(uint8_t *marks, size_t n, uint32_t bin, uint32_t module, uint32_t gap, uint32_t columns)
 {
     for (size_t i = 0; i < n; i++) {
@@ -165,7 +165,8 @@ int hcy_detector_mask(uint8_t *mask, const hcy_detector *detector, size_t height
     if (!mask || !detector)
         return hcy_fail(HCY_EINVAL, "hcy_detector_mask: %s is NULL", mask ? "detector" : "mask");
     if (hcy__detector_binning(bin, detector->height, detector->width, height, width))
-        return hcy_fail(HCY_EINVAL, "the %s has %u x %u pixels: a mask of %zu x %zu does not fit it, binned or not",
+        return hcy_fail(HCY_EINVAL,
+                        "the %s has %u x %u pixels: a mask of %zu x %zu does not fit it, binned or not",
                         detector->name, detector->height, detector->width, height, width);
     if (hcy_size_mul(&n, height, width))
         return hcy_fail(HCY_ERANGE, "a mask of %zu x %zu pixels is too large", height, width);

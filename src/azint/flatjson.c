@@ -1,5 +1,5 @@
-/* flatjson.c - see flatjson.h.  A cursor over the text; every function leaves it behind what it has taken, or sets
- * it to NULL where the text is not JSON. */
+/* flatjson.c - see flatjson.h.  A cursor over the text; every function leaves it behind what it has taken, or
+ * sets it to NULL where the text is not JSON. */
 #include "flatjson.h"
 
 #include <ctype.h>

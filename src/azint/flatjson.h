@@ -1,9 +1,10 @@
 /* flatjson.h - looking up keys of a small JSON object, without a JSON library.
  *
- * A PONI file holds one JSON object of a handful of keys (Detector_config), and has to be read in builds for embedded
- * hosts that have no JSON library.  The text is checked to be one object; values are found, not built: a value is the
- * piece of text between its key and the next, to be read with the functions below.  Keys are compared without regard
- * to case, as pyFAI does; names with escapes are not found.  No state, any thread.
+ * A PONI file holds one JSON object of a handful of keys (Detector_config), and has to be read in builds for
+ * embedded hosts that have no JSON library.  The text is checked to be one object; values are found, not
+ * built: a value is the piece of text between its key and the next, to be read with the functions below.
+ * Keys are compared without regard to case, as pyFAI does; names with escapes are not found.  No state, any
+ * thread.
  */
 #ifndef HCY_AZINT_FLATJSON_H
 #define HCY_AZINT_FLATJSON_H

@@ -1,6 +1,7 @@
 /* geometry.c - where pixels are: detector positions, and their rotation into the lab.  Read-only once made.
  *
- * A point (p1, p2) of the detector, relative to the point of normal incidence and at the distance L, is in the lab
+ * A point (p1, p2) of the detector, relative to the point of normal incidence and at the distance L, is in
+ * the lab
  *     rot3 * rot2 * rot1 * (p1, p2, L),   rot1 and rot2 left-handed, rot3 right-handed,
  * as y (up), x (towards the ring's centre), z (along the beam).  Axis 1 is slow, axis 2 fast.
  */
@@ -15,21 +16,23 @@ const hcy_detector *hcy__detector_generic(void)
     return hcy_detector_list(&n);
 }
 
-/* Edges of n pixels, in metres from the first one's outer edge.  Where chips meet, the two pixels that face each
- * other are twice as wide. */
+/* Edges of n pixels, in metres from the first one's outer edge.  Where chips meet, the two pixels that face
+ * each other are twice as wide. */
 static void place_edges(double *edge, size_t n, double pixel, size_t chip)
 {
+    size_t last = chip ? n / chip * chip : 0; /* the edge behind the last chip */
     double wide = 0;
 
     for (size_t i = 0; i <= n; i++) {
         edge[i] = pixel * ((double)i + wide);
-        if (chip && i < n / chip * chip && ((i % chip == chip - 1 && i + 1 < n / chip * chip) || (i % chip == 0 && i)))
+        if (i < last && ((i % chip == 0 && i) || (i % chip == chip - 1 && i + 1 < last)))
             wide += 1;
     }
 }
 
 /* Corners and centres along one axis, relative to poni; mirrored if the axis runs the other way. */
-static void place(double *corner, double *centre, size_t n, double pixel, size_t chip, double poni, int mirror)
+static void place(double *corner, double *centre, size_t n, double pixel, size_t chip, double poni,
+                  int mirror)
 {
     place_edges(corner, n, pixel, chip);
     for (size_t i = 0; i < n; i++)
@@ -114,8 +117,8 @@ void hcy__azint_row_free(struct azint_row *row)
     free(row->x);
 }
 
-void hcy__azint_row_eval(struct azint_row *row, const struct azint_geometry *g, const struct azint_scale *scale,
-                         double p1, const double *p2, size_t n, int want_chi)
+void hcy__azint_row_eval(struct azint_row *row, const struct azint_geometry *g,
+                         const struct azint_scale *scale, double p1, const double *p2, size_t n, int want_chi)
 {
     double y0 = p1 * g->m[0][0] + g->m[0][2], x0 = p1 * g->m[1][0] + g->m[1][2],
            z0 = p1 * g->m[2][0] + g->m[2][2];

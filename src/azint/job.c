@@ -1,7 +1,7 @@
 /* job.c - which pixel values are invalid, for each type of pixel.  Pure functions.
  *
- * A dummy is a number, compared as such.  The detectors' reserved value is -2 with a tolerance of 1.5, cast to the
- * pixels' type (pyFAI's rule): -3 to -1, or the three top values of unsigned types.
+ * A dummy is a number, compared as such.  The detectors' reserved value is -2 with a tolerance of 1.5, cast
+ * to the pixels' type (pyFAI's rule): -3 to -1, or the three top values of unsigned types.
  */
 #include "azint_priv.h"
 

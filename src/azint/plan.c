@@ -1,7 +1,9 @@
-/* plan.c - making, sharing and asking a plan.  Immutable after its creation; the count of references is atomic.
+/* plan.c - making, sharing and asking a plan.  Immutable after its creation; the count of references is
+ * atomic.
  *
- * Everything that enters a plan is checked and put into one plain form here (the detector's mask and the user's
- * become one, ranges are brought into the scale's own values, defaults are filled in), hashed, and built (build.c).
+ * Everything that enters a plan is checked and put into one plain form here (the detector's mask and the
+ * user's become one, ranges are brought into the scale's own values, defaults are filled in), hashed, and
+ * built (build.c).
  */
 #define _GNU_SOURCE /* sched_getaffinity, where there is one */
 #include "build.h"
@@ -34,8 +36,8 @@ void hcy__azint_hash(struct azint_hash *h, const void *data, size_t size)
 
 /* --- Checking --- */
 
-/* A copy of a structure that begins with its size, on top of its initial value: what an older caller does not know
- * stays as it was, what a newer one knows and this library does not has to be 0. */
+/* A copy of a structure that begins with its size, on top of its initial value: what an older caller does not
+ * know stays as it was, what a newer one knows and this library does not has to be 0. */
 static int copy_tagged(void *to, size_t known, const void *from, const char *name)
 {
     size_t size = from ? *(const size_t *)from : 0;
@@ -62,9 +64,9 @@ static int resolve_poni(hcy_poni *p, size_t height, size_t width)
     const struct {
         const char *name;
         double x;
-    } numbers[] = { { "the distance", p->dist }, { "poni1", p->poni1 }, { "poni2", p->poni2 }, { "rot1", p->rot1 },
-                    { "rot2", p->rot2 }, { "rot3", p->rot3 }, { "the wavelength", p->wavelength },
-                    { "pixel1", p->pixel1 }, { "pixel2", p->pixel2 } };
+    } numbers[] = { { "the distance", p->dist }, { "poni1", p->poni1 }, { "poni2", p->poni2 },
+                    { "rot1", p->rot1 }, { "rot2", p->rot2 }, { "rot3", p->rot3 },
+                    { "the wavelength", p->wavelength }, { "pixel1", p->pixel1 }, { "pixel2", p->pixel2 } };
     double ratio1, ratio2;
     uint32_t bin[2];
     int rc = 0;
@@ -88,19 +90,19 @@ static int resolve_poni(hcy_poni *p, size_t height, size_t width)
         return hcy_fail(HCY_EINVAL, "the geometry has no pixel size, and the detector '%s' none of its own",
                         p->detector->name);
     if (p->wavelength < 0 || p->orientation < 1 || p->orientation > 4)
-        return hcy_fail(HCY_EINVAL, "the geometry's %s", p->wavelength < 0 ? "wavelength is negative"
-                                                                          : "orientation is not 1, 2, 3 or 4");
+        return hcy_fail(HCY_EINVAL, "the geometry's %s",
+                        p->wavelength < 0 ? "wavelength is negative" : "orientation is not 1, 2, 3 or 4");
     if (hcy__detector_binning(bin, p->height, p->width, height, width) ||
         (!p->detector->pixel1 && (bin[0] > 1 || bin[1] > 1)))
-        return hcy_fail(HCY_EINVAL, "the image has %zu x %zu pixels, the geometry's detector (%s) %u x %u", height,
-                        width, p->detector->name, p->height, p->width);
+        return hcy_fail(HCY_EINVAL, "the image has %zu x %zu pixels, the geometry's detector (%s) %u x %u",
+                        height, width, p->detector->name, p->height, p->width);
     /* Pixels given are those of a binned detector already, or of the whole one. */
     ratio1 = p->detector->pixel1 > 0 ? floor(p->pixel1 / p->detector->pixel1 + 0.5) : 1;
     ratio2 = p->detector->pixel2 > 0 ? floor(p->pixel2 / p->detector->pixel2 + 0.5) : 1;
     p->pixel1 *= bin[0] / (ratio1 >= 1 ? ratio1 : 1);
     p->pixel2 *= bin[1] / (ratio2 >= 1 ? ratio2 : 1);
     if (p->detector->chip[0] && (bin[0] > 1 || bin[1] > 1))
-        return hcy_fail(HCY_EUNSUPPORTED, "binned images of the %s, whose pixels are not all equal, are not supported",
+        return hcy_fail(HCY_EUNSUPPORTED, "binned images of the %s are not supported: its pixels differ",
                         p->detector->name);
     return 0;
 }
@@ -111,7 +113,8 @@ static int check_options(const hcy_azint_options *o, size_t height, size_t width
         const char *name;
         double x;
     } numbers[] = { { "the radial range", o->radial_range[0] }, { "the radial range", o->radial_range[1] },
-                    { "the azimuthal range", o->azimuth_range[0] }, { "the azimuthal range", o->azimuth_range[1] },
+                    { "the azimuthal range", o->azimuth_range[0] },
+                    { "the azimuthal range", o->azimuth_range[1] },
                     { "the polarization factor", o->polarization },
                     { "the polarization's offset", o->polarization_offset },
                     { "the normalization factor", o->normalization } };
@@ -133,7 +136,8 @@ static int check_options(const hcy_azint_options *o, size_t height, size_t width
         return hcy_fail(HCY_EINVAL, "the mask has %zu x %zu pixels, the image %zu x %zu", o->mask_height,
                         o->mask_width, height, width);
     if (o->use_polarization && (o->polarization < -1 || o->polarization > 1))
-        return hcy_fail(HCY_EINVAL, "the polarization factor is %g: it has to be from -1 to 1", o->polarization);
+        return hcy_fail(HCY_EINVAL, "the polarization factor is %g: it has to be from -1 to 1",
+                        o->polarization);
     if (o->normalization == 0)
         return hcy_fail(HCY_EINVAL, "the normalization factor is 0: curves would be divided by it");
     if (o->use_dummy && (isinf(o->dummy) || !(o->delta_dummy >= 0) || isinf(o->delta_dummy)))
@@ -176,7 +180,8 @@ static size_t processors(void)
 
 static size_t count_workers(const hcy_azint_options *o)
 {
-    size_t n = o->threads ? o->threads : processors(), room = NORMS_MEMORY / (o->npt * sizeof(hcy_azint_bin_norm));
+    size_t n = o->threads ? o->threads : processors();
+    size_t room = NORMS_MEMORY / (o->npt * sizeof(hcy_azint_bin_norm));
 
     n = n < MAX_THREADS ? n : MAX_THREADS;
     n = n < room ? n : room;
@@ -207,7 +212,8 @@ static void hash_inputs(struct azint_hash *h, const hcy_azint_plan *plan)
     const hcy_poni *p = &plan->poni;
     const double reals[] = { p->dist, p->poni1, p->poni2, p->rot1, p->rot2, p->rot3, p->wavelength, p->pixel1,
                              p->pixel2, o->radial_range[0], o->radial_range[1], o->azimuth_range[0],
-                             o->azimuth_range[1], o->use_dummy ? o->dummy : 0, o->use_dummy ? o->delta_dummy : 0,
+                             o->azimuth_range[1], o->use_dummy ? o->dummy : 0,
+                             o->use_dummy ? o->delta_dummy : 0,
                              o->use_polarization ? o->polarization : 0,
                              o->use_polarization ? o->polarization_offset : 0, o->normalization };
     const int64_t numbers[] = { HCY_AZINT_VERSION, plan->head.height, plan->head.width, p->orientation,
@@ -223,9 +229,10 @@ static void set_radial(hcy_azint_plan *plan, const struct build *b)
 {
     size_t n = plan->options.npt;
     double first = b->grid.min + 0.5 * b->grid.delta, last = b->max - 0.5 * b->grid.delta;
+    double step = n > 1 ? (last - first) / (double)(n - 1) : 0;
 
     for (size_t i = 0; i < n; i++)
-        plan->radial[i] = (first + (n > 1 ? (double)i * ((last - first) / (double)(n - 1)) : 0)) * plan->scale.scale;
+        plan->radial[i] = (first + (double)i * step) * plan->scale.scale;
     if (n > 1)
         plan->radial[n - 1] = last * plan->scale.scale;
     plan->min = b->grid.min * plan->scale.scale;
@@ -298,11 +305,13 @@ static int fill_plan(hcy_azint_plan *plan, const hcy_poni *poni, size_t height, 
         (rc = copy_tagged(&plan->options, sizeof plan->options, options, "hcy_azint_options")))
         return rc;
     if (hcy_size_mul(&n, height, width) || n > MAX_PIXELS || !n)
-        return hcy_fail(n ? HCY_ERANGE : HCY_EINVAL, "an image of %zu x %zu pixels: there have to be from 1 to %u",
-                        height, width, MAX_PIXELS);
+        return hcy_fail(height && width ? HCY_ERANGE : HCY_EINVAL,
+                        "an image of %zu x %zu pixels: there have to be from 1 to %u", height, width,
+                        MAX_PIXELS);
     if (!plan->options.unit)
         plan->options.unit = options_init.unit;
-    if ((rc = check_options(&plan->options, height, width)) || (rc = resolve_poni(&plan->poni, height, width)) ||
+    if ((rc = check_options(&plan->options, height, width)) ||
+        (rc = resolve_poni(&plan->poni, height, width)) ||
         (rc = hcy__azint_scale_init(&plan->scale, plan->options.unit, plan->poni.wavelength)))
         return rc;
     mask = plan->options.mask;
@@ -380,8 +389,8 @@ int hcy_azint_plan_info_get(hcy_azint_plan_info *info, const hcy_azint_plan *pla
     hcy_span spans[HCY_AZINT_SPANS];
 
     if (!info || !plan || info->size != sizeof(*info))
-        return hcy_fail(HCY_EINVAL, "hcy_azint_plan_info_get: %s",
-                        !plan ? "plan is NULL" : "info is NULL or does not begin with HCY_AZINT_PLAN_INFO_INIT");
+        return hcy_fail(HCY_EINVAL, "hcy_azint_plan_info_get: plan is NULL, or info is NULL or does not begin "
+                                    "with HCY_AZINT_PLAN_INFO_INIT");
     hcy_azint_plan_tables(spans, plan);
     info->height = plan->head.height;
     info->width = plan->head.width;

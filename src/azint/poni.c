@@ -1,7 +1,9 @@
 /* poni.c - PONI files in and out: "key: value" lines, '#' comments, the last entry of a key wins.
  *
- *   version 1    PixelSize1/2, SplineFile, perhaps Detector         version 2    Detector and Detector_config (JSON)
- *   version 2.1  "orientation" in Detector_config                   version 3    Parallax, "sensor" in Detector_config
+ *   version 1    PixelSize1 and 2, SplineFile, perhaps Detector
+ *   version 2    Detector and Detector_config (JSON)
+ *   version 2.1  "orientation" in Detector_config
+ *   version 3    Parallax, "sensor" in Detector_config
  *
  * Numbers are read and written as the "C" locale has them, whatever the program's.  No state, any thread.
  */
@@ -20,12 +22,12 @@
 #define LATEST_VERSION 3.0
 
 enum key {
-    PONI_VERSION, DETECTOR, CONFIG, DISTANCE, DIST, PONI1, PONI2, ROT1, ROT2, ROT3, WAVELENGTH, PIXEL1, PIXEL2, SPLINE,
-    PARALLAX, N_KEYS
+    PONI_VERSION, DETECTOR, CONFIG, DISTANCE, DIST, PONI1, PONI2, ROT1, ROT2, ROT3, WAVELENGTH, PIXEL1,
+    PIXEL2, SPLINE, PARALLAX, N_KEYS
 };
 static const char *const key_names[N_KEYS] = {
-    "poni_version", "Detector", "Detector_config", "Distance", "Dist", "Poni1", "Poni2", "Rot1", "Rot2", "Rot3",
-    "Wavelength", "PixelSize1", "PixelSize2", "SplineFile", "Parallax"
+    "poni_version", "Detector", "Detector_config", "Distance", "Dist", "Poni1", "Poni2", "Rot1", "Rot2",
+    "Rot3", "Wavelength", "PixelSize1", "PixelSize2", "SplineFile", "Parallax"
 };
 
 /* A file taken apart: values are trimmed and end with 0, NULL if the key is not there. */
@@ -83,7 +85,8 @@ static int number(double *x, const struct entries *e, enum key key)
     const char *s = e->value[key];
 
     if (!s)
-        return hcy_fail(HCY_EFORMAT, "%s: no %s: not a PONI file, or not all of one", e->file, key_names[key]);
+        return hcy_fail(HCY_EFORMAT, "%s: no %s: not a PONI file, or not all of one", e->file,
+                        key_names[key]);
     if (to_number(x, s))
         return hcy_fail(HCY_EFORMAT, "%s:%d: %s is '%.60s', not a finite number", e->file, e->line[key],
                         key_names[key], s);
@@ -108,8 +111,8 @@ static int config_value(flatjson_value *v, const struct entries *e, const char *
 
 static int config_bad(const struct entries *e, const char *key, flatjson_value v, const char *wanted)
 {
-    return hcy_fail(HCY_EFORMAT, "%s:%d: \"%s\" of Detector_config is %.*s, not %s", e->file, e->line[CONFIG], key,
-                    (int)(v.size < 60 ? v.size : 60), v.text, wanted);
+    return hcy_fail(HCY_EFORMAT, "%s:%d: \"%s\" of Detector_config is %.*s, not %s", e->file, e->line[CONFIG],
+                    key, (int)(v.size < 60 ? v.size : 60), v.text, wanted);
 }
 
 static int config_pixel(double *x, const struct entries *e, const char *key)
@@ -162,14 +165,15 @@ static int config_unsupported(const hcy_poni *poni, const struct entries *e)
 
     for (size_t i = 0; !rc && i < sizeof(keys) / sizeof(keys[0]); i++) {
         if (!(rc = config_value(&v, e, keys[i])) && !hcy__flatjson_is_null(v))
-            rc = hcy_fail(HCY_EUNSUPPORTED, "%s:%d: \"%s\" of Detector_config: distortion files are not supported",
-                          e->file, e->line[CONFIG], keys[i]);
+            rc = hcy_fail(HCY_EUNSUPPORTED,
+                          "%s:%d: \"%s\" of Detector_config: distortion files are not supported", e->file,
+                          e->line[CONFIG], keys[i]);
     }
     if (!rc && !(rc = config_value(&v, e, "module_size")) && !hcy__flatjson_is_null(v) &&
         (hcy__flatjson_numbers(size, 2, v) || size[0] != poni->detector->module[0] ||
          size[1] != poni->detector->module[1]))
-        rc = hcy_fail(HCY_EUNSUPPORTED, "%s:%d: \"module_size\" of Detector_config is not that of the %s", e->file,
-                      e->line[CONFIG], poni->detector->name);
+        rc = hcy_fail(HCY_EUNSUPPORTED, "%s:%d: \"module_size\" of Detector_config is not that of the %s",
+                      e->file, e->line[CONFIG], poni->detector->name);
     return rc;
 }
 
@@ -181,7 +185,8 @@ static int read_detector(hcy_poni *poni, const struct entries *e, double version
     if (version >= 2 && is_none(name))
         return hcy_fail(HCY_EFORMAT, "%s: no Detector, which version %g needs", e->file, version);
     if (hcy_detector_find(&poni->detector, is_none(name) ? "Detector" : name))
-        return hcy_fail(HCY_EUNSUPPORTED, "%s:%d: %.300s", e->file, e->line[DETECTOR], hcy_last_error()->text);
+        return hcy_fail(HCY_EUNSUPPORTED, "%s:%d: %.300s", e->file, e->line[DETECTOR],
+                        hcy_last_error()->text);
     poni->height = poni->detector->height;
     poni->width = poni->detector->width;
     poni->pixel1 = poni->detector->pixel1;
@@ -189,14 +194,18 @@ static int read_detector(hcy_poni *poni, const struct entries *e, double version
     if (!is_none(e->value[SPLINE]))
         return hcy_fail(HCY_EUNSUPPORTED, "%s:%d: SplineFile: distortion files are not supported", e->file,
                         e->line[SPLINE]);
-    if ((rc = optional_number(&poni->pixel1, e, PIXEL1)) || (rc = optional_number(&poni->pixel2, e, PIXEL2)) ||
-        (rc = config_pixel(&poni->pixel1, e, "pixel1")) || (rc = config_pixel(&poni->pixel2, e, "pixel2")) ||
-        (rc = config_shape(poni, e)) || (rc = config_orientation(poni, e)) || (rc = config_unsupported(poni, e)))
+    if ((rc = optional_number(&poni->pixel1, e, PIXEL1)) ||
+        (rc = optional_number(&poni->pixel2, e, PIXEL2)) ||
+        (rc = config_pixel(&poni->pixel1, e, "pixel1")) ||
+        (rc = config_pixel(&poni->pixel2, e, "pixel2")) ||
+        (rc = config_shape(poni, e)) ||
+        (rc = config_orientation(poni, e)) ||
+        (rc = config_unsupported(poni, e)))
         return rc;
     if (!(poni->pixel1 > 0) || !(poni->pixel2 > 0))
-        return hcy_fail(HCY_EFORMAT, "%s: no pixel size: %s", e->file,
-                        version >= 2 ? "\"pixel1\" and \"pixel2\" of Detector_config are missing or not positive"
-                                     : "PixelSize1 or PixelSize2 is missing or not positive");
+        return hcy_fail(HCY_EFORMAT, "%s: no pixel size: %s missing or not positive", e->file,
+                        version >= 2 ? "\"pixel1\" or \"pixel2\" of Detector_config is"
+                                     : "PixelSize1 or PixelSize2 is");
     return 0;
 }
 
@@ -209,8 +218,8 @@ static int read_version(double *version, const struct entries *e)
     if ((rc = optional_number(version, e, PONI_VERSION)))
         return rc;
     if (*version > LATEST_VERSION)
-        return hcy_fail(HCY_EUNSUPPORTED, "%s:%d: PONI version %g is newer than %g, the last one known", e->file,
-                        e->line[PONI_VERSION], *version, LATEST_VERSION);
+        return hcy_fail(HCY_EUNSUPPORTED, "%s:%d: PONI version %g is newer than %g, the last one known",
+                        e->file, e->line[PONI_VERSION], *version, LATEST_VERSION);
     if (e->value[PARALLAX] && !strcasecmp(e->value[PARALLAX], "true"))
         return hcy_fail(HCY_EUNSUPPORTED, "%s:%d: the parallax correction is not supported", e->file,
                         e->line[PARALLAX]);
@@ -268,7 +277,8 @@ int hcy_poni_parse(hcy_poni *poni, const char *text, size_t size, const char *na
     if (!poni || (!text && size))
         return hcy_fail(HCY_EINVAL, "hcy_poni_parse: %s is NULL", poni ? "text" : "poni");
     if (size > MAX_FILE || memchr(text ? text : "", 0, size))
-        return hcy_fail(HCY_EFORMAT, "%s: not a text file of at most %u bytes, so not a PONI file", e.file, MAX_FILE);
+        return hcy_fail(HCY_EFORMAT, "%s: not a text file of at most %u bytes, so not a PONI file", e.file,
+                        MAX_FILE);
     if (!(copy = malloc(size + 1)))
         return hcy_fail(HCY_ENOMEM, "%s: no memory to read it", e.file);
     if (size)
@@ -339,7 +349,8 @@ static int format_poni(char *text, size_t capacity, const hcy_poni *poni)
                     d->name, shortest(n[1], poni->pixel1 > 0 ? poni->pixel1 : d->pixel1),
                     shortest(n[2], poni->pixel2 > 0 ? poni->pixel2 : d->pixel2), shape, orientation,
                     shortest(n[3], poni->dist), shortest(n[4], poni->poni1), shortest(n[5], poni->poni2),
-                    shortest(n[6], poni->rot1), shortest(n[7], poni->rot2), shortest(n[8], poni->rot3), wavelength);
+                    shortest(n[6], poni->rot1), shortest(n[7], poni->rot2), shortest(n[8], poni->rot3),
+                    wavelength);
 }
 
 int hcy_poni_format(char *text, size_t capacity, size_t *length, const hcy_poni *poni)

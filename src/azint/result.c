@@ -1,8 +1,8 @@
 /* result.c - a frame's curve from its sums.  Pure functions: sums in, doubles out, the same bits everywhere.
  *
- * Fixed point is taken apart at the end: 128-bit sums become doubles (one rounding, to nearest even), are scaled by
- * powers of two (exact) and divided.  A weight of 1.0 is ONE = 2^24 - 1, not 2^24; that cancels in the curve and its
- * errors, and is divided out of the sums.
+ * Fixed point is taken apart at the end: 128-bit sums become doubles (one rounding, to nearest even), are
+ * scaled by powers of two (exact) and divided.  A weight of 1.0 is ONE = 2^24 - 1, not 2^24; that cancels in
+ * the curve and its errors, and is divided out of the sums.
  */
 #include "azint_priv.h"
 
@@ -49,14 +49,14 @@ static double sum_of(const uint64_t *sums, size_t n, size_t bin, int row, int is
     return x;
 }
 
-/* A constant sum of the plan, less what was lost in the frame. */
-static double remaining(const uint64_t norm[2], const uint64_t *lost_lo, const uint64_t *lost_hi)
+/* A constant sum of the plan, less what was lost in the frame: lost[0], and lost[n] its high word. */
+static double remaining(const uint64_t norm[2], const uint64_t *lost, size_t n)
 {
     uint64_t lo = norm[0], hi = norm[1];
 
-    if (lost_lo) {
-        hi -= *lost_hi + (lo < *lost_lo);
-        lo -= *lost_lo;
+    if (lost) {
+        hi -= lost[n] + (lo < lost[0]);
+        lo -= lost[0];
     }
     return to_double(lo, hi);
 }
@@ -66,8 +66,8 @@ struct bin_sums {
     double signal, variance, norm, norm2, count; /* scaled, but for ONE and the normalisation */
 };
 
-static struct bin_sums bin_sums(const hcy_azint_plan *plan, const hcy_azint_job *job, const uint64_t *sums, int lost,
-                                size_t i)
+static struct bin_sums bin_sums(const hcy_azint_plan *plan, const hcy_azint_job *job, const uint64_t *sums,
+                                int lost, size_t i)
 {
     const hcy_azint_bin_norm *norm = &plan->bin_norms[i];
     int is_float = job->pixel_type == HCY_PIXEL_F32 || job->pixel_type == HCY_PIXEL_F64;
@@ -77,9 +77,8 @@ static struct bin_sums bin_sums(const hcy_azint_plan *plan, const hcy_azint_job 
 
     s.signal = sum_of(sums, n, i, HCY_SUM_SIGNAL_LO, is_float) * WEIGHT;
     s.variance = sum_of(sums, n, i, HCY_SUM_VARIANCE_LO, is_float) * WEIGHT;
-    s.norm = remaining(norm->norm, lost ? at + HCY_SUM_LOST_NORM_LO * n : NULL, at + HCY_SUM_LOST_NORM_HI * n) * NORM;
-    s.norm2 = remaining(norm->norm2, lost ? at + HCY_SUM_LOST_NORM2_LO * n : NULL,
-                        at + HCY_SUM_LOST_NORM2_HI * n) * NORM;
+    s.norm = remaining(norm->norm, lost ? at + HCY_SUM_LOST_NORM_LO * n : NULL, n) * NORM;
+    s.norm2 = remaining(norm->norm2, lost ? at + HCY_SUM_LOST_NORM2_LO * n : NULL, n) * NORM;
     s.count = (double)(norm->count - (lost ? at[HCY_SUM_LOST_COUNT * n] : 0)) * WEIGHT;
     return s;
 }

@@ -1,8 +1,9 @@
 /* split.c - how a pixel is shared among bins, and how its runs are written.  Pure functions.
  *
- * Positions are counted in bins (0 is the lower edge of bin 0).  The rules are those of pyFAI's sparse engines, down
- * to their edges: what of a pixel lies outside the range is given to the first or last bin (interval), or left out
- * with the rest scaled up (polygon), so that the shares of a pixel add up to 1 either way.
+ * Positions are counted in bins (0 is the lower edge of bin 0).  The rules are those of pyFAI's sparse
+ * engines, down to their edges: what of a pixel lies outside the range is given to the first or last bin
+ * (interval), or left out with the rest scaled up (polygon), so that the shares of a pixel add up to 1 either
+ * way.
  */
 #include "azint_priv.h"
 
@@ -11,12 +12,14 @@
 struct azint_span hcy__azint_span_interval(const struct azint_pixel *p, size_t n_bins)
 {
     struct azint_span none = { 0, 0 }, span;
+    double last;
 
     /* Numbers are cut off towards 0, so up to one bin below the range counts as bin 0. */
     if (!(p->hi > -1) || !(p->lo < (double)n_bins) || !isfinite(p->hi - p->lo))
         return none;
     span.first = p->lo > 0 ? (uint32_t)p->lo : 0;
-    span.n = (uint32_t)(p->hi < (double)n_bins ? (p->hi > 0 ? (size_t)p->hi : 0) : n_bins - 1) - span.first + 1;
+    last = p->hi > 0 ? p->hi : 0;
+    span.n = (uint32_t)(last < (double)n_bins ? (size_t)last : n_bins - 1) - span.first + 1;
     return span;
 }
 
@@ -39,9 +42,9 @@ struct azint_span hcy__azint_span_polygon(const struct azint_pixel *p, size_t n_
     return span;
 }
 
-/* Adds the signed area under one edge of a pixel, bin by bin, to area[0 .. span.n).  Each sum is rounded to single
- * precision, as pyFAI's is: chi may be 3 and a pixel's width in chi 0.001, so that is felt in the fourth digit of a
- * small share, and hot pixels would show it in the curve. */
+/* Adds the signed area under one edge of a pixel, bin by bin, to area[0 .. span.n).  Each sum is rounded to
+ * single precision, as pyFAI's is: chi may be 3 and a pixel's width in chi 0.001, so that is felt in the
+ * fourth digit of a small share, and hot pixels would show it in the curve. */
 static void add_edge(double *area, struct azint_span span, double x0, double y0, double x1, double y1)
 {
     double lo = x0 < x1 ? x0 : x1, hi = x0 < x1 ? x1 : x0, slope = (y1 - y0) / (x1 - x0), y = y0 - slope * x0;
@@ -133,10 +136,11 @@ uint8_t *hcy__azint_put_runs(uint8_t *p, struct azint_span span, const double *c
     if (!span.n)
         return put(p, HCY_AZINT_NO_RUN, 4);
     for (uint32_t k = 0; k < span.n; k++) {
-        uint32_t left = span.n - k, so_far = left == 1 ? HCY_AZINT_ONE : to_weight(cum[k], before);
+        uint32_t left = span.n - k, n = left < MOST ? left : MOST;
+        uint32_t so_far = left == 1 ? HCY_AZINT_ONE : to_weight(cum[k], before);
 
         if (k % MOST == 0)
-            p = put(p, (span.first + k) | (left < MOST ? left : MOST) << 24 | (uint32_t)(left > MOST) << 31, 4);
+            p = put(p, (span.first + k) | n << 24 | (uint32_t)(left > n) << 31, 4);
         p = put(p, so_far - before, 3);
         before = so_far;
     }

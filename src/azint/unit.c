@@ -1,8 +1,8 @@
 /* unit.c - radial units: their names, and their values along a row of points.  Constant tables, any thread.
  *
- * A point is (x, y, z) in the lab, in metres.  Values are pyFAI's internal ones (metres, radians, nm^-1), to be
- * multiplied by the unit's scale at the very end, as pyFAI does.  No libm where algebra will do: with R the point's
- * distance and a its distance from the beam, sin(theta) = a / sqrt(2 R (R + z)).
+ * A point is (x, y, z) in the lab, in metres.  Values are pyFAI's internal ones (metres, radians, nm^-1), to
+ * be multiplied by the unit's scale at the very end, as pyFAI does.  No libm where algebra will do: with R
+ * the point's distance and a its distance from the beam, sin(theta) = a / sqrt(2 R (R + z)).
  */
 #include "azint_priv.h"
 
@@ -11,7 +11,8 @@
 
 #define PI 3.14159265358979323846
 
-typedef void (*unit_fn)(double *out, const double *x, const double *y, const double *z, size_t n, double factor);
+typedef void (*unit_fn)(double *out, const double *x, const double *y, const double *z, size_t n,
+                        double factor);
 
 /* sin(theta) of a point at `a2`, squared, from the axis along which 2 theta is measured. */
 static inline double sin_theta(double a2, double z)
@@ -57,12 +58,12 @@ static void times_sin_squared(double *out, const double *x, const double *y, con
         out[i] *= out[i];
 }
 
-#define MAPPED(name, map)                                                                                        \
-    static void name(double *out, const double *x, const double *y, const double *z, size_t n, double factor)    \
-    {                                                                                                            \
-        times_sin(out, x, y, z, n, factor);                                                                      \
-        for (size_t i = 0; i < n; i++)                                                                           \
-            out[i] = map(out[i]);                                                                                \
+#define MAPPED(fn, map)                                                                                     \
+    static void fn(double *out, const double *x, const double *y, const double *z, size_t n, double factor) \
+    {                                                                                                       \
+        times_sin(out, x, y, z, n, factor);                                                                 \
+        for (size_t i = 0; i < n; i++)                                                                      \
+            out[i] = map(out[i]);                                                                           \
     }
 MAPPED(log10_sin, log10)
 MAPPED(log_sin, log)
@@ -125,8 +126,8 @@ int hcy__azint_scale_init(struct azint_scale *scale, const char *name, double wa
             const struct rule *r = &rules[i];
 
             if (r->wavelength && !(wavelength > 0))
-                return hcy_fail(HCY_EINVAL, "the unit %s needs the wavelength, which the geometry does not have",
-                                name);
+                return hcy_fail(HCY_EINVAL,
+                                "the unit %s needs the wavelength, which the geometry does not have", name);
             scale->unit = &units[i];
             scale->eval = r->eval;
             scale->factor = r->wavelength > 0 ? r->factor * wavelength
