@@ -8,7 +8,7 @@
 # tests_NAME_LDADD = libinternal.la for each of test_internal.
 test_public =
 test_internal =
-test_scripts = tests/headers.t tests/symbols.t tests/laws.t
+test_scripts = tests/headers.t tests/symbols.t tests/laws.t tests/examples.t
 cts_programs = tests/cts_device tests/cts_buffer tests/cts_queue tests/cts_kernel tests/cts_fft tests/cts_failure \
     tests/cts_threads tests/cts_lifetime tests/cts_pool tests/cts_trace tests/cts_fork
 EXTRA_DIST += tests/cts.h tests/cts_gate.h
@@ -27,8 +27,14 @@ test_public += tests/bslz4_decode
 tests_bslz4_decode_SOURCES = tests/bslz4_decode.c tests/sha256.h
 tests_bslz4_decode_LDADD = libhalcyon.la $(HDF5_LIBS)
 test_public += tests/stack
-tests_stack_SOURCES = tests/stack.c tests/stack_make.h
-tests_stack_LDADD = libhalcyon.la $(HDF5_LIBS)
+tests_stack_SOURCES = tests/stack.c tests/stack_make.h tests/stack_read.h
+test_public += tests/stack_h5 tests/stack_write
+tests_stack_h5_SOURCES = tests/stack_h5.c tests/stack_make.h tests/stack_read.h
+tests_stack_h5_LDADD = libhalcyon.la $(HDF5_LIBS)
+tests_stack_write_SOURCES = tests/stack_write.c tests/stack_make.h
+tests_stack_write_LDADD = libhalcyon.la $(HDF5_LIBS)
+test_public += tests/simulate
+tests_simulate_SOURCES = tests/simulate.c src/cli/simulate.h src/cli/simulate_image.c src/cli/simulate_noise.c
 
 # Many frames over many devices, and the command.
 test_internal += tests/pipeline
