@@ -8,7 +8,6 @@
 #include "tap.h"
 #include <azint_format.h>
 #include <bslz4_format.h>
-#include <halcyon/bslz4.h>
 #include <halcyon/stack.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,54 +63,6 @@ static void make_frame(void *pixels, const hcy_stack_info *info, uint64_t frame)
         put_pixel((char *)pixels + i * info->elem_size, info->elem_size, is_float, frame, i);
 }
 
-static hcy_bslz4_job job_of(const hcy_stack_info *info)
-{
-    return (hcy_bslz4_job){ .codec = info->codec,
-                            .elem_size = info->elem_size,
-                            .image_bytes = info->frame_bytes,
-                            .block_bytes = info->block_bytes };
-}
-
-/* The bytes that reading this frame should give; freed by the caller. */
-static void *expected_bytes(size_t *size, const hcy_stack_info *info, uint64_t frame)
-{
-    void *pixels = malloc(info->frame_bytes);
-    make_frame(pixels, info, frame);
-    *size = info->frame_bytes;
-    if (info->codec == HCY_CODEC_NONE)
-        return pixels;
-    hcy_bslz4_job job = job_of(info);
-    size_t bound = 0;
-    void *chunk = hcy_bslz4_encode_bound(&bound, &job) ? NULL : malloc(bound);
-    if (!chunk || hcy_bslz4_encode(size, chunk, bound, &job, pixels))
-        bail_out("the expected chunk cannot be made: %s", hcy_last_error()->text);
-    free(pixels);
-    return chunk;
-}
-
-/* Does this frame read as expected? */
-static int frame_is_right(hcy_stack *stack, uint64_t frame)
-{
-    const hcy_stack_info *info = hcy_stack_get_info(stack);
-    size_t want_size, need = 0, size = 0;
-    void *want = expected_bytes(&want_size, info, frame);
-    char *got = malloc(info->max_chunk);
-    int right = !hcy_stack_frame_size(&need, stack, frame) && need <= info->max_chunk &&
-                !hcy_stack_read(&size, stack, frame, got, info->max_chunk) && size == want_size &&
-                size <= need && !memcmp(got, want, size);
-    free(got);
-    free(want);
-    return right;
-}
-
-static int all_frames_are_right(hcy_stack *stack)
-{
-    for (uint64_t i = 0; i < hcy_stack_get_info(stack)->frames; i++)
-        if (!frame_is_right(stack, i))
-            return 0;
-    return 1;
-}
-
 static void put_file(const char *path, const void *bytes, size_t size)
 {
     FILE *f = fopen(path, "wb");
@@ -120,7 +71,7 @@ static void put_file(const char *path, const void *bytes, size_t size)
 }
 
 /* A NumPy file: the dictionary as given, then n bytes (or what fits before `cut`, if that is not 0). */
-static void put_npy(const char *path, int version, const char *dictionary, const void *bytes, size_t n)
+static inline void put_npy(const char *path, int version, const char *dictionary, const void *bytes, size_t n)
 {
     size_t length = strlen(dictionary) + 1, at = version == 1 ? 10 : 12, total = at + length + n;
     unsigned char *file = calloc(1, total);

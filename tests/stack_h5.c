@@ -1,0 +1,542 @@
+/* stack_h5.c - stacks in HDF5: every layout gives the same frames, from any number of threads; bad input has
+ * a name. */
+#include "stack_read.h"
+#ifdef HAVE_HDF5
+#include <hdf5.h>
+#include <pthread.h>
+#include <sys/stat.h>
+
+/* --- HDF5 files, made with HDF5 itself --- */
+
+struct layout {
+    const char *name;
+    int rank;
+    hsize_t chunk[3]; /* of rank 3; zeros: contiguous */
+    unsigned deflate;
+    hsize_t user_block;
+    int big_endian;
+    uint32_t direct; /* expected */
+};
+enum { FRAMES = 7, HEIGHT = 12, WIDTH = 10 };
+
+static void put_dataset(hid_t file, const char *name, const struct layout *l, uint64_t frames)
+{
+    hsize_t dims[3] = { frames, HEIGHT, WIDTH };
+    int skipped = 3 - l->rank;
+    hcy_stack_info info = { .height = HEIGHT, .width = WIDTH, .pixel_type = HCY_PIXEL_U32, .elem_size = 4 };
+    uint32_t *pixels = malloc(frames * HEIGHT * WIDTH * sizeof *pixels);
+    for (uint64_t i = 0; i < frames; i++)
+        make_frame(pixels + i * HEIGHT * WIDTH, &info, i);
+    hid_t space = H5Screate_simple(l->rank, dims + skipped, NULL), plist = H5Pcreate(H5P_DATASET_CREATE);
+    hid_t links = H5Pcreate(H5P_LINK_CREATE);
+    H5Pset_create_intermediate_group(links, 1);
+    if (l->chunk[1])
+        H5Pset_chunk(plist, l->rank, l->chunk + skipped);
+    if (l->deflate)
+        H5Pset_deflate(plist, l->deflate);
+    hid_t data = H5Dcreate2(file, name, l->big_endian ? H5T_STD_U32BE : H5T_STD_U32LE, space, links, plist,
+                            H5P_DEFAULT);
+    if (data < 0 || H5Dwrite(data, H5T_NATIVE_UINT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, pixels) < 0)
+        bail_out("dataset %s cannot be made", name);
+    H5Dclose(data);
+    H5Pclose(links);
+    H5Pclose(plist);
+    H5Sclose(space);
+    free(pixels);
+}
+
+static hid_t new_file(const char *path, hsize_t user_block)
+{
+    hid_t plist = H5Pcreate(H5P_FILE_CREATE);
+    H5Pset_userblock(plist, user_block);
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, plist, H5P_DEFAULT);
+    H5Pclose(plist);
+    if (file < 0)
+        bail_out("%s cannot be made", path);
+    return file;
+}
+
+static void test_layouts(void)
+{
+    static const struct layout layouts[] = {
+        { "contiguous", 3, { 0 }, 0, 0, 0, 1 },
+        { "one image", 2, { 0 }, 0, 0, 0, 1 },
+        { "one image in a chunk", 2, { 0, HEIGHT, WIDTH }, 0, 0, 0, 1 },
+        { "one image, gzip, tiles", 2, { 0, 5, 4 }, 6, 0, 0, 0 },
+        { "a chunk a frame", 3, { 1, HEIGHT, WIDTH }, 0, 0, 0, 1 },
+        { "three frames a chunk", 3, { 3, HEIGHT, WIDTH }, 0, 0, 0, 0 },
+        { "tiles", 3, { 1, 5, 10 }, 0, 0, 0, 0 },
+        { "gzip", 3, { 1, HEIGHT, WIDTH }, 6, 0, 0, 0 },
+        { "gzip, four frames a chunk", 3, { 4, HEIGHT, 5 }, 1, 0, 0, 0 },
+        { "contiguous behind a user block", 3, { 0 }, 0, 512, 0, 1 },
+        { "a chunk a frame behind a user block", 3, { 1, HEIGHT, WIDTH }, 0, 2048, 0, 2 },
+        { "big-endian", 3, { 0 }, 0, 0, 1, 0 },
+        { "big-endian, a chunk a frame", 3, { 1, HEIGHT, WIDTH }, 0, 0, 1, 0 },
+    };
+    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
+        const struct layout *l = &layouts[i];
+        const char *path = in_folder("layout.h5");
+        hid_t file = new_file(path, l->user_block);
+        put_dataset(file, "/entry/data/data", l, l->rank == 3 ? FRAMES : 1);
+        H5Fclose(file);
+        hcy_stack *stack = NULL;
+        if (!is_int(hcy_stack_open(&stack, path, NULL), 0, "%s: opens", l->name)) {
+            diag("%s", hcy_last_error()->text);
+            continue;
+        }
+        const hcy_stack_info *info = hcy_stack_get_info(stack);
+        ok(info->frames == (l->rank == 3 ? FRAMES : 1) && info->height == HEIGHT && info->width == WIDTH &&
+               info->pixel_type == HCY_PIXEL_U32 && info->codec == HCY_CODEC_NONE &&
+               !strcmp(info->dataset, "/entry/data/data"),
+           "%s: what it is", l->name);
+        if (l->direct < 2) /* whether a user block counts in addresses depends on the library */
+            is_int(info->direct, l->direct, "%s: without HDF5?", l->name);
+        ok(all_frames_are_right(stack), "%s: its frames", l->name);
+        hcy_stack_close(stack);
+    }
+}
+
+static void test_finding(void)
+{
+    static const struct layout stack3 = { "", 3, { 0 }, 0, 0, 0, 1 }, image = { "", 2, { 0 }, 0, 0, 0, 1 };
+    hcy_stack *stack = NULL;
+    hid_t file = new_file(in_folder("find.h5"), 0);
+    put_dataset(file, "/scan/detector/small", &stack3, 2);
+    put_dataset(file, "/scan/detector/large", &stack3, 5);
+    put_dataset(file, "/scan/flat", &image, 1);
+    H5Fclose(file);
+    ok(!hcy_stack_open(&stack, in_folder("find.h5"), NULL), "the largest stack is found");
+    is_str(hcy_stack_get_info(stack)->dataset, "/scan/detector/large", "it is");
+    hcy_stack_close(stack);
+    ok(!hcy_stack_open(&stack, in_folder("find.h5"), "/scan/flat"), "another one by name");
+    is_int((intmax_t)hcy_stack_get_info(stack)->frames, 1, "an image is a stack of one");
+    hcy_stack_close(stack);
+    ok(!hcy_stack_open(&stack, in_folder("find.h5"), "scan/detector"), "or by its group");
+    is_str(hcy_stack_get_info(stack)->dataset, "scan/detector/large", "with its name");
+    hcy_stack_close(stack);
+    open_fails(in_folder("find.h5"), "/scan/nothing", HCY_ENOENT,
+               "find.h5|'/scan/nothing'|/scan/detector/large (5 x 12 x 10 uint32)|/scan/flat",
+               "a dataset that is not there");
+    file = H5Fopen(in_folder("find.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
+    put_dataset(file, "/scan/twin", &stack3, 5);
+    H5Fclose(file);
+    open_fails(in_folder("find.h5"), NULL, HCY_EINVAL, "several|/scan/detector/large|/scan/twin",
+               "two that are as large");
+    file = H5Fopen(in_folder("find.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
+    put_dataset(file, "/entry/data/data", &stack3, 1);
+    H5Fclose(file);
+    ok(!hcy_stack_open(&stack, in_folder("find.h5"), NULL), "NeXus's usual place comes first");
+    is_str(hcy_stack_get_info(stack)->dataset, "/entry/data/data", "it is");
+    hcy_stack_close(stack);
+    H5Fclose(new_file(in_folder("void.h5"), 0));
+    open_fails(in_folder("void.h5"), NULL, HCY_ENOENT, "void.h5|no image", "a file without images");
+}
+
+/* DECTRIS's master files: links to numbered datasets in other files. */
+static void test_numbered(void)
+{
+    static const struct layout l = { "", 3, { 1, HEIGHT, WIDTH }, 0, 0, 0, 1 };
+    hid_t master = new_file(in_folder("master.h5"), 0);
+    hid_t links = H5Pcreate(H5P_LINK_CREATE);
+    H5Pset_create_intermediate_group(links, 1);
+    for (int i = 1; i <= 3; i++) {
+        char name[64], link[64];
+        snprintf(name, sizeof name, "data_%06d.h5", i);
+        snprintf(link, sizeof link, "/entry/data/data_%06d", i);
+        hid_t file = new_file(in_folder(name), 0);
+        put_dataset(file, "/entry/data/data", &l, i == 3 ? 2 : 4);
+        H5Fclose(file);
+        H5Lcreate_external(name, "/entry/data/data", master, link, links, H5P_DEFAULT);
+    }
+    H5Fclose(master);
+    hcy_stack *stack = NULL;
+    is_int(hcy_stack_open(&stack, in_folder("master.h5"), NULL), 0, "a master file opens");
+    const hcy_stack_info *info = hcy_stack_get_info(stack);
+    is_int((intmax_t)info->frames, 10, "with the frames of all its datasets");
+    is_int(info->direct, 1, "read from the files they are in");
+    char got[HEIGHT * WIDTH * 4], want[sizeof got];
+    size_t size;
+    int right = 1;
+    for (uint64_t i = 0; i < 10; i++) {
+        make_frame(want, info, i % 4);
+        right = right && !hcy_stack_read(&size, stack, i, got, sizeof got) && !memcmp(got, want, sizeof got);
+    }
+    ok(right, "frame after frame");
+    hcy_stack_close(stack);
+    unlink(in_folder("data_000003.h5"));
+    open_fails(in_folder("master.h5"), NULL, HCY_ENOENT, "master.h5|data_000003|leads nowhere",
+               "a link that leads nowhere");
+    H5Pclose(links);
+}
+
+static void put_odd(hid_t file, const char *name, int rank, hid_t type)
+{
+    hsize_t dims[5] = { 2, 2, 2, 2, 2 };
+    hid_t space = H5Screate_simple(rank, dims, NULL);
+    hid_t data = H5Dcreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    H5Dclose(data);
+    H5Sclose(space);
+}
+
+static void test_not_images(void)
+{
+    hid_t file = new_file(in_folder("odd.h5"), 0), text = H5Tcopy(H5T_C_S1);
+    H5Tset_size(text, 4);
+    put_odd(file, "line", 1, H5T_NATIVE_INT);
+    put_odd(file, "hyper", 4, H5T_NATIVE_INT);
+    put_odd(file, "text", 2, text);
+    put_odd(file, "empty", 3, H5T_NATIVE_INT);
+    H5Tclose(text);
+    H5Fclose(file);
+    open_fails(in_folder("odd.h5"), "line", HCY_EFORMAT, "odd.h5::line|1 dimensions", "rank 1");
+    open_fails(in_folder("odd.h5"), "hyper", HCY_EFORMAT, "hyper|4 dimensions", "rank 4");
+    open_fails(in_folder("odd.h5"), "text", HCY_EFORMAT, "text|a string", "text");
+    hcy_stack *stack = NULL;
+    char pixels[64];
+    size_t size;
+    ok(!hcy_stack_open(&stack, in_folder("odd.h5"), "empty"), "a dataset that nobody wrote to opens");
+    fails(hcy_stack_read(&size, stack, 1, pixels, sizeof pixels), HCY_ENOENT, "frame 1|never written",
+          "its frames");
+    hcy_stack_close(stack);
+}
+
+/* --- Coded frames --- */
+
+static void write_coded(const char *path, uint32_t type, uint64_t frames)
+{
+    hcy_stack_writer_opts opts = HCY_STACK_WRITER_OPTS_INIT;
+    opts.frames = frames;
+    opts.height = 67;
+    opts.width = 71; /* an odd number of pixels: tails */
+    opts.pixel_type = type;
+    opts.codec = HCY_CODEC_BSLZ4;
+    static const uint32_t sizes[] = { 0, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8 };
+    hcy_stack_info info = {
+        .height = opts.height, .width = opts.width, .pixel_type = type, .elem_size = sizes[type]
+    };
+    void *pixels = malloc((size_t)opts.height * opts.width * 8);
+    hcy_stack_writer *writer = NULL;
+    int st = hcy_stack_create(&writer, path, &opts);
+    for (uint64_t i = frames; !st && i-- > 0;) { /* in any order */
+        make_frame(pixels, &info, i);
+        st = hcy_stack_write(writer, i, pixels);
+    }
+    int closed = hcy_stack_writer_close(writer);
+    free(pixels);
+    if (st || closed)
+        bail_out("%s cannot be written: %s", path, hcy_last_error()->text);
+}
+
+static void test_written(void)
+{
+    for (uint32_t type = HCY_PIXEL_U8; type <= HCY_PIXEL_F64; type++) {
+        write_coded(in_folder("coded.h5"), type, 5);
+        hcy_stack *stack = NULL;
+        is_int(hcy_stack_open(&stack, in_folder("coded.h5"), NULL), 0, "type %u, written, opens", type);
+        const hcy_stack_info *info = hcy_stack_get_info(stack);
+        ok(info->frames == 5 && info->codec == HCY_CODEC_BSLZ4 && info->pixel_type == type && info->direct &&
+               info->stored_bytes < info->raw_bytes,
+           "type %u: coded, and read without HDF5", type);
+        ok(all_frames_are_right(stack), "type %u: its frames", type);
+        hcy_stack_close(stack);
+    }
+}
+
+/* What HDF5 itself says of the chunk, and what we read. */
+static void same_as_hdf5(const char *path, const char *name, uint64_t frame, const char *what)
+{
+    hcy_stack *stack = NULL;
+    if (!ok(!hcy_stack_open(&stack, path, name), "%s opens", what))
+        return;
+    size_t capacity = hcy_stack_get_info(stack)->max_chunk, size = 0;
+    char *ours = malloc(capacity), *theirs = malloc(capacity);
+    int st = hcy_stack_read(&size, stack, frame, ours, capacity);
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    hid_t data = H5Dopen2(file, name ? name : "/entry/data/data", H5P_DEFAULT);
+    hsize_t offset[3] = { frame, 0, 0 }, stored = 0;
+    uint32_t mask;
+    H5Dget_chunk_storage_size(data, offset, &stored);
+    ok(!st && stored == size && H5Dread_chunk(data, H5P_DEFAULT, offset, &mask, theirs) >= 0 &&
+           !memcmp(ours, theirs, size),
+       "%s: the bytes that H5Dread_chunk gives", what);
+    H5Dclose(data);
+    H5Fclose(file);
+    hcy_stack_close(stack);
+    free(theirs);
+    free(ours);
+}
+
+/* A dataset whose chunks are put by hand: filter and its values, then which frames, plain or coded. */
+static hid_t raw_dataset(hid_t file, uint64_t frames, unsigned filter, size_t n_values,
+                         const unsigned *values)
+{
+    hsize_t dims[3] = { frames, HEIGHT, WIDTH }, chunk[3] = { 1, HEIGHT, WIDTH };
+    hid_t space = H5Screate_simple(3, dims, NULL), plist = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_chunk(plist, 3, chunk);
+    if (filter)
+        H5Pset_filter(plist, (H5Z_filter_t)filter, H5Z_FLAG_OPTIONAL, n_values, values);
+    hid_t data = H5Dcreate2(file, "data", H5T_STD_U32LE, space, H5P_DEFAULT, plist, H5P_DEFAULT);
+    H5Pclose(plist);
+    H5Sclose(space);
+    if (data < 0)
+        bail_out("a dataset with filter %u cannot be made", filter);
+    return data;
+}
+
+static void put_chunk(hid_t data, const hcy_stack_info *info, uint64_t frame, int plain)
+{
+    hcy_stack_info as = *info;
+    if (plain)
+        as.codec = HCY_CODEC_NONE;
+    size_t size;
+    void *bytes = expected_bytes(&size, &as, frame);
+    hsize_t offset[3] = { frame, 0, 0 };
+    if (H5Dwrite_chunk(data, H5P_DEFAULT, (uint32_t)plain, offset, size, bytes) < 0)
+        bail_out("a chunk cannot be written");
+    free(bytes);
+}
+
+static void test_codecs(void)
+{
+    static const struct {
+        const char *name;
+        unsigned filter, values[5];
+        size_t n_values;
+        uint32_t codec, block_bytes;
+    } codecs[] = {
+        { "bitshuffle with LZ4", 32008, { 0, 2, 4, 0, 2 }, 5, HCY_CODEC_BSLZ4, 0 },
+        { "bitshuffle alone", 32008, { 0, 4, 4, 32, 0 }, 5, HCY_CODEC_BITSHUFFLE, 128 },
+        { "bitshuffle alone, three values", 32008, { 0, 4, 4 }, 3, HCY_CODEC_BITSHUFFLE, 0 },
+        { "LZ4", 32004, { 0 }, 0, HCY_CODEC_LZ4, 0 },
+    };
+    for (size_t i = 0; i < sizeof codecs / sizeof codecs[0]; i++) {
+        hcy_stack_info info = { .height = HEIGHT,
+                                .width = WIDTH,
+                                .pixel_type = HCY_PIXEL_U32,
+                                .elem_size = 4,
+                                .frame_bytes = HEIGHT * WIDTH * 4,
+                                .codec = codecs[i].codec,
+                                .block_bytes = codecs[i].block_bytes };
+        hid_t file = new_file(in_folder("codec.h5"), 0);
+        hid_t data = raw_dataset(file, 4, codecs[i].filter, codecs[i].n_values, codecs[i].values);
+        put_chunk(data, &info, 0, 0);
+        put_chunk(data, &info, 1, 1); /* its filter mask says that it is plain */
+        put_chunk(data, &info, 3, 0);
+        H5Dclose(data);
+        H5Fclose(file);
+        hcy_stack *stack = NULL;
+        is_int(hcy_stack_open(&stack, in_folder("codec.h5"), NULL), 0, "%s: opens", codecs[i].name);
+        const hcy_stack_info *got = hcy_stack_get_info(stack);
+        ok(got->codec == codecs[i].codec && got->block_bytes == codecs[i].block_bytes && got->direct,
+           "%s: is known", codecs[i].name);
+        ok(frame_is_right(stack, 0) && frame_is_right(stack, 3), "%s: its frames", codecs[i].name);
+        ok(frame_is_right(stack, 1), "%s: a chunk stored without the filter", codecs[i].name);
+        size_t size;
+        fails(hcy_stack_frame_size(&size, stack, 2), HCY_ENOENT, "frame 2|never written",
+              "a chunk that is not there");
+        hcy_stack_close(stack);
+    }
+}
+
+/* More chunks than addresses are asked for. */
+static void test_many_chunks(void)
+{
+    enum { MANY = 5000 };
+    static const unsigned values[5] = { 0, 2, 4, 0, 2 };
+    hcy_stack_info info = { .height = HEIGHT,
+                            .width = WIDTH,
+                            .pixel_type = HCY_PIXEL_U32,
+                            .elem_size = 4,
+                            .frame_bytes = HEIGHT * WIDTH * 4,
+                            .codec = HCY_CODEC_BSLZ4 };
+    hid_t file = new_file(in_folder("many.h5"), 0), data = raw_dataset(file, MANY, 32008, 5, values);
+    for (uint64_t i = 0; i < MANY; i++)
+        if (i != 77)
+            put_chunk(data, &info, i, i == 4321);
+    H5Dclose(data);
+    H5Fclose(file);
+    hcy_stack *stack = NULL;
+    is_int(hcy_stack_open(&stack, in_folder("many.h5"), NULL), 0, "%d chunks: opens", MANY);
+    size_t size, right = 0;
+    for (uint64_t i = 0; i < MANY; i++)
+        if (i != 77)
+            right += (size_t)frame_is_right(stack, i);
+    is_int((intmax_t)right, MANY - 1, "all frames, one of them plain");
+    fails(hcy_stack_frame_size(&size, stack, 77), HCY_ENOENT, "frame 77", "one that was never written");
+    hcy_stack_close(stack);
+}
+
+static void test_truncated_h5(void)
+{
+    write_coded(in_folder("cut.h5"), HCY_PIXEL_U32, 6);
+    hcy_stack *stack = NULL;
+    struct stat whole;
+    size_t size, failed = 0;
+    char *room = malloc(1 << 20);
+    is_int(hcy_stack_open(&stack, in_folder("cut.h5"), NULL), 0, "a stack, which is then cut");
+    if (stat(in_folder("cut.h5"), &whole) || truncate(in_folder("cut.h5"), whole.st_size * 3 / 4))
+        bail_out("cut.h5 cannot be cut");
+    int status = 0;
+    for (uint64_t i = 0; i < 6; i++) {
+        int st = hcy_stack_read(&size, stack, i, room, 1 << 20);
+        failed += st != 0;
+        status = st ? st : status;
+    }
+    fails(status, HCY_ECORRUPT, "frame |cut.h5|truncated|missing|offset", "frames past the end");
+    ok(failed > 0 && failed < 6, "%zu of 6 frames", failed);
+    hcy_stack_close(stack);
+    open_fails(in_folder("cut.h5"), NULL, HCY_ECORRUPT, "cut.h5 is truncated|eof", "a truncated file");
+    free(room);
+}
+
+static void test_h5_images(void)
+{
+    static const struct layout l = { "", 2, { 0 }, 0, 0, 0, 1 };
+    hid_t file = new_file(in_folder("images.h5"), 0);
+    put_dataset(file, "/a/mask", &l, 1);
+    H5Fclose(file);
+    hcy_image *image = NULL;
+    char name[600];
+    snprintf(name, sizeof name, "%s::/a/mask", in_folder("images.h5"));
+    is_int(hcy_image_read(&image, name), 0, "FILE.h5::/path");
+    ok(image && image->height == HEIGHT && image->width == WIDTH && ((uint32_t *)image->pixels)[7] < 8,
+       "its pixels");
+    hcy_image_free(image);
+    write_coded(in_folder("coded.h5"), HCY_PIXEL_U32, 1);
+    is_int(hcy_image_read(&image, in_folder("coded.h5")), 0, "a coded image");
+    hcy_stack_info info = { .height = 67, .width = 71, .pixel_type = HCY_PIXEL_U32, .elem_size = 4 };
+    char *want = malloc(67 * 71 * 4);
+    make_frame(want, &info, 0);
+    ok(image && image->bytes == 67 * 71 * 4 && !memcmp(image->pixels, want, image->bytes), "is decoded");
+    free(want);
+    hcy_image_free(image);
+}
+
+/* --- Threads --- */
+
+struct reader {
+    hcy_stack *stack;
+    unsigned which;
+    size_t wrong;
+};
+
+static void *read_all(void *payload)
+{
+    struct reader *r = payload;
+    uint64_t frames = hcy_stack_get_info(r->stack)->frames;
+    for (uint64_t i = 0; i < frames; i++)
+        r->wrong += !frame_is_right(r->stack, (i * 7 + r->which) % frames);
+    return NULL;
+}
+
+static void test_threads(const char *path, const char *what)
+{
+    enum { THREADS = 8 };
+    struct reader readers[THREADS];
+    pthread_t threads[THREADS];
+    hcy_stack *stack = NULL;
+    size_t wrong = 0;
+    is_int(hcy_stack_open(&stack, path, NULL), 0, "%s opens", what);
+    for (unsigned i = 0; i < THREADS; i++) {
+        readers[i] = (struct reader){ stack, i, 0 };
+        if (pthread_create(&threads[i], NULL, read_all, &readers[i]))
+            bail_out("no thread");
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        wrong += readers[i].wrong;
+    }
+    is_int((intmax_t)wrong, 0, "%s: 8 threads read all frames", what);
+    hcy_stack_close(stack);
+}
+
+/* Behind a user block, where the library may not know the chunks' addresses. */
+static void make_chunk_file(const char *path)
+{
+    static const unsigned values[5] = { 0, 2, 4, 0, 2 };
+    hcy_stack_info info = { .height = HEIGHT,
+                            .width = WIDTH,
+                            .pixel_type = HCY_PIXEL_U32,
+                            .elem_size = 4,
+                            .frame_bytes = HEIGHT * WIDTH * 4,
+                            .codec = HCY_CODEC_BSLZ4 };
+    hid_t file = new_file(path, 1024), data = raw_dataset(file, 40, 32008, 5, values);
+    for (uint64_t i = 0; i < 40; i++)
+        put_chunk(data, &info, i, 0);
+    H5Dclose(data);
+    H5Fclose(file);
+}
+
+static void test_all_threads(void)
+{
+    static const struct layout gzip = { "", 3, { 4, HEIGHT, 5 }, 1, 0, 0, 0 };
+    write_coded(in_folder("threads.h5"), HCY_PIXEL_U16, 40);
+    test_threads(in_folder("threads.h5"), "coded chunks");
+    hid_t file = new_file(in_folder("threads.h5"), 0);
+    put_dataset(file, "/entry/data/data", &gzip, 40);
+    H5Fclose(file);
+    test_threads(in_folder("threads.h5"), "gzip through HDF5");
+    make_chunk_file(in_folder("threads.h5"));
+    test_threads(in_folder("threads.h5"), "H5Dread_chunk");
+}
+
+/* --- Files of others --- */
+
+static void test_real(void)
+{
+    const char *path = test_data("detector/eiger1_4m_real.h5");
+    if (!path) {
+        skip(5, "no test data (HALCYON_TEST_DATA)");
+        return;
+    }
+    hcy_stack *stack = NULL;
+    is_int(hcy_stack_open(&stack, path, NULL), 0, "the real frame opens");
+    const hcy_stack_info *info = hcy_stack_get_info(stack);
+    ok(info->frames == 1 && info->height == 2167 && info->width == 2070 &&
+           info->pixel_type == HCY_PIXEL_U32 && info->codec == HCY_CODEC_BSLZ4 && info->direct,
+       "an EIGER 4M");
+    hcy_stack_close(stack);
+    same_as_hdf5(path, NULL, 0, "the real frame");
+    open_fails(path, "/entry/data/nothing", HCY_ENOENT,
+               "/entry/data/nothing|/entry/data/data (1 x 2167 x 2070 uint32)", "no such dataset");
+}
+
+static void test_regression(void)
+{
+    static const char *const files[] = { "detector/regression_0.1.3.h5", "detector/regression_0.4.0.h5" };
+    for (int i = 0; i < 2; i++) {
+        const char *path = test_data(files[i]);
+        if (!path) {
+            skip(4, "no test data (HALCYON_TEST_DATA)");
+            continue;
+        }
+        open_fails(path, "/compressed/a4_a", HCY_EFORMAT, "a4_a|1 dimensions", "a string of bytes");
+        open_fails(path, "/original", HCY_ENOENT, "no image|/original", "a group without images");
+    }
+}
+
+int main(void)
+{
+    make_folder();
+    test_layouts();
+    test_finding();
+    test_numbered();
+    test_not_images();
+    test_written();
+    write_coded(in_folder("same.h5"), HCY_PIXEL_U16, 3);
+    same_as_hdf5(in_folder("same.h5"), NULL, 2, "a written frame");
+    test_codecs();
+    test_many_chunks();
+    test_truncated_h5();
+    test_h5_images();
+    test_all_threads();
+    test_real();
+    test_regression();
+    return done_testing();
+}
+#else
+int main(void)
+{
+    skip_all("built without HDF5");
+}
+#endif
