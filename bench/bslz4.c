@@ -60,8 +60,9 @@ static void run_lz4(struct stack *s, const struct cpu_block_ops *ops, size_t i)
     const hcy_bslz4_frame *f = &s->frames[i];
     (void)ops;
     for (uint32_t b = 0; b < f->n_blocks; b++)
-        LZ4_decompress_safe((const char *)s->chunks[i] + s->blocks[i][b].offset, (char *)s->work + CPU_BLOCK_LEAD,
-                            (int)s->blocks[i][b].size, (int)block_bytes(f, b));
+        LZ4_decompress_safe((const char *)s->chunks[i] + s->blocks[i][b].offset,
+                            (char *)s->work + CPU_BLOCK_LEAD, (int)s->blocks[i][b].size,
+                            (int)block_bytes(f, b));
 }
 
 static void run_planes(struct stack *s, const struct cpu_block_ops *ops, size_t i)
@@ -69,8 +70,9 @@ static void run_planes(struct stack *s, const struct cpu_block_ops *ops, size_t 
     const hcy_bslz4_frame *f = &s->frames[i];
     unsigned same;
     for (uint32_t b = 0; b < f->n_blocks; b++)
-        ops->planes(s->chunks[i] + s->blocks[i][b].offset, s->blocks[i][b].size, s->chunks[i] + f->size + HCY_BSLZ4_PADDING,
-                    block_bytes(f, b), s->job.elem_size, s->work + CPU_BLOCK_LEAD, &same);
+        ops->planes(s->chunks[i] + s->blocks[i][b].offset, s->blocks[i][b].size,
+                    s->chunks[i] + f->size + HCY_BSLZ4_PADDING, block_bytes(f, b), s->job.elem_size,
+                    s->work + CPU_BLOCK_LEAD, &same);
 }
 
 static void run_image(struct stack *s, const struct cpu_block_ops *ops, size_t i)
@@ -96,13 +98,14 @@ static void describe(struct stack *s, const struct cpu_block_ops *ops)
     for (size_t i = 0; i < s->n; i++)
         for (uint32_t b = 0; b < s->frames[i].n_blocks; b++, n++) {
             unsigned same = 0;
-            ops->planes(s->chunks[i] + s->blocks[i][b].offset, s->blocks[i][b].size, s->chunks[i] + s->frames[i].size,
-                        block_bytes(&s->frames[i], b), s->job.elem_size, s->work + CPU_BLOCK_LEAD, &same);
+            ops->planes(s->chunks[i] + s->blocks[i][b].offset, s->blocks[i][b].size,
+                        s->chunks[i] + s->frames[i].size, block_bytes(&s->frames[i], b), s->job.elem_size,
+                        s->work + CPU_BLOCK_LEAD, &same);
             sum += same + 1;
         }
-    printf("%zu frames of %" PRIu64 " bytes, elements of %u, ratio %.2f, %.1f different planes a block\n", s->n,
-           s->job.image_bytes, s->job.elem_size, (double)s->n * (double)s->job.image_bytes / (double)s->coded,
-           n ? (double)sum / (double)n : 0.0);
+    printf("%zu frames of %" PRIu64 " bytes, elements of %u, ratio %.2f, %.1f different planes a block\n",
+           s->n, s->job.image_bytes, s->job.elem_size,
+           (double)s->n * (double)s->job.image_bytes / (double)s->coded, n ? (double)sum / (double)n : 0.0);
 }
 
 static int add_chunk(struct stack *s, uint8_t *chunk, size_t size)
@@ -135,7 +138,7 @@ static int make_stack(struct stack *s)
 {
     uint64_t state = 1;
     size_t bound, size;
-    s->job = (hcy_bslz4_job){HCY_CODEC_BSLZ4, 4, (uint64_t)HEIGHT * WIDTH * 4, 0, 0};
+    s->job = (hcy_bslz4_job){ HCY_CODEC_BSLZ4, 4, (uint64_t)HEIGHT * WIDTH * 4, 0, 0 };
     uint32_t *pixels = need(malloc(s->job.image_bytes));
     if (hcy_bslz4_encode_bound(&bound, &s->job))
         return 1;
@@ -154,14 +157,14 @@ static int read_stack(struct stack *s, const char *path, const char *name)
 {
     hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT), set = H5Dopen2(file, name, H5P_DEFAULT);
     hid_t space = H5Dget_space(set), type = H5Dget_type(set);
-    hsize_t dims[3] = {0};
+    hsize_t dims[3] = { 0 };
     uint32_t mask;
     if (set < 0 || H5Sget_simple_extent_ndims(space) != 3 || H5Sget_simple_extent_dims(space, dims, NULL) < 0)
         return 1;
     size_t elem = H5Tget_size(type);
-    s->job = (hcy_bslz4_job){HCY_CODEC_BSLZ4, (uint32_t)elem, dims[1] * dims[2] * elem, 0, 0};
+    s->job = (hcy_bslz4_job){ HCY_CODEC_BSLZ4, (uint32_t)elem, dims[1] * dims[2] * elem, 0, 0 };
     for (hsize_t i = 0; i < dims[0] && i < MAX_FRAMES; i++) {
-        hsize_t at[3] = {i, 0, 0}, size = 0;
+        hsize_t at[3] = { i, 0, 0 }, size = 0;
         if (H5Dget_chunk_storage_size(set, at, &size) < 0 || !size)
             return 1;
         uint8_t *chunk = need(malloc(size + HCY_BSLZ4_PADDING));
@@ -186,14 +189,14 @@ static int read_stack(struct stack *s, const char *path, const char *name)
 static size_t list_rows(struct row *rows)
 {
     size_t n = 0;
-    rows[n++] = (struct row){"memset of the image", run_fill, NULL, 1e9};
-    rows[n++] = (struct row){"liblz4 alone, one block's memory", run_lz4, NULL, 1e9};
+    rows[n++] = (struct row){ "memset of the image", run_fill, NULL, 1e9 };
+    rows[n++] = (struct row){ "liblz4 alone, one block's memory", run_lz4, NULL, 1e9 };
     for (int simd = CPU_SIMD_PORTABLE; simd <= (int)cpu_simd_best(); simd++) {
         if ((int)cpu_block_variant(simd) != simd)
             continue;
-        rows[n] = (struct row){"", run_planes, cpu_block_ops(simd), 1e9};
+        rows[n] = (struct row){ "", run_planes, cpu_block_ops(simd), 1e9 };
         snprintf(rows[n++].name, sizeof rows->name, "%s: to bit-planes", cpu_simd_name(simd));
-        rows[n] = (struct row){"", run_image, cpu_block_ops(simd), 1e9};
+        rows[n] = (struct row){ "", run_image, cpu_block_ops(simd), 1e9 };
         snprintf(rows[n++].name, sizeof rows->name, "%s: to the image", cpu_simd_name(simd));
     }
     return n;

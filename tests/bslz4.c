@@ -1,5 +1,5 @@
-/* bslz4.c - chunks made, taken apart and decoded block by block, by every SIMD variant this machine can run; then the
- * same with damage of every kind, against the scalar decoder of bslz4_ref.h.
+/* bslz4.c - chunks made, taken apart and decoded block by block, by every SIMD variant this machine can run;
+ * then the same with damage of every kind, against the scalar decoder of bslz4_ref.h.
  */
 #include "bslz4_ref.h"
 #include "tap.h"
@@ -23,14 +23,22 @@ static uint64_t element(enum kind kind, size_t i)
     uint32_t r = random32();
     uint64_t few = (uint64_t)__builtin_popcount(r & r >> 16 & 0xFFFF);
     switch (kind) {
-    case ONES: return UINT64_MAX;
-    case COUNTS: return few;
-    case GAPS: return i / 37 % 3 ? few : UINT64_MAX;
-    case HOT: return r % 97 ? few : r % 5 ? UINT64_MAX - 1 : (uint64_t)r * r;
-    case RAMP: return i;
-    case NOISE: return (uint64_t)r << 32 | random32();
-    case WORDS: return 0x3FF0000000000000u + (few << 44); /* doubles near 1 */
-    default: return 0;
+    case ONES:
+        return UINT64_MAX;
+    case COUNTS:
+        return few;
+    case GAPS:
+        return i / 37 % 3 ? few : UINT64_MAX;
+    case HOT:
+        return r % 97 ? few : r % 5 ? UINT64_MAX - 1 : (uint64_t)r * r;
+    case RAMP:
+        return i;
+    case NOISE:
+        return (uint64_t)r << 32 | random32();
+    case WORDS:
+        return 0x3FF0000000000000u + (few << 44); /* doubles near 1 */
+    default:
+        return 0;
     }
 }
 
@@ -80,7 +88,8 @@ static size_t bytes_of_block(const hcy_bslz4_frame *f, uint32_t b)
 }
 
 /* 0, or what goes wrong; `image` has job->image_bytes. */
-static int decode_chunk(uint8_t *image, const struct chunk *c, const hcy_bslz4_job *job, const struct cpu_block_ops *ops)
+static int decode_chunk(uint8_t *image, const struct chunk *c, const hcy_bslz4_job *job,
+                        const struct cpu_block_ops *ops)
 {
     const hcy_bslz4_frame *f = &c->frame;
     uint8_t *work = aligned_alloc(64, (CPU_BLOCK_WORK(f->block_bytes) + 63) / 64 * 64);
@@ -102,8 +111,8 @@ static int round_trip(const hcy_bslz4_job *job, enum kind kind)
         memset(back, 0x5A, job->image_bytes);
         bad = decode_chunk(back, &c, job, cpu_block_ops(simd)) || memcmp(back, image, job->image_bytes);
         if (bad)
-            diag("%s: %u-byte elements, blocks of %u bytes, %llu bytes, kind %d", cpu_simd_name(simd), job->elem_size,
-                 job->block_bytes, (unsigned long long)job->image_bytes, kind);
+            diag("%s: %u-byte elements, blocks of %u bytes, %llu bytes, kind %d", cpu_simd_name(simd),
+                 job->elem_size, job->block_bytes, (unsigned long long)job->image_bytes, kind);
     }
     free_chunk(&c);
     free(image);
@@ -113,17 +122,19 @@ static int round_trip(const hcy_bslz4_job *job, enum kind kind)
 
 static void test_round_trips(void)
 {
-    static const char *const codecs[] = {"plain", "bitshuffle + LZ4", "LZ4", "bitshuffle"};
-    static const size_t counts[] = {1, 7, 8, 9, 63, 64, 513, 1000, 4096, 5003, 20011};
-    static const uint32_t blocks[] = {0, 8, 24, 64, 128, 504, 512, 1000, 1544, 4096, 16384}; /* elements */
+    static const char *const codecs[] = { "plain", "bitshuffle + LZ4", "LZ4", "bitshuffle" };
+    static const size_t counts[] = { 1, 7, 8, 9, 63, 64, 513, 1000, 4096, 5003, 20011 };
+    static const uint32_t blocks[] = { 0, 8, 24, 64, 128, 504, 512, 1000, 1544, 4096, 16384 }; /* elements */
     for (uint32_t codec = 0; codec < 4; codec++)
         for (uint32_t e = 1; e <= 8; e *= 2) {
             int bad = 0, n = 0;
             for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
                 for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++)
                     for (int kind = 0; kind < N_KINDS; kind++, n++)
-                        bad += round_trip(&(hcy_bslz4_job){codec, e, counts[i] * e, blocks[b] * e, 0}, (enum kind)kind);
-            is_int(bad, 0, "%s, elements of %u bytes: %d images come back from every variant", codecs[codec], e, n);
+                        bad += round_trip(&(hcy_bslz4_job){ codec, e, counts[i] * e, blocks[b] * e, 0 },
+                                          (enum kind)kind);
+            is_int(bad, 0, "%s, elements of %u bytes: %d images come back from every variant", codecs[codec],
+                   e, n);
         }
 }
 
@@ -142,7 +153,7 @@ static int parse(const hcy_bslz4_job *job, const struct chunk *c, size_t size, h
 
 static void test_header(void)
 {
-    hcy_bslz4_job job = {HCY_CODEC_BSLZ4, 4, 5003 * 4, 0, 0};
+    hcy_bslz4_job job = { HCY_CODEC_BSLZ4, 4, 5003 * 4, 0, 0 };
     hcy_frame_report report;
     struct chunk c;
     size_t n = 0;
@@ -154,11 +165,13 @@ static void test_header(void)
     is_int(c.frame.tail_bytes, 12, "and a tail of 3 pixels");
     is_int(hcy_bslz4_block_count(&n, &job, NULL, 0), 0, "the number of blocks without a chunk");
     is_int((intmax_t)n, 3, "is that of the default block size");
-    is_int(hcy_bslz4_parse(&c.frame, c.blocks, 2, NULL, &job, c.bytes, c.size), HCY_ERANGE, "too small a table");
+    is_int(hcy_bslz4_parse(&c.frame, c.blocks, 2, NULL, &job, c.bytes, c.size), HCY_ERANGE,
+           "too small a table");
     put_be32(c.bytes + 8, 0);
     is_int(parse(&job, &c, c.size, NULL), 0, "block size 0 is the default block size");
     is_int(hcy_bslz4_parse(&c.frame, c.blocks, 3, NULL, &job, c.bytes, c.size), 0, "parsed");
-    ok(!decode_chunk(back, &c, &job, cpu_block_ops(cpu_simd_best())) && !memcmp(back, image, job.image_bytes), "decoded");
+    ok(!decode_chunk(back, &c, &job, cpu_block_ops(cpu_simd_best())) && !memcmp(back, image, job.image_bytes),
+       "decoded");
     put_be32(c.bytes + 8, 8200);
     is_int(parse(&job, &c, c.size, &report), HCY_ECORRUPT, "a block size that is not a multiple of 8 pixels");
     put_be32(c.bytes + 8, 32);
@@ -181,42 +194,45 @@ static void test_bad_jobs(void)
         int want;
         const char *what;
     } cases[] = {
-        {{4, 4, 64, 0, 0}, HCY_EINVAL, "an unknown codec"},
-        {{1, 3, 66, 0, 0}, HCY_EUNSUPPORTED, "elements of 3 bytes"},
-        {{1, 0, 64, 0, 0}, HCY_EUNSUPPORTED, "elements of 0 bytes"},
-        {{1, 4, 0, 0, 0}, HCY_EINVAL, "an empty image"},
-        {{1, 4, 66, 0, 0}, HCY_EINVAL, "half an element"},
-        {{1, 4, 64, 48, 0}, HCY_EINVAL, "blocks of 12 elements"},
-        {{1, 4, 1ull << 32, 0, 0}, HCY_EUNSUPPORTED, "4 GiB"},
-        {{1, 4, 64, 0x80000000u, 0}, HCY_EINVAL, "blocks larger than LZ4's limit"},
+        { { 4, 4, 64, 0, 0 }, HCY_EINVAL, "an unknown codec" },
+        { { 1, 3, 66, 0, 0 }, HCY_EUNSUPPORTED, "elements of 3 bytes" },
+        { { 1, 0, 64, 0, 0 }, HCY_EUNSUPPORTED, "elements of 0 bytes" },
+        { { 1, 4, 0, 0, 0 }, HCY_EINVAL, "an empty image" },
+        { { 1, 4, 66, 0, 0 }, HCY_EINVAL, "half an element" },
+        { { 1, 4, 64, 48, 0 }, HCY_EINVAL, "blocks of 12 elements" },
+        { { 1, 4, 1ull << 32, 0, 0 }, HCY_EUNSUPPORTED, "4 GiB" },
+        { { 1, 4, 64, 0x80000000u, 0 }, HCY_EINVAL, "blocks larger than LZ4's limit" },
     };
-    uint8_t bytes[128] = {0};
+    uint8_t bytes[128] = { 0 };
     size_t n;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        is_int(hcy_bslz4_block_count(&n, &cases[i].job, NULL, 0), cases[i].want, "%s: not parsed", cases[i].what);
+        is_int(hcy_bslz4_block_count(&n, &cases[i].job, NULL, 0), cases[i].want, "%s: not parsed",
+               cases[i].what);
         is_int(hcy_bslz4_encode(&n, bytes, sizeof bytes, &cases[i].job, bytes), cases[i].want, "%s: not made",
                cases[i].what);
     }
-    is_int(hcy_bslz4_encode(&n, bytes, 20, &(hcy_bslz4_job){1, 4, 64, 0, 0}, bytes), HCY_ERANGE, "a chunk that does not fit");
+    is_int(hcy_bslz4_encode(&n, bytes, 20, &(hcy_bslz4_job){ 1, 4, 64, 0, 0 }, bytes), HCY_ERANGE,
+           "a chunk that does not fit");
 }
 
 /* Every shorter chunk is refused, and so is every longer one; the place is that of the block that is cut. */
 static void test_truncation(void)
 {
     for (uint32_t codec = 0; codec < 4; codec++) {
-        hcy_bslz4_job job = {codec, 2, 1003 * 2, codec == HCY_CODEC_NONE ? 0 : 256, 0};
+        hcy_bslz4_job job = { codec, 2, 1003 * 2, codec == HCY_CODEC_NONE ? 0 : 256, 0 };
         int refused = 0, placed = 0;
         struct chunk c;
         uint8_t *image = make_image(GAPS, &job);
         is_int(make_chunk(&c, &job, image), 0, "codec %u: a chunk", codec);
         for (size_t size = 0; size < c.size; size++) {
             uint8_t *cut = malloc(size ? size : 1); /* of its own, so that a sanitizer sees the end */
-            hcy_frame_report r = {0};
-            struct chunk part = {.bytes = cut, .size = size};
+            hcy_frame_report r = { 0 };
+            struct chunk part = { .bytes = cut, .size = size };
             memcpy(cut, c.bytes, size);
             refused += parse(&job, &part, size, &r) == HCY_ECORRUPT && r.status == HCY_ECORRUPT;
             placed += r.byte <= size && r.block <= c.frame.n_blocks &&
-                      (r.block == c.frame.n_blocks || c.blocks[r.block].offset + bytes_of_block(&c.frame, r.block) > size ||
+                      (r.block == c.frame.n_blocks ||
+                       c.blocks[r.block].offset + bytes_of_block(&c.frame, r.block) > size ||
                        c.blocks[r.block].offset + c.blocks[r.block].size > size);
             free(cut);
         }
@@ -241,22 +257,30 @@ static void damage(uint8_t *bytes, size_t *size)
         size_t near_end = *size < 40 ? *size : 40;
         size_t at = random32() & 1 ? random32() % *size : *size - 1 - random32() % near_end;
         switch (random32() % 4) {
-        case 0: bytes[at] ^= (uint8_t)(1u << random32() % 8); break;
-        case 1: bytes[at] = 0; break;
-        case 2: bytes[at] = 255; break;
-        default: bytes[at] = (uint8_t)random32();
+        case 0:
+            bytes[at] ^= (uint8_t)(1u << random32() % 8);
+            break;
+        case 1:
+            bytes[at] = 0;
+            break;
+        case 2:
+            bytes[at] = 255;
+            break;
+        default:
+            bytes[at] = (uint8_t)random32();
         }
     }
 }
 
-/* Blocks of random shape, most of them damaged: each variant gives the verdict and the pixels of the scalar decoder. */
+/* Blocks of random shape, most of them damaged: each variant gives the verdict and the pixels of the scalar
+ * decoder. */
 static void test_damaged_blocks(int rounds)
 {
-    static const uint32_t sizes[] = {8, 16, 24, 64, 120, 504, 512, 1000, 1024, 2048, 4096};
+    static const uint32_t sizes[] = { 8, 16, 24, 64, 120, 504, 512, 1000, 1024, 2048, 4096 };
     int good = 0, wrong = 0;
     for (int i = 0; i < rounds; i++) {
         uint32_t e = 1u << random32() % 4, n = sizes[random32() % (sizeof sizes / sizeof *sizes)];
-        hcy_bslz4_job job = {HCY_CODEC_BSLZ4, e, (uint64_t)n * e, n * e, 0};
+        hcy_bslz4_job job = { HCY_CODEC_BSLZ4, e, (uint64_t)n * e, n * e, 0 };
         uint8_t *image = make_image((enum kind)(random32() % N_KINDS), &job);
         struct ref_block want;
         struct chunk c;
@@ -270,9 +294,11 @@ static void test_damaged_blocks(int rounds)
             const char *why = ref_decode(&want, bytes, size, job.image_bytes, e);
             good += !want.status;
             for (int simd = 0; simd <= (int)cpu_simd_best() && !why; simd++) {
-                why = ref_compare(&want, cpu_block_ops(simd), bytes, size, CPU_BLOCK_AHEAD, job.image_bytes, e);
+                why =
+                    ref_compare(&want, cpu_block_ops(simd), bytes, size, CPU_BLOCK_AHEAD, job.image_bytes, e);
                 if (!why)
-                    why = ref_compare(&want, cpu_block_ops(simd), bytes, size, random32() % 100, job.image_bytes, e);
+                    why = ref_compare(&want, cpu_block_ops(simd), bytes, size, random32() % 100,
+                                      job.image_bytes, e);
                 if (why)
                     diag("%s: %u elements of %u bytes", cpu_simd_name(simd), n, e);
             }
@@ -284,25 +310,27 @@ static void test_damaged_blocks(int rounds)
         free_chunk(&c);
         free(image);
     }
-    is_int(wrong, 0, "%d damaged blocks, %d of them still good: all variants agree with the scalar decoder", 4 * rounds,
-           good);
+    is_int(wrong, 0, "%d damaged blocks, %d of them still good: all variants agree with the scalar decoder",
+           4 * rounds, good);
 }
 
 /* What liblz4 would let pass: an offset of 0 has no meaning, and its result none that could be relied on. */
 static void test_zero_offset(void)
 {
-    static const uint8_t block[] = {0x80, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0xC0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+    static const uint8_t block[] = { 0x80, 1, 2, 3, 4, 5, 6, 7, 8, 0,  0,  0xC0,
+                                     1,    2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 };
     uint8_t work[CPU_BLOCK_WORK(24)];
     unsigned same;
     for (int simd = 0; simd <= (int)cpu_simd_best(); simd++)
-        is_int(cpu_block_ops(simd)->planes(block, sizeof block, block + sizeof block, 24, 1, work + CPU_BLOCK_LEAD, &same),
+        is_int(cpu_block_ops(simd)->planes(block, sizeof block, block + sizeof block, 24, 1,
+                                           work + CPU_BLOCK_LEAD, &same),
                HCY_ECORRUPT, "%s: an offset of 0 is refused", cpu_simd_name(simd));
 }
 
 /* Streams that end in one long match are cut short, and the planes behind it are said to be equal. */
 static void test_early_stop(void)
 {
-    hcy_bslz4_job job = {HCY_CODEC_BSLZ4, 4, 8192, 0, 0};
+    hcy_bslz4_job job = { HCY_CODEC_BSLZ4, 4, 8192, 0, 0 };
     uint8_t *image = make_image(GAPS, &job), work[CPU_BLOCK_WORK(8192)];
     struct chunk c;
     is_int(make_chunk(&c, &job, image), 0, "a block of counts and gaps");
@@ -311,7 +339,8 @@ static void test_early_stop(void)
     for (int simd = 0; simd <= (int)cpu_simd_best(); simd++) {
         unsigned same = 99;
         int st = cpu_block_ops(simd)->planes(c.bytes + c.blocks[0].offset, c.blocks[0].size,
-                                             c.bytes + c.size + CPU_BLOCK_AHEAD, 8192, 4, work + CPU_BLOCK_LEAD, &same);
+                                             c.bytes + c.size + CPU_BLOCK_AHEAD, 8192, 4,
+                                             work + CPU_BLOCK_LEAD, &same);
         ok(!st && same <= 8, "%s: its planes are equal from %u on", cpu_simd_name(simd), same);
     }
     free_chunk(&c);

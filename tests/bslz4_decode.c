@@ -1,5 +1,5 @@
-/* bslz4_decode.c - the kernel through the HAL, on the CPU with one thread and two and with each SIMD variant: batches
- * with damaged frames among good ones, tables that lie, and the files of the test data.
+/* bslz4_decode.c - the kernel through the HAL, on the CPU with one thread and two and with each SIMD variant:
+ * batches with damaged frames among good ones, tables that lie, and the files of the test data.
  */
 #include "sha256.h"
 #include "tap.h"
@@ -8,11 +8,12 @@
 #include <hdf5.h>
 #endif
 
-static const char *const specs[] = {"cpu@threads=1", "cpu@threads=2", "cpu@threads=2@simd=portable",
-                                    "cpu@threads=2@simd=avx2", "cpu@threads=2@simd=avx512"};
+static const char *const specs[] = { "cpu@threads=1", "cpu@threads=2", "cpu@threads=2@simd=portable",
+                                     "cpu@threads=2@simd=avx2", "cpu@threads=2@simd=avx512" };
 
-enum { SIDE = 900, N = 5, BLOCKS = 396 }; /* blocks of 8192 bytes in a frame of SIDE x SIDE elements of 4 bytes */
-static const hcy_bslz4_job job = {HCY_CODEC_BSLZ4, 4, (uint64_t)SIDE * SIDE * 4, 0, 0};
+/* Frames of SIDE x SIDE pixels of 4 bytes are BLOCKS blocks of 8192 bytes. */
+enum { SIDE = 900, N = 5, BLOCKS = 396 };
+static const hcy_bslz4_job job = { HCY_CODEC_BSLZ4, 4, (uint64_t)SIDE * SIDE * 4, 0, 0 };
 
 /* Frame i: counts, gaps; every frame differs. */
 static uint32_t *make_image(unsigned i)
@@ -91,16 +92,17 @@ static void test_codecs(const char *spec, hcy_queue *queue)
     for (uint32_t codec = 0; codec < 4; codec++)
         for (uint32_t e = 1; e <= 8; e *= 2)
             for (uint32_t one = 0; one < 2; one++) { /* blocks of the default size, one block for all */
-                hcy_bslz4_job j = {codec, e, 70003 * e, one ? 70008 * e : 0, 0};
+                hcy_bslz4_job j = { codec, e, 70003 * e, one ? 70008 * e : 0, 0 };
                 uint8_t *image = malloc(j.image_bytes), *back = calloc(1, j.image_bytes), *chunk;
-                hcy_span span = {0};
+                hcy_span span = { 0 };
                 size_t bound = 0;
                 for (size_t i = 0; i < j.image_bytes; i++)
                     image[i] = (uint8_t)(i % e ? 0 : i * i >> 7);
                 bad += hcy_bslz4_encode_bound(&bound, &j) != 0;
                 span.data = chunk = malloc(bound);
                 bad += hcy_bslz4_encode(&span.size, chunk, bound, &j, image) ||
-                       hcy_bslz4_decode(back, NULL, queue, &j, &span, 1) || memcmp(back, image, j.image_bytes);
+                       hcy_bslz4_decode(back, NULL, queue, &j, &span, 1) ||
+                       memcmp(back, image, j.image_bytes);
                 free(image);
                 free(back);
                 free(chunk);
@@ -115,35 +117,39 @@ static const struct lie {
     hcy_bslz4_block block;
     int want;
 } lies[] = {
-    {"a chunk past the buffer", {1 << 20, 30, 0, 1, 64, 64, 20, 0, 0, 0}, {16, 4}, HCY_EINVAL},
-    {"a chunk longer than the buffer", {0, UINT64_MAX, 0, 1, 64, 64, 20, 0, 0, 0}, {16, 4}, HCY_EINVAL},
-    {"blocks past the table", {0, 30, 7, 1, 64, 64, 20, 0, 0, 0}, {16, 4}, HCY_EINVAL},
-    {"too many blocks", {0, 30, 0, UINT32_MAX, 64, 64, 20, 0, 0, 0}, {16, 4}, HCY_EINVAL},
-    {"more bytes than the image", {0, 30, 0, 1, 128, 128, 20, 0, 0, 0}, {16, 4}, HCY_EINVAL},
-    {"fewer bytes than the image", {0, 30, 0, 1, 32, 32, 20, 0, 0, 0}, {16, 4}, HCY_EINVAL},
-    {"a block of half a byte a plane", {0, 30, 0, 1, 64, 60, 20, 4, 0, 0}, {16, 4}, HCY_EINVAL},
-    {"a tail past the chunk", {0, 30, 0, 1, 32, 32, 20, 32, 0, 0}, {16, 4}, HCY_EINVAL},
-    {"a last block larger than a block", {0, 30, 0, 1, 32, 64, 20, 0, 0, 0}, {16, 4}, HCY_EINVAL},
-    {"a block past the chunk", {0, 30, 0, 1, 64, 64, 20, 0, 0, 0}, {16, 400}, HCY_ECORRUPT},
-    {"a block before any", {0, 30, 0, 1, 64, 64, 20, 0, 0, 0}, {UINT32_MAX, 4}, HCY_ECORRUPT},
-    {"a stored block of another size", {0, 30, 0, 1, 64, 64, 20, 0, 0, 0}, {16, 5 | HCY_BLOCK_STORED}, HCY_ECORRUPT},
-    {"an empty block", {0, 30, 0, 1, 64, 64, 20, 0, 0, 0}, {16, 0}, HCY_ECORRUPT},
-    {"a frame whose parse failed", {0, 30, 9, 9, 64, 64, 20, 0, HCY_EFORMAT, 0}, {16, 4}, HCY_EFORMAT},
+    { "a chunk past the buffer", { 1 << 20, 30, 0, 1, 64, 64, 20, 0, 0, 0 }, { 16, 4 }, HCY_EINVAL },
+    { "a chunk longer than the buffer", { 0, UINT64_MAX, 0, 1, 64, 64, 20, 0, 0, 0 }, { 16, 4 }, HCY_EINVAL },
+    { "blocks past the table", { 0, 30, 7, 1, 64, 64, 20, 0, 0, 0 }, { 16, 4 }, HCY_EINVAL },
+    { "too many blocks", { 0, 30, 0, UINT32_MAX, 64, 64, 20, 0, 0, 0 }, { 16, 4 }, HCY_EINVAL },
+    { "more bytes than the image", { 0, 30, 0, 1, 128, 128, 20, 0, 0, 0 }, { 16, 4 }, HCY_EINVAL },
+    { "fewer bytes than the image", { 0, 30, 0, 1, 32, 32, 20, 0, 0, 0 }, { 16, 4 }, HCY_EINVAL },
+    { "a block of half a byte a plane", { 0, 30, 0, 1, 64, 60, 20, 4, 0, 0 }, { 16, 4 }, HCY_EINVAL },
+    { "a tail past the chunk", { 0, 30, 0, 1, 32, 32, 20, 32, 0, 0 }, { 16, 4 }, HCY_EINVAL },
+    { "a last block larger than a block", { 0, 30, 0, 1, 32, 64, 20, 0, 0, 0 }, { 16, 4 }, HCY_EINVAL },
+    { "a block past the chunk", { 0, 30, 0, 1, 64, 64, 20, 0, 0, 0 }, { 16, 400 }, HCY_ECORRUPT },
+    { "a block before any", { 0, 30, 0, 1, 64, 64, 20, 0, 0, 0 }, { UINT32_MAX, 4 }, HCY_ECORRUPT },
+    { "a stored block of another size",
+      { 0, 30, 0, 1, 64, 64, 20, 0, 0, 0 },
+      { 16, 5 | HCY_BLOCK_STORED },
+      HCY_ECORRUPT },
+    { "an empty block", { 0, 30, 0, 1, 64, 64, 20, 0, 0, 0 }, { 16, 0 }, HCY_ECORRUPT },
+    { "a frame whose parse failed", { 0, 30, 9, 9, 64, 64, 20, 0, HCY_EFORMAT, 0 }, { 16, 4 }, HCY_EFORMAT },
 };
 enum { N_LIES = sizeof lies / sizeof *lies };
 
 static hcy_buffer *new_buffer(hcy_device *dev, const void *data, size_t size)
 {
     hcy_buffer *buf = NULL;
-    if (hcy_buffer_create(&buf, dev, HCY_MEM_DEVICE, size) || (data && hcy_buffer_write_now(buf, 0, data, size)))
+    if (hcy_buffer_create(&buf, dev, HCY_MEM_DEVICE, size) ||
+        (data && hcy_buffer_write_now(buf, 0, data, size)))
         bail_out("no buffer: %s", hcy_last_error()->text);
     return buf;
 }
 
 static void test_lies(const char *spec, hcy_device *dev)
 {
-    static const hcy_bslz4_job small = {HCY_CODEC_BSLZ4, 1, 64, 0, 0};
-    uint8_t chunks[128] = {0};
+    static const hcy_bslz4_job small = { HCY_CODEC_BSLZ4, 1, 64, 0, 0 };
+    uint8_t chunks[128] = { 0 };
     hcy_bslz4_frame frames[N_LIES];
     hcy_bslz4_block blocks[N_LIES];
     hcy_frame_report reports[N_LIES];
@@ -154,11 +160,13 @@ static void test_lies(const char *spec, hcy_device *dev)
         frames[i].first_block = lies[i].frame.first_block ? N_LIES : (uint32_t)i;
         blocks[i] = lies[i].block;
     }
-    hcy_arg args[] = {hcy_arg_buf(new_buffer(dev, chunks, sizeof chunks)),
-                      hcy_arg_buf(new_buffer(dev, frames, sizeof frames)),
-                      hcy_arg_buf(new_buffer(dev, blocks, sizeof blocks)), hcy_arg_struct(&small, sizeof small),
-                      hcy_arg_buf(new_buffer(dev, NULL, N_LIES * 64)), hcy_arg_buf(new_buffer(dev, NULL, sizeof reports)),
-                      hcy_arg_buf(new_buffer(dev, NULL, 4096))};
+    hcy_arg args[] = { hcy_arg_buf(new_buffer(dev, chunks, sizeof chunks)),
+                       hcy_arg_buf(new_buffer(dev, frames, sizeof frames)),
+                       hcy_arg_buf(new_buffer(dev, blocks, sizeof blocks)),
+                       hcy_arg_struct(&small, sizeof small),
+                       hcy_arg_buf(new_buffer(dev, NULL, N_LIES * 64)),
+                       hcy_arg_buf(new_buffer(dev, NULL, sizeof reports)),
+                       hcy_arg_buf(new_buffer(dev, NULL, 4096)) };
     int st = hcy_queue_create(&queue, dev);
     st = st ? st : hcy_kernel_get(&kernel, dev, "bslz4_decode");
     st = st ? st : hcy_launch(queue, kernel, N_LIES, args, 7);
@@ -181,14 +189,15 @@ static void test_lies(const char *spec, hcy_device *dev)
 static int read_chunk(hcy_span *chunk, hcy_bslz4_job *j, hid_t file, const char *name)
 {
     hid_t set = H5Dopen2(file, name, H5P_DEFAULT), type = H5Dget_type(set), plist = H5Dget_create_plist(set);
-    hsize_t at[3] = {0}, dims[3] = {1, 1, 1}, size = 0;
+    hsize_t at[3] = { 0 }, dims[3] = { 1, 1, 1 }, size = 0;
     uint32_t mask;
     int rank = H5Pget_chunk(plist, 3, dims);
     int bad = H5Dget_chunk_storage_size(set, at, &size) < 0 || rank < 1;
     void *bytes = malloc(size ? size : 1);
     bad = bad || H5Dread_chunk(set, H5P_DEFAULT, at, &mask, bytes) < 0;
-    *chunk = (hcy_span){bytes, size};
-    *j = (hcy_bslz4_job){HCY_CODEC_BSLZ4, (uint32_t)H5Tget_size(type), dims[0] * dims[1] * dims[2] * H5Tget_size(type), 0, 0};
+    *chunk = (hcy_span){ bytes, size };
+    *j = (hcy_bslz4_job){ HCY_CODEC_BSLZ4, (uint32_t)H5Tget_size(type),
+                          dims[0] * dims[1] * dims[2] * H5Tget_size(type), 0, 0 };
     H5Pclose(plist);
     H5Tclose(type);
     H5Dclose(set);
@@ -197,7 +206,8 @@ static int read_chunk(hcy_span *chunk, hcy_bslz4_job *j, hid_t file, const char 
 
 static void test_golden(const char *spec, hcy_queue *queue)
 {
-    const char *path = test_data("detector/eiger1_4m_real.h5"), *hash = test_data("reference/eiger1_4m_real.chunk0.sha256");
+    const char *path = test_data("detector/eiger1_4m_real.h5"),
+               *hash = test_data("reference/eiger1_4m_real.chunk0.sha256");
     char want[65] = "", got[65];
     FILE *f = hash ? fopen(hash, "r") : NULL;
     if (!path || !f || fscanf(f, "%64s", want) != 1) {
@@ -222,8 +232,8 @@ static void test_golden(const char *spec, hcy_queue *queue)
 /* The files of bitshuffle's own regression tests, where our element sizes occur in them. */
 static void test_regression(const char *spec, hcy_queue *queue, const char *name)
 {
-    static const char *const sets[] = {"a1_a", "a2_a", "a4_a", "a8_a", "|S1_b", "|S1_c", "|S2_b", "|S2_c", "|S4_b", "|S4_c",
-                                       "|S8_b", "|S8_c"};
+    static const char *const sets[] = { "a1_a",  "a2_a",  "a4_a",  "a8_a",  "|S1_b", "|S1_c",
+                                        "|S2_b", "|S2_c", "|S4_b", "|S4_c", "|S8_b", "|S8_c" };
     const char *path = test_data(name);
     int bad = 0;
     if (!path) {

@@ -1,7 +1,7 @@
 /* bslz4_fuzz.c - libFuzzer target: any bytes as a chunk, and any bytes as one LZ4 block for every variant.
  *
- * `make fuzzers` (see tests/local.mk), `tests/bslz4_fuzz -max_total_time=120 CORPUS`.  The first byte chooses the codec, the
- * element size and what the rest is taken for, the second the sizes.
+ * `make fuzzers` (see tests/local.mk), `tests/bslz4_fuzz -max_total_time=120 CORPUS`.  The first byte chooses
+ * the codec, the element size and what the rest is taken for, the second the sizes.
  */
 #include "bslz4_ref.h"
 #include <halcyon/bslz4.h>
@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     unsigned elem_size = 1u << (data[0] & 3), codec = data[0] >> 2 & 3;
     size_t n = data[1];
     if (data[0] & 16)
-        parse_chunk(&(hcy_bslz4_job){codec, elem_size, (n + 1) * elem_size, 0, 0}, data + 2, size - 2);
+        parse_chunk(&(hcy_bslz4_job){ codec, elem_size, (n + 1) * elem_size, 0, 0 }, data + 2, size - 2);
     else
         decode_block(data + 2, size - 2, (n & 128 ? 256 : n + 1) * 8 * elem_size, elem_size);
     return 0;

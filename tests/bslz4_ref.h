@@ -1,7 +1,7 @@
 /* bslz4_ref.h - an independent scalar decoder of blocks, and the comparison of a variant with it.
  *
- * Shared by tests/bslz4.c and the fuzz target.  LZ4 is decoded twice, by the letter of its format and by liblz4; a
- * block is good if both say so.
+ * Shared by tests/bslz4.c and the fuzz target.  LZ4 is decoded twice, by the letter of its format and by
+ * liblz4; a block is good if both say so.
  */
 #ifndef BSLZ4_REF_H
 #define BSLZ4_REF_H
@@ -79,7 +79,8 @@ static inline const char *ref_decode(struct ref_block *r, const uint8_t *src, si
     r->planes = malloc(bytes);
     r->pixels = malloc(bytes);
     int strict = ref_lz4(src, size, r->planes, bytes);
-    int lz4 = LZ4_decompress_safe((const char *)src, (char *)again, (int)size, (int)bytes) == (int)bytes ? 0 : -1;
+    int lz4 =
+        LZ4_decompress_safe((const char *)src, (char *)again, (int)size, (int)bytes) == (int)bytes ? 0 : -1;
     r->status = strict || lz4 ? HCY_ECORRUPT : 0;
     if (!r->status && memcmp(r->planes, again, bytes))
         wrong = "liblz4 and the format's letter differ";
@@ -110,13 +111,14 @@ static inline int same_planes(const uint8_t *planes, unsigned same_from, const u
     return 1;
 }
 
-/* One variant on one block, with `ahead` readable bytes behind it and guards around everything; NULL or what is
- * wrong. */
-static inline const char *ref_compare(const struct ref_block *r, const struct cpu_block_ops *ops, const uint8_t *src,
-                                      size_t size, size_t ahead, size_t bytes, unsigned elem_size)
+/* One variant on one block, with `ahead` readable bytes behind it and guards around everything; NULL or what
+ * is wrong. */
+static inline const char *ref_compare(const struct ref_block *r, const struct cpu_block_ops *ops,
+                                      const uint8_t *src, size_t size, size_t ahead, size_t bytes,
+                                      unsigned elem_size)
 {
     enum { GUARD = 64, MARK = 0xA5 };
-    hcy_bslz4_job job = {HCY_CODEC_BSLZ4, elem_size, bytes, 0, 0};
+    hcy_bslz4_job job = { HCY_CODEC_BSLZ4, elem_size, bytes, 0, 0 };
     size_t work_size = CPU_BLOCK_WORK(bytes), room = (work_size + GUARD + 63) / 64 * 64;
     uint8_t *in = malloc(size + ahead), *work = aligned_alloc(64, room), *out = malloc(bytes + GUARD);
     const char *wrong = NULL;

@@ -1,8 +1,8 @@
-/* bslz4.c - the kernel bslz4_decode: blocks of many frames over the pool's threads; and one block of any codec.
+/* bslz4.c - the kernel bslz4_decode: blocks of many frames over the pool's threads; one block of any codec.
  *
- * A piece of work is a range of blocks of one frame, so that a single frame keeps all threads busy.  A piece stops at
- * its first damaged block and lowers the frame's entry in the scratch memory to its number: the report names the
- * first damaged block whatever the threads did.
+ * A piece of work is a range of blocks of one frame, so that a single frame keeps all threads busy.  A piece
+ * stops at its first damaged block and lowers the frame's entry in the scratch memory to its number: the
+ * report names the first damaged block whatever the threads did.
  */
 #include "bslz4_block.h"
 #include <stdlib.h>
@@ -31,15 +31,18 @@ const struct cpu_block_ops *cpu_block_ops(enum cpu_simd simd)
 {
     switch (cpu_block_variant(simd)) {
 #ifdef HCY_CPU_X86
-    case CPU_SIMD_AVX512: return &cpu_block_ops_avx512;
-    case CPU_SIMD_AVX2: return &cpu_block_ops_avx2;
+    case CPU_SIMD_AVX512:
+        return &cpu_block_ops_avx512;
+    case CPU_SIMD_AVX2:
+        return &cpu_block_ops_avx2;
 #endif
-    default: return &cpu_block_ops_portable;
+    default:
+        return &cpu_block_ops_portable;
     }
 }
 
-int cpu_bslz4_block(const struct cpu_block_ops *ops, const hcy_bslz4_job *job, const uint8_t *coded, uint32_t size,
-                    const uint8_t *limit, size_t bytes, uint8_t *work, void *out)
+int cpu_bslz4_block(const struct cpu_block_ops *ops, const hcy_bslz4_job *job, const uint8_t *coded,
+                    uint32_t size, const uint8_t *limit, size_t bytes, uint8_t *work, void *out)
 {
     uint8_t *planes = work + CPU_BLOCK_LEAD;
     unsigned same_from = 8 * job->elem_size - 1;
@@ -88,10 +91,10 @@ static int frame_fits(const struct decode *d, const hcy_bslz4_frame *f)
     uint64_t bytes = f->tail_bytes;
     if (f->n_blocks)
         bytes += (uint64_t)(f->n_blocks - 1) * f->block_bytes + f->last_bytes;
-    return f->offset <= d->chunks_size && f->size <= d->chunks_size - f->offset && f->first_block <= d->n_blocks &&
-           f->n_blocks <= d->n_blocks - f->first_block && bytes == d->job->image_bytes &&
-           f->last_bytes <= f->block_bytes && f->block_bytes % unit == 0 && f->last_bytes % unit == 0 &&
-           (uint64_t)f->tail_offset + f->tail_bytes <= f->size;
+    return f->offset <= d->chunks_size && f->size <= d->chunks_size - f->offset &&
+           f->first_block <= d->n_blocks && f->n_blocks <= d->n_blocks - f->first_block &&
+           bytes == d->job->image_bytes && f->last_bytes <= f->block_bytes && f->block_bytes % unit == 0 &&
+           f->last_bytes % unit == 0 && (uint64_t)f->tail_offset + f->tail_bytes <= f->size;
 }
 
 static int block_fits(const hcy_bslz4_frame *f, const hcy_bslz4_block *block, size_t bytes)
@@ -137,8 +140,8 @@ static void decode_pieces(void *context, size_t begin, size_t end, unsigned thre
         if (d->reports[frame].status)
             continue;
         if (!first)
-            memcpy(d->images + (frame + 1) * d->job->image_bytes - f->tail_bytes, d->chunks + f->offset + f->tail_offset,
-                   f->tail_bytes);
+            memcpy(d->images + (frame + 1) * d->job->image_bytes - f->tail_bytes,
+                   d->chunks + f->offset + f->tail_offset, f->tail_bytes);
         if (first >= f->n_blocks || first > atomic_load(&d->damaged[frame]))
             continue;
         if (f->block_bytes > STACK_BLOCK) {
@@ -158,12 +161,15 @@ static int check_call(const struct cpu_call *call, const hcy_bslz4_job *job)
 {
     size_t e = job->elem_size, n = call->items;
     if (job->codec > HCY_CODEC_BITSHUFFLE || (e != 1 && e != 2 && e != 4 && e != 8) || !job->image_bytes)
-        return hcy_fail(HCY_EINVAL, "bslz4_decode: job of codec %u, elements of %u bytes, images of %llu bytes", job->codec,
-                        job->elem_size, (unsigned long long)job->image_bytes);
+        return hcy_fail(HCY_EINVAL,
+                        "bslz4_decode: job of codec %u, elements of %u bytes, images of %llu bytes",
+                        job->codec, job->elem_size, (unsigned long long)job->image_bytes);
     if (cpu_arg_size(call, ARG_FRAMES) / sizeof(hcy_bslz4_frame) < n ||
         cpu_arg_size(call, ARG_REPORTS) / sizeof(hcy_frame_report) < n ||
-        cpu_arg_size(call, ARG_SCRATCH) / sizeof(uint32_t) < n || cpu_arg_size(call, ARG_IMAGES) / job->image_bytes < n)
-        return hcy_fail(HCY_EINVAL, "bslz4_decode: frames, images, reports or scratch too small for %zu frames", n);
+        cpu_arg_size(call, ARG_SCRATCH) / sizeof(uint32_t) < n ||
+        cpu_arg_size(call, ARG_IMAGES) / job->image_bytes < n)
+        return hcy_fail(HCY_EINVAL,
+                        "bslz4_decode: frames, images, reports or scratch too small for %zu frames", n);
     return 0;
 }
 
@@ -173,7 +179,7 @@ static void start(struct decode *d)
     size_t most = 1;
     for (size_t i = 0; i < d->items; i++) {
         const hcy_bslz4_frame *f = &d->frames[i];
-        d->reports[i] = (hcy_frame_report){.status = f->status};
+        d->reports[i] = (hcy_frame_report){ .status = f->status };
         atomic_init(&d->damaged[i], UINT32_MAX);
         if (!f->status && !frame_fits(d, f))
             d->reports[i].status = HCY_EINVAL;
@@ -203,11 +209,16 @@ static int run_decode(const struct cpu_call *call)
     if (st)
         return st;
     struct decode d = {
-        .ops = cpu_block_ops(call->simd), .job = job, .items = call->items,
-        .chunks = cpu_arg(call, ARG_CHUNKS), .chunks_size = cpu_arg_size(call, ARG_CHUNKS),
-        .frames = cpu_arg(call, ARG_FRAMES), .blocks = cpu_arg(call, ARG_BLOCKS),
+        .ops = cpu_block_ops(call->simd),
+        .job = job,
+        .items = call->items,
+        .chunks = cpu_arg(call, ARG_CHUNKS),
+        .chunks_size = cpu_arg_size(call, ARG_CHUNKS),
+        .frames = cpu_arg(call, ARG_FRAMES),
+        .blocks = cpu_arg(call, ARG_BLOCKS),
         .n_blocks = cpu_arg_size(call, ARG_BLOCKS) / sizeof(hcy_bslz4_block),
-        .images = cpu_arg(call, ARG_IMAGES), .reports = cpu_arg(call, ARG_REPORTS),
+        .images = cpu_arg(call, ARG_IMAGES),
+        .reports = cpu_arg(call, ARG_REPORTS),
         .damaged = cpu_arg(call, ARG_SCRATCH),
     };
     start(&d);
@@ -216,7 +227,8 @@ static int run_decode(const struct cpu_call *call)
         return hcy_fail(st, "bslz4_decode: %zu frames of %zu pieces", d.items, d.pieces);
     cpu_pool_for(call->pool, pieces, 1, decode_pieces, &d);
     if (atomic_load(&d.out_of_memory))
-        return hcy_fail(HCY_ENOMEM, "bslz4_decode: no memory to work on blocks of more than %d bytes", STACK_BLOCK);
+        return hcy_fail(HCY_ENOMEM, "bslz4_decode: no memory to work on blocks of more than %d bytes",
+                        STACK_BLOCK);
     finish(&d);
     return 0;
 }
@@ -227,6 +239,9 @@ static int decode_scratch(const struct cpu_call *call, size_t *size)
 }
 
 const struct cpu_kernel cpu_bslz4_kernels[] = {
-    {.name = "bslz4_decode", .run = run_decode, .scratch_size = decode_scratch, .variant = cpu_block_variant},
-    {.name = NULL},
+    { .name = "bslz4_decode",
+      .run = run_decode,
+      .scratch_size = decode_scratch,
+      .variant = cpu_block_variant },
+    { .name = NULL },
 };

@@ -5,12 +5,14 @@
 
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* pattern[o][i] = i mod o: what a match of offset o < 16 repeats, as a byte permutation of its first 16 bytes. */
+/* pattern[o][i] = i mod o: what a match of offset o < 16 repeats, permuting its first 16 bytes. */
 #define P4(o, i) (i) % (o), ((i) + 1) % (o), ((i) + 2) % (o), ((i) + 3) % (o)
-#define P16(o) {P4(o, 0), P4(o, 4), P4(o, 8), P4(o, 12)}
-static const _Alignas(16) uint8_t pattern[16][16] = {
-    {0}, P16(1), P16(2), P16(3), P16(4), P16(5), P16(6), P16(7), P16(8), P16(9), P16(10), P16(11), P16(12), P16(13),
-    P16(14), P16(15)};
+/* clang-format off */
+#define P16(o) { P4(o, 0), P4(o, 4), P4(o, 8), P4(o, 12) }
+/* clang-format on */
+static const _Alignas(16) uint8_t pattern[16][16] = { { 0 },   P16(1),  P16(2),  P16(3), P16(4),  P16(5),
+                                                      P16(6),  P16(7),  P16(8),  P16(9), P16(10), P16(11),
+                                                      P16(12), P16(13), P16(14), P16(15) };
 
 static inline __m128i load16(const void *p)
 {
@@ -106,15 +108,18 @@ static inline void copy_match18(uint8_t *op, size_t offset)
 /* Bytes 0 .. 7 of each 64-bit word as rows of bits, transposed. */
 static inline __m256i transpose_bits(__m256i x)
 {
-    __m256i t = _mm256_and_si256(_mm256_xor_si256(x, _mm256_srli_epi64(x, 7)), _mm256_set1_epi64x(0x00AA00AA00AA00AA));
+    __m256i t = _mm256_and_si256(_mm256_xor_si256(x, _mm256_srli_epi64(x, 7)),
+                                 _mm256_set1_epi64x(0x00AA00AA00AA00AA));
     x = _mm256_xor_si256(x, _mm256_xor_si256(t, _mm256_slli_epi64(t, 7)));
-    t = _mm256_and_si256(_mm256_xor_si256(x, _mm256_srli_epi64(x, 14)), _mm256_set1_epi64x(0x0000CCCC0000CCCC));
+    t = _mm256_and_si256(_mm256_xor_si256(x, _mm256_srli_epi64(x, 14)),
+                         _mm256_set1_epi64x(0x0000CCCC0000CCCC));
     x = _mm256_xor_si256(x, _mm256_xor_si256(t, _mm256_slli_epi64(t, 14)));
-    t = _mm256_and_si256(_mm256_xor_si256(x, _mm256_srli_epi64(x, 28)), _mm256_set1_epi64x(0x00000000F0F0F0F0));
+    t = _mm256_and_si256(_mm256_xor_si256(x, _mm256_srli_epi64(x, 28)),
+                         _mm256_set1_epi64x(0x00000000F0F0F0F0));
     return _mm256_xor_si256(x, _mm256_xor_si256(t, _mm256_slli_epi64(t, 28)));
 }
 
-/* 32 bytes of each of 8 planes: interleaved to words of one byte a plane, the bits of each word transposed. */
+/* 32 bytes of each of 8 planes: interleaved to words of one byte a plane, their bits transposed. */
 static inline void bytes32(const uint8_t *const *rows, size_t at, uint8_t *out)
 {
     __m256i x[8], y[8];
@@ -161,8 +166,9 @@ static inline __m256i extend(const uint8_t *row, unsigned elem_size, int top)
 
 static inline __m256i shift_left(__m256i v, unsigned elem_size, unsigned bits)
 {
-    return elem_size == 2 ? _mm256_slli_epi16(v, (int)bits) :
-           elem_size == 4 ? _mm256_slli_epi32(v, (int)bits) : _mm256_slli_epi64(v, (int)bits);
+    return elem_size == 2   ? _mm256_slli_epi16(v, (int)bits)
+           : elem_size == 4 ? _mm256_slli_epi32(v, (int)bits)
+                            : _mm256_slli_epi64(v, (int)bits);
 }
 
 #define INLINE static inline __attribute__((always_inline))
@@ -172,7 +178,8 @@ INLINE void widen(const uint8_t *bytes, unsigned w, unsigned elem_size, uint8_t 
     for (size_t i = 0; i < 512; i += 32 / elem_size) {
         __m256i v = extend(bytes + i, elem_size, w == 1);
         for (unsigned k = 1; k < w; k++)
-            v = _mm256_or_si256(v, shift_left(extend(bytes + 512 * k + i, elem_size, k == w - 1), elem_size, 8 * k));
+            v = _mm256_or_si256(
+                v, shift_left(extend(bytes + 512 * k + i, elem_size, k == w - 1), elem_size, 8 * k));
         store(out + i * elem_size, v);
     }
 }
@@ -180,4 +187,4 @@ INLINE void widen(const uint8_t *bytes, unsigned w, unsigned elem_size, uint8_t 
 #include "bslz4_lz4.h"
 #include "bslz4_pixels.h"
 
-const struct cpu_block_ops cpu_block_ops_avx2 = {planes_of, pixels_of, bytes_of};
+const struct cpu_block_ops cpu_block_ops_avx2 = { planes_of, pixels_of, bytes_of };

@@ -5,13 +5,15 @@
 
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* pattern[o][i] = i mod o: what a match of offset o < 64 repeats, as a byte permutation of its first 64 bytes. */
-#define P4(o, i) (i) % (o), ((i) + 1) % (o), ((i) + 2) % (o), ((i) + 3) % (o)
+/* pattern[o][i] = i mod o: what a match of offset o < 64 repeats, permuting its first 64 bytes. */
+#define P4(o, i)  (i) % (o), ((i) + 1) % (o), ((i) + 2) % (o), ((i) + 3) % (o)
 #define P16(o, i) P4(o, i), P4(o, (i) + 4), P4(o, (i) + 8), P4(o, (i) + 12)
-#define P64(o) {P16(o, 0), P16(o, 16), P16(o, 32), P16(o, 48)}
+/* clang-format off */
+#define P64(o) { P16(o, 0), P16(o, 16), P16(o, 32), P16(o, 48) }
+/* clang-format on */
 #define P64X8(o) P64(o), P64(o + 1), P64(o + 2), P64(o + 3), P64(o + 4), P64(o + 5), P64(o + 6), P64(o + 7)
-static const _Alignas(64) uint8_t pattern[65][64] = {
-    {0}, P64X8(1), P64X8(9), P64X8(17), P64X8(25), P64X8(33), P64X8(41), P64X8(49), P64X8(57)};
+static const _Alignas(64) uint8_t pattern[65][64] = { { 0 },     P64X8(1),  P64X8(9),  P64X8(17), P64X8(25),
+                                                      P64X8(33), P64X8(41), P64X8(49), P64X8(57) };
 
 static inline __m512i load(const void *p)
 {
@@ -119,12 +121,12 @@ static inline void transpose_words(__m512i x[8])
 
 static inline void bytes64(const uint8_t *const *rows, size_t at, uint8_t *out)
 {
-    /* Byte c of word k to byte 7 - k of word c, then GF2P8AFFINE with the unit matrix transposes each word's bits. */
+    /* Byte c of word k to byte 7 - k of word c; then GF2P8AFFINE with the unit matrix transposes the bits. */
     const __m512i unit = _mm512_set1_epi64((long long)0x8040201008040201u);
-    const __m512i order = _mm512_add_epi8(
-        _mm512_broadcast_i32x4(_mm_set_epi64x(0x0109111921293139, 0x0008101820283038)),
-        _mm512_set_epi64(0x0606060606060606, 0x0606060606060606, 0x0404040404040404, 0x0404040404040404,
-                         0x0202020202020202, 0x0202020202020202, 0, 0));
+    const __m512i order =
+        _mm512_add_epi8(_mm512_broadcast_i32x4(_mm_set_epi64x(0x0109111921293139, 0x0008101820283038)),
+                        _mm512_set_epi64(0x0606060606060606, 0x0606060606060606, 0x0404040404040404,
+                                         0x0404040404040404, 0x0202020202020202, 0x0202020202020202, 0, 0));
     __m512i x[8];
     for (int k = 0; k < 8; k++)
         x[k] = load(rows[k] + at);
@@ -150,8 +152,9 @@ static inline __m512i extend(const uint8_t *row, unsigned elem_size, int top)
 
 static inline __m512i shift_left(__m512i v, unsigned elem_size, unsigned bits)
 {
-    return elem_size == 2 ? _mm512_slli_epi16(v, bits) :
-           elem_size == 4 ? _mm512_slli_epi32(v, bits) : _mm512_slli_epi64(v, bits);
+    return elem_size == 2   ? _mm512_slli_epi16(v, bits)
+           : elem_size == 4 ? _mm512_slli_epi32(v, bits)
+                            : _mm512_slli_epi64(v, bits);
 }
 
 #define INLINE static inline __attribute__((always_inline))
@@ -161,7 +164,8 @@ INLINE void widen(const uint8_t *bytes, unsigned w, unsigned elem_size, uint8_t 
     for (size_t i = 0; i < 512; i += 64 / elem_size) {
         __m512i v = extend(bytes + i, elem_size, w == 1);
         for (unsigned k = 1; k < w; k++)
-            v = _mm512_or_si512(v, shift_left(extend(bytes + 512 * k + i, elem_size, k == w - 1), elem_size, 8 * k));
+            v = _mm512_or_si512(
+                v, shift_left(extend(bytes + 512 * k + i, elem_size, k == w - 1), elem_size, 8 * k));
         store(out + i * elem_size, v);
     }
 }
@@ -169,4 +173,4 @@ INLINE void widen(const uint8_t *bytes, unsigned w, unsigned elem_size, uint8_t 
 #include "bslz4_lz4.h"
 #include "bslz4_pixels.h"
 
-const struct cpu_block_ops cpu_block_ops_avx512 = {planes_of, pixels_of, bytes_of};
+const struct cpu_block_ops cpu_block_ops_avx512 = { planes_of, pixels_of, bytes_of };

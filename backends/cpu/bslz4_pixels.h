@@ -1,9 +1,9 @@
 /* bslz4_pixels.h - bit-planes to pixels, in pieces of 512: included by every variant.
  *
  * The including file defines
- *     bytes64(rows, at, out)             64 bytes at `at` of each of 8 planes to 512 bytes, bit k from plane k
- *     widen(bytes, w, elem_size, out)    512 elements of 2, 4 or 8 bytes from w = 1, 2, 4 or 8 <= elem_size rows of
- *                                        512 bytes, the least significant first, sign-extended (always inlined)
+ *     bytes64(rows, at, out)          64 bytes at `at` of each of 8 planes to 512 bytes, bit k from plane k
+ *     widen(bytes, w, elem_size, out) 512 elements of 2, 4 or 8 bytes from w = 1, 2, 4 or 8 <= elem_size rows
+ *                                     of 512 bytes, least significant first, sign-extended (always inlined)
  */
 
 /* Bytes of an element that the planes below the aliased ones fill, sign bit included: 1, 2, 4 or 8. */
@@ -12,19 +12,22 @@ static inline unsigned width_of(unsigned same_from)
     return same_from < 8 ? 1 : same_from < 16 ? 2 : same_from < 32 ? 4 : 8;
 }
 
+/* Each combination with constants of its own. */
 static inline void widen512(const uint8_t *bytes, unsigned w, unsigned elem_size, uint8_t *out)
 {
-    switch (elem_size << 4 | w) { /* each with constants of its own */
-    case 0x21: widen(bytes, 1, 2, out); break;
-    case 0x22: widen(bytes, 2, 2, out); break;
-    case 0x41: widen(bytes, 1, 4, out); break;
-    case 0x42: widen(bytes, 2, 4, out); break;
-    case 0x44: widen(bytes, 4, 4, out); break;
-    case 0x81: widen(bytes, 1, 8, out); break;
-    case 0x82: widen(bytes, 2, 8, out); break;
-    case 0x84: widen(bytes, 4, 8, out); break;
-    case 0x88: widen(bytes, 8, 8, out); break;
-    }
+#define WIDEN(size, width)            \
+    if (elem_size == size && w == width) \
+    widen(bytes, width, size, out)
+    WIDEN(2, 1);
+    WIDEN(2, 2);
+    WIDEN(4, 1);
+    WIDEN(4, 2);
+    WIDEN(4, 4);
+    WIDEN(8, 1);
+    WIDEN(8, 2);
+    WIDEN(8, 4);
+    WIDEN(8, 8);
+#undef WIDEN
 }
 
 static inline void piece(const uint8_t *const *rows, size_t at, unsigned w, unsigned elem_size, uint8_t *out)
@@ -39,7 +42,8 @@ static inline void piece(const uint8_t *const *rows, size_t at, unsigned w, unsi
     widen512(bytes, w, elem_size, out);
 }
 
-static void pixels_of(const uint8_t *planes, unsigned same_from, size_t block_bytes, unsigned elem_size, void *out)
+static void pixels_of(const uint8_t *planes, unsigned same_from, size_t block_bytes, unsigned elem_size,
+                      void *out)
 {
     const size_t plane = block_bytes / (8 * elem_size), step = (size_t)512 * elem_size;
     const unsigned w = width_of(same_from);

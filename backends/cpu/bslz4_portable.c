@@ -42,8 +42,8 @@ unsigned cpu_same_planes(const uint8_t *planes, size_t plane, unsigned n_planes)
     return k;
 }
 
-int cpu_planes_safe(const uint8_t *src, size_t size, const uint8_t *limit, size_t block_bytes, unsigned elem_size,
-                    uint8_t *planes, unsigned *same_from)
+int cpu_planes_safe(const uint8_t *src, size_t size, const uint8_t *limit, size_t block_bytes,
+                    unsigned elem_size, uint8_t *planes, unsigned *same_from)
 {
     (void)limit;
     int st = cpu_lz4_safe(src, size, planes, block_bytes);
@@ -52,7 +52,7 @@ int cpu_planes_safe(const uint8_t *src, size_t size, const uint8_t *limit, size_
     return st;
 }
 
-/* Written for the compiler's vectors: bytes of eight rows interleaved, then the bits of 64 words transposed. */
+/* Written for the compiler's vectors: bytes of eight rows interleaved, then 64 words transposed. */
 static inline void bytes64(const uint8_t *const *rows, size_t at, uint8_t *restrict out)
 {
     const uint8_t *r0 = rows[0] + at, *r1 = rows[1] + at, *r2 = rows[2] + at, *r3 = rows[3] + at;
@@ -74,15 +74,15 @@ static inline void bytes64(const uint8_t *const *rows, size_t at, uint8_t *restr
     memcpy(out, words, sizeof words);
 }
 
-#define WIDEN_TO(type)                                                         \
-    do {                                                                       \
-        type v[512];                                                           \
-        for (size_t i = 0; i < 512; i++) {                                     \
-            v[i] = (type)(int8_t)bytes[512 * (w - 1) + i];                     \
-            for (unsigned k = w - 1; k-- > 0;)                                 \
-                v[i] = (type)((uint64_t)v[i] << 8 | bytes[512 * k + i]);       \
-        }                                                                      \
-        memcpy(out, v, sizeof v);                                              \
+#define WIDEN_TO(type)                                                                                       \
+    do {                                                                                                     \
+        type v[512];                                                                                         \
+        for (size_t i = 0; i < 512; i++) {                                                                   \
+            v[i] = (type)(int8_t)bytes[512 * (w - 1) + i];                                                   \
+            for (unsigned k = w - 1; k-- > 0;)                                                               \
+                v[i] = (type)((uint64_t)v[i] << 8 | bytes[512 * k + i]);                                     \
+        }                                                                                                    \
+        memcpy(out, v, sizeof v);                                                                            \
     } while (0)
 
 static inline __attribute__((always_inline)) void widen(const uint8_t *bytes, unsigned w, unsigned elem_size,
@@ -98,4 +98,4 @@ static inline __attribute__((always_inline)) void widen(const uint8_t *bytes, un
 
 #include "bslz4_pixels.h"
 
-const struct cpu_block_ops cpu_block_ops_portable = {cpu_planes_safe, pixels_of, bytes_of};
+const struct cpu_block_ops cpu_block_ops_portable = { cpu_planes_safe, pixels_of, bytes_of };

@@ -1,10 +1,10 @@
 /* bslz4_format.h - how a batch of compressed frames is described to every device (host, GPU, FPGA).
  *
- * Plain data, little-endian, no pointers: backends include this file and kernels.def and nothing else of src/.
- * The host parses and bounds-checks the chunks (src/bslz4/table.c), so a device gets offsets it can trust to lie
- * inside the batch's buffer, but nothing about the LZ4 streams themselves.
+ * Plain data, little-endian, no pointers: backends include this file and kernels.def, nothing else of src/.
+ * The host parses and bounds-checks the chunks (src/bslz4/table.c), so a device gets offsets it can
+ * trust to lie inside the batch's buffer, but nothing about the LZ4 streams themselves.
  *
- * Formats: HDF5 filter 32008 (bitshuffle, github.com/kiyo-masui/bitshuffle), filter 32004 (LZ4), plain pixels.
+ * Formats: HDF5 filter 32008 (bitshuffle, github.com/kiyo-masui/bitshuffle), 32004 (LZ4), plain pixels.
  */
 #ifndef HCY_BSLZ4_FORMAT_H
 #define HCY_BSLZ4_FORMAT_H
@@ -13,14 +13,14 @@
 
 #define HCY_BSLZ4_VERSION 1u
 
-/* The bit order of a transposed block of E elements: plane b, of E / 8 bytes, holds bit b of every element (b counts
- * from the least significant bit of the first byte), eight elements a byte, the first in the lowest bit.  LZ4: an
- * offset of 0 is damage, whatever a decoder might make of it. */
+/* The bit order of a transposed block of E elements: plane b, of E / 8 bytes, holds bit b of every element (b
+ * counts from the least significant bit of the first byte), eight elements a byte, the first in the lowest
+ * bit.  LZ4: an offset of 0 is damage, whatever a decoder might make of it. */
 
 /* How the bytes of a chunk are coded: hcy_bslz4_job.codec. */
-#define HCY_CODEC_NONE 0u       /* plain pixels */
-#define HCY_CODEC_BSLZ4 1u      /* filter 32008 with LZ4: blocks bit-transposed, then LZ4 */
-#define HCY_CODEC_LZ4 2u        /* filter 32004: blocks of LZ4, or stored */
+#define HCY_CODEC_NONE       0u /* plain pixels */
+#define HCY_CODEC_BSLZ4      1u /* filter 32008 with LZ4: blocks bit-transposed, then LZ4 */
+#define HCY_CODEC_LZ4        2u /* filter 32004: blocks of LZ4, or stored */
 #define HCY_CODEC_BITSHUFFLE 3u /* filter 32008 without compression: blocks bit-transposed */
 
 /* One frame of the batch. */
@@ -29,7 +29,7 @@ typedef struct hcy_bslz4_frame {
     uint64_t size;        /* of the chunk in bytes */
     uint32_t first_block; /* index of its first block in the batch's block table */
     uint32_t n_blocks;    /* blocks, a partial last one included */
-    uint32_t block_bytes; /* decoded bytes of every block but the last: whole elements, with bit-planes 8 of them */
+    uint32_t block_bytes; /* decoded bytes of every block but the last: whole elements, eights with planes */
     uint32_t last_bytes;  /* decoded bytes of the last block, 1 to block_bytes: the same */
     uint32_t tail_offset; /* of the raw tail, from the chunk's start */
     uint32_t tail_bytes;  /* 0 to 7 elements, copied as they are */
@@ -49,12 +49,12 @@ typedef struct hcy_bslz4_job {
     uint32_t codec;       /* HCY_CODEC_* */
     uint32_t elem_size;   /* 1, 2, 4, 8 */
     uint64_t image_bytes; /* of one decoded frame */
-    uint32_t block_bytes; /* of a decoded block, for BITSHUFFLE and to encode (else the chunk says); 0: default */
+    uint32_t block_bytes; /* of a decoded block: BITSHUFFLE, encoding (else the chunk says); 0: default */
     uint32_t reserved;    /* 0 */
 } hcy_bslz4_job;
 
-/* A batch's buffer: every chunk begins at a multiple of ALIGN, and PADDING readable bytes follow the last one. */
-#define HCY_BSLZ4_ALIGN 64u
+/* A batch's buffer: every chunk begins at a multiple of ALIGN, and PADDING readable bytes end it. */
+#define HCY_BSLZ4_ALIGN   64u
 #define HCY_BSLZ4_PADDING 2048u
 
 /* What became of a frame. */

@@ -5,9 +5,9 @@
 #include <halcyon/backend.h>
 #include <halcyon/bslz4.h>
 
-#define HCY__BSLZ4_HEADER 12              /* bytes: u64 total, u32 block */
-#define HCY__BSLZ4_MAX_IMAGE UINT32_MAX   /* HDF5's limit of a chunk */
-#define HCY__LZ4_MAX 0x7E000000u          /* LZ4_MAX_INPUT_SIZE */
+#define HCY__BSLZ4_HEADER    12          /* bytes: u64 total, u32 block */
+#define HCY__BSLZ4_MAX_IMAGE UINT32_MAX  /* HDF5's limit of a chunk */
+#define HCY__LZ4_MAX         0x7E000000u /* LZ4_MAX_INPUT_SIZE */
 
 static inline int hcy__bslz4_has_header(uint32_t codec)
 {

@@ -1,4 +1,4 @@
-/* decode.c - a few chunks to images in one call: the batch of hcy_bslz4_parse() put on a queue's device and waited for.
+/* decode.c - a few chunks to images in one call: a batch is put on a queue's device and waited for.
  *
  * Everything made here is released before it returns, after the queue has passed it.
  */
@@ -51,7 +51,8 @@ static int fill_batch(struct batch *b, const hcy_bslz4_job *job, const hcy_span 
     for (size_t i = 0; i < b->n; i++) {
         hcy_bslz4_frame *f = &b->frames[i];
         memcpy(b->chunks + at, chunks[i].data, chunks[i].size);
-        if (!hcy_bslz4_parse(f, b->blocks + used, b->n_blocks - used, &b->parsed[i], job, chunks[i].data, chunks[i].size)) {
+        if (!hcy_bslz4_parse(f, b->blocks + used, b->n_blocks - used, &b->parsed[i], job, chunks[i].data,
+                             chunks[i].size)) {
             f->offset = at;
             f->first_block = (uint32_t)used;
             used += f->n_blocks;
@@ -71,15 +72,16 @@ static int add_buffer(hcy_arg *arg, hcy_queue *queue, const void *data, size_t s
     return st;
 }
 
-/* Host memory given to the queue is the batch's and the caller's: the queue is waited for whatever happens. */
-static int run_batch(struct batch *b, hcy_arg *args, hcy_queue *queue, hcy_kernel *kernel, const hcy_bslz4_job *job,
-                     void *images)
+/* Host memory given to the queue is the batch's and the caller's: the queue is always waited for. */
+static int run_batch(struct batch *b, hcy_arg *args, hcy_queue *queue, hcy_kernel *kernel,
+                     const hcy_bslz4_job *job, void *images)
 {
     size_t scratch = 0, images_size = 0;
     args[JOB] = hcy_arg_struct(job, sizeof *job);
     int st = hcy_size_mul(&images_size, b->n, job->image_bytes);
     if (st)
-        return hcy_fail(st, "hcy_bslz4_decode: %zu images of %llu bytes", b->n, (unsigned long long)job->image_bytes);
+        return hcy_fail(st, "hcy_bslz4_decode: %zu images of %llu bytes", b->n,
+                        (unsigned long long)job->image_bytes);
     st = hcy_kernel_scratch_size(kernel, b->n, args, N_ARGS, &scratch);
     if (!st)
         st = add_buffer(&args[CHUNKS], queue, b->chunks, b->chunks_size);
@@ -120,7 +122,7 @@ static int judge(struct batch *b, hcy_frame_report *reports)
 int hcy_bslz4_decode(void *images, hcy_frame_report *reports, hcy_queue *queue, const hcy_bslz4_job *job,
                      const hcy_span *chunks, size_t n)
 {
-    struct batch b = {.n = n};
+    struct batch b = { .n = n };
     hcy_arg args[N_ARGS];
     hcy_kernel *kernel = NULL;
     if (!images || !queue || !chunks || !n)

@@ -50,7 +50,7 @@ struct writer {
 
 static int no_room(void)
 {
-    return hcy_fail(HCY_ERANGE, "hcy_bslz4_encode: the chunk does not fit; hcy_bslz4_encode_bound() says what always does");
+    return hcy_fail(HCY_ERANGE, "hcy_bslz4_encode: no room; hcy_bslz4_encode_bound() says what is enough");
 }
 
 /* Bytes as they are. */
@@ -84,8 +84,8 @@ static int put_lz4(struct writer *w, const uint8_t *bytes, size_t n, int stored)
     return put(w, bytes, n);
 }
 
-static int put_blocks(struct writer *w, const hcy_bslz4_job *job, const hcy_bslz4_frame *frame, const uint8_t *image,
-                      uint8_t *planes)
+static int put_blocks(struct writer *w, const hcy_bslz4_job *job, const hcy_bslz4_frame *frame,
+                      const uint8_t *image, uint8_t *planes)
 {
     for (uint32_t b = 0; b < frame->n_blocks; b++) {
         size_t n = b + 1 == frame->n_blocks ? frame->last_bytes : frame->block_bytes;
@@ -94,7 +94,8 @@ static int put_blocks(struct writer *w, const hcy_bslz4_job *job, const hcy_bslz
             to_planes(planes, bytes, n, job->elem_size);
             bytes = planes;
         }
-        int st = hcy__bslz4_has_header(job->codec) ? put_lz4(w, bytes, n, job->codec == HCY_CODEC_LZ4) : put(w, bytes, n);
+        int st = hcy__bslz4_has_header(job->codec) ? put_lz4(w, bytes, n, job->codec == HCY_CODEC_LZ4)
+                                                   : put(w, bytes, n);
         if (st)
             return st;
     }
@@ -103,7 +104,7 @@ static int put_blocks(struct writer *w, const hcy_bslz4_job *job, const hcy_bslz
 
 int hcy_bslz4_encode_bound(size_t *bound, const hcy_bslz4_job *job)
 {
-    hcy_bslz4_frame frame = {0};
+    hcy_bslz4_frame frame = { 0 };
     size_t coded = 0;
     int st = hcy__bslz4_check_job(job);
     if (!st && !bound)
@@ -121,8 +122,8 @@ int hcy_bslz4_encode_bound(size_t *bound, const hcy_bslz4_job *job)
 
 int hcy_bslz4_encode(size_t *size, void *chunk, size_t capacity, const hcy_bslz4_job *job, const void *image)
 {
-    hcy_bslz4_frame frame = {0};
-    struct writer w = {chunk, (uint8_t *)chunk + capacity};
+    hcy_bslz4_frame frame = { 0 };
+    struct writer w = { chunk, (uint8_t *)chunk + capacity };
     uint8_t *planes = NULL, header[HCY__BSLZ4_HEADER];
     int st = hcy__bslz4_check_job(job);
     if (!st && (!size || !chunk || !image))
@@ -134,7 +135,8 @@ int hcy_bslz4_encode(size_t *size, void *chunk, size_t capacity, const hcy_bslz4
     if (hcy__bslz4_has_planes(job->codec) && frame.n_blocks) {
         planes = malloc(frame.block_bytes);
         if (!planes)
-            return hcy_fail(HCY_ENOMEM, "hcy_bslz4_encode: no memory for a block of %u bytes", frame.block_bytes);
+            return hcy_fail(HCY_ENOMEM, "hcy_bslz4_encode: no memory for a block of %u bytes",
+                            frame.block_bytes);
     }
     if (hcy__bslz4_has_header(job->codec)) {
         store_be(header, job->image_bytes, 8);

@@ -1,10 +1,10 @@
 /* table.c - a chunk taken apart: its header, its blocks, its tail, every bound checked.
  *
  * The one place that knows how chunks are framed; devices get the frame and the blocks that come out of it.
- *     filter 32008: u64 total | u32 block bytes | { u32 n | n bytes }... | raw tail of 0 to 7 elements   (big-endian)
+ *     filter 32008: u64 total | u32 block bytes | { u32 n | n bytes }... | raw tail of 0 to 7 elements
  *     filter 32004: the same without a tail; n equal to the block's decoded bytes means stored
  *     BITSHUFFLE, NONE: no header; what HCY_CODEC_* says of the whole chunk
- * No state; any thread.
+ * Numbers are big-endian.  No state; any thread.
  */
 #include "bslz4_priv.h"
 #include <string.h>
@@ -37,12 +37,14 @@ int hcy__bslz4_check_job(const hcy_bslz4_job *job)
     if (job->codec > HCY_CODEC_BITSHUFFLE)
         return hcy_fail(HCY_EINVAL, "bslz4: codec %u is none of HCY_CODEC_*", job->codec);
     if (job->elem_size != 1 && job->elem_size != 2 && job->elem_size != 4 && job->elem_size != 8)
-        return hcy_fail(HCY_EUNSUPPORTED, "bslz4: elements of %u bytes; 1, 2, 4 and 8 are supported", job->elem_size);
+        return hcy_fail(HCY_EUNSUPPORTED, "bslz4: elements of %u bytes; 1, 2, 4 and 8 are supported",
+                        job->elem_size);
     if (!job->image_bytes || job->image_bytes % job->elem_size)
         return hcy_fail(HCY_EINVAL, "bslz4: an image of %llu bytes is not made of elements of %u bytes",
                         (unsigned long long)job->image_bytes, job->elem_size);
     if (job->image_bytes > HCY__BSLZ4_MAX_IMAGE)
-        return hcy_fail(HCY_EUNSUPPORTED, "bslz4: an image of %llu bytes; less than 4 GiB is supported, as in HDF5",
+        return hcy_fail(HCY_EUNSUPPORTED,
+                        "bslz4: an image of %llu bytes; less than 4 GiB is supported, as in HDF5",
                         (unsigned long long)job->image_bytes);
     if (job->block_bytes % block_unit(job) || job->block_bytes > HCY__LZ4_MAX)
         return hcy_fail(HCY_EINVAL, "bslz4: blocks of %u bytes; a multiple of %u up to %u is possible",
@@ -70,7 +72,8 @@ void hcy__bslz4_cut(hcy_bslz4_frame *frame, const hcy_bslz4_job *job, uint32_t b
 static int read_header(uint32_t *block_bytes, const hcy_bslz4_job *job, const uint8_t *chunk, size_t size)
 {
     if (size < HCY__BSLZ4_HEADER)
-        return hcy_fail(HCY_ECORRUPT, "chunk of %zu bytes: shorter than its header of %d", size, HCY__BSLZ4_HEADER);
+        return hcy_fail(HCY_ECORRUPT, "chunk of %zu bytes: shorter than its header of %d", size,
+                        HCY__BSLZ4_HEADER);
     uint64_t total = load_be(chunk, 8), block = load_be(chunk + 8, 4);
     if (total != job->image_bytes)
         return hcy_fail(HCY_ECORRUPT, "chunk: its header promises %llu bytes, the image has %llu",
@@ -81,8 +84,8 @@ static int read_header(uint32_t *block_bytes, const hcy_bslz4_job *job, const ui
         block = job->image_bytes; /* one block, whatever size the writer's filter was set to */
     if (block % block_unit(job))
         return hcy_fail(hcy__bslz4_has_planes(job->codec) ? HCY_ECORRUPT : HCY_EUNSUPPORTED,
-                        "chunk: its header asks for blocks of %llu bytes, not a multiple of %u", (unsigned long long)block,
-                        block_unit(job));
+                        "chunk: its header asks for blocks of %llu bytes, not a multiple of %u",
+                        (unsigned long long)block, block_unit(job));
     if (block > HCY__LZ4_MAX && job->image_bytes > HCY__LZ4_MAX)
         return hcy_fail(HCY_EUNSUPPORTED, "chunk: blocks of %llu bytes, more than LZ4 can hold",
                         (unsigned long long)block);
@@ -95,7 +98,8 @@ static int outline(hcy_bslz4_frame *frame, const hcy_bslz4_job *job, const uint8
 {
     uint32_t block_bytes = hcy__bslz4_block_bytes(job);
     if (size > UINT32_MAX)
-        return hcy_fail(HCY_EUNSUPPORTED, "chunk of %zu bytes: less than 4 GiB is supported, as in HDF5", size);
+        return hcy_fail(HCY_EUNSUPPORTED, "chunk of %zu bytes: less than 4 GiB is supported, as in HDF5",
+                        size);
     if (chunk && hcy__bslz4_has_header(job->codec)) {
         int st = read_header(&block_bytes, job, chunk, size);
         if (st)
@@ -132,12 +136,13 @@ static int walk_blocks(hcy_bslz4_block *blocks, const hcy_bslz4_frame *frame, co
     for (uint32_t b = 0; b < frame->n_blocks; b++) {
         *block = b;
         if (size - *at < 4)
-            return hcy_fail(HCY_ECORRUPT, "chunk truncated: block %u of %u begins at byte %u, the chunk ends at %u", b,
+            return hcy_fail(HCY_ECORRUPT,
+                            "chunk truncated: block %u of %u begins at byte %u, the chunk ends at %u", b,
                             frame->n_blocks, *at, size);
         uint32_t n = (uint32_t)load_be(chunk + *at, 4), left = size - *at - 4;
         if (!n || n > left || n >= HCY_BLOCK_STORED)
-            return hcy_fail(HCY_ECORRUPT, "block %u at byte %u: %u coded bytes, where 1 to %u are possible", b, *at, n,
-                            left);
+            return hcy_fail(HCY_ECORRUPT, "block %u at byte %u: %u coded bytes, where 1 to %u are possible",
+                            b, *at, n, left);
         blocks[b].offset = *at + 4;
         blocks[b].size = n;
         if (job->codec == HCY_CODEC_LZ4 && n == decoded_bytes(frame, b))
@@ -156,7 +161,8 @@ static int lay_blocks(hcy_bslz4_block *blocks, const hcy_bslz4_frame *frame, uin
         uint32_t n = decoded_bytes(frame, b);
         *block = b;
         if (size - *at < n)
-            return hcy_fail(HCY_ECORRUPT, "chunk truncated: block %u of %u at byte %u has %u bytes, the chunk ends at %u",
+            return hcy_fail(HCY_ECORRUPT,
+                            "chunk truncated: block %u of %u at byte %u has %u bytes, the chunk ends at %u",
                             b, frame->n_blocks, *at, n, size);
         blocks[b].offset = *at;
         blocks[b].size = n | HCY_BLOCK_STORED;
@@ -179,10 +185,10 @@ static int check_tail(hcy_bslz4_frame *frame, uint32_t at)
                     at + frame->tail_bytes);
 }
 
-int hcy_bslz4_parse(hcy_bslz4_frame *frame, hcy_bslz4_block *blocks, size_t capacity, hcy_frame_report *report,
-                    const hcy_bslz4_job *job, const void *chunk, size_t size)
+int hcy_bslz4_parse(hcy_bslz4_frame *frame, hcy_bslz4_block *blocks, size_t capacity,
+                    hcy_frame_report *report, const hcy_bslz4_job *job, const void *chunk, size_t size)
 {
-    hcy_frame_report verdict = {0};
+    hcy_frame_report verdict = { 0 };
     uint32_t at = 0;
     if (!frame || !chunk || (!blocks && capacity))
         return hcy_fail(HCY_EINVAL, "hcy_bslz4_parse: frame, blocks and chunk are needed");
