@@ -88,6 +88,10 @@ static inline struct cts_gate *cts_gate_new(void)
     if (cts_function(&g->kernel, g->dev, cts_gate_stand) || cts_launch_function(g->queue, g->kernel, g) ||
         hcy_event_record(&g->event, g->queue))
         bail_out("no gate: %s", hcy_last_error()->text);
+    pthread_mutex_lock(&g->lock);
+    if (g->expired)
+        bail_out("a launch on the CPU does not return before it has run");
+    pthread_mutex_unlock(&g->lock);
     return g;
 }
 
@@ -100,6 +104,8 @@ static inline bool cts_gate_hold(struct cts_gate *g, hcy_queue *queue)
     pthread_mutex_lock(&g->lock);
     bool asynchronous = !g->expired;
     pthread_mutex_unlock(&g->lock);
+    if (!asynchronous && (cts_is("cpu") || cts_is("null")))
+        ok(false, "%s waits for events of other devices in its queue", cts_spec);
     return asynchronous;
 }
 #define CTS_GATE_SKIP "this device waits on the host for events of other devices"

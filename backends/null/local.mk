@@ -1,6 +1,6 @@
 # The null backend: the skeleton to copy, and its guide.
 null_sources = backends/null/null.c
-EXTRA_DIST +=
+EXTRA_DIST += backends/null/README.md
 
 builtin_libs += libnull_builtin.la
 builtin_names += null
