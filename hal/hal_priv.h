@@ -134,6 +134,9 @@ void hcy__pool_free(struct hcy__pool *pool, int mem, hcy_block *block);
 void hcy__pool_trim(struct hcy__pool *pool);
 void hcy__pool_get_stats(struct hcy__pool *pool, hcy_pool_stats *stats);
 
+/* The next device at this address is another one (trace.c). */
+void hcy__trace_forget(const hcy_device *dev);
+
 /* Whether two ranges share bytes of one block (copy.c). */
 bool hcy__overlap(const hcy_buffer *a, size_t a_at, size_t a_size, const hcy_buffer *b, size_t b_at, size_t b_size);
 

@@ -164,6 +164,7 @@ static void destroy_device(void *object)
     hcy_device *dev = object;
     if (hcy__forked())
         return; /* its threads are in the parent */
+    hcy__trace_forget(dev);
     hcy__pool_destroy(dev->pool);
     dev->backend->ops->close(dev->impl);
     pthread_mutex_destroy(&dev->lock);

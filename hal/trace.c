@@ -79,6 +79,17 @@ static size_t place_of(const void **table, size_t *n, const void *p, bool *is_ne
     return (*n)++;
 }
 
+void hcy__trace_forget(const hcy_device *dev)
+{
+    if (!hcy_trace_on())
+        return;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < n_devices; i++)
+        if (devices[i] == dev)
+            devices[i] = NULL;
+    pthread_mutex_unlock(&lock);
+}
+
 void hcy_trace_span(const hcy_device *dev, const void *lane, const char *what, uint64_t start_ns, uint64_t end_ns,
                     uint64_t bytes)
 {

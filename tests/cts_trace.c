@@ -89,6 +89,19 @@ struct traced {
     const char *path;
 };
 
+/* Devices one after the other, most likely at one address. */
+static int use_and_close(const char *spec)
+{
+    unsigned char data[64] = { 0 };
+    hcy_device *dev = cts_open_spec(spec);
+    hcy_buffer *buf = cts_buffer(dev, 64);
+    int status = hcy_buffer_write_now(buf, 0, data, 64);
+    hcy_buffer_release(buf);
+    hcy_device_release(dev);
+    cts_sleep_ms(5);
+    return status;
+}
+
 /* In a child: work on two devices, the trace read before the end. */
 static int work(void *context)
 {
@@ -122,6 +135,8 @@ static int work(void *context)
     hcy_device_release(other);
     free(data);
     free(got);
+    for (int i = 0; i < 4; i++)
+        status = cts_first(status, use_and_close(i % 2 ? "null:1" : "null:3"));
     return status ? 1 : !valid ? 2 : made ? 3 : 4;
 }
 
@@ -158,9 +173,9 @@ static void test_trace(void)
     else
         skip(1, "%s has no kernel to launch", cts_spec);
     ok(count(text, "\"ph\":\"X\"") >= 5 && count(text, "\"dur\":") == count(text, "\"ph\":\"X\""), "each span has a length");
-    is_int((intmax_t)count(text, "\"process_name\""), 2, "each device has its row");
-    snprintf(name, sizeof name, "\"args\":{\"name\":\"%s\"}", "null:2");
-    is_int((intmax_t)count(text, name), 1, "by its name");
+    is_int((intmax_t)count(text, "\"process_name\""), 2 + 4, "each device has its row");
+    is_int((intmax_t)count(text, "\"args\":{\"name\":\"null:2\"}"), 1, "by its name");
+    is_int((intmax_t)count(text, "\"args\":{\"name\":\"null:1\"}"), 2, "also where another has been before");
     free(text);
     unlink(path);
     is_int(cts_child(work_without_file, NULL), 0, "a trace that cannot be written disturbs nothing");
