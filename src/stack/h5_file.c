@@ -22,10 +22,10 @@ struct driver_file {
     haddr_t allocated;
 };
 
-static void note_failure(hcy__h5_file *file)
+static void note_failure(hcy__h5_file *file, int number)
 {
     if (!file->number)
-        file->number = errno ? errno : EIO;
+        file->number = number ? number : EIO;
 }
 
 static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr_t most)
@@ -80,20 +80,11 @@ static herr_t driver_read(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t 
     (void)type;
     (void)transfer;
     hcy__h5_file *file = ((struct driver_file *)pub)->file;
-    char *at = buffer;
-    while (size) {
-        ssize_t n = pread(file->fd, at, size, (off_t)address);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            note_failure(file);
-        if (n <= 0)
-            break;
-        at += n;
-        size -= (size_t)n;
-        address += (haddr_t)n;
-    }
-    memset(at, 0, size);
+    int number;
+    uint64_t done = hcy__read_at(file->fd, buffer, size, address, &number);
+    if (number)
+        note_failure(file, number);
+    memset((char *)buffer + done, 0, size - done);
     return 0;
 }
 
@@ -111,7 +102,7 @@ static herr_t driver_write(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0) {
-            note_failure(file);
+            note_failure(file, errno);
             break;
         }
         at += n;
@@ -128,7 +119,7 @@ static herr_t driver_truncate(H5FD_t *pub, hid_t transfer, hbool_t closing)
     struct driver_file *df = (struct driver_file *)pub;
     if (df->allocated != df->file->end) {
         if (ftruncate(df->file->fd, (off_t)df->allocated))
-            note_failure(df->file);
+            note_failure(df->file, errno);
         df->file->end = df->allocated;
     }
     return 0;
@@ -229,7 +220,7 @@ int hcy__h5_file_close(hcy__h5_file *file)
     herr_t done = H5Fclose(file->id);
     const char *words = done < 0 ? hcy__h5_words() : "";
     if (close(file->fd))
-        note_failure(file);
+        note_failure(file, errno);
     int st = hcy__h5_file_status(file);
     if (!st && done < 0)
         st = hcy_fail_vendor(HCY_EIO, 0, words, "%s: closing it failed", file->path);

@@ -1,20 +1,18 @@
 /* h5_stack.c - HDF5 datasets as stacks: where each frame's bytes are, and HDF5 itself where that cannot be
  * known.
  *
- * Three ways to a frame, the first that works:
+ * Two ways to a frame, the first that works:
  *   addresses  one frame a chunk, or contiguous: pread at the address, without HDF5, from any number of
- * threads chunks     one frame a chunk, addresses not to be had: H5Dread_chunk under the lock, still coded
- *   pixels     any other layout or filter: H5Dread under the lock, decoded by HDF5
- * Up to HDF5 1.12 asking for all addresses takes time quadratic in the number of chunks, so beyond MAX_ASKED
- * chunks a library without H5Dchunk_iter goes the second way.  Addresses are believed after one frame read by
- * both ways was the same (a user block or an unusual file driver shifts them).
+ * threads pixels     any other layout or filter: H5Dread under the lock, decoded by HDF5 Asking HDF5 for the
+ * addresses of all chunks takes time quadratic in their number up to version 1.12, so we let it read every
+ * chunk through a driver that reads nothing and notes where it should have (h5_driver.c).
  */
-#include "h5.h"
+#include "h5_driver.h"
 #include <halcyon/backend.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ASKED = 4096, MAX_FILTERS = 8 };
+enum { MAX_FILTERS = 8 };
 #define MAX_CACHE ((size_t)1 << 30)
 
 /* A dataset while it is being taken in. */
@@ -120,39 +118,6 @@ static void drop_dataset(hcy__part *part)
     hcy__h5_unlock();
 }
 
-static int dataset_rank(hid_t dataset)
-{
-    hid_t space = H5Dget_space(dataset);
-    int rank = H5Sget_simple_extent_ndims(space);
-    H5Sclose(space);
-    return rank;
-}
-
-static int read_chunk(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__place *place,
-                      void *dst)
-{
-    hsize_t offset[3];
-    uint32_t mask = 0;
-    const hsize_t *at = origin_of(offset, part, frame) + 3 - dataset_rank((hid_t)part->dataset);
-    if (H5Dread_chunk((hid_t)part->dataset, H5P_DEFAULT, at, &mask, dst) < 0)
-        return hcy__h5_fail(HCY_EIO, "frame %llu of %s cannot be read", (unsigned long long)frame,
-                            stack->path);
-    if (stack->info.codec != HCY_CODEC_NONE && (mask & 1) != (place->flags & PLACE_PLAIN) / PLACE_PLAIN)
-        return hcy_fail(HCY_ECORRUPT,
-                        "frame %llu of %s: its chunk's filter mask is not what its size promised",
-                        (unsigned long long)frame, stack->path);
-    return 0;
-}
-
-static int fetch_chunk(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__place *place,
-                       void *dst)
-{
-    hcy__h5_lock();
-    int st = read_chunk(stack, part, frame, place, dst);
-    hcy__h5_unlock();
-    return st;
-}
-
 static int read_pixels(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__place *place,
                        void *dst)
 {
@@ -184,116 +149,34 @@ static int fetch_pixels(const hcy_stack *stack, const hcy__part *part, uint64_t 
 
 /* --- Where frames are --- */
 
-static void set_place(hcy__place *places, const struct layout *l, const hsize_t *offset, unsigned mask,
-                      haddr_t address, hsize_t size)
-{
-    hsize_t frame = l->shape.rank == 3 ? offset[0] : 0;
-    if (frame >= l->shape.dims[0])
-        return;
-    places[frame].offset = address;
-    places[frame].size = size;
-    places[frame].flags = mask & 1 && l->coded ? PLACE_PLAIN : 0;
-}
-
-#if H5_VERSION_GE(1, 14, 0)
-struct collecting {
-    hcy__place *places;
-    const struct layout *l;
-};
-
-static int collect_one(const hsize_t *offset, unsigned mask, haddr_t address, hsize_t size, void *data)
-{
-    struct collecting *to = data;
-    set_place(to->places, to->l, offset, mask, address, size);
-    return 0;
-}
-
-static int chunk_addresses(hcy__place *places, const struct layout *l)
-{
-    struct collecting to = { places, l };
-    return H5Dchunk_iter(l->dataset, H5P_DEFAULT, collect_one, &to) < 0 ? -1 : 0;
-}
-#elif H5_VERSION_GE(1, 10, 5)
-static int chunk_addresses(hcy__place *places, const struct layout *l)
-{
-    hsize_t n = 0, offset[3];
-    if (H5Dget_num_chunks(l->dataset, l->space, &n) < 0 || n > MAX_ASKED)
-        return -1;
-    for (hsize_t i = 0; i < n; i++) {
-        unsigned mask;
-        haddr_t address;
-        hsize_t size;
-        if (H5Dget_chunk_info(l->dataset, l->space, i, offset, &mask, &address, &size) < 0)
-            return -1;
-        set_place(places, l, offset, mask, address, size);
-    }
-    return 0;
-}
-#else
-static int chunk_addresses(hcy__place *places, const struct layout *l)
-{
-    (void)places;
-    (void)l;
-    return -1;
-}
-#endif
-
-/* Sizes alone, for H5Dread_chunk.  A chunk as large as its pixels may be one without its filter: only reading
- * tells. */
-static int chunk_sizes(hcy__place *places, const struct layout *l, uint64_t frame_bytes, void *scratch)
+/* A chunk that HDF5 cannot find was never written. */
+static void chunk_addresses(hcy__place *places, const struct layout *l)
 {
     for (hsize_t i = 0; i < l->shape.dims[0]; i++) {
-        hsize_t offset[3] = { i, 0, 0 }, size = 0;
-        const hsize_t *at = offset + 3 - l->shape.rank;
+        hsize_t offset[3] = { i, 0, 0 };
         uint32_t mask = 0;
-        if (H5Dget_chunk_storage_size(l->dataset, at, &size) < 0 || !size)
+        uint64_t address, size;
+        if (hcy__h5_spy_chunk(&address, &size, &mask, l->dataset, offset + 3 - l->shape.rank))
             continue;
-        if (l->coded && size == frame_bytes && H5Dread_chunk(l->dataset, H5P_DEFAULT, at, &mask, scratch) < 0)
-            mask = 0;
-        set_place(places, l, offset, mask, HADDR_UNDEF, size);
+        places[i] = (hcy__place){ .offset = address, .size = size };
+        if (mask & 1 && l->coded)
+            places[i].flags = PLACE_PLAIN;
     }
-    return 0;
 }
 
+/* -1: HDF5 has the pixels, but not at one place of this file (compact, or in other files). */
 static int addresses(hcy__place *places, const struct layout *l, uint64_t frame_bytes)
 {
-    if (l->kind == H5D_CHUNKED)
-        return chunk_addresses(places, l);
+    if (l->kind == H5D_CHUNKED) {
+        chunk_addresses(places, l);
+        return 0;
+    }
     haddr_t base = H5Dget_offset(l->dataset);
     if (base == HADDR_UNDEF && H5Dget_storage_size(l->dataset))
         return -1;
     for (hsize_t i = 0; base != HADDR_UNDEF && i < l->shape.dims[0]; i++)
         places[i] = (hcy__place){ .offset = base + i * frame_bytes, .size = frame_bytes };
     return 0;
-}
-
-/* Does pread see what HDF5 reads?  Told by the first frame there is; `hcy_last_error()` is left alone. */
-static int addresses_hold(const hcy_stack *stack, const hcy__part *part, const hcy__place *places,
-                          const struct layout *l)
-{
-    uint64_t i = 0;
-    while (i < l->shape.dims[0] && (places[i].flags & PLACE_MISSING))
-        i++;
-    if (i == l->shape.dims[0])
-        return 1;
-    char *ours = malloc(places[i].size), *theirs = malloc(places[i].size);
-    hcy__part through = *part;
-    through.dataset = l->dataset;
-    hcy_error before = *hcy_last_error();
-    int hold = 0;
-    if (ours && theirs) {
-        int read = l->kind == H5D_CHUNKED ? read_chunk(stack, &through, part->first + i, &places[i], theirs)
-                                          : read_pixels(stack, &through, part->first + i, &places[i], theirs);
-        int st = hcy__fetch_pread(stack, part, part->first + i, &places[i], ours);
-        hold = read || (!st && !memcmp(ours, theirs, places[i].size));
-    }
-    if (before.status)
-        hcy_fail_again(&before);
-    else
-        hcy_clear_error();
-    free(ours);
-    free(theirs);
-    return hold;
 }
 
 /* --- Taking a dataset in --- */
@@ -314,18 +197,15 @@ static int new_places(hcy__place **places, hcy_stack *stack, uint64_t n)
     return 0;
 }
 
-/* A file descriptor of the file that really holds the dataset: behind an external link it is another one. */
-static int open_bytes(hcy__part *part, hid_t dataset)
+/* The file that really holds the dataset: behind an external link it is another one. */
+static int open_bytes(const hcy_stack *stack, hcy__part *part, hid_t dataset)
 {
     char path[4096];
     ssize_t n = H5Fget_name(dataset, path, sizeof path);
     if (n <= 0 || (size_t)n >= sizeof path)
-        return -1;
-    hcy_error before = *hcy_last_error();
-    int st = hcy__open_file(&part->fd, path);
-    if (st)
-        hcy_fail_again(&before);
-    return st;
+        return hcy__h5_fail(HCY_EIO, "%s: the file of %s has no name", stack->path, part->name);
+    part->fetch = hcy__fetch_pread;
+    return hcy__open_file(&part->fd, path);
 }
 
 /* HDF5 decodes a chunk again for every frame in it unless its cache holds a whole layer of chunks. */
@@ -371,36 +251,6 @@ static int take_pixels(hcy_stack *stack, hcy__part *part, hcy__place *places, co
     return 0;
 }
 
-static int take_chunks(hcy_stack *stack, hcy__part *part, hcy__place *places, const struct layout *l)
-{
-    void *scratch = malloc(stack->info.frame_bytes);
-    if (!scratch)
-        return hcy_fail(HCY_ENOMEM, "no memory for a frame of %s", stack->path);
-    int st = chunk_sizes(places, l, stack->info.frame_bytes, scratch);
-    free(scratch);
-    if (st)
-        return st;
-    H5Iinc_ref(l->dataset);
-    part->dataset = l->dataset;
-    part->drop = drop_dataset;
-    part->fetch = fetch_chunk;
-    stack->info.direct = 0;
-    return 0;
-}
-
-/* The way by addresses: 1 if it is open. */
-static int take_addresses(hcy_stack *stack, hcy__part *part, hcy__place *places, const struct layout *l)
-{
-    if (open_bytes(part, l->dataset) || addresses(places, l, stack->info.frame_bytes) ||
-        !addresses_hold(stack, part, places, l)) {
-        for (uint64_t i = 0; i < l->shape.dims[0]; i++)
-            places[i] = (hcy__place){ .flags = PLACE_MISSING };
-        return 0;
-    }
-    part->fetch = hcy__fetch_pread;
-    return 1;
-}
-
 /* The first dataset says what the stack is; the others must be the same. */
 static int fits(hcy_stack *stack, const struct layout *l, uint32_t codec, const char *name)
 {
@@ -443,10 +293,8 @@ static int take_layout(hcy_stack *stack, const struct layout *l, hid_t file, con
     if (st)
         return st;
     part->first = stack->info.frames;
-    if (as_stored && take_addresses(stack, part, places, l))
-        st = 0;
-    else if (as_stored && l->one_a_chunk)
-        st = take_chunks(stack, part, places, l);
+    if (as_stored && !addresses(places, l, stack->info.frame_bytes))
+        st = open_bytes(stack, part, l->dataset);
     else
         st = take_pixels(stack, part, places, l, file, name);
     for (uint64_t i = 0; !st && i < l->shape.dims[0]; i++)
@@ -458,9 +306,9 @@ static int take_layout(hcy_stack *stack, const struct layout *l, hid_t file, con
 static int open_locked(hcy_stack *stack, const char *wanted)
 {
     hcy__h5_names names = { 0 };
-    hid_t file = H5Fopen(stack->path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    const char *words;
+    hid_t file = hcy__h5_spy_open(stack->path, &words);
     if (file < 0) {
-        const char *words = hcy__h5_words();
         if (H5Fis_hdf5(stack->path) == 0)
             return hcy_fail(HCY_EFORMAT, "%s is neither HDF5 nor NumPy", stack->path);
         if (strstr(words, "truncated"))

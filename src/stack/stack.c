@@ -47,32 +47,42 @@ int hcy__stack_add_part(hcy__part **part, hcy_stack *stack, const char *name)
     return 0;
 }
 
+uint64_t hcy__read_at(int fd, void *dst, uint64_t size, uint64_t offset, int *number)
+{
+    uint64_t done = 0;
+    *number = 0;
+    while (done < size) {
+        ssize_t n = pread(fd, (char *)dst + done, size - done, (off_t)(offset + done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            *number = errno;
+        if (n <= 0)
+            break;
+        done += (uint64_t)n;
+    }
+    return done;
+}
+
 int hcy__fetch_pread(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__place *place,
                      void *dst)
 {
-    uint64_t done = 0;
-    while (done < place->size) {
-        ssize_t n = pread(part->fd, (char *)dst + done, place->size - done, (off_t)(place->offset + done));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            char words[128];
-            int number = errno;
-            return hcy_fail(HCY_EIO, "frame %llu of %s: reading %llu bytes at offset %llu of %s failed: %s",
-                            (unsigned long long)frame, stack->path, (unsigned long long)place->size,
-                            (unsigned long long)place->offset, part->name,
-                            hcy__errno_text(number, words, sizeof words));
-        }
-        if (n == 0)
-            return hcy_fail(
-                HCY_ECORRUPT,
-                "frame %llu of %s: the file is truncated, %llu of the frame's %llu bytes at offset "
-                "%llu of %s are missing",
-                (unsigned long long)frame, stack->path, (unsigned long long)(place->size - done),
-                (unsigned long long)place->size, (unsigned long long)place->offset, part->name);
-        done += (uint64_t)n;
-    }
-    return 0;
+    char words[128];
+    int number;
+    uint64_t done = hcy__read_at(part->fd, dst, place->size, place->offset, &number);
+    if (done == place->size)
+        return 0;
+    if (number)
+        return hcy_fail(HCY_EIO, "frame %llu of %s: reading %llu bytes at offset %llu of %s failed: %s",
+                        (unsigned long long)frame, stack->path, (unsigned long long)place->size,
+                        (unsigned long long)place->offset, part->name,
+                        hcy__errno_text(number, words, sizeof words));
+    return hcy_fail(
+        HCY_ECORRUPT,
+        "frame %llu of %s: the file is truncated, %llu of the frame's %llu bytes at offset %llu of %s are "
+        "missing",
+        (unsigned long long)frame, stack->path, (unsigned long long)(place->size - done),
+        (unsigned long long)place->size, (unsigned long long)place->offset, part->name);
 }
 
 int hcy__stack_reads(const hcy_stack *stack, const char *path)

@@ -63,6 +63,9 @@ int hcy__stack_add_part(hcy__part **part, hcy_stack *stack, const char *name);
 /* fetch() of parts with a file descriptor: pread, no lock. */
 int hcy__fetch_pread(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__place *place,
                      void *dst);
+/* preads until `size` bytes are there, the file ends, or it fails (then *number is the errno, else 0); how
+ * many. */
+uint64_t hcy__read_at(int fd, void *dst, uint64_t size, uint64_t offset, int *number);
 /* Opens `path` for reading: *fd, or HCY_ENOENT, HCY_EIO. */
 int hcy__open_file(int *fd, const char *path);
 /* Is `path` one of the files this stack is read from? */

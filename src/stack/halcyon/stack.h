@@ -135,8 +135,8 @@ typedef struct hcy_curves_opts {
 
 /* Opens a file for the curves of `plan` (only read during the call).  opts NULL: the defaults.  The suffix
  * of `path` says the format:
- *   .dat .txt .xy   pyFAI's text.  One file: several frames are blocks that open with `# frame N`, separated
- *                   by two blank lines (gnuplot's `index`).  A path with one %d (`curve_%04d.dat`): one file a
+ *   .dat .txt .xy   pyFAI's text.  One file: frames are blocks that open with `# frame N`, separated by two
+ *                   blank lines (gnuplot's `index`).  A path with one %d (`curve_%04d.dat`): one file a
  *                   frame, numbered by it, each as pyFAI writes it.  "-" is standard output.
  *   .h5 .hdf5 .nxs  HDF5: group /entry/azint with radial[n], intensity[frames][n], sigma[frames][n] and
  *                   frame[frames]; its attributes say what made them.
