@@ -180,6 +180,22 @@ check 'two devices, one device: the same bytes' same two.dat one.dat
 check 'another batch: the same bytes' same batch.dat one.dat
 check '-d that is none' refused 1 'nonsense' "$halcyon" integrate s.h5 -p s.poni -d nonsense -o x.dat
 
+# --- Devices that fail, runs that are interrupted ---
+noop=null:1@kernels=noop
+check 'a device that fails: the run succeeds' sh -c \
+    "'$halcyon' integrate s.h5 -p s.poni -d null@kernels=noop@fail-launch=1,$noop@delay-us=20000 --batch 1 -o x.dat 2>words"
+check 'a device that fails: it is reported' grep -q 'null.* was given up' words
+check 'a device that fails: all frames are there' equals "`grep -c '^# frame [0-9]*$' x.dat`" 6
+check 'no device left' refused 1 'as @fail-launch asked' integrate -d null@kernels=noop@fail-launch=2 --batch 1 -o x.dat
+"$halcyon" integrate s.h5 -p s.poni -d $noop@delay-us=500000 --batch 1 -o x.dat 2>words &
+pid=$!
+sleep 1
+kill -TERM $pid
+wait $pid
+check 'a signal ends a run with status 1' equals $? 1
+check 'a signal: it says how far it was' grep -q 'stopped after . of 6 frames' words
+check 'a signal: what was done is kept' grep -q '^# frame 0' x.dat
+
 # --- Bad input ---
 check 'no such file' refused 1 'none.h5' "$halcyon" integrate none.h5 -p s.poni
 check 'no such geometry' refused 1 'none.poni' "$halcyon" integrate s.h5 -p none.poni

@@ -265,8 +265,10 @@ static void test_small_window(void)
     hcy_pipeline_opts opts = batches_of(8);
     if (rig_open(&r, "null@kernels=noop,null:1@kernels=noop@delay-us=300", npy, &opts))
         bail_out("no pipeline");
+    size_t window = r.pipeline->window;
     r.pipeline->window = 5; /* smaller than a batch: slots are closed before they are full */
     is_int(rig_run(&r, npy, 0, FRAMES), 0, "a ring smaller than a batch does not stop a run");
+    r.pipeline->window = window;
     is_int((intmax_t)r.seen.n, FRAMES, "all frames");
     is_int((intmax_t)r.seen.out_of_order, 0, "in order");
     rig_close(&r);

@@ -79,6 +79,7 @@ struct job {
     double setup; /* seconds from the start to the first frame */
     uint64_t *failed;
     size_t n_failed, room;
+    uint64_t least_lost; /* pixels invalid by their value in any frame, at least */
 };
 
 /* --- Input --- */
@@ -246,6 +247,8 @@ static int take_frame(void *payload, const hcy_pipeline_frame *frame)
             cli_note("frame %llu failed: %s", (unsigned long long)frame->number, frame->why);
         if (job->n_failed == SAID)
             cli_note("further failed frames are only counted");
+    } else if (frame->report->n_lost < job->least_lost) {
+        job->least_lost = frame->report->n_lost;
     }
     return hcy_curves_append(job->curves, frame->number, frame->result, frame->why);
 }
@@ -310,6 +313,15 @@ static void print_failed(const struct job *job)
     fprintf(stderr, "%s\n", job->n_failed > 100 ? " ..." : "");
 }
 
+/* Pixels that are invalid in every frame cost time in every frame, where a static mask costs none. */
+static void give_hint(const struct job *job, const hcy_pipeline_stats *stats)
+{
+    uint64_t pixels = (uint64_t)job->info->height * job->info->width;
+    if (stats->done > stats->failed && stats->done > 1 && job->least_lost > pixels / 100)
+        fprintf(stderr, "hint: %llu pixels or more are invalid in each frame; --mask-from-frame %llu is faster\n",
+                (unsigned long long)job->least_lost, (unsigned long long)job->first);
+}
+
 static int report(const struct job *job, int status)
 {
     const hcy_pipeline_stats *stats = job->pipeline ? hcy_pipeline_get_stats(job->pipeline) : NULL;
@@ -326,6 +338,7 @@ static int report(const struct job *job, int status)
     if (!job->values->quiet) {
         progress_summary(stats);
         print_failed(job);
+        give_hint(job, stats);
     }
     return status;
 }
@@ -384,7 +397,7 @@ static int check_values(const struct values *v)
 int cli_integrate(int argc, char **argv)
 {
     struct values values = { .unit = "q_nm^-1", .split = HCY_SPLIT_BBOX, .npt = { 0, 1000 } };
-    struct job job = { .values = &values };
+    struct job job = { .values = &values, .least_lost = UINT64_MAX };
     int status;
     if (cli_parse(&cli_integrate_command, argc, argv, &values, &job.path, &status))
         return status;

@@ -1,6 +1,5 @@
 /* main.c - the halcyon command: finds the subcommand and leaves the rest to it. */
 #include "cli.h"
-#include <signal.h>
 #include <string.h>
 
 static const struct {
@@ -63,7 +62,6 @@ static int help(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error, and said so */
     if (argc < 2) {
         overview(stderr);
         return CLI_USAGE;

@@ -48,11 +48,15 @@ static double rate(double amount, double seconds)
 
 void progress_frames(struct progress *progress, const hcy_pipeline_stats *s)
 {
-    double per_s = rate((double)s->done, s->seconds), left = per_s > 0 ? (double)(s->frames - s->done) / per_s : 0;
-    progress_say(progress, "%llu of %llu frames  %.0f frames/s  %.1f GB/s  %.0f:%02.0f left%s",
-                 (unsigned long long)s->done, (unsigned long long)s->frames, per_s,
-                 1e-9 * rate((double)s->bytes_raw, s->seconds), (double)(long)(left / 60),
-                 (double)((long)left % 60), s->failed ? "  (some failed)" : "");
+    double per_s = rate((double)s->done, s->seconds);
+    if (!s->done) {
+        progress_say(progress, "0 of %llu frames", (unsigned long long)s->frames);
+        return;
+    }
+    unsigned long left = (unsigned long)((double)(s->frames - s->done) / per_s);
+    progress_say(progress, "%llu of %llu frames  %.0f frames/s  %.1f GB/s  %lu:%02lu left%s", (unsigned long long)s->done,
+                 (unsigned long long)s->frames, per_s, 1e-9 * rate((double)s->bytes_raw, s->seconds), left / 60, left % 60,
+                 s->failed ? "  (some failed)" : "");
 }
 
 static const char *way(const hcy_pipeline_device *device)

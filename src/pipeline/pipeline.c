@@ -159,7 +159,7 @@ static int start_workers(hcy_pipeline *p)
 
 static int create_memory(hcy_pipeline *p)
 {
-    size_t window;
+    size_t window = 0;
     int status = choose_sizes(p, &window);
     if (!status)
         status = hcy__slots_create(p);

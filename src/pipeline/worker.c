@@ -10,7 +10,7 @@
 
 #include <halcyon/backend.h>
 
-#define IMAGE_MEMORY ((uint64_t)64 << 20) /* bytes of images a lane holds in the two-stage way, one image at least */
+#define IMAGE_MEMORY ((uint64_t)256 << 20) /* bytes of images in the two-stage way, one a lane at least */
 
 /* --- What a launch takes --- */
 
@@ -157,9 +157,16 @@ static int create_back(struct pipe_worker *w, struct pipe_lane *lane)
     return 0;
 }
 
+/* Batches in flight.  Sums outlive their launch by the time it takes to make curves, so there are PIPE_LANES of them. */
+static size_t depth(const struct pipe_worker *w)
+{
+    return w->direct ? 1 : PIPE_LANES;
+}
+
 static int create_lane(struct pipe_worker *w, struct pipe_lane *lane)
 {
     const hcy_pipeline *p = w->pipeline;
+    const int shares = depth(w) == 1 && lane != w->lanes; /* what only a running launch needs */
     const uint64_t zero = 0;
     size_t images = 0, scratch = 0, sums = p->batch * p->sums_bytes;
     int status = scratch_size(w, &scratch);
@@ -174,11 +181,15 @@ static int create_lane(struct pipe_worker *w, struct pipe_lane *lane)
         { &lane->chunks, w->direct ? 0 : p->capacity + HCY_BSLZ4_PADDING },
         { &lane->frames, p->batch * sizeof(hcy_bslz4_frame) },
         { &lane->blocks, p->slots[0].blocks.size },
-        { &lane->images, images },
+        { &lane->images, shares ? 0 : images },
         { &lane->sums, sums },
         { &lane->reports, p->batch * sizeof(hcy_frame_report) },
-        { &lane->scratch, scratch },
+        { &lane->scratch, shares ? 0 : scratch },
     };
+    if (!status && shares) {
+        lane->images = hcy_buffer_retain(w->lanes->images);
+        lane->scratch = hcy_buffer_retain(w->lanes->scratch);
+    }
     for (size_t i = 0; !status && i < sizeof table / sizeof table[0]; i++)
         if (table[i].size)
             status = hcy_buffer_create(table[i].buffer, w->device, HCY_MEM_DEVICE, table[i].size);
@@ -195,7 +206,7 @@ int hcy__worker_create_lanes(struct pipe_worker *w)
     int status = 0;
     w->part = p->batch;
     if (!w->fused) {
-        uint64_t images = IMAGE_MEMORY / p->source.coding.image_bytes;
+        uint64_t images = IMAGE_MEMORY / depth(w) / p->source.coding.image_bytes;
         w->part = images < 1 ? 1 : images < p->batch ? (size_t)images : p->batch;
     }
     w->n_parts = (p->batch + w->part - 1) / w->part;
@@ -390,10 +401,9 @@ static void give_up(struct pipe_worker *w, int status)
 
 static void work(struct pipe_worker *w)
 {
-    const size_t depth = w->direct ? 1 : PIPE_LANES;
     int status = 0;
     while (!status) {
-        if (w->in_flight < depth) {
+        if (w->in_flight < depth(w)) {
             struct pipe_slot *slot = take(w, !w->in_flight);
             if (slot) {
                 status = submit(w, slot);
