@@ -161,17 +161,19 @@ static int numbered(hcy__h5_names *names, hid_t file, const char *path, const ch
 static int usual_names(hcy__h5_names *names, hid_t file, const char *path, const char *group)
 {
     hcy__h5_shape shape;
-    char *data = join(group, "data");
-    if (!data)
-        return hcy_fail(HCY_ENOMEM, "no memory for the names of the file's datasets");
+    char *data = join(group, "data"), *prefix = join(group, "data_");
     int st = 0;
-    if (kind_of(file, data) == H5I_DATASET && !describe_at(&shape, file, data) && hcy__h5_is_stack(&shape)) {
-        st = add_name(names, data);
+    if (!data || !prefix) {
+        st = hcy_fail(HCY_ENOMEM, "no memory for the names of the file's datasets");
+    } else if (H5Lexists(file, data, H5P_DEFAULT) > 0 && kind_of(file, data) == H5I_BADID) {
+        st = hcy__h5_fail(HCY_EIO, "%s::%s cannot be opened", path, data);
+    } else if (kind_of(file, data) == H5I_DATASET) {
+        if (describe_at(&shape, file, data) || hcy__h5_is_stack(&shape))
+            st = add_name(names, data);
     } else {
-        char prefix[480];
-        snprintf(prefix, sizeof prefix, "%s_", data);
         st = numbered(names, file, path, prefix);
     }
+    free(prefix);
     free(data);
     return st;
 }

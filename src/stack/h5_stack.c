@@ -236,9 +236,9 @@ static int take_pixels(hcy_stack *stack, hcy__part *part, hcy__place *places, co
         if (H5Zfilter_avail(id) <= 0)
             return hcy_fail(
                 HCY_EUNSUPPORTED,
-                "%s::%s is coded with HDF5 filter %d (%.40s) in a way that only HDF5's plugin can "
-                "read; install it and set HDF5_PLUGIN_PATH",
-                stack->path, name, (int)id, filter[0] ? filter : "no name");
+                "%s::%s is coded with HDF5 filter %d (%.*s) in a way that only HDF5's plugin can read; "
+                "install it and set HDF5_PLUGIN_PATH",
+                stack->path, name, (int)id, (int)strcspn(filter, ";"), filter);
     }
     for (uint64_t i = 0; i < l->shape.dims[0]; i++)
         places[i] = (hcy__place){ .size = stack->info.frame_bytes };
