@@ -1,6 +1,7 @@
 /* azint.c - how fast chunks become curves on the CPU: each stage alone on one core, and the kernel as a whole.
  *
- * usage: bench_azint [-t THREADS] [-b BINS] [-s no|bbox|full] [-v VARIANT] [STACK.h5 [STACK.poni [DATASET]]]
+ * usage: bench_azint [-t THREADS] [-b BINS] [-s no|bbox|full] [-v VARIANT] [-n BATCH] [-r ROUNDS]
+ *                    [STACK.h5 [STACK.poni [DATASET]]]
  * Without a stack it makes its own: EIGER 4M, uint32, a few counts, gaps.  Pixels of the greatest value in the first
  * frame are the mask.  Every launch gets other frames, so that the coded bytes are not warm; best of several rounds.
  */
@@ -17,7 +18,7 @@
 #include <hdf5.h>
 #endif
 
-enum { MAX_FRAMES = 256, MADE_FRAMES = 16, MIN_FRAMES = 64, ROUNDS = 7 };
+enum { MAX_FRAMES = 256, MADE_FRAMES = 16, MIN_FRAMES = 64 };
 
 struct stack {
     hcy_bslz4_job coding;
@@ -31,6 +32,8 @@ struct stack {
 };
 
 static unsigned threads = 0;
+static int rounds = 7;
+static size_t only_batch;
 static size_t bins = 1000;
 static const char *only_split, *only_variant;
 
@@ -235,8 +238,10 @@ static void whole(const struct stack *s, hcy_azint_plan *plan, const char *split
         stop("scratch");
     k.scratch = buffer(k.dev, scratch);
     size_t first = 0;
-    for (int round = 0; round < ROUNDS; round++)
+    for (int round = 0; round < rounds; round++)
         for (size_t b = 0; b < N; b++) {
+            if (only_batch && batches[b] != only_batch)
+                continue;
             size_t times = batches[b] < 16 ? 16 / batches[b] : 1;
             double t = 0;
             for (size_t i = 0; i < times; i++, first += batches[b])
@@ -247,7 +252,8 @@ static void whole(const struct stack *s, hcy_azint_plan *plan, const char *split
     printf("%-5s %-9s %2u threads, prepare %4.0f ms, tables %5.1f MB: ms/frame at batch", split, simd, n_threads,
            1e3 * prepare, 1e-6 * (double)hcy_buffer_size(k.tables));
     for (size_t b = 0; b < N; b++)
-        printf(" %zu:%.2f", batches[b], 1e3 * best[b]);
+        if (!only_batch || batches[b] == only_batch)
+            printf(" %zu:%.2f", batches[b], 1e3 * best[b]);
     printf("\n");
     hcy_buffer *all[] = { k.tables, k.chunks, k.blocks, k.frames, k.sums, k.reports, k.scratch };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
@@ -343,7 +349,7 @@ static void stages(const struct stack *s, hcy_azint_plan *plan, const char *spli
     g.x = aligned_alloc(64, g.n * AZINT_STRIP);
     g.weights = aligned_alloc(64, (AZINT_CHUNK + 4) * AZINT_EXPANDED);
     g.sums = aligned_alloc(64, bins * 2 * g.n * 8);
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < rounds; round++) {
         g.decode = g.digits = g.tile = g.expand = g.kernel = 0;
         for (size_t i = 0; i < g.plan->n_strips; i++)
             stage_strip(&g, i);
@@ -368,13 +374,17 @@ int main(int argc, char **argv)
     static const char *const splits[] = { "no", "bbox", "full" };
     static struct stack s;
     int option;
-    while ((option = getopt(argc, argv, "t:b:s:v:")) != -1)
+    while ((option = getopt(argc, argv, "t:b:s:v:r:n:")) != -1)
         switch (option) {
         case 't': threads = (unsigned)atoi(optarg); break;
         case 'b': bins = (size_t)atol(optarg); break;
         case 's': only_split = optarg; break;
         case 'v': only_variant = optarg; break;
-        default: fprintf(stderr, "usage: bench_azint [-t THREADS] [-b BINS] [-s SPLIT] [-v VARIANT] [STACK.h5 [PONI [DATASET]]]\n"); return 2;
+        case 'r': rounds = atoi(optarg); break;
+        case 'n': only_batch = (size_t)atol(optarg); break;
+        default: fprintf(stderr, "usage: bench_azint [-t THREADS] [-b BINS] [-s SPLIT] [-v VARIANT] [-n BATCH] [-r ROUNDS] "
+                         "[STACK.h5 [PONI [DATASET]]]\n");
+            return 2;
         }
     hcy_poni poni = HCY_PONI_INIT;
     poni.dist = 0.2, poni.poni1 = 0.0845, poni.poni2 = 0.073, poni.wavelength = 1e-10, poni.pixel1 = poni.pixel2 = 75e-6;
@@ -405,10 +415,11 @@ int main(int argc, char **argv)
             const char *name = cpu_simd_name((enum cpu_simd)simd);
             if ((int)azint_variant((enum cpu_simd)simd) != simd || (only_variant && strcmp(only_variant, name) != 0))
                 continue;
-            stages(&s, plan, splits[split], (enum cpu_simd)simd);
-            whole(&s, plan, splits[split], name, 1);
-            if (threads > 1)
-                whole(&s, plan, splits[split], name, threads);
+            if (!only_batch)
+                stages(&s, plan, splits[split], (enum cpu_simd)simd);
+            if (threads != 1 && !only_batch)
+                whole(&s, plan, splits[split], name, 1);
+            whole(&s, plan, splits[split], name, threads);
         }
         hcy_azint_plan_release(plan);
     }

@@ -5,10 +5,9 @@
  * (VPMADDUBSW on bytes needs four 7-bit digits and an addition more for each: 24 instructions where this takes 16.)
  * A segment of 512 entries sums to 512 * 4 * 4095 * 128 < 2^31.
  */
-#include "azint_priv.h"
+#include "azint_bits.h"
 
 #include <immintrin.h>
-#include <string.h>
 
 enum { LANES = 8, BYTES = 32 /* of an expanded entry: low digits of pixels 0 2 1 3, high digits; the square's */ };
 
@@ -28,6 +27,20 @@ static void tile(const uint8_t *const *rows, size_t first, size_t last, uint8_t 
         _mm256_store_si256(to + 1, _mm256_unpackhi_epi64(a, c));
         _mm256_store_si256(to + 2, _mm256_unpacklo_epi64(b, d));
         _mm256_store_si256(to + 3, _mm256_unpackhi_epi64(b, d));
+    }
+}
+
+static void variance_digit(const uint8_t *const *rows, unsigned digits, unsigned digit, size_t n, uint8_t *out)
+{
+    const __m256i zero = _mm256_setzero_si256(), least = _mm256_set1_epi8(digit ? 0 : 1);
+    for (size_t i = 0; i < n; i += 32) {
+        __m256i all = _mm256_loadu_si256((const void *)(rows[0] + i)), own;
+        for (unsigned d = 1; d < digits; d++)
+            all = _mm256_or_si256(all, _mm256_loadu_si256((const void *)(rows[d] + i)));
+        __m256i negative = _mm256_cmpgt_epi8(zero, all);
+        own = _mm256_andnot_si256(negative, _mm256_loadu_si256((const void *)(rows[digit] + i)));
+        all = _mm256_or_si256(negative, _mm256_cmpeq_epi8(all, zero)); /* where 1 is the value */
+        _mm256_storeu_si256((void *)(out + i), _mm256_or_si256(own, _mm256_and_si256(all, least)));
     }
 }
 
@@ -278,4 +291,4 @@ static int narrow(const void *pixels, size_t n, unsigned elem_size, bool is_sign
                                                             live + i / 8, out + i));
 }
 
-const struct azint_ops azint_ops_avx2 = { LANES, 2 * LANES, tile, expand, many, one, narrow, to_planes };
+const struct azint_ops azint_ops_avx2 = { LANES, 2 * LANES, tile, variance_digit, expand, many, one, azint_beyond, narrow, to_planes };

@@ -4,10 +4,9 @@
  * as lanes that is 64 multiplications an instruction, and one broadcast weight dword serves them all.  A bin's six
  * sums (three digits of the weight, three of its square) stay in registers while its entries pass.
  */
-#include "azint_priv.h"
+#include "azint_bits.h"
 
 #include <immintrin.h>
-#include <string.h>
 
 enum { LANES = 16, BYTES = 32 /* of an expanded entry: digits 0..2, nothing, square's digits 0..2, nothing */ };
 
@@ -31,6 +30,18 @@ static void tile(const uint8_t *const *rows, size_t first, size_t last, uint8_t 
         _mm512_store_si512(to + 1, _mm512_unpackhi_epi64(a, c));
         _mm512_store_si512(to + 2, _mm512_unpacklo_epi64(b, d));
         _mm512_store_si512(to + 3, _mm512_unpackhi_epi64(b, d));
+    }
+}
+
+static void variance_digit(const uint8_t *const *rows, unsigned digits, unsigned digit, size_t n, uint8_t *out)
+{
+    for (size_t i = 0; i < n; i += 64) {
+        __m512i all = _mm512_loadu_si512(rows[0] + i);
+        for (unsigned d = 1; d < digits; d++)
+            all = _mm512_or_si512(all, _mm512_loadu_si512(rows[d] + i));
+        __mmask64 negative = _mm512_movepi8_mask(all), one = digit ? 0 : negative | _mm512_testn_epi8_mask(all, all);
+        __m512i own = _mm512_maskz_loadu_epi8(~negative, rows[digit] + i);
+        _mm512_storeu_si512(out + i, _mm512_mask_mov_epi8(own, one, _mm512_set1_epi8(1)));
     }
 }
 
@@ -310,4 +321,4 @@ static void to_planes(const void *pixels, size_t n, unsigned elem_size, uint8_t 
         }
 }
 
-const struct azint_ops azint_ops_avx512 = { LANES, 2 * LANES, tile, expand, many, one, narrow, to_planes };
+const struct azint_ops azint_ops_avx512 = { LANES, 2 * LANES, tile, variance_digit, expand, many, one, azint_beyond, narrow, to_planes };

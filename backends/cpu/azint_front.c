@@ -5,93 +5,45 @@
  * job's invalid ranges are taken out and marked as lost; a few others are added one by one (azint_slow.c); only many
  * of them make another digit of the whole strip.  Runs on any thread, in its own azint_space.
  */
-#include "azint_priv.h"
-
-#include <string.h>
+#include "azint_bits.h"
 
 /* So many pixels of a block are added singly before another digit is worth its pass over the strip. */
 #define FEW 16
-#define WORDS (AZINT_STRIP / 64)
 
 static const uint8_t zeros[AZINT_STRIP_BYTES + 64];
 
-/* The block's planes, restricted to its part of the strip. */
-struct block {
-    const uint8_t *planes;
-    size_t stride;
-    unsigned same, top;      /* planes same.. top are equal */
-    bool is_signed;
-    size_t n_bytes, n_words; /* of a plane */
-    uint64_t last;           /* pixels of the last word that exist */
-    const uint8_t *live;
-};
-
-static inline uint64_t load(const uint8_t *p)
+static inline uint64_t live_word(const struct azint_block *b, size_t i)
 {
-    uint64_t word;
-    memcpy(&word, p, sizeof word);
-    return word;
-}
-
-static inline const uint8_t *plane(const struct block *b, unsigned p)
-{
-    return b->planes + (size_t)(p < b->same ? p : b->same) * b->stride;
-}
-
-static inline uint64_t live_word(const struct block *b, size_t i)
-{
-    uint64_t live = load(b->live + 8 * i);
+    uint64_t live = azint_load(b->live + 8 * i);
     return i + 1 == b->n_words ? live & b->last : live;
 }
 
-static size_t count(const uint64_t *bits, size_t n_words)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < n_words; i++)
-        n += (size_t)__builtin_popcountll(bits[i]);
-    return n;
-}
+/* An end of an invalid range, and how the planes from `same` on, all zeros or all ones, compare with its upper bits:
+ * -1, 0, 1. */
+struct bound {
+    uint64_t value;
+    int zeros, ones;
+};
 
-/* Live pixels, `lost` ones left out, whose value needs more than the planes below `from` (and a sign):
- * to `out`; returns whether there are any. */
-static bool beyond(const struct block *b, unsigned from, const uint64_t *lost, uint64_t *out)
-{
-    uint64_t any = 0;
-    const uint8_t *sign = b->is_signed ? plane(b, b->top) : zeros;
-    unsigned first = from < b->same ? from : b->same;
-    bool none = from > b->top || (b->is_signed && first == b->same);
-    for (size_t i = 0; i < b->n_words; i++) {
-        uint64_t bits = 0, s = load(sign + 8 * i);
-        for (unsigned p = first; p <= b->same && !none; p++)
-            bits |= load(b->planes + p * b->stride + 8 * i) ^ s;
-        bits &= live_word(b, i) & ~(lost ? lost[i] : 0);
-        out[i] = bits;
-        any |= bits;
-    }
-    return any != 0;
-}
-
-/* -1, 0, 1: how the planes from `same` on, all zeros or all ones, compare with those of `bound`. */
-static int compare_top(const struct block *b, bool ones, uint64_t bound)
+static struct bound bound_of(const struct azint_block *b, uint64_t value)
 {
     if (b->is_signed) {
-        int64_t have = ones ? -1 : 0, want = (int64_t)bound >> b->same;
-        return (have > want) - (have < want);
+        int64_t upper = (int64_t)value >> b->same;
+        return (struct bound){ value, (0 > upper) - (0 < upper), (-1 > upper) - (-1 < upper) };
     }
-    uint64_t have = ones ? UINT64_MAX >> (63 - b->top) >> b->same : 0, want = bound >> b->same;
-    return (have > want) - (have < want);
+    uint64_t upper = value >> b->same, ones = UINT64_MAX >> (63 - b->top) >> b->same;
+    return (struct bound){ value, -(upper > 0), (ones > upper) - (ones < upper) };
 }
 
 /* Pixels of word i above `bound` (result) and equal to it. */
-static uint64_t above(const struct block *b, size_t i, uint64_t bound, uint64_t *equal)
+static uint64_t above(const struct azint_block *b, size_t i, const struct bound *bound, uint64_t *equal)
 {
-    uint64_t top = load(plane(b, b->same) + 8 * i);
-    int zero = compare_top(b, false, bound), one = compare_top(b, true, bound);
-    uint64_t more = (zero > 0 ? ~top : 0) | (one > 0 ? top : 0);
-    uint64_t same = (zero == 0 ? ~top : 0) | (one == 0 ? top : 0);
+    uint64_t top = azint_load(azint_plane(b, b->same) + 8 * i);
+    uint64_t more = (bound->zeros > 0 ? ~top : 0) | (bound->ones > 0 ? top : 0);
+    uint64_t same = (bound->zeros == 0 ? ~top : 0) | (bound->ones == 0 ? top : 0);
     for (unsigned p = b->same; p-- > 0 && same; ) {
-        uint64_t bits = load(b->planes + p * b->stride + 8 * i);
-        if (bound >> p & 1) {
+        uint64_t bits = azint_load(b->planes + p * b->stride + 8 * i);
+        if (bound->value >> p & 1) {
             same &= bits;
         } else {
             more |= same & bits;
@@ -103,26 +55,25 @@ static uint64_t above(const struct block *b, size_t i, uint64_t bound, uint64_t 
 }
 
 /* Live pixels in an invalid range, to `lost`; returns whether there are any. */
-static bool find_lost(const struct block *b, const hcy_azint_job *job, uint64_t *lost)
+static bool find_lost(const struct azint_block *b, const hcy_azint_job *job, uint64_t *lost)
 {
     uint64_t any = 0;
-    for (size_t i = 0; i < b->n_words; i++) {
-        uint64_t bits = 0, live = live_word(b, i);
-        for (unsigned r = 0; live && r < job->n_invalid; r++) {
-            uint64_t equal, ignored;
-            uint64_t in = above(b, i, job->invalid[r].lo, &equal);
-            in |= equal;
-            if (in & live)
-                in &= ~above(b, i, job->invalid[r].hi, &ignored);
-            bits |= in;
+    memset(lost, 0, b->n_words * sizeof *lost);
+    for (unsigned r = 0; r < job->n_invalid; r++) {
+        const struct bound lo = bound_of(b, job->invalid[r].lo), hi = bound_of(b, job->invalid[r].hi);
+        for (size_t i = 0; i < b->n_words; i++) {
+            uint64_t equal, ignored, in = above(b, i, &lo, &equal);
+            in = (in | equal) & live_word(b, i);
+            if (in)
+                in &= ~above(b, i, &hi, &ignored);
+            lost[i] |= in;
+            any |= in;
         }
-        lost[i] = bits & live;
-        any |= lost[i];
     }
     return any != 0;
 }
 
-static uint64_t value_at(const struct block *b, size_t pixel)
+static uint64_t value_at(const struct azint_block *b, size_t pixel)
 {
     uint64_t value = 0;
     for (unsigned p = 0; p <= b->same; p++)
@@ -133,7 +84,7 @@ static uint64_t value_at(const struct block *b, size_t pixel)
 }
 
 static void add_single(struct azint_pass *pass, struct azint_space *space, const struct azint_where *where,
-                       const struct block *b)
+                       const struct azint_block *b)
 {
     uint64_t pixel = (uint64_t)where->strip * AZINT_STRIP + where->at;
     for (size_t i = 0; i < b->n_words; i++)
@@ -144,7 +95,7 @@ static void add_single(struct azint_pass *pass, struct azint_space *space, const
 }
 
 static void mark_lost(struct azint_pass *pass, struct azint_space *space, const struct azint_where *where,
-                      const struct block *b)
+                      const struct azint_block *b)
 {
     size_t place = (size_t)where->frame * pass->plan->n_strips + where->strip;
     uint8_t *bits = pass->lost + place * AZINT_STRIP_BYTES;
@@ -156,13 +107,13 @@ static void mark_lost(struct azint_pass *pass, struct azint_space *space, const 
 }
 
 /* The block without the pixels of space->drop: copies of the planes that digits are made from. */
-static void drop_pixels(struct azint_space *space, struct block *b, unsigned n_planes)
+static void drop_pixels(struct azint_space *space, struct azint_block *b, unsigned n_planes)
 {
     size_t stride = 8 * b->n_words;
     unsigned n = n_planes < b->same + 1 ? n_planes : b->same + 1;
     for (unsigned p = 0; p < n; p++)
         for (size_t i = 0; i < b->n_words; i++) {
-            uint64_t word = load(b->planes + p * b->stride + 8 * i) & ~space->drop[i];
+            uint64_t word = azint_load(b->planes + p * b->stride + 8 * i) & ~space->drop[i];
             memcpy(space->masked + p * stride + 8 * i, &word, sizeof word);
         }
     b->planes = space->masked;
@@ -171,7 +122,7 @@ static void drop_pixels(struct azint_space *space, struct block *b, unsigned n_p
 
 /* Planes to rows: a digit is 7 planes, and the sign where it is the top one of a signed type. */
 static void put_digits(struct azint_pass *pass, struct azint_space *space, const struct azint_where *where,
-                       const struct block *b, unsigned digits)
+                       const struct azint_block *b, unsigned digits)
 {
     for (; space->digits[where->frame] < digits; space->digits[where->frame]++)
         memset(azint_row(pass, space, space->digits[where->frame], where->frame), 0, AZINT_PITCH);
@@ -180,7 +131,7 @@ static void put_digits(struct azint_pass *pass, struct azint_space *space, const
         for (unsigned k = 0; k < 8; k++) {
             unsigned p = AZINT_DIGIT_BITS * d + k;
             bool in = k < 7 ? b->is_signed || p <= b->top : b->is_signed && d + 1 == digits;
-            planes[k] = in ? plane(b, p) : zeros;
+            planes[k] = in ? azint_plane(b, p) : zeros;
         }
         pass->block_ops->bytes(planes, b->n_bytes, azint_row(pass, space, d, where->frame) + where->at);
     }
@@ -188,15 +139,13 @@ static void put_digits(struct azint_pass *pass, struct azint_space *space, const
 
 /* A block with pixels that are lost or too large; noinline keeps it out of the common path's way. */
 static __attribute__((noinline)) void put_hard(struct azint_pass *pass, struct azint_space *space,
-                                               const struct azint_where *where, struct block *b)
+                                               const struct azint_where *where, struct azint_block *b)
 {
-    bool lost = find_lost(b, pass->job, space->lost), single;
+    bool lost = find_lost(b, pass->job, space->lost);
     unsigned digits = 1;
-    for (; ; digits++) {
-        single = beyond(b, AZINT_DIGIT_BITS * digits, space->lost, space->out);
-        if (!single || count(space->out, b->n_words) <= FEW)
-            break;
-    }
+    size_t single;
+    while ((single = pass->ops->beyond(b, AZINT_DIGIT_BITS * digits, space->lost, space->out)) > FEW)
+        digits++;
     if (lost)
         mark_lost(pass, space, where, b);
     if (single)
@@ -214,10 +163,10 @@ void azint_put_planes(struct azint_pass *pass, struct azint_space *space, const 
 {
     const struct azint_type *type = pass->type;
     size_t n_words = (where->n + 63) / 64;
-    struct block b = { planes, stride, same_from, 8u * type->elem_size - 1, type->is_signed, (where->n + 7) / 8, n_words,
+    struct azint_block b = { planes, stride, same_from, 8u * type->elem_size - 1, type->is_signed, (where->n + 7) / 8, n_words,
                        UINT64_MAX >> (64 * n_words - where->n),
                        azint_live(pass, (uint64_t)where->strip * AZINT_STRIP + where->at) };
-    if (pass->small_invalid || beyond(&b, AZINT_DIGIT_BITS, NULL, space->out))
+    if (pass->small_invalid || pass->ops->beyond(&b, AZINT_DIGIT_BITS, NULL, space->out))
         put_hard(pass, space, where, &b);
     else
         put_digits(pass, space, where, &b, 1);

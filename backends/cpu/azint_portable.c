@@ -2,9 +2,7 @@
  *
  * Weights are expanded to two 12-bit digits, in 16 bits, which compilers turn into what multiply-add the target has.
  */
-#include "azint_priv.h"
-
-#include <string.h>
+#include "azint_bits.h"
 
 enum { LANES = 16 };
 
@@ -18,6 +16,16 @@ static void tile(const uint8_t *const *rows, size_t first, size_t last, uint8_t 
     for (size_t at = first; at < last; at += 4)
         for (size_t l = 0; l < LANES; l++)
             memcpy(out + at * LANES + 4 * l, rows[l] + at, 4);
+}
+
+static void variance(const uint8_t *const *rows, unsigned digits, unsigned digit, size_t n, uint8_t *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint8_t all = 0;
+        for (unsigned d = 0; d < digits; d++)
+            all |= rows[d][i];
+        out[i] = all & 0x80 ? digit == 0 : (uint8_t)(rows[digit][i] | (digit == 0 && all == 0));
+    }
 }
 
 static void expand(const uint8_t *weights, size_t n, uint8_t *out)
@@ -55,7 +63,7 @@ static inline void dot(int32_t acc[2][LANES], int16_t digit[2][4], const int8_t 
         }
 }
 
-static inline void add(const struct azint_part *part, const uint8_t *x, const uint8_t *v, enum azint_variance variance,
+static inline void add(const struct azint_part *part, const uint8_t *x, const uint8_t *v, enum azint_variance from,
                        unsigned lanes, size_t stride, int64_t *sums)
 {
     uint32_t e = part->first;
@@ -71,9 +79,9 @@ static inline void add(const struct azint_part *part, const uint8_t *x, const ui
                 group >>= 4;
             }
             dot(acc[0], w.digit[0], (const int8_t *)x + 4 * lanes * group, lanes, -128);
-            if (variance == AZINT_V_MAX)
+            if (from == AZINT_V_MAX)
                 dot(acc[1], w.digit[1], (const int8_t *)x + 4 * lanes * group, lanes, 1);
-            else if (variance == AZINT_V_TILE)
+            else if (from == AZINT_V_TILE)
                 dot(acc[1], w.digit[1], (const int8_t *)v + 4 * lanes * group, lanes, -128);
         }
         int64_t *sum = sums + (size_t)part->segs[s].bin * 2 * stride;
@@ -83,19 +91,19 @@ static inline void add(const struct azint_part *part, const uint8_t *x, const ui
     }
 }
 
-static void many(const struct azint_part *part, const uint8_t *x, const uint8_t *v, enum azint_variance variance,
+static void many(const struct azint_part *part, const uint8_t *x, const uint8_t *v, enum azint_variance from,
                  unsigned groups, int64_t *sums)
 {
     for (unsigned g = 0; g < groups; g++) {
         size_t tile_at = (size_t)g * LANES * AZINT_STRIP;
-        add(part, x + tile_at, v + tile_at, variance, LANES, (size_t)groups * LANES, sums + g * LANES);
+        add(part, x + tile_at, v + tile_at, from, LANES, (size_t)groups * LANES, sums + g * LANES);
     }
 }
 
-static void one(const struct azint_part *part, const uint8_t *x, const uint8_t *v, enum azint_variance variance,
+static void one(const struct azint_part *part, const uint8_t *x, const uint8_t *v, enum azint_variance from,
                 size_t stride, int64_t *sums)
 {
-    add(part, x, v, variance, 1, stride, sums);
+    add(part, x, v, from, 1, stride, sums);
 }
 
 static int64_t pixel_at(const uint8_t *pixels, size_t i, unsigned elem_size, bool is_signed)
@@ -132,4 +140,4 @@ static void to_planes(const void *pixels, size_t n, unsigned elem_size, uint8_t 
         }
 }
 
-const struct azint_ops azint_ops_portable = { LANES, LANES, tile, expand, many, one, narrow, to_planes };
+const struct azint_ops azint_ops_portable = { LANES, LANES, tile, variance, expand, many, one, azint_beyond, narrow, to_planes };

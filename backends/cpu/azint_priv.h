@@ -9,6 +9,7 @@
  *   azint.c           the kernels: passes over a batch, scratch, merging
  *   azint_strip.c     one strip: blocks to rows of digits, rows to tiles, tiles to histograms
  *   azint_front.c     one block of one frame to digits; pixels that do not fit, or are masked in their frame
+ *   azint_bits.h      what its bit-planes say
  *   azint_slow.c      single pixels through the canonical runs: outliers, and what masked pixels take off the norms
  *   azint_float.c     float pixels
  *   azint_<simd>.c    struct azint_ops
@@ -123,12 +124,16 @@ enum azint_variance {
     AZINT_V_TILE, /* given */
 };
 
+struct azint_block;
 struct azint_ops {
     unsigned lanes; /* frames side by side in a tile */
     unsigned pass;  /* frames worth taking at once */
     /* Rows (one a lane) of pixels [first, last) to a tile: dword `lane` of group g is four pixels of that lane's
      * row.  Multiples of 64. */
     void (*tile)(const uint8_t *const *rows, size_t first, size_t last, uint8_t *tile);
+    /* A digit of max(1, value) from all the value's digits, rows of a multiple of 64 bytes.  Only the top digit of a
+     * negative value is negative. */
+    void (*variance)(const uint8_t *const *rows, unsigned digits, unsigned digit, size_t n, uint8_t *out);
     /* n entries of 12 bytes to the form `many` and `one` take, weights and their squares.  Reads and writes up to
      * three entries more. */
     void (*expand)(const uint8_t *weights, size_t n, uint8_t *out);
@@ -140,6 +145,9 @@ struct azint_ops {
     /* The same for a single frame straight from its row; sums of a bin are int64_t [2][stride]. */
     void (*one)(const struct azint_part *part, const uint8_t *x, const uint8_t *v, enum azint_variance variance,
                 size_t stride, int64_t *sums);
+    /* Live pixels, the `lost` ones (if any) left out, whose value needs more than the planes below `from`, and a
+     * sign: their bits to `out`, their number. */
+    size_t (*beyond)(const struct azint_block *block, unsigned from, const uint64_t *lost, uint64_t *out);
     /* Pixels to their low digits; nonzero if one that is live does not fit in -128..127 (signed) or 0..127. */
     int (*narrow)(const void *pixels, size_t n, unsigned elem_size, bool is_signed, const uint8_t *live, uint8_t *out);
     /* Pixels to bit-planes, `stride` bytes (a multiple of 8) apart.  n a multiple of 64. */

@@ -150,36 +150,23 @@ static void fill_group(struct azint_pass *pass, struct azint_space *space, size_
     }
 }
 
-/* The variance's digit `digit` of a frame whose value takes `digits`: those of max(1, value).  Only the top digit of
- * a negative value is negative. */
-static void variance_row(const struct azint_pass *pass, const struct azint_space *space, unsigned frame, unsigned digit,
-                         unsigned digits, size_t n, uint8_t *out)
+/* Does a digit of the variance, where a strip has several, differ from the signal's?  max(1, value) does in the first
+ * one, and for negative values in all. */
+static bool own_variance(const struct azint_pass *pass, unsigned digit)
 {
-    uint8_t others[1024], negative[1024];
-    const uint8_t *own = azint_row(pass, space, digit, frame);
-    for (size_t at = 0; at < n; at += sizeof others) {
-        memset(others, 0, sizeof others);
-        memset(negative, 0, sizeof negative);
-        for (unsigned d = 0; d < digits; d++) {
-            const uint8_t *row = azint_row(pass, space, d, frame) + at;
-            for (size_t i = 0; i < sizeof others; i++) {
-                others[i] |= row[i];
-                negative[i] |= row[i];
-            }
-        }
-        for (size_t i = 0; i < sizeof others; i++) {
-            uint8_t value = negative[i] & 0x80 ? 0 : own[at + i];
-            out[at + i] = (uint8_t)(value | (digit == 0 && (others[i] == 0 || negative[i] & 0x80)));
-        }
-    }
+    return digit == 0 || pass->type->is_signed;
 }
 
+/* That digit, to space->vrows and its tile. */
 static void make_variance(const struct azint_pass *pass, struct azint_space *space, unsigned digit, size_t n)
 {
+    const uint8_t *rows[AZINT_MAX_DIGITS];
     for (unsigned f = 0; f < pass->n_frames; f++) {
         uint8_t *out = space->vrows + f * (size_t)AZINT_PITCH;
+        for (unsigned d = 0; d < space->digits[f]; d++)
+            rows[d] = azint_row(pass, space, d, f);
         if (space->digits[f] > digit)
-            variance_row(pass, space, f, digit, space->digits[f], n, out);
+            pass->ops->variance(rows, space->digits[f], digit, up64(n), out);
         else
             memset(out, 0, n);
     }
@@ -201,13 +188,15 @@ static void add_part(struct azint_pass *pass, struct azint_space *space, const s
                      enum azint_variance variance)
 {
     int64_t *sums = azint_sums(pass, space, digit);
+    bool own = own_variance(pass, digit);
+    const uint8_t *vrows = own ? space->vrows : azint_row(pass, space, digit, 0);
     if (!pass->single) {
         unsigned lanes = pass->ops->lanes;
-        pass->ops->many(part, space->x, space->v, variance, (pass->n_frames + lanes - 1) / lanes, sums);
+        pass->ops->many(part, space->x, own ? space->v : space->x, variance, (pass->n_frames + lanes - 1) / lanes, sums);
         return;
     }
     for (unsigned f = 0; f < pass->n_frames; f++)
-        pass->ops->one(part, azint_row(pass, space, digit, f), space->vrows + f * (size_t)AZINT_PITCH, variance,
+        pass->ops->one(part, azint_row(pass, space, digit, f), vrows + f * (size_t)AZINT_PITCH, variance,
                        pass->stride, sums + f);
 }
 
@@ -261,7 +250,7 @@ void azint_strip_run(struct azint_pass *pass, struct azint_space *space, size_t 
         enum azint_variance variance = !want_variance ? AZINT_V_NONE : digits > 1 ? AZINT_V_TILE : AZINT_V_MAX;
         if (d)
             make_digit(pass, space, d, n);
-        if (variance == AZINT_V_TILE)
+        if (variance == AZINT_V_TILE && own_variance(pass, d))
             make_variance(pass, space, d, n);
         add_digit(pass, space, strip, d, variance);
     }

@@ -7,7 +7,7 @@ libcpu_la_LIBADD = $(LZ4_LIBS) $(FFTW3_LIBS)
 libcpu_la_SOURCES = backends/cpu/cpu_priv.h backends/cpu/bslz4_block.h backends/cpu/fft.c backends/cpu/pool.c \
     backends/cpu/program.c backends/cpu/simd.c backends/cpu/topology.c \
     backends/cpu/bslz4.c backends/cpu/bslz4_lz4.h backends/cpu/bslz4_pixels.h backends/cpu/bslz4_portable.c \
-    backends/cpu/azint.c backends/cpu/azint_float.c backends/cpu/azint_front.c backends/cpu/azint_portable.c \
+    backends/cpu/azint.c backends/cpu/azint_bits.h backends/cpu/azint_float.c backends/cpu/azint_front.c backends/cpu/azint_portable.c \
     backends/cpu/azint_priv.h backends/cpu/azint_slow.c backends/cpu/azint_strip.c backends/cpu/azint_tables.c
 cpu_entry = backends/cpu/backend.c
 halcyoninclude_HEADERS += backends/cpu/halcyon/cpu.h
