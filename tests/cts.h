@@ -1,9 +1,10 @@
 /* cts.h - what the conformance programs cts_*.c share.
  *
- * The conformance suite defines the HAL: a backend is right when these programs pass on its devices.  Each takes a
- * device string (its first argument, else HALCYON_CTS_DEVICE, else "cpu") and a second one for what needs two (second
- * argument, HALCYON_CTS_DEVICE2, else the same).  What a device permanently lacks, by its capability bits or
- * HCY_EUNSUPPORTED, is skipped with the reason; everything else must work.  "cpu" and "null" are always there.
+ * The conformance suite defines the HAL: a backend is right when these programs pass on its devices.  Each
+ * takes a device string (its first argument, else HALCYON_CTS_DEVICE, else "cpu") and a second one for what
+ * needs two (second argument, HALCYON_CTS_DEVICE2, else the same).  What a device permanently lacks, by its
+ * capability bits or HCY_EUNSUPPORTED, is skipped with the reason; everything else must work.  "cpu" and
+ * "null" are always there.
  */
 #ifndef HCY_TESTS_CTS_H
 #define HCY_TESTS_CTS_H
@@ -22,8 +23,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CTS_MS ((uint64_t)1000000)
-#define CTS_SECOND ((uint64_t)1000000000)
+#define CTS_MS       ((uint64_t)1000000)
+#define CTS_SECOND   ((uint64_t)1000000000)
 #define CTS_PATIENCE (20 * CTS_SECOND) /* nothing takes that long, however loaded the machine */
 
 static const char *cts_spec = "cpu", *cts_spec2 = "cpu";
@@ -32,7 +33,7 @@ static const char *cts_spec = "cpu", *cts_spec2 = "cpu";
 
 /* A call's status, with the words behind it if it is not the one wanted. */
 #define st_is(got, want, ...) cts_st_is((got), (want), NULL, __VA_ARGS__)
-#define st_ok(got, ...) cts_st_is((got), 0, NULL, __VA_ARGS__)
+#define st_ok(got, ...)       cts_st_is((got), 0, NULL, __VA_ARGS__)
 /* The same, and the record of the failure must have that status and contain `word`. */
 #define st_says(got, want, word, ...) cts_st_is((got), (want), (word), __VA_ARGS__)
 
@@ -172,7 +173,9 @@ static inline void cts_work_free(struct cts_work *w)
 
 static inline int cts_work_make(struct cts_work *w, hcy_device *dev)
 {
-    hcy_bslz4_frame frame = { .size = 64, .block_bytes = 64, .last_bytes = 64, .n_blocks = 1, .status = HCY_ECORRUPT };
+    hcy_bslz4_frame frame = {
+        .size = 64, .block_bytes = 64, .last_bytes = 64, .n_blocks = 1, .status = HCY_ECORRUPT
+    };
     hcy_bslz4_block block = { 12, 20 };
     unsigned char zeros[4096] = { 0 };
     memset(w, 0, sizeof *w);

@@ -1,4 +1,4 @@
-/* cts_buffer.c - conformance: memory of every kind, views, imports, writes, reads, fills, copies, rectangles. */
+/* cts_buffer.c - conformance: memory of every kind, views, imports, fills, copies, rectangles. */
 #include "cts.h"
 
 #include <stdatomic.h>
@@ -12,7 +12,9 @@ static const struct {
     int mem;
     const char *name;
     bool host;
-} kinds[] = { { HCY_MEM_DEVICE, "device", false }, { HCY_MEM_PINNED, "pinned", true }, { HCY_MEM_MAPPED, "mapped", true } };
+} kinds[] = { { HCY_MEM_DEVICE, "device", false },
+              { HCY_MEM_PINNED, "pinned", true },
+              { HCY_MEM_MAPPED, "mapped", true } };
 enum { N_KINDS = 3 };
 
 static bool lacks(int mem)
@@ -48,7 +50,8 @@ static void test_kinds(void)
     hcy_buffer *buf = NULL;
     for (size_t i = 0; i < N_KINDS; i++)
         if (lacks(kinds[i].mem))
-            st_is(hcy_buffer_create(&buf, dev, kinds[i].mem, 64), HCY_EUNSUPPORTED, "no %s memory, as its capabilities say", kinds[i].name);
+            st_is(hcy_buffer_create(&buf, dev, kinds[i].mem, 64), HCY_EUNSUPPORTED,
+                  "no %s memory, as its capabilities say", kinds[i].name);
         else
             check_kind(kinds[i].mem, kinds[i].name, kinds[i].host);
 }
@@ -64,9 +67,11 @@ static void test_refused_buffers(void)
     static const size_t absurd[] = { SIZE_MAX, SIZE_MAX - 1, SIZE_MAX / 2 + 2, (size_t)1 << 62 };
     for (size_t i = 0; i < 4; i++)
         for (size_t k = 0; k < N_KINDS; k++) {
-            int status = lacks(kinds[k].mem) ? HCY_ENOMEM : hcy_buffer_create(&buf, dev, kinds[k].mem, absurd[i]);
-            ok(status == HCY_ENOMEM || status == HCY_ERANGE, "%zu bytes of %s memory are a failure, no crash (%s)", absurd[i],
-               kinds[k].name, hcy_status_name(status));
+            int status =
+                lacks(kinds[k].mem) ? HCY_ENOMEM : hcy_buffer_create(&buf, dev, kinds[k].mem, absurd[i]);
+            ok(status == HCY_ENOMEM || status == HCY_ERANGE,
+               "%zu bytes of %s memory are a failure, no crash (%s)", absurd[i], kinds[k].name,
+               hcy_status_name(status));
         }
     ok(!buf, "no buffer comes of any of these");
     hcy_buffer_release(NULL);
@@ -81,7 +86,8 @@ static void test_sub(void)
     st_ok(hcy_buffer_sub(&mid, root, 100, 800), "a view of it");
     st_ok(hcy_buffer_sub(&leaf, mid, 11, 500), "a view of the view");
     is_int((intmax_t)hcy_buffer_size(leaf), 500, "has the size asked for");
-    ok(hcy_buffer_device(leaf) == dev && hcy_buffer_mem(leaf) == HCY_MEM_DEVICE, "its parent's device and kind");
+    ok(hcy_buffer_device(leaf) == dev && hcy_buffer_mem(leaf) == HCY_MEM_DEVICE,
+       "its parent's device and kind");
     if (hcy_buffer_host(root))
         ok((char *)hcy_buffer_host(leaf) == (char *)hcy_buffer_host(root) + 111, "and address");
     hcy_buffer_release(root);
@@ -118,7 +124,8 @@ static void test_import(void)
     if (posix_memalign((void **)&mine, SIZE, SIZE))
         bail_out("out of memory");
     if (!cts_has(dev, HCY_CAP_IMPORT_HOST)) {
-        st_is(hcy_buffer_import_host(&buf, dev, mine, SIZE, done, &one), HCY_EUNSUPPORTED, "no import, as its capabilities say");
+        st_is(hcy_buffer_import_host(&buf, dev, mine, SIZE, done, &one), HCY_EUNSUPPORTED,
+              "no import, as its capabilities say");
         goto out;
     }
     unsigned char *data = cts_bytes(SIZE, 3);
@@ -146,7 +153,8 @@ static void test_import(void)
     free(data);
 out:
     if (!cts_has(dev, HCY_CAP_IMPORT_DEVICE))
-        st_is(hcy_buffer_import_device(&buf, dev, 4096, 64, NULL, NULL), HCY_EUNSUPPORTED, "no import of device memory either");
+        st_is(hcy_buffer_import_device(&buf, dev, 4096, 64, NULL, NULL), HCY_EUNSUPPORTED,
+              "no import of device memory either");
     hcy_buffer_release(other);
     free(mine);
 }
@@ -160,7 +168,8 @@ static void test_ranges(void)
     hcy_buffer *a = cts_buffer(dev, 64), *b = cts_buffer(dev, 64);
     static const struct {
         size_t offset, size;
-    } bad[] = { { 0, 65 }, { 64, 1 }, { 1, 64 }, { SIZE_MAX, 1 }, { SIZE_MAX, 2 }, { 2, SIZE_MAX - 1 }, { 65, 0 } };
+    } bad[] = { { 0, 65 },       { 64, 1 },           { 1, 64 }, { SIZE_MAX, 1 },
+                { SIZE_MAX, 2 }, { 2, SIZE_MAX - 1 }, { 65, 0 } };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         size_t at = bad[i].offset, n = bad[i].size;
         st_is(hcy_buffer_write(queue, a, at, data, n), HCY_ERANGE, "no write of %zu at %zu", n, at);
@@ -214,7 +223,8 @@ static void test_fill(void)
     st_is(hcy_buffer_fill(queue, buf, 0, 16, pattern, 16), HCY_EINVAL, "one of 16 too");
     st_is(hcy_buffer_fill(queue, buf, 0, 16, pattern, 0), HCY_EINVAL, "one of none too");
     st_is(hcy_buffer_fill(queue, buf, 0, 16, NULL, 4), HCY_EINVAL, "no pattern too");
-    st_is(hcy_buffer_fill(queue, buf, 2, 16, pattern, 4), HCY_EINVAL, "an offset that is no multiple of the pattern too");
+    st_is(hcy_buffer_fill(queue, buf, 2, 16, pattern, 4), HCY_EINVAL,
+          "an offset that is no multiple of the pattern too");
     st_is(hcy_buffer_fill(queue, buf, 4, 15, pattern, 4), HCY_EINVAL, "a size that is none too");
     hcy_buffer_release(buf);
 }
@@ -239,7 +249,8 @@ static void check_copies(hcy_queue *q, hcy_device *from, hcy_device *to, const c
                 status = cts_first(status, hcy_buffer_copy(q, b, 13, a, 7, SIZE - 30));
                 status = cts_first(status, hcy_queue_finish(q));
                 status = cts_first(status, hcy_buffer_read_now(got, b, 0, SIZE));
-                right += !status && !memcmp(got + 13, data + 7, SIZE - 30) && got[12] == zero && got[SIZE - 17] == zero;
+                right += !status && !memcmp(got + 13, data + 7, SIZE - 30) && got[12] == zero &&
+                         got[SIZE - 17] == zero;
             }
             hcy_buffer_release(a);
             hcy_buffer_release(b);
@@ -286,10 +297,12 @@ static void test_between_devices(void)
         check_copies(theirs, other, dev, what);
         hcy_buffer *a = cts_buffer(dev, 64), *b = cts_buffer(other, 64);
         unsigned char data[64] = { 0 };
-        st_is(hcy_buffer_write(theirs, a, 0, data, 64), HCY_EINVAL, "a write is for the queue's device alone");
+        st_is(hcy_buffer_write(theirs, a, 0, data, 64), HCY_EINVAL,
+              "a write is for the queue's device alone");
         st_is(hcy_buffer_read(queue, data, b, 0, 64), HCY_EINVAL, "a read too");
         st_is(hcy_buffer_fill(theirs, a, 0, 64, data, 1), HCY_EINVAL, "a fill too");
-        st_is(hcy_buffer_copy(theirs, a, 0, a, 32, 8), HCY_EINVAL, "a copy needs one end on the queue's device");
+        st_is(hcy_buffer_copy(theirs, a, 0, a, 32, 8), HCY_EINVAL,
+              "a copy needs one end on the queue's device");
         hcy_buffer_release(a);
         hcy_buffer_release(b);
         hcy_queue_release(theirs);
@@ -299,7 +312,8 @@ static void test_between_devices(void)
 
 /* --- Rectangles --- */
 
-static void reference_rect(unsigned char *dst, const hcy_rect *d, const unsigned char *src, const hcy_rect *s, const size_t extent[3])
+static void reference_rect(unsigned char *dst, const hcy_rect *d, const unsigned char *src, const hcy_rect *s,
+                           const size_t extent[3])
 {
     for (size_t z = 0; z < extent[2]; z++)
         for (size_t y = 0; y < extent[1]; y++)
@@ -314,12 +328,9 @@ static void test_rect(hcy_device *from, hcy_device *to, const char *what)
         hcy_rect d, s;
         size_t extent[3];
     } cases[] = {
-        { { 3, 0, 0 }, { 9, 0, 0 }, { 1000, 1, 1 } },
-        { { 0, 10, 0 }, { 0, 10, 0 }, { 10, 20, 1 } },
-        { { 5, 33, 0 }, { 1, 17, 0 }, { 16, 30, 1 } },
-        { { 5, 17, 700 }, { 1, 33, 1100 }, { 16, 30, 7 } },
-        { { 0, 8, 80 }, { 0, 8, 80 }, { 8, 10, 10 } },
-        { { 2, 1, 64 }, { 7, 3, 99 }, { 1, 30, 20 } },
+        { { 3, 0, 0 }, { 9, 0, 0 }, { 1000, 1, 1 } },   { { 0, 10, 0 }, { 0, 10, 0 }, { 10, 20, 1 } },
+        { { 5, 33, 0 }, { 1, 17, 0 }, { 16, 30, 1 } },  { { 5, 17, 700 }, { 1, 33, 1100 }, { 16, 30, 7 } },
+        { { 0, 8, 80 }, { 0, 8, 80 }, { 8, 10, 10 } },  { { 2, 1, 64 }, { 7, 3, 99 }, { 1, 30, 20 } },
         { { 0, 0, 100 }, { 0, 0, 61 }, { 60, 1, 40 } },
     };
     unsigned char *data = cts_bytes(SIZE, 21), *want = malloc(SIZE), *got = malloc(SIZE);
@@ -331,7 +342,8 @@ static void test_rect(hcy_device *from, hcy_device *to, const char *what)
         memset(want, 0xaa, SIZE);
         int status = hcy_buffer_write_now(b, 0, want, SIZE);
         reference_rect(want + 200, &cases[i].d, data + 100, &cases[i].s, cases[i].extent);
-        status = cts_first(status, hcy_buffer_copy_rect(queue, vb, &cases[i].d, va, &cases[i].s, cases[i].extent));
+        status =
+            cts_first(status, hcy_buffer_copy_rect(queue, vb, &cases[i].d, va, &cases[i].s, cases[i].extent));
         status = cts_first(status, hcy_queue_finish(queue));
         status = cts_first(status, hcy_buffer_read_now(got, b, 0, SIZE));
         st_ok(status, "%s: rectangle %zu is copied", what, i);
@@ -365,12 +377,15 @@ static void test_refused_rects(void)
         { { 0, 10, SIZE_MAX / 2 + 1 }, { 10, 1, 3 }, HCY_ERANGE, "a slice stride that wraps around" },
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        st_is(hcy_buffer_copy_rect(queue, a, &bad[i].rect, b, &good, bad[i].extent), bad[i].status, "%s, to", bad[i].what);
-        st_is(hcy_buffer_copy_rect(queue, a, &good, b, &bad[i].rect, bad[i].extent), bad[i].status, "%s, from", bad[i].what);
+        st_is(hcy_buffer_copy_rect(queue, a, &bad[i].rect, b, &good, bad[i].extent), bad[i].status, "%s, to",
+              bad[i].what);
+        st_is(hcy_buffer_copy_rect(queue, a, &good, b, &bad[i].rect, bad[i].extent), bad[i].status,
+              "%s, from", bad[i].what);
     }
     const size_t extent[3] = { 10, 5, 1 }, nothing[3] = { 10, 0, 3 }, huge[3] = { SIZE_MAX, 1, 1 };
     const hcy_rect inside = { 25, 10, 100 }, behind = { 50, 10, 100 };
-    st_is(hcy_buffer_copy_rect(queue, a, &inside, a, &good, extent), HCY_EINVAL, "rectangles that overlap in one buffer");
+    st_is(hcy_buffer_copy_rect(queue, a, &inside, a, &good, extent), HCY_EINVAL,
+          "rectangles that overlap in one buffer");
     st_ok(hcy_buffer_copy_rect(queue, a, &behind, a, &good, extent), "rectangles one behind the other");
     st_ok(hcy_buffer_copy_rect(queue, a, &good, b, &good, nothing), "a rectangle of nothing is nothing");
     st_is(hcy_buffer_copy_rect(queue, a, &good, b, &good, huge), HCY_ERANGE, "a row larger than memory");

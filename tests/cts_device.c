@@ -1,4 +1,4 @@
-/* cts_device.c - conformance: listing, device strings, kinds, lists, the environment, several devices at once.
+/* cts_device.c - conformance: listing, device strings, kinds, lists, environment, several devices at once.
  *
  * What the environment says is tried in forked children, before this process opens anything. */
 #include "cts.h"
@@ -79,19 +79,26 @@ static void test_environment(void)
 
     is_int(ask("HALCYON_DEVICE", cts_spec, OPEN_NULL, backend), 0, "NULL opens what HALCYON_DEVICE says");
     is_int(ask("HALCYON_DEVICE", cts_spec, OPEN_EMPTY, backend), 0, "and so does \"\"");
-    is_int(ask("HALCYON_DEVICE", "nosuch", OPEN_NULL, NULL), -HCY_ENODEV, "an absent HALCYON_DEVICE is an error");
+    is_int(ask("HALCYON_DEVICE", "nosuch", OPEN_NULL, NULL), -HCY_ENODEV,
+           "an absent HALCYON_DEVICE is an error");
     is_int(ask("HALCYON_DEVICE", "cpu@", OPEN_NULL, NULL), -HCY_EINVAL, "and so is a malformed one");
-    is_int(ask("HALCYON_DEVICE", "nosuch", OPEN, cts_spec), 0, "which does not matter where a device is named");
+    is_int(ask("HALCYON_DEVICE", "nosuch", OPEN, cts_spec), 0,
+           "which does not matter where a device is named");
 
-    ok(ask("HALCYON_BACKENDS", backend, COUNT_BACKEND, backend) > 0, "HALCYON_BACKENDS=%s lists its devices", backend);
+    ok(ask("HALCYON_BACKENDS", backend, COUNT_BACKEND, backend) > 0, "HALCYON_BACKENDS=%s lists its devices",
+       backend);
     is_int(ask("HALCYON_BACKENDS", backend, COUNT_OTHERS, backend), 0, "and no others");
     is_int(ask("HALCYON_BACKENDS", backend, OPEN, cts_spec), 0, "they open");
-    is_int(ask("HALCYON_BACKENDS", without, COUNT_BACKEND, backend), 0, "HALCYON_BACKENDS=%s lists none of it", without);
+    is_int(ask("HALCYON_BACKENDS", without, COUNT_BACKEND, backend), 0,
+           "HALCYON_BACKENDS=%s lists none of it", without);
     is_int(ask("HALCYON_BACKENDS", without, OPEN, cts_spec), -HCY_ENODEV, "and none opens");
-    is_int(ask("HALCYON_BACKENDS", "nosuch", OPEN, "auto"), -HCY_ENODEV, "nothing is left where another is named");
-    is_int(ask("HALCYON_BACKENDS", "null", OPEN, "auto"), -HCY_ENODEV, "\"auto\" never takes a device that computes nothing");
+    is_int(ask("HALCYON_BACKENDS", "nosuch", OPEN, "auto"), -HCY_ENODEV,
+           "nothing is left where another is named");
+    is_int(ask("HALCYON_BACKENDS", "null", OPEN, "auto"), -HCY_ENODEV,
+           "\"auto\" never takes a device that computes nothing");
     is_int(ask("HALCYON_BACKENDS", "null,cpu", FIRST_KIND, "auto"), HCY_KIND_CPU, "\"auto\" passes it over");
-    is_int(ask("HALCYON_BACKENDS", NULL, COUNT_BACKEND, "null"), 0, "without HALCYON_BACKENDS the null backend is not listed");
+    is_int(ask("HALCYON_BACKENDS", NULL, COUNT_BACKEND, "null"), 0,
+           "without HALCYON_BACKENDS the null backend is not listed");
     is_int(ask("HALCYON_BACKENDS", NULL, OPEN, "null"), 0, "but it opens where it is asked for outright");
 }
 
@@ -133,7 +140,8 @@ static void check_info(const hcy_device_info *info, const hcy_device_info *list,
     for (size_t i = 0; i < n; i++)
         same += !strcmp(list[i].name, info->name) || !strcmp(list[i].stable, info->stable);
     is_int((intmax_t)same, 1, "%s: its names are its own", info->name);
-    ok(*info->name && *info->stable && *info->description, "%s: it has a name, a stable name and a description", info->name);
+    ok(*info->name && *info->stable && *info->description,
+       "%s: it has a name, a stable name and a description", info->name);
     ok(info->kind >= HCY_KIND_CPU && info->kind <= HCY_KIND_OTHER, "%s: its kind is known", info->name);
     ok(!(info->caps & ~known), "%s: its capabilities are known", info->name);
     ok(info->units > 0, "%s: it has units", info->name);
@@ -196,8 +204,19 @@ static void refused(int status, const char *word, const char *spec)
 
 static void test_malformed(void)
 {
-    static const char *const bad[] = { "@a=b", ":0", "Cpu", "c pu", "cpu:", "cpu@", "cpu@threads", "cpu@=1", "cpu@threads=1@",
-                                       "cpu@threads=%2", "cpu@threads=%zz", "cpu@threads=1%00", "cpu@threads=1@threads=1" };
+    static const char *const bad[] = { "@a=b",
+                                       ":0",
+                                       "Cpu",
+                                       "c pu",
+                                       "cpu:",
+                                       "cpu@",
+                                       "cpu@threads",
+                                       "cpu@=1",
+                                       "cpu@threads=1@",
+                                       "cpu@threads=%2",
+                                       "cpu@threads=%zz",
+                                       "cpu@threads=1%00",
+                                       "cpu@threads=1@threads=1" };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         refused(HCY_EINVAL, bad[i], bad[i]);
     refused(HCY_ENODEV, "nosuch", "nosuch");
@@ -266,7 +285,8 @@ static void test_kinds(void)
             continue;
         }
         st_ok(hcy_device_open(&dev, kinds[i].word), "\"%s\" opens where there is one", kinds[i].word);
-        is_int(dev ? hcy_device_get_info(dev)->kind : 0, kinds[i].kind, "%s: it is of that kind", kinds[i].word);
+        is_int(dev ? hcy_device_get_info(dev)->kind : 0, kinds[i].kind, "%s: it is of that kind",
+               kinds[i].word);
         hcy_device_release(dev);
     }
     refused(HCY_EINVAL, "all", "all");
@@ -337,7 +357,8 @@ static void test_open(void)
     uint64_t free_bytes = 1, total = 0;
     is_str(info->backend, cts_backend_of(cts_spec), "the device is of the backend wanted");
     st_ok(hcy_device_status(dev), "it is not lost");
-    st_says(hcy_device_get_i64(dev, "no such key", &n), HCY_ENOENT, "no such key", "an unknown key is said to be so");
+    st_says(hcy_device_get_i64(dev, "no such key", &n), HCY_ENOENT, "no such key",
+            "an unknown key is said to be so");
     st_is(hcy_device_get_i64(dev, NULL, &n), HCY_EINVAL, "no key is refused");
     st_is(hcy_device_get_i64(dev, "threads", NULL), HCY_EINVAL, "no place for the value is refused");
     int status = hcy_device_mem_info(dev, &free_bytes, &total);

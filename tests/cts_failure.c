@@ -1,7 +1,7 @@
 /* cts_failure.c - conformance: sticky failures and their causes, memory that runs out, devices that are lost.
  *
- * Failures come to the device under test by an event of a CPU device whose function fails, so every backend can be
- * tried; the backends that can be told to fail by themselves (cpu, null) are told. */
+ * Failures come to the device under test by an event of a CPU device whose function fails, so that every
+ * backend can be tried; those that can be told to fail by themselves (cpu, null) are told. */
 #include "cts_gate.h"
 
 static hcy_device *dev;
@@ -15,7 +15,8 @@ static void test_inherited(void)
     hcy_device *other = cts_open_spec(cts_spec2);
     hcy_queue *theirs = cts_queue(other);
     hcy_buffer *buf = cts_buffer(dev, 64);
-    hcy_event *before = NULL, *after = NULL, *first = cts_failed_event(-777), *second = cts_failed_event(-888), *event = NULL;
+    hcy_event *before = NULL, *after = NULL, *first = cts_failed_event(-777),
+              *second = cts_failed_event(-888), *event = NULL;
     int done = 0;
     uint64_t at = 0;
     memset(ones, 1, 64);
@@ -27,7 +28,8 @@ static void test_inherited(void)
     ok(hcy_buffer_write(queue, buf, 0, twos, 64) <= 0, "it may take what follows");
     ok(hcy_buffer_read(queue, untouched, buf, 0, 64) <= 0, "whatever that is");
     st_ok(hcy_event_record(&after, queue), "an event behind");
-    st_says(hcy_queue_finish(queue), HCY_ELAUNCH, "-777", "the queue has failed, for the reason it inherited");
+    st_says(hcy_queue_finish(queue), HCY_ELAUNCH, "-777",
+            "the queue has failed, for the reason it inherited");
     is_int(hcy_last_error()->vendor_code, -777, "with the code behind it");
     hcy_clear_error();
     st_says(hcy_queue_finish(queue), HCY_ELAUNCH, "-777", "it stays so");
@@ -72,7 +74,9 @@ static void test_inherited(void)
 static void *wait_for(void *event)
 {
     static const int failed = 1;
-    return hcy_event_wait(event, CTS_PATIENCE) == HCY_ELAUNCH && strstr(hcy_last_error()->text, "-777") ? (void *)(uintptr_t)&failed : NULL;
+    return hcy_event_wait(event, CTS_PATIENCE) == HCY_ELAUNCH && strstr(hcy_last_error()->text, "-777")
+               ? (void *)(uintptr_t)&failed
+               : NULL;
 }
 
 static void test_waiters(void)
@@ -161,7 +165,8 @@ static void test_retried_allocation(void)
     hcy_buffer_release(a);
     st_ok(hcy_device_pool_stats(special, &stats), "the pool is asked");
     ok(stats.cached >= 5000, "and has kept it");
-    st_ok(hcy_buffer_create(&b, special, HCY_MEM_DEVICE, 50000), "the second fails, the pool is trimmed, it is tried again");
+    st_ok(hcy_buffer_create(&b, special, HCY_MEM_DEVICE, 50000),
+          "the second fails, the pool is trimmed, it is tried again");
     st_ok(hcy_device_pool_stats(special, &stats), "the pool is asked again");
     is_int((intmax_t)stats.cached, 0, "it was trimmed");
     ok(stats.in_use >= 50000, "what is in use is counted");
@@ -178,7 +183,8 @@ static void test_no_memory(void)
     if (!special)
         return;
     hcy_queue *queue = cts_queue(special);
-    st_is(hcy_buffer_create(&large, special, HCY_MEM_DEVICE, LIMIT + 1), HCY_ENOMEM, "more than there is is a status");
+    st_is(hcy_buffer_create(&large, special, HCY_MEM_DEVICE, LIMIT + 1), HCY_ENOMEM,
+          "more than there is is a status");
     ok(!large, "and no buffer");
     while (n < 10 && !(status = hcy_buffer_create(&bufs[n], special, HCY_MEM_DEVICE, PIECE)))
         n++;
@@ -191,7 +197,8 @@ static void test_no_memory(void)
     is_int(got[0], 7, "no byte was lost");
     for (int i = 0; i < n; i++)
         hcy_buffer_release(bufs[i]);
-    st_ok(hcy_buffer_create(&large, special, HCY_MEM_DEVICE, LIMIT - 1000), "after release all of it can be had at once");
+    st_ok(hcy_buffer_create(&large, special, HCY_MEM_DEVICE, LIMIT - 1000),
+          "after release all of it can be had at once");
     hcy_buffer_release(large);
     hcy_queue_release(queue);
     hcy_device_release(special);
@@ -321,7 +328,8 @@ static void test_lost(void)
         st_ok(hcy_buffer_read_now(got, mine, 0, 64), "and read");
         is_int(got[0], 5, "and works");
         hcy_buffer_release(mine);
-        ok(hcy_buffer_size(l.buf) == 64 && hcy_device_get_info(l.dev)->kind, "what is only known of a lost device is still known");
+        ok(hcy_buffer_size(l.buf) == 64 && hcy_device_get_info(l.dev)->kind,
+           "what is only known of a lost device is still known");
     }
     hcy_device_release(l.dev);
     hcy_buffer_release(l.buf);

@@ -1,4 +1,4 @@
-/* cts_fft.c - conformance: Fourier transforms against a naive one in long double, round trips, shared plans, refusals. */
+/* cts_fft.c - conformance: Fourier transforms against a naive one in long double, round trips, threads. */
 #include "cts_gate.h"
 
 #include <complex.h>
@@ -79,7 +79,8 @@ static size_t numbers(const struct shape *s, const struct side *side)
     size_t last = s->n[s->rank - 1], rows = s->batch * points(s) / last;
     return side->real ? rows * last : rows * (side->half ? last / 2 + 1 : last) * 2;
 }
-static long double complex full(const long double complex *x, const struct shape *s, const struct side *side, size_t i)
+static long double complex full(const long double complex *x, const struct shape *s, const struct side *side,
+                                size_t i)
 {
     size_t last = s->n[s->rank - 1], row = side->half ? last / 2 + 1 : last;
     return x[i / row * last + i % row];
@@ -97,7 +98,8 @@ static void *pack(const long double complex *x, const struct shape *s, const str
     return p;
 }
 /* |p - x| / |x|, both as vectors. */
-static double distance(const void *p, const long double complex *x, const struct shape *s, const struct side *side, int precision)
+static double distance(const void *p, const long double complex *x, const struct shape *s,
+                       const struct side *side, int precision)
 {
     size_t n = numbers(s, side);
     long double off = 0, size = 0;
@@ -131,12 +133,14 @@ static hcy_buffer *workspace(const hcy_fft *fft)
     return size ? cts_buffer(dev, size) : NULL;
 }
 
-/* Runs a transform of `in`, sizes as the plan has them; the result is malloced.  NULL and a diagnosis on failure. */
+/* Runs a transform of `in`, sizes as the plan has them; the result is malloced.  NULL and a diagnosis on
+ * failure. */
 static void *transform(hcy_fft *fft, int direction, const void *in, bool in_place, size_t *size)
 {
     size_t in_size, out_size;
     hcy_fft_sizes(fft, direction, &in_size, &out_size);
-    hcy_buffer *a = cts_buffer(dev, in_size), *b = in_place ? hcy_buffer_retain(a) : cts_buffer(dev, out_size), *w = workspace(fft);
+    hcy_buffer *a = cts_buffer(dev, in_size),
+               *b = in_place ? hcy_buffer_retain(a) : cts_buffer(dev, out_size), *w = workspace(fft);
     void *out = calloc(1, out_size);
     int status = hcy_buffer_write(queue, a, 0, in, in_size);
     status = cts_first(status, hcy_fft_execute(queue, fft, direction, a, b, w));
@@ -160,7 +164,8 @@ static long double complex *numbers_for(const struct shape *s, bool real)
     uint64_t seed = n;
     long double complex *x = calloc(n, sizeof *x);
     for (size_t i = 0; i < n; i++) {
-        float re = (float)(cts_random(&seed) >> 40) / 16777216.0f - 0.5f, im = (float)(cts_random(&seed) >> 40) / 16777216.0f - 0.5f;
+        float re = (float)(cts_random(&seed) >> 40) / 16777216.0f - 0.5f,
+              im = (float)(cts_random(&seed) >> 40) / 16777216.0f - 0.5f;
         x[i] = real ? re : re + im * I; /* floats: what either precision is given is exact */
     }
     return x;
@@ -200,10 +205,12 @@ static double error_of(size_t k, const struct shape *s, int precision, bool in_p
     if (!hcy_fft_create(&fft, dev, &desc)) {
         size_t real_size = precision == HCY_F32 ? 4 : 8;
         hcy_fft_sizes(fft, kinds[k].direction, &in_size, &out_size);
-        if (in_size == numbers(s, &kinds[k].in) * real_size && out_size == numbers(s, &kinds[k].out) * real_size)
+        if (in_size == numbers(s, &kinds[k].in) * real_size &&
+            out_size == numbers(s, &kinds[k].out) * real_size)
             out = transform(fft, kinds[k].direction, in, in_place, &size);
         if (out)
-            error = distance(out, to, s, &kinds[k].out, precision) / (precision == HCY_F32 ? FLT_EPSILON : DBL_EPSILON);
+            error = distance(out, to, s, &kinds[k].out, precision) /
+                    (precision == HCY_F32 ? FLT_EPSILON : DBL_EPSILON);
     } else
         diag("no plan: %s", hcy_last_error()->text);
     hcy_fft_release(fft);
@@ -217,10 +224,11 @@ static double error_of(size_t k, const struct shape *s, int precision, bool in_p
 static void test_against_oracle(void)
 {
     static const struct shape shapes[] = {
-        { 1, { 1, 1, 1 }, 1 },   { 1, { 2, 1, 1 }, 3 },  { 1, { 3, 1, 1 }, 5 },  { 1, { 8, 1, 1 }, 1 },   { 1, { 17, 1, 1 }, 2 },
-        { 1, { 64, 1, 1 }, 33 }, { 1, { 97, 1, 1 }, 1 }, { 1, { 100, 1, 1 }, 7 }, { 1, { 360, 1, 1 }, 1 }, { 1, { 509, 1, 1 }, 2 },
-        { 1, { 1024, 1, 1 }, 1 }, { 2, { 1, 1, 1 }, 2 }, { 2, { 8, 8, 1 }, 2 },   { 2, { 5, 12, 1 }, 3 },  { 2, { 31, 7, 1 }, 1 },
-        { 2, { 1, 16, 1 }, 1 },  { 2, { 16, 1, 1 }, 1 }, { 3, { 2, 3, 5 }, 3 },   { 3, { 8, 4, 16 }, 1 },  { 3, { 7, 1, 9 }, 2 },
+        { 1, { 1, 1, 1 }, 1 },   { 1, { 2, 1, 1 }, 3 },   { 1, { 3, 1, 1 }, 5 },    { 1, { 8, 1, 1 }, 1 },
+        { 1, { 17, 1, 1 }, 2 },  { 1, { 64, 1, 1 }, 33 }, { 1, { 97, 1, 1 }, 1 },   { 1, { 100, 1, 1 }, 7 },
+        { 1, { 360, 1, 1 }, 1 }, { 1, { 509, 1, 1 }, 2 }, { 1, { 1024, 1, 1 }, 1 }, { 2, { 1, 1, 1 }, 2 },
+        { 2, { 8, 8, 1 }, 2 },   { 2, { 5, 12, 1 }, 3 },  { 2, { 31, 7, 1 }, 1 },   { 2, { 1, 16, 1 }, 1 },
+        { 2, { 16, 1, 1 }, 1 },  { 3, { 2, 3, 5 }, 3 },   { 3, { 8, 4, 16 }, 1 },   { 3, { 7, 1, 9 }, 2 },
     };
     for (size_t k = 0; k < N_KINDS; k++)
         for (int precision = HCY_F32; precision <= HCY_F64; precision++)
@@ -239,7 +247,8 @@ static void test_against_oracle(void)
             }
     for (size_t k = 0; k < 2; k++)
         for (int precision = HCY_F32; precision <= HCY_F64; precision++) {
-            double a = error_of(k, &shapes[7], precision, true), b = error_of(k, &shapes[13], precision, true);
+            double a = error_of(k, &shapes[7], precision, true),
+                   b = error_of(k, &shapes[13], precision, true);
             ok(a >= 0 && a < 8 && b >= 0 && b < 8, "%s in place (%.2f, %.2f)", kinds[k].name, a, b);
         }
 }
@@ -247,7 +256,10 @@ static void test_against_oracle(void)
 /* Forward, then backward, multiplies by the number of points: large sizes that the oracle is too slow for. */
 static void test_round_trip(void)
 {
-    static const struct shape shapes[] = { { 1, { 1 << 18, 1, 1 }, 1 }, { 1, { 65537, 1, 1 }, 1 }, { 2, { 300, 700, 1 }, 2 }, { 3, { 48, 50, 54 }, 1 } };
+    static const struct shape shapes[] = { { 1, { 1 << 18, 1, 1 }, 1 },
+                                           { 1, { 65537, 1, 1 }, 1 },
+                                           { 2, { 300, 700, 1 }, 2 },
+                                           { 3, { 48, 50, 54 }, 1 } };
     for (size_t i = 0; i < 4; i++) {
         const struct shape *s = &shapes[i];
         size_t n = points(s) * s->batch, size;
@@ -262,7 +274,8 @@ static void test_round_trip(void)
         for (size_t k = 0; k < n; k++)
             x[k] *= points(s);
         double error = back ? distance(back, x, s, &side, HCY_F64) / DBL_EPSILON : -1;
-        ok(error >= 0 && error < 16, "there and back: %zu points are their number times themselves (%.2f epsilon)", n, error);
+        ok(error >= 0 && error < 16,
+           "there and back: %zu points are their number times themselves (%.2f epsilon)", n, error);
         hcy_fft_release(fft);
         free(x);
         free(in);
@@ -284,7 +297,8 @@ static void test_deterministic(void)
     enum { RUNS = 6 };
     for (int i = 0; i < RUNS; i++) {
         hcy_fft *fft = NULL;
-        void *out = hcy_fft_create(&fft, dev, &desc) ? NULL : transform(fft, HCY_FFT_FORWARD, in, false, &size);
+        void *out =
+            hcy_fft_create(&fft, dev, &desc) ? NULL : transform(fft, HCY_FFT_FORWARD, in, false, &size);
         first = first ? first : out;
         same += out && !memcmp(out, first, size);
         if (out != first)
@@ -298,7 +312,8 @@ static void test_deterministic(void)
         hcy_fft *fft = NULL;
         dev = cts_open_spec("cpu@threads=3");
         queue = cts_queue(dev);
-        void *out = hcy_fft_create(&fft, dev, &desc) ? NULL : transform(fft, HCY_FFT_FORWARD, in, false, &size);
+        void *out =
+            hcy_fft_create(&fft, dev, &desc) ? NULL : transform(fft, HCY_FFT_FORWARD, in, false, &size);
         ok(first && out && !memcmp(out, first, size), "and so do other numbers of threads");
         free(out);
         hcy_fft_release(fft);
@@ -435,7 +450,8 @@ static void test_refused_plans(void)
 static void test_refused_runs(void)
 {
     const struct shape s = { 1, { 16, 1, 1 }, 1 };
-    hcy_fft_desc c2c = desc_of(&s, HCY_FFT_C2C, HCY_F64, 0), r2c = desc_of(&s, HCY_FFT_R2C, HCY_F64, 0), c2r = desc_of(&s, HCY_FFT_C2R, HCY_F64, 0);
+    hcy_fft_desc c2c = desc_of(&s, HCY_FFT_C2C, HCY_F64, 0), r2c = desc_of(&s, HCY_FFT_R2C, HCY_F64, 0),
+                 c2r = desc_of(&s, HCY_FFT_C2R, HCY_F64, 0);
     hcy_fft *fft = NULL, *forward = NULL, *back = NULL;
     hcy_buffer *a = cts_buffer(dev, 256), *b = cts_buffer(dev, 256), *w = NULL, *small = NULL, *view = NULL;
     hcy_device *other = cts_open_spec(cts_spec2);
@@ -455,12 +471,16 @@ static void test_refused_runs(void)
     st_is(hcy_fft_execute(queue, NULL, HCY_FFT_FORWARD, a, b, w), HCY_EINVAL, "no plan");
     st_is(hcy_fft_execute(NULL, fft, HCY_FFT_FORWARD, a, b, w), HCY_EINVAL, "no queue");
     st_is(hcy_fft_execute(queue, fft, HCY_FFT_FORWARD, foreign, b, w), HCY_EINVAL, "input of another device");
-    st_is(hcy_fft_execute(queue, fft, HCY_FFT_FORWARD, a, foreign, w), HCY_EINVAL, "output of another device");
+    st_is(hcy_fft_execute(queue, fft, HCY_FFT_FORWARD, a, foreign, w), HCY_EINVAL,
+          "output of another device");
     st_is(hcy_fft_execute(theirs, fft, HCY_FFT_FORWARD, a, b, w), HCY_EINVAL, "a queue of another device");
-    st_is(hcy_fft_execute(queue, forward, HCY_FFT_BACKWARD, a, b, w), HCY_EINVAL, "real to complex is not backward");
+    st_is(hcy_fft_execute(queue, forward, HCY_FFT_BACKWARD, a, b, w), HCY_EINVAL,
+          "real to complex is not backward");
     st_is(hcy_fft_execute(queue, back, HCY_FFT_FORWARD, a, b, w), HCY_EINVAL, "nor complex to real forward");
-    st_is(hcy_fft_execute(queue, forward, HCY_FFT_FORWARD, b, b, w), HCY_EINVAL, "nor are they done in place");
-    st_is(hcy_fft_execute(queue, forward, HCY_FFT_FORWARD, b, view, w), HCY_EINVAL, "nor through a view of the same memory");
+    st_is(hcy_fft_execute(queue, forward, HCY_FFT_FORWARD, b, b, w), HCY_EINVAL,
+          "nor are they done in place");
+    st_is(hcy_fft_execute(queue, forward, HCY_FFT_FORWARD, b, view, w), HCY_EINVAL,
+          "nor through a view of the same memory");
     if (hcy_fft_workspace(fft))
         st_is(hcy_fft_execute(queue, fft, HCY_FFT_FORWARD, a, b, NULL), HCY_ERANGE, "no working space");
     st_ok(hcy_queue_finish(queue), "none of this made the queue fail");

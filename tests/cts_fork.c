@@ -1,4 +1,4 @@
-/* cts_fork.c - conformance: a child forked after a device was opened is told so by every call; the parent goes on. */
+/* cts_fork.c - conformance: a child forked after a device was opened is told so; the parent goes on. */
 #include "cts_gate.h"
 
 struct all {
@@ -107,7 +107,8 @@ int main(int argc, char **argv)
     if (cts_has(a.dev, HCY_CAP_FFT) && hcy_fft_create(&a.fft, a.dev, &desc))
         bail_out("%s", hcy_last_error()->text);
     st_ok(hcy_queue_finish(a.queue), "the parent is at work");
-    is_int(cts_child(child, &a), 0, "a child gets HCY_EFORK from every call, and can release what it inherited");
+    is_int(cts_child(child, &a), 0,
+           "a child gets HCY_EFORK from every call, and can release what it inherited");
     is_int(cts_child(grandchild, &a), 0, "and so does its own");
     st_ok(hcy_buffer_write(a.queue, a.buf, 0, data, 64), "the parent");
     st_ok(hcy_buffer_read(a.queue, got, a.buf, 0, 64), "goes on");

@@ -1,7 +1,8 @@
-/* cts_gate.h - commands that run as long as a test wants, and commands that fail: what asynchrony is tested with.
+/* cts_gate.h - commands that run as long as a test wants, and commands that fail: to test asynchrony with.
  *
- * Both come from CPU devices of their own, through the user's C functions, and reach the device under test by events:
- * so they work for every backend.  A gate that nobody opens opens by itself after a while: a hang becomes a failure.
+ * Both come from CPU devices of their own, through the user's C functions, and reach the device under test by
+ * events: so they work for every backend.  A gate that nobody opens opens by itself after a while, and a hang
+ * becomes a failure.
  */
 #ifndef HCY_TESTS_CTS_GATE_H
 #define HCY_TESTS_CTS_GATE_H
@@ -95,8 +96,8 @@ static inline struct cts_gate *cts_gate_new(void)
     return g;
 }
 
-/* What is submitted to `queue` from now on waits for the gate.  False if this call itself waited for it: the HAL does
- * that for a device that cannot wait for another's events, and then there is nothing to see. */
+/* What is submitted to `queue` from now on waits for the gate.  False if this call itself waited for it: the
+ * HAL does that for a device that cannot wait for another's events, and then there is nothing to see. */
 static inline bool cts_gate_hold(struct cts_gate *g, hcy_queue *queue)
 {
     if (hcy_queue_wait(queue, g->event))
@@ -156,8 +157,8 @@ static inline hcy_event *cts_failed_event(int code)
     hcy_queue *queue = cts_queue(dev);
     hcy_kernel *kernel = NULL;
     hcy_event *event = NULL;
-    if (cts_function(&kernel, dev, cts_return) || cts_launch_function(queue, kernel, (void *)(uintptr_t)code) ||
-        hcy_event_record(&event, queue))
+    if (cts_function(&kernel, dev, cts_return) ||
+        cts_launch_function(queue, kernel, (void *)(uintptr_t)code) || hcy_event_record(&event, queue))
         bail_out("no failing command: %s", hcy_last_error()->text);
     hcy_kernel_release(kernel);
     hcy_queue_release(queue);

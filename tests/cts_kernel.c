@@ -1,4 +1,4 @@
-/* cts_kernel.c - conformance: named kernels and their signatures, what they need, launches; functions of the user's. */
+/* cts_kernel.c - conformance: named kernels, their signatures and needs, launches; the user's functions. */
 #include "cts_gate.h"
 
 #include "azint/azint_format.h"
@@ -16,7 +16,7 @@ struct decl {
 
 static const struct decl decls[] = {
 #define FAMILY(stem, version)
-#define KERNEL(kernel) { #kernel, NULL, 0, 0 },
+#define KERNEL(kernel)        { #kernel, NULL, 0, 0 },
 #define ARG(type, name, size) { NULL, #name, HCY_ARG_##type, size },
 #define END(kernel)
 #define END_FAMILY(stem)
@@ -47,17 +47,21 @@ static void test_names(void)
         found++;
         int status = hcy_kernel_get(&kernel, dev, decls[i].kernel);
         if (status == HCY_EUNSUPPORTED) {
-            st_says(status, HCY_EUNSUPPORTED, decls[i].kernel, "%s: it is not here, and that is said", decls[i].kernel);
+            st_says(status, HCY_EUNSUPPORTED, decls[i].kernel, "%s: it is not here, and that is said",
+                    decls[i].kernel);
             continue;
         }
         st_ok(status, "%s: it is here", decls[i].kernel);
-        ok(same_signature(hcy_kernel_signature(kernel), i), "%s: with the signature of its family", decls[i].kernel);
-        ok(*hcy_kernel_variant(kernel), "%s: it says which variant runs (%s)", decls[i].kernel, hcy_kernel_variant(kernel));
+        ok(same_signature(hcy_kernel_signature(kernel), i), "%s: with the signature of its family",
+           decls[i].kernel);
+        ok(*hcy_kernel_variant(kernel), "%s: it says which variant runs (%s)", decls[i].kernel,
+           hcy_kernel_variant(kernel));
         hcy_kernel_release(kernel);
         kernel = NULL;
     }
     ok(found >= 3, "families declare kernels");
-    st_says(hcy_kernel_get(&kernel, dev, "no_such_kernel"), HCY_ENOENT, "no_such_kernel", "an unknown kernel is said to be so");
+    st_says(hcy_kernel_get(&kernel, dev, "no_such_kernel"), HCY_ENOENT, "no_such_kernel",
+            "an unknown kernel is said to be so");
     st_is(hcy_kernel_get(&kernel, dev, ""), HCY_ENOENT, "a kernel without a name too");
     st_is(hcy_kernel_get(&kernel, dev, NULL), HCY_EINVAL, "no name is refused");
     st_is(hcy_kernel_get(&kernel, NULL, "bslz4_decode"), HCY_EINVAL, "no device too");
@@ -76,7 +80,8 @@ static void check_bad(struct cts_work *w, size_t i, hcy_arg bad, const char *wor
 {
     hcy_arg saved = w->args[i];
     w->args[i] = bad;
-    st_says(hcy_launch(queue, w->kernel, 1, w->args, CTS_WORK_ARGS), HCY_EINVAL, word, "%s is refused by name", what);
+    st_says(hcy_launch(queue, w->kernel, 1, w->args, CTS_WORK_ARGS), HCY_EINVAL, word,
+            "%s is refused by name", what);
     w->args[i] = saved;
 }
 
@@ -90,7 +95,8 @@ static void test_arguments(struct cts_work *w)
         char more;
     } large;
     memset(&large, 0, sizeof large);
-    st_says(hcy_launch(queue, w->kernel, 1, w->args, CTS_WORK_ARGS - 1), HCY_EINVAL, "bslz4_decode", "too few arguments");
+    st_says(hcy_launch(queue, w->kernel, 1, w->args, CTS_WORK_ARGS - 1), HCY_EINVAL, "bslz4_decode",
+            "too few arguments");
     st_says(hcy_launch(queue, w->kernel, 1, w->args, 0), HCY_EINVAL, "bslz4_decode", "none at all");
     st_is(hcy_launch(queue, w->kernel, 1, NULL, CTS_WORK_ARGS), HCY_EINVAL, "no array of them");
     check_bad(w, IMAGES, hcy_arg_u32(1), "images", "a number for a buffer");
@@ -104,11 +110,13 @@ static void test_arguments(struct cts_work *w)
     check_bad(w, REPORTS, hcy_arg_buf(NULL), "reports", "an absent buffer");
     check_bad(w, FRAMES, hcy_arg_buf(foreign), "frames", "a buffer of another device");
     check_bad(w, SCRATCH, hcy_arg_buf(foreign), "scratch", "scratch of another device");
-    st_says(hcy_launch(theirs, w->kernel, 1, w->args, CTS_WORK_ARGS), HCY_EINVAL, "bslz4_decode", "a queue of another device");
+    st_says(hcy_launch(theirs, w->kernel, 1, w->args, CTS_WORK_ARGS), HCY_EINVAL, "bslz4_decode",
+            "a queue of another device");
     st_is(hcy_launch(NULL, w->kernel, 1, w->args, CTS_WORK_ARGS), HCY_EINVAL, "no queue");
     st_is(hcy_launch(queue, NULL, 1, w->args, CTS_WORK_ARGS), HCY_EINVAL, "no kernel");
     const hcy_grid grid = { { 1, 1, 1 }, { 1, 1, 1 }, 0 };
-    st_is(hcy_launch_grid(queue, w->kernel, &grid, w->args, CTS_WORK_ARGS), HCY_EINVAL, "a grid for a named kernel");
+    st_is(hcy_launch_grid(queue, w->kernel, &grid, w->args, CTS_WORK_ARGS), HCY_EINVAL,
+          "a grid for a named kernel");
     st_ok(hcy_launch(queue, w->kernel, 0, w->args, CTS_WORK_ARGS), "no items are nothing");
     check_bad(w, IMAGES, hcy_arg_u32(1), "images", "(the check itself)");
     st_ok(hcy_queue_finish(queue), "none of this made the queue fail");
@@ -123,20 +131,27 @@ static void test_needs(struct cts_work *w)
     hcy_arg args[CTS_WORK_ARGS];
     for (size_t i = 0; i < CTS_WORK_ARGS; i++)
         args[i] = i == JOB ? w->args[i] : hcy_arg_buf(NULL);
-    st_ok(hcy_kernel_scratch_size(w->kernel, 100, args, CTS_WORK_ARGS, &scratch), "scratch is asked for without buffers");
+    st_ok(hcy_kernel_scratch_size(w->kernel, 100, args, CTS_WORK_ARGS, &scratch),
+          "scratch is asked for without buffers");
     ok(scratch < (size_t)1 << 40, "and is a size (%zu)", scratch);
     st_ok(hcy_kernel_preferred_batch(w->kernel, args, CTS_WORK_ARGS, &batch), "a batch too");
     ok(batch > 0, "and is one item at least (%zu)", batch);
     args[JOB] = hcy_arg_u32(0);
-    st_says(hcy_kernel_scratch_size(w->kernel, 1, args, CTS_WORK_ARGS, &scratch), HCY_EINVAL, "job", "types are checked there");
-    st_says(hcy_kernel_preferred_batch(w->kernel, args, CTS_WORK_ARGS, &batch), HCY_EINVAL, "job", "and there");
-    st_is(hcy_kernel_scratch_size(w->kernel, 1, w->args, 2, &scratch), HCY_EINVAL, "the number of arguments too");
-    st_is(hcy_kernel_scratch_size(w->kernel, 1, w->args, CTS_WORK_ARGS, NULL), HCY_EINVAL, "no place for the size");
-    st_is(hcy_kernel_preferred_batch(w->kernel, w->args, CTS_WORK_ARGS, NULL), HCY_EINVAL, "no place for the batch");
+    st_says(hcy_kernel_scratch_size(w->kernel, 1, args, CTS_WORK_ARGS, &scratch), HCY_EINVAL, "job",
+            "types are checked there");
+    st_says(hcy_kernel_preferred_batch(w->kernel, args, CTS_WORK_ARGS, &batch), HCY_EINVAL, "job",
+            "and there");
+    st_is(hcy_kernel_scratch_size(w->kernel, 1, w->args, 2, &scratch), HCY_EINVAL,
+          "the number of arguments too");
+    st_is(hcy_kernel_scratch_size(w->kernel, 1, w->args, CTS_WORK_ARGS, NULL), HCY_EINVAL,
+          "no place for the size");
+    st_is(hcy_kernel_preferred_batch(w->kernel, w->args, CTS_WORK_ARGS, NULL), HCY_EINVAL,
+          "no place for the batch");
     st_is(hcy_kernel_scratch_size(NULL, 1, w->args, CTS_WORK_ARGS, &scratch), HCY_EINVAL, "no kernel");
     hcy_buffer *tables = NULL;
     const hcy_span span = { "x", 1 };
-    st_is(hcy_kernel_prepare(&tables, w->kernel, &span, 1), HCY_EUNSUPPORTED, "a kernel without tables prepares none");
+    st_is(hcy_kernel_prepare(&tables, w->kernel, &span, 1), HCY_EUNSUPPORTED,
+          "a kernel without tables prepares none");
     ok(!tables, "and makes no buffer");
 }
 
@@ -154,13 +169,15 @@ static void test_tables(void)
     st_is(hcy_kernel_prepare(NULL, kernel, bad, HCY_AZINT_SPANS), HCY_EINVAL, "no place for them");
     st_is(hcy_kernel_prepare(&tables, kernel, NULL, HCY_AZINT_SPANS), HCY_EINVAL, "no spans");
     if (!cts_is("null")) {
-        ok(hcy_kernel_prepare(&tables, kernel, bad, HCY_AZINT_SPANS) < 0, "spans that are no tables are refused");
+        ok(hcy_kernel_prepare(&tables, kernel, bad, HCY_AZINT_SPANS) < 0,
+           "spans that are no tables are refused");
         ok(!tables, "and make no buffer");
     }
     hcy_azint_job job = { .n_pixels = 1, .n_bins = 1, .pixel_type = HCY_PIXEL_U32 };
     hcy_arg args[] = { hcy_arg_buf(some), hcy_arg_buf(some), hcy_arg_struct(&job, sizeof job),
                        hcy_arg_buf(some), hcy_arg_buf(some), hcy_arg_buf(NULL) };
-    st_says(hcy_launch(queue, kernel, 1, args, 6), HCY_EINVAL, "plan", "a buffer that hcy_kernel_prepare() did not make is no tables");
+    st_says(hcy_launch(queue, kernel, 1, args, 6), HCY_EINVAL, "plan",
+            "a buffer that hcy_kernel_prepare() did not make is no tables");
 out:
     hcy_buffer_release(some);
     hcy_kernel_release(kernel);
@@ -173,13 +190,22 @@ static void test_launch(struct cts_work *w)
     unsigned char *data = cts_bytes(4096, 5), got[128];
     hcy_bslz4_frame frames[2] = {
         { .size = 64, .block_bytes = 64, .last_bytes = 64, .n_blocks = 1, .status = HCY_ECORRUPT },
-        { .offset = 64, .size = 80, .first_block = 1, .block_bytes = 64, .last_bytes = 64, .n_blocks = 1, .tail_offset = 80 } };
+        { .offset = 64,
+          .size = 80,
+          .first_block = 1,
+          .block_bytes = 64,
+          .last_bytes = 64,
+          .n_blocks = 1,
+          .tail_offset = 80 }
+    };
     hcy_bslz4_block blocks[2] = { { 12, 20 }, { 16, 64 | HCY_BLOCK_STORED } };
     hcy_bslz4_job job = { .codec = HCY_CODEC_LZ4, .elem_size = 4, .image_bytes = 64, .block_bytes = 64 };
-    hcy_buffer *images = cts_buffer(dev, 128), *table = cts_buffer(dev, sizeof frames), *list = cts_buffer(dev, sizeof blocks),
-               *out = cts_buffer(dev, sizeof reports);
-    hcy_arg args[CTS_WORK_ARGS] = { hcy_arg_buf(w->chunks), hcy_arg_buf(table), hcy_arg_buf(list), hcy_arg_struct(&job, sizeof job),
-                                    hcy_arg_buf(images), hcy_arg_buf(out), hcy_arg_buf(NULL) };
+    hcy_buffer *images = cts_buffer(dev, 128), *table = cts_buffer(dev, sizeof frames),
+               *list = cts_buffer(dev, sizeof blocks), *out = cts_buffer(dev, sizeof reports);
+    hcy_arg args[CTS_WORK_ARGS] = { hcy_arg_buf(w->chunks), hcy_arg_buf(table),
+                                    hcy_arg_buf(list),      hcy_arg_struct(&job, sizeof job),
+                                    hcy_arg_buf(images),    hcy_arg_buf(out),
+                                    hcy_arg_buf(NULL) };
     hcy_buffer *scratch = NULL;
     size_t size = 0;
     st_ok(hcy_kernel_scratch_size(w->kernel, 2, args, CTS_WORK_ARGS, &size), "two frames' scratch");
@@ -226,9 +252,10 @@ static int fill_in(const hcy_cpu_group *g, void *const *args)
     size_t i = g->id[0] + (size_t)g->groups[0] * (g->id[1] + (size_t)g->groups[1] * g->id[2]);
     unsigned char *local = g->local;
     memset(local, (int)i, 100);
-    bool good = *(int32_t *)args[1] == -1 && *(uint32_t *)args[2] == 2 && *(int64_t *)args[3] == -3 && *(uint64_t *)args[4] == 4 &&
-                *(float *)args[5] == 5.5f && *(double *)args[6] == 6.25 && mix->f64 == 7.125 && !strcmp(mix->text, "eight") &&
-                g->groups[0] == GX && g->groups[1] == GY && g->groups[2] == GZ && g->size[0] == 2 && g->size[1] == 1 &&
+    bool good = *(int32_t *)args[1] == -1 && *(uint32_t *)args[2] == 2 && *(int64_t *)args[3] == -3 &&
+                *(uint64_t *)args[4] == 4 && *(float *)args[5] == 5.5f && *(double *)args[6] == 6.25 &&
+                mix->f64 == 7.125 && !strcmp(mix->text, "eight") && g->groups[0] == GX &&
+                g->groups[1] == GY && g->groups[2] == GZ && g->size[0] == 2 && g->size[1] == 1 &&
                 g->size[2] == 7 && local[99] == (unsigned char)i;
     out[i] += good ? 1000 + i : 1;
     return 0;
@@ -257,8 +284,10 @@ static void test_grid(hcy_program *program)
     hcy_buffer *root = cts_buffer(dev, N * 8 + 64), *out = NULL;
     st_ok(hcy_program_kernel(&kernel, program, "fill_in", NULL), "a function is found by its name");
     st_ok(hcy_buffer_sub(&out, root, 64, N * 8), "a view for its results");
-    hcy_arg args[] = { hcy_arg_buf(out), hcy_arg_i32(-1), hcy_arg_u32(2), hcy_arg_i64(-3), hcy_arg_u64(4),
-                       hcy_arg_f32(5.5f), hcy_arg_f64(6.25), hcy_arg_struct(&mix, sizeof mix) };
+    hcy_arg args[] = { hcy_arg_buf(out),  hcy_arg_i32(-1),
+                       hcy_arg_u32(2),    hcy_arg_i64(-3),
+                       hcy_arg_u64(4),    hcy_arg_f32(5.5f),
+                       hcy_arg_f64(6.25), hcy_arg_struct(&mix, sizeof mix) };
     st_ok(hcy_buffer_fill(queue, root, 0, N * 8 + 64, &zero, 8), "zeros");
     st_ok(hcy_launch_grid(queue, kernel, &grid, args, 8), "a launch over a grid");
     memset(&mix, 0, sizeof mix);
@@ -295,7 +324,8 @@ static void test_typed(hcy_program *program)
     hcy_arg good[] = { hcy_arg_buf(buf), hcy_arg_f64(0.5) }, bad[] = { hcy_arg_buf(buf), hcy_arg_f32(0.5f) };
     st_ok(hcy_program_kernel(&kernel, program, "add", &signature), "a function with a signature");
     ok(hcy_kernel_signature(kernel) && hcy_kernel_signature(kernel)->n_args == 2, "keeps it");
-    st_says(hcy_launch_grid(queue, kernel, &grid, bad, 2), HCY_EINVAL, "increment", "and is checked against it");
+    st_says(hcy_launch_grid(queue, kernel, &grid, bad, 2), HCY_EINVAL, "increment",
+            "and is checked against it");
     st_says(hcy_launch_grid(queue, kernel, &grid, good, 1), HCY_EINVAL, "add", "number and all");
     st_ok(hcy_buffer_write(queue, buf, 0, x, sizeof x), "numbers");
     st_ok(hcy_launch_grid(queue, kernel, &grid, good, 2), "a good launch");
@@ -310,18 +340,23 @@ static void test_typed(hcy_program *program)
 
 static void test_functions(void)
 {
-    static const hcy_cpu_function table[] = { { "fill_in", fill_in }, { "fail_at", fail_at }, { "add", add } };
+    static const hcy_cpu_function table[] = { { "fill_in", fill_in },
+                                              { "fail_at", fail_at },
+                                              { "add", add } };
     hcy_cpu_function copy[3];
     hcy_program *program = NULL;
     hcy_kernel *kernel = NULL;
     memcpy(copy, table, sizeof table);
-    st_ok(hcy_program_create(&program, dev, HCY_CPU_FUNCTIONS, copy, sizeof copy, NULL), "a table of C functions");
+    st_ok(hcy_program_create(&program, dev, HCY_CPU_FUNCTIONS, copy, sizeof copy, NULL),
+          "a table of C functions");
     memset(copy, 0, sizeof copy);
     is_str(hcy_program_log(program), "", "nothing is said of it");
-    st_says(hcy_program_kernel(&kernel, program, "nosuch", NULL), HCY_ENOENT, "nosuch", "a function that it lacks");
+    st_says(hcy_program_kernel(&kernel, program, "nosuch", NULL), HCY_ENOENT, "nosuch",
+            "a function that it lacks");
     st_is(hcy_program_kernel(&kernel, program, NULL, NULL), HCY_EINVAL, "no name");
     st_is(hcy_program_kernel(NULL, program, "add", NULL), HCY_EINVAL, "no place");
-    st_is(hcy_program_create(&program, dev, HCY_CPU_FUNCTIONS, table, sizeof table - 1, NULL), HCY_EINVAL, "a part of a table");
+    st_is(hcy_program_create(&program, dev, HCY_CPU_FUNCTIONS, table, sizeof table - 1, NULL), HCY_EINVAL,
+          "a part of a table");
     test_grid(program);
     test_typed(program);
     st_ok(hcy_program_kernel(&kernel, program, "fail_at", NULL), "a function that fails");
@@ -339,10 +374,12 @@ static void test_programs(void)
 {
     hcy_program *program = NULL;
     if (!cts_has(dev, HCY_CAP_PROGRAMS)) {
-        st_is(hcy_program_create(&program, dev, "c-function", "x", 1, NULL), HCY_EUNSUPPORTED, "no programs, as its capabilities say");
+        st_is(hcy_program_create(&program, dev, "c-function", "x", 1, NULL), HCY_EUNSUPPORTED,
+              "no programs, as its capabilities say");
         return;
     }
-    st_says(hcy_program_create(&program, dev, "no-such-format", "x", 1, NULL), HCY_EUNSUPPORTED, "no-such-format", "an unknown format is said to be so");
+    st_says(hcy_program_create(&program, dev, "no-such-format", "x", 1, NULL), HCY_EUNSUPPORTED,
+            "no-such-format", "an unknown format is said to be so");
     if (cts_is("cpu"))
         ok(strstr(hcy_last_error()->text, HCY_CPU_FUNCTIONS), "and the known one named");
     st_is(hcy_program_create(&program, dev, NULL, "x", 1, NULL), HCY_EINVAL, "no format");

@@ -173,7 +173,8 @@ static void test_kernel_in_flight(void)
     hcy_kernel_release(gate->kernel);
     gate->kernel = NULL;
     cts_gate_open(gate);
-    st_ok(hcy_event_wait(event, CTS_PATIENCE), "a kernel runs on after its handle and its device's were released");
+    st_ok(hcy_event_wait(event, CTS_PATIENCE),
+          "a kernel runs on after its handle and its device's were released");
     hcy_event_release(event);
     cts_gate_free(gate);
 }
@@ -255,7 +256,8 @@ static void test_churn(void)
         cts_sleep_ms(5);
         after = count_threads();
     }
-    ok(after <= before, "%d devices opened and closed leave no thread behind (%zu, %zu)", TURNS, before, after);
+    ok(after <= before, "%d devices opened and closed leave no thread behind (%zu, %zu)", TURNS, before,
+       after);
 }
 
 int main(int argc, char **argv)

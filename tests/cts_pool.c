@@ -17,7 +17,8 @@ static void test_counts(void)
     ok(!s.in_use && !s.cached && !s.peak && !s.hits && !s.misses, "a device begins with nothing");
     hcy_buffer *a = cts_buffer(dev, 100000), *view = NULL;
     s = stats();
-    ok(s.in_use >= 100000 && s.in_use < 125000, "what is in use is counted, rounded up by an eighth at most (%llu)", (unsigned long long)s.in_use);
+    ok(s.in_use >= 100000 && s.in_use < 125000,
+       "what is in use is counted, rounded up by an eighth at most (%llu)", (unsigned long long)s.in_use);
     ok(s.misses == 1 && !s.hits && !s.cached && s.peak == s.in_use, "the device gave it");
     st_ok(hcy_buffer_sub(&view, a, 0, 10), "a view");
     is_int((intmax_t)stats().in_use, (intmax_t)s.in_use, "costs nothing");
@@ -32,7 +33,8 @@ static void test_reuse(void)
     hcy_pool_stats before = stats(), s;
     hcy_buffer *a = cts_buffer(dev, 99000);
     s = stats();
-    ok(s.hits == before.hits + 1 && s.misses == before.misses, "memory of about that size comes from the pool");
+    ok(s.hits == before.hits + 1 && s.misses == before.misses,
+       "memory of about that size comes from the pool");
     ok(s.in_use == before.cached && !s.cached && s.peak == before.peak, "and is no longer kept there");
     hcy_buffer *b = cts_buffer(dev, 100000);
     s = stats();
@@ -124,7 +126,8 @@ static void test_churn(void)
     }
     hcy_pool_stats s = stats();
     is_int(bad, 0, "memory in use is never less than what was asked for");
-    ok(s.hits > TURNS / 4, "sizes that come and go are served by the pool (%llu of %d)", (unsigned long long)s.hits, TURNS);
+    ok(s.hits > TURNS / 4, "sizes that come and go are served by the pool (%llu of %d)",
+       (unsigned long long)s.hits, TURNS);
     ok(s.peak >= s.in_use + s.cached, "the peak is the most there was");
     for (int i = 0; i < N; i++)
         hcy_buffer_release(bufs[i]);

@@ -172,7 +172,8 @@ static void test_ping_pong(void)
         if (event)
             status = cts_first(status, hcy_queue_wait(queues[here], event));
         if (i)
-            status = cts_first(status, hcy_buffer_copy(queues[here], bufs[here], 0, bufs[!here], 0, (size_t)i));
+            status =
+                cts_first(status, hcy_buffer_copy(queues[here], bufs[here], 0, bufs[!here], 0, (size_t)i));
         status = cts_first(status, hcy_buffer_fill(queues[here], bufs[here], (size_t)i, 1, &value, 1));
         hcy_event_release(event);
         event = NULL;

@@ -120,10 +120,13 @@ struct objects {
     hcy_event *event;
 };
 
+static pthread_barrier_t start;
+
 static void *retain_and_release(void *arg)
 {
     struct objects *o = arg;
-    for (int i = 0; i < 50 * TURNS; i++) {
+    pthread_barrier_wait(&start); /* side by side, not one after the other */
+    for (int i = 0; i < 500 * TURNS; i++) {
         hcy_device_release(hcy_device_retain(o->dev));
         hcy_queue_release(hcy_queue_retain(o->queue));
         hcy_buffer_release(hcy_buffer_retain(o->buf));
@@ -156,7 +159,9 @@ static void test_counts(void)
         hcy_buffer_retain(o[i].view);
         hcy_event_retain(o[i].event);
     }
+    pthread_barrier_init(&start, NULL, THREADS);
     in_threads(retain_and_release, o, sizeof o[0]);
+    pthread_barrier_destroy(&start);
     ok(true, "%d threads count references up and down, and the last one away", THREADS);
 }
 
@@ -213,7 +218,8 @@ static void *own_error(void *arg)
         hcy_device *d = NULL;
         snprintf(name, sizeof name, "nosuch%llu", (unsigned long long)seed);
         int status = hcy_device_open(&d, name);
-        right += status == HCY_ENODEV && hcy_last_error()->status == status && strstr(hcy_last_error()->text, name);
+        right += status == HCY_ENODEV && hcy_last_error()->status == status &&
+                 strstr(hcy_last_error()->text, name);
     }
     return (void *)right;
 }
@@ -245,7 +251,8 @@ static void test_common_event(void)
     st_ok(hcy_event_record(&common, queue), "an event behind a gate");
     if (pthread_create(&opener, NULL, open_gate, NULL))
         bail_out("no thread");
-    is_int(in_threads(wait_common, seeds, sizeof seeds[0]), THREADS, "%d threads wait for one event", THREADS);
+    is_int(in_threads(wait_common, seeds, sizeof seeds[0]), THREADS, "%d threads wait for one event",
+           THREADS);
     pthread_join(opener, NULL);
     cts_gate_free(gate);
     hcy_event_release(common);
@@ -262,16 +269,22 @@ int main(int argc, char **argv)
     shared = cts_queue(dev);
     for (uint64_t i = 0; i < THREADS; i++)
         seeds[i] = i * 1000 + 1;
-    is_int(in_threads(one_device, seeds, sizeof seeds[0]), THREADS * TURNS, "%d threads, a queue each", THREADS);
-    is_int(in_threads(two_devices, seeds, sizeof seeds[0]), THREADS * TURNS, "%d threads, two devices each", THREADS);
+    is_int(in_threads(one_device, seeds, sizeof seeds[0]), THREADS * TURNS, "%d threads, a queue each",
+           THREADS);
+    is_int(in_threads(two_devices, seeds, sizeof seeds[0]), THREADS * TURNS, "%d threads, two devices each",
+           THREADS);
     is_int(in_threads(one_queue, seeds, sizeof seeds[0]), THREADS * TURNS, "%d threads, one queue", THREADS);
-    is_int(in_threads(events, seeds, sizeof seeds[0]), THREADS * TURNS, "%d threads, events between two devices", THREADS);
-    is_int(in_threads(open_and_close, seeds, sizeof seeds[0]), THREADS * (TURNS / 4), "%d threads open, list, use and close", THREADS);
-    is_int(in_threads(own_error, seeds, sizeof seeds[0]), THREADS * TURNS, "%d threads fail, each with its own words", THREADS);
+    is_int(in_threads(events, seeds, sizeof seeds[0]), THREADS * TURNS,
+           "%d threads, events between two devices", THREADS);
+    is_int(in_threads(open_and_close, seeds, sizeof seeds[0]), THREADS * (TURNS / 4),
+           "%d threads open, list, use and close", THREADS);
+    is_int(in_threads(own_error, seeds, sizeof seeds[0]), THREADS * TURNS,
+           "%d threads fail, each with its own words", THREADS);
     if (cts_work_make(&work, dev) == HCY_EUNSUPPORTED)
         skip(1, "%s", hcy_last_error()->text);
     else
-        is_int(in_threads(launches, seeds, sizeof seeds[0]), THREADS * (TURNS / 4), "%d threads launch", THREADS);
+        is_int(in_threads(launches, seeds, sizeof seeds[0]), THREADS * (TURNS / 4), "%d threads launch",
+               THREADS);
     cts_work_free(&work);
     test_counts();
     test_common_event();

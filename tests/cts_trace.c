@@ -1,4 +1,4 @@
-/* cts_trace.c - conformance: HALCYON_TRACE=FILE writes every copy and launch, as JSON that is valid at any moment. */
+/* cts_trace.c - conformance: HALCYON_TRACE=FILE has every copy and launch, as JSON valid at any moment. */
 #include "cts_gate.h"
 
 #include <ctype.h>
@@ -157,13 +157,17 @@ static void test_trace(void)
         bail_out("no temporary file");
     close(fd);
     int result = cts_child(work, (void *)(uintptr_t)&t);
-    ok(result == 3 || result == 4, "a traced process works, and its trace is JSON while it runs (%d)", result);
+    ok(result == 3 || result == 4, "a traced process works, and its trace is JSON while it runs (%d)",
+       result);
     char *text = read_file(path);
     ok(is_json(text), "the trace is JSON in the end");
     static const struct {
         const char *what;
         int bytes, times;
-    } spans[] = { { "writes on two devices", WRITE, 2 }, { "a copy", COPY, 1 }, { "a read", READ, 1 }, { "a fill", FILL, 1 } };
+    } spans[] = { { "writes on two devices", WRITE, 2 },
+                  { "a copy", COPY, 1 },
+                  { "a read", READ, 1 },
+                  { "a fill", FILL, 1 } };
     for (size_t i = 0; i < 4; i++) {
         snprintf(name, sizeof name, "\"bytes\":%d}", spans[i].bytes);
         is_int((intmax_t)count(text, name), spans[i].times, "it has %s, with their bytes", spans[i].what);
@@ -172,7 +176,8 @@ static void test_trace(void)
         is_int((intmax_t)count(text, "\"name\":\"bslz4_decode\""), 1, "and the launch by its name");
     else
         skip(1, "%s has no kernel to launch", cts_spec);
-    ok(count(text, "\"ph\":\"X\"") >= 5 && count(text, "\"dur\":") == count(text, "\"ph\":\"X\""), "each span has a length");
+    ok(count(text, "\"ph\":\"X\"") >= 5 && count(text, "\"dur\":") == count(text, "\"ph\":\"X\""),
+       "each span has a length");
     is_int((intmax_t)count(text, "\"process_name\""), 2 + 4, "each device has its row");
     is_int((intmax_t)count(text, "\"args\":{\"name\":\"null:2\"}"), 1, "by its name");
     is_int((intmax_t)count(text, "\"args\":{\"name\":\"null:1\"}"), 2, "also where another has been before");
@@ -184,7 +189,8 @@ static void test_trace(void)
 int main(int argc, char **argv)
 {
     cts_begin(argc, argv);
-    ok(is_json("[{\"a\":1.5,\"b\":[\"x\\\"y\",-2e3]},{}]") && !is_json("[1,]") && !is_json("[1") && !is_json("{\"a\"}") && !is_json("[] x"),
+    ok(is_json("[{\"a\":1.5,\"b\":[\"x\\\"y\",-2e3]},{}]") && !is_json("[1,]") && !is_json("[1") &&
+           !is_json("{\"a\"}") && !is_json("[] x"),
        "this program knows JSON");
     test_trace();
     return done_testing();

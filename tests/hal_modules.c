@@ -1,7 +1,7 @@
-/* hal_modules.c - the loader: modules that are missing, broken, foreign or stale are refused with a reason, quietly.
+/* hal_modules.c - the loader: modules that are missing, broken, foreign or stale are refused, quietly.
  *
- * Small modules are compiled here, into a directory of their own, each wrong in one way.  Every question is asked in a
- * child: a backend is loaded once a process. */
+ * Small modules are compiled here, into a directory of their own, each wrong in one way.  Every question is
+ * asked in a child: a backend is loaded once a process. */
 #include "cts.h"
 
 #include <fcntl.h>
@@ -10,47 +10,65 @@
 
 static char dir[] = "/tmp/halcyon-modules-XXXXXX";
 
-/* What all of them begin with; each is then one line. */
+/* What all of them begin with. */
 static const char common[] =
     "#include <halcyon/backend.h>\n"
     "#include <stdlib.h>\n"
     "static int list(hcy_device_info **infos, size_t *n)\n"
-    "{ *infos = calloc(1, sizeof **infos); *n = 1; (*infos)->kind = HCY_KIND_OTHER; (*infos)->name[0] = 'x'; return *infos ? 0 : HCY_ENOMEM; }\n"
-    "static int open_device(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl)\n"
-    "{ (void)spec; info->kind = HCY_KIND_OTHER; *impl = dev; return 0; }\n"
-    "static void close_device(void *impl) { (void)impl; }\n"
-    "static int queue_create(void *impl, hcy_queue *q, void **qimpl) { (void)impl; (void)q; *qimpl = NULL; return 0; }\n"
-    "static const hcy_backend_ops ops = { .size = sizeof ops, .list = list, .open = open_device, .close = close_device };\n"
+    "{\n"
+    "    *infos = calloc(1, sizeof **infos);\n"
+    "    *n = 1;\n"
+    "    (*infos)->kind = HCY_KIND_OTHER;\n"
+    "    (*infos)->name[0] = 'x';\n"
+    "    return 0;\n"
+    "}\n"
+    "static int open_device(hcy_device *d, const hcy_spec *s, hcy_device_info *i, void **impl) { *impl = d; "
+    "return 0; }\n"
+    "static void close_device(void *impl) { }\n"
+    "static int queue_create(void *impl, hcy_queue *queue, void **qimpl) { return 0; }\n"
     "static const hcy_arg_decl args[] = { { \"chunks\", HCY_ARG_IN, 0 } };\n"
     "static const hcy_signature kernels[] = { { \"bslz4_decode\", args, 1 } };\n"
-    "#define ENTRY HCY_API int hcy_backend_entry(uint32_t host, const hcy_backend **b); int hcy_backend_entry(uint32_t host, const hcy_backend **b)\n"
-    "#define GIVE static const hcy_backend mine = { HCY_BACKEND_ABI, sizeof mine,\n"
-    "#define END }; (void)host; (void)queue_create; (void)kernels; *b = &mine; return 0;\n";
+    "#define CORE .list = list, .open = open_device, .close = close_device\n"
+    "#define OPS(...) static const hcy_backend_ops ops = { __VA_ARGS__ };\n"
+    "#define FAMILY(stem) static const hcy_family family = { stem, 1, kernels, 1 };\n"
+    "static const hcy_family *families[2];\n"
+    "#define ENTRY(...) HCY_API int hcy_backend_entry(uint32_t host, const hcy_backend **b) { __VA_ARGS__ }\n"
+    "#define GIVE(abi, size, name, ops) \\\n"
+    "    ENTRY(static const hcy_backend mine = { abi, size, name, ops, families }; *b = &mine; return 0;)\n"
+    "#define GOOD(name) GIVE(HCY_BACKEND_ABI, sizeof(hcy_backend), name, &ops)\n";
 
+/* Then each is wrong in its own way. */
 static const struct module {
     const char *name, *code;
     int status;       /* of opening it */
     const char *word; /* in its reason */
 } modules[] = {
-    { "good", "ENTRY { GIVE \"good\", &ops, NULL END }", 0, NULL },
-    { "shorter", "static const hcy_backend_ops old = { .size = offsetof(hcy_backend_ops, get_i64), .list = list, .open = open_device, .close = close_device };\n"
-                 "ENTRY { GIVE \"shorter\", &old, NULL END }", 0, NULL },
-    { "noentry", "int hcy_something_else(void); int hcy_something_else(void) { (void)ops; (void)queue_create; (void)kernels; return 0; }", HCY_EABI, "hcy_backend_entry" },
-    { "newer", "ENTRY { static const hcy_backend mine = { HCY_BACKEND_ABI + 1, sizeof mine, \"newer\", &ops, NULL END }", HCY_EABI, "rebuild" },
-    { "small", "ENTRY { static const hcy_backend mine = { HCY_BACKEND_ABI, 8, \"small\", &ops, NULL END }", HCY_EABI, "small" },
-    { "othername", "ENTRY { GIVE \"someone\", &ops, NULL END }", HCY_EABI, "othername" },
-    { "nothing", "ENTRY { (void)host; (void)b; (void)ops; (void)queue_create; (void)kernels; return 0; }", HCY_EABI, "nothing" },
-    { "noops", "ENTRY { GIVE \"noops\", NULL, NULL END }", HCY_EABI, "noops" },
-    { "noclose", "static const hcy_backend_ops part = { .size = sizeof part, .list = list, .open = open_device };\n"
-                 "ENTRY { (void)ops; GIVE \"noclose\", &part, NULL END }", HCY_EABI, "open" },
-    { "halfqueue", "static const hcy_backend_ops part = { .size = sizeof part, .list = list, .open = open_device, .close = close_device, .queue_create = queue_create };\n"
-                   "ENTRY { (void)ops; GIVE \"halfqueue\", &part, NULL END }", HCY_EABI, "queue_create" },
-    { "stale", "static const hcy_family f = { \"bslz4\", 1, kernels, 1 }; static const hcy_family *const fs[] = { &f, NULL };\n"
-               "ENTRY { GIVE \"stale\", &ops, fs END }", HCY_EABI, "bslz4" },
-    { "unknown", "static const hcy_family f = { \"nosuchfamily\", 1, kernels, 1 }; static const hcy_family *const fs[] = { &f, NULL };\n"
-                 "ENTRY { GIVE \"unknown\", &ops, fs END }", HCY_EABI, "nosuchfamily" },
-    { "absent", "ENTRY { (void)host; (void)b; (void)ops; (void)queue_create; (void)kernels; return hcy_fail(HCY_ENODEV, \"libvendor.so.1 is not installed\"); }", HCY_ENODEV, "libvendor" },
-    { "unresolved", "void no_such_function(void);\nENTRY { no_such_function(); GIVE \"unresolved\", &ops, NULL END }", HCY_EBACKEND, "no_such_function" },
+    { "good", "OPS(sizeof ops, CORE) GOOD(\"good\")", 0, NULL },
+    { "shorter", "OPS(offsetof(hcy_backend_ops, get_i64), CORE) GOOD(\"shorter\")", 0, NULL },
+    { "noentry", "int hcy_something_else(void) { return 0; }", HCY_EABI, "hcy_backend_entry" },
+    { "newer", "OPS(sizeof ops, CORE) GIVE(HCY_BACKEND_ABI + 1, sizeof(hcy_backend), \"newer\", &ops)",
+      HCY_EABI, "rebuild" },
+    { "small", "OPS(sizeof ops, CORE) GIVE(HCY_BACKEND_ABI, 8, \"small\", &ops)", HCY_EABI, "small" },
+    { "othername", "OPS(sizeof ops, CORE) GOOD(\"someone\")", HCY_EABI, "othername" },
+    { "nothing", "ENTRY(return 0;)", HCY_EABI, "nothing" },
+    { "noops", "GIVE(HCY_BACKEND_ABI, sizeof(hcy_backend), \"noops\", NULL)", HCY_EABI, "noops" },
+    { "noclose", "OPS(sizeof ops, .list = list, .open = open_device) GOOD(\"noclose\")", HCY_EABI, "open" },
+    { "halfqueue", "OPS(sizeof ops, CORE, .queue_create = queue_create) GOOD(\"halfqueue\")", HCY_EABI,
+      "queue_create" },
+    { "stale",
+      "FAMILY(\"bslz4\") OPS(sizeof ops, CORE)\n"
+      "ENTRY(static const hcy_backend mine = { HCY_BACKEND_ABI, sizeof mine, \"stale\", &ops, families };\n"
+      "      families[0] = &family; *b = &mine; return 0;)",
+      HCY_EABI, "bslz4" },
+    { "unknown",
+      "FAMILY(\"nosuchfamily\") OPS(sizeof ops, CORE)\n"
+      "ENTRY(static const hcy_backend mine = { HCY_BACKEND_ABI, sizeof mine, \"unknown\", &ops, families };\n"
+      "      families[0] = &family; *b = &mine; return 0;)",
+      HCY_EABI, "nosuchfamily" },
+    { "absent", "ENTRY(return hcy_fail(HCY_ENODEV, \"libvendor.so.1 is not installed\");)", HCY_ENODEV,
+      "libvendor" },
+    { "unresolved", "void no_such_function(void);\nENTRY(no_such_function(); return 0;)", HCY_EBACKEND,
+      "no_such_function" },
     { "text", NULL, HCY_EBACKEND, "hcy_text.so" }, /* not a library at all */
 };
 enum { N_MODULES = sizeof modules / sizeof modules[0] };
@@ -67,8 +85,8 @@ static bool compile(const struct module *m)
     fclose(f);
     if (!m->code)
         return true;
-    snprintf(command, sizeof command, "%s -w -shared -fPIC -I'%s/hal' -o '%s/hcy_%s.so' '%s' >'%s/log' 2>&1", cc && *cc ? cc : "cc",
-             top && *top ? top : ".", dir, m->name, source, dir);
+    snprintf(command, sizeof command, "%s -w -shared -fPIC -I'%s/hal' -o '%s/hcy_%s.so' '%s' >'%s/log' 2>&1",
+             cc && *cc ? cc : "cc", top && *top ? top : ".", dir, m->name, source, dir);
     return system(command) == 0;
 }
 
@@ -95,7 +113,8 @@ static int ask_open(void *context)
     int status = hcy_device_open(&dev, q->backend), again = hcy_device_open(&dev, q->backend);
     if (status != again)
         return 111;
-    if (status && q->word && !strstr(hcy_last_error()->text, q->word) && !strstr(hcy_last_error()->vendor, q->word))
+    if (status && q->word && !strstr(hcy_last_error()->text, q->word) &&
+        !strstr(hcy_last_error()->vendor, q->word))
         return 112;
     struct stat st;
     fflush(NULL);
@@ -124,11 +143,13 @@ static int little(void *context)
     setenv("HALCYON_BACKEND_PATH", dir, 1);
     if (hcy_device_open(&dev, context))
         return 100;
-    int wrong = (hcy_buffer_create(&buf, dev, HCY_MEM_DEVICE, 64) != HCY_EUNSUPPORTED) + (hcy_queue_create(&queue, dev) != HCY_EUNSUPPORTED) +
+    int wrong = (hcy_buffer_create(&buf, dev, HCY_MEM_DEVICE, 64) != HCY_EUNSUPPORTED) +
+                (hcy_queue_create(&queue, dev) != HCY_EUNSUPPORTED) +
                 (hcy_buffer_import_host(&buf, dev, &a, 8, NULL, NULL) != HCY_EUNSUPPORTED) +
                 (hcy_kernel_get(&kernel, dev, "bslz4_decode") != HCY_EUNSUPPORTED) +
                 (hcy_program_create(&program, dev, "x", "x", 1, NULL) != HCY_EUNSUPPORTED) +
-                (hcy_fft_create(&fft, dev, &desc) != HCY_EUNSUPPORTED) + (hcy_device_mem_info(dev, &a, &b) != HCY_EUNSUPPORTED) +
+                (hcy_fft_create(&fft, dev, &desc) != HCY_EUNSUPPORTED) +
+                (hcy_device_mem_info(dev, &a, &b) != HCY_EUNSUPPORTED) +
                 (hcy_device_get_i64(dev, "x", &n) != HCY_ENOENT) + (hcy_device_status(dev) != 0);
     hcy_device_release(dev);
     return wrong;
@@ -148,7 +169,8 @@ static int listing(void *context)
     for (size_t m = 0; m < N_MODULES; m++)
         for (size_t i = 0; i < n; i++)
             if (!strcmp(list[i].name, modules[m].name))
-                right += list[i].status == modules[m].status && !list[i].status == !*list[i].reason && strstr(list[i].origin, dir) &&
+                right += list[i].status == modules[m].status && !list[i].status == !*list[i].reason &&
+                         strstr(list[i].origin, dir) &&
                          (!modules[m].word || strstr(list[i].reason, modules[m].word));
     hcy_list_free(list);
     hcy_list_free(devices);
@@ -173,14 +195,16 @@ int main(void)
             skip_all("no compiler that makes modules here (CC)");
         }
     for (size_t i = 0; i < N_MODULES; i++)
-        is_int(ask(dir, modules[i].name, modules[i].word, NULL), -modules[i].status, "module %s: %s, and nothing is printed", modules[i].name,
+        is_int(ask(dir, modules[i].name, modules[i].word, NULL), -modules[i].status,
+               "module %s: %s, and nothing is printed", modules[i].name,
                modules[i].status ? hcy_status_name(modules[i].status) : "it opens");
-    is_int(cts_child(little, (void *)(uintptr_t)"good"), 0, "what a small table lacks is unsupported");
-    is_int(cts_child(little, (void *)(uintptr_t)"shorter"), 0, "what a short table lacks too");
+    is_int(cts_child(little, (void *)(uintptr_t) "good"), 0, "what a small table lacks is unsupported");
+    is_int(cts_child(little, (void *)(uintptr_t) "shorter"), 0, "what a short table lacks too");
     is_int(cts_child(listing, NULL), 0, "all are listed, with their reasons and where they are");
 
     char path[2 * PATH_MAX];
-    is_int(ask(dir, "nosuch", "nosuch", NULL), -HCY_ENODEV, "a module that is missing is no device, and nothing is printed");
+    is_int(ask(dir, "nosuch", "nosuch", NULL), -HCY_ENODEV,
+           "a module that is missing is no device, and nothing is printed");
     is_int(ask(NULL, "good", "good", dir), -HCY_ENODEV, "the current directory is not looked in");
     snprintf(path, sizeof path, "/nonexistent::%s", dir);
     is_int(ask(path, "good", NULL, NULL), 0, "each directory of the path is");

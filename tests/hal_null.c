@@ -1,4 +1,4 @@
-/* hal_null.c - the null backend as a stand-in for tests of schedulers: several devices, slow, failing and lost ones. */
+/* hal_null.c - the null backend standing in for other devices: several, slow, failing and lost ones. */
 #include "cts_gate.h"
 
 static void test_devices(void)
@@ -24,7 +24,8 @@ static void test_noop(void)
 {
     struct cts_work work;
     hcy_device *dev = cts_open_spec("null");
-    st_says(cts_work_make(&work, dev), HCY_EUNSUPPORTED, "kernels=noop", "without kernels it says how to get them");
+    st_says(cts_work_make(&work, dev), HCY_EUNSUPPORTED, "kernels=noop",
+            "without kernels it says how to get them");
     cts_work_free(&work);
     hcy_device_release(dev);
 
@@ -70,7 +71,8 @@ int main(void)
 {
     test_devices();
     test_noop();
-    double slow = launch_ms("null@kernels=noop@delay-us=1000", 20), slower = launch_ms("null@kernels=noop@delay-us=2000", 30);
+    double slow = launch_ms("null@kernels=noop@delay-us=1000", 20),
+           slower = launch_ms("null@kernels=noop@delay-us=2000", 30);
     ok(slow >= 20, "20 items of 1 ms take 20 ms at least (%.1f)", slow);
     ok(slower >= 60, "30 items of 2 ms take 60 ms at least (%.1f)", slower);
     return done_testing();

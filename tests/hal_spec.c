@@ -25,7 +25,8 @@ static void refuse(const char *text, const char *word)
 {
     struct hcy__spec spec;
     int status = hcy__spec_parse(&spec, text);
-    ok(status == HCY_EINVAL && strstr(hcy_last_error()->text, word), "\"%s\" is refused: %s", text, hcy_last_error()->text);
+    ok(status == HCY_EINVAL && strstr(hcy_last_error()->text, word), "\"%s\" is refused: %s", text,
+       hcy_last_error()->text);
     if (!status)
         hcy__spec_free(&spec);
 }

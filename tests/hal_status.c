@@ -1,4 +1,4 @@
-/* hal_status.c - the status table, the per-thread record of a failure, checked sizes, the hash of a family. */
+/* hal_status.c - the status table, the record of a failure, checked sizes, the hash of a family. */
 #include "tap.h"
 
 #include <halcyon/backend.h>
@@ -22,12 +22,14 @@ static void test_table(void)
         for (size_t k = 0; k < i; k++)
             right -= !strcmp(text, hcy_status_text(rows[k].status));
     }
-    is_int((intmax_t)right, (intmax_t)n, "%zu statuses, one after the other, each with its name and a sentence of its own", n);
+    is_int((intmax_t)right, (intmax_t)n,
+           "%zu statuses, one after the other, each with its name and a sentence of its own", n);
     is_int(HCY_STATUS_LAST, -(int)n + 1, "HCY_STATUS_LAST is the last");
     is_str(hcy_status_name(1), "HCY_E?", "a positive number is no status");
     is_str(hcy_status_name(HCY_STATUS_LAST - 1), "HCY_E?", "nor is what follows the last");
     ok(*hcy_status_text(12345) != 0, "and has a sentence even so");
-    ok(*hcy_version() >= '0' && *hcy_version() <= '9' && strchr(hcy_version(), '.'), "the library says its version (%s)", hcy_version());
+    ok(*hcy_version() >= '0' && *hcy_version() <= '9' && strchr(hcy_version(), '.'),
+       "the library says its version (%s)", hcy_version());
 }
 
 /* --- The record --- */
@@ -52,9 +54,11 @@ static void test_record(void)
     is_str(e->text, "7 past nine", "with its sentence");
     ok(strstr(e->file, "hal_status.c") && e->line == line, "and its place");
     ok(!e->vendor_code && !*e->vendor, "no vendor was involved");
-    is_int(hcy_fail_vendor(HCY_EBACKEND, -42, "vendor's words", "in %s", "here"), HCY_EBACKEND, "a vendor's failure");
+    is_int(hcy_fail_vendor(HCY_EBACKEND, -42, "vendor's words", "in %s", "here"), HCY_EBACKEND,
+           "a vendor's failure");
     e = hcy_last_error();
-    ok(e->vendor_code == -42 && !strcmp(e->vendor, "vendor's words") && !strcmp(e->text, "in here"), "keeps the vendor's code and words");
+    ok(e->vendor_code == -42 && !strcmp(e->vendor, "vendor's words") && !strcmp(e->text, "in here"),
+       "keeps the vendor's code and words");
     hcy_fail_vendor(HCY_EBACKEND, 1, NULL, "no words");
     is_str(hcy_last_error()->vendor, "", "a vendor may have none");
     hcy_fail(HCY_EINVAL, "%s again", hcy_last_error()->text);
@@ -82,7 +86,8 @@ static void test_record(void)
     text[sizeof text - 1] = 0;
     hcy_fail_vendor(HCY_EIO, 0, text, "%s", text);
     e = hcy_last_error();
-    ok(strlen(e->text) == sizeof e->text - 1 && strlen(e->vendor) == sizeof e->vendor - 1, "what is too long is cut");
+    ok(strlen(e->text) == sizeof e->text - 1 && strlen(e->vendor) == sizeof e->vendor - 1,
+       "what is too long is cut");
     hcy_clear_error();
     ok(!hcy_last_error()->status && !*hcy_last_error()->text && !*hcy_last_error()->vendor, "cleared");
 }
@@ -133,8 +138,9 @@ static void test_hash(void)
         { { "One", args, 2 }, { "two", args, 1 } },    { { "one", args, 1 }, { "two", args, 1 } },
         { { "two", args, 1 }, { "one", args, 2 } },    { { "onet", args, 2 }, { "wo", args, 1 } },
     };
-    const hcy_family family = { "stem", 1, base, 2 }, stem = { "stem2", 1, base, 2 }, version = { "stem", 2, base, 2 },
-                     shorter = { "stem", 1, base, 1 }, empty = { "stem", 1, NULL, 0 };
+    const hcy_family family = { "stem", 1, base, 2 }, stem = { "stem2", 1, base, 2 },
+                     version = { "stem", 2, base, 2 }, shorter = { "stem", 1, base, 1 },
+                     empty = { "stem", 1, NULL, 0 };
     uint64_t seen[16];
     size_t n = 0;
     bool apart = true;

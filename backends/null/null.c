@@ -1,8 +1,10 @@
-/* null.c - the backend that is all form and no work: the skeleton to copy when porting (README.md is the guide).
+/* null.c - the backend that is all form and no work: the skeleton to copy when porting (README.md is the
+ * guide).
  *
- * Memory is the host's, queues are the HAL's host queues, so buffers, copies, events and failures work as they do
- * everywhere.  Kernels are unsupported, unless "@kernels=noop" asks for kernels that complete and compute nothing:
- * for the tests of schedulers, which may then also want slow devices, failing ones and lost ones.
+ * Memory is the host's, queues are the HAL's host queues, so buffers, copies, events and failures work as
+ * they do everywhere.  Kernels are unsupported, unless "@kernels=noop" asks for kernels that complete and
+ * compute nothing: for the tests of schedulers, which may then also want slow devices, failing ones and lost
+ * ones.
  *
  * Ownership: a device owns nothing but its settings; blocks are posix_memalign()ed, one allocation each.
  * Threads: settings do not change after open, the two counters are atomic.
@@ -21,7 +23,7 @@
 
 #define N_DEVICES 4 /* "null", "null:1", "null:2", "null:3" */
 #define ALIGNMENT 64
-#define MEMORY ((uint64_t)1 << 30) /* more at once is refused */
+#define MEMORY    ((uint64_t)1 << 30) /* more at once is refused */
 
 struct null_device {
     hcy_device *dev; /* not a reference: it owns us */
@@ -96,15 +98,15 @@ static int set_option(struct null_device *d, const hcy_spec *spec, const hcy_spe
     if (!strcmp(option->key, "kernels")) {
         d->noop = !strcmp(option->value, "noop");
         if (!d->noop && strcmp(option->value, "none"))
-            return hcy_fail(HCY_EINVAL, "device string \"%s\": kernels is \"noop\" or \"none\", not \"%s\"", spec->text,
-                            option->value);
+            return hcy_fail(HCY_EINVAL, "device string \"%s\": kernels is \"noop\" or \"none\", not \"%s\"",
+                            spec->text, option->value);
         return 0;
     }
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (!strcmp(option->key, numbers[i].key)) {
             if (parse_number(numbers[i].value, option->value))
-                return hcy_fail(HCY_EINVAL, "device string \"%s\": %s is a whole number, not \"%s\"", spec->text,
-                                option->key, option->value);
+                return hcy_fail(HCY_EINVAL, "device string \"%s\": %s is a whole number, not \"%s\"",
+                                spec->text, option->key, option->value);
             return 0;
         }
     return hcy_fail(HCY_EINVAL,
@@ -155,7 +157,8 @@ static int null_alloc(void *impl, int mem, size_t size, hcy_block *block)
     struct null_device *d = impl;
     void *p;
     (void)mem; /* all kinds are the host's memory */
-    if (atomic_fetch_add(&d->allocations, 1) + 1 == d->fail_alloc || size > MEMORY || posix_memalign(&p, ALIGNMENT, size))
+    if (atomic_fetch_add(&d->allocations, 1) + 1 == d->fail_alloc || size > MEMORY ||
+        posix_memalign(&p, ALIGNMENT, size))
         return hcy_fail(HCY_ENOMEM, "the null device has no %zu bytes left", size);
     *block = (hcy_block){ .handle = p, .address = (uintptr_t)p, .host = p, .size = size };
     return 0;
@@ -259,7 +262,8 @@ static int null_launch(void *qimpl, void *kimpl, const hcy_launch_desc *launch, 
 {
     struct null_queue *q = qimpl;
     struct launch l = { q->device, atomic_fetch_add(&q->device->launches, 1) + 1, launch->items };
-    return hcy_hostqueue_submit(q->host, ((struct null_kernel *)kimpl)->name, 0, run_launch, &l, sizeof l, keep);
+    return hcy_hostqueue_submit(q->host, ((struct null_kernel *)kimpl)->name, 0, run_launch, &l, sizeof l,
+                                keep);
 }
 
 static int null_finish(void *qimpl)
@@ -288,7 +292,8 @@ static int null_kernel_get(void *impl, const hcy_signature *signature, void **ki
 {
     struct null_device *d = impl;
     if (!d->noop)
-        return hcy_fail(HCY_EUNSUPPORTED, "the null device has no kernel \"%s\" (null@kernels=noop takes every one)",
+        return hcy_fail(HCY_EUNSUPPORTED,
+                        "the null device has no kernel \"%s\" (null@kernels=noop takes every one)",
                         signature->name);
     struct null_kernel *k = malloc(sizeof *k);
     if (!k)
@@ -382,7 +387,8 @@ HCY_API int ENTRY(uint32_t host_abi, const hcy_backend **out);
 int ENTRY(uint32_t host_abi, const hcy_backend **out)
 {
     if (host_abi != HCY_BACKEND_ABI)
-        return hcy_fail(HCY_EABI, "the null backend speaks interface %u, the library %u", HCY_BACKEND_ABI, host_abi);
+        return hcy_fail(HCY_EABI, "the null backend speaks interface %u, the library %u", HCY_BACKEND_ABI,
+                        host_abi);
     *out = &backend;
     return 0;
 }
