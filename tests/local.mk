@@ -36,6 +36,15 @@ tests_stack_write_LDADD = libhalcyon.la $(HDF5_LIBS)
 test_public += tests/simulate
 tests_simulate_SOURCES = tests/simulate.c src/cli/simulate.h src/cli/simulate_image.c src/cli/simulate_noise.c
 
+# Azimuthal integration: geometry files, plans, curves.
+test_public += tests/azint_poni tests/azint_geometry tests/azint_plan tests/azint_reference
+tests_azint_poni_SOURCES = tests/azint_poni.c tests/reference/azint_cases.h
+tests_azint_geometry_SOURCES = tests/azint_geometry.c tests/azint_oracle.h tests/reference/azint_cases.h
+tests_azint_plan_SOURCES = tests/azint_plan.c tests/azint_oracle.h
+tests_azint_reference_SOURCES = tests/azint_reference.c tests/azint_oracle.h
+tests_azint_reference_LDADD = libhalcyon.la $(HDF5_LIBS) $(LZ4_LIBS)
+EXTRA_DIST += tests/reference/make_azint.py
+
 # Many frames over many devices, and the command.
 test_internal += tests/pipeline
 tests_pipeline_LDADD = libinternal.la

@@ -75,6 +75,7 @@ static const hcy_detector detectors[] = {
     JUNGFRAU("Jungfrau1M", "", 1064, 1030),
     JUNGFRAU("Jungfrau4M", "", 2164, 2068),
 };
+#define MAX_BINNING 16 /* more is a mistake */
 #define N_DETECTORS (sizeof(detectors) / sizeof(detectors[0]))
 
 const hcy_detector *hcy_detector_list(size_t *n)
@@ -131,7 +132,7 @@ static uint32_t binning(uint32_t whole, size_t image)
 {
     size_t bin = image ? whole / image : 0;
 
-    return bin && whole / bin == image ? (uint32_t)bin : 0;
+    return bin && bin <= MAX_BINNING && whole / bin == image ? (uint32_t)bin : 0;
 }
 
 int hcy__detector_binning(uint32_t bin[2], uint32_t height, uint32_t width, size_t image_height,

@@ -1,0 +1,121 @@
+/* Where pixels fall: plans of small detectors against sums that pyFAI made of the same ones
+ * (reference/make_azint.py). Every splitting, unit, orientation, range and correction; no test data needed.
+ */
+#include "azint_oracle.h"
+#include "reference/azint_cases.h"
+#include "tap.h"
+
+#include <halcyon/azint.h>
+
+#define N_PIXELS  (CASE_HEIGHT * CASE_WIDTH)
+#define FROM_NORM (1.0 / 1099511627776.0)
+#define ONE       (HCY_AZINT_ONE / 16777216.0)
+
+static hcy_azint_plan *make_plan(const struct azint_case *c)
+{
+    const double *g = case_geometry[c->geometry];
+    hcy_poni poni = HCY_PONI_INIT;
+    hcy_azint_options o = HCY_AZINT_OPTIONS_INIT;
+    uint8_t mask[N_PIXELS];
+    hcy_azint_plan *p = NULL;
+
+    poni.dist = g[0];
+    poni.poni1 = g[1];
+    poni.poni2 = g[2];
+    poni.rot1 = g[3];
+    poni.rot2 = g[4];
+    poni.rot3 = g[5];
+    poni.wavelength = g[6];
+    poni.pixel1 = CASE_PIXEL1;
+    poni.pixel2 = CASE_PIXEL2;
+    poni.orientation = c->orientation;
+    for (int i = 0; i < N_PIXELS; i++)
+        mask[i] = c->masked && (7 * (i / CASE_WIDTH) + 13 * (i % CASE_WIDTH)) % 11 == 0;
+    o.npt = CASE_NPT;
+    o.unit = c->unit;
+    o.split = c->split;
+    memcpy(o.radial_range, c->radial_range, sizeof o.radial_range);
+    memcpy(o.azimuth_range, c->azimuth_range, sizeof o.azimuth_range);
+    o.mask = mask;
+    o.mask_height = CASE_HEIGHT;
+    o.mask_width = CASE_WIDTH;
+    o.use_polarization = c->use_polarization;
+    o.polarization = c->polarization;
+    o.polarization_offset = c->polarization_offset;
+    if (hcy_azint_plan_create(&p, &poni, CASE_HEIGHT, CASE_WIDTH, &o))
+        bail_out("%s", hcy_last_error()->text);
+    return p;
+}
+
+/* The largest deviation of a row from pyFAI's, relative to the row's largest number. */
+static double deviation(const double *got, const double *want)
+{
+    double worst = 0, most = 0;
+
+    for (int k = 0; k < CASE_NPT; k++) {
+        worst = fabs(got[k] - want[k]) > worst ? fabs(got[k] - want[k]) : worst;
+        most = fabs(want[k]) > most ? fabs(want[k]) : most;
+    }
+    return worst / most;
+}
+
+static void check_case(const struct azint_case *c, int number)
+{
+    static const char *const splits[] = { "no", "bbox", "full" };
+    double weight[CASE_NPT] = { 0 }, moment[CASE_NPT] = { 0 }, norm[CASE_NPT], norm2[CASE_NPT],
+           count[CASE_NPT];
+    hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
+    hcy_azint_plan *p = make_plan(c);
+    const hcy_azint_bin_norm *norms = hcy_azint_plan_norms(p);
+    hcy_span spans[HCY_AZINT_SPANS];
+    const uint8_t *at, *w;
+
+    if (hcy_azint_plan_info_get(&info, p))
+        bail_out("%s", hcy_last_error()->text);
+    hcy_azint_plan_tables(spans, p);
+    at = spans[1].data;
+    for (int i = 0; i < N_PIXELS; i++) {
+        uint32_t word;
+
+        do {
+            word = oracle_run(&at, &w);
+            for (uint32_t k = 0; k < HCY_AZINT_RUN_N(word); k++) {
+                double x = oracle_weight(w, k) / (double)HCY_AZINT_ONE;
+
+                weight[HCY_AZINT_RUN_BIN(word) + k] += x;
+                moment[HCY_AZINT_RUN_BIN(word) + k] += x * (i + 1);
+            }
+        } while (HCY_AZINT_RUN_MORE(word));
+    }
+    for (int k = 0; k < CASE_NPT; k++) {
+        count[k] = (double)norms[k].count / HCY_AZINT_ONE;
+        norm[k] = (norms[k].norm[0] + 0x1p64 * norms[k].norm[1]) * FROM_NORM / ONE;
+        norm2[k] = (norms[k].norm2[0] + 0x1p64 * norms[k].norm2[1]) * FROM_NORM / (ONE * ONE);
+    }
+    const double worst[] = { deviation(weight, c->weight),
+                             deviation(moment, c->moment),
+                             deviation(count, c->weight),
+                             deviation(norm, c->norm),
+                             deviation(norm2, c->norm2),
+                             fabs(info.radial[0] / c->radial[0] - 1),
+                             fabs(info.radial[CASE_NPT - 1] / c->radial[1] - 1) };
+    /* pyFAI's corners of units that have no fast path in it come from positions in single precision. */
+    double most = c->split == HCY_SPLIT_NO ? 1e-7 : 5e-6, all = 0;
+    for (size_t i = 0; i < sizeof worst / sizeof worst[0]; i++)
+        all = worst[i] > all || isnan(worst[i]) ? worst[i] : all;
+    if (!ok(all <= most, "case %d: %s, %s, geometry %d, orientation %d: within %g of pyFAI", number, c->unit,
+            splits[c->split], c->geometry, c->orientation, most))
+        diag("weights %.2g, moments %.2g, counts %.2g, norms %.2g, squares %.2g, axis %.2g %.2g", worst[0],
+             worst[1], worst[2], worst[3], worst[4], worst[5], worst[6]);
+    hcy_azint_plan_release(p);
+}
+
+int main(void)
+{
+    int n = (int)(sizeof azint_cases / sizeof azint_cases[0]);
+
+    plan(n);
+    for (int i = 0; i < n; i++)
+        check_case(&azint_cases[i], i);
+    return done_testing();
+}

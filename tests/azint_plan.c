@@ -1,0 +1,834 @@
+/* Plans against brute force: every pixel's corners, range and shares worked out anew in long double, by
+ * formulas and algorithms other than the library's (matrices, angles, polygons clipped to bins).  And what
+ * plans promise: shares that add up, the same tables from any number of threads, a hash of everything,
+ * messages for bad input; jobs and curves from sums. */
+#include "azint_oracle.h"
+#include "tap.h"
+
+#include <bslz4/bslz4_format.h>
+#include <halcyon/azint.h>
+
+#define PI_L 3.14159265358979323846264338327950288L
+enum { H = 40, W = 50, N = H * W };
+
+typedef struct scene {
+    hcy_poni poni;
+    hcy_azint_options o;
+    uint8_t mask[N];
+} scene;
+
+static void make_scene(scene *s, double poni1)
+{
+    s->poni = (hcy_poni)HCY_PONI_INIT;
+    s->poni.dist = 0.1;
+    s->poni.poni1 = poni1;
+    s->poni.poni2 = 26.3e-3;
+    s->poni.rot1 = 0.05;
+    s->poni.rot2 = -0.03;
+    s->poni.rot3 = 0.7;
+    s->poni.wavelength = 1e-10;
+    s->poni.pixel1 = 1e-3;
+    s->poni.pixel2 = 0.9e-3;
+    s->o = (hcy_azint_options)HCY_AZINT_OPTIONS_INIT;
+    s->o.npt = 37;
+    s->o.mask = s->mask;
+    s->o.mask_height = H;
+    s->o.mask_width = W;
+    memset(s->mask, 0, N);
+}
+
+static hcy_azint_plan *must_plan(const scene *s)
+{
+    hcy_azint_plan *p = NULL;
+
+    if (hcy_azint_plan_create(&p, &s->poni, H, W, &s->o))
+        bail_out("%s", hcy_last_error()->text);
+    return p;
+}
+
+static hcy_azint_plan_info must_info(const hcy_azint_plan *p)
+{
+    hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
+
+    if (hcy_azint_plan_info_get(&info, p))
+        bail_out("%s", hcy_last_error()->text);
+    return info;
+}
+
+/* --- Brute force --- */
+
+typedef struct point {
+    long double radial, chi;
+} point;
+
+static void multiply(long double out[3][3], const long double a[3][3], const long double b[3][3])
+{
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 3; j++)
+            out[i][j] = a[i][0] * b[0][j] + a[i][1] * b[1][j] + a[i][2] * b[2][j];
+    }
+}
+
+static long double radial_value(const char *unit, long double wavelength, long double x, long double y,
+                                long double z)
+{
+    long double r = hypotl(x, y), tth = atan2l(r, z), q = 4e-9L * PI_L / wavelength * sinl(tth / 2);
+
+    if (!strncmp(unit, "r_", 2))
+        return unit[3] == 'm' ? 1e3L * r : r;
+    if (!strncmp(unit, "2th_", 4))
+        return !strcmp(unit, "2th_deg") ? tth * 180 / PI_L : tth;
+    if (!strncmp(unit, "qx", 2) || !strncmp(unit, "qy", 2))
+        return 4e-9L * PI_L / wavelength * sinl(atan2l(unit[1] == 'x' ? x : y, z) / 2);
+    if (!strncmp(unit, "q_", 2))
+        return unit[2] == 'A' ? q / 10 : q;
+    if (!strncmp(unit, "d_", 2))
+        return 0.5L * wavelength / sinl(tth / 2) * (unit[2] == 'A' ? 1e10L : unit[2] == 'n' ? 1e9L : 1);
+    if (!strncmp(unit, "d*2_", 4))
+        return powl(q / (2 * PI_L), 2) * (unit[4] == 'A' ? 0.01L : 1);
+    if (!strcmp(unit, "log10(q.m)_None"))
+        return log10l(1e9L * q);
+    if (!strcmp(unit, "log(q.nm)_None"))
+        return logl(q);
+    if (!strncmp(unit, "log(1+q.", 8))
+        return log1pl(unit[8] == 'A' ? q / 10 : q);
+    if (!strncmp(unit, "arcsinh(q.", 10))
+        return asinhl(unit[10] == 'A' ? q / 10 : q);
+    bail_out("no formula for the unit %s", unit);
+    return 0;
+}
+
+/* The lab's values at row i, column j of the image; corners are whole numbers. */
+static point at(const scene *s, long double i, long double j)
+{
+    const hcy_poni *p = &s->poni;
+    long double c1 = cosl(p->rot1), s1 = sinl(p->rot1), c2 = cosl(p->rot2), s2 = sinl(p->rot2),
+                c3 = cosl(p->rot3), s3 = sinl(p->rot3);
+    const long double rot1[3][3] = { { 1, 0, 0 }, { 0, c1, s1 }, { 0, -s1, c1 } };
+    const long double rot2[3][3] = { { c2, 0, -s2 }, { 0, 1, 0 }, { s2, 0, c2 } };
+    const long double rot3[3][3] = { { c3, -s3, 0 }, { s3, c3, 0 }, { 0, 0, 1 } };
+    long double m[3][3], m21[3][3], v[3];
+    int o = p->orientation;
+
+    multiply(m21, rot2, rot1);
+    multiply(m, rot3, (const long double(*)[3])m21);
+    i = o == 1 || o == 2 ? H - i : i;
+    j = o == 1 || o == 4 ? W - j : j;
+    for (int k = 0; k < 3; k++)
+        v[k] =
+            m[k][0] * (i * p->pixel1 - p->poni1) + m[k][1] * (j * p->pixel2 - p->poni2) + m[k][2] * p->dist;
+    return (point){ radial_value(s->o.unit, p->wavelength, v[1], v[0], v[2]), atan2l(v[0], v[1]) };
+}
+
+static void corners(point c[4], const scene *s, int i, int j)
+{
+    c[0] = at(s, i, j);
+    c[1] = at(s, i + 1, j);
+    c[2] = at(s, i + 1, j + 1);
+    c[3] = at(s, i, j + 1);
+    for (int k = 1; k < 4; k++)
+        c[k].chi -= 2 * PI_L * roundl((c[k].chi - c[0].chi) / (2 * PI_L));
+}
+
+/* A pixel's interval in the unit. */
+static void interval(long double *lo, long double *hi, const scene *s, int i, int j)
+{
+    point c[4], m = at(s, i + 0.5L, j + 0.5L);
+    long double d = 0;
+
+    corners(c, s, i, j);
+    *lo = *hi = s->o.split == HCY_SPLIT_FULL ? c[0].radial : m.radial;
+    for (int k = 0; k < 4 && s->o.split != HCY_SPLIT_NO; k++) {
+        d = fabsl(c[k].radial - m.radial) > d ? fabsl(c[k].radial - m.radial) : d;
+        if (s->o.split == HCY_SPLIT_FULL) {
+            *lo = c[k].radial < *lo ? c[k].radial : *lo;
+            *hi = c[k].radial > *hi ? c[k].radial : *hi;
+        }
+    }
+    if (s->o.split == HCY_SPLIT_BBOX) {
+        *lo -= d;
+        *hi += d;
+    }
+}
+
+/* Keep of a polygon what lies on one side of radial = edge (side +1: above, -1: below). */
+static int clip(point *out, const point *in, int n, long double edge, int side)
+{
+    int m = 0;
+
+    for (int k = 0; k < n; k++) {
+        point a = in[k], b = in[(k + 1) % n];
+        long double da = side * (a.radial - edge), db = side * (b.radial - edge);
+
+        if (da >= 0)
+            out[m++] = a;
+        if ((da < 0) != (db < 0)) {
+            out[m++] = (point){ edge, a.chi + (b.chi - a.chi) * da / (da - db) };
+        }
+    }
+    return m;
+}
+
+static long double area_between(const point c[4], long double lo, long double hi)
+{
+    point a[16], b[16];
+    int n = clip(a, c, 4, lo, 1);
+    long double sum = 0;
+
+    n = clip(b, a, n, hi, -1);
+    for (int k = 0; k < n; k++)
+        sum += b[k].radial * b[(k + 1) % n].chi - b[(k + 1) % n].radial * b[k].chi;
+    return fabsl(sum) / 2;
+}
+
+static int azimuth_ok(const scene *s, int i, int j)
+{
+    long double lo = s->o.azimuth_range[0] * PI_L / 180, hi = s->o.azimuth_range[1] * PI_L / 180, chi;
+    point c[5];
+
+    if (lo == hi)
+        return 1;
+    corners(c, s, i, j);
+    c[4] = at(s, i + 0.5L, j + 0.5L);
+    for (int k = s->o.split == HCY_SPLIT_NO ? 4 : 0; k < 5; k++) {
+        for (int turn = -1; turn <= 1; turn++) {
+            chi = c[k].chi + turn * 2 * PI_L;
+            if (chi >= lo && chi <= hi)
+                return 1;
+        }
+    }
+    return 0;
+}
+
+/* The share of pixel (i, j) in each bin.  0: it is in none; -1: too near an edge of a bin to say without
+ * splitting. */
+static int shares(long double *share, const scene *s, const hcy_azint_plan_info *info, int i, int j)
+{
+    long double lo, hi, delta = (info->radial_max - info->radial_min) / (long double)s->o.npt, sum = 0;
+    int n = (int)s->o.npt, first, last;
+    point c[4];
+
+    memset(share, 0, sizeof(*share) * s->o.npt);
+    if (s->mask[i * W + j] || !azimuth_ok(s, i, j))
+        return 0;
+    interval(&lo, &hi, s, i, j);
+    lo = (lo - info->radial_min) / delta;
+    hi = (hi - info->radial_min) / delta;
+    if (s->o.split == HCY_SPLIT_NO && (fabsl(lo - roundl(lo)) < 1e-9L))
+        return -1;
+    if (lo >= n || hi <= (s->o.split == HCY_SPLIT_FULL ? 0 : -1))
+        return 0;
+    first = lo > 0 ? (int)lo : 0;
+    last = hi < n ? (int)(hi > 0 ? hi : 0) : n - 1;
+    corners(c, s, i, j);
+    for (int b = first; b <= last; b++) {
+        /* Outside the range: an interval's rest is the outer bins', a polygon's is nobody's. */
+        long double from = b == first ? lo : b, to = b == last ? hi : b + 1;
+
+        share[b] = s->o.split == HCY_SPLIT_FULL
+                       ? area_between(c, info->radial_min + b * delta, info->radial_min + (b + 1) * delta)
+                   : first == last ? 1
+                                   : to - from;
+        sum += share[b];
+    }
+    for (int b = first; b <= last; b++)
+        share[b] /= sum;
+    return 1;
+}
+
+/* The plan's own shares of one pixel, from its runs; their sum as a weight. */
+static uint64_t plan_shares(long double *share, size_t npt, const uint8_t **p)
+{
+    uint64_t sum = 0;
+    const uint8_t *w;
+    uint32_t word;
+
+    memset(share, 0, sizeof(*share) * npt);
+    do {
+        word = oracle_run(p, &w);
+        for (uint32_t k = 0; k < HCY_AZINT_RUN_N(word); k++) {
+            share[HCY_AZINT_RUN_BIN(word) + k] += oracle_weight(w, k) / (long double)HCY_AZINT_ONE;
+            sum += oracle_weight(w, k);
+        }
+    } while (HCY_AZINT_RUN_MORE(word));
+    return sum;
+}
+
+/* Corners are rounded to single precision, and so are areas: what that may do to a share, log10(q.m) with its
+ * values about 10.6 being the worst. */
+#define SHARE_TOLERANCE 3e-4L
+
+static void check(const scene *s, const char *what)
+{
+    hcy_azint_plan *p = must_plan(s);
+    hcy_azint_plan_info info = must_info(p);
+    long double *got = malloc(2 * s->o.npt * sizeof(*got)), *want = got + s->o.npt, worst = 0, min = INFINITY,
+                max = -INFINITY;
+    int bad_sums = 0, bad_starts = 0, missing = 0, used = 0,
+        range = s->o.radial_range[0] != s->o.radial_range[1];
+    hcy_span spans[HCY_AZINT_SPANS];
+    const uint64_t *starts;
+    const uint8_t *at_run;
+
+    hcy_azint_plan_tables(spans, p);
+    at_run = spans[1].data;
+    starts = spans[2].data;
+    for (int i = 0; i < N; i++) {
+        long double lo, hi;
+
+        if (i % HCY_AZINT_START_EVERY == 0)
+            bad_starts +=
+                starts[i / HCY_AZINT_START_EVERY] != (uint64_t)(at_run - (const uint8_t *)spans[1].data);
+        uint64_t sum = plan_shares(got, s->o.npt, &at_run);
+        int there = shares(want, s, &info, i / W, i % W);
+        bad_sums += sum != 0 && sum != HCY_AZINT_ONE;
+        if (there >= 0)
+            missing += (sum != 0) != there;
+        for (size_t b = 0; there > 0 && b < s->o.npt; b++)
+            worst = fabsl(got[b] - want[b]) > worst ? fabsl(got[b] - want[b]) : worst;
+        used += sum != 0;
+        if (!s->mask[i]) {
+            interval(&lo, &hi, s, i / W, i % W);
+            min = lo < min ? lo : min;
+            max = hi > max ? hi : max;
+        }
+    }
+    bad_starts += starts[(N + HCY_AZINT_START_EVERY - 1) / HCY_AZINT_START_EVERY] != spans[1].size ||
+                  at_run != (const uint8_t *)spans[1].data + spans[1].size;
+    if (range) {
+        min = fmin(s->o.radial_range[0], s->o.radial_range[1]);
+        max = fmax(s->o.radial_range[0], s->o.radial_range[1]);
+    } else if (min < 0 && strncmp(s->o.unit, "qx", 2) && strncmp(s->o.unit, "qy", 2) &&
+               strncmp(s->o.unit, "log", 3)) {
+        min = 0;
+    }
+    max = max > 0 ? max * (1 + ldexpl(1, -23)) : max / (1 + ldexpl(1, -23));
+    int axis = fabsl(info.radial_min - min) <= 1e-7L * fabsl(max - min) + 1e-7L * fabsl(min) &&
+               fabsl(info.radial_max - max) <= 1e-7L * fabsl(max - min) + 1e-7L * fabsl(max);
+    if (!ok(!bad_sums && !bad_starts && !missing && used && axis && worst <= SHARE_TOLERANCE, "%s", what))
+        diag("%d sums, %d starts, %d pixels in or out, %d used, shares off by %.2Lg, range %.9g %.9g for "
+             "%.9Lg %.9Lg",
+             bad_sums, bad_starts, missing, used, worst, info.radial_min, info.radial_max, min, max);
+    free(got);
+    hcy_azint_plan_release(p);
+}
+
+static void test_shares(void)
+{
+    static const char *const names[] = { "no", "bbox", "full" };
+    const hcy_azint_unit *units;
+    size_t n_units;
+    char what[100];
+    scene s;
+
+    for (int split = 0; split < 3; split++) {
+        units = hcy_azint_unit_list(&n_units);
+        for (size_t u = 0; u < n_units; u++) {
+            make_scene(&s, -60e-3);
+            s.o.split = split;
+            s.o.unit = units[u].name;
+            snprintf(what, sizeof what, "%s, splitting %s", units[u].name, names[split]);
+            check(&s, what);
+        }
+        make_scene(&s, 19.4e-3);
+        s.o.split = split;
+        /* In the pixels about the beam chi turns round, and no rule but pyFAI's own says what comes of that.
+         */
+        for (int i = 0; i < N; i++)
+            s.mask[i] = hypot(i / W - 22.9, i % W - 23.7) < 4 || i % 17 == 3;
+        snprintf(what, sizeof what, "beam inside, mask, splitting %s", names[split]);
+        check(&s, what);
+        for (int orientation = 1; orientation <= 4; orientation++) {
+            scene t = s;
+
+            t.o.mask = t.mask;
+            t.poni.orientation = orientation;
+            for (int i = 0; i < N; i++) {
+                int y = orientation <= 2 ? H - 1 - i / W : i / W,
+                    x = orientation % 3 == 1 ? W - 1 - i % W : i % W;
+
+                t.mask[i] = s.mask[y * W + x];
+            }
+            snprintf(what, sizeof what, "orientation %d, splitting %s", orientation, names[split]);
+            check(&t, what);
+        }
+        s.o.radial_range[0] = 11;
+        s.o.radial_range[1] = 3;
+        snprintf(what, sizeof what, "radial range, splitting %s", names[split]);
+        check(&s, what);
+        s.o.azimuth_range[0] = -30;
+        s.o.azimuth_range[1] = 100;
+        snprintf(what, sizeof what, "both ranges, splitting %s", names[split]);
+        check(&s, what);
+        s.o.azimuth_range[0] = 150;
+        s.o.azimuth_range[1] = 215;
+        snprintf(what, sizeof what, "azimuthal range across 180 degrees, splitting %s", names[split]);
+        check(&s, what);
+        make_scene(&s, -60e-3);
+        s.o.split = split;
+        s.o.npt = 9000;
+        snprintf(what, sizeof what, "pixels in hundreds of bins, splitting %s", names[split]);
+        check(&s, what);
+        s.o.npt = 1;
+        snprintf(what, sizeof what, "one bin, splitting %s", names[split]);
+        check(&s, what);
+    }
+}
+
+/* --- What plans promise --- */
+
+static void test_threads(void)
+{
+    enum { height = 150, width = 131 };
+    hcy_span first[HCY_AZINT_SPANS], spans[HCY_AZINT_SPANS];
+    scene s;
+
+    make_scene(&s, 19.4e-3);
+    s.o.mask = NULL;
+    s.poni.pixel1 = s.poni.pixel2 = 3e-4;
+    for (int split = 0; split < 3; split++) {
+        hcy_azint_plan *one = NULL, *p = NULL;
+        int same = 1;
+
+        s.o.split = split;
+        s.o.threads = 1;
+        if (hcy_azint_plan_create(&one, &s.poni, height, width, &s.o))
+            bail_out("%s", hcy_last_error()->text);
+        hcy_azint_plan_tables(first, one);
+        for (unsigned threads = 2; threads <= 7; threads++) {
+            s.o.threads = threads;
+            if (hcy_azint_plan_create(&p, &s.poni, height, width, &s.o))
+                bail_out("%s", hcy_last_error()->text);
+            hcy_azint_plan_tables(spans, p);
+            for (int k = 0; k < HCY_AZINT_SPANS; k++)
+                same &=
+                    spans[k].size == first[k].size && !memcmp(spans[k].data, first[k].data, spans[k].size);
+            same &= !memcmp(hcy_azint_plan_norms(p), hcy_azint_plan_norms(one),
+                            s.o.npt * sizeof(hcy_azint_bin_norm));
+            same &= !strcmp(must_info(p).hash, must_info(one).hash);
+            hcy_azint_plan_release(p);
+        }
+        ok(same, "splitting %d: the same tables, norms and hash from 1 to 7 threads", split);
+        hcy_azint_plan_release(one);
+    }
+}
+
+static void hash_of(char hash[40], const scene *s)
+{
+    hcy_azint_plan *p = must_plan(s);
+
+    snprintf(hash, 40, "%s", must_info(p).hash);
+    hcy_azint_plan_release(p);
+}
+
+#define DIFFERS(change)                                                                                      \
+    do {                                                                                                     \
+        scene t = s;                                                                                         \
+        char hash[40];                                                                                       \
+        t.o.mask = t.mask;                                                                                   \
+        change;                                                                                              \
+        hash_of(hash, &t);                                                                                   \
+        ok(strcmp(hash, base) != 0, "the hash knows of %s", #change);                                        \
+    } while (0)
+
+static void test_hash(void)
+{
+    char base[40], again[40];
+    scene s;
+
+    make_scene(&s, 19.4e-3);
+    hash_of(base, &s);
+    hash_of(again, &s);
+    ok(strlen(base) == 32 && !strcmp(base, again), "one hash for one plan");
+    s.o.threads = 3;
+    s.o.dummy = 5; /* not used */
+    s.o.mask = NULL;
+    hash_of(again, &s);
+    is_str(again, base, "threads, an empty mask and what is not used do not enter it");
+    make_scene(&s, 19.4e-3);
+    DIFFERS(t.poni.dist = 0.1000001);
+    DIFFERS(t.poni.poni1 += 1e-9);
+    DIFFERS(t.poni.poni2 += 1e-9);
+    DIFFERS(t.poni.rot1 += 1e-9);
+    DIFFERS(t.poni.rot2 += 1e-9);
+    DIFFERS(t.poni.rot3 += 1e-9);
+    DIFFERS(t.poni.wavelength = 1.1e-10);
+    DIFFERS(t.poni.pixel1 = 1.01e-3);
+    DIFFERS(t.poni.pixel2 = 1.01e-3);
+    DIFFERS(t.poni.orientation = 2);
+    DIFFERS(t.o.npt = 38);
+    DIFFERS(t.o.unit = "q_A^-1");
+    DIFFERS(t.o.split = HCY_SPLIT_FULL);
+    DIFFERS(t.o.error_model = HCY_ERRORS_POISSON);
+    DIFFERS(t.o.radial_range[1] = 5);
+    DIFFERS(t.o.azimuth_range[1] = 180);
+    DIFFERS(t.mask[77] = 1);
+    DIFFERS(t.o.use_dummy = 1);
+    DIFFERS(t.o.sentinels = HCY_SENTINELS_ALWAYS);
+    DIFFERS(t.o.solid_angle = 0);
+    DIFFERS(t.o.use_polarization = 1);
+    DIFFERS(t.o.normalization = 2);
+}
+
+/* --- Bad input --- */
+
+static void is_refused(int status, const scene *s, size_t height, size_t width, const char *words,
+                       const char *what)
+{
+    hcy_azint_plan *p = NULL;
+    int rc = hcy_azint_plan_create(&p, &s->poni, height, width, &s->o);
+
+    if (!ok(rc == status && !p && strstr(hcy_last_error()->text, words), "%s: %s", what,
+            hcy_status_name(status)))
+        diag("%s: %s", hcy_status_name(rc), rc ? hcy_last_error()->text : "");
+    hcy_azint_plan_release(p);
+}
+
+#define REFUSED(status, words, change)                                                                       \
+    do {                                                                                                     \
+        scene t = s;                                                                                         \
+        t.o.mask = t.mask;                                                                                   \
+        change;                                                                                              \
+        is_refused(status, &t, H, W, words, #change);                                                        \
+    } while (0)
+
+static void test_refused(void)
+{
+    hcy_azint_plan *p = NULL;
+    scene s;
+
+    make_scene(&s, 19.4e-3);
+    REFUSED(HCY_EINVAL, "npt is 0", t.o.npt = 0);
+    REFUSED(HCY_EINVAL, "npt is", t.o.npt = HCY_AZINT_MAX_BINS + 1);
+    REFUSED(HCY_ENOENT, "'q_furlong'", t.o.unit = "q_furlong");
+    REFUSED(HCY_ENOENT, "q_nm^-1", t.o.unit = "");
+    REFUSED(HCY_EINVAL, "split", t.o.split = 3);
+    REFUSED(HCY_EINVAL, "error_model", t.o.error_model = 9);
+    REFUSED(HCY_EINVAL, "sentinels", t.o.sentinels = -1);
+    REFUSED(HCY_EINVAL, "mask has 41 x 50", t.o.mask_height = 41);
+    REFUSED(HCY_EINVAL, "radial range", t.o.radial_range[0] = NAN);
+    REFUSED(HCY_EINVAL, "azimuthal range", t.o.azimuth_range[1] = INFINITY);
+    REFUSED(HCY_EINVAL, "polarization factor", t.o.use_polarization = 1; t.o.polarization = 1.5);
+    REFUSED(HCY_EINVAL, "polarization", t.o.polarization = NAN);
+    REFUSED(HCY_EINVAL, "normalization factor is 0", t.o.normalization = 0);
+    REFUSED(HCY_EINVAL, "normalization", t.o.normalization = NAN);
+    REFUSED(HCY_EINVAL, "dummy", t.o.use_dummy = 1; t.o.delta_dummy = -1);
+    REFUSED(HCY_EINVAL, "distance", t.poni.dist = 0);
+    REFUSED(HCY_EINVAL, "distance", t.poni.dist = NAN);
+    REFUSED(HCY_EINVAL, "poni1", t.poni.poni1 = INFINITY);
+    REFUSED(HCY_EINVAL, "rot3", t.poni.rot3 = NAN);
+    REFUSED(HCY_EINVAL, "pixel size", t.poni.pixel1 = 0);
+    REFUSED(HCY_EINVAL, "orientation", t.poni.orientation = 7);
+    REFUSED(HCY_EINVAL, "wavelength", t.poni.wavelength = 0);
+    REFUSED(HCY_EINVAL, "wavelength", t.poni.wavelength = -1);
+    REFUSED(HCY_EINVAL, "30 x 50", t.poni.height = 30; t.poni.width = 50);
+    REFUSED(HCY_ERANGE, "all 40 x 50 are masked", memset(t.mask, 1, N));
+    REFUSED(HCY_ERANGE, "range", t.o.radial_range[0] = 1000; t.o.radial_range[1] = 1001);
+    REFUSED(HCY_ERANGE, "range", t.poni.poni1 = -1; t.o.azimuth_range[0] = -100; t.o.azimuth_range[1] = -90);
+    REFUSED(HCY_EINVAL, "INIT", t.o.size = 0);
+    REFUSED(HCY_EINVAL, "INIT", t.poni.size = 1);
+    s.o.mask = NULL;
+    is_refused(HCY_EINVAL, &s, 0, W, "0 x 50", "no rows");
+    is_refused(HCY_ERANGE, &s, (size_t)1 << 20, (size_t)1 << 20, "1048576 x 1048576", "10^12 pixels");
+    is_refused(HCY_ERANGE, &s, SIZE_MAX, SIZE_MAX, "pixels", "more than can be counted");
+    is_int(hcy_azint_plan_create(&p, NULL, H, W, &s.o), HCY_EINVAL, "no geometry");
+    is_int(hcy_azint_plan_create(&p, &s.poni, H, W, NULL), HCY_EINVAL, "no options");
+    is_int(hcy_azint_plan_create(NULL, &s.poni, H, W, &s.o), HCY_EINVAL, "no place for it");
+    hcy_azint_plan_release(NULL);
+    /* Callers that are older or newer than the library. */
+    struct {
+        hcy_azint_options o;
+        char later[64];
+    } newer = { HCY_AZINT_OPTIONS_INIT, { 0 } };
+    newer.o.size = sizeof newer;
+    ok(!hcy_azint_plan_create(&p, &s.poni, H, W, &newer.o), "a newer caller that asks for nothing new");
+    hcy_azint_plan_release(p);
+    newer.later[40] = 1;
+    is_int(hcy_azint_plan_create(&p, &s.poni, H, W, &newer.o), HCY_EINVAL, "a newer caller that does");
+    s.o.size = offsetof(hcy_azint_options, solid_angle);
+    s.o.solid_angle = 0;
+    ok(!hcy_azint_plan_create(&p, &s.poni, H, W, &s.o) && must_info(p).options.solid_angle == 1,
+       "an older caller gets the defaults of what it does not know");
+    hcy_azint_plan_release(p);
+}
+
+/* --- Jobs --- */
+
+static int in_job(const hcy_azint_job *job, int64_t i, uint64_t u, double d)
+{
+    struct oracle_pixel v = { i, u, d };
+
+    return oracle_invalid(job, v);
+}
+
+static hcy_azint_job job_of(const scene *s, uint32_t type)
+{
+    hcy_azint_plan *p = must_plan(s);
+    hcy_azint_job job;
+
+    if (hcy_azint_plan_job(&job, p, type))
+        bail_out("%s", hcy_last_error()->text);
+    hcy_azint_plan_release(p);
+    return job;
+}
+
+static void test_jobs(void)
+{
+    hcy_azint_job j;
+    scene s;
+
+    make_scene(&s, 19.4e-3);
+    s.o.mask = NULL;
+    j = job_of(&s, HCY_PIXEL_U32);
+    ok(j.n_pixels == N && j.n_bins == 37 && j.pixel_type == HCY_PIXEL_U32 && !j.flags && !j.n_invalid,
+       "a generic detector has no reserved values");
+    if (hcy_detector_find(&s.poni.detector, "Eiger"))
+        bail_out("no Eiger");
+    s.o.error_model = HCY_ERRORS_POISSON;
+    j = job_of(&s, HCY_PIXEL_U32);
+    ok(j.flags == HCY_AZINT_WANT_VARIANCE && in_job(&j, 0, UINT32_MAX, 0) &&
+           in_job(&j, 0, UINT32_MAX - 2, 0) && !in_job(&j, 0, UINT32_MAX - 3, 0) &&
+           !in_job(&j, 0, (uint64_t)UINT32_MAX + 1, 0),
+       "u32: three top values");
+    j = job_of(&s, HCY_PIXEL_U16);
+    ok(in_job(&j, 0, 65533, 0) && in_job(&j, 0, 65535, 0) && !in_job(&j, 0, 65532, 0), "u16");
+    j = job_of(&s, HCY_PIXEL_U64);
+    ok(in_job(&j, 0, UINT64_MAX, 0) && !in_job(&j, 0, UINT64_MAX - 3, 0), "u64");
+    j = job_of(&s, HCY_PIXEL_I32);
+    ok(in_job(&j, -1, 0, 0) && in_job(&j, -3, 0, 0) && !in_job(&j, 0, 0, 0) && !in_job(&j, -4, 0, 0),
+       "i32: -3 to -1");
+    j = job_of(&s, HCY_PIXEL_F32);
+    ok(in_job(&j, 0, 0, -3.5) && in_job(&j, 0, 0, -0.5) && !in_job(&j, 0, 0, -0.49) && in_job(&j, 0, 0, NAN),
+       "f32");
+    s.o.use_dummy = 1;
+    s.o.dummy = 10;
+    j = job_of(&s, HCY_PIXEL_U8);
+    ok(j.n_invalid == 1 && in_job(&j, 0, 10, 0) && !in_job(&j, 0, 11, 0) && !in_job(&j, 0, 255, 0),
+       "a dummy instead");
+    s.o.sentinels = HCY_SENTINELS_ALWAYS;
+    s.o.delta_dummy = 1.5;
+    j = job_of(&s, HCY_PIXEL_U8);
+    ok(j.n_invalid == 2 && in_job(&j, 0, 9, 0) && in_job(&j, 0, 11, 0) && !in_job(&j, 0, 8, 0) &&
+           in_job(&j, 0, 253, 0),
+       "a dummy with a tolerance, and reserved values too");
+    s.o.dummy = -5;
+    j = job_of(&s, HCY_PIXEL_U8);
+    is_int(j.n_invalid, 1, "a dummy that u8 does not have");
+    s.o.dummy = 1e300;
+    j = job_of(&s, HCY_PIXEL_I64);
+    is_int(j.n_invalid, 1, "nor i64");
+    s.o.dummy = -1e30;
+    s.o.delta_dummy = 2e30;
+    j = job_of(&s, HCY_PIXEL_I64);
+    ok(in_job(&j, INT64_MIN, 0, 0) && in_job(&j, INT64_MAX, 0, 0), "one that all of i64 is within");
+    s.o.dummy = NAN;
+    j = job_of(&s, HCY_PIXEL_F64);
+    is_int(j.n_invalid, 1, "NaN needs no range");
+    s.poni.detector = NULL;
+    s.o.use_dummy = 0;
+    j = job_of(&s, HCY_PIXEL_I16);
+    ok(in_job(&j, -32768, 0, 0) && in_job(&j, 32767, 0, 0) && !in_job(&j, 32766, 0, 0) &&
+           !in_job(&j, -1, 0, 0),
+       "reserved values of detectors in general: i16");
+    j = job_of(&s, HCY_PIXEL_U16);
+    ok(in_job(&j, 0, 65534, 0) && !in_job(&j, 0, 65533, 0), "u16");
+    hcy_azint_plan *p = must_plan(&s);
+    ok(hcy_azint_plan_job(&j, p, 0) == HCY_EINVAL && hcy_azint_plan_job(&j, p, 11) == HCY_EINVAL,
+       "no such type");
+    hcy_azint_plan_release(p);
+}
+
+/* --- Curves --- */
+
+static void test_ones(void)
+{
+    uint64_t *sums = malloc(sizeof(*sums) * HCY_AZINT_SUMS * 37);
+    double all = 0, off = 0, sigma = 0;
+    uint16_t image[N];
+    hcy_span spans[HCY_AZINT_SPANS];
+    hcy_azint_result *r;
+    hcy_azint_plan *p;
+    hcy_azint_job j;
+    scene s;
+
+    make_scene(&s, 19.4e-3);
+    s.o.solid_angle = 0;
+    s.o.error_model = HCY_ERRORS_POISSON;
+    s.o.normalization = 4;
+    for (int i = 0; i < N; i++)
+        image[i] = 7;
+    p = must_plan(&s);
+    if (hcy_azint_plan_job(&j, p, HCY_PIXEL_U16) || hcy_azint_result_create(&r, p))
+        bail_out("%s", hcy_last_error()->text);
+    hcy_azint_plan_tables(spans, p);
+    oracle_sums(sums, spans, &j, image);
+    is_int(hcy_azint_finish(r, p, &j, sums, NULL, 0.5), 0, "an even image");
+    for (int b = 0; b < 37; b++) {
+        double d = fabs(r->intensity[b] / (7 / (4 * 0.5)) - 1);
+
+        off = d > off ? d : off;
+        d = fabs(r->sigma[b] / (sqrt(r->sum_variance[b]) / r->sum_norm[b]) - 1);
+        sigma = d > sigma ? d : sigma;
+        all += r->count[b];
+    }
+    /* 2^-23: norms are whole multiples of 2^-40, weights of 2^-24. */
+    ok(off < 1.2e-7, "gives its value over both normalizations");
+    ok(sigma < 1e-12, "errors from their sums");
+    is_near(all, N, 1e-12, 0, "every pixel counts once");
+    hcy_azint_result_destroy(r);
+    hcy_azint_plan_release(p);
+    free(sums);
+}
+
+/* A pixel that is lost in the frame gives the same curve as one that the mask has, where the bins stay. */
+static void test_lost(void)
+{
+    uint64_t *sums = calloc(sizeof(*sums), HCY_AZINT_SUMS * 37);
+    hcy_frame_report report = { 0, 0, 0, 0 };
+    uint32_t image[N];
+    hcy_span spans[HCY_AZINT_SPANS];
+    hcy_azint_result *r[2];
+    hcy_azint_plan *p[2];
+    int same = 1;
+    scene s;
+
+    make_scene(&s, 19.4e-3);
+    s.o.radial_range[1] = 15;
+    s.o.use_polarization = 1;
+    s.o.polarization = 0.9;
+    s.o.error_model = HCY_ERRORS_POISSON;
+    s.o.split = HCY_SPLIT_FULL;
+    s.o.sentinels = HCY_SENTINELS_ALWAYS;
+    for (int i = 0; i < N; i++) {
+        image[i] = i % 13 == 0 ? UINT32_MAX : (uint32_t)i;
+        s.mask[i] = i % 13 == 0;
+    }
+    for (int k = 0; k < 2; k++) {
+        hcy_azint_job j;
+
+        s.o.mask = k ? s.mask : NULL;
+        p[k] = must_plan(&s);
+        if (hcy_azint_plan_job(&j, p[k], HCY_PIXEL_U32) || hcy_azint_result_create(&r[k], p[k]))
+            bail_out("%s", hcy_last_error()->text);
+        hcy_azint_plan_tables(spans, p[k]);
+        report.n_lost = oracle_sums(sums, spans, &j, image);
+        ok((report.n_lost > 0) == !k && !hcy_azint_finish(r[k], p[k], &j, sums, &report, 1), "%s",
+           k ? "masked in the plan" : "masked in the frame");
+    }
+    for (int b = 0; b < 37; b++)
+        same &= r[0]->intensity[b] == r[1]->intensity[b] && r[0]->sigma[b] == r[1]->sigma[b] &&
+                r[0]->std[b] == r[1]->std[b] && r[0]->sum_norm2[b] == r[1]->sum_norm2[b] &&
+                r[0]->count[b] == r[1]->count[b];
+    ok(same, "the same curve to the last bit");
+    for (int k = 0; k < 2; k++) {
+        hcy_azint_result_destroy(r[k]);
+        hcy_azint_plan_release(p[k]);
+    }
+    free(sums);
+}
+
+/* Sums of any size, against the compiler's own conversion of 128-bit integers. */
+static void test_rounding(void)
+{
+    uint64_t *sums = calloc(sizeof(*sums), HCY_AZINT_SUMS * 37), state = 5;
+    int wrong = 0, wrong_float = 0;
+    hcy_azint_result *r;
+    hcy_azint_job j;
+    scene s;
+
+    make_scene(&s, 19.4e-3);
+    hcy_azint_plan *p = must_plan(&s);
+    if (hcy_azint_plan_job(&j, p, HCY_PIXEL_I32) || hcy_azint_result_create(&r, p))
+        bail_out("%s", hcy_last_error()->text);
+    for (int turn = 0; turn < 1000; turn++) {
+        for (int b = 0; b < 37; b++) {
+            oracle_i128 x = (oracle_i128)((oracle_u128)oracle_random(&state) << 64 | oracle_random(&state));
+
+            x >>= oracle_below(&state, 128);
+            if (b % 3 == 0) /* halfway, and a little off */
+                x = (x | 1) * ((oracle_i128)1 << oracle_below(&state, 60)) + (int)oracle_below(&state, 3) - 1;
+            sums[HCY_SUM_SIGNAL_LO * 37 + b] = (uint64_t)x;
+            sums[HCY_SUM_SIGNAL_HI * 37 + b] = (uint64_t)((oracle_u128)x >> 64);
+        }
+        if (hcy_azint_finish(r, p, &j, sums, NULL, 1))
+            bail_out("%s", hcy_last_error()->text);
+        for (int b = 0; b < 37; b++) {
+            oracle_i128 x = (oracle_i128)((oracle_u128)sums[HCY_SUM_SIGNAL_HI * 37 + b] << 64 | sums[b]);
+
+            wrong += r->sum_signal[b] != (double)x / 16777216.0 / (HCY_AZINT_ONE / 16777216.0);
+        }
+    }
+    is_int(wrong, 0, "37 000 sums of up to 128 bits, of either sign, rounded to nearest");
+    j.pixel_type = HCY_PIXEL_F32;
+    for (int b = 0; b < 37; b++) {
+        double x = -1.5e10 * (b + 1);
+
+        memcpy(&sums[b], &x, 8);
+        sums[HCY_SUM_SIGNAL_HI * 37 + b] = 0;
+    }
+    if (hcy_azint_finish(r, p, &j, sums, NULL, 1))
+        bail_out("%s", hcy_last_error()->text);
+    for (int b = 0; b < 37; b++)
+        wrong_float += fabs(r->sum_signal[b] / (-1.5e10 * (b + 1) / HCY_AZINT_ONE) - 1) > 1e-15;
+    is_int(wrong_float, 0, "sums of float pixels are doubles");
+    hcy_azint_result_destroy(r);
+    hcy_azint_plan_release(p);
+    free(sums);
+}
+
+static void test_finish(void)
+{
+    uint64_t *sums = calloc(sizeof(*sums), HCY_AZINT_SUMS * 9000);
+    hcy_frame_report report = { HCY_ECORRUPT, 3, 0, 0 };
+    hcy_azint_result *r;
+    hcy_azint_job j;
+    int empty = 0, zero = 1;
+    scene s;
+
+    make_scene(&s, 19.4e-3);
+    s.o.npt = 9000;
+    s.o.split = HCY_SPLIT_NO;
+    hcy_azint_plan *p = must_plan(&s), *other;
+    s.o.npt = 37;
+    other = must_plan(&s);
+    if (hcy_azint_plan_job(&j, p, HCY_PIXEL_U32) || hcy_azint_result_create(&r, p))
+        bail_out("%s", hcy_last_error()->text);
+    ok(!r->sigma && !r->std && !r->sum_variance && r->radial[5] == must_info(p).radial[5],
+       "no error model, no errors");
+    is_int(hcy_azint_finish(r, p, &j, sums, &report, 1), HCY_ECORRUPT, "a damaged frame");
+    is_int(hcy_azint_finish(r, p, &j, sums, NULL, 0), HCY_EINVAL, "a normalization of 0");
+    is_int(hcy_azint_finish(r, p, &j, sums, NULL, NAN), HCY_EINVAL, "NaN");
+    is_int(hcy_azint_finish(r, other, &j, sums, NULL, 1), HCY_EINVAL, "another plan's result");
+    j.flags |= HCY_AZINT_WANT_VARIANCE;
+    is_int(hcy_azint_finish(r, p, &j, sums, NULL, 1), HCY_EINVAL, "another plan's job");
+    j.flags = 0;
+    for (int b = 0; b < 9000; b++)
+        sums[b] = 1;
+    is_int(hcy_azint_finish(r, p, &j, sums, NULL, 1), 0, "bins without pixels");
+    for (int b = 0; b < 9000; b++) {
+        empty += r->count[b] == 0;
+        zero &= r->count[b] > 0 || r->intensity[b] == 0;
+    }
+    ok(empty > 0 && zero, "are 0");
+    hcy_azint_result_destroy(NULL);
+    hcy_azint_result_destroy(r);
+    hcy_azint_plan_release(hcy_azint_plan_retain(p));
+    is_int((intmax_t)must_info(p).n_bins, 9000, "still there while someone holds it");
+    hcy_azint_plan_release(p);
+    hcy_azint_plan_release(other);
+    free(sums);
+}
+
+int main(void)
+{
+    test_shares();
+    test_threads();
+    test_hash();
+    test_refused();
+    test_jobs();
+    test_ones();
+    test_lost();
+    test_rounding();
+    test_finish();
+    return done_testing();
+}
