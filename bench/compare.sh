@@ -1,6 +1,6 @@
 #!/bin/sh
-# Halcyon beside its peers, in one run on one machine: the rates of pyFAI's pipelines (detector_peers.py) and of
-# `halcyon integrate` over the same stack, chunk to curve with Poisson errors, and their ratio.
+# Halcyon beside its peers, in one run on one machine: the rates of pyFAI's pipelines (detector_peers.py) and
+# of `halcyon integrate` over the same stack, chunk to curve with Poisson errors, and their ratio.
 #
 # usage: bench/compare.sh [FRAMES [ARGUMENTS OF make_stack.py]]
 #   PEERS    the folder of detector_peers.py and make_stack.py (default: ../shared/peers beside the source)
@@ -24,7 +24,8 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
 "$python" "$peers/make_stack.py" "$work/s.h5" --frames "$frames" "$@"
-"$python" "$peers/detector_peers.py" "$work/s.h5" "$work/s.poni" --bins 1000 --frames "$frames" | tee "$work/peers.txt"
+"$python" "$peers/detector_peers.py" "$work/s.h5" "$work/s.poni" --bins 1000 --frames "$frames" |
+    tee "$work/peers.txt"
 
 # The best of five runs: frames/s.
 rate()
@@ -39,7 +40,11 @@ rate()
 for split in no bbox full; do
     ours=`rate $split`
     awk -v split_="$split" -v ours="$ours" '
-        $0 ~ "^pyFAI " split_ ": chunk" && / threads/ { for (i = 2; i <= NF; i++) if ($i == "frames/s") theirs = $(i - 1) }
+        $0 ~ "^pyFAI " split_ ": chunk" && / threads/ {
+            for (i = 2; i <= NF; i++)
+                if ($i == "frames/s")
+                    theirs = $(i - 1)
+        }
         END {
             printf "%-44s %9.3f ms/frame %9.1f frames/s", "halcyon " split_ ": chunk->curve", 1e3 / ours, ours
             if (theirs) printf "   %.1f times pyFAI, threaded", ours / theirs

@@ -1,4 +1,5 @@
-# The halcyon command from outside: every option of integrate does what it says, every kind of bad input has a message
+# The halcyon command from outside: every option of integrate does what it says, every kind of bad input has
+# a message
 # and a status, the real frame gives the reference curves, stdout holds what was asked for and nothing else.
 halcyon=${HALCYON:-./halcyon}
 json=${top_builddir:-.}/tests/cli_json
@@ -60,12 +61,14 @@ ratio()
 {
     column "$1" 2 >ratio.a
     column "$2" 2 >ratio.b
-    paste ratio.a ratio.b | awk -v x="$3" '{ d = $1 * x - $2; if (d < 0) d = -d; if (d > 2e-6 * ($2 + 1e-9)) exit 1 }'
+    paste ratio.a ratio.b |
+        awk -v x="$3" '{ d = $1 * x - $2; if (d < 0) d = -d; if (d > 2e-6 * ($2 + 1e-9)) exit 1 }'
 }
 # numpy FILE ROWS COLUMNS MASKED: a uint8 image whose first MASKED rows are 1.
 numpy()
 {
-    printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': ($2, $3), }" >"$1"
+    printf '\223NUMPY\001\000\166\000%-117s\n' \
+        "{'descr': '|u1', 'fortran_order': False, 'shape': ($2, $3), }" >"$1"
     head -c `expr $4 '*' $3` /dev/zero | tr '\0' '\001' >>"$1"
     head -c `expr '(' $2 - $4 ')' '*' $3` /dev/zero >>"$1"
 }
@@ -75,11 +78,13 @@ check 'halcyon --version' sh -c "'$halcyon' --version | grep -q '^halcyon [0-9]'
 check 'halcyon --help names the subcommands' sh -c "'$halcyon' --help | grep -q integrate"
 for sub in integrate simulate devices bench; do
     check "halcyon help $sub fits a screen" sh -c "test \`'$halcyon' help $sub | wc -l\` -le 40"
-    check "halcyon $sub --help is the same" sh -c "'$halcyon' help $sub >a && '$halcyon' $sub --help >b && cmp a b"
+    check "halcyon $sub --help is the same" \
+        sh -c "'$halcyon' help $sub >a && '$halcyon' $sub --help >b && cmp a b"
 done
 check 'no subcommand' refused 2 usage "$halcyon"
 check 'an unknown subcommand, with a suggestion' refused 2 "integrate" "$halcyon" integrat
-check 'an unknown option, with a suggestion' refused 2 '--polarization' "$halcyon" integrate x.h5 --polarisation 1
+check 'an unknown option, with a suggestion' \
+    refused 2 '--polarization' "$halcyon" integrate x.h5 --polarisation 1
 check 'an unknown short option' refused 2 'unknown option -z' "$halcyon" integrate x.h5 -z
 check 'a value that is missing' refused 2 '--npt needs' "$halcyon" integrate x.h5 --npt
 check 'npt 0' refused 2 'from 1 to' "$halcyon" integrate x.h5 -p x.poni -n 0
@@ -128,7 +133,8 @@ check '--no-solid-angle: it matters' differ solid.dat plain.dat
 check '--normalization' integrate -o normal.dat --frames 0 --normalization 4
 check '--normalization: a quarter' ratio plain.dat normal.dat 0.25
 check '--radial-range' integrate -o radial.dat --frames 0 --radial-range 5,10
-check '--radial-range: the radii are in it' sh -c "grep -v '^#' radial.dat | awk '\$1 < 5 || \$1 > 10 { exit 1 }'"
+check '--radial-range: the radii are in it' \
+    sh -c "grep -v '^#' radial.dat | awk '\$1 < 5 || \$1 > 10 { exit 1 }'"
 check '--azimuth-range' integrate -o azimuth.dat --frames 0 --azimuth-range 0,90
 check '--azimuth-range: it matters' differ azimuth.dat plain.dat
 numpy mask.npy 514 1030 200
@@ -155,10 +161,12 @@ check '-o - writes to stdout' same stdout.dat plain.dat
 check 'the summary leaves stdout alone' same stdout.dat plain.dat
 check 'the summary is there' grep -q 'frames/s' words
 check '-o x.h5' integrate -o x.h5
-check 'without -o: a file named after the stack' sh -c "'$halcyon' integrate s.h5 -p s.poni -q && test -s s_azint.h5"
+check 'without -o: a file named after the stack' \
+    sh -c "'$halcyon' integrate s.h5 -p s.poni -q && test -s s_azint.h5"
 check 'a file a frame' integrate -o curve_%d.dat --frames 1:3
 check 'a file a frame: they are there' test -s curve_1.dat -a -s curve_2.dat
-check '-q says nothing' sh -c "'$halcyon' integrate s.h5 -p s.poni -q -o quiet.dat 2>&1 | grep -q . && exit 1; exit 0"
+check '-q says nothing' \
+    sh -c "'$halcyon' integrate s.h5 -p s.poni -q -o quiet.dat 2>&1 | grep -q . && exit 1; exit 0"
 check '--json is JSON' sh -c "'$halcyon' integrate s.h5 -p s.poni --json -o j.dat >j.json && '$json' <j.json"
 for key in frames seconds frames_per_s bytes_raw failed devices.0.device; do
     check "--json has $key" sh -c "'$json' $key <j.json"
@@ -168,12 +176,15 @@ check '--json: bytes' equals "`"$json" bytes_raw <j.json`" `expr 6 '*' 514 '*' 1
 check '--json: none failed' equals "`"$json" failed <j.json`" '[]'
 check '--json: fused' equals "`"$json" devices.0.path <j.json`" fused
 check '--json and -o - do not go together' refused 2 'stdout' integrate --json -o -
-check '--two-stage' sh -c "'$halcyon' integrate s.h5 -p s.poni --json --two-stage --frames 0 -o two.dat >two.json"
+check '--two-stage' \
+    sh -c "'$halcyon' integrate s.h5 -p s.poni --json --two-stage --frames 0 -o two.dat >two.json"
 check '--two-stage: it says so' equals "`"$json" devices.0.path <two.json`" two-stage
 check '--two-stage: the same bytes' same two.dat plain.dat
 check '--batch' sh -c "'$halcyon' integrate s.h5 -p s.poni --json --batch 2 -o batch.dat >batch.json"
 check '--batch: it counts' equals "`"$json" batch <batch.json`" 2
-check '-d with two devices' sh -c "'$halcyon' integrate s.h5 -p s.poni --json -d cpu@threads=1,cpu@threads=1 --batch 1 -o two.dat >two.json"
+check '-d with two devices' \
+    sh -c "'$halcyon' integrate s.h5 -p s.poni --json -d cpu@threads=1,cpu@threads=1 --batch 1 -o two.dat \
+        >two.json"
 check '-d: both are there' sh -c "'$json' devices.1.device <two.json"
 integrate -o one.dat
 check 'two devices, one device: the same bytes' same two.dat one.dat
@@ -183,10 +194,12 @@ check '-d that is none' refused 1 'nonsense' "$halcyon" integrate s.h5 -p s.poni
 # --- Devices that fail, runs that are interrupted ---
 noop=null:1@kernels=noop
 check 'a device that fails: the run succeeds' sh -c \
-    "'$halcyon' integrate s.h5 -p s.poni -d null@kernels=noop@fail-launch=1,$noop@delay-us=20000 --batch 1 -o x.dat 2>words"
+    "'$halcyon' integrate s.h5 -p s.poni -d null@kernels=noop@fail-launch=1,$noop@delay-us=20000 --batch 1 \
+        -o x.dat 2>words"
 check 'a device that fails: it is reported' grep -q 'null.* was given up' words
 check 'a device that fails: all frames are there' equals "`grep -c '^# frame [0-9]*$' x.dat`" 6
-check 'no device left' refused 1 'as @fail-launch asked' integrate -d null@kernels=noop@fail-launch=2 --batch 1 -o x.dat
+check 'no device left' \
+    refused 1 'as @fail-launch asked' integrate -d null@kernels=noop@fail-launch=2 --batch 1 -o x.dat
 "$halcyon" integrate s.h5 -p s.poni -d $noop@delay-us=500000 --batch 1 -o x.dat 2>words &
 pid=$!
 sleep 1
@@ -244,12 +257,14 @@ real=$data/detector/eiger1_4m_real.h5
 if [ -r "$real" ]; then
     for split in no bbox full; do
         reference=$data/reference/Eiger4M_${split}_q_poisson_npt2000.txt
-        check "the real frame, splitting $split" "$halcyon" integrate "$real" -p "$data/detector/eiger4m.poni" -q \
+        check "the real frame, splitting $split" \
+            "$halcyon" integrate "$real" -p "$data/detector/eiger4m.poni" -q \
             -n 2000 --split $split --error-model poisson --polarization 0.99 --mask-from-frame 0 -o real.dat
         rows real.dat >real.rows
         grep -v '^#' "$reference" >reference.rows
         # Columns: ours radial, I, sigma; theirs radial, I, std, ?, sem ... count last.
-        paste real.rows reference.rows | awk 'function off(a, b) { a -= b; if (a < 0) a = -a; if (b < 0) b = -b; return b > 0 ? a / b : a }
+        paste real.rows reference.rows | awk '
+            function off(a, b) { a -= b; if (a < 0) a = -a; if (b < 0) b = -b; return b > 0 ? a / b : a }
             { print off($1, $4), off($2, $5), off($3, $6), $NF }' >off
         check "splitting $split: 2000 bins" equals "`wc -l <off | tr -d ' '`" 2000
         for c in 1 2 3; do

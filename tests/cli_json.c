@@ -1,5 +1,5 @@
-/* cli_json.c - for tests of the command: reads one JSON text from stdin, fails if it is none, and prints the value at
- * the path given, for example `cli_json devices.0.path` (nothing given: only checks). */
+/* cli_json.c - for tests of the command: reads one JSON text from stdin, fails if it is none, and prints the
+ * value at the path given, for example `cli_json devices.0.path` (nothing given: only checks). */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
-/* pipeline.c - many frames over many devices: order, failures, bounds, and that the way taken does not change a bit.
+/* pipeline.c - many frames over many devices: order, failures, bounds, and that the way taken does not change
+ * a bit.
  *
- * Scheduling is tested on null devices whose kernels wait and compute nothing; results on the CPU.  The stacks are made
- * here: 64 x 48 pixels, a few hundred frames. */
+ * Scheduling is tested on null devices whose kernels wait and compute nothing; results on the CPU.  The
+ * stacks are made here: 64 x 48 pixels, a few hundred frames. */
 #include "pipeline_priv.h"
 #include "tap.h"
 
@@ -35,8 +36,9 @@ static void make_npy(void)
     FILE *f = fopen(npy_path, "wb");
     if (!f)
         bail_out("%s cannot be written", npy_path);
-    int n = snprintf(header, sizeof header, "%cNUMPY%c%c%c%c{'descr': '<u4', 'fortran_order': False, 'shape': (%d, %d, %d), }",
-                     0x93, 1, 0, 118, 0, FRAMES, HEIGHT, WIDTH);
+    int n = snprintf(header, sizeof header,
+                     "%cNUMPY%c%c%c%c{'descr': '<u4', 'fortran_order': False, 'shape': (%d, %d, %d), }", 0x93,
+                     1, 0, 118, 0, FRAMES, HEIGHT, WIDTH);
     header[8] = 118;
     header[9] = 0;
     memset(header + n, ' ', (size_t)(128 - n));
@@ -97,12 +99,12 @@ static hcy_azint_plan *make_plan(size_t height, size_t width)
 
 struct seen {
     hcy_pipeline *pipeline;
-    uint64_t next;               /* the frame that must come next */
+    uint64_t next; /* the frame that must come next */
     size_t n, out_of_order, failed, ahead;
     uint64_t failed_first, failed_last;
     char why[512];
     uint64_t delay_us, stop_at, cancel_at; /* frames; 0: never */
-    double *curves;              /* FRAMES x 2 x BINS */
+    double *curves;                        /* FRAMES x 2 x BINS */
     size_t ticks;
 };
 
@@ -188,8 +190,8 @@ static void test_order(void)
     struct rig r;
     hcy_pipeline_opts opts = batches_of(4);
     opts.readers = 3;
-    if (!is_int(rig_open(&r, "null@kernels=noop@delay-us=100,null:1@kernels=noop@delay-us=1000", npy, &opts), 0,
-                "a pipeline on a fast and a slow device"))
+    if (!is_int(rig_open(&r, "null@kernels=noop@delay-us=100,null:1@kernels=noop@delay-us=1000", npy, &opts),
+                0, "a pipeline on a fast and a slow device"))
         return;
     is_int(rig_run(&r, npy, 0, FRAMES), 0, "it runs");
     const hcy_pipeline_stats *stats = hcy_pipeline_get_stats(r.pipeline);
@@ -216,7 +218,8 @@ static void test_device_fails(const char *how, int status)
     struct rig r;
     char devices[128];
     hcy_pipeline_opts opts = batches_of(4);
-    snprintf(devices, sizeof devices, "null@kernels=noop@delay-us=200,null:1@kernels=noop@delay-us=200@%s=3", how);
+    snprintf(devices, sizeof devices, "null@kernels=noop@delay-us=200,null:1@kernels=noop@delay-us=200@%s=3",
+             how);
     if (!is_int(rig_open(&r, devices, npy, &opts), 0, "a pipeline with a device that will have %s", how))
         return;
     is_int(rig_run(&r, npy, 0, FRAMES), 0, "the run succeeds all the same");
@@ -234,8 +237,8 @@ static void test_all_fail(void)
 {
     struct rig r;
     hcy_pipeline_opts opts = batches_of(4);
-    if (!is_int(rig_open(&r, "null@kernels=noop@fail-launch=3,null:1@kernels=noop@fail-launch=5", npy, &opts), 0,
-                "a pipeline whose devices will all fail"))
+    if (!is_int(rig_open(&r, "null@kernels=noop@fail-launch=3,null:1@kernels=noop@fail-launch=5", npy, &opts),
+                0, "a pipeline whose devices will all fail"))
         return;
     is_int(rig_run(&r, npy, 0, FRAMES), HCY_ELAUNCH, "the run ends with the last one's status");
     ok(r.seen.n < FRAMES && !r.seen.out_of_order, "what came out before is in order (%zu)", r.seen.n);
@@ -328,7 +331,8 @@ static void test_arguments(void)
         bail_out("no null device: %s", hcy_last_error()->text);
     is_int(hcy_pipeline_create(&p, &device, 0, the_plan, &source, NULL), HCY_EINVAL, "no device");
     is_int(hcy_pipeline_create(&p, &device, 1, other, &source, NULL), HCY_EINVAL, "a plan of another shape");
-    is_int(hcy_pipeline_create(&p, &none, 1, the_plan, &source, NULL), HCY_EUNSUPPORTED, "a device without kernels");
+    is_int(hcy_pipeline_create(&p, &none, 1, the_plan, &source, NULL), HCY_EUNSUPPORTED,
+           "a device without kernels");
     opts.readers = 1000;
     is_int(hcy_pipeline_create(&p, &device, 1, the_plan, &source, &opts), HCY_EINVAL, "a thousand readers");
     ok(!p, "no pipeline comes of it");
@@ -397,8 +401,8 @@ static void test_same_bits(void)
     ok(sum > FRAMES * BINS * 100.0, "the curves are not empty");
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         double *curves = curves_of(ways[i].devices, stack, ways[i].flags, ways[i].batch);
-        ok(!memcmp(curves, reference, FRAMES * 2 * BINS * sizeof *curves), "%s, flags %u, batches of %u: the same bits",
-           ways[i].devices, ways[i].flags, ways[i].batch);
+        ok(!memcmp(curves, reference, FRAMES * 2 * BINS * sizeof *curves),
+           "%s, flags %u, batches of %u: the same bits", ways[i].devices, ways[i].flags, ways[i].batch);
         free(curves);
     }
     if (h5) { /* the two stacks hold the same pixels, but for two frames */

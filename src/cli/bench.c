@@ -23,7 +23,8 @@ static const char *const errors[] = { "none", "poisson", NULL };
 #define AT(member) offsetof(struct values, member)
 static const struct cli_option options[] = {
     { "poni", 'p', CLI_TEXT, AT(poni), "FILE", "geometry (default: 0.2 m behind the middle)", 0, 0, NULL },
-    { "devices", 'd', CLI_TEXT, AT(devices), "LIST", "one after the other, and all together (auto)", 0, 0, NULL },
+    { "devices", 'd', CLI_TEXT, AT(devices), "LIST",
+      "one after the other, and all together (auto)", 0, 0, NULL },
     { "npt", 'n', CLI_INT, AT(npt), "N", "bins of the curve (1000)", 1, HCY_AZINT_MAX_BINS, NULL },
     { "split", 0, CLI_CHOICE, AT(split), "HOW", "no, bbox, full (default)", 0, 0, splits },
     { "error-model", 0, CLI_CHOICE, AT(errors), "MODEL", "none, poisson (default)", 0, 0, errors },
@@ -52,8 +53,8 @@ struct bench {
     uint8_t *mask;
     hcy_azint_plan *plan;
     hcy_azint_job job;
-    size_t n, n_bins;       /* frames, bins */
-    uint8_t *chunks;        /* all frames' chunks, as a batch's buffer */
+    size_t n, n_bins; /* frames, bins */
+    uint8_t *chunks;  /* all frames' chunks, as a batch's buffer */
     size_t chunk_bytes;
     size_t *sizes;
     hcy_bslz4_frame *frames;
@@ -161,7 +162,8 @@ static int load(struct bench *b)
         return hcy_fail(HCY_ENOMEM, "%zu bytes for %zu frames", wanted, b->n);
     status = host_stage(b, "read", read_all);
     for (size_t i = 0; !status && i < b->n; i++) {
-        status = hcy_bslz4_block_count(&count, &b->source.coding, b->chunks + b->frames[i].offset, b->sizes[i]);
+        status =
+            hcy_bslz4_block_count(&count, &b->source.coding, b->chunks + b->frames[i].offset, b->sizes[i]);
         b->room += status ? 0 : count;
     }
     b->blocks = calloc(b->room + 1, sizeof *b->blocks);
@@ -187,7 +189,8 @@ static size_t stage_args(const struct stage *s, const char *name, hcy_buffer *vi
 {
     const struct bench *b = s->bench;
     hcy_arg coding = hcy_arg_struct(&b->source.coding, sizeof b->source.coding);
-    hcy_arg job = hcy_arg_struct(&b->job, sizeof b->job), chunks = hcy_arg_buf(s->chunks), frames = hcy_arg_buf(view);
+    hcy_arg job = hcy_arg_struct(&b->job, sizeof b->job), chunks = hcy_arg_buf(s->chunks),
+            frames = hcy_arg_buf(view);
     hcy_arg blocks = hcy_arg_buf(s->blocks), images = hcy_arg_buf(s->images), plan = hcy_arg_buf(s->tables);
     hcy_arg sums = hcy_arg_buf(s->sums), reports = hcy_arg_buf(s->reports), scratch = hcy_arg_buf(s->scratch);
     const hcy_arg decode[] = { chunks, frames, blocks, coding, images, reports, scratch };
@@ -257,7 +260,8 @@ static int stage_create(struct stage *s, const char *name)
     if (!status)
         status = stage_batch(s, name);
     if (!status)
-        status = hcy_kernel_scratch_size(s->kernel, s->batch, args, stage_args(s, name, NULL, args), &scratch);
+        status =
+            hcy_kernel_scratch_size(s->kernel, s->batch, args, stage_args(s, name, NULL, args), &scratch);
     if (!status)
         status = hcy_queue_create(&s->queue, s->device);
     const struct {
@@ -282,7 +286,8 @@ static int stage_create(struct stage *s, const char *name)
 
 static void stage_destroy(struct stage *s)
 {
-    hcy_buffer *buffers[] = { s->chunks, s->frames, s->blocks, s->images, s->tables, s->sums, s->reports, s->scratch };
+    hcy_buffer *buffers[] = { s->chunks, s->frames, s->blocks,  s->images,
+                              s->tables, s->sums,   s->reports, s->scratch };
     for (size_t i = 0; s->views && i < s->n_views; i++)
         hcy_buffer_release(s->views[i]);
     free(s->views);
@@ -314,13 +319,15 @@ static int fill_images(struct stage *s)
     if (!status)
         status = stage_create(&decode, "bslz4_decode");
     for (size_t i = 0; !status && i < s->batch; i += decode.batch) {
-        size_t bytes = (s->batch - i < decode.batch ? s->batch - i : decode.batch) * (size_t)s->bench->info->frame_bytes;
+        size_t bytes =
+            (s->batch - i < decode.batch ? s->batch - i : decode.batch) * (size_t)s->bench->info->frame_bytes;
         hcy_arg args[9];
-        status = hcy_launch(decode.queue, decode.kernel, hcy_buffer_size(decode.views[0]) / sizeof(hcy_bslz4_frame),
-                            args, stage_args(&decode, "bslz4_decode", decode.views[0], args));
+        status = hcy_launch(decode.queue, decode.kernel,
+                            hcy_buffer_size(decode.views[0]) / sizeof(hcy_bslz4_frame), args,
+                            stage_args(&decode, "bslz4_decode", decode.views[0], args));
         if (!status)
-            status = hcy_buffer_copy(decode.queue, s->images, i * (size_t)s->bench->info->frame_bytes, decode.images, 0,
-                                     bytes);
+            status = hcy_buffer_copy(decode.queue, s->images, i * (size_t)s->bench->info->frame_bytes,
+                                     decode.images, 0, bytes);
         if (!status)
             status = hcy_queue_finish(decode.queue);
     }
@@ -355,8 +362,9 @@ static int kernel_stage(struct bench *b, hcy_device *device, const char *label, 
 static int drop(void *payload, const hcy_pipeline_frame *frame)
 {
     (void)payload;
-    return frame->result ? 0 : hcy_fail(frame->report->status, "frame %llu: %s", (unsigned long long)frame->number,
-                                        frame->why);
+    return frame->result ? 0
+                         : hcy_fail(frame->report->status, "frame %llu: %s",
+                                    (unsigned long long)frame->number, frame->why);
 }
 
 static int whole(struct bench *b, hcy_device *const *devices, size_t n, const char *name)
@@ -403,8 +411,8 @@ static int all_stages(struct bench *b)
 static int simulate(struct bench *b)
 {
     const char *folder = getenv("TMPDIR");
-    if ((size_t)snprintf(b->simulated, sizeof b->simulated, "%s/halcyon-bench-%ld.h5", folder ? folder : "/tmp",
-                         (long)getpid()) >= sizeof b->simulated)
+    if ((size_t)snprintf(b->simulated, sizeof b->simulated, "%s/halcyon-bench-%ld.h5",
+                         folder ? folder : "/tmp", (long)getpid()) >= sizeof b->simulated)
         return cli_error("TMPDIR is too long: %s", folder);
     snprintf(b->poni_path, sizeof b->poni_path, "%.*s.poni", (int)strlen(b->simulated) - 3, b->simulated);
     char *argv[] = { "simulate", b->simulated, "--frames", "32", "--quiet", NULL };
@@ -503,8 +511,11 @@ static void clean_up(struct bench *b)
 
 int cli_bench(int argc, char **argv)
 {
-    struct values values = { .npt = { 0, 1000 }, .frames = { 0, 64 }, .rounds = { 0, 5 },
-                             .split = HCY_SPLIT_FULL, .errors = HCY_ERRORS_POISSON };
+    struct values values = { .npt = { 0, 1000 },
+                             .frames = { 0, 64 },
+                             .rounds = { 0, 5 },
+                             .split = HCY_SPLIT_FULL,
+                             .errors = HCY_ERRORS_POISSON };
     struct bench bench = { .values = &values };
     const char *path = NULL;
     int status;

@@ -1,8 +1,9 @@
 /* cli.h - what the subcommands of `halcyon` share: the option table, messages, JSON.
  *
- * A subcommand is one file with a struct cli_command: a table of options from which its parsing, its --help and its
- * error messages come, and cli_NAME(argc, argv), argv[0] being the subcommand's name.  Exit statuses: CLI_OK, CLI_FAILED
- * (something was not done), CLI_USAGE (the command line was wrong).  Only this folder prints.  Single-threaded.
+ * A subcommand is one file with a struct cli_command: a table of options from which its parsing, its --help
+ * and its error messages come, and cli_NAME(argc, argv), argv[0] being the subcommand's name.  Exit statuses:
+ * CLI_OK, CLI_FAILED (something was not done), CLI_USAGE (the command line was wrong).  Only this folder
+ * prints.  Single-threaded.
  */
 #ifndef HCY_CLI_H
 #define HCY_CLI_H
@@ -47,9 +48,9 @@ struct cli_option {
     char letter;      /* of the short form, 0 for none */
     enum cli_type type;
     size_t offset;
-    const char *arg;  /* what the help calls the value; NULL for a flag */
-    const char *help; /* one line of at most 54 characters, or several with '\n' */
-    double min, max;  /* of numbers; both 0: any */
+    const char *arg;            /* what the help calls the value; NULL for a flag */
+    const char *help;           /* one line of at most 54 characters, or several with '\n' */
+    double min, max;            /* of numbers; both 0: any */
     const char *const *choices; /* ends with NULL */
 };
 
@@ -59,11 +60,12 @@ struct cli_command {
     const char *operands; /* "STACK -p GEOMETRY.poni" */
     int min_operands, max_operands;
     const struct cli_option *options; /* --help is there without an entry */
-    const char *notes;    /* below the options, may be NULL */
+    const char *notes;                /* below the options, may be NULL */
 };
 
-/* Fills `values` (which holds the defaults) and operands[0 .. max_operands).  Returns 0 to go on with the subcommand,
- * or 1 with *status to leave with: help was asked for, or the command line is wrong and a message was printed. */
+/* Fills `values` (which holds the defaults) and operands[0 .. max_operands).  Returns 0 to go on with the
+ * subcommand, or 1 with *status to leave with: help was asked for, or the command line is wrong and a message
+ * was printed. */
 int cli_parse(const struct cli_command *command, int argc, char **argv, void *values, const char **operands,
               int *status);
 void cli_help(FILE *out, const struct cli_command *command);
@@ -90,8 +92,8 @@ struct cli_json {
 };
 void cli_json_begin(struct cli_json *json, FILE *out);
 /* key is NULL inside arrays and for the outermost object. */
-void cli_json_open(struct cli_json *json, const char *key, char bracket); /* '{' or '[' */
-void cli_json_close(struct cli_json *json, char bracket);                 /* '}' or ']' */
+void cli_json_open(struct cli_json *json, const char *key, char bracket);      /* '{' or '[' */
+void cli_json_close(struct cli_json *json, char bracket);                      /* '}' or ']' */
 void cli_json_text(struct cli_json *json, const char *key, const char *value); /* NULL: null */
 void cli_json_int(struct cli_json *json, const char *key, int64_t value);
 void cli_json_real(struct cli_json *json, const char *key, double value); /* not finite: null */
@@ -103,6 +105,7 @@ int cli_integrate(int argc, char **argv);
 int cli_devices(int argc, char **argv);
 int cli_simulate(int argc, char **argv);
 int cli_bench(int argc, char **argv);
-extern const struct cli_command cli_integrate_command, cli_devices_command, cli_simulate_command, cli_bench_command;
+extern const struct cli_command cli_integrate_command, cli_devices_command, cli_simulate_command,
+    cli_bench_command;
 
 #endif

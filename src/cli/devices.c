@@ -1,4 +1,5 @@
-/* devices.c - halcyon devices: the strings that -d accepts, and for each backend that is absent, why.  Opens nothing. */
+/* devices.c - halcyon devices: the strings that -d accepts, and for each backend that is absent, why.  Opens
+ * nothing. */
 #include "cli.h"
 #include <halcyon/device.h>
 
@@ -19,7 +20,8 @@ const struct cli_command cli_devices_command = {
 
 static const char *kind(int kind)
 {
-    return kind == HCY_KIND_CPU ? "cpu" : kind == HCY_KIND_GPU ? "gpu" : kind == HCY_KIND_FPGA ? "fpga" : "other";
+    static const char *const names[] = { "other", "cpu", "gpu", "fpga" }; /* by enum hcy_device_kind */
+    return names[kind >= HCY_KIND_CPU && kind <= HCY_KIND_FPGA ? kind : 0];
 }
 
 static void print_text(const hcy_device_info *devices, size_t n, const hcy_backend_info *backends, size_t m)

@@ -1,7 +1,7 @@
 /* integrate.c - halcyon integrate: a stack of detector images to its curves.
  *
- * What can be wrong is found in the order of its price: the command line, the files, the plan, the devices, the frames.
- * Curves go to the output, everything that is said to stderr, the JSON object to stdout. */
+ * What can be wrong is found in the order of its price: the command line, the files, the plan, the devices,
+ * the frames.  Curves go to the output, everything that is said to stderr, the JSON object to stdout. */
 #include "cli.h"
 #include "mask.h"
 #include "progress.h"
@@ -20,30 +20,38 @@ struct values {
     int no_solid_angle, no_sentinels, two_stage, json, quiet;
 };
 
-static const char *const splits[] = { "no", "bbox", "full", NULL };   /* in the order of enum hcy_azint_split */
-static const char *const errors[] = { "none", "poisson", NULL };      /* of enum hcy_azint_errors */
+static const char *const splits[] = { "no", "bbox", "full", NULL }; /* in the order of enum hcy_azint_split */
+static const char *const errors[] = { "none", "poisson", NULL };    /* of enum hcy_azint_errors */
 
 #define AT(member) offsetof(struct values, member)
 static const struct cli_option options[] = {
     { "poni", 'p', CLI_TEXT, AT(poni), "FILE", "the geometry, a PONI file", 0, 0, NULL },
     { "output", 'o', CLI_TEXT, AT(output), "FILE",
       ".h5, .dat (%d in it: one file a frame), - for stdout\n(default: STACK_azint.h5 here)", 0, 0, NULL },
-    { "devices", 'd', CLI_TEXT, AT(devices), "LIST", "\"cpu\", \"cpu@threads=2,gpu\", \"all\", ... (auto)", 0, 0, NULL },
+    { "devices", 'd', CLI_TEXT, AT(devices), "LIST", "cpu; cpu@threads=2,gpu; all; ... (auto)", 0, 0, NULL },
     { "npt", 'n', CLI_INT, AT(npt), "N", "bins of the curve (1000)", 1, HCY_AZINT_MAX_BINS, NULL },
-    { "unit", 'u', CLI_TEXT, AT(unit), "UNIT", "q_nm^-1 (default), q_A^-1, 2th_deg, r_mm, ...", 0, 0, NULL },
+    { "unit", 'u', CLI_TEXT, AT(unit), "UNIT",
+      "q_nm^-1, the default; q_A^-1, 2th_deg, r_mm, ...", 0, 0, NULL },
     { "split", 0, CLI_CHOICE, AT(split), "HOW", "pixel splitting: no, bbox (default), full", 0, 0, splits },
-    { "error-model", 0, CLI_CHOICE, AT(errors), "MODEL", "none (default) or poisson: adds sigma", 0, 0, errors },
+    { "error-model", 0, CLI_CHOICE, AT(errors), "MODEL",
+      "none (default) or poisson: adds sigma", 0, 0, errors },
     { "radial-range", 0, CLI_PAIR, AT(radial), "A,B", "of the curve, in its unit", 0, 0, NULL },
     { "azimuth-range", 0, CLI_PAIR, AT(azimuth), "A,B", "degrees; pixels outside are left out", 0, 0, NULL },
-    { "mask", 0, CLI_TEXT, AT(mask), "FILE", "pixels not 0 in FILE.npy or FILE.h5::/path are\nmasked, with the detector's gaps",
+    { "mask", 0, CLI_TEXT, AT(mask), "FILE",
+      "pixels not 0 in FILE.npy or FILE.h5::/path are\nmasked, with the detector's gaps",
       0, 0, NULL },
-    { "mask-from-frame", 0, CLI_INT, AT(mask_frame), "N", "mask what frame N marks invalid in every frame", 0, 1e15, NULL },
-    { "no-sentinels", 0, CLI_FLAG, AT(no_sentinels), NULL, "top values (2^32-1, 2^32-2, ...) are counts", 0, 0, NULL },
-    { "dummy", 0, CLI_REAL, AT(dummy), "V", "pixels of this value are invalid, instead of the\ntop values", 0, 0,
+    { "mask-from-frame", 0, CLI_INT, AT(mask_frame), "N",
+      "mask what frame N marks invalid in every frame", 0, 1e15, NULL },
+    { "no-sentinels", 0, CLI_FLAG, AT(no_sentinels), NULL,
+      "top values (2^32-1, 2^32-2, ...) are counts", 0, 0, NULL },
+    { "dummy", 0, CLI_REAL, AT(dummy), "V",
+      "pixels of this value are invalid, instead of the\ntop values", 0, 0,
       NULL },
     { "delta-dummy", 0, CLI_REAL, AT(delta_dummy), "D", "and those within D of it", 0, 1e300, NULL },
-    { "polarization", 0, CLI_REAL, AT(polarization), "F", "correct for it: 1 horizontal, -1 vertical", -1, 1, NULL },
-    { "no-solid-angle", 0, CLI_FLAG, AT(no_solid_angle), NULL, "do not correct for the solid angle", 0, 0, NULL },
+    { "polarization", 0, CLI_REAL, AT(polarization), "F",
+      "correct for it: 1 horizontal, -1 vertical", -1, 1, NULL },
+    { "no-solid-angle", 0, CLI_FLAG, AT(no_solid_angle), NULL,
+      "do not correct for the solid angle", 0, 0, NULL },
     { "normalization", 0, CLI_REAL, AT(normalization), "X", "divide the curves by X (1)", 0, 0, NULL },
     { "dataset", 0, CLI_TEXT, AT(dataset), "PATH", "in STACK (default: found)", 0, 0, NULL },
     { "frames", 0, CLI_SPAN, AT(frames), "A:B", "these alone, from 0, B not included", 0, 0, NULL },
@@ -56,7 +64,8 @@ static const struct cli_option options[] = {
 #undef AT
 
 const struct cli_command cli_integrate_command = {
-    "integrate", "images of an HDF5 or .npy stack to curves: azimuthal integration", "STACK -p FILE", 1, 1, options,
+    "integrate", "images of an HDF5 or .npy stack to curves: azimuthal integration", "STACK -p FILE",
+    1, 1, options,
     "Exit status: 0 if every frame was done, 1 if not, 2 if the command line is wrong."
 };
 
@@ -91,7 +100,8 @@ static int check_frames(struct job *job)
     job->last = span->given && span->last != UINT64_MAX ? span->last : job->info->frames;
     if (job->first < job->last && job->last <= job->info->frames)
         return CLI_OK;
-    return cli_error("--frames: %s has frames 0 to %llu", job->path, (unsigned long long)job->info->frames - 1);
+    return cli_error("--frames: %s has frames 0 to %llu", job->path,
+                     (unsigned long long)job->info->frames - 1);
 }
 
 static int open_input(struct job *job)
@@ -152,9 +162,11 @@ static void choose_options(struct job *job)
 
 static int make_plan(struct job *job)
 {
-    progress_say(&job->progress, "plan for %u x %u pixels, %lld bins of %s, splitting %s ...", job->info->height,
-                 job->info->width, (long long)job->values->npt.value, job->values->unit, splits[job->values->split]);
-    int status = hcy_azint_plan_create(&job->plan, &job->poni, job->info->height, job->info->width, &job->azint);
+    progress_say(&job->progress, "plan for %u x %u pixels, %lld bins of %s, splitting %s ...",
+                 job->info->height, job->info->width, (long long)job->values->npt.value, job->values->unit,
+                 splits[job->values->split]);
+    int status =
+        hcy_azint_plan_create(&job->plan, &job->poni, job->info->height, job->info->width, &job->azint);
     return status ? cli_fail(status) : CLI_OK;
 }
 
@@ -318,7 +330,8 @@ static void give_hint(const struct job *job, const hcy_pipeline_stats *stats)
 {
     uint64_t pixels = (uint64_t)job->info->height * job->info->width;
     if (stats->done > stats->failed && stats->done > 1 && job->least_lost > pixels / 100)
-        fprintf(stderr, "hint: %llu pixels or more are invalid in each frame; --mask-from-frame %llu is faster\n",
+        fprintf(stderr,
+                "hint: %llu pixels or more are invalid in each frame; --mask-from-frame %llu is faster\n",
                 (unsigned long long)job->least_lost, (unsigned long long)job->first);
 }
 
@@ -382,16 +395,22 @@ static void clean_up(struct job *job)
 
 static int check_values(const struct values *v)
 {
-    const char *wrong = !v->poni ? "the geometry is missing: give -p FILE.poni"
-        : v->delta_dummy.given && !v->dummy.given ? "--delta-dummy needs --dummy"
-        : v->dummy.given && v->no_sentinels ? "--dummy takes the place of the sentinels already: leave --no-sentinels"
-        : v->normalization.given && v->normalization.value == 0 ? "--normalization 0 would divide by zero"
-        : v->json && v->output && !strcmp(v->output, "-") ? "--json and the curves cannot both go to stdout: give -o FILE"
-        : NULL;
-    if (!wrong)
-        return CLI_OK;
-    cli_error("%s; see `halcyon integrate --help`", wrong);
-    return CLI_USAGE;
+    const struct {
+        int wrong;
+        const char *what;
+    } rules[] = {
+        { !v->poni, "the geometry is missing: give -p FILE.poni" },
+        { v->delta_dummy.given && !v->dummy.given, "--delta-dummy needs --dummy" },
+        { v->dummy.given && v->no_sentinels, "--dummy takes the sentinels' place: leave --no-sentinels" },
+        { v->normalization.given && v->normalization.value == 0, "--normalization 0 would divide by zero" },
+        { v->json && v->output && !strcmp(v->output, "-"), "--json takes stdout: give -o FILE" },
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        if (rules[i].wrong) {
+            cli_error("%s; see `halcyon integrate --help`", rules[i].what);
+            return CLI_USAGE;
+        }
+    return CLI_OK;
 }
 
 int cli_integrate(int argc, char **argv)

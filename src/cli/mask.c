@@ -23,16 +23,16 @@ int cli_mask_file(uint8_t *mask, const hcy_stack *stack, const char *path)
 /* Is pixel i in one of the job's invalid ranges? */
 static int is_invalid(const hcy_azint_job *azint, const void *pixels, size_t i)
 {
-#define CASE(TYPE, c_type, wide)                                                                          \
-    case TYPE: {                                                                                          \
-        wide value = (wide)((const c_type *)pixels)[i], lo, hi;                                           \
-        for (uint32_t r = 0; r < azint->n_invalid; r++) {                                                 \
-            memcpy(&lo, &azint->invalid[r].lo, sizeof lo);                                                \
-            memcpy(&hi, &azint->invalid[r].hi, sizeof hi);                                                \
-            if (value >= lo && value <= hi)                                                               \
-                return 1;                                                                                 \
-        }                                                                                                 \
-        return value != value; /* NaN */                                                                  \
+#define CASE(TYPE, c_type, wide)                                                                             \
+    case TYPE: {                                                                                             \
+        wide value = (wide)((const c_type *)pixels)[i], lo, hi;                                              \
+        for (uint32_t r = 0; r < azint->n_invalid; r++) {                                                    \
+            memcpy(&lo, &azint->invalid[r].lo, sizeof lo);                                                   \
+            memcpy(&hi, &azint->invalid[r].hi, sizeof hi);                                                   \
+            if (value >= lo && value <= hi)                                                                  \
+                return 1;                                                                                    \
+        }                                                                                                    \
+        return value != value; /* NaN */                                                                     \
     }
     switch (azint->pixel_type) {
         CASE(HCY_PIXEL_U8, uint8_t, uint64_t)
@@ -51,7 +51,8 @@ static int is_invalid(const hcy_azint_job *azint, const void *pixels, size_t i)
 }
 
 /* What a plan of these options masks frame by frame, found with one that costs little. */
-static int probe(hcy_azint_job *job, const hcy_stack_info *info, const hcy_poni *poni, const hcy_azint_options *azint)
+static int probe(hcy_azint_job *job, const hcy_stack_info *info, const hcy_poni *poni,
+                 const hcy_azint_options *azint)
 {
     hcy_azint_options coarse = *azint;
     hcy_azint_plan *plan;
@@ -92,7 +93,8 @@ int cli_mask_frame(uint8_t *mask, hcy_stack *stack, hcy_device *device, const hc
     hcy_azint_job job;
     void *pixels = malloc((size_t)info->frame_bytes);
     size_t n = (size_t)info->height * info->width;
-    int status = pixels ? 0 : hcy_fail(HCY_ENOMEM, "%llu bytes for an image", (unsigned long long)info->frame_bytes);
+    int status =
+        pixels ? 0 : hcy_fail(HCY_ENOMEM, "%llu bytes for an image", (unsigned long long)info->frame_bytes);
     if (!status)
         status = probe(&job, info, poni, azint);
     if (!status)

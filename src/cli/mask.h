@@ -1,5 +1,6 @@
-/* mask.h - static masks from a file and from a frame of the stack.  mask[height * width] of the stack's frames: what is
- * invalid is set to 1, the rest left as it is.  Both return CLI_OK, or CLI_FAILED after a message. */
+/* mask.h - static masks from a file and from a frame of the stack.  mask[height * width] of the stack's
+ * frames: what is invalid is set to 1, the rest left as it is.  Both return CLI_OK, or CLI_FAILED after a
+ * message. */
 #ifndef HCY_CLI_MASK_H
 #define HCY_CLI_MASK_H
 

@@ -1,7 +1,9 @@
-/* options.c - the one parser of command lines: everything it knows of an option stands in the subcommand's table.
+/* options.c - the one parser of command lines: everything it knows of an option stands in the subcommand's
+ * table.
  *
- * --name VALUE, --name=VALUE, -n VALUE, -nVALUE; "--" ends the options; operands and options may be mixed; the last of
- * a repeated option counts.  Nothing is guessed: an unknown name is an error that proposes the closest one.
+ * --name VALUE, --name=VALUE, -n VALUE, -nVALUE; "--" ends the options; operands and options may be mixed;
+ * the last of a repeated option counts.  Nothing is guessed: an unknown name is an error that proposes the
+ * closest one.
  */
 #include "cli.h"
 #include <ctype.h>
@@ -113,7 +115,8 @@ static int set_int(const struct cli_option *o, const char *text, struct cli_int 
     errno = 0;
     out->value = strtoll(text, &end, 10);
     out->given = 1;
-    return end != text && !*end && !errno && !isspace((unsigned char)*text) && in_range(o, (double)out->value);
+    return end != text && !*end && !errno && !isspace((unsigned char)*text) &&
+           in_range(o, (double)out->value);
 }
 
 static int set_real(const struct cli_option *o, const char *text, struct cli_real *out)
@@ -172,7 +175,8 @@ static const char *expected(const struct cli_option *o, char *text, size_t size)
     case CLI_REAL:
         if (o->min == 0 && o->max == 0)
             return o->type == CLI_INT ? "a whole number" : "a number";
-        snprintf(text, size, "a %snumber from %.15g to %.15g", o->type == CLI_INT ? "whole " : "", o->min, o->max);
+        snprintf(text, size, "a %snumber from %.15g to %.15g", o->type == CLI_INT ? "whole " : "", o->min,
+                 o->max);
         return text;
     case CLI_PAIR:
         return "two numbers A,B with A < B";
@@ -233,7 +237,8 @@ static int take(struct line *line, const struct cli_option *o, const char *text)
     }
     if (set_value(o, text, line->values))
         return 0;
-    snprintf(what, sizeof what, "--%s '%s' is not valid: %s is needed", o->name, text, expected(o, right, sizeof right));
+    snprintf(what, sizeof what, "--%s '%s' is not valid: %s is needed", o->name, text,
+             expected(o, right, sizeof right));
     return usage(what);
 }
 
@@ -318,7 +323,8 @@ static void help_option(FILE *out, const struct cli_option *o)
 
 void cli_help(FILE *out, const struct cli_command *command)
 {
-    fprintf(out, "usage: halcyon %s %s [options]\n%s\n\n", command->name, command->operands, command->summary);
+    fprintf(out, "usage: halcyon %s %s [options]\n%s\n\n", command->name, command->operands,
+            command->summary);
     for (const struct cli_option *o = command->options; o->name; o++)
         help_option(out, o);
     fprintf(out, "  -h, --help                      this text\n");

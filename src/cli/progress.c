@@ -54,8 +54,9 @@ void progress_frames(struct progress *progress, const hcy_pipeline_stats *s)
         return;
     }
     unsigned long left = (unsigned long)((double)(s->frames - s->done) / per_s);
-    progress_say(progress, "%llu of %llu frames  %.0f frames/s  %.1f GB/s  %lu:%02lu left%s", (unsigned long long)s->done,
-                 (unsigned long long)s->frames, per_s, 1e-9 * rate((double)s->bytes_raw, s->seconds), left / 60, left % 60,
+    progress_say(progress, "%llu of %llu frames  %.0f frames/s  %.1f GB/s  %lu:%02lu left%s",
+                 (unsigned long long)s->done, (unsigned long long)s->frames, per_s,
+                 1e-9 * rate((double)s->bytes_raw, s->seconds), left / 60, left % 60,
                  s->failed ? "  (some failed)" : "");
 }
 
@@ -66,14 +67,16 @@ static const char *way(const hcy_pipeline_device *device)
 
 void progress_summary(const hcy_pipeline_stats *s)
 {
-    fprintf(stderr, "%llu frames in %.3f s: %.1f frames/s, %.2f GB/s decoded, %.2f GB/s stored; %llu failed\n",
+    fprintf(stderr,
+            "%llu frames in %.3f s: %.1f frames/s, %.2f GB/s decoded, %.2f GB/s stored; %llu failed\n",
             (unsigned long long)s->done, s->seconds, rate((double)s->done, s->seconds),
             1e-9 * rate((double)s->bytes_raw, s->seconds), 1e-9 * rate((double)s->bytes_stored, s->seconds),
             (unsigned long long)s->failed);
     for (size_t i = 0; i < s->n_devices; i++) {
         const hcy_pipeline_device *d = &s->devices[i];
-        fprintf(stderr, "  %-24s %8llu frames  %8.1f frames/s  %s, %s%s\n", d->name, (unsigned long long)d->frames,
-                rate((double)d->frames, d->seconds), way(d), d->variant, d->error.status ? "  FAILED" : "");
+        fprintf(stderr, "  %-24s %8llu frames  %8.1f frames/s  %s, %s%s\n", d->name,
+                (unsigned long long)d->frames, rate((double)d->frames, d->seconds), way(d), d->variant,
+                d->error.status ? "  FAILED" : "");
     }
 }
 

@@ -8,13 +8,13 @@
 
 #include <halcyon/backend.h>
 
-#define MEMORY ((uint64_t)96 << 20)       /* stored frames of all slots, by default */
-#define SUMS_MEMORY ((uint64_t)64 << 20)  /* sums of all lanes, one frame each at least */
+#define MEMORY       ((uint64_t)96 << 20) /* stored frames of all slots, by default */
+#define SUMS_MEMORY  ((uint64_t)64 << 20) /* sums of all lanes, one frame each at least */
 #define CURVE_MEMORY ((uint64_t)64 << 20) /* curves that wait for their turn */
-#define CURVES 9                          /* arrays of n_bins in a result */
-#define MAX_BATCH 4096
-#define MAX_READERS 64
-#define TICK_NS 100000000u
+#define CURVES       9                    /* arrays of n_bins in a result */
+#define MAX_BATCH    4096
+#define MAX_READERS  64
+#define TICK_NS      100000000u
 
 hcy_pipeline_source hcy_pipeline_source_of(const hcy_stack_info *info)
 {
@@ -48,7 +48,7 @@ static int choose_sizes(hcy_pipeline *p, size_t *window)
     int status = hcy_bslz4_encode_bound(&chunk, &p->source.coding);
     if (status)
         return status;
-    if (p->source.max_chunk) /* but a damaged file may claim anything: what is larger is refused as it comes */
+    if (p->source.max_chunk) /* a damaged file may claim anything: what is larger is refused as it comes */
         chunk = least(p->source.max_chunk, 2 * (uint64_t)chunk);
     for (size_t i = 0; i < p->n_workers && !p->opts.batch; i++)
         batch = p->workers[i].preferred > batch ? p->workers[i].preferred : batch;
@@ -80,7 +80,8 @@ static uint32_t choose_readers(const hcy_pipeline *p)
     uint32_t n = 0;
     for (size_t i = 0; i < p->n_workers; i++) {
         const hcy_device_info *info = hcy_device_get_info(p->workers[i].device);
-        n += info->kind == HCY_KIND_CPU ? (info->units + 1) / 2 : 2; /* readers take a CPU's time from its kernels */
+        n += info->kind == HCY_KIND_CPU ? (info->units + 1) / 2
+                                        : 2; /* readers take a CPU's time from its kernels */
     }
     return n < 1 ? 1 : n > 16 ? 16 : n;
 }
@@ -105,7 +106,8 @@ static int check_create(hcy_device *const *devices, size_t n, const hcy_azint_pl
     if (!devices || !n || !plan || !source)
         return hcy_fail(HCY_EINVAL, "a pipeline needs a device, a plan and a source");
     if (opts && opts->size != sizeof *opts)
-        return hcy_fail(HCY_EINVAL, "hcy_pipeline_opts.size is %zu; begin with HCY_PIPELINE_OPTS_INIT", opts->size);
+        return hcy_fail(HCY_EINVAL, "hcy_pipeline_opts.size is %zu; begin with HCY_PIPELINE_OPTS_INIT",
+                        opts->size);
     if (opts && opts->readers > MAX_READERS)
         return hcy_fail(HCY_EINVAL, "%u readers: at most %d", opts->readers, MAX_READERS);
     return 0;
@@ -169,7 +171,8 @@ static int create_memory(hcy_pipeline *p)
 }
 
 int hcy_pipeline_create(hcy_pipeline **pipeline, hcy_device *const *devices, size_t n_devices,
-                        const hcy_azint_plan *plan, const hcy_pipeline_source *source, const hcy_pipeline_opts *opts)
+                        const hcy_azint_plan *plan, const hcy_pipeline_source *source,
+                        const hcy_pipeline_opts *opts)
 {
     int status = check_create(devices, n_devices, plan, source, opts);
     if (status)
@@ -347,8 +350,8 @@ static int deliver_all(hcy_pipeline *p, hcy_pipeline_sink sink, hcy_pipeline_pro
         if (status)
             return status;
         if (atomic_load(&p->cancelled))
-            return hcy_fail(HCY_ECANCELLED, "stopped after %llu of %llu frames", (unsigned long long)p->emitted,
-                            (unsigned long long)p->stats.frames);
+            return hcy_fail(HCY_ECANCELLED, "stopped after %llu of %llu frames",
+                            (unsigned long long)p->emitted, (unsigned long long)p->stats.frames);
         if (hcy_now_ns() < tick)
             continue;
         tick = hcy_now_ns() + TICK_NS;

@@ -1,13 +1,14 @@
 /* pipeline_priv.h - the pipeline's inner structure: slots, lanes, workers, the output ring.
  *
- * Frames of a run are counted by ordinals 0, 1, 2 ...; a producer (a reader thread; later a program that submits chunks)
- * reserves a place for the next ordinal, fills it without the lock, and commits it.  What it may run ahead of the
- * sink is bounded twice: by the slots, and by the ring (an ordinal is accepted when its entry of the ring is free).
+ * Frames of a run are counted by ordinals 0, 1, 2 ...; a producer (a reader thread; later a program that
+ * submits chunks) reserves a place for the next ordinal, fills it without the lock, and commits it.  What it
+ * may run ahead of the sink is bounded twice: by the slots, and by the ring (an ordinal is accepted when its
+ * entry of the ring is free).
  *
- * Everything marked [lock] is read and written under pipeline.lock alone; a slot's memory belongs to its producers while
- * it is FILLING, to a worker while it is RUNNING; a ring entry to its producer and then to the slot's worker until it
- * is `ready`, then to the run's thread.  Nothing is allocated between the first frame and the last, unless chunks have
- * more blocks than the first ones had.
+ * Everything marked [lock] is read and written under pipeline.lock alone; a slot's memory belongs to its
+ * producers while it is FILLING, to a worker while it is RUNNING; a ring entry to its producer and then to
+ * the slot's worker until it is `ready`, then to the run's thread.  Nothing is allocated between the first
+ * frame and the last, unless chunks have more blocks than the first ones had.
  */
 #ifndef HCY_PIPELINE_PRIV_H
 #define HCY_PIPELINE_PRIV_H
@@ -40,8 +41,8 @@ struct pipe_slot {
     uint64_t first;             /* ordinal of its first frame */
     hcy_device *home;
     struct pipe_memory chunks, frames, blocks; /* hcy_bslz4_frame[], hcy_bslz4_block[] */
-    hcy_buffer **views;         /* a device: chunks as its kernels read them, NULL where they must be copied */
-    struct pipe_slot *next;     /* [lock] in the list of ready slots, by `first` */
+    hcy_buffer **views;     /* a device: chunks as its kernels read them, NULL where they must be copied */
+    struct pipe_slot *next; /* [lock] in the list of ready slots, by `first` */
 };
 
 /* --- Producers --- */
@@ -62,7 +63,7 @@ struct pipe_parser {
 /* --- Output (output.c) --- */
 
 struct pipe_output {
-    int ready;             /* [lock] */
+    int ready; /* [lock] */
     uint64_t number;
     size_t device;
     hcy_frame_report report;
@@ -72,7 +73,8 @@ struct pipe_output {
 
 /* --- Workers (worker.c) --- */
 
-/* What one launch of a batch works on: all of it, or, in two stages, as many frames as there are images for. */
+/* What one launch of a batch works on: all of it, or, in two stages, as many frames as there are images for.
+ */
 struct pipe_part {
     hcy_buffer *frames, *sums, *reports;
 };
@@ -94,10 +96,10 @@ struct pipe_worker {
     hcy_pipeline *pipeline;
     hcy_device *device;
     size_t index;
-    int direct;  /* its kernels read the slots where they are */
-    int failed;  /* [lock] given up in this run */
-    int ready;   /* [lock] its tables are prepared, or that failed: */
-    int setup;   /* [lock] status */
+    int direct; /* its kernels read the slots where they are */
+    int failed; /* [lock] given up in this run */
+    int ready;  /* [lock] its tables are prepared, or that failed: */
+    int setup;  /* [lock] status */
     hcy_error error;
     hcy_kernel *fused, *decode, *image; /* fused, or the other two */
     hcy_buffer *tables;
@@ -153,11 +155,13 @@ struct hcy_pipeline {
 
 int hcy__slots_create(hcy_pipeline *p);
 void hcy__slots_destroy(hcy_pipeline *p);
-/* [lock] A place for the next ordinal, for a chunk of `size` bytes: 0 if there is none now (wait for `space`). */
+/* [lock] A place for the next ordinal, for a chunk of `size` bytes: 0 if there is none now (wait for
+ * `space`). */
 int hcy__slot_reserve(hcy_pipeline *p, size_t size, struct pipe_place *place);
 /* [lock] No more frames go into the slot being filled. */
 void hcy__slot_close(hcy_pipeline *p);
-/* Takes the chunk of `size` bytes in its place apart, or notes `status` (with hcy_last_error()) for the frame. */
+/* Takes the chunk of `size` bytes in its place apart, or notes `status` (with hcy_last_error()) for the
+ * frame. */
 void hcy__slot_commit(hcy_pipeline *p, const struct pipe_place *place, struct pipe_parser *parser, int status,
                       size_t size);
 /* [lock] */
@@ -177,8 +181,8 @@ void hcy__output_finish(hcy_pipeline *p, const struct pipe_worker *worker, const
 /* [lock] Stops the run with the status and record, unless it has stopped already. */
 void hcy__stop(hcy_pipeline *p, int status, const hcy_error *error);
 
-/* In this order: finds the kernels; starts the thread, which prepares the tables and then waits for slots; makes the
- * lanes, when the sizes of batches and slots are chosen. */
+/* In this order: finds the kernels; starts the thread, which prepares the tables and then waits for slots;
+ * makes the lanes, when the sizes of batches and slots are chosen. */
 int hcy__worker_init(struct pipe_worker *worker);
 int hcy__worker_start(struct pipe_worker *worker);
 int hcy__worker_create_lanes(struct pipe_worker *worker);

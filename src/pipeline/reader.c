@@ -1,18 +1,21 @@
-/* reader.c - threads that read a stack's chunks into slots (the pull form's producers).  Each reserves the next frame
- * under the lock and reads and parses it without; frames enter slots in order, their reading overlaps. */
+/* reader.c - threads that read a stack's chunks into slots (the pull form's producers).  Each reserves the
+ * next frame under the lock and reads and parses it without; frames enter slots in order, their reading
+ * overlaps. */
 #include "pipeline_priv.h"
 
 #include <stdlib.h>
 
-/* [lock] A place for the run's next frame, or 0 if there is none now.  *status says what is known to be wrong. */
+/* [lock] A place for the run's next frame, or 0 if there is none now.  *status says what is known to be
+ * wrong. */
 static int reserve(hcy_pipeline *p, struct pipe_place *place, uint64_t *number, int *status)
 {
     size_t size = 0;
     *number = p->run.next;
     *status = hcy_stack_frame_size(&size, p->run.stack, *number);
     if (!*status && size > p->capacity)
-        *status = hcy_fail(HCY_ERANGE, "its %zu bytes are more than any frame of the stack was said to have (%zu)", size,
-                           p->capacity);
+        *status =
+            hcy_fail(HCY_ERANGE, "its %zu bytes are more than any frame of the stack was said to have (%zu)",
+                     size, p->capacity);
     if (!hcy__slot_reserve(p, *status ? 0 : size, place))
         return 0;
     if (++p->run.next == p->run.last)

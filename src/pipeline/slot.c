@@ -1,8 +1,9 @@
-/* slot.c - the batches on their way to the devices: their memory, their filling, the list of those that are ready.
+/* slot.c - the batches on their way to the devices: their memory, their filling, the list of those that are
+ * ready.
  *
- * FREE -> FILLING (producers) -> READY (listed) -> RUNNING (a worker) -> FREE, or back to READY if the device failed.
- * One slot is being filled at a time, by any number of producers; it is closed when it is full, when the ring is, or
- * when the frames end, and ready when the last producer has committed.
+ * FREE -> FILLING (producers) -> READY (listed) -> RUNNING (a worker) -> FREE, or back to READY if the device
+ * failed. One slot is being filled at a time, by any number of producers; it is closed when it is full, when
+ * the ring is, or when the frames end, and ready when the last producer has committed.
  */
 #include "pipeline_priv.h"
 
@@ -52,8 +53,8 @@ static int create_views(hcy_pipeline *p, struct pipe_slot *slot)
         if (w->device == slot->home && slot->chunks.buffer)
             slot->views[i] = hcy_buffer_retain(slot->chunks.buffer);
         else
-            status = hcy_buffer_import_host(&slot->views[i], w->device, slot->chunks.host, slot->chunks.size, NULL,
-                                            NULL);
+            status = hcy_buffer_import_host(&slot->views[i], w->device, slot->chunks.host, slot->chunks.size,
+                                            NULL, NULL);
         if (status)
             return status;
     }
@@ -79,7 +80,8 @@ static int create(hcy_pipeline *p, struct pipe_slot *slot, hcy_device *home)
     return status ? status : create_views(p, slot);
 }
 
-/* Slots live at devices that must copy from them, if there are any: those gain from pinned memory of their own. */
+/* Slots live at devices that must copy from them, if there are any: those gain from pinned memory of their
+ * own. */
 static hcy_device *home_of(const hcy_pipeline *p, size_t i)
 {
     size_t n = 0;
@@ -217,8 +219,8 @@ static void note_failure(struct pipe_output *output, hcy_bslz4_frame *frame, int
     snprintf(output->why, sizeof output->why, "%s", hcy_last_error()->text);
 }
 
-static int parse(hcy_pipeline *p, const struct pipe_place *place, struct pipe_parser *parser, hcy_bslz4_frame *frame,
-                 size_t size)
+static int parse(hcy_pipeline *p, const struct pipe_place *place, struct pipe_parser *parser,
+                 hcy_bslz4_frame *frame, size_t size)
 {
     hcy_frame_report *report = &place->output->report;
     const hcy_bslz4_job *job = &p->source.coding;
@@ -238,7 +240,8 @@ static int parse(hcy_pipeline *p, const struct pipe_place *place, struct pipe_pa
     return hcy_bslz4_parse(frame, parser->blocks, parser->capacity, report, job, place->at, size);
 }
 
-/* [lock] Room for n more blocks in the slot's table; producers copy into it under the lock, so it may move. */
+/* [lock] Room for n more blocks in the slot's table; producers copy into it under the lock, so it may move.
+ */
 static int grow(struct pipe_slot *slot, size_t n)
 {
     struct pipe_memory more;

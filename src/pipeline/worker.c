@@ -1,8 +1,8 @@
 /* worker.c - one thread a device: pulls ready slots, launches them, hands the sums on.
  *
- * Where kernels read the slots directly, one batch is in flight, and the next is submitted the moment the first is
- * done, before its curves are made.  Elsewhere two are in flight, so that one's copies overlap the other's kernels.
- * A device that fails gives its slots back, and its thread ends.
+ * Where kernels read the slots directly, one batch is in flight, and the next is submitted the moment the
+ * first is done, before its curves are made.  Elsewhere two are in flight, so that one's copies overlap the
+ * other's kernels. A device that fails gives its slots back, and its thread ends.
  */
 #include "pipeline_priv.h"
 
@@ -16,8 +16,8 @@
 
 enum { FUSED_ARGS = 9, DECODE_ARGS = 7, IMAGE_ARGS = 6 };
 
-static void fused_args(const struct pipe_worker *w, const struct pipe_lane *lane, const struct pipe_part *part,
-                       hcy_buffer *chunks, hcy_arg args[FUSED_ARGS])
+static void fused_args(const struct pipe_worker *w, const struct pipe_lane *lane,
+                       const struct pipe_part *part, hcy_buffer *chunks, hcy_arg args[FUSED_ARGS])
 {
     const hcy_pipeline *p = w->pipeline;
     args[0] = hcy_arg_buf(chunks);
@@ -31,8 +31,8 @@ static void fused_args(const struct pipe_worker *w, const struct pipe_lane *lane
     args[8] = hcy_arg_buf(lane->scratch);
 }
 
-static void decode_args(const struct pipe_worker *w, const struct pipe_lane *lane, const struct pipe_part *part,
-                        hcy_buffer *chunks, hcy_arg args[DECODE_ARGS])
+static void decode_args(const struct pipe_worker *w, const struct pipe_lane *lane,
+                        const struct pipe_part *part, hcy_buffer *chunks, hcy_arg args[DECODE_ARGS])
 {
     args[0] = hcy_arg_buf(chunks);
     args[1] = hcy_arg_buf(part->frames);
@@ -43,8 +43,8 @@ static void decode_args(const struct pipe_worker *w, const struct pipe_lane *lan
     args[6] = hcy_arg_buf(lane->scratch);
 }
 
-static void image_args(const struct pipe_worker *w, const struct pipe_lane *lane, const struct pipe_part *part,
-                       hcy_arg args[IMAGE_ARGS])
+static void image_args(const struct pipe_worker *w, const struct pipe_lane *lane,
+                       const struct pipe_part *part, hcy_arg args[IMAGE_ARGS])
 {
     args[0] = hcy_arg_buf(lane->images);
     args[1] = hcy_arg_buf(w->tables);
@@ -149,7 +149,8 @@ static int create_back(struct pipe_worker *w, struct pipe_lane *lane)
         lane->host_reports = hcy_buffer_host(lane->reports);
         return 0;
     }
-    int status = hcy__memory_create(&lane->back, w->device, sums + w->pipeline->batch * sizeof(hcy_frame_report));
+    int status =
+        hcy__memory_create(&lane->back, w->device, sums + w->pipeline->batch * sizeof(hcy_frame_report));
     if (status)
         return status;
     lane->host_sums = lane->back.host;
@@ -157,7 +158,8 @@ static int create_back(struct pipe_worker *w, struct pipe_lane *lane)
     return 0;
 }
 
-/* Batches in flight.  Sums outlive their launch by the time it takes to make curves, so there are PIPE_LANES of them. */
+/* Batches in flight.  Sums outlive their launch by the time it takes to make curves, so there are PIPE_LANES
+ * of them. */
 static size_t depth(const struct pipe_worker *w)
 {
     return w->direct ? 1 : PIPE_LANES;
@@ -217,8 +219,8 @@ int hcy__worker_create_lanes(struct pipe_worker *w)
 
 static void destroy_lane(struct pipe_worker *w, struct pipe_lane *lane)
 {
-    hcy_buffer *buffers[] = { lane->chunks, lane->frames, lane->blocks, lane->images,
-                              lane->sums, lane->reports, lane->scratch };
+    hcy_buffer *buffers[] = { lane->chunks, lane->frames,  lane->blocks, lane->images,
+                              lane->sums,   lane->reports, lane->scratch };
     for (size_t i = 0; lane->parts && i < w->n_parts; i++) {
         hcy_buffer_release(lane->parts[i].frames);
         hcy_buffer_release(lane->parts[i].sums);
@@ -264,8 +266,8 @@ static struct pipe_slot *take(struct pipe_worker *w, int wait)
     return slot;
 }
 
-static int launch_part(const struct pipe_worker *w, const struct pipe_lane *lane, const struct pipe_part *part,
-                       hcy_buffer *chunks, size_t n)
+static int launch_part(const struct pipe_worker *w, const struct pipe_lane *lane,
+                       const struct pipe_part *part, hcy_buffer *chunks, size_t n)
 {
     hcy_arg args[FUSED_ARGS];
     if (w->fused) {
@@ -295,7 +297,8 @@ static int send(const struct pipe_worker *w, struct pipe_lane *lane, const struc
     if (!status && !w->direct && slot->used)
         status = hcy_buffer_write(lane->queue, lane->chunks, 0, slot->chunks.host, slot->used);
     if (!status)
-        status = hcy_buffer_write(lane->queue, lane->frames, 0, slot->frames.host, slot->n * sizeof(hcy_bslz4_frame));
+        status = hcy_buffer_write(lane->queue, lane->frames, 0, slot->frames.host,
+                                  slot->n * sizeof(hcy_bslz4_frame));
     if (!status && blocks)
         status = hcy_buffer_write(lane->queue, lane->blocks, 0, slot->blocks.host, blocks);
     return status;
@@ -305,7 +308,8 @@ static int receive(const struct pipe_worker *w, const struct pipe_lane *lane)
 {
     if (w->direct)
         return 0;
-    int status = hcy_buffer_read(lane->queue, lane->back.host, lane->sums, 0, lane->n * w->pipeline->sums_bytes);
+    int status =
+        hcy_buffer_read(lane->queue, lane->back.host, lane->sums, 0, lane->n * w->pipeline->sums_bytes);
     if (status)
         return status;
     return hcy_buffer_read(lane->queue, (void *)lane->host_reports, lane->reports, 0,
@@ -325,9 +329,11 @@ static int submit(struct pipe_worker *w, struct pipe_slot *slot)
     lane->started = hcy_now_ns();
     int status = send(w, lane, slot, &chunks);
     if (!status) /* a kernel that leaves a frame alone leaves its report alone */
-        status = hcy_buffer_fill(lane->queue, lane->reports, 0, lane->n * sizeof(hcy_frame_report), &zero, sizeof zero);
+        status = hcy_buffer_fill(lane->queue, lane->reports, 0, lane->n * sizeof(hcy_frame_report), &zero,
+                                 sizeof zero);
     for (size_t i = 0, at = 0; !status && at < lane->n; i++, at += w->part)
-        status = launch_part(w, lane, &lane->parts[i], chunks, lane->n - at < w->part ? lane->n - at : w->part);
+        status =
+            launch_part(w, lane, &lane->parts[i], chunks, lane->n - at < w->part ? lane->n - at : w->part);
     return status ? status : receive(w, lane);
 }
 
@@ -365,7 +371,8 @@ static int collect(struct pipe_worker *w)
     account(w, lane);
     w->oldest = (w->oldest + 1) % PIPE_LANES;
     w->in_flight--;
-    struct pipe_slot *slot = w->in_flight + 1 < PIPE_LANES ? take(w, 0) : NULL; /* the oldest is still in use */
+    struct pipe_slot *slot =
+        w->in_flight + 1 < PIPE_LANES ? take(w, 0) : NULL; /* the oldest is still in use */
     if (slot)
         status = submit(w, slot);
     hcy_error error = *hcy_last_error();
