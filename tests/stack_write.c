@@ -109,6 +109,52 @@ static void test_dat(void)
     hcy_azint_plan_release(plan);
 }
 
+/* Numbers of all sizes, and those between two decimals: as printf writes them. */
+static double odd_number(uint64_t *state)
+{
+    static const double special[] = { 0,         -0.0,   INFINITY, NAN,       9999999.5, 0.99999995,
+                                      1.0000005, 2.5e-7, 1e22,     123456.75, 999999.95, 1e-15,
+                                      1e-300,    1e300,  1e6,      1e7,       -1,        5e-324 };
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    uint64_t u = *state >> 11;
+    if (u % 10 == 0)
+        return special[u / 10 % (sizeof special / sizeof special[0])];
+    if (u % 10 == 1)
+        return (double)(u / 10 % 100000000) + 0.5;
+    return (u & 1 ? -1 : 1) * ldexp((double)u, (int)(u % 140) - 120);
+}
+
+static void test_numbers(void)
+{
+    enum { FRAMES = 3000 };
+    hcy_azint_plan *plan = make_plan(HCY_ERRORS_NONE);
+    hcy_azint_result *result = make_result(plan, 0);
+    hcy_curves *curves = NULL;
+    uint64_t state = 1, again = 1;
+    int st = hcy_curves_open(&curves, in_folder("numbers.dat"), plan, NULL);
+    for (uint64_t f = 0; !st && f < FRAMES; f++) {
+        for (size_t i = 0; i < BINS; i++)
+            result->intensity[i] = odd_number(&state);
+        st = hcy_curves_append(curves, f, result, NULL);
+    }
+    is_int(st ? st : hcy_curves_close(curves), 0, "numbers of all sizes are written");
+    FILE *f = fopen(in_folder("numbers.dat"), "r");
+    char line[256], want[64];
+    size_t rows = 0, wrong = 0;
+    while (f && fgets(line, sizeof line, f)) {
+        if (line[0] == '#' || line[0] == '\n')
+            continue;
+        snprintf(want, sizeof want, "  %14.6e\n", odd_number(&again));
+        wrong += strcmp(line + 14, want) != 0;
+        rows++;
+    }
+    if (f)
+        fclose(f);
+    ok(rows == FRAMES * BINS && !wrong, "as printf would, %zu of %zu", rows - wrong, rows);
+    hcy_azint_result_destroy(result);
+    hcy_azint_plan_release(plan);
+}
+
 static void test_numbered(void)
 {
     hcy_azint_plan *plan = make_plan(HCY_ERRORS_NONE);
@@ -409,6 +455,7 @@ int main(void)
 {
     make_folder();
     test_dat();
+    test_numbers();
     test_numbered();
     test_stdout();
     test_bad_outputs();

@@ -28,6 +28,8 @@ struct dat {
     locale_t plain;   /* numbers with a point, whatever the program's locale */
 };
 
+enum { NUMBER = 32 }; /* room for one, with its blanks */
+
 #define PI 3.14159265358979323846
 static const double degrees = 180 / PI;
 
@@ -183,14 +185,67 @@ static char *numbered_path(const struct dat *dat, uint64_t frame)
 
 /* --- Frames --- */
 
+/* The fast way of put_number(): 7 digits of a power of ten near the value.  -1: a value that needs the slow
+ * way, because it is out of the table's reach or so near to the middle between two decimals that one rounding
+ * could decide. */
+static int seven_digits(uint32_t *digits, int *exponent, double value)
+{
+    static const double ten[23] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
+    if (!(value >= 1e-15 && value < 1e21))
+        return -1;
+    int binary, e;
+    frexp(value, &binary);
+    e = (int)floor((binary - 1) * 0.30102999566398120); /* of the power of two below: right, or one too small */
+    double scaled = e <= 6 ? value * ten[6 - e] : value / ten[e - 6];
+    if (scaled >= 1e7) {
+        e++;
+        scaled = e <= 6 ? value * ten[6 - e] : value / ten[e - 6];
+    }
+    uint32_t whole = (uint32_t)scaled;
+    double rest = scaled - whole;
+    if (whole < 1000000 || whole >= 9999999 || fabs(rest - 0.5) < 1e-5)
+        return -1;
+    *digits = whole + (rest > 0.5);
+    *exponent = e;
+    return 0;
+}
+
+/* printf("%14.6e"), which would take most of the time of writing; returns the end. */
+static char *put_number(char *at, double value)
+{
+    uint32_t digits;
+    int exponent;
+    if (seven_digits(&digits, &exponent, fabs(value)))
+        return at + snprintf(at, NUMBER, "%14.6e", value);
+    memset(at, ' ', 2);
+    if (value < 0)
+        at[1] = '-';
+    for (int i = 9; i > 3; i--, digits /= 10)
+        at[i] = (char)('0' + digits % 10);
+    at[3] = '.';
+    at[2] = (char)('0' + digits);
+    int size = abs(exponent);
+    at[10] = 'e';
+    at[11] = exponent < 0 ? '-' : '+';
+    at[12] = (char)('0' + size / 10);
+    at[13] = (char)('0' + size % 10);
+    return at + 14;
+}
+
 static void put_rows(const struct dat *dat, const hcy_azint_result *result)
 {
     for (size_t i = 0; i < dat->n_bins; i++) {
-        if (dat->with_sigma)
-            fprintf(dat->out, "%14.6e  %14.6e %14.6e\n", dat->radial[i], result->intensity[i],
-                    result->sigma[i]);
-        else
-            fprintf(dat->out, "%14.6e  %14.6e\n", dat->radial[i], result->intensity[i]);
+        char row[3 * NUMBER], *at = put_number(row, dat->radial[i]);
+        *at++ = ' ';
+        *at++ = ' ';
+        at = put_number(at, result->intensity[i]);
+        if (dat->with_sigma) {
+            *at++ = ' ';
+            at = put_number(at, result->sigma[i]);
+        }
+        *at++ = '\n';
+        fwrite(row, 1, (size_t)(at - row), dat->out);
     }
 }
 

@@ -152,6 +152,13 @@ static int create(struct h5 *h5, const hcy__curves_head *head)
         st = hcy__h5_put_group(h5->file->id, group_path, "NXdata");
     if (st)
         return st;
+    st = hcy__h5_put_text(h5->file->id, "default", "entry"); /* viewers plot what these lead to */
+    hid_t entry = H5Gopen2(h5->file->id, "/entry", H5P_DEFAULT);
+    if (!st)
+        st = hcy__h5_put_text(entry, "default", "azint");
+    H5Gclose(entry);
+    if (st)
+        return st;
     hid_t group = H5Gopen2(h5->file->id, group_path, H5P_DEFAULT);
     st = put_axes(group, head->path);
     if (!st)
