@@ -135,7 +135,7 @@ static void *retain_and_release(void *arg)
 {
     struct objects *o = arg;
     pthread_barrier_wait(&start); /* side by side, not one after the other */
-    for (int i = 0; i < 4000 * TURNS; i++) {
+    for (int i = 0; i < 15000 * TURNS; i++) {
         hcy_device_release(hcy_device_retain(o->dev));
         hcy_queue_release(hcy_queue_retain(o->queue));
         hcy_buffer_release(hcy_buffer_retain(o->buf));
