@@ -1,9 +1,9 @@
 /* azint.c - how fast chunks become curves on the CPU: each stage alone on one core, and the kernel as a whole.
  *
- * usage: bench_azint [-t THREADS] [-b BINS] [-s no|bbox|full] [-v VARIANT] [-n BATCH] [-r ROUNDS]
+ * usage: bench_azint [-t THREADS] [-b BINS] [-s no|bbox|full] [-v VARIANT] [-n BATCH] [-r ROUNDS] [-u]
  *                    [STACK.h5 [STACK.poni [DATASET]]]
  * Without a stack it makes its own: EIGER 4M, uint32, a few counts, gaps.  Pixels of the greatest value in the first
- * frame are the mask.  Every launch gets other frames, so that the coded bytes are not warm; best of several rounds.
+ * frame are the mask (-u: no mask, they are left to the sentinels).  Every launch gets other frames, so that the coded bytes are not warm; best of several rounds.
  */
 #include "azint_priv.h"
 #include <halcyon/azint.h>
@@ -33,6 +33,7 @@ struct stack {
 
 static unsigned threads = 0;
 static int rounds = 7;
+static bool unmasked;
 static size_t only_batch;
 static size_t bins = 1000;
 static const char *only_split, *only_variant;
@@ -374,15 +375,16 @@ int main(int argc, char **argv)
     static const char *const splits[] = { "no", "bbox", "full" };
     static struct stack s;
     int option;
-    while ((option = getopt(argc, argv, "t:b:s:v:r:n:")) != -1)
+    while ((option = getopt(argc, argv, "t:b:s:v:r:n:u")) != -1)
         switch (option) {
         case 't': threads = (unsigned)atoi(optarg); break;
         case 'b': bins = (size_t)atol(optarg); break;
         case 's': only_split = optarg; break;
         case 'v': only_variant = optarg; break;
+        case 'u': unmasked = true; break;
         case 'r': rounds = atoi(optarg); break;
         case 'n': only_batch = (size_t)atol(optarg); break;
-        default: fprintf(stderr, "usage: bench_azint [-t THREADS] [-b BINS] [-s SPLIT] [-v VARIANT] [-n BATCH] [-r ROUNDS] "
+        default: fprintf(stderr, "usage: bench_azint [-t THREADS] [-b BINS] [-s SPLIT] [-v VARIANT] [-n BATCH] [-r ROUNDS] [-u] "
                          "[STACK.h5 [PONI [DATASET]]]\n");
             return 2;
         }
@@ -403,7 +405,7 @@ int main(int argc, char **argv)
     for (int split = 0; split < 3; split++) {
         hcy_azint_plan *plan;
         hcy_azint_options o = HCY_AZINT_OPTIONS_INIT;
-        o.npt = bins, o.split = split, o.error_model = HCY_ERRORS_POISSON, o.mask = s.mask;
+        o.npt = bins, o.split = split, o.error_model = HCY_ERRORS_POISSON, o.mask = unmasked ? NULL : s.mask;
         o.mask_height = s.height, o.mask_width = s.width, o.sentinels = HCY_SENTINELS_ALWAYS;
         if (only_split && strcmp(only_split, splits[split]) != 0)
             continue;

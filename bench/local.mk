@@ -4,6 +4,9 @@ bench_programs =
 bench_programs += bench/bslz4
 bench_bslz4_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/cpu
 bench_bslz4_LDADD = libinternal.la $(LZ4_LIBS) $(HDF5_LIBS)
+bench_programs += bench/azint
+bench_azint_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/cpu
+bench_azint_LDADD = libinternal.la $(HDF5_LIBS)
 EXTRA_PROGRAMS += $(bench_programs)
 CLEANFILES += $(bench_programs)
 bench: $(bench_programs)

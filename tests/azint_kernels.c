@@ -295,8 +295,8 @@ static void try_group(const struct group *g, const char *name, size_t *turn)
             skip(1, "no %s here", variants[v].simd);
             continue;
         }
-        for (size_t k = 0; k < 6; k++, ++*turn) {
-            const struct path *path = &paths[k < 2 ? k : *turn % N_PATHS];
+        for (size_t k = 0; k < 4; k++, ++*turn) {
+            const struct path *path = &paths[k < 1 ? k : *turn % N_PATHS];
             size_t items = sizes[*turn % N_SIZES], bad;
             items = items < g->items ? items : g->items;
             bad = try_path(g, devices[v], path, *turn % (g->items - items + 1), items);
@@ -381,7 +381,7 @@ static void test_shapes(void)
         group_open(&g, huge ? 1 : shapes[s].n_bins > 1000 ? 5 : 20, true);
         if (huge) {
             size_t wrong = 0;
-            for (size_t v = 0; v < N_VARIANTS; v += 3)
+            for (size_t v = 1; v < N_VARIANTS; v += 3)
                 wrong += devices[v] ? try_path(&g, devices[v], &paths[0], 0, 1) : 0;
             ok(wrong == 0, "%s", name);
         } else {

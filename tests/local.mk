@@ -37,10 +37,12 @@ test_public += tests/simulate
 tests_simulate_SOURCES = tests/simulate.c src/cli/simulate.h src/cli/simulate_image.c src/cli/simulate_noise.c
 
 # Azimuthal integration: geometry files, plans, curves.
-test_public += tests/azint_poni tests/azint_geometry tests/azint_plan tests/azint_reference
+test_public += tests/azint_poni tests/azint_geometry tests/azint_plan tests/azint_curve \
+    tests/azint_reference
 tests_azint_poni_SOURCES = tests/azint_poni.c tests/reference/azint_cases.h
 tests_azint_geometry_SOURCES = tests/azint_geometry.c tests/azint_oracle.h tests/reference/azint_cases.h
-tests_azint_plan_SOURCES = tests/azint_plan.c tests/azint_oracle.h
+tests_azint_plan_SOURCES = tests/azint_plan.c tests/azint_scene.h tests/azint_oracle.h
+tests_azint_curve_SOURCES = tests/azint_curve.c tests/azint_scene.h tests/azint_oracle.h
 tests_azint_reference_SOURCES = tests/azint_reference.c tests/azint_oracle.h
 tests_azint_reference_LDADD = libhalcyon.la $(HDF5_LIBS) $(LZ4_LIBS)
 EXTRA_DIST += tests/reference/make_azint.py
@@ -75,6 +77,10 @@ cts_launchers = $(cts_programs:=-cpu.t) $(cts_programs:=-cpu-1.t) $(cts_programs
 $(cts_launchers): tests/local.mk
 	@$(MKDIR_P) tests; name=$(@F); name=$${name%.t}; config=$${name#*-}; $(cts_device); \
 	    echo "exec tests/$${name%%-*} '$$device'" > $@
+
+test_internal += tests/azint_kernels
+tests_azint_kernels_SOURCES = tests/azint_kernels.c tests/azint_oracle.h tests/tap.h
+tests_azint_kernels_LDADD = libinternal.la
 
 check_PROGRAMS += $(test_public) $(test_internal) $(cts_programs)
 TESTS += $(test_public) $(test_internal) $(cts_launchers) $(test_scripts)

@@ -128,7 +128,7 @@ static void sort_by_bin(struct list *list, uint32_t n_bins)
     enum { BITS = 11, SIZE = 1 << BITS };
     for (size_t i = 0; i < list->n; i++)
         list->order[i] = (uint32_t)i;
-    for (unsigned shift = 0; shift == 0 || (n_bins - 1) >> shift; shift += BITS) {
+    for (unsigned shift = 0; shift < 24 && (shift == 0 || (n_bins - 1) >> shift); shift += BITS) {
         uint32_t count[SIZE + 1] = { 0 };
         for (size_t i = 0; i < list->n; i++)
             count[1 + (list->entries[i].bin >> shift & (SIZE - 1))]++;

@@ -28,6 +28,8 @@
  *       HCY_AZINT_NO_RUN.
  *   [2] starts, u64: where the runs of pixels 0, 16, 32 ... begin in [1]; one more entry for the end
  *   [3] norms, float: N of each pixel
+ * The spans must stay where they are as long as what was prepared from them: devices that share the host's memory
+ * look single pixels up in them.
  */
 #define HCY_AZINT_SPANS 4
 #define HCY_AZINT_NO_RUN 0u
