@@ -196,7 +196,7 @@ static int seven_digits(uint32_t *digits, int *exponent, double value)
         return -1;
     int binary, e;
     frexp(value, &binary);
-    e = (int)floor((binary - 1) * 0.30102999566398120); /* of the power of two below: right, or one too small */
+    e = (int)floor((binary - 1) * 0.30102999566398120); /* of the power of two: right, or one too small */
     double scaled = e <= 6 ? value * ten[6 - e] : value / ten[e - 6];
     if (scaled >= 1e7) {
         e++;

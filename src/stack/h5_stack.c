@@ -149,10 +149,12 @@ static int fetch_pixels(const hcy_stack *stack, const hcy__part *part, uint64_t 
 
 /* --- Where frames are --- */
 
-/* A chunk that HDF5 cannot find was never written. */
+/* A chunk that HDF5 cannot find was never written.  Once all stored bytes have been met there is none left to
+ * find. */
 static void chunk_addresses(hcy__place *places, const struct layout *l)
 {
-    for (hsize_t i = 0; i < l->shape.dims[0]; i++) {
+    hsize_t left = H5Dget_storage_size(l->dataset);
+    for (hsize_t i = 0; left && i < l->shape.dims[0]; i++) {
         hsize_t offset[3] = { i, 0, 0 };
         uint32_t mask = 0;
         uint64_t address, size;
@@ -161,6 +163,7 @@ static void chunk_addresses(hcy__place *places, const struct layout *l)
         places[i] = (hcy__place){ .offset = address, .size = size };
         if (mask & 1 && l->coded)
             places[i].flags = PLACE_PLAIN;
+        left -= size < left ? size : left;
     }
 }
 
