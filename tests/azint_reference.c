@@ -144,8 +144,8 @@ static void test_eiger(int split, const uint32_t *image, const uint8_t *mask, co
     char name[100];
     const char *path;
     hcy_azint_options o = HCY_AZINT_OPTIONS_INIT;
-    hcy_azint_plan *p;
-    hcy_azint_result *r;
+    hcy_azint_plan *p = NULL;
+    hcy_azint_result *r = NULL;
 
     snprintf(name, sizeof name, "reference/Eiger4M_%s_q_poisson_npt2000.txt", names[split]);
     if (!(path = test_data(name))) {
@@ -235,8 +235,8 @@ static void test_pixium(void)
     const char *geometry = test_data("detector/pixium/exact_for_integrated_dat.poni");
     hcy_azint_options o = HCY_AZINT_OPTIONS_INIT;
     hcy_poni poni = HCY_PONI_INIT;
-    hcy_azint_result *r;
-    hcy_azint_plan *p;
+    hcy_azint_result *r = NULL;
+    hcy_azint_plan *p = NULL;
     char line[256];
     int k = 0;
 

@@ -1,0 +1,281 @@
+/* Jobs and curves: which values of each pixel type are invalid, and what becomes of sums. */
+#include "azint_scene.h"
+
+#include <bslz4/bslz4_format.h>
+
+/* --- Jobs --- */
+
+static int in_job(const hcy_azint_job *job, int64_t i, uint64_t u, double d)
+{
+    struct oracle_pixel v = { i, u, d };
+
+    return oracle_invalid(job, v);
+}
+
+static hcy_azint_job job_of(const scene *s, uint32_t type)
+{
+    hcy_azint_plan *p = must_plan(s);
+    hcy_azint_job job;
+
+    if (hcy_azint_plan_job(&job, p, type))
+        bail_out("%s", hcy_last_error()->text);
+    hcy_azint_plan_release(p);
+    return job;
+}
+
+static void test_jobs(void)
+{
+    hcy_azint_job j;
+    scene s;
+
+    make_scene(&s, 19.4e-3);
+    s.o.mask = NULL;
+    j = job_of(&s, HCY_PIXEL_U32);
+    ok(j.n_pixels == N && j.n_bins == 37 && j.pixel_type == HCY_PIXEL_U32 && !j.flags && !j.n_invalid,
+       "a generic detector has no reserved values");
+    if (hcy_detector_find(&s.poni.detector, "Eiger"))
+        bail_out("no Eiger");
+    s.o.error_model = HCY_ERRORS_POISSON;
+    j = job_of(&s, HCY_PIXEL_U32);
+    ok(j.flags == HCY_AZINT_WANT_VARIANCE && in_job(&j, 0, UINT32_MAX, 0) &&
+           in_job(&j, 0, UINT32_MAX - 2, 0) && !in_job(&j, 0, UINT32_MAX - 3, 0) &&
+           !in_job(&j, 0, (uint64_t)UINT32_MAX + 1, 0),
+       "u32: three top values");
+    j = job_of(&s, HCY_PIXEL_U16);
+    ok(in_job(&j, 0, 65533, 0) && in_job(&j, 0, 65535, 0) && !in_job(&j, 0, 65532, 0), "u16");
+    j = job_of(&s, HCY_PIXEL_U64);
+    ok(in_job(&j, 0, UINT64_MAX, 0) && !in_job(&j, 0, UINT64_MAX - 3, 0), "u64");
+    j = job_of(&s, HCY_PIXEL_I32);
+    ok(in_job(&j, -1, 0, 0) && in_job(&j, -3, 0, 0) && !in_job(&j, 0, 0, 0) && !in_job(&j, -4, 0, 0),
+       "i32: -3 to -1");
+    j = job_of(&s, HCY_PIXEL_F32);
+    ok(in_job(&j, 0, 0, -3.5) && in_job(&j, 0, 0, -0.5) && !in_job(&j, 0, 0, -0.49) && in_job(&j, 0, 0, NAN),
+       "f32");
+    s.o.use_dummy = 1;
+    s.o.dummy = 10;
+    j = job_of(&s, HCY_PIXEL_U8);
+    ok(j.n_invalid == 1 && in_job(&j, 0, 10, 0) && !in_job(&j, 0, 11, 0) && !in_job(&j, 0, 255, 0),
+       "a dummy instead");
+    s.o.sentinels = HCY_SENTINELS_ALWAYS;
+    s.o.delta_dummy = 1.5;
+    j = job_of(&s, HCY_PIXEL_U8);
+    ok(j.n_invalid == 2 && in_job(&j, 0, 9, 0) && in_job(&j, 0, 11, 0) && !in_job(&j, 0, 8, 0) &&
+           in_job(&j, 0, 253, 0),
+       "a dummy with a tolerance, and reserved values too");
+    s.o.dummy = -5;
+    j = job_of(&s, HCY_PIXEL_U8);
+    is_int(j.n_invalid, 1, "a dummy that u8 does not have");
+    s.o.dummy = 1e300;
+    j = job_of(&s, HCY_PIXEL_I64);
+    is_int(j.n_invalid, 1, "nor i64");
+    s.o.dummy = -1e30;
+    s.o.delta_dummy = 2e30;
+    j = job_of(&s, HCY_PIXEL_I64);
+    ok(in_job(&j, INT64_MIN, 0, 0) && in_job(&j, INT64_MAX, 0, 0), "one that all of i64 is within");
+    s.o.dummy = NAN;
+    j = job_of(&s, HCY_PIXEL_F64);
+    is_int(j.n_invalid, 1, "NaN needs no range");
+    s.poni.detector = NULL;
+    s.o.use_dummy = 0;
+    j = job_of(&s, HCY_PIXEL_I16);
+    ok(in_job(&j, -32768, 0, 0) && in_job(&j, 32767, 0, 0) && !in_job(&j, 32766, 0, 0) &&
+           !in_job(&j, -1, 0, 0),
+       "reserved values of detectors in general: i16");
+    j = job_of(&s, HCY_PIXEL_U16);
+    ok(in_job(&j, 0, 65534, 0) && !in_job(&j, 0, 65533, 0), "u16");
+    hcy_azint_plan *p = must_plan(&s);
+    ok(hcy_azint_plan_job(&j, p, 0) == HCY_EINVAL && hcy_azint_plan_job(&j, p, 11) == HCY_EINVAL,
+       "no such type");
+    hcy_azint_plan_release(p);
+}
+
+/* --- Curves --- */
+
+static void test_ones(void)
+{
+    uint64_t *sums = malloc(sizeof(*sums) * HCY_AZINT_SUMS * 37);
+    double all = 0, off = 0, sigma = 0;
+    uint16_t image[N];
+    hcy_span spans[HCY_AZINT_SPANS];
+    hcy_azint_result *r = NULL;
+    hcy_azint_plan *p;
+    hcy_azint_job j;
+    scene s;
+
+    make_scene(&s, 19.4e-3);
+    s.o.solid_angle = 0;
+    s.o.error_model = HCY_ERRORS_POISSON;
+    s.o.normalization = 4;
+    for (int i = 0; i < N; i++)
+        image[i] = 7;
+    p = must_plan(&s);
+    if (hcy_azint_plan_job(&j, p, HCY_PIXEL_U16) || hcy_azint_result_create(&r, p))
+        bail_out("%s", hcy_last_error()->text);
+    hcy_azint_plan_tables(spans, p);
+    oracle_sums(sums, spans, &j, image);
+    is_int(hcy_azint_finish(r, p, &j, sums, NULL, 0.5), 0, "an even image");
+    for (int b = 0; b < 37; b++) {
+        double d = fabs(r->intensity[b] / (7 / (4 * 0.5)) - 1);
+
+        off = d > off ? d : off;
+        d = fabs(r->sigma[b] / (sqrt(r->sum_variance[b]) / r->sum_norm[b]) - 1);
+        sigma = d > sigma ? d : sigma;
+        all += r->count[b];
+    }
+    /* 2^-23: norms are whole multiples of 2^-40, weights of 2^-24. */
+    ok(off < 1.2e-7, "gives its value over both normalizations");
+    ok(sigma < 1e-12, "errors from their sums");
+    is_near(all, N, 1e-12, 0, "every pixel counts once");
+    hcy_azint_result_destroy(r);
+    hcy_azint_plan_release(p);
+    free(sums);
+}
+
+/* A pixel that is lost in the frame gives the same curve as one that the mask has, where the bins stay. */
+static void test_lost(void)
+{
+    uint64_t *sums = calloc(sizeof(*sums), HCY_AZINT_SUMS * 37);
+    hcy_frame_report report = { 0, 0, 0, 0 };
+    uint32_t image[N];
+    hcy_span spans[HCY_AZINT_SPANS];
+    hcy_azint_result *r[2] = { NULL, NULL };
+    hcy_azint_plan *p[2];
+    int same = 1;
+    scene s;
+
+    make_scene(&s, 19.4e-3);
+    s.o.radial_range[1] = 15;
+    s.o.use_polarization = 1;
+    s.o.polarization = 0.9;
+    s.o.error_model = HCY_ERRORS_POISSON;
+    s.o.split = HCY_SPLIT_FULL;
+    s.o.sentinels = HCY_SENTINELS_ALWAYS;
+    for (int i = 0; i < N; i++) {
+        image[i] = i % 13 == 0 ? UINT32_MAX : (uint32_t)i;
+        s.mask[i] = i % 13 == 0;
+    }
+    for (int k = 0; k < 2; k++) {
+        hcy_azint_job j;
+
+        s.o.mask = k ? s.mask : NULL;
+        p[k] = must_plan(&s);
+        if (hcy_azint_plan_job(&j, p[k], HCY_PIXEL_U32) || hcy_azint_result_create(&r[k], p[k]))
+            bail_out("%s", hcy_last_error()->text);
+        hcy_azint_plan_tables(spans, p[k]);
+        report.n_lost = oracle_sums(sums, spans, &j, image);
+        ok((report.n_lost > 0) == !k && !hcy_azint_finish(r[k], p[k], &j, sums, &report, 1), "%s",
+           k ? "masked in the plan" : "masked in the frame");
+    }
+    for (int b = 0; b < 37; b++)
+        same &= r[0]->intensity[b] == r[1]->intensity[b] && r[0]->sigma[b] == r[1]->sigma[b] &&
+                r[0]->std[b] == r[1]->std[b] && r[0]->sum_norm2[b] == r[1]->sum_norm2[b] &&
+                r[0]->count[b] == r[1]->count[b];
+    ok(same, "the same curve to the last bit");
+    for (int k = 0; k < 2; k++) {
+        hcy_azint_result_destroy(r[k]);
+        hcy_azint_plan_release(p[k]);
+    }
+    free(sums);
+}
+
+/* Sums of any size, against the compiler's own conversion of 128-bit integers. */
+static void test_rounding(void)
+{
+    uint64_t *sums = calloc(sizeof(*sums), HCY_AZINT_SUMS * 37), state = 5;
+    int wrong = 0, wrong_float = 0;
+    hcy_azint_result *r = NULL;
+    hcy_azint_job j;
+    scene s;
+
+    make_scene(&s, 19.4e-3);
+    hcy_azint_plan *p = must_plan(&s);
+    if (hcy_azint_plan_job(&j, p, HCY_PIXEL_I32) || hcy_azint_result_create(&r, p))
+        bail_out("%s", hcy_last_error()->text);
+    for (int turn = 0; turn < 1000; turn++) {
+        for (int b = 0; b < 37; b++) {
+            oracle_i128 x = (oracle_i128)((oracle_u128)oracle_random(&state) << 64 | oracle_random(&state));
+
+            x >>= oracle_below(&state, 128);
+            if (b % 3 == 0) /* halfway, and a little off */
+                x = (x | 1) * ((oracle_i128)1 << oracle_below(&state, 60)) + (int)oracle_below(&state, 3) - 1;
+            sums[HCY_SUM_SIGNAL_LO * 37 + b] = (uint64_t)x;
+            sums[HCY_SUM_SIGNAL_HI * 37 + b] = (uint64_t)((oracle_u128)x >> 64);
+        }
+        if (hcy_azint_finish(r, p, &j, sums, NULL, 1))
+            bail_out("%s", hcy_last_error()->text);
+        for (int b = 0; b < 37; b++) {
+            oracle_i128 x = (oracle_i128)((oracle_u128)sums[HCY_SUM_SIGNAL_HI * 37 + b] << 64 | sums[b]);
+
+            wrong += r->sum_signal[b] != (double)x / 16777216.0 / (HCY_AZINT_ONE / 16777216.0);
+        }
+    }
+    is_int(wrong, 0, "37 000 sums of up to 128 bits, of either sign, rounded to nearest");
+    j.pixel_type = HCY_PIXEL_F32;
+    for (int b = 0; b < 37; b++) {
+        double x = -1.5e10 * (b + 1);
+
+        memcpy(&sums[b], &x, 8);
+        sums[HCY_SUM_SIGNAL_HI * 37 + b] = 0;
+    }
+    if (hcy_azint_finish(r, p, &j, sums, NULL, 1))
+        bail_out("%s", hcy_last_error()->text);
+    for (int b = 0; b < 37; b++)
+        wrong_float += fabs(r->sum_signal[b] / (-1.5e10 * (b + 1) / HCY_AZINT_ONE) - 1) > 1e-15;
+    is_int(wrong_float, 0, "sums of float pixels are doubles");
+    hcy_azint_result_destroy(r);
+    hcy_azint_plan_release(p);
+    free(sums);
+}
+
+static void test_finish(void)
+{
+    uint64_t *sums = calloc(sizeof(*sums), HCY_AZINT_SUMS * 9000);
+    hcy_frame_report report = { HCY_ECORRUPT, 3, 0, 0 };
+    hcy_azint_result *r = NULL;
+    hcy_azint_job j;
+    int empty = 0, zero = 1;
+    scene s;
+
+    make_scene(&s, 19.4e-3);
+    s.o.npt = 9000;
+    s.o.split = HCY_SPLIT_NO;
+    hcy_azint_plan *p = must_plan(&s), *other;
+    s.o.npt = 37;
+    other = must_plan(&s);
+    if (hcy_azint_plan_job(&j, p, HCY_PIXEL_U32) || hcy_azint_result_create(&r, p))
+        bail_out("%s", hcy_last_error()->text);
+    ok(!r->sigma && !r->std && !r->sum_variance && r->radial[5] == must_info(p).radial[5],
+       "no error model, no errors");
+    is_int(hcy_azint_finish(r, p, &j, sums, &report, 1), HCY_ECORRUPT, "a damaged frame");
+    is_int(hcy_azint_finish(r, p, &j, sums, NULL, 0), HCY_EINVAL, "a normalization of 0");
+    is_int(hcy_azint_finish(r, p, &j, sums, NULL, NAN), HCY_EINVAL, "NaN");
+    is_int(hcy_azint_finish(r, other, &j, sums, NULL, 1), HCY_EINVAL, "another plan's result");
+    j.flags |= HCY_AZINT_WANT_VARIANCE;
+    is_int(hcy_azint_finish(r, p, &j, sums, NULL, 1), HCY_EINVAL, "another plan's job");
+    j.flags = 0;
+    for (int b = 0; b < 9000; b++)
+        sums[b] = 1;
+    is_int(hcy_azint_finish(r, p, &j, sums, NULL, 1), 0, "bins without pixels");
+    for (int b = 0; b < 9000; b++) {
+        empty += r->count[b] == 0;
+        zero &= r->count[b] > 0 || r->intensity[b] == 0;
+    }
+    ok(empty > 0 && zero, "are 0");
+    hcy_azint_result_destroy(NULL);
+    hcy_azint_result_destroy(r);
+    hcy_azint_plan_release(hcy_azint_plan_retain(p));
+    is_int((intmax_t)must_info(p).n_bins, 9000, "still there while someone holds it");
+    hcy_azint_plan_release(p);
+    hcy_azint_plan_release(other);
+    free(sums);
+}
+
+int main(void)
+{
+    test_jobs();
+    test_ones();
+    test_lost();
+    test_rounding();
+    test_finish();
+    return done_testing();
+}
