@@ -15,7 +15,7 @@
 
 static char folder[256];
 
-static void remove_folder(void)
+static inline void remove_folder(void)
 {
     char command[300];
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
@@ -23,7 +23,7 @@ static void remove_folder(void)
         diag("%s could not be removed", folder);
 }
 
-static void make_folder(void)
+static inline void make_folder(void)
 {
     const char *tmp = getenv("TMPDIR");
     snprintf(folder, sizeof folder, "%s/halcyon-stack-XXXXXX", tmp && *tmp ? tmp : "/tmp");
@@ -33,7 +33,7 @@ static void make_folder(void)
 }
 
 /* A path in the folder; one of 8 buffers, taken in turn. */
-static const char *in_folder(const char *name)
+static inline const char *in_folder(const char *name)
 {
     static char paths[8][512];
     static int turn;
@@ -44,7 +44,7 @@ static const char *in_folder(const char *name)
 
 /* Pixel i of a frame: small numbers with a few large ones, in elements of `size` bytes (a float if
  * `is_float`). */
-static void put_pixel(void *at, size_t size, int is_float, uint64_t frame, size_t i)
+static inline void put_pixel(void *at, size_t size, int is_float, uint64_t frame, size_t i)
 {
     uint64_t v = (i * 2654435761u ^ frame * 40503u) >> 7;
     v = i % 97 == 5 ? v & 0xffff : v & 7;
@@ -56,14 +56,14 @@ static void put_pixel(void *at, size_t size, int is_float, uint64_t frame, size_
         memcpy(at, &v, size); /* little-endian hosts */
 }
 
-static void make_frame(void *pixels, const hcy_stack_info *info, uint64_t frame)
+static inline void make_frame(void *pixels, const hcy_stack_info *info, uint64_t frame)
 {
     int is_float = info->pixel_type == HCY_PIXEL_F32 || info->pixel_type == HCY_PIXEL_F64;
     for (size_t i = 0; i < (size_t)info->height * info->width; i++)
         put_pixel((char *)pixels + i * info->elem_size, info->elem_size, is_float, frame, i);
 }
 
-static void put_file(const char *path, const void *bytes, size_t size)
+static inline void put_file(const char *path, const void *bytes, size_t size)
 {
     FILE *f = fopen(path, "wb");
     if (!f || fwrite(bytes, 1, size, f) != size || fclose(f))
@@ -87,7 +87,7 @@ static inline void put_npy(const char *path, int version, const char *dictionary
 }
 
 /* Status `want`, and words that name each of the '|'-separated parts. */
-static void fails(int got, int want, const char *parts, const char *what)
+static inline void fails(int got, int want, const char *parts, const char *what)
 {
     char copy[256];
     const hcy_error *error = hcy_last_error();

@@ -6,7 +6,7 @@
 #include "stack_make.h"
 #include <halcyon/bslz4.h>
 
-static hcy_bslz4_job job_of(const hcy_stack_info *info)
+static inline hcy_bslz4_job job_of(const hcy_stack_info *info)
 {
     return (hcy_bslz4_job){ .codec = info->codec,
                             .elem_size = info->elem_size,
@@ -15,7 +15,7 @@ static hcy_bslz4_job job_of(const hcy_stack_info *info)
 }
 
 /* The bytes that reading this frame should give; freed by the caller. */
-static void *expected_bytes(size_t *size, const hcy_stack_info *info, uint64_t frame)
+static inline void *expected_bytes(size_t *size, const hcy_stack_info *info, uint64_t frame)
 {
     void *pixels = malloc(info->frame_bytes);
     make_frame(pixels, info, frame);
@@ -32,7 +32,7 @@ static void *expected_bytes(size_t *size, const hcy_stack_info *info, uint64_t f
 }
 
 /* Does this frame read as expected? */
-static int frame_is_right(hcy_stack *stack, uint64_t frame)
+static inline int frame_is_right(hcy_stack *stack, uint64_t frame)
 {
     const hcy_stack_info *info = hcy_stack_get_info(stack);
     size_t want_size, need = 0, size = 0;
@@ -46,7 +46,7 @@ static int frame_is_right(hcy_stack *stack, uint64_t frame)
     return right;
 }
 
-static int all_frames_are_right(hcy_stack *stack)
+static inline int all_frames_are_right(hcy_stack *stack)
 {
     for (uint64_t i = 0; i < hcy_stack_get_info(stack)->frames; i++)
         if (!frame_is_right(stack, i))
@@ -54,7 +54,8 @@ static int all_frames_are_right(hcy_stack *stack)
     return 1;
 }
 
-static void open_fails(const char *path, const char *dataset, int want, const char *parts, const char *what)
+static inline void open_fails(const char *path, const char *dataset, int want, const char *parts,
+                              const char *what)
 {
     hcy_stack *stack = NULL;
     hcy_clear_error();
