@@ -1,9 +1,13 @@
 /* cts_device.c - conformance: listing, device strings, kinds, lists, environment, several devices at once.
  *
  * What the environment says is tried in forked children, before this process opens anything. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* sched_setaffinity */
+#endif
 #include "cts.h"
 
 #include <dirent.h>
+#include <sched.h>
 
 /* --- In children: an environment, a call, what it answers --- */
 
@@ -100,6 +104,52 @@ static void test_environment(void)
     is_int(ask("HALCYON_BACKENDS", NULL, COUNT_BACKEND, "null"), 0,
            "without HALCYON_BACKENDS the null backend is not listed");
     is_int(ask("HALCYON_BACKENDS", NULL, OPEN, "null"), 0, "but it opens where it is asked for outright");
+}
+
+/* --- The CPU's threads: those that this process may use --- */
+
+static int first_core(void)
+{
+    cpu_set_t set;
+    int core = 0;
+    if (sched_getaffinity(0, sizeof set, &set))
+        return 0;
+    while (!CPU_ISSET(core, &set))
+        core++;
+    return core;
+}
+
+static int threads_of(void *spec)
+{
+    hcy_device *dev;
+    int64_t n = 0;
+    if (hcy_device_open(&dev, spec) || hcy_device_get_i64(dev, "threads", &n) ||
+        n != hcy_device_get_info(dev)->units)
+        return 120;
+    hcy_device_release(dev);
+    return (int)n;
+}
+
+static int threads_on_one_core(void *spec)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(first_core(), &set);
+    return sched_setaffinity(0, sizeof set, &set) ? 119 : threads_of(spec);
+}
+
+static void test_threads(void)
+{
+    char text[64];
+    if (!cts_is("cpu"))
+        return;
+    snprintf(text, sizeof text, "cpu@cores=%d", first_core());
+    int n = cts_child(threads_of, (void *)(uintptr_t) "cpu");
+    ok(n > 0 && n <= sysconf(_SC_NPROCESSORS_ONLN), "the CPU has a thread for each processor at most (%d)",
+       n);
+    is_int(cts_child(threads_on_one_core, (void *)(uintptr_t) "cpu"), 1, "and one where the process has one");
+    is_int(cts_child(threads_on_one_core, (void *)(uintptr_t) "cpu@threads=3"), 3, "unless it is told");
+    is_int(cts_child(threads_of, text), 1, "%s has one", text);
 }
 
 /* --- Listing --- */
@@ -414,6 +464,7 @@ int main(int argc, char **argv)
 {
     cts_begin(argc, argv);
     test_environment();
+    test_threads();
     test_listing();
     test_backends();
     test_malformed();
