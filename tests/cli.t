@@ -1,6 +1,6 @@
 # The halcyon command from outside: every option of integrate does what it says, every kind of bad input has
 # a message
-# and a status, the real frame gives the reference curves, stdout holds what was asked for and nothing else.
+# and a status, stdout holds what was asked for and nothing else.
 halcyon=${HALCYON:-./halcyon}
 json=${top_builddir:-.}/tests/cli_json
 data=${HALCYON_TEST_DATA:-../shared/data}
@@ -200,9 +200,13 @@ check 'a device that fails: it is reported' grep -q 'null.* was given up' words
 check 'a device that fails: all frames are there' equals "`grep -c '^# frame [0-9]*$' x.dat`" 6
 check 'no device left' \
     refused 1 'as @fail-launch asked' integrate -d null@kernels=noop@fail-launch=2 --batch 1 -o x.dat
-"$halcyon" integrate s.h5 -p s.poni -d $noop@delay-us=500000 --batch 1 -o x.dat 2>words &
+rm -f x.dat
+"$halcyon" integrate s.h5 -p s.poni -d $noop@delay-us=900000 --batch 1 -o x.dat 2>words &
 pid=$!
-sleep 1
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    grep '^# frame 0' x.dat >/dev/null 2>&1 && break
+    sleep 1
+done
 kill -TERM $pid
 wait $pid
 check 'a signal ends a run with status 1' equals $? 1
@@ -252,31 +256,5 @@ rows one.dat | awk 'NR <= 1000' >one.first
 rows damaged.dat | awk 'NR <= 1000' >damaged.first
 check 'a damaged frame: and right' cmp one.first damaged.first
 
-# --- The real frame ---
-real=$data/detector/eiger1_4m_real.h5
-if [ -r "$real" ]; then
-    for split in no bbox full; do
-        reference=$data/reference/Eiger4M_${split}_q_poisson_npt2000.txt
-        check "the real frame, splitting $split" \
-            "$halcyon" integrate "$real" -p "$data/detector/eiger4m.poni" -q \
-            -n 2000 --split $split --error-model poisson --polarization 0.99 --mask-from-frame 0 -o real.dat
-        rows real.dat >real.rows
-        grep -v '^#' "$reference" >reference.rows
-        # Columns: ours radial, I, sigma; theirs radial, I, std, ?, sem ... count last.
-        paste real.rows reference.rows | awk '
-            function off(a, b) { a -= b; if (a < 0) a = -a; if (b < 0) b = -b; return b > 0 ? a / b : a }
-            { print off($1, $4), off($2, $5), off($3, $6), $NF }' >off
-        check "splitting $split: 2000 bins" equals "`wc -l <off | tr -d ' '`" 2000
-        for c in 1 2 3; do
-            name=`echo 'radius intensity sigma' | cut -d' ' -f$c`
-            check "splitting $split: the $name within 1e-6 (median)" sh -c \
-                "sort -g -k$c off | awk -v c=$c 'NR == 1000 { exit !(\$c <= 1e-6) }'"
-            check "splitting $split: the $name within 1e-4 (worst of more than 10 pixels)" sh -c \
-                "awk -v c=$c '\$4 > 10 && \$c > 1e-4 { print; bad = 1 } END { exit bad }' off"
-        done
-    done
-else
-    skip "$real is not there"
-fi
 echo "1..$n"
 exit $failed

@@ -51,7 +51,7 @@ EXTRA_DIST += tests/reference/make_azint.py
 test_internal += tests/pipeline
 tests_pipeline_LDADD = libinternal.la
 check_PROGRAMS += tests/cli_json
-test_scripts += tests/cli.t
+test_scripts += tests/cli.t tests/cli_real.t
 
 # Fuzz targets: configure with CC=clang CFLAGS='-g -O1 -fsanitize=fuzzer-no-link' --enable-sanitizer, make fuzzers.
 fuzzers = tests/bslz4_fuzz
