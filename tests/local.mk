@@ -54,7 +54,7 @@ check_PROGRAMS += tests/cli_json
 test_scripts += tests/cli.t tests/cli_real.t
 
 # Fuzz targets: configure with CC=clang CFLAGS='-g -O1 -fsanitize=fuzzer-no-link' --enable-sanitizer, make fuzzers.
-fuzzers = tests/bslz4_fuzz
+fuzzers = tests/bslz4_fuzz tests/azint_fuzz
 EXTRA_PROGRAMS += $(fuzzers)
 CLEANFILES += $(fuzzers)
 fuzzers: $(fuzzers)
@@ -63,6 +63,8 @@ tests_bslz4_fuzz_SOURCES = tests/bslz4_fuzz.c tests/bslz4_ref.h
 tests_bslz4_fuzz_CPPFLAGS = $(tests_bslz4_CPPFLAGS)
 tests_bslz4_fuzz_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 tests_bslz4_fuzz_LDADD = $(tests_bslz4_LDADD)
+tests_azint_fuzz_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+tests_azint_fuzz_LDADD = libinternal.la
 
 cts_device = case $$config in \
     cpu) device=cpu@threads=2;; \
