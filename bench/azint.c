@@ -1,11 +1,13 @@
-/* azint.c - how fast chunks become curves on the CPU: each stage alone on one core, and the kernel as a whole.
+/* azint.c - how fast chunks become curves on the CPU: each stage alone on one core, and the kernel as a
+ * whole.
  *
  * usage: bench_azint [-t THREADS] [-b BINS] [-s no|bbox|full] [-v VARIANT] [-n BATCH] [-r ROUNDS] [-u]
  *                    [STACK.h5 [STACK.poni [DATASET]]]
- * Without a stack it makes its own: EIGER 4M, uint32, a few counts, gaps.  Pixels of the greatest value in the first
- * frame are the mask (-u: no mask, they are left to the sentinels).  Every launch gets other frames, so that the coded bytes are not warm; best of several rounds.
+ * Without a stack it makes its own: EIGER 4M, uint32, a few counts, gaps.  Pixels of the greatest value in
+ * the first frame are the mask (-u: no mask, they are left to the sentinels).  Every launch gets other
+ * frames, so that the coded bytes are not warm; best of several rounds.
  */
-#include "azint_priv.h"
+#include "../backends/cpu/azint_priv.h"
 #include <halcyon/azint.h>
 #include <halcyon/bslz4.h>
 
@@ -18,7 +20,7 @@
 #include <hdf5.h>
 #endif
 
-enum { MAX_FRAMES = 256, MADE_FRAMES = 16, MIN_FRAMES = 64 };
+enum { MAX_FRAMES = 256, MADE_FRAMES = 16, MIN_FRAMES = 64, MAX_BATCH = 64 };
 
 struct stack {
     hcy_bslz4_job coding;
@@ -83,7 +85,8 @@ static void make_stack(struct stack *s)
     size_t bound, size;
     s->height = 2167;
     s->width = 2070;
-    s->coding = (hcy_bslz4_job){ .codec = HCY_CODEC_BSLZ4, .elem_size = 4,
+    s->coding = (hcy_bslz4_job){ .codec = HCY_CODEC_BSLZ4,
+                                 .elem_size = 4,
                                  .image_bytes = (uint64_t)s->height * s->width * 4 };
     uint32_t *pixels = malloc(s->coding.image_bytes);
     if (!pixels || hcy_bslz4_encode_bound(&bound, &s->coding))
@@ -156,19 +159,24 @@ static void repeat_frames(struct stack *s)
 
 static void make_mask(struct stack *s)
 {
+    static const uint8_t ones[8] = { 255, 255, 255, 255, 255, 255, 255, 255 };
     size_t n = (size_t)s->height * s->width, e = s->coding.elem_size;
     const hcy_bslz4_frame *f = &s->frames[0];
-    uint8_t *image = malloc(s->coding.image_bytes), *work = aligned_alloc(64, (CPU_BLOCK_WORK(f->block_bytes) + 63) / 64 * 64);
-    static const uint8_t ones[8] = { 255, 255, 255, 255, 255, 255, 255, 255 };
+    const struct cpu_block_ops *ops = cpu_block_ops(cpu_simd_best());
+    const uint8_t *chunk = s->chunks + f->offset;
+    uint8_t *image = malloc(s->coding.image_bytes);
+    uint8_t *work = aligned_alloc(64, (CPU_BLOCK_WORK(f->block_bytes) + 63) / 64 * 64);
     s->mask = malloc(n);
     if (!image || !work || !s->mask)
         stop("memory");
-    for (uint32_t b = 0; b < f->n_blocks; b++)
-        if (cpu_bslz4_block(cpu_block_ops(cpu_simd_best()), &s->coding, s->chunks + f->offset + s->blocks[f->first_block + b].offset,
-                            s->blocks[f->first_block + b].size, s->chunks + s->size,
-                            b + 1 == f->n_blocks ? f->last_bytes : f->block_bytes, work, image + (size_t)b * f->block_bytes))
+    for (uint32_t b = 0; b < f->n_blocks; b++) {
+        const hcy_bslz4_block *block = &s->blocks[f->first_block + b];
+        size_t bytes = b + 1 == f->n_blocks ? f->last_bytes : f->block_bytes;
+        if (cpu_bslz4_block(ops, &s->coding, chunk + block->offset, block->size, s->chunks + s->size, bytes,
+                            work, image + (size_t)b * f->block_bytes))
             stop("first frame");
-    memcpy(image + s->coding.image_bytes - f->tail_bytes, s->chunks + f->offset + f->tail_offset, f->tail_bytes);
+    }
+    memcpy(image + s->coding.image_bytes - f->tail_bytes, chunk + f->tail_offset, f->tail_bytes);
     for (size_t i = 0; i < n; i++)
         s->mask[i] = memcmp(image + i * e, ones, e) == 0;
     free(image);
@@ -183,6 +191,7 @@ struct bench {
     hcy_buffer *tables, *chunks, *blocks, *frames, *sums, *reports, *scratch;
     hcy_queue *queue;
     hcy_azint_job job;
+    double prepare; /* seconds */
 };
 
 static hcy_buffer *buffer(hcy_device *dev, size_t size)
@@ -196,9 +205,10 @@ static hcy_buffer *buffer(hcy_device *dev, size_t size)
 static double launch(struct bench *k, const struct stack *s, size_t first, size_t n)
 {
     hcy_bslz4_frame *frames = hcy_buffer_host(k->frames);
-    hcy_arg args[] = { hcy_arg_buf(k->chunks), hcy_arg_buf(k->frames), hcy_arg_buf(k->blocks),
-                       hcy_arg_struct(&s->coding, sizeof s->coding), hcy_arg_buf(k->tables),
-                       hcy_arg_struct(&k->job, sizeof k->job), hcy_arg_buf(k->sums), hcy_arg_buf(k->reports),
+    hcy_arg args[] = { hcy_arg_buf(k->chunks), hcy_arg_buf(k->frames),
+                       hcy_arg_buf(k->blocks), hcy_arg_struct(&s->coding, sizeof s->coding),
+                       hcy_arg_buf(k->tables), hcy_arg_struct(&k->job, sizeof k->job),
+                       hcy_arg_buf(k->sums),   hcy_arg_buf(k->reports),
                        hcy_arg_buf(k->scratch) };
     for (size_t i = 0; i < n; i++)
         frames[i] = s->frames[(first + i) % s->n];
@@ -208,60 +218,79 @@ static double launch(struct bench *k, const struct stack *s, size_t first, size_
     return now() - t;
 }
 
-static void whole(const struct stack *s, hcy_azint_plan *plan, const char *split, const char *simd, unsigned n_threads)
+static uint32_t pixel_type(const struct stack *s)
 {
-    static const size_t batches[] = { 1, 2, 4, 8, 16, 32, 64 };
+    return s->coding.elem_size == 4 ? HCY_PIXEL_U32 : s->coding.elem_size == 2 ? HCY_PIXEL_U16 : HCY_PIXEL_U8;
+}
+
+/* A device with everything that a launch of up to MAX_BATCH frames needs. */
+static void bench_open(struct bench *k, const struct stack *s, hcy_azint_plan *plan, const char *device)
+{
+    hcy_span spans[HCY_AZINT_SPANS];
+    size_t scratch;
+    hcy_azint_plan_tables(spans, plan);
+    if (hcy_device_open(&k->dev, device) || hcy_kernel_get(&k->kernel, k->dev, "bslz4_azint") ||
+        hcy_queue_create(&k->queue, k->dev) || hcy_azint_plan_job(&k->job, plan, pixel_type(s)))
+        stop(device);
+    k->prepare = now();
+    if (hcy_kernel_prepare(&k->tables, k->kernel, spans, HCY_AZINT_SPANS))
+        stop("prepare");
+    k->prepare = now() - k->prepare;
+    if (hcy_buffer_import_host(&k->chunks, k->dev, s->chunks, s->size + HCY_BSLZ4_PADDING, NULL, NULL) ||
+        hcy_buffer_import_host(&k->blocks, k->dev, s->blocks, s->n_blocks * sizeof *s->blocks, NULL, NULL))
+        stop("import");
+    k->frames = buffer(k->dev, MAX_BATCH * sizeof(hcy_bslz4_frame));
+    k->sums = buffer(k->dev, MAX_BATCH * HCY_AZINT_SUMS * 8 * bins);
+    k->reports = buffer(k->dev, MAX_BATCH * sizeof(hcy_frame_report));
+    hcy_arg args[] = { hcy_arg_buf(NULL),      hcy_arg_buf(NULL),
+                       hcy_arg_buf(NULL),      hcy_arg_struct(&s->coding, sizeof s->coding),
+                       hcy_arg_buf(k->tables), hcy_arg_struct(&k->job, sizeof k->job),
+                       hcy_arg_buf(NULL),      hcy_arg_buf(NULL),
+                       hcy_arg_buf(NULL) };
+    if (hcy_kernel_scratch_size(k->kernel, MAX_BATCH, args, 9, &scratch))
+        stop("scratch");
+    k->scratch = buffer(k->dev, scratch);
+}
+
+static void bench_close(struct bench *k)
+{
+    hcy_buffer *all[] = { k->tables, k->chunks, k->blocks, k->frames, k->sums, k->reports, k->scratch };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        hcy_buffer_release(all[i]);
+    hcy_queue_release(k->queue);
+    hcy_kernel_release(k->kernel);
+    hcy_device_release(k->dev);
+}
+
+static void whole(const struct stack *s, hcy_azint_plan *plan, const char *split, const char *simd,
+                  unsigned n_threads)
+{
+    static const size_t batches[] = { 1, 2, 4, 8, 16, 32, MAX_BATCH };
     enum { N = sizeof batches / sizeof batches[0] };
     struct bench k = { 0 };
-    hcy_span spans[HCY_AZINT_SPANS];
     char device[64];
-    double best[N], prepare;
-    snprintf(device, sizeof device, "cpu@threads=%u@simd=%s", n_threads, simd);
-    hcy_azint_plan_tables(spans, plan);
-    if (hcy_device_open(&k.dev, device) || hcy_kernel_get(&k.kernel, k.dev, "bslz4_azint") || hcy_queue_create(&k.queue, k.dev)
-        || hcy_azint_plan_job(&k.job, plan, s->coding.elem_size == 4 ? HCY_PIXEL_U32 : s->coding.elem_size == 2 ? HCY_PIXEL_U16 : HCY_PIXEL_U8))
-        stop(device);
-    prepare = now();
-    if (hcy_kernel_prepare(&k.tables, k.kernel, spans, HCY_AZINT_SPANS))
-        stop("prepare");
-    prepare = now() - prepare;
-    if (hcy_buffer_import_host(&k.chunks, k.dev, s->chunks, s->size + HCY_BSLZ4_PADDING, NULL, NULL)
-        || hcy_buffer_import_host(&k.blocks, k.dev, s->blocks, s->n_blocks * sizeof *s->blocks, NULL, NULL))
-        stop("import");
-    k.frames = buffer(k.dev, 64 * sizeof(hcy_bslz4_frame));
-    k.sums = buffer(k.dev, 64 * HCY_AZINT_SUMS * 8 * bins);
-    k.reports = buffer(k.dev, 64 * sizeof(hcy_frame_report));
-    hcy_arg args[] = { hcy_arg_buf(NULL), hcy_arg_buf(NULL), hcy_arg_buf(NULL), hcy_arg_struct(&s->coding, sizeof s->coding),
-                       hcy_arg_buf(k.tables), hcy_arg_struct(&k.job, sizeof k.job), hcy_arg_buf(NULL), hcy_arg_buf(NULL),
-                       hcy_arg_buf(NULL) };
-    size_t scratch;
-    if (hcy_kernel_scratch_size(k.kernel, 64, args, 9, &scratch))
-        stop("scratch");
-    k.scratch = buffer(k.dev, scratch);
+    double best[N];
     size_t first = 0;
+    snprintf(device, sizeof device, "cpu@threads=%u@simd=%s", n_threads, simd);
+    bench_open(&k, s, plan, device);
     for (int round = 0; round < rounds; round++)
         for (size_t b = 0; b < N; b++) {
-            if (only_batch && batches[b] != only_batch)
-                continue;
             size_t times = batches[b] < 16 ? 16 / batches[b] : 1;
             double t = 0;
+            if (only_batch && batches[b] != only_batch)
+                continue;
             for (size_t i = 0; i < times; i++, first += batches[b])
                 t += launch(&k, s, first, batches[b]);
             t /= (double)(times * batches[b]);
             best[b] = !round || t < best[b] ? t : best[b];
         }
-    printf("%-5s %-9s %2u threads, prepare %4.0f ms, tables %5.1f MB: ms/frame at batch", split, simd, n_threads,
-           1e3 * prepare, 1e-6 * (double)hcy_buffer_size(k.tables));
+    printf("%-5s %-9s %2u threads, prepare %4.0f ms, tables %5.1f MB: ms/frame at batch", split, simd,
+           n_threads, 1e3 * k.prepare, 1e-6 * (double)hcy_buffer_size(k.tables));
     for (size_t b = 0; b < N; b++)
         if (!only_batch || batches[b] == only_batch)
             printf(" %zu:%.2f", batches[b], 1e3 * best[b]);
     printf("\n");
-    hcy_buffer *all[] = { k.tables, k.chunks, k.blocks, k.frames, k.sums, k.reports, k.scratch };
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        hcy_buffer_release(all[i]);
-    hcy_queue_release(k.queue);
-    hcy_kernel_release(k.kernel);
-    hcy_device_release(k.dev);
+    bench_close(&k);
 }
 
 /* --- Stages, on one core --- */
@@ -273,7 +302,7 @@ struct stages {
     const struct azint_plan *plan;
     uint8_t *planes, *rows, *x, *weights;
     int64_t *sums;
-    size_t n;      /* frames */
+    size_t n; /* frames */
     double decode, digits, tile, expand, kernel;
 };
 
@@ -289,8 +318,8 @@ static void stage_blocks(struct stages *g, size_t strip, unsigned lane, size_t s
             if (b + 1 >= frame->n_blocks)
                 continue;
             double t = now();
-            g->blocks->planes(s->chunks + frame->offset + block->offset, block->size, s->chunks + s->size, frame->block_bytes,
-                              s->coding.elem_size, g->planes, &same);
+            g->blocks->planes(s->chunks + frame->offset + block->offset, block->size, s->chunks + s->size,
+                              frame->block_bytes, s->coding.elem_size, g->planes, &same);
             double u = now();
             for (unsigned p = 0; p < 8; p++)
                 planes[p] = g->planes + (p < same ? p : same) * step / 8;
@@ -316,13 +345,15 @@ static void stage_strip(struct stages *g, size_t number)
     }
     for (uint32_t first = 0; first < strip->n_entries; first += AZINT_CHUNK) {
         uint32_t last = strip->n_entries - first < AZINT_CHUNK ? strip->n_entries : first + AZINT_CHUNK;
-        struct azint_part part = { (const uint16_t *)azint_at(g->plan, strip->index) + first, NULL, seg, 0, first };
+        struct azint_part part = { (const uint16_t *)azint_at(g->plan, strip->index) + first, NULL, seg, 0,
+                                   first };
         while (seg < end && seg->end <= last)
             seg++;
         part.n_segs = (size_t)(seg - part.segs);
         double t = now();
         if (!g->plan->unit) {
-            g->ops->expand((const uint8_t *)azint_at(g->plan, strip->weights) + 12 * (size_t)first, last - first, g->weights);
+            const uint8_t *weights = azint_at(g->plan, strip->weights);
+            g->ops->expand(weights + 12 * (size_t)first, last - first, g->weights);
             part.weights = g->weights;
         }
         double u = now();
@@ -358,9 +389,11 @@ static void stages(const struct stack *s, hcy_azint_plan *plan, const char *spli
         for (int k = 0; k < 5; k++)
             best[k] = !round || stage[k] < best[k] ? stage[k] : best[k];
     }
-    printf("%-5s %-9s one core, %zu frames, ms/frame: LZ4 to planes %.3f, planes to digits %.3f, tiles %.3f, weights %.3f, sums %.3f\n",
-           split, cpu_simd_name(simd), g.n, 1e3 * best[0] / (double)g.n, 1e3 * best[1] / (double)g.n,
-           1e3 * best[2] / (double)g.n, 1e3 * best[3] / (double)g.n, 1e3 * best[4] / (double)g.n);
+    static const char *const names[5] = { "LZ4 to planes", "planes to digits", "tiles", "weights", "sums" };
+    printf("%-5s %-9s one core, %zu frames, ms/frame:", split, cpu_simd_name(simd), g.n);
+    for (int k = 0; k < 5; k++)
+        printf("%s %s %.3f", k ? "," : "", names[k], 1e3 * best[k] / (double)g.n);
+    printf("\n");
     free(g.planes - CPU_BLOCK_LEAD);
     free(g.rows);
     free(g.x);
@@ -370,26 +403,50 @@ static void stages(const struct stack *s, hcy_azint_plan *plan, const char *spli
     cpu_pool_destroy(pool);
 }
 
+static bool read_options(int argc, char **argv)
+{
+    int option;
+    while ((option = getopt(argc, argv, "t:b:s:v:r:n:u")) != -1)
+        switch (option) {
+        case 't':
+            threads = (unsigned)atoi(optarg);
+            break;
+        case 'b':
+            bins = (size_t)atol(optarg);
+            break;
+        case 's':
+            only_split = optarg;
+            break;
+        case 'v':
+            only_variant = optarg;
+            break;
+        case 'u':
+            unmasked = true;
+            break;
+        case 'r':
+            rounds = atoi(optarg);
+            break;
+        case 'n':
+            only_batch = (size_t)atol(optarg);
+            break;
+        default:
+            fprintf(stderr, "usage: bench_azint [-t THREADS] [-b BINS] [-s SPLIT] [-v VARIANT] [-n BATCH] "
+                            "[-r ROUNDS] [-u] "
+                            "[STACK.h5 [PONI [DATASET]]]\n");
+            return false;
+        }
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     static const char *const splits[] = { "no", "bbox", "full" };
     static struct stack s;
-    int option;
-    while ((option = getopt(argc, argv, "t:b:s:v:r:n:u")) != -1)
-        switch (option) {
-        case 't': threads = (unsigned)atoi(optarg); break;
-        case 'b': bins = (size_t)atol(optarg); break;
-        case 's': only_split = optarg; break;
-        case 'v': only_variant = optarg; break;
-        case 'u': unmasked = true; break;
-        case 'r': rounds = atoi(optarg); break;
-        case 'n': only_batch = (size_t)atol(optarg); break;
-        default: fprintf(stderr, "usage: bench_azint [-t THREADS] [-b BINS] [-s SPLIT] [-v VARIANT] [-n BATCH] [-r ROUNDS] [-u] "
-                         "[STACK.h5 [PONI [DATASET]]]\n");
-            return 2;
-        }
+    if (!read_options(argc, argv))
+        return 2;
     hcy_poni poni = HCY_PONI_INIT;
-    poni.dist = 0.2, poni.poni1 = 0.0845, poni.poni2 = 0.073, poni.wavelength = 1e-10, poni.pixel1 = poni.pixel2 = 75e-6;
+    poni.dist = 0.2, poni.poni1 = 0.0845, poni.poni2 = 0.073, poni.wavelength = 1e-10,
+    poni.pixel1 = poni.pixel2 = 75e-6;
     if (optind < argc)
         read_stack(&s, argv[optind], optind + 2 < argc ? argv[optind + 2] : "/entry/data/data");
     else
@@ -400,8 +457,8 @@ int main(int argc, char **argv)
     repeat_frames(&s);
     memset(s.chunks + s.size, 0, HCY_BSLZ4_PADDING);
     threads = threads ? threads : cpu_usable();
-    printf("%u x %u, elements of %u, %.2f MB a frame coded, %zu bins\n", s.height, s.width, s.coding.elem_size,
-           1e-6 * (double)s.size / (double)s.n, bins);
+    printf("%u x %u, elements of %u, %.2f MB a frame coded, %zu bins\n", s.height, s.width,
+           s.coding.elem_size, 1e-6 * (double)s.size / (double)s.n, bins);
     for (int split = 0; split < 3; split++) {
         hcy_azint_plan *plan;
         hcy_azint_options o = HCY_AZINT_OPTIONS_INIT;
@@ -415,7 +472,8 @@ int main(int argc, char **argv)
         printf("plan %s: %.0f ms\n", splits[split], 1e3 * (now() - t));
         for (int simd = CPU_SIMD_PORTABLE; simd <= (int)cpu_simd_best(); simd++) {
             const char *name = cpu_simd_name((enum cpu_simd)simd);
-            if ((int)azint_variant((enum cpu_simd)simd) != simd || (only_variant && strcmp(only_variant, name) != 0))
+            bool wanted = !only_variant || strcmp(only_variant, name) == 0;
+            if ((int)azint_variant((enum cpu_simd)simd) != simd || !wanted)
                 continue;
             if (!only_batch)
                 stages(&s, plan, splits[split], (enum cpu_simd)simd);

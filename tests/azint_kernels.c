@@ -1,5 +1,5 @@
-/* azint_kernels - the kernels azint_image and bslz4_azint against the oracle, bit for bit: all pixel types, SIMD
- * variants, thread counts, batch sizes, codecs and block sizes; frames of every temper in one batch. */
+/* azint_kernels - the kernels azint_image and bslz4_azint against the oracle, bit for bit: all pixel types,
+ * SIMD variants, thread counts, batch sizes, codecs and block sizes; frames of every temper in one batch. */
 #include <halcyon/bslz4.h>
 #include <halcyon/kernel.h>
 
@@ -14,7 +14,7 @@ enum temper { DIM, BRIGHT, HOT, GAPS, DEAD, ZERO, WILD, NEGATIVE, TEMPERS };
 struct group {
     struct oracle_plan plan;
     hcy_azint_job job;
-    size_t items, image_bytes, sums;         /* sums: u64 of a frame */
+    size_t items, image_bytes, sums; /* sums: u64 of a frame */
     uint8_t *images;
     uint64_t *want, *n_lost;
 };
@@ -28,14 +28,22 @@ static uint64_t pixel_value(enum temper temper, size_t i, uint32_t type)
     unsigned bits = 8 * (unsigned)oracle_pixel_size(type);
     uint64_t top = UINT64_MAX >> (64 - bits), dim = oracle_below(&state, 1 + i / 64 % 50);
     switch (temper) {
-    case DIM: return dim;
-    case BRIGHT: return (oracle_below(&state, 2000) + (oracle_below(&state, 400) ? 0 : 1000000)) & top;
-    case HOT: return oracle_below(&state, 3000) ? dim : oracle_random(&state) & top;
-    case GAPS: return i / 100 % 7 == 3 ? top : oracle_below(&state, 500) ? dim : top - oracle_below(&state, 3);
-    case DEAD: return top;
-    case ZERO: return 0;
-    case WILD: return oracle_random(&state) >> oracle_below(&state, 64) & top;
-    default: return (dim - 20) & top;
+    case DIM:
+        return dim;
+    case BRIGHT:
+        return (oracle_below(&state, 2000) + (oracle_below(&state, 400) ? 0 : 1000000)) & top;
+    case HOT:
+        return oracle_below(&state, 3000) ? dim : oracle_random(&state) & top;
+    case GAPS:
+        return i / 100 % 7 == 3 ? top : oracle_below(&state, 500) ? dim : top - oracle_below(&state, 3);
+    case DEAD:
+        return top;
+    case ZERO:
+        return 0;
+    case WILD:
+        return oracle_random(&state) >> oracle_below(&state, 64) & top;
+    default:
+        return (dim - 20) & top;
     }
 }
 
@@ -66,7 +74,8 @@ static void group_open(struct group *g, size_t items, bool mixed)
     for (size_t f = 0; f < items; f++) {
         uint8_t *image = g->images + f * g->image_bytes;
         for (size_t i = 0; i < g->job.n_pixels; i++)
-            put_pixel(image, i, g->job.pixel_type, pixel_value(mixed ? f % TEMPERS : DIM, i, g->job.pixel_type));
+            put_pixel(image, i, g->job.pixel_type,
+                      pixel_value(mixed ? f % TEMPERS : DIM, i, g->job.pixel_type));
         g->n_lost[f] = oracle_sums(g->want + f * g->sums, g->plan.spans, &g->job, image);
     }
 }
@@ -126,12 +135,15 @@ struct batch {
     size_t size, n_blocks;
 };
 
-static void batch_open(struct batch *b, const struct group *g, size_t first, size_t items, const struct path *path)
+static void batch_open(struct batch *b, const struct group *g, size_t first, size_t items,
+                       const struct path *path)
 {
     size_t bound, room = 0;
     memset(b, 0, sizeof *b);
-    b->coding = (hcy_bslz4_job){ .codec = path->codec, .elem_size = (uint32_t)oracle_pixel_size(g->job.pixel_type),
-                                 .image_bytes = g->image_bytes, .block_bytes = path->block_bytes };
+    b->coding = (hcy_bslz4_job){ .codec = path->codec,
+                                 .elem_size = (uint32_t)oracle_pixel_size(g->job.pixel_type),
+                                 .image_bytes = g->image_bytes,
+                                 .block_bytes = path->block_bytes };
     if (hcy_bslz4_encode_bound(&bound, &b->coding))
         bail_out("bound: %s", hcy_last_error()->text);
     bound = (bound + HCY_BSLZ4_ALIGN - 1) / HCY_BSLZ4_ALIGN * HCY_BSLZ4_ALIGN;
@@ -142,9 +154,10 @@ static void batch_open(struct batch *b, const struct group *g, size_t first, siz
         bail_out("no memory");
     for (size_t i = 0; i < items; i++) {
         size_t size;
-        if (hcy_bslz4_encode(&size, b->chunks + b->size, bound, &b->coding, g->images + (first + i) * g->image_bytes)
-            || hcy_bslz4_parse(&b->frames[i], b->blocks + b->n_blocks, room - b->n_blocks, NULL, &b->coding,
-                               b->chunks + b->size, size))
+        if (hcy_bslz4_encode(&size, b->chunks + b->size, bound, &b->coding,
+                             g->images + (first + i) * g->image_bytes) ||
+            hcy_bslz4_parse(&b->frames[i], b->blocks + b->n_blocks, room - b->n_blocks, NULL, &b->coding,
+                            b->chunks + b->size, size))
             bail_out("encode: %s", hcy_last_error()->text);
         b->frames[i].offset = b->size;
         b->frames[i].first_block = (uint32_t)b->n_blocks;
@@ -171,8 +184,8 @@ struct run {
 static void run_open(struct run *r, hcy_device *dev, bool coded, const struct group *g)
 {
     r->dev = dev;
-    if (hcy_kernel_get(&r->kernel, dev, coded ? "bslz4_azint" : "azint_image")
-        || hcy_kernel_prepare(&r->tables, r->kernel, g->plan.spans, HCY_AZINT_SPANS))
+    if (hcy_kernel_get(&r->kernel, dev, coded ? "bslz4_azint" : "azint_image") ||
+        hcy_kernel_prepare(&r->tables, r->kernel, g->plan.spans, HCY_AZINT_SPANS))
         bail_out("prepare: %s", hcy_last_error()->text);
 }
 
@@ -213,7 +226,8 @@ static int run_batch(struct run *r, const struct group *g, const struct batch *b
         args[n++] = hcy_arg_buf(in[2] = buffer(r->dev, b->n_blocks * sizeof b->blocks[0], b->blocks));
         args[n++] = hcy_arg_struct(&b->coding, sizeof b->coding);
     } else {
-        args[n++] = hcy_arg_buf(in[0] = buffer(r->dev, items * g->image_bytes, g->images + first * g->image_bytes));
+        args[n++] =
+            hcy_arg_buf(in[0] = buffer(r->dev, items * g->image_bytes, g->images + first * g->image_bytes));
     }
     args[n++] = hcy_arg_buf(r->tables);
     args[n++] = hcy_arg_struct(&g->job, sizeof g->job);
@@ -238,34 +252,38 @@ static size_t count_wrong(const struct group *g, size_t first, size_t items, con
         if (damaged >> i & 1)
             bad = reports[i].status != HCY_ECORRUPT;
         else
-            bad = reports[i].status || reports[i].n_lost != g->n_lost[first + i]
-                  || memcmp(got, want, rows * g->job.n_bins * 8) != 0;
+            bad = reports[i].status || reports[i].n_lost != g->n_lost[first + i] ||
+                  memcmp(got, want, rows * g->job.n_bins * 8) != 0;
         if (bad && wrong++ < 3) {
             size_t k = 0;
             while (k + 1 < g->sums && got[k] == want[k])
                 k++;
-            diag("frame %zu of %zu: status %d, lost %llu (want %llu), row %zu bin %zu is %llx (want %llx)", i, items,
-                 reports[i].status, (unsigned long long)reports[i].n_lost, (unsigned long long)g->n_lost[first + i],
-                 k / g->job.n_bins, k % g->job.n_bins, (unsigned long long)got[k], (unsigned long long)want[k]);
+            diag("frame %zu of %zu: status %d, lost %llu (want %llu), row %zu bin %zu is %llx (want %llx)", i,
+                 items, reports[i].status, (unsigned long long)reports[i].n_lost,
+                 (unsigned long long)g->n_lost[first + i], k / g->job.n_bins, k % g->job.n_bins,
+                 (unsigned long long)got[k], (unsigned long long)want[k]);
         }
     }
     return wrong;
 }
 
-static size_t try_path(const struct group *g, hcy_device *dev, const struct path *path, size_t first, size_t items)
+static size_t try_path(const struct group *g, hcy_device *dev, const struct path *path, size_t first,
+                       size_t items)
 {
     struct run r;
     struct batch b;
     run_open(&r, dev, path->coded, g);
     if (path->coded)
         batch_open(&b, g, first, items, path);
-    hcy_buffer *sums = buffer(dev, items * g->sums * 8, NULL), *reports = buffer(dev, items * sizeof(hcy_frame_report), NULL);
+    hcy_buffer *sums = buffer(dev, items * g->sums * 8, NULL),
+               *reports = buffer(dev, items * sizeof(hcy_frame_report), NULL);
     memset(hcy_buffer_host(sums), 0x77, items * g->sums * 8);
     memset(hcy_buffer_host(reports), 0, items * sizeof(hcy_frame_report));
     int status = run_batch(&r, g, path->coded ? &b : NULL, first, items, sums, reports);
     if (status)
         diag("launch: %s", hcy_last_error()->text);
-    size_t wrong = status ? items : count_wrong(g, first, items, hcy_buffer_host(sums), hcy_buffer_host(reports), 0);
+    size_t wrong =
+        status ? items : count_wrong(g, first, items, hcy_buffer_host(sums), hcy_buffer_host(reports), 0);
     hcy_buffer_release(sums);
     hcy_buffer_release(reports);
     if (path->coded)
@@ -275,16 +293,19 @@ static size_t try_path(const struct group *g, hcy_device *dev, const struct path
 }
 
 static const struct path paths[] = {
-    { true, HCY_CODEC_BSLZ4, 0 }, { false, 0, 0 }, { true, HCY_CODEC_BSLZ4, 8192 }, { true, HCY_CODEC_LZ4, 8192 },
-    { true, HCY_CODEC_BSLZ4, 5 * 64 * 8 }, { true, HCY_CODEC_NONE, 0 }, { true, HCY_CODEC_BITSHUFFLE, 0 },
-    { true, HCY_CODEC_BSLZ4, 1 << 18 }, { true, HCY_CODEC_LZ4, 1 << 30 }, { true, HCY_CODEC_BSLZ4, 1024 },
+    { true, HCY_CODEC_BSLZ4, 0 },          { false, 0, 0 },
+    { true, HCY_CODEC_BSLZ4, 8192 },       { true, HCY_CODEC_LZ4, 8192 },
+    { true, HCY_CODEC_BSLZ4, 5 * 64 * 8 }, { true, HCY_CODEC_NONE, 0 },
+    { true, HCY_CODEC_BITSHUFFLE, 0 },     { true, HCY_CODEC_BSLZ4, 1 << 18 },
+    { true, HCY_CODEC_LZ4, 1 << 30 },      { true, HCY_CODEC_BSLZ4, 1024 },
     { true, HCY_CODEC_LZ4, 8200 },
 };
 enum { N_PATHS = sizeof paths / sizeof paths[0] };
 static const size_t sizes[] = { 40, 1, 2, 3, 16, 17, 33, 8 };
 enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
 
-static const char *const type_names[] = { "", "u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64" };
+static const char *const type_names[] = { "",    "u8",  "u16", "u32", "u64", "i8",
+                                          "i16", "i32", "i64", "f32", "f64" };
 
 /* Every device, with paths and batch sizes taken in turn so that all meet all in the end. */
 static void try_group(const struct group *g, const char *name, size_t *turn)
@@ -301,7 +322,8 @@ static void try_group(const struct group *g, const char *name, size_t *turn)
             items = items < g->items ? items : g->items;
             bad = try_path(g, devices[v], path, *turn % (g->items - items + 1), items);
             if (bad)
-                diag("path: coded %d codec %u block %u, %zu items", path->coded, path->codec, path->block_bytes, items);
+                diag("path: coded %d codec %u block %u, %zu items", path->coded, path->codec,
+                     path->block_bytes, items);
             wrong += bad;
         }
         ok(wrong == 0, "%s %s, %s, %u threads", type_names[g->job.pixel_type], name, variants[v].simd,
@@ -316,14 +338,16 @@ static void set_invalid(hcy_azint_job *job, unsigned kind)
     uint64_t top = UINT64_MAX >> (64 - 8 * oracle_pixel_size(job->pixel_type));
     job->n_invalid = kind ? 1 : 0;
     if (kind == 1)
-        job->invalid[0] = is_signed ? (hcy_azint_range){ UINT64_MAX - 2, UINT64_MAX } : (hcy_azint_range){ top - 2, top };
+        job->invalid[0] =
+            is_signed ? (hcy_azint_range){ UINT64_MAX - 2, UINT64_MAX } : (hcy_azint_range){ top - 2, top };
     if (kind == 2)
         job->invalid[0] = (hcy_azint_range){ 0, 0 };
     if (kind == 3) {
         job->n_invalid = 3;
         job->invalid[0] = (hcy_azint_range){ 900, 1100 };
         job->invalid[1] = (hcy_azint_range){ 30, 35 };
-        job->invalid[2] = (hcy_azint_range){ is_signed ? (uint64_t)-15 : top, is_signed ? (uint64_t)-10 : top };
+        job->invalid[2] =
+            (hcy_azint_range){ is_signed ? (uint64_t)-15 : top, is_signed ? (uint64_t)-10 : top };
     }
     if (oracle_is_float(job->pixel_type))
         for (unsigned r = 0; r < job->n_invalid; r++) {
@@ -339,7 +363,8 @@ static void test_types(void)
     size_t turn = 0;
     for (int kind = ORACLE_WHOLE; kind <= ORACLE_WILD; kind++) {
         struct group g = { .sums = 0 };
-        if (oracle_plan_make(&g.plan, 7 + (uint64_t)kind, (enum oracle_kind)kind, kind == ORACLE_WILD ? 31 : 173, 307, 100, 9))
+        if (oracle_plan_make(&g.plan, 7 + (uint64_t)kind, (enum oracle_kind)kind,
+                             kind == ORACLE_WILD ? 31 : 173, 307, 100, 9))
             bail_out("no memory for a plan");
         for (uint32_t type = HCY_PIXEL_U8; type <= HCY_PIXEL_F64; type++)
             for (unsigned mixed = 0; mixed < 2; mixed++) {
@@ -363,10 +388,11 @@ static void test_shapes(void)
         uint32_t height, width, n_bins, mask_every;
         enum oracle_kind kind;
     } shapes[] = {
-        { 1, 1, 1, 0, ORACLE_WHOLE }, { 1, 3, 2, 0, ORACLE_SPLIT }, { 1, 17, 5, 2, ORACLE_SPLIT },
-        { 1, 16384, 1, 0, ORACLE_SPLIT }, { 1, 16385, 1000, 0, ORACLE_SPLIT }, { 97, 1031, 150000, 5, ORACLE_SPLIT },
-        { 97, 1031, 150000, 5, ORACLE_WHOLE }, { 128, 256, 1, 0, ORACLE_WHOLE }, { 50, 50, 7, 1, ORACLE_SPLIT },
-        { 40, 41, HCY_AZINT_MAX_BINS, 3, ORACLE_SPLIT },
+        { 1, 1, 1, 0, ORACLE_WHOLE },          { 1, 3, 2, 0, ORACLE_SPLIT },
+        { 1, 17, 5, 2, ORACLE_SPLIT },         { 1, 16384, 1, 0, ORACLE_SPLIT },
+        { 1, 16385, 1000, 0, ORACLE_SPLIT },   { 97, 1031, 150000, 5, ORACLE_SPLIT },
+        { 97, 1031, 150000, 5, ORACLE_WHOLE }, { 128, 256, 1, 0, ORACLE_WHOLE },
+        { 50, 50, 7, 1, ORACLE_SPLIT },        { 40, 41, HCY_AZINT_MAX_BINS, 3, ORACLE_SPLIT },
     };
     size_t turn = 0;
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
@@ -415,11 +441,13 @@ static void test_damage(void)
             memset(b.chunks + b.frames[3].offset + at->offset, 0, at->size);
         }
         b.frames[7].status = HCY_EFORMAT;
-        hcy_buffer *sums = buffer(devices[v], 20 * g.sums * 8, NULL), *out = buffer(devices[v], 20 * sizeof(hcy_frame_report), NULL);
+        hcy_buffer *sums = buffer(devices[v], 20 * g.sums * 8, NULL),
+                   *out = buffer(devices[v], 20 * sizeof(hcy_frame_report), NULL);
         int status = run_batch(&r, &g, &b, 0, 20, sums, out);
         const hcy_frame_report *reports = hcy_buffer_host(out);
-        bool good = !status && reports[3].status == HCY_ECORRUPT && reports[3].block == 9
-                    && reports[3].byte == b.blocks[b.frames[3].first_block + 9].offset && reports[7].status == HCY_EFORMAT;
+        bool good = !status && reports[3].status == HCY_ECORRUPT && reports[3].block == 9 &&
+                    reports[3].byte == b.blocks[b.frames[3].first_block + 9].offset &&
+                    reports[7].status == HCY_EFORMAT;
         hcy_frame_report seen[20];
         memcpy(seen, reports, sizeof seen);
         seen[7].status = HCY_ECORRUPT;
@@ -440,7 +468,8 @@ static void test_refusals(void)
     struct oracle_plan plan;
     hcy_kernel *kernel = NULL;
     hcy_buffer *tables = NULL;
-    if (!devices[0] || oracle_plan_make(&plan, 5, ORACLE_SPLIT, 30, 31, 20, 0) || hcy_kernel_get(&kernel, devices[0], "azint_image"))
+    if (!devices[0] || oracle_plan_make(&plan, 5, ORACLE_SPLIT, 30, 31, 20, 0) ||
+        hcy_kernel_get(&kernel, devices[0], "azint_image"))
         bail_out("no kernel");
     hcy_span spans[HCY_AZINT_SPANS];
     memcpy(spans, plan.spans, sizeof spans);
@@ -456,10 +485,11 @@ static void test_refusals(void)
     plan.starts[3]--;
     is_int(hcy_kernel_prepare(&tables, kernel, spans, 4), 0, "and as it was");
     hcy_azint_job job = { .n_pixels = 30 * 31, .n_bins = 21, .pixel_type = HCY_PIXEL_U16 };
-    hcy_arg args[] = { hcy_arg_buf(NULL), hcy_arg_buf(tables), hcy_arg_struct(&job, sizeof job), hcy_arg_buf(NULL),
-                       hcy_arg_buf(NULL), hcy_arg_buf(NULL) };
+    hcy_arg args[] = { hcy_arg_buf(NULL), hcy_arg_buf(tables), hcy_arg_struct(&job, sizeof job),
+                       hcy_arg_buf(NULL), hcy_arg_buf(NULL),   hcy_arg_buf(NULL) };
     size_t size;
-    is_int(hcy_kernel_scratch_size(kernel, 1, args, 6, &size), HCY_EINVAL, "a job of other bins than the plan");
+    is_int(hcy_kernel_scratch_size(kernel, 1, args, 6, &size), HCY_EINVAL,
+           "a job of other bins than the plan");
     job.n_bins = 20;
     job.pixel_type = 11;
     is_int(hcy_kernel_scratch_size(kernel, 1, args, 6, &size), HCY_EINVAL, "no such pixel type");

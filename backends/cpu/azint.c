@@ -1,8 +1,10 @@
-/* azint.c - the kernels azint_image and bslz4_azint: a batch in passes, each shared by all threads strip by strip.
+/* azint.c - the kernels azint_image and bslz4_azint: a batch in passes, each shared by all threads strip by
+ * strip.
  *
- * A pass is as many frames as are worth one reading of the weights (struct azint_ops says).  Workers pull strips,
- * each sums into memory of its own in the scratch buffer; then bins are spread over the threads, which add the
- * workers' digits up to 128 bits.  Blocks too large for a strip are first decoded to images in the scratch buffer.
+ * A pass is as many frames as are worth one reading of the weights (struct azint_ops says).  Workers pull
+ * strips, each sums into memory of its own in the scratch buffer; then bins are spread over the threads,
+ * which add the workers' digits up to 128 bits.  Blocks too large for a strip are first decoded to images in
+ * the scratch buffer.
  */
 #include "azint_priv.h"
 
@@ -10,23 +12,32 @@
 #include <string.h>
 
 enum { IMAGE_IMAGES, IMAGE_PLAN, IMAGE_JOB, IMAGE_SUMS, IMAGE_REPORTS, IMAGE_SCRATCH };
-enum { CODED_CHUNKS, CODED_FRAMES, CODED_BLOCKS, CODED_CODING, CODED_PLAN, CODED_JOB, CODED_SUMS, CODED_REPORTS,
-       CODED_SCRATCH };
+enum {
+    CODED_CHUNKS,
+    CODED_FRAMES,
+    CODED_BLOCKS,
+    CODED_CODING,
+    CODED_PLAN,
+    CODED_JOB,
+    CODED_SUMS,
+    CODED_REPORTS,
+    CODED_SCRATCH
+};
 
 /* Frames up to which the kernel for single frames beats 16 lanes that are mostly empty. */
 #define SINGLE 2
-/* Bytes of sums, all workers together, beyond which a pass takes fewer frames; images decoded at once; pixels of a
- * batch, so that its coded frames stay a moderate amount of memory. */
-#define SUMS_BUDGET ((size_t)256 << 20)
+/* Bytes of sums, all workers together, beyond which a pass takes fewer frames; images decoded at once; pixels
+ * of a batch, so that its coded frames stay a moderate amount of memory. */
+#define SUMS_BUDGET   ((size_t)256 << 20)
 #define IMAGES_BUDGET ((size_t)128 << 20)
-#define BATCH_BUDGET ((size_t)640 << 20)
+#define BATCH_BUDGET  ((size_t)640 << 20)
 
 static const struct azint_type types[] = {
-    [HCY_PIXEL_U8] = { 1, 2, false, false }, [HCY_PIXEL_U16] = { 2, 3, false, false },
+    [HCY_PIXEL_U8] = { 1, 2, false, false },  [HCY_PIXEL_U16] = { 2, 3, false, false },
     [HCY_PIXEL_U32] = { 4, 5, false, false }, [HCY_PIXEL_U64] = { 8, 10, false, false },
-    [HCY_PIXEL_I8] = { 1, 2, true, false }, [HCY_PIXEL_I16] = { 2, 3, true, false },
-    [HCY_PIXEL_I32] = { 4, 5, true, false }, [HCY_PIXEL_I64] = { 8, 10, true, false },
-    [HCY_PIXEL_F32] = { 4, 0, true, true }, [HCY_PIXEL_F64] = { 8, 0, true, true },
+    [HCY_PIXEL_I8] = { 1, 2, true, false },   [HCY_PIXEL_I16] = { 2, 3, true, false },
+    [HCY_PIXEL_I32] = { 4, 5, true, false },  [HCY_PIXEL_I64] = { 8, 10, true, false },
+    [HCY_PIXEL_F32] = { 4, 0, true, true },   [HCY_PIXEL_F64] = { 8, 0, true, true },
 };
 
 const struct azint_type *azint_type(uint32_t pixel_type)
@@ -50,10 +61,13 @@ const struct azint_ops *azint_ops(enum cpu_simd simd)
 {
     switch (azint_variant(simd)) {
 #ifdef HCY_CPU_X86
-    case CPU_SIMD_AVX512: return &azint_ops_avx512;
-    case CPU_SIMD_AVX2: return &azint_ops_avx2;
+    case CPU_SIMD_AVX512:
+        return &azint_ops_avx512;
+    case CPU_SIMD_AVX2:
+        return &azint_ops_avx2;
 #endif
-    default: return &azint_ops_portable;
+    default:
+        return &azint_ops_portable;
     }
 }
 
@@ -71,8 +85,8 @@ struct launch {
 
 /* Offsets in the scratch buffer. */
 struct layout {
-    unsigned frames, workers;            /* of a pass */
-    size_t n_images;                     /* decoded at once */
+    unsigned frames, workers; /* of a pass */
+    size_t n_images;          /* decoded at once */
     size_t spaces, space_size, images, lost, lost_any, total;
     size_t planes, pixels, masked, rows, vrows, x, v, weights, sums, bits; /* of a worker, from its start */
 };
@@ -114,8 +128,10 @@ static size_t place(size_t *at, size_t size)
 static void lay_space(const struct launch *l, struct layout *y)
 {
     size_t at = 0, elem_size = l->type->elem_size, lanes = l->ops->lanes, block = AZINT_STRIP * elem_size;
-    size_t n = l->type->is_float ? 0 : y->frames, stride = stride_of(l, n), tiles = n > SINGLE ? up(n, lanes) : 0;
-    size_t sums = 2 * stride * l->type->digits < HCY_AZINT_SUMS ? HCY_AZINT_SUMS : 2 * stride * l->type->digits;
+    size_t n = l->type->is_float ? 0 : y->frames, stride = stride_of(l, n),
+           tiles = n > SINGLE ? up(n, lanes) : 0;
+    size_t sums =
+        2 * stride * l->type->digits < HCY_AZINT_SUMS ? HCY_AZINT_SUMS : 2 * stride * l->type->digits;
     y->planes = place(&at, CPU_BLOCK_WORK(block)) + CPU_BLOCK_LEAD;
     y->pixels = place(&at, block + 64);
     y->masked = place(&at, block + 64);
@@ -158,18 +174,22 @@ static int open_launch(struct launch *l, const struct cpu_call *call, bool coded
     l->type = azint_type(l->job->pixel_type);
     l->ops = azint_ops(call->simd);
     if (!l->plan || !l->type || l->job->n_invalid > HCY_AZINT_MAX_INVALID)
-        return hcy_fail(HCY_EINVAL, "azint: %s", !l->plan ? "the plan's tables are not those of hcy_kernel_prepare()"
-                        : !l->type ? "pixel type not one of HCY_PIXEL_*" : "too many invalid ranges");
+        return hcy_fail(HCY_EINVAL, "azint: %s",
+                        !l->plan   ? "the plan's tables are not those of hcy_kernel_prepare()"
+                        : !l->type ? "pixel type not one of HCY_PIXEL_*"
+                                   : "too many invalid ranges");
     if (l->job->n_pixels != l->plan->n_pixels || l->job->n_bins != l->plan->n_bins)
         return hcy_fail(HCY_EINVAL, "azint: the job has %llu pixels and %u bins, its plan %llu and %u",
-                        (unsigned long long)l->job->n_pixels, l->job->n_bins, (unsigned long long)l->plan->n_pixels,
-                        l->plan->n_bins);
+                        (unsigned long long)l->job->n_pixels, l->job->n_bins,
+                        (unsigned long long)l->plan->n_pixels, l->plan->n_bins);
     int status = hcy_size_mul(&l->image_bytes, (size_t)l->plan->n_pixels, l->type->elem_size);
     if (status)
         return hcy_fail(status, "azint: an image of %llu pixels", (unsigned long long)l->plan->n_pixels);
     if (l->coding && (l->coding->elem_size != l->type->elem_size || l->coding->image_bytes != l->image_bytes))
-        return hcy_fail(HCY_EINVAL, "azint: chunks of %llu bytes in elements of %u, where the job's images have %zu in "
-                        "elements of %u", (unsigned long long)l->coding->image_bytes, l->coding->elem_size, l->image_bytes,
+        return hcy_fail(HCY_EINVAL,
+                        "azint: chunks of %llu bytes in elements of %u, where the job's images have %zu in "
+                        "elements of %u",
+                        (unsigned long long)l->coding->image_bytes, l->coding->elem_size, l->image_bytes,
                         l->type->elem_size);
     return 0;
 }
@@ -201,9 +221,18 @@ static void set_spaces(struct batch *b)
         uint64_t *bits = (void *)(at + y->bits);
         size_t words = AZINT_STRIP / 64 + 8;
         b->pass.spaces[w] = (struct azint_space){
-            .planes = at + y->planes, .pixels = at + y->pixels, .masked = at + y->masked, .rows = at + y->rows,
-            .vrows = at + y->vrows, .x = at + y->x, .v = at + y->v, .weights = at + y->weights,
-            .sums = (void *)(at + y->sums), .lost = bits, .out = bits + words, .drop = bits + 2 * words,
+            .planes = at + y->planes,
+            .pixels = at + y->pixels,
+            .masked = at + y->masked,
+            .rows = at + y->rows,
+            .vrows = at + y->vrows,
+            .x = at + y->x,
+            .v = at + y->v,
+            .weights = at + y->weights,
+            .sums = (void *)(at + y->sums),
+            .lost = bits,
+            .out = bits + words,
+            .drop = bits + 2 * words,
         };
     }
 }
@@ -217,18 +246,20 @@ static bool frame_fits(const struct batch *b, const hcy_bslz4_frame *f)
     uint64_t bytes = f->tail_bytes;
     if (f->n_blocks)
         bytes += (uint64_t)(f->n_blocks - 1) * f->block_bytes + f->last_bytes;
-    return f->offset <= b->chunks_size && f->size <= b->chunks_size - f->offset && f->first_block <= b->n_blocks
-           && f->n_blocks <= b->n_blocks - f->first_block && bytes == b->l.image_bytes
-           && (!f->n_blocks || (f->block_bytes && f->last_bytes <= f->block_bytes)) && f->block_bytes % unit == 0
-           && f->last_bytes % unit == 0 && (uint64_t)f->tail_offset + f->tail_bytes <= f->size;
+    return f->offset <= b->chunks_size && f->size <= b->chunks_size - f->offset &&
+           f->first_block <= b->n_blocks && f->n_blocks <= b->n_blocks - f->first_block &&
+           bytes == b->l.image_bytes &&
+           (!f->n_blocks || (f->block_bytes && f->last_bytes <= f->block_bytes)) &&
+           f->block_bytes % unit == 0 && f->last_bytes % unit == 0 &&
+           (uint64_t)f->tail_offset + f->tail_bytes <= f->size;
 }
 
 /* Can strips take the frame's blocks one by one? */
 static bool fits_strips(const struct batch *b, const hcy_bslz4_frame *f)
 {
     size_t elem_size = b->l.type->elem_size;
-    return f->block_bytes <= AZINT_STRIP * elem_size && f->block_bytes % (8 * elem_size) == 0
-           && f->last_bytes % elem_size == 0;
+    return f->block_bytes <= AZINT_STRIP * elem_size && f->block_bytes % (8 * elem_size) == 0 &&
+           f->last_bytes % elem_size == 0;
 }
 
 /* Adds an item to the pass; false if the pass must be run first. */
@@ -260,7 +291,8 @@ static bool add_frame(struct batch *b, size_t item)
     if (b->l.coding->codec == HCY_CODEC_NONE)
         frame->pixels = frame->chunk;
     if (decode)
-        b->decode_to[b->pass.n_frames - 1] = b->scratch + b->layout.images + b->used_images++ * (b->l.image_bytes + 64);
+        b->decode_to[b->pass.n_frames - 1] =
+            b->scratch + b->layout.images + b->used_images++ * (b->l.image_bytes + 64);
     return true;
 }
 
@@ -302,8 +334,8 @@ static int decode_images(struct batch *b)
         struct azint_frame *frame = &b->pass.frames[f];
         if (!b->decode_to[f])
             continue;
-        memcpy(b->decode_to[f] + b->l.image_bytes - frame->frame->tail_bytes, frame->chunk + frame->frame->tail_offset,
-               frame->frame->tail_bytes);
+        memcpy(b->decode_to[f] + b->l.image_bytes - frame->frame->tail_bytes,
+               frame->chunk + frame->frame->tail_offset, frame->frame->tail_bytes);
         frame->pixels = b->decode_to[f];
     }
     return atomic_load(&b->out_of_memory) ? hcy_fail(HCY_ENOMEM, "azint: no memory to decode a block") : 0;
@@ -334,7 +366,7 @@ static void strips_range(void *context, size_t begin, size_t end, unsigned threa
         struct azint_space *space = &pass->spaces[w];
         space->used = 0;
         azint_sums(pass, space, 0);
-        for (size_t s; (s = atomic_fetch_add(&pass->next_strip, 1)) < pass->plan->n_strips; )
+        for (size_t s; (s = atomic_fetch_add(&pass->next_strip, 1)) < pass->plan->n_strips;)
             azint_strip_run(pass, space, s);
     }
 }
@@ -344,7 +376,7 @@ static azint_i128 merge(const struct azint_pass *pass, size_t place, unsigned di
 {
     size_t n = (size_t)pass->plan->n_bins * 2 * pass->stride;
     azint_i128 sum = 0;
-    for (unsigned d = digits; d-- > 0; ) {
+    for (unsigned d = digits; d-- > 0;) {
         int64_t digit = 0;
         for (unsigned w = 0; w < pass->n_workers; w++)
             if (pass->spaces[w].used >> d & 1)
@@ -387,7 +419,7 @@ static void floats_range(void *context, size_t begin, size_t end, unsigned threa
     struct azint_pass *pass = context;
     (void)thread;
     for (size_t w = begin; w < end; w++)
-        for (size_t f; (f = atomic_fetch_add(&pass->next_strip, 1)) < pass->n_frames; )
+        for (size_t f; (f = atomic_fetch_add(&pass->next_strip, 1)) < pass->n_frames;)
             azint_float_run(pass, &pass->spaces[w], (unsigned)f);
 }
 
@@ -398,8 +430,8 @@ static void report_damage(struct azint_pass *pass)
         uint32_t block = atomic_load(&frame->damaged);
         if (block == UINT32_MAX)
             continue;
-        pass->reports[frame->item] = (hcy_frame_report){ .status = HCY_ECORRUPT, .block = block,
-                                                         .byte = frame->blocks[block].offset };
+        pass->reports[frame->item] =
+            (hcy_frame_report){ .status = HCY_ECORRUPT, .block = block, .byte = frame->blocks[block].offset };
     }
 }
 
@@ -448,7 +480,8 @@ static int run_batch(struct batch *b, size_t sums_size, size_t reports_size, siz
     size_t items = l->call->items, need;
     int status = hcy_size_mul(&need, items, HCY_AZINT_SUMS * sizeof(uint64_t) * (size_t)l->plan->n_bins);
     lay_out(l, items, &b->layout);
-    if (status || sums_size < need || reports_size / sizeof(hcy_frame_report) < items || scratch_size < b->layout.total)
+    if (status || sums_size < need || reports_size / sizeof(hcy_frame_report) < items ||
+        scratch_size < b->layout.total)
         return hcy_fail(HCY_ERANGE, "azint: sums, reports or scratch are too small for %zu frames", items);
     b->scratch += (64 - (uintptr_t)b->scratch % 64) % 64;
     b->pass.plan = l->plan;
@@ -483,8 +516,10 @@ static int run_image(const struct cpu_call *call)
 static int run_coded(const struct cpu_call *call)
 {
     struct batch b = {
-        .chunks = cpu_arg(call, CODED_CHUNKS), .chunks_size = cpu_arg_size(call, CODED_CHUNKS),
-        .frames = cpu_arg(call, CODED_FRAMES), .blocks = cpu_arg(call, CODED_BLOCKS),
+        .chunks = cpu_arg(call, CODED_CHUNKS),
+        .chunks_size = cpu_arg_size(call, CODED_CHUNKS),
+        .frames = cpu_arg(call, CODED_FRAMES),
+        .blocks = cpu_arg(call, CODED_BLOCKS),
         .n_blocks = cpu_arg_size(call, CODED_BLOCKS) / sizeof(hcy_bslz4_block),
         .scratch = cpu_arg(call, CODED_SCRATCH),
     };

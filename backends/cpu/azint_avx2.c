@@ -1,15 +1,18 @@
 /* azint_avx2.c - the tile kernels for AVX2.
  *
- * Without VNNI, VPMADDWD does the work: weights as two 12-bit digits, pixel digits widened to 16 bits.  Bytes are
- * widened where they lie, even and odd ones apart, so pairs are pixels (0, 2) and (1, 3), and the weights follow.
- * (VPMADDUBSW on bytes needs four 7-bit digits and an addition more for each: 24 instructions where this takes 16.)
- * A segment of 512 entries sums to 512 * 4 * 4095 * 128 < 2^31.
+ * Without VNNI, VPMADDWD does the work: weights as two 12-bit digits, pixel digits widened to 16 bits.  Bytes
+ * are widened where they lie, even and odd ones apart, so pairs are pixels (0, 2) and (1, 3), and the weights
+ * follow. (VPMADDUBSW on bytes needs four 7-bit digits and an addition more for each: 24 instructions where
+ * this takes 16.) A segment of 512 entries sums to 512 * 4 * 4095 * 128 < 2^31.
  */
 #include "azint_bits.h"
 
 #include <immintrin.h>
 
-enum { LANES = 8, BYTES = 32 /* of an expanded entry: low digits of pixels 0 2 1 3, high digits; the square's */ };
+enum {
+    LANES = 8,
+    BYTES = 32 /* of an expanded entry: low digits of pixels 0 2 1 3, high digits; the square's */
+};
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -18,8 +21,9 @@ static void tile(const uint8_t *const *rows, size_t first, size_t last, uint8_t 
     for (size_t at = first; at < last; at += 16) {
         __m256i r[4];
         for (unsigned i = 0; i < 4; i++)
-            r[i] = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const void *)(rows[i] + at))),
-                                           _mm_loadu_si128((const void *)(rows[4 + i] + at)), 1);
+            r[i] =
+                _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const void *)(rows[i] + at))),
+                                        _mm_loadu_si128((const void *)(rows[4 + i] + at)), 1);
         __m256i a = _mm256_unpacklo_epi32(r[0], r[1]), b = _mm256_unpackhi_epi32(r[0], r[1]);
         __m256i c = _mm256_unpacklo_epi32(r[2], r[3]), d = _mm256_unpackhi_epi32(r[2], r[3]);
         __m256i *to = (void *)(out + at * LANES);
@@ -30,7 +34,8 @@ static void tile(const uint8_t *const *rows, size_t first, size_t last, uint8_t 
     }
 }
 
-static void variance_digit(const uint8_t *const *rows, unsigned digits, unsigned digit, size_t n, uint8_t *out)
+static void variance_digit(const uint8_t *const *rows, unsigned digits, unsigned digit, size_t n,
+                           uint8_t *out)
 {
     const __m256i zero = _mm256_setzero_si256(), least = _mm256_set1_epi8(digit ? 0 : 1);
     for (size_t i = 0; i < n; i += 32) {
@@ -47,8 +52,8 @@ static void variance_digit(const uint8_t *const *rows, unsigned digits, unsigned
 /* Dwords of pixels 0..3 to 16-bit digits: low of 0 2 1 3, high of 0 2 1 3. */
 INLINE __m256i split(__m256i c)
 {
-    const __m256i order = _mm256_broadcastsi128_si256(
-        _mm_setr_epi8(0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15));
+    const __m256i order =
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15));
     __m256i low = _mm256_and_si256(c, _mm256_set1_epi32(0xfff)), high = _mm256_srli_epi32(c, 12);
     return _mm256_shuffle_epi8(_mm256_packus_epi32(low, high), order);
 }
@@ -56,13 +61,13 @@ INLINE __m256i split(__m256i c)
 /* Two entries at a time, one a half. */
 static void expand(const uint8_t *weights, size_t n, uint8_t *out)
 {
-    const __m256i gather = _mm256_broadcastsi128_si256(
-        _mm_setr_epi8(0, 4, 8, -1, 1, 5, 9, -1, 2, 6, 10, -1, 3, 7, 11, -1));
+    const __m256i gather =
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 4, 8, -1, 1, 5, 9, -1, 2, 6, 10, -1, 3, 7, 11, -1));
     const __m256i half = _mm256_set1_epi64x(1 << 23);
     for (size_t i = 0; i < n; i += 2) {
-        __m256i digits = _mm256_inserti128_si256(
-            _mm256_castsi128_si256(_mm_loadu_si128((const void *)(weights + 12 * i))),
-            _mm_loadu_si128((const void *)(weights + 12 * i + 12)), 1);
+        __m256i digits =
+            _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const void *)(weights + 12 * i))),
+                                    _mm_loadu_si128((const void *)(weights + 12 * i + 12)), 1);
         __m256i c = _mm256_shuffle_epi8(digits, gather), odd = _mm256_srli_epi64(c, 32);
         __m256i c2 = _mm256_srli_epi64(_mm256_add_epi64(_mm256_mul_epu32(c, c), half), 24);
         __m256i odd2 = _mm256_srli_epi64(_mm256_add_epi64(_mm256_mul_epu32(odd, odd), half), 24);
@@ -171,8 +176,8 @@ INLINE void many_variance(const struct azint_part *part, const uint8_t *x, const
              : many_groups(part, x, v, G, AZINT_V_NONE, false, stride, sums);
 }
 
-static void many(const struct azint_part *part, const uint8_t *x, const uint8_t *v, enum azint_variance variance,
-                 unsigned groups, int64_t *sums)
+static void many(const struct azint_part *part, const uint8_t *x, const uint8_t *v,
+                 enum azint_variance variance, unsigned groups, int64_t *sums)
 {
     const size_t stride = (size_t)groups * LANES, tile_bytes = (size_t)LANES * AZINT_STRIP;
     unsigned g = 0;
@@ -188,8 +193,8 @@ INLINE void one_frame(const struct azint_part *part, const uint8_t *x, const uin
 {
     const __m256i least = _mm256_set_m128i(_mm_set1_epi8(from_tile ? -128 : 1), _mm_set1_epi8(-128));
     /* bytes 0 2 1 3 to the upper halves of words, twice */
-    const __m256i words = _mm256_broadcastsi128_si256(
-        _mm_setr_epi8(-1, 0, -1, 2, -1, 1, -1, 3, -1, 0, -1, 2, -1, 1, -1, 3));
+    const __m256i words =
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(-1, 0, -1, 2, -1, 1, -1, 3, -1, 0, -1, 2, -1, 1, -1, 3));
     uint32_t e = 0;
     for (size_t s = 0; s < part->n_segs; s++) {
         __m256i acc = _mm256_setzero_si256();
@@ -217,14 +222,16 @@ INLINE void one_frame(const struct azint_part *part, const uint8_t *x, const uin
     }
 }
 
-static void one(const struct azint_part *part, const uint8_t *x, const uint8_t *v, enum azint_variance variance,
-                size_t stride, int64_t *sums)
+static void one(const struct azint_part *part, const uint8_t *x, const uint8_t *v,
+                enum azint_variance variance, size_t stride, int64_t *sums)
 {
     const bool unit = !part->weights;
     if (variance == AZINT_V_TILE)
-        unit ? one_frame(part, x, v, true, true, stride, sums) : one_frame(part, x, v, true, false, stride, sums);
+        unit ? one_frame(part, x, v, true, true, stride, sums)
+             : one_frame(part, x, v, true, false, stride, sums);
     else
-        unit ? one_frame(part, x, v, false, true, stride, sums) : one_frame(part, x, v, false, false, stride, sums);
+        unit ? one_frame(part, x, v, false, true, stride, sums)
+             : one_frame(part, x, v, false, false, stride, sums);
 }
 
 /* Byte b of 32 pixels. */
@@ -237,12 +244,14 @@ INLINE __m256i byte_of(const uint8_t *pixels, unsigned elem_size, unsigned b)
         return _mm256_loadu_si256(p);
     if (elem_size == 2) {
         for (unsigned i = 0; i < 2; i++)
-            v[i] = _mm256_and_si256(_mm256_srl_epi16(_mm256_loadu_si256(p + i), count), _mm256_set1_epi16(0xff));
+            v[i] =
+                _mm256_and_si256(_mm256_srl_epi16(_mm256_loadu_si256(p + i), count), _mm256_set1_epi16(0xff));
         return _mm256_permute4x64_epi64(_mm256_packus_epi16(v[0], v[1]), 0xd8);
     }
     for (unsigned i = 0; i < 4; i++) /* eight pixels each, as dwords */
         if (elem_size == 4) {
-            v[i] = _mm256_and_si256(_mm256_srl_epi32(_mm256_loadu_si256(p + i), count), _mm256_set1_epi32(0xff));
+            v[i] =
+                _mm256_and_si256(_mm256_srl_epi32(_mm256_loadu_si256(p + i), count), _mm256_set1_epi32(0xff));
         } else {
             const __m256i low = _mm256_set1_epi64x(0xff);
             __m256i a = _mm256_and_si256(_mm256_srl_epi64(_mm256_loadu_si256(p + 2 * i), count), low);
@@ -266,7 +275,8 @@ static void to_planes(const void *pixels, size_t n, unsigned elem_size, uint8_t 
         }
 }
 
-/* A bit for each of 32 pixels that does not fit: a higher byte is not all sign, or, unsigned, bit 7 is set. */
+/* A bit for each of 32 pixels that does not fit: a higher byte is not all sign, or, unsigned, bit 7 is set.
+ */
 INLINE uint32_t too_wide(const uint8_t *pixels, unsigned elem_size, bool is_signed)
 {
     __m256i low = byte_of(pixels, elem_size, 0), wide = _mm256_setzero_si256();
@@ -277,7 +287,8 @@ INLINE uint32_t too_wide(const uint8_t *pixels, unsigned elem_size, bool is_sign
     return ~fits | (is_signed ? 0 : (uint32_t)_mm256_movemask_epi8(low));
 }
 
-static int narrow(const void *pixels, size_t n, unsigned elem_size, bool is_signed, const uint8_t *live, uint8_t *out)
+static int narrow(const void *pixels, size_t n, unsigned elem_size, bool is_signed, const uint8_t *live,
+                  uint8_t *out)
 {
     const uint8_t *from = pixels;
     uint32_t wide = 0, bits;
@@ -291,4 +302,5 @@ static int narrow(const void *pixels, size_t n, unsigned elem_size, bool is_sign
                                                             live + i / 8, out + i));
 }
 
-const struct azint_ops azint_ops_avx2 = { LANES, 2 * LANES, tile, variance_digit, expand, many, one, azint_beyond, narrow, to_planes };
+const struct azint_ops azint_ops_avx2 = { LANES, 2 * LANES, tile,         variance_digit, expand,
+                                          many,  one,       azint_beyond, narrow,         to_planes };

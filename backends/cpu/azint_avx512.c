@@ -1,14 +1,18 @@
 /* azint_avx512.c - the tile kernels for AVX-512 with VNNI and VBMI.
  *
- * VPDPBUSD multiplies four u8 weight digits with four s8 pixel digits and adds them to a 32-bit lane: with 16 frames
- * as lanes that is 64 multiplications an instruction, and one broadcast weight dword serves them all.  A bin's six
- * sums (three digits of the weight, three of its square) stay in registers while its entries pass.
+ * VPDPBUSD multiplies four u8 weight digits with four s8 pixel digits and adds them to a 32-bit lane: with 16
+ * frames as lanes that is 64 multiplications an instruction, and one broadcast weight dword serves them all.
+ * A bin's six sums (three digits of the weight, three of its square) stay in registers while its entries
+ * pass.
  */
 #include "azint_bits.h"
 
 #include <immintrin.h>
 
-enum { LANES = 16, BYTES = 32 /* of an expanded entry: digits 0..2, nothing, square's digits 0..2, nothing */ };
+enum {
+    LANES = 16,
+    BYTES = 32 /* of an expanded entry: digits 0..2, nothing, square's digits 0..2, nothing */
+};
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -33,43 +37,55 @@ static void tile(const uint8_t *const *rows, size_t first, size_t last, uint8_t 
     }
 }
 
-static void variance_digit(const uint8_t *const *rows, unsigned digits, unsigned digit, size_t n, uint8_t *out)
+static void variance_digit(const uint8_t *const *rows, unsigned digits, unsigned digit, size_t n,
+                           uint8_t *out)
 {
     for (size_t i = 0; i < n; i += 64) {
         __m512i all = _mm512_loadu_si512(rows[0] + i);
         for (unsigned d = 1; d < digits; d++)
             all = _mm512_or_si512(all, _mm512_loadu_si512(rows[d] + i));
-        __mmask64 negative = _mm512_movepi8_mask(all), one = digit ? 0 : negative | _mm512_testn_epi8_mask(all, all);
+        __mmask64 negative = _mm512_movepi8_mask(all),
+                  one = digit ? 0 : negative | _mm512_testn_epi8_mask(all, all);
         __m512i own = _mm512_maskz_loadu_epi8(~negative, rows[digit] + i);
         _mm512_storeu_si512(out + i, _mm512_mask_mov_epi8(own, one, _mm512_set1_epi8(1)));
     }
 }
 
-/* Byte numbers: of a weight (dword 4 entry + pixel) in the digits; of half an expanded entry in digits or squares. */
-#define WEIGHT(e, p) 12 * (e) + (p), 12 * (e) + 4 + (p), 12 * (e) + 8 + (p), 0
-#define WEIGHTS(e) WEIGHT(e, 0), WEIGHT(e, 1), WEIGHT(e, 2), WEIGHT(e, 3)
+/* Byte numbers: of a weight (dword 4 entry + pixel) in the digits; of half an expanded entry in digits or
+ * squares. */
+#define WEIGHT(e, p)    12 * (e) + (p), 12 * (e) + 4 + (p), 12 * (e) + 8 + (p), 0
+#define WEIGHTS(e)      WEIGHT(e, 0), WEIGHT(e, 1), WEIGHT(e, 2), WEIGHT(e, 3)
 #define DIGIT(at, step) (at), (at) + (step), (at) + 2 * (step), (at) + 3 * (step)
-#define DIGITS(at, digit, step) DIGIT(at, step), DIGIT((at) + (digit), step), DIGIT((at) + 2 * (digit), step), 0, 0, 0, 0
+#define DIGITS(at, digit, step)                                                                              \
+    DIGIT(at, step), DIGIT((at) + (digit), step), DIGIT((at) + 2 * (digit), step), 0, 0, 0, 0
 static const uint8_t to_weight[64] = { WEIGHTS(0), WEIGHTS(1), WEIGHTS(2), WEIGHTS(3) };
 static const uint8_t to_entry[64] = {
-    DIGITS(0, 4, 1), DIGITS(64, 1, 4), DIGITS(12, 4, 1), DIGITS(64 + 16, 1, 4),
+    DIGITS(0, 4, 1),
+    DIGITS(64, 1, 4),
+    DIGITS(12, 4, 1),
+    DIGITS(64 + 16, 1, 4),
 };
 
-/* Four entries at a time: digits to 24-bit weights, squares by two even-lane multiplications, digits again. */
+/* Four entries at a time: digits to 24-bit weights, squares by two even-lane multiplications, digits again.
+ */
 static void expand(const uint8_t *weights, size_t n, uint8_t *out)
 {
     const __m512i gather = _mm512_loadu_si512(to_weight), low = _mm512_loadu_si512(to_entry);
     /* the second pair of entries: 24 bytes on in the digits, 32 in the squares */
-    const __m512i high = _mm512_add_epi8(low, _mm512_broadcast_i64x4(_mm256_set_m128i(_mm_set1_epi8(32), _mm_set1_epi8(24))));
+    const __m512i high =
+        _mm512_add_epi8(low, _mm512_broadcast_i64x4(_mm256_set_m128i(_mm_set1_epi8(32), _mm_set1_epi8(24))));
     const __m512i half = _mm512_set1_epi64(1 << 23);
     for (size_t i = 0; i < n; i += 4) {
         __m512i digits = _mm512_loadu_si512(weights + 12 * i);
-        __m512i c = _mm512_maskz_permutexvar_epi8(0x7777777777777777, gather, digits), odd = _mm512_srli_epi64(c, 32);
+        __m512i c = _mm512_maskz_permutexvar_epi8(0x7777777777777777, gather, digits),
+                odd = _mm512_srli_epi64(c, 32);
         __m512i c2 = _mm512_srli_epi64(_mm512_add_epi64(_mm512_mul_epu32(c, c), half), 24);
         __m512i odd2 = _mm512_srli_epi64(_mm512_add_epi64(_mm512_mul_epu32(odd, odd), half), 24);
         c2 = _mm512_or_si512(c2, _mm512_slli_epi64(odd2, 32));
-        _mm512_store_si512(out + BYTES * i, _mm512_maskz_permutex2var_epi8(0x0fff0fff0fff0fff, digits, low, c2));
-        _mm512_store_si512(out + BYTES * i + 64, _mm512_maskz_permutex2var_epi8(0x0fff0fff0fff0fff, digits, high, c2));
+        _mm512_store_si512(out + BYTES * i,
+                           _mm512_maskz_permutex2var_epi8(0x0fff0fff0fff0fff, digits, low, c2));
+        _mm512_store_si512(out + BYTES * i + 64,
+                           _mm512_maskz_permutex2var_epi8(0x0fff0fff0fff0fff, digits, high, c2));
     }
 }
 
@@ -98,13 +114,13 @@ INLINE void flush(const __m512i acc[3], const bool unit, int64_t *sum)
 
 /* In a unit plan the weights are 0 and 1, from a table of the 16 masks. */
 static const uint8_t unit_weights[16][4] = {
-    { 0, 0, 0, 0 }, { 1, 0, 0, 0 }, { 0, 1, 0, 0 }, { 1, 1, 0, 0 }, { 0, 0, 1, 0 }, { 1, 0, 1, 0 }, { 0, 1, 1, 0 },
-    { 1, 1, 1, 0 }, { 0, 0, 0, 1 }, { 1, 0, 0, 1 }, { 0, 1, 0, 1 }, { 1, 1, 0, 1 }, { 0, 0, 1, 1 }, { 1, 0, 1, 1 },
-    { 0, 1, 1, 1 }, { 1, 1, 1, 1 },
+    { 0, 0, 0, 0 }, { 1, 0, 0, 0 }, { 0, 1, 0, 0 }, { 1, 1, 0, 0 }, { 0, 0, 1, 0 }, { 1, 0, 1, 0 },
+    { 0, 1, 1, 0 }, { 1, 1, 1, 0 }, { 0, 0, 0, 1 }, { 1, 0, 0, 1 }, { 0, 1, 0, 1 }, { 1, 1, 0, 1 },
+    { 0, 0, 1, 1 }, { 1, 0, 1, 1 }, { 0, 1, 1, 1 }, { 1, 1, 1, 1 },
 };
 
-/* The sums of a bin in registers; written out, not as loops, because gcc keeps arrays that it does not unroll in
- * memory. */
+/* The sums of a bin in registers; written out, not as loops, because gcc keeps arrays that it does not unroll
+ * in memory. */
 struct six {
     __m512i signal[3], variance[3];
 };
@@ -135,8 +151,8 @@ INLINE void add_entry(struct six *acc, const uint8_t *w, const uint8_t *x, const
         dot(acc->variance, w + (unit ? 0 : 16), _mm512_load_si512(v), unit);
 }
 
-INLINE void flush_six(const struct six *acc, const enum azint_variance variance, const bool unit, size_t stride,
-                      int64_t *sum)
+INLINE void flush_six(const struct six *acc, const enum azint_variance variance, const bool unit,
+                      size_t stride, int64_t *sum)
 {
     flush(acc->signal, unit, sum);
     if (variance != AZINT_V_NONE)
@@ -183,19 +199,20 @@ INLINE void many_variance(const struct azint_part *part, const uint8_t *x, const
              : many_groups(part, x, v, two, AZINT_V_NONE, false, stride, sums);
 }
 
-static void many(const struct azint_part *part, const uint8_t *x, const uint8_t *v, enum azint_variance variance,
-                 unsigned groups, int64_t *sums)
+static void many(const struct azint_part *part, const uint8_t *x, const uint8_t *v,
+                 enum azint_variance variance, unsigned groups, int64_t *sums)
 {
     const size_t stride = (size_t)groups * LANES, tile_bytes = (size_t)LANES * AZINT_STRIP;
     unsigned g = 0;
     for (; g + 2 <= groups; g += 2)
         many_variance(part, x + g * tile_bytes, v + g * tile_bytes, true, variance, stride, sums + g * LANES);
     if (g < groups)
-        many_variance(part, x + g * tile_bytes, v + g * tile_bytes, false, variance, stride, sums + g * LANES);
+        many_variance(part, x + g * tile_bytes, v + g * tile_bytes, false, variance, stride,
+                      sums + g * LANES);
 }
 
-/* One frame: its lanes are the digits.  The low half of a register sums the signal, the high half the variance; the
- * four pixels are broadcast, one load, and the weights come as they are. */
+/* One frame: its lanes are the digits.  The low half of a register sums the signal, the high half the
+ * variance; the four pixels are broadcast, one load, and the weights come as they are. */
 INLINE void one_frame(const struct azint_part *part, const uint8_t *x, const uint8_t *v, const bool from_tile,
                       const bool unit, size_t stride, int64_t *sums)
 {
@@ -235,14 +252,16 @@ INLINE void one_frame(const struct azint_part *part, const uint8_t *x, const uin
     }
 }
 
-static void one(const struct azint_part *part, const uint8_t *x, const uint8_t *v, enum azint_variance variance,
-                size_t stride, int64_t *sums)
+static void one(const struct azint_part *part, const uint8_t *x, const uint8_t *v,
+                enum azint_variance variance, size_t stride, int64_t *sums)
 {
     const bool unit = !part->weights;
     if (variance == AZINT_V_TILE)
-        unit ? one_frame(part, x, v, true, true, stride, sums) : one_frame(part, x, v, true, false, stride, sums);
+        unit ? one_frame(part, x, v, true, true, stride, sums)
+             : one_frame(part, x, v, true, false, stride, sums);
     else
-        unit ? one_frame(part, x, v, false, true, stride, sums) : one_frame(part, x, v, false, false, stride, sums);
+        unit ? one_frame(part, x, v, false, true, stride, sums)
+             : one_frame(part, x, v, false, false, stride, sums);
 }
 
 /* Live pixels of 64 from `live` on, of which n exist. */
@@ -253,7 +272,8 @@ INLINE uint64_t live_bits(const uint8_t *live, size_t n)
     return n < 64 ? bits & ((1ull << n) - 1) : bits;
 }
 
-static int narrow(const void *pixels, size_t n, unsigned elem_size, bool is_signed, const uint8_t *live, uint8_t *out)
+static int narrow(const void *pixels, size_t n, unsigned elem_size, bool is_signed, const uint8_t *live,
+                  uint8_t *out)
 {
     const uint8_t *from = pixels;
     const int low = is_signed ? 128 : 0, most = is_signed ? 255 : 127;
@@ -269,15 +289,18 @@ static int narrow(const void *pixels, size_t n, unsigned elem_size, bool is_sign
             wide |= is_signed ? 0 : bits & _mm512_movepi8_mask(v);
             _mm512_mask_storeu_epi8(out + i, there, v);
         } else if (elem_size == 2) {
-            __m512i v = _mm512_maskz_loadu_epi16((__mmask32)there, p), up = _mm512_add_epi16(v, _mm512_set1_epi16((short)low));
+            __m512i v = _mm512_maskz_loadu_epi16((__mmask32)there, p),
+                    up = _mm512_add_epi16(v, _mm512_set1_epi16((short)low));
             wide |= _mm512_mask_cmpgt_epu16_mask((__mmask32)bits, up, _mm512_set1_epi16((short)most));
             _mm256_mask_storeu_epi8(out + i, (__mmask32)there, _mm512_cvtepi16_epi8(v));
         } else if (elem_size == 4) {
-            __m512i v = _mm512_maskz_loadu_epi32((__mmask16)there, p), up = _mm512_add_epi32(v, _mm512_set1_epi32(low));
+            __m512i v = _mm512_maskz_loadu_epi32((__mmask16)there, p),
+                    up = _mm512_add_epi32(v, _mm512_set1_epi32(low));
             wide |= _mm512_mask_cmpgt_epu32_mask((__mmask16)bits, up, _mm512_set1_epi32(most));
             _mm_mask_storeu_epi8(out + i, (__mmask16)there, _mm512_cvtepi32_epi8(v));
         } else {
-            __m512i v = _mm512_maskz_loadu_epi64((__mmask8)there, p), up = _mm512_add_epi64(v, _mm512_set1_epi64(low));
+            __m512i v = _mm512_maskz_loadu_epi64((__mmask8)there, p),
+                    up = _mm512_add_epi64(v, _mm512_set1_epi64(low));
             wide |= _mm512_mask_cmpgt_epu64_mask((__mmask8)bits, up, _mm512_set1_epi64(most));
             _mm_mask_storeu_epi8(out + i, (__mmask16)there, _mm512_cvtepi64_epi8(v));
         }
@@ -294,10 +317,12 @@ INLINE __m512i byte_of(const uint8_t *pixels, unsigned elem_size, unsigned b)
     for (unsigned i = 0; i < 4; i++) { /* 16 pixels each */
         const uint8_t *p = pixels + 16 * i * elem_size;
         if (elem_size == 2) {
-            __m256i v = _mm256_srl_epi16(_mm256_loadu_si256((const void *)p), _mm_cvtsi32_si128((int)(8 * b)));
+            __m256i v =
+                _mm256_srl_epi16(_mm256_loadu_si256((const void *)p), _mm_cvtsi32_si128((int)(8 * b)));
             q[i] = _mm256_cvtepi16_epi8(v);
         } else if (elem_size == 4) {
-            q[i] = _mm512_cvtepi32_epi8(_mm512_srl_epi32(_mm512_loadu_si512(p), _mm_cvtsi32_si128((int)(8 * b))));
+            q[i] = _mm512_cvtepi32_epi8(
+                _mm512_srl_epi32(_mm512_loadu_si512(p), _mm_cvtsi32_si128((int)(8 * b))));
         } else {
             __m128i count = _mm_cvtsi32_si128((int)(8 * b));
             __m128i lo = _mm512_cvtepi64_epi8(_mm512_srl_epi64(_mm512_loadu_si512(p), count));
@@ -321,4 +346,5 @@ static void to_planes(const void *pixels, size_t n, unsigned elem_size, uint8_t 
         }
 }
 
-const struct azint_ops azint_ops_avx512 = { LANES, 2 * LANES, tile, variance_digit, expand, many, one, azint_beyond, narrow, to_planes };
+const struct azint_ops azint_ops_avx512 = { LANES, 2 * LANES, tile,         variance_digit, expand,
+                                            many,  one,       azint_beyond, narrow,         to_planes };

@@ -1,6 +1,8 @@
-/* azint_bits.h - a block's bit-planes, and which of its pixels do not go into digits; compiled once a SIMD variant.
+/* azint_bits.h - a block's bit-planes, and which of its pixels do not go into digits; compiled once a SIMD
+ * variant.
  *
- * Loops over words that compilers turn into vectors; each variant's translation unit makes azint_beyond() its own.
+ * Loops over words that compilers turn into vectors; each variant's translation unit makes azint_beyond() its
+ * own.
  */
 #ifndef HCY_CPU_AZINT_BITS_H
 #define HCY_CPU_AZINT_BITS_H
@@ -13,7 +15,7 @@
 struct azint_block {
     const uint8_t *planes;
     size_t stride;
-    unsigned same, top;      /* planes same.. top are equal */
+    unsigned same, top; /* planes same.. top are equal */
     bool is_signed;
     size_t n_bytes, n_words; /* of a plane */
     uint64_t last;           /* pixels of the last word that exist */
@@ -33,7 +35,8 @@ static inline const uint8_t *azint_plane(const struct azint_block *b, unsigned p
 }
 
 /* struct azint_ops, beyond. */
-static inline size_t azint_beyond(const struct azint_block *b, unsigned from, const uint64_t *lost, uint64_t *out)
+static inline size_t azint_beyond(const struct azint_block *b, unsigned from, const uint64_t *lost,
+                                  uint64_t *out)
 {
     const uint8_t *sign = azint_plane(b, b->top);
     size_t n = b->n_words, count = 0;

@@ -1,5 +1,5 @@
-/* azint_float.c - float pixels: one frame a thread, in the order of its pixels, in doubles, so that the sums do not
- * depend on threads or batches.  A straightforward kernel: floats are rare, and integers they are not.
+/* azint_float.c - float pixels: one frame a thread, in the order of its pixels, in doubles, so that the sums
+ * do not depend on threads or batches.  A straightforward kernel: floats are rare, and integers they are not.
  */
 #include "azint_priv.h"
 
@@ -39,7 +39,8 @@ static void put_value(struct walk *walk, double value)
 {
     const struct azint_pass *pass = walk->pass;
     size_t n_bins = pass->plan->n_bins;
-    bool want_variance = pass->job->flags & HCY_AZINT_WANT_VARIANCE, skip = invalid(pass->job, value), live = false;
+    bool want_variance = pass->job->flags & HCY_AZINT_WANT_VARIANCE, skip = invalid(pass->job, value),
+         live = false;
     struct azint_run r;
     do {
         r = azint_run_at(walk->runs);
@@ -48,13 +49,15 @@ static void put_value(struct walk *walk, double value)
             uint32_t c = azint_weight(&r, k);
             add(&walk->sums[HCY_SUM_SIGNAL_LO * n_bins + r.bin + k], c * value);
             if (want_variance)
-                add(&walk->sums[HCY_SUM_VARIANCE_LO * n_bins + r.bin + k], azint_square(c) * (value > 1 ? value : 1));
+                add(&walk->sums[HCY_SUM_VARIANCE_LO * n_bins + r.bin + k],
+                    azint_square(c) * (value > 1 ? value : 1));
         }
         walk->runs = azint_run_end(&r);
     } while (r.more);
     if (skip && live) {
         if (!walk->n_lost++)
-            memset(walk->sums + HCY_SUM_LOST_COUNT * n_bins, 0, (HCY_AZINT_SUMS - HCY_SUM_LOST_COUNT) * n_bins * 8);
+            memset(walk->sums + HCY_SUM_LOST_COUNT * n_bins, 0,
+                   (HCY_AZINT_SUMS - HCY_SUM_LOST_COUNT) * n_bins * 8);
         azint_lose_pixel(pass->plan, walk->pixel, false, false, walk->sums);
     }
     walk->pixel++;
@@ -94,7 +97,8 @@ void azint_float_run(struct azint_pass *pass, struct azint_space *space, unsigne
 {
     struct azint_frame *frame = &pass->frames[number];
     size_t n_bins = pass->plan->n_bins;
-    struct walk walk = { .pass = pass, .runs = pass->plan->runs,
+    struct walk walk = { .pass = pass,
+                         .runs = pass->plan->runs,
                          .sums = pass->sums + (size_t)frame->item * HCY_AZINT_SUMS * n_bins };
     walk.runs += pass->plan->starts[0];
     memset(walk.sums, 0, HCY_SUM_LOST_COUNT * n_bins * sizeof *walk.sums);

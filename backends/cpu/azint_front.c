@@ -1,9 +1,10 @@
 /* azint_front.c - one block of one frame to rows of digits; and the pixels that do not go there.
  *
- * Everything is decided on bit-planes, a bit a pixel, so that it costs a few words a block: is there a live pixel
- * (one with weights) beyond the first digit?  Mostly not, and the block is one call of bytes().  If so, pixels in the
- * job's invalid ranges are taken out and marked as lost; a few others are added one by one (azint_slow.c); only many
- * of them make another digit of the whole strip.  Runs on any thread, in its own azint_space.
+ * Everything is decided on bit-planes, a bit a pixel, so that it costs a few words a block: is there a live
+ * pixel (one with weights) beyond the first digit?  Mostly not, and the block is one call of bytes().  If so,
+ * pixels in the job's invalid ranges are taken out and marked as lost; a few others are added one by one
+ * (azint_slow.c); only many of them make another digit of the whole strip.  Runs on any thread, in its own
+ * azint_space.
  */
 #include "azint_bits.h"
 
@@ -18,8 +19,8 @@ static inline uint64_t live_word(const struct azint_block *b, size_t i)
     return i + 1 == b->n_words ? live & b->last : live;
 }
 
-/* An end of an invalid range, and how the planes from `same` on, all zeros or all ones, compare with its upper bits:
- * -1, 0, 1. */
+/* An end of an invalid range, and how the planes from `same` on, all zeros or all ones, compare with its
+ * upper bits: -1, 0, 1. */
 struct bound {
     uint64_t value;
     int zeros, ones;
@@ -41,7 +42,7 @@ static uint64_t above(const struct azint_block *b, size_t i, const struct bound 
     uint64_t top = azint_load(azint_plane(b, b->same) + 8 * i);
     uint64_t more = (bound->zeros > 0 ? ~top : 0) | (bound->ones > 0 ? top : 0);
     uint64_t same = (bound->zeros == 0 ? ~top : 0) | (bound->ones == 0 ? top : 0);
-    for (unsigned p = b->same; p-- > 0 && same; ) {
+    for (unsigned p = b->same; p-- > 0 && same;) {
         uint64_t bits = azint_load(b->planes + p * b->stride + 8 * i);
         if (bound->value >> p & 1) {
             same &= bits;
@@ -163,9 +164,15 @@ void azint_put_planes(struct azint_pass *pass, struct azint_space *space, const 
 {
     const struct azint_type *type = pass->type;
     size_t n_words = (where->n + 63) / 64;
-    struct azint_block b = { planes, stride, same_from, 8u * type->elem_size - 1, type->is_signed, (where->n + 7) / 8, n_words,
-                       UINT64_MAX >> (64 * n_words - where->n),
-                       azint_live(pass, (uint64_t)where->strip * AZINT_STRIP + where->at) };
+    struct azint_block b = { planes,
+                             stride,
+                             same_from,
+                             8u * type->elem_size - 1,
+                             type->is_signed,
+                             (where->n + 7) / 8,
+                             n_words,
+                             UINT64_MAX >> (64 * n_words - where->n),
+                             azint_live(pass, (uint64_t)where->strip * AZINT_STRIP + where->at) };
     if (pass->small_invalid || pass->ops->beyond(&b, AZINT_DIGIT_BITS, NULL, space->out))
         put_hard(pass, space, where, &b);
     else
@@ -178,7 +185,8 @@ void azint_put_pixels(struct azint_pass *pass, struct azint_space *space, const 
     unsigned elem_size = pass->type->elem_size;
     const uint8_t *live = azint_live(pass, (uint64_t)where->strip * AZINT_STRIP + where->at);
     uint8_t *row = azint_row(pass, space, 0, where->frame) + where->at;
-    if (!pass->ops->narrow(pixels, where->n, elem_size, pass->type->is_signed, live, row) && !pass->small_invalid)
+    if (!pass->ops->narrow(pixels, where->n, elem_size, pass->type->is_signed, live, row) &&
+        !pass->small_invalid)
         return;
     size_t n = (where->n + 63) / 64 * 64, stride = n / 8;
     if (n != where->n) {

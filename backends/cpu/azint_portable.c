@@ -1,6 +1,7 @@
 /* azint_portable.c - the tile kernels in plain C, for any processor, and the measure of the others.
  *
- * Weights are expanded to two 12-bit digits, in 16 bits, which compilers turn into what multiply-add the target has.
+ * Weights are expanded to two 12-bit digits, in 16 bits, which compilers turn into what multiply-add the
+ * target has.
  */
 #include "azint_bits.h"
 
@@ -33,7 +34,8 @@ static void expand(const uint8_t *weights, size_t n, uint8_t *out)
     for (size_t i = 0; i < n; i++, weights += 12) {
         struct wide w;
         for (unsigned p = 0; p < 4; p++) {
-            uint32_t c = (uint32_t)weights[p] | (uint32_t)weights[4 + p] << 8 | (uint32_t)weights[8 + p] << 16;
+            uint32_t c =
+                (uint32_t)weights[p] | (uint32_t)weights[4 + p] << 8 | (uint32_t)weights[8 + p] << 16;
             uint32_t square = azint_square(c);
             w.digit[0][0][p] = (int16_t)(c & 0xfff);
             w.digit[0][1][p] = (int16_t)(c >> 12);
@@ -63,8 +65,8 @@ static inline void dot(int32_t acc[2][LANES], int16_t digit[2][4], const int8_t 
         }
 }
 
-static inline void add(const struct azint_part *part, const uint8_t *x, const uint8_t *v, enum azint_variance from,
-                       unsigned lanes, size_t stride, int64_t *sums)
+static inline void add(const struct azint_part *part, const uint8_t *x, const uint8_t *v,
+                       enum azint_variance from, unsigned lanes, size_t stride, int64_t *sums)
 {
     uint32_t e = part->first;
     for (size_t s = 0; s < part->n_segs; s++) {
@@ -114,7 +116,8 @@ static int64_t pixel_at(const uint8_t *pixels, size_t i, unsigned elem_size, boo
     return is_signed ? (int64_t)((uint64_t)value << shift) >> shift : value;
 }
 
-static int narrow(const void *pixels, size_t n, unsigned elem_size, bool is_signed, const uint8_t *live, uint8_t *out)
+static int narrow(const void *pixels, size_t n, unsigned elem_size, bool is_signed, const uint8_t *live,
+                  uint8_t *out)
 {
     int wide = 0;
     for (size_t i = 0; i < n; i++) {
@@ -140,4 +143,5 @@ static void to_planes(const void *pixels, size_t n, unsigned elem_size, uint8_t 
         }
 }
 
-const struct azint_ops azint_ops_portable = { LANES, LANES, tile, variance, expand, many, one, azint_beyond, narrow, to_planes };
+const struct azint_ops azint_ops_portable = { LANES, LANES, tile,         variance, expand,
+                                              many,  one,   azint_beyond, narrow,   to_planes };

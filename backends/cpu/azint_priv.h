@@ -1,18 +1,18 @@
 /* azint_priv.h - azimuthal integration on the CPU: the prepared plan, and what a SIMD variant does.
  *
- * THE METHOD.  The detector is cut into STRIPS of 16384 pixels; threads share a batch strip by strip.  In a strip,
- * pixels of several frames become small digits (7 bits), four pixels of a frame to a dword; weights are three 8-bit
- * digits.  So a byte dot product adds four pixels of a frame at once, 16 frames are the lanes of a register, and a
- * strip's entries - (four pixels, bin) with their weights - sorted by bin, need no scatter: a register is the bin.
+ * THE METHOD.  The detector is cut into STRIPS of 16384 pixels; threads share a batch strip by strip.  In a
+ * strip, pixels of several frames become small digits (7 bits), four pixels of a frame to a dword; weights
+ * are three 8-bit digits.  So a byte dot product adds four pixels of a frame at once, 16 frames are the lanes
+ * of a register, and a strip's entries - (four pixels, bin) with their weights - sorted by bin, need no
+ * scatter: a register is the bin.
  *
  *   azint_tables.c    prepare: the canonical runs to strips
  *   azint.c           the kernels: passes over a batch, scratch, merging
  *   azint_strip.c     one strip: blocks to rows of digits, rows to tiles, tiles to histograms
  *   azint_front.c     one block of one frame to digits; pixels that do not fit, or are masked in their frame
  *   azint_bits.h      what its bit-planes say
- *   azint_slow.c      single pixels through the canonical runs: outliers, and what masked pixels take off the norms
- *   azint_float.c     float pixels
- *   azint_<simd>.c    struct azint_ops
+ *   azint_slow.c      single pixels through the canonical runs: outliers, and what masked pixels take off the
+ * norms azint_float.c     float pixels azint_<simd>.c    struct azint_ops
  *
  * Everything is an integer until the end, so no order, thread count or variant changes a bit of the result.
  */
@@ -26,14 +26,15 @@
 __extension__ typedef __int128 azint_i128;
 __extension__ typedef unsigned __int128 azint_u128;
 
-#define AZINT_STRIP 16384u               /* pixels; a group's number fits 12 bits */
+#define AZINT_STRIP       16384u            /* pixels; a group's number fits 12 bits */
 #define AZINT_STRIP_BYTES (AZINT_STRIP / 8) /* of a bitmap */
-#define AZINT_PITCH (AZINT_STRIP + 64)   /* of a row of digits: neighbouring rows start in different cache sets */
-#define AZINT_CHUNK 512u                 /* entries whose expanded weights stay in L1; segments end there too */
-#define AZINT_EXPANDED 32u               /* bytes of an expanded entry, at most */
+#define AZINT_PITCH                                                                                          \
+    (AZINT_STRIP + 64)        /* of a row of digits: neighbouring rows start in different cache sets */
+#define AZINT_CHUNK      512u /* entries whose expanded weights stay in L1; segments end there too */
+#define AZINT_EXPANDED   32u  /* bytes of an expanded entry, at most */
 #define AZINT_DIGIT_BITS 7u
-#define AZINT_MAX_DIGITS 10u             /* of a 64-bit value */
-#define AZINT_MAX_PASS 32u               /* frames that share one reading of the weights */
+#define AZINT_MAX_DIGITS 10u /* of a 64-bit value */
+#define AZINT_MAX_PASS   32u /* frames that share one reading of the weights */
 
 /* --- The prepared plan: one block of memory, offsets from its start --- */
 
@@ -41,28 +42,31 @@ struct azint_plan {
     uint64_t magic;
     uint32_t n_bins, n_strips;
     uint64_t n_pixels;
-    uint32_t unit;         /* all weights are HCY_AZINT_ONE: entries are 4-bit masks, the weight comes in at the end */
+    uint32_t
+        unit; /* all weights are HCY_AZINT_ONE: entries are 4-bit masks, the weight comes in at the end */
     uint32_t reserved;
-    uint64_t live;         /* a bit a pixel: it has weights; padded with zeros to whole strips and 64 bytes more */
-    uint64_t strips;       /* struct azint_strip[n_strips] */
-    const uint8_t *runs;   /* the canonical spans, still the caller's: single pixels are looked up there */
+    uint64_t live;   /* a bit a pixel: it has weights; padded with zeros to whole strips and 64 bytes more */
+    uint64_t strips; /* struct azint_strip[n_strips] */
+    const uint8_t *runs; /* the canonical spans, still the caller's: single pixels are looked up there */
     const uint64_t *starts;
     const float *norms;
 };
 
 struct azint_strip {
-    uint64_t index;        /* u16 an entry: its group of four pixels; for a unit plan group << 4 | mask */
-    uint64_t weights;      /* 12 bytes an entry: digit d of pixel p's weight at 4 d + p; absent from a unit plan */
-    uint64_t segs;         /* struct azint_seg[n_segs] */
+    uint64_t index;   /* u16 an entry: its group of four pixels; for a unit plan group << 4 | mask */
+    uint64_t weights; /* 12 bytes an entry: digit d of pixel p's weight at 4 d + p; absent from a unit plan */
+    uint64_t segs;    /* struct azint_seg[n_segs] */
     uint32_t n_entries, n_segs;
 };
 
-/* Entries of one bin up to `end`, sorted by bin; cut at multiples of AZINT_CHUNK, so 32-bit sums cannot overflow. */
+/* Entries of one bin up to `end`, sorted by bin; cut at multiples of AZINT_CHUNK, so 32-bit sums cannot
+ * overflow. */
 struct azint_seg {
     uint32_t bin, end;
 };
 
-int azint_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans, size_t n, void **blob, size_t *size);
+int azint_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans, size_t n, void **blob,
+                  size_t *size);
 /* The plan in `blob`, or NULL if it is none. */
 const struct azint_plan *azint_plan_at(const void *blob, size_t size);
 
@@ -98,7 +102,7 @@ static inline uint32_t azint_square(uint32_t c)
 static inline const uint8_t *azint_pixel_runs(const struct azint_plan *plan, uint64_t pixel)
 {
     const uint8_t *p = plan->runs + plan->starts[pixel / HCY_AZINT_START_EVERY];
-    for (unsigned i = pixel % HCY_AZINT_START_EVERY; i; ) {
+    for (unsigned i = pixel % HCY_AZINT_START_EVERY; i;) {
         struct azint_run r = azint_run_at(p);
         p = azint_run_end(&r);
         i -= !r.more;
@@ -110,11 +114,11 @@ static inline const uint8_t *azint_pixel_runs(const struct azint_plan *plan, uin
 
 /* Entries handed to a kernel: at most AZINT_CHUNK. */
 struct azint_part {
-    const uint16_t *index;         /* of the first entry */
-    const uint8_t *weights;        /* expanded; NULL for a unit plan */
+    const uint16_t *index;  /* of the first entry */
+    const uint8_t *weights; /* expanded; NULL for a unit plan */
     const struct azint_seg *segs;
     size_t n_segs;
-    uint32_t first;                /* number of the first entry, as segs count */
+    uint32_t first; /* number of the first entry, as segs count */
 };
 
 /* Where the digits of the variance come from. */
@@ -128,28 +132,30 @@ struct azint_block;
 struct azint_ops {
     unsigned lanes; /* frames side by side in a tile */
     unsigned pass;  /* frames worth taking at once */
-    /* Rows (one a lane) of pixels [first, last) to a tile: dword `lane` of group g is four pixels of that lane's
-     * row.  Multiples of 64. */
+    /* Rows (one a lane) of pixels [first, last) to a tile: dword `lane` of group g is four pixels of that
+     * lane's row.  Multiples of 64. */
     void (*tile)(const uint8_t *const *rows, size_t first, size_t last, uint8_t *tile);
-    /* A digit of max(1, value) from all the value's digits, rows of a multiple of 64 bytes.  Only the top digit of a
-     * negative value is negative. */
+    /* A digit of max(1, value) from all the value's digits, rows of a multiple of 64 bytes.  Only the top
+     * digit of a negative value is negative. */
     void (*variance)(const uint8_t *const *rows, unsigned digits, unsigned digit, size_t n, uint8_t *out);
-    /* n entries of 12 bytes to the form `many` and `one` take, weights and their squares.  Reads and writes up to
-     * three entries more. */
+    /* n entries of 12 bytes to the form `many` and `one` take, weights and their squares.  Reads and writes
+     * up to three entries more. */
     void (*expand)(const uint8_t *weights, size_t n, uint8_t *out);
-    /* Adds a part to `groups` groups of lanes.  Tiles of the groups lie one behind the other; sums of a bin are
-     * int64_t [2][groups * lanes], signal and variance, lanes in the order of azint_lane().  With AZINT_V_NONE what
-     * is done to the variance's sums is not defined. */
-    void (*many)(const struct azint_part *part, const uint8_t *x, const uint8_t *v, enum azint_variance variance,
-                 unsigned groups, int64_t *sums);
+    /* Adds a part to `groups` groups of lanes.  Tiles of the groups lie one behind the other; sums of a bin
+     * are int64_t [2][groups * lanes], signal and variance, lanes in the order of azint_lane().  With
+     * AZINT_V_NONE what is done to the variance's sums is not defined. */
+    void (*many)(const struct azint_part *part, const uint8_t *x, const uint8_t *v,
+                 enum azint_variance variance, unsigned groups, int64_t *sums);
     /* The same for a single frame straight from its row; sums of a bin are int64_t [2][stride]. */
-    void (*one)(const struct azint_part *part, const uint8_t *x, const uint8_t *v, enum azint_variance variance,
-                size_t stride, int64_t *sums);
-    /* Live pixels, the `lost` ones (if any) left out, whose value needs more than the planes below `from`, and a
-     * sign: their bits to `out`, their number. */
+    void (*one)(const struct azint_part *part, const uint8_t *x, const uint8_t *v,
+                enum azint_variance variance, size_t stride, int64_t *sums);
+    /* Live pixels, the `lost` ones (if any) left out, whose value needs more than the planes below `from`,
+     * and a sign: their bits to `out`, their number. */
     size_t (*beyond)(const struct azint_block *block, unsigned from, const uint64_t *lost, uint64_t *out);
-    /* Pixels to their low digits; nonzero if one that is live does not fit in -128..127 (signed) or 0..127. */
-    int (*narrow)(const void *pixels, size_t n, unsigned elem_size, bool is_signed, const uint8_t *live, uint8_t *out);
+    /* Pixels to their low digits; nonzero if one that is live does not fit in -128..127 (signed) or 0..127.
+     */
+    int (*narrow)(const void *pixels, size_t n, unsigned elem_size, bool is_signed, const uint8_t *live,
+                  uint8_t *out);
     /* Pixels to bit-planes, `stride` bytes (a multiple of 8) apart.  n a multiple of 64. */
     void (*to_planes)(const void *pixels, size_t n, unsigned elem_size, uint8_t *planes, size_t stride);
 };
@@ -178,27 +184,27 @@ const struct azint_type *azint_type(uint32_t pixel_type); /* NULL: no such type 
 
 /* Where one frame's pixels are. */
 struct azint_frame {
-    uint32_t item;                 /* in the batch */
-    const uint8_t *pixels;         /* plain; or NULL, and: */
+    uint32_t item;         /* in the batch */
+    const uint8_t *pixels; /* plain; or NULL, and: */
     const uint8_t *chunk;
     const hcy_bslz4_frame *frame;
     const hcy_bslz4_block *blocks;
     size_t block_pixels;
-    atomic_uint damaged;           /* first damaged block, UINT32_MAX if none */
+    atomic_uint damaged; /* first damaged block, UINT32_MAX if none */
 };
 
 /* A thread's own memory; pointers into the scratch buffer. */
 struct azint_space {
-    uint8_t *planes;   /* a decoded block, CPU_BLOCK_LEAD before and CPU_BLOCK_SLACK behind */
-    uint8_t *pixels;   /* a block as pixels, where it is not coded as planes */
-    uint8_t *masked;   /* planes with the pixels taken out that do not go into digits */
-    uint8_t *rows;     /* [digit][frame][AZINT_PITCH] */
-    uint8_t *vrows;    /* [frame][AZINT_PITCH]: variance of the digit at hand */
-    uint8_t *x, *v;    /* tiles */
-    uint8_t *weights;  /* expanded */
-    int64_t *sums;     /* [digit][bin][2][stride] */
+    uint8_t *planes;             /* a decoded block, CPU_BLOCK_LEAD before and CPU_BLOCK_SLACK behind */
+    uint8_t *pixels;             /* a block as pixels, where it is not coded as planes */
+    uint8_t *masked;             /* planes with the pixels taken out that do not go into digits */
+    uint8_t *rows;               /* [digit][frame][AZINT_PITCH] */
+    uint8_t *vrows;              /* [frame][AZINT_PITCH]: variance of the digit at hand */
+    uint8_t *x, *v;              /* tiles */
+    uint8_t *weights;            /* expanded */
+    int64_t *sums;               /* [digit][bin][2][stride] */
     uint64_t *lost, *out, *drop; /* bitmaps of a block */
-    uint32_t used;     /* digits whose sums have been zeroed */
+    uint32_t used;               /* digits whose sums have been zeroed */
     uint8_t digits[AZINT_MAX_PASS];
 };
 
@@ -209,16 +215,16 @@ struct azint_pass {
     const struct azint_type *type;
     const hcy_azint_job *job;
     hcy_bslz4_job coding;
-    const uint8_t *limit;          /* end of the coded bytes */
+    const uint8_t *limit; /* end of the coded bytes */
     struct azint_frame frames[AZINT_MAX_PASS];
     unsigned n_frames;
-    bool single;                   /* few frames: kernel `one`, no tiles */
-    size_t stride;                 /* frames in a row of sums */
-    size_t step;                   /* pixels taken from each frame in turn */
-    bool small_invalid;            /* an invalid range holds values of one digit */
-    uint8_t *lost;                 /* [frame][strip][AZINT_STRIP_BYTES]: pixels masked in this frame */
-    uint8_t *lost_any;             /* [frame][strip] */
-    struct azint_space *spaces;    /* one a worker */
+    bool single;                /* few frames: kernel `one`, no tiles */
+    size_t stride;              /* frames in a row of sums */
+    size_t step;                /* pixels taken from each frame in turn */
+    bool small_invalid;         /* an invalid range holds values of one digit */
+    uint8_t *lost;              /* [frame][strip][AZINT_STRIP_BYTES]: pixels masked in this frame */
+    uint8_t *lost_any;          /* [frame][strip] */
+    struct azint_space *spaces; /* one a worker */
     unsigned n_workers;
     atomic_size_t next_strip;
     hcy_frame_report *reports;
@@ -229,8 +235,8 @@ static inline const uint8_t *azint_live(const struct azint_pass *pass, uint64_t 
 {
     return (const uint8_t *)azint_at(pass->plan, pass->plan->live) + pixel / 8;
 }
-static inline uint8_t *azint_row(const struct azint_pass *pass, const struct azint_space *space, unsigned digit,
-                                 unsigned frame)
+static inline uint8_t *azint_row(const struct azint_pass *pass, const struct azint_space *space,
+                                 unsigned digit, unsigned frame)
 {
     return space->rows + ((size_t)digit * pass->n_frames + frame) * AZINT_PITCH;
 }
@@ -254,18 +260,21 @@ void azint_strip_run(struct azint_pass *pass, struct azint_space *space, size_t 
 /* The sums of a digit, zeroed when they are first asked for. */
 int64_t *azint_sums(struct azint_pass *pass, struct azint_space *space, unsigned digit);
 /* Codes of one block to pixels at `out`; 0 or HCY_ECORRUPT. */
-int azint_block_pixels(const struct azint_pass *pass, struct azint_space *space, const struct azint_frame *frame,
-                       uint32_t block, uint8_t *out);
+int azint_block_pixels(const struct azint_pass *pass, struct azint_space *space,
+                       const struct azint_frame *frame, uint32_t block, uint8_t *out);
 /* A block that does not decode: the frame's report will name the first. */
 void azint_damaged(struct azint_frame *frame, uint32_t block);
 
 /* azint_slow.c */
 /* One pixel whose value did not go into digits (they hold zero, so its variance was taken for 1). */
-void azint_slow_pixel(struct azint_pass *pass, struct azint_space *space, unsigned frame, uint64_t pixel, uint64_t bits);
+void azint_slow_pixel(struct azint_pass *pass, struct azint_space *space, unsigned frame, uint64_t pixel,
+                      uint64_t bits);
 /* After the merge: the LOST rows of all frames, and the variance that their zeros were given. */
 void azint_lost_run(struct azint_pass *pass, struct cpu_pool *pool);
-/* A pixel's part in the LOST rows of `sums`, added or taken back; `variance`: and out of, or back into, the variance. */
-void azint_lose_pixel(const struct azint_plan *plan, uint64_t pixel, bool back, bool variance, uint64_t *sums);
+/* A pixel's part in the LOST rows of `sums`, added or taken back; `variance`: and out of, or back into, the
+ * variance. */
+void azint_lose_pixel(const struct azint_plan *plan, uint64_t pixel, bool back, bool variance,
+                      uint64_t *sums);
 
 /* azint_float.c: frame `frame` of the pass, all of it. */
 void azint_float_run(struct azint_pass *pass, struct azint_space *space, unsigned frame);

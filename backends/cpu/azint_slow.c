@@ -1,8 +1,9 @@
-/* azint_slow.c - single pixels, through the canonical runs: values that fit no digit, and pixels lost in a frame.
+/* azint_slow.c - single pixels, through the canonical runs: values that fit no digit, and pixels lost in a
+ * frame.
  *
- * Lost pixels are marked while strips run and counted afterwards.  Gaps that the static mask does not know are the
- * same in every frame, so the first frame's pixels are summed in full and the others as differences from it: the
- * sums are integers, adding and taking off again leaves no trace.
+ * Lost pixels are marked while strips run and counted afterwards.  Gaps that the static mask does not know
+ * are the same in every frame, so the first frame's pixels are summed in full and the others as differences
+ * from it: the sums are integers, adding and taking off again leaves no trace.
  */
 #include "azint_priv.h"
 
@@ -19,7 +20,8 @@ static void add_digits(struct azint_pass *pass, struct azint_space *space, size_
     }
 }
 
-void azint_slow_pixel(struct azint_pass *pass, struct azint_space *space, unsigned frame, uint64_t pixel, uint64_t bits)
+void azint_slow_pixel(struct azint_pass *pass, struct azint_space *space, unsigned frame, uint64_t pixel,
+                      uint64_t bits)
 {
     bool negative = pass->type->is_signed && (int64_t)bits < 0;
     uint64_t magnitude = negative ? 0 - bits : bits;
@@ -68,7 +70,8 @@ void azint_lose_pixel(const struct azint_plan *plan, uint64_t pixel, bool back, 
             add_wide(at + HCY_SUM_LOST_NORM_LO * row, at + HCY_SUM_LOST_NORM_HI * row, cn, back);
             add_wide(at + HCY_SUM_LOST_NORM2_LO * row, at + HCY_SUM_LOST_NORM2_HI * row, square, back);
             if (variance)
-                add_wide(at + HCY_SUM_VARIANCE_LO * row, at + HCY_SUM_VARIANCE_HI * row, azint_square(c), !back);
+                add_wide(at + HCY_SUM_VARIANCE_LO * row, at + HCY_SUM_VARIANCE_HI * row, azint_square(c),
+                         !back);
         }
         p = azint_run_end(&r);
     } while (r.more);
@@ -94,16 +97,17 @@ static const uint8_t *lost_bits(const struct azint_pass *pass, unsigned frame, s
 }
 
 /* Pixels that are in the bitmap `in` and not in `out`. */
-static void lose_strip(const struct loss *loss, size_t strip, const uint8_t *in, const uint8_t *out, bool back,
-                       uint64_t *sums)
+static void lose_strip(const struct loss *loss, size_t strip, const uint8_t *in, const uint8_t *out,
+                       bool back, uint64_t *sums)
 {
     for (size_t i = 0; i < AZINT_STRIP_BYTES; i += 8) {
         uint64_t a, b;
         memcpy(&a, in + i, 8);
         memcpy(&b, out + i, 8);
         for (a &= ~b; a; a &= a - 1)
-            azint_lose_pixel(loss->pass->plan, (uint64_t)strip * AZINT_STRIP + 8 * i + (unsigned)__builtin_ctzll(a),
-                             back, loss->variance, sums);
+            azint_lose_pixel(loss->pass->plan,
+                             (uint64_t)strip * AZINT_STRIP + 8 * i + (unsigned)__builtin_ctzll(a), back,
+                             loss->variance, sums);
     }
 }
 
@@ -116,7 +120,7 @@ static void reference_range(void *context, size_t begin, size_t end, unsigned th
     for (size_t w = begin; w < end; w++) {
         uint64_t *sums = rows_of(pass, w);
         memset(sums, 0, HCY_AZINT_SUMS * (size_t)pass->plan->n_bins * sizeof *sums);
-        for (size_t s; (s = atomic_fetch_add(&pass->next_strip, 1)) < pass->plan->n_strips; )
+        for (size_t s; (s = atomic_fetch_add(&pass->next_strip, 1)) < pass->plan->n_strips;)
             if (pass->lost_any[(size_t)loss->frame * pass->plan->n_strips + s])
                 lose_strip(loss, s, lost_bits(pass, loss->frame, s), none, false, sums);
     }
@@ -144,7 +148,8 @@ static void frames_range(void *context, size_t begin, size_t end, unsigned threa
         uint64_t *sums = pass->sums + (size_t)item * HCY_AZINT_SUMS * n_bins;
         if (!pass->reports[item].n_lost)
             continue;
-        memset(sums + HCY_SUM_LOST_COUNT * n_bins, 0, (HCY_AZINT_SUMS - HCY_SUM_LOST_COUNT) * n_bins * sizeof *sums);
+        memset(sums + HCY_SUM_LOST_COUNT * n_bins, 0,
+               (HCY_AZINT_SUMS - HCY_SUM_LOST_COUNT) * n_bins * sizeof *sums);
         add_rows(sums, rows_of(pass, 0), n_bins);
         for (size_t s = 0; s < pass->plan->n_strips; s++) {
             const uint8_t *mine = lost_bits(pass, (unsigned)f, s), *other = lost_bits(pass, loss->frame, s);
@@ -175,7 +180,7 @@ static uint64_t count_lost(const struct azint_pass *pass, unsigned frame)
 void azint_lost_run(struct azint_pass *pass, struct cpu_pool *pool)
 {
     struct loss loss = { pass, pass->n_frames, (pass->job->flags & HCY_AZINT_WANT_VARIANCE) != 0 };
-    for (unsigned f = pass->n_frames; f-- > 0; ) {
+    for (unsigned f = pass->n_frames; f-- > 0;) {
         hcy_frame_report *report = &pass->reports[pass->frames[f].item];
         report->n_lost = count_lost(pass, f);
         if (report->n_lost)

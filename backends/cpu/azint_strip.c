@@ -1,7 +1,9 @@
-/* azint_strip.c - one strip of a pass, on one thread: blocks to rows, rows to tiles, tiles to the thread's sums.
+/* azint_strip.c - one strip of a pass, on one thread: blocks to rows, rows to tiles, tiles to the thread's
+ * sums.
  *
- * Frames are taken block by block in turn, so that what was just decoded is still in the L1 cache when the rows of
- * 16 frames are turned into a tile.  The entries' weights are expanded a chunk at a time, for all frames at once.
+ * Frames are taken block by block in turn, so that what was just decoded is still in the L1 cache when the
+ * rows of 16 frames are turned into a tile.  The entries' weights are expanded a chunk at a time, for all
+ * frames at once.
  */
 #include "azint_priv.h"
 
@@ -23,25 +25,26 @@ static size_t block_bytes(const struct azint_frame *frame, uint32_t block)
 }
 
 /* Where a block's codes are; false if not inside the chunk. */
-static bool block_codes(const struct azint_frame *frame, uint32_t block, const uint8_t **coded, uint32_t *size)
+static bool block_codes(const struct azint_frame *frame, uint32_t block, const uint8_t **coded,
+                        uint32_t *size)
 {
     const hcy_bslz4_block *b = &frame->blocks[block];
     *coded = frame->chunk + b->offset;
     *size = b->size;
     uint32_t bytes = b->size & ~HCY_BLOCK_STORED;
-    return (uint64_t)b->offset + bytes <= frame->frame->size
-           && (!(b->size & HCY_BLOCK_STORED) || bytes == block_bytes(frame, block));
+    return (uint64_t)b->offset + bytes <= frame->frame->size &&
+           (!(b->size & HCY_BLOCK_STORED) || bytes == block_bytes(frame, block));
 }
 
-int azint_block_pixels(const struct azint_pass *pass, struct azint_space *space, const struct azint_frame *frame,
-                       uint32_t block, uint8_t *out)
+int azint_block_pixels(const struct azint_pass *pass, struct azint_space *space,
+                       const struct azint_frame *frame, uint32_t block, uint8_t *out)
 {
     const uint8_t *coded;
     uint32_t size;
     if (!block_codes(frame, block, &coded, &size))
         return HCY_ECORRUPT;
-    return cpu_bslz4_block(pass->block_ops, &pass->coding, coded, size, pass->limit, block_bytes(frame, block),
-                           space->planes - CPU_BLOCK_LEAD, out);
+    return cpu_bslz4_block(pass->block_ops, &pass->coding, coded, size, pass->limit,
+                           block_bytes(frame, block), space->planes - CPU_BLOCK_LEAD, out);
 }
 
 void azint_damaged(struct azint_frame *frame, uint32_t block)
@@ -51,8 +54,8 @@ void azint_damaged(struct azint_frame *frame, uint32_t block)
         ;
 }
 
-/* While one frame's block is decoded, the next one's codes come nearer: sixteen other frames lie between, and no
- * hardware prefetcher follows so many streams. */
+/* While one frame's block is decoded, the next one's codes come nearer: sixteen other frames lie between, and
+ * no hardware prefetcher follows so many streams. */
 static void prefetch_block(const struct azint_frame *frame, uint32_t block)
 {
     if (block >= frame->frame->n_blocks)
@@ -78,8 +81,9 @@ static void put_block(struct azint_pass *pass, struct azint_space *space, const 
             azint_put_pixels(pass, space, where, space->pixels + skip * elem_size);
             return;
         }
-    } else if (block_codes(frame, block, &coded, &size) && !(size & HCY_BLOCK_STORED)
-               && pass->block_ops->planes(coded, size, pass->limit, bytes, elem_size, space->planes, &same) == 0) {
+    } else if (block_codes(frame, block, &coded, &size) && !(size & HCY_BLOCK_STORED) &&
+               pass->block_ops->planes(coded, size, pass->limit, bytes, elem_size, space->planes, &same) ==
+                   0) {
         azint_put_planes(pass, space, where, space->planes + skip / 8, bytes / elem_size / 8, same);
         return;
     }
@@ -88,14 +92,16 @@ static void put_block(struct azint_pass *pass, struct azint_space *space, const 
 }
 
 /* Pixels [at, end) of the strip from one frame's blocks, or its raw tail. */
-static void fill_coded(struct azint_pass *pass, struct azint_space *space, struct azint_where where, size_t end)
+static void fill_coded(struct azint_pass *pass, struct azint_space *space, struct azint_where where,
+                       size_t end)
 {
     const struct azint_frame *frame = &pass->frames[where.frame];
     unsigned elem_size = pass->type->elem_size;
     while (where.at < end) {
         uint64_t pixel = (uint64_t)where.strip * AZINT_STRIP + where.at;
         uint64_t block = pixel / frame->block_pixels;
-        if (block < frame->frame->n_blocks && pixel - block * frame->block_pixels < block_bytes(frame, (uint32_t)block) / elem_size) {
+        if (block < frame->frame->n_blocks &&
+            pixel - block * frame->block_pixels < block_bytes(frame, (uint32_t)block) / elem_size) {
             size_t skip = (size_t)(pixel - block * frame->block_pixels);
             size_t left = block_bytes(frame, (uint32_t)block) / elem_size - skip;
             where.n = left < end - where.at ? left : end - where.at;
@@ -109,7 +115,8 @@ static void fill_coded(struct azint_pass *pass, struct azint_space *space, struc
 }
 
 /* Pixels [at, end) from plain ones, in pieces that the caches hold. */
-static void fill_plain(struct azint_pass *pass, struct azint_space *space, struct azint_where where, size_t end)
+static void fill_plain(struct azint_pass *pass, struct azint_space *space, struct azint_where where,
+                       size_t end)
 {
     const uint8_t *pixels = pass->frames[where.frame].pixels;
     for (; where.at < end; where.at += where.n) {
@@ -120,8 +127,8 @@ static void fill_plain(struct azint_pass *pass, struct azint_space *space, struc
 }
 
 /* The rows of a group of lanes to a tile. */
-static void make_tile(const struct azint_pass *pass, const uint8_t *rows, unsigned group, size_t first, size_t last,
-                      uint8_t *tile)
+static void make_tile(const struct azint_pass *pass, const uint8_t *rows, unsigned group, size_t first,
+                      size_t last, uint8_t *tile)
 {
     unsigned lanes = pass->ops->lanes, begin = group * lanes;
     const uint8_t *row[AZINT_MAX_PASS];
@@ -136,8 +143,8 @@ static size_t up64(size_t n)
 }
 
 /* Frames [begin, end) of the pass: their first digits to rows, and to the group's tile as they come. */
-static void fill_group(struct azint_pass *pass, struct azint_space *space, size_t strip, unsigned begin, unsigned end,
-                       size_t n_pixels)
+static void fill_group(struct azint_pass *pass, struct azint_space *space, size_t strip, unsigned begin,
+                       unsigned end, size_t n_pixels)
 {
     for (size_t at = 0; at < n_pixels; at += pass->step) {
         size_t stop = n_pixels - at < pass->step ? n_pixels : at + pass->step;
@@ -150,8 +157,8 @@ static void fill_group(struct azint_pass *pass, struct azint_space *space, size_
     }
 }
 
-/* Does a digit of the variance, where a strip has several, differ from the signal's?  max(1, value) does in the first
- * one, and for negative values in all. */
+/* Does a digit of the variance, where a strip has several, differ from the signal's?  max(1, value) does in
+ * the first one, and for negative values in all. */
 static bool own_variance(const struct azint_pass *pass, unsigned digit)
 {
     return digit == 0 || pass->type->is_signed;
@@ -184,15 +191,16 @@ static void make_digit(struct azint_pass *pass, struct azint_space *space, unsig
         make_tile(pass, azint_row(pass, space, digit, 0), g, 0, up64(n), space->x);
 }
 
-static void add_part(struct azint_pass *pass, struct azint_space *space, const struct azint_part *part, unsigned digit,
-                     enum azint_variance variance)
+static void add_part(struct azint_pass *pass, struct azint_space *space, const struct azint_part *part,
+                     unsigned digit, enum azint_variance variance)
 {
     int64_t *sums = azint_sums(pass, space, digit);
     bool own = own_variance(pass, digit);
     const uint8_t *vrows = own ? space->vrows : azint_row(pass, space, digit, 0);
     if (!pass->single) {
         unsigned lanes = pass->ops->lanes;
-        pass->ops->many(part, space->x, own ? space->v : space->x, variance, (pass->n_frames + lanes - 1) / lanes, sums);
+        pass->ops->many(part, space->x, own ? space->v : space->x, variance,
+                        (pass->n_frames + lanes - 1) / lanes, sums);
         return;
     }
     for (unsigned f = 0; f < pass->n_frames; f++)
@@ -236,7 +244,8 @@ static void add_digit(struct azint_pass *pass, struct azint_space *space, const 
 
 void azint_strip_run(struct azint_pass *pass, struct azint_space *space, size_t number)
 {
-    const struct azint_strip *strip = (const struct azint_strip *)azint_at(pass->plan, pass->plan->strips) + number;
+    const struct azint_strip *strip =
+        (const struct azint_strip *)azint_at(pass->plan, pass->plan->strips) + number;
     uint64_t left = pass->plan->n_pixels - (uint64_t)number * AZINT_STRIP;
     size_t n = left < AZINT_STRIP ? (size_t)left : AZINT_STRIP;
     unsigned digits = 1, lanes = pass->single ? 1 : pass->ops->lanes;
@@ -247,7 +256,9 @@ void azint_strip_run(struct azint_pass *pass, struct azint_space *space, size_t 
     for (unsigned f = 0; f < pass->n_frames; f++)
         digits = space->digits[f] > digits ? space->digits[f] : digits;
     for (unsigned d = 0; d < digits; d++) {
-        enum azint_variance variance = !want_variance ? AZINT_V_NONE : digits > 1 ? AZINT_V_TILE : AZINT_V_MAX;
+        enum azint_variance variance = !want_variance ? AZINT_V_NONE
+                                       : digits > 1   ? AZINT_V_TILE
+                                                      : AZINT_V_MAX;
         if (d)
             make_digit(pass, space, d, n);
         if (variance == AZINT_V_TILE && own_variance(pass, d))

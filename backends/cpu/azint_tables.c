@@ -1,7 +1,7 @@
 /* azint_tables.c - prepare: canonical runs (azint_format.h) to the CPU's own layout (azint_priv.h).
  *
- * Strips are built independently, by all threads, each into mapped memory of its own, which moves into the blob
- * piece by piece: so building takes little more memory than the plan.
+ * Strips are built independently, by all threads, each into mapped memory of its own, which moves into the
+ * blob piece by piece: so building takes little more memory than the plan.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
@@ -14,7 +14,7 @@
 
 #define MAGIC 0x31544e495a414348u
 #define ALIGN 64u
-#define PAD 64u /* readable behind indices and weights: kernels read whole vectors */
+#define PAD   64u /* readable behind indices and weights: kernels read whole vectors */
 
 /* One (group, bin) and its four weights. */
 struct entry {
@@ -41,7 +41,7 @@ struct builder {
     struct piece *pieces;
     uint8_t *blob;
     size_t *places;
-    atomic_int status;   /* 0, HCY_ENOMEM, HCY_EINVAL */
+    atomic_int status; /* 0, HCY_ENOMEM, HCY_EINVAL */
     atomic_bool not_unit;
 };
 
@@ -112,7 +112,8 @@ static int add_pixel(struct builder *b, struct list *list, size_t first, uint64_
             uint32_t c = azint_weight(&r, k);
             if (!c)
                 continue;
-            struct entry *e = list_find(list, first, (uint16_t)(pixel % AZINT_STRIP / 4), r.bin + k, pixel % 4);
+            struct entry *e =
+                list_find(list, first, (uint16_t)(pixel % AZINT_STRIP / 4), r.bin + k, pixel % 4);
             if (!e)
                 return HCY_ENOMEM;
             e->c[pixel % 4] = c;
@@ -146,8 +147,8 @@ static void sort_by_bin(struct list *list, uint32_t n_bins)
 
 static bool seg_ends(const struct list *list, size_t i)
 {
-    return i + 1 == list->n || (i + 1) % AZINT_CHUNK == 0
-           || list->entries[list->order[i]].bin != list->entries[list->order[i + 1]].bin;
+    return i + 1 == list->n || (i + 1) % AZINT_CHUNK == 0 ||
+           list->entries[list->order[i]].bin != list->entries[list->order[i + 1]].bin;
 }
 
 static void put_entry(const struct builder *b, const struct entry *e, uint16_t *index, uint8_t *weights)
@@ -259,9 +260,10 @@ static int check_spans(const hcy_span *spans, size_t n)
     if (!head || spans[0].size != sizeof *head || head->version != HCY_AZINT_VERSION)
         return hcy_fail(HCY_EINVAL, "azint: the plan's tables are not four spans with a head of version %u",
                         HCY_AZINT_VERSION);
-    if (!head->n_pixels || head->n_pixels > UINT64_MAX / 4 || !head->n_bins || head->n_bins > HCY_AZINT_MAX_BINS)
-        return hcy_fail(HCY_EINVAL, "azint: a plan of %llu pixels and %u bins", (unsigned long long)head->n_pixels,
-                        head->n_bins);
+    if (!head->n_pixels || head->n_pixels > UINT64_MAX / 4 || !head->n_bins ||
+        head->n_bins > HCY_AZINT_MAX_BINS)
+        return hcy_fail(HCY_EINVAL, "azint: a plan of %llu pixels and %u bins",
+                        (unsigned long long)head->n_pixels, head->n_bins);
     uint64_t n_starts = (head->n_pixels + HCY_AZINT_START_EVERY - 1) / HCY_AZINT_START_EVERY + 1;
     if (spans[2].size / sizeof(uint64_t) != n_starts || spans[3].size / sizeof(float) != head->n_pixels)
         return hcy_fail(HCY_EINVAL, "azint: the plan's starts or norms are not those of %llu pixels",
@@ -269,18 +271,25 @@ static int check_spans(const hcy_span *spans, size_t n)
     const uint64_t *starts = spans[2].data;
     for (uint64_t i = 0; i < n_starts; i++)
         if (starts[i] > spans[1].size || (i && starts[i] < starts[i - 1]))
-            return hcy_fail(HCY_EINVAL, "azint: the plan's start %llu is out of order", (unsigned long long)i);
+            return hcy_fail(HCY_EINVAL, "azint: the plan's start %llu is out of order",
+                            (unsigned long long)i);
     return 0;
 }
 
 /* Lays the blob out and fills it from the pieces. */
-static int finish(struct builder *b, struct cpu_pool *pool, const hcy_span *spans, size_t n_strips, void **blob,
-                  size_t *size)
+static int finish(struct builder *b, struct cpu_pool *pool, const hcy_span *spans, size_t n_strips,
+                  void **blob, size_t *size)
 {
     size_t live_size = aligned(n_strips * AZINT_STRIP_BYTES + PAD);
-    struct azint_plan plan = { .magic = MAGIC, .n_bins = b->head->n_bins, .n_strips = (uint32_t)n_strips,
-                               .n_pixels = b->head->n_pixels, .unit = b->unit, .live = aligned(sizeof plan),
-                               .runs = spans[1].data, .starts = spans[2].data, .norms = spans[3].data };
+    struct azint_plan plan = { .magic = MAGIC,
+                               .n_bins = b->head->n_bins,
+                               .n_strips = (uint32_t)n_strips,
+                               .n_pixels = b->head->n_pixels,
+                               .unit = b->unit,
+                               .live = aligned(sizeof plan),
+                               .runs = spans[1].data,
+                               .starts = spans[2].data,
+                               .norms = spans[3].data };
     plan.strips = plan.live + live_size;
     size_t total = plan.strips + aligned(n_strips * sizeof(struct azint_strip));
     for (size_t s = 0; s < n_strips; s++) {
@@ -298,7 +307,8 @@ static int finish(struct builder *b, struct cpu_pool *pool, const hcy_span *span
     return 0;
 }
 
-int azint_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans, size_t n, void **blob, size_t *size)
+int azint_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans, size_t n, void **blob,
+                  size_t *size)
 {
     struct builder b = { 0 };
     int status = check_spans(spans, n);
