@@ -65,7 +65,7 @@ def detector(cls):
     shape = det.shape or (0, 0)
     mask = det.mask if shape[0] else None
     aliases = ", ".join('"%s"' % a for a in cls.aliases) or "NULL"
-    print('    { "%s", { %s }, %.17g, %.17g, %d, %d, %d, %d },'
+    print('    { "%s", { %s }, %.15g, %.15g, %d, %d, %d, %d },'
           % (cls.__name__, aliases, det.pixel1 or 0, det.pixel2 or 0, *shape,
              0 if mask is None else mask.sum(), det.dummy is not None))
 
@@ -76,7 +76,7 @@ print("#define CASE_HEIGHT %d\n#define CASE_WIDTH %d\n#define CASE_NPT %d" % (*S
 print("#define CASE_PIXEL1 %g\n#define CASE_PIXEL2 %g" % PIXEL)
 print("/* dist, poni1, poni2, rot1, rot2, rot3, wavelength */\nstatic const double case_geometry[][7] = {")
 for g in GEOMETRIES:
-    print("    { " + ", ".join("%.17g" % x for x in g.values()) + " },")
+    print("    { " + ", ".join("%.15g" % x for x in g.values()) + " },")
 print("};\n")
 print("""/* rows: weights, weights times (pixel + 1), weights times norm, weights squared times norm squared */
 static const struct azint_case {
