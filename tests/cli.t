@@ -103,6 +103,10 @@ check 'halcyon devices --json is JSON' sh -c "'$halcyon' devices --json | '$json
 # --- A simulated stack ---
 if "$halcyon" simulate s.h5 --detector Eiger500k --frames 6 --seed 3 --threads 1 >simulate.log 2>&1; then
     :
+elif [ -z "${HCY_HDF5-yes}" ]; then
+    skip "this build has no HDF5; nor what follows"
+    echo "1..$n"
+    exit $failed
 else
     sed 's/^/# /' simulate.log
     echo "not ok `expr $n + 1` - halcyon simulate"

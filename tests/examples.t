@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2154
 # The README's C example is the file in examples/, and makes the curves that the command makes.
 # From the makefile: top_srcdir, top_builddir, HALCYON, HCY_HDF5 ("" in a build without it).
 echo "1..3"

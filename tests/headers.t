@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2154
 # Every installed header compiles alone, as C11 and as C++11, without warnings.
 # From the makefile: top_srcdir, CC, CXX ("" if there is none), HCY_HEADERS (paths in the source tree).
 flags="-Wall -Wextra -Wpedantic -Werror -fsyntax-only"

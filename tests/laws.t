@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2154,SC2016
 # The rules that a reader of the source relies on.  From the makefile: top_srcdir.
 cd "$top_srcdir" || exit 99
 echo "1..9"

@@ -75,10 +75,15 @@ cts_device = case $$config in \
     *) device=$$config;; esac
 
 cts_launchers = $(cts_programs:=-cpu.t) $(cts_programs:=-cpu-1.t) $(cts_programs:=-cpu-portable.t) \
-    $(cts_programs:=-cpu-avx2.t) $(cts_programs:=-cpu-discrete.t) $(cts_programs:=-null.t) $(cts_programs:=-null-noop.t)
+    $(cts_programs:=-cpu-discrete.t) $(cts_programs:=-null.t) $(cts_programs:=-null-noop.t)
+if X86_SIMD
+cts_launchers += $(cts_programs:=-cpu-avx2.t)
+endif
 $(cts_launchers): tests/local.mk
-	@$(MKDIR_P) tests; name=$(@F); name=$${name%.t}; config=$${name#*-}; $(cts_device); \
-	    echo "exec tests/$${name%%-*} '$$device'" > $@
+	@$(MKDIR_P) tests; name=$(@F); name=$${name%.t}; config=$${name#*-}; $(cts_device); { \
+	    case $$config in *avx2) \
+	        echo "grep -qw avx2 /proc/cpuinfo || { echo '1..0 # SKIP this processor has no AVX2'; exit 0; }";; esac; \
+	    echo "exec tests/$${name%%-*} '$$device'"; } > $@
 
 test_internal += tests/azint_kernels
 tests_azint_kernels_SOURCES = tests/azint_kernels.c tests/azint_oracle.h tests/tap.h

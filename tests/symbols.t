@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2154
 # The library exports what its public headers declare with HCY_API, all of it and nothing else; a module exports its
 # entry point alone.  From the makefile: top_srcdir, top_builddir, NM, HCY_HEADERS.
 lib=$(ls "$top_builddir"/.libs/libhalcyon.so 2>/dev/null)

@@ -584,10 +584,12 @@ static const hcy_backend_ops ops = {
     .fft_release = cpu_fft_release,
 };
 
-#ifdef HCY_BACKEND_STATIC
+#ifdef HCY_BACKEND_STATIC /* inside the library, which does not export it */
 #define hcy_backend_entry hcy_backend_entry_cpu
+#else
+HCY_API
 #endif
-HCY_API int hcy_backend_entry(uint32_t host_abi, const hcy_backend **backend);
+int hcy_backend_entry(uint32_t host_abi, const hcy_backend **backend);
 
 int hcy_backend_entry(uint32_t host_abi, const hcy_backend **backend)
 {

@@ -377,12 +377,12 @@ static const hcy_backend backend = {
 
 /* One name as a module, another where it is linked in beside others. */
 #ifdef HCY_BACKEND_STATIC
-#define ENTRY hcy_backend_entry_null
+#define ENTRY hcy_backend_entry_null /* inside the library, which does not export it */
 #else
 #define ENTRY hcy_backend_entry
+HCY_API
 #endif
-
-HCY_API int ENTRY(uint32_t host_abi, const hcy_backend **out);
+int ENTRY(uint32_t host_abi, const hcy_backend **out);
 
 int ENTRY(uint32_t host_abi, const hcy_backend **out)
 {
