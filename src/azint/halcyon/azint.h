@@ -107,7 +107,7 @@ typedef struct hcy_azint_options {
                               splitting whole ones, else those whose centre does */
     const uint8_t *mask;     /* [mask_height][mask_width], non-zero: masked; NULL: none.  Read by create() */
     size_t mask_height, mask_width;
-    int detector_mask;       /* the detector's own gaps */
+    int detector_mask;       /* the detector's own gaps too (pyFAI: where no mask is given) */
     int sentinels;           /* HCY_SENTINELS_* */
     int use_dummy;           /* pixels within delta_dummy of dummy are masked, frame by frame */
     double dummy, delta_dummy;
