@@ -78,6 +78,11 @@ struct decode {
     atomic_int out_of_memory;
 };
 
+static int has_planes(const hcy_bslz4_job *job)
+{
+    return job->codec == HCY_CODEC_BSLZ4 || job->codec == HCY_CODEC_BITSHUFFLE;
+}
+
 static size_t decoded_bytes(const hcy_bslz4_frame *f, uint32_t b)
 {
     return b + 1 == f->n_blocks ? f->last_bytes : f->block_bytes;
@@ -86,8 +91,7 @@ static size_t decoded_bytes(const hcy_bslz4_frame *f, uint32_t b)
 /* The table was checked where it was made; a kernel still reads and writes nothing outside its buffers. */
 static int frame_fits(const struct decode *d, const hcy_bslz4_frame *f)
 {
-    int planes = d->job->codec == HCY_CODEC_BSLZ4 || d->job->codec == HCY_CODEC_BITSHUFFLE;
-    uint32_t unit = planes ? 8 * d->job->elem_size : 1;
+    uint32_t unit = has_planes(d->job) ? 8 * d->job->elem_size : 1;
     uint64_t bytes = f->tail_bytes;
     if (f->n_blocks)
         bytes += (uint64_t)(f->n_blocks - 1) * f->block_bytes + f->last_bytes;
@@ -144,7 +148,7 @@ static void decode_pieces(void *context, size_t begin, size_t end, unsigned thre
                    d->chunks + f->offset + f->tail_offset, f->tail_bytes);
         if (first >= f->n_blocks || first > atomic_load(&d->damaged[frame]))
             continue;
-        if (f->block_bytes > STACK_BLOCK) {
+        if (f->block_bytes > STACK_BLOCK && has_planes(d->job)) {
             work = heap = aligned_alloc(64, (CPU_BLOCK_WORK(f->block_bytes) + 63) / 64 * 64);
             if (!heap) {
                 atomic_store(&d->out_of_memory, 1);
