@@ -24,8 +24,8 @@ enum {
     CODED_SCRATCH
 };
 
-/* Frames up to which the kernel for single frames beats 16 lanes that are mostly empty. */
-#define SINGLE 2
+/* Frames up to which the kernel for single frames beats 16 lanes that are mostly empty: measured. */
+#define SINGLE 1
 /* Bytes of sums, all workers together, beyond which a pass takes fewer frames; images decoded at once; pixels
  * of a batch, so that its coded frames stay a moderate amount of memory. */
 #define SUMS_BUDGET   ((size_t)256 << 20)

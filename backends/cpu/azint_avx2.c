@@ -302,5 +302,17 @@ static int narrow(const void *pixels, size_t n, unsigned elem_size, bool is_sign
                                                             live + i / 8, out + i));
 }
 
-const struct azint_ops azint_ops_avx2 = { LANES, 2 * LANES, tile,         variance_digit, expand,
-                                          many,  one,       azint_beyond, narrow,         to_planes };
+const struct azint_ops azint_ops_avx2 = {
+    .lanes = LANES,
+    .pass = 2 * LANES,
+    .tile = tile,
+    .variance = variance_digit,
+    .expand = expand,
+    .many = many,
+    .one = one,
+    .beyond = azint_beyond,
+    .lost = azint_lost,
+    .drop = azint_drop,
+    .narrow = narrow,
+    .to_planes = to_planes,
+};

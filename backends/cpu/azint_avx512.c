@@ -346,5 +346,17 @@ static void to_planes(const void *pixels, size_t n, unsigned elem_size, uint8_t 
         }
 }
 
-const struct azint_ops azint_ops_avx512 = { LANES, 2 * LANES, tile,         variance_digit, expand,
-                                            many,  one,       azint_beyond, narrow,         to_planes };
+const struct azint_ops azint_ops_avx512 = {
+    .lanes = LANES,
+    .pass = 2 * LANES,
+    .tile = tile,
+    .variance = variance_digit,
+    .expand = expand,
+    .many = many,
+    .one = one,
+    .beyond = azint_beyond,
+    .lost = azint_lost,
+    .drop = azint_drop,
+    .narrow = narrow,
+    .to_planes = to_planes,
+};

@@ -13,67 +13,6 @@
 
 static const uint8_t zeros[AZINT_STRIP_BYTES + 64];
 
-static inline uint64_t live_word(const struct azint_block *b, size_t i)
-{
-    uint64_t live = azint_load(b->live + 8 * i);
-    return i + 1 == b->n_words ? live & b->last : live;
-}
-
-/* An end of an invalid range, and how the planes from `same` on, all zeros or all ones, compare with its
- * upper bits: -1, 0, 1. */
-struct bound {
-    uint64_t value;
-    int zeros, ones;
-};
-
-static struct bound bound_of(const struct azint_block *b, uint64_t value)
-{
-    if (b->is_signed) {
-        int64_t upper = (int64_t)value >> b->same;
-        return (struct bound){ value, (0 > upper) - (0 < upper), (-1 > upper) - (-1 < upper) };
-    }
-    uint64_t upper = value >> b->same, ones = UINT64_MAX >> (63 - b->top) >> b->same;
-    return (struct bound){ value, -(upper > 0), (ones > upper) - (ones < upper) };
-}
-
-/* Pixels of word i above `bound` (result) and equal to it. */
-static uint64_t above(const struct azint_block *b, size_t i, const struct bound *bound, uint64_t *equal)
-{
-    uint64_t top = azint_load(azint_plane(b, b->same) + 8 * i);
-    uint64_t more = (bound->zeros > 0 ? ~top : 0) | (bound->ones > 0 ? top : 0);
-    uint64_t same = (bound->zeros == 0 ? ~top : 0) | (bound->ones == 0 ? top : 0);
-    for (unsigned p = b->same; p-- > 0 && same;) {
-        uint64_t bits = azint_load(b->planes + p * b->stride + 8 * i);
-        if (bound->value >> p & 1) {
-            same &= bits;
-        } else {
-            more |= same & bits;
-            same &= ~bits;
-        }
-    }
-    *equal = same;
-    return more;
-}
-
-/* Live pixels in an invalid range, to `lost`; returns whether there are any. */
-static bool find_lost(const struct azint_block *b, const hcy_azint_job *job, uint64_t *lost)
-{
-    uint64_t any = 0;
-    memset(lost, 0, b->n_words * sizeof *lost);
-    for (unsigned r = 0; r < job->n_invalid; r++) {
-        const struct bound lo = bound_of(b, job->invalid[r].lo), hi = bound_of(b, job->invalid[r].hi);
-        for (size_t i = 0; i < b->n_words; i++) {
-            uint64_t equal, ignored, in = above(b, i, &lo, &equal);
-            in = (in | equal) & live_word(b, i);
-            if (in)
-                in &= ~above(b, i, &hi, &ignored);
-            lost[i] |= in;
-            any |= in;
-        }
-    }
-    return any != 0;
-}
-
 static uint64_t value_at(const struct azint_block *b, size_t pixel)
 {
     uint64_t value = 0;
@@ -107,20 +46,6 @@ static void mark_lost(struct azint_pass *pass, struct azint_space *space, const 
     memcpy(bits + where->at / 8, space->lost, b->n_bytes);
 }
 
-/* The block without the pixels of space->drop: copies of the planes that digits are made from. */
-static void drop_pixels(struct azint_space *space, struct azint_block *b, unsigned n_planes)
-{
-    size_t stride = 8 * b->n_words;
-    unsigned n = n_planes < b->same + 1 ? n_planes : b->same + 1;
-    for (unsigned p = 0; p < n; p++)
-        for (size_t i = 0; i < b->n_words; i++) {
-            uint64_t word = azint_load(b->planes + p * b->stride + 8 * i) & ~space->drop[i];
-            memcpy(space->masked + p * stride + 8 * i, &word, sizeof word);
-        }
-    b->planes = space->masked;
-    b->stride = stride;
-}
-
 /* Planes to rows: a digit is 7 planes, and the sign where it is the top one of a signed type. */
 static void put_digits(struct azint_pass *pass, struct azint_space *space, const struct azint_where *where,
                        const struct azint_block *b, unsigned digits)
@@ -142,7 +67,7 @@ static void put_digits(struct azint_pass *pass, struct azint_space *space, const
 static __attribute__((noinline)) void put_hard(struct azint_pass *pass, struct azint_space *space,
                                                const struct azint_where *where, struct azint_block *b)
 {
-    bool lost = find_lost(b, pass->job, space->lost);
+    bool lost = pass->ops->lost(b, pass->job, space->lost);
     unsigned digits = 1;
     size_t single;
     while ((single = pass->ops->beyond(b, AZINT_DIGIT_BITS * digits, space->lost, space->out)) > FEW)
@@ -154,7 +79,7 @@ static __attribute__((noinline)) void put_hard(struct azint_pass *pass, struct a
     if (lost || single) {
         for (size_t i = 0; i < b->n_words; i++)
             space->drop[i] = space->lost[i] | space->out[i];
-        drop_pixels(space, b, AZINT_DIGIT_BITS * digits + 1);
+        pass->ops->drop(b, AZINT_DIGIT_BITS * digits + 1, space->drop, space->masked);
     }
     put_digits(pass, space, where, b, digits);
 }

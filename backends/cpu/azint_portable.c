@@ -143,5 +143,17 @@ static void to_planes(const void *pixels, size_t n, unsigned elem_size, uint8_t 
         }
 }
 
-const struct azint_ops azint_ops_portable = { LANES, LANES, tile,         variance, expand,
-                                              many,  one,   azint_beyond, narrow,   to_planes };
+const struct azint_ops azint_ops_portable = {
+    .lanes = LANES,
+    .pass = LANES,
+    .tile = tile,
+    .variance = variance,
+    .expand = expand,
+    .many = many,
+    .one = one,
+    .beyond = azint_beyond,
+    .lost = azint_lost,
+    .drop = azint_drop,
+    .narrow = narrow,
+    .to_planes = to_planes,
+};

@@ -152,6 +152,11 @@ struct azint_ops {
     /* Live pixels, the `lost` ones (if any) left out, whose value needs more than the planes below `from`,
      * and a sign: their bits to `out`, their number. */
     size_t (*beyond)(const struct azint_block *block, unsigned from, const uint64_t *lost, uint64_t *out);
+    /* Live pixels in one of the job's invalid ranges, to `lost`; whether there are any. */
+    bool (*lost)(const struct azint_block *block, const hcy_azint_job *job, uint64_t *lost);
+    /* The block's first n_planes planes copied `to`, where they are its planes from now on, without the pixels of
+     * `drop`. */
+    void (*drop)(struct azint_block *block, unsigned n_planes, const uint64_t *drop, uint8_t *to);
     /* Pixels to their low digits; nonzero if one that is live does not fit in -128..127 (signed) or 0..127.
      */
     int (*narrow)(const void *pixels, size_t n, unsigned elem_size, bool is_signed, const uint8_t *live,
