@@ -35,9 +35,10 @@ struct command {
 struct hcy_hostqueue {
     hcy_device *dev;
     pthread_mutex_t lock;
-    pthread_cond_t work, idle;
+    pthread_cond_t work, progress;
     struct command *first, **end;
-    bool running, closing;
+    uint64_t submitted, completed; /* commands, since ever */
+    bool closing;
     hcy_error error; /* the first failure; status 0: none */
 };
 
@@ -146,13 +147,12 @@ static void finish_command(struct command *c, const hcy_error *error)
     free(c);
 }
 
-/* Takes the next command; NULL when the queue is closing and empty. */
-static struct command *next_command(struct hcy_hostqueue *hq)
+/* Takes the next command; NULL when the queue is closing and empty.  `ran`: there was one before. */
+static struct command *next_command(struct hcy_hostqueue *hq, bool ran)
 {
     pthread_mutex_lock(&hq->lock);
-    hq->running = false;
-    if (!hq->first)
-        pthread_cond_broadcast(&hq->idle);
+    hq->completed += ran;
+    pthread_cond_broadcast(&hq->progress);
     while (!hq->first && !hq->closing)
         pthread_cond_wait(&hq->work, &hq->lock);
     struct command *c = hq->first;
@@ -160,7 +160,6 @@ static struct command *next_command(struct hcy_hostqueue *hq)
         hq->first = c->next;
         if (!hq->first)
             hq->end = &hq->first;
-        hq->running = true;
     }
     pthread_mutex_unlock(&hq->lock);
     return c;
@@ -170,7 +169,7 @@ static void *serve(void *arg)
 {
     struct hcy_hostqueue *hq = arg;
     struct command *c;
-    while ((c = next_command(hq))) {
+    for (bool ran = false; (c = next_command(hq, ran)); ran = true) {
         pthread_mutex_lock(&hq->lock);
         bool failed = hq->error.status != 0;
         pthread_mutex_unlock(&hq->lock);
@@ -186,7 +185,7 @@ static void *serve(void *arg)
     }
     hcy_device *dev = hq->dev;
     pthread_cond_destroy(&hq->work);
-    pthread_cond_destroy(&hq->idle);
+    pthread_cond_destroy(&hq->progress);
     pthread_mutex_destroy(&hq->lock);
     free(hq);
     hcy_device_release(dev);
@@ -203,7 +202,7 @@ int hcy_hostqueue_create(hcy_hostqueue **out, hcy_device *dev)
     hq->end = &hq->first;
     pthread_mutex_init(&hq->lock, NULL);
     pthread_cond_init(&hq->work, NULL);
-    pthread_cond_init(&hq->idle, NULL);
+    pthread_cond_init(&hq->progress, NULL);
     int error = pthread_create(&thread, NULL, serve, hq);
     if (error) {
         hcy_device_release(dev);
@@ -230,6 +229,7 @@ static void append(struct hcy_hostqueue *hq, struct command *c)
     pthread_mutex_lock(&hq->lock);
     *hq->end = c;
     hq->end = &c->next;
+    hq->submitted++;
     pthread_cond_signal(&hq->work);
     pthread_mutex_unlock(&hq->lock);
 }
@@ -285,8 +285,9 @@ int hcy_hostqueue_wait(hcy_hostqueue *hq, hcy_event *event)
 int hcy_hostqueue_finish(hcy_hostqueue *hq)
 {
     pthread_mutex_lock(&hq->lock);
-    while (hq->first || hq->running)
-        pthread_cond_wait(&hq->idle, &hq->lock);
+    uint64_t so_far = hq->submitted; /* others may go on submitting without end */
+    while (hq->completed < so_far)
+        pthread_cond_wait(&hq->progress, &hq->lock);
     pthread_mutex_unlock(&hq->lock);
     return hcy_hostqueue_status(hq);
 }

@@ -1,6 +1,8 @@
 /* cts_queue.c - conformance: order, asynchrony, events between queues and devices, time stamps, waiting. */
 #include "cts_gate.h"
 
+#include <stdatomic.h>
+
 static hcy_device *dev;
 
 /* --- Order --- */
@@ -296,6 +298,57 @@ static void test_finish(void)
     hcy_queue_release(queue);
 }
 
+/* Keeps a queue busy without a gap until it is told to stop, or for CTS_GATE_S. */
+struct submitter {
+    hcy_queue *queue;
+    hcy_buffer *buf;
+    atomic_bool stop, expired;
+    atomic_int batches;
+};
+
+static void *submit_on(void *arg)
+{
+    struct submitter *s = arg;
+    uint64_t end = cts_now() + CTS_GATE_S * CTS_SECOND;
+    hcy_event *last = NULL;
+    int status = 0;
+    while (!status && !atomic_load(&s->stop) && !atomic_load(&s->expired)) {
+        hcy_event *event = NULL;
+        unsigned char value = 1;
+        for (int i = 0; i < 20 && !status; i++)
+            status = hcy_buffer_fill(s->queue, s->buf, 0, hcy_buffer_size(s->buf), &value, 1);
+        status = cts_first(status, hcy_event_record(&event, s->queue));
+        if (last)
+            status = cts_first(status, hcy_event_wait(last, CTS_PATIENCE)); /* those just submitted go on */
+        hcy_event_release(last);
+        last = event;
+        atomic_fetch_add(&s->batches, 1);
+        atomic_store(&s->expired, cts_now() > end);
+    }
+    hcy_event_release(last);
+    return status ? s : NULL;
+}
+
+static void test_finish_while_submitting(void)
+{
+    struct submitter s = { .queue = cts_queue(dev), .buf = cts_buffer(dev, 1 << 24) };
+    pthread_t thread;
+    void *failed = NULL;
+    if (pthread_create(&thread, NULL, submit_on, &s))
+        bail_out("no thread");
+    cts_sleep_ms(20);
+    int before = atomic_load(&s.batches);
+    st_ok(hcy_queue_finish(s.queue), "a queue that never gets empty can be finished");
+    int passed = atomic_load(&s.batches) - before;
+    ok(passed < 8 && !atomic_load(&s.expired), "as far as it had been filled then (%d batches passed)",
+       passed);
+    atomic_store(&s.stop, true);
+    pthread_join(thread, &failed);
+    ok(!failed, "nothing failed");
+    hcy_buffer_release(s.buf);
+    hcy_queue_release(s.queue);
+}
+
 static void test_many_queues(void)
 {
     enum { N = 40 };
@@ -330,6 +383,7 @@ int main(int argc, char **argv)
     test_waits();
     test_time();
     test_finish();
+    test_finish_while_submitting();
     test_many_queues();
     hcy_device_release(dev);
     return done_testing();
