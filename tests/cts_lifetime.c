@@ -260,9 +260,31 @@ static void test_churn(void)
        after);
 }
 
+/* --- The end of the process, with work in flight and nothing released --- */
+
+static int leave(void *context)
+{
+    static unsigned char zero;
+    static struct objects o;
+    (void)context;
+    make(&o);
+    hcy_buffer *large = cts_buffer(o.dev, (size_t)64 << 20);
+    for (int i = 0; i < 20; i++)
+        if (hcy_buffer_fill(o.queue, large, 0, (size_t)64 << 20, &zero, 1))
+            return 1;
+    hcy_buffer_release(large);
+    exit(0);
+}
+
+static void test_exit(void)
+{
+    is_int(cts_child(leave, NULL), 0, "a process may end with work in flight and nothing released");
+}
+
 int main(int argc, char **argv)
 {
     cts_begin(argc, argv);
+    test_exit();
     test_churn();
     test_orders();
     test_in_flight();
