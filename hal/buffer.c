@@ -58,8 +58,10 @@ int hcy_buffer_create(hcy_buffer **out, hcy_device *dev, int mem, size_t size)
     if (status)
         return status;
     if (!out || !size || mem < HCY_MEM_DEVICE || mem > HCY_MEM_MAPPED)
-        return hcy_fail(HCY_EINVAL, "hcy_buffer_create: %s", !out ? "no place for the buffer" : !size ? "0 bytes"
-                        : "the kind of memory is none of HCY_MEM_*");
+        return hcy_fail(HCY_EINVAL, "hcy_buffer_create: %s",
+                        !out    ? "no place for the buffer"
+                        : !size ? "0 bytes"
+                                : "the kind of memory is none of HCY_MEM_*");
     if (mem == HCY_MEM_MAPPED && !(dev->info.caps & HCY_CAP_MAPPED))
         return hcy__unsupported(dev, "mapped memory");
     if (!HCY_HAS_OP(dev->backend->ops, alloc))
@@ -88,12 +90,16 @@ int hcy__buffer_tables(hcy_buffer **out, hcy_device *dev, const hcy_block *block
 int hcy_buffer_sub(hcy_buffer **out, hcy_buffer *parent, size_t offset, size_t size)
 {
     if (!out || !parent || !size)
-        return hcy_fail(HCY_EINVAL, "hcy_buffer_sub: %s", !out ? "no place for the buffer" : !parent ? "no parent" : "0 bytes");
+        return hcy_fail(HCY_EINVAL, "hcy_buffer_sub: %s",
+                        !out      ? "no place for the buffer"
+                        : !parent ? "no parent"
+                                  : "0 bytes");
     int status = hcy__device_check(parent->dev);
     if (status)
         return status;
     if (offset > parent->size || size > parent->size - offset)
-        return hcy_fail(HCY_ERANGE, "a view of %zu bytes at %zu is past the buffer's %zu", size, offset, parent->size);
+        return hcy_fail(HCY_ERANGE, "a view of %zu bytes at %zu is past the buffer's %zu", size, offset,
+                        parent->size);
     hcy_buffer *buf = new_buffer(parent->dev, HCY__SUB, parent->mem, size);
     if (!buf)
         return HCY_ENOMEM;
@@ -127,7 +133,10 @@ static int import(hcy_buffer **out, hcy_device *dev, import_fn fn, int mem, uint
     if (status)
         return status;
     if (!out || !what || !size)
-        return hcy_fail(HCY_EINVAL, "import of memory: %s", !out ? "no place for the buffer" : !size ? "0 bytes" : "no address");
+        return hcy_fail(HCY_EINVAL, "import of memory: %s",
+                        !out    ? "no place for the buffer"
+                        : !size ? "0 bytes"
+                                : "no address");
     hcy_buffer *buf = new_buffer(dev, HCY__IMPORTED, mem, size);
     if (!buf)
         return HCY_ENOMEM;
@@ -143,12 +152,14 @@ static int import(hcy_buffer **out, hcy_device *dev, import_fn fn, int mem, uint
     return 0;
 }
 
-int hcy_buffer_import_host(hcy_buffer **buf, hcy_device *dev, void *host, size_t size, void (*done)(void *), void *payload)
+int hcy_buffer_import_host(hcy_buffer **buf, hcy_device *dev, void *host, size_t size, void (*done)(void *),
+                           void *payload)
 {
     return import(buf, dev, import_host, HCY_MEM_MAPPED, (uintptr_t)host, size, done, payload);
 }
 
-int hcy_buffer_import_device(hcy_buffer **buf, hcy_device *dev, uint64_t handle, size_t size, void (*done)(void *), void *payload)
+int hcy_buffer_import_device(hcy_buffer **buf, hcy_device *dev, uint64_t handle, size_t size,
+                             void (*done)(void *), void *payload)
 {
     return import(buf, dev, import_device, HCY_MEM_DEVICE, handle, size, done, payload);
 }

@@ -12,7 +12,9 @@
 
 static hcy_place buffer_place(const hcy_buffer *buf, size_t offset)
 {
-    return (hcy_place){ .block = &buf->block, .mem = buf->mem, .dev = buf->dev, .offset = buf->offset + offset };
+    hcy_place place = { .block = &buf->block, .mem = buf->mem, .dev = buf->dev };
+    place.offset = buf->offset + offset;
+    return place;
 }
 
 static hcy_place host_place(const void *host)
@@ -23,7 +25,8 @@ static hcy_place host_place(const void *host)
 static int check_range(const hcy_buffer *buf, size_t offset, size_t size, const char *what)
 {
     if (offset > buf->size || size > buf->size - offset)
-        return hcy_fail(HCY_ERANGE, "%s of %zu bytes at %zu is past the buffer's %zu", what, size, offset, buf->size);
+        return hcy_fail(HCY_ERANGE, "%s of %zu bytes at %zu is past the buffer's %zu", what, size, offset,
+                        buf->size);
     return 0;
 }
 
@@ -31,7 +34,7 @@ static int check_command(hcy_queue *queue, const hcy_buffer *buf, const char *wh
 {
     if (!queue || !buf)
         return hcy_fail(HCY_EINVAL, "%s: no %s", what, queue ? "buffer" : "queue");
-    return hcy__device_check(queue->dev);
+    return hcy__queue_check(queue);
 }
 
 /* Hands a copy to the queue's backend with references on both buffers. */
@@ -51,15 +54,16 @@ static int submit_copy(hcy_queue *queue, const hcy_copy *copy, hcy_buffer *a, hc
     return status;
 }
 
-static int host_copy(hcy_queue *queue, hcy_buffer *buf, size_t offset, const void *host, size_t size, bool write)
+static int host_copy(hcy_queue *queue, hcy_buffer *buf, size_t offset, const void *host, size_t size,
+                     bool write)
 {
     const char *what = write ? "a write" : "a read";
     int status = check_command(queue, buf, what);
     if (!status && !host && size)
         status = hcy_fail(HCY_EINVAL, "%s: no host memory", what);
     if (!status && buf->dev != queue->dev)
-        status = hcy_fail(HCY_EINVAL, "%s: the buffer is on device %s, the queue on %s", what, buf->dev->info.name,
-                          queue->dev->info.name);
+        status = hcy_fail(HCY_EINVAL, "%s: the buffer is on device %s, the queue on %s", what,
+                          buf->dev->info.name, queue->dev->info.name);
     if (!status)
         status = check_range(buf, offset, size, what);
     if (status || !size)
@@ -81,7 +85,8 @@ int hcy_buffer_read(hcy_queue *queue, void *dst, hcy_buffer *src, size_t offset,
 
 /* --- Buffer to buffer --- */
 
-bool hcy__overlap(const hcy_buffer *a, size_t a_at, size_t a_size, const hcy_buffer *b, size_t b_at, size_t b_size)
+bool hcy__overlap(const hcy_buffer *a, size_t a_at, size_t a_size, const hcy_buffer *b, size_t b_at,
+                  size_t b_size)
 {
     if (a->block.handle != b->block.handle || a->dev != b->dev)
         return false;
@@ -153,17 +158,23 @@ static int check_pair(hcy_queue *queue, hcy_buffer *dst, hcy_buffer *src)
     return status ? status : hcy__device_check(src->dev);
 }
 
+static size_t offset_of(const hcy_place *place, size_t y, size_t z)
+{
+    return place->offset + z * place->slice_stride + y * place->row_stride;
+}
+
 static int copy_staged(hcy_queue *queue, hcy_buffer *dst, hcy_buffer *src, const hcy_copy *copy)
 {
     struct staged s = { .queue = queue, .dst = dst, .src = src };
     size_t row = copy->extent[0];
     int status = hcy_queue_create(&s.other, src->dev != queue->dev ? src->dev : dst->dev);
     if (!status)
-        status = hcy_buffer_create(&s.stage, queue->dev, HCY_MEM_PINNED, row < STAGE_BYTES ? row : STAGE_BYTES);
+        status = hcy_buffer_create(&s.stage, queue->dev, HCY_MEM_PINNED,
+                                   row < STAGE_BYTES ? row : STAGE_BYTES);
     for (size_t z = 0; !status && z < copy->extent[2]; z++)
         for (size_t y = 0; !status && y < copy->extent[1]; y++)
-            status = stage_row(&s, copy->dst.offset - dst->offset + z * copy->dst.slice_stride + y * copy->dst.row_stride,
-                               copy->src.offset - src->offset + z * copy->src.slice_stride + y * copy->src.row_stride, row);
+            status = stage_row(&s, offset_of(&copy->dst, y, z) - dst->offset,
+                               offset_of(&copy->src, y, z) - src->offset, row);
     hcy_buffer_release(s.stage);
     hcy_queue_release(s.other);
     return status;
@@ -175,11 +186,13 @@ static int copy_between(hcy_queue *queue, hcy_buffer *dst, hcy_buffer *src, cons
     seen.dst = as_seen_from(copy->dst, queue->dev);
     seen.src = as_seen_from(copy->src, queue->dev);
     int status = submit_copy(queue, &seen, dst, src);
-    bool foreign = (seen.dst.block && seen.dst.dev != queue->dev) || (seen.src.block && seen.src.dev != queue->dev);
+    bool foreign =
+        (seen.dst.block && seen.dst.dev != queue->dev) || (seen.src.block && seen.src.dev != queue->dev);
     return status == HCY_EUNSUPPORTED && foreign ? copy_staged(queue, dst, src, copy) : status;
 }
 
-int hcy_buffer_copy(hcy_queue *queue, hcy_buffer *dst, size_t dst_offset, hcy_buffer *src, size_t src_offset, size_t size)
+int hcy_buffer_copy(hcy_queue *queue, hcy_buffer *dst, size_t dst_offset, hcy_buffer *src, size_t src_offset,
+                    size_t size)
 {
     int status = check_pair(queue, dst, src);
     if (!status)
@@ -199,12 +212,14 @@ static int rect_span(size_t *span, const hcy_rect *rect, const size_t extent[3])
 {
     size_t rows, slices;
     if (extent[1] > 1 && rect->row_stride < extent[0])
-        return hcy_fail(HCY_EINVAL, "a rectangle's row stride of %zu is less than its %zu bytes a row", rect->row_stride, extent[0]);
+        return hcy_fail(HCY_EINVAL, "a rectangle's row stride of %zu is less than its %zu bytes a row",
+                        rect->row_stride, extent[0]);
     int status = hcy_size_mul(&rows, rect->row_stride, extent[1] - 1);
     if (!status)
         status = hcy_size_add(&rows, rows, extent[0]);
     if (!status && extent[2] > 1 && rect->slice_stride < rows)
-        status = hcy_fail(HCY_EINVAL, "a rectangle's slice stride of %zu is less than its %zu bytes a slice", rect->slice_stride, rows);
+        status = hcy_fail(HCY_EINVAL, "a rectangle's slice stride of %zu is less than its %zu bytes a slice",
+                          rect->slice_stride, rows);
     if (!status)
         status = hcy_size_mul(&slices, rect->slice_stride, extent[2] - 1);
     return status ? status : hcy_size_add(span, slices, rows);
@@ -239,17 +254,21 @@ int hcy_buffer_copy_rect(hcy_queue *queue, hcy_buffer *dst, const hcy_rect *dst_
     return copy_between(queue, dst, src, &copy);
 }
 
-int hcy_buffer_fill(hcy_queue *queue, hcy_buffer *dst, size_t offset, size_t size, const void *pattern, size_t pattern_size)
+int hcy_buffer_fill(hcy_queue *queue, hcy_buffer *dst, size_t offset, size_t size, const void *pattern,
+                    size_t pattern_size)
 {
     int status = check_command(queue, dst, "a fill");
     if (status)
         return status;
     if (!pattern || (pattern_size != 1 && pattern_size != 2 && pattern_size != 4 && pattern_size != 8))
-        return hcy_fail(HCY_EINVAL, "a fill's pattern has %zu bytes; 1, 2, 4 and 8 are possible", pattern ? pattern_size : (size_t)0);
+        return hcy_fail(HCY_EINVAL, "a fill's pattern has %zu bytes; 1, 2, 4 and 8 are possible",
+                        pattern ? pattern_size : (size_t)0);
     if (offset % pattern_size || size % pattern_size)
-        return hcy_fail(HCY_EINVAL, "a fill of %zu bytes at %zu is no multiple of its pattern's %zu", size, offset, pattern_size);
+        return hcy_fail(HCY_EINVAL, "a fill of %zu bytes at %zu is no multiple of its pattern's %zu", size,
+                        offset, pattern_size);
     if (dst->dev != queue->dev)
-        return hcy_fail(HCY_EINVAL, "a fill: the buffer is on device %s, the queue on %s", dst->dev->info.name, queue->dev->info.name);
+        return hcy_fail(HCY_EINVAL, "a fill: the buffer is on device %s, the queue on %s",
+                        dst->dev->info.name, queue->dev->info.name);
     status = check_range(dst, offset, size, "a fill");
     if (status || !size)
         return status;
@@ -260,7 +279,8 @@ int hcy_buffer_fill(hcy_queue *queue, hcy_buffer *dst, size_t offset, size_t siz
         return hcy_fail(HCY_ENOMEM, "out of memory for a fill's record");
     hcy__keep_add(keep, dst);
     hcy_place place = buffer_place(dst, offset);
-    HCY__ON_QUEUE(status, queue, queue->dev->backend->ops->fill(queue->impl, &place, size, pattern, pattern_size, keep));
+    HCY__ON_QUEUE(status, queue,
+                  queue->dev->backend->ops->fill(queue->impl, &place, size, pattern, pattern_size, keep));
     if (status)
         hcy_keep_release(keep);
     return status;

@@ -36,7 +36,9 @@ int hcy__device_check(hcy_device *dev)
     if (!dev)
         return hcy_fail(HCY_EINVAL, "no device");
     if (hcy__forked())
-        return hcy_fail(HCY_EFORK, "device %s was opened before this process forked: open devices only after the fork", dev->info.name);
+        return hcy_fail(HCY_EFORK,
+                        "device %s was opened before this process forked: open devices only after the fork",
+                        dev->info.name);
     if (!atomic_load_explicit(&dev->is_lost, memory_order_acquire))
         return 0;
     return hcy_fail_again(&dev->lost);

@@ -25,10 +25,12 @@ static int check_desc(const hcy_fft_desc *d)
         return hcy_fail(HCY_EINVAL, "FFT: %d dimensions; 1, 2 and 3 are possible", d->rank);
     if (d->flags & ~(uint32_t)HCY_FFT_DETERMINISTIC)
         return hcy_fail(HCY_EINVAL, "FFT: 0x%x are no flags (HCY_FFT_DETERMINISTIC)", d->flags);
-    int status = d->batch ? hcy_size_mul(&points, points, d->batch) : hcy_fail(HCY_EINVAL, "FFT: a batch of 0 transforms");
+    int status = d->batch ? hcy_size_mul(&points, points, d->batch)
+                          : hcy_fail(HCY_EINVAL, "FFT: a batch of 0 transforms");
     for (int i = 0; !status && i < d->rank; i++) {
         size_t padded = 0; /* a row of complex numbers that stands for a real one is up to 2 longer */
-        status = d->n[i] ? hcy_size_add(&padded, d->n[i], 2) : hcy_fail(HCY_EINVAL, "FFT: dimension %d has 0 points", i);
+        status = d->n[i] ? hcy_size_add(&padded, d->n[i], 2)
+                         : hcy_fail(HCY_EINVAL, "FFT: dimension %d has 0 points", i);
         if (!status)
             status = hcy_size_mul(&points, points, padded);
     }
@@ -41,7 +43,8 @@ int hcy_fft_create(hcy_fft **out, hcy_device *dev, const hcy_fft_desc *desc)
     if (status)
         return status;
     if (!out || !desc || desc->size < sizeof *desc)
-        return hcy_fail(HCY_EINVAL, "hcy_fft_create: %s", !out ? "no place for the plan" : "no description (HCY_FFT_DESC_INIT fills its size)");
+        return hcy_fail(HCY_EINVAL, "hcy_fft_create: %s",
+                        !out ? "no place for the plan" : "no description (HCY_FFT_DESC_INIT fills its size)");
     if (!HCY_HAS_OP(dev->backend->ops, fft_create))
         return hcy__unsupported(dev, "FFT");
     status = check_desc(desc);
@@ -93,28 +96,32 @@ void hcy_fft_sizes(const hcy_fft *fft, int direction, size_t *in, size_t *out)
     *out = d->type == HCY_FFT_C2R ? real_row : complex_row;
 }
 
-static int check_execution(hcy_queue *queue, hcy_fft *fft, int direction, const hcy_buffer *in, const hcy_buffer *out,
-                           const hcy_buffer *work)
+static int check_execution(hcy_queue *queue, hcy_fft *fft, int direction, const hcy_buffer *in,
+                           const hcy_buffer *out, const hcy_buffer *work)
 {
     size_t in_size, out_size;
     if (!queue || !fft || !in || !out)
         return hcy_fail(HCY_EINVAL, "hcy_fft_execute: no queue, plan, input or output");
     if (direction != HCY_FFT_FORWARD && direction != HCY_FFT_BACKWARD)
         return hcy_fail(HCY_EINVAL, "FFT: %d is no direction", direction);
-    if ((fft->desc.type == HCY_FFT_R2C && direction != HCY_FFT_FORWARD) || (fft->desc.type == HCY_FFT_C2R && direction != HCY_FFT_BACKWARD))
+    if ((fft->desc.type == HCY_FFT_R2C && direction != HCY_FFT_FORWARD) ||
+        (fft->desc.type == HCY_FFT_C2R && direction != HCY_FFT_BACKWARD))
         return hcy_fail(HCY_EINVAL, "FFT: real to complex is forward, complex to real backward");
-    if (queue->dev != fft->dev || in->dev != fft->dev || out->dev != fft->dev || (work && work->dev != fft->dev))
-        return hcy_fail(HCY_EINVAL, "FFT: the plan is on device %s, the queue or a buffer elsewhere", fft->dev->info.name);
+    if (queue->dev != fft->dev || in->dev != fft->dev || out->dev != fft->dev ||
+        (work && work->dev != fft->dev))
+        return hcy_fail(HCY_EINVAL, "FFT: the plan is on device %s, the queue or a buffer elsewhere",
+                        fft->dev->info.name);
     hcy_fft_sizes(fft, direction, &in_size, &out_size);
     if (in->size < in_size || out->size < out_size)
-        return hcy_fail(HCY_ERANGE, "FFT: input and output need %zu and %zu bytes, they have %zu and %zu", in_size, out_size,
-                        in->size, out->size);
+        return hcy_fail(HCY_ERANGE, "FFT: input and output need %zu and %zu bytes, they have %zu and %zu",
+                        in_size, out_size, in->size, out->size);
     if (fft->workspace && (!work || work->size < fft->workspace))
-        return hcy_fail(HCY_ERANGE, "FFT: the working space needs %zu bytes, it has %zu", fft->workspace, work ? work->size : 0);
+        return hcy_fail(HCY_ERANGE, "FFT: the working space needs %zu bytes, it has %zu", fft->workspace,
+                        work ? work->size : 0);
     bool same = in->offset == out->offset && fft->desc.type == HCY_FFT_C2C;
     if (hcy__overlap(in, 0, in_size, out, 0, out_size) && !same)
         return hcy_fail(HCY_EINVAL, "FFT: input and output overlap; only complex transforms work in place");
-    return hcy__device_check(queue->dev);
+    return hcy__queue_check(queue);
 }
 
 static hcy_value value_of(const hcy_buffer *buf)
@@ -125,7 +132,8 @@ static hcy_value value_of(const hcy_buffer *buf)
     return v;
 }
 
-int hcy_fft_execute(hcy_queue *queue, hcy_fft *fft, int direction, hcy_buffer *in, hcy_buffer *out, hcy_buffer *work)
+int hcy_fft_execute(hcy_queue *queue, hcy_fft *fft, int direction, hcy_buffer *in, hcy_buffer *out,
+                    hcy_buffer *work)
 {
     void *storage;
     int status = check_execution(queue, fft, direction, in, out, work);
@@ -142,8 +150,9 @@ int hcy_fft_execute(hcy_queue *queue, hcy_fft *fft, int direction, hcy_buffer *i
     hcy__keep_add(keep, in);
     hcy__keep_add(keep, out);
     hcy__keep_add(keep, work);
-    HCY__ON_QUEUE(status, queue,
-                  queue->dev->backend->ops->fft_execute(queue->impl, fft->impl, direction, &v[0], &v[1], &v[2], keep));
+    HCY__ON_QUEUE(
+        status, queue,
+        queue->dev->backend->ops->fft_execute(queue->impl, fft->impl, direction, &v[0], &v[1], &v[2], keep));
     if (status)
         hcy_keep_release(keep);
     return status;

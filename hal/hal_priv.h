@@ -52,12 +52,14 @@ struct hcy_queue {
     hcy_device *dev;
     void *impl;
     pthread_mutex_t lock; /* serialises the backend's calls on this queue */
+    hcy_error inherited;  /* under lock: the failure of an event that the HAL waited for in the backend's place */
 };
 
 struct hcy_event {
     struct hcy__object obj;
     hcy_device *dev;
     void *impl;
+    hcy_error inherited; /* its queue's, when it was recorded */
 };
 
 struct hcy_program {
@@ -138,9 +140,12 @@ void hcy__pool_get_stats(struct hcy__pool *pool, hcy_pool_stats *stats);
 void hcy__trace_forget(const hcy_device *dev);
 
 /* Whether two ranges share bytes of one block (copy.c). */
-bool hcy__overlap(const hcy_buffer *a, size_t a_at, size_t a_size, const hcy_buffer *b, size_t b_at, size_t b_size);
+bool hcy__overlap(const hcy_buffer *a, size_t a_at, size_t a_size, const hcy_buffer *b, size_t b_at,
+                  size_t b_size);
 
 /* --- Queues --- */
+/* 0, or why nothing can be submitted: no queue, its device's reasons, a failure it inherited (queue.c). */
+int hcy__queue_check(hcy_queue *queue);
 #define HCY__ON_QUEUE(status, queue, call)            \
     do {                                              \
         pthread_mutex_lock(&(queue)->lock);           \

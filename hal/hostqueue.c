@@ -207,7 +207,8 @@ int hcy_hostqueue_create(hcy_hostqueue **out, hcy_device *dev)
     if (error) {
         hcy_device_release(dev);
         free(hq);
-        return hcy_fail_vendor(HCY_ENOMEM, error, "pthread_create", "no thread for a queue: the system's limit of threads is reached");
+        return hcy_fail_vendor(HCY_ENOMEM, error, "pthread_create",
+                               "no thread for a queue: the system's limit of threads is reached");
     }
     pthread_detach(thread);
     *out = hq;
@@ -244,8 +245,8 @@ static struct command *new_command(const char *name, size_t size)
     return c;
 }
 
-int hcy_hostqueue_submit(hcy_hostqueue *hq, const char *name, uint64_t bytes, hcy_hostqueue_fn run, const void *command,
-                         size_t size, hcy_keep *keep)
+int hcy_hostqueue_submit(hcy_hostqueue *hq, const char *name, uint64_t bytes, hcy_hostqueue_fn run,
+                         const void *command, size_t size, hcy_keep *keep)
 {
     struct command *c = new_command(name, size);
     if (!c)

@@ -90,8 +90,10 @@ const char *hcy_kernel_variant(const hcy_kernel *kernel)
 
 /* --- Arguments --- */
 
-static const char *const type_names[] = { "?",   "buffer", "buffer", "buffer", "scratch buffer", "tables", "int32", "uint32",
-                                          "int64", "uint64", "float",  "double", "structure" };
+static const char *const type_names[] = { /* in the order of enum hcy_arg_type */
+    "?", "buffer", "buffer", "buffer", "scratch buffer", "tables", "int32", "uint32", "int64", "uint64", "float",
+    "double", "structure"
+};
 
 static bool is_buffer(int type)
 {
@@ -100,7 +102,8 @@ static bool is_buffer(int type)
 
 static const char *type_name(int type)
 {
-    return type > 0 && (size_t)type < sizeof type_names / sizeof type_names[0] ? type_names[type] : type_names[0];
+    return type > 0 && (size_t)type < sizeof type_names / sizeof type_names[0] ? type_names[type]
+                                                                               : type_names[0];
 }
 
 static uint32_t scalar_size(int type, uint32_t struct_size)
@@ -135,10 +138,11 @@ static int check_type(const hcy_kernel *kernel, const hcy_arg *arg, size_t i)
     const hcy_arg_decl *want = &kernel->signature->args[i];
     bool same = is_buffer(want->type) ? is_buffer(arg->type) : arg->type == want->type;
     if (!same)
-        return hcy_fail(HCY_EINVAL, "kernel %s: argument %zu (%s) is a %s, it must be a %s", kernel_name(kernel), i + 1,
-                        want->name, type_name(arg->type), type_name(want->type));
+        return hcy_fail(HCY_EINVAL, "kernel %s: argument %zu (%s) is a %s, it must be a %s",
+                        kernel_name(kernel), i + 1, want->name, type_name(arg->type), type_name(want->type));
     if (want->type == HCY_ARG_STRUCT && arg->size != want->size)
-        return hcy_fail(HCY_EINVAL, "kernel %s: argument %zu (%s) is a structure of %u bytes, it must have %u",
+        return hcy_fail(HCY_EINVAL,
+                        "kernel %s: argument %zu (%s) is a structure of %u bytes, it must have %u",
                         kernel_name(kernel), i + 1, want->name, arg->size, want->size);
     return 0;
 }
@@ -147,13 +151,17 @@ static int check_buffer(const hcy_kernel *kernel, const hcy_arg *arg, int type, 
 {
     const hcy_buffer *buf = arg->v.buf;
     if (!buf && !may_be_absent && type != HCY_ARG_SCRATCH)
-        return hcy_fail(HCY_EINVAL, "kernel %s: argument %zu (%s) is no buffer but NULL", kernel_name(kernel), i + 1, arg_name(kernel, i));
+        return hcy_fail(HCY_EINVAL, "kernel %s: argument %zu (%s) is no buffer but NULL", kernel_name(kernel),
+                        i + 1, arg_name(kernel, i));
     if (buf && buf->dev != kernel->dev)
-        return hcy_fail(HCY_EINVAL, "kernel %s: argument %zu (%s) is a buffer of device %s, the kernel is on %s",
-                        kernel_name(kernel), i + 1, arg_name(kernel, i), buf->dev->info.name, kernel->dev->info.name);
+        return hcy_fail(
+            HCY_EINVAL, "kernel %s: argument %zu (%s) is a buffer of device %s, the kernel is on %s",
+            kernel_name(kernel), i + 1, arg_name(kernel, i), buf->dev->info.name, kernel->dev->info.name);
     if (buf && type == HCY_ARG_TABLES && buf->origin != HCY__TABLES)
-        return hcy_fail(HCY_EINVAL, "kernel %s: argument %zu (%s) is a plain buffer, it must come from hcy_kernel_prepare()",
-                        kernel_name(kernel), i + 1, arg_name(kernel, i));
+        return hcy_fail(
+            HCY_EINVAL,
+            "kernel %s: argument %zu (%s) is a plain buffer, it must come from hcy_kernel_prepare()",
+            kernel_name(kernel), i + 1, arg_name(kernel, i));
     return 0;
 }
 
@@ -162,7 +170,8 @@ static int check_args(const hcy_kernel *kernel, const hcy_arg *args, size_t n, b
     if (n && !args)
         return hcy_fail(HCY_EINVAL, "kernel %s: no arguments", kernel_name(kernel));
     if (kernel->signature && n != kernel->signature->n_args)
-        return hcy_fail(HCY_EINVAL, "kernel %s takes %zu arguments, not %zu", kernel_name(kernel), kernel->signature->n_args, n);
+        return hcy_fail(HCY_EINVAL, "kernel %s takes %zu arguments, not %zu", kernel_name(kernel),
+                        kernel->signature->n_args, n);
     int status = 0;
     for (size_t i = 0; !status && i < n; i++) {
         int type = kernel->signature ? kernel->signature->args[i].type : args[i].type;
@@ -171,10 +180,12 @@ static int check_args(const hcy_kernel *kernel, const hcy_arg *args, size_t n, b
         if (!status && is_buffer(type))
             status = check_buffer(kernel, &args[i], type, i, may_be_absent);
         else if (!status && (type < HCY_ARG_I32 || type > HCY_ARG_STRUCT))
-            status = hcy_fail(HCY_EINVAL, "kernel %s: argument %zu has no type of HCY_ARG_*", kernel_name(kernel), i + 1);
+            status = hcy_fail(HCY_EINVAL, "kernel %s: argument %zu has no type of HCY_ARG_*",
+                              kernel_name(kernel), i + 1);
         else if (!status && type == HCY_ARG_STRUCT && (!args[i].v.bytes || args[i].size > HCY_ARG_STRUCT_MAX))
-            status = hcy_fail(HCY_EINVAL, "kernel %s: argument %zu (%s) is a structure %s", kernel_name(kernel), i + 1,
-                              arg_name(kernel, i), args[i].v.bytes ? "that is too large" : "without an address");
+            status = hcy_fail(HCY_EINVAL, "kernel %s: argument %zu (%s) is a structure %s",
+                              kernel_name(kernel), i + 1, arg_name(kernel, i),
+                              args[i].v.bytes ? "that is too large" : "without an address");
     }
     return status;
 }
@@ -186,7 +197,8 @@ struct launch {
 };
 
 /* Values of checked arguments, in the storage of a keep that also holds the buffers and the kernel. */
-static int take_args(hcy_keep **out, struct launch **launch, hcy_kernel *kernel, const hcy_arg *args, size_t n)
+static int take_args(hcy_keep **out, struct launch **launch, hcy_kernel *kernel, const hcy_arg *args,
+                     size_t n)
 {
     void *storage;
     size_t slot = HCY_ARG_STRUCT_MAX;
@@ -207,7 +219,8 @@ static int take_args(hcy_keep **out, struct launch **launch, hcy_kernel *kernel,
                 v->block = &buf->block, v->offset = buf->offset, v->bytes_left = buf->size;
         } else {
             v->size = scalar_size(v->type, args[i].size);
-            v->bytes = memcpy(bytes + i * slot, v->type == HCY_ARG_STRUCT ? args[i].v.bytes : &args[i].v, v->size);
+            v->bytes =
+                memcpy(bytes + i * slot, v->type == HCY_ARG_STRUCT ? args[i].v.bytes : &args[i].v, v->size);
         }
     }
     (*launch)->desc.values = values;
@@ -305,13 +318,14 @@ static int check_launch(hcy_queue *queue, hcy_kernel *kernel)
     if (queue->dev != kernel->dev)
         return hcy_fail(HCY_EINVAL, "kernel %s is on device %s, the queue on %s", kernel_name(kernel),
                         kernel->dev->info.name, queue->dev->info.name);
-    int status = hcy__device_check(queue->dev);
+    int status = hcy__queue_check(queue);
     if (!status && !HCY_HAS_OP(queue->dev->backend->ops, launch))
         status = hcy__unsupported(queue->dev, "launches");
     return status;
 }
 
-static int submit(hcy_queue *queue, hcy_kernel *kernel, size_t items, const hcy_grid *grid, const hcy_arg *args, size_t n)
+static int submit(hcy_queue *queue, hcy_kernel *kernel, size_t items, const hcy_grid *grid,
+                  const hcy_arg *args, size_t n)
 {
     hcy_keep *keep;
     struct launch *launch;
@@ -325,7 +339,8 @@ static int submit(hcy_queue *queue, hcy_kernel *kernel, size_t items, const hcy_
         launch->grid = *grid;
         launch->desc.grid = &launch->grid;
     }
-    HCY__ON_QUEUE(status, queue, queue->dev->backend->ops->launch(queue->impl, kernel->impl, &launch->desc, keep));
+    HCY__ON_QUEUE(status, queue,
+                  queue->dev->backend->ops->launch(queue->impl, kernel->impl, &launch->desc, keep));
     if (status)
         hcy_keep_release(keep);
     return status;
@@ -367,19 +382,24 @@ static void destroy_program(void *object)
     free(program);
 }
 
-int hcy_program_create(hcy_program **out, hcy_device *dev, const char *format, const void *data, size_t size, const char *options)
+int hcy_program_create(hcy_program **out, hcy_device *dev, const char *format, const void *data, size_t size,
+                       const char *options)
 {
     int status = hcy__device_check(dev);
     if (status)
         return status;
     if (!out || !format || !data || !size)
-        return hcy_fail(HCY_EINVAL, "hcy_program_create: %s", !out ? "no place for the program" : !format ? "no format" : "no code");
+        return hcy_fail(HCY_EINVAL, "hcy_program_create: %s",
+                        !out      ? "no place for the program"
+                        : !format ? "no format"
+                                  : "no code");
     if (!HCY_HAS_OP(dev->backend->ops, program_create))
         return hcy__unsupported(dev, "programs of the user's");
     hcy_program *program = calloc(1, sizeof *program);
     if (!program)
         return hcy_fail(HCY_ENOMEM, "out of memory for a program's record");
-    status = dev->backend->ops->program_create(dev->impl, format, data, size, options ? options : "", &program->impl, &program->log);
+    status = dev->backend->ops->program_create(dev->impl, format, data, size, options ? options : "",
+                                               &program->impl, &program->log);
     if (status) {
         free(program->log);
         free(program);
@@ -406,10 +426,14 @@ const char *hcy_program_log(const hcy_program *program)
     return program && program->log ? program->log : "";
 }
 
-int hcy_program_kernel(hcy_kernel **out, hcy_program *program, const char *name, const hcy_signature *signature)
+int hcy_program_kernel(hcy_kernel **out, hcy_program *program, const char *name,
+                       const hcy_signature *signature)
 {
     if (!out || !program || !name)
-        return hcy_fail(HCY_EINVAL, "hcy_program_kernel: %s", !out ? "no place for the kernel" : !program ? "no program" : "no name");
+        return hcy_fail(HCY_EINVAL, "hcy_program_kernel: %s",
+                        !out       ? "no place for the kernel"
+                        : !program ? "no program"
+                                   : "no name");
     int status = hcy__device_check(program->dev);
     if (status)
         return status;

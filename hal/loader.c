@@ -97,7 +97,8 @@ static bool beside_us(directory_fn fn, void *context)
         return false;
     *slash = 0;
     snprintf(sub, sizeof sub, "%s/halcyon", dir);
-    return fn(context, sub) || (strlen(dir) >= 6 && !strcmp(dir + strlen(dir) - 6, "/.libs") && fn(context, dir));
+    return fn(context, sub) ||
+           (strlen(dir) >= 6 && !strcmp(dir + strlen(dir) - 6, "/.libs") && fn(context, dir));
 }
 
 /* Calls fn for each directory until it returns true. */
@@ -204,8 +205,11 @@ static hcy_backend_entry_fn find_entry(const char *name, char *origin, size_t si
         }
     struct search search = { .name = name };
     if (!each_directory(find_module, &search)) {
-        hcy_fail(HCY_ENODEV, "there is no backend \"%s\": no module hcy_%s.so where modules are looked for"
-                 " (HALCYON_BACKEND_PATH names other directories; `halcyon devices` lists the backends there are)", name, name);
+        hcy_fail(
+            HCY_ENODEV,
+            "there is no backend \"%s\": no module hcy_%s.so where modules are looked for"
+            " (HALCYON_BACKEND_PATH names other directories; `halcyon devices` lists the backends there are)",
+            name, name);
         return NULL;
     }
     snprintf(origin, size, "%.*s", (int)size - 1, search.path);
@@ -259,7 +263,9 @@ static int check_families(const hcy_backend *backend)
         while (*ours && strcmp((*ours)->stem, (*theirs)->stem))
             ours++;
         if (!*ours || hcy_family_hash(*ours) != hcy_family_hash(*theirs))
-            return hcy_fail(HCY_EABI, "backend \"%s\" was built with other kernels of the family \"%s\" than this library (%s): rebuild it",
+            return hcy_fail(HCY_EABI,
+                            "backend \"%s\" was built with other kernels of the family \"%s\" than this "
+                            "library (%s): rebuild it",
                             backend->name, (*theirs)->stem, hcy_version());
     }
     return 0;
@@ -278,15 +284,16 @@ static int check_ops(const hcy_backend *backend)
         { "alloc", o && HAS(alloc), o && HAS(free) },
         { "prepare", o && HAS(prepare), o && HAS(free) },
         { "queue_create", o && HAS(queue_create),
-          o && HAS(queue_destroy) && HAS(finish) && HAS(status) && HAS(record) && HAS(event_wait) && HAS(event_query) &&
-              HAS(event_time) && HAS(event_destroy) },
+          o && HAS(queue_destroy) && HAS(finish) && HAS(status) && HAS(record) && HAS(event_wait) &&
+              HAS(event_query) && HAS(event_time) && HAS(event_destroy) },
         { "program_create", o && HAS(program_create), o && HAS(program_release) && HAS(program_kernel) },
         { "fft_create", o && HAS(fft_create), o && HAS(fft_release) && HAS(fft_execute) },
     };
 #undef HAS
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
         if (groups[i].there && !groups[i].complete)
-            return hcy_fail(HCY_EABI, "backend \"%s\" lacks functions that belong to \"%s\"", backend->name, groups[i].slot);
+            return hcy_fail(HCY_EABI, "backend \"%s\" lacks functions that belong to \"%s\"", backend->name,
+                            groups[i].slot);
     return 0;
 }
 
@@ -300,8 +307,8 @@ static int enter(struct slot *slot, const char *name)
     if (status)
         return status;
     if (!b || b->abi != HCY_BACKEND_ABI || b->size < sizeof *b || strcmp(b->name, name))
-        return hcy_fail(HCY_EABI, "backend \"%s\" has interface %u, this library (%s) wants %u: rebuild it", name,
-                        b ? b->abi : 0, hcy_version(), HCY_BACKEND_ABI);
+        return hcy_fail(HCY_EABI, "backend \"%s\" has interface %u, this library (%s) wants %u: rebuild it",
+                        name, b ? b->abi : 0, hcy_version(), HCY_BACKEND_ABI);
     status = check_ops(b);
     if (!status)
         status = check_families(b);
@@ -330,7 +337,8 @@ static int load_locked(const hcy_backend **backend, const char *name, hcy_backen
         slot->info.status = enter(slot, name);
         if (slot->info.status) {
             const hcy_error *e = hcy_last_error();
-            snprintf(slot->info.reason, sizeof slot->info.reason, "%s%s%s", e->text, *e->vendor ? ": " : "", e->vendor);
+            snprintf(slot->info.reason, sizeof slot->info.reason, "%s%s%s", e->text, *e->vendor ? ": " : "",
+                     e->vendor);
         }
         if (*slot->info.origin)
             n_slots++; /* what was not found at all is looked for again: it may be installed meanwhile */
@@ -346,7 +354,8 @@ static int load_locked(const hcy_backend **backend, const char *name, hcy_backen
 int hcy__backend_load(const hcy_backend **backend, const char *name, hcy_backend_info *info)
 {
     if (!allowed(name, true))
-        return hcy_fail(HCY_ENODEV, "backend \"%s\" is switched off by HALCYON_BACKENDS=%s", name, getenv("HALCYON_BACKENDS"));
+        return hcy_fail(HCY_ENODEV, "backend \"%s\" is switched off by HALCYON_BACKENDS=%s", name,
+                        getenv("HALCYON_BACKENDS"));
     pthread_mutex_lock(&lock);
     int status = load_locked(backend, name, info);
     pthread_mutex_unlock(&lock);

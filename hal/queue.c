@@ -58,18 +58,34 @@ static int check_queue(hcy_queue *queue)
     return queue ? hcy__device_check(queue->dev) : hcy_fail(HCY_EINVAL, "no queue");
 }
 
+static int inherited_failure(hcy_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    hcy_error error = queue->inherited;
+    pthread_mutex_unlock(&queue->lock);
+    return error.status ? hcy_fail_again(&error) : 0;
+}
+
+int hcy__queue_check(hcy_queue *queue)
+{
+    int status = check_queue(queue);
+    return status ? status : inherited_failure(queue);
+}
+
 int hcy_queue_finish(hcy_queue *queue)
 {
     int status = check_queue(queue); /* not under the lock: others may go on submitting while one waits */
     if (!status)
         status = queue->dev->backend->ops->finish(queue->impl);
-    return status ? status : hcy__device_check(queue->dev); /* it may have been lost meanwhile */
+    return status ? status : hcy__queue_check(queue); /* its device may have been lost meanwhile */
 }
 
 int hcy_queue_status(hcy_queue *queue)
 {
     int status = check_queue(queue);
-    return status ? status : queue->dev->backend->ops->status(queue->impl);
+    if (!status)
+        status = queue->dev->backend->ops->status(queue->impl);
+    return status ? status : inherited_failure(queue);
 }
 
 /* --- Events --- */
@@ -101,8 +117,22 @@ int hcy_event_record(hcy_event **out, hcy_queue *queue)
     }
     hcy__object_init(event, destroy_event);
     event->dev = hcy_device_retain(queue->dev);
+    pthread_mutex_lock(&queue->lock);
+    event->inherited = queue->inherited;
+    pthread_mutex_unlock(&queue->lock);
     *out = event;
     return 0;
+}
+
+/* For a backend that cannot wait for this event.  What was submitted before goes on meanwhile. */
+static void wait_on_host(hcy_queue *queue, hcy_event *event)
+{
+    if (!hcy_event_wait(event, HCY_FOREVER))
+        return;
+    pthread_mutex_lock(&queue->lock);
+    if (!queue->inherited.status)
+        queue->inherited = *hcy_last_error();
+    pthread_mutex_unlock(&queue->lock);
 }
 
 int hcy_queue_wait(hcy_queue *queue, hcy_event *event)
@@ -115,7 +145,10 @@ int hcy_queue_wait(hcy_queue *queue, hcy_event *event)
     status = HCY_EUNSUPPORTED;
     if (HCY_HAS_OP(queue->dev->backend->ops, wait))
         HCY__ON_QUEUE(status, queue, queue->dev->backend->ops->wait(queue->impl, event));
-    return status == HCY_EUNSUPPORTED ? hcy_event_wait(event, HCY_FOREVER) : status;
+    if (status != HCY_EUNSUPPORTED)
+        return status;
+    wait_on_host(queue, event);
+    return 0;
 }
 
 hcy_event *hcy_event_retain(hcy_event *event)
@@ -146,7 +179,9 @@ static int check_event(hcy_event *event)
 int hcy_event_wait(hcy_event *event, uint64_t timeout_ns)
 {
     int status = check_event(event);
-    return status ? status : event->dev->backend->ops->event_wait(event->impl, timeout_ns);
+    if (!status)
+        status = event->dev->backend->ops->event_wait(event->impl, timeout_ns);
+    return status || !event->inherited.status ? status : hcy_fail_again(&event->inherited);
 }
 
 int hcy_event_query(hcy_event *event, int *done)
@@ -154,7 +189,9 @@ int hcy_event_query(hcy_event *event, int *done)
     int status = check_event(event);
     if (!status && !done)
         status = hcy_fail(HCY_EINVAL, "hcy_event_query: no place for the answer");
-    return status ? status : event->dev->backend->ops->event_query(event->impl, done);
+    if (!status)
+        status = event->dev->backend->ops->event_query(event->impl, done);
+    return status || !*done || !event->inherited.status ? status : hcy_fail_again(&event->inherited);
 }
 
 int hcy_event_time(hcy_event *event, uint64_t *ns)

@@ -140,7 +140,8 @@ static int resolve_word(char **name, const char *text)
     if (!kind && strcmp(word, "auto"))
         return 0;
     if (text[head] == ':')
-        return hcy_fail(HCY_EINVAL, "device string \"%s\": a kind takes no selector; name the backend instead", text);
+        return hcy_fail(HCY_EINVAL,
+                        "device string \"%s\": a kind takes no selector; name the backend instead", text);
     hcy_device_info *list;
     size_t n;
     int status = hcy_device_list(&list, &n);
@@ -148,7 +149,9 @@ static int resolve_word(char **name, const char *text)
         return status;
     const hcy_device_info *found = kind ? first_of_kind(list, n, kind, true) : best_device(list, n);
     if (!found)
-        status = hcy_fail(HCY_ENODEV, "there is no device of kind \"%s\" (`halcyon devices` lists what there is, and why not)", word);
+        status = hcy_fail(
+            HCY_ENODEV,
+            "there is no device of kind \"%s\" (`halcyon devices` lists what there is, and why not)", word);
     else if (!(*name = malloc(strlen(found->name) + strlen(text + head) + 1)))
         status = hcy_fail(HCY_ENOMEM, "out of memory for a device string");
     else
@@ -203,7 +206,9 @@ static int open_one(hcy_device **dev, const char *text)
     struct hcy__spec spec;
     char *resolved;
     if (hcy__forked())
-        return hcy_fail(HCY_EFORK, "this process was forked after a device had been opened: open devices only after the fork");
+        return hcy_fail(
+            HCY_EFORK,
+            "this process was forked after a device had been opened: open devices only after the fork");
     int status = resolve_word(&resolved, text);
     if (!status)
         status = hcy__spec_parse(&spec, resolved ? resolved : text);

@@ -24,7 +24,10 @@ static int percent_decode(char *s, const char *text)
         }
         int hi = hex(s[1]), lo = hi < 0 ? -1 : hex(s[2]);
         if (lo < 0 || hi * 16 + lo == 0)
-            return hcy_fail(HCY_EINVAL, "device string \"%s\": '%%' must be followed by two hexadecimal digits (a '%%' itself is %%25)", text);
+            return hcy_fail(HCY_EINVAL,
+                            "device string \"%s\": '%%' must be followed by two hexadecimal digits (a '%%' "
+                            "itself is %%25)",
+                            text);
         *to++ = (char)(hi * 16 + lo);
         s += 2;
     }
@@ -35,10 +38,15 @@ static int percent_decode(char *s, const char *text)
 static int check_backend_name(const char *name, const char *text)
 {
     if (!*name)
-        return hcy_fail(HCY_EINVAL, "device string \"%s\" does not begin with a backend (say \"cpu\"; `halcyon devices` lists them)", text);
+        return hcy_fail(
+            HCY_EINVAL,
+            "device string \"%s\" does not begin with a backend (say \"cpu\"; `halcyon devices` lists them)",
+            text);
     for (const char *c = name; *c; c++)
         if (!islower((unsigned char)*c) && !isdigit((unsigned char)*c) && *c != '_')
-            return hcy_fail(HCY_EINVAL, "device string \"%s\": '%c' cannot be in a backend's name (a-z, 0-9, _)", text, *c);
+            return hcy_fail(HCY_EINVAL,
+                            "device string \"%s\": '%c' cannot be in a backend's name (a-z, 0-9, _)", text,
+                            *c);
     if (strlen(name) >= 24)
         return hcy_fail(HCY_EINVAL, "device string \"%s\": the backend's name is too long", text);
     return 0;

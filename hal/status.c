@@ -52,7 +52,8 @@ const char *hcy_version(void)
 }
 
 /* The text is made in a buffer of its own: an argument may be the old record's text. */
-static int record(const char *file, int line, int status, long code, const char *words, const char *fmt, va_list ap)
+static int record(const char *file, int line, int status, long code, const char *words, const char *fmt,
+                  va_list ap)
 {
     hcy_error e = { .status = status, .vendor_code = code, .file = file, .line = line };
     vsnprintf(e.text, sizeof e.text, fmt, ap);
@@ -70,7 +71,8 @@ int hcy_fail_at(const char *file, int line, int status, const char *fmt, ...)
     return status;
 }
 
-int hcy_fail_vendor_at(const char *file, int line, int status, long code, const char *words, const char *fmt, ...)
+int hcy_fail_vendor_at(const char *file, int line, int status, long code, const char *words, const char *fmt,
+                       ...)
 {
     va_list ap;
     va_start(ap, fmt);

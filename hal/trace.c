@@ -90,8 +90,8 @@ void hcy__trace_forget(const hcy_device *dev)
     pthread_mutex_unlock(&lock);
 }
 
-void hcy_trace_span(const hcy_device *dev, const void *lane, const char *what, uint64_t start_ns, uint64_t end_ns,
-                    uint64_t bytes)
+void hcy_trace_span(const hcy_device *dev, const void *lane, const char *what, uint64_t start_ns,
+                    uint64_t end_ns, uint64_t bytes)
 {
     if (!hcy_trace_on())
         return;
@@ -104,8 +104,8 @@ void hcy_trace_span(const hcy_device *dev, const void *lane, const char *what, u
     open_record();
     fputs("{\"ph\":\"X\",\"name\":", file);
     put_string(what);
-    fprintf(file, ",\"pid\":%zu,\"tid\":%zu,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"bytes\":%" PRIu64 "}}%s", pid, tid,
-            (double)start_ns / 1e3, (double)(end_ns - start_ns) / 1e3, bytes, tail);
+    fprintf(file, ",\"pid\":%zu,\"tid\":%zu,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"bytes\":%" PRIu64 "}}%s",
+            pid, tid, (double)start_ns / 1e3, (double)(end_ns - start_ns) / 1e3, bytes, tail);
     fflush(file);
     pthread_mutex_unlock(&lock);
 }

@@ -88,7 +88,8 @@ struct layout {
     unsigned frames, workers; /* of a pass */
     size_t n_images;          /* decoded at once */
     size_t spaces, space_size, images, lost, lost_any, total;
-    size_t planes, pixels, masked, rows, vrows, x, v, weights, sums, bits; /* of a worker, from its start */
+    size_t planes, pixels, masked, rows, vrows, x, v, weights, sums, bits,
+        singles; /* of a worker, from its start */
 };
 
 static size_t up(size_t n, size_t to)
@@ -141,6 +142,7 @@ static void lay_space(const struct launch *l, struct layout *y)
     y->v = place(&at, tiles * AZINT_STRIP);
     y->weights = place(&at, (AZINT_CHUNK + 4) * AZINT_EXPANDED);
     y->bits = place(&at, 3 * (AZINT_STRIP_BYTES + 64));
+    y->singles = place(&at, AZINT_MAX_SINGLES * sizeof(struct azint_single));
     y->sums = place(&at, l->type->is_float ? 0 : sums * l->plan->n_bins * sizeof(int64_t));
     y->space_size = up(at, 4096) + 1024;
 }
@@ -230,6 +232,7 @@ static void set_spaces(struct batch *b)
             .v = at + y->v,
             .weights = at + y->weights,
             .sums = (void *)(at + y->sums),
+            .singles = (void *)(at + y->singles),
             .lost = bits,
             .out = bits + words,
             .drop = bits + 2 * words,

@@ -2,14 +2,15 @@
  *
  * Everything is decided on bit-planes, a bit a pixel, so that it costs a few words a block: is there a live
  * pixel (one with weights) beyond the first digit?  Mostly not, and the block is one call of bytes().  If so,
- * pixels in the job's invalid ranges are taken out and marked as lost; a few others are added one by one
- * (azint_slow.c); only many of them make another digit of the whole strip.  Runs on any thread, in its own
+ * pixels in the job's invalid ranges are taken out and marked as lost; a few others are put by, to be added one
+ * by one (azint_slow.c); only many of them make another digit of the whole strip.  Runs on any thread, in its own
  * azint_space.
  */
 #include "azint_bits.h"
 
-/* So many pixels of a block are added singly before another digit is worth its pass over the strip. */
-#define FEW 16
+/* More pixels of a block than this beyond a digit make another digit of the block.  Fewer are put by, and settled
+ * when it is known how many the strip has. */
+#define FEW 32
 
 static const uint8_t zeros[AZINT_STRIP_BYTES + 64];
 
@@ -23,14 +24,18 @@ static uint64_t value_at(const struct azint_block *b, size_t pixel)
     return b->is_signed ? (uint64_t)extended : (uint64_t)extended & UINT64_MAX >> (63 - b->top);
 }
 
-static void add_single(struct azint_pass *pass, struct azint_space *space, const struct azint_where *where,
-                       const struct azint_block *b)
+static void put_by(struct azint_pass *pass, struct azint_space *space, const struct azint_where *where,
+                   const struct azint_block *b)
 {
-    uint64_t pixel = (uint64_t)where->strip * AZINT_STRIP + where->at;
     for (size_t i = 0; i < b->n_words; i++)
         for (uint64_t bits = space->out[i]; bits; bits &= bits - 1) {
             size_t k = 64 * i + (size_t)__builtin_ctzll(bits);
-            azint_slow_pixel(pass, space, where->frame, pixel + k, value_at(b, k));
+            struct azint_single single = { where->frame, (uint32_t)(where->at + k), value_at(b, k) };
+            if (space->n_singles < AZINT_MAX_SINGLES)
+                space->singles[space->n_singles++] = single;
+            else
+                azint_slow_pixel(pass, space, single.frame,
+                                 (uint64_t)where->strip * AZINT_STRIP + single.pixel, single.bits);
         }
 }
 
@@ -46,12 +51,18 @@ static void mark_lost(struct azint_pass *pass, struct azint_space *space, const 
     memcpy(bits + where->at / 8, space->lost, b->n_bytes);
 }
 
+/* Rows of zeros for the frame's digits up to `digits`. */
+static void grow(const struct azint_pass *pass, struct azint_space *space, unsigned frame, unsigned digits)
+{
+    for (; space->digits[frame] < digits; space->digits[frame]++)
+        memset(azint_row(pass, space, space->digits[frame], frame), 0, AZINT_PITCH);
+}
+
 /* Planes to rows: a digit is 7 planes, and the sign where it is the top one of a signed type. */
 static void put_digits(struct azint_pass *pass, struct azint_space *space, const struct azint_where *where,
                        const struct azint_block *b, unsigned digits)
 {
-    for (; space->digits[where->frame] < digits; space->digits[where->frame]++)
-        memset(azint_row(pass, space, space->digits[where->frame], where->frame), 0, AZINT_PITCH);
+    grow(pass, space, where->frame, digits);
     for (unsigned d = 0; d < digits; d++) {
         const uint8_t *planes[8];
         for (unsigned k = 0; k < 8; k++) {
@@ -75,7 +86,7 @@ static __attribute__((noinline)) void put_hard(struct azint_pass *pass, struct a
     if (lost)
         mark_lost(pass, space, where, b);
     if (single)
-        add_single(pass, space, where, b);
+        put_by(pass, space, where, b);
     if (lost || single) {
         for (size_t i = 0; i < b->n_words; i++)
             space->drop[i] = space->lost[i] | space->out[i];
@@ -121,4 +132,53 @@ void azint_put_pixels(struct azint_pass *pass, struct azint_space *space, const 
     }
     pass->ops->to_planes(pixels, n, elem_size, space->planes, stride);
     azint_put_planes(pass, space, where, space->planes, stride, 8 * elem_size - 1);
+}
+
+static unsigned digits_of(uint64_t bits, bool is_signed)
+{
+    uint64_t rest = is_signed && (int64_t)bits < 0 ? ~bits : bits;
+    unsigned digits = 1;
+    while (rest >>= AZINT_DIGIT_BITS)
+        digits++;
+    return digits;
+}
+
+/* The pixel's digits to the frame's rows; its first one also to the tile, which has been made already. */
+static void put_single(struct azint_pass *pass, struct azint_space *space, const struct azint_single *single,
+                       unsigned digits)
+{
+    size_t p = single->pixel, lanes = pass->ops->lanes, lane = single->frame % lanes;
+    bool is_signed = pass->type->is_signed;
+    grow(pass, space, single->frame, digits);
+    for (unsigned d = 0; d < digits; d++) {
+        uint64_t rest = is_signed ? (uint64_t)((int64_t)single->bits >> AZINT_DIGIT_BITS * d)
+                                  : single->bits >> AZINT_DIGIT_BITS * d;
+        azint_row(pass, space, d, single->frame)[p] =
+            (uint8_t)(is_signed && d + 1 == digits ? rest : rest & 0x7f);
+    }
+    if (!pass->single)
+        space->x[(single->frame - lane) * AZINT_STRIP + p / 4 * 4 * lanes + 4 * lane + p % 4] =
+            *(azint_row(pass, space, 0, single->frame) + p);
+}
+
+/* A digit costs every frame a pass over the strip, a single pixel a walk through the tables: about as much as an
+ * eighth of a frame's pass.  So digits are added until few enough pixels need more. */
+void azint_settle(struct azint_pass *pass, struct azint_space *space, size_t strip)
+{
+    size_t with[AZINT_MAX_DIGITS + 2] = { 0 }, left = space->n_singles,
+                                   few = 128 + 8 * (size_t)pass->n_frames;
+    unsigned digits = 1;
+    for (size_t i = 0; i < space->n_singles; i++)
+        with[digits_of(space->singles[i].bits, pass->type->is_signed)]++;
+    while (left > few)
+        left -= with[++digits];
+    for (size_t i = 0; i < space->n_singles; i++) {
+        const struct azint_single *single = &space->singles[i];
+        unsigned need = digits_of(single->bits, pass->type->is_signed);
+        if (need <= digits)
+            put_single(pass, space, single, need);
+        else
+            azint_slow_pixel(pass, space, single->frame, (uint64_t)strip * AZINT_STRIP + single->pixel,
+                             single->bits);
+    }
 }

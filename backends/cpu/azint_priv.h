@@ -198,18 +198,27 @@ struct azint_frame {
     atomic_uint damaged; /* first damaged block, UINT32_MAX if none */
 };
 
+/* A pixel of the strip that did not fit its block's digits. */
+struct azint_single {
+    uint32_t frame, pixel; /* in the strip */
+    uint64_t bits;         /* its value, sign-extended */
+};
+#define AZINT_MAX_SINGLES 4096
+
 /* A thread's own memory; pointers into the scratch buffer. */
 struct azint_space {
-    uint8_t *planes;             /* a decoded block, CPU_BLOCK_LEAD before and CPU_BLOCK_SLACK behind */
-    uint8_t *pixels;             /* a block as pixels, where it is not coded as planes */
-    uint8_t *masked;             /* planes with the pixels taken out that do not go into digits */
-    uint8_t *rows;               /* [digit][frame][AZINT_PITCH] */
-    uint8_t *vrows;              /* [frame][AZINT_PITCH]: variance of the digit at hand */
-    uint8_t *x, *v;              /* tiles */
-    uint8_t *weights;            /* expanded */
-    int64_t *sums;               /* [digit][bin][2][stride] */
-    uint64_t *lost, *out, *drop; /* bitmaps of a block */
-    uint32_t used;               /* digits whose sums have been zeroed */
+    uint8_t *planes;              /* a decoded block, CPU_BLOCK_LEAD before and CPU_BLOCK_SLACK behind */
+    uint8_t *pixels;              /* a block as pixels, where it is not coded as planes */
+    uint8_t *masked;              /* planes with the pixels taken out that do not go into digits */
+    uint8_t *rows;                /* [digit][frame][AZINT_PITCH] */
+    uint8_t *vrows;               /* [frame][AZINT_PITCH]: variance of the digit at hand */
+    uint8_t *x, *v;               /* tiles */
+    uint8_t *weights;             /* expanded */
+    int64_t *sums;                /* [digit][bin][2][stride] */
+    uint64_t *lost, *out, *drop;  /* bitmaps of a block */
+    struct azint_single *singles; /* of the strip */
+    size_t n_singles;
+    uint32_t used; /* digits whose sums have been zeroed */
     uint8_t digits[AZINT_MAX_PASS];
 };
 
@@ -259,6 +268,9 @@ void azint_put_planes(struct azint_pass *pass, struct azint_space *space, const 
                       const uint8_t *planes, size_t stride, unsigned same_from);
 void azint_put_pixels(struct azint_pass *pass, struct azint_space *space, const struct azint_where *where,
                       const uint8_t *pixels);
+
+/* When all frames are in: the strip's single pixels one by one, or, if they are too many, to digits after all. */
+void azint_settle(struct azint_pass *pass, struct azint_space *space, size_t strip);
 
 /* azint_strip.c */
 void azint_strip_run(struct azint_pass *pass, struct azint_space *space, size_t strip);

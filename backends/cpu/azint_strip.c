@@ -251,8 +251,10 @@ void azint_strip_run(struct azint_pass *pass, struct azint_space *space, size_t 
     unsigned digits = 1, lanes = pass->single ? 1 : pass->ops->lanes;
     bool want_variance = pass->job->flags & HCY_AZINT_WANT_VARIANCE;
     memset(space->digits, 1, sizeof space->digits);
+    space->n_singles = 0;
     for (unsigned f = 0; f < pass->n_frames; f += lanes)
         fill_group(pass, space, number, f, f + lanes < pass->n_frames ? f + lanes : pass->n_frames, n);
+    azint_settle(pass, space, number);
     for (unsigned f = 0; f < pass->n_frames; f++)
         digits = space->digits[f] > digits ? space->digits[f] : digits;
     for (unsigned d = 0; d < digits; d++) {

@@ -55,7 +55,8 @@ static int parse_number(const hcy_spec_option *o, long min, long max, long *valu
     errno = 0;
     *value = strtol(o->value, &end, 10);
     if (o->value[0] < '0' || o->value[0] > '9' || *end || errno || *value < min || *value > max)
-        return hcy_fail(HCY_EINVAL, "cpu@%s=%s: a number from %ld to %ld is wanted", o->key, o->value, min, max);
+        return hcy_fail(HCY_EINVAL, "cpu@%s=%s: a number from %ld to %ld is wanted", o->key, o->value, min,
+                        max);
     return 0;
 }
 
@@ -66,9 +67,11 @@ static int parse_simd(const hcy_spec_option *o, enum cpu_simd *simd)
             *simd = (enum cpu_simd)i;
             return *simd <= cpu_simd_best() && (i != CPU_SIMD_NEON || cpu_simd_best() == CPU_SIMD_NEON)
                        ? 0
-                       : hcy_fail(HCY_EUNSUPPORTED, "cpu@simd=%s: this processor's best is %s", o->value, cpu_simd_name(cpu_simd_best()));
+                       : hcy_fail(HCY_EUNSUPPORTED, "cpu@simd=%s: this processor's best is %s", o->value,
+                                  cpu_simd_name(cpu_simd_best()));
         }
-    return hcy_fail(HCY_EINVAL, "cpu@simd=%s: there is no such variant (portable, neon, avx2, avx512)", o->value);
+    return hcy_fail(HCY_EINVAL, "cpu@simd=%s: there is no such variant (portable, neon, avx2, avx512)",
+                    o->value);
 }
 
 static int parse_option(const hcy_spec_option *o, struct settings *s)
@@ -88,7 +91,8 @@ static int parse_option(const hcy_spec_option *o, struct settings *s)
         return parse_simd(o, &s->simd);
     if (!strcmp(o->key, "cores"))
         return cpu_parse_cores(&s->cores, &s->n_cores, o->value);
-    return hcy_fail(HCY_EINVAL, "cpu@%s: the CPU has no such option (threads, cores, simd, memory, discrete)", o->key);
+    return hcy_fail(HCY_EINVAL, "cpu@%s: the CPU has no such option (threads, cores, simd, memory, discrete)",
+                    o->key);
 }
 
 static int parse_settings(const hcy_spec *spec, struct settings *s)
@@ -96,7 +100,8 @@ static int parse_settings(const hcy_spec *spec, struct settings *s)
     *s = (struct settings){ .simd = cpu_simd_best() };
     int status = 0;
     if (*spec->selector && strcmp(spec->selector, "0"))
-        status = hcy_fail(HCY_ENODEV, "\"%s\": there is one CPU, \"cpu\" (cpu@cores=... takes a part of it)", spec->text);
+        status = hcy_fail(HCY_ENODEV, "\"%s\": there is one CPU, \"cpu\" (cpu@cores=... takes a part of it)",
+                          spec->text);
     for (size_t i = 0; !status && i < spec->n_options; i++)
         status = parse_option(&spec->options[i], s);
     if (!status && !s->threads)
@@ -130,17 +135,21 @@ static void read_model(char *model, size_t size)
         fclose(f);
 }
 
-static void fill_info(hcy_device_info *info, const char *name, unsigned threads, enum cpu_simd simd, bool discrete, uint64_t memory)
+static void fill_info(hcy_device_info *info, const char *name, unsigned threads, enum cpu_simd simd,
+                      bool discrete, uint64_t memory)
 {
     char model[80];
     read_model(model, sizeof model);
     snprintf(info->name, sizeof info->name, "%s", name);
     snprintf(info->stable, sizeof info->stable, "%s", name);
     snprintf(info->backend, sizeof info->backend, "cpu");
-    snprintf(info->description, sizeof info->description, "%s (%u thread%s, %s)", model, threads, threads == 1 ? "" : "s", cpu_simd_name(simd));
+    snprintf(info->description, sizeof info->description, "%s (%u thread%s, %s)", model, threads,
+             threads == 1 ? "" : "s", cpu_simd_name(simd));
     info->kind = HCY_KIND_CPU;
-    info->caps = HCY_CAP_F64 | HCY_CAP_MAPPED | HCY_CAP_IMPORT_HOST | HCY_CAP_IMPORT_DEVICE | HCY_CAP_PROGRAMS;
-    info->caps |= (discrete ? 0 : (uint32_t)HCY_CAP_HOST_MEMORY) | (cpu_fft_there() ? (uint32_t)HCY_CAP_FFT : 0);
+    info->caps =
+        HCY_CAP_F64 | HCY_CAP_MAPPED | HCY_CAP_IMPORT_HOST | HCY_CAP_IMPORT_DEVICE | HCY_CAP_PROGRAMS;
+    info->caps |=
+        (discrete ? 0 : (uint32_t)HCY_CAP_HOST_MEMORY) | (cpu_fft_there() ? (uint32_t)HCY_CAP_FFT : 0);
     info->units = threads;
     info->memory = memory;
 }
@@ -262,8 +271,9 @@ static int alloc(void *impl, int mem, size_t size, hcy_block *block)
     if (!p) {
         if (taken)
             atomic_fetch_sub(&d->used, size);
-        return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes (%llu of %llu are in use)", hcy_device_get_info(d->dev)->name, size,
-                        (unsigned long long)atomic_load(&d->used), (unsigned long long)d->memory);
+        return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes (%llu of %llu are in use)",
+                        hcy_device_get_info(d->dev)->name, size, (unsigned long long)atomic_load(&d->used),
+                        (unsigned long long)d->memory);
     }
     set_block(d, block, mem, p, size);
     return 0;
@@ -343,7 +353,8 @@ static int copy(void *qimpl, const hcy_copy *c, hcy_keep *keep)
     if ((c->dst.block && c->dst.dev != q->dev->dev) || (c->src.block && c->src.dev != q->dev->dev))
         return hcy_fail(HCY_EUNSUPPORTED, "the CPU cannot reach another device's memory");
     const char *name = !c->src.block ? "write" : !c->dst.block ? "read" : "copy";
-    return hcy_hostqueue_submit(q->hq, name, c->extent[0] * c->extent[1] * c->extent[2], run_copy, c, sizeof *c, keep);
+    return hcy_hostqueue_submit(q->hq, name, c->extent[0] * c->extent[1] * c->extent[2], run_copy, c,
+                                sizeof *c, keep);
 }
 
 struct fill {
@@ -358,7 +369,8 @@ static int run_fill(void *command)
     return hcy_host_fill(&f->dst, f->size, f->pattern, f->pattern_size);
 }
 
-static int fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size, hcy_keep *keep)
+static int fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size,
+                hcy_keep *keep)
 {
     struct cpu_queue *q = qimpl;
     struct fill f = { .dst = *dst, .size = size, .pattern_size = pattern_size };
@@ -371,7 +383,8 @@ struct launch {
     const hcy_launch_desc *desc; /* lives as long as the command's keep */
 };
 
-static struct cpu_call call_of(const struct cpu_kernel_instance *k, size_t items, const hcy_value *values, size_t n)
+static struct cpu_call call_of(const struct cpu_kernel_instance *k, size_t items, const hcy_value *values,
+                               size_t n)
 {
     return (struct cpu_call){ k->dev->pool, k->simd, items, values, n };
 }
@@ -383,7 +396,8 @@ static int run_launch(void *command)
     if (strikes(&d->lose_launch))
         return hcy_device_lose(d->dev, "as lose-launch asked for");
     if (strikes(&d->fail_launch))
-        return hcy_fail(HCY_ELAUNCH, "%s: this launch failed as fail-launch asked for", hcy_device_get_info(d->dev)->name);
+        return hcy_fail(HCY_ELAUNCH, "%s: this launch failed as fail-launch asked for",
+                        hcy_device_get_info(d->dev)->name);
     if (l->kernel->function)
         return cpu_program_run(d->pool, l->kernel->function, l->desc);
     struct cpu_call call = call_of(l->kernel, l->desc->items, l->desc->values, l->desc->n_values);
@@ -457,7 +471,8 @@ static int new_instance(struct cpu_device *d, const struct cpu_kernel *kernel, v
     struct cpu_kernel_instance *k = malloc(sizeof *k);
     if (!k)
         return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
-    *k = (struct cpu_kernel_instance){ d, kernel, function, kernel && kernel->variant ? kernel->variant(d->simd) : d->simd };
+    *k = (struct cpu_kernel_instance){ d, kernel, function,
+                                       kernel && kernel->variant ? kernel->variant(d->simd) : d->simd };
     *kimpl = k;
     return 0;
 }
@@ -484,7 +499,8 @@ static int prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tabl
     void *blob = NULL;
     size_t size = 0;
     if (!k->kernel || !k->kernel->prepare)
-        return hcy_fail(HCY_EUNSUPPORTED, "kernel %s takes no tables", k->kernel ? k->kernel->name : "of the user's");
+        return hcy_fail(HCY_EUNSUPPORTED, "kernel %s takes no tables",
+                        k->kernel ? k->kernel->name : "of the user's");
     int status = k->kernel->prepare(k->dev->pool, k->simd, spans, n, &blob, &size);
     if (status)
         return status;
@@ -515,7 +531,8 @@ struct cpu_program {
     void *functions;
 };
 
-static int program_create(void *impl, const char *format, const void *data, size_t size, const char *options, void **pimpl, char **log)
+static int program_create(void *impl, const char *format, const void *data, size_t size, const char *options,
+                          void **pimpl, char **log)
 {
     struct cpu_program *p = malloc(sizeof *p);
     if (!p)
@@ -595,7 +612,8 @@ int hcy_backend_entry(uint32_t host_abi, const hcy_backend **backend)
 {
     static const hcy_backend cpu = { HCY_BACKEND_ABI, sizeof cpu, "cpu", &ops, hcy__families };
     if (host_abi != HCY_BACKEND_ABI)
-        return hcy_fail(HCY_EABI, "the CPU backend has interface %u, the library wants %u", HCY_BACKEND_ABI, host_abi);
+        return hcy_fail(HCY_EABI, "the CPU backend has interface %u, the library wants %u", HCY_BACKEND_ABI,
+                        host_abi);
     *backend = &cpu;
     return 0;
 }

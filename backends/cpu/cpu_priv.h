@@ -44,15 +44,19 @@ static inline void *cpu_arg(const struct cpu_call *call, size_t i)
     const hcy_value *v = &call->values[i];
     return v->block ? (char *)v->block->handle + v->offset : NULL;
 }
-static inline size_t cpu_arg_size(const struct cpu_call *call, size_t i) { return call->values[i].bytes_left; }
+static inline size_t cpu_arg_size(const struct cpu_call *call, size_t i)
+{
+    return call->values[i].bytes_left;
+}
 
 struct cpu_kernel {
-    const char *name;                                /* of the signature */
-    int (*run)(const struct cpu_call *call);         /* on the queue's thread; spreads itself with cpu_pool_for */
-    int (*scratch_size)(const struct cpu_call *call, size_t *size);       /* NULL: none needed */
-    int (*preferred_batch)(const struct cpu_call *call, size_t *items);   /* NULL: one item a thread */
+    const char *name;                        /* of the signature */
+    int (*run)(const struct cpu_call *call); /* on the queue's thread; spreads itself with cpu_pool_for */
+    int (*scratch_size)(const struct cpu_call *call, size_t *size);     /* NULL: none needed */
+    int (*preferred_batch)(const struct cpu_call *call, size_t *items); /* NULL: one item a thread */
     /* NULL: takes no tables.  *blob from cpu_blob_alloc(); freed by the backend. */
-    int (*prepare)(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans, size_t n, void **blob, size_t *size);
+    int (*prepare)(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans, size_t n, void **blob,
+                   size_t *size);
     /* Best variant not above `simd` that this kernel has. */
     enum cpu_simd (*variant)(enum cpu_simd simd);
 };
@@ -74,7 +78,8 @@ void cpu_pool_destroy(struct cpu_pool *pool);
 /* Ties the calling thread to the pool's first core, where cores were given. */
 void cpu_pool_pin_caller(const struct cpu_pool *pool);
 
-int cpu_program_create(void *impl, const char *format, const void *data, size_t size, const char *options, void **pimpl, char **log);
+int cpu_program_create(void *impl, const char *format, const void *data, size_t size, const char *options,
+                       void **pimpl, char **log);
 void cpu_program_release(void *pimpl);
 /* The function of that name; it is called for every group of the grid. */
 int cpu_program_find(void *pimpl, const char *name, void **function);

@@ -29,28 +29,35 @@ struct precision {
     size_t real;
 };
 
-#define PRECISION(X, T, name)                                                                                         \
-    static void *name##_plan(const hcy_fft_desc *d, int direction, void *in, void *out, unsigned flags)               \
-    {                                                                                                                 \
-        int n[3] = { (int)d->n[0], (int)d->n[1], (int)d->n[2] };                                                      \
-        if (d->type == HCY_FFT_R2C)                                                                                   \
-            return X##_plan_dft_r2c(d->rank, n, in, out, flags);                                                      \
-        if (d->type == HCY_FFT_C2R)                                                                                   \
-            return X##_plan_dft_c2r(d->rank, n, in, out, flags);                                                      \
-        return X##_plan_dft(d->rank, n, in, out, direction, flags);                                                   \
-    }                                                                                                                 \
-    static void name##_run(void *plan, int type, void *in, void *out)                                                 \
-    {                                                                                                                 \
-        if (type == HCY_FFT_R2C)                                                                                      \
-            X##_execute_dft_r2c(plan, in, out);                                                                       \
-        else if (type == HCY_FFT_C2R)                                                                                 \
-            X##_execute_dft_c2r(plan, in, out);                                                                       \
-        else                                                                                                          \
-            X##_execute_dft(plan, in, out);                                                                           \
-    }                                                                                                                 \
-    static void name##_destroy(void *plan) { X##_destroy_plan(plan); }                                                \
-    static int name##_alignment(void *p) { return X##_alignment_of(p); }                                              \
-    static const struct precision name = { name##_plan, name##_run, name##_destroy, name##_alignment, X##_malloc, X##_free, sizeof(T) };
+#define PRECISION(X, T, name)                                                                                \
+    static void *name##_plan(const hcy_fft_desc *d, int direction, void *in, void *out, unsigned flags)      \
+    {                                                                                                        \
+        int n[3] = { (int)d->n[0], (int)d->n[1], (int)d->n[2] };                                             \
+        if (d->type == HCY_FFT_R2C)                                                                          \
+            return X##_plan_dft_r2c(d->rank, n, in, out, flags);                                             \
+        if (d->type == HCY_FFT_C2R)                                                                          \
+            return X##_plan_dft_c2r(d->rank, n, in, out, flags);                                             \
+        return X##_plan_dft(d->rank, n, in, out, direction, flags);                                          \
+    }                                                                                                        \
+    static void name##_run(void *plan, int type, void *in, void *out)                                        \
+    {                                                                                                        \
+        if (type == HCY_FFT_R2C)                                                                             \
+            X##_execute_dft_r2c(plan, in, out);                                                              \
+        else if (type == HCY_FFT_C2R)                                                                        \
+            X##_execute_dft_c2r(plan, in, out);                                                              \
+        else                                                                                                 \
+            X##_execute_dft(plan, in, out);                                                                  \
+    }                                                                                                        \
+    static void name##_destroy(void *plan)                                                                   \
+    {                                                                                                        \
+        X##_destroy_plan(plan);                                                                              \
+    }                                                                                                        \
+    static int name##_alignment(void *p)                                                                     \
+    {                                                                                                        \
+        return X##_alignment_of(p);                                                                          \
+    }                                                                                                        \
+    static const struct precision name = { name##_plan, name##_run, name##_destroy, name##_alignment,        \
+                                           X##_malloc,  X##_free,   sizeof(T) };
 
 PRECISION(fftw, double, f64)
 PRECISION(fftwf, float, f32)
@@ -76,7 +83,8 @@ static void set_strides(struct fft *f)
     size_t last = d->n[d->rank - 1], rows = 1;
     for (int i = 0; i + 1 < d->rank; i++)
         rows *= d->n[i];
-    size_t full = rows * last * 2 * f->p->real, half = rows * (last / 2 + 1) * 2 * f->p->real, real = rows * last * f->p->real;
+    size_t full = rows * last * 2 * f->p->real, half = rows * (last / 2 + 1) * 2 * f->p->real,
+           real = rows * last * f->p->real;
     f->in_stride = d->type == HCY_FFT_C2C ? full : d->type == HCY_FFT_R2C ? real : half;
     f->out_stride = d->type == HCY_FFT_C2C ? full : d->type == HCY_FFT_R2C ? half : real;
 }
@@ -86,7 +94,8 @@ int cpu_fft_create(void *impl, const hcy_fft_desc *desc, void **fimpl, size_t *w
     (void)impl;
     for (int i = 0; i < desc->rank; i++)
         if (desc->n[i] > INT32_MAX)
-            return hcy_fail(HCY_EUNSUPPORTED, "FFTW takes up to %d points a dimension, not %zu", INT32_MAX, desc->n[i]);
+            return hcy_fail(HCY_EUNSUPPORTED, "FFTW takes up to %d points a dimension, not %zu", INT32_MAX,
+                            desc->n[i]);
     struct fft *f = calloc(1, sizeof *f);
     if (!f)
         return hcy_fail(HCY_ENOMEM, "out of memory for an FFT's plan");
@@ -149,8 +158,10 @@ int cpu_fft_run(struct cpu_pool *pool, void *fimpl, int direction, void *in, voi
 {
     struct fft *f = fimpl;
     bool aligned = true;
-    for (size_t i = 0; i < f->desc.batch && i < 2; i++) /* every other transform lies like one of the first two, or better */
-        aligned = aligned && !f->p->alignment((char *)in + i * f->in_stride) && !f->p->alignment((char *)out + i * f->out_stride);
+    /* every other transform lies like one of the first two, or better */
+    for (size_t i = 0; i < f->desc.batch && i < 2; i++)
+        aligned = aligned && !f->p->alignment((char *)in + i * f->in_stride) &&
+                  !f->p->alignment((char *)out + i * f->out_stride);
     struct run run = { f, plan_for(f, direction, in == out, aligned), in, out };
     if (!run.plan)
         return hcy_fail(HCY_EUNSUPPORTED, "FFTW cannot plan this transform, or is out of memory");
@@ -168,7 +179,8 @@ bool cpu_fft_there(void)
 int cpu_fft_create(void *impl, const hcy_fft_desc *desc, void **fimpl, size_t *workspace)
 {
     (void)impl, (void)desc, (void)fimpl, (void)workspace;
-    return hcy_fail(HCY_EUNSUPPORTED, "this build of Halcyon has no FFT on the CPU: it was configured without FFTW");
+    return hcy_fail(HCY_EUNSUPPORTED,
+                    "this build of Halcyon has no FFT on the CPU: it was configured without FFTW");
 }
 
 void cpu_fft_release(void *fimpl)

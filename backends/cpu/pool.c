@@ -40,7 +40,7 @@ static void tie(pthread_t thread, unsigned core)
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(core, &set);
-    pthread_setaffinity_np(thread, sizeof set, &set); /* where it fails, opening has already refused the core */
+    pthread_setaffinity_np(thread, sizeof set, &set); /* it fails only for a core that opening has refused */
 #else
     (void)thread;
     (void)core;
@@ -141,7 +141,8 @@ static int start_workers(struct cpu_pool *pool)
         *w = (struct worker){ .pool = pool, .index = pool->threads };
         int error = pthread_create(&w->thread, NULL, work, w);
         if (error)
-            return hcy_fail_vendor(HCY_ENOMEM, error, "pthread_create", "only %u of %u threads could be started", pool->threads, wanted);
+            return hcy_fail_vendor(HCY_ENOMEM, error, "pthread_create",
+                                   "only %u of %u threads could be started", pool->threads, wanted);
         if (pool->cores)
             tie(w->thread, pool->cores[pool->threads]);
     }

@@ -12,13 +12,16 @@ struct program {
     hcy_cpu_function functions[];
 };
 
-int cpu_program_create(void *impl, const char *format, const void *data, size_t size, const char *options, void **pimpl, char **log)
+int cpu_program_create(void *impl, const char *format, const void *data, size_t size, const char *options,
+                       void **pimpl, char **log)
 {
     (void)impl;
     (void)options;
     (void)log;
     if (strcmp(format, HCY_CPU_FUNCTIONS))
-        return hcy_fail(HCY_EUNSUPPORTED, "the CPU does not know the format \"%s\" of a program; it knows \"" HCY_CPU_FUNCTIONS "\"", format);
+        return hcy_fail(HCY_EUNSUPPORTED,
+                        "the CPU does not know the format \"%s\" of a program; it knows \"%s\"", format,
+                        HCY_CPU_FUNCTIONS);
     if (size % sizeof(hcy_cpu_function))
         return hcy_fail(HCY_EINVAL, "%zu bytes are no table of hcy_cpu_function", size);
     struct program *p = malloc(sizeof *p + size);
@@ -62,7 +65,8 @@ static void run_groups(void *context, size_t begin, size_t end, unsigned thread)
     if (run->grid->local_bytes && !local)
         atomic_store(&run->failure, HCY_ENOMEM);
     for (size_t i = begin; i < end && !atomic_load_explicit(&run->failure, memory_order_relaxed); i++) {
-        hcy_cpu_group g = { { (uint32_t)(i % n[0]), (uint32_t)(i / n[0] % n[1]), (uint32_t)(i / n[0] / n[1]) },
+        uint32_t x = (uint32_t)(i % n[0]), y = (uint32_t)(i / n[0] % n[1]), z = (uint32_t)(i / n[0] / n[1]);
+        hcy_cpu_group g = { { x, y, z },
                             { n[0], n[1], n[2] },
                             { run->grid->group[0], run->grid->group[1], run->grid->group[2] },
                             local };
@@ -78,7 +82,8 @@ int cpu_program_run(struct cpu_pool *pool, void *function, const hcy_launch_desc
     struct run run = { .function = function, .grid = launch->grid };
     size_t total = 0;
     if (launch->n_values > MAX_ARGS)
-        return hcy_fail(HCY_ERANGE, "a function of the user's takes up to %d arguments, not %zu", MAX_ARGS, launch->n_values);
+        return hcy_fail(HCY_ERANGE, "a function of the user's takes up to %d arguments, not %zu", MAX_ARGS,
+                        launch->n_values);
     for (size_t i = 0; i < launch->n_values; i++) {
         const hcy_value *v = &launch->values[i];
         run.args[i] = v->block ? (char *)v->block->handle + v->offset : (void *)(uintptr_t)v->bytes;
@@ -90,5 +95,7 @@ int cpu_program_run(struct cpu_pool *pool, void *function, const hcy_launch_desc
         return status;
     cpu_pool_for(pool, total, total / (cpu_pool_threads(pool) * 8) + 1, run_groups, &run);
     int result = atomic_load(&run.failure);
-    return result ? hcy_fail_vendor(HCY_ELAUNCH, result, "", "the function \"%s\" returned %d", run.function->name, result) : 0;
+    return result ? hcy_fail_vendor(HCY_ELAUNCH, result, "", "the function \"%s\" returned %d",
+                                    run.function->name, result)
+                  : 0;
 }

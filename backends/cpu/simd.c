@@ -4,9 +4,11 @@
 #if HCY_CPU_X86
 static bool has_avx512(void)
 {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni") &&
-           __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("gfni") && __builtin_cpu_supports("bmi2");
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni") &&
+           __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("gfni") &&
+           __builtin_cpu_supports("bmi2");
 }
 
 enum cpu_simd cpu_simd_best(void)
@@ -14,8 +16,9 @@ enum cpu_simd cpu_simd_best(void)
     __builtin_cpu_init();
     if (has_avx512())
         return CPU_SIMD_AVX512;
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma") ? CPU_SIMD_AVX2
-                                                                                                       : CPU_SIMD_PORTABLE;
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma")
+               ? CPU_SIMD_AVX2
+               : CPU_SIMD_PORTABLE;
 }
 #else
 enum cpu_simd cpu_simd_best(void)

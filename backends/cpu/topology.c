@@ -134,7 +134,8 @@ int cpu_check_cores(const unsigned *cores, unsigned n)
         return 0; /* more processors than the set holds: pinning will tell */
     for (unsigned i = 0; i < n; i++)
         if (cores[i] >= CPU_SETSIZE || !CPU_ISSET(cores[i], &set))
-            return hcy_fail(HCY_EINVAL, "cpu@cores: processor %u is not among those this process may use", cores[i]);
+            return hcy_fail(HCY_EINVAL, "cpu@cores: processor %u is not among those this process may use",
+                            cores[i]);
 #else
     (void)cores, (void)n;
 #endif

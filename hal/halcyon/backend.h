@@ -98,7 +98,8 @@ typedef struct hcy_backend_ops {
     int (*queue_create)(void *impl, hcy_queue *queue, void **qimpl);
     void (*queue_destroy)(void *qimpl); /* after its last command has run */
     int (*copy)(void *qimpl, const hcy_copy *copy, hcy_keep *keep);
-    int (*fill)(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size, hcy_keep *keep);
+    int (*fill)(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size,
+                hcy_keep *keep);
     int (*launch)(void *qimpl, void *kimpl, const hcy_launch_desc *launch, hcy_keep *keep);
     int (*fft_execute)(void *qimpl, void *fimpl, int direction, const hcy_value *in, const hcy_value *out,
                        const hcy_value *work, hcy_keep *keep);
@@ -116,7 +117,8 @@ typedef struct hcy_backend_ops {
     /* Kernels.  kernel_get: HCY_EUNSUPPORTED if this device lacks it. */
     int (*kernel_get)(void *impl, const hcy_signature *signature, void **kimpl, const char **variant);
     void (*kernel_release)(void *kimpl);
-    int (*prepare)(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tables); /* freed with free(HCY_MEM_DEVICE) */
+    /* *tables is freed with free(HCY_MEM_DEVICE). */
+    int (*prepare)(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tables);
     int (*scratch_size)(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size);
     int (*preferred_batch)(void *kimpl, const hcy_value *values, size_t n, size_t *items);
     int (*program_create)(void *impl, const char *format, const void *data, size_t size, const char *options,

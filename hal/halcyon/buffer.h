@@ -46,13 +46,15 @@ HCY_API void *hcy_buffer_host(const hcy_buffer *buf);
 /* Asynchronous, in order on `queue`.  Host memory must stay valid until the queue has passed the command.
  * For write and read the buffer is on the queue's device; copy accepts buffers of any two devices (peer copy where
  * the hardware can, staged through pinned memory where not). */
-HCY_API int hcy_buffer_write(hcy_queue *queue, hcy_buffer *dst, size_t offset, const void *src, size_t size) HCY_MUST_USE;
-HCY_API int hcy_buffer_read(hcy_queue *queue, void *dst, hcy_buffer *src, size_t offset, size_t size) HCY_MUST_USE;
-HCY_API int hcy_buffer_copy(hcy_queue *queue, hcy_buffer *dst, size_t dst_offset, hcy_buffer *src, size_t src_offset,
+HCY_API int hcy_buffer_write(hcy_queue *queue, hcy_buffer *dst, size_t offset, const void *src,
+                             size_t size) HCY_MUST_USE;
+HCY_API int hcy_buffer_read(hcy_queue *queue, void *dst, hcy_buffer *src, size_t offset,
                             size_t size) HCY_MUST_USE;
+HCY_API int hcy_buffer_copy(hcy_queue *queue, hcy_buffer *dst, size_t dst_offset, hcy_buffer *src,
+                            size_t src_offset, size_t size) HCY_MUST_USE;
 /* `pattern` of 1, 2, 4 or 8 bytes, repeated; offset and size multiples of it. */
-HCY_API int hcy_buffer_fill(hcy_queue *queue, hcy_buffer *dst, size_t offset, size_t size, const void *pattern,
-                            size_t pattern_size) HCY_MUST_USE;
+HCY_API int hcy_buffer_fill(hcy_queue *queue, hcy_buffer *dst, size_t offset, size_t size,
+                            const void *pattern, size_t pattern_size) HCY_MUST_USE;
 
 /* extent[0] bytes x extent[1] rows x extent[2] slices; strides in bytes, from row to row and slice to slice
  * (row stride >= extent[0], slice stride >= row stride * (extent[1] - 1) + extent[0]). */

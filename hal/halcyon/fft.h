@@ -17,11 +17,13 @@ typedef struct hcy_fft hcy_fft;
 enum hcy_fft_type { HCY_FFT_C2C = 1, HCY_FFT_R2C = 2, HCY_FFT_C2R = 3 };
 enum hcy_fft_direction { HCY_FFT_FORWARD = -1, HCY_FFT_BACKWARD = +1 };
 enum hcy_precision { HCY_F32 = 1, HCY_F64 = 2 };
-enum hcy_fft_flag { HCY_FFT_DETERMINISTIC = 1 /* the same bits in every run and for any number of threads */ };
+enum hcy_fft_flag {
+    HCY_FFT_DETERMINISTIC = 1 /* the same bits in every run and for any number of threads */
+};
 
 typedef struct hcy_fft_desc {
     size_t size;      /* sizeof(hcy_fft_desc) */
-    int type;         /* HCY_FFT_C2C ...; R2C is forward, C2R backward, with n[rank-1]/2+1 complex numbers a row */
+    int type;         /* HCY_FFT_C2C ...; R2C (forward) and C2R (backward): n[rank-1]/2+1 complex numbers a row */
     int precision;    /* HCY_F32, HCY_F64 */
     int rank;         /* 1 to 3 */
     size_t n[3];      /* n[rank-1] varies fastest */

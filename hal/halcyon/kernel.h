@@ -18,11 +18,11 @@ typedef struct hcy_kernel hcy_kernel;
 typedef struct hcy_program hcy_program;
 
 enum hcy_arg_type {
-    HCY_ARG_IN = 1,     /* buffers: read, */
-    HCY_ARG_OUT = 2,    /* written, */
-    HCY_ARG_INOUT = 3,  /* both, */
-    HCY_ARG_SCRATCH = 4,/* the kernel's working space, of hcy_kernel_scratch_size() bytes at least; NULL if that is 0 */
-    HCY_ARG_TABLES = 5, /* what hcy_kernel_prepare() made */
+    HCY_ARG_IN = 1,      /* buffers: read, */
+    HCY_ARG_OUT = 2,     /* written, */
+    HCY_ARG_INOUT = 3,   /* both, */
+    HCY_ARG_SCRATCH = 4, /* the kernel's own, of hcy_kernel_scratch_size() bytes at least; NULL if that is 0 */
+    HCY_ARG_TABLES = 5,  /* what hcy_kernel_prepare() made */
     HCY_ARG_I32 = 6,
     HCY_ARG_U32 = 7,
     HCY_ARG_I64 = 8,
@@ -87,21 +87,26 @@ typedef struct hcy_span {
 HCY_API int hcy_kernel_get(hcy_kernel **kernel, hcy_device *dev, const char *name) HCY_MUST_USE;
 HCY_API hcy_kernel *hcy_kernel_retain(hcy_kernel *kernel);
 HCY_API void hcy_kernel_release(hcy_kernel *kernel);
-HCY_API const hcy_signature *hcy_kernel_signature(const hcy_kernel *kernel); /* NULL for an untyped user kernel */
+/* NULL for an untyped user kernel. */
+HCY_API const hcy_signature *hcy_kernel_signature(const hcy_kernel *kernel);
 /* Which variant runs: "avx512", "portable", "sm_90".  Belongs to the kernel. */
 HCY_API const char *hcy_kernel_variant(const hcy_kernel *kernel);
 
 /* The device's own layout of a family's canonical tables, for an argument of type HCY_ARG_TABLES.  May take long;
  * the spans may go afterwards unless the family says otherwise.  HCY_EUNSUPPORTED where the kernel takes none. */
-HCY_API int hcy_kernel_prepare(hcy_buffer **tables, hcy_kernel *kernel, const hcy_span *spans, size_t n) HCY_MUST_USE;
+HCY_API int hcy_kernel_prepare(hcy_buffer **tables, hcy_kernel *kernel, const hcy_span *spans,
+                               size_t n) HCY_MUST_USE;
 /* Bytes of scratch a launch of `items` with these arguments needs (the scratch argument itself is not looked at,
  * nor are IN and OUT buffers: they may be NULL). */
-HCY_API int hcy_kernel_scratch_size(hcy_kernel *kernel, size_t items, const hcy_arg *args, size_t n, size_t *size) HCY_MUST_USE;
+HCY_API int hcy_kernel_scratch_size(hcy_kernel *kernel, size_t items, const hcy_arg *args, size_t n,
+                                    size_t *size) HCY_MUST_USE;
 /* How many items a launch with these arguments should take for full speed. */
-HCY_API int hcy_kernel_preferred_batch(hcy_kernel *kernel, const hcy_arg *args, size_t n, size_t *items) HCY_MUST_USE;
+HCY_API int hcy_kernel_preferred_batch(hcy_kernel *kernel, const hcy_arg *args, size_t n,
+                                       size_t *items) HCY_MUST_USE;
 
 /* Asynchronous.  HCY_EINVAL: number or type of the arguments, or a buffer of another device, said by name. */
-HCY_API int hcy_launch(hcy_queue *queue, hcy_kernel *kernel, size_t items, const hcy_arg *args, size_t n) HCY_MUST_USE;
+HCY_API int hcy_launch(hcy_queue *queue, hcy_kernel *kernel, size_t items, const hcy_arg *args,
+                       size_t n) HCY_MUST_USE;
 
 /* The user's own code.  `data` is copied unless the format says otherwise.  HCY_EUNSUPPORTED: the device does not
  * know the format (hcy_last_error() lists those it knows); HCY_ECOMPILE: hcy_program_log() has the compiler's words. */
@@ -119,7 +124,8 @@ typedef struct hcy_grid {
     uint32_t group[3];    /* items of a group; 1,1,1 on a CPU unless the function wants them */
     uint32_t local_bytes; /* dynamic local memory of a group */
 } hcy_grid;
-HCY_API int hcy_launch_grid(hcy_queue *queue, hcy_kernel *kernel, const hcy_grid *grid, const hcy_arg *args, size_t n) HCY_MUST_USE;
+HCY_API int hcy_launch_grid(hcy_queue *queue, hcy_kernel *kernel, const hcy_grid *grid, const hcy_arg *args,
+                            size_t n) HCY_MUST_USE;
 
 #ifdef __cplusplus
 }
