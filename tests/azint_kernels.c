@@ -8,7 +8,7 @@
 
 #define MAX_ITEMS 40
 
-enum temper { DIM, BRIGHT, HOT, GAPS, DEAD, ZERO, WILD, NEGATIVE, TEMPERS };
+enum temper { DIM, BRIGHT, HOT, GAPS, DEAD, ZERO, WILD, NEGATIVE, PEAKS, TEMPERS };
 
 /* Frames, what they must give, and the plan. */
 struct group {
@@ -59,7 +59,8 @@ static void put_pixel(uint8_t *image, size_t i, uint32_t type, uint64_t value)
     }
 }
 
-static void group_open(struct group *g, size_t items, bool mixed)
+/* Frames all of one temper, or (TEMPERS) of all in turn. */
+static void group_open(struct group *g, size_t items, enum temper temper)
 {
     g->items = items;
     g->job.n_pixels = g->plan.head.n_pixels;
@@ -74,8 +75,9 @@ static void group_open(struct group *g, size_t items, bool mixed)
     for (size_t f = 0; f < items; f++) {
         uint8_t *image = g->images + f * g->image_bytes;
         for (size_t i = 0; i < g->job.n_pixels; i++)
-            put_pixel(image, i, g->job.pixel_type,
-                      pixel_value(mixed ? f % TEMPERS : DIM, i, g->job.pixel_type));
+            put_pixel(
+                image, i, g->job.pixel_type,
+                pixel_value(temper == TEMPERS ? (enum temper)(f % TEMPERS) : temper, i, g->job.pixel_type));
         g->n_lost[f] = oracle_sums(g->want + f * g->sums, g->plan.spans, &g->job, image);
     }
 }
@@ -367,13 +369,18 @@ static void test_types(void)
                              kind == ORACLE_WILD ? 31 : 173, 307, 100, 9))
             bail_out("no memory for a plan");
         for (uint32_t type = HCY_PIXEL_U8; type <= HCY_PIXEL_F64; type++)
-            for (unsigned mixed = 0; mixed < 2; mixed++) {
+            for (unsigned k = 0; k < 3; k++) {
+                static const enum temper tempers[] = { DIM, PEAKS, TEMPERS };
+                bool mixed = tempers[k] == TEMPERS;
                 char name[64];
-                snprintf(name, sizeof name, "%s %s", kinds[kind], mixed ? "mixed" : "dim");
+                snprintf(name, sizeof name, "%s %s", kinds[kind],
+                         k == 0   ? "dim"
+                         : k == 1 ? "peaks"
+                                  : "mixed");
                 g.job = (hcy_azint_job){ .pixel_type = type,
                                          .flags = (type + (unsigned)kind) % 4 ? HCY_AZINT_WANT_VARIANCE : 0 };
                 set_invalid(&g.job, mixed ? 1 + (type + (unsigned)kind) % 3 : type % 2);
-                group_open(&g, mixed ? MAX_ITEMS : 18, mixed);
+                group_open(&g, mixed ? MAX_ITEMS : 18, tempers[k]);
                 try_group(&g, name, &turn);
                 group_close(&g);
             }
@@ -404,7 +411,7 @@ static void test_shapes(void)
             bail_out("no memory for a plan");
         snprintf(name, sizeof name, "%u x %u, %u bins", shapes[s].height, shapes[s].width, shapes[s].n_bins);
         set_invalid(&g.job, 1);
-        group_open(&g, huge ? 1 : shapes[s].n_bins > 1000 ? 5 : 20, true);
+        group_open(&g, huge ? 1 : shapes[s].n_bins > 1000 ? 5 : 20, TEMPERS);
         if (huge) {
             size_t wrong = 0;
             for (size_t v = 1; v < N_VARIANTS; v += 3)
@@ -426,7 +433,7 @@ static void test_damage(void)
     if (oracle_plan_make(&g.plan, 5, ORACLE_SPLIT, 300, 301, 200, 9))
         bail_out("no memory for a plan");
     set_invalid(&g.job, 1);
-    group_open(&g, 20, true);
+    group_open(&g, 20, TEMPERS);
     for (size_t v = 0; v < N_VARIANTS; v++) {
         struct run r;
         struct batch b;
