@@ -290,7 +290,7 @@ static void lose(struct lost *l)
     pthread_t thread;
     void *woken = NULL;
     cts_gate_hold(first, l->queue);
-    cts_gate_hold(second, held);
+    bool asynchronous = cts_gate_hold(second, held);
     if (pthread_create(&thread, NULL, finish, held))
         bail_out("no thread");
     st_ok(cts_work_launch(&l->work, l->queue), "a launch that will lose the device");
@@ -303,7 +303,10 @@ static void lose(struct lost *l)
     st_ok(hcy_device_status(dev), "the other device is not lost");
     cts_gate_open(second);
     pthread_join(thread, &woken);
-    ok(woken, "who waited for another of its queues is told");
+    if (asynchronous)
+        ok(woken, "who waited for another of its queues is told");
+    else
+        skip(1, CTS_GATE_SKIP);
     cts_gate_free(first);
     cts_gate_free(second);
     hcy_queue_release(waiting);

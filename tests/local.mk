@@ -71,11 +71,13 @@ cts_device = case $$config in \
     cpu-1) device=cpu@threads=1;; \
     cpu-discrete) device=cpu@threads=2@discrete=1;; \
     null-noop) device=null@kernels=noop;; \
+    null-wait) device=null@kernels=noop@wait=host;; \
     cpu-*) device=cpu@threads=2@simd=`expr $$config : "cpu-\(.*\)"`;; \
     *) device=$$config;; esac
 
 cts_launchers = $(cts_programs:=-cpu.t) $(cts_programs:=-cpu-1.t) $(cts_programs:=-cpu-portable.t) \
-    $(cts_programs:=-cpu-discrete.t) $(cts_programs:=-null.t) $(cts_programs:=-null-noop.t)
+    $(cts_programs:=-cpu-discrete.t) $(cts_programs:=-null.t) $(cts_programs:=-null-noop.t) \
+    tests/cts_queue-null-wait.t tests/cts_failure-null-wait.t
 if X86_SIMD
 cts_launchers += $(cts_programs:=-cpu-avx2.t)
 endif

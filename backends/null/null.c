@@ -27,7 +27,7 @@
 
 struct null_device {
     hcy_device *dev; /* not a reference: it owns us */
-    bool noop;
+    bool noop, wait_on_host;
     uint64_t delay_us, fail_launch, lose_launch, fail_alloc; /* the last three count from 1; 0 is never */
     atomic_uint_fast64_t launches, allocations;
 };
@@ -87,6 +87,13 @@ static int parse_number(uint64_t *value, const char *text)
 static int set_option(struct null_device *d, const hcy_spec *spec, const hcy_spec_option *option)
 {
     const struct {
+        const char *key, *yes, *no;
+        bool *value;
+    } words[] = {
+        { "kernels", "noop", "none", &d->noop },
+        { "wait", "host", "queue", &d->wait_on_host },
+    };
+    const struct {
         const char *key;
         uint64_t *value;
     } numbers[] = {
@@ -95,13 +102,14 @@ static int set_option(struct null_device *d, const hcy_spec *spec, const hcy_spe
         { "lose-launch", &d->lose_launch },
         { "fail-alloc", &d->fail_alloc },
     };
-    if (!strcmp(option->key, "kernels")) {
-        d->noop = !strcmp(option->value, "noop");
-        if (!d->noop && strcmp(option->value, "none"))
-            return hcy_fail(HCY_EINVAL, "device string \"%s\": kernels is \"noop\" or \"none\", not \"%s\"",
-                            spec->text, option->value);
-        return 0;
-    }
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (!strcmp(option->key, words[i].key)) {
+            *words[i].value = !strcmp(option->value, words[i].yes);
+            if (!*words[i].value && strcmp(option->value, words[i].no))
+                return hcy_fail(HCY_EINVAL, "device string \"%s\": %s is \"%s\" or \"%s\", not \"%s\"",
+                                spec->text, option->key, words[i].yes, words[i].no, option->value);
+            return 0;
+        }
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (!strcmp(option->key, numbers[i].key)) {
             if (parse_number(numbers[i].value, option->value))
@@ -109,10 +117,11 @@ static int set_option(struct null_device *d, const hcy_spec *spec, const hcy_spe
                                 spec->text, option->key, option->value);
             return 0;
         }
-    return hcy_fail(HCY_EINVAL,
-                    "device string \"%s\": the null backend has no option \"%s\" (it has kernels, delay-us, "
-                    "fail-launch, lose-launch, fail-alloc)",
-                    spec->text, option->key);
+    return hcy_fail(
+        HCY_EINVAL,
+        "device string \"%s\": the null backend has no option \"%s\" (it has kernels, wait, delay-us, "
+        "fail-launch, lose-launch, fail-alloc)",
+        spec->text, option->key);
 }
 
 static int null_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl)
@@ -283,7 +292,10 @@ static int null_record(void *qimpl, void **eimpl)
 
 static int null_wait(void *qimpl, hcy_event *event)
 {
-    return hcy_hostqueue_wait(((struct null_queue *)qimpl)->host, event);
+    struct null_queue *q = qimpl;
+    if (q->device->wait_on_host)
+        return hcy_fail(HCY_EUNSUPPORTED, "this null device does not wait for events, as @wait=host asked");
+    return hcy_hostqueue_wait(q->host, event);
 }
 
 /* --- Kernels: none, or any --- */
