@@ -165,6 +165,9 @@ check '-o - writes to stdout' same stdout.dat plain.dat
 check 'the summary leaves stdout alone' same stdout.dat plain.dat
 check 'the summary is there' grep -q 'frames/s' words
 check '-o x.h5' integrate -o x.h5
+check '-o x.xy' integrate --frames 0 -o x.xy
+rows plain.dat >x.rows
+check '-o x.xy: rows and nothing else' cmp x.rows x.xy
 check 'without -o: a file named after the stack' \
     sh -c "'$halcyon' integrate s.h5 -p s.poni -q && test -s s_azint.h5"
 check 'a file a frame' integrate -o curve_%d.dat --frames 1:3

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #ifdef HAVE_HDF5
 #include <hdf5.h>
 #endif
@@ -160,20 +161,50 @@ static void test_numbered(void)
     hcy_azint_plan *plan = make_plan(HCY_ERRORS_NONE);
     hcy_azint_result *result = make_result(plan, 0);
     hcy_curves *curves = NULL;
-    is_int(hcy_curves_open(&curves, in_folder("curve_%04d.xy"), plan, NULL), 0, "a numbered path opens");
+    is_int(hcy_curves_open(&curves, in_folder("curve_%04d.txt"), plan, NULL), 0, "a numbered path opens");
     is_int(hcy_curves_append(curves, 12, result, NULL), 0, "frame 12");
     is_int(hcy_curves_append(curves, 13, result, NULL), 0, "frame 13");
     is_int(hcy_curves_close(curves), 0, "closes");
-    char *text = slurp(in_folder("curve_0012.xy"));
-    ok(strstr(text, "curve_0012.xy\n#       q_nm^-1             I \n") && !strstr(text, "# frame"),
+    char *text = slurp(in_folder("curve_0012.txt"));
+    ok(strstr(text, "curve_0012.txt\n#       q_nm^-1             I \n") && !strstr(text, "# frame"),
        "a file of its own, as pyFAI writes it");
-    ok(!access(in_folder("curve_0013.xy"), F_OK), "and the next");
+    ok(!access(in_folder("curve_0013.txt"), F_OK), "and the next");
     free(text);
     static const char *const bad[] = { "a%s.dat", "a%d%d.dat", "a%.dat", "a%-3d.dat", "a%99d.dat" };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         fails(hcy_curves_open(&curves, in_folder(bad[i]), plan, NULL), HCY_EINVAL, "%", bad[i]);
     hcy_azint_result_destroy(result);
     hcy_azint_plan_release(plan);
+}
+
+/* Rows and nothing else. */
+static void test_xy(void)
+{
+    hcy_azint_plan *plans[2] = { make_plan(HCY_ERRORS_NONE), make_plan(HCY_ERRORS_POISSON) };
+    for (int sigma = 0; sigma < 2; sigma++) {
+        hcy_azint_result *result = make_result(plans[sigma], 100);
+        hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
+        hcy_curves *curves = NULL;
+        int st = hcy_azint_plan_info_get(&info, plans[sigma]);
+        if (!st)
+            st = hcy_curves_open(&curves, in_folder("rows.xy"), plans[sigma], NULL);
+        if (!st)
+            st = hcy_curves_append(curves, 0, result, NULL);
+        if (!st)
+            st = hcy_curves_append(curves, 1, NULL, "it is damaged");
+        is_int(st ? st : hcy_curves_close(curves), 0, "rows alone, %d columns", 2 + sigma);
+        char want[64 * 2 * BINS] = "", *at = want;
+        for (size_t i = 0; i < 2 * BINS; i++) {
+            double x = info.radial[i % BINS], y = i < BINS ? 100.0 + (double)i : NAN;
+            at += sprintf(at, "%s%14.6e  %14.6e", i == BINS ? "\n\n" : "", x, y);
+            at += sigma ? sprintf(at, " %14.6e\n", i < BINS ? 0.5 * (double)i : NAN) : sprintf(at, "\n");
+        }
+        char *text = slurp(in_folder("rows.xy"));
+        is_str(text, want, "are there, NaN for the frame that failed");
+        free(text);
+        hcy_azint_result_destroy(result);
+        hcy_azint_plan_release(plans[sigma]);
+    }
 }
 
 static void test_stdout(void)
@@ -293,16 +324,114 @@ static hid_t get_rows(hid_t file, const char *name, hsize_t dims[2], double *val
     return data;
 }
 
-static void text_is(hid_t file, const char *name, const char *want)
+/* The text of an attribute, or (`name` NULL) of a scalar dataset; freed by the caller. */
+static char *get_text(hid_t file, const char *path, const char *name)
 {
-    char got[256] = "";
-    hid_t attribute = H5Aopen_by_name(file, "/entry/azint", name, H5P_DEFAULT, H5P_DEFAULT);
-    hid_t type = H5Aget_type(attribute);
-    if (H5Tget_size(type) <= sizeof got)
-        H5Aread(attribute, type, got);
-    is_str(got, want, "attribute %s", name);
+    char *text = NULL;
+    hid_t object = name ? H5Aopen_by_name(file, path, name, H5P_DEFAULT, H5P_DEFAULT)
+                        : H5Dopen2(file, path, H5P_DEFAULT);
+    if (object < 0)
+        return NULL;
+    hid_t type = name ? H5Aget_type(object) : H5Dget_type(object);
+    if (H5Tis_variable_str(type) > 0 && H5Tget_cset(type) == H5T_CSET_UTF8)
+        (void)(name ? H5Aread(object, type, &text)
+                    : H5Dread(object, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text));
+    H5Tclose(type);
+    if (name)
+        H5Aclose(object);
+    else
+        H5Dclose(object);
+    return text;
+}
+
+static void text_is(hid_t file, const char *path, const char *name, const char *want)
+{
+    char *got = get_text(file, path, name);
+    is_str(got ? got : "(none)", want, "%s%s%s", path, name ? " @" : "", name ? name : "");
+    free(got);
+}
+
+#define PROCESS "/entry_0000/integrate"
+#define RESULTS PROCESS "/results"
+
+/* The tree that pyFAI's HDF5Writer makes, by name, attribute and text. */
+static void tree_is_right(hid_t file)
+{
+    static const char *const texts[][3] = {
+        { "/", "NX_class", "NXroot" },
+        { "/", "creator", "halcyon" },
+        { "/", "default", "entry_0000" },
+        { "/entry_0000", "NX_class", "NXentry" },
+        { "/entry_0000", "default", "integrate/results" },
+        { "/entry_0000/program_name", NULL, "halcyon" },
+        { "/entry_0000/title", NULL, "Scanning 1D experiment" },
+        { PROCESS, "NX_class", "NXprocess" },
+        { PROCESS, "default", "results" },
+        { PROCESS "/program", NULL, "halcyon" },
+        { PROCESS "/configuration", "NX_class", "NXnote" },
+        { PROCESS "/configuration", "desc", "PyFAI worker configuration" },
+        { PROCESS "/configuration/type", NULL, "text/json" },
+        { PROCESS "/halcyon", "NX_class", "NXcollection" },
+        { PROCESS "/halcyon/command", NULL, "--npt 7" },
+        { PROCESS "/halcyon/devices", NULL, "cpu,cpu@threads=1" },
+        { RESULTS, "NX_class", "NXdata" },
+        { RESULTS, "signal", "data" },
+        { RESULTS "/title", NULL, "Azimuthaly integrated data" },
+        { RESULTS "/data", "interpretation", "spectrum" },
+        { RESULTS "/data_errors", "interpretation", "spectrum" },
+        { RESULTS "/radial", "interpretation", "scalar" },
+        { RESULTS "/radial", "name", "q" },
+        { RESULTS "/radial", "unit", "nm^{-1}" },
+        { RESULTS "/radial", "units", "nm^-1" },
+        { RESULTS "/radial", "long_name", "Diffraction radial direction q (nm^{-1})" },
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        text_is(file, texts[i][0], texts[i][1], texts[i][2]);
+    text_is(file, "/entry_0000/program_name", "version", hcy_version());
+    text_is(file, PROCESS "/version", NULL, hcy_version());
+    static const char *const dates[] = { "/entry_0000/start_time", "/entry_0000/end_time", PROCESS "/date" };
+    for (size_t i = 0; i < sizeof dates / sizeof dates[0]; i++) {
+        char *date = get_text(file, dates[i], NULL);
+        ok(date && strlen(date) == 25 && date[10] == 'T' && !strcmp(date + 19, "+00:00"), "%s: %s", dates[i],
+           date ? date : "(none)");
+        free(date);
+    }
+    char *axes[2] = { NULL, NULL };
+    hid_t attribute = H5Aopen_by_name(file, RESULTS, "axes", H5P_DEFAULT, H5P_DEFAULT);
+    hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
+    if (H5Sget_simple_extent_npoints(space) == 2)
+        H5Aread(attribute, type, axes);
+    ok(axes[0] && !strcmp(axes[0], ".") && axes[1] && !strcmp(axes[1], "radial"), "the axes of the rows");
+    free(axes[0]);
+    free(axes[1]);
+    H5Sclose(space);
     H5Tclose(type);
     H5Aclose(attribute);
+    double index = 0;
+    hsize_t dims[2];
+    get_rows(file, PROCESS "/sequence_index", dims, &index, 1);
+    ok(index == 1, "the index of the process");
+}
+
+static void config_is_right(hid_t file)
+{
+    static const char *const parts[] = {
+        "{\n  \"application\": \"worker\",\n  \"version\": 5,\n  \"poni\": {\n    \"poni_version\": 2.1,\n",
+        "\"dist\": 0.10000000000000001,",
+        "\"detector\": \"Detector\",\n    \"detector_config\": {\"pixel1\": 0.0001, \"pixel2\": 0.0001",
+        "\"wavelength\": 1e-10\n  },\n  \"nbpt_rad\": 7,\n  \"nbpt_azim\": 1,\n  \"unit\": \"q_nm^-1\",",
+        "\"polarization_description\": [0.98999999999999999, 0],\n  \"normalization_factor\": 1,\n",
+        "\"val_dummy\": null,\n  \"delta_dummy\": null,\n  \"correct_solid_angle\": true,",
+        "\"mask_file\": \"a \\\"mask\\\".npy\",\n  \"error_model\": \"poisson\",",
+        "\"method\": [\"bbox\", \"csr\", \"cython\"],",
+        "\"azimuth_range\": null,\n  \"radial_range\": null,",
+        "\"shape\": [20, 20]\n}",
+    };
+    char *config = get_text(file, PROCESS "/configuration/data", NULL);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (!ok(config && strstr(config, parts[i]), "part %zu of the configuration", i))
+            diag("missing: %s", parts[i]);
+    free(config);
 }
 
 static void test_h5(void)
@@ -316,6 +445,7 @@ static void test_h5(void)
     int st = hcy_azint_plan_info_get(&info, plan);
     opts.config = "--npt 7";
     opts.devices = "cpu,cpu@threads=1";
+    opts.mask = "a \"mask\".npy";
     is_int(hcy_curves_open(&curves, in_folder("rows.h5"), plan, &opts), 0, "HDF5 opens");
     for (uint64_t i = 0; !st && i < FRAMES; i++) {
         result->intensity[2] = (double)i;
@@ -327,25 +457,117 @@ static void test_h5(void)
     hid_t file = H5Fopen(in_folder("rows.h5"), H5F_ACC_RDONLY, H5P_DEFAULT);
     hsize_t dims[2];
     double *rows = malloc(FRAMES * BINS * sizeof *rows);
-    get_rows(file, "/entry/azint/intensity", dims, rows, FRAMES * BINS);
+    get_rows(file, RESULTS "/data", dims, rows, FRAMES * BINS);
     int right = dims[0] == FRAMES && dims[1] == BINS;
     for (size_t i = 0; right && i < FRAMES; i++)
         right =
             i == 3 ? isnan(rows[i * BINS + 2]) : rows[i * BINS + 2] == (double)i && rows[i * BINS + 6] == 7;
     ok(right, "a row a frame, NaN for the one that failed");
-    get_rows(file, "/entry/azint/sigma", dims, rows, FRAMES * BINS);
+    get_rows(file, RESULTS "/data_errors", dims, rows, FRAMES * BINS);
     ok(dims[0] == FRAMES && isnan(rows[3 * BINS]) && rows[4999 * BINS + 2] == 2499.5, "and its errors");
-    get_rows(file, "/entry/azint/frame", dims, rows, FRAMES);
+    get_rows(file, RESULTS "/frame", dims, rows, FRAMES);
     ok(dims[0] == FRAMES && rows[4999] == 9998, "and its number");
-    get_rows(file, "/entry/azint/radial", dims, rows, FRAMES);
+    get_rows(file, RESULTS "/radial", dims, rows, FRAMES);
     ok(dims[0] == BINS && !memcmp(rows, info.radial, BINS * sizeof *rows), "the bins");
-    text_is(file, "unit", "q_nm^-1");
-    text_is(file, "plan", info.hash);
-    text_is(file, "program", "halcyon");
-    text_is(file, "version", hcy_version());
-    text_is(file, "device", "cpu,cpu@threads=1");
-    text_is(file, "configuration", "--npt 7");
+    text_is(file, PROCESS "/halcyon/plan", NULL, info.hash);
+    tree_is_right(file);
+    config_is_right(file);
     H5Fclose(file);
+    free(rows);
+    hcy_azint_result_destroy(result);
+    hcy_azint_plan_release(plan);
+}
+
+/* pyFAI's words for other units, and the frames that the curves come from. */
+static void test_h5_links(void)
+{
+    hcy_azint_plan *plan;
+    hcy_poni poni = HCY_PONI_INIT;
+    hcy_azint_options options = HCY_AZINT_OPTIONS_INIT;
+    hcy_curves_opts opts = HCY_CURVES_OPTS_INIT;
+    hcy_stack_writer_opts frames = HCY_STACK_WRITER_OPTS_INIT;
+    hcy_stack_writer *writer = NULL;
+    hcy_stack *stack = NULL;
+    hcy_curves *curves = NULL;
+    poni.dist = 0.1;
+    poni.pixel1 = poni.pixel2 = 1e-4;
+    poni.wavelength = 1e-10;
+    options.unit = "q_A^-1";
+    frames.frames = 1;
+    frames.height = frames.width = SIDE;
+    frames.pixel_type = HCY_PIXEL_U8;
+    char pixels[SIDE * SIDE] = "";
+    int st = hcy_azint_plan_create(&plan, &poni, SIDE, SIDE, &options);
+    if (!st)
+        st = hcy_stack_create(&writer, in_folder("frames.h5"), &frames);
+    if (!st)
+        st = hcy_stack_write(writer, 0, pixels);
+    if (!st)
+        st = hcy_stack_writer_close(writer);
+    if (!st)
+        st = hcy_stack_open(&stack, in_folder("frames.h5"), NULL);
+    if (st)
+        bail_out("no source: %s", hcy_last_error()->text);
+    opts.source = stack;
+    is_int(hcy_curves_open(&curves, in_folder("links.h5"), plan, &opts), 0, "curves of frames in HDF5");
+    is_int(hcy_curves_close(curves), 0, "closes");
+    hid_t file = H5Fopen(in_folder("links.h5"), H5F_ACC_RDONLY, H5P_DEFAULT);
+    text_is(file, RESULTS "/radial", "name", "q");
+    text_is(file, RESULTS "/radial", "unit", "\\AA^{-1}");
+    text_is(file, "/entry_0000/measurement", "signal", "images_0001");
+    text_is(file, PROCESS "/halcyon/source_dataset", NULL, "/entry/data/data");
+    hid_t data = H5Dopen2(file, "/entry_0000/measurement/images_0001", H5P_DEFAULT);
+    ok(data >= 0, "the link leads to the frames");
+    H5Dclose(data);
+    char link[64] = "";
+    const char *name, *path;
+    unsigned flags;
+    H5Lget_val(file, "/entry_0000/measurement/images_0001", link, sizeof link, H5P_DEFAULT);
+    size_t length = 1 + strlen(link + 1) + 1; /* flags, the file, the dataset */
+    ok(H5Lunpack_elink_val(link, length + strlen(link + length) + 1, &flags, &name, &path) >= 0 &&
+           !strcmp(name, "frames.h5"),
+       "by a name that stays right when the folder moves");
+    H5Fclose(file);
+    hcy_stack_close(stack);
+    hcy_azint_plan_release(plan);
+}
+
+/* A process that is killed leaves what was flushed. */
+static void test_killed(void)
+{
+    hcy_azint_plan *plan = make_plan(HCY_ERRORS_POISSON);
+    hcy_azint_result *result = make_result(plan, 1);
+    fflush(stdout);
+    pid_t child = fork();
+    if (!child) {
+        hcy_curves *curves = NULL;
+        int st = hcy_curves_open(&curves, in_folder("killed.h5"), plan, NULL);
+        for (uint64_t i = 0; !st && i < 6000; i++) {
+            if (i == 4000)
+                usleep(1100000); /* the next row comes with a flush */
+            st = hcy_curves_append(curves, i, result, NULL);
+        }
+        if (!st)
+            raise(SIGKILL);
+        _exit(1);
+    }
+    int status = 0;
+    ok(child > 0 && waitpid(child, &status, 0) == child && WIFSIGNALED(status), "a writer is killed");
+    hid_t file = H5Fopen(in_folder("killed.h5"), H5F_ACC_RDONLY, H5P_DEFAULT);
+    ok(file >= 0, "its file opens");
+    hsize_t dims[2] = { 0 }, errors[2] = { 0 };
+    double *rows = calloc(6000 * BINS, sizeof *rows);
+    if (file >= 0) {
+        get_rows(file, RESULTS "/data", dims, rows, 6000 * BINS);
+        get_rows(file, RESULTS "/data_errors", errors, rows, 6000 * BINS);
+        get_rows(file, RESULTS "/data", dims, rows, 6000 * BINS);
+        H5Fclose(file);
+    }
+    ok(dims[0] >= 4001 && dims[0] == errors[0] && dims[1] == BINS, "with %d rows", (int)dims[0]);
+    int right = 1;
+    for (size_t i = 0; i < 4001 * BINS; i++)
+        right = right && rows[i] == 1 + (double)(i % BINS);
+    ok(right, "which are whole");
     free(rows);
     hcy_azint_result_destroy(result);
     hcy_azint_plan_release(plan);
@@ -457,11 +679,14 @@ int main(void)
     test_dat();
     test_numbers();
     test_numbered();
+    test_xy();
     test_stdout();
     test_bad_outputs();
     test_source();
 #ifdef HAVE_HDF5
     test_h5();
+    test_h5_links();
+    test_killed();
     test_full_disk();
     test_bad_stacks();
 #else

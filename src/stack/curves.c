@@ -14,6 +14,7 @@ struct hcy_curves {
 
 static const hcy__curves_format *const formats[] = {
     &hcy__curves_dat,
+    &hcy__curves_xy,
 #ifdef HAVE_HDF5
     &hcy__curves_h5,
 #endif
@@ -40,7 +41,7 @@ static int find_format(const hcy__curves_format **format, const char *path, cons
     if (name ? !strcmp(name, "h5") : suffix && (!strcmp(suffix, ".h5") || !strcmp(suffix, ".hdf5")))
         return hcy_fail(HCY_EUNSUPPORTED, "%s: this build of Halcyon has no HDF5; write .dat", path);
 #endif
-    return hcy_fail(HCY_EINVAL, "%s: the suffix says no format that curves are written in; use .dat or .h5",
+    return hcy_fail(HCY_EINVAL, "%s: the suffix says no format that curves are written in; use .dat, .xy or .h5",
                     path);
 }
 

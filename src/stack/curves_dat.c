@@ -1,4 +1,5 @@
-/* curves_dat.c - curves as pyFAI's text: a header of `#` lines, then rows of radial, intensity and sigma.
+/* curves_dat.c - curves as pyFAI's text: a header of `#` lines, then rows of radial, intensity and sigma. And
+ * the rows alone (.xy), for programs that want nothing else.
  *
  * Every frame is flushed when it was written, so whoever reads along sees it, and a full disk is noticed at
  * once.
@@ -24,6 +25,7 @@ struct dat {
     size_t n_bins;
     const char *unit; /* of the static table of units */
     int with_sigma, keep_existing;
+    int bare;         /* rows alone */
     uint64_t written; /* frames */
     locale_t plain;   /* numbers with a point, whatever the program's locale */
 };
@@ -135,6 +137,8 @@ static int open_out(struct dat *dat, const char *path)
         return hcy_fail(HCY_EIO, "%s cannot be created: %s", path,
                         hcy__errno_text(number, words, sizeof words));
     }
+    if (dat->bare)
+        return 0;
     fputs(dat->header, dat->out);
     fprintf(dat->out, "# --> %s\n", path);
     if (dat->with_sigma)
@@ -233,30 +237,39 @@ static char *put_number(char *at, double value)
     return at + 14;
 }
 
+/* result NULL: rows of NaN. */
 static void put_rows(const struct dat *dat, const hcy_azint_result *result)
 {
     for (size_t i = 0; i < dat->n_bins; i++) {
         char row[3 * NUMBER], *at = put_number(row, dat->radial[i]);
         *at++ = ' ';
         *at++ = ' ';
-        at = put_number(at, result->intensity[i]);
+        at = put_number(at, result ? result->intensity[i] : NAN);
         if (dat->with_sigma) {
             *at++ = ' ';
-            at = put_number(at, result->sigma[i]);
+            at = put_number(at, result ? result->sigma[i] : NAN);
         }
         *at++ = '\n';
         fwrite(row, 1, (size_t)(at - row), dat->out);
     }
 }
 
+/* A failed frame is a comment, or rows of NaN where there are no comments. */
+static void put_frame(const struct dat *dat, uint64_t frame, const hcy_azint_result *result, const char *why)
+{
+    if (result || dat->bare)
+        put_rows(dat, result);
+    else
+        fprintf(dat->out, "# frame %llu failed: %s\n", (unsigned long long)frame, why);
+}
+
 static int append_block(struct dat *dat, uint64_t frame, const hcy_azint_result *result, const char *why)
 {
     if (dat->written++)
         fputs("\n\n", dat->out);
-    fprintf(dat->out, "# frame %llu%s%s\n", (unsigned long long)frame,
-            result ? "" : " failed: ", result ? "" : why);
-    if (result)
-        put_rows(dat, result);
+    if (result && !dat->bare)
+        fprintf(dat->out, "# frame %llu\n", (unsigned long long)frame);
+    put_frame(dat, frame, result, why);
     if (fflush(dat->out) || ferror(dat->out))
         return write_failed(dat->path, errno);
     return 0;
@@ -270,10 +283,7 @@ static int write_file(struct dat *dat, const char *path, uint64_t frame, const h
         st = open_out(dat, path);
     if (st)
         return st;
-    if (result)
-        put_rows(dat, result);
-    else
-        fprintf(dat->out, "# frame %llu failed: %s\n", (unsigned long long)frame, why);
+    put_frame(dat, frame, result, why);
     return close_out(dat, path);
 }
 
@@ -329,11 +339,12 @@ static int fill(struct dat *dat, const hcy__curves_head *head)
     return st;
 }
 
-static int dat_open(void **state, const hcy__curves_head *head)
+static int open_text(void **state, const hcy__curves_head *head, int bare)
 {
     struct dat *dat = calloc(1, sizeof *dat);
     if (!dat)
         return hcy_fail(HCY_ENOMEM, "no memory to write %s", head->path);
+    dat->bare = bare;
     int st = fill(dat, head);
     if (!st && dat->out && (fflush(dat->out) || ferror(dat->out)))
         st = write_failed(dat->path, errno);
@@ -346,4 +357,15 @@ static int dat_open(void **state, const hcy__curves_head *head)
     return 0;
 }
 
-const hcy__curves_format hcy__curves_dat = { "dat", ".dat.txt.xy.", dat_open, dat_append, dat_close };
+static int dat_open(void **state, const hcy__curves_head *head)
+{
+    return open_text(state, head, 0);
+}
+
+static int xy_open(void **state, const hcy__curves_head *head)
+{
+    return open_text(state, head, 1);
+}
+
+const hcy__curves_format hcy__curves_dat = { "dat", ".dat.txt.", dat_open, dat_append, dat_close };
+const hcy__curves_format hcy__curves_xy = { "xy", ".xy.", xy_open, dat_append, dat_close };

@@ -1,10 +1,16 @@
-/* curves_h5.c - curves as HDF5: one row a frame, with what made them as attributes.
+/* curves_h5.c - curves as HDF5, in the layout of pyFAI's HDF5Writer: one row a frame.
  *
- *   /entry            NXentry
- *   /entry/azint      NXdata: radial[n], intensity[frames][n], sigma[frames][n], frame[frames]
+ *   /entry_0000                          NXentry
+ *   /entry_0000/measurement              NXdata: links to the frames, where they are HDF5
+ *   /entry_0000/integrate                NXprocess: program, version, date
+ *   /entry_0000/integrate/configuration  NXnote: pyFAI's WorkerConfig as JSON
+ *   /entry_0000/integrate/halcyon        NXcollection: what pyFAI has no place for
+ *   /entry_0000/integrate/results        NXdata: radial[n], data[frames][n], data_errors[frames][n], and
+ *                                        frame[frames], which pyFAI has not
  *
  * Rows are gathered to blocks of about 128 KiB, and reach the file at the latest a second after they came.
- * After a failure the datasets end with the last row known to be in the file.
+ * Between two flushes nothing that is already in the file changes, so a process that is killed leaves a file
+ * that ends with the last flush.  After a failure the datasets end with the last row known to be in it.
  */
 #include "curves_priv.h"
 #include "h5_file.h"
@@ -17,10 +23,12 @@
 
 enum { BLOCK_BYTES = 128 * 1024 };
 #define FLUSH_NS 1000000000ull
-static const char group_path[] = "/entry/azint";
+#define ENTRY    "/entry_0000"
+#define PROCESS  ENTRY "/integrate"
+#define RESULTS  PROCESS "/results"
 
 enum { FRAME, INTENSITY, SIGMA, N_COLUMNS };
-static const char *const column_names[N_COLUMNS] = { "frame", "intensity", "sigma" };
+static const char *const column_names[N_COLUMNS] = { "frame", "data", "data_errors" };
 
 struct column {
     hid_t dataset; /* -1: there is no such column */
@@ -37,12 +45,28 @@ struct h5 {
     uint64_t rows;    /* in the datasets */
     uint64_t on_disk; /* rows that a flush has taken to the file */
     uint64_t flushed_ns;
+    int opened;
 };
 
 /* --- Creating --- */
 
+/* pyFAI's names for the unit "q_A^-1": the space "q", the symbol "\\AA^{-1}". */
+static void name_unit(char space[32], char symbol[32], const char *unit)
+{
+    const char *last = strrchr(unit, '_');
+    snprintf(space, 32, "%.*s", (int)(last ? last - unit : 0), unit);
+    last = last ? last + 1 : unit;
+    const char *power = strchr(last, '^');
+    if (!strcmp(last, "None"))
+        snprintf(symbol, 32, "?");
+    else
+        snprintf(symbol, 32, "%s%.*s%s%s%s", *last == 'A' ? "\\A" : "", (int)strcspn(last, "^"), last,
+                 power ? "^{" : "", power ? power + 1 : "", power ? "}" : "");
+}
+
 static int put_radial(hid_t group, const hcy__curves_head *head)
 {
+    char space_name[32], symbol[32], long_name[128];
     const hcy_azint_unit *unit = head->plan.unit;
     hsize_t n = head->plan.n_bins;
     hid_t space = H5Screate_simple(1, &n, NULL);
@@ -51,12 +75,15 @@ static int put_radial(hid_t group, const hcy__curves_head *head)
         data < 0 || H5Dwrite(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, head->plan.radial) < 0
             ? hcy__h5_fail(HCY_EIO, "%s: the bins cannot be written", head->path)
             : 0;
+    name_unit(space_name, symbol, unit->name);
+    snprintf(long_name, sizeof long_name, "Diffraction radial direction %s (%s)", space_name, symbol);
+    const hcy__h5_text texts[] = { { "unit", symbol },
+                                   { "units", unit->symbol },
+                                   { "interpretation", "scalar" },
+                                   { "name", space_name },
+                                   { "long_name", long_name } };
     if (!st)
-        st = hcy__h5_put_text(data, "units", unit->symbol);
-    if (!st)
-        st = hcy__h5_put_text(data, "unit", unit->name);
-    if (!st)
-        st = hcy__h5_put_text(data, "long_name", unit->label);
+        st = hcy__h5_put_texts(data, texts, sizeof texts / sizeof texts[0]);
     if (data >= 0)
         H5Dclose(data);
     H5Sclose(space);
@@ -84,18 +111,17 @@ static int create_column(struct h5 *h5, hid_t group, int which, const char *path
     H5Sclose(space);
     if (!c->block)
         return hcy_fail(HCY_ENOMEM, "no memory to write %s", path);
-    return c->dataset < 0
-               ? hcy__h5_fail(HCY_EIO, "%s: dataset %s cannot be created", path, column_names[which])
-               : 0;
+    if (c->dataset < 0)
+        return hcy__h5_fail(HCY_EIO, "%s: dataset %s cannot be created", path, column_names[which]);
+    return hcy__h5_put_text(c->dataset, "interpretation", which == FRAME ? "scalar" : "spectrum");
 }
 
 /* NXdata's axes: one name a dimension, "." where there is none. */
 static int put_axes(hid_t group, const char *path)
 {
-    static const char axes[2][8] = { "frame", "radial" };
+    static const char *const axes[2] = { ".", "radial" };
     hsize_t n = 2;
-    hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate_simple(1, &n, NULL);
-    H5Tset_size(type, sizeof axes[0]);
+    hid_t type = hcy__h5_text_type(), space = H5Screate_simple(1, &n, NULL);
     hid_t attribute = H5Acreate2(group, "axes", type, space, H5P_DEFAULT, H5P_DEFAULT);
     int st = attribute < 0 || H5Awrite(attribute, type, axes) < 0
                  ? hcy__h5_fail(HCY_EIO, "%s: attribute 'axes' cannot be written", path)
@@ -107,39 +133,126 @@ static int put_axes(hid_t group, const char *path)
     return st;
 }
 
-static int put_texts(hid_t group, const hcy__curves_head *head)
+static void now_text(char date[32])
 {
-    char version[32], date[32] = "", poni[2048] = "";
-    const char *source = NULL, *dataset = NULL;
     time_t now = time(NULL);
     struct tm utc;
+    *date = 0;
     if (gmtime_r(&now, &utc))
-        strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &utc);
+        strftime(date, 32, "%Y-%m-%dT%H:%M:%S+00:00", &utc);
+}
+
+/* The file that a link in `path` leads to: its name alone where both lie in one folder. */
+static char *link_target(const char *path, const char *source)
+{
+    char *here = realpath(path, NULL), *there = realpath(source, NULL);
+    const char *name = there ? strrchr(there, '/') : NULL;
+    if (here && name && name - there == strrchr(here, '/') - here &&
+        !strncmp(here, there, (size_t)(name - there)))
+        memmove(there, name + 1, strlen(name));
+    free(here);
+    return there;
+}
+
+/* Links to the datasets that the frames come from. */
+static int put_source(hid_t file, const hcy__curves_head *head)
+{
+    const hcy_stack *stack = head->opts.source;
+    if (!stack || !stack->dataset)
+        return 0;
+    int st = hcy__h5_put_group(file, ENTRY "/measurement", "NXdata");
+    char *target = st ? NULL : link_target(head->path, stack->path);
+    for (size_t i = 0; target && !st && i < stack->n_parts; i++) {
+        char name[64];
+        snprintf(name, sizeof name, ENTRY "/measurement/images_%04zu", i + 1);
+        if (H5Lcreate_external(target, stack->parts[i].name, file, name, H5P_DEFAULT, H5P_DEFAULT) < 0)
+            st = hcy__h5_fail(HCY_EIO, "%s: the link to %s cannot be written", head->path, stack->path);
+    }
+    free(target);
+    return st ? st : hcy__h5_put_text_at(file, ENTRY "/measurement", "signal", "images_0001");
+}
+
+/* Scalar text in its place: the process, and what made it. */
+static int put_fields(hid_t file, const hcy__curves_head *head)
+{
+    char version[32], date[32], poni[2048] = "", *config = NULL;
+    const hcy_stack_info *source = head->opts.source ? hcy_stack_get_info(head->opts.source) : NULL;
+    now_text(date);
     snprintf(version, sizeof version, "%s", hcy_version());
     int st = hcy_poni_format(poni, sizeof poni, NULL, &head->plan.poni);
-    if (st)
-        return st;
-    if (head->opts.source) {
-        source = hcy_stack_get_info(head->opts.source)->path;
-        dataset = hcy_stack_get_info(head->opts.source)->dataset;
-    }
-    const char *const texts[][2] = {
-        { "signal", "intensity" },
-        { "program", "halcyon" },
-        { "version", version },
-        { "date", date },
-        { "unit", head->plan.unit->name },
-        { "plan", head->plan.hash },
-        { "device", head->opts.devices },
-        { "geometry", poni },
-        { "mask", hcy__curves_mask_words(head) },
-        { "mask_file", head->opts.mask },
-        { "configuration", head->opts.config },
-        { "source", source },
-        { "source_dataset", dataset },
+    if (!st)
+        st = hcy__curves_config(&config, head);
+    const hcy__h5_text fields[] = {
+        { ENTRY "/program_name", "halcyon" },
+        { ENTRY "/start_time", date },
+        { ENTRY "/title", "Scanning 1D experiment" },
+        { PROCESS "/program", "halcyon" },
+        { PROCESS "/version", version },
+        { PROCESS "/date", date },
+        { PROCESS "/configuration/type", "text/json" },
+        { PROCESS "/configuration/data", config },
+        { PROCESS "/halcyon/plan", head->plan.hash },
+        { PROCESS "/halcyon/devices", head->opts.devices },
+        { PROCESS "/halcyon/geometry", poni },
+        { PROCESS "/halcyon/mask", hcy__curves_mask_words(head) },
+        { PROCESS "/halcyon/mask_file", head->opts.mask },
+        { PROCESS "/halcyon/command", head->opts.config },
+        { PROCESS "/halcyon/source", source ? source->path : NULL },
+        { PROCESS "/halcyon/source_dataset", source ? source->dataset : NULL },
+        { RESULTS "/title", "Azimuthaly integrated data" }, /* pyFAI's spelling */
     };
-    for (size_t i = 0; !st && i < sizeof texts / sizeof texts[0]; i++)
-        st = hcy__h5_put_text(group, texts[i][0], texts[i][1]);
+    for (size_t i = 0; !st && i < sizeof fields / sizeof fields[0]; i++)
+        st = hcy__h5_put_field(file, fields[i].name, fields[i].text);
+    free(config);
+    return st ? st : hcy__h5_put_text_at(file, ENTRY "/program_name", "version", version);
+}
+
+/* Groups, and the attributes by which viewers find what to plot. */
+static int put_groups(hid_t file, const hcy__curves_head *head)
+{
+    static const char *const groups[][2] = {
+        { ENTRY, "NXentry" },
+        { PROCESS, "NXprocess" },
+        { PROCESS "/configuration", "NXnote" },
+        { PROCESS "/halcyon", "NXcollection" },
+        { RESULTS, "NXdata" },
+    };
+    char version[32], date[32], *path = realpath(head->path, NULL);
+    unsigned v[3] = { 0 };
+    int st = 0;
+    H5get_libversion(&v[0], &v[1], &v[2]);
+    snprintf(version, sizeof version, "%u.%u.%u", v[0], v[1], v[2]);
+    now_text(date);
+    const hcy__h5_text root[] = { { "NX_class", "NXroot" }, { "file_name", path ? path : head->path },
+                                  { "file_time", date },    { "HDF5_Version", version },
+                                  { "creator", "halcyon" }, { "default", "entry_0000" } };
+    hid_t top = H5Gopen2(file, "/", H5P_DEFAULT);
+    st = hcy__h5_put_texts(top, root, sizeof root / sizeof root[0]);
+    H5Gclose(top);
+    free(path);
+    for (size_t i = 0; !st && i < sizeof groups / sizeof groups[0]; i++)
+        st = hcy__h5_put_group(file, groups[i][0], groups[i][1]);
+    if (!st)
+        st = hcy__h5_put_text_at(file, ENTRY, "default", "integrate/results");
+    if (!st)
+        st = hcy__h5_put_text_at(file, PROCESS, "default", "results");
+    if (!st)
+        st = hcy__h5_put_text_at(file, PROCESS "/configuration", "desc", "PyFAI worker configuration");
+    return st ? st : hcy__h5_put_text_at(file, RESULTS, "signal", column_names[INTENSITY]);
+}
+
+static int put_index(hid_t file, const char *path)
+{
+    int64_t one = 1;
+    hid_t space = H5Screate(H5S_SCALAR);
+    hid_t data = H5Dcreate2(file, PROCESS "/sequence_index", H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT,
+                            H5P_DEFAULT);
+    int st = data < 0 || H5Dwrite(data, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, &one) < 0
+                 ? hcy__h5_fail(HCY_EIO, "%s: the index of the process cannot be written", path)
+                 : 0;
+    if (data >= 0)
+        H5Dclose(data);
+    H5Sclose(space);
     return st;
 }
 
@@ -147,26 +260,17 @@ static int create(struct h5 *h5, const hcy__curves_head *head)
 {
     int st = hcy__h5_file_create(&h5->file, head->path);
     if (!st)
-        st = hcy__h5_put_group(h5->file->id, "/entry", "NXentry");
+        st = put_groups(h5->file->id, head);
     if (!st)
-        st = hcy__h5_put_group(h5->file->id, group_path, "NXdata");
+        st = put_fields(h5->file->id, head);
+    if (!st)
+        st = put_index(h5->file->id, head->path);
+    if (!st)
+        st = put_source(h5->file->id, head);
     if (st)
         return st;
-    st = hcy__h5_put_text(h5->file->id, "default", "entry"); /* viewers plot what these lead to */
-    hid_t entry = H5Gopen2(h5->file->id, "/entry", H5P_DEFAULT);
-    if (!st)
-        st = hcy__h5_put_text(entry, "default", "azint");
-    H5Gclose(entry);
-    if (st)
-        return st;
-    hid_t group = H5Gopen2(h5->file->id, group_path, H5P_DEFAULT);
+    hid_t group = H5Gopen2(h5->file->id, RESULTS, H5P_DEFAULT);
     st = put_axes(group, head->path);
-    if (!st)
-        st = put_texts(group, head);
-    if (!st && head->plan.options.use_polarization)
-        st = hcy__h5_put_number(group, "polarization_factor", head->plan.options.polarization);
-    if (!st)
-        st = hcy__h5_put_number(group, "normalization_factor", head->plan.options.normalization);
     if (!st)
         st = put_radial(group, head);
     for (int i = 0; !st && i < N_COLUMNS; i++)
@@ -247,6 +351,14 @@ static int h5_append(void *state, uint64_t frame, const hcy_azint_result *result
 
 /* --- Closing --- */
 
+static int put_end(hid_t file)
+{
+    char date[32];
+    now_text(date);
+    int st = hcy__h5_put_field(file, ENTRY "/end_time", date);
+    return st ? st : hcy__h5_put_text_at(file, "/", "file_update_time", date);
+}
+
 static void cut_to(struct h5 *h5, uint64_t rows)
 {
     for (int i = 0; i < N_COLUMNS; i++) {
@@ -263,6 +375,8 @@ static int h5_close(void *state)
     int st = h5->file ? hcy__h5_file_status(h5->file) : 0;
     if (!st && h5->file)
         st = flush(h5);
+    if (!st && h5->file && h5->opened)
+        st = put_end(h5->file->id);
     if (st)
         cut_to(h5, h5->on_disk);
     for (int i = 0; i < N_COLUMNS; i++) {
@@ -295,6 +409,7 @@ static int h5_open(void **state, const hcy__curves_head *head)
         (void)!h5_close(h5);
         return hcy_fail_again(&why);
     }
+    h5->opened = 1;
     *state = h5;
     return 0;
 }

@@ -26,9 +26,12 @@ typedef struct hcy__curves_format {
 } hcy__curves_format;
 
 extern const hcy__curves_format hcy__curves_dat;
+extern const hcy__curves_format hcy__curves_xy;
 extern const hcy__curves_format hcy__curves_h5;
 
 /* "user provided", "from detector", "False": pyFAI's words for the mask of a plan. */
 const char *hcy__curves_mask_words(const hcy__curves_head *head);
+/* What pyFAI needs to make the same curves: its WorkerConfig (version 5) as JSON, freed by the caller. */
+int hcy__curves_config(char **json, const hcy__curves_head *head);
 
 #endif

@@ -159,12 +159,26 @@ static int open_fd(hcy__h5_file *file)
                     hcy__errno_text(number, words, sizeof words));
 }
 
+/* What describes the file reaches it when it is flushed, and never in part in between. */
+static void keep_metadata(hid_t access)
+{
+    H5AC_cache_config_t config = { .version = H5AC__CURR_CACHE_CONFIG_VERSION };
+    if (H5Pget_mdc_config(access, &config) < 0)
+        return;
+    config.evictions_enabled = 0;
+    config.incr_mode = H5C_incr__off;
+    config.flash_incr_mode = H5C_flash_incr__off;
+    config.decr_mode = H5C_decr__off;
+    H5Pset_mdc_config(access, &config);
+}
+
 static int create_in(hcy__h5_file *file)
 {
     hid_t id = H5FDregister(&driver), access = H5Pcreate(H5P_FILE_ACCESS);
     int st = open_fd(file);
     if (!st) {
         H5Pset_driver(access, id, &file);
+        keep_metadata(access);
         file->id = H5Fcreate(file->path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
         if (file->id < 0)
             st = hcy__h5_fail(HCY_EIO, "%s cannot be created", file->path);
@@ -231,33 +245,60 @@ int hcy__h5_file_close(hcy__h5_file *file)
 
 /* --- What is in them --- */
 
-static int put_attribute(hid_t object, const char *name, hid_t type, const void *value)
+hid_t hcy__h5_text_type(void)
 {
-    hid_t space = H5Screate(H5S_SCALAR);
-    hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-    herr_t done = attribute < 0 ? -1 : H5Awrite(attribute, type, value);
-    int st = done < 0 ? hcy__h5_fail(HCY_EIO, "attribute '%s' cannot be written", name) : 0;
-    if (attribute >= 0)
-        H5Aclose(attribute);
-    H5Sclose(space);
-    return st;
+    hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, H5T_VARIABLE);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    return type;
 }
 
 int hcy__h5_put_text(hid_t object, const char *name, const char *text)
 {
     if (!text)
         return 0;
-    hid_t type = H5Tcopy(H5T_C_S1);
-    H5Tset_size(type, strlen(text) + 1);
-    H5Tset_cset(type, H5T_CSET_UTF8);
-    int st = put_attribute(object, name, type, text);
+    hid_t type = hcy__h5_text_type(), space = H5Screate(H5S_SCALAR);
+    hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    herr_t done = attribute < 0 ? -1 : H5Awrite(attribute, type, &text);
+    int st = done < 0 ? hcy__h5_fail(HCY_EIO, "attribute '%s' cannot be written", name) : 0;
+    if (attribute >= 0)
+        H5Aclose(attribute);
+    H5Sclose(space);
     H5Tclose(type);
     return st;
 }
 
-int hcy__h5_put_number(hid_t object, const char *name, double value)
+int hcy__h5_put_texts(hid_t object, const hcy__h5_text *texts, size_t n)
 {
-    return put_attribute(object, name, H5T_NATIVE_DOUBLE, &value);
+    int st = 0;
+    for (size_t i = 0; !st && i < n; i++)
+        st = hcy__h5_put_text(object, texts[i].name, texts[i].text);
+    return st;
+}
+
+int hcy__h5_put_text_at(hid_t file, const char *path, const char *name, const char *text)
+{
+    hid_t object = H5Oopen(file, path, H5P_DEFAULT);
+    if (object < 0)
+        return hcy__h5_fail(HCY_EIO, "attribute '%s' cannot be written: there is no %s", name, path);
+    int st = hcy__h5_put_text(object, name, text);
+    H5Oclose(object);
+    return st;
+}
+
+int hcy__h5_put_field(hid_t file, const char *path, const char *text)
+{
+    if (!text)
+        return 0;
+    hid_t type = hcy__h5_text_type(), space = H5Screate(H5S_SCALAR);
+    hid_t data = H5Dcreate2(file, path, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    herr_t done = data < 0 ? -1 : H5Dwrite(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text);
+    int st = done < 0 ? hcy__h5_fail(HCY_EIO, "%s cannot be written", path) : 0;
+    if (data >= 0)
+        H5Dclose(data);
+    H5Sclose(space);
+    H5Tclose(type);
+    return st;
 }
 
 int hcy__h5_put_group(hid_t file, const char *path, const char *nx_class)

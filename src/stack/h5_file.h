@@ -26,9 +26,17 @@ int hcy__h5_file_flush(hcy__h5_file *file);
 /* Closes and frees: the status, as above.  Every object of the file must be closed before. */
 int hcy__h5_file_close(hcy__h5_file *file);
 
-/* Attributes; a NULL text is left out. */
+/* Text is of variable length in UTF-8, as h5py writes it; a NULL text is left out. */
+typedef struct hcy__h5_text {
+    const char *name, *text;
+} hcy__h5_text;
+hid_t hcy__h5_text_type(void); /* to be closed */
+/* An attribute of an object, of an object by its path, several. */
 int hcy__h5_put_text(hid_t object, const char *name, const char *text);
-int hcy__h5_put_number(hid_t object, const char *name, double value);
+int hcy__h5_put_text_at(hid_t file, const char *path, const char *name, const char *text);
+int hcy__h5_put_texts(hid_t object, const hcy__h5_text *texts, size_t n);
+/* A scalar dataset. */
+int hcy__h5_put_field(hid_t file, const char *path, const char *text);
 /* A group, with those above it, and the NeXus class it has. */
 int hcy__h5_put_group(hid_t file, const char *path, const char *nx_class);
 

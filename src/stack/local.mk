@@ -4,7 +4,8 @@ libcore_la_SOURCES += src/stack/stack_priv.h src/stack/pixel.c src/stack/npy.c s
     src/stack/curves_priv.h src/stack/curves.c src/stack/curves_dat.c
 if HAVE_HDF5
 libcore_la_SOURCES += src/stack/h5.h src/stack/h5.c src/stack/h5_find.c src/stack/h5_driver.h src/stack/h5_driver.c \
-    src/stack/h5_stack.c src/stack/h5_file.h src/stack/h5_file.c src/stack/h5_writer.c src/stack/curves_h5.c
+    src/stack/h5_stack.c src/stack/h5_file.h src/stack/h5_file.c src/stack/h5_writer.c src/stack/curves_config.c \
+    src/stack/curves_h5.c
 else
 libcore_la_SOURCES += src/stack/no_h5.c
 endif

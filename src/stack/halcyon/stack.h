@@ -124,7 +124,7 @@ typedef struct hcy_curves hcy_curves;
 /* What the file says beside the plan; strings are copied where they are needed later. */
 typedef struct hcy_curves_opts {
     size_t size;             /* sizeof this struct */
-    const char *format;      /* "dat", "h5"; NULL: by the path's suffix, "-" is dat */
+    const char *format;      /* "dat", "xy", "h5"; NULL: by the path's suffix, "-" is dat */
     const hcy_stack *source; /* where the frames come from, or NULL: recorded, and never written over */
     int keep_existing;       /* 1: an existing file is HCY_ESTATE; 0: it is replaced */
     const char *mask;        /* where the user's mask comes from; NULL: none but the detector's own */
@@ -135,11 +135,14 @@ typedef struct hcy_curves_opts {
 
 /* Opens a file for the curves of `plan` (only read during the call).  opts NULL: the defaults.  The suffix
  * of `path` says the format:
- *   .dat .txt .xy   pyFAI's text.  One file: frames are blocks that open with `# frame N`, separated by two
+ *   .dat .txt       pyFAI's text.  One file: frames are blocks that open with `# frame N`, separated by two
  *                   blank lines (gnuplot's `index`).  A path with one %d (`curve_%04d.dat`): one file a
  *                   frame, numbered by it, each as pyFAI writes it.  "-" is standard output.
- *   .h5 .hdf5 .nxs  HDF5: group /entry/azint with radial[n], intensity[frames][n], sigma[frames][n] and
- *                   frame[frames]; its attributes say what made them.
+ *   .xy             the rows of that text and nothing else; a failed frame's are NaN.
+ *   .h5 .hdf5 .nxs  HDF5 in the layout of pyFAI's HDF5Writer: /entry_0000/integrate/results with radial[n],
+ *                   data[frames][n], data_errors[frames][n] and the frames' numbers, frame[frames];
+ *                   .../configuration/data is pyFAI's WorkerConfig as JSON.  Flushed once a second, so that an
+ *                   interruption leaves a valid file.
  * HCY_EINVAL unknown suffix or the source itself, HCY_ESTATE exists, HCY_EIO not writable, HCY_EUNSUPPORTED.
  */
 HCY_API int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azint_plan *plan,

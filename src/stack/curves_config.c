@@ -1,0 +1,124 @@
+/* curves_config.c - how curves were made, in pyFAI's words: the JSON of its WorkerConfig, version 5. */
+#include "curves_priv.h"
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "text", null for NULL. */
+static void put_text(FILE *out, const char *key, const char *text)
+{
+    fprintf(out, "  \"%s\": ", key);
+    if (!text) {
+        fputs("null,\n", out);
+        return;
+    }
+    putc('"', out);
+    for (; *text; text++)
+        if (*text == '"' || *text == '\\')
+            fprintf(out, "\\%c", *text);
+        else if ((unsigned char)*text < 0x20)
+            fprintf(out, "\\u%04x", (unsigned)*text);
+        else
+            putc(*text, out);
+    fputs("\",\n", out);
+}
+
+static void put_number(FILE *out, const char *key, double value, int given)
+{
+    if (given)
+        fprintf(out, "  \"%s\": %.17g,\n", key, value);
+    else
+        fprintf(out, "  \"%s\": null,\n", key);
+}
+
+/* A range, or null if it is none. */
+static void put_range(FILE *out, const char *key, const double range[2])
+{
+    if (range[0] != range[1])
+        fprintf(out, "  \"%s\": [%.17g, %.17g],\n", key, range[0], range[1]);
+    else
+        put_text(out, key, NULL);
+}
+
+/* The geometry; the detector's own keys are those of a PONI file. */
+static int put_poni(FILE *out, const hcy_poni *p)
+{
+    static const char key[] = "Detector_config: ";
+    char text[2048];
+    int st = hcy_poni_format(text, sizeof text, NULL, p);
+    if (st)
+        return st;
+    const char *config = strstr(text, key);
+    int n = config ? (int)strcspn(config + sizeof key - 1, "\n") : 0;
+    fprintf(out, "  \"poni\": {\n    \"poni_version\": 2.1,\n");
+    fprintf(out, "    \"dist\": %.17g,\n    \"poni1\": %.17g,\n    \"poni2\": %.17g,\n", p->dist, p->poni1,
+            p->poni2);
+    fprintf(out, "    \"rot1\": %.17g,\n    \"rot2\": %.17g,\n    \"rot3\": %.17g,\n", p->rot1, p->rot2,
+            p->rot3);
+    fprintf(out, "    \"detector\": \"%s\",\n", p->detector ? p->detector->name : "Detector");
+    fprintf(out, "    \"detector_config\": %.*s", n ? n : 2, n ? config + sizeof key - 1 : "{}");
+    if (p->wavelength > 0)
+        fprintf(out, ",\n    \"wavelength\": %.17g", p->wavelength);
+    fputs("\n  },\n", out);
+    return 0;
+}
+
+static int put_config(FILE *out, const hcy__curves_head *head)
+{
+    static const char *const splits[] = { "no", "bbox", "full" };
+    static const char *const errors[] = { "no", "poisson" };
+    const hcy_azint_plan_info *plan = &head->plan;
+    const hcy_azint_options *o = &plan->options;
+    fputs("{\n  \"application\": \"worker\",\n  \"version\": 5,\n", out);
+    int st = put_poni(out, &plan->poni);
+    fprintf(out, "  \"nbpt_rad\": %zu,\n  \"nbpt_azim\": 1,\n", plan->n_bins);
+    put_text(out, "unit", plan->unit->name);
+    fputs("  \"chi_discontinuity_at_0\": false,\n", out);
+    if (o->use_polarization)
+        fprintf(out, "  \"polarization_description\": [%.17g, %.17g],\n", o->polarization,
+                o->polarization_offset);
+    else
+        put_text(out, "polarization_description", NULL);
+    put_number(out, "normalization_factor", o->normalization, 1);
+    put_number(out, "val_dummy", o->dummy, o->use_dummy);
+    put_number(out, "delta_dummy", o->delta_dummy, o->use_dummy);
+    fprintf(out, "  \"correct_solid_angle\": %s,\n", o->solid_angle ? "true" : "false");
+    put_text(out, "dark_current", NULL);
+    put_text(out, "flat_field", NULL);
+    put_text(out, "mask_file", head->opts.mask);
+    put_text(out, "error_model", errors[o->error_model == HCY_ERRORS_POISSON]);
+    fprintf(out, "  \"method\": [\"%s\", \"csr\", \"cython\"],\n  \"opencl_device\": null,\n",
+            splits[o->split]);
+    put_range(out, "azimuth_range", o->azimuth_range);
+    put_range(out, "radial_range", o->radial_range);
+    put_text(out, "integrator_class", "AzimuthalIntegrator");
+    put_text(out, "integrator_method", "integrate1d");
+    fputs("  \"extra_options\": {},\n  \"monitor_name\": null,\n", out);
+    fprintf(out, "  \"shape\": [%zu, %zu]\n}", plan->height, plan->width);
+    return st;
+}
+
+int hcy__curves_config(char **json, const hcy__curves_head *head)
+{
+    size_t size;
+    *json = NULL;
+    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+    FILE *out = plain ? open_memstream(json, &size) : NULL;
+    int st = 0, broken = !out;
+    if (out) {
+        locale_t before = uselocale(plain);
+        st = put_config(out, head);
+        uselocale(before);
+        broken = ferror(out) | fclose(out);
+    }
+    if (plain)
+        freelocale(plain);
+    if (!st && broken)
+        st = hcy_fail(HCY_ENOMEM, "no memory for the configuration in %s", head->path);
+    if (st) {
+        free(*json);
+        *json = NULL;
+    }
+    return st;
+}
