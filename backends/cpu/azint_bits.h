@@ -98,8 +98,15 @@ static inline void azint_compare(const struct azint_block *b, uint64_t value, ui
 static inline bool azint_lost(const struct azint_block *b, const hcy_azint_job *job, uint64_t *lost)
 {
     uint64_t low[2][AZINT_STRIP / 64], high[2][AZINT_STRIP / 64], any = 0;
+    const uint8_t *top = azint_plane(b, b->same);
+    bool large = b->is_signed; /* is there a value that fills the planes up to the top? */
+    for (size_t i = 0; i < b->n_words && !large; i++)
+        large = azint_load(top + 8 * i) & azint_load(b->live + 8 * i) &
+                (i + 1 < b->n_words ? UINT64_MAX : b->last);
     memset(lost, 0, b->n_words * sizeof *lost);
     for (unsigned r = 0; r < job->n_invalid; r++) {
+        if (!large && job->invalid[r].lo >> b->same)
+            continue; /* sentinels, mostly */
         azint_compare(b, job->invalid[r].lo, low[0], low[1]);
         azint_compare(b, job->invalid[r].hi, high[0], high[1]);
         for (size_t i = 0; i < b->n_words; i++)
