@@ -299,6 +299,21 @@ static bool add_frame(struct batch *b, size_t item)
     return true;
 }
 
+static void decode_block(struct batch *b, struct azint_frame *frame, uint32_t block, uint8_t *image)
+{
+    struct azint_space space = { 0 };
+    size_t bytes = frame->frame->block_bytes;
+    uint8_t *work = aligned_alloc(64, up(CPU_BLOCK_WORK(bytes), 64)); /* larger than the workers' own */
+    if (!work) {
+        atomic_store(&b->out_of_memory, true);
+        return;
+    }
+    space.planes = work + CPU_BLOCK_LEAD;
+    if (azint_block_pixels(&b->pass, &space, frame, block, image + block * bytes))
+        azint_damaged(frame, block);
+    free(work);
+}
+
 /* Blocks [begin, end) of the pass's large-block frames, counted through, to their images. */
 static void decode_range(void *context, size_t begin, size_t end, unsigned thread)
 {
@@ -308,18 +323,8 @@ static void decode_range(void *context, size_t begin, size_t end, unsigned threa
     for (unsigned f = 0; f < b->pass.n_frames; f++) {
         struct azint_frame *frame = &b->pass.frames[f];
         size_t n = b->decode_to[f] ? frame->frame->n_blocks : 0;
-        for (size_t i = first > begin ? first : begin; i < first + n && i < end; i++) {
-            struct azint_space space = { 0 };
-            uint32_t block = (uint32_t)(i - first);
-            uint8_t *work = aligned_alloc(64, up(CPU_BLOCK_WORK(frame->frame->block_bytes), 64));
-            space.planes = work + CPU_BLOCK_LEAD;
-            if (!work)
-                atomic_store(&b->out_of_memory, true);
-            else if (azint_block_pixels(&b->pass, &space, frame, block,
-                                        b->decode_to[f] + (size_t)block * frame->frame->block_bytes))
-                azint_damaged(frame, block);
-            free(work);
-        }
+        for (size_t i = first > begin ? first : begin; i < first + n && i < end; i++)
+            decode_block(b, frame, (uint32_t)(i - first), b->decode_to[f]);
         first += n;
     }
 }
