@@ -11,8 +11,13 @@
  *   azint_strip.c     one strip: blocks to rows of digits, rows to tiles, tiles to histograms
  *   azint_front.c     one block of one frame to digits; pixels that do not fit, or are masked in their frame
  *   azint_bits.h      what its bit-planes say
- *   azint_slow.c      single pixels through the canonical runs: outliers, and what masked pixels take off the
- * norms azint_float.c     float pixels azint_<simd>.c    struct azint_ops
+ *   azint_slow.c      single pixels through the canonical runs: outliers, and what masked ones take off
+ *   azint_float.c     float pixels
+ *   azint_<simd>.c    struct azint_ops
+ *
+ * WHERE THE TIME GOES (bench/azint, EIGER 4M, 1000 bins, full splitting with variance, one Zen 5 core, AVX-512,
+ * 32 frames at once; ms a frame): LZ4 to planes 0.70, planes to digits 0.22, tiles 0.09, expanding weights
+ * 0.13, sums 0.24.  A single frame takes 7: the weights, 14 bytes an entry, are then read for it alone.
  *
  * Everything is an integer until the end, so no order, thread count or variant changes a bit of the result.
  */
@@ -26,15 +31,14 @@
 __extension__ typedef __int128 azint_i128;
 __extension__ typedef unsigned __int128 azint_u128;
 
-#define AZINT_STRIP       16384u            /* pixels; a group's number fits 12 bits */
+#define AZINT_STRIP 16384u                  /* pixels; a group's number fits 12 bits */
 #define AZINT_STRIP_BYTES (AZINT_STRIP / 8) /* of a bitmap */
-#define AZINT_PITCH                                                                                          \
-    (AZINT_STRIP + 64)        /* of a row of digits: neighbouring rows start in different cache sets */
-#define AZINT_CHUNK      512u /* entries whose expanded weights stay in L1; segments end there too */
-#define AZINT_EXPANDED   32u  /* bytes of an expanded entry, at most */
+#define AZINT_PITCH (AZINT_STRIP + 64)      /* of a row of digits: rows start in different cache sets */
+#define AZINT_CHUNK 512u                    /* entries expanded at once, to stay in L1; segments end there too */
+#define AZINT_EXPANDED 32u                  /* bytes of an expanded entry, at most */
 #define AZINT_DIGIT_BITS 7u
-#define AZINT_MAX_DIGITS 10u /* of a 64-bit value */
-#define AZINT_MAX_PASS   32u /* frames that share one reading of the weights */
+#define AZINT_MAX_DIGITS 10u                /* of a 64-bit value */
+#define AZINT_MAX_PASS 32u                  /* frames that share one reading of the weights */
 
 /* --- The prepared plan: one block of memory, offsets from its start --- */
 
@@ -42,8 +46,7 @@ struct azint_plan {
     uint64_t magic;
     uint32_t n_bins, n_strips;
     uint64_t n_pixels;
-    uint32_t
-        unit; /* all weights are HCY_AZINT_ONE: entries are 4-bit masks, the weight comes in at the end */
+    uint32_t unit; /* all weights are HCY_AZINT_ONE: entries are masks, the weight comes in at the end */
     uint32_t reserved;
     uint64_t live;   /* a bit a pixel: it has weights; padded with zeros to whole strips and 64 bytes more */
     uint64_t strips; /* struct azint_strip[n_strips] */
