@@ -13,7 +13,7 @@
 
 struct values {
     const char *poni, *devices, *dataset;
-    struct cli_int npt, frames, batch, readers, rounds;
+    struct cli_int npt, frames, batch, readers, memory, rounds;
     int split, errors, json;
 };
 
@@ -31,6 +31,7 @@ static const struct cli_option options[] = {
     { "frames", 0, CLI_INT, AT(frames), "N", "of the stack, from its first (64)", 1, 100000, NULL },
     { "batch", 0, CLI_INT, AT(batch), "N", "frames a launch (the devices' wish)", 1, 4096, NULL },
     { "readers", 0, CLI_INT, AT(readers), "N", "threads that read (one for two processors)", 1, 64, NULL },
+    { "memory", 0, CLI_INT, AT(memory), "MB", "for stored frames on their way (128)", 1, 1e6, NULL },
     { "rounds", 0, CLI_INT, AT(rounds), "N", "of which the best counts (5)", 1, 1000, NULL },
     { "dataset", 0, CLI_TEXT, AT(dataset), "PATH", "in STACK (default: found)", 0, 0, NULL },
     { "json", 0, CLI_FLAG, AT(json), NULL, "as one JSON object", 0, 0, NULL },
@@ -374,6 +375,7 @@ static int whole(struct bench *b, hcy_device *const *devices, size_t n, const ch
     double best = INFINITY;
     opts.batch = (uint32_t)b->values->batch.value;
     opts.readers = (uint32_t)b->values->readers.value;
+    opts.memory = (uint64_t)b->values->memory.value << 20;
     int status = hcy_pipeline_create(&pipeline, devices, n, b->plan, &b->source, &opts);
     if (status)
         return status;
