@@ -27,7 +27,8 @@ static const char *const errors[] = { "none", "poisson", NULL };    /* of enum h
 static const struct cli_option options[] = {
     { "poni", 'p', CLI_TEXT, AT(poni), "FILE", "the geometry, a PONI file", 0, 0, NULL },
     { "output", 'o', CLI_TEXT, AT(output), "FILE",
-      ".h5, .dat, .xy (%d in it: one file a frame), - for stdout\n(default: STACK_azint.h5 here)", 0, 0, NULL },
+      ".h5, .dat, .xy (%d in it: one file a frame), - for stdout\n(default: STACK_azint.h5 here)", 0, 0,
+      NULL },
     { "devices", 'd', CLI_TEXT, AT(devices), "LIST", "cpu; cpu@threads=2,gpu; all; ... (auto)", 0, 0, NULL },
     { "npt", 'n', CLI_INT, AT(npt), "N", "bins of the curve (1000)", 1, HCY_AZINT_MAX_BINS, NULL },
     { "unit", 'u', CLI_TEXT, AT(unit), "UNIT",

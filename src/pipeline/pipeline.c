@@ -8,7 +8,7 @@
 
 #include <halcyon/backend.h>
 
-#define MEMORY       ((uint64_t)128 << 20)/* stored frames of all slots, by default */
+#define MEMORY       ((uint64_t)128 << 20) /* stored frames of all slots, by default */
 #define SUMS_MEMORY  ((uint64_t)64 << 20) /* sums of all lanes, one frame each at least */
 #define CURVE_MEMORY ((uint64_t)64 << 20) /* curves that wait for their turn */
 #define CURVES       9                    /* arrays of n_bins in a result */

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* On a CPU readers compete with the kernels, where one thread that is interrupted keeps all the others waiting
- * at the end of a launch.  So readers step back, and take what is left over at just those ends (16 threads: a
- * fifth more frames).  While kernels wait for frames, nobody is in the readers' way. */
+/* On a CPU readers compete with the kernels, where one thread that is interrupted keeps all the others
+ * waiting at the end of a launch.  So readers step back, and take what is left over at just those ends (16
+ * threads: a fifth more frames).  While kernels wait for frames, nobody is in the readers' way. */
 static void step_back(void)
 {
 #ifdef __linux__ /* elsewhere it would be the whole process that steps back */

@@ -43,7 +43,7 @@ typedef struct hcy_pipeline_opts {
     uint32_t flags;   /* HCY_PIPELINE_* */
     uint32_t readers; /* threads that read, 1 to 64; 0: one for two processors of this process */
     uint32_t batch;   /* frames a launch, at most; 0: what the devices prefer */
-    uint64_t memory;  /* bytes for stored frames, all slots together (one frame a slot at least); 0: 128 MiB */
+    uint64_t memory;  /* bytes of stored frames in all slots (one frame a slot at least); 0: 128 MiB */
 } hcy_pipeline_opts;
 #define HCY_PIPELINE_OPTS_INIT { sizeof(hcy_pipeline_opts), 0, 0, 0, 0 }
 
