@@ -33,6 +33,10 @@ tests_stack_h5_SOURCES = tests/stack_h5.c tests/stack_make.h tests/stack_read.h
 tests_stack_h5_LDADD = libhalcyon.la $(HDF5_LIBS)
 tests_stack_write_SOURCES = tests/stack_write.c tests/stack_make.h
 tests_stack_write_LDADD = libhalcyon.la $(HDF5_LIBS)
+test_public += tests/h5plugin
+tests_h5plugin_SOURCES = tests/h5plugin.c tests/stack_make.h tests/stack_read.h
+tests_h5plugin_LDADD = libhalcyon.la $(HDF5_LIBS)
+EXTRA_DIST += tests/reference/h5plugin.py
 test_public += tests/simulate
 tests_simulate_SOURCES = tests/simulate.c src/cli/simulate.h src/cli/simulate_image.c src/cli/simulate_noise.c
 

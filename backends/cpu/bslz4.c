@@ -1,4 +1,4 @@
-/* bslz4.c - the kernel bslz4_decode: blocks of many frames over the pool's threads; one block of any codec.
+/* bslz4.c - the kernel bslz4_decode: blocks of many frames over the pool's threads.
  *
  * A piece of work is a range of blocks of one frame, so that a single frame keeps all threads busy.  A piece
  * stops at its first damaged block and lowers the frame's entry in the scratch memory to its number: the
@@ -14,54 +14,6 @@ enum { ARG_CHUNKS, ARG_FRAMES, ARG_BLOCKS, ARG_JOB, ARG_IMAGES, ARG_REPORTS, ARG
 #define PIECE_BLOCKS 64
 /* Largest block whose working space is on the stack. */
 #define STACK_BLOCK 32768
-
-enum cpu_simd cpu_block_variant(enum cpu_simd simd)
-{
-#ifdef HCY_CPU_X86
-    if (simd >= CPU_SIMD_AVX512)
-        return CPU_SIMD_AVX512;
-    if (simd >= CPU_SIMD_AVX2)
-        return CPU_SIMD_AVX2;
-#endif
-    (void)simd;
-    return CPU_SIMD_PORTABLE;
-}
-
-const struct cpu_block_ops *cpu_block_ops(enum cpu_simd simd)
-{
-    switch (cpu_block_variant(simd)) {
-#ifdef HCY_CPU_X86
-    case CPU_SIMD_AVX512:
-        return &cpu_block_ops_avx512;
-    case CPU_SIMD_AVX2:
-        return &cpu_block_ops_avx2;
-#endif
-    default:
-        return &cpu_block_ops_portable;
-    }
-}
-
-int cpu_bslz4_block(const struct cpu_block_ops *ops, const hcy_bslz4_job *job, const uint8_t *coded,
-                    uint32_t size, const uint8_t *limit, size_t bytes, uint8_t *work, void *out)
-{
-    uint8_t *planes = work + CPU_BLOCK_LEAD;
-    unsigned same_from = 8 * job->elem_size - 1;
-    if (job->codec == HCY_CODEC_NONE || (job->codec == HCY_CODEC_LZ4 && size & HCY_BLOCK_STORED)) {
-        memcpy(out, coded, bytes);
-        return 0;
-    }
-    if (job->codec == HCY_CODEC_LZ4)
-        return cpu_lz4_safe(coded, size, out, bytes);
-    if (size & HCY_BLOCK_STORED) {
-        memcpy(planes, coded, bytes);
-    } else {
-        int st = ops->planes(coded, size, limit, bytes, job->elem_size, planes, &same_from);
-        if (st)
-            return st;
-    }
-    ops->pixels(planes, same_from, bytes, job->elem_size, out);
-    return 0;
-}
 
 /* One launch. */
 struct decode {

@@ -41,7 +41,8 @@ struct cpu_block_ops {
 const struct cpu_block_ops *cpu_block_ops(enum cpu_simd simd);
 enum cpu_simd cpu_block_variant(enum cpu_simd simd);
 
-/* Decode one block of `bytes` decoded bytes to pixels at `out`: any codec, stored blocks too.  `coded` is its
+/* Decode one block of `bytes` decoded bytes to pixels at `out`: any codec, elements of any size, stored
+ * blocks too.  `coded` is its
  * first coded byte, `size` that of hcy_bslz4_block (HCY_BLOCK_STORED included), `limit` as above.  `work` has
  * CPU_BLOCK_WORK(bytes) bytes, 64-byte aligned, and is left alone by the codecs without bit-planes; out gets
  * `bytes` bytes and not one more.  0 or HCY_ECORRUPT without an error record. */

@@ -1,12 +1,18 @@
 # The CPU backend.  cpu_sources are common to the module and to the built-in form; backend.c, with the entry point,
 # is compiled for each.  SIMD variants have flags of their own: no other file may be compiled with them.
-noinst_LTLIBRARIES += libcpu.la libcpu_builtin.la
+# libcpu_block.la, single blocks of detector data, is what the HDF5 filters link too.
+noinst_LTLIBRARIES += libcpu_block.la libcpu.la libcpu_builtin.la
+libcpu_block_la_CPPFLAGS = $(libcpu_la_CPPFLAGS)
+libcpu_block_la_CFLAGS = $(libcpu_la_CFLAGS)
+libcpu_block_la_LIBADD = $(LZ4_LIBS)
+libcpu_block_la_SOURCES = backends/cpu/cpu_priv.h backends/cpu/simd.c backends/cpu/bslz4_block.h \
+    backends/cpu/bslz4_block.c backends/cpu/bslz4_lz4.h backends/cpu/bslz4_pixels.h backends/cpu/bslz4_portable.c
 libcpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(cpu_defines) -I$(srcdir)/backends/cpu
 libcpu_la_CFLAGS = $(KERNEL_CFLAGS) $(HCY_NO_CONTRACT)
-libcpu_la_LIBADD = $(LZ4_LIBS) $(FFTW3_LIBS)
-libcpu_la_SOURCES = backends/cpu/cpu_priv.h backends/cpu/bslz4_block.h backends/cpu/fft.c backends/cpu/pool.c \
-    backends/cpu/program.c backends/cpu/simd.c backends/cpu/topology.c \
-    backends/cpu/bslz4.c backends/cpu/bslz4_lz4.h backends/cpu/bslz4_pixels.h backends/cpu/bslz4_portable.c \
+libcpu_la_LIBADD = libcpu_block.la $(FFTW3_LIBS)
+libcpu_la_SOURCES = backends/cpu/fft.c backends/cpu/pool.c \
+    backends/cpu/program.c backends/cpu/topology.c \
+    backends/cpu/bslz4.c \
     backends/cpu/azint.c backends/cpu/azint_bits.h backends/cpu/azint_float.c backends/cpu/azint_front.c backends/cpu/azint_portable.c \
     backends/cpu/azint_priv.h backends/cpu/azint_slow.c backends/cpu/azint_strip.c backends/cpu/azint_tables.c
 cpu_entry = backends/cpu/backend.c
@@ -14,14 +20,21 @@ halcyoninclude_HEADERS += backends/cpu/halcyon/cpu.h
 
 if X86_SIMD
 cpu_defines = -DHCY_CPU_X86=1
-noinst_LTLIBRARIES += libcpu_avx2.la libcpu_avx512.la
+noinst_LTLIBRARIES += libcpu_block_avx2.la libcpu_block_avx512.la libcpu_avx2.la libcpu_avx512.la
+libcpu_block_la_LIBADD += libcpu_block_avx2.la libcpu_block_avx512.la
 libcpu_la_LIBADD += libcpu_avx2.la libcpu_avx512.la
+libcpu_block_avx2_la_CPPFLAGS = $(libcpu_la_CPPFLAGS)
+libcpu_block_avx2_la_CFLAGS = $(libcpu_la_CFLAGS) $(HCY_AVX2_CFLAGS)
+libcpu_block_avx2_la_SOURCES = backends/cpu/bslz4_avx2.c
 libcpu_avx2_la_CPPFLAGS = $(libcpu_la_CPPFLAGS)
 libcpu_avx2_la_CFLAGS = $(libcpu_la_CFLAGS) $(HCY_AVX2_CFLAGS)
-libcpu_avx2_la_SOURCES = backends/cpu/bslz4_avx2.c backends/cpu/azint_avx2.c
+libcpu_avx2_la_SOURCES = backends/cpu/azint_avx2.c
+libcpu_block_avx512_la_CPPFLAGS = $(libcpu_la_CPPFLAGS)
+libcpu_block_avx512_la_CFLAGS = $(libcpu_la_CFLAGS) $(HCY_AVX512_CFLAGS)
+libcpu_block_avx512_la_SOURCES = backends/cpu/bslz4_avx512.c
 libcpu_avx512_la_CPPFLAGS = $(libcpu_la_CPPFLAGS)
 libcpu_avx512_la_CFLAGS = $(libcpu_la_CFLAGS) $(HCY_AVX512_CFLAGS)
-libcpu_avx512_la_SOURCES = backends/cpu/bslz4_avx512.c backends/cpu/azint_avx512.c
+libcpu_avx512_la_SOURCES = backends/cpu/azint_avx512.c
 else
 cpu_defines =
 endif

@@ -63,17 +63,33 @@ static int put(struct writer *w, const uint8_t *bytes, size_t n)
     return 0;
 }
 
-/* A block with its length before it; `stored` if it may be left as it is where LZ4 does not shorten it. */
-static int put_lz4(struct writer *w, const uint8_t *bytes, size_t n, int stored)
+static size_t code_lz4(void *to, size_t room, const void *from, size_t n, int level)
+{
+    (void)level;
+    int coded = LZ4_compress_default(from, to, (int)n, (int)room);
+    return coded > 0 ? (size_t)coded : 0;
+}
+
+static size_t bound_lz4(size_t n)
+{
+    return (size_t)LZ4_COMPRESSBOUND((unsigned)n);
+}
+
+const hcy__bslz4_coder hcy__bslz4_lz4 = { code_lz4, bound_lz4, 0 };
+
+/* A block with its length before it; `stored` if it may be left as it is where the code does not shorten it.
+ */
+static int put_coded(struct writer *w, const hcy__bslz4_coder *coder, const uint8_t *bytes, size_t n,
+                     int stored)
 {
     if (w->end - w->at < 4)
         return no_room();
-    size_t room = (size_t)(w->end - w->at - 4), most = stored ? n - 1 : (size_t)LZ4_COMPRESSBOUND((int)n);
+    size_t room = (size_t)(w->end - w->at - 4), most = stored ? n - 1 : coder->bound(n);
     if (room > most)
         room = most;
-    int coded = room ? LZ4_compress_default((const char *)bytes, (char *)w->at + 4, (int)n, (int)room) : 0;
+    size_t coded = room ? coder->code(w->at + 4, room, bytes, n, coder->level) : 0;
     if (coded > 0) {
-        store_be(w->at, (uint64_t)coded, 4);
+        store_be(w->at, coded, 4);
         w->at += 4 + coded;
         return 0;
     }
@@ -85,7 +101,7 @@ static int put_lz4(struct writer *w, const uint8_t *bytes, size_t n, int stored)
 }
 
 static int put_blocks(struct writer *w, const hcy_bslz4_job *job, const hcy_bslz4_frame *frame,
-                      const uint8_t *image, uint8_t *planes)
+                      const hcy__bslz4_coder *coder, const uint8_t *image, uint8_t *planes)
 {
     for (uint32_t b = 0; b < frame->n_blocks; b++) {
         size_t n = b + 1 == frame->n_blocks ? frame->last_bytes : frame->block_bytes;
@@ -94,7 +110,7 @@ static int put_blocks(struct writer *w, const hcy_bslz4_job *job, const hcy_bslz
             to_planes(planes, bytes, n, job->elem_size);
             bytes = planes;
         }
-        int st = hcy__bslz4_has_header(job->codec) ? put_lz4(w, bytes, n, job->codec == HCY_CODEC_LZ4)
+        int st = hcy__bslz4_has_header(job->codec) ? put_coded(w, coder, bytes, n, job->codec == HCY_CODEC_LZ4)
                                                    : put(w, bytes, n);
         if (st)
             return st;
@@ -102,32 +118,38 @@ static int put_blocks(struct writer *w, const hcy_bslz4_job *job, const hcy_bslz
     return put(w, image + job->image_bytes - frame->tail_bytes, frame->tail_bytes);
 }
 
-int hcy_bslz4_encode_bound(size_t *bound, const hcy_bslz4_job *job)
+int hcy__bslz4_encode_bound(size_t *bound, const hcy_bslz4_job *job, const hcy__bslz4_coder *coder)
 {
     hcy_bslz4_frame frame = { 0 };
     size_t coded = 0;
-    int st = hcy__bslz4_check_job(job);
-    if (!st && !bound)
-        st = hcy_fail(HCY_EINVAL, "hcy_bslz4_encode_bound: nowhere to put the number");
+    int st = hcy__bslz4_check_chunk(job);
     if (st)
         return st;
     hcy__bslz4_cut(&frame, job, hcy__bslz4_block_bytes(job));
-    if (hcy__bslz4_has_header(job->codec)) { /* LZ4 lengthens a block by 1 in 255 and 16 at most */
-        st = hcy_size_mul(&coded, frame.n_blocks, (size_t)frame.block_bytes / 255 + 16 + 4);
+    if (hcy__bslz4_has_header(job->codec)) {
+        size_t longer = coder->bound(frame.block_bytes) - frame.block_bytes;
+        st = hcy_size_mul(&coded, frame.n_blocks, longer + 4);
         if (!st)
             st = hcy_size_add(&coded, coded, HCY__BSLZ4_HEADER);
     }
     return st ? st : hcy_size_add(bound, coded, job->image_bytes);
 }
 
-int hcy_bslz4_encode(size_t *size, void *chunk, size_t capacity, const hcy_bslz4_job *job, const void *image)
+int hcy_bslz4_encode_bound(size_t *bound, const hcy_bslz4_job *job)
+{
+    int st = hcy__bslz4_check_job(job);
+    if (!st && !bound)
+        st = hcy_fail(HCY_EINVAL, "hcy_bslz4_encode_bound: nowhere to put the number");
+    return st ? st : hcy__bslz4_encode_bound(bound, job, &hcy__bslz4_lz4);
+}
+
+int hcy__bslz4_encode(size_t *size, void *chunk, size_t capacity, const hcy_bslz4_job *job,
+                      const hcy__bslz4_coder *coder, const void *image)
 {
     hcy_bslz4_frame frame = { 0 };
     struct writer w = { chunk, (uint8_t *)chunk + capacity };
     uint8_t *planes = NULL, header[HCY__BSLZ4_HEADER];
-    int st = hcy__bslz4_check_job(job);
-    if (!st && (!size || !chunk || !image))
-        st = hcy_fail(HCY_EINVAL, "hcy_bslz4_encode: size, chunk and image are needed");
+    int st = hcy__bslz4_check_chunk(job);
     if (st)
         return st;
     uint32_t block_bytes = hcy__bslz4_block_bytes(job);
@@ -144,9 +166,17 @@ int hcy_bslz4_encode(size_t *size, void *chunk, size_t capacity, const hcy_bslz4
         st = put(&w, header, sizeof header);
     }
     if (!st)
-        st = put_blocks(&w, job, &frame, image, planes);
+        st = put_blocks(&w, job, &frame, coder, image, planes);
     if (!st)
         *size = (size_t)(w.at - (uint8_t *)chunk);
     free(planes);
     return st;
+}
+
+int hcy_bslz4_encode(size_t *size, void *chunk, size_t capacity, const hcy_bslz4_job *job, const void *image)
+{
+    int st = hcy__bslz4_check_job(job);
+    if (!st && (!size || !chunk || !image))
+        st = hcy_fail(HCY_EINVAL, "hcy_bslz4_encode: size, chunk and image are needed");
+    return st ? st : hcy__bslz4_encode(size, chunk, capacity, job, &hcy__bslz4_lz4, image);
 }

@@ -30,15 +30,15 @@ static uint32_t block_unit(const hcy_bslz4_job *job)
     return hcy__bslz4_has_planes(job->codec) ? 8 * job->elem_size : job->elem_size;
 }
 
-int hcy__bslz4_check_job(const hcy_bslz4_job *job)
+int hcy__bslz4_check_chunk(const hcy_bslz4_job *job)
 {
     if (!job)
         return hcy_fail(HCY_EINVAL, "bslz4: no job given");
     if (job->codec > HCY_CODEC_BITSHUFFLE)
         return hcy_fail(HCY_EINVAL, "bslz4: codec %u is none of HCY_CODEC_*", job->codec);
-    if (job->elem_size != 1 && job->elem_size != 2 && job->elem_size != 4 && job->elem_size != 8)
-        return hcy_fail(HCY_EUNSUPPORTED, "bslz4: elements of %u bytes; 1, 2, 4 and 8 are supported",
-                        job->elem_size);
+    if (!job->elem_size || job->elem_size > HCY__BSLZ4_MAX_ELEMENT)
+        return hcy_fail(HCY_EUNSUPPORTED, "bslz4: elements of %u bytes; 1 to %u are supported", job->elem_size,
+                        HCY__BSLZ4_MAX_ELEMENT);
     if (!job->image_bytes || job->image_bytes % job->elem_size)
         return hcy_fail(HCY_EINVAL, "bslz4: an image of %llu bytes is not made of elements of %u bytes",
                         (unsigned long long)job->image_bytes, job->elem_size);
@@ -50,6 +50,14 @@ int hcy__bslz4_check_job(const hcy_bslz4_job *job)
         return hcy_fail(HCY_EINVAL, "bslz4: blocks of %u bytes; a multiple of %u up to %u is possible",
                         job->block_bytes, block_unit(job), HCY__LZ4_MAX);
     return 0;
+}
+
+int hcy__bslz4_check_job(const hcy_bslz4_job *job)
+{
+    if (job && job->elem_size != 1 && job->elem_size != 2 && job->elem_size != 4 && job->elem_size != 8)
+        return hcy_fail(HCY_EUNSUPPORTED, "bslz4: elements of %u bytes; 1, 2, 4 and 8 are supported",
+                        job->elem_size);
+    return hcy__bslz4_check_chunk(job);
 }
 
 uint32_t hcy__bslz4_block_bytes(const hcy_bslz4_job *job)
@@ -68,12 +76,17 @@ void hcy__bslz4_cut(hcy_bslz4_frame *frame, const hcy_bslz4_job *job, uint32_t b
     frame->last_bytes = coded % block_bytes ? coded % block_bytes : block_bytes;
 }
 
+static int too_short(size_t size)
+{
+    return hcy_fail(HCY_ECORRUPT, "chunk of %zu bytes: shorter than its header of %d", size,
+                    HCY__BSLZ4_HEADER);
+}
+
 /* The header of a chunk that has one: the block size it asks for. */
 static int read_header(uint32_t *block_bytes, const hcy_bslz4_job *job, const uint8_t *chunk, size_t size)
 {
     if (size < HCY__BSLZ4_HEADER)
-        return hcy_fail(HCY_ECORRUPT, "chunk of %zu bytes: shorter than its header of %d", size,
-                        HCY__BSLZ4_HEADER);
+        return too_short(size);
     uint64_t total = load_be(chunk, 8), block = load_be(chunk + 8, 4);
     if (total != job->image_bytes)
         return hcy_fail(HCY_ECORRUPT, "chunk: its header promises %llu bytes, the image has %llu",
@@ -107,6 +120,14 @@ static int outline(hcy_bslz4_frame *frame, const hcy_bslz4_job *job, const uint8
     }
     hcy__bslz4_cut(frame, job, block_bytes);
     frame->size = size;
+    return 0;
+}
+
+int hcy__bslz4_promised(uint64_t *bytes, const void *chunk, size_t size)
+{
+    if (size < HCY__BSLZ4_HEADER)
+        return too_short(size);
+    *bytes = load_be(chunk, 8);
     return 0;
 }
 
@@ -185,15 +206,13 @@ static int check_tail(hcy_bslz4_frame *frame, uint32_t at)
                     at + frame->tail_bytes);
 }
 
-int hcy_bslz4_parse(hcy_bslz4_frame *frame, hcy_bslz4_block *blocks, size_t capacity,
-                    hcy_frame_report *report, const hcy_bslz4_job *job, const void *chunk, size_t size)
+int hcy__bslz4_parse(hcy_bslz4_frame *frame, hcy_bslz4_block *blocks, size_t capacity,
+                     hcy_frame_report *report, const hcy_bslz4_job *job, const void *chunk, size_t size)
 {
     hcy_frame_report verdict = { 0 };
     uint32_t at = 0;
-    if (!frame || !chunk || (!blocks && capacity))
-        return hcy_fail(HCY_EINVAL, "hcy_bslz4_parse: frame, blocks and chunk are needed");
     memset(frame, 0, sizeof *frame);
-    int st = hcy__bslz4_check_job(job);
+    int st = hcy__bslz4_check_chunk(job);
     if (!st)
         st = outline(frame, job, chunk, size);
     if (!st && frame->n_blocks > capacity)
@@ -217,5 +236,20 @@ int hcy_bslz4_parse(hcy_bslz4_frame *frame, hcy_bslz4_block *blocks, size_t capa
     }
     if (report)
         *report = verdict;
+    return st;
+}
+
+int hcy_bslz4_parse(hcy_bslz4_frame *frame, hcy_bslz4_block *blocks, size_t capacity,
+                    hcy_frame_report *report, const hcy_bslz4_job *job, const void *chunk, size_t size)
+{
+    if (!frame || !chunk || (!blocks && capacity))
+        return hcy_fail(HCY_EINVAL, "hcy_bslz4_parse: frame, blocks and chunk are needed");
+    int st = hcy__bslz4_check_job(job);
+    if (!st)
+        return hcy__bslz4_parse(frame, blocks, capacity, report, job, chunk, size);
+    memset(frame, 0, sizeof *frame);
+    frame->status = st;
+    if (report)
+        *report = (hcy_frame_report){ .status = st };
     return st;
 }
