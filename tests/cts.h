@@ -59,6 +59,21 @@ static inline int cts_first(int status, int next)
     return status ? status : next;
 }
 
+/* --- Children: for what the environment says, and for forks --- */
+
+/* fn(context) in a forked child; its result (0 to 120), or -1 if it crashed. */
+static inline int cts_child(int (*fn)(void *), void *context)
+{
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(fn(context));
+    int how = 0;
+    if (pid < 0 || waitpid(pid, &how, 0) != pid || !WIFEXITED(how))
+        return -1;
+    return WEXITSTATUS(how);
+}
+
 /* --- Devices --- */
 
 static inline const char *cts_backend_of(const char *spec)
@@ -79,7 +94,26 @@ static inline const char *cts_with(char *text, size_t size, const char *spec, co
     return text;
 }
 
-/* Reads the arguments; skips the whole program where the backend says that there is none of it here. */
+/* Opens a device in a child, so that the parent may still fork: 0, or 1 where it is unsupported. */
+static inline int cts_unsupported(void *spec)
+{
+    hcy_device *dev = NULL;
+    int status = hcy_device_open(&dev, spec);
+    hcy_device_release(dev);
+    return status == HCY_EUNSUPPORTED;
+}
+/* Skips the whole program where this machine cannot have such a device: launchers know the build alone. */
+static inline void cts_want(const char *spec)
+{
+    char copy[256];
+    hcy_device *dev = NULL;
+    snprintf(copy, sizeof copy, "%s", spec);
+    if (cts_child(cts_unsupported, copy) == 1 && hcy_device_open(&dev, spec) == HCY_EUNSUPPORTED)
+        skip_all("%s", hcy_last_error()->text);
+    hcy_device_release(dev);
+}
+
+/* Reads the arguments; skips the whole program where there is none of it here. */
 static inline void cts_begin(int argc, char **argv)
 {
     const char *one = argc > 1 ? argv[1] : getenv("HALCYON_CTS_DEVICE");
@@ -96,6 +130,9 @@ static inline void cts_begin(int argc, char **argv)
         if (cts_is(list[i].name) && (list[i].status || !list[i].n_devices))
             skip_all("%s: %s", cts_spec, list[i].status ? list[i].reason : "no device");
     hcy_list_free(list);
+    cts_want(cts_spec);
+    if (strcmp(cts_spec, cts_spec2))
+        cts_want(cts_spec2);
 }
 
 static inline hcy_device *cts_open_spec(const char *spec)
@@ -208,21 +245,6 @@ static inline int cts_work_make(struct cts_work *w, hcy_device *dev)
 static inline int cts_work_launch(struct cts_work *w, hcy_queue *queue)
 {
     return hcy_launch(queue, w->kernel, 1, w->args, CTS_WORK_ARGS);
-}
-
-/* --- Children: for what the environment says, and for forks --- */
-
-/* fn(context) in a forked child; its result (0 to 120), or -1 if it crashed. */
-static inline int cts_child(int (*fn)(void *), void *context)
-{
-    fflush(NULL);
-    pid_t pid = fork();
-    if (pid == 0)
-        _exit(fn(context));
-    int how = 0;
-    if (pid < 0 || waitpid(pid, &how, 0) != pid || !WIFEXITED(how))
-        return -1;
-    return WEXITSTATUS(how);
 }
 
 #endif

@@ -214,6 +214,22 @@ static void check_opens_as_listed(const hcy_device_info *info)
     }
 }
 
+/* Another spelling of the one CPU is the same device. */
+static void test_spellings(void)
+{
+    static const char *const same[][2] = {
+        { "cpu:0", "cpu" },
+        { "cpu:0@threads=1", "cpu@threads=1" },
+        { "cpu@threads=1", "cpu@threads=1" },
+    };
+    for (size_t i = 0; i < sizeof same / sizeof same[0] && cts_is("cpu"); i++) {
+        hcy_device *dev = cts_open_spec(same[i][0]);
+        is_str(hcy_device_get_info(dev)->stable, same[i][1], "%s: its stable name", same[i][0]);
+        is_str(hcy_device_get_info(dev)->name, same[i][0], "%s: opens again by its name", same[i][0]);
+        hcy_device_release(dev);
+    }
+}
+
 static void test_listing(void)
 {
     hcy_device_info *list;
@@ -466,6 +482,7 @@ int main(int argc, char **argv)
     test_environment();
     test_threads();
     test_listing();
+    test_spellings();
     test_backends();
     test_malformed();
     test_options();

@@ -135,13 +135,14 @@ static void read_model(char *model, size_t size)
         fclose(f);
 }
 
+/* The stable name is without a selector: "cpu:0" is "cpu", as it is listed; the options stay. */
 static void fill_info(hcy_device_info *info, const char *name, unsigned threads, enum cpu_simd simd,
                       bool discrete, uint64_t memory)
 {
     char model[80];
     read_model(model, sizeof model);
     snprintf(info->name, sizeof info->name, "%s", name);
-    snprintf(info->stable, sizeof info->stable, "%s", name);
+    snprintf(info->stable, sizeof info->stable, "cpu%s", name + strcspn(name, "@"));
     snprintf(info->backend, sizeof info->backend, "cpu");
     snprintf(info->description, sizeof info->description, "%s (%u thread%s, %s)", model, threads,
              threads == 1 ? "" : "s", cpu_simd_name(simd));
