@@ -1,6 +1,6 @@
 # The rules that a reader of the source relies on.  From the makefile: top_srcdir.
 cd "$top_srcdir" || exit 99
-echo "1..9"
+echo "1..10"
 
 none() { # TEXT; reads the lines that must not be there
     found=$(cat)
@@ -59,3 +59,8 @@ sources hal src backends | xargs awk '
     /^\{/ { start = FNR }
     /^\}/ { if (start && FNR - start > 100) print FILENAME ":" start ": " FNR - start " lines"; start = 0 }' \
     | none "no function is longer than 100 lines"
+sources hal src backends | xargs grep -ohE 'getenv\("[A-Z_]+"\)' | sed 's/.*"\(.*\)".*/\1/' | sort -u | while read -r name; do
+    for page in README.md doc/halcyon.1; do
+        case $name in HALCYON_*) grep -q "$name" "$page" || echo "$page lacks $name" ;; esac
+    done
+done | none "every variable of the environment is documented"
