@@ -41,10 +41,17 @@ static void put_value(struct walk *walk, double value)
     size_t n_bins = pass->plan->n_bins;
     bool want_variance = pass->job->flags & HCY_AZINT_WANT_VARIANCE, skip = invalid(pass->job, value),
          live = false;
+    double dark = skip && pass->plan->darks ? (double)pass->plan->darks[walk->pixel] : 0;
+    double variance = skip && pass->plan->variances ? (double)pass->plan->variances[walk->pixel] : 0;
     struct azint_run r;
     do {
         r = azint_run_at(walk->runs);
         live |= r.n > 0;
+        for (uint32_t k = 0; k < r.n && skip && (dark != 0 || variance != 0); k++) {
+            uint32_t c = azint_weight(&r, k);
+            add(&walk->sums[HCY_SUM_SIGNAL_LO * n_bins + r.bin + k], c * dark);
+            add(&walk->sums[HCY_SUM_VARIANCE_LO * n_bins + r.bin + k], azint_square(c) * variance);
+        }
         for (uint32_t k = 0; k < r.n && !skip; k++) {
             uint32_t c = azint_weight(&r, k);
             add(&walk->sums[HCY_SUM_SIGNAL_LO * n_bins + r.bin + k], c * value);
@@ -58,7 +65,7 @@ static void put_value(struct walk *walk, double value)
         if (!walk->n_lost++)
             memset(walk->sums + HCY_SUM_LOST_COUNT * n_bins, 0,
                    (HCY_AZINT_SUMS - HCY_SUM_LOST_COUNT) * n_bins * 8);
-        azint_lose_pixel(pass->plan, walk->pixel, false, false, walk->sums);
+        azint_lose_pixel(pass->plan, walk->pixel, false, AZINT_LOSS_NORMS, walk->sums);
     }
     walk->pixel++;
 }

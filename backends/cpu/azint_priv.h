@@ -53,6 +53,8 @@ struct azint_plan {
     const uint8_t *runs; /* the canonical spans, still the caller's: single pixels are looked up there */
     const uint64_t *starts;
     const float *norms;
+    const float *darks, *variances; /* NULL without */
+    int32_t dark_shift, variance_shift;
 };
 
 struct azint_strip {
@@ -291,9 +293,14 @@ void azint_slow_pixel(struct azint_pass *pass, struct azint_space *space, unsign
                       uint64_t bits);
 /* After the merge: the LOST rows of all frames, and the variance that their zeros were given. */
 void azint_lost_run(struct azint_pass *pass, struct cpu_pool *pool);
-/* A pixel's part in the LOST rows of `sums`, added or taken back; `variance`: and out of, or back into, the
- * variance. */
-void azint_lose_pixel(const struct azint_plan *plan, uint64_t pixel, bool back, bool variance,
+/* What a lost pixel changes beside the LOST rows. */
+enum azint_loss {
+    AZINT_LOSS_NORMS, /* nothing */
+    AZINT_LOSS_PLAN,  /* the plan's dark current and variance, in fixed point */
+    AZINT_LOSS_ONE    /* and its zero was given a variance of 1, which goes */
+};
+/* A pixel's part in the rows of `sums` that lost pixels change, added or taken back. */
+void azint_lose_pixel(const struct azint_plan *plan, uint64_t pixel, bool back, enum azint_loss what,
                       uint64_t *sums);
 
 /* azint_float.c: frame `frame` of the pass, all of it. */

@@ -7,6 +7,7 @@
  */
 #include "azint_priv.h"
 
+#include <math.h>
 #include <string.h>
 
 /* c * magnitude to the digits' sums of one bin, with the sign. */
@@ -52,7 +53,26 @@ static void add_wide(uint64_t *lo, uint64_t *hi, azint_u128 x, bool back)
     *hi = (uint64_t)(sum >> 64);
 }
 
-void azint_lose_pixel(const struct azint_plan *plan, uint64_t pixel, bool back, bool variance, uint64_t *sums)
+/* What the plan will take off for one weight of a pixel that is lost. */
+static void lose_extra(const struct azint_plan *plan, uint64_t pixel, uint32_t c, bool back, uint64_t *at)
+{
+    size_t row = plan->n_bins;
+    if (plan->darks) {
+        double dark = (double)plan->darks[pixel] * (double)(1ull << plan->dark_shift);
+        uint64_t d = (uint64_t)fabs(dark);
+        azint_u128 half = plan->dark_shift ? (azint_u128)1 << (plan->dark_shift - 1) : 0;
+        add_wide(at + HCY_SUM_SIGNAL_LO * row, at + HCY_SUM_SIGNAL_HI * row,
+                 ((azint_u128)c * d + half) >> plan->dark_shift, back != (dark < 0));
+    }
+    if (plan->variances) {
+        uint64_t v = (uint64_t)ldexp((double)plan->variances[pixel], plan->variance_shift);
+        add_wide(at + HCY_SUM_VARIANCE_LO * row, at + HCY_SUM_VARIANCE_HI * row,
+                 (azint_u128)azint_square(c) * v, back);
+    }
+}
+
+void azint_lose_pixel(const struct azint_plan *plan, uint64_t pixel, bool back, enum azint_loss what,
+                      uint64_t *sums)
 {
     const uint8_t *p = azint_pixel_runs(plan, pixel);
     const azint_u128 half = 1u << 23, half_square = (azint_u128)1 << (HCY_AZINT_NORM_SHIFT - 1);
@@ -69,7 +89,9 @@ void azint_lose_pixel(const struct azint_plan *plan, uint64_t pixel, bool back, 
             at[HCY_SUM_LOST_COUNT * row] += back ? 0 - (uint64_t)c : c;
             add_wide(at + HCY_SUM_LOST_NORM_LO * row, at + HCY_SUM_LOST_NORM_HI * row, cn, back);
             add_wide(at + HCY_SUM_LOST_NORM2_LO * row, at + HCY_SUM_LOST_NORM2_HI * row, square, back);
-            if (variance)
+            if (what != AZINT_LOSS_NORMS)
+                lose_extra(plan, pixel, c, back, at);
+            if (what == AZINT_LOSS_ONE)
                 add_wide(at + HCY_SUM_VARIANCE_LO * row, at + HCY_SUM_VARIANCE_HI * row, azint_square(c),
                          !back);
         }
@@ -81,7 +103,7 @@ void azint_lose_pixel(const struct azint_plan *plan, uint64_t pixel, bool back, 
 struct loss {
     struct azint_pass *pass;
     unsigned frame;
-    bool variance;
+    enum azint_loss what;
 };
 
 static uint64_t *rows_of(const struct azint_pass *pass, size_t worker)
@@ -107,7 +129,7 @@ static void lose_strip(const struct loss *loss, size_t strip, const uint8_t *in,
         for (a &= ~b; a; a &= a - 1)
             azint_lose_pixel(loss->pass->plan,
                              (uint64_t)strip * AZINT_STRIP + 8 * i + (unsigned)__builtin_ctzll(a), back,
-                             loss->variance, sums);
+                             loss->what, sums);
     }
 }
 
@@ -129,7 +151,8 @@ static void reference_range(void *context, size_t begin, size_t end, unsigned th
 /* Adds the rows that lost pixels change. */
 static void add_rows(uint64_t *sums, const uint64_t *other, size_t n_bins)
 {
-    static const unsigned char wide[] = { HCY_SUM_VARIANCE_LO, HCY_SUM_LOST_NORM_LO, HCY_SUM_LOST_NORM2_LO };
+    static const unsigned char wide[] = { HCY_SUM_SIGNAL_LO, HCY_SUM_VARIANCE_LO, HCY_SUM_LOST_NORM_LO,
+                                          HCY_SUM_LOST_NORM2_LO };
     for (size_t b = 0; b < n_bins; b++)
         sums[HCY_SUM_LOST_COUNT * n_bins + b] += other[HCY_SUM_LOST_COUNT * n_bins + b];
     for (size_t i = 0; i < sizeof wide; i++)
@@ -179,7 +202,8 @@ static uint64_t count_lost(const struct azint_pass *pass, unsigned frame)
 
 void azint_lost_run(struct azint_pass *pass, struct cpu_pool *pool)
 {
-    struct loss loss = { pass, pass->n_frames, (pass->job->flags & HCY_AZINT_WANT_VARIANCE) != 0 };
+    bool poisson = pass->job->flags & HCY_AZINT_WANT_VARIANCE;
+    struct loss loss = { pass, pass->n_frames, poisson ? AZINT_LOSS_ONE : AZINT_LOSS_PLAN };
     for (unsigned f = pass->n_frames; f-- > 0;) {
         hcy_frame_report *report = &pass->reports[pass->frames[f].item];
         report->n_lost = count_lost(pass, f);

@@ -257,9 +257,10 @@ static void move_range(void *context, size_t begin, size_t end, unsigned thread)
 static int check_spans(const hcy_span *spans, size_t n)
 {
     const hcy_azint_head *head = n == HCY_AZINT_SPANS ? spans[0].data : NULL;
-    if (!head || spans[0].size != sizeof *head || head->version != HCY_AZINT_VERSION)
-        return hcy_fail(HCY_EINVAL, "azint: the plan's tables are not four spans with a head of version %u",
-                        HCY_AZINT_VERSION);
+    if (!head || spans[0].size != sizeof *head ||
+        (head->version != HCY_AZINT_VERSION && head->version != HCY_AZINT_VERSION_FULL))
+        return hcy_fail(HCY_EINVAL, "azint: the plan's tables are not %d spans with a head of version %u",
+                        HCY_AZINT_SPANS, HCY_AZINT_VERSION);
     if (!head->n_pixels || head->n_pixels > UINT64_MAX / 4 || !head->n_bins ||
         head->n_bins > HCY_AZINT_MAX_BINS)
         return hcy_fail(HCY_EINVAL, "azint: a plan of %llu pixels and %u bins",
@@ -268,6 +269,12 @@ static int check_spans(const hcy_span *spans, size_t n)
     if (spans[2].size / sizeof(uint64_t) != n_starts || spans[3].size / sizeof(float) != head->n_pixels)
         return hcy_fail(HCY_EINVAL, "azint: the plan's starts or norms are not those of %llu pixels",
                         (unsigned long long)head->n_pixels);
+    for (int i = 4; i < HCY_AZINT_SPANS; i++)
+        if (spans[i].size && spans[i].size / sizeof(float) != head->n_pixels)
+            return hcy_fail(HCY_EINVAL, "azint: the plan's darks or variances are not those of %llu pixels",
+                            (unsigned long long)head->n_pixels);
+    if (head->dark_shift < 0 || head->dark_shift > 62)
+        return hcy_fail(HCY_EINVAL, "azint: a dark shift of %d", (int)head->dark_shift);
     const uint64_t *starts = spans[2].data;
     for (uint64_t i = 0; i < n_starts; i++)
         if (starts[i] > spans[1].size || (i && starts[i] < starts[i - 1]))
@@ -289,7 +296,11 @@ static int finish(struct builder *b, struct cpu_pool *pool, const hcy_span *span
                                .live = aligned(sizeof plan),
                                .runs = spans[1].data,
                                .starts = spans[2].data,
-                               .norms = spans[3].data };
+                               .norms = spans[3].data,
+                               .darks = spans[4].size ? spans[4].data : NULL,
+                               .variances = spans[5].size ? spans[5].data : NULL,
+                               .dark_shift = b->head->dark_shift,
+                               .variance_shift = b->head->variance_shift };
     plan.strips = plan.live + live_size;
     size_t total = plan.strips + aligned(n_strips * sizeof(struct azint_strip));
     for (size_t s = 0; s < n_strips; s++) {

@@ -5,15 +5,21 @@
  *
  *   weight       c: what share of a pixel falls into a bin, 24-bit fixed point: 1.0 is HCY_AZINT_ONE = 2^24 - 1
  *   its square   c2 = (c * c + 2^23) >> 24; 1.0 is HCY_AZINT_ONE^2 / 2^24
- *   norm         N = solid angle * polarization * ... of a pixel, float32 > 0, made an integer as n = (u64)(N * 2^40)
+ *   norm         N = solid angle * polarization * flat * ... of a pixel, float32 > 0, made an integer as
+ *                n = (u64)(N * 2^40)
  *   bin norms    sum of c * n >> 24 rounded half up, and of its square >> 40 (both in 128 bits)
+ *   dark         D, float32, made an integer as d = (i64)(D * 2^dark_shift); what it takes off a bin is
+ *                cd = (c * |d| + 2^dark_shift / 2) >> dark_shift with the sign of d, on the scale of c * value
+ *   variance     V, float32 >= 0, made an integer as v = (u64)(V * 2^variance_shift); of a bin the sum of c2 * v
  */
 #ifndef HCY_AZINT_FORMAT_H
 #define HCY_AZINT_FORMAT_H
 
 #include <stdint.h>
 
-#define HCY_AZINT_VERSION 1u
+#define HCY_AZINT_VERSION 2u
+/* The version of a plan with spans [4] or [5], for kernels that know these too; others refuse it. */
+#define HCY_AZINT_VERSION_FULL 3u
 
 #define HCY_AZINT_ONE 16777215u    /* fixed-point 1.0 of a weight */
 #define HCY_AZINT_NORM_MAX 4095.0f /* norms are below this: a sum of 2^32 of them, squared, fits 128 bits */
@@ -28,10 +34,12 @@
  *       HCY_AZINT_NO_RUN.
  *   [2] starts, u64: where the runs of pixels 0, 16, 32 ... begin in [1]; one more entry for the end
  *   [3] norms, float: N of each pixel
+ *   [4] darks, float: D of each pixel; empty without a dark current
+ *   [5] variances, float: V of each pixel; empty without given variances
  * The spans must stay where they are as long as what was prepared from them: devices that share the host's memory
  * look single pixels up in them.
  */
-#define HCY_AZINT_SPANS 4
+#define HCY_AZINT_SPANS 6
 #define HCY_AZINT_NO_RUN 0u
 #define HCY_AZINT_RUN_BIN(word) ((word) & 0xffffffu)
 #define HCY_AZINT_RUN_N(word) ((word) >> 24 & 0x7fu)
@@ -39,12 +47,14 @@
 #define HCY_AZINT_START_EVERY 16
 
 typedef struct hcy_azint_head {
-    uint32_t version;   /* HCY_AZINT_VERSION */
+    uint32_t version;   /* HCY_AZINT_VERSION, or HCY_AZINT_VERSION_FULL if [4] or [5] is not empty */
     uint32_t n_bins;
     uint64_t n_pixels;
     uint32_t height, width;
     uint64_t n_weights; /* in all runs */
     uint64_t hash;      /* of everything that entered the plan */
+    int32_t dark_shift; /* 0 to 62; 0 without [4] */
+    int32_t variance_shift; /* 0 without [5] */
 } hcy_azint_head;
 
 /* Pixel types: hcy_azint_job.pixel_type. */
@@ -81,7 +91,12 @@ typedef struct hcy_azint_job {
 /* The sums of one frame: HCY_AZINT_SUMS rows of n_bins u64.  128-bit values are two rows, low then high, two's
  * complement.  For float pixels the rows SIGNAL_LO and VARIANCE_LO hold the bits of doubles, SIGNAL_HI and
  * VARIANCE_HI are zero.  The LOST rows are what pixels masked in this frame alone must be taken off the plan's
- * constant norms; they are written only if the frame's report says n_lost > 0. */
+ * constant norms; they are written only if the frame's report says n_lost > 0.
+ *
+ * The plan's dark current and variances are constants too, taken into account when the curve is made, for all
+ * pixels that have weights.  So a pixel masked in this frame adds to SIGNAL the cd that will be taken off in
+ * vain, and to VARIANCE the c2 * v (a plan with variances has no HCY_AZINT_WANT_VARIANCE; VARIANCE holds nothing
+ * else).  With float pixels these are c * D and c2 * V, in doubles. */
 enum {
     HCY_SUM_SIGNAL_LO,    /* sum of c * value */
     HCY_SUM_SIGNAL_HI,

@@ -120,6 +120,33 @@ static inline uint64_t azint_mul_shift(uint64_t a, uint64_t b, unsigned shift)
     return p[0] >> shift | p[1] << (64 - shift);
 }
 
+/* sum += c * x, without a rounding. */
+static inline void azint_add_product(uint64_t sum[2], uint32_t c, uint64_t x)
+{
+    uint64_t high = c * (x >> 32);
+
+    azint_add(sum, c * (x & 0xffffffffu), 0);
+    azint_add(sum, high << 32, high >> 32);
+}
+
+/* c * |d| to the scale of c * value: >> shift, 0 to 62, rounded half up. */
+static inline void azint_dark_round(uint64_t cd[2], const uint64_t fine[2], int shift)
+{
+    cd[0] = fine[0];
+    cd[1] = fine[1];
+    if (!shift)
+        return;
+    azint_add(cd, (uint64_t)1 << (shift - 1), 0);
+    cd[0] = cd[0] >> shift | cd[1] << (64 - shift);
+    cd[1] >>= shift;
+}
+
+static inline void azint_negate(uint64_t x[2])
+{
+    x[0] = ~x[0] + 1;
+    x[1] = ~x[1] + !x[0];
+}
+
 /* --- Hashes (plan.c) --- */
 
 /* Two words of 64 bits: not for cryptography, but no two plans will meet in it by chance. */
@@ -130,6 +157,13 @@ struct azint_hash {
 void hcy__azint_hash(struct azint_hash *h, const void *data, size_t size);
 
 /* --- The plan (plan.c makes it, result.c reads it) --- */
+
+/* Constants of a bin that only plans with a dark current or given variances have. */
+struct azint_bin_extra {
+    uint64_t dark[2];      /* sum of cd, two's complement: for integer pixels */
+    uint64_t dark_fine[2]; /* sum of c * d: for float pixels */
+    uint64_t variance[2];  /* sum of c2 * v */
+};
 
 struct hcy_azint_plan {
     atomic_uint refs;
@@ -142,8 +176,12 @@ struct hcy_azint_plan {
     uint8_t *runs;
     uint64_t *starts;
     float *norms;
+    float *darks, *variances; /* NULL without */
     double *radial;
     hcy_azint_bin_norm *bin_norms;
+    struct azint_bin_extra *extra; /* NULL without both */
+    double norm_scale;             /* of norms: a power of two, so that the largest is about 1 */
+    int has_flat, has_absorption;
     char hash[33];
 };
 

@@ -24,6 +24,7 @@ struct worker {
     uint32_t most; /* bins of one pixel */
     uint64_t n_weights;
     hcy_azint_bin_norm *norms; /* [n_bins]; the first worker's are the plan's */
+    struct azint_bin_extra *extra; /* as many, or NULL */
 };
 enum { PASS_RANGE, PASS_SIZE, PASS_WRITE };
 
@@ -121,7 +122,22 @@ static void range_row(struct worker *w, size_t i)
     }
 }
 
-/* What a pixel's counts are divided by, but for the normalisation: solid angle and polarization. */
+/* The share of the user's arrays in a pixel's norm; 0 where they do not let it count. */
+static double correction(const struct build *b, size_t i)
+{
+    double flat = b->flat ? b->flat[i] : 1, absorption = b->absorption ? b->absorption[i] : 1;
+
+    if (b->dark && !isfinite(b->dark[i]))
+        return 0;
+    if (b->variance && !(isfinite(b->variance[i]) && b->variance[i] >= 0))
+        return 0;
+    if (b->flat && b->use_dummy && fabs(flat - b->dummy) <= b->delta_dummy)
+        return 0;
+    flat *= absorption;
+    return flat > 0 && isfinite(flat) ? flat * b->gain : 0;
+}
+
+/* What a pixel's counts are divided by, but for the normalisation. */
 static void norm_row(const struct worker *w, size_t i)
 {
     const struct build *b = w->b;
@@ -136,6 +152,8 @@ static void norm_row(const struct worker *w, size_t i)
             norm = l * l * l / (r2 * sqrt(r2));
         if (b->use_polarization)
             norm *= 0.5 * (1 + (z * z - f * ((x * x - y * y) * c2 - 2 * x * y * s2)) / r2);
+        if (b->has_arrays)
+            norm *= correction(b, i * b->g.width + j);
         norms[j] = (float)norm;
     }
 }
@@ -191,6 +209,35 @@ static void add_norms(hcy_azint_bin_norm *norms, const uint8_t *runs, const uint
     }
 }
 
+/* And its dark current and its variance to theirs. */
+static void add_extra(struct azint_bin_extra *extra, const struct build *b, const uint8_t *runs,
+                      const uint8_t *end, size_t i)
+{
+    double dark = b->dark ? b->dark[i] * b->dark_scale : 0;
+    uint64_t d = (uint64_t)fabs(dark), v = b->variance ? (uint64_t)(b->variance[i] * b->variance_scale) : 0;
+
+    while (runs < end) {
+        uint32_t word = runs[0] | (uint32_t)runs[1] << 8 | (uint32_t)runs[2] << 16 | (uint32_t)runs[3] << 24;
+        struct azint_bin_extra *bin = extra + HCY_AZINT_RUN_BIN(word);
+
+        runs += 4;
+        for (uint32_t k = HCY_AZINT_RUN_N(word); k--; runs += 3, bin++) {
+            uint32_t c = runs[0] | (uint32_t)runs[1] << 8 | (uint32_t)runs[2] << 16;
+            uint64_t fine[2] = { 0, 0 }, cd[2] = { 0, 0 };
+
+            azint_add_product(fine, c, d);
+            azint_dark_round(cd, fine, b->dark_shift);
+            if (dark < 0) {
+                azint_negate(fine);
+                azint_negate(cd);
+            }
+            azint_add(bin->dark, cd[0], cd[1]);
+            azint_add(bin->dark_fine, fine[0], fine[1]);
+            azint_add_product(bin->variance, (uint32_t)(((uint64_t)c * c + (1u << 23)) >> 24), v);
+        }
+    }
+}
+
 static void write_row(struct worker *w, size_t i)
 {
     struct build *b = w->b;
@@ -207,6 +254,8 @@ static void write_row(struct worker *w, size_t i)
         shares(w->cum, &pixel, b, span);
         p = hcy__azint_put_runs(p, span, w->cum);
         add_norms(w->norms, before, p, b->norms[at + j]);
+        if (w->extra && span.n)
+            add_extra(w->extra, b, before, p, at + j);
     }
     hcy__azint_hash(&b->row_hash[i], start, (size_t)(p - start));
     hcy__azint_hash(&b->row_hash[i], b->norms + at, b->g.width * sizeof(float));
@@ -292,8 +341,10 @@ static void free_workers(struct build *b)
         hcy__azint_row_free(&b->workers[k].lower);
         hcy__azint_row_free(&b->workers[k].centre);
         free(b->workers[k].cum);
-        if (k)
+        if (k) {
             free(b->workers[k].norms);
+            free(b->workers[k].extra);
+        }
     }
     free(b->workers);
     free(b->threads);
@@ -390,12 +441,32 @@ static int make_room(struct build *b)
     for (size_t k = 0; k < b->n_workers; k++) {
         b->workers[k].cum = malloc(most * sizeof(double));
         b->workers[k].norms = k ? calloc(1, one) : b->bin_norms;
-        if (!b->workers[k].cum || !b->workers[k].norms)
+        b->workers[k].extra = k && b->extra ? calloc(b->grid.n_bins, sizeof(*b->extra)) : b->extra;
+        if (!b->workers[k].cum || !b->workers[k].norms || (b->extra && !b->workers[k].extra))
             return hcy_fail(HCY_ENOMEM, "no memory for a plan of %zu bins", b->grid.n_bins);
     }
     b->starts[(n + HCY_AZINT_START_EVERY - 1) / HCY_AZINT_START_EVERY] = bytes;
     b->run_bytes = bytes;
     return 0;
+}
+
+/* A worker's bins to the plan's. */
+static void add_worker(struct build *b, const struct worker *w)
+{
+    for (size_t i = 0; i < b->grid.n_bins; i++) {
+        hcy_azint_bin_norm *to = &b->bin_norms[i];
+
+        to->count += w->norms[i].count;
+        azint_add(to->norm, w->norms[i].norm[0], w->norms[i].norm[1]);
+        azint_add(to->norm2, w->norms[i].norm2[0], w->norms[i].norm2[1]);
+    }
+    for (size_t i = 0; b->extra && i < b->grid.n_bins; i++) {
+        struct azint_bin_extra *to = &b->extra[i], *from = &w->extra[i];
+
+        azint_add(to->dark, from->dark[0], from->dark[1]);
+        azint_add(to->dark_fine, from->dark_fine[0], from->dark_fine[1]);
+        azint_add(to->variance, from->variance[0], from->variance[1]);
+    }
 }
 
 int hcy__azint_build(struct build *b)
@@ -410,15 +481,8 @@ int hcy__azint_build(struct build *b)
     }
     if (!rc) {
         run_pass(b, PASS_WRITE);
-        for (size_t k = 1; k < b->n_workers; k++) {
-            for (size_t i = 0; i < b->grid.n_bins; i++) {
-                const hcy_azint_bin_norm *from = &b->workers[k].norms[i];
-
-                b->bin_norms[i].count += from->count;
-                azint_add(b->bin_norms[i].norm, from->norm[0], from->norm[1]);
-                azint_add(b->bin_norms[i].norm2, from->norm2[0], from->norm2[1]);
-            }
-        }
+        for (size_t k = 1; k < b->n_workers; k++)
+            add_worker(b, &b->workers[k]);
         for (size_t i = 0; i < b->g.height; i++)
             hcy__azint_hash(&b->hash, &b->row_hash[i], sizeof(b->row_hash[i]));
     }

@@ -19,7 +19,15 @@ struct build {
     int use_solid_angle, use_polarization;
     double polarization, cos_offset, sin_offset; /* of twice the offset */
     const uint8_t *mask;           /* [height * width] */
+    const float *flat, *absorption, *dark, *variance; /* [height * width], or NULL */
+    int has_arrays; /* any of them */
+    int use_dummy;  /* of the flat */
+    double dummy, delta_dummy;
+    double gain; /* flat * absorption is multiplied by it */
+    int dark_shift;
+    double dark_scale, variance_scale;
     hcy_azint_bin_norm *bin_norms; /* [n_bins], zero */
+    struct azint_bin_extra *extra; /* [n_bins], zero; NULL without dark and variance */
     size_t n_workers;
     /* Out: the tables, to be freed by the caller, also after a failure. */
     double max; /* upper end of the last bin */

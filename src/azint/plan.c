@@ -17,6 +17,7 @@
 
 #define MAX_PIXELS UINT32_MAX
 #define MAX_THREADS 64u
+#define MAX_EXPONENT 62 /* of dark currents and variances as integers */
 #define NORMS_MEMORY ((size_t)256 << 20) /* for all threads' own bin norms */
 
 void hcy__azint_hash(struct azint_hash *h, const void *data, size_t size)
@@ -128,8 +129,11 @@ static int check_options(const hcy_azint_options *o, size_t height, size_t width
         return hcy_fail(HCY_EINVAL, "npt is %zu: it has to be from 1 to %u bins", o->npt, HCY_AZINT_MAX_BINS);
     if (o->split < HCY_SPLIT_NO || o->split > HCY_SPLIT_FULL)
         return hcy_fail(HCY_EINVAL, "split is %d, not one of HCY_SPLIT_*", o->split);
-    if (o->error_model < HCY_ERRORS_NONE || o->error_model > HCY_ERRORS_POISSON)
+    if (o->error_model < HCY_ERRORS_NONE || o->error_model > HCY_ERRORS_VARIANCE)
         return hcy_fail(HCY_EINVAL, "error_model is %d, not one of HCY_ERRORS_*", o->error_model);
+    if (!o->variance != (o->error_model != HCY_ERRORS_VARIANCE))
+        return hcy_fail(HCY_EINVAL, o->variance ? "variances are given, which the error model does not use"
+                                                : "the error model is that of given variances: give them");
     if (o->sentinels < HCY_SENTINELS_OFF || o->sentinels > HCY_SENTINELS_ALWAYS)
         return hcy_fail(HCY_EINVAL, "sentinels is %d, not one of HCY_SENTINELS_*", o->sentinels);
     if (o->mask && (o->mask_height != height || o->mask_width != width))
@@ -216,13 +220,88 @@ static void hash_inputs(struct azint_hash *h, const hcy_azint_plan *plan)
                              o->use_dummy ? o->delta_dummy : 0,
                              o->use_polarization ? o->polarization : 0,
                              o->use_polarization ? o->polarization_offset : 0, o->normalization };
-    const int64_t numbers[] = { HCY_AZINT_VERSION, plan->head.height, plan->head.width, p->orientation,
+    const int64_t numbers[] = { plan->head.version, plan->head.height, plan->head.width, p->orientation,
                                 (int64_t)o->npt, o->split, o->error_model, o->sentinels, o->use_dummy != 0,
-                                o->solid_angle != 0, o->use_polarization != 0, p->detector->has_dummy };
+                                o->solid_angle != 0, o->use_polarization != 0, p->detector->has_dummy,
+                                plan->has_flat, plan->has_absorption };
 
     hcy__azint_hash(h, reals, sizeof reals);
     hcy__azint_hash(h, numbers, sizeof numbers);
     hcy__azint_hash(h, plan->scale.unit->name, strlen(plan->scale.unit->name));
+    hcy__azint_hash(h, &plan->norm_scale, sizeof plan->norm_scale);
+    if (plan->darks)
+        hcy__azint_hash(h, plan->darks, plan->head.n_pixels * sizeof(float));
+    if (plan->variances)
+        hcy__azint_hash(h, plan->variances, plan->head.n_pixels * sizeof(float));
+}
+
+/* --- The user's arrays --- */
+
+/* The exponent of the power of two above all |a * b| that are finite; 0 if there is none above 0. */
+static int exponent_of(const float *a, const float *b, const uint8_t *mask, size_t n)
+{
+    double most = 0;
+    int exponent = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        double x = fabs((double)(a ? a[i] : 1) * (b ? b[i] : 1));
+
+        most = !mask[i] && isfinite(x) && x > most ? x : most;
+    }
+    frexp(most, &exponent);
+    return most > 0 ? exponent : 0;
+}
+
+static int keep(float **copy, const float *from, size_t n)
+{
+    if (!from)
+        return 0;
+    if (!(*copy = malloc(n * sizeof(float))))
+        return hcy_fail(HCY_ENOMEM, "no memory for %zu pixels' dark current or variance", n);
+    memcpy(*copy, from, n * sizeof(float));
+    return 0;
+}
+
+/* Their scales, and copies of those that devices look up. */
+static int set_arrays(hcy_azint_plan *plan, struct build *b, const hcy_azint_options *user)
+{
+    size_t n = plan->head.n_pixels;
+    int rc = keep(&plan->darks, user->dark, n);
+
+    if (!rc)
+        rc = keep(&plan->variances, user->variance, n);
+    b->has_arrays = user->flat || user->absorption || user->dark || user->variance;
+    if (rc || !b->has_arrays)
+        return rc;
+    b->flat = user->flat;
+    b->absorption = user->absorption;
+    b->dark = plan->darks;
+    b->variance = plan->variances;
+    b->use_dummy = plan->options.use_dummy;
+    b->dummy = plan->options.dummy;
+    b->delta_dummy = plan->options.delta_dummy;
+    if (b->flat || b->absorption)
+        plan->norm_scale = ldexp(1, exponent_of(b->flat, b->absorption, b->mask, n));
+    b->gain = 1 / plan->norm_scale;
+    if (!b->dark && !b->variance)
+        return 0;
+    plan->head.version = HCY_AZINT_VERSION_FULL;
+    if (b->dark) {
+        int exponent = exponent_of(b->dark, NULL, b->mask, n);
+
+        if (exponent > MAX_EXPONENT)
+            return hcy_fail(HCY_ERANGE, "the dark current is up to 2^%d counts: 2^%d is the most", exponent,
+                            MAX_EXPONENT);
+        plan->head.dark_shift = exponent > 0 ? MAX_EXPONENT - exponent : MAX_EXPONENT;
+    }
+    if (b->variance)
+        plan->head.variance_shift = MAX_EXPONENT - exponent_of(b->variance, NULL, b->mask, n);
+    b->dark_shift = plan->head.dark_shift;
+    b->dark_scale = ldexp(1, b->dark_shift);
+    b->variance_scale = ldexp(1, plan->head.variance_shift);
+    plan->extra = calloc(plan->head.n_bins, sizeof(*plan->extra));
+    b->extra = plan->extra;
+    return plan->extra ? 0 : hcy_fail(HCY_ENOMEM, "no memory for a plan of %u bins", plan->head.n_bins);
 }
 
 static void set_radial(hcy_azint_plan *plan, const struct build *b)
@@ -259,18 +338,22 @@ static void set_build(struct build *b, const hcy_azint_plan *plan)
     b->n_workers = count_workers(o);
 }
 
-static int build(hcy_azint_plan *plan, const uint8_t *user_mask)
+static int build(hcy_azint_plan *plan, const hcy_azint_options *user)
 {
     struct build b = { .hash = AZINT_HASH_INIT };
     uint8_t *mask = NULL;
     int rc;
 
     set_build(&b, plan);
-    hash_inputs(&b.hash, plan);
     b.bin_norms = plan->bin_norms;
-    if (!(rc = make_mask(&mask, &plan->n_masked, plan, user_mask)) &&
-        !(rc = hcy__azint_geometry_init(&b.g, &plan->poni, plan->head.height, plan->head.width))) {
-        b.mask = mask;
+    rc = make_mask(&mask, &plan->n_masked, plan, user->mask);
+    b.mask = mask;
+    if (!rc)
+        rc = set_arrays(plan, &b, user);
+    if (!rc)
+        rc = hcy__azint_geometry_init(&b.g, &plan->poni, plan->head.height, plan->head.width);
+    if (!rc) {
+        hash_inputs(&b.hash, plan);
         rc = hcy__azint_build(&b);
     }
     plan->runs = b.runs;
@@ -295,7 +378,7 @@ static int fill_plan(hcy_azint_plan *plan, const hcy_poni *poni, size_t height, 
 {
     static const hcy_poni poni_init = HCY_PONI_INIT;
     static const hcy_azint_options options_init = HCY_AZINT_OPTIONS_INIT;
-    const uint8_t *mask;
+    hcy_azint_options user;
     size_t n;
     int rc;
 
@@ -314,9 +397,13 @@ static int fill_plan(hcy_azint_plan *plan, const hcy_poni *poni, size_t height, 
         (rc = resolve_poni(&plan->poni, height, width)) ||
         (rc = hcy__azint_scale_init(&plan->scale, plan->options.unit, plan->poni.wavelength)))
         return rc;
-    mask = plan->options.mask;
+    user = plan->options;
     plan->options.mask = NULL;
     plan->options.mask_height = plan->options.mask_width = 0;
+    plan->options.flat = plan->options.absorption = plan->options.dark = plan->options.variance = NULL;
+    plan->has_flat = user.flat != NULL;
+    plan->has_absorption = user.absorption != NULL;
+    plan->norm_scale = 1;
     plan->options.unit = plan->scale.unit->name;
     plan->head.version = HCY_AZINT_VERSION;
     plan->head.n_bins = (uint32_t)plan->options.npt;
@@ -327,7 +414,7 @@ static int fill_plan(hcy_azint_plan *plan, const hcy_poni *poni, size_t height, 
     plan->bin_norms = calloc(plan->options.npt, sizeof(*plan->bin_norms));
     if (!plan->radial || !plan->bin_norms)
         return hcy_fail(HCY_ENOMEM, "no memory for a plan of %zu bins", plan->options.npt);
-    return build(plan, mask);
+    return build(plan, &user);
 }
 
 int hcy_azint_plan_create(hcy_azint_plan **plan, const hcy_poni *poni, size_t height, size_t width,
@@ -363,6 +450,9 @@ void hcy_azint_plan_release(hcy_azint_plan *plan)
     free(plan->runs);
     free(plan->starts);
     free(plan->norms);
+    free(plan->darks);
+    free(plan->variances);
+    free(plan->extra);
     free(plan->radial);
     free(plan->bin_norms);
     free(plan);
@@ -377,6 +467,8 @@ void hcy_azint_plan_tables(hcy_span spans[HCY_AZINT_SPANS], const hcy_azint_plan
     spans[2] = (hcy_span){ plan->starts,
                            ((n + HCY_AZINT_START_EVERY - 1) / HCY_AZINT_START_EVERY + 1) * sizeof(uint64_t) };
     spans[3] = (hcy_span){ plan->norms, n * sizeof(float) };
+    spans[4] = (hcy_span){ plan->darks, plan->darks ? n * sizeof(float) : 0 };
+    spans[5] = (hcy_span){ plan->variances, plan->variances ? n * sizeof(float) : 0 };
 }
 
 const hcy_azint_bin_norm *hcy_azint_plan_norms(const hcy_azint_plan *plan)
@@ -397,7 +489,9 @@ int hcy_azint_plan_info_get(hcy_azint_plan_info *info, const hcy_azint_plan *pla
     info->n_bins = plan->head.n_bins;
     info->n_masked = plan->n_masked;
     info->n_weights = plan->head.n_weights;
-    info->table_bytes = spans[0].size + spans[1].size + spans[2].size + spans[3].size;
+    info->table_bytes = 0;
+    for (int i = 0; i < HCY_AZINT_SPANS; i++)
+        info->table_bytes += spans[i].size;
     info->radial = plan->radial;
     info->radial_min = plan->min;
     info->radial_max = plan->max;
@@ -405,5 +499,8 @@ int hcy_azint_plan_info_get(hcy_azint_plan_info *info, const hcy_azint_plan *pla
     info->hash = plan->hash;
     info->options = plan->options;
     info->poni = plan->poni;
+    info->has_flat = plan->has_flat;
+    info->has_absorption = plan->has_absorption;
+    info->has_dark = plan->darks != NULL;
     return 0;
 }

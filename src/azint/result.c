@@ -66,6 +66,39 @@ struct bin_sums {
     double signal, variance, norm, norm2, count; /* scaled, but for ONE and the normalisation */
 };
 
+/* The signal of integer pixels less the dark current, before it is rounded. */
+static double clean_signal(const struct azint_bin_extra *extra, const uint64_t *sums, size_t n, size_t i)
+{
+    uint64_t signal[2] = { sums[HCY_SUM_SIGNAL_LO * n + i], sums[HCY_SUM_SIGNAL_HI * n + i] };
+    uint64_t dark[2] = { extra->dark[0], extra->dark[1] };
+
+    azint_negate(dark);
+    azint_add(signal, dark[0], dark[1]);
+    return to_signed_double(signal[0], signal[1]);
+}
+
+/* Dark current and given variances, on the scale of the sums. */
+static void add_extra(struct bin_sums *s, const hcy_azint_plan *plan, const uint64_t *sums, int is_float,
+                      size_t i)
+{
+    const struct azint_bin_extra *extra = &plan->extra[i];
+    size_t n = plan->head.n_bins;
+
+    if (plan->darks && is_float)
+        s->signal -= ldexp(to_signed_double(extra->dark_fine[0], extra->dark_fine[1]),
+                           -plan->head.dark_shift);
+    else if (plan->darks)
+        s->signal = clean_signal(extra, sums, n, i);
+    if (plan->variances && is_float)
+        s->variance = ldexp(to_double(extra->variance[0], extra->variance[1]), -plan->head.variance_shift) -
+                      s->variance;
+    else if (plan->variances)
+        s->variance = ldexp(remaining(extra->variance, sums + HCY_SUM_VARIANCE_LO * n + i, n),
+                            -plan->head.variance_shift);
+    if (s->variance < 0) /* a rounding of doubles, of a bin that has lost its pixels */
+        s->variance = 0;
+}
+
 static struct bin_sums bin_sums(const hcy_azint_plan *plan, const hcy_azint_job *job, const uint64_t *sums,
                                 int lost, size_t i)
 {
@@ -75,8 +108,12 @@ static struct bin_sums bin_sums(const hcy_azint_plan *plan, const hcy_azint_job 
     const uint64_t *at = sums + i;
     struct bin_sums s;
 
-    s.signal = sum_of(sums, n, i, HCY_SUM_SIGNAL_LO, is_float) * WEIGHT;
-    s.variance = sum_of(sums, n, i, HCY_SUM_VARIANCE_LO, is_float) * WEIGHT;
+    s.signal = sum_of(sums, n, i, HCY_SUM_SIGNAL_LO, is_float);
+    s.variance = sum_of(sums, n, i, HCY_SUM_VARIANCE_LO, is_float);
+    if (plan->extra)
+        add_extra(&s, plan, sums, is_float, i);
+    s.signal *= WEIGHT;
+    s.variance *= WEIGHT;
     s.norm = remaining(norm->norm, lost ? at + HCY_SUM_LOST_NORM_LO * n : NULL, n) * NORM;
     s.norm2 = remaining(norm->norm2, lost ? at + HCY_SUM_LOST_NORM2_LO * n : NULL, n) * NORM;
     s.count = (double)(norm->count - (lost ? at[HCY_SUM_LOST_COUNT * n] : 0)) * WEIGHT;
@@ -107,11 +144,12 @@ int hcy_azint_finish(hcy_azint_result *result, const hcy_azint_plan *plan, const
     if (!result || !plan || !job || !sums)
         return hcy_fail(HCY_EINVAL, "hcy_azint_finish: result, plan, job or sums is NULL");
     if (result->n_bins != plan->head.n_bins || job->n_bins != plan->head.n_bins ||
-        job->n_pixels != plan->head.n_pixels || !(job->flags & HCY_AZINT_WANT_VARIANCE) != !result->sigma)
+        job->n_pixels != plan->head.n_pixels || !result->sigma != (plan->options.error_model == HCY_ERRORS_NONE) ||
+        !(job->flags & HCY_AZINT_WANT_VARIANCE) != (plan->options.error_model != HCY_ERRORS_POISSON))
         return hcy_fail(HCY_EINVAL, "hcy_azint_finish: the result or the job is not of this plan");
     if (report && report->status)
         return report->status;
-    factor = plan->options.normalization * normalization;
+    factor = plan->options.normalization * plan->norm_scale * normalization;
     if (factor == 0 || !isfinite(factor))
         return hcy_fail(HCY_EINVAL, "the frame's normalization is %g: its curve cannot be divided by that",
                         normalization);

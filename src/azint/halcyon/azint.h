@@ -87,7 +87,11 @@ HCY_API const hcy_azint_unit *hcy_azint_unit_list(size_t *n);
 /* --- Plans --- */
 
 enum hcy_azint_split { HCY_SPLIT_NO = 0, HCY_SPLIT_BBOX = 1, HCY_SPLIT_FULL = 2 };
-enum hcy_azint_errors { HCY_ERRORS_NONE = 0, HCY_ERRORS_POISSON = 1 };
+enum hcy_azint_errors {
+    HCY_ERRORS_NONE = 0,
+    HCY_ERRORS_POISSON = 1, /* a pixel's variance is its value, 1 at least */
+    HCY_ERRORS_VARIANCE = 2 /* options.variance */
+};
 /* When pixels with a detector's reserved values are masked, frame by frame. */
 enum hcy_azint_sentinels {
     HCY_SENTINELS_OFF = 0,
@@ -117,10 +121,16 @@ typedef struct hcy_azint_options {
     double polarization_offset; /* radians, of the polarization's axis */
     double normalization;    /* curves are divided by it */
     unsigned threads;        /* that build the plan; 0: as many as this process may use */
+    /* Of each pixel, [height][width], or NULL; read by create().  Pixels are masked where flat * absorption is not
+     * a positive number, the flat is the dummy, the dark current not finite, the variance not finite or below 0;
+     * the bins stay where they are. */
+    const float *flat, *absorption; /* what counts are divided by */
+    const float *dark;              /* what is taken off counts */
+    const float *variance;          /* with HCY_ERRORS_VARIANCE, and only then */
 } hcy_azint_options;
 #define HCY_AZINT_OPTIONS_INIT                                                                              \
     { sizeof(hcy_azint_options), 1000, "q_nm^-1", HCY_SPLIT_BBOX, HCY_ERRORS_NONE, { 0, 0 }, { 0, 0 }, NULL, \
-      0, 0, 1, HCY_SENTINELS_AUTO, 0, 0, 0, 1, 0, 0, 0, 1.0, 0 }
+      0, 0, 1, HCY_SENTINELS_AUTO, 0, 0, 0, 1, 0, 0, 0, 1.0, 0, NULL, NULL, NULL, NULL }
 
 typedef struct hcy_azint_plan hcy_azint_plan;
 
@@ -143,12 +153,13 @@ typedef struct hcy_azint_plan_info {
     double radial_min, radial_max; /* edges of the first and the last bin */
     const hcy_azint_unit *unit;
     const char *hash;              /* 32 hexadecimal digits, of all that entered the plan */
-    hcy_azint_options options;     /* those of create(), mask NULL */
+    hcy_azint_options options;     /* those of create(), arrays NULL */
     hcy_poni poni;                 /* that of create(); detector, pixels, shape, orientation filled in */
+    int has_flat, has_absorption, has_dark;
 } hcy_azint_plan_info;
 #define HCY_AZINT_PLAN_INFO_INIT                                                                     \
     { sizeof(hcy_azint_plan_info), 0, 0, 0, 0, 0, 0, NULL, 0, 0, NULL, NULL, HCY_AZINT_OPTIONS_INIT, \
-      HCY_PONI_INIT }
+      HCY_PONI_INIT, 0, 0, 0 }
 HCY_API int hcy_azint_plan_info_get(hcy_azint_plan_info *info, const hcy_azint_plan *plan) HCY_MUST_USE;
 
 /* The canonical tables of azint_format.h, for hcy_kernel_prepare(); they live as long as the plan. */
