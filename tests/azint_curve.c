@@ -131,9 +131,19 @@ static void test_ones(void)
     free(sums);
 }
 
-/* A pixel that is lost in the frame gives the same curve as one that the mask has, where the bins stay. */
-static void test_lost(void)
+static void fill_arrays(float *flat, float *dark, float *variance)
 {
+    for (int i = 0; i < N; i++) {
+        flat[i] = 700 + (float)(i % 31);
+        dark[i] = (float)(i % 7) - 1.37f;
+        variance[i] = 3e-3f * (float)(i % 101);
+    }
+}
+
+/* A pixel that is lost in the frame gives the same curve as one that the mask has, where the bins stay. */
+static void test_lost(int with_arrays)
+{
+    static float flat[N], dark[N], variance[N];
     uint64_t *sums = calloc(sizeof(*sums), HCY_AZINT_SUMS * 37);
     hcy_frame_report report = { 0, 0, 0, 0 };
     uint32_t image[N];
@@ -150,6 +160,13 @@ static void test_lost(void)
     s.o.error_model = HCY_ERRORS_POISSON;
     s.o.split = HCY_SPLIT_FULL;
     s.o.sentinels = HCY_SENTINELS_ALWAYS;
+    if (with_arrays) {
+        fill_arrays(flat, dark, variance);
+        s.o.flat = flat;
+        s.o.dark = dark;
+        s.o.variance = variance;
+        s.o.error_model = HCY_ERRORS_VARIANCE;
+    }
     for (int i = 0; i < N; i++) {
         image[i] = i % 13 == 0 ? UINT32_MAX : (uint32_t)i;
         s.mask[i] = i % 13 == 0;
@@ -169,8 +186,8 @@ static void test_lost(void)
     for (int b = 0; b < 37; b++)
         same &= r[0]->intensity[b] == r[1]->intensity[b] && r[0]->sigma[b] == r[1]->sigma[b] &&
                 r[0]->std[b] == r[1]->std[b] && r[0]->sum_norm2[b] == r[1]->sum_norm2[b] &&
-                r[0]->count[b] == r[1]->count[b];
-    ok(same, "the same curve to the last bit");
+                r[0]->count[b] == r[1]->count[b] && (!with_arrays || r[0]->sigma[b] > 0);
+    ok(same, "the same curve to the last bit%s", with_arrays ? ", with flat, dark and variance" : "");
     for (int k = 0; k < 2; k++) {
         hcy_azint_result_destroy(r[k]);
         hcy_azint_plan_release(p[k]);
@@ -274,7 +291,8 @@ int main(void)
 {
     test_jobs();
     test_ones();
-    test_lost();
+    test_lost(0);
+    test_lost(1);
     test_rounding();
     test_finish();
     return done_testing();

@@ -426,6 +426,30 @@ static void test_shapes(void)
 }
 
 /* A damaged frame is reported by its first damaged block, the others are not disturbed. */
+/* Pixels lost in a frame give back the plan's dark current and variance. */
+static void test_arrays(void)
+{
+    static const uint32_t types[] = { HCY_PIXEL_U8, HCY_PIXEL_U16, HCY_PIXEL_U32, HCY_PIXEL_I32, HCY_PIXEL_F32,
+                                      HCY_PIXEL_F64 };
+    size_t turn = 0;
+    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
+        for (int variances = 0; variances < 2; variances++) {
+            struct group g = { .job = { .pixel_type = types[t] } };
+            char name[100];
+            g.job.flags = variances ? 0 : HCY_AZINT_WANT_VARIANCE;
+            set_invalid(&g.job, 1 + t % 3);
+            if (oracle_plan_make(&g.plan, 77 + t, t % 2 ? ORACLE_WILD : ORACLE_SPLIT, 140, 150, 60, 9) ||
+                oracle_plan_add_arrays(&g.plan, 5 + t, variances))
+                bail_out("no memory");
+            group_open(&g, MAX_ITEMS, t % 3 == 1 ? GAPS : TEMPERS);
+            snprintf(name, sizeof name, "%s, dark current%s", type_names[types[t]],
+                     variances ? " and variances" : "");
+            try_group(&g, name, &turn);
+            group_close(&g);
+            oracle_plan_free(&g.plan);
+        }
+}
+
 static void test_damage(void)
 {
     struct group g = { .job = { .pixel_type = HCY_PIXEL_U32, .flags = HCY_AZINT_WANT_VARIANCE } };
@@ -480,17 +504,23 @@ static void test_refusals(void)
         bail_out("no kernel");
     hcy_span spans[HCY_AZINT_SPANS];
     memcpy(spans, plan.spans, sizeof spans);
-    is_int(hcy_kernel_prepare(&tables, kernel, spans, 3), HCY_EINVAL, "three spans");
+    is_int(hcy_kernel_prepare(&tables, kernel, spans, 5), HCY_EINVAL, "five spans");
     spans[1].size -= 5;
-    is_int(hcy_kernel_prepare(&tables, kernel, spans, 4), HCY_EINVAL, "runs cut short");
+    is_int(hcy_kernel_prepare(&tables, kernel, spans, HCY_AZINT_SPANS), HCY_EINVAL, "runs cut short");
     spans[1].size += 5;
     plan.head.n_bins = 10;
-    is_int(hcy_kernel_prepare(&tables, kernel, spans, 4), HCY_EINVAL, "bins beyond the last");
+    is_int(hcy_kernel_prepare(&tables, kernel, spans, HCY_AZINT_SPANS), HCY_EINVAL, "bins beyond the last");
     plan.head.n_bins = 20;
     plan.starts[3]++;
-    is_int(hcy_kernel_prepare(&tables, kernel, spans, 4), HCY_EINVAL, "a start inside a run");
+    is_int(hcy_kernel_prepare(&tables, kernel, spans, HCY_AZINT_SPANS), HCY_EINVAL, "a start inside a run");
     plan.starts[3]--;
-    is_int(hcy_kernel_prepare(&tables, kernel, spans, 4), 0, "and as it was");
+    spans[4] = (hcy_span){ plan.norms, spans[3].size - 4 };
+    is_int(hcy_kernel_prepare(&tables, kernel, spans, HCY_AZINT_SPANS), HCY_EINVAL, "a dark current cut short");
+    spans[4] = (hcy_span){ NULL, 0 };
+    plan.head.dark_shift = 63;
+    is_int(hcy_kernel_prepare(&tables, kernel, spans, HCY_AZINT_SPANS), HCY_EINVAL, "of no scale");
+    plan.head.dark_shift = 0;
+    is_int(hcy_kernel_prepare(&tables, kernel, spans, HCY_AZINT_SPANS), 0, "and as it was");
     hcy_azint_job job = { .n_pixels = 30 * 31, .n_bins = 21, .pixel_type = HCY_PIXEL_U16 };
     hcy_arg args[] = { hcy_arg_buf(NULL), hcy_arg_buf(tables), hcy_arg_struct(&job, sizeof job),
                        hcy_arg_buf(NULL), hcy_arg_buf(NULL),   hcy_arg_buf(NULL) };
@@ -516,6 +546,7 @@ int main(void)
     test_damage();
     test_shapes();
     test_types();
+    test_arrays();
     for (size_t v = 0; v < N_VARIANTS; v++)
         hcy_device_release(devices[v]);
     return done_testing();

@@ -151,6 +151,31 @@ static inline void oracle_lose(uint64_t *sums, size_t n_bins, size_t bin, uint32
     oracle_add(sums, n_bins, bin, HCY_SUM_LOST_NORM2_LO, ((oracle_u128)cn * cn + ((uint64_t)1 << 39)) >> 40);
 }
 
+/* And what it adds for the plan's dark current and variance, which will be taken off and added in vain. */
+static inline void oracle_lose_arrays(uint64_t *sums, const hcy_span spans[HCY_AZINT_SPANS],
+                                      const hcy_azint_job *job, size_t bin, uint32_t c, size_t pixel)
+{
+    const hcy_azint_head *head = (const hcy_azint_head *)spans[0].data;
+    double dark = spans[4].size ? ((const float *)spans[4].data)[pixel] : 0;
+    double variance = spans[5].size ? ((const float *)spans[5].data)[pixel] : 0;
+    uint64_t c2 = ((uint64_t)c * c + (1u << 23)) >> 24;
+    size_t n = job->n_bins;
+
+    if (oracle_is_float(job->pixel_type)) {
+        if (spans[4].size)
+            oracle_add_double(&sums[HCY_SUM_SIGNAL_LO * n + bin], c * dark);
+        if (spans[5].size)
+            oracle_add_double(&sums[HCY_SUM_VARIANCE_LO * n + bin], (double)c2 * variance);
+    } else {
+        oracle_i128 d = (int64_t)(dark * ldexp(1, head->dark_shift)), one = (oracle_i128)1 << head->dark_shift;
+        oracle_i128 cd = (c * (d < 0 ? -d : d) + one / 2) / one;
+
+        oracle_add(sums, n, bin, HCY_SUM_SIGNAL_LO, (oracle_u128)(d < 0 ? -cd : cd));
+        oracle_add(sums, n, bin, HCY_SUM_VARIANCE_LO,
+                   (oracle_u128)c2 * (uint64_t)(variance * ldexp(1, head->variance_shift)));
+    }
+}
+
 /* The sums of one image, u64[HCY_AZINT_SUMS][n_bins], all rows written; returns n_lost. */
 static inline uint64_t oracle_sums(uint64_t *sums, const hcy_span spans[HCY_AZINT_SPANS],
                                    const hcy_azint_job *job, const void *image)
@@ -171,10 +196,12 @@ static inline uint64_t oracle_sums(uint64_t *sums, const hcy_span spans[HCY_AZIN
             for (uint32_t k = 0; k < HCY_AZINT_RUN_N(word); k++) {
                 size_t bin = HCY_AZINT_RUN_BIN(word) + k;
 
-                if (lost)
+                if (lost) {
                     oracle_lose(sums, job->n_bins, bin, oracle_weight(w, k), norms[i]);
-                else
+                    oracle_lose_arrays(sums, spans, job, bin, oracle_weight(w, k), i);
+                } else {
                     oracle_count(sums, job, bin, oracle_weight(w, k), v);
+                }
             }
             any |= HCY_AZINT_RUN_N(word) > 0;
             more = (int)HCY_AZINT_RUN_MORE(word);
@@ -191,7 +218,7 @@ struct oracle_plan {
     hcy_span spans[HCY_AZINT_SPANS];
     uint8_t *runs;
     uint64_t *starts;
-    float *norms;
+    float *norms, *darks, *variances;
 };
 
 enum oracle_kind {
@@ -309,8 +336,34 @@ static inline int oracle_plan_make(struct oracle_plan *plan, uint64_t seed, enum
     return 0;
 }
 
+/* A dark current, and variances if asked for. */
+static inline int oracle_plan_add_arrays(struct oracle_plan *plan, uint64_t seed, int variances)
+{
+    size_t n = (size_t)plan->head.n_pixels;
+    uint64_t state = seed;
+
+    plan->darks = (float *)malloc(n * sizeof(float) + 1);
+    plan->variances = (float *)malloc(n * sizeof(float) + 1);
+    if (!plan->darks || !plan->variances)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        plan->darks[i] = (float)((double)oracle_random(&state) / 18446744073709551616.0 * 3000 - 500);
+        plan->variances[i] = (float)((double)oracle_random(&state) / 18446744073709551616.0 * 40);
+    }
+    plan->head.version = HCY_AZINT_VERSION_FULL;
+    plan->head.dark_shift = (int)oracle_below(&state, 51);
+    plan->head.variance_shift = variances ? (int)oracle_below(&state, 57) : 0;
+    plan->spans[4].data = plan->darks;
+    plan->spans[4].size = n * sizeof(float);
+    plan->spans[5].data = plan->variances;
+    plan->spans[5].size = variances ? n * sizeof(float) : 0;
+    return 0;
+}
+
 static inline void oracle_plan_free(struct oracle_plan *plan)
 {
+    free(plan->darks);
+    free(plan->variances);
     free(plan->runs);
     free(plan->starts);
     free(plan->norms);

@@ -419,6 +419,20 @@ static void test_hash(void)
     DIFFERS(t.o.solid_angle = 0);
     DIFFERS(t.o.use_polarization = 1);
     DIFFERS(t.o.normalization = 2);
+    static float ones[N], others[N];
+    for (int i = 0; i < N; i++)
+        ones[i] = others[i] = 1;
+    others[99] = 1.25f;
+    s.o.flat = s.o.absorption = s.o.dark = s.o.variance = ones;
+    s.o.error_model = HCY_ERRORS_VARIANCE;
+    hash_of(base, &s);
+    DIFFERS(t.o.flat = others);
+    DIFFERS(t.o.flat = NULL);
+    DIFFERS(t.o.absorption = others);
+    DIFFERS(t.o.absorption = NULL);
+    DIFFERS(t.o.dark = others);
+    DIFFERS(t.o.dark = NULL);
+    DIFFERS(t.o.variance = others);
 }
 
 /* --- Bad input --- */
@@ -455,6 +469,12 @@ static void test_refused(void)
     REFUSED(HCY_ENOENT, "q_nm^-1", t.o.unit = "");
     REFUSED(HCY_EINVAL, "split", t.o.split = 3);
     REFUSED(HCY_EINVAL, "error_model", t.o.error_model = 9);
+    REFUSED(HCY_EINVAL, "give them", t.o.error_model = HCY_ERRORS_VARIANCE);
+    static const float some[N] = { 1 }, huge[N] = { 1e30f };
+    REFUSED(HCY_EINVAL, "does not use", t.o.variance = some);
+    REFUSED(HCY_ERANGE, "dark current", t.o.dark = huge);
+    static const float none[N];
+    REFUSED(HCY_ERANGE, "no pixel is left", t.o.flat = none);
     REFUSED(HCY_EINVAL, "sentinels", t.o.sentinels = -1);
     REFUSED(HCY_EINVAL, "mask has 41 x 50", t.o.mask_height = 41);
     REFUSED(HCY_EINVAL, "radial range", t.o.radial_range[0] = NAN);

@@ -140,6 +140,38 @@ check '--no-solid-angle' integrate -o solid.dat --frames 0 --no-solid-angle
 check '--no-solid-angle: it matters' differ solid.dat plain.dat
 check '--normalization' integrate -o normal.dat --frames 0 --normalization 4
 check '--normalization: a quarter' ratio plain.dat normal.dat 0.25
+# array FILE BYTE BYTE: a uint8 image, the upper half of one value, the lower of the other (octal).
+array()
+{
+    printf '\223NUMPY\001\000\166\000%-117s\n' \
+        "{'descr': '|u1', 'fortran_order': False, 'shape': (514, 1030), }" >"$1"
+    head -c 264710 /dev/zero | tr '\0' "\\$2" >>"$1"
+    head -c 264710 /dev/zero | tr '\0' "\\$3" >>"$1"
+}
+array four.npy 004 004
+array halves.npy 004 002
+check '--flat' integrate -o flat.dat --frames 0 --flat four.npy
+check '--flat: a quarter' ratio plain.dat flat.dat 0.25
+check '--flat: in the header' grep -q 'Flat field applied: provided' flat.dat
+check '--flat: pixel by pixel' integrate -o halves.dat --frames 0 --flat halves.npy
+check '--flat: no quarter' differ flat.dat halves.dat
+check '--absorption' integrate -o absorption.dat --frames 0 --absorption four.npy
+check '--absorption: a quarter' ratio plain.dat absorption.dat 0.25
+check '--dark' integrate -o dark.dat --frames 0 --dark four.npy --no-solid-angle
+column solid.dat 2 >dark.a
+column dark.dat 2 >dark.b
+paste dark.a dark.b >dark.ab
+check '--dark: four counts less' awk '$1 { d = $1 - $2 - 4; if (d > 1e-3 || d < -1e-3) exit 1 }' dark.ab
+check '--dark: in the header' grep -q 'Dark current applied: provided' dark.dat
+check '--variance' integrate -o variance.dat --frames 0 --variance four.npy
+check '--variance: three columns' equals "`rows variance.dat | awk '{ print NF; exit }'`" 3
+check '--variance: it is the model' \
+    integrate -o variance2.dat --frames 0 --variance four.npy --error-model variance
+check '--variance: the same' same variance.dat variance2.dat
+check '--variance: not Poisson' differ variance.dat poisson.dat
+check '--error-model variance needs one' refused 2 '--variance' integrate -o x.dat --error-model variance
+numpy little.npy 10 20 1
+check '--flat of another shape' refused 1 '--flat: .*10 x 20' integrate -o x.dat --flat little.npy
 check '--radial-range' integrate -o radial.dat --frames 0 --radial-range 5,10
 check '--radial-range: the radii are in it' \
     sh -c "grep -v '^#' radial.dat | awk '\$1 < 5 || \$1 > 10 { exit 1 }'"

@@ -12,6 +12,7 @@
 
 struct values {
     const char *poni, *output, *devices, *unit, *mask, *dataset;
+    const char *flat, *absorption, *dark, *variance;
     struct cli_int npt, mask_frame, batch;
     int split, errors;
     struct cli_real polarization, dummy, delta_dummy, normalization;
@@ -21,7 +22,7 @@ struct values {
 };
 
 static const char *const splits[] = { "no", "bbox", "full", NULL }; /* in the order of enum hcy_azint_split */
-static const char *const errors[] = { "none", "poisson", NULL };    /* of enum hcy_azint_errors */
+static const char *const errors[] = { "none", "poisson", "variance", NULL }; /* of enum hcy_azint_errors */
 
 #define AT(member) offsetof(struct values, member)
 static const struct cli_option options[] = {
@@ -35,7 +36,8 @@ static const struct cli_option options[] = {
       "q_nm^-1, the default; q_A^-1, 2th_deg, r_mm, ...", 0, 0, NULL },
     { "split", 0, CLI_CHOICE, AT(split), "HOW", "pixel splitting: no, bbox (default), full", 0, 0, splits },
     { "error-model", 0, CLI_CHOICE, AT(errors), "MODEL",
-      "none (default) or poisson: adds sigma", 0, 0, errors },
+      "none (default); poisson, variance: add sigma", 0, 0, errors },
+    { "variance", 0, CLI_TEXT, AT(variance), "FILE", "of each pixel, for --error-model variance", 0, 0, NULL },
     { "radial-range", 0, CLI_PAIR, AT(radial), "A,B", "of the curve, in its unit", 0, 0, NULL },
     { "azimuth-range", 0, CLI_PAIR, AT(azimuth), "A,B", "degrees; pixels outside are left out", 0, 0, NULL },
     { "mask", 0, CLI_TEXT, AT(mask), "FILE",
@@ -49,6 +51,9 @@ static const struct cli_option options[] = {
       "pixels of this value are invalid, instead of the\ntop values", 0, 0,
       NULL },
     { "delta-dummy", 0, CLI_REAL, AT(delta_dummy), "D", "and those within D of it", 0, 1e300, NULL },
+    { "dark", 0, CLI_TEXT, AT(dark), "FILE", "an image, taken off each frame", 0, 0, NULL },
+    { "flat", 0, CLI_TEXT, AT(flat), "FILE", "an image that frames are divided by", 0, 0, NULL },
+    { "absorption", 0, CLI_TEXT, AT(absorption), "FILE", "the sensor's, likewise", 0, 0, NULL },
     { "polarization", 0, CLI_REAL, AT(polarization), "F",
       "correct for it: 1 horizontal, -1 vertical", -1, 1, NULL },
     { "no-solid-angle", 0, CLI_FLAG, AT(no_solid_angle), NULL,
@@ -80,6 +85,7 @@ struct job {
     hcy_poni poni;
     hcy_azint_options azint;
     uint8_t *mask;
+    float *arrays[4]; /* what azint's pointers point at */
     hcy_azint_plan *plan;
     hcy_device **devices;
     size_t n_devices;
@@ -138,6 +144,26 @@ static int make_mask(struct job *job)
     return status;
 }
 
+/* Corrections that come as images. */
+static int read_arrays(struct job *job)
+{
+    const struct values *v = job->values;
+    const struct {
+        const char *path, *option;
+        const float **array;
+    } table[] = { { v->flat, "flat", &job->azint.flat },
+                  { v->absorption, "absorption", &job->azint.absorption },
+                  { v->dark, "dark", &job->azint.dark },
+                  { v->variance, "variance", &job->azint.variance } };
+    int status = CLI_OK;
+    for (size_t i = 0; !status && i < sizeof table / sizeof table[0]; i++) {
+        if (table[i].path)
+            status = cli_array_file(&job->arrays[i], job->stack, table[i].path, table[i].option);
+        *table[i].array = job->arrays[i];
+    }
+    return status;
+}
+
 static void choose_options(struct job *job)
 {
     const struct values *v = job->values;
@@ -146,7 +172,7 @@ static void choose_options(struct job *job)
     o->npt = (size_t)v->npt.value;
     o->unit = v->unit;
     o->split = v->split;
-    o->error_model = v->errors;
+    o->error_model = v->variance ? HCY_ERRORS_VARIANCE : v->errors;
     o->radial_range[0] = v->radial.a;
     o->radial_range[1] = v->radial.b;
     o->azimuth_range[0] = v->azimuth.a;
@@ -366,7 +392,9 @@ static int run(struct job *job)
     if (status)
         return cli_fail(status);
     choose_options(job);
-    status = make_mask(job);
+    status = read_arrays(job);
+    if (!status)
+        status = make_mask(job);
     if (!status)
         status = make_plan(job);
     if (!status)
@@ -391,6 +419,8 @@ static void clean_up(struct job *job)
     hcy_azint_plan_release(job->plan);
     hcy_stack_close(job->stack);
     free(job->mask);
+    for (size_t i = 0; i < sizeof job->arrays / sizeof job->arrays[0]; i++)
+        free(job->arrays[i]);
     free(job->failed);
 }
 
@@ -402,6 +432,8 @@ static int check_values(const struct values *v)
     } rules[] = {
         { !v->poni, "the geometry is missing: give -p FILE.poni" },
         { v->delta_dummy.given && !v->dummy.given, "--delta-dummy needs --dummy" },
+        { v->errors == HCY_ERRORS_VARIANCE && !v->variance, "--error-model variance needs --variance FILE" },
+        { v->errors == HCY_ERRORS_POISSON && v->variance, "--variance is for --error-model variance" },
         { v->dummy.given && v->no_sentinels, "--dummy takes the sentinels' place: leave --no-sentinels" },
         { v->normalization.given && v->normalization.value == 0, "--normalization 0 would divide by zero" },
         { v->json && v->output && !strcmp(v->output, "-"), "--json takes stdout: give -o FILE" },

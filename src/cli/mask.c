@@ -1,21 +1,69 @@
-/* mask.c - static masks from a file and from a frame of the stack. */
+/* mask.c - static masks from a file and from a frame of the stack, corrections from files. */
 #include "mask.h"
 #include <halcyon/pipeline.h>
 #include <stdlib.h>
 #include <string.h>
 
-int cli_mask_file(uint8_t *mask, const hcy_stack *stack, const char *path)
+/* An image of the size of the frames. */
+static int read_image(hcy_image **image, const hcy_stack *stack, const char *path, const char *option)
 {
     const hcy_stack_info *info = hcy_stack_get_info(stack);
-    hcy_image *image;
-    int status = hcy_image_read(&image, path);
+    int status = hcy_image_read(image, path);
     if (status)
         return cli_fail(status);
-    if (image->height != info->height || image->width != info->width)
-        status = cli_error("--mask: %s is %u x %u pixels, the frames of %s are %u x %u", path, image->height,
-                           image->width, info->path, info->height, info->width);
+    if ((*image)->height == info->height && (*image)->width == info->width)
+        return CLI_OK;
+    status = cli_error("--%s: %s is %u x %u pixels, the frames of %s are %u x %u", option, path,
+                       (*image)->height, (*image)->width, info->path, info->height, info->width);
+    hcy_image_free(*image);
+    return status;
+}
+
+int cli_mask_file(uint8_t *mask, const hcy_stack *stack, const char *path)
+{
+    hcy_image *image;
+    int status = read_image(&image, stack, path, "mask");
+    if (status)
+        return status;
+    hcy_image_to_mask(mask, image);
+    hcy_image_free(image);
+    return CLI_OK;
+}
+
+static void to_floats(float *out, const hcy_image *image)
+{
+    size_t n = (size_t)image->height * image->width;
+#define CASE(TYPE, c_type)                                     \
+    case TYPE:                                                 \
+        for (size_t i = 0; i < n; i++)                         \
+            out[i] = (float)((const c_type *)image->pixels)[i]; \
+        break;
+    switch (image->pixel_type) {
+        CASE(HCY_PIXEL_U8, uint8_t)
+        CASE(HCY_PIXEL_U16, uint16_t)
+        CASE(HCY_PIXEL_U32, uint32_t)
+        CASE(HCY_PIXEL_U64, uint64_t)
+        CASE(HCY_PIXEL_I8, int8_t)
+        CASE(HCY_PIXEL_I16, int16_t)
+        CASE(HCY_PIXEL_I32, int32_t)
+        CASE(HCY_PIXEL_I64, int64_t)
+        CASE(HCY_PIXEL_F32, float)
+        CASE(HCY_PIXEL_F64, double)
+    }
+#undef CASE
+}
+
+int cli_array_file(float **array, const hcy_stack *stack, const char *path, const char *option)
+{
+    hcy_image *image;
+    int status = read_image(&image, stack, path, option);
+    if (status)
+        return status;
+    *array = malloc((size_t)image->height * image->width * sizeof **array);
+    if (*array)
+        to_floats(*array, image);
     else
-        hcy_image_to_mask(mask, image);
+        status = cli_error("out of memory for %s", path);
     hcy_image_free(image);
     return status;
 }

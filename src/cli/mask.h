@@ -1,6 +1,6 @@
-/* mask.h - static masks from a file and from a frame of the stack.  mask[height * width] of the stack's
- * frames: what is invalid is set to 1, the rest left as it is.  Both return CLI_OK, or CLI_FAILED after a
- * message. */
+/* mask.h - static masks from a file and from a frame of the stack, and corrections from files.
+ * mask[height * width] of the stack's frames: what is invalid is set to 1, the rest left as it is.  All return
+ * CLI_OK, or CLI_FAILED after a message. */
 #ifndef HCY_CLI_MASK_H
 #define HCY_CLI_MASK_H
 
@@ -13,5 +13,8 @@ int cli_mask_file(uint8_t *mask, const hcy_stack *stack, const char *path);
 /* Pixels of frame `number` that a plan of these options would mask in that frame; decoded on `device`. */
 int cli_mask_frame(uint8_t *mask, hcy_stack *stack, hcy_device *device, const hcy_poni *poni,
                    const hcy_azint_options *azint, uint64_t number);
+/* The image in FILE.npy, FILE.h5::/path as floats, *array[height * width] of the stack's frames, to be freed by
+ * the caller; `option` stands in messages. */
+int cli_array_file(float **array, const hcy_stack *stack, const char *path, const char *option);
 
 #endif

@@ -88,7 +88,8 @@ static void put_header(FILE *out, const hcy__curves_head *head)
     const hcy_azint_options *options = &head->plan.options;
     put_geometry(out, &head->plan.poni);
     fprintf(out, "# Mask applied: %s\n", hcy__curves_mask_words(head));
-    fputs("# Dark current applied: False\n# Flat field applied: False\n", out);
+    fprintf(out, "# Dark current applied: %s\n", head->plan.has_dark ? "provided" : "False");
+    fprintf(out, "# Flat field applied: %s\n", head->plan.has_flat ? "provided" : "False");
     if (options->use_polarization)
         fprintf(out, "# Polarization factor: %.15g\n", options->polarization);
     else
