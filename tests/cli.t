@@ -290,6 +290,11 @@ printf 'abc' >empty.npy
 check 'a damaged .npy' refused 1 'empty.npy' "$halcyon" integrate empty.npy -p s.poni -o x.dat
 numpy flat.npy 514 1030 514
 check 'a .npy image is a stack of one' "$halcyon" integrate flat.npy -p s.poni -q --no-sentinels -o flat.dat
+numpy n_08.npy 514 1030 514
+numpy n_10.npy 514 1030 514
+check 'a numbered series: a file that is missing is a failed frame' \
+    refused 1 'n_09.npy' "$halcyon" integrate n_%02d.npy -p s.poni -q --no-sentinels -o series.dat
+check 'a numbered series: the others are there' equals "`grep -c '^# frame [0-9]*$' series.dat`" 2
 size=`wc -c <s.h5`
 head -c `expr $size / 2` s.h5 >truncated.h5
 check 'a truncated file' refused 1 'truncated.h5' "$halcyon" integrate truncated.h5 -p s.poni -q -o x.dat

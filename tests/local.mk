@@ -28,6 +28,9 @@ tests_bslz4_decode_SOURCES = tests/bslz4_decode.c tests/sha256.h
 tests_bslz4_decode_LDADD = libhalcyon.la $(HDF5_LIBS)
 test_public += tests/stack
 tests_stack_SOURCES = tests/stack.c tests/stack_make.h tests/stack_read.h
+test_public += tests/stack_files
+tests_stack_files_SOURCES = tests/stack_files.c tests/stack_make.h tests/stack_read.h
+tests_stack_files_LDADD = libhalcyon.la $(ZLIB_LIBS)
 test_public += tests/stack_h5 tests/stack_write
 tests_stack_h5_SOURCES = tests/stack_h5.c tests/stack_make.h tests/stack_read.h
 tests_stack_h5_LDADD = libhalcyon.la $(HDF5_LIBS)
@@ -60,7 +63,7 @@ check_PROGRAMS += tests/cli_json
 test_scripts += tests/cli.t tests/cli_real.t
 
 # Fuzz targets: configure with CC=clang CFLAGS='-g -O1 -fsanitize=fuzzer-no-link' --enable-sanitizer, make fuzzers.
-fuzzers = tests/bslz4_fuzz tests/azint_fuzz
+fuzzers = tests/bslz4_fuzz tests/azint_fuzz tests/stack_fuzz
 EXTRA_PROGRAMS += $(fuzzers)
 CLEANFILES += $(fuzzers)
 fuzzers: $(fuzzers)
@@ -69,6 +72,8 @@ tests_bslz4_fuzz_SOURCES = tests/bslz4_fuzz.c tests/bslz4_ref.h
 tests_bslz4_fuzz_CPPFLAGS = $(tests_bslz4_CPPFLAGS)
 tests_bslz4_fuzz_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 tests_bslz4_fuzz_LDADD = $(tests_bslz4_LDADD)
+tests_stack_fuzz_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+tests_stack_fuzz_LDADD = libinternal.la
 tests_azint_fuzz_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 tests_azint_fuzz_LDADD = libinternal.la
 

@@ -51,6 +51,7 @@ static void test_npy_bad(void)
         { "{'descr': '<c8', 'fortran_order': False, 'shape': (2, 2), }", "<c8", HCY_EFORMAT },
         { "{'descr': [('a', '<u4')], 'fortran_order': False, 'shape': (2, 2), }", "type", HCY_EFORMAT },
         { "{'descr': '<u4', 'fortran_order': False, 'shape': (16,), }", "1 dimensions", HCY_EFORMAT },
+        { "{'descr': '<u4', 'fortran_order': False, 'shape'", "no shape", HCY_EFORMAT },
         { "{'descr': '<u4', 'fortran_order': False, 'shape': (), }", "0 dimensions", HCY_EFORMAT },
         { "{'descr': '<u4', 'fortran_order': False, 'shape': (1, 1, 1, 4), }", "4 dimensions", HCY_EFORMAT },
         { "{'descr': '<u4', 'fortran_order': False, 'shape': (0, 2, 2), }", "no pixels|0 frames",

@@ -70,8 +70,9 @@ static const struct cli_option options[] = {
 #undef AT
 
 const struct cli_command cli_integrate_command = {
-    "integrate", "images of an HDF5 or .npy stack to curves: azimuthal integration", "STACK -p FILE",
+    "integrate", "images (HDF5, TIFF, EDF, CBF, .npy) to curves: azimuthal integration", "STACK -p FILE",
     1, 1, options,
+    "STACK may be a numbered series: img_%05d.tif.\n"
     "Exit status: 0 if every frame was done, 1 if not, 2 if the command line is wrong."
 };
 

@@ -67,7 +67,8 @@ static int put_poni(FILE *out, const hcy_poni *p)
 static int put_config(FILE *out, const hcy__curves_head *head)
 {
     static const char *const splits[] = { "no", "bbox", "full" };
-    static const char *const errors[] = { "no", "poisson" };
+    static const char *const errors[] = { "no", "poisson", "variance" }; /* of enum hcy_azint_errors */
+    const unsigned n_errors = sizeof errors / sizeof errors[0];
     const hcy_azint_plan_info *plan = &head->plan;
     const hcy_azint_options *o = &plan->options;
     fputs("{\n  \"application\": \"worker\",\n  \"version\": 5,\n", out);
@@ -87,7 +88,7 @@ static int put_config(FILE *out, const hcy__curves_head *head)
     put_text(out, "dark_current", NULL);
     put_text(out, "flat_field", NULL);
     put_text(out, "mask_file", head->opts.mask);
-    put_text(out, "error_model", errors[o->error_model == HCY_ERRORS_POISSON]);
+    put_text(out, "error_model", (unsigned)o->error_model < n_errors ? errors[o->error_model] : NULL);
     fprintf(out, "  \"method\": [\"%s\", \"csr\", \"cython\"],\n  \"opencl_device\": null,\n",
             splits[o->split]);
     put_range(out, "azimuth_range", o->azimuth_range);

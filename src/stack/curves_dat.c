@@ -17,9 +17,7 @@
 struct dat {
     FILE *out;         /* NULL between the files of a numbered path */
     char *path;        /* "-": standard output */
-    char *number_at;   /* where the path has its %d, NULL: one file */
-    int width, zeros;  /* of the number */
-    size_t number_len; /* of "%04d" */
+    hcy__numbered numbered; /* a path with %d: one file a frame */
     char *header;      /* up to the line with the file's name */
     double *radial;
     size_t n_bins;
@@ -162,32 +160,6 @@ static int close_out(struct dat *dat, const char *path)
     return bad ? write_failed(path, number) : 0;
 }
 
-/* One conversion, %d with a width or none: where it is, and that there is no other. */
-static int find_number(struct dat *dat)
-{
-    char *at = strchr(dat->path, '%');
-    if (!at)
-        return 0;
-    char *end = at + 1;
-    dat->zeros = *end == '0';
-    dat->width = (int)strtol(end, &end, 10);
-    if (*end != 'd' || at[1] == '-' || at[1] == '+' || dat->width < 0 || dat->width > 20 || strchr(end, '%'))
-        return hcy_fail(HCY_EINVAL, "%s: a numbered path has one %%d or %%04d, and no other %%", dat->path);
-    dat->number_at = at;
-    dat->number_len = (size_t)(end + 1 - at);
-    return 0;
-}
-
-static char *numbered_path(const struct dat *dat, uint64_t frame)
-{
-    size_t size = strlen(dat->path) + 32;
-    char *path = malloc(size);
-    if (path)
-        snprintf(path, size, dat->zeros ? "%.*s%0*llu%s" : "%.*s%*llu%s", (int)(dat->number_at - dat->path),
-                 dat->path, dat->width, (unsigned long long)frame, dat->number_at + dat->number_len);
-    return path;
-}
-
 /* --- Frames --- */
 
 /* The fast way of put_number(): 7 digits of a power of ten near the value.  -1: a value that needs the slow
@@ -293,8 +265,8 @@ static int dat_append(void *state, uint64_t frame, const hcy_azint_result *resul
     struct dat *dat = state;
     int st;
     locale_t before = uselocale(dat->plain);
-    if (dat->number_at) {
-        char *path = numbered_path(dat, frame);
+    if (dat->numbered.length) {
+        char *path = hcy__numbered_path(&dat->numbered, frame);
         st = path ? write_file(dat, path, frame, result, why)
                   : hcy_fail(HCY_ENOMEM, "no memory for a file's name");
         free(path);
@@ -333,8 +305,8 @@ static int fill(struct dat *dat, const hcy__curves_head *head)
     locale_t before = uselocale(dat->plain);
     int st = make_header(dat, head);
     if (!st)
-        st = find_number(dat);
-    if (!st && !dat->number_at)
+        st = hcy__numbered_parse(&dat->numbered, dat->path);
+    if (!st && !dat->numbered.length)
         st = open_out(dat, dat->path);
     uselocale(before);
     return st;

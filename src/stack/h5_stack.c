@@ -184,22 +184,6 @@ static int addresses(hcy__place *places, const struct layout *l, uint64_t frame_
 
 /* --- Taking a dataset in --- */
 
-static int new_places(hcy__place **places, hcy_stack *stack, uint64_t n)
-{
-    size_t bytes;
-    hcy__place *all = NULL;
-    if (!hcy_size_add(&bytes, stack->info.frames, n) && !hcy_size_mul(&bytes, bytes, sizeof *all))
-        all = realloc(stack->places, bytes ? bytes : 1);
-    if (!all)
-        return hcy_fail(HCY_ENOMEM, "no memory for the places of %llu frames of %s", (unsigned long long)n,
-                        stack->path);
-    stack->places = all;
-    *places = all + stack->info.frames;
-    for (uint64_t i = 0; i < n; i++)
-        (*places)[i] = (hcy__place){ .flags = PLACE_MISSING };
-    return 0;
-}
-
 /* The file that really holds the dataset: behind an external link it is another one. */
 static int open_bytes(const hcy_stack *stack, hcy__part *part, hid_t dataset)
 {
@@ -292,7 +276,7 @@ static int take_layout(hcy_stack *stack, const struct layout *l, hid_t file, con
     if (!st)
         st = hcy__stack_add_part(&part, stack, name);
     if (!st)
-        st = new_places(&places, stack, l->shape.dims[0]);
+        st = hcy__stack_add_places(&places, stack, l->shape.dims[0]);
     if (st)
         return st;
     part->first = stack->info.frames;

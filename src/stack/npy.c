@@ -1,13 +1,15 @@
-/* npy.c - NumPy's .npy files as stacks: C order, little-endian, 2-D or 3-D.
+/* npy.c - NumPy's .npy files as stacks: C order, little-endian, 2-D or 3-D.  One file stays open and is read
+ * from any thread; those of a series are opened for each frame (files.h).
  *
  * The file is a magic, a version, the length of a Python dictionary as text, that dictionary, and the pixels.
  * https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
  */
-#include "stack_priv.h"
+#include "files.h"
 #include <errno.h>
 #include <halcyon/backend.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MAX_HEADER = 64 * 1024, MAX_RANK = 8 };
@@ -23,13 +25,13 @@ struct npy {
 static const char *value_of(const char *text, const char *key)
 {
     size_t n = strlen(key);
-    for (const char *at = text; (at = strstr(at, key)); at += n) {
-        if (at == text || (at[-1] != '\'' && at[-1] != '"') || at[n] != at[-1])
+    for (const char *at = text; (at = strstr(at, key)); at++) {
+        const char *value = at + n;
+        if (at == text || (at[-1] != '\'' && at[-1] != '"') || *value != at[-1])
             continue;
-        at += n + 1;
-        at += strspn(at, " \t");
-        if (*at == ':')
-            return at + 1 + strspn(at + 1, " \t");
+        value += 1 + strspn(value + 1, " \t");
+        if (*value == ':')
+            return value + 1 + strspn(value + 1, " \t");
     }
     return NULL;
 }
@@ -123,26 +125,36 @@ static int read_header(struct npy *npy, const char *path, int fd)
     return st;
 }
 
+static int read_image_header(struct npy *npy, uint64_t image[3], const char *path, int fd)
+{
+    int st = read_header(npy, path, fd);
+    if (st)
+        return st;
+    if (npy->rank != 2 && npy->rank != 3)
+        return hcy_fail(HCY_EFORMAT, "%s: an array of %d dimensions; an image has 2, a stack of images 3",
+                        path, npy->rank);
+    for (int i = 0; i < 3; i++)
+        image[i] = npy->rank == 3 ? npy->shape[i] : i ? npy->shape[i - 1] : 1;
+    if (image[1] > UINT32_MAX || image[2] > UINT32_MAX)
+        return hcy_fail(HCY_ERANGE, "%s: images of that size are not supported", path);
+    return 0;
+}
+
 int hcy__npy_open(hcy_stack *stack)
 {
     hcy__part *part;
     struct npy npy = { 0 };
+    uint64_t image[3];
     int st = hcy__stack_add_part(&part, stack, stack->path);
     if (!st)
         st = hcy__open_file(&part->fd, stack->path);
     if (!st)
-        st = read_header(&npy, stack->path, part->fd);
+        st = read_image_header(&npy, image, stack->path, part->fd);
     if (st)
         return st;
-    if (npy.rank != 2 && npy.rank != 3)
-        return hcy_fail(HCY_EFORMAT, "%s: an array of %d dimensions; an image has 2, a stack of images 3",
-                        stack->path, npy.rank);
-    const uint64_t *image = npy.shape + npy.rank - 2;
-    if (image[0] > UINT32_MAX || image[1] > UINT32_MAX)
-        return hcy_fail(HCY_ERANGE, "%s: images of that size are not supported", stack->path);
-    stack->info.frames = npy.rank == 3 ? npy.shape[0] : 1;
-    stack->info.height = (uint32_t)image[0];
-    stack->info.width = (uint32_t)image[1];
+    stack->info.frames = image[0];
+    stack->info.height = (uint32_t)image[1];
+    stack->info.width = (uint32_t)image[2];
     stack->info.pixel_type = npy.pixel->type;
     stack->info.codec = HCY_CODEC_NONE;
     stack->info.direct = 1;
@@ -150,3 +162,51 @@ int hcy__npy_open(hcy_stack *stack)
     part->fetch = hcy__fetch_pread;
     return 0;
 }
+
+/* --- Files of a series --- */
+
+static int npy_is(const unsigned char *head, size_t n)
+{
+    return n >= 6 && !memcmp(head, "\x93NUMPY", 6);
+}
+
+static int npy_scan(hcy__frames *frames, const char *path)
+{
+    struct npy npy = { 0 };
+    struct stat is;
+    uint64_t image[3] = { 0 };
+    size_t bytes = 0, all;
+    int fd, st = hcy__open_file(&fd, path);
+    if (st)
+        return st;
+    st = read_image_header(&npy, image, path, fd);
+    if (!st && (hcy_size_mul(&bytes, (size_t)image[1], (size_t)image[2]) ||
+                hcy_size_mul(&bytes, bytes, npy.pixel->size) || hcy_size_mul(&all, bytes, (size_t)image[0]) ||
+                fstat(fd, &is) || !all || npy.data + all > (uint64_t)is.st_size))
+        st = hcy_fail(HCY_ECORRUPT, "%s is truncated, or holds no pixels", path);
+    close(fd);
+    frames->height = image[1];
+    frames->width = image[2];
+    frames->pixel = npy.pixel;
+    for (uint64_t i = 0; !st && i < image[0]; i++)
+        st = hcy__frames_add(frames, i * bytes);
+    return st;
+}
+
+static int npy_read(void *dst, const char *path, uint64_t offset, const hcy_stack_info *info)
+{
+    struct npy npy = { 0 };
+    uint64_t image[3];
+    int number, fd, st = hcy__open_file(&fd, path);
+    if (st)
+        return st;
+    st = read_image_header(&npy, image, path, fd);
+    if (!st)
+        st = hcy__frame_fits(info, path, image[1], image[2], npy.pixel);
+    if (!st && hcy__read_at(fd, dst, info->frame_bytes, npy.data + offset, &number) != info->frame_bytes)
+        st = hcy_fail(HCY_ECORRUPT, "%s is truncated", path);
+    close(fd);
+    return st;
+}
+
+const hcy__format hcy__format_npy = { "NumPy", npy_is, npy_scan, npy_read };

@@ -1,9 +1,9 @@
 /* stack.c - stacks of images: opening, where a frame is, reading it.
  *
- * The formats' openers (npy.c, h5_stack.c) fill in what the file holds; this file knows no format.
+ * The formats' openers (files.c, npy.c, h5_stack.c) fill in what the file holds; this file knows no format.
  * hcy_stack_read() takes no lock and writes to nothing but the caller's memory.
  */
-#include "stack_priv.h"
+#include "files.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <halcyon/backend.h>
@@ -44,6 +44,22 @@ int hcy__stack_add_part(hcy__part **part, hcy_stack *stack, const char *name)
     }
     *part = &parts[stack->n_parts++];
     **part = (hcy__part){ .fd = -1, .name = copy, .dataset = -1 };
+    return 0;
+}
+
+int hcy__stack_add_places(hcy__place **places, hcy_stack *stack, uint64_t n)
+{
+    size_t bytes;
+    hcy__place *all = NULL;
+    if (!hcy_size_add(&bytes, stack->info.frames, n) && !hcy_size_mul(&bytes, bytes, sizeof *all))
+        all = realloc(stack->places, bytes ? bytes : 1);
+    if (!all)
+        return hcy_fail(HCY_ENOMEM, "no memory for the places of %llu frames of %s", (unsigned long long)n,
+                        stack->path);
+    stack->places = all;
+    *places = all + stack->info.frames;
+    for (uint64_t i = 0; i < n; i++)
+        (*places)[i] = (hcy__place){ .flags = PLACE_MISSING };
     return 0;
 }
 
@@ -92,10 +108,12 @@ int hcy__stack_reads(const hcy_stack *stack, const char *path)
         return 0;
     if (!stat(stack->path, &have) && have.st_dev == want.st_dev && have.st_ino == want.st_ino)
         return 1;
-    for (size_t i = 0; i < stack->n_parts; i++)
-        if (stack->parts[i].fd >= 0 && !fstat(stack->parts[i].fd, &have) && have.st_dev == want.st_dev &&
-            have.st_ino == want.st_ino)
+    for (size_t i = 0; i < stack->n_parts; i++) {
+        const hcy__part *part = &stack->parts[i];
+        int known = part->format ? !stat(part->name, &have) : part->fd >= 0 && !fstat(part->fd, &have);
+        if (known && have.st_dev == want.st_dev && have.st_ino == want.st_ino)
             return 1;
+    }
     return 0;
 }
 
@@ -115,31 +133,25 @@ int hcy__may_write(const char *path, int keep_existing, const hcy_stack *source)
 
 /* --- Opening --- */
 
-/* NumPy by its magic; all else is HDF5's to understand (its signature may stand behind a user block). */
+/* Image files by their first bytes; all else is HDF5's to understand (its signature may stand behind a user
+ * block).  A path with %d that is no file is a series. */
 static int open_by_magic(hcy_stack *stack, const char *dataset)
 {
-    char magic[6] = "";
-    int fd, st = hcy__open_file(&fd, stack->path);
-    if (st)
+    struct stat is;
+    int taken = 1, st;
+    if (strchr(stack->path, '%') && stat(stack->path, &is))
+        st = hcy__series_open(stack);
+    else
+        st = hcy__files_open(stack, &taken);
+    if (!st && taken && dataset && dataset[0])
+        return hcy_fail(HCY_EINVAL, "%s is no HDF5 file: it has no dataset '%s'", stack->path, dataset);
+    if (st || taken)
         return st;
-    ssize_t n = pread(fd, magic, sizeof magic, 0);
-    int number = errno;
-    close(fd);
-    if (n < 0) {
-        char words[128];
-        return hcy_fail(HCY_EIO, "%s cannot be read: %s", stack->path,
-                        hcy__errno_text(number, words, sizeof words));
-    }
-    if (n == 6 && !memcmp(magic, "\x93NUMPY", 6)) {
-        if (dataset && dataset[0])
-            return hcy_fail(HCY_EINVAL, "%s is a NumPy file: it has no dataset '%s'", stack->path, dataset);
-        return hcy__npy_open(stack);
-    }
 #ifdef HAVE_HDF5
     return hcy__h5_open(stack, dataset);
 #else
-    return hcy_fail(HCY_EUNSUPPORTED, "%s is no NumPy file, and this build of Halcyon has no HDF5",
-                    stack->path);
+    return hcy_fail(HCY_EUNSUPPORTED,
+                    "%s is neither TIFF, EDF, CBF nor NumPy, and this build of Halcyon has no HDF5", stack->path);
 #endif
 }
 

@@ -1,6 +1,6 @@
 /* stack_priv.h - what the files of src/stack share: an open stack, pixel types, the formats' openers.
  *
- * A stack is one or more parts (an HDF5 dataset, a NumPy file) and, frame by frame, the place of its bytes.
+ * A stack is one or more parts (an HDF5 dataset, an image file) and, frame by frame, the place of its bytes.
  * Parts know how their bytes are fetched; everything else is the same for all of them.  After it was opened a
  * stack is only read, so it needs no lock of its own.
  */
@@ -34,11 +34,13 @@ typedef struct hcy__place {
 #define PLACE_PLAIN 2u   /* pixels as they are, though the stack has a codec */
 
 typedef struct hcy__part hcy__part;
+struct hcy__format;
 struct hcy__part {
     int fd;          /* -1: none */
     char *name;      /* for messages: the file, or dataset */
     uint64_t first;  /* its first frame in the stack */
     int64_t dataset; /* HDF5's id, for fetch and drop */
+    const struct hcy__format *format; /* of files.h: `name` is a file that is opened for each frame; or NULL */
     /* Reads place->size bytes of frame `frame` of the stack to dst. */
     int (*fetch)(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__place *place,
                  void *dst);
@@ -60,6 +62,9 @@ int hcy__h5_open(hcy_stack *stack, const char *dataset);
 
 /* Adds a zeroed part to the stack. */
 int hcy__stack_add_part(hcy__part **part, hcy_stack *stack, const char *name);
+/* Room for n more places behind those of info.frames: frames that were never written, until they are filled in.
+ */
+int hcy__stack_add_places(hcy__place **places, hcy_stack *stack, uint64_t n);
 /* fetch() of parts with a file descriptor: pread, no lock. */
 int hcy__fetch_pread(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__place *place,
                      void *dst);
@@ -75,5 +80,16 @@ const char *hcy__errno_text(int number, char *buf, size_t size);
 /* Refuses a path that exists if `keep_existing`, that is no regular file, or that `source` (may be NULL) is
  * read from: what every writer of files asks first. */
 int hcy__may_write(const char *path, int keep_existing, const hcy_stack *source);
+
+/* A path with one %d, or %04d, in it. */
+typedef struct hcy__numbered {
+    const char *path;
+    size_t at, length; /* of the conversion; length 0: there is none */
+    int width, zeros;
+} hcy__numbered;
+/* HCY_EINVAL: a % that is none, or a second one. */
+int hcy__numbered_parse(hcy__numbered *numbered, const char *path);
+/* The path of this number, freed by the caller; NULL: no memory. */
+char *hcy__numbered_path(const hcy__numbered *numbered, uint64_t number);
 
 #endif

@@ -2,8 +2,8 @@
  * them.
  *
  * Reading gives a frame's bytes as they lie in the file, compressed or not, for the devices to decode.  A
- * stack is an HDF5 dataset (frames x height x width, or one image) or a NumPy file; no call below decodes a
- * whole stack.
+ * stack is an HDF5 dataset (frames x height x width, or one image), an image file (TIFF, EDF, CBF, NumPy) or a
+ * numbered series of those; no call below decodes a whole stack.
  *
  * Threads: hcy_stack_read() and hcy_stack_frame_size() may be called on one stack from many threads at once;
  * all other calls on one object, from one thread at a time, different objects from any.  HDF5 is not
@@ -11,7 +11,7 @@
  * itself must not do so while another of its threads is inside a call of this header.  HDF5's own error
  * printing stays silent.
  *
- * In a build without HDF5 only NumPy files and text work; the rest is HCY_EUNSUPPORTED, with a message saying
+ * In a build without HDF5, libtiff or zlib the files that need them are HCY_EUNSUPPORTED, with a message saying
  * so.
  */
 #ifndef HALCYON_STACK_H
@@ -31,7 +31,7 @@ typedef struct hcy_stack hcy_stack;
 /* Strings belong to the stack. */
 typedef struct hcy_stack_info {
     const char *path;
-    const char *dataset; /* "/entry/data/data"; "" for a NumPy file */
+    const char *dataset; /* "/entry/data/data"; "" where it is not HDF5 */
     uint64_t frames;
     uint32_t height, width;
     uint32_t pixel_type;   /* HCY_PIXEL_* of azint_format.h, little-endian */
@@ -46,13 +46,23 @@ typedef struct hcy_stack_info {
     uint64_t stored_bytes; /* of all frames as they lie in the file */
 } hcy_stack_info;
 
-/* Opens `path` (HDF5, or `.npy`: C order, little-endian, 2-D or 3-D).  `dataset` NULL: /entry/data/data if it
+/* Opens `path`, by what is in it:
+ *   HDF5
+ *   TIFF   any number of pages; strips or tiles, either byte order, any compression libtiff has
+ *   EDF    any number of frames; either byte order, compressed or not, also whole files in gzip
+ *   CBF    one image, as differences (x-CBF_BYTE_OFFSET) or plain, also in gzip
+ *   NumPy  .npy: C order, little-endian, 2-D or 3-D
+ * A path with one %d or %05d in it that is no file itself: the series of the files whose numbers are there, one
+ * after the other, all like the first; a number that is missing, or a file that is damaged, is one frame that
+ * cannot be read.  Files other than HDF5 are decoded when they are read, by the threads that read.
+ *
+ * For HDF5, `dataset` NULL: /entry/data/data if it
  * is there, else EIGER's /entry/data/data_000001, data_000002 ... one after the other, else the one largest
  * 3-D (or 2-D) numeric dataset of the file; where several are as large, HCY_EINVAL with their names.  A 2-D
  * dataset is a stack of one frame.
  *
- * HCY_ENOENT no such file or dataset, HCY_EIO not readable, HCY_EFORMAT neither HDF5 nor NumPy or a rank or
- * type that is no image, HCY_ECORRUPT a truncated file, HCY_EUNSUPPORTED, HCY_EINVAL, HCY_ENOMEM. */
+ * HCY_ENOENT no such file or dataset, HCY_EIO not readable, HCY_EFORMAT no format that is known, or a
+ * rank or type that is no image, HCY_ECORRUPT a truncated file, HCY_EUNSUPPORTED, HCY_EINVAL, HCY_ENOMEM. */
 HCY_API int hcy_stack_open(hcy_stack **stack, const char *path, const char *dataset) HCY_MUST_USE;
 HCY_API void hcy_stack_close(hcy_stack *stack); /* NULL is fine */
 HCY_API const hcy_stack_info *hcy_stack_get_info(const hcy_stack *stack);
@@ -79,8 +89,8 @@ typedef struct hcy_image {
     void *pixels; /* row after row, decoded */
 } hcy_image;
 
-/* Reads a mask, flat ... from `FILE.npy`, `FILE.h5::/path` or `FILE.h5` (where the dataset is found as
- * above).  Only one image: a stack of several frames is HCY_EFORMAT.  Statuses as of hcy_stack_open() and
+/* Reads a mask, flat ... from `FILE.npy` (or TIFF, EDF, CBF), `FILE.h5::/path` or `FILE.h5` (where the dataset
+ * is found as above).  Only one image: a stack of several frames is HCY_EFORMAT.  Statuses as of hcy_stack_open() and
  * hcy_stack_read(). Free it with hcy_image_free(). */
 HCY_API int hcy_image_read(hcy_image **image, const char *path) HCY_MUST_USE;
 HCY_API void hcy_image_free(hcy_image *image); /* NULL is fine */

@@ -1,0 +1,169 @@
+/* bytes.c - the bytes of a file, plain or gzip, for the formats that take them apart themselves. */
+#include "files.h"
+#include <errno.h>
+#include <halcyon/backend.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#ifdef HAVE_ZLIB
+#include <zlib.h>
+#endif
+
+enum { FIRST_TEXT = 4096, MAX_TEXT = 1 << 20 };
+
+#ifdef HAVE_ZLIB
+#define MAX_INFLATED ((size_t)1 << 32)
+
+/* Inflates until the stream ends or dst is full: how much came, and zlib's last word. */
+static int inflate_all(size_t *done, void *dst, size_t size, const void *src, size_t src_size)
+{
+    z_stream z = { .next_in = (Bytef *)(uintptr_t)src, .next_out = dst };
+    size_t in = src_size, out = size;
+    *done = 0;
+    if (inflateInit2(&z, 15 + 32) != Z_OK) /* zlib's header or gzip's */
+        return Z_MEM_ERROR;
+    int st = Z_OK;
+    while (st == Z_OK) {
+        uInt give = in > 1 << 30 ? 1u << 30 : (uInt)in, room = out > 1 << 30 ? 1u << 30 : (uInt)out;
+        z.avail_in = give;
+        z.avail_out = room;
+        st = inflate(&z, Z_NO_FLUSH);
+        in -= give - z.avail_in;
+        out -= room - z.avail_out;
+        if (st == Z_OK && give == z.avail_in && room == z.avail_out)
+            st = Z_BUF_ERROR;
+    }
+    inflateEnd(&z);
+    *done = size - out;
+    return st;
+}
+
+int hcy__inflate(void *dst, size_t size, const void *src, size_t src_size, const char *path)
+{
+    size_t done;
+    int st = inflate_all(&done, dst, size, src, src_size);
+    if (done == size && (st == Z_STREAM_END || st == Z_BUF_ERROR || st == Z_OK))
+        return 0;
+    return hcy_fail(HCY_ECORRUPT, "%s: its compressed pixels give %zu of %zu bytes", path, done, size);
+}
+
+/* The whole file, decompressed; the room is doubled until it is enough. */
+static int inflate_file(hcy__bytes *b)
+{
+    size_t size = (size_t)b->size, room = size < FIRST_TEXT ? 4 * FIRST_TEXT : 4 * size, done = 0;
+    unsigned char *packed = malloc(size), *memory = NULL;
+    int st = packed ? 0 : hcy_fail(HCY_ENOMEM, "no memory to read %s", b->path), z = Z_BUF_ERROR;
+    if (!st)
+        st = hcy__bytes_need(b, packed, size, 0);
+    while (!st && z == Z_BUF_ERROR) {
+        free(memory);
+        memory = room > MAX_INFLATED ? NULL : malloc(room);
+        if (!memory)
+            st = hcy_fail(HCY_ENOMEM, "no memory to decompress %s", b->path);
+        else if ((z = inflate_all(&done, memory, room, packed, size)) == Z_BUF_ERROR && done < room)
+            st = hcy_fail(HCY_ECORRUPT, "%s: the gzip file is truncated", b->path);
+        else if (z != Z_STREAM_END && z != Z_BUF_ERROR)
+            st = hcy_fail(HCY_ECORRUPT, "%s: the gzip file is damaged", b->path);
+        room *= 4;
+    }
+    free(packed);
+    if (st) {
+        free(memory);
+        return st;
+    }
+    b->memory = memory;
+    b->size = done;
+    return 0;
+}
+#else
+int hcy__inflate(void *dst, size_t size, const void *src, size_t src_size, const char *path)
+{
+    (void)dst;
+    (void)size;
+    (void)src;
+    (void)src_size;
+    return hcy_fail(HCY_EUNSUPPORTED, "%s is compressed, and this build of Halcyon has no zlib", path);
+}
+
+static int inflate_file(hcy__bytes *b)
+{
+    return hcy__inflate(NULL, 0, NULL, 0, b->path);
+}
+#endif
+
+int hcy__bytes_open(hcy__bytes *b, const char *path)
+{
+    unsigned char magic[2];
+    struct stat is;
+    *b = (hcy__bytes){ .path = path, .fd = -1 };
+    int st = hcy__open_file(&b->fd, path);
+    if (st)
+        return st;
+    if (fstat(b->fd, &is) || S_ISDIR(is.st_mode)) {
+        st = hcy_fail(HCY_EIO, "%s is a directory, not a file", path);
+    } else {
+        b->size = (uint64_t)is.st_size;
+        if (hcy__bytes_read(b, magic, 2, 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b)
+            st = inflate_file(b);
+    }
+    if (st)
+        hcy__bytes_close(b);
+    return st;
+}
+
+void hcy__bytes_close(hcy__bytes *b)
+{
+    if (b->fd >= 0)
+        close(b->fd);
+    free(b->memory);
+    b->fd = -1;
+    b->memory = NULL;
+}
+
+size_t hcy__bytes_read(const hcy__bytes *b, void *dst, size_t size, uint64_t offset)
+{
+    int number;
+    if (offset >= b->size)
+        return 0;
+    if (size > b->size - offset)
+        size = (size_t)(b->size - offset);
+    if (!b->memory)
+        return (size_t)hcy__read_at(b->fd, dst, size, offset, &number);
+    memcpy(dst, b->memory + offset, size);
+    return size;
+}
+
+int hcy__bytes_need(const hcy__bytes *b, void *dst, size_t size, uint64_t offset)
+{
+    size_t done = hcy__bytes_read(b, dst, size, offset);
+    if (done == size)
+        return 0;
+    return hcy_fail(HCY_ECORRUPT, "%s is truncated: %zu of %zu bytes at offset %llu are missing", b->path,
+                    size - done, size, (unsigned long long)offset);
+}
+
+int hcy__bytes_text(char **text, size_t *length, const hcy__bytes *b, uint64_t offset,
+                    size_t (*end)(const char *text, size_t n))
+{
+    *text = NULL;
+    for (size_t room = FIRST_TEXT;; room *= 4) {
+        char *more = realloc(*text, room + 1);
+        if (!more) {
+            free(*text);
+            return hcy_fail(HCY_ENOMEM, "no memory for the header of %s", b->path);
+        }
+        *text = more;
+        size_t n = hcy__bytes_read(b, more, room, offset);
+        *length = end(more, n);
+        if (*length) {
+            more[*length] = 0;
+            return 0;
+        }
+        if (n < room || room >= MAX_TEXT) {
+            free(more);
+            return hcy_fail(HCY_ECORRUPT, "%s: its header at offset %llu has no end", b->path,
+                            (unsigned long long)offset);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+/* edf.c - ESRF data format: per frame a header "{ key = value ; ... }" and the pixels, one after the other. */
+#include "files.h"
+#include <halcyon/backend.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* A frame as its header says. */
+struct edf {
+    uint64_t width, height;
+    const hcy__pixel *pixel;
+    int is_image, big_endian, compressed;
+    uint64_t data, stored, next; /* where the pixels are, how many bytes, where the next header is */
+};
+
+static const struct {
+    const char *name;
+    char kind;
+    uint32_t size;
+} types[] = {
+    { "SignedByte", 'i', 1 },    { "Signed8", 'i', 1 },     { "UnsignedByte", 'u', 1 },
+    { "Unsigned8", 'u', 1 },     { "SignedShort", 'i', 2 }, { "Signed16", 'i', 2 },
+    { "UnsignedShort", 'u', 2 }, { "Unsigned16", 'u', 2 },  { "UnsignedShortInteger", 'u', 2 },
+    { "SignedInteger", 'i', 4 }, { "Signed32", 'i', 4 },    { "UnsignedInteger", 'u', 4 },
+    { "Unsigned32", 'u', 4 },    { "SignedLong", 'i', 4 },  { "UnsignedLong", 'u', 4 },
+    { "Signed64", 'i', 8 },      { "Unsigned64", 'u', 8 },  { "FloatValue", 'f', 4 },
+    { "Float", 'f', 4 },         { "FloatIEEE32", 'f', 4 }, { "Float32", 'f', 4 },
+    { "Double", 'f', 8 },        { "DoubleValue", 'f', 8 }, { "FloatIEEE64", 'f', 8 },
+    { "DoubleIEEE64", 'f', 8 },
+};
+
+static int edf_is(const unsigned char *head, size_t n)
+{
+    size_t i = 0;
+    while (i < n && (head[i] == ' ' || head[i] == '\n' || head[i] == '\r'))
+        i++;
+    return i < n && head[i] == '{';
+}
+
+/* Behind the brace and its line's end. */
+static size_t header_end(const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] != '}')
+            continue;
+        if (i + 1 < n && text[i + 1] == '\n')
+            return i + 2;
+        if (i + 2 < n && text[i + 1] == '\r' && text[i + 2] == '\n')
+            return i + 3;
+    }
+    return 0;
+}
+
+/* The value of "key = value ;", without blanks, in `value`; 0 if it is not there. */
+static int value_of(char *value, size_t room, const char *text, const char *key)
+{
+    static const char blank[] = " \t\r\n";
+    size_t n = strlen(key);
+    for (const char *at = text + strspn(text, "{ \t\r\n"); *at; at += strspn(at, "; \t\r\n")) {
+        size_t line = strcspn(at, ";");
+        const char *is = memchr(at, '=', line);
+        if (is && !strncasecmp(at, key, n) && at + n + strspn(at + n, blank) == is) {
+            is += 1 + strspn(is + 1, blank);
+            size_t size = is < at + line ? (size_t)(at + line - is) : 0;
+            while (size && strchr(blank, is[size - 1]))
+                size--;
+            if (size >= room)
+                size = room - 1;
+            memcpy(value, is, size);
+            value[size] = 0;
+            return 1;
+        }
+        at += line;
+    }
+    return 0;
+}
+
+/* A whole number below 2^62, or `otherwise`. */
+static uint64_t number_of(const char *text, const char *key, uint64_t otherwise)
+{
+    char value[32], *end;
+    if (!value_of(value, sizeof value, text, key) || *value < '0' || *value > '9')
+        return otherwise;
+    uint64_t n = strtoull(value, &end, 10);
+    return *end || n >> 62 ? otherwise : n;
+}
+
+static int parse_type(struct edf *edf, const char *text, const char *path)
+{
+    char type[32] = "", order[32] = "", packed[32] = "";
+    value_of(type, sizeof type, text, "DataType");
+    value_of(order, sizeof order, text, "ByteOrder");
+    value_of(packed, sizeof packed, text, "Compression");
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (!strcasecmp(type, types[i].name))
+            edf->pixel = hcy__pixel_find(types[i].kind, types[i].size);
+    if (!edf->pixel)
+        return hcy_fail(HCY_EFORMAT, "%s: its DataType '%s' is no pixel type", path, type);
+    edf->big_endian = !strncasecmp(order, "High", 4);
+    edf->compressed = *packed && strncasecmp(packed, "NO", 2);
+    if (edf->compressed && strncasecmp(packed, "GZ", 2) && strncasecmp(packed, "Z", 1))
+        return hcy_fail(HCY_EUNSUPPORTED, "%s: its Compression '%s' is not known", path, packed);
+    return 0;
+}
+
+static int parse(struct edf *edf, const char *text, uint64_t at, size_t length, const char *path)
+{
+    size_t bytes = 0;
+    uint64_t header = number_of(text, "EDF_HeaderSize", length);
+    uint64_t size = number_of(text, "EDF_BinarySize", number_of(text, "Size", 0));
+    *edf = (struct edf){ .width = number_of(text, "Dim_1", 0), .height = number_of(text, "Dim_2", 0) };
+    edf->data = at + (header >= length ? header : length);
+    edf->stored = size;
+    edf->next = edf->data + number_of(text, "EDF_BinarySize", 0);
+    char value[8];
+    if (!value_of(value, sizeof value, text, "Dim_1")) /* a header alone */
+        return 0;
+    edf->is_image = 1;
+    int st = parse_type(edf, text, path);
+    if (st)
+        return st;
+    if (!edf->width || !edf->height || number_of(text, "Dim_3", 1) != 1)
+        return hcy_fail(HCY_EFORMAT, "%s: a frame of Dim_1 = %llu, Dim_2 = %llu is no image", path,
+                        (unsigned long long)edf->width, (unsigned long long)edf->height);
+    if (edf->width > UINT32_MAX || edf->height > UINT32_MAX ||
+        hcy_size_mul(&bytes, (size_t)edf->width, (size_t)edf->height) ||
+        hcy_size_mul(&bytes, bytes, edf->pixel->size) || bytes >> 62)
+        return hcy_fail(HCY_ERANGE, "%s: an image of %llu x %llu is more than can be addressed", path,
+                        (unsigned long long)edf->height, (unsigned long long)edf->width);
+    if (edf->compressed && !size)
+        return hcy_fail(HCY_EFORMAT, "%s: compressed pixels without EDF_BinarySize or Size", path);
+    if (!edf->compressed && size < bytes)
+        edf->stored = bytes; /* what is there is more than what is said */
+    edf->next = edf->data + edf->stored;
+    return 0;
+}
+
+static int read_header(struct edf *edf, const hcy__bytes *bytes, uint64_t at)
+{
+    char *text;
+    size_t length;
+    int st = hcy__bytes_text(&text, &length, bytes, at, header_end);
+    if (st)
+        return st;
+    st = parse(edf, text, at, length, bytes->path);
+    free(text);
+    return st;
+}
+
+static int scan_from(hcy__frames *frames, const hcy__bytes *bytes)
+{
+    unsigned char head[HCY__MAGIC];
+    struct edf edf;
+    int st = 0;
+    for (uint64_t at = 0; !st && edf_is(head, hcy__bytes_read(bytes, head, sizeof head, at)); at = edf.next) {
+        st = read_header(&edf, bytes, at);
+        if (st || !edf.is_image)
+            continue;
+        if (!frames->n) {
+            frames->width = edf.width;
+            frames->height = edf.height;
+            frames->pixel = edf.pixel;
+        }
+        st = hcy__frames_add(frames, at);
+    }
+    if (!st && !frames->n)
+        st = hcy_fail(HCY_EFORMAT, "%s: there is no image in it", bytes->path);
+    return st;
+}
+
+static int edf_scan(hcy__frames *frames, const char *path)
+{
+    hcy__bytes bytes;
+    int st = hcy__bytes_open(&bytes, path);
+    if (st)
+        return st;
+    st = scan_from(frames, &bytes);
+    hcy__bytes_close(&bytes);
+    return st;
+}
+
+static int read_packed(void *dst, const hcy__bytes *bytes, const struct edf *edf, size_t size)
+{
+    void *packed = edf->stored <= bytes->size ? malloc((size_t)edf->stored) : NULL;
+    if (!packed)
+        return edf->stored <= bytes->size
+                   ? hcy_fail(HCY_ENOMEM, "no memory to read %s", bytes->path)
+                   : hcy_fail(HCY_ECORRUPT, "%s is truncated: its pixels take %llu bytes", bytes->path,
+                              (unsigned long long)edf->stored);
+    int st = hcy__bytes_need(bytes, packed, (size_t)edf->stored, edf->data);
+    if (!st)
+        st = hcy__inflate(dst, size, packed, (size_t)edf->stored, bytes->path);
+    free(packed);
+    return st;
+}
+
+static int edf_read(void *dst, const char *path, uint64_t at, const hcy_stack_info *info)
+{
+    hcy__bytes bytes;
+    struct edf edf;
+    int st = hcy__bytes_open(&bytes, path);
+    if (st)
+        return st;
+    st = read_header(&edf, &bytes, at);
+    if (!st)
+        st = hcy__frame_fits(info, path, edf.height, edf.width, edf.pixel);
+    if (!st && edf.compressed)
+        st = read_packed(dst, &bytes, &edf, (size_t)info->frame_bytes);
+    else if (!st)
+        st = hcy__bytes_need(&bytes, dst, (size_t)info->frame_bytes, edf.data);
+    if (!st && edf.big_endian)
+        hcy__swap(dst, (size_t)info->frame_bytes / info->elem_size, info->elem_size);
+    hcy__bytes_close(&bytes);
+    return st;
+}
+
+const hcy__format hcy__format_edf = { "EDF", edf_is, edf_scan, edf_read };

@@ -1,0 +1,196 @@
+/* files.c - image files as stacks: which format, one file or a numbered series of them. */
+#include "files.h"
+#include <dirent.h>
+#include <halcyon/backend.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const hcy__format *const formats[] = { &hcy__format_tiff, &hcy__format_edf, &hcy__format_cbf,
+                                              &hcy__format_npy };
+enum { N_FORMATS = sizeof formats / sizeof formats[0] };
+
+int hcy__frames_add(hcy__frames *frames, uint64_t offset)
+{
+    if (frames->n == frames->room) {
+        size_t room = frames->room ? 2 * frames->room : 16;
+        uint64_t *more = realloc(frames->offsets, room * sizeof *more);
+        if (!more)
+            return hcy_fail(HCY_ENOMEM, "no memory for the places of frames");
+        frames->offsets = more;
+        frames->room = room;
+    }
+    frames->offsets[frames->n++] = offset;
+    return 0;
+}
+
+int hcy__frame_fits(const hcy_stack_info *info, const char *path, uint64_t height, uint64_t width,
+                    const hcy__pixel *pixel)
+{
+    if (pixel && height == info->height && width == info->width && pixel->type == info->pixel_type)
+        return 0;
+    return hcy_fail(HCY_EFORMAT, "%s: a frame of %llu x %llu %s in a stack of %u x %u %s", path,
+                    (unsigned long long)height, (unsigned long long)width, pixel ? pixel->name : "nothing",
+                    info->height, info->width, hcy__pixel_of_type(info->pixel_type)->name);
+}
+
+void hcy__swap(void *pixels, size_t n, size_t size)
+{
+    unsigned char *at = pixels;
+    for (size_t i = 0; i < n; i++, at += size)
+        for (size_t k = 0; k < size / 2; k++) {
+            unsigned char kept = at[k];
+            at[k] = at[size - 1 - k];
+            at[size - 1 - k] = kept;
+        }
+}
+
+static int fetch_file(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__place *place,
+                      void *dst)
+{
+    (void)frame;
+    return part->format->read(dst, part->name, place->offset, &stack->info);
+}
+
+/* The first file says what the stack is. */
+static int begin(hcy_stack *stack, const hcy__frames *frames)
+{
+    hcy_stack_info *info = &stack->info;
+    size_t bytes;
+    if (!frames->height || !frames->width || frames->height > UINT32_MAX || frames->width > UINT32_MAX ||
+        hcy_size_mul(&bytes, (size_t)frames->height, (size_t)frames->width) ||
+        hcy_size_mul(&bytes, bytes, frames->pixel->size))
+        return hcy_fail(HCY_ERANGE, "%s: images of %llu x %llu are not supported", stack->path,
+                        (unsigned long long)frames->height, (unsigned long long)frames->width);
+    info->height = (uint32_t)frames->height;
+    info->width = (uint32_t)frames->width;
+    info->pixel_type = frames->pixel->type;
+    info->codec = HCY_CODEC_NONE;
+    info->direct = 1;
+    info->frame_bytes = bytes;
+    return 0;
+}
+
+/* A file behind the first that is missing or damaged is one frame that cannot be read. */
+static int take_file(hcy_stack *stack, const hcy__format *format, const char *path)
+{
+    hcy__frames frames = { 0 };
+    hcy__part *part;
+    hcy__place *places;
+    int st = format->scan(&frames, path);
+    if (stack->n_parts == 0)
+        st = st ? st : begin(stack, &frames);
+    else if (st && st != HCY_ENOMEM) {
+        frames.n = 0;
+        st = hcy__frames_add(&frames, 0);
+    }
+    if (!st)
+        st = hcy__stack_add_part(&part, stack, path);
+    if (!st)
+        st = hcy__stack_add_places(&places, stack, frames.n);
+    for (size_t i = 0; !st && i < frames.n; i++)
+        places[i] = (hcy__place){ .offset = frames.offsets[i],
+                                  .size = stack->info.frame_bytes,
+                                  .part = (uint32_t)(stack->n_parts - 1) };
+    if (!st) {
+        part->first = stack->info.frames;
+        part->format = format;
+        part->fetch = fetch_file;
+        stack->info.frames += frames.n;
+    }
+    free(frames.offsets);
+    return st;
+}
+
+static int find_format(const hcy__format **format, const char *path)
+{
+    unsigned char head[HCY__MAGIC];
+    hcy__bytes bytes;
+    int st = hcy__bytes_open(&bytes, path);
+    *format = NULL;
+    if (st)
+        return st;
+    size_t n = hcy__bytes_read(&bytes, head, sizeof head, 0);
+    for (size_t i = 0; i < N_FORMATS && !*format; i++)
+        if (formats[i]->is(head, n))
+            *format = formats[i];
+    if (*format && bytes.memory && (*format == &hcy__format_tiff || *format == &hcy__format_npy))
+        st = hcy_fail(HCY_EUNSUPPORTED, "%s: %s in gzip; gunzip it first", path, (*format)->name);
+    hcy__bytes_close(&bytes);
+    return st;
+}
+
+int hcy__files_open(hcy_stack *stack, int *taken)
+{
+    const hcy__format *format;
+    int st = find_format(&format, stack->path);
+    *taken = format != NULL;
+    if (st || !format)
+        return st;
+    return format == &hcy__format_npy ? hcy__npy_open(stack) : take_file(stack, format, stack->path);
+}
+
+/* --- Series --- */
+
+struct range {
+    uint64_t first, last, n;
+};
+
+/* The numbers of the files that are there. */
+static int find_numbers(struct range *range, const hcy__numbered *n)
+{
+    const char *slash = strrchr(n->path, '/');
+    size_t folder = slash ? (size_t)(slash - n->path) + 1 : 0;
+    *range = (struct range){ UINT64_MAX, 0, 0 };
+    if (n->at < folder)
+        return hcy_fail(HCY_EINVAL, "%s: the number must stand in the file's name", n->path);
+    char *name = folder ? strndup(n->path, folder) : strdup(".");
+    DIR *dir = name ? opendir(name) : NULL;
+    free(name);
+    if (!dir)
+        return hcy_fail(HCY_ENOENT, "%s: there is no such folder", n->path);
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        size_t prefix = n->at - folder;
+        if (strncmp(entry->d_name, n->path + folder, prefix))
+            continue;
+        uint64_t number = strtoull(entry->d_name + prefix, NULL, 10);
+        char *path = hcy__numbered_path(n, number);
+        if (path && !strcmp(path + folder, entry->d_name)) {
+            range->first = number < range->first ? number : range->first;
+            range->last = number > range->last ? number : range->last;
+            range->n++;
+        }
+        free(path);
+    }
+    closedir(dir);
+    if (!range->n)
+        return hcy_fail(HCY_ENOENT, "%s: there is no such file, with any number", n->path);
+    if ((range->last - range->first) / 64 > range->n)
+        return hcy_fail(HCY_EINVAL, "%s: %llu files with numbers from %llu to %llu are no series", n->path,
+                        (unsigned long long)range->n, (unsigned long long)range->first,
+                        (unsigned long long)range->last);
+    return 0;
+}
+
+int hcy__series_open(hcy_stack *stack)
+{
+    const hcy__format *format = NULL;
+    hcy__numbered numbered;
+    struct range range;
+    int st = hcy__numbered_parse(&numbered, stack->path);
+    if (!st)
+        st = find_numbers(&range, &numbered);
+    for (uint64_t i = 0; !st && i <= range.last - range.first; i++) {
+        char *path = hcy__numbered_path(&numbered, range.first + i);
+        if (!path)
+            st = hcy_fail(HCY_ENOMEM, "no memory for a file's name");
+        else if (!format)
+            st = find_format(&format, path);
+        if (!st && !format)
+            st = hcy_fail(HCY_EFORMAT, "%s is neither TIFF, EDF, CBF nor NumPy; a series is of such files",
+                          path);
+        if (!st)
+            st = take_file(stack, format, path);
+        free(path);
+    }
+    return st;
+}

@@ -1,0 +1,31 @@
+/* numbered.c - paths with a number in them: "curve_%04d.dat". */
+#include "stack_priv.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int hcy__numbered_parse(hcy__numbered *n, const char *path)
+{
+    const char *at = strchr(path, '%');
+    *n = (hcy__numbered){ .path = path };
+    if (!at)
+        return 0;
+    char *end;
+    n->zeros = at[1] == '0';
+    n->width = (int)strtol(at + 1, &end, 10);
+    if (*end != 'd' || at[1] == '-' || at[1] == '+' || n->width < 0 || n->width > 20 || strchr(end, '%'))
+        return hcy_fail(HCY_EINVAL, "%s: a numbered path has one %%d or %%04d, and no other %%", path);
+    n->at = (size_t)(at - path);
+    n->length = (size_t)(end + 1 - at);
+    return 0;
+}
+
+char *hcy__numbered_path(const hcy__numbered *n, uint64_t number)
+{
+    size_t size = strlen(n->path) + 32;
+    char *path = malloc(size);
+    if (path)
+        snprintf(path, size, n->zeros ? "%.*s%0*llu%s" : "%.*s%*llu%s", (int)n->at, n->path, n->width,
+                 (unsigned long long)number, n->path + n->at + n->length);
+    return path;
+}
