@@ -40,7 +40,7 @@ static size_t only_batch;
 static size_t bins = 1000;
 static const char *only_split, *only_variant;
 
-static void stop(const char *what)
+static _Noreturn void stop(const char *what)
 {
     fprintf(stderr, "bench_azint: %s: %s\n", what, hcy_last_error()->text);
     exit(1);
