@@ -8,7 +8,7 @@
 # tests_NAME_LDADD = libinternal.la for each of test_internal.
 test_public =
 test_internal =
-test_scripts = tests/headers.t tests/symbols.t tests/laws.t tests/examples.t tests/cts.t
+test_scripts = tests/headers.t tests/symbols.t tests/laws.t tests/examples.t tests/cts.t tests/docs.t
 cts_programs = tests/cts_device tests/cts_buffer tests/cts_queue tests/cts_kernel tests/cts_fft tests/cts_failure \
     tests/cts_threads tests/cts_lifetime tests/cts_pool tests/cts_trace tests/cts_fork
 EXTRA_DIST += tests/cts.h tests/cts_gate.h

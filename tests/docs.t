@@ -1,0 +1,123 @@
+# The manual pages, the completion and the environment against the code.  From the makefile: top_srcdir, HALCYON, CC,
+# HCY_HEADERS (paths in the source tree).
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+unset HALCYON_DEVICE HALCYON_BACKENDS
+doc=$top_srcdir/doc
+n=0
+
+ok() { # TEXT: the lines of $dir/wrong should not be there
+    n=$((n + 1))
+    if [ -s "$dir/wrong" ]; then
+        echo "not ok $n - $1"
+        sed 's/^/# /' "$dir/wrong"
+    else
+        echo "ok $n - $1"
+    fi
+}
+same() { # TEXT WANTED GOT: two lists, in files
+    sort "$2" > "$dir/a"
+    sort "$3" > "$dir/b"
+    diff "$dir/a" "$dir/b" > "$dir/wrong" 2>&1
+    [ -s "$2" ] || echo "the list is empty" > "$dir/wrong"
+    ok "$1"
+}
+skip() { n=$((n + 1)); echo "ok $n # SKIP $1"; }
+
+# --- The environment ---
+(cd "$top_srcdir" && find hal src backends tests -name '*.[ch]' -exec \
+    grep -ohE 'getenv\("(HALCYON_[A-Z0-9_]+|TMPDIR)"\)' {} +) | sed 's/.*"\(.*\)".*/\1/' | sort -u > "$dir/code"
+sed -n 's/^\.It Ev //p' "$doc/halcyon.7" | tr -d , | tr ' ' '\n' | sed '/^$/d' > "$dir/page"
+same "halcyon.7 has every variable of the environment, and no other" "$dir/code" "$dir/page"
+
+# --- The command ---
+"$HALCYON" --help | sed -n 's/^  \([a-z][a-z0-9-]*\) .*/\1/p' | grep -vx help > "$dir/subs"
+awk '/^\.Sh / { on = $2 == "DESCRIPTION" } on && /^\.Ss [a-z]/ { print $2 }' "$doc/halcyon.1" > "$dir/page"
+same "halcyon.1 has a section for every subcommand" "$dir/subs" "$dir/page"
+while read -r sub; do
+    "$HALCYON" "$sub" --help | sed -nE 's/^  (-.), (--[a-z0-9-]+)( [^ ]+)?(  .*)?$/\1 \2\3/p
+                                        s/^      (--[a-z0-9-]+)( [^ ]+)?(  .*)?$/\1\2/p' | grep -v -e ' --help' > "$dir/code"
+    awk -v sub_="$sub" '/^\.S[hs] / { on = $2 == sub_ } on && /^\.It Fl / {
+        out = ""
+        for (i = 2; i <= NF; i++)
+            if ($i == "Fl") out = out " -" $(++i)
+            else if ($i != "," && $i != "Ar") out = out " " $i
+        print substr(out, 2) }' "$doc/halcyon.1" > "$dir/page"
+    same "halcyon.1 has the options of $sub" "$dir/code" "$dir/page"
+done < "$dir/subs"
+
+# --- The library ---
+for h in $HCY_HEADERS; do
+    case $h in */halcyon/*) ;; *) continue ;; esac # formats are part of the headers that include them
+    name=$(basename "$h" .h)
+    page=$doc/halcyon_$name.3
+    tr '\n' ' ' < "$top_srcdir/$h" | sed 's/HCY_API/\n&/g' | sed -nE 's/^HCY_API [^(;]*[ *](hcy_[a-z0-9_]+)\(.*/\1/p' \
+        > "$dir/code"
+    sed -n 's/^\.Fo //p' "$page" > "$dir/page" 2>/dev/null
+    [ -s "$dir/code" ] || { echo none >> "$dir/code"; echo none >> "$dir/page"; }
+    same "halcyon_$name.3 has the functions of <halcyon/$name.h>" "$dir/code" "$dir/page"
+done
+grep -oE 'X\(HCY_[A-Z]+, -?[0-9]+' "$top_srcdir/hal/halcyon/status.h" | sed 's/X(//; s/,//' > "$dir/code"
+sed -nE 's/^\.It Dv (HCY_[A-Z]+) Pq (-?[0-9]+)$/\1 \2/p' "$doc/halcyon_status.3" > "$dir/page"
+same "halcyon_status.3 has every status" "$dir/code" "$dir/page"
+
+includes=
+for h in $HCY_HEADERS; do
+    case $h in */halcyon/*) includes="$includes -I$top_srcdir/${h%/halcyon/*}" ;; esac
+done
+: > "$dir/all"
+for page in "$doc"/halcyon_*.3; do
+    awk '/^\.Sh EXAMPLES/ { on = 1 } on && /^\.Ed/ { exit } inside { gsub(/\\e/, "\\"); print }
+         on && /^\.Bd/ { inside = 1 }' "$page" > "$dir/example.c"
+    [ -s "$dir/example.c" ] || echo "$page has no example" >> "$dir/all"
+    # shellcheck disable=SC2086 # several words on purpose
+    $CC -std=c11 -Wall -Wno-unused -Werror -fsyntax-only $includes "$dir/example.c" >> "$dir/all" 2>&1
+done
+cp "$dir/all" "$dir/wrong"
+ok "the examples of the pages compile"
+
+# --- How they are set ---
+lint() { # PROGRAM ARGUMENTS...
+    if ! command -v "$1" > "$dir/null"; then
+        skip "no $1"
+        return
+    fi
+    for page in "$doc"/*.[137]; do "$@" "$page"; done 2>&1 > "$dir/out" | cat > "$dir/wrong"
+    [ "$1" != mandoc ] || cp "$dir/out" "$dir/wrong"
+    ok "$1 has nothing to say about the pages"
+}
+lint mandoc -Tlint -Wwarning
+lint groff -mdoc -Tutf8 -ww
+
+# --- Completion ---
+complete_() { # WORDS...: what bash would offer for the last of them
+    # shellcheck disable=SC2016 # for the inner shell
+    "$bash" -c '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+        _halcyon "$1" "${@: -1}" "${@: -2:1}"; printf "%s\n" "${COMPREPLY[@]}"' - "$top_srcdir/completions/halcyon" "$HALCYON" "$@"
+}
+if bash=$(command -v bash); then
+    complete_ "" > "$dir/page"
+    { cat "$dir/subs"; printf '%s\n' help --help --version; } > "$dir/code"
+    same "completion offers the subcommands" "$dir/code" "$dir/page"
+    while read -r sub; do
+        "$HALCYON" "$sub" --help | grep -oE '^ +(-., )?--[a-z0-9-]+' | tr -d ', ' | sed 's/^\(-[a-z]\)--/\1\n--/' > "$dir/code"
+        complete_ "$sub" - > "$dir/page"
+        same "completion offers the options of $sub" "$dir/code" "$dir/page"
+    done < "$dir/subs"
+    complete_ integrate -d cp > "$dir/page"
+    echo cpu > "$dir/code"
+    same "completion offers devices" "$dir/code" "$dir/page"
+    complete_ integrate --devices auto,cp > "$dir/page"
+    echo auto,cpu > "$dir/code"
+    same "... in a list too" "$dir/code" "$dir/page"
+    touch "$dir/x.poni"
+    for option in -p --poni; do complete_ integrate $option "$dir/x.p"; done > "$dir/page"
+    printf '%s\n' "$dir/x.poni" "$dir/x.poni" > "$dir/code"
+    same "completion offers files for values" "$dir/code" "$dir/page"
+    (cd "$dir" && complete_ integrate --json x.) > "$dir/page"
+    echo x.poni > "$dir/code"
+    same "completion offers files for operands" "$dir/code" "$dir/page"
+else
+    skip "no bash"
+fi
+echo "1..$n"
