@@ -60,6 +60,10 @@ EXTRA_DIST += tests/reference/make_azint.py tests/reference/make_azint_arrays.py
 test_internal += tests/pipeline
 tests_pipeline_LDADD = libinternal.la
 check_PROGRAMS += tests/cli_json
+test_scripts += tests/convert.t
+test_public += tests/stack_writer
+tests_stack_writer_SOURCES = tests/stack_writer.c tests/stack_make.h tests/stack_read.h
+tests_stack_writer_LDADD = libhalcyon.la $(HDF5_LIBS)
 test_scripts += tests/cli.t tests/cli_real.t
 
 # Fuzz targets: configure with CC=clang CFLAGS='-g -O1 -fsanitize=fuzzer-no-link' --enable-sanitizer, make fuzzers.

@@ -62,11 +62,16 @@ static int fill_batch(struct batch *b, const hcy_bslz4_job *job, const hcy_span 
     return 0;
 }
 
-static int add_buffer(hcy_arg *arg, hcy_queue *queue, const void *data, size_t size)
+/* A device that works in the host's memory gets `data` itself; else the bytes are copied if `in` is set. */
+static int add_buffer(hcy_arg *arg, hcy_queue *queue, void *data, size_t size, int in)
 {
+    const uint32_t same = HCY_CAP_HOST_MEMORY | HCY_CAP_IMPORT_HOST;
+    hcy_device *device = hcy_queue_device(queue);
     hcy_buffer *buf = NULL;
-    int st = hcy_buffer_create(&buf, hcy_queue_device(queue), HCY_MEM_DEVICE, size);
-    if (!st && data)
+    int direct = data && (hcy_device_get_info(device)->caps & same) == same;
+    int st = direct ? hcy_buffer_import_host(&buf, device, data, size, NULL, NULL)
+                    : hcy_buffer_create(&buf, device, HCY_MEM_DEVICE, size);
+    if (!st && in && !direct)
         st = hcy_buffer_write(queue, buf, 0, data, size);
     *arg = hcy_arg_buf(buf);
     return st;
@@ -84,22 +89,22 @@ static int run_batch(struct batch *b, hcy_arg *args, hcy_queue *queue, hcy_kerne
                         (unsigned long long)job->image_bytes);
     st = hcy_kernel_scratch_size(kernel, b->n, args, N_ARGS, &scratch);
     if (!st)
-        st = add_buffer(&args[CHUNKS], queue, b->chunks, b->chunks_size);
+        st = add_buffer(&args[CHUNKS], queue, b->chunks, b->chunks_size, 1);
     if (!st)
-        st = add_buffer(&args[FRAMES], queue, b->frames, b->n * sizeof *b->frames);
+        st = add_buffer(&args[FRAMES], queue, b->frames, b->n * sizeof *b->frames, 1);
     if (!st)
-        st = add_buffer(&args[BLOCKS], queue, b->blocks, (b->n_blocks + 1) * sizeof *b->blocks);
+        st = add_buffer(&args[BLOCKS], queue, b->blocks, (b->n_blocks + 1) * sizeof *b->blocks, 1);
     if (!st)
-        st = add_buffer(&args[IMAGES], queue, NULL, images_size);
+        st = add_buffer(&args[IMAGES], queue, images, images_size, 0);
     if (!st)
-        st = add_buffer(&args[REPORTS], queue, NULL, b->n * sizeof *b->reports);
+        st = add_buffer(&args[REPORTS], queue, b->reports, b->n * sizeof *b->reports, 0);
     if (!st && scratch)
-        st = add_buffer(&args[SCRATCH], queue, NULL, scratch);
+        st = add_buffer(&args[SCRATCH], queue, NULL, scratch, 0);
     if (!st)
         st = hcy_launch(queue, kernel, b->n, args, N_ARGS);
-    if (!st)
+    if (!st && hcy_buffer_host(args[IMAGES].v.buf) != images)
         st = hcy_buffer_read(queue, images, args[IMAGES].v.buf, 0, images_size);
-    if (!st)
+    if (!st && hcy_buffer_host(args[REPORTS].v.buf) != b->reports)
         st = hcy_buffer_read(queue, b->reports, args[REPORTS].v.buf, 0, b->n * sizeof *b->reports);
     return st;
 }

@@ -7,6 +7,9 @@ static const struct {
     int (*run)(int argc, char **argv);
 } table[] = {
     { &cli_integrate_command, cli_integrate },
+    { &cli_decompress_command, cli_decompress },
+    { &cli_compress_command, cli_compress },
+    { &cli_sum_command, cli_sum },
     { &cli_simulate_command, cli_simulate },
     { &cli_devices_command, cli_devices },
     { &cli_bench_command, cli_bench },

@@ -103,16 +103,21 @@ typedef struct hcy_stack_writer hcy_stack_writer;
 
 typedef struct hcy_stack_writer_opts {
     size_t size;         /* sizeof this struct */
-    const char *dataset; /* NULL: /entry/data/data */
+    const char *dataset; /* NULL: the source's where that is one dataset, else /entry/data/data */
     uint64_t frames;     /* >= 1 */
     uint32_t height, width;
-    uint32_t pixel_type; /* HCY_PIXEL_* */
-    uint32_t codec;      /* HCY_CODEC_NONE or HCY_CODEC_BSLZ4 */
-    int keep_existing;   /* 1: an existing file is HCY_ESTATE; 0: it is replaced */
+    uint32_t pixel_type;     /* HCY_PIXEL_* */
+    uint32_t codec;          /* HCY_CODEC_NONE, HCY_CODEC_BSLZ4 or HCY_CODEC_LZ4 */
+    int keep_existing;       /* 1: an existing file is HCY_ESTATE; 0: it is replaced */
+    uint32_t block_bytes;    /* decoded bytes of a block; 0: 8192 */
+    int contiguous;          /* HCY_CODEC_NONE: 1: frames lie next to one another, not in chunks */
+    const hcy_stack *source; /* where the frames come from, or NULL: never written over; the attributes of its
+                                dataset are copied */
 } hcy_stack_writer_opts;
-#define HCY_STACK_WRITER_OPTS_INIT { sizeof(hcy_stack_writer_opts), 0, 0, 0, 0, 0, 0, 0 }
+#define HCY_STACK_WRITER_OPTS_INIT { sizeof(hcy_stack_writer_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/* An HDF5 file with one chunk a frame.  HCY_EIO where it cannot be written. */
+/* A NumPy file if the path ends with .npy (plain pixels alone), else HDF5 with one chunk a frame.  A frame that
+ * is not written is missing in HDF5's chunks, and zeros elsewhere.  HCY_EIO where it cannot be written. */
 HCY_API int hcy_stack_create(hcy_stack_writer **writer, const char *path,
                              const hcy_stack_writer_opts *opts) HCY_MUST_USE;
 /* Writes a decoded frame: coded in the calling thread, so several threads may write different frames of one

@@ -1,0 +1,300 @@
+/* frames.c - reading and decoding by threads, and what is said about it. */
+#include "frames.h"
+#include <halcyon/bslz4.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MAX_BATCH = 16, SAID = 20 };
+#define BATCH_BYTES ((uint64_t)16 << 20)
+
+static volatile sig_atomic_t stopped;
+
+static void stop(int number)
+{
+    (void)number;
+    stopped = 1;
+}
+
+/* The first signal ends the run with what is written, the second ends the process. */
+static void catch_signals(void (*handler)(int))
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = handler;
+    action.sa_flags = (int)SA_RESETHAND;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* --- Opening --- */
+
+static int choose_frames(struct frames *f)
+{
+    f->first = f->span.given ? f->span.first : 0;
+    f->last = f->span.given && f->span.last != UINT64_MAX ? f->span.last : f->info->frames;
+    if (f->first < f->last && f->last <= f->info->frames)
+        return CLI_OK;
+    return cli_error("--frames: %s has frames 0 to %llu", f->path, (unsigned long long)f->info->frames - 1);
+}
+
+int frames_open(struct frames *f)
+{
+    progress_begin(&f->progress, !f->quiet);
+    pthread_mutex_init(&f->lock, NULL);
+    pthread_cond_init(&f->changed, NULL);
+    int status = hcy_stack_open(&f->stack, f->path, f->dataset);
+    if (status)
+        return cli_fail(status);
+    f->info = hcy_stack_get_info(f->stack);
+    status = choose_frames(f);
+    if (status)
+        return status;
+    status = hcy_device_open_list(&f->devices, &f->n_devices, f->device_list);
+    if (status)
+        return cli_fail(status);
+    uint64_t fit = BATCH_BYTES / f->info->frame_bytes;
+    f->batch = fit > MAX_BATCH ? MAX_BATCH : fit ? (size_t)fit : 1;
+    return CLI_OK;
+}
+
+void frames_close(struct frames *f)
+{
+    for (size_t i = 0; i < f->n_devices; i++)
+        hcy_device_release(f->devices[i]);
+    hcy_list_free(f->devices);
+    hcy_stack_close(f->stack);
+    pthread_cond_destroy(&f->changed);
+    pthread_mutex_destroy(&f->lock);
+}
+
+unsigned frames_threads(const struct frames *f)
+{
+    uint64_t n = f->threads ? f->threads : 2 * f->n_devices, batches = (f->last - f->first - 1) / f->batch + 1;
+    return (unsigned)(n < batches ? n : batches);
+}
+
+/* --- A thread --- */
+
+struct worker {
+    struct frames *run;
+    unsigned number;
+    pthread_t id;
+    hcy_queue *queue;
+    char *chunks;  /* batch * max_chunk; NULL: frames are read as pixels */
+    char *images;  /* batch * frame_bytes */
+    hcy_span spans[MAX_BATCH];
+    hcy_frame_report reports[MAX_BATCH];
+    size_t number_of[MAX_BATCH]; /* of the spans' frames, in the batch */
+    int bad[MAX_BATCH];
+};
+
+static int prepare(struct worker *w)
+{
+    const hcy_stack_info *info = w->run->info;
+    size_t batch = w->run->batch;
+    w->images = malloc(batch * info->frame_bytes);
+    w->chunks = info->codec == HCY_CODEC_NONE ? NULL : malloc(batch * info->max_chunk + 1);
+    if (!w->images || (info->codec != HCY_CODEC_NONE && !w->chunks))
+        return hcy_fail(HCY_ENOMEM, "no memory for %zu frames of %s", batch, info->path);
+    return w->chunks ? hcy_queue_create(&w->queue, w->run->devices[w->number % w->run->n_devices]) : 0;
+}
+
+static void release(struct worker *w)
+{
+    hcy_queue_release(w->queue);
+    free(w->chunks);
+    free(w->images);
+}
+
+/* Notes a frame that cannot be had, with the thread's last error. */
+static void note_failed(struct worker *w, uint64_t frame)
+{
+    struct frames *f = w->run;
+    char why[512];
+    snprintf(why, sizeof why, "%s", hcy_last_error()->text);
+    pthread_mutex_lock(&f->lock);
+    uint64_t n = f->stats.failed++;
+    if (n < sizeof f->failed / sizeof f->failed[0])
+        f->failed[n] = frame;
+    progress_clear(&f->progress);
+    if (n < SAID)
+        cli_note("frame %llu failed: %s", (unsigned long long)frame, why);
+    if (n + 1 == SAID)
+        cli_note("further failed frames are only counted");
+    pthread_mutex_unlock(&f->lock);
+}
+
+/* Statuses that are one frame's, not the run's. */
+static int is_frames(int status)
+{
+    return status == HCY_ECORRUPT || status == HCY_ENOENT || status == HCY_EIO ||
+           status == HCY_EUNSUPPORTED || status == HCY_EFORMAT;
+}
+
+/* Reads the batch; frames that are there stand in the spans. */
+static int read_batch(struct worker *w, uint64_t first, size_t n, size_t *found)
+{
+    const hcy_stack_info *info = w->run->info;
+    size_t room = w->chunks ? info->max_chunk : info->frame_bytes;
+    *found = 0;
+    for (size_t i = 0; i < n; i++) {
+        char *at = w->chunks ? w->chunks + *found * room : w->images + *found * room;
+        size_t size = 0;
+        int status = hcy_stack_read(&size, w->run->stack, first + i, at, room);
+        if (status && !is_frames(status))
+            return status;
+        w->bad[i] = status != 0;
+        if (status) {
+            note_failed(w, first + i);
+            continue;
+        }
+        atomic_fetch_add(&w->run->bytes_stored, size);
+        w->number_of[*found] = i;
+        w->spans[(*found)++] = (hcy_span){ at, size };
+    }
+    return 0;
+}
+
+static int decode_batch(struct worker *w, uint64_t first, size_t found)
+{
+    const hcy_stack_info *info = w->run->info;
+    hcy_bslz4_job job = { .codec = info->codec,
+                          .elem_size = info->elem_size,
+                          .image_bytes = info->frame_bytes,
+                          .block_bytes = info->block_bytes };
+    memset(w->reports, 0, sizeof w->reports);
+    if (!w->chunks || !found)
+        return 0;
+    int status = hcy_bslz4_decode(w->images, w->reports, w->queue, &job, w->spans, found), any = 0;
+    for (size_t i = 0; i < found; i++) {
+        const hcy_frame_report *r = &w->reports[i];
+        if (!r->status)
+            continue;
+        any = 1;
+        (void)hcy_fail(r->status, "%s: block %u at byte %llu of its chunk",
+                          hcy_status_text(r->status), r->block, (unsigned long long)r->byte);
+        note_failed(w, first + w->number_of[i]);
+    }
+    return any ? 0 : status;
+}
+
+static int do_batch(struct worker *w, uint64_t first, size_t n)
+{
+    struct frames *f = w->run;
+    size_t found;
+    int status = read_batch(w, first, n, &found);
+    if (!status)
+        status = decode_batch(w, first, found);
+    for (size_t i = 0; i < found && !status; i++) {
+        const char *pixels = w->images + i * f->info->frame_bytes;
+        status = f->take(f->payload, w->number, first + w->number_of[i],
+                         w->reports[i].status ? NULL : pixels);
+    }
+    for (size_t i = 0; i < n && !status; i++)
+        if (w->bad[i])
+            status = f->take(f->payload, w->number, first + i, NULL);
+    return status;
+}
+
+static void *work(void *data)
+{
+    struct worker *w = data;
+    struct frames *f = w->run;
+    int status = prepare(w);
+    while (!status && !stopped) {
+        uint64_t first = atomic_fetch_add(&f->next, f->batch);
+        if (first >= f->last)
+            break;
+        size_t n = f->last - first < f->batch ? (size_t)(f->last - first) : f->batch;
+        status = do_batch(w, first, n);
+        pthread_mutex_lock(&f->lock);
+        f->stats.done += status ? 0 : n;
+        pthread_mutex_unlock(&f->lock);
+    }
+    if (status)
+        atomic_store(&f->next, f->last);
+    release(w);
+    pthread_mutex_lock(&f->lock);
+    if (status && !f->error.status)
+        f->error = *hcy_last_error();
+    f->working--;
+    pthread_cond_signal(&f->changed);
+    pthread_mutex_unlock(&f->lock);
+    return NULL;
+}
+
+/* --- The run --- */
+
+static void show_until_done(struct frames *f)
+{
+    pthread_mutex_lock(&f->lock);
+    while (f->working) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += 100000000;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        pthread_cond_timedwait(&f->changed, &f->lock, &until);
+        f->stats.seconds = progress_seconds(&f->progress);
+        f->stats.bytes_raw = f->stats.done * f->info->frame_bytes;
+        f->stats.bytes_stored = atomic_load(&f->bytes_stored);
+        progress_frames(&f->progress, &f->stats);
+    }
+    progress_clear(&f->progress);
+    pthread_mutex_unlock(&f->lock);
+}
+
+static int run_threads(struct frames *f, struct worker *workers, unsigned n)
+{
+    unsigned started = 0;
+    f->working = n;
+    for (; started < n; started++) {
+        workers[started] = (struct worker){ .run = f, .number = started };
+        if (pthread_create(&workers[started].id, NULL, work, &workers[started]))
+            break;
+    }
+    pthread_mutex_lock(&f->lock);
+    f->working -= n - started;
+    pthread_mutex_unlock(&f->lock);
+    if (!started)
+        return cli_error("no thread could be started");
+    show_until_done(f);
+    for (unsigned i = 0; i < started; i++)
+        pthread_join(workers[i].id, NULL);
+    return f->error.status ? cli_fail(hcy_fail_again(&f->error)) : CLI_OK;
+}
+
+static void print_failed(const struct frames *f)
+{
+    if (!f->stats.failed)
+        return;
+    size_t room = sizeof f->failed / sizeof f->failed[0];
+    fprintf(stderr, "failed:");
+    for (size_t i = 0; i < f->stats.failed && i < room; i++)
+        fprintf(stderr, " %llu", (unsigned long long)f->failed[i]);
+    fprintf(stderr, "%s\n", f->stats.failed > room ? " ..." : "");
+}
+
+int frames_run(struct frames *f)
+{
+    unsigned n = frames_threads(f);
+    struct worker *workers = calloc(n, sizeof *workers);
+    if (!workers)
+        return cli_error("no memory for %u threads", n);
+    atomic_store(&f->next, f->first);
+    f->stats.frames = f->last - f->first;
+    catch_signals(stop);
+    int status = run_threads(f, workers, n);
+    catch_signals(SIG_DFL);
+    free(workers);
+    if (!status && stopped && f->stats.done < f->stats.frames)
+        status = cli_error("stopped after %llu of %llu frames", (unsigned long long)f->stats.done,
+                           (unsigned long long)f->stats.frames);
+    if (!f->quiet) {
+        progress_summary(&f->stats);
+        print_failed(f);
+    }
+    return status ? status : f->stats.failed ? CLI_FAILED : CLI_OK;
+}

@@ -1,0 +1,231 @@
+/* sum.c - halcyon sum: all frames of a stack added up, or the largest value of each pixel.
+ *
+ * Sums are kept in 64 bits, one image of them a thread, and added at the end: whole numbers come out the same
+ * for any number of threads. */
+#include "frames.h"
+#include <halcyon/azint.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct values {
+    const char *output, *devices, *dataset;
+    struct cli_span frames;
+    int max, quiet;
+};
+
+#define AT(member) offsetof(struct values, member)
+static const struct cli_option options[] = {
+    { "output", 'o', CLI_TEXT, AT(output), "FILE", "OUT.h5 or OUT.npy", 0, 0, NULL },
+    { "max", 0, CLI_FLAG, AT(max), NULL, "the largest values instead of the sums", 0, 0, NULL },
+    { "devices", 'd', CLI_TEXT, AT(devices), "LIST", "cpu; cpu@threads=2,gpu; all; ... (auto)", 0, 0, NULL },
+    { "dataset", 0, CLI_TEXT, AT(dataset), "PATH", "in the input (default: found)", 0, 0, NULL },
+    { "frames", 0, CLI_SPAN, AT(frames), "A:B", "these alone, from 0, B not included", 0, 0, NULL },
+    { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no progress, no summary", 0, 0, NULL },
+    { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
+};
+#undef AT
+
+const struct cli_command cli_sum_command = {
+    "sum", "the sum of a stack's frames, or each pixel's largest value", "STACK -o FILE", 1, 1, options,
+    "Sums of whole numbers have 64 bits, those of floats are doubles; --max keeps the pixels' type.\n"
+    "An unsigned pixel that has one of its type's two top values in any frame (gaps, hot and\n"
+    "saturated pixels) has the sum 2^64-1: it is masked there too; so is a sum that does not fit.\n"
+    "Frames that are damaged are left out and reported.  Exit status: 0 if none was, else 1; 2: usage."
+};
+
+/* How one kind of pixels is put on what a thread has: sums of 64 bits, or largest values in the same. */
+typedef void (*add_fn)(void *sums, const void *pixels, size_t n);
+
+#define ADD_UNSIGNED(name, type)                                                                  \
+    static void name(void *sums, const void *pixels, size_t n)                                    \
+    {                                                                                             \
+        const type *from = pixels, top = (type)-1;                                                \
+        uint64_t *to = sums;                                                                      \
+        for (size_t i = 0; i < n; i++) {                                                          \
+            uint64_t sum = to[i] + from[i];                                                       \
+            to[i] = from[i] >= (type)(top - 1) || sum < to[i] || !~to[i] ? UINT64_MAX : sum;      \
+        }                                                                                         \
+    }
+#define ADD(name, type, wide)                                  \
+    static void name(void *sums, const void *pixels, size_t n) \
+    {                                                          \
+        const type *from = pixels;                             \
+        wide *to = sums;                                       \
+        for (size_t i = 0; i < n; i++)                         \
+            to[i] = (wide)(to[i] + (wide)from[i]);             \
+    }
+#define MAX(name, type)                                          \
+    static void name(void *largest, const void *pixels, size_t n) \
+    {                                                            \
+        const type *from = pixels;                               \
+        type *to = largest;                                      \
+        for (size_t i = 0; i < n; i++)                           \
+            to[i] = from[i] > to[i] ? from[i] : to[i];           \
+    }
+ADD_UNSIGNED(add_u8, uint8_t)
+ADD_UNSIGNED(add_u16, uint16_t)
+ADD_UNSIGNED(add_u32, uint32_t)
+ADD_UNSIGNED(add_u64, uint64_t)
+/* Signed sums wrap as unsigned ones do, which C defines. */
+#define ADD_SIGNED(name, type)                                   \
+    static void name(void *sums, const void *pixels, size_t n)   \
+    {                                                            \
+        const type *from = pixels;                               \
+        uint64_t *to = sums;                                     \
+        for (size_t i = 0; i < n; i++)                           \
+            to[i] += (uint64_t)(int64_t)from[i];                 \
+    }
+ADD_SIGNED(add_i8, int8_t)
+ADD_SIGNED(add_i16, int16_t)
+ADD_SIGNED(add_i32, int32_t)
+ADD_SIGNED(add_i64, int64_t)
+/* Sums on sums: 2^64-1 alone is masked. */
+static void merge_unsigned(void *sums, const void *more, size_t n)
+{
+    const uint64_t *from = more;
+    uint64_t *to = sums;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t all = to[i] + from[i];
+        to[i] = !~from[i] || all < to[i] || !~to[i] ? UINT64_MAX : all;
+    }
+}
+ADD(add_f32, float, double)
+ADD(add_f64, double, double)
+MAX(max_u8, uint8_t)
+MAX(max_u16, uint16_t)
+MAX(max_u32, uint32_t)
+MAX(max_u64, uint64_t)
+MAX(max_i8, int8_t)
+MAX(max_i16, int16_t)
+MAX(max_i32, int32_t)
+MAX(max_i64, int64_t)
+MAX(max_f32, float)
+MAX(max_f64, double)
+
+static const struct kind {
+    uint32_t type, sum_type;
+    add_fn add, merge, max; /* merge: sums to sums */
+} kinds[] = {
+    { HCY_PIXEL_U8, HCY_PIXEL_U64, add_u8, merge_unsigned, max_u8 },
+    { HCY_PIXEL_U16, HCY_PIXEL_U64, add_u16, merge_unsigned, max_u16 },
+    { HCY_PIXEL_U32, HCY_PIXEL_U64, add_u32, merge_unsigned, max_u32 },
+    { HCY_PIXEL_U64, HCY_PIXEL_U64, add_u64, merge_unsigned, max_u64 },
+    { HCY_PIXEL_I8, HCY_PIXEL_I64, add_i8, add_i64, max_i8 },
+    { HCY_PIXEL_I16, HCY_PIXEL_I64, add_i16, add_i64, max_i16 },
+    { HCY_PIXEL_I32, HCY_PIXEL_I64, add_i32, add_i64, max_i32 },
+    { HCY_PIXEL_I64, HCY_PIXEL_I64, add_i64, add_i64, max_i64 },
+    { HCY_PIXEL_F32, HCY_PIXEL_F64, add_f32, add_f64, max_f32 },
+    { HCY_PIXEL_F64, HCY_PIXEL_F64, add_f64, add_f64, max_f64 },
+};
+
+struct sum {
+    add_fn add;
+    size_t n_pixels, frame_bytes;
+    int max;
+    void **images; /* one a thread, NULL before its first frame */
+};
+
+static int add_frame(void *payload, unsigned thread, uint64_t frame, const void *pixels)
+{
+    struct sum *s = payload;
+    (void)frame;
+    if (!pixels)
+        return 0;
+    if (!s->images[thread]) {
+        s->images[thread] = s->max ? malloc(s->frame_bytes) : calloc(s->n_pixels, 8);
+        if (!s->images[thread])
+            return hcy_fail(HCY_ENOMEM, "no memory for the sum of %zu pixels",
+                               s->n_pixels);
+        if (s->max) {
+            memcpy(s->images[thread], pixels, s->frame_bytes);
+            return 0;
+        }
+    }
+    s->add(s->images[thread], pixels, s->n_pixels);
+    return 0;
+}
+
+/* All threads' images in the first that there is; NULL if no frame was good. */
+static void *merge(struct sum *s, add_fn merge_two, unsigned threads)
+{
+    void *all = NULL;
+    for (unsigned i = 0; i < threads; i++) {
+        if (all && s->images[i])
+            merge_two(all, s->images[i], s->n_pixels);
+        else if (!all)
+            all = s->images[i];
+    }
+    return all;
+}
+
+static int write_image(const struct frames *f, const char *path, uint32_t pixel_type, const void *pixels)
+{
+    hcy_stack_writer_opts opts = HCY_STACK_WRITER_OPTS_INIT;
+    hcy_stack_writer *writer = NULL;
+    opts.frames = 1;
+    opts.height = f->info->height;
+    opts.width = f->info->width;
+    opts.pixel_type = pixel_type;
+    opts.source = f->stack;
+    int status = hcy_stack_create(&writer, path, &opts);
+    if (!status)
+        status = hcy_stack_write(writer, 0, pixels);
+    if (status) {
+        status = cli_fail(status);
+        (void)!hcy_stack_writer_close(writer);
+        return status;
+    }
+    status = hcy_stack_writer_close(writer);
+    return status ? cli_fail(status) : CLI_OK;
+}
+
+static int sum(struct frames *f, const struct values *v)
+{
+    const struct kind *kind = kinds;
+    while (kind->type != f->info->pixel_type)
+        kind++;
+    unsigned threads = frames_threads(f);
+    struct sum s = { .add = v->max ? kind->max : kind->add,
+                     .n_pixels = (size_t)f->info->height * f->info->width,
+                     .frame_bytes = f->info->frame_bytes,
+                     .max = v->max,
+                     .images = calloc(threads, sizeof *s.images) };
+    if (!s.images)
+        return cli_error("no memory for %u threads", threads);
+    f->take = add_frame;
+    f->payload = &s;
+    int status = frames_run(f);
+    void *all = merge(&s, v->max ? kind->max : kind->merge, threads);
+    if (all && f->stats.done == f->stats.frames) {
+        int written = write_image(f, v->output, v->max ? kind->type : kind->sum_type, all);
+        status = written ? written : status;
+    } else if (!status) {
+        status = cli_error("no frame is good: %s is not written", v->output);
+    }
+    for (unsigned i = 0; i < threads; i++)
+        free(s.images[i]);
+    free(s.images);
+    return status;
+}
+
+int cli_sum(int argc, char **argv)
+{
+    struct values values = { 0 };
+    struct frames frames = { 0 };
+    int status;
+    if (cli_parse(&cli_sum_command, argc, argv, &values, &frames.path, &status))
+        return status;
+    if (!values.output) {
+        cli_error("where the image goes is missing: give -o FILE; see `halcyon sum --help`");
+        return CLI_USAGE;
+    }
+    frames.dataset = values.dataset;
+    frames.device_list = values.devices;
+    frames.span = values.frames;
+    frames.quiet = values.quiet;
+    status = frames_open(&frames);
+    if (!status)
+        status = sum(&frames, &values);
+    frames_close(&frames);
+    return status;
+}

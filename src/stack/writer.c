@@ -1,0 +1,134 @@
+/* writer.c - writing stacks, whatever the format: arguments, and frames coded by the calling thread. */
+#include "writer.h"
+#include <halcyon/backend.h>
+#include <halcyon/bslz4.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct hcy_stack_writer {
+    const hcy__writer_format *format;
+    void *state;
+    uint64_t frames;
+    hcy_bslz4_job job;
+    _Atomic uint64_t bytes;
+};
+
+static int check(const hcy_stack_writer_opts *opts, size_t *image_bytes)
+{
+    if (opts->size != sizeof *opts)
+        return hcy_fail(HCY_EINVAL, "hcy_stack_create: opts.size is not sizeof(hcy_stack_writer_opts)");
+    const hcy__pixel *pixel = hcy__pixel_of_type(opts->pixel_type);
+    if (!pixel)
+        return hcy_fail(HCY_EINVAL, "hcy_stack_create: there is no pixel type %u", opts->pixel_type);
+    if (!opts->frames || !opts->height || !opts->width)
+        return hcy_fail(HCY_EINVAL, "hcy_stack_create: %llu frames of %u x %u pixels make no stack",
+                        (unsigned long long)opts->frames, opts->height, opts->width);
+    if (opts->codec != HCY_CODEC_NONE && opts->codec != HCY_CODEC_BSLZ4 && opts->codec != HCY_CODEC_LZ4)
+        return hcy_fail(HCY_EUNSUPPORTED, "hcy_stack_create: codec %u cannot be written", opts->codec);
+    if (opts->contiguous && opts->codec != HCY_CODEC_NONE)
+        return hcy_fail(HCY_EINVAL, "hcy_stack_create: coded frames cannot lie next to one another");
+    /* HDF5 counts a chunk's bytes in 32 bits */
+    if (hcy_size_mul(image_bytes, opts->height, opts->width) ||
+        hcy_size_mul(image_bytes, *image_bytes, pixel->size) || *image_bytes > UINT32_MAX)
+        return hcy_fail(HCY_ERANGE, "hcy_stack_create: an image of %u x %u pixels is too large for HDF5",
+                        opts->height, opts->width);
+    return 0;
+}
+
+static int open_format(hcy_stack_writer *w, const char *path, const hcy_stack_writer_opts *opts)
+{
+    size_t n = strlen(path);
+    if (n > 4 && !strcmp(path + n - 4, ".npy")) {
+        if (opts->codec != HCY_CODEC_NONE)
+            return hcy_fail(HCY_EUNSUPPORTED, "%s: NumPy files hold plain pixels; name a .h5 file", path);
+        w->format = &hcy__writer_npy;
+    } else {
+#ifdef HAVE_HDF5
+        w->format = &hcy__writer_h5;
+#else
+        return hcy_fail(HCY_EUNSUPPORTED, "%s: this build of Halcyon has no HDF5", path);
+#endif
+    }
+    return w->format->open(&w->state, path, opts, &w->job);
+}
+
+int hcy_stack_create(hcy_stack_writer **writer, const char *path, const hcy_stack_writer_opts *opts)
+{
+    size_t image_bytes, bound;
+    if (!writer || !path || !opts)
+        return hcy_fail(HCY_EINVAL, "hcy_stack_create: no argument may be NULL");
+    *writer = NULL;
+    int st = check(opts, &image_bytes);
+    if (st)
+        return st;
+    hcy_stack_writer *w = calloc(1, sizeof *w);
+    if (!w)
+        return hcy_fail(HCY_ENOMEM, "no memory to create %s", path);
+    w->frames = opts->frames;
+    w->job.codec = opts->codec;
+    w->job.elem_size = hcy__pixel_of_type(opts->pixel_type)->size;
+    w->job.image_bytes = image_bytes;
+    w->job.block_bytes = opts->block_bytes;
+    st = hcy_bslz4_encode_bound(&bound, &w->job); /* may blocks be so large? */
+    if (!st)
+        st = hcy__may_write(path, opts->keep_existing, opts->source);
+    if (!st)
+        st = open_format(w, path, opts);
+    if (st) {
+        free(w);
+        return st;
+    }
+    *writer = w;
+    return 0;
+}
+
+int hcy_stack_write_chunk(hcy_stack_writer *w, uint64_t frame, const void *chunk, size_t size)
+{
+    if (!w || !chunk || !size)
+        return hcy_fail(HCY_EINVAL, "hcy_stack_write_chunk: there are no bytes to write");
+    if (frame >= w->frames)
+        return hcy_fail(HCY_ERANGE, "frame %llu: the stack was created for %llu frames",
+                        (unsigned long long)frame, (unsigned long long)w->frames);
+    if (w->job.codec == HCY_CODEC_NONE && size != w->job.image_bytes)
+        return hcy_fail(HCY_EINVAL, "frame %llu: %zu bytes, where its pixels take %llu",
+                        (unsigned long long)frame, size, (unsigned long long)w->job.image_bytes);
+    int st = w->format->put(w->state, frame, chunk, size);
+    if (!st)
+        atomic_fetch_add(&w->bytes, size);
+    return st;
+}
+
+int hcy_stack_write(hcy_stack_writer *w, uint64_t frame, const void *pixels)
+{
+    size_t bound, size;
+    if (!w || !pixels)
+        return hcy_fail(HCY_EINVAL, "hcy_stack_write: no argument may be NULL");
+    if (w->job.codec == HCY_CODEC_NONE)
+        return hcy_stack_write_chunk(w, frame, pixels, w->job.image_bytes);
+    int st = hcy_bslz4_encode_bound(&bound, &w->job);
+    if (st)
+        return st;
+    void *chunk = malloc(bound);
+    if (!chunk)
+        return hcy_fail(HCY_ENOMEM, "no memory to code frame %llu", (unsigned long long)frame);
+    st = hcy_bslz4_encode(&size, chunk, bound, &w->job, pixels);
+    if (!st)
+        st = hcy_stack_write_chunk(w, frame, chunk, size);
+    free(chunk);
+    return st;
+}
+
+uint64_t hcy_stack_writer_bytes(const hcy_stack_writer *w)
+{
+    return atomic_load(&w->bytes);
+}
+
+int hcy_stack_writer_close(hcy_stack_writer *w)
+{
+    if (!w)
+        return 0;
+    int st = w->format->close(w->state);
+    free(w);
+    return st;
+}

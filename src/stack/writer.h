@@ -1,0 +1,20 @@
+/* writer.h - what a format of written stacks is.
+ *
+ * writer.c finds it by the path's suffix, checks arguments and codes frames; `state` is the format's own.
+ */
+#ifndef HCY_STACK_WRITER_H
+#define HCY_STACK_WRITER_H
+
+#include "stack_priv.h"
+
+typedef struct hcy__writer_format {
+    int (*open)(void **state, const char *path, const hcy_stack_writer_opts *opts, const hcy_bslz4_job *job);
+    /* Thread-safe. */
+    int (*put)(void *state, uint64_t frame, const void *bytes, size_t size);
+    int (*close)(void *state);
+} hcy__writer_format;
+
+extern const hcy__writer_format hcy__writer_npy;
+extern const hcy__writer_format hcy__writer_h5;
+
+#endif
