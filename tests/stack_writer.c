@@ -13,7 +13,9 @@ static int write_stack(const char *name, const hcy_stack_writer_opts *opts)
 {
     hcy_stack_writer *writer = NULL;
     uint32_t elem_size = opts->pixel_type == HCY_PIXEL_U8 ? 1 : opts->pixel_type == HCY_PIXEL_U16 ? 2 : 8;
-    hcy_stack_info info = { .height = HEIGHT, .width = WIDTH, .pixel_type = opts->pixel_type, .elem_size = elem_size };
+    hcy_stack_info info = {
+        .height = HEIGHT, .width = WIDTH, .pixel_type = opts->pixel_type, .elem_size = elem_size
+    };
     char *pixels = malloc((size_t)HEIGHT * WIDTH * elem_size);
     int st = hcy_stack_create(&writer, in_folder(name), opts);
     for (uint64_t i = FRAMES; !st && i-- > 0;) { /* in any order */
@@ -32,7 +34,8 @@ static int reads_back(const char *name, const hcy_stack_writer_opts *opts, uint3
         return 0;
     const hcy_stack_info *info = hcy_stack_get_info(stack);
     hcy_bslz4_job job = job_of(info);
-    char *chunk = malloc(info->max_chunk), *got = malloc(info->frame_bytes), *want = malloc(info->frame_bytes);
+    char *chunk = malloc(info->max_chunk), *got = malloc(info->frame_bytes),
+         *want = malloc(info->frame_bytes);
     int right = info->frames == FRAMES && info->pixel_type == opts->pixel_type && info->codec == codec;
     for (uint64_t i = 0; right && i < FRAMES; i++) {
         hcy_span span = { chunk, 0 };

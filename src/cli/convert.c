@@ -17,18 +17,20 @@ struct values {
 static const char *const codecs[] = { "bslz4", "lz4", NULL };
 
 #define AT(member) offsetof(struct values, member)
-#define COMMON                                                                                                \
-    { "devices", 'd', CLI_TEXT, AT(devices), "LIST", "cpu; cpu@threads=2,gpu; all; ... (auto)", 0, 0, NULL }, \
-        { "dataset", 0, CLI_TEXT, AT(dataset), "PATH", "in the input (default: found)", 0, 0, NULL },         \
-        { "frames", 0, CLI_SPAN, AT(frames), "A:B", "these alone, from 0, B not included", 0, 0, NULL },      \
-        { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no progress, no summary", 0, 0, NULL },                   \
-    {                                                                                                         \
-        NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL                                                          \
+#define COMMON                                                                                               \
+    {                                                                                                        \
+        "devices", 'd', CLI_TEXT, AT(devices), "LIST", "cpu; cpu@threads=2,gpu; all; ... (auto)", 0, 0, NULL \
+    },                                                                                                       \
+        { "dataset", 0, CLI_TEXT, AT(dataset), "PATH", "in the input (default: found)", 0, 0, NULL },        \
+        { "frames", 0, CLI_SPAN, AT(frames), "A:B", "these alone, from 0, B not included", 0, 0, NULL },     \
+        { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no progress, no summary", 0, 0, NULL },                  \
+    {                                                                                                        \
+        NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL                                                         \
     }
 static const struct cli_option decompress_options[] = {
     { "output", 'o', CLI_TEXT, AT(output), "FILE", "OUT.h5 or OUT.npy", 0, 0, NULL },
-    { "contiguous", 0, CLI_FLAG, AT(contiguous), NULL, "HDF5: frames next to one another, not in chunks", 0, 0,
-      NULL },
+    { "contiguous", 0, CLI_FLAG, AT(contiguous), NULL, "HDF5: frames next to one another, not in chunks", 0,
+      0, NULL },
     COMMON
 };
 static const struct cli_option compress_options[] = {
@@ -41,18 +43,24 @@ static const struct cli_option compress_options[] = {
 #undef AT
 
 #define NOTES                                                                                                \
-    "The dataset keeps its path and its attributes (a stack of several datasets becomes\n"                    \
-    "/entry/data/data).  A frame that is damaged is reported by its number; all bytes of its pixels\n"        \
+    "The dataset keeps its path and its attributes (a stack of several datasets becomes\n"                   \
+    "/entry/data/data).  A frame that is damaged is reported by its number; all bytes of its pixels\n"       \
     "are 255, the value of masked pixels.  Exit status: 0 if every frame was done, else 1; 2: usage."
 
-const struct cli_command cli_decompress_command = {
-    "decompress", "the images of a stack as plain pixels, in HDF5 or NumPy", "STACK -o FILE", 1, 1,
-    decompress_options, NOTES
-};
-const struct cli_command cli_compress_command = {
-    "compress", "images packed as detectors write them: bitshuffle and LZ4", "STACK -o FILE.h5", 1, 1,
-    compress_options, NOTES
-};
+const struct cli_command cli_decompress_command = { "decompress",
+                                                    "the images of a stack as plain pixels, in HDF5 or NumPy",
+                                                    "STACK -o FILE",
+                                                    1,
+                                                    1,
+                                                    decompress_options,
+                                                    NOTES };
+const struct cli_command cli_compress_command = { "compress",
+                                                  "images packed as detectors write them: bitshuffle and LZ4",
+                                                  "STACK -o FILE.h5",
+                                                  1,
+                                                  1,
+                                                  compress_options,
+                                                  NOTES };
 
 struct convert {
     hcy_stack_writer *writer;
@@ -95,8 +103,8 @@ static int convert(struct frames *f, const struct values *v, uint32_t codec)
         if (closed)
             status = cli_fail(closed);
         else if (!v->quiet)
-            fprintf(stderr, "%s: %.1f MB of pixels in %.1f MB\n", v->output, 1e-6 * (double)f->stats.bytes_raw,
-                    1e-6 * written);
+            fprintf(stderr, "%s: %.1f MB of pixels in %.1f MB\n", v->output,
+                    1e-6 * (double)f->stats.bytes_raw, 1e-6 * written);
     }
     free(c.masked);
     return status;
@@ -122,7 +130,7 @@ static int run(const struct cli_command *command, int argc, char **argv, int pac
     status = frames_open(&frames);
     if (!status)
         status = convert(&frames, &values,
-                         !packs             ? HCY_CODEC_NONE
+                         !packs              ? HCY_CODEC_NONE
                          : values.codec == 0 ? HCY_CODEC_BSLZ4
                                              : HCY_CODEC_LZ4);
     frames_close(&frames);

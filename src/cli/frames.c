@@ -71,7 +71,8 @@ void frames_close(struct frames *f)
 
 unsigned frames_threads(const struct frames *f)
 {
-    uint64_t n = f->threads ? f->threads : 2 * f->n_devices, batches = (f->last - f->first - 1) / f->batch + 1;
+    uint64_t n = f->threads ? f->threads : 2 * f->n_devices,
+             batches = (f->last - f->first - 1) / f->batch + 1;
     return (unsigned)(n < batches ? n : batches);
 }
 
@@ -82,8 +83,8 @@ struct worker {
     unsigned number;
     pthread_t id;
     hcy_queue *queue;
-    char *chunks;  /* batch * max_chunk; NULL: frames are read as pixels */
-    char *images;  /* batch * frame_bytes */
+    char *chunks; /* batch * max_chunk; NULL: frames are read as pixels */
+    char *images; /* batch * frame_bytes */
     hcy_span spans[MAX_BATCH];
     hcy_frame_report reports[MAX_BATCH];
     size_t number_of[MAX_BATCH]; /* of the spans' frames, in the batch */
@@ -173,8 +174,8 @@ static int decode_batch(struct worker *w, uint64_t first, size_t found)
         if (!r->status)
             continue;
         any = 1;
-        (void)hcy_fail(r->status, "%s: block %u at byte %llu of its chunk",
-                          hcy_status_text(r->status), r->block, (unsigned long long)r->byte);
+        (void)hcy_fail(r->status, "%s: block %u at byte %llu of its chunk", hcy_status_text(r->status),
+                       r->block, (unsigned long long)r->byte);
         note_failed(w, first + w->number_of[i]);
     }
     return any ? 0 : status;
@@ -189,8 +190,8 @@ static int do_batch(struct worker *w, uint64_t first, size_t n)
         status = decode_batch(w, first, found);
     for (size_t i = 0; i < found && !status; i++) {
         const char *pixels = w->images + i * f->info->frame_bytes;
-        status = f->take(f->payload, w->number, first + w->number_of[i],
-                         w->reports[i].status ? NULL : pixels);
+        status =
+            f->take(f->payload, w->number, first + w->number_of[i], w->reports[i].status ? NULL : pixels);
     }
     for (size_t i = 0; i < n && !status; i++)
         if (w->bad[i])

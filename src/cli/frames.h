@@ -35,10 +35,10 @@ struct frames {
     _Atomic uint64_t next, bytes_stored;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    unsigned working;           /* below: under the lock */
+    unsigned working; /* below: under the lock */
     hcy_pipeline_stats stats;
-    hcy_error error;            /* status 0: none */
-    uint64_t failed[100];       /* the first of the frames that failed, as they came */
+    hcy_error error;      /* status 0: none */
+    uint64_t failed[100]; /* the first of the frames that failed, as they came */
 };
 
 /* Opens the stack and the devices; CLI_* with the message printed.  frames_close() in any case. */

@@ -26,7 +26,12 @@ static const struct cli_option options[] = {
 #undef AT
 
 const struct cli_command cli_sum_command = {
-    "sum", "the sum of a stack's frames, or each pixel's largest value", "STACK -o FILE", 1, 1, options,
+    "sum",
+    "the sum of a stack's frames, or each pixel's largest value",
+    "STACK -o FILE",
+    1,
+    1,
+    options,
     "Sums of whole numbers have 64 bits, those of floats are doubles; --max keeps the pixels' type.\n"
     "An unsigned pixel that has one of its type's two top values in any frame (gaps, hot and\n"
     "saturated pixels) has the sum 2^64-1: it is masked there too; so is a sum that does not fit.\n"
@@ -36,44 +41,44 @@ const struct cli_command cli_sum_command = {
 /* How one kind of pixels is put on what a thread has: sums of 64 bits, or largest values in the same. */
 typedef void (*add_fn)(void *sums, const void *pixels, size_t n);
 
-#define ADD_UNSIGNED(name, type)                                                                  \
-    static void name(void *sums, const void *pixels, size_t n)                                    \
-    {                                                                                             \
-        const type *from = pixels, top = (type)-1;                                                \
-        uint64_t *to = sums;                                                                      \
-        for (size_t i = 0; i < n; i++) {                                                          \
-            uint64_t sum = to[i] + from[i];                                                       \
-            to[i] = from[i] >= (type)(top - 1) || sum < to[i] || !~to[i] ? UINT64_MAX : sum;      \
-        }                                                                                         \
+#define ADD_UNSIGNED(name, type)                                                                             \
+    static void name(void *sums, const void *pixels, size_t n)                                               \
+    {                                                                                                        \
+        const type *from = pixels, top = (type)-1;                                                           \
+        uint64_t *to = sums;                                                                                 \
+        for (size_t i = 0; i < n; i++) {                                                                     \
+            uint64_t sum = to[i] + from[i];                                                                  \
+            to[i] = from[i] >= (type)(top - 1) || sum < to[i] || !~to[i] ? UINT64_MAX : sum;                 \
+        }                                                                                                    \
     }
-#define ADD(name, type, wide)                                  \
-    static void name(void *sums, const void *pixels, size_t n) \
-    {                                                          \
-        const type *from = pixels;                             \
-        wide *to = sums;                                       \
-        for (size_t i = 0; i < n; i++)                         \
-            to[i] = (wide)(to[i] + (wide)from[i]);             \
+#define ADD(name, type, wide)                                                                                \
+    static void name(void *sums, const void *pixels, size_t n)                                               \
+    {                                                                                                        \
+        const type *from = pixels;                                                                           \
+        wide *to = sums;                                                                                     \
+        for (size_t i = 0; i < n; i++)                                                                       \
+            to[i] = (wide)(to[i] + (wide)from[i]);                                                           \
     }
-#define MAX(name, type)                                          \
-    static void name(void *largest, const void *pixels, size_t n) \
-    {                                                            \
-        const type *from = pixels;                               \
-        type *to = largest;                                      \
-        for (size_t i = 0; i < n; i++)                           \
-            to[i] = from[i] > to[i] ? from[i] : to[i];           \
+#define MAX(name, type)                                                                                      \
+    static void name(void *largest, const void *pixels, size_t n)                                            \
+    {                                                                                                        \
+        const type *from = pixels;                                                                           \
+        type *to = largest;                                                                                  \
+        for (size_t i = 0; i < n; i++)                                                                       \
+            to[i] = from[i] > to[i] ? from[i] : to[i];                                                       \
     }
 ADD_UNSIGNED(add_u8, uint8_t)
 ADD_UNSIGNED(add_u16, uint16_t)
 ADD_UNSIGNED(add_u32, uint32_t)
 ADD_UNSIGNED(add_u64, uint64_t)
 /* Signed sums wrap as unsigned ones do, which C defines. */
-#define ADD_SIGNED(name, type)                                   \
-    static void name(void *sums, const void *pixels, size_t n)   \
-    {                                                            \
-        const type *from = pixels;                               \
-        uint64_t *to = sums;                                     \
-        for (size_t i = 0; i < n; i++)                           \
-            to[i] += (uint64_t)(int64_t)from[i];                 \
+#define ADD_SIGNED(name, type)                                                                               \
+    static void name(void *sums, const void *pixels, size_t n)                                               \
+    {                                                                                                        \
+        const type *from = pixels;                                                                           \
+        uint64_t *to = sums;                                                                                 \
+        for (size_t i = 0; i < n; i++)                                                                       \
+            to[i] += (uint64_t)(int64_t)from[i];                                                             \
     }
 ADD_SIGNED(add_i8, int8_t)
 ADD_SIGNED(add_i16, int16_t)
@@ -134,8 +139,7 @@ static int add_frame(void *payload, unsigned thread, uint64_t frame, const void 
     if (!s->images[thread]) {
         s->images[thread] = s->max ? malloc(s->frame_bytes) : calloc(s->n_pixels, 8);
         if (!s->images[thread])
-            return hcy_fail(HCY_ENOMEM, "no memory for the sum of %zu pixels",
-                               s->n_pixels);
+            return hcy_fail(HCY_ENOMEM, "no memory for the sum of %zu pixels", s->n_pixels);
         if (s->max) {
             memcpy(s->images[thread], pixels, s->frame_bytes);
             return 0;

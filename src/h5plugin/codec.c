@@ -46,7 +46,8 @@ static int check_zstd(const h5_coding *coding)
 {
 #ifndef HAVE_ZSTD
     if (coding->zstd)
-        return hcy_fail(HCY_EUNSUPPORTED, "the chunk is coded with Zstandard, and Halcyon was built without it");
+        return hcy_fail(HCY_EUNSUPPORTED,
+                        "the chunk is coded with Zstandard, and Halcyon was built without it");
 #endif
     (void)coding;
     return 0;
@@ -135,10 +136,9 @@ static int reserve_work(struct decode *d)
 int hcy__h5_decode(void **out, size_t *size, h5_coding *coding, const uint8_t *chunk, size_t chunk_size,
                    const uint8_t *limit)
 {
-    struct decode d = { .coding = coding,
-                        .ops = cpu_block_ops(cpu_simd_best()),
-                        .chunk = chunk,
-                        .limit = limit };
+    struct decode d = {
+        .coding = coding, .ops = cpu_block_ops(cpu_simd_best()), .chunk = chunk, .limit = limit
+    };
     void *image = NULL;
     int st = check_zstd(coding);
     if (!st)

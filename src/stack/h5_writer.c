@@ -138,7 +138,8 @@ static int open_locked(struct h5_writer *w, const char *path, const hcy_stack_wr
     return 0;
 }
 
-static int open_h5(void **state, const char *path, const hcy_stack_writer_opts *opts, const hcy_bslz4_job *job)
+static int open_h5(void **state, const char *path, const hcy_stack_writer_opts *opts,
+                   const hcy_bslz4_job *job)
 {
     struct h5_writer *w = calloc(1, sizeof *w);
     if (!w)
