@@ -7,8 +7,12 @@
 #undef H5Dread_chunk
 #define H5Dread_chunk H5Dread_chunk1
 #endif
+#include <halcyon/queue.h>
 #include <pthread.h>
 #include <sys/stat.h>
+#ifdef HAVE_ZSTD
+#include <zstd.h>
+#endif
 
 /* --- HDF5 files, made with HDF5 itself --- */
 
@@ -527,6 +531,149 @@ static void test_regression(void)
     }
 }
 
+#ifdef HAVE_ZSTD
+enum { BLOCK = 128 };
+
+/* A frame as filter 32008 codes it with Zstandard. */
+static unsigned char *zstd_chunk(size_t *size, const hcy_stack_info *info, uint64_t frame)
+{
+    size_t block = info->block_bytes;
+    size_t planes_size;
+    unsigned char *planes = expected_bytes(&planes_size, info, frame),
+                  *chunk = calloc(1, 8 * planes_size + 1000);
+    for (int i = 0; i < 8; i++)
+        chunk[i] = (unsigned char)((uint64_t)planes_size >> 8 * (7 - i));
+    chunk[11] = (unsigned char)block;
+    *size = 12;
+    size_t tail = planes_size % 32, at = 0; /* eight elements of 4 bytes are coded, or none */
+    for (; at < planes_size - tail; at += block) {
+        size_t n = planes_size - tail - at < block ? planes_size - tail - at : block;
+        size_t coded = ZSTD_compress(chunk + *size + 4, 1000, planes + at, n, 1);
+        chunk[*size + 2] = (unsigned char)(coded >> 8);
+        chunk[*size + 3] = (unsigned char)coded;
+        *size += 4 + coded;
+    }
+    memcpy(chunk + *size, planes + planes_size - tail, tail);
+    *size += tail;
+    free(planes);
+    return chunk;
+}
+
+static void test_zstd(void)
+{
+    static const unsigned values[] = { 0, 3, 4, 64, 3, 10 }; /* what chunks say counts, not this 64 */
+    hcy_stack_info info = { .height = HEIGHT,
+                            .width = WIDTH,
+                            .pixel_type = HCY_PIXEL_U32,
+                            .elem_size = 4,
+                            .frame_bytes = HEIGHT * WIDTH * 4,
+                            .codec = HCY_CODEC_BITSHUFFLE,
+                            .block_bytes = BLOCK };
+    hid_t file = new_file(in_folder("zstd.h5"), 0), data = raw_dataset(file, 5, 32008, 6, values);
+    for (uint64_t i = 0; i < 5; i++) {
+        size_t size;
+        hsize_t offset[3] = { i, 0, 0 };
+        info.block_bytes = i == 4 ? 64 : BLOCK;
+        unsigned char *chunk = zstd_chunk(&size, &info, i);
+        if (i == 3)
+            chunk[16] ^= 0x55; /* Zstandard's own magic */
+        if (i == 1)
+            put_chunk(data, &info, i, 1);
+        else if (H5Dwrite_chunk(data, H5P_DEFAULT, 0, offset, size, chunk) < 0)
+            bail_out("a chunk cannot be written");
+        free(chunk);
+    }
+    H5Dclose(data);
+    H5Fclose(file);
+    hcy_stack *stack = NULL;
+    char bytes[HEIGHT * WIDTH * 4];
+    size_t size;
+    is_int(hcy_stack_open(&stack, in_folder("zstd.h5"), NULL), 0, "Zstandard: opens");
+    const hcy_stack_info *got = hcy_stack_get_info(stack);
+    ok(got->codec == HCY_CODEC_BITSHUFFLE && got->block_bytes == BLOCK && got->direct &&
+           got->stored_bytes < got->raw_bytes,
+       "Zstandard: is given as bit planes");
+    ok(frame_is_right(stack, 0) && frame_is_right(stack, 2), "Zstandard: its frames");
+    ok(frame_is_right(stack, 1), "Zstandard: a chunk stored without the filter");
+    fails(hcy_stack_read(&size, stack, 3, bytes, sizeof bytes), HCY_ECORRUPT, "block 0", "a damaged block");
+    fails(hcy_stack_read(&size, stack, 4, bytes, sizeof bytes), HCY_EUNSUPPORTED, "128",
+          "blocks of another size");
+    hcy_stack_close(stack);
+}
+
+/* One of bitshuffle's own: its chunk as a stack of one frame of one row. */
+static int same_as_original(hid_t from, hcy_queue *queue, const char *name, size_t elem)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/compressed_zstd/%s", name);
+    hid_t coded = H5Dopen2(from, path, H5P_DEFAULT), space = H5Dget_space(coded);
+    snprintf(path, sizeof path, "/original/%s", name);
+    hid_t plain = H5Dopen2(from, path, H5P_DEFAULT), type = H5Dget_type(plain),
+          plist = H5Dget_create_plist(coded);
+    hsize_t n = (hsize_t)H5Sget_simple_extent_npoints(space), zero[3] = { 0 }, stored = 0,
+            dims[3] = { 1, 1, n };
+    unsigned values[8], flags, config;
+    size_t n_values = 8, size, bytes = (size_t)n * elem;
+    char *chunk = malloc(8 * bytes + 1000), *want = malloc(bytes), *got = malloc(bytes);
+    uint32_t mask;
+    H5Pget_filter2(plist, 0, &flags, &n_values, values, 0, NULL, &config);
+    H5Dget_chunk_storage_size(coded, zero, &stored);
+    H5Dread_chunk(coded, H5P_DEFAULT, zero, &mask, chunk);
+    H5Dread(plain, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, want);
+    H5Pclose(plist);
+    hid_t file = new_file(in_folder("one.h5"), 0), to = H5Screate_simple(3, dims, NULL);
+    hid_t types[9] = { 0, H5T_STD_U8LE, H5T_STD_U16LE, 0, H5T_STD_U32LE, 0, 0, 0, H5T_STD_U64LE };
+    plist = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_chunk(plist, 3, dims);
+    H5Pset_filter(plist, 32008, H5Z_FLAG_OPTIONAL, n_values, values);
+    hid_t data = H5Dcreate2(file, "data", types[elem], to, H5P_DEFAULT, plist, H5P_DEFAULT);
+    H5Dwrite_chunk(data, H5P_DEFAULT, 0, zero, stored, chunk);
+    hid_t all[] = { data, plain, coded };
+    for (size_t i = 0; i < 3; i++)
+        H5Dclose(all[i]);
+    H5Pclose(plist);
+    H5Tclose(type);
+    H5Sclose(to);
+    H5Sclose(space);
+    H5Fclose(file);
+    hcy_stack *stack = NULL;
+    int bad = hcy_stack_open(&stack, in_folder("one.h5"), NULL);
+    hcy_bslz4_job job = bad ? (hcy_bslz4_job){ 0 } : job_of(hcy_stack_get_info(stack));
+    bad = bad || hcy_stack_read(&size, stack, 0, chunk, 8 * bytes + 1000) ||
+          hcy_bslz4_decode(got, NULL, queue, &job, &(hcy_span){ chunk, size }, 1) || memcmp(got, want, bytes);
+    hcy_stack_close(stack);
+    free(chunk);
+    free(want);
+    free(got);
+    return !bad;
+}
+
+static void test_originals(const char *name)
+{
+    static const char *const sets[] = { "a1_a",  "a2_a",  "a4_a",  "a8_a",  "|S1_b", "|S1_c",
+                                        "|S2_b", "|S2_c", "|S4_b", "|S4_c", "|S8_b", "|S8_c" };
+    const char *path = test_data(name);
+    hid_t file = path ? H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT) : -1;
+    if (file < 0 || H5Lexists(file, "/compressed_zstd", H5P_DEFAULT) <= 0) {
+        skip(1, "%s: %s", name, file < 0 ? "no test data (HALCYON_TEST_DATA)" : "it has no Zstandard");
+        if (file >= 0)
+            H5Fclose(file);
+        return;
+    }
+    hcy_device *device = NULL;
+    hcy_queue *queue = NULL;
+    if (hcy_device_open(&device, "cpu@threads=1") || hcy_queue_create(&queue, device))
+        bail_out("no device: %s", hcy_last_error()->text);
+    size_t n = sizeof sets / sizeof *sets, good = 0;
+    for (size_t i = 0; i < n; i++)
+        good += (size_t)same_as_original(file, queue, sets[i], (size_t)(strpbrk(sets[i], "1248")[0] - '0'));
+    is_int((intmax_t)good, (intmax_t)n, "%s: Zstandard gives the originals", name);
+    hcy_queue_release(queue);
+    hcy_device_release(device);
+    H5Fclose(file);
+}
+#endif
+
 int main(void)
 {
     make_folder();
@@ -538,6 +685,13 @@ int main(void)
     write_coded(in_folder("same.h5"), HCY_PIXEL_U16, 3);
     same_as_hdf5(in_folder("same.h5"), NULL, 2, "a written frame");
     test_codecs();
+#ifdef HAVE_ZSTD
+    test_zstd();
+    test_originals("detector/regression_0.1.3.h5");
+    test_originals("detector/regression_0.4.0.h5");
+#else
+    skip(1, "built without libzstd");
+#endif
     test_unknown_filter();
     test_many_chunks();
     test_truncated_h5();

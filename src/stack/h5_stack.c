@@ -25,6 +25,7 @@ struct layout {
     uint32_t codec, block_bytes;
     int coded;     /* there are filters */
     int decodable; /* we know the codec */
+    int zstd;      /* codec HCY_CODEC_BITSHUFFLE, below Zstandard */
 };
 
 /* --- Filters --- */
@@ -36,9 +37,12 @@ static void bitshuffle_codec(struct layout *l, const unsigned *values, size_t n)
     unsigned size = n > 2 ? values[2] : 0, kind = n > 4 ? values[4] : 0;
     if (size && size != l->shape.pixel->size)
         return;
-    l->decodable = kind == 0 || kind == 2;
+#ifdef HAVE_ZSTD
+    l->zstd = kind == 3;
+#endif
+    l->decodable = kind == 0 || kind == 2 || l->zstd;
     l->codec = kind == 2 ? HCY_CODEC_BSLZ4 : HCY_CODEC_BITSHUFFLE;
-    if (kind == 0 && n > 3)
+    if (kind != 2 && n > 3)
         l->block_bytes = values[3] * l->shape.pixel->size;
 }
 
@@ -163,6 +167,8 @@ static void chunk_addresses(hcy__place *places, const struct layout *l)
         places[i] = (hcy__place){ .offset = address, .size = size };
         if (mask & 1 && l->coded)
             places[i].flags = PLACE_PLAIN;
+        else if (l->zstd)
+            places[i].flags = PLACE_ZSTD;
         left -= size < left ? size : left;
     }
 }
@@ -238,6 +244,21 @@ static int take_pixels(hcy_stack *stack, hcy__part *part, hcy__place *places, co
     return 0;
 }
 
+/* A chunk says itself how large its Zstandard blocks are, whatever the filter's values are. */
+static void zstd_blocks(hcy_stack *stack, const hcy__part *part, const hcy__place *places, uint64_t n)
+{
+    unsigned char head[12];
+    int number;
+    uint64_t i = 0;
+    while (i < n && !(places[i].flags & PLACE_ZSTD))
+        i++;
+    if (i == n || hcy__read_at(part->fd, head, sizeof head, places[i].offset, &number) < sizeof head)
+        return;
+    uint32_t bytes = (uint32_t)head[8] << 24 | (uint32_t)head[9] << 16 | (uint32_t)head[10] << 8 | head[11];
+    if (bytes % (8 * hcy__pixel_of_type(stack->info.pixel_type)->size) == 0)
+        stack->info.block_bytes = bytes;
+}
+
 /* The first dataset says what the stack is; the others must be the same. */
 static int fits(hcy_stack *stack, const struct layout *l, uint32_t codec, const char *name)
 {
@@ -256,7 +277,8 @@ static int fits(hcy_stack *stack, const struct layout *l, uint32_t codec, const 
         return 0;
     }
     if (info->height != l->shape.dims[1] || info->width != l->shape.dims[2] ||
-        info->pixel_type != l->shape.pixel->type || info->codec != codec)
+        info->pixel_type != l->shape.pixel->type || info->codec != codec ||
+        (codec == HCY_CODEC_BITSHUFFLE && !l->zstd && info->block_bytes != l->block_bytes))
         return hcy_fail(
             HCY_EFORMAT,
             "%s::%s (%llu x %llu %s) is not like the datasets before it (%u x %u %s), or coded in "
@@ -280,10 +302,13 @@ static int take_layout(hcy_stack *stack, const struct layout *l, hid_t file, con
     if (st)
         return st;
     part->first = stack->info.frames;
-    if (as_stored && !addresses(places, l, stack->info.frame_bytes))
+    if (as_stored && !addresses(places, l, stack->info.frame_bytes)) {
         st = open_bytes(stack, part, l->dataset);
-    else
+        if (!st && l->zstd && stack->n_parts == 1)
+            zstd_blocks(stack, part, places, l->shape.dims[0]);
+    } else {
         st = take_pixels(stack, part, places, l, file, name);
+    }
     for (uint64_t i = 0; !st && i < l->shape.dims[0]; i++)
         places[i].part = (uint32_t)(stack->n_parts - 1);
     stack->info.frames += l->shape.dims[0];

@@ -9,3 +9,6 @@ libcore_la_SOURCES += src/stack/h5.h src/stack/h5.c src/stack/h5_find.c src/stac
     src/stack/h5_stack.c src/stack/h5_file.h src/stack/h5_file.c src/stack/h5_writer.c src/stack/curves_config.c \
     src/stack/curves_h5.c
 endif
+if HAVE_ZSTD
+libcore_la_SOURCES += src/stack/zstd.c
+endif

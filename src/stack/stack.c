@@ -163,15 +163,15 @@ static hcy_bslz4_job job_of(const hcy_stack_info *info)
                             .block_bytes = info->block_bytes };
 }
 
-/* What a frame can take in the caller's memory: plain frames of a coded stack are coded while they are read.
- */
+/* What a frame can take in the caller's memory: plain frames of a coded stack are coded while they are read,
+ * Zstandard's decompressed. */
 static int given_bytes(size_t *size, const hcy_stack_info *info, const hcy__place *place)
 {
     if (place->flags & PLACE_PLAIN) {
         hcy_bslz4_job job = job_of(info);
         return hcy_bslz4_encode_bound(size, &job);
     }
-    *size = place->size;
+    *size = place->flags & PLACE_ZSTD ? info->frame_bytes : place->size;
     return 0;
 }
 
@@ -302,6 +302,30 @@ static int read_and_code(size_t *size, const hcy_stack *stack, uint64_t frame, c
     return st;
 }
 
+#ifdef HAVE_ZSTD
+static int read_zstd(const hcy_stack *stack, uint64_t frame, const hcy__place *place, void *dst)
+{
+    hcy_bslz4_job job = job_of(&stack->info);
+    const hcy__part *part = &stack->parts[place->part];
+    void *chunk = malloc(place->size ? place->size : 1);
+    if (!chunk)
+        return hcy_fail(HCY_ENOMEM, "no memory for frame %llu of %s", (unsigned long long)frame, stack->path);
+    int st = part->fetch(stack, part, frame, place, chunk);
+    if (!st)
+        st = hcy__zstd_planes(dst, &job, chunk, place->size);
+    free(chunk);
+    return st;
+}
+#else
+/* Never called: there are no such places. */
+static int read_zstd(const hcy_stack *stack, uint64_t frame, const hcy__place *place, void *dst)
+{
+    (void)dst;
+    return hcy_fail(HCY_EUNSUPPORTED, "frame %llu of %s, %llu bytes of Zstandard: this build has no libzstd",
+                    (unsigned long long)frame, stack->path, (unsigned long long)place->size);
+}
+#endif
+
 int hcy_stack_read(size_t *size, hcy_stack *stack, uint64_t frame, void *dst, size_t capacity)
 {
     hcy__place place;
@@ -317,8 +341,11 @@ int hcy_stack_read(size_t *size, hcy_stack *stack, uint64_t frame, void *dst, si
     if (place.flags & PLACE_PLAIN)
         return read_and_code(size, stack, frame, &place, dst, capacity);
     const hcy__part *part = &stack->parts[place.part];
-    st = part->fetch(stack, part, frame, &place, dst);
+    if (place.flags & PLACE_ZSTD)
+        st = read_zstd(stack, frame, &place, dst);
+    else
+        st = part->fetch(stack, part, frame, &place, dst);
     if (!st)
-        *size = place.size;
+        *size = need;
     return st;
 }

@@ -32,6 +32,7 @@ typedef struct hcy__place {
 } hcy__place;
 #define PLACE_MISSING 1u /* never written */
 #define PLACE_PLAIN 2u   /* pixels as they are, though the stack has a codec */
+#define PLACE_ZSTD 4u    /* of filter 32008 with Zstandard; given as without compression */
 
 typedef struct hcy__part hcy__part;
 struct hcy__format;
@@ -68,6 +69,9 @@ int hcy__stack_add_places(hcy__place **places, hcy_stack *stack, uint64_t n);
 /* fetch() of parts with a file descriptor: pread, no lock. */
 int hcy__fetch_pread(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__place *place,
                      void *dst);
+/* A chunk of PLACE_ZSTD as one of the job, which is of HCY_CODEC_BITSHUFFLE: job->image_bytes.  HCY_ECORRUPT,
+ * HCY_EUNSUPPORTED: its blocks are of another size.  Only with libzstd. */
+int hcy__zstd_planes(void *dst, const hcy_bslz4_job *job, const void *chunk, size_t size);
 /* preads until `size` bytes are there, the file ends, or it fails (then *number is the errno, else 0); how
  * many. */
 uint64_t hcy__read_at(int fd, void *dst, uint64_t size, uint64_t offset, int *number);

@@ -36,7 +36,7 @@ typedef struct hcy_stack_info {
     uint32_t height, width;
     uint32_t pixel_type;   /* HCY_PIXEL_* of azint_format.h, little-endian */
     uint32_t elem_size;    /* bytes of a pixel: 1, 2, 4, 8 */
-    uint32_t codec;        /* HCY_CODEC_* of bslz4_format.h: how every frame's bytes are coded */
+    uint32_t codec;        /* HCY_CODEC_* of bslz4_format.h: how every frame's bytes are given */
     uint32_t block_bytes;  /* with HCY_CODEC_BITSHUFFLE: decoded bytes of a block (hcy_bslz4_job.block_bytes),
                               else 0 */
     uint32_t direct;       /* 1: frames are read by pread, in parallel; 0: HDF5 reads them, one at a time */
@@ -73,7 +73,8 @@ HCY_API const hcy_stack_info *hcy_stack_get_info(const hcy_stack *stack);
 HCY_API int hcy_stack_frame_size(size_t *size, const hcy_stack *stack, uint64_t frame) HCY_MUST_USE;
 
 /* Reads the frame's bytes, coded as info.codec says, to dst; *size is how many.  Thread-safe.  Where a chunk
- * was stored without the dataset's filter (its filter mask says so), the bytes given are coded all the same.
+ * was stored without the dataset's filter (its filter mask says so), the bytes given are coded all the same;
+ * filter 32008's Zstandard is given as HCY_CODEC_BITSHUFFLE.
  * HCY_ERANGE: no such frame, or capacity below hcy_stack_frame_size(); HCY_ENOENT as above; HCY_ECORRUPT: the
  * file ends before the frame does; HCY_EIO. */
 HCY_API int hcy_stack_read(size_t *size, hcy_stack *stack, uint64_t frame, void *dst,
