@@ -320,6 +320,22 @@ static void test_endings(void)
     rig_close(&r);
 }
 
+/* Without compression, only the dataset knows the size of the blocks. */
+static void test_source(void)
+{
+    hcy_stack_info info = *hcy_stack_get_info(npy);
+    info.codec = HCY_CODEC_BITSHUFFLE;
+    info.block_bytes = 1024;
+    info.max_chunk = 77;
+    hcy_pipeline_source source = hcy_pipeline_source_of(&info);
+    is_int(source.coding.codec, HCY_CODEC_BITSHUFFLE, "a stack's codec reaches the devices");
+    is_int(source.coding.block_bytes, 1024, "and its blocks' size");
+    is_int((intmax_t)source.coding.image_bytes, PIXELS * 4, "and its frames'");
+    is_int(source.coding.elem_size, 4, "and its pixels'");
+    is_int(source.pixel_type, HCY_PIXEL_U32, "and their type");
+    is_int((intmax_t)source.max_chunk, 77, "and how large a chunk may be");
+}
+
 static void test_arguments(void)
 {
     hcy_pipeline_source source = hcy_pipeline_source_of(hcy_stack_get_info(npy));
@@ -433,6 +449,7 @@ int main(void)
     test_small_window();
     test_memory();
     test_endings();
+    test_source();
     test_arguments();
     test_broken_frames();
     test_same_bits();

@@ -23,6 +23,7 @@ hcy_pipeline_source hcy_pipeline_source_of(const hcy_stack_info *info)
     source.coding.codec = info->codec;
     source.coding.elem_size = info->elem_size;
     source.coding.image_bytes = info->frame_bytes;
+    source.coding.block_bytes = info->block_bytes;
     source.pixel_type = info->pixel_type;
     source.max_chunk = info->max_chunk;
     return source;
