@@ -7,7 +7,7 @@
  * the first frame are the mask (-u: no mask, they are left to the sentinels).  Every launch gets other
  * frames, so that the coded bytes are not warm; best of several rounds.
  */
-#include "../backends/cpu/azint_priv.h"
+#include "../backends/cpu/cpu_azint.h"
 #include <halcyon/azint.h>
 #include <halcyon/bslz4.h>
 
@@ -473,7 +473,7 @@ int main(int argc, char **argv)
         for (int simd = CPU_SIMD_PORTABLE; simd <= (int)cpu_simd_best(); simd++) {
             const char *name = cpu_simd_name((enum cpu_simd)simd);
             bool wanted = !only_variant || strcmp(only_variant, name) == 0;
-            if ((int)azint_variant((enum cpu_simd)simd) != simd || !wanted)
+            if ((int)cpu_simd_built((enum cpu_simd)simd) != simd || !wanted)
                 continue;
             if (!only_batch)
                 stages(&s, plan, splits[split], (enum cpu_simd)simd);

@@ -192,7 +192,7 @@ static size_t list_rows(struct row *rows)
     rows[n++] = (struct row){ "memset of the image", run_fill, NULL, 1e9 };
     rows[n++] = (struct row){ "liblz4 alone, one block's memory", run_lz4, NULL, 1e9 };
     for (int simd = CPU_SIMD_PORTABLE; simd <= (int)cpu_simd_best(); simd++) {
-        if ((int)cpu_block_variant(simd) != simd)
+        if ((int)cpu_simd_built(simd) != simd)
             continue;
         rows[n] = (struct row){ "", run_planes, cpu_block_ops(simd), 1e9 };
         snprintf(rows[n++].name, sizeof rows->name, "%s: to bit-planes", cpu_simd_name(simd));

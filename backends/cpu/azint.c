@@ -6,7 +6,7 @@
  * which add the workers' digits up to 128 bits.  Blocks too large for a strip are first decoded to images in
  * the scratch buffer.
  */
-#include "azint_priv.h"
+#include "cpu_azint.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,21 +45,9 @@ const struct azint_type *azint_type(uint32_t pixel_type)
     return pixel_type && pixel_type < sizeof types / sizeof types[0] ? &types[pixel_type] : NULL;
 }
 
-enum cpu_simd azint_variant(enum cpu_simd simd)
-{
-#ifdef HCY_CPU_X86
-    if (simd >= CPU_SIMD_AVX512)
-        return CPU_SIMD_AVX512;
-    if (simd >= CPU_SIMD_AVX2)
-        return CPU_SIMD_AVX2;
-#endif
-    (void)simd;
-    return CPU_SIMD_PORTABLE;
-}
-
 const struct azint_ops *azint_ops(enum cpu_simd simd)
 {
-    switch (azint_variant(simd)) {
+    switch (cpu_simd_built(simd)) {
 #ifdef HCY_CPU_X86
     case CPU_SIMD_AVX512:
         return &azint_ops_avx512;
@@ -240,23 +228,6 @@ static void set_spaces(struct batch *b)
     }
 }
 
-/* The table was checked on the host; nothing is read outside the buffers even if it was not. */
-static bool frame_fits(const struct batch *b, const hcy_bslz4_frame *f)
-{
-    uint32_t elem_size = b->l.type->elem_size;
-    bool planes = b->l.coding->codec == HCY_CODEC_BSLZ4 || b->l.coding->codec == HCY_CODEC_BITSHUFFLE;
-    uint32_t unit = planes ? 8 * elem_size : 1;
-    uint64_t bytes = f->tail_bytes;
-    if (f->n_blocks)
-        bytes += (uint64_t)(f->n_blocks - 1) * f->block_bytes + f->last_bytes;
-    return f->offset <= b->chunks_size && f->size <= b->chunks_size - f->offset &&
-           f->first_block <= b->n_blocks && f->n_blocks <= b->n_blocks - f->first_block &&
-           bytes == b->l.image_bytes &&
-           (!f->n_blocks || (f->block_bytes && f->last_bytes <= f->block_bytes)) &&
-           f->block_bytes % unit == 0 && f->last_bytes % unit == 0 &&
-           (uint64_t)f->tail_offset + f->tail_bytes <= f->size;
-}
-
 /* Can strips take the frame's blocks one by one? */
 static bool fits_strips(const struct batch *b, const hcy_bslz4_frame *f)
 {
@@ -273,7 +244,7 @@ static bool add_frame(struct batch *b, size_t item)
     const hcy_bslz4_frame *f = b->l.coding ? &b->frames[item] : NULL;
     if (f) {
         *report = (hcy_frame_report){ .status = f->status };
-        if (!f->status && !frame_fits(b, f))
+        if (!f->status && !cpu_frame_fits(b->l.coding, f, b->chunks_size, b->n_blocks))
             report->status = HCY_EINVAL;
     }
     if (report->status)
@@ -592,7 +563,7 @@ static int batch_coded(const struct cpu_call *call, size_t *items)
 }
 
 const struct cpu_kernel cpu_azint_kernels[] = {
-    { "azint_image", run_image, scratch_image, batch_image, azint_prepare, azint_variant },
-    { "bslz4_azint", run_coded, scratch_coded, batch_coded, azint_prepare, azint_variant },
+    { "azint_image", run_image, scratch_image, batch_image, azint_prepare, cpu_simd_built },
+    { "bslz4_azint", run_coded, scratch_coded, batch_coded, azint_prepare, cpu_simd_built },
     { .name = NULL },
 };

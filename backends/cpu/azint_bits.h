@@ -6,7 +6,7 @@
 #ifndef HCY_CPU_AZINT_BITS_H
 #define HCY_CPU_AZINT_BITS_H
 
-#include "azint_priv.h"
+#include "cpu_azint.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* azint_float.c - float pixels: one frame a thread, in the order of its pixels, in doubles, so that the sums
  * do not depend on threads or batches.  A straightforward kernel: floats are rare, and integers they are not.
  */
-#include "azint_priv.h"
+#include "cpu_azint.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * are the same in every frame, so the first frame's pixels are summed in full and the others as differences
  * from it: the sums are integers, adding and taking off again leaves no trace.
  */
-#include "azint_priv.h"
+#include "cpu_azint.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * rows of 16 frames are turned into a tile.  The entries' weights are expanded a chunk at a time, for all
  * frames at once.
  */
-#include "azint_priv.h"
+#include "cpu_azint.h"
 
 #include <string.h>
 
@@ -19,32 +19,15 @@ int64_t *azint_sums(struct azint_pass *pass, struct azint_space *space, unsigned
     return space->sums + n * digit;
 }
 
-static size_t block_bytes(const struct azint_frame *frame, uint32_t block)
-{
-    return block + 1 == frame->frame->n_blocks ? frame->frame->last_bytes : frame->frame->block_bytes;
-}
-
-/* Where a block's codes are; false if not inside the chunk. */
-static bool block_codes(const struct azint_frame *frame, uint32_t block, const uint8_t **coded,
-                        uint32_t *size)
-{
-    const hcy_bslz4_block *b = &frame->blocks[block];
-    *coded = frame->chunk + b->offset;
-    *size = b->size;
-    uint32_t bytes = b->size & ~HCY_BLOCK_STORED;
-    return (uint64_t)b->offset + bytes <= frame->frame->size &&
-           (!(b->size & HCY_BLOCK_STORED) || bytes == block_bytes(frame, block));
-}
-
 int azint_block_pixels(const struct azint_pass *pass, struct azint_space *space,
                        const struct azint_frame *frame, uint32_t block, uint8_t *out)
 {
-    const uint8_t *coded;
-    uint32_t size;
-    if (!block_codes(frame, block, &coded, &size))
+    const hcy_bslz4_block *b = &frame->blocks[block];
+    size_t bytes = cpu_block_bytes(frame->frame, block);
+    if (!cpu_block_fits(frame->frame, b, bytes))
         return HCY_ECORRUPT;
-    return cpu_bslz4_block(pass->block_ops, &pass->coding, coded, size, pass->limit,
-                           block_bytes(frame, block), space->planes - CPU_BLOCK_LEAD, out);
+    return cpu_bslz4_block(pass->block_ops, &pass->coding, frame->chunk + b->offset, b->size, pass->limit,
+                           bytes, space->planes - CPU_BLOCK_LEAD, out);
 }
 
 void azint_damaged(struct azint_frame *frame, uint32_t block)
@@ -72,18 +55,17 @@ static void put_block(struct azint_pass *pass, struct azint_space *space, const 
 {
     struct azint_frame *frame = &pass->frames[where->frame];
     unsigned elem_size = pass->type->elem_size, same;
-    size_t bytes = block_bytes(frame, block);
-    const uint8_t *coded;
-    uint32_t size;
+    size_t bytes = cpu_block_bytes(frame->frame, block);
+    const hcy_bslz4_block *b = &frame->blocks[block];
     prefetch_block(frame, block + 1);
     if (pass->coding.codec != HCY_CODEC_BSLZ4) {
         if (azint_block_pixels(pass, space, frame, block, space->pixels) == 0) {
             azint_put_pixels(pass, space, where, space->pixels + skip * elem_size);
             return;
         }
-    } else if (block_codes(frame, block, &coded, &size) && !(size & HCY_BLOCK_STORED) &&
-               pass->block_ops->planes(coded, size, pass->limit, bytes, elem_size, space->planes, &same) ==
-                   0) {
+    } else if (cpu_block_fits(frame->frame, b, bytes) && !(b->size & HCY_BLOCK_STORED) &&
+               pass->block_ops->planes(frame->chunk + b->offset, b->size, pass->limit, bytes, elem_size,
+                                       space->planes, &same) == 0) {
         azint_put_planes(pass, space, where, space->planes + skip / 8, bytes / elem_size / 8, same);
         return;
     }
@@ -101,9 +83,10 @@ static void fill_coded(struct azint_pass *pass, struct azint_space *space, struc
         uint64_t pixel = (uint64_t)where.strip * AZINT_STRIP + where.at;
         uint64_t block = pixel / frame->block_pixels;
         if (block < frame->frame->n_blocks &&
-            pixel - block * frame->block_pixels < block_bytes(frame, (uint32_t)block) / elem_size) {
+            pixel - block * frame->block_pixels <
+                cpu_block_bytes(frame->frame, (uint32_t)block) / elem_size) {
             size_t skip = (size_t)(pixel - block * frame->block_pixels);
-            size_t left = block_bytes(frame, (uint32_t)block) / elem_size - skip;
+            size_t left = cpu_block_bytes(frame->frame, (uint32_t)block) / elem_size - skip;
             where.n = left < end - where.at ? left : end - where.at;
             put_block(pass, space, &where, (uint32_t)block, skip);
         } else {

@@ -1,4 +1,4 @@
-/* azint_tables.c - prepare: canonical runs (azint_format.h) to the CPU's own layout (azint_priv.h).
+/* azint_tables.c - prepare: canonical runs (azint_format.h) to the CPU's own layout (cpu_azint.h).
  *
  * Strips are built independently, by all threads, each into mapped memory of its own, which moves into the
  * blob piece by piece: so building takes little more memory than the plan.
@@ -6,7 +6,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
 #endif
-#include "azint_priv.h"
+#include "cpu_azint.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -30,35 +30,6 @@ struct decode {
     atomic_int out_of_memory;
 };
 
-static int has_planes(const hcy_bslz4_job *job)
-{
-    return job->codec == HCY_CODEC_BSLZ4 || job->codec == HCY_CODEC_BITSHUFFLE;
-}
-
-static size_t decoded_bytes(const hcy_bslz4_frame *f, uint32_t b)
-{
-    return b + 1 == f->n_blocks ? f->last_bytes : f->block_bytes;
-}
-
-/* The table was checked where it was made; a kernel still reads and writes nothing outside its buffers. */
-static int frame_fits(const struct decode *d, const hcy_bslz4_frame *f)
-{
-    uint32_t unit = has_planes(d->job) ? 8 * d->job->elem_size : 1;
-    uint64_t bytes = f->tail_bytes;
-    if (f->n_blocks)
-        bytes += (uint64_t)(f->n_blocks - 1) * f->block_bytes + f->last_bytes;
-    return f->offset <= d->chunks_size && f->size <= d->chunks_size - f->offset &&
-           f->first_block <= d->n_blocks && f->n_blocks <= d->n_blocks - f->first_block &&
-           bytes == d->job->image_bytes && f->last_bytes <= f->block_bytes && f->block_bytes % unit == 0 &&
-           f->last_bytes % unit == 0 && (uint64_t)f->tail_offset + f->tail_bytes <= f->size;
-}
-
-static int block_fits(const hcy_bslz4_frame *f, const hcy_bslz4_block *block, size_t bytes)
-{
-    uint64_t size = block->size & ~HCY_BLOCK_STORED;
-    return size && block->offset + size <= f->size && (!(block->size & HCY_BLOCK_STORED) || size == bytes);
-}
-
 static void note_damage(struct decode *d, size_t frame, uint32_t block)
 {
     uint32_t known = atomic_load(&d->damaged[frame]);
@@ -73,8 +44,8 @@ static void decode_blocks(struct decode *d, size_t frame, uint32_t begin, uint32
     uint8_t *image = d->images + frame * d->job->image_bytes;
     for (uint32_t b = begin; b < end; b++) {
         const hcy_bslz4_block *block = &d->blocks[f->first_block + b];
-        size_t bytes = decoded_bytes(f, b);
-        if (!block_fits(f, block, bytes) ||
+        size_t bytes = cpu_block_bytes(f, b);
+        if (!cpu_block_fits(f, block, bytes) ||
             cpu_bslz4_block(d->ops, d->job, chunk + block->offset, block->size, limit, bytes, work,
                             image + (size_t)b * f->block_bytes)) {
             note_damage(d, frame, b);
@@ -100,7 +71,7 @@ static void decode_pieces(void *context, size_t begin, size_t end, unsigned thre
                    d->chunks + f->offset + f->tail_offset, f->tail_bytes);
         if (first >= f->n_blocks || first > atomic_load(&d->damaged[frame]))
             continue;
-        if (f->block_bytes > STACK_BLOCK && has_planes(d->job)) {
+        if (f->block_bytes > STACK_BLOCK && cpu_has_planes(d->job)) {
             work = heap = aligned_alloc(64, (CPU_BLOCK_WORK(f->block_bytes) + 63) / 64 * 64);
             if (!heap) {
                 atomic_store(&d->out_of_memory, 1);
@@ -137,7 +108,7 @@ static void start(struct decode *d)
         const hcy_bslz4_frame *f = &d->frames[i];
         d->reports[i] = (hcy_frame_report){ .status = f->status };
         atomic_init(&d->damaged[i], UINT32_MAX);
-        if (!f->status && !frame_fits(d, f))
+        if (!f->status && !cpu_frame_fits(d->job, f, d->chunks_size, d->n_blocks))
             d->reports[i].status = HCY_EINVAL;
         if (!d->reports[i].status && f->n_blocks > most)
             most = f->n_blocks;
@@ -198,6 +169,6 @@ const struct cpu_kernel cpu_bslz4_kernels[] = {
     { .name = "bslz4_decode",
       .run = run_decode,
       .scratch_size = decode_scratch,
-      .variant = cpu_block_variant },
+      .variant = cpu_simd_built },
     { .name = NULL },
 };

@@ -6,21 +6,9 @@
 #include "bslz4_block.h"
 #include <string.h>
 
-enum cpu_simd cpu_block_variant(enum cpu_simd simd)
-{
-#ifdef HCY_CPU_X86
-    if (simd >= CPU_SIMD_AVX512)
-        return CPU_SIMD_AVX512;
-    if (simd >= CPU_SIMD_AVX2)
-        return CPU_SIMD_AVX2;
-#endif
-    (void)simd;
-    return CPU_SIMD_PORTABLE;
-}
-
 const struct cpu_block_ops *cpu_block_ops(enum cpu_simd simd)
 {
-    switch (cpu_block_variant(simd)) {
+    switch (cpu_simd_built(simd)) {
 #ifdef HCY_CPU_X86
     case CPU_SIMD_AVX512:
         return &cpu_block_ops_avx512;
@@ -30,6 +18,30 @@ const struct cpu_block_ops *cpu_block_ops(enum cpu_simd simd)
     default:
         return &cpu_block_ops_portable;
     }
+}
+
+bool cpu_has_planes(const hcy_bslz4_job *job)
+{
+    return job->codec == HCY_CODEC_BSLZ4 || job->codec == HCY_CODEC_BITSHUFFLE;
+}
+
+bool cpu_frame_fits(const hcy_bslz4_job *job, const hcy_bslz4_frame *f, size_t chunks_size, size_t n_blocks)
+{
+    uint32_t unit = cpu_has_planes(job) ? 8 * job->elem_size : 1;
+    uint64_t bytes = f->tail_bytes;
+    if (f->n_blocks)
+        bytes += (uint64_t)(f->n_blocks - 1) * f->block_bytes + f->last_bytes;
+    return f->offset <= chunks_size && f->size <= chunks_size - f->offset && f->first_block <= n_blocks &&
+           f->n_blocks <= n_blocks - f->first_block && bytes == job->image_bytes &&
+           (!f->n_blocks || (f->block_bytes && f->last_bytes <= f->block_bytes)) &&
+           f->block_bytes % unit == 0 && f->last_bytes % unit == 0 &&
+           (uint64_t)f->tail_offset + f->tail_bytes <= f->size;
+}
+
+bool cpu_block_fits(const hcy_bslz4_frame *f, const hcy_bslz4_block *block, size_t bytes)
+{
+    uint64_t size = block->size & ~HCY_BLOCK_STORED;
+    return size && block->offset + size <= f->size && (!(block->size & HCY_BLOCK_STORED) || size == bytes);
 }
 
 /* Elements of a size that no variant knows: each of their bytes is a row of its own. */

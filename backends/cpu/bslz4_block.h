@@ -39,13 +39,28 @@ struct cpu_block_ops {
 
 /* The best variant there is up to `simd`. */
 const struct cpu_block_ops *cpu_block_ops(enum cpu_simd simd);
-enum cpu_simd cpu_block_variant(enum cpu_simd simd);
+
+/* --- Tables of frames and blocks ---
+ * They were checked where they were made (src/bslz4/table.c); kernels still read and write nothing outside
+ * their buffers whatever the tables say. */
+
+/* Does the codec transpose bits? */
+bool cpu_has_planes(const hcy_bslz4_job *job);
+/* Does the frame add up to an image, inside a batch of chunks_size bytes and n_blocks blocks? */
+bool cpu_frame_fits(const hcy_bslz4_job *job, const hcy_bslz4_frame *frame, size_t chunks_size,
+                    size_t n_blocks);
+/* Does the block, of `bytes` decoded bytes, lie in the frame's chunk? */
+bool cpu_block_fits(const hcy_bslz4_frame *frame, const hcy_bslz4_block *block, size_t bytes);
+/* Decoded bytes of a block. */
+static inline size_t cpu_block_bytes(const hcy_bslz4_frame *frame, uint32_t block)
+{
+    return block + 1 == frame->n_blocks ? frame->last_bytes : frame->block_bytes;
+}
 
 /* Decode one block of `bytes` decoded bytes to pixels at `out`: any codec, elements of any size, stored
- * blocks too.  `coded` is its
- * first coded byte, `size` that of hcy_bslz4_block (HCY_BLOCK_STORED included), `limit` as above.  `work` has
- * CPU_BLOCK_WORK(bytes) bytes, 64-byte aligned, and is left alone by the codecs without bit-planes; out gets
- * `bytes` bytes and not one more.  0 or HCY_ECORRUPT without an error record. */
+ * blocks too.  `coded` is its first coded byte, `size` that of hcy_bslz4_block (HCY_BLOCK_STORED included),
+ * `limit` as above.  `work` has CPU_BLOCK_WORK(bytes) bytes, 64-byte aligned, and is left alone by the codecs
+ * without bit-planes; out gets `bytes` bytes and not one more.  0 or HCY_ECORRUPT without an error record. */
 int cpu_bslz4_block(const struct cpu_block_ops *ops, const hcy_bslz4_job *job, const uint8_t *coded,
                     uint32_t size, const uint8_t *limit, size_t bytes, uint8_t *work, void *out);
 #define CPU_BLOCK_WORK(bytes) (CPU_BLOCK_LEAD + (size_t)(bytes) + CPU_BLOCK_SLACK)

@@ -1,4 +1,4 @@
-/* simd.c - which SIMD variants this processor can run. */
+/* simd.c - which SIMD variants this processor can run, and which are compiled in. */
 #include "cpu_priv.h"
 
 #if HCY_CPU_X86
@@ -26,6 +26,18 @@ enum cpu_simd cpu_simd_best(void)
     return CPU_SIMD_PORTABLE;
 }
 #endif
+
+enum cpu_simd cpu_simd_built(enum cpu_simd simd)
+{
+#ifdef HCY_CPU_X86
+    if (simd >= CPU_SIMD_AVX512)
+        return CPU_SIMD_AVX512;
+    if (simd >= CPU_SIMD_AVX2)
+        return CPU_SIMD_AVX2;
+#endif
+    (void)simd;
+    return CPU_SIMD_PORTABLE;
+}
 
 const char *cpu_simd_name(enum cpu_simd simd)
 {

@@ -1,4 +1,4 @@
-/* azint_priv.h - azimuthal integration on the CPU: the prepared plan, and what a SIMD variant does.
+/* cpu_azint.h - azimuthal integration on the CPU: the prepared plan, and what a SIMD variant does.
  *
  * THE METHOD.  The detector is cut into STRIPS of 16384 pixels; threads share a batch strip by strip.  In a
  * strip, pixels of several frames become small digits (7 bits), four pixels of a frame to a dword; weights
@@ -21,8 +21,8 @@
  *
  * Everything is an integer until the end, so no order, thread count or variant changes a bit of the result.
  */
-#ifndef HCY_CPU_AZINT_PRIV_H
-#define HCY_CPU_AZINT_PRIV_H
+#ifndef HCY_CPU_AZINT_H
+#define HCY_CPU_AZINT_H
 
 #include "bslz4_block.h"
 #include "azint/azint_format.h"
@@ -171,7 +171,6 @@ struct azint_ops {
 };
 
 const struct azint_ops *azint_ops(enum cpu_simd simd);
-enum cpu_simd azint_variant(enum cpu_simd simd);
 extern const struct azint_ops azint_ops_portable;
 #ifdef HCY_CPU_X86
 extern const struct azint_ops azint_ops_avx2, azint_ops_avx512;
