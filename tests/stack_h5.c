@@ -531,6 +531,117 @@ static void test_regression(void)
     }
 }
 
+/* A master file's own images, by their names. */
+static void test_detector_images(void)
+{
+    static const struct layout stack3 = { "", 3, { 0 }, 0, 0, 0, 1 }, one = { "", 2, { 0 }, 0, 0, 0, 1 };
+    hcy_image *image = NULL;
+    hid_t file = new_file(in_folder("detector.h5"), 0);
+    put_dataset(file, "/entry/data/data", &stack3, 5);
+    put_dataset(file, "/entry/instrument/detector/flatfield", &one, 1);
+    put_dataset(file, "/entry/instrument/detector/detectorSpecific/pixel_mask", &one, 1);
+    H5Fclose(file);
+    static const char *const names[] = { "pixel_mask", "flatfield" };
+    for (int i = 0; i < 2; i++) {
+        is_int(hcy_image_find(&image, in_folder("detector.h5"), names[i]), 0, "a master file's %s", names[i]);
+        ok(image && image->height == HEIGHT && image->width == WIDTH, "is an image");
+        hcy_image_free(image);
+    }
+    fails(hcy_image_find(&image, in_folder("detector.h5"), "nothing"), HCY_EFORMAT, "5 frames",
+          "without it, the stack is no image");
+    char path[600];
+    snprintf(path, sizeof path, "%s::/entry/instrument/detector/flatfield", in_folder("detector.h5"));
+    is_int(hcy_image_find(&image, path, "pixel_mask"), 0, "a path that is named counts");
+    hcy_image_free(image);
+}
+
+/* --- Virtual datasets --- */
+
+static void map(hid_t plist, hid_t space, uint64_t first, const char *file, uint64_t all, uint64_t from,
+                uint64_t n)
+{
+    hsize_t dims[3] = { all, HEIGHT, WIDTH }, count[3] = { n, HEIGHT, WIDTH };
+    hsize_t to_start[3] = { first, 0, 0 }, from_start[3] = { from, 0, 0 };
+    hid_t source = H5Screate_simple(3, dims, NULL);
+    H5Sselect_hyperslab(space, H5S_SELECT_SET, to_start, NULL, count, NULL);
+    if (n < all)
+        H5Sselect_hyperslab(source, H5S_SELECT_SET, from_start, NULL, count, NULL);
+    H5Pset_virtual(plist, space, file, "data", source);
+    H5Sclose(source);
+}
+
+static void put_virtual(const char *path, hid_t plist, hid_t space)
+{
+    hid_t file = new_file(path, 0);
+    hid_t data = H5Dcreate2(file, "frames", H5T_STD_U32LE, space, H5P_DEFAULT, plist, H5P_DEFAULT);
+    if (data < 0)
+        bail_out("a virtual dataset cannot be made");
+    H5Dclose(data);
+    H5Fclose(file);
+}
+
+static void test_virtual(void)
+{
+    static const unsigned values[5] = { 0, 2, 4, 0, 2 };
+    static const struct layout gzip = { "", 3, { 2, HEIGHT, WIDTH }, 1, 0, 0, 0 };
+    hcy_stack_info info = { .height = HEIGHT,
+                            .width = WIDTH,
+                            .pixel_type = HCY_PIXEL_U32,
+                            .elem_size = 4,
+                            .frame_bytes = HEIGHT * WIDTH * 4,
+                            .codec = HCY_CODEC_BSLZ4 };
+    for (int i = 0; i < 2; i++) { /* frames 0 to 3, frames 2 to 5: the second is used from its third on */
+        hid_t file = new_file(in_folder(i ? "part1.h5" : "part0.h5"), 0),
+              data = raw_dataset(file, 4, 32008, 5, values);
+        for (uint64_t k = 0; k < 4; k++) {
+            hsize_t offset[3] = { k, 0, 0 };
+            size_t size;
+            void *chunk = expected_bytes(&size, &info, k + (i ? 2 : 0));
+            H5Dwrite_chunk(data, H5P_DEFAULT, 0, offset, size, chunk);
+            free(chunk);
+        }
+        H5Dclose(data);
+        H5Fclose(file);
+    }
+    hsize_t dims[3] = { 8, HEIGHT, WIDTH };
+    hid_t plist = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(3, dims, NULL);
+    map(plist, space, 0, "part0.h5", 4, 0, 4);
+    map(plist, space, 4, "part1.h5", 4, 2, 2);
+    map(plist, space, 6, "nowhere.h5", 4, 0, 1);
+    put_virtual(in_folder("virtual.h5"), plist, space);
+    hcy_stack *stack = NULL;
+    size_t size;
+    if (!is_int(hcy_stack_open(&stack, in_folder("virtual.h5"), NULL), 0, "virtual: opens"))
+        diag("%s", hcy_last_error()->text);
+    const hcy_stack_info *got = hcy_stack_get_info(stack);
+    ok(got->frames == 8 && got->codec == HCY_CODEC_BSLZ4 && got->direct && !strcmp(got->dataset, "/frames"),
+       "virtual: its sources are read, without HDF5");
+    int right = 1;
+    for (uint64_t i = 0; i < 6; i++)
+        right = right && frame_is_right(stack, i);
+    ok(right, "virtual: their frames, in its order");
+    is_int(hcy_stack_frame_size(&size, stack, 6), HCY_ENOENT, "virtual: a source that is not there");
+    is_int(hcy_stack_frame_size(&size, stack, 7), HCY_ENOENT, "virtual: a frame without a source");
+    hcy_stack_close(stack);
+    H5Pclose(plist);
+    H5Sclose(space);
+
+    hid_t file = new_file(in_folder("part0.h5"), 0); /* HDF5 must decode it */
+    put_dataset(file, "data", &gzip, 4);
+    H5Fclose(file);
+    dims[0] = 3;
+    plist = H5Pcreate(H5P_DATASET_CREATE);
+    space = H5Screate_simple(3, dims, NULL);
+    map(plist, space, 0, "part0.h5", 4, 0, 3);
+    put_virtual(in_folder("virtual.h5"), plist, space);
+    ok(!hcy_stack_open(&stack, in_folder("virtual.h5"), NULL) && !hcy_stack_get_info(stack)->direct &&
+           all_frames_are_right(stack),
+       "virtual: HDF5 puts together what it must decode");
+    hcy_stack_close(stack);
+    H5Pclose(plist);
+    H5Sclose(space);
+}
+
 #ifdef HAVE_ZSTD
 enum { BLOCK = 128 };
 
@@ -685,6 +796,8 @@ int main(void)
     write_coded(in_folder("same.h5"), HCY_PIXEL_U16, 3);
     same_as_hdf5(in_folder("same.h5"), NULL, 2, "a written frame");
     test_codecs();
+    test_detector_images();
+    test_virtual();
 #ifdef HAVE_ZSTD
     test_zstd();
     test_originals("detector/regression_0.1.3.h5");

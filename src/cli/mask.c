@@ -4,11 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An image of the size of the frames. */
+/* An image of the size of the frames; a detector's own by its name there. */
 static int read_image(hcy_image **image, const hcy_stack *stack, const char *path, const char *option)
 {
     const hcy_stack_info *info = hcy_stack_get_info(stack);
-    int status = hcy_image_read(image, path);
+    const char *name = !strcmp(option, "mask") ? "pixel_mask" : !strcmp(option, "flat") ? "flatfield" : NULL;
+    int status = name ? hcy_image_find(image, path, name) : hcy_image_read(image, path);
     if (status)
         return cli_fail(status);
     if ((*image)->height == info->height && (*image)->width == info->width)

@@ -5,10 +5,12 @@
  *   addresses  one frame a chunk, or contiguous: pread at the address, without HDF5, from any number of
  * threads pixels     any other layout or filter: H5Dread under the lock, decoded by HDF5 Asking HDF5 for the
  * addresses of all chunks takes time quadratic in their number up to version 1.12, so we let it read every
- * chunk through a driver that reads nothing and notes where it should have (h5_driver.c).
+ * chunk through a driver that reads nothing and notes where it should have (h5_driver.c).  The frames of a
+ * virtual dataset are those of its sources, where they can be.
  */
 #include "h5_driver.h"
 #include <halcyon/backend.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -288,13 +290,135 @@ static int fits(hcy_stack *stack, const struct layout *l, uint32_t codec, const 
     return 0;
 }
 
+/* Can its frames be read without HDF5? */
+static int is_as_stored(const struct layout *l)
+{
+    return l->decodable && l->shape.little_endian &&
+           (l->one_a_chunk || (l->kind == H5D_CONTIGUOUS && !l->coded));
+}
+
+/* --- Virtual datasets: the frames of others, which are read where they are --- */
+
+/* A stretch of one dimension: 0 if it is one without gaps and end. */
+static int stretch(hsize_t *length, hsize_t stride, hsize_t count, hsize_t block)
+{
+    *length = count * block;
+    return count == H5S_UNLIMITED || block == H5S_UNLIMITED || (count > 1 && stride != block) ? -1 : 0;
+}
+
+/* The frames that are selected, if they are whole ones in a row.  n is left alone for "all there are": the
+ * space of a source whose file was not opened has no dimensions then. */
+static int selected_frames(hsize_t *first, hsize_t *n, hid_t space)
+{
+    hsize_t dims[3], start[3], stride[3], count[3], block[3], length;
+    *first = 0;
+    if (H5Sget_select_type(space) == H5S_SEL_ALL)
+        return 0;
+    if (H5Sget_simple_extent_ndims(space) != 3 || H5Sget_select_type(space) != H5S_SEL_HYPERSLABS ||
+        H5Sget_simple_extent_dims(space, dims, NULL) < 0 || H5Sis_regular_hyperslab(space) <= 0 ||
+        H5Sget_regular_hyperslab(space, start, stride, count, block) < 0)
+        return -1;
+    for (int i = 1; i < 3; i++)
+        if (start[i] || stretch(&length, stride[i], count[i], block[i]) || length != dims[i])
+            return -1;
+    *first = start[0];
+    return stretch(n, stride[0], count[0], block[0]);
+}
+
+/* Opens the file of a mapping: beside the one that maps it, or as it is named. */
+static hid_t open_source(const hcy_stack *stack, hid_t file, const char *name)
+{
+    const char *words, *slash = strrchr(stack->path, '/');
+    char path[4096];
+    if (!strcmp(name, "."))
+        return H5Freopen(file);
+    int folder = slash && *name != '/' ? (int)(slash + 1 - stack->path) : 0;
+    if ((size_t)snprintf(path, sizeof path, "%.*s%s", folder, stack->path, name) >= sizeof path)
+        return -1;
+    hid_t source = hcy__h5_spy_open(path, &words);
+    return source < 0 && folder ? hcy__h5_spy_open(name, &words) : source;
+}
+
+/* Places of `n` frames of a source, from its frame `from` on.  Not 0: they cannot be read where they are. */
+static int take_source(hcy_stack *stack, hcy__place *places, const struct layout *l,
+                       const struct layout *source, hsize_t from, hsize_t n, const char *name)
+{
+    hcy__part *part;
+    hsize_t all = source->shape.dims[0];
+    if (!is_as_stored(source) || source->shape.dims[1] != l->shape.dims[1] ||
+        source->shape.dims[2] != l->shape.dims[2] || source->shape.pixel != l->shape.pixel ||
+        fits(stack, source, source->codec, name))
+        return -1;
+    hcy__place *found = calloc(all ? all : 1, sizeof *found);
+    for (hsize_t i = 0; found && i < all; i++)
+        found[i].flags = PLACE_MISSING;
+    int st = !found || hcy__stack_add_part(&part, stack, name) ||
+             addresses(found, source, stack->info.frame_bytes) || open_bytes(stack, part, source->dataset);
+    if (!st && source->zstd && stack->n_parts == 1)
+        zstd_blocks(stack, part, found, all);
+    for (hsize_t i = 0; !st && i < n && from < all && i < all - from; i++) {
+        places[i] = found[from + i];
+        places[i].part = (uint32_t)(stack->n_parts - 1);
+    }
+    free(found);
+    return st ? -1 : 0;
+}
+
+static int take_mapping(hcy_stack *stack, hcy__place *places, const struct layout *l, hid_t file, size_t i)
+{
+    char path[4096] = "", name[1024] = "";
+    struct layout source;
+    hsize_t to = 0, from = 0, n = l->shape.dims[0], m;
+    hid_t space = H5Pget_virtual_vspace(l->plist, i), source_space = H5Pget_virtual_srcspace(l->plist, i);
+    int st = selected_frames(&to, &n, space);
+    m = n;
+    st = st || selected_frames(&from, &m, source_space) || n != m || to > l->shape.dims[0] ||
+         n > l->shape.dims[0] - to ||
+         H5Pget_virtual_filename(l->plist, i, path, sizeof path) >= (ssize_t)sizeof path ||
+         H5Pget_virtual_dsetname(l->plist, i, name, sizeof name) >= (ssize_t)sizeof name;
+    H5Sclose(source_space);
+    H5Sclose(space);
+    hid_t other = st ? -1 : open_source(stack, file, path);
+    if (st || other < 0)
+        return st; /* a source that is not there: frames that were never written */
+    st = open_layout(&source, other, path, name);
+    if (!st)
+        st = take_source(stack, places + to, l, &source, from, n, name);
+    close_layout(&source);
+    H5Fclose(other);
+    return st;
+}
+
+/* *taken is 0 where HDF5 itself must put the frames together. */
+static int take_virtual(int *taken, hcy_stack *stack, const struct layout *l, hid_t file)
+{
+    hcy_stack_info before = stack->info;
+    size_t n_parts = stack->n_parts, n = 0;
+    hcy__place *places;
+    *taken = l->shape.rank == 3 && H5Pget_virtual_count(l->plist, &n) >= 0;
+    int st = *taken ? hcy__stack_add_places(&places, stack, l->shape.dims[0]) : 0;
+    for (size_t i = 0; !st && *taken && i < n; i++)
+        *taken = !take_mapping(stack, places, l, file, i);
+    if (!st && *taken && stack->n_parts > n_parts) {
+        stack->info.frames += l->shape.dims[0];
+        return 0;
+    }
+    *taken = 0;
+    hcy__stack_drop_parts(stack, n_parts);
+    stack->info = before;
+    return st;
+}
+
 static int take_layout(hcy_stack *stack, const struct layout *l, hid_t file, const char *name)
 {
     hcy__part *part;
     hcy__place *places = NULL;
-    int as_stored = l->decodable && l->shape.little_endian &&
-                    (l->one_a_chunk || (l->kind == H5D_CONTIGUOUS && !l->coded));
-    int st = fits(stack, l, as_stored ? l->codec : HCY_CODEC_NONE, name);
+    int as_stored = is_as_stored(l), taken = 0, st = 0;
+    if (l->kind == H5D_VIRTUAL)
+        st = take_virtual(&taken, stack, l, file);
+    if (st || taken)
+        return st;
+    st = fits(stack, l, as_stored ? l->codec : HCY_CODEC_NONE, name);
     if (!st)
         st = hcy__stack_add_part(&part, stack, name);
     if (!st)

@@ -1,7 +1,9 @@
 /* image.c - one decoded image: masks and the like. */
 #include "stack_priv.h"
+#include <halcyon/backend.h>
 #include <halcyon/bslz4.h>
 #include <halcyon/queue.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,6 +86,26 @@ int hcy_image_read(hcy_image **image, const char *path)
     else
         *image = made;
     return st;
+}
+
+int hcy_image_find(hcy_image **image, const char *path, const char *name)
+{
+    static const char *const places[] = { "/entry/instrument/detector",
+                                          "/entry/instrument/detector/detectorSpecific" };
+    if (!image || !path || !name)
+        return hcy_fail(HCY_EINVAL, "hcy_image_find: image, path and name must not be NULL");
+    for (size_t i = 0; i < 2 && !strstr(path, "::"); i++) {
+        size_t size = strlen(path) + strlen(places[i]) + strlen(name) + 4;
+        char *full = malloc(size);
+        if (!full)
+            return hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
+        snprintf(full, size, "%s::%s/%s", path, places[i], name);
+        int st = hcy_image_read(image, full);
+        free(full);
+        if (!st)
+            return 0;
+    }
+    return hcy_image_read(image, path);
 }
 
 void hcy_image_free(hcy_image *image)

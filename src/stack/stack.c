@@ -231,18 +231,23 @@ int hcy_stack_open(hcy_stack **stack, const char *path, const char *dataset)
     return 0;
 }
 
-void hcy_stack_close(hcy_stack *stack)
+void hcy__stack_drop_parts(hcy_stack *stack, size_t keep)
 {
-    if (!stack)
-        return;
-    for (size_t i = 0; i < stack->n_parts; i++) {
-        hcy__part *part = &stack->parts[i];
+    while (stack->n_parts > keep) {
+        hcy__part *part = &stack->parts[--stack->n_parts];
         if (part->drop)
             part->drop(part);
         if (part->fd >= 0)
             close(part->fd);
         free(part->name);
     }
+}
+
+void hcy_stack_close(hcy_stack *stack)
+{
+    if (!stack)
+        return;
+    hcy__stack_drop_parts(stack, 0);
     free(stack->parts);
     free(stack->places);
     free(stack->dataset);

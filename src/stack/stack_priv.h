@@ -63,6 +63,8 @@ int hcy__h5_open(hcy_stack *stack, const char *dataset);
 
 /* Adds a zeroed part to the stack. */
 int hcy__stack_add_part(hcy__part **part, hcy_stack *stack, const char *name);
+/* Lets go of all parts but the first `keep`. */
+void hcy__stack_drop_parts(hcy_stack *stack, size_t keep);
 /* Room for n more places behind those of info.frames: frames that were never written, until they are filled in.
  */
 int hcy__stack_add_places(hcy__place **places, hcy_stack *stack, uint64_t n);

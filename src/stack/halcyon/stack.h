@@ -94,6 +94,9 @@ typedef struct hcy_image {
  * is found as above).  Only one image: a stack of several frames is HCY_EFORMAT.  Statuses as of hcy_stack_open() and
  * hcy_stack_read(). Free it with hcy_image_free(). */
 HCY_API int hcy_image_read(hcy_image **image, const char *path) HCY_MUST_USE;
+/* The same; but in an HDF5 file of a detector (a master file), named without ::/path, it is the image `name` of
+ * /entry/instrument/detector or its detectorSpecific: "pixel_mask", "flatfield". */
+HCY_API int hcy_image_find(hcy_image **image, const char *path, const char *name) HCY_MUST_USE;
 HCY_API void hcy_image_free(hcy_image *image); /* NULL is fine */
 /* mask[height * width]: 1 where the pixel is not zero (masked, as pyFAI has it), else 0. */
 HCY_API void hcy_image_to_mask(uint8_t *mask, const hcy_image *image);
