@@ -71,7 +71,10 @@ struct azint_grid {
     double min, delta;
     size_t n_bins;
     int check_chi;
-    double chi_min, chi_max;
+    double chi_min, chi_max;   /* two-dimensional: where the bins begin, and what is still in them */
+    size_t n_azim;             /* 0: one dimension */
+    double chi_end, chi_delta; /* two-dimensional: where the bins end, their width */
+    double max;                /* two-dimensional: the largest radial value that is still in the bins */
 };
 
 /* Which bins a pixel is in: n consecutive ones from `first`, n = 0 for none. */
@@ -80,10 +83,16 @@ struct azint_span {
     uint32_t n;
 };
 
+/* A rectangle of bins; chi is 0, 1 in one dimension. */
+struct azint_window {
+    struct azint_span radial, chi;
+};
+
 /* A pixel's interval, in bins; and its corners, for full splitting. */
 struct azint_pixel {
     double lo, hi;
     double bin[4], chi[4];
+    double chi_lo, chi_hi; /* two-dimensional */
 };
 
 struct azint_span hcy__azint_span_interval(const struct azint_pixel *p, size_t n_bins);
@@ -91,14 +100,22 @@ struct azint_span hcy__azint_span_polygon(const struct azint_pixel *p, size_t n_
 /* cum[k], k < n - 1: the share of the pixel in the first k + 1 of its bins.  Room for span.n. */
 void hcy__azint_shares_interval(double *cum, const struct azint_pixel *p, struct azint_span span);
 void hcy__azint_shares_polygon(double *cum, const struct azint_pixel *p, struct azint_span span);
+/* The same of a pixel in the bins' own coordinates on both axes; cells of the window, radial ones fastest. */
+struct azint_span hcy__azint_span_box(double lo, double hi);
+void hcy__azint_shares_boxes(double *cum, const struct azint_pixel *p, struct azint_window window);
+void hcy__azint_shares_area(double *cum, const struct azint_pixel *p, struct azint_window window);
 /* Chi of the corners made continuous if the pixel lies across the +-pi line; `contour` as in the geometry. */
 void hcy__azint_recentre(double chi[4], const double radial[4], double contour);
 /* Whether chi from lo to hi touches the grid's azimuthal range. */
 int hcy__azint_in_azimuth(const struct azint_grid *grid, double lo, double hi);
 
-size_t hcy__azint_run_bytes(uint32_t n); /* of a pixel in n bins */
-/* Write a pixel's runs; returns where the next pixel begins. */
-uint8_t *hcy__azint_put_runs(uint8_t *p, struct azint_span span, const double *cum);
+static inline size_t azint_cells(struct azint_window w)
+{
+    return (size_t)w.radial.n * w.chi.n;
+}
+size_t hcy__azint_run_bytes(struct azint_window window);
+/* Write a pixel's runs, n_radial bins to a row of the window; returns where the next pixel begins. */
+uint8_t *hcy__azint_put_runs(uint8_t *p, struct azint_window window, size_t n_radial, const double *cum);
 
 /* --- 128-bit sums --- */
 
@@ -171,13 +188,14 @@ struct hcy_azint_plan {
     hcy_poni poni;
     struct azint_scale scale;
     double min, max; /* of the grid, in the unit */
+    double azimuth_min, azimuth_max;
     hcy_azint_head head;
     size_t n_masked, run_bytes;
     uint8_t *runs;
     uint64_t *starts;
     float *norms;
     float *darks, *variances; /* NULL without */
-    double *radial;
+    double *radial, *azimuthal; /* one block of memory */
     hcy_azint_bin_norm *bin_norms;
     struct azint_bin_extra *extra; /* NULL without both */
     double norm_scale;             /* of norms: a power of two, so that the largest is about 1 */

@@ -20,8 +20,8 @@ struct worker {
     int pass;
     struct azint_row upper, lower, centre; /* corners above and below the row of pixels, and its centres */
     double *cum;                           /* [the most bins of a pixel] */
-    double min, max;
-    uint32_t most; /* bins of one pixel */
+    double min, max, chi_min, chi_max;
+    size_t most; /* bins of one pixel */
     uint64_t n_weights;
     hcy_azint_bin_norm *norms; /* [n_bins]; the first worker's are the plan's */
     struct azint_bin_extra *extra; /* as many, or NULL */
@@ -65,8 +65,8 @@ static void load_chi(struct azint_pixel *p, const struct worker *w, size_t j)
     p->chi[3] = w->upper.chi[j + 1];
 }
 
-/* Whether the pixel lies, in part, in the azimuthal range.  Corners are recentred already. */
-static int azimuth_ok(const struct azint_pixel *p, const struct worker *w, size_t j)
+/* The pixel's interval in azimuth.  Corners are recentred already, or not to be. */
+static void set_chi(struct azint_pixel *p, const struct worker *w, size_t j)
 {
     double c = w->b->split == HCY_SPLIT_FULL ? 0 : w->centre.chi[j], lo = 0, hi = 0;
 
@@ -81,29 +81,94 @@ static int azimuth_ok(const struct azint_pixel *p, const struct worker *w, size_
         lo = i && p->chi[i] > lo ? lo : p->chi[i];
         hi = i && p->chi[i] < hi ? hi : p->chi[i];
     }
-    return hcy__azint_in_azimuth(&w->b->grid, c + lo, c + hi);
+    p->chi_lo = c + lo;
+    p->chi_hi = c + hi;
+}
+
+/* A range across 180 degrees: what lies before it is a turn later. */
+static void turn(struct azint_pixel *p, const struct azint_grid *grid)
+{
+    if (grid->chi_max <= AZINT_PI || p->chi_hi >= grid->chi_min)
+        return;
+    p->chi_lo += 2 * AZINT_PI;
+    p->chi_hi += 2 * AZINT_PI;
+    for (int i = 0; i < 4; i++)
+        p->chi[i] += 2 * AZINT_PI;
+}
+
+static double clip(double x, double lo, double hi)
+{
+    return x < lo ? lo : x > hi ? hi : x;
+}
+
+/* A polygon on both axes: what is outside the bins is folded onto their edge. */
+static struct azint_window place_area(struct azint_pixel *p, const struct azint_grid *grid)
+{
+    struct azint_window none = { { 0, 0 }, { 0, 0 } }, window;
+
+    if (!(p->hi >= grid->min) || !(p->lo <= grid->max) || !(p->chi_hi >= grid->chi_min) ||
+        !(p->chi_lo < grid->chi_end) || !isfinite(p->hi - p->lo))
+        return none;
+    for (int i = 0; i < 4; i++) {
+        p->bin[i] = (clip(p->bin[i], grid->min, grid->max) - grid->min) / grid->delta;
+        p->chi[i] = (clip(p->chi[i], grid->chi_min, grid->chi_max) - grid->chi_min) / grid->chi_delta;
+    }
+    p->lo = (clip(p->lo, grid->min, grid->max) - grid->min) / grid->delta;
+    p->hi = (clip(p->hi, grid->min, grid->max) - grid->min) / grid->delta;
+    p->chi_lo = (clip(p->chi_lo, grid->chi_min, grid->chi_max) - grid->chi_min) / grid->chi_delta;
+    p->chi_hi = (clip(p->chi_hi, grid->chi_min, grid->chi_max) - grid->chi_min) / grid->chi_delta;
+    window.radial = hcy__azint_span_box(p->lo, p->hi);
+    window.chi = hcy__azint_span_box(p->chi_lo, p->chi_hi);
+    return window;
+}
+
+static struct azint_window place_boxes(struct azint_pixel *p, const struct azint_grid *grid)
+{
+    struct azint_pixel chi = { .lo = (p->chi_lo - grid->chi_min) / grid->chi_delta,
+                               .hi = (p->chi_hi - grid->chi_min) / grid->chi_delta };
+    struct azint_window window;
+
+    p->lo = (p->lo - grid->min) / grid->delta;
+    p->hi = (p->hi - grid->min) / grid->delta;
+    p->chi_lo = chi.lo;
+    p->chi_hi = chi.hi;
+    window.radial = hcy__azint_span_interval(p, grid->n_bins);
+    window.chi = hcy__azint_span_interval(&chi, grid->n_azim);
+    return window;
+}
+
+static struct azint_window place_line(struct azint_pixel *p, const struct build *b)
+{
+    struct azint_window window = { { 0, 0 }, { 0, 1 } };
+
+    p->lo = (p->lo - b->grid.min) / b->grid.delta;
+    p->hi = (p->hi - b->grid.min) / b->grid.delta;
+    window.radial = b->split == HCY_SPLIT_FULL ? hcy__azint_span_polygon(p, b->grid.n_bins)
+                                               : hcy__azint_span_interval(p, b->grid.n_bins);
+    return window;
 }
 
 /* Pixel j of row i in bins; `shape` asks for the corners' azimuth too. */
-static struct azint_span place(struct azint_pixel *p, const struct worker *w, size_t i, size_t j, int shape)
+static struct azint_window place(struct azint_pixel *p, const struct worker *w, size_t i, size_t j, int shape)
 {
     const struct build *b = w->b;
     const struct azint_grid *grid = &b->grid;
-    struct azint_span none = { 0, 0 };
+    struct azint_window none = { { 0, 0 }, { 0, 0 } };
+    int use_chi = grid->check_chi || grid->n_azim;
 
     if (b->mask[i * b->g.width + j] || !(b->norms[i * b->g.width + j] > 0))
         return none;
     load(p, w, j);
-    if (b->split != HCY_SPLIT_NO && (shape || grid->check_chi))
+    if (b->split != HCY_SPLIT_NO && (shape || use_chi))
         load_chi(p, w, j);
-    if (b->split == HCY_SPLIT_FULL && (shape || grid->check_chi))
+    if (b->split == HCY_SPLIT_FULL && (shape || use_chi))
         hcy__azint_recentre(p->chi, p->bin, b->g.contour);
-    if (grid->check_chi && !azimuth_ok(p, w, j))
-        return none;
-    p->lo = (p->lo - grid->min) / grid->delta;
-    p->hi = (p->hi - grid->min) / grid->delta;
-    return b->split == HCY_SPLIT_FULL ? hcy__azint_span_polygon(p, grid->n_bins)
-                                      : hcy__azint_span_interval(p, grid->n_bins);
+    if (use_chi)
+        set_chi(p, w, j);
+    if (!grid->n_azim)
+        return use_chi && !hcy__azint_in_azimuth(grid, p->chi_lo, p->chi_hi) ? none : place_line(p, b);
+    turn(p, grid);
+    return b->split == HCY_SPLIT_FULL ? place_area(p, grid) : place_boxes(p, grid);
 }
 
 static void range_row(struct worker *w, size_t i)
@@ -119,6 +184,13 @@ static void range_row(struct worker *w, size_t i)
             continue;
         w->min = p.lo < w->min ? p.lo : w->min;
         w->max = p.hi > w->max ? p.hi : w->max;
+        if (!b->grid.n_azim)
+            continue;
+        if (b->split != HCY_SPLIT_NO)
+            load_chi(&p, w, j);
+        set_chi(&p, w, j);
+        w->chi_min = p.chi_lo < w->chi_min ? p.chi_lo : w->chi_min;
+        w->chi_max = p.chi_hi > w->chi_max ? p.chi_hi : w->chi_max;
     }
 }
 
@@ -166,20 +238,27 @@ static void size_row(struct worker *w, size_t i)
 
     norm_row(w, i);
     for (size_t j = 0; j < b->g.width; j++) {
-        struct azint_span span = place(&p, w, i, j, 0);
+        struct azint_window window = place(&p, w, i, j, 0);
+        size_t cells = azint_cells(window);
 
-        bytes += hcy__azint_run_bytes(span.n);
-        w->n_weights += span.n;
-        w->most = span.n > w->most ? span.n : w->most;
+        bytes += hcy__azint_run_bytes(window);
+        w->n_weights += cells;
+        w->most = cells > w->most ? cells : w->most;
     }
     b->row_bytes[i] = bytes;
 }
 
-static void shares(double *cum, struct azint_pixel *p, const struct build *b, struct azint_span span)
+static void shares(double *cum, struct azint_pixel *p, const struct build *b, struct azint_window window)
 {
-    if (span.n < 2)
+    struct azint_span span = window.radial;
+
+    if (azint_cells(window) < 2)
         return;
-    if (b->split == HCY_SPLIT_FULL) {
+    if (b->grid.n_azim && b->split == HCY_SPLIT_FULL) {
+        hcy__azint_shares_area(cum, p, window);
+    } else if (b->grid.n_azim) {
+        hcy__azint_shares_boxes(cum, p, window);
+    } else if (b->split == HCY_SPLIT_FULL) {
         for (int k = 0; k < 4; k++)
             p->bin[k] = (p->bin[k] - b->grid.min) / b->grid.delta;
         hcy__azint_shares_polygon(cum, p, span);
@@ -246,15 +325,15 @@ static void write_row(struct worker *w, size_t i)
     struct azint_pixel pixel;
 
     for (size_t j = 0; j < b->g.width; j++) {
-        struct azint_span span = place(&pixel, w, i, j, 1);
+        struct azint_window window = place(&pixel, w, i, j, 1);
         uint8_t *before = p;
 
         if ((at + j) % HCY_AZINT_START_EVERY == 0)
             b->starts[(at + j) / HCY_AZINT_START_EVERY] = (uint64_t)(p - b->runs);
-        shares(w->cum, &pixel, b, span);
-        p = hcy__azint_put_runs(p, span, w->cum);
+        shares(w->cum, &pixel, b, window);
+        p = hcy__azint_put_runs(p, window, b->grid.n_bins, w->cum);
         add_norms(w->norms, before, p, b->norms[at + j]);
-        if (w->extra && span.n)
+        if (w->extra && azint_cells(window))
             add_extra(w->extra, b, before, p, at + j);
     }
     hcy__azint_hash(&b->row_hash[i], start, (size_t)(p - start));
@@ -277,9 +356,10 @@ static void eval_corners(struct azint_row *row, const struct build *b, size_t i,
 static void do_row(struct worker *w, size_t i)
 {
     const struct build *b = w->b;
-    int corners = b->split != HCY_SPLIT_NO, full = b->split == HCY_SPLIT_FULL, check = b->grid.check_chi;
+    int corners = b->split != HCY_SPLIT_NO, full = b->split == HCY_SPLIT_FULL, two = b->grid.n_azim > 0,
+        check = b->grid.check_chi || two;
     /* Which points a pass needs, and whether in azimuth. */
-    int want_chi = w->pass == PASS_RANGE ? 0 : full && w->pass == PASS_WRITE ? 1 : check;
+    int want_chi = w->pass == PASS_RANGE ? two : full && w->pass == PASS_WRITE ? 1 : check;
     const struct azint_scale *scale = full ? NULL : &b->scale;
     struct azint_row old = w->upper;
 
@@ -368,6 +448,8 @@ static int make_workers(struct build *b)
         w->b = b;
         w->min = INFINITY;
         w->max = -INFINITY;
+        w->chi_min = INFINITY;
+        w->chi_max = -INFINITY;
         if (!(rc = hcy__azint_row_alloc(&w->upper, b->g.width)) &&
             !(rc = hcy__azint_row_alloc(&w->lower, b->g.width)))
             rc = hcy__azint_row_alloc(&w->centre, b->g.width);
@@ -377,40 +459,66 @@ static int make_workers(struct build *b)
     return rc;
 }
 
+/* An upper end above the last pixel's value, not on it. */
+static double above(double max)
+{
+    static const double eps = 1.0 / (1 << 23);
+
+    return max > 0 ? max * (1 + eps) : max / (1 + eps);
+}
+
+static int set_azimuth(struct build *b)
+{
+    const double pi = (float)AZINT_PI; /* as pyFAI has it: a little more */
+    struct azint_grid *grid = &b->grid;
+
+    if (!grid->check_chi) {
+        grid->chi_min = INFINITY;
+        grid->chi_max = -INFINITY;
+        for (size_t k = 0; k < b->n_workers; k++) {
+            grid->chi_min = b->workers[k].chi_min < grid->chi_min ? b->workers[k].chi_min : grid->chi_min;
+            grid->chi_max = b->workers[k].chi_max > grid->chi_max ? b->workers[k].chi_max : grid->chi_max;
+        }
+        grid->chi_min = grid->chi_min < -pi ? -pi : grid->chi_min;
+        grid->chi_max = grid->chi_max > pi ? pi : grid->chi_max;
+    }
+    grid->chi_end = above(grid->chi_max);
+    grid->chi_delta = (grid->chi_end - grid->chi_min) / (double)grid->n_azim;
+    if (!(grid->chi_delta > 0))
+        return hcy_fail(HCY_ERANGE, "the pixels' azimuth cannot be cut into %zu bins: give a range", grid->n_azim);
+    return 0;
+}
+
 /* The smallest interval of bins that has all pixels, as pyFAI sets it. */
 static int set_range(struct build *b)
 {
-    static const double eps = 1.0 / (1 << 23);
     double min = INFINITY, max = -INFINITY;
 
+    if (!b->has_range || (b->grid.n_azim && !b->grid.check_chi))
+        run_pass(b, PASS_RANGE);
+    for (size_t k = 0; k < b->n_workers; k++) {
+        min = b->workers[k].min < min ? b->workers[k].min : min;
+        max = b->workers[k].max > max ? b->workers[k].max : max;
+    }
     if (b->has_range) {
         min = b->range[0];
         max = b->range[1];
-    } else {
-        run_pass(b, PASS_RANGE);
-        for (size_t k = 0; k < b->n_workers; k++) {
-            min = b->workers[k].min < min ? b->workers[k].min : min;
-            max = b->workers[k].max > max ? b->workers[k].max : max;
-        }
-        if (!(min <= max))
-            return hcy_fail(HCY_ERANGE, "no pixel is left: all %zu x %zu are masked", b->g.height,
-                            b->g.width);
-        if (!b->scale.may_be_negative) {
-            min = min > 0 ? min : 0;
-            max = max > 0 ? max : 0;
-        }
+    } else if (!(min <= max)) {
+        return hcy_fail(HCY_ERANGE, "no pixel is left: all %zu x %zu are masked", b->g.height, b->g.width);
+    } else if (!b->scale.may_be_negative) {
+        min = min > 0 ? min : 0;
+        max = max > 0 ? max : 0;
     }
-    /* The last pixel has to be below the upper end, not on it. */
-    max = max > 0 ? max * (1 + eps) : max / (1 + eps);
+    b->grid.max = max;
+    b->max = above(max);
     b->grid.min = min;
-    b->max = max;
-    b->grid.delta = (max - min) / (double)b->grid.n_bins;
+    b->grid.delta = (b->max - min) / (double)b->grid.n_bins;
     if (!(b->grid.delta > 0) || !isfinite(b->grid.delta))
         return hcy_fail(HCY_ERANGE,
                         "the pixels' %s runs from %g to %g, which cannot be cut into %zu bins: give a radial "
                         "range",
-                        b->scale.unit->name, min * b->scale.scale, max * b->scale.scale, b->grid.n_bins);
-    return 0;
+                        b->scale.unit->name, min * b->scale.scale, b->max * b->scale.scale, b->grid.n_bins);
+    return b->grid.n_azim ? set_azimuth(b) : 0;
 }
 
 /* Where each row's runs go, and room for them. */
@@ -424,7 +532,7 @@ static int make_room(struct build *b)
         b->row_bytes[i] = bytes;
         if (row > SIZE_MAX || hcy_size_add(&bytes, bytes, (size_t)row))
             return hcy_fail(HCY_ERANGE, "a plan of %zu x %zu pixels and %zu bins is too large", rows,
-                            b->g.width, b->grid.n_bins);
+                            b->g.width, b->n_bins);
     }
     b->n_weights = 0;
     for (size_t k = 0; k < b->n_workers; k++) {
@@ -436,14 +544,14 @@ static int make_room(struct build *b)
                         "no pixel is left: none lies in the radial and azimuthal range asked for");
     b->runs = malloc(bytes);
     b->starts = malloc((n / HCY_AZINT_START_EVERY + 2) * sizeof(*b->starts));
-    if (hcy_size_mul(&one, b->grid.n_bins, sizeof(hcy_azint_bin_norm)) || !b->runs || !b->starts)
+    if (hcy_size_mul(&one, b->n_bins, sizeof(hcy_azint_bin_norm)) || !b->runs || !b->starts)
         return hcy_fail(HCY_ENOMEM, "no memory for a plan's %zu bytes of weights", bytes);
     for (size_t k = 0; k < b->n_workers; k++) {
         b->workers[k].cum = malloc(most * sizeof(double));
         b->workers[k].norms = k ? calloc(1, one) : b->bin_norms;
-        b->workers[k].extra = k && b->extra ? calloc(b->grid.n_bins, sizeof(*b->extra)) : b->extra;
+        b->workers[k].extra = k && b->extra ? calloc(b->n_bins, sizeof(*b->extra)) : b->extra;
         if (!b->workers[k].cum || !b->workers[k].norms || (b->extra && !b->workers[k].extra))
-            return hcy_fail(HCY_ENOMEM, "no memory for a plan of %zu bins", b->grid.n_bins);
+            return hcy_fail(HCY_ENOMEM, "no memory for a plan of %zu bins", b->n_bins);
     }
     b->starts[(n + HCY_AZINT_START_EVERY - 1) / HCY_AZINT_START_EVERY] = bytes;
     b->run_bytes = bytes;
@@ -453,14 +561,14 @@ static int make_room(struct build *b)
 /* A worker's bins to the plan's. */
 static void add_worker(struct build *b, const struct worker *w)
 {
-    for (size_t i = 0; i < b->grid.n_bins; i++) {
+    for (size_t i = 0; i < b->n_bins; i++) {
         hcy_azint_bin_norm *to = &b->bin_norms[i];
 
         to->count += w->norms[i].count;
         azint_add(to->norm, w->norms[i].norm[0], w->norms[i].norm[1]);
         azint_add(to->norm2, w->norms[i].norm2[0], w->norms[i].norm2[1]);
     }
-    for (size_t i = 0; b->extra && i < b->grid.n_bins; i++) {
+    for (size_t i = 0; b->extra && i < b->n_bins; i++) {
         struct azint_bin_extra *to = &b->extra[i], *from = &w->extra[i];
 
         azint_add(to->dark, from->dark[0], from->dark[1]);

@@ -12,7 +12,8 @@ struct build {
     /* In: what to build. */
     struct azint_geometry g;
     struct azint_scale scale;
-    struct azint_grid grid; /* n_bins and the azimuthal range; min and delta come out */
+    struct azint_grid grid; /* n_bins, n_azim and the azimuthal range; the rest comes out */
+    size_t n_bins;          /* in all */
     int split;              /* HCY_SPLIT_* */
     int has_range;
     double range[2]; /* radial, in the scale's own values */

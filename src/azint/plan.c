@@ -127,6 +127,9 @@ static int check_options(const hcy_azint_options *o, size_t height, size_t width
         return rc;
     if (o->npt < 1 || o->npt > HCY_AZINT_MAX_BINS)
         return hcy_fail(HCY_EINVAL, "npt is %zu: it has to be from 1 to %u bins", o->npt, HCY_AZINT_MAX_BINS);
+    if (o->npt_azim > HCY_AZINT_MAX_BINS / o->npt)
+        return hcy_fail(HCY_EINVAL, "npt_azim is %zu: with %zu bins in radius it can be %zu at most", o->npt_azim,
+                        o->npt, HCY_AZINT_MAX_BINS / o->npt);
     if (o->split < HCY_SPLIT_NO || o->split > HCY_SPLIT_FULL)
         return hcy_fail(HCY_EINVAL, "split is %d, not one of HCY_SPLIT_*", o->split);
     if (o->error_model < HCY_ERRORS_NONE || o->error_model > HCY_ERRORS_VARIANCE)
@@ -182,10 +185,10 @@ static size_t processors(void)
     return n > 0 ? (size_t)n : 1;
 }
 
-static size_t count_workers(const hcy_azint_options *o)
+static size_t count_workers(const hcy_azint_options *o, size_t n_bins)
 {
     size_t n = o->threads ? o->threads : processors();
-    size_t room = NORMS_MEMORY / (o->npt * sizeof(hcy_azint_bin_norm));
+    size_t room = NORMS_MEMORY / (n_bins * sizeof(hcy_azint_bin_norm));
 
     n = n < MAX_THREADS ? n : MAX_THREADS;
     n = n < room ? n : room;
@@ -223,7 +226,7 @@ static void hash_inputs(struct azint_hash *h, const hcy_azint_plan *plan)
     const int64_t numbers[] = { plan->head.version, plan->head.height, plan->head.width, p->orientation,
                                 (int64_t)o->npt, o->split, o->error_model, o->sentinels, o->use_dummy != 0,
                                 o->solid_angle != 0, o->use_polarization != 0, p->detector->has_dummy,
-                                plan->has_flat, plan->has_absorption };
+                                plan->has_flat, plan->has_absorption, (int64_t)o->npt_azim };
 
     hcy__azint_hash(h, reals, sizeof reals);
     hcy__azint_hash(h, numbers, sizeof numbers);
@@ -304,16 +307,27 @@ static int set_arrays(hcy_azint_plan *plan, struct build *b, const hcy_azint_opt
     return plan->extra ? 0 : hcy_fail(HCY_ENOMEM, "no memory for a plan of %u bins", plan->head.n_bins);
 }
 
-static void set_radial(hcy_azint_plan *plan, const struct build *b)
+static void set_axis(double *axis, size_t n, double min, double max, double delta, double scale)
 {
-    size_t n = plan->options.npt;
-    double first = b->grid.min + 0.5 * b->grid.delta, last = b->max - 0.5 * b->grid.delta;
+    double first = min + 0.5 * delta, last = max - 0.5 * delta;
     double step = n > 1 ? (last - first) / (double)(n - 1) : 0;
 
     for (size_t i = 0; i < n; i++)
-        plan->radial[i] = (first + (double)i * step) * plan->scale.scale;
+        axis[i] = (first + (double)i * step) * scale;
     if (n > 1)
-        plan->radial[n - 1] = last * plan->scale.scale;
+        axis[n - 1] = last * scale;
+}
+
+static void set_axes(hcy_azint_plan *plan, const struct build *b)
+{
+    const double degrees = 180 / AZINT_PI;
+
+    set_axis(plan->radial, b->grid.n_bins, b->grid.min, b->max, b->grid.delta, plan->scale.scale);
+    set_axis(plan->azimuthal, b->grid.n_azim, b->grid.chi_min, b->grid.chi_end, b->grid.chi_delta, degrees);
+    if (b->grid.n_azim) {
+        plan->azimuth_min = b->grid.chi_min * degrees;
+        plan->azimuth_max = b->grid.chi_end * degrees;
+    }
     plan->min = b->grid.min * plan->scale.scale;
     plan->max = b->max * plan->scale.scale;
 }
@@ -326,6 +340,8 @@ static void set_build(struct build *b, const hcy_azint_plan *plan)
     b->scale = plan->scale;
     b->split = o->split;
     b->grid.n_bins = o->npt;
+    b->grid.n_azim = o->npt_azim;
+    b->n_bins = plan->head.n_bins;
     set_azimuth(&b->grid, o->azimuth_range);
     b->has_range = r0 != r1;
     b->range[0] = r0 < r1 ? r0 : r1;
@@ -335,7 +351,7 @@ static void set_build(struct build *b, const hcy_azint_plan *plan)
     b->polarization = o->polarization;
     b->cos_offset = cos(2 * o->polarization_offset);
     b->sin_offset = sin(2 * o->polarization_offset);
-    b->n_workers = count_workers(o);
+    b->n_workers = count_workers(o, b->n_bins);
 }
 
 static int build(hcy_azint_plan *plan, const hcy_azint_options *user)
@@ -365,7 +381,7 @@ static int build(hcy_azint_plan *plan, const hcy_azint_options *user)
     snprintf(plan->hash, sizeof plan->hash, "%016llx%016llx", (unsigned long long)b.hash.a,
              (unsigned long long)b.hash.b);
     if (!rc)
-        set_radial(plan, &b);
+        set_axes(plan, &b);
     hcy__azint_geometry_free(&b.g);
     free(mask);
     return rc;
@@ -406,14 +422,15 @@ static int fill_plan(hcy_azint_plan *plan, const hcy_poni *poni, size_t height, 
     plan->norm_scale = 1;
     plan->options.unit = plan->scale.unit->name;
     plan->head.version = HCY_AZINT_VERSION;
-    plan->head.n_bins = (uint32_t)plan->options.npt;
+    plan->head.n_bins = (uint32_t)(user.npt * (user.npt_azim ? user.npt_azim : 1));
     plan->head.n_pixels = n;
     plan->head.height = (uint32_t)height;
     plan->head.width = (uint32_t)width;
-    plan->radial = malloc(plan->options.npt * sizeof(double));
-    plan->bin_norms = calloc(plan->options.npt, sizeof(*plan->bin_norms));
+    plan->radial = malloc((user.npt + user.npt_azim) * sizeof(double));
+    plan->bin_norms = calloc(plan->head.n_bins, sizeof(*plan->bin_norms));
     if (!plan->radial || !plan->bin_norms)
-        return hcy_fail(HCY_ENOMEM, "no memory for a plan of %zu bins", plan->options.npt);
+        return hcy_fail(HCY_ENOMEM, "no memory for a plan of %u bins", plan->head.n_bins);
+    plan->azimuthal = plan->radial + user.npt;
     return build(plan, &user);
 }
 
@@ -502,5 +519,10 @@ int hcy_azint_plan_info_get(hcy_azint_plan_info *info, const hcy_azint_plan *pla
     info->has_flat = plan->has_flat;
     info->has_absorption = plan->has_absorption;
     info->has_dark = plan->darks != NULL;
+    info->n_radial = plan->options.npt;
+    info->n_azim = plan->options.npt_azim;
+    info->azimuthal = plan->azimuthal;
+    info->azimuth_min = plan->azimuth_min;
+    info->azimuth_max = plan->azimuth_max;
     return 0;
 }

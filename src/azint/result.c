@@ -163,26 +163,33 @@ int hcy_azint_finish(hcy_azint_result *result, const hcy_azint_plan *plan, const
 
 int hcy_azint_result_create(hcy_azint_result **result, const hcy_azint_plan *plan)
 {
-    size_t n, bytes, rows;
+    size_t n, axes, bytes, rows;
     double *a;
 
     if (!result || !plan)
         return hcy_fail(HCY_EINVAL, "hcy_azint_result_create: %s is NULL", result ? "plan" : "result");
     n = plan->head.n_bins;
-    rows = plan->options.error_model == HCY_ERRORS_NONE ? 6 : 9;
-    if (hcy_size_mul(&bytes, n, rows * sizeof(double)) || !(*result = malloc(sizeof(**result))))
+    axes = plan->options.npt + plan->options.npt_azim;
+    rows = plan->options.error_model == HCY_ERRORS_NONE ? 5 : 8;
+    if (hcy_size_mul(&bytes, n * rows + axes, sizeof(double)) || !(*result = malloc(sizeof(**result))))
         return hcy_fail(HCY_ENOMEM, "no memory for a curve of %zu bins", n);
     if (!(a = calloc(1, bytes))) {
         free(*result);
         return hcy_fail(HCY_ENOMEM, "no memory for a curve of %zu bins", n);
     }
-    memcpy(a, plan->radial, n * sizeof(double));
-    **result = (hcy_azint_result){ .n_bins = n, .radial = a, .intensity = a + n, .sum_signal = a + 2 * n,
-                                   .sum_norm = a + 3 * n, .sum_norm2 = a + 4 * n, .count = a + 5 * n };
-    if (rows > 6) {
-        (*result)->sigma = a + 6 * n;
-        (*result)->std = a + 7 * n;
-        (*result)->sum_variance = a + 8 * n;
+    memcpy(a, plan->radial, axes * sizeof(double));
+    **result = (hcy_azint_result){ .n_bins = n, .radial = a, .azimuthal = a + plan->options.npt,
+                                   .n_radial = plan->options.npt, .n_azim = plan->options.npt_azim };
+    a += axes;
+    (*result)->intensity = a;
+    (*result)->sum_signal = a + n;
+    (*result)->sum_norm = a + 2 * n;
+    (*result)->sum_norm2 = a + 3 * n;
+    (*result)->count = a + 4 * n;
+    if (rows > 5) {
+        (*result)->sigma = a + 5 * n;
+        (*result)->std = a + 6 * n;
+        (*result)->sum_variance = a + 7 * n;
     }
     return 0;
 }

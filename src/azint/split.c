@@ -76,6 +76,86 @@ void hcy__azint_shares_polygon(double *cum, const struct azint_pixel *p, struct 
     }
 }
 
+/* --- Two dimensions --- */
+
+/* Of an interval in the first k bins of its span. */
+static double part(double lo, double hi, struct azint_span span, uint32_t k)
+{
+    return !k ? 0 : k == span.n ? 1 : ((double)span.first + k - lo) / (hi - lo);
+}
+
+void hcy__azint_shares_boxes(double *cum, const struct azint_pixel *p, struct azint_window w)
+{
+    for (uint32_t row = 0; row < w.chi.n; row++) {
+        double below = part(p->chi_lo, p->chi_hi, w.chi, row), share = part(p->chi_lo, p->chi_hi, w.chi, row + 1);
+
+        share -= below;
+        for (uint32_t k = 0; k < w.radial.n; k++)
+            *cum++ = below + share * part(p->lo, p->hi, w.radial, k + 1);
+    }
+}
+
+struct azint_span hcy__azint_span_box(double lo, double hi)
+{
+    struct azint_span none = { 0, 0 };
+    double first = floor(lo), n = ceil(hi) - first;
+
+    return n >= 1 ? (struct azint_span){ (uint32_t)first, (uint32_t)n } : none;
+}
+
+/* Piles an area up from the bottom of one column of cells, each of which holds `width`: what is below a slanted
+ * edge is not shared among the cells that it crosses.  That, and single precision, is pyFAI's rule. */
+static void pile(double *cell, struct azint_window w, float width, float area)
+{
+    float rest = fabsf(area), sign = area < 0 ? -1.0f : 1.0f;
+
+    for (uint32_t row = 0; row < w.chi.n && rest > 0; row++, cell += w.radial.n) {
+        float piece = width > rest ? rest : width;
+
+        *cell = (float)(*cell + (double)(sign * piece));
+        rest -= piece;
+    }
+}
+
+/* The signed area under one edge, column by column in the edge's direction; coordinates from the window's corner. */
+static void pile_edge(double *cells, struct azint_window w, double x0, double y0, double x1, double y1)
+{
+    double lo = x0 < x1 ? x0 : x1, hi = x0 < x1 ? x1 : x0;
+    float slope, y;
+
+    if (x0 == x1)
+        return;
+    slope = (float)((y1 - y0) / (x1 - x0));
+    y = (float)(y1 - slope * x1);
+    for (uint32_t b = (uint32_t)lo; b < w.radial.n && b < hi; b++) {
+        double left = lo > b ? lo : b, right = hi < b + 1.0 ? hi : b + 1.0;
+        double from = x0 < x1 ? left : right, to = x0 < x1 ? right : left;
+
+        pile(cells + b, w, (float)(right - left), (float)((to - from) * (0.5 * slope * (to + from) + y)));
+    }
+}
+
+void hcy__azint_shares_area(double *cum, const struct azint_pixel *p, struct azint_window w)
+{
+    size_t n = azint_cells(w);
+    double whole = 0, sum = 0;
+
+    for (size_t k = 0; k < n; k++)
+        cum[k] = 0;
+    for (int i = 0; i < 4; i++) {
+        int j = (i + 1) % 4;
+
+        pile_edge(cum, w, p->bin[i] - w.radial.first, p->chi[i] - w.chi.first, p->bin[j] - w.radial.first,
+                  p->chi[j] - w.chi.first);
+    }
+    for (size_t k = 0; k < n; k++)
+        whole += cum[k];
+    for (size_t k = 0; k < n; k++) {
+        sum += cum[k];
+        cum[k] = whole != 0 ? sum / whole : ((double)k + 1) / (double)n;
+    }
+}
+
 static double contour_area(const double radial[4], const double chi[4])
 {
     return 0.5 * ((radial[2] - radial[0]) * (chi[3] - chi[1])) - (chi[2] - chi[0]) * (radial[3] - radial[1]);
@@ -107,9 +187,11 @@ int hcy__azint_in_azimuth(const struct azint_grid *grid, double lo, double hi)
 
 #define MOST 127u /* weights of a run */
 
-size_t hcy__azint_run_bytes(uint32_t n)
+size_t hcy__azint_run_bytes(struct azint_window window)
 {
-    return n ? (size_t)((n + MOST - 1) / MOST) * 4 + (size_t)n * 3 : 4;
+    size_t n = window.radial.n;
+
+    return azint_cells(window) ? window.chi.n * ((n + MOST - 1) / MOST * 4 + n * 3) : 4;
 }
 
 static inline uint8_t *put(uint8_t *p, uint32_t x, int bytes)
@@ -129,20 +211,25 @@ static inline uint32_t to_weight(double share, uint32_t least)
     return w < HCY_AZINT_ONE ? (uint32_t)w : HCY_AZINT_ONE;
 }
 
-uint8_t *hcy__azint_put_runs(uint8_t *p, struct azint_span span, const double *cum)
+uint8_t *hcy__azint_put_runs(uint8_t *p, struct azint_window window, size_t n_radial, const double *cum)
 {
+    size_t cells = azint_cells(window), cell = 0;
     uint32_t before = 0;
 
-    if (!span.n)
+    if (!cells)
         return put(p, HCY_AZINT_NO_RUN, 4);
-    for (uint32_t k = 0; k < span.n; k++) {
-        uint32_t left = span.n - k, n = left < MOST ? left : MOST;
-        uint32_t so_far = left == 1 ? HCY_AZINT_ONE : to_weight(cum[k], before);
+    for (uint32_t row = 0; row < window.chi.n; row++) {
+        uint32_t first = (uint32_t)((window.chi.first + row) * n_radial) + window.radial.first;
 
-        if (k % MOST == 0)
-            p = put(p, (span.first + k) | n << 24 | (uint32_t)(left > n) << 31, 4);
-        p = put(p, so_far - before, 3);
-        before = so_far;
+        for (uint32_t k = 0; k < window.radial.n; k++, cell++) {
+            uint32_t left = window.radial.n - k, n = left < MOST ? left : MOST;
+            uint32_t so_far = cell + 1 == cells ? HCY_AZINT_ONE : to_weight(cum[cell], before);
+
+            if (k % MOST == 0)
+                p = put(p, (first + k) | n << 24 | (uint32_t)(cell + n < cells) << 31, 4);
+            p = put(p, so_far - before, 3);
+            before = so_far;
+        }
     }
     return p;
 }

@@ -127,10 +127,13 @@ typedef struct hcy_azint_options {
     const float *flat, *absorption; /* what counts are divided by */
     const float *dark;              /* what is taken off counts */
     const float *variance;          /* with HCY_ERRORS_VARIANCE, and only then */
+    /* Bins in azimuth, over azimuth_range or all there is: the result is an image [npt_azim][npt].  0: a curve.
+     * With npt 1 it is a curve along chi.  In a range across 180 degrees angles go on beyond it. */
+    size_t npt_azim;
 } hcy_azint_options;
 #define HCY_AZINT_OPTIONS_INIT                                                                              \
     { sizeof(hcy_azint_options), 1000, "q_nm^-1", HCY_SPLIT_BBOX, HCY_ERRORS_NONE, { 0, 0 }, { 0, 0 }, NULL, \
-      0, 0, 1, HCY_SENTINELS_AUTO, 0, 0, 0, 1, 0, 0, 0, 1.0, 0, NULL, NULL, NULL, NULL }
+      0, 0, 1, HCY_SENTINELS_AUTO, 0, 0, 0, 1, 0, 0, 0, 1.0, 0, NULL, NULL, NULL, NULL, 0 }
 
 typedef struct hcy_azint_plan hcy_azint_plan;
 
@@ -149,17 +152,20 @@ typedef struct hcy_azint_plan_info {
     size_t n_masked;               /* pixels of the static mask */
     size_t n_weights;              /* in the tables */
     size_t table_bytes;            /* of the canonical tables */
-    const double *radial;          /* [n_bins] bin centres, in the unit */
+    const double *radial;          /* [n_radial] bin centres, in the unit */
     double radial_min, radial_max; /* edges of the first and the last bin */
     const hcy_azint_unit *unit;
     const char *hash;              /* 32 hexadecimal digits, of all that entered the plan */
     hcy_azint_options options;     /* those of create(), arrays NULL */
     hcy_poni poni;                 /* that of create(); detector, pixels, shape, orientation filled in */
     int has_flat, has_absorption, has_dark;
+    size_t n_radial, n_azim;       /* n_azim 0: a curve; else n_bins is n_azim * n_radial */
+    const double *azimuthal;       /* [n_azim] bin centres, in degrees */
+    double azimuth_min, azimuth_max; /* edges of the first and the last */
 } hcy_azint_plan_info;
 #define HCY_AZINT_PLAN_INFO_INIT                                                                     \
     { sizeof(hcy_azint_plan_info), 0, 0, 0, 0, 0, 0, NULL, 0, 0, NULL, NULL, HCY_AZINT_OPTIONS_INIT, \
-      HCY_PONI_INIT, 0, 0, 0 }
+      HCY_PONI_INIT, 0, 0, 0, 0, 0, NULL, 0, 0 }
 HCY_API int hcy_azint_plan_info_get(hcy_azint_plan_info *info, const hcy_azint_plan *plan) HCY_MUST_USE;
 
 /* The canonical tables of azint_format.h, for hcy_kernel_prepare(); they live as long as the plan. */
@@ -178,11 +184,11 @@ HCY_API const hcy_azint_bin_norm *hcy_azint_plan_norms(const hcy_azint_plan *pla
 
 /* --- Curves --- */
 
-/* The curve of a frame.  Arrays of n_bins; sigma, std and sum_variance are NULL if the plan has no error
- * model. */
+/* The curve of a frame, or its image over azimuth and radius, radius fastest.  Arrays of n_bins, but for the axes;
+ * sigma, std and sum_variance are NULL if the plan has no error model. */
 typedef struct hcy_azint_result {
     size_t n_bins;
-    double *radial;       /* bin centres */
+    double *radial;       /* [n_radial] bin centres */
     double *intensity;    /* sum_signal / sum_norm; 0 in an empty bin, as are sigma and std */
     double *sigma;        /* standard error of the mean: sqrt(sum_variance) / sum_norm */
     double *std;          /* sqrt(sum_variance / sum_norm2) */
@@ -191,6 +197,8 @@ typedef struct hcy_azint_result {
     double *sum_norm;     /* sum of c * norm */
     double *sum_norm2;    /* sum of c^2 * norm^2 */
     double *count;        /* sum of c: pixels */
+    size_t n_radial, n_azim; /* n_azim 0: a curve */
+    double *azimuthal;       /* [n_azim] bin centres, degrees */
 } hcy_azint_result;
 HCY_API int hcy_azint_result_create(hcy_azint_result **result, const hcy_azint_plan *plan) HCY_MUST_USE;
 HCY_API void hcy_azint_result_destroy(hcy_azint_result *result);

@@ -1,0 +1,235 @@
+/* Plans in radius and azimuth: against sums that pyFAI made of the same small detector
+ * (reference/make_azint_2d.py), against one another, and through the CPU's kernels. */
+#include "azint_oracle.h"
+#include "reference/azint_2d.h"
+#include "tap.h"
+
+#include <halcyon/azint.h>
+#include <halcyon/kernel.h>
+
+enum { N = CAKE_HEIGHT * CAKE_WIDTH, BINS = CAKE_NPT * CAKE_AZIM };
+#define FROM_NORM (1.0 / 1099511627776.0)
+#define ONE       (HCY_AZINT_ONE / 16777216.0)
+
+static hcy_poni make_poni(const double *g, int orientation)
+{
+    hcy_poni poni = HCY_PONI_INIT;
+
+    poni.dist = g[0];
+    poni.poni1 = g[1];
+    poni.poni2 = g[2];
+    poni.rot1 = g[3];
+    poni.rot2 = g[4];
+    poni.rot3 = g[5];
+    poni.wavelength = g[6];
+    poni.pixel1 = CAKE_PIXEL1;
+    poni.pixel2 = CAKE_PIXEL2;
+    poni.orientation = orientation;
+    return poni;
+}
+
+static hcy_azint_plan *must_plan(const hcy_poni *poni, const hcy_azint_options *o)
+{
+    hcy_azint_plan *p = NULL;
+
+    if (hcy_azint_plan_create(&p, poni, CAKE_HEIGHT, CAKE_WIDTH, o))
+        bail_out("%s", hcy_last_error()->text);
+    return p;
+}
+
+static hcy_azint_plan_info must_info(const hcy_azint_plan *p)
+{
+    hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
+
+    if (hcy_azint_plan_info_get(&info, p))
+        bail_out("%s", hcy_last_error()->text);
+    return info;
+}
+
+/* Sums of weights, and of weights times (pixel + 1), in each bin; how many pixels do not add up to 1. */
+static int sum_weights(double *weight, double *moment, const hcy_azint_plan *p)
+{
+    hcy_span spans[HCY_AZINT_SPANS];
+    const uint8_t *at, *w;
+    int wrong = 0;
+
+    hcy_azint_plan_tables(spans, p);
+    at = spans[1].data;
+    for (int i = 0; i < N; i++) {
+        uint64_t whole = 0;
+        uint32_t word;
+
+        do {
+            word = oracle_run(&at, &w);
+            for (uint32_t k = 0; k < HCY_AZINT_RUN_N(word); k++) {
+                double c = oracle_weight(w, k) / (double)HCY_AZINT_ONE;
+
+                weight[HCY_AZINT_RUN_BIN(word) + k] += c;
+                moment[HCY_AZINT_RUN_BIN(word) + k] += c * (i + 1);
+                whole += oracle_weight(w, k);
+            }
+        } while (HCY_AZINT_RUN_MORE(word));
+        wrong += whole && whole != HCY_AZINT_ONE;
+    }
+    return wrong;
+}
+
+static double deviation(const double *got, const double *want, size_t n)
+{
+    double worst = 0, most = 0;
+
+    for (size_t k = 0; k < n; k++) {
+        worst = fabs(got[k] - want[k]) > worst ? fabs(got[k] - want[k]) : worst;
+        most = fabs(want[k]) > most ? fabs(want[k]) : most;
+    }
+    return worst / most;
+}
+
+static const char *const splits[] = { "no", "bbox", "full" };
+
+static void check_case(const struct cake_case *c)
+{
+    hcy_poni poni = make_poni(cake_geometry[c->geometry], c->orientation);
+    double weight[BINS] = { 0 }, moment[BINS] = { 0 }, norm[BINS];
+    hcy_azint_options o = HCY_AZINT_OPTIONS_INIT;
+    uint8_t mask[N];
+
+    for (int i = 0; i < N; i++)
+        mask[i] = c->masked && (7 * (i / CAKE_WIDTH) + 13 * (i % CAKE_WIDTH)) % 11 == 0;
+    o.npt = CAKE_NPT;
+    o.npt_azim = CAKE_AZIM;
+    o.unit = c->unit;
+    o.split = c->split;
+    memcpy(o.radial_range, c->radial_range, sizeof o.radial_range);
+    memcpy(o.azimuth_range, c->azimuth_range, sizeof o.azimuth_range);
+    o.mask = mask;
+    o.mask_height = CAKE_HEIGHT;
+    o.mask_width = CAKE_WIDTH;
+    hcy_azint_plan *p = must_plan(&poni, &o);
+    hcy_azint_plan_info info = must_info(p);
+    const hcy_azint_bin_norm *norms = hcy_azint_plan_norms(p);
+    int wrong = sum_weights(weight, moment, p);
+    for (int b = 0; b < BINS; b++)
+        norm[b] = ((double)norms[b].norm[1] * 18446744073709551616.0 + (double)norms[b].norm[0]) * FROM_NORM / ONE;
+    double axis = fabs(info.radial[0] - c->radial[0]) + fabs(info.radial[CAKE_NPT - 1] - c->radial[1]) +
+                  fabs(info.azimuthal[0] - c->azimuthal[0]) +
+                  fabs(info.azimuthal[CAKE_AZIM - 1] - c->azimuthal[1]);
+    double w = deviation(weight, c->weight, BINS), m = deviation(moment, c->moment, BINS),
+           n = deviation(norm, c->norm, BINS);
+    if (!ok(!wrong && info.n_bins == BINS && info.n_radial == CAKE_NPT && info.n_azim == CAKE_AZIM &&
+                axis < 1e-5 && w < 1e-6 && m < 1e-6 && n < 1e-6,
+            "%s, splitting %s, orientation %d%s%s%s", c->unit, splits[c->split], c->orientation,
+            c->radial_range[1] > 0 ? ", radial range" : "", c->azimuth_range[1] > 0 ? ", azimuthal range" : "",
+            c->masked ? ", mask" : ""))
+        diag("%d pixels are not whole; off by: axes %.2g, weights %.2g, moments %.2g, norms %.2g", wrong, axis, w, m,
+             n);
+    hcy_azint_plan_release(p);
+}
+
+/* A detector that is turned, and a range that is turned with it, across 180 degrees: the same image. */
+static void test_turned(int split)
+{
+    double geometry[7], weight[2][BINS] = { { 0 } }, moment[2][BINS] = { { 0 } }, axis[2];
+    hcy_azint_options o = HCY_AZINT_OPTIONS_INIT;
+
+    o.npt = CAKE_NPT;
+    o.npt_azim = CAKE_AZIM;
+    o.split = split;
+    memcpy(geometry, cake_geometry[0], sizeof geometry);
+    geometry[5] = 0;
+    for (int k = 0; k < 2; k++) {
+        hcy_poni poni = make_poni(geometry, 3);
+
+        poni.rot3 = k ? -170 * 3.14159265358979323846 / 180 : 0;
+        o.azimuth_range[0] = k ? 150 : -20;
+        o.azimuth_range[1] = k ? 230 : 60;
+        o.radial_range[0] = 5;
+        o.radial_range[1] = 30;
+        hcy_azint_plan *p = must_plan(&poni, &o);
+        axis[k] = must_info(p).azimuthal[3];
+        (void)sum_weights(weight[k], moment[k], p);
+        hcy_azint_plan_release(p);
+    }
+    ok(fabs(axis[1] - axis[0] - 170) < 1e-4 && deviation(weight[1], weight[0], BINS) < 2e-3 &&
+           deviation(moment[1], moment[0], BINS) < 2e-3,
+       "a range across 180 degrees, splitting %s", splits[split]);
+}
+
+/* One bin in azimuth is the curve; and what the kernels make of an image adds up to it. */
+static void test_curve(int split)
+{
+    hcy_poni poni = make_poni(cake_geometry[0], 3);
+    double flat[2][BINS] = { { 0 } }, moment[2][BINS] = { { 0 } }, chi[BINS] = { 0 }, chi_moment[BINS] = { 0 },
+           cake[BINS] = { 0 }, cake_moment[BINS] = { 0 }, along[CAKE_AZIM] = { 0 };
+    hcy_azint_options o = HCY_AZINT_OPTIONS_INIT;
+    hcy_azint_plan *p;
+
+    o.npt = CAKE_NPT;
+    o.split = split;
+    o.azimuth_range[0] = -180;
+    o.azimuth_range[1] = 180;
+    for (int k = 0; k < 2; k++) {
+        o.npt_azim = (size_t)k;
+        p = must_plan(&poni, &o);
+        (void)sum_weights(flat[k], moment[k], p);
+        hcy_azint_plan_release(p);
+    }
+    ok(deviation(flat[1], flat[0], CAKE_NPT) < 1e-2 && deviation(moment[1], moment[0], CAKE_NPT) < 1e-2,
+       "one bin in azimuth, splitting %s: the curve", splits[split]);
+    o.npt_azim = CAKE_AZIM;
+    p = must_plan(&poni, &o);
+    (void)sum_weights(cake, cake_moment, p);
+    hcy_azint_plan_release(p);
+    o.npt = 1;
+    p = must_plan(&poni, &o);
+    (void)sum_weights(chi, chi_moment, p);
+    hcy_azint_plan_release(p);
+    for (int b = 0; b < BINS; b++)
+        along[b / CAKE_NPT] += cake[b];
+    ok(deviation(along, chi, CAKE_AZIM) < 1e-2, "one bin in radius, splitting %s: along chi", splits[split]);
+}
+
+static void test_threads(void)
+{
+    hcy_poni poni = make_poni(cake_geometry[0], 3);
+    hcy_azint_options o = HCY_AZINT_OPTIONS_INIT;
+    hcy_span first[HCY_AZINT_SPANS], spans[HCY_AZINT_SPANS];
+    hcy_azint_plan *p[2];
+    int same = 1;
+
+    o.npt = 300;
+    o.npt_azim = 90;
+    o.split = HCY_SPLIT_FULL;
+    for (unsigned k = 0; k < 2; k++) {
+        o.threads = 1 + 4 * k;
+        p[k] = must_plan(&poni, &o);
+    }
+    hcy_azint_plan_tables(first, p[0]);
+    hcy_azint_plan_tables(spans, p[1]);
+    for (int k = 0; k < HCY_AZINT_SPANS; k++)
+        same &= spans[k].size == first[k].size && (!spans[k].size || !memcmp(spans[k].data, first[k].data, spans[k].size));
+    same &= !memcmp(hcy_azint_plan_norms(p[0]), hcy_azint_plan_norms(p[1]), 27000 * sizeof(hcy_azint_bin_norm));
+    ok(same && !strcmp(must_info(p[0]).hash, must_info(p[1]).hash), "the same tables from 1 and 5 threads");
+    o.npt_azim = 91;
+    hcy_azint_plan *other = must_plan(&poni, &o);
+    ok(strcmp(must_info(p[0]).hash, must_info(other).hash) != 0, "the hash knows of the bins in azimuth");
+    hcy_azint_plan_release(other);
+    hcy_azint_plan_release(p[0]);
+    hcy_azint_plan_release(p[1]);
+    o.npt_azim = HCY_AZINT_MAX_BINS / 300 + 1;
+    ok(hcy_azint_plan_create(&other, &poni, CAKE_HEIGHT, CAKE_WIDTH, &o) == HCY_EINVAL &&
+           strstr(hcy_last_error()->text, "npt_azim"),
+       "too many bins");
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof cake_cases / sizeof cake_cases[0]; i++)
+        check_case(&cake_cases[i]);
+    for (int split = 0; split < 3; split++) {
+        test_turned(split);
+        test_curve(split);
+    }
+    test_threads();
+    return done_testing();
+}
