@@ -172,6 +172,20 @@ check '--variance: not Poisson' differ variance.dat poisson.dat
 check '--error-model variance needs one' refused 2 '--variance' integrate -o x.dat --error-model variance
 numpy little.npy 10 20 1
 check '--flat of another shape' refused 1 '--flat: .*10 x 20' integrate -o x.dat --flat little.npy
+check '--npt-azim' integrate -o image.edf --frames 0 --npt-azim 9 -n 50
+check '--npt-azim: an image' grep -a -q 'Dim_1 = 50 ;' image.edf
+check '--npt-azim: its other side' grep -a -q 'Dim_2 = 9 ;' image.edf
+check '--npt-azim: whole blocks of header, then floats' \
+    equals `expr '(' \`wc -c <image.edf\` - 1800 ')' % 512` 0
+check '--npt-azim: HDF5' integrate -o image.h5 --npt-azim 9 -n 50
+check '--npt-azim: text is refused' refused 1 'edf' integrate -o x.dat --npt-azim 9
+check 'EDF of curves is refused' refused 1 'images' integrate -o x.edf
+check '--along-chi' integrate -o chi.dat --frames 0 --along-chi -n 72
+check '--along-chi: 72 rows' equals "`rows chi.dat | wc -l | tr -d ' '`" 72
+check '--along-chi: in the header' grep -q '^# *chi_deg  *I *$' chi.dat
+check '--along-chi: degrees' sh -c "grep -v '^#' chi.dat | awk '\$1 < -180 || \$1 > 180 { exit 1 }
+    \$1 > 170 { far = 1 } END { exit !far }'"
+check '--along-chi and --npt-azim' refused 2 '--npt' integrate -o x.dat --along-chi --npt-azim 3
 check '--radial-range' integrate -o radial.dat --frames 0 --radial-range 5,10
 check '--radial-range: the radii are in it' \
     sh -c "grep -v '^#' radial.dat | awk '\$1 < 5 || \$1 > 10 { exit 1 }'"

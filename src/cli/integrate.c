@@ -13,12 +13,12 @@
 struct values {
     const char *poni, *output, *devices, *unit, *mask, *dataset;
     const char *flat, *absorption, *dark, *variance;
-    struct cli_int npt, mask_frame, batch;
+    struct cli_int npt, npt_azim, mask_frame, batch;
     int split, errors;
     struct cli_real polarization, dummy, delta_dummy, normalization;
     struct cli_pair radial, azimuth;
     struct cli_span frames;
-    int no_solid_angle, no_sentinels, two_stage, json, quiet;
+    int along_chi, no_solid_angle, no_sentinels, two_stage, json, quiet;
 };
 
 static const char *const splits[] = { "no", "bbox", "full", NULL }; /* in the order of enum hcy_azint_split */
@@ -32,6 +32,9 @@ static const struct cli_option options[] = {
       NULL },
     { "devices", 'd', CLI_TEXT, AT(devices), "LIST", "cpu; cpu@threads=2,gpu; all; ... (auto)", 0, 0, NULL },
     { "npt", 'n', CLI_INT, AT(npt), "N", "bins of the curve (1000)", 1, HCY_AZINT_MAX_BINS, NULL },
+    { "npt-azim", 0, CLI_INT, AT(npt_azim), "N", "and N bins in azimuth: images (.h5, .edf)", 1,
+      HCY_AZINT_MAX_BINS, NULL },
+    { "along-chi", 0, CLI_FLAG, AT(along_chi), NULL, "the curve along the azimuth, not the radius", 0, 0, NULL },
     { "unit", 'u', CLI_TEXT, AT(unit), "UNIT",
       "q_nm^-1, the default; q_A^-1, 2th_deg, r_mm, ...", 0, 0, NULL },
     { "split", 0, CLI_CHOICE, AT(split), "HOW", "pixel splitting: no, bbox (default), full", 0, 0, splits },
@@ -171,6 +174,11 @@ static void choose_options(struct job *job)
     hcy_azint_options *o = &job->azint;
     *o = (hcy_azint_options)HCY_AZINT_OPTIONS_INIT;
     o->npt = (size_t)v->npt.value;
+    o->npt_azim = (size_t)v->npt_azim.value;
+    if (v->along_chi) {
+        o->npt_azim = o->npt;
+        o->npt = 1;
+    }
     o->unit = v->unit;
     o->split = v->split;
     o->error_model = v->variance ? HCY_ERRORS_VARIANCE : v->errors;
@@ -435,6 +443,7 @@ static int check_values(const struct values *v)
         { v->delta_dummy.given && !v->dummy.given, "--delta-dummy needs --dummy" },
         { v->errors == HCY_ERRORS_VARIANCE && !v->variance, "--error-model variance needs --variance FILE" },
         { v->errors == HCY_ERRORS_POISSON && v->variance, "--variance is for --error-model variance" },
+        { v->along_chi && v->npt_azim.given, "--along-chi has its bins from --npt: leave --npt-azim" },
         { v->dummy.given && v->no_sentinels, "--dummy takes the sentinels' place: leave --no-sentinels" },
         { v->normalization.given && v->normalization.value == 0, "--normalization 0 would divide by zero" },
         { v->json && v->output && !strcmp(v->output, "-"), "--json takes stdout: give -o FILE" },

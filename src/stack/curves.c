@@ -15,6 +15,7 @@ struct hcy_curves {
 static const hcy__curves_format *const formats[] = {
     &hcy__curves_dat,
     &hcy__curves_xy,
+    &hcy__curves_edf,
 #ifdef HAVE_HDF5
     &hcy__curves_h5,
 #endif
@@ -41,7 +42,8 @@ static int find_format(const hcy__curves_format **format, const char *path, cons
     if (name ? !strcmp(name, "h5") : suffix && (!strcmp(suffix, ".h5") || !strcmp(suffix, ".hdf5")))
         return hcy_fail(HCY_EUNSUPPORTED, "%s: this build of Halcyon has no HDF5; write .dat", path);
 #endif
-    return hcy_fail(HCY_EINVAL, "%s: the suffix says no format that curves are written in; use .dat, .xy or .h5",
+    return hcy_fail(HCY_EINVAL, "%s: the suffix says no format that curves are written in; use .dat, .xy or .h5,"
+                    " for images .edf or .h5",
                     path);
 }
 
@@ -53,6 +55,21 @@ const char *hcy__curves_mask_words(const hcy__curves_head *head)
     if (head->plan.options.detector_mask && detector && (detector->gap[0] || detector->gap[1]))
         return "from detector";
     return "False";
+}
+
+/* Images, or curves along chi, and whether the format takes images. */
+static int set_axes(hcy_azint_plan_info *plan, const hcy__curves_format *format, const char *path)
+{
+    static const hcy_azint_unit chi = { "chi_deg", "Azimuthal angle chi (deg)", "chi", "deg", 0 };
+    if (plan->n_azim && plan->n_radial == 1) {
+        plan->unit = &chi;
+        plan->radial = plan->azimuthal;
+        plan->n_radial = plan->n_azim;
+        plan->n_azim = 0;
+    }
+    if (plan->n_azim && (format == &hcy__curves_dat || format == &hcy__curves_xy))
+        return hcy_fail(HCY_EINVAL, "%s: text has room for curves alone; use .edf or .h5 for images", path);
+    return 0;
 }
 
 int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azint_plan *plan,
@@ -72,6 +89,8 @@ int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azint_plan 
         st = hcy_fail(HCY_ENOMEM, "no memory to write %s", path);
     if (!st)
         st = find_format(&c->format, path, head.opts.format);
+    if (!st)
+        st = set_axes(&head.plan, c->format, path);
     if (!st && strcmp(path, "-"))
         st = hcy__may_write(path, head.opts.keep_existing, head.opts.source);
     if (!st)

@@ -73,8 +73,8 @@ static int put_config(FILE *out, const hcy__curves_head *head)
     const hcy_azint_options *o = &plan->options;
     fputs("{\n  \"application\": \"worker\",\n  \"version\": 5,\n", out);
     int st = put_poni(out, &plan->poni);
-    fprintf(out, "  \"nbpt_rad\": %zu,\n  \"nbpt_azim\": 1,\n", plan->n_bins);
-    put_text(out, "unit", plan->unit->name);
+    fprintf(out, "  \"nbpt_rad\": %zu,\n  \"nbpt_azim\": %zu,\n", o->npt, o->npt_azim ? o->npt_azim : 1);
+    put_text(out, "unit", o->unit);
     fputs("  \"chi_discontinuity_at_0\": false,\n", out);
     if (o->use_polarization)
         fprintf(out, "  \"polarization_description\": [%.17g, %.17g],\n", o->polarization,
@@ -94,7 +94,8 @@ static int put_config(FILE *out, const hcy__curves_head *head)
     put_range(out, "azimuth_range", o->azimuth_range);
     put_range(out, "radial_range", o->radial_range);
     put_text(out, "integrator_class", "AzimuthalIntegrator");
-    put_text(out, "integrator_method", "integrate1d");
+    put_text(out, "integrator_method",
+             !o->npt_azim ? "integrate1d" : o->npt > 1 ? "integrate2d" : "integrate_radial");
     fputs("  \"extra_options\": {},\n  \"monitor_name\": null,\n", out);
     fprintf(out, "  \"shape\": [%zu, %zu]\n}", plan->height, plan->width);
     return st;

@@ -6,7 +6,8 @@
  *   /entry_0000/integrate/configuration  NXnote: pyFAI's WorkerConfig as JSON
  *   /entry_0000/integrate/halcyon        NXcollection: what pyFAI has no place for
  *   /entry_0000/integrate/results        NXdata: radial[n], data[frames][n], data_errors[frames][n], and
- *                                        frame[frames], which pyFAI has not
+ *                                        frame[frames], which pyFAI has not; of images chi[n_azim],
+ *                                        data[frames][n_azim][n], data_errors[frames][n_azim][n]
  *
  * Rows are gathered to blocks of about 128 KiB, and reach the file at the latest a second after they came.
  * Between two flushes nothing that is already in the file changes, so a process that is killed leaves a file
@@ -41,6 +42,7 @@ struct h5 {
     hcy__h5_file *file;
     struct column columns[N_COLUMNS];
     size_t n_bins, block_rows;
+    size_t n_azim;    /* 0: curves */
     size_t waiting;   /* rows in the blocks */
     uint64_t rows;    /* in the datasets */
     uint64_t on_disk; /* rows that a flush has taken to the file */
@@ -64,17 +66,34 @@ static void name_unit(char space[32], char symbol[32], const char *unit)
                  power ? "^{" : "", power ? power + 1 : "", power ? "}" : "");
 }
 
+static int put_axis(hid_t group, const char *path, const char *name, const double *axis, hsize_t n,
+                    const hcy__h5_text *texts, size_t n_texts)
+{
+    hid_t space = H5Screate_simple(1, &n, NULL);
+    hid_t data = H5Dcreate2(group, name, H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    int st = data < 0 || H5Dwrite(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, axis) < 0
+                 ? hcy__h5_fail(HCY_EIO, "%s: the bins cannot be written", path)
+                 : hcy__h5_put_texts(data, texts, n_texts);
+    if (data >= 0)
+        H5Dclose(data);
+    H5Sclose(space);
+    return st;
+}
+
+static int put_chi(hid_t group, const hcy__curves_head *head)
+{
+    static const hcy__h5_text texts[] = { { "unit", "deg" },
+                                          { "units", "deg" },
+                                          { "interpretation", "scalar" },
+                                          { "long_name", "Azimuthal angle \317\207 (degree)" } };
+    return put_axis(group, head->path, "chi", head->plan.azimuthal, head->plan.n_azim, texts,
+                    sizeof texts / sizeof texts[0]);
+}
+
 static int put_radial(hid_t group, const hcy__curves_head *head)
 {
     char space_name[32], symbol[32], long_name[128];
     const hcy_azint_unit *unit = head->plan.unit;
-    hsize_t n = head->plan.n_bins;
-    hid_t space = H5Screate_simple(1, &n, NULL);
-    hid_t data = H5Dcreate2(group, "radial", H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    int st =
-        data < 0 || H5Dwrite(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, head->plan.radial) < 0
-            ? hcy__h5_fail(HCY_EIO, "%s: the bins cannot be written", head->path)
-            : 0;
     name_unit(space_name, symbol, unit->name);
     snprintf(long_name, sizeof long_name, "Diffraction radial direction %s (%s)", space_name, symbol);
     const hcy__h5_text texts[] = { { "unit", symbol },
@@ -82,25 +101,31 @@ static int put_radial(hid_t group, const hcy__curves_head *head)
                                    { "interpretation", "scalar" },
                                    { "name", space_name },
                                    { "long_name", long_name } };
-    if (!st)
-        st = hcy__h5_put_texts(data, texts, sizeof texts / sizeof texts[0]);
-    if (data >= 0)
-        H5Dclose(data);
-    H5Sclose(space);
-    return st;
+    return put_axis(group, head->path, "radial", head->plan.radial, head->plan.n_radial, texts,
+                    sizeof texts / sizeof texts[0]);
+}
+
+/* `rows` rows of a column, as dimensions; returns how many these are. */
+static int dims_of(hsize_t dims[3], const struct h5 *h5, int which, hsize_t rows)
+{
+    dims[0] = rows;
+    dims[1] = which == FRAME ? 1 : h5->n_azim ? h5->n_azim : h5->n_bins;
+    dims[2] = h5->n_azim ? h5->n_bins / h5->n_azim : 1;
+    return which == FRAME ? 1 : h5->n_azim ? 3 : 2;
 }
 
 /* Rows without end; what is not written reads as NaN. */
 static int create_column(struct h5 *h5, hid_t group, int which, const char *path)
 {
     struct column *c = &h5->columns[which];
-    int rank = which == FRAME ? 1 : 2;
     double nan_value = NAN;
     c->row = which == FRAME ? 1 : h5->n_bins;
     c->type = which == FRAME ? H5T_NATIVE_UINT64 : H5T_NATIVE_DOUBLE;
     c->block = malloc(h5->block_rows * c->row * 8);
-    hsize_t dims[2] = { 0, c->row }, most[2] = { H5S_UNLIMITED, c->row };
-    hsize_t chunk[2] = { which == FRAME ? 1024 : h5->block_rows, c->row };
+    hsize_t dims[3], most[3], chunk[3];
+    int rank = dims_of(dims, h5, which, 0);
+    dims_of(most, h5, which, H5S_UNLIMITED);
+    dims_of(chunk, h5, which, which == FRAME ? 1024 : h5->block_rows);
     hid_t space = H5Screate_simple(rank, dims, most), plist = H5Pcreate(H5P_DATASET_CREATE);
     H5Pset_chunk(plist, rank, chunk);
     if (which != FRAME)
@@ -113,14 +138,17 @@ static int create_column(struct h5 *h5, hid_t group, int which, const char *path
         return hcy_fail(HCY_ENOMEM, "no memory to write %s", path);
     if (c->dataset < 0)
         return hcy__h5_fail(HCY_EIO, "%s: dataset %s cannot be created", path, column_names[which]);
-    return hcy__h5_put_text(c->dataset, "interpretation", which == FRAME ? "scalar" : "spectrum");
+    return hcy__h5_put_text(c->dataset, "interpretation", which == FRAME ? "scalar"
+                                                              : h5->n_azim   ? "image"
+                                                                             : "spectrum");
 }
 
 /* NXdata's axes: one name a dimension, "." where there is none. */
-static int put_axes(hid_t group, const char *path)
+static int put_axes(hid_t group, const char *path, int images)
 {
-    static const char *const axes[2] = { ".", "radial" };
-    hsize_t n = 2;
+    static const char *const names[2][3] = { { ".", "radial" }, { ".", "chi", "radial" } };
+    const char *const *axes = names[images];
+    hsize_t n = images ? 3 : 2;
     hid_t type = hcy__h5_text_type(), space = H5Screate_simple(1, &n, NULL);
     hid_t attribute = H5Acreate2(group, "axes", type, space, H5P_DEFAULT, H5P_DEFAULT);
     int st = attribute < 0 || H5Awrite(attribute, type, axes) < 0
@@ -199,7 +227,8 @@ static int put_fields(hid_t file, const hcy__curves_head *head)
         { PROCESS "/halcyon/command", head->opts.config },
         { PROCESS "/halcyon/source", source ? source->path : NULL },
         { PROCESS "/halcyon/source_dataset", source ? source->dataset : NULL },
-        { RESULTS "/title", "Azimuthaly integrated data" }, /* pyFAI's spelling */
+        { RESULTS "/title", /* pyFAI's spelling */
+          head->plan.n_azim ? "2D azimuthaly integrated data" : "Azimuthaly integrated data" },
     };
     for (size_t i = 0; !st && i < sizeof fields / sizeof fields[0]; i++)
         st = hcy__h5_put_field(file, fields[i].name, fields[i].text);
@@ -270,9 +299,11 @@ static int create(struct h5 *h5, const hcy__curves_head *head)
     if (st)
         return st;
     hid_t group = H5Gopen2(h5->file->id, RESULTS, H5P_DEFAULT);
-    st = put_axes(group, head->path);
+    st = put_axes(group, head->path, h5->n_azim > 0);
     if (!st)
         st = put_radial(group, head);
+    if (!st && h5->n_azim)
+        st = put_chi(group, head);
     for (int i = 0; !st && i < N_COLUMNS; i++)
         if (i != SIGMA || head->with_sigma)
             st = create_column(h5, group, i, head->path);
@@ -285,9 +316,9 @@ static int create(struct h5 *h5, const hcy__curves_head *head)
 static int write_column(struct h5 *h5, int which)
 {
     struct column *c = &h5->columns[which];
-    int rank = which == FRAME ? 1 : 2;
-    hsize_t start[2] = { h5->rows, 0 }, count[2] = { h5->waiting, c->row };
-    hsize_t dims[2] = { h5->rows + h5->waiting, c->row };
+    hsize_t start[3] = { h5->rows, 0, 0 }, count[3], dims[3];
+    int rank = dims_of(count, h5, which, h5->waiting);
+    dims_of(dims, h5, which, h5->rows + h5->waiting);
     H5Dset_extent(c->dataset, dims);
     hid_t space = H5Dget_space(c->dataset), memory = H5Screate_simple(rank, count, NULL);
     H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
@@ -362,7 +393,8 @@ static int put_end(hid_t file)
 static void cut_to(struct h5 *h5, uint64_t rows)
 {
     for (int i = 0; i < N_COLUMNS; i++) {
-        hsize_t dims[2] = { rows, h5->columns[i].row };
+        hsize_t dims[3];
+        dims_of(dims, h5, i, rows);
         if (h5->columns[i].dataset >= 0)
             H5Dset_extent(h5->columns[i].dataset, dims);
     }
@@ -398,6 +430,7 @@ static int h5_open(void **state, const hcy__curves_head *head)
     for (int i = 0; i < N_COLUMNS; i++)
         h5->columns[i].dataset = -1;
     h5->n_bins = head->plan.n_bins;
+    h5->n_azim = head->plan.n_azim;
     h5->block_rows = BLOCK_BYTES / 8 / h5->n_bins;
     h5->block_rows = h5->block_rows < 1 ? 1 : h5->block_rows > 1024 ? 1024 : h5->block_rows;
     hcy__h5_lock();

@@ -8,7 +8,8 @@
 
 #include "stack_priv.h"
 
-/* What a format needs to know at open; everything belongs to the caller. */
+/* What a format needs to know at open; everything belongs to the caller.  The plan of curves along chi has the
+ * azimuth in the radius's place, and no azimuth: n_azim is not 0 for images alone. */
 typedef struct hcy__curves_head {
     const char *path;
     hcy_azint_plan_info plan;
@@ -27,6 +28,7 @@ typedef struct hcy__curves_format {
 
 extern const hcy__curves_format hcy__curves_dat;
 extern const hcy__curves_format hcy__curves_xy;
+extern const hcy__curves_format hcy__curves_edf;
 extern const hcy__curves_format hcy__curves_h5;
 
 /* "user provided", "from detector", "False": pyFAI's words for the mask of a plan. */

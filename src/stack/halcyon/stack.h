@@ -143,7 +143,7 @@ typedef struct hcy_curves hcy_curves;
 /* What the file says beside the plan; strings are copied where they are needed later. */
 typedef struct hcy_curves_opts {
     size_t size;             /* sizeof this struct */
-    const char *format;      /* "dat", "xy", "h5"; NULL: by the path's suffix, "-" is dat */
+    const char *format;      /* "dat", "xy", "edf", "h5"; NULL: by the path's suffix, "-" is dat */
     const hcy_stack *source; /* where the frames come from, or NULL: recorded, and never written over */
     int keep_existing;       /* 1: an existing file is HCY_ESTATE; 0: it is replaced */
     const char *mask;        /* where the user's mask comes from; NULL: none but the detector's own */
@@ -162,7 +162,10 @@ typedef struct hcy_curves_opts {
  *                   data[frames][n], data_errors[frames][n] and the frames' numbers, frame[frames];
  *                   .../configuration/data is pyFAI's WorkerConfig as JSON.  Flushed once a second, so that an
  *                   interruption leaves a valid file.
- * HCY_EINVAL unknown suffix or the source itself, HCY_ESTATE exists, HCY_EIO not writable, HCY_EUNSUPPORTED.
+ *   .edf            images in radius and azimuth (plans with n_azim bins) in single precision, one after the other.
+ * Images go to .h5 too: chi[n_azim], data[frames][n_azim][n].  Curves along chi (one bin in radius) are curves.
+ * HCY_EINVAL unknown suffix or the source itself, images as text, curves as EDF, HCY_ESTATE exists, HCY_EIO not
+ * writable, HCY_EUNSUPPORTED.
  */
 HCY_API int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azint_plan *plan,
                             const hcy_curves_opts *opts) HCY_MUST_USE;

@@ -1,0 +1,128 @@
+/* curves_edf.c - images in radius and azimuth as EDF: single precision, one image of the file a frame.
+ *
+ * The header has the keys that pyFAI writes: the ranges of both axes, and the geometry.  A failed frame is an
+ * image of NaN.
+ */
+#include "curves_priv.h"
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = 512 }; /* headers are whole blocks */
+
+struct edf {
+    FILE *out;
+    char *path, *keys; /* of every header */
+    float *row;        /* an image */
+    size_t n_radial, n_azim;
+    uint64_t written;
+};
+
+static int write_failed(const struct edf *edf, int number)
+{
+    char words[128];
+    return hcy_fail(HCY_EIO, "%s: writing failed: %s", edf->path, hcy__errno_text(number, words, sizeof words));
+}
+
+static int make_keys(struct edf *edf, const hcy__curves_head *head)
+{
+    const hcy_azint_plan_info *plan = &head->plan;
+    const hcy_poni *p = &plan->poni;
+    size_t size;
+    FILE *out = open_memstream(&edf->keys, &size);
+    if (out) {
+        fprintf(out, "%s_min = %.15g ;\n%s_max = %.15g ;\n", plan->unit->name, plan->radial[0], plan->unit->name,
+                plan->radial[edf->n_radial - 1]);
+        fprintf(out, "chi_min = %.15g ;\nchi_max = %.15g ;\n", plan->azimuthal[0],
+                plan->azimuthal[edf->n_azim - 1]);
+        fprintf(out, "Distance = %.15g ;\nPoni1 = %.15g ;\nPoni2 = %.15g ;\n", p->dist, p->poni1, p->poni2);
+        fprintf(out, "Rot1 = %.15g ;\nRot2 = %.15g ;\nRot3 = %.15g ;\n", p->rot1, p->rot2, p->rot3);
+        fprintf(out, "Wavelength = %.15g ;\nDetector = %s ;\n", p->wavelength,
+                p->detector ? p->detector->name : "Detector");
+        fprintf(out, "Program = halcyon %s ;\nPlan = %s ;\n", hcy_version(), plan->hash);
+    }
+    if (!out || fclose(out))
+        return hcy_fail(HCY_ENOMEM, "no memory for the header of %s", head->path);
+    return 0;
+}
+
+static void put_header(struct edf *edf, uint64_t frame)
+{
+    char head[512];
+    int n = snprintf(head, sizeof head,
+                     "{\nHeaderID = EH:%06llu:000000:000000 ;\nImage = %llu ;\nByteOrder = LowByteFirst ;\n"
+                     "DataType = FloatValue ;\nDim_1 = %zu ;\nDim_2 = %zu ;\nSize = %zu ;\nframe = %llu ;\n",
+                     (unsigned long long)edf->written + 1, (unsigned long long)edf->written + 1, edf->n_radial,
+                     edf->n_azim, edf->n_radial * edf->n_azim * sizeof(float), (unsigned long long)frame);
+    size_t used = (size_t)n + strlen(edf->keys) + 2;
+    fputs(head, edf->out);
+    fputs(edf->keys, edf->out);
+    fprintf(edf->out, "%*s}\n", (int)((BLOCK - used % BLOCK) % BLOCK), "");
+}
+
+static int edf_append(void *state, uint64_t frame, const hcy_azint_result *result, const char *why)
+{
+    struct edf *edf = state;
+    size_t n = edf->n_radial * edf->n_azim;
+    (void)why;
+    for (size_t i = 0; i < n; i++)
+        edf->row[i] = result ? (float)result->intensity[i] : NAN;
+    put_header(edf, frame);
+    fwrite(edf->row, sizeof(float), n, edf->out);
+    edf->written++;
+    return fflush(edf->out) || ferror(edf->out) ? write_failed(edf, errno) : 0;
+}
+
+static int edf_close(void *state)
+{
+    struct edf *edf = state;
+    int st = edf->out && fclose(edf->out) ? write_failed(edf, errno) : 0;
+    free(edf->path);
+    free(edf->keys);
+    free(edf->row);
+    free(edf);
+    return st;
+}
+
+static int fill(struct edf *edf, const hcy__curves_head *head)
+{
+    char words[128];
+    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+    edf->n_radial = head->plan.n_radial;
+    edf->n_azim = head->plan.n_azim;
+    if (!edf->n_azim)
+        return hcy_fail(HCY_EINVAL, "%s: EDF is for images in radius and azimuth; use .dat, .xy or .h5 for curves",
+                        head->path);
+    edf->path = strdup(head->path);
+    edf->row = malloc(edf->n_radial * edf->n_azim * sizeof *edf->row);
+    if (!edf->path || !edf->row || !plain)
+        return hcy_fail(HCY_ENOMEM, "no memory to write %s", head->path);
+    locale_t before = uselocale(plain);
+    int st = make_keys(edf, head);
+    uselocale(before);
+    freelocale(plain);
+    if (!st && !(edf->out = fopen(head->path, "wbe")))
+        st = hcy_fail(HCY_EIO, "%s cannot be created: %s", head->path,
+                      hcy__errno_text(errno, words, sizeof words));
+    return st;
+}
+
+static int edf_open(void **state, const hcy__curves_head *head)
+{
+    struct edf *edf = calloc(1, sizeof *edf);
+    if (!edf)
+        return hcy_fail(HCY_ENOMEM, "no memory to write %s", head->path);
+    int st = fill(edf, head);
+    if (st) {
+        hcy_error why = *hcy_last_error();
+        (void)!edf_close(edf);
+        return hcy_fail_again(&why);
+    }
+    *state = edf;
+    return 0;
+}
+
+const hcy__curves_format hcy__curves_edf = { "edf", ".edf.", edf_open, edf_append, edf_close };
