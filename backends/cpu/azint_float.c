@@ -95,7 +95,7 @@ static void put_blocks(struct walk *walk, struct azint_space *space, struct azin
             azint_damaged(frame, b);
             return;
         }
-        put_values(walk, space->pixels, (b + 1 == f->n_blocks ? f->last_bytes : f->block_bytes) / elem_size);
+        put_values(walk, space->pixels, HCY_BLOCK_BYTES(f, b) / elem_size);
     }
     put_values(walk, frame->chunk + f->tail_offset, f->tail_bytes / elem_size);
 }

@@ -23,7 +23,7 @@ int azint_block_pixels(const struct azint_pass *pass, struct azint_space *space,
                        const struct azint_frame *frame, uint32_t block, uint8_t *out)
 {
     const hcy_bslz4_block *b = &frame->blocks[block];
-    size_t bytes = cpu_block_bytes(frame->frame, block);
+    size_t bytes = HCY_BLOCK_BYTES(frame->frame, block);
     if (!cpu_block_fits(frame->frame, b, bytes))
         return HCY_ECORRUPT;
     return cpu_bslz4_block(pass->block_ops, &pass->coding, frame->chunk + b->offset, b->size, pass->limit,
@@ -55,7 +55,7 @@ static void put_block(struct azint_pass *pass, struct azint_space *space, const 
 {
     struct azint_frame *frame = &pass->frames[where->frame];
     unsigned elem_size = pass->type->elem_size, same;
-    size_t bytes = cpu_block_bytes(frame->frame, block);
+    size_t bytes = HCY_BLOCK_BYTES(frame->frame, block);
     const hcy_bslz4_block *b = &frame->blocks[block];
     prefetch_block(frame, block + 1);
     if (pass->coding.codec != HCY_CODEC_BSLZ4) {
@@ -84,9 +84,9 @@ static void fill_coded(struct azint_pass *pass, struct azint_space *space, struc
         uint64_t block = pixel / frame->block_pixels;
         if (block < frame->frame->n_blocks &&
             pixel - block * frame->block_pixels <
-                cpu_block_bytes(frame->frame, (uint32_t)block) / elem_size) {
+                HCY_BLOCK_BYTES(frame->frame, (uint32_t)block) / elem_size) {
             size_t skip = (size_t)(pixel - block * frame->block_pixels);
-            size_t left = cpu_block_bytes(frame->frame, (uint32_t)block) / elem_size - skip;
+            size_t left = HCY_BLOCK_BYTES(frame->frame, (uint32_t)block) / elem_size - skip;
             where.n = left < end - where.at ? left : end - where.at;
             put_block(pass, space, &where, (uint32_t)block, skip);
         } else {

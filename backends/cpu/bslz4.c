@@ -44,7 +44,7 @@ static void decode_blocks(struct decode *d, size_t frame, uint32_t begin, uint32
     uint8_t *image = d->images + frame * d->job->image_bytes;
     for (uint32_t b = begin; b < end; b++) {
         const hcy_bslz4_block *block = &d->blocks[f->first_block + b];
-        size_t bytes = cpu_block_bytes(f, b);
+        size_t bytes = HCY_BLOCK_BYTES(f, b);
         if (!cpu_block_fits(f, block, bytes) ||
             cpu_bslz4_block(d->ops, d->job, chunk + block->offset, block->size, limit, bytes, work,
                             image + (size_t)b * f->block_bytes)) {

@@ -51,11 +51,6 @@ bool cpu_frame_fits(const hcy_bslz4_job *job, const hcy_bslz4_frame *frame, size
                     size_t n_blocks);
 /* Does the block, of `bytes` decoded bytes, lie in the frame's chunk? */
 bool cpu_block_fits(const hcy_bslz4_frame *frame, const hcy_bslz4_block *block, size_t bytes);
-/* Decoded bytes of a block. */
-static inline size_t cpu_block_bytes(const hcy_bslz4_frame *frame, uint32_t block)
-{
-    return block + 1 == frame->n_blocks ? frame->last_bytes : frame->block_bytes;
-}
 
 /* Decode one block of `bytes` decoded bytes to pixels at `out`: any codec, elements of any size, stored
  * blocks too.  `coded` is its first coded byte, `size` that of hcy_bslz4_block (HCY_BLOCK_STORED included),

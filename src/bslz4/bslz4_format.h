@@ -43,6 +43,8 @@ typedef struct hcy_bslz4_block {
     uint32_t size; /* HCY_BLOCK_STORED set: not LZ4 (with BITSHUFFLE still to be transposed) */
 } hcy_bslz4_block;
 #define HCY_BLOCK_STORED 0x80000000u
+/* Decoded bytes of block b of a frame. */
+#define HCY_BLOCK_BYTES(frame, b) ((b) + 1 == (frame)->n_blocks ? (frame)->last_bytes : (frame)->block_bytes)
 
 /* What the frames of a batch have in common. */
 typedef struct hcy_bslz4_job {

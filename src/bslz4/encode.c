@@ -104,7 +104,7 @@ static int put_blocks(struct writer *w, const hcy_bslz4_job *job, const hcy_bslz
                       const hcy__bslz4_coder *coder, const uint8_t *image, uint8_t *planes)
 {
     for (uint32_t b = 0; b < frame->n_blocks; b++) {
-        size_t n = b + 1 == frame->n_blocks ? frame->last_bytes : frame->block_bytes;
+        size_t n = HCY_BLOCK_BYTES(frame, b);
         const uint8_t *bytes = image + (size_t)b * frame->block_bytes;
         if (planes) {
             to_planes(planes, bytes, n, job->elem_size);

@@ -144,11 +144,6 @@ int hcy_bslz4_block_count(size_t *n_blocks, const hcy_bslz4_job *job, const void
     return st;
 }
 
-static uint32_t decoded_bytes(const hcy_bslz4_frame *frame, uint32_t block)
-{
-    return block + 1 == frame->n_blocks ? frame->last_bytes : frame->block_bytes;
-}
-
 /* Blocks that say how long they are.  *at is left where the walk ended, *block where it failed. */
 static int walk_blocks(hcy_bslz4_block *blocks, const hcy_bslz4_frame *frame, const hcy_bslz4_job *job,
                        const uint8_t *chunk, uint32_t *at, uint32_t *block)
@@ -166,7 +161,7 @@ static int walk_blocks(hcy_bslz4_block *blocks, const hcy_bslz4_frame *frame, co
                             b, *at, n, left);
         blocks[b].offset = *at + 4;
         blocks[b].size = n;
-        if (job->codec == HCY_CODEC_LZ4 && n == decoded_bytes(frame, b))
+        if (job->codec == HCY_CODEC_LZ4 && n == HCY_BLOCK_BYTES(frame, b))
             blocks[b].size |= HCY_BLOCK_STORED;
         *at += 4 + n;
     }
@@ -179,7 +174,7 @@ static int lay_blocks(hcy_bslz4_block *blocks, const hcy_bslz4_frame *frame, uin
 {
     uint32_t size = (uint32_t)frame->size;
     for (uint32_t b = 0; b < frame->n_blocks; b++) {
-        uint32_t n = decoded_bytes(frame, b);
+        uint32_t n = HCY_BLOCK_BYTES(frame, b);
         *block = b;
         if (size - *at < n)
             return hcy_fail(HCY_ECORRUPT,

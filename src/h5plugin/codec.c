@@ -82,7 +82,7 @@ static int decode_blocks(const struct decode *d, uint8_t *out)
 {
     const hcy_bslz4_frame *f = &d->frame;
     for (uint32_t b = 0; b < f->n_blocks; b++) {
-        size_t bytes = b + 1 == f->n_blocks ? f->last_bytes : f->block_bytes;
+        size_t bytes = HCY_BLOCK_BYTES(f, b);
         int st = decode_block(d, b, bytes, out + (size_t)b * f->block_bytes);
         if (st)
             return hcy_fail(st, "block %u of %u, at byte %u of the chunk, is damaged", b, f->n_blocks,

@@ -16,7 +16,7 @@ static int decompress(uint8_t *dst, const hcy_bslz4_frame *frame, const hcy_bslz
         return hcy_fail(HCY_ENOMEM, "no memory to decompress a chunk");
     int st = 0;
     for (uint32_t b = 0; !st && b < frame->n_blocks; b++) {
-        size_t bytes = b + 1 == frame->n_blocks ? frame->last_bytes : frame->block_bytes;
+        size_t bytes = HCY_BLOCK_BYTES(frame, b);
         size_t done = ZSTD_decompressDCtx(context, dst, bytes, chunk + blocks[b].offset, blocks[b].size);
         if (done != bytes)
             st = hcy_fail(HCY_ECORRUPT, "block %u of %u, at byte %u of the chunk, is damaged", b,
