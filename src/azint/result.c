@@ -175,6 +175,7 @@ int hcy_azint_result_create(hcy_azint_result **result, const hcy_azint_plan *pla
         return hcy_fail(HCY_ENOMEM, "no memory for a curve of %zu bins", n);
     if (!(a = calloc(1, bytes))) {
         free(*result);
+        *result = NULL;
         return hcy_fail(HCY_ENOMEM, "no memory for a curve of %zu bins", n);
     }
     memcpy(a, plan->radial, axes * sizeof(double));

@@ -1,0 +1,297 @@
+/* mutations.c - damaged chunks and damaged HDF5 files: no crash, no hang, and no frame called good whose pixels
+ * are not those of a strict decoder, in every SIMD variant.
+ *
+ *     tests/mutations [CHUNKS [FILES [SEED]]]        (500, 500, 1; more by hand, see doc/hardening.md)
+ *
+ * Files are opened in children, a few at a time: what a child does not survive, or not in time, is a failure
+ * with the number of its mutation.
+ */
+#include "bslz4_ref.h"
+#include "stack_read.h"
+#include <errno.h>
+#include <sys/wait.h>
+
+enum { ELEM = 4, HEIGHT = 60, WIDTH = 83, IMAGE = ELEM * HEIGHT * WIDTH, FILES_A_CHILD = 25, SECONDS = 60 };
+
+static const char *const devices[] = { "cpu@threads=1@simd=portable", "cpu@threads=2@simd=avx2",
+                                       "cpu@threads=2" };
+enum { N_DEVICES = sizeof devices / sizeof devices[0] };
+static hcy_queue *queues[N_DEVICES];
+static uint64_t state;
+
+static uint64_t next(void)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    uint64_t x = state ^ state >> 33;
+    x *= 0xff51afd7ed558ccdu;
+    return x ^ x >> 33;
+}
+
+/* A few changes of one kind, somewhere; returns the new size (never more than the old). */
+static size_t mutate(uint8_t *bytes, size_t size)
+{
+    static const uint8_t special[] = { 0, 1, 0x0f, 0x10, 0x1f, 0x7f, 0x80, 0xf0, 0xfe, 0xff };
+    size_t changes = 1 + next() % 4;
+    for (size_t i = 0; i < changes; i++) {
+        size_t at = next() % size;
+        if (next() % 4 == 0)
+            at = next() % (size < 64 ? size : 64); /* headers */
+        size_t n = 1 + next() % 16;
+        n = n < size - at ? n : size - at;
+        switch (next() % 6) {
+        case 0:
+            bytes[at] ^= (uint8_t)(1u << next() % 8);
+            break;
+        case 1:
+            bytes[at] = special[next() % sizeof special];
+            break;
+        case 2:
+            memset(bytes + at, (int)next(), n);
+            break;
+        case 3:
+            memmove(bytes + at, bytes + next() % (size - n + 1), n);
+            break;
+        case 4:
+            memmove(bytes + at, bytes + at + n, size - at - n); /* bytes lost, the rest moves up */
+            break;
+        default:
+            if (next() % 4 == 0 && size > 16)
+                size -= next() % 16 + 1;
+        }
+    }
+    return size;
+}
+
+/* --- The strict decoder: a chunk of filter 32008 with LZ4, by the letter --- */
+
+static uint32_t be32(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static int strict_chunk(uint8_t *image, size_t image_bytes, unsigned elem, const uint8_t *chunk, size_t size)
+{
+    static const size_t usual = 8192;
+    size_t at = 12, done = 0, coded = image_bytes / (8 * elem) * (8 * elem);
+    if (size < 12 || be32(chunk) || be32(chunk + 4) != image_bytes)
+        return -1;
+    size_t block = be32(chunk + 8) ? be32(chunk + 8) : usual;
+    if (block % (8 * elem))
+        return -1;
+    while (done < coded) {
+        size_t bytes = block < coded - done ? block : coded - done;
+        struct ref_block want;
+        if (size - at < 4 || !be32(chunk + at) || be32(chunk + at) > size - at - 4)
+            return -1;
+        size_t n = be32(chunk + at);
+        int bad = ref_decode(&want, chunk + at + 4, n, bytes, elem) != NULL || want.status;
+        if (!bad)
+            memcpy(image + done, want.pixels, bytes);
+        ref_free(&want);
+        if (bad)
+            return -1;
+        at += 4 + n;
+        done += bytes;
+    }
+    if (size - at != image_bytes - coded)
+        return -1;
+    memcpy(image + coded, chunk + at, image_bytes - coded);
+    return 0;
+}
+
+/* --- Chunks --- */
+
+static int same_verdict(const hcy_bslz4_job *job, const uint8_t *chunk, size_t size, int *good)
+{
+    uint8_t *want = malloc(job->image_bytes), *got = malloc(job->image_bytes);
+    int strict = strict_chunk(want, job->image_bytes, job->elem_size, chunk, size), same = 1;
+    *good = !strict;
+    for (int d = 0; d < N_DEVICES; d++) {
+        hcy_span span = { chunk, size };
+        hcy_frame_report report = { 0 };
+        if (!queues[d])
+            continue;
+        int st = hcy_bslz4_decode(got, &report, queues[d], job, &span, 1);
+        if (!st != !strict || st != report.status || (!st && memcmp(got, want, job->image_bytes))) {
+            diag("%s: status %d, strict decoder %d", devices[d], st, strict);
+            same = 0;
+        }
+    }
+    free(want);
+    free(got);
+    return same;
+}
+
+static void test_chunks(size_t n)
+{
+    hcy_bslz4_job job = { HCY_CODEC_BSLZ4, ELEM, IMAGE, 0, 0 };
+    hcy_stack_info info = {
+        .height = HEIGHT, .width = WIDTH, .pixel_type = HCY_PIXEL_U32, .elem_size = ELEM
+    };
+    size_t bound = 0, size = 0, wrong = 0, n_good = 0;
+    static uint8_t pixels[IMAGE];
+    make_frame(pixels, &info, 1);
+    if (hcy_bslz4_encode_bound(&bound, &job))
+        bail_out("no bound");
+    uint8_t *whole = malloc(bound);
+    if (hcy_bslz4_encode(&size, whole, bound, &job, pixels))
+        bail_out("no chunk");
+    for (size_t i = 0; i < n; i++) {
+        uint8_t *chunk = malloc(size);
+        int good;
+        memcpy(chunk, whole, size);
+        size_t left = mutate(chunk, size);
+        chunk = realloc(chunk, left); /* so that a sanitizer sees its end */
+        if (!same_verdict(&job, chunk, left, &good)) {
+            diag("mutation %zu", i);
+            wrong++;
+        }
+        n_good += (size_t)good;
+        free(chunk);
+    }
+    free(whole);
+    diag("%zu chunks, %zu of them still decode", n, n_good);
+    is_int((intmax_t)wrong, 0, "%zu damaged chunks: what a strict decoder says of them", n);
+}
+
+static int open_devices(void)
+{
+    for (int d = 0; d < N_DEVICES; d++) {
+        hcy_device *device = NULL;
+        if (!hcy_device_open(&device, devices[d]) && hcy_queue_create(&queues[d], device))
+            return 0;
+        hcy_device_release(device);
+    }
+    return queues[0] != NULL;
+}
+
+static void close_devices(void)
+{
+    for (int d = 0; d < N_DEVICES; d++) {
+        hcy_queue_release(queues[d]);
+        queues[d] = NULL;
+    }
+}
+
+/* --- Files --- */
+
+#ifdef HAVE_HDF5
+static int frames_are_right(hcy_stack *stack)
+{
+    const hcy_stack_info *info = hcy_stack_get_info(stack);
+    hcy_bslz4_job job = job_of(info);
+    int right = 1, good;
+    if (info->max_chunk > 1 << 24 || info->frame_bytes > 1 << 24)
+        return 1;
+    uint8_t *chunk = malloc(info->max_chunk + 1);
+    for (uint64_t f = 0; f < info->frames && f < 8; f++) {
+        size_t size = 0;
+        if (hcy_stack_read(&size, stack, f, chunk, info->max_chunk) || info->codec != HCY_CODEC_BSLZ4)
+            continue;
+        uint8_t *tight = malloc(size ? size : 1);
+        memcpy(tight, chunk, size);
+        right = right && same_verdict(&job, tight, size, &good);
+        free(tight);
+    }
+    free(chunk);
+    return right;
+}
+
+/* Mutations [first, last) in this process; exits with what is wrong. */
+static int try_files(const uint8_t *whole, size_t size, uint64_t seed, size_t first, size_t last)
+{
+    const char *path = in_folder("mutated.h5");
+    uint8_t *file = malloc(size);
+    int right = open_devices();
+    for (size_t i = first; i < last && right; i++) {
+        hcy_stack *stack = NULL;
+        state = seed + i * 0x9e3779b97f4a7c15u;
+        memcpy(file, whole, size);
+        size_t left = mutate(file, size);
+        put_file(path, file, left);
+        if (!hcy_stack_open(&stack, path, NULL))
+            right = frames_are_right(stack);
+        if (!right)
+            diag("file %zu", i);
+        hcy_stack_close(stack);
+    }
+    close_devices();
+    free(file);
+    return right;
+}
+
+/* 0: the child came back and was content; else the mutation to blame is found one by one. */
+static int in_child(const uint8_t *whole, size_t size, uint64_t seed, size_t first, size_t last)
+{
+    int status = 0;
+    fflush(stdout);
+    pid_t child = fork();
+    if (!child) {
+        alarm(SECONDS);
+        int right = try_files(whole, size, seed, first, last);
+        fflush(stdout);
+        _exit(right ? 0 : 1);
+    }
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    return child < 0 || status;
+}
+
+static void test_files(size_t n, uint64_t seed)
+{
+    hcy_stack_writer_opts opts = HCY_STACK_WRITER_OPTS_INIT;
+    hcy_stack_writer *writer = NULL;
+    hcy_stack_info info = { .height = 24, .width = 31, .pixel_type = HCY_PIXEL_U32, .elem_size = ELEM };
+    static uint8_t pixels[24 * 31 * ELEM], whole[1 << 16];
+    size_t wrong = 0;
+    opts.frames = 4;
+    opts.height = info.height;
+    opts.width = info.width;
+    opts.pixel_type = info.pixel_type;
+    opts.codec = HCY_CODEC_BSLZ4;
+    int st = hcy_stack_create(&writer, in_folder("whole.h5"), &opts);
+    for (uint64_t i = 0; !st && i < opts.frames; i++) {
+        make_frame(pixels, &info, i);
+        st = hcy_stack_write(writer, i, pixels);
+    }
+    is_int(st ? st : hcy_stack_writer_close(writer), 0, "a small file");
+    FILE *in = fopen(in_folder("whole.h5"), "rb");
+    size_t size = in ? fread(whole, 1, sizeof whole, in) : 0;
+    if (!size || fclose(in))
+        bail_out("the small file cannot be read");
+    for (size_t i = 0; i < n; i += FILES_A_CHILD) {
+        size_t end = n - i < FILES_A_CHILD ? n : i + FILES_A_CHILD;
+        if (!in_child(whole, size, seed, i, end))
+            continue;
+        for (size_t k = i; k < end; k++)
+            if (in_child(whole, size, seed, k, k + 1)) {
+                diag("file %zu of seed %llu", k, (unsigned long long)seed);
+                wrong++;
+            }
+    }
+    is_int((intmax_t)wrong, 0, "%zu damaged files: no crash, no hang, no wrong pixels", n);
+}
+#endif
+
+static size_t argument(int argc, char **argv, int i, size_t usual)
+{
+    return argc > i ? strtoul(argv[i], NULL, 10) : usual;
+}
+
+int main(int argc, char **argv)
+{
+    size_t n_chunks = argument(argc, argv, 1, 500), n_files = argument(argc, argv, 2, 500);
+    uint64_t seed = argument(argc, argv, 3, 1);
+    make_folder();
+#ifdef HAVE_HDF5
+    test_files(n_files, seed); /* before any device is open: its children open their own */
+#else
+    (void)n_files;
+#endif
+    state = seed;
+    if (!open_devices())
+        bail_out("no CPU: %s", hcy_last_error()->text);
+    test_chunks(n_chunks);
+    close_devices();
+    return done_testing();
+}
