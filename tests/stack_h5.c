@@ -531,6 +531,38 @@ static void test_regression(void)
     }
 }
 
+/* A dataset inside its header, whose dimensions are then changed by hand. */
+static void test_compact(void)
+{
+    static const hsize_t dims[3] = { 2, 3, 3 };
+    unsigned char bytes[8192], pixels[18];
+    hid_t file = new_file(in_folder("compact.h5"), 0), plist = H5Pcreate(H5P_DATASET_CREATE);
+    hid_t space = H5Screate_simple(3, dims, NULL);
+    H5Pset_layout(plist, H5D_COMPACT);
+    hid_t data = H5Dcreate2(file, "data", H5T_STD_U8LE, space, H5P_DEFAULT, plist, H5P_DEFAULT);
+    for (size_t i = 0; i < 18; i++)
+        put_pixel(pixels + i, 1, 0, i / 9, i % 9);
+    H5Dwrite(data, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, pixels);
+    H5Dclose(data);
+    H5Sclose(space);
+    H5Pclose(plist);
+    H5Fclose(file);
+    hcy_stack *stack = NULL;
+    ok(!hcy_stack_open(&stack, in_folder("compact.h5"), NULL) && all_frames_are_right(stack),
+       "a dataset inside its header");
+    hcy_stack_close(stack);
+    FILE *f = fopen(in_folder("compact.h5"), "rb");
+    size_t n = f ? fread(bytes, 1, sizeof bytes, f) : 0;
+    if (f)
+        fclose(f);
+    for (size_t i = 0; i + sizeof dims <= n; i++)
+        if (!memcmp(bytes + i, dims, sizeof dims))
+            bytes[i] = 200;
+    put_file(in_folder("compact.h5"), bytes, n);
+    open_fails(in_folder("compact.h5"), NULL, HCY_ECORRUPT, "compact.h5|more than is stored",
+               "and larger than it");
+}
+
 /* A master file's own images, by their names. */
 static void test_detector_images(void)
 {
@@ -796,6 +828,7 @@ int main(void)
     write_coded(in_folder("same.h5"), HCY_PIXEL_U16, 3);
     same_as_hdf5(in_folder("same.h5"), NULL, 2, "a written frame");
     test_codecs();
+    test_compact();
     test_detector_images();
     test_virtual();
 #ifdef HAVE_ZSTD

@@ -235,6 +235,9 @@ static int take_pixels(hcy_stack *stack, hcy__part *part, hcy__place *places, co
                 "install it and set HDF5_PLUGIN_PATH",
                 stack->path, name, (int)id, (int)strcspn(filter, ";"), filter);
     }
+    if (l->kind == H5D_COMPACT && /* HDF5 1.10 would read past what is there */
+        H5Dget_storage_size(l->dataset) / stack->info.frame_bytes < l->shape.dims[0])
+        return hcy_fail(HCY_ECORRUPT, "%s::%s is said to hold more than is stored of it", stack->path, name);
     for (uint64_t i = 0; i < l->shape.dims[0]; i++)
         places[i] = (hcy__place){ .size = stack->info.frame_bytes };
     part->dataset = open_with_cache(l, file, name);
