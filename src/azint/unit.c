@@ -127,7 +127,9 @@ int hcy__azint_scale_init(struct azint_scale *scale, const char *name, double wa
 
             if (r->wavelength && !(wavelength > 0))
                 return hcy_fail(HCY_EINVAL,
-                                "the unit %s needs the wavelength, which the geometry does not have", name);
+                                "the unit %s needs the wavelength, which the geometry does not have: add "
+                                "Wavelength to it, or choose an angle or a length (2th_deg, r_mm)",
+                                name);
             scale->unit = &units[i];
             scale->eval = r->eval;
             scale->factor = r->wavelength > 0 ? r->factor * wavelength
