@@ -59,7 +59,13 @@ EXTRA_DIST += tests/reference/make_azint.py tests/reference/make_azint_arrays.py
 
 # Many frames over many devices, and the command.
 test_internal += tests/pipeline
+tests_pipeline_SOURCES = tests/pipeline.c tests/pipeline_scene.h
 tests_pipeline_LDADD = libinternal.la
+test_internal += tests/pipeline_push
+tests_pipeline_push_SOURCES = tests/pipeline_push.c tests/pipeline_scene.h
+tests_pipeline_push_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
+    -Wl,--wrap=posix_memalign
+tests_pipeline_push_LDADD = libinternal.la
 check_PROGRAMS += tests/cli_json
 test_scripts += tests/convert.t tests/alloc.t
 EXTRA_DIST += tests/fail_alloc.c

@@ -4,52 +4,19 @@
  * Scheduling is tested on null devices whose kernels wait and compute nothing; results on the CPU.  The
  * stacks are made here: 64 x 48 pixels, a few hundred frames. */
 #include "pipeline_priv.h"
-#include "tap.h"
+#include "pipeline_scene.h"
 
 #include <halcyon/backend.h>
 #include <malloc.h>
 #include <unistd.h>
 
-enum { HEIGHT = 64, WIDTH = 48, PIXELS = HEIGHT * WIDTH, BINS = 40, FRAMES = 200, BROKEN = 37, MISSING = 90 };
+enum { BROKEN = 37, MISSING = 90 };
 
 static char npy_path[64], h5_path[64];
 static hcy_azint_plan *the_plan;
 static hcy_stack *npy, *h5; /* plain pixels; compressed, one frame damaged, one never written */
 
-/* --- Stacks and plans --- */
-
-static void make_frame(uint32_t *pixels, uint64_t number)
-{
-    uint64_t state = 88172645463325252u + number;
-    for (size_t i = 0; i < PIXELS; i++) {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        pixels[i] = i % 97 == number % 97 ? UINT32_MAX : (uint32_t)(state % 1000);
-    }
-}
-
-static void make_npy(void)
-{
-    uint32_t pixels[PIXELS];
-    char header[128];
-    FILE *f = fopen(npy_path, "wb");
-    if (!f)
-        bail_out("%s cannot be written", npy_path);
-    int n = snprintf(header, sizeof header,
-                     "%cNUMPY%c%c%c%c{'descr': '<u4', 'fortran_order': False, 'shape': (%d, %d, %d), }", 0x93,
-                     1, 0, 118, 0, FRAMES, HEIGHT, WIDTH);
-    header[8] = 118;
-    header[9] = 0;
-    memset(header + n, ' ', (size_t)(128 - n));
-    header[127] = '\n';
-    fwrite(header, 1, 128, f);
-    for (uint64_t i = 0; i < FRAMES; i++) {
-        make_frame(pixels, i);
-        fwrite(pixels, 1, sizeof pixels, f);
-    }
-    fclose(f);
-}
+/* --- Stacks --- */
 
 static int make_h5(void)
 {
@@ -73,26 +40,6 @@ static int make_h5(void)
     }
     int closed = hcy_stack_writer_close(writer);
     return status ? status : closed;
-}
-
-static hcy_azint_plan *make_plan(size_t height, size_t width)
-{
-    hcy_poni poni = HCY_PONI_INIT;
-    hcy_azint_options options = HCY_AZINT_OPTIONS_INIT;
-    hcy_azint_plan *made;
-    poni.dist = 0.1;
-    poni.poni1 = 0.5 * HEIGHT * 75e-6;
-    poni.poni2 = 0.5 * WIDTH * 75e-6;
-    poni.pixel1 = poni.pixel2 = 75e-6;
-    poni.wavelength = 1e-10;
-    options.npt = BINS;
-    options.split = HCY_SPLIT_FULL;
-    options.error_model = HCY_ERRORS_POISSON;
-    options.sentinels = HCY_SENTINELS_ALWAYS;
-    options.threads = 1;
-    if (hcy_azint_plan_create(&made, &poni, height, width, &options))
-        bail_out("no plan: %s", hcy_last_error()->text);
-    return made;
 }
 
 /* --- A sink that keeps what it gets --- */
@@ -435,7 +382,7 @@ int main(void)
 {
     snprintf(npy_path, sizeof npy_path, "pipeline-%ld.npy", (long)getpid());
     snprintf(h5_path, sizeof h5_path, "pipeline-%ld.h5", (long)getpid());
-    make_npy();
+    make_npy(npy_path);
     if (hcy_stack_open(&npy, npy_path, NULL))
         bail_out("%s: %s", npy_path, hcy_last_error()->text);
     if (make_h5() || hcy_stack_open(&h5, h5_path, NULL))

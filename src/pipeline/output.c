@@ -25,6 +25,14 @@ void hcy__output_destroy(hcy_pipeline *p)
     free(p->ring);
 }
 
+void hcy__output_begin(struct pipe_output *output, uint64_t number)
+{
+    output->number = number;
+    output->report = (hcy_frame_report){ 0 };
+    output->why[0] = 0;
+    output->submitted = output->dropped = 0;
+}
+
 static void finish_frame(hcy_pipeline *p, struct pipe_output *output, const hcy_frame_report *report,
                          const uint64_t *sums)
 {

@@ -1,4 +1,5 @@
-/* pipeline.c - making a pipeline, and one run of it in the caller's thread. */
+/* pipeline.c - making a pipeline, one run of it in the caller's thread, and what runs and the push form
+ * (push.c) have in common: beginning, handing the ring's front out, ending. */
 #include "pipeline_priv.h"
 
 #include <errno.h>
@@ -9,12 +10,11 @@
 #include <halcyon/backend.h>
 
 #define MEMORY       ((uint64_t)128 << 20) /* stored frames of all slots, by default */
-#define SUMS_MEMORY  ((uint64_t)64 << 20) /* sums of all lanes, one frame each at least */
-#define CURVE_MEMORY ((uint64_t)64 << 20) /* curves that wait for their turn */
-#define CURVES       9                    /* arrays of n_bins in a result */
+#define SUMS_MEMORY  ((uint64_t)64 << 20)  /* sums of all lanes, one frame each at least */
+#define CURVE_MEMORY ((uint64_t)64 << 20)  /* curves that wait for their turn */
+#define CURVES       9                     /* arrays of n_bins in a result */
 #define MAX_BATCH    4096
 #define MAX_READERS  64
-#define TICK_NS      100000000u
 
 hcy_pipeline_source hcy_pipeline_source_of(const hcy_stack_info *info)
 {
@@ -211,6 +211,7 @@ void hcy_pipeline_destroy(hcy_pipeline *p)
 {
     if (!p)
         return;
+    hcy__push_abandon(p);
     pthread_mutex_lock(&p->lock);
     p->quit = 1;
     pthread_cond_broadcast(&p->work);
@@ -252,6 +253,7 @@ static void show_stats(hcy_pipeline *p)
 {
     pthread_mutex_lock(&p->lock);
     p->shown = p->stats;
+    hcy__latency_show(&p->latency, &p->shown);
     for (size_t i = 0; i < p->n_workers; i++)
         p->shown_devices[i] = p->workers[i].stats;
     pthread_mutex_unlock(&p->lock);
@@ -263,6 +265,8 @@ static void show_stats(hcy_pipeline *p)
 
 const hcy_pipeline_stats *hcy_pipeline_get_stats(const hcy_pipeline *p)
 {
+    if (p->push) /* nobody else makes copies then */
+        show_stats((hcy_pipeline *)p);
     return &p->shown;
 }
 
@@ -282,12 +286,14 @@ static int check_run(const hcy_pipeline *p, const hcy_stack *stack, uint64_t fir
 }
 
 /* Everything as it was before the first frame; fails if no device is left from earlier runs. */
-static int begin(hcy_pipeline *p, hcy_stack *stack, uint64_t first, uint64_t last)
+int hcy__run_begin(hcy_pipeline *p, struct pipe_push *push, const struct pipe_run *run)
 {
     int status = 0;
     pthread_mutex_lock(&p->lock);
-    p->run = (struct pipe_run){ stack, first, first, last };
-    p->stats = (hcy_pipeline_stats){ .frames = last - first };
+    p->run = *run;
+    p->push = push;
+    p->stats = (hcy_pipeline_stats){ .frames = push ? 0 : run->last - run->first };
+    memset(&p->latency, 0, sizeof p->latency);
     p->accepted = p->emitted = 0;
     for (size_t i = 0; i < p->window; i++)
         p->ring[i].ready = 0;
@@ -306,34 +312,53 @@ static int begin(hcy_pipeline *p, hcy_stack *stack, uint64_t first, uint64_t las
     return status;
 }
 
-/* Gives the ring's front to the sink. */
-static int deliver(hcy_pipeline *p, hcy_pipeline_sink sink, void *payload)
+void hcy__front_lend(hcy_pipeline *p, hcy_pipeline_frame *frame)
 {
-    const struct pipe_output *output = hcy__output_at(p, p->emitted);
+    struct pipe_output *output = hcy__output_at(p, p->emitted);
+    *frame = (hcy_pipeline_frame){ output->number,  output->report.status ? NULL : output->result,
+                                   &output->report, output->why,
+                                   output->device,  output->dropped };
+    output->lent = hcy_now_ns();
+}
+
+void hcy__front_retire(hcy_pipeline *p)
+{
+    struct pipe_output *output = hcy__output_at(p, p->emitted);
     int failed = output->report.status != 0;
-    hcy_pipeline_frame frame = { output->number, failed ? NULL : output->result, &output->report, output->why,
-                                 output->device };
-    int status = sink(payload, &frame);
     pthread_mutex_lock(&p->lock);
-    hcy__output_at(p, p->emitted)->ready = 0;
+    if (output->submitted)
+        hcy__latency_add(&p->latency, output->lent - output->submitted);
+    output->ready = 0;
     p->emitted++;
     p->stats.done++;
     p->stats.failed += failed;
     p->stats.bytes_raw += failed ? 0 : p->source.coding.image_bytes;
     pthread_cond_broadcast(&p->space);
     pthread_mutex_unlock(&p->lock);
+}
+
+int hcy__deliver(hcy_pipeline *p, hcy_pipeline_sink sink, void *payload)
+{
+    hcy_pipeline_frame frame;
+    hcy__front_lend(p, &frame);
+    int status = sink(payload, &frame);
+    hcy__front_retire(p);
     return status;
 }
 
-/* Waits for the ring's front, at most until `tick`: 1 it is there, 0 not yet, -1 it will not come. */
-static int wait_front(hcy_pipeline *p, uint64_t tick)
+int hcy__wait(hcy_pipeline *p, pthread_cond_t *condition, uint64_t until)
 {
-    struct timespec until = { (time_t)(tick / 1000000000u), (long)(tick % 1000000000u) };
+    struct timespec t = { (time_t)(until / 1000000000u), (long)(until % 1000000000u) };
+    return pthread_cond_timedwait(condition, &p->lock, &t) == ETIMEDOUT;
+}
+
+int hcy__front_wait(hcy_pipeline *p, uint64_t tick)
+{
     struct pipe_output *front = hcy__output_at(p, p->emitted);
     int late = 0;
     pthread_mutex_lock(&p->lock);
     while (!front->ready && !p->stopped && !late)
-        late = pthread_cond_timedwait(&p->output, &p->lock, &until) == ETIMEDOUT;
+        late = hcy__wait(p, &p->output, tick);
     int found = front->ready ? 1 : p->stopped ? -1 : 0;
     pthread_mutex_unlock(&p->lock);
     return found;
@@ -341,13 +366,13 @@ static int wait_front(hcy_pipeline *p, uint64_t tick)
 
 static int deliver_all(hcy_pipeline *p, hcy_pipeline_sink sink, hcy_pipeline_progress progress, void *payload)
 {
-    uint64_t tick = hcy_now_ns() + TICK_NS;
+    uint64_t tick = hcy_now_ns() + PIPE_TICK_NS;
     while (p->emitted < p->stats.frames) {
-        int status = 0, found = wait_front(p, tick);
+        int status = 0, found = hcy__front_wait(p, tick);
         if (found < 0)
             return hcy_fail_again(&p->error);
         if (found)
-            status = deliver(p, sink, payload);
+            status = hcy__deliver(p, sink, payload);
         if (status)
             return status;
         if (atomic_load(&p->cancelled))
@@ -355,7 +380,7 @@ static int deliver_all(hcy_pipeline *p, hcy_pipeline_sink sink, hcy_pipeline_pro
                             (unsigned long long)p->emitted, (unsigned long long)p->stats.frames);
         if (hcy_now_ns() < tick)
             continue;
-        tick = hcy_now_ns() + TICK_NS;
+        tick = hcy_now_ns() + PIPE_TICK_NS;
         if (progress) {
             show_stats(p);
             progress(payload, &p->shown);
@@ -364,23 +389,28 @@ static int deliver_all(hcy_pipeline *p, hcy_pipeline_sink sink, hcy_pipeline_pro
     return 0;
 }
 
-/* Nothing of the run is left in slots or on devices. */
-static void end(hcy_pipeline *p, pthread_t *readers, size_t n)
+void hcy__run_end(hcy_pipeline *p, const pthread_t *readers, size_t n)
 {
     pthread_mutex_lock(&p->lock);
     p->stopped = 1;
     pthread_cond_broadcast(&p->space);
+    pthread_cond_broadcast(&p->output);
     pthread_mutex_unlock(&p->lock);
     for (size_t i = 0; i < n; i++)
         pthread_join(readers[i], NULL);
     pthread_mutex_lock(&p->lock);
     while (p->n_running)
         pthread_cond_wait(&p->output, &p->lock);
+    pthread_mutex_unlock(&p->lock);
+    for (size_t i = 0; i < p->n_slots; i++)
+        hcy__held_release(&p->slots[i], HCY_ECANCELLED);
+    pthread_mutex_lock(&p->lock);
     p->filling = p->ready = NULL;
     for (size_t i = 0; i < p->n_slots; i++)
         hcy__slot_release(p, &p->slots[i]);
     pthread_mutex_unlock(&p->lock);
     atomic_store(&p->cancelled, 0);
+    show_stats(p);
 }
 
 int hcy_pipeline_run(hcy_pipeline *p, hcy_stack *stack, uint64_t first, uint64_t last, hcy_pipeline_sink sink,
@@ -390,17 +420,18 @@ int hcy_pipeline_run(hcy_pipeline *p, hcy_stack *stack, uint64_t first, uint64_t
     size_t n = 0;
     if (!p || !stack || !sink)
         return hcy_fail(HCY_EINVAL, "a run needs a pipeline, a stack and a sink");
+    if (p->push)
+        return hcy_fail(HCY_EINVAL, "a run while the pipeline takes submitted frames: finish that first");
     int status = check_run(p, stack, first, last);
     if (!status)
-        status = begin(p, stack, first, last);
+        status = hcy__run_begin(p, NULL, &(struct pipe_run){ stack, first, first, last });
     if (status)
         return status;
     while (n < p->opts.readers && n < last - first && !pthread_create(&readers[n], NULL, hcy__reader, p))
         n++;
     status = n ? deliver_all(p, sink, progress, payload) : hcy_fail(HCY_ENOMEM, "a thread that reads");
     hcy_error error = *hcy_last_error();
-    end(p, readers, n);
-    show_stats(p);
+    hcy__run_end(p, readers, n);
     if (progress)
         progress(payload, &p->shown);
     if (status && error.status == status)

@@ -1,7 +1,8 @@
 /* pipeline_priv.h - the pipeline's inner structure: slots, lanes, workers, the output ring.
  *
- * Frames of a run are counted by ordinals 0, 1, 2 ...; a producer (a reader thread; later a program that
- * submits chunks) reserves a place for the next ordinal, fills it without the lock, and commits it.  What it
+ * Frames of a run are counted by ordinals 0, 1, 2 ...; a producer (a thread that reads a stack, reader.c, or
+ * takes submitted chunks, push.c) reserves a place for the next ordinal, fills it without the lock, and commits
+ * it.  What it
  * may run ahead of the sink is bounded twice: by the slots, and by the ring (an ordinal is accepted when its
  * entry of the ring is free).
  *
@@ -17,7 +18,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define PIPE_LANES 2 /* batches in flight on a device */
+#define PIPE_LANES   2          /* batches in flight on a device */
+#define PIPE_TICK_NS 100000000u /* after which whoever waits looks for a cancellation */
 
 /* --- Slots (slot.c) --- */
 
@@ -30,6 +32,15 @@ struct pipe_memory {
 int hcy__memory_create(struct pipe_memory *memory, hcy_device *home, size_t size);
 void hcy__memory_free(struct pipe_memory *memory);
 
+/* A submitted chunk, until its host has it back. */
+struct pipe_chunk {
+    const uint8_t *data;
+    size_t size;
+    uint64_t number, submitted; /* submitted: ns */
+    hcy_pipeline_release release;
+    void *payload;
+};
+
 enum pipe_slot_state { SLOT_FREE, SLOT_FILLING, SLOT_READY, SLOT_RUNNING };
 
 struct pipe_slot {
@@ -39,6 +50,9 @@ struct pipe_slot {
     size_t n, limit;            /* [lock] frames, and how many it takes */
     size_t used, n_blocks;      /* [lock] bytes of chunks, entries of blocks */
     uint64_t first;             /* ordinal of its first frame */
+    int in_place;               /* its chunks are not in `chunks` but in the host's memory: */
+    size_t n_held;              /* [lock while FILLING] those to give back when a device has read them */
+    struct pipe_chunk *held;
     hcy_device *home;
     struct pipe_memory chunks, frames, blocks; /* hcy_bslz4_frame[], hcy_bslz4_block[] */
     hcy_buffer **views;     /* a device: chunks as its kernels read them, NULL where they must be copied */
@@ -51,7 +65,8 @@ struct pipe_slot {
 struct pipe_place {
     struct pipe_slot *slot;
     struct pipe_output *output;
-    uint8_t *at;
+    uint8_t *into;     /* NULL: it is already */
+    const uint8_t *at; /* there */
     size_t index, offset, capacity;
 };
 /* A producer's own block table, grown as chunks ask for it. */
@@ -64,7 +79,8 @@ struct pipe_parser {
 
 struct pipe_output {
     int ready; /* [lock] */
-    uint64_t number;
+    uint64_t number, dropped;
+    uint64_t submitted, lent; /* ns; submitted 0: it was read */
     size_t device;
     hcy_frame_report report;
     char why[512];
@@ -114,6 +130,29 @@ struct pipe_worker {
 
 /* --- The pipeline --- */
 
+/* Times in buckets, 32 to a power of two: percentiles are right to 2 in 100. */
+#define PIPE_LATENCY_STEPS   32
+#define PIPE_LATENCY_BUCKETS (PIPE_LATENCY_STEPS * 44)
+struct pipe_latency {
+    uint64_t counts[PIPE_LATENCY_BUCKETS], n, max;
+};
+
+/* What the push form adds (push.c). */
+struct pipe_push {
+    hcy_pipeline_push_opts opts;
+    struct pipe_chunk *queue; /* [lock] a ring of opts.queue, `head` the oldest of n */
+    size_t head, n;
+    uint64_t dropped; /* [lock] since the last one that left the queue */
+    int lent;         /* the ring's front is with who polls: */
+    hcy_pipeline_frame frame;
+    hcy_buffer **views; /* a device: opts.memory, NULL where chunks are copied */
+    struct pipe_feeder *feeders;
+    pthread_t *threads; /* of feeders, n_threads run */
+    size_t n_feeders, n_threads;
+    pthread_t delivery;
+    int delivers; /* `delivery` runs */
+};
+
 struct pipe_run {
     hcy_stack *stack;
     uint64_t first, next, last; /* [lock] next: the frame to read next */
@@ -147,6 +186,8 @@ struct hcy_pipeline {
     atomic_int cancelled;
 
     struct pipe_run run;
+    struct pipe_push *push;      /* [lock] NULL: frames come from run.stack */
+    struct pipe_latency latency; /* [lock] */
     uint64_t run_start;
     hcy_pipeline_stats stats; /* [lock] while a run is in progress; `shown` is a copy */
     hcy_pipeline_stats shown;
@@ -155,9 +196,9 @@ struct hcy_pipeline {
 
 int hcy__slots_create(hcy_pipeline *p);
 void hcy__slots_destroy(hcy_pipeline *p);
-/* [lock] A place for the next ordinal, for a chunk of `size` bytes: 0 if there is none now (wait for
- * `space`). */
-int hcy__slot_reserve(hcy_pipeline *p, size_t size, struct pipe_place *place);
+/* [lock] A place for the next ordinal, for a chunk of `size` bytes that will be written to it or is at
+ * `in_place` (in the push form's memory): 0 if there is none now (wait for `space`). */
+int hcy__slot_reserve(hcy_pipeline *p, size_t size, const uint8_t *in_place, struct pipe_place *place);
 /* [lock] No more frames go into the slot being filled. */
 void hcy__slot_close(hcy_pipeline *p);
 /* Takes the chunk of `size` bytes in its place apart, or notes `status` (with hcy_last_error()) for the
@@ -170,16 +211,41 @@ void hcy__slot_release(hcy_pipeline *p, struct pipe_slot *slot);
 
 void *hcy__reader(void *pipeline);
 
+/* Where a chunk lies in the push form's memory; gives chunks of a slot back; forgets a push that nobody
+ * finished. */
+size_t hcy__push_offset(const hcy_pipeline *p, const uint8_t *chunk);
+void hcy__held_release(struct pipe_slot *slot, int status);
+void hcy__push_abandon(hcy_pipeline *p);
+
+/* [lock] latency.c: one time more, and what they come to. */
+void hcy__latency_add(struct pipe_latency *latency, uint64_t ns);
+void hcy__latency_show(const struct pipe_latency *latency, hcy_pipeline_stats *stats);
+
 int hcy__output_create(hcy_pipeline *p, size_t window);
 void hcy__output_destroy(hcy_pipeline *p);
 static inline struct pipe_output *hcy__output_at(hcy_pipeline *p, uint64_t ordinal)
 {
     return &p->ring[ordinal % p->window];
 }
+/* A frame's entry, good so far. */
+void hcy__output_begin(struct pipe_output *output, uint64_t number);
 /* The outcome of n frames from the lane's sums, to the ring. */
 void hcy__output_finish(hcy_pipeline *p, const struct pipe_worker *worker, const struct pipe_lane *lane);
 /* [lock] Stops the run with the status and record, unless it has stopped already. */
 void hcy__stop(hcy_pipeline *p, int status, const hcy_error *error);
+
+/* What a run is made of (pipeline.c).  begin: everything as it was before the first frame, from a stack or a
+ * push; fails if no device is left from earlier runs.  end: nothing of the run is left in slots or on devices. */
+int hcy__run_begin(hcy_pipeline *p, struct pipe_push *push, const struct pipe_run *run);
+void hcy__run_end(hcy_pipeline *p, const pthread_t *readers, size_t n);
+/* [lock] Waits for a condition until a time: 1 when that has passed. */
+int hcy__wait(hcy_pipeline *p, pthread_cond_t *condition, uint64_t until);
+/* Waits for the ring's front, at most until `tick`: 1 it is there, 0 not yet, -1 it will not come. */
+int hcy__front_wait(hcy_pipeline *p, uint64_t tick);
+/* The ring's front, which is ready: shown to its taker, taken out of the ring; both around a sink. */
+void hcy__front_lend(hcy_pipeline *p, hcy_pipeline_frame *frame);
+void hcy__front_retire(hcy_pipeline *p);
+int hcy__deliver(hcy_pipeline *p, hcy_pipeline_sink sink, void *payload);
 
 /* In this order: finds the kernels; starts the thread, which prepares the tables and then waits for slots;
  * makes the lanes, when the sizes of batches and slots are chosen. */

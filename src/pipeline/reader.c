@@ -28,7 +28,7 @@ static int reserve(hcy_pipeline *p, struct pipe_place *place, uint64_t *number, 
         *status =
             hcy_fail(HCY_ERANGE, "its %zu bytes are more than any frame of the stack was said to have (%zu)",
                      size, p->capacity);
-    if (!hcy__slot_reserve(p, *status ? 0 : size, place))
+    if (!hcy__slot_reserve(p, *status ? 0 : size, NULL, place))
         return 0;
     if (++p->run.next == p->run.last)
         hcy__slot_close(p);
@@ -51,11 +51,9 @@ void *hcy__reader(void *pipeline)
         }
         pthread_mutex_unlock(&p->lock);
         size_t size = 0;
-        place.output->number = number;
-        place.output->report = (hcy_frame_report){ 0 };
-        place.output->why[0] = 0;
+        hcy__output_begin(place.output, number);
         if (!status)
-            status = hcy_stack_read(&size, p->run.stack, number, place.at, place.capacity);
+            status = hcy_stack_read(&size, p->run.stack, number, place.into, place.capacity);
         hcy__slot_commit(p, &place, &parser, status, size);
         pthread_mutex_lock(&p->lock);
     }

@@ -77,6 +77,8 @@ static int create(hcy_pipeline *p, struct pipe_slot *slot, hcy_device *home)
         status = hcy__memory_create(&slot->frames, home, frames);
     if (!status)
         status = hcy__memory_create(&slot->blocks, home, blocks ? blocks : sizeof(hcy_bslz4_block));
+    if (!status && !(slot->held = calloc(p->batch, sizeof *slot->held)))
+        status = hcy_fail(HCY_ENOMEM, "a slot's list of %zu frames", p->batch);
     return status ? status : create_views(p, slot);
 }
 
@@ -115,6 +117,7 @@ void hcy__slots_destroy(hcy_pipeline *p)
         for (size_t w = 0; slot->views && w < p->n_workers; w++)
             hcy_buffer_release(slot->views[w]);
         free(slot->views);
+        free(slot->held);
         hcy__memory_free(&slot->chunks);
         hcy__memory_free(&slot->frames);
         hcy__memory_free(&slot->blocks);
@@ -128,7 +131,7 @@ static void release(struct pipe_slot *slot)
 {
     slot->state = SLOT_FREE;
     slot->closed = 0;
-    slot->n = slot->used = slot->n_blocks = slot->pending = 0;
+    slot->n = slot->used = slot->n_blocks = slot->pending = slot->n_held = 0;
 }
 
 void hcy__slot_release(hcy_pipeline *p, struct pipe_slot *slot)
@@ -170,13 +173,14 @@ static size_t limit(const hcy_pipeline *p)
     return share < p->batch ? (size_t)share : p->batch;
 }
 
-static struct pipe_slot *open_slot(hcy_pipeline *p)
+static struct pipe_slot *open_slot(hcy_pipeline *p, int in_place)
 {
     for (size_t i = 0; i < p->n_slots; i++) {
         struct pipe_slot *slot = &p->slots[i];
         if (slot->state == SLOT_FREE) {
             slot->state = SLOT_FILLING;
             slot->first = p->accepted;
+            slot->in_place = in_place;
             slot->limit = limit(p);
             return p->filling = slot;
         }
@@ -184,11 +188,12 @@ static struct pipe_slot *open_slot(hcy_pipeline *p)
     return NULL;
 }
 
-int hcy__slot_reserve(hcy_pipeline *p, size_t size, struct pipe_place *place)
+int hcy__slot_reserve(hcy_pipeline *p, size_t size, const uint8_t *in_place, struct pipe_place *place)
 {
     size_t room = size > p->capacity ? 0 : (size + HCY_BSLZ4_ALIGN - 1) / HCY_BSLZ4_ALIGN * HCY_BSLZ4_ALIGN;
     struct pipe_slot *slot = p->filling;
-    if (slot && (slot->n == slot->limit || room > p->capacity - slot->used)) {
+    if (slot &&
+        (slot->n == slot->limit || room > p->capacity - slot->used || slot->in_place != (in_place != NULL))) {
         hcy__slot_close(p);
         slot = NULL;
     }
@@ -196,12 +201,13 @@ int hcy__slot_reserve(hcy_pipeline *p, size_t size, struct pipe_place *place)
         hcy__slot_close(p); /* what the ring waits for may be in it */
         return 0;
     }
-    if (!slot && !(slot = open_slot(p)))
+    if (!slot && !(slot = open_slot(p, in_place != NULL)))
         return 0;
     place->slot = slot;
     place->index = slot->n++;
-    place->offset = slot->used;
-    place->at = (uint8_t *)slot->chunks.host + slot->used;
+    place->offset = in_place ? hcy__push_offset(p, in_place) : slot->used;
+    place->into = in_place ? NULL : (uint8_t *)slot->chunks.host + slot->used;
+    place->at = in_place ? in_place : place->into;
     place->capacity = room;
     place->output = hcy__output_at(p, p->accepted++);
     slot->used += room;
@@ -281,5 +287,7 @@ void hcy__slot_commit(hcy_pipeline *p, const struct pipe_place *place, struct pi
     p->stats.bytes_stored += status ? 0 : size;
     if (!--slot->pending && slot->closed)
         hcy__slot_make_ready(p, slot);
+    else if (p->push)
+        pthread_cond_broadcast(&p->work); /* an idle device takes what there is */
     pthread_mutex_unlock(&p->lock);
 }

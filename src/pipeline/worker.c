@@ -248,15 +248,23 @@ void hcy__worker_destroy(struct pipe_worker *w)
 
 /* --- Work --- */
 
+/* [lock] Is a slot ready?  Frames that are pushed do not wait for a full batch while a device is idle. */
+static int is_ready(hcy_pipeline *p)
+{
+    if (!p->ready && p->push && p->filling && p->filling->n)
+        hcy__slot_close(p);
+    return p->ready != NULL;
+}
+
 /* A ready slot; NULL if there is none (with `wait`: the pipeline is being destroyed). */
 static struct pipe_slot *take(struct pipe_worker *w, int wait)
 {
     hcy_pipeline *p = w->pipeline;
     struct pipe_slot *slot = NULL;
     pthread_mutex_lock(&p->lock);
-    while (wait && !p->quit && (p->stopped || !p->ready))
+    while (wait && !p->quit && (p->stopped || !is_ready(p)))
         pthread_cond_wait(&p->work, &p->lock);
-    if (!p->quit && !p->stopped && p->ready) {
+    if (!p->quit && !p->stopped && is_ready(p)) {
         slot = p->ready;
         p->ready = slot->next;
         slot->state = SLOT_RUNNING;
@@ -286,9 +294,10 @@ static int launch_part(const struct pipe_worker *w, const struct pipe_lane *lane
 static int send(const struct pipe_worker *w, struct pipe_lane *lane, const struct pipe_slot *slot,
                 hcy_buffer **chunks)
 {
+    const hcy_pipeline *p = w->pipeline;
     size_t blocks = slot->n_blocks * sizeof(hcy_bslz4_block);
     int status = 0;
-    *chunks = w->direct ? slot->views[w->index] : lane->chunks;
+    *chunks = slot->in_place ? p->push->views[w->index] : w->direct ? slot->views[w->index] : lane->chunks;
     if (blocks > hcy_buffer_size(lane->blocks)) {
         hcy_buffer_release(lane->blocks);
         lane->blocks = NULL;
@@ -343,6 +352,7 @@ static void account(struct pipe_worker *w, struct pipe_lane *lane)
     hcy_pipeline *p = w->pipeline;
     uint64_t now = hcy_now_ns(), start = lane->started > w->busy_until ? lane->started : w->busy_until;
     w->busy_until = now;
+    hcy__held_release(lane->slot, 0);
     pthread_mutex_lock(&p->lock);
     w->stats.frames += lane->n;
     w->stats.bytes += lane->bytes;

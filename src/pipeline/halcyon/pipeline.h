@@ -9,6 +9,9 @@
  * gives its unfinished frames to the others and is reported; the run fails only when none is left.  The
  * curves have the same bits for any devices, batch and number of threads (for integer pixels).
  *
+ * Two forms: hcy_pipeline_run() pulls frames out of a stack; between hcy_pipeline_start() and
+ * hcy_pipeline_finish() a host (a detector's receiver) submits the frames it has in memory.
+ *
  * Threads: one hcy_pipeline_run() at a time on one pipeline; hcy_pipeline_cancel() from anywhere, signal
  * handlers included.  Plans and devices are shared between pipelines.
  */
@@ -45,7 +48,10 @@ typedef struct hcy_pipeline_opts {
     uint32_t batch;   /* frames a launch, at most; 0: what the devices prefer */
     uint64_t memory;  /* bytes of stored frames in all slots (one frame a slot at least); 0: 128 MiB */
 } hcy_pipeline_opts;
-#define HCY_PIPELINE_OPTS_INIT { sizeof(hcy_pipeline_opts), 0, 0, 0, 0 }
+#define HCY_PIPELINE_OPTS_INIT                                                                               \
+    {                                                                                                        \
+        sizeof(hcy_pipeline_opts), 0, 0, 0, 0                                                                \
+    }
 
 /* Opens nothing: `devices` are open, and kept; so is the plan.  Every device gets its tables, kernels and
  * buffers.  `source` and `opts` (NULL: defaults) are copied.
@@ -64,6 +70,7 @@ typedef struct hcy_pipeline_frame {
     const hcy_frame_report *report; /* its status, and where it is damaged */
     const char *why;                /* why it failed, in words; "" if it did not */
     size_t device;                  /* which of the pipeline's devices made it */
+    uint64_t dropped;               /* push form: submitted frames that were dropped just before this one */
 } hcy_pipeline_frame;
 /* Called in the thread of hcy_pipeline_run(), in frame order, failed frames too.  Anything but 0 ends the run
  * with that status. */
@@ -80,7 +87,7 @@ typedef struct hcy_pipeline_device {
 } hcy_pipeline_device;
 
 typedef struct hcy_pipeline_stats {
-    uint64_t frames;       /* to be done */
+    uint64_t frames;       /* to be done; push form: submitted, less those dropped */
     uint64_t done, failed; /* frames handed to the sink; those of them that failed */
     uint64_t bytes_stored; /* read so far */
     uint64_t bytes_raw;    /* decoded bytes of the frames done */
@@ -88,6 +95,9 @@ typedef struct hcy_pipeline_stats {
     size_t batch;          /* frames a launch, at most */
     size_t n_devices;
     const hcy_pipeline_device *devices;
+    /* Push form, else 0: frames dropped; seconds from submission to result, to 2 in 100 (max: exact). */
+    uint64_t dropped;
+    double latency_p50, latency_p99, latency_max;
 } hcy_pipeline_stats;
 /* Called in the thread of hcy_pipeline_run() about ten times a second, and at the end. */
 typedef void (*hcy_pipeline_progress)(void *payload, const hcy_pipeline_stats *stats);
@@ -102,8 +112,65 @@ HCY_API int hcy_pipeline_run(hcy_pipeline *pipeline, hcy_stack *stack, uint64_t 
 /* Ends the run in progress, or the next one, soon: HCY_ECANCELLED.  Async-signal-safe. */
 HCY_API void hcy_pipeline_cancel(hcy_pipeline *pipeline);
 
-/* Of the last run, or the one in progress (from the thread that runs it).  Belongs to the pipeline. */
+/* Of the last run, or the one in progress (from the thread that runs it); of a push: as it is now, from one
+ * thread at a time.  Belongs to the pipeline. */
 HCY_API const hcy_pipeline_stats *hcy_pipeline_get_stats(const hcy_pipeline *pipeline);
+
+/* --- The push form --- */
+
+enum hcy_pipeline_overflow {                              /* when opts.queue frames wait already: */
+                             HCY_PIPELINE_WAIT = 0,       /* submit waits, */
+                             HCY_PIPELINE_DROP_OLDEST = 1 /* or drops the frame that has waited longest */
+};
+
+/* A submitted chunk goes back to its host, once, unless its submit failed.  status 0: it was read;
+ * HCY_ECANCELLED: the frame was dropped, or the push ended before its turn.  Called in any thread, one that
+ * submits included, without locks; not to call into the pipeline. */
+typedef void (*hcy_pipeline_release)(void *payload, uint64_t number, int status);
+
+typedef struct hcy_pipeline_push_opts {
+    size_t size;            /* sizeof this struct */
+    uint32_t queue;         /* frames that wait for a slot, at most; 0: 64 */
+    uint32_t overflow;      /* HCY_PIPELINE_WAIT or HCY_PIPELINE_DROP_OLDEST */
+    hcy_pipeline_sink sink; /* gets results in a thread of the pipeline's; NULL: they are polled for */
+    void *payload;          /* of the sink */
+    void *memory;           /* where most chunks will lie (a receiver's ring), or NULL */
+    size_t memory_size;     /* until finish all of it stays readable */
+} hcy_pipeline_push_opts;
+#define HCY_PIPELINE_PUSH_OPTS_INIT                                                                          \
+    {                                                                                                        \
+        sizeof(hcy_pipeline_push_opts), 0, 0, NULL, NULL, NULL, 0                                            \
+    }
+
+/* Makes ready for submitted frames; `opts` (NULL: defaults) are copied.  Chunks inside opts.memory are not
+ * copied where all devices read host memory directly (HCY_CAP_HOST_MEMORY); other chunks are copied once, and
+ * released right after.  From here to finish the pipeline allocates nothing, unless chunks have smaller blocks
+ * than the format's default; what devices' queues note for each command is theirs.  A batch is what has come
+ * while the devices were busy, the pipeline's batch at most.
+ * HCY_EINVAL: another push or bad options; HCY_ENOMEM; what the devices say. */
+HCY_API int hcy_pipeline_start(hcy_pipeline *pipeline, const hcy_pipeline_push_opts *opts) HCY_MUST_USE;
+
+/* One frame's chunk as stored, any alignment, unchanged until `release` (may be NULL).  `number` is the host's
+ * name for it.  Results come in the order of submission: who wants frame order submits in frame order.  No
+ * padding is needed; a last chunk in opts.memory is a little faster if HCY_BSLZ4_PADDING bytes of that memory
+ * follow it.  Any thread.  A damaged chunk is a frame that fails, not a failure of submit.
+ * On failure the chunk stays the host's: HCY_EINVAL: no push, no chunk; HCY_ECANCELLED; the sink's status, or the
+ * last device's, if one of these has ended the push. */
+HCY_API int hcy_pipeline_submit(hcy_pipeline *pipeline, const void *chunk, size_t size, uint64_t number,
+                                hcy_pipeline_release release, void *payload) HCY_MUST_USE;
+
+/* The next result, where there is no sink; valid until the next poll or finish.  NULL: none came within
+ * timeout_ns (UINT64_MAX: no limit), or nothing that was submitted is left.  One thread at a time. */
+HCY_API int hcy_pipeline_poll(const hcy_pipeline_frame **frame, hcy_pipeline *pipeline,
+                              uint64_t timeout_ns) HCY_MUST_USE;
+
+/* Waits until the sink has had everything submitted so far.  Not from the sink. */
+HCY_API int hcy_pipeline_flush(hcy_pipeline *pipeline) HCY_MUST_USE;
+
+/* Flushes, where there is a sink (results nobody polled for are lost), and ends the push: all chunks are back
+ * when it returns.  Not while others submit.  The status is what ended the push early, or 0; either way it has
+ * ended. */
+HCY_API int hcy_pipeline_finish(hcy_pipeline *pipeline) HCY_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,481 @@
+/* pipeline_push.c - frames submitted from memory: the same bits as pulled ones, every chunk given back once,
+ * order, bounds, dropping, endings, latencies, and no allocation on the way. */
+#include "pipeline_scene.h"
+
+#include <halcyon/device.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static hcy_azint_plan *the_plan;
+static hcy_bslz4_job coding = { .codec = HCY_CODEC_BSLZ4, .elem_size = 4, .image_bytes = PIXELS * 4 };
+
+/* --- Allocations, counted --- */
+
+/* The HAL notes each command of a queue in a small record of its own, which is gone with the command. */
+enum { RECORD = 4096 };
+static atomic_size_t n_large, n_small;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *old, size_t size);
+int __real_posix_memalign(void **memory, size_t align, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+int __wrap_posix_memalign(void **memory, size_t align, size_t size);
+
+static void count(size_t size)
+{
+    atomic_fetch_add(size > RECORD ? &n_large : &n_small, 1);
+}
+
+void *__wrap_malloc(size_t size)
+{
+    count(size);
+    return __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    count(n * size);
+    return __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    count(RECORD + 1);
+    return __real_realloc(old, size);
+}
+
+int __wrap_posix_memalign(void **memory, size_t align, size_t size)
+{
+    count(RECORD + 1);
+    return __real_posix_memalign(memory, align, size);
+}
+
+/* --- A host: a ring of chunks, which it damages when it gets them back --- */
+
+struct chunk {
+    uint8_t *at;
+    size_t size;
+    atomic_int back, status;
+};
+
+static uint8_t *memory;
+static size_t memory_size;
+static struct chunk chunks[FRAMES];
+static atomic_size_t n_back, n_cancelled;
+
+static void make_chunks(void)
+{
+    uint32_t pixels[PIXELS];
+    size_t bound;
+    if (hcy_bslz4_encode_bound(&bound, &coding))
+        bail_out("no bound");
+    bound += 7; /* odd addresses */
+    memory_size = FRAMES * bound;
+    free(memory);
+    memory = malloc(memory_size);
+    for (uint64_t i = 0; i < FRAMES; i++) {
+        chunks[i] = (struct chunk){ .at = memory + i * bound };
+        make_frame(pixels, i);
+        if (hcy_bslz4_encode(&chunks[i].size, chunks[i].at, bound, &coding, pixels))
+            bail_out("no chunk: %s", hcy_last_error()->text);
+    }
+    atomic_store(&n_back, 0);
+    atomic_store(&n_cancelled, 0);
+}
+
+static void take_back(void *payload, uint64_t number, int status)
+{
+    struct chunk *c = payload;
+    memset(c->at, 0xff, c->size);
+    atomic_store(&c->status, status);
+    atomic_fetch_add(&c->back, c == &chunks[number % FRAMES] ? 1 : 1000);
+    atomic_fetch_add(&n_cancelled, status == HCY_ECANCELLED);
+    atomic_fetch_add(&n_back, 1);
+}
+
+static int once(size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (atomic_load(&chunks[i].back) != 1)
+            return 0;
+    return 1;
+}
+
+/* --- A sink, a pipeline --- */
+
+struct seen {
+    size_t n, out_of_order, failed;
+    uint64_t next, last, dropped, delay_us, stop_at, cancel_at;
+    hcy_pipeline *pipeline;
+    double *curves;
+    char why[512];
+};
+
+static int see(void *payload, const hcy_pipeline_frame *frame)
+{
+    struct seen *s = payload;
+    s->out_of_order += frame->number != s->next + frame->dropped;
+    s->next = frame->number + 1;
+    s->dropped += frame->dropped;
+    s->last = frame->number;
+    s->n++;
+    if (!frame->result) {
+        s->failed++;
+        snprintf(s->why, sizeof s->why, "%s", frame->why);
+    } else if (s->curves) {
+        memcpy(s->curves + frame->number * 2 * BINS, frame->result->intensity, BINS * sizeof(double));
+        memcpy(s->curves + frame->number * 2 * BINS + BINS, frame->result->sigma, BINS * sizeof(double));
+    }
+    if (s->delay_us)
+        usleep((useconds_t)s->delay_us);
+    if (s->cancel_at == s->n)
+        hcy_pipeline_cancel(s->pipeline);
+    return s->stop_at && s->n == s->stop_at ? hcy_fail(HCY_EIO, "the sink is full") : 0;
+}
+
+struct rig {
+    hcy_device **devices;
+    size_t n;
+    hcy_pipeline *pipeline;
+    hcy_pipeline_push_opts push;
+    struct seen seen;
+};
+
+static void rig_open(struct rig *r, const char *devices, uint32_t batch, uint32_t flags)
+{
+    hcy_pipeline_source source = { .coding = coding, .pixel_type = HCY_PIXEL_U32 };
+    hcy_pipeline_opts opts = HCY_PIPELINE_OPTS_INIT;
+    memset(r, 0, sizeof *r);
+    opts.batch = batch;
+    opts.flags = flags;
+    opts.readers = 2;
+    if (hcy_device_open_list(&r->devices, &r->n, devices) ||
+        hcy_pipeline_create(&r->pipeline, r->devices, r->n, the_plan, &source, &opts))
+        bail_out("%s: %s", devices, hcy_last_error()->text);
+    r->push = (hcy_pipeline_push_opts)HCY_PIPELINE_PUSH_OPTS_INIT;
+    r->push.sink = see;
+    r->push.payload = &r->seen;
+    r->seen.pipeline = r->pipeline;
+    r->seen.cancel_at = UINT64_MAX;
+    make_chunks();
+}
+
+static void rig_close(struct rig *r)
+{
+    hcy_pipeline_destroy(r->pipeline);
+    for (size_t i = 0; i < r->n; i++)
+        hcy_device_release(r->devices[i]);
+    hcy_list_free(r->devices);
+}
+
+static int submit(struct rig *r, size_t from, size_t to)
+{
+    int status = 0;
+    for (size_t i = from; i < to && !status; i++)
+        status = hcy_pipeline_submit(r->pipeline, chunks[i].at, chunks[i].size, i, take_back, &chunks[i]);
+    return status;
+}
+
+/* --- Results --- */
+
+static double *pulled(void)
+{
+    char path[64];
+    struct rig r;
+    hcy_stack *stack;
+    hcy_bslz4_job coded = coding;
+    double *curves = calloc(FRAMES * 2 * BINS, sizeof *curves);
+    snprintf(path, sizeof path, "pipeline_push-%ld.npy", (long)getpid());
+    make_npy(path);
+    coding.codec = HCY_CODEC_NONE;
+    rig_open(&r, "cpu@threads=1", 16, 0);
+    r.seen.curves = curves;
+    if (hcy_stack_open(&stack, path, NULL) ||
+        hcy_pipeline_run(r.pipeline, stack, 0, FRAMES, see, NULL, &r.seen))
+        bail_out("no curves: %s", hcy_last_error()->text);
+    hcy_stack_close(stack);
+    rig_close(&r);
+    unlink(path);
+    coding = coded;
+    return curves;
+}
+
+static void test_same_bits(void)
+{
+    static const struct {
+        const char *devices;
+        uint32_t codec, flags, batch;
+        int in_place;
+    } ways[] = {
+        { "cpu@threads=2", HCY_CODEC_BSLZ4, 0, 8, 1 },
+        { "cpu@threads=2", HCY_CODEC_BSLZ4, 0, 8, 0 },
+        { "cpu@threads=1,cpu@threads=1", HCY_CODEC_BSLZ4, 0, 1, 1 },
+        { "cpu@threads=1,cpu@threads=1", HCY_CODEC_BSLZ4, HCY_PIPELINE_TWO_STAGE, 5, 1 },
+        { "cpu@threads=1", HCY_CODEC_BSLZ4, HCY_PIPELINE_COPY, 5, 1 },
+        { "cpu@threads=1@discrete=1", HCY_CODEC_BSLZ4, 0, 5, 1 },
+        { "cpu@threads=1", HCY_CODEC_LZ4, 0, 5, 1 },
+        { "cpu@threads=1", HCY_CODEC_NONE, 0, 5, 1 },
+    };
+    double *reference = pulled(), sum = 0;
+    for (size_t i = 0; i < FRAMES * 2 * BINS; i++)
+        sum += reference[i];
+    ok(sum > FRAMES * BINS * 100.0, "the curves are not empty");
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        struct rig r;
+        char name[160];
+        snprintf(name, sizeof name, "%s, codec %u, flags %u, %s", ways[i].devices, ways[i].codec,
+                 ways[i].flags, ways[i].in_place ? "memory named" : "memory not named");
+        coding.codec = ways[i].codec;
+        rig_open(&r, ways[i].devices, ways[i].batch, ways[i].flags);
+        r.seen.curves = calloc(FRAMES * 2 * BINS, sizeof(double));
+        r.push.memory = ways[i].in_place ? memory : NULL;
+        r.push.memory_size = memory_size;
+        int status = hcy_pipeline_start(r.pipeline, &r.push);
+        status = status ? status : submit(&r, 0, FRAMES);
+        is_int(status, 0, "%s: submitted", name);
+        is_int(hcy_pipeline_finish(r.pipeline), 0, "finished");
+        ok(r.seen.n == FRAMES && !r.seen.out_of_order && !r.seen.failed, "every frame, in order");
+        ok(once(FRAMES) && !atomic_load(&n_cancelled), "every chunk is given back once");
+        ok(!memcmp(r.seen.curves, reference, FRAMES * 2 * BINS * sizeof(double)),
+           "the same bits as pulled ones");
+        free(r.seen.curves);
+        rig_close(&r);
+    }
+    coding.codec = HCY_CODEC_BSLZ4;
+    free(reference);
+}
+
+/* A chunk in place is held while devices work on it, a copied one is not: the slow device tells. */
+static void test_no_copy(int in_place)
+{
+    struct rig r;
+    rig_open(&r, "cpu@threads=1", 1, 0);
+    r.push.sink = NULL; /* nobody takes results: the ring fills up, and what is behind it stays in slots */
+    r.push.memory = in_place ? memory : NULL;
+    r.push.memory_size = memory_size;
+    is_int(hcy_pipeline_start(r.pipeline, &r.push), 0, in_place ? "memory is named" : "it is not");
+    is_int(submit(&r, 0, 1), 0, "one frame");
+    const hcy_pipeline_frame *frame;
+    is_int(hcy_pipeline_poll(&frame, r.pipeline, UINT64_MAX), 0, "its result");
+    is_int((intmax_t)atomic_load(&n_back), 1, "by then its chunk is back");
+    ok(frame && frame->result, "and it is good");
+    is_int(hcy_pipeline_finish(r.pipeline), 0, "finished");
+    rig_close(&r);
+}
+
+static void test_damage(void)
+{
+    struct rig r;
+    rig_open(&r, "cpu@threads=1", 4, 0);
+    r.push.memory = memory;
+    r.push.memory_size = memory_size;
+    is_int(hcy_pipeline_start(r.pipeline, &r.push), 0, "frames with a damaged one among them");
+    memset(chunks[5].at, 0x55, 20);
+    is_int(submit(&r, 0, 10), 0, "are submitted");
+    is_int(hcy_pipeline_flush(r.pipeline), 0, "and flushed");
+    ok(r.seen.n == 10 && r.seen.failed == 1 && r.seen.why[0], "one of ten fails: %s", r.seen.why);
+    uint8_t *large = calloc(1, 1 << 20);
+    is_int(hcy_pipeline_submit(r.pipeline, large, 1 << 20, 10, NULL, NULL), 0,
+           "a chunk too large for any frame");
+    is_int(hcy_pipeline_finish(r.pipeline), 0, "does not stop anything");
+    ok(r.seen.n == 11 && r.seen.failed == 2 && strstr(r.seen.why, "1048576"), "it fails: %s", r.seen.why);
+    ok(once(10), "every chunk is given back once");
+    free(large);
+    rig_close(&r);
+}
+
+/* --- Bounds --- */
+
+static void test_wait(void)
+{
+    struct rig r;
+    rig_open(&r, "null@kernels=noop@delay-us=2000", 1, 0);
+    r.push.queue = 2;
+    is_int(hcy_pipeline_start(r.pipeline, &r.push), 0, "a slow device, a queue of two");
+    size_t most = 0;
+    for (size_t i = 0; i < 60; i++) {
+        is_int(submit(&r, i, i + 1), 0, "frame %zu", i);
+        size_t waiting = i + 1 - atomic_load(&n_back);
+        most = waiting > most ? waiting : most;
+    }
+    ok(most >= 2 && most <= 2 + 2 + 3, "submit waits: at most %zu chunks are on their way", most);
+    is_int(hcy_pipeline_finish(r.pipeline), 0, "finished");
+    ok(r.seen.n == 60 && !r.seen.out_of_order && !r.seen.dropped, "every frame, in order, none dropped");
+    const hcy_pipeline_stats *stats = hcy_pipeline_get_stats(r.pipeline);
+    is_int((intmax_t)stats->done, 60, "as the statistics say");
+    ok(stats->latency_p50 >= 0.002 && stats->latency_p50 <= stats->latency_p99 &&
+           stats->latency_p99 <= stats->latency_max && stats->latency_max <= stats->seconds,
+       "latencies of at least the device's delay: %g, %g, %g", stats->latency_p50, stats->latency_p99,
+       stats->latency_max);
+    rig_close(&r);
+}
+
+static void test_drop(void)
+{
+    struct rig r;
+    rig_open(&r, "null@kernels=noop@delay-us=2000", 1, 0);
+    r.push.queue = 3;
+    r.push.overflow = HCY_PIPELINE_DROP_OLDEST;
+    is_int(hcy_pipeline_start(r.pipeline, &r.push), 0, "a slow device, a queue of three that drops");
+    is_int(submit(&r, 0, FRAMES), 0, "frames faster than it");
+    is_int(hcy_pipeline_finish(r.pipeline), 0, "finished");
+    const hcy_pipeline_stats *stats = hcy_pipeline_get_stats(r.pipeline);
+    ok(stats->dropped > 0, "%llu are dropped", (unsigned long long)stats->dropped);
+    is_int((intmax_t)r.seen.dropped, (intmax_t)stats->dropped, "results say where");
+    is_int((intmax_t)atomic_load(&n_cancelled), (intmax_t)stats->dropped, "their chunks say so");
+    is_int((intmax_t)(r.seen.n + stats->dropped), FRAMES, "the others come");
+    is_int((intmax_t)stats->frames, (intmax_t)r.seen.n, "and are counted");
+    is_int((intmax_t)r.seen.out_of_order, 0, "in order");
+    is_int((intmax_t)r.seen.last, FRAMES - 1, "the newest is never dropped");
+    ok(once(FRAMES), "every chunk is given back once");
+    rig_close(&r);
+}
+
+/* --- Polling, several hosts --- */
+
+static void test_poll(void)
+{
+    struct rig r;
+    const hcy_pipeline_frame *frame = NULL;
+    rig_open(&r, "null@kernels=noop@delay-us=30000", 1, 0);
+    r.push.sink = NULL;
+    is_int(hcy_pipeline_start(r.pipeline, &r.push), 0, "without a sink");
+    is_int(hcy_pipeline_poll(&frame, r.pipeline, UINT64_MAX), 0, "polling when nothing was submitted");
+    ok(!frame, "comes back at once");
+    is_int(submit(&r, 0, 20), 0, "twenty frames");
+    is_int(hcy_pipeline_poll(&frame, r.pipeline, 1000), 0, "a poll of a microsecond");
+    ok(!frame, "has nothing yet");
+    while (!hcy_pipeline_poll(&frame, r.pipeline, UINT64_MAX) && frame)
+        see(&r.seen, frame);
+    ok(r.seen.n == 20 && !r.seen.out_of_order, "polling without a limit gets all of them, in order");
+    is_int(hcy_pipeline_flush(r.pipeline), HCY_EINVAL, "flushing needs a sink");
+    is_int(submit(&r, 20, 30), 0, "ten more");
+    is_int(hcy_pipeline_finish(r.pipeline), 0, "that nobody polls for");
+    ok(once(30), "every chunk is given back all the same");
+    rig_close(&r);
+}
+
+static void *submit_some(void *rig)
+{
+    struct rig *r = rig;
+    static atomic_size_t next;
+    for (size_t i; (i = atomic_fetch_add(&next, 1)) < FRAMES;)
+        if (submit(r, i, i + 1))
+            return rig;
+    return NULL;
+}
+
+static void test_threads(void)
+{
+    struct rig r;
+    pthread_t threads[4];
+    void *failed, *any = NULL;
+    rig_open(&r, "cpu@threads=1,cpu@threads=1", 3, 0);
+    r.push.memory = memory;
+    r.push.memory_size = memory_size / 2; /* some in place, some copied */
+    r.push.queue = 5;
+    is_int(hcy_pipeline_start(r.pipeline, &r.push), 0, "four threads");
+    for (size_t i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, submit_some, &r);
+    for (size_t i = 0; i < 4; i++) {
+        pthread_join(threads[i], &failed);
+        any = any ? any : failed;
+    }
+    ok(!any, "submit");
+    is_int(hcy_pipeline_finish(r.pipeline), 0, "finished");
+    ok(r.seen.n == FRAMES && !r.seen.failed, "every frame comes");
+    ok(once(FRAMES), "every chunk is given back once");
+    rig_close(&r);
+}
+
+/* --- Endings --- */
+
+static void test_endings(void)
+{
+    struct rig r;
+    rig_open(&r, "null@kernels=noop@delay-us=100,null:1@kernels=noop@delay-us=100@fail-launch=3", 1, 0);
+    is_int(hcy_pipeline_start(r.pipeline, &r.push), 0, "a device that will fail");
+    is_int(submit(&r, 0, FRAMES), 0, "does not keep frames from being submitted");
+    is_int(hcy_pipeline_finish(r.pipeline), 0, "nor from being done");
+    ok(r.seen.n == FRAMES && !r.seen.out_of_order && once(FRAMES), "all of them, in order, given back once");
+    make_chunks();
+    r.seen = (struct seen){ .pipeline = r.pipeline, .stop_at = 7, .cancel_at = UINT64_MAX };
+    is_int(hcy_pipeline_start(r.pipeline, &r.push), 0, "again; the sink will fail");
+    int status = submit(&r, 0, FRAMES);
+    ok(status == HCY_EIO || (!status && atomic_load(&n_back) <= FRAMES),
+       "submit hears of it, if it is late enough");
+    is_int(hcy_pipeline_finish(r.pipeline), HCY_EIO, "finish says so");
+    is_str(hcy_last_error()->text, "the sink is full", "in its words");
+    is_int((intmax_t)r.seen.n, 7, "nothing came after it");
+    make_chunks();
+    r.seen = (struct seen){ .pipeline = r.pipeline, .cancel_at = 9 };
+    is_int(hcy_pipeline_start(r.pipeline, &r.push), 0, "again; somebody will cancel");
+    (void)!submit(&r, 0, FRAMES);
+    is_int(hcy_pipeline_finish(r.pipeline), HCY_ECANCELLED, "finish says so");
+    is_int((intmax_t)r.seen.n, 9, "nothing came after that");
+    make_chunks();
+    r.seen = (struct seen){ .pipeline = r.pipeline, .cancel_at = UINT64_MAX };
+    is_int(hcy_pipeline_start(r.pipeline, &r.push), 0, "again");
+    is_int(hcy_pipeline_start(r.pipeline, &r.push), HCY_EINVAL, "but only once at a time");
+    is_int(submit(&r, 0, 50), 0, "frames nobody waits for");
+    rig_close(&r); /* without finish */
+    ok(once(50), "destroying a pipeline gives every chunk back");
+
+    rig_open(&r, "null@kernels=noop@fail-launch=3", 1, 0);
+    is_int(hcy_pipeline_start(r.pipeline, &r.push), 0, "the only device will fail");
+    (void)!submit(&r, 0, 5);
+    is_int(hcy_pipeline_finish(r.pipeline), HCY_ELAUNCH, "finish says so");
+    ok(r.seen.n < 5, "%zu results before", r.seen.n);
+    is_int(hcy_pipeline_submit(r.pipeline, memory, 9, 0, NULL, NULL), HCY_EINVAL, "no push, no frames");
+    is_int(hcy_pipeline_finish(r.pipeline), HCY_EINVAL, "nor anything to finish");
+    r.push.overflow = 2;
+    is_int(hcy_pipeline_start(r.pipeline, &r.push), HCY_EINVAL, "another kind of overflow");
+    rig_close(&r);
+}
+
+static void test_allocations(int in_place)
+{
+    struct rig r;
+    rig_open(&r, "cpu@threads=2", 4, 0);
+    r.push.memory = in_place ? memory : NULL;
+    r.push.memory_size = memory_size;
+    int status = hcy_pipeline_start(r.pipeline, &r.push);
+    status = status ? status : submit(&r, 0, 1); /* threads have begun when its result is there */
+    status = status ? status : hcy_pipeline_flush(r.pipeline);
+    size_t large = atomic_load(&n_large), small = atomic_load(&n_small);
+    status = status ? status : submit(&r, 1, FRAMES);
+    status = status ? status : hcy_pipeline_flush(r.pipeline);
+    large = atomic_load(&n_large) - large;
+    small = atomic_load(&n_small) - small;
+    size_t batches = hcy_pipeline_get_stats(r.pipeline)->devices[0].batches;
+    is_int(status, 0, "%d frames", FRAMES);
+    is_int((intmax_t)large, 0, "allocate nothing");
+    ok(small <= 10 * batches, "but the notes of queues on their commands (%zu for %zu batches)", small,
+       batches);
+    is_int(hcy_pipeline_finish(r.pipeline), 0, "finished");
+    rig_close(&r);
+}
+
+int main(void)
+{
+    the_plan = make_plan(HEIGHT, WIDTH);
+    test_same_bits();
+    test_no_copy(1);
+    test_no_copy(0);
+    test_damage();
+    test_wait();
+    test_drop();
+    test_poll();
+    test_threads();
+    test_endings();
+    test_allocations(1);
+    test_allocations(0);
+    hcy_azint_plan_release(the_plan);
+    free(memory);
+    return done_testing();
+}
