@@ -186,6 +186,15 @@ check '--along-chi: in the header' grep -q '^# *chi_deg  *I *$' chi.dat
 check '--along-chi: degrees' sh -c "grep -v '^#' chi.dat | awk '\$1 < -180 || \$1 > 180 { exit 1 }
     \$1 > 170 { far = 1 } END { exit !far }'"
 check '--along-chi and --npt-azim' refused 2 '--npt' integrate -o x.dat --along-chi --npt-azim 3
+check '--plan-cache' integrate -o cached.dat --frames 0 --plan-cache plans/here
+check '--plan-cache: a plan is there' equals "`ls plans/here | wc -l | tr -d ' '`" 1
+check '--plan-cache: again' integrate -o cached2.dat --frames 0 --plan-cache plans/here
+check '--plan-cache: the same curves' same cached.dat cached2.dat
+check '--plan-cache: as without' same cached.dat plain.dat
+check '--plan-cache: by default where HALCYON_CACHE_DIR says' sh -c \
+    "HALCYON_CACHE_DIR=other '$halcyon' integrate s.h5 -p s.poni -q --frames 0 -o x.dat && ls other/plans/*.plan"
+check '--plan-cache none' sh -c "HALCYON_CACHE_DIR=third '$halcyon' integrate s.h5 -p s.poni -q --frames 0 -o x.dat \
+    --plan-cache none && test ! -e third"
 check '--radial-range' integrate -o radial.dat --frames 0 --radial-range 5,10
 check '--radial-range: the radii are in it' \
     sh -c "grep -v '^#' radial.dat | awk '\$1 < 5 || \$1 > 10 { exit 1 }'"

@@ -52,10 +52,12 @@ tests_azint_plan_SOURCES = tests/azint_plan.c tests/azint_scene.h tests/azint_or
 tests_azint_curve_SOURCES = tests/azint_curve.c tests/azint_scene.h tests/azint_oracle.h
 tests_azint_reference_SOURCES = tests/azint_reference.c tests/azint_oracle.h
 tests_azint_reference_LDADD = libhalcyon.la $(HDF5_LIBS) $(LZ4_LIBS)
-test_public += tests/azint_arrays tests/azint_2d
+test_public += tests/azint_arrays tests/azint_2d tests/azint_cache
+tests_azint_cache_SOURCES = tests/azint_cache.c tests/azint_scene.h tests/azint_oracle.h
 tests_azint_2d_SOURCES = tests/azint_2d.c tests/azint_oracle.h tests/reference/azint_2d.h
 tests_azint_arrays_SOURCES = tests/azint_arrays.c tests/azint_oracle.h tests/reference/azint_arrays.h
-EXTRA_DIST += tests/reference/make_azint.py tests/reference/make_azint_arrays.py tests/reference/make_azint_2d.py tests/reference/read_curves.py
+EXTRA_DIST += tests/reference/make_azint.py tests/reference/make_azint_arrays.py \
+    tests/reference/make_azint_2d.py tests/reference/read_curves.py
 
 # Many frames over many devices, and the command.
 test_internal += tests/pipeline

@@ -201,6 +201,16 @@ struct hcy_azint_plan {
     double norm_scale;             /* of norms: a power of two, so that the largest is about 1 */
     int has_flat, has_absorption;
     char hash[33];
+    struct azint_hash full_hash;
+    void *map; /* the tables are in this file, or NULL: they are their own blocks of memory */
+    size_t map_size;
 };
+
+/* --- Plans on disk (cache.c) --- */
+
+/* 0: the plan is complete, but for its hash as text.  -1: there is none; it is as it was. */
+int hcy__azint_cache_load(hcy_azint_plan *plan, const char *folder, const struct azint_hash *key);
+void hcy__azint_cache_save(hcy_azint_plan *plan, const char *folder, const struct azint_hash *key);
+void hcy__azint_cache_unmap(hcy_azint_plan *plan);
 
 #endif

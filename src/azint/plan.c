@@ -354,9 +354,48 @@ static void set_build(struct build *b, const hcy_azint_plan *plan)
     b->n_workers = count_workers(o, b->n_bins);
 }
 
+/* Of a plan and of what would make it differ. */
+static struct azint_hash cache_key(const hcy_azint_plan *plan, const struct build *b)
+{
+    struct azint_hash key = AZINT_HASH_INIT;
+    size_t n = plan->head.n_pixels;
+
+    hash_inputs(&key, plan);
+    hcy__azint_hash(&key, hcy_version(), strlen(hcy_version()));
+    hcy__azint_hash(&key, plan->poni.detector->name, strlen(plan->poni.detector->name));
+    hcy__azint_hash(&key, b->mask, n);
+    if (b->flat)
+        hcy__azint_hash(&key, b->flat, n * sizeof(float));
+    if (b->absorption)
+        hcy__azint_hash(&key, b->absorption, n * sizeof(float));
+    return key;
+}
+
+static int make_tables(hcy_azint_plan *plan, struct build *b)
+{
+    int rc = hcy__azint_geometry_init(&b->g, &plan->poni, plan->head.height, plan->head.width);
+
+    if (!rc) {
+        hash_inputs(&b->hash, plan);
+        rc = hcy__azint_build(b);
+    }
+    plan->runs = b->runs;
+    plan->run_bytes = b->run_bytes;
+    plan->starts = b->starts;
+    plan->norms = b->norms;
+    plan->head.n_weights = b->n_weights;
+    plan->head.hash = b->hash.a;
+    plan->full_hash = b->hash;
+    if (!rc)
+        set_axes(plan, b);
+    hcy__azint_geometry_free(&b->g);
+    return rc;
+}
+
 static int build(hcy_azint_plan *plan, const hcy_azint_options *user)
 {
     struct build b = { .hash = AZINT_HASH_INIT };
+    struct azint_hash key = AZINT_HASH_INIT;
     uint8_t *mask = NULL;
     int rc;
 
@@ -366,23 +405,15 @@ static int build(hcy_azint_plan *plan, const hcy_azint_options *user)
     b.mask = mask;
     if (!rc)
         rc = set_arrays(plan, &b, user);
-    if (!rc)
-        rc = hcy__azint_geometry_init(&b.g, &plan->poni, plan->head.height, plan->head.width);
-    if (!rc) {
-        hash_inputs(&b.hash, plan);
-        rc = hcy__azint_build(&b);
+    if (!rc && user->cache)
+        key = cache_key(plan, &b);
+    if (!rc && (!user->cache || hcy__azint_cache_load(plan, user->cache, &key))) {
+        rc = make_tables(plan, &b);
+        if (!rc && user->cache)
+            hcy__azint_cache_save(plan, user->cache, &key);
     }
-    plan->runs = b.runs;
-    plan->run_bytes = b.run_bytes;
-    plan->starts = b.starts;
-    plan->norms = b.norms;
-    plan->head.n_weights = b.n_weights;
-    plan->head.hash = b.hash.a;
-    snprintf(plan->hash, sizeof plan->hash, "%016llx%016llx", (unsigned long long)b.hash.a,
-             (unsigned long long)b.hash.b);
-    if (!rc)
-        set_axes(plan, &b);
-    hcy__azint_geometry_free(&b.g);
+    snprintf(plan->hash, sizeof plan->hash, "%016llx%016llx", (unsigned long long)plan->full_hash.a,
+             (unsigned long long)plan->full_hash.b);
     free(mask);
     return rc;
 }
@@ -417,6 +448,7 @@ static int fill_plan(hcy_azint_plan *plan, const hcy_poni *poni, size_t height, 
     plan->options.mask = NULL;
     plan->options.mask_height = plan->options.mask_width = 0;
     plan->options.flat = plan->options.absorption = plan->options.dark = plan->options.variance = NULL;
+    plan->options.cache = NULL;
     plan->has_flat = user.flat != NULL;
     plan->has_absorption = user.absorption != NULL;
     plan->norm_scale = 1;
@@ -464,14 +496,18 @@ void hcy_azint_plan_release(hcy_azint_plan *plan)
 {
     if (!plan || atomic_fetch_sub(&plan->refs, 1) != 1)
         return;
-    free(plan->runs);
-    free(plan->starts);
-    free(plan->norms);
     free(plan->darks);
     free(plan->variances);
-    free(plan->extra);
-    free(plan->radial);
-    free(plan->bin_norms);
+    if (plan->map) {
+        hcy__azint_cache_unmap(plan);
+    } else {
+        free(plan->runs);
+        free(plan->starts);
+        free(plan->norms);
+        free(plan->extra);
+        free(plan->radial);
+        free(plan->bin_norms);
+    }
     free(plan);
 }
 
@@ -519,6 +555,7 @@ int hcy_azint_plan_info_get(hcy_azint_plan_info *info, const hcy_azint_plan *pla
     info->has_flat = plan->has_flat;
     info->has_absorption = plan->has_absorption;
     info->has_dark = plan->darks != NULL;
+    info->from_cache = plan->map != NULL;
     info->n_radial = plan->options.npt;
     info->n_azim = plan->options.npt_azim;
     info->azimuthal = plan->azimuthal;

@@ -12,7 +12,7 @@
 
 struct values {
     const char *poni, *output, *devices, *unit, *mask, *dataset;
-    const char *flat, *absorption, *dark, *variance;
+    const char *flat, *absorption, *dark, *variance, *plan_cache;
     struct cli_int npt, npt_azim, mask_frame, batch;
     int split, errors;
     struct cli_real polarization, dummy, delta_dummy, normalization;
@@ -64,6 +64,8 @@ static const struct cli_option options[] = {
     { "normalization", 0, CLI_REAL, AT(normalization), "X", "divide the curves by X (1)", 0, 0, NULL },
     { "dataset", 0, CLI_TEXT, AT(dataset), "PATH", "in STACK (default: found)", 0, 0, NULL },
     { "frames", 0, CLI_SPAN, AT(frames), "A:B", "these alone, from 0, B not included", 0, 0, NULL },
+    { "plan-cache", 0, CLI_TEXT, AT(plan_cache), "DIR",
+      "where plans are kept (~/.cache/halcyon); none", 0, 0, NULL },
     { "batch", 0, CLI_INT, AT(batch), "N", "frames a launch, at most (the devices' wish)", 1, 4096, NULL },
     { "two-stage", 0, CLI_FLAG, AT(two_stage), NULL, "decode to images first, then integrate", 0, 0, NULL },
     { "json", 0, CLI_FLAG, AT(json), NULL, "the summary as one JSON object on stdout", 0, 0, NULL },
@@ -88,6 +90,7 @@ struct job {
     uint64_t first, last;
     hcy_poni poni;
     hcy_azint_options azint;
+    char cache[1024]; /* folder of plans */
     uint8_t *mask;
     float *arrays[4]; /* what azint's pointers point at */
     hcy_azint_plan *plan;
@@ -168,11 +171,30 @@ static int read_arrays(struct job *job)
     return status;
 }
 
+/* The folder where plans are kept, or NULL. */
+static const char *choose_cache(struct job *job)
+{
+    const struct {
+        const char *base, *rest;
+    } table[] = { { getenv("HALCYON_CACHE_DIR"), "/plans" },
+                  { getenv("XDG_CACHE_HOME"), "/halcyon/plans" },
+                  { getenv("HOME"), "/.cache/halcyon/plans" } };
+    if (job->values->plan_cache)
+        return strcmp(job->values->plan_cache, "none") ? job->values->plan_cache : NULL;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (table[i].base && *table[i].base) {
+            int n = snprintf(job->cache, sizeof job->cache, "%s%s", table[i].base, table[i].rest);
+            return (size_t)n < sizeof job->cache ? job->cache : NULL;
+        }
+    return NULL;
+}
+
 static void choose_options(struct job *job)
 {
     const struct values *v = job->values;
     hcy_azint_options *o = &job->azint;
     *o = (hcy_azint_options)HCY_AZINT_OPTIONS_INIT;
+    o->cache = choose_cache(job);
     o->npt = (size_t)v->npt.value;
     o->npt_azim = (size_t)v->npt_azim.value;
     if (v->along_chi) {

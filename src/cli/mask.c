@@ -106,6 +106,8 @@ static int probe(hcy_azint_job *job, const hcy_stack_info *info, const hcy_poni 
     hcy_azint_options coarse = *azint;
     hcy_azint_plan *plan;
     coarse.npt = 1;
+    coarse.npt_azim = 0;
+    coarse.cache = NULL;
     coarse.split = HCY_SPLIT_NO;
     int status = hcy_azint_plan_create(&plan, poni, info->height, info->width, &coarse);
     if (status)

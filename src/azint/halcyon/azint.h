@@ -130,10 +130,13 @@ typedef struct hcy_azint_options {
     /* Bins in azimuth, over azimuth_range or all there is: the result is an image [npt_azim][npt].  0: a curve.
      * With npt 1 it is a curve along chi.  In a range across 180 degrees angles go on beyond it. */
     size_t npt_azim;
+    /* A folder where plans are kept (made if need be), or NULL: the same plan is mapped from there, in place of
+     * being made; a new one is written.  What cannot be read or written there is done without. */
+    const char *cache;
 } hcy_azint_options;
 #define HCY_AZINT_OPTIONS_INIT                                                                              \
     { sizeof(hcy_azint_options), 1000, "q_nm^-1", HCY_SPLIT_BBOX, HCY_ERRORS_NONE, { 0, 0 }, { 0, 0 }, NULL, \
-      0, 0, 1, HCY_SENTINELS_AUTO, 0, 0, 0, 1, 0, 0, 0, 1.0, 0, NULL, NULL, NULL, NULL, 0 }
+      0, 0, 1, HCY_SENTINELS_AUTO, 0, 0, 0, 1, 0, 0, 0, 1.0, 0, NULL, NULL, NULL, NULL, 0, NULL }
 
 typedef struct hcy_azint_plan hcy_azint_plan;
 
@@ -159,13 +162,14 @@ typedef struct hcy_azint_plan_info {
     hcy_azint_options options;     /* those of create(), arrays NULL */
     hcy_poni poni;                 /* that of create(); detector, pixels, shape, orientation filled in */
     int has_flat, has_absorption, has_dark;
+    int from_cache;                /* mapped, not made */
     size_t n_radial, n_azim;       /* n_azim 0: a curve; else n_bins is n_azim * n_radial */
     const double *azimuthal;       /* [n_azim] bin centres, in degrees */
     double azimuth_min, azimuth_max; /* edges of the first and the last */
 } hcy_azint_plan_info;
 #define HCY_AZINT_PLAN_INFO_INIT                                                                     \
     { sizeof(hcy_azint_plan_info), 0, 0, 0, 0, 0, 0, NULL, 0, 0, NULL, NULL, HCY_AZINT_OPTIONS_INIT, \
-      HCY_PONI_INIT, 0, 0, 0, 0, 0, NULL, 0, 0 }
+      HCY_PONI_INIT, 0, 0, 0, 0, 0, 0, NULL, 0, 0 }
 HCY_API int hcy_azint_plan_info_get(hcy_azint_plan_info *info, const hcy_azint_plan *plan) HCY_MUST_USE;
 
 /* The canonical tables of azint_format.h, for hcy_kernel_prepare(); they live as long as the plan. */

@@ -1,0 +1,213 @@
+/* Plans on disk: the same plan comes back, another does not; damaged files are ignored and replaced; several
+ * processes at once; folders that cannot be written. */
+#include "azint_scene.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char folder[64] = "/tmp/halcyon-cache-XXXXXX", deep[80], file[600];
+static float arrays[4][N];
+
+static void fill(scene *s)
+{
+    make_scene(s, 19.4e-3);
+    for (int i = 0; i < N; i++) {
+        arrays[0][i] = 2 + (float)(i % 3);
+        arrays[1][i] = 1;
+        arrays[2][i] = (float)(i % 5);
+        arrays[3][i] = 1 + (float)(i % 7);
+    }
+    s->o.mask = s->mask;
+    s->mask[77] = 1;
+    s->o.split = HCY_SPLIT_FULL;
+    s->o.error_model = HCY_ERRORS_VARIANCE;
+    s->o.flat = arrays[0];
+    s->o.absorption = arrays[1];
+    s->o.dark = arrays[2];
+    s->o.variance = arrays[3];
+    s->o.npt_azim = 5;
+    s->o.cache = deep;
+}
+
+static int same(const hcy_azint_plan *a, const hcy_azint_plan *b)
+{
+    hcy_azint_plan_info i = must_info(a), j = must_info(b);
+    hcy_span s[HCY_AZINT_SPANS], t[HCY_AZINT_SPANS];
+    int equal = !strcmp(i.hash, j.hash) && i.n_masked == j.n_masked && i.n_weights == j.n_weights &&
+                i.radial_min == j.radial_min && i.radial_max == j.radial_max && i.azimuth_min == j.azimuth_min &&
+                i.azimuth_max == j.azimuth_max && !memcmp(i.radial, j.radial, i.n_radial * sizeof(double)) &&
+                !memcmp(i.azimuthal, j.azimuthal, i.n_azim * sizeof(double)) &&
+                !memcmp(hcy_azint_plan_norms(a), hcy_azint_plan_norms(b), i.n_bins * sizeof(hcy_azint_bin_norm));
+
+    hcy_azint_plan_tables(s, a);
+    hcy_azint_plan_tables(t, b);
+    for (int k = 0; k < HCY_AZINT_SPANS; k++)
+        equal &= s[k].size == t[k].size && !memcmp(s[k].data, t[k].data, s[k].size);
+    return equal;
+}
+
+/* Whether the plan came from the cache; it must be like `want` either way. */
+static int cached(const scene *s, const hcy_azint_plan *want)
+{
+    hcy_azint_plan *p = must_plan(s);
+    int from = must_info(p).from_cache;
+
+    if (want && !same(p, want)) {
+        diag("another plan");
+        from = -1;
+    }
+    hcy_azint_plan_release(p);
+    return from;
+}
+
+static int count_files(void)
+{
+    DIR *d = opendir(deep);
+    int n = 0;
+
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (e->d_name[0] != '.') {
+            snprintf(file, sizeof file, "%s/%s", deep, e->d_name);
+            n++;
+        }
+    if (d)
+        closedir(d);
+    return n;
+}
+
+static void empty(void)
+{
+    while (count_files())
+        unlink(file);
+}
+
+/* Curves of a mapped plan are those of a made one, dark current and all. */
+static void test_curve(const hcy_azint_plan *made, const hcy_azint_plan *mapped)
+{
+    const hcy_azint_plan *p[2] = { made, mapped };
+    hcy_azint_result *r[2];
+    uint64_t *sums = calloc(37 * 5 * HCY_AZINT_SUMS, sizeof *sums);
+    uint16_t image[N] = { 0 };
+
+    for (int i = 0; i < N; i++)
+        image[i] = (uint16_t)(i % 300);
+    for (int k = 0; k < 2; k++) {
+        hcy_span spans[HCY_AZINT_SPANS];
+        hcy_azint_job j;
+
+        if (hcy_azint_plan_job(&j, p[k], HCY_PIXEL_U16) || hcy_azint_result_create(&r[k], p[k]))
+            bail_out("%s", hcy_last_error()->text);
+        hcy_azint_plan_tables(spans, p[k]);
+        oracle_sums(sums, spans, &j, image);
+        if (hcy_azint_finish(r[k], p[k], &j, sums, NULL, 1))
+            bail_out("%s", hcy_last_error()->text);
+    }
+    ok(!memcmp(r[0]->intensity, r[1]->intensity, 37 * 5 * sizeof(double)) &&
+           !memcmp(r[0]->sigma, r[1]->sigma, 37 * 5 * sizeof(double)) && r[1]->n_azim == 5,
+       "the same image from it");
+    hcy_azint_result_destroy(r[0]);
+    hcy_azint_result_destroy(r[1]);
+    free(sums);
+}
+
+static void damage(long at, int bit)
+{
+    FILE *f = fopen(file, "r+b");
+    int c;
+
+    if (!f || fseek(f, at, at < 0 ? SEEK_END : SEEK_SET) || (c = fgetc(f)) < 0 || fseek(f, -1, SEEK_CUR) ||
+        fputc(c ^ 1 << bit, f) < 0 || fclose(f))
+        bail_out("%s cannot be damaged", file);
+}
+
+static void test_damage(const scene *s, const hcy_azint_plan *want)
+{
+    static const long places[] = { 0, 8, 12, 16, 24, 32, 40, 48, 56, 64, 80, 100, 120, 2000, 9000, 30000 };
+    int wrong = 0;
+
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        is_int(count_files(), 1, "one file");
+        damage(places[i], (int)i % 8);
+        int first = cached(s, want), second = cached(s, want);
+        wrong += first != 0 || second != 1;
+        if (first != 0 || second != 1)
+            diag("byte %ld: %d, then %d", places[i], first, second);
+    }
+    is_int(wrong, 0, "a bit anywhere in a file: it is ignored and replaced");
+    if (count_files() != 1 || truncate(file, 5000))
+        bail_out("%s cannot be cut short", file);
+    ok(cached(s, want) == 0 && cached(s, want) == 1, "a file cut short");
+    if (truncate(file, 0))
+        bail_out("%s cannot be emptied", file);
+    ok(cached(s, want) == 0 && cached(s, want) == 1, "an empty one");
+}
+
+#define OTHER(change)                                                                       \
+    do {                                                                                    \
+        static scene t;                                                                     \
+        static float one[N];                                                                \
+        memcpy(&t, &s, sizeof t);                                                           \
+        memcpy(one, arrays[1], sizeof one);                                                 \
+        one[5] = 1.5f;                                                                      \
+        t.o.mask = t.mask;                                                                  \
+        change;                                                                             \
+        ok(cached(&t, NULL) == 0, "another plan: %s", #change);                             \
+    } while (0)
+
+static void test_processes(const scene *s, const hcy_azint_plan *want)
+{
+    int wrong = 0, status;
+
+    empty();
+    for (int k = 0; k < 6; k++)
+        if (!fork())
+            _exit(cached(s, want) < 0);
+    while (wait(&status) > 0)
+        wrong += status != 0;
+    ok(!wrong && count_files() == 1 && cached(s, want) == 1, "six processes at once");
+}
+
+int main(void)
+{
+    static scene s;
+
+    if (!mkdtemp(folder))
+        bail_out("no folder for the cache");
+    snprintf(deep, sizeof deep, "%s/a/b", folder);
+    fill(&s);
+    hcy_azint_plan *made = must_plan(&s), *mapped = must_plan(&s);
+    ok(!must_info(made).from_cache && must_info(mapped).from_cache && same(made, mapped),
+       "made and kept, then mapped; the folder is made");
+    is_int(count_files(), 1, "one file");
+    test_curve(made, mapped);
+    test_damage(&s, made);
+    OTHER(t.poni.dist = 0.11);
+    OTHER(t.poni.orientation = 2);
+    OTHER(t.o.npt = 38);
+    OTHER(t.o.npt_azim = 6);
+    OTHER(t.o.split = HCY_SPLIT_NO);
+    OTHER(t.o.unit = "2th_deg");
+    OTHER(t.o.solid_angle = 0);
+    OTHER(t.mask[78] = 1);
+    OTHER(t.o.flat = one);
+    OTHER(t.o.absorption = one);
+    OTHER(t.o.dark = one);
+    OTHER(t.o.variance = one);
+    test_processes(&s, made);
+    static scene t;
+    memcpy(&t, &s, sizeof t);
+    t.o.mask = t.mask;
+    t.o.cache = "/dev/null/none";
+    ok(cached(&t, made) == 0, "a folder that cannot be: done without");
+    empty();
+    ok(same(made, mapped), "a mapped plan outlives its file");
+    hcy_azint_plan_release(made);
+    hcy_azint_plan_release(mapped);
+    rmdir(deep);
+    snprintf(deep, sizeof deep, "%s/a", folder);
+    rmdir(deep);
+    rmdir(folder);
+    return done_testing();
+}
