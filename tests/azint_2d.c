@@ -207,7 +207,8 @@ static void test_threads(void)
     hcy_azint_plan_tables(first, p[0]);
     hcy_azint_plan_tables(spans, p[1]);
     for (int k = 0; k < HCY_AZINT_SPANS; k++)
-        same &= spans[k].size == first[k].size && (!spans[k].size || !memcmp(spans[k].data, first[k].data, spans[k].size));
+        same &= spans[k].size == first[k].size &&
+                (!spans[k].size || !memcmp(spans[k].data, first[k].data, spans[k].size));
     same &= !memcmp(hcy_azint_plan_norms(p[0]), hcy_azint_plan_norms(p[1]), 27000 * sizeof(hcy_azint_bin_norm));
     ok(same && !strcmp(must_info(p[0]).hash, must_info(p[1]).hash), "the same tables from 1 and 5 threads");
     o.npt_azim = 91;

@@ -34,7 +34,8 @@ variance[(i + 2 * j) % 31 == 5] = numpy.nan
 
 
 def row(values):
-    return "{ " + ", ".join("%.9g" % x for x in values) + " }"
+    texts = ["%.9g" % x for x in values]
+    return "{ " + ", ".join(texts[:4]) + ",\n        " + ", ".join(texts[4:]) + " }"
 
 
 def fold(text):
