@@ -47,10 +47,10 @@ grep -rnE '#include "(\.\./)*src/|#include "[a-z0-9]+/[a-z0-9_]+\.h"' backends -
     | grep -vE '"(\.\./)*(src/)?[a-z0-9]+/[a-z0-9]+_format\.h"' | none "backends include the formats of src/ and nothing else"
 sources hal src backends tests bench examples | xargs grep -nE '\b(TODO|FIXME|XXX|HACK)\b' \
     | grep -vE '^tests/tap\.h:' | none "nothing is left for later"
-sources hal src backends tests bench examples | grep -v '^tests/reference/' | xargs awk '
+sources hal src backends tests bench examples | xargs awk '
     { line = $0; gsub(/"([^"\\]|\\.)*"/, "\"\"", line) }
     length(line) > 120 { print FILENAME ":" FNR ": " length(line) " columns" }' \
-    | none "no line is longer than 120 columns, strings and generated tables left out"
+    | none "no line is longer than 120 columns, strings left out"
 sources hal src backends | while read -r f; do
     case $(head -c 2 "$f") in '/*') ;; *) echo "$f" ;; esac
 done | none "every file opens with its purpose"
