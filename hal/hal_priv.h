@@ -122,7 +122,7 @@ typedef struct {
 extern const hcy__static_backend hcy__static_backends[]; /* generated; name NULL at the end */
 extern const hcy_family *const hcy__families[];          /* src/families.c; NULL at the end */
 
-/* Names of all backends that could be there and that HALCYON_BACKENDS lets through, in order of preference;
+/* Names of all backends that could be there and that HALCYON_BACKENDS lets through, accelerators first;
  * free with hcy_list_free().  `null` is among them only if it is named there. */
 int hcy__backend_names(char (**names)[24], size_t *n);
 /* Loads a backend at its first use; HCY_ENODEV and others with the reason.  Also fills *info if not NULL. */

@@ -31,8 +31,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct slot slots[MAX_BACKENDS];
 static size_t n_slots;
 
-/* Preferred first; backends not named here follow in alphabetical order. */
-static const char *const preference[] = { "cuda", "opencl", "xrt", "cpu", "null" };
+/* Backends are listed in alphabetical order, but for these: whatever accelerator there is comes before them. */
+static const char *const last[] = { "cpu", "null" };
 
 /* --- What may be used --- */
 
@@ -148,13 +148,13 @@ static bool add_modules(void *context, const char *directory)
 
 static size_t rank_of(const char *name)
 {
-    size_t i = 0, n = sizeof preference / sizeof preference[0];
-    while (i < n && strcmp(preference[i], name))
-        i++;
-    return i;
+    size_t n = sizeof last / sizeof last[0];
+    while (n && strcmp(last[n - 1], name))
+        n--;
+    return n; /* 0: not among them */
 }
 
-static int by_preference(const void *a, const void *b)
+static int accelerators_first(const void *a, const void *b)
 {
     size_t x = rank_of(a), y = rank_of(b);
     return x != y ? (x < y ? -1 : 1) : strcmp(a, b);
@@ -168,7 +168,7 @@ int hcy__backend_names(char (**list)[24], size_t *n)
     for (const hcy__static_backend *s = hcy__static_backends; s->name; s++)
         add_name(&names, s->name, strlen(s->name));
     each_directory(add_modules, &names);
-    qsort(names.list, names.n, sizeof names.list[0], by_preference);
+    qsort(names.list, names.n, sizeof names.list[0], accelerators_first);
     *list = names.list;
     *n = names.n;
     return 0;

@@ -1,7 +1,7 @@
 /* registry.c - which devices there are, and what a list of device strings means.
  *
  * Listing asks backends to enumerate; that opens no device.  Kinds ("gpu", "fpga"), "auto" and "all" are resolved
- * here, in the order of preference of loader.c; devices of kind OTHER are taken only when named.
+ * here, in the order of loader.c; devices of kind OTHER are taken only when named.
  */
 #include "hal_priv.h"
 

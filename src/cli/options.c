@@ -296,10 +296,12 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, void *va
             *status = take_letters(&line, word + 1);
         }
     }
-    if (!*status && n < command->min_operands)
-        *status = usage("something is missing from the command line");
+    char what[512];
+    if (!*status && n < command->min_operands) {
+        snprintf(what, sizeof what, "what to work on is missing: halcyon %s %s", cli_name, command->operands);
+        *status = usage(what);
+    }
     if (!*status && excess) {
-        char what[512];
         snprintf(what, sizeof what, "there is one word too many, '%s'", excess);
         *status = usage(what);
     }
