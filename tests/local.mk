@@ -124,6 +124,9 @@ LDADD = libhalcyon.la
 EXTRA_DIST += tests/tap.h tests/run-test $(test_scripts)
 CLEANFILES += $(cts_launchers)
 
+clean-local:
+	rm -rf tests/cache
+
 AM_TESTS_ENVIRONMENT = \
     HALCYON_BACKEND_PATH='$(abs_top_builddir)/.libs'; export HALCYON_BACKEND_PATH; \
     HALCYON_TEST_DATA=$${HALCYON_TEST_DATA-`cd '$(abs_top_srcdir)' && pwd`/../shared/data}; export HALCYON_TEST_DATA; \
