@@ -42,7 +42,7 @@ static int submit_copy(hcy_queue *queue, const hcy_copy *copy, hcy_buffer *a, hc
 {
     if (!HCY_HAS_OP(queue->dev->backend->ops, copy))
         return hcy__unsupported(queue->dev, "copies");
-    hcy_keep *keep = hcy__keep_new(2, 0, NULL);
+    hcy_keep *keep = hcy__keep_new(queue->dev, 2, 0, NULL);
     if (!keep)
         return hcy_fail(HCY_ENOMEM, "out of memory for a copy's record");
     hcy__keep_add(keep, a);
@@ -274,7 +274,7 @@ int hcy_buffer_fill(hcy_queue *queue, hcy_buffer *dst, size_t offset, size_t siz
         return status;
     if (!HCY_HAS_OP(queue->dev->backend->ops, fill))
         return hcy__unsupported(queue->dev, "fills");
-    hcy_keep *keep = hcy__keep_new(1, 0, NULL);
+    hcy_keep *keep = hcy__keep_new(queue->dev, 1, 0, NULL);
     if (!keep)
         return hcy_fail(HCY_ENOMEM, "out of memory for a fill's record");
     hcy__keep_add(keep, dst);

@@ -139,7 +139,7 @@ int hcy_fft_execute(hcy_queue *queue, hcy_fft *fft, int direction, hcy_buffer *i
     int status = check_execution(queue, fft, direction, in, out, work);
     if (status)
         return status;
-    hcy_keep *keep = hcy__keep_new(4, 3 * sizeof(hcy_value), &storage);
+    hcy_keep *keep = hcy__keep_new(queue->dev, 4, 3 * sizeof(hcy_value), &storage);
     if (!keep)
         return hcy_fail(HCY_ENOMEM, "out of memory for an FFT's record");
     hcy_value *v = storage;

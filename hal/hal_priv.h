@@ -21,12 +21,21 @@ void hcy__release(void *object);
 
 struct hcy__pool;
 
+/* Records of commands, used again (notes.c). */
+#define HCY__NOTE_SIZES 2
+struct hcy__notes {
+    pthread_mutex_t lock;
+    struct note *kept[HCY__NOTE_SIZES];
+    size_t n_kept[HCY__NOTE_SIZES], queues, most_queues;
+};
+
 struct hcy_device {
     struct hcy__object obj;
     const hcy_backend *backend;
     void *impl;
     hcy_device_info info;
     struct hcy__pool *pool;
+    struct hcy__notes notes;
     pthread_mutex_t lock; /* of `lost` */
     atomic_bool is_lost;
     hcy_error lost;
@@ -91,7 +100,7 @@ struct hcy_keep {
     struct hcy__object *objects[];
 };
 /* A keep for n objects with `extra` bytes of storage behind it (at *storage) that live as long; NULL: out of memory. */
-hcy_keep *hcy__keep_new(size_t n, size_t extra, void **storage);
+hcy_keep *hcy__keep_new(hcy_device *dev, size_t n, size_t extra, void **storage);
 void hcy__keep_add(hcy_keep *keep, void *object);
 
 /* 0, or why nothing can be done on dev: HCY_EFORK, HCY_ELOST, HCY_EINVAL for NULL. */
@@ -135,6 +144,16 @@ int hcy__pool_alloc(struct hcy__pool *pool, int mem, size_t size, hcy_block *blo
 void hcy__pool_free(struct hcy__pool *pool, int mem, hcy_block *block);
 void hcy__pool_trim(struct hcy__pool *pool);
 void hcy__pool_get_stats(struct hcy__pool *pool, hcy_pool_stats *stats);
+
+/* --- Notes (notes.c) --- */
+void hcy__notes_init(struct hcy__notes *notes);
+void hcy__notes_destroy(struct hcy__notes *notes);
+/* A queue more or less on the device: how many notes are wanted. */
+void hcy__notes_add_queue(struct hcy__notes *notes);
+void hcy__notes_remove_queue(struct hcy__notes *notes);
+/* So many bytes, not cleared; NULL: out of memory.  The device stays until they are freed. */
+void *hcy__note_new(hcy_device *dev, size_t size);
+void hcy__note_free(void *note); /* NULL is fine */
 
 /* The next device at this address is another one (trace.c). */
 void hcy__trace_forget(const hcy_device *dev);

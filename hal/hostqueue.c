@@ -144,7 +144,7 @@ static void finish_command(struct command *c, const hcy_error *error)
         complete_event(c->complete, error);
     hcy_event_release(c->wait);
     hcy_keep_release(c->keep);
-    free(c);
+    hcy__note_free(c);
 }
 
 /* Takes the next command; NULL when the queue is closing and empty.  `ran`: there was one before. */
@@ -235,11 +235,11 @@ static void append(struct hcy_hostqueue *hq, struct command *c)
     pthread_mutex_unlock(&hq->lock);
 }
 
-static struct command *new_command(const char *name, size_t size)
+static struct command *new_command(struct hcy_hostqueue *hq, const char *name, size_t size)
 {
-    struct command *c = calloc(1, sizeof *c + size);
+    struct command *c = hcy__note_new(hq->dev, sizeof *c + size);
     if (c)
-        c->name = name;
+        *c = (struct command){ .name = name };
     else
         hcy_fail(HCY_ENOMEM, "out of memory for a queue's command");
     return c;
@@ -248,7 +248,7 @@ static struct command *new_command(const char *name, size_t size)
 int hcy_hostqueue_submit(hcy_hostqueue *hq, const char *name, uint64_t bytes, hcy_hostqueue_fn run,
                          const void *command, size_t size, hcy_keep *keep)
 {
-    struct command *c = new_command(name, size);
+    struct command *c = new_command(hq, name, size);
     if (!c)
         return HCY_ENOMEM;
     c->bytes = bytes;
@@ -261,10 +261,10 @@ int hcy_hostqueue_submit(hcy_hostqueue *hq, const char *name, uint64_t bytes, hc
 
 int hcy_hostqueue_record(hcy_hostqueue *hq, void **eimpl)
 {
-    struct command *c = new_command("event", 0);
+    struct command *c = new_command(hq, "event", 0);
     struct hostevent *e = c ? new_event() : NULL;
     if (!e) {
-        free(c);
+        hcy__note_free(c);
         return hcy_fail(HCY_ENOMEM, "out of memory for an event");
     }
     c->complete = e;
@@ -275,7 +275,7 @@ int hcy_hostqueue_record(hcy_hostqueue *hq, void **eimpl)
 
 int hcy_hostqueue_wait(hcy_hostqueue *hq, hcy_event *event)
 {
-    struct command *c = new_command("wait", 0);
+    struct command *c = new_command(hq, "wait", 0);
     if (!c)
         return HCY_ENOMEM;
     c->wait = hcy_event_retain(event);

@@ -202,7 +202,8 @@ static int take_args(hcy_keep **out, struct launch **launch, hcy_kernel *kernel,
 {
     void *storage;
     size_t slot = HCY_ARG_STRUCT_MAX;
-    hcy_keep *keep = hcy__keep_new(n + 1, sizeof(struct launch) + n * (sizeof(hcy_value) + slot), &storage);
+    size_t extra = sizeof(struct launch) + n * (sizeof(hcy_value) + slot);
+    hcy_keep *keep = hcy__keep_new(kernel->dev, n + 1, extra, &storage);
     if (!keep)
         return hcy_fail(HCY_ENOMEM, "out of memory for a launch's record");
     *launch = memset(storage, 0, sizeof(struct launch) + n * sizeof(hcy_value));

@@ -9,6 +9,7 @@ static void destroy_queue(void *object)
     if (hcy__forked())
         return;
     queue->dev->backend->ops->queue_destroy(queue->impl);
+    hcy__notes_remove_queue(&queue->dev->notes);
     pthread_mutex_destroy(&queue->lock);
     hcy_device_release(queue->dev);
     free(queue);
@@ -34,6 +35,7 @@ int hcy_queue_create(hcy_queue **out, hcy_device *dev)
     hcy__object_init(queue, destroy_queue);
     pthread_mutex_init(&queue->lock, NULL);
     queue->dev = hcy_device_retain(dev);
+    hcy__notes_add_queue(&dev->notes);
     *out = queue;
     return 0;
 }

@@ -170,6 +170,7 @@ static void destroy_device(void *object)
     hcy__trace_forget(dev);
     hcy__pool_destroy(dev->pool);
     dev->backend->ops->close(dev->impl);
+    hcy__notes_destroy(&dev->notes);
     pthread_mutex_destroy(&dev->lock);
     free(dev);
 }
@@ -186,9 +187,11 @@ static int open_spec(hcy_device **out, const hcy_spec *spec)
     hcy__object_init(dev, destroy_device);
     dev->backend = backend;
     pthread_mutex_init(&dev->lock, NULL);
+    hcy__notes_init(&dev->notes);
     snprintf(dev->info.backend, sizeof dev->info.backend, "%s", backend->name);
     status = backend->ops->open(dev, spec, &dev->info, &dev->impl);
     if (status) {
+        hcy__notes_destroy(&dev->notes);
         pthread_mutex_destroy(&dev->lock);
         free(dev);
         return status;

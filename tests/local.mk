@@ -66,7 +66,7 @@ tests_pipeline_LDADD = libinternal.la
 test_internal += tests/pipeline_push
 tests_pipeline_push_SOURCES = tests/pipeline_push.c tests/pipeline_scene.h
 tests_pipeline_push_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
-    -Wl,--wrap=posix_memalign
+    -Wl,--wrap=posix_memalign -Wl,--wrap=aligned_alloc
 tests_pipeline_push_LDADD = libinternal.la
 check_PROGRAMS += tests/cli_json
 test_scripts += tests/convert.t tests/alloc.t

@@ -145,8 +145,8 @@ typedef struct hcy_pipeline_push_opts {
 /* Makes ready for submitted frames; `opts` (NULL: defaults) are copied.  Chunks inside opts.memory are not
  * copied where all devices read host memory directly (HCY_CAP_HOST_MEMORY); other chunks are copied once, and
  * released right after.  From here to finish the pipeline allocates nothing, unless chunks have smaller blocks
- * than the format's default; what devices' queues note for each command is theirs.  A batch is what has come
- * while the devices were busy, the pipeline's batch at most.
+ * than the format's default; nor do the HAL's queues, which use their records of commands again.  A batch is what
+ * has come while the devices were busy, the pipeline's batch at most.
  * HCY_EINVAL: another push or bad options; HCY_ENOMEM; what the devices say. */
 HCY_API int hcy_pipeline_start(hcy_pipeline *pipeline, const hcy_pipeline_push_opts *opts) HCY_MUST_USE;
 
