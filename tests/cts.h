@@ -94,6 +94,21 @@ static inline const char *cts_with(char *text, size_t size, const char *spec, co
     return text;
 }
 
+/* In a child: says that the program is skipped, or returns 1. */
+static inline int cts_skip_if_absent(void *context)
+{
+    hcy_backend_info *list;
+    size_t n;
+    (void)context;
+    if (hcy_backend_list(&list, &n))
+        bail_out("no list of backends: %s", hcy_last_error()->text);
+    for (size_t i = 0; i < n && !cts_is("cpu") && !cts_is("null"); i++)
+        if (cts_is(list[i].name) && (list[i].status || !list[i].n_devices))
+            skip_all("%s: %s", cts_spec, list[i].status ? list[i].reason : "no device");
+    hcy_list_free(list);
+    return 1;
+}
+
 /* Opens a device in a child, so that the parent may still fork: 0, or 1 where it is unsupported. */
 static inline int cts_unsupported(void *spec)
 {
@@ -113,7 +128,8 @@ static inline void cts_want(const char *spec)
     hcy_device_release(dev);
 }
 
-/* Reads the arguments; skips the whole program where there is none of it here. */
+/* Reads the arguments; skips the whole program where the backend says that there is none of it here.  A child asks:
+ * some vendors' drivers, once started, do not survive a fork, and the programs fork before they open anything. */
 static inline void cts_begin(int argc, char **argv)
 {
     const char *one = argc > 1 ? argv[1] : getenv("HALCYON_CTS_DEVICE");
@@ -122,14 +138,8 @@ static inline void cts_begin(int argc, char **argv)
         cts_spec = cts_spec2 = one;
     if (two && *two)
         cts_spec2 = two;
-    hcy_backend_info *list;
-    size_t n;
-    if (hcy_backend_list(&list, &n))
-        bail_out("no list of backends: %s", hcy_last_error()->text);
-    for (size_t i = 0; i < n && !cts_is("cpu") && !cts_is("null"); i++)
-        if (cts_is(list[i].name) && (list[i].status || !list[i].n_devices))
-            skip_all("%s: %s", cts_spec, list[i].status ? list[i].reason : "no device");
-    hcy_list_free(list);
+    if (!cts_is("cpu") && !cts_is("null") && cts_child(cts_skip_if_absent, NULL) == 0)
+        exit(0);
     cts_want(cts_spec);
     if (strcmp(cts_spec, cts_spec2))
         cts_want(cts_spec2);

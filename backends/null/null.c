@@ -221,6 +221,9 @@ static int run_copy(void *command)
 static int null_copy(void *qimpl, const hcy_copy *copy, hcy_keep *keep)
 {
     struct null_queue *q = qimpl;
+    /* Memory of another device that the host does not reach: the HAL goes by way of the host. */
+    if ((copy->dst.block && !copy->dst.block->host) || (copy->src.block && !copy->src.block->host))
+        return hcy_fail(HCY_EUNSUPPORTED, "the null device cannot reach another device's memory");
     uint64_t bytes = (uint64_t)copy->extent[0] * copy->extent[1] * copy->extent[2];
     return hcy_hostqueue_submit(q->host, "copy", bytes, run_copy, copy, sizeof *copy, keep);
 }
