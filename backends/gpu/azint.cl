@@ -1,0 +1,286 @@
+/* azint.cl - sums of pixels: the numbers (pixels, weights, 128-bit sums, lost pixels), single pixels through the
+ * canonical runs, and whole images segment by segment.
+ *
+ * PIXEL_TYPE (HCY_PIXEL_*), PIXEL_BYTES, PIXEL_SIGNED, PIXEL_FLOAT and VARIANCE are given when the text is compiled.
+ */
+
+/* A pixel as its job's ranges see it: the bits of a uint64, an int64 or a double. */
+DEVICE int is_invalid(const hcy_azint_job *job, u64 v)
+{
+    int invalid = 0;
+#if PIXEL_FLOAT
+    double x = AS_DOUBLE(v);
+    invalid = x != x;
+    for (u32 k = 0; k < job->n_invalid; k++)
+        invalid |= x >= AS_DOUBLE(job->invalid[k].lo) && x <= AS_DOUBLE(job->invalid[k].hi);
+#elif PIXEL_SIGNED
+    for (u32 k = 0; k < job->n_invalid; k++)
+        invalid |= (i64)v >= (i64)job->invalid[k].lo && (i64)v <= (i64)job->invalid[k].hi;
+#else
+    for (u32 k = 0; k < job->n_invalid; k++)
+        invalid |= v >= job->invalid[k].lo && v <= job->invalid[k].hi;
+#endif
+    return invalid;
+}
+
+/* An element's low bytes to the bits that is_invalid() and the sums take. */
+DEVICE u64 widen(u64 v)
+{
+#if PIXEL_FLOAT && PIXEL_BYTES == 4
+    return AS_BITS64((double)AS_FLOAT((u32)v));
+#elif PIXEL_SIGNED && PIXEL_BYTES < 8
+    return (u64)((i64)(v << (64 - 8 * PIXEL_BYTES)) >> (64 - 8 * PIXEL_BYTES));
+#else
+    return v;
+#endif
+}
+
+DEVICE u32 square_of(u32 c)
+{
+    return (u32)(((u64)c * c + (1u << 23)) >> 24);
+}
+
+/* --- Sums --- */
+
+/* x + 2^64 high, two's complement, to rows `row` and `row` + 1; any order gives the same bits. */
+DEVICE void add_wide(u64 *sums, u64 n_bins, u32 row, u64 bin, u64 x, u64 high)
+{
+    u64 *at = sums + row * n_bins + bin;
+    u64 old = ATOMIC_ADD64(at, x);
+    high += old + x < old;
+    if (high)
+        ATOMIC_ADD64(at + n_bins, high);
+}
+
+struct wide {
+    u64 lo, hi;
+};
+DEVICE void wide_add(struct wide *w, u64 lo, u64 hi)
+{
+    w->lo += lo;
+    w->hi += hi + (w->lo < lo);
+}
+
+/* What one weight of a pixel adds to signal and variance: integers in 128 bits, floats in the bits of a double. */
+DEVICE void weigh(u32 c, u64 v, struct wide *signal, struct wide *variance)
+{
+#if PIXEL_FLOAT
+    double x = AS_DOUBLE(v);
+    signal->lo = AS_BITS64(AS_DOUBLE(signal->lo) + MUL_F64((double)c, x));
+    if (VARIANCE)
+        variance->lo = AS_BITS64(AS_DOUBLE(variance->lo) + MUL_F64((double)square_of(c), x > 1 ? x : 1.0));
+#elif PIXEL_SIGNED
+    i64 s = (i64)v;
+    u64 positive = s > 1 ? v : 1;
+    wide_add(signal, (u64)c * v, MUL_HI64((u64)c, v) - (s < 0 ? c : 0));
+    if (VARIANCE)
+        wide_add(variance, square_of(c) * positive, MUL_HI64((u64)square_of(c), positive));
+#else
+    u64 positive = v ? v : 1;
+    wide_add(signal, (u64)c * v, MUL_HI64((u64)c, v));
+    if (VARIANCE)
+        wide_add(variance, square_of(c) * positive, MUL_HI64((u64)square_of(c), positive));
+#endif
+}
+
+DEVICE void add_sum(u64 *sums, u64 n_bins, u32 row, u64 bin, const struct wide *x)
+{
+#if PIXEL_FLOAT
+    if (x->lo)
+        ATOMIC_ADD_F64((double *)(sums + row * n_bins + bin), AS_DOUBLE(x->lo));
+#else
+    if (x->lo | x->hi)
+        add_wide(sums, n_bins, row, bin, x->lo, x->hi);
+#endif
+}
+
+struct azint_plan {
+    const u8 *base;
+    struct gpu_plan_at at;
+};
+
+/* 2^n, of a normal double. */
+DEVICE double power_of_two(i32 n)
+{
+    return AS_DOUBLE((u64)(1023 + n) << 52);
+}
+
+/* What the plan's dark current and variances will take off and add in vain for a weight of a lost pixel. */
+DEVICE void lose_extra(const struct azint_plan *plan, u64 *sums, u64 pixel, u64 bin, u32 c)
+{
+    u64 n_bins = plan->at.n_bins;
+    double dark = plan->at.has_darks ? (double)((const float *)(plan->base + plan->at.darks))[pixel] : 0.0;
+    double variance =
+        plan->at.has_variances ? (double)((const float *)(plan->base + plan->at.variances))[pixel] : 0.0;
+#if PIXEL_FLOAT
+    struct wide signal = { AS_BITS64(MUL_F64((double)c, dark)), 0 };
+    struct wide square = { AS_BITS64(MUL_F64((double)square_of(c), variance)), 0 };
+    add_sum(sums, n_bins, HCY_SUM_SIGNAL_LO, bin, &signal);
+    add_sum(sums, n_bins, HCY_SUM_VARIANCE_LO, bin, &square);
+#else
+    u32 shift = (u32)plan->at.dark_shift;
+    u64 d = (u64)MUL_F64(dark < 0 ? -dark : dark, power_of_two(plan->at.dark_shift));
+    u64 v = (u64)MUL_F64(variance, power_of_two(plan->at.variance_shift));
+    struct wide cd = { (u64)c * d, MUL_HI64((u64)c, d) },
+                cv = { square_of(c) * v, MUL_HI64((u64)square_of(c), v) };
+    if (shift) {
+        wide_add(&cd, (u64)1 << (shift - 1), 0);
+        cd.lo = cd.lo >> shift | cd.hi << (64 - shift);
+        cd.hi >>= shift;
+    }
+    if (dark < 0) {
+        cd.hi = ~cd.hi + !cd.lo;
+        cd.lo = 0 - cd.lo;
+    }
+    add_sum(sums, n_bins, HCY_SUM_SIGNAL_LO, bin, &cd);
+    add_sum(sums, n_bins, HCY_SUM_VARIANCE_LO, bin, &cv);
+#endif
+}
+
+/* What a weight of a lost pixel takes off the norms. */
+DEVICE_CALL void lose(const struct azint_plan *plan, u64 *sums, u64 pixel, u64 bin, u32 c)
+{
+    u64 n_bins = plan->at.n_bins;
+    u64 n = (u64)MUL_F64((double)((const float *)(plan->base + plan->at.norms))[pixel], 1099511627776.0);
+    u64 lo = (u64)c * n + (1u << 23), hi = MUL_HI64((u64)c, n) + (lo < (1u << 23));
+    u64 cn = lo >> 24 | hi << 40;
+    u64 square = cn * cn + ((u64)1 << 39), high = MUL_HI64(cn, cn) + (square < ((u64)1 << 39));
+    ATOMIC_ADD64(sums + HCY_SUM_LOST_COUNT * n_bins + bin, c);
+    add_wide(sums, n_bins, HCY_SUM_LOST_NORM_LO, bin, cn, 0);
+    add_wide(sums, n_bins, HCY_SUM_LOST_NORM2_LO, bin, square >> 40 | high << 24, high >> 40);
+    if (plan->at.has_darks | plan->at.has_variances)
+        lose_extra(plan, sums, pixel, bin, c);
+}
+
+/* --- Single pixels --- */
+
+struct run {
+    u32 bin, n, more;
+    const u8 *weights;
+};
+
+DEVICE struct run run_at(const u8 *p)
+{
+    u32 word = p[0] | (u32)p[1] << 8 | (u32)p[2] << 16 | (u32)p[3] << 24;
+    struct run r = { HCY_AZINT_RUN_BIN(word), HCY_AZINT_RUN_N(word), HCY_AZINT_RUN_MORE(word), p + 4 };
+    return r;
+}
+
+DEVICE u32 run_weight(const struct run *r, u32 k)
+{
+    const u8 *w = r->weights + 3 * k;
+    return w[0] | (u32)w[1] << 8 | (u32)w[2] << 16;
+}
+
+DEVICE const u8 *runs_of(const struct azint_plan *plan, u64 pixel)
+{
+    const u8 *p = plan->base + plan->at.runs +
+                  ((const u64 *)(plan->base + plan->at.starts))[pixel / HCY_AZINT_START_EVERY];
+    for (u32 i = pixel % HCY_AZINT_START_EVERY; i;) {
+        struct run r = run_at(p);
+        p = r.weights + 3 * r.n;
+        i -= !r.more;
+    }
+    return p;
+}
+
+DEVICE int is_masked(const struct azint_plan *plan, u64 pixel)
+{
+    return ((const u32 *)(plan->base + plan->at.masked))[pixel >> 5] >> (pixel & 31) & 1;
+}
+
+/* All of a pixel: its sums, or what its loss takes off.  `counted` (may be NULL_PTR): per bin, where the pixel has
+ * been taken for a zero, whose variance is 1. */
+DEVICE_CALL void put_pixel(const struct azint_plan *plan, const hcy_azint_job *job, u64 pixel, u64 v,
+                           u64 *sums, hcy_frame_report *report, u64 *counted)
+{
+    u64 n_bins = plan->at.n_bins;
+    if (is_masked(plan, pixel))
+        return;
+    int lost = is_invalid(job, v);
+    const u8 *p = runs_of(plan, pixel);
+    struct run r;
+    do {
+        r = run_at(p);
+        for (u32 k = 0; k < r.n; k++) {
+            u32 c = run_weight(&r, k);
+            struct wide signal = { 0, 0 }, variance = { 0, 0 };
+            if (VARIANCE && counted)
+                ATOMIC_ADD64(counted + r.bin + k, 0 - (u64)square_of(c));
+            if (lost) {
+                lose(plan, sums, pixel, r.bin + k, c);
+                continue;
+            }
+            weigh(c, v, &signal, &variance);
+            add_sum(sums, n_bins, HCY_SUM_SIGNAL_LO, r.bin + k, &signal);
+            add_sum(sums, n_bins, HCY_SUM_VARIANCE_LO, r.bin + k, &variance);
+        }
+        p = r.weights + 3 * r.n;
+    } while (r.more);
+    if (lost)
+        ATOMIC_ADD64(&report->n_lost, 1);
+}
+
+/* --- Images --- */
+
+DEVICE u64 load_pixel(const u8 *image, u64 i)
+{
+#if PIXEL_BYTES == 1
+    return widen(image[i]);
+#elif PIXEL_BYTES == 2
+    return widen(((const u16 *)image)[i]);
+#elif PIXEL_BYTES == 4
+    return widen(((const u32 *)image)[i]);
+#else
+    return widen(((const u64 *)image)[i]);
+#endif
+}
+
+/* A group takes a tile of an item; 32 lanes a slice, a lane a segment. */
+KERNEL GROUP_OF(GROUP_SIZE)
+void gpu_azint_image(hcy_azint_job job, struct gpu_plan_at at, const GLOBAL u8 *images, const GLOBAL u8 *base,
+                     GLOBAL u64 *all_sums, GLOBAL hcy_frame_report *reports)
+{
+    u32 tile = GROUP, item = GROUP_Y;
+    u64 n_bins = at.n_bins;
+    u64 *sums = all_sums + item * HCY_AZINT_SUMS * n_bins;
+    const u8 *image = images + item * at.n_pixels * PIXEL_BYTES;
+    const u32 *slice_of = (const u32 *)(base + at.slice_of), *bins = (const u32 *)(base + at.bins);
+    struct azint_plan plan = { base, at };
+    u32 lane = ITEM % 32, lost = 0;
+    if (reports[item].status)
+        return;
+    for (u32 s = slice_of[tile] + ITEM / 32; s < slice_of[tile + 1]; s += GROUP_SIZE / 32) {
+        struct gpu_slice slice = ((const struct gpu_slice *)(base + at.slices))[s];
+        const struct gpu_entry *e =
+            (const struct gpu_entry *)(base + at.entries) + (u64)slice.first * 32 + lane;
+        u64 bin = bins[s * 32 + lane];
+        struct wide signal = { 0, 0 }, variance = { 0, 0 };
+        for (u32 k = 0; k < slice.n; k++, e += 32) {
+            u32 c = e->weight & 0xffffffu, first = e->weight & GPU_ENTRY_FIRST;
+            if (!(c | first))
+                continue;
+            u64 pixel = (u64)tile * GPU_TILE + (e->place >> 16), v = load_pixel(image, pixel);
+            if (is_invalid(&job, v)) {
+                lost += first != 0;
+                lose(&plan, sums, pixel, bin, c);
+            } else {
+                weigh(c, v, &signal, &variance);
+            }
+        }
+        if (bin == GPU_NO_BIN)
+            continue;
+        add_sum(sums, n_bins, HCY_SUM_SIGNAL_LO, bin, &signal);
+        add_sum(sums, n_bins, HCY_SUM_VARIANCE_LO, bin, &variance);
+    }
+    if (lost)
+        ATOMIC_ADD64(&reports[item].n_lost, lost);
+}
+
+/* One item a frame. */
+KERNEL void gpu_azint_reset(u32 items, GLOBAL hcy_frame_report *reports)
+{
+    u32 i = GROUP * 32 + ITEM;
+    if (i < items && !reports[i].status)
+        reports[i].n_lost = 0;
+}

@@ -1,0 +1,50 @@
+/* decode_fast.cl - the usual blocks to images: 32 lanes a block, its window and then its pixels in local memory. */
+
+#define DECODE_BLOCKS GPU_DECODE_BLOCKS
+
+/* Pixels to words of the image: one of 4 bytes, or two of 2. */
+#define ROWS (32 * ELEM / 4)
+DEVICE void pack_pixels(u32 a[32])
+{
+#if ELEM == 2
+    UNROLL
+    for (int i = 0; i < ROWS; i++)
+        a[i] = a[2 * i] | a[2 * i + 1] << 16;
+#endif
+}
+
+KERNEL GROUPS_OF(DECODE_BLOCKS * 32, 3)
+void gpu_decode_fast(struct gpu_batch batch, const GLOBAL u8 *chunks, const GLOBAL hcy_bslz4_frame *frames,
+                     const GLOBAL hcy_bslz4_block *blocks, const GLOBAL struct block_info *infos,
+                     const GLOBAL struct command *commands, GLOBAL u8 *images)
+{
+    DYNAMIC_LOCAL(local);
+    LOCAL uint4 queues[DECODE_BLOCKS][QUEUE];
+    u32 lane = ITEM % 32, warp = ITEM / 32, b = GROUP * DECODE_BLOCKS + warp, item = GROUP_Y;
+    if (b >= batch.n_blocks)
+        return;
+    u64 block_at = (u64)item * batch.n_blocks + b;
+    struct block_info info = infos[block_at];
+    if (!info.counts)
+        return;
+    const hcy_bslz4_frame *f = &frames[item];
+    u8 *window = local + warp * GPU_BLOCK;
+    u32 *words = (u32 *)window;
+    carry_out(commands + block_at * (2 * COMMANDS), info.counts,
+              chunks + f->offset + blocks[f->first_block + b].offset, window, queues[warp], lane);
+    /* In place, 32 columns at a time: row i of column w goes to column w ^ i, so that rows are read without
+     * conflict. */
+    for (u32 w = lane; w < PLANE_WORDS; w += 32) {
+        u32 a[32];
+        load_pixels(words, info.new_planes, w, a);
+        pack_pixels(a);
+        LANES_BARRIER();
+        UNROLL
+        for (u32 i = 0; i < ROWS; i++)
+            words[i * PLANE_WORDS + (w ^ i)] = a[i];
+    }
+    LANES_BARRIER();
+    u32 *out = (u32 *)(images + item * batch.image_bytes + (u64)b * GPU_BLOCK);
+    for (u32 i = lane; i < GPU_BLOCK / 4; i += 32)
+        out[i] = words[i % ROWS * PLANE_WORDS + ((i / ROWS) ^ (i % ROWS))];
+}

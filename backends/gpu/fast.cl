@@ -1,0 +1,347 @@
+/* fast.cl - the usual blocks fast: parsed by single lanes to copy commands, carried out by 32 lanes in step.
+ *
+ * PLANE ALIASING: bit-planes above the data mostly equal the one below, coded as one long match.  A plane that a
+ * match makes equal to the plane before it is not written at all: bit p of the block's NEW mask says that plane p is
+ * one of its own, and its place in the window is the number of such planes below.  Commands speak of places in that
+ * window, so that carrying them out needs no thought.
+ *
+ * ELEM (2 or 4 bytes) is given when the text is compiled.
+ */
+#define PLANES (8 * ELEM)
+#define PLANE_BYTES (GPU_BLOCK / PLANES)
+#define PLANE_WORDS (PLANE_BYTES / 4)
+#define BLOCK_PIXELS (GPU_BLOCK / ELEM)
+#define BLOCK_TILES (BLOCK_PIXELS / GPU_TILE)
+
+/* Commands of a block: matches, then literals, two words each.
+ *     match: place | bytes << 16, distance      literals: place | offset in the stream << 16, bytes */
+#define COMMANDS GPU_COMMANDS
+#define command gpu_command
+
+/* Of a block: n matches | literals << 8 | planes of its own << 16 | GPU_WIDE; and its NEW mask.  0: not ours. */
+#define block_info gpu_block_info
+
+/* What a block must not exceed to be done in a small window of bytes. */
+#define SMALL_PLANES GPU_SMALL_PLANES(ELEM)
+#define SMALL_CODED (GPU_SMALL_COMP - 32)
+#define SMALL_LATE 24 /* commands that concern planes 8 and up: more of them, and many pixels exceed a byte */
+#define WIDE 0x01000000u
+
+DEVICE u32 place_of(u32 new_planes, u32 plane)
+{
+    return POPCOUNT(new_planes & ((2u << plane) - 1)) - 1;
+}
+
+/* --- Parsing: one lane, one block --- */
+
+struct parser {
+    struct command *matches, *literals;
+    u32 n_matches, n_literals, new_planes, removed;
+};
+
+DEVICE void put_match(struct parser *p, u32 place, u32 bytes, u32 distance)
+{
+    struct command c = { place | bytes << 16, distance };
+    p->matches[p->n_matches++] = c;
+}
+
+/* A match at `pos`, once planes have been left out: its source is looked up plane by plane.  False: no room. */
+DEVICE int put_pieces(struct parser *p, u32 pos, u32 bytes, u32 offset)
+{
+    while (bytes) {
+        u32 from = pos - offset, in = from % PLANE_BYTES;
+        u32 n = bytes < PLANE_BYTES - in ? bytes : PLANE_BYTES - in;
+        if (p->n_matches >= COMMANDS - 2)
+            return 0;
+        put_match(p, pos - p->removed, n,
+                  pos - p->removed - (place_of(p->new_planes, from / PLANE_BYTES) * PLANE_BYTES + in));
+        pos += n;
+        bytes -= n;
+    }
+    return 1;
+}
+
+/* A match to commands; planes that it makes equal to the one before are left out. */
+DEVICE int parse_match(struct parser *p, u32 pos, u32 bytes, u32 offset)
+{
+    u32 end = pos + bytes, first = 0, last = 0;
+    if (bytes >= 2 * PLANE_BYTES && offset <= PLANE_BYTES && (offset & (offset - 1)) == 0) {
+        first = (pos + 2 * PLANE_BYTES - 1 - offset) / PLANE_BYTES;
+        last = end / PLANE_BYTES;
+    }
+    u32 before = last > first ? first * PLANE_BYTES - pos : bytes;
+    if (before && !p->removed)
+        put_match(p, pos, before, offset);
+    else if (before && !put_pieces(p, pos, before, offset))
+        return 0;
+    if (last <= first)
+        return 1;
+    p->new_planes &= ~((last == 32 ? 0u : 1u << last) - (1u << first));
+    p->removed += (last - first) * PLANE_BYTES;
+    if (end % PLANE_BYTES && last < PLANES)
+        put_match(p, last * PLANE_BYTES - p->removed, end % PLANE_BYTES, PLANE_BYTES);
+    return 1;
+}
+
+/* 0: done; 1: damaged; 2: too many commands. */
+DEVICE int parse_block(const u8 *s, u32 n, struct command *commands, struct block_info *info)
+{
+    struct parser p = {
+        commands, commands + COMMANDS, 0, 0, PLANES == 32 ? 0xffffffffu : (1u << (PLANES & 31)) - 1, 0
+    };
+    i32 at = 0, made = 0;
+    u32 late = 0, wide;
+    struct lz4_sequence seq;
+    do {
+        u32 pos = (u32)made;
+        if (!lz4_next(s, (i32)n, GPU_BLOCK, &at, &made, &seq))
+            return 1;
+        if (p.n_matches >= COMMANDS - 4 || p.n_literals >= COMMANDS - 1)
+            return 2;
+        if (seq.literals) {
+            struct command c = { (pos - p.removed) | seq.literals_at << 16, seq.literals };
+            p.literals[p.n_literals++] = c;
+        }
+        pos += seq.literals;
+        if (seq.match && !parse_match(&p, pos, seq.match, seq.offset))
+            return 2;
+        late += pos >= 8 * PLANE_BYTES;
+    } while (seq.match);
+    u32 planes = POPCOUNT(p.new_planes);
+    wide = planes > SMALL_PLANES || n > SMALL_CODED || late > SMALL_LATE ? WIDE : 0;
+    info->counts = p.n_matches | p.n_literals << 8 | planes << 16 | wide;
+    info->new_planes = p.new_planes;
+    return 0;
+}
+
+#define PARSE_BLOCKS GPU_PARSE_BLOCKS
+
+/* A group takes PARSE_BLOCKS blocks of a frame, their bytes first brought to local memory if they fit. */
+KERNEL GROUP_OF(32)
+void gpu_parse(struct gpu_batch batch, u32 local_bytes, const GLOBAL u8 *chunks,
+               const GLOBAL hcy_bslz4_frame *frames, const GLOBAL hcy_bslz4_block *blocks,
+               GLOBAL struct gpu_state *state, GLOBAL struct block_info *infos,
+               GLOBAL struct command *commands)
+{
+    DYNAMIC_LOCAL(local);
+    u32 item = GROUP_Y, b = GROUP * PARSE_BLOCKS + ITEM, first = GROUP * PARSE_BLOCKS;
+    u32 n = batch.n_blocks - first < PARSE_BLOCKS ? batch.n_blocks - first : PARSE_BLOCKS;
+    const hcy_bslz4_frame *f = &frames[item];
+    struct block_info info = { 0, 0 };
+    u64 block_at = (u64)item * batch.n_blocks + b;
+    if (frame_states(state)[item].way != GPU_WAY_FAST) {
+        if (ITEM < n)
+            infos[block_at] = info;
+        return;
+    }
+    hcy_bslz4_block block = { 0, 0 };
+    if (ITEM < n)
+        block = blocks[f->first_block + b];
+    int fits = ITEM < n && block_fits(f, block, decoded_bytes(f, b)),
+        whole = ITEM < n && decoded_bytes(f, b) == GPU_BLOCK;
+    u32 begin = SHUFFLE(block.offset, 0) & ~15u, end = SHUFFLE(block.offset + block.size, (int)n - 1);
+    int staged = !ANY(ITEM < n && (!fits || block.offset < begin || block.offset + block.size > end)) &&
+                 end - begin + 16 <= local_bytes;
+    const u8 *chunk = chunks + f->offset;
+    if (staged)
+        for (u32 i = ITEM; i * 16 < end - begin; i += 32)
+            ((uint4 *)local)[i] = READ_ONLY((const uint4 *)(chunk + begin) + i);
+    LANES_BARRIER();
+    if (ITEM >= n)
+        return;
+    if (!fits) {
+        ATOMIC_MIN32(&frame_states(state)[item].damaged, b);
+    } else if (!whole || (block.size & HCY_BLOCK_STORED)) {
+        list_block(state, &batch, item, b);
+    } else {
+        struct command *own = commands + block_at * (2 * COMMANDS);
+        int how = staged ? parse_block(local + (block.offset - begin), block.size, own, &info)
+                         : parse_block(chunk + block.offset, block.size, own, &info);
+        if (how == 1)
+            ATOMIC_MIN32(&frame_states(state)[item].damaged, b);
+        else if (how == 2)
+            list_block(state, &batch, item, b);
+        if (how)
+            info.counts = 0;
+    }
+    infos[block_at] = info;
+}
+
+/* --- Carrying out: 32 lanes, one block --- */
+
+/* Lane k's 4096 / k, rounded up: (lane * it) >> 12 is lane / k for lanes below 32. */
+DEVICE u32 reciprocal(u32 lane)
+{
+    return lane ? 4096u / lane + 1 : 0;
+}
+
+/* Up to 128 bytes a step; a lane has left of the n bytes what is above its number. */
+DEVICE void copy_bytes(u8 *to, const u8 *from, i32 left, i32 n)
+{
+    for (i32 c = 0; c < n; c += 128, left -= 128, to += 128, from += 128) {
+        u8 v0 = 0, v1 = 0, v2 = 0, v3 = 0;
+        if (left > 0)
+            v0 = from[0];
+        if (left > 32)
+            v1 = from[32];
+        if (left > 64)
+            v2 = from[64];
+        if (left > 96)
+            v3 = from[96];
+        if (left > 0)
+            to[0] = v0;
+        if (left > 32)
+            to[32] = v1;
+        if (left > 64)
+            to[64] = v2;
+        if (left > 96)
+            to[96] = v3;
+        LANES_BARRIER();
+    }
+}
+
+/* Literals do not depend on one another: the short ones a lane each, the others by all lanes in turn. */
+DEVICE void copy_literals(const struct command *literals, u32 n, const u8 *coded, u8 *window, u32 lane)
+{
+    for (u32 first = 0; first < n; first += 32) {
+        struct command c = { 0, 0 };
+        if (first + lane < n)
+            c = literals[first + lane];
+        u32 to = c.a & 0xffff, from = c.a >> 16, bytes = c.b;
+        u32 few = bytes <= 8 ? bytes : 0, most = MAX_OF_LANES(few);
+        for (u32 j = 0; j < most; j++)
+            if (j < few)
+                window[to + j] = coded[from + j];
+        for (u32 m = BALLOT(bytes > 8); m; m &= m - 1) {
+            int k = FIRST_BIT(m);
+            u32 all = SHUFFLE(bytes, k), at = SHUFFLE(to, k), source = SHUFFLE(from, k);
+            copy_bytes(window + at + lane, coded + source + lane, (i32)(all - lane), (i32)all);
+        }
+    }
+}
+
+/* A match of more than 32 bytes. */
+DEVICE void copy_match(u8 *to, u32 bytes, u32 distance, u32 inverse, u32 lane)
+{
+    i32 left = (i32)(bytes - lane);
+    u8 *at = to + lane;
+    if (distance >= 128) {
+        copy_bytes(at, at - distance, left, (i32)bytes);
+    } else if (distance >= 32) {
+        for (i32 c = 0; c < (i32)bytes; c += 32, left -= 32, at += 32) {
+            if (left > 0)
+                *at = *(at - distance);
+            LANES_BARRIER();
+        }
+    } else {
+        u32 r = lane - distance * (lane * inverse >> 12), step = 32 - distance * (32 * inverse >> 12);
+        const u8 *from = to - distance;
+        for (i32 c = 0; c < (i32)bytes; c += 32, left -= 32, at += 32) {
+            if (left > 0)
+                *at = from[r];
+            r += step;
+            r = r >= distance ? r - distance : r;
+        }
+        LANES_BARRIER();
+    }
+}
+
+/* Matches in order: a short one takes one step, its command read by all lanes at once.  The barriers between steps
+ * are needed: without them lanes were seen to run apart and fail. */
+DEVICE void copy_matches(const struct command *matches, u32 n, u8 *window, uint4 *queue, u32 lane)
+{
+    u32 inverse = reciprocal(lane);
+    for (u32 first = 0; first < n; first += 32) {
+        struct command c = { 0, 1 };
+        if (first + lane < n)
+            c = matches[first + lane];
+        u32 bytes = c.a >> 16, own = SHUFFLE(inverse, c.b & 31);
+        uint4 q;
+        q.x = c.a & 0xffff;
+        q.y = bytes;
+        q.z = c.b;
+        q.w = c.b < 32 ? own : 0;
+        LANES_BARRIER();
+        queue[lane] = q;
+        u32 slow = BALLOT(bytes > 32), here = n - first < 32 ? n - first : 32;
+        LANES_BARRIER();
+        uint4 e = queue[0];
+        for (u32 k = 0; k < here;) {
+            u32 rest = slow >> k, until = rest ? k + (u32)FIRST_BIT(rest) : here;
+            for (; k < until; k++) {
+                u32 back = e.z * ((lane * e.w + 4096) >> 12);
+                u8 *to = window + e.x + lane;
+                int mine = lane < e.y;
+                e = queue[k + 1];
+                if (mine)
+                    *to = *(to - back);
+                LANES_BARRIER();
+            }
+            if (k >= here)
+                break;
+            copy_match(window + e.x, e.y, e.z, e.w, lane);
+            e = queue[++k];
+        }
+    }
+}
+#define QUEUE 33 /* commands kept for the lanes, and one read ahead */
+
+/* A block's planes to its window. */
+DEVICE void carry_out(const struct command *commands, u32 counts, const u8 *coded, u8 *window, uint4 *queue,
+                      u32 lane)
+{
+    copy_literals(commands + COMMANDS, counts >> 8 & 255, coded, window, lane);
+    LANES_BARRIER();
+    copy_matches(commands, counts & 255, window, queue, lane);
+    LANES_BARRIER();
+}
+
+/* --- Bits to pixels --- */
+
+/* Bit j of word i becomes bit i of word j. */
+DEVICE void transpose32(u32 a[32])
+{
+#define EXCHANGE(i, j, s, m)                                                                                 \
+    {                                                                                                        \
+        u32 t = ((a[i] >> (s)) ^ a[j]) & (m);                                                                \
+        a[j] ^= t;                                                                                           \
+        a[i] ^= t << (s);                                                                                    \
+    }
+    UNROLL
+    for (int i = 0; i < 16; i++)
+        EXCHANGE(i, i + 16, 16, 0x0000ffffu)
+    UNROLL
+    for (int i = 0; i < 32; i++)
+        if (!(i & 8))
+            EXCHANGE(i, i + 8, 8, 0x00ff00ffu)
+    UNROLL
+    for (int i = 0; i < 32; i++)
+        if (!(i & 4))
+            EXCHANGE(i, i + 4, 4, 0x0f0f0f0fu)
+    UNROLL
+    for (int i = 0; i < 32; i++)
+        if (!(i & 2))
+            EXCHANGE(i, i + 2, 2, 0x33333333u)
+    UNROLL
+    for (int i = 0; i < 32; i++)
+        if (!(i & 1))
+            EXCHANGE(i, i + 1, 1, 0x55555555u)
+}
+
+/* Word w of every plane, as 32 pixels. */
+DEVICE void load_pixels(const u32 *window, u32 new_planes, u32 w, u32 a[32])
+{
+    u32 word = 0;
+    const u32 *at = window + w;
+    UNROLL
+    for (int p = 0; p < 32; p++) {
+        if (p >= PLANES) {
+            word = 0;
+        } else if (new_planes >> p & 1) {
+            word = *at;
+            at += PLANE_WORDS;
+        }
+        a[p] = word;
+    }
+    transpose32(a);
+}

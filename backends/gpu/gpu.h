@@ -1,0 +1,81 @@
+/* gpu.h - the GPU kernels' host side, shared by the backends that compile their texts.
+ *
+ * A backend brings struct gpu_ops: compiling, launching, zeroing, tables in device memory.  Here is what does not
+ * depend on it: which texts with which options, how a launch of the HAL becomes launches of kernels, how a plan is
+ * laid out.  A gpu_kernel may be used from several threads.
+ */
+#ifndef HCY_GPU_H
+#define HCY_GPU_H
+
+#include <halcyon/backend.h>
+#include <stdbool.h>
+
+#include "azint/azint_format.h"
+#include "bslz4/bslz4_format.h"
+#include "gpu_format.h"
+
+/* An argument of a kernel: a place in a buffer, or bytes. */
+struct gpu_arg {
+    const hcy_value *buffer; /* NULL: bytes */
+    size_t offset;           /* in the buffer's value */
+    const void *bytes;
+    size_t size;
+};
+
+/* Where a kernel runs: groups[0] x groups[1] groups of `group` items. */
+struct gpu_grid {
+    uint32_t groups[2], group, local_bytes;
+};
+
+/* A piece of tables, copied to offset `at`. */
+struct gpu_piece {
+    const void *data;
+    size_t at, size;
+};
+
+struct gpu_ops {
+    /* Text to a module; options are -DNAME=VALUE.  Kept by the caller until module_release. */
+    int (*compile)(void *device, const char *text, const char *const *options, int n, void **module);
+    void (*module_release)(void *device, void *module);
+    /* A kernel of a module that will be launched with up to local_bytes of dynamic local memory. */
+    int (*function)(void *device, void *module, const char *name, uint32_t local_bytes, void **function);
+    int (*launch)(void *queue, void *function, const struct gpu_grid *grid, const struct gpu_arg *args,
+                  size_t n);
+    int (*zero)(void *queue, const hcy_value *buffer, size_t offset, size_t size);
+    /* Device memory of `size` bytes with the pieces in it; *block as alloc() makes it, its handle is `handle`. */
+    int (*tables)(void *device, const struct gpu_piece *pieces, size_t n, size_t size, void *handle,
+                  hcy_block *block);
+    uint32_t units; /* multiprocessors: how many groups keep the device busy */
+    bool lanes;     /* 32 lanes in step, shuffles: the fast kernels can be compiled */
+};
+
+/* A prepared plan's host side: the handle of its block. */
+struct gpu_plan {
+    struct gpu_plan_at at;
+    bool unit; /* all weights are one */
+};
+
+struct gpu_kernel;
+/* HCY_EUNSUPPORTED for a name that is none of ours. */
+int gpu_kernel_get(struct gpu_kernel **kernel, const struct gpu_ops *ops, void *device, const char *name);
+const char *gpu_kernel_name(const struct gpu_kernel *kernel);
+void gpu_kernel_release(struct gpu_kernel *kernel);
+int gpu_kernel_launch(struct gpu_kernel *kernel, void *queue, const hcy_launch_desc *launch);
+int gpu_kernel_scratch_size(struct gpu_kernel *kernel, size_t items, const hcy_value *values, size_t n,
+                            size_t *size);
+int gpu_kernel_preferred_batch(struct gpu_kernel *kernel, const hcy_value *values, size_t n, size_t *items);
+int gpu_kernel_prepare(struct gpu_kernel *kernel, const hcy_span *spans, size_t n, hcy_block *tables);
+
+/* The plan of a tables argument, NULL if it is none. */
+const struct gpu_plan *gpu_plan_of(const hcy_value *value);
+
+/* gpu_tables.c: canonical spans to a plan and its memory; `put` gets the pieces.  *plan is malloced. */
+int gpu_tables_make(struct gpu_plan **plan, const hcy_span *spans, size_t n,
+                    int (*put)(void *context, const struct gpu_piece *pieces, size_t n, size_t size,
+                               struct gpu_plan *plan),
+                    void *context);
+
+/* Texts, generated from the .cl files; zero at the end. */
+extern const char gpu_text_decode[], gpu_text_decode_fast[], gpu_text_azint[], gpu_text_azint_fast[];
+
+#endif

@@ -1,0 +1,270 @@
+/* gpu_azint.c - the kernels azint_image and bslz4_azint. */
+#include "gpu_priv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { IMAGE_IMAGES, IMAGE_PLAN, IMAGE_JOB, IMAGE_SUMS, IMAGE_REPORTS };
+enum { CODED_CODING = 3, CODED_PLAN, CODED_JOB, CODED_SUMS, CODED_REPORTS, CODED_SCRATCH };
+
+#define IMAGE_GROUP 256u
+
+static const struct pixel {
+    uint8_t bytes, is_signed, is_float;
+} pixels[] = {
+    [HCY_PIXEL_U8] = { 1, 0, 0 },  [HCY_PIXEL_U16] = { 2, 0, 0 }, [HCY_PIXEL_U32] = { 4, 0, 0 },
+    [HCY_PIXEL_U64] = { 8, 0, 0 }, [HCY_PIXEL_I8] = { 1, 1, 0 },  [HCY_PIXEL_I16] = { 2, 1, 0 },
+    [HCY_PIXEL_I32] = { 4, 1, 0 }, [HCY_PIXEL_I64] = { 8, 1, 0 }, [HCY_PIXEL_F32] = { 4, 1, 1 },
+    [HCY_PIXEL_F64] = { 8, 1, 1 },
+};
+
+/* A launch of either kernel. */
+struct azint {
+    const struct gpu_plan *plan;
+    const hcy_azint_job *job;
+    const struct pixel *pixel;
+    const hcy_value *tables, *sums, *reports;
+    struct gpu_variant *variant;
+    struct gpu_coded coded;
+    size_t images;      /* in the scratch memory: frames decoded first, */
+    size_t fast, pairs; /* or sums of the fast way, up to coded.end */
+    bool unit;
+};
+
+/* Sums of two frames to a word stay exact up to that many pixels. */
+#define UNIT_PIXELS (1u << 24)
+/* Values up to here may be counted without being looked at. */
+#define BYTE 255u
+
+static int open_azint(struct azint *a, const hcy_value *tables, const hcy_value *job)
+{
+    memset(a, 0, sizeof *a);
+    a->tables = tables;
+    a->plan = gpu_plan_of(tables);
+    a->job = job->bytes;
+    if (!a->plan)
+        return hcy_fail(HCY_EINVAL, "azint: the plan's tables are not those of hcy_kernel_prepare()");
+    if (!a->job->pixel_type || a->job->pixel_type >= sizeof pixels / sizeof pixels[0] ||
+        a->job->n_invalid > HCY_AZINT_MAX_INVALID)
+        return hcy_fail(HCY_EINVAL, "azint: %s",
+                        a->job->n_invalid > HCY_AZINT_MAX_INVALID ? "too many invalid ranges"
+                                                                  : "pixel type not one of HCY_PIXEL_*");
+    if (a->job->n_pixels != a->plan->at.n_pixels || a->job->n_bins != a->plan->at.n_bins)
+        return hcy_fail(HCY_EINVAL, "azint: the job has %llu pixels and %u bins, its plan %llu and %u",
+                        (unsigned long long)a->job->n_pixels, a->job->n_bins,
+                        (unsigned long long)a->plan->at.n_pixels, a->plan->at.n_bins);
+    a->pixel = &pixels[a->job->pixel_type];
+    return 0;
+}
+
+static int image_variant(struct azint *a, const struct gpu_call *call)
+{
+    char options[GPU_OPTIONS_BYTES];
+    snprintf(options, sizeof options,
+             "-DGROUP_SIZE=%u -DPIXEL_BYTES=%u -DPIXEL_SIGNED=%u -DPIXEL_FLOAT=%u -DVARIANCE=%u", IMAGE_GROUP,
+             a->pixel->bytes, a->pixel->is_signed, a->pixel->is_float,
+             (a->job->flags & HCY_AZINT_WANT_VARIANCE) != 0);
+    return gpu_variant_get(call->kernel, gpu_text_azint, options, &a->variant);
+}
+
+static int check_room(const struct azint *a, const struct gpu_call *call, const char *name)
+{
+    size_t size;
+    int status = hcy_size_mul(&size, call->items, HCY_AZINT_SUMS * sizeof(uint64_t) * (size_t)a->job->n_bins);
+    if (status)
+        return status;
+    if (a->sums->bytes_left < size || a->reports->bytes_left / sizeof(hcy_frame_report) < call->items)
+        return hcy_fail(HCY_EINVAL, "%s: sums or reports too small for %zu frames", name, call->items);
+    if (call->items > 65535)
+        return hcy_fail(HCY_ERANGE, "%s: %zu frames in one launch; 65535 are possible", name, call->items);
+    return call->kernel->ops->zero(call->queue, a->sums, 0, size);
+}
+
+/* Segment by segment, from images at offset `at`. */
+static int run_image(const struct azint *a, const struct gpu_call *call, const hcy_value *images, size_t at)
+{
+    struct gpu_grid grid = { { a->plan->at.n_tiles, (uint32_t)call->items }, IMAGE_GROUP, 0 };
+    return GPU_STEP(call, a->variant, "gpu_azint_image", &grid, GPU_BYTES(*a->job), GPU_BYTES(a->plan->at),
+                    gpu_at(images, at), gpu_at(a->tables, 0), gpu_at(a->sums, 0), gpu_at(a->reports, 0));
+}
+
+/* --- azint_image --- */
+
+int gpu_image_scratch(const struct gpu_call *call, size_t *size)
+{
+    struct azint a;
+    *size = 0;
+    int status = open_azint(&a, &call->values[IMAGE_PLAN], &call->values[IMAGE_JOB]);
+    return status ? status : image_variant(&a, call);
+}
+
+int gpu_image_launch(const struct gpu_call *call)
+{
+    struct azint a;
+    const hcy_value *v = call->values;
+    uint32_t items = (uint32_t)call->items;
+    struct gpu_grid grid = { { (items + 31) / 32, 1 }, 32, 0 };
+    int status = open_azint(&a, &v[IMAGE_PLAN], &v[IMAGE_JOB]);
+    if (!status)
+        status = image_variant(&a, call);
+    if (status)
+        return status;
+    a.sums = &v[IMAGE_SUMS];
+    a.reports = &v[IMAGE_REPORTS];
+    if (v[IMAGE_IMAGES].bytes_left / a.pixel->bytes / a.job->n_pixels < call->items)
+        return hcy_fail(HCY_EINVAL, "azint_image: images too small for %zu frames", call->items);
+    status = check_room(&a, call, "azint_image");
+    if (!status)
+        status = GPU_STEP(call, a.variant, "gpu_azint_reset", &grid, GPU_BYTES(items), gpu_at(a.reports, 0));
+    return status ? status : run_image(&a, call, &v[IMAGE_IMAGES], 0);
+}
+
+/* --- bslz4_azint --- */
+
+/* The lowest value that is invalid; UINT32_MAX if none is. */
+static uint64_t first_invalid(const hcy_azint_job *job)
+{
+    uint64_t first = UINT32_MAX;
+    for (uint32_t k = 0; k < job->n_invalid; k++)
+        if (job->invalid[k].lo <= job->invalid[k].hi && job->invalid[k].lo < first)
+            first = job->invalid[k].lo;
+    return first;
+}
+
+/* Where the fast way's own sums are, or the images. */
+static int lay_sums(struct azint *a, const struct gpu_call *call)
+{
+    size_t groups = (call->items + GPU_FRAMES - 1) / GPU_FRAMES, row = a->job->n_bins * sizeof(uint64_t),
+           size;
+    a->images = a->fast = a->pairs = (a->coded.end + 255) / 256 * 256;
+    int status;
+    if (!a->coded.batch.fast) {
+        status = hcy_size_mul(&size, call->items, a->coded.batch.image_bytes);
+        return status ? status : hcy_size_add(&a->coded.end, a->images, size);
+    }
+    status = hcy_size_mul(&size, groups * GPU_FRAMES * GPU_FAST_ROWS, row);
+    if (!status)
+        status = hcy_size_add(&a->pairs, a->fast, size);
+    if (!status)
+        status = hcy_size_mul(&size, a->unit ? groups * GPU_PAIR_ROWS : 0, row);
+    return status ? status : hcy_size_add(&a->coded.end, a->pairs, size);
+}
+
+static int fast_variant(struct azint *a, const struct gpu_call *call)
+{
+    char options[GPU_OPTIONS_BYTES];
+    snprintf(options, sizeof options,
+             "-DGROUP_SIZE=32 -DELEM=%u -DPIXEL_BYTES=%u -DPIXEL_SIGNED=0 -DPIXEL_FLOAT=0 -DVARIANCE=%u"
+             " -DUNIT=%u -DFIRST_INVALID=%lluu",
+             a->pixel->bytes, a->pixel->bytes, (a->job->flags & HCY_AZINT_WANT_VARIANCE) != 0, a->unit,
+             (unsigned long long)first_invalid(a->job));
+    return gpu_variant_get(call->kernel, gpu_text_azint_fast, options, &a->coded.variant);
+}
+
+static int open_coded(struct azint *a, const struct gpu_call *call)
+{
+    const hcy_value *v = call->values;
+    const hcy_bslz4_job *coding = v[CODED_CODING].bytes;
+    int status = open_azint(a, &v[CODED_PLAN], &v[CODED_JOB]);
+    if (status)
+        return status;
+    if (coding->elem_size != a->pixel->bytes || coding->image_bytes != a->job->n_pixels * a->pixel->bytes)
+        return hcy_fail(
+            HCY_EINVAL,
+            "azint: chunks of %llu bytes in elements of %u, where the job's images have %llu pixels of %u",
+            (unsigned long long)coding->image_bytes, coding->elem_size, (unsigned long long)a->job->n_pixels,
+            a->pixel->bytes);
+    status = gpu_coded_open(&a->coded, call, coding, !a->pixel->is_signed && first_invalid(a->job) > BYTE);
+    a->unit = a->plan->unit && a->job->n_pixels < UNIT_PIXELS;
+    if (!status)
+        status = lay_sums(a, call);
+    if (!status && a->coded.batch.fast)
+        return fast_variant(a, call);
+    if (!status)
+        status = gpu_decode_variant(&a->coded, call);
+    return status ? status : image_variant(a, call);
+}
+
+int gpu_azint_scratch(const struct gpu_call *call, size_t *size)
+{
+    struct azint a;
+    int status = open_coded(&a, call);
+    *size = a.coded.end;
+    return status;
+}
+
+/* Eight frames a group: small blocks, then wide ones. */
+static int run_groups(const struct azint *a, const struct gpu_call *call)
+{
+    const struct gpu_coded *c = &a->coded;
+    uint32_t groups = (uint32_t)((call->items + GPU_FRAMES - 1) / GPU_FRAMES),
+             plane = GPU_BLOCK / (8 * c->batch.elem_size);
+    struct gpu_grid small = { { groups, c->full_blocks },
+                              32 * GPU_FRAMES,
+                              GPU_FRAMES * (GPU_SMALL_COMP + GPU_SMALL_PLANES(c->batch.elem_size) * plane) };
+    struct gpu_grid wide = { { groups, c->full_blocks }, 32 * GPU_FRAMES, GPU_FRAMES * GPU_BLOCK };
+    int status = GPU_STEP(call, c->variant, "gpu_azint_small", &small, GPU_BYTES(c->batch),
+                          GPU_BYTES(*a->job), GPU_BYTES(a->plan->at), gpu_at(c->chunks, 0),
+                          gpu_at(c->frames, 0), gpu_at(c->blocks, 0), gpu_at(c->scratch, c->infos),
+                          gpu_at(c->scratch, c->commands), gpu_at(a->tables, 0), gpu_at(a->sums, 0),
+                          gpu_at(a->reports, 0), gpu_at(c->scratch, a->fast), gpu_at(c->scratch, a->pairs));
+    if (!status)
+        status =
+            GPU_STEP(call, c->variant, "gpu_azint_wide", &wide, GPU_BYTES(c->batch), GPU_BYTES(*a->job),
+                     GPU_BYTES(a->plan->at), gpu_at(c->chunks, 0), gpu_at(c->frames, 0), gpu_at(c->blocks, 0),
+                     gpu_at(c->scratch, c->infos), gpu_at(c->scratch, c->commands), gpu_at(a->tables, 0),
+                     gpu_at(a->sums, 0), gpu_at(a->reports, 0), gpu_at(c->scratch, a->fast));
+    return status;
+}
+
+static int run_rest(const struct azint *a, const struct gpu_call *call)
+{
+    const struct gpu_coded *c = &a->coded;
+    struct gpu_grid grid = gpu_rest_grid(call);
+    return GPU_STEP(call, c->variant, "gpu_azint_rest", &grid, GPU_BYTES(c->batch), GPU_BYTES(*a->job),
+                    GPU_BYTES(a->plan->at), gpu_at(c->chunks, 0), gpu_at(c->frames, 0), gpu_at(c->blocks, 0),
+                    gpu_at(a->tables, 0), gpu_at(a->sums, 0), gpu_at(a->reports, 0), gpu_at(c->scratch, 0),
+                    gpu_at(c->scratch, c->slots));
+}
+
+static int run_finish(const struct azint *a, const struct gpu_call *call)
+{
+    struct gpu_grid grid = { { (a->job->n_bins + 31) / 32, (uint32_t)call->items }, 32, 0 };
+    return GPU_STEP(call, a->coded.variant, "gpu_azint_finish", &grid, GPU_BYTES(a->job->n_bins),
+                    gpu_at(a->coded.scratch, a->fast), gpu_at(a->coded.scratch, a->pairs),
+                    gpu_at(a->sums, 0));
+}
+
+static int run_fast(const struct azint *a, const struct gpu_call *call)
+{
+    const struct gpu_coded *c = &a->coded;
+    int status = gpu_coded_begin(c, call);
+    if (!status)
+        status = call->kernel->ops->zero(call->queue, c->scratch, a->fast, c->end - a->fast);
+    if (!status && c->batch.fast)
+        status = run_groups(a, call);
+    if (!status)
+        status = run_rest(a, call);
+    if (!status)
+        status = run_finish(a, call);
+    return status ? status : gpu_coded_end(c, call);
+}
+
+int gpu_azint_launch(const struct gpu_call *call)
+{
+    struct azint a;
+    int status = open_coded(&a, call);
+    bool fast = a.coded.batch.fast;
+    if (!status)
+        status = gpu_coded_set(&a.coded, call, CODED_REPORTS, CODED_SCRATCH);
+    if (status)
+        return status;
+    a.sums = &call->values[CODED_SUMS];
+    a.reports = &call->values[CODED_REPORTS];
+    status = check_room(&a, call, "bslz4_azint");
+    if (!status && fast)
+        return run_fast(&a, call);
+    if (!status)
+        status = gpu_coded_decode(&a.coded, call, a.coded.scratch, a.images);
+    return status ? status : run_image(&a, call, a.coded.scratch, a.images);
+}

@@ -1,0 +1,219 @@
+/* gpu_bslz4.c - launches that begin with coded frames: the scratch memory they share, and the kernel bslz4_decode. */
+#include "gpu_priv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { ARG_JOB = 3, ARG_IMAGES, ARG_REPORTS, ARG_SCRATCH };
+
+/* Memory of the slots: an image, so that any block fits, and some megabytes, so that many groups have one. */
+#define SLOT_BYTES   ((uint64_t)8 << 20)
+#define REST_GROUP   32u
+#define FRAMES_GROUP 32u
+/* Of groups, in the second direction of a grid. */
+#define MOST_ROWS 65535u
+
+static size_t up(size_t n)
+{
+    return (n + 255) / 256 * 256;
+}
+
+static bool job_is_good(const hcy_bslz4_job *job)
+{
+    return job->codec <= HCY_CODEC_BITSHUFFLE && job->image_bytes && job->image_bytes <= UINT32_MAX &&
+           (job->elem_size == 1 || job->elem_size == 2 || job->elem_size == 4 || job->elem_size == 8);
+}
+
+/* Can blocks of this job go the fast way at all? */
+static bool may_be_fast(const struct gpu_coded *c, const struct gpu_call *call)
+{
+    return call->kernel->ops->lanes && c->job->codec == HCY_CODEC_BSLZ4 &&
+           (c->job->elem_size == 2 || c->job->elem_size == 4) && c->full_blocks &&
+           c->batch.n_blocks <= MOST_ROWS && call->items <= MOST_ROWS;
+}
+
+static int place(size_t *offset, size_t *at, size_t items, size_t size)
+{
+    size_t bytes;
+    int status = hcy_size_mul(&bytes, items, size);
+    *offset = *at;
+    return status ? status : hcy_size_add(at, *at, up(bytes));
+}
+
+/* State and frames, then the list, the slots, what the parser makes. */
+static int lay_out(struct gpu_coded *c, const struct gpu_call *call)
+{
+    size_t state, n = call->items * c->batch.n_blocks; /* each below 2^31, and 2^19: no overflow */
+    int status = place(&state, &c->end, 1,
+                       sizeof(struct gpu_state) + call->items * sizeof(struct gpu_frame_state) +
+                           c->batch.list_room * sizeof(struct gpu_listed));
+    if (!status)
+        status = place(&c->slots, &c->end, 1, c->batch.slot_bytes);
+    if (!status && c->batch.fast)
+        status = place(&c->infos, &c->end, n, sizeof(struct gpu_block_info));
+    if (!status && c->batch.fast)
+        status = place(&c->commands, &c->end, n, 2 * GPU_COMMANDS * sizeof(struct gpu_command));
+    return status;
+}
+
+int gpu_coded_open(struct gpu_coded *c, const struct gpu_call *call, const hcy_bslz4_job *job, bool fast)
+{
+    memset(c, 0, sizeof *c);
+    c->job = job;
+    if (!job_is_good(job))
+        return hcy_fail(HCY_EINVAL, "bslz4: job of codec %u, elements of %u bytes, images of %llu bytes",
+                        job->codec, job->elem_size, (unsigned long long)job->image_bytes);
+    uint32_t coded = (uint32_t)(job->image_bytes - job->image_bytes % (8 * job->elem_size));
+    c->full_blocks = coded / GPU_BLOCK;
+    c->batch = (struct gpu_batch){ .image_bytes = job->image_bytes,
+                                   .items = (uint32_t)call->items,
+                                   .codec = job->codec,
+                                   .elem_size = job->elem_size };
+    c->batch.slot_bytes = job->image_bytes > SLOT_BYTES ? up(job->image_bytes) : SLOT_BYTES;
+    c->batch.n_blocks = c->full_blocks + (coded % GPU_BLOCK != 0);
+    c->batch.fast = fast && may_be_fast(c, call);
+    if (c->batch.fast)
+        c->batch.list_room = (uint32_t)call->items * c->batch.n_blocks;
+    return lay_out(c, call);
+}
+
+static bool holds(const hcy_value *v, size_t n, size_t size)
+{
+    return v->bytes_left / size >= n;
+}
+
+int gpu_coded_set(struct gpu_coded *c, const struct gpu_call *call, size_t reports, size_t scratch)
+{
+    const hcy_value *v = call->values;
+    c->chunks = &v[0];
+    c->frames = &v[1];
+    c->blocks = &v[2];
+    c->reports = &v[reports];
+    c->scratch = &v[scratch];
+    c->batch.chunks_size = v[0].bytes_left;
+    c->batch.table_blocks = v[2].bytes_left / sizeof(hcy_bslz4_block);
+    if ((v[0].block->address + v[0].offset) % 16)
+        c->batch.fast = 0; /* its frames go the general way; what was laid out for them stays unused */
+    if (!holds(c->frames, call->items, sizeof(hcy_bslz4_frame)) ||
+        !holds(c->reports, call->items, sizeof(hcy_frame_report)) || !c->scratch->block ||
+        c->scratch->bytes_left < c->end)
+        return hcy_fail(HCY_EINVAL, "%s: frames, reports or scratch too small for %zu frames",
+                        gpu_kernel_name(call->kernel), call->items);
+    return 0;
+}
+
+static struct gpu_grid over_frames(const struct gpu_call *call)
+{
+    return (struct gpu_grid){ { (uint32_t)((call->items + FRAMES_GROUP - 1) / FRAMES_GROUP), 1 },
+                              FRAMES_GROUP,
+                              0 };
+}
+
+struct gpu_grid gpu_rest_grid(const struct gpu_call *call)
+{
+    return (struct gpu_grid){ { call->kernel->ops->units * 16, 1 }, REST_GROUP, 0 };
+}
+
+/* Local memory for what a group of the parser reads: half more than usual, by the batch's size. */
+static uint32_t parse_bytes(const struct gpu_coded *c, const struct gpu_call *call)
+{
+    uint64_t block = c->batch.chunks_size / call->items / c->batch.n_blocks,
+             bytes = block * GPU_PARSE_BLOCKS * 3 / 2 + 1024;
+    return (uint32_t)(bytes < 8192 ? 8192 : bytes > 40960 ? 40960 : (bytes + 1023) / 1024 * 1024);
+}
+
+static int parse(const struct gpu_coded *c, const struct gpu_call *call)
+{
+    uint32_t bytes = parse_bytes(c, call);
+    struct gpu_grid grid = {
+        { (c->batch.n_blocks + GPU_PARSE_BLOCKS - 1) / GPU_PARSE_BLOCKS, c->batch.items }, 32, bytes
+    };
+    return GPU_STEP(call, c->variant, "gpu_parse", &grid, GPU_BYTES(c->batch), GPU_BYTES(bytes),
+                    gpu_at(c->chunks, 0), gpu_at(c->frames, 0), gpu_at(c->blocks, 0), gpu_at(c->scratch, 0),
+                    gpu_at(c->scratch, c->infos), gpu_at(c->scratch, c->commands));
+}
+
+int gpu_coded_begin(const struct gpu_coded *c, const struct gpu_call *call)
+{
+    struct gpu_grid grid = over_frames(call);
+    int status = call->kernel->ops->zero(call->queue, c->scratch, 0, sizeof(struct gpu_state));
+    if (!status)
+        status = GPU_STEP(call, c->variant, "gpu_begin", &grid, GPU_BYTES(c->batch), gpu_at(c->frames, 0),
+                          gpu_at(c->reports, 0), gpu_at(c->scratch, 0));
+    return !status && c->batch.fast ? parse(c, call) : status;
+}
+
+int gpu_coded_end(const struct gpu_coded *c, const struct gpu_call *call)
+{
+    struct gpu_grid grid = over_frames(call);
+    return GPU_STEP(call, c->variant, "gpu_end", &grid, GPU_BYTES(c->batch), gpu_at(c->frames, 0),
+                    gpu_at(c->blocks, 0), gpu_at(c->reports, 0), gpu_at(c->scratch, 0));
+}
+
+static int decode_fast(const struct gpu_coded *c, const struct gpu_call *call, const hcy_value *images,
+                       size_t at)
+{
+    struct gpu_grid grid = { { (c->full_blocks + GPU_DECODE_BLOCKS - 1) / GPU_DECODE_BLOCKS, c->batch.items },
+                             32 * GPU_DECODE_BLOCKS,
+                             GPU_DECODE_BLOCKS * GPU_BLOCK };
+    return GPU_STEP(call, c->variant, "gpu_decode_fast", &grid, GPU_BYTES(c->batch), gpu_at(c->chunks, 0),
+                    gpu_at(c->frames, 0), gpu_at(c->blocks, 0), gpu_at(c->scratch, c->infos),
+                    gpu_at(c->scratch, c->commands), gpu_at(images, at));
+}
+
+int gpu_coded_decode(const struct gpu_coded *c, const struct gpu_call *call, const hcy_value *images,
+                     size_t at)
+{
+    struct gpu_grid grid = gpu_rest_grid(call);
+    int status = gpu_coded_begin(c, call);
+    if (!status && c->batch.fast)
+        status = decode_fast(c, call, images, at);
+    if (!status)
+        status = GPU_STEP(call, c->variant, "gpu_decode_rest", &grid, GPU_BYTES(c->batch),
+                          gpu_at(c->chunks, 0), gpu_at(c->frames, 0), gpu_at(c->blocks, 0),
+                          gpu_at(images, at), gpu_at(c->scratch, 0), gpu_at(c->scratch, c->slots));
+    return status ? status : gpu_coded_end(c, call);
+}
+
+/* --- bslz4_decode --- */
+
+int gpu_decode_variant(struct gpu_coded *c, const struct gpu_call *call)
+{
+    char options[GPU_OPTIONS_BYTES];
+    if (!c->batch.fast)
+        return gpu_variant_get(call->kernel, gpu_text_decode, "-DGROUP_SIZE=32", &c->variant);
+    snprintf(options, sizeof options, "-DGROUP_SIZE=32 -DELEM=%u", c->batch.elem_size);
+    return gpu_variant_get(call->kernel, gpu_text_decode_fast, options, &c->variant);
+}
+
+/* Images are written in words. */
+static int open_decode(struct gpu_coded *c, const struct gpu_call *call)
+{
+    const hcy_bslz4_job *job = call->values[ARG_JOB].bytes;
+    int status = gpu_coded_open(c, call, job, job->image_bytes % 4 == 0);
+    return status ? status : gpu_decode_variant(c, call);
+}
+
+int gpu_decode_scratch(const struct gpu_call *call, size_t *size)
+{
+    struct gpu_coded c;
+    int status = open_decode(&c, call);
+    *size = c.end;
+    return status;
+}
+
+int gpu_decode_launch(const struct gpu_call *call)
+{
+    struct gpu_coded c;
+    const hcy_value *images = &call->values[ARG_IMAGES];
+    int status = open_decode(&c, call);
+    if (!status)
+        status = gpu_coded_set(&c, call, ARG_REPORTS, ARG_SCRATCH);
+    if (status)
+        return status;
+    if (!holds(images, call->items, c.batch.image_bytes))
+        return hcy_fail(HCY_EINVAL, "bslz4_decode: images too small for %zu frames", call->items);
+    if ((images->block->address + images->offset) % 4)
+        c.batch.fast = 0;
+    return gpu_coded_decode(&c, call, images, 0);
+}

@@ -1,0 +1,106 @@
+/* gpu_format.h - what the host side of the GPU kernels and their texts share.  Plain data, no pointers.
+ *
+ * A launch is several kernels in a row that meet in the scratch memory: `begin` looks at the frames, `parse` makes
+ * copy commands of the LZ4 streams it can, the fast kernels carry them out, `rest` does every other block, `end`
+ * writes the reports.
+ */
+#ifndef HCY_GPU_FORMAT_H
+#define HCY_GPU_FORMAT_H
+
+/* What a launch has in common; by value to each of its kernels. */
+struct gpu_batch {
+    uint64_t chunks_size;  /* readable bytes of the batch's buffer */
+    uint64_t table_blocks; /* entries of the block table */
+    uint64_t image_bytes;
+    uint64_t slot_bytes; /* of the memory of all slots, in which `rest` decodes */
+    uint32_t items, codec, elem_size;
+    uint32_t n_blocks;  /* of a frame in the usual blocks, the partial one included */
+    uint32_t fast;      /* frames in the usual blocks go through `parse` */
+    uint32_t list_room; /* entries of the list of blocks for `rest` */
+};
+
+/* The head of the scratch memory, then GPU_STATE_ITEM bytes a frame. */
+struct gpu_state {
+    uint32_t listed; /* blocks in the list, may be more than there is room for: then it counts all */
+    uint32_t slot;   /* the largest block of a frame that needs a slot */
+    uint32_t reserved[62];
+};
+/* Of a frame. */
+struct gpu_frame_state {
+    uint32_t damaged; /* its first damaged block, 0xffffffff if none */
+    uint32_t way;     /* GPU_WAY_* */
+};
+#define GPU_WAY_FAST 0u /* parsed; `rest` does what is listed */
+#define GPU_WAY_REST 1u /* all of it by `rest` */
+#define GPU_WAY_NONE 2u /* left alone */
+
+/* A block of the list for `rest`. */
+struct gpu_listed {
+    uint32_t item, block;
+};
+
+/* The usual block: filter 32008's default. */
+#define GPU_BLOCK 8192u
+
+/* --- The fast way of the usual blocks (fast.cl) --- */
+
+/* Commands of a block: matches, then literals, up to GPU_COMMANDS of each.
+ *     match: place | bytes << 16, distance      literals: place | offset in the stream << 16, bytes */
+#define GPU_COMMANDS 192u
+struct gpu_command {
+    uint32_t a, b;
+};
+/* Of a block: n matches | literals << 8 | planes of its own << 16 | wide << 24; and its mask of NEW planes.  0: it goes
+ * another way. */
+struct gpu_block_info {
+    uint32_t counts, new_planes;
+};
+#define GPU_PARSE_BLOCKS  8u /* of a group of `parse` */
+#define GPU_DECODE_BLOCKS 8u /* of a group that decodes to images */
+#define GPU_FRAMES        8u /* of a group that sums */
+#define GPU_FAST_ROWS     4u /* sums of a frame in scratch memory */
+#define GPU_PAIR_ROWS     8u /* and of GPU_FRAMES of a plan whose weights are all one */
+/* Room of a small block, planes and coded bytes; the latter of eight frames become their tile. */
+#define GPU_SMALL_PLANES(elem) ((elem) == 4 ? 12u : 10u)
+#define GPU_SMALL_COMP         2096u
+
+/* --- A prepared plan --- */
+
+/* Pixels in TILES; a tile's weights, bin by bin, in SEGMENTS of up to GPU_SEGMENT entries; 32 segments of like length
+ * are a SLICE, whose entries stand entry by entry, 32 lanes side by side.  An entry of no weight fills up the
+ * shorter segments. */
+#define GPU_TILE    2048u
+#define GPU_SEGMENT 16u
+#define GPU_NO_BIN  0xffffffffu
+
+struct gpu_slice {
+    uint32_t first; /* entry of lane 0, in units of 32 entries */
+    uint32_t n;     /* entries of a lane */
+};
+/* weight: bits 0-23 c, bit 31 the first entry of its pixel.
+ * place: bits 0-15 where a fused kernel keeps the pixel, bits 16-26 its number in the tile. */
+struct gpu_entry {
+    uint32_t weight, place;
+};
+#define GPU_ENTRY_FIRST 0x80000000u
+/* A pixel of the tile, transposed: lanes of one word of a bit-plane are 65 apart, so no two share a bank. */
+#define GPU_PITCH        65u
+#define GPU_PLACE(pixel) (((pixel)&31u) * GPU_PITCH + ((pixel) >> 5))
+#define GPU_NO_PLACE     (32u * GPU_PITCH)
+
+/* Offsets in the plan's memory, by value to the kernels that use it. */
+struct gpu_plan_at {
+    uint64_t n_pixels;
+    uint64_t slice_of; /* u32[n_tiles + 1]: first slice of each tile */
+    uint64_t slices;   /* struct gpu_slice */
+    uint64_t bins;     /* u32[slices][32] */
+    uint64_t entries;  /* struct gpu_entry[][32] */
+    uint64_t places;   /* u16[][32], the same entries without weights: of a plan whose weights are all one */
+    uint64_t masked;   /* a bit a pixel without weights, padded with ones to whole tiles */
+    uint64_t runs, starts, norms, darks, variances; /* the canonical spans */
+    uint32_t n_bins, n_tiles;
+    uint32_t has_darks, has_variances;
+    int32_t dark_shift, variance_shift;
+};
+
+#endif

@@ -1,0 +1,185 @@
+/* gpu_kernels.c - a launch of the HAL as launches of kernels: texts and their options, scratch memory, order.
+ *
+ * A text is compiled for each combination of options that is asked for (the element's size, the pixels' type, ...),
+ * when the scratch size is asked for or at the first launch, and kept with the kernel.
+ */
+#include "gpu_priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct gpu_family {
+    const char *name, *text;
+    int (*launch)(const struct gpu_call *call);
+    int (*scratch)(const struct gpu_call *call, size_t *size);
+    bool plan;
+} families[] = {
+    { "bslz4_decode", gpu_text_decode, gpu_decode_launch, gpu_decode_scratch, false },
+    { "azint_image", gpu_text_azint, gpu_image_launch, gpu_image_scratch, true },
+    { "bslz4_azint", gpu_text_azint, gpu_azint_launch, gpu_azint_scratch, true },
+};
+
+int gpu_kernel_get(struct gpu_kernel **out, const struct gpu_ops *ops, void *device, const char *name)
+{
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
+        if (strcmp(families[i].name, name))
+            continue;
+        struct gpu_kernel *k = calloc(1, sizeof *k);
+        if (!k)
+            return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
+        k->ops = ops;
+        k->device = device;
+        k->family = &families[i];
+        pthread_mutex_init(&k->lock, NULL);
+        *out = k;
+        return 0;
+    }
+    return hcy_fail(HCY_EUNSUPPORTED, "a GPU has no kernel \"%s\"", name);
+}
+
+const char *gpu_kernel_name(const struct gpu_kernel *k)
+{
+    return k->family->name;
+}
+
+void gpu_kernel_release(struct gpu_kernel *k)
+{
+    while (k->variants) {
+        struct gpu_variant *v = k->variants;
+        k->variants = v->next;
+        k->ops->module_release(k->device, v->module);
+        free(v);
+    }
+    pthread_mutex_destroy(&k->lock);
+    free(k);
+}
+
+/* --- Variants --- */
+
+static int make_variant(struct gpu_kernel *k, const char *text, const char *options, struct gpu_variant **out)
+{
+    const char *list[GPU_MAX_OPTIONS];
+    char copy[GPU_OPTIONS_BYTES], *save = NULL;
+    int n = 0;
+    struct gpu_variant *v = calloc(1, sizeof *v);
+    if (!v)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
+    snprintf(v->options, sizeof v->options, "%s", options);
+    memcpy(copy, v->options, sizeof copy);
+    for (char *word = strtok_r(copy, " ", &save); word && n < GPU_MAX_OPTIONS;
+         word = strtok_r(NULL, " ", &save))
+        list[n++] = word;
+    v->text = text;
+    int status = k->ops->compile(k->device, text, list, n, &v->module);
+    if (status) {
+        free(v);
+        return status;
+    }
+    v->next = k->variants;
+    k->variants = v;
+    *out = v;
+    return 0;
+}
+
+int gpu_variant_get(struct gpu_kernel *k, const char *text, const char *options, struct gpu_variant **out)
+{
+    int status = 0;
+    pthread_mutex_lock(&k->lock);
+    for (*out = k->variants; *out; *out = (*out)->next)
+        if ((*out)->text == text && !strcmp((*out)->options, options))
+            break;
+    if (!*out)
+        status = make_variant(k, text, options, out);
+    pthread_mutex_unlock(&k->lock);
+    return status;
+}
+
+int gpu_step(const struct gpu_call *call, struct gpu_variant *v, const char *name,
+             const struct gpu_grid *grid, const struct gpu_arg *args, size_t n)
+{
+    const struct gpu_ops *ops = call->kernel->ops;
+    void *function = NULL;
+    int status = 0;
+    size_t i = 0;
+    pthread_mutex_lock(&call->kernel->lock);
+    while (i < v->n_functions && strcmp(v->functions[i].name, name))
+        i++;
+    if (i == v->n_functions && i < GPU_MAX_FUNCTIONS) {
+        status = ops->function(call->kernel->device, v->module, name, grid->local_bytes,
+                               &v->functions[i].function);
+        v->functions[i].name = name;
+        v->n_functions += !status;
+    }
+    if (!status && i < v->n_functions)
+        function = v->functions[i].function;
+    pthread_mutex_unlock(&call->kernel->lock);
+    if (!status && !function)
+        status = hcy_fail(HCY_ERANGE, "a module with more than %d kernels", GPU_MAX_FUNCTIONS);
+    return status ? status : ops->launch(call->queue, function, grid, args, n);
+}
+
+/* --- The HAL's calls --- */
+
+static int open_call(struct gpu_call *call, struct gpu_kernel *k, void *queue, size_t items,
+                     const hcy_value *values)
+{
+    *call = (struct gpu_call){ .kernel = k, .queue = queue, .items = items, .values = values };
+    if (items > UINT32_MAX / 2)
+        return hcy_fail(HCY_ERANGE, "%s: %zu items in one launch", k->family->name, items);
+    return 0;
+}
+
+int gpu_kernel_launch(struct gpu_kernel *k, void *queue, const hcy_launch_desc *launch)
+{
+    struct gpu_call call;
+    int status = open_call(&call, k, queue, launch->items, launch->values);
+    return status ? status : k->family->launch(&call);
+}
+
+int gpu_kernel_scratch_size(struct gpu_kernel *k, size_t items, const hcy_value *values, size_t n,
+                            size_t *size)
+{
+    struct gpu_call call;
+    (void)n;
+    int status = open_call(&call, k, NULL, items, values);
+    return status ? status : k->family->scratch(&call, size);
+}
+
+int gpu_kernel_preferred_batch(struct gpu_kernel *k, const hcy_value *values, size_t n, size_t *items)
+{
+    (void)k;
+    (void)values;
+    (void)n;
+    *items = GPU_BATCH;
+    return 0;
+}
+
+struct put {
+    struct gpu_kernel *kernel;
+    hcy_block *block;
+};
+
+static int put_tables(void *context, const struct gpu_piece *pieces, size_t n, size_t size,
+                      struct gpu_plan *plan)
+{
+    struct put *p = context;
+    return p->kernel->ops->tables(p->kernel->device, pieces, n, size, plan, p->block);
+}
+
+int gpu_kernel_prepare(struct gpu_kernel *k, const hcy_span *spans, size_t n, hcy_block *tables)
+{
+    struct put put = { k, tables };
+    struct gpu_plan *plan;
+    if (!k->family->plan)
+        return hcy_fail(HCY_EUNSUPPORTED, "kernel %s takes no tables", k->family->name);
+    return gpu_tables_make(&plan, spans, n, put_tables, &put);
+}
+
+const struct gpu_plan *gpu_plan_of(const hcy_value *value)
+{
+    const hcy_block *block = value->block;
+    return block && !block->host && block->handle && (uintptr_t)block->handle != block->address
+               ? block->handle
+               : NULL;
+}

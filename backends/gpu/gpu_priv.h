@@ -1,0 +1,96 @@
+/* gpu_priv.h - between the files of this room: a call of a kernel, its variants, its steps. */
+#ifndef HCY_GPU_PRIV_H
+#define HCY_GPU_PRIV_H
+
+#include "gpu.h"
+
+#include <pthread.h>
+
+#define GPU_MAX_OPTIONS   16
+#define GPU_OPTIONS_BYTES 400
+#define GPU_MAX_FUNCTIONS 12
+/* Frames a launch: enough to fill the largest device, few enough for two launches to overlap with their copies. */
+#define GPU_BATCH 32
+
+struct gpu_variant {
+    struct gpu_variant *next;
+    const char *text;
+    char options[GPU_OPTIONS_BYTES];
+    void *module;
+    struct {
+        const char *name;
+        void *function;
+    } functions[GPU_MAX_FUNCTIONS];
+    size_t n_functions;
+};
+
+struct gpu_family;
+struct gpu_kernel {
+    const struct gpu_ops *ops;
+    void *device;
+    const struct gpu_family *family;
+    pthread_mutex_t lock; /* of the variants */
+    struct gpu_variant *variants;
+};
+
+/* One launch, or the question what one would need (queue NULL). */
+struct gpu_call {
+    struct gpu_kernel *kernel;
+    void *queue;
+    size_t items;
+    const hcy_value *values;
+};
+
+/* The text compiled with these options ("-DA=1 -DB=2"). */
+int gpu_variant_get(struct gpu_kernel *kernel, const char *text, const char *options,
+                    struct gpu_variant **variant);
+/* Launches a kernel of it; `name` is a constant. */
+int gpu_step(const struct gpu_call *call, struct gpu_variant *variant, const char *name,
+             const struct gpu_grid *grid, const struct gpu_arg *args, size_t n);
+
+/* Arguments. */
+static inline struct gpu_arg gpu_at(const hcy_value *buffer, size_t offset)
+{
+    return (struct gpu_arg){ .buffer = buffer, .offset = offset };
+}
+#define GPU_BYTES(x)                                                                                         \
+    (struct gpu_arg)                                                                                         \
+    {                                                                                                        \
+        .bytes = &(x), .size = sizeof(x)                                                                     \
+    }
+#define GPU_STEP(call, variant, name, grid, ...)                                                             \
+    gpu_step((call), (variant), (name), (grid), (const struct gpu_arg[]){ __VA_ARGS__ },                     \
+             sizeof((const struct gpu_arg[]){ __VA_ARGS__ }) / sizeof(struct gpu_arg))
+
+/* Chunks, and where a launch keeps what in its scratch buffer (gpu_bslz4.c). */
+struct gpu_coded {
+    const hcy_value *chunks, *frames, *blocks, *reports, *scratch;
+    const hcy_bslz4_job *job;
+    struct gpu_batch batch;
+    uint32_t full_blocks;               /* of a frame in the usual blocks, without a partial one */
+    size_t slots, infos, commands, end; /* offsets; the state is at 0 */
+    struct gpu_variant *variant;
+};
+/* Checks the job; lays the scratch memory out.  `fast` wants the usual blocks parsed, where the job allows it. */
+int gpu_coded_open(struct gpu_coded *c, const struct gpu_call *call, const hcy_bslz4_job *job, bool fast);
+/* The launch's buffers: values[0], [1], [2] are chunks, frames and blocks. */
+int gpu_coded_set(struct gpu_coded *c, const struct gpu_call *call, size_t reports, size_t scratch);
+/* Frames looked at, and the usual ones parsed. */
+int gpu_coded_begin(const struct gpu_coded *c, const struct gpu_call *call);
+/* Reports written. */
+int gpu_coded_end(const struct gpu_coded *c, const struct gpu_call *call);
+/* Every frame to images at offset `at` of `images`. */
+int gpu_coded_decode(const struct gpu_coded *c, const struct gpu_call *call, const hcy_value *images,
+                     size_t at);
+struct gpu_grid gpu_rest_grid(const struct gpu_call *call);
+
+/* Compiles what gpu_coded_decode() needs. */
+int gpu_decode_variant(struct gpu_coded *c, const struct gpu_call *call);
+int gpu_decode_launch(const struct gpu_call *call);
+int gpu_decode_scratch(const struct gpu_call *call, size_t *size);
+int gpu_image_launch(const struct gpu_call *call);
+int gpu_image_scratch(const struct gpu_call *call, size_t *size);
+int gpu_azint_launch(const struct gpu_call *call);
+int gpu_azint_scratch(const struct gpu_call *call, size_t *size);
+
+#endif

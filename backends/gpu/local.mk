@@ -1,0 +1,26 @@
+# Kernel texts shared by the GPU backends, turned into C, and the host side that launches them.
+gpu_formats = src/bslz4/bslz4_format.h src/azint/azint_format.h backends/gpu/gpu_format.h
+gpu_common = backends/gpu/dialect.h $(gpu_formats) backends/gpu/bslz4.cl
+gpu_decode = $(gpu_common) backends/gpu/decode.cl backends/gpu/rest.cl backends/gpu/decode_rest.cl
+gpu_decode_fast = $(gpu_decode) backends/gpu/fast.cl backends/gpu/decode_fast.cl
+gpu_azint = $(gpu_common) backends/gpu/azint.cl
+gpu_azint_fast = $(gpu_azint) backends/gpu/azint_rest.cl backends/gpu/rest.cl backends/gpu/azint_rest_kernel.cl \
+    backends/gpu/fast.cl backends/gpu/azint_fast.cl
+EXTRA_DIST += backends/gpu/dialect.h backends/gpu/text.sh backends/gpu/bslz4.cl backends/gpu/decode.cl backends/gpu/rest.cl \
+    backends/gpu/decode_rest.cl backends/gpu/fast.cl backends/gpu/decode_fast.cl backends/gpu/azint.cl \
+    backends/gpu/azint_rest.cl backends/gpu/azint_rest_kernel.cl backends/gpu/azint_fast.cl
+
+backends/gpu/gpu_texts.c: backends/gpu/text.sh $(gpu_decode_fast) $(gpu_azint_fast)
+	$(AM_V_GEN)$(MKDIR_P) backends/gpu && cd $(srcdir) && { \
+	    $(SHELL) backends/gpu/text.sh gpu_text_decode $(gpu_decode) && \
+	    $(SHELL) backends/gpu/text.sh gpu_text_decode_fast $(gpu_decode_fast) && \
+	    $(SHELL) backends/gpu/text.sh gpu_text_azint $(gpu_azint) && \
+	    $(SHELL) backends/gpu/text.sh gpu_text_azint_fast $(gpu_azint_fast); \
+	    } > $(abs_builddir)/$@.tmp && mv $(abs_builddir)/$@.tmp $(abs_builddir)/$@
+CLEANFILES += backends/gpu/gpu_texts.c
+
+noinst_LTLIBRARIES += libgpu.la
+libgpu_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu
+libgpu_la_SOURCES = backends/gpu/gpu.h backends/gpu/gpu_format.h backends/gpu/gpu_priv.h backends/gpu/gpu_kernels.c \
+    backends/gpu/gpu_bslz4.c backends/gpu/gpu_azint.c backends/gpu/gpu_tables.c
+nodist_libgpu_la_SOURCES = backends/gpu/gpu_texts.c
