@@ -1,0 +1,116 @@
+/* api.c - opening the driver's library and the run-time compiler's, once; thread-safe. */
+#include "cuda_priv.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cuda_api cu;
+static struct nvrtc_api nvrtc;
+
+static pthread_once_t cuda_once = PTHREAD_ONCE_INIT, nvrtc_once = PTHREAD_ONCE_INIT;
+static bool cuda_there, nvrtc_there;
+static char cuda_words[200], nvrtc_words[200];
+
+/* The symbol, or NULL and its name noted as what is missing. */
+static void *find(void *library, const char *symbol, char *words, size_t size)
+{
+    void *p = dlsym(library, symbol);
+    if (!p && !*words)
+        snprintf(words, size, "it has no %s(): it is too old", symbol);
+    return p;
+}
+
+static void open_cuda(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        snprintf(cuda_words, sizeof cuda_words, "%s", dlerror());
+        return;
+    }
+#define CU(name, symbol, params) *(void **)&cu.name = find(library, symbol, cuda_words, sizeof cuda_words);
+#include "cuda_syms.def"
+#undef CU
+    cuda_there = !*cuda_words;
+}
+
+const struct cuda_api *cuda_load(void)
+{
+    pthread_once(&cuda_once, open_cuda);
+    if (cuda_there)
+        return &cu;
+    hcy_fail_vendor(HCY_ENODEV, 0, cuda_words, "there is no usable NVIDIA driver here (libcuda.so.1)");
+    return NULL;
+}
+
+static void open_nvrtc(void)
+{
+    static const char *const names[] = { "libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12",
+                                         "libnvrtc.so.11.2", "/usr/local/cuda/lib64/libnvrtc.so" };
+    void *library = NULL;
+    for (size_t i = 0; !library && i < sizeof names / sizeof names[0]; i++)
+        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        snprintf(nvrtc_words, sizeof nvrtc_words, "%s", dlerror());
+        return;
+    }
+#define RTC(name, params) *(void **)&nvrtc.name = find(library, #name, nvrtc_words, sizeof nvrtc_words);
+#include "nvrtc_syms.def"
+#undef RTC
+    nvrtc_there = !*nvrtc_words && !nvrtc.nvrtcVersion(&nvrtc.major, &nvrtc.minor);
+}
+
+const struct nvrtc_api *nvrtc_load(void)
+{
+    pthread_once(&nvrtc_once, open_nvrtc);
+    if (nvrtc_there)
+        return &nvrtc;
+    hcy_fail_vendor(HCY_EUNSUPPORTED, 0, nvrtc_words,
+                    "CUDA's run-time compiler is not here (libnvrtc.so): kernels cannot be made");
+    return NULL;
+}
+
+/* --- Failures --- */
+
+/* Results after which a context is of no more use, until the process ends. */
+static bool is_fatal(CUresult r)
+{
+    static const short fatal[] = { 214, 220, 226, 700, 702, 709, 710, 714,
+                                   715, 716, 717, 718, 719, 721, 911, 999 };
+    for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++)
+        if (fatal[i] == r)
+            return true;
+    return false;
+}
+
+static const char *words_of(CUresult r)
+{
+    const char *text = NULL;
+    return cu.cuGetErrorString(r, &text) || !text ? "unknown" : text;
+}
+
+int cuda_fail_at(const char *file, int line, struct cuda_device *d, CUresult r, const char *what)
+{
+    const char *name = d ? hcy_device_get_info(d->dev)->name : "CUDA";
+    if (d && is_fatal(r)) {
+        atomic_store(&d->lost, true);
+        return hcy_device_lose(
+            d->dev, "%s failed with CUDA error %d, %s; the GPU's context is unusable until this process ends",
+            what, r, words_of(r));
+    }
+    int status = r == CUDA_ERROR_OUT_OF_MEMORY ? HCY_ENOMEM
+                 : r == CUDA_ERROR_NO_DEVICE   ? HCY_ENODEV
+                                               : HCY_EBACKEND;
+    return hcy_fail_vendor_at(file, line, status, r, words_of(r), "%s: %s failed", name, what);
+}
+
+int cuda_enter(struct cuda_device *d)
+{
+    return cuda_check(d, cu.cuCtxPushCurrent(d->context), "entering the context");
+}
+
+void cuda_leave(void)
+{
+    CUcontext context;
+    cu.cuCtxPopCurrent(&context);
+}

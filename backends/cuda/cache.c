@@ -1,0 +1,102 @@
+/* cache.c - compiled kernels on disk, from run to run.
+ *
+ * In the folder kernels/ of HALCYON_CACHE_DIR, else of $XDG_CACHE_HOME/halcyon, else of ~/.cache/halcyon; a
+ * HALCYON_CACHE_DIR that is set but empty switches the cache off.  An entry is written to a file of its own and
+ * renamed, so that processes do not see each other's halves; it names its length and both hashes, and what does not
+ * fit them is compiled anew.
+ */
+#include "cuda_priv.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAGIC   0x314e49424c434148u
+#define LARGEST ((size_t)256 << 20)
+
+struct head {
+    uint64_t magic, key, check, size, sum;
+};
+
+/* Where the cache is, made if need be; false if there is none. */
+static bool find_directory(char *dir, size_t size)
+{
+    const char *own = getenv("HALCYON_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int n;
+    if (own)
+        n = *own ? snprintf(dir, size, "%s/kernels", own) : 0;
+    else if (xdg && *xdg)
+        n = snprintf(dir, size, "%s/halcyon/kernels", xdg);
+    else
+        n = home && *home ? snprintf(dir, size, "%s/.cache/halcyon/kernels", home) : 0;
+    if (n <= 0 || (size_t)n >= size)
+        return false;
+    for (char *p = dir + 1;; p++)
+        if (*p == '/' || !*p) {
+            char was = *p;
+            *p = 0;
+            if (mkdir(dir, 0777) && errno != EEXIST && errno != EROFS && errno != EACCES)
+                return false;
+            *p = was;
+            if (!was)
+                return true;
+        }
+}
+
+static uint64_t sum_of(const void *data, size_t size)
+{
+    const unsigned char *p = data;
+    uint64_t h = 14695981039346656037u;
+    for (size_t i = 0; i < size; i++)
+        h = (h ^ p[i]) * 1099511628211u;
+    return h;
+}
+
+static bool entry_path(char *path, size_t size, uint64_t key)
+{
+    char dir[PATH_MAX];
+    return find_directory(dir, sizeof dir) &&
+           (size_t)snprintf(path, size, "%s/cuda-%016llx.bin", dir, (unsigned long long)key) < size;
+}
+
+void *cuda_cache_read(uint64_t key, uint64_t check, size_t *size)
+{
+    char path[PATH_MAX + 40];
+    struct head head;
+    void *data = NULL;
+    FILE *f = entry_path(path, sizeof path, key) ? fopen(path, "rb") : NULL;
+    if (!f)
+        return NULL;
+    if (fread(&head, sizeof head, 1, f) == 1 && head.magic == MAGIC && head.key == key &&
+        head.check == check && head.size && head.size <= LARGEST && (data = malloc(head.size)) &&
+        (fread(data, 1, head.size, f) != head.size || sum_of(data, head.size) != head.sum)) {
+        free(data);
+        data = NULL;
+    }
+    fclose(f);
+    *size = data ? head.size : 0;
+    return data;
+}
+
+void cuda_cache_write(uint64_t key, uint64_t check, const void *data, size_t size)
+{
+    char path[PATH_MAX + 40], temporary[PATH_MAX + 60];
+    struct head head = { MAGIC, key, check, size, sum_of(data, size) };
+    if (!entry_path(path, sizeof path, key))
+        return;
+    snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
+    int fd = mkstemp(temporary);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "wb");
+    if (!f) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    bool good = fwrite(&head, sizeof head, 1, f) == 1 && fwrite(data, 1, size, f) == size;
+    good = fclose(f) == 0 && good;
+    if (!good || rename(temporary, path))
+        unlink(temporary);
+}

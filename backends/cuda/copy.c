@@ -1,0 +1,167 @@
+/* copy.c - copies and fills on a stream.
+ *
+ * Host memory, pinned or not, and the GPUs' share one range of addresses, so a plain copy needs no directions.
+ * Between GPUs the driver copies directly where peer access is possible, else through the host.
+ */
+#include "cuda_priv.h"
+
+#include <string.h>
+
+static bool is_device(const hcy_place *p)
+{
+    return p->block && p->mem == HCY_MEM_DEVICE;
+}
+
+static CUdeviceptr address_of(const hcy_place *p)
+{
+    if (is_device(p))
+        return p->block->address + p->offset;
+    return (CUdeviceptr)(uintptr_t)(p->block ? p->block->host : p->host) + p->offset;
+}
+
+static struct cuda_device *device_of(const struct cuda_queue *q, const hcy_place *p)
+{
+    return p->block ? hcy_device_impl(p->dev) : q->dev;
+}
+
+/* Asked for once a pair; without it the driver goes through the host. */
+static void enable_peer(struct cuda_device *d, struct cuda_device *peer)
+{
+    if (peer->ordinal >= CUDA_MAX_PEERS)
+        return;
+    pthread_mutex_lock(&d->lock);
+    bool asked = d->peer[peer->ordinal];
+    d->peer[peer->ordinal] = 1;
+    pthread_mutex_unlock(&d->lock);
+    int can = 0;
+    if (!asked && !cu.cuDeviceCanAccessPeer(&can, d->device, peer->device) && can)
+        cu.cuCtxEnablePeerAccess(peer->context, 0);
+}
+
+static int copy_rect(struct cuda_queue *q, const hcy_copy *c)
+{
+    struct cuda_memcpy3d r = { .width = c->extent[0], .height = 1, .depth = 1 };
+    r.src_type = is_device(&c->src) ? CUDA_MEMORY_DEVICE : CUDA_MEMORY_HOST;
+    r.dst_type = is_device(&c->dst) ? CUDA_MEMORY_DEVICE : CUDA_MEMORY_HOST;
+    r.height = c->extent[1];
+    r.src_pitch = c->extent[1] > 1 ? c->src.row_stride : c->extent[0];
+    r.dst_pitch = c->extent[1] > 1 ? c->dst.row_stride : c->extent[0];
+    int status = 0;
+    for (size_t z = 0; !status && z < c->extent[2]; z++) {
+        CUdeviceptr src = address_of(&c->src) + z * c->src.slice_stride,
+                    dst = address_of(&c->dst) + z * c->dst.slice_stride;
+        r.src_device = src;
+        r.dst_device = dst;
+        r.src_host = (const void *)(uintptr_t)src;
+        r.dst_host = (void *)(uintptr_t)dst;
+        status = cuda_check(q->dev, cu.cuMemcpy3DAsync(&r, q->stream), "a copy with strides");
+    }
+    return status;
+}
+
+static int copy_rect_peer(struct cuda_queue *q, const hcy_copy *c, struct cuda_device *to,
+                          struct cuda_device *from)
+{
+    struct cuda_memcpy3d_peer r = { .width = c->extent[0],
+                                    .height = c->extent[1],
+                                    .depth = 1,
+                                    .src_type = CUDA_MEMORY_DEVICE,
+                                    .dst_type = CUDA_MEMORY_DEVICE,
+                                    .src_context = from->context,
+                                    .dst_context = to->context };
+    r.src_pitch = c->extent[1] > 1 ? c->src.row_stride : c->extent[0];
+    r.dst_pitch = c->extent[1] > 1 ? c->dst.row_stride : c->extent[0];
+    int status = 0;
+    for (size_t z = 0; !status && z < c->extent[2]; z++) {
+        r.src_device = address_of(&c->src) + z * c->src.slice_stride;
+        r.dst_device = address_of(&c->dst) + z * c->dst.slice_stride;
+        status =
+            cuda_check(q->dev, cu.cuMemcpy3DPeerAsync(&r, q->stream), "a copy with strides between GPUs");
+    }
+    return status;
+}
+
+static int run_copy(struct cuda_queue *q, const struct cuda_command *command)
+{
+    const hcy_copy *c = &command->of.copy;
+    struct cuda_device *to = device_of(q, &c->dst), *from = device_of(q, &c->src);
+    bool plain = c->extent[1] == 1 && c->extent[2] == 1,
+         between = to->device != from->device && is_device(&c->dst) && is_device(&c->src);
+    if (between)
+        enable_peer(q->dev, to == q->dev ? from : to);
+    if (!plain)
+        return between ? copy_rect_peer(q, c, to, from) : copy_rect(q, c);
+    CUdeviceptr dst = address_of(&c->dst), src = address_of(&c->src);
+    if (between)
+        return cuda_check(q->dev,
+                          cu.cuMemcpyPeerAsync(dst, to->context, src, from->context, c->extent[0], q->stream),
+                          "a copy between GPUs");
+    return cuda_check(q->dev, cu.cuMemcpyAsync(dst, src, c->extent[0], q->stream), "a copy");
+}
+
+static bool is_foreign(const hcy_place *p)
+{
+    return p->block && strcmp(hcy_device_get_info(p->dev)->backend, "cuda");
+}
+
+int cuda_copy(void *qimpl, const hcy_copy *copy, hcy_keep *keep)
+{
+    if (is_foreign(&copy->dst) || is_foreign(&copy->src))
+        return hcy_fail(HCY_EUNSUPPORTED, "a GPU cannot reach memory of another kind of device");
+    struct cuda_command c = { .name = !copy->src.block   ? "write"
+                                      : !copy->dst.block ? "read"
+                                                         : "copy",
+                              .bytes = copy->extent[0] * copy->extent[1] * copy->extent[2],
+                              .run = run_copy };
+    c.of.copy = *copy;
+    return cuda_submit(qimpl, &c, keep);
+}
+
+/* --- Fills --- */
+
+/* Patterns that no memset has, or that lie across their natural addresses: the first one byte by byte, then what is
+ * there is copied behind itself, doubling. */
+static int fill_doubling(struct cuda_queue *q, CUdeviceptr dst, size_t size, const unsigned char *pattern,
+                         size_t n)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (size_t i = 0; !r && i < n; i++)
+        r = cu.cuMemsetD8Async(dst + i, pattern[i], 1, q->stream);
+    for (size_t done = n; !r && done < size;) {
+        size_t more = done < size - done ? done : size - done;
+        r = cu.cuMemcpyAsync(dst + done, dst, more, q->stream);
+        done += more;
+    }
+    return cuda_check(q->dev, r, "a fill");
+}
+
+static int run_fill(struct cuda_queue *q, const struct cuda_command *command)
+{
+    const unsigned char *p = command->of.fill.pattern;
+    size_t size = command->of.fill.size, n = command->of.fill.pattern_size;
+    CUdeviceptr dst = command->of.fill.dst.block->address + command->of.fill.dst.offset;
+    CUresult r;
+    if (n == 8 && !memcmp(p, p + 4, 4))
+        n = 4;
+    if (dst % n || n == 8)
+        return fill_doubling(q, dst, size, p, n);
+    if (n == 1)
+        r = cu.cuMemsetD8Async(dst, p[0], size, q->stream);
+    else if (n == 2)
+        r = cu.cuMemsetD16Async(dst, (unsigned short)(p[0] | p[1] << 8), size / 2, q->stream);
+    else
+        r = cu.cuMemsetD32Async(dst, p[0] | (unsigned)p[1] << 8 | (unsigned)p[2] << 16 | (unsigned)p[3] << 24,
+                                size / 4, q->stream);
+    return cuda_check(q->dev, r, "a fill");
+}
+
+int cuda_fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size,
+              hcy_keep *keep)
+{
+    struct cuda_command c = { .name = "fill", .bytes = size, .run = run_fill };
+    c.of.fill.dst = *dst;
+    c.of.fill.size = size;
+    c.of.fill.pattern_size = pattern_size;
+    memcpy(c.of.fill.pattern, pattern, pattern_size);
+    return cuda_submit(qimpl, &c, keep);
+}

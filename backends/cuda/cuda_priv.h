@@ -1,0 +1,191 @@
+/* cuda_priv.h - the CUDA backend's own types.
+ *
+ * A device retains its GPU's primary context and makes it current for the length of each call, so a program's own
+ * context is never disturbed.  A queue is a stream, a list of commands whose objects are still in use, and a thread
+ * that releases these when the stream has passed them; the same thread submits what had to wait for another device.
+ */
+#ifndef HCY_CUDA_PRIV_H
+#define HCY_CUDA_PRIV_H
+
+#include "cuda_api.h"
+
+#include "gpu.h"
+
+#include <halcyon/backend.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#define CUDA_MAX_PEERS 64
+
+/* Released CUevents, for the next to use. */
+struct cuda_event_pool {
+    CUevent *list;
+    size_t n, room;
+};
+
+struct cuda_device {
+    hcy_device *dev; /* not a reference */
+    CUdevice device;
+    int ordinal, arch, units; /* arch: 90 */
+    size_t local_bytes;       /* of a group at most */
+    CUcontext context;
+    atomic_bool lost;
+    pthread_mutex_t lock; /* of what follows */
+    struct cuda_event_pool timed, plain;
+    CUevent base;   /* its time is base_ns on the host's clock */
+    CUstream clock; /* where it is recorded */
+    uint64_t base_ns;
+    unsigned char peer[CUDA_MAX_PEERS]; /* by ordinal: access to it has been asked for */
+};
+
+/* Failures: 0, or the status with the vendor's code and words; fatal ones lose the device. */
+int cuda_fail_at(const char *file, int line, struct cuda_device *d, CUresult r, const char *what);
+#define cuda_fail(d, r, what)     cuda_fail_at(__FILE__, __LINE__, d, r, what)
+#define cuda_check(d, call, what) cuda_check_at(__FILE__, __LINE__, d, call, what)
+static inline int cuda_check_at(const char *file, int line, struct cuda_device *d, CUresult r,
+                                const char *what)
+{
+    return r == CUDA_SUCCESS ? 0 : cuda_fail_at(file, line, d, r, what);
+}
+
+/* The device's context made current, and the one before it again. */
+int cuda_enter(struct cuda_device *d);
+void cuda_leave(void);
+
+/* --- Devices (device.c) --- */
+int cuda_list(hcy_device_info **infos, size_t *n);
+int cuda_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl);
+void cuda_close(void *impl);
+int cuda_get_i64(void *impl, const char *key, int64_t *value);
+
+/* What listing and opening both say of a GPU; its name and memory are set by the caller. */
+void cuda_describe(hcy_device_info *info, const char *name, const char *uuid, unsigned units, int major,
+                   int minor);
+
+/* --- The management library (nvml.c) --- */
+/* False: it is not here, or cannot tell which GPUs CUDA will count how. */
+bool cuda_nvml_list(hcy_device_info **infos, size_t *n);
+bool cuda_nvml_knows(const char *key);
+int cuda_nvml_read(const char *uuid, const char *key, int64_t *value);
+
+/* --- Memory (memory.c) --- */
+int cuda_mem_info(void *impl, uint64_t *free_bytes, uint64_t *total_bytes);
+int cuda_alloc(void *impl, int mem, size_t size, hcy_block *block);
+void cuda_free(void *impl, int mem, hcy_block *block);
+int cuda_import_host(void *impl, void *host, size_t size, hcy_block *block);
+int cuda_import_device(void *impl, uint64_t handle, size_t size, hcy_block *block);
+void cuda_unimport(void *impl, hcy_block *block);
+
+/* --- Commands (queue.c) --- */
+struct cuda_queue;
+struct cuda_event;
+
+/* What a command needs when it is submitted to the stream; copied if that is later. */
+struct cuda_command {
+    const char *name; /* a constant, for the trace */
+    uint64_t bytes;
+    int (*run)(struct cuda_queue *q, const struct cuda_command *c); /* the context is current */
+    union {
+        hcy_copy copy;
+        struct {
+            hcy_place dst;
+            size_t size, pattern_size;
+            unsigned char pattern[8];
+        } fill;
+        struct {
+            void *kernel;
+            const hcy_launch_desc *desc; /* lives as long as the command's keep */
+        } launch;
+    } of;
+};
+
+struct cuda_queue {
+    struct cuda_device *dev;
+    CUstream stream;
+    hcy_device *keeps_dev;        /* a reference: the thread outlives the HAL's queue */
+    pthread_mutex_t lock;         /* of everything below */
+    pthread_cond_t work, changed; /* something for the thread to do; something is done */
+    struct cuda_held *held, **held_end;
+    struct cuda_pending *pending, **pending_end;
+    uint64_t submitted, reaped; /* how many commands have been submitted, and released */
+    bool closing;
+    hcy_error error; /* the first failure; status 0: none */
+};
+
+/* Takes the command to the stream, or behind what is held; the keep is taken over unless an error is returned. */
+int cuda_submit(struct cuda_queue *q, const struct cuda_command *c, hcy_keep *keep);
+
+int cuda_queue_create(void *impl, hcy_queue *queue, void **qimpl);
+void cuda_queue_destroy(void *qimpl);
+int cuda_queue_finish(void *qimpl);
+int cuda_queue_status(void *qimpl);
+int cuda_queue_record(void *qimpl, void **eimpl);
+int cuda_queue_wait(void *qimpl, hcy_event *event);
+
+/* --- Events (event.c) --- */
+CUevent cuda_event_take(struct cuda_device *d, bool timed); /* NULL with a failure */
+void cuda_event_give(struct cuda_device *d, CUevent event, bool timed);
+void cuda_event_pools_free(struct cuda_device *d);
+/* When a completed timed event completed, on the host's clock. */
+int cuda_event_when(struct cuda_device *d, CUevent event, uint64_t *ns);
+
+/* An event: shared by the HAL's event and, until it is recorded, by the queue. */
+struct cuda_event {
+    atomic_uint refs;
+    struct cuda_device *dev;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    CUevent event;
+    bool recorded;
+    uint64_t recorded_ns, time_ns; /* time_ns: 0 until it is known */
+    hcy_error error;               /* that of its queue; status 0: none */
+};
+struct cuda_event *cuda_event_new(struct cuda_device *d);
+/* Records it behind what the stream has; `error` is the queue's. */
+void cuda_event_record(struct cuda_event *e, CUstream stream, const hcy_error *error);
+/* 1 if it is on a stream, with its failure if it has one. */
+bool cuda_event_is_recorded(struct cuda_event *e, hcy_error *error);
+int cuda_event_wait(void *eimpl, uint64_t timeout_ns);
+int cuda_event_query(void *eimpl, int *done);
+int cuda_event_time(void *eimpl, uint64_t *ns);
+void cuda_event_destroy(void *eimpl);
+
+/* --- Copies and fills (copy.c) --- */
+int cuda_copy(void *qimpl, const hcy_copy *copy, hcy_keep *keep);
+int cuda_fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size,
+              hcy_keep *keep);
+
+/* --- Programs (program.c, cache.c) --- */
+/* Source to a cubin for the device, from the cache if it is there.  *cubin is malloced; *log too (may be NULL). */
+int cuda_compile(struct cuda_device *d, const char *text, const char *const *options, int n_options,
+                 void **cubin, size_t *size, char **log);
+int cuda_module_load(struct cuda_device *d, const void *image, CUmodule *module, char **log);
+/* A cache entry's bytes, malloced; NULL if there is none (or a damaged one). */
+void *cuda_cache_read(uint64_t key, uint64_t check, size_t *size);
+void cuda_cache_write(uint64_t key, uint64_t check, const void *data, size_t size);
+
+int cuda_program_create(void *impl, const char *format, const void *data, size_t size, const char *options,
+                        void **pimpl, char **log);
+void cuda_program_release(void *pimpl);
+int cuda_program_kernel(void *pimpl, const char *name, const hcy_signature *signature, void **kimpl);
+
+/* --- Kernels (kernel.c) --- */
+
+/* One kernel: the user's, or one of ours. */
+struct cuda_kernel {
+    struct cuda_device *dev;
+    CUfunction function; /* the user's; NULL: */
+    struct gpu_kernel *ours;
+    struct gpu_ops ops;
+    char variant[16];
+};
+int cuda_launch(void *qimpl, void *kimpl, const hcy_launch_desc *launch, hcy_keep *keep);
+void cuda_kernel_release(void *kimpl);
+int cuda_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, const char **variant);
+int cuda_prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tables);
+int cuda_scratch_size(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size);
+int cuda_preferred_batch(void *kimpl, const hcy_value *values, size_t n, size_t *items);
+
+#endif

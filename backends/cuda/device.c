@@ -1,0 +1,228 @@
+/* device.c - which GPUs there are, opening and closing them.
+ *
+ * Listing asks NVML, or the driver for attributes, and makes no context.  A device is "cuda:0" or "cuda:GPU-<uuid>"; an
+ * ordinal counts as CUDA does (CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER).  No options.
+ */
+#include "cuda_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The process that started the driver: it does not survive a fork, even if it was only asked for its devices. */
+static atomic_long started_by;
+
+static int start_driver(void)
+{
+    long expected = 0;
+    CUresult r = cu.cuInit(0);
+    if (!atomic_compare_exchange_strong(&started_by, &expected, (long)getpid()) && expected != (long)getpid())
+        return hcy_fail(HCY_EFORK,
+                        "CUDA was started before this process forked: open its devices after the fork");
+    if (r == CUDA_ERROR_NO_DEVICE)
+        return hcy_fail(HCY_ENODEV, "the NVIDIA driver is here, and no GPU of its kind");
+    return cuda_check(NULL, r, "starting the driver (cuInit)");
+}
+
+static int attribute(CUdevice device, enum cuda_attribute which)
+{
+    int value = 0;
+    return cu.cuDeviceGetAttribute(&value, (int)which, device) ? 0 : value;
+}
+
+static void uuid_text(char text[48], CUdevice device)
+{
+    CUuuid u = { { 0 } };
+    cu.cuDeviceGetUuid(&u, device);
+    char *p = text + sprintf(text, "GPU-");
+    for (int i = 0; i < 16; i++)
+        p += sprintf(p, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", u.bytes[i]);
+}
+
+void cuda_describe(hcy_device_info *info, const char *name, const char *uuid, unsigned units, int major,
+                   int minor)
+{
+    snprintf(info->stable, sizeof info->stable, "cuda:%.80s", uuid);
+    snprintf(info->backend, sizeof info->backend, "cuda");
+    snprintf(info->description, sizeof info->description, "%.80s (%u multiprocessors, sm_%d%d)", name, units,
+             major, minor);
+    info->units = units;
+    info->kind = HCY_KIND_GPU;
+    info->caps =
+        HCY_CAP_F64 | HCY_CAP_MAPPED | HCY_CAP_IMPORT_HOST | HCY_CAP_IMPORT_DEVICE | HCY_CAP_PROGRAMS;
+}
+
+static void fill_info(hcy_device_info *info, int ordinal, CUdevice device)
+{
+    char name[80] = "", uuid[48];
+    size_t memory = 0;
+    cu.cuDeviceGetName(name, sizeof name, device);
+    cu.cuDeviceTotalMem(&memory, device);
+    uuid_text(uuid, device);
+    cuda_describe(info, name, uuid, (unsigned)attribute(device, CUDA_ATTR_UNITS),
+                  attribute(device, CUDA_ATTR_MAJOR), attribute(device, CUDA_ATTR_MINOR));
+    snprintf(info->name, sizeof info->name, "cuda:%d", ordinal);
+    info->memory = memory;
+}
+
+int cuda_list(hcy_device_info **infos, size_t *n)
+{
+    int count = 0;
+    if (atomic_load(&started_by) != (long)getpid() && cuda_nvml_list(infos, n))
+        return 0;
+    int status = start_driver();
+    if (!status)
+        status = cuda_check(NULL, cu.cuDeviceGetCount(&count), "counting the GPUs");
+    if (status)
+        return status;
+    *infos = calloc((size_t)count + 1, sizeof **infos);
+    if (!*infos)
+        return hcy_fail(HCY_ENOMEM, "out of memory for the list of devices");
+    *n = 0;
+    for (int i = 0; i < count; i++) {
+        CUdevice device;
+        if (!cu.cuDeviceGet(&device, i))
+            fill_info(&(*infos)[(*n)++], i, device);
+    }
+    return 0;
+}
+
+/* --- Opening --- */
+
+static int find_by_number(const hcy_spec *spec, int count, int *ordinal)
+{
+    char *end;
+    errno = 0;
+    long value = strtol(spec->selector, &end, 10);
+    if (*end || errno || value < 0)
+        return hcy_fail(HCY_ENODEV, "\"%s\": a GPU's number or GPU-<uuid> must follow the ':'", spec->text);
+    if (value >= count)
+        return hcy_fail(HCY_ENODEV, "\"%s\": there are %d GPUs, counted from 0", spec->text, count);
+    *ordinal = (int)value;
+    return 0;
+}
+
+static int find_by_uuid(const hcy_spec *spec, int count, int *ordinal)
+{
+    for (int i = 0; i < count; i++) {
+        CUdevice device;
+        char uuid[48];
+        if (cu.cuDeviceGet(&device, i))
+            continue;
+        uuid_text(uuid, device);
+        if (!strcmp(uuid, spec->selector)) {
+            *ordinal = i;
+            return 0;
+        }
+    }
+    return hcy_fail(HCY_ENODEV, "\"%s\": none of the %d GPUs here has that UUID", spec->text, count);
+}
+
+static int find_device(const hcy_spec *spec, int *ordinal)
+{
+    int count = 0;
+    int status = start_driver();
+    if (!status)
+        status = cuda_check(NULL, cu.cuDeviceGetCount(&count), "counting the GPUs");
+    if (!status && spec->n_options)
+        status = hcy_fail(HCY_EINVAL, "cuda@%s: a GPU has no such option", spec->options[0].key);
+    if (status)
+        return status;
+    *ordinal = 0;
+    if (!*spec->selector)
+        return count ? 0 : hcy_fail(HCY_ENODEV, "\"%s\": there is no GPU", spec->text);
+    if (!strncmp(spec->selector, "GPU-", 4))
+        return find_by_uuid(spec, count, ordinal);
+    return find_by_number(spec, count, ordinal);
+}
+
+/* A context that a fault has poisoned answers every call with that fault. */
+static int check_context(struct cuda_device *d)
+{
+    size_t a, b;
+    CUresult r = cu.cuCtxPushCurrent(d->context);
+    if (!r) {
+        r = cu.cuMemGetInfo(&a, &b);
+        cuda_leave();
+    }
+    const char *words = "";
+    if (!r)
+        return 0;
+    cu.cuGetErrorString(r, &words);
+    return hcy_fail_vendor(HCY_ELOST, r, words,
+                           "cuda:%d was lost to a fault: it cannot be used again in this process",
+                           d->ordinal);
+}
+
+int cuda_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl)
+{
+    int ordinal;
+    int status = find_device(spec, &ordinal);
+    if (status)
+        return status;
+    struct cuda_device *d = calloc(1, sizeof *d);
+    if (!d)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a device");
+    d->dev = dev;
+    d->ordinal = ordinal;
+    status = cuda_check(NULL, cu.cuDeviceGet(&d->device, ordinal), "finding the GPU");
+    if (!status)
+        status =
+            cuda_check(NULL, cu.cuDevicePrimaryCtxRetain(&d->context, d->device), "making the GPU's context");
+    if (!status)
+        status = check_context(d); /* a lost one is not given back: that would reset it under others */
+    if (status) {
+        free(d);
+        return status;
+    }
+    d->arch = attribute(d->device, CUDA_ATTR_MAJOR) * 10 + attribute(d->device, CUDA_ATTR_MINOR);
+    d->units = attribute(d->device, CUDA_ATTR_UNITS);
+    d->local_bytes = (size_t)attribute(d->device, CUDA_ATTR_LOCAL_BYTES);
+    pthread_mutex_init(&d->lock, NULL);
+    fill_info(info, ordinal, d->device);
+    *impl = d;
+    return 0;
+}
+
+void cuda_close(void *impl)
+{
+    struct cuda_device *d = impl;
+    if (!atomic_load(&d->lost) && !cu.cuCtxPushCurrent(d->context)) {
+        cuda_event_pools_free(d);
+        if (d->clock)
+            cu.cuStreamDestroy(d->clock);
+        cuda_leave();
+        cu.cuDevicePrimaryCtxRelease(d->device);
+    }
+    free(d->timed.list);
+    free(d->plain.list);
+    pthread_mutex_destroy(&d->lock);
+    free(d);
+}
+
+int cuda_get_i64(void *impl, const char *key, int64_t *value)
+{
+    static const struct {
+        const char *key;
+        enum cuda_attribute attribute;
+    } numbers[] = {
+        { "multiprocessors", CUDA_ATTR_UNITS }, { "compute_major", CUDA_ATTR_MAJOR },
+        { "compute_minor", CUDA_ATTR_MINOR },   { "warp_size", CUDA_ATTR_WARP_SIZE },
+        { "pci_domain", CUDA_ATTR_DOMAIN },     { "pci_bus", CUDA_ATTR_BUS },
+        { "pci_device", CUDA_ATTR_PCI_DEVICE }, { "local_bytes", CUDA_ATTR_LOCAL_BYTES },
+    };
+    struct cuda_device *d = impl;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (!strcmp(key, numbers[i].key)) {
+            *value = attribute(d->device, numbers[i].attribute);
+            return 0;
+        }
+    if (cuda_nvml_knows(key))
+        return cuda_nvml_read(hcy_device_get_info(d->dev)->stable + strlen("cuda:"), key, value);
+    return hcy_fail(HCY_ENOENT,
+                    "a GPU has no number \"%s\" (multiprocessors, compute_major, compute_minor, warp_size,"
+                    " local_bytes, pci_domain, pci_bus, pci_device, power_mw, clock_mhz, memory_clock_mhz,"
+                    " temperature_c)",
+                    key);
+}

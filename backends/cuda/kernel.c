@@ -1,0 +1,236 @@
+/* kernel.c - launches: the user's kernels on their grid, and ours through the GPU kernels' host side. */
+#include "cuda_priv.h"
+
+#include "gpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_ARGS 64
+#define DEFAULT_LOCAL_BYTES                                                                                  \
+    (32u << 10) /* what a group gets without asking, beside what its kernel has by itself */
+
+/* --- The operations of backends/gpu --- */
+
+struct module {
+    struct cuda_device *dev;
+    CUmodule module;
+};
+
+static int compile(void *device, const char *text, const char *const *options, int n, void **out)
+{
+    struct cuda_device *d = device;
+    struct module *m = malloc(sizeof *m);
+    void *cubin = NULL;
+    size_t size;
+    if (!m)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
+    int status = cuda_compile(d, text, options, n, &cubin, &size, NULL);
+    if (!status)
+        status = cuda_enter(d);
+    if (!status) {
+        status = cuda_module_load(d, cubin, &m->module, NULL);
+        cuda_leave();
+    }
+    free(cubin);
+    if (status)
+        free(m);
+    else
+        *out = m;
+    return status;
+}
+
+static void module_release(void *device, void *module)
+{
+    struct cuda_device *d = device;
+    struct module *m = module;
+    if (!atomic_load(&d->lost) && !cu.cuCtxPushCurrent(d->context)) {
+        cu.cuModuleUnload(m->module);
+        cuda_leave();
+    }
+    free(m);
+}
+
+static int allow_local(struct cuda_device *d, CUfunction f, uint32_t bytes)
+{
+    if (bytes <= DEFAULT_LOCAL_BYTES)
+        return 0;
+    if (bytes > d->local_bytes)
+        return hcy_fail(HCY_EINVAL, "%s: a group has at most %zu bytes of local memory, not %u",
+                        hcy_device_get_info(d->dev)->name, d->local_bytes, bytes);
+    return cuda_check(d, cu.cuFuncSetAttribute(f, CUDA_FUNC_LOCAL_BYTES, (int)bytes),
+                      "asking for local memory");
+}
+
+static int function(void *device, void *module, const char *name, uint32_t local_bytes, void **out)
+{
+    struct cuda_device *d = device;
+    CUfunction f = NULL;
+    int status = cuda_enter(d);
+    if (status)
+        return status;
+    status = cuda_check(d, cu.cuModuleGetFunction(&f, ((struct module *)module)->module, name),
+                        "finding a kernel");
+    if (!status)
+        status = allow_local(d, f, local_bytes);
+    cuda_leave();
+    *out = f;
+    return status;
+}
+
+static CUdeviceptr address_of(const hcy_value *v)
+{
+    return v->block ? v->block->address + v->offset : 0;
+}
+
+static int step(void *queue, void *f, const struct gpu_grid *grid, const struct gpu_arg *args, size_t n)
+{
+    struct cuda_queue *q = queue;
+    CUdeviceptr addresses[MAX_ARGS];
+    void *params[MAX_ARGS];
+    for (size_t i = 0; i < n; i++) {
+        if (args[i].buffer)
+            addresses[i] = address_of(args[i].buffer) + args[i].offset;
+        params[i] = args[i].buffer ? (void *)&addresses[i] : (void *)(uintptr_t)args[i].bytes;
+    }
+    return cuda_check(q->dev,
+                      cu.cuLaunchKernel(f, grid->groups[0], grid->groups[1], 1, grid->group, 1, 1,
+                                        grid->local_bytes, q->stream, params, NULL),
+                      "launching a kernel");
+}
+
+static int zero(void *queue, const hcy_value *buffer, size_t offset, size_t size)
+{
+    struct cuda_queue *q = queue;
+    return cuda_check(q->dev, cu.cuMemsetD8Async(address_of(buffer) + offset, 0, size, q->stream),
+                      "zeroing memory");
+}
+
+static int put_pieces(struct cuda_device *d, const struct gpu_piece *pieces, size_t n, CUdeviceptr to)
+{
+    CUstream stream = NULL;
+    int status = cuda_check(d, cu.cuStreamCreate(&stream, CUDA_STREAM_NON_BLOCKING), "making a stream");
+    for (size_t i = 0; !status && i < n; i++)
+        if (pieces[i].size)
+            status = cuda_check(d,
+                                cu.cuMemcpyAsync(to + pieces[i].at, (CUdeviceptr)(uintptr_t)pieces[i].data,
+                                                 pieces[i].size, stream),
+                                "copying a plan's tables");
+    if (stream) {
+        int waited = cuda_check(d, cu.cuStreamSynchronize(stream), "copying a plan's tables");
+        status = status ? status : waited;
+        cu.cuStreamDestroy(stream);
+    }
+    return status;
+}
+
+static int tables(void *device, const struct gpu_piece *pieces, size_t n, size_t size, void *handle,
+                  hcy_block *block)
+{
+    struct cuda_device *d = device;
+    int status = cuda_alloc(d, HCY_MEM_DEVICE, size, block);
+    if (!status)
+        status = cuda_enter(d);
+    if (status)
+        return status;
+    status = put_pieces(d, pieces, n, block->address);
+    cuda_leave();
+    if (status)
+        cuda_free(d, HCY_MEM_DEVICE, block);
+    else
+        block->handle = handle;
+    return status;
+}
+
+/* --- The HAL's calls --- */
+
+int cuda_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, const char **variant)
+{
+    struct cuda_device *d = impl;
+    struct cuda_kernel *k = calloc(1, sizeof *k);
+    if (!k)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
+    k->dev = d;
+    k->ops =
+        (struct gpu_ops){ compile, module_release, function, step, zero, tables, (uint32_t)d->units, true };
+    snprintf(k->variant, sizeof k->variant, "sm_%d", d->arch);
+    int status = nvrtc_load() ? gpu_kernel_get(&k->ours, &k->ops, d, signature->name) : HCY_EUNSUPPORTED;
+    if (status) {
+        free(k);
+        return status;
+    }
+    *kimpl = k;
+    *variant = k->variant;
+    return 0;
+}
+
+void cuda_kernel_release(void *kimpl)
+{
+    struct cuda_kernel *k = kimpl;
+    if (k->ours)
+        gpu_kernel_release(k->ours);
+    free(k);
+}
+
+static struct gpu_kernel *ours(struct cuda_kernel *k)
+{
+    if (!k->ours)
+        hcy_fail(HCY_EUNSUPPORTED, "a user's kernel has no tables and asks for no scratch memory");
+    return k->ours;
+}
+
+int cuda_prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *block)
+{
+    struct gpu_kernel *k = ours(kimpl);
+    return k ? gpu_kernel_prepare(k, spans, n, block) : HCY_EUNSUPPORTED;
+}
+
+int cuda_scratch_size(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size)
+{
+    struct gpu_kernel *k = ours(kimpl);
+    return k ? gpu_kernel_scratch_size(k, items, values, n, size) : HCY_EUNSUPPORTED;
+}
+
+int cuda_preferred_batch(void *kimpl, const hcy_value *values, size_t n, size_t *items)
+{
+    struct gpu_kernel *k = ours(kimpl);
+    return k ? gpu_kernel_preferred_batch(k, values, n, items) : HCY_EUNSUPPORTED;
+}
+
+static int run_user(struct cuda_queue *q, struct cuda_kernel *k, const hcy_launch_desc *l)
+{
+    CUdeviceptr addresses[MAX_ARGS];
+    void *params[MAX_ARGS];
+    const hcy_grid *g = l->grid;
+    if (l->n_values > MAX_ARGS)
+        return hcy_fail(HCY_ERANGE, "a kernel of the user's takes up to %d arguments, not %zu", MAX_ARGS,
+                        l->n_values);
+    for (size_t i = 0; i < l->n_values; i++) {
+        const hcy_value *v = &l->values[i];
+        addresses[i] = address_of(v);
+        params[i] = v->bytes ? (void *)(uintptr_t)v->bytes : (void *)&addresses[i];
+    }
+    int status = allow_local(q->dev, k->function, g->local_bytes);
+    if (status)
+        return status;
+    return cuda_check(q->dev,
+                      cu.cuLaunchKernel(k->function, g->groups[0], g->groups[1], g->groups[2], g->group[0],
+                                        g->group[1], g->group[2], g->local_bytes, q->stream, params, NULL),
+                      "launching the user's kernel");
+}
+
+static int run_launch(struct cuda_queue *q, const struct cuda_command *c)
+{
+    struct cuda_kernel *k = c->of.launch.kernel;
+    return k->ours ? gpu_kernel_launch(k->ours, q, c->of.launch.desc) : run_user(q, k, c->of.launch.desc);
+}
+
+int cuda_launch(void *qimpl, void *kimpl, const hcy_launch_desc *launch, hcy_keep *keep)
+{
+    struct cuda_kernel *k = kimpl;
+    struct cuda_command c = { .name = k->ours ? gpu_kernel_name(k->ours) : "user's kernel",
+                              .run = run_launch };
+    c.of.launch.kernel = k;
+    c.of.launch.desc = launch;
+    return cuda_submit(qimpl, &c, keep);
+}

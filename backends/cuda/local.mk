@@ -1,0 +1,22 @@
+# The CUDA backend: no CUDA is needed to build it.
+cuda_sources = backends/cuda/api.c backends/cuda/cache.c backends/cuda/copy.c backends/cuda/cuda_api.h \
+    backends/cuda/cuda_priv.h backends/cuda/device.c backends/cuda/event.c backends/cuda/kernel.c \
+    backends/cuda/memory.c backends/cuda/nvml.c backends/cuda/program.c backends/cuda/queue.c
+EXTRA_DIST += backends/cuda/cuda_syms.def backends/cuda/nvml_syms.def backends/cuda/nvrtc_syms.def
+noinst_LTLIBRARIES += libcuda_common.la libcuda_builtin.la
+libcuda_common_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu
+libcuda_common_la_SOURCES = $(cuda_sources)
+libcuda_common_la_LIBADD = libgpu.la
+
+builtin_libs += libcuda_builtin.la
+builtin_names += cuda
+libcuda_builtin_la_CPPFLAGS = $(libcuda_common_la_CPPFLAGS) -DHCY_BACKEND_STATIC
+libcuda_builtin_la_SOURCES = backends/cuda/backend.c
+libcuda_builtin_la_LIBADD = libcuda_common.la
+if !STATIC_BACKENDS
+pkglib_LTLIBRARIES += hcy_cuda.la
+hcy_cuda_la_CPPFLAGS = $(libcuda_common_la_CPPFLAGS)
+hcy_cuda_la_LDFLAGS = $(module_ldflags)
+hcy_cuda_la_LIBADD = libcuda_common.la libhalcyon.la
+hcy_cuda_la_SOURCES = backends/cuda/backend.c src/families.c
+endif

@@ -1,0 +1,130 @@
+/* memory.c - a GPU's memory, pinned and mapped host memory, and memory of others'.  Thread-safe.
+ *
+ * Pinned and mapped memory are the same to CUDA: page-locked, seen by every GPU at the address the host has.
+ */
+#include "cuda_priv.h"
+
+#include <stdlib.h>
+
+int cuda_mem_info(void *impl, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    struct cuda_device *d = impl;
+    size_t f = 0, t = 0;
+    int status = cuda_enter(d);
+    if (status)
+        return status;
+    status = cuda_check(d, cu.cuMemGetInfo(&f, &t), "asking for free memory");
+    cuda_leave();
+    *free_bytes = f;
+    *total_bytes = t;
+    return status;
+}
+
+static int map_host(struct cuda_device *d, void *host, size_t size, hcy_block *block)
+{
+    CUdeviceptr address = 0;
+    int status = cuda_check(d, cu.cuMemHostGetDevicePointer(&address, host, 0), "mapping host memory");
+    *block = (hcy_block){ .handle = host, .address = address, .host = host, .size = size };
+    return status;
+}
+
+static int alloc_host(struct cuda_device *d, size_t size, hcy_block *block)
+{
+    void *host = NULL;
+    int status = cuda_check(d, cu.cuMemHostAlloc(&host, size, CUDA_HOST_PORTABLE | CUDA_HOST_DEVICEMAP),
+                            "allocating pinned memory");
+    if (status)
+        return status;
+    status = map_host(d, host, size, block);
+    if (status)
+        cu.cuMemFreeHost(host);
+    return status;
+}
+
+static int alloc_device(struct cuda_device *d, size_t size, hcy_block *block)
+{
+    CUdeviceptr address = 0;
+    CUresult r = cu.cuMemAlloc(&address, size);
+    if (r == CUDA_ERROR_OUT_OF_MEMORY)
+        return hcy_fail_vendor(HCY_ENOMEM, r, "out of memory", "%s has no %zu bytes free",
+                               hcy_device_get_info(d->dev)->name, size);
+    *block = (hcy_block){ .handle = (void *)(uintptr_t)address, .address = address, .size = size };
+    return cuda_check(d, r, "allocating memory");
+}
+
+int cuda_alloc(void *impl, int mem, size_t size, hcy_block *block)
+{
+    struct cuda_device *d = impl;
+    int status = cuda_enter(d);
+    if (status)
+        return status;
+    status = mem == HCY_MEM_DEVICE ? alloc_device(d, size, block) : alloc_host(d, size, block);
+    cuda_leave();
+    return status;
+}
+
+/* Of a lost device nothing can be freed: it goes with the process.  A plan's tables have their host side for a
+ * handle, all other memory its own address. */
+void cuda_free(void *impl, int mem, hcy_block *block)
+{
+    struct cuda_device *d = impl;
+    if (mem == HCY_MEM_DEVICE && (uintptr_t)block->handle != block->address)
+        free(block->handle);
+    if (cu.cuCtxPushCurrent(d->context))
+        return;
+    if (mem == HCY_MEM_DEVICE)
+        cu.cuMemFree(block->address);
+    else
+        cu.cuMemFreeHost(block->host);
+    cuda_leave();
+}
+
+/* --- Memory of others' --- */
+
+/* What is registered already (by the program itself, or an import that shares a page) is used as it is: its block
+ * has no handle of ours to undo. */
+int cuda_import_host(void *impl, void *host, size_t size, hcy_block *block)
+{
+    struct cuda_device *d = impl;
+    int status = cuda_enter(d);
+    if (status)
+        return status;
+    CUresult r = cu.cuMemHostRegister(host, size, CUDA_HOST_PORTABLE | CUDA_HOST_DEVICEMAP);
+    bool ours = r == CUDA_SUCCESS;
+    status = ours || r == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED
+                 ? 0
+                 : cuda_fail(d, r, "registering host memory");
+    if (!status)
+        status = map_host(d, host, size, block);
+    if (status && ours)
+        cu.cuMemHostUnregister(host);
+    if (!status && !ours)
+        block->handle = NULL;
+    cuda_leave();
+    return status;
+}
+
+int cuda_import_device(void *impl, uint64_t handle, size_t size, hcy_block *block)
+{
+    struct cuda_device *d = impl;
+    unsigned type = 0;
+    int status = cuda_enter(d);
+    if (status)
+        return status;
+    CUresult r = cu.cuPointerGetAttribute(&type, CUDA_POINTER_MEMORY_TYPE, handle);
+    cuda_leave();
+    if (r || type != CUDA_MEMORY_DEVICE)
+        return hcy_fail_vendor(HCY_EINVAL, r, "cuPointerGetAttribute",
+                               "%#llx is no address of a GPU's memory", (unsigned long long)handle);
+    *block = (hcy_block){ .handle = (void *)(uintptr_t)handle, .address = handle, .size = size };
+    return 0;
+}
+
+void cuda_unimport(void *impl, hcy_block *block)
+{
+    struct cuda_device *d = impl;
+    if (!block->host || !block->handle || cu.cuCtxPushCurrent(d->context))
+        return;
+    cu.cuMemHostUnregister(block->host);
+    cuda_leave();
+}

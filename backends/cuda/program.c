@@ -1,0 +1,223 @@
+/* program.c - source text, PTX and machine code to modules; the user's own programs.
+ *
+ * Source is compiled to machine code for the very GPU, and kept in the cache under a hash of the text, the options,
+ * the GPU's architecture and the compiler's version.
+ */
+#include "cuda_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LOG_BYTES   8192
+#define MAX_OPTIONS 64
+
+struct program {
+    struct cuda_device *dev;
+    CUmodule module;
+};
+
+/* --- Compiling --- */
+
+static uint64_t mix(uint64_t h, const void *data, size_t size)
+{
+    const unsigned char *p = data;
+    for (size_t i = 0; i < size; i++)
+        h = (h ^ p[i]) * 1099511628211u;
+    return h;
+}
+
+/* Two hashes from different starts: 128 bits in all. */
+static uint64_t hash_of(uint64_t start, const struct nvrtc_api *rtc, const char *text,
+                        const char *const *options, int n)
+{
+    int version[2] = { rtc->major, rtc->minor };
+    uint64_t h = mix(start, version, sizeof version);
+    for (int i = 0; i < n; i++)
+        h = mix(h, options[i], strlen(options[i]) + 1);
+    return mix(h, text, strlen(text) + 1);
+}
+
+static char *log_of(const struct nvrtc_api *rtc, nvrtcProgram program)
+{
+    size_t size = 0;
+    if (rtc->nvrtcGetProgramLogSize(program, &size) || size < 2)
+        return NULL;
+    char *log = malloc(size);
+    if (log && rtc->nvrtcGetProgramLog(program, log)) {
+        free(log);
+        log = NULL;
+    }
+    return log;
+}
+
+static int compile_now(const struct nvrtc_api *rtc, const char *text, const char *const *options, int n,
+                       void **cubin, size_t *size, char **log)
+{
+    nvrtcProgram program;
+    if (rtc->nvrtcCreateProgram(&program, text, "kernel.cu", 0, NULL, NULL))
+        return hcy_fail(HCY_ENOMEM, "out of memory for a compilation");
+    int failed = rtc->nvrtcCompileProgram(program, n, options), status = 0;
+    char *words = log_of(rtc, program);
+    *cubin = NULL;
+    if (failed)
+        status = hcy_fail_vendor(HCY_ECOMPILE, failed, "NVRTC", "CUDA source does not compile: %s",
+                                 words ? words : "");
+    else if (rtc->nvrtcGetCUBINSize(program, size) || !*size || !(*cubin = malloc(*size)) ||
+             rtc->nvrtcGetCUBIN(program, *cubin))
+        status = hcy_fail(HCY_ECOMPILE, "NVRTC %d.%d made no code for this GPU", rtc->major, rtc->minor);
+    rtc->nvrtcDestroyProgram(&program);
+    if (status) {
+        free(*cubin);
+        *cubin = NULL;
+    }
+    if (log)
+        *log = words;
+    else
+        free(words);
+    return status;
+}
+
+int cuda_compile(struct cuda_device *d, const char *text, const char *const *options, int n_options,
+                 void **cubin, size_t *size, char **log)
+{
+    const struct nvrtc_api *rtc = nvrtc_load();
+    const char *all[MAX_OPTIONS + 1];
+    char arch[32];
+    if (!rtc)
+        return HCY_EUNSUPPORTED;
+    if (n_options > MAX_OPTIONS)
+        return hcy_fail(HCY_ERANGE, "more than %d options for the compiler", MAX_OPTIONS);
+    snprintf(arch, sizeof arch, "-arch=sm_%d", d->arch);
+    all[0] = arch;
+    for (int i = 0; i < n_options; i++)
+        all[i + 1] = options[i];
+    uint64_t key = hash_of(14695981039346656037u, rtc, text, all, n_options + 1);
+    uint64_t check = hash_of(0x9e3779b97f4a7c15u, rtc, text, all, n_options + 1);
+    *cubin = cuda_cache_read(key, check, size);
+    if (*cubin)
+        return 0;
+    int status = compile_now(rtc, text, all, n_options + 1, cubin, size, log);
+    if (!status)
+        cuda_cache_write(key, check, *cubin, *size);
+    return status;
+}
+
+/* --- Modules --- */
+
+int cuda_module_load(struct cuda_device *d, const void *image, CUmodule *module, char **log)
+{
+    static char nothing[1];
+    char *words = calloc(1, LOG_BYTES);
+    int options[] = { CUDA_JIT_ERROR_BUFFER, CUDA_JIT_ERROR_SIZE };
+    void *values[] = { words ? words : nothing, (void *)(uintptr_t)(words ? LOG_BYTES - 1 : 0) };
+    CUresult r = cu.cuModuleLoadDataEx(module, image, 2, options, values);
+    int status = 0;
+    if (r == CUDA_ERROR_OUT_OF_MEMORY || (r >= 700 && r < 800))
+        status = cuda_fail(d, r, "loading a program");
+    else if (r) {
+        const char *name = "";
+        cu.cuGetErrorString(r, &name);
+        status = hcy_fail_vendor(HCY_ECOMPILE, r, name, "a program is not accepted: %s", words ? words : "");
+    }
+    if (log && words && *words && !*log)
+        *log = words;
+    else
+        free(words);
+    return status;
+}
+
+/* Options separated by blanks, in a copy that is cut up. */
+static int split_options(char *text, const char **options)
+{
+    int n = 0;
+    char *save = NULL;
+    for (char *word = strtok_r(text, " \t\n", &save); word && n < MAX_OPTIONS;
+         word = strtok_r(NULL, " \t\n", &save))
+        options[n++] = word;
+    return n;
+}
+
+static int compile_source(struct cuda_device *d, const char *text, const char *options, void **cubin,
+                          char **log)
+{
+    const char *list[MAX_OPTIONS];
+    size_t size;
+    char *copy = strdup(options);
+    if (!copy)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a program's options");
+    int n = split_options(copy, list);
+    int status = cuda_compile(d, text, list, n, cubin, &size, log);
+    free(copy);
+    return status;
+}
+
+/* --- The user's programs --- */
+
+int cuda_program_create(void *impl, const char *format, const void *data, size_t size, const char *options,
+                        void **pimpl, char **log)
+{
+    struct cuda_device *d = impl;
+    bool source = !strcmp(format, "cuda-c");
+    void *image = NULL;
+    if (!source && strcmp(format, "ptx") && strcmp(format, "cubin") && strcmp(format, "fatbin"))
+        return hcy_fail(HCY_EUNSUPPORTED,
+                        "CUDA does not know the format \"%s\" of a program; it knows \"cuda-c\", \"ptx\","
+                        " \"cubin\" and \"fatbin\"",
+                        format);
+    struct program *p = calloc(1, sizeof *p);
+    char *text = p ? malloc(size + 1) : NULL; /* text must end in a zero, which the caller's need not have */
+    if (!text) {
+        free(p);
+        return hcy_fail(HCY_ENOMEM, "out of memory for a program");
+    }
+    memcpy(text, data, size);
+    text[size] = 0;
+    p->dev = d;
+    int status = source ? compile_source(d, text, options, &image, log) : 0;
+    if (!status)
+        status = cuda_enter(d);
+    if (!status) {
+        status = cuda_module_load(d, source ? image : text, &p->module, log);
+        cuda_leave();
+    }
+    free(image);
+    free(text);
+    if (status)
+        free(p);
+    else
+        *pimpl = p;
+    return status;
+}
+
+void cuda_program_release(void *pimpl)
+{
+    struct program *p = pimpl;
+    if (!atomic_load(&p->dev->lost) && !cu.cuCtxPushCurrent(p->dev->context)) {
+        cu.cuModuleUnload(p->module);
+        cuda_leave();
+    }
+    free(p);
+}
+
+int cuda_program_kernel(void *pimpl, const char *name, const hcy_signature *signature, void **kimpl)
+{
+    struct program *p = pimpl;
+    struct cuda_kernel *k = calloc(1, sizeof *k);
+    (void)signature;
+    if (!k)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
+    k->dev = p->dev;
+    int status = cuda_enter(p->dev);
+    if (!status) {
+        CUresult r = cu.cuModuleGetFunction(&k->function, p->module, name);
+        status = r == CUDA_ERROR_NOT_FOUND
+                     ? hcy_fail(HCY_ENOENT, "the program has no kernel \"%s\" (is it extern \"C\"?)", name)
+                     : cuda_check(p->dev, r, "finding a kernel");
+        cuda_leave();
+    }
+    if (status)
+        free(k);
+    else
+        *kimpl = k;
+    return status;
+}

@@ -1,0 +1,396 @@
+/* queue.c - queues: a stream each, and a thread that releases what commands used when the stream has passed them.
+ *
+ * Commands go to the stream at once, from the caller's thread.  Behind a wait for an event that no stream has yet
+ * (another backend's, or one that is held back itself) they are HELD: the queue's thread waits for the event and
+ * then submits them in order; nobody else waits.
+ *
+ * The first failure is kept; what follows is skipped, events recorded behind it carry it.  The queue belongs to its
+ * thread and to the HAL's queue; destroyed, it runs what is left and then frees itself.
+ */
+#include "cuda_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A command in the stream whose objects are still in use. */
+struct cuda_pending {
+    struct cuda_pending *next;
+    uint64_t number;
+    hcy_keep *keep;
+    CUevent end, start; /* start only if there is a trace */
+    const char *name;
+    uint64_t bytes;
+    bool timed;
+};
+
+/* A command that is not in the stream yet: a wait, an event to record, or `command`. */
+struct cuda_held {
+    struct cuda_held *next;
+    hcy_event *wait;
+    struct cuda_event *record;
+    hcy_keep *keep;
+    struct cuda_command command;
+};
+
+/* --- To the stream (all under the queue's lock) --- */
+
+static void drop_pending(struct cuda_device *d, struct cuda_pending *p)
+{
+    cuda_event_give(d, p->end, p->timed);
+    cuda_event_give(d, p->start, true);
+    free(p);
+}
+
+static struct cuda_pending *new_pending(struct cuda_queue *q, const struct cuda_command *c)
+{
+    struct cuda_pending *p = calloc(1, sizeof *p);
+    if (!p) {
+        hcy_fail(HCY_ENOMEM, "out of memory for a queue's command");
+        return NULL;
+    }
+    p->name = c->name;
+    p->bytes = c->bytes;
+    p->timed = hcy_trace_on();
+    p->end = cuda_event_take(q->dev, p->timed);
+    if (p->end && p->timed && (p->start = cuda_event_take(q->dev, true)))
+        cu.cuEventRecord(p->start, q->stream);
+    if (p->end)
+        return p;
+    free(p);
+    return NULL;
+}
+
+static void append_pending(struct cuda_queue *q, struct cuda_pending *p, hcy_keep *keep)
+{
+    p->keep = keep;
+    p->number = ++q->submitted;
+    *q->pending_end = p;
+    q->pending_end = &p->next;
+    pthread_cond_signal(&q->work);
+}
+
+/* Submits; takes the keep over unless it fails.  After a failure nothing of the command is left in the stream. */
+static int run_now(struct cuda_queue *q, const struct cuda_command *c, hcy_keep *keep)
+{
+    int status = cuda_enter(q->dev);
+    if (status)
+        return status;
+    struct cuda_pending *p = new_pending(q, c);
+    status = p ? c->run(q, c) : hcy_last_error()->status;
+    if (!status)
+        status = cuda_check(q->dev, cu.cuEventRecord(p->end, q->stream), "recording an event");
+    if (!status) {
+        append_pending(q, p, keep);
+    } else if (p) {
+        cu.cuStreamSynchronize(q->stream);
+        drop_pending(q->dev, p);
+    }
+    cuda_leave();
+    return status;
+}
+
+static int hold(struct cuda_queue *q, const struct cuda_held *like)
+{
+    struct cuda_held *h = malloc(sizeof *h);
+    if (!h)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a queue's command");
+    *h = *like;
+    h->next = NULL;
+    *q->held_end = h;
+    q->held_end = &h->next;
+    pthread_cond_signal(&q->work);
+    return 0;
+}
+
+int cuda_submit(struct cuda_queue *q, const struct cuda_command *c, hcy_keep *keep)
+{
+    int status = 0;
+    bool skipped = false;
+    pthread_mutex_lock(&q->lock);
+    if (q->held)
+        status = hold(q, &(struct cuda_held){ .keep = keep, .command = *c });
+    else if (!(skipped = q->error.status != 0))
+        status = run_now(q, c, keep);
+    pthread_mutex_unlock(&q->lock);
+    if (skipped)
+        hcy_keep_release(keep);
+    return status;
+}
+
+/* --- The thread --- */
+
+static void trace_pending(struct cuda_queue *q, const struct cuda_pending *p)
+{
+    uint64_t start, end;
+    if (p->start && !cuda_event_when(q->dev, p->start, &start) && !cuda_event_when(q->dev, p->end, &end) &&
+        end >= start)
+        hcy_trace_span(q->dev->dev, q, p->name, start, end, p->bytes);
+}
+
+/* Releases everything up to `number`, which the stream has passed. */
+static void reap(struct cuda_queue *q, uint64_t number)
+{
+    for (;;) {
+        pthread_mutex_lock(&q->lock);
+        struct cuda_pending *p = q->pending;
+        if (!p || p->number > number) {
+            pthread_mutex_unlock(&q->lock);
+            return;
+        }
+        q->pending = p->next;
+        if (!q->pending)
+            q->pending_end = &q->pending;
+        pthread_mutex_unlock(&q->lock);
+        hcy_keep *keep = p->keep;
+        if (!cu.cuCtxPushCurrent(q->dev->context)) {
+            trace_pending(q, p);
+            drop_pending(q->dev, p);
+            cuda_leave();
+        } else {
+            free(p);
+        }
+        hcy_keep_release(keep);
+        pthread_mutex_lock(&q->lock);
+        q->reaped++;
+        pthread_cond_broadcast(&q->changed);
+        pthread_mutex_unlock(&q->lock);
+    }
+}
+
+/* Waits for the newest command there is, then releases it and all before it. */
+static void reap_pending(struct cuda_queue *q, CUevent newest, uint64_t number)
+{
+    if (!cu.cuCtxPushCurrent(q->dev->context)) {
+        cuda_check(q->dev, cu.cuEventSynchronize(newest), "a command");
+        cuda_leave();
+    }
+    reap(q, number);
+}
+
+/* The first held command, outside the lock where it waits; it stays first until it is dealt with, so that others
+ * line up behind it. */
+static void serve_held(struct cuda_queue *q, struct cuda_held *h)
+{
+    hcy_keep *drop = h->keep;
+    hcy_error failed = { 0 };
+    if (h->wait && hcy_event_wait(h->wait, HCY_FOREVER))
+        failed = *hcy_last_error();
+    pthread_mutex_lock(&q->lock);
+    if (!q->error.status && !h->wait && !h->record) {
+        if (run_now(q, &h->command, h->keep))
+            failed = *hcy_last_error();
+        else
+            drop = NULL;
+    }
+    if (failed.status && !q->error.status)
+        q->error = failed;
+    if (h->record && !cu.cuCtxPushCurrent(q->dev->context)) {
+        cuda_event_record(h->record, q->stream, &q->error);
+        cuda_leave();
+    }
+    q->held = h->next;
+    if (!q->held)
+        q->held_end = &q->held;
+    pthread_cond_broadcast(&q->changed);
+    pthread_mutex_unlock(&q->lock);
+    hcy_keep_release(drop);
+    hcy_event_release(h->wait);
+    if (h->record)
+        cuda_event_destroy(h->record);
+    free(h);
+}
+
+static void free_queue(struct cuda_queue *q)
+{
+    hcy_device *dev = q->keeps_dev;
+    if (!cu.cuCtxPushCurrent(q->dev->context)) {
+        cu.cuStreamDestroy(q->stream);
+        cuda_leave();
+    }
+    pthread_cond_destroy(&q->work);
+    pthread_cond_destroy(&q->changed);
+    pthread_mutex_destroy(&q->lock);
+    free(q);
+    hcy_device_release(dev);
+}
+
+static void *serve(void *arg)
+{
+    struct cuda_queue *q = arg;
+    for (;;) {
+        pthread_mutex_lock(&q->lock);
+        while (!q->pending && !q->held && !q->closing)
+            pthread_cond_wait(&q->work, &q->lock);
+        struct cuda_pending *newest = q->pending;
+        while (newest && newest->next)
+            newest = newest->next;
+        CUevent event = newest ? newest->end : NULL;
+        uint64_t number = newest ? newest->number : 0;
+        struct cuda_held *held = q->held;
+        pthread_mutex_unlock(&q->lock);
+        if (newest)
+            reap_pending(q, event, number);
+        else if (held)
+            serve_held(q, held);
+        else
+            break;
+    }
+    free_queue(q);
+    return NULL;
+}
+
+/* --- The HAL's calls --- */
+
+static int start_thread(struct cuda_queue *q)
+{
+    pthread_t thread;
+    int error = pthread_create(&thread, NULL, serve, q);
+    if (error)
+        return hcy_fail_vendor(HCY_ENOMEM, error, "pthread_create",
+                               "no thread for a queue: the system's limit of threads is reached");
+    pthread_detach(thread);
+    return 0;
+}
+
+int cuda_queue_create(void *impl, hcy_queue *queue, void **qimpl)
+{
+    struct cuda_device *d = impl;
+    struct cuda_queue *q = calloc(1, sizeof *q);
+    (void)queue;
+    if (!q)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a queue");
+    q->dev = d;
+    q->held_end = &q->held;
+    q->pending_end = &q->pending;
+    pthread_mutex_init(&q->lock, NULL);
+    pthread_cond_init(&q->work, NULL);
+    pthread_cond_init(&q->changed, NULL);
+    int status = cuda_enter(d);
+    if (status) {
+        free(q);
+        return status;
+    }
+    status = cuda_check(d, cu.cuStreamCreate(&q->stream, CUDA_STREAM_NON_BLOCKING), "making a stream");
+    cuda_leave();
+    q->keeps_dev = hcy_device_retain(d->dev);
+    if (!status && (status = start_thread(q)))
+        free_queue(q);
+    else if (status) {
+        hcy_device_release(q->keeps_dev);
+        free(q);
+    } else {
+        *qimpl = q;
+    }
+    return status;
+}
+
+void cuda_queue_destroy(void *qimpl)
+{
+    struct cuda_queue *q = qimpl;
+    pthread_mutex_lock(&q->lock);
+    q->closing = true;
+    pthread_cond_signal(&q->work);
+    pthread_mutex_unlock(&q->lock);
+}
+
+int cuda_queue_status(void *qimpl)
+{
+    struct cuda_queue *q = qimpl;
+    pthread_mutex_lock(&q->lock);
+    hcy_error error = q->error;
+    pthread_mutex_unlock(&q->lock);
+    return error.status ? hcy_fail_again(&error) : 0;
+}
+
+int cuda_queue_finish(void *qimpl)
+{
+    struct cuda_queue *q = qimpl;
+    pthread_mutex_lock(&q->lock);
+    while (q->held)
+        pthread_cond_wait(&q->changed, &q->lock);
+    uint64_t number = q->submitted;
+    pthread_mutex_unlock(&q->lock);
+    int status = cuda_enter(q->dev);
+    if (status)
+        return status;
+    status = cuda_check(q->dev, cu.cuStreamSynchronize(q->stream), "a command");
+    cuda_leave();
+    if (status)
+        return status;
+    reap(q, number);
+    pthread_mutex_lock(&q->lock);
+    while (q->reaped < number) /* the thread has taken some of them */
+        pthread_cond_wait(&q->changed, &q->lock);
+    pthread_mutex_unlock(&q->lock);
+    return cuda_queue_status(q);
+}
+
+int cuda_queue_record(void *qimpl, void **eimpl)
+{
+    struct cuda_queue *q = qimpl;
+    int status = cuda_enter(q->dev);
+    if (status)
+        return status;
+    struct cuda_event *e = cuda_event_new(q->dev);
+    if (!e) {
+        cuda_leave();
+        return hcy_last_error()->status;
+    }
+    pthread_mutex_lock(&q->lock);
+    if (q->held) {
+        atomic_fetch_add(&e->refs, 1);
+        status = hold(q, &(struct cuda_held){ .record = e });
+        if (status)
+            atomic_fetch_sub(&e->refs, 1);
+    } else {
+        cuda_event_record(e, q->stream, &q->error);
+    }
+    pthread_mutex_unlock(&q->lock);
+    cuda_leave();
+    if (status)
+        cuda_event_destroy(e);
+    else
+        *eimpl = e;
+    return status;
+}
+
+/* In the stream, if the event is in one already. */
+static bool wait_in_stream(struct cuda_queue *q, hcy_event *event)
+{
+    hcy_error error;
+    if (strcmp(hcy_device_get_info(hcy_event_device(event))->backend, "cuda"))
+        return false;
+    struct cuda_event *e = hcy_event_impl(event);
+    if (!cuda_event_is_recorded(e, &error))
+        return false;
+    if (error.status) {
+        q->error = error;
+        return true;
+    }
+    bool waits = !cu.cuStreamWaitEvent(q->stream, e->event, 0);
+    return waits;
+}
+
+int cuda_queue_wait(void *qimpl, hcy_event *event)
+{
+    struct cuda_queue *q = qimpl;
+    int status = cuda_enter(q->dev), done = 0;
+    if (status)
+        return status;
+    pthread_mutex_lock(&q->lock);
+    if (!q->held && (q->error.status || wait_in_stream(q, event)))
+        goto out;
+    if (!q->held && hcy_event_query(event, &done)) {
+        q->error = *hcy_last_error();
+        goto out;
+    }
+    if (!done) {
+        status = hold(q, &(struct cuda_held){ .wait = hcy_event_retain(event) });
+        if (status)
+            hcy_event_release(event);
+    }
+out:
+    pthread_mutex_unlock(&q->lock);
+    cuda_leave();
+    return status;
+}
