@@ -97,6 +97,7 @@ tests_azint_fuzz_LDADD = libinternal.la
 
 cts_device = case $$config in \
     cpu) device=cpu@threads=2;; \
+    cuda) device=cuda:0;; \
     cpu-1) device=cpu@threads=1;; \
     cpu-discrete) device=cpu@threads=2@discrete=1;; \
     null-noop) device=null@kernels=noop;; \
@@ -110,6 +111,8 @@ cts_launchers = $(cts_programs:=-cpu.t) $(cts_programs:=-cpu-1.t) $(cts_programs
 if X86_SIMD
 cts_launchers += $(cts_programs:=-cpu-avx2.t)
 endif
+# Devices that few machines have: what is not there is skipped with its reason.
+cts_launchers += $(cts_programs:=-cuda.t) tests/bslz4_decode-cuda.t tests/azint_kernels-cuda.t
 $(cts_launchers): tests/local.mk
 	@$(MKDIR_P) tests; name=$(@F); name=$${name%.t}; config=$${name#*-}; $(cts_device); \
 	    echo "exec tests/$${name%%-*} '$$device'" > $@

@@ -1,0 +1,522 @@
+/* gpu.c - a device's kernels on EIGER 4M frames made here: checked against the CPU bit for bit, then timed.
+ *
+ *     bench/gpu DEVICE [MEAN [BYTES [SPLIT]]]
+ *
+ * Frames are Poisson counts on rings with module gaps, of MEAN counts (4) in elements of BYTES bytes (4); SPLIT is
+ * "full" (default) or "no".  Resident: chunks are on the device.  Host to curve: chunks in pinned memory, parsed, copied,
+ * integrated, read back, divided; by several threads with a queue each.  Latency: one such frame at a time.
+ */
+#include <halcyon/azint.h>
+#include <halcyon/bslz4.h>
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    HEIGHT = 2167,
+    WIDTH = 2070,
+    PIXELS = HEIGHT * WIDTH,
+    DISTINCT = 8,
+    BINS = 1000,
+    MOST = 64,
+    THREADS = 16
+};
+
+#define CHECK(call) check((call), #call, __LINE__)
+static void check(int status, const char *what, int line)
+{
+    if (!status)
+        return;
+    fprintf(stderr, "line %d: %s: %s (%s) %s\n", line, what, hcy_status_name(status), hcy_last_error()->text,
+            hcy_last_error()->vendor);
+    exit(1);
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* --- Frames --- */
+
+struct frame {
+    void *chunk;
+    size_t size;
+};
+
+static struct frame made[DISTINCT];
+static hcy_bslz4_job coding = { HCY_CODEC_BSLZ4, 4, PIXELS * 4, 0, 0 };
+static double mean = 4;
+static uint8_t *mask;
+
+static double random_unit(uint64_t *s)
+{
+    uint64_t z = *s += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
+}
+
+static uint32_t poisson(double m, uint64_t *s)
+{
+    if (m > 50) {
+        double u = random_unit(s), v = random_unit(s);
+        double x = m + sqrt(m) * sqrt(-2 * log(u + 1e-300)) * cos(6.283185307179586 * v);
+        return x < 0 ? 0 : (uint32_t)(x + 0.5);
+    }
+    double limit = exp(-m), p = 1;
+    uint32_t k = 0;
+    while ((p *= random_unit(s)) > limit)
+        k++;
+    return k;
+}
+
+static double expected(int y, int x)
+{
+    static const double rings[] = { 0.8, 1.1, 1.55, 1.9, 2.2, 2.7, 3.1 };
+    double r = hypot(y - 0.52 * HEIGHT, x - 0.47 * WIDTH) * 75e-6;
+    double q = 12.566370614359172 * sin(0.5 * atan(r / 0.2)), v = mean * (0.2 + 0.8 * exp(-q / 2));
+    for (int i = 0; i < 7; i++)
+        v += mean * 6 / (1 + i) * exp(-0.5 * (q - rings[i]) * (q - rings[i]) / 1e-4);
+    return v;
+}
+
+static void *make_frame(void *context)
+{
+    struct frame *f = context;
+    uint64_t seed = (uint64_t)(f - made) * 77 + 1;
+    uint8_t *image = malloc(coding.image_bytes);
+    size_t bound;
+    for (int i = 0; i < PIXELS; i++) {
+        uint32_t v = mask[i] ? UINT32_MAX : poisson(expected(i / WIDTH, i % WIDTH), &seed);
+        if (mean > 100 && !mask[i] && random_unit(&seed) < 1e-5)
+            v = (uint32_t)(1e6 * random_unit(&seed));
+        memcpy(image + (size_t)i * coding.elem_size, &v, coding.elem_size);
+    }
+    CHECK(hcy_bslz4_encode_bound(&bound, &coding));
+    f->chunk = malloc(bound);
+    CHECK(hcy_bslz4_encode(&f->size, f->chunk, bound, &coding, image));
+    free(image);
+    return NULL;
+}
+
+static void make_frames(void)
+{
+    pthread_t threads[DISTINCT];
+    size_t total = 0;
+    mask = malloc(PIXELS);
+    for (int i = 0; i < PIXELS; i++)
+        mask[i] = i / WIDTH % 551 >= 514 || i % WIDTH % 1040 >= 1030;
+    for (int i = 0; i < DISTINCT; i++)
+        if (pthread_create(&threads[i], NULL, make_frame, &made[i]))
+            exit(1);
+    for (int i = 0; i < DISTINCT; i++) {
+        pthread_join(threads[i], NULL);
+        total += made[i].size;
+    }
+    printf("frames of %zu bytes coded, ratio %.2f\n", total / DISTINCT,
+           (double)coding.image_bytes * DISTINCT / (double)total);
+}
+
+static hcy_azint_plan *make_plan(int split)
+{
+    hcy_poni poni = HCY_PONI_INIT;
+    hcy_azint_options options = HCY_AZINT_OPTIONS_INIT;
+    char text[1024];
+    hcy_azint_plan *plan;
+    int n = snprintf(text, sizeof text,
+                     "poni_version: 2\nDetector: Detector\nDetector_config: {\"pixel1\": 7.5e-05, "
+                     "\"pixel2\": 7.5e-05, \"max_shape\": [%d, %d]}\nDistance: 0.2\nPoni1: %.9f\nPoni2: "
+                     "%.9f\nRot1: 0\nRot2: 0\n"
+                     "Rot3: 0\nWavelength: 1e-10\n",
+                     HEIGHT, WIDTH, 0.52 * HEIGHT * 75e-6, 0.47 * WIDTH * 75e-6);
+    CHECK(hcy_poni_parse(&poni, text, (size_t)n, "bench"));
+    options.npt = BINS;
+    options.split = split;
+    options.error_model = HCY_ERRORS_POISSON;
+    options.mask = mask;
+    options.mask_height = HEIGHT;
+    options.mask_width = WIDTH;
+    options.sentinels = HCY_SENTINELS_ALWAYS;
+    CHECK(hcy_azint_plan_create(&plan, &poni, HEIGHT, WIDTH, &options));
+    return plan;
+}
+
+/* --- A batch on a device --- */
+
+struct batch {
+    hcy_device *dev;
+    hcy_queue *queue;
+    hcy_kernel *kernel;
+    hcy_buffer *tables, *pinned, *coded, *sums, *reports, *scratch, *back;
+    size_t n, chunks, frames, blocks, total; /* parts of the coded buffer */
+    hcy_arg args[9];
+    size_t n_args;
+};
+
+static size_t aligned(size_t n)
+{
+    return (n + 63) / 64 * 64;
+}
+
+static hcy_buffer *part(hcy_buffer *of, size_t at, size_t size)
+{
+    hcy_buffer *b;
+    CHECK(hcy_buffer_sub(&b, of, at, size));
+    return b;
+}
+
+static hcy_buffer *memory(hcy_device *dev, int mem, size_t size)
+{
+    hcy_buffer *b;
+    CHECK(hcy_buffer_create(&b, dev, mem, size));
+    return b;
+}
+
+/* The chunks' tables, into the pinned buffer. */
+static void parse(struct batch *b)
+{
+    uint8_t *host = hcy_buffer_host(b->pinned);
+    hcy_bslz4_frame *frames = (void *)(host + b->frames);
+    hcy_bslz4_block *blocks = (void *)(host + b->blocks);
+    size_t room = (b->total - b->blocks) / sizeof *blocks, used = 0, at = 0;
+    for (size_t i = 0; i < b->n; i++) {
+        size_t size = made[i % DISTINCT].size;
+        CHECK(hcy_bslz4_parse(&frames[i], blocks + used, room - used, NULL, &coding, host + at, size));
+        frames[i].offset = at;
+        frames[i].first_block = (uint32_t)used;
+        used += frames[i].n_blocks;
+        at += aligned(size);
+    }
+}
+
+static void open_batch(struct batch *b, hcy_device *dev, size_t n)
+{
+    size_t n_blocks, at = 0;
+    memset(b, 0, sizeof *b);
+    CHECK(hcy_bslz4_block_count(&n_blocks, &coding, NULL, 0));
+    b->dev = dev;
+    b->n = n;
+    for (size_t i = 0; i < n; i++)
+        b->chunks += aligned(made[i % DISTINCT].size);
+    b->chunks += HCY_BSLZ4_PADDING;
+    b->frames = b->chunks;
+    b->blocks = aligned(b->frames + n * sizeof(hcy_bslz4_frame));
+    b->total = aligned(b->blocks + n * n_blocks * sizeof(hcy_bslz4_block));
+    b->pinned = memory(dev, HCY_MEM_PINNED, b->total);
+    b->coded = memory(dev, HCY_MEM_DEVICE, b->total);
+    b->reports = memory(dev, HCY_MEM_DEVICE, n * sizeof(hcy_frame_report));
+    CHECK(hcy_queue_create(&b->queue, dev));
+    for (size_t i = 0; i < n; i++) {
+        memcpy((uint8_t *)hcy_buffer_host(b->pinned) + at, made[i % DISTINCT].chunk, made[i % DISTINCT].size);
+        at += aligned(made[i % DISTINCT].size);
+    }
+    parse(b);
+    CHECK(hcy_buffer_copy(b->queue, b->coded, 0, b->pinned, 0, b->total));
+    CHECK(hcy_queue_finish(b->queue));
+    b->args[0] = hcy_arg_buf(part(b->coded, 0, b->chunks));
+    b->args[1] = hcy_arg_buf(part(b->coded, b->frames, b->blocks - b->frames));
+    b->args[2] = hcy_arg_buf(part(b->coded, b->blocks, b->total - b->blocks));
+    b->args[3] = hcy_arg_struct(&coding, sizeof coding);
+}
+
+static void add_scratch(struct batch *b)
+{
+    size_t size;
+    b->args[b->n_args++] = hcy_arg_buf(NULL);
+    CHECK(hcy_kernel_scratch_size(b->kernel, b->n, b->args, b->n_args, &size));
+    if (size)
+        b->args[b->n_args - 1] = hcy_arg_buf(b->scratch = memory(b->dev, HCY_MEM_DEVICE, size));
+}
+
+static void open_decode(struct batch *b, hcy_device *dev, size_t n)
+{
+    open_batch(b, dev, n);
+    CHECK(hcy_kernel_get(&b->kernel, dev, "bslz4_decode"));
+    b->sums = memory(dev, HCY_MEM_DEVICE, n * coding.image_bytes);
+    b->args[4] = hcy_arg_buf(b->sums);
+    b->args[5] = hcy_arg_buf(b->reports);
+    b->n_args = 6;
+    add_scratch(b);
+}
+
+static void open_azint(struct batch *b, hcy_device *dev, size_t n, hcy_buffer *tables,
+                       const hcy_azint_job *job)
+{
+    open_batch(b, dev, n);
+    CHECK(hcy_kernel_get(&b->kernel, dev, "bslz4_azint"));
+    b->sums = memory(dev, HCY_MEM_DEVICE, n * HCY_AZINT_SUMS * BINS * 8);
+    b->back = memory(dev, HCY_MEM_PINNED, n * (HCY_AZINT_SUMS * BINS * 8 + sizeof(hcy_frame_report)));
+    b->args[4] = hcy_arg_buf(tables);
+    b->args[5] = hcy_arg_struct(job, sizeof *job);
+    b->args[6] = hcy_arg_buf(b->sums);
+    b->args[7] = hcy_arg_buf(b->reports);
+    b->n_args = 8;
+    add_scratch(b);
+}
+
+static void close_batch(struct batch *b)
+{
+    hcy_buffer *own[] = { b->pinned, b->coded,         b->sums,          b->reports,      b->scratch,
+                          b->back,   b->args[0].v.buf, b->args[1].v.buf, b->args[2].v.buf };
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        hcy_buffer_release(own[i]);
+    hcy_queue_release(b->queue);
+    hcy_kernel_release(b->kernel);
+}
+
+static void launch(struct batch *b)
+{
+    CHECK(hcy_launch(b->queue, b->kernel, b->n, b->args, b->n_args));
+}
+
+/* --- The same as on the CPU? --- */
+
+static hcy_buffer *make_tables(hcy_device *dev, const hcy_azint_plan *plan)
+{
+    hcy_span spans[HCY_AZINT_SPANS];
+    hcy_kernel *kernel;
+    hcy_buffer *tables;
+    double start = now();
+    CHECK(hcy_kernel_get(&kernel, dev, "bslz4_azint"));
+    hcy_azint_plan_tables(spans, plan);
+    CHECK(hcy_kernel_prepare(&tables, kernel, spans, HCY_AZINT_SPANS));
+    printf("tables of %s: %.1f MB in %.2f s\n", hcy_device_get_info(dev)->name,
+           (double)hcy_buffer_size(tables) * 1e-6, now() - start);
+    hcy_kernel_release(kernel);
+    return tables;
+}
+
+static void *results(struct batch *b, size_t size, hcy_frame_report *reports)
+{
+    void *p = malloc(size);
+    launch(b);
+    CHECK(hcy_buffer_read(b->queue, p, b->sums, 0, size));
+    CHECK(hcy_buffer_read(b->queue, reports, b->reports, 0, b->n * sizeof *reports));
+    CHECK(hcy_queue_finish(b->queue));
+    return p;
+}
+
+static void compare(const char *what, struct batch *a, struct batch *b, size_t frame_bytes)
+{
+    hcy_frame_report ra[MOST], rb[MOST];
+    size_t size = a->n * frame_bytes, wrong = 0;
+    uint8_t *x = results(a, size, ra), *y = results(b, size, rb);
+    for (size_t i = 0; i < a->n; i++) {
+        size_t rows = ra[i].n_lost ? frame_bytes : frame_bytes / HCY_AZINT_SUMS * 4;
+        if (frame_bytes == coding.image_bytes)
+            rows = frame_bytes;
+        wrong += memcmp(x + i * frame_bytes, y + i * frame_bytes, rows) != 0 ||
+                 memcmp(&ra[i], &rb[i], sizeof ra[i]) != 0;
+    }
+    printf("%s, %zu frames: %s (%zu wrong)%s", what, a->n, wrong ? "NOT the CPU's bits" : "the CPU's bits",
+           wrong, wrong ? "" : "\n");
+    if (wrong)
+        printf(" report 0: %d %u %llu %llu, %d %u %llu %llu\n", ra[0].status, ra[0].block,
+               (unsigned long long)ra[0].byte, (unsigned long long)ra[0].n_lost, rb[0].status, rb[0].block,
+               (unsigned long long)rb[0].byte, (unsigned long long)rb[0].n_lost);
+    free(x);
+    free(y);
+}
+
+/* --- Times --- */
+
+/* Seconds a frame, batches of n on 1 or 2 queues in turn, everything on the device. */
+static double resident(struct batch *b, size_t queues)
+{
+    size_t rounds = 1024 / (b[0].n * queues) + 4;
+    double best = INFINITY;
+    for (int k = 0; k < 4; k++) {
+        double start = now();
+        for (size_t i = 0; i < rounds; i++)
+            for (size_t q = 0; q < queues; q++)
+                launch(&b[q]);
+        for (size_t q = 0; q < queues; q++)
+            CHECK(hcy_queue_finish(b[q].queue));
+        best = fmin(best, (now() - start) / (double)(rounds * queues * b[0].n));
+    }
+    return best;
+}
+
+static void time_resident(hcy_device *dev, hcy_buffer *tables, const hcy_azint_job *job)
+{
+    static const size_t sizes[] = { 1, 8, 32, 64 };
+    for (size_t s = 0; s < 4; s++) {
+        struct batch b[2];
+        double t[4];
+        for (int q = 0; q < 2; q++)
+            open_decode(&b[q], dev, sizes[s]);
+        t[0] = resident(b, 1), t[1] = resident(b, 2);
+        for (int q = 0; q < 2; q++)
+            close_batch(&b[q]);
+        for (int q = 0; q < 2; q++)
+            open_azint(&b[q], dev, sizes[s], tables, job);
+        t[2] = resident(b, 1), t[3] = resident(b, 2);
+        for (int q = 0; q < 2; q++)
+            close_batch(&b[q]);
+        printf(
+            "resident, batch %2zu: decode %7.2f us/frame, two queues %7.2f; fused %7.2f, two queues %7.2f\n",
+            sizes[s], 1e6 * t[0], 1e6 * t[1], 1e6 * t[2], 1e6 * t[3]);
+    }
+}
+
+struct worker {
+    struct batch batch;
+    const hcy_azint_plan *plan;
+    const hcy_azint_job *job;
+    atomic_long *left;
+    int copy_only;
+    hcy_azint_result *result;
+};
+
+/* One batch from pinned chunks to curves. */
+static void one_batch(struct worker *w)
+{
+    struct batch *b = &w->batch;
+    size_t sums = b->n * HCY_AZINT_SUMS * BINS * 8;
+    uint8_t *host = hcy_buffer_host(b->back);
+    if (!w->copy_only)
+        parse(b);
+    CHECK(hcy_buffer_copy(b->queue, b->coded, 0, b->pinned, 0, b->total));
+    if (!w->copy_only) {
+        launch(b);
+        CHECK(hcy_buffer_copy(b->queue, b->back, 0, b->sums, 0, sums));
+        CHECK(hcy_buffer_copy(b->queue, b->back, sums, b->reports, 0, b->n * sizeof(hcy_frame_report)));
+    }
+    CHECK(hcy_queue_finish(b->queue));
+    for (size_t i = 0; !w->copy_only && i < b->n; i++)
+        CHECK(hcy_azint_finish(w->result, w->plan, w->job, (uint64_t *)host + i * HCY_AZINT_SUMS * BINS,
+                               (hcy_frame_report *)(host + sums) + i, 1.0));
+}
+
+static void *work(void *context)
+{
+    struct worker *w = context;
+    while (atomic_fetch_sub(w->left, (long)w->batch.n) > 0)
+        one_batch(w);
+    return NULL;
+}
+
+static double end_to_end(struct worker *w, size_t n_workers, long frames)
+{
+    pthread_t threads[THREADS];
+    atomic_long left;
+    atomic_init(&left, frames);
+    double start = now();
+    for (size_t i = 0; i < n_workers; i++) {
+        w[i].left = &left;
+        if (pthread_create(&threads[i], NULL, work, &w[i]))
+            exit(1);
+    }
+    for (size_t i = 0; i < n_workers; i++)
+        pthread_join(threads[i], NULL);
+    return (double)frames / (now() - start);
+}
+
+static void time_end_to_end(hcy_device *dev, const hcy_azint_plan *plan, hcy_buffer *tables,
+                            const hcy_azint_job *job)
+{
+    static const size_t sizes[] = { 8, 16, 32 }, counts[] = { 2, 4, 8, 12 };
+    static struct worker w[THREADS];
+    for (size_t s = 0; s < 3; s++) {
+        for (size_t i = 0; i < THREADS; i++) {
+            w[i] = (struct worker){ .plan = plan, .job = job };
+            open_azint(&w[i].batch, dev, sizes[s], tables, job);
+            CHECK(hcy_azint_result_create(&w[i].result, plan));
+            one_batch(&w[i]);
+        }
+        for (size_t i = 0; i < 2; i++)
+            w[i].copy_only = 1;
+        double copies = end_to_end(w, 2, 8192);
+        for (size_t i = 0; i < 2; i++)
+            w[i].copy_only = 0;
+        printf("host to curve, batch %2zu: copies alone %.0f frames/s;", sizes[s], copies);
+        for (size_t c = 0; c < 4; c++) {
+            end_to_end(w, counts[c], 2048);
+            printf(" %zu threads %.0f", counts[c], end_to_end(w, counts[c], 16384));
+        }
+        printf("\n");
+        for (size_t i = 0; i < THREADS; i++) {
+            close_batch(&w[i].batch);
+            hcy_azint_result_destroy(w[i].result);
+        }
+    }
+}
+
+static int by_value(const void *a, const void *b)
+{
+    return *(const double *)a < *(const double *)b ? -1 : *(const double *)a > *(const double *)b;
+}
+
+static void time_latency(hcy_device *dev, const hcy_azint_plan *plan, hcy_buffer *tables,
+                         const hcy_azint_job *job)
+{
+    enum { N = 400 };
+    static double t[N];
+    struct worker w = { .plan = plan, .job = job };
+    open_azint(&w.batch, dev, 1, tables, job);
+    CHECK(hcy_azint_result_create(&w.result, plan));
+    for (int i = 0; i < N; i++) {
+        double start = now();
+        one_batch(&w);
+        t[i] = now() - start;
+    }
+    qsort(t, N, sizeof t[0], by_value);
+    printf("latency of a frame, host to curve: median %.1f us, best %.1f, 95%% %.1f\n", 1e6 * t[N / 2],
+           1e6 * t[0], 1e6 * t[N * 95 / 100]);
+    close_batch(&w.batch);
+    hcy_azint_result_destroy(w.result);
+}
+
+int main(int argc, char **argv)
+{
+    hcy_device *dev, *cpu;
+    hcy_azint_job job;
+    struct batch a, b;
+    if (argc < 2) {
+        fprintf(stderr, "usage: %s DEVICE [MEAN [BYTES [SPLIT]]]\n", argv[0]);
+        return 2;
+    }
+    mean = argc > 2 ? atof(argv[2]) : 4;
+    coding.elem_size = argc > 3 ? (uint32_t)atoi(argv[3]) : 4;
+    coding.image_bytes = (uint64_t)PIXELS * coding.elem_size;
+    int split = argc > 4 && !strcmp(argv[4], "no") ? HCY_SPLIT_NO : HCY_SPLIT_FULL;
+    CHECK(hcy_device_open(&dev, argv[1]));
+    CHECK(hcy_device_open(&cpu, "cpu"));
+    printf("%s, %s; mean %g, %u bytes, splitting %s\n", hcy_device_get_info(dev)->name,
+           hcy_device_get_info(dev)->description, mean, coding.elem_size, split ? "full" : "no");
+    make_frames();
+    hcy_azint_plan *plan = make_plan(split);
+    CHECK(hcy_azint_plan_job(&job, plan, coding.elem_size == 2 ? HCY_PIXEL_U16 : HCY_PIXEL_U32));
+    hcy_buffer *tables = make_tables(dev, plan), *cpu_tables = make_tables(cpu, plan);
+    for (size_t n = 1; n <= 11; n += 10) {
+        open_decode(&a, cpu, n);
+        open_decode(&b, dev, n);
+        compare("images", &a, &b, coding.image_bytes);
+        close_batch(&a);
+        close_batch(&b);
+        open_azint(&a, cpu, n, cpu_tables, &job);
+        open_azint(&b, dev, n, tables, &job);
+        compare("sums", &a, &b, HCY_AZINT_SUMS * BINS * 8);
+        close_batch(&a);
+        close_batch(&b);
+    }
+    fflush(stdout);
+    time_resident(dev, tables, &job);
+    fflush(stdout);
+    time_end_to_end(dev, plan, tables, &job);
+    time_latency(dev, plan, tables, &job);
+    hcy_buffer_release(tables);
+    hcy_buffer_release(cpu_tables);
+    hcy_azint_plan_release(plan);
+    hcy_device_release(dev);
+    hcy_device_release(cpu);
+    return 0;
+}
