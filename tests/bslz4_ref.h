@@ -1,7 +1,7 @@
 /* bslz4_ref.h - an independent scalar decoder of blocks, and the comparison of a variant with it.
  *
- * Shared by tests/bslz4.c and the fuzz target.  LZ4 is decoded twice, by the letter of its format and by
- * liblz4; a block is good if both say so.
+ * Shared by tests/bslz4.c, tests/mutations.c and the fuzz targets.  LZ4 is decoded twice, by the letter of its
+ * format and by liblz4; a block is good if both say so.
  */
 #ifndef BSLZ4_REF_H
 #define BSLZ4_REF_H
@@ -144,6 +144,43 @@ static inline const char *ref_compare(const struct ref_block *r, const struct cp
     free(work);
     free(out);
     return wrong;
+}
+
+/* --- The strict decoder: a chunk of filter 32008 with LZ4, by the letter --- */
+
+static inline uint32_t be32(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static inline int strict_chunk(uint8_t *image, size_t image_bytes, unsigned elem, const uint8_t *chunk, size_t size)
+{
+    static const size_t usual = 8192;
+    size_t at = 12, done = 0, coded = image_bytes / (8 * elem) * (8 * elem);
+    if (size < 12 || be32(chunk) || be32(chunk + 4) != image_bytes)
+        return -1;
+    size_t block = be32(chunk + 8) ? be32(chunk + 8) : usual;
+    if (block % (8 * elem))
+        return -1;
+    while (done < coded) {
+        size_t bytes = block < coded - done ? block : coded - done;
+        struct ref_block want;
+        if (size - at < 4 || !be32(chunk + at) || be32(chunk + at) > size - at - 4)
+            return -1;
+        size_t n = be32(chunk + at);
+        int bad = ref_decode(&want, chunk + at + 4, n, bytes, elem) != NULL || want.status;
+        if (!bad)
+            memcpy(image + done, want.pixels, bytes);
+        ref_free(&want);
+        if (bad)
+            return -1;
+        at += 4 + n;
+        done += bytes;
+    }
+    if (size - at != image_bytes - coded)
+        return -1;
+    memcpy(image + coded, chunk + at, image_bytes - coded);
+    return 0;
 }
 
 #endif

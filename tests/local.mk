@@ -29,7 +29,7 @@ tests_bslz4_decode_LDADD = libhalcyon.la $(HDF5_LIBS)
 test_public += tests/stack
 tests_stack_SOURCES = tests/stack.c tests/stack_make.h tests/stack_read.h
 test_public += tests/stack_files
-tests_stack_files_SOURCES = tests/stack_files.c tests/stack_make.h tests/stack_read.h
+tests_stack_files_SOURCES = tests/stack_files.c tests/stack_images.h tests/stack_make.h tests/stack_read.h
 tests_stack_files_LDADD = libhalcyon.la $(ZLIB_LIBS)
 test_public += tests/stack_h5 tests/stack_write
 tests_stack_h5_SOURCES = tests/stack_h5.c tests/stack_make.h tests/stack_read.h
@@ -72,7 +72,7 @@ check_PROGRAMS += tests/cli_json
 test_scripts += tests/convert.t tests/alloc.t
 EXTRA_DIST += tests/fail_alloc.c
 test_internal += tests/mutations
-tests_mutations_SOURCES = tests/mutations.c tests/bslz4_ref.h tests/stack_make.h tests/stack_read.h
+tests_mutations_SOURCES = tests/mutations.c tests/mutate.h tests/bslz4_ref.h tests/stack_make.h tests/stack_read.h
 tests_mutations_CPPFLAGS = $(tests_bslz4_CPPFLAGS)
 tests_mutations_LDADD = libinternal.la $(LZ4_LIBS)
 test_public += tests/stack_writer
@@ -80,20 +80,23 @@ tests_stack_writer_SOURCES = tests/stack_writer.c tests/stack_make.h tests/stack
 tests_stack_writer_LDADD = libhalcyon.la $(HDF5_LIBS)
 test_scripts += tests/cli.t tests/cli_real.t
 
-# Fuzz targets: configure with CC=clang CFLAGS='-g -O1 -fsanitize=fuzzer-no-link' --enable-sanitizer, make fuzzers.
-fuzzers = tests/bslz4_fuzz tests/azint_fuzz tests/stack_fuzz
-EXTRA_PROGRAMS += $(fuzzers)
-CLEANFILES += $(fuzzers)
-fuzzers: $(fuzzers)
+# Fuzz targets, on damaged seeds in the suite.  Under libFuzzer: configure with CC=clang
+# CFLAGS='-g -O1 -fsanitize=fuzzer-no-link' --enable-sanitizer, then make fuzzers.
+fuzz_targets = tests/fuzz.h tests/fuzz_codecs.c tests/fuzz_files.c tests/fuzz_texts.c tests/stack_make.h \
+    tests/stack_images.h tests/bslz4_ref.h tests/pipeline_scene.h tests/azint_scene.h tests/azint_oracle.h \
+    src/h5plugin/codec.h src/h5plugin/codec.c src/h5plugin/host.h src/h5plugin/host.c
+test_internal += tests/fuzz
+tests_fuzz_SOURCES = tests/fuzz.c tests/mutate.h $(fuzz_targets)
+tests_fuzz_CPPFLAGS = $(tests_bslz4_CPPFLAGS) -I$(srcdir)/src/h5plugin
+tests_fuzz_LDADD = libinternal.la $(LZ4_LIBS) $(ZSTD_LIBS)
+EXTRA_PROGRAMS += tests/fuzz_libfuzzer
+CLEANFILES += tests/fuzz_libfuzzer
+fuzzers: tests/fuzz_libfuzzer
 .PHONY: fuzzers
-tests_bslz4_fuzz_SOURCES = tests/bslz4_fuzz.c tests/bslz4_ref.h
-tests_bslz4_fuzz_CPPFLAGS = $(tests_bslz4_CPPFLAGS)
-tests_bslz4_fuzz_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
-tests_bslz4_fuzz_LDADD = $(tests_bslz4_LDADD)
-tests_stack_fuzz_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
-tests_stack_fuzz_LDADD = libinternal.la
-tests_azint_fuzz_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
-tests_azint_fuzz_LDADD = libinternal.la
+tests_fuzz_libfuzzer_SOURCES = tests/fuzz_libfuzzer.c $(fuzz_targets)
+tests_fuzz_libfuzzer_CPPFLAGS = $(tests_fuzz_CPPFLAGS)
+tests_fuzz_libfuzzer_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+tests_fuzz_libfuzzer_LDADD = $(tests_fuzz_LDADD)
 
 cts_device = case $$config in \
     cpu) device=cpu@threads=2;; \

@@ -7,6 +7,7 @@
  * with the number of its mutation.
  */
 #include "bslz4_ref.h"
+#include "mutate.h"
 #include "stack_read.h"
 #include <errno.h>
 #include <sys/wait.h>
@@ -17,88 +18,6 @@ static const char *const devices[] = { "cpu@threads=1@simd=portable", "cpu@threa
                                        "cpu@threads=2" };
 enum { N_DEVICES = sizeof devices / sizeof devices[0] };
 static hcy_queue *queues[N_DEVICES];
-static uint64_t state;
-
-static uint64_t next(void)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    uint64_t x = state ^ state >> 33;
-    x *= 0xff51afd7ed558ccdu;
-    return x ^ x >> 33;
-}
-
-/* A few changes of one kind, somewhere; returns the new size (never more than the old). */
-static size_t mutate(uint8_t *bytes, size_t size)
-{
-    static const uint8_t special[] = { 0, 1, 0x0f, 0x10, 0x1f, 0x7f, 0x80, 0xf0, 0xfe, 0xff };
-    size_t changes = 1 + next() % 4;
-    for (size_t i = 0; i < changes; i++) {
-        size_t at = next() % size;
-        if (next() % 4 == 0)
-            at = next() % (size < 64 ? size : 64); /* headers */
-        size_t n = 1 + next() % 16;
-        n = n < size - at ? n : size - at;
-        switch (next() % 6) {
-        case 0:
-            bytes[at] ^= (uint8_t)(1u << next() % 8);
-            break;
-        case 1:
-            bytes[at] = special[next() % sizeof special];
-            break;
-        case 2:
-            memset(bytes + at, (int)next(), n);
-            break;
-        case 3:
-            memmove(bytes + at, bytes + next() % (size - n + 1), n);
-            break;
-        case 4:
-            memmove(bytes + at, bytes + at + n, size - at - n); /* bytes lost, the rest moves up */
-            break;
-        default:
-            if (next() % 4 == 0 && size > 16)
-                size -= next() % 16 + 1;
-        }
-    }
-    return size;
-}
-
-/* --- The strict decoder: a chunk of filter 32008 with LZ4, by the letter --- */
-
-static uint32_t be32(const uint8_t *p)
-{
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
-static int strict_chunk(uint8_t *image, size_t image_bytes, unsigned elem, const uint8_t *chunk, size_t size)
-{
-    static const size_t usual = 8192;
-    size_t at = 12, done = 0, coded = image_bytes / (8 * elem) * (8 * elem);
-    if (size < 12 || be32(chunk) || be32(chunk + 4) != image_bytes)
-        return -1;
-    size_t block = be32(chunk + 8) ? be32(chunk + 8) : usual;
-    if (block % (8 * elem))
-        return -1;
-    while (done < coded) {
-        size_t bytes = block < coded - done ? block : coded - done;
-        struct ref_block want;
-        if (size - at < 4 || !be32(chunk + at) || be32(chunk + at) > size - at - 4)
-            return -1;
-        size_t n = be32(chunk + at);
-        int bad = ref_decode(&want, chunk + at + 4, n, bytes, elem) != NULL || want.status;
-        if (!bad)
-            memcpy(image + done, want.pixels, bytes);
-        ref_free(&want);
-        if (bad)
-            return -1;
-        at += 4 + n;
-        done += bytes;
-    }
-    if (size - at != image_bytes - coded)
-        return -1;
-    memcpy(image + coded, chunk + at, image_bytes - coded);
-    return 0;
-}
-
 /* --- Chunks --- */
 
 static int same_verdict(const hcy_bslz4_job *job, const uint8_t *chunk, size_t size, int *good)

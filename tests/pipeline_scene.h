@@ -10,7 +10,7 @@
 
 enum { HEIGHT = 64, WIDTH = 48, PIXELS = HEIGHT * WIDTH, BINS = 40, FRAMES = 200 };
 
-static void make_frame(uint32_t *pixels, uint64_t number)
+static inline void make_frame(uint32_t *pixels, uint64_t number)
 {
     uint64_t state = 88172645463325252u + number;
     for (size_t i = 0; i < PIXELS; i++) {
@@ -21,7 +21,7 @@ static void make_frame(uint32_t *pixels, uint64_t number)
     }
 }
 
-static void make_npy(const char *npy_path)
+static inline void make_npy(const char *npy_path)
 {
     uint32_t pixels[PIXELS];
     char header[128];
@@ -43,7 +43,7 @@ static void make_npy(const char *npy_path)
     fclose(f);
 }
 
-static hcy_azint_plan *make_plan(size_t height, size_t width)
+static inline hcy_azint_plan *make_plan(size_t height, size_t width)
 {
     hcy_poni poni = HCY_PONI_INIT;
     hcy_azint_options options = HCY_AZINT_OPTIONS_INIT;

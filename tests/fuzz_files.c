@@ -1,0 +1,180 @@
+/* fuzz_files.c - fuzz targets: NumPy, EDF, CBF, TIFF and HDF5 files of any bytes are stacks whose frames are read,
+ * or refused. */
+#include "fuzz.h"
+#include "stack_images.h"
+#include "files.h"
+#include <sys/stat.h>
+
+#define MOST ((uint64_t)1 << 24) /* bytes of a frame that is read */
+
+/* One file, written again for each input. */
+static const char *file_of(const uint8_t *data, size_t size)
+{
+    static char path[300];
+    snprintf(path, sizeof path, "%s/input", fuzz_folder());
+    put_file(path, data, size);
+    return path;
+}
+
+/* A path in the program's folder; `folder` is this file's own. */
+static const char *made(const char *name)
+{
+    snprintf(folder, sizeof folder, "%s", fuzz_folder());
+    return in_folder(name);
+}
+
+static void give_file(const char *path)
+{
+    struct stat is;
+    FILE *f = fopen(path, "rb");
+    char *bytes = !f || fstat(fileno(f), &is) ? NULL : malloc((size_t)is.st_size);
+    if (!bytes || fread(bytes, 1, (size_t)is.st_size, f) != (size_t)is.st_size)
+        bail_out("%s cannot be read", path);
+    fclose(f);
+    fuzz_give(bytes, (size_t)is.st_size);
+    free(bytes);
+}
+
+static int run_stack(const uint8_t *data, size_t size)
+{
+    hcy_stack *stack = NULL;
+    if (hcy_stack_open(&stack, file_of(data, size), NULL))
+        return 0;
+    const hcy_stack_info *info = hcy_stack_get_info(stack);
+    void *pixels = info->max_chunk <= MOST ? malloc(info->max_chunk) : NULL;
+    size_t n;
+    int taken = pixels != NULL;
+    for (uint64_t i = 0; pixels && i < info->frames && i < 8; i++)
+        if (hcy_stack_read(&n, stack, i, pixels, info->max_chunk))
+            taken = 0;
+        else if (n > info->max_chunk)
+            abort();
+    free(pixels);
+    hcy_stack_close(stack);
+    return taken;
+}
+
+/* A format's own functions, also where the file does not begin as its kind does. */
+static int run_format(const hcy__format *format, const uint8_t *data, size_t size)
+{
+    hcy__frames frames = { 0 };
+    const char *path = file_of(data, size);
+    int taken = 0;
+    if (!format->scan(&frames, path) && frames.pixel && frames.height < 1 << 20 && frames.width < 1 << 20) {
+        hcy_stack_info info = { .height = (uint32_t)frames.height,
+                                .width = (uint32_t)frames.width,
+                                .pixel_type = frames.pixel->type,
+                                .elem_size = frames.pixel->size };
+        info.frame_bytes = frames.height * frames.width * info.elem_size;
+        void *pixels = info.frame_bytes <= MOST ? malloc(info.frame_bytes) : NULL;
+        for (size_t i = 0; pixels && i < frames.n && i < 8; i++)
+            taken += !format->read(pixels, path, frames.offsets[i], &info);
+        free(pixels);
+    }
+    free(frames.offsets);
+    return taken > 0;
+}
+
+static int run_npy(const uint8_t *data, size_t size)
+{
+    return run_stack(data, size) | run_format(&hcy__format_npy, data, size);
+}
+
+static void seed_npy(void)
+{
+    static const char pixels[2 * 3 * 5 * 4];
+    put_npy(made("a.npy"), 1, "{'descr': '<u4', 'fortran_order': False, 'shape': (2, 3, 5), }", pixels,
+            sizeof pixels);
+    give_file(made("a.npy"));
+    put_npy(made("a.npy"), 2, "{'shape':(3,5),'fortran_order':False,'descr':'<f8'}", pixels, sizeof pixels);
+    give_file(made("a.npy"));
+}
+
+static int run_edf(const uint8_t *data, size_t size)
+{
+    return run_format(&hcy__format_edf, data, size);
+}
+
+static void seed_edf(void)
+{
+    static const unsigned char packed[] = { /* 1, 2, 3, 4 in gzip */
+        0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0x63, 0x64,
+        0x62, 0x66, 0x01, 0x00, 0xcd, 0xfb, 0x3c, 0xb6, 0x04, 0x00, 0x00, 0x00
+    };
+    struct bytes b = { NULL, 0 };
+    add_edf(&b, &types[1], 0, 0);
+    add_text(&b, "\n");
+    add_edf(&b, &types[1], 1, 0);
+    fuzz_give(b.at, b.n);
+    b.n = 0;
+    add_text(&b, "{\nEDF_BinarySize = 24 ;\nCompression = GzipCompression ;\nDataType = Unsigned8 ;\nDim_1 = 2 ;\n"
+                 "Dim_2 = 2 ;\n}\n");
+    add(&b, packed, sizeof packed);
+    fuzz_give(b.at, b.n);
+    free(b.at);
+}
+
+static int run_cbf(const uint8_t *data, size_t size)
+{
+    return run_format(&hcy__format_cbf, data, size);
+}
+
+static void seed_cbf(void)
+{
+    make_cbf(made("a.cbf"), 3);
+    give_file(made("a.cbf"));
+}
+
+#ifdef HAVE_TIFF
+static int run_tiff(const uint8_t *data, size_t size)
+{
+    return run_format(&hcy__format_tiff, data, size);
+}
+
+static void seed_tiff(void)
+{
+    for (uint32_t tile = 0; tile <= 16; tile += 16) {
+        make_tiff(made("a.tif"), &types[1], 2, tile != 0, tile);
+        give_file(made("a.tif"));
+    }
+}
+#endif
+
+#ifdef HAVE_HDF5
+static void seed_h5(void)
+{
+    static const uint32_t codecs[] = { HCY_CODEC_BSLZ4, HCY_CODEC_LZ4, HCY_CODEC_NONE };
+    for (size_t i = 0; i < 3; i++) {
+        uint16_t pixels[24 * 31];
+        hcy_stack_writer_opts opts = HCY_STACK_WRITER_OPTS_INIT;
+        hcy_stack_writer *writer = NULL;
+        hcy_stack_info info = { .height = 24, .width = 31, .pixel_type = HCY_PIXEL_U16, .elem_size = 2 };
+        opts.frames = 3;
+        opts.height = info.height;
+        opts.width = info.width;
+        opts.pixel_type = info.pixel_type;
+        opts.codec = codecs[i];
+        if (hcy_stack_create(&writer, made("a.h5"), &opts))
+            bail_out("no file: %s", hcy_last_error()->text);
+        for (uint64_t frame = 0; frame < opts.frames; frame++) {
+            make_frame(pixels, &info, frame);
+            if (hcy_stack_write(writer, frame, pixels))
+                bail_out("no frame: %s", hcy_last_error()->text);
+        }
+        if (hcy_stack_writer_close(writer))
+            bail_out("no file: %s", hcy_last_error()->text);
+        give_file(made("a.h5"));
+    }
+}
+#endif
+
+const struct fuzz_target fuzz_files[] = {
+    { "npy", run_npy, seed_npy },   { "edf", run_edf, seed_edf }, { "cbf", run_cbf, seed_cbf },
+#ifdef HAVE_TIFF
+    { "tiff", run_tiff, seed_tiff },
+#endif
+#ifdef HAVE_HDF5
+    { "h5", run_stack, seed_h5 },
+#endif
+    { NULL, NULL, NULL },
+};
