@@ -111,10 +111,10 @@ static int wanted_kind(const char *word)
     return 0;
 }
 
-static const hcy_device_info *first_of_kind(const hcy_device_info *list, size_t n, int kind, bool virtual_too)
+static const hcy_device_info *first_of_kind(const hcy_device_info *list, size_t n, int kind, uint32_t without)
 {
     for (size_t i = 0; i < n; i++)
-        if (list[i].kind == kind && (virtual_too || !(list[i].caps & HCY_CAP_VIRTUAL)))
+        if (list[i].kind == kind && !(list[i].caps & without))
             return &list[i];
     return NULL;
 }
@@ -124,7 +124,7 @@ static const hcy_device_info *best_device(const hcy_device_info *list, size_t n)
     static const int order[] = { HCY_KIND_GPU, HCY_KIND_FPGA, HCY_KIND_CPU };
     const hcy_device_info *found = NULL;
     for (size_t i = 0; !found && i < sizeof order / sizeof order[0]; i++)
-        found = first_of_kind(list, n, order[i], false);
+        found = first_of_kind(list, n, order[i], HCY_CAP_VIRTUAL | HCY_CAP_SECOND);
     return found;
 }
 
@@ -147,7 +147,7 @@ static int resolve_word(char **name, const char *text)
     int status = hcy_device_list(&list, &n);
     if (status)
         return status;
-    const hcy_device_info *found = kind ? first_of_kind(list, n, kind, true) : best_device(list, n);
+    const hcy_device_info *found = kind ? first_of_kind(list, n, kind, 0) : best_device(list, n);
     if (!found)
         status = hcy_fail(
             HCY_ENODEV,
@@ -253,7 +253,7 @@ static int spell_all(char **text)
         return status;
     *text = calloc(n + 1, sizeof list->name + 1);
     for (size_t i = 0; *text && i < n; i++)
-        if (list[i].kind != HCY_KIND_OTHER)
+        if (list[i].kind != HCY_KIND_OTHER && !(list[i].caps & HCY_CAP_SECOND))
             used += (size_t)sprintf(*text + used, "%s%s", used ? "," : "", list[i].name);
     free(list);
     if (!*text)

@@ -98,19 +98,29 @@ tests_fuzz_libfuzzer_CPPFLAGS = $(tests_fuzz_CPPFLAGS)
 tests_fuzz_libfuzzer_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 tests_fuzz_libfuzzer_LDADD = $(tests_fuzz_LDADD)
 
-cts_device = case $$config in \
+# Drivers of OpenCL, which come with compilers, are there for the tests that are about them; not for their own bugs.
+if SANITIZER
+test_drivers = 'echo "1..0 \# SKIP drivers of OpenCL do not run under sanitizers"; exit 0'
+else
+test_drivers = 'unset OCL_ICD_VENDORS'
+endif
+
+cts_device = drivers=:; case $$config in \
     cpu) device=cpu@threads=2;; \
     cuda) device=cuda:0;; \
     cpu-1) device=cpu@threads=1;; \
     cpu-discrete) device=cpu@threads=2@discrete=1;; \
     null-noop) device=null@kernels=noop;; \
     null-wait) device=null@kernels=noop@wait=host;; \
+    opencl) device=opencl:0; drivers=$(test_drivers);; \
+    opencl-discrete) device=opencl:0@discrete=1; drivers=$(test_drivers);; \
     cpu-*) device=cpu@threads=2@simd=`expr $$config : "cpu-\(.*\)"`;; \
     *) device=$$config;; esac
 
 cts_launchers = $(cts_programs:=-cpu.t) $(cts_programs:=-cpu-1.t) $(cts_programs:=-cpu-portable.t) \
     $(cts_programs:=-cpu-discrete.t) $(cts_programs:=-null.t) $(cts_programs:=-null-noop.t) \
-    tests/cts_queue-null-wait.t tests/cts_failure-null-wait.t
+    tests/cts_queue-null-wait.t tests/cts_failure-null-wait.t \
+    $(cts_programs:=-opencl.t) $(cts_programs:=-opencl-discrete.t)
 if X86_SIMD
 cts_launchers += $(cts_programs:=-cpu-avx2.t)
 endif
@@ -118,7 +128,7 @@ endif
 cts_launchers += $(cts_programs:=-cuda.t) tests/bslz4_decode-cuda.t tests/azint_kernels-cuda.t
 $(cts_launchers): tests/local.mk
 	@$(MKDIR_P) tests; name=$(@F); name=$${name%.t}; config=$${name#*-}; $(cts_device); \
-	    echo "exec tests/$${name%%-*} '$$device'" > $@
+	    { echo "$$drivers"; echo "exec tests/$${name%%-*} '$$device'"; } > $@
 
 test_internal += tests/azint_kernels
 tests_azint_kernels_SOURCES = tests/azint_kernels.c tests/azint_oracle.h tests/tap.h
@@ -138,6 +148,7 @@ AM_TESTS_ENVIRONMENT = \
     HALCYON_TEST_DATA=$${HALCYON_TEST_DATA-`cd '$(abs_top_srcdir)' && pwd`/../shared/data}; export HALCYON_TEST_DATA; \
     HALCYON_CACHE_DIR='$(abs_top_builddir)/tests/cache'; export HALCYON_CACHE_DIR; \
     HALCYON='$(abs_top_builddir)/halcyon'; export HALCYON; \
+    OCL_ICD_VENDORS='$(abs_top_builddir)/no-drivers'; export OCL_ICD_VENDORS; \
     top_srcdir='$(abs_top_srcdir)'; top_builddir='$(abs_top_builddir)'; export top_srcdir top_builddir; \
     CC='$(CC)'; CXX='$(HCY_CXX)'; NM='$(NM_TOOL)'; export CC CXX NM; \
     HCY_HEADERS='$(halcyoninclude_HEADERS)'; HCY_HDF5='$(HDF5_LIBS)'; export HCY_HEADERS HCY_HDF5; \

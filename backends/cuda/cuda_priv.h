@@ -157,14 +157,11 @@ int cuda_copy(void *qimpl, const hcy_copy *copy, hcy_keep *keep);
 int cuda_fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size,
               hcy_keep *keep);
 
-/* --- Programs (program.c, cache.c) --- */
+/* --- Programs (program.c) --- */
 /* Source to a cubin for the device, from the cache if it is there.  *cubin is malloced; *log too (may be NULL). */
 int cuda_compile(struct cuda_device *d, const char *text, const char *const *options, int n_options,
                  void **cubin, size_t *size, char **log);
 int cuda_module_load(struct cuda_device *d, const void *image, CUmodule *module, char **log);
-/* A cache entry's bytes, malloced; NULL if there is none (or a damaged one). */
-void *cuda_cache_read(uint64_t key, uint64_t check, size_t *size);
-void cuda_cache_write(uint64_t key, uint64_t check, const void *data, size_t size);
 
 int cuda_program_create(void *impl, const char *format, const void *data, size_t size, const char *options,
                         void **pimpl, char **log);

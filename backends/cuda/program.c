@@ -5,6 +5,8 @@
  */
 #include "cuda_priv.h"
 
+#include "gpu_cache.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,12 +95,12 @@ int cuda_compile(struct cuda_device *d, const char *text, const char *const *opt
         all[i + 1] = options[i];
     uint64_t key = hash_of(14695981039346656037u, rtc, text, all, n_options + 1);
     uint64_t check = hash_of(0x9e3779b97f4a7c15u, rtc, text, all, n_options + 1);
-    *cubin = cuda_cache_read(key, check, size);
+    *cubin = gpu_cache_read("cuda", key, check, size);
     if (*cubin)
         return 0;
     int status = compile_now(rtc, text, all, n_options + 1, cubin, size, log);
     if (!status)
-        cuda_cache_write(key, check, *cubin, *size);
+        gpu_cache_write("cuda", key, check, *cubin, *size);
     return status;
 }
 

@@ -1,14 +1,16 @@
-/* cache.c - compiled kernels on disk, from run to run.
+/* gpu_cache.c - compiled kernels on disk, from run to run.
  *
  * In the folder kernels/ of HALCYON_CACHE_DIR, else of $XDG_CACHE_HOME/halcyon, else of ~/.cache/halcyon; a
  * HALCYON_CACHE_DIR that is set but empty switches the cache off.  An entry is written to a file of its own and
  * renamed, so that processes do not see each other's halves; it names its length and both hashes, and what does not
  * fit them is compiled anew.
  */
-#include "cuda_priv.h"
+#include "gpu_cache.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -55,19 +57,19 @@ static uint64_t sum_of(const void *data, size_t size)
     return h;
 }
 
-static bool entry_path(char *path, size_t size, uint64_t key)
+static bool entry_path(char *path, size_t size, const char *kind, uint64_t key)
 {
     char dir[PATH_MAX];
     return find_directory(dir, sizeof dir) &&
-           (size_t)snprintf(path, size, "%s/cuda-%016llx.bin", dir, (unsigned long long)key) < size;
+           (size_t)snprintf(path, size, "%s/%s-%016llx.bin", dir, kind, (unsigned long long)key) < size;
 }
 
-void *cuda_cache_read(uint64_t key, uint64_t check, size_t *size)
+void *gpu_cache_read(const char *kind, uint64_t key, uint64_t check, size_t *size)
 {
     char path[PATH_MAX + 40];
     struct head head;
     void *data = NULL;
-    FILE *f = entry_path(path, sizeof path, key) ? fopen(path, "rb") : NULL;
+    FILE *f = entry_path(path, sizeof path, kind, key) ? fopen(path, "rb") : NULL;
     if (!f)
         return NULL;
     if (fread(&head, sizeof head, 1, f) == 1 && head.magic == MAGIC && head.key == key &&
@@ -81,11 +83,11 @@ void *cuda_cache_read(uint64_t key, uint64_t check, size_t *size)
     return data;
 }
 
-void cuda_cache_write(uint64_t key, uint64_t check, const void *data, size_t size)
+void gpu_cache_write(const char *kind, uint64_t key, uint64_t check, const void *data, size_t size)
 {
     char path[PATH_MAX + 40], temporary[PATH_MAX + 60];
     struct head head = { MAGIC, key, check, size, sum_of(data, size) };
-    if (!entry_path(path, sizeof path, key))
+    if (!entry_path(path, sizeof path, kind, key))
         return;
     snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
     int fd = mkstemp(temporary);

@@ -1,0 +1,137 @@
+/* cl_priv.h - the OpenCL backend's own types.
+ *
+ * A device is a context of its own.  A queue is the HAL's host queue, whose thread hands each command to an OpenCL
+ * command queue (a LANE) and waits for it: events of all kinds of devices, sticky failures and skipped commands are
+ * then the same as on every device with such a queue, and drivers see nothing but single commands in order.  What
+ * the wait costs is hidden by a second queue.
+ */
+#ifndef HCY_CL_PRIV_H
+#define HCY_CL_PRIV_H
+
+#include "cl_api.h"
+
+#include <halcyon/backend.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+/* What a platform is known to do (quirks.c); the last entry of the table fits all. */
+struct cl_quirk {
+    const char *platform; /* how its name begins, */
+    const char *nick;     /* and what it is called in device strings */
+    bool shared;          /* a buffer made of host memory is that memory, for kernels too, without mapping it */
+    bool second;          /* another backend drives this hardware as well */
+    bool lazy;            /* memory is taken when it is first used, not when it is allocated */
+    const char *options;  /* for the compiler of our kernels */
+};
+const struct cl_quirk *cl_quirk_of(const char *platform);
+
+/* One device as the platforms name it. */
+struct cl_found {
+    cl_platform_id platform;
+    cl_device_id device;
+    const struct cl_quirk *quirk;
+    hcy_device_info info;
+};
+
+struct cl_lane {
+    struct cl_lane *next;
+    struct cl_device *dev;
+    cl_command_queue queue;
+};
+
+struct cl_device {
+    hcy_device *dev; /* not a reference */
+    struct cl_found at;
+    cl_context context;
+    bool shared;            /* the quirk, unless "discrete=1" */
+    uint64_t memory, largest; /* bytes: in all, of one allocation */
+    size_t align;           /* of a sub-buffer */
+    uint64_t key;           /* of the device and its compiler, for the cache */
+    atomic_uint_least64_t used;
+    /* Faults to inject: 0 never, else how many are still to come. */
+    atomic_long fail_alloc, fail_launch, lose_launch;
+    pthread_mutex_t lock;   /* of the lanes that are free */
+    struct cl_lane *lanes;
+};
+
+/* A block's handle. */
+struct cl_memory {
+    cl_mem mem;
+    void *host;     /* mapped (pinned memory), or allocated and to be freed (shared) */
+    void *tables;   /* a plan's host side, malloced */
+};
+
+/* Failures: 0, or the status with OpenCL's code and words; fatal ones lose the device.  `ran`: commands have run. */
+int cl_fail_at(const char *file, int line, struct cl_device *d, cl_int code, bool ran, const char *what);
+#define cl_fail(d, code, what) cl_fail_at(__FILE__, __LINE__, d, code, false, what)
+#define cl_check(d, call, what) cl_check_at(__FILE__, __LINE__, d, call, false, what)
+#define cl_check_ran(d, call, what) cl_check_at(__FILE__, __LINE__, d, call, true, what)
+static inline int cl_check_at(const char *file, int line, struct cl_device *d, cl_int code, bool ran, const char *what)
+{
+    return code == CL_SUCCESS ? 0 : cl_fail_at(file, line, d, code, ran, what);
+}
+
+/* Counts one event down; true when it is the one that shall fail. */
+static inline bool cl_strikes(atomic_long *countdown)
+{
+    return atomic_load(countdown) > 0 && atomic_fetch_sub(countdown, 1) == 1;
+}
+
+/* --- Devices (list.c, device.c) --- */
+/* All devices of all platforms, in the platforms' order; this process becomes their user.  *found is malloced. */
+int cl_find(struct cl_found **found, size_t *n);
+int cl_list(hcy_device_info **infos, size_t *n);
+int cl_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl);
+void cl_close(void *impl);
+int cl_get_i64(void *impl, const char *key, int64_t *value);
+int cl_mem_info(void *impl, uint64_t *free_bytes, uint64_t *total_bytes);
+/* A number of the device's, 0 if it has none. */
+uint64_t cl_number(cl_device_id device, cl_uint what);
+void cl_text(cl_device_id device, cl_uint what, char *text, size_t size);
+struct cl_lane *cl_lane_take(struct cl_device *d); /* NULL with a failure */
+void cl_lane_give(struct cl_lane *lane);
+
+/* --- Memory (memory.c) --- */
+int cl_alloc(void *impl, int mem, size_t size, hcy_block *block);
+void cl_free(void *impl, int mem, hcy_block *block);
+int cl_import_host(void *impl, void *host, size_t size, hcy_block *block);
+int cl_import_device(void *impl, uint64_t handle, size_t size, hcy_block *block);
+void cl_unimport(void *impl, hcy_block *block);
+static inline cl_mem cl_mem_of(const hcy_block *block)
+{
+    return ((struct cl_memory *)block->handle)->mem;
+}
+
+/* --- Queues, copies and fills (queue.c) --- */
+struct cl_queue {
+    hcy_hostqueue *host;
+    struct cl_lane *lane;
+};
+int cl_queue_create(void *impl, hcy_queue *queue, void **qimpl);
+void cl_queue_destroy(void *qimpl);
+int cl_copy(void *qimpl, const hcy_copy *copy, hcy_keep *keep);
+int cl_fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size, hcy_keep *keep);
+int cl_queue_finish(void *qimpl);
+int cl_queue_status(void *qimpl);
+int cl_queue_record(void *qimpl, void **eimpl);
+int cl_queue_wait(void *qimpl, hcy_event *event);
+
+/* --- Programs and kernels (program.c, kernel.c) --- */
+/* Source built for the device, from the cache if it is there.  *log (may be NULL) is malloced. */
+int cl_build(struct cl_device *d, const char *text, const char *options, cl_program *program, char **log);
+int cl_program_create(void *impl, const char *format, const void *data, size_t size, const char *options,
+                      void **pimpl, char **log);
+void cl_program_release(void *pimpl);
+int cl_program_kernel(void *pimpl, const char *name, const hcy_signature *signature, void **kimpl);
+void cl_kernel_release(void *kimpl);
+int cl_launch(void *qimpl, void *kimpl, const hcy_launch_desc *launch, hcy_keep *keep);
+
+/* One kernel: the user's. */
+struct cl_kernel_object {
+    struct cl_device *dev;
+    cl_kernel user;
+    pthread_mutex_t lock; /* its arguments belong to it, not to a launch */
+};
+
+#endif

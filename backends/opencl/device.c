@@ -1,0 +1,226 @@
+/* device.c - opening and closing OpenCL devices, and their lanes.  Thread-safe.
+ *
+ * A device is "opencl:N", counted over all platforms, or "opencl:PLATFORM/N", counted over those of one name, with
+ * options:
+ *   memory=BYTES    a limit for its buffers
+ *   discrete=1      device memory is not the host's, where it could be (for tests of that path)
+ *   fail-alloc=N, fail-launch=N, lose-launch=N   the N-th allocation or launch fails, or loses the device (tests)
+ */
+#include "cl_priv.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct settings {
+    long memory, discrete, fail_alloc, fail_launch, lose_launch;
+};
+
+static int parse_option(const hcy_spec_option *o, struct settings *s)
+{
+    const struct {
+        const char *key;
+        long min, max, *value;
+    } numbers[] = {
+        { "memory", 1, LONG_MAX, &s->memory },           { "discrete", 0, 1, &s->discrete },
+        { "fail-alloc", 1, LONG_MAX, &s->fail_alloc },   { "fail-launch", 1, LONG_MAX, &s->fail_launch },
+        { "lose-launch", 1, LONG_MAX, &s->lose_launch },
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        char *end;
+        if (strcmp(o->key, numbers[i].key))
+            continue;
+        errno = 0;
+        *numbers[i].value = strtol(o->value, &end, 10);
+        if (*o->value < '0' || *o->value > '9' || *end || errno || *numbers[i].value < numbers[i].min ||
+            *numbers[i].value > numbers[i].max)
+            return hcy_fail(HCY_EINVAL, "opencl@%s=%s: a number from %ld to %ld is wanted", o->key, o->value,
+                            numbers[i].min, numbers[i].max);
+        return 0;
+    }
+    return hcy_fail(HCY_EINVAL, "opencl@%s: an OpenCL device has no such option (memory, discrete)", o->key);
+}
+
+/* The device that the selector names: "", a number, or what follows "opencl:" in a stable name. */
+static int find_device(const hcy_spec *spec, const struct cl_found *found, size_t n, struct cl_found *one)
+{
+    const char *s = *spec->selector ? spec->selector : "0";
+    for (size_t i = 0; i < n; i++) {
+        const char *number = strchr(found[i].info.name, ':') + 1, *stable = strchr(found[i].info.stable, ':') + 1;
+        if (!strcmp(s, number) || !strcmp(s, stable) || !strcmp(s, found[i].quirk->nick)) {
+            *one = found[i];
+            return 0;
+        }
+    }
+    return hcy_fail(HCY_ENODEV, "\"%s\": there is no such OpenCL device (%zu here; `halcyon devices` names them)", spec->text, n);
+}
+
+/* What a compiled kernel depends on besides its text. */
+static uint64_t key_of(const struct cl_found *f)
+{
+    static const cl_uint texts[] = { CL_DEVICE_NAME, CL_DEVICE_VENDOR, CL_DEVICE_VERSION, CL_DRIVER_VERSION };
+    uint64_t h = 14695981039346656037u;
+    char text[256] = "";
+    for (size_t i = 0; i <= sizeof texts / sizeof texts[0]; i++) {
+        if (i < sizeof texts / sizeof texts[0])
+            cl_text(f->device, texts[i], text, sizeof text);
+        else
+            cl.clGetPlatformInfo(f->platform, CL_PLATFORM_VERSION, sizeof text - 1, text, NULL);
+        for (const char *p = text; *p; p++)
+            h = (h ^ (unsigned char)*p) * 1099511628211u;
+    }
+    return h;
+}
+
+static void set_up(struct cl_device *d, const struct settings *s)
+{
+    d->shared = d->at.quirk->shared && !s->discrete;
+    d->memory = s->memory ? (uint64_t)s->memory : d->at.info.memory;
+    d->largest = cl_number(d->at.device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+    d->align = cl_number(d->at.device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
+    d->key = key_of(&d->at);
+    atomic_store(&d->fail_alloc, s->fail_alloc);
+    atomic_store(&d->fail_launch, s->fail_launch);
+    atomic_store(&d->lose_launch, s->lose_launch);
+}
+
+static int open_found(struct cl_device *d, const hcy_spec *spec, const struct settings *s, hcy_device_info *info)
+{
+    const intptr_t properties[] = { CL_CONTEXT_PLATFORM, (intptr_t)d->at.platform, 0 };
+    cl_int error = 0;
+    d->context = cl.clCreateContext(properties, 1, &d->at.device, NULL, NULL, &error);
+    int status = cl_check(NULL, error, "making a context");
+    if (status)
+        return status;
+    set_up(d, s);
+    const char *options = spec->text + strcspn(spec->text, "@");
+    size_t name = strlen(d->at.info.name), stable = strlen(d->at.info.stable);
+    snprintf(d->at.info.name + name, sizeof d->at.info.name - name, "%s", options);
+    snprintf(d->at.info.stable + stable, sizeof d->at.info.stable - stable, "%s", options);
+    d->at.info.memory = d->memory;
+    if (!d->shared)
+        d->at.info.caps &= ~(uint32_t)(HCY_CAP_HOST_MEMORY | HCY_CAP_MAPPED | HCY_CAP_IMPORT_HOST);
+    *info = d->at.info;
+    return 0;
+}
+
+int cl_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl)
+{
+    struct settings s = { 0 };
+    struct cl_found *found = NULL;
+    size_t n = 0;
+    int status = 0;
+    for (size_t i = 0; !status && i < spec->n_options; i++)
+        status = parse_option(&spec->options[i], &s);
+    struct cl_device *d = status ? NULL : calloc(1, sizeof *d);
+    if (!status && !d)
+        status = hcy_fail(HCY_ENOMEM, "out of memory for a device");
+    if (!status)
+        status = cl_find(&found, &n);
+    if (!status)
+        status = find_device(spec, found, n, &d->at);
+    if (!status)
+        status = open_found(d, spec, &s, info);
+    free(found);
+    if (status) {
+        free(d);
+        return status;
+    }
+    d->dev = dev;
+    pthread_mutex_init(&d->lock, NULL);
+    *impl = d;
+    return 0;
+}
+
+void cl_close(void *impl)
+{
+    struct cl_device *d = impl;
+    while (d->lanes) {
+        struct cl_lane *lane = d->lanes;
+        d->lanes = lane->next;
+        cl.clReleaseCommandQueue(lane->queue);
+        free(lane);
+    }
+    cl.clReleaseContext(d->context);
+    pthread_mutex_destroy(&d->lock);
+    free(d);
+}
+
+int cl_get_i64(void *impl, const char *key, int64_t *value)
+{
+    static const struct {
+        const char *key;
+        cl_uint what;
+    } numbers[] = {
+        { "compute_units", CL_DEVICE_MAX_COMPUTE_UNITS }, { "group_items", CL_DEVICE_MAX_WORK_GROUP_SIZE },
+        { "local_bytes", CL_DEVICE_LOCAL_MEM_SIZE },      { "clock_mhz", CL_DEVICE_MAX_CLOCK_FREQUENCY },
+        { "vendor_id", CL_DEVICE_VENDOR_ID },             { "largest_buffer", CL_DEVICE_MAX_MEM_ALLOC_SIZE },
+    };
+    struct cl_device *d = impl;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (!strcmp(key, numbers[i].key)) {
+            *value = (int64_t)cl_number(d->at.device, numbers[i].what);
+            return 0;
+        }
+    const struct {
+        const char *key;
+        void *handle;
+    } handles[] = { { "cl_platform", d->at.platform }, { "cl_device", d->at.device }, { "cl_context", d->context } };
+    for (size_t i = 0; i < sizeof handles / sizeof handles[0]; i++)
+        if (!strcmp(key, handles[i].key)) {
+            *value = (int64_t)(intptr_t)handles[i].handle;
+            return 0;
+        }
+    return hcy_fail(HCY_ENOENT, "an OpenCL device has no number \"%s\" (compute_units, group_items, local_bytes, clock_mhz,"
+                                " vendor_id, largest_buffer, cl_platform, cl_device, cl_context)", key);
+}
+
+int cl_mem_info(void *impl, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    struct cl_device *d = impl;
+    uint64_t used = atomic_load(&d->used), free_kib[2] = { 0, 0 };
+    *total_bytes = d->memory;
+    *free_bytes = used < d->memory ? d->memory - used : 0;
+    if (!cl.clGetDeviceInfo(d->at.device, CL_DEVICE_GLOBAL_FREE_MEMORY_AMD, sizeof free_kib, free_kib, NULL) &&
+        free_kib[0] && free_kib[0] * 1024 < *free_bytes)
+        *free_bytes = free_kib[0] * 1024;
+    return 0;
+}
+
+/* --- Lanes --- */
+
+/* A lane may come to a new queue while the one before still has commands in it: they only wait for one another. */
+struct cl_lane *cl_lane_take(struct cl_device *d)
+{
+    cl_int error = 0;
+    pthread_mutex_lock(&d->lock);
+    struct cl_lane *lane = d->lanes;
+    if (lane)
+        d->lanes = lane->next;
+    pthread_mutex_unlock(&d->lock);
+    if (lane)
+        return lane;
+    lane = calloc(1, sizeof *lane);
+    if (!lane) {
+        hcy_fail(HCY_ENOMEM, "out of memory for a queue");
+        return NULL;
+    }
+    lane->dev = d;
+    lane->queue = cl.clCreateCommandQueue(d->context, d->at.device, 0, &error);
+    if (!error)
+        return lane;
+    cl_fail(d, error, "making a command queue");
+    free(lane);
+    return NULL;
+}
+
+void cl_lane_give(struct cl_lane *lane)
+{
+    struct cl_device *d = lane->dev;
+    pthread_mutex_lock(&d->lock);
+    lane->next = d->lanes;
+    d->lanes = lane;
+    pthread_mutex_unlock(&d->lock);
+}

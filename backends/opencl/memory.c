@@ -1,0 +1,155 @@
+/* memory.c - OpenCL buffers, pinned memory, and memory of others'.  Thread-safe.
+ *
+ * Where the platform is known to share the host's memory, every buffer is made of host memory and the host uses it
+ * at once.  Elsewhere pinned memory is a buffer that stays mapped, used as the host's end of copies; kernels do not
+ * see it.
+ */
+#include "cl_priv.h"
+
+#include <stdlib.h>
+
+#define ALIGN ((size_t)4096)
+
+/* Counts `size` bytes in if they are within the limit; a request for too much must not disturb others. */
+static bool take_memory(struct cl_device *d, size_t size)
+{
+    uint_least64_t used = atomic_load(&d->used);
+    do
+        if (used > d->memory || size > d->memory - used)
+            return false;
+    while (!atomic_compare_exchange_weak(&d->used, &used, used + size));
+    return true;
+}
+
+static void drop(struct cl_device *d, struct cl_memory *m)
+{
+    if (m->mem)
+        cl.clReleaseMemObject(m->mem);
+    if (d->shared)
+        free(m->host);
+    free(m);
+}
+
+static int make_shared(struct cl_device *d, size_t size, struct cl_memory *m)
+{
+    cl_int error = 0;
+    if (size > SIZE_MAX - ALIGN || !(m->host = aligned_alloc(ALIGN, (size + ALIGN - 1) / ALIGN * ALIGN)))
+        return hcy_fail(HCY_ENOMEM, "there are no %zu bytes of memory", size);
+    m->mem = cl.clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, size, m->host, &error);
+    return cl_check(d, error, "allocating memory");
+}
+
+/* Where the driver takes memory late, it is made to take it now: later the failure would be a command's. */
+static int take_now(struct cl_lane *lane, cl_mem mem)
+{
+    static const unsigned char zero[1];
+    cl_int code = cl.clEnqueueWriteBuffer(lane->queue, mem, 1, 0, 1, zero, 0, NULL, NULL);
+    return code == CL_OUT_OF_RESOURCES || code == CL_MEM_OBJECT_ALLOCATION_FAILURE
+               ? hcy_fail_vendor(HCY_ENOMEM, code, "out of memory", "the device has no memory left")
+               : cl_check_ran(lane->dev, code, "taking memory");
+}
+
+static int make_own(struct cl_device *d, int mem, size_t size, struct cl_memory *m)
+{
+    cl_int error = 0;
+    cl_ulong flags = CL_MEM_READ_WRITE | (mem == HCY_MEM_DEVICE ? 0 : CL_MEM_ALLOC_HOST_PTR);
+    if (d->largest && size > d->largest)
+        return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes in one piece (at most %llu)", hcy_device_get_info(d->dev)->name, size,
+                        (unsigned long long)d->largest);
+    m->mem = cl.clCreateBuffer(d->context, flags, size, NULL, &error);
+    int status = cl_check(d, error, "allocating memory");
+    if (status || (mem == HCY_MEM_DEVICE && !d->at.quirk->lazy))
+        return status;
+    struct cl_lane *lane = cl_lane_take(d);
+    if (!lane)
+        return hcy_last_error()->status;
+    if (mem == HCY_MEM_DEVICE) {
+        status = take_now(lane, m->mem);
+    } else {
+        m->host = cl.clEnqueueMapBuffer(lane->queue, m->mem, 1, CL_MAP_READ_WRITE, 0, size, 0, NULL, NULL, &error);
+        status = cl_check(d, error, "mapping pinned memory");
+    }
+    cl_lane_give(lane);
+    return status;
+}
+
+int cl_alloc(void *impl, int mem, size_t size, hcy_block *block)
+{
+    struct cl_device *d = impl;
+    if (cl_strikes(&d->fail_alloc) || !take_memory(d, size))
+        return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes (%llu of %llu are in use)", hcy_device_get_info(d->dev)->name, size,
+                        (unsigned long long)atomic_load(&d->used), (unsigned long long)d->memory);
+    struct cl_memory *m = calloc(1, sizeof *m);
+    int status = !m ? hcy_fail(HCY_ENOMEM, "out of memory for a buffer")
+                    : d->shared ? make_shared(d, size, m) : make_own(d, mem, size, m);
+    if (status) {
+        atomic_fetch_sub(&d->used, size);
+        if (m)
+            drop(d, m);
+        return status;
+    }
+    *block = (hcy_block){ .handle = m, .host = m->host, .size = size };
+    return 0;
+}
+
+void cl_free(void *impl, int mem, hcy_block *block)
+{
+    struct cl_device *d = impl;
+    struct cl_memory *m = block->handle;
+    struct cl_lane *lane = mem != HCY_MEM_DEVICE && !d->shared && m->host ? cl_lane_take(d) : NULL;
+    if (lane) {
+        cl.clEnqueueUnmapMemObject(lane->queue, m->mem, m->host, 0, NULL, NULL);
+        cl.clFinish(lane->queue);
+        cl_lane_give(lane);
+    }
+    atomic_fetch_sub(&d->used, block->size);
+    free(m->tables);
+    drop(d, m);
+}
+
+/* --- Memory of others' --- */
+
+static int wrap(hcy_block *block, cl_mem mem, void *host, size_t size)
+{
+    struct cl_memory *m = calloc(1, sizeof *m);
+    if (!m) {
+        cl.clReleaseMemObject(mem);
+        return hcy_fail(HCY_ENOMEM, "out of memory for a buffer");
+    }
+    m->mem = mem;
+    *block = (hcy_block){ .handle = m, .host = host, .size = size };
+    return 0;
+}
+
+int cl_import_host(void *impl, void *host, size_t size, hcy_block *block)
+{
+    struct cl_device *d = impl;
+    cl_int error = 0;
+    if (!d->shared)
+        return hcy_fail(HCY_EUNSUPPORTED, "%s does not use the host's memory in place", hcy_device_get_info(d->dev)->name);
+    cl_mem mem = cl.clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, size, host, &error);
+    int status = cl_check(d, error, "importing host memory");
+    return status ? status : wrap(block, mem, host, size);
+}
+
+/* A cl_mem, kept by a reference of ours. */
+int cl_import_device(void *impl, uint64_t handle, size_t size, hcy_block *block)
+{
+    struct cl_device *d = impl;
+    cl_mem mem = (cl_mem)(uintptr_t)handle;
+    size_t there = 0;
+    int status = cl_check(d, cl.clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof there, &there, NULL), "importing a cl_mem");
+    if (!status && size > there)
+        status = hcy_fail(HCY_ERANGE, "the cl_mem has %zu bytes, not %zu", there, size);
+    if (!status)
+        status = cl_check(d, cl.clRetainMemObject(mem), "importing a cl_mem");
+    return status ? status : wrap(block, mem, NULL, size);
+}
+
+void cl_unimport(void *impl, hcy_block *block)
+{
+    struct cl_memory *m = block->handle;
+    (void)impl;
+    cl.clReleaseMemObject(m->mem);
+    free(m);
+}

@@ -1,0 +1,187 @@
+/* program.c - source text and SPIR-V to kernels; the user's own programs.
+ *
+ * What was built from source is kept in the cache as the driver's binary, under a hash of the text, the options, the
+ * device and its driver's version.  A binary that the driver does not take any more is built anew.
+ */
+#include "cl_priv.h"
+
+#include "gpu_cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct program {
+    struct cl_device *dev;
+    cl_program program;
+};
+
+/* --- Building --- */
+
+static uint64_t mix(uint64_t h, const char *text)
+{
+    do
+        h = (h ^ (unsigned char)*text) * 1099511628211u;
+    while (*text++);
+    return h;
+}
+
+static uint64_t hash_of(uint64_t start, const struct cl_device *d, const char *text, const char *options)
+{
+    return mix(mix(start ^ d->key, options), text);
+}
+
+static char *log_of(struct cl_device *d, cl_program program)
+{
+    size_t size = 0;
+    char *log = cl.clGetProgramBuildInfo(program, d->at.device, CL_PROGRAM_BUILD_LOG, 0, NULL, &size) || size < 2
+                    ? NULL
+                    : malloc(size + 1);
+    if (log && cl.clGetProgramBuildInfo(program, d->at.device, CL_PROGRAM_BUILD_LOG, size, log, NULL)) {
+        free(log);
+        return NULL;
+    }
+    if (log)
+        log[size] = 0;
+    return log;
+}
+
+/* Builds what was created, or releases it. */
+static int build(struct cl_device *d, cl_program program, const char *options, char **log)
+{
+    cl_int code = cl.clBuildProgram(program, 1, &d->at.device, options, NULL, NULL);
+    char *words = log_of(d, program);
+    int status = 0;
+    if (code)
+        status = hcy_fail_vendor(HCY_ECOMPILE, code, "clBuildProgram", "a program does not compile for %s: %s",
+                                 hcy_device_get_info(d->dev)->name, words ? words : "");
+    if (code)
+        cl.clReleaseProgram(program);
+    if (log)
+        *log = words;
+    else
+        free(words);
+    return status;
+}
+
+static bool build_cached(struct cl_device *d, uint64_t key, uint64_t check, const char *options, cl_program *program)
+{
+    size_t size;
+    cl_int accepted = 0, error = 0;
+    unsigned char *binary = gpu_cache_read("opencl", key, check, &size);
+    if (!binary)
+        return false;
+    *program = cl.clCreateProgramWithBinary(d->context, 1, &d->at.device, &size, (const unsigned char **)&binary, &accepted, &error);
+    free(binary);
+    if (error)
+        return false;
+    if (!accepted && !build(d, *program, options, NULL))
+        return true;
+    if (accepted)
+        cl.clReleaseProgram(*program);
+    return false;
+}
+
+static void keep_binary(cl_program program, uint64_t key, uint64_t check)
+{
+    size_t size = 0;
+    unsigned char *binary = cl.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL) || !size
+                                ? NULL
+                                : malloc(size);
+    if (binary && !cl.clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL))
+        gpu_cache_write("opencl", key, check, binary, size);
+    free(binary);
+}
+
+int cl_build(struct cl_device *d, const char *text, const char *options, cl_program *program, char **log)
+{
+    uint64_t key = hash_of(14695981039346656037u, d, text, options), check = hash_of(0x9e3779b97f4a7c15u, d, text, options);
+    cl_int error = 0;
+    if (build_cached(d, key, check, options, program))
+        return 0;
+    *program = cl.clCreateProgramWithSource(d->context, 1, &text, NULL, &error);
+    int status = cl_check(d, error, "taking a program's source");
+    if (!status)
+        status = build(d, *program, options, log);
+    if (!status)
+        keep_binary(*program, key, check);
+    return status;
+}
+
+/* --- The user's programs --- */
+
+static bool takes_spirv(const struct cl_device *d)
+{
+    char version[80];
+    cl_text(d->at.device, CL_DEVICE_IL_VERSION, version, sizeof version);
+    return cl.clCreateProgramWithIL && strstr(version, "SPIR-V");
+}
+
+static int build_spirv(struct cl_device *d, const void *data, size_t size, const char *options, cl_program *program, char **log)
+{
+    cl_int error = 0;
+    if (!takes_spirv(d))
+        return hcy_fail(HCY_EUNSUPPORTED, "%s takes no SPIR-V, only \"opencl-c\"", hcy_device_get_info(d->dev)->name);
+    *program = cl.clCreateProgramWithIL(d->context, data, size, &error);
+    if (error)
+        return hcy_fail_vendor(HCY_ECOMPILE, error, "clCreateProgramWithIL", "a program is no SPIR-V that %s takes",
+                               hcy_device_get_info(d->dev)->name);
+    return build(d, *program, options, log);
+}
+
+static int build_source(struct cl_device *d, const void *data, size_t size, const char *options, cl_program *program, char **log)
+{
+    char *text = malloc(size + 1);
+    if (!text)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a program");
+    memcpy(text, data, size);
+    text[size] = 0;
+    int status = cl_build(d, text, options, program, log);
+    free(text);
+    return status;
+}
+
+int cl_program_create(void *impl, const char *format, const void *data, size_t size, const char *options, void **pimpl, char **log)
+{
+    struct cl_device *d = impl;
+    bool source = !strcmp(format, "opencl-c");
+    if (!source && strcmp(format, "spirv"))
+        return hcy_fail(HCY_EUNSUPPORTED, "OpenCL does not know the format \"%s\" of a program; it knows \"opencl-c\" and"
+                                          " \"spirv\"", format);
+    struct program *p = calloc(1, sizeof *p);
+    if (!p)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a program");
+    p->dev = d;
+    int status = (source ? build_source : build_spirv)(d, data, size, options, &p->program, log);
+    if (status)
+        free(p);
+    else
+        *pimpl = p;
+    return status;
+}
+
+void cl_program_release(void *pimpl)
+{
+    struct program *p = pimpl;
+    cl.clReleaseProgram(p->program);
+    free(p);
+}
+
+int cl_program_kernel(void *pimpl, const char *name, const hcy_signature *signature, void **kimpl)
+{
+    struct program *p = pimpl;
+    cl_int error = 0;
+    struct cl_kernel_object *k = calloc(1, sizeof *k);
+    (void)signature;
+    if (!k)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
+    k->dev = p->dev;
+    k->user = cl.clCreateKernel(p->program, name, &error);
+    if (error) {
+        free(k);
+        return error == CL_INVALID_KERNEL_NAME ? hcy_fail(HCY_ENOENT, "the program has no kernel \"%s\"", name)
+                                               : cl_fail(p->dev, error, "finding a kernel");
+    }
+    pthread_mutex_init(&k->lock, NULL);
+    *kimpl = k;
+    return 0;
+}

@@ -1,0 +1,167 @@
+/* queue.c - queues, and the commands that are copies and fills.
+ *
+ * Each command runs on the host queue's thread and is waited for there.  The host's memory is on one side of most
+ * copies; where it is on both, no driver is asked.
+ */
+#include "cl_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int cl_queue_create(void *impl, hcy_queue *queue, void **qimpl)
+{
+    struct cl_device *d = impl;
+    struct cl_queue *q = malloc(sizeof *q);
+    (void)queue;
+    if (!q)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a queue");
+    q->lane = cl_lane_take(d);
+    int status = q->lane ? hcy_hostqueue_create(&q->host, d->dev) : hcy_last_error()->status;
+    if (!status) {
+        *qimpl = q;
+        return 0;
+    }
+    if (q->lane)
+        cl_lane_give(q->lane);
+    free(q);
+    return status;
+}
+
+void cl_queue_destroy(void *qimpl)
+{
+    struct cl_queue *q = qimpl;
+    cl_lane_give(q->lane); /* it stays there as long as the device, which the last command keeps */
+    hcy_hostqueue_destroy(q->host);
+    free(q);
+}
+
+int cl_queue_finish(void *qimpl)
+{
+    return hcy_hostqueue_finish(((struct cl_queue *)qimpl)->host);
+}
+
+int cl_queue_status(void *qimpl)
+{
+    return hcy_hostqueue_status(((struct cl_queue *)qimpl)->host);
+}
+
+int cl_queue_record(void *qimpl, void **eimpl)
+{
+    return hcy_hostqueue_record(((struct cl_queue *)qimpl)->host, eimpl);
+}
+
+int cl_queue_wait(void *qimpl, hcy_event *event)
+{
+    return hcy_hostqueue_wait(((struct cl_queue *)qimpl)->host, event);
+}
+
+/* --- Copies --- */
+
+struct copy {
+    struct cl_lane *lane;
+    hcy_copy copy;
+};
+
+/* The host's address of a place, NULL if it is the device's. */
+static unsigned char *host_of(const hcy_place *p)
+{
+    unsigned char *base = p->block ? p->block->host : p->host;
+    return base ? base + p->offset : NULL;
+}
+
+static size_t at(const hcy_place *p, size_t y, size_t z)
+{
+    return z * p->slice_stride + y * p->row_stride;
+}
+
+static cl_int copy_row(struct cl_lane *lane, const hcy_copy *c, size_t y, size_t z)
+{
+    unsigned char *to = host_of(&c->dst), *from = host_of(&c->src);
+    size_t dst = at(&c->dst, y, z), src = at(&c->src, y, z), size = c->extent[0];
+    if (from)
+        return cl.clEnqueueWriteBuffer(lane->queue, cl_mem_of(c->dst.block), 0, c->dst.offset + dst, size, from + src, 0, NULL, NULL);
+    if (to)
+        return cl.clEnqueueReadBuffer(lane->queue, cl_mem_of(c->src.block), 0, c->src.offset + src, size, to + dst, 0, NULL, NULL);
+    return cl.clEnqueueCopyBuffer(lane->queue, cl_mem_of(c->src.block), cl_mem_of(c->dst.block), c->src.offset + src,
+                                  c->dst.offset + dst, size, 0, NULL, NULL);
+}
+
+static int run_copy(void *command)
+{
+    const struct copy *c = command;
+    cl_int code = CL_SUCCESS;
+    if (host_of(&c->copy.dst) && host_of(&c->copy.src))
+        return hcy_host_copy(&c->copy);
+    for (size_t z = 0; !code && z < c->copy.extent[2]; z++)
+        for (size_t y = 0; !code && y < c->copy.extent[1]; y++)
+            code = copy_row(c->lane, &c->copy, y, z);
+    int status = cl_check(c->lane->dev, code, "a copy"), ran = cl_check_ran(c->lane->dev, cl.clFinish(c->lane->queue), "a copy");
+    return status ? status : ran;
+}
+
+/* The device's own memory, or memory that the host reaches. */
+static bool is_ours(const struct cl_queue *q, const hcy_place *p)
+{
+    return host_of(p) || hcy_device_impl(p->dev) == q->lane->dev;
+}
+
+int cl_copy(void *qimpl, const hcy_copy *copy, hcy_keep *keep)
+{
+    struct cl_queue *q = qimpl;
+    struct copy c = { q->lane, *copy };
+    const char *name = !copy->src.block ? "write" : !copy->dst.block ? "read" : "copy";
+    if (!is_ours(q, &copy->dst) || !is_ours(q, &copy->src))
+        return hcy_fail(HCY_EUNSUPPORTED, "an OpenCL device cannot reach another device's memory");
+    uint64_t bytes = (uint64_t)copy->extent[0] * copy->extent[1] * copy->extent[2];
+    return hcy_hostqueue_submit(q->host, name, bytes, run_copy, &c, sizeof c, keep);
+}
+
+/* --- Fills --- */
+
+struct fill {
+    struct cl_lane *lane;
+    hcy_place dst;
+    size_t size, pattern_size;
+    unsigned char pattern[8];
+};
+
+static cl_int fill_bytes(const struct fill *f, size_t from, size_t to)
+{
+    cl_int code = CL_SUCCESS;
+    for (size_t i = from; !code && i < to; i++)
+        code = cl.clEnqueueFillBuffer(f->lane->queue, cl_mem_of(f->dst.block), &f->pattern[i % f->pattern_size], 1,
+                                      f->dst.offset + i, 1, 0, NULL, NULL);
+    return code;
+}
+
+/* A pattern across its natural addresses is turned until it lies along them; the ends are written byte by byte. */
+static cl_int fill_device(const struct fill *f)
+{
+    size_t n = f->pattern_size, skew = (n - f->dst.offset % n) % n, whole = (f->size - skew) / n * n;
+    unsigned char turned[8];
+    for (size_t i = 0; i < n; i++)
+        turned[i] = f->pattern[(i + skew) % n];
+    cl_int code = fill_bytes(f, 0, skew);
+    if (!code && whole)
+        code = cl.clEnqueueFillBuffer(f->lane->queue, cl_mem_of(f->dst.block), turned, n, f->dst.offset + skew, whole, 0,
+                                      NULL, NULL);
+    return code ? code : fill_bytes(f, skew + whole, f->size);
+}
+
+static int run_fill(void *command)
+{
+    const struct fill *f = command;
+    if (f->dst.block->host)
+        return hcy_host_fill(&f->dst, f->size, f->pattern, f->pattern_size);
+    int status = cl_check(f->lane->dev, fill_device(f), "a fill");
+    int ran = cl_check_ran(f->lane->dev, cl.clFinish(f->lane->queue), "a fill");
+    return status ? status : ran;
+}
+
+int cl_fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size, hcy_keep *keep)
+{
+    struct cl_queue *q = qimpl;
+    struct fill f = { .lane = q->lane, .dst = *dst, .size = size, .pattern_size = pattern_size };
+    memcpy(f.pattern, pattern, pattern_size);
+    return hcy_hostqueue_submit(q->host, "fill", size, run_fill, &f, sizeof f, keep);
+}

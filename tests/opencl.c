@@ -1,0 +1,152 @@
+/* opencl.c - what an OpenCL device has beyond the conformance suite: the user's programs, its handles, its cache. */
+#include "cts.h"
+
+#include "../backends/opencl/halcyon/opencl.h"
+
+#include <dirent.h>
+
+static hcy_device *dev;
+static hcy_queue *queue;
+
+static const char source[] =
+    "typedef struct { double f64; char text[8]; } mix;\n"
+    "__kernel void fill_in(__global ulong *out, int a, uint b, long c, ulong d, float e, double f, mix m, __local uchar *l)\n"
+    "{\n"
+    "    size_t i = get_group_id(0) + get_num_groups(0) * (get_group_id(1) + get_num_groups(1) * get_group_id(2));\n"
+    "    if (get_local_id(0) + get_local_id(1) + get_local_id(2))\n"
+    "        return;\n"
+    "    for (int k = 0; k < 100; k++)\n"
+    "        l[k] = (uchar)i;\n"
+    "    int good = a == -1 && b == 2 && c == -3 && d == 4 && e == 5.5f && f == 6.25 && m.f64 == 7.125 && m.text[4] == 't' &&\n"
+    "               get_local_size(0) == 2 && get_local_size(1) == 1 && get_local_size(2) == 7 && l[99] == (uchar)i;\n"
+    "    out[i] += good ? 1000 + i : 1;\n"
+    "}\n"
+    "__kernel void add(__global double *x, double more) { x[get_global_id(0)] += more; }\n";
+
+struct mix {
+    double f64;
+    char text[8];
+};
+
+static void test_grid(hcy_program *program)
+{
+    enum { N = 3 * 4 * 5, AT = 1024 };
+    const hcy_grid grid = { { 3, 4, 5 }, { 2, 1, 7 }, 100 };
+    struct mix mix = { 7.125, "eight" };
+    uint64_t got[N], zero = 0;
+    hcy_kernel *kernel = NULL;
+    hcy_buffer *root = cts_buffer(dev, N * 8 + AT), *out = NULL, *odd = NULL;
+    memcpy(mix.text, "eight", 6);
+    st_ok(hcy_program_kernel(&kernel, program, "fill_in", NULL), "a kernel is found by its name");
+    st_ok(hcy_buffer_sub(&out, root, AT, N * 8), "a view for its results");
+    hcy_arg args[] = { hcy_arg_buf(out),  hcy_arg_i32(-1),    hcy_arg_u32(2),    hcy_arg_i64(-3),
+                       hcy_arg_u64(4),    hcy_arg_f32(5.5f),  hcy_arg_f64(6.25), hcy_arg_struct(&mix, sizeof mix) };
+    st_ok(hcy_buffer_fill(queue, root, 0, N * 8 + AT, &zero, 8), "zeros");
+    st_ok(hcy_launch_grid(queue, kernel, &grid, args, 8), "a launch over a grid, with local memory");
+    memset(&mix, 0, sizeof mix);
+    st_ok(hcy_buffer_read(queue, got, out, 0, sizeof got), "its results are read");
+    st_ok(hcy_queue_finish(queue), "it runs");
+    size_t right = 0;
+    for (size_t i = 0; i < N; i++)
+        right += got[i] == 1000 + i;
+    is_int((intmax_t)right, N, "every group ran once, with every argument");
+    st_ok(hcy_buffer_sub(&odd, root, 8, N * 8), "a view across the device's alignment");
+    args[0] = hcy_arg_buf(odd);
+    hcy_queue *mine = cts_queue(dev);
+    st_ok(hcy_launch_grid(mine, kernel, &grid, args, 8), "is launched");
+    st_says(hcy_queue_finish(mine), HCY_EINVAL, "multiples of", "and refused, with the alignment");
+    hcy_queue_release(mine);
+    hcy_buffer_release(odd);
+    hcy_buffer_release(root);
+    hcy_buffer_release(out);
+    hcy_kernel_release(kernel);
+}
+
+static void test_typed(hcy_program *program)
+{
+    static const hcy_arg_decl decl[] = { { "x", HCY_ARG_INOUT, 0 }, { "more", HCY_ARG_F64, 0 } };
+    static const hcy_signature signature = { "add", decl, 2 };
+    const hcy_grid grid = { { 2, 1, 1 }, { 2, 1, 1 }, 0 };
+    double x[4] = { 1, 2, 3, 4 };
+    hcy_kernel *kernel = NULL;
+    hcy_buffer *buf = cts_buffer(dev, sizeof x);
+    hcy_arg good[] = { hcy_arg_buf(buf), hcy_arg_f64(0.5) }, bad[] = { hcy_arg_buf(buf), hcy_arg_f32(0.5f) };
+    st_ok(hcy_program_kernel(&kernel, program, "add", &signature), "a kernel with a signature");
+    st_says(hcy_launch_grid(queue, kernel, &grid, bad, 2), HCY_EINVAL, "more", "is checked against it");
+    st_ok(hcy_buffer_write(queue, buf, 0, x, sizeof x), "numbers");
+    st_ok(hcy_launch_grid(queue, kernel, &grid, good, 2), "a good launch");
+    st_ok(hcy_launch_grid(queue, kernel, &grid, good, 2), "and another");
+    hcy_kernel_release(kernel);
+    st_ok(hcy_buffer_read(queue, x, buf, 0, sizeof x), "are read");
+    st_ok(hcy_queue_finish(queue), "after both");
+    ok(x[0] == 2 && x[3] == 5, "and have been added to");
+    hcy_buffer_release(buf);
+}
+
+static void test_programs(void)
+{
+    hcy_program *program = NULL, *again = NULL;
+    hcy_kernel *kernel = NULL;
+    st_ok(hcy_program_create(&program, dev, "opencl-c", source, sizeof source - 1, NULL), "a program");
+    st_ok(hcy_program_create(&again, dev, "opencl-c", source, sizeof source - 1, NULL), "the same once more, from the cache");
+    st_says(hcy_program_kernel(&kernel, program, "nosuch", NULL), HCY_ENOENT, "nosuch", "a kernel that it lacks");
+    if (cts_has(dev, HCY_CAP_F64)) {
+        test_grid(program);
+        test_typed(again);
+    }
+    hcy_program_release(program);
+    hcy_program_release(again);
+    program = NULL;
+    static const char wrong[] = "__kernel void f(void) { no_such_thing(); }";
+    st_says(hcy_program_create(&program, dev, "opencl-c", wrong, sizeof wrong - 1, NULL), HCY_ECOMPILE, "no_such_thing",
+            "a program that does not compile, with the compiler's words");
+    static const char defined[] = "__kernel void f(__global int *x) { x[0] = VALUE; }";
+    st_ok(hcy_program_create(&program, dev, "opencl-c", defined, sizeof defined - 1, "-DVALUE=7"), "options reach the compiler");
+    hcy_program_release(program);
+    program = NULL;
+    int status = hcy_program_create(&program, dev, "spirv", "no SPIR-V", 9, NULL);
+    ok(status == HCY_EUNSUPPORTED || status == HCY_ECOMPILE, "what is no SPIR-V is refused (%s)", hcy_last_error()->text);
+    st_says(hcy_program_create(&program, dev, "ptx", "x", 1, NULL), HCY_EUNSUPPORTED, "opencl-c", "the formats are named");
+}
+
+static void test_handles(void)
+{
+    void *context = NULL, *device = NULL, *platform = NULL, *mem = NULL;
+    hcy_buffer *buf = cts_buffer(dev, 4096), *same = NULL, *view = NULL;
+    size_t offset = 0;
+    unsigned char data[64] = { 5 }, got[64] = { 0 };
+    st_ok(hcy_opencl_platform(dev, &platform), "a device's platform");
+    st_ok(hcy_opencl_device(dev, &device), "its own handle");
+    st_ok(hcy_opencl_context(dev, &context), "its context");
+    ok(platform && device && context, "are there");
+    st_ok(hcy_buffer_sub(&view, buf, 100, 100), "a view");
+    st_ok(hcy_opencl_mem(view, &mem, &offset), "its cl_mem");
+    ok(mem && offset == 100, "and where it begins in that");
+    st_ok(hcy_buffer_import_device(&same, dev, (uint64_t)(uintptr_t)mem, 4096, NULL, NULL), "a cl_mem is imported");
+    st_ok(hcy_buffer_write_now(same, 0, data, 64), "written");
+    st_ok(hcy_buffer_read_now(got, buf, 0, 64), "and read under its other name");
+    is_int(got[0], 5, "the same memory");
+    hcy_buffer_release(same);
+    st_is(hcy_buffer_import_device(&same, dev, (uint64_t)(uintptr_t)mem, 1 << 20, NULL, NULL), HCY_ERANGE,
+          "more than it has is refused");
+    hcy_device *cpu = cts_open_spec("cpu@threads=1");
+    hcy_buffer *other = cts_buffer(cpu, 64);
+    st_is(hcy_opencl_context(cpu, &context), HCY_ENOENT, "a device of another backend has no context");
+    st_is(hcy_opencl_mem(other, &mem, &offset), HCY_EINVAL, "nor its memory a cl_mem");
+    hcy_buffer_release(other);
+    hcy_device_release(cpu);
+    hcy_buffer_release(view);
+    hcy_buffer_release(buf);
+}
+
+int main(int argc, char **argv)
+{
+    cts_begin(argc, argv);
+    dev = cts_open();
+    queue = cts_queue(dev);
+    test_programs();
+    test_handles();
+    hcy_queue_release(queue);
+    hcy_device_release(dev);
+    return done_testing();
+}
