@@ -184,6 +184,18 @@ int hcy_buffer_mem(const hcy_buffer *buf)
     return buf ? buf->mem : 0;
 }
 
+int hcy_buffer_get_i64(hcy_buffer *buf, const char *key, int64_t *value)
+{
+    if (!buf || !key || !value)
+        return hcy_fail(HCY_EINVAL, "hcy_buffer_get_i64: no %s", !buf ? "buffer" : !key ? "key" : "place for the value");
+    int status = hcy__device_check(buf->dev);
+    if (status)
+        return status;
+    if (!HCY_HAS_OP(buf->dev->backend->ops, buffer_i64))
+        return hcy_fail(HCY_ENOENT, "a buffer of %s has no number \"%s\"", buf->dev->info.name, key);
+    return buf->dev->backend->ops->buffer_i64(buf->dev->impl, &buf->block, buf->offset, key, value);
+}
+
 hcy_device *hcy_buffer_device(const hcy_buffer *buf)
 {
     return buf ? buf->dev : NULL;

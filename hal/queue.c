@@ -50,6 +50,18 @@ void hcy_queue_release(hcy_queue *queue)
     hcy__release(queue);
 }
 
+int hcy_queue_get_i64(hcy_queue *queue, const char *key, int64_t *value)
+{
+    if (!queue || !key || !value)
+        return hcy_fail(HCY_EINVAL, "hcy_queue_get_i64: no %s", !queue ? "queue" : !key ? "key" : "place for the value");
+    int status = hcy__device_check(queue->dev);
+    if (status)
+        return status;
+    if (!HCY_HAS_OP(queue->dev->backend->ops, queue_i64))
+        return hcy_fail(HCY_ENOENT, "a queue of %s has no number \"%s\"", queue->dev->info.name, key);
+    return queue->dev->backend->ops->queue_i64(queue->impl, key, value);
+}
+
 hcy_device *hcy_queue_device(const hcy_queue *queue)
 {
     return queue ? queue->dev : NULL;

@@ -119,12 +119,14 @@ cts_device = drivers=:; case $$config in \
 
 cts_launchers = $(cts_programs:=-cpu.t) $(cts_programs:=-cpu-1.t) $(cts_programs:=-cpu-portable.t) \
     $(cts_programs:=-cpu-discrete.t) $(cts_programs:=-null.t) $(cts_programs:=-null-noop.t) \
-    tests/cts_queue-null-wait.t tests/cts_failure-null-wait.t \
-    $(cts_programs:=-opencl.t) $(cts_programs:=-opencl-discrete.t)
+    tests/cts_queue-null-wait.t tests/cts_failure-null-wait.t
 if X86_SIMD
 cts_launchers += $(cts_programs:=-cpu-avx2.t)
 endif
 # Devices that few machines have: what is not there is skipped with its reason.
+cts_launchers += $(cts_programs:=-opencl.t) tests/opencl-opencl.t tests/opencl-opencl-discrete.t \
+    tests/cts_buffer-opencl-discrete.t tests/cts_queue-opencl-discrete.t tests/cts_failure-opencl-discrete.t \
+    tests/cts_lifetime-opencl-discrete.t tests/cts_threads-opencl-discrete.t
 cts_launchers += $(cts_programs:=-cuda.t) tests/bslz4_decode-cuda.t tests/azint_kernels-cuda.t
 $(cts_launchers): tests/local.mk
 	@$(MKDIR_P) tests; name=$(@F); name=$${name%.t}; config=$${name#*-}; $(cts_device); \
@@ -134,6 +136,7 @@ test_internal += tests/azint_kernels
 tests_azint_kernels_SOURCES = tests/azint_kernels.c tests/azint_oracle.h tests/tap.h
 tests_azint_kernels_LDADD = libinternal.la
 
+check_PROGRAMS += tests/opencl
 check_PROGRAMS += $(test_public) $(test_internal) $(cts_programs)
 TESTS += $(test_public) $(test_internal) $(cts_launchers) $(test_scripts)
 LDADD = libhalcyon.la

@@ -21,6 +21,6 @@ CLEANFILES += backends/gpu/gpu_texts.c
 
 noinst_LTLIBRARIES += libgpu.la
 libgpu_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu
-libgpu_la_SOURCES = backends/gpu/gpu.h backends/gpu/gpu_cache.c backends/gpu/gpu_cache.h backends/gpu/gpu_format.h backends/gpu/gpu_priv.h backends/gpu/gpu_kernels.c \
-    backends/gpu/gpu_bslz4.c backends/gpu/gpu_azint.c backends/gpu/gpu_tables.c
+libgpu_la_SOURCES = backends/gpu/gpu.h backends/gpu/gpu_format.h backends/gpu/gpu_priv.h backends/gpu/gpu_kernels.c \
+    backends/gpu/gpu_cache.c backends/gpu/gpu_cache.h backends/gpu/gpu_bslz4.c backends/gpu/gpu_azint.c backends/gpu/gpu_tables.c
 nodist_libgpu_la_SOURCES = backends/gpu/gpu_texts.c

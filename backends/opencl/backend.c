@@ -34,6 +34,8 @@ static const hcy_backend_ops ops = {
     .program_create = cl_program_create,
     .program_release = cl_program_release,
     .program_kernel = cl_program_kernel,
+    .buffer_i64 = cl_buffer_i64,
+    .queue_i64 = cl_queue_i64,
 };
 
 #ifdef HCY_BACKEND_STATIC

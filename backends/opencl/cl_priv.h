@@ -98,6 +98,7 @@ void cl_free(void *impl, int mem, hcy_block *block);
 int cl_import_host(void *impl, void *host, size_t size, hcy_block *block);
 int cl_import_device(void *impl, uint64_t handle, size_t size, hcy_block *block);
 void cl_unimport(void *impl, hcy_block *block);
+int cl_buffer_i64(void *impl, const hcy_block *block, size_t offset, const char *key, int64_t *value);
 static inline cl_mem cl_mem_of(const hcy_block *block)
 {
     return ((struct cl_memory *)block->handle)->mem;
@@ -116,6 +117,7 @@ int cl_queue_finish(void *qimpl);
 int cl_queue_status(void *qimpl);
 int cl_queue_record(void *qimpl, void **eimpl);
 int cl_queue_wait(void *qimpl, hcy_event *event);
+int cl_queue_i64(void *qimpl, const char *key, int64_t *value);
 
 /* --- Programs and kernels (program.c, kernel.c) --- */
 /* Source built for the device, from the cache if it is there.  *log (may be NULL) is malloced. */

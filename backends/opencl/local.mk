@@ -1,5 +1,6 @@
 # The OpenCL backend: no OpenCL is needed to build it.
-EXTRA_DIST += backends/opencl/cl_syms.def
+EXTRA_DIST += backends/opencl/cl_syms.def backends/opencl/README.md
+halcyoninclude_HEADERS += backends/opencl/halcyon/opencl.h
 noinst_LTLIBRARIES += libopencl_common.la libopencl_builtin.la
 libopencl_common_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu
 libopencl_common_la_SOURCES = backends/opencl/api.c backends/opencl/cl_api.h backends/opencl/cl_priv.h \

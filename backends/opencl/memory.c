@@ -7,6 +7,7 @@
 #include "cl_priv.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define ALIGN ((size_t)4096)
 
@@ -105,6 +106,18 @@ void cl_free(void *impl, int mem, hcy_block *block)
     atomic_fetch_sub(&d->used, block->size);
     free(m->tables);
     drop(d, m);
+}
+
+int cl_buffer_i64(void *impl, const hcy_block *block, size_t offset, const char *key, int64_t *value)
+{
+    (void)impl;
+    if (!strcmp(key, "cl_mem"))
+        *value = (int64_t)(intptr_t)cl_mem_of(block);
+    else if (!strcmp(key, "offset"))
+        *value = (int64_t)offset;
+    else
+        return hcy_fail(HCY_ENOENT, "an OpenCL buffer has no number \"%s\" (cl_mem, offset)", key);
+    return 0;
 }
 
 /* --- Memory of others' --- */

@@ -55,6 +55,15 @@ int cl_queue_wait(void *qimpl, hcy_event *event)
     return hcy_hostqueue_wait(((struct cl_queue *)qimpl)->host, event);
 }
 
+int cl_queue_i64(void *qimpl, const char *key, int64_t *value)
+{
+    struct cl_queue *q = qimpl;
+    if (strcmp(key, "cl_command_queue"))
+        return hcy_fail(HCY_ENOENT, "an OpenCL queue has no number \"%s\" (cl_command_queue)", key);
+    *value = (int64_t)(intptr_t)q->lane->queue;
+    return 0;
+}
+
 /* --- Copies --- */
 
 struct copy {
