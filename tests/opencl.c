@@ -10,15 +10,19 @@ static hcy_queue *queue;
 
 static const char source[] =
     "typedef struct { double f64; char text[8]; } pack;\n"
-    "__kernel void fill_in(__global ulong *out, int a, uint b, long c, ulong d, float e, double f, pack m, __local uchar *l)\n"
+    "__kernel void fill_in(__global ulong *out, int a, uint b, long c, ulong d, float e, double f, pack m, "
+    "__local uchar *l)\n"
     "{\n"
-    "    size_t i = get_group_id(0) + get_num_groups(0) * (get_group_id(1) + get_num_groups(1) * get_group_id(2));\n"
+    "    size_t i = get_group_id(0) + get_num_groups(0) * (get_group_id(1) + get_num_groups(1) * "
+    "get_group_id(2));\n"
     "    if (get_local_id(0) + get_local_id(1) + get_local_id(2))\n"
     "        return;\n"
     "    for (int k = 0; k < 100; k++)\n"
     "        l[k] = (uchar)i;\n"
-    "    int good = a == -1 && b == 2 && c == -3 && d == 4 && e == 5.5f && f == 6.25 && m.f64 == 7.125 && m.text[4] == 't' &&\n"
-    "               get_local_size(0) == 2 && get_local_size(1) == 1 && get_local_size(2) == 7 && l[99] == (uchar)i;\n"
+    "    int good = a == -1 && b == 2 && c == -3 && d == 4 && e == 5.5f && f == 6.25 && m.f64 == 7.125 && "
+    "m.text[4] == 't' &&\n"
+    "               get_local_size(0) == 2 && get_local_size(1) == 1 && get_local_size(2) == 7 && l[99] == "
+    "(uchar)i;\n"
     "    out[i] += good ? 1000 + i : 1;\n"
     "}\n"
     "__kernel void add(__global double *x, double more) { x[get_global_id(0)] += more; }\n";
@@ -38,8 +42,10 @@ static void test_grid(hcy_program *program)
     hcy_buffer *root = cts_buffer(dev, N * 8 + AT), *out = NULL, *odd = NULL;
     st_ok(hcy_program_kernel(&kernel, program, "fill_in", NULL), "a kernel is found by its name");
     st_ok(hcy_buffer_sub(&out, root, AT, N * 8), "a view for its results");
-    hcy_arg args[] = { hcy_arg_buf(out),  hcy_arg_i32(-1),    hcy_arg_u32(2),    hcy_arg_i64(-3),
-                       hcy_arg_u64(4),    hcy_arg_f32(5.5f),  hcy_arg_f64(6.25), hcy_arg_struct(&pack, sizeof pack) };
+    hcy_arg args[] = { hcy_arg_buf(out),  hcy_arg_i32(-1),
+                       hcy_arg_u32(2),    hcy_arg_i64(-3),
+                       hcy_arg_u64(4),    hcy_arg_f32(5.5f),
+                       hcy_arg_f64(6.25), hcy_arg_struct(&pack, sizeof pack) };
     st_ok(hcy_buffer_fill(queue, root, 0, N * 8 + AT, &zero, 8), "zeros");
     st_ok(hcy_launch_grid(queue, kernel, &grid, args, 8), "a launch over a grid, with local memory");
     memset(&pack, 0, sizeof pack);
@@ -87,8 +93,10 @@ static void test_programs(void)
     hcy_program *program = NULL, *again = NULL;
     hcy_kernel *kernel = NULL;
     st_ok(hcy_program_create(&program, dev, "opencl-c", source, sizeof source - 1, NULL), "a program");
-    st_ok(hcy_program_create(&again, dev, "opencl-c", source, sizeof source - 1, NULL), "the same once more, from the cache");
-    st_says(hcy_program_kernel(&kernel, program, "nosuch", NULL), HCY_ENOENT, "nosuch", "a kernel that it lacks");
+    st_ok(hcy_program_create(&again, dev, "opencl-c", source, sizeof source - 1, NULL),
+          "the same once more, from the cache");
+    st_says(hcy_program_kernel(&kernel, program, "nosuch", NULL), HCY_ENOENT, "nosuch",
+            "a kernel that it lacks");
     if (cts_has(dev, HCY_CAP_F64)) {
         test_grid(program);
         test_typed(again);
@@ -97,15 +105,18 @@ static void test_programs(void)
     hcy_program_release(again);
     program = NULL;
     static const char wrong[] = "__kernel void f(void) { no_such_thing(); }";
-    st_says(hcy_program_create(&program, dev, "opencl-c", wrong, sizeof wrong - 1, NULL), HCY_ECOMPILE, "no_such_thing",
-            "a program that does not compile, with the compiler's words");
+    st_says(hcy_program_create(&program, dev, "opencl-c", wrong, sizeof wrong - 1, NULL), HCY_ECOMPILE,
+            "no_such_thing", "a program that does not compile, with the compiler's words");
     static const char defined[] = "__kernel void f(__global int *x) { x[0] = VALUE; }";
-    st_ok(hcy_program_create(&program, dev, "opencl-c", defined, sizeof defined - 1, "-DVALUE=7"), "options reach the compiler");
+    st_ok(hcy_program_create(&program, dev, "opencl-c", defined, sizeof defined - 1, "-DVALUE=7"),
+          "options reach the compiler");
     hcy_program_release(program);
     program = NULL;
     int status = hcy_program_create(&program, dev, "spirv", "no SPIR-V", 9, NULL);
-    ok(status == HCY_EUNSUPPORTED || status == HCY_ECOMPILE, "what is no SPIR-V is refused (%s)", hcy_last_error()->text);
-    st_says(hcy_program_create(&program, dev, "ptx", "x", 1, NULL), HCY_EUNSUPPORTED, "opencl-c", "the formats are named");
+    ok(status == HCY_EUNSUPPORTED || status == HCY_ECOMPILE, "what is no SPIR-V is refused (%s)",
+       hcy_last_error()->text);
+    st_says(hcy_program_create(&program, dev, "ptx", "x", 1, NULL), HCY_EUNSUPPORTED, "opencl-c",
+            "the formats are named");
 }
 
 static void test_handles(void)
@@ -122,7 +133,8 @@ static void test_handles(void)
     st_ok(hcy_buffer_sub(&view, buf, 100, 100), "a view");
     st_ok(hcy_opencl_mem(view, &mem, &offset), "its cl_mem");
     ok(mem && offset == 100, "and where it begins in that");
-    st_ok(hcy_buffer_import_device(&same, dev, (uint64_t)(uintptr_t)mem, 4096, NULL, NULL), "a cl_mem is imported");
+    st_ok(hcy_buffer_import_device(&same, dev, (uint64_t)(uintptr_t)mem, 4096, NULL, NULL),
+          "a cl_mem is imported");
     st_ok(hcy_buffer_write_now(same, 0, data, 64), "written");
     st_ok(hcy_buffer_read_now(got, buf, 0, 64), "and read under its other name");
     is_int(got[0], 5, "the same memory");

@@ -26,7 +26,7 @@ static void open_library(void)
         snprintf(missing, sizeof missing, "%s", dlerror());
         return;
     }
-#define CL(type, name, params) *(void **)&cl.name = find(library, #name);
+#define CL(type, name, params)       *(void **)&cl.name = find(library, #name);
 #define CL_NEWER(type, name, params) *(void **)&cl.name = dlsym(library, #name);
 #include "cl_syms.def"
 #undef CL
@@ -38,7 +38,8 @@ int cl_load(void)
     pthread_once(&once, open_library);
     if (!*missing)
         return 0;
-    return hcy_fail_vendor(HCY_ENODEV, 0, missing, "there is no usable OpenCL here (libOpenCL.so.1): %s", missing);
+    return hcy_fail_vendor(HCY_ENODEV, 0, missing, "there is no usable OpenCL here (libOpenCL.so.1): %s",
+                           missing);
 }
 
 /* --- Failures --- */
@@ -94,8 +95,8 @@ static bool is_fatal(cl_int code, bool ran)
 
 static int status_of(cl_int code)
 {
-    if (code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY || code == CL_OUT_OF_RESOURCES ||
-        code == CL_INVALID_BUFFER_SIZE)
+    if (code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY ||
+        code == CL_OUT_OF_RESOURCES || code == CL_INVALID_BUFFER_SIZE)
         return HCY_ENOMEM;
     return code == CL_DEVICE_NOT_FOUND || code == CL_PLATFORM_NOT_FOUND_KHR ? HCY_ENODEV : HCY_EBACKEND;
 }
@@ -103,8 +104,9 @@ static int status_of(cl_int code)
 int cl_fail_at(const char *file, int line, struct cl_device *d, cl_int code, bool ran, const char *what)
 {
     if (d && is_fatal(code, ran))
-        return hcy_device_lose(d->dev, "%s failed with OpenCL error %d, %s; the device is unusable until it is opened anew",
-                               what, code, words_of(code));
+        return hcy_device_lose(
+            d->dev, "%s failed with OpenCL error %d, %s; the device is unusable until it is opened anew",
+            what, code, words_of(code));
     return hcy_fail_vendor_at(file, line, status_of(code), code, words_of(code), "%s: %s failed",
                               d ? hcy_device_get_info(d->dev)->name : "OpenCL", what);
 }

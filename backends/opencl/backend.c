@@ -47,7 +47,8 @@ int hcy_backend_entry(uint32_t host_abi, const hcy_backend **backend)
 {
     static const hcy_backend opencl = { HCY_BACKEND_ABI, sizeof opencl, "opencl", &ops, hcy__families };
     if (host_abi != HCY_BACKEND_ABI)
-        return hcy_fail(HCY_EABI, "the OpenCL backend has interface %u, the library wants %u", HCY_BACKEND_ABI, host_abi);
+        return hcy_fail(HCY_EABI, "the OpenCL backend has interface %u, the library wants %u",
+                        HCY_BACKEND_ABI, host_abi);
     int status = cl_load();
     if (!status)
         *backend = &opencl;

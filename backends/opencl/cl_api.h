@@ -70,20 +70,20 @@ enum {
 };
 
 /* Bits. */
-#define CL_DEVICE_TYPE_CPU ((cl_ulong)1 << 1)
-#define CL_DEVICE_TYPE_GPU ((cl_ulong)1 << 2)
-#define CL_DEVICE_TYPE_ALL ((cl_ulong)0xffffffff)
-#define CL_MEM_READ_WRITE ((cl_ulong)1 << 0)
-#define CL_MEM_USE_HOST_PTR ((cl_ulong)1 << 3)
+#define CL_DEVICE_TYPE_CPU    ((cl_ulong)1 << 1)
+#define CL_DEVICE_TYPE_GPU    ((cl_ulong)1 << 2)
+#define CL_DEVICE_TYPE_ALL    ((cl_ulong)0xffffffff)
+#define CL_MEM_READ_WRITE     ((cl_ulong)1 << 0)
+#define CL_MEM_USE_HOST_PTR   ((cl_ulong)1 << 3)
 #define CL_MEM_ALLOC_HOST_PTR ((cl_ulong)1 << 4)
-#define CL_MAP_READ_WRITE ((cl_ulong)3)
+#define CL_MAP_READ_WRITE     ((cl_ulong)3)
 
 struct cl_region {
     size_t at, size;
 };
 
 struct cl_api {
-#define CL(type, name, params) type(*name) params;
+#define CL(type, name, params)       type(*name) params;
 #define CL_NEWER(type, name, params) CL(type, name, params)
 #include "cl_syms.def"
 #undef CL

@@ -19,10 +19,10 @@
 struct cl_quirk {
     const char *platform; /* how its name begins, */
     const char *nick;     /* and what it is called in device strings */
-    bool shared;          /* a buffer made of host memory is that memory, for kernels too, without mapping it */
-    bool second;          /* another backend drives this hardware as well */
-    bool lazy;            /* memory is taken when it is first used, not when it is allocated */
-    const char *options;  /* for the compiler of our kernels */
+    bool shared; /* a buffer made of host memory is that memory, for kernels too, without mapping it */
+    bool second; /* another backend drives this hardware as well */
+    bool lazy;   /* memory is taken when it is first used, not when it is allocated */
+    const char *options; /* for the compiler of our kernels */
 };
 const struct cl_quirk *cl_quirk_of(const char *platform);
 
@@ -44,30 +44,31 @@ struct cl_device {
     hcy_device *dev; /* not a reference */
     struct cl_found at;
     cl_context context;
-    bool shared;            /* the quirk, unless "discrete=1" */
+    bool shared;              /* the quirk, unless "discrete=1" */
     uint64_t memory, largest; /* bytes: in all, of one allocation */
-    size_t align;           /* of a sub-buffer */
-    uint64_t key;           /* of the device and its compiler, for the cache */
+    size_t align;             /* of a sub-buffer */
+    uint64_t key;             /* of the device and its compiler, for the cache */
     atomic_uint_least64_t used;
     /* Faults to inject: 0 never, else how many are still to come. */
     atomic_long fail_alloc, fail_launch, lose_launch;
-    pthread_mutex_t lock;   /* of the lanes that are free */
+    pthread_mutex_t lock; /* of the lanes that are free */
     struct cl_lane *lanes;
 };
 
 /* A block's handle. */
 struct cl_memory {
     cl_mem mem;
-    void *host;     /* mapped (pinned memory), or allocated and to be freed (shared) */
-    void *tables;   /* a plan's host side, malloced */
+    void *host;   /* mapped (pinned memory), or allocated and to be freed (shared) */
+    void *tables; /* a plan's host side, malloced */
 };
 
 /* Failures: 0, or the status with OpenCL's code and words; fatal ones lose the device.  `ran`: commands have run. */
 int cl_fail_at(const char *file, int line, struct cl_device *d, cl_int code, bool ran, const char *what);
-#define cl_fail(d, code, what) cl_fail_at(__FILE__, __LINE__, d, code, false, what)
-#define cl_check(d, call, what) cl_check_at(__FILE__, __LINE__, d, call, false, what)
+#define cl_fail(d, code, what)      cl_fail_at(__FILE__, __LINE__, d, code, false, what)
+#define cl_check(d, call, what)     cl_check_at(__FILE__, __LINE__, d, call, false, what)
 #define cl_check_ran(d, call, what) cl_check_at(__FILE__, __LINE__, d, call, true, what)
-static inline int cl_check_at(const char *file, int line, struct cl_device *d, cl_int code, bool ran, const char *what)
+static inline int cl_check_at(const char *file, int line, struct cl_device *d, cl_int code, bool ran,
+                              const char *what)
 {
     return code == CL_SUCCESS ? 0 : cl_fail_at(file, line, d, code, ran, what);
 }
@@ -112,7 +113,8 @@ struct cl_queue {
 int cl_queue_create(void *impl, hcy_queue *queue, void **qimpl);
 void cl_queue_destroy(void *qimpl);
 int cl_copy(void *qimpl, const hcy_copy *copy, hcy_keep *keep);
-int cl_fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size, hcy_keep *keep);
+int cl_fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size,
+            hcy_keep *keep);
 int cl_queue_finish(void *qimpl);
 int cl_queue_status(void *qimpl);
 int cl_queue_record(void *qimpl, void **eimpl);

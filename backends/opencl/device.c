@@ -48,13 +48,16 @@ static int find_device(const hcy_spec *spec, const struct cl_found *found, size_
 {
     const char *s = *spec->selector ? spec->selector : "0";
     for (size_t i = 0; i < n; i++) {
-        const char *number = strchr(found[i].info.name, ':') + 1, *stable = strchr(found[i].info.stable, ':') + 1;
+        const char *number = strchr(found[i].info.name, ':') + 1,
+                   *stable = strchr(found[i].info.stable, ':') + 1;
         if (!strcmp(s, number) || !strcmp(s, stable) || !strcmp(s, found[i].quirk->nick)) {
             *one = found[i];
             return 0;
         }
     }
-    return hcy_fail(HCY_ENODEV, "\"%s\": there is no such OpenCL device (%zu here; `halcyon devices` names them)", spec->text, n);
+    return hcy_fail(HCY_ENODEV,
+                    "\"%s\": there is no such OpenCL device (%zu here; `halcyon devices` names them)",
+                    spec->text, n);
 }
 
 /* What a compiled kernel depends on besides its text. */
@@ -86,7 +89,8 @@ static void set_up(struct cl_device *d, const struct settings *s)
     atomic_store(&d->lose_launch, s->lose_launch);
 }
 
-static int open_found(struct cl_device *d, const hcy_spec *spec, const struct settings *s, hcy_device_info *info)
+static int open_found(struct cl_device *d, const hcy_spec *spec, const struct settings *s,
+                      hcy_device_info *info)
 {
     const intptr_t properties[] = { CL_CONTEXT_PLATFORM, (intptr_t)d->at.platform, 0 };
     cl_int error = 0;
@@ -154,9 +158,12 @@ int cl_get_i64(void *impl, const char *key, int64_t *value)
         const char *key;
         cl_uint what;
     } numbers[] = {
-        { "compute_units", CL_DEVICE_MAX_COMPUTE_UNITS }, { "group_items", CL_DEVICE_MAX_WORK_GROUP_SIZE },
-        { "local_bytes", CL_DEVICE_LOCAL_MEM_SIZE },      { "clock_mhz", CL_DEVICE_MAX_CLOCK_FREQUENCY },
-        { "vendor_id", CL_DEVICE_VENDOR_ID },             { "largest_buffer", CL_DEVICE_MAX_MEM_ALLOC_SIZE },
+        { "compute_units", CL_DEVICE_MAX_COMPUTE_UNITS },
+        { "group_items", CL_DEVICE_MAX_WORK_GROUP_SIZE },
+        { "local_bytes", CL_DEVICE_LOCAL_MEM_SIZE },
+        { "clock_mhz", CL_DEVICE_MAX_CLOCK_FREQUENCY },
+        { "vendor_id", CL_DEVICE_VENDOR_ID },
+        { "largest_buffer", CL_DEVICE_MAX_MEM_ALLOC_SIZE },
     };
     struct cl_device *d = impl;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
@@ -167,14 +174,19 @@ int cl_get_i64(void *impl, const char *key, int64_t *value)
     const struct {
         const char *key;
         void *handle;
-    } handles[] = { { "cl_platform", d->at.platform }, { "cl_device", d->at.device }, { "cl_context", d->context } };
+    } handles[] = { { "cl_platform", d->at.platform },
+                    { "cl_device", d->at.device },
+                    { "cl_context", d->context } };
     for (size_t i = 0; i < sizeof handles / sizeof handles[0]; i++)
         if (!strcmp(key, handles[i].key)) {
             *value = (int64_t)(intptr_t)handles[i].handle;
             return 0;
         }
-    return hcy_fail(HCY_ENOENT, "an OpenCL device has no number \"%s\" (compute_units, group_items, local_bytes, clock_mhz,"
-                                " vendor_id, largest_buffer, cl_platform, cl_device, cl_context)", key);
+    return hcy_fail(
+        HCY_ENOENT,
+        "an OpenCL device has no number \"%s\" (compute_units, group_items, local_bytes, clock_mhz,"
+        " vendor_id, largest_buffer, cl_platform, cl_device, cl_context)",
+        key);
 }
 
 int cl_mem_info(void *impl, uint64_t *free_bytes, uint64_t *total_bytes)
@@ -183,7 +195,8 @@ int cl_mem_info(void *impl, uint64_t *free_bytes, uint64_t *total_bytes)
     uint64_t used = atomic_load(&d->used), free_kib[2] = { 0, 0 };
     *total_bytes = d->memory;
     *free_bytes = used < d->memory ? d->memory - used : 0;
-    if (!cl.clGetDeviceInfo(d->at.device, CL_DEVICE_GLOBAL_FREE_MEMORY_AMD, sizeof free_kib, free_kib, NULL) &&
+    if (!cl.clGetDeviceInfo(d->at.device, CL_DEVICE_GLOBAL_FREE_MEMORY_AMD, sizeof free_kib, free_kib,
+                            NULL) &&
         free_kib[0] && free_kib[0] * 1024 < *free_bytes)
         *free_bytes = free_kib[0] * 1024;
     return 0;

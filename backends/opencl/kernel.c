@@ -22,9 +22,11 @@ static int part_of(struct cl_device *d, const hcy_value *v, cl_mem *part)
     const struct cl_region region = { v->offset, v->bytes_left };
     cl_int error = 0;
     if (v->offset % d->align)
-        return hcy_fail(HCY_EINVAL, "a view at byte %zu of its buffer: %s takes multiples of %zu for an argument", v->offset,
-                        hcy_device_get_info(d->dev)->name, d->align);
-    *part = cl.clCreateSubBuffer(cl_mem_of(v->block), CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
+        return hcy_fail(HCY_EINVAL,
+                        "a view at byte %zu of its buffer: %s takes multiples of %zu for an argument",
+                        v->offset, hcy_device_get_info(d->dev)->name, d->align);
+    *part = cl.clCreateSubBuffer(cl_mem_of(v->block), CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION,
+                                 &region, &error);
     return cl_check(d, error, "making a part of a buffer");
 }
 
@@ -34,7 +36,8 @@ struct parts {
     size_t n;
 };
 
-static int set_user_argument(struct cl_device *d, cl_kernel kernel, cl_uint i, const hcy_value *v, struct parts *parts)
+static int set_user_argument(struct cl_device *d, cl_kernel kernel, cl_uint i, const hcy_value *v,
+                             struct parts *parts)
 {
     cl_mem mem = v->block ? cl_mem_of(v->block) : NULL;
     int status = 0;
@@ -47,7 +50,8 @@ static int set_user_argument(struct cl_device *d, cl_kernel kernel, cl_uint i, c
         if (!status)
             parts->list[parts->n++] = mem;
     }
-    return status ? status : cl_check(d, cl.clSetKernelArg(kernel, i, sizeof mem, &mem), "setting an argument");
+    return status ? status
+                  : cl_check(d, cl.clSetKernelArg(kernel, i, sizeof mem, &mem), "setting an argument");
 }
 
 static int run_user(const struct launch *l, struct parts *parts)
@@ -64,11 +68,14 @@ static int run_user(const struct launch *l, struct parts *parts)
     for (cl_uint i = 0; !status && i < l->desc->n_values; i++)
         status = set_user_argument(d, l->kernel->user, i, &l->desc->values[i], parts);
     if (!status && g->local_bytes)
-        status = cl_check(d, cl.clSetKernelArg(l->kernel->user, (cl_uint)l->desc->n_values, g->local_bytes, NULL),
-                          "giving a kernel its local memory, behind its other arguments,");
+        status =
+            cl_check(d, cl.clSetKernelArg(l->kernel->user, (cl_uint)l->desc->n_values, g->local_bytes, NULL),
+                     "giving a kernel its local memory, behind its other arguments,");
     if (!status)
-        status = cl_check(d, cl.clEnqueueNDRangeKernel(l->lane->queue, l->kernel->user, 3, NULL, items, group, 0, NULL, NULL),
-                          "launching the user's kernel");
+        status = cl_check(
+            d,
+            cl.clEnqueueNDRangeKernel(l->lane->queue, l->kernel->user, 3, NULL, items, group, 0, NULL, NULL),
+            "launching the user's kernel");
     pthread_mutex_unlock(&l->kernel->lock);
     return status;
 }

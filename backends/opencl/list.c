@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #define MAX_PLATFORMS 16
-#define MAX_DEVICES 64
-#define PATIENCE_NS ((uint64_t)30000000000u)
+#define MAX_DEVICES   64
+#define PATIENCE_NS   ((uint64_t)30000000000u)
 
 uint64_t cl_number(cl_device_id device, cl_uint what)
 {
@@ -47,7 +47,9 @@ void cl_text(cl_device_id device, cl_uint what, char *text, size_t size)
 static int kind_of(cl_device_id device)
 {
     uint64_t type = cl_number(device, CL_DEVICE_TYPE);
-    return type & CL_DEVICE_TYPE_GPU ? HCY_KIND_GPU : type & CL_DEVICE_TYPE_CPU ? HCY_KIND_CPU : HCY_KIND_OTHER;
+    return type & CL_DEVICE_TYPE_GPU   ? HCY_KIND_GPU
+           : type & CL_DEVICE_TYPE_CPU ? HCY_KIND_CPU
+                                       : HCY_KIND_OTHER;
 }
 
 static uint32_t caps_of(const struct cl_found *f)
@@ -179,7 +181,8 @@ static int ask_child(struct listed *l)
 {
     int ends[2];
     if (pipe(ends))
-        return hcy_fail_vendor(HCY_EBACKEND, errno, "pipe", "OpenCL's devices cannot be listed: no more files can be opened");
+        return hcy_fail_vendor(HCY_EBACKEND, errno, "pipe",
+                               "OpenCL's devices cannot be listed: no more files can be opened");
     fcntl(ends[0], F_SETFD, FD_CLOEXEC);
     fcntl(ends[1], F_SETFD, FD_CLOEXEC);
     pid_t child = fork();
@@ -198,8 +201,9 @@ static int ask_child(struct listed *l)
             ;
     }
     if (lacks)
-        return hcy_fail(HCY_EBACKEND, child < 0 ? "OpenCL's devices cannot be listed: no process can be made"
-                                                : "an OpenCL driver crashes or hangs when it is asked for its devices");
+        return hcy_fail(HCY_EBACKEND,
+                        child < 0 ? "OpenCL's devices cannot be listed: no process can be made"
+                                  : "an OpenCL driver crashes or hangs when it is asked for its devices");
     return l->error.status ? hcy_fail_again(&l->error) : 0;
 }
 

@@ -55,8 +55,8 @@ static int make_own(struct cl_device *d, int mem, size_t size, struct cl_memory 
     cl_int error = 0;
     cl_ulong flags = CL_MEM_READ_WRITE | (mem == HCY_MEM_DEVICE ? 0 : CL_MEM_ALLOC_HOST_PTR);
     if (d->largest && size > d->largest)
-        return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes in one piece (at most %llu)", hcy_device_get_info(d->dev)->name, size,
-                        (unsigned long long)d->largest);
+        return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes in one piece (at most %llu)",
+                        hcy_device_get_info(d->dev)->name, size, (unsigned long long)d->largest);
     m->mem = cl.clCreateBuffer(d->context, flags, size, NULL, &error);
     int status = cl_check(d, error, "allocating memory");
     if (status || (mem == HCY_MEM_DEVICE && !d->at.quirk->lazy))
@@ -67,7 +67,8 @@ static int make_own(struct cl_device *d, int mem, size_t size, struct cl_memory 
     if (mem == HCY_MEM_DEVICE) {
         status = take_now(lane, m->mem);
     } else {
-        m->host = cl.clEnqueueMapBuffer(lane->queue, m->mem, 1, CL_MAP_READ_WRITE, 0, size, 0, NULL, NULL, &error);
+        m->host =
+            cl.clEnqueueMapBuffer(lane->queue, m->mem, 1, CL_MAP_READ_WRITE, 0, size, 0, NULL, NULL, &error);
         status = cl_check(d, error, "mapping pinned memory");
     }
     cl_lane_give(lane);
@@ -78,11 +79,13 @@ int cl_alloc(void *impl, int mem, size_t size, hcy_block *block)
 {
     struct cl_device *d = impl;
     if (cl_strikes(&d->fail_alloc) || !take_memory(d, size))
-        return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes (%llu of %llu are in use)", hcy_device_get_info(d->dev)->name, size,
-                        (unsigned long long)atomic_load(&d->used), (unsigned long long)d->memory);
+        return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes (%llu of %llu are in use)",
+                        hcy_device_get_info(d->dev)->name, size, (unsigned long long)atomic_load(&d->used),
+                        (unsigned long long)d->memory);
     struct cl_memory *m = calloc(1, sizeof *m);
-    int status = !m ? hcy_fail(HCY_ENOMEM, "out of memory for a buffer")
-                    : d->shared ? make_shared(d, size, m) : make_own(d, mem, size, m);
+    int status = !m          ? hcy_fail(HCY_ENOMEM, "out of memory for a buffer")
+                 : d->shared ? make_shared(d, size, m)
+                             : make_own(d, mem, size, m);
     if (status) {
         atomic_fetch_sub(&d->used, size);
         if (m)
@@ -139,7 +142,8 @@ int cl_import_host(void *impl, void *host, size_t size, hcy_block *block)
     struct cl_device *d = impl;
     cl_int error = 0;
     if (!d->shared)
-        return hcy_fail(HCY_EUNSUPPORTED, "%s does not use the host's memory in place", hcy_device_get_info(d->dev)->name);
+        return hcy_fail(HCY_EUNSUPPORTED, "%s does not use the host's memory in place",
+                        hcy_device_get_info(d->dev)->name);
     cl_mem mem = cl.clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, size, host, &error);
     int status = cl_check(d, error, "importing host memory");
     return status ? status : wrap(block, mem, host, size);
@@ -151,7 +155,8 @@ int cl_import_device(void *impl, uint64_t handle, size_t size, hcy_block *block)
     struct cl_device *d = impl;
     cl_mem mem = (cl_mem)(uintptr_t)handle;
     size_t there = 0;
-    int status = cl_check(d, cl.clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof there, &there, NULL), "importing a cl_mem");
+    int status = cl_check(d, cl.clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof there, &there, NULL),
+                          "importing a cl_mem");
     if (!status && size > there)
         status = hcy_fail(HCY_ERANGE, "the cl_mem has %zu bytes, not %zu", there, size);
     if (!status)

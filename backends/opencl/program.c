@@ -33,9 +33,10 @@ static uint64_t hash_of(uint64_t start, const struct cl_device *d, const char *t
 static char *log_of(struct cl_device *d, cl_program program)
 {
     size_t size = 0;
-    char *log = cl.clGetProgramBuildInfo(program, d->at.device, CL_PROGRAM_BUILD_LOG, 0, NULL, &size) || size < 2
-                    ? NULL
-                    : malloc(size + 1);
+    char *log =
+        cl.clGetProgramBuildInfo(program, d->at.device, CL_PROGRAM_BUILD_LOG, 0, NULL, &size) || size < 2
+            ? NULL
+            : malloc(size + 1);
     if (log && cl.clGetProgramBuildInfo(program, d->at.device, CL_PROGRAM_BUILD_LOG, size, log, NULL)) {
         free(log);
         return NULL;
@@ -52,8 +53,9 @@ static int build(struct cl_device *d, cl_program program, const char *options, c
     char *words = log_of(d, program);
     int status = 0;
     if (code)
-        status = hcy_fail_vendor(HCY_ECOMPILE, code, "clBuildProgram", "a program does not compile for %s: %s",
-                                 hcy_device_get_info(d->dev)->name, words ? words : "");
+        status =
+            hcy_fail_vendor(HCY_ECOMPILE, code, "clBuildProgram", "a program does not compile for %s: %s",
+                            hcy_device_get_info(d->dev)->name, words ? words : "");
     if (code)
         cl.clReleaseProgram(program);
     if (log)
@@ -63,14 +65,16 @@ static int build(struct cl_device *d, cl_program program, const char *options, c
     return status;
 }
 
-static bool build_cached(struct cl_device *d, uint64_t key, uint64_t check, const char *options, cl_program *program)
+static bool build_cached(struct cl_device *d, uint64_t key, uint64_t check, const char *options,
+                         cl_program *program)
 {
     size_t size;
     cl_int accepted = 0, error = 0;
     unsigned char *binary = gpu_cache_read("opencl", key, check, &size);
     if (!binary)
         return false;
-    *program = cl.clCreateProgramWithBinary(d->context, 1, &d->at.device, &size, (const unsigned char **)&binary, &accepted, &error);
+    *program = cl.clCreateProgramWithBinary(d->context, 1, &d->at.device, &size,
+                                            (const unsigned char **)&binary, &accepted, &error);
     free(binary);
     if (error)
         return false;
@@ -84,9 +88,10 @@ static bool build_cached(struct cl_device *d, uint64_t key, uint64_t check, cons
 static void keep_binary(cl_program program, uint64_t key, uint64_t check)
 {
     size_t size = 0;
-    unsigned char *binary = cl.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL) || !size
-                                ? NULL
-                                : malloc(size);
+    unsigned char *binary =
+        cl.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL) || !size
+            ? NULL
+            : malloc(size);
     if (binary && !cl.clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL))
         gpu_cache_write("opencl", key, check, binary, size);
     free(binary);
@@ -94,7 +99,8 @@ static void keep_binary(cl_program program, uint64_t key, uint64_t check)
 
 int cl_build(struct cl_device *d, const char *text, const char *options, cl_program *program, char **log)
 {
-    uint64_t key = hash_of(14695981039346656037u, d, text, options), check = hash_of(0x9e3779b97f4a7c15u, d, text, options);
+    uint64_t key = hash_of(14695981039346656037u, d, text, options),
+             check = hash_of(0x9e3779b97f4a7c15u, d, text, options);
     cl_int error = 0;
     if (build_cached(d, key, check, options, program))
         return 0;
@@ -116,19 +122,22 @@ static bool takes_spirv(const struct cl_device *d)
     return cl.clCreateProgramWithIL && strstr(version, "SPIR-V");
 }
 
-static int build_spirv(struct cl_device *d, const void *data, size_t size, const char *options, cl_program *program, char **log)
+static int build_spirv(struct cl_device *d, const void *data, size_t size, const char *options,
+                       cl_program *program, char **log)
 {
     cl_int error = 0;
     if (!takes_spirv(d))
-        return hcy_fail(HCY_EUNSUPPORTED, "%s takes no SPIR-V, only \"opencl-c\"", hcy_device_get_info(d->dev)->name);
+        return hcy_fail(HCY_EUNSUPPORTED, "%s takes no SPIR-V, only \"opencl-c\"",
+                        hcy_device_get_info(d->dev)->name);
     *program = cl.clCreateProgramWithIL(d->context, data, size, &error);
     if (error)
-        return hcy_fail_vendor(HCY_ECOMPILE, error, "clCreateProgramWithIL", "a program is no SPIR-V that %s takes",
-                               hcy_device_get_info(d->dev)->name);
+        return hcy_fail_vendor(HCY_ECOMPILE, error, "clCreateProgramWithIL",
+                               "a program is no SPIR-V that %s takes", hcy_device_get_info(d->dev)->name);
     return build(d, *program, options, log);
 }
 
-static int build_source(struct cl_device *d, const void *data, size_t size, const char *options, cl_program *program, char **log)
+static int build_source(struct cl_device *d, const void *data, size_t size, const char *options,
+                        cl_program *program, char **log)
 {
     char *text = malloc(size + 1);
     if (!text)
@@ -140,13 +149,16 @@ static int build_source(struct cl_device *d, const void *data, size_t size, cons
     return status;
 }
 
-int cl_program_create(void *impl, const char *format, const void *data, size_t size, const char *options, void **pimpl, char **log)
+int cl_program_create(void *impl, const char *format, const void *data, size_t size, const char *options,
+                      void **pimpl, char **log)
 {
     struct cl_device *d = impl;
     bool source = !strcmp(format, "opencl-c");
     if (!source && strcmp(format, "spirv"))
-        return hcy_fail(HCY_EUNSUPPORTED, "OpenCL does not know the format \"%s\" of a program; it knows \"opencl-c\" and"
-                                          " \"spirv\"", format);
+        return hcy_fail(HCY_EUNSUPPORTED,
+                        "OpenCL does not know the format \"%s\" of a program; it knows \"opencl-c\" and"
+                        " \"spirv\"",
+                        format);
     struct program *p = calloc(1, sizeof *p);
     if (!p)
         return hcy_fail(HCY_ENOMEM, "out of memory for a program");
@@ -178,8 +190,9 @@ int cl_program_kernel(void *pimpl, const char *name, const hcy_signature *signat
     k->user = cl.clCreateKernel(p->program, name, &error);
     if (error) {
         free(k);
-        return error == CL_INVALID_KERNEL_NAME ? hcy_fail(HCY_ENOENT, "the program has no kernel \"%s\"", name)
-                                               : cl_fail(p->dev, error, "finding a kernel");
+        return error == CL_INVALID_KERNEL_NAME
+                   ? hcy_fail(HCY_ENOENT, "the program has no kernel \"%s\"", name)
+                   : cl_fail(p->dev, error, "finding a kernel");
     }
     pthread_mutex_init(&k->lock, NULL);
     *kimpl = k;

@@ -88,11 +88,13 @@ static cl_int copy_row(struct cl_lane *lane, const hcy_copy *c, size_t y, size_t
     unsigned char *to = host_of(&c->dst), *from = host_of(&c->src);
     size_t dst = at(&c->dst, y, z), src = at(&c->src, y, z), size = c->extent[0];
     if (from)
-        return cl.clEnqueueWriteBuffer(lane->queue, cl_mem_of(c->dst.block), 0, c->dst.offset + dst, size, from + src, 0, NULL, NULL);
+        return cl.clEnqueueWriteBuffer(lane->queue, cl_mem_of(c->dst.block), 0, c->dst.offset + dst, size,
+                                       from + src, 0, NULL, NULL);
     if (to)
-        return cl.clEnqueueReadBuffer(lane->queue, cl_mem_of(c->src.block), 0, c->src.offset + src, size, to + dst, 0, NULL, NULL);
-    return cl.clEnqueueCopyBuffer(lane->queue, cl_mem_of(c->src.block), cl_mem_of(c->dst.block), c->src.offset + src,
-                                  c->dst.offset + dst, size, 0, NULL, NULL);
+        return cl.clEnqueueReadBuffer(lane->queue, cl_mem_of(c->src.block), 0, c->src.offset + src, size,
+                                      to + dst, 0, NULL, NULL);
+    return cl.clEnqueueCopyBuffer(lane->queue, cl_mem_of(c->src.block), cl_mem_of(c->dst.block),
+                                  c->src.offset + src, c->dst.offset + dst, size, 0, NULL, NULL);
 }
 
 static int run_copy(void *command)
@@ -104,7 +106,8 @@ static int run_copy(void *command)
     for (size_t z = 0; !code && z < c->copy.extent[2]; z++)
         for (size_t y = 0; !code && y < c->copy.extent[1]; y++)
             code = copy_row(c->lane, &c->copy, y, z);
-    int status = cl_check(c->lane->dev, code, "a copy"), ran = cl_check_ran(c->lane->dev, cl.clFinish(c->lane->queue), "a copy");
+    int status = cl_check(c->lane->dev, code, "a copy"),
+        ran = cl_check_ran(c->lane->dev, cl.clFinish(c->lane->queue), "a copy");
     return status ? status : ran;
 }
 
@@ -138,8 +141,9 @@ static cl_int fill_bytes(const struct fill *f, size_t from, size_t to)
 {
     cl_int code = CL_SUCCESS;
     for (size_t i = from; !code && i < to; i++)
-        code = cl.clEnqueueFillBuffer(f->lane->queue, cl_mem_of(f->dst.block), &f->pattern[i % f->pattern_size], 1,
-                                      f->dst.offset + i, 1, 0, NULL, NULL);
+        code =
+            cl.clEnqueueFillBuffer(f->lane->queue, cl_mem_of(f->dst.block), &f->pattern[i % f->pattern_size],
+                                   1, f->dst.offset + i, 1, 0, NULL, NULL);
     return code;
 }
 
@@ -152,8 +156,8 @@ static cl_int fill_device(const struct fill *f)
         turned[i] = f->pattern[(i + skew) % n];
     cl_int code = fill_bytes(f, 0, skew);
     if (!code && whole)
-        code = cl.clEnqueueFillBuffer(f->lane->queue, cl_mem_of(f->dst.block), turned, n, f->dst.offset + skew, whole, 0,
-                                      NULL, NULL);
+        code = cl.clEnqueueFillBuffer(f->lane->queue, cl_mem_of(f->dst.block), turned, n,
+                                      f->dst.offset + skew, whole, 0, NULL, NULL);
     return code ? code : fill_bytes(f, skew + whole, f->size);
 }
 
@@ -167,7 +171,8 @@ static int run_fill(void *command)
     return status ? status : ran;
 }
 
-int cl_fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size, hcy_keep *keep)
+int cl_fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size,
+            hcy_keep *keep)
 {
     struct cl_queue *q = qimpl;
     struct fill f = { .lane = q->lane, .dst = *dst, .size = size, .pattern_size = pattern_size };

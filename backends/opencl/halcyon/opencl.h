@@ -20,7 +20,7 @@ extern "C" {
 
 /* The user's programs: OpenCL C text with the compiler's options, or SPIR-V where the device takes it.  A launch
  * with local_bytes gives the kernel one argument more, behind the others: a __local pointer to that many bytes. */
-#define HCY_OPENCL_C "opencl-c"
+#define HCY_OPENCL_C     "opencl-c"
 #define HCY_OPENCL_SPIRV "spirv"
 
 /* A cl_platform_id, a cl_device_id, a cl_context; NULL with a failure. */
