@@ -77,7 +77,7 @@ numpy()
 check 'halcyon --version' sh -c "'$halcyon' --version | grep -q '^halcyon [0-9]'"
 check 'halcyon --help names the subcommands' sh -c "'$halcyon' --help | grep -q integrate"
 for sub in integrate simulate devices bench; do
-    check "halcyon help $sub fits a screen" sh -c "test \`'$halcyon' help $sub | wc -l\` -le 40"
+    check "halcyon help $sub fits a tall screen" sh -c "test \`'$halcyon' help $sub | wc -l\` -le 60"
     check "halcyon $sub --help is the same" \
         sh -c "'$halcyon' help $sub >a && '$halcyon' $sub --help >b && cmp a b"
 done
@@ -88,7 +88,9 @@ check 'an unknown option, with a suggestion' \
 check 'an unknown short option' refused 2 'unknown option -z' "$halcyon" integrate x.h5 -z
 check 'a value that is missing' refused 2 '--npt needs' "$halcyon" integrate x.h5 --npt
 check 'npt 0' refused 2 'from 1 to' "$halcyon" integrate x.h5 -p x.poni -n 0
-check 'npt with letters behind it' refused 2 '--npt' "$halcyon" integrate x.h5 -p x.poni -n 10x
+check 'npt 0: the option as it was typed' refused 2 "integrate: -n '0'" "$halcyon" integrate x.h5 -p x.poni -n 0
+check 'npt 0: in its long form' refused 2 "integrate: --npt '0'" "$halcyon" integrate x.h5 -p x.poni --npt=0
+check 'npt with letters behind it' refused 2 '10x' "$halcyon" integrate x.h5 -p x.poni -n 10x
 check 'a range the wrong way round' refused 2 'A < B' "$halcyon" integrate x.h5 -p x.poni --radial-range 2,1
 check 'a splitting that is none' refused 2 'bbox' "$halcyon" integrate x.h5 -p x.poni --split some
 check 'a word too many' refused 2 'y.h5' "$halcyon" integrate x.h5 y.h5 -p x.poni
@@ -223,6 +225,9 @@ check '-o - writes to stdout' same stdout.dat plain.dat
 "$halcyon" integrate s.h5 -p s.poni --frames 0 -o - >stdout.dat 2>words
 check 'the summary leaves stdout alone' same stdout.dat plain.dat
 check 'the summary is there' grep -q 'frames/s' words
+check 'the summary counts one frame' grep -q '^1 frame in ' words
+"$halcyon" integrate s.h5 -p s.poni --frames 0:2 -o where.dat 2>words
+check 'the summary says where the curves are' grep -q '^where.dat: 2 curves$' words
 check '-o x.h5' integrate -o x.h5
 check '-o x.xy' integrate --frames 0 -o x.xy
 rows plain.dat >x.rows

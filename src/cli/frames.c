@@ -291,8 +291,8 @@ int frames_run(struct frames *f)
     catch_signals(SIG_DFL);
     free(workers);
     if (!status && stopped && f->stats.done < f->stats.frames)
-        status = cli_error("stopped after %llu of %llu frames", (unsigned long long)f->stats.done,
-                           (unsigned long long)f->stats.frames);
+        status = cli_error("stopped after %llu of %llu %s", (unsigned long long)f->stats.done,
+                           (unsigned long long)f->stats.frames, frames_word(f->stats.frames));
     if (!f->quiet) {
         progress_summary(&f->stats);
         print_failed(f);

@@ -97,6 +97,8 @@ struct job {
     hcy_device **devices;
     size_t n_devices;
     hcy_curves *curves;
+    char output[4096]; /* its path */
+    uint64_t written;  /* curves that are in it */
     hcy_pipeline *pipeline;
     struct progress progress;
     double setup; /* seconds from the start to the first frame */
@@ -230,15 +232,19 @@ static int make_plan(struct job *job)
 
 /* --- Output --- */
 
-/* STACK_azint.h5 in the current directory. */
-static int default_output(const struct job *job, char *path, size_t size)
+/* What the user named, or STACK_azint.h5 in the current directory. */
+static int choose_output(struct job *job)
 {
+    const char *given = job->values->output;
     const char *name = strrchr(job->path, '/');
     name = name ? name + 1 : job->path;
     const char *dot = strrchr(name, '.');
-    int n = dot && dot > name ? (int)(dot - name) : (int)strlen(name);
-    if ((size_t)snprintf(path, size, "%.*s_azint.h5", n, name) >= size)
-        return cli_error("the name of %s is too long to make one for the output: give -o", job->path);
+    int stem = dot && dot > name ? (int)(dot - name) : (int)strlen(name);
+    int n = given ? snprintf(job->output, sizeof job->output, "%s", given)
+                  : snprintf(job->output, sizeof job->output, "%.*s_azint.h5", stem, name);
+    if ((size_t)n >= sizeof job->output)
+        return cli_error("the name of %s is too long%s", given ? given : job->path,
+                         given ? "" : " to make one for the output: give -o");
     return CLI_OK;
 }
 
@@ -246,9 +252,9 @@ static int open_output(struct job *job)
 {
     const struct values *v = job->values;
     hcy_curves_opts opts = HCY_CURVES_OPTS_INIT;
-    char path[512], mask[1024], devices[1024] = "";
+    char mask[1024], devices[1024] = "";
     size_t used = 0;
-    int status = v->output ? CLI_OK : default_output(job, path, sizeof path);
+    int status = choose_output(job);
     if (status)
         return status;
     for (size_t i = 0; i < job->n_devices && used < sizeof devices; i++)
@@ -263,7 +269,7 @@ static int open_output(struct job *job)
     }
     opts.source = job->stack;
     opts.devices = devices;
-    status = hcy_curves_open(&job->curves, v->output ? v->output : path, job->plan, &opts);
+    status = hcy_curves_open(&job->curves, job->output, job->plan, &opts);
     return status ? cli_fail(status) : CLI_OK;
 }
 
@@ -320,7 +326,9 @@ static int take_frame(void *payload, const hcy_pipeline_frame *frame)
     } else if (frame->report->n_lost < job->least_lost) {
         job->least_lost = frame->report->n_lost;
     }
-    return hcy_curves_append(job->curves, frame->number, frame->result, frame->why);
+    int status = hcy_curves_append(job->curves, frame->number, frame->result, frame->why);
+    job->written += !status && frame->result;
+    return status;
 }
 
 static void show(void *payload, const hcy_pipeline_stats *stats)
@@ -409,6 +417,9 @@ static int report(const struct job *job, int status)
     if (!job->values->quiet) {
         progress_summary(stats);
         print_failed(job);
+        if (job->written && strcmp(job->output, "-"))
+            fprintf(stderr, "%s: %llu %s\n", job->output, (unsigned long long)job->written,
+                    job->written == 1 ? "curve" : "curves");
         give_hint(job, stats);
     }
     return status;
@@ -434,8 +445,10 @@ static int run(struct job *job)
         status = integrate(job);
     progress_clear(&job->progress);
     int closed = hcy_curves_close(job->curves);
-    if (closed)
+    if (closed) {
         status = cli_fail(closed);
+        job->written = 0;
+    }
     return report(job, status);
 }
 

@@ -50,7 +50,7 @@ const char *cli_closest(const char *word, const char *const *names, size_t n)
     return found;
 }
 
-static const struct cli_option *by_name(const struct cli_command *command, const char *name, size_t n)
+static const struct cli_option *with_name(const struct cli_command *command, const char *name, size_t n)
 {
     for (const struct cli_option *o = command->options; o->name; o++)
         if (strlen(o->name) == n && !strncmp(o->name, name, n))
@@ -58,7 +58,7 @@ static const struct cli_option *by_name(const struct cli_command *command, const
     return NULL;
 }
 
-static const struct cli_option *by_letter(const struct cli_command *command, char letter)
+static const struct cli_option *with_letter(const struct cli_command *command, char letter)
 {
     for (const struct cli_option *o = command->options; o->name; o++)
         if (o->letter && o->letter == letter)
@@ -220,25 +220,27 @@ struct line {
     void *values;
 };
 
-/* `text` is what follows the option in the same word, NULL if nothing does. */
-static int take(struct line *line, const struct cli_option *o, const char *text)
+/* `text` is what follows the option in the same word, NULL if nothing does.  Messages name the option as it was
+ * given: by its letter, if `by_letter`. */
+static int take(struct line *line, const struct cli_option *o, const char *text, int by_letter)
 {
-    char what[512], right[320];
+    char what[512], right[320], name[64];
+    const char letter[2] = { o->letter, 0 };
+    snprintf(name, sizeof name, "%s%s", by_letter ? "-" : "--", by_letter ? letter : o->name);
     if (o->type == CLI_FLAG && text) {
-        snprintf(what, sizeof what, "--%s takes no value", o->name);
+        snprintf(what, sizeof what, "%s takes no value", name);
         return usage(what);
     }
     if (o->type != CLI_FLAG && !text) {
         if (line->at >= line->argc) {
-            snprintf(what, sizeof what, "--%s needs %s", o->name, expected(o, right, sizeof right));
+            snprintf(what, sizeof what, "%s needs %s", name, expected(o, right, sizeof right));
             return usage(what);
         }
         text = line->argv[line->at++];
     }
     if (set_value(o, text, line->values))
         return 0;
-    snprintf(what, sizeof what, "--%s '%s' is not valid: %s is needed", o->name, text,
-             expected(o, right, sizeof right));
+    snprintf(what, sizeof what, "%s '%s' is not valid: %s is needed", name, text, expected(o, right, sizeof right));
     return usage(what);
 }
 
@@ -246,18 +248,18 @@ static int take_long(struct line *line, const char *word)
 {
     const char *equals = strchr(word, '=');
     size_t n = equals ? (size_t)(equals - word) : strlen(word);
-    const struct cli_option *o = by_name(line->command, word, n);
-    return o ? take(line, o, equals ? equals + 1 : NULL) : unknown_option(line->command, word, n);
+    const struct cli_option *o = with_name(line->command, word, n);
+    return o ? take(line, o, equals ? equals + 1 : NULL, 0) : unknown_option(line->command, word, n);
 }
 
 static int take_letters(struct line *line, const char *letters)
 {
     for (; *letters; letters++) {
-        const struct cli_option *o = by_letter(line->command, *letters);
+        const struct cli_option *o = with_letter(line->command, *letters);
         if (!o)
             return unknown_option(line->command, letters, 1);
         int is_flag = o->type == CLI_FLAG;
-        int status = take(line, o, is_flag || !letters[1] ? NULL : letters + 1);
+        int status = take(line, o, is_flag || !letters[1] ? NULL : letters + 1, 1);
         if (status || !is_flag)
             return status;
     }

@@ -41,6 +41,11 @@ void progress_say(struct progress *progress, const char *fmt, ...)
     progress->shown = 1;
 }
 
+const char *frames_word(uint64_t n)
+{
+    return n == 1 ? "frame" : "frames";
+}
+
 static double rate(double amount, double seconds)
 {
     return seconds > 0 ? amount / seconds : 0;
@@ -50,12 +55,14 @@ void progress_frames(struct progress *progress, const hcy_pipeline_stats *s)
 {
     double per_s = rate((double)s->done, s->seconds);
     if (!s->done) {
-        progress_say(progress, "0 of %llu frames", (unsigned long long)s->frames);
+        progress_say(progress, "0 of %llu %s", (unsigned long long)s->frames,
+                     frames_word(s->frames));
         return;
     }
     unsigned long left = (unsigned long)((double)(s->frames - s->done) / per_s);
-    progress_say(progress, "%llu of %llu frames  %.0f frames/s  %.1f GB/s  %lu:%02lu left%s",
-                 (unsigned long long)s->done, (unsigned long long)s->frames, per_s,
+    progress_say(progress, "%llu of %llu %s  %.0f frames/s  %.1f GB/s  %lu:%02lu left%s",
+                 (unsigned long long)s->done, (unsigned long long)s->frames,
+                 frames_word(s->frames), per_s,
                  1e-9 * rate((double)s->bytes_raw, s->seconds), left / 60, left % 60,
                  s->failed ? "  (some failed)" : "");
 }
@@ -68,14 +75,15 @@ static const char *way(const hcy_pipeline_device *device)
 void progress_summary(const hcy_pipeline_stats *s)
 {
     fprintf(stderr,
-            "%llu frames in %.3f s: %.1f frames/s, %.2f GB/s decoded, %.2f GB/s stored; %llu failed\n",
-            (unsigned long long)s->done, s->seconds, rate((double)s->done, s->seconds),
+            "%llu %s in %.3f s: %.1f frames/s, %.2f GB/s decoded, %.2f GB/s stored; %llu failed\n",
+            (unsigned long long)s->done, frames_word(s->done), s->seconds, rate((double)s->done, s->seconds),
             1e-9 * rate((double)s->bytes_raw, s->seconds), 1e-9 * rate((double)s->bytes_stored, s->seconds),
             (unsigned long long)s->failed);
     for (size_t i = 0; i < s->n_devices; i++) {
         const hcy_pipeline_device *d = &s->devices[i];
-        fprintf(stderr, "  %-24s %8llu frames  %8.1f frames/s  %s, %s%s\n", d->name,
-                (unsigned long long)d->frames, rate((double)d->frames, d->seconds), way(d), d->variant,
+        fprintf(stderr, "  %-24s %8llu %-6s  %8.1f frames/s  %s, %s%s\n", d->name,
+                (unsigned long long)d->frames, frames_word(d->frames),
+                rate((double)d->frames, d->seconds), way(d), d->variant,
                 d->error.status ? "  FAILED" : "");
     }
 }

@@ -19,6 +19,8 @@ void progress_say(struct progress *progress, const char *fmt, ...) HCY_PRINTF(2,
 void progress_frames(struct progress *progress, const hcy_pipeline_stats *stats);
 void progress_clear(struct progress *progress);
 
+/* "frame" for one, "frames" for any other number. */
+const char *frames_word(uint64_t n);
 /* Frames, rate, devices. */
 void progress_summary(const hcy_pipeline_stats *stats);
 void progress_device_json(struct cli_json *json, const hcy_pipeline_device *device);

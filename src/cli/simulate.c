@@ -270,8 +270,8 @@ static void show_until_done(struct run *run, struct progress *progress)
         uint64_t done = run->done;
         pthread_mutex_unlock(&run->lock);
         double seconds = progress_seconds(progress);
-        progress_say(progress, "%llu of %llu frames  %.0f frames/s", (unsigned long long)done,
-                     (unsigned long long)run->frames, seconds > 0 ? (double)done / seconds : 0);
+        progress_say(progress, "%llu of %llu %s  %.0f frames/s", (unsigned long long)done,
+                     (unsigned long long)run->frames, frames_word(run->frames), seconds > 0 ? (double)done / seconds : 0);
         pthread_mutex_lock(&run->lock);
     }
     pthread_mutex_unlock(&run->lock);
@@ -324,8 +324,8 @@ static void summarize(const struct run *run, uint64_t stored, double seconds)
     double raw = (double)run->frames * (double)run->n_pixels * run->elem_size;
     fprintf(
         stderr,
-        "%s: %llu frames of %u x %u %s, %.1f MB of pixels in %.1f MB (%.1f to 1), %.1f s, %.0f frames/s\n",
-        run->path, (unsigned long long)run->frames, run->poni.height, run->poni.width,
+        "%s: %llu %s of %u x %u %s, %.1f MB of pixels in %.1f MB (%.1f to 1), %.1f s, %.0f frames/s\n",
+        run->path, (unsigned long long)run->frames, frames_word(run->frames), run->poni.height, run->poni.width,
         run->elem_size == 2 ? "uint16" : "uint32", 1e-6 * raw, 1e-6 * (double)stored, raw / (double)stored,
         seconds, seconds > 0 ? (double)run->frames / seconds : 0);
 }

@@ -203,6 +203,10 @@ static int sum(struct frames *f, const struct values *v)
     if (all && f->stats.done == f->stats.frames) {
         int written = write_image(f, v->output, v->max ? kind->type : kind->sum_type, all);
         status = written ? written : status;
+        if (!written && !v->quiet)
+            fprintf(stderr, "%s: the %s of %llu %s\n", v->output, v->max ? "largest values" : "sums",
+                    (unsigned long long)(f->stats.done - f->stats.failed),
+                    frames_word(f->stats.done - f->stats.failed));
     } else if (!status) {
         status = cli_error("no frame is good: %s is not written", v->output);
     }
