@@ -271,7 +271,8 @@ static void show_until_done(struct run *run, struct progress *progress)
         pthread_mutex_unlock(&run->lock);
         double seconds = progress_seconds(progress);
         progress_say(progress, "%llu of %llu %s  %.0f frames/s", (unsigned long long)done,
-                     (unsigned long long)run->frames, frames_word(run->frames), seconds > 0 ? (double)done / seconds : 0);
+                     (unsigned long long)run->frames, frames_word(run->frames),
+                     seconds > 0 ? (double)done / seconds : 0);
         pthread_mutex_lock(&run->lock);
     }
     pthread_mutex_unlock(&run->lock);
@@ -325,8 +326,8 @@ static void summarize(const struct run *run, uint64_t stored, double seconds)
     fprintf(
         stderr,
         "%s: %llu %s of %u x %u %s, %.1f MB of pixels in %.1f MB (%.1f to 1), %.1f s, %.0f frames/s\n",
-        run->path, (unsigned long long)run->frames, frames_word(run->frames), run->poni.height, run->poni.width,
-        run->elem_size == 2 ? "uint16" : "uint32", 1e-6 * raw, 1e-6 * (double)stored, raw / (double)stored,
+        run->path, (unsigned long long)run->frames, frames_word(run->frames), run->poni.height,
+        run->poni.width, run->elem_size == 2 ? "uint16" : "uint32", 1e-6 * raw, 1e-6 * (double)stored, raw / (double)stored,
         seconds, seconds > 0 ? (double)run->frames / seconds : 0);
 }
 
