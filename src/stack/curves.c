@@ -1,6 +1,7 @@
 /* curves.c - writing curves: which format, and what is the same for all of them. */
 #include "curves_priv.h"
 #include <halcyon/backend.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,10 +58,34 @@ const char *hcy__curves_mask_words(const hcy__curves_head *head)
     return "False";
 }
 
+static const hcy_azint_unit chi = { "chi_deg", "Azimuthal angle chi (deg)", "chi", "deg", 0 };
+
+const hcy_azint_unit *hcy__curves_unit(const char *name)
+{
+    size_t n;
+    const hcy_azint_unit *units = hcy_azint_unit_list(&n);
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(units[i].name, name))
+            return &units[i];
+    return strcmp(name, chi.name) ? NULL : &chi;
+}
+
+void hcy__curves_unit_words(char space[32], char symbol[32], const char *unit)
+{
+    const char *last = strrchr(unit, '_');
+    snprintf(space, 32, "%.*s", (int)(last ? last - unit : 0), unit);
+    last = last ? last + 1 : unit;
+    const char *power = strchr(last, '^');
+    if (!strcmp(last, "None"))
+        snprintf(symbol, 32, "?");
+    else
+        snprintf(symbol, 32, "%s%.*s%s%s%s", *last == 'A' ? "\\A" : "", (int)strcspn(last, "^"), last,
+                 power ? "^{" : "", power ? power + 1 : "", power ? "}" : "");
+}
+
 /* Images, or curves along chi, and whether the format takes images. */
 static int set_axes(hcy_azint_plan_info *plan, const hcy__curves_format *format, const char *path)
 {
-    static const hcy_azint_unit chi = { "chi_deg", "Azimuthal angle chi (deg)", "chi", "deg", 0 };
     if (plan->n_azim && plan->n_radial == 1) {
         plan->unit = &chi;
         plan->radial = plan->azimuthal;

@@ -52,20 +52,6 @@ struct h5 {
 
 /* --- Creating --- */
 
-/* pyFAI's names for the unit "q_A^-1": the space "q", the symbol "\\AA^{-1}". */
-static void name_unit(char space[32], char symbol[32], const char *unit)
-{
-    const char *last = strrchr(unit, '_');
-    snprintf(space, 32, "%.*s", (int)(last ? last - unit : 0), unit);
-    last = last ? last + 1 : unit;
-    const char *power = strchr(last, '^');
-    if (!strcmp(last, "None"))
-        snprintf(symbol, 32, "?");
-    else
-        snprintf(symbol, 32, "%s%.*s%s%s%s", *last == 'A' ? "\\A" : "", (int)strcspn(last, "^"), last,
-                 power ? "^{" : "", power ? power + 1 : "", power ? "}" : "");
-}
-
 static int put_axis(hid_t group, const char *path, const char *name, const double *axis, hsize_t n,
                     const hcy__h5_text *texts, size_t n_texts)
 {
@@ -94,7 +80,7 @@ static int put_radial(hid_t group, const hcy__curves_head *head)
 {
     char space_name[32], symbol[32], long_name[128];
     const hcy_azint_unit *unit = head->plan.unit;
-    name_unit(space_name, symbol, unit->name);
+    hcy__curves_unit_words(space_name, symbol, unit->name);
     snprintf(long_name, sizeof long_name, "Diffraction radial direction %s (%s)", space_name, symbol);
     const hcy__h5_text texts[] = { { "unit", symbol },
                                    { "units", unit->symbol },

@@ -31,6 +31,10 @@ extern const hcy__curves_format hcy__curves_xy;
 extern const hcy__curves_format hcy__curves_edf;
 extern const hcy__curves_format hcy__curves_h5;
 
+/* The unit of that name, "chi_deg" being one too; NULL: there is none. */
+const hcy_azint_unit *hcy__curves_unit(const char *name);
+/* pyFAI's words for the unit "q_A^-1" in HDF5: the space "q", the symbol "\\A^{-1}". */
+void hcy__curves_unit_words(char space[32], char symbol[32], const char *unit);
 /* "user provided", "from detector", "False": pyFAI's words for the mask of a plan. */
 const char *hcy__curves_mask_words(const hcy__curves_head *head);
 /* What pyFAI needs to make the same curves: its WorkerConfig (version 5) as JSON, freed by the caller. */

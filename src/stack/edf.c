@@ -51,8 +51,7 @@ static size_t header_end(const char *text, size_t n)
     return 0;
 }
 
-/* The value of "key = value ;", without blanks, in `value`; 0 if it is not there. */
-static int value_of(char *value, size_t room, const char *text, const char *key)
+int hcy__edf_value(char *value, size_t room, const char *text, const char *key)
 {
     static const char blank[] = " \t\r\n";
     size_t n = strlen(key);
@@ -79,7 +78,7 @@ static int value_of(char *value, size_t room, const char *text, const char *key)
 static uint64_t number_of(const char *text, const char *key, uint64_t otherwise)
 {
     char value[32], *end;
-    if (!value_of(value, sizeof value, text, key) || *value < '0' || *value > '9')
+    if (!hcy__edf_value(value, sizeof value, text, key) || *value < '0' || *value > '9')
         return otherwise;
     uint64_t n = strtoull(value, &end, 10);
     return *end || n >> 62 ? otherwise : n;
@@ -88,9 +87,9 @@ static uint64_t number_of(const char *text, const char *key, uint64_t otherwise)
 static int parse_type(struct edf *edf, const char *text, const char *path)
 {
     char type[32] = "", order[32] = "", packed[32] = "";
-    value_of(type, sizeof type, text, "DataType");
-    value_of(order, sizeof order, text, "ByteOrder");
-    value_of(packed, sizeof packed, text, "Compression");
+    hcy__edf_value(type, sizeof type, text, "DataType");
+    hcy__edf_value(order, sizeof order, text, "ByteOrder");
+    hcy__edf_value(packed, sizeof packed, text, "Compression");
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (!strcasecmp(type, types[i].name))
             edf->pixel = hcy__pixel_find(types[i].kind, types[i].size);
@@ -113,7 +112,7 @@ static int parse(struct edf *edf, const char *text, uint64_t at, size_t length, 
     edf->stored = size;
     edf->next = edf->data + number_of(text, "EDF_BinarySize", 0);
     char value[8];
-    if (!value_of(value, sizeof value, text, "Dim_1")) /* a header alone */
+    if (!hcy__edf_value(value, sizeof value, text, "Dim_1")) /* a header alone */
         return 0;
     edf->is_image = 1;
     int st = parse_type(edf, text, path);
@@ -144,6 +143,18 @@ static int read_header(struct edf *edf, const hcy__bytes *bytes, uint64_t at)
         return st;
     st = parse(edf, text, at, length, bytes->path);
     free(text);
+    return st;
+}
+
+int hcy__edf_text(char **text, const char *path, uint64_t offset)
+{
+    hcy__bytes bytes;
+    size_t length;
+    int st = hcy__bytes_open(&bytes, path);
+    if (st)
+        return st;
+    st = hcy__bytes_text(text, &length, &bytes, offset, header_end);
+    hcy__bytes_close(&bytes);
     return st;
 }
 

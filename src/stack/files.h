@@ -52,6 +52,11 @@ typedef struct hcy__format {
 extern const hcy__format hcy__format_tiff, hcy__format_edf, hcy__format_cbf, hcy__format_npy;
 #define HCY__MAGIC 16 /* bytes that is() gets, if there are so many */
 
+/* EDF: the header at `offset`, 0-terminated, freed by the caller; the value of "key = value ;" in such a text,
+ * 0 if it is not there. */
+int hcy__edf_text(char **text, const char *path, uint64_t offset);
+int hcy__edf_value(char *value, size_t room, const char *text, const char *key);
+
 /* 0 if a frame of these properties is one of the stack's, else HCY_EFORMAT. */
 int hcy__frame_fits(const hcy_stack_info *info, const char *path, uint64_t height, uint64_t width,
                     const hcy__pixel *pixel);

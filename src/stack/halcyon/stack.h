@@ -1,5 +1,5 @@
-/* halcyon/stack.h - stacks of detector images: reading them, writing them, and writing the curves made of
- * them.
+/* halcyon/stack.h - stacks of detector images: reading them, writing them, and the curves made of them: writing
+ * and reading those.
  *
  * Reading gives a frame's bytes as they lie in the file, compressed or not, for the devices to decode.  A
  * stack is an HDF5 dataset (frames x height x width, or one image), an image file (TIFF, EDF, CBF, NumPy) or a
@@ -176,6 +176,35 @@ HCY_API int hcy_curves_append(hcy_curves *curves, uint64_t frame, const hcy_azin
                               const char *why) HCY_MUST_USE;
 /* Closes and frees, whatever it returns: HCY_EIO where what was written did not reach the disk. */
 HCY_API int hcy_curves_close(hcy_curves *curves); /* NULL is fine */
+
+/* --- Reading curves --- */
+
+typedef struct hcy_results hcy_results;
+
+/* What is in a file of curves; everything belongs to the hcy_results. */
+typedef struct hcy_results_info {
+    const char *path;
+    uint64_t rows;           /* curves, or images */
+    size_t n_radial, n_azim; /* n_azim 0: curves */
+    const double *radial;    /* [n_radial] bin centres */
+    const double *azimuthal; /* [n_azim] degrees; NULL for curves */
+    const char *unit;        /* of radial: a name of hcy_azint_unit_list(), "chi_deg"; "": not known */
+    const char *label;       /* for an axis: "Scattering vector q (nm^-1)"; "" as above */
+    int has_sigma;
+} hcy_results_info;
+
+/* Opens what hcy_curves_open() or pyFAI has written, by what is in it: HDF5 (the file's default NXdata with
+ * `radial`, and `chi` for images), text of two or three columns in blocks, EDF images.  Rows are read when they
+ * are asked for.  HCY_ENOENT, HCY_EIO; HCY_EFORMAT: no such thing is in it, or blocks of text of unequal length
+ * (a last one that is shorter, of a run that was interrupted, is left out); HCY_EUNSUPPORTED; HCY_ENOMEM. */
+HCY_API int hcy_results_open(hcy_results **results, const char *path) HCY_MUST_USE;
+HCY_API const hcy_results_info *hcy_results_get_info(const hcy_results *results);
+/* One curve, or image [n_azim][n_radial]: n_radial values, or n_azim * n_radial, each.  `frame` (its number in
+ * its stack; the row's where the file has none) and `sigma` (NaN without errors) may be NULL.  A frame that
+ * failed is all NaN.  HCY_ERANGE: no such row; HCY_EIO, HCY_ECORRUPT. */
+HCY_API int hcy_results_read(hcy_results *results, uint64_t row, uint64_t *frame, double *intensity,
+                             double *sigma) HCY_MUST_USE;
+HCY_API void hcy_results_close(hcy_results *results); /* NULL is fine */
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,98 @@
+/* h5_read.c - see h5_read.h. */
+#include "h5_read.h"
+#include <halcyon/backend.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int hcy__h5_open_file(hid_t *file, const char *path)
+{
+    int fd, st = hcy__open_file(&fd, path); /* its words for what HDF5 has none for */
+    *file = -1;
+    if (st)
+        return st;
+    close(fd);
+    *file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    return *file < 0 ? hcy__h5_fail(HCY_EFORMAT, "%s cannot be opened as HDF5", path) : 0;
+}
+
+static void copy(char *text, size_t size, const char *from, size_t n)
+{
+    n = n < size ? n : size - 1;
+    memcpy(text, from, n);
+    text[n] = 0;
+}
+
+int hcy__h5_get_text(char *text, size_t size, hid_t object, const char *name)
+{
+    *text = 0;
+    if (H5Aexists(object, name) <= 0)
+        return 0;
+    hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
+    hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
+    int found = 0;
+    if (H5Tget_class(type) == H5T_STRING && H5Sget_simple_extent_npoints(space) == 1) {
+        size_t n = H5Tget_size(type);
+        char *value = NULL;
+        if (H5Tis_variable_str(type) > 0) {
+            found = H5Aread(attribute, type, &value) >= 0 && value;
+            if (found)
+                copy(text, size, value, strlen(value));
+            H5free_memory(value);
+        } else if ((value = calloc(1, n + 1)) != NULL) {
+            found = H5Aread(attribute, type, value) >= 0;
+            copy(text, size, value, strlen(value));
+            free(value);
+        }
+    }
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Aclose(attribute);
+    return found;
+}
+
+hid_t hcy__h5_open_numbers(hid_t group, const char *name, int *rank, hsize_t dims[4])
+{
+    hid_t data = H5Dopen2(group, name, H5P_DEFAULT);
+    if (data < 0)
+        return data;
+    hid_t space = H5Dget_space(data), type = H5Dget_type(data);
+    H5T_class_t kind = H5Tget_class(type);
+    *rank = H5Sget_simple_extent_ndims(space);
+    int good = *rank >= 0 && *rank <= 4 && (kind == H5T_INTEGER || kind == H5T_FLOAT);
+    if (good)
+        H5Sget_simple_extent_dims(space, dims, NULL);
+    H5Tclose(type);
+    H5Sclose(space);
+    if (good)
+        return data;
+    H5Dclose(data);
+    return -1;
+}
+
+int hcy__h5_get_doubles(double **values, size_t *n, hid_t group, const char *name, const char *path)
+{
+    hsize_t dims[4] = { 1, 1, 1, 1 };
+    int rank;
+    size_t bytes;
+    *values = NULL;
+    hid_t data = hcy__h5_open_numbers(group, name, &rank, dims);
+    if (data < 0)
+        return hcy__h5_fail(HCY_ENOENT, "%s: there are no numbers at %s", path, name);
+    int st = 0;
+    if (rank > 1 && dims[0] * dims[1] * dims[2] * dims[3] != dims[0])
+        st = hcy_fail(HCY_EFORMAT, "%s: %s has %d dimensions where a list is wanted", path, name, rank);
+    else if (dims[0] >> 40 || hcy_size_mul(&bytes, (size_t)dims[0], sizeof **values) ||
+             !(*values = malloc(bytes ? bytes : 1)))
+        st = hcy_fail(HCY_ENOMEM, "%s: no memory for the %llu numbers of %s", path, (unsigned long long)dims[0],
+                      name);
+    else if (H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, *values) < 0)
+        st = hcy__h5_fail(HCY_EIO, "%s: %s cannot be read", path, name);
+    H5Dclose(data);
+    *n = (size_t)dims[0];
+    if (st) {
+        free(*values);
+        *values = NULL;
+    }
+    return st;
+}

@@ -1,0 +1,192 @@
+/* results_h5.c - curves and images from HDF5, in the layout of pyFAI's HDF5Writer: the file's default NXdata with
+ * its signal, [rows][radial] or [rows][chi][radial]. */
+#include "h5_read.h"
+#include "results.h"
+#include <halcyon/backend.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_DEPTH = 8 };
+
+struct h5 {
+    hid_t file, data, sigma; /* -1: none */
+    double *frames;          /* [rows], NULL: the file has none */
+    int rank;
+};
+
+static void close_all(struct h5 *h5)
+{
+    if (h5->data >= 0)
+        H5Dclose(h5->data);
+    if (h5->sigma >= 0)
+        H5Dclose(h5->sigma);
+    if (h5->file >= 0)
+        H5Fclose(h5->file);
+}
+
+static void h5_close(void *state)
+{
+    struct h5 *h5 = state;
+    hcy__h5_lock();
+    close_all(h5);
+    hcy__h5_unlock();
+    free(h5->frames);
+    free(h5);
+}
+
+/* The group that the attributes `default` lead to, from the root on; < 0: they lead nowhere. */
+static hid_t find_results(hid_t file)
+{
+    char name[256], class[32];
+    hid_t group = H5Gopen2(file, "/", H5P_DEFAULT);
+    for (int i = 0; i < MAX_DEPTH && group >= 0; i++) {
+        hcy__h5_get_text(class, sizeof class, group, "NX_class");
+        if (!strcmp(class, "NXdata") || !hcy__h5_get_text(name, sizeof name, group, "default"))
+            break;
+        hid_t next = H5Gopen2(group, name, H5P_DEFAULT);
+        H5Gclose(group);
+        group = next;
+    }
+    return group;
+}
+
+/* The unit whose words stand at the axis; "" if there is none. */
+static void find_unit(char unit[32], hid_t group)
+{
+    char space[32], symbol[32], want_space[32], want_symbol[32];
+    size_t n;
+    const hcy_azint_unit *units = hcy_azint_unit_list(&n);
+    *unit = 0;
+    hid_t axis = H5Dopen2(group, "radial", H5P_DEFAULT);
+    if (axis < 0)
+        return;
+    hcy__h5_get_text(space, sizeof space, axis, "name");
+    hcy__h5_get_text(symbol, sizeof symbol, axis, "unit");
+    H5Dclose(axis);
+    for (size_t i = 0; i <= n && !*unit; i++) {
+        const char *name = i < n ? units[i].name : "chi_deg";
+        hcy__curves_unit_words(want_space, want_symbol, name);
+        if (!strcmp(space, want_space) && !strcmp(symbol, want_symbol))
+            snprintf(unit, 32, "%s", name);
+    }
+}
+
+static int open_data(struct h5 *h5, hcy__results_head *head, hid_t group)
+{
+    char signal[64], errors[80];
+    hsize_t dims[4] = { 0 }, error_dims[4] = { 0 };
+    int error_rank;
+    if (!hcy__h5_get_text(signal, sizeof signal, group, "signal"))
+        snprintf(signal, sizeof signal, "data");
+    snprintf(errors, sizeof errors, "%s_errors", signal);
+    h5->data = hcy__h5_open_numbers(group, signal, &h5->rank, dims);
+    if (h5->data < 0)
+        return hcy__h5_fail(HCY_EFORMAT, "%s: its results have no numbers at '%s'", head->path, signal);
+    if (h5->rank < 1 || h5->rank > 3)
+        return hcy_fail(HCY_EFORMAT, "%s: its results have %d dimensions; curves have 2, images 3", head->path,
+                        h5->rank);
+    head->rows = h5->rank == 1 ? 1 : dims[0];
+    head->n_radial = (size_t)dims[h5->rank - 1];
+    head->n_azim = h5->rank == 3 ? (size_t)dims[1] : 0;
+    h5->sigma = hcy__h5_open_numbers(group, errors, &error_rank, error_dims);
+    if (h5->sigma >= 0 && (error_rank != h5->rank || memcmp(dims, error_dims, sizeof dims))) {
+        /* They are written row by row after the data: an interrupted run may have fewer. */
+        if (error_rank != h5->rank || error_dims[h5->rank - 1] != dims[h5->rank - 1])
+            return hcy_fail(HCY_EFORMAT, "%s: %s has another shape than %s", head->path, errors, signal);
+        head->rows = error_dims[0] < head->rows ? error_dims[0] : head->rows;
+    }
+    head->has_sigma = h5->sigma >= 0;
+    return 0;
+}
+
+static int open_axes(struct h5 *h5, hcy__results_head *head, hid_t group)
+{
+    size_t n = 0, bytes;
+    int st = hcy__h5_get_doubles(&head->radial, &n, group, "radial", head->path);
+    if (!st && (n != head->n_radial || !n))
+        st = hcy_fail(HCY_EFORMAT, "%s: %zu radii for %zu bins", head->path, n, head->n_radial);
+    if (!st && head->n_azim) {
+        st = hcy__h5_get_doubles(&head->azimuthal, &n, group, "chi", head->path);
+        if (!st && n != head->n_azim)
+            st = hcy_fail(HCY_EFORMAT, "%s: %zu angles for %zu bins", head->path, n, head->n_azim);
+        if (!st && (hcy_size_mul(&bytes, head->n_radial, head->n_azim) || hcy_size_mul(&bytes, bytes, 8)))
+            st = hcy_fail(HCY_ERANGE, "%s: images of %zu x %zu bins", head->path, head->n_azim, head->n_radial);
+    }
+    if (!st && H5Lexists(group, "frame", H5P_DEFAULT) > 0) {
+        st = hcy__h5_get_doubles(&h5->frames, &n, group, "frame", head->path);
+        if (!st && n < head->rows)
+            head->rows = n;
+    }
+    return st;
+}
+
+static int open_results(struct h5 *h5, hcy__results_head *head)
+{
+    int st = hcy__h5_open_file(&h5->file, head->path);
+    if (st)
+        return st;
+    hid_t group = find_results(h5->file);
+    if (group < 0 || H5Lexists(group, "radial", H5P_DEFAULT) <= 0)
+        st = hcy_fail(HCY_EFORMAT, "%s: its default group has no curves of an integration (no NXdata with 'radial')",
+                      head->path);
+    if (!st)
+        st = open_data(h5, head, group);
+    if (!st)
+        st = open_axes(h5, head, group);
+    if (!st)
+        find_unit(head->unit, group);
+    if (group >= 0)
+        H5Gclose(group);
+    return st;
+}
+
+static int h5_open(void **state, hcy__results_head *head)
+{
+    hcy__h5_lock();
+    int is = H5Fis_hdf5(head->path) > 0;
+    hcy__h5_unlock();
+    if (!is)
+        return 0;
+    struct h5 *h5 = calloc(1, sizeof *h5);
+    if (!h5)
+        return hcy_fail(HCY_ENOMEM, "no memory to read %s", head->path);
+    h5->file = h5->data = h5->sigma = -1;
+    *state = h5;
+    hcy__h5_lock();
+    int st = open_results(h5, head);
+    hcy__h5_unlock();
+    return st;
+}
+
+static int read_row(const struct h5 *h5, hid_t data, const hcy__results_head *head, uint64_t row, double *values)
+{
+    hsize_t start[3] = { h5->rank > 1 ? row : 0, 0, 0 }, count[3] = { 1, 1, 1 };
+    if (h5->rank == 3)
+        count[1] = head->n_azim;
+    count[h5->rank - 1] = head->n_radial;
+    hid_t space = H5Dget_space(data), memory = H5Screate_simple(h5->rank, count, NULL);
+    H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
+    herr_t done = H5Dread(data, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, values);
+    int st = done < 0 ? hcy__h5_fail(HCY_EIO, "%s: row %llu cannot be read", head->path, (unsigned long long)row) : 0;
+    H5Sclose(memory);
+    H5Sclose(space);
+    return st;
+}
+
+static int h5_read(void *state, const hcy__results_head *head, uint64_t row, uint64_t *frame, double *intensity,
+                   double *sigma)
+{
+    const struct h5 *h5 = state;
+    hcy__h5_lock();
+    int st = read_row(h5, h5->data, head, row, intensity);
+    if (!st && sigma)
+        st = read_row(h5, h5->sigma, head, row, sigma);
+    hcy__h5_unlock();
+    if (h5->frames && h5->frames[row] >= 0 && h5->frames[row] < 0x1p53)
+        *frame = (uint64_t)h5->frames[row];
+    return st;
+}
+
+const hcy__results_format hcy__results_h5 = { h5_open, h5_read, h5_close };

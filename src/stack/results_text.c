@@ -1,0 +1,222 @@
+/* results_text.c - curves from text of two or three columns: blocks of rows, parted by empty lines or by
+ * "# frame N", as curves_dat.c writes them; one block is pyFAI's own.
+ *
+ * The first pass notes where blocks begin; rows are read from there when they are asked for, so memory does not
+ * depend on the number of curves' bins.
+ */
+#include "results.h"
+#include <errno.h>
+#include <halcyon/backend.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct block {
+    off_t at; /* of its first row */
+    uint64_t frame;
+    size_t n; /* rows; 0: the frame failed */
+};
+
+struct text {
+    FILE *in;
+    char *line;
+    size_t room;
+    struct block *blocks;
+    size_t n_blocks, blocks_room;
+    locale_t plain; /* numbers with a point, whatever the program's locale */
+};
+
+static void text_close(void *state)
+{
+    struct text *t = state;
+    if (t->in)
+        fclose(t->in);
+    if (t->plain)
+        freelocale(t->plain);
+    free(t->line);
+    free(t->blocks);
+    free(t);
+}
+
+/* The numbers of a row, 3 at most; how many, 0: it is no row. */
+static int numbers(double x[3], const char *line)
+{
+    int n = 0;
+    for (char *end; n < 3; n++, line = end) {
+        x[n] = strtod(line, &end);
+        if (end == line || !strchr(" \t\r\n,", *end))
+            break;
+        end += *end == ',';
+    }
+    return line[strspn(line, " \t\r\n")] && n < 3 ? 0 : n;
+}
+
+static int add_block(struct text *t, off_t at, uint64_t frame)
+{
+    if (t->n_blocks == t->blocks_room) {
+        size_t room = t->blocks_room ? 2 * t->blocks_room : 16;
+        struct block *more = realloc(t->blocks, room * sizeof *more);
+        if (!more)
+            return hcy_fail(HCY_ENOMEM, "no memory for the places of %zu curves", room);
+        t->blocks = more;
+        t->blocks_room = room;
+    }
+    t->blocks[t->n_blocks++] = (struct block){ .at = at, .frame = frame };
+    return 0;
+}
+
+/* What the first pass knows of the line before. */
+struct scan {
+    uint64_t next; /* the number of the block that begins next */
+    int inside;    /* in a block */
+    size_t first;  /* the first block with rows, counted from 1; 0: none yet */
+    size_t n_radial, room;
+};
+
+static int add_radius(struct scan *scan, hcy__results_head *head, double radius)
+{
+    if (scan->n_radial == scan->room) {
+        size_t room = scan->room ? 2 * scan->room : 1024;
+        double *more = realloc(head->radial, room * sizeof *more);
+        if (!more)
+            return hcy_fail(HCY_ENOMEM, "no memory for %zu bins", room);
+        head->radial = more;
+        scan->room = room;
+    }
+    head->radial[scan->n_radial++] = radius;
+    return 0;
+}
+
+/* "# frame 7", "# frame 7 failed: ...", "#   q_nm^-1   I   sigma". */
+static int take_comment(struct text *t, struct scan *scan, hcy__results_head *head)
+{
+    unsigned long long number;
+    char word[32], rest[8] = "";
+    int n = sscanf(t->line, "# frame %llu %7s", &number, rest);
+    scan->inside = 0;
+    if (n >= 1) {
+        scan->next = number;
+        if (n == 2 && !strcmp(rest, "failed:")) {
+            scan->next++;
+            return add_block(t, 0, number);
+        }
+    } else if (!t->n_blocks && sscanf(t->line, "# %31s", word) == 1 && hcy__curves_unit(word)) {
+        snprintf(head->unit, sizeof head->unit, "%s", word);
+    }
+    return 0;
+}
+
+static int take_line(struct text *t, struct scan *scan, hcy__results_head *head, off_t at)
+{
+    double x[3];
+    if (*t->line == '#')
+        return take_comment(t, scan, head);
+    if (!t->line[strspn(t->line, " \t\r\n")]) {
+        scan->inside = 0;
+        return 0;
+    }
+    int n = numbers(x, t->line);
+    if (n < 2)
+        return hcy_fail(HCY_EFORMAT, "%s: the line '%.40s' at byte %llu is no row of a curve", head->path, t->line,
+                        (unsigned long long)at);
+    if (!scan->inside) {
+        scan->inside = 1;
+        int st = add_block(t, at, scan->next++);
+        if (st)
+            return st;
+    }
+    if (!scan->first)
+        scan->first = t->n_blocks;
+    t->blocks[t->n_blocks - 1].n++;
+    head->has_sigma |= n == 3;
+    return scan->first == t->n_blocks ? add_radius(scan, head, x[0]) : 0;
+}
+
+/* All blocks alike, but for those of failed frames and a last one that is cut off. */
+static int check(struct text *t, const struct scan *scan, hcy__results_head *head)
+{
+    head->n_radial = scan->n_radial;
+    if (!scan->n_radial)
+        return hcy_fail(HCY_EFORMAT, "%s: there is no curve in it", head->path);
+    size_t last = t->n_blocks - 1;
+    if (last && t->blocks[last].n && t->blocks[last].n < scan->n_radial)
+        t->n_blocks--;
+    for (size_t i = 0; i < t->n_blocks; i++)
+        if (t->blocks[i].n && t->blocks[i].n != scan->n_radial)
+            return hcy_fail(HCY_EFORMAT, "%s: the curve of frame %llu has %zu rows, the first has %zu", head->path,
+                            (unsigned long long)t->blocks[i].frame, t->blocks[i].n, scan->n_radial);
+    head->rows = t->n_blocks;
+    return 0;
+}
+
+static int scan(struct text *t, hcy__results_head *head)
+{
+    struct scan scan = { 0 };
+    int st = 0;
+    off_t at = 0;
+    for (ssize_t n; !st && (n = getline(&t->line, &t->room, t->in)) >= 0; at += n)
+        st = memchr(t->line, 0, (size_t)n)
+                 ? hcy_fail(HCY_EFORMAT, "%s: neither text nor another format of curves", head->path)
+                 : take_line(t, &scan, head, at);
+    if (!st && ferror(t->in))
+        st = hcy_fail(HCY_EIO, "%s cannot be read", head->path);
+    return st ? st : check(t, &scan, head);
+}
+
+static int text_open(void **state, hcy__results_head *head)
+{
+    struct text *t = calloc(1, sizeof *t);
+    int fd, st;
+    if (!t)
+        return hcy_fail(HCY_ENOMEM, "no memory to read %s", head->path);
+    *state = t;
+    st = hcy__open_file(&fd, head->path);
+    if (st)
+        return st;
+    t->in = fdopen(fd, "r");
+    t->plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+    if (!t->in || !t->plain)
+        return hcy_fail(HCY_ENOMEM, "no memory to read %s", head->path);
+    locale_t before = uselocale(t->plain);
+    st = scan(t, head);
+    uselocale(before);
+    return st;
+}
+
+static int read_rows(struct text *t, const struct block *block, const char *path, double *intensity, double *sigma)
+{
+    double x[3];
+    if (fseeko(t->in, block->at, SEEK_SET))
+        return hcy_fail(HCY_EIO, "%s cannot be read", path);
+    for (size_t i = 0; i < block->n; i++) {
+        int n = getline(&t->line, &t->room, t->in) < 0 ? 0 : numbers(x, t->line);
+        if (n < 2)
+            return hcy_fail(HCY_ECORRUPT, "%s: the curve of frame %llu has changed since it was opened", path,
+                            (unsigned long long)block->frame);
+        intensity[i] = x[1];
+        if (sigma)
+            sigma[i] = n == 3 ? x[2] : NAN;
+    }
+    return 0;
+}
+
+static int text_read(void *state, const hcy__results_head *head, uint64_t row, uint64_t *frame, double *intensity,
+                     double *sigma)
+{
+    struct text *t = state;
+    const struct block *block = &t->blocks[row];
+    *frame = block->frame;
+    for (size_t i = 0; !block->n && i < head->n_radial; i++) {
+        intensity[i] = NAN;
+        if (sigma)
+            sigma[i] = NAN;
+    }
+    locale_t before = uselocale(t->plain);
+    int st = read_rows(t, block, head->path, intensity, sigma);
+    uselocale(before);
+    return st;
+}
+
+const hcy__results_format hcy__results_text = { text_open, text_read, text_close };
