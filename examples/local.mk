@@ -1,3 +1,2 @@
 # Examples, which are tests too (tests/examples.t; first_curve.c is the one in the README).
 check_PROGRAMS += examples/first_curve examples/detector_host
-EXTRA_DIST += examples/curve.gp

@@ -36,6 +36,8 @@ tests_stack_h5_SOURCES = tests/stack_h5.c tests/stack_make.h tests/stack_read.h
 tests_stack_h5_LDADD = libhalcyon.la $(HDF5_LIBS) $(ZSTD_LIBS)
 tests_stack_write_SOURCES = tests/stack_write.c tests/stack_make.h
 tests_stack_write_LDADD = libhalcyon.la $(HDF5_LIBS)
+test_public += tests/results
+tests_results_SOURCES = tests/results.c tests/stack_make.h
 test_public += tests/h5plugin
 tests_h5plugin_SOURCES = tests/h5plugin.c tests/stack_make.h tests/stack_read.h
 tests_h5plugin_LDADD = libhalcyon.la $(HDF5_LIBS)
@@ -78,7 +80,7 @@ tests_mutations_LDADD = libinternal.la $(LZ4_LIBS)
 test_public += tests/stack_writer
 tests_stack_writer_SOURCES = tests/stack_writer.c tests/stack_make.h tests/stack_read.h
 tests_stack_writer_LDADD = libhalcyon.la $(HDF5_LIBS)
-test_scripts += tests/cli.t tests/cli_real.t
+test_scripts += tests/cli.t tests/cli_real.t tests/plot.t
 
 # Fuzz targets, on damaged seeds in the suite.  Under libFuzzer: configure with CC=clang
 # CFLAGS='-g -O1 -fsanitize=fuzzer-no-link' --enable-sanitizer, then make fuzzers.

@@ -84,8 +84,8 @@ int hcy__h5_get_doubles(double **values, size_t *n, hid_t group, const char *nam
         st = hcy_fail(HCY_EFORMAT, "%s: %s has %d dimensions where a list is wanted", path, name, rank);
     else if (dims[0] >> 40 || hcy_size_mul(&bytes, (size_t)dims[0], sizeof **values) ||
              !(*values = malloc(bytes ? bytes : 1)))
-        st = hcy_fail(HCY_ENOMEM, "%s: no memory for the %llu numbers of %s", path, (unsigned long long)dims[0],
-                      name);
+        st = hcy_fail(HCY_ENOMEM, "%s: no memory for the %llu numbers of %s", path,
+                      (unsigned long long)dims[0], name);
     else if (H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, *values) < 0)
         st = hcy__h5_fail(HCY_EIO, "%s: %s cannot be read", path, name);
     H5Dclose(data);

@@ -1,4 +1,5 @@
-/* results.c - reading curves and images that were written before: which format, and what is the same for all. */
+/* results.c - reading curves and images that were written before: which format, and what is the same for all.
+ */
 #include "results.h"
 #include <halcyon/backend.h>
 #include <math.h>
@@ -33,7 +34,8 @@ static const hcy__results_format hcy__results_h5 = { no_hdf5_open, NULL, NULL };
 #endif
 
 /* Text is last: it takes any file. */
-static const hcy__results_format *const formats[] = { &hcy__results_h5, &hcy__results_edf, &hcy__results_text };
+static const hcy__results_format *const formats[] = { &hcy__results_h5, &hcy__results_edf,
+                                                      &hcy__results_text };
 
 static int open_format(hcy_results *r)
 {

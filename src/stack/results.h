@@ -1,7 +1,7 @@
 /* results.h - what a format of written curves is, for reading.
  *
- * A format opens a file that is its own and fills in the head (what hcy_results_info says, but for the label);
- * read() gives one row.  `state` is the format's own; results.c checks arguments and owns the axes.
+ * A format opens a file that is its own and fills in the head (what hcy_results_info says, but for the
+ * label); read() gives one row.  `state` is the format's own; results.c checks arguments and owns the axes.
  */
 #ifndef HCY_STACK_RESULTS_H
 #define HCY_STACK_RESULTS_H

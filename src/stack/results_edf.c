@@ -1,5 +1,6 @@
-/* results_edf.c - images in radius and azimuth from EDF, as this library and pyFAI write them: the axes are the
- * header's "q_nm^-1_min", "q_nm^-1_max", "chi_min" and "chi_max", centres of the first and the last bin. */
+/* results_edf.c - images in radius and azimuth from EDF, as this library and pyFAI write them: the axes are
+ * the header's "q_nm^-1_min", "q_nm^-1_max", "chi_min" and "chi_max", centres of the first and the last bin.
+ */
 #include "files.h"
 #include "results.h"
 #include <halcyon/backend.h>
@@ -67,7 +68,8 @@ static int read_axes(hcy__results_head *head, const struct edf *edf, const char 
     if (!st)
         st = read_axis(&head->azimuthal, (size_t)edf->frames.height, text, "chi");
     if (st == HCY_EFORMAT)
-        return hcy_fail(HCY_EFORMAT, "%s: its header has no range in radius and chi: it is no result of an integration",
+        return hcy_fail(HCY_EFORMAT,
+                        "%s: its header has no range in radius and chi: it is no result of an integration",
                         head->path);
     return st;
 }
@@ -113,8 +115,8 @@ static int edf_open(void **state, hcy__results_head *head)
     return fill(edf, head);
 }
 
-static int edf_read(void *state, const hcy__results_head *head, uint64_t row, uint64_t *frame, double *intensity,
-                    double *sigma)
+static int edf_read(void *state, const hcy__results_head *head, uint64_t row, uint64_t *frame,
+                    double *intensity, double *sigma)
 {
     struct edf *edf = state;
     uint64_t at = edf->frames.offsets[row];
@@ -127,7 +129,8 @@ static int edf_read(void *state, const hcy__results_head *head, uint64_t row, ui
         *frame = strtoull(value, NULL, 10);
     free(text);
     for (size_t i = 0; !st && i < head->n_radial * head->n_azim; i++)
-        intensity[i] = edf->info.elem_size == 8 ? ((const double *)edf->pixels)[i] : ((const float *)edf->pixels)[i];
+        intensity[i] =
+            edf->info.elem_size == 8 ? ((const double *)edf->pixels)[i] : ((const float *)edf->pixels)[i];
     return st;
 }
 

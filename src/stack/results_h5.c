@@ -1,5 +1,5 @@
-/* results_h5.c - curves and images from HDF5, in the layout of pyFAI's HDF5Writer: the file's default NXdata with
- * its signal, [rows][radial] or [rows][chi][radial]. */
+/* results_h5.c - curves and images from HDF5, in the layout of pyFAI's HDF5Writer: the file's default NXdata
+ * with its signal, [rows][radial] or [rows][chi][radial]. */
 #include "h5_read.h"
 #include "results.h"
 #include <halcyon/backend.h>
@@ -85,8 +85,8 @@ static int open_data(struct h5 *h5, hcy__results_head *head, hid_t group)
     if (h5->data < 0)
         return hcy__h5_fail(HCY_EFORMAT, "%s: its results have no numbers at '%s'", head->path, signal);
     if (h5->rank < 1 || h5->rank > 3)
-        return hcy_fail(HCY_EFORMAT, "%s: its results have %d dimensions; curves have 2, images 3", head->path,
-                        h5->rank);
+        return hcy_fail(HCY_EFORMAT, "%s: its results have %d dimensions; curves have 2, images 3",
+                        head->path, h5->rank);
     head->rows = h5->rank == 1 ? 1 : dims[0];
     head->n_radial = (size_t)dims[h5->rank - 1];
     head->n_azim = h5->rank == 3 ? (size_t)dims[1] : 0;
@@ -112,7 +112,8 @@ static int open_axes(struct h5 *h5, hcy__results_head *head, hid_t group)
         if (!st && n != head->n_azim)
             st = hcy_fail(HCY_EFORMAT, "%s: %zu angles for %zu bins", head->path, n, head->n_azim);
         if (!st && (hcy_size_mul(&bytes, head->n_radial, head->n_azim) || hcy_size_mul(&bytes, bytes, 8)))
-            st = hcy_fail(HCY_ERANGE, "%s: images of %zu x %zu bins", head->path, head->n_azim, head->n_radial);
+            st = hcy_fail(HCY_ERANGE, "%s: images of %zu x %zu bins", head->path, head->n_azim,
+                          head->n_radial);
     }
     if (!st && H5Lexists(group, "frame", H5P_DEFAULT) > 0) {
         st = hcy__h5_get_doubles(&h5->frames, &n, group, "frame", head->path);
@@ -129,7 +130,8 @@ static int open_results(struct h5 *h5, hcy__results_head *head)
         return st;
     hid_t group = find_results(h5->file);
     if (group < 0 || H5Lexists(group, "radial", H5P_DEFAULT) <= 0)
-        st = hcy_fail(HCY_EFORMAT, "%s: its default group has no curves of an integration (no NXdata with 'radial')",
+        st = hcy_fail(HCY_EFORMAT,
+                      "%s: its default group has no curves of an integration (no NXdata with 'radial')",
                       head->path);
     if (!st)
         st = open_data(h5, head, group);
@@ -160,7 +162,8 @@ static int h5_open(void **state, hcy__results_head *head)
     return st;
 }
 
-static int read_row(const struct h5 *h5, hid_t data, const hcy__results_head *head, uint64_t row, double *values)
+static int read_row(const struct h5 *h5, hid_t data, const hcy__results_head *head, uint64_t row,
+                    double *values)
 {
     hsize_t start[3] = { h5->rank > 1 ? row : 0, 0, 0 }, count[3] = { 1, 1, 1 };
     if (h5->rank == 3)
@@ -169,14 +172,16 @@ static int read_row(const struct h5 *h5, hid_t data, const hcy__results_head *he
     hid_t space = H5Dget_space(data), memory = H5Screate_simple(h5->rank, count, NULL);
     H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
     herr_t done = H5Dread(data, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, values);
-    int st = done < 0 ? hcy__h5_fail(HCY_EIO, "%s: row %llu cannot be read", head->path, (unsigned long long)row) : 0;
+    int st = done < 0
+                 ? hcy__h5_fail(HCY_EIO, "%s: row %llu cannot be read", head->path, (unsigned long long)row)
+                 : 0;
     H5Sclose(memory);
     H5Sclose(space);
     return st;
 }
 
-static int h5_read(void *state, const hcy__results_head *head, uint64_t row, uint64_t *frame, double *intensity,
-                   double *sigma)
+static int h5_read(void *state, const hcy__results_head *head, uint64_t row, uint64_t *frame,
+                   double *intensity, double *sigma)
 {
     const struct h5 *h5 = state;
     hcy__h5_lock();

@@ -1,8 +1,8 @@
 /* results_text.c - curves from text of two or three columns: blocks of rows, parted by empty lines or by
  * "# frame N", as curves_dat.c writes them; one block is pyFAI's own.
  *
- * The first pass notes where blocks begin; rows are read from there when they are asked for, so memory does not
- * depend on the number of curves' bins.
+ * The first pass notes where blocks begin; rows are read from there when they are asked for, so memory does
+ * not depend on the number of curves' bins.
  */
 #include "results.h"
 #include <errno.h>
@@ -119,8 +119,8 @@ static int take_line(struct text *t, struct scan *scan, hcy__results_head *head,
     }
     int n = numbers(x, t->line);
     if (n < 2)
-        return hcy_fail(HCY_EFORMAT, "%s: the line '%.40s' at byte %llu is no row of a curve", head->path, t->line,
-                        (unsigned long long)at);
+        return hcy_fail(HCY_EFORMAT, "%s: the line '%.40s' at byte %llu is no row of a curve", head->path,
+                        t->line, (unsigned long long)at);
     if (!scan->inside) {
         scan->inside = 1;
         int st = add_block(t, at, scan->next++);
@@ -145,8 +145,9 @@ static int check(struct text *t, const struct scan *scan, hcy__results_head *hea
         t->n_blocks--;
     for (size_t i = 0; i < t->n_blocks; i++)
         if (t->blocks[i].n && t->blocks[i].n != scan->n_radial)
-            return hcy_fail(HCY_EFORMAT, "%s: the curve of frame %llu has %zu rows, the first has %zu", head->path,
-                            (unsigned long long)t->blocks[i].frame, t->blocks[i].n, scan->n_radial);
+            return hcy_fail(HCY_EFORMAT, "%s: the curve of frame %llu has %zu rows, the first has %zu",
+                            head->path, (unsigned long long)t->blocks[i].frame, t->blocks[i].n,
+                            scan->n_radial);
     head->rows = t->n_blocks;
     return 0;
 }
@@ -185,7 +186,8 @@ static int text_open(void **state, hcy__results_head *head)
     return st;
 }
 
-static int read_rows(struct text *t, const struct block *block, const char *path, double *intensity, double *sigma)
+static int read_rows(struct text *t, const struct block *block, const char *path, double *intensity,
+                     double *sigma)
 {
     double x[3];
     if (fseeko(t->in, block->at, SEEK_SET))
@@ -202,8 +204,8 @@ static int read_rows(struct text *t, const struct block *block, const char *path
     return 0;
 }
 
-static int text_read(void *state, const hcy__results_head *head, uint64_t row, uint64_t *frame, double *intensity,
-                     double *sigma)
+static int text_read(void *state, const hcy__results_head *head, uint64_t row, uint64_t *frame,
+                     double *intensity, double *sigma)
 {
     struct text *t = state;
     const struct block *block = &t->blocks[row];

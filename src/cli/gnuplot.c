@@ -1,0 +1,108 @@
+/* gnuplot.c - see gnuplot.h.  The script is a file without a name, so there is no pipe to fill or to break.
+ */
+#include "gnuplot.h"
+#include "cli.h"
+#include <errno.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* Bytes of the character at `c` if that is well-formed UTF-8, else 0. */
+static size_t utf8_length(const unsigned char *c)
+{
+    size_t n = *c < 0x80                 ? 1
+               : *c >= 0xc2 && *c < 0xe0 ? 2
+               : *c >= 0xe0 && *c < 0xf0 ? 3
+               : *c >= 0xf0 && *c < 0xf5 ? 4
+                                         : 0;
+    for (size_t i = 1; i < n; i++)
+        if ((c[i] & 0xc0) != 0x80)
+            return 0;
+    return n;
+}
+
+void gnuplot_text(FILE *script, const char *text)
+{
+    putc('\'', script);
+    for (const unsigned char *c = (const unsigned char *)text; *c;) {
+        size_t n = utf8_length(c);
+        if (!n || *c < 0x20 || *c == 0x7f)
+            putc('?', script);
+        else if (*c == '\'')
+            fputs("''", script);
+        else
+            fwrite(c, 1, n, script);
+        c += n ? n : 1;
+    }
+    putc('\'', script);
+}
+
+/* The first line in which gnuplot says what is wrong. */
+static int complain(FILE *errors)
+{
+    char line[256];
+    rewind(errors);
+    while (fgets(line, sizeof line, errors)) {
+        size_t n = strcspn(line, "\r\n");
+        line[n] = 0;
+        if (strspn(line, " \t^") < n && !strstr(line, "warning:"))
+            return cli_error("gnuplot could not draw this: %s", line + strspn(line, " \t"));
+    }
+    return cli_error("gnuplot could not draw this");
+}
+
+static int not_started(int number)
+{
+    char words[128] = "";
+    if (number == ENOENT)
+        return cli_error(
+            "plots are drawn by gnuplot, which is not installed (Debian: gnuplot-nox), or not in PATH");
+    if (strerror_r(number, words, sizeof words))
+        words[0] = 0;
+    return cli_error("gnuplot cannot be started: %s", words);
+}
+
+/* The child's three descriptors; returns what posix_spawnp does. */
+static int start(pid_t *child, FILE *script, int out, FILE *errors)
+{
+    char *argv[] = { "gnuplot", "-d", "-", NULL }; /* -d: nobody's own settings */
+    posix_spawn_file_actions_t actions;
+    int number = posix_spawn_file_actions_init(&actions);
+    if (number)
+        return number;
+    number = posix_spawn_file_actions_adddup2(&actions, fileno(script), STDIN_FILENO);
+    if (!number)
+        number = posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+    if (!number)
+        number = posix_spawn_file_actions_adddup2(&actions, fileno(errors), STDERR_FILENO);
+    if (!number)
+        number = posix_spawnp(child, argv[0], &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    return number;
+}
+
+int gnuplot_run(FILE *script, int out)
+{
+    pid_t child;
+    int how = 0, number;
+    FILE *errors = tmpfile();
+    if (!errors || fflush(script) || ferror(script) || fseek(script, 0, SEEK_SET) ||
+        lseek(fileno(script), 0, SEEK_SET)) {
+        if (errors)
+            fclose(errors);
+        return cli_error("the script for gnuplot cannot be written to a temporary file");
+    }
+    number = start(&child, script, out, errors);
+    while (!number && waitpid(child, &how, 0) < 0)
+        number = errno == EINTR ? 0 : errno;
+    int status = CLI_OK;
+    if (number || (WIFEXITED(how) && WEXITSTATUS(how) == 127)) /* 127: a libc whose child finds that out */
+        status = not_started(number ? number : ENOENT);
+    else if (!WIFEXITED(how) || WEXITSTATUS(how))
+        status = complain(errors);
+    fclose(errors);
+    return status;
+}

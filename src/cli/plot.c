@@ -1,0 +1,480 @@
+/* plot.c - halcyon plot: curves with their errors, stacks of curves, images in radius and azimuth, as a
+ * picture or in the terminal.
+ *
+ * Reads what integrate has written (hcy_results), decides what is shown, and leaves the drawing to gnuplot
+ * (plot_script.c, gnuplot.c).  A map of many curves is averaged to the picture's resolution as it is read, so
+ * memory does not depend on how many there are. */
+#include "plot.h"
+#include "cli.h"
+#include "gnuplot.h"
+#include <errno.h>
+#include <halcyon/stack.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { MAX_FILES = 64, MAX_CURVES = 100, FEW = 8, MAP_WIDTH = 1200, MAP_HEIGHT = 700 };
+
+struct values {
+    const char *output, *title, *size;
+    struct cli_span frames;
+    struct cli_pair range;
+    struct cli_real errors;
+    int as, log;
+};
+
+static const char *const kinds[] = { "auto", "curves", "waterfall", "map", NULL }; /* of enum plot_kind */
+
+#define AT(member) offsetof(struct values, member)
+static const struct cli_option options[] = {
+    { "output", 'o', CLI_TEXT, AT(output), "FILE", ".svg, .png or .pdf (default: in the terminal)", 0, 0,
+      NULL },
+    { "frames", 0, CLI_SPAN, AT(frames), "A:B", "the curves of these frames, B not included", 0, 0, NULL },
+    { "as", 0, CLI_CHOICE, AT(as), "KIND",
+      "curves in one picture, waterfall (one above the\nother), map (colours); auto: curves up to 8, else "
+      "map",
+      0, 0, kinds },
+    { "log", 0, CLI_FLAG, AT(log), NULL, "logarithmic intensity", 0, 0, NULL },
+    { "range", 0, CLI_PAIR, AT(range), "A,B", "of the axis, in its unit", 0, 0, NULL },
+    { "errors", 0, CLI_REAL, AT(errors), "N", "standard errors of the band (3); 0: no band", 0, 1000, NULL },
+    { "title", 0, CLI_TEXT, AT(title), "TEXT", "above the plot (default: what is shown)", 0, 0, NULL },
+    { "size", 0, CLI_TEXT, AT(size), "WxH", "pixels (900x500), or characters", 0, 0, NULL },
+    { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
+};
+#undef AT
+
+const struct cli_command cli_plot_command = {
+    "plot",
+    "curves and images that integrate wrote, as a picture or in the terminal",
+    "RESULT... [-o FILE.svg]",
+    1,
+    MAX_FILES,
+    options,
+    "RESULT is HDF5 (.h5), text (.dat, .xy) or EDF, of halcyon or pyFAI.  gnuplot draws it.\n"
+    "Of images in radius and azimuth one is shown: --frames N, or the first.\n"
+    "Exit status: 0, 1 if it could not be drawn, 2 if the command line is wrong."
+};
+
+struct job {
+    const struct values *values;
+    const char *paths[MAX_FILES];
+    size_t n_files;
+    hcy_results *results[MAX_FILES];
+    uint64_t first[MAX_FILES], last[MAX_FILES]; /* rows */
+    uint64_t rows;                              /* of all files */
+    uint64_t shown;                             /* the frame of an image */
+    struct plot plot;
+    double *row; /* of any of the files, and its errors */
+};
+
+/* --- Input --- */
+
+static const hcy_results_info *info_of(const struct job *job, size_t i)
+{
+    return hcy_results_get_info(job->results[i]);
+}
+
+static size_t bins_of(const hcy_results_info *info)
+{
+    return info->n_radial * (info->n_azim ? info->n_azim : 1);
+}
+
+/* The first row whose frame is not below `frame`; frames ascend. */
+static int find_row(uint64_t *row, struct job *job, size_t file, uint64_t frame)
+{
+    uint64_t low = 0, high = info_of(job, file)->rows, number;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        int status = hcy_results_read(job->results[file], middle, &number, job->row, NULL);
+        if (status)
+            return cli_fail(status);
+        if (number < frame)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *row = low;
+    return CLI_OK;
+}
+
+static int choose_rows(struct job *job, size_t file)
+{
+    const struct cli_span *span = &job->values->frames;
+    const hcy_results_info *info = info_of(job, file);
+    uint64_t number;
+    job->last[file] = info->rows;
+    int status = span->given ? find_row(&job->first[file], job, file, span->first) : CLI_OK;
+    if (!status && span->given && span->last != UINT64_MAX)
+        status = find_row(&job->last[file], job, file, span->last);
+    if (status)
+        return status;
+    if (info->n_azim && !span->given && info->rows)
+        job->last[file] = 1;
+    if (job->first[file] < job->last[file]) {
+        job->rows += job->last[file] - job->first[file];
+        return info->n_azim && job->rows > 1 ? cli_error("one image is shown at a time: give --frames N")
+                                             : CLI_OK;
+    }
+    if (!info->rows)
+        return cli_error("%s: there is no curve in it", info->path);
+    status = hcy_results_read(job->results[file], info->rows - 1, &number, job->row, NULL);
+    return status ? cli_fail(status)
+                  : cli_error("--frames: %s has none of these; its last one is %llu", info->path,
+                              (unsigned long long)number);
+}
+
+static int open_files(struct job *job)
+{
+    size_t most = 1;
+    for (size_t i = 0; i < job->n_files; i++) {
+        int status = hcy_results_open(&job->results[i], job->paths[i]);
+        if (status)
+            return cli_fail(status);
+        const hcy_results_info *info = info_of(job, i), *one = info_of(job, 0);
+        if (strcmp(info->unit, one->unit))
+            return cli_error("%s is in %s, %s in %s: plot them one by one", info->path,
+                             *info->unit ? info->unit : "no known unit", one->path,
+                             *one->unit ? one->unit : "no known unit");
+        if (info->n_azim && job->n_files > 1)
+            return cli_error("%s holds images: plot it alone", info->path);
+        most = bins_of(info) > most ? bins_of(info) : most;
+    }
+    job->row = calloc(most, 2 * sizeof *job->row);
+    if (!job->row)
+        return cli_error("out of memory for %zu bins", most);
+    for (size_t i = 0; i < job->n_files; i++) {
+        int status = choose_rows(job, i);
+        if (status)
+            return status;
+    }
+    return CLI_OK;
+}
+
+static int all_nan(const double *values, size_t n)
+{
+    while (n && isnan(values[n - 1]))
+        n--;
+    return n == 0;
+}
+
+/* --- What is shown --- */
+
+/* The name of the file, and the frame where it has several. */
+static void put_label(char *label, size_t size, const struct job *job, size_t file, uint64_t frame)
+{
+    const hcy_results_info *info = info_of(job, file);
+    const char *name = strrchr(info->path, '/');
+    name = name ? name + 1 : info->path;
+    if (info->rows < 2)
+        snprintf(label, size, "%s", name);
+    else if (job->n_files > 1)
+        snprintf(label, size, "%s, frame %llu", name, (unsigned long long)frame);
+    else
+        snprintf(label, size, "frame %llu", (unsigned long long)frame);
+}
+
+static int read_curve(struct job *job, size_t file, uint64_t row)
+{
+    struct plot *p = &job->plot;
+    struct plot_curve *c = &p->curves[p->n_curves];
+    const hcy_results_info *info = info_of(job, file);
+    *c = (struct plot_curve){ .n = info->n_radial, .x = info->radial };
+    c->y = calloc(2 * c->n, sizeof *c->y);
+    if (!c->y)
+        return cli_error("out of memory for a curve of %zu bins", c->n);
+    c->sigma = c->y + c->n;
+    p->n_curves++;
+    int status = hcy_results_read(job->results[file], row, &c->frame, c->y, c->sigma);
+    if (status)
+        return cli_fail(status);
+    put_label(c->label, sizeof c->label, job, file, c->frame);
+    if (all_nan(c->y, c->n)) {
+        cli_note("%s: frame %llu failed, and is not shown", info->path, (unsigned long long)c->frame);
+        free(c->y);
+        p->n_curves--;
+    }
+    for (size_t i = 0; i < c->n && p->n_curves; i++)
+        p->has_sigma |= isfinite(p->curves[p->n_curves - 1].sigma[i]);
+    return CLI_OK;
+}
+
+static int read_curves(struct job *job)
+{
+    struct plot *p = &job->plot;
+    if (job->rows > MAX_CURVES)
+        return cli_error(
+            "%llu curves are too many for one picture (%d at most): choose with --frames A:B, or --as map",
+            (unsigned long long)job->rows, MAX_CURVES);
+    p->curves = calloc(job->rows, sizeof *p->curves);
+    int status = p->curves ? CLI_OK : cli_error("out of memory for the curves");
+    for (size_t i = 0; i < job->n_files && !status; i++)
+        for (uint64_t row = job->first[i]; row < job->last[i] && !status; row++)
+            status = read_curve(job, i, row);
+    if (!status && !p->n_curves)
+        status = cli_error("no frame is good: there is nothing to show");
+    return status;
+}
+
+/* Adds values[n] to the cells of row `y` of the map.  A bin without pixels has no intensity and no error. */
+static void add_row(struct plot_map *map, double *counts, size_t y, const double *values, const double *sigma,
+                    size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t cell = y * map->width + i * map->width / n;
+        if (isfinite(values[i]) && (values[i] != 0 || sigma[i] != 0)) {
+            map->cells[cell] += values[i];
+            counts[cell]++;
+        }
+    }
+}
+
+/* Centres of cells from those of the bins in them. */
+static void set_centres(double ends[2], const double *bins, size_t n, size_t cells)
+{
+    double width = n > 1 ? (bins[n - 1] - bins[0]) / (double)(n - 1) : 0;
+    double edge = ((double)n / (double)cells - 1) / 2 * width;
+    ends[0] = bins[0] + edge;
+    ends[1] = bins[n - 1] - edge;
+}
+
+static int fill_map(struct job *job, double *counts)
+{
+    struct plot_map *map = &job->plot.map;
+    const hcy_results_info *info = info_of(job, 0);
+    uint64_t n = info->n_azim ? info->n_azim : job->rows, number = 0;
+    double frames[2] = { 0, 0 }, *sigma = job->row + bins_of(info);
+    for (uint64_t i = 0; i < job->rows; i++) {
+        int status = hcy_results_read(job->results[0], job->first[0] + i, &number, job->row, sigma);
+        if (status)
+            return cli_fail(status);
+        frames[i > 0] = (double)number;
+        for (size_t y = 0; info->n_azim && y < n; y++)
+            add_row(map, counts, y * map->height / n, job->row + y * info->n_radial,
+                    sigma + y * info->n_radial, info->n_radial);
+        if (!info->n_azim)
+            add_row(map, counts, i * map->height / n, job->row, sigma, info->n_radial);
+    }
+    for (size_t i = 0; i < map->width * map->height; i++)
+        map->cells[i] = counts[i] > 0 ? map->cells[i] / counts[i] : NAN;
+    set_centres(map->x, info->radial, info->n_radial, map->width);
+    if (info->n_azim) {
+        set_centres(map->y, info->azimuthal, info->n_azim, map->height);
+    } else {
+        double edge =
+            n > 1 ? ((double)n / (double)map->height - 1) / 2 * (frames[1] - frames[0]) / (double)(n - 1) : 0;
+        map->y[0] = frames[0] + edge;
+        map->y[1] = frames[n > 1] - edge;
+    }
+    job->shown = number;
+    return all_nan(map->cells, map->width * map->height)
+               ? cli_error("no frame is good: there is nothing to show")
+               : CLI_OK;
+}
+
+static int read_map(struct job *job)
+{
+    struct plot_map *map = &job->plot.map;
+    const hcy_results_info *info = info_of(job, 0);
+    uint64_t height = info->n_azim ? info->n_azim : job->rows;
+    if (job->n_files > 1)
+        return cli_error("a map shows one file: %s alone, or --as curves", job->paths[0]);
+    map->width = info->n_radial < MAP_WIDTH ? info->n_radial : MAP_WIDTH;
+    map->height = height < MAP_HEIGHT ? (size_t)height : MAP_HEIGHT;
+    map->cells = calloc(map->width * map->height, sizeof *map->cells);
+    double *counts = calloc(map->width * map->height, sizeof *counts);
+    int status = map->cells && counts ? fill_map(job, counts) : cli_error("out of memory for a map");
+    free(counts);
+    return status;
+}
+
+/* --- Words --- */
+
+/* An axis's label as it is printed: "nm^-1" with raised figures, and so on. */
+static void put_axis(char *out, size_t size, const char *label)
+{
+    static const char *const table[][2] = { { "^-1", "⁻¹" },    { "^-2", "⁻²" }, { "d*2", "d*²" },
+                                            { "2theta", "2θ" }, { "(A", "(Å" },  { "chi (deg)", "χ (°)" },
+                                            { "(deg)", "(°)" } };
+    size_t used = 0;
+    while (*label && used + 8 < size) {
+        const char *put = NULL;
+        for (size_t i = 0; !put && i < sizeof table / sizeof table[0]; i++)
+            if (!strncmp(label, table[i][0], strlen(table[i][0]))) {
+                put = table[i][1];
+                label += strlen(table[i][0]);
+            }
+        if (put)
+            used += (size_t)snprintf(out + used, size - used, "%s", put);
+        else
+            out[used++] = *label++;
+    }
+    out[used] = 0;
+}
+
+static void put_words(struct job *job)
+{
+    struct plot *p = &job->plot;
+    const hcy_results_info *info = info_of(job, 0);
+    const char *name = strrchr(info->path, '/');
+    name = name ? name + 1 : info->path;
+    put_axis(p->x_label, sizeof p->x_label, *info->label ? info->label : "radius, in an unknown unit");
+    if (p->kind != PLOT_MAP)
+        snprintf(p->y_label, sizeof p->y_label, "Mean intensity per pixel");
+    else if (info->n_azim)
+        put_axis(p->y_label, sizeof p->y_label, "Azimuthal angle chi (deg)");
+    else
+        snprintf(p->y_label, sizeof p->y_label, "Frame");
+    if (job->values->title)
+        snprintf(p->title, sizeof p->title, "%s", job->values->title);
+    else if (p->kind == PLOT_MAP && info->n_azim && info->rows > 1)
+        snprintf(p->title, sizeof p->title, "%s, frame %llu", name, (unsigned long long)job->shown);
+    else if (job->n_files == 1 && p->n_curves == 1 && info->rows > 1)
+        snprintf(p->title, sizeof p->title, "%s, %s", name, p->curves[0].label);
+    else if (job->n_files == 1)
+        snprintf(p->title, sizeof p->title, "%s", name);
+    if (plot_has_band(p) && !job->values->title) {
+        size_t n = strlen(p->title);
+        snprintf(p->title + n, sizeof p->title - n, "%sband: %g standard error%s", n ? "; " : "", p->errors,
+                 p->errors == 1 ? "" : "s");
+    }
+}
+
+/* --- Output --- */
+
+static const struct {
+    const char *suffix;
+    enum plot_terminal terminal;
+} suffixes[] = { { ".svg", PLOT_SVG }, { ".png", PLOT_PNG }, { ".pdf", PLOT_PDF } };
+
+/* Where the picture goes, and how large it is. */
+static int choose_terminal(struct plot *p, const struct values *v)
+{
+    struct winsize window = { 0 };
+    const char *dot = v->output ? strrchr(v->output, '.') : NULL;
+    int known = !v->output;
+    for (size_t i = 0; dot && i < sizeof suffixes / sizeof suffixes[0]; i++)
+        if (!strcmp(dot, suffixes[i].suffix)) {
+            p->terminal = suffixes[i].terminal;
+            known = 1;
+        }
+    p->width = v->output ? 900 : 100;
+    p->height = v->output ? 500 : 28;
+    if (!v->output && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) && window.ws_col >= 40 &&
+        window.ws_row >= 12) {
+        p->width = window.ws_col < 160 ? window.ws_col : 160;
+        p->height = window.ws_row < 43 ? window.ws_row - 2u : 40;
+    }
+    unsigned most = v->output ? 10000 : 500, least = v->output ? 100 : 20;
+    char end;
+    if (v->size && (sscanf(v->size, "%ux%u%c", &p->width, &p->height, &end) != 2 || p->width < least ||
+                    p->height < least / 2 || p->width > most || p->height > most)) {
+        cli_error("--size '%s' is not valid: WIDTHxHEIGHT is needed, %u to %u %s; see `halcyon plot --help`",
+                  v->size, least, most, v->output ? "pixels" : "characters");
+        return CLI_USAGE;
+    }
+    if (known)
+        return CLI_OK;
+    cli_error("%s: a plot's name ends with .svg, .png or .pdf; see `halcyon plot --help`", v->output);
+    return CLI_USAGE;
+}
+
+/* The picture, whole, to its file. */
+static int save(FILE *picture, const char *path)
+{
+    char buffer[65536], words[128] = "";
+    size_t n;
+    FILE *out = fopen(path, "wbe");
+    int bad = !out;
+    rewind(picture);
+    while (!bad && (n = fread(buffer, 1, sizeof buffer, picture)) > 0)
+        bad = fwrite(buffer, 1, n, out) != n;
+    if (!bad)
+        bad = ferror(picture);
+    int number = errno;
+    if (out && fclose(out) && !bad) {
+        bad = 1;
+        number = errno;
+    }
+    if (!bad)
+        return CLI_OK;
+    if (strerror_r(number, words, sizeof words))
+        words[0] = 0;
+    return cli_error("%s cannot be written: %s", path, words);
+}
+
+static int draw(struct job *job)
+{
+    const char *output = job->values->output;
+    if (!output && job->plot.kind == PLOT_MAP) {
+        plot_print_map(stdout, &job->plot, isatty(STDOUT_FILENO));
+        return cli_close_stdout(CLI_OK);
+    }
+    FILE *script = tmpfile(), *picture = output ? tmpfile() : NULL;
+    int status = CLI_FAILED;
+    if (!script || (output && !picture)) {
+        status = cli_error("no temporary file can be made");
+    } else {
+        plot_write(script, &job->plot);
+        status = gnuplot_run(script, picture ? fileno(picture) : STDOUT_FILENO);
+        if (!status && picture)
+            status = save(picture, output);
+    }
+    if (script)
+        fclose(script);
+    if (picture)
+        fclose(picture);
+    return status;
+}
+
+static int run(struct job *job)
+{
+    struct plot *p = &job->plot;
+    int status = open_files(job);
+    if (status)
+        return status;
+    p->kind = (enum plot_kind)job->values->as;
+    if (info_of(job, 0)->n_azim)
+        p->kind = PLOT_MAP;
+    else if (p->kind == PLOT_AUTO)
+        p->kind = job->rows <= FEW ? PLOT_CURVES : PLOT_MAP;
+    status = p->kind == PLOT_MAP ? read_map(job) : read_curves(job);
+    if (status)
+        return status;
+    put_words(job);
+    return draw(job);
+}
+
+static void clean_up(struct job *job)
+{
+    for (size_t i = 0; i < job->plot.n_curves; i++)
+        free(job->plot.curves[i].y);
+    free(job->plot.curves);
+    free(job->plot.map.cells);
+    for (size_t i = 0; i < job->n_files; i++)
+        hcy_results_close(job->results[i]);
+    free(job->row);
+}
+
+int cli_plot(int argc, char **argv)
+{
+    struct values values = { .errors = { 0, 3 } };
+    struct job job = { .values = &values };
+    int status;
+    if (cli_parse(&cli_plot_command, argc, argv, &values, job.paths, &status))
+        return status;
+    while (job.n_files < MAX_FILES && job.paths[job.n_files])
+        job.n_files++;
+    status = choose_terminal(&job.plot, &values);
+    if (status)
+        return status;
+    job.plot.log = values.log;
+    job.plot.errors = values.errors.value;
+    if (values.range.given)
+        memcpy(job.plot.range, (double[]){ values.range.a, values.range.b }, sizeof job.plot.range);
+    job.plot.has_range = values.range.given;
+    status = run(&job);
+    clean_up(&job);
+    return status;
+}

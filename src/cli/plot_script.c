@@ -1,0 +1,400 @@
+/* plot_script.c - a plot as a script of gnuplot's, its numbers inside.
+ *
+ * Colours: Okabe and Ito's, told apart with any colour vision, for a few curves; viridis for what has an
+ * order.
+ */
+#include "plot.h"
+#include "gnuplot.h"
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const few[] = { "#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                   "#56b4e9", "#e69f00", "#000000", "#8a6d00" };
+enum { N_FEW = sizeof few / sizeof few[0], BANDS = 4 };
+
+static const char *const viridis[] = { "#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c",
+                                       "#28ae80", "#5ec962", "#addc30", "#fde725" };
+enum { N_VIRIDIS = sizeof viridis / sizeof viridis[0] };
+
+static unsigned colour_of(const char *name)
+{
+    return (unsigned)strtoul(name + 1, NULL, 16);
+}
+
+/* Between two colours: a at 0, b at 1. */
+static unsigned mix(unsigned a, unsigned b, double at)
+{
+    unsigned mixed = 0;
+    for (int shift = 16; shift >= 0; shift -= 8) {
+        double from = (double)(a >> shift & 255), to = (double)(b >> shift & 255);
+        mixed |= (unsigned)(from + (to - from) * at + 0.5) << shift;
+    }
+    return mixed;
+}
+
+/* --- The frame of the picture --- */
+
+static void put_terminal(FILE *out, const struct plot *p)
+{
+    fputs("set encoding utf8\n", out);
+    switch (p->terminal) {
+    case PLOT_TEXT:
+        fprintf(out, "set terminal dumb noenhanced size %u, %u\n", p->width, p->height);
+        break;
+    case PLOT_SVG:
+        fprintf(out, "set terminal svg size %u, %u font 'sans-serif,14' background 'white'\n", p->width,
+                p->height);
+        break;
+    case PLOT_PNG: /* its fonts are in points, at twice a screen's resolution */
+        fprintf(
+            out,
+            "if (strstrt(GPVAL_TERMINALS, 'pngcairo')) {\n"
+            "set terminal pngcairo size %u, %u font 'sans,14' background 'white' fontscale 0.8\n} else {\n"
+            "set terminal png size %u, %u truecolor background 'white' medium\n}\n",
+            p->width, p->height, p->width, p->height);
+        break;
+    case PLOT_PDF:
+        fprintf(out,
+                "set terminal pdfcairo size %.3f, %.3f font 'sans,12' background 'white' fontscale 0.7\n",
+                p->width / 120., p->height / 120.);
+        break;
+    }
+}
+
+static void put_label(FILE *out, const char *what, const char *text, const char *more)
+{
+    fprintf(out, "set %s ", what);
+    gnuplot_text(out, text);
+    fprintf(out, " %s\n", more);
+}
+
+static void put_frame(FILE *out, const struct plot *p)
+{
+    int text = p->terminal == PLOT_TEXT;
+    put_label(out, "title", p->title, "noenhanced");
+    put_label(out, "xlabel", p->x_label, "noenhanced");
+    put_label(out, "ylabel", p->y_label, "noenhanced");
+    if (text) {
+        fputs("set ylabel\nset tics nomirror out\nset border 3\n", out);
+    } else {
+        fputs("set border 3 lw 1 lc rgb '#404040'\nset tics nomirror out textcolor rgb '#202020'\n"
+              "set grid xtics ytics back lw 1 dt 1 lc rgb '#dcdcdc'\nset rmargin 4\n",
+              out);
+    }
+    if (p->has_range)
+        fprintf(out, "set xrange [%.17g:%.17g]\n", p->range[0], p->range[1]);
+    else
+        fputs("set xrange [*:*] noextend\n", out);
+}
+
+/* --- Curves --- */
+
+int plot_has_band(const struct plot *p)
+{
+    return p->kind == PLOT_CURVES && p->terminal != PLOT_TEXT && p->has_sigma && p->errors > 0 &&
+           p->n_curves <= BANDS;
+}
+
+/* The smallest and largest of what is drawn; on a logarithmic axis, of what is above zero. */
+static void find_extent(double ends[2], const struct plot *p)
+{
+    ends[0] = INFINITY;
+    ends[1] = -INFINITY;
+    for (size_t c = 0; c < p->n_curves; c++)
+        for (size_t i = 0; i < p->curves[c].n; i++) {
+            double x = p->curves[c].x[i], y = p->curves[c].y[i];
+            if (!isfinite(y) || (p->log && y <= 0) || (p->has_range && (x < p->range[0] || x > p->range[1])))
+                continue;
+            ends[0] = y < ends[0] ? y : ends[0];
+            ends[1] = y > ends[1] ? y : ends[1];
+        }
+    if (!(ends[0] <= ends[1])) { /* nothing at all */
+        ends[0] = p->log ? 0.1 : 0;
+        ends[1] = 1;
+    }
+}
+
+/* x, y, and the band's ends; on a logarithmic axis the band ends at `least`. */
+static void put_data(FILE *out, const struct plot *p, double least)
+{
+    for (size_t c = 0; c < p->n_curves; c++) {
+        const struct plot_curve *curve = &p->curves[c];
+        fprintf(out, "$c%zu << EOD\n", c);
+        for (size_t i = 0; i < curve->n; i++) {
+            double y = curve->y[i], band = p->has_sigma ? p->errors * curve->sigma[i] : 0;
+            if (!isfinite(y) || (p->log && y <= 0)) {
+                fputs("\n", out); /* a gap in the line */
+                continue;
+            }
+            double low = p->log ? fmax(y - band, least) : y - band;
+            fprintf(out, "%.9g %.9g %.9g %.9g\n", curve->x[i], y, isfinite(band) ? low : y,
+                    isfinite(band) ? y + band : y);
+        }
+        fputs("EOD\n", out);
+    }
+}
+
+/* A logarithmic axis from ends[0] to ends[1]: powers of ten, or 1, 2, 5, 10 ... where these would be few. */
+static void put_log_axis(FILE *out, const struct plot *p, const char *axis, const double ends[2])
+{
+    static const int steps[] = { 1, 2, 5 };
+    fprintf(out, "set logscale %s\nset %srange [%.9g:%.9g]\n", axis, axis, ends[0], ends[1]);
+    if (ends[1] / ends[0] > 1e3) {
+        fprintf(out, "set format %s '%s'\n", axis, p->terminal == PLOT_TEXT ? "%.0e" : "10^{%L}");
+        return;
+    }
+    fprintf(out, "set %stics (", axis);
+    const char *comma = "";
+    for (int i = 3 * (int)floor(log10(ends[0])), top = 3 * (int)ceil(log10(ends[1])); i <= top;
+         i++, comma = ", ") {
+        double at = steps[((i % 3) + 3) % 3] * pow(10, floor(i / 3.));
+        fprintf(out, "%s'%.9g' %.9g", comma, at, at);
+    }
+    fputs(")\n", out);
+}
+
+static void put_y_range(FILE *out, const struct plot *p, const double ends[2])
+{
+    if (p->log) {
+        put_log_axis(out, p, "y", (double[]){ ends[0] / 1.15, ends[1] * 1.25 });
+    } else if (ends[0] >= 0) {
+        fputs("set yrange [0:*]\n", out);
+    }
+}
+
+static void write_curves(FILE *out, const struct plot *p)
+{
+    double ends[2];
+    int text = p->terminal == PLOT_TEXT, bands = plot_has_band(p);
+    find_extent(ends, p);
+    put_y_range(out, p, ends);
+    put_data(out, p, ends[0] / 1.15);
+    fputs(p->n_curves > 1 ? "set key outside right top noenhanced reverse Left samplen 1.5 spacing 1.2\n"
+                          : "set key off\n",
+          out);
+    fputs("plot ", out);
+    for (size_t c = 0; bands && c < p->n_curves; c++)
+        fprintf(out, "$c%zu using 1:3:4 with filledcurves fs %s noborder lc rgb '#%06x' notitle, ", c,
+                p->n_curves > 1 ? "transparent solid 0.3" : "solid 1",
+                p->n_curves > 1 ? colour_of(few[c % N_FEW]) : mix(colour_of(few[c % N_FEW]), 0xffffff, 0.65));
+    for (size_t c = 0; c < p->n_curves; c++) {
+        fprintf(out, "%s$c%zu using 1:2 with lines ", c ? ", " : "", c);
+        if (!text)
+            fprintf(out, "lw 1.5 lc rgb '%s' ", few[c % N_FEW]);
+        fputs("title ", out);
+        gnuplot_text(out, p->curves[c].label);
+    }
+    fputs("\n", out);
+}
+
+/* --- One above the other --- */
+
+/* A colour of viridis, at 0 ... 0.9: what is lighter is lost on white. */
+static unsigned colour_at(size_t i, size_t n)
+{
+    double at = n > 1 ? 0.9 * (double)i / (double)(n - 1) * (N_VIRIDIS - 1) : 0;
+    size_t k = (size_t)at < N_VIRIDIS - 1 ? (size_t)at : N_VIRIDIS - 2;
+    return mix(colour_of(viridis[k]), colour_of(viridis[k + 1]), at - (double)k);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The middle one of what is drawn of a curve: where its label stands. */
+static double middle_of(const struct plot *p, const struct plot_curve *curve)
+{
+    double *sorted = malloc(curve->n * sizeof *sorted), middle = 0;
+    size_t n = 0;
+    for (size_t i = 0; sorted && i < curve->n; i++)
+        if (isfinite(curve->y[i]) && (!p->log || curve->y[i] > 0))
+            sorted[n++] = curve->y[i];
+    if (n) {
+        qsort(sorted, n, sizeof *sorted, by_size);
+        middle = sorted[n / 2];
+    }
+    free(sorted);
+    return middle;
+}
+
+/* At its curve's right end, as many as there is room for. */
+static void put_curve_label(FILE *out, const struct plot *p, size_t c, double step)
+{
+    double y = middle_of(p, &p->curves[c]);
+    fputs("set label ", out);
+    gnuplot_text(out, p->curves[c].label);
+    fprintf(out, " at graph 1.01, first %.9g left noenhanced font ',11' textcolor rgb '#%06x'\n",
+            p->log ? y * pow(step, (double)c) : y + (double)c * step, colour_at(c, p->n_curves));
+}
+
+/* Each curve is lifted above the one before, and hides what is behind it. */
+static void write_waterfall(FILE *out, const struct plot *p)
+{
+    double ends[2], step, n = (double)p->n_curves;
+    int text = p->terminal == PLOT_TEXT;
+    char label[192];
+    find_extent(ends, p);
+    double floor_ = p->log ? ends[0] / 1.15 : fmin(ends[0], 0);
+    step = p->log ? pow(ends[1] / ends[0], fmin(0.4, 3 / n)) : (ends[1] - floor_) * fmin(0.5, 4 / n);
+    if (!(step > (p->log ? 1 : 0)))
+        step = p->log ? 2 : 1;
+    put_data(out, p, floor_);
+    snprintf(label, sizeof label, p->log ? "%s, times %.3g a curve" : "%s, plus %.3g a curve", p->y_label,
+             step);
+    if (!text)
+        put_label(out, "ylabel", label, "noenhanced");
+    fprintf(out, "set rmargin %d\nset key off\n", text ? 2 : 14);
+    if (p->log)
+        put_log_axis(out, p, "y", (double[]){ floor_, ends[1] * pow(step, n - 1) * 1.25 });
+    else
+        fprintf(out, "set yrange [%.9g:%.9g]\n", floor_, ends[1] + (n - 1) * step);
+    for (size_t c = 0; !text && c < p->n_curves; c += p->n_curves / 24 + 1)
+        put_curve_label(out, p, c, step);
+    fputs("plot ", out);
+    for (size_t c = p->n_curves; c-- > 0;) {
+        double lift = p->log ? pow(step, (double)c) : (double)c * step;
+        char lifted[64];
+        snprintf(lifted, sizeof lifted, p->log ? "($2*%.17g)" : "($2+%.17g)", lift);
+        if (!text)
+            fprintf(out, "$c%zu using 1:%s with filledcurves y1=%.9g fs solid 1 lc rgb 'white', ", c, lifted,
+                    p->log ? floor_ * lift : floor_ + lift);
+        fprintf(out, "$c%zu using 1:%s with lines", c, lifted);
+        if (!text)
+            fprintf(out, " lw 1.2 lc rgb '#%06x'", colour_at(c, p->n_curves));
+        fputs(c ? ", " : "\n", out);
+    }
+}
+
+/* --- Maps --- */
+
+/* Colours reach from the hundredth to all but the last two thousandths of what is there: a few hot cells
+ * shall not leave the rest dark. */
+static int find_colours(double ends[2], const struct plot *p)
+{
+    size_t n = 0, all = p->map.width * p->map.height;
+    double *sorted = malloc(all * sizeof *sorted);
+    for (size_t i = 0; sorted && i < all; i++)
+        if (isfinite(p->map.cells[i]) && (p->map.cells[i] > 0 || (!p->log && p->map.cells[i] != 0)))
+            sorted[n++] = p->map.cells[i];
+    ends[0] = p->log ? 0.1 : 0;
+    ends[1] = 1;
+    if (n) {
+        qsort(sorted, n, sizeof *sorted, by_size);
+        ends[0] = sorted[n / 100];
+        ends[1] = sorted[n - 1 - n / 500];
+    }
+    free(sorted);
+    if (ends[0] >= ends[1])
+        ends[1] = ends[0] + fmax(fabs(ends[0]), 1) * 1e-3;
+    return n > 0;
+}
+
+static double step_of(const double ends[2], size_t n)
+{
+    return n > 1 ? (ends[1] - ends[0]) / (double)(n - 1) : 1;
+}
+
+static void write_map(FILE *out, const struct plot *p)
+{
+    const struct plot_map *map = &p->map;
+    double ends[2], dx = step_of(map->x, map->width), dy = step_of(map->y, map->height);
+    find_colours(ends, p);
+    fputs("set palette defined (", out);
+    for (size_t i = 0; i < N_VIRIDIS; i++)
+        fprintf(out, "%s%zu '%s'", i ? ", " : "", i, viridis[i]);
+    fputs(")\n", out);
+    put_label(out, "cblabel", "Mean intensity per pixel", "noenhanced offset 0.5, 0");
+    fputs("set key off\nunset grid\nset border 15\nset rmargin -1\n"
+          "set object rectangle from graph 0, 0 to graph 1, 1 behind fs solid 1 noborder fc rgb '#dcdcdc'\n",
+          out);
+    if (p->log)
+        put_log_axis(out, p, "cb", ends);
+    else
+        fprintf(out, "set cbrange [%.9g:%.9g]\n", ends[0], ends[1]);
+    if (!p->has_range)
+        fprintf(out, "set xrange [%.17g:%.17g]\n", map->x[0] - dx / 2, map->x[1] + dx / 2);
+    fprintf(out, "set yrange [%.17g:%.17g]\n", map->y[0] - dy / 2, map->y[1] + dy / 2);
+    fputs("$m << EOD\n", out);
+    for (size_t i = 0; i < map->width * map->height; i++) {
+        double v = map->cells[i];
+        if (isfinite(v) && (!p->log || v > 0))
+            fprintf(out, "%.6g", p->log ? fmax(v, ends[0]) : v);
+        else
+            fputs("NaN", out);
+        putc((i + 1) % map->width ? ' ' : '\n', out);
+    }
+    fprintf(out, "EOD\nplot $m matrix using (%.17g+$1*%.17g):(%.17g+$2*%.17g):3 with image\n", map->x[0], dx,
+            map->y[0], dy);
+}
+
+/* The map's cell under a character, averaged; NaN where there is nothing. */
+static double character(const struct plot_map *map, size_t x, size_t y, size_t width, size_t height)
+{
+    double sum = 0, n = 0;
+    for (size_t j = y * map->height / height;
+         j < (y + 1) * map->height / height || j == y * map->height / height; j++)
+        for (size_t i = x * map->width / width;
+             i < (x + 1) * map->width / width || i == x * map->width / width; i++)
+            if (isfinite(map->cells[j * map->width + i])) {
+                sum += map->cells[j * map->width + i];
+                n++;
+            }
+    return n > 0 ? sum / n : NAN;
+}
+
+/* 0 ... 1 between the ends, -1 for nothing. */
+static double share(const struct plot *p, const double ends[2], double v)
+{
+    if (!isfinite(v) || (p->log && v <= 0))
+        return -1;
+    double at = p->log ? log(v / ends[0]) / log(ends[1] / ends[0]) : (v - ends[0]) / (ends[1] - ends[0]);
+    return at < 0 ? 0 : at > 1 ? 1 : at;
+}
+
+void plot_print_map(FILE *out, const struct plot *p, int colour)
+{
+    static const char ramp[] = " .:-=+*#%@";
+    const struct plot_map *map = &p->map;
+    double ends[2];
+    size_t width = p->width > 32 ? p->width - 12 : 20, height = p->height > 12 ? p->height - 5 : 7;
+    find_colours(ends, p);
+    fprintf(out, "%*s%s\n", 12, "", p->title);
+    for (size_t row = height; row-- > 0;) {
+        if (row == height - 1 || !row)
+            fprintf(out, "%10.4g |", map->y[row > 0]);
+        else
+            fprintf(out, "%10s |", "");
+        for (size_t x = 0; x < width; x++) {
+            double at = share(p, ends, character(map, x, row, width, height));
+            if (colour && at >= 0) {
+                unsigned c = colour_at((size_t)(at * 1000), 1001);
+                fprintf(out, "\033[48;2;%u;%u;%um ", c >> 16, c >> 8 & 255, c & 255);
+            } else {
+                fprintf(out, "%s%c", colour ? "\033[0m" : "", at < 0 ? ' ' : ramp[(size_t)(at * 9.999)]);
+            }
+        }
+        fprintf(out, "%s\n", colour ? "\033[0m" : "");
+    }
+    fprintf(out, "%11s+", "");
+    for (size_t x = 0; x < width; x++)
+        putc('-', out);
+    fprintf(out, "\n%12s%-10.4g%*.4g\n", "", map->x[0], (int)width - 10, map->x[1]);
+    fprintf(out, "%12s%s; up: %s\n%12s%s %.4g to %.4g\n", "", p->x_label, p->y_label, "",
+            "Mean intensity per pixel", ends[0], ends[1]);
+}
+
+void plot_write(FILE *script, const struct plot *plot)
+{
+    put_terminal(script, plot);
+    put_frame(script, plot);
+    if (plot->kind == PLOT_MAP)
+        write_map(script, plot);
+    else if (plot->kind == PLOT_WATERFALL)
+        write_waterfall(script, plot);
+    else
+        write_curves(script, plot);
+}
