@@ -7,7 +7,7 @@
 #include "azint_oracle.h"
 #include "tap.h"
 
-/* ThreadSanitizer looks for races, not for wrong sums, and is 20 times slower. */
+/* ThreadSanitizer looks for races, not for wrong sums, is 20 times slower and needs five times the memory. */
 #ifdef __SANITIZE_THREAD__
 enum { TYPE_STEP = 4 };
 #else
@@ -140,8 +140,10 @@ static void group_close(struct group *g)
 /* --- Devices --- */
 
 static const char *const variants[] = {
-    "cpu@threads=2@simd=portable", "cpu@threads=1@simd=avx2",   "cpu@threads=3@simd=avx2",
-    "cpu@threads=1@simd=avx512",   "cpu@threads=2@simd=avx512", "cpu@threads=5@simd=avx512",
+    "cpu@threads=2@simd=portable", "cpu@threads=3@simd=avx2",   "cpu@threads=5@simd=avx512",
+#ifndef __SANITIZE_THREAD__
+    "cpu@threads=1@simd=avx2",     "cpu@threads=1@simd=avx512",
+#endif
 };
 enum { N_VARIANTS = sizeof variants / sizeof variants[0] };
 
@@ -479,9 +481,9 @@ static void test_shapes(void)
     } shapes[] = {
         { 1, 1, 1, 0, ORACLE_WHOLE },          { 1, 3, 2, 0, ORACLE_SPLIT },
         { 1, 17, 5, 2, ORACLE_SPLIT },         { 1, 16384, 1, 0, ORACLE_SPLIT },
-        { 1, 16385, 1000, 0, ORACLE_SPLIT },   { 97, 1031, 150000, 5, ORACLE_SPLIT },
-        { 97, 1031, 150000, 5, ORACLE_WHOLE }, { 128, 256, 1, 0, ORACLE_WHOLE },
-        { 50, 50, 7, 1, ORACLE_SPLIT },        { 40, 41, HCY_AZINT_MAX_BINS, 3, ORACLE_SPLIT },
+        { 1, 16385, 1000, 0, ORACLE_SPLIT },   { 97, 1031, 70000, 5, ORACLE_SPLIT },
+        { 97, 1031, 70000, 5, ORACLE_WHOLE },  { 128, 256, 1, 0, ORACLE_WHOLE },
+        { 50, 50, 7, 1, ORACLE_SPLIT },        { 40, 41, (1u << 20) + 3, 3, ORACLE_SPLIT },
     };
     size_t turn = 0;
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
@@ -496,7 +498,7 @@ static void test_shapes(void)
         group_open(&g, huge ? 1 : shapes[s].n_bins > 1000 ? 5 : 20, TEMPERS);
         if (huge) {
             size_t wrong = 0;
-            for (size_t v = 1; v < N_VARIANTS; v += 3)
+            for (size_t v = 0; v < N_VARIANTS; v += 2)
                 wrong += devices[v] ? try_path(&g, devices[v], &paths[0], 0, 1) : 0;
             ok(wrong == 0, "%s", name);
         } else {
