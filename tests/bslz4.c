@@ -216,6 +216,71 @@ static void test_bad_jobs(void)
 }
 
 /* Every shorter chunk is refused, and so is every longer one; the place is that of the block that is cut. */
+/* Blocks of random bytes that are full of lengths: what a walk begun in the middle may take for blocks. */
+static size_t make_lengths(uint8_t *chunk, const hcy_bslz4_job *job, uint32_t n_blocks, unsigned kind)
+{
+    static const uint8_t lengths[] = { 0, 0, 0, 1, 0, 0, 0, 0, 3, 0, 0, 1, 4 };
+    uint8_t *p = chunk;
+    for (int i = 7; i >= 0; i--)
+        *p++ = (uint8_t)(job->image_bytes >> 8 * i);
+    for (int i = 3; i >= 0; i--)
+        *p++ = (uint8_t)(job->block_bytes >> 8 * i);
+    for (uint32_t b = 0; b < n_blocks; b++) {
+        uint32_t n = kind & 1 ? 1 + random32() % 520 : 1 + random32() % (b < n_blocks / 2 ? 9 : 500);
+        for (int i = 3; i >= 0; i--)
+            *p++ = (uint8_t)(n >> 8 * i);
+        for (uint32_t i = 0; i < n; i++)
+            *p++ = kind & 2 ? lengths[i % 13] : kind & 4 ? (uint8_t)random32() : 0;
+    }
+    return (size_t)(p - chunk);
+}
+
+/* The lengths one after the other: the place and the number where that ends, what the blocks are. */
+static uint32_t follow_lengths(hcy_bslz4_block *blocks, uint32_t n_blocks, const uint8_t *chunk, size_t size,
+                               size_t *at)
+{
+    *at = 12;
+    for (uint32_t b = 0; b < n_blocks; b++) {
+        const uint8_t *p = chunk + *at;
+        if (size - *at < 4)
+            return b;
+        uint32_t n = (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+        if (!n || n > size - *at - 4)
+            return b;
+        blocks[b] = (hcy_bslz4_block){ (uint32_t)*at + 4, n };
+        *at += 4 + n;
+    }
+    return n_blocks;
+}
+
+static void test_many_blocks(void)
+{
+    enum { N = 3000 };
+    const hcy_bslz4_job job = { .codec = HCY_CODEC_BSLZ4, .elem_size = 1, .image_bytes = N * 512, .block_bytes = 512 };
+    uint8_t *chunk = malloc(N * 524 + 12);
+    hcy_bslz4_block *want = malloc(N * sizeof *want), *got = malloc(N * sizeof *got);
+    size_t wrong = 0;
+    for (unsigned round = 0; round < 400; round++) {
+        size_t size = make_lengths(chunk, &job, N, round % 8), at;
+        hcy_bslz4_frame frame;
+        hcy_frame_report report;
+        if (round & 8)
+            chunk[12 + random32() % (size - 12)] = (uint8_t)random32();
+        if (round & 16)
+            size -= random32() % (size / 4);
+        uint32_t n = follow_lengths(want, N, chunk, size, &at);
+        int status = hcy_bslz4_parse(&frame, got, N, &report, &job, chunk, size);
+        if (n == N && at == size)
+            wrong += status || memcmp(want, got, N * sizeof *want) != 0;
+        else
+            wrong += status != HCY_ECORRUPT || report.byte != at || report.block != n;
+    }
+    is_int((intmax_t)wrong, 0, "chunks of %d blocks are taken apart, and damaged ones at the very place", N);
+    free(chunk);
+    free(want);
+    free(got);
+}
+
 static void test_truncation(void)
 {
     for (uint32_t codec = 0; codec < 4; codec++) {
@@ -484,6 +549,7 @@ int main(int argc, char **argv)
     test_header();
     test_bad_jobs();
     test_truncation();
+    test_many_blocks();
     test_zero_offset();
     test_early_stop();
     test_bytes();

@@ -29,6 +29,11 @@ uint32_t hcy__bslz4_block_bytes(const hcy_bslz4_job *job);
 /* How an image is cut into blocks: n_blocks, block_bytes, last_bytes, tail_bytes. */
 void hcy__bslz4_cut(hcy_bslz4_frame *frame, const hcy_bslz4_job *job, uint32_t block_bytes);
 
+/* Blocks that say how long they are.  *at, where the first one is, is left where the walk ended, *block at the one
+ * where it failed or behind the last (walk.c). */
+int hcy__bslz4_walk(hcy_bslz4_block *blocks, const hcy_bslz4_frame *frame, const hcy_bslz4_job *job,
+                    const uint8_t *bytes, uint32_t *at, uint32_t *block);
+
 /* hcy_bslz4_parse(), hcy_bslz4_encode_bound() and hcy_bslz4_encode() for elements of any size. */
 int hcy__bslz4_parse(hcy_bslz4_frame *frame, hcy_bslz4_block *blocks, size_t capacity,
                      hcy_frame_report *report, const hcy_bslz4_job *job, const void *chunk, size_t size);

@@ -144,31 +144,6 @@ int hcy_bslz4_block_count(size_t *n_blocks, const hcy_bslz4_job *job, const void
     return st;
 }
 
-/* Blocks that say how long they are.  *at is left where the walk ended, *block where it failed. */
-static int walk_blocks(hcy_bslz4_block *blocks, const hcy_bslz4_frame *frame, const hcy_bslz4_job *job,
-                       const uint8_t *chunk, uint32_t *at, uint32_t *block)
-{
-    uint32_t size = (uint32_t)frame->size;
-    for (uint32_t b = 0; b < frame->n_blocks; b++) {
-        *block = b;
-        if (size - *at < 4)
-            return hcy_fail(HCY_ECORRUPT,
-                            "chunk truncated: block %u of %u begins at byte %u, the chunk ends at %u", b,
-                            frame->n_blocks, *at, size);
-        uint32_t n = (uint32_t)load_be(chunk + *at, 4), left = size - *at - 4;
-        if (!n || n > left || n >= HCY_BLOCK_STORED)
-            return hcy_fail(HCY_ECORRUPT, "block %u at byte %u: %u coded bytes, where 1 to %u are possible",
-                            b, *at, n, left);
-        blocks[b].offset = *at + 4;
-        blocks[b].size = n;
-        if (job->codec == HCY_CODEC_LZ4 && n == HCY_BLOCK_BYTES(frame, b))
-            blocks[b].size |= HCY_BLOCK_STORED;
-        *at += 4 + n;
-    }
-    *block = frame->n_blocks;
-    return 0;
-}
-
 /* Blocks that lie next to one another, as long as what they decode to. */
 static int lay_blocks(hcy_bslz4_block *blocks, const hcy_bslz4_frame *frame, uint32_t *at, uint32_t *block)
 {
@@ -214,7 +189,7 @@ int hcy__bslz4_parse(hcy_bslz4_frame *frame, hcy_bslz4_block *blocks, size_t cap
         st = hcy_fail(HCY_ERANGE, "chunk of %u blocks: room for %zu was given", frame->n_blocks, capacity);
     if (!st && hcy__bslz4_has_header(job->codec)) {
         at = HCY__BSLZ4_HEADER;
-        st = walk_blocks(blocks, frame, job, chunk, &at, &verdict.block);
+        st = hcy__bslz4_walk(blocks, frame, job, chunk, &at, &verdict.block);
     } else if (!st) {
         st = lay_blocks(blocks, frame, &at, &verdict.block);
     }
