@@ -66,7 +66,6 @@ static void any_pixels(const struct cpu_block_ops *ops, const uint8_t *planes, u
 int cpu_bslz4_block(const struct cpu_block_ops *ops, const hcy_bslz4_job *job, const uint8_t *coded,
                     uint32_t size, const uint8_t *limit, size_t bytes, uint8_t *work, void *out)
 {
-    uint8_t *planes = work + CPU_BLOCK_LEAD;
     unsigned same_from = 8 * job->elem_size - 1;
     if (job->codec == HCY_CODEC_NONE || (job->codec == HCY_CODEC_LZ4 && size & HCY_BLOCK_STORED)) {
         memcpy(out, coded, bytes);
@@ -74,6 +73,7 @@ int cpu_bslz4_block(const struct cpu_block_ops *ops, const hcy_bslz4_job *job, c
     }
     if (job->codec == HCY_CODEC_LZ4)
         return cpu_lz4_safe(coded, size, out, bytes);
+    uint8_t *planes = work + CPU_BLOCK_LEAD; /* without planes there may be no work */
     if (size & HCY_BLOCK_STORED) {
         memcpy(planes, coded, bytes);
     } else {

@@ -1,32 +1,13 @@
 /* frames.c - reading and decoding by threads, and what is said about it. */
 #include "frames.h"
+#include "interrupt.h"
 #include <halcyon/bslz4.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 enum { MAX_BATCH = 16, SAID = 20 };
 #define BATCH_BYTES ((uint64_t)16 << 20)
-
-static volatile sig_atomic_t stopped;
-
-static void stop(int number)
-{
-    (void)number;
-    stopped = 1;
-}
-
-/* The first signal ends the run with what is written, the second ends the process. */
-static void catch_signals(void (*handler)(int))
-{
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = handler;
-    action.sa_flags = (int)SA_RESETHAND;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
 
 /* --- Opening --- */
 
@@ -56,11 +37,13 @@ int frames_open(struct frames *f)
         return cli_fail(status);
     uint64_t fit = BATCH_BYTES / f->info->frame_bytes;
     f->batch = fit > MAX_BATCH ? MAX_BATCH : fit ? (size_t)fit : 1;
+    interrupt_catch();
     return CLI_OK;
 }
 
 void frames_close(struct frames *f)
 {
+    interrupt_release();
     for (size_t i = 0; i < f->n_devices; i++)
         hcy_device_release(f->devices[i]);
     hcy_list_free(f->devices);
@@ -204,7 +187,7 @@ static void *work(void *data)
     struct worker *w = data;
     struct frames *f = w->run;
     int status = prepare(w);
-    while (!status && !stopped) {
+    while (!status && !interrupt_came()) {
         uint64_t first = atomic_fetch_add(&f->next, f->batch);
         if (first >= f->last)
             break;
@@ -286,11 +269,9 @@ int frames_run(struct frames *f)
         return cli_error("no memory for %u threads", n);
     atomic_store(&f->next, f->first);
     f->stats.frames = f->last - f->first;
-    catch_signals(stop);
     int status = run_threads(f, workers, n);
-    catch_signals(SIG_DFL);
     free(workers);
-    if (!status && stopped && f->stats.done < f->stats.frames)
+    if (!status && interrupt_came() && f->stats.done < f->stats.frames)
         status = cli_error("stopped after %llu of %llu %s", (unsigned long long)f->stats.done,
                            (unsigned long long)f->stats.frames, frames_word(f->stats.frames));
     if (!f->quiet) {

@@ -3,10 +3,10 @@
  * What can be wrong is found in the order of its price: the command line, the files, the plan, the devices,
  * the frames.  Curves go to the output, everything that is said to stderr, the JSON object to stdout. */
 #include "cli.h"
+#include "interrupt.h"
 #include "mask.h"
 #include "progress.h"
 #include <halcyon/pipeline.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -269,31 +269,12 @@ static int open_output(struct job *job)
     }
     opts.source = job->stack;
     opts.devices = devices;
+    interrupt_catch();
     status = hcy_curves_open(&job->curves, job->output, job->plan, &opts);
     return status ? cli_fail(status) : CLI_OK;
 }
 
 /* --- The run --- */
-
-static hcy_pipeline *running; /* for the signal handler; set before it is installed */
-
-static void interrupt(int number)
-{
-    (void)number;
-    hcy_pipeline_cancel(running);
-}
-
-/* The first signal ends the run and keeps what is written, the second ends the process. */
-static void catch_signals(hcy_pipeline *pipeline)
-{
-    struct sigaction action;
-    running = pipeline;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = interrupt;
-    action.sa_flags = (int)SA_RESETHAND;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
 
 static int keep_failed(struct job *job, uint64_t number)
 {
@@ -348,7 +329,7 @@ static int integrate(struct job *job)
     if (status)
         return cli_fail(status);
     job->setup = progress_seconds(&job->progress);
-    catch_signals(job->pipeline);
+    interrupt_cancels(job->pipeline);
     status = hcy_pipeline_run(job->pipeline, job->stack, job->first, job->last, take_frame, show, job);
     progress_clear(&job->progress);
     if (status)
@@ -454,8 +435,7 @@ static int run(struct job *job)
 
 static void clean_up(struct job *job)
 {
-    signal(SIGINT, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
+    interrupt_release();
     hcy_pipeline_destroy(job->pipeline);
     for (size_t i = 0; i < job->n_devices; i++)
         hcy_device_release(job->devices[i]);

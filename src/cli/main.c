@@ -1,5 +1,6 @@
 /* main.c - the halcyon command: finds the subcommand and leaves the rest to it. */
 #include "cli.h"
+#include <signal.h>
 #include <string.h>
 
 static const struct {
@@ -81,5 +82,6 @@ int main(int argc, char **argv)
     if (i < 0)
         return unknown(word);
     cli_name = table[i].command->name;
+    signal(SIGXFSZ, SIG_IGN); /* a file that grows past a limit is a failed write, said in words */
     return table[i].run(argc - 1, argv + 1);
 }

@@ -1,0 +1,50 @@
+/* interrupt.c - SIGINT and SIGTERM: the first ends the run and keeps what is written, the second the process. */
+#include "interrupt.h"
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+
+static volatile sig_atomic_t interrupted;
+static hcy_pipeline *_Atomic running;
+
+static void note(int number)
+{
+    hcy_pipeline *pipeline = atomic_load(&running);
+    (void)number;
+    interrupted = 1;
+    if (pipeline)
+        hcy_pipeline_cancel(pipeline);
+}
+
+static void handle(void (*handler)(int))
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = handler;
+    action.sa_flags = (int)SA_RESETHAND;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+void interrupt_catch(void)
+{
+    handle(note);
+}
+
+void interrupt_release(void)
+{
+    handle(SIG_DFL);
+    atomic_store(&running, NULL);
+}
+
+int interrupt_came(void)
+{
+    return interrupted;
+}
+
+void interrupt_cancels(hcy_pipeline *pipeline)
+{
+    atomic_store(&running, pipeline);
+    if (interrupted)
+        hcy_pipeline_cancel(pipeline);
+}

@@ -1,0 +1,14 @@
+/* interrupt.h - runs that a signal ends early; see interrupt.c. */
+#ifndef HCY_CLI_INTERRUPT_H
+#define HCY_CLI_INTERRUPT_H
+
+#include <halcyon/pipeline.h>
+
+/* From before the output is made until it is closed. */
+void interrupt_catch(void);
+void interrupt_release(void);
+int interrupt_came(void);
+/* A signal cancels this pipeline too, also one that has come already. */
+void interrupt_cancels(hcy_pipeline *pipeline);
+
+#endif

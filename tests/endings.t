@@ -1,0 +1,149 @@
+# Runs that end early: signals, full disks, outputs that cannot be written.  What is done is kept in a file that opens,
+# or nothing is left; the status is 1, with words.
+halcyon=${HALCYON:-./halcyon}
+n=0
+failed=0
+work=`mktemp -d "${TMPDIR:-/tmp}/halcyon-endings.XXXXXX"` || exit 99
+trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+case $halcyon in /*) ;; *) halcyon=`pwd`/$halcyon ;; esac
+[ -n "${HCY_HDF5-yes}" ] || { echo '1..0 # SKIP this build has no HDF5'; exit 0; }
+cd "$work" || exit 99
+
+check()
+{
+    what=$1
+    shift
+    n=`expr $n + 1`
+    if "$@" >check.log 2>&1; then
+        echo "ok $n - $what"
+    else
+        echo "not ok $n - $what"
+        echo "# $*"
+        sed 's/^/# /' check.log
+        failed=1
+    fi
+}
+skip() { n=`expr $n + 1`; echo "ok $n # SKIP $1"; }
+equals() { if [ "$1" = "$2" ]; then :; else echo "got '$1', want '$2'"; return 1; fi; }
+# refused WORD COMMAND...: status 1 and the word.
+refused()
+{
+    word=$1
+    shift
+    "$@" >refused.out 2>refused.err
+    equals $? 1 || { cat refused.err; return 1; }
+    grep -e "$word" refused.err >/dev/null && return 0
+    echo "no '$word' in:"
+    cat refused.err
+    return 1
+}
+opens() { "$halcyon" sum "$1" -o opens.npy -q; }
+
+"$halcyon" simulate s.h5 --shape 64x90 --dtype uint16 -n 40 -q || exit 99
+"$halcyon" decompress s.h5 --frames :6 -o six.npy -q || exit 99
+slow=null@kernels=noop@delay-us=20000
+
+# --- Signals ---
+# interrupted SIGNAL FILE COMMAND...: a run that gets the signal when its output is there; its status in $status.
+interrupted()
+{
+    signal=$1 file=$2
+    shift 2
+    rm -f "$file"
+    "$halcyon" "$@" -d $slow >words 2>&1 &
+    pid=$!
+    for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        [ -e "$file" ] && break
+        sleep 0.1
+    done
+    kill -$signal $pid
+    wait $pid
+    status=$?
+}
+for signal in INT TERM; do
+    interrupted $signal curves.h5 integrate s.h5 -p s.poni --batch 1 -n 50 -o curves.h5
+    check "integrate, $signal: status 1" equals $status 1
+    check "integrate, $signal: it says so" grep -q 'stopped after [0-9]* of 40 frames' words
+    check "integrate, $signal: the file opens" opens curves.h5
+    for sub in decompress compress; do
+        interrupted $signal images.h5 $sub s.h5 -o images.h5
+        check "$sub, $signal: status 1" equals $status 1
+        check "$sub, $signal: it says so" grep -q 'stopped after [0-9]* of 40 frames' words
+        check "$sub, $signal: the file opens" "$halcyon" decompress images.h5 --frames :1 -o opens.npy -q
+    done
+    interrupted $signal images.npy decompress s.h5 -o images.npy
+    check "decompress, $signal: status 1" equals $status 1
+    check "decompress, $signal: the file opens" opens images.npy
+done
+for signal in INT TERM; do
+    rm -f sum.npy
+    HALCYON_TRACE=trace "$halcyon" sum s.h5 -o sum.npy -d $slow >words 2>&1 &
+    pid=$!
+    for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        [ -e trace ] && break
+        sleep 0.1
+    done
+    kill -$signal $pid
+    wait $pid
+    check "sum, $signal: status 1" equals $? 1
+    check "sum, $signal: it says so" grep -q 'stopped after [0-9]* of 40 frames' words
+    check "sum, $signal: no sum of some frames" test ! -e sum.npy
+    rm -f trace
+done
+
+# --- A disk that is full, here for files of this process; /dev/full ---
+outputs='integrate six.npy -p s.poni -n 20000 -o full.h5
+integrate six.npy -p s.poni -n 20000 -o full.dat
+integrate six.npy -p s.poni -n 2000 --npt-azim 9 --frames 0 -o full.edf
+decompress s.h5 -o full.h5
+decompress s.h5 -o full.h5 --contiguous
+decompress s.h5 -o full.npy
+compress s.h5 -o full.h5
+sum s.h5 -o full.npy
+sum s.h5 -o full.h5
+simulate full.h5 --shape 64x90 -n 50'
+while read -r command; do
+    # shellcheck disable=SC2086 # several words
+    check "a full disk: $command" refused 'full[.]' sh -c "ulimit -f 16; exec '$halcyon' $command -q"
+    rm -f full.*
+done <<END
+$outputs
+END
+if [ -w /dev/full ]; then
+    for command in 'integrate six.npy -p s.poni -o full.dat' 'decompress s.h5 -o full.npy' 'sum s.h5 -o full.npy'; do
+        file=`expr "$command" : '.*-o \(.*\)'`
+        ln -s /dev/full $file
+        # shellcheck disable=SC2086
+        check "/dev/full: $command" refused "$file" "$halcyon" $command -q
+        rm -f $file
+    done
+else
+    skip '/dev/full is not there'
+fi
+
+# --- Folders and files that may not be written; root may write them all ---
+mkdir closed
+touch kept.h5 kept.npy kept.dat
+chmod 444 kept.*
+chmod 555 closed
+user=`id -u`
+for command in 'integrate six.npy -p s.poni -o' 'decompress s.h5 -o' 'compress s.h5 -o' 'sum s.h5 -o' 'simulate'; do
+    if [ "$user" = 0 ]; then
+        skip 'root may write everywhere'
+        continue
+    fi
+    # shellcheck disable=SC2086
+    check "a folder that may not be written: $command" refused 'closed/x.h5' "$halcyon" $command closed/x.h5 -q
+done
+for command in 'integrate six.npy -p s.poni -o' 'decompress s.h5 -o' 'compress s.h5 -o' 'sum s.h5 -o' 'simulate'; do
+    # shellcheck disable=SC2086
+    check "a file under a file: $command" refused 's.poni/x.h5' "$halcyon" $command s.poni/x.h5 -q
+    # shellcheck disable=SC2086
+    check "a folder as the output: $command" refused 'closed' "$halcyon" $command closed -q
+done
+check 'a cache that cannot be written is no failure' \
+    "$halcyon" integrate six.npy -p s.poni -q -o x.dat --plan-cache s.poni/plans
+
+echo "1..$n"
+exit $failed

@@ -1,0 +1,94 @@
+# The command when memory runs out and when files fail: allocations of Halcyon's own, and reads and writes of files, are
+# counted through one run, then each of many fails in a run of its own.  Such a run ends with status 1 and words for it,
+# or does without and has the same result; nothing is left allocated.
+#     INJECT_STEP=1: each of them (by hand); else every so many-th.
+halcyon=${HALCYON:-./halcyon}
+work=`mktemp -d "${TMPDIR:-/tmp}/halcyon-inject.XXXXXX"` || exit 99
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+case $halcyon in /*) ;; *) halcyon=`pwd`/$halcyon ;; esac
+source=${top_srcdir:-.}/tests/inject.c
+
+leave() { echo "1..0 # SKIP $1"; exit 0; }
+[ -n "${HCY_HDF5-yes}" ] || leave 'this build has no HDF5'
+for file in "${top_builddir:-.}/.libs/halcyon" "$halcyon"; do
+    [ -e "$file" ] || continue
+    ldd "$file" 2>/dev/null | grep -E 'lib(a|t|ub)san' >/dev/null && leave 'sanitizers have allocators of their own'
+    break
+done
+${CC:-cc} -O1 -shared -fPIC -o "$work/inject.so" "$source" -ldl 2>/dev/null || leave 'the injector cannot be built here'
+cd "$work" || exit 99
+"$halcyon" simulate s.h5 --shape 64x90 --dtype uint16 -n 6 -q || exit 99
+"$halcyon" decompress s.h5 --frames 0 -o image.npy -q || exit 99
+
+# run VARIABLE N COMMAND...: with call N of a kind failing.
+run()
+{
+    variable=$1 at=$2
+    shift 2
+    rm -f out.* report
+    env "$variable=$at" INJECT_REPORT=report LD_PRELOAD="$work/inject.so" timeout 60 "$halcyon" "$@" >words 2>&1
+}
+# The result of a run, in a form that two runs have in common.
+result()
+{
+    case $1 in
+    *out.dat*) grep -v '^#' out.dat ;;
+    *out.npy*) cat out.npy ;;
+    *integrate*) h5dump -d /entry_0000/pyFAI/result/intensity out.h5 ;;
+    *) "$halcyon" decompress out.h5 -o again.npy -q && cat again.npy ;;
+    esac 2>/dev/null
+}
+ok() { n=`expr $n + 1`; echo "$1 $n - $2"; [ "$1" = ok ] || failed=1; }
+
+# each VARIABLE COUNT STEP WHAT COMMAND...
+each()
+{
+    variable=$1 count=$2 step=${INJECT_STEP:-$3} what=$4
+    shift 4
+    wrong=0 tried=0 refused=0 call=1
+    while [ "$call" -le "$count" ]; do
+        run "$variable" "$call" "$@"
+        status=$?
+        tried=`expr $tried + 1`
+        [ -s words ] && why=`head -1 words` || why='no words'
+        case $status,$why in
+        0,*) result "$*" | cmp -s - good || { echo "# $what $call: status 0, and another result"; wrong=1; } ;;
+        1,'no words') echo "# $what $call: no words"; wrong=1 ;;
+        1,*) refused=`expr $refused + 1` ;;
+        *) echo "# $what $call: status $status: $why"; wrong=1 ;;
+        esac
+        grep ' 0$' report >/dev/null 2>&1 || { echo "# $what $call: left allocated: `cat report 2>&1`"; wrong=1; }
+        call=`expr $call + $step`
+    done
+    [ $wrong = 0 ] && good=ok || good='not ok'
+    ok "$good" "$1: $tried of $count $what failed, one a run: $refused runs said so, the others did without"
+}
+
+# STEPS COMMAND...: allocations, reads and writes
+commands='67 5 integrate s.h5 -p s.poni -d cpu@threads=2 -q -n 50 -o out.dat
+67 13 integrate s.h5 -p s.poni -d cpu@threads=1@discrete=1 --two-stage --dark image.npy -q -n 50 -o out.h5
+13 13 decompress s.h5 -q -o out.h5
+13 5 compress image.npy -q -o out.h5
+13 5 sum s.h5 -q -o out.npy'
+n=0 failed=0
+while read -r step io command; do
+    # shellcheck disable=SC2086 # several words
+    run FAIL_ALLOC_AT 0 $command
+    [ -s report ] || leave 'allocations are not seen here'
+    read -r allocations calls leaks <report
+    result "$command" >good
+    [ -s good ] && good=ok || good='not ok'
+    case $command in *out.h5*) command -v h5dump >/dev/null || good=ok ;; esac
+    ok "$good" "$command"
+    [ "$leaks" = 0 ] && good=ok || good='not ok'
+    ok "$good" "${command%% *}: nothing of $allocations allocations is left"
+    # shellcheck disable=SC2086
+    each FAIL_ALLOC_AT "$allocations" "$step" allocations $command
+    # shellcheck disable=SC2086
+    each FAIL_IO_AT "$calls" "$io" 'reads and writes' $command
+done <<END
+$commands
+END
+echo "1..$n"
+exit $failed
