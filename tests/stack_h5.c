@@ -24,24 +24,30 @@ struct layout {
     hsize_t user_block;
     int big_endian;
     uint32_t direct; /* expected */
+    int early;       /* of the latest format, a chunk a frame: 1 and room for all from the start, */
+    hsize_t most;    /* or up to so many frames */
 };
 enum { FRAMES = 7, HEIGHT = 12, WIDTH = 10 };
 
 static void put_dataset(hid_t file, const char *name, const struct layout *l, uint64_t frames)
 {
-    hsize_t dims[3] = { frames, HEIGHT, WIDTH };
+    hsize_t dims[3] = { frames, HEIGHT, WIDTH }, most[3] = { l->most ? l->most : frames, HEIGHT, WIDTH };
     int skipped = 3 - l->rank;
     hcy_stack_info info = { .height = HEIGHT, .width = WIDTH, .pixel_type = HCY_PIXEL_U32, .elem_size = 4 };
     uint32_t *pixels = malloc(frames * HEIGHT * WIDTH * sizeof *pixels);
     for (uint64_t i = 0; i < frames; i++)
         make_frame(pixels + i * HEIGHT * WIDTH, &info, i);
-    hid_t space = H5Screate_simple(l->rank, dims + skipped, NULL), plist = H5Pcreate(H5P_DATASET_CREATE);
+    if (l->most == H5S_UNLIMITED && l->early)
+        most[1] = H5S_UNLIMITED;
+    hid_t space = H5Screate_simple(l->rank, dims + skipped, most + skipped), plist = H5Pcreate(H5P_DATASET_CREATE);
     hid_t links = H5Pcreate(H5P_LINK_CREATE);
     H5Pset_create_intermediate_group(links, 1);
     if (l->chunk[1])
         H5Pset_chunk(plist, l->rank, l->chunk + skipped);
     if (l->deflate)
         H5Pset_deflate(plist, l->deflate);
+    if (l->early && !l->most)
+        H5Pset_alloc_time(plist, H5D_ALLOC_TIME_EARLY);
     hid_t data = H5Dcreate2(file, name, l->big_endian ? H5T_STD_U32BE : H5T_STD_U32LE, space, links, plist,
                             H5P_DEFAULT);
     if (data < 0 || H5Dwrite(data, H5T_NATIVE_UINT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, pixels) < 0)
@@ -53,38 +59,52 @@ static void put_dataset(hid_t file, const char *name, const struct layout *l, ui
     free(pixels);
 }
 
-static hid_t new_file(const char *path, hsize_t user_block)
+static hid_t new_file_of(const char *path, hsize_t user_block, int latest)
 {
-    hid_t plist = H5Pcreate(H5P_FILE_CREATE);
+    hid_t plist = H5Pcreate(H5P_FILE_CREATE), access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_userblock(plist, user_block);
-    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, plist, H5P_DEFAULT);
+    if (latest)
+        H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, plist, access);
+    H5Pclose(access);
     H5Pclose(plist);
     if (file < 0)
         bail_out("%s cannot be made", path);
     return file;
 }
 
+static hid_t new_file(const char *path, hsize_t user_block)
+{
+    return new_file_of(path, user_block, 0);
+}
+
 static void test_layouts(void)
 {
     static const struct layout layouts[] = {
-        { "contiguous", 3, { 0 }, 0, 0, 0, 1 },
-        { "one image", 2, { 0 }, 0, 0, 0, 1 },
-        { "one image in a chunk", 2, { 0, HEIGHT, WIDTH }, 0, 0, 0, 1 },
-        { "one image, gzip, tiles", 2, { 0, 5, 4 }, 6, 0, 0, 0 },
-        { "a chunk a frame", 3, { 1, HEIGHT, WIDTH }, 0, 0, 0, 1 },
-        { "three frames a chunk", 3, { 3, HEIGHT, WIDTH }, 0, 0, 0, 0 },
-        { "tiles", 3, { 1, 5, 10 }, 0, 0, 0, 0 },
-        { "gzip", 3, { 1, HEIGHT, WIDTH }, 6, 0, 0, 0 },
-        { "gzip, four frames a chunk", 3, { 4, HEIGHT, 5 }, 1, 0, 0, 0 },
-        { "contiguous behind a user block", 3, { 0 }, 0, 512, 0, 1 },
-        { "a chunk a frame behind a user block", 3, { 1, HEIGHT, WIDTH }, 0, 2048, 0, 1 },
-        { "big-endian", 3, { 0 }, 0, 0, 1, 0 },
-        { "big-endian, a chunk a frame", 3, { 1, HEIGHT, WIDTH }, 0, 0, 1, 0 },
+        { "contiguous", 3, { 0 }, 0, 0, 0, 1, 0, 0 },
+        { "one image", 2, { 0 }, 0, 0, 0, 1, 0, 0 },
+        { "one image in a chunk", 2, { 0, HEIGHT, WIDTH }, 0, 0, 0, 1, 0, 0 },
+        { "one image, gzip, tiles", 2, { 0, 5, 4 }, 6, 0, 0, 0, 0, 0 },
+        { "a chunk a frame", 3, { 1, HEIGHT, WIDTH }, 0, 0, 0, 1, 0, 0 },
+        { "three frames a chunk", 3, { 3, HEIGHT, WIDTH }, 0, 0, 0, 0, 0, 0 },
+        { "tiles", 3, { 1, 5, 10 }, 0, 0, 0, 0, 0, 0 },
+        { "gzip", 3, { 1, HEIGHT, WIDTH }, 6, 0, 0, 0, 0, 0 },
+        { "gzip, four frames a chunk", 3, { 4, HEIGHT, 5 }, 1, 0, 0, 0, 0, 0 },
+        { "contiguous behind a user block", 3, { 0 }, 0, 512, 0, 1, 0, 0 },
+        { "a chunk a frame behind a user block", 3, { 1, HEIGHT, WIDTH }, 0, 2048, 0, 1, 0, 0 },
+        { "big-endian", 3, { 0 }, 0, 0, 1, 0, 0, 0 },
+        { "big-endian, a chunk a frame", 3, { 1, HEIGHT, WIDTH }, 0, 0, 1, 0, 0, 0 },
+        { "latest format, one chunk", 2, { 0, HEIGHT, WIDTH }, 0, 0, 0, 1, 0, 1 },
+        { "latest format, chunks in a row", 3, { 1, HEIGHT, WIDTH }, 0, 0, 0, 1, 1, 0 },
+        { "latest format, fixed array", 3, { 1, HEIGHT, WIDTH }, 0, 0, 0, 1, 0, 100 },
+        { "latest format, fixed array, gzip", 3, { 2, HEIGHT, 5 }, 6, 0, 0, 0, 0, 100 },
+        { "latest format, extensible array", 3, { 1, HEIGHT, WIDTH }, 0, 0, 0, 1, 0, H5S_UNLIMITED },
+        { "latest format, b-tree", 3, { 1, HEIGHT, WIDTH }, 0, 0, 0, 1, 1, H5S_UNLIMITED },
     };
     for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
         const struct layout *l = &layouts[i];
         const char *path = in_folder("layout.h5");
-        hid_t file = new_file(path, l->user_block);
+        hid_t file = new_file_of(path, l->user_block, l->early || l->most);
         put_dataset(file, "/entry/data/data", l, l->rank == 3 ? FRAMES : 1);
         H5Fclose(file);
         hcy_stack *stack = NULL;
@@ -105,7 +125,7 @@ static void test_layouts(void)
 
 static void test_finding(void)
 {
-    static const struct layout stack3 = { "", 3, { 0 }, 0, 0, 0, 1 }, image = { "", 2, { 0 }, 0, 0, 0, 1 };
+    static const struct layout stack3 = { "", 3, { 0 }, 0, 0, 0, 1, 0, 0 }, image = { "", 2, { 0 }, 0, 0, 0, 1, 0, 0 };
     hcy_stack *stack = NULL;
     hid_t file = new_file(in_folder("find.h5"), 0);
     put_dataset(file, "/scan/detector/small", &stack3, 2);
@@ -142,7 +162,7 @@ static void test_finding(void)
 /* DECTRIS's master files: links to numbered datasets in other files. */
 static void test_numbered(void)
 {
-    static const struct layout l = { "", 3, { 1, HEIGHT, WIDTH }, 0, 0, 0, 1 };
+    static const struct layout l = { "", 3, { 1, HEIGHT, WIDTH }, 0, 0, 0, 1, 0, 0 };
     hid_t master = new_file(in_folder("master.h5"), 0);
     hid_t links = H5Pcreate(H5P_LINK_CREATE);
     H5Pset_create_intermediate_group(links, 1);
@@ -190,13 +210,13 @@ static void test_not_images(void)
     hid_t file = new_file(in_folder("odd.h5"), 0), text = H5Tcopy(H5T_C_S1);
     H5Tset_size(text, 4);
     put_odd(file, "line", 1, H5T_NATIVE_INT);
-    put_odd(file, "hyper", 4, H5T_NATIVE_INT);
+    put_odd(file, "hyper", 5, H5T_NATIVE_INT);
     put_odd(file, "text", 2, text);
     put_odd(file, "empty", 3, H5T_NATIVE_INT);
     H5Tclose(text);
     H5Fclose(file);
     open_fails(in_folder("odd.h5"), "line", HCY_EFORMAT, "odd.h5::line|1 dimensions", "rank 1");
-    open_fails(in_folder("odd.h5"), "hyper", HCY_EFORMAT, "hyper|4 dimensions", "rank 4");
+    open_fails(in_folder("odd.h5"), "hyper", HCY_EFORMAT, "hyper|5 dimensions", "rank 5");
     open_fails(in_folder("odd.h5"), "text", HCY_EFORMAT, "text|a string", "text");
     hcy_stack *stack = NULL;
     char pixels[64];
@@ -205,6 +225,109 @@ static void test_not_images(void)
     fails(hcy_stack_read(&size, stack, 1, pixels, sizeof pixels), HCY_ENOENT, "frame 1|never written",
           "its frames");
     hcy_stack_close(stack);
+}
+
+/* --- Energy thresholds --- */
+
+/* Frame f of channel c has the pixels of frame 10 c + f. */
+static void put_channels(hid_t file, const char *name, const hsize_t *chunk, unsigned deflate)
+{
+    hsize_t dims[4] = { FRAMES, 3, HEIGHT, WIDTH };
+    hcy_stack_info info = { .height = HEIGHT, .width = WIDTH, .pixel_type = HCY_PIXEL_U32, .elem_size = 4 };
+    uint32_t *pixels = malloc(FRAMES * 3 * HEIGHT * WIDTH * sizeof *pixels);
+    for (uint64_t i = 0; i < FRAMES * 3; i++)
+        make_frame(pixels + i * HEIGHT * WIDTH, &info, 10 * (i % 3) + i / 3);
+    hid_t space = H5Screate_simple(4, dims, NULL), plist = H5Pcreate(H5P_DATASET_CREATE);
+    if (chunk)
+        H5Pset_chunk(plist, 4, chunk);
+    if (deflate)
+        H5Pset_deflate(plist, deflate);
+    hid_t data = H5Dcreate2(file, name, H5T_STD_U32LE, space, H5P_DEFAULT, plist, H5P_DEFAULT);
+    H5Dwrite(data, H5T_NATIVE_UINT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, pixels);
+    H5Dclose(data);
+    H5Pclose(plist);
+    H5Sclose(space);
+    free(pixels);
+}
+
+static int open_channel(hcy_stack **stack, const char *path, const char *channel)
+{
+    hcy_stack_opts opts = HCY_STACK_OPTS_INIT;
+    opts.channel = channel;
+    return hcy_stack_open_with(stack, path, &opts);
+}
+
+static void channel_is(const char *path, const char *channel, unsigned number, const char *name, uint32_t direct)
+{
+    hcy_stack *stack = NULL;
+    uint32_t got[HEIGHT * WIDTH], want[HEIGHT * WIDTH];
+    size_t size;
+    int right = !open_channel(&stack, path, channel);
+    if (!ok(right, "channel %s opens", channel)) {
+        diag("%s", hcy_last_error()->text);
+        return;
+    }
+    const hcy_stack_info *info = hcy_stack_get_info(stack);
+    for (uint64_t i = 0; i < FRAMES; i++) {
+        make_frame(want, info, 10 * (number - 1) + i);
+        right = right && !hcy_stack_read(&size, stack, i, got, sizeof got) && !memcmp(got, want, sizeof got);
+    }
+    ok(right && info->frames == FRAMES && info->channel == number && info->direct == direct,
+       "channel %s: its frames", channel);
+    is_str(info->channel_name, name, "channel %s: its name", channel);
+    hcy_stack_close(stack);
+}
+
+static void put_names(hid_t file, hid_t type, const void *names)
+{
+    hid_t space = H5Screate_simple(1, (const hsize_t[]){ 3 }, NULL);
+    hid_t list = H5Dcreate2(file, "channel", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    H5Dwrite(list, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, names);
+    H5Dclose(list);
+    H5Sclose(space);
+}
+
+static void test_channels(void)
+{
+    static const char *const listed[] = { "threshold_1", "threshold_2", "difference" };
+    static const char fixed[3][12] = { "low", "high", "difference" };
+    static const hsize_t one[] = { 1, 1, HEIGHT, WIDTH }, all[] = { 2, 3, 5, WIDTH };
+    static const struct layout l = { "", 3, { 1, HEIGHT, WIDTH }, 0, 0, 0, 1, 0, 0 };
+    const char *path = in_folder("channels.h5");
+    hcy_stack *stack = NULL;
+    for (int i = 0; i < 4; i++) { /* contiguous, a chunk an image, gzip, tiles over all of them */
+        hid_t file = new_file(path, 0), type = H5Tcopy(H5T_C_S1);
+        put_channels(file, "data", i == 0 ? NULL : i == 3 ? all : one, i == 2 ? 6 : 0);
+        H5Tset_size(type, i == 2 ? sizeof fixed[0] : H5T_VARIABLE);
+        if (i)
+            put_names(file, type, i == 2 ? (const void *)fixed : listed);
+        H5Tclose(type);
+        H5Fclose(file);
+        channel_is(path, "2", 2, i == 2 ? "high" : "threshold_2", i < 2);
+        channel_is(path, i == 0 ? "threshold_3" : "difference", 3, i == 0 ? "threshold_3" : "difference", i < 2);
+    }
+    fails(open_channel(&stack, path, NULL), HCY_EINVAL, "several channels|1 threshold_1|3 difference", "none is chosen");
+    fails(open_channel(&stack, path, "4"), HCY_EINVAL, "no channel '4'|2 threshold_2", "one that is not there");
+    hid_t file = new_file(path, 0);
+    put_dataset(file, "/entry/data/threshold_1/data_000001", &l, 2);
+    put_dataset(file, "/entry/data/threshold_2/data_000001", &l, 3);
+    put_dataset(file, "/entry/data/threshold_2/data_000002", &l, 3);
+    H5Fclose(file);
+    fails(open_channel(&stack, path, NULL), HCY_EINVAL, "threshold_2|choose one", "groups, and none is chosen");
+    ok(!open_channel(&stack, path, "2"), "a channel's group");
+    is_int((intmax_t)hcy_stack_get_info(stack)->frames, 6, "it is that one");
+    is_str(hcy_stack_get_info(stack)->channel_name, "threshold_2", "its name");
+    hcy_stack_close(stack);
+    stack = NULL;
+    fails(open_channel(&stack, path, "3"), HCY_EINVAL, "no channel threshold_3", "a group that is not there");
+    file = new_file(path, 0);
+    put_dataset(file, "/entry/data/data", &l, 2);
+    H5Fclose(file);
+    ok(!open_channel(&stack, path, "1"), "the one channel that there is");
+    hcy_stack_close(stack);
+    stack = NULL;
+    fails(open_channel(&stack, path, "2"), HCY_EINVAL, "no channel '2'", "another one");
+    ok(!stack, "no stack");
 }
 
 /* --- Coded frames --- */
@@ -407,7 +530,7 @@ static void test_truncated_h5(void)
 
 static void test_h5_images(void)
 {
-    static const struct layout l = { "", 2, { 0 }, 0, 0, 0, 1 };
+    static const struct layout l = { "", 2, { 0 }, 0, 0, 0, 1, 0, 0 };
     hid_t file = new_file(in_folder("images.h5"), 0);
     put_dataset(file, "/a/mask", &l, 1);
     H5Fclose(file);
@@ -485,7 +608,7 @@ static void make_chunk_file(const char *path)
 
 static void test_all_threads(void)
 {
-    static const struct layout gzip = { "", 3, { 4, HEIGHT, 5 }, 1, 0, 0, 0 };
+    static const struct layout gzip = { "", 3, { 4, HEIGHT, 5 }, 1, 0, 0, 0, 0, 0 };
     write_coded(in_folder("threads.h5"), HCY_PIXEL_U16, 40);
     test_threads(in_folder("threads.h5"), "coded chunks");
     hid_t file = new_file(in_folder("threads.h5"), 0);
@@ -566,7 +689,7 @@ static void test_compact(void)
 /* A master file's own images, by their names. */
 static void test_detector_images(void)
 {
-    static const struct layout stack3 = { "", 3, { 0 }, 0, 0, 0, 1 }, one = { "", 2, { 0 }, 0, 0, 0, 1 };
+    static const struct layout stack3 = { "", 3, { 0 }, 0, 0, 0, 1, 0, 0 }, one = { "", 2, { 0 }, 0, 0, 0, 1, 0, 0 };
     hcy_image *image = NULL;
     hid_t file = new_file(in_folder("detector.h5"), 0);
     put_dataset(file, "/entry/data/data", &stack3, 5);
@@ -615,7 +738,7 @@ static void put_virtual(const char *path, hid_t plist, hid_t space)
 static void test_virtual(void)
 {
     static const unsigned values[5] = { 0, 2, 4, 0, 2 };
-    static const struct layout gzip = { "", 3, { 2, HEIGHT, WIDTH }, 1, 0, 0, 0 };
+    static const struct layout gzip = { "", 3, { 2, HEIGHT, WIDTH }, 1, 0, 0, 0, 0, 0 };
     hcy_stack_info info = { .height = HEIGHT,
                             .width = WIDTH,
                             .pixel_type = HCY_PIXEL_U32,
@@ -824,6 +947,7 @@ int main(void)
     test_finding();
     test_numbered();
     test_not_images();
+    test_channels();
     test_written();
     write_coded(in_folder("same.h5"), HCY_PIXEL_U16, 3);
     same_as_hdf5(in_folder("same.h5"), NULL, 2, "a written frame");

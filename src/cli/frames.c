@@ -25,7 +25,10 @@ int frames_open(struct frames *f)
     progress_begin(&f->progress, !f->quiet);
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->changed, NULL);
-    int status = hcy_stack_open(&f->stack, f->path, f->dataset);
+    hcy_stack_opts opts = HCY_STACK_OPTS_INIT;
+    opts.dataset = f->dataset;
+    opts.channel = f->channel;
+    int status = hcy_stack_open_with(&f->stack, f->path, &opts);
     if (status)
         return cli_fail(status);
     f->info = hcy_stack_get_info(f->stack);

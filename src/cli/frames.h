@@ -16,7 +16,7 @@
 
 struct frames {
     /* What the caller sets; `threads` 0: two a device. */
-    const char *path, *dataset, *device_list;
+    const char *path, *dataset, *channel, *device_list;
     struct cli_span span;
     unsigned threads;
     int quiet;

@@ -3,6 +3,7 @@
  * What can be wrong is found in the order of its price: the command line, the files, the plan, the devices,
  * the frames.  Curves go to the output, everything that is said to stderr, the JSON object to stdout. */
 #include "cli.h"
+#include "follow.h"
 #include "interrupt.h"
 #include "mask.h"
 #include "progress.h"
@@ -11,14 +12,14 @@
 #include <string.h>
 
 struct values {
-    const char *poni, *output, *devices, *unit, *mask, *dataset;
+    const char *poni, *output, *devices, *unit, *mask, *dataset, *channel;
     const char *flat, *absorption, *dark, *variance, *plan_cache;
     struct cli_int npt, npt_azim, mask_frame, batch;
     int split, errors;
-    struct cli_real polarization, dummy, delta_dummy, normalization;
+    struct cli_real polarization, dummy, delta_dummy, normalization, follow_timeout;
     struct cli_pair radial, azimuth;
     struct cli_span frames;
-    int along_chi, no_solid_angle, no_sentinels, two_stage, json, quiet;
+    int along_chi, no_solid_angle, no_sentinels, two_stage, json, quiet, follow;
 };
 
 static const char *const splits[] = { "no", "bbox", "full", NULL }; /* in the order of enum hcy_azint_split */
@@ -63,7 +64,10 @@ static const struct cli_option options[] = {
       "do not correct for the solid angle", 0, 0, NULL },
     { "normalization", 0, CLI_REAL, AT(normalization), "X", "divide the curves by X (1)", 0, 0, NULL },
     { "dataset", 0, CLI_TEXT, AT(dataset), "PATH", "in STACK (default: found)", 0, 0, NULL },
+    { "channel", 0, CLI_TEXT, AT(channel), "N", "of several energy thresholds: 1, 2, difference ...", 0, 0, NULL },
     { "frames", 0, CLI_SPAN, AT(frames), "A:B", "these alone, from 0, B not included", 0, 0, NULL },
+    { "follow", 0, CLI_FLAG, AT(follow), NULL, "go on with the frames that are being written", 0, 0, NULL },
+    { "follow-timeout", 0, CLI_REAL, AT(follow_timeout), "S", "end when none came for S seconds (60)", 0, 1e9, NULL },
     { "plan-cache", 0, CLI_TEXT, AT(plan_cache), "DIR",
       "where plans are kept (~/.cache/halcyon); none", 0, 0, NULL },
     { "batch", 0, CLI_INT, AT(batch), "N", "frames a launch, at most (the devices' wish)", 1, 4096, NULL },
@@ -109,28 +113,37 @@ struct job {
 
 /* --- Input --- */
 
+/* With --follow all that will come, as far as that is known. */
 static int check_frames(struct job *job)
 {
     const struct cli_span *span = &job->values->frames;
+    uint64_t frames = job->info->frames;
+    if (job->values->follow)
+        frames = job->info->expected > frames ? job->info->expected : UINT64_MAX;
     job->first = span->given ? span->first : 0;
-    job->last = span->given && span->last != UINT64_MAX ? span->last : job->info->frames;
-    if (job->first < job->last && job->last <= job->info->frames)
+    job->last = span->given && span->last != UINT64_MAX ? span->last : frames;
+    if (job->first < job->last && (job->last <= frames || job->values->follow))
         return CLI_OK;
     return cli_error("--frames: %s has frames 0 to %llu", job->path,
-                     (unsigned long long)job->info->frames - 1);
+                     (unsigned long long)frames - 1);
 }
 
 static int open_input(struct job *job)
 {
-    int status = hcy_stack_open(&job->stack, job->path, job->values->dataset);
+    const struct values *v = job->values;
+    hcy_stack_opts opts = HCY_STACK_OPTS_INIT;
+    opts.dataset = v->dataset;
+    opts.channel = v->channel;
+    opts.growing = v->follow;
+    int status = hcy_poni_read(&job->poni, v->poni);
+    if (status)
+        return cli_fail(status);
+    progress_say(&job->progress, v->follow ? "waiting for %s ..." : "opening %s ...", job->path);
+    status = follow_open(&job->stack, job->path, &opts, v->follow ? v->follow_timeout.value : 0);
     if (status)
         return cli_fail(status);
     job->info = hcy_stack_get_info(job->stack);
-    status = check_frames(job);
-    if (status)
-        return status;
-    status = hcy_poni_read(&job->poni, job->values->poni);
-    return status ? cli_fail(status) : CLI_OK;
+    return check_frames(job);
 }
 
 /* --- The plan --- */
@@ -318,11 +331,27 @@ static void show(void *payload, const hcy_pipeline_stats *stats)
     progress_frames(&job->progress, stats);
 }
 
+/* Whoever waits for frames without knowing how many there will be has got them all when no more come. */
+static int run_frames(struct job *job)
+{
+    const struct values *v = job->values;
+    struct follow follow = { job->pipeline, job->stack, job->first, job->last, v->follow_timeout.value };
+    uint64_t next;
+    if (!v->follow)
+        return hcy_pipeline_run(job->pipeline, job->stack, job->first, job->last, take_frame, show, job);
+    int status = follow_run(&follow, &next, take_frame, show, job);
+    return status == HCY_ETIMEOUT && job->last == UINT64_MAX ? 0 : status;
+}
+
 static int integrate(struct job *job)
 {
     hcy_pipeline_opts opts = HCY_PIPELINE_OPTS_INIT;
     hcy_pipeline_source source = hcy_pipeline_source_of(job->info);
     opts.flags = job->values->two_stage ? HCY_PIPELINE_TWO_STAGE : 0;
+    if (job->values->follow) {
+        opts.flags |= HCY_PIPELINE_ADD_UP;
+        source.max_chunk = 0; /* of what is there, later ones may be larger */
+    }
     opts.batch = (uint32_t)job->values->batch.value;
     progress_say(&job->progress, "preparing the devices ...");
     int status = hcy_pipeline_create(&job->pipeline, job->devices, job->n_devices, job->plan, &source, &opts);
@@ -330,7 +359,7 @@ static int integrate(struct job *job)
         return cli_fail(status);
     job->setup = progress_seconds(&job->progress);
     interrupt_cancels(job->pipeline);
-    status = hcy_pipeline_run(job->pipeline, job->stack, job->first, job->last, take_frame, show, job);
+    status = run_frames(job);
     progress_clear(&job->progress);
     if (status)
         return cli_fail(status);
@@ -461,6 +490,7 @@ static int check_values(const struct values *v)
         { v->along_chi && v->npt_azim.given, "--along-chi has its bins from --npt: leave --npt-azim" },
         { v->dummy.given && v->no_sentinels, "--dummy takes the sentinels' place: leave --no-sentinels" },
         { v->normalization.given && v->normalization.value == 0, "--normalization 0 would divide by zero" },
+        { v->follow_timeout.given && !v->follow, "--follow-timeout needs --follow" },
         { v->json && v->output && !strcmp(v->output, "-"), "--json takes stdout: give -o FILE" },
     };
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
@@ -473,7 +503,7 @@ static int check_values(const struct values *v)
 
 int cli_integrate(int argc, char **argv)
 {
-    struct values values = { .unit = "q_nm^-1", .split = HCY_SPLIT_BBOX, .npt = { 0, 1000 } };
+    struct values values = { .unit = "q_nm^-1", .split = HCY_SPLIT_BBOX, .npt = { 0, 1000 }, .follow_timeout = { 0, 60 } };
     struct job job = { .values = &values, .least_lost = UINT64_MAX };
     int status;
     if (cli_parse(&cli_integrate_command, argc, argv, &values, &job.path, &status))

@@ -9,7 +9,13 @@ static int read_image(hcy_image **image, const hcy_stack *stack, const char *pat
 {
     const hcy_stack_info *info = hcy_stack_get_info(stack);
     const char *name = !strcmp(option, "mask") ? "pixel_mask" : !strcmp(option, "flat") ? "flatfield" : NULL;
-    int status = name ? hcy_image_find(image, path, name) : hcy_image_read(image, path);
+    char of_channel[128];
+    snprintf(of_channel, sizeof of_channel, "%s_channel/%s", info->channel_name, name ? name : "");
+    int status = name ? HCY_ENOENT : hcy_image_read(image, path);
+    if (name && info->channel)
+        status = hcy_image_find(image, path, of_channel);
+    if (name && status)
+        status = hcy_image_find(image, path, name);
     if (status)
         return cli_fail(status);
     if ((*image)->height == info->height && (*image)->width == info->width)

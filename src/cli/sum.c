@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct values {
-    const char *output, *devices, *dataset;
+    const char *output, *devices, *dataset, *channel;
     struct cli_span frames;
     int max, quiet;
 };
@@ -19,6 +19,7 @@ static const struct cli_option options[] = {
     { "max", 0, CLI_FLAG, AT(max), NULL, "the largest values instead of the sums", 0, 0, NULL },
     { "devices", 'd', CLI_TEXT, AT(devices), "LIST", "cpu; cpu@threads=2,gpu; all; ... (auto)", 0, 0, NULL },
     { "dataset", 0, CLI_TEXT, AT(dataset), "PATH", "in the input (default: found)", 0, 0, NULL },
+    { "channel", 0, CLI_TEXT, AT(channel), "N", "of several energy thresholds: 1, 2 ...", 0, 0, NULL },
     { "frames", 0, CLI_SPAN, AT(frames), "A:B", "these alone, from 0, B not included", 0, 0, NULL },
     { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no progress, no summary", 0, 0, NULL },
     { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
@@ -228,6 +229,7 @@ int cli_sum(int argc, char **argv)
         return CLI_USAGE;
     }
     frames.dataset = values.dataset;
+    frames.channel = values.channel;
     frames.device_list = values.devices;
     frames.span = values.frames;
     frames.quiet = values.quiet;

@@ -288,19 +288,23 @@ static int check_run(const hcy_pipeline *p, const hcy_stack *stack, uint64_t fir
 /* Everything as it was before the first frame; fails if no device is left from earlier runs. */
 int hcy__run_begin(hcy_pipeline *p, struct pipe_push *push, const struct pipe_run *run)
 {
-    int status = 0;
+    int status = 0, goes_on = !push && p->run_start && p->opts.flags & HCY_PIPELINE_ADD_UP;
     pthread_mutex_lock(&p->lock);
     p->run = *run;
     p->push = push;
-    p->stats = (hcy_pipeline_stats){ .frames = push ? 0 : run->last - run->first };
+    if (!goes_on)
+        p->stats = (hcy_pipeline_stats){ 0 };
+    p->stats.frames += push ? 0 : run->last - run->first;
     memset(&p->latency, 0, sizeof p->latency);
     p->accepted = p->emitted = 0;
     for (size_t i = 0; i < p->window; i++)
         p->ring[i].ready = 0;
     for (size_t i = 0; i < p->n_workers; i++) {
         hcy_pipeline_device *d = &p->workers[i].stats;
-        d->frames = d->batches = d->bytes = 0;
-        d->seconds = 0;
+        if (!goes_on) {
+            d->frames = d->batches = d->bytes = 0;
+            d->seconds = 0;
+        }
         p->workers[i].busy_until = 0;
     }
     p->status = 0;
@@ -308,7 +312,7 @@ int hcy__run_begin(hcy_pipeline *p, struct pipe_push *push, const struct pipe_ru
     if (p->stopped)
         status = hcy_fail_again(&p->workers[0].stats.error);
     pthread_mutex_unlock(&p->lock);
-    p->run_start = hcy_now_ns();
+    p->run_start = goes_on ? p->run_start : hcy_now_ns();
     return status;
 }
 
@@ -366,8 +370,8 @@ int hcy__front_wait(hcy_pipeline *p, uint64_t tick)
 
 static int deliver_all(hcy_pipeline *p, hcy_pipeline_sink sink, hcy_pipeline_progress progress, void *payload)
 {
-    uint64_t tick = hcy_now_ns() + PIPE_TICK_NS;
-    while (p->emitted < p->stats.frames) {
+    uint64_t tick = hcy_now_ns() + PIPE_TICK_NS, frames = p->run.last - p->run.first;
+    while (p->emitted < frames) {
         int status = 0, found = hcy__front_wait(p, tick);
         if (found < 0)
             return hcy_fail_again(&p->error);
@@ -377,7 +381,7 @@ static int deliver_all(hcy_pipeline *p, hcy_pipeline_sink sink, hcy_pipeline_pro
             return status;
         if (atomic_load(&p->cancelled))
             return hcy_fail(HCY_ECANCELLED, "stopped after %llu of %llu frames",
-                            (unsigned long long)p->emitted, (unsigned long long)p->stats.frames);
+                            (unsigned long long)p->stats.done, (unsigned long long)p->stats.frames);
         if (hcy_now_ns() < tick)
             continue;
         tick = hcy_now_ns() + PIPE_TICK_NS;

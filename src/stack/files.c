@@ -64,25 +64,39 @@ static int begin(hcy_stack *stack, const hcy__frames *frames)
     info->height = (uint32_t)frames->height;
     info->width = (uint32_t)frames->width;
     info->pixel_type = frames->pixel->type;
+    info->elem_size = frames->pixel->size;
     info->codec = HCY_CODEC_NONE;
     info->direct = 1;
     info->frame_bytes = bytes;
     return 0;
 }
 
-/* A file behind the first that is missing or damaged is one frame that cannot be read. */
-static int take_file(hcy_stack *stack, const hcy__format *format, const char *path)
+/* Files are written from front to back: one is all there when its last frame can be read. */
+static int is_whole(const hcy_stack *stack, const hcy__format *format, const char *path, const hcy__frames *frames)
+{
+    void *pixels = malloc(stack->info.frame_bytes);
+    int whole = pixels && !format->read(pixels, path, frames->offsets[frames->n - 1], &stack->info);
+    free(pixels);
+    return whole;
+}
+
+/* A file behind the first that is missing or damaged is one frame that cannot be read; in a growing stack the
+ * newest file may only not be all there yet. */
+static int take_file(hcy_stack *stack, const hcy__format *format, const char *path, int newest)
 {
     hcy__frames frames = { 0 };
     hcy__part *part;
     hcy__place *places;
-    int st = format->scan(&frames, path);
+    int missing = 0, st = format->scan(&frames, path);
     if (stack->n_parts == 0)
         st = st ? st : begin(stack, &frames);
     else if (st && st != HCY_ENOMEM) {
+        missing = newest || st == HCY_ENOENT;
         frames.n = 0;
         st = hcy__frames_add(&frames, 0);
     }
+    if (!st && newest && !missing && !hcy__stack_known(stack, stack->info.frames))
+        missing = !is_whole(stack, format, path, &frames);
     if (!st)
         st = hcy__stack_add_part(&part, stack, path);
     if (!st)
@@ -90,7 +104,8 @@ static int take_file(hcy_stack *stack, const hcy__format *format, const char *pa
     for (size_t i = 0; !st && i < frames.n; i++)
         places[i] = (hcy__place){ .offset = frames.offsets[i],
                                   .size = stack->info.frame_bytes,
-                                  .part = (uint32_t)(stack->n_parts - 1) };
+                                  .part = (uint32_t)(stack->n_parts - 1),
+                                  .flags = missing && stack->growing ? PLACE_MISSING : 0 };
     if (!st) {
         part->first = stack->info.frames;
         part->format = format;
@@ -126,7 +141,7 @@ int hcy__files_open(hcy_stack *stack, int *taken)
     *taken = format != NULL;
     if (st || !format)
         return st;
-    return format == &hcy__format_npy ? hcy__npy_open(stack) : take_file(stack, format, stack->path);
+    return format == &hcy__format_npy ? hcy__npy_open(stack) : take_file(stack, format, stack->path, stack->growing);
 }
 
 /* --- Series --- */
@@ -189,7 +204,7 @@ int hcy__series_open(hcy_stack *stack)
             st = hcy_fail(HCY_EFORMAT, "%s is neither TIFF, EDF, CBF nor NumPy; a series is of such files",
                           path);
         if (!st)
-            st = take_file(stack, format, path);
+            st = take_file(stack, format, path, stack->growing && range.first + i == range.last);
         free(path);
     }
     return st;

@@ -79,10 +79,16 @@ int hcy__h5_describe(hcy__h5_shape *shape, hid_t dataset)
     hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset);
     int st = space < 0 || type < 0 ? -1 : 0;
     if (!st) {
+        hsize_t dims[4] = { 1, 1 };
         shape->rank = H5Sget_simple_extent_ndims(space);
-        shape->dims[0] = 1;
-        if (shape->rank == 2 || shape->rank == 3)
-            H5Sget_simple_extent_dims(space, shape->dims + 3 - shape->rank, NULL);
+        if (shape->rank >= 2 && shape->rank <= 4)
+            H5Sget_simple_extent_dims(space, dims + 4 - shape->rank, NULL);
+        if (shape->rank == 3) /* frames came where channels are */
+            dims[0] = dims[1];
+        shape->channels = shape->rank == 4 ? dims[1] : 1;
+        shape->dims[0] = dims[0];
+        shape->dims[1] = dims[2];
+        shape->dims[2] = dims[3];
         describe_type(shape, type);
     }
     if (space >= 0)
@@ -94,7 +100,7 @@ int hcy__h5_describe(hcy__h5_shape *shape, hid_t dataset)
 
 int hcy__h5_is_stack(const hcy__h5_shape *shape)
 {
-    return (shape->rank == 2 || shape->rank == 3) && shape->pixel;
+    return shape->rank >= 2 && shape->rank <= 4 && shape->pixel;
 }
 
 hid_t hcy__h5_pixel_type(const hcy__pixel *pixel)

@@ -21,7 +21,8 @@ const char *hcy__h5_words(void);
 /* What a dataset is, as far as images go. */
 typedef struct hcy__h5_shape {
     int rank;                /* of the dataset */
-    hsize_t dims[3];         /* frames, height, width: 1 frame for rank 2; zeros for other ranks */
+    hsize_t dims[3];         /* frames, height, width: 1 frame for rank 2; zeros where it is no image */
+    hsize_t channels;        /* the second of four dimensions, else 1 */
     const hcy__pixel *pixel; /* NULL: no number, or of a size that no pixel has */
     int little_endian;       /* 1 also for single bytes */
     char type[48];           /* what it is, in words: "uint32", "a string", "big-endian float32" */
@@ -39,8 +40,10 @@ typedef struct hcy__h5_names {
     size_t n;
 } hcy__h5_names;
 void hcy__h5_names_free(hcy__h5_names *names);
-/* The datasets that make up the stack: `wanted` (a dataset, or a group to look in), or, NULL, what the file
- * offers (hcy_stack_open() says how it is chosen). */
-int hcy__h5_find(hcy__h5_names *names, hid_t file, const char *path, const char *wanted);
+/* The datasets that make up the stack: its `wanted` (a dataset, or a group to look in), or, NULL, what the file
+ * offers (hcy_stack_open() says how it is chosen), of the channel asked for. */
+int hcy__h5_find(hcy__h5_names *names, hid_t file, hcy_stack *stack);
+/* The channel asked for of a dataset with `channels` of them: its number, from 0, and info's; HCY_EINVAL. */
+int hcy__h5_channel(hsize_t *channel, hcy_stack *stack, hid_t file, const char *name, hsize_t channels);
 
 #endif

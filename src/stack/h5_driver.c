@@ -2,6 +2,7 @@
 #include "h5_driver.h"
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #if H5_VERSION_GE(1, 13, 0)
@@ -49,14 +50,16 @@ static herr_t driver_close(H5FD_t *pub)
 static herr_t driver_query(const H5FD_t *pub, unsigned long *flags)
 {
     (void)pub;
-    *flags = H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE;
+    *flags = H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_SUPPORTS_SWMR_IO;
     return 0;
 }
 
+/* What HDF5 may read: all there is, where a writer has not yet noted in the head how far its file reaches. */
 static haddr_t driver_get_allocated(const H5FD_t *pub, H5FD_mem_t type)
 {
+    const struct open_file *file = (const struct open_file *)pub;
     (void)type;
-    return ((const struct open_file *)pub)->allocated;
+    return file->allocated > file->end ? file->allocated : file->end;
 }
 
 static herr_t driver_set_allocated(H5FD_t *pub, H5FD_mem_t type, haddr_t address)
@@ -119,11 +122,25 @@ static const H5FD_class_t driver = {
     .fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 
+/* Is a writer at work that lets others read?  Superblocks from version 3 on say so in their flags. */
+static int has_writer(const char *path)
+{
+    enum { MAGIC = 8, FLAGS = 11, HEAD = 12, SWMR = 4 };
+    static const unsigned char magic[MAGIC] = { 0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n' };
+    unsigned char head[HEAD] = { 0 };
+    int fd = open(path, O_RDONLY | O_CLOEXEC), number;
+    if (fd < 0)
+        return 0;
+    uint64_t n = hcy__read_at(fd, head, sizeof head, 0, &number);
+    close(fd);
+    return n == sizeof head && !memcmp(head, magic, sizeof magic) && head[MAGIC] >= 3 && head[FLAGS] & SWMR;
+}
+
 hid_t hcy__h5_spy_open(const char *path, const char **words)
 {
     hid_t id = H5FDregister(&driver), access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_driver(access, id, NULL);
-    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, access);
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY | (has_writer(path) ? H5F_ACC_SWMR_READ : 0u), access);
     *words = file < 0 ? hcy__h5_words() : ""; /* before other calls wipe them out */
     H5Pclose(access);
     H5FDunregister(id);

@@ -72,8 +72,10 @@ static void list_dataset(struct search *search, const char *name, const hcy__h5_
 {
     char line[160];
     int n = snprintf(line, sizeof line, "%s%.80s (", search->used ? ", " : "", name);
-    if (shape->rank == 3)
+    if (shape->rank >= 3)
         n += snprintf(line + n, sizeof line - (size_t)n, "%llu x ", (unsigned long long)shape->dims[0]);
+    if (shape->rank == 4)
+        n += snprintf(line + n, sizeof line - (size_t)n, "%llu x ", (unsigned long long)shape->channels);
     n += snprintf(line + n, sizeof line - (size_t)n, "%llu x %llu %s)", (unsigned long long)shape->dims[1],
                   (unsigned long long)shape->dims[2], shape->type);
     if (search->used + (size_t)n < sizeof search->list) {
@@ -96,13 +98,14 @@ static herr_t look_at(hid_t group, const char *name, const H5O_info_t *info, voi
         return -1;
     }
     list_dataset(search, path, &shape);
-    uint64_t bytes = (uint64_t)(shape.dims[0] * shape.dims[1] * shape.dims[2] * shape.pixel->size);
-    if (shape.rank > search->rank || (shape.rank == search->rank && bytes > search->bytes)) {
+    uint64_t bytes = (uint64_t)(shape.dims[0] * shape.dims[1] * shape.dims[2] * shape.channels * shape.pixel->size);
+    int rank = shape.rank == 4 ? 3 : shape.rank;
+    if (rank > search->rank || (rank == search->rank && bytes > search->bytes)) {
         hcy__h5_names_free(&search->best);
-        search->rank = shape.rank;
+        search->rank = rank;
         search->bytes = bytes;
     }
-    if (shape.rank == search->rank && bytes == search->bytes)
+    if (rank == search->rank && bytes == search->bytes)
         search->status = add_name(&search->best, path);
     free(path);
     return search->status ? -1 : 0;
@@ -136,8 +139,9 @@ static const char *offers(struct search *search)
 
 /* --- The rules --- */
 
-/* EIGER's numbered datasets: PREFIX000001, PREFIX000002 ... (some start at 0). */
-static int numbered(hcy__h5_names *names, hid_t file, const char *path, const char *prefix)
+/* EIGER's numbered datasets: PREFIX000001, PREFIX000002 ... (some start at 0).  The files of a growing stack's may
+ * come later. */
+static int numbered(hcy__h5_names *names, hid_t file, const hcy_stack *stack, const char *prefix)
 {
     char name[512];
     for (unsigned i = 0;; i++) {
@@ -145,11 +149,12 @@ static int numbered(hcy__h5_names *names, hid_t file, const char *path, const ch
         int st = 0;
         if (kind_of(file, name) == H5I_DATASET)
             st = add_name(names, name);
-        else if (i > 0 && H5Lexists(file, name, H5P_DEFAULT) > 0 && kind_of(file, name) == H5I_BADID)
+        else if (i > 0 && H5Lexists(file, name, H5P_DEFAULT) > 0 && kind_of(file, name) == H5I_BADID &&
+                 !(stack->growing && names->n))
             st = hcy__h5_fail(HCY_ENOENT,
                               "%s: its link %.200s leads nowhere; put the file it names beside it, or name "
                               "one dataset that is there",
-                              path, name);
+                              stack->path, name);
         else if (i > 0)
             return 0;
         if (st)
@@ -158,7 +163,7 @@ static int numbered(hcy__h5_names *names, hid_t file, const char *path, const ch
 }
 
 /* GROUP/data, or GROUP/data_000001 ..., or nothing. */
-static int usual_names(hcy__h5_names *names, hid_t file, const char *path, const char *group)
+static int usual_names(hcy__h5_names *names, hid_t file, const hcy_stack *stack, const char *group)
 {
     hcy__h5_shape shape;
     char *data = join(group, "data"), *prefix = join(group, "data_");
@@ -166,28 +171,60 @@ static int usual_names(hcy__h5_names *names, hid_t file, const char *path, const
     if (!data || !prefix) {
         st = hcy_fail(HCY_ENOMEM, "no memory for the names of the file's datasets");
     } else if (H5Lexists(file, data, H5P_DEFAULT) > 0 && kind_of(file, data) == H5I_BADID) {
-        st = hcy__h5_fail(HCY_EIO, "%s::%s cannot be opened", path, data);
+        st = hcy__h5_fail(HCY_EIO, "%s::%s cannot be opened", stack->path, data);
     } else if (kind_of(file, data) == H5I_DATASET) {
         if (describe_at(&shape, file, data) || hcy__h5_is_stack(&shape))
             st = add_name(names, data);
     } else {
-        st = numbered(names, file, path, prefix);
+        st = numbered(names, file, stack, prefix);
     }
     free(prefix);
     free(data);
     return st;
 }
 
-static int largest(hcy__h5_names *names, hid_t file, const char *path, const char *group)
+/* GROUP/threshold_1 and so on: where the channel that is asked for has a group of its own. */
+static int channel_group(hcy__h5_names *names, hid_t file, hcy_stack *stack, const char *group)
+{
+    const char *wanted = stack->channel ? stack->channel : "1";
+    char name[64];
+    int number = !wanted[strspn(wanted, "0123456789")], st = 0;
+    snprintf(name, sizeof name, "%s%.40s", number ? "threshold_" : "", wanted);
+    char *one = join(group, name), *other = join(group, stack->channel ? "threshold_1" : "threshold_2");
+    if (!one || !other)
+        st = hcy_fail(HCY_ENOMEM, "no memory for the names of the file's datasets");
+    else if (kind_of(file, one) == H5I_GROUP && !stack->channel && kind_of(file, other) == H5I_GROUP)
+        st = hcy_fail(HCY_EINVAL, "%s::%s has channels threshold_1, threshold_2 ...: choose one", stack->path, group);
+    else if (kind_of(file, one) != H5I_GROUP && stack->channel && kind_of(file, other) == H5I_GROUP)
+        st = hcy_fail(HCY_EINVAL, "%s::%s has no channel %s beside threshold_1", stack->path, group, name);
+    else if (kind_of(file, one) == H5I_GROUP && !(st = usual_names(names, file, stack, one)) && names->n) {
+        snprintf(stack->channel_name, sizeof stack->channel_name, "%s", name);
+        stack->info.channel = (uint32_t)strtoul(wanted + strcspn(wanted, "0123456789"), NULL, 10);
+    }
+    free(other);
+    free(one);
+    return st;
+}
+
+static int find_in(hcy__h5_names *names, hid_t file, hcy_stack *stack, const char *group)
+{
+    int st = stack->channel ? channel_group(names, file, stack, group) : 0;
+    if (!st && !names->n)
+        st = usual_names(names, file, stack, group);
+    return st || names->n || stack->channel ? st : channel_group(names, file, stack, group);
+}
+
+static int largest(hcy__h5_names *names, hid_t file, const hcy_stack *stack, const char *group)
 {
     struct search search = { 0 };
     int st = search_group(&search, file, group);
     if (!st && search.best.n > 1)
-        st = hcy_fail(HCY_EINVAL, "%s: several datasets are as large, name the one to use: %s", path,
+        st = hcy_fail(HCY_EINVAL, "%s: several datasets are as large, name the one to use: %s", stack->path,
                       offers(&search));
-    else if (!st && !search.best.n)
-        st = hcy_fail(HCY_ENOENT, "%s: there is no image and no stack of images in it%s%s", path,
-                      strcmp(group, "/") ? " below " : "", strcmp(group, "/") ? group : "");
+    else if (!st && (!search.best.n || (stack->growing && search.rank < 3))) /* a mask is there before frames are */
+        st = hcy_fail(HCY_ENOENT, "%s: there is no %sstack of images in it%s%s", stack->path,
+                      stack->growing ? "" : "image and no ", strcmp(group, "/") ? " below " : "",
+                      strcmp(group, "/") ? group : "");
     if (!st) {
         *names = search.best;
         search.best = (hcy__h5_names){ 0 };
@@ -209,22 +246,83 @@ static int not_there(hid_t file, const char *path, const char *wanted)
     return st;
 }
 
-int hcy__h5_find(hcy__h5_names *names, hid_t file, const char *path, const char *wanted)
+/* --- Channels of four dimensions --- */
+
+/* Name i of the list `channel` beside the dataset; threshold_N where there is none. */
+static void channel_name(char name[64], hid_t file, const char *dataset, hsize_t i)
 {
+    const char *slash = strrchr(dataset, '/');
+    char path[512];
+    snprintf(name, 64, "threshold_%llu", (unsigned long long)i + 1);
+    snprintf(path, sizeof path, "%.*s/channel", slash ? (int)(slash - dataset) : 0, dataset);
+    hid_t list = H5Dopen2(file, path, H5P_DEFAULT), type = list < 0 ? -1 : H5Dget_type(list),
+          space = list < 0 ? -1 : H5Dget_space(list), one = H5Screate(H5S_SCALAR);
+    size_t size = type < 0 || H5Tget_class(type) != H5T_STRING ? 0 : H5Tget_size(type);
+    hsize_t n = 0;
+    if (size && H5Sget_simple_extent_ndims(space) == 1 && H5Sget_simple_extent_dims(space, &n, NULL) > 0 && i < n) {
+        char fixed[64] = "", *text = NULL;
+        int variable = H5Tis_variable_str(type) > 0;
+        H5Sselect_elements(space, H5S_SELECT_SET, 1, &i);
+        if ((variable || size < sizeof fixed) &&
+            H5Dread(list, type, one, space, H5P_DEFAULT, variable ? (void *)&text : fixed) >= 0)
+            snprintf(name, 64, "%s", variable ? (text ? text : "") : fixed);
+        if (text)
+            H5Dvlen_reclaim(type, one, H5P_DEFAULT, &text);
+    }
+    H5Sclose(one);
+    if (space >= 0)
+        H5Sclose(space);
+    if (type >= 0)
+        H5Tclose(type);
+    if (list >= 0)
+        H5Dclose(list);
+}
+
+int hcy__h5_channel(hsize_t *channel, hcy_stack *stack, hid_t file, const char *dataset, hsize_t channels)
+{
+    const char *wanted = stack->channel;
+    char name[64], list[256] = "";
+    size_t used = 0;
+    *channel = 0;
+    if (stack->info.channel && channels == 1) /* its group is the channel */
+        return 0;
+    if (channels == 1 && !wanted)
+        return 0;
+    for (hsize_t i = 0; i < channels && i < 32; i++) {
+        channel_name(name, file, dataset, i);
+        int number = wanted && !wanted[strspn(wanted, "0123456789")];
+        if (wanted && (number ? strtoull(wanted, NULL, 10) == i + 1 : !strcmp(wanted, name))) {
+            *channel = i;
+            stack->info.channel = (uint32_t)i + 1;
+            memcpy(stack->channel_name, name, sizeof name);
+            return 0;
+        }
+        if (used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%llu %s", i ? ", " : "",
+                                     (unsigned long long)i + 1, name);
+    }
+    if (wanted)
+        return hcy_fail(HCY_EINVAL, "%s::%s has no channel '%.40s'; it has %s", stack->path, dataset, wanted, list);
+    return hcy_fail(HCY_EINVAL, "%s::%s has several channels, choose one: %s", stack->path, dataset, list);
+}
+
+int hcy__h5_find(hcy__h5_names *names, hid_t file, hcy_stack *stack)
+{
+    const char *wanted = stack->wanted && *stack->wanted ? stack->wanted : NULL;
+    static const char *const usual[] = { "/entry/data", "/entry" };
     *names = (hcy__h5_names){ 0 };
     H5I_type_t kind = wanted ? kind_of(file, wanted) : H5I_GROUP;
     if (kind == H5I_DATASET)
         return add_name(names, wanted);
     if (kind != H5I_GROUP)
-        return not_there(file, path, wanted);
-    static const char *const usual[] = { "/entry/data", "/entry" };
+        return not_there(file, stack->path, wanted);
     int st = 0;
     if (wanted)
-        st = usual_names(names, file, path, wanted);
+        st = find_in(names, file, stack, wanted);
     for (size_t i = 0; !wanted && !st && !names->n && i < sizeof usual / sizeof usual[0]; i++)
-        st = usual_names(names, file, path, usual[i]);
+        st = find_in(names, file, stack, usual[i]);
     if (!st && !names->n)
-        st = largest(names, file, path, wanted ? wanted : "/");
+        st = largest(names, file, stack, wanted ? wanted : "/");
     if (st)
         hcy__h5_names_free(names);
     return st;

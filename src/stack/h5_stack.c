@@ -22,7 +22,8 @@ struct layout {
     hid_t dataset, space, plist;
     hcy__h5_shape shape;
     H5D_layout_t kind;
-    hsize_t chunk[3]; /* frames, height, width */
+    hsize_t chunk[4]; /* as many as dimensions */
+    hsize_t channel;  /* of four dimensions: which, from 0 */
     int one_a_chunk;  /* chunks are frames */
     uint32_t codec, block_bytes;
     int coded;     /* there are filters */
@@ -79,15 +80,16 @@ static void close_layout(struct layout *l)
         H5Dclose(l->dataset);
 }
 
-static int open_layout(struct layout *l, hid_t file, const char *path, const char *name)
+static int open_layout(struct layout *l, hcy_stack *stack, hid_t file, const char *name)
 {
+    const char *path = stack->path;
     *l = (struct layout){ .dataset = H5Dopen2(file, name, H5P_DEFAULT) };
     if (l->dataset < 0 || hcy__h5_describe(&l->shape, l->dataset) ||
         (l->space = H5Dget_space(l->dataset)) < 0 || (l->plist = H5Dget_create_plist(l->dataset)) < 0)
         return hcy__h5_fail(HCY_EIO, "%s::%s cannot be opened", path, name);
-    if (l->shape.rank != 2 && l->shape.rank != 3)
-        return hcy_fail(HCY_EFORMAT, "%s::%s has %d dimensions; an image has 2, a stack of images 3", path,
-                        name, l->shape.rank);
+    if (l->shape.rank < 2 || l->shape.rank > 4)
+        return hcy_fail(HCY_EFORMAT, "%s::%s has %d dimensions; an image has 2, a stack of images 3, or 4 with channels",
+                        path, name, l->shape.rank);
     if (!l->shape.pixel)
         return hcy_fail(HCY_EFORMAT, "%s::%s holds %s; pixels are whole numbers or floats of 8 to 64 bits",
                         path, name, l->shape.type);
@@ -97,22 +99,24 @@ static int open_layout(struct layout *l, hid_t file, const char *path, const cha
     find_codec(l);
     if (l->kind == H5D_CHUNKED) {
         int rank = l->shape.rank;
-        l->chunk[0] = 1;
-        H5Pget_chunk(l->plist, rank, l->chunk + 3 - rank);
-        l->one_a_chunk =
-            l->chunk[0] == 1 && l->chunk[1] == l->shape.dims[1] && l->chunk[2] == l->shape.dims[2];
+        H5Pget_chunk(l->plist, rank, l->chunk);
+        l->one_a_chunk = l->chunk[rank - 2] == l->shape.dims[1] && l->chunk[rank - 1] == l->shape.dims[2];
+        for (int i = 0; i < rank - 2; i++)
+            l->one_a_chunk = l->one_a_chunk && l->chunk[i] == 1;
     }
-    return 0;
+    return hcy__h5_channel(&l->channel, stack, file, name, l->shape.channels);
 }
 
 /* --- Reading through HDF5 --- */
 
-/* The frame's first element in the dataset. */
-static const hsize_t *origin_of(hsize_t offset[3], const hcy__part *part, uint64_t frame)
+/* The first element of a frame in a dataset of two, three or four dimensions. */
+static void origin_of(hsize_t offset[4], int rank, uint64_t frame, hsize_t channel)
 {
-    offset[0] = frame - part->first;
-    offset[1] = offset[2] = 0;
-    return offset;
+    memset(offset, 0, 4 * sizeof *offset);
+    if (rank > 2)
+        offset[0] = frame;
+    if (rank > 3)
+        offset[1] = channel;
 }
 
 static void drop_dataset(hcy__part *part)
@@ -127,13 +131,12 @@ static void drop_dataset(hcy__part *part)
 static int read_pixels(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__place *place,
                        void *dst)
 {
-    (void)place;
     hid_t dataset = (hid_t)part->dataset, space = H5Dget_space(dataset);
-    int skip = 3 - H5Sget_simple_extent_ndims(space);
-    hsize_t start[3], count[3] = { 1, stack->info.height, stack->info.width };
-    hid_t memory = H5Screate_simple(3, count, NULL);
-    H5Sselect_hyperslab(space, H5S_SELECT_SET, origin_of(start, part, frame) + skip, NULL, count + skip,
-                        NULL);
+    int rank = H5Sget_simple_extent_ndims(space);
+    hsize_t start[4], count[4] = { 1, 1, stack->info.height, stack->info.width };
+    hid_t memory = H5Screate_simple(4, count, NULL);
+    origin_of(start, rank, frame - part->first, place->offset);
+    H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count + 4 - rank, NULL);
     herr_t done = H5Dread(dataset, hcy__h5_pixel_type(hcy__pixel_of_type(stack->info.pixel_type)), memory,
                           space, H5P_DEFAULT, dst);
     int st = done < 0 ? hcy__h5_fail(HCY_EIO, "frame %llu of %s cannot be read by HDF5",
@@ -156,37 +159,43 @@ static int fetch_pixels(const hcy_stack *stack, const hcy__part *part, uint64_t 
 /* --- Where frames are --- */
 
 /* A chunk that HDF5 cannot find was never written.  Once all stored bytes have been met there is none left to
- * find. */
-static void chunk_addresses(hcy__place *places, const struct layout *l)
+ * find.  `at` is the places' first frame in the stack: what is known of a growing one stays where it is. */
+static void chunk_addresses(hcy__place *places, const struct layout *l, const hcy_stack *stack, uint64_t at)
 {
-    hsize_t left = H5Dget_storage_size(l->dataset);
+    hsize_t left = H5Dget_storage_size(l->dataset), offset[4];
     for (hsize_t i = 0; left && i < l->shape.dims[0]; i++) {
-        hsize_t offset[3] = { i, 0, 0 };
+        const hcy__place *known = hcy__stack_known(stack, at + i);
         uint32_t mask = 0;
         uint64_t address, size;
-        if (hcy__h5_spy_chunk(&address, &size, &mask, l->dataset, offset + 3 - l->shape.rank))
+        origin_of(offset, l->shape.rank, i, l->channel);
+        if (known) {
+            places[i] = *known;
+        } else if (hcy__h5_spy_chunk(&address, &size, &mask, l->dataset, offset)) {
             continue;
-        places[i] = (hcy__place){ .offset = address, .size = size };
-        if (mask & 1 && l->coded)
-            places[i].flags = PLACE_PLAIN;
-        else if (l->zstd)
-            places[i].flags = PLACE_ZSTD;
-        left -= size < left ? size : left;
+        } else {
+            places[i] = (hcy__place){ .offset = address, .size = size };
+            if (mask & 1 && l->coded)
+                places[i].flags = PLACE_PLAIN;
+            else if (l->zstd)
+                places[i].flags = PLACE_ZSTD;
+        }
+        left -= places[i].size < left ? places[i].size : left;
     }
 }
 
 /* -1: HDF5 has the pixels, but not at one place of this file (compact, or in other files). */
-static int addresses(hcy__place *places, const struct layout *l, uint64_t frame_bytes)
+static int addresses(hcy__place *places, const struct layout *l, const hcy_stack *stack, uint64_t at)
 {
+    const uint64_t frame_bytes = stack->info.frame_bytes, step = l->shape.channels * frame_bytes;
     if (l->kind == H5D_CHUNKED) {
-        chunk_addresses(places, l);
+        chunk_addresses(places, l, stack, at);
         return 0;
     }
     haddr_t base = H5Dget_offset(l->dataset);
     if (base == HADDR_UNDEF && H5Dget_storage_size(l->dataset))
         return -1;
     for (hsize_t i = 0; base != HADDR_UNDEF && i < l->shape.dims[0]; i++)
-        places[i] = (hcy__place){ .offset = base + i * frame_bytes, .size = frame_bytes };
+        places[i] = (hcy__place){ .offset = base + i * step + l->channel * frame_bytes, .size = frame_bytes };
     return 0;
 }
 
@@ -206,16 +215,50 @@ static int open_bytes(const hcy_stack *stack, hcy__part *part, hid_t dataset)
 /* HDF5 decodes a chunk again for every frame in it unless its cache holds a whole layer of chunks. */
 static hid_t open_with_cache(const struct layout *l, hid_t file, const char *name)
 {
-    size_t cache = l->shape.pixel->size * (size_t)l->chunk[0];
+    size_t cache = l->shape.pixel->size * (size_t)l->chunk[0] * (size_t)(l->shape.rank > 3 ? l->chunk[1] : 1);
     if (hcy_size_mul(&cache, cache, l->shape.dims[1]) || hcy_size_mul(&cache, cache, l->shape.dims[2]) ||
         hcy_size_mul(&cache, cache, 2) || cache > MAX_CACHE)
         cache = MAX_CACHE;
     hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
-    if (l->kind == H5D_CHUNKED && l->chunk[0] > 1)
+    if (l->kind == H5D_CHUNKED && l->shape.rank > 2 && l->chunk[0] > 1)
         H5Pset_chunk_cache(access, H5D_CHUNK_CACHE_NSLOTS_DEFAULT, cache, H5D_CHUNK_CACHE_W0_DEFAULT);
     hid_t dataset = H5Dopen2(file, name, access);
     H5Pclose(access);
     return dataset;
+}
+
+/* Of a frame in tiles, or with others in a chunk: how many of its chunks were written, of *all; with `any`, it is
+ * enough to find one. */
+static hsize_t chunks_of(hsize_t *all, const struct layout *l, hsize_t frame, int any)
+{
+    int rank = l->shape.rank;
+    hsize_t offset[4], n = 0, rows = l->chunk[rank - 2], columns = l->chunk[rank - 1];
+    *all = 0;
+    origin_of(offset, rank, rank > 2 ? frame / l->chunk[0] * l->chunk[0] : 0, 0);
+    if (rank > 3)
+        offset[1] = l->channel / l->chunk[1] * l->chunk[1];
+    for (hsize_t y = 0; y < l->shape.dims[1] && !(any && n); y += rows)
+        for (hsize_t x = 0; x < l->shape.dims[2] && !(any && n); x += columns, ++*all) {
+            uint32_t mask;
+            uint64_t address, size;
+            offset[rank - 2] = y;
+            offset[rank - 1] = x;
+            n += !hcy__h5_spy_chunk(&address, &size, &mask, l->dataset, offset);
+        }
+    return n;
+}
+
+/* HDF5 reads what nobody wrote as its fill value.  Of a growing stack all of a frame must be there. */
+static void written_frames(hcy__place *places, const struct layout *l, const hcy_stack *stack)
+{
+    hsize_t all = 1, n = 1;
+    for (hsize_t i = 0; i < l->shape.dims[0]; i++) {
+        if (l->kind == H5D_CHUNKED && (l->shape.rank < 3 || i % l->chunk[0] == 0))
+            n = hcy__stack_known(stack, stack->info.frames + i) ? all : chunks_of(&all, l, i, !stack->growing);
+        places[i] = (hcy__place){ .offset = l->channel, .size = stack->info.frame_bytes };
+        if (!n || (stack->growing && n < all))
+            places[i].flags = PLACE_MISSING;
+    }
 }
 
 /* By pixels: refused here and not at the first frame if the filter is not there. */
@@ -236,10 +279,9 @@ static int take_pixels(hcy_stack *stack, hcy__part *part, hcy__place *places, co
                 stack->path, name, (int)id, (int)strcspn(filter, ";"), filter);
     }
     if (l->kind == H5D_COMPACT && /* HDF5 1.10 would read past what is there */
-        H5Dget_storage_size(l->dataset) / stack->info.frame_bytes < l->shape.dims[0])
+        H5Dget_storage_size(l->dataset) / stack->info.frame_bytes / l->shape.channels < l->shape.dims[0])
         return hcy_fail(HCY_ECORRUPT, "%s::%s is said to hold more than is stored of it", stack->path, name);
-    for (uint64_t i = 0; i < l->shape.dims[0]; i++)
-        places[i] = (hcy__place){ .size = stack->info.frame_bytes };
+    written_frames(places, l, stack);
     part->dataset = open_with_cache(l, file, name);
     if (part->dataset < 0)
         return hcy__h5_fail(HCY_EIO, "%s::%s cannot be opened", stack->path, name);
@@ -356,7 +398,7 @@ static int take_source(hcy_stack *stack, hcy__place *places, const struct layout
     for (hsize_t i = 0; found && i < all; i++)
         found[i].flags = PLACE_MISSING;
     int st = !found || hcy__stack_add_part(&part, stack, name) ||
-             addresses(found, source, stack->info.frame_bytes) || open_bytes(stack, part, source->dataset);
+             addresses(found, source, stack, UINT64_MAX - all) || open_bytes(stack, part, source->dataset);
     if (!st && source->zstd && stack->n_parts == 1)
         zstd_blocks(stack, part, found, all);
     for (hsize_t i = 0; !st && i < n && from < all && i < all - from; i++) {
@@ -384,7 +426,7 @@ static int take_mapping(hcy_stack *stack, hcy__place *places, const struct layou
     hid_t other = st ? -1 : open_source(stack, file, path);
     if (st || other < 0)
         return st; /* a source that is not there: frames that were never written */
-    st = open_layout(&source, other, path, name);
+    st = open_layout(&source, stack, other, name);
     if (!st)
         st = take_source(stack, places + to, l, &source, from, n, name);
     close_layout(&source);
@@ -429,7 +471,7 @@ static int take_layout(hcy_stack *stack, const struct layout *l, hid_t file, con
     if (st)
         return st;
     part->first = stack->info.frames;
-    if (as_stored && !addresses(places, l, stack->info.frame_bytes)) {
+    if (as_stored && !addresses(places, l, stack, stack->info.frames)) {
         st = open_bytes(stack, part, l->dataset);
         if (!st && l->zstd && stack->n_parts == 1)
             zstd_blocks(stack, part, places, l->shape.dims[0]);
@@ -442,7 +484,31 @@ static int take_layout(hcy_stack *stack, const struct layout *l, hid_t file, con
     return st;
 }
 
-static int open_locked(hcy_stack *stack, const char *wanted)
+/* A number of EIGER's master file, 0 if it is not there. */
+static uint64_t detector_number(hid_t file, const char *name)
+{
+    char path[128];
+    unsigned long long n = 0;
+    snprintf(path, sizeof path, "/entry/instrument/detector/detectorSpecific/%s", name);
+    hid_t data = H5Dopen2(file, path, H5P_DEFAULT), space = data < 0 ? -1 : H5Dget_space(data);
+    if (space < 0 || H5Sget_simple_extent_npoints(space) != 1 ||
+        H5Dread(data, H5T_NATIVE_ULLONG, H5S_ALL, H5S_ALL, H5P_DEFAULT, &n) < 0)
+        n = 0;
+    if (space >= 0)
+        H5Sclose(space);
+    if (data >= 0)
+        H5Dclose(data);
+    return n;
+}
+
+/* What the detector was told to take. */
+static uint64_t expected_frames(hid_t file)
+{
+    uint64_t images = detector_number(file, "nimages"), triggers = detector_number(file, "ntrigger");
+    return triggers > 1 && images > UINT64_MAX / triggers ? 0 : images * (triggers ? triggers : 1);
+}
+
+static int open_locked(hcy_stack *stack)
 {
     hcy__h5_names names = { 0 };
     const char *words;
@@ -454,25 +520,26 @@ static int open_locked(hcy_stack *stack, const char *wanted)
             return hcy_fail_vendor(HCY_ECORRUPT, 0, words, "%s is truncated", stack->path);
         return hcy_fail_vendor(HCY_EIO, 0, words, "%s cannot be opened as HDF5", stack->path);
     }
-    int st = hcy__h5_find(&names, file, stack->path, wanted);
+    int st = hcy__h5_find(&names, file, stack);
     for (size_t i = 0; !st && i < names.n; i++) {
         struct layout layout;
-        st = open_layout(&layout, file, stack->path, names.at[i]);
+        st = open_layout(&layout, stack, file, names.at[i]);
         if (!st)
             st = take_layout(stack, &layout, file, names.at[i]);
         close_layout(&layout);
     }
     if (!st && !(stack->dataset = strdup(names.at[0])))
         st = hcy_fail(HCY_ENOMEM, "no memory to open %s", stack->path);
+    stack->info.expected = expected_frames(file);
     hcy__h5_names_free(&names);
     H5Fclose(file);
     return st;
 }
 
-int hcy__h5_open(hcy_stack *stack, const char *dataset)
+int hcy__h5_open(hcy_stack *stack)
 {
     hcy__h5_lock();
-    int st = open_locked(stack, dataset && dataset[0] ? dataset : NULL);
+    int st = open_locked(stack);
     hcy__h5_unlock();
     return st;
 }

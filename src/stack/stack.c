@@ -135,8 +135,9 @@ int hcy__may_write(const char *path, int keep_existing, const hcy_stack *source)
 
 /* Image files by their first bytes; all else is HDF5's to understand (its signature may stand behind a user
  * block).  A path with %d that is no file is a series. */
-static int open_by_magic(hcy_stack *stack, const char *dataset)
+static int open_by_magic(hcy_stack *stack)
 {
+    const char *dataset = stack->wanted;
     struct stat is;
     int taken = 1, st;
     if (strchr(stack->path, '%') && stat(stack->path, &is))
@@ -145,10 +146,12 @@ static int open_by_magic(hcy_stack *stack, const char *dataset)
         st = hcy__files_open(stack, &taken);
     if (!st && taken && dataset && dataset[0])
         return hcy_fail(HCY_EINVAL, "%s is no HDF5 file: it has no dataset '%s'", stack->path, dataset);
+    if (!st && taken && stack->channel)
+        return hcy_fail(HCY_EINVAL, "%s is no HDF5 file: it has no channel '%s'", stack->path, stack->channel);
     if (st || taken)
         return st;
 #ifdef HAVE_HDF5
-    return hcy__h5_open(stack, dataset);
+    return hcy__h5_open(stack);
 #else
     return hcy_fail(HCY_EUNSUPPORTED,
                     "%s is neither TIFF, EDF, CBF nor NumPy, and this build of Halcyon has no HDF5", stack->path);
@@ -182,6 +185,7 @@ static int complete(hcy_stack *stack)
     size_t bytes, raw;
     info->path = stack->path;
     info->dataset = stack->dataset ? stack->dataset : "";
+    info->channel_name = stack->channel_name;
     info->elem_size = hcy__pixel_of_type(info->pixel_type)->size;
     if (!info->frames || !info->height || !info->width)
         return hcy_fail(HCY_EFORMAT, "%s%s%s holds no pixels: %llu frames of %u x %u", stack->path,
@@ -210,25 +214,100 @@ static int complete(hcy_stack *stack)
     return 0;
 }
 
-int hcy_stack_open(hcy_stack **stack, const char *path, const char *dataset)
+const hcy__place *hcy__stack_known(const hcy_stack *stack, uint64_t frame)
 {
+    const hcy_stack *known = stack->known;
+    return known && known->places && frame < known->info.frames && !(known->places[frame].flags & PLACE_MISSING)
+               ? &known->places[frame]
+               : NULL;
+}
+
+/* A growing stack ends before the first frame that is not there; with `rest`, behind the last that is. */
+static int trim(hcy_stack *stack, int rest)
+{
+    uint64_t n = 0, all = stack->info.frames;
+    if (!stack->places)
+        return 0;
+    for (uint64_t i = 0; i < all && (rest || n == i); i++)
+        if (!(stack->places[i].flags & PLACE_MISSING))
+            n = i + 1;
+    stack->info.frames = n;
+    return n ? 0 : hcy_fail(HCY_ENOENT, "%s: none of its frames is there yet", stack->path);
+}
+
+/* Opens what an empty stack's path, wanted, channel and growing say. */
+static int open_empty(hcy_stack *stack, int rest)
+{
+    int st = open_by_magic(stack);
+    if (!st && stack->growing)
+        st = trim(stack, rest);
+    return st ? st : complete(stack);
+}
+
+int hcy_stack_open_with(hcy_stack **stack, const char *path, const hcy_stack_opts *opts)
+{
+    static const hcy_stack_opts none = HCY_STACK_OPTS_INIT;
     if (!stack || !path)
         return hcy_fail(HCY_EINVAL, "hcy_stack_open: stack and path must not be NULL");
+    opts = opts ? opts : &none;
+    if (opts->size != sizeof *opts)
+        return hcy_fail(HCY_EINVAL, "hcy_stack_open_with: opts.size is not sizeof(hcy_stack_opts)");
     hcy_stack *s = calloc(1, sizeof *s);
     *stack = NULL;
-    if (!s || !(s->path = strdup(path))) {
-        free(s);
+    if (!s || !(s->path = strdup(path)) || (opts->dataset && !(s->wanted = strdup(opts->dataset))) ||
+        (opts->channel && !(s->channel = strdup(opts->channel)))) {
+        hcy_stack_close(s);
         return hcy_fail(HCY_ENOMEM, "no memory to open %s", path);
     }
-    int st = open_by_magic(s, dataset);
-    if (!st)
-        st = complete(s);
+    s->growing = opts->growing;
+    int st = open_empty(s, 0);
     if (st) {
         hcy_stack_close(s);
         return st;
     }
     *stack = s;
     return 0;
+}
+
+int hcy_stack_open(hcy_stack **stack, const char *path, const char *dataset)
+{
+    hcy_stack_opts opts = HCY_STACK_OPTS_INIT;
+    opts.dataset = dataset;
+    return hcy_stack_open_with(stack, path, &opts);
+}
+
+static int is_same(const hcy_stack_info *a, const hcy_stack_info *b)
+{
+    return a->height == b->height && a->width == b->width && a->pixel_type == b->pixel_type && a->codec == b->codec &&
+           a->block_bytes == b->block_bytes && a->channel == b->channel && a->frames <= b->frames;
+}
+
+int hcy_stack_refresh(hcy_stack *stack, int rest)
+{
+    if (!stack || !stack->growing)
+        return hcy_fail(stack ? HCY_ESTATE : HCY_EINVAL, "hcy_stack_refresh: %s",
+                        stack ? "the stack was not opened as one that grows" : "stack must not be NULL");
+    hcy_stack *next = calloc(1, sizeof *next);
+    if (!next)
+        return hcy_fail(HCY_ENOMEM, "no memory to look at %s again", stack->path);
+    next->path = stack->path;
+    next->wanted = stack->wanted;
+    next->growing = 1;
+    next->channel = stack->channel;
+    next->known = stack;
+    int st = open_empty(next, rest);
+    if (!st && !is_same(&stack->info, &next->info))
+        st = hcy_fail(HCY_EFORMAT, "%s is another stack than it was: frames are gone or of another kind", stack->path);
+    next->known = NULL;
+    if (!st) {
+        hcy_stack kept = *stack;
+        *stack = *next;
+        *next = kept;
+        stack->info.channel_name = stack->channel_name;
+    }
+    next->path = next->wanted = next->channel = NULL;
+    hcy_stack_close(next);
+    return st;
 }
 
 void hcy__stack_drop_parts(hcy_stack *stack, size_t keep)
@@ -251,6 +330,8 @@ void hcy_stack_close(hcy_stack *stack)
     free(stack->parts);
     free(stack->places);
     free(stack->dataset);
+    free(stack->wanted);
+    free(stack->channel);
     free(stack->path);
     free(stack);
 }

@@ -55,12 +55,18 @@ struct hcy_stack {
     size_t n_parts;
     hcy__place *places; /* one a frame; NULL: one part, frames next to one another from `base` on */
     uint64_t base;
+    char *wanted, *channel; /* asked for, or NULL */
+    char channel_name[64];
+    int growing;
+    const hcy_stack *known; /* while a growing stack is opened again: as it was.  Frames stay where they are */
 };
 
 /* Fill an empty stack but for info's sums (hcy_stack_open adds those and closes it after a failure). */
 int hcy__npy_open(hcy_stack *stack);
-int hcy__h5_open(hcy_stack *stack, const char *dataset);
+int hcy__h5_open(hcy_stack *stack);
 
+/* The known place of frame `frame`, NULL if there is none. */
+const hcy__place *hcy__stack_known(const hcy_stack *stack, uint64_t frame);
 /* Adds a zeroed part to the stack. */
 int hcy__stack_add_part(hcy__part **part, hcy_stack *stack, const char *name);
 /* Lets go of all parts but the first `keep`. */

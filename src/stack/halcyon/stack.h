@@ -44,6 +44,9 @@ typedef struct hcy_stack_info {
     uint64_t max_chunk;    /* most bytes that hcy_stack_read() gives for a frame */
     uint64_t raw_bytes;    /* frames * frame_bytes */
     uint64_t stored_bytes; /* of all frames as they lie in the file */
+    uint64_t expected;     /* frames that the detector was told to take (an EIGER master file says so); 0: not known */
+    uint32_t channel;      /* which of its energy thresholds, from 1; 0: it has but one */
+    const char *channel_name; /* "threshold_2", "difference"; "" */
 } hcy_stack_info;
 
 /* Opens `path`, by what is in it:
@@ -59,13 +62,36 @@ typedef struct hcy_stack_info {
  * For HDF5, `dataset` NULL: /entry/data/data if it
  * is there, else EIGER's /entry/data/data_000001, data_000002 ... one after the other, else the one largest
  * 3-D (or 2-D) numeric dataset of the file; where several are as large, HCY_EINVAL with their names.  A 2-D
- * dataset is a stack of one frame.
+ * dataset is a stack of one frame.  A file that is being written with SWMR is read as far as it is written.
  *
  * HCY_ENOENT no such file or dataset, HCY_EIO not readable, HCY_EFORMAT no format that is known, or a
  * rank or type that is no image, HCY_ECORRUPT a truncated file, HCY_EUNSUPPORTED, HCY_EINVAL, HCY_ENOMEM. */
 HCY_API int hcy_stack_open(hcy_stack **stack, const char *path, const char *dataset) HCY_MUST_USE;
 HCY_API void hcy_stack_close(hcy_stack *stack); /* NULL is fine */
 HCY_API const hcy_stack_info *hcy_stack_get_info(const hcy_stack *stack);
+
+typedef struct hcy_stack_opts {
+    size_t size;         /* sizeof this struct */
+    const char *dataset; /* as above; NULL: found */
+    const char *channel; /* of a detector with several energy thresholds: "1", "threshold_2", "difference"; NULL */
+    int growing;         /* 1: it may be written at this moment; hcy_stack_refresh() looks for more frames */
+} hcy_stack_opts;
+#define HCY_STACK_OPTS_INIT { sizeof(hcy_stack_opts), NULL, NULL, 0 }
+
+/* The same with options (NULL: none).
+ * Channels are the second of four dimensions (frames x channels x height x width), named by the dataset `channel`
+ * beside it, else threshold_1, threshold_2 ...; or groups of such names, each with what a stack can be.  HCY_EINVAL:
+ * there are several and none is named, or not that one.
+ * A growing stack is one of chunks in HDF5 (written with SWMR, or flushed now and then), an EIGER master file whose
+ * data files appear, or a series.  Its frames are those before the first one that is not there yet; while there is
+ * none, HCY_ENOENT. */
+HCY_API int hcy_stack_open_with(hcy_stack **stack, const char *path, const hcy_stack_opts *opts) HCY_MUST_USE;
+
+/* Looks again at a growing stack: info's frames, bytes and max_chunk are new, everything else is as it was.  `rest`
+ * not 0: nobody writes any more, so frames behind one that is missing count, too.  Not while another thread is in a
+ * call on this stack.  On failure the stack stays as it was, and the next look may succeed: a file can be caught
+ * half-written.  HCY_ESTATE: not opened as growing; HCY_EFORMAT: it is another stack now. */
+HCY_API int hcy_stack_refresh(hcy_stack *stack, int rest) HCY_MUST_USE;
 
 /* Bytes to have ready for hcy_stack_read() of this frame, which may give fewer.  HCY_ERANGE past the last
  * frame; HCY_ENOENT if the frame was never written (HDF5 would read its fill value, which is no measurement).

@@ -1,0 +1,67 @@
+/* follow.c - waiting for a stack, and integrating it as it grows.
+ *
+ * All frames that are there are one run of the pipeline; then the file is looked at again.  Looks take longer the
+ * more frames there are, so that the pause between two of them is ten times what the last one took. */
+#include "follow.h"
+#include "interrupt.h"
+#include <halcyon/backend.h>
+#include <time.h>
+
+#define SHORTEST_PAUSE 0.02
+#define NAP 0.05
+
+static double now(void)
+{
+    return 1e-9 * (double)hcy_now_ns();
+}
+
+static void nap(double seconds)
+{
+    struct timespec t = { 0, (long)(1e9 * (seconds < NAP ? seconds : NAP)) };
+    nanosleep(&t, NULL); /* a signal ends it */
+}
+
+int follow_open(hcy_stack **stack, const char *path, const hcy_stack_opts *opts, double timeout)
+{
+    double until = now() + timeout;
+    for (;;) {
+        int status = hcy_stack_open_with(stack, path, opts);
+        if (!status || status == HCY_ENOMEM || status == HCY_EINVAL || status == HCY_EUNSUPPORTED || now() >= until)
+            return status;
+        nap(NAP);
+    }
+}
+
+int follow_run(const struct follow *f, uint64_t *next, hcy_pipeline_sink sink, hcy_pipeline_progress progress,
+               void *payload)
+{
+    const hcy_stack_info *info = hcy_stack_get_info(f->stack);
+    double came = now(), look = came; /* when a frame came last, when to look next */
+    int status = 0, rest = 0;
+    *next = f->first;
+    while (!status && *next < f->last && !interrupt_came()) {
+        uint64_t last = info->frames < f->last ? info->frames : f->last;
+        if (*next < last) {
+            status = hcy_pipeline_run(f->pipeline, f->stack, *next, last, sink, progress, payload);
+            *next = last;
+            came = now();
+            if (rest)
+                break;
+        } else if (rest) {
+            break;
+        } else if (now() < look) {
+            nap(look - now());
+            continue;
+        }
+        double start = now();
+        rest = start - came >= f->timeout;
+        if (hcy_stack_refresh(f->stack, rest) && rest) /* else the next look may succeed */
+            break;
+        look = now() + (11 * (now() - start) > SHORTEST_PAUSE ? 10 * (now() - start) : SHORTEST_PAUSE);
+    }
+    if (!status && interrupt_came())
+        return hcy_fail(HCY_ECANCELLED, "stopped after frame %llu", (unsigned long long)*next);
+    if (!status && *next < f->last)
+        return hcy_fail(HCY_ETIMEOUT, "no frame %llu within %g s", (unsigned long long)*next, f->timeout);
+    return status;
+}
