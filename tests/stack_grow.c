@@ -291,7 +291,8 @@ static void test_series(void)
 /* A stack of two channels: its frames are by turns those of the first and the second. */
 static hid_t create_channels(const char *path, const hcy_stack_info *info)
 {
-    hsize_t dims[4] = { info->frames / 2, 2, info->height, info->width }, chunk[4] = { 1, 1, info->height, info->width };
+    hsize_t dims[4] = { info->frames / 2, 2, info->height, info->width };
+    hsize_t chunk[4] = { 1, 1, info->height, info->width };
     hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), space = H5Screate_simple(4, dims, NULL);
     hid_t plist = H5Pcreate(H5P_DATASET_CREATE);
     H5Pset_chunk(plist, 4, chunk);
