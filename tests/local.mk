@@ -69,6 +69,8 @@ EXTRA_DIST += tests/reference/make_azint.py tests/reference/make_azint_arrays.py
 test_internal += tests/pipeline
 tests_pipeline_SOURCES = tests/pipeline.c tests/pipeline_scene.h
 tests_pipeline_LDADD = libinternal.la
+test_public += tests/pipeline_norm
+tests_pipeline_norm_SOURCES = tests/pipeline_norm.c tests/pipeline_scene.h
 test_internal += tests/pipeline_push
 tests_pipeline_push_SOURCES = tests/pipeline_push.c tests/pipeline_scene.h
 tests_pipeline_push_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
@@ -84,7 +86,7 @@ tests_mutations_LDADD = libinternal.la $(LZ4_LIBS)
 test_public += tests/stack_writer
 tests_stack_writer_SOURCES = tests/stack_writer.c tests/stack_make.h tests/stack_read.h
 tests_stack_writer_LDADD = libhalcyon.la $(HDF5_LIBS)
-test_scripts += tests/cli.t tests/cli_real.t tests/plot.t
+test_scripts += tests/cli.t tests/cli_real.t tests/plot.t tests/monitor.t
 
 # Fuzz targets, on damaged seeds in the suite.  Under libFuzzer: configure with CC=clang
 # CFLAGS='-g -O1 -fsanitize=fuzzer-no-link' --enable-sanitizer, then make fuzzers.

@@ -161,6 +161,40 @@ int hcy_azint_finish(hcy_azint_result *result, const hcy_azint_plan *plan, const
     return 0;
 }
 
+int hcy_azint_result_add(hcy_azint_result *sum, const hcy_azint_result *frame, uint64_t n)
+{
+    if (!sum || !frame || sum->n_bins != frame->n_bins || !sum->sigma != !frame->sigma)
+        return hcy_fail(HCY_EINVAL, "hcy_azint_result_add: the sum and the frame are not of one plan");
+    double *const to[] = { sum->sum_signal, sum->sum_norm, sum->sum_norm2, sum->count, sum->sum_variance };
+    const double *const from[] = { frame->sum_signal, frame->sum_norm, frame->sum_norm2, frame->count,
+                                   frame->sum_variance };
+    for (size_t k = 0; k < sizeof to / sizeof to[0]; k++)
+        for (size_t i = 0; to[k] && i < sum->n_bins; i++)
+            to[k][i] = (n ? to[k][i] : 0) + from[k][i];
+    return 0;
+}
+
+int hcy_azint_result_merge(hcy_azint_result *sum, uint64_t n, double normalization)
+{
+    if (!sum || !n)
+        return hcy_fail(HCY_EINVAL, "hcy_azint_result_merge: there is no frame in the sum");
+    if (normalization == 0 || !isfinite(normalization))
+        return hcy_fail(HCY_EINVAL, "the frames' normalization is %g: their curve cannot be divided by that",
+                        normalization);
+    for (size_t i = 0; i < sum->n_bins; i++) {
+        double norm = sum->sum_norm[i] /= (double)n, norm2 = sum->sum_norm2[i] /= (double)n;
+        sum->sum_norm[i] = norm *= normalization;
+        sum->sum_norm2[i] = norm2 *= normalization * normalization;
+        sum->count[i] /= (double)n;
+        sum->intensity[i] = norm != 0 ? sum->sum_signal[i] / norm : 0;
+        if (sum->sigma) {
+            sum->sigma[i] = norm != 0 ? sqrt(sum->sum_variance[i]) / fabs(norm) : 0;
+            sum->std[i] = norm2 > 0 ? sqrt(sum->sum_variance[i] / norm2) : 0;
+        }
+    }
+    return 0;
+}
+
 int hcy_azint_result_create(hcy_azint_result **result, const hcy_azint_plan *plan)
 {
     size_t n, axes, bytes, rows;

@@ -4,6 +4,7 @@
  * the frames.  Curves go to the output, everything that is said to stderr, the JSON object to stdout. */
 #include "cli.h"
 #include "follow.h"
+#include "group.h"
 #include "interrupt.h"
 #include "mask.h"
 #include "progress.h"
@@ -13,8 +14,8 @@
 
 struct values {
     const char *poni, *output, *devices, *unit, *mask, *dataset, *channel;
-    const char *flat, *absorption, *dark, *variance, *plan_cache;
-    struct cli_int npt, npt_azim, mask_frame, batch;
+    const char *flat, *absorption, *dark, *variance, *plan_cache, *monitor;
+    struct cli_int npt, npt_azim, mask_frame, batch, sum;
     int split, errors;
     struct cli_real polarization, dummy, delta_dummy, normalization, follow_timeout;
     struct cli_pair radial, azimuth;
@@ -63,6 +64,9 @@ static const struct cli_option options[] = {
     { "no-solid-angle", 0, CLI_FLAG, AT(no_solid_angle), NULL,
       "do not correct for the solid angle", 0, 0, NULL },
     { "normalization", 0, CLI_REAL, AT(normalization), "X", "divide the curves by X (1)", 0, 0, NULL },
+    { "monitor", 0, CLI_TEXT, AT(monitor), "PATH",
+      "a dataset of one number a frame, which divides it: in\nSTACK, or FILE.h5::/path", 0, 0, NULL },
+    { "sum", 0, CLI_INT, AT(sum), "N", "one curve for N frames: of their sum", 1, 1e9, NULL },
     { "dataset", 0, CLI_TEXT, AT(dataset), "PATH", "in STACK (default: found)", 0, 0, NULL },
     { "channel", 0, CLI_TEXT, AT(channel), "N", "of several energy thresholds: 1, 2, difference ...", 0, 0, NULL },
     { "frames", 0, CLI_SPAN, AT(frames), "A:B", "these alone, from 0, B not included", 0, 0, NULL },
@@ -104,6 +108,7 @@ struct job {
     char output[4096]; /* its path */
     uint64_t written;  /* curves that are in it */
     hcy_pipeline *pipeline;
+    struct group group;
     struct progress progress;
     double setup; /* seconds from the start to the first frame */
     uint64_t *failed;
@@ -320,8 +325,9 @@ static int take_frame(void *payload, const hcy_pipeline_frame *frame)
     } else if (frame->report->n_lost < job->least_lost) {
         job->least_lost = frame->report->n_lost;
     }
-    int status = hcy_curves_append(job->curves, frame->number, frame->result, frame->why);
-    job->written += !status && frame->result;
+    uint64_t written = 0;
+    int status = group_take(&job->group, job->curves, frame, &written);
+    job->written += status ? 0 : written;
     return status;
 }
 
@@ -353,6 +359,10 @@ static int integrate(struct job *job)
         source.max_chunk = 0; /* of what is there, later ones may be larger */
     }
     opts.batch = (uint32_t)job->values->batch.value;
+    if (job->group.monitor && job->group.size < 2) {
+        opts.normalization = group_monitor;
+        opts.normalization_payload = &job->group;
+    }
     progress_say(&job->progress, "preparing the devices ...");
     int status = hcy_pipeline_create(&job->pipeline, job->devices, job->n_devices, job->plan, &source, &opts);
     if (status)
@@ -360,10 +370,14 @@ static int integrate(struct job *job)
     job->setup = progress_seconds(&job->progress);
     interrupt_cancels(job->pipeline);
     status = run_frames(job);
+    uint64_t written = 0;
+    if (!status)
+        status = group_end(&job->group, job->curves, &written);
+    job->written += written;
     progress_clear(&job->progress);
     if (status)
         return cli_fail(status);
-    return job->n_failed ? CLI_FAILED : CLI_OK;
+    return job->n_failed || job->group.failed ? CLI_FAILED : CLI_OK;
 }
 
 /* --- What is said at the end --- */
@@ -448,7 +462,11 @@ static int run(struct job *job)
     if (!status)
         status = make_mask(job);
     if (!status)
+        status = group_read_monitor(&job->group, job->stack, job->values->monitor);
+    if (!status)
         status = make_plan(job);
+    if (!status)
+        status = group_open(&job->group, job->plan, (uint64_t)job->values->sum.value);
     if (!status)
         status = open_output(job);
     if (!status)
@@ -474,6 +492,7 @@ static void clean_up(struct job *job)
     free(job->mask);
     for (size_t i = 0; i < sizeof job->arrays / sizeof job->arrays[0]; i++)
         free(job->arrays[i]);
+    group_close(&job->group);
     free(job->failed);
 }
 
@@ -490,6 +509,7 @@ static int check_values(const struct values *v)
         { v->along_chi && v->npt_azim.given, "--along-chi has its bins from --npt: leave --npt-azim" },
         { v->dummy.given && v->no_sentinels, "--dummy takes the sentinels' place: leave --no-sentinels" },
         { v->normalization.given && v->normalization.value == 0, "--normalization 0 would divide by zero" },
+        { v->monitor && v->follow, "--monitor needs a number for each frame before the first: leave --follow" },
         { v->follow_timeout.given && !v->follow, "--follow-timeout needs --follow" },
         { v->json && v->output && !strcmp(v->output, "-"), "--json takes stdout: give -o FILE" },
     };
@@ -503,7 +523,11 @@ static int check_values(const struct values *v)
 
 int cli_integrate(int argc, char **argv)
 {
-    struct values values = { .unit = "q_nm^-1", .split = HCY_SPLIT_BBOX, .npt = { 0, 1000 }, .follow_timeout = { 0, 60 } };
+    struct values values = { .unit = "q_nm^-1",
+                             .split = HCY_SPLIT_BBOX,
+                             .npt = { 0, 1000 },
+                             .sum = { 0, 1 },
+                             .follow_timeout = { 0, 60 } };
     struct job job = { .values = &values, .least_lost = UINT64_MAX };
     int status;
     if (cli_parse(&cli_integrate_command, argc, argv, &values, &job.path, &status))

@@ -44,7 +44,10 @@ static void finish_frame(hcy_pipeline *p, struct pipe_output *output, const hcy_
                  (unsigned long long)report->byte, hcy_status_text(report->status));
         return;
     }
-    output->report.status = hcy_azint_finish(output->result, p->plan, &p->job, sums, report, 1.0);
+    double normalization = 1.0;
+    if (p->opts.normalization)
+        normalization = p->opts.normalization(p->opts.normalization_payload, output->number);
+    output->report.status = hcy_azint_finish(output->result, p->plan, &p->job, sums, report, normalization);
     if (output->report.status)
         snprintf(output->why, sizeof output->why, "%s", hcy_last_error()->text);
 }

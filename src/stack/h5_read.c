@@ -70,26 +70,35 @@ hid_t hcy__h5_open_numbers(hid_t group, const char *name, int *rank, hsize_t dim
     return -1;
 }
 
+/* How many numbers there are, if not more than one dimension has more than one; else -1. */
+static int length_of(size_t *n, const hsize_t dims[4])
+{
+    int long_ones = 0;
+    *n = 1;
+    for (int i = 0; i < 4; i++) {
+        long_ones += dims[i] != 1;
+        if (dims[i] != 1)
+            *n = (size_t)dims[i];
+    }
+    return long_ones > 1 ? -1 : 0;
+}
+
 int hcy__h5_get_doubles(double **values, size_t *n, hid_t group, const char *name, const char *path)
 {
     hsize_t dims[4] = { 1, 1, 1, 1 };
-    int rank;
+    int rank, st = 0;
     size_t bytes;
     *values = NULL;
     hid_t data = hcy__h5_open_numbers(group, name, &rank, dims);
     if (data < 0)
         return hcy__h5_fail(HCY_ENOENT, "%s: there are no numbers at %s", path, name);
-    int st = 0;
-    if (rank > 1 && dims[0] * dims[1] * dims[2] * dims[3] != dims[0])
+    if (length_of(n, dims))
         st = hcy_fail(HCY_EFORMAT, "%s: %s has %d dimensions where a list is wanted", path, name, rank);
-    else if (dims[0] >> 40 || hcy_size_mul(&bytes, (size_t)dims[0], sizeof **values) ||
-             !(*values = malloc(bytes ? bytes : 1)))
-        st = hcy_fail(HCY_ENOMEM, "%s: no memory for the %llu numbers of %s", path,
-                      (unsigned long long)dims[0], name);
+    else if (*n >> 40 || hcy_size_mul(&bytes, *n, sizeof **values) || !(*values = malloc(bytes ? bytes : 1)))
+        st = hcy_fail(HCY_ENOMEM, "%s: no memory for the %zu numbers of %s", path, *n, name);
     else if (H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, *values) < 0)
         st = hcy__h5_fail(HCY_EIO, "%s: %s cannot be read", path, name);
     H5Dclose(data);
-    *n = (size_t)dims[0];
     if (st) {
         free(*values);
         *values = NULL;

@@ -216,6 +216,17 @@ HCY_API int hcy_azint_finish(hcy_azint_result *result, const hcy_azint_plan *pla
                              const uint64_t *sums, const struct hcy_frame_report *report,
                              double normalization) HCY_MUST_USE;
 
+/* Adds a frame's sums to `sum`, a result of the same plan that holds n frames already (0: it begins anew).
+ * Frames are added unnormalized (1.0 above) and in one order: then the sum has the same bits everywhere, right to
+ * the last few of a double's.  HCY_EINVAL: results of different plans. */
+HCY_API int hcy_azint_result_add(hcy_azint_result *sum, const hcy_azint_result *frame,
+                                 uint64_t n) HCY_MUST_USE;
+/* Turns n added frames into the curve of the image that is their sum, divided by `normalization` (the monitor's
+ * counts of them all; 1.0: none).  sum_signal and sum_variance are those of all frames, norms and counts the mean
+ * of theirs: a pixel that is invalid in some of the frames counts as far as it was there.  Nothing can be added
+ * to it after that.  HCY_EINVAL: no frame, a normalization that is 0, infinite or NaN. */
+HCY_API int hcy_azint_result_merge(hcy_azint_result *sum, uint64_t n, double normalization) HCY_MUST_USE;
+
 #ifdef __cplusplus
 }
 #endif

@@ -42,16 +42,23 @@ enum hcy_pipeline_flag {
     HCY_PIPELINE_ADD_UP = 4     /* statistics go on from run to run: those of a stack that grows between them */
 };
 
+/* What a frame's curve is divided by, beside the plan's normalization: the count of a monitor.  Called once for
+ * each frame whose sums are there, in any thread, in several at once; `number` is the frame's.  0, or what is
+ * not finite, is a frame that fails. */
+typedef double (*hcy_pipeline_normalization)(void *payload, uint64_t number);
+
 typedef struct hcy_pipeline_opts {
     size_t size;      /* sizeof this struct */
     uint32_t flags;   /* HCY_PIPELINE_* */
     uint32_t readers; /* threads that read, 1 to 64; 0: one for two processors of this process */
     uint32_t batch;   /* frames a launch, at most; 0: what the devices prefer */
     uint64_t memory;  /* bytes of stored frames in all slots (one frame a slot at least); 0: 128 MiB */
+    hcy_pipeline_normalization normalization; /* NULL: 1 for all frames */
+    void *normalization_payload;
 } hcy_pipeline_opts;
 #define HCY_PIPELINE_OPTS_INIT                                                                               \
     {                                                                                                        \
-        sizeof(hcy_pipeline_opts), 0, 0, 0, 0                                                                \
+        sizeof(hcy_pipeline_opts), 0, 0, 0, 0, NULL, NULL                                                    \
     }
 
 /* Opens nothing: `devices` are open, and kept; so is the plan.  Every device gets its tables, kernels and

@@ -127,6 +127,13 @@ HCY_API void hcy_image_free(hcy_image *image); /* NULL is fine */
 /* mask[height * width]: 1 where the pixel is not zero (masked, as pyFAI has it), else 0. */
 HCY_API void hcy_image_to_mask(uint8_t *mask, const hcy_image *image);
 
+/* --- Numbers --- */
+
+/* A list of numbers, one a frame: a monitor's counts.  `path` is `FILE.h5::/path` of a dataset of one dimension
+ * (others may be 1).  (*values)[*n] is freed with hcy_list_free().  HCY_EINVAL: no ::/path; HCY_ENOENT,
+ * HCY_EFORMAT, HCY_EIO, HCY_EUNSUPPORTED, HCY_ENOMEM. */
+HCY_API int hcy_numbers_read(double **values, size_t *n, const char *path) HCY_MUST_USE;
+
 /* --- Writing stacks --- */
 
 typedef struct hcy_stack_writer hcy_stack_writer;

@@ -1,0 +1,32 @@
+/* group.h - between the pipeline and the file of curves: frames summed N by N, monitors that they are divided by.
+ * Used from the pipeline's sink, one thread at a time; group_monitor() from any of its threads. */
+#ifndef HCY_CLI_GROUP_H
+#define HCY_CLI_GROUP_H
+
+#include "cli.h"
+#include <halcyon/pipeline.h>
+
+struct group {
+    uint64_t size;   /* frames a curve; 1: each frame is one, and the pipeline divides it by its monitor */
+    double *monitor; /* [frames of the stack], NULL: none */
+    hcy_azint_result *sum;
+    uint64_t n, first; /* frames added so far, the number of their first */
+    double counts;     /* of the monitor, of these */
+    char why[640];     /* "", or why this group failed */
+    uint64_t failed;   /* groups of good frames that their monitor has failed */
+};
+
+/* Reads the monitor, `text` being FILE.h5::/path, or a path in the stack's file; NULL: none. */
+int group_read_monitor(struct group *group, const hcy_stack *stack, const char *text);
+/* Before the run. */
+int group_open(struct group *group, const hcy_azint_plan *plan, uint64_t size);
+/* For hcy_pipeline_opts, the payload being the group. */
+double group_monitor(void *group, uint64_t number);
+/* Takes a frame, and writes a curve where one is complete: *written says how many good ones.  A status of the
+ * library's. */
+int group_take(struct group *group, hcy_curves *curves, const hcy_pipeline_frame *frame, uint64_t *written);
+/* The last group, of what is left; as above. */
+int group_end(struct group *group, hcy_curves *curves, uint64_t *written);
+void group_close(struct group *group);
+
+#endif

@@ -1,0 +1,126 @@
+# halcyon integrate --monitor and --sum: curves divided by counts, curves of summed frames; halcyon sum --roi.
+halcyon=${HALCYON:-./halcyon}
+case $halcyon in /*) ;; *) halcyon=`pwd`/$halcyon ;; esac
+work=`mktemp -d "${TMPDIR:-/tmp}/halcyon-monitor.XXXXXX"` || exit 99
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+cd "$work" || exit 99
+n=0
+failed=0
+
+check() # WHAT COMMAND...: the command succeeds
+{
+    what=$1
+    shift
+    n=`expr $n + 1`
+    if "$@" >check.log 2>&1; then
+        echo "ok $n - $what"
+    else
+        echo "not ok $n - $what"
+        echo "# $*"
+        head -c 2000 check.log | sed 's/^/# /'
+        failed=1
+    fi
+}
+refused() # STATUS WORD COMMAND...: it ends with the status and says the word on stderr
+{
+    status=$1 word=$2
+    shift 2
+    "$@" >refused.out 2>refused.err
+    got=$?
+    if [ $got -eq "$status" ] && grep -e "$word" refused.err; then return 0; fi
+    echo "status $got:"
+    cat refused.err
+    return 1
+}
+equals() { if [ "$1" = "$2" ]; then :; else echo "got '$1', want '$2'"; return 1; fi; }
+integrate() { "$halcyon" integrate s.h5 -p s.poni -d cpu@threads=1 -q "$@"; }
+rows() { grep -v '^#' "$1" | grep .; }
+# numbers FILE.h5 N...: a dataset /entry/data/data of bytes, 1 x 1 x how many.
+numbers()
+{
+    file=$1
+    shift
+    {
+        printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': (1, $#), }"
+        for i; do printf "\\`printf %03o "$i"`"; done
+    } >numbers.npy
+    "$halcyon" decompress numbers.npy -q -o "$file"
+}
+# part FILE K: the intensities of its Kth curve of 50 bins.
+part() { rows "$1" | awk -v k="$2" 'NR > 50 * (k - 1) && NR <= 50 * k { print $2 }'; }
+# ratio A KA B KB X: the intensities of curve KB in B are X times those of curve KA in A, to the digits printed.
+ratio()
+{
+    part "$1" "$2" >ratio.a
+    part "$3" "$4" >ratio.b
+    paste ratio.a ratio.b | awk -v x="$5" '{ d = $1 * x - $2; if (d < 0) d = -d; if (d > 3e-6 * ($2 + 1e-9)) exit 1 }
+        END { exit NR != 50 }'
+}
+
+if ! "$halcyon" simulate s.h5 --detector Eiger500k --frames 6 --seed 4 --threads 1 >log 2>&1; then
+    grep -q 'no HDF5' log && { echo "1..1"; echo "ok 1 # SKIP built without HDF5"; exit 0; }
+    sed 's/^/# /' log
+    exit 1
+fi
+numbers monitor.h5 1 2 4 8 16 32
+numbers zero.h5 1 0 4 8 16 32
+numbers short.h5 1 2 4
+counts=::/entry/data/data
+
+# --- Monitors ---
+check 'plain' integrate -n 50 -o plain.dat
+check '--monitor' integrate -n 50 -o m.dat --monitor monitor.h5$counts
+for i in 1 2 3 4 5 6; do
+    check "--monitor: frame $i" ratio plain.dat $i m.dat $i `awk "BEGIN { print 1 / 2 ^ ($i - 1) }"`
+done
+check '--monitor: some frames, each by its own' integrate -n 50 -o some.dat --frames 3:5 --monitor monitor.h5$counts
+check '... the first of them' ratio plain.dat 4 some.dat 1 0.125
+check '--monitor: two devices, the same' sh -c \
+    "'$halcyon' integrate s.h5 -p s.poni -q -n 50 -d cpu@threads=1,cpu@threads=1 --batch 1 -o two.dat \
+        --monitor monitor.h5$counts && grep -v '^#' two.dat >a && grep -v '^#' m.dat >b && cmp a b"
+check '--monitor and --normalization' integrate -n 50 -o both.dat --monitor monitor.h5$counts --normalization 2
+check '... multiply' ratio plain.dat 3 both.dat 3 0.125
+check '--monitor: a zero is a failed frame' refused 1 'frame 1 failed: .*normalization is 0' \
+    integrate -n 50 -o zero.dat --monitor zero.h5$counts
+check '... the others are there' equals "`grep -c '^# frame [0-9]*$' zero.dat`" 5
+check '--monitor: too short' refused 1 'short.h5.* has 3 values, s.h5 has 6 frames' \
+    integrate -o x.dat --monitor short.h5$counts
+check '--monitor: no such file' refused 1 'none.h5' integrate -o x.dat --monitor none.h5::/x
+check '--monitor: no such dataset' refused 1 'no numbers at /entry/monitor' integrate -o x.dat --monitor /entry/monitor
+check '... looked for in the stack' grep -q 's.h5' refused.err
+check '--monitor: images are no list' refused 1 'where a list is wanted' integrate -o x.dat --monitor /entry/data/data
+
+# --- Sums ---
+check '--sum' integrate -n 50 -o sum.dat --sum 4
+check '--sum: two curves, the last of what is left' equals "`grep -c '^# frame [0-9]*$' sum.dat`" 2
+check '--sum: numbered by their first frames' sh -c "grep -q '^# frame 0$' sum.dat && grep -q '^# frame 4$' sum.dat"
+check '--sum: all' integrate -n 50 -o all.dat --sum 6
+"$halcyon" sum s.h5 -q -o all.h5
+check '--sum: as the sum of the images' "$halcyon" integrate all.h5 -p s.poni -d cpu@threads=1 -q -n 50 -o image.dat
+check '... it is' ratio image.dat 1 all.dat 1 1
+check '--sum: with errors' integrate -n 50 -o poisson.dat --sum 6 --error-model poisson
+check '... as those of images' "$halcyon" integrate all.h5 -p s.poni -q -n 50 -o image.dat --error-model poisson
+rows image.dat | awk '{ print $3 }' >a
+rows poisson.dat | awk '{ print $3 }' >b
+check '... which have them' sh -c \
+    "paste a b | awk '{ d = \$1 - \$2; if (d < 0) d = -d; if (d > 0.05 * \$1) exit 1; all += \$1 } END { exit !all }'"
+check '--sum and --monitor' integrate -n 50 -o divided.dat --sum 6 --monitor monitor.h5$counts
+check '... by all counts' ratio all.dat 1 divided.dat 1 `awk 'BEGIN { print 1 / 63 }'`
+check '--sum and --monitor: one zero of several does no harm' integrate -n 50 -o x.dat --sum 3 --monitor zero.h5$counts
+numbers zeros.h5 0 0 1 1 1 1
+check '--sum and --monitor: nothing but zeros' refused 1 'the sum of 2 frames from 0 failed' \
+    integrate -n 50 -o x.dat --sum 2 --monitor zeros.h5$counts
+check '... is a failed curve' grep -q '^# frame 0 failed' x.dat
+check '--monitor and --follow' refused 2 'leave --follow' integrate -o x.dat --monitor x.h5::/x --follow
+check '--sum and --follow' integrate -n 50 -o follow.dat --sum 4 --follow --follow-timeout 0.2 --frames 0:6
+check '... the same sums' sh -c "grep -v '^#' sum.dat >a; grep -v '^#' follow.dat >b; cmp a b"
+check '--sum 0' refused 2 '--sum' integrate -o x.dat --sum 0
+size=`wc -c <s.h5`
+cp s.h5 damaged.h5
+dd if=/dev/zero of=damaged.h5 bs=512 seek=`expr $size '*' 5 / 12 / 512` count=16 conv=notrunc 2>/dev/null
+check '--sum: a damaged frame' refused 1 'frame 2 failed' "$halcyon" integrate damaged.h5 -p s.poni -q -n 50 -o x.dat --sum 2
+check '... its sum has failed' grep -q '^# frame 2 failed: of its frames 2 failed' x.dat
+check '... the others are there' equals "`grep -c '^# frame [0-9]*$' x.dat`" 2
+echo "1..$n"
+exit $failed
