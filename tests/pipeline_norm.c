@@ -101,6 +101,14 @@ static void test_monitor(int push)
 
 /* --- Sums --- */
 
+static double farthest(const double *a, const double *b)
+{
+    double most = 0;
+    for (size_t i = 0; i < BINS; i++)
+        most = fmax(most, fabs(a[i] - b[i]) / fmax(fabs(b[i]), 1e-300));
+    return most;
+}
+
 /* The curve of one image. */
 static hcy_azint_result *curve_of(uint32_t *pixels)
 {
@@ -118,23 +126,15 @@ static hcy_azint_result *curve_of(uint32_t *pixels)
         bail_out("a curve: %s", hcy_last_error()->text);
     if (hcy_azint_result_add(result, frame->result, 0) || hcy_azint_result_merge(result, 1, 1))
         bail_out("a copy: %s", hcy_last_error()->text);
-    ok(!memcmp(result->intensity, frame->result->intensity, BINS * sizeof(double)) &&
-           !memcmp(result->sigma, frame->result->sigma, BINS * sizeof(double)),
-       "the sum of one frame has its bits");
+    ok(farthest(result->intensity, frame->result->intensity) < 1e-15 &&
+           farthest(result->sigma, frame->result->sigma) < 1e-15,
+       "the sum of one frame is that frame");
     if (hcy_pipeline_finish(pipeline))
         bail_out("an end: %s", hcy_last_error()->text);
     hcy_pipeline_destroy(pipeline);
     hcy_queue_release(queue);
     hcy_device_release(device);
     return result;
-}
-
-static double farthest(const double *a, const double *b)
-{
-    double most = 0;
-    for (size_t i = 0; i < BINS; i++)
-        most = fmax(most, fabs(a[i] - b[i]) / fmax(fabs(b[i]), 1e-300));
-    return most;
 }
 
 static void test_sum(void)
