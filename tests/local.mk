@@ -61,9 +61,11 @@ tests_azint_reference_LDADD = libhalcyon.la $(HDF5_LIBS) $(LZ4_LIBS)
 test_public += tests/azint_arrays tests/azint_2d tests/azint_cache
 tests_azint_cache_SOURCES = tests/azint_cache.c tests/azint_scene.h tests/azint_oracle.h
 tests_azint_2d_SOURCES = tests/azint_2d.c tests/azint_oracle.h tests/reference/azint_2d.h
+test_public += tests/azint_filter
+tests_azint_filter_SOURCES = tests/azint_filter.c tests/azint_oracle.h tests/reference/azint_filter.h
 tests_azint_arrays_SOURCES = tests/azint_arrays.c tests/azint_oracle.h tests/reference/azint_arrays.h
 EXTRA_DIST += tests/reference/make_azint.py tests/reference/make_azint_arrays.py \
-    tests/reference/make_azint_2d.py tests/reference/read_curves.py
+    tests/reference/make_azint_filter.py tests/reference/make_azint_2d.py tests/reference/read_curves.py
 
 # Many frames over many devices, and the command.
 test_internal += tests/pipeline
@@ -86,7 +88,7 @@ tests_mutations_LDADD = libinternal.la $(LZ4_LIBS)
 test_public += tests/stack_writer
 tests_stack_writer_SOURCES = tests/stack_writer.c tests/stack_make.h tests/stack_read.h
 tests_stack_writer_LDADD = libhalcyon.la $(HDF5_LIBS)
-test_scripts += tests/cli.t tests/cli_real.t tests/plot.t tests/monitor.t
+test_scripts += tests/cli.t tests/cli_filter.t tests/cli_real.t tests/plot.t tests/monitor.t
 
 # Fuzz targets, on damaged seeds in the suite.  Under libFuzzer: configure with CC=clang
 # CFLAGS='-g -O1 -fsanitize=fuzzer-no-link' --enable-sanitizer, then make fuzzers.

@@ -254,7 +254,7 @@ static void move_range(void *context, size_t begin, size_t end, unsigned thread)
     }
 }
 
-static int check_spans(const hcy_span *spans, size_t n)
+int azint_check_spans(const hcy_span *spans, size_t n)
 {
     const hcy_azint_head *head = n == HCY_AZINT_SPANS ? spans[0].data : NULL;
     if (!head || spans[0].size != sizeof *head ||
@@ -322,7 +322,7 @@ int azint_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spa
                   size_t *size)
 {
     struct builder b = { 0 };
-    int status = check_spans(spans, n);
+    int status = azint_check_spans(spans, n);
     (void)simd; /* one layout for all */
     if (status)
         return status;

@@ -72,6 +72,8 @@ struct azint_seg {
 
 int azint_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans, size_t n, void **blob,
                   size_t *size);
+/* Are these the spans of a plan?  Everything but the runs, which are checked as they are read. */
+int azint_check_spans(const hcy_span *spans, size_t n);
 /* The plan in `blob`, or NULL if it is none. */
 const struct azint_plan *azint_plan_at(const void *blob, size_t size);
 

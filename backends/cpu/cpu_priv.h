@@ -95,5 +95,6 @@ int cpu_fft_run(struct cpu_pool *pool, void *fimpl, int direction, void *in, voi
 /* The families' tables, NULL name at the end. */
 extern const struct cpu_kernel cpu_bslz4_kernels[]; /* bslz4.c */
 extern const struct cpu_kernel cpu_azint_kernels[]; /* azint.c */
+extern const struct cpu_kernel cpu_filter_kernels[]; /* azint_filter.c */
 
 #endif

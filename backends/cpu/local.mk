@@ -15,7 +15,9 @@ libcpu_la_SOURCES = backends/cpu/fft.c backends/cpu/pool.c \
     backends/cpu/bslz4.c \
     backends/cpu/azint.c backends/cpu/azint_bits.h backends/cpu/azint_float.c backends/cpu/azint_front.c \
     backends/cpu/azint_portable.c backends/cpu/cpu_azint.h backends/cpu/azint_slow.c backends/cpu/azint_strip.c \
-    backends/cpu/azint_tables.c
+    backends/cpu/azint_tables.c \
+    backends/cpu/azint_filter.c backends/cpu/azint_filter_loops.h backends/cpu/azint_filter_portable.c \
+    backends/cpu/azint_filter_sums.c backends/cpu/azint_filter_tables.c backends/cpu/cpu_filter.h
 cpu_entry = backends/cpu/backend.c
 halcyoninclude_HEADERS += backends/cpu/halcyon/cpu.h
 
@@ -29,13 +31,13 @@ libcpu_block_avx2_la_CFLAGS = $(libcpu_la_CFLAGS) $(HCY_AVX2_CFLAGS)
 libcpu_block_avx2_la_SOURCES = backends/cpu/bslz4_avx2.c
 libcpu_avx2_la_CPPFLAGS = $(libcpu_la_CPPFLAGS)
 libcpu_avx2_la_CFLAGS = $(libcpu_la_CFLAGS) $(HCY_AVX2_CFLAGS)
-libcpu_avx2_la_SOURCES = backends/cpu/azint_avx2.c
+libcpu_avx2_la_SOURCES = backends/cpu/azint_avx2.c backends/cpu/azint_filter_avx2.c
 libcpu_block_avx512_la_CPPFLAGS = $(libcpu_la_CPPFLAGS)
 libcpu_block_avx512_la_CFLAGS = $(libcpu_la_CFLAGS) $(HCY_AVX512_CFLAGS)
 libcpu_block_avx512_la_SOURCES = backends/cpu/bslz4_avx512.c
 libcpu_avx512_la_CPPFLAGS = $(libcpu_la_CPPFLAGS)
 libcpu_avx512_la_CFLAGS = $(libcpu_la_CFLAGS) $(HCY_AVX512_CFLAGS)
-libcpu_avx512_la_SOURCES = backends/cpu/azint_avx512.c
+libcpu_avx512_la_SOURCES = backends/cpu/azint_avx512.c backends/cpu/azint_filter_avx512.c
 else
 cpu_defines =
 endif

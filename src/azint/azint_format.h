@@ -1,6 +1,7 @@
 /* azint_format.h - an integration plan's canonical tables, a batch's job and its sums, as every device sees them.
  *
- * Plain data, little-endian, no pointers: backends include this file and kernels.def and nothing else of src/.
+ * Plain data, little-endian, no pointers: backends include this file, azint_wide.h and kernels.def and nothing else
+ * of src/.
  * Everything is an integer, so that every device, thread count and order of summation gives the same bits.
  *
  *   weight       c: what share of a pixel falls into a bin, 24-bit fixed point: 1.0 is HCY_AZINT_ONE = 2^24 - 1
@@ -109,5 +110,48 @@ enum {
     HCY_SUM_LOST_NORM2_HI,
     HCY_AZINT_SUMS
 };
+
+/* --- Filters: clipping outliers, percentiles, and the variance that a bin's pixels show --- */
+
+enum { HCY_AZINT_FILTER_NONE, HCY_AZINT_FILTER_CLIP, HCY_AZINT_FILTER_PERCENTILE }; /* hcy_azint_filter.kind */
+
+/* Where pixels get their variance from while they are clipped, and what is wanted at the end. */
+#define HCY_AZINT_CLIP_SPREAD 1u /* their deviation from the bin's mean; else Poisson's, or the plan's */
+#define HCY_AZINT_WANT_SPREAD 2u /* the rows SQUARE, CROSS and NORM24 */
+
+#define HCY_AZINT_LOG_STEPS 16
+
+typedef struct hcy_azint_filter {
+    uint32_t kind, flags;
+    uint32_t max_iter; /* of clipping */
+    uint32_t reserved;
+    double threshold;  /* pixels further from the mean than this many standard deviations go; Chauvenet's if larger */
+    uint64_t quantile[2]; /* of 2^32: from and to */
+    double log[HCY_AZINT_LOG_STEPS + 1]; /* ln(1 + i / LOG_STEPS) */
+    double log_root;                     /* ln(sqrt(2 pi)) */
+} hcy_azint_filter;
+
+/* The sums of one frame that was filtered: HCY_AZINT_FILTERED rows.  They are complete: sums over the pixels that were
+ * kept in each bin, with nothing of the plan to add or take off.  SIGNAL is that of c * value - cd; VARIANCE that of
+ * c2 * max(1, value), or of c2 * v in a plan with variances; LOST_COUNT, LOST_NORM and LOST_NORM2 are what the bin has,
+ * not what it lost.  And for the spread of pixels about the bin's mean, with v = value * 2^s - floor(dark * 2^s + 0.5),
+ * where s is 0 without a dark current, else HCY_AZINT_SQUARE_SHIFT, and value is limited to SQUARE_MAX >> s, the second
+ * term and then v to SQUARE_MAX, either sign; and norms of 24 bits, n24 = (u32)(N * 2^24 + 0.5):
+ *
+ *   SQUARE  sum of c2 * v * v      CROSS  sum of c2 * v * n24, signed      NORM24  sum of c2 * n24 * n24
+ *
+ * Of float pixels SIGNAL_LO and VARIANCE_LO hold doubles; SQUARE_LO that of c2 * (value - dark - mean * N)^2, the
+ * other two are zero. */
+enum {
+    HCY_SUM_SQUARE_LO = HCY_AZINT_SUMS,
+    HCY_SUM_SQUARE_HI,
+    HCY_SUM_CROSS_LO,
+    HCY_SUM_CROSS_HI,
+    HCY_SUM_NORM24_LO,
+    HCY_SUM_NORM24_HI,
+    HCY_AZINT_FILTERED
+};
+#define HCY_AZINT_SQUARE_MAX (((int64_t)1 << 35) - 1)
+#define HCY_AZINT_SQUARE_SHIFT(pixel_bytes) ((pixel_bytes) <= 2 ? 16 : 3)
 
 #endif

@@ -10,6 +10,7 @@
 
 #include <halcyon/azint.h>
 #include <halcyon/backend.h>
+#include "azint_wide.h"
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -117,34 +118,7 @@ size_t hcy__azint_run_bytes(struct azint_window window);
 /* Write a pixel's runs, n_radial bins to a row of the window; returns where the next pixel begins. */
 uint8_t *hcy__azint_put_runs(uint8_t *p, struct azint_window window, size_t n_radial, const double *cum);
 
-/* --- 128-bit sums --- */
-
-/* sum[0] is the low word. */
-static inline void azint_add(uint64_t sum[2], uint64_t lo, uint64_t hi)
-{
-    sum[0] += lo;
-    sum[1] += hi + (sum[0] < lo);
-}
-
-/* (a * b + 2^(shift - 1)) >> shift, where that is below 2^64; shift from 1 to 63. */
-static inline uint64_t azint_mul_shift(uint64_t a, uint64_t b, unsigned shift)
-{
-    uint64_t a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;
-    uint64_t mid = a1 * b0 + (a0 * b0 >> 32), mid2 = a0 * b1 + (mid & 0xffffffffu);
-    uint64_t p[2] = { mid2 << 32 | (a0 * b0 & 0xffffffffu), a1 * b1 + (mid >> 32) + (mid2 >> 32) };
-
-    azint_add(p, (uint64_t)1 << (shift - 1), 0);
-    return p[0] >> shift | p[1] << (64 - shift);
-}
-
-/* sum += c * x, without a rounding. */
-static inline void azint_add_product(uint64_t sum[2], uint32_t c, uint64_t x)
-{
-    uint64_t high = c * (x >> 32);
-
-    azint_add(sum, c * (x & 0xffffffffu), 0);
-    azint_add(sum, high << 32, high >> 32);
-}
+/* --- 128-bit sums: see also azint_wide.h --- */
 
 /* c * |d| to the scale of c * value: >> shift, 0 to 62, rounded half up. */
 static inline void azint_dark_round(uint64_t cd[2], const uint64_t fine[2], int shift)
@@ -156,12 +130,6 @@ static inline void azint_dark_round(uint64_t cd[2], const uint64_t fine[2], int 
     azint_add(cd, (uint64_t)1 << (shift - 1), 0);
     cd[0] = cd[0] >> shift | cd[1] << (64 - shift);
     cd[1] >>= shift;
-}
-
-static inline void azint_negate(uint64_t x[2])
-{
-    x[0] = ~x[0] + 1;
-    x[1] = ~x[1] + !x[0];
 }
 
 /* --- Hashes (plan.c) --- */
@@ -198,6 +166,7 @@ struct hcy_azint_plan {
     double *radial, *azimuthal; /* one block of memory */
     hcy_azint_bin_norm *bin_norms;
     struct azint_bin_extra *extra; /* NULL without both */
+    int filtered;                  /* frames go through azint_filter */
     double norm_scale;             /* of norms: a power of two, so that the largest is about 1 */
     int has_flat, has_absorption;
     char hash[33];
@@ -205,6 +174,14 @@ struct hcy_azint_plan {
     void *map; /* the tables are in this file, or NULL: they are their own blocks of memory */
     size_t map_size;
 };
+
+/* Is the variance of a pixel its value? */
+static inline int hcy__azint_is_poisson(const hcy_azint_plan *plan)
+{
+    return plan->options.error_model == HCY_ERRORS_POISSON || plan->options.error_model == HCY_ERRORS_HYBRID;
+}
+/* Bytes of a pixel of this type (job.c); 0: no such type. */
+uint32_t hcy__azint_pixel_bytes(uint32_t pixel_type);
 
 /* --- Plans on disk (cache.c) --- */
 

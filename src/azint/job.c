@@ -1,4 +1,4 @@
-/* job.c - which pixel values are invalid, for each type of pixel.  Pure functions.
+/* job.c - which pixel values are invalid, for each type of pixel; how frames are filtered.  Pure functions.
  *
  * A dummy is a number, compared as such.  The detectors' reserved value is -2 with a tolerance of 1.5, cast
  * to the pixels' type (pyFAI's rule): -3 to -1, or the three top values of unsigned types.
@@ -97,11 +97,41 @@ int hcy_azint_plan_job(hcy_azint_job *job, const hcy_azint_plan *plan, uint32_t 
     job->n_pixels = plan->head.n_pixels;
     job->n_bins = plan->head.n_bins;
     job->pixel_type = pixel_type;
-    job->flags = o->error_model == HCY_ERRORS_POISSON ? HCY_AZINT_WANT_VARIANCE : 0;
+    job->flags = hcy__azint_is_poisson(plan) ? HCY_AZINT_WANT_VARIANCE : 0;
     if (o->use_dummy)
         add_dummy(job, t, o->dummy, o->delta_dummy);
     if (o->sentinels == HCY_SENTINELS_ALWAYS ||
         (o->sentinels == HCY_SENTINELS_AUTO && !o->use_dummy && plan->poni.detector->has_dummy))
         add_sentinels(job, t, plan->poni.detector->has_dummy);
+    return 0;
+}
+
+uint32_t hcy__azint_pixel_bytes(uint32_t pixel_type)
+{
+    return pixel_type < sizeof(types) / sizeof(types[0]) ? (uint32_t)types[pixel_type].bits / 8 : 0;
+}
+
+int hcy_azint_plan_filter(hcy_azint_filter *filter, const hcy_azint_plan *plan)
+{
+    const hcy_azint_options *o;
+
+    if (!filter || !plan)
+        return hcy_fail(HCY_EINVAL, "hcy_azint_plan_filter: %s is NULL", filter ? "plan" : "filter");
+    if (!plan->filtered)
+        return hcy_fail(HCY_EINVAL, "hcy_azint_plan_filter: the plan's frames are not filtered");
+    memset(filter, 0, sizeof(*filter));
+    o = &plan->options;
+    filter->kind = (uint32_t)o->filter;
+    filter->max_iter = o->filter == HCY_FILTER_SIGMA_CLIP ? o->max_iter : 0;
+    filter->threshold = o->threshold;
+    if (o->error_model == HCY_ERRORS_AZIMUTHAL)
+        filter->flags = HCY_AZINT_CLIP_SPREAD | HCY_AZINT_WANT_SPREAD;
+    else if (o->error_model == HCY_ERRORS_HYBRID)
+        filter->flags = HCY_AZINT_CLIP_SPREAD;
+    for (int i = 0; i < 2; i++)
+        filter->quantile[i] = (uint64_t)(o->percentile[i] / 100 * 4294967296.0 + 0.5);
+    for (int i = 0; i <= HCY_AZINT_LOG_STEPS; i++)
+        filter->log[i] = log1p((double)i / HCY_AZINT_LOG_STEPS);
+    filter->log_root = 0.5 * log(2 * AZINT_PI);
     return 0;
 }

@@ -108,6 +108,22 @@ static int resolve_poni(hcy_poni *p, size_t height, size_t width)
     return 0;
 }
 
+static int check_filter(const hcy_azint_options *o)
+{
+    const double *p = o->percentile;
+
+    if (o->filter < HCY_FILTER_NONE || o->filter > HCY_FILTER_PERCENTILE)
+        return hcy_fail(HCY_EINVAL, "filter is %d, not one of HCY_FILTER_*", o->filter);
+    if (o->filter == HCY_FILTER_SIGMA_CLIP && o->error_model == HCY_ERRORS_NONE)
+        return hcy_fail(HCY_EINVAL, "sigma clipping needs an error model: azimuthal, hybrid, poisson or variance");
+    if (o->filter == HCY_FILTER_SIGMA_CLIP && !(o->threshold >= 0 && isfinite(o->threshold)))
+        return hcy_fail(HCY_EINVAL, "the threshold of clipping is %g: it has to be 0 or more", o->threshold);
+    if (o->filter == HCY_FILTER_PERCENTILE && !(p[0] >= 0 && p[0] <= p[1] && p[1] <= 100))
+        return hcy_fail(HCY_EINVAL, "the percentiles are %g and %g: they have to be from 0 to 100, in order", p[0],
+                        p[1]);
+    return 0;
+}
+
 static int check_options(const hcy_azint_options *o, size_t height, size_t width)
 {
     const struct {
@@ -132,7 +148,7 @@ static int check_options(const hcy_azint_options *o, size_t height, size_t width
                         o->npt, HCY_AZINT_MAX_BINS / o->npt);
     if (o->split < HCY_SPLIT_NO || o->split > HCY_SPLIT_FULL)
         return hcy_fail(HCY_EINVAL, "split is %d, not one of HCY_SPLIT_*", o->split);
-    if (o->error_model < HCY_ERRORS_NONE || o->error_model > HCY_ERRORS_VARIANCE)
+    if (o->error_model < HCY_ERRORS_NONE || o->error_model > HCY_ERRORS_HYBRID)
         return hcy_fail(HCY_EINVAL, "error_model is %d, not one of HCY_ERRORS_*", o->error_model);
     if (!o->variance != (o->error_model != HCY_ERRORS_VARIANCE))
         return hcy_fail(HCY_EINVAL, o->variance ? "variances are given, which the error model does not use"
@@ -150,7 +166,7 @@ static int check_options(const hcy_azint_options *o, size_t height, size_t width
     if (o->use_dummy && (isinf(o->dummy) || !(o->delta_dummy >= 0) || isinf(o->delta_dummy)))
         return hcy_fail(HCY_EINVAL, "the dummy is %g +- %g: neither may be infinite, nor the second negative",
                         o->dummy, o->delta_dummy);
-    return 0;
+    return check_filter(o);
 }
 
 /* --- From options to what is built --- */
@@ -223,6 +239,7 @@ static void hash_inputs(struct azint_hash *h, const hcy_azint_plan *plan)
                              o->use_dummy ? o->delta_dummy : 0,
                              o->use_polarization ? o->polarization : 0,
                              o->use_polarization ? o->polarization_offset : 0, o->normalization };
+    const double filter[] = { o->filter, o->threshold, o->max_iter, o->percentile[0], o->percentile[1] };
     const int64_t numbers[] = { plan->head.version, plan->head.height, plan->head.width, p->orientation,
                                 (int64_t)o->npt, o->split, o->error_model, o->sentinels, o->use_dummy != 0,
                                 o->solid_angle != 0, o->use_polarization != 0, p->detector->has_dummy,
@@ -232,6 +249,8 @@ static void hash_inputs(struct azint_hash *h, const hcy_azint_plan *plan)
     hcy__azint_hash(h, numbers, sizeof numbers);
     hcy__azint_hash(h, plan->scale.unit->name, strlen(plan->scale.unit->name));
     hcy__azint_hash(h, &plan->norm_scale, sizeof plan->norm_scale);
+    if (o->filter)
+        hcy__azint_hash(h, filter, sizeof filter);
     if (plan->darks)
         hcy__azint_hash(h, plan->darks, plan->head.n_pixels * sizeof(float));
     if (plan->variances)
@@ -452,6 +471,7 @@ static int fill_plan(hcy_azint_plan *plan, const hcy_poni *poni, size_t height, 
     plan->has_flat = user.flat != NULL;
     plan->has_absorption = user.absorption != NULL;
     plan->norm_scale = 1;
+    plan->filtered = user.filter != HCY_FILTER_NONE || user.error_model == HCY_ERRORS_AZIMUTHAL;
     plan->options.unit = plan->scale.unit->name;
     plan->head.version = HCY_AZINT_VERSION;
     plan->head.n_bins = (uint32_t)(user.npt * (user.npt_azim ? user.npt_azim : 1));
@@ -561,5 +581,7 @@ int hcy_azint_plan_info_get(hcy_azint_plan_info *info, const hcy_azint_plan *pla
     info->azimuthal = plan->azimuthal;
     info->azimuth_min = plan->azimuth_min;
     info->azimuth_max = plan->azimuth_max;
+    info->filtered = plan->filtered;
+    info->n_sums = plan->filtered ? HCY_AZINT_FILTERED : HCY_AZINT_SUMS;
     return 0;
 }

@@ -14,37 +14,13 @@
 #define NORM (1.0 / 1099511627776.0)     /* 2^-40 */
 #define ONE (HCY_AZINT_ONE / 16777216.0) /* 1.0 as a weight, on that scale */
 
-/* Rounded to nearest, ties to even: 64 significant bits with a sticky last one, converted once. */
-static double to_double(uint64_t lo, uint64_t hi)
-{
-    unsigned shift = 0;
-    uint64_t top;
-
-    if (!hi)
-        return (double)lo;
-    while (!(hi >> 63)) {
-        hi = hi << 1 | lo >> 63;
-        lo <<= 1;
-        shift++;
-    }
-    top = hi | (lo != 0);
-    return ldexp((double)top, 64 - (int)shift);
-}
-
-static double to_signed_double(uint64_t lo, uint64_t hi)
-{
-    if (!(hi >> 63))
-        return to_double(lo, hi);
-    return -to_double(~lo + 1, ~hi + (lo == 0));
-}
-
 static double sum_of(const uint64_t *sums, size_t n, size_t bin, int row, int is_float)
 {
     uint64_t lo = sums[(size_t)row * n + bin], hi = sums[((size_t)row + 1) * n + bin];
     double x;
 
     if (!is_float)
-        return to_signed_double(lo, hi);
+        return azint_signed_double(lo, hi);
     memcpy(&x, &lo, sizeof x);
     return x;
 }
@@ -58,7 +34,7 @@ static double remaining(const uint64_t norm[2], const uint64_t *lost, size_t n)
         hi -= lost[n] + (lo < lost[0]);
         lo -= lost[0];
     }
-    return to_double(lo, hi);
+    return azint_double(lo, hi);
 }
 
 /* What the curve needs in one bin. */
@@ -74,7 +50,7 @@ static double clean_signal(const struct azint_bin_extra *extra, const uint64_t *
 
     azint_negate(dark);
     azint_add(signal, dark[0], dark[1]);
-    return to_signed_double(signal[0], signal[1]);
+    return azint_signed_double(signal[0], signal[1]);
 }
 
 /* Dark current and given variances, on the scale of the sums. */
@@ -85,12 +61,12 @@ static void add_extra(struct bin_sums *s, const hcy_azint_plan *plan, const uint
     size_t n = plan->head.n_bins;
 
     if (plan->darks && is_float)
-        s->signal -= ldexp(to_signed_double(extra->dark_fine[0], extra->dark_fine[1]),
+        s->signal -= ldexp(azint_signed_double(extra->dark_fine[0], extra->dark_fine[1]),
                            -plan->head.dark_shift);
     else if (plan->darks)
         s->signal = clean_signal(extra, sums, n, i);
     if (plan->variances && is_float)
-        s->variance = ldexp(to_double(extra->variance[0], extra->variance[1]), -plan->head.variance_shift) -
+        s->variance = ldexp(azint_double(extra->variance[0], extra->variance[1]), -plan->head.variance_shift) -
                       s->variance;
     else if (plan->variances)
         s->variance = ldexp(remaining(extra->variance, sums + HCY_SUM_VARIANCE_LO * n + i, n),
@@ -120,6 +96,38 @@ static struct bin_sums bin_sums(const hcy_azint_plan *plan, const hcy_azint_job 
     return s;
 }
 
+/* What pixels have that a filter kept: complete sums. */
+static struct bin_sums kept_sums(const hcy_azint_plan *plan, const hcy_azint_job *job, const uint64_t *sums,
+                                 size_t i)
+{
+    int is_float = job->pixel_type == HCY_PIXEL_F32 || job->pixel_type == HCY_PIXEL_F64;
+    int shift = plan->darks && !is_float ? HCY_AZINT_SQUARE_SHIFT(hcy__azint_pixel_bytes(job->pixel_type)) : 0;
+    size_t n = job->n_bins;
+    const uint64_t *at = sums + i;
+    struct bin_sums s;
+
+    s.signal = sum_of(sums, n, i, HCY_SUM_SIGNAL_LO, is_float) * WEIGHT;
+    s.variance = sum_of(sums, n, i, HCY_SUM_VARIANCE_LO, is_float) * WEIGHT;
+    s.norm = azint_double(at[HCY_SUM_LOST_NORM_LO * n], at[HCY_SUM_LOST_NORM_HI * n]) * NORM;
+    s.norm2 = azint_double(at[HCY_SUM_LOST_NORM2_LO * n], at[HCY_SUM_LOST_NORM2_HI * n]) * NORM;
+    s.count = (double)at[HCY_SUM_LOST_COUNT * n] * WEIGHT;
+    if (plan->options.error_model == HCY_ERRORS_VARIANCE && !is_float)
+        s.variance = ldexp(s.variance, -plan->head.variance_shift);
+    if (plan->options.error_model != HCY_ERRORS_AZIMUTHAL)
+        return s;
+    if (is_float) {
+        s.variance = sum_of(sums, n, i, HCY_SUM_SQUARE_LO, 1) * WEIGHT;
+    } else {
+        const uint64_t square[2] = { at[HCY_SUM_SQUARE_LO * n], at[HCY_SUM_SQUARE_HI * n] };
+        const uint64_t cross[2] = { at[HCY_SUM_CROSS_LO * n], at[HCY_SUM_CROSS_HI * n] };
+        const uint64_t norm2[2] = { at[HCY_SUM_NORM24_LO * n], at[HCY_SUM_NORM24_HI * n] };
+        double mean = s.norm > 0 ? ldexp(s.signal / s.norm, shift) : 0;
+
+        s.variance = ldexp(azint_spread(square, cross, norm2, mean), -2 * shift) * WEIGHT;
+    }
+    return s;
+}
+
 static void set_bin(hcy_azint_result *r, const struct bin_sums *s, double factor, size_t i)
 {
     int full = s->norm > 0;
@@ -145,7 +153,7 @@ int hcy_azint_finish(hcy_azint_result *result, const hcy_azint_plan *plan, const
         return hcy_fail(HCY_EINVAL, "hcy_azint_finish: result, plan, job or sums is NULL");
     if (result->n_bins != plan->head.n_bins || job->n_bins != plan->head.n_bins ||
         job->n_pixels != plan->head.n_pixels || !result->sigma != (plan->options.error_model == HCY_ERRORS_NONE) ||
-        !(job->flags & HCY_AZINT_WANT_VARIANCE) != (plan->options.error_model != HCY_ERRORS_POISSON))
+        !(job->flags & HCY_AZINT_WANT_VARIANCE) != !hcy__azint_is_poisson(plan))
         return hcy_fail(HCY_EINVAL, "hcy_azint_finish: the result or the job is not of this plan");
     if (report && report->status)
         return report->status;
@@ -154,7 +162,8 @@ int hcy_azint_finish(hcy_azint_result *result, const hcy_azint_plan *plan, const
         return hcy_fail(HCY_EINVAL, "the frame's normalization is %g: its curve cannot be divided by that",
                         normalization);
     for (size_t i = 0; i < result->n_bins; i++) {
-        struct bin_sums s = bin_sums(plan, job, sums, report && report->n_lost, i);
+        struct bin_sums s = plan->filtered ? kept_sums(plan, job, sums, i)
+                                           : bin_sums(plan, job, sums, report && report->n_lost, i);
 
         set_bin(result, &s, factor, i);
     }

@@ -14,17 +14,19 @@
 
 struct values {
     const char *poni, *output, *devices, *unit, *mask, *dataset, *channel;
-    const char *flat, *absorption, *dark, *variance, *plan_cache, *monitor;
-    struct cli_int npt, npt_azim, mask_frame, batch, sum;
+    const char *percentile, *flat, *absorption, *dark, *variance, *plan_cache, *monitor;
+    struct cli_int npt, npt_azim, mask_frame, batch, sum, max_iter;
     int split, errors;
-    struct cli_real polarization, dummy, delta_dummy, normalization, follow_timeout;
+    struct cli_real polarization, dummy, delta_dummy, normalization, threshold, follow_timeout;
     struct cli_pair radial, azimuth;
     struct cli_span frames;
-    int along_chi, no_solid_angle, no_sentinels, two_stage, json, quiet, follow;
+    int along_chi, sigma_clip, no_solid_angle, no_sentinels, two_stage, json, quiet, follow;
 };
 
 static const char *const splits[] = { "no", "bbox", "full", NULL }; /* in the order of enum hcy_azint_split */
-static const char *const errors[] = { "none", "poisson", "variance", NULL }; /* of enum hcy_azint_errors */
+static const char *const errors[] = { "none",      "poisson", "variance", /* of enum hcy_azint_errors */
+                                      "azimuthal", "hybrid",  NULL };
+enum { NOT_GIVEN = -1 }; /* of a choice whose default depends on others */
 
 #define AT(member) offsetof(struct values, member)
 static const struct cli_option options[] = {
@@ -41,8 +43,15 @@ static const struct cli_option options[] = {
       "q_nm^-1, the default; q_A^-1, 2th_deg, r_mm, ...", 0, 0, NULL },
     { "split", 0, CLI_CHOICE, AT(split), "HOW", "pixel splitting: no, bbox (default), full", 0, 0, splits },
     { "error-model", 0, CLI_CHOICE, AT(errors), "MODEL",
-      "none (default); poisson, variance: add sigma", 0, 0, errors },
+      "none (default); poisson, variance, azimuthal (the\npixels' own spread), hybrid: add sigma", 0, 0, errors },
     { "variance", 0, CLI_TEXT, AT(variance), "FILE", "of each pixel, for --error-model variance", 0, 0, NULL },
+    { "sigma-clip", 0, CLI_FLAG, AT(sigma_clip), NULL,
+      "leave out pixels far from their bin's mean", 0, 0, NULL },
+    { "threshold", 0, CLI_REAL, AT(threshold), "T",
+      "standard deviations (5); 0: Chauvenet's criterion", 0, 1e300, NULL },
+    { "max-iter", 0, CLI_INT, AT(max_iter), "N", "rounds of clipping, at most (5)", 0, 1000, NULL },
+    { "percentile", 0, CLI_TEXT, AT(percentile), "P", "50: each bin's median; 25,75: the mean between both", 0, 0,
+      NULL },
     { "radial-range", 0, CLI_PAIR, AT(radial), "A,B", "of the curve, in its unit", 0, 0, NULL },
     { "azimuth-range", 0, CLI_PAIR, AT(azimuth), "A,B", "degrees; pixels outside are left out", 0, 0, NULL },
     { "mask", 0, CLI_TEXT, AT(mask), "FILE",
@@ -209,6 +218,35 @@ static const char *choose_cache(struct job *job)
     return NULL;
 }
 
+/* "P" or "P,Q", from 0 to 100, P <= Q: 1 if it is that. */
+static int read_percentiles(double p[2], const char *text)
+{
+    char *end;
+    p[0] = p[1] = strtod(text, &end);
+    if (*end == ',')
+        p[1] = strtod(end + 1, &end);
+    return end != text && !*end && p[0] >= 0 && p[0] <= p[1] && p[1] <= 100;
+}
+
+/* What clipping needs is chosen with it; pyFAI's defaults. */
+static void choose_filter(hcy_azint_options *o, const struct values *v)
+{
+    o->split = v->split != NOT_GIVEN ? v->split : v->sigma_clip ? HCY_SPLIT_NO : HCY_SPLIT_BBOX;
+    o->error_model = v->variance               ? HCY_ERRORS_VARIANCE
+                     : v->errors != NOT_GIVEN ? v->errors
+                     : v->sigma_clip          ? HCY_ERRORS_AZIMUTHAL
+                                              : HCY_ERRORS_NONE;
+    o->filter = v->sigma_clip   ? HCY_FILTER_SIGMA_CLIP
+                : v->percentile ? HCY_FILTER_PERCENTILE
+                                : HCY_FILTER_NONE;
+    if (v->threshold.given)
+        o->threshold = v->threshold.value;
+    if (v->max_iter.given)
+        o->max_iter = (uint32_t)v->max_iter.value;
+    if (v->percentile)
+        (void)read_percentiles(o->percentile, v->percentile);
+}
+
 static void choose_options(struct job *job)
 {
     const struct values *v = job->values;
@@ -222,8 +260,7 @@ static void choose_options(struct job *job)
         o->npt = 1;
     }
     o->unit = v->unit;
-    o->split = v->split;
-    o->error_model = v->variance ? HCY_ERRORS_VARIANCE : v->errors;
+    choose_filter(o, v);
     o->radial_range[0] = v->radial.a;
     o->radial_range[1] = v->radial.b;
     o->azimuth_range[0] = v->azimuth.a;
@@ -242,7 +279,7 @@ static int make_plan(struct job *job)
 {
     progress_say(&job->progress, "plan for %u x %u pixels, %lld bins of %s, splitting %s ...",
                  job->info->height, job->info->width, (long long)job->values->npt.value, job->values->unit,
-                 splits[job->values->split]);
+                 splits[job->azint.split]);
     int status =
         hcy_azint_plan_create(&job->plan, &job->poni, job->info->height, job->info->width, &job->azint);
     return status ? cli_fail(status) : CLI_OK;
@@ -498,6 +535,7 @@ static void clean_up(struct job *job)
 
 static int check_values(const struct values *v)
 {
+    double percentile[2];
     const struct {
         int wrong;
         const char *what;
@@ -505,7 +543,14 @@ static int check_values(const struct values *v)
         { !v->poni, "the geometry is missing: give -p FILE.poni" },
         { v->delta_dummy.given && !v->dummy.given, "--delta-dummy needs --dummy" },
         { v->errors == HCY_ERRORS_VARIANCE && !v->variance, "--error-model variance needs --variance FILE" },
-        { v->errors == HCY_ERRORS_POISSON && v->variance, "--variance is for --error-model variance" },
+        { v->errors > 0 && v->errors != HCY_ERRORS_VARIANCE && v->variance,
+          "--variance is for --error-model variance" },
+        { v->sigma_clip && v->errors == HCY_ERRORS_NONE, "--sigma-clip needs errors: leave --error-model none" },
+        { (v->threshold.given || v->max_iter.given) && !v->sigma_clip,
+          "--threshold and --max-iter are for --sigma-clip" },
+        { v->sigma_clip && v->percentile, "--sigma-clip and --percentile are one or the other" },
+        { v->percentile && !read_percentiles(percentile, v->percentile),
+          "--percentile takes P or P,Q with P <= Q, from 0 to 100" },
         { v->along_chi && v->npt_azim.given, "--along-chi has its bins from --npt: leave --npt-azim" },
         { v->dummy.given && v->no_sentinels, "--dummy takes the sentinels' place: leave --no-sentinels" },
         { v->normalization.given && v->normalization.value == 0, "--normalization 0 would divide by zero" },
@@ -524,7 +569,8 @@ static int check_values(const struct values *v)
 int cli_integrate(int argc, char **argv)
 {
     struct values values = { .unit = "q_nm^-1",
-                             .split = HCY_SPLIT_BBOX,
+                             .split = NOT_GIVEN,
+                             .errors = NOT_GIVEN,
                              .npt = { 0, 1000 },
                              .sum = { 0, 1 },
                              .follow_timeout = { 0, 60 } };

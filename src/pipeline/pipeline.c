@@ -120,13 +120,16 @@ static int init(hcy_pipeline *p, hcy_device *const *devices)
     int status = hcy_azint_plan_info_get(&info, p->plan);
     if (!status)
         status = hcy_azint_plan_job(&p->job, p->plan, p->source.pixel_type);
+    p->filtered = info.filtered;
+    if (!status && p->filtered)
+        status = hcy_azint_plan_filter(&p->filter, p->plan);
     if (status)
         return status;
     if (p->job.n_pixels * p->source.coding.elem_size != p->source.coding.image_bytes)
         return hcy_fail(HCY_EINVAL, "the plan is for %zu x %zu pixels, frames of %llu bytes are not",
                         info.height, info.width, (unsigned long long)p->source.coding.image_bytes);
     p->n_bins = info.n_bins;
-    p->sums_bytes = HCY_AZINT_SUMS * info.n_bins * sizeof(uint64_t);
+    p->sums_bytes = info.n_sums * info.n_bins * sizeof(uint64_t);
     p->shown_devices = calloc(p->n_workers, sizeof *p->shown_devices);
     if (!p->shown_devices)
         return hcy_fail(HCY_ENOMEM, "the statistics of %zu devices", p->n_workers);

@@ -117,7 +117,7 @@ struct pipe_worker {
     int ready;  /* [lock] its tables are prepared, or that failed: */
     int setup;  /* [lock] status */
     hcy_error error;
-    hcy_kernel *fused, *decode, *image; /* fused, or the other two */
+    hcy_kernel *fused, *decode, *image; /* fused, or the other two; `image` may be azint_filter */
     hcy_buffer *tables;
     struct pipe_lane lanes[PIPE_LANES];
     size_t preferred, part, n_parts;
@@ -163,6 +163,8 @@ struct hcy_pipeline {
     hcy_pipeline_source source;
     hcy_pipeline_opts opts;
     hcy_azint_job job;
+    int filtered; /* frames go through azint_filter: */
+    hcy_azint_filter filter;
     size_t batch, capacity, sums_bytes; /* frames a slot, bytes of its chunks, bytes of one frame's sums */
     size_t n_bins;
 

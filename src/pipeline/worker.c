@@ -14,7 +14,7 @@
 
 /* --- What a launch takes --- */
 
-enum { FUSED_ARGS = 9, DECODE_ARGS = 7, IMAGE_ARGS = 6 };
+enum { FUSED_ARGS = 9, DECODE_ARGS = 7, IMAGE_ARGS = 7 };
 
 static void fused_args(const struct pipe_worker *w, const struct pipe_lane *lane,
                        const struct pipe_part *part, hcy_buffer *chunks, hcy_arg args[FUSED_ARGS])
@@ -43,15 +43,20 @@ static void decode_args(const struct pipe_worker *w, const struct pipe_lane *lan
     args[6] = hcy_arg_buf(lane->scratch);
 }
 
-static void image_args(const struct pipe_worker *w, const struct pipe_lane *lane,
-                       const struct pipe_part *part, hcy_arg args[IMAGE_ARGS])
+/* Of azint_image or azint_filter; returns how many they are. */
+static size_t image_args(const struct pipe_worker *w, const struct pipe_lane *lane,
+                         const struct pipe_part *part, hcy_arg args[IMAGE_ARGS])
 {
-    args[0] = hcy_arg_buf(lane->images);
-    args[1] = hcy_arg_buf(w->tables);
-    args[2] = hcy_arg_struct(&w->pipeline->job, sizeof w->pipeline->job);
-    args[3] = hcy_arg_buf(part->sums);
-    args[4] = hcy_arg_buf(part->reports);
-    args[5] = hcy_arg_buf(lane->scratch);
+    size_t n = 0;
+    args[n++] = hcy_arg_buf(lane->images);
+    args[n++] = hcy_arg_buf(w->tables);
+    args[n++] = hcy_arg_struct(&w->pipeline->job, sizeof w->pipeline->job);
+    if (w->pipeline->filtered)
+        args[n++] = hcy_arg_struct(&w->pipeline->filter, sizeof w->pipeline->filter);
+    args[n++] = hcy_arg_buf(part->sums);
+    args[n++] = hcy_arg_buf(part->reports);
+    args[n++] = hcy_arg_buf(lane->scratch);
+    return n;
 }
 
 /* Bytes of scratch that a launch of w->part frames needs. */
@@ -69,8 +74,8 @@ static int scratch_size(const struct pipe_worker *w, size_t *size)
     int status = hcy_kernel_scratch_size(w->decode, w->part, args, DECODE_ARGS, size);
     if (status)
         return status;
-    image_args(w, &nothing, &part, args);
-    status = hcy_kernel_scratch_size(w->image, w->part, args, IMAGE_ARGS, &other);
+    size_t n = image_args(w, &nothing, &part, args);
+    status = hcy_kernel_scratch_size(w->image, w->part, args, n, &other);
     if (!status && other > *size)
         *size = other; /* one after the other: they share it */
     return status;
@@ -85,12 +90,17 @@ int hcy__worker_init(struct pipe_worker *w)
     int status = HCY_EUNSUPPORTED;
     w->direct = (info->caps & wanted) == wanted && !(flags & HCY_PIPELINE_COPY);
     w->stats.name = info->name;
-    if (!(flags & HCY_PIPELINE_TWO_STAGE))
+    if (!(flags & HCY_PIPELINE_TWO_STAGE) && !w->pipeline->filtered)
         status = hcy_kernel_get(&w->fused, w->device, "bslz4_azint");
     if (status == HCY_EUNSUPPORTED) {
         status = hcy_kernel_get(&w->decode, w->device, "bslz4_decode");
         if (!status)
-            status = hcy_kernel_get(&w->image, w->device, "azint_image");
+            status = hcy_kernel_get(&w->image, w->device, w->pipeline->filtered ? "azint_filter" : "azint_image");
+        if (status == HCY_EUNSUPPORTED && w->pipeline->filtered)
+            return hcy_fail(status,
+                            "%s has no azimuthal errors, sigma clipping and percentiles (the kernel azint_filter): "
+                            "use another device, cpu has them",
+                            info->name);
     }
     if (status)
         return status;
@@ -111,11 +121,12 @@ static int prepare(struct pipe_worker *w)
     int status = hcy_kernel_prepare(&w->tables, kernel, spans, HCY_AZINT_SPANS);
     if (status)
         return status;
+    size_t n = FUSED_ARGS;
     if (w->fused)
         fused_args(w, &nothing, &part, NULL, args);
     else
-        image_args(w, &nothing, &part, args);
-    return hcy_kernel_preferred_batch(kernel, args, w->fused ? FUSED_ARGS : IMAGE_ARGS, &w->preferred);
+        n = image_args(w, &nothing, &part, args);
+    return hcy_kernel_preferred_batch(kernel, args, n, &w->preferred);
 }
 
 static int create_parts(struct pipe_worker *w, struct pipe_lane *lane)
@@ -286,8 +297,8 @@ static int launch_part(const struct pipe_worker *w, const struct pipe_lane *lane
     int status = hcy_launch(lane->queue, w->decode, n, args, DECODE_ARGS);
     if (status)
         return status;
-    image_args(w, lane, part, args);
-    return hcy_launch(lane->queue, w->image, n, args, IMAGE_ARGS);
+    size_t n_args = image_args(w, lane, part, args);
+    return hcy_launch(lane->queue, w->image, n, args, n_args);
 }
 
 /* The slot's chunks and tables to the device; *chunks is what kernels read. */

@@ -64,10 +64,28 @@ static int put_poni(FILE *out, const hcy_poni *p)
     return 0;
 }
 
+/* pyFAI's method, and the arguments that it has a name for. */
+static void put_method(FILE *out, const hcy_azint_options *o)
+{
+    const char *method = !o->npt_azim ? "integrate1d" : o->npt > 1 ? "integrate2d" : "integrate_radial";
+    if (o->filter == HCY_FILTER_SIGMA_CLIP)
+        method = "sigma_clip_ng";
+    if (o->filter == HCY_FILTER_PERCENTILE)
+        method = "medfilt1d_ng";
+    put_text(out, "integrator_method", method);
+    fputs("  \"extra_options\": {", out);
+    if (o->filter == HCY_FILTER_SIGMA_CLIP)
+        fprintf(out, "\"thres\": %.17g, \"max_iter\": %u", o->threshold, o->max_iter);
+    if (o->filter == HCY_FILTER_PERCENTILE)
+        fprintf(out, "\"percentile\": [%.17g, %.17g]", o->percentile[0], o->percentile[1]);
+    fputs("},\n", out);
+}
+
 static int put_config(FILE *out, const hcy__curves_head *head)
 {
     static const char *const splits[] = { "no", "bbox", "full" };
-    static const char *const errors[] = { "no", "poisson", "variance" }; /* of enum hcy_azint_errors */
+    static const char *const errors[] = { "no", "poisson", "variance", /* of enum hcy_azint_errors */
+                                          "azimuthal", "hybrid" };
     const unsigned n_errors = sizeof errors / sizeof errors[0];
     const hcy_azint_plan_info *plan = &head->plan;
     const hcy_azint_options *o = &plan->options;
@@ -94,9 +112,8 @@ static int put_config(FILE *out, const hcy__curves_head *head)
     put_range(out, "azimuth_range", o->azimuth_range);
     put_range(out, "radial_range", o->radial_range);
     put_text(out, "integrator_class", "AzimuthalIntegrator");
-    put_text(out, "integrator_method",
-             !o->npt_azim ? "integrate1d" : o->npt > 1 ? "integrate2d" : "integrate_radial");
-    fputs("  \"extra_options\": {},\n  \"monitor_name\": null,\n", out);
+    put_method(out, o);
+    fputs("  \"monitor_name\": null,\n", out);
     fprintf(out, "  \"shape\": [%zu, %zu]\n}", plan->height, plan->width);
     return st;
 }

@@ -90,7 +90,15 @@ enum hcy_azint_split { HCY_SPLIT_NO = 0, HCY_SPLIT_BBOX = 1, HCY_SPLIT_FULL = 2 
 enum hcy_azint_errors {
     HCY_ERRORS_NONE = 0,
     HCY_ERRORS_POISSON = 1, /* a pixel's variance is its value, 1 at least */
-    HCY_ERRORS_VARIANCE = 2 /* options.variance */
+    HCY_ERRORS_VARIANCE = 2, /* options.variance */
+    HCY_ERRORS_AZIMUTHAL = 3, /* what the pixels of a bin show: their deviation from its mean */
+    HCY_ERRORS_HYBRID = 4     /* azimuthal while outliers are clipped, Poisson's in the result */
+};
+/* Which pixels of a bin count, frame by frame.  A pixel that is shared among bins may count in some of them. */
+enum hcy_azint_filters {
+    HCY_FILTER_NONE = 0,       /* all */
+    HCY_FILTER_SIGMA_CLIP = 1, /* those not too far from the mean: options.threshold, options.max_iter */
+    HCY_FILTER_PERCENTILE = 2  /* those between two percentiles of the intensity: options.percentile */
 };
 /* When pixels with a detector's reserved values are masked, frame by frame. */
 enum hcy_azint_sentinels {
@@ -133,10 +141,20 @@ typedef struct hcy_azint_options {
     /* A folder where plans are kept (made if need be), or NULL: the same plan is mapped from there, in place of
      * being made; a new one is written.  What cannot be read or written there is done without. */
     const char *cache;
+    int filter;              /* HCY_FILTER_*; clipping needs an error model */
+    /* Clipping: pixels whose intensity is further from the bin's mean than `threshold` of its pixels' standard
+     * deviations are left out, and mean and deviation taken anew, until none is left out or max_iter times.  The
+     * threshold is raised to Chauvenet's criterion, sqrt(2 ln(n / sqrt(2 pi))) for n pixels; 0: that alone. */
+    double threshold;
+    uint32_t max_iter;
+    /* Percentiles, 0 to 100: pixels are sorted by intensity, their norms added up.  The mean is that of the pixels
+     * between both (which are in it); the same number twice is one pixel, 50 the median. */
+    double percentile[2];
 } hcy_azint_options;
 #define HCY_AZINT_OPTIONS_INIT                                                                              \
     { sizeof(hcy_azint_options), 1000, "q_nm^-1", HCY_SPLIT_BBOX, HCY_ERRORS_NONE, { 0, 0 }, { 0, 0 }, NULL, \
-      0, 0, 1, HCY_SENTINELS_AUTO, 0, 0, 0, 1, 0, 0, 0, 1.0, 0, NULL, NULL, NULL, NULL, 0, NULL }
+      0, 0, 1, HCY_SENTINELS_AUTO, 0, 0, 0, 1, 0, 0, 0, 1.0, 0, NULL, NULL, NULL, NULL, 0, NULL, \
+      HCY_FILTER_NONE, 5.0, 5, { 50, 50 } }
 
 typedef struct hcy_azint_plan hcy_azint_plan;
 
@@ -166,10 +184,12 @@ typedef struct hcy_azint_plan_info {
     size_t n_radial, n_azim;       /* n_azim 0: a curve; else n_bins is n_azim * n_radial */
     const double *azimuthal;       /* [n_azim] bin centres, in degrees */
     double azimuth_min, azimuth_max; /* edges of the first and the last */
+    int filtered;    /* frames go through the kernel azint_filter: a filter, or azimuthal errors */
+    size_t n_sums;   /* u64 of a bin in a frame's sums: HCY_AZINT_SUMS, or HCY_AZINT_FILTERED */
 } hcy_azint_plan_info;
 #define HCY_AZINT_PLAN_INFO_INIT                                                                     \
     { sizeof(hcy_azint_plan_info), 0, 0, 0, 0, 0, 0, NULL, 0, 0, NULL, NULL, HCY_AZINT_OPTIONS_INIT, \
-      HCY_PONI_INIT, 0, 0, 0, 0, 0, 0, NULL, 0, 0 }
+      HCY_PONI_INIT, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0 }
 HCY_API int hcy_azint_plan_info_get(hcy_azint_plan_info *info, const hcy_azint_plan *plan) HCY_MUST_USE;
 
 /* The canonical tables of azint_format.h, for hcy_kernel_prepare(); they live as long as the plan. */
@@ -178,6 +198,9 @@ HCY_API void hcy_azint_plan_tables(hcy_span spans[HCY_AZINT_SPANS], const hcy_az
  * variance if the plan has an error model.  HCY_EINVAL: no such type. */
 HCY_API int hcy_azint_plan_job(hcy_azint_job *job, const hcy_azint_plan *plan,
                                uint32_t pixel_type) HCY_MUST_USE;
+
+/* What azint_filter gets besides, for a plan whose frames are filtered.  HCY_EINVAL: they are not. */
+HCY_API int hcy_azint_plan_filter(hcy_azint_filter *filter, const hcy_azint_plan *plan) HCY_MUST_USE;
 
 /* A plan's constant sums in one bin: the same fixed point as the LOST rows of azint_format.h. */
 typedef struct hcy_azint_bin_norm {
@@ -197,7 +220,7 @@ typedef struct hcy_azint_result {
     double *sigma;        /* standard error of the mean: sqrt(sum_variance) / sum_norm */
     double *std;          /* sqrt(sum_variance / sum_norm2) */
     double *sum_signal;   /* sum of c * value */
-    double *sum_variance; /* sum of c^2 * variance */
+    double *sum_variance; /* sum of c^2 * variance; azimuthal: of c^2 * norm^2 * (value / norm - intensity)^2 */
     double *sum_norm;     /* sum of c * norm */
     double *sum_norm2;    /* sum of c^2 * norm^2 */
     double *count;        /* sum of c: pixels */
@@ -207,7 +230,8 @@ typedef struct hcy_azint_result {
 HCY_API int hcy_azint_result_create(hcy_azint_result **result, const hcy_azint_plan *plan) HCY_MUST_USE;
 HCY_API void hcy_azint_result_destroy(hcy_azint_result *result);
 
-/* A frame's curve from its sums, u64[HCY_AZINT_SUMS][n_bins], and its report; `job` is the one it was
+/* A frame's curve from its sums, u64[HCY_AZINT_SUMS][n_bins] (of a filtered plan u64[HCY_AZINT_FILTERED][n_bins]), and
+ * its report; `job` is the one it was
  * launched with.  `normalization` is the frame's own (a monitor count; 1.0: none), beside the plan's.  The
  * same bits everywhere: each 128-bit sum is rounded to double once, to nearest even; then IEEE division,
  * multiplication and square root.  Returns the report's status if that is a failure (the result is left

@@ -1,0 +1,139 @@
+/* azint_filter_loops.h - what azint_filter does to all pixels of a bin; included by one file a SIMD variant, whose
+ * flags turn these loops into its instructions. */
+#ifndef HCY_CPU_FILTER_LOOPS_H
+#define HCY_CPU_FILTER_LOOPS_H
+
+#include "cpu_filter.h"
+
+#define LOAD(type)                                                                                          \
+    do {                                                                                                    \
+        const type *image = (const type *)(const void *)bin->image;                                         \
+        for (size_t i = 0; i < n; i++) {                                                                    \
+            int64_t v = image[pixels[i]];                                                                   \
+            values[i] = v;                                                                                  \
+            x[i] = (float)(int64_t)image[pixels[i]] * inverse[i];                                           \
+            seen |= (uint64_t)(v ^ v >> 63);                                                                \
+        }                                                                                                   \
+    } while (0)
+
+static uint64_t load(struct filter_bin *bin)
+{
+    const uint32_t *restrict pixels = bin->pixels;
+    const float *restrict inverse = bin->inverse;
+    int64_t *restrict values = bin->values;
+    float *restrict x = bin->x;
+    size_t n = bin->n;
+    uint64_t seen = 0;
+    switch (bin->job->pixel_type) {
+    case HCY_PIXEL_U8:
+        LOAD(uint8_t);
+        break;
+    case HCY_PIXEL_U16:
+        LOAD(uint16_t);
+        break;
+    case HCY_PIXEL_U32:
+        LOAD(uint32_t);
+        break;
+    case HCY_PIXEL_I8:
+        LOAD(int8_t);
+        break;
+    case HCY_PIXEL_I16:
+        LOAD(int16_t);
+        break;
+    default:
+        LOAD(int32_t);
+        break;
+    }
+    return seen;
+}
+
+static size_t lost(const struct filter_bin *bin)
+{
+    const hcy_azint_job *job = bin->job;
+    const int64_t *values = bin->values;
+    size_t count = 0;
+    if (!job->n_invalid)
+        return 0;
+    for (size_t at = 0; at < bin->n; at += FILTER_STEP) {
+        size_t end = bin->n - at < FILTER_STEP ? bin->n : at + FILTER_STEP;
+        uint64_t any = 0;
+        for (unsigned r = 0; r < job->n_invalid; r++) {
+            uint64_t lo = job->invalid[r].lo, span = job->invalid[r].hi - lo;
+            for (size_t i = at; i < at + FILTER_STEP; i++) /* the padding holds what was there */
+                any |= (uint64_t)values[i] - lo <= span;
+        }
+        for (size_t i = at; i < end && any; i++) {
+            unsigned is = 0;
+            for (unsigned r = 0; r < job->n_invalid; r++)
+                is |= (uint64_t)values[i] - job->invalid[r].lo <= job->invalid[r].hi - job->invalid[r].lo;
+            if (is)
+                bin->found[count++] = (uint32_t)i;
+        }
+    }
+    return count;
+}
+
+static void sum_unit(const struct filter_bin *bin, size_t first, size_t last, struct filter_parts *parts)
+{
+    const int64_t *values = bin->values;
+    const uint32_t *norms = bin->norms24;
+    int64_t signal = 0, variance = 0, square = 0, cross = 0;
+    for (size_t i = first; i < last; i++) {
+        signal += values[i];
+        variance += values[i] > 1 ? values[i] : 1;
+    }
+    for (size_t i = first; i < last && bin->spread; i++) {
+        int64_t v = (int32_t)values[i];
+        square += v * v;
+        cross += v * (int32_t)norms[i];
+    }
+    *parts = (struct filter_parts){ signal, variance, { square, 0 }, { cross, 0 } };
+}
+
+static void sum(const struct filter_bin *bin, size_t first, size_t last, struct filter_parts *parts)
+{
+    const int64_t *values = bin->values;
+    const uint32_t *norms = bin->norms24, *weights = bin->weights;
+    const int64_t low = (1 << 24) - 1;
+    int64_t signal = 0, variance = 0, square[2] = { 0 }, cross[2] = { 0 };
+    if (!weights) {
+        sum_unit(bin, first, last, parts);
+        return;
+    }
+    for (size_t i = first; i < last; i++) {
+        int64_t v = (int32_t)values[i], c = weights[i] & 0xffffff, c2 = (c * c + (1 << 23)) >> 24;
+        signal += c * v;
+        variance += c2 * (v > 1 ? v : 1);
+    }
+    for (size_t i = first; i < last && bin->spread; i++) {
+        int64_t v = (int32_t)values[i], c = weights[i] & 0xffffff, c2 = (c * c + (1 << 23)) >> 24;
+        int64_t vv = v * v, q = c2 * (int32_t)norms[i];
+        square[0] += c2 * (vv & low);
+        square[1] += c2 * (vv >> 24);
+        cross[0] += v * (q & low);
+        cross[1] += v * (q >> 24);
+    }
+    *parts = (struct filter_parts){ signal, variance, { square[0], square[1] }, { cross[0], cross[1] } };
+}
+
+static size_t outside(const struct filter_bin *bin, float lo, float hi)
+{
+    const float *x = bin->x;
+    size_t count = 0;
+    for (size_t at = 0; at < bin->n; at += FILTER_STEP) {
+        int any = 0;
+        for (size_t i = at; i < at + FILTER_STEP; i++)
+            any |= (x[i] < lo) | (x[i] > hi);
+        for (size_t i = at; any && i < at + FILTER_STEP; i++)
+            if (x[i] < lo || x[i] > hi)
+                bin->found[count++] = (uint32_t)i;
+    }
+    return count;
+}
+
+#define FILTER_OPS                                                                                          \
+    {                                                                                                       \
+        load, lost, sum, outside                                                                            \
+    }
+
+#endif

@@ -1,0 +1,660 @@
+/* azint_filter - the kernel of that name against an oracle, row by row and bit for bit: filters, error models, pixel
+ * types, SIMD variants, threads, invalid pixels, dark currents and variances.  And the arithmetic that it shares with
+ * the host, and what pyFAI makes of a small detector (reference/make_azint_filter.py). */
+#include <bslz4/bslz4_format.h>
+#include <halcyon/azint.h>
+#include <halcyon/kernel.h>
+
+#include "azint_oracle.h"
+#include "azint_wide.h"
+#include "reference/azint_filter.h"
+#include "tap.h"
+
+enum { HEIGHT = 37, WIDTH = 61, BINS = 13, FRAMES = 4 };
+
+static uint64_t state = 4;
+
+/* --- The oracle: pixel by pixel over the canonical runs, means and deviations in long double --- */
+
+struct entry {
+    uint32_t pixel, c;
+    size_t order;
+    double key; /* intensity, in units of 2^-shift; rounded as it is sorted and compared */
+    int in;
+};
+
+struct oracle {
+    const struct oracle_plan *plan;
+    const hcy_azint_job *job;
+    const hcy_azint_filter *filter;
+    const void *image;
+    int shift;
+    size_t n;
+    struct entry *entries; /* of the bin at hand */
+};
+
+static long double value_of(const struct oracle *o, uint32_t pixel)
+{
+    struct oracle_pixel v = oracle_pixel_get(o->image, pixel, o->job->pixel_type);
+
+    return oracle_is_float(o->job->pixel_type) ? v.d : oracle_is_signed(o->job->pixel_type) ? v.i : (long double)v.u;
+}
+
+static int64_t limit(long double x, int64_t most)
+{
+    return x > most ? most : x < -most ? -most : (int64_t)x;
+}
+
+/* What squares are made of: integers. */
+static int64_t fine_of(const struct oracle *o, uint32_t pixel)
+{
+    int64_t most = HCY_AZINT_SQUARE_MAX, v = limit(value_of(o, pixel), most >> o->shift) << o->shift;
+
+    if (o->plan->spans[4].size)
+        v -= limit(floorl(ldexpl(o->plan->darks[pixel], o->shift) + 0.5L), most);
+    return limit(v, most);
+}
+
+static double dark_of(const struct oracle *o, uint32_t pixel)
+{
+    return o->plan->spans[4].size ? (double)o->plan->darks[pixel] : 0;
+}
+
+static void gather(struct oracle *o, uint32_t bin)
+{
+    const uint8_t *p = o->plan->runs;
+    int is_float = oracle_is_float(o->job->pixel_type);
+
+    o->n = 0;
+    for (uint32_t i = 0; i < o->job->n_pixels; i++) {
+        int more = 1, lost = oracle_invalid(o->job, oracle_pixel_get(o->image, i, o->job->pixel_type));
+        float inverse = (float)(1 / (double)o->plan->norms[i]);
+
+        while (more) {
+            const uint8_t *w;
+            uint32_t word = oracle_run(&p, &w), k = bin - HCY_AZINT_RUN_BIN(word);
+
+            more = (int)HCY_AZINT_RUN_MORE(word);
+            if (bin < HCY_AZINT_RUN_BIN(word) || k >= HCY_AZINT_RUN_N(word) || !oracle_weight(w, k))
+                continue;
+            volatile float key = (float)fine_of(o, i) * inverse;
+
+            if (is_float)
+                key = (float)(((double)value_of(o, i) - dark_of(o, i)) * (double)inverse);
+            o->entries[o->n] = (struct entry){ i, oracle_weight(w, k), o->n, (double)key, !lost };
+            o->n++;
+        }
+    }
+}
+
+/* One entry's part of a frame's rows. */
+static void count(const struct oracle *o, uint64_t *sums, uint32_t bin, const struct entry *e)
+{
+    struct oracle_pixel v = oracle_pixel_get(o->image, e->pixel, o->job->pixel_type);
+    uint32_t c2 = (uint32_t)(((uint64_t)e->c * e->c + (1u << 23)) >> 24);
+    uint64_t norm24 = (uint64_t)((double)o->plan->norms[e->pixel] * 16777216.0 + 0.5);
+    uint64_t none[HCY_AZINT_SUMS * BINS] = { 0 };
+    size_t n = o->job->n_bins;
+
+    oracle_lose(sums, n, bin, e->c, o->plan->norms[e->pixel]);
+    if (oracle_is_float(o->job->pixel_type)) {
+        double d = (double)value_of(o, e->pixel), own = d > 1 ? d : 1;
+
+        oracle_add_double(&sums[HCY_SUM_SIGNAL_LO * n + bin], e->c * (d - dark_of(o, e->pixel)));
+        if (o->plan->spans[5].size)
+            own = (double)o->plan->variances[e->pixel];
+        if (o->plan->spans[5].size || (o->job->flags & HCY_AZINT_WANT_VARIANCE))
+            oracle_add_double(&sums[HCY_SUM_VARIANCE_LO * n + bin], c2 * own);
+        return;
+    }
+    oracle_count(sums, o->job, bin, e->c, v);
+    oracle_lose_arrays(none, o->plan->spans, o->job, bin, e->c, e->pixel);
+    for (int row = HCY_SUM_SIGNAL_LO; row <= HCY_SUM_VARIANCE_LO; row += 2) {
+        oracle_u128 x = (oracle_u128)none[((size_t)row + 1) * n + bin] << 64 | none[(size_t)row * n + bin];
+
+        oracle_add(sums, n, bin, row, row == HCY_SUM_SIGNAL_LO ? -x : x);
+    }
+    if (o->filter->flags & HCY_AZINT_WANT_SPREAD) {
+        oracle_i128 f = fine_of(o, e->pixel);
+
+        oracle_add(sums, n, bin, HCY_SUM_SQUARE_LO, (oracle_u128)(f * f) * c2);
+        oracle_add(sums, n, bin, HCY_SUM_CROSS_LO, (oracle_u128)(f * (oracle_i128)(c2 * norm24)));
+        oracle_add(sums, n, bin, HCY_SUM_NORM24_LO, (oracle_u128)(c2 * norm24) * norm24);
+    }
+}
+
+/* Mean and deviation of the entries that are in, in units of key; their number.  And the spread, in those of values. */
+static double measure(const struct oracle *o, long double *mean, long double *deviation, long double *spread)
+{
+    int is_float = oracle_is_float(o->job->pixel_type);
+    long double s = 0, w = 0, ww = 0, v = 0, number = 0, unit = ldexpl(1, o->shift);
+
+    for (size_t i = 0; i < o->n; i++) {
+        const struct entry *e = &o->entries[i];
+        long double c = e->c / 16777216.0L, norm = o->plan->norms[e->pixel], x = value_of(o, e->pixel);
+
+        if (!e->in)
+            continue;
+        s += c * (x - dark_of(o, e->pixel));
+        w += c * norm;
+        ww += c * c * norm * norm;
+        number += e->c;
+        v += c * c * (o->plan->spans[5].size ? o->plan->variances[e->pixel] : x > 1 ? x : 1);
+    }
+    *mean = s / w;
+    *spread = 0;
+    for (size_t i = 0; i < o->n; i++) {
+        const struct entry *e = &o->entries[i];
+        long double norm = o->plan->norms[e->pixel], c2 = ((uint64_t)e->c * e->c + (1u << 23)) >> 24;
+        long double x = is_float ? value_of(o, e->pixel) - dark_of(o, e->pixel) : fine_of(o, e->pixel) / unit;
+
+        if (!is_float)
+            norm = floorl(norm * 16777216 + 0.5L) / 16777216;
+        if (e->in)
+            *spread += c2 * (x - *mean * norm) * (x - *mean * norm);
+    }
+    if (o->filter->flags & HCY_AZINT_CLIP_SPREAD)
+        v = *spread / 16777216.0L;
+    *deviation = sqrtl(v / ww) * unit;
+    *mean *= unit;
+    return (double)number / HCY_AZINT_ONE;
+}
+
+static void clip(struct oracle *o)
+{
+    for (uint32_t turn = 0; turn < o->filter->max_iter; turn++) {
+        long double mean, deviation, spread, n = measure(o, &mean, &deviation, &spread);
+        size_t gone = 0;
+
+        if (!(n > 0))
+            return;
+        long double cut = sqrtl(2 * logl((n > 3 ? n : 3) / sqrtl(2 * acosl(-1))));
+        long double half = (cut > o->filter->threshold ? cut : o->filter->threshold) * deviation;
+
+        half += fabsl(mean) / 4194304;
+        for (size_t i = 0; i < o->n; i++) {
+            int out = o->entries[i].in && (o->entries[i].key < mean - half || o->entries[i].key > mean + half);
+
+            o->entries[i].in &= !out;
+            gone += (size_t)out;
+        }
+        if (!gone)
+            return;
+    }
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct entry *p = a, *q = b;
+
+    if (p->in != q->in)
+        return q->in - p->in;
+    return p->key < q->key ? -1 : p->key > q->key ? 1 : p->order < q->order ? -1 : 1;
+}
+
+static uint64_t share(const struct oracle *o, const struct entry *e)
+{
+    uint64_t n = (uint64_t)((double)o->plan->norms[e->pixel] * 1099511627776.0);
+
+    return (uint64_t)(((oracle_u128)e->c * n + (1u << 23)) >> 24);
+}
+
+static int by_order(const void *a, const void *b)
+{
+    const struct entry *p = a, *q = b;
+
+    return p->order < q->order ? -1 : 1;
+}
+
+static void percentiles(struct oracle *o)
+{
+    oracle_u128 all = 0, below = 0;
+
+    qsort(o->entries, o->n, sizeof *o->entries, by_key);
+    for (size_t i = 0; i < o->n; i++)
+        all += o->entries[i].in ? share(o, &o->entries[i]) : 0;
+    for (size_t i = 0; i < o->n && o->entries[i].in; i++) {
+        oracle_u128 to = below + share(o, &o->entries[i]);
+
+        o->entries[i].in = to << 32 >= all * o->filter->quantile[0] && below << 32 <= all * o->filter->quantile[1];
+        below = to;
+    }
+    qsort(o->entries, o->n, sizeof *o->entries, by_order); /* doubles are added in this order */
+}
+
+/* Pixels that the frame lacks: those with a weight. */
+static uint64_t count_lost(const struct oracle *o)
+{
+    const uint8_t *p = o->plan->runs, *w;
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; i < o->job->n_pixels; i++) {
+        int more = 1, any = 0;
+
+        while (more) {
+            uint32_t word = oracle_run(&p, &w);
+
+            for (uint32_t k = 0; k < HCY_AZINT_RUN_N(word); k++)
+                any |= oracle_weight(w, k) > 0;
+            more = (int)HCY_AZINT_RUN_MORE(word);
+        }
+        n += (uint64_t)(any && oracle_invalid(o->job, oracle_pixel_get(o->image, i, o->job->pixel_type)));
+    }
+    return n;
+}
+
+/* All rows of a frame. */
+static void oracle_filter(struct oracle *o, uint64_t *sums)
+{
+    long double mean, deviation, spread;
+
+    memset(sums, 0, sizeof *sums * HCY_AZINT_FILTERED * BINS);
+    o->shift = !o->plan->spans[4].size || oracle_is_float(o->job->pixel_type)
+                   ? 0
+                   : HCY_AZINT_SQUARE_SHIFT(oracle_pixel_size(o->job->pixel_type));
+    for (uint32_t bin = 0; bin < BINS; bin++) {
+        gather(o, bin);
+        if (o->filter->kind == HCY_AZINT_FILTER_CLIP)
+            clip(o);
+        if (o->filter->kind == HCY_AZINT_FILTER_PERCENTILE)
+            percentiles(o);
+        for (size_t i = 0; i < o->n; i++)
+            if (o->entries[i].in)
+                count(o, sums, bin, &o->entries[i]);
+        if (oracle_is_float(o->job->pixel_type) && (o->filter->flags & HCY_AZINT_WANT_SPREAD) &&
+            measure(o, &mean, &deviation, &spread) > 0)
+            oracle_add_double(&sums[HCY_SUM_SQUARE_LO * BINS + bin], (double)spread);
+    }
+}
+
+/* --- The kernel --- */
+
+static const char *const variants[] = { "cpu@threads=1@simd=portable", "cpu@threads=3@simd=avx2",
+                                        "cpu@threads=1@simd=avx512", "cpu@threads=4@simd=avx512" };
+enum { N_VARIANTS = sizeof variants / sizeof variants[0] };
+static hcy_device *devices[N_VARIANTS];
+
+static hcy_buffer *buffer(hcy_device *dev, size_t size, const void *data)
+{
+    hcy_buffer *b = NULL;
+
+    if (hcy_buffer_create(&b, dev, HCY_MEM_MAPPED, size ? size : 64))
+        bail_out("%s", hcy_last_error()->text);
+    memset(hcy_buffer_host(b), data ? 0 : 0x5a, size);
+    if (data)
+        memcpy(hcy_buffer_host(b), data, size);
+    return b;
+}
+
+/* Frames through the kernel; sums are the caller's, freed. */
+static uint64_t *run_kernel(hcy_device *dev, const hcy_span *spans, const hcy_azint_job *job,
+                            const hcy_azint_filter *filter, const void *images, size_t frames,
+                            hcy_frame_report *reports)
+{
+    size_t scratch = 0, bytes = frames * HCY_AZINT_FILTERED * job->n_bins * sizeof(uint64_t);
+    size_t image = (size_t)job->n_pixels * oracle_pixel_size(job->pixel_type);
+    uint64_t *out = malloc(bytes);
+    hcy_kernel *kernel = NULL;
+    hcy_queue *queue = NULL;
+    hcy_buffer *tables = NULL;
+
+    memset(reports, 0, frames * sizeof *reports);
+    if (!out || hcy_kernel_get(&kernel, dev, "azint_filter") || hcy_queue_create(&queue, dev) ||
+        hcy_kernel_prepare(&tables, kernel, spans, HCY_AZINT_SPANS))
+        bail_out("%s", hcy_last_error()->text);
+    hcy_buffer *b[] = { buffer(dev, frames * image, images), buffer(dev, bytes, NULL),
+                        buffer(dev, frames * sizeof *reports, reports), NULL };
+    hcy_arg args[] = { hcy_arg_buf(b[0]), hcy_arg_buf(tables), hcy_arg_struct(job, sizeof *job),
+                       hcy_arg_struct(filter, sizeof *filter), hcy_arg_buf(b[1]), hcy_arg_buf(b[2]),
+                       hcy_arg_buf(NULL) };
+    if (hcy_kernel_scratch_size(kernel, frames, args, 7, &scratch))
+        bail_out("%s", hcy_last_error()->text);
+    args[6] = hcy_arg_buf(b[3] = buffer(dev, scratch, NULL));
+    if (hcy_launch(queue, kernel, frames, args, 7) || hcy_queue_finish(queue))
+        bail_out("%s", hcy_last_error()->text);
+    memcpy(out, hcy_buffer_host(b[1]), bytes);
+    memcpy(reports, hcy_buffer_host(b[2]), frames * sizeof *reports);
+    for (size_t i = 0; i < 4; i++)
+        hcy_buffer_release(b[i]);
+    hcy_buffer_release(tables);
+    hcy_kernel_release(kernel);
+    hcy_queue_release(queue);
+    return out;
+}
+
+/* Filters by name, with the flags of the error models. */
+static hcy_azint_filter make_filter(uint32_t kind, uint32_t flags, double threshold, double from, double to)
+{
+    hcy_azint_filter f = { .kind = kind, .flags = flags, .max_iter = 4, .threshold = threshold };
+
+    f.quantile[0] = (uint64_t)(from / 100 * 4294967296.0);
+    f.quantile[1] = (uint64_t)(to / 100 * 4294967296.0);
+    for (int i = 0; i <= HCY_AZINT_LOG_STEPS; i++)
+        f.log[i] = log1p((double)i / HCY_AZINT_LOG_STEPS);
+    f.log_root = 0.5 * log(2 * acos(-1));
+    return f;
+}
+
+static void make_images(uint8_t *images, uint32_t type, int bright)
+{
+    size_t size = oracle_pixel_size(type), n = (size_t)FRAMES * HEIGHT * WIDTH;
+    uint64_t top = UINT64_MAX >> (64 - 8 * size);
+
+    for (size_t i = 0; i < n; i++) {
+        uint64_t value = 20 + oracle_below(&state, 30) * (1 + (uint64_t)bright * 997) % 100000;
+
+        value = oracle_below(&state, 60) ? value : oracle_below(&state, 900) * (bright ? 70001u : 1);
+        value = value > top / 2 ? top / 2 : value;
+        value = oracle_below(&state, 50)                  ? value
+                : size < 8 || !oracle_is_signed(type) ? top - oracle_below(&state, 2)
+                                                       : 5;
+        value = oracle_is_signed(type) && !oracle_below(&state, 40) ? 0 - (uint64_t)oracle_below(&state, 9) : value;
+        value &= top;
+        if (type == HCY_PIXEL_F64) {
+            double d = value > top / 2 ? NAN : (double)(int64_t)value / 3;
+            memcpy(images + 8 * i, &d, 8);
+        } else if (type == HCY_PIXEL_F32) {
+            float f = value > top / 2 ? NAN : (float)value / 3;
+            memcpy(images + 4 * i, &f, 4);
+        } else {
+            memcpy(images + size * i, &value, size); /* little-endian */
+        }
+    }
+}
+
+static const struct {
+    const char *name;
+    uint32_t kind, flags;
+    double threshold, from, to;
+    int poisson;
+} filters[] = {
+    { "spread alone", HCY_AZINT_FILTER_NONE, HCY_AZINT_CLIP_SPREAD | HCY_AZINT_WANT_SPREAD, 0, 0, 0, 0 },
+    { "clipped by spread", HCY_AZINT_FILTER_CLIP, HCY_AZINT_CLIP_SPREAD | HCY_AZINT_WANT_SPREAD, 2.5, 0, 0, 0 },
+    { "clipped, hybrid, Chauvenet", HCY_AZINT_FILTER_CLIP, HCY_AZINT_CLIP_SPREAD, 0, 0, 0, 1 },
+    { "clipped, Poisson or given", HCY_AZINT_FILTER_CLIP, 0, 3.5, 0, 0, 1 },
+    { "median", HCY_AZINT_FILTER_PERCENTILE, 0, 0, 50, 50, 1 },
+    { "quartiles", HCY_AZINT_FILTER_PERCENTILE, HCY_AZINT_WANT_SPREAD, 0, 25, 75, 1 },
+};
+enum { N_FILTERS = sizeof filters / sizeof filters[0] };
+
+/* Doubles that hold rounded spreads are compared as such. */
+static int same(const uint64_t *got, const uint64_t *want, size_t row, int is_float)
+{
+    double a, b;
+
+    if (!is_float || row != HCY_SUM_SQUARE_LO)
+        return *got == *want;
+    memcpy(&a, got, 8);
+    memcpy(&b, want, 8);
+    return fabs(a - b) <= 1e-10 * fabs(b) + 1e-3;
+}
+
+static size_t wrong_rows(const uint64_t *got, const uint64_t *want, int is_float, const char *device)
+{
+    size_t wrong = 0;
+
+    for (size_t k = 0; k < HCY_AZINT_FILTERED * BINS; k++) {
+        if (same(got + k, want + k, k / BINS, is_float))
+            continue;
+        if (!wrong++)
+            diag("%s: row %zu bin %zu: %llx, want %llx", device, k / BINS, k % BINS, (unsigned long long)got[k],
+                 (unsigned long long)want[k]);
+    }
+    return wrong;
+}
+
+static void test_oracle(uint32_t type, enum oracle_kind kind, int arrays, int bright)
+{
+    static const char *const names[] = { "",   "u8",  "u16", "u32", "u64", "i8",
+                                         "i16", "i32", "i64", "f32", "f64" };
+    size_t image = (size_t)HEIGHT * WIDTH * oracle_pixel_size(type);
+    int is_float = oracle_is_float(type);
+    uint8_t *images = malloc(FRAMES * image);
+    uint64_t *want = malloc(sizeof *want * HCY_AZINT_FILTERED * BINS);
+    struct entry *entries = malloc(sizeof *entries * HEIGHT * WIDTH * 4);
+    hcy_azint_job job = { HEIGHT * WIDTH, BINS, type, 0, 0, { { 0, 0 } } };
+    uint64_t top = UINT64_MAX >> (64 - 8 * oracle_pixel_size(type));
+    struct oracle_plan plan;
+
+    if (!images || !want || !entries || oracle_plan_make(&plan, 31 + type, kind, HEIGHT, WIDTH, BINS, 9) ||
+        (arrays && oracle_plan_add_arrays(&plan, type, arrays > 1)))
+        bail_out("no memory");
+    for (size_t i = 0; i < HEIGHT * WIDTH; i++)
+        plan.norms[i] *= kind == ORACLE_WILD ? 1.0f / 4096 : 0.9f;
+    make_images(images, type, bright);
+    job.n_invalid = is_float ? 0 : 1;
+    job.invalid[0] = oracle_is_signed(type) ? (hcy_azint_range){ 0 - (uint64_t)7, 0 - (uint64_t)3 }
+                                            : (hcy_azint_range){ top - 1, top };
+    for (size_t f = 0; f < N_FILTERS; f++) {
+        hcy_azint_filter filter = make_filter(filters[f].kind, filters[f].flags, filters[f].threshold, filters[f].from,
+                                              filters[f].to);
+        struct oracle o = { &plan, &job, &filter, NULL, 0, 0, entries };
+        size_t wrong = 0, lost = 0;
+
+        job.flags = filters[f].poisson && arrays < 2 ? HCY_AZINT_WANT_VARIANCE : 0;
+        for (size_t v = 0; v < N_VARIANTS; v++) {
+            hcy_frame_report reports[FRAMES];
+            uint64_t *got = !devices[v] ? NULL
+                                        : run_kernel(devices[v], plan.spans, &job, &filter, images, FRAMES, reports);
+
+            for (size_t k = 0; got && k < FRAMES; k += v ? 1 : 2) {
+                o.image = images + k * image;
+                if (v == 0 || k == 3) {
+                    oracle_filter(&o, want);
+                    wrong += wrong_rows(got + k * HCY_AZINT_FILTERED * BINS, want, is_float, variants[v]);
+                    wrong += reports[k].n_lost != count_lost(&o);
+                    lost += reports[k].n_lost;
+                }
+            }
+            free(got);
+        }
+        ok(wrong == 0 && (lost > 0) == (job.n_invalid || is_float), "%s, %s%s%s, %s", names[type],
+           kind == ORACLE_WHOLE   ? "whole"
+           : kind == ORACLE_SPLIT ? "split"
+                                  : "wild",
+           arrays > 1 ? ", dark and variances" : arrays ? ", dark" : "", bright ? ", bright" : "", filters[f].name);
+    }
+    oracle_plan_free(&plan);
+    free(images);
+    free(want);
+    free(entries);
+}
+
+/* --- What host and devices share --- */
+
+static void test_arithmetic(void)
+{
+    hcy_azint_filter f = make_filter(HCY_AZINT_FILTER_CLIP, 0, 0, 0, 0);
+    double worst = 0;
+    int wrong = 0;
+
+    for (double n = 3; n < 1e9; n *= 1.0137)
+        worst = fmax(worst, fabs(azint_chauvenet(&f, n) / sqrt(2 * log(n / sqrt(2 * acos(-1)))) - 1));
+    ok(worst < 1e-5, "Chauvenet's criterion is off by %.1g at most", worst);
+    for (int turn = 0; turn < 2000; turn++) {
+        oracle_i128 square = 0, cross = 0, norm2 = 0;
+        long double mean = 0, norms = 0, want = 0, v[64], n24[64];
+        int n = 1 + (int)oracle_below(&state, 64), bits = (int)oracle_below(&state, 35);
+        int flat = (int)oracle_below(&state, 2), is_signed = (int)oracle_below(&state, 2);
+
+        for (int i = 0; i < n; i++) {
+            int64_t x = (int64_t)(oracle_random(&state) >> (63 - bits)), norm = 1 + oracle_below(&state, 1u << 24);
+
+            norm = flat ? 1 << 24 : norm;
+            x = flat ? (int64_t)1 << bits : is_signed && oracle_below(&state, 2) ? -x : x;
+            square += (oracle_i128)x * x;
+            cross += (oracle_i128)x * norm;
+            norm2 += (oracle_i128)norm * norm;
+            v[i] = x;
+            n24[i] = norm / 16777216.0L;
+            mean += v[i];
+            norms += n24[i];
+        }
+        double m = (double)(mean / norms);
+        for (int i = 0; i < n; i++)
+            want += (v[i] - m * n24[i]) * (v[i] - m * n24[i]);
+        const uint64_t a[2] = { (uint64_t)square, (uint64_t)(square >> 64) };
+        const uint64_t b[2] = { (uint64_t)cross, (uint64_t)(cross >> 64) };
+        const uint64_t c[2] = { (uint64_t)norm2, (uint64_t)(norm2 >> 64) };
+        double got = azint_spread(a, b, c, m);
+        /* the mean is rounded to 32 bits */
+        wrong += !(got >= 0 && fabsl(got - want) <= 1e-15L * want + 1e-8L * sqrtl(want) * fabs(m) + 1e-17L * m * m);
+        wrong += flat && got > 1e-17 * m * m;
+    }
+    is_int(wrong, 0, "spreads of 2000 bins: never negative, nothing cancels");
+}
+
+/* --- pyFAI's curves --- */
+
+enum { N = FILTER_HEIGHT * FILTER_WIDTH };
+
+static hcy_azint_plan *make_plan(const struct filter_case *c, const float *dark)
+{
+    hcy_poni poni = HCY_PONI_INIT;
+    hcy_azint_options o = HCY_AZINT_OPTIONS_INIT;
+    hcy_azint_plan *p = NULL;
+
+    poni.dist = 0.05;
+    poni.poni1 = 8.3e-3;
+    poni.poni2 = 14.1e-3;
+    poni.rot1 = 0.12;
+    poni.rot2 = -0.21;
+    poni.rot3 = 0.4;
+    poni.wavelength = 1.1e-10;
+    poni.pixel1 = 1e-3;
+    poni.pixel2 = 1.1e-3;
+    o.npt = FILTER_NPT;
+    o.split = c->split;
+    o.use_dummy = 1;
+    o.dummy = FILTER_DUMMY;
+    o.delta_dummy = 0.5;
+    o.solid_angle = c->solid_angle;
+    o.error_model = c->model;
+    o.filter = c->filter;
+    o.threshold = c->threshold;
+    o.max_iter = c->max_iter;
+    memcpy(o.percentile, c->percentile, sizeof o.percentile);
+    o.dark = c->dark ? dark : NULL;
+    if (hcy_azint_plan_create(&p, &poni, FILTER_HEIGHT, FILTER_WIDTH, &o))
+        bail_out("%s", hcy_last_error()->text);
+    return p;
+}
+
+static double off(const double *got, const double *want)
+{
+    double worst = 0;
+
+    for (int k = 0; k < FILTER_NPT; k++) {
+        double d = fabs(got[k] - want[k]) / (want[k] != 0 ? fabs(want[k]) : 1);
+
+        worst = d > worst || isnan(d) ? d : worst;
+    }
+    return worst;
+}
+
+static void test_reference(const struct filter_case *c, uint32_t type, hcy_device *dev)
+{
+    static const char *const kinds[] = { "no filter", "clipped", "percentiles" };
+    static const char *const models[] = { "no errors", "Poisson", "variances", "azimuthal", "hybrid" };
+    static uint16_t image[N];
+    static float floats[N], dark[N];
+    hcy_span spans[HCY_AZINT_SPANS];
+    hcy_azint_filter filter;
+    hcy_frame_report report;
+    hcy_azint_result *r = NULL;
+    hcy_azint_job job;
+
+    for (uint32_t k = 0; k < N; k++) {
+        uint32_t value = 100 + (k * 2654435761u >> 16) % 41 + (k % 97 == 5) * 500 + (k % 89 == 3) * (k / 89) % 60;
+
+        floats[k] = image[k] = (uint16_t)(k % 53 == 7 ? FILTER_DUMMY : value);
+        dark[k] = (float)(k % 13) * 0.75f - 1;
+    }
+    hcy_azint_plan *plan = make_plan(c, dark);
+    hcy_azint_plan_tables(spans, plan);
+    if (hcy_azint_plan_job(&job, plan, type) || hcy_azint_plan_filter(&filter, plan) ||
+        hcy_azint_result_create(&r, plan))
+        bail_out("%s", hcy_last_error()->text);
+    uint64_t *sums = run_kernel(dev, spans, &job, &filter, type == HCY_PIXEL_U16 ? (void *)image : floats, 1, &report);
+    if (hcy_azint_finish(r, plan, &job, sums, &report, 1))
+        bail_out("%s", hcy_last_error()->text);
+    double intensity = off(r->intensity, c->intensity), norm = off(r->sum_norm, c->norm),
+           sigma = c->model ? off(r->sigma, c->sigma) : 0;
+    if (!ok(intensity < 2e-6 && norm < 2e-6 && sigma < 5e-6, "pyFAI's: splitting %d, %s%s, %s, %s", c->split,
+            kinds[c->filter], c->dark ? ", dark" : "", models[c->model], type == HCY_PIXEL_U16 ? "integers" : "floats"))
+        diag("off by: intensity %.2g, norm %.2g, sigma %.2g", intensity, norm, sigma);
+    free(sums);
+    hcy_azint_result_destroy(r);
+    hcy_azint_plan_release(plan);
+}
+
+/* --- Refusals --- */
+
+static void test_refusals(void)
+{
+    const struct filter_case good = { .threshold = 3, .max_iter = 2, .model = 3, .filter = HCY_FILTER_SIGMA_CLIP };
+    hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
+    hcy_azint_options o = HCY_AZINT_OPTIONS_INIT;
+    hcy_azint_plan *p = make_plan(&good, NULL), *other = NULL;
+    hcy_span spans[HCY_AZINT_SPANS];
+    hcy_kernel *kernel = NULL;
+    hcy_buffer *tables = NULL;
+    hcy_azint_filter f;
+
+    if (hcy_azint_plan_info_get(&info, p) || hcy_kernel_get(&kernel, devices[0], "azint_filter"))
+        bail_out("%s", hcy_last_error()->text);
+    ok(info.filtered && info.n_sums == HCY_AZINT_FILTERED, "a plan says that it filters");
+    o = info.options;
+    o.filter = HCY_FILTER_SIGMA_CLIP;
+    o.error_model = HCY_ERRORS_NONE;
+    is_int(hcy_azint_plan_create(&other, &info.poni, FILTER_HEIGHT, FILTER_WIDTH, &o), HCY_EINVAL,
+           "clipping without errors");
+    o.error_model = HCY_ERRORS_POISSON;
+    o.threshold = -1;
+    is_int(hcy_azint_plan_create(&other, &info.poni, FILTER_HEIGHT, FILTER_WIDTH, &o), HCY_EINVAL,
+           "a negative threshold");
+    o.threshold = 1;
+    o.filter = 3;
+    is_int(hcy_azint_plan_create(&other, &info.poni, FILTER_HEIGHT, FILTER_WIDTH, &o), HCY_EINVAL, "no such filter");
+    o.filter = HCY_FILTER_PERCENTILE;
+    o.percentile[0] = 60;
+    o.percentile[1] = 40;
+    is_int(hcy_azint_plan_create(&other, &info.poni, FILTER_HEIGHT, FILTER_WIDTH, &o), HCY_EINVAL,
+           "percentiles the wrong way round");
+    o.filter = HCY_FILTER_NONE;
+    o.error_model = HCY_ERRORS_HYBRID;
+    if (hcy_azint_plan_create(&other, &info.poni, FILTER_HEIGHT, FILTER_WIDTH, &o))
+        bail_out("%s", hcy_last_error()->text);
+    is_int(hcy_azint_plan_filter(&f, other), HCY_EINVAL, "hybrid errors alone are Poisson's: no filter");
+    hcy_azint_plan_tables(spans, p);
+    is_int(hcy_kernel_prepare(&tables, kernel, spans, 5), HCY_EINVAL, "five spans");
+    spans[1].size -= 1;
+    is_int(hcy_kernel_prepare(&tables, kernel, spans, HCY_AZINT_SPANS), HCY_EINVAL, "runs cut short");
+    spans[1].size += 1;
+    ((float *)spans[3].data)[5] = 1.5f;
+    is_int(hcy_kernel_prepare(&tables, kernel, spans, HCY_AZINT_SPANS), HCY_EINVAL, "a norm above 1");
+    hcy_kernel_release(kernel);
+    hcy_azint_plan_release(p);
+    hcy_azint_plan_release(other);
+}
+
+int main(void)
+{
+    for (size_t v = 0; v < N_VARIANTS; v++)
+        if (hcy_device_open(&devices[v], variants[v]))
+            diag("%s: %s", variants[v], hcy_last_error()->text);
+    test_arithmetic();
+    test_refusals();
+    for (uint32_t type = HCY_PIXEL_U8; type <= HCY_PIXEL_F64; type++) {
+        test_oracle(type, type % 2 ? ORACLE_WHOLE : ORACLE_SPLIT, 0, type % 3 == 0);
+        test_oracle(type, type % 2 ? ORACLE_WILD : ORACLE_WHOLE, 0, type % 3 == 1);
+        test_oracle(type, ORACLE_SPLIT, 1 + (int)(type % 2), type % 3 == 2);
+    }
+    for (size_t i = 0; i < sizeof filter_cases / sizeof filter_cases[0]; i++) {
+        test_reference(&filter_cases[i], HCY_PIXEL_U16, devices[0]);
+        test_reference(&filter_cases[i], HCY_PIXEL_F32, devices[0]);
+    }
+    for (size_t v = 0; v < N_VARIANTS; v++)
+        hcy_device_release(devices[v]);
+    return done_testing();
+}
