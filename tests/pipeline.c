@@ -244,6 +244,43 @@ static void test_memory(void)
     rig_close(&r);
 }
 
+static void test_short(void)
+{
+    struct rig r;
+    if (rig_open(&r, "null@kernels=noop@delay-us=40000,null:1@kernels=noop@delay-us=40000", npy, NULL))
+        bail_out("no pipeline");
+    is_int(rig_run(&r, npy, 10, 15), 0, "five frames for two devices");
+    const hcy_pipeline_device *d = hcy_pipeline_get_stats(r.pipeline)->devices;
+    ok(d[0].frames + d[1].frames == 5 && d[0].frames >= 2 && d[1].frames >= 2, "are shared: %llu and %llu",
+       (unsigned long long)d[0].frames, (unsigned long long)d[1].frames);
+    rig_close(&r);
+}
+
+/* Devices of one kind have one table of a plan, unless they are tied to cores. */
+static void test_tables(void)
+{
+    static const char *const names[] = { "cpu@threads=1", "cpu@threads=2", "cpu@cores=0", "cpu@threads=1" };
+    hcy_buffer *tables[4] = { NULL };
+    hcy_span spans[HCY_AZINT_SPANS];
+    hcy_azint_plan_tables(spans, the_plan);
+    for (int i = 0; i < 4; i++) {
+        hcy_device *device = NULL;
+        hcy_kernel *kernel = NULL;
+        if (hcy_device_open(&device, names[i]) || hcy_kernel_get(&kernel, device, i ? "bslz4_azint" : "azint_image") ||
+            hcy_kernel_prepare(&tables[i], kernel, spans, HCY_AZINT_SPANS))
+            diag("%s: %s", names[i], hcy_last_error()->text); /* core 0 may be somebody else's */
+        hcy_kernel_release(kernel);
+        hcy_device_release(device);
+        if (i == 2)
+            hcy_buffer_release(tables[0]);
+    }
+    void *shared = hcy_buffer_host(tables[1]);
+    ok(shared && hcy_buffer_host(tables[3]) == shared, "two devices have one table");
+    ok(!tables[2] || hcy_buffer_host(tables[2]) != shared, "a device with cores of its own has its own");
+    for (int i = 1; i < 4; i++)
+        hcy_buffer_release(tables[i]);
+}
+
 static void test_endings(void)
 {
     struct rig r;
@@ -395,6 +432,8 @@ int main(void)
     test_bounds();
     test_small_window();
     test_memory();
+    test_short();
+    test_tables();
     test_endings();
     test_source();
     test_arguments();

@@ -27,7 +27,7 @@ struct cpu_device {
     hcy_device *dev; /* not a reference */
     struct cpu_pool *pool;
     enum cpu_simd simd;
-    bool discrete;
+    bool discrete, pinned;    /* pinned: to cores */
     uint64_t memory;          /* limit */
     atomic_uint_least64_t used;
     /* Faults to inject: 0 never, else how many are still to come. */
@@ -182,6 +182,7 @@ static int open_device(hcy_device *dev, const hcy_spec *spec, hcy_device_info *i
     d->dev = dev;
     d->simd = s.simd;
     d->discrete = s.discrete;
+    d->pinned = s.n_cores != 0;
     d->memory = s.memory ? (uint64_t)s.memory : machine_memory();
     atomic_store(&d->fail_alloc, s.fail_alloc);
     atomic_store(&d->fail_launch, s.fail_launch);
@@ -285,7 +286,8 @@ static void free_block(void *impl, int mem, hcy_block *block)
     struct cpu_device *d = impl;
     (void)mem;
     atomic_fetch_sub(&d->used, block->size);
-    cpu_blob_free(block->handle, block->size);
+    if (!cpu_tables_release(block->handle))
+        cpu_blob_free(block->handle, block->size);
 }
 
 static int import_host(void *impl, void *host, size_t size, hcy_block *block)
@@ -503,7 +505,9 @@ static int prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tabl
     if (!k->kernel || !k->kernel->prepare)
         return hcy_fail(HCY_EUNSUPPORTED, "kernel %s takes no tables",
                         k->kernel ? k->kernel->name : "of the user's");
-    int status = k->kernel->prepare(k->dev->pool, k->simd, spans, n, &blob, &size);
+    cpu_prepare_fn make = k->kernel->prepare;
+    int status = k->dev->pinned ? make(k->dev->pool, k->simd, spans, n, &blob, &size)
+                                : cpu_tables_prepare(make, k->dev->pool, k->simd, spans, n, &blob, &size);
     if (status)
         return status;
     set_block(k->dev, tables, HCY_MEM_DEVICE, blob, size);

@@ -51,14 +51,16 @@ static inline size_t cpu_arg_size(const struct cpu_call *call, size_t i)
     return call->values[i].bytes_left;
 }
 
+/* *blob from cpu_blob_alloc(); freed by the backend. */
+typedef int (*cpu_prepare_fn)(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans, size_t n, void **blob,
+                              size_t *size);
+
 struct cpu_kernel {
     const char *name;                        /* of the signature */
     int (*run)(const struct cpu_call *call); /* on the queue's thread; spreads itself with cpu_pool_for */
     int (*scratch_size)(const struct cpu_call *call, size_t *size);     /* NULL: none needed */
     int (*preferred_batch)(const struct cpu_call *call, size_t *items); /* NULL: one item a thread */
-    /* NULL: takes no tables.  *blob from cpu_blob_alloc(); freed by the backend. */
-    int (*prepare)(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans, size_t n, void **blob,
-                   size_t *size);
+    cpu_prepare_fn prepare; /* NULL: takes no tables */
     /* Best variant not above `simd` that this kernel has. */
     enum cpu_simd (*variant)(enum cpu_simd simd);
 };
@@ -66,6 +68,11 @@ struct cpu_kernel {
 /* Tables are one block of memory, aligned to a huge page where that pays.  NULL if out of memory. */
 void *cpu_blob_alloc(size_t size);
 void cpu_blob_free(void *blob, size_t size);
+/* What `prepare` makes of these spans, shared with others who ask for the same; tables.c. */
+int cpu_tables_prepare(cpu_prepare_fn prepare, struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans,
+                       size_t n, void **blob, size_t *size);
+/* Gives such tables back; false: they are none. */
+bool cpu_tables_release(void *blob);
 
 /* --- The rest of the backend --- */
 

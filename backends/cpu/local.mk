@@ -11,7 +11,7 @@ libcpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(cpu_defines) -I$(srcdir)/backends/cpu
 libcpu_la_CFLAGS = $(KERNEL_CFLAGS) $(HCY_NO_CONTRACT)
 libcpu_la_LIBADD = libcpu_block.la $(FFTW3_LIBS)
 libcpu_la_SOURCES = backends/cpu/fft.c backends/cpu/pool.c \
-    backends/cpu/program.c backends/cpu/topology.c \
+    backends/cpu/program.c backends/cpu/tables.c backends/cpu/topology.c \
     backends/cpu/bslz4.c \
     backends/cpu/azint.c backends/cpu/azint_bits.h backends/cpu/azint_float.c backends/cpu/azint_front.c \
     backends/cpu/azint_portable.c backends/cpu/cpu_azint.h backends/cpu/azint_slow.c backends/cpu/azint_strip.c \

@@ -162,12 +162,13 @@ void hcy__slot_close(hcy_pipeline *p)
         hcy__slot_make_ready(p, slot);
 }
 
-/* Batches shrink towards the end of a run, so that several devices end together. */
+/* Batches shrink towards the end of a run, so that several devices end together; a short run is shared out. */
 static size_t limit(const hcy_pipeline *p)
 {
-    uint64_t left = p->run.last - p->run.next, devices = p->n_workers - p->n_failed;
-    uint64_t share = devices ? (left + devices - 1) / devices : left;
-    uint64_t least = p->batch < 8 ? p->batch : 8;
+    uint64_t left = p->run.last - p->run.next, all = p->run.last - p->run.first;
+    uint64_t devices = p->n_workers > p->n_failed ? p->n_workers - p->n_failed : 1;
+    uint64_t share = (left + devices - 1) / devices, least = (all + devices - 1) / devices;
+    least = least < 8 ? least : 8;
     if (share < least)
         share = least;
     return share < p->batch ? (size_t)share : p->batch;

@@ -1,0 +1,116 @@
+/* tables.c - tables that kernels prepare, shared by devices: the same spans are prepared once.
+ *
+ * Spans stay where they are as long as what was prepared from them (the families say so), so their addresses name
+ * them.  Who asks while they are being prepared waits.  Devices tied to cores have tables of their own, in memory
+ * near those.  One list a process, under a lock.
+ */
+#include "cpu_priv.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_SPANS = 8 };
+
+struct tables {
+    struct tables *next;
+    cpu_prepare_fn prepare;
+    enum cpu_simd simd;
+    hcy_span spans[MOST_SPANS];
+    size_t n, size;
+    void *blob; /* NULL: being prepared */
+    unsigned refs;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static struct tables *all;
+
+/* [lock] */
+static struct tables *find(const struct tables *like)
+{
+    struct tables *t = all;
+    while (t && (t->prepare != like->prepare || t->simd != like->simd || t->n != like->n ||
+                 memcmp(t->spans, like->spans, like->n * sizeof *like->spans)))
+        t = t->next;
+    return t;
+}
+
+/* [lock] */
+static void drop(struct tables *tables)
+{
+    struct tables **at = &all;
+    while (*at != tables)
+        at = &(*at)->next;
+    *at = tables->next;
+    free(tables);
+}
+
+/* [lock] The tables, if others have prepared them, or are about to; NULL: it is the caller's turn. */
+static struct tables *join(const struct tables *like)
+{
+    struct tables *found = find(like);
+    while (found && !found->blob) {
+        pthread_cond_wait(&changed, &lock);
+        found = find(like); /* gone, if that failed */
+    }
+    if (found)
+        found->refs++;
+    return found;
+}
+
+int cpu_tables_prepare(cpu_prepare_fn prepare, struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans,
+                       size_t n, void **blob, size_t *size)
+{
+    if (n > MOST_SPANS)
+        return prepare(pool, simd, spans, n, blob, size);
+    struct tables *mine = calloc(1, sizeof *mine), *found;
+    if (!mine)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a kernel's tables");
+    mine->prepare = prepare;
+    mine->simd = simd;
+    mine->n = n;
+    mine->refs = 1;
+    memcpy(mine->spans, spans, n * sizeof *spans);
+    pthread_mutex_lock(&lock);
+    if ((found = join(mine))) {
+        free(mine);
+    } else {
+        mine->next = all;
+        all = mine;
+    }
+    pthread_mutex_unlock(&lock);
+    int status = 0;
+    void *made = NULL;
+    if (!found)
+        status = prepare(pool, simd, spans, n, &made, size);
+    pthread_mutex_lock(&lock);
+    if (found) {
+        *blob = found->blob;
+        *size = found->size;
+    } else if (status) {
+        drop(mine);
+    } else {
+        *blob = mine->blob = made;
+        mine->size = *size;
+    }
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+bool cpu_tables_release(void *blob)
+{
+    pthread_mutex_lock(&lock);
+    struct tables *t = all;
+    while (t && t->blob != blob)
+        t = t->next;
+    bool found = blob && t, last = found && --t->refs == 0;
+    size_t size = last ? t->size : 0;
+    if (last)
+        drop(t);
+    pthread_mutex_unlock(&lock);
+    if (last)
+        cpu_blob_free(blob, size);
+    return found;
+}
