@@ -3,6 +3,7 @@
 
 #include "azint/azint_format.h"
 #include "bslz4/bslz4_format.h"
+#include "nufft/nufft_format.h"
 
 #define COUNT(table) (sizeof(table) / sizeof(table)[0])
 

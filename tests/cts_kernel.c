@@ -2,6 +2,7 @@
 #include "cts_gate.h"
 
 #include "azint/azint_format.h"
+#include "nufft/nufft_format.h"
 
 static hcy_device *dev;
 static hcy_queue *queue;

@@ -67,6 +67,11 @@ tests_azint_arrays_SOURCES = tests/azint_arrays.c tests/azint_oracle.h tests/ref
 EXTRA_DIST += tests/reference/make_azint.py tests/reference/make_azint_arrays.py \
     tests/reference/make_azint_filter.py tests/reference/make_azint_2d.py tests/reference/read_curves.py
 
+# Non-uniform FFTs.
+test_public += tests/nufft tests/nufft_plan
+tests_nufft_SOURCES = tests/nufft.c tests/nufft_oracle.h
+tests_nufft_plan_SOURCES = tests/nufft_plan.c tests/nufft_oracle.h
+
 # Many frames over many devices, and the command.
 test_internal += tests/pipeline
 tests_pipeline_SOURCES = tests/pipeline.c tests/pipeline_scene.h

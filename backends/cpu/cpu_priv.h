@@ -99,9 +99,21 @@ int cpu_fft_create(void *impl, const hcy_fft_desc *desc, void **fimpl, size_t *w
 void cpu_fft_release(void *fimpl);
 int cpu_fft_run(struct cpu_pool *pool, void *fimpl, int direction, void *in, void *out);
 
+/* For kernels with transforms inside: `howmany` in place, numbers `stride` apart, transforms `dist`.  Plans are
+ * kept and shared by the process; every one got is given back.  NULL: FFTW cannot, or is out of memory. */
+struct cpu_fft_many {
+    bool is_double, aligned; /* aligned: data are at multiples of 64 bytes */
+    int sign, n, howmany, stride, dist;
+};
+struct cpu_fft_kept;
+struct cpu_fft_kept *cpu_fft_many_get(const struct cpu_fft_many *many);
+void cpu_fft_many_run(const struct cpu_fft_kept *plan, void *data); /* any thread */
+void cpu_fft_many_put(struct cpu_fft_kept *plan);
+
 /* The families' tables, NULL name at the end. */
 extern const struct cpu_kernel cpu_bslz4_kernels[]; /* bslz4.c */
 extern const struct cpu_kernel cpu_azint_kernels[]; /* azint.c */
 extern const struct cpu_kernel cpu_filter_kernels[]; /* azint_filter.c */
+extern const struct cpu_kernel cpu_nufft_kernels[]; /* nufft.c */
 
 #endif

@@ -21,6 +21,7 @@ static pthread_mutex_t planner = PTHREAD_MUTEX_INITIALIZER;
 /* What differs between fftw_ and fftwf_: numbers are passed as void *. */
 struct precision {
     void *(*plan)(const hcy_fft_desc *desc, int direction, void *in, void *out, unsigned flags);
+    void *(*plan_many)(const struct cpu_fft_many *many, void *data, unsigned flags);
     void (*run)(void *plan, int type, void *in, void *out);
     void (*destroy)(void *plan);
     int (*alignment)(void *p);
@@ -39,6 +40,11 @@ struct precision {
             return X##_plan_dft_c2r(d->rank, n, in, out, flags);                                             \
         return X##_plan_dft(d->rank, n, in, out, direction, flags);                                          \
     }                                                                                                        \
+    static void *name##_plan_many(const struct cpu_fft_many *m, void *data, unsigned flags)                  \
+    {                                                                                                        \
+        return X##_plan_many_dft(1, &m->n, m->howmany, data, NULL, m->stride, m->dist, data, NULL,           \
+                                 m->stride, m->dist, m->sign, flags);                                        \
+    }                                                                                                        \
     static void name##_run(void *plan, int type, void *in, void *out)                                        \
     {                                                                                                        \
         if (type == HCY_FFT_R2C)                                                                             \
@@ -56,8 +62,8 @@ struct precision {
     {                                                                                                        \
         return X##_alignment_of(p);                                                                          \
     }                                                                                                        \
-    static const struct precision name = { name##_plan, name##_run, name##_destroy, name##_alignment,        \
-                                           X##_malloc,  X##_free,   sizeof(T) };
+    static const struct precision name = { name##_plan,      name##_plan_many, name##_run, name##_destroy,   \
+                                           name##_alignment, X##_malloc,       X##_free,   sizeof(T) };
 
 PRECISION(fftw, double, f64)
 PRECISION(fftwf, float, f32)
@@ -167,6 +173,88 @@ int cpu_fft_run(struct cpu_pool *pool, void *fimpl, int direction, void *in, voi
         return hcy_fail(HCY_EUNSUPPORTED, "FFTW cannot plan this transform, or is out of memory");
     cpu_pool_for(pool, f->desc.batch, f->desc.batch / (cpu_pool_threads(pool) * 4) + 1, run_transforms, &run);
     return 0;
+}
+
+/* --- Plans of kernels, kept --- */
+
+enum { MAX_IDLE = 64 };
+
+struct cpu_fft_kept {
+    struct cpu_fft_many many;
+    const struct precision *p;
+    void *plan;
+    unsigned users;
+    struct cpu_fft_kept *next;
+};
+static struct cpu_fft_kept *kept; /* last used first; under the planner's lock, as is `users` */
+
+static bool same_many(const struct cpu_fft_many *a, const struct cpu_fft_many *b)
+{
+    return a->is_double == b->is_double && a->aligned == b->aligned && a->sign == b->sign && a->n == b->n &&
+           a->howmany == b->howmany && a->stride == b->stride && a->dist == b->dist;
+}
+
+static struct cpu_fft_kept *make_kept(const struct cpu_fft_many *many)
+{
+    struct cpu_fft_kept *k = calloc(1, sizeof *k);
+    if (!k)
+        return NULL;
+    k->many = *many;
+    k->p = many->is_double ? &f64 : &f32;
+    size_t span = (size_t)(many->n - 1) * (size_t)many->stride + (size_t)(many->howmany - 1) * (size_t)many->dist + 1;
+    void *data = k->p->alloc(span * 2 * k->p->real);
+    k->plan = data ? k->p->plan_many(many, data, FFTW_ESTIMATE | (many->aligned ? 0 : FFTW_UNALIGNED)) : NULL;
+    k->p->free(data);
+    if (k->plan)
+        return k;
+    free(k);
+    return NULL;
+}
+
+struct cpu_fft_kept *cpu_fft_many_get(const struct cpu_fft_many *many)
+{
+    struct cpu_fft_kept **at = &kept, *k;
+    pthread_mutex_lock(&planner);
+    while (*at && !same_many(&(*at)->many, many))
+        at = &(*at)->next;
+    k = *at;
+    if (k)
+        *at = k->next;
+    else
+        k = make_kept(many);
+    if (k) {
+        k->users++;
+        k->next = kept;
+        kept = k;
+    }
+    pthread_mutex_unlock(&planner);
+    return k;
+}
+
+void cpu_fft_many_run(const struct cpu_fft_kept *plan, void *data)
+{
+    plan->p->run(plan->plan, HCY_FFT_C2C, data, data);
+}
+
+/* Of those that nobody uses the latest stay. */
+void cpu_fft_many_put(struct cpu_fft_kept *plan)
+{
+    int idle = 0;
+    if (!plan)
+        return;
+    pthread_mutex_lock(&planner);
+    plan->users--;
+    for (struct cpu_fft_kept **at = &kept; *at;) {
+        struct cpu_fft_kept *k = *at;
+        if (k->users || ++idle <= MAX_IDLE) {
+            at = &k->next;
+            continue;
+        }
+        *at = k->next;
+        k->p->destroy(k->plan);
+        free(k);
+    }
+    pthread_mutex_unlock(&planner);
 }
 
 #else

@@ -18,6 +18,15 @@ libcpu_la_SOURCES = backends/cpu/fft.c backends/cpu/pool.c \
     backends/cpu/azint_tables.c \
     backends/cpu/azint_filter.c backends/cpu/azint_filter_loops.h backends/cpu/azint_filter_portable.c \
     backends/cpu/azint_filter_sums.c backends/cpu/azint_filter_tables.c backends/cpu/cpu_filter.h
+libcpu_la_SOURCES += backends/cpu/nufft.c backends/cpu/nufft_fft.c backends/cpu/cpu_nufft.h
+
+# Floating-point sums with a tolerance, where a * b + c may be one operation: not for what must have the same bits.
+noinst_LTLIBRARIES += libcpu_nufft.la
+libcpu_la_LIBADD += libcpu_nufft.la
+libcpu_nufft_la_CPPFLAGS = $(libcpu_la_CPPFLAGS)
+libcpu_nufft_la_CFLAGS = $(KERNEL_CFLAGS) $(HCY_CONTRACT)
+libcpu_nufft_la_SOURCES = backends/cpu/nufft_portable.c backends/cpu/nufft_variant.h backends/cpu/nufft_lanes.h \
+    backends/cpu/nufft_rows.h
 cpu_entry = backends/cpu/backend.c
 halcyoninclude_HEADERS += backends/cpu/halcyon/cpu.h
 
@@ -32,6 +41,14 @@ libcpu_block_avx2_la_SOURCES = backends/cpu/bslz4_avx2.c
 libcpu_avx2_la_CPPFLAGS = $(libcpu_la_CPPFLAGS)
 libcpu_avx2_la_CFLAGS = $(libcpu_la_CFLAGS) $(HCY_AVX2_CFLAGS)
 libcpu_avx2_la_SOURCES = backends/cpu/azint_avx2.c backends/cpu/azint_filter_avx2.c
+noinst_LTLIBRARIES += libcpu_nufft_avx2.la libcpu_nufft_avx512.la
+libcpu_nufft_la_LIBADD = libcpu_nufft_avx2.la libcpu_nufft_avx512.la
+libcpu_nufft_avx2_la_CPPFLAGS = $(libcpu_la_CPPFLAGS)
+libcpu_nufft_avx2_la_CFLAGS = $(libcpu_nufft_la_CFLAGS) $(HCY_AVX2_CFLAGS)
+libcpu_nufft_avx2_la_SOURCES = backends/cpu/nufft_avx2.c
+libcpu_nufft_avx512_la_CPPFLAGS = $(libcpu_la_CPPFLAGS)
+libcpu_nufft_avx512_la_CFLAGS = $(libcpu_nufft_la_CFLAGS) $(HCY_AVX512_CFLAGS)
+libcpu_nufft_avx512_la_SOURCES = backends/cpu/nufft_avx512.c
 libcpu_block_avx512_la_CPPFLAGS = $(libcpu_la_CPPFLAGS)
 libcpu_block_avx512_la_CFLAGS = $(libcpu_la_CFLAGS) $(HCY_AVX512_CFLAGS)
 libcpu_block_avx512_la_SOURCES = backends/cpu/bslz4_avx512.c

@@ -1,0 +1,127 @@
+/* choose.c - how wide the window is and how fine the grid: eps fixes one if the other is known; cost
+ * decides.
+ *
+ * The width is FINUFFT's rule for prolate windows, fitted to measured errors.  The cost of a choice is that
+ * of the window's cells in 64-byte vectors for every point, plus that of the transform; it knows neither
+ * threads nor device, so that a plan and its points always give the same grid.
+ */
+#include "nufft_priv.h"
+
+#include <math.h>
+
+#define PI 3.14159265358979323846
+
+unsigned hcy__nufft_width(double eps, int dim, bool type3, double upsampling)
+{
+    double steps =
+        log(0.18 * pow(1.4, dim - 1) * (type3 ? 1.4 : 1) / eps) / (PI * sqrt(1 - 1 / upsampling)) + 1;
+    if (!(steps > HCY_NUFFT_MIN_WIDTH))
+        return HCY_NUFFT_MIN_WIDTH;
+    return steps < 1000 ? (unsigned)ceil(steps) : 1000;
+}
+
+uint64_t hcy__nufft_smooth(uint64_t n)
+{
+    for (n += n & 1;; n += 2) {
+        uint64_t left = n;
+        for (unsigned p = 2; p <= 5; p++) /* 4 finds nothing left */
+            while (left % p == 0)
+                left /= p;
+        if (left == 1)
+            return n;
+    }
+}
+
+/* The grid for a width and an upsampling. */
+static int set_grid(hcy_nufft_job *job, const hcy_nufft_options *opts, double upsampling, unsigned width)
+{
+    size_t cells = 16;
+    job->width = width;
+    for (int d = 0; d < 3; d++) {
+        double wanted = ceil(upsampling * (double)job->modes[d]);
+        job->grid[d] = 1;
+        if (d >= (int)job->dim)
+            continue;
+        if (wanted > INT32_MAX)
+            return hcy_fail(HCY_ERANGE, "axis %d has %llu modes: %d cells are the most", d,
+                            (unsigned long long)job->modes[d], INT32_MAX);
+        job->grid[d] = hcy__nufft_smooth(wanted > 2 * width ? (uint64_t)wanted : 2 * width);
+        if (opts->grid[d]) {
+            job->grid[d] = opts->grid[d];
+            if (job->grid[d] <= job->modes[d] || job->grid[d] < 2 * width || job->grid[d] > INT32_MAX)
+                return hcy_fail(HCY_EINVAL, "a grid of %llu cells for %llu modes and a window of %u cells",
+                                (unsigned long long)job->grid[d], (unsigned long long)job->modes[d], width);
+        }
+        if (hcy_size_mul(&cells, cells, (size_t)job->grid[d]))
+            return hcy_fail(HCY_ERANGE, "the fine grid is beyond what can be addressed");
+    }
+    return 0;
+}
+
+/* ns of one thread, about. */
+static double cost(const hcy_nufft_job *job, size_t n_points)
+{
+    double lanes = job->precision == HCY_F64 ? 4 : 8, rows = pow(job->width, job->dim - 1), cells = 1,
+           logs = 0;
+    double vectors = ceil((job->width + lanes - 1) / lanes);
+    for (unsigned d = 0; d < job->dim; d++) {
+        cells *= (double)job->grid[d];
+        logs += log2((double)job->grid[d]);
+    }
+    return (double)n_points * (15 + 0.75 * rows * vectors) +
+           cells * (2 + 0.25 * logs) * (lanes == 4 ? 1.5 : 1);
+}
+
+/* Of the grid that came out, per axis the least. */
+static double upsampling_of(const hcy_nufft_job *job)
+{
+    double least = 1e300;
+    for (unsigned d = 0; d < job->dim; d++)
+        least = fmin(least, (double)job->grid[d] / (double)job->modes[d]);
+    return least;
+}
+
+static unsigned width_for(const hcy_nufft *p, double upsampling)
+{
+    unsigned width =
+        p->opts.width ? p->opts.width : hcy__nufft_width(p->eps, p->dim, p->type == 3, upsampling);
+    return width < HCY_NUFFT_MAX_WIDTH ? width : HCY_NUFFT_MAX_WIDTH;
+}
+
+int hcy__nufft_choose(hcy_nufft *p, size_t n_points)
+{
+    static const double candidates[] = { 2, 1.85, 1.75, 1.65, 1.55, 1.45, 1.35, 1.25 };
+    double best = 0, given = p->opts.upsampling;
+    hcy_nufft_job job = p->job;
+    bool own_grid = p->opts.grid[0] != 0;
+    if (own_grid && !given) {
+        given = 1e300;
+        for (int d = 0; d < p->dim; d++)
+            given = fmin(given, (double)p->opts.grid[d] / (double)job.modes[d]);
+        if (!(given > 1))
+            return hcy_fail(HCY_EINVAL, "the grid given is not finer than the modes");
+    }
+    if (given) {
+        int status = set_grid(&job, &p->opts, given, width_for(p, given));
+        if (status)
+            return status;
+        p->job = job;
+        p->upsampling = upsampling_of(&job);
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; i++) {
+        double s = candidates[i];
+        if (i && !p->opts.width && hcy__nufft_width(p->eps, p->dim, p->type == 3, s) > HCY_NUFFT_MAX_WIDTH)
+            break;
+        int status = set_grid(&job, &p->opts, s, width_for(p, s));
+        if (status)
+            return status;
+        double now = cost(&job, n_points);
+        if (!i || now < best) {
+            best = now;
+            p->job = job;
+        }
+    }
+    p->upsampling = upsampling_of(&p->job);
+    return 0;
+}

@@ -1,0 +1,113 @@
+/* halcyon/nufft.h - non-uniform fast Fourier transforms of types 1, 2 and 3 in one to three dimensions.
+ *
+ *     hcy_nufft_create(&plan, device, 1, 2, modes, +1, 1, 1e-6, NULL);   once a size and accuracy
+ *     hcy_nufft_set_points(plan, n, points, 0, NULL);                    once a set of points
+ *     hcy_nufft_execute(plan, strengths, coefficients);                  as often as there is data
+ *     hcy_nufft_destroy(plan);
+ *
+ * With points x_j, strengths c_j, modes k and their coefficients f_k (or frequencies s_k):
+ *
+ *     type 1   f_k = sum over j of c_j exp(sign i k x_j)      nonuniform to uniform, the adjoint of
+ *     type 2   c_j = sum over k of f_k exp(sign i k x_j)      uniform to nonuniform
+ *     type 3   f_k = sum over j of c_j exp(sign i s_k x_j)    nonuniform to nonuniform
+ *
+ * CONVENTIONS. Nothing is divided by anything. x is in radians, of period 2 pi, and may lie anywhere; k x
+ * is the scalar product over the axes.  Axis 0 is the slowest of the array of coefficients, the last axis
+ * the fastest (C order), and points are given in the order of the axes.  Modes of an axis with n of them are
+ * k = -(n/2) ... (n-1)/2 with n/2 rounded down. FINUFFT's x, y, z are the last, the middle and the first
+ * axis here, and all else is the same; PyNUFFT's forward is type 2 with sign -1, its adjoint is type 1 with
+ * sign +1 divided by the product of its Kd, and for odd n its modes are half an integer off.
+ *
+ * ACCURACY. eps is the error wanted, relative in the 2-norm.  Reached are 2 eps for eps from 1e-1 to 1e-12
+ * in double and 5 eps down to 1e-5 in float, at upsampling 2.  Coordinates are folded to one period in
+ * double for float data too.  Rounding sets a floor of about 1e-14 in double and 1e-6 in float.
+ *
+ * THREADS. One plan may be executed by several threads at once, each execution has working memory of its
+ * own; setting points needs the plan for itself.  Any number of plans, on any devices, live side by side.
+ * Failures are described in hcy_last_error().
+ */
+#ifndef HALCYON_NUFFT_H
+#define HALCYON_NUFFT_H
+
+#include <halcyon/fft.h>
+#include <halcyon/kernel.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct hcy_nufft hcy_nufft;
+
+enum hcy_nufft_order {
+    HCY_NUFFT_CENTRED = 0,   /* k from the most negative up */
+    HCY_NUFFT_ZERO_FIRST = 1 /* k from 0 up, then from the most negative up: an FFT's order */
+};
+
+typedef struct hcy_nufft_options {
+    size_t size;        /* sizeof(hcy_nufft_options) */
+    int precision;      /* HCY_F64 or HCY_F32: of points, strengths and coefficients */
+    double upsampling;  /* fine grid over modes, above 1 to 8; 0: whatever is fastest, 1.25 to 2 */
+    unsigned width;     /* of the window, in cells, 2 to 16 (PyNUFFT's Jd); 0: what eps needs */
+    size_t grid[3];     /* the fine grid outright (PyNUFFT's Kd), or 0; not for type 3 */
+    int order;          /* HCY_NUFFT_CENTRED ... */
+    int deterministic;  /* the same bits for any number of threads and in every run */
+    int check_points;   /* set_points refuses coordinates that are no number, infinite, or beyond 2^40 periods; without,
+                         * they count as 0 */
+    int separate_fft;   /* the device's general FFT in place of one made for these transforms */
+    size_t max_batch;   /* vectors transformed at once, of memory for as many grids; 0: a few */
+} hcy_nufft_options;
+#define HCY_NUFFT_OPTIONS_INIT { sizeof(hcy_nufft_options), HCY_F64, 0, 0, { 0, 0, 0 }, 0, 0, 1, 0, 0 }
+
+/* A plan for n_transforms vectors (> 0) at a time, which share their points. modes[dim] are numbers of
+ * modes (> 0; ignored for type 3); sign is +1 or -1, any other number counts by its sign, 0 as +1. opts may
+ * be NULL. The device is retained. HCY_EINVAL: type, dim, modes, n_transforms, eps (not above 0) or an
+ * option; HCY_ERANGE: eps below the precision's reach (2.2e-16, 1.2e-7), sizes beyond what can be addressed;
+ * HCY_EUNSUPPORTED: the device lacks the kernels, or an FFT; HCY_ENOMEM. */
+HCY_API int hcy_nufft_create(hcy_nufft **plan, hcy_device *dev, int type, int dim, const int64_t *modes, int sign,
+                             int64_t n_transforms, double eps, const hcy_nufft_options *opts) HCY_MUST_USE;
+HCY_API void hcy_nufft_destroy(hcy_nufft *plan); /* NULL is fine; nobody else may be using it */
+
+/* points[axis][n_points], reals of the plan's precision in host memory, and for type 3
+ * targets[axis][n_targets], the frequencies s; they are read here and may go afterwards.  The fine grid is
+ * chosen here. n_points may be 0. HCY_EINVAL: a negative number, a pointer that is NULL, a coordinate that
+ * is no number (its index in the words); HCY_ERANGE: more than 2^32 - 65 points, or a type 3 that needs too
+ * large a grid; HCY_ENOMEM. */
+HCY_API int hcy_nufft_set_points(hcy_nufft *plan, int64_t n_points, const void *const *points, int64_t n_targets,
+                                 const void *const *targets) HCY_MUST_USE;
+
+/* Strengths c are complex [n_transforms][n_points], coefficients f complex [n_transforms][modes...] or
+ * [n_transforms][n_targets], in host memory.  Types 1 and 3 write f, type 2 writes c. HCY_ESTATE: no points
+ * yet. */
+HCY_API int hcy_nufft_execute(hcy_nufft *plan, void *c, void *f) HCY_MUST_USE;
+/* The adjoint: types 1 and 3 read f and write c, type 2 reads c and writes f; the sign is the opposite one.
+ */
+HCY_API int hcy_nufft_execute_adjoint(hcy_nufft *plan, void *c, void *f) HCY_MUST_USE;
+
+/* The same on a queue of the plan's device, from and to its buffers: asynchronous, in order.  The plan must
+ * live until the queue has passed it. */
+HCY_API int hcy_nufft_submit(hcy_queue *queue, hcy_nufft *plan, hcy_buffer *c, hcy_buffer *f,
+                             int adjoint) HCY_MUST_USE;
+
+/* Plan, points, execution, all in one. */
+HCY_API int hcy_nufft_run(hcy_device *dev, int type, int dim, const int64_t *modes, int sign, double eps,
+                          const hcy_nufft_options *opts, int64_t n_points, const void *const *points, void *c,
+                          int64_t n_targets, const void *const *targets, void *f) HCY_MUST_USE;
+
+/* What a plan has chosen; sizes of the fine grid are 0 before the points are known. */
+typedef struct hcy_nufft_info {
+    size_t size;          /* sizeof(hcy_nufft_info), set by the caller */
+    int type, dim, precision;
+    unsigned width;
+    size_t grid[3];
+    double upsampling;
+    size_t point_bytes;   /* device memory for the points, */
+    size_t grid_bytes;    /* and for the grids of one execution */
+    const char *variant;  /* of the device's kernels: "avx512"; belongs to the plan */
+} hcy_nufft_info;
+#define HCY_NUFFT_INFO_INIT { sizeof(hcy_nufft_info), 0, 0, 0, 0, { 0, 0, 0 }, 0, 0, 0, NULL }
+HCY_API int hcy_nufft_info_get(hcy_nufft_info *info, const hcy_nufft *plan) HCY_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

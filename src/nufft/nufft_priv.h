@@ -1,0 +1,80 @@
+/* nufft_priv.h - what the files of src/nufft share: the plan, and how sizes are chosen. */
+#ifndef HCY_NUFFT_PRIV_H
+#define HCY_NUFFT_PRIV_H
+
+#include <halcyon/backend.h>
+#include <halcyon/nufft.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include "nufft_format.h"
+#include "window.h"
+
+/* In the order of hcy__nufft_kernels[]. */
+enum { SORT, SPREAD, INTERP, CROP, PAD, TO_MODES, TO_GRID, SCALE, N_KERNELS };
+
+/* Memory of one execution; a plan keeps those that are free. */
+struct hcy__nufft_work {
+    struct hcy__nufft_work *next;
+    struct hcy__nufft_work *inner; /* type 3 */
+    hcy_queue *queue;              /* of executions that bring none */
+    hcy_buffer *grid, *scratch, *fft_work, *scaled, *c, *f;
+};
+
+struct hcy_nufft {
+    hcy_device *dev;
+    hcy_kernel *kernels[N_KERNELS]; /* TO_MODES and TO_GRID may be NULL */
+    hcy_nufft_options opts;
+    int type, dim, sign;
+    size_t n_transforms, batch;
+    double eps;
+    size_t n_modes;    /* in all */
+    hcy_nufft_job job; /* modes known from the start, the rest from the points on */
+    struct hcy__window window;
+    double upsampling;
+    hcy_buffer *table, *factors, *sorted, *report;
+    hcy_fft *fft; /* where the device has no TO_MODES; for job.grid */
+    bool ready;   /* points are set */
+    size_t n_points, n_targets;
+    pthread_mutex_t lock; /* of: */
+    struct hcy__nufft_work *free_work;
+    /* Type 3: strengths times `before`, to the grid, whose cells are the modes of `inner`, a type 2; times
+     * `after`. */
+    hcy_nufft *inner;
+    hcy_buffer *before, *after;
+};
+
+static inline size_t hcy__nufft_real(const hcy_nufft *p)
+{
+    return p->opts.precision == HCY_F64 ? 8 : 4;
+}
+
+/* choose.c: width and fine grid for n_points; HCY_ERANGE, HCY_EINVAL. */
+int hcy__nufft_choose(hcy_nufft *plan, size_t n_points);
+/* The window's width for this upsampling. */
+unsigned hcy__nufft_width(double eps, int dim, bool type3, double upsampling);
+/* The next size that FFTs like. */
+uint64_t hcy__nufft_smooth(uint64_t n);
+
+/* plan.c */
+/* job.width and job.grid are chosen: window, table, factors (types 1 and 2), FFT. */
+int hcy__nufft_tables(hcy_nufft *plan, bool factors);
+/* Points in host memory, doubles if the job says so. */
+int hcy__nufft_sort(hcy_nufft *plan, size_t n, const void *const *points);
+/* `values` to a buffer of reals of the plan's precision, in place of what *buf was; `values` are
+ * overwritten. */
+int hcy__nufft_upload_reals(hcy_buffer **buf, const hcy_nufft *plan, double *values, size_t n);
+void hcy__nufft_forget(hcy_nufft *plan); /* points and what came from them */
+
+/* run.c */
+int hcy__nufft_take_work(struct hcy__nufft_work **work, hcy_nufft *plan, bool queue);
+void hcy__nufft_give_work(struct hcy__nufft_work *work, hcy_nufft *plan);
+void hcy__nufft_free_work(struct hcy__nufft_work *work);
+/* n vectors, at most plan->batch, from and to buffers of the device. */
+int hcy__nufft_vectors(hcy_queue *q, hcy_nufft *plan, struct hcy__nufft_work *w, hcy_buffer *c, hcy_buffer *f,
+                       size_t n, bool adjoint);
+
+/* type3.c */
+int hcy__nufft_set_type3(hcy_nufft *plan, size_t n_points, const void *const *points, size_t n_targets,
+                         const void *const *targets);
+
+#endif

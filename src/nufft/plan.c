@@ -1,0 +1,378 @@
+/* plan.c - making and ending plans, and setting their points. */
+#include "nufft_priv.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const kernel_names[N_KERNELS] = { "nufft_sort", "nufft_spread", "nufft_interp",
+                                                     "nufft_crop", "nufft_pad",    "nufft_modes",
+                                                     "nufft_grid", "nufft_scale" };
+
+static int upload(hcy_buffer **buf, hcy_device *dev, const void *data, size_t size)
+{
+    int status = hcy_buffer_create(buf, dev, HCY_MEM_DEVICE, size);
+    return status ? status : hcy_buffer_write_now(*buf, 0, data, size);
+}
+
+/* --- Creating --- */
+
+static int check_options(const hcy_nufft_options *o, int type, int dim)
+{
+    bool some = false, all = true;
+    if (o->size < sizeof *o)
+        return hcy_fail(HCY_EINVAL,
+                        "hcy_nufft_create: options of another size (HCY_NUFFT_OPTIONS_INIT fills it)");
+    for (int d = 0; d < dim; d++)
+        *(o->grid[d] ? &some : &all) = o->grid[d] != 0;
+    if (o->precision != HCY_F32 && o->precision != HCY_F64)
+        return hcy_fail(HCY_EINVAL, "%d is no precision (HCY_F32, HCY_F64)", o->precision);
+    if (o->upsampling != 0 && !(o->upsampling > 1 && o->upsampling <= 8))
+        return hcy_fail(HCY_EINVAL, "an upsampling of %g: above 1 to 8, or 0", o->upsampling);
+    if (o->width && (o->width < HCY_NUFFT_MIN_WIDTH || o->width > HCY_NUFFT_MAX_WIDTH))
+        return hcy_fail(HCY_EINVAL, "a window of %u cells: %u to %u, or 0", o->width, HCY_NUFFT_MIN_WIDTH,
+                        HCY_NUFFT_MAX_WIDTH);
+    if (o->order != HCY_NUFFT_CENTRED && o->order != HCY_NUFFT_ZERO_FIRST)
+        return hcy_fail(HCY_EINVAL, "%d is no order of modes", o->order);
+    if (some && (!all || type == 3))
+        return hcy_fail(HCY_EINVAL, "a grid is given %s", all ? "to a type 3" : "for some axes only");
+    return 0;
+}
+
+static int check_arguments(int type, int dim, const int64_t *modes, int64_t n_transforms, double eps,
+                           const hcy_nufft_options *o)
+{
+    double reach = o->precision == HCY_F32 ? 0x1p-23 : 0x1p-52;
+    if (type < 1 || type > 3)
+        return hcy_fail(HCY_EINVAL, "%d is no type of non-uniform FFT (1, 2, 3)", type);
+    if (dim < 1 || dim > 3)
+        return hcy_fail(HCY_EINVAL, "%d dimensions; 1, 2 and 3 are possible", dim);
+    int status = check_options(o, type, dim);
+    if (status)
+        return status;
+    if (n_transforms < 1)
+        return hcy_fail(HCY_EINVAL, "%lld transforms; 1 at least", (long long)n_transforms);
+    if (!(eps > 0))
+        return hcy_fail(HCY_EINVAL, "an eps of %g is not above 0", eps);
+    if (eps < reach)
+        return hcy_fail(HCY_ERANGE, "an eps of %g is below what %s can reach, %.2g", eps,
+                        o->precision == HCY_F32 ? "float" : "double", reach);
+    for (int d = 0; d < dim && type != 3; d++)
+        if (!modes || modes[d] < 1)
+            return hcy_fail(HCY_EINVAL, "%lld modes on axis %d; 1 at least", modes ? (long long)modes[d] : 0,
+                            d);
+    return 0;
+}
+
+static int set_modes(hcy_nufft *p, const int64_t *modes)
+{
+    size_t bytes = 0;
+    p->job = (hcy_nufft_job){ .dim = (uint32_t)p->dim,
+                              .precision = (uint32_t)p->opts.precision,
+                              .flags = (p->opts.deterministic ? HCY_NUFFT_FIXED_ORDER : 0u) |
+                                       (p->opts.order ? HCY_NUFFT_FFT_ORDER : 0u),
+                              .sign = p->sign,
+                              .modes = { 1, 1, 1 },
+                              .grid = { 1, 1, 1 } };
+    p->n_modes = 1;
+    int status = 0;
+    for (int d = 0; d < p->dim && p->type != 3 && !status; d++) {
+        p->job.modes[d] = (uint64_t)modes[d];
+        status = hcy_size_mul(&p->n_modes, p->n_modes, (size_t)modes[d]);
+    }
+    if (!status)
+        status = hcy_size_mul(&bytes, p->n_modes, 16);
+    if (!status)
+        status = hcy_size_mul(&bytes, bytes, p->n_transforms);
+    return status ? hcy_fail(status, "the modes are more than can be addressed") : 0;
+}
+
+static int get_kernels(hcy_nufft *p)
+{
+    for (int i = 0; i < N_KERNELS; i++) {
+        bool needed = i != TO_MODES && i != TO_GRID;
+        int status = needed || !p->opts.separate_fft ? hcy_kernel_get(&p->kernels[i], p->dev, kernel_names[i])
+                                                     : HCY_EUNSUPPORTED;
+        if (status && (needed || status != HCY_EUNSUPPORTED))
+            return status;
+        if (status)
+            p->kernels[i] = NULL;
+    }
+    if (!p->kernels[TO_MODES] && !(hcy_device_get_info(p->dev)->caps & HCY_CAP_FFT))
+        return hcy_fail(HCY_EUNSUPPORTED, "%s has no FFT", hcy_device_get_info(p->dev)->name);
+    return 0;
+}
+
+int hcy_nufft_create(hcy_nufft **out, hcy_device *dev, int type, int dim, const int64_t *modes, int sign,
+                     int64_t n_transforms, double eps, const hcy_nufft_options *opts)
+{
+    const hcy_nufft_options defaults = HCY_NUFFT_OPTIONS_INIT;
+    if (!out || !dev)
+        return hcy_fail(HCY_EINVAL, "hcy_nufft_create: %s", out ? "no device" : "no place for the plan");
+    opts = opts ? opts : &defaults;
+    int status = check_arguments(type, dim, modes, n_transforms, eps, opts);
+    if (status)
+        return status;
+    hcy_nufft *p = calloc(1, sizeof *p);
+    if (!p)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a plan");
+    pthread_mutex_init(&p->lock, NULL);
+    p->dev = hcy_device_retain(dev);
+    p->opts = *opts;
+    p->type = type;
+    p->dim = dim;
+    p->sign = sign < 0 ? -1 : 1;
+    p->n_transforms = (size_t)n_transforms;
+    p->eps = eps;
+    p->batch = opts->max_batch ? opts->max_batch : 4;
+    p->batch = p->batch < p->n_transforms ? p->batch : p->n_transforms;
+    status = set_modes(p, modes);
+    if (!status)
+        status = get_kernels(p);
+    if (!status && type != 3)
+        status = hcy__nufft_choose(p, p->n_modes); /* what cannot be met is said here */
+    if (!status && type != 3)
+        p->job.grid[0] = p->job.grid[1] = p->job.grid[2] = 0;
+    if (status)
+        hcy_nufft_destroy(p);
+    else
+        *out = p;
+    return status;
+}
+
+static void drop(hcy_buffer **buf)
+{
+    hcy_buffer_release(*buf);
+    *buf = NULL;
+}
+
+void hcy__nufft_forget(hcy_nufft *p)
+{
+    for (struct hcy__nufft_work *w = p->free_work; w; w = p->free_work) {
+        p->free_work = w->next;
+        hcy__nufft_free_work(w);
+    }
+    drop(&p->before);
+    drop(&p->after);
+    hcy_nufft_destroy(p->inner);
+    p->inner = NULL;
+    drop(&p->sorted);
+    p->ready = false;
+}
+
+void hcy_nufft_destroy(hcy_nufft *p)
+{
+    if (!p)
+        return;
+    hcy__nufft_forget(p);
+    drop(&p->table);
+    drop(&p->factors);
+    drop(&p->report);
+    hcy_fft_release(p->fft);
+    for (int i = 0; i < N_KERNELS; i++)
+        hcy_kernel_release(p->kernels[i]);
+    hcy_device_release(p->dev);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+}
+
+/* --- Tables --- */
+
+int hcy__nufft_upload_reals(hcy_buffer **buf, const hcy_nufft *p, double *values, size_t n)
+{
+    drop(buf);
+    if (p->opts.precision == HCY_F32)
+        for (size_t i = 0; i < n; i++) { /* in place: never ahead of what is still to be read */
+            float single = (float)values[i];
+            memcpy((char *)values + i * sizeof single, &single, sizeof single);
+        }
+    return upload(buf, p->dev, values, n * hcy__nufft_real(p));
+}
+
+static int make_factors(hcy_nufft *p)
+{
+    size_t n = 0, at = 0;
+    for (int d = 0; d < p->dim; d++)
+        n += (size_t)p->job.modes[d];
+    double *values = calloc(n, sizeof *values);
+    if (!values)
+        return hcy_fail(HCY_ENOMEM, "out of memory for %zu factors", n);
+    for (int d = 0; d < p->dim; d++) {
+        int64_t modes = (int64_t)p->job.modes[d], below = modes / 2;
+        for (int64_t k = 0; k <= below; k++) {
+            double one = 1 / hcy__window_hat(&p->window, (double)k, (double)p->job.grid[d]);
+            values[at + (size_t)(below - k)] = one;
+            if (below + k < modes)
+                values[at + (size_t)(below + k)] = one;
+        }
+        at += (size_t)modes;
+    }
+    int status = hcy__nufft_upload_reals(&p->factors, p, values, n);
+    free(values);
+    return status;
+}
+
+static int make_fft(hcy_nufft *p)
+{
+    hcy_fft_desc desc = HCY_FFT_DESC_INIT;
+    hcy_fft_release(p->fft);
+    p->fft = NULL;
+    desc.precision = p->opts.precision;
+    desc.rank = p->dim;
+    desc.batch = p->batch;
+    desc.flags = p->opts.deterministic ? HCY_FFT_DETERMINISTIC : 0;
+    for (int d = 0; d < p->dim; d++)
+        desc.n[d] = (size_t)p->job.grid[d];
+    return hcy_fft_create(&p->fft, p->dev, &desc);
+}
+
+int hcy__nufft_tables(hcy_nufft *p, bool factors)
+{
+    double table[HCY_NUFFT_MAX_COEFS * HCY_NUFFT_MAX_WIDTH];
+    hcy__window_init(&p->window, p->job.width, p->upsampling);
+    hcy__window_table(&p->window, table);
+    int status =
+        hcy__nufft_upload_reals(&p->table, p, table, HCY_NUFFT_COEFS(p->job.width) * HCY_NUFFT_MAX_WIDTH);
+    if (!status && factors)
+        status = make_factors(p);
+    if (!status && factors && !p->kernels[TO_MODES])
+        status = make_fft(p);
+    return status;
+}
+
+/* --- Points --- */
+
+/* Points that the device reads where they are, or copies of them. */
+static int point_buffers(hcy_buffer *buffers[3], hcy_nufft *p, size_t n, const void *const *points)
+{
+    size_t bytes = n * (p->job.flags & HCY_NUFFT_WIDE_POINTS ? sizeof(double) : hcy__nufft_real(p));
+    const uint32_t in_place = HCY_CAP_HOST_MEMORY | HCY_CAP_IMPORT_HOST;
+    bool import = (hcy_device_get_info(p->dev)->caps & in_place) == in_place;
+    int status = 0;
+    for (int d = 0; d < 3 && !status; d++) {
+        if (d >= p->dim)
+            buffers[d] = hcy_buffer_retain(buffers[0]);
+        else if (import)
+            status =
+                hcy_buffer_import_host(&buffers[d], p->dev, (void *)(uintptr_t)points[d], bytes, NULL, NULL);
+        else
+            status = upload(&buffers[d], p->dev, points[d], bytes);
+    }
+    return status;
+}
+
+static int launch_sort(hcy_nufft *p, hcy_buffer *const points[3])
+{
+    struct hcy__nufft_work *w;
+    hcy_nufft_job job = p->job;
+    hcy_arg args[6] = { hcy_arg_buf(points[0]),           hcy_arg_buf(points[1]), hcy_arg_buf(points[2]),
+                        hcy_arg_struct(&job, sizeof job), hcy_arg_buf(p->report), hcy_arg_buf(NULL) };
+    size_t size;
+    int status = hcy_kernel_scratch_size(p->kernels[SORT], p->n_points, args, 6, &size);
+    if (!status)
+        status = hcy_buffer_create(&p->sorted, p->dev, HCY_MEM_DEVICE, size);
+    if (!status)
+        status = hcy__nufft_take_work(&w, p, true);
+    if (status)
+        return status;
+    args[5] = hcy_arg_buf(p->sorted);
+    status = hcy_launch(w->queue, p->kernels[SORT], p->n_points, args, 6);
+    int finished = hcy_queue_finish(w->queue);
+    hcy__nufft_give_work(w, p);
+    return status ? status : finished;
+}
+
+int hcy__nufft_sort(hcy_nufft *p, size_t n, const void *const *points)
+{
+    hcy_buffer *buffers[3] = { NULL, NULL, NULL };
+    hcy_nufft_report report;
+    int status = 0;
+    p->n_points = n;
+    p->job.n_points = n;
+    if (!n)
+        return 0;
+    if (!p->report)
+        status = hcy_buffer_create(&p->report, p->dev, HCY_MEM_DEVICE, sizeof report);
+    if (!status)
+        status = point_buffers(buffers, p, n, points);
+    if (!status)
+        status = launch_sort(p, buffers);
+    if (!status && p->opts.check_points) {
+        status = hcy_buffer_read_now(&report, p->report, 0, sizeof report);
+        if (!status && report.first_bad != UINT64_MAX)
+            status = hcy_fail(HCY_EINVAL,
+                              "point %llu has a coordinate that is no number, infinite or out of range",
+                              (unsigned long long)report.first_bad);
+    }
+    for (int d = 0; d < 3; d++)
+        hcy_buffer_release(buffers[d]);
+    return status;
+}
+
+static int check_points(const hcy_nufft *p, int64_t n, const void *const *points, const char *what)
+{
+    if (n < 0)
+        return hcy_fail(HCY_EINVAL, "%lld %s", (long long)n, what);
+    if (n > (int64_t)UINT32_MAX - 64)
+        return hcy_fail(HCY_ERANGE, "%lld %s; %lld are the most", (long long)n, what,
+                        (long long)UINT32_MAX - 64);
+    for (int d = 0; n && d < p->dim; d++)
+        if (!points || !points[d])
+            return hcy_fail(HCY_EINVAL, "%s have no coordinates on axis %d", what, d);
+    return 0;
+}
+
+static int set_points(hcy_nufft *p, size_t n, const void *const *points)
+{
+    hcy_nufft_job before = p->job;
+    int status = hcy__nufft_choose(p, n ? n : 1);
+    bool same =
+        p->table && before.width == p->job.width && !memcmp(before.grid, p->job.grid, sizeof before.grid);
+    if (!status && !same)
+        status = hcy__nufft_tables(p, true);
+    if (status)
+        p->job.grid[0] = 0; /* made anew the next time */
+    return status ? status : hcy__nufft_sort(p, n, points);
+}
+
+int hcy_nufft_set_points(hcy_nufft *p, int64_t n_points, const void *const *points, int64_t n_targets,
+                         const void *const *targets)
+{
+    if (!p)
+        return hcy_fail(HCY_EINVAL, "hcy_nufft_set_points: no plan");
+    int status = check_points(p, n_points, points, "points");
+    if (!status && p->type == 3)
+        status = check_points(p, n_targets, targets, "targets");
+    if (status)
+        return status;
+    hcy__nufft_forget(p);
+    p->n_targets = p->type == 3 ? (size_t)n_targets : 0;
+    status = p->type == 3 ? hcy__nufft_set_type3(p, (size_t)n_points, points, (size_t)n_targets, targets)
+                          : set_points(p, (size_t)n_points, points);
+    if (status)
+        hcy__nufft_forget(p);
+    p->ready = !status;
+    return status;
+}
+
+int hcy_nufft_info_get(hcy_nufft_info *info, const hcy_nufft *p)
+{
+    if (!info || !p || info->size < sizeof *info)
+        return hcy_fail(HCY_EINVAL, "hcy_nufft_info_get: %s",
+                        p ? "no structure, or of another size (HCY_NUFFT_INFO_INIT fills it)" : "no plan");
+    size_t cells = p->ready ? p->batch * 2 * hcy__nufft_real(p) : 0;
+    *info = (hcy_nufft_info){ .size = sizeof *info,
+                              .type = p->type,
+                              .dim = p->dim,
+                              .precision = p->opts.precision,
+                              .width = p->job.width,
+                              .upsampling = p->upsampling,
+                              .point_bytes = p->sorted ? hcy_buffer_size(p->sorted) : 0,
+                              .variant = hcy_kernel_variant(p->kernels[SPREAD]) };
+    for (int d = 0; d < p->dim; d++) {
+        info->grid[d] = p->ready ? (size_t)p->job.grid[d] : 0;
+        cells *= (size_t)p->job.grid[d];
+    }
+    info->grid_bytes = cells;
+    return 0;
+}

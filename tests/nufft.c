@@ -1,0 +1,191 @@
+/* nufft - non-uniform FFTs against direct sums in long double: types, dimensions, accuracies, both
+ * precisions; awkward sizes and points; adjoints; the same on every SIMD variant.  Argument: devices
+ * (default: those of the CPU). */
+#include "nufft_oracle.h"
+#include "tap.h"
+
+static const int64_t sizes[3][3] = { { 50 }, { 25, 40 }, { 10, 11, 12 } };
+
+/* The worst error over eps in one cell, in units of eps. */
+static double worst(hcy_device *dev, int precision, int type, int dim, double least, double upsampling)
+{
+    hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
+    struct problem p;
+    double most = 0;
+    o.upsampling = upsampling;
+    for (double eps = 0.1; eps > 0.9 * least; eps /= 10) {
+        oracle_open(&p, precision, type, dim, sizes[dim - 1], 60, type == 3 ? 50 : 0, 1);
+        p.sign = eps > 1e-4 ? 1 : -1;
+        double error = oracle_run(&p, dev, eps, &o) / eps;
+        most = error > most ? error : most;
+        oracle_close(&p);
+    }
+    return most;
+}
+
+static void check_accuracy(hcy_device *dev, const char *name)
+{
+    for (int type = 1; type <= 3; type++)
+        for (int dim = 1; dim <= 3; dim++) {
+            double wide = worst(dev, HCY_F64, type, dim, 1e-12, 2),
+                   single = worst(dev, HCY_F32, type, dim, 1e-5, 2);
+            ok(wide <= 2, "%s: type %d, %d-D, double: %.2f eps, 2 allowed", name, type, dim, wide);
+            ok(single <= 5, "%s: type %d, %d-D, float: %.2f eps, 5 allowed", name, type, dim, single);
+        }
+}
+
+static void check_chosen_grids(hcy_device *dev)
+{
+    for (int type = 1; type <= 3; type++) {
+        double chosen = worst(dev, HCY_F64, type, 2, 1e-9, 0),
+               coarse = worst(dev, HCY_F64, type, 2, 1e-8, 1.25);
+        ok(chosen <= 3 && coarse <= 5, "type %d: a grid that is chosen, %.2f eps, and of 1.25, %.2f eps",
+           type, chosen, coarse);
+    }
+}
+
+static void check_sizes(hcy_device *dev)
+{
+    static const int64_t shapes[][4] = { { 1, 1 },       { 1, 2 },       { 1, 3 },     { 1, 65 },
+                                         { 1, 257 },     { 2, 1, 1 },    { 2, 1, 57 }, { 3, 3, 1, 2 },
+                                         { 3, 7, 5, 4 }, { 3, 1, 1, 40 } };
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+        for (int type = 1; type <= 2; type++) {
+            struct problem p;
+            double error[2];
+            for (int order = 0; order < 2; order++) {
+                oracle_open(&p, HCY_F64, type, (int)shapes[i][0], shapes[i] + 1, i % 2 ? 1 : 60, 0, 1);
+                p.zero_first = order;
+                error[order] = oracle_run(&p, dev, 1e-9, NULL);
+                oracle_close(&p);
+            }
+            ok(error[0] <= 1e-8 && error[1] <= 1e-8,
+               "%lld-D, %lld %lld %lld modes, type %d: %.1e, zero first %.1e", (long long)shapes[i][0],
+               (long long)shapes[i][1], (long long)shapes[i][2], (long long)shapes[i][3], type, error[0],
+               error[1]);
+        }
+}
+
+/* A single long axis goes another way through the transform. */
+static void check_long(hcy_device *dev)
+{
+    const int64_t n = 20001;
+    hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
+    for (int type = 1; type <= 2; type++)
+        for (int separate = 0; separate < 2; separate++) {
+            struct problem p;
+            o.separate_fft = separate;
+            oracle_open(&p, HCY_F32, type, 1, &n, 20, 0, 2);
+            p.zero_first = separate;
+            double error = oracle_run(&p, dev, 1e-6, &o);
+            ok(error < 4e-6, "%lld modes in float%s, type %d: error %.1e", (long long)n,
+               separate ? ", the general FFT" : "", type, error);
+            oracle_close(&p);
+        }
+}
+
+static void check_points(hcy_device *dev)
+{
+    static const char *const names[] = { "at and around the ends of the period", "on cells of the grid",
+                                         "periods away", "all the same", "in one cluster" };
+    for (int kind = 0; kind < 5; kind++)
+        for (int dim = 1; dim <= 3; dim++) {
+            struct problem p;
+            hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
+            oracle_open(&p, HCY_F64, 1, dim, sizes[dim - 1], 200, 0, 1);
+            o.upsampling = 2;
+            const double ends[] = { PI,     -PI,    nextafter(PI, 0), nextafter(-PI, 0), 0, nextafter(0, 1),
+                                    2 * PI, -2 * PI };
+            for (int d = 0; d < dim; d++)
+                for (size_t i = 0; i < p.m; i++) {
+                    double *x = p.x[d];
+                    size_t r = (size_t)(oracle_uniform() * 96);
+                    x[i] = kind == 0   ? ends[r % 8]
+                           : kind == 1 ? 2 * PI * (double)r / 96
+                           : kind == 2 ? x[i] + 2 * PI * ((double)(r % 7) - 3)
+                           : kind == 3 ? 1.25
+                                       : 1 + 1e-9 * x[i];
+                }
+            double error = oracle_run(&p, dev, 1e-11, &o);
+            ok(error <= 3e-11, "points %s, %d-D: error %.1e", names[kind], dim, error);
+            oracle_close(&p);
+        }
+}
+
+/* A plan's two directions: each right, and <forward c, f> = <c, adjoint f>. */
+static void check_adjoint(hcy_device *dev, hcy_device *other)
+{
+    for (int type = 1; type <= 3; type++) {
+        struct problem p, q;
+        int status, status2;
+        double complex left = 0, right = 0;
+        double norm = 0;
+        oracle_open(&p, HCY_F64, type, 2, sizes[1], 300, type == 3 ? 200 : 0, 1);
+        hcy_nufft *plan = oracle_plan(&p, dev, 1e-7, NULL, &status), *plan2;
+        double forward = status ? 1 : oracle_execute(&p, plan, false);
+        double back = status ? 1 : oracle_execute(&p, plan, true);
+        ok(forward <= 3e-7 && back <= 3e-7, "type %d and its adjoint from one plan: errors %.1e, %.1e", type,
+           forward, back);
+        plan2 = oracle_plan(&p, other, 1e-7, NULL, &status2);
+        q = p;
+        oracle_fill(&p);
+        size_t c_bytes = p.m * 16, f_bytes = p.n * 16;
+        q.c = memcpy(malloc(c_bytes), p.c, c_bytes);
+        q.f = memcpy(malloc(f_bytes), p.f, f_bytes);
+        bool writes_c = type == 2;
+        is_int(hcy_nufft_execute(plan, writes_c ? q.c : p.c, writes_c ? p.f : q.f), 0,
+               "forward on one device");
+        is_int(hcy_nufft_execute_adjoint(plan2, writes_c ? p.c : q.c, writes_c ? q.f : p.f), 0,
+               "... back on another");
+        const double complex *pc = p.c, *qc = q.c, *pf = p.f, *qf = q.f;
+        for (size_t i = 0; i < p.m; i++)
+            left += writes_c ? qc[i] * conj(pc[i]) : pc[i] * conj(qc[i]);
+        for (size_t i = 0; i < p.n; i++) {
+            right += writes_c ? pf[i] * conj(qf[i]) : qf[i] * conj(pf[i]);
+            norm += creal(qf[i] * conj(qf[i]));
+        }
+        ok(cabs(left - right) <= 1e-12 * norm + 1e-9, "type %d: products agree to %.1e", type,
+           cabs(left - right));
+        hcy_nufft_destroy(plan);
+        hcy_nufft_destroy(plan2);
+        free(q.c);
+        free(q.f);
+        oracle_close(&p);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const variants[] = { "cpu@simd=portable@threads=1", "cpu@simd=avx2@threads=2",
+                                            "cpu@threads=3", "cpu@discrete=1@threads=2" };
+    size_t n = argc > 1 ? 1 : sizeof variants / sizeof variants[0];
+    for (size_t i = 0; i < n; i++) {
+        const char *name = argc > 1 ? argv[1] : variants[i];
+        hcy_device *dev, *other;
+        if (hcy_device_open(&dev, name)) {
+            skip(1, "%s: %s", name, hcy_last_error()->text);
+            continue;
+        }
+        if (!(hcy_device_get_info(dev)->caps & HCY_CAP_FFT)) {
+            skip(1, "%s has no FFT", name);
+            hcy_device_release(dev);
+            continue;
+        }
+        if (i < 3)
+            check_accuracy(dev, name);
+        if (i == 0)
+            check_sizes(dev);
+        if (i != 1)
+            check_long(dev);
+        if (i == 2 || n == 1) {
+            check_chosen_grids(dev);
+            check_points(dev);
+        }
+        if (hcy_device_open(&other, "cpu@threads=1"))
+            bail_out("no CPU");
+        check_adjoint(dev, other);
+        hcy_device_release(other);
+        hcy_device_release(dev);
+    }
+    return done_testing();
+}

@@ -1,0 +1,382 @@
+/* nufft_plan - plans of non-uniform FFTs: every wrong argument has its status, empty problems work, the same
+ * bits for any number of threads and for many vectors at once, options do what they say, plans from several
+ * threads. */
+#include "nufft_oracle.h"
+#include "tap.h"
+
+static hcy_device *dev;
+static const int64_t modes[3] = { 12, 10, 14 };
+
+/* --- Statuses --- */
+
+static int create(int type, int dim, const int64_t *n, int64_t n_transforms, double eps,
+                  const hcy_nufft_options *o)
+{
+    hcy_nufft *plan = NULL;
+    int status = hcy_nufft_create(&plan, dev, type, dim, n, 1, n_transforms, eps, o);
+    hcy_nufft_destroy(plan);
+    return status;
+}
+
+static void check_arguments(void)
+{
+    const int64_t zero[3] = { 12, 0, 14 }, huge[3] = { INT64_MAX / 8, 4, 4 }, large[3] = { 3000000000, 1, 1 };
+    hcy_nufft *plan;
+    is_int(create(0, 1, modes, 1, 1e-6, NULL), HCY_EINVAL, "type 0");
+    is_int(create(4, 1, modes, 1, 1e-6, NULL), HCY_EINVAL, "type 4");
+    is_int(create(1, 0, modes, 1, 1e-6, NULL), HCY_EINVAL, "no dimension");
+    is_int(create(1, 4, modes, 1, 1e-6, NULL), HCY_EINVAL, "four dimensions");
+    is_int(create(1, 2, NULL, 1, 1e-6, NULL), HCY_EINVAL, "modes that are NULL");
+    is_int(create(1, 2, zero, 1, 1e-6, NULL), HCY_EINVAL, "0 modes");
+    is_int(create(1, 3, huge, 1, 1e-6, NULL), HCY_ERANGE, "modes beyond what can be addressed");
+    is_int(create(2, 1, large, 1, 1e-6, NULL), HCY_ERANGE, "an axis that is too long");
+    is_int(create(1, 1, modes, 0, 1e-6, NULL), HCY_EINVAL, "0 transforms");
+    is_int(create(1, 1, modes, 1, 0, NULL), HCY_EINVAL, "eps 0");
+    is_int(create(1, 1, modes, 1, -1e-6, NULL), HCY_EINVAL, "eps below 0");
+    is_int(create(1, 1, modes, 1, NAN, NULL), HCY_EINVAL, "eps no number");
+    is_int(create(1, 1, modes, 1, 1e-17, NULL), HCY_ERANGE, "eps below what double reaches");
+    is_int(create(1, 1, modes, 1, 1e-15, NULL), 0, "eps at the end of what double reaches");
+    is_int(hcy_nufft_create(NULL, dev, 1, 1, modes, 1, 1, 1e-6, NULL), HCY_EINVAL, "no place");
+    is_int(hcy_nufft_create(&plan, NULL, 1, 1, modes, 1, 1, 1e-6, NULL), HCY_EINVAL, "no device");
+}
+
+static void check_options(void)
+{
+    static const struct {
+        size_t at, size;
+        double value;
+        const char *what;
+    } table[] = {
+        { offsetof(hcy_nufft_options, precision), 4, 3, "precision 3" },
+        { offsetof(hcy_nufft_options, upsampling), 8, 1, "upsampling 1" },
+        { offsetof(hcy_nufft_options, upsampling), 8, 9, "upsampling 9" },
+        { offsetof(hcy_nufft_options, width), 4, 1, "width 1" },
+        { offsetof(hcy_nufft_options, width), 4, 17, "width 17" },
+        { offsetof(hcy_nufft_options, order), 4, 2, "order 2" },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
+        int whole = (int)table[i].value;
+        memcpy((char *)&o + table[i].at,
+               table[i].size == 8 ? (const void *)&table[i].value : (const void *)&whole, table[i].size);
+        is_int(create(1, 2, modes, 1, 1e-6, &o), HCY_EINVAL, "%s", table[i].what);
+    }
+    hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
+    o.precision = HCY_F32;
+    is_int(create(1, 1, modes, 1, 1e-8, &o), HCY_ERANGE, "eps below what float reaches");
+    o.size--;
+    is_int(create(1, 1, modes, 1, 1e-3, &o), HCY_EINVAL, "options of another size");
+    o = (hcy_nufft_options)HCY_NUFFT_OPTIONS_INIT;
+    o.grid[0] = 30;
+    is_int(create(1, 2, modes, 1, 1e-3, &o), HCY_EINVAL, "a grid for one of two axes");
+    o.grid[1] = 10;
+    is_int(create(1, 2, modes, 1, 1e-3, &o), HCY_EINVAL, "a grid that is not finer than the modes");
+    o.grid[1] = 30;
+    is_int(create(3, 2, modes, 1, 1e-3, &o), HCY_EINVAL, "a grid for type 3");
+    is_int(create(1, 2, modes, 1, 1e-3, &o), 0, "a grid for both axes");
+}
+
+static void check_points(void)
+{
+    struct problem p;
+    hcy_nufft *plan;
+    int status;
+    oracle_open(&p, HCY_F64, 1, 2, modes, 20, 0, 1);
+    if (hcy_nufft_create(&plan, dev, 1, 2, modes, 1, 1, 1e-6, NULL))
+        bail_out("%s", hcy_last_error()->text);
+    const void *const *x = (const void *const *)p.x, *some[3] = { p.x[0], NULL, NULL };
+    is_int(hcy_nufft_execute(plan, p.c, p.f), HCY_ESTATE, "execution without points");
+    is_int(hcy_nufft_set_points(plan, -1, x, 0, NULL), HCY_EINVAL, "fewer than 0 points");
+    is_int(hcy_nufft_set_points(plan, (int64_t)1 << 33, x, 0, NULL), HCY_ERANGE,
+           "more points than numbers for them");
+    is_int(hcy_nufft_set_points(plan, 20, NULL, 0, NULL), HCY_EINVAL, "points that are NULL");
+    is_int(hcy_nufft_set_points(plan, 20, some, 0, NULL), HCY_EINVAL, "an axis that is NULL");
+    is_int(hcy_nufft_set_points(NULL, 20, x, 0, NULL), HCY_EINVAL, "no plan");
+    is_int(hcy_nufft_set_points(plan, 20, x, 0, NULL), 0, "right points");
+    is_int(hcy_nufft_execute(plan, NULL, p.f), HCY_EINVAL, "strengths that are NULL");
+    is_int(hcy_nufft_execute(plan, p.c, p.f), 0, "execution");
+    hcy_nufft_destroy(plan);
+    const double bad[] = { NAN, INFINITY, -INFINITY, 1e300 };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        for (int type = 1; type <= 3; type++) {
+            struct problem q;
+            hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
+            if (type == 3 && i == 3)
+                continue; /* any number is a point there */
+            oracle_open(&q, i % 2 ? HCY_F32 : HCY_F64, type, 2, modes, 20, type == 3 ? 9 : 0, 1);
+            oracle_put(&q, q.x[1], 7, bad[i]);
+            plan = oracle_plan(&q, dev, 1e-3, NULL, &status);
+            ok(status == HCY_EINVAL && strstr(hcy_last_error()->text, "point 7 "),
+               "type %d: a coordinate of %g: %s", type, bad[i], hcy_last_error()->text);
+            is_int(hcy_nufft_execute(plan, q.c, q.f), HCY_ESTATE, "... and no execution");
+            hcy_nufft_destroy(plan);
+            o.check_points = 0;
+            if (type != 3) {
+                plan = oracle_plan(&q, dev, 1e-3, &o, &status);
+                oracle_put(&q, q.x[1], 7, 0);
+                double error = status ? 1 : oracle_execute(&q, plan, false);
+                ok(error <= 3e-3, "... counts as 0 where points are not checked: %.1e", error);
+                hcy_nufft_destroy(plan);
+            }
+            oracle_close(&q);
+        }
+    oracle_close(&p);
+}
+
+static void check_empty(void)
+{
+    for (int type = 1; type <= 3; type++)
+        for (size_t m = 0; m < 2; m++) {
+            struct problem p;
+            int status;
+            size_t targets = type == 3 ? 1 - m : 0;
+            oracle_open(&p, HCY_F64, type, 1, (const int64_t[]){ type == 3 ? 4 : 1 }, m, targets, 2);
+            hcy_nufft *plan = oracle_plan(&p, dev, 1e-9, NULL, &status);
+            double error = status ? 1 : oracle_execute(&p, plan, false);
+            double back = status ? 1 : oracle_execute(&p, plan, true);
+            ok(error <= 1e-8 && back <= 1e-8, "type %d, %zu points, %zu modes or targets", type, m, p.n);
+            hcy_nufft_destroy(plan);
+            oracle_close(&p);
+        }
+}
+
+/* A type 3 with a single target, a single point, or everything far from 0; one that is too wide. */
+static void check_type3(void)
+{
+    static const struct {
+        size_t m, n;
+        double x, s;
+    } cases[] = { { 1, 30, 0, 0 }, { 30, 1, 0, 0 }, { 1, 1, 5, 7 }, { 40, 30, 1e3, -50 } };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct problem p;
+        oracle_open(&p, HCY_F64, 3, 2, modes, cases[i].m, cases[i].n, 1);
+        for (int d = 0; d < 2; d++) {
+            for (size_t j = 0; j < p.m; j++)
+                ((double *)p.x[d])[j] += cases[i].x;
+            for (size_t j = 0; j < p.n; j++)
+                ((double *)p.s[d])[j] += cases[i].s;
+        }
+        double error = oracle_run(&p, dev, 1e-8, NULL);
+        ok(error <= 3e-8, "type 3, %zu points, %zu targets around %g and %g: %.1e", p.m, p.n, cases[i].x,
+           cases[i].s, error);
+        oracle_close(&p);
+    }
+    struct problem p;
+    int status;
+    oracle_open(&p, HCY_F64, 3, 1, modes, 30, 30, 1);
+    ((double *)p.x[0])[3] = 1e10;
+    hcy_nufft *plan = oracle_plan(&p, dev, 1e-8, NULL, &status);
+    is_int(status, HCY_ERANGE, "type 3 over too wide a range");
+    hcy_nufft_destroy(plan);
+    oracle_close(&p);
+}
+
+/* --- The same bits --- */
+
+/* Results of a problem on so many threads, in deterministic mode. */
+static void *bits(struct problem *p, unsigned threads, bool one_by_one, size_t max_batch)
+{
+    char name[64];
+    hcy_device *d;
+    hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
+    int status;
+    size_t out_bytes = 2 * p->real * (p->type == 2 ? p->m : p->n),
+           in_bytes = 2 * p->real * (p->type == 2 ? p->n : p->m);
+    char *out = malloc(out_bytes * (size_t)p->n_vectors);
+    snprintf(name, sizeof name, "cpu@threads=%u", threads);
+    if (hcy_device_open(&d, name))
+        bail_out("%s", hcy_last_error()->text);
+    o.deterministic = 1;
+    o.max_batch = max_batch;
+    struct problem q = *p;
+    q.n_vectors = one_by_one ? 1 : p->n_vectors;
+    hcy_nufft *plan = oracle_plan(&q, d, 1e-5, &o, &status);
+    for (int v = 0; !status && v < p->n_vectors; v += q.n_vectors) {
+        char *in = (char *)(p->type == 2 ? p->f : p->c) + (size_t)v * in_bytes,
+             *to = out + (size_t)v * out_bytes;
+        status = hcy_nufft_execute(plan, p->type == 2 ? to : in, p->type == 2 ? in : to);
+    }
+    if (status)
+        bail_out("%s", hcy_last_error()->text);
+    hcy_nufft_destroy(plan);
+    hcy_device_release(d);
+    return out;
+}
+
+static void check_bits(void)
+{
+    static const int64_t larger[3][3] = { { 30000 }, { 90, 110 }, { 30, 34, 28 } };
+    for (int type = 1; type <= 3; type++)
+        for (int dim = 1; dim <= 3; dim++) {
+            struct problem p;
+            oracle_open(&p, dim == 2 ? HCY_F64 : HCY_F32, type, dim, larger[dim - 1], 20000,
+                        type == 3 ? 3000 : 0, 3);
+            for (int d = 0; d < dim; d++) /* half of them in a cluster */
+                for (size_t i = 0; i < p.m; i += 2)
+                    oracle_put(&p, p.x[d], i, 0.02 * oracle_get(&p, p.x[d], i));
+            size_t bytes = 3 * 2 * p.real * (type == 2 ? p.m : p.n);
+            void *one = bits(&p, 1, false, 0);
+            bool same = true;
+            static const unsigned threads[] = { 2, 3, 7, 64 };
+            for (size_t i = 0; i < 4; i++) {
+                void *more = bits(&p, threads[i], false, i);
+                same = same && !memcmp(one, more, bytes);
+                free(more);
+            }
+            ok(same, "type %d, %d-D: the same bits from 1 to 64 threads, in any batches", type, dim);
+            void *single = bits(&p, 3, true, 0);
+            ok(!memcmp(one, single, bytes), "... and for each vector alone");
+            free(single);
+            free(one);
+            oracle_close(&p);
+        }
+}
+
+/* --- Options, queues, threads --- */
+
+static void check_choices(void)
+{
+    struct problem p;
+    int status;
+    hcy_nufft_info info = HCY_NUFFT_INFO_INIT, before = HCY_NUFFT_INFO_INIT;
+    hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
+    oracle_open(&p, HCY_F64, 1, 2, modes, 100, 0, 3);
+    o.width = 6;
+    o.upsampling = 1.5;
+    hcy_nufft *plan = oracle_plan(&p, dev, 1e-4, &o, &status);
+    is_int(hcy_nufft_info_get(&info, plan), 0, "what a plan has chosen");
+    ok(info.width == 6 && info.upsampling >= 1.5 && info.upsampling < 1.7,
+       "width and upsampling are as given");
+    ok(info.point_bytes > 0 && info.grid_bytes == 3 * 16 * info.grid[0] * info.grid[1] && info.variant[0],
+       "memory and variant are said");
+    hcy_nufft_destroy(plan);
+    o = (hcy_nufft_options)HCY_NUFFT_OPTIONS_INIT;
+    o.grid[0] = 33;
+    o.grid[1] = 25;
+    o.max_batch = 2;
+    o.separate_fft = 1;
+    plan = oracle_plan(&p, dev, 1e-6, &o, &status);
+    double error = status ? 1 : oracle_execute(&p, plan, false);
+    is_int(hcy_nufft_info_get(&info, plan), 0, "... another");
+    ok(info.grid[0] == 33 && info.grid[1] == 25 && info.grid_bytes == 2 * 16 * 33 * 25 && error <= 2e-6,
+       "a grid as given, two vectors at once, the general FFT: %.1e", error);
+    hcy_nufft_destroy(plan);
+    is_int(hcy_nufft_create(&plan, dev, 1, 2, modes, 1, 1, 1e-4, NULL), 0, "a plan without points");
+    is_int(hcy_nufft_info_get(&before, plan), 0, "... can be asked");
+    ok(before.grid[0] == 0 && before.point_bytes == 0, "... and has no grid yet");
+    before.size--;
+    is_int(hcy_nufft_info_get(&before, plan), HCY_EINVAL, "a structure of another size");
+    hcy_nufft_destroy(plan);
+    oracle_close(&p);
+}
+
+static void check_submit(hcy_device *d)
+{
+    for (int type = 1; type <= 3; type++) {
+        struct problem p;
+        int status;
+        hcy_queue *q;
+        hcy_buffer *c, *f, *small;
+        oracle_open(&p, HCY_F64, type, 2, modes, 50, type == 3 ? 40 : 0, 6);
+        hcy_nufft *plan = oracle_plan(&p, d, 1e-7, NULL, &status);
+        size_t c_bytes = 6 * 16 * p.m, f_bytes = 6 * 16 * p.n;
+        if (status || hcy_queue_create(&q, d) || hcy_buffer_create(&c, d, HCY_MEM_DEVICE, c_bytes) ||
+            hcy_buffer_create(&f, d, HCY_MEM_DEVICE, f_bytes) || hcy_buffer_sub(&small, c, 0, c_bytes - 16) ||
+            hcy_buffer_write(q, c, 0, p.c, c_bytes) || hcy_buffer_write(q, f, 0, p.f, f_bytes))
+            bail_out("%s", hcy_last_error()->text);
+        is_int(hcy_nufft_submit(q, plan, small, f, 0), HCY_EINVAL, "type %d: a buffer that is too small",
+               type);
+        is_int(hcy_nufft_submit(NULL, plan, c, f, 0), HCY_EINVAL, "... no queue");
+        is_int(hcy_nufft_submit(q, plan, c, f, 0), 0, "... on a queue, from and to buffers");
+        is_int(hcy_nufft_submit(q, plan, c, f, 0), 0, "... once more behind it");
+        is_int(hcy_buffer_read(q, type == 2 ? p.c : p.f, type == 2 ? c : f, 0, type == 2 ? c_bytes : f_bytes),
+               0, "... read");
+        is_int(hcy_queue_finish(q), 0, "... done");
+        double error = oracle_error(&p, type == 2 ? p.f : p.c, type != 2);
+        ok(error <= 3e-7, "... and right: %.1e", error);
+        hcy_buffer_release(small);
+        hcy_buffer_release(c);
+        hcy_buffer_release(f);
+        hcy_queue_release(q);
+        hcy_nufft_destroy(plan);
+        oracle_close(&p);
+    }
+}
+
+static void check_one_call(void)
+{
+    struct problem p;
+    oracle_open(&p, HCY_F64, 3, 3, modes, 40, 30, 1);
+    int status = hcy_nufft_run(dev, 3, 3, NULL, p.sign, 1e-6, NULL, 40, (const void *const *)p.x, p.c, 30,
+                               (const void *const *)p.s, p.f);
+    double error = oracle_error(&p, p.c, true);
+    ok(!status && error <= 3e-6, "all in one call: %.1e", error);
+    is_int(hcy_nufft_run(dev, 7, 3, NULL, 1, 1e-6, NULL, 40, (const void *const *)p.x, p.c, 30, NULL, p.f),
+           HCY_EINVAL, "... with a wrong type");
+    oracle_close(&p);
+}
+
+struct user {
+    pthread_t thread;
+    hcy_nufft *plan;
+    struct problem problem;
+    double worst;
+};
+
+static void *use(void *arg)
+{
+    struct user *u = arg;
+    for (int i = 0; i < 4; i++) {
+        double error = oracle_execute(&u->problem, u->plan, i & 1);
+        u->worst = error > u->worst ? error : u->worst;
+    }
+    return NULL;
+}
+
+static void check_threads(void)
+{
+    struct user users[4];
+    int status;
+    for (int i = 0; i < 4; i++) { /* all have the points of the first */
+        users[i].worst = 0;
+        oracle_open(&users[i].problem, HCY_F64, 1, 2, modes, 200, 0, 1);
+        for (int d = 0; d < 2 && i; d++)
+            memcpy(users[i].problem.x[d], users[0].problem.x[d], 200 * 8);
+    }
+    hcy_nufft *plan = oracle_plan(&users[0].problem, dev, 1e-6, NULL, &status);
+    for (int i = 0; i < 4; i++) {
+        users[i].plan = plan;
+        pthread_create(&users[i].thread, NULL, use, &users[i]);
+    }
+    for (int i = 0; i < 4; i++) {
+        pthread_join(users[i].thread, NULL);
+        ok(users[i].worst <= 3e-6, "thread %d on a plan that four share: %.1e", i, users[i].worst);
+        oracle_close(&users[i].problem);
+    }
+    hcy_nufft_destroy(plan);
+}
+
+int main(void)
+{
+    hcy_device *discrete;
+    if (hcy_device_open(&dev, "cpu@threads=3") || hcy_device_open(&discrete, "cpu@threads=2@discrete=1"))
+        bail_out("%s", hcy_last_error()->text);
+    if (!(hcy_device_get_info(dev)->caps & HCY_CAP_FFT)) {
+        is_int(create(1, 1, modes, 1, 1e-6, NULL), HCY_EUNSUPPORTED, "without an FFT there are no plans");
+    } else {
+        check_arguments();
+        check_options();
+        check_points();
+        check_empty();
+        check_type3();
+        check_bits();
+        check_choices();
+        check_submit(dev);
+        check_submit(discrete);
+        check_one_call();
+        check_threads();
+    }
+    hcy_device_release(discrete);
+    hcy_device_release(dev);
+    return done_testing();
+}
