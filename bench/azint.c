@@ -1,7 +1,7 @@
 /* azint.c - how fast chunks become curves on the CPU: each stage alone on one core, and the kernel as a
  * whole.
  *
- * usage: bench_azint [-t THREADS] [-b BINS] [-s no|bbox|full] [-v VARIANT] [-n BATCH] [-r ROUNDS] [-u]
+ * usage: bench_azint [-t THREADS] [-b BINS] [-a BINS_IN_AZIMUTH] [-s no|bbox|full] [-v VARIANT] [-n BATCH] [-r ROUNDS] [-u]
  *                    [STACK.h5 [STACK.poni [DATASET]]]
  * Without a stack it makes its own: EIGER 4M, uint32, a few counts, gaps.  Pixels of the greatest value in
  * the first frame are the mask (-u: no mask, they are left to the sentinels).  Every launch gets other
@@ -37,7 +37,7 @@ static unsigned threads = 0;
 static int rounds = 7;
 static bool unmasked;
 static size_t only_batch;
-static size_t bins = 1000;
+static size_t bins = 1000, azimuthal; /* azimuthal: bins of an image's other axis, 0 for curves */
 static const char *only_split, *only_variant;
 
 static _Noreturn void stop(const char *what)
@@ -240,7 +240,7 @@ static void bench_open(struct bench *k, const struct stack *s, hcy_azint_plan *p
         hcy_buffer_import_host(&k->blocks, k->dev, s->blocks, s->n_blocks * sizeof *s->blocks, NULL, NULL))
         stop("import");
     k->frames = buffer(k->dev, MAX_BATCH * sizeof(hcy_bslz4_frame));
-    k->sums = buffer(k->dev, MAX_BATCH * HCY_AZINT_SUMS * 8 * bins);
+    k->sums = buffer(k->dev, MAX_BATCH * HCY_AZINT_SUMS * 8 * k->job.n_bins);
     k->reports = buffer(k->dev, MAX_BATCH * sizeof(hcy_frame_report));
     hcy_arg args[] = { hcy_arg_buf(NULL),      hcy_arg_buf(NULL),
                        hcy_arg_buf(NULL),      hcy_arg_struct(&s->coding, sizeof s->coding),
@@ -380,7 +380,7 @@ static void stages(const struct stack *s, hcy_azint_plan *plan, const char *spli
     g.rows = aligned_alloc(64, g.n * AZINT_PITCH);
     g.x = aligned_alloc(64, g.n * AZINT_STRIP);
     g.weights = aligned_alloc(64, (AZINT_CHUNK + 4) * AZINT_EXPANDED);
-    g.sums = aligned_alloc(64, bins * 2 * g.n * 8);
+    g.sums = aligned_alloc(64, (size_t)g.plan->n_bins * 2 * g.n * 8);
     for (int round = 0; round < rounds; round++) {
         g.decode = g.digits = g.tile = g.expand = g.kernel = 0;
         for (size_t i = 0; i < g.plan->n_strips; i++)
@@ -406,13 +406,16 @@ static void stages(const struct stack *s, hcy_azint_plan *plan, const char *spli
 static bool read_options(int argc, char **argv)
 {
     int option;
-    while ((option = getopt(argc, argv, "t:b:s:v:r:n:u")) != -1)
+    while ((option = getopt(argc, argv, "t:b:a:s:v:r:n:u")) != -1)
         switch (option) {
         case 't':
             threads = (unsigned)atoi(optarg);
             break;
         case 'b':
             bins = (size_t)atol(optarg);
+            break;
+        case 'a':
+            azimuthal = (size_t)atol(optarg);
             break;
         case 's':
             only_split = optarg;
@@ -430,8 +433,8 @@ static bool read_options(int argc, char **argv)
             only_batch = (size_t)atol(optarg);
             break;
         default:
-            fprintf(stderr, "usage: bench_azint [-t THREADS] [-b BINS] [-s SPLIT] [-v VARIANT] [-n BATCH] "
-                            "[-r ROUNDS] [-u] "
+            fprintf(stderr, "usage: bench_azint [-t THREADS] [-b BINS] [-a BINS_IN_AZIMUTH] [-s SPLIT] "
+                            "[-v VARIANT] [-n BATCH] [-r ROUNDS] [-u] "
                             "[STACK.h5 [PONI [DATASET]]]\n");
             return false;
         }
@@ -462,7 +465,8 @@ int main(int argc, char **argv)
     for (int split = 0; split < 3; split++) {
         hcy_azint_plan *plan;
         hcy_azint_options o = HCY_AZINT_OPTIONS_INIT;
-        o.npt = bins, o.split = split, o.error_model = HCY_ERRORS_POISSON, o.mask = unmasked ? NULL : s.mask;
+        o.npt = bins, o.npt_azim = azimuthal, o.split = split, o.error_model = HCY_ERRORS_POISSON;
+        o.mask = unmasked ? NULL : s.mask;
         o.mask_height = s.height, o.mask_width = s.width, o.sentinels = HCY_SENTINELS_ALWAYS;
         if (only_split && strcmp(only_split, splits[split]) != 0)
             continue;

@@ -140,8 +140,12 @@ static void group_close(struct group *g)
 /* --- Devices --- */
 
 static const char *const variants[] = {
+#ifdef __aarch64__
+    "cpu@threads=2@simd=portable", "cpu@threads=3@simd=neon",   "cpu@threads=5@simd=dotprod",
+#else
     "cpu@threads=2@simd=portable", "cpu@threads=3@simd=avx2",   "cpu@threads=5@simd=avx512",
-#ifndef __SANITIZE_THREAD__
+#endif
+#if !defined __SANITIZE_THREAD__ && !defined __aarch64__
     "cpu@threads=1@simd=avx2",     "cpu@threads=1@simd=avx512",
 #endif
 };

@@ -2,7 +2,7 @@
 # From the makefile: the directory of the build is the current one.
 echo "1..3"
 skipped=
-for simd in neon avx2 avx512; do
+for simd in neon dotprod avx2 avx512; do
     out=$(tests/cts_pool "cpu@simd=$simd") || { echo "not ok - cts_pool cpu@simd=$simd ends well"; exit 0; }
     case $out in "1..0 # SKIP cpu@simd=$simd: "*) skipped="$skipped $simd" ;; esac
 done

@@ -84,7 +84,7 @@ tests_pipeline_push_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc 
     -Wl,--wrap=posix_memalign -Wl,--wrap=aligned_alloc
 tests_pipeline_push_LDADD = libinternal.la
 check_PROGRAMS += tests/cli_json
-test_scripts += tests/convert.t tests/inject.t tests/endings.t
+test_scripts += tests/convert.t tests/inject.t tests/endings.t tests/aarch64.t
 EXTRA_DIST += tests/inject.c
 test_internal += tests/mutations
 tests_mutations_SOURCES = tests/mutations.c tests/mutate.h tests/bslz4_ref.h tests/stack_make.h tests/stack_read.h
@@ -147,6 +147,10 @@ $(cts_launchers): tests/local.mk
 	@$(MKDIR_P) tests; name=$(@F); name=$${name%.t}; config=$${name#*-}; $(cts_device); \
 	    { echo "$$drivers"; echo "exec tests/$${name%%-*} '$$device'"; } > $@
 
+test_internal += tests/azint_ops
+tests_azint_ops_SOURCES = tests/azint_ops.c tests/azint_oracle.h
+tests_azint_ops_CPPFLAGS = $(tests_bslz4_CPPFLAGS)
+tests_azint_ops_LDADD = libinternal.la
 test_internal += tests/azint_kernels
 tests_azint_kernels_SOURCES = tests/azint_kernels.c tests/azint_oracle.h tests/tap.h
 tests_azint_kernels_LDADD = libinternal.la

@@ -54,6 +54,12 @@ const struct azint_ops *azint_ops(enum cpu_simd simd)
     case CPU_SIMD_AVX2:
         return &azint_ops_avx2;
 #endif
+#ifdef HCY_CPU_ARM64
+    case CPU_SIMD_DOTPROD:
+        return &azint_ops_dotprod;
+    case CPU_SIMD_NEON:
+        return &azint_ops_neon;
+#endif
     default:
         return &azint_ops_portable;
     }

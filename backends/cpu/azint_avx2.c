@@ -161,32 +161,6 @@ INLINE void many_groups(const struct azint_part *part, const uint8_t *x, const u
     }
 }
 
-INLINE void many_variance(const struct azint_part *part, const uint8_t *x, const uint8_t *v, const unsigned G,
-                          enum azint_variance variance, size_t stride, int64_t *sums)
-{
-    const bool unit = !part->weights;
-    if (variance == AZINT_V_MAX)
-        unit ? many_groups(part, x, v, G, AZINT_V_MAX, true, stride, sums)
-             : many_groups(part, x, v, G, AZINT_V_MAX, false, stride, sums);
-    else if (variance == AZINT_V_TILE)
-        unit ? many_groups(part, x, v, G, AZINT_V_TILE, true, stride, sums)
-             : many_groups(part, x, v, G, AZINT_V_TILE, false, stride, sums);
-    else
-        unit ? many_groups(part, x, v, G, AZINT_V_NONE, true, stride, sums)
-             : many_groups(part, x, v, G, AZINT_V_NONE, false, stride, sums);
-}
-
-static void many(const struct azint_part *part, const uint8_t *x, const uint8_t *v,
-                 enum azint_variance variance, unsigned groups, int64_t *sums)
-{
-    const size_t stride = (size_t)groups * LANES, tile_bytes = (size_t)LANES * AZINT_STRIP;
-    unsigned g = 0;
-    for (; g + 2 <= groups; g += 2)
-        many_variance(part, x + g * tile_bytes, v + g * tile_bytes, 2, variance, stride, sums + g * LANES);
-    if (g < groups)
-        many_variance(part, x + g * tile_bytes, v + g * tile_bytes, 1, variance, stride, sums + g * LANES);
-}
-
 /* One frame: lanes are the digits, an entry one multiplication.  Low half signal, high half variance. */
 INLINE void one_frame(const struct azint_part *part, const uint8_t *x, const uint8_t *v, const bool from_tile,
                       const bool unit, size_t stride, int64_t *sums)
@@ -222,17 +196,7 @@ INLINE void one_frame(const struct azint_part *part, const uint8_t *x, const uin
     }
 }
 
-static void one(const struct azint_part *part, const uint8_t *x, const uint8_t *v,
-                enum azint_variance variance, size_t stride, int64_t *sums)
-{
-    const bool unit = !part->weights;
-    if (variance == AZINT_V_TILE)
-        unit ? one_frame(part, x, v, true, true, stride, sums)
-             : one_frame(part, x, v, true, false, stride, sums);
-    else
-        unit ? one_frame(part, x, v, false, true, stride, sums)
-             : one_frame(part, x, v, false, false, stride, sums);
-}
+#include "azint_cases.h"
 
 /* Byte b of 32 pixels. */
 INLINE __m256i byte_of(const uint8_t *pixels, unsigned elem_size, unsigned b)

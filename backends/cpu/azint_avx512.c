@@ -159,8 +159,8 @@ INLINE void flush_six(const struct six *acc, const enum azint_variance variance,
         flush(acc->variance, unit, sum + stride);
 }
 
-/* One or two groups of lanes, side by side: two share the broadcast weights. */
-INLINE void many_groups(const struct azint_part *part, const uint8_t *x, const uint8_t *v, const bool two,
+/* Two groups of lanes, side by side, share the broadcast weights. */
+INLINE void many_groups(const struct azint_part *part, const uint8_t *x, const uint8_t *v, const unsigned G,
                         const enum azint_variance variance, const bool unit, size_t stride, int64_t *sums)
 {
     const size_t next = (size_t)LANES * AZINT_STRIP;
@@ -174,41 +174,14 @@ INLINE void many_groups(const struct azint_part *part, const uint8_t *x, const u
             size_t at = (size_t)(unit ? index[e] >> 4 : index[e]) * 4 * LANES;
             const uint8_t *w = unit ? unit_weights[index[e] & 15] : part->weights + (size_t)e * BYTES;
             add_entry(&a, w, x + at, v + at, variance, unit);
-            if (two)
+            if (G == 2)
                 add_entry(&b, w, x + next + at, v + next + at, variance, unit);
         }
         int64_t *sum = sums + (size_t)part->segs[s].bin * 2 * stride;
         flush_six(&a, variance, unit, stride, sum);
-        if (two)
+        if (G == 2)
             flush_six(&b, variance, unit, stride, sum + LANES);
     }
-}
-
-INLINE void many_variance(const struct azint_part *part, const uint8_t *x, const uint8_t *v, const bool two,
-                          enum azint_variance variance, size_t stride, int64_t *sums)
-{
-    const bool unit = !part->weights;
-    if (variance == AZINT_V_MAX)
-        unit ? many_groups(part, x, v, two, AZINT_V_MAX, true, stride, sums)
-             : many_groups(part, x, v, two, AZINT_V_MAX, false, stride, sums);
-    else if (variance == AZINT_V_TILE)
-        unit ? many_groups(part, x, v, two, AZINT_V_TILE, true, stride, sums)
-             : many_groups(part, x, v, two, AZINT_V_TILE, false, stride, sums);
-    else
-        unit ? many_groups(part, x, v, two, AZINT_V_NONE, true, stride, sums)
-             : many_groups(part, x, v, two, AZINT_V_NONE, false, stride, sums);
-}
-
-static void many(const struct azint_part *part, const uint8_t *x, const uint8_t *v,
-                 enum azint_variance variance, unsigned groups, int64_t *sums)
-{
-    const size_t stride = (size_t)groups * LANES, tile_bytes = (size_t)LANES * AZINT_STRIP;
-    unsigned g = 0;
-    for (; g + 2 <= groups; g += 2)
-        many_variance(part, x + g * tile_bytes, v + g * tile_bytes, true, variance, stride, sums + g * LANES);
-    if (g < groups)
-        many_variance(part, x + g * tile_bytes, v + g * tile_bytes, false, variance, stride,
-                      sums + g * LANES);
 }
 
 /* One frame: its lanes are the digits.  The low half of a register sums the signal, the high half the
@@ -252,17 +225,7 @@ INLINE void one_frame(const struct azint_part *part, const uint8_t *x, const uin
     }
 }
 
-static void one(const struct azint_part *part, const uint8_t *x, const uint8_t *v,
-                enum azint_variance variance, size_t stride, int64_t *sums)
-{
-    const bool unit = !part->weights;
-    if (variance == AZINT_V_TILE)
-        unit ? one_frame(part, x, v, true, true, stride, sums)
-             : one_frame(part, x, v, true, false, stride, sums);
-    else
-        unit ? one_frame(part, x, v, false, true, stride, sums)
-             : one_frame(part, x, v, false, false, stride, sums);
-}
+#include "azint_cases.h"
 
 /* Live pixels of 64 from `live` on, of which n exist. */
 INLINE uint64_t live_bits(const uint8_t *live, size_t n)

@@ -137,7 +137,7 @@ static void to_planes(const void *pixels, size_t n, unsigned elem_size, uint8_t 
             uint64_t word = 0;
             for (unsigned k = 0; k < 8; k++)
                 word |= (uint64_t)bytes[(i + k) * elem_size + b] << 8 * k;
-            word = cpu_transpose8(word);
+            word = hcy_transpose8(word);
             for (unsigned k = 0; k < 8; k++)
                 planes[(8 * b + k) * stride + i / 8] = (uint8_t)(word >> 8 * k);
         }

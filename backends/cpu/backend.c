@@ -3,7 +3,7 @@
  * A device is "cpu" with options:
  *   threads=N       threads of its pool (default: as many as cores=, else as this process may use)
  *   cores=0-1+4     processors they are tied to
- *   simd=NAME       the SIMD variant, no better than the processor's: portable, avx2, avx512
+ *   simd=NAME       the SIMD variant, no better than the processor's: portable, neon, dotprod, avx2, avx512
  *   memory=BYTES    a limit for its buffers
  *   discrete=1      device memory cannot be reached by the host, as on an accelerator (for tests of that path)
  *   fail-alloc=N, fail-launch=N, lose-launch=N   the N-th allocation or launch fails, or loses the device (tests)
@@ -65,12 +65,13 @@ static int parse_simd(const hcy_spec_option *o, enum cpu_simd *simd)
     for (int i = 0; i < CPU_SIMD_COUNT; i++)
         if (!strcmp(o->value, cpu_simd_name((enum cpu_simd)i))) {
             *simd = (enum cpu_simd)i;
-            return *simd <= cpu_simd_best() && (i != CPU_SIMD_NEON || cpu_simd_best() == CPU_SIMD_NEON)
+            return *simd <= cpu_simd_best() && cpu_simd_built(*simd) == *simd
                        ? 0
                        : hcy_fail(HCY_EUNSUPPORTED, "cpu@simd=%s: this processor's best is %s", o->value,
                                   cpu_simd_name(cpu_simd_best()));
         }
-    return hcy_fail(HCY_EINVAL, "cpu@simd=%s: there is no such variant (portable, neon, avx2, avx512)",
+    return hcy_fail(HCY_EINVAL, "cpu@simd=%s: there is no such variant (portable, neon, dotprod, avx2,"
+                    " avx512)",
                     o->value);
 }
 

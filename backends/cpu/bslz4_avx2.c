@@ -5,14 +5,7 @@
 
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* pattern[o][i] = i mod o: what a match of offset o < 16 repeats, permuting its first 16 bytes. */
-#define P4(o, i) (i) % (o), ((i) + 1) % (o), ((i) + 2) % (o), ((i) + 3) % (o)
-/* clang-format off */
-#define P16(o) { P4(o, 0), P4(o, 4), P4(o, 8), P4(o, 12) }
-/* clang-format on */
-static const _Alignas(16) uint8_t pattern[16][16] = { { 0 },   P16(1),  P16(2),  P16(3), P16(4),  P16(5),
-                                                      P16(6),  P16(7),  P16(8),  P16(9), P16(10), P16(11),
-                                                      P16(12), P16(13), P16(14), P16(15) };
+typedef __m128i vec16;
 
 static inline __m128i load16(const void *p)
 {
@@ -22,6 +15,11 @@ static inline __m128i load16(const void *p)
 static inline void store16(void *p, __m128i v)
 {
     _mm_storeu_si128((__m128i *)p, v);
+}
+
+static inline vec16 permute16(vec16 bytes, vec16 order)
+{
+    return _mm_shuffle_epi8(bytes, order);
 }
 
 static inline __m256i load(const void *p)
@@ -54,69 +52,12 @@ static inline size_t run_length(const uint8_t **at, const uint8_t *iend)
     }
 }
 
-static inline void copy_literals16(uint8_t *op, const uint8_t *ip)
-{
-    store16(op, load16(ip));
-}
+typedef uint64_t words4 __attribute__((vector_size(32)));
+HCY_DEFINE_TRANSPOSE8(transpose8x4, words4)
 
-/* A few planes of noise are the usual case: one length for all of them spares the branch predictor. */
-static inline void copy_literals(uint8_t *op, const uint8_t *ip, size_t n)
-{
-    store(op, load(ip));
-    store(op + 32, load(ip + 32));
-    if (n <= 64)
-        return;
-    for (size_t i = 64; i < 832; i += 32)
-        store(op + i, load(ip + i));
-    for (size_t i = 832; i < n; i += 32)
-        store(op + i, load(ip + i));
-}
-
-static inline void copy_match(uint8_t *op, size_t offset, size_t n)
-{
-    if (offset >= 32) {
-        for (size_t i = 0; i < n; i += 32)
-            store(op + i, load(op + i - offset));
-    } else if (offset >= 16) {
-        for (size_t i = 0; i < n; i += 16)
-            store16(op + i, load16(op + i - offset));
-    } else {
-        __m128i v = _mm_shuffle_epi8(load16(op - offset), load16(pattern[offset]));
-        size_t step = 16 / offset * offset;
-        for (size_t i = 0; i < n; i += step)
-            store16(op + i, v);
-    }
-}
-
-static inline void copy_match64(uint8_t *op, size_t offset, size_t n)
-{
-    copy_match(op, offset, n);
-}
-
-static inline void copy_match18(uint8_t *op, size_t offset)
-{
-    if (offset >= 16) {
-        store16(op, load16(op - offset));
-        store16(op + 16, load16(op + 16 - offset));
-    } else {
-        __m128i v = _mm_shuffle_epi8(load16(op - offset), load16(pattern[offset]));
-        store16(op, v);
-        store16(op + 16 / offset * offset, v);
-    }
-}
-
-/* Bytes 0 .. 7 of each 64-bit word as rows of bits, transposed. */
 static inline __m256i transpose_bits(__m256i x)
 {
-    __m256i t = _mm256_and_si256(_mm256_xor_si256(x, _mm256_srli_epi64(x, 7)),
-                                 _mm256_set1_epi64x(0x00AA00AA00AA00AA));
-    x = _mm256_xor_si256(x, _mm256_xor_si256(t, _mm256_slli_epi64(t, 7)));
-    t = _mm256_and_si256(_mm256_xor_si256(x, _mm256_srli_epi64(x, 14)),
-                         _mm256_set1_epi64x(0x0000CCCC0000CCCC));
-    x = _mm256_xor_si256(x, _mm256_xor_si256(t, _mm256_slli_epi64(t, 14)));
-    t = _mm256_and_si256(_mm256_xor_si256(x, _mm256_srli_epi64(x, 28)),
-                         _mm256_set1_epi64x(0x00000000F0F0F0F0));
-    return _mm256_xor_si256(x, _mm256_xor_si256(t, _mm256_slli_epi64(t, 28)));
+    return (__m256i)transpose8x4((words4)x);
 }
 
 /* 32 bytes of each of 8 planes: interleaved to words of one byte a plane, their bits transposed. */
@@ -184,6 +125,7 @@ INLINE void widen(const uint8_t *bytes, unsigned w, unsigned elem_size, uint8_t 
     }
 }
 
+#include "bslz4_copy16.h"
 #include "bslz4_lz4.h"
 #include "bslz4_pixels.h"
 

@@ -15,6 +15,11 @@ const struct cpu_block_ops *cpu_block_ops(enum cpu_simd simd)
     case CPU_SIMD_AVX2:
         return &cpu_block_ops_avx2;
 #endif
+#ifdef HCY_CPU_ARM64
+    case CPU_SIMD_DOTPROD:
+    case CPU_SIMD_NEON:
+        return &cpu_block_ops_neon;
+#endif
     default:
         return &cpu_block_ops_portable;
     }

@@ -11,6 +11,7 @@
 #ifndef HCY_CPU_BSLZ4_BLOCK_H
 #define HCY_CPU_BSLZ4_BLOCK_H
 
+#include "bslz4/bslz4_bits.h"
 #include "bslz4/bslz4_format.h"
 #include "cpu_priv.h"
 
@@ -62,7 +63,8 @@ int cpu_bslz4_block(const struct cpu_block_ops *ops, const hcy_bslz4_job *job, c
 
 /* --- Between the variants --- */
 
-extern const struct cpu_block_ops cpu_block_ops_portable, cpu_block_ops_avx2, cpu_block_ops_avx512;
+extern const struct cpu_block_ops cpu_block_ops_portable, cpu_block_ops_neon, cpu_block_ops_avx2,
+    cpu_block_ops_avx512;
 
 /* LZ4 as liblz4 decodes it, of exactly dst_bytes, offsets of 0 refused: their result is not defined. */
 int cpu_lz4_safe(const uint8_t *src, size_t size, uint8_t *dst, size_t dst_bytes);
@@ -71,15 +73,5 @@ int cpu_planes_safe(const uint8_t *src, size_t size, const uint8_t *limit, size_
                     unsigned elem_size, uint8_t *planes, unsigned *same_from);
 /* The lowest plane from which on all are equal. */
 unsigned cpu_same_planes(const uint8_t *planes, size_t plane, unsigned n_planes);
-/* Bit b of byte i of the result is bit i of byte b of x. */
-static inline uint64_t cpu_transpose8(uint64_t x)
-{
-    uint64_t t = (x ^ (x >> 7)) & 0x00AA00AA00AA00AAu;
-    x ^= t ^ (t << 7);
-    t = (x ^ (x >> 14)) & 0x0000CCCC0000CCCCu;
-    x ^= t ^ (t << 14);
-    t = (x ^ (x >> 28)) & 0x00000000F0F0F0F0u;
-    return x ^ t ^ (t << 28);
-}
 
 #endif

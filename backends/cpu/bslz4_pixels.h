@@ -69,7 +69,7 @@ static void bytes_of(const uint8_t *const planes[8], size_t n_bytes, uint8_t *ou
         uint64_t x = 0;
         for (unsigned k = 0; k < 8; k++)
             x |= (uint64_t)planes[k][at] << 8 * k;
-        x = cpu_transpose8(x);
+        x = hcy_transpose8(x);
         memcpy(out + 8 * at, &x, 8);
     }
 }

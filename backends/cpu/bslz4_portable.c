@@ -70,7 +70,7 @@ static inline void bytes64(const uint8_t *const *rows, size_t at, uint8_t *restr
         w[8 * i + 7] = r7[i];
     }
     for (size_t i = 0; i < 64; i++)
-        words[i] = cpu_transpose8(words[i]);
+        words[i] = hcy_transpose8(words[i]);
     memcpy(out, words, sizeof words);
 }
 

@@ -177,6 +177,9 @@ extern const struct azint_ops azint_ops_portable;
 #ifdef HCY_CPU_X86
 extern const struct azint_ops azint_ops_avx2, azint_ops_avx512;
 #endif
+#ifdef HCY_CPU_ARM64
+extern const struct azint_ops azint_ops_neon, azint_ops_dotprod;
+#endif
 
 /* Position of a frame in a row of sums: kernels multiply even and odd lanes to 64 bits, and store them so. */
 static inline size_t azint_lane(size_t frame, unsigned lanes)

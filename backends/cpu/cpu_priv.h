@@ -11,9 +11,17 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* SIMD variants, worst to best; chosen when the device is opened ("@simd=avx2" forces one). */
-enum cpu_simd { CPU_SIMD_PORTABLE, CPU_SIMD_NEON, CPU_SIMD_AVX2, CPU_SIMD_AVX512, CPU_SIMD_COUNT };
-/* The best this processor and operating system can run; AVX512 means F, BW, DQ, VL, VBMI, VNNI, VPOPCNTDQ and GFNI. */
+/* SIMD variants, of each architecture worst to best; chosen when the device is opened ("@simd=avx2" forces one).
+ * DOTPROD is NEON with ARMv8.2's dot product; AVX512 means F, BW, DQ, VL, VBMI, VNNI, VPOPCNTDQ and GFNI. */
+enum cpu_simd {
+    CPU_SIMD_PORTABLE,
+    CPU_SIMD_NEON,
+    CPU_SIMD_DOTPROD,
+    CPU_SIMD_AVX2,
+    CPU_SIMD_AVX512,
+    CPU_SIMD_COUNT
+};
+/* The best this processor and operating system can run. */
 enum cpu_simd cpu_simd_best(void);
 /* The best variant that kernels are compiled for, up to `simd`. */
 enum cpu_simd cpu_simd_built(enum cpu_simd simd);

@@ -6,14 +6,15 @@ libcpu_block_la_CPPFLAGS = $(libcpu_la_CPPFLAGS)
 libcpu_block_la_CFLAGS = $(libcpu_la_CFLAGS)
 libcpu_block_la_LIBADD = $(LZ4_LIBS)
 libcpu_block_la_SOURCES = backends/cpu/cpu_priv.h backends/cpu/simd.c backends/cpu/bslz4_block.h \
-    backends/cpu/bslz4_block.c backends/cpu/bslz4_lz4.h backends/cpu/bslz4_pixels.h backends/cpu/bslz4_portable.c
+    backends/cpu/bslz4_block.c backends/cpu/bslz4_copy16.h backends/cpu/bslz4_lz4.h backends/cpu/bslz4_pixels.h \
+    backends/cpu/bslz4_portable.c
 libcpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(cpu_defines) -I$(srcdir)/backends/cpu
 libcpu_la_CFLAGS = $(KERNEL_CFLAGS) $(HCY_NO_CONTRACT)
 libcpu_la_LIBADD = libcpu_block.la $(FFTW3_LIBS)
 libcpu_la_SOURCES = backends/cpu/fft.c backends/cpu/pool.c \
     backends/cpu/program.c backends/cpu/tables.c backends/cpu/topology.c \
     backends/cpu/bslz4.c \
-    backends/cpu/azint.c backends/cpu/azint_bits.h backends/cpu/azint_float.c backends/cpu/azint_front.c \
+    backends/cpu/azint.c backends/cpu/azint_bits.h backends/cpu/azint_cases.h backends/cpu/azint_float.c backends/cpu/azint_front.c \
     backends/cpu/azint_portable.c backends/cpu/cpu_azint.h backends/cpu/azint_slow.c backends/cpu/azint_strip.c \
     backends/cpu/azint_tables.c \
     backends/cpu/azint_filter.c backends/cpu/azint_filter_loops.h backends/cpu/azint_filter_portable.c \
@@ -56,7 +57,23 @@ libcpu_avx512_la_CPPFLAGS = $(libcpu_la_CPPFLAGS)
 libcpu_avx512_la_CFLAGS = $(libcpu_la_CFLAGS) $(HCY_AVX512_CFLAGS)
 libcpu_avx512_la_SOURCES = backends/cpu/azint_avx512.c backends/cpu/azint_filter_avx512.c
 else
+if ARM64_SIMD
+cpu_defines = -DHCY_CPU_ARM64=1
+noinst_LTLIBRARIES += libcpu_block_neon.la libcpu_neon.la libcpu_dotprod.la
+libcpu_block_la_LIBADD += libcpu_block_neon.la
+libcpu_la_LIBADD += libcpu_neon.la libcpu_dotprod.la
+libcpu_block_neon_la_CPPFLAGS = $(libcpu_la_CPPFLAGS)
+libcpu_block_neon_la_CFLAGS = $(libcpu_la_CFLAGS)
+libcpu_block_neon_la_SOURCES = backends/cpu/bslz4_neon.c
+libcpu_neon_la_CPPFLAGS = $(libcpu_la_CPPFLAGS)
+libcpu_neon_la_CFLAGS = $(libcpu_la_CFLAGS)
+libcpu_neon_la_SOURCES = backends/cpu/azint_neon.c
+libcpu_dotprod_la_CPPFLAGS = $(libcpu_la_CPPFLAGS) -DHCY_CPU_DOTPROD
+libcpu_dotprod_la_CFLAGS = $(libcpu_la_CFLAGS) $(HCY_DOTPROD_CFLAGS)
+libcpu_dotprod_la_SOURCES = backends/cpu/azint_neon.c
+else
 cpu_defines =
+endif
 endif
 
 libcpu_builtin_la_CPPFLAGS = $(libcpu_la_CPPFLAGS) -DHCY_BACKEND_STATIC

@@ -20,6 +20,23 @@ enum cpu_simd cpu_simd_best(void)
                ? CPU_SIMD_AVX2
                : CPU_SIMD_PORTABLE;
 }
+#elif HCY_CPU_ARM64
+#ifdef __linux__
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#ifndef HWCAP_ASIMDDP
+#define HWCAP_ASIMDDP (1 << 20)
+#endif
+#endif
+
+enum cpu_simd cpu_simd_best(void)
+{
+#ifdef __linux__
+    return getauxval(AT_HWCAP) & HWCAP_ASIMDDP ? CPU_SIMD_DOTPROD : CPU_SIMD_NEON;
+#else
+    return CPU_SIMD_NEON;
+#endif
+}
 #else
 enum cpu_simd cpu_simd_best(void)
 {
@@ -34,6 +51,9 @@ enum cpu_simd cpu_simd_built(enum cpu_simd simd)
         return CPU_SIMD_AVX512;
     if (simd >= CPU_SIMD_AVX2)
         return CPU_SIMD_AVX2;
+#elif HCY_CPU_ARM64
+    if (simd >= CPU_SIMD_NEON)
+        return simd >= CPU_SIMD_DOTPROD ? CPU_SIMD_DOTPROD : CPU_SIMD_NEON;
 #endif
     (void)simd;
     return CPU_SIMD_PORTABLE;
@@ -41,6 +61,6 @@ enum cpu_simd cpu_simd_built(enum cpu_simd simd)
 
 const char *cpu_simd_name(enum cpu_simd simd)
 {
-    static const char *const names[CPU_SIMD_COUNT] = { "portable", "neon", "avx2", "avx512" };
+    static const char *const names[CPU_SIMD_COUNT] = { "portable", "neon", "dotprod", "avx2", "avx512" };
     return names[simd];
 }

@@ -1,6 +1,7 @@
 /* bslz4_format.h - how a batch of compressed frames is described to every device (host, GPU, FPGA).
  *
- * Plain data, little-endian, no pointers: backends include this file and kernels.def, nothing else of src/.
+ * Plain data, little-endian, no pointers: backends include this file and kernels.def, those in C bslz4_bits.h too,
+ * nothing else of src/.
  * The host parses and bounds-checks the chunks (src/bslz4/table.c), so a device gets offsets it can
  * trust to lie inside the batch's buffer, but nothing about the LZ4 streams themselves.
  *

@@ -2,21 +2,11 @@
  *
  * Not in a hurry: one thread, plain C.  No state; any thread.
  */
+#include "bslz4_bits.h"
 #include "bslz4_priv.h"
 #include <lz4.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Eight bytes as an 8 x 8 matrix of bits, transposed: byte b of the result has bit b of every byte. */
-static uint64_t transpose8(uint64_t x)
-{
-    uint64_t t = (x ^ (x >> 7)) & 0x00AA00AA00AA00AAu;
-    x ^= t ^ (t << 7);
-    t = (x ^ (x >> 14)) & 0x0000CCCC0000CCCCu;
-    x ^= t ^ (t << 14);
-    t = (x ^ (x >> 28)) & 0x00000000F0F0F0F0u;
-    return x ^ t ^ (t << 28);
-}
 
 /* `bytes` of elements to bit-planes: see the bit order in bslz4_format.h. */
 static void to_planes(uint8_t *planes, const uint8_t *pixels, size_t bytes, unsigned elem_size)
@@ -28,7 +18,7 @@ static void to_planes(uint8_t *planes, const uint8_t *pixels, size_t bytes, unsi
             uint64_t x = 0;
             for (unsigned i = 0; i < 8; i++)
                 x |= (uint64_t)eight[i * elem_size + k] << 8 * i;
-            x = transpose8(x);
+            x = hcy_transpose8(x);
             for (unsigned b = 0; b < 8; b++)
                 planes[(8 * k + b) * plane + j] = (uint8_t)(x >> 8 * b);
         }
