@@ -1,8 +1,8 @@
 /* azint.c - how fast chunks become curves on the CPU: each stage alone on one core, and the kernel as a
  * whole.
  *
- * usage: bench_azint [-t THREADS] [-b BINS] [-a BINS_IN_AZIMUTH] [-s no|bbox|full] [-v VARIANT] [-n BATCH] [-r ROUNDS] [-u]
- *                    [STACK.h5 [STACK.poni [DATASET]]]
+ * usage: bench_azint [-t THREADS] [-b BINS] [-a BINS_IN_AZIMUTH] [-s no|bbox|full] [-v VARIANT] [-n BATCH]
+ *                    [-r ROUNDS] [-u] [STACK.h5 [STACK.poni [DATASET]]]
  * Without a stack it makes its own: EIGER 4M, uint32, a few counts, gaps.  Pixels of the greatest value in
  * the first frame are the mask (-u: no mask, they are left to the sentinels).  Every launch gets other
  * frames, so that the coded bytes are not warm; best of several rounds.

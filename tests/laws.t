@@ -44,7 +44,7 @@ code hal backends src | grep -v '^src/cli/' \
     | grep -E '[^a-z_](strerror|strtok|localtime|gmtime|rand|setlocale)[[:space:]]*\(' \
     | none "the library calls nothing that is unsafe between threads"
 grep -rnE '#include "(\.\./)*src/|#include "[a-z0-9]+/[a-z0-9_]+\.h"' backends --include='*.[ch]' \
-    | grep -vE '"(\.\./)*(src/)?[a-z0-9]+/[a-z0-9]+_(format|wide)\.h"' | none "backends include the formats of src/, the arithmetic that goes with them (_wide.h), and nothing else"
+    | grep -vE '"(\.\./)*(src/)?[a-z0-9]+/[a-z0-9]+_(format|wide|bits)\.h"' | none "backends include the formats of src/, the arithmetic that goes with them (_wide.h, _bits.h), and nothing else"
 sources hal src backends tests bench examples | xargs grep -nE '\b(TODO|FIXME|XXX|HACK)\b' \
     | grep -vE '^tests/tap\.h:' | none "nothing is left for later"
 sources hal src backends tests bench examples | xargs awk '

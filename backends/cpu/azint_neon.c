@@ -134,7 +134,8 @@ INLINE void dot_unit(struct four *acc, int8x16_t x, int8x16_t mask)
     acc->d[0] = vpadalq_s16(acc->d[0], vpaddlq_s8(vandq_s8(x, mask)));
 }
 
-#define MASK(m) ((m) & 1 ? 0xffu : 0) | ((m) & 2 ? 0xff00u : 0) | ((m) & 4 ? 0xff0000u : 0) | ((m) & 8 ? 0xff000000u : 0)
+#define MASK(m) \
+    ((m) & 1 ? 0xffu : 0) | ((m) & 2 ? 0xff00u : 0) | ((m) & 4 ? 0xff0000u : 0) | ((m) & 8 ? 0xff000000u : 0)
 static const uint32_t unit_masks[16] = { MASK(0), MASK(1), MASK(2),  MASK(3),  MASK(4),  MASK(5),  MASK(6),  MASK(7),
                                          MASK(8), MASK(9), MASK(10), MASK(11), MASK(12), MASK(13), MASK(14), MASK(15) };
 
