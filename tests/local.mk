@@ -36,7 +36,11 @@ tests_stack_h5_SOURCES = tests/stack_h5.c tests/stack_make.h tests/stack_read.h
 tests_stack_h5_LDADD = libhalcyon.la $(HDF5_LIBS) $(ZSTD_LIBS)
 tests_stack_write_SOURCES = tests/stack_write.c tests/stack_make.h
 tests_stack_write_LDADD = libhalcyon.la $(HDF5_LIBS)
-test_public += tests/results
+test_public += tests/results tests/config
+tests_config_SOURCES = tests/config.c tests/stack_make.h tests/reference/config_cases.h
+EXTRA_DIST += tests/reference/make_config.py tests/reference/config_plain.json tests/reference/config_ranges.json \
+    tests/reference/config_dummy.json tests/reference/config_image.json tests/reference/config_version3.json \
+    tests/reference/config_version4.json
 tests_results_SOURCES = tests/results.c tests/stack_make.h
 test_public += tests/stack_grow
 tests_stack_grow_SOURCES = tests/stack_grow.c tests/stack_make.h tests/stack_read.h
@@ -93,7 +97,7 @@ tests_mutations_LDADD = libinternal.la $(LZ4_LIBS)
 test_public += tests/stack_writer
 tests_stack_writer_SOURCES = tests/stack_writer.c tests/stack_make.h tests/stack_read.h
 tests_stack_writer_LDADD = libhalcyon.la $(HDF5_LIBS)
-test_scripts += tests/cli.t tests/cli_filter.t tests/cli_real.t tests/plot.t tests/monitor.t
+test_scripts += tests/cli.t tests/cli_filter.t tests/cli_real.t tests/plot.t tests/monitor.t tests/cli_config.t
 
 # Fuzz targets, on damaged seeds in the suite.  Under libFuzzer: configure with CC=clang
 # CFLAGS='-g -O1 -fsanitize=fuzzer-no-link' --enable-sanitizer, then make fuzzers.

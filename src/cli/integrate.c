@@ -5,6 +5,7 @@
 #include "cli.h"
 #include "follow.h"
 #include "group.h"
+#include "integrate.h"
 #include "interrupt.h"
 #include "mask.h"
 #include "progress.h"
@@ -12,95 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct values {
-    const char *poni, *output, *devices, *unit, *mask, *dataset, *channel;
-    const char *percentile, *flat, *absorption, *dark, *variance, *plan_cache, *monitor;
-    struct cli_int npt, npt_azim, mask_frame, batch, sum, max_iter;
-    int split, errors;
-    struct cli_real polarization, dummy, delta_dummy, normalization, threshold, follow_timeout;
-    struct cli_pair radial, azimuth;
-    struct cli_span frames;
-    int along_chi, sigma_clip, no_solid_angle, no_sentinels, two_stage, json, quiet, follow;
-};
-
-static const char *const splits[] = { "no", "bbox", "full", NULL }; /* in the order of enum hcy_azint_split */
-static const char *const errors[] = { "none",      "poisson", "variance", /* of enum hcy_azint_errors */
-                                      "azimuthal", "hybrid",  NULL };
-enum { NOT_GIVEN = -1 }; /* of a choice whose default depends on others */
-
-#define AT(member) offsetof(struct values, member)
-static const struct cli_option options[] = {
-    { "poni", 'p', CLI_TEXT, AT(poni), "FILE", "the geometry, a PONI file", 0, 0, NULL },
-    { "output", 'o', CLI_TEXT, AT(output), "FILE",
-      ".h5, .dat, .xy (%d in it: one file a frame), - for stdout\n(default: STACK_azint.h5 here)", 0, 0,
-      NULL },
-    { "devices", 'd', CLI_TEXT, AT(devices), "LIST", "cpu; cpu@threads=2,gpu; all; ... (auto)", 0, 0, NULL },
-    { "npt", 'n', CLI_INT, AT(npt), "N", "bins of the curve (1000)", 1, HCY_AZINT_MAX_BINS, NULL },
-    { "npt-azim", 0, CLI_INT, AT(npt_azim), "N", "and N bins in azimuth: images (.h5, .edf)", 1,
-      HCY_AZINT_MAX_BINS, NULL },
-    { "along-chi", 0, CLI_FLAG, AT(along_chi), NULL, "the curve along the azimuth, not the radius", 0, 0, NULL },
-    { "unit", 'u', CLI_TEXT, AT(unit), "UNIT",
-      "q_nm^-1, the default; q_A^-1, 2th_deg, r_mm, ...", 0, 0, NULL },
-    { "split", 0, CLI_CHOICE, AT(split), "HOW", "pixel splitting: no, bbox (default), full", 0, 0, splits },
-    { "error-model", 0, CLI_CHOICE, AT(errors), "MODEL",
-      "none (default); poisson, variance, azimuthal (the\npixels' own spread), hybrid: add sigma", 0, 0, errors },
-    { "variance", 0, CLI_TEXT, AT(variance), "FILE", "of each pixel, for --error-model variance", 0, 0, NULL },
-    { "sigma-clip", 0, CLI_FLAG, AT(sigma_clip), NULL,
-      "leave out pixels far from their bin's mean", 0, 0, NULL },
-    { "threshold", 0, CLI_REAL, AT(threshold), "T",
-      "standard deviations (5); 0: Chauvenet's criterion", 0, 1e300, NULL },
-    { "max-iter", 0, CLI_INT, AT(max_iter), "N", "rounds of clipping, at most (5)", 0, 1000, NULL },
-    { "percentile", 0, CLI_TEXT, AT(percentile), "P", "50: each bin's median; 25,75: the mean between both", 0, 0,
-      NULL },
-    { "radial-range", 0, CLI_PAIR, AT(radial), "A,B", "of the curve, in its unit", 0, 0, NULL },
-    { "azimuth-range", 0, CLI_PAIR, AT(azimuth), "A,B", "degrees; pixels outside are left out", 0, 0, NULL },
-    { "mask", 0, CLI_TEXT, AT(mask), "FILE",
-      "pixels not 0 in FILE.npy, .tif, .h5::/path ... or a\nmaster file's pixel_mask are masked, with the gaps",
-      0, 0, NULL },
-    { "mask-from-frame", 0, CLI_INT, AT(mask_frame), "N",
-      "mask what frame N marks invalid in every frame", 0, 1e15, NULL },
-    { "no-sentinels", 0, CLI_FLAG, AT(no_sentinels), NULL,
-      "top values (2^32-1, 2^32-2, ...) are counts", 0, 0, NULL },
-    { "dummy", 0, CLI_REAL, AT(dummy), "V",
-      "pixels of this value are invalid, instead of the\ntop values", 0, 0,
-      NULL },
-    { "delta-dummy", 0, CLI_REAL, AT(delta_dummy), "D", "and those within D of it", 0, 1e300, NULL },
-    { "dark", 0, CLI_TEXT, AT(dark), "FILE", "an image, taken off each frame", 0, 0, NULL },
-    { "flat", 0, CLI_TEXT, AT(flat), "FILE", "an image that frames are divided by (.h5: flatfield)", 0, 0, NULL },
-    { "absorption", 0, CLI_TEXT, AT(absorption), "FILE", "the sensor's, likewise", 0, 0, NULL },
-    { "polarization", 0, CLI_REAL, AT(polarization), "F",
-      "correct for it: 1 horizontal, -1 vertical", -1, 1, NULL },
-    { "no-solid-angle", 0, CLI_FLAG, AT(no_solid_angle), NULL,
-      "do not correct for the solid angle", 0, 0, NULL },
-    { "normalization", 0, CLI_REAL, AT(normalization), "X", "divide the curves by X (1)", 0, 0, NULL },
-    { "monitor", 0, CLI_TEXT, AT(monitor), "PATH",
-      "a dataset of one number a frame, which divides it: in\nSTACK, or FILE.h5::/path", 0, 0, NULL },
-    { "sum", 0, CLI_INT, AT(sum), "N", "one curve for N frames: of their sum", 1, 1e9, NULL },
-    { "dataset", 0, CLI_TEXT, AT(dataset), "PATH", "in STACK (default: found)", 0, 0, NULL },
-    { "channel", 0, CLI_TEXT, AT(channel), "N", "of several energy thresholds: 1, 2, difference ...", 0, 0, NULL },
-    { "frames", 0, CLI_SPAN, AT(frames), "A:B", "these alone, from 0, B not included", 0, 0, NULL },
-    { "follow", 0, CLI_FLAG, AT(follow), NULL, "go on with the frames that are being written", 0, 0, NULL },
-    { "follow-timeout", 0, CLI_REAL, AT(follow_timeout), "S", "end when none came for S seconds (60)", 0, 1e9, NULL },
-    { "plan-cache", 0, CLI_TEXT, AT(plan_cache), "DIR",
-      "where plans are kept (~/.cache/halcyon); none", 0, 0, NULL },
-    { "batch", 0, CLI_INT, AT(batch), "N", "frames a launch, at most (the devices' wish)", 1, 4096, NULL },
-    { "two-stage", 0, CLI_FLAG, AT(two_stage), NULL, "decode to images first, then integrate", 0, 0, NULL },
-    { "json", 0, CLI_FLAG, AT(json), NULL, "the summary as one JSON object on stdout", 0, 0, NULL },
-    { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no progress, no summary", 0, 0, NULL },
-    { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
-};
-#undef AT
-
-const struct cli_command cli_integrate_command = {
-    "integrate", "images (HDF5, TIFF, EDF, CBF, .npy) to curves: azimuthal integration", "STACK -p FILE",
-    1, 1, options,
-    "STACK may be a numbered series: img_%05d.tif.\n"
-    "Exit status: 0 if every frame was done, 1 if not, 2 if the command line is wrong."
-};
-
 /* Everything that one integration has open. */
 struct job {
-    const struct values *values;
+    const struct integrate_values *values;
     const char *path;
     hcy_stack *stack;
     const hcy_stack_info *info;
@@ -144,12 +59,12 @@ static int check_frames(struct job *job)
 
 static int open_input(struct job *job)
 {
-    const struct values *v = job->values;
+    const struct integrate_values *v = job->values;
     hcy_stack_opts opts = HCY_STACK_OPTS_INIT;
     opts.dataset = v->dataset;
     opts.channel = v->channel;
     opts.growing = v->follow;
-    int status = hcy_poni_read(&job->poni, v->poni);
+    int status = integrate_geometry(&job->poni, v);
     if (status)
         return cli_fail(status);
     progress_say(&job->progress, v->follow ? "waiting for %s ..." : "opening %s ...", job->path);
@@ -164,7 +79,7 @@ static int open_input(struct job *job)
 
 static int make_mask(struct job *job)
 {
-    const struct values *v = job->values;
+    const struct integrate_values *v = job->values;
     if (!v->mask && !v->mask_frame.given)
         return CLI_OK;
     job->mask = calloc(job->info->height, job->info->width);
@@ -183,7 +98,7 @@ static int make_mask(struct job *job)
 /* Corrections that come as images. */
 static int read_arrays(struct job *job)
 {
-    const struct values *v = job->values;
+    const struct integrate_values *v = job->values;
     const struct {
         const char *path, *option;
         const float **array;
@@ -218,68 +133,12 @@ static const char *choose_cache(struct job *job)
     return NULL;
 }
 
-/* "P" or "P,Q", from 0 to 100, P <= Q: 1 if it is that. */
-static int read_percentiles(double p[2], const char *text)
-{
-    char *end;
-    p[0] = p[1] = strtod(text, &end);
-    if (*end == ',')
-        p[1] = strtod(end + 1, &end);
-    return end != text && !*end && p[0] >= 0 && p[0] <= p[1] && p[1] <= 100;
-}
-
-/* What clipping needs is chosen with it; pyFAI's defaults. */
-static void choose_filter(hcy_azint_options *o, const struct values *v)
-{
-    o->split = v->split != NOT_GIVEN ? v->split : v->sigma_clip ? HCY_SPLIT_NO : HCY_SPLIT_BBOX;
-    o->error_model = v->variance               ? HCY_ERRORS_VARIANCE
-                     : v->errors != NOT_GIVEN ? v->errors
-                     : v->sigma_clip          ? HCY_ERRORS_AZIMUTHAL
-                                              : HCY_ERRORS_NONE;
-    o->filter = v->sigma_clip   ? HCY_FILTER_SIGMA_CLIP
-                : v->percentile ? HCY_FILTER_PERCENTILE
-                                : HCY_FILTER_NONE;
-    if (v->threshold.given)
-        o->threshold = v->threshold.value;
-    if (v->max_iter.given)
-        o->max_iter = (uint32_t)v->max_iter.value;
-    if (v->percentile)
-        (void)read_percentiles(o->percentile, v->percentile);
-}
-
-static void choose_options(struct job *job)
-{
-    const struct values *v = job->values;
-    hcy_azint_options *o = &job->azint;
-    *o = (hcy_azint_options)HCY_AZINT_OPTIONS_INIT;
-    o->cache = choose_cache(job);
-    o->npt = (size_t)v->npt.value;
-    o->npt_azim = (size_t)v->npt_azim.value;
-    if (v->along_chi) {
-        o->npt_azim = o->npt;
-        o->npt = 1;
-    }
-    o->unit = v->unit;
-    choose_filter(o, v);
-    o->radial_range[0] = v->radial.a;
-    o->radial_range[1] = v->radial.b;
-    o->azimuth_range[0] = v->azimuth.a;
-    o->azimuth_range[1] = v->azimuth.b;
-    o->sentinels = v->no_sentinels || v->dummy.given ? HCY_SENTINELS_OFF : HCY_SENTINELS_ALWAYS;
-    o->use_dummy = v->dummy.given;
-    o->dummy = v->dummy.value;
-    o->delta_dummy = v->delta_dummy.value;
-    o->solid_angle = !v->no_solid_angle;
-    o->use_polarization = v->polarization.given;
-    o->polarization = v->polarization.value;
-    o->normalization = v->normalization.given ? v->normalization.value : 1.0;
-}
-
 static int make_plan(struct job *job)
 {
-    progress_say(&job->progress, "plan for %u x %u pixels, %lld bins of %s, splitting %s ...",
-                 job->info->height, job->info->width, (long long)job->values->npt.value, job->values->unit,
-                 splits[job->azint.split]);
+    const hcy_azint_options *o = &job->azint;
+    progress_say(&job->progress, "plan for %u x %u pixels, %zu bins of %s, splitting %s ...",
+                 job->info->height, job->info->width, o->npt * (o->npt_azim ? o->npt_azim : 1), o->unit,
+                 integrate_splits[o->split]);
     int status =
         hcy_azint_plan_create(&job->plan, &job->poni, job->info->height, job->info->width, &job->azint);
     return status ? cli_fail(status) : CLI_OK;
@@ -305,7 +164,7 @@ static int choose_output(struct job *job)
 
 static int open_output(struct job *job)
 {
-    const struct values *v = job->values;
+    const struct integrate_values *v = job->values;
     hcy_curves_opts opts = HCY_CURVES_OPTS_INIT;
     char mask[1024], devices[1024] = "";
     size_t used = 0;
@@ -324,8 +183,16 @@ static int open_output(struct job *job)
     }
     opts.source = job->stack;
     opts.devices = devices;
+    opts.dark = v->dark;
+    opts.flat = v->flat;
+    opts.monitor = v->monitor;
     interrupt_catch();
     status = hcy_curves_open(&job->curves, job->output, job->plan, &opts);
+    opts.mask = v->mask;
+    if (!status && v->save_config)
+        status = hcy_config_write(v->save_config, job->plan, &opts);
+    if (!status && v->save_config && v->mask_frame.given)
+        cli_note("--mask-from-frame is not in %s: pyFAI has no such thing", v->save_config);
     return status ? cli_fail(status) : CLI_OK;
 }
 
@@ -377,7 +244,7 @@ static void show(void *payload, const hcy_pipeline_stats *stats)
 /* Whoever waits for frames without knowing how many there will be has got them all when no more come. */
 static int run_frames(struct job *job)
 {
-    const struct values *v = job->values;
+    const struct integrate_values *v = job->values;
     struct follow follow = { job->pipeline, job->stack, job->first, job->last, v->follow_timeout.value };
     uint64_t next;
     if (!v->follow)
@@ -494,7 +361,8 @@ static int run(struct job *job)
     status = hcy_device_open_list(&job->devices, &job->n_devices, job->values->devices);
     if (status)
         return cli_fail(status);
-    choose_options(job);
+    integrate_options(&job->azint, job->values);
+    job->azint.cache = choose_cache(job);
     status = read_arrays(job);
     if (!status)
         status = make_mask(job);
@@ -533,56 +401,16 @@ static void clean_up(struct job *job)
     free(job->failed);
 }
 
-static int check_values(const struct values *v)
-{
-    double percentile[2];
-    const struct {
-        int wrong;
-        const char *what;
-    } rules[] = {
-        { !v->poni, "the geometry is missing: give -p FILE.poni" },
-        { v->delta_dummy.given && !v->dummy.given, "--delta-dummy needs --dummy" },
-        { v->errors == HCY_ERRORS_VARIANCE && !v->variance, "--error-model variance needs --variance FILE" },
-        { v->errors > 0 && v->errors != HCY_ERRORS_VARIANCE && v->variance,
-          "--variance is for --error-model variance" },
-        { v->sigma_clip && v->errors == HCY_ERRORS_NONE, "--sigma-clip needs errors: leave --error-model none" },
-        { (v->threshold.given || v->max_iter.given) && !v->sigma_clip,
-          "--threshold and --max-iter are for --sigma-clip" },
-        { v->sigma_clip && v->percentile, "--sigma-clip and --percentile are one or the other" },
-        { v->percentile && !read_percentiles(percentile, v->percentile),
-          "--percentile takes P or P,Q with P <= Q, from 0 to 100" },
-        { v->along_chi && v->npt_azim.given, "--along-chi has its bins from --npt: leave --npt-azim" },
-        { v->dummy.given && v->no_sentinels, "--dummy takes the sentinels' place: leave --no-sentinels" },
-        { v->normalization.given && v->normalization.value == 0, "--normalization 0 would divide by zero" },
-        { v->monitor && v->follow, "--monitor needs a number for each frame before the first: leave --follow" },
-        { v->follow_timeout.given && !v->follow, "--follow-timeout needs --follow" },
-        { v->json && v->output && !strcmp(v->output, "-"), "--json takes stdout: give -o FILE" },
-    };
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
-        if (rules[i].wrong) {
-            cli_error("%s; see `halcyon integrate --help`", rules[i].what);
-            return CLI_USAGE;
-        }
-    return CLI_OK;
-}
-
 int cli_integrate(int argc, char **argv)
 {
-    struct values values = { .unit = "q_nm^-1",
-                             .split = NOT_GIVEN,
-                             .errors = NOT_GIVEN,
-                             .npt = { 0, 1000 },
-                             .sum = { 0, 1 },
-                             .follow_timeout = { 0, 60 } };
+    struct integrate_values values;
     struct job job = { .values = &values, .least_lost = UINT64_MAX };
     int status;
-    if (cli_parse(&cli_integrate_command, argc, argv, &values, &job.path, &status))
-        return status;
-    status = check_values(&values);
-    if (status)
-        return status;
-    progress_begin(&job.progress, !values.quiet);
-    status = run(&job);
-    clean_up(&job);
+    if (!integrate_parse(&values, argc, argv, &job.path, &status)) {
+        progress_begin(&job.progress, !values.quiet);
+        status = run(&job);
+        clean_up(&job);
+    }
+    integrate_free(&values);
     return status;
 }

@@ -1,5 +1,6 @@
 /* curves_config.c - how curves were made, in pyFAI's words: the JSON of its WorkerConfig, version 5. */
 #include "curves_priv.h"
+#include <errno.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,12 +82,11 @@ static void put_method(FILE *out, const hcy_azint_options *o)
     fputs("},\n", out);
 }
 
+const char *const hcy__config_splits[] = { "no", "bbox", "full", NULL };
+const char *const hcy__config_errors[] = { "no", "poisson", "variance", "azimuthal", "hybrid", NULL };
+
 static int put_config(FILE *out, const hcy__curves_head *head)
 {
-    static const char *const splits[] = { "no", "bbox", "full" };
-    static const char *const errors[] = { "no", "poisson", "variance", /* of enum hcy_azint_errors */
-                                          "azimuthal", "hybrid" };
-    const unsigned n_errors = sizeof errors / sizeof errors[0];
     const hcy_azint_plan_info *plan = &head->plan;
     const hcy_azint_options *o = &plan->options;
     fputs("{\n  \"application\": \"worker\",\n  \"version\": 5,\n", out);
@@ -103,17 +103,17 @@ static int put_config(FILE *out, const hcy__curves_head *head)
     put_number(out, "val_dummy", o->dummy, o->use_dummy);
     put_number(out, "delta_dummy", o->delta_dummy, o->use_dummy);
     fprintf(out, "  \"correct_solid_angle\": %s,\n", o->solid_angle ? "true" : "false");
-    put_text(out, "dark_current", NULL);
-    put_text(out, "flat_field", NULL);
+    put_text(out, "dark_current", head->opts.dark);
+    put_text(out, "flat_field", head->opts.flat);
     put_text(out, "mask_file", head->opts.mask);
-    put_text(out, "error_model", (unsigned)o->error_model < n_errors ? errors[o->error_model] : NULL);
+    put_text(out, "error_model", hcy__config_errors[o->error_model]);
     fprintf(out, "  \"method\": [\"%s\", \"csr\", \"cython\"],\n  \"opencl_device\": null,\n",
-            splits[o->split]);
+            hcy__config_splits[o->split]);
     put_range(out, "azimuth_range", o->azimuth_range);
     put_range(out, "radial_range", o->radial_range);
     put_text(out, "integrator_class", "AzimuthalIntegrator");
     put_method(out, o);
-    fputs("  \"monitor_name\": null,\n", out);
+    put_text(out, "monitor_name", head->opts.monitor);
     fprintf(out, "  \"shape\": [%zu, %zu]\n}", plan->height, plan->width);
     return st;
 }
@@ -139,5 +139,28 @@ int hcy__curves_config(char **json, const hcy__curves_head *head)
         free(*json);
         *json = NULL;
     }
+    return st;
+}
+
+int hcy_config_write(const char *path, const hcy_azint_plan *plan, const hcy_curves_opts *opts)
+{
+    static const hcy_curves_opts none = HCY_CURVES_OPTS_INIT;
+    if (!path || !plan)
+        return hcy_fail(HCY_EINVAL, "hcy_config_write: path and plan must not be NULL");
+    hcy__curves_head head = { path, HCY_AZINT_PLAN_INFO_INIT, opts ? *opts : none, 0 };
+    char *json = NULL, words[128];
+    int st = hcy_azint_plan_info_get(&head.plan, plan);
+    if (!st)
+        st = hcy__curves_config(&json, &head);
+    FILE *out = st ? NULL : fopen(path, "we");
+    int bad = !out || fprintf(out, "%s\n", json) < 0;
+    int number = errno;
+    if (out && fclose(out) && !bad) {
+        bad = 1;
+        number = errno;
+    }
+    if (!st && bad)
+        st = hcy_fail(HCY_EIO, "%s cannot be written: %s", path, hcy__errno_text(number, words, sizeof words));
+    free(json);
     return st;
 }

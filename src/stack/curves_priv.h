@@ -37,6 +37,8 @@ const hcy_azint_unit *hcy__curves_unit(const char *name);
 void hcy__curves_unit_words(char space[32], char symbol[32], const char *unit);
 /* "user provided", "from detector", "False": pyFAI's words for the mask of a plan. */
 const char *hcy__curves_mask_words(const hcy__curves_head *head);
+/* pyFAI's names, in the order of hcy_azint_split and hcy_azint_errors; NULL ends them. */
+extern const char *const hcy__config_splits[], *const hcy__config_errors[];
 /* What pyFAI needs to make the same curves: its WorkerConfig (version 5) as JSON, freed by the caller. */
 int hcy__curves_config(char **json, const hcy__curves_head *head);
 

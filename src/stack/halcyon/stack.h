@@ -182,8 +182,9 @@ typedef struct hcy_curves_opts {
     const char *mask;        /* where the user's mask comes from; NULL: none but the detector's own */
     const char *config;      /* how the curves were made (a command line, JSON), or NULL */
     const char *devices;     /* device strings, or NULL */
+    const char *dark, *flat, *monitor; /* where they come from, or NULL */
 } hcy_curves_opts;
-#define HCY_CURVES_OPTS_INIT { sizeof(hcy_curves_opts), 0, 0, 0, 0, 0, 0 }
+#define HCY_CURVES_OPTS_INIT { sizeof(hcy_curves_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Opens a file for the curves of `plan` (only read during the call).  opts NULL: the defaults.  The suffix
  * of `path` says the format:
@@ -209,6 +210,28 @@ HCY_API int hcy_curves_append(hcy_curves *curves, uint64_t frame, const hcy_azin
                               const char *why) HCY_MUST_USE;
 /* Closes and frees, whatever it returns: HCY_EIO where what was written did not reach the disk. */
 HCY_API int hcy_curves_close(hcy_curves *curves); /* NULL is fine */
+
+/* --- Configurations: pyFAI's WorkerConfig as JSON --- */
+
+/* What a configuration says.  Strings belong to it. */
+typedef struct hcy_config {
+    int has_poni;
+    hcy_poni poni;             /* where it has one */
+    hcy_azint_options options; /* its arrays are NULL; what it does not say is as in HCY_AZINT_OPTIONS_INIT */
+    const char *mask, *dark, *flat; /* files, as hcy_image_read() takes them, or NULL */
+    const char *monitor;            /* "/path" or "FILE::/path" of a list of numbers, or NULL */
+} hcy_config;
+
+/* Reads a configuration of version 3 to 5, as pyFAI's programs and its Worker write it.  What would not give
+ * pyFAI's curve is refused, with the key: HCY_EUNSUPPORTED (another integrator, several files for a dark current
+ * ...; or a build without jansson).  HCY_EFORMAT: no JSON, or a value that is none; HCY_ENOENT, HCY_EIO,
+ * HCY_ENOMEM. */
+HCY_API int hcy_config_read(hcy_config **config, const char *path) HCY_MUST_USE;
+HCY_API void hcy_config_free(hcy_config *config); /* NULL is fine */
+/* Writes what `plan` does, with the files that `opts` (may be NULL) names, for pyFAI and hcy_config_read(): the text
+ * that HDF5 files of curves have inside.  HCY_EIO, HCY_ENOMEM. */
+HCY_API int hcy_config_write(const char *path, const hcy_azint_plan *plan,
+                             const hcy_curves_opts *opts) HCY_MUST_USE;
 
 /* --- Reading curves --- */
 

@@ -1,0 +1,32 @@
+/* integrate.h - what halcyon integrate was asked for: the command line over a configuration file.  Single-threaded. */
+#ifndef HCY_CLI_INTEGRATE_H
+#define HCY_CLI_INTEGRATE_H
+
+#include "cli.h"
+#include <halcyon/stack.h>
+
+/* The command line's, then with the configuration's below them. */
+struct integrate_values {
+    const char *poni, *output, *devices, *unit, *mask, *dataset, *channel;
+    const char *percentile, *flat, *absorption, *dark, *variance, *plan_cache, *monitor, *config_file, *save_config;
+    struct cli_int npt, npt_azim, mask_frame, batch, sum, max_iter;
+    int split, errors;
+    struct cli_real polarization, dummy, delta_dummy, normalization, threshold, follow_timeout;
+    struct cli_pair radial, azimuth;
+    struct cli_span frames;
+    int along_chi, sigma_clip, no_solid_angle, no_sentinels, two_stage, json, quiet, follow;
+    hcy_config *config; /* of config_file, or NULL */
+};
+
+/* In the order of enum hcy_azint_split; NULL ends them. */
+extern const char *const integrate_splits[];
+
+/* Fills `values`, to be freed with integrate_free().  Returns 0 to go on, or 1 with *status to leave with. */
+int integrate_parse(struct integrate_values *values, int argc, char **argv, const char **stack, int *status);
+void integrate_free(struct integrate_values *values);
+/* The geometry; a status of the library's. */
+int integrate_geometry(hcy_poni *poni, const struct integrate_values *values);
+/* Options of the plan, without arrays. */
+void integrate_options(hcy_azint_options *options, const struct integrate_values *values);
+
+#endif

@@ -1,0 +1,251 @@
+/* integrate_options.c - the options of halcyon integrate, and what they come to with a configuration below them.
+ *
+ * What the command line does not say is the configuration's (pyFAI's WorkerConfig), and what that does not say is
+ * the default. */
+#include "integrate.h"
+#include <stdlib.h>
+#include <string.h>
+
+const char *const integrate_splits[] = { "no", "bbox", "full", NULL }; /* in the order of enum hcy_azint_split */
+static const char *const errors[] = { "none",      "poisson", "variance", /* of enum hcy_azint_errors */
+                                      "azimuthal", "hybrid",  NULL };
+enum { NOT_GIVEN = -1 }; /* of a choice whose default depends on others */
+
+#define AT(member) offsetof(struct integrate_values, member)
+static const struct cli_option options[] = {
+    { "poni", 'p', CLI_TEXT, AT(poni), "FILE", "the geometry, a PONI file", 0, 0, NULL },
+    { "config", 'j', CLI_TEXT, AT(config_file), "FILE",
+      "what pyFAI's configuration FILE.json says; options\noverride it", 0, 0, NULL },
+    { "save-config", 0, CLI_TEXT, AT(save_config), "FILE", "write what is done as such a configuration", 0, 0,
+      NULL },
+    { "output", 'o', CLI_TEXT, AT(output), "FILE",
+      ".h5, .dat, .xy (%d in it: one file a frame), - for stdout\n(default: STACK_azint.h5 here)", 0, 0,
+      NULL },
+    { "devices", 'd', CLI_TEXT, AT(devices), "LIST", "cpu; cpu@threads=2,gpu; all; ... (auto)", 0, 0, NULL },
+    { "npt", 'n', CLI_INT, AT(npt), "N", "bins of the curve (1000)", 1, HCY_AZINT_MAX_BINS, NULL },
+    { "npt-azim", 0, CLI_INT, AT(npt_azim), "N", "and N bins in azimuth: images (.h5, .edf)", 1,
+      HCY_AZINT_MAX_BINS, NULL },
+    { "along-chi", 0, CLI_FLAG, AT(along_chi), NULL, "the curve along the azimuth, not the radius", 0, 0, NULL },
+    { "unit", 'u', CLI_TEXT, AT(unit), "UNIT",
+      "q_nm^-1, the default; q_A^-1, 2th_deg, r_mm, ...", 0, 0, NULL },
+    { "split", 0, CLI_CHOICE, AT(split), "HOW", "pixel splitting: no, bbox (default), full", 0, 0,
+      integrate_splits },
+    { "error-model", 0, CLI_CHOICE, AT(errors), "MODEL",
+      "none (default); poisson, variance, azimuthal (the\npixels' own spread), hybrid: add sigma", 0, 0, errors },
+    { "variance", 0, CLI_TEXT, AT(variance), "FILE", "of each pixel, for --error-model variance", 0, 0, NULL },
+    { "sigma-clip", 0, CLI_FLAG, AT(sigma_clip), NULL,
+      "leave out pixels far from their bin's mean", 0, 0, NULL },
+    { "threshold", 0, CLI_REAL, AT(threshold), "T",
+      "standard deviations (5); 0: Chauvenet's criterion", 0, 1e300, NULL },
+    { "max-iter", 0, CLI_INT, AT(max_iter), "N", "rounds of clipping, at most (5)", 0, 1000, NULL },
+    { "percentile", 0, CLI_TEXT, AT(percentile), "P", "50: each bin's median; 25,75: the mean between both", 0, 0,
+      NULL },
+    { "radial-range", 0, CLI_PAIR, AT(radial), "A,B", "of the curve, in its unit", 0, 0, NULL },
+    { "azimuth-range", 0, CLI_PAIR, AT(azimuth), "A,B", "degrees; pixels outside are left out", 0, 0, NULL },
+    { "mask", 0, CLI_TEXT, AT(mask), "FILE",
+      "pixels not 0 in FILE.npy, .tif, .h5::/path ... or a\nmaster file's pixel_mask are masked, with the gaps",
+      0, 0, NULL },
+    { "mask-from-frame", 0, CLI_INT, AT(mask_frame), "N",
+      "mask what frame N marks invalid in every frame", 0, 1e15, NULL },
+    { "no-sentinels", 0, CLI_FLAG, AT(no_sentinels), NULL,
+      "top values (2^32-1, 2^32-2, ...) are counts", 0, 0, NULL },
+    { "dummy", 0, CLI_REAL, AT(dummy), "V",
+      "pixels of this value are invalid, instead of the\ntop values", 0, 0,
+      NULL },
+    { "delta-dummy", 0, CLI_REAL, AT(delta_dummy), "D", "and those within D of it", 0, 1e300, NULL },
+    { "dark", 0, CLI_TEXT, AT(dark), "FILE", "an image, taken off each frame", 0, 0, NULL },
+    { "flat", 0, CLI_TEXT, AT(flat), "FILE", "an image that frames are divided by (.h5: flatfield)", 0, 0, NULL },
+    { "absorption", 0, CLI_TEXT, AT(absorption), "FILE", "the sensor's, likewise", 0, 0, NULL },
+    { "polarization", 0, CLI_REAL, AT(polarization), "F",
+      "correct for it: 1 horizontal, -1 vertical", -1, 1, NULL },
+    { "no-solid-angle", 0, CLI_FLAG, AT(no_solid_angle), NULL,
+      "do not correct for the solid angle", 0, 0, NULL },
+    { "normalization", 0, CLI_REAL, AT(normalization), "X", "divide the curves by X (1)", 0, 0, NULL },
+    { "monitor", 0, CLI_TEXT, AT(monitor), "PATH",
+      "a dataset of one number a frame, which divides it: in\nSTACK, or FILE.h5::/path", 0, 0, NULL },
+    { "sum", 0, CLI_INT, AT(sum), "N", "one curve for N frames: of their sum", 1, 1e9, NULL },
+    { "dataset", 0, CLI_TEXT, AT(dataset), "PATH", "in STACK (default: found)", 0, 0, NULL },
+    { "channel", 0, CLI_TEXT, AT(channel), "N", "of several energy thresholds: 1, 2, difference ...", 0, 0, NULL },
+    { "frames", 0, CLI_SPAN, AT(frames), "A:B", "these alone, from 0, B not included", 0, 0, NULL },
+    { "follow", 0, CLI_FLAG, AT(follow), NULL, "go on with the frames that are being written", 0, 0, NULL },
+    { "follow-timeout", 0, CLI_REAL, AT(follow_timeout), "S", "end when none came for S seconds (60)", 0, 1e9, NULL },
+    { "plan-cache", 0, CLI_TEXT, AT(plan_cache), "DIR",
+      "where plans are kept (~/.cache/halcyon); none", 0, 0, NULL },
+    { "batch", 0, CLI_INT, AT(batch), "N", "frames a launch, at most (the devices' wish)", 1, 4096, NULL },
+    { "two-stage", 0, CLI_FLAG, AT(two_stage), NULL, "decode to images first, then integrate", 0, 0, NULL },
+    { "json", 0, CLI_FLAG, AT(json), NULL, "the summary as one JSON object on stdout", 0, 0, NULL },
+    { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no progress, no summary", 0, 0, NULL },
+    { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
+};
+#undef AT
+
+const struct cli_command cli_integrate_command = {
+    "integrate", "images (HDF5, TIFF, EDF, CBF, .npy) to curves: azimuthal integration", "STACK -p FILE|-j FILE",
+    1, 1, options,
+    "STACK may be a numbered series: img_%05d.tif.\n"
+    "Exit status: 0 if every frame was done, 1 if not, 2 if the command line is wrong."
+};
+
+/* "P" or "P,Q", from 0 to 100, P <= Q: 1 if it is that. */
+static int read_percentiles(double p[2], const char *text)
+{
+    char *end;
+    p[0] = p[1] = strtod(text, &end);
+    if (*end == ',')
+        p[1] = strtod(end + 1, &end);
+    return end != text && !*end && p[0] >= 0 && p[0] <= p[1] && p[1] <= 100;
+}
+
+/* Bins of a curve in radius or along chi, or of an image. */
+static void choose_bins(hcy_azint_options *o, const struct integrate_values *v)
+{
+    int along_chi = v->along_chi || (o->npt_azim && o->npt == 1);
+    size_t npt = o->npt_azim && o->npt == 1 ? o->npt_azim : o->npt;
+    o->npt_azim = along_chi ? 0 : o->npt_azim;
+    if (v->npt.given)
+        npt = (size_t)v->npt.value;
+    if (v->npt_azim.given) {
+        o->npt_azim = (size_t)v->npt_azim.value;
+        along_chi = 0;
+    }
+    o->npt = along_chi ? 1 : npt;
+    o->npt_azim = along_chi ? npt : o->npt_azim;
+}
+
+/* What clipping needs is chosen with it; pyFAI's defaults. */
+static void choose_filter(hcy_azint_options *o, const struct integrate_values *v)
+{
+    if (v->sigma_clip || v->percentile)
+        o->filter = v->sigma_clip ? HCY_FILTER_SIGMA_CLIP : HCY_FILTER_PERCENTILE;
+    if (v->split != NOT_GIVEN || v->sigma_clip)
+        o->split = v->split != NOT_GIVEN ? v->split : HCY_SPLIT_NO;
+    if (v->variance)
+        o->error_model = HCY_ERRORS_VARIANCE;
+    else if (v->errors != NOT_GIVEN)
+        o->error_model = v->errors;
+    else if (v->sigma_clip && o->error_model == HCY_ERRORS_NONE)
+        o->error_model = HCY_ERRORS_AZIMUTHAL;
+    if (v->threshold.given)
+        o->threshold = v->threshold.value;
+    if (v->max_iter.given)
+        o->max_iter = (uint32_t)v->max_iter.value;
+    if (v->percentile)
+        (void)read_percentiles(o->percentile, v->percentile);
+}
+
+static void choose_range(double range[2], const struct cli_pair *pair)
+{
+    if (!pair->given)
+        return;
+    range[0] = pair->a;
+    range[1] = pair->b;
+}
+
+void integrate_options(hcy_azint_options *o, const struct integrate_values *v)
+{
+    *o = v->config ? v->config->options : (hcy_azint_options)HCY_AZINT_OPTIONS_INIT;
+    choose_bins(o, v);
+    choose_filter(o, v);
+    choose_range(o->radial_range, &v->radial);
+    choose_range(o->azimuth_range, &v->azimuth);
+    if (v->unit)
+        o->unit = v->unit;
+    if (v->dummy.given || v->no_sentinels) {
+        o->use_dummy = v->dummy.given;
+        o->dummy = v->dummy.value;
+        o->delta_dummy = 0;
+    }
+    if (v->delta_dummy.given)
+        o->delta_dummy = v->delta_dummy.value;
+    o->sentinels = v->no_sentinels || o->use_dummy ? HCY_SENTINELS_OFF : HCY_SENTINELS_ALWAYS;
+    o->solid_angle &= !v->no_solid_angle;
+    if (v->polarization.given) {
+        o->use_polarization = 1;
+        o->polarization = v->polarization.value;
+        o->polarization_offset = 0;
+    }
+    if (v->normalization.given)
+        o->normalization = v->normalization.value;
+}
+
+int integrate_geometry(hcy_poni *poni, const struct integrate_values *v)
+{
+    if (v->poni)
+        return hcy_poni_read(poni, v->poni);
+    *poni = v->config->poni;
+    return 0;
+}
+
+static int check_values(const struct integrate_values *v)
+{
+    const hcy_config *c = v->config;
+    double percentile[2];
+    hcy_azint_options o;
+    integrate_options(&o, v);
+    const struct {
+        int wrong;
+        const char *what;
+    } rules[] = {
+        { !v->poni && !(c && c->has_poni), "the geometry is missing: give -p FILE.poni" },
+        { v->delta_dummy.given && !o.use_dummy, "--delta-dummy needs --dummy" },
+        { o.error_model == HCY_ERRORS_VARIANCE && !v->variance, "--error-model variance needs --variance FILE" },
+        { v->errors > 0 && v->errors != HCY_ERRORS_VARIANCE && v->variance,
+          "--variance is for --error-model variance" },
+        { v->sigma_clip && v->errors == HCY_ERRORS_NONE, "--sigma-clip needs errors: leave --error-model none" },
+        { (v->threshold.given || v->max_iter.given) && o.filter != HCY_FILTER_SIGMA_CLIP,
+          "--threshold and --max-iter are for --sigma-clip" },
+        { v->sigma_clip && v->percentile, "--sigma-clip and --percentile are one or the other" },
+        { v->percentile && !read_percentiles(percentile, v->percentile),
+          "--percentile takes P or P,Q with P <= Q, from 0 to 100" },
+        { v->along_chi && v->npt_azim.given, "--along-chi has its bins from --npt: leave --npt-azim" },
+        { v->dummy.given && v->no_sentinels, "--dummy takes the sentinels' place: leave --no-sentinels" },
+        { o.normalization == 0, "--normalization 0 would divide by zero" },
+        { v->monitor && v->follow, "--monitor needs a number for each frame before the first: leave --follow" },
+        { v->follow_timeout.given && !v->follow, "--follow-timeout needs --follow" },
+        { v->json && v->output && !strcmp(v->output, "-"), "--json takes stdout: give -o FILE" },
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        if (rules[i].wrong) {
+            cli_error("%s; see `halcyon integrate --help`", rules[i].what);
+            return CLI_USAGE;
+        }
+    return CLI_OK;
+}
+
+/* The configuration, and the files that it names where the command line names none. */
+static int read_config(struct integrate_values *v)
+{
+    if (!v->config_file)
+        return CLI_OK;
+    int status = hcy_config_read(&v->config, v->config_file);
+    if (status)
+        return cli_fail(status);
+    const struct {
+        const char **to, *from;
+    } files[] = { { &v->mask, v->config->mask },
+                  { &v->dark, v->config->dark },
+                  { &v->flat, v->config->flat },
+                  { &v->monitor, v->config->monitor } };
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        if (!*files[i].to)
+            *files[i].to = files[i].from;
+    return CLI_OK;
+}
+
+int integrate_parse(struct integrate_values *values, int argc, char **argv, const char **stack, int *status)
+{
+    *values = (struct integrate_values){
+        .split = NOT_GIVEN, .errors = NOT_GIVEN, .sum = { 0, 1 }, .follow_timeout = { 0, 60 }
+    };
+    if (cli_parse(&cli_integrate_command, argc, argv, values, stack, status))
+        return 1;
+    *status = read_config(values);
+    if (!*status)
+        *status = check_values(values);
+    return *status != CLI_OK;
+}
+
+void integrate_free(struct integrate_values *values)
+{
+    hcy_config_free(values->config);
+}

@@ -1,0 +1,579 @@
+/* config_read.c - pyFAI's WorkerConfig (JSON, versions 3 to 5) as a geometry, options and names of files.
+ *
+ * What a key means is pyFAI's (2026.9, io/integration_config.py and worker.py); the geometry goes through the reader
+ * of PONI files, whose keys it has.  What would give another curve than pyFAI's is refused, not passed over.
+ */
+#include "curves_priv.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct config {
+    hcy_config is; /* first: what the user sees */
+    char *texts[4];
+};
+
+void hcy_config_free(hcy_config *config)
+{
+    struct config *c = (struct config *)config;
+    for (size_t i = 0; c && i < sizeof c->texts / sizeof c->texts[0]; i++)
+        free(c->texts[i]);
+    free(c);
+}
+
+#ifdef HAVE_JANSSON
+#include <errno.h>
+#include <jansson.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <strings.h>
+#include <unistd.h>
+
+enum { OLDEST = 3, LATEST = 5, MAX_FILE = 16 << 20 };
+
+/* A file being read. */
+struct reading {
+    struct config *to;
+    const char *path;
+    json_t *json;
+    int version;
+};
+
+static int bad(const struct reading *r, const char *key, const char *what)
+{
+    return hcy_fail(HCY_EFORMAT, "%s: its \"%s\" is not %s", r->path, key, what);
+}
+
+static int unsupported(const struct reading *r, const char *key, const char *what)
+{
+    return hcy_fail(HCY_EUNSUPPORTED, "%s: its \"%s\" %s", r->path, key, what);
+}
+
+/* The value of a key that is there and not null, else NULL. */
+static json_t *get(const struct reading *r, const char *key)
+{
+    json_t *value = json_object_get(r->json, key);
+    return json_is_null(value) ? NULL : value;
+}
+
+/* Is what the key belongs to switched off (versions 3 and 4)?  No key: it is not. */
+static int off(const struct reading *r, const char *key)
+{
+    json_t *value = r->version < LATEST ? get(r, key) : NULL;
+    return value && !json_is_true(value) && !(json_is_number(value) && json_number_value(value) != 0);
+}
+
+/* A number, where the key is there: *given. */
+static int get_number(double *x, int *given, const struct reading *r, const char *key)
+{
+    json_t *value = get(r, key);
+    *given = value != NULL;
+    if (!value)
+        return 0;
+    if (!json_is_number(value))
+        return bad(r, key, "a number");
+    *x = json_number_value(value);
+    return 0;
+}
+
+static int get_count(size_t *n, const struct reading *r, const char *key)
+{
+    double x = 0;
+    int given, st = get_number(&x, &given, r, key);
+    if (st || !given)
+        return st;
+    if (!(x >= 1) || x > HCY_AZINT_MAX_BINS || x != floor(x))
+        return bad(r, key, "a number of bins");
+    *n = (size_t)x;
+    return 0;
+}
+
+/* Text, or NULL. */
+static int get_text(const char **text, const struct reading *r, const char *key)
+{
+    json_t *value = get(r, key);
+    *text = NULL;
+    if (value && !json_is_string(value))
+        return bad(r, key, "text");
+    if (value && *json_string_value(value))
+        *text = json_string_value(value);
+    return 0;
+}
+
+/* --- The geometry --- */
+
+/* A line of a PONI file for each key that is there; a number of either form. */
+static void put_key(FILE *out, json_t *poni, const char *key, const char *line)
+{
+    json_t *value = json_object_get(poni, key);
+    if (json_is_number(value))
+        fprintf(out, "%s: %.17g\n", line, json_number_value(value));
+    else if (json_is_string(value))
+        fprintf(out, "%s: %.*s\n", line, (int)strcspn(json_string_value(value), "\r\n"),
+                json_string_value(value));
+    else if (json_is_boolean(value))
+        fprintf(out, "%s: %s\n", line, json_is_true(value) ? "True" : "False");
+}
+
+static void put_poni(FILE *out, json_t *poni)
+{
+    static const char *const keys[][2] = { { "poni_version", "poni_version" },
+                                           { "detector", "Detector" },
+                                           { "dist", "Distance" },
+                                           { "distance", "Distance" },
+                                           { "poni1", "Poni1" },
+                                           { "poni2", "Poni2" },
+                                           { "rot1", "Rot1" },
+                                           { "rot2", "Rot2" },
+                                           { "rot3", "Rot3" },
+                                           { "wavelength", "Wavelength" },
+                                           { "parallax", "Parallax" } };
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        put_key(out, poni, keys[i][0], keys[i][1]);
+    char *config = json_dumps(json_object_get(poni, "detector_config"), JSON_COMPACT);
+    if (config)
+        fprintf(out, "Detector_config: %s\n", config);
+    free(config);
+}
+
+static int read_poni(const struct reading *r)
+{
+    json_t *poni = r->version < 4 ? r->json : get(r, "poni");
+    hcy_config *c = &r->to->is;
+    char *text = NULL;
+    size_t size = 0;
+    if (json_is_string(poni)) {
+        int st = hcy_poni_read(&c->poni, json_string_value(poni));
+        c->has_poni = !st;
+        return st;
+    }
+    if (!json_object_get(poni, "dist") && !json_object_get(poni, "distance"))
+        return 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out)
+        put_poni(out, poni);
+    if (!out || fclose(out)) {
+        free(text);
+        return hcy_fail(HCY_ENOMEM, "no memory for the geometry in %s", r->path);
+    }
+    int st = hcy_poni_parse(&c->poni, text, size, r->path);
+    c->has_poni = !st;
+    free(text);
+    return st;
+}
+
+/* --- Files --- */
+
+/* The name of one file, in `texts[slot]`; silx's FILE?path=/x and FILE?/x become FILE::/x. */
+static int take_file(const char **to, const struct reading *r, const char *key, size_t slot)
+{
+    json_t *value = get(r, key);
+    *to = NULL;
+    if (json_is_array(value) && json_array_size(value) > 1)
+        return unsupported(r, key, "names several files, which pyFAI averages: name one");
+    if (json_is_array(value))
+        value = json_array_get(value, 0);
+    if (!value || json_is_null(value))
+        return 0;
+    if (!json_is_string(value))
+        return bad(r, key, "the name of a file");
+    const char *name = json_string_value(value);
+    if (!*name)
+        return 0;
+    size_t size = strlen(name) + 3;
+    char *copy = r->to->texts[slot] = malloc(size);
+    if (!copy)
+        return hcy_fail(HCY_ENOMEM, "no memory to read %s", r->path);
+    if (!strncmp(name, "silx:", 5) || !strncmp(name, "fabio:", 6))
+        name = strchr(name, ':') + 1;
+    const char *query = strchr(name, '?'), *dataset = query ? strchr(query, '/') : NULL;
+    if (dataset && strcspn(dataset, "&") == strlen(dataset))
+        snprintf(copy, size, "%.*s::%s", (int)(query - name), name, dataset);
+    else if (query)
+        return unsupported(r, key, "names a part of a file: name one image");
+    else
+        snprintf(copy, size, "%s", name);
+    *to = copy;
+    return 0;
+}
+
+static int read_files(const struct reading *r)
+{
+    hcy_config *c = &r->to->is;
+    int st = 0;
+    if (!off(r, "do_mask"))
+        st = take_file(&c->mask, r, get(r, "mask_file") ? "mask_file" : "mask_image", 0);
+    if (!st && !off(r, "do_dark"))
+        st = take_file(&c->dark, r, "dark_current", 1);
+    if (!st && !off(r, "do_flat"))
+        st = take_file(&c->flat, r, "flat_field", 2);
+    if (!st)
+        st = take_file(&c->monitor, r, "monitor_name", 3);
+    if (!st && c->monitor && *c->monitor != '/' && !strstr(c->monitor, "::"))
+        st = unsupported(r, "monitor_name",
+                         "is a key of files' headers; /path or FILE::/path of a dataset can be read");
+    return st;
+}
+
+/* --- Options --- */
+
+/* The entry of names that is `word`, whatever its case; -1: none. */
+static int index_of(const char *word, const char *const *names)
+{
+    for (int i = 0; names[i]; i++)
+        if (!strcasecmp(word, names[i]))
+            return i;
+    return -1;
+}
+
+static int read_unit(const struct reading *r)
+{
+    const char *name;
+    int st = get_text(&name, r, "unit");
+    const hcy_azint_unit *unit = hcy__curves_unit(name ? name : "2th_deg"); /* pyFAI's own default */
+    if (!st && (!unit || !strcmp(unit->name, "chi_deg")))
+        st = unsupported(r, "unit", "is none that is known");
+    if (!st)
+        r->to->is.options.unit = unit->name;
+    return st;
+}
+
+static int read_error_model(const struct reading *r)
+{
+    const char *name;
+    int st = get_text(&name, r, "error_model");
+    if (!st && !name)
+        name = json_is_true(get(r, "do_poisson")) ? "poisson" : "no";
+    if (!st && !strcasecmp(name, "none"))
+        name = "no";
+    int model = st ? -1 : index_of(name, hcy__config_errors);
+    if (!st && model < 0)
+        return unsupported(r, "error_model", "is none that is known");
+    if (!st)
+        r->to->is.options.error_model = model;
+    return st;
+}
+
+/* ["full", "csr", "cython"], or one of pyFAI's older words. */
+static int read_method(const struct reading *r)
+{
+    json_t *method = get(r, "method");
+    int split = HCY_SPLIT_BBOX;
+    if (json_is_array(method)) {
+        const char *name = json_string_value(json_array_get(method, 0));
+        split = name ? index_of(name, hcy__config_splits) : HCY_SPLIT_BBOX;
+        if (split < 0)
+            return unsupported(r, "method",
+                               "splits pixels in a way that is not known (no, bbox and full are)");
+    } else if (json_is_string(method)) {
+        const char *word = json_string_value(method);
+        split = strstr(word, "nosplit") || !strcmp(word, "numpy") || !strncmp(word, "no", 2) ? HCY_SPLIT_NO
+                : strstr(word, "full") || strstr(word, "splitpixel")                         ? HCY_SPLIT_FULL
+                                                                                             : HCY_SPLIT_BBOX;
+    } else if (method) {
+        return bad(r, "method", "a list or a word");
+    }
+    r->to->is.options.split = split;
+    return 0;
+}
+
+/* [A, B], or KEY_min and KEY_max; both open: none. */
+static int read_range(double range[2], const struct reading *r, const char *key, const char *off_key)
+{
+    static const char *const ends[] = { "min", "max" };
+    json_t *list = get(r, key);
+    int given[2] = { 0, 0 };
+    if (off(r, off_key))
+        return 0;
+    if (list && (!json_is_array(list) || json_array_size(list) != 2))
+        return bad(r, key, "two numbers");
+    for (size_t i = 0; i < 2; i++) {
+        char name[48];
+        snprintf(name, sizeof name, "%s_%s", key, ends[i]);
+        json_t *end = list ? json_array_get(list, i) : json_object_get(r->json, name);
+        if (end && !json_is_null(end) && !json_is_number(end))
+            return bad(r, key, "two numbers");
+        given[i] = json_is_number(end);
+        range[i] = given[i] ? json_number_value(end) : 0;
+    }
+    if (given[0] != given[1])
+        return unsupported(r, key, "has one end: give both");
+    if (given[0] && !(range[0] < range[1]))
+        return bad(r, key, "a range from a smaller to a larger number");
+    return 0;
+}
+
+/* [factor, radians], or a number. */
+static int read_polarization(const struct reading *r)
+{
+    hcy_azint_options *o = &r->to->is.options;
+    const char *key = get(r, "polarization_description") ? "polarization_description" : "polarization_factor";
+    json_t *value = get(r, key), *offset = NULL;
+    if (!value || off(r, "do_polarization"))
+        return 0;
+    if (json_is_array(value)) {
+        offset = json_array_get(value, 1);
+        value = json_array_get(value, 0);
+    } else {
+        offset = get(r, "polarization_offset");
+    }
+    if (!json_is_number(value) || (offset && !json_is_number(offset) && !json_is_null(offset)))
+        return bad(r, key, "a factor and an angle");
+    o->use_polarization = 1;
+    o->polarization = json_number_value(value);
+    o->polarization_offset = json_number_value(offset);
+    return 0;
+}
+
+static int read_dummy(const struct reading *r)
+{
+    hcy_azint_options *o = &r->to->is.options;
+    int given;
+    if (off(r, "do_dummy"))
+        return 0;
+    int st = get_number(&o->dummy, &o->use_dummy, r, "val_dummy");
+    if (!st && o->use_dummy)
+        st = get_number(&o->delta_dummy, &given, r, "delta_dummy");
+    return st;
+}
+
+/* What pyFAI passes on to its method by name; any other name would be passed over. */
+static int check_extra(const struct reading *r, const char *const *known)
+{
+    json_t *extra = get(r, "extra_options"), *value;
+    const char *key;
+    if (extra && !json_is_object(extra))
+        return bad(r, "extra_options", "an object");
+    json_object_foreach(
+        extra, key,
+        value) if (!json_is_null(value) &&
+                   index_of(key, known) <
+                       0) return hcy_fail(HCY_EUNSUPPORTED,
+                                          "%s: its \"extra_options\" have \"%s\", which is not supported",
+                                          r->path, key);
+    return 0;
+}
+
+static int read_clipping(const struct reading *r)
+{
+    static const char *const known[] = { "thres", "max_iter", NULL };
+    hcy_azint_options *o = &r->to->is.options;
+    json_t *extra = get(r, "extra_options");
+    json_t *threshold = json_object_get(extra, "thres"), *rounds = json_object_get(extra, "max_iter");
+    o->filter = HCY_FILTER_SIGMA_CLIP;
+    if (o->error_model == HCY_ERRORS_NONE)
+        o->error_model = HCY_ERRORS_AZIMUTHAL; /* as pyFAI's sigma_clip has it */
+    if (threshold && !json_is_number(threshold) && !json_is_null(threshold))
+        return bad(r, "thres", "a number");
+    if (rounds &&
+        (!json_is_number(rounds) || !(json_number_value(rounds) >= 0 && json_number_value(rounds) < 1e9)))
+        return bad(r, "max_iter", "a number of rounds");
+    if (threshold)
+        o->threshold = json_number_value(threshold); /* null: Chauvenet's criterion alone */
+    if (rounds)
+        o->max_iter = (uint32_t)json_number_value(rounds);
+    return check_extra(r, known);
+}
+
+static int read_percentile(const struct reading *r)
+{
+    static const char *const known[] = { "percentile", NULL };
+    hcy_azint_options *o = &r->to->is.options;
+    json_t *value = json_object_get(get(r, "extra_options"), "percentile");
+    o->filter = HCY_FILTER_PERCENTILE;
+    for (size_t i = 0; i < 2 && value; i++) {
+        json_t *end = json_is_array(value) ? json_array_get(value, i) : value;
+        if (!json_is_number(end))
+            return bad(r, "percentile", "a number, or two");
+        o->percentile[i] = json_number_value(end);
+    }
+    return check_extra(r, known);
+}
+
+/* Curves, images, curves along chi; clipped, percentiles. */
+static int read_bins(const struct reading *r)
+{
+    static const char *const methods[] = {
+        "integrate1d", "integrate1d_ng", "integrate2d", "integrate2d_ng", "integrate_radial",
+        "sigma_clip",  "sigma_clip_ng",  "medfilt1d",   "medfilt1d_ng",   NULL
+    };
+    static const char *const none[] = { NULL };
+    enum { CURVE = 0, IMAGE = 2, ALONG_CHI = 4, CLIPPED = 5, PERCENTILE = 7 };
+    hcy_azint_options *o = &r->to->is.options;
+    const char *method, *class;
+    size_t n_azim = 1;
+    int st = get_text(&method, r, get(r, "integrator_method") ? "integrator_method" : "integrator_name");
+    if (!st)
+        st = get_text(&class, r, "integrator_class");
+    if (!st && class && strcmp(class, "AzimuthalIntegrator"))
+        st = unsupported(r, "integrator_class", "is not AzimuthalIntegrator");
+    if (!st)
+        st = get_count(&o->npt, r, "nbpt_rad");
+    if (!st)
+        st = get_count(&n_azim, r, "nbpt_azim");
+    int which = st || !method ? n_azim > 1 ? IMAGE : CURVE : index_of(method, methods);
+    if (!st && which < 0)
+        st = unsupported(r, "integrator_method", "is none that is known");
+    if (!st && which < IMAGE && n_azim > 1)
+        which = IMAGE; /* as pyFAI's worker has it */
+    if (!st && which >= IMAGE && which <= ALONG_CHI && json_is_true(get(r, "chi_discontinuity_at_0")) &&
+        o->azimuth_range[0] == o->azimuth_range[1])
+        st = unsupported(r, "chi_discontinuity_at_0", "needs an azimuth_range, 0 to 360");
+    if (which >= IMAGE && which <= ALONG_CHI)
+        o->npt_azim = n_azim;
+    if (which == ALONG_CHI)
+        o->npt = 1;
+    if (st)
+        return st;
+    return which >= PERCENTILE ? read_percentile(r)
+           : which >= CLIPPED  ? read_clipping(r)
+                               : check_extra(r, none);
+}
+
+static int read_options(const struct reading *r)
+{
+    hcy_azint_options *o = &r->to->is.options;
+    int given, st = read_unit(r);
+    if (!st)
+        st = read_error_model(r);
+    if (!st)
+        st = read_method(r);
+    if (!st)
+        st = read_range(o->radial_range, r, "radial_range", "do_radial_range");
+    if (!st)
+        st = read_range(o->azimuth_range, r, "azimuth_range", "do_azimuthal_range");
+    if (!st)
+        st = read_bins(r);
+    if (!st)
+        st = read_polarization(r);
+    if (!st)
+        st = read_dummy(r);
+    if (!st)
+        st = get_number(&o->normalization, &given, r, "normalization_factor");
+    json_t *solid = get(r, r->version < LATEST ? "do_solid_angle" : "correct_solid_angle");
+    if (!st && solid && !json_is_boolean(solid))
+        st = bad(r, "correct_solid_angle", "true or false");
+    o->solid_angle = !json_is_false(solid);
+    return st;
+}
+
+/* --- The file --- */
+
+/* Python writes numbers that JSON has not.  Infinity becomes null, an open end. */
+static void blank_constants(char *text)
+{
+    static const char *const words[] = { "NaN", "-Infinity", "Infinity" };
+    for (char *at = text; *at; at++) {
+        if (*at == '"') {
+            for (at++; *at && *at != '"'; at++)
+                at += *at == '\\' && at[1];
+            if (!*at)
+                return;
+            continue;
+        }
+        for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+            size_t n = strlen(words[i]);
+            if (strncmp(at, words[i], n))
+                continue;
+            memcpy(at, n == 3 ? "[] " : "null     ", n); /* NaN: no number, wherever one is wanted */
+            break;
+        }
+    }
+}
+
+static int read_text(char **text, const char *path)
+{
+    int fd, number, st = hcy__open_file(&fd, path);
+    char words[128];
+    if (st)
+        return st;
+    *text = malloc(MAX_FILE + 1);
+    uint64_t n = *text ? hcy__read_at(fd, *text, MAX_FILE + 1, 0, &number) : 0;
+    close(fd);
+    if (!*text)
+        return hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
+    if (number)
+        return hcy_fail(HCY_EIO, "%s cannot be read: %s", path, hcy__errno_text(number, words, sizeof words));
+    if (n > MAX_FILE || memchr(*text, 0, (size_t)n))
+        return hcy_fail(HCY_EFORMAT, "%s is no configuration: not JSON", path);
+    (*text)[n] = 0;
+    return 0;
+}
+
+static int check_version(struct reading *r)
+{
+    json_t *application = get(r, "application");
+    const char *name = json_string_value(application);
+    if (application && (!name || (strcmp(name, "worker") && strcmp(name, "pyfai-integrate"))))
+        return unsupported(r, "application", "is not that of an integration");
+    json_t *version = get(r, "version");
+    if (!json_is_number(version))
+        return bad(r, "version", "a number");
+    double v = json_number_value(version);
+    if (!(v >= OLDEST && v <= LATEST))
+        return hcy_fail(HCY_EUNSUPPORTED,
+                        "%s: it is of version %g, of which 3 to 5 are read; pyFAI-integrate saves "
+                        "older ones as version 5",
+                        r->path, v);
+    r->version = (int)v;
+    return 0;
+}
+
+static int read_all(struct reading *r)
+{
+    char *text = NULL;
+    json_error_t error;
+    int st = read_text(&text, r->path);
+    if (!st) {
+        blank_constants(text);
+        r->json = json_loads(text, 0, &error);
+        if (!json_is_object(r->json))
+            st = hcy_fail(HCY_EFORMAT, "%s is no configuration: %s, line %d", r->path,
+                          r->json ? "no JSON object" : error.text, r->json ? 1 : error.line);
+    }
+    free(text);
+    if (!st)
+        st = check_version(r);
+    if (!st)
+        st = read_poni(r);
+    if (!st)
+        st = read_options(r);
+    if (!st)
+        st = read_files(r);
+    json_decref(r->json);
+    return st;
+}
+
+int hcy_config_read(hcy_config **config, const char *path)
+{
+    if (!config || !path)
+        return hcy_fail(HCY_EINVAL, "hcy_config_read: config and path must not be NULL");
+    *config = NULL;
+    struct config *c = calloc(1, sizeof *c);
+    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+    struct reading reading = { .to = c, .path = path };
+    if (!c || !plain) {
+        free(c);
+        return hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
+    }
+    c->is.options = (hcy_azint_options)HCY_AZINT_OPTIONS_INIT;
+    c->is.poni = (hcy_poni)HCY_PONI_INIT;
+    locale_t before = uselocale(plain);
+    int st = read_all(&reading);
+    uselocale(before);
+    freelocale(plain);
+    if (st)
+        hcy_config_free(&c->is);
+    else
+        *config = &c->is;
+    return st;
+}
+#else
+int hcy_config_read(hcy_config **config, const char *path)
+{
+    if (!config || !path)
+        return hcy_fail(HCY_EINVAL, "hcy_config_read: config and path must not be NULL");
+    *config = NULL;
+    return hcy_fail(HCY_EUNSUPPORTED, "%s: this build of Halcyon has no jansson, and reads no JSON", path);
+}
+#endif
