@@ -88,7 +88,8 @@ interrupted()
     sleep 0.3
     kill -INT $pid
     wait $pid
-    [ $? = 1 ] && grep 'stopped after frame 8' int.log &&
+    [ $? = 1 ] && grep 'stopped after' int.log || return 1
+    grep -E 'after (frame )?0' int.log || # on a slow machine
         "$halcyon" sum int.h5 --dataset /entry_0000/integrate/results/data -o int.npy -q
 }
 check 'an interrupt leaves a valid file' interrupted
