@@ -122,5 +122,36 @@ dd if=/dev/zero of=damaged.h5 bs=512 seek=`expr $size '*' 5 / 12 / 512` count=16
 check '--sum: a damaged frame' refused 1 'frame 2 failed' "$halcyon" integrate damaged.h5 -p s.poni -q -n 50 -o x.dat --sum 2
 check '... its sum has failed' grep -q '^# frame 2 failed: of its frames 2 failed' x.dat
 check '... the others are there' equals "`grep -c '^# frame [0-9]*$' x.dat`" 2
+
+# --- Regions ---
+# An image of 4 x 6 bytes: 0 to 23, one of them the top value, one the value below it.
+numbers r.h5 0 1 2 3 4 5 6 7 8 9 10 255 12 13 14 15 16 17 254 19 20 21 22 23
+{
+    printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 4, 6), }"
+    for k in 1 2; do tail -c 24 numbers.npy; done
+} >r.npy
+roi() { "$halcyon" sum r.npy -q -d cpu@threads=1 "$@"; }
+check '--roi' roi --roi 0,0,2,2 -o roi.dat
+check '--roi: sum, largest, counted, invalid' equals "`rows roi.dat | tr -s ' '`" ' 0 14 7 4 0
+ 1 14 7 4 0'
+check '--roi: several, with invalid pixels' roi --roi 0,0,6,4,5,1,6,2,2,3,4,4 -o several.dat --frames 1
+check '... all of it; nothing valid; a row' equals "`rows several.dat | tr -s ' '`" ' 1 247 23 22 2 0 0 0 1 41 21 2 0'
+check '... the header says where' grep -q '^# Region 3: columns 2 to 3, rows 3 to 3$' several.dat
+roi --roi 0,0,2,2 -o - >stdout.dat
+check '--roi -o -' cmp stdout.dat roi.dat
+check '--roi: NumPy' roi --roi 0,0,2,2,0,0,1,1 -o roi.npy
+check '... [frames][regions][4] of 64 bits' sh -c "head -c 128 roi.npy | grep -a -q \"u8.*(2, 2, 4)\""
+check '... with these numbers' equals "`tail -c 128 roi.npy | od -An -v -t u8 | tr -s ' \n' ' '`" \
+    ' 14 7 4 0 0 0 1 0 14 7 4 0 0 0 1 0 '
+check '--roi: HDF5' roi --roi 0,0,2,2 -o roi.h5
+check '... is read again' sh -c "'$halcyon' decompress roi.h5 --dataset /entry/roi/data -q -o again.npy && tail -c 64 again.npy |
+    od -An -v -t u8 | tr -s ' \n' ' ' | grep -q '^ 14 7 4 0 14 7 4 0 $'"
+check '--roi: half a region' refused 2 'X0,Y0,X1,Y1' roi --roi 0,0,2 -o x.dat
+check '--roi: nothing' refused 2 'X0,Y0,X1,Y1' roi --roi 2,0,2,2 -o x.dat
+check '--roi: beyond the frame' refused 1 '6 columns, 4 rows' roi --roi 0,0,7,4 -o x.dat
+check '--roi and --max' refused 2 'leave --max' roi --roi 0,0,2,2 --max -o x.dat
+check '--roi: a damaged frame' sh -c "'$halcyon' sum damaged.h5 -q --roi 0,0,9,9 -o d.dat; test \$? -eq 1"
+check '... is said' grep -q '^# frame 2 failed' d.dat
+check '... the others are there' equals "`rows d.dat | wc -l | tr -d ' '`" 5
 echo "1..$n"
 exit $failed

@@ -1,22 +1,26 @@
-/* sum.c - halcyon sum: all frames of a stack added up, or the largest value of each pixel.
+/* sum.c - halcyon sum: all frames of a stack added up, or the largest value of each pixel; regions are in roi.c.
  *
  * Sums are kept in 64 bits, one image of them a thread, and added at the end: whole numbers come out the same
  * for any number of threads. */
 #include "frames.h"
+#include "roi.h"
 #include <halcyon/azint.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct values {
-    const char *output, *devices, *dataset, *channel;
+    const char *output, *devices, *dataset, *channel, *roi;
     struct cli_span frames;
     int max, quiet;
 };
 
 #define AT(member) offsetof(struct values, member)
 static const struct cli_option options[] = {
-    { "output", 'o', CLI_TEXT, AT(output), "FILE", "OUT.h5 or OUT.npy", 0, 0, NULL },
+    { "output", 'o', CLI_TEXT, AT(output), "FILE", "OUT.h5 or OUT.npy; with --roi .dat too, - for stdout",
+      0, 0, NULL },
     { "max", 0, CLI_FLAG, AT(max), NULL, "the largest values instead of the sums", 0, 0, NULL },
+    { "roi", 0, CLI_TEXT, AT(roi), "LIST",
+      "X0,Y0,X1,Y1[,...]: frame by frame the sums over these\nregions, X1 and Y1 not included", 0, 0, NULL },
     { "devices", 'd', CLI_TEXT, AT(devices), "LIST", "cpu; cpu@threads=2,gpu; all; ... (auto)", 0, 0, NULL },
     { "dataset", 0, CLI_TEXT, AT(dataset), "PATH", "in the input (default: found)", 0, 0, NULL },
     { "channel", 0, CLI_TEXT, AT(channel), "N", "of several energy thresholds: 1, 2 ...", 0, 0, NULL },
@@ -36,6 +40,8 @@ const struct cli_command cli_sum_command = {
     "Sums of whole numbers have 64 bits, those of floats are doubles; --max keeps the pixels' type.\n"
     "An unsigned pixel that has one of its type's two top values in any frame (gaps, hot and\n"
     "saturated pixels) has the sum 2^64-1: it is masked there too; so is a sum that does not fit.\n"
+    "--roi writes of each frame and region the sum, the largest value, and the numbers of pixels\n"
+    "counted and invalid, as text or as an array [frames][regions][4] of 64 bits.\n"
     "Frames that are damaged are left out and reported.  Exit status: 0 if none was, else 1; 2: usage."
 };
 
@@ -225,9 +231,17 @@ int cli_sum(int argc, char **argv)
     if (cli_parse(&cli_sum_command, argc, argv, &values, &frames.path, &status))
         return status;
     if (!values.output) {
-        cli_error("where the image goes is missing: give -o FILE; see `halcyon sum --help`");
+        cli_error("where the sums go is missing: give -o FILE; see `halcyon sum --help`");
         return CLI_USAGE;
     }
+    if (values.roi && values.max) {
+        cli_error("--roi has sums and largest values: leave --max; see `halcyon sum --help`");
+        return CLI_USAGE;
+    }
+    struct roi rois[ROI_MOST];
+    size_t n_rois = values.roi ? roi_parse(rois, values.roi) : 0;
+    if (values.roi && !n_rois)
+        return CLI_USAGE;
     frames.dataset = values.dataset;
     frames.channel = values.channel;
     frames.device_list = values.devices;
@@ -235,7 +249,7 @@ int cli_sum(int argc, char **argv)
     frames.quiet = values.quiet;
     status = frames_open(&frames);
     if (!status)
-        status = sum(&frames, &values);
+        status = n_rois ? roi_run(&frames, rois, n_rois, values.output) : sum(&frames, &values);
     frames_close(&frames);
     return status;
 }
