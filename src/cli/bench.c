@@ -147,8 +147,6 @@ static int load(struct bench *b)
 {
     size_t wanted = 0, count;
     int status;
-    b->n = (uint64_t)b->values->frames.value < b->info->frames ? (size_t)b->values->frames.value
-                                                               : (size_t)b->info->frames;
     b->sizes = calloc(b->n, sizeof *b->sizes);
     b->frames = calloc(b->n, sizeof *b->frames);
     for (size_t i = 0; b->sizes && i < b->n; i++) {
@@ -433,6 +431,26 @@ static hcy_poni plain_geometry(const hcy_stack_info *info)
     return poni;
 }
 
+/* What the figures are of. */
+static void print_settings(struct bench *b, double plan_seconds)
+{
+    const struct values *v = b->values;
+    hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
+    if (!v->json) {
+        printf("%u x %u pixels of %u bytes, %zu bins, splitting %s, errors %s; plan made in %.3f s\n", b->info->height,
+               b->info->width, b->info->elem_size, b->n_bins, splits[v->split], errors[v->errors], plan_seconds);
+        return;
+    }
+    cli_json_real(&b->json, "plan_seconds", plan_seconds);
+    cli_json_text(&b->json, "plan", hcy_azint_plan_info_get(&info, b->plan) ? NULL : info.hash);
+    cli_json_int(&b->json, "bins", (int64_t)b->n_bins);
+    cli_json_text(&b->json, "split", splits[v->split]);
+    cli_json_text(&b->json, "error_model", errors[v->errors]);
+    cli_json_int(&b->json, "rounds", v->rounds.value);
+    cli_json_int(&b->json, "readers", v->readers.value); /* 0: the pipeline's choice, also of the memory */
+    cli_json_int(&b->json, "memory_mb", v->memory.value);
+}
+
 static int make_plan(struct bench *b)
 {
     const struct values *v = b->values;
@@ -462,11 +480,7 @@ static int make_plan(struct bench *b)
         status = hcy_azint_plan_job(&b->job, b->plan, b->info->pixel_type);
     if (status)
         return cli_fail(status);
-    if (v->json)
-        cli_json_real(&b->json, "plan_seconds", seconds);
-    else
-        printf("%u x %u pixels of %u bytes, %zu bins, splitting %s; plan made in %.3f s\n", b->info->height,
-               b->info->width, b->info->elem_size, b->n_bins, splits[v->split], seconds);
+    print_settings(b, seconds);
     return CLI_OK;
 }
 
@@ -483,8 +497,12 @@ static int measure(struct bench *b, const char *path)
     status = make_plan(b);
     if (status)
         return status;
-    if (b->values->json)
+    b->n = (uint64_t)b->values->frames.value < b->info->frames ? (size_t)b->values->frames.value
+                                                               : (size_t)b->info->frames;
+    if (b->values->json) {
+        cli_json_int(&b->json, "frames", (int64_t)b->n);
         cli_json_open(&b->json, "figures", '[');
+    }
     status = all_stages(b);
     if (status)
         return cli_fail(status);

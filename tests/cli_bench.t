@@ -1,0 +1,114 @@
+# halcyon simulate and halcyon bench from outside: every option does what it says.
+halcyon=${HALCYON:-./halcyon}
+json=${top_builddir:-.}/tests/cli_json
+n=0
+failed=0
+work=`mktemp -d "${TMPDIR:-/tmp}/halcyon-bench.XXXXXX"` || exit 99
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+case $halcyon in /*) ;; *) halcyon=`pwd`/$halcyon ;; esac
+case $json in /*) ;; *) json=`pwd`/$json ;; esac
+[ -n "${HCY_HDF5-yes}" ] || { echo '1..0 # SKIP this build has no HDF5'; exit 0; }
+cd "$work" || exit 99
+
+check()
+{
+    what=$1
+    shift
+    n=`expr $n + 1`
+    if "$@" >check.log 2>&1; then
+        echo "ok $n - $what"
+    else
+        echo "not ok $n - $what"
+        echo "# $*"
+        sed 's/^/# /' check.log
+        failed=1
+    fi
+}
+equals() { if [ "$1" = "$2" ]; then :; else echo "got '$1', want '$2'"; return 1; fi; }
+refused()
+{
+    status=$1 word=$2
+    shift 2
+    "$@" >refused.out 2>refused.err
+    equals $? "$status" || { cat refused.err; return 1; }
+    grep -e "$word" refused.err >/dev/null && return 0
+    echo "no '$word' in:"
+    cat refused.err
+    return 1
+}
+
+# --- simulate ---
+simulate() { "$halcyon" simulate "$@" --threads 1 -q; }
+pixels() { "$halcyon" decompress "$1" -o pixels.npy -q && cat pixels.npy; }
+shape() { "$halcyon" decompress "$1" -o pixels.npy -q && head -c 128 pixels.npy | grep -a -o "'descr.*)"; }
+# differ A.h5 B.h5: in their pixels.
+differ() { pixels "$1" >differ.a; pixels "$2" >differ.b; test -s differ.a -a -s differ.b && ! cmp -s differ.a differ.b; }
+same() { pixels "$1" >same.a; pixels "$2" >same.b; test -s same.a && cmp same.a same.b; }
+mean() { "$halcyon" sum "$1" -o sum.npy -q && tail -c +129 sum.npy | od -An -v -t u8 -w8 | awk '$1 < 1e9 { s += $1; n++ } END { print s / n }'; }
+
+check 'simulate --shape, -n' simulate s.h5 --shape 40x70 -n 3
+check 'simulate: what it is' equals "`shape s.h5`" "'descr': '<u4', 'fortran_order': False, 'shape': (3, 40, 70)"
+check 'simulate: its geometry' grep -q '^Distance' s.poni
+check 'simulate: the same again' simulate again.h5 --shape 40x70 -n 3
+check 'simulate: the same pixels' same s.h5 again.h5
+check 'simulate --seed' simulate seed.h5 --shape 40x70 -n 3 --seed 1
+check 'simulate --seed: others' differ s.h5 seed.h5
+check 'simulate --dtype' simulate dtype.h5 --shape 40x70 -n 3 --dtype uint16
+check 'simulate --dtype: it is' equals "`shape dtype.h5`" "'descr': '<u2', 'fortran_order': False, 'shape': (3, 40, 70)"
+check 'simulate --calibrant' simulate si.h5 --shape 40x70 -n 3 --calibrant Si
+check 'simulate --calibrant: other rings' differ s.h5 si.h5
+check 'simulate --calibrant: distances' simulate d.h5 --shape 40x70 -n 3 --calibrant 3.12,2.71
+check 'simulate --calibrant: other rings again' differ s.h5 d.h5
+check 'simulate --calibrant that is none' refused 1 'LaB6' simulate x.h5 --shape 40x70 --calibrant Xx
+check 'simulate --counts' simulate counts.h5 --shape 40x70 -n 3 --counts 400
+check 'simulate --counts: the mean of 3 frames' sh -c \
+    "echo `mean counts.h5` `mean s.h5` | awk '{ exit !(\$1 > 900 && \$1 < 1500 && \$2 > 9 && \$2 < 15) }'"
+check 'simulate --detector' simulate detector.h5 --detector Eiger500k -n 1
+check 'simulate --detector: its shape' equals "`shape detector.h5`" \
+    "'descr': '<u4', 'fortran_order': False, 'shape': (1, 514, 1030)"
+check 'simulate --detector: in the geometry' grep -q 'Eiger500k' detector.poni
+check 'simulate --threads: the same pixels' "$halcyon" simulate threads.h5 --shape 40x70 -n 3 --threads 2 -q
+check 'simulate --threads: as with one' same s.h5 threads.h5
+check 'simulate --threads 0' refused 2 'threads' "$halcyon" simulate x.h5 --threads 0
+check 'simulate -q says nothing' equals "`simulate s.h5 --shape 40x70 -n 3 2>&1`" ''
+check 'simulate says what it made' sh -c "'$halcyon' simulate s.h5 --shape 40x70 -n 3 2>&1 | grep -q s.h5"
+
+# --- bench ---
+# value KEY ARGUMENTS...: of the JSON that bench prints.
+bench() { "$halcyon" bench s.h5 -d cpu@threads=1 --rounds 1 --json "$@"; }
+value()
+{
+    key=$1
+    shift
+    bench "$@" >bench.json && "$json" "$key" <bench.json
+}
+plan=`value plan`
+check 'bench: the plan' test -n "$plan"
+check 'bench --npt' equals "`value bins -n 77`" 77
+check 'bench --npt: another plan' test "`value plan -n 77`" != "$plan"
+check 'bench --split' equals "`value split --split no`" no
+check 'bench --split: another plan' test "`value plan --split no`" != "$plan"
+check 'bench --error-model' equals "`value error_model --error-model none`" none
+check 'bench --error-model: another plan' test "`value plan --error-model none`" != "$plan"
+check 'bench --poni' test "`value plan -p s.poni`" != "$plan"
+check 'bench --poni that is none' refused 1 'none.poni' bench -p none.poni
+check 'bench --frames' equals "`value frames --frames 2`" 2
+check 'bench: all frames' equals "`value frames`" 3
+check 'bench --batch' equals "`value figures.5.batch --batch 2`" 2
+check 'bench --readers' equals "`value readers --readers 3`" 3
+check 'bench --memory' equals "`value memory_mb --memory 9`" 9
+check 'bench --rounds' equals "`value rounds --rounds 2`" 2
+check 'bench --dataset that is not there' refused 1 'nothing' "$halcyon" bench s.h5 --dataset /entry/nothing
+check 'bench --devices' equals "`value figures.2.device`" 'cpu@threads=1'
+check 'bench --devices: two, and all together' \
+    equals "`"$halcyon" bench s.h5 -d cpu@threads=1,cpu@threads=2 --rounds 1 --json | "$json" figures.10.stage`" \
+    whole
+check 'bench: text' sh -c "'$halcyon' bench s.h5 -d cpu@threads=1 --rounds 1 | grep -q '1000 bins, splitting full'"
+
+# --- devices ---
+check 'devices: text' sh -c "'$halcyon' devices | grep -q '^cpu'"
+check 'devices --json' sh -c "'$halcyon' devices --json | '$json' devices.0.device"
+
+echo "1..$n"
+exit $failed
