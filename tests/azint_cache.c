@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -169,6 +170,47 @@ static void test_processes(const scene *s, const hcy_azint_plan *want)
     ok(!wrong && count_files() == 1 && cached(s, want) == 1, "six processes at once");
 }
 
+/* Room for a few plans: the one used longest ago goes. */
+static void test_limit(const scene *s)
+{
+    enum { MIB = 4, MOST = 40 };
+    static scene t;
+    struct stat is;
+    int n = 1;
+
+    empty();
+    memcpy(&t, s, sizeof t);
+    t.o.mask = t.mask;
+    t.o.npt = 4000;
+    t.o.npt_azim = 0;
+    setenv("HALCYON_CACHE_SIZE", "4", 1);
+    t.poni.dist = 0.2; /* used every time */
+    (void)cached(&t, NULL);
+    for (; n < MOST && count_files() == n; n++) {
+        usleep(10000);
+        t.poni.dist = 0.2;
+        (void)cached(&t, NULL);
+        usleep(10000);
+        t.poni.dist = n;
+        (void)cached(&t, NULL);
+    }
+    int kept = count_files();
+    if (stat(file, &is))
+        bail_out("no plan is kept");
+    ok(n > 2 && n < MOST && kept * (long)is.st_size <= MIB << 20,
+       "%d plans of %ld bytes are made, %d are kept: %d MiB", n, (long)is.st_size, kept, MIB);
+    t.poni.dist = 0.2;
+    ok(cached(&t, NULL) == 1, "what is used is there");
+    t.poni.dist = 1;
+    ok(cached(&t, NULL) == 0, "what was used longest ago is not");
+    setenv("HALCYON_CACHE_SIZE", "1", 1);
+    t.poni.dist = 5000;
+    t.o.npt = 200000;
+    int before = count_files();
+    ok(cached(&t, NULL) == 0 && count_files() == before, "a plan larger than all that may be kept is not");
+    unsetenv("HALCYON_CACHE_SIZE");
+}
+
 int main(void)
 {
     static scene s;
@@ -196,6 +238,7 @@ int main(void)
     OTHER(t.o.dark = one);
     OTHER(t.o.variance = one);
     test_processes(&s, made);
+    test_limit(&s);
     static scene t;
     memcpy(&t, &s, sizeof t);
     t.o.mask = t.mask;

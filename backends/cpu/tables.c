@@ -74,24 +74,23 @@ int cpu_tables_prepare(cpu_prepare_fn prepare, struct cpu_pool *pool, enum cpu_s
     memcpy(mine->spans, spans, n * sizeof *spans);
     pthread_mutex_lock(&lock);
     if ((found = join(mine))) {
-        free(mine);
+        *blob = found->blob;
+        *size = found->size;
     } else {
         mine->next = all;
         all = mine;
     }
     pthread_mutex_unlock(&lock);
-    int status = 0;
-    void *made = NULL;
-    if (!found)
-        status = prepare(pool, simd, spans, n, &made, size);
-    pthread_mutex_lock(&lock);
     if (found) {
-        *blob = found->blob;
-        *size = found->size;
-    } else if (status) {
+        free(mine);
+        return 0;
+    }
+    int status = prepare(pool, simd, spans, n, blob, size);
+    pthread_mutex_lock(&lock);
+    if (status) {
         drop(mine);
     } else {
-        *blob = mine->blob = made;
+        mine->blob = *blob;
         mine->size = *size;
     }
     pthread_cond_broadcast(&changed);

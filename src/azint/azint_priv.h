@@ -189,5 +189,8 @@ uint32_t hcy__azint_pixel_bytes(uint32_t pixel_type);
 int hcy__azint_cache_load(hcy_azint_plan *plan, const char *folder, const struct azint_hash *key);
 void hcy__azint_cache_save(hcy_azint_plan *plan, const char *folder, const struct azint_hash *key);
 void hcy__azint_cache_unmap(hcy_azint_plan *plan);
+/* Bytes that all plans of a folder may have; removes those used longest ago above that (cache_prune.c). */
+uint64_t hcy__azint_cache_limit(void);
+void hcy__azint_cache_prune(const char *folder);
 
 #endif

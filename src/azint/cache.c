@@ -160,7 +160,9 @@ int hcy__azint_cache_load(hcy_azint_plan *plan, const char *folder, const struct
     close(fd);
     if (map != MAP_FAILED)
         rc = take(plan, map, (size_t)st.st_size, key);
-    if (rc && map != MAP_FAILED)
+    if (!rc)
+        (void)utimensat(AT_FDCWD, path, NULL, 0); /* used now: see cache_prune.c */
+    else if (map != MAP_FAILED)
         munmap(map, (size_t)st.st_size);
     return rc;
 }
@@ -218,10 +220,11 @@ static int write_all(int fd, hcy_azint_plan *plan, const struct azint_hash *key)
 void hcy__azint_cache_save(hcy_azint_plan *plan, const char *folder, const struct azint_hash *key)
 {
     char path[4096], temporary[4096 + 16];
+    struct section s[N_SECTIONS];
     int fd, bad;
 
     path_of(path, sizeof path, folder, key);
-    if (strlen(path) + 1 == sizeof path)
+    if (strlen(path) + 1 == sizeof path || lay_out(s, plan) > hcy__azint_cache_limit())
         return;
     make_folders(folder);
     snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
@@ -233,4 +236,6 @@ void hcy__azint_cache_save(hcy_azint_plan *plan, const char *folder, const struc
     bad |= close(fd);
     if (bad || rename(temporary, path))
         unlink(temporary);
+    else
+        hcy__azint_cache_prune(folder);
 }

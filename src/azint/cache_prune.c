@@ -1,0 +1,109 @@
+/* cache_prune.c - keeps a folder of plans below HALCYON_CACHE_SIZE MiB (2048; 0: no limit): those that were used
+ * longest ago go first.
+ *
+ * Any number of processes may do so at once: a file that is gone is gone, and a plan that is mapped stays so after its
+ * file was removed.  Files of writers that did not live to rename them go after a day.
+ */
+#include "azint_priv.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define USUAL ((uint64_t)2048)
+#define DAY   (24 * 3600)
+enum { NAME = 37, UNFINISHED = NAME + 7 }; /* 32 digits, ".plan"; and ".XXXXXX" */
+
+struct file {
+    struct timespec used;
+    uint64_t size;
+    char name[UNFINISHED + 1];
+};
+struct files {
+    struct file *at;
+    size_t n, room;
+};
+
+uint64_t hcy__azint_cache_limit(void)
+{
+    const char *text = getenv("HALCYON_CACHE_SIZE");
+    char *end;
+    uint64_t mib = USUAL;
+
+    if (text && *text >= '0' && *text <= '9') {
+        uint64_t given = strtoull(text, &end, 10);
+
+        mib = *end ? USUAL : given;
+    }
+    return mib && mib < UINT64_MAX >> 20 ? mib << 20 : UINT64_MAX;
+}
+
+static int is_plan(const char *name)
+{
+    size_t n = strlen(name);
+
+    return (n == NAME || n == UNFINISHED) && strspn(name, "0123456789abcdef") == 32 &&
+           !strncmp(name + 32, ".plan", 5);
+}
+
+static int by_use(const void *a, const void *b)
+{
+    const struct timespec *x = &((const struct file *)a)->used, *y = &((const struct file *)b)->used;
+
+    if (x->tv_sec != y->tv_sec)
+        return x->tv_sec < y->tv_sec ? -1 : 1;
+    return (x->tv_nsec > y->tv_nsec) - (x->tv_nsec < y->tv_nsec);
+}
+
+/* Takes note of a plan; a file left unfinished is removed. */
+static void add(struct files *files, int folder, const char *name)
+{
+    struct stat is;
+    struct timespec now;
+
+    if (!is_plan(name) || fstatat(folder, name, &is, AT_SYMLINK_NOFOLLOW) || !S_ISREG(is.st_mode))
+        return;
+    if (strlen(name) == UNFINISHED) {
+        if (!clock_gettime(CLOCK_REALTIME, &now) && now.tv_sec - is.st_mtim.tv_sec > DAY)
+            (void)unlinkat(folder, name, 0);
+        return;
+    }
+    if (files->n == files->room) {
+        size_t room = files->room ? 2 * files->room : 64;
+        struct file *more = realloc(files->at, room * sizeof *more);
+
+        if (!more)
+            return;
+        files->at = more;
+        files->room = room;
+    }
+    files->at[files->n] = (struct file){ .used = is.st_mtim, .size = (uint64_t)is.st_size };
+    memcpy(files->at[files->n++].name, name, strlen(name) + 1);
+}
+
+void hcy__azint_cache_prune(const char *path)
+{
+    DIR *folder = opendir(path);
+    struct files files = { NULL, 0, 0 };
+    uint64_t limit = hcy__azint_cache_limit(), all = 0;
+
+    if (!folder)
+        return;
+    for (struct dirent *entry; (entry = readdir(folder));)
+        add(&files, dirfd(folder), entry->d_name);
+    for (size_t i = 0; i < files.n; i++)
+        all += files.at[i].size;
+    if (all > limit)
+        qsort(files.at, files.n, sizeof *files.at, by_use);
+    for (size_t i = 0; i < files.n && all > limit; i++) {
+        (void)unlinkat(dirfd(folder), files.at[i].name, 0);
+        all -= files.at[i].size;
+    }
+    closedir(folder);
+    free(files.at);
+}
