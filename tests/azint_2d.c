@@ -1,6 +1,7 @@
 /* Plans in radius and azimuth: against sums that pyFAI made of the same small detector
  * (reference/make_azint_2d.py), against one another, and through the CPU's kernels. */
 #include "azint_oracle.h"
+#include "azint_sums.h"
 #include "reference/azint_2d.h"
 #include "tap.h"
 
@@ -46,45 +47,6 @@ static hcy_azint_plan_info must_info(const hcy_azint_plan *p)
     return info;
 }
 
-/* Sums of weights, and of weights times (pixel + 1), in each bin; how many pixels do not add up to 1. */
-static int sum_weights(double *weight, double *moment, const hcy_azint_plan *p)
-{
-    hcy_span spans[HCY_AZINT_SPANS];
-    const uint8_t *at, *w;
-    int wrong = 0;
-
-    hcy_azint_plan_tables(spans, p);
-    at = spans[1].data;
-    for (int i = 0; i < N; i++) {
-        uint64_t whole = 0;
-        uint32_t word;
-
-        do {
-            word = oracle_run(&at, &w);
-            for (uint32_t k = 0; k < HCY_AZINT_RUN_N(word); k++) {
-                double c = oracle_weight(w, k) / (double)HCY_AZINT_ONE;
-
-                weight[HCY_AZINT_RUN_BIN(word) + k] += c;
-                moment[HCY_AZINT_RUN_BIN(word) + k] += c * (i + 1);
-                whole += oracle_weight(w, k);
-            }
-        } while (HCY_AZINT_RUN_MORE(word));
-        wrong += whole && whole != HCY_AZINT_ONE;
-    }
-    return wrong;
-}
-
-static double deviation(const double *got, const double *want, size_t n)
-{
-    double worst = 0, most = 0;
-
-    for (size_t k = 0; k < n; k++) {
-        worst = fabs(got[k] - want[k]) > worst ? fabs(got[k] - want[k]) : worst;
-        most = fabs(want[k]) > most ? fabs(want[k]) : most;
-    }
-    return worst / most;
-}
-
 static const char *const splits[] = { "no", "bbox", "full" };
 
 static void check_case(const struct cake_case *c)
@@ -108,7 +70,7 @@ static void check_case(const struct cake_case *c)
     hcy_azint_plan *p = must_plan(&poni, &o);
     hcy_azint_plan_info info = must_info(p);
     const hcy_azint_bin_norm *norms = hcy_azint_plan_norms(p);
-    int wrong = sum_weights(weight, moment, p);
+    int wrong = sum_weights(weight, moment, p, N);
     for (int b = 0; b < BINS; b++)
         norm[b] = ((double)norms[b].norm[1] * 18446744073709551616.0 + (double)norms[b].norm[0]) * FROM_NORM / ONE;
     double axis = fabs(info.radial[0] - c->radial[0]) + fabs(info.radial[CAKE_NPT - 1] - c->radial[1]) +
@@ -147,7 +109,7 @@ static void test_turned(int split)
         o.radial_range[1] = 30;
         hcy_azint_plan *p = must_plan(&poni, &o);
         axis[k] = must_info(p).azimuthal[3];
-        (void)sum_weights(weight[k], moment[k], p);
+        (void)sum_weights(weight[k], moment[k], p, N);
         hcy_azint_plan_release(p);
     }
     ok(fabs(axis[1] - axis[0] - 170) < 1e-4 && deviation(weight[1], weight[0], BINS) < 2e-3 &&
@@ -171,18 +133,18 @@ static void test_curve(int split)
     for (int k = 0; k < 2; k++) {
         o.npt_azim = (size_t)k;
         p = must_plan(&poni, &o);
-        (void)sum_weights(flat[k], moment[k], p);
+        (void)sum_weights(flat[k], moment[k], p, N);
         hcy_azint_plan_release(p);
     }
     ok(deviation(flat[1], flat[0], CAKE_NPT) < 1e-2 && deviation(moment[1], moment[0], CAKE_NPT) < 1e-2,
        "one bin in azimuth, splitting %s: the curve", splits[split]);
     o.npt_azim = CAKE_AZIM;
     p = must_plan(&poni, &o);
-    (void)sum_weights(cake, cake_moment, p);
+    (void)sum_weights(cake, cake_moment, p, N);
     hcy_azint_plan_release(p);
     o.npt = 1;
     p = must_plan(&poni, &o);
-    (void)sum_weights(chi, chi_moment, p);
+    (void)sum_weights(chi, chi_moment, p, N);
     hcy_azint_plan_release(p);
     for (int b = 0; b < BINS; b++)
         along[b / CAKE_NPT] += cake[b];

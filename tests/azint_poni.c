@@ -228,7 +228,7 @@ static void test_detectors(void)
     uint8_t mask[4];
 
     (void)hcy_detector_list(&n);
-    is_int((intmax_t)n, (intmax_t)known + 1, "all of pyFAI's, and the generic one");
+    is_int((intmax_t)n, (intmax_t)known + 2, "all of pyFAI's, the generic one, and that of files");
     for (size_t i = 0; i < known; i++)
         test_detector(&azint_detectors[i]);
     ok(!hcy_detector_find(&d, " eiger2-9m") && !strcmp(d->name, "Eiger2_9M"), "spelled in another way");

@@ -27,7 +27,7 @@ static int run_poni(const uint8_t *data, size_t size)
     hcy_azint_options o = HCY_AZINT_OPTIONS_INIT;
     hcy_poni poni = HCY_PONI_INIT, again = HCY_PONI_INIT;
     hcy_azint_plan *made = NULL;
-    char text[2048];
+    char text[4096];
 
     if (hcy_poni_parse(&poni, (const char *)data, size, "fuzz"))
         return 0;

@@ -42,9 +42,14 @@ EXTRA_DIST += tests/reference/make_config.py tests/reference/config_plain.json t
     tests/reference/config_dummy.json tests/reference/config_image.json tests/reference/config_version3.json \
     tests/reference/config_version4.json
 tests_results_SOURCES = tests/results.c tests/stack_make.h
+test_public += tests/azint_corners
+tests_azint_corners_SOURCES = tests/azint_corners.c tests/azint_sums.h tests/azint_oracle.h tests/stack_make.h \
+    tests/reference/azint_corners.h
+tests_azint_corners_LDADD = libhalcyon.la $(HDF5_LIBS)
+EXTRA_DIST += tests/reference/make_azint_corners.py
 test_public += tests/stack_grow
 tests_stack_grow_SOURCES = tests/stack_grow.c tests/stack_make.h tests/stack_read.h
-test_scripts += tests/follow.t
+test_scripts += tests/follow.t tests/detector.t
 tests_stack_grow_LDADD = libhalcyon.la $(HDF5_LIBS)
 test_public += tests/h5plugin
 tests_h5plugin_SOURCES = tests/h5plugin.c tests/stack_make.h tests/stack_read.h
@@ -64,7 +69,7 @@ tests_azint_reference_SOURCES = tests/azint_reference.c tests/azint_oracle.h
 tests_azint_reference_LDADD = libhalcyon.la $(HDF5_LIBS) $(LZ4_LIBS)
 test_public += tests/azint_arrays tests/azint_2d tests/azint_cache
 tests_azint_cache_SOURCES = tests/azint_cache.c tests/azint_scene.h tests/azint_oracle.h
-tests_azint_2d_SOURCES = tests/azint_2d.c tests/azint_oracle.h tests/reference/azint_2d.h
+tests_azint_2d_SOURCES = tests/azint_2d.c tests/azint_sums.h tests/azint_oracle.h tests/reference/azint_2d.h
 test_public += tests/azint_filter
 tests_azint_filter_SOURCES = tests/azint_filter.c tests/azint_oracle.h tests/reference/azint_filter.h
 tests_azint_arrays_SOURCES = tests/azint_arrays.c tests/azint_oracle.h tests/reference/azint_arrays.h

@@ -2,7 +2,7 @@
  * appear, series.
  *
  * Another process writes, a step at a time, when it is told to.  As `stack_grow feed HOW OUT STACK [MS]` the program
- * is a writer for shell scripts: it copies the stack's chunks to OUT (HOW: swmr, flush, channels), with a pause after
+ * is a writer for shell scripts: it copies the stack's chunks to OUT (HOW: swmr, flush, channels, nexus), with a pause after
  * each.
  */
 #include "stack_read.h"
@@ -304,9 +304,50 @@ static hid_t create_channels(const char *path, const hcy_stack_info *info)
     return data;
 }
 
+static void put_number(hid_t file, const char *name, double value, const char *unit)
+{
+    hid_t links = H5Pcreate(H5P_LINK_CREATE), scalar = H5Screate(H5S_SCALAR), type = H5Tcopy(H5T_C_S1);
+    H5Pset_create_intermediate_group(links, 1);
+    hid_t data = H5Dcreate2(file, name, H5T_IEEE_F64LE, scalar, links, H5P_DEFAULT, H5P_DEFAULT);
+    H5Dwrite(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, &value);
+    H5Tset_size(type, 16);
+    if (unit) {
+        char text[16] = "";
+        snprintf(text, sizeof text, "%s", unit);
+        hid_t units = H5Acreate2(data, "units", type, scalar, H5P_DEFAULT, H5P_DEFAULT);
+        H5Awrite(units, type, text);
+        H5Aclose(units);
+    }
+    H5Tclose(type);
+    H5Dclose(data);
+    H5Sclose(scalar);
+    H5Pclose(links);
+}
+
+/* What NeXus says of a detector, in units of all kinds. */
+static void put_detector(hid_t file)
+{
+#define DETECTOR "/entry/instrument/detector"
+    put_number(file, DETECTOR "/detector_distance", 200, "mm");
+    put_number(file, DETECTOR "/beam_center_x", 500.5, NULL);
+    put_number(file, DETECTOR "/beam_center_y", 250, NULL);
+    put_number(file, DETECTOR "/x_pixel_size", 7.5e-5, NULL);
+    put_number(file, DETECTOR "/y_pixel_size", 75, "um");
+    put_number(file, DETECTOR "/saturation_value", 9, NULL);
+    put_number(file, "/entry/instrument/beam/incident_wavelength", 1.25, "angstrom");
+    hid_t group = H5Gopen2(file, DETECTOR, H5P_DEFAULT), type = H5Tcopy(H5T_C_S1), scalar = H5Screate(H5S_SCALAR);
+    H5Tset_size(type, 10);
+    hid_t class = H5Acreate2(group, "NX_class", type, scalar, H5P_DEFAULT, H5P_DEFAULT);
+    H5Awrite(class, type, "NXdetector");
+    H5Aclose(class);
+    H5Tclose(type);
+    H5Sclose(scalar);
+    H5Gclose(group);
+}
+
 static int feed(char **argv, int argc)
 {
-    int plain = !strcmp(argv[2], "flush"), channels = !strcmp(argv[2], "channels");
+    int nexus = !strcmp(argv[2], "nexus"), plain = !strcmp(argv[2], "flush") || nexus, channels = !strcmp(argv[2], "channels");
     hcy_stack *stack = NULL;
     if (hcy_stack_open(&stack, argv[4], NULL))
         bail_out("%s", hcy_last_error()->text);
@@ -315,6 +356,8 @@ static int feed(char **argv, int argc)
     struct timespec pause = { 0, 1000000 * (argc > 5 ? atol(argv[5]) : 0) };
     void *chunk = malloc(info->max_chunk);
     hid_t data = channels ? create_channels(argv[3], info) : create(argv[3], &way, info);
+    if (nexus)
+        put_detector(H5Iget_file_id(data));
     for (uint64_t i = 0; i < info->frames; i++) {
         hsize_t at[4] = { channels ? i / 2 : i, channels ? i % 2 : 0, 0, 0 };
         size_t size;

@@ -49,6 +49,9 @@ struct azint_geometry {
     double m[3][3];            /* rows: y, x, z in the lab; columns: axis 1, axis 2, distance */
     double dist;
     double contour;            /* -1: the orientation mirrors one axis, so corners go round the other way */
+    const float *corners;      /* [height][width][4][3]: y, x of the above are not used; NULL: those are */
+    double poni1, poni2;
+    int is_flat;               /* no corner lies before or behind the others */
 };
 /* A row of points in the lab. */
 struct azint_row {
@@ -64,6 +67,14 @@ void hcy__azint_row_free(struct azint_row *row);
 void hcy__azint_row_eval(struct azint_row *row, const struct azint_geometry *g,
                          const struct azint_scale *scale, double p1, const double *p2, size_t n,
                          int want_chi);
+/* Row i's centres of pixels. */
+void hcy__azint_centres_eval(struct azint_row *row, const struct azint_geometry *g, const struct azint_scale *scale,
+                             size_t i, int want_chi);
+/* Of a geometry with corners of its own: row i's, four to a pixel. */
+void hcy__azint_quads_eval(struct azint_row *row, const struct azint_geometry *g, const struct azint_scale *scale,
+                           size_t i, int want_chi);
+/* The cosine of the angle at which pixel j is hit, from its centre and its corners. */
+double hcy__azint_incidence(const struct azint_row *centre, const struct azint_row *quads, size_t j);
 
 /* --- Splitting (split.c) --- */
 

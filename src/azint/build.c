@@ -19,6 +19,7 @@ struct worker {
     struct build *b;
     int pass;
     struct azint_row upper, lower, centre; /* corners above and below the row of pixels, and its centres */
+    struct azint_row quads;                /* corners of pixels that share none */
     double *cum;                           /* [the most bins of a pixel] */
     double min, max, chi_min, chi_max;
     size_t most; /* bins of one pixel */
@@ -28,21 +29,30 @@ struct worker {
 };
 enum { PASS_RANGE, PASS_SIZE, PASS_WRITE };
 
+/* Four corners of pixel j: shared by rows, or its own. */
+static void four(double out[4], const double *upper, const double *lower, const double *own, size_t j)
+{
+    if (own) {
+        memcpy(out, own + 4 * j, 4 * sizeof *out);
+        return;
+    }
+    out[0] = upper[j];
+    out[1] = lower[j];
+    out[2] = lower[j + 1];
+    out[3] = upper[j + 1];
+}
+
 /* Pixel j of the row at hand: its interval in the scale's values; corners for full splitting, chi if it
  * counts. */
 static void load(struct azint_pixel *p, const struct worker *w, size_t j)
 {
-    const struct azint_row *up = &w->upper, *low = &w->lower;
     double d = 0, c = w->b->split == HCY_SPLIT_FULL ? 0 : w->centre.radial[j];
 
     if (w->b->split == HCY_SPLIT_NO) {
         p->lo = p->hi = c;
         return;
     }
-    p->bin[0] = up->radial[j];
-    p->bin[1] = low->radial[j];
-    p->bin[2] = low->radial[j + 1];
-    p->bin[3] = up->radial[j + 1];
+    four(p->bin, w->upper.radial, w->lower.radial, w->quads.radial, j);
     if (w->b->split == HCY_SPLIT_BBOX) {
         for (int i = 0; i < 4; i++)
             d = fabs(p->bin[i] - c) > d ? fabs(p->bin[i] - c) : d;
@@ -59,10 +69,7 @@ static void load(struct azint_pixel *p, const struct worker *w, size_t j)
 
 static void load_chi(struct azint_pixel *p, const struct worker *w, size_t j)
 {
-    p->chi[0] = w->upper.chi[j];
-    p->chi[1] = w->lower.chi[j];
-    p->chi[2] = w->lower.chi[j + 1];
-    p->chi[3] = w->upper.chi[j + 1];
+    four(p->chi, w->upper.chi, w->lower.chi, w->quads.chi, j);
 }
 
 /* The pixel's interval in azimuth.  Corners are recentred already, or not to be. */
@@ -222,6 +229,8 @@ static void norm_row(const struct worker *w, size_t i)
 
         if (b->use_solid_angle)
             norm = l * l * l / (r2 * sqrt(r2));
+        if (b->use_solid_angle && b->g.corners && !b->g.is_flat)
+            norm = pow(hcy__azint_incidence(c, &w->quads, j), 3);
         if (b->use_polarization)
             norm *= 0.5 * (1 + (z * z - f * ((x * x - y * y) * c2 - 2 * x * y * s2)) / r2);
         if (b->has_arrays)
@@ -340,17 +349,41 @@ static void write_row(struct worker *w, size_t i)
     hcy__azint_hash(&b->row_hash[i], b->norms + at, b->g.width * sizeof(float));
 }
 
-/* A row of corners.  pyFAI keeps corners, not centres, in single precision, and a share of a pixel that is a
- * thousand times narrower than its distance feels that; so does this. */
-static void eval_corners(struct azint_row *row, const struct build *b, size_t i, int want_chi)
+/* pyFAI keeps corners, not centres, in single precision, and a share of a pixel that is a thousand times narrower
+ * than its distance feels that; so does this. */
+static void to_single(struct azint_row *row, size_t n, int want_chi)
 {
-    size_t n = b->g.width + 1;
-
-    hcy__azint_row_eval(row, &b->g, &b->scale, b->g.corner1[i], b->g.corner2, n, want_chi);
     for (size_t j = 0; j < n; j++)
         row->radial[j] = (float)row->radial[j];
     for (size_t j = 0; want_chi && j < n; j++)
         row->chi[j] = (float)row->chi[j];
+}
+
+/* A row of corners. */
+static void eval_corners(struct azint_row *row, const struct build *b, size_t i, int want_chi)
+{
+    hcy__azint_row_eval(row, &b->g, &b->scale, b->g.corner1[i], b->g.corner2, b->g.width + 1, want_chi);
+    to_single(row, b->g.width + 1, want_chi);
+}
+
+/* The corners of row i of pixels. */
+static void next_corners(struct worker *w, size_t i, int want_chi)
+{
+    const struct build *b = w->b;
+    struct azint_row old = w->upper;
+
+    if (b->g.corners) {
+        hcy__azint_quads_eval(&w->quads, &b->g, &b->scale, i, want_chi);
+        to_single(&w->quads, 4 * b->g.width, want_chi);
+        return;
+    }
+    if (i % BAND == 0) {
+        eval_corners(&w->upper, b, i, want_chi);
+    } else {
+        w->upper = w->lower;
+        w->lower = old;
+    }
+    eval_corners(&w->lower, b, i + 1, want_chi);
 }
 
 static void do_row(struct worker *w, size_t i)
@@ -361,19 +394,11 @@ static void do_row(struct worker *w, size_t i)
     /* Which points a pass needs, and whether in azimuth. */
     int want_chi = w->pass == PASS_RANGE ? two : full && w->pass == PASS_WRITE ? 1 : check;
     const struct azint_scale *scale = full ? NULL : &b->scale;
-    struct azint_row old = w->upper;
 
-    if (corners && i % BAND == 0) {
-        eval_corners(&w->upper, b, i, want_chi);
-    } else {
-        w->upper = w->lower;
-        w->lower = old;
-    }
-    if (corners)
-        eval_corners(&w->lower, b, i + 1, want_chi);
+    if (corners || (w->pass == PASS_SIZE && b->g.corners && !b->g.is_flat)) /* the second: for their solid angle */
+        next_corners(w, i, want_chi);
     if (!full || w->pass == PASS_SIZE)
-        hcy__azint_row_eval(&w->centre, &b->g, scale, b->g.centre1[i], b->g.centre2, b->g.width,
-                            check && !full);
+        hcy__azint_centres_eval(&w->centre, &b->g, scale, i, check && !full);
     if (w->pass == PASS_RANGE)
         range_row(w, i);
     else if (w->pass == PASS_SIZE)
@@ -420,6 +445,7 @@ static void free_workers(struct build *b)
         hcy__azint_row_free(&b->workers[k].upper);
         hcy__azint_row_free(&b->workers[k].lower);
         hcy__azint_row_free(&b->workers[k].centre);
+        hcy__azint_row_free(&b->workers[k].quads);
         free(b->workers[k].cum);
         if (k) {
             free(b->workers[k].norms);
@@ -453,6 +479,8 @@ static int make_workers(struct build *b)
         if (!(rc = hcy__azint_row_alloc(&w->upper, b->g.width)) &&
             !(rc = hcy__azint_row_alloc(&w->lower, b->g.width)))
             rc = hcy__azint_row_alloc(&w->centre, b->g.width);
+        if (!rc && b->g.corners)
+            rc = hcy__azint_row_alloc(&w->quads, 4 * b->g.width);
     }
     for (size_t i = 0; !rc && i < b->g.height; i++)
         b->row_hash[i] = (struct azint_hash)AZINT_HASH_INIT;

@@ -21,6 +21,7 @@
 
 static const hcy_detector detectors[] = {
     { "Detector", "generic", 0, 0, 0, 0, { 0, 0 }, { 0, 0 }, { 0, 0 }, 0, 0, 3 },
+    { "NexusDetector", "", 0, 0, 0, 0, { 0, 0 }, { 0, 0 }, { 0, 0 }, 0, 0, 3 },
     EIGER("Eiger", "", 0, 0),
     EIGER("Eiger500k", "", 514, 1030),
     EIGER("Eiger1M", "", 1065, 1030),
@@ -123,7 +124,7 @@ int hcy_detector_find(const hcy_detector **detector, const char *name)
     return hcy_fail(HCY_ENOENT,
                     "no detector is called '%.80s': there are the sizes of Eiger, Eiger2, Eiger2CdTe, "
                     "Pilatus, PilatusCdTe, Pilatus4, Pilatus4_CdTe and Jungfrau (Eiger4M, Eiger2_9M, "
-                    "Pilatus1M, ...), and 'Detector' with pixel1 and pixel2 for any other",
+                    "Pilatus1M, ...), 'Detector' with pixel1 and pixel2 for any other, and 'NexusDetector' with a file",
                     name);
 }
 

@@ -136,3 +136,20 @@ int hcy__flatjson_numbers(double *x, size_t n, flatjson_value v)
     }
     return 0;
 }
+
+int hcy__flatjson_string(char *text, size_t size, flatjson_value v)
+{
+    size_t n = 0;
+
+    if (!v.text || v.size < 2 || *v.text != '"')
+        return -1;
+    for (size_t i = 1; i + 1 < v.size; i++) {
+        if (v.text[i] == '\\' && !strchr("\"\\/", v.text[++i]))
+            return -1;
+        if (n + 1 >= size)
+            return -1;
+        text[n++] = v.text[i];
+    }
+    text[n] = 0;
+    return 0;
+}

@@ -71,12 +71,31 @@ static void rotate(double m[3][3], const hcy_poni *p)
     m[2][2] = dist * c1 * c2;
 }
 
+/* Pixels anywhere: each brings its own corners. */
+static void take_corners(struct azint_geometry *g, const hcy_poni *poni)
+{
+    size_t n = 4 * g->height * g->width;
+
+    g->corners = poni->corners;
+    g->poni1 = poni->poni1;
+    g->poni2 = poni->poni2;
+    g->contour = 1;
+    g->is_flat = 1;
+    for (size_t i = 0; i < n && g->is_flat; i++)
+        g->is_flat = g->corners[3 * i] == 0;
+}
+
 int hcy__azint_geometry_init(struct azint_geometry *g, const hcy_poni *poni, size_t height, size_t width)
 {
     const uint32_t *chip = poni->detector->chip;
     int o = poni->orientation;
 
     *g = (struct azint_geometry){ .height = height, .width = width, .dist = poni->dist };
+    rotate(g->m, poni);
+    if (poni->corners) {
+        take_corners(g, poni);
+        return 0;
+    }
     g->corner1 = malloc((height + 1) * sizeof(double));
     g->corner2 = malloc((width + 1) * sizeof(double));
     g->centre1 = malloc(height * sizeof(double));
@@ -86,7 +105,6 @@ int hcy__azint_geometry_init(struct azint_geometry *g, const hcy_poni *poni, siz
     place(g->corner1, g->centre1, height, poni->pixel1, chip[0], poni->poni1, o == 1 || o == 2);
     place(g->corner2, g->centre2, width, poni->pixel2, chip[1], poni->poni2, o == 1 || o == 4);
     g->contour = o == 2 || o == 4 ? -1 : 1;
-    rotate(g->m, poni);
     return 0;
 }
 
@@ -117,6 +135,14 @@ void hcy__azint_row_free(struct azint_row *row)
     free(row->x);
 }
 
+static void eval(struct azint_row *row, const struct azint_scale *scale, size_t n, int want_chi)
+{
+    if (scale)
+        scale->eval(row->radial, row->x, row->y, row->z, n, scale->factor);
+    for (size_t i = 0; want_chi && i < n; i++)
+        row->chi[i] = atan2(row->y[i], row->x[i]);
+}
+
 void hcy__azint_row_eval(struct azint_row *row, const struct azint_geometry *g,
                          const struct azint_scale *scale, double p1, const double *p2, size_t n, int want_chi)
 {
@@ -128,8 +154,60 @@ void hcy__azint_row_eval(struct azint_row *row, const struct azint_geometry *g,
         row->x[i] = x0 + p2[i] * g->m[1][1];
         row->z[i] = z0 + p2[i] * g->m[2][1];
     }
-    if (scale)
-        scale->eval(row->radial, row->x, row->y, row->z, n, scale->factor);
-    for (size_t i = 0; want_chi && i < n; i++)
-        row->chi[i] = atan2(row->y[i], row->x[i]);
+    eval(row, scale, n, want_chi);
+}
+
+/* Points (z, y, x) of the detector, as y, x and z of the row, in the lab. */
+static void to_lab(struct azint_row *row, const struct azint_geometry *g, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        double p1 = row->y[i] - g->poni1, p2 = row->x[i] - g->poni2, l = 1 + row->z[i] / g->dist;
+
+        row->y[i] = p1 * g->m[0][0] + p2 * g->m[0][1] + l * g->m[0][2];
+        row->x[i] = p1 * g->m[1][0] + p2 * g->m[1][1] + l * g->m[1][2];
+        row->z[i] = p1 * g->m[2][0] + p2 * g->m[2][1] + l * g->m[2][2];
+    }
+}
+
+void hcy__azint_quads_eval(struct azint_row *row, const struct azint_geometry *g, const struct azint_scale *scale,
+                           size_t i, int want_chi)
+{
+    const float *corner = g->corners + 12 * i * g->width;
+
+    for (size_t k = 0; k < 4 * g->width; k++, corner += 3) {
+        row->z[k] = corner[0];
+        row->y[k] = corner[1];
+        row->x[k] = corner[2];
+    }
+    to_lab(row, g, 4 * g->width);
+    eval(row, scale, 4 * g->width, want_chi);
+}
+
+void hcy__azint_centres_eval(struct azint_row *row, const struct azint_geometry *g, const struct azint_scale *scale,
+                             size_t i, int want_chi)
+{
+    const float *c = g->corners + 12 * i * g->width;
+
+    if (!g->corners) {
+        hcy__azint_row_eval(row, g, scale, g->centre1[i], g->centre2, g->width, want_chi);
+        return;
+    }
+    for (size_t j = 0; j < g->width; j++, c += 12) {
+        row->z[j] = 0.25 * ((double)c[0] + c[3] + c[6] + c[9]);
+        row->y[j] = 0.25 * ((double)c[1] + c[4] + c[7] + c[10]);
+        row->x[j] = 0.25 * ((double)c[2] + c[5] + c[8] + c[11]);
+    }
+    to_lab(row, g, g->width);
+    eval(row, scale, g->width, want_chi);
+}
+
+double hcy__azint_incidence(const struct azint_row *centre, const struct azint_row *quads, size_t j)
+{
+    const double *x = quads->x + 4 * j, *y = quads->y + 4 * j, *z = quads->z + 4 * j;
+    double ax = x[2] - x[0], ay = y[2] - y[0], az = z[2] - z[0], bx = x[3] - x[1], by = y[3] - y[1], bz = z[3] - z[1];
+    double nx = ay * bz - az * by, ny = az * bx - ax * bz, nz = ax * by - ay * bx;
+    double cx = centre->x[j], cy = centre->y[j], cz = centre->z[j];
+
+    return fabs(nx * cx + ny * cy + nz * cz) /
+           sqrt((nx * nx + ny * ny + nz * nz) * (cx * cx + cy * cy + cz * cz));
 }

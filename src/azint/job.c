@@ -103,6 +103,8 @@ int hcy_azint_plan_job(hcy_azint_job *job, const hcy_azint_plan *plan, uint32_t 
     if (o->sentinels == HCY_SENTINELS_ALWAYS ||
         (o->sentinels == HCY_SENTINELS_AUTO && !o->use_dummy && plan->poni.detector->has_dummy))
         add_sentinels(job, t, plan->poni.detector->has_dummy);
+    if (o->saturation > 0 && t->kind != 'f')
+        add_interval(job, t, floor(o->saturation) + 1, INFINITY);
     return 0;
 }
 

@@ -59,6 +59,20 @@ static int check_finite(const char *name, double x)
     return isfinite(x) ? 0 : hcy_fail(HCY_EINVAL, "%s is %g, not a finite number", name, x);
 }
 
+/* Pixels that bring their corners. */
+static int resolve_corners(const hcy_poni *p, size_t height, size_t width)
+{
+    if (!(p->dist > 0))
+        return hcy_fail(HCY_EINVAL, "the distance is %g m: it has to be positive", p->dist);
+    if (p->height != height || p->width != width)
+        return hcy_fail(HCY_EINVAL, "the image has %zu x %zu pixels, the detector's corners are of %u x %u", height,
+                        width, p->height, p->width);
+    if (p->orientation != 3)
+        return hcy_fail(HCY_EUNSUPPORTED, "orientation %d of a detector with corners: 3 alone is supported",
+                        p->orientation);
+    return 0;
+}
+
 /* The geometry with nothing left open. */
 static int resolve_poni(hcy_poni *p, size_t height, size_t width)
 {
@@ -85,6 +99,11 @@ static int resolve_poni(hcy_poni *p, size_t height, size_t width)
     p->pixel1 = p->pixel1 > 0 ? p->pixel1 : p->detector->pixel1;
     p->pixel2 = p->pixel2 > 0 ? p->pixel2 : p->detector->pixel2;
     p->orientation = p->orientation ? p->orientation : p->detector->orientation;
+    if (*p->detector_file && !p->detector_is_read)
+        return hcy_fail(HCY_EINVAL, "the geometry's detector is in %s, which was not read: hcy_detector_read()",
+                        p->detector_file);
+    if (p->corners)
+        return resolve_corners(p, height, width);
     if (!(p->dist > 0))
         return hcy_fail(HCY_EINVAL, "the distance is %g m: it has to be positive", p->dist);
     if (!(p->pixel1 > 0) || !(p->pixel2 > 0))
@@ -161,6 +180,8 @@ static int check_options(const hcy_azint_options *o, size_t height, size_t width
     if (o->use_polarization && (o->polarization < -1 || o->polarization > 1))
         return hcy_fail(HCY_EINVAL, "the polarization factor is %g: it has to be from -1 to 1",
                         o->polarization);
+    if (!(o->saturation >= 0))
+        return hcy_fail(HCY_EINVAL, "the saturation is %g: it cannot be negative", o->saturation);
     if (o->normalization == 0)
         return hcy_fail(HCY_EINVAL, "the normalization factor is 0: curves would be divided by it");
     if (o->use_dummy && (isinf(o->dummy) || !(o->delta_dummy >= 0) || isinf(o->delta_dummy)))
@@ -211,6 +232,14 @@ static size_t count_workers(const hcy_azint_options *o, size_t n_bins)
     return n ? n : 1;
 }
 
+static int corners_are_finite(const float *corners)
+{
+    for (int i = 0; i < 12; i++)
+        if (!isfinite(corners[i]))
+            return 0;
+    return 1;
+}
+
 static int make_mask(uint8_t **mask, size_t *n_masked, const hcy_azint_plan *plan, const uint8_t *user)
 {
     size_t height = plan->head.height, width = plan->head.width, n = height * width;
@@ -218,11 +247,12 @@ static int make_mask(uint8_t **mask, size_t *n_masked, const hcy_azint_plan *pla
 
     if (!(*mask = calloc(n, 1)))
         return hcy_fail(HCY_ENOMEM, "no memory for the mask of %zu x %zu pixels", height, width);
-    if (plan->options.detector_mask)
+    if (plan->options.detector_mask && !plan->poni.corners)
         rc = hcy_detector_mask(*mask, plan->poni.detector, height, width);
     *n_masked = 0;
     for (size_t i = 0; !rc && i < n; i++) {
         (*mask)[i] |= user && user[i];
+        (*mask)[i] |= plan->poni.corners && !corners_are_finite(plan->poni.corners + 12 * i);
         *n_masked += (*mask)[i];
     }
     return rc;
@@ -251,6 +281,10 @@ static void hash_inputs(struct azint_hash *h, const hcy_azint_plan *plan)
     hcy__azint_hash(h, &plan->norm_scale, sizeof plan->norm_scale);
     if (o->filter)
         hcy__azint_hash(h, filter, sizeof filter);
+    if (o->saturation > 0)
+        hcy__azint_hash(h, &o->saturation, sizeof o->saturation);
+    if (p->corners)
+        hcy__azint_hash(h, p->corners, plan->head.n_pixels * 12 * sizeof(float));
     if (plan->darks)
         hcy__azint_hash(h, plan->darks, plan->head.n_pixels * sizeof(float));
     if (plan->variances)
@@ -483,7 +517,9 @@ static int fill_plan(hcy_azint_plan *plan, const hcy_poni *poni, size_t height, 
     if (!plan->radial || !plan->bin_norms)
         return hcy_fail(HCY_ENOMEM, "no memory for a plan of %u bins", plan->head.n_bins);
     plan->azimuthal = plan->radial + user.npt;
-    return build(plan, &user);
+    rc = build(plan, &user);
+    plan->poni.corners = NULL;
+    return rc;
 }
 
 int hcy_azint_plan_create(hcy_azint_plan **plan, const hcy_poni *poni, size_t height, size_t width,

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #define MAX_FILE (1u << 20)
 #define LATEST_VERSION 3.0
@@ -155,10 +156,25 @@ static int config_orientation(hcy_poni *poni, const struct entries *e)
     return 0;
 }
 
+static int config_file(hcy_poni *poni, const struct entries *e)
+{
+    flatjson_value v;
+    int rc = config_value(&v, e, "filename");
+
+    if (rc || hcy__flatjson_is_null(v))
+        return rc;
+    if (hcy__flatjson_string(poni->detector_file, sizeof poni->detector_file, v) || !*poni->detector_file)
+        return config_bad(e, "filename", v, "the name of a file");
+    if (strcmp(poni->detector->name, "NexusDetector"))
+        return hcy_fail(HCY_EUNSUPPORTED, "%s:%d: \"filename\" of Detector_config: that is for a NexusDetector",
+                        e->file, e->line[CONFIG]);
+    return 0;
+}
+
 /* What would change the geometry and is not done here: better no curve than a wrong one. */
 static int config_unsupported(const hcy_poni *poni, const struct entries *e)
 {
-    static const char *const keys[] = { "splineFile", "x_offset_file", "y_offset_file", "filename" };
+    static const char *const keys[] = { "splineFile", "x_offset_file", "y_offset_file" };
     flatjson_value v;
     double size[2];
     int rc = 0;
@@ -200,9 +216,10 @@ static int read_detector(hcy_poni *poni, const struct entries *e, double version
         (rc = config_pixel(&poni->pixel2, e, "pixel2")) ||
         (rc = config_shape(poni, e)) ||
         (rc = config_orientation(poni, e)) ||
+        (rc = config_file(poni, e)) ||
         (rc = config_unsupported(poni, e)))
         return rc;
-    if (!(poni->pixel1 > 0) || !(poni->pixel2 > 0))
+    if (!*poni->detector_file && (!(poni->pixel1 > 0) || !(poni->pixel2 > 0)))
         return hcy_fail(HCY_EFORMAT, "%s: no pixel size: %s missing or not positive", e->file,
                         version >= 2 ? "\"pixel1\" or \"pixel2\" of Detector_config is"
                                      : "PixelSize1 or PixelSize2 is");
@@ -293,6 +310,19 @@ int hcy_poni_parse(hcy_poni *poni, const char *text, size_t size, const char *na
     return rc;
 }
 
+/* A detector's file is named as seen from the working directory, or from the folder of the PONI file. */
+static void look_beside(hcy_poni *poni, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char beside[sizeof poni->detector_file];
+
+    if (!*poni->detector_file || *poni->detector_file == '/' || !slash || !access(poni->detector_file, F_OK))
+        return;
+    int n = snprintf(beside, sizeof beside, "%.*s/%s", (int)(slash - path), path, poni->detector_file);
+    if (n > 0 && (size_t)n < sizeof beside && !access(beside, F_OK))
+        memcpy(poni->detector_file, beside, (size_t)n + 1);
+}
+
 int hcy_poni_read(hcy_poni *poni, const char *path)
 {
     char words[128], *text = NULL;
@@ -314,6 +344,8 @@ int hcy_poni_read(hcy_poni *poni, const char *path)
         rc = hcy_fail(HCY_EIO, "%s cannot be read: %s", path, hcy__errno_text(errno, words, sizeof words));
     else
         rc = hcy_poni_parse(poni, text, size, path);
+    if (!rc)
+        look_beside(poni, path);
     free(text);
     fclose(f);
     return rc;
@@ -330,24 +362,44 @@ static const char *shortest(char s[32], double x)
     return s;
 }
 
+/* A pixel's; what a detector's file will say is left open. */
+static const char *size_text(char s[32], double x)
+{
+    return x > 0 ? shortest(s, x) : "null";
+}
+
+/* Another member of the configuration. */
+static void quote(char *out, const char *file)
+{
+    out += sprintf(out, ", \"filename\": \"");
+    for (; *file; file++) {
+        if (*file == '"' || *file == '\\')
+            *out++ = '\\';
+        *out++ = *file;
+    }
+    strcpy(out, "\"");
+}
+
 static int format_poni(char *text, size_t capacity, const hcy_poni *poni)
 {
     const hcy_detector *d = poni->detector ? poni->detector : hcy__detector_generic();
     int orientation = poni->orientation ? poni->orientation : d->orientation;
-    char n[9][32], shape[64] = "", wavelength[64] = "";
+    char n[9][32], shape[64] = "", wavelength[64] = "", file[2 * sizeof poni->detector_file + 32] = "";
 
     if (poni->height && (poni->height != d->height || poni->width != d->width))
         snprintf(shape, sizeof shape, ", \"max_shape\": [%u, %u]", poni->height, poni->width);
     if (poni->wavelength > 0)
         snprintf(wavelength, sizeof wavelength, "Wavelength: %s\n", shortest(n[0], poni->wavelength));
+    if (*poni->detector_file)
+        quote(file, poni->detector_file);
     return snprintf(text, capacity,
                     "# Nota: C-Order, 1 refers to the Y axis, 2 to the X axis\n"
                     "poni_version: 2.1\n"
                     "Detector: %s\n"
-                    "Detector_config: {\"pixel1\": %s, \"pixel2\": %s%s, \"orientation\": %d}\n"
+                    "Detector_config: {\"pixel1\": %s, \"pixel2\": %s%s%s, \"orientation\": %d}\n"
                     "Distance: %s\nPoni1: %s\nPoni2: %s\nRot1: %s\nRot2: %s\nRot3: %s\n%s",
-                    d->name, shortest(n[1], poni->pixel1 > 0 ? poni->pixel1 : d->pixel1),
-                    shortest(n[2], poni->pixel2 > 0 ? poni->pixel2 : d->pixel2), shape, orientation,
+                    d->name, size_text(n[1], poni->pixel1 > 0 ? poni->pixel1 : d->pixel1),
+                    size_text(n[2], poni->pixel2 > 0 ? poni->pixel2 : d->pixel2), shape, file, orientation,
                     shortest(n[3], poni->dist), shortest(n[4], poni->poni1), shortest(n[5], poni->poni2),
                     shortest(n[6], poni->rot1), shortest(n[7], poni->rot2), shortest(n[8], poni->rot3),
                     wavelength);

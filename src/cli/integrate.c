@@ -4,6 +4,7 @@
  * the frames.  Curves go to the output, everything that is said to stderr, the JSON object to stdout. */
 #include "cli.h"
 #include "follow.h"
+#include "geometry.h"
 #include "group.h"
 #include "integrate.h"
 #include "interrupt.h"
@@ -21,6 +22,7 @@ struct job {
     const hcy_stack_info *info;
     uint64_t first, last;
     hcy_poni poni;
+    struct cli_geometry geometry;
     hcy_azint_options azint;
     char cache[1024]; /* folder of plans */
     uint8_t *mask;
@@ -64,7 +66,8 @@ static int open_input(struct job *job)
     opts.dataset = v->dataset;
     opts.channel = v->channel;
     opts.growing = v->follow;
-    int status = integrate_geometry(&job->poni, v);
+    job->geometry = (struct cli_geometry){ .given = integrate_has_geometry(v), .detector = v->detector, .quiet = v->quiet };
+    int status = job->geometry.given ? integrate_geometry(&job->poni, v) : 0;
     if (status)
         return cli_fail(status);
     progress_say(&job->progress, v->follow ? "waiting for %s ..." : "opening %s ...", job->path);
@@ -72,7 +75,9 @@ static int open_input(struct job *job)
     if (status)
         return cli_fail(status);
     job->info = hcy_stack_get_info(job->stack);
-    return check_frames(job);
+    progress_clear(&job->progress);
+    status = check_frames(job);
+    return status ? status : cli_geometry_read(&job->poni, &job->geometry, job->stack);
 }
 
 /* --- The plan --- */
@@ -80,7 +85,8 @@ static int open_input(struct job *job)
 static int make_mask(struct job *job)
 {
     const struct integrate_values *v = job->values;
-    if (!v->mask && !v->mask_frame.given)
+    const uint8_t *own = job->geometry.file ? job->geometry.file->mask : NULL;
+    if (!v->mask && !v->mask_frame.given && !own)
         return CLI_OK;
     job->mask = calloc(job->info->height, job->info->width);
     if (!job->mask)
@@ -89,6 +95,8 @@ static int make_mask(struct job *job)
     if (!status && v->mask_frame.given)
         status = cli_mask_frame(job->mask, job->stack, job->devices[0], &job->poni, &job->azint,
                                 (uint64_t)v->mask_frame.value);
+    for (size_t i = 0; own && i < (size_t)job->info->height * job->info->width; i++)
+        job->mask[i] |= own[i];
     job->azint.mask = job->mask;
     job->azint.mask_height = job->info->height;
     job->azint.mask_width = job->info->width;
@@ -112,6 +120,10 @@ static int read_arrays(struct job *job)
             status = cli_array_file(&job->arrays[i], job->stack, table[i].path, table[i].option);
         *table[i].array = job->arrays[i];
     }
+    if (job->geometry.file && !v->flat)
+        job->azint.flat = job->geometry.file->flat;
+    if (job->geometry.file && !v->dark)
+        job->azint.dark = job->geometry.file->dark;
     return status;
 }
 
@@ -362,6 +374,7 @@ static int run(struct job *job)
     if (status)
         return cli_fail(status);
     integrate_options(&job->azint, job->values);
+    cli_geometry_invalid(&job->azint, &job->geometry);
     job->azint.cache = choose_cache(job);
     status = read_arrays(job);
     if (!status)
@@ -394,6 +407,7 @@ static void clean_up(struct job *job)
     hcy_list_free(job->devices);
     hcy_azint_plan_release(job->plan);
     hcy_stack_close(job->stack);
+    hcy_detector_info_free(job->geometry.file);
     free(job->mask);
     for (size_t i = 0; i < sizeof job->arrays / sizeof job->arrays[0]; i++)
         free(job->arrays[i]);

@@ -7,7 +7,7 @@
 
 /* The command line's, then with the configuration's below them. */
 struct integrate_values {
-    const char *poni, *output, *devices, *unit, *mask, *dataset, *channel;
+    const char *poni, *output, *devices, *unit, *mask, *dataset, *channel, *detector;
     const char *percentile, *flat, *absorption, *dark, *variance, *plan_cache, *monitor, *config_file, *save_config;
     struct cli_int npt, npt_azim, mask_frame, batch, sum, max_iter;
     int split, errors;
@@ -24,7 +24,8 @@ extern const char *const integrate_splits[];
 /* Fills `values`, to be freed with integrate_free().  Returns 0 to go on, or 1 with *status to leave with. */
 int integrate_parse(struct integrate_values *values, int argc, char **argv, const char **stack, int *status);
 void integrate_free(struct integrate_values *values);
-/* The geometry; a status of the library's. */
+/* The geometry, where there is one; a status of the library's. */
+int integrate_has_geometry(const struct integrate_values *values);
 int integrate_geometry(hcy_poni *poni, const struct integrate_values *values);
 /* Options of the plan, without arrays. */
 void integrate_options(hcy_azint_options *options, const struct integrate_values *values);

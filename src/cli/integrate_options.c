@@ -13,7 +13,9 @@ enum { NOT_GIVEN = -1 }; /* of a choice whose default depends on others */
 
 #define AT(member) offsetof(struct integrate_values, member)
 static const struct cli_option options[] = {
-    { "poni", 'p', CLI_TEXT, AT(poni), "FILE", "the geometry, a PONI file", 0, 0, NULL },
+    { "poni", 'p', CLI_TEXT, AT(poni), "FILE", "the geometry, a PONI file (default: what STACK says)", 0, 0, NULL },
+    { "detector", 0, CLI_TEXT, AT(detector), "WHICH", "another than the PONI's: a name, or pyFAI's FILE.h5", 0, 0,
+      NULL },
     { "config", 'j', CLI_TEXT, AT(config_file), "FILE",
       "what pyFAI's configuration FILE.json says; options\noverride it", 0, 0, NULL },
     { "save-config", 0, CLI_TEXT, AT(save_config), "FILE", "write what is done as such a configuration", 0, 0,
@@ -80,7 +82,7 @@ static const struct cli_option options[] = {
 #undef AT
 
 const struct cli_command cli_integrate_command = {
-    "integrate", "images (HDF5, TIFF, EDF, CBF, .npy) to curves: azimuthal integration", "STACK -p FILE|-j FILE",
+    "integrate", "images (HDF5, TIFF, EDF, CBF, .npy) to curves: azimuthal integration", "STACK",
     1, 1, options,
     "STACK may be a numbered series: img_%05d.tif.\n"
     "Exit status: 0 if every frame was done, 1 if not, 2 if the command line is wrong."
@@ -168,6 +170,11 @@ void integrate_options(hcy_azint_options *o, const struct integrate_values *v)
         o->normalization = v->normalization.value;
 }
 
+int integrate_has_geometry(const struct integrate_values *v)
+{
+    return v->poni || (v->config && v->config->has_poni);
+}
+
 int integrate_geometry(hcy_poni *poni, const struct integrate_values *v)
 {
     if (v->poni)
@@ -178,7 +185,6 @@ int integrate_geometry(hcy_poni *poni, const struct integrate_values *v)
 
 static int check_values(const struct integrate_values *v)
 {
-    const hcy_config *c = v->config;
     double percentile[2];
     hcy_azint_options o;
     integrate_options(&o, v);
@@ -186,7 +192,6 @@ static int check_values(const struct integrate_values *v)
         int wrong;
         const char *what;
     } rules[] = {
-        { !v->poni && !(c && c->has_poni), "the geometry is missing: give -p FILE.poni" },
         { v->delta_dummy.given && !o.use_dummy, "--delta-dummy needs --dummy" },
         { o.error_model == HCY_ERRORS_VARIANCE && !v->variance, "--error-model variance needs --variance FILE" },
         { v->errors > 0 && v->errors != HCY_ERRORS_VARIANCE && v->variance,

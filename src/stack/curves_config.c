@@ -46,7 +46,7 @@ static void put_range(FILE *out, const char *key, const double range[2])
 static int put_poni(FILE *out, const hcy_poni *p)
 {
     static const char key[] = "Detector_config: ";
-    char text[2048];
+    char text[4096];
     int st = hcy_poni_format(text, sizeof text, NULL, p);
     if (st)
         return st;

@@ -189,7 +189,7 @@ static int put_source(hid_t file, const hcy__curves_head *head)
 /* Scalar text in its place: the process, and what made it. */
 static int put_fields(hid_t file, const hcy__curves_head *head)
 {
-    char version[32], date[32], poni[2048] = "", *config = NULL;
+    char version[32], date[32], poni[4096] = "", *config = NULL;
     const hcy_stack_info *source = head->opts.source ? hcy_stack_get_info(head->opts.source) : NULL;
     now_text(date);
     snprintf(version, sizeof version, "%s", hcy_version());

@@ -65,6 +65,9 @@ struct hcy_stack {
 int hcy__npy_open(hcy_stack *stack);
 int hcy__h5_open(hcy_stack *stack);
 
+/* Fills a zeroed info, to be freed also after a failure. */
+int hcy__h5_detector_read(hcy_detector_info *info, const char *path);
+
 /* The known place of frame `frame`, NULL if there is none. */
 const hcy__place *hcy__stack_known(const hcy_stack *stack, uint64_t frame);
 /* Adds a zeroed part to the stack. */

@@ -59,8 +59,14 @@ typedef struct hcy_poni {
     uint32_t height, width;       /* the detector's; 0, 0: any */
     int orientation;              /* 1 to 4 (EXIF); 0: the detector's default */
     const hcy_detector *detector; /* NULL: a generic one */
+    /* Where pixels are, each with four corners: (0, 0), (1, 0), (1, 1), (0, 1) along the slow and the fast axis, each
+     * of those its z, y, x in metres: [height][width][4][3].  NULL: a regular grid.  Read by hcy_azint_plan_create(),
+     * which masks pixels with a corner that is not finite. */
+    const float *corners;
+    char detector_file[1024]; /* "NexusDetector": the file that has them, for hcy_detector_read(); "" */
+    int detector_is_read;     /* it was */
 } hcy_poni;
-#define HCY_PONI_INIT { sizeof(hcy_poni), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL }
+#define HCY_PONI_INIT { sizeof(hcy_poni), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, "", 0 }
 
 /* Read a PONI file, versions 1, 2, 2.1 and 3.  HCY_EIO, HCY_ENOENT: the file; HCY_EFORMAT: a key is missing
  * or has no valid value (words: file, line, key); HCY_EUNSUPPORTED: a later version, parallax, a spline, a
@@ -69,7 +75,7 @@ HCY_API int hcy_poni_read(hcy_poni *poni, const char *path) HCY_MUST_USE;
 /* The same from memory; `name` stands for the file in messages. */
 HCY_API int hcy_poni_parse(hcy_poni *poni, const char *text, size_t size, const char *name) HCY_MUST_USE;
 /* The text of a PONI file (version 2.1), 0-terminated, with *length bytes before the 0 (length may be NULL).
- * HCY_ERANGE: more than `capacity` (2048 is always enough). */
+ * HCY_ERANGE: more than `capacity` (4096 is always enough). */
 HCY_API int hcy_poni_format(char *text, size_t capacity, size_t *length, const hcy_poni *poni) HCY_MUST_USE;
 
 /* --- Units --- */
@@ -150,11 +156,12 @@ typedef struct hcy_azint_options {
     /* Percentiles, 0 to 100: pixels are sorted by intensity, their norms added up.  The mean is that of the pixels
      * between both (which are in it); the same number twice is one pixel, 50 the median. */
     double percentile[2];
+    double saturation; /* integer pixels above it are masked, frame by frame; 0: none are for this */
 } hcy_azint_options;
 #define HCY_AZINT_OPTIONS_INIT                                                                              \
     { sizeof(hcy_azint_options), 1000, "q_nm^-1", HCY_SPLIT_BBOX, HCY_ERRORS_NONE, { 0, 0 }, { 0, 0 }, NULL, \
       0, 0, 1, HCY_SENTINELS_AUTO, 0, 0, 0, 1, 0, 0, 0, 1.0, 0, NULL, NULL, NULL, NULL, 0, NULL, \
-      HCY_FILTER_NONE, 5.0, 5, { 50, 50 } }
+      HCY_FILTER_NONE, 5.0, 5, { 50, 50 }, 0 }
 
 typedef struct hcy_azint_plan hcy_azint_plan;
 

@@ -134,6 +134,37 @@ HCY_API void hcy_image_to_mask(uint8_t *mask, const hcy_image *image);
  * HCY_EFORMAT, HCY_EIO, HCY_EUNSUPPORTED, HCY_ENOMEM. */
 HCY_API int hcy_numbers_read(double **values, size_t *n, const char *path) HCY_MUST_USE;
 
+/* --- Detectors --- */
+
+/* What an HDF5 file says of its detector: one of pyFAI's detector files (NexusDetector), or a measurement with an
+ * NXdetector group (an EIGER master file).  NULL, 0 or "" where it says nothing. */
+typedef struct hcy_detector_info {
+    uint32_t height, width;
+    double pixel1, pixel2; /* metres, slow and fast axis */
+    int orientation;
+    char description[128]; /* "Dectris EIGER 4M" */
+    float *corners;        /* hcy_poni.corners */
+    uint8_t *mask;         /* [height][width], 1: masked */
+    float *flat, *dark;    /* [height][width]: of a detector file, to be applied */
+    int has_dummy;
+    double dummy, delta_dummy;
+    int has_beam;
+    double distance, beam_x, beam_y; /* metres; pixels, from the outer corner of the first one */
+    double wavelength;               /* metres */
+    double saturation;               /* counts above it are not valid */
+} hcy_detector_info;
+
+/* Reads it; to be freed by hcy_detector_info_free().  HCY_ENOENT no such file, or no detector in it; HCY_EFORMAT: arrays
+ * that do not fit one another. */
+HCY_API int hcy_detector_read(hcy_detector_info **info, const char *path) HCY_MUST_USE;
+HCY_API void hcy_detector_info_free(hcy_detector_info *info); /* NULL is fine */
+/* Puts the detector of a file into a geometry, which keeps pointing at info's corners. */
+HCY_API void hcy_detector_to_poni(hcy_poni *poni, const hcy_detector_info *info);
+/* A whole geometry for frames of height x width: beam centre, distance and wavelength, the detector at right angles
+ * to the beam; one that is known by its pixels has its gaps masked.  HCY_ENOENT: the file does not say all of it. */
+HCY_API int hcy_detector_geometry(hcy_poni *poni, const hcy_detector_info *info, uint32_t height,
+                                  uint32_t width) HCY_MUST_USE;
+
 /* --- Writing stacks --- */
 
 typedef struct hcy_stack_writer hcy_stack_writer;

@@ -1,0 +1,77 @@
+/* geometry.c - see geometry.h.  Single-threaded. */
+#include "geometry.h"
+#include <string.h>
+
+/* What the file of the frames says of the detector; NULL: nothing. */
+static hcy_detector_info *of_stack(const hcy_stack_info *stack)
+{
+    hcy_detector_info *info = NULL;
+    return *stack->dataset && !hcy_detector_read(&info, stack->path) ? info : NULL;
+}
+
+static int from_stack(hcy_poni *poni, const struct cli_geometry *g, const hcy_stack_info *stack,
+                      const hcy_detector_info *info)
+{
+    if (!info)
+        return cli_error("the geometry is missing: give -p FILE.poni (%s has no NXdetector group)", stack->path);
+    if (hcy_detector_geometry(poni, info, stack->height, stack->width))
+        return cli_error("the geometry is missing: give -p FILE.poni (%s: %s)", stack->path, hcy_last_error()->text);
+    if (!g->quiet)
+        fprintf(stderr,
+                "geometry of %s (no -p): %s, %g m away, beam at pixel (%g, %g), wavelength %g A, not tilted\n",
+                stack->path, poni->detector ? poni->detector->name : "a detector", poni->dist, info->beam_x,
+                info->beam_y, 1e10 * poni->wavelength);
+    return CLI_OK;
+}
+
+/* --detector: a name, or a file; without it the file that the PONI file names. */
+static int set_detector(hcy_poni *poni, struct cli_geometry *g, const hcy_stack_info *stack)
+{
+    const hcy_detector *known;
+    const char *path = g->detector ? g->detector : poni->detector_file;
+    if (g->detector && !hcy_detector_find(&known, g->detector)) {
+        poni->detector = known;
+        poni->pixel1 = poni->pixel2 = 0;
+        poni->height = poni->width = 0;
+        *poni->detector_file = 0;
+        return CLI_OK;
+    }
+    if (!*path)
+        return CLI_OK;
+    if (strlen(path) >= sizeof poni->detector_file)
+        return cli_error("--detector: the name of the file is too long");
+    int status = hcy_detector_read(&g->file, path);
+    if (status)
+        return cli_error("%s%s: %s%s", g->detector ? "--detector " : "", path, hcy_last_error()->text,
+                         g->detector ? "; nor is a detector called so" : "");
+    if (path != poni->detector_file)
+        snprintf(poni->detector_file, sizeof poni->detector_file, "%s", path);
+    hcy_detector_to_poni(poni, g->file);
+    if (g->file->height && (g->file->height != stack->height || g->file->width != stack->width))
+        return cli_error("the detector in %s has %u x %u pixels, the frames of %s are %u x %u", path, g->file->height,
+                         g->file->width, stack->path, stack->height, stack->width);
+    return CLI_OK;
+}
+
+int cli_geometry_read(hcy_poni *poni, struct cli_geometry *g, const hcy_stack *stack)
+{
+    const hcy_stack_info *info = hcy_stack_get_info(stack);
+    hcy_detector_info *own = of_stack(info);
+    int status = CLI_OK;
+    if (!g->given)
+        status = from_stack(poni, g, info, own);
+    g->saturation = own ? own->saturation : 0;
+    hcy_detector_info_free(own);
+    return status ? status : set_detector(poni, g, info);
+}
+
+void cli_geometry_invalid(hcy_azint_options *o, const struct cli_geometry *g)
+{
+    if (o->sentinels != HCY_SENTINELS_OFF)
+        o->saturation = g->saturation;
+    if (o->use_dummy || !g->file || !g->file->has_dummy)
+        return;
+    o->use_dummy = 1;
+    o->dummy = g->file->dummy;
+    o->delta_dummy = g->file->delta_dummy;
+}

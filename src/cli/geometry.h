@@ -1,0 +1,21 @@
+/* geometry.h - where the geometry comes from: a PONI file, a detector's file, or the stack itself. */
+#ifndef HCY_CLI_GEOMETRY_H
+#define HCY_CLI_GEOMETRY_H
+
+#include "cli.h"
+#include <halcyon/stack.h>
+
+struct cli_geometry {
+    int given;            /* poni is filled in already */
+    const char *detector; /* a name or a file, or NULL */
+    int quiet;
+    hcy_detector_info *file;   /* of the detector, or NULL; poni->corners lie in it.  To be freed */
+    double saturation;         /* that the stack's own file says; 0 */
+};
+
+/* Completes poni; CLI_*, after a message. */
+int cli_geometry_read(hcy_poni *poni, struct cli_geometry *geometry, const hcy_stack *stack);
+/* Values that the files say are not valid, in options that may say others. */
+void cli_geometry_invalid(hcy_azint_options *options, const struct cli_geometry *geometry);
+
+#endif

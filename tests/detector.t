@@ -1,0 +1,110 @@
+# Where halcyon integrate has its geometry from: pixel corners, detectors by name, what a NeXus file says.
+halcyon=${HALCYON:-./halcyon}
+feed=${top_builddir:-.}/tests/stack_grow
+corners=${top_builddir:-.}/tests/azint_corners
+n=0
+failed=0
+
+work=`mktemp -d "${TMPDIR:-/tmp}/halcyon-detector.XXXXXX"` || exit 99
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+case $halcyon in /*) ;; *) halcyon=`pwd`/$halcyon ;; esac
+case $feed in /*) ;; *) feed=`pwd`/$feed ;; esac
+case $corners in /*) ;; *) corners=`pwd`/$corners ;; esac
+script=`pwd`/$0
+case $0 in /*) script=$0 ;; esac
+cd "$work" || exit 99
+HALCYON_CACHE_DIR=$work/cache
+export HALCYON_CACHE_DIR
+
+# check WHAT COMMAND...: the command succeeds.
+check()
+{
+    what=$1
+    shift
+    n=`expr $n + 1`
+    if "$@" >check.log 2>&1; then
+        echo "ok $n - $what"
+    else
+        echo "not ok $n - $what"
+        echo "# $*"
+        sed 's/^/# /' check.log
+        failed=1
+    fi
+}
+integrate() { stack=$1; shift; "$halcyon" integrate "$stack" -d cpu@threads=1 "$@"; }
+rows() { grep -v '^#' "$1" | grep .; }
+same() { rows "$1" >same.a; rows "$2" >same.b; [ -s same.a ] && cmp same.a same.b; }
+differ() { not same "$1" "$2" >/dev/null; }
+not() { if "$@"; then return 1; else return 0; fi; }
+# status WANT WORD COMMAND...: it ends with that status and says the word.
+status()
+{
+    want=$1 word=$2
+    shift 2
+    "$@" >status.log 2>&1
+    got=$?
+    [ $got = $want ] && grep -e "$word" status.log >/dev/null && return 0
+    echo "status $got, want $want with '$word':"
+    cat status.log
+    return 1
+}
+
+if "$halcyon" simulate s.h5 --detector Eiger500k --frames 2 --seed 3 -q >simulate.log 2>&1; then
+    :
+elif grep 'no HDF5' simulate.log >/dev/null; then
+    echo '1..0 # SKIP built without HDF5'
+    exit 0
+else
+    sed 's/^/# /' simulate.log
+    exit 99
+fi
+# poni FILE DETECTOR CONFIG DISTANCE PONI1 PONI2
+poni()
+{
+    printf 'poni_version: 2.1\nDetector: %s\nDetector_config: %s\nDistance: %s\nPoni1: %s\nPoni2: %s\n' \
+        "$2" "$3" $4 $5 $6 >"$1"
+    printf 'Rot1: 0\nRot2: 0\nRot3: 0\nWavelength: 1.25e-10\n' >>"$1"
+}
+
+# --- Pixel corners: an image of 24 x 30 bytes, this script's own ---
+printf '\223NUMPY\001\000\166\000%-117s\n' \
+    "{'descr': '|u1', 'fortran_order': False, 'shape': (24, 30), }" >image.npy
+head -c 720 "$script" >>image.npy
+"$corners" bent.h5 || exit 99
+poni grid.poni Detector '{"pixel1": 1e-3, "pixel2": 1.1e-3}' 0.05 0.0083 0.0141
+poni bent.poni NexusDetector '{"filename": "bent.h5"}' 0.05 0.0083 0.0141
+poni nowhere.poni NexusDetector '{"filename": "nowhere.h5"}' 0.05 0.0083 0.0141
+check 'a grid' integrate image.npy -p grid.poni -o grid.dat -n 9
+check '--detector FILE.h5' integrate image.npy -p grid.poni -o bent.dat -n 9 --detector bent.h5
+check '--detector FILE.h5: it matters' differ grid.dat bent.dat
+check 'a PONI file that names it' integrate image.npy -p bent.poni -o named.dat -n 9
+check 'a PONI file that names it: the same' same bent.dat named.dat
+check 'a file that is not there' status 1 'nowhere.h5: there is no such file' integrate image.npy -p nowhere.poni -o x.dat
+check '--detector of neither kind' status 1 'nor is a detector called so' \
+    integrate image.npy -p grid.poni -o x.dat --detector Eiger5
+check '--detector FILE.h5 of another shape' status 1 '24 x 30' integrate s.h5 -p s.poni -o x.dat --detector bent.h5
+
+# --- A name ---
+poni wrong.poni Detector '{"pixel1": 1e-4, "pixel2": 1e-4}' 0.2 0.01875 0.0375375
+poni right.poni Eiger500k '{}' 0.2 0.01875 0.0375375
+check '--detector NAME' integrate s.h5 -p wrong.poni -o name.dat --detector Eiger500k
+check '--detector NAME: without it' integrate s.h5 -p wrong.poni -o wrong.dat
+check '--detector NAME: it matters' differ wrong.dat name.dat
+check '--detector NAME: as in the PONI file' integrate s.h5 -p right.poni -o right.dat
+check '--detector NAME: the same' same right.dat name.dat
+
+# --- The stack's own ---
+"$feed" feed nexus n.h5 s.h5 || exit 99
+check 'no geometry' status 1 'give -p' integrate s.h5 -o x.dat
+check 'no geometry, no HDF5' status 1 'give -p' integrate image.npy -o x.dat
+check "the stack's own geometry is said" status 0 'Eiger500k, 0.2 m away, beam at pixel (500.5, 250), wavelength 1.25 A' \
+    integrate n.h5 -o own.dat
+check "the stack's own geometry" integrate n.h5 -p right.poni -o given.dat
+check "the stack's own geometry: the same as given" same given.dat own.dat
+check 'counts above the saturation are masked' differ right.dat own.dat
+check '--no-sentinels: they are not' integrate n.h5 -p right.poni -o counts.dat --no-sentinels
+check '--no-sentinels: all counts' integrate s.h5 -p right.poni -o all.dat --no-sentinels
+check '--no-sentinels: the same' same counts.dat all.dat
+echo "1..$n"
+exit $failed
