@@ -2,8 +2,8 @@
  * appear, series.
  *
  * Another process writes, a step at a time, when it is told to.  As `stack_grow feed HOW OUT STACK [MS]` the program
- * is a writer for shell scripts: it copies the stack's chunks to OUT (HOW: swmr, flush, channels, nexus), with a pause after
- * each.
+ * is a writer for shell scripts: it copies the stack's chunks to OUT (HOW: swmr, flush, channels, nexus), with a
+ * pause after each.
  */
 #include "stack_read.h"
 #ifdef HAVE_HDF5

@@ -154,8 +154,8 @@ typedef struct hcy_detector_info {
     double saturation;               /* counts above it are not valid */
 } hcy_detector_info;
 
-/* Reads it; to be freed by hcy_detector_info_free().  HCY_ENOENT no such file, or no detector in it; HCY_EFORMAT: arrays
- * that do not fit one another. */
+/* Reads it; to be freed by hcy_detector_info_free().  HCY_ENOENT no such file, or no detector in it; HCY_EFORMAT:
+ * arrays that do not fit one another. */
 HCY_API int hcy_detector_read(hcy_detector_info **info, const char *path) HCY_MUST_USE;
 HCY_API void hcy_detector_info_free(hcy_detector_info *info); /* NULL is fine */
 /* Puts the detector of a file into a geometry, which keeps pointing at info's corners. */
