@@ -116,7 +116,7 @@ check '... the same' same clip.dat clip2.dat
 check '... with another threshold' integrate -j clip.json --threshold 5 -o clip3.dat
 check '... another curve' differ clip.dat clip3.dat
 sed 's/"poni": {/"other": {/' c.json >nowhere.json
-check 'no geometry at all' refused 2 '-p FILE.poni' integrate -j nowhere.json -o x.dat
+check 'no geometry at all' refused 1 '-p FILE.poni' integrate -j nowhere.json -o x.dat
 check '... but on the line' integrate -j nowhere.json -p g.poni -o x.dat
 check 'no such file' refused 1 'none.json' integrate -j none.json -o x.dat
 echo '{ "version": 5, ' >broken.json

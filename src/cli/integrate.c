@@ -66,7 +66,9 @@ static int open_input(struct job *job)
     opts.dataset = v->dataset;
     opts.channel = v->channel;
     opts.growing = v->follow;
-    job->geometry = (struct cli_geometry){ .given = integrate_has_geometry(v), .detector = v->detector, .quiet = v->quiet };
+    job->geometry.given = integrate_has_geometry(v);
+    job->geometry.detector = v->detector;
+    job->geometry.quiet = v->quiet;
     int status = job->geometry.given ? integrate_geometry(&job->poni, v) : 0;
     if (status)
         return cli_fail(status);
