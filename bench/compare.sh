@@ -27,18 +27,18 @@ trap 'exit 1' HUP INT TERM
 "$python" "$peers/detector_peers.py" "$work/s.h5" "$work/s.poni" --bins 1000 --frames "$frames" |
     tee "$work/peers.txt"
 
-# The best of five runs: frames/s.
+# rate OPTIONS...: the best of five runs, frames/s.
 rate()
 {
     for i in 1 2 3 4 5; do
-        "$halcyon" integrate "$work/s.h5" -p "$work/s.poni" -d "$devices" -n 1000 -u q_A^-1 --split "$1" \
-            --error-model poisson --polarization 0.99 --mask-from-frame 0 --json -o "$work/curves.h5" |
+        "$halcyon" integrate "$work/s.h5" -p "$work/s.poni" -d "$devices" -n 1000 -u q_A^-1 "$@" \
+            --polarization 0.99 --mask-from-frame 0 --json -o "$work/curves.h5" |
             sed -n 's/^  "frames_per_s": \([0-9.e+]*\).*/\1/p'
     done | sort -g | tail -1
 }
 
 for split in no bbox full; do
-    ours=`rate $split`
+    ours=`rate --split $split --error-model poisson`
     awk -v split_="$split" -v ours="$ours" '
         $0 ~ "^pyFAI " split_ ": chunk" && / threads/ {
             for (i = 2; i <= NF; i++)
@@ -51,3 +51,18 @@ for split in no bbox full; do
             printf "\n"
         }' "$work/peers.txt"
 done
+
+# Azimuthal errors, sigma clipping, the median.
+"$python" "$here/bench/filter_peers.py" "$work/s.h5" "$work/s.poni" "$frames" >"$work/filters.txt"
+while read -r name theirs cpu; do
+    case $name in
+    azimuthal) set -- --split no --error-model azimuthal ;;
+    clip-*) set -- --sigma-clip --error-model ${name#clip-} ;;
+    median) set -- --split no --error-model poisson --percentile 50 ;;
+    esac
+    ours=`rate "$@"`
+    awk -v name="$name" -v theirs="$theirs" -v cpu="$cpu" -v ours="$ours" 'BEGIN {
+        printf "pyFAI %-38s %9.3f ms/frame (%.3f of processors'"'"' time)\n", name ": chunk->curve, threaded", theirs, cpu
+        printf "halcyon %-36s %9.3f ms/frame %9.1f frames/s   %.1f times pyFAI, threaded\n", name ": chunk->curve",
+            1e3 / ours, ours, theirs * ours / 1e3 }'
+done <"$work/filters.txt"

@@ -5,14 +5,23 @@
 
 #include "cpu_filter.h"
 
-#define LOAD(type)                                                                                          \
+#define NO_SIGN(v) 0
+#define SIGN(v)    ((int32_t)(v) >> 31) /* all bits of it */
+
+/* The image's pixels one behind the other, in `raw`; then to values and x. */
+#define LOAD(type, wide, sign)                                                                              \
     do {                                                                                                    \
-        const type *image = (const type *)(const void *)bin->image;                                         \
+        const type *restrict image = (const type *)(const void *)bin->image;                                \
+        type *restrict raw = (type *)(void *)bin->found;                                                    \
         for (size_t i = 0; i < n; i++) {                                                                    \
-            int64_t v = image[pixels[i]];                                                                   \
+            __builtin_prefetch(&image[pixels[i + FILTER_AHEAD]]);                                           \
+            raw[i] = image[pixels[i]];                                                                      \
+        }                                                                                                   \
+        for (size_t i = 0; i < n; i++) {                                                                    \
+            wide v = raw[i];                                                                                \
             values[i] = v;                                                                                  \
-            x[i] = (float)(int64_t)image[pixels[i]] * inverse[i];                                           \
-            seen |= (uint64_t)(v ^ v >> 63);                                                                \
+            x[i] = (float)v * inverse[i];                                                                   \
+            seen |= (uint32_t)v ^ (uint32_t)sign(v);                                                        \
         }                                                                                                   \
     } while (0)
 
@@ -23,25 +32,25 @@ static uint64_t load(struct filter_bin *bin)
     int64_t *restrict values = bin->values;
     float *restrict x = bin->x;
     size_t n = bin->n;
-    uint64_t seen = 0;
+    uint32_t seen = 0;
     switch (bin->job->pixel_type) {
     case HCY_PIXEL_U8:
-        LOAD(uint8_t);
+        LOAD(uint8_t, int32_t, NO_SIGN);
         break;
     case HCY_PIXEL_U16:
-        LOAD(uint16_t);
+        LOAD(uint16_t, int32_t, NO_SIGN);
         break;
     case HCY_PIXEL_U32:
-        LOAD(uint32_t);
+        LOAD(uint32_t, uint32_t, NO_SIGN);
         break;
     case HCY_PIXEL_I8:
-        LOAD(int8_t);
+        LOAD(int8_t, int32_t, SIGN);
         break;
     case HCY_PIXEL_I16:
-        LOAD(int16_t);
+        LOAD(int16_t, int32_t, SIGN);
         break;
     default:
-        LOAD(int32_t);
+        LOAD(int32_t, int32_t, SIGN);
         break;
     }
     return seen;
@@ -73,7 +82,8 @@ static size_t lost(const struct filter_bin *bin)
     return count;
 }
 
-static void sum_unit(const struct filter_bin *bin, size_t first, size_t last, struct filter_parts *parts)
+/* (A variant may have its own of these.) */
+static inline void sum_unit(const struct filter_bin *bin, size_t first, size_t last, struct filter_parts *parts)
 {
     const int64_t *values = bin->values;
     const uint32_t *norms = bin->norms24;
@@ -90,7 +100,7 @@ static void sum_unit(const struct filter_bin *bin, size_t first, size_t last, st
     *parts = (struct filter_parts){ signal, variance, { square, 0 }, { cross, 0 } };
 }
 
-static void sum(const struct filter_bin *bin, size_t first, size_t last, struct filter_parts *parts)
+static inline void sum(const struct filter_bin *bin, size_t first, size_t last, struct filter_parts *parts)
 {
     const int64_t *values = bin->values;
     const uint32_t *norms = bin->norms24, *weights = bin->weights;
@@ -116,7 +126,7 @@ static void sum(const struct filter_bin *bin, size_t first, size_t last, struct 
     *parts = (struct filter_parts){ signal, variance, { square[0], square[1] }, { cross[0], cross[1] } };
 }
 
-static size_t outside(const struct filter_bin *bin, float lo, float hi)
+static inline size_t outside(const struct filter_bin *bin, float lo, float hi)
 {
     const float *x = bin->x;
     size_t count = 0;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #define MAGIC 0x3152544c4946u
-#define PAD   (FILTER_STEP * sizeof(uint32_t)) /* readable behind each array */
+#define PAD   ((FILTER_STEP + FILTER_AHEAD) * sizeof(uint32_t)) /* readable behind each array */
 
 struct sorter {
     struct filter_plan *plan;
@@ -178,6 +178,7 @@ int filter_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *sp
     if (!status) {
         s.plan = *blob;
         memset(*blob, 0, plan.pixels);
+        memset((uint8_t *)*blob + plan.pixels + plan.n_entries * sizeof(uint32_t), 0, PAD);
         memcpy(*blob, &plan, sizeof plan);
         s.starts = (uint64_t *)filter_at(s.plan, plan.starts);
         memcpy(s.starts, starts, (head->n_bins + 1ull) * sizeof *starts);

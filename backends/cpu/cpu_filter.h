@@ -55,7 +55,8 @@ static inline const void *filter_at(const struct filter_plan *plan, uint64_t off
 
 /* --- One bin of one frame --- */
 
-#define FILTER_STEP 64u /* arrays are padded to a multiple of this many pixels */
+#define FILTER_STEP  64u   /* arrays are padded to a multiple of this many pixels */
+#define FILTER_AHEAD 1024u /* entries from a pixel in use to one that is fetched: they lie all over the image */
 
 struct filter_sums {
     azint_i128 signal, cross;

@@ -1,0 +1,160 @@
+/* bench/azint_filter - the kernel azint_filter alone, on images of an EIGER 4M: milliseconds of processors' time a
+ * frame, for each filter, beside azint_image, which does without.  Best of several launches of 8 frames.
+ *
+ * usage: bench/azint_filter [DEVICE (cpu@threads=1) [CASE]] */
+#include <bslz4/bslz4_format.h>
+#include <halcyon/azint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { HEIGHT = 2167, WIDTH = 2070, FRAMES = 8, TURNS = 5 };
+
+static int failed(int status)
+{
+    if (status)
+        fprintf(stderr, "%s\n", hcy_last_error()->text);
+    return status;
+}
+
+/* Of all threads of this process: what others do counts little. */
+static double cpu_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+}
+
+/* Rings, noise of about the root, and a bright pixel here and there. */
+static void make_images(uint32_t *images)
+{
+    uint64_t state = 1;
+    for (size_t i = 0; i < (size_t)FRAMES * HEIGHT * WIDTH; i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        size_t p = i % ((size_t)HEIGHT * WIDTH);
+        long y = (long)(p / WIDTH) - 1000, x = (long)(p % WIDTH) - 1100;
+        uint32_t mean = 4 + (uint32_t)(20 * ((x * x + y * y) % 90000 < 3000));
+        uint32_t noise = (uint32_t)(state >> 40 & 3) + (uint32_t)(state >> 45 & 3) + (uint32_t)(state >> 50 & 1);
+        images[i] = mean - 3 + noise + (state >> 54 == 77) * 400;
+    }
+}
+
+static const struct {
+    const char *name;
+    int errors, filter;
+    double threshold, from, to;
+} cases[] = {
+    { "azint_image, Poisson", HCY_ERRORS_POISSON, HCY_FILTER_NONE, 5, 50, 50 },
+    { "azimuthal errors", HCY_ERRORS_AZIMUTHAL, HCY_FILTER_NONE, 5, 50, 50 },
+    { "clipped, azimuthal", HCY_ERRORS_AZIMUTHAL, HCY_FILTER_SIGMA_CLIP, 5, 50, 50 },
+    { "clipped, hybrid", HCY_ERRORS_HYBRID, HCY_FILTER_SIGMA_CLIP, 5, 50, 50 },
+    { "clipped, Poisson", HCY_ERRORS_POISSON, HCY_FILTER_SIGMA_CLIP, 5, 50, 50 },
+    { "median", HCY_ERRORS_NONE, HCY_FILTER_PERCENTILE, 5, 50, 50 },
+    { "quartiles, Poisson", HCY_ERRORS_POISSON, HCY_FILTER_PERCENTILE, 5, 25, 75 },
+};
+
+static int make_plan(hcy_azint_plan **plan, size_t at, int split)
+{
+    hcy_azint_options o = HCY_AZINT_OPTIONS_INIT;
+    hcy_poni poni = HCY_PONI_INIT;
+    poni.dist = 0.15;
+    poni.poni1 = 1000 * 75e-6;
+    poni.poni2 = 1100 * 75e-6;
+    poni.rot1 = 0.02;
+    poni.wavelength = 1e-10;
+    poni.pixel1 = poni.pixel2 = 75e-6;
+    o.split = split;
+    o.error_model = cases[at].errors;
+    o.filter = cases[at].filter;
+    o.threshold = cases[at].threshold;
+    o.percentile[0] = cases[at].from;
+    o.percentile[1] = cases[at].to;
+    o.use_polarization = 1;
+    o.polarization = 0.99;
+    return hcy_azint_plan_create(plan, &poni, HEIGHT, WIDTH, &o);
+}
+
+/* Buffers in the order of the arguments, from the images on; NULL: made here. */
+static int measure(hcy_device *dev, hcy_buffer *images, const hcy_azint_plan *plan, double *ms)
+{
+    hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
+    hcy_span spans[HCY_AZINT_SPANS];
+    hcy_kernel *kernel = NULL;
+    hcy_queue *queue = NULL;
+    hcy_buffer *tables = NULL, *sums = NULL, *reports = NULL, *scratch = NULL;
+    hcy_azint_filter filter;
+    hcy_azint_job job;
+    hcy_arg args[7];
+    size_t n = 0, size = 0;
+    const uint64_t zero = 0;
+    int status = hcy_azint_plan_info_get(&info, plan);
+    hcy_azint_plan_tables(spans, plan);
+    if (!status && info.filtered)
+        status = hcy_azint_plan_filter(&filter, plan);
+    if (status || (status = hcy_azint_plan_job(&job, plan, HCY_PIXEL_U32)) ||
+        (status = hcy_kernel_get(&kernel, dev, info.filtered ? "azint_filter" : "azint_image")) ||
+        (status = hcy_queue_create(&queue, dev)) ||
+        (status = hcy_kernel_prepare(&tables, kernel, spans, HCY_AZINT_SPANS)) ||
+        (status = hcy_buffer_create(&sums, dev, HCY_MEM_DEVICE, FRAMES * 8 * info.n_sums * info.n_bins)) ||
+        (status = hcy_buffer_create(&reports, dev, HCY_MEM_DEVICE, FRAMES * sizeof(hcy_frame_report))))
+        goto out;
+    args[n++] = hcy_arg_buf(images);
+    args[n++] = hcy_arg_buf(tables);
+    args[n++] = hcy_arg_struct(&job, sizeof job);
+    if (info.filtered)
+        args[n++] = hcy_arg_struct(&filter, sizeof filter);
+    args[n++] = hcy_arg_buf(sums);
+    args[n++] = hcy_arg_buf(reports);
+    args[n++] = hcy_arg_buf(NULL);
+    if ((status = hcy_kernel_scratch_size(kernel, FRAMES, args, n, &size)) ||
+        (status = hcy_buffer_create(&scratch, dev, HCY_MEM_DEVICE, size)))
+        goto out;
+    args[n - 1] = hcy_arg_buf(scratch);
+    *ms = 1e9;
+    for (int turn = 0; turn < TURNS && !status; turn++) {
+        status = hcy_buffer_fill(queue, reports, 0, FRAMES * sizeof(hcy_frame_report), &zero, sizeof zero);
+        if (!status)
+            status = hcy_queue_finish(queue);
+        double start = cpu_ms();
+        if (!status && !(status = hcy_launch(queue, kernel, FRAMES, args, n)))
+            status = hcy_queue_finish(queue);
+        double took = (cpu_ms() - start) / FRAMES;
+        *ms = took < *ms ? took : *ms;
+    }
+out:
+    hcy_buffer_release(scratch);
+    hcy_buffer_release(reports);
+    hcy_buffer_release(sums);
+    hcy_buffer_release(tables);
+    hcy_queue_release(queue);
+    hcy_kernel_release(kernel);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const splits[] = { "no", "bbox", "full" };
+    hcy_device *dev = NULL;
+    hcy_buffer *images = NULL;
+    size_t bytes = sizeof(uint32_t) * FRAMES * HEIGHT * WIDTH;
+    if (failed(hcy_device_open(&dev, argc > 1 ? argv[1] : "cpu@threads=1")) ||
+        failed(hcy_buffer_create(&images, dev, HCY_MEM_MAPPED, bytes)))
+        return 1;
+    make_images(hcy_buffer_host(images));
+    for (int split = HCY_SPLIT_NO; split <= HCY_SPLIT_FULL; split += 2)
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+            hcy_azint_plan *plan = NULL;
+            double ms = 0;
+            if (argc > 2 && !strstr(cases[i].name, argv[2]))
+                continue;
+            if (failed(make_plan(&plan, i, split)) || failed(measure(dev, images, plan, &ms)))
+                return 1;
+            printf("splitting %-4s %-22s %8.2f ms/frame\n", splits[split], cases[i].name, ms);
+            fflush(stdout);
+            hcy_azint_plan_release(plan);
+        }
+    hcy_buffer_release(images);
+    hcy_device_release(dev);
+    return 0;
+}
