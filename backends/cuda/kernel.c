@@ -142,6 +142,12 @@ static int tables(void *device, const struct gpu_piece *pieces, size_t n, size_t
     return status;
 }
 
+/* A plan's host side is the handle of its block; other memory has its own address there. */
+static const void *plan(const hcy_block *block)
+{
+    return !block->host && (uintptr_t)block->handle != block->address ? block->handle : NULL;
+}
+
 /* --- The HAL's calls --- */
 
 int cuda_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, const char **variant)
@@ -152,7 +158,7 @@ int cuda_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, co
         return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
     k->dev = d;
     k->ops =
-        (struct gpu_ops){ compile, module_release, function, step, zero, tables, (uint32_t)d->units, true };
+        (struct gpu_ops){ compile, module_release, function, step, zero, tables, plan, (uint32_t)d->units, true, false, false };
     snprintf(k->variant, sizeof k->variant, "sm_%d", d->arch);
     int status = nvrtc_load() ? gpu_kernel_get(&k->ours, &k->ops, d, signature->name) : HCY_EUNSUPPORTED;
     if (status) {

@@ -236,11 +236,13 @@ DEVICE u64 load_pixel(const u8 *image, u64 i)
 #endif
 }
 
+#if GROUP_SIZE != 1
 /* A group takes a tile of an item; 32 lanes a slice, a lane a segment. */
 KERNEL GROUP_OF(GROUP_SIZE)
-void gpu_azint_image(hcy_azint_job job, struct gpu_plan_at at, const GLOBAL u8 *images, const GLOBAL u8 *base,
-                     GLOBAL u64 *all_sums, GLOBAL hcy_frame_report *reports)
+void gpu_azint_image(hcy_azint_job job, struct gpu_plan_at at, BUFFER(const u8, images),
+                     BUFFER(const u8, base), BUFFER(u64, all_sums), BUFFER(hcy_frame_report, reports))
 {
+    OPEN(const u8, images) OPEN(const u8, base) OPEN(u64, all_sums) OPEN(hcy_frame_report, reports)
     u32 tile = GROUP, item = GROUP_Y;
     u64 n_bins = at.n_bins;
     u64 *sums = all_sums + item * HCY_AZINT_SUMS * n_bins;
@@ -276,11 +278,13 @@ void gpu_azint_image(hcy_azint_job job, struct gpu_plan_at at, const GLOBAL u8 *
     if (lost)
         ATOMIC_ADD64(&reports[item].n_lost, lost);
 }
+#endif
 
 /* One item a frame. */
-KERNEL void gpu_azint_reset(u32 items, GLOBAL hcy_frame_report *reports)
+KERNEL void gpu_azint_reset(u32 items, BUFFER(hcy_frame_report, reports))
 {
-    u32 i = GROUP * 32 + ITEM;
+    OPEN(hcy_frame_report, reports)
+    u32 i = ITEM_OF_ALL;
     if (i < items && !reports[i].status)
         reports[i].n_lost = 0;
 }

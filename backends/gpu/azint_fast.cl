@@ -71,9 +71,9 @@ DEVICE void transpose8x4(u32 p[8])
 }
 
 /* Word w of a frame's planes: the low eight in q, with pixels that do not fit a byte zeroed; these are returned. */
-DEVICE u32 low_planes(const u32 *window, u32 new_planes, u32 w, u32 q[8])
+DEVICE u32 low_planes(const NEAR u32 *window, u32 new_planes, u32 w, u32 q[8])
 {
-    const u32 *at = window + w;
+    const NEAR u32 *at = window + w;
     u32 high = 0, late = new_planes >> 9, last = place_of(new_planes, 8);
     UNROLL
     for (int i = 0; i < 8; i++)
@@ -89,7 +89,7 @@ DEVICE u32 low_planes(const u32 *window, u32 new_planes, u32 w, u32 q[8])
 }
 
 /* A pixel from its planes. */
-DEVICE u32 one_pixel(const u32 *window, u32 new_planes, u32 w, u32 bit)
+DEVICE u32 one_pixel(const NEAR u32 *window, u32 new_planes, u32 w, u32 bit)
 {
     u32 v = 0;
     for (u32 p = 0; p < PLANES; p++)
@@ -113,7 +113,7 @@ DEVICE_CALL void put_apart(const struct azint_target *t, u32 item, u64 pixel, u3
 }
 
 /* Windows to the tile's bytes: an item takes a word of the planes for four frames. */
-DEVICE void fill_tile(const struct azint_target *t, const u8 *windows, const struct eight *eight, u8 *pixels,
+DEVICE void fill_tile(const struct azint_target *t, const NEAR u8 *windows, const NEAR struct eight *eight, NEAR u8 *pixels,
                       u32 b, u32 tile)
 {
     u32 w = ITEM & 63, quad = ITEM >> 6, q[4][8], high[4];
@@ -127,7 +127,7 @@ DEVICE void fill_tile(const struct azint_target *t, const u8 *windows, const str
         for (int i = 0; i < 8; i++)
             q[k][i] = 0;
         if (planes)
-            high[k] = low_planes((const u32 *)(windows + (4 * quad + k) * SMALL_WINDOW), planes,
+            high[k] = low_planes((const NEAR u32 *)(windows + (4 * quad + k) * SMALL_WINDOW), planes,
                                  tile * 64 + w, q[k]) &
                       ~masked;
     }
@@ -139,12 +139,12 @@ DEVICE void fill_tile(const struct azint_target *t, const u8 *windows, const str
                      BYTE_PERM(x1, y1, 0x7632) };
         UNROLL
         for (int c = 0; c < 4; c++)
-            *(u32 *)(pixels + ((8 * c + i) * GPU_PITCH + w) * FRAMES + 4 * quad) = r[c];
+            *(NEAR u32 *)(pixels + ((8 * c + i) * GPU_PITCH + w) * FRAMES + 4 * quad) = r[c];
     }
     for (int k = 0; k < 4; k++)
         for (u32 m = high[k]; m; m &= m - 1) {
             u32 bit = (u32)FIRST_BIT(m), frame = 4 * quad + k;
-            u32 v = one_pixel((const u32 *)(windows + frame * SMALL_WINDOW), eight->new_planes[frame],
+            u32 v = one_pixel((const NEAR u32 *)(windows + frame * SMALL_WINDOW), eight->new_planes[frame],
                               tile * 64 + w, bit);
             put_apart(t, GROUP * FRAMES + frame, first + bit, v);
         }
@@ -154,7 +154,7 @@ DEVICE void fill_tile(const struct azint_target *t, const u8 *windows, const str
 
 struct tile_at {
     u32 first, end;                /* slices */
-    const struct gpu_slice *heads; /* those kept, from the first */
+    const NEAR struct gpu_slice *heads; /* those kept, from the first */
 };
 
 DEVICE struct gpu_slice slice_at(const struct azint_plan *plan, const struct tile_at *at, u32 s)
@@ -165,8 +165,8 @@ DEVICE struct gpu_slice slice_at(const struct azint_plan *plan, const struct til
 
 #if UNIT
 /* Sums and numbers of zeros of eight frames, two to a word; frames 0 and 2, 1 and 3, 4 and 6, 5 and 7. */
-DEVICE void sum_tile(const struct azint_target *t, const u8 *pixels, const struct tile_at *at,
-                     const struct eight *eight, u64 *pairs)
+DEVICE void sum_tile(const struct azint_target *t, const NEAR u8 *pixels, const struct tile_at *at,
+                     const NEAR struct eight *eight, u64 *pairs)
 {
     const struct azint_plan *plan = &t->plan;
     u32 lane = ITEM % 32, n_bins = plan->at.n_bins;
@@ -178,7 +178,7 @@ DEVICE void sum_tile(const struct azint_target *t, const u8 *pixels, const struc
         UNROLL_4
         for (u32 k = 0; k < slice.n; k++) {
             u32 p = READ_ONLY(place + 32 * k);
-            uint2 v = *(const uint2 *)(pixels + p * FRAMES);
+            uint2 v = *(const NEAR uint2 *)(pixels + p * FRAMES);
             a[0] += BYTE_PERM(v.x, 0, 0x4240);
             a[1] += BYTE_PERM(v.x, 0, 0x4341);
             a[2] += BYTE_PERM(v.y, 0, 0x4240);
@@ -206,8 +206,8 @@ DEVICE void sum_tile(const struct azint_target *t, const u8 *pixels, const struc
     }
 }
 #else
-DEVICE void sum_tile(const struct azint_target *t, const u8 *pixels, const struct tile_at *at,
-                     const struct eight *eight, u64 *pairs)
+DEVICE void sum_tile(const struct azint_target *t, const NEAR u8 *pixels, const struct tile_at *at,
+                     const NEAR struct eight *eight, u64 *pairs)
 {
     const struct azint_plan *plan = &t->plan;
     u32 lane = ITEM % 32, n_bins = plan->at.n_bins;
@@ -222,7 +222,7 @@ DEVICE void sum_tile(const struct azint_target *t, const u8 *pixels, const struc
         UNROLL_4
         for (u32 k = 0; k < slice.n; k++) {
             uint2 e = READ_ONLY(entry + 32 * k);
-            uint2 v = *(const uint2 *)(pixels + (e.y & 0xffff) * FRAMES);
+            uint2 v = *(const NEAR uint2 *)(pixels + (e.y & 0xffff) * FRAMES);
             u32 c = e.x & 0xffffffu, c2 = square_of(c);
             UNROLL
             for (int j = 0; j < FRAMES; j++) {
@@ -248,7 +248,7 @@ DEVICE void sum_tile(const struct azint_target *t, const u8 *pixels, const struc
 #endif
 
 /* The heads of a tile's slices to local memory; a barrier must follow. */
-DEVICE struct tile_at open_tile(const struct azint_plan *plan, u32 tile, struct gpu_slice *heads)
+DEVICE struct tile_at open_tile(const struct azint_plan *plan, u32 tile, NEAR struct gpu_slice *heads)
 {
     const u32 *slice_of = (const u32 *)(plan->base + plan->at.slice_of);
     struct tile_at at = { READ_ONLY(slice_of + tile), READ_ONLY(slice_of + tile + 1), heads };
@@ -258,29 +258,32 @@ DEVICE struct tile_at open_tile(const struct azint_plan *plan, u32 tile, struct 
 }
 
 /* The coded bytes to local memory; where they begin there. */
-DEVICE u32 stage_block(const u8 *coded, u32 bytes, u8 *to, u32 lane)
+DEVICE u32 stage_block(const u8 *coded, u32 bytes, NEAR u8 *to, u32 lane)
 {
     u32 before = (u32)((u64)coded & 15);
     const uint4 *from = (const uint4 *)(coded - before);
     for (u32 i = lane; i * 16 < before + bytes; i += 32)
-        ((uint4 *)to)[i] = READ_ONLY(from + i);
+        ((NEAR uint4 *)to)[i] = READ_ONLY(from + i);
     LANES_BARRIER();
     return before;
 }
 
 KERNEL GROUPS_OF(FRAMES * 32, 4)
 void gpu_azint_small(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_at at,
-                     const GLOBAL u8 *chunks, const GLOBAL hcy_bslz4_frame *frames,
-                     const GLOBAL hcy_bslz4_block *blocks, const GLOBAL struct block_info *infos,
-                     const GLOBAL struct command *commands, const GLOBAL u8 *base, GLOBAL u64 *sums,
-                     GLOBAL hcy_frame_report *reports, GLOBAL u64 *fast, GLOBAL u64 *pairs)
+                     BUFFER(const u8, chunks), BUFFER(const hcy_bslz4_frame, frames),
+                     BUFFER(const hcy_bslz4_block, blocks), BUFFER(const struct block_info, infos),
+                     BUFFER(const struct command, commands), BUFFER(const u8, base), BUFFER(u64, sums),
+                     BUFFER(hcy_frame_report, reports), BUFFER(u64, fast), BUFFER(u64, pairs))
 {
-    DYNAMIC_LOCAL(local);
+    OPEN(const u8, chunks) OPEN(const hcy_bslz4_frame, frames) OPEN(const hcy_bslz4_block, blocks)
+    OPEN(const struct block_info, infos) OPEN(const struct command, commands) OPEN(const u8, base)
+    OPEN(u64, sums) OPEN(hcy_frame_report, reports) OPEN(u64, fast) OPEN(u64, pairs)
+    DYNAMIC_LOCAL(room, FRAMES * (SMALL_COMP + SMALL_WINDOW));
     LOCAL uint4 queues[FRAMES][QUEUE];
     LOCAL struct gpu_slice heads[SLICES];
     LOCAL struct eight eight;
     u32 lane = ITEM % 32, warp = ITEM / 32, b = GROUP_Y, item = GROUP * FRAMES + warp;
-    u8 *windows = local + FRAMES * SMALL_COMP;
+    NEAR u8 *windows = room + FRAMES * SMALL_COMP;
     struct block_info info = own_info(&batch, infos, b, lane, 0);
     if (info.counts == 0xffffffffu)
         return;
@@ -289,9 +292,10 @@ void gpu_azint_small(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_
     if (info.counts) {
         const hcy_bslz4_frame *f = &frames[item];
         hcy_bslz4_block block = blocks[f->first_block + b];
-        u8 *coded = local + warp * SMALL_COMP;
+        NEAR u8 *coded = room + warp * SMALL_COMP;
         u32 skip = stage_block(chunks + f->offset + block.offset, block.size, coded, lane);
-        carry_out(commands + ((u64)item * batch.n_blocks + b) * (2 * COMMANDS), info.counts, coded + skip,
+        carry_out(commands + ((u64)item * batch.n_blocks + b) * (2 * COMMANDS), info.counts,
+                  ANY_SPACE(const u8, coded + skip),
                   windows + warp * SMALL_WINDOW, queues[warp], lane);
     }
     if (lane == 0)
@@ -301,18 +305,18 @@ void gpu_azint_small(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_
         if (t)
             tile = open_tile(&target.plan, b * BLOCK_TILES + t, heads);
         if (ITEM < 128)
-            fill_tile(&target, windows, &eight, local, b, t);
+            fill_tile(&target, windows, &eight, room, b, t);
         else if (ITEM == 255)
-            *(u64 *)(local + GPU_NO_PLACE * FRAMES) = 0;
+            *(NEAR u64 *)(room + GPU_NO_PLACE * FRAMES) = 0;
         BARRIER();
-        sum_tile(&target, local, &tile, &eight, pairs);
+        sum_tile(&target, room, &tile, &eight, pairs);
     }
 }
 
 /* --- Whole pixels --- */
 
 /* The value in word w, bit i of a tile that wide_pixels() has made. */
-DEVICE u32 wide_pixel(const u32 *words, u32 w, u32 i)
+DEVICE u32 wide_pixel(const NEAR u32 *words, u32 w, u32 i)
 {
 #if ELEM == 4
     return words[i * PLANE_WORDS + w];
@@ -322,7 +326,7 @@ DEVICE u32 wide_pixel(const u32 *words, u32 w, u32 i)
 }
 
 /* A window to pixels, in place: a lane has its own columns.  Invalid pixels become zeros and are put apart. */
-DEVICE void wide_pixels(const struct azint_target *t, u32 *words, u32 new_planes, u32 b, u32 item, u32 lane)
+DEVICE void wide_pixels(const struct azint_target *t, NEAR u32 *words, u32 new_planes, u32 b, u32 item, u32 lane)
 {
     for (u32 w = lane; w < PLANE_WORDS; w += 32) {
         u32 a[32], masked = 0xffffffffu, lost = 0;
@@ -367,8 +371,8 @@ DEVICE void add_wide_sum(u64 *low, u32 n_bins, u64 x)
         ATOMIC_ADD64(low, x);
 }
 
-DEVICE void sum_wide(const struct azint_target *t, const u8 *windows, const struct tile_at *at,
-                     const struct eight *eight, u32 tile)
+DEVICE void sum_wide(const struct azint_target *t, const NEAR u8 *windows, const struct tile_at *at,
+                     const NEAR struct eight *eight, u32 tile)
 {
     const struct azint_plan *plan = &t->plan;
     u32 lane = ITEM % 32, n_bins = plan->at.n_bins;
@@ -385,8 +389,8 @@ DEVICE void sum_wide(const struct azint_target *t, const u8 *windows, const stru
             u32 c = e.x & 0xffffffu, c2 = square_of(c), pixel = e.y >> 16;
             UNROLL
             for (int j = 0; j < FRAMES; j++) {
-                u32 x =
-                    wide_pixel((const u32 *)(windows + j * GPU_BLOCK), tile * 64 + (pixel >> 5), pixel & 31);
+                u32 x = wide_pixel((const NEAR u32 *)(windows + j * GPU_BLOCK), tile * 64 + (pixel >> 5),
+                                   pixel & 31);
                 signal[j] += (u64)c * x;
                 if (VARIANCE)
                     variance[j] += (u64)c2 * (x ? x : 1);
@@ -407,18 +411,21 @@ DEVICE void sum_wide(const struct azint_target *t, const u8 *windows, const stru
 }
 
 KERNEL GROUPS_OF(FRAMES * 32, 3)
-void gpu_azint_wide(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_at at, const GLOBAL u8 *chunks,
-                    const GLOBAL hcy_bslz4_frame *frames, const GLOBAL hcy_bslz4_block *blocks,
-                    const GLOBAL struct block_info *infos, const GLOBAL struct command *commands,
-                    const GLOBAL u8 *base, GLOBAL u64 *sums, GLOBAL hcy_frame_report *reports,
-                    GLOBAL u64 *fast)
+void gpu_azint_wide(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_at at,
+                    BUFFER(const u8, chunks), BUFFER(const hcy_bslz4_frame, frames),
+                    BUFFER(const hcy_bslz4_block, blocks), BUFFER(const struct block_info, infos),
+                    BUFFER(const struct command, commands), BUFFER(const u8, base), BUFFER(u64, sums),
+                    BUFFER(hcy_frame_report, reports), BUFFER(u64, fast))
 {
-    DYNAMIC_LOCAL(local);
+    OPEN(const u8, chunks) OPEN(const hcy_bslz4_frame, frames) OPEN(const hcy_bslz4_block, blocks)
+    OPEN(const struct block_info, infos) OPEN(const struct command, commands) OPEN(const u8, base)
+    OPEN(u64, sums) OPEN(hcy_frame_report, reports) OPEN(u64, fast)
+    DYNAMIC_LOCAL(room, FRAMES * GPU_BLOCK);
     LOCAL uint4 queues[FRAMES][QUEUE];
     LOCAL struct gpu_slice heads[SLICES];
     LOCAL struct eight eight;
     u32 lane = ITEM % 32, warp = ITEM / 32, b = GROUP_Y, item = GROUP * FRAMES + warp;
-    u8 *window = local + warp * GPU_BLOCK;
+    NEAR u8 *window = room + warp * GPU_BLOCK;
     struct block_info info = own_info(&batch, infos, b, lane, WIDE);
     if (info.counts == 0xffffffffu)
         return;
@@ -429,14 +436,14 @@ void gpu_azint_wide(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_a
         carry_out(commands + ((u64)item * batch.n_blocks + b) * (2 * COMMANDS), info.counts,
                   chunks + f->offset + blocks[f->first_block + b].offset, window, queues[warp], lane);
     }
-    wide_pixels(&target, (u32 *)window, new_planes, b, item, lane);
+    wide_pixels(&target, (NEAR u32 *)window, new_planes, b, item, lane);
     if (lane == 0)
         eight.new_planes[warp] = new_planes;
     for (u32 t = 0; t < BLOCK_TILES; t++) {
         BARRIER();
         struct tile_at tile = open_tile(&target.plan, b * BLOCK_TILES + t, heads);
         BARRIER();
-        sum_wide(&target, local, &tile, &eight, t);
+        sum_wide(&target, room, &tile, &eight, t);
     }
 }
 
@@ -452,9 +459,11 @@ DEVICE void add_to_rows(u64 *sums, u64 n_bins, u32 row, u64 bin, struct wide x)
 }
 
 /* One item a bin of a frame. */
-KERNEL void gpu_azint_finish(u32 n_bins, const GLOBAL u64 *fast, const GLOBAL u64 *pairs, GLOBAL u64 *all_sums)
+KERNEL void gpu_azint_finish(u32 n_bins, BUFFER(const u64, fast), BUFFER(const u64, pairs),
+                             BUFFER(u64, all_sums))
 {
-    u32 bin = GROUP * GROUP_SIZE + ITEM, item = GROUP_Y;
+    OPEN(const u64, fast) OPEN(const u64, pairs) OPEN(u64, all_sums)
+    u32 bin = ITEM_OF_ALL, item = GROUP_Y;
     if (bin >= n_bins)
         return;
     u64 *sums = all_sums + (u64)item * HCY_AZINT_SUMS * n_bins;
@@ -467,9 +476,9 @@ KERNEL void gpu_azint_finish(u32 n_bins, const GLOBAL u64 *fast, const GLOBAL u6
     wide_add(&variance, low, 0 - (low >> 63));
     wide_add(&variance, high << 32, high >> 32);
 #if UNIT
-    u32 in = item % FRAMES, half = in >> 1 & 1;
+    u32 in = item % FRAMES, upper = in >> 1 & 1;
     const u64 *pair = pairs + ((u64)(item / FRAMES) * 8 + (in >> 2) * 2 + (in & 1)) * n_bins + bin;
-    u64 sum = pair[0] >> 32 * half & 0xffffffffu, zeros = pair[4 * (u64)n_bins] >> 32 * half & 0xffffffffu;
+    u64 sum = pair[0] >> 32 * upper & 0xffffffffu, zeros = pair[4 * (u64)n_bins] >> 32 * upper & 0xffffffffu;
     wide_add(&signal, sum * HCY_AZINT_ONE, 0);
     wide_add(&variance, (sum + zeros) * square_of(HCY_AZINT_ONE), 0);
 #endif

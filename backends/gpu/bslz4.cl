@@ -72,6 +72,62 @@ DEVICE int lz4_next(const u8 *s, i32 n, i32 total, i32 *at, i32 *made, struct lz
     return 1;
 }
 
+#if GROUP_SIZE == 1
+/* Copies n bytes that do not depend on one another nearer than 8 bytes; eight at a time as long as these are `room`
+ * bytes' own, on both sides. */
+DEVICE void copy_alone(u8 *to, const u8 *from, u32 n, u32 room)
+{
+    u32 i = 0;
+    for (; i < n && i + 8 <= room; i += 8)
+        vstore8(vload8(0, from + i), 0, to + i);
+    for (; i < n; i++)
+        to[i] = from[i];
+}
+
+/* The same of whole lines of 32 bytes, as long as source and destination are that far apart. */
+DEVICE u32 copy_lines(u8 *to, const u8 *from, u32 n)
+{
+    u32 i = 0;
+    for (; i + 32 <= n; i += 32) {
+        uchar16 x = vload16(0, from + i), y = vload16(0, from + i + 16);
+        vstore16(x, 0, to + i);
+        vstore16(y, 0, to + i + 16);
+    }
+    return i;
+}
+
+DEVICE void copy_match_alone(u8 *to, u32 offset, u32 n, u32 room)
+{
+    u32 i = 0;
+    if (offset >= 32) {
+        i = copy_lines(to, to - offset, n);
+    } else if (offset < 8) { /* repeated until it is further away */
+        u32 step = offset * ((7 + offset) / offset);
+        for (; i < n && i < step; i++)
+            to[i] = (to - offset)[i];
+        offset = step;
+    }
+    copy_alone(to + i, to + i - offset, n - i, room - i);
+}
+
+/* One block of exactly `total` bytes. */
+DEVICE_CALL int lz4_block(const u8 *s, u32 n, u8 *to, u32 total)
+{
+    i32 at = 0, made = 0;
+    struct lz4_sequence seq;
+    do {
+        u32 begin = (u32)made, room;
+        if (!lz4_next(s, (i32)n, (i32)total, &at, &made, &seq))
+            return 0;
+        room = total - begin < n - seq.literals_at ? total - begin : n - seq.literals_at;
+        copy_alone(to + begin, s + seq.literals_at, seq.literals, room);
+        begin += seq.literals;
+        if (seq.match)
+            copy_match_alone(to + begin, seq.offset, seq.match, total - begin);
+    } while (seq.match);
+    return 1;
+}
+#else
 /* One block of exactly `total` bytes by the whole group.  `to` is memory of the group's own. */
 DEVICE_CALL int lz4_block(const u8 *s, u32 n, u8 *to, u32 total)
 {
@@ -91,6 +147,7 @@ DEVICE_CALL int lz4_block(const u8 *s, u32 n, u8 *to, u32 total)
     } while (seq.match);
     return 1;
 }
+#endif
 
 /* --- Bit-planes --- */
 
@@ -167,10 +224,11 @@ DEVICE int is_usual(const hcy_bslz4_frame *f, const struct gpu_batch *batch)
 }
 
 /* One item a frame: its report as it is before any block, and its way. */
-KERNEL void gpu_begin(struct gpu_batch batch, const GLOBAL hcy_bslz4_frame *frames, GLOBAL hcy_frame_report *reports,
-               GLOBAL struct gpu_state *state)
+KERNEL void gpu_begin(struct gpu_batch batch, BUFFER(const hcy_bslz4_frame, frames),
+                      BUFFER(hcy_frame_report, reports), BUFFER(struct gpu_state, state))
 {
-    u32 i = GROUP * GROUP_SIZE + ITEM;
+    OPEN(const hcy_bslz4_frame, frames) OPEN(hcy_frame_report, reports) OPEN(struct gpu_state, state)
+    u32 i = ITEM_OF_ALL;
     if (i >= batch.items)
         return;
     const hcy_bslz4_frame *f = &frames[i];
@@ -187,11 +245,13 @@ KERNEL void gpu_begin(struct gpu_batch batch, const GLOBAL hcy_bslz4_frame *fram
 }
 
 /* One item a frame: what became of it. */
-KERNEL void gpu_end(struct gpu_batch batch, const GLOBAL hcy_bslz4_frame *frames,
-             const GLOBAL hcy_bslz4_block *blocks, GLOBAL hcy_frame_report *reports,
-             GLOBAL struct gpu_state *state)
+KERNEL void gpu_end(struct gpu_batch batch, BUFFER(const hcy_bslz4_frame, frames),
+                    BUFFER(const hcy_bslz4_block, blocks), BUFFER(hcy_frame_report, reports),
+                    BUFFER(struct gpu_state, state))
 {
-    u32 i = GROUP * GROUP_SIZE + ITEM;
+    OPEN(const hcy_bslz4_frame, frames) OPEN(const hcy_bslz4_block, blocks) OPEN(hcy_frame_report, reports)
+    OPEN(struct gpu_state, state)
+    u32 i = ITEM_OF_ALL;
     if (i >= batch.items)
         return;
     u32 damaged = frame_states(state)[i].damaged;

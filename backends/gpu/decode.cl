@@ -5,6 +5,37 @@ struct rest_target {
     u64 image_bytes;
 };
 
+#if GROUP_SIZE == 1
+/* Planes to elements: digit by digit to bytes of their own, these then side by side.  At most LINE elements at once. */
+#define LINE 512
+DEVICE void join_digits(const u8 *digits, u8 *to, u32 n, u32 es)
+{
+    if (es == 4 && (u64)to % 4 == 0)
+        for (u32 i = 0; i < n; i++)
+            ((u32 *)to)[i] = digits[i] | (u32)digits[LINE + i] << 8 | (u32)digits[2 * LINE + i] << 16 |
+                             (u32)digits[3 * LINE + i] << 24;
+    else if (es == 2 && (u64)to % 2 == 0)
+        for (u32 i = 0; i < n; i++)
+            ((u16 *)to)[i] = (u16)(digits[i] | (u32)digits[LINE + i] << 8);
+    else
+        for (u32 i = 0; i < n; i++)
+            for (u32 b = 0; b < es; b++)
+                to[i * es + b] = digits[b * LINE + i];
+}
+
+DEVICE void write_planes(const struct decoded *d, u8 *to)
+{
+    u64 digits[8 * LINE / 8];
+    for (u32 first = 0; first < d->n; first += LINE) {
+        u32 n = d->n - first < LINE ? d->n - first : LINE;
+        for (u32 digit = 0; digit < d->elem_size; digit++)
+            for (u32 i = 0; i < n / 8; i++)
+                digits[digit * (LINE / 8) + i] = eight_bytes(d->bytes + first / 8, d->plane, digit, i);
+        join_digits((const u8 *)digits, to + (u64)first * d->elem_size, n, d->elem_size);
+    }
+}
+#endif
+
 /* Elements of `d` to their place in the item's image. */
 DEVICE void rest_pixels(const struct rest_target *target, u32 item, u64 first, const struct decoded *d)
 {
@@ -14,6 +45,9 @@ DEVICE void rest_pixels(const struct rest_target *target, u32 item, u64 first, c
             to[i] = d->bytes[i];
         return;
     }
+#if GROUP_SIZE == 1
+    write_planes(d, to);
+#else
     for (u32 i = ITEM; i < d->n / 8; i += GROUP_SIZE) {
         u64 v[8];
         eight_elements(d, i, v);
@@ -21,4 +55,5 @@ DEVICE void rest_pixels(const struct rest_target *target, u32 item, u64 first, c
             for (u32 b = 0; b < d->elem_size; b++)
                 to[(8 * i + k) * d->elem_size + b] = (u8)(v[k] >> 8 * b);
     }
+#endif
 }

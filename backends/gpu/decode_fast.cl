@@ -14,11 +14,13 @@ DEVICE void pack_pixels(u32 a[32])
 }
 
 KERNEL GROUPS_OF(DECODE_BLOCKS * 32, 3)
-void gpu_decode_fast(struct gpu_batch batch, const GLOBAL u8 *chunks, const GLOBAL hcy_bslz4_frame *frames,
-                     const GLOBAL hcy_bslz4_block *blocks, const GLOBAL struct block_info *infos,
-                     const GLOBAL struct command *commands, GLOBAL u8 *images)
+void gpu_decode_fast(struct gpu_batch batch, BUFFER(const u8, chunks), BUFFER(const hcy_bslz4_frame, frames),
+                     BUFFER(const hcy_bslz4_block, blocks), BUFFER(const struct block_info, infos),
+                     BUFFER(const struct command, commands), BUFFER(u8, images))
 {
-    DYNAMIC_LOCAL(local);
+    OPEN(const u8, chunks) OPEN(const hcy_bslz4_frame, frames) OPEN(const hcy_bslz4_block, blocks)
+    OPEN(const struct block_info, infos) OPEN(const struct command, commands) OPEN(u8, images)
+    DYNAMIC_LOCAL(room, DECODE_BLOCKS * GPU_BLOCK);
     LOCAL uint4 queues[DECODE_BLOCKS][QUEUE];
     u32 lane = ITEM % 32, warp = ITEM / 32, b = GROUP * DECODE_BLOCKS + warp, item = GROUP_Y;
     if (b >= batch.n_blocks)
@@ -28,8 +30,8 @@ void gpu_decode_fast(struct gpu_batch batch, const GLOBAL u8 *chunks, const GLOB
     if (!info.counts)
         return;
     const hcy_bslz4_frame *f = &frames[item];
-    u8 *window = local + warp * GPU_BLOCK;
-    u32 *words = (u32 *)window;
+    NEAR u8 *window = room + warp * GPU_BLOCK;
+    NEAR u32 *words = (NEAR u32 *)window;
     carry_out(commands + block_at * (2 * COMMANDS), info.counts,
               chunks + f->offset + blocks[f->first_block + b].offset, window, queues[warp], lane);
     /* In place, 32 columns at a time: row i of column w goes to column w ^ i, so that rows are read without

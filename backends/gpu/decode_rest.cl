@@ -1,13 +1,15 @@
 /* decode_rest.cl - the kernel around rest.cl that writes images. */
 
 KERNEL GROUP_OF(GROUP_SIZE)
-void gpu_decode_rest(struct gpu_batch batch, const GLOBAL u8 *chunks, const GLOBAL hcy_bslz4_frame *frames,
-                     const GLOBAL hcy_bslz4_block *blocks, GLOBAL u8 *images, GLOBAL struct gpu_state *state,
-                     GLOBAL u8 *slots)
+void gpu_decode_rest(struct gpu_batch batch, BUFFER(const u8, chunks), BUFFER(const hcy_bslz4_frame, frames),
+                     BUFFER(const hcy_bslz4_block, blocks), BUFFER(u8, images),
+                     BUFFER(struct gpu_state, state), BUFFER(u8, slots))
 {
-    LOCAL u8 local[LOCAL_BLOCK];
+    OPEN(const u8, chunks) OPEN(const hcy_bslz4_frame, frames) OPEN(const hcy_bslz4_block, blocks)
+    OPEN(u8, images) OPEN(struct gpu_state, state) OPEN(u8, slots)
+    LOCAL_ROOM(u8, room, LOCAL_BLOCK);
     struct rest_target target;
     target.images = images;
     target.image_bytes = batch.image_bytes;
-    rest_run(&batch, chunks, frames, blocks, state, local, slots, &target);
+    rest_run(&batch, chunks, frames, blocks, state, room, slots, &target);
 }

@@ -1,7 +1,13 @@
-/* dialect.h - one kernel text for CUDA C and OpenCL C (2.0's generic addresses).  Put before every kernel text.
+/* dialect.h - one kernel text for CUDA C and OpenCL C.  Put before every kernel text.
  *
- * Kernels are C without libraries.  A group has GROUP_SIZE work items, known when the text is compiled; what is
- * written for SUBGROUP lanes in step (shuffles, ballots) is compiled only where the device has them.
+ * Kernels are C without libraries.  A group has GROUP_SIZE work items, known when the text is compiled; with one,
+ * what is written for many runs in sequence.  What is written for 32 lanes in step (shuffles, ballots) is compiled
+ * only where the device has them.
+ *
+ * Pointers reach any memory, as in CUDA, unless they are NEAR, to the group's local memory.  A kernel takes a buffer
+ * as BUFFER(type, name) and begins with OPEN(type, name); then `name` is such a pointer.  OpenCL 1.2 has no pointers
+ * to any memory; but processors' drivers have one space of addresses (SPACES 1), and NVIDIA's compiler takes a
+ * pointer without a space for a generic one (SPACES 2).  Other devices need OpenCL C 2.0's (SPACES 3).
  */
 #ifdef __CUDACC_RTC__
 typedef signed char int8_t;
@@ -12,45 +18,181 @@ typedef int int32_t;
 typedef unsigned int uint32_t;
 typedef long long int64_t;
 typedef unsigned long long uint64_t;
-#define KERNEL      extern "C" __global__
-#define GROUP_OF(n) __launch_bounds__(n) /* items of a group */
-#define GROUPS_OF(n, resident)                                                                               \
-    __launch_bounds__(n, resident) /* and how many groups shall fit a multiprocessor */
-#define GLOBAL
-#define LOCAL                __shared__
-#define DEVICE               static __device__ __forceinline__
-#define DEVICE_CALL          static __device__ __noinline__
-#define CONSTANT             static __constant__ const
-#define RESTRICT             __restrict__
-#define DYNAMIC_LOCAL(name)  extern __shared__ __align__(16) unsigned char name[]
-#define ITEM                 ((uint32_t)threadIdx.x)
-#define GROUP                ((uint32_t)blockIdx.x)
-#define GROUP_Y              ((uint32_t)blockIdx.y)
-#define GROUPS               ((uint32_t)gridDim.x)
-#define BARRIER()            __syncthreads()
-#define ATOMIC_ADD32(p, x)   atomicAdd((unsigned *)(p), (unsigned)(x))
-#define ATOMIC_MIN32(p, x)   atomicMin((unsigned *)(p), (unsigned)(x))
-#define ATOMIC_ADD64(p, x)   atomicAdd((unsigned long long *)(p), (unsigned long long)(x))
+#define KERNEL extern "C" __global__
+#define GROUP_OF(n) __launch_bounds__(n)                      /* items of a group */
+#define GROUPS_OF(n, resident) __launch_bounds__(n, resident) /* and how many groups shall fit a multiprocessor */
+#define BUFFER(type, name) type *name
+#define OPEN(type, name)
+#define NEAR
+#define ANY_SPACE(type, near_pointer) (near_pointer)
+#define LOCAL __shared__
+#define LOCAL_ROOM(type, name, n) __shared__ type name[n]
+#define DYNAMIC_LOCAL(name, most) extern __shared__ __align__(16) unsigned char name[]
+#define DEVICE static __device__ __forceinline__
+#define DEVICE_CALL static __device__ __noinline__
+#define ITEM ((uint32_t)threadIdx.x)
+#define ITEM_OF_ALL ((uint32_t)(blockIdx.x * blockDim.x + threadIdx.x))
+#define GROUP ((uint32_t)blockIdx.x)
+#define GROUP_Y ((uint32_t)blockIdx.y)
+#define GROUPS ((uint32_t)gridDim.x)
+#define BARRIER() __syncthreads()
+#define ATOMIC_ADD32(p, x) atomicAdd((unsigned *)(p), (unsigned)(x))
+#define ATOMIC_MIN32(p, x) atomicMin((unsigned *)(p), (unsigned)(x))
+#define ATOMIC_ADD64(p, x) atomicAdd((unsigned long long *)(p), (unsigned long long)(x))
 #define ATOMIC_ADD_F64(p, x) atomicAdd((double *)(p), (double)(x))
-#define MUL_HI64(a, b)       __umul64hi((a), (b))
-#define AS_DOUBLE(x)         __longlong_as_double((long long)(x))
-#define AS_BITS64(x)         ((uint64_t)__double_as_longlong(x))
-#define AS_FLOAT(x)          __uint_as_float(x)
-#define POPCOUNT(x)          __popc(x)
-#define FIRST_BIT(x)         (__ffs((int)(x)) - 1) /* of a value that is not 0 */
-#define MUL_F64(a, b)        __dmul_rn((a), (b))
-#define UNROLL               _Pragma("unroll")
-#define UNROLL_4             _Pragma("unroll 4")
+#define MUL_HI64(a, b) __umul64hi((a), (b))
+#define AS_DOUBLE(x) __longlong_as_double((long long)(x))
+#define AS_BITS64(x) ((uint64_t)__double_as_longlong(x))
+#define AS_FLOAT(x) __uint_as_float(x)
+#define POPCOUNT(x) __popc(x)
+#define FIRST_BIT(x) (__ffs((int)(x)) - 1) /* of a value that is not 0 */
+#define MUL_F64(a, b) __dmul_rn((a), (b))
+#define UNROLL _Pragma("unroll")
+#define UNROLL_4 _Pragma("unroll 4")
 /* Lanes in step. */
-#define ALL                0xffffffffu
-#define SHUFFLE(x, lane)   __shfl_sync(ALL, (x), (lane))
-#define BALLOT(x)          __ballot_sync(ALL, (x))
-#define ANY(x)             __any_sync(ALL, (x))
-#define MAX_OF_LANES(x)    __reduce_max_sync(ALL, (x))
-#define LANES_BARRIER()    __syncwarp()
+#define ALL 0xffffffffu
+#define SHUFFLE(x, lane) __shfl_sync(ALL, (x), (lane))
+#define BALLOT(x) __ballot_sync(ALL, (x))
+#define ANY(x) __any_sync(ALL, (x))
+#define MAX_OF_LANES(x) __reduce_max_sync(ALL, (x))
+#define LANES_BARRIER() __syncwarp()
 #define BYTE_PERM(a, b, s) __byte_perm((a), (b), (s))
-#define FUNNEL(lo, hi, s)  __funnelshift_r((lo), (hi), (s))
-#define READ_ONLY(p)       __ldg(p)
+#define READ_ONLY(p) __ldg(p)
+#elif defined __OPENCL_VERSION__
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+#pragma OPENCL FP_CONTRACT OFF
+typedef char int8_t;
+typedef uchar uint8_t;
+typedef short int16_t;
+typedef ushort uint16_t;
+typedef int int32_t;
+typedef uint uint32_t;
+typedef long int64_t;
+typedef ulong uint64_t;
+#define KERNEL __kernel
+#define GROUP_OF(n) __attribute__((reqd_work_group_size(n, 1, 1)))
+#define GROUPS_OF(n, resident) GROUP_OF(n)
+#define BUFFER(type, name) __global type *name##_buffer, ulong name##_at
+#if SPACES == 3
+#define OPEN(type, name) type *name = (__global type *)((__global uchar *)name##_buffer + name##_at);
+#define ANY_SPACE(type, near_pointer) ((type *)(near_pointer))
+#define FAR(type, p) ((volatile __global type *)(p))
+#else
+#define OPEN(type, name) type *name = (type *)((ulong)name##_buffer + name##_at);
+#define FAR(type, p) ((volatile __global type *)(ulong)(p))
+#if SPACES == 2
+static inline ulong generic_of(const __local void *p)
+{
+    ulong x;
+    asm("cvta.shared.u64 %0, %1;" : "=l"(x) : "l"((ulong)p));
+    return x;
+}
+#define ANY_SPACE(type, near_pointer) ((type *)generic_of(near_pointer))
+#else
+#define ANY_SPACE(type, near_pointer) ((type *)(ulong)(near_pointer))
+#endif
+#endif
+#define NEAR __local
+#define LOCAL __local
+#if GROUP_SIZE == 1
+#define LOCAL_ROOM(type, name, n) type name[n] /* PoCL loses track of local memory behind other pointers */
+#else
+#define LOCAL_ROOM(type, name, n) \
+    __local type name##_near[n];  \
+    type *name = ANY_SPACE(type, name##_near)
+#endif
+#define DYNAMIC_LOCAL(name, most) __local uchar name[most] __attribute__((aligned(16)))
+#define DEVICE static inline
+#define DEVICE_CALL static
+#define GROUP ((uint32_t)get_group_id(0))
+#define GROUP_Y ((uint32_t)get_group_id(1))
+#define GROUPS ((uint32_t)get_num_groups(0))
+#define ITEM_OF_ALL ((uint32_t)get_global_id(0))
+#if GROUP_SIZE == 1
+#define ITEM 0u
+#define BARRIER()
+#else
+#define ITEM ((uint32_t)get_local_id(0))
+#define BARRIER() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+#endif
+#define ATOMIC_ADD32(p, x) atomic_add(FAR(uint, p), (uint)(x))
+#define ATOMIC_MIN32(p, x) atomic_min(FAR(uint, p), (uint)(x))
+#define ATOMIC_ADD64(p, x) atom_add(FAR(ulong, p), (ulong)(x))
+#define ATOMIC_ADD_F64(p, x) add_f64(FAR(ulong, p), (x))
+static inline void add_f64(volatile __global ulong *p, double x)
+{
+    ulong old = *p, seen;
+    while ((seen = atom_cmpxchg(p, old, as_ulong(as_double(old) + x))) != old)
+        old = seen;
+}
+#define MUL_HI64(a, b) mul_hi((ulong)(a), (ulong)(b))
+#define AS_DOUBLE(x) as_double((ulong)(x))
+#define AS_BITS64(x) as_ulong((double)(x))
+#define AS_FLOAT(x) as_float((uint)(x))
+#define POPCOUNT(x) popcount((uint)(x))
+#define FIRST_BIT(x) (31 - (int)clz((uint)(x) & (0u - (uint)(x))))
+#define MUL_F64(a, b) ((a) * (b))
+#define UNROLL _Pragma("unroll")
+#define UNROLL_4 _Pragma("unroll 4")
+#if LANES
+/* Lanes in step: NVIDIA's, which its OpenCL knows nothing of. */
+static inline uint lanes_shuffle(uint x, uint lane)
+{
+    uint y;
+    asm volatile("shfl.sync.idx.b32 %0, %1, %2, 31, -1;" : "=r"(y) : "r"(x), "r"(lane));
+    return y;
+}
+static inline uint lanes_ballot(int x)
+{
+    uint y;
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %1, 0; vote.sync.ballot.b32 %0, p, -1; }" : "=r"(y) : "r"(x));
+    return y;
+}
+static inline uint lanes_max(uint x)
+{
+    uint y;
+    asm volatile("redux.sync.max.u32 %0, %1, -1;" : "=r"(y) : "r"(x));
+    return y;
+}
+static inline uint bytes_picked(uint a, uint b, uint s)
+{
+    uint y;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(y) : "r"(a), "r"(b), "r"(s));
+    return y;
+}
+/* Memory that does not change while the kernel runs. */
+static inline __attribute__((overloadable)) ushort load_constant(const ushort *p)
+{
+    ushort x;
+    asm("ld.global.nc.u16 %0, [%1];" : "=h"(x) : "l"((ulong)p));
+    return x;
+}
+static inline __attribute__((overloadable)) uint load_constant(const uint *p)
+{
+    uint x;
+    asm("ld.global.nc.u32 %0, [%1];" : "=r"(x) : "l"((ulong)p));
+    return x;
+}
+static inline __attribute__((overloadable)) uint2 load_constant(const uint2 *p)
+{
+    uint2 x;
+    asm("ld.global.nc.v2.u32 {%0, %1}, [%2];" : "=r"(x.x), "=r"(x.y) : "l"((ulong)p));
+    return x;
+}
+static inline __attribute__((overloadable)) uint4 load_constant(const uint4 *p)
+{
+    uint4 x;
+    asm("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w) : "l"((ulong)p));
+    return x;
+}
+#define SHUFFLE(x, lane) lanes_shuffle((x), (uint)(lane))
+#define BALLOT(x) lanes_ballot(x)
+#define ANY(x) (lanes_ballot(x) != 0)
+#define MAX_OF_LANES(x) lanes_max(x)
+#define LANES_BARRIER() asm volatile("bar.warp.sync -1;" ::: "memory")
+#define BYTE_PERM(a, b, s) bytes_picked((a), (b), (s))
+#define READ_ONLY(p) load_constant(p)
+#endif
 #else
 #error "no dialect for this compiler"
 #endif

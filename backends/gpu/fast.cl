@@ -115,15 +115,18 @@ DEVICE int parse_block(const u8 *s, u32 n, struct command *commands, struct bloc
 }
 
 #define PARSE_BLOCKS GPU_PARSE_BLOCKS
+#define PARSE_MOST GPU_PARSE_ROOM
 
 /* A group takes PARSE_BLOCKS blocks of a frame, their bytes first brought to local memory if they fit. */
 KERNEL GROUP_OF(32)
-void gpu_parse(struct gpu_batch batch, u32 local_bytes, const GLOBAL u8 *chunks,
-               const GLOBAL hcy_bslz4_frame *frames, const GLOBAL hcy_bslz4_block *blocks,
-               GLOBAL struct gpu_state *state, GLOBAL struct block_info *infos,
-               GLOBAL struct command *commands)
+void gpu_parse(struct gpu_batch batch, u32 local_bytes, BUFFER(const u8, chunks),
+               BUFFER(const hcy_bslz4_frame, frames), BUFFER(const hcy_bslz4_block, blocks),
+               BUFFER(struct gpu_state, state), BUFFER(struct block_info, infos),
+               BUFFER(struct command, commands))
 {
-    DYNAMIC_LOCAL(local);
+    OPEN(const u8, chunks) OPEN(const hcy_bslz4_frame, frames) OPEN(const hcy_bslz4_block, blocks)
+    OPEN(struct gpu_state, state) OPEN(struct block_info, infos) OPEN(struct command, commands)
+    DYNAMIC_LOCAL(room, PARSE_MOST);
     u32 item = GROUP_Y, b = GROUP * PARSE_BLOCKS + ITEM, first = GROUP * PARSE_BLOCKS;
     u32 n = batch.n_blocks - first < PARSE_BLOCKS ? batch.n_blocks - first : PARSE_BLOCKS;
     const hcy_bslz4_frame *f = &frames[item];
@@ -145,7 +148,7 @@ void gpu_parse(struct gpu_batch batch, u32 local_bytes, const GLOBAL u8 *chunks,
     const u8 *chunk = chunks + f->offset;
     if (staged)
         for (u32 i = ITEM; i * 16 < end - begin; i += 32)
-            ((uint4 *)local)[i] = READ_ONLY((const uint4 *)(chunk + begin) + i);
+            ((NEAR uint4 *)room)[i] = READ_ONLY((const uint4 *)(chunk + begin) + i);
     LANES_BARRIER();
     if (ITEM >= n)
         return;
@@ -155,7 +158,7 @@ void gpu_parse(struct gpu_batch batch, u32 local_bytes, const GLOBAL u8 *chunks,
         list_block(state, &batch, item, b);
     } else {
         struct command *own = commands + block_at * (2 * COMMANDS);
-        int how = staged ? parse_block(local + (block.offset - begin), block.size, own, &info)
+        int how = staged ? parse_block(ANY_SPACE(const u8, room) + (block.offset - begin), block.size, own, &info)
                          : parse_block(chunk + block.offset, block.size, own, &info);
         if (how == 1)
             ATOMIC_MIN32(&frame_states(state)[item].damaged, b);
@@ -176,7 +179,7 @@ DEVICE u32 reciprocal(u32 lane)
 }
 
 /* Up to 128 bytes a step; a lane has left of the n bytes what is above its number. */
-DEVICE void copy_bytes(u8 *to, const u8 *from, i32 left, i32 n)
+DEVICE void copy_bytes(NEAR u8 *to, const u8 *from, i32 left, i32 n)
 {
     for (i32 c = 0; c < n; c += 128, left -= 128, to += 128, from += 128) {
         u8 v0 = 0, v1 = 0, v2 = 0, v3 = 0;
@@ -201,7 +204,7 @@ DEVICE void copy_bytes(u8 *to, const u8 *from, i32 left, i32 n)
 }
 
 /* Literals do not depend on one another: the short ones a lane each, the others by all lanes in turn. */
-DEVICE void copy_literals(const struct command *literals, u32 n, const u8 *coded, u8 *window, u32 lane)
+DEVICE void copy_literals(const struct command *literals, u32 n, const u8 *coded, NEAR u8 *window, u32 lane)
 {
     for (u32 first = 0; first < n; first += 32) {
         struct command c = { 0, 0 };
@@ -221,12 +224,12 @@ DEVICE void copy_literals(const struct command *literals, u32 n, const u8 *coded
 }
 
 /* A match of more than 32 bytes. */
-DEVICE void copy_match(u8 *to, u32 bytes, u32 distance, u32 inverse, u32 lane)
+DEVICE void copy_match(NEAR u8 *to, u32 bytes, u32 distance, u32 inverse, u32 lane)
 {
     i32 left = (i32)(bytes - lane);
-    u8 *at = to + lane;
+    NEAR u8 *at = to + lane;
     if (distance >= 128) {
-        copy_bytes(at, at - distance, left, (i32)bytes);
+        copy_bytes(at, ANY_SPACE(const u8, at - distance), left, (i32)bytes);
     } else if (distance >= 32) {
         for (i32 c = 0; c < (i32)bytes; c += 32, left -= 32, at += 32) {
             if (left > 0)
@@ -235,7 +238,7 @@ DEVICE void copy_match(u8 *to, u32 bytes, u32 distance, u32 inverse, u32 lane)
         }
     } else {
         u32 r = lane - distance * (lane * inverse >> 12), step = 32 - distance * (32 * inverse >> 12);
-        const u8 *from = to - distance;
+        const NEAR u8 *from = to - distance;
         for (i32 c = 0; c < (i32)bytes; c += 32, left -= 32, at += 32) {
             if (left > 0)
                 *at = from[r];
@@ -248,7 +251,7 @@ DEVICE void copy_match(u8 *to, u32 bytes, u32 distance, u32 inverse, u32 lane)
 
 /* Matches in order: a short one takes one step, its command read by all lanes at once.  The barriers between steps
  * are needed: without them lanes were seen to run apart and fail. */
-DEVICE void copy_matches(const struct command *matches, u32 n, u8 *window, uint4 *queue, u32 lane)
+DEVICE void copy_matches(const struct command *matches, u32 n, NEAR u8 *window, NEAR uint4 *queue, u32 lane)
 {
     u32 inverse = reciprocal(lane);
     for (u32 first = 0; first < n; first += 32) {
@@ -270,7 +273,7 @@ DEVICE void copy_matches(const struct command *matches, u32 n, u8 *window, uint4
             u32 rest = slow >> k, until = rest ? k + (u32)FIRST_BIT(rest) : here;
             for (; k < until; k++) {
                 u32 back = e.z * ((lane * e.w + 4096) >> 12);
-                u8 *to = window + e.x + lane;
+                NEAR u8 *to = window + e.x + lane;
                 int mine = lane < e.y;
                 e = queue[k + 1];
                 if (mine)
@@ -287,7 +290,7 @@ DEVICE void copy_matches(const struct command *matches, u32 n, u8 *window, uint4
 #define QUEUE 33 /* commands kept for the lanes, and one read ahead */
 
 /* A block's planes to its window. */
-DEVICE void carry_out(const struct command *commands, u32 counts, const u8 *coded, u8 *window, uint4 *queue,
+DEVICE void carry_out(const struct command *commands, u32 counts, const u8 *coded, NEAR u8 *window, uint4 *queue,
                       u32 lane)
 {
     copy_literals(commands + COMMANDS, counts >> 8 & 255, coded, window, lane);
@@ -329,10 +332,10 @@ DEVICE void transpose32(u32 a[32])
 }
 
 /* Word w of every plane, as 32 pixels. */
-DEVICE void load_pixels(const u32 *window, u32 new_planes, u32 w, u32 a[32])
+DEVICE void load_pixels(const NEAR u32 *window, u32 new_planes, u32 w, u32 a[32])
 {
     u32 word = 0;
-    const u32 *at = window + w;
+    const NEAR u32 *at = window + w;
     UNROLL
     for (int p = 0; p < 32; p++) {
         if (p >= PLANES) {

@@ -45,8 +45,12 @@ struct gpu_ops {
     /* Device memory of `size` bytes with the pieces in it; *block as alloc() makes it, its handle is `handle`. */
     int (*tables)(void *device, const struct gpu_piece *pieces, size_t n, size_t size, void *handle,
                   hcy_block *block);
-    uint32_t units; /* multiprocessors: how many groups keep the device busy */
-    bool lanes;     /* 32 lanes in step, shuffles: the fast kernels can be compiled */
+    /* The host side that tables() was given for a block; NULL if the block is none of its. */
+    const void *(*plan)(const hcy_block *block);
+    uint32_t units;    /* multiprocessors: how many groups keep the device busy */
+    bool lanes;        /* 32 lanes in step, shuffles: the fast kernels can be compiled */
+    bool alone;        /* a processor: groups of one item, which runs in sequence what many would share */
+    bool static_local; /* local memory is what the text says, not what a launch wants */
 };
 
 /* A prepared plan's host side: the handle of its block. */
@@ -65,9 +69,6 @@ int gpu_kernel_scratch_size(struct gpu_kernel *kernel, size_t items, const hcy_v
                             size_t *size);
 int gpu_kernel_preferred_batch(struct gpu_kernel *kernel, const hcy_value *values, size_t n, size_t *items);
 int gpu_kernel_prepare(struct gpu_kernel *kernel, const hcy_span *spans, size_t n, hcy_block *tables);
-
-/* The plan of a tables argument, NULL if it is none. */
-const struct gpu_plan *gpu_plan_of(const hcy_value *value);
 
 /* gpu_tables.c: canonical spans to a plan and its memory; `put` gets the pieces.  *plan is malloced. */
 int gpu_tables_make(struct gpu_plan **plan, const hcy_span *spans, size_t n,

@@ -36,11 +36,11 @@ struct azint {
 /* Values up to here may be counted without being looked at. */
 #define BYTE 255u
 
-static int open_azint(struct azint *a, const hcy_value *tables, const hcy_value *job)
+static int open_azint(struct azint *a, const struct gpu_call *call, const hcy_value *tables, const hcy_value *job)
 {
     memset(a, 0, sizeof *a);
     a->tables = tables;
-    a->plan = gpu_plan_of(tables);
+    a->plan = tables->block ? call->kernel->ops->plan(tables->block) : NULL;
     a->job = job->bytes;
     if (!a->plan)
         return hcy_fail(HCY_EINVAL, "azint: the plan's tables are not those of hcy_kernel_prepare()");
@@ -61,7 +61,7 @@ static int image_variant(struct azint *a, const struct gpu_call *call)
 {
     char options[GPU_OPTIONS_BYTES];
     snprintf(options, sizeof options,
-             "-DGROUP_SIZE=%u -DPIXEL_BYTES=%u -DPIXEL_SIGNED=%u -DPIXEL_FLOAT=%u -DVARIANCE=%u", IMAGE_GROUP,
+             "-DGROUP_SIZE=%u -DPIXEL_BYTES=%u -DPIXEL_SIGNED=%u -DPIXEL_FLOAT=%u -DVARIANCE=%u", gpu_group(call, IMAGE_GROUP),
              a->pixel->bytes, a->pixel->is_signed, a->pixel->is_float,
              (a->job->flags & HCY_AZINT_WANT_VARIANCE) != 0);
     return gpu_variant_get(call->kernel, gpu_text_azint, options, &a->variant);
@@ -80,10 +80,25 @@ static int check_room(const struct azint *a, const struct gpu_call *call, const 
     return call->kernel->ops->zero(call->queue, a->sums, 0, size);
 }
 
+/* The same on a processor: a few frames share what is read of the plan; if there are few frames, groups share the
+ * tiles, and add to the same sums. */
+static int run_image_alone(const struct azint *a, const struct gpu_call *call, const hcy_value *images, size_t at)
+{
+    uint32_t items = (uint32_t)call->items, units = call->kernel->ops->units, frames = items / units;
+    frames = frames < 1 ? 1 : frames > GPU_FRAMES_ALONE ? GPU_FRAMES_ALONE : frames;
+    uint32_t rows = (items + frames - 1) / frames, parts = rows < units ? (4 * units + rows - 1) / rows : 1;
+    struct gpu_grid grid = { { parts < a->plan->at.n_tiles ? parts : a->plan->at.n_tiles, rows }, 1, 0 };
+    return GPU_STEP(call, a->variant, "gpu_azint_alone", &grid, GPU_BYTES(*a->job), GPU_BYTES(a->plan->at),
+                    GPU_BYTES(items), GPU_BYTES(frames), gpu_at(images, at), gpu_at(a->tables, 0), gpu_at(a->sums, 0),
+                    gpu_at(a->reports, 0));
+}
+
 /* Segment by segment, from images at offset `at`. */
 static int run_image(const struct azint *a, const struct gpu_call *call, const hcy_value *images, size_t at)
 {
     struct gpu_grid grid = { { a->plan->at.n_tiles, (uint32_t)call->items }, IMAGE_GROUP, 0 };
+    if (call->kernel->ops->alone)
+        return run_image_alone(a, call, images, at);
     return GPU_STEP(call, a->variant, "gpu_azint_image", &grid, GPU_BYTES(*a->job), GPU_BYTES(a->plan->at),
                     gpu_at(images, at), gpu_at(a->tables, 0), gpu_at(a->sums, 0), gpu_at(a->reports, 0));
 }
@@ -94,7 +109,7 @@ int gpu_image_scratch(const struct gpu_call *call, size_t *size)
 {
     struct azint a;
     *size = 0;
-    int status = open_azint(&a, &call->values[IMAGE_PLAN], &call->values[IMAGE_JOB]);
+    int status = open_azint(&a, call, &call->values[IMAGE_PLAN], &call->values[IMAGE_JOB]);
     return status ? status : image_variant(&a, call);
 }
 
@@ -103,8 +118,8 @@ int gpu_image_launch(const struct gpu_call *call)
     struct azint a;
     const hcy_value *v = call->values;
     uint32_t items = (uint32_t)call->items;
-    struct gpu_grid grid = { { (items + 31) / 32, 1 }, 32, 0 };
-    int status = open_azint(&a, &v[IMAGE_PLAN], &v[IMAGE_JOB]);
+    struct gpu_grid grid = gpu_over(call, items, 1);
+    int status = open_azint(&a, call, &v[IMAGE_PLAN], &v[IMAGE_JOB]);
     if (!status)
         status = image_variant(&a, call);
     if (status)
@@ -165,7 +180,7 @@ static int open_coded(struct azint *a, const struct gpu_call *call)
 {
     const hcy_value *v = call->values;
     const hcy_bslz4_job *coding = v[CODED_CODING].bytes;
-    int status = open_azint(a, &v[CODED_PLAN], &v[CODED_JOB]);
+    int status = open_azint(a, call, &v[CODED_PLAN], &v[CODED_JOB]);
     if (status)
         return status;
     if (coding->elem_size != a->pixel->bytes || coding->image_bytes != a->job->n_pixels * a->pixel->bytes)
@@ -229,7 +244,7 @@ static int run_rest(const struct azint *a, const struct gpu_call *call)
 
 static int run_finish(const struct azint *a, const struct gpu_call *call)
 {
-    struct gpu_grid grid = { { (a->job->n_bins + 31) / 32, (uint32_t)call->items }, 32, 0 };
+    struct gpu_grid grid = gpu_over(call, a->job->n_bins, (uint32_t)call->items);
     return GPU_STEP(call, a->coded.variant, "gpu_azint_finish", &grid, GPU_BYTES(a->job->n_bins),
                     gpu_at(a->coded.scratch, a->fast), gpu_at(a->coded.scratch, a->pairs),
                     gpu_at(a->sums, 0));

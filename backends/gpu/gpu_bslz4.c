@@ -9,7 +9,6 @@ enum { ARG_JOB = 3, ARG_IMAGES, ARG_REPORTS, ARG_SCRATCH };
 /* Memory of the slots: an image, so that any block fits, and some megabytes, so that many groups have one. */
 #define SLOT_BYTES   ((uint64_t)8 << 20)
 #define REST_GROUP   32u
-#define FRAMES_GROUP 32u
 /* Of groups, in the second direction of a grid. */
 #define MOST_ROWS 65535u
 
@@ -104,14 +103,12 @@ int gpu_coded_set(struct gpu_coded *c, const struct gpu_call *call, size_t repor
 
 static struct gpu_grid over_frames(const struct gpu_call *call)
 {
-    return (struct gpu_grid){ { (uint32_t)((call->items + FRAMES_GROUP - 1) / FRAMES_GROUP), 1 },
-                              FRAMES_GROUP,
-                              0 };
+    return gpu_over(call, (uint32_t)call->items, 1);
 }
 
 struct gpu_grid gpu_rest_grid(const struct gpu_call *call)
 {
-    return (struct gpu_grid){ { call->kernel->ops->units * 16, 1 }, REST_GROUP, 0 };
+    return (struct gpu_grid){ { call->kernel->ops->units * 16, 1 }, gpu_group(call, REST_GROUP), 0 };
 }
 
 /* Local memory for what a group of the parser reads: half more than usual, by the batch's size. */
@@ -119,7 +116,8 @@ static uint32_t parse_bytes(const struct gpu_coded *c, const struct gpu_call *ca
 {
     uint64_t block = c->batch.chunks_size / call->items / c->batch.n_blocks,
              bytes = block * GPU_PARSE_BLOCKS * 3 / 2 + 1024;
-    return (uint32_t)(bytes < 8192 ? 8192 : bytes > 40960 ? 40960 : (bytes + 1023) / 1024 * 1024);
+    bytes = bytes < 8192 ? 8192 : bytes > 40960 ? 40960 : (bytes + 1023) / 1024 * 1024;
+    return call->kernel->ops->static_local && bytes > GPU_PARSE_ROOM ? GPU_PARSE_ROOM : (uint32_t)bytes;
 }
 
 static int parse(const struct gpu_coded *c, const struct gpu_call *call)
@@ -180,9 +178,10 @@ int gpu_coded_decode(const struct gpu_coded *c, const struct gpu_call *call, con
 int gpu_decode_variant(struct gpu_coded *c, const struct gpu_call *call)
 {
     char options[GPU_OPTIONS_BYTES];
+    int n = snprintf(options, sizeof options, "-DGROUP_SIZE=%u", gpu_group(call, REST_GROUP));
     if (!c->batch.fast)
-        return gpu_variant_get(call->kernel, gpu_text_decode, "-DGROUP_SIZE=32", &c->variant);
-    snprintf(options, sizeof options, "-DGROUP_SIZE=32 -DELEM=%u", c->batch.elem_size);
+        return gpu_variant_get(call->kernel, gpu_text_decode, options, &c->variant);
+    snprintf(options + n, sizeof options - (size_t)n, " -DELEM=%u", c->batch.elem_size);
     return gpu_variant_get(call->kernel, gpu_text_decode_fast, options, &c->variant);
 }
 

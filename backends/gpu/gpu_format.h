@@ -56,7 +56,9 @@ struct gpu_block_info {
     uint32_t counts, new_planes;
 };
 #define GPU_PARSE_BLOCKS  8u /* of a group of `parse` */
+#define GPU_PARSE_ROOM    24576u /* its local memory where that must be known when the text is compiled */
 #define GPU_DECODE_BLOCKS 8u /* of a group that decodes to images */
+#define GPU_FRAMES_ALONE  4u /* that a processor sums together */
 #define GPU_FRAMES        8u /* of a group that sums */
 #define GPU_FAST_ROWS     4u /* sums of a frame in scratch memory */
 #define GPU_PAIR_ROWS     8u /* and of GPU_FRAMES of a plan whose weights are all one */

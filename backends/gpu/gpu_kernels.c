@@ -175,11 +175,3 @@ int gpu_kernel_prepare(struct gpu_kernel *k, const hcy_span *spans, size_t n, hc
         return hcy_fail(HCY_EUNSUPPORTED, "kernel %s takes no tables", k->family->name);
     return gpu_tables_make(&plan, spans, n, put_tables, &put);
 }
-
-const struct gpu_plan *gpu_plan_of(const hcy_value *value)
-{
-    const hcy_block *block = value->block;
-    return block && !block->host && block->handle && (uintptr_t)block->handle != block->address
-               ? block->handle
-               : NULL;
-}

@@ -41,6 +41,18 @@ struct gpu_call {
     const hcy_value *values;
 };
 
+/* Items of a group that `many` would share. */
+static inline uint32_t gpu_group(const struct gpu_call *call, uint32_t many)
+{
+    return call->kernel->ops->alone ? 1 : many;
+}
+/* Groups for `items` that do not depend on one another. */
+static inline struct gpu_grid gpu_over(const struct gpu_call *call, uint32_t items, uint32_t rows)
+{
+    uint32_t group = gpu_group(call, 32);
+    return (struct gpu_grid){ { (items + group - 1) / group, rows }, group, 0 };
+}
+
 /* The text compiled with these options ("-DA=1 -DB=2"). */
 int gpu_variant_get(struct gpu_kernel *kernel, const char *text, const char *options,
                     struct gpu_variant **variant);

@@ -3,11 +3,12 @@ gpu_formats = src/bslz4/bslz4_format.h src/azint/azint_format.h backends/gpu/gpu
 gpu_common = backends/gpu/dialect.h $(gpu_formats) backends/gpu/bslz4.cl
 gpu_decode = $(gpu_common) backends/gpu/decode.cl backends/gpu/rest.cl backends/gpu/decode_rest.cl
 gpu_decode_fast = $(gpu_decode) backends/gpu/fast.cl backends/gpu/decode_fast.cl
-gpu_azint = $(gpu_common) backends/gpu/azint.cl
+gpu_azint = $(gpu_common) backends/gpu/azint.cl backends/gpu/azint_alone.cl
 gpu_azint_fast = $(gpu_azint) backends/gpu/azint_rest.cl backends/gpu/rest.cl backends/gpu/azint_rest_kernel.cl \
     backends/gpu/fast.cl backends/gpu/azint_fast.cl
 EXTRA_DIST += backends/gpu/dialect.h backends/gpu/text.sh backends/gpu/bslz4.cl backends/gpu/decode.cl backends/gpu/rest.cl \
     backends/gpu/decode_rest.cl backends/gpu/fast.cl backends/gpu/decode_fast.cl backends/gpu/azint.cl \
+    backends/gpu/azint_alone.cl \
     backends/gpu/azint_rest.cl backends/gpu/azint_rest_kernel.cl backends/gpu/azint_fast.cl
 
 backends/gpu/gpu_texts.c: backends/gpu/text.sh $(gpu_decode_fast) $(gpu_azint_fast)

@@ -6,7 +6,7 @@
 
 /* One block, by the whole group. */
 DEVICE void rest_block(const struct gpu_batch *batch, const u8 *chunks, const hcy_bslz4_frame *frames,
-                       const hcy_bslz4_block *blocks, struct gpu_state *state, u32 item, u32 b, u8 *local,
+                       const hcy_bslz4_block *blocks, struct gpu_state *state, u32 item, u32 b, u8 *room,
                        u8 *slot, const struct rest_target *target)
 {
     const hcy_bslz4_frame *f = &frames[item];
@@ -14,7 +14,7 @@ DEVICE void rest_block(const struct gpu_batch *batch, const u8 *chunks, const hc
     u32 bytes = decoded_bytes(f, b);
     struct decoded d;
     int good = block_fits(f, block, bytes) && decode_any(chunks + f->offset + block.offset, block.size, bytes,
-                                                         batch, bytes <= LOCAL_BLOCK ? local : slot, &d);
+                                                         batch, bytes <= LOCAL_BLOCK ? room : slot, &d);
     if (good)
         rest_pixels(target, item, (u64)b * f->block_bytes / batch->elem_size, &d);
     else if (ITEM == 0)
@@ -36,14 +36,14 @@ DEVICE void rest_tail(const struct gpu_batch *batch, const u8 *chunks, const hcy
 
 /* Groups share the listed blocks, and all blocks of the frames that did not go the fast way. */
 DEVICE void rest_run(const struct gpu_batch *batch, const u8 *chunks, const hcy_bslz4_frame *frames,
-                     const hcy_bslz4_block *blocks, struct gpu_state *state, u8 *local, u8 *slots,
+                     const hcy_bslz4_block *blocks, struct gpu_state *state, u8 *room, u8 *slots,
                      const struct rest_target *target)
 {
     const struct gpu_frame_state *states = frame_states(state);
     u32 listed = state->listed < batch->list_room ? state->listed : batch->list_room;
     for (u32 i = GROUP; i < listed; i += GROUPS) {
         struct gpu_listed at = list_of(state, batch->items)[i];
-        rest_block(batch, chunks, frames, blocks, state, at.item, at.block, local, local, target);
+        rest_block(batch, chunks, frames, blocks, state, at.item, at.block, room, room, target);
     }
     for (u32 item = 0; item < batch->items; item++) {
         const hcy_bslz4_frame *f = &frames[item];
@@ -54,9 +54,9 @@ DEVICE void rest_run(const struct gpu_batch *batch, const u8 *chunks, const hcy_
         if (states[item].way != GPU_WAY_REST)
             continue;
         u64 largest = f->n_blocks > 1 ? f->block_bytes : f->last_bytes, slot = (largest + 15) / 16 * 16;
-        u64 room = largest <= LOCAL_BLOCK ? GROUPS : batch->slot_bytes / slot;
-        u32 share = room < GROUPS ? (u32)room : GROUPS;
+        u64 most = largest <= LOCAL_BLOCK ? GROUPS : batch->slot_bytes / slot;
+        u32 share = most < GROUPS ? (u32)most : GROUPS;
         for (u32 b = GROUP; GROUP < share && b < f->n_blocks; b += share)
-            rest_block(batch, chunks, frames, blocks, state, item, b, local, slots + GROUP * slot, target);
+            rest_block(batch, chunks, frames, blocks, state, item, b, room, slots + GROUP * slot, target);
     }
 }

@@ -77,8 +77,27 @@ static uint64_t key_of(const struct cl_found *f)
     return h;
 }
 
+/* What our kernels are compiled with, and whether they can be. */
+static void set_up_kernels(struct cl_device *d)
+{
+    char extensions[2048], version[40];
+    int spaces = d->at.quirk->spaces;
+    cl_text(d->at.device, CL_DEVICE_EXTENSIONS, extensions, sizeof extensions);
+    cl_text(d->at.device, CL_DEVICE_VERSION, version, sizeof version);
+    d->alone = d->at.info.kind == HCY_KIND_CPU;
+    if (!strstr(extensions, "cl_khr_int64_base_atomics"))
+        snprintf(d->lacks, sizeof d->lacks, "64-bit atomics");
+    else if (!(d->at.info.caps & HCY_CAP_F64))
+        snprintf(d->lacks, sizeof d->lacks, "double precision");
+    else if (spaces == 3 && strncmp(version, "OpenCL 1.", 9) == 0)
+        snprintf(d->lacks, sizeof d->lacks, "OpenCL C 2.0's generic pointers");
+    const char *language = spaces < 3 ? "" : strncmp(version, "OpenCL 2.", 9) ? " -cl-std=CL3.0" : " -cl-std=CL2.0";
+    snprintf(d->options, sizeof d->options, "-DSPACES=%d -DLANES=%d%s", spaces, d->at.quirk->lanes, language);
+}
+
 static void set_up(struct cl_device *d, const struct settings *s)
 {
+    set_up_kernels(d);
     d->shared = d->at.quirk->shared && !s->discrete;
     d->memory = s->memory ? (uint64_t)s->memory : d->at.info.memory;
     d->largest = cl_number(d->at.device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);

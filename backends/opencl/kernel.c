@@ -6,9 +6,163 @@
  */
 #include "cl_priv.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MAX_PARTS 64
+
+/* --- The operations of backends/gpu --- */
+
+struct function {
+    cl_kernel kernel;
+    pthread_mutex_t lock;
+    struct function *next;
+};
+
+struct module {
+    cl_program program;
+    struct function *functions;
+};
+
+static int compile(void *device, const char *text, const char *const *options, int n, void **out)
+{
+    struct cl_device *d = device;
+    char all[1024];
+    size_t used = (size_t)snprintf(all, sizeof all, "%s", d->options);
+    struct module *m = calloc(1, sizeof *m);
+    if (!m)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
+    for (int i = 0; i < n && used < sizeof all; i++)
+        used += (size_t)snprintf(all + used, sizeof all - used, " %s", options[i]);
+    int status = used < sizeof all ? cl_build(d, text, all, &m->program, NULL)
+                                   : hcy_fail(HCY_ERANGE, "too many options for a kernel's compiler");
+    if (status)
+        free(m);
+    else
+        *out = m;
+    return status;
+}
+
+static void module_release(void *device, void *module)
+{
+    struct module *m = module;
+    (void)device;
+    while (m->functions) {
+        struct function *f = m->functions;
+        m->functions = f->next;
+        cl.clReleaseKernel(f->kernel);
+        pthread_mutex_destroy(&f->lock);
+        free(f);
+    }
+    cl.clReleaseProgram(m->program);
+    free(m);
+}
+
+static int function(void *device, void *module, const char *name, uint32_t local_bytes, void **out)
+{
+    struct cl_device *d = device;
+    struct module *m = module;
+    cl_int error = 0;
+    struct function *f = calloc(1, sizeof *f);
+    (void)local_bytes;
+    if (!f)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
+    f->kernel = cl.clCreateKernel(m->program, name, &error);
+    if (error) {
+        free(f);
+        return cl_fail(d, error, "finding a kernel");
+    }
+    pthread_mutex_init(&f->lock, NULL);
+    f->next = m->functions;
+    m->functions = f;
+    *out = f;
+    return 0;
+}
+
+/* A buffer is two arguments: the whole of it, and where its part begins. */
+static int set_arguments(struct cl_device *d, cl_kernel kernel, const struct gpu_arg *args, size_t n)
+{
+    cl_int code = CL_SUCCESS;
+    cl_uint at = 0;
+    for (size_t i = 0; !code && i < n; i++) {
+        if (!args[i].buffer) {
+            code = cl.clSetKernelArg(kernel, at++, args[i].size, args[i].bytes);
+            continue;
+        }
+        cl_mem mem = cl_mem_of(args[i].buffer->block);
+        cl_ulong offset = args[i].buffer->offset + args[i].offset;
+        code = cl.clSetKernelArg(kernel, at++, sizeof mem, &mem);
+        if (!code)
+            code = cl.clSetKernelArg(kernel, at++, sizeof offset, &offset);
+    }
+    return cl_check(d, code, "setting a kernel's arguments");
+}
+
+static int step(void *queue, void *function, const struct gpu_grid *grid, const struct gpu_arg *args, size_t n)
+{
+    struct cl_lane *lane = queue;
+    struct function *f = function;
+    size_t group[2] = { grid->group, 1 }, items[2] = { (size_t)grid->groups[0] * grid->group, grid->groups[1] };
+    pthread_mutex_lock(&f->lock);
+    int status = set_arguments(lane->dev, f->kernel, args, n);
+    if (!status)
+        status = cl_check(lane->dev, cl.clEnqueueNDRangeKernel(lane->queue, f->kernel, 2, NULL, items, group, 0, NULL, NULL),
+                          "launching a kernel");
+    pthread_mutex_unlock(&f->lock);
+    return status;
+}
+
+static int zero(void *queue, const hcy_value *buffer, size_t offset, size_t size)
+{
+    static const uint64_t zeros;
+    struct cl_lane *lane = queue;
+    size_t at = buffer->offset + offset, n = at % 8 || size % 8 ? 1 : 8;
+    if (!size)
+        return 0;
+    return cl_check(lane->dev, cl.clEnqueueFillBuffer(lane->queue, cl_mem_of(buffer->block), &zeros, n, at, size, 0, NULL, NULL),
+                    "zeroing memory");
+}
+
+static int put_pieces(struct cl_device *d, const struct gpu_piece *pieces, size_t n, const hcy_block *block)
+{
+    struct cl_lane *lane = block->host ? NULL : cl_lane_take(d);
+    cl_int code = CL_SUCCESS;
+    if (!block->host && !lane)
+        return hcy_last_error()->status;
+    for (size_t i = 0; !code && i < n; i++)
+        if (block->host)
+            memcpy((char *)block->host + pieces[i].at, pieces[i].data, pieces[i].size);
+        else if (pieces[i].size)
+            code = cl.clEnqueueWriteBuffer(lane->queue, cl_mem_of(block), 0, pieces[i].at, pieces[i].size, pieces[i].data, 0,
+                                           NULL, NULL);
+    if (!lane)
+        return 0;
+    int status = cl_check(d, code, "copying a plan's tables");
+    int ran = cl_check_ran(d, cl.clFinish(lane->queue), "copying a plan's tables");
+    cl_lane_give(lane);
+    return status ? status : ran;
+}
+
+static int tables(void *device, const struct gpu_piece *pieces, size_t n, size_t size, void *handle, hcy_block *block)
+{
+    int status = cl_alloc(device, HCY_MEM_DEVICE, size, block);
+    if (status)
+        return status;
+    status = put_pieces(device, pieces, n, block);
+    if (status)
+        cl_free(device, HCY_MEM_DEVICE, block);
+    else
+        ((struct cl_memory *)block->handle)->tables = handle;
+    return status;
+}
+
+static const void *plan(const hcy_block *block)
+{
+    return ((const struct cl_memory *)block->handle)->tables;
+}
+
+/* --- The user's --- */
 
 struct launch {
     struct cl_lane *lane;
@@ -89,7 +243,7 @@ static int run_launch(void *command)
     if (cl_strikes(&d->fail_launch))
         return hcy_fail(HCY_ELAUNCH, "a launch, as @fail-launch asked");
     struct parts parts = { .n = 0 };
-    int status = run_user(l, &parts), ran = cl_check_ran(d, cl.clFinish(l->lane->queue), "a kernel");
+    int status = l->kernel->user ? run_user(l, &parts) : gpu_kernel_launch(l->kernel->ours, l->lane, l->desc), ran = cl_check_ran(d, cl.clFinish(l->lane->queue), "a kernel");
     while (parts.n)
         cl.clReleaseMemObject(parts.list[--parts.n]);
     return status ? status : ran;
@@ -99,7 +253,8 @@ int cl_launch(void *qimpl, void *kimpl, const hcy_launch_desc *launch, hcy_keep 
 {
     struct cl_queue *q = qimpl;
     struct launch l = { q->lane, kimpl, launch };
-    return hcy_hostqueue_submit(q->host, "user's kernel", 0, run_launch, &l, sizeof l, keep);
+    const char *name = l.kernel->user ? "user's kernel" : gpu_kernel_name(l.kernel->ours);
+    return hcy_hostqueue_submit(q->host, name, 0, run_launch, &l, sizeof l, keep);
 }
 
 void cl_kernel_release(void *kimpl)
@@ -108,6 +263,58 @@ void cl_kernel_release(void *kimpl)
     if (k->user) {
         cl.clReleaseKernel(k->user);
         pthread_mutex_destroy(&k->lock);
+    } else {
+        gpu_kernel_release(k->ours);
     }
     free(k);
+}
+
+/* --- Ours, as the HAL knows them --- */
+
+int cl_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, const char **variant)
+{
+    struct cl_device *d = impl;
+    const struct cl_quirk *quirk = d->at.quirk;
+    if (*d->lacks)
+        return hcy_fail(HCY_EUNSUPPORTED, "%s has no kernel \"%s\": it lacks %s", hcy_device_get_info(d->dev)->name,
+                        signature->name, d->lacks);
+    struct cl_kernel_object *k = calloc(1, sizeof *k);
+    if (!k)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
+    k->dev = d;
+    k->ops = (struct gpu_ops){ compile, module_release, function, step, zero, tables, plan,
+                               d->at.info.units, quirk->lanes, d->alone, true };
+    int status = gpu_kernel_get(&k->ours, &k->ops, d, signature->name);
+    if (status) {
+        free(k);
+        return status;
+    }
+    *kimpl = k;
+    *variant = d->alone ? "processor" : quirk->lanes ? "ptx" : "portable";
+    return 0;
+}
+
+static struct gpu_kernel *ours(struct cl_kernel_object *k)
+{
+    if (!k->ours)
+        hcy_fail(HCY_EUNSUPPORTED, "a user's kernel has no tables and asks for no scratch memory");
+    return k->ours;
+}
+
+int cl_prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *block)
+{
+    struct gpu_kernel *k = ours(kimpl);
+    return k ? gpu_kernel_prepare(k, spans, n, block) : HCY_EUNSUPPORTED;
+}
+
+int cl_scratch_size(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size)
+{
+    struct gpu_kernel *k = ours(kimpl);
+    return k ? gpu_kernel_scratch_size(k, items, values, n, size) : HCY_EUNSUPPORTED;
+}
+
+int cl_preferred_batch(void *kimpl, const hcy_value *values, size_t n, size_t *items)
+{
+    struct gpu_kernel *k = ours(kimpl);
+    return k ? gpu_kernel_preferred_batch(k, values, n, items) : HCY_EUNSUPPORTED;
 }
