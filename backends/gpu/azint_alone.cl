@@ -33,7 +33,7 @@ DEVICE void put_sum(const struct alone *a, u64 *sums, u32 row, u64 bin, const st
 }
 
 /* A lost pixel's weight; returns 1 if it is the pixel's first. */
-DEVICE_CALL u64 lose_entry(const struct alone *a, u32 j, struct gpu_entry e, u64 bin)
+static __attribute__((noinline)) u64 lose_entry(const struct alone *a, u32 j, struct gpu_entry e, u64 bin)
 {
     lose(&a->plan, a->sums[j], a->tile * GPU_TILE + (e.place >> 16), bin, e.weight & 0xffffffu);
     return (e.weight & GPU_ENTRY_FIRST) != 0;
@@ -43,14 +43,20 @@ DEVICE_CALL u64 lose_entry(const struct alone *a, u32 j, struct gpu_entry e, u64
 DEVICE void sum_lane(struct alone *a, const struct gpu_entry *e, u32 n, u64 bin, u32 j, u32 frames)
 {
 #if NARROW
-    u64 signal[GPU_FRAMES_ALONE], variance[GPU_FRAMES_ALONE];
-    for (u32 f = 0; f < frames; f++)
+    u64 signal[GPU_FRAMES_ALONE], variance[GPU_FRAMES_ALONE], lowest = a->lowest;
+    const u8 *images[GPU_FRAMES_ALONE];
+    UNROLL
+    for (u32 f = 0; f < frames; f++) {
         signal[f] = variance[f] = 0;
+        images[f] = a->images[j + f];
+    }
     for (u32 k = 0; k < n; k++, e += 32) {
-        u32 c = e->weight & 0xffffffu, c2 = square_of(c);
+        u32 pixel = e->place >> 16;
+        u64 c = e->weight & 0xffffffu, c2 = square_of((u32)c);
+        UNROLL
         for (u32 f = 0; f < frames; f++) {
-            u64 v = load_pixel(a->images[j + f], e->place >> 16);
-            if (v >= a->lowest && is_invalid(a->job, v)) {
+            u64 v = load_pixel(images[f], pixel);
+            if (v >= lowest && is_invalid(a->job, v)) {
                 a->lost[j + f] += lose_entry(a, j + f, *e, bin);
                 continue;
             }
@@ -59,6 +65,7 @@ DEVICE void sum_lane(struct alone *a, const struct gpu_entry *e, u32 n, u64 bin,
                 variance[f] += c2 * (v ? v : 1);
         }
     }
+    UNROLL
     for (u32 f = 0; f < frames; f++) {
         struct wide s = { signal[f], 0 }, v = { variance[f], 0 };
         put_sum(a, a->sums[j + f], HCY_SUM_SIGNAL_LO, bin, &s);

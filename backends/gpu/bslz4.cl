@@ -73,13 +73,17 @@ DEVICE int lz4_next(const u8 *s, i32 n, i32 total, i32 *at, i32 *made, struct lz
 }
 
 #if GROUP_SIZE == 1
+/* Wherever they begin. */
+typedef ulong __attribute__((aligned(1))) bytes8;
+typedef ulong4 __attribute__((aligned(1))) bytes32;
+
 /* Copies n bytes that do not depend on one another nearer than 8 bytes; eight at a time as long as these are `room`
  * bytes' own, on both sides. */
 DEVICE void copy_alone(u8 *to, const u8 *from, u32 n, u32 room)
 {
     u32 i = 0;
     for (; i < n && i + 8 <= room; i += 8)
-        vstore8(vload8(0, from + i), 0, to + i);
+        *(bytes8 *)(to + i) = *(const bytes8 *)(from + i);
     for (; i < n; i++)
         to[i] = from[i];
 }
@@ -88,11 +92,8 @@ DEVICE void copy_alone(u8 *to, const u8 *from, u32 n, u32 room)
 DEVICE u32 copy_lines(u8 *to, const u8 *from, u32 n)
 {
     u32 i = 0;
-    for (; i + 32 <= n; i += 32) {
-        uchar16 x = vload16(0, from + i), y = vload16(0, from + i + 16);
-        vstore16(x, 0, to + i);
-        vstore16(y, 0, to + i + 16);
-    }
+    for (; i + 32 <= n; i += 32)
+        *(bytes32 *)(to + i) = *(const bytes32 *)(from + i);
     return i;
 }
 

@@ -23,14 +23,35 @@ DEVICE void join_digits(const u8 *digits, u8 *to, u32 n, u32 es)
                 to[i * es + b] = digits[b * LINE + i];
 }
 
+/* eight_bytes() of eight places side by side. */
+DEVICE void sixty_four_bytes(const u8 *planes, u32 plane, u64 *to)
+{
+    ulong8 x = convert_ulong8(vload8(0, planes)), t;
+    UNROLL
+    for (u32 b = 1; b < 8; b++)
+        x |= convert_ulong8(vload8(0, planes + b * plane)) << (ulong8)(8 * b);
+    t = (x ^ (x >> 7)) & 0x00AA00AA00AA00AAul;
+    x ^= t ^ (t << 7);
+    t = (x ^ (x >> 14)) & 0x0000CCCC0000CCCCul;
+    x ^= t ^ (t << 14);
+    t = (x ^ (x >> 28)) & 0x00000000F0F0F0F0ul;
+    vstore8(x ^ t ^ (t << 28), 0, to);
+}
+
 DEVICE void write_planes(const struct decoded *d, u8 *to)
 {
     u64 digits[8 * LINE / 8];
     for (u32 first = 0; first < d->n; first += LINE) {
         u32 n = d->n - first < LINE ? d->n - first : LINE;
-        for (u32 digit = 0; digit < d->elem_size; digit++)
-            for (u32 i = 0; i < n / 8; i++)
-                digits[digit * (LINE / 8) + i] = eight_bytes(d->bytes + first / 8, d->plane, digit, i);
+        const u8 *planes = d->bytes + first / 8;
+        for (u32 digit = 0; digit < d->elem_size; digit++) {
+            u64 *own = digits + digit * (LINE / 8);
+            u32 i = 0;
+            for (; i + 8 <= n / 8; i += 8)
+                sixty_four_bytes(planes + 8 * digit * d->plane + i, d->plane, own + i);
+            for (; i < n / 8; i++)
+                own[i] = eight_bytes(planes, d->plane, digit, i);
+        }
         join_digits((const u8 *)digits, to + (u64)first * d->elem_size, n, d->elem_size);
     }
 }

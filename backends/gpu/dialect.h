@@ -102,7 +102,7 @@ static inline ulong generic_of(const __local void *p)
     type *name = ANY_SPACE(type, name##_near)
 #endif
 #define DYNAMIC_LOCAL(name, most) __local uchar name[most] __attribute__((aligned(16)))
-#define DEVICE static inline
+#define DEVICE static inline __attribute__((always_inline))
 #define DEVICE_CALL static
 #define GROUP ((uint32_t)get_group_id(0))
 #define GROUP_Y ((uint32_t)get_group_id(1))

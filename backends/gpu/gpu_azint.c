@@ -36,7 +36,8 @@ struct azint {
 /* Values up to here may be counted without being looked at. */
 #define BYTE 255u
 
-static int open_azint(struct azint *a, const struct gpu_call *call, const hcy_value *tables, const hcy_value *job)
+static int open_azint(struct azint *a, const struct gpu_call *call, const hcy_value *tables,
+                      const hcy_value *job)
 {
     memset(a, 0, sizeof *a);
     a->tables = tables;
@@ -61,8 +62,8 @@ static int image_variant(struct azint *a, const struct gpu_call *call)
 {
     char options[GPU_OPTIONS_BYTES];
     snprintf(options, sizeof options,
-             "-DGROUP_SIZE=%u -DPIXEL_BYTES=%u -DPIXEL_SIGNED=%u -DPIXEL_FLOAT=%u -DVARIANCE=%u", gpu_group(call, IMAGE_GROUP),
-             a->pixel->bytes, a->pixel->is_signed, a->pixel->is_float,
+             "-DGROUP_SIZE=%u -DPIXEL_BYTES=%u -DPIXEL_SIGNED=%u -DPIXEL_FLOAT=%u -DVARIANCE=%u",
+             gpu_group(call, IMAGE_GROUP), a->pixel->bytes, a->pixel->is_signed, a->pixel->is_float,
              (a->job->flags & HCY_AZINT_WANT_VARIANCE) != 0);
     return gpu_variant_get(call->kernel, gpu_text_azint, options, &a->variant);
 }
@@ -82,15 +83,16 @@ static int check_room(const struct azint *a, const struct gpu_call *call, const 
 
 /* The same on a processor: a few frames share what is read of the plan; if there are few frames, groups share the
  * tiles, and add to the same sums. */
-static int run_image_alone(const struct azint *a, const struct gpu_call *call, const hcy_value *images, size_t at)
+static int run_image_alone(const struct azint *a, const struct gpu_call *call, const hcy_value *images,
+                           size_t at)
 {
     uint32_t items = (uint32_t)call->items, units = call->kernel->ops->units, frames = items / units;
     frames = frames < 1 ? 1 : frames > GPU_FRAMES_ALONE ? GPU_FRAMES_ALONE : frames;
     uint32_t rows = (items + frames - 1) / frames, parts = rows < units ? (4 * units + rows - 1) / rows : 1;
     struct gpu_grid grid = { { parts < a->plan->at.n_tiles ? parts : a->plan->at.n_tiles, rows }, 1, 0 };
     return GPU_STEP(call, a->variant, "gpu_azint_alone", &grid, GPU_BYTES(*a->job), GPU_BYTES(a->plan->at),
-                    GPU_BYTES(items), GPU_BYTES(frames), gpu_at(images, at), gpu_at(a->tables, 0), gpu_at(a->sums, 0),
-                    gpu_at(a->reports, 0));
+                    GPU_BYTES(items), GPU_BYTES(frames), gpu_at(images, at), gpu_at(a->tables, 0),
+                    gpu_at(a->sums, 0), gpu_at(a->reports, 0));
 }
 
 /* Segment by segment, from images at offset `at`. */

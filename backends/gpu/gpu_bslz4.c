@@ -7,8 +7,8 @@
 enum { ARG_JOB = 3, ARG_IMAGES, ARG_REPORTS, ARG_SCRATCH };
 
 /* Memory of the slots: an image, so that any block fits, and some megabytes, so that many groups have one. */
-#define SLOT_BYTES   ((uint64_t)8 << 20)
-#define REST_GROUP   32u
+#define SLOT_BYTES ((uint64_t)8 << 20)
+#define REST_GROUP 32u
 /* Of groups, in the second direction of a grid. */
 #define MOST_ROWS 65535u
 

@@ -24,8 +24,8 @@ struct cl_quirk {
     bool shared; /* a buffer made of host memory is that memory, for kernels too, without mapping it */
     bool second; /* another backend drives this hardware as well */
     bool lazy;   /* memory is taken when it is first used, not when it is allocated */
-    int spaces;           /* how our kernels' pointers reach any memory: backends/gpu/dialect.h */
-    bool lanes;           /* NVIDIA's 32 lanes in step */
+    int spaces;  /* how our kernels' pointers reach any memory: backends/gpu/dialect.h */
+    bool lanes;  /* NVIDIA's 32 lanes in step */
 };
 const struct cl_quirk *cl_quirk_of(const char *platform);
 
@@ -54,9 +54,9 @@ struct cl_device {
     atomic_uint_least64_t used;
     /* Faults to inject: 0 never, else how many are still to come. */
     atomic_long fail_alloc, fail_launch, lose_launch;
-    bool alone;       /* a processor */
-    char options[80]; /* for the compiler of our kernels */
-    char lacks[60];   /* what they need and it has not; "" if nothing */
+    bool alone;           /* a processor */
+    char options[80];     /* for the compiler of our kernels */
+    char lacks[60];       /* what they need and it has not; "" if nothing */
     pthread_mutex_t lock; /* of the lanes that are free */
     struct cl_lane *lanes;
 };
@@ -140,10 +140,10 @@ int cl_launch(void *qimpl, void *kimpl, const hcy_launch_desc *launch, hcy_keep 
 /* One kernel: the user's, or one of ours. */
 struct cl_kernel_object {
     struct cl_device *dev;
-    cl_kernel user;          /* NULL: */
+    cl_kernel user; /* NULL: */
     struct gpu_kernel *ours;
     struct gpu_ops ops;
-    pthread_mutex_t lock;    /* the arguments of a user's kernel belong to it, not to a launch */
+    pthread_mutex_t lock; /* the arguments of a user's kernel belong to it, not to a launch */
 };
 int cl_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, const char **variant);
 int cl_prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tables);

@@ -91,7 +91,9 @@ static void set_up_kernels(struct cl_device *d)
         snprintf(d->lacks, sizeof d->lacks, "double precision");
     else if (spaces == 3 && strncmp(version, "OpenCL 1.", 9) == 0)
         snprintf(d->lacks, sizeof d->lacks, "OpenCL C 2.0's generic pointers");
-    const char *language = spaces < 3 ? "" : strncmp(version, "OpenCL 2.", 9) ? " -cl-std=CL3.0" : " -cl-std=CL2.0";
+    const char *language = spaces < 3                         ? ""
+                           : strncmp(version, "OpenCL 2.", 9) ? " -cl-std=CL3.0"
+                                                              : " -cl-std=CL2.0";
     snprintf(d->options, sizeof d->options, "-DSPACES=%d -DLANES=%d%s", spaces, d->at.quirk->lanes, language);
 }
 

@@ -99,16 +99,20 @@ static int set_arguments(struct cl_device *d, cl_kernel kernel, const struct gpu
     return cl_check(d, code, "setting a kernel's arguments");
 }
 
-static int step(void *queue, void *function, const struct gpu_grid *grid, const struct gpu_arg *args, size_t n)
+static int step(void *queue, void *function, const struct gpu_grid *grid, const struct gpu_arg *args,
+                size_t n)
 {
     struct cl_lane *lane = queue;
     struct function *f = function;
-    size_t group[2] = { grid->group, 1 }, items[2] = { (size_t)grid->groups[0] * grid->group, grid->groups[1] };
+    size_t group[2] = { grid->group, 1 },
+           items[2] = { (size_t)grid->groups[0] * grid->group, grid->groups[1] };
     pthread_mutex_lock(&f->lock);
     int status = set_arguments(lane->dev, f->kernel, args, n);
     if (!status)
-        status = cl_check(lane->dev, cl.clEnqueueNDRangeKernel(lane->queue, f->kernel, 2, NULL, items, group, 0, NULL, NULL),
-                          "launching a kernel");
+        status =
+            cl_check(lane->dev,
+                     cl.clEnqueueNDRangeKernel(lane->queue, f->kernel, 2, NULL, items, group, 0, NULL, NULL),
+                     "launching a kernel");
     pthread_mutex_unlock(&f->lock);
     return status;
 }
@@ -120,8 +124,10 @@ static int zero(void *queue, const hcy_value *buffer, size_t offset, size_t size
     size_t at = buffer->offset + offset, n = at % 8 || size % 8 ? 1 : 8;
     if (!size)
         return 0;
-    return cl_check(lane->dev, cl.clEnqueueFillBuffer(lane->queue, cl_mem_of(buffer->block), &zeros, n, at, size, 0, NULL, NULL),
-                    "zeroing memory");
+    return cl_check(
+        lane->dev,
+        cl.clEnqueueFillBuffer(lane->queue, cl_mem_of(buffer->block), &zeros, n, at, size, 0, NULL, NULL),
+        "zeroing memory");
 }
 
 static int put_pieces(struct cl_device *d, const struct gpu_piece *pieces, size_t n, const hcy_block *block)
@@ -134,8 +140,8 @@ static int put_pieces(struct cl_device *d, const struct gpu_piece *pieces, size_
         if (block->host)
             memcpy((char *)block->host + pieces[i].at, pieces[i].data, pieces[i].size);
         else if (pieces[i].size)
-            code = cl.clEnqueueWriteBuffer(lane->queue, cl_mem_of(block), 0, pieces[i].at, pieces[i].size, pieces[i].data, 0,
-                                           NULL, NULL);
+            code = cl.clEnqueueWriteBuffer(lane->queue, cl_mem_of(block), 0, pieces[i].at, pieces[i].size,
+                                           pieces[i].data, 0, NULL, NULL);
     if (!lane)
         return 0;
     int status = cl_check(d, code, "copying a plan's tables");
@@ -144,7 +150,8 @@ static int put_pieces(struct cl_device *d, const struct gpu_piece *pieces, size_
     return status ? status : ran;
 }
 
-static int tables(void *device, const struct gpu_piece *pieces, size_t n, size_t size, void *handle, hcy_block *block)
+static int tables(void *device, const struct gpu_piece *pieces, size_t n, size_t size, void *handle,
+                  hcy_block *block)
 {
     int status = cl_alloc(device, HCY_MEM_DEVICE, size, block);
     if (status)
@@ -243,7 +250,8 @@ static int run_launch(void *command)
     if (cl_strikes(&d->fail_launch))
         return hcy_fail(HCY_ELAUNCH, "a launch, as @fail-launch asked");
     struct parts parts = { .n = 0 };
-    int status = l->kernel->user ? run_user(l, &parts) : gpu_kernel_launch(l->kernel->ours, l->lane, l->desc), ran = cl_check_ran(d, cl.clFinish(l->lane->queue), "a kernel");
+    int status = l->kernel->user ? run_user(l, &parts) : gpu_kernel_launch(l->kernel->ours, l->lane, l->desc),
+        ran = cl_check_ran(d, cl.clFinish(l->lane->queue), "a kernel");
     while (parts.n)
         cl.clReleaseMemObject(parts.list[--parts.n]);
     return status ? status : ran;
@@ -276,14 +284,14 @@ int cl_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, cons
     struct cl_device *d = impl;
     const struct cl_quirk *quirk = d->at.quirk;
     if (*d->lacks)
-        return hcy_fail(HCY_EUNSUPPORTED, "%s has no kernel \"%s\": it lacks %s", hcy_device_get_info(d->dev)->name,
-                        signature->name, d->lacks);
+        return hcy_fail(HCY_EUNSUPPORTED, "%s has no kernel \"%s\": it lacks %s",
+                        hcy_device_get_info(d->dev)->name, signature->name, d->lacks);
     struct cl_kernel_object *k = calloc(1, sizeof *k);
     if (!k)
         return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
     k->dev = d;
-    k->ops = (struct gpu_ops){ compile, module_release, function, step, zero, tables, plan,
-                               d->at.info.units, quirk->lanes, d->alone, true };
+    k->ops = (struct gpu_ops){ compile, module_release,   function,     step,     zero, tables,
+                               plan,    d->at.info.units, quirk->lanes, d->alone, true };
     int status = gpu_kernel_get(&k->ours, &k->ops, d, signature->name);
     if (status) {
         free(k);
