@@ -168,6 +168,7 @@ tests_azint_kernels_SOURCES = tests/azint_kernels.c tests/azint_oracle.h tests/t
 tests_azint_kernels_LDADD = libinternal.la
 
 check_PROGRAMS += tests/opencl
+test_scripts += tests/opencl.t
 check_PROGRAMS += $(test_public) $(test_internal) $(cts_programs)
 TESTS += $(test_public) $(test_internal) $(cts_launchers) $(test_scripts)
 LDADD = libhalcyon.la
@@ -185,6 +186,7 @@ AM_TESTS_ENVIRONMENT = \
     OCL_ICD_VENDORS='$(abs_top_builddir)/no-drivers'; export OCL_ICD_VENDORS; \
     top_srcdir='$(abs_top_srcdir)'; top_builddir='$(abs_top_builddir)'; export top_srcdir top_builddir; \
     CC='$(CC)'; CXX='$(HCY_CXX)'; NM='$(NM_TOOL)'; export CC CXX NM; \
+    HCY_SANITIZER='$(HCY_LDFLAGS)'; export HCY_SANITIZER; \
     HCY_HEADERS='$(halcyoninclude_HEADERS)'; HCY_HDF5='$(HDF5_LIBS)'; export HCY_HEADERS HCY_HDF5; \
     ASAN_OPTIONS=$${ASAN_OPTIONS-detect_leaks=1:allocator_may_return_null=1}; export ASAN_OPTIONS; \
     TSAN_OPTIONS=$${TSAN_OPTIONS-halt_on_error=1}; export TSAN_OPTIONS;

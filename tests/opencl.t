@@ -1,0 +1,32 @@
+# `halcyon integrate` on an OpenCL device: the same curves as on the CPU, byte for byte.  From the makefile: HALCYON,
+# HCY_SANITIZER ("" if there is none).
+halcyon=${HALCYON:?from the makefile}
+unset OCL_ICD_VENDORS HALCYON_DEVICE HALCYON_BACKENDS # drivers, which the other tests do without
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 99
+
+skip() { echo "1..0 # SKIP $1"; exit 0; }
+[ -z "$HCY_SANITIZER" ] || skip "drivers of OpenCL do not run under sanitizers"
+"$halcyon" devices > devices 2>&1
+grep -q '^opencl:0 ' devices || skip "$(grep -m 1 '^opencl' devices || echo 'no OpenCL here')"
+"$halcyon" simulate s.h5 --shape 300x500 --frames 20 --quiet > log 2>&1 || skip "$(cat log)"
+echo "1..4"
+
+same() { # TEXT ARGUMENTS...
+    what=$1
+    shift
+    for d in cpu opencl:0; do
+        "$halcyon" integrate s.h5 -p s.poni -d "$d" -n 200 --quiet -o "$d.dat" "$@" > "$d.log" 2>&1 || cat "$d.log"
+        grep -v -e '[Dd]evice' -e '-->' "$d.dat" > "$d.txt"
+    done
+    if [ -s cpu.txt ] && cmp -s cpu.txt opencl:0.txt; then echo "ok - $what"; else
+        echo "not ok - $what"
+        diff cpu.txt opencl:0.txt | head -n 5 | sed 's/^/# /'
+    fi
+}
+same "curves with Poisson errors, full splitting" --error-model poisson
+same "curves without splitting" --split no
+same "curves along the azimuth, bounding boxes" --along-chi --split bbox
+grep -q 'pocl\|opencl' opencl:0.dat && echo "ok - the result says which device made it" ||
+    echo "not ok - the result says which device made it"
