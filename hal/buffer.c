@@ -187,7 +187,8 @@ int hcy_buffer_mem(const hcy_buffer *buf)
 int hcy_buffer_get_i64(hcy_buffer *buf, const char *key, int64_t *value)
 {
     if (!buf || !key || !value)
-        return hcy_fail(HCY_EINVAL, "hcy_buffer_get_i64: no %s", !buf ? "buffer" : !key ? "key" : "place for the value");
+        return hcy_fail(HCY_EINVAL, "hcy_buffer_get_i64: no %s",
+                        !buf ? "buffer" : !key ? "key" : "place for the value");
     int status = hcy__device_check(buf->dev);
     if (status)
         return status;

@@ -53,7 +53,8 @@ void hcy_queue_release(hcy_queue *queue)
 int hcy_queue_get_i64(hcy_queue *queue, const char *key, int64_t *value)
 {
     if (!queue || !key || !value)
-        return hcy_fail(HCY_EINVAL, "hcy_queue_get_i64: no %s", !queue ? "queue" : !key ? "key" : "place for the value");
+        return hcy_fail(HCY_EINVAL, "hcy_queue_get_i64: no %s",
+                        !queue ? "queue" : !key ? "key" : "place for the value");
     int status = hcy__device_check(queue->dev);
     if (status)
         return status;

@@ -157,8 +157,9 @@ int cuda_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, co
     if (!k)
         return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
     k->dev = d;
-    k->ops =
-        (struct gpu_ops){ compile, module_release, function, step, zero, tables, plan, (uint32_t)d->units, true, false, false };
+    k->ops = (struct gpu_ops){ .compile = compile, .module_release = module_release, .function = function,
+                               .launch = step, .zero = zero, .tables = tables, .plan = plan,
+                               .units = (uint32_t)d->units, .lanes = true };
     snprintf(k->variant, sizeof k->variant, "sm_%d", d->arch);
     int status = nvrtc_load() ? gpu_kernel_get(&k->ours, &k->ops, d, signature->name) : HCY_EUNSUPPORTED;
     if (status) {

@@ -111,7 +111,8 @@ void gpu_azint_alone(hcy_azint_job job, struct gpu_plan_at at, u32 items, u32 fr
                      BUFFER(const u8, base), BUFFER(u64, all_sums), BUFFER(hcy_frame_report, reports))
 {
     OPEN(const u8, images) OPEN(const u8, base) OPEN(u64, all_sums) OPEN(hcy_frame_report, reports)
-    u32 first = GROUP_Y * frames, n = items - first < frames ? items - first : frames, live = 0, which[GPU_FRAMES_ALONE];
+    u32 first = GROUP_Y * frames, n = items - first < frames ? items - first : frames;
+    u32 live = 0, which[GPU_FRAMES_ALONE];
     const u32 *slice_of = (const u32 *)(base + at.slice_of);
     struct alone a;
     a.plan.base = base;

@@ -113,8 +113,8 @@ DEVICE_CALL void put_apart(const struct azint_target *t, u32 item, u64 pixel, u3
 }
 
 /* Windows to the tile's bytes: an item takes a word of the planes for four frames. */
-DEVICE void fill_tile(const struct azint_target *t, const NEAR u8 *windows, const NEAR struct eight *eight, NEAR u8 *pixels,
-                      u32 b, u32 tile)
+DEVICE void fill_tile(const struct azint_target *t, const NEAR u8 *windows, const NEAR struct eight *eight,
+                      NEAR u8 *pixels, u32 b, u32 tile)
 {
     u32 w = ITEM & 63, quad = ITEM >> 6, q[4][8], high[4];
     u64 first = (u64)b * BLOCK_PIXELS + tile * GPU_TILE + 32 * w;

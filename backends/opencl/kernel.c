@@ -290,8 +290,10 @@ int cl_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, cons
     if (!k)
         return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
     k->dev = d;
-    k->ops = (struct gpu_ops){ compile, module_release,   function,     step,     zero, tables,
-                               plan,    d->at.info.units, quirk->lanes, d->alone, true };
+    k->ops = (struct gpu_ops){ .compile = compile, .module_release = module_release, .function = function,
+                               .launch = step, .zero = zero, .tables = tables, .plan = plan,
+                               .units = d->at.info.units, .lanes = quirk->lanes, .alone = d->alone,
+                               .static_local = true };
     int status = gpu_kernel_get(&k->ours, &k->ops, d, signature->name);
     if (status) {
         free(k);
