@@ -64,6 +64,7 @@ struct nufft_fold {
 
 /* For one precision. */
 struct nufft_ops {
+    size_t lanes; /* reals in a vector; the table has windows up to half as wide twice */
     size_t align; /* rows of small grids are multiples of this many complex numbers */
     void (*spread)(const struct nufft_rows *rows, const void *records, size_t n, const void *c, void *local);
     void (*interp)(const struct nufft_rows *rows, const void *records, size_t n, void *c, const void *local);

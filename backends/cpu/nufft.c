@@ -360,6 +360,14 @@ static int move_scratch(const struct cpu_call *call, size_t *size)
     return status;
 }
 
+/* Windows that leave half of a vector free, once more in its other half. */
+static void double_table(char *table, const struct nufft_layout *l, size_t half)
+{
+    size_t window = l->width * l->real, row = HCY_NUFFT_MAX_WIDTH * l->real;
+    for (unsigned c = 0; window <= half && c < HCY_NUFFT_COEFS(l->width); c++)
+        memcpy(table + c * row + half, table + c * row, window);
+}
+
 static int take_move(struct move *m, const struct cpu_call *call, bool spreads)
 {
     const hcy_nufft_job *job = call->values[MOVE_JOB].bytes;
@@ -386,6 +394,7 @@ static int take_move(struct move *m, const struct cpu_call *call, bool spreads)
     m->grid = cpu_arg(call, spreads ? MOVE_TO : MOVE_FROM);
     char *table = cpu_arg(call, MOVE_SCRATCH);
     memcpy(table, cpu_arg(call, MOVE_TABLE), HCY_NUFFT_COEFS(l->width) * HCY_NUFFT_MAX_WIDTH * l->real);
+    double_table(table, l, m->ops->lanes / 2 * l->real);
     m->scratch = table + up(table_bytes(l), ALIGN);
     m->rows = (struct nufft_rows){ table, l->pitch, l->pitch * l->rows, l->width, l->dim };
     m->slabs = NULL;

@@ -39,8 +39,16 @@ static INLINE void NAME(store)(REAL *p, vec v)
 /* A complex number in every pair of lanes, */
 static INLINE vec NAME(pairs)(const REAL *c)
 {
-    vec v = { c[0], c[1] };
-    return PERMUTE(v, PAIRS);
+#if LANES * 4 == VECTOR /* as an integer, which is broadcast in one instruction */
+    typedef int64_t wide __attribute__((vector_size(VECTOR)));
+    int64_t both;
+    __builtin_memcpy(&both, c, sizeof both);
+    return (vec)(both - (wide){ 0 });
+#else
+    typedef REAL two __attribute__((vector_size(16), aligned(8), may_alias));
+    two both = *(const two *)c;
+    return __builtin_shufflevector(both, both, PAIRS);
+#endif
 }
 
 /* and the sum over all pairs. */
@@ -72,6 +80,15 @@ static INLINE void NAME(weights)(const int w, const REAL *table, REAL t, vec *k)
     }
 }
 
+/* Of two axes in the halves of a vector: the table has the window there once more. */
+static INLINE vec NAME(both)(const int w, const REAL *table, REAL t, REAL t2)
+{
+    vec s = __builtin_shufflevector(NAME(all)(t), NAME(all)(t2), BLEND), a = *(const vec *)table;
+    UNROLL for (int c = 1; c < (int)HCY_NUFFT_COEFS(w); c++)
+        a = a * s + *(const vec *)(table + c * 16);
+    return a;
+}
+
 #ifdef SHIFT
 SHIFT
 #endif
@@ -83,13 +100,28 @@ static INLINE void NAME(doubled)(const int w, const vec *k, vec *row)
         row[v] = v & 1 ? PERMUTE(k[v / 2], HIGH) : PERMUTE(k[v / 2], LOW);
 }
 
-/* Weights of the other axes, as numbers. */
+/* Weights of an axis, as numbers. */
 static INLINE void NAME(numbers)(const int w, const REAL *table, REAL t, REAL *out)
 {
     vec k[MAX_WEIGHTS];
     NAME(weights)(w, table, t, k);
     for (int v = 0; v < WEIGHTS(w); v++)
         NAME(store)(out + v * LANES, k[v]);
+}
+
+/* Weights of x and, where there is one, of y, as numbers; returns where these begin in `y`. */
+static INLINE const REAL *NAME(first_two)(const int w, const int dim, const REAL *table, const REAL *t, vec *k,
+                                           REAL *y)
+{
+    if (dim > 1 && w <= HALF) {
+        k[0] = NAME(both)(w, table, t[0], t[1]);
+        NAME(store)(y, k[0]);
+        return y + HALF;
+    }
+    NAME(weights)(w, table, t[0], k);
+    if (dim > 1)
+        NAME(numbers)(w, table, t[1], y);
+    return y;
 }
 
 struct NAME(record1) {
@@ -118,9 +150,10 @@ static INLINE void NAME(put)(const int w, const int dim, const struct nufft_rows
                              uint32_t place, const REAL *c, REAL *local)
 {
     vec k[MAX_WEIGHTS], kx[MAX_VECTORS];
-    REAL ky[16 + LANES], kz[16 + LANES];
+    REAL y_room[16 + LANES], kz[16 + LANES];
+    const REAL *ky = NAME(first_two)(w, dim, r->table, t, k, y_room);
+    const size_t pitch = 2 * r->pitch, plane = 2 * r->plane;
     size_t at = NAME(cell)(dim, r, place);
-    NAME(weights)(w, r->table, t[0], k);
 #ifdef SHIFT
     unsigned shift = (unsigned)at & (HALF - 1);
     NAME(moved)(w, k, shift, kx);
@@ -128,8 +161,6 @@ static INLINE void NAME(put)(const int w, const int dim, const struct nufft_rows
     unsigned shift = 0;
     NAME(doubled)(w, k, kx);
 #endif
-    if (dim > 1)
-        NAME(numbers)(w, r->table, t[1], ky);
     if (dim > 2)
         NAME(numbers)(w, r->table, t[2], kz);
     vec cc = NAME(pairs)(c);
@@ -141,12 +172,12 @@ static INLINE void NAME(put)(const int w, const int dim, const struct nufft_rows
             NAME(store)(q + v * LANES, NAME(load)(q + v * LANES) + kx[v]);
         return;
     }
-    for (int z = 0; z < (dim == 3 ? w : 1); z++, q += 2 * r->plane) {
+    for (int z = 0; z < (dim == 3 ? w : 1); z++, q += plane) {
         vec u[MAX_VECTORS];
         REAL *row = q;
         for (int v = 0; v < STORED(w); v++)
             u[v] = dim == 3 ? kx[v] * NAME(all)(kz[z]) : kx[v];
-        UNROLL for (int y = 0; y < w; y++, row += 2 * r->pitch) {
+        UNROLL for (int y = 0; y < w; y++, row += pitch) {
             vec m = NAME(all)(ky[y]);
             for (int v = 0; v < STORED(w); v++)
                 NAME(store)(row + v * LANES, NAME(load)(row + v * LANES) + u[v] * m);
@@ -158,24 +189,23 @@ static INLINE void NAME(get)(const int w, const int dim, const struct nufft_rows
                              uint32_t place, REAL *c, const REAL *local)
 {
     vec k[MAX_WEIGHTS], kx[MAX_VECTORS], sum[MAX_VECTORS], total = { 0 };
-    REAL ky[16 + LANES], kz[16 + LANES];
+    REAL y_room[16 + LANES], kz[16 + LANES];
+    const REAL *ky = NAME(first_two)(w, dim, r->table, t, k, y_room);
+    const size_t pitch = 2 * r->pitch, plane = 2 * r->plane;
     const REAL *q = local + 2 * NAME(cell)(dim, r, place);
-    NAME(weights)(w, r->table, t[0], k);
     NAME(doubled)(w, k, kx);
-    if (dim > 1)
-        NAME(numbers)(w, r->table, t[1], ky);
     if (dim > 2)
         NAME(numbers)(w, r->table, t[2], kz);
     for (int v = 0; v < LOOSE(w); v++)
         sum[v] = dim == 1 ? NAME(load)(q + v * LANES) : (vec){ 0 };
-    for (int z = 0; dim > 1 && z < (dim == 3 ? w : 1); z++, q += 2 * r->plane) {
+    for (int z = 0; dim > 1 && z < (dim == 3 ? w : 1); z++, q += plane) {
         vec u[MAX_VECTORS];
         const REAL *row = q;
         for (int v = 0; v < LOOSE(w); v++)
             u[v] = NAME(load)(row + v * LANES) * NAME(all)(ky[0]);
         UNROLL for (int y = 1; y < w; y++) {
             vec m = NAME(all)(ky[y]);
-            row += 2 * r->pitch;
+            row += pitch;
             for (int v = 0; v < LOOSE(w); v++)
                 u[v] += NAME(load)(row + v * LANES) * m;
         }
