@@ -111,6 +111,7 @@ int cpu_fft_run(struct cpu_pool *pool, void *fimpl, int direction, void *in, voi
  * kept and shared by the process; every one got is given back.  NULL: FFTW cannot, or is out of memory. */
 struct cpu_fft_many {
     bool is_double, aligned; /* aligned: data are at multiples of 64 bytes */
+    bool measured;           /* by trying what is fastest: costs time once, and bits may differ from run to run */
     int sign, n, howmany, stride, dist;
 };
 struct cpu_fft_kept;

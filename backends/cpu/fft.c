@@ -2,7 +2,7 @@
  *
  * FFTW's planner is not thread-safe: every planner call of the process that goes through here takes one lock; another
  * user of FFTW in the same process must do the same or call fftw_make_planner_thread_safe().  Plans are made for one
- * transform with FFTW_ESTIMATE, so they never depend on timings; a batch is spread over the device's threads, one
+ * transform with FFTW_ESTIMATE (kernels may ask otherwise), so they never depend on timings; a batch is spread over the device's threads, one
  * transform a thread: the same bits for any number of threads.  One plan a direction and placement is made at its
  * first use; executions use FFTW's new-array interface, which is thread-safe.
  */
@@ -190,7 +190,8 @@ static struct cpu_fft_kept *kept; /* last used first; under the planner's lock, 
 
 static bool same_many(const struct cpu_fft_many *a, const struct cpu_fft_many *b)
 {
-    return a->is_double == b->is_double && a->aligned == b->aligned && a->sign == b->sign && a->n == b->n &&
+    return a->is_double == b->is_double && a->aligned == b->aligned &&
+           a->measured == b->measured && a->sign == b->sign && a->n == b->n &&
            a->howmany == b->howmany && a->stride == b->stride && a->dist == b->dist;
 }
 
@@ -203,7 +204,8 @@ static struct cpu_fft_kept *make_kept(const struct cpu_fft_many *many)
     k->p = many->is_double ? &f64 : &f32;
     size_t span = (size_t)(many->n - 1) * (size_t)many->stride + (size_t)(many->howmany - 1) * (size_t)many->dist + 1;
     void *data = k->p->alloc(span * 2 * k->p->real);
-    k->plan = data ? k->p->plan_many(many, data, FFTW_ESTIMATE | (many->aligned ? 0 : FFTW_UNALIGNED)) : NULL;
+    unsigned flags = (many->measured ? FFTW_MEASURE : FFTW_ESTIMATE) | (many->aligned ? 0 : FFTW_UNALIGNED);
+    k->plan = data ? k->p->plan_many(many, data, flags) : NULL;
     k->p->free(data);
     if (k->plan)
         return k;

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define TWO_PI 6.28318530717958647693
-enum { COLUMNS = 16, ALIGN = 64, LONG_AXIS = 16384, ROWS = 8 };
+enum { COLUMNS = 16, ALIGN = 64, LONG_AXIS = 16384, ROWS = 8, WORTH_MEASURING = 1 << 18 };
 
 struct fft {
     struct nufft_cut c;
@@ -417,7 +417,8 @@ static void run_long(struct fft *f, struct cpu_pool *pool, size_t items)
 static struct cpu_fft_kept *plan(const struct fft *f, size_t n, bool in_rows)
 {
     bool aligned = !in_rows || (n * f->size % ALIGN == 0 && (uintptr_t)f->c.grid % ALIGN == 0);
-    struct cpu_fft_many many = { f->size == 16, aligned, f->sign, (int)n, 1, 1, (int)n };
+    bool measured = !(f->c.job.flags & HCY_NUFFT_FIXED_ORDER) && f->c.cells >= WORTH_MEASURING;
+    struct cpu_fft_many many = { f->size == 16, aligned, measured, f->sign, (int)n, 1, 1, (int)n };
     if (!in_rows)
         many.howmany = COLUMNS, many.stride = COLUMNS, many.dist = 1;
     return cpu_fft_many_get(&many);

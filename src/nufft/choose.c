@@ -58,18 +58,15 @@ static int set_grid(hcy_nufft_job *job, const hcy_nufft_options *opts, double up
     return 0;
 }
 
-/* ns of one thread, about. */
-static double cost(const hcy_nufft_job *job, size_t n_points)
+/* ns of one thread, about: a row of cells takes whole vectors, and one more where it must be moved to be stored. */
+static double cost(const hcy_nufft_job *job, int type, size_t n_points)
 {
-    double lanes = job->precision == HCY_F64 ? 4 : 8, rows = pow(job->width, job->dim - 1), cells = 1,
-           logs = 0;
-    double vectors = ceil((job->width + lanes - 1) / lanes);
-    for (unsigned d = 0; d < job->dim; d++) {
+    bool wide = job->precision == HCY_F64;
+    double lanes = wide ? 4 : 8, rows = pow(job->width, job->dim - 1), cells = 1;
+    double vectors = ceil((job->width + (type == 2 ? 0 : lanes - 1)) / lanes);
+    for (unsigned d = 0; d < job->dim; d++)
         cells *= (double)job->grid[d];
-        logs += log2((double)job->grid[d]);
-    }
-    return (double)n_points * (15 + 0.75 * rows * vectors) +
-           cells * (2 + 0.25 * logs) * (lanes == 4 ? 1.5 : 1);
+    return (double)n_points * (20 + rows * vectors) + cells * (wide ? 8 : 6) * (job->dim == 1 ? 1.5 : 1);
 }
 
 /* Of the grid that came out, per axis the least. */
@@ -91,6 +88,8 @@ static unsigned width_for(const hcy_nufft *p, double upsampling)
 int hcy__nufft_choose(hcy_nufft *p, size_t n_points)
 {
     static const double candidates[] = { 2, 1.85, 1.75, 1.65, 1.55, 1.45, 1.35, 1.25 };
+    /* Float loses what a coarser grid with a wider window gains. */
+    const unsigned widest = p->opts.precision == HCY_F64 ? HCY_NUFFT_MAX_WIDTH : HCY_NUFFT_MAX_WIDTH / 2;
     double best = 0, given = p->opts.upsampling;
     hcy_nufft_job job = p->job;
     bool own_grid = p->opts.grid[0] != 0;
@@ -111,12 +110,12 @@ int hcy__nufft_choose(hcy_nufft *p, size_t n_points)
     }
     for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; i++) {
         double s = candidates[i];
-        if (i && !p->opts.width && hcy__nufft_width(p->eps, p->dim, p->type == 3, s) > HCY_NUFFT_MAX_WIDTH)
+        if (i && !p->opts.width && hcy__nufft_width(p->eps, p->dim, p->type == 3, s) > widest)
             break;
         int status = set_grid(&job, &p->opts, s, width_for(p, s));
         if (status)
             return status;
-        double now = cost(&job, n_points);
+        double now = cost(&job, p->type, n_points);
         if (!i || now < best) {
             best = now;
             p->job = job;
