@@ -2,9 +2,9 @@
  *
  * FFTW's planner is not thread-safe: every planner call of the process that goes through here takes one lock; another
  * user of FFTW in the same process must do the same or call fftw_make_planner_thread_safe().  Plans are made for one
- * transform with FFTW_ESTIMATE (kernels may ask otherwise), so they never depend on timings; a batch is spread over the device's threads, one
- * transform a thread: the same bits for any number of threads.  One plan a direction and placement is made at its
- * first use; executions use FFTW's new-array interface, which is thread-safe.
+ * transform with FFTW_ESTIMATE (kernels may ask otherwise), so they never depend on timings; a batch is spread over
+ * the device's threads, one transform a thread: the same bits for any number of threads.  One plan a direction and
+ * placement is made at its first use; executions use FFTW's new-array interface, which is thread-safe.
  */
 #include "cpu_priv.h"
 

@@ -38,5 +38,6 @@
 #endif
 #define OPS(x, size)                                                                                         \
     {                                                                                                        \
-        VECTOR / (size), ALIGNED(size), x##_spread, x##_interp, x##_add, x##_weigh, x##_multiply, x##_keys, x##_scatter       \
+        VECTOR / (size), ALIGNED(size), x##_spread, x##_interp, x##_add, x##_weigh, x##_multiply, x##_keys,  \
+            x##_scatter                                                                                      \
     }

@@ -5,21 +5,16 @@
  * https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
  */
 #include "files.h"
+#include "npy.h"
 #include <errno.h>
 #include <halcyon/backend.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_HEADER = 64 * 1024, MAX_RANK = 8 };
-
-struct npy {
-    const hcy__pixel *pixel;
-    uint64_t shape[MAX_RANK];
-    int rank;
-    uint64_t data; /* where the pixels begin */
-};
+enum { MAX_HEADER = 64 * 1024 };
 
 /* What stands behind 'key': in the dictionary, NULL if it is not there. */
 static const char *value_of(const char *text, const char *key)
@@ -36,30 +31,31 @@ static const char *value_of(const char *text, const char *key)
     return NULL;
 }
 
-static int parse_type(struct npy *npy, const char *path, const char *text)
+static int parse_type(struct hcy__npy *npy, const char *path, const char *text)
 {
     const char *value = value_of(text, "descr");
-    char order = 0, kind = 0;
-    unsigned long size = 0;
     if (value && (*value == '\'' || *value == '"') && value[1] && value[2]) {
-        order = value[1];
-        kind = value[2] == 'b' ? 'u' : value[2]; /* booleans are bytes */
-        size = strtoul(value + 3, NULL, 10);
+        npy->kind = value[2] == 'b' ? 'u' : value[2]; /* booleans are bytes */
+        npy->element = strtoul(value + 3, NULL, 10);
+        if (value[1] == '>' && npy->element > 1)
+            return hcy_fail(HCY_EFORMAT, "%s: big-endian numbers; save it again with a.astype('<%c%lu')", path,
+                            npy->kind, npy->element);
     }
-    npy->pixel = hcy__pixel_find(kind, size);
-    if (!npy->pixel)
-        return hcy_fail(
-            HCY_EFORMAT,
-            "%s: its type %.24s is no pixel type; unsigned and signed integers and floats of up to 8 "
-            "bytes are",
-            path, value ? value : "(none)");
-    if (order == '>' && size > 1)
-        return hcy_fail(HCY_EFORMAT, "%s: big-endian pixels; save it again with a.astype('<%c%lu')", path,
-                        kind, size);
-    return 0;
+    snprintf(npy->type, sizeof npy->type, "%.24s", value ? value : "");
+    return value ? 0 : hcy_fail(HCY_EFORMAT, "%s: its header names no type", path);
 }
 
-static int parse_shape(struct npy *npy, const char *path, const char *text)
+static int need_pixel(const struct hcy__npy *npy, const hcy__pixel **pixel, const char *path)
+{
+    *pixel = hcy__pixel_find(npy->kind, npy->element);
+    return *pixel ? 0
+                  : hcy_fail(HCY_EFORMAT,
+                             "%s: its type %s is no pixel type; unsigned and signed integers and floats of up to 8 "
+                             "bytes are",
+                             path, npy->type);
+}
+
+static int parse_shape(struct hcy__npy *npy, const char *path, const char *text)
 {
     const char *at = value_of(text, "shape");
     if (!at || *at != '(')
@@ -72,7 +68,7 @@ static int parse_shape(struct npy *npy, const char *path, const char *text)
         char *end;
         errno = 0;
         unsigned long long n = strtoull(at, &end, 10);
-        if (errno || npy->rank == MAX_RANK)
+        if (errno || npy->rank == HCY__NPY_RANK)
             return hcy_fail(HCY_EFORMAT, "%s: its shape makes no sense: %.80s", path, at);
         npy->shape[npy->rank] = n;
         at = end;
@@ -80,7 +76,7 @@ static int parse_shape(struct npy *npy, const char *path, const char *text)
     return 0;
 }
 
-static int parse(struct npy *npy, const char *path, const char *text)
+static int parse(struct hcy__npy *npy, const char *path, const char *text)
 {
     int st = parse_type(npy, path, text);
     if (!st)
@@ -90,12 +86,12 @@ static int parse(struct npy *npy, const char *path, const char *text)
     const char *order = value_of(text, "fortran_order");
     if (npy->rank > 1 && (!order || strncmp(order, "False", 5)))
         return hcy_fail(HCY_EFORMAT,
-                        "%s: its pixels are in Fortran order; save it again with numpy.ascontiguousarray",
+                        "%s: it is in Fortran order; save it again with numpy.ascontiguousarray",
                         path);
     return 0;
 }
 
-static int read_header(struct npy *npy, const char *path, int fd)
+int hcy__npy_header(struct hcy__npy *npy, const char *path, int fd)
 {
     unsigned char head[12];
     ssize_t n = pread(fd, head, sizeof head, 0);
@@ -125,9 +121,12 @@ static int read_header(struct npy *npy, const char *path, int fd)
     return st;
 }
 
-static int read_image_header(struct npy *npy, uint64_t image[3], const char *path, int fd)
+static int read_image_header(struct hcy__npy *npy, const hcy__pixel **pixel, uint64_t image[3], const char *path,
+                             int fd)
 {
-    int st = read_header(npy, path, fd);
+    int st = hcy__npy_header(npy, path, fd);
+    if (!st)
+        st = need_pixel(npy, pixel, path);
     if (st)
         return st;
     if (npy->rank != 2 && npy->rank != 3)
@@ -143,19 +142,20 @@ static int read_image_header(struct npy *npy, uint64_t image[3], const char *pat
 int hcy__npy_open(hcy_stack *stack)
 {
     hcy__part *part;
-    struct npy npy = { 0 };
+    struct hcy__npy npy = { 0 };
+    const hcy__pixel *pixel = NULL;
     uint64_t image[3];
     int st = hcy__stack_add_part(&part, stack, stack->path);
     if (!st)
         st = hcy__open_file(&part->fd, stack->path);
     if (!st)
-        st = read_image_header(&npy, image, stack->path, part->fd);
+        st = read_image_header(&npy, &pixel, image, stack->path, part->fd);
     if (st)
         return st;
     stack->info.frames = image[0];
     stack->info.height = (uint32_t)image[1];
     stack->info.width = (uint32_t)image[2];
-    stack->info.pixel_type = npy.pixel->type;
+    stack->info.pixel_type = pixel->type;
     stack->info.codec = HCY_CODEC_NONE;
     stack->info.direct = 1;
     stack->base = npy.data;
@@ -172,22 +172,23 @@ static int npy_is(const unsigned char *head, size_t n)
 
 static int npy_scan(hcy__frames *frames, const char *path)
 {
-    struct npy npy = { 0 };
+    struct hcy__npy npy = { 0 };
+    const hcy__pixel *pixel = NULL;
     struct stat is;
     uint64_t image[3] = { 0 };
     size_t bytes = 0, all;
     int fd, st = hcy__open_file(&fd, path);
     if (st)
         return st;
-    st = read_image_header(&npy, image, path, fd);
+    st = read_image_header(&npy, &pixel, image, path, fd);
     if (!st && (hcy_size_mul(&bytes, (size_t)image[1], (size_t)image[2]) ||
-                hcy_size_mul(&bytes, bytes, npy.pixel->size) || hcy_size_mul(&all, bytes, (size_t)image[0]) ||
+                hcy_size_mul(&bytes, bytes, pixel->size) || hcy_size_mul(&all, bytes, (size_t)image[0]) ||
                 fstat(fd, &is) || !all || npy.data + all > (uint64_t)is.st_size))
         st = hcy_fail(HCY_ECORRUPT, "%s is truncated, or holds no pixels", path);
     close(fd);
     frames->height = image[1];
     frames->width = image[2];
-    frames->pixel = npy.pixel;
+    frames->pixel = pixel;
     for (uint64_t i = 0; !st && i < image[0]; i++)
         st = hcy__frames_add(frames, i * bytes);
     return st;
@@ -195,14 +196,15 @@ static int npy_scan(hcy__frames *frames, const char *path)
 
 static int npy_read(void *dst, const char *path, uint64_t offset, const hcy_stack_info *info)
 {
-    struct npy npy = { 0 };
+    struct hcy__npy npy = { 0 };
+    const hcy__pixel *pixel = NULL;
     uint64_t image[3];
     int number, fd, st = hcy__open_file(&fd, path);
     if (st)
         return st;
-    st = read_image_header(&npy, image, path, fd);
+    st = read_image_header(&npy, &pixel, image, path, fd);
     if (!st)
-        st = hcy__frame_fits(info, path, image[1], image[2], npy.pixel);
+        st = hcy__frame_fits(info, path, image[1], image[2], pixel);
     if (!st && hcy__read_at(fd, dst, info->frame_bytes, npy.data + offset, &number) != info->frame_bytes)
         st = hcy_fail(HCY_ECORRUPT, "%s is truncated", path);
     close(fd);

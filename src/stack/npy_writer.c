@@ -1,13 +1,12 @@
 /* npy_writer.c - stacks as NumPy files: a header, then frames at their places, written by any thread. */
 #include "writer.h"
+#include "npy.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { HEADER = 128 }; /* all of it; a multiple of 64, as NumPy wants it */
 
 struct npy_writer {
     char *path;
@@ -39,20 +38,32 @@ static int write_at(const struct npy_writer *w, const void *bytes, size_t size, 
     return 0;
 }
 
+void hcy__npy_write(char header[HCY__NPY_HEADER], char kind, unsigned element, int rank, const uint64_t *shape)
+{
+    char *end = header + HCY__NPY_HEADER, *at = header + 10;
+    memcpy(header, "\x93NUMPY\x01\0", 8);
+    header[8] = (char)(HCY__NPY_HEADER - 10);
+    header[9] = 0;
+    at += snprintf(at, (size_t)(end - at), "{'descr': '%c%c%u', 'fortran_order': False, 'shape': (",
+                   element == 1 ? '|' : '<', kind, element);
+    for (int i = 0; i < rank && at < end; i++)
+        at += snprintf(at, (size_t)(end - at), "%llu%s", (unsigned long long)shape[i],
+                       rank == 1 ? "," : i + 1 < rank ? ", " : "");
+    at += at < end ? snprintf(at, (size_t)(end - at), "), }") : 0;
+    if (at < end - 1)
+        memset(at, ' ', (size_t)(end - 1 - at));
+    end[-1] = '\n';
+}
+
 static int write_header(const struct npy_writer *w, const hcy_stack_writer_opts *opts)
 {
-    char header[HEADER + 1] = "\x93NUMPY\x01";
+    char header[HCY__NPY_HEADER];
     const hcy__pixel *pixel = hcy__pixel_of_type(opts->pixel_type);
-    header[8] = HEADER - 10;
-    int n = snprintf(header + 10, HEADER - 10,
-                     "{'descr': '%c%c%u', 'fortran_order': False, 'shape': (%llu, %u, %u), }",
-                     pixel->size == 1 ? '|' : '<', pixel->kind, pixel->size, (unsigned long long)opts->frames,
-                     opts->height, opts->width);
-    memset(header + 10 + n, ' ', (size_t)(HEADER - 11 - n));
-    header[HEADER - 1] = '\n';
-    if (ftruncate(w->fd, (off_t)(HEADER + opts->frames * w->image_bytes)))
+    const uint64_t shape[3] = { opts->frames, opts->height, opts->width };
+    hcy__npy_write(header, pixel->kind, pixel->size, 3, shape);
+    if (ftruncate(w->fd, (off_t)(HCY__NPY_HEADER + opts->frames * w->image_bytes)))
         return failed(w->path, "making it as large as the stack");
-    return write_at(w, header, HEADER, 0);
+    return write_at(w, header, HCY__NPY_HEADER, 0);
 }
 
 static int close_npy(void *state)
@@ -89,7 +100,7 @@ static int open_npy(void **state, const char *path, const hcy_stack_writer_opts 
 static int put_npy(void *state, uint64_t frame, const void *bytes, size_t size)
 {
     const struct npy_writer *w = state;
-    return write_at(w, bytes, size, HEADER + frame * w->image_bytes);
+    return write_at(w, bytes, size, HCY__NPY_HEADER + frame * w->image_bytes);
 }
 
 const hcy__writer_format hcy__writer_npy = { open_npy, put_npy, close_npy };

@@ -1,0 +1,346 @@
+/* nufft.c - halcyon nufft: one non-uniform FFT from arrays in files to an array in a file.
+ *
+ * Points are [n][axes]; all is computed in double if any input is, else in float. */
+#include "cli.h"
+#include "progress.h"
+#include <halcyon/array.h>
+#include <halcyon/nufft.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHECKED = 100 };
+
+struct values {
+    const char *points, *targets, *in, *out, *modes, *device;
+    struct cli_int type, sign;
+    struct cli_real eps;
+    int deterministic, check, quiet;
+};
+
+#define AT(member) offsetof(struct values, member)
+static const struct cli_option options[] = {
+    { "type", 't', CLI_INT, AT(type), "T", "1: points to modes, 2: modes to points, 3: to targets", 1, 3,
+      NULL },
+    { "points", 'p', CLI_TEXT, AT(points), "FILE", "coordinates in radians, [n][axes] or [n]", 0, 0, NULL },
+    { "in", 'i', CLI_TEXT, AT(in), "FILE", "strengths [n], type 2: modes; or many of either", 0, 0, NULL },
+    { "out", 'o', CLI_TEXT, AT(out), "FILE", "the result, complex", 0, 0, NULL },
+    { "targets", 0, CLI_TEXT, AT(targets), "FILE", "type 3: frequencies, [n][axes] or [n]", 0, 0, NULL },
+    { "modes", 'n', CLI_TEXT, AT(modes), "N1,N2,N3", "type 1: how many on each axis", 0, 0, NULL },
+    { "eps", 'e', CLI_REAL, AT(eps), "E", "relative error wanted (1e-6)", 1e-16, 1, NULL },
+    { "sign", 0, CLI_INT, AT(sign), "S", "of the exponent: +1, -1 (type 2: -1, else +1)", -1, 1, NULL },
+    { "device", 'd', CLI_TEXT, AT(device), "DEVICE", "cpu; cpu@threads=2; gpu; ... (auto)", 0, 0, NULL },
+    { "deterministic", 0, CLI_FLAG, AT(deterministic), NULL, "the same bits for any number of threads", 0, 0,
+      NULL },
+    { "check", 0, CLI_FLAG, AT(check), NULL, "100 random results against the direct sum", 0, 0, NULL },
+    { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no summary", 0, 0, NULL },
+    { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
+};
+#undef AT
+
+const struct cli_command cli_nufft_command = {
+    "nufft",
+    "non-uniform fast Fourier transforms of arrays",
+    "-t TYPE -p POINTS -i IN -o OUT",
+    0,
+    0,
+    options,
+    "FILE is x.npy, or x.h5:DATASET.  Modes are k = -N/2 ... N/2 - 1, in C order, as the axes of points.\n"
+    "Exit status: 0 if it was done (--check: and within 10 eps), else 1; 2: usage."
+};
+
+struct job {
+    const struct values *v;
+    int type, dim, sign;
+    bool wide; /* double */
+    int64_t modes[3];
+    size_t m, n, vectors; /* points; modes or targets */
+    double eps;
+    hcy_array points, targets, in, out;
+    void *x[3], *s[3], *data; /* in the precision used */
+    hcy_device *dev;
+};
+
+/* --- Arrays --- */
+
+/* Real number i of an array that has floats or doubles. */
+static double number(const hcy_array *a, size_t i)
+{
+    return a->bytes == 8 ? ((const double *)a->data)[i] : (double)((const float *)a->data)[i];
+}
+
+static double real_at(const struct job *j, const void *reals, size_t i)
+{
+    return j->wide ? ((const double *)reals)[i] : (double)((const float *)reals)[i];
+}
+
+static void put(const struct job *j, void *reals, size_t i, double value)
+{
+    if (j->wide)
+        ((double *)reals)[i] = value;
+    else
+        ((float *)reals)[i] = (float)value;
+}
+
+static void *room(const struct job *j, size_t n)
+{
+    return n < SIZE_MAX / 16 ? malloc((n + 1) * (j->wide ? 8 : 4)) : NULL;
+}
+
+/* [n][dim] coordinates to an array an axis. */
+static int take_axes(struct job *j, const hcy_array *a, const char *what, size_t *n, void **axes)
+{
+    int dim = a->rank == 1 ? 1 : a->rank == 2 && a->shape[1] <= 3 ? (int)a->shape[1] : 0;
+    if (!dim || a->is_complex)
+        return cli_error("%s: %s must be real, [n][axes] with 1 to 3 axes, or [n]",
+                         what[0] == 'p' ? j->v->points : j->v->targets, what);
+    if (j->dim && j->dim != dim)
+        return cli_error("points have %d axes, targets %d", j->dim, dim);
+    j->dim = dim;
+    *n = (size_t)a->shape[0];
+    for (int d = 0; d < dim; d++) {
+        axes[d] = room(j, *n);
+        if (!axes[d])
+            return cli_error("out of memory for %zu %s", *n, what);
+        for (size_t i = 0; i < *n; i++)
+            put(j, axes[d], i, number(a, i * (size_t)dim + (size_t)d));
+    }
+    return 0;
+}
+
+static int parse_modes(struct job *j)
+{
+    const char *text = j->v->modes;
+    for (int d = 0; d < j->dim; d++) {
+        char *end;
+        j->modes[d] = text ? strtoll(text, &end, 10) : 0;
+        if (j->modes[d] < 1 || *end != (d + 1 < j->dim ? ',' : 0)) {
+            cli_error(
+                "--modes needs %d whole number%s above 0, with commas between; see `halcyon nufft --help`",
+                j->dim, j->dim > 1 ? "s" : "");
+            return CLI_USAGE;
+        }
+        text = end + 1;
+    }
+    return 0;
+}
+
+/* Modes of the input of type 2, the number of vectors of any. */
+static int take_shape(struct job *j)
+{
+    const hcy_array *a = &j->in;
+    int rank = j->type == 2 ? j->dim : 1, first = a->rank - rank;
+    bool fits = first == 0 || first == 1;
+    if (fits && j->type != 2)
+        fits = a->shape[first] == j->m;
+    for (int d = 0; fits && d < j->dim && j->type == 2; d++)
+        j->modes[d] = (int64_t)a->shape[first + d];
+    if (!fits)
+        return j->type == 2
+                   ? cli_error("%s: modes must have %d axes, or one more in front", j->v->in, j->dim)
+                   : cli_error("%s: strengths must be [%zu] or [vectors][%zu]", j->v->in, j->m, j->m);
+    j->vectors = first ? (size_t)a->shape[0] : 1;
+    return 0;
+}
+
+static int take_data(struct job *j)
+{
+    size_t count;
+    int status = hcy_array_count(&j->in, &count);
+    if (status)
+        return cli_fail(status);
+    j->data = room(j, 2 * count);
+    if (!j->data)
+        return cli_error("out of memory for %zu numbers", count);
+    for (size_t i = 0; i < count; i++) {
+        put(j, j->data, 2 * i, number(&j->in, j->in.is_complex ? 2 * i : i));
+        put(j, j->data, 2 * i + 1, j->in.is_complex ? number(&j->in, 2 * i + 1) : 0);
+    }
+    return 0;
+}
+
+static int make_out(struct job *j)
+{
+    int rank = 0;
+    size_t count;
+    if (j->in.rank > (j->type == 2 ? j->dim : 1))
+        j->out.shape[rank++] = j->vectors;
+    for (int d = 0; d < j->dim && j->type == 1; d++)
+        j->out.shape[rank++] = (uint64_t)j->modes[d];
+    if (j->type != 1)
+        j->out.shape[rank++] = j->type == 2 ? j->m : j->n;
+    j->out.rank = rank;
+    j->out.is_complex = 1;
+    j->out.bytes = j->wide ? 8 : 4;
+    int status = hcy_array_count(&j->out, &count);
+    if (status)
+        return cli_fail(status);
+    j->out.data = room(j, 2 * count);
+    return j->out.data ? 0 : cli_error("out of memory for %zu results", count);
+}
+
+static int load(struct job *j)
+{
+    int status = hcy_array_read(&j->points, j->v->points);
+    if (!status)
+        status = hcy_array_read(&j->in, j->v->in);
+    if (!status && j->type == 3)
+        status = hcy_array_read(&j->targets, j->v->targets);
+    if (status)
+        return cli_fail(status);
+    j->wide = j->points.bytes == 8 || j->in.bytes == 8 || (j->type == 3 && j->targets.bytes == 8);
+    status = take_axes(j, &j->points, "points", &j->m, j->x);
+    if (!status && j->type == 3)
+        status = take_axes(j, &j->targets, "targets", &j->n, j->s);
+    if (!status)
+        status = take_shape(j);
+    if (!status && j->type == 1)
+        status = parse_modes(j);
+    if (!status)
+        status = take_data(j);
+    return status ? status : make_out(j);
+}
+
+/* --- The direct sum --- */
+
+/* The phase of point i and mode or target k. */
+static double phase(const struct job *j, size_t i, size_t k)
+{
+    double sum = 0;
+    size_t left = k;
+    for (int d = j->dim - 1; d >= 0; d--) {
+        size_t n = (size_t)j->modes[d];
+        double f = j->type == 3 ? real_at(j, j->s[d], k) : (double)((int64_t)(left % n) - (int64_t)(n / 2));
+        sum += f * real_at(j, j->x[d], i);
+        left /= j->type == 3 ? 1 : n;
+    }
+    return j->sign * sum;
+}
+
+/* Relative error of some results of the first vector. */
+static double check(const struct job *j, size_t n)
+{
+    size_t results = j->type == 2 ? j->m : n, terms = j->type == 2 ? n : j->m;
+    double bad = 0, all = 0;
+    uint64_t state = 1;
+    for (size_t c = 0; c < CHECKED && c < results; c++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        size_t r = results <= CHECKED ? c : (size_t)(state >> 11) % results;
+        double re = 0, im = 0;
+        for (size_t t = 0; t < terms; t++) {
+            double p = j->type == 2 ? phase(j, r, t) : phase(j, t, r);
+            double a = real_at(j, j->data, 2 * t), b = real_at(j, j->data, 2 * t + 1);
+            re += a * cos(p) - b * sin(p);
+            im += a * sin(p) + b * cos(p);
+        }
+        bad += pow(real_at(j, j->out.data, 2 * r) - re, 2) + pow(real_at(j, j->out.data, 2 * r + 1) - im, 2);
+        all += re * re + im * im;
+    }
+    return all > 0 ? sqrt(bad / all) : sqrt(bad);
+}
+
+/* --- Transforming --- */
+
+static void summary(const struct job *j, const hcy_nufft *plan, double set, double run)
+{
+    hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
+    if (j->v->quiet || hcy_nufft_info_get(&info, plan))
+        return;
+    fprintf(stderr, "type %d in %d-D on %s (%s, %s): %zu points, %zu vector%s, eps %g; window %u, grid",
+            j->type, j->dim, hcy_device_get_info(j->dev)->name, info.variant, j->wide ? "double" : "float",
+            j->m, j->vectors, j->vectors == 1 ? "" : "s", j->eps, info.width);
+    for (int d = 0; d < j->dim; d++)
+        fprintf(stderr, "%s%zu", d ? " x " : " ", info.grid[d]);
+    fprintf(stderr, "; points %.2f ms, transform %.2f ms\n", 1e3 * set, 1e3 * run);
+}
+
+static int run_plan(struct job *j, hcy_nufft *plan)
+{
+    struct progress clock;
+    void *c = j->type == 2 ? j->out.data : j->data, *f = j->type == 2 ? j->data : j->out.data;
+    progress_begin(&clock, 0);
+    int status = hcy_nufft_set_points(plan, (int64_t)j->m, (const void *const *)j->x,
+                                      j->type == 3 ? (int64_t)j->n : 0, (const void *const *)j->s);
+    double set = progress_seconds(&clock);
+    if (!status)
+        status = hcy_nufft_execute(plan, c, f);
+    if (status)
+        return cli_fail(status);
+    summary(j, plan, set, progress_seconds(&clock) - set);
+    return 0;
+}
+
+static int transform(struct job *j)
+{
+    hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
+    hcy_nufft *plan;
+    o.precision = j->wide ? HCY_F64 : HCY_F32;
+    o.deterministic = j->v->deterministic;
+    int status = hcy_device_open(&j->dev, j->v->device);
+    if (!status)
+        status = hcy_nufft_create(&plan, j->dev, j->type, j->dim, j->modes, j->sign, (int64_t)j->vectors,
+                                  j->eps, &o);
+    if (status)
+        return cli_fail(status);
+    status = run_plan(j, plan);
+    hcy_nufft_destroy(plan);
+    if (!status && j->v->check) {
+        size_t n = j->n;
+        for (int d = 0; d < j->dim && j->type != 3; d++)
+            n = (d ? n : 1) * (size_t)j->modes[d];
+        double error = check(j, n);
+        fprintf(stderr, "error against the direct sum: %.2e (eps %g)\n", error, j->eps);
+        if (!(error <= 10 * j->eps))
+            return CLI_FAILED;
+    }
+    if (!status)
+        status = hcy_array_write(&j->out, j->v->out);
+    return status ? (status < 0 ? cli_fail(status) : status) : CLI_OK;
+}
+
+static int missing(const struct values *v)
+{
+    const char *what = !v->type.given ? "--type"
+                       : !v->points   ? "--points"
+                       : !v->in       ? "--in"
+                       : !v->out      ? "--out"
+                                      : NULL;
+    if (!what && v->type.value == 3 && !v->targets)
+        what = "--targets";
+    if (!what && v->type.value == 1 && !v->modes)
+        what = "--modes";
+    if (what)
+        cli_error("%s is missing; see `halcyon nufft --help`", what);
+    return what ? CLI_USAGE : 0;
+}
+
+int cli_nufft(int argc, char **argv)
+{
+    struct values v = { .eps = { 0, 1e-6 } };
+    struct job j = { .v = &v };
+    int status;
+    if (cli_parse(&cli_nufft_command, argc, argv, &v, NULL, &status))
+        return status;
+    status = missing(&v);
+    if (status)
+        return status;
+    j.type = (int)v.type.value;
+    j.sign = v.sign.given ? (v.sign.value < 0 ? -1 : 1) : j.type == 2 ? -1 : 1;
+    j.eps = v.eps.value;
+    j.points = j.targets = j.in = j.out = (hcy_array)HCY_ARRAY_INIT;
+    status = load(&j);
+    if (!status)
+        status = transform(&j);
+    for (int d = 0; d < 3; d++) {
+        free(j.x[d]);
+        free(j.s[d]);
+    }
+    free(j.data);
+    hcy_array_free(&j.points);
+    hcy_array_free(&j.targets);
+    hcy_array_free(&j.in);
+    hcy_array_free(&j.out);
+    hcy_device_release(j.dev);
+    return status;
+}

@@ -1,0 +1,130 @@
+/* array_h5.c - whole arrays in HDF5 files.  Complex numbers are compounds { r, i }. */
+#include "array.h"
+#include "h5.h"
+
+#include <halcyon/backend.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The type of an array's numbers in memory, to be closed. */
+static hid_t memory_type(const hcy_array *a)
+{
+    hid_t real = a->bytes == 8 ? H5T_NATIVE_DOUBLE : H5T_NATIVE_FLOAT;
+    if (!a->is_complex)
+        return H5Tcopy(real);
+    hid_t type = H5Tcreate(H5T_COMPOUND, 2 * a->bytes);
+    if (type >= 0 && (H5Tinsert(type, "r", 0, real) < 0 || H5Tinsert(type, "i", a->bytes, real) < 0)) {
+        H5Tclose(type);
+        return -1;
+    }
+    return type;
+}
+
+/* What the numbers of a dataset are; 0, or -1 if they are none of ours. */
+static int take_type(hcy_array *a, hid_t dataset)
+{
+    hid_t type = H5Dget_type(dataset), member = -1;
+    a->is_complex = type >= 0 && H5Tget_class(type) == H5T_COMPOUND && H5Tget_nmembers(type) == 2 &&
+                    H5Tget_member_index(type, "r") == 0 && H5Tget_member_index(type, "i") == 1;
+    if (a->is_complex)
+        member = H5Tget_member_type(type, 0);
+    hid_t real = a->is_complex ? member : type;
+    int good =
+        real >= 0 && H5Tget_class(real) == H5T_FLOAT && (H5Tget_size(real) == 4 || H5Tget_size(real) == 8);
+    a->bytes = good ? (unsigned)H5Tget_size(real) : 8;
+    if (member >= 0)
+        H5Tclose(member);
+    if (type >= 0)
+        H5Tclose(type);
+    return good ? 0 : -1;
+}
+
+static int take_shape(hcy_array *a, hid_t dataset)
+{
+    hsize_t dims[H5S_MAX_RANK];
+    hid_t space = H5Dget_space(dataset);
+    a->rank = space >= 0 ? H5Sget_simple_extent_ndims(space) : -1;
+    if (a->rank >= 0 && a->rank <= HCY_ARRAY_MAX_RANK && H5Sget_simple_extent_dims(space, dims, NULL) >= 0)
+        for (int i = 0; i < a->rank; i++)
+            a->shape[i] = dims[i];
+    if (space >= 0)
+        H5Sclose(space);
+    return a->rank >= 0 && a->rank <= HCY_ARRAY_MAX_RANK ? 0 : -1;
+}
+
+static int read_data(hcy_array *a, hid_t dataset, const char *file, const char *name)
+{
+    size_t n, bytes;
+    if (take_type(a, dataset) || take_shape(a, dataset))
+        return hcy_fail(HCY_EFORMAT, "%s:%s: no array of float or double, real or complex", file, name);
+    int st = hcy_array_count(a, &n);
+    if (st || hcy_size_mul(&bytes, n, 2 * a->bytes))
+        return hcy_fail(HCY_ERANGE, "%s:%s is larger than can be addressed", file, name);
+    a->data = malloc(bytes ? bytes : 1);
+    hid_t type = memory_type(a);
+    if (!a->data)
+        st = hcy_fail(HCY_ENOMEM, "no memory for %s:%s", file, name);
+    else if (type < 0 || (n && H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, a->data) < 0))
+        st = hcy__h5_fail(HCY_EIO, "%s:%s: reading failed", file, name);
+    if (type >= 0)
+        H5Tclose(type);
+    return st;
+}
+
+int hcy__array_read_h5(hcy_array *a, const char *path, const char *name)
+{
+    hcy__h5_lock();
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT), dataset = -1;
+    int st = 0;
+    if (file < 0)
+        st = hcy__h5_fail(HCY_EIO, "%s cannot be opened as an HDF5 file", path);
+    else if ((dataset = H5Dopen2(file, name, H5P_DEFAULT)) < 0)
+        st = hcy__h5_fail(HCY_ENOENT, "%s has no dataset %s", path, name);
+    else
+        st = read_data(a, dataset, path, name);
+    if (dataset >= 0)
+        H5Dclose(dataset);
+    if (file >= 0)
+        H5Fclose(file);
+    hcy__h5_unlock();
+    return st;
+}
+
+static int write_data(const hcy_array *a, hid_t file, const char *name)
+{
+    hsize_t dims[HCY_ARRAY_MAX_RANK];
+    for (int i = 0; i < a->rank; i++)
+        dims[i] = a->shape[i];
+    hid_t space = a->rank ? H5Screate_simple(a->rank, dims, NULL) : H5Screate(H5S_SCALAR);
+    hid_t type = memory_type(a), links = H5Pcreate(H5P_LINK_CREATE), dataset = -1;
+    int good = space >= 0 && type >= 0 && links >= 0 && H5Pset_create_intermediate_group(links, 1) >= 0;
+    if (good)
+        dataset = H5Dcreate2(file, name, type, space, links, H5P_DEFAULT, H5P_DEFAULT);
+    size_t n;
+    good = dataset >= 0 && !hcy_array_count(a, &n) &&
+           (!n || H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, a->data) >= 0);
+    if (dataset >= 0 && H5Dclose(dataset) < 0)
+        good = 0;
+    if (links >= 0)
+        H5Pclose(links);
+    if (type >= 0)
+        H5Tclose(type);
+    if (space >= 0)
+        H5Sclose(space);
+    return good ? 0 : -1;
+}
+
+int hcy__array_write_h5(const hcy_array *a, const char *path, const char *name)
+{
+    hcy__h5_lock();
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    int st = 0;
+    if (file < 0)
+        st = hcy__h5_fail(HCY_EIO, "%s cannot be made", path);
+    else if (write_data(a, file, name))
+        st = hcy__h5_fail(HCY_EIO, "%s:%s: writing failed", path, name);
+    if (file >= 0 && H5Fclose(file) < 0 && !st)
+        st = hcy__h5_fail(HCY_EIO, "%s: writing failed", path);
+    hcy__h5_unlock();
+    return st;
+}

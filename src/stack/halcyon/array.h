@@ -1,0 +1,42 @@
+/* halcyon/array.h - whole arrays of real or complex numbers in NumPy and HDF5 files.
+ *
+ * For data that is no stack of images: coordinates, coefficients, tables.  Any thread.
+ */
+#ifndef HALCYON_ARRAY_H
+#define HALCYON_ARRAY_H
+
+#include <halcyon/status.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HCY_ARRAY_MAX_RANK 8
+
+/* An array in C order.  Begin with HCY_ARRAY_INIT. */
+typedef struct hcy_array {
+    size_t size;       /* sizeof(hcy_array) */
+    int is_complex;    /* real and imaginary part side by side */
+    unsigned bytes;    /* of a real number: 4 or 8 */
+    int rank;          /* 0: a number */
+    uint64_t shape[HCY_ARRAY_MAX_RANK];
+    void *data;        /* malloced */
+} hcy_array;
+#define HCY_ARRAY_INIT { sizeof(hcy_array), 0, 8, 0, { 0 }, NULL }
+
+/* `path` is FILE.npy, or FILE.h5:DATASET (FILE.h5: its dataset /data).  Complex numbers in HDF5 are
+ * compounds of r and i, as h5py has them. HCY_ENOENT, HCY_EIO: the file; HCY_EFORMAT: no array of float or
+ * double, real or complex; HCY_ECORRUPT: it ends early; HCY_EUNSUPPORTED: HDF5, in a build without;
+ * HCY_ENOMEM. */
+HCY_API int hcy_array_read(hcy_array *array, const char *path) HCY_MUST_USE;
+/* A file that is there is replaced. */
+HCY_API int hcy_array_write(const hcy_array *array, const char *path) HCY_MUST_USE;
+HCY_API void hcy_array_free(hcy_array *array);
+/* Numbers in it; HCY_ERANGE: more than can be addressed. */
+HCY_API int hcy_array_count(const hcy_array *array, size_t *n) HCY_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,23 @@
+/* npy.h - the header of NumPy's .npy files, read and written. */
+#ifndef HCY_STACK_NPY_H
+#define HCY_STACK_NPY_H
+
+#include <stdint.h>
+
+/* HEADER: of files that are written; a multiple of 64, as NumPy wants it. */
+enum { HCY__NPY_RANK = 8, HCY__NPY_HEADER = 128 };
+
+struct hcy__npy {
+    char kind;             /* 'u', 'i', 'f', 'c'..., 0: not said */
+    unsigned long element; /* bytes of a number */
+    char type[32];         /* as the file says it */
+    uint64_t shape[HCY__NPY_RANK];
+    int rank;
+    uint64_t data; /* where the numbers begin */
+};
+/* Little-endian, C order, or HCY_EFORMAT. */
+int hcy__npy_header(struct hcy__npy *npy, const char *path, int fd);
+/* The header of an array. */
+void hcy__npy_write(char header[HCY__NPY_HEADER], char kind, unsigned element, int rank, const uint64_t *shape);
+
+#endif

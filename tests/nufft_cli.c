@@ -1,0 +1,300 @@
+/* nufft_cli - halcyon nufft and the arrays it reads: every option against direct sums; arrays in NumPy and
+ * HDF5 files there and back; files that are none. HALCYON is the command. */
+#include "nufft_oracle.h"
+#include "tap.h"
+#include <halcyon/array.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char dir[] = "/tmp/halcyon-nufft-XXXXXX";
+static const int64_t modes[3] = { 9, 12, 5 };
+#ifdef HAVE_HDF5
+static const bool hdf5 = true;
+#else
+static const bool hdf5 = false;
+#endif
+
+static const char *at(const char *name)
+{
+    static char paths[8][256];
+    static int next;
+    char *path = paths[next++ % 8];
+    snprintf(path, sizeof paths[0], "%s/%s", dir, name);
+    return path;
+}
+
+/* Exit status of the command with these words, -1 if it did not run; its words go to a file. */
+static int command(const char *words)
+{
+    char line[1024];
+    snprintf(line, sizeof line, "cd %s && \"$HALCYON\" nufft %s > out 2> err", dir, words);
+    int status = system(line);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static bool said(const char *text)
+{
+    char line[1024] = "";
+    bool found = false;
+    FILE *f = fopen(at("err"), "r");
+    while (f && fgets(line, sizeof line, f))
+        found = found || strstr(line, text);
+    if (f)
+        fclose(f);
+    return found;
+}
+
+static hcy_array array_of(void *data, unsigned bytes, int is_complex, int rank, uint64_t n0, uint64_t n1,
+                          uint64_t n2)
+{
+    hcy_array a = HCY_ARRAY_INIT;
+    a.data = data;
+    a.bytes = bytes;
+    a.is_complex = is_complex;
+    a.rank = rank;
+    a.shape[0] = n0, a.shape[1] = n1, a.shape[2] = n2;
+    return a;
+}
+
+/* --- Arrays --- */
+
+static void check_array(const char *name, unsigned bytes, int is_complex, int rank)
+{
+    double data[2 * 24];
+    hcy_array a = array_of(data, bytes, is_complex, rank, rank ? 2 : 0, 3, 4), b = HCY_ARRAY_INIT;
+    size_t n;
+    for (int i = 0; i < 48; i++) {
+        float single = (float)(i * 1.25);
+        if (bytes == 8)
+            data[i] = i * 1.25;
+        else
+            memcpy((char *)data + 4 * i, &single, 4);
+    }
+    is_int(hcy_array_write(&a, at(name)), 0, "%s: rank %d, %u bytes%s, written", name, rank, bytes,
+           is_complex ? ", complex" : "");
+    is_int(hcy_array_read(&b, at(name)), 0, "... read");
+    bool same = b.rank == rank && b.bytes == bytes && b.is_complex == is_complex &&
+                !hcy_array_count(&b, &n) &&
+                n == (rank == 0   ? 1
+                      : rank == 1 ? 2
+                      : rank == 2 ? 6
+                                  : 24) &&
+                !memcmp(a.shape, b.shape, 8 * (size_t)rank) && b.data &&
+                !memcmp(b.data, data, n * bytes * (is_complex ? 2 : 1));
+    ok(same, "... and the same");
+    hcy_array_free(&b);
+    hcy_array_free(&b);
+}
+
+static void check_wrong_files(void)
+{
+    static const char head[] = "\x93NUMPY\x01\0\x76\0{'descr': '%s', 'fortran_order': %s, 'shape': (%s), }";
+    static const struct {
+        const char *descr, *order, *shape;
+        int status;
+    } cases[] = { { "<f8", "False", "1,", 0 },
+                  { "<f8", "False", "9,", HCY_ECORRUPT },
+                  { "<i4", "False", "1,", HCY_EFORMAT },
+                  { ">f8", "False", "1,", HCY_EFORMAT },
+                  { "<f2", "False", "1,", HCY_EFORMAT },
+                  { "<c8", "False", "1,", 0 },
+                  { "<c32", "False", "1,", HCY_EFORMAT },
+                  { "<f8", "True", "1, 1", HCY_EFORMAT },
+                  { "<f8", "False", "9999999999999999, 9999999999999999", HCY_ERANGE } };
+    hcy_array a = HCY_ARRAY_INIT;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char bytes[136] = { 0 };
+        memcpy(bytes, head, 10);
+        int n = snprintf(bytes + 10, 118, head + 10, cases[i].descr, cases[i].order, cases[i].shape);
+        memset(bytes + 10 + n, ' ', (size_t)(118 - n));
+        FILE *f = fopen(at("head.npy"), "wb");
+        if (!f || fwrite(bytes, sizeof bytes, 1, f) != 1 || fclose(f))
+            bail_out("%s cannot be written", at("head.npy"));
+        is_int(hcy_array_read(&a, at("head.npy")), cases[i].status, "a header with %s, %s, %s",
+               cases[i].descr, cases[i].order, cases[i].shape);
+        hcy_array_free(&a);
+    }
+    is_int(hcy_array_read(&a, at("nothing.npy")), HCY_ENOENT, "a file that is not there");
+    is_int(hcy_array_read(NULL, at("head.npy")), HCY_EINVAL, "no array");
+    a = (hcy_array)HCY_ARRAY_INIT;
+    is_int(hcy_array_write(&a, at("no/folder.npy")), HCY_EIO, "a folder that is not there");
+    a.size--;
+    is_int(hcy_array_read(&a, at("head.npy")), HCY_EINVAL, "an array of another size");
+    if (hdf5) {
+        a = (hcy_array)HCY_ARRAY_INIT;
+        is_int(hcy_array_read(&a, at("head.npy.h5")), HCY_EIO, "no HDF5 file");
+        is_int(hcy_array_read(&a, at("array.h5:/nothing")), HCY_ENOENT, "no such dataset");
+    } else {
+        is_int(hcy_array_read(&a, at("array.h5")), HCY_EINVAL, "HDF5");
+    }
+}
+
+/* --- The command --- */
+
+/* Points [m][dim], targets, strengths and modes of a problem to files. */
+static void save(const struct problem *p)
+{
+    struct {
+        void *const *axes;
+        size_t n;
+        const char *name;
+    } ends[2] = { { p->x, p->m, "x.npy" }, { p->s, p->type == 3 ? p->n : 0, "s.npy" } };
+    int status = 0;
+    for (int e = 0; e < 2; e++) {
+        char *rows = malloc(ends[e].n * (size_t)p->dim * p->real + 1);
+        for (size_t i = 0; i < ends[e].n; i++)
+            for (int d = 0; d < p->dim; d++)
+                memcpy(rows + (i * (size_t)p->dim + (size_t)d) * p->real,
+                       (char *)ends[e].axes[d] + i * p->real, p->real);
+        hcy_array a =
+            array_of(rows, (unsigned)p->real, 0, p->dim == 1 ? 1 : 2, ends[e].n, (uint64_t)p->dim, 0);
+        status = status ? status : hcy_array_write(&a, at(ends[e].name));
+        free(rows);
+    }
+    hcy_array c = array_of(p->c, (unsigned)p->real, 1, p->n_vectors > 1 ? 2 : 1,
+                           p->n_vectors > 1 ? (uint64_t)p->n_vectors : p->m, p->m, 0);
+    hcy_array f = array_of(p->f, (unsigned)p->real, 1, p->dim, (uint64_t)p->modes[0], (uint64_t)p->modes[1],
+                           (uint64_t)p->modes[2]);
+    if (p->n_vectors > 1) {
+        f.rank = p->dim + 1;
+        f.shape[0] = (uint64_t)p->n_vectors;
+        for (int d = 0; d < p->dim; d++)
+            f.shape[1 + d] = (uint64_t)p->modes[d];
+    }
+    status = status ? status : hcy_array_write(&c, at("c.npy"));
+    status = status ? status : p->type == 3 ? 0 : hcy_array_write(&f, at("f.npy"));
+    if (status)
+        bail_out("%s", hcy_last_error()->text);
+}
+
+/* Runs the command on a problem; the error of what it wrote to `out`. */
+static double run(struct problem *p, const char *words, const char *out)
+{
+    hcy_array result = HCY_ARRAY_INIT;
+    bool to_modes = p->type != 2;
+    int status = command(words);
+    if (status || hcy_array_read(&result, at(out))) {
+        diag("nufft %s: %d", words, status);
+        return INFINITY;
+    }
+    size_t n, want = (to_modes ? p->n : p->m) * (size_t)p->n_vectors;
+    bool fits = !hcy_array_count(&result, &n) && n == want && result.bytes == p->real && result.is_complex &&
+                result.rank == (p->type == 1 ? p->dim : 1) + (p->n_vectors > 1);
+    if (fits)
+        memcpy(to_modes ? p->f : p->c, result.data, n * 2 * p->real);
+    hcy_array_free(&result);
+    return fits ? oracle_error(p, to_modes ? p->c : p->f, to_modes) : INFINITY;
+}
+
+static void check_types(void)
+{
+    static const char *const sizes[] = { "9", "9,12", "9,12,5" };
+    char words[256];
+    for (int type = 1; type <= 3; type++)
+        for (int dim = 1; dim <= 3; dim++) {
+            struct problem p;
+            oracle_open(&p, dim == 2 ? HCY_F32 : HCY_F64, type, dim, modes, 40, type == 3 ? 30 : 0,
+                        dim == 3 ? 2 : 1);
+            save(&p);
+            p.sign = type == 2 ? -1 : 1;
+            snprintf(words, sizeof words, "--type %d --points x.npy --in %s --out y.npy --eps 1e-4 %s%s",
+                     type, type == 2 ? "f.npy" : "c.npy",
+                     type == 1   ? "--modes "
+                     : type == 3 ? "--targets s.npy"
+                                 : "",
+                     type == 1 ? sizes[dim - 1] : "");
+            double error = run(&p, words, "y.npy");
+            ok(error <= 4e-4, "type %d, %d-D, its sign by default: error %.1e", type, dim, error);
+            p.sign = -p.sign;
+            snprintf(words + strlen(words), 64, " --sign %d", p.sign);
+            error = run(&p, words, "y.npy");
+            ok(error <= 4e-4, "... the other sign: %.1e", error);
+            oracle_close(&p);
+        }
+}
+
+static void check_options(void)
+{
+    struct problem p;
+    oracle_open(&p, HCY_F64, 1, 2, modes, 50, 0, 1);
+    p.sign = 1;
+    save(&p);
+#define COMMON "-t 1 -p x.npy -i c.npy -n 9,12 -o y.npy "
+    double coarse = run(&p, COMMON "-e 1e-2", "y.npy"), fine = run(&p, COMMON "-e 1e-11", "y.npy");
+    double middle = run(&p, COMMON, "y.npy");
+    ok(coarse > 1e-4 && fine < 1e-10 && middle < 3e-6 && middle > 1e-9,
+       "--eps: errors %.1e, %.1e, by default %.1e", coarse, fine, middle);
+    ok(said("type 1 in 2-D") && said("50 points"), "there is a summary");
+    is_int(command(COMMON "-q"), 0, "--quiet");
+    ok(!said("type 1"), "... has none");
+    is_int(command(COMMON "--check"), 0, "--check");
+    ok(said("error against the direct sum"), "... says what it found");
+    is_int(command(COMMON "-d cpu@threads=1"), 0, "--device");
+    ok(said("cpu@threads=1"), "... is used");
+    is_int(command(COMMON "-d nothing"), 1, "... and refused if it is not there");
+    if (hdf5)
+        ok(run(&p, "-t 1 -p x.npy -i c.npy -n 9,12 -o y.h5:/a/b", "y.h5:/a/b") < 3e-6, "HDF5");
+    else
+        skip(1, "no HDF5");
+    is_int(command(COMMON "--deterministic -d cpu@threads=1"), 0, "--deterministic");
+    is_int(rename(at("y.npy"), at("z.npy")), 0, "... kept");
+    is_int(command(COMMON "--deterministic -d cpu@threads=3"), 0, "... with more threads");
+    char line[512];
+    snprintf(line, sizeof line, "cmp -s %s %s", at("y.npy"), at("z.npy"));
+    is_int(system(line), 0, "... gives the same bits");
+    oracle_close(&p);
+}
+
+static void check_usage(void)
+{
+    static const struct {
+        const char *words, *says;
+        int status;
+    } cases[] = {
+        { "-p x.npy -i c.npy -o y.npy", "--type is missing", 2 },
+        { "-t 1 -i c.npy -o y.npy", "--points is missing", 2 },
+        { "-t 1 -p x.npy -o y.npy", "--in is missing", 2 },
+        { "-t 1 -p x.npy -i c.npy", "--out is missing", 2 },
+        { "-t 1 -p x.npy -i c.npy -o y.npy", "--modes is missing", 2 },
+        { "-t 3 -p x.npy -i c.npy -o y.npy", "--targets is missing", 2 },
+        { "-t 4 -p x.npy -i c.npy -o y.npy", "'4' is not valid", 2 },
+        { "-t 1 -p x.npy -i c.npy -o y.npy -n 9", "--modes needs 2", 2 },
+        { "-t 1 -p x.npy -i c.npy -o y.npy -n 9,0", "--modes needs 2", 2 },
+        { "-t 1 -p x.npy -i x.npy -o y.npy -n 9,9", "strengths must be", 1 },
+        { "-t 2 -p x.npy -i c.npy -o y.npy", "modes must have 2 axes", 1 },
+        { "-t 1 -p c.npy -i c.npy -o y.npy -n 9", "must be real", 1 },
+        { "-t 1 -p none.npy -i c.npy -o y.npy -n 9", "none.npy", 1 },
+        { "-t 1 -p x.npy -i c.npy -o no/y.npy -n 9,9", "no/y.npy", 1 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        is_int(command(cases[i].words), cases[i].status, "nufft %s", cases[i].words);
+        ok(said(cases[i].says), "... says: %s", cases[i].says);
+    }
+}
+
+int main(void)
+{
+    char line[64];
+    if (!getenv("HALCYON") || !mkdtemp(dir))
+        bail_out("HALCYON is not the command, or there is no folder for files");
+    for (int i = 0; i < 8; i++) {
+        check_array("array.npy", i & 1 ? 4 : 8, i >> 1 & 1, i & 4 ? 3 : i & 1);
+        if (hdf5)
+            check_array(i & 1 ? "array.h5" : "array.h5:/group/x", i & 1 ? 4 : 8, i >> 1 & 1, i & 4 ? 2 : 1);
+    }
+    check_wrong_files();
+    hcy_device *dev;
+    if (hcy_device_open(&dev, "cpu"))
+        bail_out("%s", hcy_last_error()->text);
+    if (hcy_device_get_info(dev)->caps & HCY_CAP_FFT) {
+        check_types();
+        check_options();
+        check_usage();
+    } else {
+        skip(1, "the CPU has no FFT here");
+    }
+    hcy_device_release(dev);
+    snprintf(line, sizeof line, "rm -r %s", dir);
+    return system(line) ? 1 : done_testing();
+}
