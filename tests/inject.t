@@ -22,6 +22,9 @@ HALCYON_BACKENDS=cpu,null # and not what vendors' libraries keep
 export HALCYON_BACKENDS
 "$halcyon" simulate s.h5 --shape 64x90 --dtype uint16 -n 6 -q || exit 99
 "$halcyon" decompress s.h5 --frames 0 -o image.npy -q || exit 99
+printf '\223NUMPY\001\000\166\000%-117s\n123456' "{'descr': '|u1', 'fortran_order': False, 'shape': (1, 6), }" >m.npy
+"$halcyon" decompress m.npy -o m.h5 -q || exit 99
+"$halcyon" integrate s.h5 -p s.poni -d cpu@threads=1 -n 50 -q --save-config c.json -o c.dat || exit 99
 
 # run VARIABLE N COMMAND...: with call N of a kind failing.
 run()
@@ -72,9 +75,13 @@ commands='67 5 integrate s.h5 -p s.poni -d cpu@threads=2 -q -n 50 -o out.dat
 67 13 integrate s.h5 -p s.poni -d cpu@threads=1@discrete=1 --two-stage --dark image.npy -q -n 50 -o out.h5
 13 13 decompress s.h5 -q -o out.h5
 13 5 compress image.npy -q -o out.h5
-13 5 sum s.h5 -q -o out.npy'
+13 5 sum s.h5 -q -o out.npy
+13 5 sum s.h5 -q --roi 0,0,30,30 -o out.dat
+41 13 integrate s.h5 CONFIG -d cpu@threads=1 -q --sum 2 --monitor m.h5::/entry/data/data -o out.dat'
+"$halcyon" integrate s.h5 -j c.json -o c.dat -q 2>/dev/null && config='-j c.json' || config='-p s.poni -n 50'
 n=0 failed=0
 while read -r step io command; do
+    case $command in *CONFIG*) command="${command%CONFIG*}$config${command#*CONFIG}" ;; esac
     # shellcheck disable=SC2086 # several words
     run FAIL_ALLOC_AT 0 $command
     [ -s report ] || leave 'allocations are not seen here'

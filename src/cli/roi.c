@@ -19,8 +19,12 @@ union value {
 
 typedef void (*roi_fn)(union value row[ROI_VALUES], const void *pixels, size_t width, const struct roi *roi);
 
+/* Signed sums wrap as unsigned ones do, which C defines. */
+#define PLUS(a, b) ((a) + (b))
+#define PLUS_SIGNED(a, b) ((int64_t)((uint64_t)(a) + (uint64_t)(b)))
+
 /* `invalid` says of v, and of `top`, the type's largest value, whether it is left out. */
-#define ROI_FN(name, type, wide, member, largest, invalid)                                                   \
+#define ROI_FN(name, type, wide, member, largest, add, invalid)                                              \
     static void name(union value row[ROI_VALUES], const void *pixels, size_t width, const struct roi *roi)   \
     {                                                                                                        \
         const type *from = pixels, top = (type)largest;                                                      \
@@ -35,7 +39,7 @@ typedef void (*roi_fn)(union value row[ROI_VALUES], const void *pixels, size_t w
                     continue;                                                                                \
                 }                                                                                            \
                 most = !counted || (wide)v > most ? (wide)v : most;                                          \
-                sum += (wide)v;                                                                              \
+                sum = add(sum, (wide)v);                                                                     \
                 counted++;                                                                                   \
             }                                                                                                \
         row[0].member = sum;                                                                                 \
@@ -44,16 +48,16 @@ typedef void (*roi_fn)(union value row[ROI_VALUES], const void *pixels, size_t w
         row[3].member = (wide)lost;                                                                          \
     }
 #define TOP (v >= (top - 1))
-ROI_FN(roi_u8, uint8_t, uint64_t, u, UINT8_MAX, TOP)
-ROI_FN(roi_u16, uint16_t, uint64_t, u, UINT16_MAX, TOP)
-ROI_FN(roi_u32, uint32_t, uint64_t, u, UINT32_MAX, TOP)
-ROI_FN(roi_u64, uint64_t, uint64_t, u, UINT64_MAX, TOP)
-ROI_FN(roi_i8, int8_t, int64_t, i, 0, 0)
-ROI_FN(roi_i16, int16_t, int64_t, i, 0, 0)
-ROI_FN(roi_i32, int32_t, int64_t, i, 0, 0)
-ROI_FN(roi_i64, int64_t, int64_t, i, 0, 0)
-ROI_FN(roi_f32, float, double, d, 0, isnan(v))
-ROI_FN(roi_f64, double, double, d, 0, isnan(v))
+ROI_FN(roi_u8, uint8_t, uint64_t, u, UINT8_MAX, PLUS, TOP)
+ROI_FN(roi_u16, uint16_t, uint64_t, u, UINT16_MAX, PLUS, TOP)
+ROI_FN(roi_u32, uint32_t, uint64_t, u, UINT32_MAX, PLUS, TOP)
+ROI_FN(roi_u64, uint64_t, uint64_t, u, UINT64_MAX, PLUS, TOP)
+ROI_FN(roi_i8, int8_t, int64_t, i, 0, PLUS_SIGNED, 0)
+ROI_FN(roi_i16, int16_t, int64_t, i, 0, PLUS_SIGNED, 0)
+ROI_FN(roi_i32, int32_t, int64_t, i, 0, PLUS_SIGNED, 0)
+ROI_FN(roi_i64, int64_t, int64_t, i, 0, PLUS_SIGNED, 0)
+ROI_FN(roi_f32, float, double, d, 0, PLUS, isnan(v))
+ROI_FN(roi_f64, double, double, d, 0, PLUS, isnan(v))
 
 static const struct kind {
     uint32_t type, table_type;

@@ -67,6 +67,8 @@ static int read_axes(hcy__results_head *head, const struct edf *edf, const char 
     }
     if (!st)
         st = read_axis(&head->azimuthal, (size_t)edf->frames.height, text, "chi");
+    if (st == HCY_EFORMAT) /* pyFAI's name for it */
+        st = read_axis(&head->azimuthal, (size_t)edf->frames.height, text, "chi_deg");
     if (st == HCY_EFORMAT)
         return hcy_fail(HCY_EFORMAT,
                         "%s: its header has no range in radius and chi: it is no result of an integration",
