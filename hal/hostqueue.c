@@ -259,6 +259,38 @@ int hcy_hostqueue_submit(hcy_hostqueue *hq, const char *name, uint64_t bytes, hc
     return 0;
 }
 
+static int run_copy(void *command)
+{
+    return hcy_host_copy(command);
+}
+
+int hcy_hostqueue_copy(hcy_hostqueue *hq, const hcy_copy *copy, hcy_keep *keep)
+{
+    const char *name = !copy->src.block ? "write" : !copy->dst.block ? "read" : "copy";
+    uint64_t bytes = (uint64_t)copy->extent[0] * copy->extent[1] * copy->extent[2];
+    return hcy_hostqueue_submit(hq, name, bytes, run_copy, copy, sizeof *copy, keep);
+}
+
+struct fill {
+    hcy_place dst;
+    size_t size, pattern_size;
+    unsigned char pattern[8];
+};
+
+static int run_fill(void *command)
+{
+    const struct fill *f = command;
+    return hcy_host_fill(&f->dst, f->size, f->pattern, f->pattern_size);
+}
+
+int hcy_hostqueue_fill(hcy_hostqueue *hq, const hcy_place *dst, size_t size, const void *pattern,
+                       size_t pattern_size, hcy_keep *keep)
+{
+    struct fill f = { .dst = *dst, .size = size, .pattern_size = pattern_size };
+    memcpy(f.pattern, pattern, pattern_size);
+    return hcy_hostqueue_submit(hq, "fill", size, run_fill, &f, sizeof f, keep);
+}
+
 int hcy_hostqueue_record(hcy_hostqueue *hq, void **eimpl)
 {
     struct command *c = new_command(hq, "event", 0);

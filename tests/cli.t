@@ -1,37 +1,7 @@
-# The halcyon command from outside: every option of integrate does what it says, every kind of bad input has
-# a message
+# The halcyon command from outside: every option of integrate does what it says, every kind of bad input has a message
 # and a status, stdout holds what was asked for and nothing else.
-halcyon=${HALCYON:-./halcyon}
-json=${top_builddir:-.}/tests/cli_json
-data=${HALCYON_TEST_DATA:-../shared/data}
-n=0
-failed=0
-
-work=`mktemp -d "${TMPDIR:-/tmp}/halcyon-cli.XXXXXX"` || exit 99
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-case $halcyon in /*) ;; *) halcyon=`pwd`/$halcyon ;; esac
-case $json in /*) ;; *) json=`pwd`/$json ;; esac
-case $data in /*) ;; *) data=`pwd`/$data ;; esac
-cd "$work" || exit 99
-
-# check WHAT COMMAND...: the command succeeds.
-check()
-{
-    what=$1
-    shift
-    n=`expr $n + 1`
-    if "$@" >check.log 2>&1; then
-        echo "ok $n - $what"
-    else
-        echo "not ok $n - $what"
-        echo "# $*"
-        sed 's/^/# /' check.log
-        failed=1
-    fi
-}
-not() { if "$@"; then return 1; else return 0; fi; }
-skip() { n=`expr $n + 1`; echo "ok $n # SKIP $1"; }
+test_name=cli
+. "${top_srcdir:-.}/tests/cli.sh"
 
 # integrate ARGUMENTS: the simulated stack, quietly, on one thread.
 integrate() { "$halcyon" integrate s.h5 -p s.poni -d cpu@threads=1 -q "$@"; }
@@ -41,21 +11,6 @@ column() { rows "$1" | awk -v c="$2" '{ print $c }'; }
 # same A.dat B.dat: the same curves; the headers name files and times.
 same() { rows "$1" >same.a; rows "$2" >same.b; cmp same.a same.b; }
 differ() { not same "$1" "$2" >/dev/null; }
-equals() { if [ "$1" = "$2" ]; then :; else echo "got '$1', want '$2'"; return 1; fi; }
-# refused STATUS WORD COMMAND...: it ends with the status, says the word on stderr, and nothing on stdout.
-refused()
-{
-    status=$1 word=$2
-    shift 2
-    "$@" >refused.out 2>refused.err
-    got=$?
-    equals "$got" "$status" || { cat refused.err; return 1; }
-    [ -s refused.out ] && { echo "stdout is not empty"; return 1; }
-    grep -e "$word" refused.err >/dev/null && return 0
-    echo "no '$word' in:"
-    cat refused.err
-    return 1
-}
 # ratio A.dat B.dat X: every intensity of B is X times that of A, to the digits printed.
 ratio()
 {

@@ -1,42 +1,8 @@
 # halcyon simulate and halcyon bench from outside: every option does what it says.
-halcyon=${HALCYON:-./halcyon}
-json=${top_builddir:-.}/tests/cli_json
-n=0
-failed=0
-work=`mktemp -d "${TMPDIR:-/tmp}/halcyon-bench.XXXXXX"` || exit 99
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-case $halcyon in /*) ;; *) halcyon=`pwd`/$halcyon ;; esac
-case $json in /*) ;; *) json=`pwd`/$json ;; esac
-[ -n "${HCY_HDF5-yes}" ] || { echo '1..0 # SKIP this build has no HDF5'; exit 0; }
-cd "$work" || exit 99
+test_name=bench
+. "${top_srcdir:-.}/tests/cli.sh"
 
-check()
-{
-    what=$1
-    shift
-    n=`expr $n + 1`
-    if "$@" >check.log 2>&1; then
-        echo "ok $n - $what"
-    else
-        echo "not ok $n - $what"
-        echo "# $*"
-        sed 's/^/# /' check.log
-        failed=1
-    fi
-}
-equals() { if [ "$1" = "$2" ]; then :; else echo "got '$1', want '$2'"; return 1; fi; }
-refused()
-{
-    status=$1 word=$2
-    shift 2
-    "$@" >refused.out 2>refused.err
-    equals $? "$status" || { cat refused.err; return 1; }
-    grep -e "$word" refused.err >/dev/null && return 0
-    echo "no '$word' in:"
-    cat refused.err
-    return 1
-}
+[ -n "${HCY_HDF5-yes}" ] || { echo '1..0 # SKIP this build has no HDF5'; exit 0; }
 
 # --- simulate ---
 simulate() { "$halcyon" simulate "$@" --threads 1 -q; }
@@ -70,6 +36,7 @@ check 'simulate --detector: its shape' equals "`shape detector.h5`" \
 check 'simulate --detector: in the geometry' grep -q 'Eiger500k' detector.poni
 check 'simulate --threads: the same pixels' "$halcyon" simulate threads.h5 --shape 40x70 -n 3 --threads 2 -q
 check 'simulate --threads: as with one' same s.h5 threads.h5
+check 'simulate --threads: so many' sh -c "'$halcyon' simulate x.h5 --shape 40x70 -n 3 --threads 2 2>&1 | grep -q ', 2 threads$'"
 check 'simulate --threads 0' refused 2 'threads' "$halcyon" simulate x.h5 --threads 0
 check 'simulate -q says nothing' equals "`simulate s.h5 --shape 40x70 -n 3 2>&1`" ''
 check 'simulate says what it made' sh -c "'$halcyon' simulate s.h5 --shape 40x70 -n 3 2>&1 | grep -q s.h5"

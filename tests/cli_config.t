@@ -1,41 +1,7 @@
 # halcyon integrate -j and --save-config: a configuration of pyFAI's below the options.
-halcyon=${HALCYON:-./halcyon}
-case $halcyon in /*) ;; *) halcyon=`pwd`/$halcyon ;; esac
-json=${top_builddir:-.}/tests/cli_json
-case $json in /*) ;; *) json=`pwd`/$json ;; esac
-work=`mktemp -d "${TMPDIR:-/tmp}/halcyon-config.XXXXXX"` || exit 99
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-cd "$work" || exit 99
-n=0
-failed=0
+test_name=config
+. "${top_srcdir:-.}/tests/cli.sh"
 
-check() # WHAT COMMAND...: the command succeeds
-{
-    what=$1
-    shift
-    n=`expr $n + 1`
-    if "$@" >check.log 2>&1; then
-        echo "ok $n - $what"
-    else
-        echo "not ok $n - $what"
-        echo "# $*"
-        head -c 2000 check.log | sed 's/^/# /'
-        failed=1
-    fi
-}
-refused() # STATUS WORD COMMAND...: it ends with the status and says the word on stderr
-{
-    status=$1 word=$2
-    shift 2
-    "$@" >refused.out 2>refused.err
-    got=$?
-    if [ $got -eq "$status" ] && grep -e "$word" refused.err; then return 0; fi
-    echo "status $got:"
-    cat refused.err
-    return 1
-}
-equals() { if [ "$1" = "$2" ]; then :; else echo "got '$1', want '$2'"; return 1; fi; }
 rows() { grep -v '^#' "$1" | grep .; }
 same() { rows "$1" >same.a; rows "$2" >same.b; cmp same.a same.b; }
 differ() { if same "$1" "$2" >/dev/null; then echo "$1 and $2 are the same"; return 1; fi; }

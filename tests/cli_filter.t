@@ -1,32 +1,8 @@
 # halcyon integrate: error models, sigma clipping and percentiles, on an image whose one bin can be counted by hand:
 # 64 x 64 pixels, 40 of which are 250, 10 are 40, and all others 10.
-halcyon=${HALCYON:-./halcyon}
-n=0
-failed=0
-LC_ALL=C
-export LC_ALL
+test_name=filter
+. "${top_srcdir:-.}/tests/cli.sh"
 
-work=`mktemp -d "${TMPDIR:-/tmp}/halcyon-filter.XXXXXX"` || exit 99
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-case $halcyon in /*) ;; *) halcyon=`pwd`/$halcyon ;; esac
-cd "$work" || exit 99
-
-# check WHAT COMMAND...: the command succeeds.
-check()
-{
-    what=$1
-    shift
-    n=`expr $n + 1`
-    if "$@" >check.log 2>&1; then
-        echo "ok $n - $what"
-    else
-        echo "not ok $n - $what"
-        echo "# $*"
-        sed 's/^/# /' check.log
-        failed=1
-    fi
-}
 # gives INTENSITY SIGMA OPTIONS...: the only row of the curve; sigma - for none.
 gives()
 {
@@ -38,16 +14,8 @@ gives()
             { print; rows++; bad = off($2, i) || (s == "-" ? NF != 2 : NF != 3 || off($3, s)) }
             END { exit rows != 1 || bad }'
 }
-# refused WORD OPTIONS...
-refused()
-{
-    word=$1
-    shift
-    "$halcyon" integrate i.npy -p p.poni -q -o x.dat "$@" 2>refused.err
-    [ $? -eq 2 ] && grep -e "$word" refused.err >/dev/null && return 0
-    cat refused.err
-    return 1
-}
+# wrong WORD OPTIONS...: options that do not go together.
+wrong() { word=$1; shift; refused 2 "$word" "$halcyon" integrate i.npy -p p.poni -q -o x.dat "$@"; }
 
 {
     printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': (64, 64), }"
@@ -85,12 +53,12 @@ check '--split no by default' sh -c "'$halcyon' integrate i.npy -p p.poni -q -n 
     '$halcyon' integrate i.npy -p p.poni -q -n 7 --sigma-clip --split no -o b.dat &&
     '$halcyon' integrate i.npy -p p.poni -q -n 7 --sigma-clip --split bbox -o c.dat &&
     for f in a b c; do grep -v '^#' \$f.dat >\$f; done; cmp a b && ! cmp a c"
-check 'clipping without errors' refused 'none' --sigma-clip --error-model none
-check '--threshold alone' refused '--sigma-clip' --threshold 3
-check '--max-iter alone' refused '--sigma-clip' --max-iter 3
-check 'both' refused 'one or the other' --sigma-clip --percentile 50
+check 'clipping without errors' wrong 'none' --sigma-clip --error-model none
+check '--threshold alone' wrong '--sigma-clip' --threshold 3
+check '--max-iter alone' wrong '--sigma-clip' --max-iter 3
+check 'both' wrong 'one or the other' --sigma-clip --percentile 50
 for wrong in 101 x 60,40 5, 10,20,30; do
-    check "--percentile $wrong" refused '--percentile takes' --percentile $wrong
+    check "--percentile $wrong" wrong '--percentile takes' --percentile $wrong
 done
 check 'a device without them says so' sh -c "! '$halcyon' integrate i.npy -p p.poni -q --sigma-clip -d null \
     -o x.dat 2>null.err && grep -e 'sigma clipping' null.err"

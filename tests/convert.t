@@ -1,41 +1,7 @@
 # halcyon decompress, compress and sum from outside: images come back as they were, and every option does what it says.
-halcyon=${HALCYON:-./halcyon}
-n=0
-failed=0
-work=`mktemp -d "${TMPDIR:-/tmp}/halcyon-convert.XXXXXX"` || exit 99
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-case $halcyon in /*) ;; *) halcyon=`pwd`/$halcyon ;; esac
-cd "$work" || exit 99
+test_name=convert
+. "${top_srcdir:-.}/tests/cli.sh"
 
-check()
-{
-    what=$1
-    shift
-    n=`expr $n + 1`
-    if "$@" >check.log 2>&1; then
-        echo "ok $n - $what"
-    else
-        echo "not ok $n - $what"
-        echo "# $*"
-        sed 's/^/# /' check.log
-        failed=1
-    fi
-}
-not() { if "$@"; then return 1; else return 0; fi; }
-equals() { if [ "$1" = "$2" ]; then :; else echo "got '$1', want '$2'"; return 1; fi; }
-refused()
-{
-    status=$1 word=$2
-    shift 2
-    "$@" >refused.out 2>refused.err
-    got=$?
-    equals "$got" "$status" || { cat refused.err; return 1; }
-    grep -e "$word" refused.err >/dev/null && return 0
-    echo "no '$word' in:"
-    cat refused.err
-    return 1
-}
 size() { wc -c <"$1" | tr -d ' '; }
 # bytes FILE.npy FROM COUNT: of its pixels.
 bytes() { tail -c +129 "$1" | tail -c +`expr $2 + 1` | head -c "$3"; }
@@ -96,6 +62,7 @@ check 'decompress to NumPy' "$halcyon" decompress s.h5 -o p.npy -q
 check 'decompress: all pixels' equals "`size p.npy`" `expr 128 + 40 '*' $frame`
 check 'decompress -d' "$halcyon" decompress s.h5 -o d.npy -q -d cpu@threads=1@simd=portable@discrete=1,cpu@threads=2
 check 'decompress -d: the same pixels' cmp p.npy d.npy
+check 'decompress -q says nothing' equals "`"$halcyon" decompress s.h5 -o x.npy -q 2>&1`" ''
 check 'decompress -d: that device' "$halcyon" decompress s.h5 -o noop.npy -q -d null@kernels=noop
 check 'decompress -d: which decodes nothing' not cmp -s p.npy noop.npy
 check 'decompress to HDF5' "$halcyon" decompress s.h5 -o p.h5 -q

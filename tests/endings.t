@@ -1,45 +1,12 @@
 # Runs that end early: signals, full disks, outputs that cannot be written.  What is done is kept in a file that opens,
 # or nothing is left; the status is 1, with words.
-halcyon=${HALCYON:-./halcyon}
-n=0
-failed=0
-work=`mktemp -d "${TMPDIR:-/tmp}/halcyon-endings.XXXXXX"` || exit 99
-trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-case $halcyon in /*) ;; *) halcyon=`pwd`/$halcyon ;; esac
+test_name=endings
+. "${top_srcdir:-.}/tests/cli.sh"
+
 [ -n "${HCY_HDF5-yes}" ] || { echo '1..0 # SKIP this build has no HDF5'; exit 0; }
-cd "$work" || exit 99
 HALCYON_BACKENDS=cpu,null # and not what vendors' libraries keep
 export HALCYON_BACKENDS
 
-check()
-{
-    what=$1
-    shift
-    n=`expr $n + 1`
-    if "$@" >check.log 2>&1; then
-        echo "ok $n - $what"
-    else
-        echo "not ok $n - $what"
-        echo "# $*"
-        sed 's/^/# /' check.log
-        failed=1
-    fi
-}
-skip() { n=`expr $n + 1`; echo "ok $n # SKIP $1"; }
-equals() { if [ "$1" = "$2" ]; then :; else echo "got '$1', want '$2'"; return 1; fi; }
-# refused WORD COMMAND...: status 1 and the word.
-refused()
-{
-    word=$1
-    shift
-    "$@" >refused.out 2>refused.err
-    equals $? 1 || { cat refused.err; return 1; }
-    grep -e "$word" refused.err >/dev/null && return 0
-    echo "no '$word' in:"
-    cat refused.err
-    return 1
-}
 opens() { "$halcyon" sum "$1" -o opens.npy -q; }
 # Images that open: frames are there, or are known not to be.
 has_frames() { "$halcyon" decompress "$1" --frames :1 -o opens.npy -q 2>opens.err || grep 'was never written' opens.err; }
@@ -96,6 +63,21 @@ for signal in INT TERM; do
     rm -f trace
 done
 
+for signal in INT TERM; do
+    rm -f stack.h5
+    "$halcyon" simulate stack.h5 --shape 640x900 -n 5000 -q >words 2>&1 &
+    pid=$!
+    for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        [ -e stack.h5 ] && break
+        sleep 0.1
+    done
+    kill -$signal $pid
+    wait $pid
+    check "simulate, $signal: status 1" equals $? 1
+    check "simulate, $signal: it says so" grep -q 'stopped' words
+    check "simulate, $signal: no stack of some frames" test ! -e stack.h5
+done
+
 # --- A disk that is full, here for files of this process; /dev/full ---
 outputs='integrate six.npy -p s.poni -n 20000 -o full.h5
 integrate six.npy -p s.poni -n 20000 -o full.dat
@@ -109,7 +91,7 @@ sum s.h5 -o full.h5
 simulate full.h5 --shape 64x90 -n 50'
 while read -r command; do
     # shellcheck disable=SC2086 # several words
-    check "a full disk: $command" refused 'full[.]' sh -c "ulimit -f 16; exec '$halcyon' $command -q"
+    check "a full disk: $command" refused 1 'full[.]' sh -c "ulimit -f 16; exec '$halcyon' $command -q"
     rm -f full.*
 done <<END
 $outputs
@@ -119,7 +101,7 @@ if [ -w /dev/full ]; then
         file=`expr "$command" : '.*-o \(.*\)'`
         ln -s /dev/full $file
         # shellcheck disable=SC2086
-        check "/dev/full: $command" refused "$file" "$halcyon" $command -q
+        check "/dev/full: $command" refused 1 "$file" "$halcyon" $command -q
         rm -f $file
     done
 else
@@ -138,13 +120,13 @@ for command in 'integrate six.npy -p s.poni -o' 'decompress s.h5 -o' 'compress s
         continue
     fi
     # shellcheck disable=SC2086
-    check "a folder that may not be written: $command" refused 'closed/x.h5' "$halcyon" $command closed/x.h5 -q
+    check "a folder that may not be written: $command" refused 1 'closed/x.h5' "$halcyon" $command closed/x.h5 -q
 done
 for command in 'integrate six.npy -p s.poni -o' 'decompress s.h5 -o' 'compress s.h5 -o' 'sum s.h5 -o' 'simulate'; do
     # shellcheck disable=SC2086
-    check "a file under a file: $command" refused 's.poni/x.h5' "$halcyon" $command s.poni/x.h5 -q
+    check "a file under a file: $command" refused 1 's.poni/x.h5' "$halcyon" $command s.poni/x.h5 -q
     # shellcheck disable=SC2086
-    check "a folder as the output: $command" refused 'closed' "$halcyon" $command closed -q
+    check "a folder as the output: $command" refused 1 'closed' "$halcyon" $command closed -q
 done
 check 'a cache that cannot be written is no failure' \
     "$halcyon" integrate six.npy -p s.poni -q -o x.dat --plan-cache s.poni/plans

@@ -1,33 +1,11 @@
 # halcyon integrate --follow while another program writes, and --channel.
-halcyon=${HALCYON:-./halcyon}
 feed=${top_builddir:-.}/tests/stack_grow
-n=0
-failed=0
-
-work=`mktemp -d "${TMPDIR:-/tmp}/halcyon-follow.XXXXXX"` || exit 99
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-case $halcyon in /*) ;; *) halcyon=`pwd`/$halcyon ;; esac
 case $feed in /*) ;; *) feed=`pwd`/$feed ;; esac
-cd "$work" || exit 99
+test_name=follow
+. "${top_srcdir:-.}/tests/cli.sh"
 HALCYON_CACHE_DIR=$work/cache
 export HALCYON_CACHE_DIR
 
-# check WHAT COMMAND...: the command succeeds.
-check()
-{
-    what=$1
-    shift
-    n=`expr $n + 1`
-    if "$@" >check.log 2>&1; then
-        echo "ok $n - $what"
-    else
-        echo "not ok $n - $what"
-        echo "# $*"
-        sed 's/^/# /' check.log
-        failed=1
-    fi
-}
 integrate() { stack=$1; shift; "$halcyon" integrate "$stack" -p s.poni -d cpu@threads=1 -q "$@"; }
 rows() { grep -v '^#' "$1" | grep .; }
 same() { rows "$1" >same.a; rows "$2" >same.b; [ -s same.a ] && cmp same.a same.b; }

@@ -173,7 +173,7 @@ test_scripts += tests/opencl.t
 check_PROGRAMS += $(test_public) $(test_internal) $(cts_programs)
 TESTS += $(test_public) $(test_internal) $(cts_launchers) $(test_scripts)
 LDADD = libhalcyon.la
-EXTRA_DIST += tests/tap.h tests/run-test $(test_scripts)
+EXTRA_DIST += tests/tap.h tests/cli.sh tests/run-test $(test_scripts)
 CLEANFILES += $(cts_launchers)
 
 clean-local:

@@ -1,39 +1,7 @@
 # halcyon integrate --monitor and --sum: curves divided by counts, curves of summed frames; halcyon sum --roi.
-halcyon=${HALCYON:-./halcyon}
-case $halcyon in /*) ;; *) halcyon=`pwd`/$halcyon ;; esac
-work=`mktemp -d "${TMPDIR:-/tmp}/halcyon-monitor.XXXXXX"` || exit 99
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-cd "$work" || exit 99
-n=0
-failed=0
+test_name=monitor
+. "${top_srcdir:-.}/tests/cli.sh"
 
-check() # WHAT COMMAND...: the command succeeds
-{
-    what=$1
-    shift
-    n=`expr $n + 1`
-    if "$@" >check.log 2>&1; then
-        echo "ok $n - $what"
-    else
-        echo "not ok $n - $what"
-        echo "# $*"
-        head -c 2000 check.log | sed 's/^/# /'
-        failed=1
-    fi
-}
-refused() # STATUS WORD COMMAND...: it ends with the status and says the word on stderr
-{
-    status=$1 word=$2
-    shift 2
-    "$@" >refused.out 2>refused.err
-    got=$?
-    if [ $got -eq "$status" ] && grep -e "$word" refused.err; then return 0; fi
-    echo "status $got:"
-    cat refused.err
-    return 1
-}
-equals() { if [ "$1" = "$2" ]; then :; else echo "got '$1', want '$2'"; return 1; fi; }
 integrate() { "$halcyon" integrate s.h5 -p s.poni -d cpu@threads=1 -q "$@"; }
 rows() { grep -v '^#' "$1" | grep .; }
 # numbers FILE.h5 N...: a dataset /entry/data/data of bytes, 1 x 1 x how many.

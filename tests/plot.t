@@ -1,38 +1,7 @@
 # halcyon plot: each kind of plot, every option, names that would do harm in a shell, no gnuplot.
-halcyon=${HALCYON:-./halcyon}
-case $halcyon in /*) ;; *) halcyon=`pwd`/$halcyon ;; esac
-work=`mktemp -d "${TMPDIR:-/tmp}/halcyon-plot.XXXXXX"` || exit 99
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-cd "$work" || exit 99
-n=0
-failed=0
+test_name=plot
+. "${top_srcdir:-.}/tests/cli.sh"
 
-check() # WHAT COMMAND...: the command succeeds
-{
-    what=$1
-    shift
-    n=`expr $n + 1`
-    if "$@" >check.log 2>&1; then
-        echo "ok $n - $what"
-    else
-        echo "not ok $n - $what"
-        echo "# $*"
-        head -c 2000 check.log | sed 's/^/# /'
-        failed=1
-    fi
-}
-refused() # STATUS WORD COMMAND...: it ends with the status and says the word on stderr
-{
-    status=$1 word=$2
-    shift 2
-    "$@" >refused.out 2>refused.err
-    got=$?
-    if [ $got -eq "$status" ] && grep -e "$word" refused.err; then return 0; fi
-    echo "status $got:"
-    cat refused.err
-    return 1
-}
 plot() { "$halcyon" plot "$@"; }
 has() { grep -a -q -e "$2" "$1" || { echo "no '$2' in $1"; return 1; }; }
 lacks() { grep -a -q -e "$2" "$1" && { echo "'$2' in $1"; return 1; }; return 0; }

@@ -346,40 +346,18 @@ static void queue_destroy(void *qimpl)
     free(q);
 }
 
-static int run_copy(void *command)
-{
-    return hcy_host_copy(command);
-}
-
 static int copy(void *qimpl, const hcy_copy *c, hcy_keep *keep)
 {
     struct cpu_queue *q = qimpl;
     if ((c->dst.block && c->dst.dev != q->dev->dev) || (c->src.block && c->src.dev != q->dev->dev))
         return hcy_fail(HCY_EUNSUPPORTED, "the CPU cannot reach another device's memory");
-    const char *name = !c->src.block ? "write" : !c->dst.block ? "read" : "copy";
-    return hcy_hostqueue_submit(q->hq, name, c->extent[0] * c->extent[1] * c->extent[2], run_copy, c,
-                                sizeof *c, keep);
-}
-
-struct fill {
-    hcy_place dst;
-    size_t size, pattern_size;
-    unsigned char pattern[8];
-};
-
-static int run_fill(void *command)
-{
-    const struct fill *f = command;
-    return hcy_host_fill(&f->dst, f->size, f->pattern, f->pattern_size);
+    return hcy_hostqueue_copy(q->hq, c, keep);
 }
 
 static int fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size,
                 hcy_keep *keep)
 {
-    struct cpu_queue *q = qimpl;
-    struct fill f = { .dst = *dst, .size = size, .pattern_size = pattern_size };
-    memcpy(f.pattern, pattern, pattern_size);
-    return hcy_hostqueue_submit(q->hq, "fill", size, run_fill, &f, sizeof f, keep);
+    return hcy_hostqueue_fill(((struct cpu_queue *)qimpl)->hq, dst, size, pattern, pattern_size, keep);
 }
 
 struct launch {

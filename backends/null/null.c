@@ -213,40 +213,15 @@ static void null_queue_destroy(void *qimpl)
     free(q);
 }
 
-static int run_copy(void *command)
-{
-    return hcy_host_copy(command);
-}
-
 static int null_copy(void *qimpl, const hcy_copy *copy, hcy_keep *keep)
 {
-    struct null_queue *q = qimpl;
-    /* Memory of another device that the host does not reach: the HAL goes by way of the host. */
-    if ((copy->dst.block && !copy->dst.block->host) || (copy->src.block && !copy->src.block->host))
-        return hcy_fail(HCY_EUNSUPPORTED, "the null device cannot reach another device's memory");
-    uint64_t bytes = (uint64_t)copy->extent[0] * copy->extent[1] * copy->extent[2];
-    return hcy_hostqueue_submit(q->host, "copy", bytes, run_copy, copy, sizeof *copy, keep);
-}
-
-struct fill {
-    hcy_place dst;
-    size_t size, pattern_size;
-    unsigned char pattern[8];
-};
-
-static int run_fill(void *command)
-{
-    const struct fill *f = command;
-    return hcy_host_fill(&f->dst, f->size, f->pattern, f->pattern_size);
+    return hcy_hostqueue_copy(((struct null_queue *)qimpl)->host, copy, keep);
 }
 
 static int null_fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size,
                      hcy_keep *keep)
 {
-    struct null_queue *q = qimpl;
-    struct fill f = { .dst = *dst, .size = size, .pattern_size = pattern_size };
-    memcpy(f.pattern, pattern, pattern_size);
-    return hcy_hostqueue_submit(q->host, "fill", size, run_fill, &f, sizeof f, keep);
+    return hcy_hostqueue_fill(((struct null_queue *)qimpl)->host, dst, size, pattern, pattern_size, keep);
 }
 
 struct launch {

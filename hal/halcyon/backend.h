@@ -189,6 +189,10 @@ HCY_API void hcy_hostqueue_destroy(hcy_hostqueue *hq);
 /* `name` must be a string constant; bytes are for the trace. */
 HCY_API int hcy_hostqueue_submit(hcy_hostqueue *hq, const char *name, uint64_t bytes, hcy_hostqueue_fn run,
                                  const void *command, size_t size, hcy_keep *keep);
+/* hcy_host_copy() and hcy_host_fill() as commands. */
+HCY_API int hcy_hostqueue_copy(hcy_hostqueue *hq, const hcy_copy *copy, hcy_keep *keep);
+HCY_API int hcy_hostqueue_fill(hcy_hostqueue *hq, const hcy_place *dst, size_t size, const void *pattern,
+                               size_t pattern_size, hcy_keep *keep);
 HCY_API int hcy_hostqueue_finish(hcy_hostqueue *hq);
 HCY_API int hcy_hostqueue_status(hcy_hostqueue *hq);
 HCY_API int hcy_hostqueue_record(hcy_hostqueue *hq, void **eimpl);

@@ -441,6 +441,8 @@ static void print_settings(struct bench *b, double plan_seconds)
                b->info->width, b->info->elem_size, b->n_bins, splits[v->split], errors[v->errors], plan_seconds);
         return;
     }
+    cli_json_begin(&b->json, stdout);
+    cli_json_open(&b->json, NULL, '{');
     cli_json_real(&b->json, "plan_seconds", plan_seconds);
     cli_json_text(&b->json, "plan", hcy_azint_plan_info_get(&info, b->plan) ? NULL : info.hash);
     cli_json_int(&b->json, "bins", (int64_t)b->n_bins);
@@ -544,10 +546,6 @@ int cli_bench(int argc, char **argv)
     if (!path) {
         status = simulate(&bench);
         path = bench.simulated;
-    }
-    if (!status && values.json) {
-        cli_json_begin(&bench.json, stdout);
-        cli_json_open(&bench.json, NULL, '{');
     }
     if (!status)
         status = measure(&bench, path);

@@ -4,6 +4,7 @@
  * Worker threads draw, code and write whole frames, each taking the next number that is free; the main thread
  * shows how far they are.  The pixels depend on the seed and the frame's number alone, never on the threads.
  */
+#include "interrupt.h"
 #include "simulate.h"
 #include "progress.h"
 #include <errno.h>
@@ -62,7 +63,7 @@ struct run {
     struct sim_counter *counter;
     hcy_stack_writer *writer;
     unsigned elem_size;
-    uint64_t frames;
+    uint64_t frames, threads;
     /* below: under the lock */
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -247,7 +248,8 @@ static void *make_frames(void *payload)
     int made = 0;
     for (uint64_t frame; (frame = take_frame(run, made)) < run->frames;) {
         sim_draw(pixels, run->elem_size, run->counter, frame);
-        int st = hcy_stack_write(run->writer, frame, pixels);
+        int st = interrupt_came() ? hcy_fail(HCY_ECANCELLED, "stopped; %s is not kept", run->path)
+                                  : hcy_stack_write(run->writer, frame, pixels);
         made = !st;
         if (st)
             note_failure(run, st);
@@ -317,6 +319,7 @@ static int run_threads(struct run *run, struct progress *progress)
     for (uint64_t i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
     free(threads);
+    run->threads = started;
     return run->failed.status ? cli_fail(hcy_fail_again(&run->failed)) : 0;
 }
 
@@ -325,10 +328,12 @@ static void summarize(const struct run *run, uint64_t stored, double seconds)
     double raw = (double)run->frames * (double)run->n_pixels * run->elem_size;
     fprintf(
         stderr,
-        "%s: %llu %s of %u x %u %s, %.1f MB of pixels in %.1f MB (%.1f to 1), %.1f s, %.0f frames/s\n",
+        "%s: %llu %s of %u x %u %s, %.1f MB of pixels in %.1f MB (%.1f to 1), %.1f s, %.0f frames/s, "
+        "%llu %s\n",
         run->path, (unsigned long long)run->frames, frames_word(run->frames), run->poni.height,
         run->poni.width, run->elem_size == 2 ? "uint16" : "uint32", 1e-6 * raw, 1e-6 * (double)stored, raw / (double)stored,
-        seconds, seconds > 0 ? (double)run->frames / seconds : 0);
+        seconds, seconds > 0 ? (double)run->frames / seconds : 0, (unsigned long long)run->threads,
+        run->threads == 1 ? "thread" : "threads");
 }
 
 static int simulate(struct run *run)
@@ -340,6 +345,7 @@ static int simulate(struct run *run)
         return status;
     run->n_pixels = (size_t)run->poni.height * run->poni.width;
     status = make_mean(run);
+    interrupt_catch();
     if (!status)
         status = create_stack(run);
     if (status)
@@ -371,6 +377,7 @@ int cli_simulate(int argc, char **argv)
     pthread_mutex_init(&run.lock, NULL);
     pthread_cond_init(&run.changed, NULL);
     status = simulate(&run);
+    interrupt_release();
     sim_counter_destroy(run.counter);
     pthread_cond_destroy(&run.changed);
     pthread_mutex_destroy(&run.lock);

@@ -1,0 +1,48 @@
+# cli.sh - what the tests of the command share.  `test_name=NAME; . cli.sh`: then they stand in a folder of their own, and
+# $halcyon, $json (tests/cli_json) and $data are absolute.
+halcyon=${HALCYON:-./halcyon}
+json=${top_builddir:-.}/tests/cli_json
+data=${HALCYON_TEST_DATA:-../shared/data}
+case $halcyon in /*) ;; *) halcyon=`pwd`/$halcyon ;; esac
+case $json in /*) ;; *) json=`pwd`/$json ;; esac
+case $data in /*) ;; *) data=`pwd`/$data ;; esac
+LC_ALL=C
+export LC_ALL
+n=0
+failed=0
+work=`mktemp -d "${TMPDIR:-/tmp}/halcyon-$test_name.XXXXXX"` || exit 99
+trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+cd "$work" || exit 99
+
+# check WHAT COMMAND...: the command succeeds.
+check()
+{
+    what=$1
+    shift
+    n=`expr $n + 1`
+    if "$@" >check.log 2>&1; then
+        echo "ok $n - $what"
+    else
+        echo "not ok $n - $what"
+        echo "# $*"
+        head -c 2000 check.log | sed 's/^/# /'
+        failed=1
+    fi
+}
+skip() { n=`expr $n + 1`; echo "ok $n # SKIP $1"; }
+not() { if "$@"; then return 1; else return 0; fi; }
+equals() { if [ "$1" = "$2" ]; then :; else echo "got '$1', want '$2'"; return 1; fi; }
+# refused STATUS WORD COMMAND...: it ends with the status, says the word on stderr, and nothing on stdout.
+refused()
+{
+    status=$1 word=$2
+    shift 2
+    "$@" >refused.out 2>refused.err
+    equals $? "$status" || { cat refused.err; return 1; }
+    [ -s refused.out ] && { echo "stdout is not empty"; return 1; }
+    grep -e "$word" refused.err >/dev/null && return 0
+    echo "no '$word' in:"
+    cat refused.err
+    return 1
+}
