@@ -371,13 +371,43 @@ static azint_i128 merge(const struct azint_pass *pass, size_t place, unsigned di
     return sum;
 }
 
+/* The same where no worker has more than one digit: most passes. */
+static int64_t merge_one(const struct azint_pass *pass, size_t place)
+{
+    int64_t sum = pass->spaces[0].sums[place];
+    for (unsigned w = 1; w < pass->n_workers; w++)
+        sum += pass->spaces[w].sums[place];
+    return sum;
+}
+
+/* Bins [begin, end) of one frame's row of sums: `row` 0 is the signal, 1 the variance; weights count `unit`. */
+static void merge_row(const struct azint_pass *pass, unsigned frame, unsigned row, unsigned digits, int64_t unit,
+                      size_t begin, size_t end)
+{
+    static const size_t rows[] = { HCY_SUM_SIGNAL_LO, HCY_SUM_VARIANCE_LO };
+    size_t n_bins = pass->plan->n_bins, place = (2 * begin + row) * pass->stride + azint_frame_at(pass, frame);
+    uint64_t *lo = pass->sums + ((size_t)pass->frames[frame].item * HCY_AZINT_SUMS + rows[row]) * n_bins;
+    uint64_t *hi = lo + n_bins;
+    if (digits == 1 && unit == 1)
+        for (size_t b = begin; b < end; b++, place += 2 * pass->stride) {
+            int64_t sum = merge_one(pass, place);
+            lo[b] = (uint64_t)sum;
+            hi[b] = (uint64_t)(sum >> 63);
+        }
+    else
+        for (size_t b = begin; b < end; b++, place += 2 * pass->stride) {
+            azint_i128 sum = merge(pass, place, digits) * unit;
+            lo[b] = (uint64_t)sum;
+            hi[b] = (uint64_t)(sum >> 64);
+        }
+}
+
 static void merge_range(void *context, size_t begin, size_t end, unsigned thread)
 {
     struct azint_pass *pass = context;
-    size_t n_bins = pass->plan->n_bins;
-    const azint_i128 c = pass->plan->unit ? HCY_AZINT_ONE : 1;
-    const azint_i128 c2 = pass->plan->unit ? azint_square(HCY_AZINT_ONE) : 1;
     const bool want_variance = pass->job->flags & HCY_AZINT_WANT_VARIANCE;
+    const int64_t c = pass->plan->unit ? HCY_AZINT_ONE : 1, c2 = pass->plan->unit ? azint_square(HCY_AZINT_ONE) : 1;
+    size_t n_bins = pass->plan->n_bins;
     uint32_t used = 0;
     unsigned digits = 0;
     (void)thread;
@@ -387,15 +417,11 @@ static void merge_range(void *context, size_t begin, size_t end, unsigned thread
         digits++;
     for (unsigned f = 0; f < pass->n_frames; f++) {
         uint64_t *sums = pass->sums + (size_t)pass->frames[f].item * HCY_AZINT_SUMS * n_bins;
-        for (size_t b = begin; b < end; b++) {
-            size_t place = b * 2 * pass->stride + azint_frame_at(pass, f);
-            azint_i128 signal = merge(pass, place, digits) * c;
-            azint_i128 variance = want_variance ? merge(pass, place + pass->stride, digits) * c2 : 0;
-            sums[HCY_SUM_SIGNAL_LO * n_bins + b] = (uint64_t)signal;
-            sums[HCY_SUM_SIGNAL_HI * n_bins + b] = (uint64_t)(signal >> 64);
-            sums[HCY_SUM_VARIANCE_LO * n_bins + b] = (uint64_t)variance;
-            sums[HCY_SUM_VARIANCE_HI * n_bins + b] = (uint64_t)(variance >> 64);
-        }
+        merge_row(pass, f, 0, digits, c, begin, end);
+        if (want_variance)
+            merge_row(pass, f, 1, digits, c2, begin, end);
+        for (size_t k = HCY_SUM_VARIANCE_LO; !want_variance && k <= HCY_SUM_VARIANCE_HI; k++)
+            memset(sums + k * n_bins + begin, 0, (end - begin) * sizeof *sums);
     }
 }
 

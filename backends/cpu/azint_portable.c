@@ -57,12 +57,12 @@ static void unit_entry(uint16_t entry, struct wide *w)
 /* acc[k][l] += digit k of the weights * the four bytes of lane l. */
 static inline void dot(int32_t acc[2][LANES], int16_t digit[2][4], const int8_t *x, unsigned lanes, int least)
 {
-    for (unsigned l = 0; l < lanes; l++)
-        for (unsigned p = 0; p < 4; p++) {
-            int value = x[4 * l + p] < least ? least : x[4 * l + p];
-            acc[0][l] += digit[0][p] * value;
-            acc[1][l] += digit[1][p] * value;
-        }
+    for (unsigned l = 0; l < lanes; l++) {
+        int a = x[4 * l] < least ? least : x[4 * l], b = x[4 * l + 1] < least ? least : x[4 * l + 1];
+        int c = x[4 * l + 2] < least ? least : x[4 * l + 2], d = x[4 * l + 3] < least ? least : x[4 * l + 3];
+        for (unsigned k = 0; k < 2; k++)
+            acc[k][l] += digit[k][0] * a + digit[k][1] * b + digit[k][2] * c + digit[k][3] * d;
+    }
 }
 
 static inline void add(const struct azint_part *part, const uint8_t *x, const uint8_t *v,

@@ -61,6 +61,8 @@ static inline double azint_double(uint64_t lo, uint64_t hi)
     unsigned shift = 0;
     uint64_t top;
 
+    if (!(hi | lo >> 63)) /* mostly, and quicker than what follows */
+        return (double)(int64_t)lo;
     if (!hi)
         return (double)lo;
     while (!(hi >> 63)) {
@@ -74,6 +76,8 @@ static inline double azint_double(uint64_t lo, uint64_t hi)
 
 static inline double azint_signed_double(uint64_t lo, uint64_t hi)
 {
+    if (lo >> 63 ? !~hi : !hi)
+        return (double)(int64_t)lo;
     if (!(hi >> 63))
         return azint_double(lo, hi);
     return -azint_double(~lo + 1, ~hi + (lo == 0));

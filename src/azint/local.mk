@@ -2,7 +2,7 @@
 # is a library of its own, compiled without contraction of a * b + c.
 noinst_LTLIBRARIES += libazint.la
 libcore_la_LIBADD += libazint.la
-libazint_la_CFLAGS = $(AM_CFLAGS) $(HCY_NO_CONTRACT)
+libazint_la_CFLAGS = $(AM_CFLAGS) $(HCY_NO_CONTRACT) $(HCY_VECTORIZE) $(HCY_QUIET_MATH)
 libazint_la_SOURCES = src/azint/azint_format.h src/azint/kernels.def src/azint/azint_priv.h src/azint/azint_wide.h src/azint/build.h \
     src/azint/flatjson.h src/azint/units.def src/azint/build.c src/azint/cache.c src/azint/cache_prune.c src/azint/detector.c \
     src/azint/flatjson.c src/azint/geometry.c src/azint/job.c src/azint/plan.c src/azint/poni.c src/azint/result.c src/azint/split.c \

@@ -128,19 +128,55 @@ static struct bin_sums kept_sums(const hcy_azint_plan *plan, const hcy_azint_job
     return s;
 }
 
-static void set_bin(hcy_azint_result *r, const struct bin_sums *s, double factor, size_t i)
-{
-    int full = s->norm > 0;
+/* Bins whose sums are doubles already, so that compilers divide several at once. */
+enum { BLOCK = 256 };
+struct block {
+    double signal[BLOCK], variance[BLOCK], norm[BLOCK], norm2[BLOCK], count[BLOCK];
+};
 
-    r->sum_signal[i] = s->signal / ONE;
-    r->sum_norm[i] = s->norm * factor / ONE;
-    r->sum_norm2[i] = s->norm2 * (factor * factor) / (ONE * ONE);
-    r->count[i] = s->count / ONE;
-    r->intensity[i] = full ? s->signal / (s->norm * factor) : 0;
-    if (r->sigma) {
-        r->sum_variance[i] = s->variance / (ONE * ONE);
-        r->sigma[i] = full ? sqrt(s->variance) / fabs(s->norm * factor) : 0;
-        r->std[i] = full && s->norm2 > 0 ? sqrt(s->variance / (s->norm2 * (factor * factor))) : 0;
+static void put_block(struct block *b, const struct bin_sums *s, size_t i)
+{
+    b->signal[i] = s->signal;
+    b->variance[i] = s->variance;
+    b->norm[i] = s->norm;
+    b->norm2[i] = s->norm2;
+    b->count[i] = s->count;
+}
+
+static void divide(double *restrict to, const double *restrict from, double by, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = from[i] / by;
+}
+
+/* Bins [at, at + n) of the curve.  An empty one has no norm; what it is divided by instead does not matter. */
+static void set_block(hcy_azint_result *r, const struct block *b, double factor, size_t at, size_t n)
+{
+    double *restrict intensity = r->intensity + at, *restrict sum_norm = r->sum_norm + at;
+    double *restrict sum_norm2 = r->sum_norm2 + at;
+    const double squared = factor * factor;
+
+    divide(r->sum_signal + at, b->signal, ONE, n);
+    divide(r->count + at, b->count, ONE, n);
+    for (size_t i = 0; i < n; i++) {
+        double norm = b->norm[i] * factor, full = b->norm[i] > 0 ? norm : 1;
+
+        sum_norm[i] = norm / ONE;
+        sum_norm2[i] = b->norm2[i] * squared / (ONE * ONE);
+        intensity[i] = (b->norm[i] > 0 ? b->signal[i] : 0) / full;
+    }
+    if (!r->sigma)
+        return;
+    double *restrict sigma = r->sigma + at, *restrict std = r->std + at;
+
+    divide(r->sum_variance + at, b->variance, ONE * ONE, n);
+    for (size_t i = 0; i < n; i++) {
+        double full = b->norm[i] > 0 ? fabs(b->norm[i] * factor) : 1, norm2 = b->norm2[i] * squared;
+        double variance = b->norm[i] > 0 ? b->variance[i] : 0;
+        double spread = b->norm2[i] > 0 ? variance : 0, full2 = b->norm2[i] > 0 ? norm2 : 1;
+
+        sigma[i] = sqrt(variance) / full;
+        std[i] = sqrt(spread / full2);
     }
 }
 
@@ -161,11 +197,17 @@ int hcy_azint_finish(hcy_azint_result *result, const hcy_azint_plan *plan, const
     if (factor == 0 || !isfinite(factor))
         return hcy_fail(HCY_EINVAL, "the frame's normalization is %g: its curve cannot be divided by that",
                         normalization);
-    for (size_t i = 0; i < result->n_bins; i++) {
-        struct bin_sums s = plan->filtered ? kept_sums(plan, job, sums, i)
-                                           : bin_sums(plan, job, sums, report && report->n_lost, i);
+    for (size_t at = 0; at < result->n_bins; at += BLOCK) {
+        size_t n = result->n_bins - at < BLOCK ? result->n_bins - at : BLOCK;
+        struct block b;
 
-        set_bin(result, &s, factor, i);
+        for (size_t i = 0; i < n; i++) {
+            struct bin_sums s = plan->filtered ? kept_sums(plan, job, sums, at + i)
+                                               : bin_sums(plan, job, sums, report && report->n_lost, at + i);
+
+            put_block(&b, &s, i);
+        }
+        set_block(result, &b, factor, at, n);
     }
     return 0;
 }
