@@ -62,6 +62,7 @@ check '--monitor: images are no list' refused 1 'where a list is wanted' integra
 # --- Sums ---
 check '--sum' integrate -n 50 -o sum.dat --sum 4
 check '--sum: two curves, the last of what is left' equals "`grep -c '^# frame [0-9]*$' sum.dat`" 2
+check '--sum: the file says how it was made' grep -q '^# Configuration: halcyon integrate s.h5 .* --sum 4$' sum.dat
 check '--sum: numbered by their first frames' sh -c "grep -q '^# frame 0$' sum.dat && grep -q '^# frame 4$' sum.dat"
 check '--sum: all' integrate -n 50 -o all.dat --sum 6
 "$halcyon" sum s.h5 -q -o all.h5

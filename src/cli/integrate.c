@@ -197,6 +197,7 @@ static int open_output(struct job *job)
     }
     opts.source = job->stack;
     opts.devices = devices;
+    opts.config = v->command;
     opts.dark = v->dark;
     opts.flat = v->flat;
     opts.monitor = v->monitor;

@@ -16,6 +16,7 @@ struct integrate_values {
     struct cli_span frames;
     int along_chi, sigma_clip, no_solid_angle, no_sentinels, two_stage, json, quiet, follow;
     hcy_config *config; /* of config_file, or NULL */
+    char command[4096]; /* the line itself, for what is written; cut off if it is longer */
 };
 
 /* In the order of enum hcy_azint_split; NULL ends them. */

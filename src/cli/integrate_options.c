@@ -237,6 +237,17 @@ static int read_config(struct integrate_values *v)
     return CLI_OK;
 }
 
+/* The command line, words with blanks and the like in quotes. */
+static void join(char *out, size_t size, int argc, char **argv)
+{
+    size_t used = (size_t)snprintf(out, size, "halcyon");
+    for (int i = 0; i < argc && used < size; i++) {
+        int plain = *argv[i] && !argv[i][strspn(argv[i], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                                         "0123456789@%+=:,./_-^")];
+        used += (size_t)snprintf(out + used, size - used, plain ? " %s" : " '%s'", argv[i]);
+    }
+}
+
 int integrate_parse(struct integrate_values *values, int argc, char **argv, const char **stack, int *status)
 {
     *values = (struct integrate_values){
@@ -244,6 +255,7 @@ int integrate_parse(struct integrate_values *values, int argc, char **argv, cons
     };
     if (cli_parse(&cli_integrate_command, argc, argv, values, stack, status))
         return 1;
+    join(values->command, sizeof values->command, argc, argv);
     *status = read_config(values);
     if (!*status)
         *status = check_values(values);

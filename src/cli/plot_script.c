@@ -171,7 +171,7 @@ static void write_curves(FILE *out, const struct plot *p)
     find_extent(ends, p);
     put_y_range(out, p, ends);
     put_data(out, p, ends[0] / 1.15);
-    fputs(p->n_curves > 1 ? "set key outside right top noenhanced reverse Left samplen 1.5 spacing 1.2\n"
+    fputs(p->n_curves > 1 ? "set rmargin -1\nset key outside right top noenhanced reverse Left samplen 1.5 spacing 1.2\n"
                           : "set key off\n",
           out);
     fputs("plot ", out);
