@@ -77,7 +77,8 @@ EXTRA_DIST += tests/reference/make_azint.py tests/reference/make_azint_arrays.py
     tests/reference/make_azint_filter.py tests/reference/make_azint_2d.py tests/reference/read_curves.py
 
 # Non-uniform FFTs.
-test_public += tests/nufft tests/nufft_plan tests/nufft_cli
+test_public += tests/nufft tests/nufft_plan tests/nufft_cli tests/nufft_finufft
+tests_nufft_finufft_SOURCES = tests/nufft_finufft.c tests/nufft_oracle.h
 tests_nufft_cli_SOURCES = tests/nufft_cli.c tests/nufft_oracle.h
 tests_nufft_SOURCES = tests/nufft.c tests/nufft_oracle.h
 tests_nufft_plan_SOURCES = tests/nufft_plan.c tests/nufft_oracle.h

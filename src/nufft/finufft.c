@@ -1,0 +1,179 @@
+/* finufft.c - FINUFFT's interface: its order of axes, its statuses, what it does with nothing to do. */
+#include <halcyon/finufft.h>
+#include <halcyon/nufft.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct hcy_finufft_plan {
+    hcy_device *dev;
+    hcy_nufft *nufft; /* NULL: no modes */
+    int type, dim;
+    size_t m, ntr, real;
+};
+
+/* The most points FINUFFT takes. */
+static const int64_t most_points = 100000000000000;
+
+static int code_of(int status)
+{
+    switch (status) {
+    case 0:
+        return 0;
+    case HCY_ENOMEM:
+        return HCY_FINUFFT_ERR_ALLOC;
+    case HCY_ERANGE:
+        return HCY_FINUFFT_ERR_MAXNALLOC;
+    case HCY_EINVAL:
+        return HCY_FINUFFT_ERR_INVALID_ARGUMENT;
+    case HCY_ESTATE:
+        return HCY_FINUFFT_ERR_PLAN_NOTVALID;
+    default:
+        return HCY_FINUFFT_ERR_UNKNOWN;
+    }
+}
+
+/* A status of FINUFFT's with the words of one of ours. */
+static int refuse(int code, const char *what)
+{
+    (void)hcy_fail(HCY_EINVAL, "FINUFFT's interface: %s", what);
+    return code;
+}
+
+void hcy_finufft_default_opts(hcy_finufft_opts *o)
+{
+    *o = (hcy_finufft_opts){ .showwarn = 1,
+                             .fftw = 64,
+                             .spread_sort = 2,
+                             .spread_kerevalmeth = 1,
+                             .spread_kerpad = 1,
+                             .spread_nthr_atomic = -1 };
+}
+
+static int open_device(hcy_device **dev, int threads)
+{
+    char name[48] = "cpu";
+    if (threads > 0)
+        snprintf(name, sizeof name, "cpu@threads=%d", threads);
+    return hcy_device_open(dev, getenv("HALCYON_DEVICE") ? NULL : name);
+}
+
+static int check(int type, int dim, int ntr, const hcy_finufft_opts *o)
+{
+    if (type < 1 || type > 3)
+        return refuse(HCY_FINUFFT_ERR_TYPE_NOTVALID, "the type must be 1, 2 or 3");
+    if (dim < 1 || dim > 3)
+        return refuse(HCY_FINUFFT_ERR_DIM_NOTVALID, "1, 2 or 3 dimensions are possible");
+    if (ntr < 1)
+        return refuse(HCY_FINUFFT_ERR_NTRANS_NOTVALID, "there must be 1 transform at least");
+    if (o->upsampfac != 0 && !(o->upsampfac > 1))
+        return refuse(HCY_FINUFFT_ERR_UPSAMPFAC_TOO_SMALL, "upsampfac must be above 1, or 0");
+    if (o->spreadinterponly)
+        return refuse(HCY_FINUFFT_ERR_INVALID_ARGUMENT, "spreadinterponly is not there");
+    return 0;
+}
+
+static int make(hcy_finufft_plan *p, const int64_t *n_modes, int iflag, double tol, const hcy_finufft_opts *o)
+{
+    hcy_nufft_options options = HCY_NUFFT_OPTIONS_INIT;
+    int64_t modes[3] = { 1, 1, 1 };
+    options.precision = p->real == 8 ? HCY_F64 : HCY_F32;
+    options.upsampling = o->upsampfac < 8 ? o->upsampfac : 8;
+    options.order = o->modeord ? HCY_NUFFT_ZERO_FIRST : HCY_NUFFT_CENTRED;
+    options.max_batch = o->maxbatchsize > 0 ? (size_t)o->maxbatchsize : 0;
+    int status = open_device(&p->dev, o->nthreads);
+    for (int d = 0; d < p->dim && p->type != 3; d++) {
+        modes[d] = n_modes[p->dim - 1 - d];
+        if (modes[d] < 1)
+            return status; /* nothing to transform */
+    }
+    return status ? status
+                  : hcy_nufft_create(&p->nufft, p->dev, p->type, p->dim, modes, iflag, (int64_t)p->ntr, tol,
+                                     &options);
+}
+
+int hcy_finufft_makeplan(unsigned precision, int type, int dim, const int64_t *n_modes, int iflag, int ntr,
+                         double tol, hcy_finufft_plan **plan, const hcy_finufft_opts *opts)
+{
+    hcy_finufft_opts o;
+    hcy_finufft_default_opts(&o);
+    if (opts)
+        o = *opts;
+    if (!plan || (!n_modes && type != 3))
+        return refuse(HCY_FINUFFT_ERR_INVALID_ARGUMENT, "no place for the plan, or no modes");
+    *plan = NULL;
+    int code = check(type, dim, ntr, &o);
+    if (code)
+        return code;
+    double least = precision == 8 ? 0x1p-52 : 0x1p-23;
+    bool small = !(tol >= least);
+    hcy_finufft_plan *p = calloc(1, sizeof *p);
+    if (!p)
+        return refuse(HCY_FINUFFT_ERR_ALLOC, "out of memory for a plan");
+    p->type = type;
+    p->dim = dim;
+    p->ntr = (size_t)ntr;
+    p->real = precision == 8 ? 8 : 4;
+    code = code_of(make(p, n_modes, iflag, small ? least : tol, &o));
+    if (code) {
+        hcy_finufft_destroy(p);
+        return code;
+    }
+    *plan = p;
+    return small ? HCY_FINUFFT_WARN_EPS_TOO_SMALL : 0;
+}
+
+int hcy_finufft_setpts(hcy_finufft_plan *p, int64_t m, const void *x, const void *y, const void *z, int64_t n,
+                       const void *s, const void *t, const void *u)
+{
+    const void *const ends[2][3] = { { x, y, z }, { s, t, u } };
+    const void *points[3] = { NULL, NULL, NULL }, *targets[3] = { NULL, NULL, NULL };
+    if (!p)
+        return refuse(HCY_FINUFFT_ERR_PLAN_NOTVALID, "no plan");
+    if (m < 0 || m > most_points || (p->type == 3 && (n < 0 || n > most_points)))
+        return refuse(HCY_FINUFFT_ERR_NUM_NU_PTS_INVALID, "the number of points is below 0 or above 1e14");
+    p->m = (size_t)m;
+    for (int d = 0; d < p->dim; d++) {
+        points[d] = ends[0][p->dim - 1 - d];
+        targets[d] = ends[1][p->dim - 1 - d];
+    }
+    return p->nufft ? code_of(hcy_nufft_set_points(p->nufft, m, points, p->type == 3 ? n : 0, targets)) : 0;
+}
+
+int hcy_finufft_execute(hcy_finufft_plan *p, void *c, void *f, int adjoint)
+{
+    if (!p)
+        return refuse(HCY_FINUFFT_ERR_PLAN_NOTVALID, "no plan");
+    if (p->nufft)
+        return code_of(adjoint ? hcy_nufft_execute_adjoint(p->nufft, c, f)
+                               : hcy_nufft_execute(p->nufft, c, f));
+    if ((p->type == 2) == !adjoint && p->m) /* sums over no modes */
+        memset(c, 0, p->m * p->ntr * 2 * p->real);
+    return 0;
+}
+
+int hcy_finufft_destroy(hcy_finufft_plan *p)
+{
+    if (!p)
+        return 1; /* as FINUFFT has it */
+    hcy_nufft_destroy(p->nufft);
+    hcy_device_release(p->dev);
+    free(p);
+    return 0;
+}
+
+int hcy_finufft_simple(unsigned precision, int type, int dim, int ntr, int64_t m, const void *x,
+                       const void *y, const void *z, void *c, int iflag, double tol, const int64_t *n,
+                       const void *s, const void *t, const void *u, void *f, const hcy_finufft_opts *opts)
+{
+    hcy_finufft_plan *p;
+    int warning = hcy_finufft_makeplan(precision, type, dim, n, iflag, ntr, tol, &p, opts);
+    if (warning > HCY_FINUFFT_WARN_EPS_TOO_SMALL)
+        return warning;
+    int code = hcy_finufft_setpts(p, m, x, y, z, type == 3 ? n[0] : 0, s, t, u);
+    if (!code)
+        code = hcy_finufft_execute(p, c, f, 0);
+    hcy_finufft_destroy(p);
+    return code ? code : warning;
+}

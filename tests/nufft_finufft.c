@@ -1,0 +1,163 @@
+/* nufft_finufft - FINUFFT's interface: every function in both precisions against direct sums; the statuses
+ * of FINUFFT 2.5 for wrong arguments and for nothing to do. */
+#include "nufft_oracle.h"
+#include "tap.h"
+#include <halcyon/finufft.h>
+
+static const int64_t sizes[3] = { 9, 8, 5 }; /* x is the last */
+
+/* A problem with its axes as FINUFFT names them: p.x[dim - 1] is x. */
+static void open_problem(struct problem *p, int precision, int type, int dim, int ntr)
+{
+    oracle_open(p, precision, type, dim, sizes, 30, type == 3 ? 25 : 0, ntr);
+    p->sign = 1;
+}
+
+#define POINTS1(a) a[0]
+#define POINTS2(a) a[1], a[0]
+#define POINTS3(a) a[2], a[1], a[0]
+#define MODES1     9
+#define MODES2     8, 9
+#define MODES3     5, 8, 9
+
+/* Simple calls of one type and dimension, one vector and several. */
+#define UNIFORM(p, PRECISION, dim, type, tol)                                                                \
+    do {                                                                                                     \
+        struct problem q;                                                                                    \
+        int one, many;                                                                                       \
+        open_problem(&q, PRECISION, type, dim, 1);                                                           \
+        one = p##dim##d##type(30, POINTS##dim(q.x), q.c, 1, tol, MODES##dim, q.f, NULL);                     \
+        double error = oracle_error(&q, type == 1 ? q.c : q.f, type == 1);                                   \
+        oracle_close(&q);                                                                                    \
+        open_problem(&q, PRECISION, type, dim, 3);                                                           \
+        q.sign = -1;                                                                                         \
+        many = p##dim##d##type##many(3, 30, POINTS##dim(q.x), q.c, -1, tol, MODES##dim, q.f, NULL);          \
+        double error3 = oracle_error(&q, type == 1 ? q.c : q.f, type == 1);                                  \
+        oracle_close(&q);                                                                                    \
+        ok(!one && !many && error <= 4 * tol && error3 <= 4 * tol, "%s%dd%d and many: %.1e, %.1e", #p, dim,  \
+           type, error, error3);                                                                             \
+    } while (0)
+#define TARGETS(p, PRECISION, dim, tol)                                                                      \
+    do {                                                                                                     \
+        struct problem q;                                                                                    \
+        int one, many;                                                                                       \
+        open_problem(&q, PRECISION, 3, dim, 1);                                                              \
+        one = p##dim##d3(30, POINTS##dim(q.x), q.c, 1, tol, 25, POINTS##dim(q.s), q.f, NULL);                \
+        double error = oracle_error(&q, q.c, true);                                                          \
+        oracle_close(&q);                                                                                    \
+        open_problem(&q, PRECISION, 3, dim, 3);                                                              \
+        many = p##dim##d3many(3, 30, POINTS##dim(q.x), q.c, 1, tol, 25, POINTS##dim(q.s), q.f, NULL);        \
+        double error3 = oracle_error(&q, q.c, true);                                                         \
+        oracle_close(&q);                                                                                    \
+        ok(!one && !many && error <= 4 * tol && error3 <= 4 * tol, "%s%dd3 and many: %.1e, %.1e", #p, dim,   \
+           error, error3);                                                                                   \
+    } while (0)
+#define ALL(p, PRECISION, tol)                                                                               \
+    UNIFORM(p, PRECISION, 1, 1, tol);                                                                        \
+    UNIFORM(p, PRECISION, 2, 1, tol);                                                                        \
+    UNIFORM(p, PRECISION, 3, 1, tol);                                                                        \
+    UNIFORM(p, PRECISION, 1, 2, tol);                                                                        \
+    UNIFORM(p, PRECISION, 2, 2, tol);                                                                        \
+    UNIFORM(p, PRECISION, 3, 2, tol);                                                                        \
+    TARGETS(p, PRECISION, 1, tol);                                                                           \
+    TARGETS(p, PRECISION, 2, tol);                                                                           \
+    TARGETS(p, PRECISION, 3, tol)
+
+static void check_plan(void)
+{
+    finufft_opts o;
+    finufft_plan plan;
+    struct problem p;
+    const int64_t n[2] = { 8, 9 };
+    finufft_default_opts(&o);
+    o.modeord = 1;
+    o.nthreads = 2;
+    o.upsampfac = 2;
+    o.maxbatchsize = 1;
+    open_problem(&p, HCY_F64, 1, 2, 2);
+    p.zero_first = true;
+    is_int(finufft_makeplan(1, 2, n, 1, 2, 1e-9, &plan, &o), 0, "a plan with options");
+    is_int(finufft_setpts(plan, 30, p.x[1], p.x[0], NULL, 0, NULL, NULL, NULL), 0, "... its points");
+    is_int(finufft_execute(plan, p.c, p.f), 0, "... executed");
+    double error = oracle_error(&p, p.c, true);
+    is_int(finufft_execute_adjoint(plan, p.c, p.f), 0, "... and its adjoint");
+    p.sign = -1;
+    double back = oracle_error(&p, p.f, false);
+    ok(error <= 2e-9 && back <= 2e-9, "... are right: %.1e, %.1e", error, back);
+    is_int(finufft_destroy(plan), 0, "... destroyed");
+    is_int(finufft_destroy(NULL), 1, "... no plan");
+    oracle_close(&p);
+}
+
+/* Statuses as FINUFFT 2.5.1 gives them; -1: type 3's is another. */
+static void check_statuses(void)
+{
+    static const struct {
+        const char *what;
+        int64_t m, n;
+        double eps;
+        int ntr;
+        double upsampfac;
+        int status, status3;
+    } cases[] = {
+        { "all right", 10, 20, 1e-6, 1, 0, 0, 0 },
+        { "0 modes", 10, 0, 1e-6, 1, 0, 0, 0 },
+        { "fewer than 0 modes", 10, -1, 1e-6, 1, 0, 0, 20 },
+        { "0 points", 0, 20, 1e-6, 1, 0, 0, 0 },
+        { "fewer than 0 points", -1, 20, 1e-6, 1, 0, 20, 20 },
+        { "1e16 points", 10000000000000000, 20, 1e-6, 1, 0, 20, 20 },
+        { "eps 0", 10, 20, 0, 1, 0, 1, 1 },
+        { "eps -1", 10, 20, -1, 1, 0, 1, 1 },
+        { "eps 1e-17", 10, 20, 1e-17, 1, 0, 1, 1 },
+        { "0 transforms", 10, 20, 1e-6, 0, 0, 9, 9 },
+        { "upsampfac 0.9", 10, 20, 1e-6, 1, 0.9, 7, 7 },
+        { "upsampfac 1.5", 10, 20, 1e-6, 1, 1.5, 0, 0 },
+        { "1e13 modes", 10, 10000000000000, 1e-6, 1, 0, 2, 20 },
+    };
+    double x[20] = { 0.1, 0.2 };
+    double _Complex c[20], f[20];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        finufft_opts o;
+        finufft_default_opts(&o);
+        o.upsampfac = cases[i].upsampfac;
+        for (int k = 0; k < 20; k++)
+            c[k] = f[k] = 7;
+        int one = finufft1d1many(cases[i].ntr, cases[i].m, x, c, 1, cases[i].eps, cases[i].n, f, &o);
+        if (cases[i].m == 0 && cases[i].n == 20)
+            ok(f[0] == 0 && f[19] == 0, "%s: results are 0", cases[i].what);
+        int two = finufft1d2many(cases[i].ntr, cases[i].m, x, c, 1, cases[i].eps, cases[i].n, f, &o);
+        if (cases[i].n == 0)
+            ok(c[0] == 0 && c[9] == 0, "%s: results are 0", cases[i].what);
+        is_int(one, cases[i].status, "%s, type 1", cases[i].what);
+        is_int(two, cases[i].status, "%s, type 2", cases[i].what);
+        if (cases[i].n < 100)
+            is_int(finufft1d3many(cases[i].ntr, cases[i].m, x, c, 1, cases[i].eps, cases[i].n, x, f, &o),
+                   cases[i].status3, "%s, type 3", cases[i].what);
+    }
+    finufft_plan plan;
+    finufft_opts o;
+    const int64_t n[3] = { 4, 4, 4 };
+    finufft_default_opts(&o);
+    is_int(finufft_makeplan(4, 1, n, 1, 1, 1e-6, &plan, &o), 10, "type 4");
+    is_int(finufft_makeplan(1, 4, n, 1, 1, 1e-6, &plan, NULL), 12, "4 dimensions");
+    is_int(finufft_execute(NULL, c, f), 16, "no plan to execute");
+    o.spreadinterponly = 1;
+    is_int(finufft_makeplan(1, 1, n, 1, 1, 1e-6, &plan, &o), 21, "spreadinterponly");
+    x[1] = NAN;
+    is_int(finufft1d1(10, x, c, 1, 1e-6, 4, f, NULL), 21, "a point that is no number");
+}
+
+int main(void)
+{
+    hcy_device *dev;
+    if (hcy_device_open(&dev, "cpu"))
+        bail_out("%s", hcy_last_error()->text);
+    if (!(hcy_device_get_info(dev)->caps & HCY_CAP_FFT))
+        skip_all("the CPU has no FFT here");
+    hcy_device_release(dev);
+    ALL(finufft, HCY_F64, 1e-9);
+    ALL(finufftf, HCY_F32, 1e-4f);
+    check_plan();
+    check_statuses();
+    return done_testing();
+}
