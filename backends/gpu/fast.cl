@@ -290,7 +290,7 @@ DEVICE void copy_matches(const struct command *matches, u32 n, NEAR u8 *window, 
 #define QUEUE 33 /* commands kept for the lanes, and one read ahead */
 
 /* A block's planes to its window. */
-DEVICE void carry_out(const struct command *commands, u32 counts, const u8 *coded, NEAR u8 *window, uint4 *queue,
+DEVICE void carry_out(const struct command *commands, u32 counts, const u8 *coded, NEAR u8 *window, NEAR uint4 *queue,
                       u32 lane)
 {
     copy_literals(commands + COMMANDS, counts >> 8 & 255, coded, window, lane);

@@ -86,11 +86,12 @@ static const char *words_of(cl_int code)
     return "an OpenCL error";
 }
 
-/* After these nothing in the context works any more.  Running out of resources while commands run is how drivers
- * report a kernel's fault. */
+/* After these nothing in the context works any more.  A queue that has become invalid, or has run out of resources,
+ * while commands ran is how drivers report a kernel's fault. */
 static bool is_fatal(cl_int code, bool ran)
 {
-    return code == CL_NVIDIA_FAULT || code == CL_DEVICE_NOT_AVAILABLE || (ran && code == CL_OUT_OF_RESOURCES);
+    return code == CL_NVIDIA_FAULT || code == CL_DEVICE_NOT_AVAILABLE ||
+           (ran && (code == CL_OUT_OF_RESOURCES || code == CL_INVALID_COMMAND_QUEUE));
 }
 
 static int status_of(cl_int code)
