@@ -150,6 +150,16 @@ static void wait_on_host(hcy_queue *queue, hcy_event *event)
     pthread_mutex_unlock(&queue->lock);
 }
 
+int hcy_queue_finish_within(hcy_queue *queue, uint64_t timeout_ns)
+{
+    hcy_event *event = NULL;
+    int status = hcy_event_record(&event, queue);
+    if (!status)
+        status = hcy_event_wait(event, timeout_ns);
+    hcy_event_release(event);
+    return status ? status : hcy__queue_check(queue);
+}
+
 int hcy_queue_wait(hcy_queue *queue, hcy_event *event)
 {
     int status = check_queue(queue);

@@ -67,8 +67,26 @@ static double launch_ms(const char *spec, size_t items)
     return ms;
 }
 
+/* A device that hangs, as far as its host can tell. */
+static void test_limit(void)
+{
+    struct cts_work work;
+    hcy_device *dev = cts_open_spec("null@kernels=noop@delay-us=300000");
+    hcy_queue *queue = cts_queue(dev);
+    st_ok(cts_work_make(&work, dev), "a device that takes long");
+    st_ok(hcy_queue_finish_within(queue, HCY_FOREVER), "with nothing to do it is done");
+    st_ok(hcy_launch(queue, work.kernel, 1, work.args, CTS_WORK_ARGS), "a launch of 300 ms");
+    st_says(hcy_queue_finish_within(queue, 1000000), HCY_ETIMEOUT, "0.001 s", "is not done within 1 ms");
+    st_ok(hcy_queue_finish_within(queue, HCY_FOREVER), "it is in the end");
+    st_says(hcy_queue_finish_within(NULL, 5), HCY_EINVAL, "no queue", "no queue");
+    cts_work_free(&work);
+    hcy_queue_release(queue);
+    hcy_device_release(dev);
+}
+
 int main(void)
 {
+    test_limit();
     test_devices();
     test_noop();
     double slow = launch_ms("null@kernels=noop@delay-us=1000", 20),

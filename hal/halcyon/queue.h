@@ -26,6 +26,9 @@ HCY_API int hcy_queue_get_i64(hcy_queue *queue, const char *key, int64_t *value)
 
 /* Wait until everything submitted has run; 0 or the queue's first failure. */
 HCY_API int hcy_queue_finish(hcy_queue *queue) HCY_MUST_USE;
+/* The same for so many ns: HCY_ETIMEOUT when that was not enough, as where a device hangs.  What was submitted goes on,
+ * and what it uses stays its own. */
+HCY_API int hcy_queue_finish_within(hcy_queue *queue, uint64_t timeout_ns) HCY_MUST_USE;
 /* The same without waiting: 0 while nothing has failed yet. */
 HCY_API int hcy_queue_status(hcy_queue *queue) HCY_MUST_USE;
 
