@@ -303,6 +303,69 @@ static void check_submit(hcy_device *d)
     }
 }
 
+/* Stages one after the other against the whole, and the self-adjoint operator against two transforms. */
+static void check_stages(void)
+{
+    for (int type = 1; type <= 2; type++)
+        for (int separate = 0; separate < 2; separate++) {
+            struct problem p;
+            int status;
+            hcy_queue *q;
+            hcy_buffer *c, *f, *grid;
+            hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
+            hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
+            o.separate_fft = separate;
+            o.max_batch = 2;
+            oracle_open(&p, HCY_F64, type, 2, modes, 50, 0, 3);
+            hcy_nufft *plan = oracle_plan(&p, dev, 1e-7, &o, &status);
+            size_t c_bytes = 3 * 16 * p.m, f_bytes = 3 * 16 * p.n;
+            if (status || hcy_nufft_info_get(&info, plan) || hcy_queue_create(&q, dev) ||
+                hcy_buffer_create(&c, dev, HCY_MEM_DEVICE, c_bytes) ||
+                hcy_buffer_create(&f, dev, HCY_MEM_DEVICE, f_bytes) ||
+                hcy_buffer_create(&grid, dev, HCY_MEM_DEVICE, 3 * 16 * info.grid[0] * info.grid[1]) ||
+                hcy_buffer_write(q, c, 0, p.c, c_bytes) || hcy_buffer_write(q, f, 0, p.f, f_bytes))
+                bail_out("%s", hcy_last_error()->text);
+            is_int(hcy_nufft_submit_stage(q, plan, 0, c, grid), HCY_EINVAL, "type %d: no stage", type);
+            is_int(hcy_nufft_submit_stage(q, plan, HCY_NUFFT_SPREAD, grid, c), HCY_EINVAL, "... too small");
+            is_int(hcy_nufft_submit_stage(NULL, plan, HCY_NUFFT_SPREAD, c, grid), HCY_EINVAL, "... no queue");
+            status = type == 1 ? hcy_nufft_submit_stage(q, plan, HCY_NUFFT_SPREAD, c, grid)
+                               : hcy_nufft_submit_stage(q, plan, HCY_NUFFT_TO_GRID, f, grid);
+            if (!status)
+                status = type == 1 ? hcy_nufft_submit_stage(q, plan, HCY_NUFFT_TO_MODES, grid, f)
+                                   : hcy_nufft_submit_stage(q, plan, HCY_NUFFT_INTERPOLATE, grid, c);
+            is_int(status, 0, "... one stage after the other");
+            is_int(hcy_buffer_read(q, type == 1 ? p.f : p.c, type == 1 ? f : c, 0,
+                                   type == 1 ? f_bytes : c_bytes),
+                   0, "... read");
+            is_int(hcy_queue_finish(q), 0, "... done");
+            double error = oracle_error(&p, type == 1 ? p.c : p.f, type == 1);
+            ok(error <= 3e-7, "... and right: %.1e", error);
+            oracle_fill(&p);
+            is_int(hcy_buffer_write(q, f, 0, p.f, f_bytes), 0, "coefficients");
+            is_int(hcy_nufft_submit_self_adjoint(q, plan, f, f), 0, "... to points and back");
+            double *back = malloc(f_bytes), *f0 = p.f, off = 0, all = 0;
+            is_int(hcy_buffer_read(q, back, f, 0, f_bytes), 0, "... read");
+            is_int(hcy_queue_finish(q), 0, "... done");
+            status =
+                type == 1 ? hcy_nufft_execute_adjoint(plan, p.c, p.f) : hcy_nufft_execute(plan, p.c, p.f);
+            if (!status)
+                status =
+                    type == 1 ? hcy_nufft_execute(plan, p.c, p.f) : hcy_nufft_execute_adjoint(plan, p.c, p.f);
+            for (size_t i = 0; i < 2 * 3 * p.n; i++) {
+                off += pow(back[i] - f0[i], 2);
+                all += f0[i] * f0[i];
+            }
+            ok(!status && sqrt(off / all) < 1e-13, "... as two transforms do: %.1e", sqrt(off / all));
+            free(back);
+            hcy_buffer_release(grid);
+            hcy_buffer_release(c);
+            hcy_buffer_release(f);
+            hcy_queue_release(q);
+            hcy_nufft_destroy(plan);
+            oracle_close(&p);
+        }
+}
+
 static void check_one_call(void)
 {
     struct problem p;
@@ -373,6 +436,7 @@ int main(void)
         check_choices();
         check_submit(dev);
         check_submit(discrete);
+        check_stages();
         check_one_call();
         check_threads();
     }

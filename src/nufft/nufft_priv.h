@@ -73,6 +73,17 @@ void hcy__nufft_free_work(struct hcy__nufft_work *work);
 int hcy__nufft_vectors(hcy_queue *q, hcy_nufft *plan, struct hcy__nufft_work *w, hcy_buffer *c, hcy_buffer *f,
                        size_t n, bool adjoint);
 
+/* Points to grid or back; the work's grid to modes or back. */
+int hcy__nufft_spread(hcy_queue *q, const hcy_nufft *plan, struct hcy__nufft_work *w, hcy_buffer *c,
+                      hcy_buffer *grid, size_t n, bool interpolates);
+int hcy__nufft_transform(hcy_queue *q, const hcy_nufft *plan, struct hcy__nufft_work *w, hcy_buffer *f,
+                         size_t n, int sign, bool to_grid);
+/* A buffer of the work, at least this large. */
+int hcy__nufft_need(hcy_buffer **buf, const hcy_nufft *plan, size_t size);
+int hcy__nufft_need_grid(const hcy_nufft *plan, struct hcy__nufft_work *w);
+int hcy__nufft_ready(const hcy_nufft *plan); /* HCY_ESTATE without points */
+size_t hcy__nufft_cells(const hcy_nufft *plan);
+
 /* type3.c */
 int hcy__nufft_set_type3(hcy_nufft *plan, size_t n_points, const void *const *points, size_t n_targets,
                          const void *const *targets);

@@ -51,7 +51,7 @@ void hcy__nufft_give_work(struct hcy__nufft_work *w, hcy_nufft *p)
 }
 
 /* A buffer of the work, at least this large; commands that use the old one keep it. */
-static int need(hcy_buffer **buf, const hcy_nufft *p, size_t size)
+int hcy__nufft_need(hcy_buffer **buf, const hcy_nufft *p, size_t size)
 {
     if (*buf && hcy_buffer_size(*buf) >= size)
         return 0;
@@ -60,17 +60,18 @@ static int need(hcy_buffer **buf, const hcy_nufft *p, size_t size)
     return hcy_buffer_create(buf, p->dev, HCY_MEM_DEVICE, size);
 }
 
-static size_t cells_of(const hcy_nufft *p)
+size_t hcy__nufft_cells(const hcy_nufft *p)
 {
     return (size_t)p->job.grid[0] * (p->dim > 1 ? (size_t)p->job.grid[1] : 1) *
            (p->dim > 2 ? (size_t)p->job.grid[2] : 1);
 }
 
-static int need_grid(const hcy_nufft *p, struct hcy__nufft_work *w)
+int hcy__nufft_need_grid(const hcy_nufft *p, struct hcy__nufft_work *w)
 {
     size_t size;
-    int status = hcy_size_mul(&size, cells_of(p) * 2 * hcy__nufft_real(p), p->batch);
-    return status ? hcy_fail(status, "the grids are larger than can be addressed") : need(&w->grid, p, size);
+    int status = hcy_size_mul(&size, hcy__nufft_cells(p) * 2 * hcy__nufft_real(p), p->batch);
+    return status ? hcy_fail(status, "the grids are larger than can be addressed")
+                  : hcy__nufft_need(&w->grid, p, size);
 }
 
 /* --- Stages, on device buffers --- */
@@ -85,15 +86,15 @@ static int launch(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, i
         args[n - 1] = hcy_arg_buf(NULL);
         status = hcy_kernel_scratch_size(p->kernels[kernel], items, args, n, &size);
         if (!status && size)
-            status = need(&w->scratch, p, size);
+            status = hcy__nufft_need(&w->scratch, p, size);
         if (size)
             args[n - 1] = hcy_arg_buf(w->scratch);
     }
     return status ? status : hcy_launch(q, p->kernels[kernel], items, args, n);
 }
 
-static int spread(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, hcy_buffer *c,
-                  hcy_buffer *grid, size_t n, bool interpolates)
+int hcy__nufft_spread(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, hcy_buffer *c,
+                      hcy_buffer *grid, size_t n, bool interpolates)
 {
     hcy_buffer *from = interpolates ? grid : c, *to = interpolates ? c : grid;
     hcy_arg args[6] = { hcy_arg_buf(p->sorted), hcy_arg_buf(p->table), hcy_arg_buf(from),
@@ -103,13 +104,13 @@ static int spread(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, h
 
 static int fft(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, int sign)
 {
-    int status = hcy_fft_workspace(p->fft) ? need(&w->fft_work, p, hcy_fft_workspace(p->fft)) : 0;
+    int status = hcy_fft_workspace(p->fft) ? hcy__nufft_need(&w->fft_work, p, hcy_fft_workspace(p->fft)) : 0;
     return status ? status : hcy_fft_execute(q, p->fft, sign, w->grid, w->grid, w->fft_work);
 }
 
 /* Between the work's grid and modes, with the transform. */
-static int transform(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, hcy_buffer *f, size_t n,
-                     int sign, bool to_grid)
+int hcy__nufft_transform(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, hcy_buffer *f, size_t n,
+                         int sign, bool to_grid)
 {
     hcy_nufft_job job = p->job;
     hcy_buffer *from = to_grid ? f : w->grid, *to = to_grid ? w->grid : f;
@@ -141,7 +142,7 @@ static int type3_vectors(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, 
                          size_t n, bool adjoint)
 {
     size_t complex_ = 2 * hcy__nufft_real(p);
-    int status = need(&w->scaled, p, p->batch * complex_ * (adjoint ? p->n_targets : p->n_points));
+    int status = hcy__nufft_need(&w->scaled, p, p->batch * complex_ * (adjoint ? p->n_targets : p->n_points));
     if (!status && !w->inner)
         status = hcy__nufft_take_work(&w->inner, p->inner, false);
     if (status)
@@ -149,7 +150,7 @@ static int type3_vectors(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, 
     if (!adjoint) {
         status = scale(q, p, c, p->before, w->scaled, n, p->n_points, 1);
         if (!status)
-            status = spread(q, p, w, w->scaled, w->grid, n, false);
+            status = hcy__nufft_spread(q, p, w, w->scaled, w->grid, n, false);
         if (!status)
             status = hcy__nufft_vectors(q, p->inner, w->inner, f, w->grid, n, false);
         if (!status)
@@ -159,7 +160,7 @@ static int type3_vectors(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, 
         if (!status)
             status = hcy__nufft_vectors(q, p->inner, w->inner, w->scaled, w->grid, n, true);
         if (!status)
-            status = spread(q, p, w, c, w->grid, n, true);
+            status = hcy__nufft_spread(q, p, w, c, w->grid, n, true);
         if (!status)
             status = scale(q, p, c, p->before, c, n, p->n_points, -1);
     }
@@ -171,17 +172,17 @@ static int type3_vectors(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, 
 int hcy__nufft_vectors(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, hcy_buffer *c, hcy_buffer *f,
                        size_t n, bool adjoint)
 {
-    int sign = adjoint ? -p->sign : p->sign, status = need_grid(p, w);
+    int sign = adjoint ? -p->sign : p->sign, status = hcy__nufft_need_grid(p, w);
     if (status)
         return status;
     if (p->type == 3)
         return type3_vectors(q, p, w, c, f, n, adjoint);
     if ((p->type == 2) == !adjoint) {
-        status = transform(q, p, w, f, n, sign, true);
-        return status ? status : spread(q, p, w, c, w->grid, n, true);
+        status = hcy__nufft_transform(q, p, w, f, n, sign, true);
+        return status ? status : hcy__nufft_spread(q, p, w, c, w->grid, n, true);
     }
-    status = spread(q, p, w, c, w->grid, n, false);
-    return status ? status : transform(q, p, w, f, n, sign, false);
+    status = hcy__nufft_spread(q, p, w, c, w->grid, n, false);
+    return status ? status : hcy__nufft_transform(q, p, w, f, n, sign, false);
 }
 
 /* Without points, modes or targets sums are empty. */
@@ -204,7 +205,7 @@ static int borrow(hcy_buffer **out, hcy_buffer **own, hcy_nufft *p, hcy_queue *q
     const uint32_t in_place = HCY_CAP_HOST_MEMORY | HCY_CAP_IMPORT_HOST;
     if ((hcy_device_get_info(p->dev)->caps & in_place) == in_place)
         return hcy_buffer_import_host(out, p->dev, host, size, NULL, NULL);
-    int status = need(own, p, size);
+    int status = hcy__nufft_need(own, p, size);
     if (!status && input)
         status = hcy_buffer_write(q, *own, 0, host, size);
     if (!status)
@@ -231,7 +232,7 @@ static int run_batch(hcy_nufft *p, struct hcy__nufft_work *w, char *c, char *f, 
     return status ? status : finished;
 }
 
-static int check_ready(const hcy_nufft *p)
+int hcy__nufft_ready(const hcy_nufft *p)
 {
     if (!p)
         return hcy_fail(HCY_EINVAL, "no plan of a non-uniform FFT");
@@ -242,7 +243,7 @@ static int execute(hcy_nufft *p, char *c, char *f, bool adjoint)
 {
     struct hcy__nufft_work *w;
     bool writes_c;
-    int status = check_ready(p);
+    int status = hcy__nufft_ready(p);
     if (status)
         return status;
     int nothing = empty(p, adjoint, &writes_c);
@@ -300,7 +301,7 @@ int hcy_nufft_submit(hcy_queue *q, hcy_nufft *p, hcy_buffer *c, hcy_buffer *f, i
 {
     struct hcy__nufft_work *w;
     bool writes_c;
-    int status = check_ready(p);
+    int status = hcy__nufft_ready(p);
     if (!status && !q)
         status = hcy_fail(HCY_EINVAL, "hcy_nufft_submit: no queue");
     if (status)

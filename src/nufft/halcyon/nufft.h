@@ -88,6 +88,25 @@ HCY_API int hcy_nufft_execute_adjoint(hcy_nufft *plan, void *c, void *f) HCY_MUS
 HCY_API int hcy_nufft_submit(hcy_queue *queue, hcy_nufft *plan, hcy_buffer *c, hcy_buffer *f,
                              int adjoint) HCY_MUST_USE;
 
+/* One stage of a plan of type 1 or 2 alone, on a queue as above; what the whole is made of:
+ *     type 1 is HCY_NUFFT_SPREAD, HCY_NUFFT_TO_MODES;  type 2 is HCY_NUFFT_TO_GRID, HCY_NUFFT_INTERPOLATE.
+ * Grids are complex [n_transforms][grid...], of hcy_nufft_info's sizes, not transformed after SPREAD and
+ * before INTERPOLATE. TO_MODES and TO_GRID transform and divide by the window's transform; their sign is
+ * the plan's where the plan's type has that stage, else the opposite (they are its adjoint's). `from` is
+ * kept. */
+enum hcy_nufft_stage {
+    HCY_NUFFT_SPREAD = 1,      /* strengths to grid */
+    HCY_NUFFT_INTERPOLATE = 2, /* grid to strengths */
+    HCY_NUFFT_TO_MODES = 3,    /* grid to coefficients */
+    HCY_NUFFT_TO_GRID = 4      /* coefficients to grid */
+};
+HCY_API int hcy_nufft_submit_stage(hcy_queue *queue, hcy_nufft *plan, int stage, hcy_buffer *from,
+                                   hcy_buffer *to) HCY_MUST_USE;
+/* The self-adjoint operator: coefficients to points and back to coefficients, of a plan of type 1 or 2; `to`
+ * may be `from`. */
+HCY_API int hcy_nufft_submit_self_adjoint(hcy_queue *queue, hcy_nufft *plan, hcy_buffer *from,
+                                          hcy_buffer *to) HCY_MUST_USE;
+
 /* Plan, points, execution, all in one. */
 HCY_API int hcy_nufft_run(hcy_device *dev, int type, int dim, const int64_t *modes, int sign, double eps,
                           const hcy_nufft_options *opts, int64_t n_points, const void *const *points, void *c,

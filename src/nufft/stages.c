@@ -1,0 +1,98 @@
+/* stages.c - the stages of a transform as calls of their own, and the self-adjoint operator. */
+#include "nufft_priv.h"
+
+static int check(const hcy_queue *q, const hcy_nufft *p)
+{
+    int status = hcy__nufft_ready(p);
+    if (status)
+        return status;
+    if (!q)
+        return hcy_fail(HCY_EINVAL, "no queue for a stage of a non-uniform FFT");
+    if (p->type == 3)
+        return hcy_fail(HCY_EUNSUPPORTED, "stages are there for types 1 and 2");
+    return p->n_points ? 0 : hcy_fail(HCY_ESTATE, "stages need points");
+}
+
+/* Bytes of a vector at one end of a stage. */
+static size_t bytes_of(const hcy_nufft *p, int stage, bool output)
+{
+    size_t complex_ = 2 * hcy__nufft_real(p);
+    bool grid = output ? stage == HCY_NUFFT_SPREAD || stage == HCY_NUFFT_TO_GRID
+                       : stage == HCY_NUFFT_INTERPOLATE || stage == HCY_NUFFT_TO_MODES;
+    if (grid)
+        return hcy__nufft_cells(p) * complex_;
+    return (stage <= HCY_NUFFT_INTERPOLATE ? p->n_points : p->n_modes) * complex_;
+}
+
+static int run(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, int stage, hcy_buffer *from,
+               hcy_buffer *to, size_t n)
+{
+    bool to_grid = stage == HCY_NUFFT_TO_GRID;
+    int sign = to_grid == (p->type == 2) ? p->sign : -p->sign, status;
+    size_t grid = n * hcy__nufft_cells(p) * 2 * hcy__nufft_real(p);
+    if (stage == HCY_NUFFT_SPREAD)
+        return hcy__nufft_spread(q, p, w, from, to, n, false);
+    if (stage == HCY_NUFFT_INTERPOLATE)
+        return hcy__nufft_spread(q, p, w, to, from, n, true);
+    /* Transforms take the work's grid: it is overwritten, and as large as a batch. */
+    status = hcy__nufft_need_grid(p, w);
+    if (!status && !to_grid)
+        status = hcy_buffer_copy(q, w->grid, 0, from, 0, grid);
+    if (!status)
+        status = hcy__nufft_transform(q, p, w, to_grid ? from : to, n, sign, to_grid);
+    return status || !to_grid ? status : hcy_buffer_copy(q, to, 0, w->grid, 0, grid);
+}
+
+/* All vectors, a batch at a time. */
+static int batches(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, int stage, hcy_buffer *from,
+                   hcy_buffer *to)
+{
+    size_t in = bytes_of(p, stage, false), out = bytes_of(p, stage, true);
+    int status = 0;
+    for (size_t done = 0; !status && done < p->n_transforms; done += p->batch) {
+        size_t n = p->n_transforms - done < p->batch ? p->n_transforms - done : p->batch;
+        hcy_buffer *a = NULL, *b = NULL;
+        status = hcy_buffer_sub(&a, from, done * in, n * in);
+        if (!status)
+            status = hcy_buffer_sub(&b, to, done * out, n * out);
+        if (!status)
+            status = run(q, p, w, stage, a, b, n);
+        hcy_buffer_release(a);
+        hcy_buffer_release(b);
+    }
+    return status;
+}
+
+int hcy_nufft_submit_stage(hcy_queue *q, hcy_nufft *p, int stage, hcy_buffer *from, hcy_buffer *to)
+{
+    struct hcy__nufft_work *w;
+    int status = check(q, p);
+    if (status)
+        return status;
+    if (stage < HCY_NUFFT_SPREAD || stage > HCY_NUFFT_TO_GRID)
+        return hcy_fail(HCY_EINVAL, "%d is no stage of a non-uniform FFT", stage);
+    size_t in = p->n_transforms * bytes_of(p, stage, false), out = p->n_transforms * bytes_of(p, stage, true);
+    if (!from || !to || hcy_buffer_size(from) < in || hcy_buffer_size(to) < out)
+        return hcy_fail(HCY_EINVAL, "this stage takes %zu bytes and gives %zu", in, out);
+    status = hcy__nufft_take_work(&w, p, false);
+    if (status)
+        return status;
+    status = batches(q, p, w, stage, from, to);
+    hcy__nufft_free_work(w); /* commands keep their buffers */
+    return status;
+}
+
+int hcy_nufft_submit_self_adjoint(hcy_queue *q, hcy_nufft *p, hcy_buffer *from, hcy_buffer *to)
+{
+    hcy_buffer *c = NULL;
+    int status = check(q, p);
+    if (!status)
+        status = hcy_buffer_create(&c, p->dev, HCY_MEM_DEVICE,
+                                   p->n_transforms * bytes_of(p, HCY_NUFFT_INTERPOLATE, true));
+    if (!status) /* modes to points: type 2, and the adjoint of type 1 */
+        status = hcy_nufft_submit(q, p, c, from, p->type == 1);
+    if (!status)
+        status = hcy_nufft_submit(q, p, c, to, p->type == 2);
+    hcy_buffer_release(c);
+    return status;
+}
