@@ -42,6 +42,9 @@ EXTRA_DIST += tests/reference/make_config.py tests/reference/config_plain.json t
     tests/reference/config_dummy.json tests/reference/config_image.json tests/reference/config_version3.json \
     tests/reference/config_version4.json
 tests_results_SOURCES = tests/results.c tests/stack_make.h
+test_public += tests/stack_raw
+test_scripts += tests/raw.t
+tests_stack_raw_SOURCES = tests/stack_raw.c tests/stack_make.h
 test_public += tests/azint_corners
 tests_azint_corners_SOURCES = tests/azint_corners.c tests/azint_sums.h tests/azint_oracle.h tests/stack_make.h \
     tests/reference/azint_corners.h

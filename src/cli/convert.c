@@ -10,6 +10,7 @@
 struct values {
     const char *output, *devices, *dataset, *channel;
     struct cli_span frames;
+    struct cli_raw raw;
     struct cli_int block;
     int contiguous, codec, quiet;
 };
@@ -23,7 +24,7 @@ static const char *const codecs[] = { "bslz4", "lz4", NULL };
     },                                                                                                       \
         { "dataset", 0, CLI_TEXT, AT(dataset), "PATH", "in the input (default: found)", 0, 0, NULL },        \
         { "channel", 0, CLI_TEXT, AT(channel), "N", "of several energy thresholds: 1, 2 ...", 0, 0, NULL },  \
-        { "frames", 0, CLI_SPAN, AT(frames), "A:B", "these alone, from 0, B not included", 0, 0, NULL },     \
+        CLI_RAW_OPTIONS(AT(raw)), { "frames", 0, CLI_SPAN, AT(frames), "A:B", "these alone, from 0, B not included", 0, 0, NULL },     \
         { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no progress, no summary", 0, 0, NULL },                  \
     {                                                                                                        \
         NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL                                                         \
@@ -125,6 +126,7 @@ static int run(const struct cli_command *command, int argc, char **argv, int pac
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     frames.dataset = values.dataset;
     frames.channel = values.channel;
+    frames.raw = values.raw;
     frames.device_list = values.devices;
     frames.span = values.frames;
     frames.threads = packs && processors > 2 ? (unsigned)processors : 0; /* which code what they write */

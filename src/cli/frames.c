@@ -32,7 +32,9 @@ int frames_open(struct frames *f)
     if (status)
         return cli_fail(status);
     f->info = hcy_stack_get_info(f->stack);
-    status = choose_frames(f);
+    status = cli_raw_convert(f->stack, &f->raw);
+    if (!status)
+        status = choose_frames(f);
     if (status)
         return status;
     status = hcy_device_open_list(&f->devices, &f->n_devices, f->device_list);

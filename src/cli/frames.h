@@ -10,6 +10,7 @@
 
 #include "cli.h"
 #include "progress.h"
+#include "raw.h"
 #include <halcyon/stack.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,6 +19,7 @@ struct frames {
     /* What the caller sets; `threads` 0: two a device. */
     const char *path, *dataset, *channel, *device_list;
     struct cli_span span;
+    struct cli_raw raw;
     unsigned threads;
     int quiet;
     /* In any of the threads, `thread` saying which; pixels NULL: the frame failed.  A status ends the run. */

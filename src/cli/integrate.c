@@ -78,7 +78,9 @@ static int open_input(struct job *job)
         return cli_fail(status);
     job->info = hcy_stack_get_info(job->stack);
     progress_clear(&job->progress);
-    status = check_frames(job);
+    status = cli_raw_convert(job->stack, &v->raw);
+    if (!status)
+        status = check_frames(job);
     return status ? status : cli_geometry_read(&job->poni, &job->geometry, job->stack);
 }
 
@@ -378,6 +380,7 @@ static int run(struct job *job)
         return cli_fail(status);
     integrate_options(&job->azint, job->values);
     cli_geometry_invalid(&job->azint, &job->geometry);
+    cli_raw_invalid(&job->azint, &job->values->raw);
     job->azint.cache = choose_cache(job);
     status = read_arrays(job);
     if (!status)

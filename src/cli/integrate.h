@@ -3,6 +3,7 @@
 #define HCY_CLI_INTEGRATE_H
 
 #include "cli.h"
+#include "raw.h"
 #include <halcyon/stack.h>
 
 /* The command line's, then with the configuration's below them. */
@@ -15,6 +16,7 @@ struct integrate_values {
     struct cli_pair radial, azimuth;
     struct cli_span frames;
     int along_chi, sigma_clip, no_solid_angle, no_sentinels, two_stage, json, quiet, follow;
+    struct cli_raw raw;
     hcy_config *config; /* of config_file, or NULL */
     char command[4096]; /* the line itself, for what is written; cut off if it is longer */
 };

@@ -55,6 +55,7 @@ static const struct cli_option options[] = {
       "pixels of this value are invalid, instead of the\ntop values", 0, 0,
       NULL },
     { "delta-dummy", 0, CLI_REAL, AT(delta_dummy), "D", "and those within D of it", 0, 1e300, NULL },
+    CLI_RAW_OPTIONS(AT(raw)),
     { "dark", 0, CLI_TEXT, AT(dark), "FILE", "an image, taken off each frame", 0, 0, NULL },
     { "flat", 0, CLI_TEXT, AT(flat), "FILE", "an image that frames are divided by (.h5: flatfield)", 0, 0, NULL },
     { "absorption", 0, CLI_TEXT, AT(absorption), "FILE", "the sensor's, likewise", 0, 0, NULL },

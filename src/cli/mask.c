@@ -37,29 +37,6 @@ int cli_mask_file(uint8_t *mask, const hcy_stack *stack, const char *path)
     return CLI_OK;
 }
 
-static void to_floats(float *out, const hcy_image *image)
-{
-    size_t n = (size_t)image->height * image->width;
-#define CASE(TYPE, c_type)                                     \
-    case TYPE:                                                 \
-        for (size_t i = 0; i < n; i++)                         \
-            out[i] = (float)((const c_type *)image->pixels)[i]; \
-        break;
-    switch (image->pixel_type) {
-        CASE(HCY_PIXEL_U8, uint8_t)
-        CASE(HCY_PIXEL_U16, uint16_t)
-        CASE(HCY_PIXEL_U32, uint32_t)
-        CASE(HCY_PIXEL_U64, uint64_t)
-        CASE(HCY_PIXEL_I8, int8_t)
-        CASE(HCY_PIXEL_I16, int16_t)
-        CASE(HCY_PIXEL_I32, int32_t)
-        CASE(HCY_PIXEL_I64, int64_t)
-        CASE(HCY_PIXEL_F32, float)
-        CASE(HCY_PIXEL_F64, double)
-    }
-#undef CASE
-}
-
 int cli_array_file(float **array, const hcy_stack *stack, const char *path, const char *option)
 {
     hcy_image *image;
@@ -68,7 +45,7 @@ int cli_array_file(float **array, const hcy_stack *stack, const char *path, cons
         return status;
     *array = malloc((size_t)image->height * image->width * sizeof **array);
     if (*array)
-        to_floats(*array, image);
+        hcy_image_to_floats(*array, image);
     else
         status = cli_error("out of memory for %s", path);
     hcy_image_free(image);

@@ -11,6 +11,7 @@
 struct values {
     const char *output, *devices, *dataset, *channel, *roi;
     struct cli_span frames;
+    struct cli_raw raw;
     int max, quiet;
 };
 
@@ -24,6 +25,7 @@ static const struct cli_option options[] = {
     { "devices", 'd', CLI_TEXT, AT(devices), "LIST", "cpu; cpu@threads=2,gpu; all; ... (auto)", 0, 0, NULL },
     { "dataset", 0, CLI_TEXT, AT(dataset), "PATH", "in the input (default: found)", 0, 0, NULL },
     { "channel", 0, CLI_TEXT, AT(channel), "N", "of several energy thresholds: 1, 2 ...", 0, 0, NULL },
+    CLI_RAW_OPTIONS(AT(raw)),
     { "frames", 0, CLI_SPAN, AT(frames), "A:B", "these alone, from 0, B not included", 0, 0, NULL },
     { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no progress, no summary", 0, 0, NULL },
     { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
@@ -244,6 +246,7 @@ int cli_sum(int argc, char **argv)
         return CLI_USAGE;
     frames.dataset = values.dataset;
     frames.channel = values.channel;
+    frames.raw = values.raw;
     frames.device_list = values.devices;
     frames.span = values.frames;
     frames.quiet = values.quiet;

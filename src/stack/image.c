@@ -8,37 +8,37 @@
 #include <string.h>
 
 /* Coded images (EIGER's own pixel masks are) go through the host's decoder, like frames. */
-static int decode(void *pixels, const hcy_stack_info *info, const void *chunk, size_t size)
+int hcy__decode(void *pixels, const hcy_stack_info *info, hcy_device *device, const void *chunk, size_t size)
 {
-    hcy_device *device = NULL;
+    hcy_device *own = NULL;
     hcy_queue *queue = NULL;
     hcy_bslz4_job job = { .codec = info->codec,
                           .elem_size = info->elem_size,
                           .image_bytes = info->frame_bytes,
                           .block_bytes = info->block_bytes };
     hcy_span span = { chunk, size };
-    int st = hcy_device_open(&device, "cpu@threads=1");
+    int st = device ? 0 : hcy_device_open(&own, "cpu@threads=1");
     if (!st)
-        st = hcy_queue_create(&queue, device);
+        st = hcy_queue_create(&queue, device ? device : own);
     if (!st)
         st = hcy_bslz4_decode(pixels, NULL, queue, &job, &span, 1);
     hcy_queue_release(queue);
-    hcy_device_release(device);
+    hcy_device_release(own);
     return st;
 }
 
-static int read_pixels(void *pixels, hcy_stack *stack)
+static int read_pixels(void *pixels, hcy_stack *stack, uint64_t frame)
 {
     const hcy_stack_info *info = &stack->info;
     size_t size;
     if (info->codec == HCY_CODEC_NONE)
-        return hcy_stack_read(&size, stack, 0, pixels, info->frame_bytes);
+        return hcy_stack_read(&size, stack, frame, pixels, info->frame_bytes);
     void *chunk = malloc(info->max_chunk ? info->max_chunk : 1);
     if (!chunk)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", info->path);
-    int st = hcy_stack_read(&size, stack, 0, chunk, info->max_chunk);
+    int st = hcy_stack_read(&size, stack, frame, chunk, info->max_chunk);
     if (!st)
-        st = decode(pixels, info, chunk, size);
+        st = hcy__decode(pixels, info, NULL, chunk, size);
     free(chunk);
     return st;
 }
@@ -57,7 +57,22 @@ static int read_image(hcy_image *image, hcy_stack *stack)
     image->pixels = malloc(image->bytes);
     if (!image->pixels)
         return hcy_fail(HCY_ENOMEM, "no memory for the image in %s", info->path);
-    return read_pixels(image->pixels, stack);
+    return read_pixels(image->pixels, stack, 0);
+}
+
+/* FILE or FILE::/dataset */
+static int open_named(hcy_stack **stack, const char *path)
+{
+    char *file = strdup(path), *dataset = file ? strstr(file, "::") : NULL;
+    if (!file)
+        return hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
+    if (dataset) {
+        *dataset = 0;
+        dataset += 2;
+    }
+    int st = hcy_stack_open(stack, file, dataset);
+    free(file);
+    return st;
 }
 
 int hcy_image_read(hcy_image **image, const char *path)
@@ -65,22 +80,12 @@ int hcy_image_read(hcy_image **image, const char *path)
     if (!image || !path)
         return hcy_fail(HCY_EINVAL, "hcy_image_read: image and path must not be NULL");
     *image = NULL;
-    char *file = strdup(path);
     hcy_image *made = calloc(1, sizeof *made);
     hcy_stack *stack = NULL;
-    int st = file && made ? 0 : hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
-    if (!st) {
-        char *dataset = strstr(file, "::");
-        if (dataset) {
-            *dataset = 0;
-            dataset += 2;
-        }
-        st = hcy_stack_open(&stack, file, dataset);
-    }
+    int st = made ? open_named(&stack, path) : hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
     if (!st)
         st = read_image(made, stack);
     hcy_stack_close(stack);
-    free(file);
     if (st)
         hcy_image_free(made);
     else
@@ -127,4 +132,70 @@ void hcy_image_to_mask(uint8_t *mask, const hcy_image *image)
             any |= k == size - 1 && is_float ? pixel[k] & 0x7fu : pixel[k]; /* -0.0 is zero */
         mask[i] = any != 0;
     }
+}
+
+void hcy_image_to_floats(float *values, const hcy_image *image)
+{
+    size_t n = (size_t)image->height * image->width;
+#define CASE(TYPE, c_type)                                        \
+    case TYPE:                                                    \
+        for (size_t i = 0; i < n; i++)                            \
+            values[i] = (float)((const c_type *)image->pixels)[i]; \
+        break;
+    switch (image->pixel_type) {
+        CASE(HCY_PIXEL_U8, uint8_t)
+        CASE(HCY_PIXEL_U16, uint16_t)
+        CASE(HCY_PIXEL_U32, uint32_t)
+        CASE(HCY_PIXEL_U64, uint64_t)
+        CASE(HCY_PIXEL_I8, int8_t)
+        CASE(HCY_PIXEL_I16, int16_t)
+        CASE(HCY_PIXEL_I32, int32_t)
+        CASE(HCY_PIXEL_I64, int64_t)
+        CASE(HCY_PIXEL_F32, float)
+        CASE(HCY_PIXEL_F64, double)
+    }
+#undef CASE
+}
+
+/* Frame after frame, as floats. */
+static int read_floats(float *values, hcy_stack *stack)
+{
+    const hcy_stack_info *info = &stack->info;
+    hcy_image image = { .height = info->height, .width = info->width, .pixel_type = info->pixel_type };
+    int st = 0;
+    image.pixels = malloc(info->frame_bytes);
+    if (!image.pixels)
+        return hcy_fail(HCY_ENOMEM, "no memory to read %s", info->path);
+    for (uint64_t i = 0; !st && i < info->frames; i++) {
+        st = read_pixels(image.pixels, stack, i);
+        if (!st)
+            hcy_image_to_floats(values + i * info->height * info->width, &image);
+    }
+    free(image.pixels);
+    return st;
+}
+
+int hcy_images_read(float **values, uint32_t n, uint32_t height, uint32_t width, const char *path)
+{
+    if (!values || !path)
+        return hcy_fail(HCY_EINVAL, "hcy_images_read: values and path must not be NULL");
+    *values = NULL;
+    hcy_stack *stack = NULL;
+    size_t size;
+    int st = open_named(&stack, path);
+    const hcy_stack_info *info = st ? NULL : &stack->info;
+    if (!st && (info->frames != n || info->height != height || info->width != width))
+        st = hcy_fail(HCY_EFORMAT, "%s holds %llu images of %u x %u pixels where %u of %u x %u are wanted", path,
+                      (unsigned long long)info->frames, info->height, info->width, n, height, width);
+    if (!st && (hcy_size_mul(&size, n, height) || hcy_size_mul(&size, size, width) ||
+                hcy_size_mul(&size, size, sizeof **values) || !(*values = malloc(size))))
+        st = hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
+    if (!st)
+        st = read_floats(*values, stack);
+    hcy_stack_close(stack);
+    if (st) {
+        free(*values);
+        *values = NULL;
+    }
+    return st;
 }

@@ -200,9 +200,8 @@ static int complete(hcy_stack *stack)
     if (!stack->places) {
         info->max_chunk = bytes;
         info->stored_bytes = raw;
-        return 0;
     }
-    for (uint64_t i = 0; i < info->frames; i++) {
+    for (uint64_t i = 0; stack->places && i < info->frames; i++) {
         size_t size;
         int st = given_bytes(&size, info, &stack->places[i]);
         if (st)
@@ -211,6 +210,9 @@ static int complete(hcy_stack *stack)
             info->max_chunk = size;
         info->stored_bytes += stack->places[i].size;
     }
+    stack->shown = *info;
+    if (stack->raw)
+        hcy__raw_show(stack);
     return 0;
 }
 
@@ -294,6 +296,7 @@ int hcy_stack_refresh(hcy_stack *stack, int rest)
     next->wanted = stack->wanted;
     next->growing = 1;
     next->channel = stack->channel;
+    next->raw = stack->raw;
     next->known = stack;
     int st = open_empty(next, rest);
     if (!st && !is_same(&stack->info, &next->info))
@@ -303,9 +306,10 @@ int hcy_stack_refresh(hcy_stack *stack, int rest)
         hcy_stack kept = *stack;
         *stack = *next;
         *next = kept;
-        stack->info.channel_name = stack->channel_name;
+        stack->info.channel_name = stack->shown.channel_name = stack->channel_name;
     }
     next->path = next->wanted = next->channel = NULL;
+    next->raw = NULL;
     hcy_stack_close(next);
     return st;
 }
@@ -327,6 +331,7 @@ void hcy_stack_close(hcy_stack *stack)
     if (!stack)
         return;
     hcy__stack_drop_parts(stack, 0);
+    hcy__raw_free(stack->raw);
     free(stack->parts);
     free(stack->places);
     free(stack->dataset);
@@ -338,7 +343,7 @@ void hcy_stack_close(hcy_stack *stack)
 
 const hcy_stack_info *hcy_stack_get_info(const hcy_stack *stack)
 {
-    return &stack->info;
+    return &stack->shown;
 }
 
 /* --- Reading --- */
@@ -363,7 +368,11 @@ int hcy_stack_frame_size(size_t *size, const hcy_stack *stack, uint64_t frame)
 {
     hcy__place place;
     int st = find_place(&place, stack, frame);
-    return st ? st : given_bytes(size, &stack->info, &place);
+    if (!st && stack->raw)
+        *size = stack->shown.frame_bytes;
+    else if (!st)
+        st = given_bytes(size, &stack->info, &place);
+    return st;
 }
 
 /* The frame's pixels are stored plain in a stack that has a codec. */
@@ -412,7 +421,14 @@ static int read_zstd(const hcy_stack *stack, uint64_t frame, const hcy__place *p
 }
 #endif
 
-int hcy_stack_read(size_t *size, hcy_stack *stack, uint64_t frame, void *dst, size_t capacity)
+static int too_small(const hcy_stack *stack, uint64_t frame, size_t need, size_t capacity)
+{
+    return hcy_fail(HCY_ERANGE, "frame %llu of %s takes %zu bytes, there is room for %zu", (unsigned long long)frame,
+                    stack->path, need, capacity);
+}
+
+/* As it is stored, whatever is made of it. */
+static int read_stored(size_t *size, hcy_stack *stack, uint64_t frame, void *dst, size_t capacity)
 {
     hcy__place place;
     size_t need;
@@ -422,8 +438,7 @@ int hcy_stack_read(size_t *size, hcy_stack *stack, uint64_t frame, void *dst, si
     if (st)
         return st;
     if (need > capacity)
-        return hcy_fail(HCY_ERANGE, "frame %llu of %s takes %zu bytes, there is room for %zu",
-                        (unsigned long long)frame, stack->path, need, capacity);
+        return too_small(stack, frame, need, capacity);
     if (place.flags & PLACE_PLAIN)
         return read_and_code(size, stack, frame, &place, dst, capacity);
     const hcy__part *part = &stack->parts[place.part];
@@ -433,5 +448,23 @@ int hcy_stack_read(size_t *size, hcy_stack *stack, uint64_t frame, void *dst, si
         st = part->fetch(stack, part, frame, &place, dst);
     if (!st)
         *size = need;
+    return st;
+}
+
+int hcy_stack_read(size_t *size, hcy_stack *stack, uint64_t frame, void *dst, size_t capacity)
+{
+    if (!stack->raw)
+        return read_stored(size, stack, frame, dst, capacity);
+    if (capacity < stack->shown.frame_bytes)
+        return too_small(stack, frame, stack->shown.frame_bytes, capacity);
+    void *chunk = malloc(stack->info.max_chunk ? stack->info.max_chunk : 1);
+    if (!chunk)
+        return hcy_fail(HCY_ENOMEM, "no memory for frame %llu of %s", (unsigned long long)frame, stack->path);
+    int st = read_stored(size, stack, frame, chunk, stack->info.max_chunk);
+    if (!st)
+        st = hcy__raw_convert(dst, stack, chunk, *size);
+    if (!st)
+        *size = stack->shown.frame_bytes;
+    free(chunk);
     return st;
 }

@@ -48,8 +48,13 @@ struct hcy__part {
     void (*drop)(hcy__part *part); /* lets go of `dataset`; NULL: nothing to do */
 };
 
+/* Raw frames on their way to photons (raw.c). */
+struct hcy__raw;
+
 struct hcy_stack {
-    hcy_stack_info info;
+    hcy_stack_info info;  /* as stored */
+    hcy_stack_info shown; /* as given: the same, but for frames that are converted */
+    struct hcy__raw *raw; /* NULL: they are not */
     char *path, *dataset;
     hcy__part *parts;
     size_t n_parts;
@@ -64,6 +69,13 @@ struct hcy_stack {
 /* Fill an empty stack but for info's sums (hcy_stack_open adds those and closes it after a failure). */
 int hcy__npy_open(hcy_stack *stack);
 int hcy__h5_open(hcy_stack *stack);
+
+/* `shown` of a stack with `raw`; one of its frames, from the chunk of `size` bytes as stored. */
+void hcy__raw_show(hcy_stack *stack);
+int hcy__raw_convert(void *dst, const hcy_stack *stack, const void *chunk, size_t size);
+void hcy__raw_free(struct hcy__raw *raw);
+/* Decodes a chunk with a device's queue of its own; device NULL: of its own, too. */
+int hcy__decode(void *pixels, const hcy_stack_info *info, struct hcy_device *device, const void *chunk, size_t size);
 
 /* Fills a zeroed info, to be freed also after a failure. */
 int hcy__h5_detector_read(hcy_detector_info *info, const char *path);

@@ -134,6 +134,33 @@ HCY_API void hcy_image_to_mask(uint8_t *mask, const hcy_image *image);
  * HCY_EFORMAT, HCY_EIO, HCY_EUNSUPPORTED, HCY_ENOMEM. */
 HCY_API int hcy_numbers_read(double **values, size_t *n, const char *path) HCY_MUST_USE;
 
+/* values[height * width], whatever the image's type. */
+HCY_API void hcy_image_to_floats(float *values, const hcy_image *image);
+/* n images of that size, from a stack named like an image, (*values)[n][height][width]; freed with hcy_list_free().
+ * HCY_EFORMAT: it holds others. */
+HCY_API int hcy_images_read(float **values, uint32_t n, uint32_t height, uint32_t width,
+                            const char *path) HCY_MUST_USE;
+
+/* --- Raw frames of detectors that integrate charge --- */
+
+/* PSI's JUNGFRAU: 16 bits a pixel, the lower 14 what its converter counted, the upper two its gain: 0, 1 and 3 are the
+ * maps' first, second and third. */
+typedef struct hcy_stack_raw_opts {
+    size_t size;           /* sizeof this struct */
+    const float *pedestal; /* [3][height][width]: counts without light */
+    const float *gain;     /* [3][height][width]: counts for a keV, with their sign */
+    double photon_energy;  /* keV; 0: pixels become keV */
+} hcy_stack_raw_opts;
+#define HCY_STACK_RAW_OPTS_INIT { sizeof(hcy_stack_raw_opts), NULL, NULL, 0 }
+
+/* From now on the stack's frames are given converted, by the threads that read them: (count - pedestal) / gain, in
+ * single precision.  With a photon energy that is divided by it and rounded to the nearest whole number:
+ * HCY_PIXEL_I32, whose sums are exact.  Without, HCY_PIXEL_F32, in keV.  Pixels that are not valid (gain 2, all bits
+ * set, a gain of 0 or not finite) become INT32_MIN, those at the end of the third gain, which counts down, INT32_MAX;
+ * in keV both are NaN.  info changes; maps are copied.  Not while another thread is in a call on this stack, and once.
+ * HCY_EFORMAT: pixels of another type; HCY_EINVAL, HCY_ENOMEM. */
+HCY_API int hcy_stack_convert(hcy_stack *stack, const hcy_stack_raw_opts *opts) HCY_MUST_USE;
+
 /* --- Detectors --- */
 
 /* What an HDF5 file says of its detector: one of pyFAI's detector files (NexusDetector), or a measurement with an

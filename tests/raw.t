@@ -1,0 +1,83 @@
+# Raw frames of JUNGFRAU, converted in front of what the commands do with them.
+halcyon=${HALCYON:-./halcyon}
+raw=${top_builddir:-.}/tests/stack_raw
+n=0
+failed=0
+
+work=`mktemp -d "${TMPDIR:-/tmp}/halcyon-raw.XXXXXX"` || exit 99
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+case $halcyon in /*) ;; *) halcyon=`pwd`/$halcyon ;; esac
+case $raw in /*) ;; *) raw=`pwd`/$raw ;; esac
+cd "$work" || exit 99
+HALCYON_CACHE_DIR=$work/cache
+export HALCYON_CACHE_DIR
+
+# check WHAT COMMAND...: the command succeeds.
+check()
+{
+    what=$1
+    shift
+    n=`expr $n + 1`
+    if "$@" >check.log 2>&1; then
+        echo "ok $n - $what"
+    else
+        echo "not ok $n - $what"
+        echo "# $*"
+        sed 's/^/# /' check.log
+        failed=1
+    fi
+}
+rows() { grep -v '^#' "$1" | grep .; }
+same() { rows "$1" >same.a; rows "$2" >same.b; [ -s same.a ] && cmp same.a same.b; }
+differ() { not same "$1" "$2" >/dev/null; }
+not() { if "$@"; then return 1; else return 0; fi; }
+# status WANT WORD COMMAND...: it ends with that status and says the word.
+status()
+{
+    want=$1 word=$2
+    shift 2
+    "$@" >status.log 2>&1
+    got=$?
+    [ $got = $want ] && grep -e "$word" status.log >/dev/null && return 0
+    echo "status $got, want $want with '$word':"
+    cat status.log
+    return 1
+}
+
+"$raw" . || exit 99
+printf 'Detector: Detector\nPixelSize1: 75e-6\nPixelSize2: 75e-6\nDistance: 0.01\nPoni1: 0.001\nPoni2: 0.002\n' >g.poni
+printf 'Rot1: 0\nRot2: 0\nRot3: 0\nWavelength: 1e-10\n' >>g.poni
+integrate() { stack=$1; shift; "$halcyon" integrate "$stack" -p g.poni -d cpu@threads=1 -q -n 20 "$@"; }
+# pixels FILE.npy: those of photons.npy, whatever the header.
+pixels() { tail -c 46176 photons.npy >pixels.a; tail -c 46176 "$1" >pixels.b; cmp pixels.a pixels.b; }
+unpacked() { "$halcyon" decompress packed.h5 -o again.npy -q && pixels again.npy; }
+maps='--pedestal pedestal.npy --gain gain.npy'
+
+check 'integrate: the photons' integrate photons.npy -o want.dat --error-model poisson
+check 'integrate: raw frames' integrate raw.npy $maps --photon-energy 12.5 -o got.dat --error-model poisson
+check 'integrate: the same' same want.dat got.dat
+check 'integrate: in keV' integrate raw.npy $maps -o kev.dat
+check 'integrate: keV are other numbers' differ want.dat kev.dat
+check 'integrate: the energy of another photon' integrate raw.npy $maps --photon-energy 6.25 -o half.dat
+check 'integrate: the energy matters' differ got.dat half.dat
+check 'integrate: raw frames as they are' integrate raw.npy -o raw.dat
+check 'integrate: are no photons' differ raw.dat want.dat
+check '--pedestal: it matters' integrate raw.npy --pedestal gain.npy --gain gain.npy --photon-energy 12.5 -o ped.dat
+check '--pedestal: other numbers' differ got.dat ped.dat
+check '--pedestal alone' status 2 'need --pedestal and --gain' integrate raw.npy --pedestal pedestal.npy -o x.dat
+check '--photon-energy alone' status 2 'need --pedestal and --gain' integrate raw.npy --photon-energy 9 -o x.dat
+check 'maps of another number' status 1 'where 3 of' integrate raw.npy --pedestal raw.npy --gain gain.npy -o x.dat
+check 'frames that are not raw' status 1 'raw frames are of uint16' integrate photons.npy $maps -o x.dat
+
+check 'decompress' "$halcyon" decompress raw.npy $maps --photon-energy 12.5 -o images.npy -q
+check 'decompress: photons' pixels images.npy
+check 'sum' "$halcyon" sum raw.npy $maps --photon-energy 12.5 -o sum.npy -q
+check 'sum: of the photons' sh -c "'$halcyon' sum photons.npy -o want.npy -q && cmp sum.npy want.npy"
+if "$halcyon" compress raw.npy $maps --photon-energy 12.5 -o packed.h5 -q >packed.log 2>&1; then
+    check 'compress: the photons' unpacked
+else
+    check 'compress needs HDF5' grep -q 'no HDF5' packed.log
+fi
+echo "1..$n"
+exit $failed
