@@ -77,7 +77,9 @@ test_public += tests/azint_filter
 tests_azint_filter_SOURCES = tests/azint_filter.c tests/azint_oracle.h tests/reference/azint_filter.h
 tests_azint_arrays_SOURCES = tests/azint_arrays.c tests/azint_oracle.h tests/reference/azint_arrays.h
 EXTRA_DIST += tests/reference/make_azint.py tests/reference/make_azint_arrays.py \
-    tests/reference/make_azint_filter.py tests/reference/make_azint_2d.py tests/reference/read_curves.py
+    tests/reference/make_azint_filter.py tests/reference/make_azint_2d.py tests/reference/read_curves.py \
+    tests/reference/write_inputs.py
+test_scripts += tests/peers.t
 
 # Non-uniform FFTs.
 test_public += tests/nufft tests/nufft_plan tests/nufft_cli tests/nufft_finufft

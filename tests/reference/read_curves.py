@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Are curves that halcyon wrote as HDF5 read by silx and pyFAI?  By hand: read_curves.py CURVES.h5
+"""Are curves and images that halcyon wrote as HDF5 read by silx and pyFAI?  read_curves.py CURVES.h5, by peers.t
 
 With silx: what it would plot.  With pyFAI: the tree beside one of its own HDF5Writer, and the first curve again from
 the configuration in the file and the frames that it links to (written without --mask).
@@ -48,13 +48,18 @@ with h5py.File(path) as f:
     ours = process["results/data"][0]
     radial = process["results/radial"][()]
     polarization = config.polarization_description
-    theirs = worker.ai.integrate1d(image.astype(float), config.nbpt_rad, unit=config.unit, mask=image >= top - 1,
-                                   error_model=config.error_model, method=(config.method.split, "csr", "cython"),
-                                   correctSolidAngle=config.correct_solid_angle,
-                                   polarization_factor=polarization and polarization.factor)
+    how = dict(unit=config.unit, mask=image >= top - 1, error_model=config.error_model,
+               method=(config.method.split, "csr", "cython"), correctSolidAngle=config.correct_solid_angle,
+               polarization_factor=polarization and polarization.factor)
+    if ours.ndim == 1:
+        theirs = worker.ai.integrate1d(image.astype(float), config.nbpt_rad, **how)
+    else:
+        theirs = worker.ai.integrate2d(image.astype(float), config.nbpt_rad, config.nbpt_azim, **how)
     there = theirs.intensity > 0
-    print("pyFAI again: radial", numpy.abs(radial - theirs.radial).max(), "intensity",
-          numpy.median(numpy.abs(ours / theirs.intensity - 1)[there]), "(median of relative differences)")
+    off = numpy.median(numpy.abs(ours[there] / theirs.intensity[there] - 1))
+    print("pyFAI again: radial", numpy.abs(radial - theirs.radial).max(), "intensity", off,
+          "(median of relative differences)")
+    assert numpy.allclose(radial, theirs.radial) and off < 1e-6
 
 with tempfile.TemporaryDirectory() as folder:
     other = os.path.join(folder, "pyfai.h5")
