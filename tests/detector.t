@@ -1,42 +1,19 @@
 # Where halcyon integrate has its geometry from: pixel corners, detectors by name, what a NeXus file says.
-halcyon=${HALCYON:-./halcyon}
 feed=${top_builddir:-.}/tests/stack_grow
-corners=${top_builddir:-.}/tests/azint_corners
-n=0
-failed=0
-
-work=`mktemp -d "${TMPDIR:-/tmp}/halcyon-detector.XXXXXX"` || exit 99
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-case $halcyon in /*) ;; *) halcyon=`pwd`/$halcyon ;; esac
 case $feed in /*) ;; *) feed=`pwd`/$feed ;; esac
+corners=${top_builddir:-.}/tests/azint_corners
 case $corners in /*) ;; *) corners=`pwd`/$corners ;; esac
-script=`pwd`/$0
-case $0 in /*) script=$0 ;; esac
-cd "$work" || exit 99
+script=$0
+case $script in /*) ;; *) script=`pwd`/$script ;; esac
+test_name=detector
+. "${top_srcdir:-.}/tests/cli.sh"
 HALCYON_CACHE_DIR=$work/cache
 export HALCYON_CACHE_DIR
 
-# check WHAT COMMAND...: the command succeeds.
-check()
-{
-    what=$1
-    shift
-    n=`expr $n + 1`
-    if "$@" >check.log 2>&1; then
-        echo "ok $n - $what"
-    else
-        echo "not ok $n - $what"
-        echo "# $*"
-        sed 's/^/# /' check.log
-        failed=1
-    fi
-}
 integrate() { stack=$1; shift; "$halcyon" integrate "$stack" -d cpu@threads=1 "$@"; }
 rows() { grep -v '^#' "$1" | grep .; }
 same() { rows "$1" >same.a; rows "$2" >same.b; [ -s same.a ] && cmp same.a same.b; }
 differ() { not same "$1" "$2" >/dev/null; }
-not() { if "$@"; then return 1; else return 0; fi; }
 # status WANT WORD COMMAND...: it ends with that status and says the word.
 status()
 {

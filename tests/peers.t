@@ -1,8 +1,8 @@
 # With silx, pyFAI, fabio and h5py in $PYTHON, where they are: they read what halcyon writes, and it reads what they write.
 test_name=peers
-srcdir=${srcdir:-.}
-case $srcdir in /*) ;; *) srcdir=`pwd`/$srcdir ;; esac
-. "$srcdir/tests/cli.sh"
+top_srcdir=${top_srcdir:-.}
+case $top_srcdir in /*) ;; *) top_srcdir=`pwd`/$top_srcdir ;; esac
+. "$top_srcdir/tests/cli.sh"
 python=${PYTHON:-python3}
 if "$python" -c 'import silx, pyFAI, fabio, h5py, hdf5plugin' >/dev/null 2>&1; then
     :
@@ -19,7 +19,7 @@ fi
 HALCYON_CACHE_DIR=$work/cache
 export HALCYON_CACHE_DIR
 integrate() { "$halcyon" integrate s.h5 -p s.poni -d cpu@threads=1 -q "$@"; }
-reads() { "$python" "$srcdir/tests/reference/read_curves.py" "$1"; }
+reads() { "$python" "$top_srcdir/tests/reference/read_curves.py" "$1"; }
 
 check 'curves' integrate -o one.h5 --error-model poisson
 check 'curves: silx and pyFAI read them, and find the same' reads one.h5
@@ -35,7 +35,7 @@ import numpy
 want = $2 * numpy.load('want.npy')
 assert (numpy.load('sum.npy').reshape(want.shape) == want).all()"
 }
-"$python" "$srcdir/tests/reference/write_inputs.py" . >made 2>made.log || { cat made.log; exit 99; }
+"$python" "$top_srcdir/tests/reference/write_inputs.py" . >made 2>made.log || { cat made.log; exit 99; }
 while read -r path factor; do
     check "reads $path of fabio's or h5py's" sum "$path" "$factor"
 done <made

@@ -1,37 +1,14 @@
 # Raw frames of JUNGFRAU, converted in front of what the commands do with them.
-halcyon=${HALCYON:-./halcyon}
 raw=${top_builddir:-.}/tests/stack_raw
-n=0
-failed=0
-
-work=`mktemp -d "${TMPDIR:-/tmp}/halcyon-raw.XXXXXX"` || exit 99
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-case $halcyon in /*) ;; *) halcyon=`pwd`/$halcyon ;; esac
 case $raw in /*) ;; *) raw=`pwd`/$raw ;; esac
-cd "$work" || exit 99
+test_name=raw
+. "${top_srcdir:-.}/tests/cli.sh"
 HALCYON_CACHE_DIR=$work/cache
 export HALCYON_CACHE_DIR
 
-# check WHAT COMMAND...: the command succeeds.
-check()
-{
-    what=$1
-    shift
-    n=`expr $n + 1`
-    if "$@" >check.log 2>&1; then
-        echo "ok $n - $what"
-    else
-        echo "not ok $n - $what"
-        echo "# $*"
-        sed 's/^/# /' check.log
-        failed=1
-    fi
-}
 rows() { grep -v '^#' "$1" | grep .; }
 same() { rows "$1" >same.a; rows "$2" >same.b; [ -s same.a ] && cmp same.a same.b; }
 differ() { not same "$1" "$2" >/dev/null; }
-not() { if "$@"; then return 1; else return 0; fi; }
 # status WANT WORD COMMAND...: it ends with that status and says the word.
 status()
 {
