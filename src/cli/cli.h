@@ -79,6 +79,8 @@ int cli_error(const char *fmt, ...) HCY_PRINTF(1, 2);
 void cli_note(const char *fmt, ...) HCY_PRINTF(1, 2);
 /* The library's words for `status`, a negative return; returns CLI_FAILED. */
 int cli_fail(int status);
+/* FILE cannot be written, because of an errno; returns CLI_FAILED. */
+int cli_write_failed(const char *path, int number);
 /* Set by main(): the subcommand's name for messages. */
 extern const char *cli_name;
 /* Flushes stdout and says so if what was printed did not arrive; returns `status` or CLI_FAILED. */

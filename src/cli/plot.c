@@ -383,7 +383,7 @@ static int choose_terminal(struct plot *p, const struct values *v)
 /* The picture, whole, to its file. */
 static int save(FILE *picture, const char *path)
 {
-    char buffer[65536], words[128] = "";
+    char buffer[65536];
     size_t n;
     FILE *out = fopen(path, "wbe");
     int bad = !out;
@@ -397,11 +397,7 @@ static int save(FILE *picture, const char *path)
         bad = 1;
         number = errno;
     }
-    if (!bad)
-        return CLI_OK;
-    if (strerror_r(number, words, sizeof words))
-        words[0] = 0;
-    return cli_error("%s cannot be written: %s", path, words);
+    return bad ? cli_write_failed(path, number) : CLI_OK;
 }
 
 static int draw(struct job *job)

@@ -43,14 +43,19 @@ int cli_fail(int status)
     return cli_error("%s", error->text);
 }
 
+int cli_write_failed(const char *path, int number)
+{
+    char words[128] = "";
+    if (strerror_r(number, words, sizeof words))
+        words[0] = 0;
+    return cli_error("%s cannot be written: %s", path, words);
+}
+
 int cli_close_stdout(int status)
 {
     if (!fflush(stdout) && !ferror(stdout))
         return status;
-    char words[128] = "";
-    if (strerror_r(errno, words, sizeof words))
-        words[0] = 0;
-    return cli_error("standard output cannot be written: %s", words);
+    return cli_write_failed("standard output", errno);
 }
 
 /* --- JSON --- */

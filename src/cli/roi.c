@@ -160,7 +160,6 @@ static void put_text(FILE *out, const struct table *t)
 
 static int write_text(const struct table *t, const char *path)
 {
-    char words[128] = "";
     if (!strcmp(path, "-")) {
         put_text(stdout, t);
         return cli_close_stdout(CLI_OK);
@@ -173,11 +172,7 @@ static int write_text(const struct table *t, const char *path)
         bad = 1;
         number = errno;
     }
-    if (!bad)
-        return CLI_OK;
-    if (strerror_r(number, words, sizeof words))
-        words[0] = 0;
-    return cli_error("%s cannot be written: %s", path, words);
+    return bad ? cli_write_failed(path, number) : CLI_OK;
 }
 
 /* All bytes of frames that failed are 255, as decompress has it. */
