@@ -6,7 +6,6 @@ EXTRA_DIST += backends/cuda/cuda_syms.def backends/cuda/nvml_syms.def backends/c
 noinst_LTLIBRARIES += libcuda_common.la libcuda_builtin.la
 libcuda_common_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu
 libcuda_common_la_SOURCES = $(cuda_sources)
-libcuda_common_la_LIBADD = libgpu.la
 
 builtin_libs += libcuda_builtin.la
 builtin_names += cuda
@@ -17,6 +16,6 @@ if !STATIC_BACKENDS
 pkglib_LTLIBRARIES += hcy_cuda.la
 hcy_cuda_la_CPPFLAGS = $(libcuda_common_la_CPPFLAGS)
 hcy_cuda_la_LDFLAGS = $(module_ldflags)
-hcy_cuda_la_LIBADD = libcuda_common.la libhalcyon.la
+hcy_cuda_la_LIBADD = libcuda_common.la libgpu.la libhalcyon.la
 hcy_cuda_la_SOURCES = backends/cuda/backend.c src/families.c
 endif

@@ -20,7 +20,9 @@ backends/gpu/gpu_texts.c: backends/gpu/text.sh $(gpu_decode_fast) $(gpu_azint_fa
 	    } > $(abs_builddir)/$@.tmp && mv $(abs_builddir)/$@.tmp $(abs_builddir)/$@
 CLEANFILES += backends/gpu/gpu_texts.c
 
+# Linked in once, beside the backends that use it.
 noinst_LTLIBRARIES += libgpu.la
+builtin_libs += libgpu.la
 libgpu_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu
 libgpu_la_SOURCES = backends/gpu/gpu.h backends/gpu/gpu_format.h backends/gpu/gpu_priv.h backends/gpu/gpu_kernels.c \
     backends/gpu/gpu_cache.c backends/gpu/gpu_cache.h backends/gpu/gpu_bslz4.c backends/gpu/gpu_azint.c backends/gpu/gpu_tables.c

@@ -6,7 +6,6 @@ libopencl_common_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu
 libopencl_common_la_SOURCES = backends/opencl/api.c backends/opencl/cl_api.h backends/opencl/cl_priv.h \
     backends/opencl/device.c backends/opencl/kernel.c backends/opencl/list.c backends/opencl/memory.c \
     backends/opencl/program.c backends/opencl/queue.c backends/opencl/quirks.c
-libopencl_common_la_LIBADD = libgpu.la
 
 builtin_libs += libopencl_builtin.la
 builtin_names += opencl
@@ -17,6 +16,6 @@ if !STATIC_BACKENDS
 pkglib_LTLIBRARIES += hcy_opencl.la
 hcy_opencl_la_CPPFLAGS = $(libopencl_common_la_CPPFLAGS)
 hcy_opencl_la_LDFLAGS = $(module_ldflags)
-hcy_opencl_la_LIBADD = libopencl_common.la libhalcyon.la
+hcy_opencl_la_LIBADD = libopencl_common.la libgpu.la libhalcyon.la
 hcy_opencl_la_SOURCES = backends/opencl/backend.c src/families.c
 endif
