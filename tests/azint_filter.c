@@ -1,8 +1,8 @@
 /* azint_filter - the kernel of that name against an oracle, row by row and bit for bit: filters, error models, pixel
  * types, SIMD variants, threads, invalid pixels, dark currents and variances.  And the arithmetic that it shares with
  * the host, and what pyFAI makes of a small detector (reference/make_azint_filter.py). */
-#include <bslz4/bslz4_format.h>
 #include <halcyon/azint.h>
+#include <halcyon/bslz4.h>
 #include <halcyon/kernel.h>
 
 #include "azint_oracle.h"
@@ -48,7 +48,7 @@ static int64_t limit(long double x, int64_t most)
 /* What squares are made of: integers. */
 static int64_t fine_of(const struct oracle *o, uint32_t pixel)
 {
-    int64_t most = HCY_AZINT_SQUARE_MAX, v = limit(value_of(o, pixel), most >> o->shift) << o->shift;
+    int64_t most = HCY_AZINT_SQUARE_MAX, v = limit(value_of(o, pixel), most >> o->shift) * ((int64_t)1 << o->shift);
 
     if (o->plan->spans[4].size)
         v -= limit(floorl(ldexpl(o->plan->darks[pixel], o->shift) + 0.5L), most);
@@ -92,7 +92,7 @@ static void count(const struct oracle *o, uint64_t *sums, uint32_t bin, const st
 {
     struct oracle_pixel v = oracle_pixel_get(o->image, e->pixel, o->job->pixel_type);
     uint32_t c2 = (uint32_t)(((uint64_t)e->c * e->c + (1u << 23)) >> 24);
-    uint64_t norm24 = (uint64_t)((double)o->plan->norms[e->pixel] * 16777216.0 + 0.5);
+    uint64_t norm24 = (uint64_t)((double)o->plan->norms[e->pixel] * HCY_AZINT_ONE + 0.5);
     uint64_t none[HCY_AZINT_SUMS * BINS] = { 0 };
     size_t n = o->job->n_bins;
 
@@ -149,7 +149,7 @@ static double measure(const struct oracle *o, long double *mean, long double *de
         long double x = is_float ? value_of(o, e->pixel) - dark_of(o, e->pixel) : fine_of(o, e->pixel) / unit;
 
         if (!is_float)
-            norm = floorl(norm * 16777216 + 0.5L) / 16777216;
+            norm = floorl(norm * HCY_AZINT_ONE + 0.5L) / HCY_AZINT_ONE;
         if (e->in)
             *spread += c2 * (x - *mean * norm) * (x - *mean * norm);
     }
@@ -460,6 +460,130 @@ static void test_oracle(uint32_t type, enum oracle_kind kind, int arrays, int br
     free(entries);
 }
 
+/* --- From chunks, without images between --- */
+
+struct chunks {
+    hcy_bslz4_job coding;
+    hcy_bslz4_frame frames[FRAMES];
+    hcy_bslz4_block *blocks;
+    uint8_t *bytes;
+    size_t size, n_blocks;
+};
+
+static void encode(struct chunks *c, const uint8_t *images, uint32_t type, uint32_t codec)
+{
+    size_t image = (size_t)HEIGHT * WIDTH * oracle_pixel_size(type), bound = 0, room = FRAMES * (image / 8 + 16);
+
+    memset(c, 0, sizeof *c);
+    c->coding = (hcy_bslz4_job){ .codec = codec, .elem_size = (uint32_t)oracle_pixel_size(type), .image_bytes = image,
+                                 .block_bytes = 1024 };
+    if (hcy_bslz4_encode_bound(&bound, &c->coding))
+        bail_out("%s", hcy_last_error()->text);
+    bound = (bound + HCY_BSLZ4_ALIGN - 1) / HCY_BSLZ4_ALIGN * HCY_BSLZ4_ALIGN;
+    c->bytes = calloc(1, FRAMES * bound + HCY_BSLZ4_PADDING);
+    c->blocks = malloc(room * sizeof *c->blocks);
+    for (size_t i = 0; c->bytes && c->blocks && i < FRAMES; i++) {
+        size_t size;
+
+        if (hcy_bslz4_encode(&size, c->bytes + c->size, bound, &c->coding, images + i * image) ||
+            hcy_bslz4_parse(&c->frames[i], c->blocks + c->n_blocks, room - c->n_blocks, NULL, &c->coding,
+                            c->bytes + c->size, size))
+            bail_out("%s", hcy_last_error()->text);
+        c->frames[i].offset = c->size;
+        c->frames[i].first_block = (uint32_t)c->n_blocks;
+        c->n_blocks += c->frames[i].n_blocks;
+        c->size += (size + HCY_BSLZ4_ALIGN - 1) / HCY_BSLZ4_ALIGN * HCY_BSLZ4_ALIGN;
+    }
+    c->size += HCY_BSLZ4_PADDING;
+}
+
+static uint64_t *run_chunks(hcy_device *dev, const hcy_span *spans, const hcy_azint_job *job, const struct chunks *c,
+                            size_t frames, hcy_frame_report *reports)
+{
+    size_t scratch = 0, bytes = frames * HCY_AZINT_FILTERED * job->n_bins * sizeof(uint64_t);
+    uint64_t *out = malloc(bytes);
+    hcy_kernel *kernel = NULL;
+    hcy_queue *queue = NULL;
+    hcy_buffer *tables = NULL;
+
+    if (!out || hcy_kernel_get(&kernel, dev, "bslz4_azint_spread") || hcy_queue_create(&queue, dev) ||
+        hcy_kernel_prepare(&tables, kernel, spans, HCY_AZINT_SPANS))
+        bail_out("%s", hcy_last_error()->text);
+    hcy_buffer *b[] = { buffer(dev, c->size, c->bytes),
+                        buffer(dev, frames * sizeof c->frames[0], c->frames),
+                        buffer(dev, c->n_blocks * sizeof *c->blocks, c->blocks),
+                        buffer(dev, bytes, NULL),
+                        buffer(dev, frames * sizeof *reports, NULL),
+                        NULL };
+    hcy_arg args[] = { hcy_arg_buf(b[0]),   hcy_arg_buf(b[1]),
+                       hcy_arg_buf(b[2]),   hcy_arg_struct(&c->coding, sizeof c->coding),
+                       hcy_arg_buf(tables), hcy_arg_struct(job, sizeof *job),
+                       hcy_arg_buf(b[3]),   hcy_arg_buf(b[4]),
+                       hcy_arg_buf(NULL) };
+    if (hcy_kernel_scratch_size(kernel, frames, args, 9, &scratch))
+        bail_out("%s", hcy_last_error()->text);
+    args[8] = hcy_arg_buf(b[5] = buffer(dev, scratch, NULL));
+    if (hcy_launch(queue, kernel, frames, args, 9) || hcy_queue_finish(queue))
+        bail_out("%s", hcy_last_error()->text);
+    memcpy(out, hcy_buffer_host(b[3]), bytes);
+    memcpy(reports, hcy_buffer_host(b[4]), frames * sizeof *reports);
+    for (size_t i = 0; i < 6; i++)
+        hcy_buffer_release(b[i]);
+    hcy_buffer_release(tables);
+    hcy_kernel_release(kernel);
+    hcy_queue_release(queue);
+    return out;
+}
+
+/* The same sums as azint_filter's, which are the oracle's. */
+static void test_chunks(uint32_t type, enum oracle_kind kind, int bright)
+{
+    static const size_t frames[] = { 1, FRAMES, 3 };
+    size_t image = (size_t)HEIGHT * WIDTH * oracle_pixel_size(type), turn = 0, wrong = 0;
+    const uint32_t flags = HCY_AZINT_CLIP_SPREAD | HCY_AZINT_WANT_SPREAD;
+    hcy_azint_filter filter = make_filter(HCY_AZINT_FILTER_NONE, flags, 0, 0, 0);
+    hcy_azint_job job = { HEIGHT * WIDTH, BINS, type, 0, 0, { { 0, 0 } } };
+    uint8_t *images = malloc(FRAMES * image);
+    uint64_t top = UINT64_MAX >> (64 - 8 * oracle_pixel_size(type));
+    hcy_frame_report want_reports[FRAMES], reports[FRAMES];
+    struct oracle_plan plan;
+    struct chunks c;
+
+    if (!images || oracle_plan_make(&plan, 7 + type, kind, HEIGHT, WIDTH, BINS, 9))
+        bail_out("no memory");
+    for (size_t i = 0; i < HEIGHT * WIDTH; i++)
+        plan.norms[i] = i % 5 ? plan.norms[i] * (kind == ORACLE_WILD ? 1.0f / 4096 : 0.9f) : 1;
+    make_images(images, type, bright);
+    job.n_invalid = 1;
+    job.invalid[0] = oracle_is_signed(type) ? (hcy_azint_range){ 0 - (uint64_t)7, 0 - (uint64_t)3 }
+                                            : (hcy_azint_range){ top - 1, top };
+    encode(&c, images, type, kind == ORACLE_WILD ? HCY_CODEC_LZ4 : HCY_CODEC_BSLZ4);
+    uint64_t *want = run_kernel(devices[0], plan.spans, &job, &filter, images, FRAMES, want_reports);
+    for (size_t v = 0; v < N_VARIANTS; v++, turn++) {
+        size_t n = frames[turn % 3];
+        uint64_t *got = devices[v] ? run_chunks(devices[v], plan.spans, &job, &c, n, reports) : NULL;
+
+        for (size_t f = 0; got && f < n; f++) {
+            size_t at = f * HCY_AZINT_FILTERED * BINS;
+
+            wrong += wrong_rows(got + at, want + at, 0, variants[v]);
+            /* wild plans have pixels whose weights are all 0: lost or not */
+            wrong += reports[f].status || (reports[f].n_lost != want_reports[f].n_lost && kind != ORACLE_WILD);
+        }
+        free(got);
+    }
+    ok(wrong == 0, "spread from chunks, type %u, %s%s", type,
+       kind == ORACLE_WHOLE   ? "whole"
+       : kind == ORACLE_SPLIT ? "split"
+                              : "wild",
+       bright ? ", bright" : "");
+    oracle_plan_free(&plan);
+    free(want);
+    free(images);
+    free(c.blocks);
+    free(c.bytes);
+}
+
 /* --- What host and devices share --- */
 
 static void test_arithmetic(void)
@@ -478,15 +602,15 @@ static void test_arithmetic(void)
         int flat = (int)oracle_below(&state, 2), is_signed = (int)oracle_below(&state, 2);
 
         for (int i = 0; i < n; i++) {
-            int64_t x = (int64_t)(oracle_random(&state) >> (63 - bits)), norm = 1 + oracle_below(&state, 1u << 24);
+            int64_t x = (int64_t)(oracle_random(&state) >> (63 - bits)), norm = 1 + oracle_below(&state, HCY_AZINT_ONE);
 
-            norm = flat ? 1 << 24 : norm;
+            norm = flat ? HCY_AZINT_ONE : norm;
             x = flat ? (int64_t)1 << bits : is_signed && oracle_below(&state, 2) ? -x : x;
             square += (oracle_i128)x * x;
             cross += (oracle_i128)x * norm;
             norm2 += (oracle_i128)norm * norm;
             v[i] = x;
-            n24[i] = norm / 16777216.0L;
+            n24[i] = (long double)norm / HCY_AZINT_ONE;
             mean += v[i];
             norms += n24[i];
         }
@@ -650,6 +774,11 @@ int main(void)
         test_oracle(type, type % 2 ? ORACLE_WILD : ORACLE_WHOLE, 0, type % 3 == 1);
         test_oracle(type, ORACLE_SPLIT, 1 + (int)(type % 2), type % 3 == 2);
     }
+    for (uint32_t type = HCY_PIXEL_U8; type <= HCY_PIXEL_I32; type += type == HCY_PIXEL_U32 ? 2 : 1)
+        for (int kind = ORACLE_WHOLE; kind <= ORACLE_WILD; kind++) {
+            test_chunks(type, (enum oracle_kind)kind, 0);
+            test_chunks(type, (enum oracle_kind)kind, 1);
+        }
     for (size_t i = 0; i < sizeof filter_cases / sizeof filter_cases[0]; i++) {
         test_reference(&filter_cases[i], HCY_PIXEL_U16, devices[0]);
         test_reference(&filter_cases[i], HCY_PIXEL_F32, devices[0]);

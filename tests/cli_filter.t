@@ -38,6 +38,7 @@ mean=$1 poisson=$2 azimuthal=$3 once=$4 once_sigma=$5 left=$6
 check 'the mean' gives $mean -
 check '--error-model poisson' gives $mean $poisson --error-model poisson
 check '--error-model azimuthal' gives $mean $azimuthal --error-model azimuthal
+check 'the same from images' gives $mean $azimuthal --error-model azimuthal --two-stage
 check '--error-model hybrid, where nothing is clipped' gives $mean $poisson --error-model hybrid
 check '--sigma-clip: azimuthal errors by default, and five rounds' gives 10 0 --sigma-clip
 check '--sigma-clip --error-model hybrid' gives 10 $left --sigma-clip --error-model hybrid

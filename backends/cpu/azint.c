@@ -6,7 +6,7 @@
  * which add the workers' digits up to 128 bits.  Blocks too large for a strip are first decoded to images in
  * the scratch buffer.
  */
-#include "cpu_azint.h"
+#include "cpu_filter.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +74,7 @@ struct launch {
     const hcy_bslz4_job *coding; /* NULL: images */
     const struct azint_type *type;
     const struct azint_ops *ops;
+    bool spread; /* bslz4_azint_spread */
     size_t image_bytes;
 };
 
@@ -81,7 +82,7 @@ struct launch {
 struct layout {
     unsigned frames, workers; /* of a pass */
     size_t n_images;          /* decoded at once */
-    size_t spaces, space_size, images, lost, lost_any, total;
+    size_t spaces, space_size, images, lost, lost_any, plain, lost24, total;
     size_t planes, pixels, masked, rows, vrows, x, v, weights, sums, bits,
         singles; /* of a worker, from its start */
 };
@@ -99,7 +100,7 @@ static size_t stride_of(const struct launch *l, size_t n_frames)
 /* As many frames a pass, then as many workers, as the sums of one digit fit the budget. */
 static void choose_pass(const struct launch *l, size_t items, struct layout *y)
 {
-    size_t bin = 2 * sizeof(int64_t) * l->plan->n_bins;
+    size_t bin = 2 * sizeof(int64_t) * l->plan->n_bins * (l->spread ? AZINT_SPREAD_SLOTS / 5 : 1);
     y->workers = cpu_pool_threads(l->call->pool);
     y->frames = items < l->ops->pass ? (unsigned)items : l->ops->pass;
     if (l->type->is_float)
@@ -125,8 +126,8 @@ static void lay_space(const struct launch *l, struct layout *y)
     size_t at = 0, elem_size = l->type->elem_size, lanes = l->ops->lanes, block = AZINT_STRIP * elem_size;
     size_t n = l->type->is_float ? 0 : y->frames, stride = stride_of(l, n),
            tiles = n > SINGLE ? up(n, lanes) : 0;
-    size_t sums =
-        2 * stride * l->type->digits < HCY_AZINT_SUMS ? HCY_AZINT_SUMS : 2 * stride * l->type->digits;
+    size_t slots = l->spread ? AZINT_SPREAD_SLOTS : l->type->digits;
+    size_t sums = 2 * stride * slots < HCY_AZINT_SUMS ? HCY_AZINT_SUMS : 2 * stride * slots;
     y->planes = place(&at, CPU_BLOCK_WORK(block)) + CPU_BLOCK_LEAD;
     y->pixels = place(&at, block + 64);
     y->masked = place(&at, block + 64);
@@ -155,6 +156,8 @@ static void lay_out(const struct launch *l, size_t items, struct layout *y)
     y->spaces = place(&at, y->workers * y->space_size);
     y->lost_any = place(&at, (size_t)y->frames * l->plan->n_strips);
     y->lost = place(&at, l->type->is_float ? 0 : (size_t)y->frames * l->plan->n_strips * AZINT_STRIP_BYTES);
+    y->plain = place(&at, l->spread ? items * HCY_AZINT_SUMS * sizeof(uint64_t) * l->plan->n_bins : 0);
+    y->lost24 = place(&at, l->spread ? y->frames * sizeof(azint_u128) * l->plan->n_bins : 0);
     y->images = place(&at, y->n_images * (l->image_bytes + 64));
     y->total = at + 64; /* the buffer itself may start anywhere */
 }
@@ -190,6 +193,17 @@ static int open_launch(struct launch *l, const struct cpu_call *call, bool coded
     return 0;
 }
 
+/* The same for bslz4_azint_spread. */
+static int open_spread(struct launch *l)
+{
+    if (!l->plan->spread)
+        return hcy_fail(HCY_EINVAL, "bslz4_azint_spread: the plan's tables are those of another kernel");
+    if (l->type->is_float || l->type->elem_size > 4)
+        return hcy_fail(HCY_EUNSUPPORTED, "bslz4_azint_spread: pixels that are not integers of 4 bytes at most");
+    l->spread = true;
+    return 0;
+}
+
 /* --- Setting a pass up --- */
 
 /* What the frames of a launch have in common, for adding one to a pass. */
@@ -198,6 +212,7 @@ struct batch {
     struct layout layout;
     struct azint_pass pass;
     uint8_t *scratch;
+    uint64_t *out; /* of the launch, where the pass's sums are not it */
     const uint8_t *images, *chunks;
     size_t chunks_size;
     const hcy_bslz4_frame *frames;
@@ -413,6 +428,7 @@ static void merge_range(void *context, size_t begin, size_t end, unsigned thread
     (void)thread;
     for (unsigned w = 0; w < pass->n_workers; w++)
         used |= pass->spaces[w].used;
+    used &= (2u << (pass->type->digits - 1)) - 1; /* further slots hold other sums */
     for (; used; used >>= 1)
         digits++;
     for (unsigned f = 0; f < pass->n_frames; f++) {
@@ -466,7 +482,11 @@ static int run_pass(struct batch *b)
         memset(pass->lost_any, 0, (size_t)pass->n_frames * pass->plan->n_strips);
         cpu_pool_for(pool, pass->n_workers, 1, strips_range, pass);
         cpu_pool_for(pool, pass->plan->n_bins, 64, merge_range, pass);
+        if (pass->spread)
+            azint_spread_sums(pass, pool, b->out);
         azint_lost_run(pass, pool);
+        if (pass->spread)
+            azint_spread_finish(pass, pool, b->out, (azint_u128 *)(b->scratch + b->layout.lost24));
     }
     report_damage(pass);
     pass->n_frames = 0;
@@ -489,13 +509,20 @@ static int run_batch(struct batch *b, size_t sums_size, size_t reports_size, siz
 {
     const struct launch *l = &b->l;
     size_t items = l->call->items, need;
-    int status = hcy_size_mul(&need, items, HCY_AZINT_SUMS * sizeof(uint64_t) * (size_t)l->plan->n_bins);
+    const size_t rows = l->spread ? HCY_AZINT_FILTERED : HCY_AZINT_SUMS;
+    int status = hcy_size_mul(&need, items, rows * sizeof(uint64_t) * (size_t)l->plan->n_bins);
     lay_out(l, items, &b->layout);
     if (status || sums_size < need || reports_size / sizeof(hcy_frame_report) < items ||
         scratch_size < b->layout.total)
         return hcy_fail(HCY_ERANGE, "azint: sums, reports or scratch are too small for %zu frames", items);
     b->scratch += (64 - (uintptr_t)b->scratch % 64) % 64;
     b->pass.plan = l->plan;
+    b->pass.spread = l->spread;
+    b->pass.filter_ops = cpu_filter_ops(l->call->simd);
+    if (l->spread) {
+        b->out = b->pass.sums;
+        b->pass.sums = (uint64_t *)(b->scratch + b->layout.plain);
+    }
     b->pass.ops = l->ops;
     b->pass.block_ops = cpu_block_ops(l->call->simd);
     b->pass.type = l->type;
@@ -524,7 +551,7 @@ static int run_image(const struct cpu_call *call)
                      cpu_arg_size(call, IMAGE_SCRATCH));
 }
 
-static int run_coded(const struct cpu_call *call)
+static int run_chunks(const struct cpu_call *call, bool spread)
 {
     struct batch b = {
         .chunks = cpu_arg(call, CODED_CHUNKS),
@@ -535,6 +562,8 @@ static int run_coded(const struct cpu_call *call)
         .scratch = cpu_arg(call, CODED_SCRATCH),
     };
     int status = open_launch(&b.l, call, true);
+    if (!status && spread)
+        status = open_spread(&b.l);
     if (status)
         return status;
     if (cpu_arg_size(call, CODED_FRAMES) / sizeof(hcy_bslz4_frame) < call->items)
@@ -547,11 +576,23 @@ static int run_coded(const struct cpu_call *call)
                      cpu_arg_size(call, CODED_SCRATCH));
 }
 
-static int scratch_of(const struct cpu_call *call, bool coded, size_t *size)
+static int run_coded(const struct cpu_call *call)
+{
+    return run_chunks(call, false);
+}
+
+static int run_spread(const struct cpu_call *call)
+{
+    return run_chunks(call, true);
+}
+
+static int scratch_of(const struct cpu_call *call, bool coded, bool spread, size_t *size)
 {
     struct launch l;
     struct layout layout;
     int status = open_launch(&l, call, coded);
+    if (!status && spread)
+        status = open_spread(&l);
     if (status)
         return status;
     lay_out(&l, call->items ? call->items : 1, &layout);
@@ -559,11 +600,13 @@ static int scratch_of(const struct cpu_call *call, bool coded, size_t *size)
     return 0;
 }
 
-static int batch_of(const struct cpu_call *call, bool coded, size_t *items)
+static int batch_of(const struct cpu_call *call, bool coded, bool spread, size_t *items)
 {
     struct launch l;
     struct layout layout;
     int status = open_launch(&l, call, coded);
+    if (!status && spread)
+        status = open_spread(&l);
     if (status)
         return status;
     choose_pass(&l, l.ops->pass, &layout);
@@ -576,26 +619,37 @@ static int batch_of(const struct cpu_call *call, bool coded, size_t *items)
 
 static int scratch_image(const struct cpu_call *call, size_t *size)
 {
-    return scratch_of(call, false, size);
+    return scratch_of(call, false, false, size);
 }
 
 static int scratch_coded(const struct cpu_call *call, size_t *size)
 {
-    return scratch_of(call, true, size);
+    return scratch_of(call, true, false, size);
 }
 
 static int batch_image(const struct cpu_call *call, size_t *items)
 {
-    return batch_of(call, false, items);
+    return batch_of(call, false, false, items);
 }
 
 static int batch_coded(const struct cpu_call *call, size_t *items)
 {
-    return batch_of(call, true, items);
+    return batch_of(call, true, false, items);
+}
+
+static int scratch_spread(const struct cpu_call *call, size_t *size)
+{
+    return scratch_of(call, true, true, size);
+}
+
+static int batch_spread(const struct cpu_call *call, size_t *items)
+{
+    return batch_of(call, true, true, items);
 }
 
 const struct cpu_kernel cpu_azint_kernels[] = {
     { "azint_image", run_image, scratch_image, batch_image, azint_prepare, cpu_simd_built },
     { "bslz4_azint", run_coded, scratch_coded, batch_coded, azint_prepare, cpu_simd_built },
+    { "bslz4_azint_spread", run_spread, scratch_spread, batch_spread, azint_spread_prepare, cpu_simd_built },
     { .name = NULL },
 };

@@ -31,7 +31,7 @@ struct launch {
     size_t padded, space_size; /* entries, bytes of a thread's memory */
 };
 
-static const struct filter_ops *ops_of(enum cpu_simd simd)
+const struct filter_ops *cpu_filter_ops(enum cpu_simd simd)
 {
     switch (cpu_simd_built(simd)) {
 #ifdef HCY_CPU_X86
@@ -386,7 +386,7 @@ static int open_launch(struct launch *l, const struct cpu_call *call)
     l->job = call->values[ARG_JOB].bytes;
     l->filter = call->values[ARG_FILTER].bytes;
     l->type = azint_type(l->job->pixel_type);
-    l->ops = ops_of(call->simd);
+    l->ops = cpu_filter_ops(call->simd);
     if (!l->plan || !l->type || l->job->n_invalid > HCY_AZINT_MAX_INVALID ||
         l->filter->kind > HCY_AZINT_FILTER_PERCENTILE)
         return hcy_fail(HCY_EINVAL, "azint_filter: %s",

@@ -85,4 +85,50 @@ static void sum_512(const struct filter_bin *bin, size_t first, size_t last, str
                                     { _mm512_reduce_add_epi64(s[4]), _mm512_reduce_add_epi64(s[5]) } };
 }
 
-const struct filter_ops filter_ops_avx512 = { load, lost, sum_512, outside_512 };
+/* Of two digits: 14 bits, squared in two halves of 16. */
+static size_t square_two_512(const struct filter_digits *of, size_t n, uint8_t *out)
+{
+    static const struct {
+        int low, high, left; /* shifts of the halves: right, and of the higher one left */
+    } shifts[] = { { 0, 16, 16 }, { 7, 16, 16 }, { 14, 16, 2 }, { 16, 5, 16 }, { 16, 12, 16 } };
+    const __m128i low = _mm_cvtsi32_si128(shifts[of->digit].low), high = _mm_cvtsi32_si128(shifts[of->digit].high);
+    const __m128i left = _mm_cvtsi32_si128(shifts[of->digit].left);
+    size_t count = 0;
+    for (size_t at = 0; at < n; at += 32) {
+        __m512i d0 = _mm512_cvtepi8_epi16(_mm256_loadu_si256((const void *)(of->rows[0] + at)));
+        __m512i d1 = _mm512_cvtepi8_epi16(_mm256_loadu_si256((const void *)(of->rows[1] + at)));
+        __m512i v = _mm512_abs_epi16(_mm512_add_epi16(_mm512_slli_epi16(d1, 7), d0));
+        __m512i lo = _mm512_mullo_epi16(v, v), hi = _mm512_mulhi_epu16(v, v);
+        __m512i x = _mm512_or_si512(_mm512_srl_epi16(lo, low), _mm512_srl_epi16(hi, high));
+        x = _mm512_and_si512(_mm512_or_si512(x, _mm512_sll_epi16(hi, left)), _mm512_set1_epi16(0x7f));
+        uint32_t live;
+        memcpy(&live, of->live + at / 8, sizeof live);
+        _mm256_storeu_si256((void *)(out + at), _mm512_cvtepi16_epi8(x));
+        count += (size_t)__builtin_popcount(_mm512_test_epi16_mask(x, x) & live);
+    }
+    return count;
+}
+
+/* Values of one digit, 0 to 127, are looked up: 128 bytes are two registers. */
+static size_t square_512(const struct filter_digits *of, size_t n, uint8_t *out)
+{
+    uint8_t table[128];
+    size_t count = 0;
+    if (of->n == 2 && of->digit < 5)
+        return square_two_512(of, n, out);
+    if (of->n > 1 || of->is_signed)
+        return square(of, n, out);
+    for (unsigned v = 0; v < 128; v++)
+        table[v] = (uint8_t)(v * v >> AZINT_DIGIT_BITS * of->digit & 0x7f);
+    const __m512i low = _mm512_loadu_si512(table), high = _mm512_loadu_si512(table + 64);
+    for (size_t at = 0; at < n; at += 64) {
+        __m512i v = _mm512_permutex2var_epi8(low, _mm512_loadu_si512(of->rows[0] + at), high);
+        uint64_t live;
+        memcpy(&live, of->live + at / 8, sizeof live);
+        _mm512_storeu_si512(out + at, v);
+        count += (size_t)__builtin_popcountll(_mm512_test_epi8_mask(v, v) & live);
+    }
+    return count;
+}
+
+const struct filter_ops filter_ops_avx512 = { load, lost, sum_512, outside_512, square_512 };

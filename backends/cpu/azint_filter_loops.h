@@ -141,9 +141,76 @@ static inline size_t outside(const struct filter_bin *bin, float lo, float hi)
     return count;
 }
 
+/* 64 pixels' digit of the square, for values of one digit, of two, of any number; returns how many are not 0.  A
+ * negative value's digit is negative where it is the last that the value's block had, not the frame. */
+static inline unsigned square_1(const struct filter_digits *of, size_t at, uint8_t *out)
+{
+    const uint8_t *row = of->rows[0] + at;
+    unsigned shift = AZINT_DIGIT_BITS * of->digit;
+    uint8_t count = 0;
+    for (size_t i = 0; i < 64; i++) {
+        int16_t v = (int8_t)row[i];
+        out[i] = (uint8_t)((uint16_t)(v * v) >> shift & 0x7f);
+    }
+    for (size_t i = 0; i < 64; i++)
+        count += out[i] > 0;
+    return count;
+}
+
+static inline unsigned square_2(const struct filter_digits *of, size_t at, uint8_t *out)
+{
+    const uint8_t *low = of->rows[0] + at, *high = of->rows[1] + at;
+    unsigned shift = AZINT_DIGIT_BITS * of->digit;
+    uint8_t count = 0;
+    for (size_t i = 0; i < 64; i++) {
+        int32_t v = (int8_t)high[i] * 128 + (int8_t)low[i];
+        out[i] = (uint8_t)((uint32_t)(v * v) >> shift & 0x7f);
+    }
+    for (size_t i = 0; i < 64; i++)
+        count += out[i] > 0;
+    return count;
+}
+
+static inline unsigned square_n(const struct filter_digits *of, size_t at, uint8_t *out)
+{
+    unsigned shift = AZINT_DIGIT_BITS * of->digit, count = 0;
+    for (size_t i = at; i < at + 64; i++) {
+        int64_t v = 0;
+        for (unsigned d = of->n; d-- > 0;)
+            v = v * 128 + (int8_t)of->rows[d][i];
+        *out = shift < 64 ? (uint8_t)((uint64_t)v * (uint64_t)v >> shift & 0x7f) : 0;
+        count += *out++ > 0;
+    }
+    return count;
+}
+
+static size_t square(const struct filter_digits *of, size_t n, uint8_t *out)
+{
+    unsigned shift = AZINT_DIGIT_BITS * of->digit;
+    size_t count = 0;
+    for (size_t at = 0; at < n; at += 64) {
+        uint64_t live;
+        unsigned found;
+        memcpy(&live, of->live + at / 8, sizeof live);
+        if (of->n == 1 && shift < 16)
+            found = square_1(of, at, out + at);
+        else if (of->n == 2 && shift < 32)
+            found = square_2(of, at, out + at);
+        else
+            found = square_n(of, at, out + at);
+        if (!of->count || !live)
+            continue;
+        if (live != UINT64_MAX && found)
+            for (size_t i = found = 0; i < 64; i++)
+                found += out[at + i] && live >> i & 1;
+        count += found;
+    }
+    return count;
+}
+
 #define FILTER_OPS                                                                                          \
     {                                                                                                       \
-        load, lost, sum, outside                                                                            \
+        load, lost, sum, outside, square                                                                            \
     }
 
 #endif

@@ -43,6 +43,8 @@ void azint_slow_pixel(struct azint_pass *pass, struct azint_space *space, unsign
         }
         p = azint_run_end(&r);
     } while (r.more);
+    if (pass->spread)
+        azint_spread_pixel(pass, space, frame, pixel, magnitude, negative);
 }
 
 static void add_wide(uint64_t *lo, uint64_t *hi, azint_u128 x, bool back)

@@ -144,7 +144,13 @@ static void fill_group(struct azint_pass *pass, struct azint_space *space, size_
  * the first one, and for negative values in all. */
 static bool own_variance(const struct azint_pass *pass, unsigned digit)
 {
-    return digit == 0 || pass->type->is_signed;
+    return pass->spread || digit == 0 || pass->type->is_signed;
+}
+
+void azint_variance_tiles(const struct azint_pass *pass, struct azint_space *space, size_t n)
+{
+    for (unsigned g = 0; !pass->single && g * pass->ops->lanes < pass->n_frames; g++)
+        make_tile(pass, space->vrows, g, 0, up64(n), space->v);
 }
 
 /* That digit, to space->vrows and its tile. */
@@ -160,8 +166,7 @@ static void make_variance(const struct azint_pass *pass, struct azint_space *spa
         else
             memset(out, 0, n);
     }
-    for (unsigned g = 0; !pass->single && g * pass->ops->lanes < pass->n_frames; g++)
-        make_tile(pass, space->vrows, g, 0, up64(n), space->v);
+    azint_variance_tiles(pass, space, n);
 }
 
 /* The higher digit's rows: frames that do not have it get zeros. */
@@ -175,53 +180,50 @@ static void make_digit(struct azint_pass *pass, struct azint_space *space, unsig
 }
 
 static void add_part(struct azint_pass *pass, struct azint_space *space, const struct azint_part *part,
-                     unsigned digit, enum azint_variance variance)
+                     const struct azint_source *source)
 {
-    int64_t *sums = azint_sums(pass, space, digit);
-    bool own = own_variance(pass, digit);
-    const uint8_t *vrows = own ? space->vrows : azint_row(pass, space, digit, 0);
+    int64_t *sums = azint_sums(pass, space, source->slot);
+    bool own = own_variance(pass, source->digit);
+    const uint8_t *vrows = own ? space->vrows : azint_row(pass, space, source->digit, 0);
     if (!pass->single) {
         unsigned lanes = pass->ops->lanes;
-        pass->ops->many(part, space->x, own ? space->v : space->x, variance,
+        pass->ops->many(part, space->x, own ? space->v : space->x, source->variance,
                         (pass->n_frames + lanes - 1) / lanes, sums);
         return;
     }
     for (unsigned f = 0; f < pass->n_frames; f++)
-        pass->ops->one(part, azint_row(pass, space, digit, f), vrows + f * (size_t)AZINT_PITCH, variance,
-                       pass->stride, sums + f);
+        pass->ops->one(part, azint_row(pass, space, source->digit, f), vrows + f * (size_t)AZINT_PITCH,
+                       source->variance, pass->stride, sums + f);
 }
 
 /* The next chunk's entries, while this one's are used: the plan is read from memory, end to end. */
-static void prefetch_chunk(const struct azint_plan *plan, const struct azint_strip *strip, uint32_t first)
+static void prefetch_chunk(const struct azint_source *source, const struct azint_strip *strip, uint32_t first)
 {
     uint32_t last = strip->n_entries - first < AZINT_CHUNK ? strip->n_entries : first + AZINT_CHUNK;
-    const uint8_t *index = azint_at(plan, strip->index), *weights = azint_at(plan, strip->weights);
+    const uint8_t *index = (const uint8_t *)source->index, *weights = source->weights;
     for (size_t i = 2 * (size_t)first; i < 2 * (size_t)last; i += 64)
         __builtin_prefetch(index + i);
-    for (size_t i = 12 * (size_t)first; i < 12 * (size_t)last && !plan->unit; i += 64)
+    for (size_t i = 12 * (size_t)first; weights && i < 12 * (size_t)last; i += 64)
         __builtin_prefetch(weights + i);
 }
 
 /* The strip's entries, a chunk at a time. */
-static void add_digit(struct azint_pass *pass, struct azint_space *space, const struct azint_strip *strip,
-                      unsigned digit, enum azint_variance variance)
+void azint_add_entries(struct azint_pass *pass, struct azint_space *space, const struct azint_strip *strip,
+                       const struct azint_source *source)
 {
-    const struct azint_plan *plan = pass->plan;
-    const uint16_t *index = azint_at(plan, strip->index);
-    const uint8_t *weights = azint_at(plan, strip->weights);
-    const struct azint_seg *seg = azint_at(plan, strip->segs), *end = seg + strip->n_segs;
+    const struct azint_seg *seg = azint_at(pass->plan, strip->segs), *end = seg + strip->n_segs;
     for (uint32_t first = 0; first < strip->n_entries; first += AZINT_CHUNK) {
         uint32_t last = strip->n_entries - first < AZINT_CHUNK ? strip->n_entries : first + AZINT_CHUNK;
-        struct azint_part part = { index + first, NULL, seg, 0, first };
+        struct azint_part part = { source->index + first, NULL, seg, 0, first };
         while (seg < end && seg->end <= last)
             seg++;
         part.n_segs = (size_t)(seg - part.segs);
-        if (!plan->unit) {
-            pass->ops->expand(weights + 12 * (size_t)first, last - first, space->weights);
+        if (source->weights) {
+            pass->ops->expand(source->weights + 12 * (size_t)first, last - first, space->weights);
             part.weights = space->weights;
         }
-        prefetch_chunk(plan, strip, last);
-        add_part(pass, space, &part, digit, variance);
+        prefetch_chunk(source, strip, last);
+        add_part(pass, space, &part, source);
     }
 }
 
@@ -241,13 +243,22 @@ void azint_strip_run(struct azint_pass *pass, struct azint_space *space, size_t 
     for (unsigned f = 0; f < pass->n_frames; f++)
         digits = space->digits[f] > digits ? space->digits[f] : digits;
     for (unsigned d = 0; d < digits; d++) {
-        enum azint_variance variance = !want_variance ? AZINT_V_NONE
-                                       : digits > 1   ? AZINT_V_TILE
-                                                      : AZINT_V_MAX;
+        enum azint_variance variance = pass->spread     ? AZINT_V_TILE
+                                       : !want_variance ? AZINT_V_NONE
+                                       : digits > 1     ? AZINT_V_TILE
+                                                        : AZINT_V_MAX;
+        struct azint_source source = { azint_at(pass->plan, strip->index),
+                                       pass->plan->unit ? NULL : azint_at(pass->plan, strip->weights), d, d, variance };
         if (d)
             make_digit(pass, space, d, n);
-        if (variance == AZINT_V_TILE && own_variance(pass, d))
+        if (pass->spread)
+            azint_spread_rows(pass, space, number, d, n);
+        else if (variance == AZINT_V_TILE && own_variance(pass, d))
             make_variance(pass, space, d, n);
-        add_digit(pass, space, strip, d, variance);
+        azint_add_entries(pass, space, strip, &source);
+        if (pass->spread)
+            azint_spread_cross(pass, space, number, d);
     }
+    if (pass->spread)
+        azint_spread_rest(pass, space, number, digits, n);
 }

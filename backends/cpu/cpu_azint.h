@@ -13,6 +13,7 @@
  *   azint_bits.h      what its bit-planes say
  *   azint_slow.c      single pixels through the canonical runs: outliers, and what masked ones take off
  *   azint_float.c     float pixels
+ *   azint_spread.c    the spread of pixels about their bin's mean
  *   azint_<simd>.c    struct azint_ops
  *
  * WHERE THE TIME GOES (bench/azint, EIGER 4M, 1000 bins, full splitting with variance, one Zen 5 core, AVX-512,
@@ -55,6 +56,7 @@ struct azint_plan {
     const float *norms;
     const float *darks, *variances; /* NULL without */
     int32_t dark_shift, variance_shift;
+    uint64_t spread; /* struct azint_spread; 0: none */
 };
 
 struct azint_strip {
@@ -116,6 +118,18 @@ static inline const uint8_t *azint_pixel_runs(const struct azint_plan *plan, uin
     }
     return p;
 }
+
+/* What bslz4_azint_spread needs besides (azint_spread.c): weights c2 * n24 of the entries, in two parts of 24 bits, in
+ * the form of a strip's weights; of a unit plan n24 alone. */
+struct azint_spread {
+    uint64_t totals; /* struct azint_spread_total[n_bins] */
+    uint64_t strips; /* struct azint_spread_strip[n_strips] */
+};
+struct azint_spread_strip {
+    uint64_t index, low, high; /* high absent from a unit plan */
+};
+int azint_spread_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans, size_t n, void **blob,
+                         size_t *size);
 
 /* --- SIMD variants --- */
 
@@ -241,6 +255,8 @@ struct azint_pass {
     const uint8_t *limit; /* end of the coded bytes */
     struct azint_frame frames[AZINT_MAX_PASS];
     unsigned n_frames;
+    bool spread;                /* squares and cross products too: azint_spread.c */
+    const struct filter_ops *filter_ops;
     bool single;                /* few frames: kernel `one`, no tiles */
     size_t stride;              /* frames in a row of sums */
     size_t step;                /* pixels taken from each frame in turn */
@@ -290,6 +306,37 @@ int azint_block_pixels(const struct azint_pass *pass, struct azint_space *space,
                        const struct azint_frame *frame, uint32_t block, uint8_t *out);
 /* A block that does not decode: the frame's report will name the first. */
 void azint_damaged(struct azint_frame *frame, uint32_t block);
+
+/* Entries of a strip, and which digit of the pixels they take to which sums. */
+struct azint_source {
+    const uint16_t *index;
+    const uint8_t *weights; /* NULL: a unit plan's masks */
+    unsigned digit, slot;
+    enum azint_variance variance;
+};
+void azint_add_entries(struct azint_pass *pass, struct azint_space *space, const struct azint_strip *strip,
+                       const struct azint_source *source);
+/* space->vrows of all frames to the variance's tiles, where there are tiles. */
+void azint_variance_tiles(const struct azint_pass *pass, struct azint_space *space, size_t n);
+
+/* azint_spread.c: sums are in slots.  0 to 4: the signal's digits, and the first of the squares' in the variance's
+ * place; then the others of these, then two a digit of the cross products. */
+#define AZINT_SPREAD_SQUARES 4u /* square digit k that no digit of the signal goes with is in slot 4 + k */
+#define AZINT_SPREAD_CROSS   15u
+#define AZINT_SPREAD_SLOTS   25u
+/* vrows and their tiles with digit `digit` of the squares. */
+void azint_spread_rows(struct azint_pass *pass, struct azint_space *space, size_t strip, unsigned digit, size_t n);
+/* After digit `digit` of the signal, whose tile is still there. */
+void azint_spread_cross(struct azint_pass *pass, struct azint_space *space, size_t strip, unsigned digit);
+/* After the last of `digits`: the squares' other digits. */
+void azint_spread_rest(struct azint_pass *pass, struct azint_space *space, size_t strip, unsigned digits, size_t n);
+/* One pixel as azint_slow_pixel() adds it. */
+void azint_spread_pixel(struct azint_pass *pass, struct azint_space *space, unsigned frame, uint64_t pixel,
+                        uint64_t magnitude, bool negative);
+/* After a pass, before its slots are used for other things: squares and cross products to `out`,
+ * u64[items][HCY_AZINT_FILTERED][n_bins]; then, from the plain sums, all other rows.  lost24: [frames][n_bins]. */
+void azint_spread_sums(struct azint_pass *pass, struct cpu_pool *pool, uint64_t *out);
+void azint_spread_finish(struct azint_pass *pass, struct cpu_pool *pool, uint64_t *out, azint_u128 *lost24);
 
 /* azint_slow.c */
 /* One pixel whose value did not go into digits (they hold zero, so its variance was taken for 1). */

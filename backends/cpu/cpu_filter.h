@@ -111,6 +111,14 @@ struct filter_parts {
 };
 #define FILTER_PART 8192u /* entries: no part overflows */
 
+/* One digit of the squares of values that are digits themselves, rows of bytes. */
+struct filter_digits {
+    const uint8_t *const *rows;
+    unsigned n, digit; /* of the value; of its square */
+    bool is_signed, count;
+    const uint8_t *live;
+};
+
 struct filter_ops {
     /* Integer pixels of up to 4 bytes to values and x (fine is values); returns the values' magnitudes, or'ed. */
     uint64_t (*load)(struct filter_bin *bin);
@@ -120,7 +128,11 @@ struct filter_ops {
     void (*sum)(const struct filter_bin *bin, size_t first, size_t last, struct filter_parts *parts);
     /* Entries with x below lo or above hi, to `found`; their number. */
     size_t (*outside)(const struct filter_bin *bin, float lo, float hi);
+    /* n pixels, a multiple of 64; with `count` how many of the live ones have a digit that is not 0.  What stands in
+     * pixels that are not live is not defined. */
+    size_t (*square)(const struct filter_digits *of, size_t n, uint8_t *out);
 };
+const struct filter_ops *cpu_filter_ops(enum cpu_simd simd);
 extern const struct filter_ops filter_ops_portable;
 #ifdef HCY_CPU_X86
 extern const struct filter_ops filter_ops_avx2, filter_ops_avx512;

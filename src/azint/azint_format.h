@@ -136,7 +136,7 @@ typedef struct hcy_azint_filter {
  * c2 * max(1, value), or of c2 * v in a plan with variances; LOST_COUNT, LOST_NORM and LOST_NORM2 are what the bin has,
  * not what it lost.  And for the spread of pixels about the bin's mean, with v = value * 2^s - floor(dark * 2^s + 0.5),
  * where s is 0 without a dark current, else HCY_AZINT_SQUARE_SHIFT, and value is limited to SQUARE_MAX >> s, the second
- * term and then v to SQUARE_MAX, either sign; and norms of 24 bits, n24 = (u32)(N * 2^24 + 0.5):
+ * term and then v to SQUARE_MAX, either sign; and norms of 24 bits, n24 = (u32)(N * HCY_AZINT_ONE + 0.5):
  *
  *   SQUARE  sum of c2 * v * v      CROSS  sum of c2 * v * n24, signed      NORM24  sum of c2 * n24 * n24
  *

@@ -125,13 +125,13 @@ static inline void azint_mul_256(uint64_t p[4], const uint64_t a[2], const uint6
 
 /* --- The spread about a mean --- */
 
-/* A pixel's norm in the sums of squares: 24-bit fixed point.  A plan's norms are 1 at most. */
+/* A pixel's norm in the sums of squares: 24-bit fixed point, as a weight's.  A plan's norms are 1 at most. */
 static inline uint32_t azint_norm24(float norm)
 {
-    return (uint32_t)((double)norm * 16777216.0 + 0.5);
+    return (uint32_t)((double)norm * HCY_AZINT_ONE + 0.5);
 }
 
-/* The sum of c2 * (v - mean * n24 / 2^24)^2, which cannot be negative, from the three sums of its terms: c2 * v * v,
+/* The sum of c2 * (v - mean * n24 / ONE)^2, which cannot be negative, from the three sums of its terms: c2 * v * v,
  * c2 * v * n24 (signed) and c2 * n24 * n24.  The mean is rounded to 32 significant bits, which moves the result by
  * less than 2^-64 of mean^2 times the last sum; nothing else is rounded before the end, so nothing cancels. */
 static inline double azint_spread(const uint64_t square[2], const uint64_t cross[2], const uint64_t norm2[2],
@@ -143,9 +143,9 @@ static inline double azint_spread(const uint64_t square[2], const uint64_t cross
     int negative = (mean < 0) != (int)(b[1] >> 63);
 
     frexp(mean, &exponent);
-    k = 24 + 32 - exponent;
+    k = 24 + 32 - exponent; /* 2^k mean / ONE has 32 bits, where k has room */
     k = k < 0 ? 0 : k > 64 ? 64 : k;
-    m[0] = (uint64_t)(ldexp(fabs(mean), k - 24) + 0.5);
+    m[0] = (uint64_t)(ldexp(fabs(mean), k) / HCY_AZINT_ONE + 0.5);
     azint_mul(mm, m[0], m[0]);
     if (b[1] >> 63)
         azint_negate(b);

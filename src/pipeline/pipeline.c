@@ -114,6 +114,13 @@ static int check_create(hcy_device *const *devices, size_t n, const hcy_azint_pl
     return 0;
 }
 
+/* Azimuthal errors without a filter, of what bslz4_azint_spread takes. */
+static int is_spread(const hcy_pipeline *p, const hcy_azint_plan_info *info)
+{
+    return p->filter.kind == HCY_AZINT_FILTER_NONE && !info->has_dark && p->source.coding.elem_size <= 4 &&
+           p->source.pixel_type != HCY_PIXEL_F32;
+}
+
 static int init(hcy_pipeline *p, hcy_device *const *devices)
 {
     hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
@@ -123,6 +130,7 @@ static int init(hcy_pipeline *p, hcy_device *const *devices)
     p->filtered = info.filtered;
     if (!status && p->filtered)
         status = hcy_azint_plan_filter(&p->filter, p->plan);
+    p->fused = !p->filtered ? "bslz4_azint" : is_spread(p, &info) ? "bslz4_azint_spread" : NULL;
     if (status)
         return status;
     if (p->job.n_pixels * p->source.coding.elem_size != p->source.coding.image_bytes)

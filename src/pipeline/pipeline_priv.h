@@ -165,6 +165,7 @@ struct hcy_pipeline {
     hcy_azint_job job;
     int filtered; /* frames go through azint_filter: */
     hcy_azint_filter filter;
+    const char *fused; /* the kernel that takes chunks to sums at once, or NULL: there is none of this kind */
     size_t batch, capacity, sums_bytes; /* frames a slot, bytes of its chunks, bytes of one frame's sums */
     size_t n_bins;
 

@@ -90,8 +90,8 @@ int hcy__worker_init(struct pipe_worker *w)
     int status = HCY_EUNSUPPORTED;
     w->direct = (info->caps & wanted) == wanted && !(flags & HCY_PIPELINE_COPY);
     w->stats.name = info->name;
-    if (!(flags & HCY_PIPELINE_TWO_STAGE) && !w->pipeline->filtered)
-        status = hcy_kernel_get(&w->fused, w->device, "bslz4_azint");
+    if (!(flags & HCY_PIPELINE_TWO_STAGE) && w->pipeline->fused)
+        status = hcy_kernel_get(&w->fused, w->device, w->pipeline->fused);
     if (status == HCY_EUNSUPPORTED) {
         status = hcy_kernel_get(&w->decode, w->device, "bslz4_decode");
         if (!status)
