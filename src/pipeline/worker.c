@@ -412,7 +412,7 @@ static void give_up(struct pipe_worker *w, int status)
     error.status = status;
     for (size_t i = 0; i < PIPE_LANES; i++)
         if (w->lanes[i].slot)
-            status = hcy_queue_finish(w->lanes[i].queue); /* until nothing reads the slot any more */
+            (void)!hcy_queue_finish(w->lanes[i].queue); /* until nothing reads the slot any more */
     pthread_mutex_lock(&p->lock);
     for (size_t i = 0; i < PIPE_LANES; i++)
         if (w->lanes[i].slot) {
