@@ -275,8 +275,8 @@ static void check_submit(hcy_device *d)
     for (int type = 1; type <= 3; type++) {
         struct problem p;
         int status;
-        hcy_queue *q;
-        hcy_buffer *c, *f, *small;
+        hcy_queue *q = NULL;
+        hcy_buffer *c = NULL, *f = NULL, *small = NULL;
         oracle_open(&p, HCY_F64, type, 2, modes, 50, type == 3 ? 40 : 0, 6);
         hcy_nufft *plan = oracle_plan(&p, d, 1e-7, NULL, &status);
         size_t c_bytes = 6 * 16 * p.m, f_bytes = 6 * 16 * p.n;
@@ -310,8 +310,8 @@ static void check_stages(void)
         for (int separate = 0; separate < 2; separate++) {
             struct problem p;
             int status;
-            hcy_queue *q;
-            hcy_buffer *c, *f, *grid;
+            hcy_queue *q = NULL;
+            hcy_buffer *c = NULL, *f = NULL, *grid = NULL;
             hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
             hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
             o.separate_fft = separate;
