@@ -1,6 +1,6 @@
 /* nvml.c - what the driver's management library (NVML) knows: the GPUs without starting CUDA, and their sensors.
  *
- * cuInit() starts threads and does not survive a fork; NVML does neither.  So devices are listed by NVML as long as
+ * cuInit() takes long and does not survive a fork; NVML does.  So devices are listed by NVML as long as
  * CUDA has not been started in this process, where CUDA's order can be told: with one kind of GPU, or in the order of
  * the bus.  The library is opened once and stays; each use begins and ends a session of it.  Thread-safe.
  */

@@ -35,9 +35,10 @@ DEVICE u64 widen(u64 v)
 #endif
 }
 
+/* (c * c + 2^23) >> 24 of a weight, in 32 bits: in 64 the compiler would drag the upper half along. */
 DEVICE u32 square_of(u32 c)
 {
-    return (u32)(((u64)c * c + (1u << 23)) >> 24);
+    return MUL_HI32(c << 4, c << 4) + ((c * c) >> 23 & 1);
 }
 
 /* --- Sums --- */
@@ -189,38 +190,6 @@ DEVICE int is_masked(const struct azint_plan *plan, u64 pixel)
     return ((const u32 *)(plan->base + plan->at.masked))[pixel >> 5] >> (pixel & 31) & 1;
 }
 
-/* All of a pixel: its sums, or what its loss takes off.  `counted` (may be NULL_PTR): per bin, where the pixel has
- * been taken for a zero, whose variance is 1. */
-DEVICE_CALL void put_pixel(const struct azint_plan *plan, const hcy_azint_job *job, u64 pixel, u64 v,
-                           u64 *sums, hcy_frame_report *report, u64 *counted)
-{
-    u64 n_bins = plan->at.n_bins;
-    if (is_masked(plan, pixel))
-        return;
-    int lost = is_invalid(job, v);
-    const u8 *p = runs_of(plan, pixel);
-    struct run r;
-    do {
-        r = run_at(p);
-        for (u32 k = 0; k < r.n; k++) {
-            u32 c = run_weight(&r, k);
-            struct wide signal = { 0, 0 }, variance = { 0, 0 };
-            if (VARIANCE && counted)
-                ATOMIC_ADD64(counted + r.bin + k, 0 - (u64)square_of(c));
-            if (lost) {
-                lose(plan, sums, pixel, r.bin + k, c);
-                continue;
-            }
-            weigh(c, v, &signal, &variance);
-            add_sum(sums, n_bins, HCY_SUM_SIGNAL_LO, r.bin + k, &signal);
-            add_sum(sums, n_bins, HCY_SUM_VARIANCE_LO, r.bin + k, &variance);
-        }
-        p = r.weights + 3 * r.n;
-    } while (r.more);
-    if (lost)
-        ATOMIC_ADD64(&report->n_lost, 1);
-}
-
 /* --- Images --- */
 
 DEVICE u64 load_pixel(const u8 *image, u64 i)
@@ -234,6 +203,21 @@ DEVICE u64 load_pixel(const u8 *image, u64 i)
 #else
     return widen(((const u64 *)image)[i]);
 #endif
+}
+
+/* Entry k of a quad: its weight, what its place says, and the pixel in its tile. */
+DEVICE u32 quad_weight(uint4 weights, u32 k)
+{
+    return (weights.x >> 8 * k & 255) | (weights.y >> 8 * k & 255) << 8 | (weights.z >> 8 * k & 255) << 16;
+}
+DEVICE u32 quad_place(uint4 weights, uint4 squares, u32 k)
+{
+    return (k < 2 ? weights.w : squares.w) >> 16 * (k & 1) & 0xffff;
+}
+DEVICE u32 place_pixel(u32 place)
+{
+    u32 at = place & GPU_ENTRY_PLACE, row = GPU_PITCHES(at);
+    return (at - row * GPU_PITCH) * 32 + row;
 }
 
 #if GROUP_SIZE != 1
@@ -254,15 +238,16 @@ void gpu_azint_image(hcy_azint_job job, struct gpu_plan_at at, BUFFER(const u8, 
         return;
     for (u32 s = slice_of[tile] + ITEM / 32; s < slice_of[tile + 1]; s += GROUP_SIZE / 32) {
         struct gpu_slice slice = ((const struct gpu_slice *)(base + at.slices))[s];
-        const struct gpu_entry *e =
-            (const struct gpu_entry *)(base + at.entries) + (u64)slice.first * 32 + lane;
+        const uint4 *quads = (const uint4 *)(base + at.quads) + (u64)slice.first * 64 + lane;
         u64 bin = bins[s * 32 + lane];
         struct wide signal = { 0, 0 }, variance = { 0, 0 };
-        for (u32 k = 0; k < slice.n; k++, e += 32) {
-            u32 c = e->weight & 0xffffffu, first = e->weight & GPU_ENTRY_FIRST;
+        for (u32 k = 0; k < 4 * slice.n; k++) {
+            uint4 weights = quads[k / 4 * 64], squares = quads[k / 4 * 64 + 32]; /* in the cache, all but the first */
+            u32 c = quad_weight(weights, k % 4), place = quad_place(weights, squares, k % 4);
+            u32 first = place & GPU_ENTRY_FIRST;
             if (!(c | first))
                 continue;
-            u64 pixel = (u64)tile * GPU_TILE + (e->place >> 16), v = load_pixel(image, pixel);
+            u64 pixel = (u64)tile * GPU_TILE + place_pixel(place), v = load_pixel(image, pixel);
             if (is_invalid(&job, v)) {
                 lost += first != 0;
                 lose(&plan, sums, pixel, bin, c);

@@ -33,14 +33,14 @@ DEVICE void put_sum(const struct alone *a, u64 *sums, u32 row, u64 bin, const st
 }
 
 /* A lost pixel's weight; returns 1 if it is the pixel's first. */
-static __attribute__((noinline)) u64 lose_entry(const struct alone *a, u32 j, struct gpu_entry e, u64 bin)
+static __attribute__((noinline)) u64 lose_entry(const struct alone *a, u32 j, u32 c, u32 place, u64 bin)
 {
-    lose(&a->plan, a->sums[j], a->tile * GPU_TILE + (e.place >> 16), bin, e.weight & 0xffffffu);
-    return (e.weight & GPU_ENTRY_FIRST) != 0;
+    lose(&a->plan, a->sums[j], a->tile * GPU_TILE + place_pixel(place), bin, c);
+    return (place & GPU_ENTRY_FIRST) != 0;
 }
 
-/* The n entries of a lane, of `frames` frames from the j-th. */
-DEVICE void sum_lane(struct alone *a, const struct gpu_entry *e, u32 n, u64 bin, u32 j, u32 frames)
+/* The n quads of a lane, of `frames` frames from the j-th. */
+DEVICE void sum_lane(struct alone *a, const uint4 *quads, u32 n, u64 bin, u32 j, u32 frames)
 {
 #if NARROW
     u64 signal[GPU_FRAMES_ALONE], variance[GPU_FRAMES_ALONE], lowest = a->lowest;
@@ -50,14 +50,17 @@ DEVICE void sum_lane(struct alone *a, const struct gpu_entry *e, u32 n, u64 bin,
         signal[f] = variance[f] = 0;
         images[f] = a->images[j + f];
     }
-    for (u32 k = 0; k < n; k++, e += 32) {
-        u32 pixel = e->place >> 16;
-        u64 c = e->weight & 0xffffffu, c2 = square_of((u32)c);
+    for (u32 k = 0; k < 4 * n; k++) {
+        uint4 weights = quads[k / 4 * 64], squares = quads[k / 4 * 64 + 32];
+        u32 place = quad_place(weights, squares, k % 4), pixel = place_pixel(place);
+        u64 c = quad_weight(weights, k % 4), c2 = quad_weight(squares, k % 4);
+        if (!(c | (place & GPU_ENTRY_FIRST)))
+            continue;
         UNROLL
         for (u32 f = 0; f < frames; f++) {
             u64 v = load_pixel(images[f], pixel);
             if (v >= lowest && is_invalid(a->job, v)) {
-                a->lost[j + f] += lose_entry(a, j + f, *e, bin);
+                a->lost[j + f] += lose_entry(a, j + f, (u32)c, place, bin);
                 continue;
             }
             signal[f] += c * v;
@@ -75,13 +78,14 @@ DEVICE void sum_lane(struct alone *a, const struct gpu_entry *e, u32 n, u64 bin,
 #else
     for (u32 f = 0; f < frames; f++) {
         struct wide signal = { 0, 0 }, variance = { 0, 0 };
-        for (u32 k = 0; k < n; k++) {
-            u32 c = e[32 * k].weight & 0xffffffu;
-            if (!(c | (e[32 * k].weight & GPU_ENTRY_FIRST)))
+        for (u32 k = 0; k < 4 * n; k++) {
+            uint4 weights = quads[k / 4 * 64];
+            u32 c = quad_weight(weights, k % 4), place = quad_place(weights, quads[k / 4 * 64 + 32], k % 4);
+            if (!(c | (place & GPU_ENTRY_FIRST)))
                 continue;
-            u64 v = load_pixel(a->images[j + f], e[32 * k].place >> 16);
+            u64 v = load_pixel(a->images[j + f], place_pixel(place));
             if (is_invalid(a->job, v))
-                a->lost[j + f] += lose_entry(a, j + f, e[32 * k], bin);
+                a->lost[j + f] += lose_entry(a, j + f, c, place, bin);
             else
                 weigh(c, v, &signal, &variance);
         }
@@ -95,14 +99,14 @@ DEVICE void sum_slice(struct alone *a, u32 s, u32 frames)
 {
     const u8 *base = a->plan.base;
     struct gpu_slice slice = ((const struct gpu_slice *)(base + a->plan.at.slices))[s];
-    const struct gpu_entry *e = (const struct gpu_entry *)(base + a->plan.at.entries) + (u64)slice.first * 32;
+    const uint4 *quads = (const uint4 *)(base + a->plan.at.quads) + (u64)slice.first * 64;
     const u32 *bins = (const u32 *)(base + a->plan.at.bins) + s * 32;
     for (u32 lane = 0; lane < 32 && bins[lane] != GPU_NO_BIN; lane++)
         if (frames == GPU_FRAMES_ALONE)
-            sum_lane(a, e + lane, slice.n, bins[lane], 0, GPU_FRAMES_ALONE);
+            sum_lane(a, quads + lane, slice.n, bins[lane], 0, GPU_FRAMES_ALONE);
         else
             for (u32 j = 0; j < frames; j++)
-                sum_lane(a, e + lane, slice.n, bins[lane], j, 1);
+                sum_lane(a, quads + lane, slice.n, bins[lane], j, 1);
 }
 
 /* A group takes up to `frames` frames, and every GROUPS-th tile of them. */

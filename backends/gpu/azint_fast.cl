@@ -3,16 +3,15 @@
  * gpu_azint_small takes blocks whose pixels mostly fit a byte: windows of a few planes, tiles of 8 frames x u8.
  * Pixels that do not fit, if they are not masked anyway, go one by one; in the tile they are zeros.
  * gpu_azint_wide takes all others, in windows of all planes that become tiles of whole pixels in place.
- * A group's eight blocks go the same way, decided by what the parser noted; each kernel leaves the other's alone.
+ * A group's eight blocks go the same way, decided by what the parser noted: the first kernel lists what it leaves
+ * to the second, whose groups, few enough to be on the device all at once, share the list.
  *
- * Sums meet in scratch memory, FAST_ROWS rows of u64 a frame: what a byte can give fits 64 bits, larger sums are cut
- * into 32 bits and the rest; `finish` adds all up to 128 bits.
+ * Sums meet in the rows of azint_rest.cl.
  *
  * UNIT (all weights are one) and FIRST_INVALID (the lowest invalid value, above 255) are given when the text is
  * compiled.
  */
 #define FRAMES GPU_FRAMES
-enum { FAST_SIGNAL, FAST_SIGNAL_HIGH, FAST_VARIANCE, FAST_VARIANCE_HIGH, FAST_ROWS = GPU_FAST_ROWS };
 
 #define SMALL_COMP GPU_SMALL_COMP /* bytes for the coded block, and then for the tile */
 #define SMALL_WINDOW (SMALL_PLANES * PLANE_BYTES)
@@ -21,66 +20,33 @@ enum { FAST_SIGNAL, FAST_SIGNAL_HIGH, FAST_VARIANCE, FAST_VARIANCE_HIGH, FAST_RO
 /* What the group's warps know of their frames. */
 struct eight {
     u32 new_planes[FRAMES]; /* 0: the block is not ours */
+    struct plane_places places[FRAMES];
 };
 
-DEVICE u64 *fast_row(u64 *fast, u32 n_bins, u32 item, u32 row)
-{
-    return fast + ((u64)item * FAST_ROWS + row) * n_bins;
-}
-
-/* The frame's block if this kernel shall do it: the group is wide if one of its blocks is. */
-DEVICE struct block_info own_info(const struct gpu_batch *batch, const struct block_info *infos, u32 b,
-                                  u32 lane, u32 want)
+/* The block of the warp's frame; *wide: one of the group's eight is.  False: none of them is for the fast kernels. */
+DEVICE int own_info(const struct gpu_batch *batch, const struct block_info *infos, u32 group, u32 b, u32 lane,
+                    struct block_info *own, u32 *wide)
 {
     struct block_info info = { 0, 0 };
-    u32 item = GROUP * FRAMES + lane, warp = ITEM / 32;
+    u32 item = group * FRAMES + lane, warp = ITEM / 32;
     if (lane < FRAMES && item < batch->items)
         info = infos[(u64)item * batch->n_blocks + b];
-    u32 wide = ANY((info.counts & WIDE) != 0) ? WIDE : 0;
-    struct block_info own = { SHUFFLE(info.counts, (int)warp), SHUFFLE(info.new_planes, (int)warp) };
-    if (wide != want || !ANY(info.counts != 0))
-        own.counts = 0xffffffffu; /* nothing for this kernel */
-    return own;
+    *wide = ANY((info.counts & WIDE) != 0);
+    own->counts = SHUFFLE(info.counts, (int)warp);
+    own->new_planes = SHUFFLE(info.new_planes, (int)warp);
+    return ANY(info.counts != 0);
 }
 
 /* --- Bytes --- */
 
-/* 8 x 8 bits in each of 4 columns of bytes: bit j of word i becomes bit i of word j. */
-DEVICE void transpose8x4(u32 p[8])
-{
-    UNROLL
-    for (int i = 0; i < 4; i++) {
-        u32 t = ((p[i] >> 4) ^ p[i + 4]) & 0x0f0f0f0fu;
-        p[i + 4] ^= t;
-        p[i] ^= t << 4;
-    }
-    UNROLL
-    for (int i = 0; i < 8; i++)
-        if (!(i & 2)) {
-            u32 t = ((p[i] >> 2) ^ p[i + 2]) & 0x33333333u;
-            p[i + 2] ^= t;
-            p[i] ^= t << 2;
-        }
-    UNROLL
-    for (int i = 0; i < 8; i++)
-        if (!(i & 1)) {
-            u32 t = ((p[i] >> 1) ^ p[i + 1]) & 0x55555555u;
-            p[i + 1] ^= t;
-            p[i] ^= t << 1;
-        }
-}
-
 /* Word w of a frame's planes: the low eight in q, with pixels that do not fit a byte zeroed; these are returned. */
-DEVICE u32 low_planes(const NEAR u32 *window, u32 new_planes, u32 w, u32 q[8])
+DEVICE u32 low_planes(const NEAR u32 *window, const NEAR struct plane_places *places, u32 new_planes, u32 w, u32 q[8])
 {
-    const NEAR u32 *at = window + w;
-    u32 high = 0, late = new_planes >> 9, last = place_of(new_planes, 8);
-    UNROLL
-    for (int i = 0; i < 8; i++)
-        q[i] = at[place_of(new_planes, (u32)i) * PLANE_WORDS];
-    high = at[last * PLANE_WORDS];
-    for (u32 c = 1; c <= (u32)POPCOUNT(late); c++)
-        high |= at[(last + c) * PLANE_WORDS];
+    const NEAR u32 *at = window + ((const NEAR u32 *)places)[8] + w;
+    u32 high = *at;
+    load_eight(window, places, w, 0, q);
+    for (u32 late = new_planes >> 9; late; late &= late - 1)
+        high |= *(at += PLANE_WORDS);
     UNROLL
     for (int i = 0; i < 8; i++)
         q[i] &= ~high;
@@ -89,27 +55,12 @@ DEVICE u32 low_planes(const NEAR u32 *window, u32 new_planes, u32 w, u32 q[8])
 }
 
 /* A pixel from its planes. */
-DEVICE u32 one_pixel(const NEAR u32 *window, u32 new_planes, u32 w, u32 bit)
+DEVICE u32 one_pixel(const NEAR u32 *window, const NEAR struct plane_places *places, u32 w, u32 bit)
 {
     u32 v = 0;
     for (u32 p = 0; p < PLANES; p++)
-        v |= (window[place_of(new_planes, p) * PLANE_WORDS + w] >> bit & 1) << p;
+        v |= (window[((const NEAR u32 *)places)[p] + w] >> bit & 1) << p;
     return v;
-}
-
-struct azint_target {
-    struct azint_plan plan;
-    const hcy_azint_job *job;
-    u64 *sums, *fast;
-    hcy_frame_report *reports;
-};
-
-/* One pixel of `item` for which a zero stands in the tile. */
-DEVICE_CALL void put_apart(const struct azint_target *t, u32 item, u64 pixel, u32 v)
-{
-    u32 n_bins = t->plan.at.n_bins;
-    put_pixel(&t->plan, t->job, pixel, v, t->sums + (u64)item * HCY_AZINT_SUMS * n_bins, &t->reports[item],
-              fast_row(t->fast, n_bins, item, FAST_VARIANCE));
 }
 
 /* Windows to the tile's bytes: an item takes a word of the planes for four frames. */
@@ -127,8 +78,8 @@ DEVICE void fill_tile(const struct azint_target *t, const NEAR u8 *windows, cons
         for (int i = 0; i < 8; i++)
             q[k][i] = 0;
         if (planes)
-            high[k] = low_planes((const NEAR u32 *)(windows + (4 * quad + k) * SMALL_WINDOW), planes,
-                                 tile * 64 + w, q[k]) &
+            high[k] = low_planes((const NEAR u32 *)(windows + (4 * quad + k) * SMALL_WINDOW),
+                                 &eight->places[4 * quad + k], planes, tile * 64 + w, q[k]) &
                       ~masked;
     }
     UNROLL
@@ -144,9 +95,9 @@ DEVICE void fill_tile(const struct azint_target *t, const NEAR u8 *windows, cons
     for (int k = 0; k < 4; k++)
         for (u32 m = high[k]; m; m &= m - 1) {
             u32 bit = (u32)FIRST_BIT(m), frame = 4 * quad + k;
-            u32 v = one_pixel((const NEAR u32 *)(windows + frame * SMALL_WINDOW), eight->new_planes[frame],
+            u32 v = one_pixel((const NEAR u32 *)(windows + frame * SMALL_WINDOW), &eight->places[frame],
                               tile * 64 + w, bit);
-            put_apart(t, GROUP * FRAMES + frame, first + bit, v);
+            put_pixel(t, GROUP * FRAMES + frame, first + bit, v, 1);
         }
 }
 
@@ -174,9 +125,9 @@ DEVICE void sum_tile(const struct azint_target *t, const NEAR u8 *pixels, const 
         struct gpu_slice slice = slice_at(plan, at, s);
         u32 bin = READ_ONLY((const u32 *)(plan->base + plan->at.bins) + s * 32 + lane), a[4] = { 0, 0, 0, 0 },
             zx = 0, zy = 0;
-        const u16 *place = (const u16 *)(plan->base + plan->at.places) + (u64)slice.first * 32 + lane;
+        const u16 *place = (const u16 *)(plan->base + plan->at.places) + (u64)slice.first * 128 + lane;
         UNROLL_4
-        for (u32 k = 0; k < slice.n; k++) {
+        for (u32 k = 0; k < 4 * slice.n; k++) {
             u32 p = READ_ONLY(place + 32 * k);
             uint2 v = *(const NEAR uint2 *)(pixels + p * FRAMES);
             a[0] += BYTE_PERM(v.x, 0, 0x4240);
@@ -206,42 +157,78 @@ DEVICE void sum_tile(const struct azint_target *t, const NEAR u8 *pixels, const 
     }
 }
 #else
+/* The same byte of four words, for each of the four. */
+DEVICE void transpose4x4(const u32 x[4], u32 y[4])
+{
+    u32 a = BYTE_PERM(x[0], x[1], 0x5140), b = BYTE_PERM(x[0], x[1], 0x7362);
+    u32 c = BYTE_PERM(x[2], x[3], 0x5140), d = BYTE_PERM(x[2], x[3], 0x7362);
+    y[0] = BYTE_PERM(a, c, 0x5410);
+    y[1] = BYTE_PERM(a, c, 0x7632);
+    y[2] = BYTE_PERM(b, d, 0x5410);
+    y[3] = BYTE_PERM(b, d, 0x7632);
+}
+
+/* Bytes that are 0 become 1. */
+DEVICE u32 one_at_least(u32 x)
+{
+    return x + ((~(x | ((x | 0x80808080u) - 0x01010101u)) & 0x80808080u) >> 7);
+}
+
+DEVICE void add_bytes(u64 *to, const u32 sums[3])
+{
+    u64 x = sums[0] + ((u64)sums[1] << 8) + ((u64)sums[2] << 16);
+    if (x)
+        ATOMIC_ADD64(to, x);
+}
+
+/* A lane has a segment; four entries of four frames are one step: dot products of pixels' and weights' bytes. */
 DEVICE void sum_tile(const struct azint_target *t, const NEAR u8 *pixels, const struct tile_at *at,
                      const NEAR struct eight *eight, u64 *pairs)
 {
     const struct azint_plan *plan = &t->plan;
     u32 lane = ITEM % 32, n_bins = plan->at.n_bins;
-    for (u32 s = at->first + ITEM / 32; s < at->end; s += FRAMES) {
+    for (u32 i = ITEM / 32; i < 2 * (at->end - at->first); i += FRAMES) {
+        u32 s = at->first + i / 2, four = i % 2 * 4;
         struct gpu_slice slice = slice_at(plan, at, s);
         u32 bin = READ_ONLY((const u32 *)(plan->base + plan->at.bins) + s * 32 + lane);
-        const uint2 *entry = (const uint2 *)(plan->base + plan->at.entries) + (u64)slice.first * 32 + lane;
-        u64 signal[FRAMES], variance[FRAMES];
+        const uint4 *quad = (const uint4 *)(plan->base + plan->at.quads) + (u64)slice.first * 64 + lane;
+        u32 signal[4][3], variance[4][3];
         UNROLL
-        for (int j = 0; j < FRAMES; j++)
-            signal[j] = variance[j] = 0;
-        UNROLL_4
-        for (u32 k = 0; k < slice.n; k++) {
-            uint2 e = READ_ONLY(entry + 32 * k);
-            uint2 v = *(const NEAR uint2 *)(pixels + (e.y & 0xffff) * FRAMES);
-            u32 c = e.x & 0xffffffu, c2 = square_of(c);
+        for (int j = 0; j < 4; j++)
+            for (int b = 0; b < 3; b++)
+                signal[j][b] = variance[j][b] = 0;
+        for (u32 k = 0; k < slice.n; k++, quad += 64) {
+            uint4 c = READ_ONLY(quad), c2 = READ_ONLY(quad + 32);
+            const NEAR u8 *of = pixels + four;
+            u32 x[4] = { *(const NEAR u32 *)(of + (c.w & GPU_ENTRY_PLACE) * FRAMES),
+                         *(const NEAR u32 *)(of + (c.w >> 16 & GPU_ENTRY_PLACE) * FRAMES),
+                         *(const NEAR u32 *)(of + (c2.w & GPU_ENTRY_PLACE) * FRAMES),
+                         *(const NEAR u32 *)(of + (c2.w >> 16 & GPU_ENTRY_PLACE) * FRAMES) };
+            u32 y[4];
+            transpose4x4(x, y);
             UNROLL
-            for (int j = 0; j < FRAMES; j++) {
-                u32 x = ((j < 4 ? v.x : v.y) >> 8 * (j & 3)) & 255;
-                signal[j] += (u64)c * x;
-                if (VARIANCE)
-                    variance[j] += (u64)c2 * (x ? x : 1);
+            for (int j = 0; j < 4; j++) {
+                signal[j][0] = DOT_BYTES(y[j], c.x, signal[j][0]);
+                signal[j][1] = DOT_BYTES(y[j], c.y, signal[j][1]);
+                signal[j][2] = DOT_BYTES(y[j], c.z, signal[j][2]);
+                if (VARIANCE) {
+                    u32 z = one_at_least(y[j]);
+                    variance[j][0] = DOT_BYTES(z, c2.x, variance[j][0]);
+                    variance[j][1] = DOT_BYTES(z, c2.y, variance[j][1]);
+                    variance[j][2] = DOT_BYTES(z, c2.z, variance[j][2]);
+                }
             }
         }
         if (bin == GPU_NO_BIN)
             continue;
         UNROLL
-        for (int j = 0; j < FRAMES; j++) {
-            if (!eight->new_planes[j])
+        for (int j = 0; j < 4; j++) {
+            if (!eight->new_planes[four + j])
                 continue;
-            if (signal[j])
-                ATOMIC_ADD64(fast_row(t->fast, n_bins, GROUP * FRAMES + j, FAST_SIGNAL) + bin, signal[j]);
+            u64 *row = fast_row(t->fast, n_bins, GROUP * FRAMES + four + j, FAST_SIGNAL) + bin;
+            add_bytes(row, signal[j]);
             if (VARIANCE)
-                ATOMIC_ADD64(fast_row(t->fast, n_bins, GROUP * FRAMES + j, FAST_VARIANCE) + bin, variance[j]);
+                add_bytes(row + FAST_VARIANCE * n_bins, variance[j]);
         }
     }
 }
@@ -273,20 +260,27 @@ void gpu_azint_small(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_
                      BUFFER(const u8, chunks), BUFFER(const hcy_bslz4_frame, frames),
                      BUFFER(const hcy_bslz4_block, blocks), BUFFER(const struct block_info, infos),
                      BUFFER(const struct command, commands), BUFFER(const u8, base), BUFFER(u64, sums),
-                     BUFFER(hcy_frame_report, reports), BUFFER(u64, fast), BUFFER(u64, pairs))
+                     BUFFER(hcy_frame_report, reports), BUFFER(u64, fast), BUFFER(u64, pairs),
+                     BUFFER(struct gpu_state, state), BUFFER(u32, wide_list))
 {
     OPEN(const u8, chunks) OPEN(const hcy_bslz4_frame, frames) OPEN(const hcy_bslz4_block, blocks)
     OPEN(const struct block_info, infos) OPEN(const struct command, commands) OPEN(const u8, base)
     OPEN(u64, sums) OPEN(hcy_frame_report, reports) OPEN(u64, fast) OPEN(u64, pairs)
+    OPEN(struct gpu_state, state) OPEN(u32, wide_list)
     DYNAMIC_LOCAL(room, FRAMES * (SMALL_COMP + SMALL_WINDOW));
     LOCAL uint4 queues[FRAMES][QUEUE];
     LOCAL struct gpu_slice heads[SLICES];
     LOCAL struct eight eight;
-    u32 lane = ITEM % 32, warp = ITEM / 32, b = GROUP_Y, item = GROUP * FRAMES + warp;
+    u32 lane = ITEM % 32, warp = ITEM / 32, b = GROUP_Y, item = GROUP * FRAMES + warp, wide;
     NEAR u8 *windows = room + FRAMES * SMALL_COMP;
-    struct block_info info = own_info(&batch, infos, b, lane, 0);
-    if (info.counts == 0xffffffffu)
+    struct block_info info;
+    if (!own_info(&batch, infos, GROUP, b, lane, &info, &wide))
         return;
+    if (wide) {
+        if (ITEM == 0)
+            wide_list[ATOMIC_ADD32(&state->wide, 1)] = b * GROUPS + GROUP;
+        return;
+    }
     struct azint_target target = { { base, at }, &job, sums, fast, reports };
     struct tile_at tile = open_tile(&target.plan, b * BLOCK_TILES, heads);
     if (info.counts) {
@@ -294,10 +288,10 @@ void gpu_azint_small(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_
         hcy_bslz4_block block = blocks[f->first_block + b];
         NEAR u8 *coded = room + warp * SMALL_COMP;
         u32 skip = stage_block(chunks + f->offset + block.offset, block.size, coded, lane);
-        carry_out(commands + ((u64)item * batch.n_blocks + b) * (2 * COMMANDS), info.counts,
-                  ANY_SPACE(const u8, coded + skip),
+        carry_out(commands + ((u64)item * batch.n_blocks + b) * (2 * COMMANDS), info.counts, ANY_SPACE(const u8, coded + skip),
                   windows + warp * SMALL_WINDOW, queues[warp], lane);
     }
+    find_planes(&eight.places[warp], info.new_planes, lane);
     if (lane == 0)
         eight.new_planes[warp] = info.counts ? info.new_planes : 0;
     for (u32 t = 0; t < BLOCK_TILES; t++) {
@@ -326,7 +320,8 @@ DEVICE u32 wide_pixel(const NEAR u32 *words, u32 w, u32 i)
 }
 
 /* A window to pixels, in place: a lane has its own columns.  Invalid pixels become zeros and are put apart. */
-DEVICE void wide_pixels(const struct azint_target *t, NEAR u32 *words, u32 new_planes, u32 b, u32 item, u32 lane)
+DEVICE void wide_pixels(const struct azint_target *t, NEAR u32 *words, const NEAR struct plane_places *places,
+                        u32 new_planes, u32 b, u32 item, u32 lane)
 {
     for (u32 w = lane; w < PLANE_WORDS; w += 32) {
         u32 a[32], masked = 0xffffffffu, lost = 0;
@@ -335,7 +330,7 @@ DEVICE void wide_pixels(const struct azint_target *t, NEAR u32 *words, u32 new_p
         for (int i = 0; i < 32; i++)
             a[i] = 0;
         if (new_planes) {
-            load_pixels(words, new_planes, w, a);
+            load_pixels(words, places, new_planes, w, a);
             masked = ((const u32 *)(t->plan.base + t->plan.at.masked))[first / 32];
         }
         UNROLL
@@ -355,45 +350,37 @@ DEVICE void wide_pixels(const struct azint_target *t, NEAR u32 *words, u32 new_p
             if (!is_invalid(t->job, v))
                 continue;
             words[i % (32 * ELEM / 4) * PLANE_WORDS + w] &= ELEM == 4 ? 0u : 0xffff0000u >> (i & 16);
-            put_apart(t, item, first + i, v);
+            put_pixel(t, item, first + i, v, 1);
         }
     }
 }
 
-/* A sum of up to GPU_SEGMENT products, each below 2^56. */
-DEVICE void add_wide_sum(u64 *low, u32 n_bins, u64 x)
-{
-    if (x >> 36) {
-        ATOMIC_ADD64(low + n_bins, x >> 32);
-        x &= 0xffffffffu;
-    }
-    if (x)
-        ATOMIC_ADD64(low, x);
-}
-
 DEVICE void sum_wide(const struct azint_target *t, const NEAR u8 *windows, const struct tile_at *at,
-                     const NEAR struct eight *eight, u32 tile)
+                     const NEAR struct eight *eight, u32 first, u32 tile)
 {
     const struct azint_plan *plan = &t->plan;
     u32 lane = ITEM % 32, n_bins = plan->at.n_bins;
     for (u32 s = at->first + ITEM / 32; s < at->end; s += FRAMES) {
         struct gpu_slice slice = slice_at(plan, at, s);
         u32 bin = READ_ONLY((const u32 *)(plan->base + plan->at.bins) + s * 32 + lane);
-        const uint2 *entry = (const uint2 *)(plan->base + plan->at.entries) + (u64)slice.first * 32 + lane;
+        const uint4 *quad = (const uint4 *)(plan->base + plan->at.quads) + (u64)slice.first * 64 + lane;
         u64 signal[FRAMES], variance[FRAMES];
         UNROLL
         for (int j = 0; j < FRAMES; j++)
             signal[j] = variance[j] = 0;
-        for (u32 k = 0; k < slice.n; k++) {
-            uint2 e = READ_ONLY(entry + 32 * k);
-            u32 c = e.x & 0xffffffu, c2 = square_of(c), pixel = e.y >> 16;
-            UNROLL
-            for (int j = 0; j < FRAMES; j++) {
-                u32 x = wide_pixel((const NEAR u32 *)(windows + j * GPU_BLOCK), tile * 64 + (pixel >> 5),
-                                   pixel & 31);
-                signal[j] += (u64)c * x;
-                if (VARIANCE)
-                    variance[j] += (u64)c2 * (x ? x : 1);
+        for (u32 n = 0; n < slice.n; n++, quad += 64) {
+            uint4 weights = READ_ONLY(quad), squares = READ_ONLY(quad + 32);
+            for (u32 k = 0; k < 4; k++) {
+                u32 c = quad_weight(weights, k), c2 = quad_weight(squares, k);
+                u32 place = quad_place(weights, squares, k) & GPU_ENTRY_PLACE, row = GPU_PITCHES(place);
+                u32 column = tile * 64 + place - row * GPU_PITCH;
+                UNROLL
+                for (int j = 0; j < FRAMES; j++) {
+                    u32 x = wide_pixel((const NEAR u32 *)(windows + j * GPU_BLOCK), column, row);
+                    MUL_ADD_WIDE(signal[j], c, x);
+                    if (VARIANCE)
+                        MUL_ADD_WIDE(variance[j], c2, MAX32(x, 1u));
+                }
             }
         }
         if (bin == GPU_NO_BIN)
@@ -402,49 +389,63 @@ DEVICE void sum_wide(const struct azint_target *t, const NEAR u8 *windows, const
         for (int j = 0; j < FRAMES; j++) {
             if (!eight->new_planes[j])
                 continue;
-            add_wide_sum(fast_row(t->fast, n_bins, GROUP * FRAMES + j, FAST_SIGNAL) + bin, n_bins, signal[j]);
+            add_wide_sum(fast_row(t->fast, n_bins, first + j, FAST_SIGNAL) + bin, n_bins, signal[j]);
             if (VARIANCE)
-                add_wide_sum(fast_row(t->fast, n_bins, GROUP * FRAMES + j, FAST_VARIANCE) + bin, n_bins,
-                             variance[j]);
+                add_wide_sum(fast_row(t->fast, n_bins, first + j, FAST_VARIANCE) + bin, n_bins, variance[j]);
         }
     }
 }
 
+/* One block of eight frames. */
+DEVICE void wide_group(const struct azint_target *t, const struct gpu_batch *batch, const u8 *chunks,
+                       const hcy_bslz4_frame *frames, const hcy_bslz4_block *blocks,
+                       const struct block_info *infos, const struct command *commands, u32 b, u32 group,
+                       NEAR u8 *room, NEAR uint4 *queue, NEAR struct gpu_slice *heads, NEAR struct eight *eight)
+{
+    u32 lane = ITEM % 32, warp = ITEM / 32, item = group * FRAMES + warp, wide;
+    NEAR u8 *window = room + warp * GPU_BLOCK;
+    struct block_info info;
+    own_info(batch, infos, group, b, lane, &info, &wide);
+    u32 new_planes = info.counts ? info.new_planes : 0;
+    if (info.counts) {
+        const hcy_bslz4_frame *f = &frames[item];
+        carry_out(commands + ((u64)item * batch->n_blocks + b) * (2 * COMMANDS), info.counts,
+                  chunks + f->offset + blocks[f->first_block + b].offset, window, queue, lane);
+    }
+    find_planes(&eight->places[warp], new_planes, lane);
+    LANES_BARRIER();
+    wide_pixels(t, (NEAR u32 *)window, &eight->places[warp], new_planes, b, item, lane);
+    if (lane == 0)
+        eight->new_planes[warp] = new_planes;
+    for (u32 k = 0; k < BLOCK_TILES; k++) {
+        BARRIER();
+        struct tile_at tile = open_tile(&t->plan, b * BLOCK_TILES + k, heads);
+        BARRIER();
+        sum_wide(t, room, &tile, eight, group * FRAMES, k);
+    }
+    BARRIER();
+}
+
 KERNEL GROUPS_OF(FRAMES * 32, 3)
-void gpu_azint_wide(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_at at,
+void gpu_azint_wide(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_at at, u32 groups,
                     BUFFER(const u8, chunks), BUFFER(const hcy_bslz4_frame, frames),
                     BUFFER(const hcy_bslz4_block, blocks), BUFFER(const struct block_info, infos),
                     BUFFER(const struct command, commands), BUFFER(const u8, base), BUFFER(u64, sums),
-                    BUFFER(hcy_frame_report, reports), BUFFER(u64, fast))
+                    BUFFER(hcy_frame_report, reports), BUFFER(u64, fast),
+                    BUFFER(const struct gpu_state, state), BUFFER(const u32, wide_list))
 {
     OPEN(const u8, chunks) OPEN(const hcy_bslz4_frame, frames) OPEN(const hcy_bslz4_block, blocks)
     OPEN(const struct block_info, infos) OPEN(const struct command, commands) OPEN(const u8, base)
-    OPEN(u64, sums) OPEN(hcy_frame_report, reports) OPEN(u64, fast)
+    OPEN(u64, sums) OPEN(hcy_frame_report, reports) OPEN(u64, fast) OPEN(const struct gpu_state, state)
+    OPEN(const u32, wide_list)
     DYNAMIC_LOCAL(room, FRAMES * GPU_BLOCK);
     LOCAL uint4 queues[FRAMES][QUEUE];
     LOCAL struct gpu_slice heads[SLICES];
     LOCAL struct eight eight;
-    u32 lane = ITEM % 32, warp = ITEM / 32, b = GROUP_Y, item = GROUP * FRAMES + warp;
-    NEAR u8 *window = room + warp * GPU_BLOCK;
-    struct block_info info = own_info(&batch, infos, b, lane, WIDE);
-    if (info.counts == 0xffffffffu)
-        return;
     struct azint_target target = { { base, at }, &job, sums, fast, reports };
-    u32 new_planes = info.counts ? info.new_planes : 0;
-    if (info.counts) {
-        const hcy_bslz4_frame *f = &frames[item];
-        carry_out(commands + ((u64)item * batch.n_blocks + b) * (2 * COMMANDS), info.counts,
-                  chunks + f->offset + blocks[f->first_block + b].offset, window, queues[warp], lane);
-    }
-    wide_pixels(&target, (NEAR u32 *)window, new_planes, b, item, lane);
-    if (lane == 0)
-        eight.new_planes[warp] = new_planes;
-    for (u32 t = 0; t < BLOCK_TILES; t++) {
-        BARRIER();
-        struct tile_at tile = open_tile(&target.plan, b * BLOCK_TILES + t, heads);
-        BARRIER();
-        sum_wide(&target, room, &tile, &eight, t);
-    }
+    for (u32 i = GROUP; i < state->wide; i += GROUPS)
+        wide_group(&target, &batch, chunks, frames, blocks, infos, commands, wide_list[i] / groups,
+                   wide_list[i] % groups, room, queues[ITEM / 32], heads, &eight);
 }
 
 /* --- All together --- */

@@ -1,4 +1,7 @@
-/* decode_fast.cl - the usual blocks to images: 32 lanes a block, its window and then its pixels in local memory. */
+/* decode_fast.cl - the usual blocks to images: 32 lanes a block, its window and then its pixels in local memory.
+ *
+ * OUT: words that an item writes at once, 1, 2 or 4, as images are aligned.
+ */
 
 #define DECODE_BLOCKS GPU_DECODE_BLOCKS
 
@@ -22,6 +25,7 @@ void gpu_decode_fast(struct gpu_batch batch, BUFFER(const u8, chunks), BUFFER(co
     OPEN(const struct block_info, infos) OPEN(const struct command, commands) OPEN(u8, images)
     DYNAMIC_LOCAL(room, DECODE_BLOCKS * GPU_BLOCK);
     LOCAL uint4 queues[DECODE_BLOCKS][QUEUE];
+    LOCAL struct plane_places places[DECODE_BLOCKS];
     u32 lane = ITEM % 32, warp = ITEM / 32, b = GROUP * DECODE_BLOCKS + warp, item = GROUP_Y;
     if (b >= batch.n_blocks)
         return;
@@ -34,11 +38,13 @@ void gpu_decode_fast(struct gpu_batch batch, BUFFER(const u8, chunks), BUFFER(co
     NEAR u32 *words = (NEAR u32 *)window;
     carry_out(commands + block_at * (2 * COMMANDS), info.counts,
               chunks + f->offset + blocks[f->first_block + b].offset, window, queues[warp], lane);
+    find_planes(&places[warp], info.new_planes, lane);
+    LANES_BARRIER();
     /* In place, 32 columns at a time: row i of column w goes to column w ^ i, so that rows are read without
      * conflict. */
     for (u32 w = lane; w < PLANE_WORDS; w += 32) {
         u32 a[32];
-        load_pixels(words, info.new_planes, w, a);
+        load_pixels(words, &places[warp], info.new_planes, w, a);
         pack_pixels(a);
         LANES_BARRIER();
         UNROLL
@@ -47,6 +53,19 @@ void gpu_decode_fast(struct gpu_batch batch, BUFFER(const u8, chunks), BUFFER(co
     }
     LANES_BARRIER();
     u32 *out = (u32 *)(images + item * batch.image_bytes + (u64)b * GPU_BLOCK);
-    for (u32 i = lane; i < GPU_BLOCK / 4; i += 32)
-        out[i] = words[i % ROWS * PLANE_WORDS + ((i / ROWS) ^ (i % ROWS))];
+    u32 row = lane * OUT % ROWS; /* of all that the lane writes */
+    const NEAR u32 *from = words + row * PLANE_WORDS;
+    for (u32 i = lane * OUT; i < GPU_BLOCK / 4; i += 32 * OUT) {
+        u32 at = (i / ROWS) ^ row;
+#if OUT == 4
+        uint4 v = { from[at], from[PLANE_WORDS + (at ^ 1)], from[2 * PLANE_WORDS + (at ^ 2)],
+                    from[3 * PLANE_WORDS + (at ^ 3)] };
+        *(uint4 *)(out + i) = v;
+#elif OUT == 2
+        uint2 v = { from[at], from[PLANE_WORDS + (at ^ 1)] };
+        *(uint2 *)(out + i) = v;
+#else
+        out[i] = from[at];
+#endif
+    }
 }

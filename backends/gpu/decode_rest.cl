@@ -7,7 +7,7 @@ void gpu_decode_rest(struct gpu_batch batch, BUFFER(const u8, chunks), BUFFER(co
 {
     OPEN(const u8, chunks) OPEN(const hcy_bslz4_frame, frames) OPEN(const hcy_bslz4_block, blocks)
     OPEN(u8, images) OPEN(struct gpu_state, state) OPEN(u8, slots)
-    LOCAL_ROOM(u8, room, LOCAL_BLOCK);
+    LOCAL_ROOM(u8, room, REST_LOCAL);
     struct rest_target target;
     target.images = images;
     target.image_bytes = batch.image_bytes;

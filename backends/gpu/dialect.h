@@ -41,6 +41,8 @@ typedef unsigned long long uint64_t;
 #define ATOMIC_ADD64(p, x) atomicAdd((unsigned long long *)(p), (unsigned long long)(x))
 #define ATOMIC_ADD_F64(p, x) atomicAdd((double *)(p), (double)(x))
 #define MUL_HI64(a, b) __umul64hi((a), (b))
+#define MUL_HI32(a, b) __umulhi((a), (b))
+#define MAX32(a, b) umax((a), (b))
 #define AS_DOUBLE(x) __longlong_as_double((long long)(x))
 #define AS_BITS64(x) ((uint64_t)__double_as_longlong(x))
 #define AS_FLOAT(x) __uint_as_float(x)
@@ -58,6 +60,10 @@ typedef unsigned long long uint64_t;
 #define LANES_BARRIER() __syncwarp()
 #define BYTE_PERM(a, b, s) __byte_perm((a), (b), (s))
 #define READ_ONLY(p) __ldg(p)
+#define BYTE_OF(x, k) __byte_perm((x), 0, 0x4440 | (k))
+#define DOT_BYTES(a, b, sum) __dp4a((unsigned)(a), (unsigned)(b), (unsigned)(sum)) /* four products of bytes */
+/* sum += a * b, 64 bits of 32: one instruction that compilers do not always choose. */
+#define MUL_ADD_WIDE(sum, a, b) asm("mad.wide.u32 %0, %1, %2, %0;" : "+l"(sum) : "r"(a), "r"(b))
 #elif defined __OPENCL_VERSION__
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #pragma OPENCL FP_CONTRACT OFF
@@ -126,6 +132,8 @@ static inline void add_f64(volatile __global ulong *p, double x)
         old = seen;
 }
 #define MUL_HI64(a, b) mul_hi((ulong)(a), (ulong)(b))
+#define MUL_HI32(a, b) mul_hi((uint)(a), (uint)(b))
+#define MAX32(a, b) max((uint)(a), (uint)(b))
 #define AS_DOUBLE(x) as_double((ulong)(x))
 #define AS_BITS64(x) as_ulong((double)(x))
 #define AS_FLOAT(x) as_float((uint)(x))
@@ -185,6 +193,12 @@ static inline __attribute__((overloadable)) uint4 load_constant(const uint4 *p)
     asm("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w) : "l"((ulong)p));
     return x;
 }
+static inline uint bytes_dot(uint a, uint b, uint sum)
+{
+    uint y;
+    asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(y) : "r"(a), "r"(b), "r"(sum));
+    return y;
+}
 #define SHUFFLE(x, lane) lanes_shuffle((x), (uint)(lane))
 #define BALLOT(x) lanes_ballot(x)
 #define ANY(x) (lanes_ballot(x) != 0)
@@ -192,6 +206,9 @@ static inline __attribute__((overloadable)) uint4 load_constant(const uint4 *p)
 #define LANES_BARRIER() asm volatile("bar.warp.sync -1;" ::: "memory")
 #define BYTE_PERM(a, b, s) bytes_picked((a), (b), (s))
 #define READ_ONLY(p) load_constant(p)
+#define BYTE_OF(x, k) bytes_picked((x), 0, 0x4440 | (k))
+#define DOT_BYTES(a, b, sum) bytes_dot((a), (b), (sum))
+#define MUL_ADD_WIDE(sum, a, b) asm("mad.wide.u32 %0, %1, %2, %0;" : "+l"(sum) : "r"(a), "r"(b))
 #endif
 #else
 #error "no dialect for this compiler"

@@ -114,59 +114,40 @@ DEVICE int parse_block(const u8 *s, u32 n, struct command *commands, struct bloc
     return 0;
 }
 
+/* 32 lanes take PARSE_BLOCKS blocks of a frame: more would wait for one another, as each goes its own way. */
 #define PARSE_BLOCKS GPU_PARSE_BLOCKS
-#define PARSE_MOST GPU_PARSE_ROOM
-
-/* A group takes PARSE_BLOCKS blocks of a frame, their bytes first brought to local memory if they fit. */
-KERNEL GROUP_OF(32)
-void gpu_parse(struct gpu_batch batch, u32 local_bytes, BUFFER(const u8, chunks),
-               BUFFER(const hcy_bslz4_frame, frames), BUFFER(const hcy_bslz4_block, blocks),
-               BUFFER(struct gpu_state, state), BUFFER(struct block_info, infos),
-               BUFFER(struct command, commands))
+KERNEL GROUP_OF(GPU_PARSE_GROUP)
+void gpu_parse(struct gpu_batch batch, BUFFER(const u8, chunks), BUFFER(const hcy_bslz4_frame, frames),
+               BUFFER(const hcy_bslz4_block, blocks), BUFFER(struct gpu_state, state),
+               BUFFER(struct block_info, infos), BUFFER(struct command, commands))
 {
     OPEN(const u8, chunks) OPEN(const hcy_bslz4_frame, frames) OPEN(const hcy_bslz4_block, blocks)
     OPEN(struct gpu_state, state) OPEN(struct block_info, infos) OPEN(struct command, commands)
-    DYNAMIC_LOCAL(room, PARSE_MOST);
-    u32 item = GROUP_Y, b = GROUP * PARSE_BLOCKS + ITEM, first = GROUP * PARSE_BLOCKS;
-    u32 n = batch.n_blocks - first < PARSE_BLOCKS ? batch.n_blocks - first : PARSE_BLOCKS;
+    u32 item = GROUP_Y, lane = ITEM % 32,
+        b = (GROUP * (GPU_PARSE_GROUP / 32) + ITEM / 32) * PARSE_BLOCKS + lane;
     const hcy_bslz4_frame *f = &frames[item];
     struct block_info info = { 0, 0 };
     u64 block_at = (u64)item * batch.n_blocks + b;
+    if (lane >= PARSE_BLOCKS || b >= batch.n_blocks)
+        return;
     if (frame_states(state)[item].way != GPU_WAY_FAST) {
-        if (ITEM < n)
-            infos[block_at] = info;
+        infos[block_at] = info;
         return;
     }
-    hcy_bslz4_block block = { 0, 0 };
-    if (ITEM < n)
-        block = blocks[f->first_block + b];
-    int fits = ITEM < n && block_fits(f, block, decoded_bytes(f, b)),
-        whole = ITEM < n && decoded_bytes(f, b) == GPU_BLOCK;
-    u32 begin = SHUFFLE(block.offset, 0) & ~15u, end = SHUFFLE(block.offset + block.size, (int)n - 1);
-    int staged = !ANY(ITEM < n && (!fits || block.offset < begin || block.offset + block.size > end)) &&
-                 end - begin + 16 <= local_bytes;
-    const u8 *chunk = chunks + f->offset;
-    if (staged)
-        for (u32 i = ITEM; i * 16 < end - begin; i += 32)
-            ((NEAR uint4 *)room)[i] = READ_ONLY((const uint4 *)(chunk + begin) + i);
-    LANES_BARRIER();
-    if (ITEM >= n)
-        return;
-    if (!fits) {
+    hcy_bslz4_block block = blocks[f->first_block + b];
+    u32 bytes = decoded_bytes(f, b);
+    int how = 2; /* as parse_block() says */
+    if (!block_fits(f, block, bytes))
+        how = 1;
+    else if (bytes == GPU_BLOCK && !(block.size & HCY_BLOCK_STORED))
+        how = parse_block(chunks + f->offset + block.offset, block.size, commands + block_at * (2 * COMMANDS),
+                          &info);
+    if (how == 1)
         ATOMIC_MIN32(&frame_states(state)[item].damaged, b);
-    } else if (!whole || (block.size & HCY_BLOCK_STORED)) {
+    else if (how == 2)
         list_block(state, &batch, item, b);
-    } else {
-        struct command *own = commands + block_at * (2 * COMMANDS);
-        int how = staged ? parse_block(ANY_SPACE(const u8, room) + (block.offset - begin), block.size, own, &info)
-                         : parse_block(chunk + block.offset, block.size, own, &info);
-        if (how == 1)
-            ATOMIC_MIN32(&frame_states(state)[item].damaged, b);
-        else if (how == 2)
-            list_block(state, &batch, item, b);
-        if (how)
-            info.counts = 0;
-    }
+    if (how)
+        info.counts = 0;
     infos[block_at] = info;
 }
 
@@ -290,8 +271,8 @@ DEVICE void copy_matches(const struct command *matches, u32 n, NEAR u8 *window, 
 #define QUEUE 33 /* commands kept for the lanes, and one read ahead */
 
 /* A block's planes to its window. */
-DEVICE void carry_out(const struct command *commands, u32 counts, const u8 *coded, NEAR u8 *window, NEAR uint4 *queue,
-                      u32 lane)
+DEVICE void carry_out(const struct command *commands, u32 counts, const u8 *coded, NEAR u8 *window,
+                      NEAR uint4 *queue, u32 lane)
 {
     copy_literals(commands + COMMANDS, counts >> 8 & 255, coded, window, lane);
     LANES_BARRIER();
@@ -301,50 +282,79 @@ DEVICE void carry_out(const struct command *commands, u32 counts, const u8 *code
 
 /* --- Bits to pixels --- */
 
-/* Bit j of word i becomes bit i of word j. */
-DEVICE void transpose32(u32 a[32])
+/* 8 x 8 bits in each of 4 columns of bytes: bit j of word i becomes bit i of word j. */
+DEVICE void transpose8x4(u32 p[8])
 {
-#define EXCHANGE(i, j, s, m)                                                                                 \
-    {                                                                                                        \
-        u32 t = ((a[i] >> (s)) ^ a[j]) & (m);                                                                \
-        a[j] ^= t;                                                                                           \
-        a[i] ^= t << (s);                                                                                    \
+    UNROLL
+    for (int i = 0; i < 4; i++) {
+        u32 t = ((p[i] >> 4) ^ p[i + 4]) & 0x0f0f0f0fu;
+        p[i + 4] ^= t;
+        p[i] ^= t << 4;
     }
     UNROLL
-    for (int i = 0; i < 16; i++)
-        EXCHANGE(i, i + 16, 16, 0x0000ffffu)
+    for (int i = 0; i < 8; i++)
+        if (!(i & 2)) {
+            u32 t = ((p[i] >> 2) ^ p[i + 2]) & 0x33333333u;
+            p[i + 2] ^= t;
+            p[i] ^= t << 2;
+        }
     UNROLL
-    for (int i = 0; i < 32; i++)
-        if (!(i & 8))
-            EXCHANGE(i, i + 8, 8, 0x00ff00ffu)
-    UNROLL
-    for (int i = 0; i < 32; i++)
-        if (!(i & 4))
-            EXCHANGE(i, i + 4, 4, 0x0f0f0f0fu)
-    UNROLL
-    for (int i = 0; i < 32; i++)
-        if (!(i & 2))
-            EXCHANGE(i, i + 2, 2, 0x33333333u)
-    UNROLL
-    for (int i = 0; i < 32; i++)
-        if (!(i & 1))
-            EXCHANGE(i, i + 1, 1, 0x55555555u)
+    for (int i = 0; i < 8; i++)
+        if (!(i & 1)) {
+            u32 t = ((p[i] >> 1) ^ p[i + 1]) & 0x55555555u;
+            p[i + 1] ^= t;
+            p[i] ^= t << 1;
+        }
 }
 
-/* Word w of every plane, as 32 pixels. */
-DEVICE void load_pixels(const NEAR u32 *window, u32 new_planes, u32 w, u32 a[32])
+/* Where each plane begins in a window, in words: the same for all its pixels, so looked up once. */
+struct plane_places {
+    uint4 of[8];
+};
+DEVICE void find_planes(NEAR struct plane_places *places, u32 new_planes, u32 lane)
 {
-    u32 word = 0;
-    const NEAR u32 *at = window + w;
+    ((NEAR u32 *)places)[lane] = place_of(new_planes, lane) * PLANE_WORDS;
+}
+
+/* Word w of planes 8 d to 8 d + 7, transposed. */
+DEVICE void load_eight(const NEAR u32 *window, const NEAR struct plane_places *places, u32 w, int d, u32 q[8])
+{
+    uint4 a = places->of[2 * d], b = places->of[2 * d + 1];
+    q[0] = window[a.x + w];
+    q[1] = window[a.y + w];
+    q[2] = window[a.z + w];
+    q[3] = window[a.w + w];
+    q[4] = window[b.x + w];
+    q[5] = window[b.y + w];
+    q[6] = window[b.z + w];
+    q[7] = window[b.w + w];
+}
+
+/* Word w of every plane, as 32 pixels: byte by byte as far as planes differ; above that all have the last one's
+ * bits. */
+DEVICE void load_pixels(const NEAR u32 *window, const NEAR struct plane_places *places, u32 new_planes, u32 w,
+                        u32 a[32])
+{
     UNROLL
-    for (int p = 0; p < 32; p++) {
-        if (p >= PLANES) {
-            word = 0;
-        } else if (new_planes >> p & 1) {
-            word = *at;
-            at += PLANE_WORDS;
+    for (int i = 0; i < 32; i++)
+        a[i] = 0;
+    UNROLL
+    for (int d = 0; d < ELEM; d++) {
+        u32 q[8];
+        if (d && !(new_planes >> (8 * d + 1))) {
+            const u32 above = (0xffffffffu << 8 * d) & (0xffffffffu >> (32 - PLANES));
+            u32 word = window[((const NEAR u32 *)places)[8 * d] + w];
+            if (word) {
+                UNROLL
+                for (int i = 0; i < 32; i++)
+                    a[i] |= (u32)((i32)(word << (31 - i)) >> 31) & above;
+            }
+            break;
         }
-        a[p] = word;
+        load_eight(window, places, w, d, q);
+        transpose8x4(q);
+        UNROLL
+        for (int i = 0; i < 32; i++)
+            a[i] = BYTE_PERM(a[i], q[i & 7], (0x3210 & ~(15 << 4 * d)) | (4 + (i >> 3)) << 4 * d);
     }
-    transpose32(a);
 }

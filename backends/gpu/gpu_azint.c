@@ -27,7 +27,8 @@ struct azint {
     struct gpu_variant *variant;
     struct gpu_coded coded;
     size_t images;      /* in the scratch memory: frames decoded first, */
-    size_t fast, pairs; /* or sums of the fast way, up to coded.end */
+    size_t fast, pairs; /* or sums of the fast way, up to */
+    size_t list;        /* the list of wide groups, which ends at coded.end */
     bool unit;
 };
 
@@ -153,7 +154,7 @@ static int lay_sums(struct azint *a, const struct gpu_call *call)
 {
     size_t groups = (call->items + GPU_FRAMES - 1) / GPU_FRAMES, row = a->job->n_bins * sizeof(uint64_t),
            size;
-    a->images = a->fast = a->pairs = (a->coded.end + 255) / 256 * 256;
+    a->images = a->fast = a->pairs = a->list = (a->coded.end + 255) / 256 * 256;
     int status;
     if (!a->coded.batch.fast) {
         status = hcy_size_mul(&size, call->items, a->coded.batch.image_bytes);
@@ -164,16 +165,20 @@ static int lay_sums(struct azint *a, const struct gpu_call *call)
         status = hcy_size_add(&a->pairs, a->fast, size);
     if (!status)
         status = hcy_size_mul(&size, a->unit ? groups * GPU_PAIR_ROWS : 0, row);
-    return status ? status : hcy_size_add(&a->coded.end, a->pairs, size);
+    if (!status)
+        status = hcy_size_add(&a->list, a->pairs, size);
+    return status ? status
+                  : hcy_size_add(&a->coded.end, a->list, groups * a->coded.full_blocks * sizeof(uint32_t));
 }
 
 static int fast_variant(struct azint *a, const struct gpu_call *call)
 {
     char options[GPU_OPTIONS_BYTES];
     snprintf(options, sizeof options,
-             "-DGROUP_SIZE=32 -DELEM=%u -DPIXEL_BYTES=%u -DPIXEL_SIGNED=0 -DPIXEL_FLOAT=0 -DVARIANCE=%u"
+             "-DGROUP_SIZE=%u -DELEM=%u -DPIXEL_BYTES=%u -DPIXEL_SIGNED=0 -DPIXEL_FLOAT=0 -DVARIANCE=%u"
              " -DUNIT=%u -DFIRST_INVALID=%lluu",
-             a->pixel->bytes, a->pixel->bytes, (a->job->flags & HCY_AZINT_WANT_VARIANCE) != 0, a->unit,
+             gpu_rest_group(&a->coded, call), a->pixel->bytes, a->pixel->bytes,
+             (a->job->flags & HCY_AZINT_WANT_VARIANCE) != 0, a->unit,
              (unsigned long long)first_invalid(a->job));
     return gpu_variant_get(call->kernel, gpu_text_azint_fast, options, &a->coded.variant);
 }
@@ -210,38 +215,51 @@ int gpu_azint_scratch(const struct gpu_call *call, size_t *size)
     return status;
 }
 
-/* Eight frames a group: small blocks, then wide ones. */
-static int run_groups(const struct azint *a, const struct gpu_call *call)
+static uint32_t groups_of(const struct gpu_call *call)
+{
+    return (uint32_t)((call->items + GPU_FRAMES - 1) / GPU_FRAMES);
+}
+
+static int run_small(const struct azint *a, const struct gpu_call *call)
 {
     const struct gpu_coded *c = &a->coded;
-    uint32_t groups = (uint32_t)((call->items + GPU_FRAMES - 1) / GPU_FRAMES),
-             plane = GPU_BLOCK / (8 * c->batch.elem_size);
-    struct gpu_grid small = { { groups, c->full_blocks },
-                              32 * GPU_FRAMES,
-                              GPU_FRAMES * (GPU_SMALL_COMP + GPU_SMALL_PLANES(c->batch.elem_size) * plane) };
-    struct gpu_grid wide = { { groups, c->full_blocks }, 32 * GPU_FRAMES, GPU_FRAMES * GPU_BLOCK };
-    int status = GPU_STEP(call, c->variant, "gpu_azint_small", &small, GPU_BYTES(c->batch),
-                          GPU_BYTES(*a->job), GPU_BYTES(a->plan->at), gpu_at(c->chunks, 0),
-                          gpu_at(c->frames, 0), gpu_at(c->blocks, 0), gpu_at(c->scratch, c->infos),
-                          gpu_at(c->scratch, c->commands), gpu_at(a->tables, 0), gpu_at(a->sums, 0),
-                          gpu_at(a->reports, 0), gpu_at(c->scratch, a->fast), gpu_at(c->scratch, a->pairs));
-    if (!status)
-        status =
-            GPU_STEP(call, c->variant, "gpu_azint_wide", &wide, GPU_BYTES(c->batch), GPU_BYTES(*a->job),
-                     GPU_BYTES(a->plan->at), gpu_at(c->chunks, 0), gpu_at(c->frames, 0), gpu_at(c->blocks, 0),
-                     gpu_at(c->scratch, c->infos), gpu_at(c->scratch, c->commands), gpu_at(a->tables, 0),
-                     gpu_at(a->sums, 0), gpu_at(a->reports, 0), gpu_at(c->scratch, a->fast));
-    return status;
+    uint32_t plane = GPU_BLOCK / (8 * c->batch.elem_size);
+    struct gpu_grid grid = { { groups_of(call), c->full_blocks },
+                             32 * GPU_FRAMES,
+                             GPU_FRAMES * (GPU_SMALL_COMP + GPU_SMALL_PLANES(c->batch.elem_size) * plane) };
+    return GPU_STEP(call, c->variant, "gpu_azint_small", &grid, GPU_BYTES(c->batch), GPU_BYTES(*a->job),
+                    GPU_BYTES(a->plan->at), gpu_at(c->chunks, 0), gpu_at(c->frames, 0), gpu_at(c->blocks, 0),
+                    gpu_at(c->scratch, c->infos), gpu_at(c->scratch, c->commands), gpu_at(a->tables, 0),
+                    gpu_at(a->sums, 0), gpu_at(a->reports, 0), gpu_at(c->scratch, a->fast),
+                    gpu_at(c->scratch, a->pairs), gpu_at(c->scratch, 0), gpu_at(c->scratch, a->list));
+}
+
+/* Groups of `wide` that a multiprocessor holds at once. */
+#define WIDE_RESIDENT 3u
+
+static int run_wide(const struct azint *a, const struct gpu_call *call)
+{
+    const struct gpu_coded *c = &a->coded;
+    uint32_t groups = groups_of(call), all = groups * c->full_blocks,
+             resident = call->kernel->ops->units * WIDE_RESIDENT;
+    struct gpu_grid grid = { { resident < all ? resident : all, 1 },
+                             32 * GPU_FRAMES,
+                             GPU_FRAMES * GPU_BLOCK };
+    return GPU_STEP(call, c->variant, "gpu_azint_wide", &grid, GPU_BYTES(c->batch), GPU_BYTES(*a->job),
+                    GPU_BYTES(a->plan->at), GPU_BYTES(groups), gpu_at(c->chunks, 0), gpu_at(c->frames, 0),
+                    gpu_at(c->blocks, 0), gpu_at(c->scratch, c->infos), gpu_at(c->scratch, c->commands),
+                    gpu_at(a->tables, 0), gpu_at(a->sums, 0), gpu_at(a->reports, 0),
+                    gpu_at(c->scratch, a->fast), gpu_at(c->scratch, 0), gpu_at(c->scratch, a->list));
 }
 
 static int run_rest(const struct azint *a, const struct gpu_call *call)
 {
     const struct gpu_coded *c = &a->coded;
-    struct gpu_grid grid = gpu_rest_grid(call);
+    struct gpu_grid grid = gpu_rest_grid(c, call);
     return GPU_STEP(call, c->variant, "gpu_azint_rest", &grid, GPU_BYTES(c->batch), GPU_BYTES(*a->job),
                     GPU_BYTES(a->plan->at), gpu_at(c->chunks, 0), gpu_at(c->frames, 0), gpu_at(c->blocks, 0),
-                    gpu_at(a->tables, 0), gpu_at(a->sums, 0), gpu_at(a->reports, 0), gpu_at(c->scratch, 0),
-                    gpu_at(c->scratch, c->slots));
+                    gpu_at(a->tables, 0), gpu_at(a->sums, 0), gpu_at(a->reports, 0),
+                    gpu_at(c->scratch, a->fast), gpu_at(c->scratch, 0), gpu_at(c->scratch, c->slots));
 }
 
 static int run_finish(const struct azint *a, const struct gpu_call *call)
@@ -257,9 +275,11 @@ static int run_fast(const struct azint *a, const struct gpu_call *call)
     const struct gpu_coded *c = &a->coded;
     int status = gpu_coded_begin(c, call);
     if (!status)
-        status = call->kernel->ops->zero(call->queue, c->scratch, a->fast, c->end - a->fast);
+        status = call->kernel->ops->zero(call->queue, c->scratch, a->fast, a->list - a->fast);
     if (!status && c->batch.fast)
-        status = run_groups(a, call);
+        status = run_small(a, call);
+    if (!status && c->batch.fast)
+        status = run_wide(a, call);
     if (!status)
         status = run_rest(a, call);
     if (!status)

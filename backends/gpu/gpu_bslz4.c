@@ -8,7 +8,10 @@ enum { ARG_JOB = 3, ARG_IMAGES, ARG_REPORTS, ARG_SCRATCH };
 
 /* Memory of the slots: an image, so that any block fits, and some megabytes, so that many groups have one. */
 #define SLOT_BYTES ((uint64_t)8 << 20)
-#define REST_GROUP 32u
+/* Items of a group that does what is left over: in the general way many groups of few, each with a block; beside the
+ * fast kernels few blocks are left, so more items share one. */
+#define REST_GROUP      32u
+#define FAST_REST_GROUP 128u
 /* Of groups, in the second direction of a grid. */
 #define MOST_ROWS 65535u
 
@@ -70,7 +73,7 @@ int gpu_coded_open(struct gpu_coded *c, const struct gpu_call *call, const hcy_b
                                    .elem_size = job->elem_size };
     c->batch.slot_bytes = job->image_bytes > SLOT_BYTES ? up(job->image_bytes) : SLOT_BYTES;
     c->batch.n_blocks = c->full_blocks + (coded % GPU_BLOCK != 0);
-    c->batch.fast = fast && may_be_fast(c, call);
+    c->batch.fast = c->fast_text = fast && may_be_fast(c, call);
     if (c->batch.fast)
         c->batch.list_room = (uint32_t)call->items * c->batch.n_blocks;
     return lay_out(c, call);
@@ -106,28 +109,25 @@ static struct gpu_grid over_frames(const struct gpu_call *call)
     return gpu_over(call, (uint32_t)call->items, 1);
 }
 
-struct gpu_grid gpu_rest_grid(const struct gpu_call *call)
+uint32_t gpu_rest_group(const struct gpu_coded *c, const struct gpu_call *call)
 {
-    return (struct gpu_grid){ { call->kernel->ops->units * 16, 1 }, gpu_group(call, REST_GROUP), 0 };
+    return gpu_group(call, c->fast_text ? FAST_REST_GROUP : REST_GROUP);
 }
 
-/* Local memory for what a group of the parser reads: half more than usual, by the batch's size. */
-static uint32_t parse_bytes(const struct gpu_coded *c, const struct gpu_call *call)
+struct gpu_grid gpu_rest_grid(const struct gpu_coded *c, const struct gpu_call *call)
 {
-    uint64_t block = c->batch.chunks_size / call->items / c->batch.n_blocks,
-             bytes = block * GPU_PARSE_BLOCKS * 3 / 2 + 1024;
-    bytes = bytes < 8192 ? 8192 : bytes > 40960 ? 40960 : (bytes + 1023) / 1024 * 1024;
-    return call->kernel->ops->static_local && bytes > GPU_PARSE_ROOM ? GPU_PARSE_ROOM : (uint32_t)bytes;
+    uint32_t groups = call->kernel->ops->units * (c->fast_text ? 4 : 16);
+    return (struct gpu_grid){ { groups, 1 }, gpu_rest_group(c, call), 0 };
 }
 
 static int parse(const struct gpu_coded *c, const struct gpu_call *call)
 {
-    uint32_t bytes = parse_bytes(c, call);
-    struct gpu_grid grid = {
-        { (c->batch.n_blocks + GPU_PARSE_BLOCKS - 1) / GPU_PARSE_BLOCKS, c->batch.items }, 32, bytes
-    };
-    return GPU_STEP(call, c->variant, "gpu_parse", &grid, GPU_BYTES(c->batch), GPU_BYTES(bytes),
-                    gpu_at(c->chunks, 0), gpu_at(c->frames, 0), gpu_at(c->blocks, 0), gpu_at(c->scratch, 0),
+    uint32_t blocks = GPU_PARSE_GROUP / 32 * GPU_PARSE_BLOCKS;
+    struct gpu_grid grid = { { (c->batch.n_blocks + blocks - 1) / blocks, c->batch.items },
+                             GPU_PARSE_GROUP,
+                             0 };
+    return GPU_STEP(call, c->variant, "gpu_parse", &grid, GPU_BYTES(c->batch), gpu_at(c->chunks, 0),
+                    gpu_at(c->frames, 0), gpu_at(c->blocks, 0), gpu_at(c->scratch, 0),
                     gpu_at(c->scratch, c->infos), gpu_at(c->scratch, c->commands));
 }
 
@@ -162,7 +162,7 @@ static int decode_fast(const struct gpu_coded *c, const struct gpu_call *call, c
 int gpu_coded_decode(const struct gpu_coded *c, const struct gpu_call *call, const hcy_value *images,
                      size_t at)
 {
-    struct gpu_grid grid = gpu_rest_grid(call);
+    struct gpu_grid grid = gpu_rest_grid(c, call);
     int status = gpu_coded_begin(c, call);
     if (!status && c->batch.fast)
         status = decode_fast(c, call, images, at);
@@ -175,13 +175,20 @@ int gpu_coded_decode(const struct gpu_coded *c, const struct gpu_call *call, con
 
 /* --- bslz4_decode --- */
 
+/* Words that stand together in every image. */
+static uint32_t words_at_once(const struct gpu_coded *c)
+{
+    return c->batch.image_bytes % 16 == 0 ? 4 : c->batch.image_bytes % 8 == 0 ? 2 : 1;
+}
+
 int gpu_decode_variant(struct gpu_coded *c, const struct gpu_call *call)
 {
     char options[GPU_OPTIONS_BYTES];
-    int n = snprintf(options, sizeof options, "-DGROUP_SIZE=%u", gpu_group(call, REST_GROUP));
-    if (!c->batch.fast)
+    int n = snprintf(options, sizeof options, "-DGROUP_SIZE=%u", gpu_rest_group(c, call));
+    if (!c->fast_text)
         return gpu_variant_get(call->kernel, gpu_text_decode, options, &c->variant);
-    snprintf(options + n, sizeof options - (size_t)n, " -DELEM=%u", c->batch.elem_size);
+    snprintf(options + n, sizeof options - (size_t)n, " -DELEM=%u -DOUT=%u", c->batch.elem_size,
+             words_at_once(c));
     return gpu_variant_get(call->kernel, gpu_text_decode_fast, options, &c->variant);
 }
 
@@ -212,7 +219,7 @@ int gpu_decode_launch(const struct gpu_call *call)
         return status;
     if (!holds(images, call->items, c.batch.image_bytes))
         return hcy_fail(HCY_EINVAL, "bslz4_decode: images too small for %zu frames", call->items);
-    if ((images->block->address + images->offset) % 4)
+    if ((images->block->address + images->offset) % (4 * words_at_once(&c)))
         c.batch.fast = 0;
     return gpu_coded_decode(&c, call, images, 0);
 }

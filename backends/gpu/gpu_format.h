@@ -23,7 +23,8 @@ struct gpu_batch {
 struct gpu_state {
     uint32_t listed; /* blocks in the list, may be more than there is room for: then it counts all */
     uint32_t slot;   /* the largest block of a frame that needs a slot */
-    uint32_t reserved[62];
+    uint32_t wide;   /* groups of eight frames' blocks in the list for `wide` */
+    uint32_t reserved[61];
 };
 /* Of a frame. */
 struct gpu_frame_state {
@@ -55,13 +56,13 @@ struct gpu_command {
 struct gpu_block_info {
     uint32_t counts, new_planes;
 };
-#define GPU_PARSE_BLOCKS  8u /* of a group of `parse` */
-#define GPU_PARSE_ROOM    24576u /* its local memory where that must be known when the text is compiled */
-#define GPU_DECODE_BLOCKS 8u /* of a group that decodes to images */
+#define GPU_PARSE_BLOCKS  8u  /* of 32 lanes of `parse` */
+#define GPU_PARSE_GROUP   32u /* a multiple of 32 */
 #define GPU_FRAMES_ALONE  4u /* that a processor sums together */
-#define GPU_FRAMES        8u /* of a group that sums */
-#define GPU_FAST_ROWS     4u /* sums of a frame in scratch memory */
-#define GPU_PAIR_ROWS     8u /* and of GPU_FRAMES of a plan whose weights are all one */
+#define GPU_DECODE_BLOCKS 8u  /* of a group that decodes to images */
+#define GPU_FRAMES        8u  /* of a group that sums */
+#define GPU_FAST_ROWS     4u  /* sums of a frame in scratch memory */
+#define GPU_PAIR_ROWS     8u  /* and of GPU_FRAMES of a plan whose weights are all one */
 /* Room of a small block, planes and coded bytes; the latter of eight frames become their tile. */
 #define GPU_SMALL_PLANES(elem) ((elem) == 4 ? 12u : 10u)
 #define GPU_SMALL_COMP         2096u
@@ -69,26 +70,30 @@ struct gpu_block_info {
 /* --- A prepared plan --- */
 
 /* Pixels in TILES; a tile's weights, bin by bin, in SEGMENTS of up to GPU_SEGMENT entries; 32 segments of like length
- * are a SLICE, whose entries stand entry by entry, 32 lanes side by side.  An entry of no weight fills up the
- * shorter segments. */
+ * are a SLICE, whose entries stand in QUADS of four, 32 lanes side by side.  Entries of no weight fill up the shorter
+ * segments. */
 #define GPU_TILE    2048u
 #define GPU_SEGMENT 16u
 #define GPU_NO_BIN  0xffffffffu
 
 struct gpu_slice {
-    uint32_t first; /* entry of lane 0, in units of 32 entries */
-    uint32_t n;     /* entries of a lane */
+    uint32_t first; /* quad of lane 0, in units of 32 quads */
+    uint32_t n;     /* quads of a lane */
 };
-/* weight: bits 0-23 c, bit 31 the first entry of its pixel.
- * place: bits 0-15 where a fused kernel keeps the pixel, bits 16-26 its number in the tile. */
-struct gpu_entry {
-    uint32_t weight, place;
+/* Four entries: their weights and the squares of these byte by byte, for dot products of bytes; and where a fused
+ * kernel keeps their pixels, two to a word, with a bit for the first entry of a pixel.  A quad is two words of 128
+ * bits; of 32 quads the first words stand together, then the second. */
+struct gpu_quad {
+    uint32_t bytes[3], places;
 };
-#define GPU_ENTRY_FIRST 0x80000000u
+#define GPU_ENTRY_FIRST 0x8000u
+#define GPU_ENTRY_PLACE 0x0fffu
 /* A pixel of the tile, transposed: lanes of one word of a bit-plane are 65 apart, so no two share a bank. */
 #define GPU_PITCH        65u
 #define GPU_PLACE(pixel) (((pixel)&31u) * GPU_PITCH + ((pixel) >> 5))
 #define GPU_NO_PLACE     (32u * GPU_PITCH)
+/* The pixel of a place: p / 65 and p % 65 for all below 4096. */
+#define GPU_PITCHES(place) ((place)*4033u >> 18)
 
 /* Offsets in the plan's memory, by value to the kernels that use it. */
 struct gpu_plan_at {
@@ -96,9 +101,9 @@ struct gpu_plan_at {
     uint64_t slice_of; /* u32[n_tiles + 1]: first slice of each tile */
     uint64_t slices;   /* struct gpu_slice */
     uint64_t bins;     /* u32[slices][32] */
-    uint64_t entries;  /* struct gpu_entry[][32] */
-    uint64_t places;   /* u16[][32], the same entries without weights: of a plan whose weights are all one */
-    uint64_t masked;   /* a bit a pixel without weights, padded with ones to whole tiles */
+    uint64_t quads;    /* struct gpu_quad[][2][32]: weights, squares */
+    uint64_t places; /* u16[][4][32], the same entries without weights: of a plan whose weights are all one */
+    uint64_t masked; /* a bit a pixel without weights, padded with ones to whole tiles */
     uint64_t runs, starts, norms, darks, variances; /* the canonical spans */
     uint32_t n_bins, n_tiles;
     uint32_t has_darks, has_variances;

@@ -82,6 +82,7 @@ struct gpu_coded {
     uint32_t full_blocks;               /* of a frame in the usual blocks, without a partial one */
     size_t slots, infos, commands, end; /* offsets; the state is at 0 */
     struct gpu_variant *variant;
+    bool fast_text; /* of the fast kernels, also if a launch does without them */
 };
 /* Checks the job; lays the scratch memory out.  `fast` wants the usual blocks parsed, where the job allows it. */
 int gpu_coded_open(struct gpu_coded *c, const struct gpu_call *call, const hcy_bslz4_job *job, bool fast);
@@ -94,7 +95,8 @@ int gpu_coded_end(const struct gpu_coded *c, const struct gpu_call *call);
 /* Every frame to images at offset `at` of `images`. */
 int gpu_coded_decode(const struct gpu_coded *c, const struct gpu_call *call, const hcy_value *images,
                      size_t at);
-struct gpu_grid gpu_rest_grid(const struct gpu_call *call);
+uint32_t gpu_rest_group(const struct gpu_coded *c, const struct gpu_call *call);
+struct gpu_grid gpu_rest_grid(const struct gpu_coded *c, const struct gpu_call *call);
 
 /* Compiles what gpu_coded_decode() needs. */
 int gpu_decode_variant(struct gpu_coded *c, const struct gpu_call *call);

@@ -17,8 +17,8 @@
 
 /* A weight on its way. */
 struct item {
-    uint32_t bin;
-    struct gpu_entry entry;
+    uint32_t bin, c;
+    uint16_t place; /* with GPU_ENTRY_FIRST */
 };
 
 /* A run of items of one bin. */
@@ -28,11 +28,11 @@ struct segment {
 
 /* One tile's tables. */
 struct tile {
-    struct gpu_slice *slices; /* `first` counted from the tile's first entry */
+    struct gpu_slice *slices; /* `first` counted from the tile's first quad */
     uint32_t *bins;
-    struct gpu_entry *entries;
+    struct gpu_quad *quads;
     uint16_t *places;
-    uint32_t n_slices, n_rows; /* rows of 32 entries */
+    uint32_t n_slices, n_rows; /* rows of 32 quads */
 };
 
 struct builder {
@@ -90,8 +90,7 @@ static int put_weight(struct space *s, uint32_t bin, uint32_t c, uint32_t pixel,
         return 0;
     if (s->n == s->room && !space_grow(s))
         return HCY_ENOMEM;
-    s->items[s->n++] =
-        (struct item){ bin, { c | (first ? GPU_ENTRY_FIRST : 0), GPU_PLACE(pixel) | pixel << 16 } };
+    s->items[s->n++] = (struct item){ bin, c, (uint16_t)(GPU_PLACE(pixel) | (first ? GPU_ENTRY_FIRST : 0)) };
     return 0;
 }
 
@@ -185,19 +184,30 @@ static uint32_t longest(const struct segment *segments, uint32_t n)
     return most;
 }
 
+/* Entry k of lane `lane`, into quad rows that begin as zeros. */
+static void put_entry(struct tile *t, size_t row, uint32_t k, uint32_t lane, const struct item *item)
+{
+    struct gpu_quad *weights = t->quads + (2 * row) * 32 + lane, *squares = weights + 32;
+    uint32_t square = (uint32_t)(((uint64_t)item->c * item->c + (1u << 23)) >> 24);
+    for (unsigned b = 0; b < 3; b++) {
+        weights->bytes[b] |= (item->c >> 8 * b & 255) << 8 * k;
+        squares->bytes[b] |= (square >> 8 * b & 255) << 8 * k;
+    }
+    (k < 2 ? weights : squares)->places |= (uint32_t)item->place << 16 * (k & 1);
+    t->places[(4 * row + k) * 32 + lane] = item->place & GPU_ENTRY_PLACE;
+}
+
 static void fill_slice(struct tile *t, uint32_t slice, const struct space *s, const struct segment *segments,
                        uint32_t n)
 {
+    static const struct item nothing = { 0, 0, GPU_NO_PLACE };
     uint32_t first = t->slices[slice].first, length = t->slices[slice].n;
+    memset(t->quads + 64 * (size_t)first, 0, 64 * (size_t)length * sizeof *t->quads);
     for (uint32_t lane = 0; lane < 32; lane++) {
         t->bins[32 * slice + lane] = lane < n ? segments[lane].bin : GPU_NO_BIN;
-        for (uint32_t k = 0; k < length; k++) {
-            struct gpu_entry entry = { 0, GPU_NO_PLACE };
-            if (lane < n && k < segments[lane].n)
-                entry = s->items[segments[lane].first + k].entry;
-            t->entries[32 * (size_t)(first + k) + lane] = entry;
-            t->places[32 * (size_t)(first + k) + lane] = (uint16_t)entry.place;
-        }
+        for (uint32_t k = 0; k < 4 * length; k++)
+            put_entry(t, first + k / 4, k % 4, lane,
+                      lane < n && k < segments[lane].n ? &s->items[segments[lane].first + k] : &nothing);
     }
 }
 
@@ -216,12 +226,12 @@ static int make_tile(struct builder *b, struct space *s, uint32_t number)
         return HCY_ENOMEM;
     for (uint32_t i = 0; i < t->n_slices; i++) {
         uint32_t here = n - 32 * i < 32 ? n - 32 * i : 32;
-        t->slices[i] = (struct gpu_slice){ t->n_rows, longest(s->sorted + 32 * i, here) };
+        t->slices[i] = (struct gpu_slice){ t->n_rows, (longest(s->sorted + 32 * i, here) + 3) / 4 };
         t->n_rows += t->slices[i].n;
     }
-    t->entries = malloc((t->n_rows + 1) * 32 * sizeof *t->entries);
-    t->places = malloc((t->n_rows + 1) * 32 * sizeof *t->places);
-    if (!t->entries || !t->places)
+    t->quads = malloc((t->n_rows + 1) * 64 * sizeof *t->quads);
+    t->places = malloc((t->n_rows + 1) * 128 * sizeof *t->places);
+    if (!t->quads || !t->places)
         return HCY_ENOMEM;
     for (uint32_t i = 0; i < t->n_slices; i++)
         fill_slice(t, i, s, s->sorted + 32 * i, n - 32 * i < 32 ? n - 32 * i : 32);
@@ -278,8 +288,8 @@ static size_t lay_out(const struct builder *b, const hcy_span *spans, struct gpu
     y->slice_of = place(&at, ((size_t)b->n_tiles + 1) * sizeof(uint32_t));
     y->slices = place(&at, t->slices * sizeof(struct gpu_slice));
     y->bins = place(&at, t->slices * 32 * sizeof(uint32_t));
-    y->entries = place(&at, t->rows * 32 * sizeof(struct gpu_entry));
-    y->places = place(&at, plan->unit ? t->rows * 32 * sizeof(uint16_t) : 0);
+    y->quads = place(&at, t->rows * 64 * sizeof(struct gpu_quad));
+    y->places = place(&at, plan->unit ? t->rows * 128 * sizeof(uint16_t) : 0);
     y->masked = place(&at, (size_t)b->n_tiles * GPU_TILE / 8);
     y->runs = place(&at, b->runs_size + 16);
     y->starts = place(&at, n_starts * sizeof(uint64_t));
@@ -307,7 +317,7 @@ static int assemble(struct builder *b, const hcy_span *spans, struct gpu_plan *p
     struct gpu_piece *pieces = malloc((4 * (size_t)b->n_tiles + 7) * sizeof *pieces);
     int status = slice_of && pieces ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for a plan's tables");
     if (!status && t.rows > UINT32_MAX)
-        status = hcy_fail(HCY_EUNSUPPORTED, "a plan of %zu weights is too large for a GPU", t.rows * 32);
+        status = hcy_fail(HCY_EUNSUPPORTED, "a plan of %zu weights is too large for a GPU", t.rows * 128);
     for (uint32_t i = 0; !status && i < b->n_tiles; i++) {
         struct tile *tile = &b->tiles[i];
         slice_of[i] = (uint32_t)slices;
@@ -318,10 +328,10 @@ static int assemble(struct builder *b, const hcy_span *spans, struct gpu_plan *p
         pieces[n++] =
             (struct gpu_piece){ tile->bins, plan->at.bins + slices * 128, (size_t)tile->n_slices * 128 };
         pieces[n++] =
-            (struct gpu_piece){ tile->entries, plan->at.entries + rows * 256, (size_t)tile->n_rows * 256 };
+            (struct gpu_piece){ tile->quads, plan->at.quads + rows * 1024, (size_t)tile->n_rows * 1024 };
         if (plan->unit)
             pieces[n++] =
-                (struct gpu_piece){ tile->places, plan->at.places + rows * 64, (size_t)tile->n_rows * 64 };
+                (struct gpu_piece){ tile->places, plan->at.places + rows * 256, (size_t)tile->n_rows * 256 };
         slices += tile->n_slices;
         rows += tile->n_rows;
     }
@@ -376,7 +386,7 @@ static void free_tiles(struct builder *b)
     for (uint32_t i = 0; b->tiles && i < b->n_tiles; i++) {
         free(b->tiles[i].slices);
         free(b->tiles[i].bins);
-        free(b->tiles[i].entries);
+        free(b->tiles[i].quads);
         free(b->tiles[i].places);
     }
     free(b->tiles);

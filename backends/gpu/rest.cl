@@ -4,7 +4,25 @@
  *     void rest_pixels(const struct rest_target *, item, number of the first pixel, const struct decoded *);
  */
 
-/* One block, by the whole group. */
+/* Coded bytes are read one after the other, so those of a small block come to local memory first, where a group
+ * shares the work. */
+#if GROUP_SIZE == 1
+#define REST_CODED 0
+#else
+#define REST_CODED 8448
+#endif
+#define REST_LOCAL (LOCAL_BLOCK + REST_CODED)
+DEVICE const u8 *rest_coded(const u8 *coded, u32 size, u8 *to)
+{
+    if (size > REST_CODED)
+        return coded;
+    for (u32 i = ITEM; i < size; i += GROUP_SIZE)
+        to[i] = coded[i];
+    BARRIER();
+    return to;
+}
+
+/* One block, by the whole group.  `room` is of REST_LOCAL bytes. */
 DEVICE void rest_block(const struct gpu_batch *batch, const u8 *chunks, const hcy_bslz4_frame *frames,
                        const hcy_bslz4_block *blocks, struct gpu_state *state, u32 item, u32 b, u8 *room,
                        u8 *slot, const struct rest_target *target)
@@ -13,8 +31,12 @@ DEVICE void rest_block(const struct gpu_batch *batch, const u8 *chunks, const hc
     hcy_bslz4_block block = blocks[f->first_block + b];
     u32 bytes = decoded_bytes(f, b);
     struct decoded d;
-    int good = block_fits(f, block, bytes) && decode_any(chunks + f->offset + block.offset, block.size, bytes,
-                                                         batch, bytes <= LOCAL_BLOCK ? room : slot, &d);
+    int good = block_fits(f, block, bytes);
+    if (good) {
+        const u8 *coded = chunks + f->offset + block.offset;
+        coded = rest_coded(coded, block.size & ~HCY_BLOCK_STORED, room + LOCAL_BLOCK);
+        good = decode_any(coded, block.size, bytes, batch, bytes <= LOCAL_BLOCK ? room : slot, &d);
+    }
     if (good)
         rest_pixels(target, item, (u64)b * f->block_bytes / batch->elem_size, &d);
     else if (ITEM == 0)
