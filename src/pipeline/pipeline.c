@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <halcyon/backend.h>
 
 #define MEMORY       ((uint64_t)128 << 20) /* stored frames of all slots, by default */
+#define FAR_MEMORY   ((uint64_t)384 << 20) /* where an accelerator wants batches that pay for its launches */
 #define SUMS_MEMORY  ((uint64_t)64 << 20)  /* sums of all lanes, one frame each at least */
 #define CURVE_MEMORY ((uint64_t)64 << 20)  /* curves that wait for their turn */
 #define CURVES       9                     /* arrays of n_bins in a result */
@@ -56,15 +58,18 @@ static int choose_sizes(hcy_pipeline *p, size_t *window)
     batch = least(at_least_one(batch), MAX_BATCH);
     batch = least(batch, at_least_one(SUMS_MEMORY / (p->sums_bytes * PIPE_LANES * p->n_workers)));
     batch = least(batch, at_least_one(CURVE_MEMORY / curve));
-    for (size_t i = 0; i < p->n_workers; i++)
+    int far = 0; /* a device that frames are copied to */
+    for (size_t i = 0; i < p->n_workers; i++) {
+        far |= !p->workers[i].direct;
         p->n_slots += p->workers[i].direct ? 2 : 3; /* one is filled, the others are with the device */
+    }
     status = hcy_size_add(&chunk, chunk, HCY_BSLZ4_ALIGN - 1);
     chunk -= chunk % HCY_BSLZ4_ALIGN;
     if (!status)
         status = hcy_size_mul(&full, batch, chunk);
     if (status)
         return status;
-    uint64_t memory = p->opts.memory ? p->opts.memory : p->opts.batch ? UINT64_MAX : MEMORY;
+    uint64_t memory = p->opts.memory ? p->opts.memory : p->opts.batch ? UINT64_MAX : far ? FAR_MEMORY : MEMORY;
     p->capacity = least(full, memory / p->n_slots);
     if (p->capacity < chunk)
         p->capacity = chunk;
@@ -76,13 +81,14 @@ static int choose_sizes(hcy_pipeline *p, size_t *window)
     return 0;
 }
 
+/* Readers take a CPU's time from its kernels; an accelerator takes all that half of the processors can read. */
 static uint32_t choose_readers(const hcy_pipeline *p)
 {
-    uint32_t n = 0;
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    uint32_t n = 0, half = processors > 3 ? (uint32_t)(processors + 1) / 2 : 2;
     for (size_t i = 0; i < p->n_workers; i++) {
         const hcy_device_info *info = hcy_device_get_info(p->workers[i].device);
-        n += info->kind == HCY_KIND_CPU ? (info->units + 1) / 2
-                                        : 2; /* readers take a CPU's time from its kernels */
+        n += info->kind == HCY_KIND_CPU ? (info->units + 1) / 2 : half;
     }
     return n < 1 ? 1 : n > 16 ? 16 : n;
 }
