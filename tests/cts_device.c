@@ -172,6 +172,9 @@ static size_t list_ours(hcy_device_info **ours)
     size_t n, kept = 0;
     if (cts_is("null"))
         setenv("HALCYON_BACKENDS", "null,cpu", 1);
+    /* A vendor's library may start threads of its own when it is first used, not each time. */
+    if (!cts_is("cpu") && !cts_is("null") && !hcy_device_list(&list, &n))
+        hcy_list_free(list);
     size_t threads = count_entries("/proc/self/task");
     st_ok(hcy_device_list(&list, &n), "devices can be listed");
     is_int((intmax_t)count_entries("/proc/self/task"), (intmax_t)threads, "listing starts no thread");
@@ -408,7 +411,8 @@ static void test_all(void)
         same += wanted < n_devs && !strcmp(hcy_device_get_info(devs[wanted])->name, list[i].name);
         wanted++;
     }
-    is_int((intmax_t)n_devs, (intmax_t)wanted, "as many as are listed, without those that compute nothing or are there twice");
+    is_int((intmax_t)n_devs, (intmax_t)wanted,
+           "as many as are listed, without those that compute nothing or are there twice");
     is_int((intmax_t)same, (intmax_t)wanted, "the same ones, in the same order");
     close_list(devs, n_devs);
     hcy_list_free(list);
