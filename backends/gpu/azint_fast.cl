@@ -288,8 +288,8 @@ void gpu_azint_small(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_
         hcy_bslz4_block block = blocks[f->first_block + b];
         NEAR u8 *coded = room + warp * SMALL_COMP;
         u32 skip = stage_block(chunks + f->offset + block.offset, block.size, coded, lane);
-        carry_out(commands + ((u64)item * batch.n_blocks + b) * (2 * COMMANDS), info.counts, ANY_SPACE(const u8, coded + skip),
-                  windows + warp * SMALL_WINDOW, queues[warp], lane);
+        carry_out(commands + ((u64)item * batch.n_blocks + b) * (2 * COMMANDS), info.counts,
+                  ANY_SPACE(const u8, coded + skip), windows + warp * SMALL_WINDOW, queues[warp], lane);
     }
     find_planes(&eight.places[warp], info.new_planes, lane);
     if (lane == 0)
