@@ -196,7 +196,7 @@ AM_TESTS_ENVIRONMENT = \
     HCY_SANITIZER='$(HCY_LDFLAGS)'; export HCY_SANITIZER; \
     HCY_HEADERS='$(halcyoninclude_HEADERS)'; HCY_HDF5='$(HDF5_LIBS)'; export HCY_HEADERS HCY_HDF5; \
     ASAN_OPTIONS=$${ASAN_OPTIONS-detect_leaks=1:allocator_may_return_null=1}; export ASAN_OPTIONS; \
-    TSAN_OPTIONS=$${TSAN_OPTIONS-halt_on_error=1}; export TSAN_OPTIONS;
+    TSAN_OPTIONS=$${TSAN_OPTIONS-halt_on_error=1:allocator_may_return_null=1}; export TSAN_OPTIONS;
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
 LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/run-test
 TEST_EXTENSIONS = .t

@@ -4,14 +4,14 @@
 #include <stdatomic.h>
 #include <string.h>
 
-static volatile sig_atomic_t interrupted;
+static atomic_int interrupted; /* threads read it */
 static hcy_pipeline *_Atomic running;
 
 static void note(int number)
 {
     hcy_pipeline *pipeline = atomic_load(&running);
     (void)number;
-    interrupted = 1;
+    atomic_store(&interrupted, 1);
     if (pipeline)
         hcy_pipeline_cancel(pipeline);
 }
@@ -39,12 +39,12 @@ void interrupt_release(void)
 
 int interrupt_came(void)
 {
-    return interrupted;
+    return atomic_load(&interrupted);
 }
 
 void interrupt_cancels(hcy_pipeline *pipeline)
 {
     atomic_store(&running, pipeline);
-    if (interrupted)
+    if (atomic_load(&interrupted))
         hcy_pipeline_cancel(pipeline);
 }
