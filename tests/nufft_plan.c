@@ -421,7 +421,7 @@ static void check_threads(void)
 
 int main(void)
 {
-    hcy_device *discrete;
+    hcy_device *discrete = NULL;
     if (hcy_device_open(&dev, "cpu@threads=3") || hcy_device_open(&discrete, "cpu@threads=2@discrete=1"))
         bail_out("%s", hcy_last_error()->text);
     if (!(hcy_device_get_info(dev)->caps & HCY_CAP_FFT)) {
