@@ -77,10 +77,8 @@ static void gather(struct oracle *o, uint32_t bin)
             more = (int)HCY_AZINT_RUN_MORE(word);
             if (bin < HCY_AZINT_RUN_BIN(word) || k >= HCY_AZINT_RUN_N(word) || !oracle_weight(w, k))
                 continue;
-            volatile float key = (float)fine_of(o, i) * inverse;
-
-            if (is_float)
-                key = (float)(((double)value_of(o, i) - dark_of(o, i)) * (double)inverse);
+            volatile float key = is_float ? (float)(((double)value_of(o, i) - dark_of(o, i)) * (double)inverse)
+                                          : (float)fine_of(o, i) * inverse;
             o->entries[o->n] = (struct entry){ i, oracle_weight(w, k), o->n, (double)key, !lost };
             o->n++;
         }
