@@ -215,6 +215,9 @@ static void null_queue_destroy(void *qimpl)
 
 static int null_copy(void *qimpl, const hcy_copy *copy, hcy_keep *keep)
 {
+    /* Memory of another device that the host does not reach: the HAL goes by way of the host. */
+    if ((copy->dst.block && !copy->dst.block->host) || (copy->src.block && !copy->src.block->host))
+        return hcy_fail(HCY_EUNSUPPORTED, "the null device cannot reach another device's memory");
     return hcy_hostqueue_copy(((struct null_queue *)qimpl)->host, copy, keep);
 }
 
