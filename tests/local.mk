@@ -113,7 +113,7 @@ test_scripts += tests/cli.t tests/cli_filter.t tests/cli_real.t tests/plot.t tes
     tests/cli_bench.t
 
 # Fuzz targets, on damaged seeds in the suite.  Under libFuzzer: configure with CC=clang
-# CFLAGS='-g -O1 -fsanitize=fuzzer-no-link' --enable-sanitizer, then make fuzzers.
+# CFLAGS='-g -O1 -fsanitize=fuzzer-no-link' --enable-sanitizer=address, then make fuzzers.
 fuzz_targets = tests/fuzz.h tests/fuzz_codecs.c tests/fuzz_files.c tests/fuzz_texts.c tests/fuzz_results.c tests/stack_make.h \
     tests/stack_images.h tests/bslz4_ref.h tests/pipeline_scene.h tests/azint_scene.h tests/azint_oracle.h \
     src/h5plugin/codec.h src/h5plugin/codec.c src/h5plugin/host.h src/h5plugin/host.c
