@@ -14,6 +14,11 @@
 #define NORM (1.0 / 1099511627776.0)     /* 2^-40 */
 #define ONE (HCY_AZINT_ONE / 16777216.0) /* 1.0 as a weight, on that scale */
 
+static int is_float(const hcy_azint_job *job)
+{
+    return job->pixel_type == HCY_PIXEL_F32 || job->pixel_type == HCY_PIXEL_F64;
+}
+
 static double sum_of(const uint64_t *sums, size_t n, size_t bin, int row, int is_float)
 {
     uint64_t lo = sums[(size_t)row * n + bin], hi = sums[((size_t)row + 1) * n + bin];
@@ -79,15 +84,15 @@ static struct bin_sums bin_sums(const hcy_azint_plan *plan, const hcy_azint_job 
                                 int lost, size_t i)
 {
     const hcy_azint_bin_norm *norm = &plan->bin_norms[i];
-    int is_float = job->pixel_type == HCY_PIXEL_F32 || job->pixel_type == HCY_PIXEL_F64;
+    int floats = is_float(job);
     size_t n = job->n_bins;
     const uint64_t *at = sums + i;
     struct bin_sums s;
 
-    s.signal = sum_of(sums, n, i, HCY_SUM_SIGNAL_LO, is_float);
-    s.variance = sum_of(sums, n, i, HCY_SUM_VARIANCE_LO, is_float);
+    s.signal = sum_of(sums, n, i, HCY_SUM_SIGNAL_LO, floats);
+    s.variance = sum_of(sums, n, i, HCY_SUM_VARIANCE_LO, floats);
     if (plan->extra)
-        add_extra(&s, plan, sums, is_float, i);
+        add_extra(&s, plan, sums, floats, i);
     s.signal *= WEIGHT;
     s.variance *= WEIGHT;
     s.norm = remaining(norm->norm, lost ? at + HCY_SUM_LOST_NORM_LO * n : NULL, n) * NORM;
@@ -100,22 +105,22 @@ static struct bin_sums bin_sums(const hcy_azint_plan *plan, const hcy_azint_job 
 static struct bin_sums kept_sums(const hcy_azint_plan *plan, const hcy_azint_job *job, const uint64_t *sums,
                                  size_t i)
 {
-    int is_float = job->pixel_type == HCY_PIXEL_F32 || job->pixel_type == HCY_PIXEL_F64;
-    int shift = plan->darks && !is_float ? HCY_AZINT_SQUARE_SHIFT(hcy__azint_pixel_bytes(job->pixel_type)) : 0;
+    int floats = is_float(job);
+    int shift = plan->darks && !floats ? HCY_AZINT_SQUARE_SHIFT(hcy__azint_pixel_bytes(job->pixel_type)) : 0;
     size_t n = job->n_bins;
     const uint64_t *at = sums + i;
     struct bin_sums s;
 
-    s.signal = sum_of(sums, n, i, HCY_SUM_SIGNAL_LO, is_float) * WEIGHT;
-    s.variance = sum_of(sums, n, i, HCY_SUM_VARIANCE_LO, is_float) * WEIGHT;
+    s.signal = sum_of(sums, n, i, HCY_SUM_SIGNAL_LO, floats) * WEIGHT;
+    s.variance = sum_of(sums, n, i, HCY_SUM_VARIANCE_LO, floats) * WEIGHT;
     s.norm = azint_double(at[HCY_SUM_LOST_NORM_LO * n], at[HCY_SUM_LOST_NORM_HI * n]) * NORM;
     s.norm2 = azint_double(at[HCY_SUM_LOST_NORM2_LO * n], at[HCY_SUM_LOST_NORM2_HI * n]) * NORM;
     s.count = (double)at[HCY_SUM_LOST_COUNT * n] * WEIGHT;
-    if (plan->options.error_model == HCY_ERRORS_VARIANCE && !is_float)
+    if (plan->options.error_model == HCY_ERRORS_VARIANCE && !floats)
         s.variance = ldexp(s.variance, -plan->head.variance_shift);
     if (plan->options.error_model != HCY_ERRORS_AZIMUTHAL)
         return s;
-    if (is_float) {
+    if (floats) {
         s.variance = sum_of(sums, n, i, HCY_SUM_SQUARE_LO, 1) * WEIGHT;
     } else {
         const uint64_t square[2] = { at[HCY_SUM_SQUARE_LO * n], at[HCY_SUM_SQUARE_HI * n] };
@@ -134,13 +139,39 @@ struct block {
     double signal[BLOCK], variance[BLOCK], norm[BLOCK], norm2[BLOCK], count[BLOCK];
 };
 
-static void put_block(struct block *b, const struct bin_sums *s, size_t i)
+static void put_bin(struct block *b, const struct bin_sums *s, size_t i)
 {
     b->signal[i] = s->signal;
     b->variance[i] = s->variance;
     b->norm[i] = s->norm;
     b->norm2[i] = s->norm2;
     b->count[i] = s->count;
+}
+
+/* n numbers of 128 bits, low and high words `step` apart in rows, to doubles. */
+static void convert(double *restrict to, const uint64_t *lo, const uint64_t *hi, size_t step, double scale, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t low = lo[i * step], high = hi[i * step];
+
+        to[i] = scale * (((low >> 63) + high) ? azint_signed_double(low, high) : (double)(int64_t)low);
+    }
+}
+
+/* Bins [at, at + n) of a plan without extras and filter, of a frame of integers that has lost nothing. */
+static void plain_block(struct block *b, const hcy_azint_plan *plan, const uint64_t *sums, size_t at, size_t n)
+{
+    const hcy_azint_bin_norm *norm = plan->bin_norms + at;
+    const uint64_t *signal = sums + HCY_SUM_SIGNAL_LO * (size_t)plan->head.n_bins + at;
+    const uint64_t *variance = sums + HCY_SUM_VARIANCE_LO * (size_t)plan->head.n_bins + at;
+    const size_t step = sizeof *norm / sizeof *norm->norm;
+
+    convert(b->signal, signal, signal + plan->head.n_bins, 1, WEIGHT, n);
+    convert(b->variance, variance, variance + plan->head.n_bins, 1, WEIGHT, n);
+    convert(b->norm, &norm->norm[0], &norm->norm[1], step, NORM, n);
+    convert(b->norm2, &norm->norm2[0], &norm->norm2[1], step, NORM, n);
+    for (size_t i = 0; i < n; i++)
+        b->count[i] = (double)norm[i].count * WEIGHT;
 }
 
 static void divide(double *restrict to, const double *restrict from, double by, size_t n)
@@ -183,6 +214,8 @@ static void set_block(hcy_azint_result *r, const struct block *b, double factor,
 int hcy_azint_finish(hcy_azint_result *result, const hcy_azint_plan *plan, const hcy_azint_job *job,
                      const uint64_t *sums, const struct hcy_frame_report *report, double normalization)
 {
+    int lost = report && report->n_lost;
+    int plain = plan && job && !plan->filtered && !plan->extra && !lost && !is_float(job);
     double factor;
 
     if (!result || !plan || !job || !sums)
@@ -201,11 +234,13 @@ int hcy_azint_finish(hcy_azint_result *result, const hcy_azint_plan *plan, const
         size_t n = result->n_bins - at < BLOCK ? result->n_bins - at : BLOCK;
         struct block b;
 
-        for (size_t i = 0; i < n; i++) {
-            struct bin_sums s = plan->filtered ? kept_sums(plan, job, sums, at + i)
-                                               : bin_sums(plan, job, sums, report && report->n_lost, at + i);
+        if (plain)
+            plain_block(&b, plan, sums, at, n);
+        for (size_t i = 0; i < n && !plain; i++) {
+            struct bin_sums s =
+                plan->filtered ? kept_sums(plan, job, sums, at + i) : bin_sums(plan, job, sums, lost, at + i);
 
-            put_block(&b, &s, i);
+            put_bin(&b, &s, i);
         }
         set_block(result, &b, factor, at, n);
     }
