@@ -310,7 +310,7 @@ static void stage_blocks(struct stages *g, size_t strip, unsigned lane, size_t s
 {
     const struct stack *s = g->s;
     for (size_t b = strip * AZINT_STRIP / step; b < (strip + 1) * AZINT_STRIP / step; b++)
-        for (unsigned f = lane; f < lane + g->ops->lanes; f++) {
+        for (unsigned f = lane; f < lane + g->ops->tiles.lanes; f++) {
             const hcy_bslz4_frame *frame = &s->frames[f];
             const hcy_bslz4_block *block = &s->blocks[frame->first_block + b];
             const uint8_t *planes[8];
@@ -333,14 +333,14 @@ static void stage_strip(struct stages *g, size_t number)
 {
     const struct azint_strip *strip = (const struct azint_strip *)azint_at(g->plan, g->plan->strips) + number;
     const struct azint_seg *seg = azint_at(g->plan, strip->segs), *end = seg + strip->n_segs;
-    unsigned lanes = g->ops->lanes, groups = (unsigned)g->n / lanes;
+    unsigned lanes = g->ops->tiles.lanes, groups = (unsigned)g->n / lanes;
     for (unsigned lane = 0; lane < g->n; lane += lanes) {
         const uint8_t *rows[AZINT_MAX_PASS];
         stage_blocks(g, number, lane, g->s->frames[0].block_bytes / g->s->coding.elem_size);
         for (unsigned l = 0; l < lanes; l++)
             rows[l] = g->rows + (lane + l) * AZINT_PITCH;
         double t = now();
-        g->ops->tile(rows, 0, AZINT_STRIP, g->x + (size_t)lane * AZINT_STRIP);
+        g->ops->tiles.tile(rows, 0, AZINT_STRIP, g->x + (size_t)lane * AZINT_STRIP);
         g->tile += now() - t;
     }
     for (uint32_t first = 0; first < strip->n_entries; first += AZINT_CHUNK) {
@@ -357,7 +357,7 @@ static void stage_strip(struct stages *g, size_t number)
             part.weights = g->weights;
         }
         double u = now();
-        g->ops->many(&part, g->x, g->x, AZINT_V_MAX, groups, g->sums);
+        g->ops->tiles.many(&part, g->x, g->x, AZINT_V_MAX, groups, g->sums);
         g->expand += u - t;
         g->kernel += now() - u;
     }

@@ -31,6 +31,7 @@ static struct scene {
 /* What a variant makes of it. */
 static struct side {
     const struct azint_ops *ops;
+    const struct azint_tiles *tiles;
     _Alignas(64) uint8_t x[FRAMES * AZINT_STRIP], v[FRAMES * AZINT_STRIP];
     _Alignas(64) uint8_t expanded[AZINT_EXPANDED * (ENTRIES + 4)];
     int64_t sums[SUMS];
@@ -67,13 +68,13 @@ static void make_scene(bool is_signed, bool unit, bool most)
     }
 }
 
-static void make_tiles(const struct azint_ops *ops, unsigned digit, uint8_t *out)
+static void make_tiles(const struct azint_tiles *tiles, unsigned digit, uint8_t *out)
 {
     const uint8_t *rows[AZINT_MAX_PASS];
-    for (unsigned f = 0; f < FRAMES; f += ops->lanes) {
-        for (unsigned l = 0; l < ops->lanes; l++)
+    for (unsigned f = 0; f < FRAMES; f += tiles->lanes) {
+        for (unsigned l = 0; l < tiles->lanes; l++)
             rows[l] = scene.rows[digit][f + l];
-        ops->tile(rows, 0, PIXELS, out + (size_t)f * AZINT_STRIP);
+        tiles->tile(rows, 0, PIXELS, out + (size_t)f * AZINT_STRIP);
     }
 }
 
@@ -83,7 +84,7 @@ static void add(struct side *side, bool unit, enum azint_variance variance, int 
     memset(side->sums, 0, sizeof side->sums);
     side->ops->expand(scene.weights, scene.n_entries, side->expanded);
     if (frame < 0)
-        side->ops->many(&part, side->x, side->v, variance, FRAMES / side->ops->lanes, side->sums);
+        side->tiles->many(&part, side->x, side->v, variance, FRAMES / side->tiles->lanes, side->sums);
     else
         side->ops->one(&part, scene.rows[0][frame], scene.rows[1][frame], variance, FRAMES, side->sums);
 }
@@ -106,15 +107,15 @@ static void test_sums(const char *name)
         size_t wrong = 0, wrong_one = 0;
         make_scene(is_signed, unit, most);
         for (int s = 0; s < 2; s++) {
-            make_tiles(sides[s].ops, 0, sides[s].x);
-            make_tiles(sides[s].ops, 1, sides[s].v);
+            make_tiles(sides[s].tiles, 0, sides[s].x);
+            make_tiles(sides[s].tiles, 1, sides[s].v);
             add(&sides[s], unit, variance, -1);
         }
         for (size_t f = 0; f < FRAMES; f++)
-            wrong += differ(azint_lane(f, sides[1].ops->lanes), azint_lane(f, sides[0].ops->lanes),
+            wrong += differ(azint_lane(f, sides[1].tiles->lanes), azint_lane(f, sides[0].tiles->lanes),
                             variance != AZINT_V_NONE);
         add(&sides[1], unit, variance, 5);
-        wrong_one = differ(0, azint_lane(5, sides[0].ops->lanes), variance != AZINT_V_NONE);
+        wrong_one = differ(0, azint_lane(5, sides[0].tiles->lanes), variance != AZINT_V_NONE);
         ok(!wrong && !wrong_one, "%s: sums, variance %s, %s%s%s", name, kinds[k / 8], is_signed ? "signed" : "unsigned",
            unit ? ", weights of 1" : "", most ? ", the greatest" : "");
     }
@@ -175,12 +176,16 @@ static void test_pixels(const char *name)
 int main(void)
 {
     sides[0].ops = azint_ops(CPU_SIMD_PORTABLE);
+    sides[0].tiles = &sides[0].ops->tiles;
     for (int simd = CPU_SIMD_PORTABLE + 1; simd <= (int)cpu_simd_best(); simd++) {
         const char *name = cpu_simd_name((enum cpu_simd)simd);
         if ((int)cpu_simd_built((enum cpu_simd)simd) != simd)
             continue;
         sides[1].ops = azint_ops((enum cpu_simd)simd);
+        sides[1].tiles = &sides[1].ops->tiles;
         test_sums(name);
+        if ((sides[1].tiles = sides[1].ops->few))
+            test_sums("of few frames");
         test_variance(name);
         test_pixels(name);
     }

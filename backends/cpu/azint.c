@@ -24,8 +24,6 @@ enum {
     CODED_SCRATCH
 };
 
-/* Frames up to which the kernel for single frames beats 16 lanes that are mostly empty: measured. */
-#define SINGLE 1
 /* Bytes of sums, all workers together, beyond which a pass takes fewer frames; images decoded at once; pixels
  * of a batch, so that its coded frames stay a moderate amount of memory. */
 #define SUMS_BUDGET   ((size_t)256 << 20)
@@ -92,9 +90,15 @@ static size_t up(size_t n, size_t to)
     return (n + to - 1) / to * to;
 }
 
+static const struct azint_tiles *tiles_for(const struct launch *l, size_t n_frames)
+{
+    const struct azint_ops *ops = l->ops;
+    return ops->few && n_frames <= ops->few->lanes ? ops->few : &ops->tiles;
+}
+
 static size_t stride_of(const struct launch *l, size_t n_frames)
 {
-    return n_frames <= SINGLE ? n_frames : up(n_frames, l->ops->lanes);
+    return n_frames <= l->ops->single ? n_frames : up(n_frames, tiles_for(l, n_frames)->lanes);
 }
 
 /* As many frames a pass, then as many workers, as the sums of one digit fit the budget. */
@@ -105,10 +109,8 @@ static void choose_pass(const struct launch *l, size_t items, struct layout *y)
     y->frames = items < l->ops->pass ? (unsigned)items : l->ops->pass;
     if (l->type->is_float)
         return;
-    while (y->frames > l->ops->lanes && bin * y->workers * stride_of(l, y->frames) > SUMS_BUDGET)
-        y->frames -= l->ops->lanes;
-    if (bin * y->workers * stride_of(l, y->frames) > SUMS_BUDGET)
-        y->frames = 1;
+    while (y->frames > 1 && bin * y->workers * stride_of(l, y->frames) > SUMS_BUDGET)
+        y->frames--;
     while (y->workers > 1 && bin * y->workers > SUMS_BUDGET)
         y->workers--;
 }
@@ -123,9 +125,9 @@ static size_t place(size_t *at, size_t size)
 /* A worker's memory; with a skew so that the same tables of two workers do not share cache sets. */
 static void lay_space(const struct launch *l, struct layout *y)
 {
-    size_t at = 0, elem_size = l->type->elem_size, lanes = l->ops->lanes, block = AZINT_STRIP * elem_size;
+    size_t at = 0, elem_size = l->type->elem_size, block = AZINT_STRIP * elem_size;
     size_t n = l->type->is_float ? 0 : y->frames, stride = stride_of(l, n),
-           tiles = n > SINGLE ? up(n, lanes) : 0;
+           tiles = n > l->ops->single ? stride : 0;
     size_t slots = l->spread ? AZINT_SPREAD_SLOTS : l->type->digits;
     size_t sums = 2 * stride * slots < HCY_AZINT_SUMS ? HCY_AZINT_SUMS : 2 * stride * slots;
     y->planes = place(&at, CPU_BLOCK_WORK(block)) + CPU_BLOCK_LEAD;
@@ -469,7 +471,8 @@ static int run_pass(struct batch *b)
     int status = b->pass.n_frames ? decode_images(b) : 0;
     if (status || !pass->n_frames)
         return status;
-    pass->single = pass->n_frames <= SINGLE;
+    pass->single = pass->n_frames <= pass->ops->single;
+    pass->tiles = tiles_for(&b->l, pass->n_frames);
     pass->stride = stride_of(&b->l, pass->n_frames);
     pass->step = step_of(pass);
     pass->n_workers = b->layout.workers;

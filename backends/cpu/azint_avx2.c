@@ -16,23 +16,7 @@ enum {
 
 #define INLINE static inline __attribute__((always_inline))
 
-static void tile(const uint8_t *const *rows, size_t first, size_t last, uint8_t *out)
-{
-    for (size_t at = first; at < last; at += 16) {
-        __m256i r[4];
-        for (unsigned i = 0; i < 4; i++)
-            r[i] =
-                _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const void *)(rows[i] + at))),
-                                        _mm_loadu_si128((const void *)(rows[4 + i] + at)), 1);
-        __m256i a = _mm256_unpacklo_epi32(r[0], r[1]), b = _mm256_unpackhi_epi32(r[0], r[1]);
-        __m256i c = _mm256_unpacklo_epi32(r[2], r[3]), d = _mm256_unpackhi_epi32(r[2], r[3]);
-        __m256i *to = (void *)(out + at * LANES);
-        _mm256_store_si256(to, _mm256_unpacklo_epi64(a, c));
-        _mm256_store_si256(to + 1, _mm256_unpackhi_epi64(a, c));
-        _mm256_store_si256(to + 2, _mm256_unpacklo_epi64(b, d));
-        _mm256_store_si256(to + 3, _mm256_unpackhi_epi64(b, d));
-    }
-}
+#include "azint_tile8.h"
 
 static void variance_digit(const uint8_t *const *rows, unsigned digits, unsigned digit, size_t n,
                            uint8_t *out)
@@ -267,12 +251,11 @@ static int narrow(const void *pixels, size_t n, unsigned elem_size, bool is_sign
 }
 
 const struct azint_ops azint_ops_avx2 = {
-    .lanes = LANES,
+    .tiles = { LANES, tile, many },
     .pass = 2 * LANES,
-    .tile = tile,
+    .single = 1,
     .variance = variance_digit,
     .expand = expand,
-    .many = many,
     .one = one,
     .beyond = azint_beyond,
     .lost = azint_lost,

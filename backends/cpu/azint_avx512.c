@@ -1,20 +1,13 @@
-/* azint_avx512.c - the tile kernels for AVX-512 with VNNI and VBMI.
- *
- * VPDPBUSD multiplies four u8 weight digits with four s8 pixel digits and adds them to a 32-bit lane: with 16
- * frames as lanes that is 64 multiplications an instruction, and one broadcast weight dword serves them all.
- * A bin's six sums (three digits of the weight, three of its square) stay in registers while its entries
- * pass.
- */
+/* azint_avx512.c - the tile kernels for AVX-512 with VNNI and VBMI; their sums are azint_vnni.h. */
 #include "azint_bits.h"
 
 #include <immintrin.h>
 
-enum {
-    LANES = 16,
-    BYTES = 32 /* of an expanded entry: digits 0..2, nothing, square's digits 0..2, nothing */
-};
-
-#define INLINE static inline __attribute__((always_inline))
+enum { LANES = 16 };
+typedef __m512i vec;
+#define V(name)  _mm512_##name
+#define SET64(x) _mm512_set1_epi64(x)
+#include "azint_vnni.h"
 
 /* 16 x 16 dwords: four rows to each of four registers, 128 bits a row, then two unpack stages. */
 static void tile(const uint8_t *const *rows, size_t first, size_t last, uint8_t *out)
@@ -86,101 +79,6 @@ static void expand(const uint8_t *weights, size_t n, uint8_t *out)
                            _mm512_maskz_permutex2var_epi8(0x0fff0fff0fff0fff, digits, low, c2));
         _mm512_store_si512(out + BYTES * i + 64,
                            _mm512_maskz_permutex2var_epi8(0x0fff0fff0fff0fff, digits, high, c2));
-    }
-}
-
-INLINE __m512i dword(const void *p)
-{
-    int x;
-    memcpy(&x, p, sizeof x);
-    return _mm512_set1_epi32(x);
-}
-
-/* Three digits' 32-bit sums to 64 bits: even lanes, then odd ones (azint_lane()). */
-INLINE void flush(const __m512i acc[3], const bool unit, int64_t *sum)
-{
-    const __m512i second = _mm512_set1_epi64(1 << 8), third = _mm512_set1_epi64(1 << 16);
-    __m512i even = _mm512_mul_epi32(acc[0], _mm512_set1_epi64(1));
-    __m512i odd = _mm512_srai_epi64(acc[0], 32);
-    if (!unit) {
-        even = _mm512_add_epi64(even, _mm512_mul_epi32(acc[1], second));
-        odd = _mm512_add_epi64(odd, _mm512_mul_epi32(_mm512_srli_epi64(acc[1], 32), second));
-        even = _mm512_add_epi64(even, _mm512_mul_epi32(acc[2], third));
-        odd = _mm512_add_epi64(odd, _mm512_mul_epi32(_mm512_srli_epi64(acc[2], 32), third));
-    }
-    _mm512_storeu_si512(sum, _mm512_add_epi64(_mm512_loadu_si512(sum), even));
-    _mm512_storeu_si512(sum + 8, _mm512_add_epi64(_mm512_loadu_si512(sum + 8), odd));
-}
-
-/* In a unit plan the weights are 0 and 1, from a table of the 16 masks. */
-static const uint8_t unit_weights[16][4] = {
-    { 0, 0, 0, 0 }, { 1, 0, 0, 0 }, { 0, 1, 0, 0 }, { 1, 1, 0, 0 }, { 0, 0, 1, 0 }, { 1, 0, 1, 0 },
-    { 0, 1, 1, 0 }, { 1, 1, 1, 0 }, { 0, 0, 0, 1 }, { 1, 0, 0, 1 }, { 0, 1, 0, 1 }, { 1, 1, 0, 1 },
-    { 0, 0, 1, 1 }, { 1, 0, 1, 1 }, { 0, 1, 1, 1 }, { 1, 1, 1, 1 },
-};
-
-/* The sums of a bin in registers; written out, not as loops, because gcc keeps arrays that it does not unroll
- * in memory. */
-struct six {
-    __m512i signal[3], variance[3];
-};
-
-INLINE void clear(struct six *acc)
-{
-    acc->signal[0] = acc->signal[1] = acc->signal[2] = _mm512_setzero_si512();
-    acc->variance[0] = acc->variance[1] = acc->variance[2] = _mm512_setzero_si512();
-}
-
-INLINE void dot(__m512i acc[3], const uint8_t *w, __m512i values, const bool unit)
-{
-    acc[0] = _mm512_dpbusd_epi32(acc[0], dword(w), values);
-    if (unit)
-        return;
-    acc[1] = _mm512_dpbusd_epi32(acc[1], dword(w + 4), values);
-    acc[2] = _mm512_dpbusd_epi32(acc[2], dword(w + 8), values);
-}
-
-INLINE void add_entry(struct six *acc, const uint8_t *w, const uint8_t *x, const uint8_t *v,
-                      const enum azint_variance variance, const bool unit)
-{
-    const __m512i values = _mm512_load_si512(x);
-    dot(acc->signal, w, values, unit);
-    if (variance == AZINT_V_MAX)
-        dot(acc->variance, w + (unit ? 0 : 16), _mm512_max_epi8(values, _mm512_set1_epi8(1)), unit);
-    else if (variance == AZINT_V_TILE)
-        dot(acc->variance, w + (unit ? 0 : 16), _mm512_load_si512(v), unit);
-}
-
-INLINE void flush_six(const struct six *acc, const enum azint_variance variance, const bool unit,
-                      size_t stride, int64_t *sum)
-{
-    flush(acc->signal, unit, sum);
-    if (variance != AZINT_V_NONE)
-        flush(acc->variance, unit, sum + stride);
-}
-
-/* Two groups of lanes, side by side, share the broadcast weights. */
-INLINE void many_groups(const struct azint_part *part, const uint8_t *x, const uint8_t *v, const unsigned G,
-                        const enum azint_variance variance, const bool unit, size_t stride, int64_t *sums)
-{
-    const size_t next = (size_t)LANES * AZINT_STRIP;
-    const uint16_t *index = part->index;
-    uint32_t e = 0;
-    for (size_t s = 0; s < part->n_segs; s++) {
-        struct six a, b;
-        clear(&a);
-        clear(&b);
-        for (const uint32_t end = part->segs[s].end - part->first; e < end; e++) {
-            size_t at = (size_t)(unit ? index[e] >> 4 : index[e]) * 4 * LANES;
-            const uint8_t *w = unit ? unit_weights[index[e] & 15] : part->weights + (size_t)e * BYTES;
-            add_entry(&a, w, x + at, v + at, variance, unit);
-            if (G == 2)
-                add_entry(&b, w, x + next + at, v + next + at, variance, unit);
-        }
-        int64_t *sum = sums + (size_t)part->segs[s].bin * 2 * stride;
-        flush_six(&a, variance, unit, stride, sum);
-        if (G == 2)
-            flush_six(&b, variance, unit, stride, sum + LANES);
     }
 }
 
@@ -310,12 +208,12 @@ static void to_planes(const void *pixels, size_t n, unsigned elem_size, uint8_t 
 }
 
 const struct azint_ops azint_ops_avx512 = {
-    .lanes = LANES,
+    .tiles = { LANES, tile, many },
+    .few = &azint_tiles_few_avx512,
     .pass = 2 * LANES,
-    .tile = tile,
+    .single = 1,
     .variance = variance_digit,
     .expand = expand,
-    .many = many,
     .one = one,
     .beyond = azint_beyond,
     .lost = azint_lost,

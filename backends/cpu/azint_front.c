@@ -147,7 +147,7 @@ static unsigned digits_of(uint64_t bits, bool is_signed)
 static void put_single(struct azint_pass *pass, struct azint_space *space, const struct azint_single *single,
                        unsigned digits)
 {
-    size_t p = single->pixel, lanes = pass->ops->lanes, lane = single->frame % lanes;
+    size_t p = single->pixel, lanes = pass->tiles->lanes, lane = single->frame % lanes;
     bool is_signed = pass->type->is_signed;
     grow(pass, space, single->frame, digits);
     for (unsigned d = 0; d < digits; d++) {

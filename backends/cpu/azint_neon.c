@@ -342,12 +342,11 @@ const struct azint_ops azint_ops_dotprod = {
 #else
 const struct azint_ops azint_ops_neon = {
 #endif
-    .lanes = LANES,
+    .tiles = { LANES, tile, many },
     .pass = 4 * LANES,
-    .tile = tile,
+    .single = 1,
     .variance = variance_digit,
     .expand = expand,
-    .many = many,
     .one = one,
     .beyond = azint_beyond,
     .lost = azint_lost,

@@ -144,12 +144,11 @@ static void to_planes(const void *pixels, size_t n, unsigned elem_size, uint8_t 
 }
 
 const struct azint_ops azint_ops_portable = {
-    .lanes = LANES,
+    .tiles = { LANES, tile, many },
     .pass = LANES,
-    .tile = tile,
+    .single = 3,
     .variance = variance,
     .expand = expand,
-    .many = many,
     .one = one,
     .beyond = azint_beyond,
     .lost = azint_lost,

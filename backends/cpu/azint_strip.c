@@ -113,11 +113,11 @@ static void fill_plain(struct azint_pass *pass, struct azint_space *space, struc
 static void make_tile(const struct azint_pass *pass, const uint8_t *rows, unsigned group, size_t first,
                       size_t last, uint8_t *tile)
 {
-    unsigned lanes = pass->ops->lanes, begin = group * lanes;
+    unsigned lanes = pass->tiles->lanes, begin = group * lanes;
     const uint8_t *row[AZINT_MAX_PASS];
     for (unsigned l = 0; l < lanes; l++) /* lanes without a frame repeat one: nobody reads their sums */
         row[l] = rows + (begin + l < pass->n_frames ? begin + l : begin) * (size_t)AZINT_PITCH;
-    pass->ops->tile(row, first, last, tile + (size_t)group * lanes * AZINT_STRIP);
+    pass->tiles->tile(row, first, last, tile + (size_t)group * lanes * AZINT_STRIP);
 }
 
 static size_t up64(size_t n)
@@ -136,7 +136,7 @@ static void fill_group(struct azint_pass *pass, struct azint_space *space, size_
             (pass->frames[f].pixels ? fill_plain : fill_coded)(pass, space, where, stop);
         }
         if (!pass->single)
-            make_tile(pass, space->rows, begin / pass->ops->lanes, at, up64(stop), space->x);
+            make_tile(pass, space->rows, begin / pass->tiles->lanes, at, up64(stop), space->x);
     }
 }
 
@@ -149,7 +149,7 @@ static bool own_variance(const struct azint_pass *pass, unsigned digit)
 
 void azint_variance_tiles(const struct azint_pass *pass, struct azint_space *space, size_t n)
 {
-    for (unsigned g = 0; !pass->single && g * pass->ops->lanes < pass->n_frames; g++)
+    for (unsigned g = 0; !pass->single && g * pass->tiles->lanes < pass->n_frames; g++)
         make_tile(pass, space->vrows, g, 0, up64(n), space->v);
 }
 
@@ -175,7 +175,7 @@ static void make_digit(struct azint_pass *pass, struct azint_space *space, unsig
     for (unsigned f = 0; f < pass->n_frames; f++)
         if (space->digits[f] <= digit)
             memset(azint_row(pass, space, digit, f), 0, AZINT_PITCH);
-    for (unsigned g = 0; !pass->single && g * pass->ops->lanes < pass->n_frames; g++)
+    for (unsigned g = 0; !pass->single && g * pass->tiles->lanes < pass->n_frames; g++)
         make_tile(pass, azint_row(pass, space, digit, 0), g, 0, up64(n), space->x);
 }
 
@@ -186,8 +186,8 @@ static void add_part(struct azint_pass *pass, struct azint_space *space, const s
     bool own = own_variance(pass, source->digit);
     const uint8_t *vrows = own ? space->vrows : azint_row(pass, space, source->digit, 0);
     if (!pass->single) {
-        unsigned lanes = pass->ops->lanes;
-        pass->ops->many(part, space->x, own ? space->v : space->x, source->variance,
+        unsigned lanes = pass->tiles->lanes;
+        pass->tiles->many(part, space->x, own ? space->v : space->x, source->variance,
                         (pass->n_frames + lanes - 1) / lanes, sums);
         return;
     }
@@ -233,7 +233,7 @@ void azint_strip_run(struct azint_pass *pass, struct azint_space *space, size_t 
         (const struct azint_strip *)azint_at(pass->plan, pass->plan->strips) + number;
     uint64_t left = pass->plan->n_pixels - (uint64_t)number * AZINT_STRIP;
     size_t n = left < AZINT_STRIP ? (size_t)left : AZINT_STRIP;
-    unsigned digits = 1, lanes = pass->single ? 1 : pass->ops->lanes;
+    unsigned digits = 1, lanes = pass->single ? 1 : pass->tiles->lanes;
     bool want_variance = pass->job->flags & HCY_AZINT_WANT_VARIANCE;
     memset(space->digits, 1, sizeof space->digits);
     space->n_singles = 0;

@@ -149,25 +149,32 @@ enum azint_variance {
     AZINT_V_TILE, /* given */
 };
 
-struct azint_block;
-struct azint_ops {
-    unsigned lanes; /* frames side by side in a tile */
-    unsigned pass;  /* frames worth taking at once */
+/* Frames side by side. */
+struct azint_tiles {
+    unsigned lanes; /* frames in a tile */
     /* Rows (one a lane) of pixels [first, last) to a tile: dword `lane` of group g is four pixels of that
      * lane's row.  Multiples of 64. */
     void (*tile)(const uint8_t *const *rows, size_t first, size_t last, uint8_t *tile);
+    /* Adds a part to `groups` groups of lanes.  Tiles of the groups lie one behind the other; sums of a bin
+     * are int64_t [2][groups * lanes], signal and variance, lanes in the order of azint_lane().  With
+     * AZINT_V_NONE what is done to the variance's sums is not defined. */
+    void (*many)(const struct azint_part *part, const uint8_t *x, const uint8_t *v,
+                 enum azint_variance variance, unsigned groups, int64_t *sums);
+};
+
+struct azint_block;
+struct azint_ops {
+    struct azint_tiles tiles;
+    const struct azint_tiles *few; /* for no more frames than its lanes; NULL: none such */
+    unsigned pass;                 /* frames worth taking at once */
+    unsigned single;               /* frames up to which `one` beats tiles that are mostly empty: measured */
     /* A digit of max(1, value) from all the value's digits, rows of a multiple of 64 bytes.  Only the top
      * digit of a negative value is negative. */
     void (*variance)(const uint8_t *const *rows, unsigned digits, unsigned digit, size_t n, uint8_t *out);
     /* n entries of 12 bytes to the form `many` and `one` take, weights and their squares.  Reads and writes
      * up to three entries more. */
     void (*expand)(const uint8_t *weights, size_t n, uint8_t *out);
-    /* Adds a part to `groups` groups of lanes.  Tiles of the groups lie one behind the other; sums of a bin
-     * are int64_t [2][groups * lanes], signal and variance, lanes in the order of azint_lane().  With
-     * AZINT_V_NONE what is done to the variance's sums is not defined. */
-    void (*many)(const struct azint_part *part, const uint8_t *x, const uint8_t *v,
-                 enum azint_variance variance, unsigned groups, int64_t *sums);
-    /* The same for a single frame straight from its row; sums of a bin are int64_t [2][stride]. */
+    /* What struct azint_tiles' many does, for a single frame straight from its row; sums of a bin are int64_t [2][stride]. */
     void (*one)(const struct azint_part *part, const uint8_t *x, const uint8_t *v,
                 enum azint_variance variance, size_t stride, int64_t *sums);
     /* Live pixels, the `lost` ones (if any) left out, whose value needs more than the planes below `from`,
@@ -190,6 +197,7 @@ const struct azint_ops *azint_ops(enum cpu_simd simd);
 extern const struct azint_ops azint_ops_portable;
 #ifdef HCY_CPU_X86
 extern const struct azint_ops azint_ops_avx2, azint_ops_avx512;
+extern const struct azint_tiles azint_tiles_few_avx512;
 #endif
 #ifdef HCY_CPU_ARM64
 extern const struct azint_ops azint_ops_neon, azint_ops_dotprod;
@@ -248,6 +256,7 @@ struct azint_space {
 struct azint_pass {
     const struct azint_plan *plan;
     const struct azint_ops *ops;
+    const struct azint_tiles *tiles;
     const struct cpu_block_ops *block_ops;
     const struct azint_type *type;
     const hcy_azint_job *job;
@@ -281,7 +290,7 @@ static inline uint8_t *azint_row(const struct azint_pass *pass, const struct azi
 }
 static inline size_t azint_frame_at(const struct azint_pass *pass, unsigned frame)
 {
-    return pass->single ? frame : azint_lane(frame, pass->ops->lanes);
+    return pass->single ? frame : azint_lane(frame, pass->tiles->lanes);
 }
 
 /* azint_front.c: n pixels from pixel `at` of the strip on to the frame's rows. */

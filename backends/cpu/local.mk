@@ -14,7 +14,8 @@ libcpu_la_LIBADD = libcpu_block.la $(FFTW3_LIBS)
 libcpu_la_SOURCES = backends/cpu/fft.c backends/cpu/pool.c \
     backends/cpu/program.c backends/cpu/tables.c backends/cpu/topology.c \
     backends/cpu/bslz4.c \
-    backends/cpu/azint.c backends/cpu/azint_bits.h backends/cpu/azint_cases.h backends/cpu/azint_float.c backends/cpu/azint_front.c \
+    backends/cpu/azint.c backends/cpu/azint_bits.h backends/cpu/azint_cases.h backends/cpu/azint_many.h \
+    backends/cpu/azint_tile8.h backends/cpu/azint_vnni.h backends/cpu/azint_float.c backends/cpu/azint_front.c \
     backends/cpu/azint_portable.c backends/cpu/cpu_azint.h backends/cpu/azint_slow.c backends/cpu/azint_strip.c \
     backends/cpu/azint_tables.c \
     backends/cpu/azint_filter.c backends/cpu/azint_filter_loops.h backends/cpu/azint_filter_portable.c \
@@ -55,7 +56,8 @@ libcpu_block_avx512_la_CFLAGS = $(libcpu_la_CFLAGS) $(HCY_AVX512_CFLAGS)
 libcpu_block_avx512_la_SOURCES = backends/cpu/bslz4_avx512.c
 libcpu_avx512_la_CPPFLAGS = $(libcpu_la_CPPFLAGS)
 libcpu_avx512_la_CFLAGS = $(libcpu_la_CFLAGS) $(HCY_AVX512_CFLAGS)
-libcpu_avx512_la_SOURCES = backends/cpu/azint_avx512.c backends/cpu/azint_filter_avx512.c
+libcpu_avx512_la_SOURCES = backends/cpu/azint_avx512.c backends/cpu/azint_few_avx512.c \
+    backends/cpu/azint_filter_avx512.c
 else
 if ARM64_SIMD
 cpu_defines = -DHCY_CPU_ARM64=1
