@@ -12,8 +12,8 @@
 
 #define MEMORY       ((uint64_t)128 << 20) /* stored frames of all slots, by default */
 #define FAR_MEMORY   ((uint64_t)384 << 20) /* where an accelerator wants batches that pay for its launches */
-#define SUMS_MEMORY  ((uint64_t)64 << 20)  /* sums of all lanes, one frame each at least */
-#define CURVE_MEMORY ((uint64_t)64 << 20)  /* curves that wait for their turn */
+#define SUMS_MEMORY  ((uint64_t)256 << 20) /* sums of all lanes, one frame each at least */
+#define CURVE_MEMORY ((uint64_t)256 << 20) /* curves that wait for their turn: two batches */
 #define CURVES       9                     /* arrays of n_bins in a result */
 #define MAX_BATCH    4096
 #define MAX_READERS  64
@@ -57,7 +57,7 @@ static int choose_sizes(hcy_pipeline *p, size_t *window)
         batch = p->workers[i].preferred > batch ? p->workers[i].preferred : batch;
     batch = least(at_least_one(batch), MAX_BATCH);
     batch = least(batch, at_least_one(SUMS_MEMORY / (p->sums_bytes * PIPE_LANES * p->n_workers)));
-    batch = least(batch, at_least_one(CURVE_MEMORY / curve));
+    batch = least(batch, at_least_one(CURVE_MEMORY / 2 / curve));
     int far = 0; /* a device that frames are copied to */
     for (size_t i = 0; i < p->n_workers; i++) {
         far |= !p->workers[i].direct;

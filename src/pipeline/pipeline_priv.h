@@ -230,6 +230,11 @@ static inline struct pipe_output *hcy__output_at(hcy_pipeline *p, uint64_t ordin
 {
     return &p->ring[ordinal % p->window];
 }
+/* [lock] No more frames are accepted before the ring's front is emitted. */
+static inline int hcy__ring_is_full(const hcy_pipeline *p)
+{
+    return p->accepted - p->emitted >= p->window;
+}
 /* A frame's entry, good so far. */
 void hcy__output_begin(struct pipe_output *output, uint64_t number);
 /* The outcome of n frames from the lane's sums, to the ring. */

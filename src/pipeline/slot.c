@@ -198,8 +198,8 @@ int hcy__slot_reserve(hcy_pipeline *p, size_t size, const uint8_t *in_place, str
         hcy__slot_close(p);
         slot = NULL;
     }
-    if (p->accepted - p->emitted >= p->window) {
-        hcy__slot_close(p); /* what the ring waits for may be in it */
+    if (hcy__ring_is_full(p)) {
+        pthread_cond_broadcast(&p->work); /* what the ring waits for may be in the slot: an idle device takes it */
         return 0;
     }
     if (!slot && !(slot = open_slot(p, in_place != NULL)))

@@ -206,7 +206,7 @@ static int create_lane(struct pipe_worker *w, struct pipe_lane *lane)
     for (size_t i = 0; !status && i < sizeof table / sizeof table[0]; i++)
         if (table[i].size)
             status = hcy_buffer_create(table[i].buffer, w->device, HCY_MEM_DEVICE, table[i].size);
-    if (!status)
+    if (!status && !w->direct) /* all of them are copied, not only what kernels have written */
         status = hcy_buffer_fill(lane->queue, lane->sums, 0, sums, &zero, sizeof zero);
     if (!status)
         status = create_parts(w, lane);
@@ -259,10 +259,11 @@ void hcy__worker_destroy(struct pipe_worker *w)
 
 /* --- Work --- */
 
-/* [lock] Is a slot ready?  Frames that are pushed do not wait for a full batch while a device is idle. */
+/* [lock] Is a slot ready?  Frames that are pushed, or that the ring has no room to add to, do not wait for a full
+ * batch while a device is idle. */
 static int is_ready(hcy_pipeline *p)
 {
-    if (!p->ready && p->push && p->filling && p->filling->n)
+    if (!p->ready && (p->push || hcy__ring_is_full(p)) && p->filling && p->filling->n)
         hcy__slot_close(p);
     return p->ready != NULL;
 }
