@@ -1,4 +1,5 @@
-/* azint_tile8.h - tiles of eight lanes with AVX2: included by azint_avx2.c and azint_few_avx512.c, which define LANES. */
+/* azint_tile8.h - tiles of eight lanes with AVX2: included by azint_avx2.c and azint_few_avx512.c, which define
+ * LANES. */
 
 static void tile(const uint8_t *const *rows, size_t first, size_t last, uint8_t *out)
 {

@@ -1,10 +1,11 @@
 /* azint_vnni.h - sums of tiles with VPDPBUSD: included by azint_avx512.c for 16 lanes and by azint_few_avx512.c
  * for 8.
  *
- * The including file defines LANES, vec, V(name), the intrinsic of that name for the width, and SET64(x).  VPDPBUSD multiplies
- * four u8 weight digits with four s8 pixel digits and adds them to a 32-bit lane: with 16 frames as lanes that is 64
- * multiplications an instruction, and one broadcast weight dword serves them all.  A bin's six sums (three digits of
- * the weight, three of its square) stay in registers while its entries pass.
+ * The including file defines LANES, vec, V(name), the intrinsic of that name for the width, and SET64(x).
+ *
+ * VPDPBUSD multiplies four u8 weight digits with four s8 pixel digits and adds them to a 32-bit lane: with 16 frames
+ * as lanes that is 64 multiplications an instruction, and one broadcast weight dword serves them all.  A bin's six
+ * sums (three digits of the weight, three of its square) stay in registers while its entries pass.
  */
 #ifndef HCY_CPU_AZINT_VNNI_H
 #define HCY_CPU_AZINT_VNNI_H

@@ -174,7 +174,8 @@ struct azint_ops {
     /* n entries of 12 bytes to the form `many` and `one` take, weights and their squares.  Reads and writes
      * up to three entries more. */
     void (*expand)(const uint8_t *weights, size_t n, uint8_t *out);
-    /* What struct azint_tiles' many does, for a single frame straight from its row; sums of a bin are int64_t [2][stride]. */
+    /* What many() of struct azint_tiles does, for a single frame straight from its row; sums of a bin are
+     * int64_t [2][stride]. */
     void (*one)(const struct azint_part *part, const uint8_t *x, const uint8_t *v,
                 enum azint_variance variance, size_t stride, int64_t *sums);
     /* Live pixels, the `lost` ones (if any) left out, whose value needs more than the planes below `from`,
