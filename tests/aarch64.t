@@ -12,7 +12,7 @@ emulator=`command -v qemu-aarch64 || command -v qemu-aarch64-static` || skip "no
 grep -q '^HCY_LDFLAGS = .*-fsanitize' Makefile && skip "a build with sanitizers"
 mkdir -p $dir || exit 99
 CPPFLAGS= LIBS=-llz4
-[ ! -e arm64/usr/include/lz4.h ] || CPPFLAGS=-I`pwd`/arm64/usr/include LIBS=`echo \`pwd\`/arm64/usr/lib/*/liblz4.a`
+[ ! -e arm64/usr/include/lz4.h ] || CPPFLAGS=-I`pwd`/arm64/usr/include LIBS="-L`pwd`/arm64/usr/lib/$host -l:liblz4.a"
 echo '#include <lz4.h>
 int main(void) { return LZ4_versionNumber() < 1; }' >$dir/lz4.c
 $host-gcc $CPPFLAGS $dir/lz4.c -o $dir/lz4 $LIBS 2>$dir/lz4.log || skip "no liblz4 for $host-gcc"
