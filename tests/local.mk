@@ -174,6 +174,10 @@ test_internal += tests/azint_kernels
 tests_azint_kernels_SOURCES = tests/azint_kernels.c tests/azint_oracle.h tests/tap.h
 tests_azint_kernels_LDADD = libinternal.la
 
+# FPGA cards.
+test_internal += tests/hls_args
+tests_hls_args_LDADD = libhls_args.la libinternal.la
+
 check_PROGRAMS += tests/opencl
 test_scripts += tests/opencl.t
 check_PROGRAMS += $(test_public) $(test_internal) $(cts_programs)
