@@ -11,7 +11,7 @@ command -v $host-gcc >/dev/null || skip "no $host-gcc"
 emulator=`command -v qemu-aarch64 || command -v qemu-aarch64-static` || skip "no qemu-aarch64"
 grep -q '^HCY_LDFLAGS = .*-fsanitize' Makefile && skip "a build with sanitizers"
 mkdir -p $dir || exit 99
-CPPFLAGS= LIBS=-llz4
+CPPFLAGS='' LIBS=-llz4
 [ ! -e arm64/usr/include/lz4.h ] || CPPFLAGS=-I`pwd`/arm64/usr/include LIBS="-L`pwd`/arm64/usr/lib/$host -l:liblz4.a"
 echo '#include <lz4.h>
 int main(void) { return LZ4_versionNumber() < 1; }' >$dir/lz4.c

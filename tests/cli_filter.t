@@ -58,7 +58,7 @@ check 'clipping without errors' wrong 'none' --sigma-clip --error-model none
 check '--threshold alone' wrong '--sigma-clip' --threshold 3
 check '--max-iter alone' wrong '--sigma-clip' --max-iter 3
 check 'both' wrong 'one or the other' --sigma-clip --percentile 50
-for wrong in 101 x 60,40 5, 10,20,30; do
+for wrong in 101 x 60,40 '5,' 10,20,30; do
     check "--percentile $wrong" wrong '--percentile takes' --percentile $wrong
 done
 check 'a device without them says so' sh -c "! '$halcyon' integrate i.npy -p p.poni -q --sigma-clip -d null \

@@ -43,7 +43,7 @@ static void make_pixels(uint8_t *image)
 
 static uint8_t *make_chunk(size_t *size, const hcy_bslz4_job *job)
 {
-    uint8_t image[IMAGE], *chunk;
+    uint8_t image[IMAGE], *chunk = NULL;
     size_t bound;
     make_pixels(image);
     if (hcy_bslz4_encode_bound(&bound, job) || !(chunk = malloc(bound)) ||

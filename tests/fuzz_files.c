@@ -95,23 +95,33 @@ static int run_edf(const uint8_t *data, size_t size)
     return run_format(&hcy__format_edf, data, size);
 }
 
-static void seed_edf(void)
+#ifdef HAVE_ZLIB
+static void seed_packed_edf(void)
 {
     static const unsigned char packed[] = { /* 1, 2, 3, 4 in gzip */
         0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0x63, 0x64,
         0x62, 0x66, 0x01, 0x00, 0xcd, 0xfb, 0x3c, 0xb6, 0x04, 0x00, 0x00, 0x00
     };
     struct bytes b = { NULL, 0 };
-    add_edf(&b, &types[1], 0, 0);
-    add_text(&b, "\n");
-    add_edf(&b, &types[1], 1, 0);
-    fuzz_give(b.at, b.n);
-    b.n = 0;
     add_text(&b, "{\nEDF_BinarySize = 24 ;\nCompression = GzipCompression ;\nDataType = Unsigned8 ;\nDim_1 = 2 ;\n"
                  "Dim_2 = 2 ;\n}\n");
     add(&b, packed, sizeof packed);
     fuzz_give(b.at, b.n);
     free(b.at);
+}
+#endif
+
+static void seed_edf(void)
+{
+    struct bytes b = { NULL, 0 };
+    add_edf(&b, &types[1], 0, 0);
+    add_text(&b, "\n");
+    add_edf(&b, &types[1], 1, 0);
+    fuzz_give(b.at, b.n);
+    free(b.at);
+#ifdef HAVE_ZLIB
+    seed_packed_edf();
+#endif
 }
 
 static int run_cbf(const uint8_t *data, size_t size)

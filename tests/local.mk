@@ -187,7 +187,7 @@ EXTRA_DIST += tests/tap.h tests/cli.sh tests/run-test $(test_scripts)
 CLEANFILES += $(cts_launchers)
 
 clean-local:
-	rm -rf tests/cache
+	rm -rf tests/cache tests/aarch64
 
 AM_TESTS_ENVIRONMENT = \
     HALCYON_BACKEND_PATH='$(abs_top_builddir)/.libs'; export HALCYON_BACKEND_PATH; \

@@ -586,14 +586,9 @@ static const hcy_backend_ops ops = {
     .fft_release = cpu_fft_release,
 };
 
-#ifdef HCY_BACKEND_STATIC /* inside the library, which does not export it */
-#define hcy_backend_entry hcy_backend_entry_cpu
-#else
-HCY_API
-#endif
-int hcy_backend_entry(uint32_t host_abi, const hcy_backend **backend);
+HCY_BACKEND_HEAD(cpu);
 
-int hcy_backend_entry(uint32_t host_abi, const hcy_backend **backend)
+HCY_BACKEND_HEAD(cpu)
 {
     static const hcy_backend cpu = { HCY_BACKEND_ABI, sizeof cpu, "cpu", &ops, hcy__families };
     if (host_abi != HCY_BACKEND_ABI)

@@ -40,12 +40,9 @@ static const hcy_backend_ops ops = {
     .program_kernel = cuda_program_kernel,
 };
 
-#ifdef HCY_BACKEND_STATIC
-#define hcy_backend_entry hcy_backend_entry_cuda
-#endif
-HCY_API int hcy_backend_entry(uint32_t host_abi, const hcy_backend **backend);
+HCY_BACKEND_HEAD(cuda);
 
-int hcy_backend_entry(uint32_t host_abi, const hcy_backend **backend)
+HCY_BACKEND_HEAD(cuda)
 {
     static const hcy_backend cuda = { HCY_BACKEND_ABI, sizeof cuda, "cuda", &ops, hcy__families };
     if (host_abi != HCY_BACKEND_ABI)

@@ -360,7 +360,7 @@ static const hcy_backend_ops ops = {
     .preferred_batch = null_preferred_batch,
 };
 
-static const hcy_backend backend = {
+static const hcy_backend null = {
     .abi = HCY_BACKEND_ABI,
     .size = sizeof(hcy_backend),
     .name = "null",
@@ -368,20 +368,13 @@ static const hcy_backend backend = {
     .families = hcy__families,
 };
 
-/* One name as a module, another where it is linked in beside others. */
-#ifdef HCY_BACKEND_STATIC
-#define ENTRY hcy_backend_entry_null /* inside the library, which does not export it */
-#else
-#define ENTRY hcy_backend_entry
-HCY_API
-#endif
-int ENTRY(uint32_t host_abi, const hcy_backend **out);
+HCY_BACKEND_HEAD(null);
 
-int ENTRY(uint32_t host_abi, const hcy_backend **out)
+HCY_BACKEND_HEAD(null)
 {
     if (host_abi != HCY_BACKEND_ABI)
         return hcy_fail(HCY_EABI, "the null backend speaks interface %u, the library %u", HCY_BACKEND_ABI,
                         host_abi);
-    *out = &backend;
+    *backend = &null;
     return 0;
 }

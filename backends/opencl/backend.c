@@ -42,12 +42,9 @@ static const hcy_backend_ops ops = {
     .queue_i64 = cl_queue_i64,
 };
 
-#ifdef HCY_BACKEND_STATIC
-#define hcy_backend_entry hcy_backend_entry_opencl
-#endif
-HCY_API int hcy_backend_entry(uint32_t host_abi, const hcy_backend **backend);
+HCY_BACKEND_HEAD(opencl);
 
-int hcy_backend_entry(uint32_t host_abi, const hcy_backend **backend)
+HCY_BACKEND_HEAD(opencl)
 {
     static const hcy_backend opencl = { HCY_BACKEND_ABI, sizeof opencl, "opencl", &ops, hcy__families };
     if (host_abi != HCY_BACKEND_ABI)

@@ -160,6 +160,18 @@ typedef struct hcy_backend {
 typedef int (*hcy_backend_entry_fn)(uint32_t host_abi, const hcy_backend **backend);
 #define HCY_BACKEND_ENTRY "hcy_backend_entry"
 
+/* The head of that function, for its declaration and its definition.  Linked into the library it has a name of its own
+ * there, and is not exported. */
+#ifdef HCY_BACKEND_STATIC
+#define HCY_BACKEND_SYMBOL(name) hcy_backend_entry_##name
+#define HCY_BACKEND_EXPORT
+#else
+#define HCY_BACKEND_SYMBOL(name) hcy_backend_entry
+#define HCY_BACKEND_EXPORT HCY_API
+#endif
+#define HCY_BACKEND_HEAD(name) \
+    HCY_BACKEND_EXPORT int HCY_BACKEND_SYMBOL(name)(uint32_t host_abi, const hcy_backend **backend)
+
 /* --- Services of the HAL --- */
 
 HCY_API void hcy_keep_release(hcy_keep *keep);
