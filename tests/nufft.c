@@ -42,6 +42,8 @@ static void check_chosen_grids(hcy_device *dev)
         ok(chosen <= 3 && coarse <= 5, "type %d: a grid that is chosen, %.2f eps, and of 1.25, %.2f eps",
            type, chosen, coarse);
     }
+    double single = worst(dev, HCY_F32, 3, 3, 2e-7, 1.25) * 1e-6; /* the last eps is 1e-6 */
+    ok(single <= 2e-4, "type 3 in float on a grid of 1.25 stays near what float can: %.1e", single);
 }
 
 static void check_sizes(hcy_device *dev)

@@ -89,6 +89,11 @@ static void check_plan(void)
     oracle_close(&p);
 }
 
+static void lock(void *data)
+{
+    (void)data;
+}
+
 /* Statuses as FINUFFT 2.5.1 gives them; -1: type 3's is another. */
 static void check_statuses(void)
 {
@@ -142,9 +147,58 @@ static void check_statuses(void)
     is_int(finufft_makeplan(1, 4, n, 1, 1, 1e-6, &plan, NULL), 12, "4 dimensions");
     is_int(finufft_execute(NULL, c, f), 16, "no plan to execute");
     o.spreadinterponly = 1;
-    is_int(finufft_makeplan(1, 1, n, 1, 1, 1e-6, &plan, &o), 21, "spreadinterponly");
+    is_int(finufft_makeplan(1, 1, n, 1, 1, 1e-6, &plan, &o), FINUFFT_ERR_SPREAD_BOX_SMALL, "spreading alone, a small grid");
+    o.spreadinterponly = 0;
+    o.spread_thread = 3;
+    is_int(finufft_makeplan(1, 1, n, 1, 1, 1e-6, &plan, &o), FINUFFT_ERR_SPREAD_THREAD_NOTVALID, "spread_thread 3");
+    o.spread_thread = 0;
+    o.spread_kerformula = 99;
+    is_int(finufft_makeplan(1, 1, n, 1, 1, 1e-6, &plan, &o), FINUFFT_ERR_KERFORMULA_NOTVALID, "spread_kerformula 99");
+    o.spread_kerformula = 0;
+    o.fftw_lock_fun = lock;
+    is_int(finufft_makeplan(1, 1, n, 1, 1, 1e-6, &plan, &o), FINUFFT_ERR_LOCK_FUNS_INVALID, "one of two lock functions");
     x[1] = NAN;
-    is_int(finufft1d1(10, x, c, 1, 1e-6, 4, f, NULL), 21, "a point that is no number");
+    is_int(finufft1d1(10, x, c, 1, 1e-6, 4, f, NULL), FINUFFT_ERR_INVALID_ARGUMENT, "a point that is no number");
+}
+
+/* Spreading and interpolation alone: every window has the same mass, is where its point is on a grid from -pi on, and
+ * the two are each other's adjoints. */
+static void check_one_stage(void)
+{
+    enum { M = 7, N = 60 };
+    finufft_opts o;
+    const double x[M] = { 0, 1, 3.1, -3.14, 2.2, -1.1, 9 }, at[1] = { -3.14159265358979323846 + 0.5 };
+    double _Complex c[M], back[M], f[N], one[N], sum = 0, mass = 0, all = 0, products[2] = { 0, 0 };
+    const double _Complex unit[1] = { 1 };
+    int most = 0;
+    finufft_default_opts(&o);
+    o.spreadinterponly = 1;
+    is_int(finufft1d1(1, at, unit, 1, 1e-9, N, one, &o), 0, "spreading alone");
+    for (int i = 0; i < N; i++) {
+        mass += one[i];
+        most = creal(one[i]) > creal(one[most]) ? i : most;
+    }
+    is_int(most, 5, "... to where the point is");
+    for (int j = 0; j < M; j++) {
+        c[j] = 1 + j - I * j * j;
+        sum += c[j];
+    }
+    is_int(finufft1d1(M, x, c, 1, 1e-9, N, f, &o), 0, "... several points");
+    for (int i = 0; i < N; i++) {
+        all += f[i];
+        one[i] = 1.0 / (1 + i);
+    }
+    ok(cabs(all - sum * mass) < 1e-8 * cabs(all), "... of the same mass: %.1e", cabs(all / mass - sum));
+    is_int(finufft1d2(M, x, back, 1, 1e-9, N, one, &o), 0, "interpolation alone");
+    for (int i = 0; i < N; i++)
+        products[0] += f[i] * one[i];
+    for (int j = 0; j < M; j++)
+        products[1] += c[j] * back[j];
+    ok(cabs(products[0] - products[1]) < 1e-12 * cabs(products[0]), "... is the adjoint: %.1e",
+       cabs(products[0] - products[1]));
+    is_int(finufft1d1(0, x, c, 1, 1e-9, N, f, &o), 0, "... of no points");
+    ok(f[0] == 0 && f[N - 1] == 0, "... to zeros");
+    is_int(finufftf1d1(0, NULL, NULL, 1, 1e-3f, 0, NULL, &o), 0, "... to no grid");
 }
 
 int main(void)
@@ -158,6 +212,7 @@ int main(void)
     ALL(finufft, HCY_F64, 1e-9);
     ALL(finufftf, HCY_F32, 1e-4f);
     check_plan();
+    check_one_stage();
     check_statuses();
     return done_testing();
 }

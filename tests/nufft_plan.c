@@ -303,8 +303,25 @@ static void check_submit(hcy_device *d)
     }
 }
 
+/* The same from and to host memory; wrong ones. */
+static void check_host_stages(const struct problem *p, hcy_nufft *plan, size_t cells)
+{
+    void *grid = malloc(3 * 16 * cells);
+    int first = p->type == 1 ? HCY_NUFFT_SPREAD : HCY_NUFFT_TO_GRID;
+    int second = p->type == 1 ? HCY_NUFFT_TO_MODES : HCY_NUFFT_INTERPOLATE;
+    is_int(hcy_nufft_execute_stage(plan, 9, p->c, grid), HCY_EINVAL, "in host memory: no stage");
+    is_int(hcy_nufft_execute_stage(plan, first, NULL, grid), HCY_EINVAL, "... no input");
+    is_int(hcy_nufft_execute_stage(plan, first, p->c, NULL), HCY_EINVAL, "... no place for the result");
+    int status = hcy_nufft_execute_stage(plan, first, p->type == 1 ? p->c : p->f, grid);
+    if (!status)
+        status = hcy_nufft_execute_stage(plan, second, grid, p->type == 1 ? p->f : p->c);
+    double error = oracle_error(p, p->type == 1 ? p->c : p->f, p->type == 1);
+    ok(!status && error <= 3e-7, "... one after the other: %.1e", error);
+    free(grid);
+}
+
 /* Stages one after the other against the whole, and the self-adjoint operator against two transforms. */
-static void check_stages(void)
+static void check_stages(hcy_device *d)
 {
     for (int type = 1; type <= 2; type++)
         for (int separate = 0; separate < 2; separate++) {
@@ -317,12 +334,12 @@ static void check_stages(void)
             o.separate_fft = separate;
             o.max_batch = 2;
             oracle_open(&p, HCY_F64, type, 2, modes, 50, 0, 3);
-            hcy_nufft *plan = oracle_plan(&p, dev, 1e-7, &o, &status);
+            hcy_nufft *plan = oracle_plan(&p, d, 1e-7, &o, &status);
             size_t c_bytes = 3 * 16 * p.m, f_bytes = 3 * 16 * p.n;
-            if (status || hcy_nufft_info_get(&info, plan) || hcy_queue_create(&q, dev) ||
-                hcy_buffer_create(&c, dev, HCY_MEM_DEVICE, c_bytes) ||
-                hcy_buffer_create(&f, dev, HCY_MEM_DEVICE, f_bytes) ||
-                hcy_buffer_create(&grid, dev, HCY_MEM_DEVICE, 3 * 16 * info.grid[0] * info.grid[1]) ||
+            if (status || hcy_nufft_info_get(&info, plan) || hcy_queue_create(&q, d) ||
+                hcy_buffer_create(&c, d, HCY_MEM_DEVICE, c_bytes) ||
+                hcy_buffer_create(&f, d, HCY_MEM_DEVICE, f_bytes) ||
+                hcy_buffer_create(&grid, d, HCY_MEM_DEVICE, 3 * 16 * info.grid[0] * info.grid[1]) ||
                 hcy_buffer_write(q, c, 0, p.c, c_bytes) || hcy_buffer_write(q, f, 0, p.f, f_bytes))
                 bail_out("%s", hcy_last_error()->text);
             is_int(hcy_nufft_submit_stage(q, plan, 0, c, grid), HCY_EINVAL, "type %d: no stage", type);
@@ -340,6 +357,7 @@ static void check_stages(void)
             is_int(hcy_queue_finish(q), 0, "... done");
             double error = oracle_error(&p, type == 1 ? p.c : p.f, type == 1);
             ok(error <= 3e-7, "... and right: %.1e", error);
+            check_host_stages(&p, plan, info.grid[0] * info.grid[1]);
             oracle_fill(&p);
             is_int(hcy_buffer_write(q, f, 0, p.f, f_bytes), 0, "coefficients");
             is_int(hcy_nufft_submit_self_adjoint(q, plan, f, f), 0, "... to points and back");
@@ -436,7 +454,8 @@ int main(void)
         check_choices();
         check_submit(dev);
         check_submit(discrete);
-        check_stages();
+        check_stages(dev);
+        check_stages(discrete);
         check_one_call();
         check_threads();
     }

@@ -78,11 +78,14 @@ static double upsampling_of(const hcy_nufft_job *job)
     return least;
 }
 
-static unsigned width_for(const hcy_nufft *p, double upsampling)
+unsigned hcy__nufft_width_for(const hcy_nufft *p, double upsampling)
 {
-    unsigned width =
-        p->opts.width ? p->opts.width : hcy__nufft_width(p->eps, p->dim, p->type == 3, upsampling);
-    return width < HCY_NUFFT_MAX_WIDTH ? width : HCY_NUFFT_MAX_WIDTH;
+    /* Float loses to rounding what more than 8 cells gain on a coarse grid, where factors at the ends are large. */
+    unsigned most = p->opts.precision == HCY_F32 && upsampling < 1.4 ? 8 : HCY_NUFFT_MAX_WIDTH;
+    if (p->opts.width)
+        return p->opts.width;
+    unsigned width = hcy__nufft_width(p->eps, p->dim, p->type == 3, upsampling);
+    return width < most ? width : most;
 }
 
 int hcy__nufft_choose(hcy_nufft *p, size_t n_points)
@@ -101,7 +104,7 @@ int hcy__nufft_choose(hcy_nufft *p, size_t n_points)
             return hcy_fail(HCY_EINVAL, "the grid given is not finer than the modes");
     }
     if (given) {
-        int status = set_grid(&job, &p->opts, given, width_for(p, given));
+        int status = set_grid(&job, &p->opts, given, hcy__nufft_width_for(p, given));
         if (status)
             return status;
         p->job = job;
@@ -112,7 +115,7 @@ int hcy__nufft_choose(hcy_nufft *p, size_t n_points)
         double s = candidates[i];
         if (i && !p->opts.width && hcy__nufft_width(p->eps, p->dim, p->type == 3, s) > widest)
             break;
-        int status = set_grid(&job, &p->opts, s, width_for(p, s));
+        int status = set_grid(&job, &p->opts, s, hcy__nufft_width_for(p, s));
         if (status)
             return status;
         double now = cost(&job, p->type, n_points);

@@ -1,7 +1,8 @@
 /* finufft.c - FINUFFT's interface: its order of axes, its statuses, what it does with nothing to do. */
 #include <halcyon/finufft.h>
-#include <halcyon/nufft.h>
-#include <stdbool.h>
+#include "nufft_priv.h"
+
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +11,14 @@ struct hcy_finufft_plan {
     hcy_device *dev;
     hcy_nufft *nufft; /* NULL: no modes */
     int type, dim;
-    size_t m, ntr, real;
+    bool one_stage; /* spreading or interpolation alone, on a grid whose first cell stands at -pi */
+    size_t m, n, ntr, real; /* points; modes or targets */
 };
 
-/* The most points FINUFFT takes. */
+/* The most points FINUFFT takes, and the last number of its windows (here there is one). */
 static const int64_t most_points = 100000000000000;
+static const int last_formula = 9;
+static const double PI = 3.14159265358979323846;
 
 static int code_of(int status)
 {
@@ -22,15 +26,15 @@ static int code_of(int status)
     case 0:
         return 0;
     case HCY_ENOMEM:
-        return HCY_FINUFFT_ERR_ALLOC;
+        return FINUFFT_ERR_ALLOC;
     case HCY_ERANGE:
-        return HCY_FINUFFT_ERR_MAXNALLOC;
+        return FINUFFT_ERR_MAXNALLOC;
     case HCY_EINVAL:
-        return HCY_FINUFFT_ERR_INVALID_ARGUMENT;
+        return FINUFFT_ERR_INVALID_ARGUMENT;
     case HCY_ESTATE:
-        return HCY_FINUFFT_ERR_PLAN_NOTVALID;
+        return FINUFFT_ERR_PLAN_NOTVALID;
     default:
-        return HCY_FINUFFT_ERR_UNKNOWN;
+        return FINUFFT_ERR_UNKNOWN_EXCEPTION;
     }
 }
 
@@ -62,15 +66,19 @@ static int open_device(hcy_device **dev, int threads)
 static int check(int type, int dim, int ntr, const hcy_finufft_opts *o)
 {
     if (type < 1 || type > 3)
-        return refuse(HCY_FINUFFT_ERR_TYPE_NOTVALID, "the type must be 1, 2 or 3");
+        return refuse(FINUFFT_ERR_TYPE_NOTVALID, "the type must be 1, 2 or 3");
     if (dim < 1 || dim > 3)
-        return refuse(HCY_FINUFFT_ERR_DIM_NOTVALID, "1, 2 or 3 dimensions are possible");
+        return refuse(FINUFFT_ERR_DIM_NOTVALID, "1, 2 or 3 dimensions are possible");
     if (ntr < 1)
-        return refuse(HCY_FINUFFT_ERR_NTRANS_NOTVALID, "there must be 1 transform at least");
+        return refuse(FINUFFT_ERR_NTRANS_NOTVALID, "there must be 1 transform at least");
     if (o->upsampfac != 0 && !(o->upsampfac > 1))
-        return refuse(HCY_FINUFFT_ERR_UPSAMPFAC_TOO_SMALL, "upsampfac must be above 1, or 0");
-    if (o->spreadinterponly)
-        return refuse(HCY_FINUFFT_ERR_INVALID_ARGUMENT, "spreadinterponly is not there");
+        return refuse(FINUFFT_ERR_UPSAMPFAC_TOO_SMALL, "upsampfac must be above 1, or 0");
+    if (o->spread_thread < 0 || o->spread_thread > 2)
+        return refuse(FINUFFT_ERR_SPREAD_THREAD_NOTVALID, "spread_thread must be 0, 1 or 2");
+    if (o->spread_kerformula < 0 || o->spread_kerformula > last_formula)
+        return refuse(FINUFFT_ERR_KERFORMULA_NOTVALID, "there is no such spread_kerformula");
+    if (!o->fftw_lock_fun != !o->fftw_unlock_fun)
+        return refuse(FINUFFT_ERR_LOCK_FUNS_INVALID, "of the lock functions one is missing");
     return 0;
 }
 
@@ -83,14 +91,24 @@ static int make(hcy_finufft_plan *p, const int64_t *n_modes, int iflag, double t
     options.order = o->modeord ? HCY_NUFFT_ZERO_FIRST : HCY_NUFFT_CENTRED;
     options.max_batch = o->maxbatchsize > 0 ? (size_t)o->maxbatchsize : 0;
     int status = open_device(&p->dev, o->nthreads);
+    p->n = 1;
     for (int d = 0; d < p->dim && p->type != 3; d++) {
         modes[d] = n_modes[p->dim - 1 - d];
         if (modes[d] < 1)
             return status; /* nothing to transform */
+        p->n *= (size_t)modes[d]; /* what is too large is refused below */
     }
-    return status ? status
-                  : hcy_nufft_create(&p->nufft, p->dev, p->type, p->dim, modes, iflag, (int64_t)p->ntr, tol,
-                                     &options);
+    p->one_stage = o->spreadinterponly && p->type != 3;
+    for (int d = 0; d < p->dim && p->one_stage; d++) { /* modes for which this grid is so fine */
+        options.upsampling = options.upsampling > 0 ? options.upsampling : 2;
+        options.grid[d] = (size_t)modes[d];
+        modes[d] = (int64_t)fmax(1, (double)modes[d] / options.upsampling);
+    }
+    if (!status)
+        status = hcy_nufft_create(&p->nufft, p->dev, p->type, p->dim, modes, iflag, (int64_t)p->ntr, tol, &options);
+    if (!status && p->one_stage)
+        p->nufft->job.flags |= HCY_NUFFT_WIDE_POINTS;
+    return status;
 }
 
 int hcy_finufft_makeplan(unsigned precision, int type, int dim, const int64_t *n_modes, int iflag, int ntr,
@@ -101,7 +119,7 @@ int hcy_finufft_makeplan(unsigned precision, int type, int dim, const int64_t *n
     if (opts)
         o = *opts;
     if (!plan || (!n_modes && type != 3))
-        return refuse(HCY_FINUFFT_ERR_INVALID_ARGUMENT, "no place for the plan, or no modes");
+        return refuse(FINUFFT_ERR_INVALID_ARGUMENT, "no place for the plan, or no modes");
     *plan = NULL;
     int code = check(type, dim, ntr, &o);
     if (code)
@@ -110,18 +128,37 @@ int hcy_finufft_makeplan(unsigned precision, int type, int dim, const int64_t *n
     bool small = !(tol >= least);
     hcy_finufft_plan *p = calloc(1, sizeof *p);
     if (!p)
-        return refuse(HCY_FINUFFT_ERR_ALLOC, "out of memory for a plan");
+        return refuse(FINUFFT_ERR_ALLOC, "out of memory for a plan");
     p->type = type;
     p->dim = dim;
     p->ntr = (size_t)ntr;
     p->real = precision == 8 ? 8 : 4;
-    code = code_of(make(p, n_modes, iflag, small ? least : tol, &o));
+    int status = make(p, n_modes, iflag, small ? least : tol, &o);
+    code = status == HCY_EINVAL && p->one_stage ? FINUFFT_ERR_SPREAD_BOX_SMALL : code_of(status);
     if (code) {
         hcy_finufft_destroy(p);
         return code;
     }
     *plan = p;
-    return small ? HCY_FINUFFT_WARN_EPS_TOO_SMALL : 0;
+    return small ? FINUFFT_WARN_EPS_TOO_SMALL : 0;
+}
+
+/* Points for a grid whose first cell stands at -pi, not at 0. */
+static int set_turned(hcy_finufft_plan *p, const void *const points[3])
+{
+    const void *turned[3] = { NULL, NULL, NULL };
+    double *room = p->m < SIZE_MAX / 32 ? malloc((p->m + 1) * (size_t)p->dim * sizeof *room) : NULL;
+    if (!room)
+        return hcy_fail(HCY_ENOMEM, "out of memory for %zu points", p->m);
+    for (int d = 0; d < p->dim; d++) {
+        double *to = room + (size_t)d * p->m;
+        for (size_t i = 0; points[d] && i < p->m; i++)
+            to[i] = PI + (p->real == 8 ? ((const double *)points[d])[i] : (double)((const float *)points[d])[i]);
+        turned[d] = points[d] ? to : NULL;
+    }
+    int status = hcy_nufft_set_points(p->nufft, (int64_t)p->m, turned, 0, NULL);
+    free(room);
+    return status;
 }
 
 int hcy_finufft_setpts(hcy_finufft_plan *p, int64_t m, const void *x, const void *y, const void *z, int64_t n,
@@ -130,21 +167,29 @@ int hcy_finufft_setpts(hcy_finufft_plan *p, int64_t m, const void *x, const void
     const void *const ends[2][3] = { { x, y, z }, { s, t, u } };
     const void *points[3] = { NULL, NULL, NULL }, *targets[3] = { NULL, NULL, NULL };
     if (!p)
-        return refuse(HCY_FINUFFT_ERR_PLAN_NOTVALID, "no plan");
+        return refuse(FINUFFT_ERR_PLAN_NOTVALID, "no plan");
     if (m < 0 || m > most_points || (p->type == 3 && (n < 0 || n > most_points)))
-        return refuse(HCY_FINUFFT_ERR_NUM_NU_PTS_INVALID, "the number of points is below 0 or above 1e14");
+        return refuse(FINUFFT_ERR_NUM_NU_PTS_INVALID, "the number of points is below 0 or above 1e14");
     p->m = (size_t)m;
     for (int d = 0; d < p->dim; d++) {
         points[d] = ends[0][p->dim - 1 - d];
         targets[d] = ends[1][p->dim - 1 - d];
     }
-    return p->nufft ? code_of(hcy_nufft_set_points(p->nufft, m, points, p->type == 3 ? n : 0, targets)) : 0;
+    if (!p->nufft)
+        return 0;
+    return code_of(p->one_stage ? set_turned(p, points)
+                                : hcy_nufft_set_points(p->nufft, m, points, p->type == 3 ? n : 0, targets));
 }
 
 int hcy_finufft_execute(hcy_finufft_plan *p, void *c, void *f, int adjoint)
 {
     if (!p)
-        return refuse(HCY_FINUFFT_ERR_PLAN_NOTVALID, "no plan");
+        return refuse(FINUFFT_ERR_PLAN_NOTVALID, "no plan");
+    if (p->nufft && p->one_stage) {
+        bool spreads = (p->type == 1) == !adjoint;
+        return code_of(hcy_nufft_execute_stage(p->nufft, spreads ? HCY_NUFFT_SPREAD : HCY_NUFFT_INTERPOLATE,
+                                               spreads ? c : f, spreads ? f : c));
+    }
     if (p->nufft)
         return code_of(adjoint ? hcy_nufft_execute_adjoint(p->nufft, c, f)
                                : hcy_nufft_execute(p->nufft, c, f));
@@ -169,7 +214,7 @@ int hcy_finufft_simple(unsigned precision, int type, int dim, int ntr, int64_t m
 {
     hcy_finufft_plan *p;
     int warning = hcy_finufft_makeplan(precision, type, dim, n, iflag, ntr, tol, &p, opts);
-    if (warning > HCY_FINUFFT_WARN_EPS_TOO_SMALL)
+    if (warning > FINUFFT_WARN_EPS_TOO_SMALL)
         return warning;
     int code = hcy_finufft_setpts(p, m, x, y, z, type == 3 ? n[0] : 0, s, t, u);
     if (!code)

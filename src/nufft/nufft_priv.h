@@ -52,6 +52,8 @@ static inline size_t hcy__nufft_real(const hcy_nufft *p)
 int hcy__nufft_choose(hcy_nufft *plan, size_t n_points);
 /* The window's width for this upsampling. */
 unsigned hcy__nufft_width(double eps, int dim, bool type3, double upsampling);
+/* What the plan takes: the option, or that, as far as there are windows and the precision has use for them. */
+unsigned hcy__nufft_width_for(const hcy_nufft *plan, double upsampling);
 /* The next size that FFTs like. */
 uint64_t hcy__nufft_smooth(uint64_t n);
 
@@ -80,6 +82,10 @@ int hcy__nufft_transform(hcy_queue *q, const hcy_nufft *plan, struct hcy__nufft_
                          size_t n, int sign, bool to_grid);
 /* A buffer of the work, at least this large. */
 int hcy__nufft_need(hcy_buffer **buf, const hcy_nufft *plan, size_t size);
+/* Memory of the host as a buffer: imported where the device reads it, else the work's `own`, written to if it
+ * is input. */
+int hcy__nufft_borrow(hcy_buffer **out, hcy_buffer **own, hcy_nufft *plan, hcy_queue *queue, void *host,
+                      size_t size, bool input);
 int hcy__nufft_need_grid(const hcy_nufft *plan, struct hcy__nufft_work *w);
 int hcy__nufft_ready(const hcy_nufft *plan); /* HCY_ESTATE without points */
 size_t hcy__nufft_cells(const hcy_nufft *plan);

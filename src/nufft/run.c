@@ -197,10 +197,8 @@ static size_t vector_bytes(const hcy_nufft *p, bool of_c)
     return (of_c ? p->n_points : p->type == 3 ? p->n_targets : p->n_modes) * 2 * hcy__nufft_real(p);
 }
 
-/* Memory of the host as a buffer: imported where the device reads it, else the work's, written to if it is
- * input. */
-static int borrow(hcy_buffer **out, hcy_buffer **own, hcy_nufft *p, hcy_queue *q, void *host, size_t size,
-                  bool input)
+int hcy__nufft_borrow(hcy_buffer **out, hcy_buffer **own, hcy_nufft *p, hcy_queue *q, void *host, size_t size,
+                      bool input)
 {
     const uint32_t in_place = HCY_CAP_HOST_MEMORY | HCY_CAP_IMPORT_HOST;
     if ((hcy_device_get_info(p->dev)->caps & in_place) == in_place)
@@ -218,9 +216,9 @@ static int run_batch(hcy_nufft *p, struct hcy__nufft_work *w, char *c, char *f, 
 {
     hcy_buffer *cb = NULL, *fb = NULL;
     size_t c_bytes = n * vector_bytes(p, true), f_bytes = n * vector_bytes(p, false);
-    int status = borrow(&cb, &w->c, p, w->queue, c, c_bytes, !writes_c);
+    int status = hcy__nufft_borrow(&cb, &w->c, p, w->queue, c, c_bytes, !writes_c);
     if (!status)
-        status = borrow(&fb, &w->f, p, w->queue, f, f_bytes, writes_c);
+        status = hcy__nufft_borrow(&fb, &w->f, p, w->queue, f, f_bytes, writes_c);
     if (!status)
         status = hcy__nufft_vectors(w->queue, p, w, cb, fb, n, adjoint);
     if (!status && (writes_c ? cb == w->c : fb == w->f))

@@ -1,16 +1,25 @@
 /* stages.c - the stages of a transform as calls of their own, and the self-adjoint operator. */
 #include "nufft_priv.h"
 
-static int check(const hcy_queue *q, const hcy_nufft *p)
+static int check(const hcy_nufft *p)
 {
     int status = hcy__nufft_ready(p);
     if (status)
         return status;
-    if (!q)
-        return hcy_fail(HCY_EINVAL, "no queue for a stage of a non-uniform FFT");
-    if (p->type == 3)
-        return hcy_fail(HCY_EUNSUPPORTED, "stages are there for types 1 and 2");
-    return p->n_points ? 0 : hcy_fail(HCY_ESTATE, "stages need points");
+    return p->type == 3 ? hcy_fail(HCY_EUNSUPPORTED, "stages are there for types 1 and 2") : 0;
+}
+
+static int check_stage(const hcy_nufft *p, int stage)
+{
+    int status = check(p);
+    if (!status && (stage < HCY_NUFFT_SPREAD || stage > HCY_NUFFT_TO_GRID))
+        return hcy_fail(HCY_EINVAL, "%d is no stage of a non-uniform FFT", stage);
+    return status;
+}
+
+static int check_queue(const hcy_queue *q)
+{
+    return q ? 0 : hcy_fail(HCY_EINVAL, "no queue for a stage of a non-uniform FFT");
 }
 
 /* Bytes of a vector at one end of a stage. */
@@ -31,9 +40,10 @@ static int run(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, int stage,
     int sign = to_grid == (p->type == 2) ? p->sign : -p->sign, status;
     size_t grid = n * hcy__nufft_cells(p) * 2 * hcy__nufft_real(p);
     if (stage == HCY_NUFFT_SPREAD)
-        return hcy__nufft_spread(q, p, w, from, to, n, false);
+        return p->n_points ? hcy__nufft_spread(q, p, w, from, to, n, false)
+                           : hcy_buffer_fill(q, to, 0, grid, "", 1);
     if (stage == HCY_NUFFT_INTERPOLATE)
-        return hcy__nufft_spread(q, p, w, to, from, n, true);
+        return p->n_points ? hcy__nufft_spread(q, p, w, to, from, n, true) : 0;
     /* Transforms take the work's grid: it is overwritten, and as large as a batch. */
     status = hcy__nufft_need_grid(p, w);
     if (!status && !to_grid)
@@ -52,8 +62,8 @@ static int batches(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, int st
     for (size_t done = 0; !status && done < p->n_transforms; done += p->batch) {
         size_t n = p->n_transforms - done < p->batch ? p->n_transforms - done : p->batch;
         hcy_buffer *a = NULL, *b = NULL;
-        status = hcy_buffer_sub(&a, from, done * in, n * in);
-        if (!status)
+        status = in ? hcy_buffer_sub(&a, from, done * in, n * in) : 0;
+        if (!status && out)
             status = hcy_buffer_sub(&b, to, done * out, n * out);
         if (!status)
             status = run(q, p, w, stage, a, b, n);
@@ -66,13 +76,13 @@ static int batches(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, int st
 int hcy_nufft_submit_stage(hcy_queue *q, hcy_nufft *p, int stage, hcy_buffer *from, hcy_buffer *to)
 {
     struct hcy__nufft_work *w;
-    int status = check(q, p);
+    int status = check_stage(p, stage);
+    if (!status)
+        status = check_queue(q);
     if (status)
         return status;
-    if (stage < HCY_NUFFT_SPREAD || stage > HCY_NUFFT_TO_GRID)
-        return hcy_fail(HCY_EINVAL, "%d is no stage of a non-uniform FFT", stage);
     size_t in = p->n_transforms * bytes_of(p, stage, false), out = p->n_transforms * bytes_of(p, stage, true);
-    if (!from || !to || hcy_buffer_size(from) < in || hcy_buffer_size(to) < out)
+    if ((in && (!from || hcy_buffer_size(from) < in)) || (out && (!to || hcy_buffer_size(to) < out)))
         return hcy_fail(HCY_EINVAL, "this stage takes %zu bytes and gives %zu", in, out);
     status = hcy__nufft_take_work(&w, p, false);
     if (status)
@@ -82,11 +92,41 @@ int hcy_nufft_submit_stage(hcy_queue *q, hcy_nufft *p, int stage, hcy_buffer *fr
     return status;
 }
 
+int hcy_nufft_execute_stage(hcy_nufft *p, int stage, const void *from, void *to)
+{
+    struct hcy__nufft_work *w;
+    hcy_buffer *a = NULL, *b = NULL;
+    int status = check_stage(p, stage);
+    if (status)
+        return status;
+    size_t in = p->n_transforms * bytes_of(p, stage, false), out = p->n_transforms * bytes_of(p, stage, true);
+    if ((in && !from) || (out && !to))
+        return hcy_fail(HCY_EINVAL, "hcy_nufft_execute_stage: no %s", from ? "place for the result" : "input");
+    status = hcy__nufft_take_work(&w, p, true);
+    if (status)
+        return status;
+    if (in)
+        status = hcy__nufft_borrow(&a, &w->c, p, w->queue, (void *)(uintptr_t)from, in, true);
+    if (!status && out)
+        status = hcy__nufft_borrow(&b, &w->f, p, w->queue, to, out, false);
+    if (!status)
+        status = batches(w->queue, p, w, stage, a, b);
+    if (!status && out && b == w->f)
+        status = hcy_buffer_read(w->queue, to, b, 0, out);
+    int finished = hcy_queue_finish(w->queue);
+    hcy_buffer_release(a);
+    hcy_buffer_release(b);
+    hcy__nufft_give_work(w, p);
+    return status ? status : finished;
+}
+
 int hcy_nufft_submit_self_adjoint(hcy_queue *q, hcy_nufft *p, hcy_buffer *from, hcy_buffer *to)
 {
     hcy_buffer *c = NULL;
-    int status = check(q, p);
+    int status = check(p);
     if (!status)
+        status = check_queue(q);
+    if (!status && p->n_points)
         status = hcy_buffer_create(&c, p->dev, HCY_MEM_DEVICE,
                                    p->n_transforms * bytes_of(p, HCY_NUFFT_INTERPOLATE, true));
     if (!status) /* modes to points: type 2, and the adjoint of type 1 */

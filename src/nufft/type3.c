@@ -69,8 +69,7 @@ static int choose(hcy_nufft *p, struct axis *axes, size_t n, const void *const *
     size_t bytes = 2 * hcy__nufft_real(p) * p->batch;
     int status = 0;
     p->upsampling = p->opts.upsampling ? p->opts.upsampling : 2;
-    unsigned width = p->opts.width ? p->opts.width : hcy__nufft_width(p->eps, p->dim, true, p->upsampling);
-    p->job.width = width < HCY_NUFFT_MAX_WIDTH ? width : HCY_NUFFT_MAX_WIDTH;
+    p->job.width = hcy__nufft_width_for(p, p->upsampling);
     for (int d = 0; d < p->dim && !status; d++) {
         status = reach(p, points, d, n, "point", &axes[d].c, &axes[d].x);
         if (!status)
