@@ -32,11 +32,12 @@ interrupted()
     wait $pid
     status=$?
 }
-for signal in INT TERM; do
+for signal in INT TERM HUP; do
     interrupted $signal curves.h5 integrate s.h5 -p s.poni --batch 1 -n 50 -o curves.h5
     check "integrate, $signal: status 1" equals $status 1
     check "integrate, $signal: it says so" grep -q 'stopped after [0-9]* of 40 frames' words
     check "integrate, $signal: the file opens" opens curves.h5
+    [ $signal = HUP ] && continue
     for sub in decompress compress; do
         interrupted $signal images.h5 $sub s.h5 -o images.h5
         check "$sub, $signal: status 1" equals $status 1
@@ -47,6 +48,8 @@ for signal in INT TERM; do
     check "decompress, $signal: status 1" equals $status 1
     check "decompress, $signal: the file opens" opens images.npy
 done
+( trap '' HUP; interrupted HUP curves.h5 integrate s.h5 -p s.poni --batch 1 -n 50 -o curves.h5; exit $status )
+check 'integrate under nohup: goes on' equals $? 0
 for signal in INT TERM; do
     rm -f sum.npy
     HALCYON_TRACE=trace "$halcyon" sum s.h5 -o sum.npy -d $slow >words 2>&1 &
@@ -92,6 +95,14 @@ simulate full.h5 --shape 64x90 -n 50'
 while read -r command; do
     # shellcheck disable=SC2086 # several words
     check "a full disk: $command" refused 1 'full[.]' sh -c "ulimit -f 16; exec '$halcyon' $command -q"
+    case $command in
+    sum*.h5) check 'sum: nothing of it is left' test ! -e full.h5 ;;
+    integrate*full.dat)
+        # shellcheck disable=SC2086
+        sh -c "ulimit -f 16; exec '$halcyon' $command" 2>words
+        check '... which is said once' equals "`grep -c 'writing failed' words`" 1
+        check '... and that it is not complete' grep -q '^full[.]dat is not complete$' words ;;
+    esac
     rm -f full.*
 done <<END
 $outputs

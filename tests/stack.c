@@ -126,7 +126,7 @@ static void test_bad_files(void)
     open_fails(folder, NULL, HCY_EIO, "directory", "a directory");
     put_file(in_folder("junk.h5"), "this is not the file you are looking for", 40);
 #ifdef HAVE_HDF5
-    open_fails(in_folder("junk.h5"), NULL, HCY_EFORMAT, "junk.h5|neither HDF5 nor NumPy", "junk");
+    open_fails(in_folder("junk.h5"), NULL, HCY_EFORMAT, "junk.h5|neither HDF5, TIFF, EDF, CBF nor NumPy", "junk");
 #else
     open_fails(in_folder("junk.h5"), NULL, HCY_EUNSUPPORTED, "junk.h5|no HDF5", "HDF5 without HDF5");
 #endif

@@ -280,6 +280,12 @@ static void test_series(void)
                "frames that are not there");
     open_fails(in_folder("none_%d.tif"), NULL, HCY_ENOENT, "none_%d.tif|with any number",
                "no file of the series");
+    open_fails(in_folder("none/a_%d.tif"), NULL, HCY_ENOENT, "none/a_%d.tif|no such folder", "a series in no folder");
+    if (symlink("loop", in_folder("loop")))
+        bail_out("a link cannot be made");
+    open_fails(in_folder("loop/a_%d.tif"), NULL, HCY_EIO, "loop/a_%d.tif|folder cannot be read|ymbolic links",
+               "a folder that cannot be read");
+    unlink(in_folder("loop"));
     open_fails(in_folder("%d/none.tif"), NULL, HCY_EINVAL, "file's name", "numbered folders");
     open_fails(in_folder("none_%d_%d.tif"), NULL, HCY_EINVAL, "one %d", "two numbers");
     put_file(in_folder("text1.txt"), "hello", 5);

@@ -81,6 +81,8 @@ void cli_note(const char *fmt, ...) HCY_PRINTF(1, 2);
 int cli_fail(int status);
 /* FILE cannot be written, because of an errno; returns CLI_FAILED. */
 int cli_write_failed(const char *path, int number);
+/* Takes away an output that was begun and will not be whole; what is no regular file stays. */
+void cli_remove(const char *path);
 /* Set by main(): the subcommand's name for messages. */
 extern const char *cli_name;
 /* Flushes stdout and says so if what was printed did not arrive; returns `status` or CLI_FAILED. */

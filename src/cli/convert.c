@@ -102,9 +102,9 @@ static int convert(struct frames *f, const struct values *v, uint32_t codec)
         status = frames_run(f);
         double written = (double)hcy_stack_writer_bytes(c.writer);
         int closed = hcy_stack_writer_close(c.writer);
-        if (closed)
+        if (closed && !f->error.status) /* else it has been said */
             status = cli_fail(closed);
-        else if (!v->quiet)
+        else if (!closed && !f->error.status && !v->quiet)
             fprintf(stderr, "%s: %.1f MB of pixels in %.1f MB\n", v->output,
                     1e-6 * (double)f->stats.bytes_raw, 1e-6 * written);
     }

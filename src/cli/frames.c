@@ -28,7 +28,9 @@ int frames_open(struct frames *f)
     hcy_stack_opts opts = HCY_STACK_OPTS_INIT;
     opts.dataset = f->dataset;
     opts.channel = f->channel;
+    progress_say(&f->progress, "opening %s ...", f->path);
     int status = hcy_stack_open_with(&f->stack, f->path, &opts);
+    progress_clear(&f->progress);
     if (status)
         return cli_fail(status);
     f->info = hcy_stack_get_info(f->stack);

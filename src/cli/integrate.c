@@ -33,6 +33,8 @@ struct job {
     hcy_curves *curves;
     char output[4096]; /* its path */
     uint64_t written;  /* curves that are in it */
+    hcy_error said;    /* why the run ended, if it failed */
+    int cut;           /* 1: the output could not be written to its end */
     hcy_pipeline *pipeline;
     struct group group;
     struct progress progress;
@@ -296,8 +298,10 @@ static int integrate(struct job *job)
         status = group_end(&job->group, job->curves, &written);
     job->written += written;
     progress_clear(&job->progress);
-    if (status)
+    if (status) {
+        job->said = *hcy_last_error();
         return cli_fail(status);
+    }
     return job->n_failed || job->group.failed ? CLI_FAILED : CLI_OK;
 }
 
@@ -362,7 +366,9 @@ static int report(const struct job *job, int status)
     if (!job->values->quiet) {
         progress_summary(stats);
         print_failed(job);
-        if (job->written && strcmp(job->output, "-"))
+        if (job->cut)
+            fprintf(stderr, "%s is not complete\n", strcmp(job->output, "-") ? job->output : "standard output");
+        else if (job->written && strcmp(job->output, "-"))
             fprintf(stderr, "%s: %llu %s\n", job->output, (unsigned long long)job->written,
                     job->written == 1 ? "curve" : "curves");
         give_hint(job, stats);
@@ -397,10 +403,9 @@ static int run(struct job *job)
         status = integrate(job);
     progress_clear(&job->progress);
     int closed = hcy_curves_close(job->curves);
-    if (closed) {
-        status = cli_fail(closed);
-        job->written = 0;
-    }
+    job->cut = closed != 0;
+    if (closed)
+        status = strcmp(job->said.text, hcy_last_error()->text) ? cli_fail(closed) : CLI_FAILED;
     return report(job, status);
 }
 

@@ -1,4 +1,5 @@
-/* interrupt.c - SIGINT and SIGTERM: the first ends the run and keeps what is written, the second the process. */
+/* interrupt.c - SIGINT, SIGTERM and SIGHUP (a terminal that is closed): the first ends the run and keeps what is
+ * written, the second the process.  A SIGHUP that is ignored (nohup) stays so. */
 #include "interrupt.h"
 #include <signal.h>
 #include <stdatomic.h>
@@ -18,12 +19,14 @@ static void note(int number)
 
 static void handle(void (*handler)(int))
 {
-    struct sigaction action;
+    struct sigaction action, hangup;
     memset(&action, 0, sizeof action);
     action.sa_handler = handler;
     action.sa_flags = (int)SA_RESETHAND;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &action, NULL);
 }
 
 void interrupt_catch(void)

@@ -55,7 +55,7 @@ static void overview(FILE *out)
 
 static int help(int argc, char **argv)
 {
-    if (argc < 2) {
+    if (argc < 2 || argv[1][0] == '-') {
         overview(stdout);
         return cli_close_stdout(CLI_OK);
     }

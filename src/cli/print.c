@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 const char *cli_name = "";
 
@@ -49,6 +51,13 @@ int cli_write_failed(const char *path, int number)
     if (strerror_r(number, words, sizeof words))
         words[0] = 0;
     return cli_error("%s cannot be written: %s", path, words);
+}
+
+void cli_remove(const char *path)
+{
+    struct stat is;
+    if (!lstat(path, &is) && S_ISREG(is.st_mode))
+        unlink(path);
 }
 
 int cli_close_stdout(int status)

@@ -193,11 +193,15 @@ static int write_array(const struct table *t, const char *path)
             memset(row, 255, t->n * ROI_VALUES * sizeof *row);
         status = hcy_stack_write(writer, f, row);
     }
+    int created = writer != NULL;
     hcy_error error = *hcy_last_error();
     int closed = hcy_stack_writer_close(writer);
-    if (status)
-        return cli_fail(hcy_fail_again(&error));
-    return closed ? cli_fail(closed) : CLI_OK;
+    if (!status && !closed)
+        return CLI_OK;
+    status = cli_fail(status ? hcy_fail_again(&error) : closed);
+    if (created)
+        cli_remove(path);
+    return status;
 }
 
 static int is_text(const char *path)

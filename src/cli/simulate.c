@@ -13,9 +13,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 struct values {
     const char *detector, *shape, *calibrant;
@@ -178,14 +176,6 @@ static int create_stack(struct run *run)
     opts.codec = HCY_CODEC_BSLZ4;
     int st = hcy_stack_create(&run->writer, run->path, &opts);
     return st ? cli_fail(st) : 0;
-}
-
-/* Half a stack is of no use to anybody. */
-static void remove_stack(const char *path)
-{
-    struct stat is;
-    if (!stat(path, &is) && S_ISREG(is.st_mode))
-        unlink(path);
 }
 
 /* --- Frames --- */
@@ -358,7 +348,7 @@ static int simulate(struct run *run)
     if (!status)
         status = write_poni(run);
     if (status)
-        remove_stack(run->path);
+        cli_remove(run->path); /* half a stack is of no use to anybody */
     else if (!run->values->quiet)
         summarize(run, stored, progress_seconds(&progress));
     return status;

@@ -183,13 +183,15 @@ static int write_image(const struct frames *f, const char *path, uint32_t pixel_
     int status = hcy_stack_create(&writer, path, &opts);
     if (!status)
         status = hcy_stack_write(writer, 0, pixels);
-    if (status) {
-        status = cli_fail(status);
-        (void)!hcy_stack_writer_close(writer);
-        return status;
-    }
-    status = hcy_stack_writer_close(writer);
-    return status ? cli_fail(status) : CLI_OK;
+    int created = writer != NULL;
+    hcy_error why = *hcy_last_error();
+    int closed = hcy_stack_writer_close(writer);
+    if (!status && !closed)
+        return CLI_OK;
+    status = cli_fail(status ? hcy_fail_again(&why) : closed);
+    if (created) /* pixels that are missing look like sums of 0 */
+        cli_remove(path);
+    return status;
 }
 
 static int sum(struct frames *f, const struct values *v)

@@ -1,6 +1,7 @@
 /* files.c - image files as stacks: which format, one file or a numbered series of them. */
 #include "files.h"
 #include <dirent.h>
+#include <errno.h>
 #include <halcyon/backend.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,10 +160,18 @@ static int find_numbers(struct range *range, const hcy__numbered *n)
     if (n->at < folder)
         return hcy_fail(HCY_EINVAL, "%s: the number must stand in the file's name", n->path);
     char *name = folder ? strndup(n->path, folder) : strdup(".");
-    DIR *dir = name ? opendir(name) : NULL;
+    if (!name)
+        return hcy_fail(HCY_ENOMEM, "no memory for the folder of %s", n->path);
+    DIR *dir = opendir(name);
+    int number = errno; /* free() may change it */
     free(name);
-    if (!dir)
-        return hcy_fail(HCY_ENOENT, "%s: there is no such folder", n->path);
+    if (!dir) {
+        char words[128];
+        if (number == ENOENT || number == ENOTDIR)
+            return hcy_fail(HCY_ENOENT, "%s: there is no such folder", n->path);
+        return hcy_fail(HCY_EIO, "%s: the folder cannot be read: %s", n->path,
+                        hcy__errno_text(number, words, sizeof words));
+    }
     for (struct dirent *entry; (entry = readdir(dir));) {
         size_t prefix = n->at - folder;
         if (strncmp(entry->d_name, n->path + folder, prefix))

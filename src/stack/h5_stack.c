@@ -515,7 +515,7 @@ static int open_locked(hcy_stack *stack)
     hid_t file = hcy__h5_spy_open(stack->path, &words);
     if (file < 0) {
         if (H5Fis_hdf5(stack->path) == 0)
-            return hcy_fail(HCY_EFORMAT, "%s is neither HDF5 nor NumPy", stack->path);
+            return hcy_fail(HCY_EFORMAT, "%s is neither HDF5, TIFF, EDF, CBF nor NumPy", stack->path);
         if (strstr(words, "truncated"))
             return hcy_fail_vendor(HCY_ECORRUPT, 0, words, "%s is truncated", stack->path);
         return hcy_fail_vendor(HCY_EIO, 0, words, "%s cannot be opened as HDF5", stack->path);
