@@ -73,6 +73,32 @@ check 'bench --devices: two, and all together' \
     whole
 check 'bench: text' sh -c "'$halcyon' bench s.h5 -d cpu@threads=1 --rounds 1 | grep -q '1000 bins, splitting full'"
 
+# --- bench nufft ---
+# 1000 points to a million modes is the cheapest cell.  A build without FFTW has none.
+nufft() { "$halcyon" bench nufft 1d1-1e-06-single --rounds 1 -m 1000 "$@"; }
+nufft_value()
+{
+    key=$1
+    shift
+    nufft --json "$@" >nufft.json && "$json" "$key" <nufft.json
+}
+if nufft >nufft.txt 2>nufft.err || ! grep -q 'no FFT' nufft.err; then
+    check 'bench nufft: a row' grep -q '^1d1-1e-06-single  *[0-9.]* ' nufft.txt
+    check 'bench nufft: the cells named, and no other' equals "`grep -c '^[123]d' nufft.txt`" 1
+    check 'bench nufft: its points' grep -q '1e+03 points, uniform' nufft.txt
+    check 'bench nufft: right' sh -c "echo '`nufft_value cells.0.error`' | awk '{ exit !(\$1 > 0 && \$1 < 1e-5) }'"
+    check 'bench nufft --threads' equals "`nufft_value device -t 2`" 'cpu@threads=2'
+    check 'bench nufft --device' equals "`nufft_value device -d cpu@threads=3`" 'cpu@threads=3'
+    check 'bench nufft --cluster, --rounds' equals "`nufft_value cluster --cluster 0.5 --rounds 2`" 0.5
+    check 'bench nufft --rounds' equals "`nufft_value rounds --rounds 2`" 2
+    check 'bench nufft --width' equals "`nufft_value cells.0.width --width 4`" 4
+    check 'bench nufft --upsampling' sh -c \
+        "echo '`nufft_value cells.0.upsampling --upsampling 1.9`' | awk '{ exit !(\$1 >= 1.9 && \$1 < 1.99) }'"
+fi
+check 'bench nufft --finufft that is not there' refused 1 'none.so' "$halcyon" bench nufft -f ./none.so
+check 'bench nufft: a cell that is none' refused 1 '9d9' "$halcyon" bench nufft 9d9
+check 'bench nufft --help' sh -c "'$halcyon' help bench nufft | grep -q '^usage: halcyon bench nufft '"
+
 # --- devices ---
 check 'devices: text' sh -c "'$halcyon' devices | grep -q '^cpu'"
 check 'devices --json' sh -c "'$halcyon' devices --json | '$json' devices.0.device"

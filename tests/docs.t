@@ -31,13 +31,14 @@ sed -n 's/^\.It Ev //p' "$doc/halcyon.7" | tr -d , | tr ' ' '\n' | sed '/^$/d' >
 same "halcyon.7 has every variable of the environment, and no other" "$dir/code" "$dir/page"
 
 # --- The command ---
-"$HALCYON" --help | sed -n 's/^  \([a-z][a-z0-9-]*\) .*/\1/p' | grep -vx help > "$dir/subs"
-awk '/^\.Sh / { on = $2 == "DESCRIPTION" } on && /^\.Ss [a-z]/ { print $2 }' "$doc/halcyon.1" > "$dir/page"
+"$HALCYON" --help | sed -n 's/^  \([a-z][a-z0-9 -]*[a-z0-9]\)  .*/\1/p' > "$dir/subs"
+awk '/^\.Sh / { on = $2 == "DESCRIPTION" } on && /^\.Ss [a-z]/ { print substr($0, 5) }' "$doc/halcyon.1" > "$dir/page"
 same "halcyon.1 has a section for every subcommand" "$dir/subs" "$dir/page"
 while read -r sub; do
-    "$HALCYON" "$sub" --help | sed -nE 's/^  (-.), (--[a-z0-9-]+)( [^ ]+)?(  .*)?$/\1 \2\3/p
+    # shellcheck disable=SC2086 # several words on purpose
+    "$HALCYON" $sub --help | sed -nE 's/^  (-.), (--[a-z0-9-]+)( [^ ]+)?(  .*)?$/\1 \2\3/p
                                         s/^      (--[a-z0-9-]+)( [^ ]+)?(  .*)?$/\1\2/p' | grep -v -e ' --help' > "$dir/code"
-    awk -v sub_="$sub" '/^\.S[hs] / { on = $2 == sub_ } on && /^\.It Fl / {
+    awk -v sub_="$sub" '/^\.S[hs] / { on = substr($0, 5) == sub_ } on && /^\.It Fl / {
         out = ""
         for (i = 2; i <= NF; i++)
             if ($i == "Fl") out = out " -" $(++i)
@@ -97,13 +98,18 @@ complete_() { # WORDS...: what bash would offer for the last of them
 }
 if bash=$(command -v bash); then
     complete_ "" > "$dir/page"
-    { cat "$dir/subs"; printf '%s\n' help --help --version; } > "$dir/code"
+    { sed 's/ .*//' "$dir/subs" | sort -u; printf '%s\n' help --help --version; } > "$dir/code"
     same "completion offers the subcommands" "$dir/code" "$dir/page"
     while read -r sub; do
-        "$HALCYON" "$sub" --help | grep -oE '^ +(-., )?--[a-z0-9-]+' | tr -d ', ' | sed 's/^\(-[a-z]\)--/\1\n--/' > "$dir/code"
-        complete_ "$sub" - > "$dir/page"
+        # shellcheck disable=SC2086 # several words on purpose
+        "$HALCYON" $sub --help | grep -oE '^ +(-., )?--[a-z0-9-]+' | tr -d ', ' | sed 's/^\(-[a-z]\)--/\1\n--/' > "$dir/code"
+        # shellcheck disable=SC2086 # several words on purpose
+        complete_ $sub - > "$dir/page"
         same "completion offers the options of $sub" "$dir/code" "$dir/page"
     done < "$dir/subs"
+    complete_ bench nuff > "$dir/page"
+    echo nufft > "$dir/code"
+    same "completion offers second words" "$dir/code" "$dir/page"
     complete_ integrate -d cp > "$dir/page"
     echo cpu > "$dir/code"
     same "completion offers devices" "$dir/code" "$dir/page"

@@ -1,6 +1,7 @@
 /* main.c - the halcyon command: finds the subcommand and leaves the rest to it. */
 #include "cli.h"
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 
 static const struct {
@@ -16,15 +17,27 @@ static const struct {
     { &cli_simulate_command, cli_simulate },
     { &cli_devices_command, cli_devices },
     { &cli_bench_command, cli_bench },
+    { &cli_bench_nufft_command, cli_bench_nufft },
 };
 enum { COUNT = sizeof table / sizeof table[0] };
 
-static int find(const char *name)
+/* The subcommand that the first words name, the longest one; *n: how many words. */
+static int find(int argc, char **argv, int *n)
 {
-    for (int i = 0; i < COUNT; i++)
-        if (!strcmp(table[i].command->name, name))
-            return i;
-    return -1;
+    int found = -1;
+    *n = 1;
+    for (int i = 0; i < COUNT; i++) {
+        const char *name = table[i].command->name, *second = strchr(name, ' ');
+        size_t first = second ? (size_t)(second - name) : strlen(name);
+        bool fits = strlen(argv[0]) == first && !strncmp(name, argv[0], first);
+        if (second)
+            fits = fits && argc > 1 && !strcmp(argv[1], second + 1);
+        if (fits && (found < 0 || second)) {
+            found = i;
+            *n = second ? 2 : 1;
+        }
+    }
+    return found;
 }
 
 static int unknown(const char *name)
@@ -59,7 +72,7 @@ static int help(int argc, char **argv)
         overview(stdout);
         return cli_close_stdout(CLI_OK);
     }
-    int i = find(argv[1]);
+    int n, i = find(argc - 1, argv + 1, &n);
     if (i < 0)
         return unknown(argv[1]);
     cli_help(stdout, table[i].command);
@@ -79,10 +92,10 @@ int main(int argc, char **argv)
         printf("halcyon %s\n", hcy_version());
         return cli_close_stdout(CLI_OK);
     }
-    int i = find(word);
+    int n, i = find(argc - 1, argv + 1, &n);
     if (i < 0)
         return unknown(word);
     cli_name = table[i].command->name;
     signal(SIGXFSZ, SIG_IGN); /* a file that grows past a limit is a failed write, said in words */
-    return table[i].run(argc - 1, argv + 1);
+    return table[i].run(argc - n, argv + n);
 }

@@ -1,0 +1,482 @@
+/* bench_nufft.c - halcyon bench nufft: how fast non-uniform FFTs are, beside FINUFFT where its library is.
+ *
+ * Points are uniform random, or normal around 0. Both libraries run in turn in this process: setting points,
+ * two executions; the best of each counts.  Errors are those of 40 results against the direct sum in double. */
+#include "cli.h"
+#include "progress.h"
+#include <complex.h>
+#include <dlfcn.h>
+#include <halcyon/nufft.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PI 3.14159265358979323846
+
+struct cell {
+    int dim, type;
+    int64_t n; /* modes of an axis */
+    double eps;
+    int precision;
+};
+static const struct cell cells[] = {
+    { 1, 1, 1000000, 1e-6, HCY_F32 }, { 1, 2, 1000000, 1e-6, HCY_F32 }, { 1, 1, 1000000, 1e-9, HCY_F64 },
+    { 1, 2, 1000000, 1e-9, HCY_F64 }, { 2, 1, 1000, 1e-3, HCY_F32 },    { 2, 2, 1000, 1e-3, HCY_F32 },
+    { 2, 1, 1000, 1e-6, HCY_F32 },    { 2, 2, 1000, 1e-6, HCY_F32 },    { 2, 1, 1000, 1e-2, HCY_F64 },
+    { 2, 2, 1000, 1e-2, HCY_F64 },    { 2, 1, 1000, 1e-9, HCY_F64 },    { 2, 2, 1000, 1e-9, HCY_F64 },
+    { 2, 1, 1000, 1e-12, HCY_F64 },   { 2, 2, 1000, 1e-12, HCY_F64 },   { 3, 1, 128, 1e-3, HCY_F32 },
+    { 3, 2, 128, 1e-3, HCY_F32 },     { 3, 1, 128, 1e-6, HCY_F32 },     { 3, 2, 128, 1e-6, HCY_F32 },
+    { 3, 1, 128, 1e-2, HCY_F64 },     { 3, 2, 128, 1e-2, HCY_F64 },     { 3, 1, 128, 1e-6, HCY_F64 },
+    { 3, 2, 128, 1e-6, HCY_F64 },     { 3, 1, 128, 1e-9, HCY_F64 },     { 3, 2, 128, 1e-9, HCY_F64 },
+    { 3, 1, 128, 1e-12, HCY_F64 },    { 3, 2, 128, 1e-12, HCY_F64 },
+};
+enum { CELLS = sizeof cells / sizeof cells[0], CHECKED = 40 };
+
+/* The beginning of FINUFFT 2.5's options. */
+struct peer_options {
+    int modeord, spreadinterponly, debug, spread_debug, showwarn, nthreads;
+    char rest[256];
+};
+struct peer {
+    void (*defaults)(struct peer_options *);
+    int (*make)(int, int, const int64_t *, int, int, double, void **, struct peer_options *);
+    int (*makef)(int, int, const int64_t *, int, int, float, void **, struct peer_options *);
+    int (*set)(void *, int64_t, void *, void *, void *, int64_t, void *, void *, void *);
+    int (*setf)(void *, int64_t, void *, void *, void *, int64_t, void *, void *, void *);
+    int (*run)(void *, void *, void *);
+    int (*runf)(void *, void *, void *);
+    int (*destroy)(void *);
+    int (*destroyf)(void *);
+    bool there;
+};
+
+struct values {
+    const char *device, *peer;
+    struct cli_int threads, points, rounds, width;
+    struct cli_real cluster, upsampling;
+    int json;
+};
+
+#define AT(member) offsetof(struct values, member)
+static const struct cli_option options[] = {
+    { "device", 'd', CLI_TEXT, AT(device), "DEVICE", "in place of cpu@threads=N", 0, 0, NULL },
+    { "threads", 't', CLI_INT, AT(threads), "N", "of the CPU's device and of FINUFFT (1)", 1, 1024, NULL },
+    { "points", 'm', CLI_INT, AT(points), "N", "how many (2000000)", 1, 4e9, NULL },
+    { "cluster", 0, CLI_REAL, AT(cluster), "SIGMA", "normal around 0, not uniform", 1e-9, 100, NULL },
+    { "rounds", 0, CLI_INT, AT(rounds), "N", "of which the best counts (3)", 1, 1000, NULL },
+    { "upsampling", 0, CLI_REAL, AT(upsampling), "S", "cells a mode (chosen)", 1.01, 8, NULL },
+    { "width", 0, CLI_INT, AT(width), "W", "of the window, in cells (what eps needs)", 2, 16, NULL },
+    { "finufft", 'f', CLI_TEXT, AT(peer), "FILE", "FINUFFT's library (libfinufft.so, if it is found)", 0, 0,
+      NULL },
+    { "json", 0, CLI_FLAG, AT(json), NULL, "as one JSON object", 0, 0, NULL },
+    { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
+};
+#undef AT
+
+const struct cli_command cli_bench_nufft_command = {
+    "bench nufft",
+    "how fast non-uniform FFTs are, beside FINUFFT",
+    "[CELL...]",
+    0,
+    CELLS,
+    options,
+    "A CELL is a part of a row's name: 3d1, 1e-06-single, 2d2-1e-09-double.  Times are milliseconds\n"
+    "of setting points and of a transform; errors those of 40 results against the direct sum.\n"
+    "FINUFFT's library is in its package from PyPI: finufft/libfinufft.so."
+};
+
+struct bench {
+    const struct values *values;
+    struct peer peer;
+    hcy_device *dev;
+    struct cli_json json;
+    double log_sum, least; /* of the ratios to the peer */
+    int n_ratios;
+};
+
+struct problem {
+    const struct cell *cell;
+    size_t m, n, real;
+    void *x[3], *c, *f;
+};
+
+struct figures {
+    double set, run, error; /* seconds */
+    hcy_nufft_info info;
+};
+
+static double now(void)
+{
+    static struct progress clock;
+    static int started;
+    if (!started++)
+        progress_begin(&clock, 0);
+    return progress_seconds(&clock);
+}
+
+/* --- The peer --- */
+
+/* Its functions; a library that was not asked for may be absent. */
+static int open_peer(struct bench *b)
+{
+    const char *wanted = b->values->peer;
+    void *lib = dlopen(wanted ? wanted : "libfinufft.so", RTLD_NOW | RTLD_LOCAL);
+    if (!lib)
+        return wanted ? cli_error("%s", dlerror()) : 0;
+    const struct {
+        void **at;
+        const char *name;
+    } table[] = { { (void **)&b->peer.defaults, "finufft_default_opts" },
+                  { (void **)&b->peer.make, "finufft_makeplan" },
+                  { (void **)&b->peer.makef, "finufftf_makeplan" },
+                  { (void **)&b->peer.set, "finufft_setpts" },
+                  { (void **)&b->peer.setf, "finufftf_setpts" },
+                  { (void **)&b->peer.run, "finufft_execute" },
+                  { (void **)&b->peer.runf, "finufftf_execute" },
+                  { (void **)&b->peer.destroy, "finufft_destroy" },
+                  { (void **)&b->peer.destroyf, "finufftf_destroy" } };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        *table[i].at = dlsym(lib, table[i].name);
+        if (!*table[i].at)
+            return cli_error("%s", dlerror());
+    }
+    b->peer.there = true;
+    return 0;
+}
+
+static int make_peer(const struct bench *b, const struct cell *cell, void **plan)
+{
+    struct peer_options o;
+    const int64_t modes[3] = { cell->n, cell->n, cell->n };
+    b->peer.defaults(&o);
+    o.nthreads = (int)b->values->threads.value;
+    o.showwarn = 0;
+    int code = cell->precision == HCY_F32
+                   ? b->peer.makef(cell->type, cell->dim, modes, 1, 1, (float)cell->eps, plan, &o)
+                   : b->peer.make(cell->type, cell->dim, modes, 1, 1, cell->eps, plan, &o);
+    return code > 1 ? cli_error("FINUFFT makes no plan: its status is %d", code) : 0;
+}
+
+static void drop_peer(const struct bench *b, const struct cell *cell, void *plan)
+{
+    if (plan)
+        (cell->precision == HCY_F32 ? b->peer.destroyf : b->peer.destroy)(plan);
+}
+
+/* --- Problems --- */
+
+static uint64_t state;
+static double uniform(void)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(state >> 11) * 0x1p-53;
+}
+
+static void put(const struct problem *p, void *array, size_t i, double v)
+{
+    if (p->real == 8)
+        ((double *)array)[i] = v;
+    else
+        ((float *)array)[i] = (float)v;
+}
+
+static double get(const struct problem *p, const void *array, size_t i)
+{
+    return p->real == 8 ? ((const double *)array)[i] : (double)((const float *)array)[i];
+}
+
+static double coordinate(double cluster)
+{
+    return cluster > 0 ? cluster * sqrt(-2 * log(1 - uniform())) * cos(2 * PI * uniform())
+                       : 2 * PI * (uniform() - 0.5);
+}
+
+static void drop(struct problem *p)
+{
+    for (int d = 0; d < 3; d++)
+        free(p->x[d]);
+    free(p->c);
+    free(p->f);
+}
+
+static int make(struct problem *p, const struct cell *cell, const struct values *v)
+{
+    *p = (struct problem){ .cell = cell, .m = (size_t)v->points.value, .n = 1 };
+    p->real = cell->precision == HCY_F64 ? 8 : 4;
+    for (int d = 0; d < cell->dim; d++)
+        p->n *= (size_t)cell->n;
+    p->c = malloc(2 * p->m * p->real);
+    p->f = malloc(2 * p->n * p->real);
+    bool there = p->c && p->f;
+    for (int d = 0; d < cell->dim && there; d++) {
+        p->x[d] = malloc(p->m * p->real);
+        there = p->x[d] != NULL;
+        for (size_t i = 0; i < p->m && there; i++)
+            put(p, p->x[d], i, coordinate(v->cluster.value));
+    }
+    if (!there) {
+        drop(p);
+        return cli_error("out of memory for %zu points and %zu modes", p->m, p->n);
+    }
+    for (size_t i = 0; i < 2 * p->m; i++)
+        put(p, p->c, i, uniform() - 0.5);
+    for (size_t i = 0; i < 2 * p->n; i++)
+        put(p, p->f, i, uniform() - 0.5);
+    return 0;
+}
+
+/* Relative error of some results. */
+static double error_of(const struct problem *p)
+{
+    double bad = 0, all = 0;
+    bool to_modes = p->cell->type == 1;
+    const void *in = to_modes ? p->c : p->f, *out = to_modes ? p->f : p->c;
+    size_t results = to_modes ? p->n : p->m, terms = to_modes ? p->m : p->n;
+    for (int i = 0; i < CHECKED; i++) {
+        size_t r = (size_t)(uniform() * (double)results);
+        double complex sum = 0;
+        for (size_t t = 0; t < terms; t++) {
+            size_t mode = to_modes ? r : t, point = to_modes ? t : r;
+            double phase = 0;
+            for (int d = p->cell->dim - 1; d >= 0; d--) {
+                int64_t k = (int64_t)(mode % (size_t)p->cell->n) - p->cell->n / 2;
+                phase += get(p, p->x[d], point) * (double)k;
+                mode /= (size_t)p->cell->n;
+            }
+            sum += (get(p, in, 2 * t) + I * get(p, in, 2 * t + 1)) * (cos(phase) + I * sin(phase));
+        }
+        double complex got = get(p, out, 2 * r) + I * get(p, out, 2 * r + 1);
+        bad += creal((got - sum) * conj(got - sum));
+        all += creal(sum * conj(sum));
+    }
+    return sqrt(bad / all);
+}
+
+/* --- Rounds --- */
+
+static void keep_best(double *best, double time)
+{
+    if (*best == 0 || time < *best)
+        *best = time;
+}
+
+static int round_ours(const struct problem *p, hcy_nufft *plan, struct figures *f)
+{
+    const void *const x[3] = { p->x[0], p->x[1], p->x[2] };
+    double start = now();
+    int status = hcy_nufft_set_points(plan, (int64_t)p->m, x, 0, NULL);
+    keep_best(&f->set, now() - start);
+    for (int i = 0; i < 2 && !status; i++) {
+        start = now();
+        status = hcy_nufft_execute(plan, p->c, p->f);
+        keep_best(&f->run, now() - start);
+    }
+    return status ? cli_fail(status) : 0;
+}
+
+static int round_peer(const struct bench *b, const struct problem *p, void *plan, struct figures *f)
+{
+    bool single = p->real == 4;
+    int last = p->cell->dim - 1;
+    void *x = p->x[last], *y = last > 0 ? p->x[last - 1] : NULL, *z = last > 1 ? p->x[0] : NULL;
+    double start = now();
+    int code = (single ? b->peer.setf : b->peer.set)(plan, (int64_t)p->m, x, y, z, 0, NULL, NULL, NULL);
+    keep_best(&f->set, now() - start);
+    for (int i = 0; i < 2 && code <= 1; i++) {
+        start = now();
+        code = (single ? b->peer.runf : b->peer.run)(plan, p->c, p->f);
+        keep_best(&f->run, now() - start);
+    }
+    return code > 1 ? cli_error("FINUFFT transforms nothing: its status is %d", code) : 0;
+}
+
+static int rounds(const struct bench *b, const struct problem *p, hcy_nufft *plan, void *peer_plan,
+                  struct figures *ours, struct figures *peer)
+{
+    int status = 0;
+    int64_t n = b->values->rounds.value;
+    for (int64_t i = 0; i < n && !status; i++) {
+        if (peer_plan)
+            status = round_peer(b, p, peer_plan, peer);
+        if (peer_plan && !status && i + 1 == n)
+            peer->error = error_of(p);
+        if (!status)
+            status = round_ours(p, plan, ours);
+    }
+    if (status)
+        return status;
+    ours->error = error_of(p);
+    ours->info = (hcy_nufft_info)HCY_NUFFT_INFO_INIT;
+    status = hcy_nufft_info_get(&ours->info, plan);
+    return status ? cli_fail(status) : 0;
+}
+
+/* --- Printing --- */
+
+static void json_figures(struct cli_json *json, size_t points, const struct figures *f)
+{
+    cli_json_real(json, "points_ms", 1e3 * f->set);
+    cli_json_real(json, "execute_ms", 1e3 * f->run);
+    cli_json_real(json, "mpoints_per_s", 1e-6 * (double)points / f->run);
+    cli_json_real(json, "error", f->error);
+}
+
+static void print_row(struct bench *b, const char *name, const struct problem *p, const struct figures *ours,
+                      const struct figures *peer)
+{
+    double ratio = b->peer.there ? (peer->set + peer->run) / (ours->set + ours->run) : 0;
+    if (b->peer.there) {
+        b->log_sum += log(ratio);
+        b->n_ratios++;
+        b->least = b->n_ratios == 1 || ratio < b->least ? ratio : b->least;
+    }
+    if (b->values->json) {
+        cli_json_open(&b->json, NULL, '{');
+        cli_json_text(&b->json, "cell", name);
+        json_figures(&b->json, p->m, ours);
+        cli_json_int(&b->json, "width", ours->info.width);
+        cli_json_real(&b->json, "upsampling", ours->info.upsampling);
+        if (b->peer.there) {
+            cli_json_open(&b->json, "finufft", '{');
+            json_figures(&b->json, p->m, peer);
+            cli_json_close(&b->json, '}');
+            cli_json_real(&b->json, "ratio", ratio);
+        }
+        cli_json_close(&b->json, '}');
+        return;
+    }
+    printf("%-18s %9.2f %9.2f %8.2f %8.1e  %2u %4.2f", name, 1e3 * ours->set, 1e3 * ours->run,
+           1e-6 * (double)p->m / ours->run, ours->error, ours->info.width, ours->info.upsampling);
+    if (b->peer.there)
+        printf(" | %9.2f %9.2f %8.1e | %5.2f %5.2f", 1e3 * peer->set, 1e3 * peer->run, peer->error,
+               peer->run / ours->run, ratio);
+    printf("\n");
+    fflush(stdout);
+}
+
+static void print_head(struct bench *b)
+{
+    const struct values *v = b->values;
+    if (v->json) {
+        cli_json_begin(&b->json, stdout);
+        cli_json_open(&b->json, NULL, '{');
+        cli_json_text(&b->json, "device", hcy_device_get_info(b->dev)->name);
+        cli_json_int(&b->json, "points", v->points.value);
+        cli_json_real(&b->json, "cluster", v->cluster.value);
+        cli_json_int(&b->json, "rounds", v->rounds.value);
+        cli_json_open(&b->json, "cells", '[');
+        return;
+    }
+    printf("# %s; %.3g points, %s; ms\n", hcy_device_get_info(b->dev)->description, (double)v->points.value,
+           v->cluster.value > 0 ? "clustered" : "uniform");
+    printf("%-18s %9s %9s %8s %8s  %2s %4s%s\n", "cell", "points", "execute", "Mpt/s", "error", "w", "up",
+           b->peer.there ? " | FINUFFT:points execute    error | ratio  total" : "");
+}
+
+static void print_end(struct bench *b)
+{
+    if (b->values->json)
+        cli_json_close(&b->json, ']');
+    if (b->n_ratios && b->values->json) {
+        cli_json_real(&b->json, "least_ratio", b->least);
+        cli_json_real(&b->json, "mean_ratio", exp(b->log_sum / b->n_ratios));
+    } else if (b->n_ratios) {
+        printf("# times FINUFFT's speed, points and execution: %.2f at least, %.2f in the geometric mean\n",
+               b->least, exp(b->log_sum / b->n_ratios));
+    }
+    if (b->values->json)
+        cli_json_close(&b->json, '}');
+}
+
+/* --- Cells --- */
+
+static int run_cell(struct bench *b, const struct cell *cell, const char *name)
+{
+    struct problem p;
+    struct figures ours = { 0 }, peer = { 0 };
+    hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
+    hcy_nufft *plan = NULL;
+    void *peer_plan = NULL;
+    const int64_t modes[3] = { cell->n, cell->n, cell->n };
+    int status = make(&p, cell, b->values);
+    if (status)
+        return status;
+    o.precision = cell->precision;
+    o.upsampling = b->values->upsampling.value;
+    o.width = (unsigned)b->values->width.value;
+    status = hcy_nufft_create(&plan, b->dev, cell->type, cell->dim, modes, +1, 1, cell->eps, &o);
+    status = status ? cli_fail(status) : 0;
+    if (!status && b->peer.there)
+        status = make_peer(b, cell, &peer_plan);
+    if (!status)
+        status = rounds(b, &p, plan, peer_plan, &ours, &peer);
+    if (!status)
+        print_row(b, name, &p, &ours, &peer);
+    drop_peer(b, cell, peer_plan);
+    hcy_nufft_destroy(plan);
+    drop(&p);
+    return status;
+}
+
+static void name_of(const struct cell *cell, char name[40])
+{
+    snprintf(name, 40, "%dd%d-%.0e-%s", cell->dim, cell->type, cell->eps,
+             cell->precision == HCY_F32 ? "single" : "double");
+}
+
+/* Marks the cells that words name, all without words. */
+static int choose(bool chosen[CELLS], const char *const *words)
+{
+    char name[40];
+    for (size_t i = 0; i < CELLS; i++)
+        chosen[i] = !words[0];
+    for (; *words; words++) {
+        bool seen = false;
+        for (size_t i = 0; i < CELLS; i++) {
+            name_of(&cells[i], name);
+            chosen[i] = chosen[i] || strstr(name, *words);
+            seen = seen || strstr(name, *words);
+        }
+        if (!seen)
+            return cli_error("no cell has such a name: %s", *words);
+    }
+    return 0;
+}
+
+static int run_cells(struct bench *b, const bool chosen[CELLS])
+{
+    char name[40];
+    int status = 0;
+    print_head(b);
+    for (size_t i = 0; i < CELLS && !status; i++) {
+        name_of(&cells[i], name);
+        if (chosen[i])
+            status = run_cell(b, &cells[i], name);
+    }
+    print_end(b);
+    return status;
+}
+
+int cli_bench_nufft(int argc, char **argv)
+{
+    struct values v = { .threads = { 0, 1 }, .points = { 0, 2000000 }, .rounds = { 0, 3 } };
+    struct bench b = { .values = &v };
+    const char *words[CELLS + 1] = { NULL };
+    bool chosen[CELLS];
+    char device[64];
+    int status;
+    if (cli_parse(&cli_bench_nufft_command, argc, argv, &v, words, &status))
+        return status;
+    state = 20261121;
+    snprintf(device, sizeof device, "cpu@threads=%d", (int)v.threads.value);
+    status = choose(chosen, words);
+    if (!status)
+        status = open_peer(&b);
+    if (!status && hcy_device_open(&b.dev, v.device ? v.device : device))
+        status = cli_fail(hcy_last_error()->status);
+    if (!status)
+        status = run_cells(&b, chosen);
+    hcy_device_release(b.dev);
+    return status ? status : cli_close_stdout(CLI_OK);
+}
