@@ -1,2 +1,2 @@
 # Examples, which are tests too (tests/examples.t; first_curve.c is the one in the README).
-check_PROGRAMS += examples/first_curve examples/detector_host
+check_PROGRAMS += examples/first_curve examples/detector_host examples/grid_image examples/processes

@@ -1,7 +1,7 @@
 # The README's C example is the file in examples/, and makes the curves that the command makes; the detector host
 # gets a curve for each frame that it does not report dropped.
 # From the makefile: top_srcdir, top_builddir, HALCYON, HCY_HDF5 ("" in a build without it).
-echo "1..4"
+echo "1..7"
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 
@@ -14,21 +14,56 @@ else
     diff "$dir/readme.c" "$dir/example.c" | sed 's/^/# /'
 fi
 
-if [ -z "$HCY_HDF5" ]; then
-    echo "ok 2 # SKIP built without HDF5"
-    echo "ok 3 # SKIP built without HDF5"
-    echo "ok 4 # SKIP built without HDF5"
-    exit 0
-fi
 verdict() { # NUMBER TEXT STATUS
     if [ "$3" -eq 0 ]; then echo "ok $1 - $2"; else echo "not ok $1 - $2"; sed 's/^/# /' "$dir/log"; fi
 }
+
+# Non-uniform FFTs need an FFT, a picture gnuplot.
+picture() { # NUMBER TEXT LARGEST ARGUMENTS...: the picture is one, and so close to what was sampled
+    number=$1 text=$2 largest=$3
+    shift 3
+    "$top_builddir/examples/grid_image" "$dir/image.png" "$@" > "$dir/log" 2>&1
+    state=$?
+    if grep -q 'has no FFT' "$dir/log"; then echo "ok $number # SKIP built without an FFT"; return; fi
+    [ $state -ne 0 ] || { head -c 4 "$dir/image.png" | grep -q PNG && awk -v most="$largest" \
+        '/relative difference/ { seen++; bad = !($NF < most) } END { exit !seen || bad }' "$dir/log"; } || state=1
+    verdict "$number" "$text" $state
+}
+if command -v gnuplot > "$dir/log"; then
+    picture 2 "the image of samples along spokes" 0.09
+    if [ -r "$HALCYON_TEST_DATA/nufft/om2D.npz" ] && command -v unzip > "$dir/log"; then
+        unzip -p "$HALCYON_TEST_DATA/nufft/om2D.npz" arr_0.npy > "$dir/points.npy"
+        unzip -p "$HALCYON_TEST_DATA/nufft/phantom_256_256.npz" arr_0.npy > "$dir/phantom.npy"
+        picture 3 "the image of a phantom sampled along om2D" 0.12 "$dir/points.npy" "$dir/phantom.npy"
+    else
+        echo "ok 3 # SKIP no nufft/om2D.npz in HALCYON_TEST_DATA, or no unzip"
+    fi
+else
+    echo "ok 2 # SKIP no gnuplot"
+    echo "ok 3 # SKIP no gnuplot"
+fi
+"$top_builddir/examples/processes" cpu@threads=1 cpu > "$dir/log" 2>&1
+state=$?
+if grep -q 'has no FFT' "$dir/log"; then
+    echo "ok 4 # SKIP built without an FFT"
+else
+    [ $state -ne 0 ] || { [ "$(grep -c '^process [01]: ' "$dir/log")" -eq 2 ] && awk \
+        '/worst error/ { seen++; bad = !($NF < 1e-8) } END { exit !seen || bad }' "$dir/log"; } || state=1
+    verdict 4 "one process a device, forked before any is open" $state
+fi
+
+if [ -z "$HCY_HDF5" ]; then
+    echo "ok 5 # SKIP built without HDF5"
+    echo "ok 6 # SKIP built without HDF5"
+    echo "ok 7 # SKIP built without HDF5"
+    exit 0
+fi
 {
     "$HALCYON" simulate "$dir/s.h5" --detector Eiger500k --frames 2 \
         && "$HALCYON" integrate "$dir/s.h5" -p "$dir/s.poni" -d cpu@threads=1 --error-model poisson -q -o "$dir/command.dat" \
         && "$top_builddir/examples/first_curve" "$dir/s.h5" "$dir/s.poni" cpu@threads=2 > "$dir/example.dat"
 } > "$dir/log" 2>&1
-verdict 2 "the example runs on a simulated stack" $?
+verdict 5 "the example runs on a simulated stack" $?
 
 # Radial and intensity of both, as numbers; 1e-5 because the example prints six digits.
 for f in command example; do awk '!/^#/ && NF { print $1, $2 }' "$dir/$f.dat" > "$dir/$f.xy"; done
@@ -37,10 +72,10 @@ paste -d' ' "$dir/command.xy" "$dir/example.xy" | awk '
     NF != 4 || off($1, $3) || off($2, $4) { print "line " NR ": " $0; bad++ }
     $4 > 0 { seen++ }
     END { print NR " points, " seen + 0 " above zero"; exit bad || NR != 2000 || seen < 1000 }' > "$dir/log" 2>&1
-verdict 3 "its curves are those of the command" $?
+verdict 6 "its curves are those of the command" $?
 
 "$top_builddir/examples/detector_host" "$dir/s.poni" cpu@threads=2 300 1000 > "$dir/log" 2>&1 && awk '
     /^curves/ { gsub(",", ""); all = $2 + $6 + $8; good = $2 - $4; peak = $10 }
     /^from submission/ { half = $7; most = $(NF - 1) }
     END { exit !(all == 300 && good >= 10 && peak > 50 && peak < 600 && half > 0 && most >= half) }' "$dir/log"
-verdict 4 "the detector host accounts for every frame" $?
+verdict 7 "the detector host accounts for every frame" $?
