@@ -118,6 +118,9 @@ static int check_execution(hcy_queue *queue, hcy_fft *fft, int direction, const 
     if (fft->workspace && (!work || work->size < fft->workspace))
         return hcy_fail(HCY_ERANGE, "FFT: the working space needs %zu bytes, it has %zu", fft->workspace,
                         work ? work->size : 0);
+    size_t number = fft->desc.precision == HCY_F32 ? 8 : 16;
+    if (in->offset % number || out->offset % number || (work && work->offset % number))
+        return hcy_fail(HCY_EINVAL, "FFT: views begin at multiples of a complex number, %zu bytes", number);
     bool same = in->offset == out->offset && fft->desc.type == HCY_FFT_C2C;
     if (hcy__overlap(in, 0, in_size, out, 0, out_size) && !same)
         return hcy_fail(HCY_EINVAL, "FFT: input and output overlap; only complex transforms work in place");

@@ -47,7 +47,9 @@ enum {
     CL_DEVICE_TYPE = 0x1000,
     CL_DEVICE_VENDOR_ID = 0x1001,
     CL_DEVICE_MAX_COMPUTE_UNITS = 0x1002,
+    CL_DEVICE_MAX_WORK_ITEM_DIMENSIONS = 0x1003,
     CL_DEVICE_MAX_WORK_GROUP_SIZE = 0x1004,
+    CL_DEVICE_MAX_WORK_ITEM_SIZES = 0x1005,
     CL_DEVICE_MAX_CLOCK_FREQUENCY = 0x100C,
     CL_DEVICE_MAX_MEM_ALLOC_SIZE = 0x1010,
     CL_DEVICE_MEM_BASE_ADDR_ALIGN = 0x1019, /* in bits */
@@ -75,8 +77,10 @@ enum {
 #define CL_DEVICE_TYPE_GPU    ((cl_ulong)1 << 2)
 #define CL_DEVICE_TYPE_ALL    ((cl_ulong)0xffffffff)
 #define CL_MEM_READ_WRITE     ((cl_ulong)1 << 0)
+#define CL_MEM_READ_ONLY      ((cl_ulong)1 << 2)
 #define CL_MEM_USE_HOST_PTR   ((cl_ulong)1 << 3)
 #define CL_MEM_ALLOC_HOST_PTR ((cl_ulong)1 << 4)
+#define CL_MEM_COPY_HOST_PTR  ((cl_ulong)1 << 5)
 #define CL_MAP_READ_WRITE     ((cl_ulong)3)
 
 struct cl_region {

@@ -150,4 +150,10 @@ int cl_prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tables);
 int cl_scratch_size(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size);
 int cl_preferred_batch(void *kimpl, const hcy_value *values, size_t n, size_t *items);
 
+/* --- Fourier transforms (fft.c), where VkFFT was found --- */
+int cl_fft_create(void *impl, const hcy_fft_desc *desc, void **fimpl, size_t *workspace);
+void cl_fft_release(void *fimpl);
+int cl_fft_execute(void *qimpl, void *fimpl, int direction, const hcy_value *in, const hcy_value *out,
+                   const hcy_value *work, hcy_keep *keep);
+
 #endif
