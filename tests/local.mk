@@ -82,7 +82,8 @@ EXTRA_DIST += tests/reference/make_azint.py tests/reference/make_azint_arrays.py
 test_scripts += tests/peers.t
 
 # Non-uniform FFTs.
-test_public += tests/nufft tests/nufft_plan tests/nufft_cli tests/nufft_finufft
+test_public += tests/nufft tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft
+tests_nufft_many_SOURCES = tests/nufft_many.c tests/nufft_oracle.h
 tests_nufft_finufft_SOURCES = tests/nufft_finufft.c tests/nufft_oracle.h
 tests_nufft_cli_SOURCES = tests/nufft_cli.c tests/nufft_oracle.h
 tests_nufft_SOURCES = tests/nufft.c tests/nufft_oracle.h

@@ -35,6 +35,9 @@ struct hcy_nufft {
     hcy_fft *fft; /* where the device has no TO_MODES; for job.grid */
     bool ready;   /* points are set */
     size_t n_points, n_targets;
+    size_t first_number;   /* what words call the first point */
+    /* Points of each transform's own: a plan each, of one vector, whose work is that of its owner. */
+    hcy_nufft **each, *owner;
     pthread_mutex_t lock; /* of: */
     struct hcy__nufft_work *free_work;
     /* Type 3: strengths times `before`, to the grid, whose cells are the modes of `inner`, a type 2; times
@@ -58,6 +61,9 @@ unsigned hcy__nufft_width_for(const hcy_nufft *plan, double upsampling);
 uint64_t hcy__nufft_smooth(uint64_t n);
 
 /* plan.c */
+/* Numbers and pointers of points and, for type 3, targets. */
+int hcy__nufft_check_points(const hcy_nufft *plan, int64_t n_points, const void *const *points, int64_t n_targets,
+                            const void *const *targets);
 /* job.width and job.grid are chosen: window, table, factors (types 1 and 2), FFT. */
 int hcy__nufft_tables(hcy_nufft *plan, bool factors);
 /* Points in host memory, doubles if the job says so. */
@@ -86,6 +92,8 @@ int hcy__nufft_need(hcy_buffer **buf, const hcy_nufft *plan, size_t size);
  * is input. */
 int hcy__nufft_borrow(hcy_buffer **out, hcy_buffer **own, hcy_nufft *plan, hcy_queue *queue, void *host,
                       size_t size, bool input);
+/* The first n of the plan's vectors, from and to host memory. */
+int hcy__nufft_execute_some(hcy_nufft *plan, void *c, void *f, size_t n, bool adjoint);
 int hcy__nufft_need_grid(const hcy_nufft *plan, struct hcy__nufft_work *w);
 int hcy__nufft_ready(const hcy_nufft *plan); /* HCY_ESTATE without points */
 size_t hcy__nufft_cells(const hcy_nufft *plan);

@@ -156,6 +156,10 @@ void hcy__nufft_forget(hcy_nufft *p)
     drop(&p->after);
     hcy_nufft_destroy(p->inner);
     p->inner = NULL;
+    for (size_t i = 0; p->each && i < p->n_transforms; i++)
+        hcy_nufft_destroy(p->each[i]);
+    free(p->each);
+    p->each = NULL;
     drop(&p->sorted);
     p->ready = false;
 }
@@ -302,14 +306,14 @@ int hcy__nufft_sort(hcy_nufft *p, size_t n, const void *const *points)
         if (!status && report.first_bad != UINT64_MAX)
             status = hcy_fail(HCY_EINVAL,
                               "point %llu has a coordinate that is no number, infinite or out of range",
-                              (unsigned long long)report.first_bad);
+                              (unsigned long long)(report.first_bad + p->first_number));
     }
     for (int d = 0; d < 3; d++)
         hcy_buffer_release(buffers[d]);
     return status;
 }
 
-static int check_points(const hcy_nufft *p, int64_t n, const void *const *points, const char *what)
+static int check_end(const hcy_nufft *p, int64_t n, const void *const *points, const char *what)
 {
     if (n < 0)
         return hcy_fail(HCY_EINVAL, "%lld %s", (long long)n, what);
@@ -320,6 +324,13 @@ static int check_points(const hcy_nufft *p, int64_t n, const void *const *points
         if (!points || !points[d])
             return hcy_fail(HCY_EINVAL, "%s have no coordinates on axis %d", what, d);
     return 0;
+}
+
+int hcy__nufft_check_points(const hcy_nufft *p, int64_t n_points, const void *const *points, int64_t n_targets,
+                            const void *const *targets)
+{
+    int status = check_end(p, n_points, points, "points");
+    return status || p->type != 3 ? status : check_end(p, n_targets, targets, "targets");
 }
 
 static int set_points(hcy_nufft *p, size_t n, const void *const *points)
@@ -340,9 +351,7 @@ int hcy_nufft_set_points(hcy_nufft *p, int64_t n_points, const void *const *poin
 {
     if (!p)
         return hcy_fail(HCY_EINVAL, "hcy_nufft_set_points: no plan");
-    int status = check_points(p, n_points, points, "points");
-    if (!status && p->type == 3)
-        status = check_points(p, n_targets, targets, "targets");
+    int status = hcy__nufft_check_points(p, n_points, points, n_targets, targets);
     if (status)
         return status;
     hcy__nufft_forget(p);
@@ -355,11 +364,53 @@ int hcy_nufft_set_points(hcy_nufft *p, int64_t n_points, const void *const *poin
     return status;
 }
 
+/* A plan of one vector for each transform. */
+static int make_each(hcy_nufft *p)
+{
+    int64_t modes[3];
+    for (int d = 0; d < 3; d++)
+        modes[d] = (int64_t)p->job.modes[d];
+    p->each = calloc(p->n_transforms, sizeof *p->each);
+    if (!p->each)
+        return hcy_fail(HCY_ENOMEM, "out of memory for %zu transforms", p->n_transforms);
+    for (size_t i = 0; i < p->n_transforms; i++) {
+        int status = hcy_nufft_create(&p->each[i], p->dev, p->type, p->dim, modes, p->sign, 1, p->eps, &p->opts);
+        if (status)
+            return status;
+        p->each[i]->owner = p;
+    }
+    return 0;
+}
+
+int hcy_nufft_set_points_each(hcy_nufft *p, const int64_t *n_points, const void *const *points,
+                              const int64_t *n_targets, const void *const *targets)
+{
+    if (!p || !n_points || !points || (p->type == 3 && (!n_targets || !targets)))
+        return hcy_fail(HCY_EINVAL, "hcy_nufft_set_points_each: %s", p ? "no points, or no targets" : "no plan");
+    hcy__nufft_forget(p);
+    int status = make_each(p);
+    for (size_t i = 0; i < p->n_transforms && !status; i++) {
+        size_t at = i * (size_t)p->dim;
+        status = hcy_nufft_set_points(p->each[i], n_points[i], points + at, p->type == 3 ? n_targets[i] : 0,
+                                      p->type == 3 ? targets + at : NULL);
+        if (status)
+            status = hcy_fail(status, "transform %zu: %s", i, hcy_last_error()->text);
+    }
+    if (status)
+        hcy__nufft_forget(p);
+    p->ready = !status;
+    return status;
+}
+
 int hcy_nufft_info_get(hcy_nufft_info *info, const hcy_nufft *p)
 {
     if (!info || !p || info->size < sizeof *info)
         return hcy_fail(HCY_EINVAL, "hcy_nufft_info_get: %s",
                         p ? "no structure, or of another size (HCY_NUFFT_INFO_INIT fills it)" : "no plan");
+    size_t points = p->sorted ? hcy_buffer_size(p->sorted) : 0;
+    for (size_t i = 0; p->each && i < p->n_transforms; i++)
+        points += p->each[i]->sorted ? hcy_buffer_size(p->each[i]->sorted) : 0;
+    p = p->each ? p->each[0] : p;
     size_t cells = p->ready ? p->batch * 2 * hcy__nufft_real(p) : 0;
     *info = (hcy_nufft_info){ .size = sizeof *info,
                               .type = p->type,
@@ -367,7 +418,7 @@ int hcy_nufft_info_get(hcy_nufft_info *info, const hcy_nufft *p)
                               .precision = p->opts.precision,
                               .width = p->job.width,
                               .upsampling = p->upsampling,
-                              .point_bytes = p->sorted ? hcy_buffer_size(p->sorted) : 0,
+                              .point_bytes = points,
                               .variant = hcy_kernel_variant(p->kernels[SPREAD]) };
     for (int d = 0; d < p->dim; d++) {
         info->grid[d] = p->ready ? (size_t)p->job.grid[d] : 0;

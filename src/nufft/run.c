@@ -10,6 +10,7 @@
 int hcy__nufft_take_work(struct hcy__nufft_work **out, hcy_nufft *p, bool queue)
 {
     int status = 0;
+    p = p->owner ? p->owner : p;
     pthread_mutex_lock(&p->lock);
     struct hcy__nufft_work *w = p->free_work;
     if (w)
@@ -40,6 +41,7 @@ void hcy__nufft_free_work(struct hcy__nufft_work *w)
 
 void hcy__nufft_give_work(struct hcy__nufft_work *w, hcy_nufft *p)
 {
+    p = p->owner ? p->owner : p;
     if (w->queue && hcy_queue_status(w->queue)) { /* its failure sticks */
         hcy__nufft_free_work(w);
         return;
@@ -237,56 +239,85 @@ int hcy__nufft_ready(const hcy_nufft *p)
     return p->ready ? 0 : hcy_fail(HCY_ESTATE, "the plan has no points yet: hcy_nufft_set_points()");
 }
 
-static int execute(hcy_nufft *p, char *c, char *f, bool adjoint)
+/* n vectors of a plan whose points they share. */
+static int execute_shared(hcy_nufft *p, struct hcy__nufft_work *w, char *c, char *f, size_t n, bool adjoint)
 {
-    struct hcy__nufft_work *w;
     bool writes_c;
-    int status = hcy__nufft_ready(p);
-    if (status)
-        return status;
-    int nothing = empty(p, adjoint, &writes_c);
+    int nothing = empty(p, adjoint, &writes_c), status = 0;
     size_t c_bytes = vector_bytes(p, true), f_bytes = vector_bytes(p, false);
-    if ((!c && c_bytes) || (!f && f_bytes))
-        return hcy_fail(HCY_EINVAL, "hcy_nufft_execute: no %s", c ? "coefficients" : "strengths");
     if (nothing) {
-        size_t size = p->n_transforms * (writes_c ? c_bytes : f_bytes);
+        size_t size = n * (writes_c ? c_bytes : f_bytes);
         if (size)
             memset(writes_c ? c : f, 0, size);
         return 0;
     }
+    for (size_t done = 0; !status && done < n; done += p->batch)
+        status = run_batch(p, w, c + done * c_bytes, f + done * f_bytes, n - done < p->batch ? n - done : p->batch,
+                           adjoint, writes_c);
+    return status;
+}
+
+/* Bytes of all strengths or coefficients. */
+static size_t all_bytes(const hcy_nufft *p, bool of_c)
+{
+    size_t sum = 0;
+    for (size_t i = 0; p->each && i < p->n_transforms; i++)
+        sum += vector_bytes(p->each[i], of_c);
+    return p->each ? sum : p->n_transforms * vector_bytes(p, of_c);
+}
+
+int hcy__nufft_execute_some(hcy_nufft *p, void *c, void *f, size_t n, bool adjoint)
+{
+    struct hcy__nufft_work *w;
+    char *ci = c, *fi = f;
+    int status = hcy__nufft_ready(p);
+    if (status)
+        return status;
+    if ((!c && all_bytes(p, true)) || (!f && all_bytes(p, false)))
+        return hcy_fail(HCY_EINVAL, "hcy_nufft_execute: no %s", c ? "coefficients" : "strengths");
     status = hcy__nufft_take_work(&w, p, true);
-    for (size_t done = 0; !status && done < p->n_transforms; done += p->batch) {
-        size_t n = p->n_transforms - done < p->batch ? p->n_transforms - done : p->batch;
-        status = run_batch(p, w, c + done * c_bytes, f + done * f_bytes, n, adjoint, writes_c);
-        if (status || done + p->batch >= p->n_transforms)
-            hcy__nufft_give_work(w, p);
+    if (status)
+        return status;
+    if (!p->each)
+        status = execute_shared(p, w, c, f, n, adjoint);
+    for (size_t i = 0; p->each && i < n && !status; i++) {
+        status = execute_shared(p->each[i], w, ci, fi, 1, adjoint);
+        ci += vector_bytes(p->each[i], true);
+        fi += vector_bytes(p->each[i], false);
     }
+    hcy__nufft_give_work(w, p);
     return status;
 }
 
 int hcy_nufft_execute(hcy_nufft *p, void *c, void *f)
 {
-    return execute(p, c, f, false);
+    return hcy__nufft_execute_some(p, c, f, p ? p->n_transforms : 0, false);
 }
 
 int hcy_nufft_execute_adjoint(hcy_nufft *p, void *c, void *f)
 {
-    return execute(p, c, f, true);
+    return hcy__nufft_execute_some(p, c, f, p ? p->n_transforms : 0, true);
 }
 
 /* --- On a queue of the caller's --- */
 
-static int submit_vectors(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, hcy_buffer *c, hcy_buffer *f,
-                          bool adjoint)
+/* All vectors of a plan whose points they share, from these offsets on. */
+static int submit_shared(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, hcy_buffer *c, size_t c_at,
+                         hcy_buffer *f, size_t f_at, bool adjoint)
 {
+    bool writes_c;
+    int nothing = empty(p, adjoint, &writes_c), status = 0;
     size_t c_bytes = vector_bytes(p, true), f_bytes = vector_bytes(p, false);
-    int status = 0;
+    if (nothing) {
+        size_t size = p->n_transforms * (writes_c ? c_bytes : f_bytes);
+        return size ? hcy_buffer_fill(q, writes_c ? c : f, writes_c ? c_at : f_at, size, "", 1) : 0;
+    }
     for (size_t done = 0; !status && done < p->n_transforms; done += p->batch) {
         size_t n = p->n_transforms - done < p->batch ? p->n_transforms - done : p->batch;
         hcy_buffer *cb = NULL, *fb = NULL;
-        status = hcy_buffer_sub(&cb, c, done * c_bytes, n * c_bytes);
+        status = hcy_buffer_sub(&cb, c, c_at + done * c_bytes, n * c_bytes);
         if (!status)
-            status = hcy_buffer_sub(&fb, f, done * f_bytes, n * f_bytes);
+            status = hcy_buffer_sub(&fb, f, f_at + done * f_bytes, n * f_bytes);
         if (!status)
             status = hcy__nufft_vectors(q, p, w, cb, fb, n, adjoint);
         hcy_buffer_release(cb);
@@ -298,25 +329,26 @@ static int submit_vectors(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w,
 int hcy_nufft_submit(hcy_queue *q, hcy_nufft *p, hcy_buffer *c, hcy_buffer *f, int adjoint)
 {
     struct hcy__nufft_work *w;
-    bool writes_c;
+    size_t c_at = 0, f_at = 0;
     int status = hcy__nufft_ready(p);
     if (!status && !q)
         status = hcy_fail(HCY_EINVAL, "hcy_nufft_submit: no queue");
     if (status)
         return status;
-    int nothing = empty(p, adjoint, &writes_c);
-    size_t c_all = p->n_transforms * vector_bytes(p, true), f_all = p->n_transforms * vector_bytes(p, false);
+    size_t c_all = all_bytes(p, true), f_all = all_bytes(p, false);
     if ((c_all && (!c || hcy_buffer_size(c) < c_all)) || (f_all && (!f || hcy_buffer_size(f) < f_all)))
         return hcy_fail(HCY_EINVAL, "hcy_nufft_submit: strengths need %zu bytes, coefficients %zu", c_all,
                         f_all);
-    if (nothing) {
-        size_t size = writes_c ? c_all : f_all;
-        return size ? hcy_buffer_fill(q, writes_c ? c : f, 0, size, "", 1) : 0;
-    }
     status = hcy__nufft_take_work(&w, p, false);
     if (status)
         return status;
-    status = submit_vectors(q, p, w, c, f, adjoint != 0);
+    if (!p->each)
+        status = submit_shared(q, p, w, c, 0, f, 0, adjoint != 0);
+    for (size_t i = 0; p->each && i < p->n_transforms && !status; i++) {
+        status = submit_shared(q, p->each[i], w, c, c_at, f, f_at, adjoint != 0);
+        c_at += vector_bytes(p->each[i], true);
+        f_at += vector_bytes(p->each[i], false);
+    }
     /* Commands keep their buffers: the next execution gets others, from the device's pool. */
     hcy__nufft_free_work(w);
     return status;

@@ -6,7 +6,9 @@ static int check(const hcy_nufft *p)
     int status = hcy__nufft_ready(p);
     if (status)
         return status;
-    return p->type == 3 ? hcy_fail(HCY_EUNSUPPORTED, "stages are there for types 1 and 2") : 0;
+    return p->type == 3 || p->each
+               ? hcy_fail(HCY_EUNSUPPORTED, "stages are there for types 1 and 2, with points that all vectors share")
+               : 0;
 }
 
 static int check_stage(const hcy_nufft *p, int stage)

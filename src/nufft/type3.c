@@ -36,7 +36,8 @@ static int reach(const hcy_nufft *p, const void *const *points, int axis, size_t
     for (size_t i = 0; i < n; i++) {
         double v = at(p, points, axis, i);
         if (!isfinite(v))
-            return hcy_fail(HCY_EINVAL, "%s %zu has a coordinate that is no number or infinite", what, i);
+            return hcy_fail(HCY_EINVAL, "%s %zu has a coordinate that is no number or infinite", what,
+                            i + (what[0] == 'p' ? p->first_number : 0));
         low = fmin(low, v);
         high = fmax(high, v);
     }

@@ -75,6 +75,12 @@ HCY_API void hcy_nufft_destroy(hcy_nufft *plan); /* NULL is fine; nobody else ma
 HCY_API int hcy_nufft_set_points(hcy_nufft *plan, int64_t n_points, const void *const *points, int64_t n_targets,
                                  const void *const *targets) HCY_MUST_USE;
 
+/* Points of each transform's own: n_points[transform], points[transform * dim + axis][number], and for type 3
+ * the targets likewise. Strengths are then those of one transform behind those of the other, and so are
+ * coefficients; else all is as above, but that such plans have no stages. */
+HCY_API int hcy_nufft_set_points_each(hcy_nufft *plan, const int64_t *n_points, const void *const *points,
+                                      const int64_t *n_targets, const void *const *targets) HCY_MUST_USE;
+
 /* Strengths c are complex [n_transforms][n_points], coefficients f complex [n_transforms][modes...] or
  * [n_transforms][n_targets], in host memory.  Types 1 and 3 write f, type 2 writes c. HCY_ESTATE: no points
  * yet. */
@@ -113,6 +119,24 @@ HCY_API int hcy_nufft_submit_self_adjoint(hcy_queue *queue, hcy_nufft *plan, hcy
 HCY_API int hcy_nufft_run(hcy_device *dev, int type, int dim, const int64_t *modes, int sign, double eps,
                           const hcy_nufft_options *opts, int64_t n_points, const void *const *points, void *c,
                           int64_t n_targets, const void *const *targets, void *f) HCY_MUST_USE;
+
+/* One transform on several devices, which may be of different kinds: arguments and arrays are those of a plan, in
+ * host memory. With as many vectors as devices, devices take vectors, whoever is free; with fewer, points are
+ * shared out in proportion to how fast each device was with the last ones (with opts->deterministic: evenly), which
+ * set_points looks at, and measures when nothing is known. One call at a time. */
+typedef struct hcy_nufft_split hcy_nufft_split;
+#define HCY_NUFFT_MAX_DEVICES 64
+HCY_API int hcy_nufft_split_create(hcy_nufft_split **split, hcy_device *const *devices, size_t n_devices, int type,
+                                   int dim, const int64_t *modes, int sign, int64_t n_transforms, double eps,
+                                   const hcy_nufft_options *opts) HCY_MUST_USE;
+HCY_API void hcy_nufft_split_destroy(hcy_nufft_split *split); /* NULL is fine */
+HCY_API int hcy_nufft_split_set_points(hcy_nufft_split *split, int64_t n_points, const void *const *points,
+                                       int64_t n_targets, const void *const *targets) HCY_MUST_USE;
+HCY_API int hcy_nufft_split_execute(hcy_nufft_split *split, void *c, void *f, int adjoint) HCY_MUST_USE;
+/* How many points a device has (all of them where vectors are shared out), and how many a second it was last measured
+ * to do, 0 if it was not; either may be NULL. */
+HCY_API int hcy_nufft_split_share(const hcy_nufft_split *split, size_t device, size_t *n_points,
+                                  double *speed) HCY_MUST_USE;
 
 /* What a plan has chosen; sizes of the fine grid are 0 before the points are known. */
 typedef struct hcy_nufft_info {
