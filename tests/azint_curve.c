@@ -244,6 +244,64 @@ static void test_rounding(void)
     free(sums);
 }
 
+/* Means alone, and sums whose high words nobody reads: the same bits, with and without lost pixels. */
+static void test_means(void)
+{
+    uint64_t *sums = calloc(sizeof(*sums), HCY_AZINT_SUMS * 37), state = 9;
+    hcy_azint_result *all = NULL, *means = NULL;
+    uint32_t image[N];
+    hcy_span spans[HCY_AZINT_SPANS];
+    hcy_azint_job j;
+    int same = 1, rounded = 1;
+    scene s;
+
+    make_scene(&s, 19.4e-3);
+    s.o.error_model = HCY_ERRORS_POISSON;
+    s.o.sentinels = HCY_SENTINELS_ALWAYS;
+    hcy_azint_plan *p = must_plan(&s);
+    if (hcy_azint_plan_job(&j, p, HCY_PIXEL_U32) || hcy_azint_result_create(&all, p) ||
+        hcy_azint_result_create_means(&means, p))
+        bail_out("%s", hcy_last_error()->text);
+    ok(means->sigma && !means->std && !means->sum_signal && !means->sum_variance && !means->sum_norm &&
+           !means->sum_norm2 && !means->count && means->radial[5] == all->radial[5],
+       "a result of means has intensity and sigma");
+    hcy_azint_plan_tables(spans, p);
+    for (int lost = 0; lost < 2; lost++) {
+        hcy_frame_report report = { 0, 0, 0, 0 };
+        hcy_azint_job narrow = j;
+
+        for (int i = 0; i < N; i++)
+            image[i] = lost && i % 13 == 0 ? UINT32_MAX : (uint32_t)oracle_below(&state, 1u << 20);
+        report.n_lost = oracle_sums(sums, spans, &j, image);
+        same &= !hcy_azint_finish(all, p, &j, sums, &report, 3) && !hcy_azint_plan_narrow(&narrow, p) &&
+                narrow.flags & HCY_AZINT_NARROW;
+        for (int b = 0; b < 37; b++)
+            sums[HCY_SUM_SIGNAL_HI * 37 + b] = sums[HCY_SUM_VARIANCE_HI * 37 + b] = 0x5555555555555555u;
+        same &= !hcy_azint_finish(means, p, &narrow, sums, &report, 3) &&
+                !memcmp(means->intensity, all->intensity, 37 * sizeof(double)) &&
+                !memcmp(means->sigma, all->sigma, 37 * sizeof(double));
+    }
+    ok(same, "the same means, from the low words alone");
+    j.flags |= HCY_AZINT_NARROW;
+    for (int turn = 0; turn < 1000; turn++) {
+        for (int b = 0; b < 37; b++)
+            sums[b] = oracle_random(&state) >> (1 + oracle_below(&state, 60));
+        rounded &= !hcy_azint_finish(all, p, &j, sums, NULL, 1);
+        for (int b = 0; b < 37; b++)
+            rounded &= all->sum_signal[b] == (double)sums[b] / 16777216.0 / (HCY_AZINT_ONE / 16777216.0);
+    }
+    ok(rounded, "37 000 sums of up to 63 bits, rounded to nearest");
+    ok(hcy_azint_result_add(means, means, 0) == HCY_EINVAL && hcy_azint_result_merge(means, 1, 1) == HCY_EINVAL,
+       "means cannot be added");
+    for (uint32_t type = HCY_PIXEL_U64; type <= HCY_PIXEL_F64; type++)
+        ok(!hcy_azint_plan_job(&j, p, type) && !hcy_azint_plan_narrow(&j, p) && !(j.flags & HCY_AZINT_NARROW),
+           "pixel type %u may need its high words", type);
+    hcy_azint_result_destroy(all);
+    hcy_azint_result_destroy(means);
+    hcy_azint_plan_release(p);
+    free(sums);
+}
+
 static void test_finish(void)
 {
     uint64_t *sums = calloc(sizeof(*sums), HCY_AZINT_SUMS * 9000);
@@ -294,6 +352,7 @@ int main(void)
     test_lost(0);
     test_lost(1);
     test_rounding();
+    test_means();
     test_finish();
     return done_testing();
 }

@@ -52,6 +52,7 @@ struct seen {
     char why[512];
     uint64_t delay_us, stop_at, cancel_at; /* frames; 0: never */
     double *curves;                        /* FRAMES x 2 x BINS */
+    size_t with_sums;
     size_t ticks;
 };
 
@@ -67,6 +68,7 @@ static int see(void *payload, const hcy_pipeline_frame *frame)
         snprintf(s->why, sizeof s->why, "%s", frame->why);
     } else if (s->curves) {
         double *curve = s->curves + frame->number * 2 * BINS;
+        s->with_sums += frame->result->sum_signal != NULL;
         memcpy(curve, frame->result->intensity, BINS * sizeof *curve);
         memcpy(curve + BINS, frame->result->sigma, BINS * sizeof *curve);
     }
@@ -375,6 +377,7 @@ static double *curves_of(const char *devices, hcy_stack *stack, uint32_t flags, 
         bail_out("%s: %s", devices, hcy_last_error()->text);
     is_int(hcy_pipeline_get_stats(r.pipeline)->devices[0].two_stage, (flags & HCY_PIPELINE_TWO_STAGE) != 0,
            "%s says which way it took", devices);
+    ok(!r.seen.with_sums == !!(flags & HCY_PIPELINE_MEANS), "results have sums, but where means are asked for");
     rig_close(&r);
     return curves;
 }
@@ -389,6 +392,7 @@ static void test_same_bits(void)
         { "cpu@threads=1", 0, 1 },
         { "cpu@threads=1,cpu@threads=1", 0, 7 },
         { "cpu@threads=2", HCY_PIPELINE_COPY, 5 },
+        { "cpu@threads=2", HCY_PIPELINE_MEANS, 5 },
         { "cpu@threads=2", HCY_PIPELINE_TWO_STAGE, 16 },
         { "cpu@threads=1,cpu@threads=2", HCY_PIPELINE_TWO_STAGE | HCY_PIPELINE_COPY, 3 },
         { "cpu@threads=1@simd=portable", 0, 16 },

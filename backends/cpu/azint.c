@@ -24,9 +24,10 @@ enum {
     CODED_SCRATCH
 };
 
-/* Bytes of sums, all workers together, beyond which a pass takes fewer frames; images decoded at once; pixels
- * of a batch, so that its coded frames stay a moderate amount of memory. */
-#define SUMS_BUDGET   ((size_t)256 << 20)
+/* Bytes of sums, of a worker and of all together, beyond which a pass takes fewer frames, or fewer workers take part;
+ * images decoded at once; pixels of a batch, so that its coded frames stay a moderate amount of memory. */
+#define WORKER_BUDGET ((size_t)64 << 20)
+#define SUMS_BUDGET   ((size_t)1 << 30)
 #define IMAGES_BUDGET ((size_t)128 << 20)
 #define BATCH_BUDGET  ((size_t)640 << 20)
 
@@ -101,7 +102,7 @@ static size_t stride_of(const struct launch *l, size_t n_frames)
     return n_frames <= l->ops->single ? n_frames : up(n_frames, tiles_for(l, n_frames)->lanes);
 }
 
-/* As many frames a pass, then as many workers, as the sums of one digit fit the budget. */
+/* As many frames a pass, then as many workers, as the sums of one digit fit the budgets. */
 static void choose_pass(const struct launch *l, size_t items, struct layout *y)
 {
     size_t bin = 2 * sizeof(int64_t) * l->plan->n_bins * (l->spread ? AZINT_SPREAD_SLOTS / 5 : 1);
@@ -109,9 +110,10 @@ static void choose_pass(const struct launch *l, size_t items, struct layout *y)
     y->frames = items < l->ops->pass ? (unsigned)items : l->ops->pass;
     if (l->type->is_float)
         return;
-    while (y->frames > 1 && bin * y->workers * stride_of(l, y->frames) > SUMS_BUDGET)
+    size_t most = SUMS_BUDGET / y->workers < WORKER_BUDGET ? SUMS_BUDGET / y->workers : WORKER_BUDGET;
+    while (y->frames > 1 && bin * stride_of(l, y->frames) > most)
         y->frames--;
-    while (y->workers > 1 && bin * y->workers > SUMS_BUDGET)
+    while (y->workers > 1 && bin * y->workers > SUMS_BUDGET / 4)
         y->workers--;
 }
 
@@ -405,7 +407,10 @@ static void merge_row(const struct azint_pass *pass, unsigned frame, unsigned ro
     size_t n_bins = pass->plan->n_bins, place = (2 * begin + row) * pass->stride + azint_frame_at(pass, frame);
     uint64_t *lo = pass->sums + ((size_t)pass->frames[frame].item * HCY_AZINT_SUMS + rows[row]) * n_bins;
     uint64_t *hi = lo + n_bins;
-    if (digits == 1 && unit == 1)
+    if (digits == 1 && pass->job->flags & HCY_AZINT_NARROW)
+        for (size_t b = begin; b < end; b++, place += 2 * pass->stride)
+            lo[b] = (uint64_t)(merge_one(pass, place) * unit);
+    else if (digits == 1 && unit == 1)
         for (size_t b = begin; b < end; b++, place += 2 * pass->stride) {
             int64_t sum = merge_one(pass, place);
             lo[b] = (uint64_t)sum;
@@ -423,6 +428,7 @@ static void merge_range(void *context, size_t begin, size_t end, unsigned thread
 {
     struct azint_pass *pass = context;
     const bool want_variance = pass->job->flags & HCY_AZINT_WANT_VARIANCE;
+    const bool clear = !want_variance && !(pass->job->flags & HCY_AZINT_NARROW);
     const int64_t c = pass->plan->unit ? HCY_AZINT_ONE : 1, c2 = pass->plan->unit ? azint_square(HCY_AZINT_ONE) : 1;
     size_t n_bins = pass->plan->n_bins;
     uint32_t used = 0;
@@ -438,7 +444,7 @@ static void merge_range(void *context, size_t begin, size_t end, unsigned thread
         merge_row(pass, f, 0, digits, c, begin, end);
         if (want_variance)
             merge_row(pass, f, 1, digits, c2, begin, end);
-        for (size_t k = HCY_SUM_VARIANCE_LO; !want_variance && k <= HCY_SUM_VARIANCE_HI; k++)
+        for (size_t k = HCY_SUM_VARIANCE_LO; clear && k <= HCY_SUM_VARIANCE_HI; k++)
             memset(sums + k * n_bins + begin, 0, (end - begin) * sizeof *sums);
     }
 }

@@ -89,6 +89,15 @@ INLINE void flush_six(const struct six *acc, const enum azint_variance variance,
         flush(acc->variance, unit, sum + stride);
 }
 
+/* The sums of bins to come: those of many bins are in no cache, and no stream that hardware follows. */
+INLINE void prefetch_sums(const struct azint_part *part, size_t s, size_t stride, const int64_t *sums)
+{
+    const size_t last = part->n_segs - 1, bin = part->segs[s < last ? s : last].bin;
+    const char *at = (const char *)(sums + bin * 2 * stride);
+    for (size_t i = 0; i < 2 * stride * sizeof *sums; i += 64)
+        __builtin_prefetch(at + i, 1);
+}
+
 /* Two groups of lanes, side by side, share the broadcast weights. */
 INLINE void many_groups(const struct azint_part *part, const uint8_t *x, const uint8_t *v, const unsigned G,
                         const enum azint_variance variance, const bool unit, size_t stride, int64_t *sums)
@@ -108,6 +117,7 @@ INLINE void many_groups(const struct azint_part *part, const uint8_t *x, const u
                 add_entry(&b, w, x + next + at, v + next + at, variance, unit);
         }
         int64_t *sum = sums + (size_t)part->segs[s].bin * 2 * stride;
+        prefetch_sums(part, s + 3, stride, sums);
         flush_six(&a, variance, unit, stride, sum);
         if (G == 2)
             flush_six(&b, variance, unit, stride, sum + LANES);

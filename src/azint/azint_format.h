@@ -78,13 +78,16 @@ typedef struct hcy_azint_range {
 } hcy_azint_range;
 
 #define HCY_AZINT_WANT_VARIANCE 1u /* Poisson: the variance of a pixel is max(1, value) */
+/* The plan's bins are so small that SIGNAL and VARIANCE stay below 2^63: nobody reads SIGNAL_HI and VARIANCE_HI, nor
+ * VARIANCE_LO if it is not wanted, so they need not be written.  Unsigned pixels, no dark current, no filter. */
+#define HCY_AZINT_NARROW 2u
 
 /* What the frames of a batch have in common. */
 typedef struct hcy_azint_job {
     uint64_t n_pixels;
     uint32_t n_bins;
     uint32_t pixel_type; /* HCY_PIXEL_* */
-    uint32_t flags;      /* HCY_AZINT_WANT_* */
+    uint32_t flags;      /* HCY_AZINT_WANT_*, HCY_AZINT_NARROW */
     uint32_t n_invalid;
     hcy_azint_range invalid[HCY_AZINT_MAX_INVALID];
 } hcy_azint_job;

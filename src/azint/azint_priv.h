@@ -176,6 +176,8 @@ struct hcy_azint_plan {
     float *darks, *variances; /* NULL without */
     double *radial, *azimuthal; /* one block of memory */
     hcy_azint_bin_norm *bin_norms;
+    double *full_norms; /* [n_bins] their norms: what a frame that loses no pixel is divided by */
+    uint64_t max_count; /* the largest of their counts */
     struct azint_bin_extra *extra; /* NULL without both */
     int filtered;                  /* frames go through azint_filter */
     double norm_scale;             /* of norms: a power of two, so that the largest is about 1 */
@@ -193,6 +195,9 @@ static inline int hcy__azint_is_poisson(const hcy_azint_plan *plan)
 }
 /* Bytes of a pixel of this type (job.c); 0: no such type. */
 uint32_t hcy__azint_pixel_bytes(uint32_t pixel_type);
+
+/* What follows from bin_norms (result.c); HCY_ENOMEM. */
+int hcy__azint_set_norms(hcy_azint_plan *plan);
 
 /* --- Plans on disk (cache.c) --- */
 

@@ -108,6 +108,21 @@ int hcy_azint_plan_job(hcy_azint_job *job, const hcy_azint_plan *plan, uint32_t 
     return 0;
 }
 
+/* No sum exceeds that of the bin's weights, each at the largest value: c2 is c at most. */
+int hcy_azint_plan_narrow(hcy_azint_job *job, const hcy_azint_plan *plan)
+{
+    const struct type *t;
+
+    if (!job || !plan || !hcy__azint_pixel_bytes(job->pixel_type))
+        return hcy_fail(HCY_EINVAL, "hcy_azint_plan_narrow: %s",
+                        !job || !plan ? "job or plan is NULL" : "not a job of hcy_azint_plan_job()");
+    t = &types[job->pixel_type];
+    if (t->kind == 'u' && !plan->extra && !plan->filtered &&
+        plan->max_count <= (uint64_t)INT64_MAX / (UINT64_MAX >> (64 - t->bits)))
+        job->flags |= HCY_AZINT_NARROW;
+    return 0;
+}
+
 uint32_t hcy__azint_pixel_bytes(uint32_t pixel_type)
 {
     return pixel_type < sizeof(types) / sizeof(types[0]) ? (uint32_t)types[pixel_type].bits / 8 : 0;

@@ -519,7 +519,7 @@ static int fill_plan(hcy_azint_plan *plan, const hcy_poni *poni, size_t height, 
     plan->azimuthal = plan->radial + user.npt;
     rc = build(plan, &user);
     plan->poni.corners = NULL;
-    return rc;
+    return rc ? rc : hcy__azint_set_norms(plan);
 }
 
 int hcy_azint_plan_create(hcy_azint_plan **plan, const hcy_poni *poni, size_t height, size_t width,
@@ -553,6 +553,7 @@ void hcy_azint_plan_release(hcy_azint_plan *plan)
     if (!plan || atomic_fetch_sub(&plan->refs, 1) != 1)
         return;
     free(plan->darks);
+    free(plan->full_norms);
     free(plan->variances);
     if (plan->map) {
         hcy__azint_cache_unmap(plan);

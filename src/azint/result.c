@@ -14,18 +14,25 @@
 #define NORM (1.0 / 1099511627776.0)     /* 2^-40 */
 #define ONE (HCY_AZINT_ONE / 16777216.0) /* 1.0 as a weight, on that scale */
 
-static int is_float(const hcy_azint_job *job)
+/* What the sums of signal and variance are. */
+enum form { WIDE, NARROW, FLOATS };
+
+static enum form form_of(const hcy_azint_job *job)
 {
-    return job->pixel_type == HCY_PIXEL_F32 || job->pixel_type == HCY_PIXEL_F64;
+    if (job->pixel_type == HCY_PIXEL_F32 || job->pixel_type == HCY_PIXEL_F64)
+        return FLOATS;
+    return job->flags & HCY_AZINT_NARROW ? NARROW : WIDE;
 }
 
-static double sum_of(const uint64_t *sums, size_t n, size_t bin, int row, int is_float)
+static double sum_of(const uint64_t *sums, size_t n, size_t bin, int row, enum form form)
 {
-    uint64_t lo = sums[(size_t)row * n + bin], hi = sums[((size_t)row + 1) * n + bin];
+    uint64_t lo = sums[(size_t)row * n + bin];
     double x;
 
-    if (!is_float)
-        return azint_signed_double(lo, hi);
+    if (form == WIDE)
+        return azint_signed_double(lo, sums[((size_t)row + 1) * n + bin]);
+    if (form == NARROW)
+        return (double)(int64_t)lo;
     memcpy(&x, &lo, sizeof x);
     return x;
 }
@@ -84,15 +91,15 @@ static struct bin_sums bin_sums(const hcy_azint_plan *plan, const hcy_azint_job 
                                 int lost, size_t i)
 {
     const hcy_azint_bin_norm *norm = &plan->bin_norms[i];
-    int floats = is_float(job);
+    const enum form form = form_of(job);
     size_t n = job->n_bins;
     const uint64_t *at = sums + i;
     struct bin_sums s;
 
-    s.signal = sum_of(sums, n, i, HCY_SUM_SIGNAL_LO, floats);
-    s.variance = sum_of(sums, n, i, HCY_SUM_VARIANCE_LO, floats);
+    s.signal = sum_of(sums, n, i, HCY_SUM_SIGNAL_LO, form);
+    s.variance = sum_of(sums, n, i, HCY_SUM_VARIANCE_LO, form);
     if (plan->extra)
-        add_extra(&s, plan, sums, floats, i);
+        add_extra(&s, plan, sums, form == FLOATS, i);
     s.signal *= WEIGHT;
     s.variance *= WEIGHT;
     s.norm = remaining(norm->norm, lost ? at + HCY_SUM_LOST_NORM_LO * n : NULL, n) * NORM;
@@ -105,14 +112,15 @@ static struct bin_sums bin_sums(const hcy_azint_plan *plan, const hcy_azint_job 
 static struct bin_sums kept_sums(const hcy_azint_plan *plan, const hcy_azint_job *job, const uint64_t *sums,
                                  size_t i)
 {
-    int floats = is_float(job);
+    const enum form form = form_of(job);
+    const int floats = form == FLOATS;
     int shift = plan->darks && !floats ? HCY_AZINT_SQUARE_SHIFT(hcy__azint_pixel_bytes(job->pixel_type)) : 0;
     size_t n = job->n_bins;
     const uint64_t *at = sums + i;
     struct bin_sums s;
 
-    s.signal = sum_of(sums, n, i, HCY_SUM_SIGNAL_LO, floats) * WEIGHT;
-    s.variance = sum_of(sums, n, i, HCY_SUM_VARIANCE_LO, floats) * WEIGHT;
+    s.signal = sum_of(sums, n, i, HCY_SUM_SIGNAL_LO, form) * WEIGHT;
+    s.variance = sum_of(sums, n, i, HCY_SUM_VARIANCE_LO, form) * WEIGHT;
     s.norm = azint_double(at[HCY_SUM_LOST_NORM_LO * n], at[HCY_SUM_LOST_NORM_HI * n]) * NORM;
     s.norm2 = azint_double(at[HCY_SUM_LOST_NORM2_LO * n], at[HCY_SUM_LOST_NORM2_HI * n]) * NORM;
     s.count = (double)at[HCY_SUM_LOST_COUNT * n] * WEIGHT;
@@ -121,7 +129,7 @@ static struct bin_sums kept_sums(const hcy_azint_plan *plan, const hcy_azint_job
     if (plan->options.error_model != HCY_ERRORS_AZIMUTHAL)
         return s;
     if (floats) {
-        s.variance = sum_of(sums, n, i, HCY_SUM_SQUARE_LO, 1) * WEIGHT;
+        s.variance = sum_of(sums, n, i, HCY_SUM_SQUARE_LO, FLOATS) * WEIGHT;
     } else {
         const uint64_t square[2] = { at[HCY_SUM_SQUARE_LO * n], at[HCY_SUM_SQUARE_HI * n] };
         const uint64_t cross[2] = { at[HCY_SUM_CROSS_LO * n], at[HCY_SUM_CROSS_HI * n] };
@@ -158,18 +166,59 @@ static void convert(double *restrict to, const uint64_t *lo, const uint64_t *hi,
     }
 }
 
-/* Bins [at, at + n) of a plan without extras and filter, of a frame of integers that has lost nothing. */
-static void plain_block(struct block *b, const hcy_azint_plan *plan, const uint64_t *sums, size_t at, size_t n)
+int hcy__azint_set_norms(hcy_azint_plan *plan)
+{
+    const hcy_azint_bin_norm *norm = plan->bin_norms;
+    const size_t step = sizeof *norm / sizeof *norm->norm, n = plan->head.n_bins;
+
+    plan->full_norms = malloc(n * sizeof *plan->full_norms);
+    if (!plan->full_norms)
+        return hcy_fail(HCY_ENOMEM, "no memory for a plan of %zu bins", n);
+    convert(plan->full_norms, &norm->norm[0], &norm->norm[1], step, NORM, n);
+    for (size_t i = 0; i < n; i++)
+        plan->max_count = norm[i].count > plan->max_count ? norm[i].count : plan->max_count;
+    return 0;
+}
+
+/* The same below 2^63: halves of 32 bits are made doubles by their bits, so one addition rounds, as a conversion would;
+ * x86-64 has none for several integers at once. */
+static void convert_narrow(double *restrict to, const uint64_t *x, double scale, size_t n)
+{
+    const uint64_t two_52 = 0x4330000000000000u, two_84 = 0x4530000000000000u; /* these powers, as doubles */
+
+    for (size_t i = 0; i < n; i++) {
+        uint64_t low = (x[i] & 0xffffffffu) | two_52, high = x[i] >> 32 | two_84;
+        double l, h;
+
+        memcpy(&l, &low, sizeof l);
+        memcpy(&h, &high, sizeof h);
+        to[i] = scale * ((h - (0x1p84 + 0x1p52)) + l);
+    }
+}
+
+/* Bins [at, at + n) of a plan without extras and filter, of a frame of integers that has lost nothing: what its means
+ * need, and with `all` the rest. */
+static void plain_block(struct block *b, const hcy_azint_plan *plan, const hcy_azint_job *job,
+                        const uint64_t *sums, int all, size_t at, size_t n)
 {
     const hcy_azint_bin_norm *norm = plan->bin_norms + at;
     const uint64_t *signal = sums + HCY_SUM_SIGNAL_LO * (size_t)plan->head.n_bins + at;
     const uint64_t *variance = sums + HCY_SUM_VARIANCE_LO * (size_t)plan->head.n_bins + at;
-    const size_t step = sizeof *norm / sizeof *norm->norm;
+    const int with_variance = job->flags & HCY_AZINT_WANT_VARIANCE;
 
-    convert(b->signal, signal, signal + plan->head.n_bins, 1, WEIGHT, n);
-    convert(b->variance, variance, variance + plan->head.n_bins, 1, WEIGHT, n);
-    convert(b->norm, &norm->norm[0], &norm->norm[1], step, NORM, n);
-    convert(b->norm2, &norm->norm2[0], &norm->norm2[1], step, NORM, n);
+    if (job->flags & HCY_AZINT_NARROW) {
+        convert_narrow(b->signal, signal, WEIGHT, n);
+        if (with_variance)
+            convert_narrow(b->variance, variance, WEIGHT, n);
+    } else {
+        convert(b->signal, signal, signal + plan->head.n_bins, 1, WEIGHT, n);
+        if (with_variance)
+            convert(b->variance, variance, variance + plan->head.n_bins, 1, WEIGHT, n);
+    }
+    memcpy(b->norm, plan->full_norms + at, n * sizeof *b->norm);
+    if (!all)
+        return;
+    convert(b->norm2, &norm->norm2[0], &norm->norm2[1], sizeof *norm / sizeof *norm->norm2, NORM, n);
     for (size_t i = 0; i < n; i++)
         b->count[i] = (double)norm[i].count * WEIGHT;
 }
@@ -181,33 +230,44 @@ static void divide(double *restrict to, const double *restrict from, double by, 
 }
 
 /* Bins [at, at + n) of the curve.  An empty one has no norm; what it is divided by instead does not matter. */
-static void set_block(hcy_azint_result *r, const struct block *b, double factor, size_t at, size_t n)
+static void set_means(hcy_azint_result *r, const struct block *b, double factor, size_t at, size_t n)
 {
-    double *restrict intensity = r->intensity + at, *restrict sum_norm = r->sum_norm + at;
-    double *restrict sum_norm2 = r->sum_norm2 + at;
+    double *restrict intensity = r->intensity + at, *restrict sigma = r->sigma + at;
+
+    for (size_t i = 0; i < n; i++) {
+        double full = b->norm[i] > 0 ? b->norm[i] * factor : 1;
+
+        intensity[i] = (b->norm[i] > 0 ? b->signal[i] : 0) / full;
+    }
+    for (size_t i = 0; r->sigma && i < n; i++) {
+        double full = b->norm[i] > 0 ? fabs(b->norm[i] * factor) : 1;
+
+        sigma[i] = sqrt(b->norm[i] > 0 ? b->variance[i] : 0) / full;
+    }
+}
+
+/* And of the other arrays. */
+static void set_sums(hcy_azint_result *r, const struct block *b, double factor, size_t at, size_t n)
+{
+    double *restrict sum_norm = r->sum_norm + at, *restrict sum_norm2 = r->sum_norm2 + at;
     const double squared = factor * factor;
 
     divide(r->sum_signal + at, b->signal, ONE, n);
     divide(r->count + at, b->count, ONE, n);
     for (size_t i = 0; i < n; i++) {
-        double norm = b->norm[i] * factor, full = b->norm[i] > 0 ? norm : 1;
-
-        sum_norm[i] = norm / ONE;
+        sum_norm[i] = b->norm[i] * factor / ONE;
         sum_norm2[i] = b->norm2[i] * squared / (ONE * ONE);
-        intensity[i] = (b->norm[i] > 0 ? b->signal[i] : 0) / full;
     }
     if (!r->sigma)
         return;
-    double *restrict sigma = r->sigma + at, *restrict std = r->std + at;
+    double *restrict std = r->std + at;
 
     divide(r->sum_variance + at, b->variance, ONE * ONE, n);
     for (size_t i = 0; i < n; i++) {
-        double full = b->norm[i] > 0 ? fabs(b->norm[i] * factor) : 1, norm2 = b->norm2[i] * squared;
-        double variance = b->norm[i] > 0 ? b->variance[i] : 0;
-        double spread = b->norm2[i] > 0 ? variance : 0, full2 = b->norm2[i] > 0 ? norm2 : 1;
+        double full = b->norm2[i] > 0 ? b->norm2[i] * squared : 1;
+        double variance = b->norm[i] > 0 && b->norm2[i] > 0 ? b->variance[i] : 0;
 
-        sigma[i] = sqrt(variance) / full;
-        std[i] = sqrt(spread / full2);
+        std[i] = sqrt(variance / full);
     }
 }
 
@@ -215,7 +275,7 @@ int hcy_azint_finish(hcy_azint_result *result, const hcy_azint_plan *plan, const
                      const uint64_t *sums, const struct hcy_frame_report *report, double normalization)
 {
     int lost = report && report->n_lost;
-    int plain = plan && job && !plan->filtered && !plan->extra && !lost && !is_float(job);
+    int plain = plan && job && !plan->filtered && !plan->extra && !lost && form_of(job) != FLOATS;
     double factor;
 
     if (!result || !plan || !job || !sums)
@@ -235,14 +295,16 @@ int hcy_azint_finish(hcy_azint_result *result, const hcy_azint_plan *plan, const
         struct block b;
 
         if (plain)
-            plain_block(&b, plan, sums, at, n);
+            plain_block(&b, plan, job, sums, result->sum_signal != NULL, at, n);
         for (size_t i = 0; i < n && !plain; i++) {
             struct bin_sums s =
                 plan->filtered ? kept_sums(plan, job, sums, at + i) : bin_sums(plan, job, sums, lost, at + i);
 
             put_bin(&b, &s, i);
         }
-        set_block(result, &b, factor, at, n);
+        set_means(result, &b, factor, at, n);
+        if (result->sum_signal)
+            set_sums(result, &b, factor, at, n);
     }
     return 0;
 }
@@ -251,6 +313,8 @@ int hcy_azint_result_add(hcy_azint_result *sum, const hcy_azint_result *frame, u
 {
     if (!sum || !frame || sum->n_bins != frame->n_bins || !sum->sigma != !frame->sigma)
         return hcy_fail(HCY_EINVAL, "hcy_azint_result_add: the sum and the frame are not of one plan");
+    if (!sum->sum_signal || !frame->sum_signal)
+        return hcy_fail(HCY_EINVAL, "hcy_azint_result_add: a result of means alone has no sums");
     double *const to[] = { sum->sum_signal, sum->sum_norm, sum->sum_norm2, sum->count, sum->sum_variance };
     const double *const from[] = { frame->sum_signal, frame->sum_norm, frame->sum_norm2, frame->count,
                                    frame->sum_variance };
@@ -262,7 +326,7 @@ int hcy_azint_result_add(hcy_azint_result *sum, const hcy_azint_result *frame, u
 
 int hcy_azint_result_merge(hcy_azint_result *sum, uint64_t n, double normalization)
 {
-    if (!sum || !n)
+    if (!sum || !n || !sum->sum_signal)
         return hcy_fail(HCY_EINVAL, "hcy_azint_result_merge: there is no frame in the sum");
     if (normalization == 0 || !isfinite(normalization))
         return hcy_fail(HCY_EINVAL, "the frames' normalization is %g: their curve cannot be divided by that",
@@ -281,16 +345,19 @@ int hcy_azint_result_merge(hcy_azint_result *sum, uint64_t n, double normalizati
     return 0;
 }
 
-int hcy_azint_result_create(hcy_azint_result **result, const hcy_azint_plan *plan)
+/* Intensity and sigma stand first. */
+static int create(hcy_azint_result **result, const hcy_azint_plan *plan, int all)
 {
     size_t n, axes, bytes, rows;
     double *a;
+    int errors;
 
     if (!result || !plan)
         return hcy_fail(HCY_EINVAL, "hcy_azint_result_create: %s is NULL", result ? "plan" : "result");
     n = plan->head.n_bins;
     axes = plan->options.npt + plan->options.npt_azim;
-    rows = plan->options.error_model == HCY_ERRORS_NONE ? 5 : 8;
+    errors = plan->options.error_model != HCY_ERRORS_NONE;
+    rows = (all ? 5 : 1) + (errors ? all ? 3 : 1 : 0);
     if (hcy_size_mul(&bytes, n * rows + axes, sizeof(double)) || !(*result = malloc(sizeof(**result))))
         return hcy_fail(HCY_ENOMEM, "no memory for a curve of %zu bins", n);
     if (!(a = calloc(1, bytes))) {
@@ -301,18 +368,27 @@ int hcy_azint_result_create(hcy_azint_result **result, const hcy_azint_plan *pla
     memcpy(a, plan->radial, axes * sizeof(double));
     **result = (hcy_azint_result){ .n_bins = n, .radial = a, .azimuthal = a + plan->options.npt,
                                    .n_radial = plan->options.npt, .n_azim = plan->options.npt_azim };
+    double **const arrays[] = { &(*result)->intensity, errors ? &(*result)->sigma : NULL,
+                                &(*result)->sum_signal, &(*result)->sum_norm, &(*result)->sum_norm2,
+                                &(*result)->count, errors ? &(*result)->std : NULL,
+                                errors ? &(*result)->sum_variance : NULL };
     a += axes;
-    (*result)->intensity = a;
-    (*result)->sum_signal = a + n;
-    (*result)->sum_norm = a + 2 * n;
-    (*result)->sum_norm2 = a + 3 * n;
-    (*result)->count = a + 4 * n;
-    if (rows > 5) {
-        (*result)->sigma = a + 5 * n;
-        (*result)->std = a + 6 * n;
-        (*result)->sum_variance = a + 7 * n;
-    }
+    for (size_t i = 0; i < (all ? sizeof arrays / sizeof arrays[0] : 2); i++)
+        if (arrays[i]) {
+            *arrays[i] = a;
+            a += n;
+        }
     return 0;
+}
+
+int hcy_azint_result_create(hcy_azint_result **result, const hcy_azint_plan *plan)
+{
+    return create(result, plan, 1);
+}
+
+int hcy_azint_result_create_means(hcy_azint_result **result, const hcy_azint_plan *plan)
+{
+    return create(result, plan, 0);
 }
 
 void hcy_azint_result_destroy(hcy_azint_result *result)

@@ -277,6 +277,8 @@ static int integrate(struct job *job)
     hcy_pipeline_opts opts = HCY_PIPELINE_OPTS_INIT;
     hcy_pipeline_source source = hcy_pipeline_source_of(job->info);
     opts.flags = job->values->two_stage ? HCY_PIPELINE_TWO_STAGE : 0;
+    if (job->group.size < 2) /* files have no room for more */
+        opts.flags |= HCY_PIPELINE_MEANS;
     if (job->values->follow) {
         opts.flags |= HCY_PIPELINE_ADD_UP;
         source.max_chunk = 0; /* of what is there, later ones may be larger */

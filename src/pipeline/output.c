@@ -11,7 +11,9 @@ int hcy__output_create(hcy_pipeline *p, size_t window)
         return hcy_fail(HCY_ENOMEM, "room for %zu curves", window);
     p->window = window;
     for (size_t i = 0; i < window; i++) {
-        int status = hcy_azint_result_create(&p->ring[i].result, p->plan);
+        hcy_azint_result **result = &p->ring[i].result;
+        int status = p->opts.flags & HCY_PIPELINE_MEANS ? hcy_azint_result_create_means(result, p->plan)
+                                                        : hcy_azint_result_create(result, p->plan);
         if (status)
             return status;
     }

@@ -13,8 +13,11 @@
 #define MEMORY       ((uint64_t)128 << 20) /* stored frames of all slots, by default */
 #define FAR_MEMORY   ((uint64_t)384 << 20) /* where an accelerator wants batches that pay for its launches */
 #define SUMS_MEMORY  ((uint64_t)256 << 20) /* sums of all lanes, one frame each at least */
-#define CURVE_MEMORY ((uint64_t)256 << 20) /* curves that wait for their turn: two batches */
+#define BATCH_MEMORY ((uint64_t)128 << 20) /* curves of a batch */
+#define CURVE_MEMORY ((uint64_t)96 << 20)  /* curves that wait for their turn; two batches of them at least */
 #define CURVES       9                     /* arrays of n_bins in a result */
+#define MEANS        2                     /* in one of means */
+#define NARROW_SUMS  4                     /* rows of sums that are touched, mostly, where HI rows are not */
 #define MAX_BATCH    4096
 #define MAX_READERS  64
 
@@ -46,7 +49,9 @@ static uint64_t at_least_one(uint64_t n)
 /* Frames a slot, bytes a slot, slots; *window curves that may wait. */
 static int choose_sizes(hcy_pipeline *p, size_t *window)
 {
-    const uint64_t curve = CURVES * sizeof(double) * p->n_bins;
+    const int means = p->opts.flags & HCY_PIPELINE_MEANS, narrow = p->job.flags & HCY_AZINT_NARROW;
+    const uint64_t curve = (means ? MEANS : CURVES) * sizeof(double) * p->n_bins;
+    const uint64_t sums = narrow ? NARROW_SUMS * sizeof(uint64_t) * p->n_bins : p->sums_bytes;
     size_t batch = p->opts.batch, chunk, full;
     int status = hcy_bslz4_encode_bound(&chunk, &p->source.coding);
     if (status)
@@ -56,8 +61,8 @@ static int choose_sizes(hcy_pipeline *p, size_t *window)
     for (size_t i = 0; i < p->n_workers && !p->opts.batch; i++)
         batch = p->workers[i].preferred > batch ? p->workers[i].preferred : batch;
     batch = least(at_least_one(batch), MAX_BATCH);
-    batch = least(batch, at_least_one(SUMS_MEMORY / (p->sums_bytes * PIPE_LANES * p->n_workers)));
-    batch = least(batch, at_least_one(CURVE_MEMORY / 2 / curve));
+    batch = least(batch, at_least_one(SUMS_MEMORY / (sums * PIPE_LANES * p->n_workers)));
+    batch = least(batch, at_least_one(BATCH_MEMORY / curve));
     int far = 0; /* a device that frames are copied to */
     for (size_t i = 0; i < p->n_workers; i++) {
         far |= !p->workers[i].direct;
@@ -76,8 +81,8 @@ static int choose_sizes(hcy_pipeline *p, size_t *window)
     p->capacity -= p->capacity % HCY_BSLZ4_ALIGN;
     p->batch = batch;
     *window = least(4 * p->n_slots * batch, CURVE_MEMORY / curve);
-    if (*window < batch)
-        *window = batch;
+    if (*window < (1 + p->n_workers) * batch) /* one is read while all devices have theirs */
+        *window = (1 + p->n_workers) * batch;
     return 0;
 }
 
@@ -133,6 +138,8 @@ static int init(hcy_pipeline *p, hcy_device *const *devices)
     int status = hcy_azint_plan_info_get(&info, p->plan);
     if (!status)
         status = hcy_azint_plan_job(&p->job, p->plan, p->source.pixel_type);
+    if (!status)
+        status = hcy_azint_plan_narrow(&p->job, p->plan);
     p->filtered = info.filtered;
     if (!status && p->filtered)
         status = hcy_azint_plan_filter(&p->filter, p->plan);

@@ -206,6 +206,10 @@ HCY_API void hcy_azint_plan_tables(hcy_span spans[HCY_AZINT_SPANS], const hcy_az
 HCY_API int hcy_azint_plan_job(hcy_azint_job *job, const hcy_azint_plan *plan,
                                uint32_t pixel_type) HCY_MUST_USE;
 
+/* Sets HCY_AZINT_NARROW in the job where it holds, which halves what a device writes and hcy_azint_finish() reads: for
+ * who leaves sums to the latter.  HCY_EINVAL: the job is not of hcy_azint_plan_job(). */
+HCY_API int hcy_azint_plan_narrow(hcy_azint_job *job, const hcy_azint_plan *plan) HCY_MUST_USE;
+
 /* What azint_filter gets besides, for a plan whose frames are filtered.  HCY_EINVAL: they are not. */
 HCY_API int hcy_azint_plan_filter(hcy_azint_filter *filter, const hcy_azint_plan *plan) HCY_MUST_USE;
 
@@ -235,6 +239,8 @@ typedef struct hcy_azint_result {
     double *azimuthal;       /* [n_azim] bin centres, degrees */
 } hcy_azint_result;
 HCY_API int hcy_azint_result_create(hcy_azint_result **result, const hcy_azint_plan *plan) HCY_MUST_USE;
+/* One with intensity and sigma alone, a quarter of the memory and less of the time; its other arrays are NULL. */
+HCY_API int hcy_azint_result_create_means(hcy_azint_result **result, const hcy_azint_plan *plan) HCY_MUST_USE;
 HCY_API void hcy_azint_result_destroy(hcy_azint_result *result);
 
 /* A frame's curve from its sums, u64[HCY_AZINT_SUMS][n_bins] (of a filtered plan u64[HCY_AZINT_FILTERED][n_bins]), and
@@ -249,7 +255,8 @@ HCY_API int hcy_azint_finish(hcy_azint_result *result, const hcy_azint_plan *pla
 
 /* Adds a frame's sums to `sum`, a result of the same plan that holds n frames already (0: it begins anew).
  * Frames are added unnormalized (1.0 above) and in one order: then the sum has the same bits everywhere, right to
- * the last few of a double's.  HCY_EINVAL: results of different plans. */
+ * the last few of a double's.  HCY_EINVAL: results of different plans, or of
+ * means alone. */
 HCY_API int hcy_azint_result_add(hcy_azint_result *sum, const hcy_azint_result *frame,
                                  uint64_t n) HCY_MUST_USE;
 /* Turns n added frames into the curve of the image that is their sum, divided by `normalization` (the monitor's
