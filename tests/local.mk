@@ -179,6 +179,16 @@ tests_azint_kernels_LDADD = libinternal.la
 test_internal += tests/hls_args
 tests_hls_args_LDADD = libhls_args.la libinternal.la
 
+# The FPGA kernels in C simulation, where there is a C++ compiler.
+EXTRA_DIST += tests/hls.h tests/hls_decode.cpp
+if HAVE_CXX
+test_public += tests/hls_decode
+tests_hls_decode_SOURCES = tests/hls_decode.cpp
+tests_hls_decode_CPPFLAGS = $(hls_cppflags)
+tests_hls_decode_CXXFLAGS = $(HCY_CXXFLAGS)
+tests_hls_decode_LDADD = libhls.la libhalcyon.la $(LZ4_LIBS)
+endif
+
 check_PROGRAMS += tests/opencl
 test_scripts += tests/opencl.t
 check_PROGRAMS += $(test_public) $(test_internal) $(cts_programs)

@@ -1,0 +1,141 @@
+/* bslz4.cpp - the kernel bslz4_decode: chunks to images, a frame after the other, HLS_ENGINES blocks at a time. */
+#include "bslz4_engine.h"
+
+/* Bytes on their way to the image: those that do not fill a word yet. */
+struct hls_writer {
+    uint64_t word, index;
+    uint32_t from, fill; /* bytes of the word: the first of ours, and behind the last */
+};
+
+static inline void hls_writer_put(hls_writer &w, uint64_t *images, uint64_t bytes, uint32_t n)
+{
+    uint64_t rest = w.fill ? bytes >> (64 - 8 * w.fill) : 0;
+    w.word |= bytes << 8 * w.fill;
+    w.fill += n;
+    if (w.fill < 8)
+        return;
+    if (w.from)
+        hls_store_masked(&images[w.index], w.word, w.from, 8);
+    else
+        images[w.index] = w.word;
+    w.index++;
+    w.word = rest;
+    w.from = 0;
+    w.fill -= 8;
+}
+
+/* The blocks' pixels in their order to the image that begins at byte `at`; *damaged: the first damaged block. */
+static void hls_store(hls_run run, hls::stream<hls_pixels, HLS_PIXEL_DEPTH> (&pieces)[HLS_ENGINES], uint64_t *images,
+                      uint64_t at, uint32_t *damaged)
+{
+    hls_writer w = { 0, at / 8, (uint32_t)(at & 7), (uint32_t)(at & 7) };
+    uint32_t bad = UINT32_MAX;
+    for (uint32_t unit = 0; unit < run.n_units; unit++) { /* HLS_OUTER */
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=2191 max=16384
+        hls_pixels p = { { 0, 0, 0, 0 }, 0, 0, 0 };
+        uint32_t done = 0;
+        while (done < p.n || !p.last) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=1024 max=1048576
+            if (done >= p.n) {
+                p = pieces[unit % HLS_ENGINES].read();
+                done = 0;
+            }
+            uint32_t left = p.n - done, n = left < 8 ? left : 8;
+            if (n)
+                hls_writer_put(w, images, p.w[done / 8], n);
+            done += 8;
+            if (p.bad && bad == UINT32_MAX)
+                bad = unit;
+        }
+    }
+    if (w.fill > w.from)
+        hls_store_masked(&images[w.index], w.word, w.from, w.fill);
+    *damaged = bad;
+}
+
+static void hls_decode_frame(const uint64_t *chunks, const uint64_t *blocks, uint64_t *images, uint64_t at, hls_run run,
+                             uint32_t *damaged)
+{
+#pragma HLS DATAFLOW
+    hls::stream<hls_unit, 2> units[HLS_ENGINES], copies[HLS_ENGINES], turns[HLS_ENGINES];
+    hls::stream<uint64_t, HLS_CODED_DEPTH> coded[HLS_ENGINES];
+    hls::stream<hls_sequence, HLS_SMALL_DEPTH> sequences[HLS_ENGINES];
+    hls::stream<hls_chunk, HLS_SMALL_DEPTH> decoded[HLS_ENGINES];
+    hls::stream<hls_pixels, HLS_PIXEL_DEPTH> pieces[HLS_ENGINES];
+    HLS_NAMED(units, "units")
+    HLS_NAMED(copies, "copies")
+    HLS_NAMED(turns, "turns")
+    HLS_NAMED(coded, "coded")
+    HLS_NAMED(sequences, "sequences")
+    HLS_NAMED(decoded, "decoded")
+    HLS_NAMED(pieces, "pieces")
+    HLS_STAGES
+    HLS_STAGE(hls_fetch(chunks, blocks, run, units, coded));
+    for (uint32_t e = 0; e < HLS_ENGINES; e++) {
+#pragma HLS UNROLL
+        HLS_STAGE_OF(e, hls_parse(run, e, units[e], coded[e], copies[e], sequences[e]));
+        HLS_STAGE_OF(e, hls_copy(run, e, copies[e], sequences[e], turns[e], decoded[e]));
+        HLS_STAGE_OF(e, hls_transpose(run, e, turns[e], decoded[e], pieces[e]));
+    }
+    HLS_STAGE(hls_store(run, pieces, images, at, damaged));
+    HLS_STAGES_END
+}
+
+static inline uint64_t hls_least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Registers and buffers: args.h.  `scratch` is not used. */
+extern "C" void bslz4_decode(uint64_t items, const uint64_t *chunks, uint64_t chunks_bytes, const uint64_t *frames,
+                             uint64_t frames_bytes, const uint64_t *blocks, uint64_t blocks_bytes, const uint64_t *job,
+                             uint64_t *images, uint64_t images_bytes, uint64_t *reports, uint64_t reports_bytes,
+                             uint64_t *scratch, uint64_t scratch_bytes)
+{
+#pragma HLS INTERFACE m_axi port=chunks bundle=gmem0 max_read_burst_length=64 num_read_outstanding=32
+#pragma HLS INTERFACE m_axi port=frames bundle=gmem1
+#pragma HLS INTERFACE m_axi port=blocks bundle=gmem1
+#pragma HLS INTERFACE m_axi port=job bundle=gmem1
+#pragma HLS INTERFACE m_axi port=images bundle=gmem2 max_write_burst_length=64 num_write_outstanding=32
+#pragma HLS INTERFACE m_axi port=reports bundle=gmem3
+#pragma HLS INTERFACE m_axi port=scratch bundle=gmem3
+#pragma HLS INTERFACE s_axilite port=items
+#pragma HLS INTERFACE s_axilite port=chunks_bytes
+#pragma HLS INTERFACE s_axilite port=frames_bytes
+#pragma HLS INTERFACE s_axilite port=blocks_bytes
+#pragma HLS INTERFACE s_axilite port=images_bytes
+#pragma HLS INTERFACE s_axilite port=reports_bytes
+#pragma HLS INTERFACE s_axilite port=scratch_bytes
+#pragma HLS INTERFACE s_axilite port=return
+    hcy_bslz4_job coding;
+    (void)scratch;
+    (void)scratch_bytes;
+    hls_coding_get(&coding, job);
+    uint64_t n = hls_least(hls_least(items, reports_bytes / sizeof(hcy_frame_report)),
+                           frames_bytes / sizeof(hcy_bslz4_frame));
+    for (uint64_t i = 0; i < n; i++) { /* HLS_OUTER */
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=32 max=1024
+        hls_run run;
+        uint32_t damaged = UINT32_MAX;
+        hls_frame_get(&run.frame, frames, i);
+        int32_t status = hls_frame_check(run.frame, coding, chunks_bytes, blocks_bytes / sizeof(hcy_bslz4_block));
+        if (!status && (i + 1) * coding.image_bytes > images_bytes)
+            status = HCY_EINVAL;
+        run.chunks_bytes = chunks_bytes;
+        run.n_units = run.frame.n_blocks + (run.frame.tail_bytes > 0);
+        run.codec = coding.codec;
+        run.elem = coding.elem_size;
+        if (!status)
+            hls_decode_frame(chunks, blocks, images, i * coding.image_bytes, run, &damaged);
+        if (damaged == UINT32_MAX)
+            hls_report_put(reports, i, status, 0, 0, 0);
+        else
+            hls_report_put(reports, i, HCY_ECORRUPT, damaged, hls_low(blocks[run.frame.first_block + damaged]), 0);
+    }
+}
+
+#ifndef __SYNTHESIS__
+#include "call.h"
+HCY_HLS_KERNEL(bslz4_decode)
+#endif

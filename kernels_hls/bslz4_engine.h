@@ -1,0 +1,647 @@
+/* bslz4_engine.h - coded blocks to pixels: the stages that bslz4_decode and bslz4_azint share.
+ *
+ *     fetch --units, coded--> HLS_ENGINES x [ parse --sequences--> copy --chunks--> transpose ] --pieces--> ...
+ *
+ * fetch deals blocks to the engines in turn, and whoever takes the pieces takes them in the same turn, so the order
+ * of the image is kept and no engine can wait for another for ever.  parse checks everything that LZ4 can get wrong,
+ * by liblz4's rules; what comes behind it can trust it.  Plane aliasing: a match that repeats whole bit-planes is not
+ * copied, the planes are marked equal to the one before (one clock each).  A damaged block goes through as zeros
+ * with a mark, so that what comes behind stays in step.
+ */
+#ifndef HCY_HLS_BSLZ4_ENGINE_H
+#define HCY_HLS_BSLZ4_ENGINE_H
+
+#include "hls_common.h"
+
+enum hls_mode { HLS_LZ4, HLS_STORED, HLS_BROKEN };
+
+/* A block, or the raw tail, for one engine. */
+struct hls_unit {
+    uint32_t coded, bytes; /* stored and decoded */
+    uint32_t plane;        /* bytes of a bit-plane; 0: the bytes are pixels */
+    uint8_t mode, skip;    /* skip: bytes of the first word that are not the block's */
+};
+
+/* Up to 8 literals, then a match. */
+struct hls_sequence {
+    uint64_t literals;
+    uint32_t match, offset; /* match 0: none */
+    uint8_t n, end;         /* end: HLS_END or HLS_BAD */
+};
+
+/* Up to 8 decoded bytes, a plane equal to the one before, or the end. */
+enum hls_what { HLS_DATA, HLS_SAME, HLS_END, HLS_BAD };
+struct hls_chunk {
+    uint64_t bytes;
+    uint8_t n, what;
+};
+
+/* Up to 8 pixels (with planes), or 8 bytes; n in bytes.  A block ends with the piece that says so. */
+struct hls_pixels {
+    uint64_t w[4];
+    uint8_t n, last, bad;
+};
+
+/* What a frame's stages have in common: by value to each. */
+struct hls_run {
+    hcy_bslz4_frame frame;
+    uint64_t chunks_bytes;
+    uint32_t n_units; /* blocks, and the tail if there is one */
+    uint32_t codec, elem;
+};
+
+static inline bool hls_has_planes(uint32_t codec)
+{
+    return codec == HCY_CODEC_BSLZ4 || codec == HCY_CODEC_BITSHUFFLE;
+}
+
+/* Decoded bytes of a unit. */
+static inline uint32_t hls_unit_bytes(const hls_run &run, uint32_t unit)
+{
+    if (unit == run.frame.n_blocks)
+        return run.frame.tail_bytes;
+    return unit + 1 == run.frame.n_blocks ? run.frame.last_bytes : run.frame.block_bytes;
+}
+
+static inline uint32_t hls_units_of(const hls_run &run, uint32_t engine)
+{
+    return (run.n_units + HLS_ENGINES - 1 - engine) / HLS_ENGINES;
+}
+
+/* The rules of backends/cpu's cpu_frame_fits(), and what these engines can hold: 0 or the frame's status. */
+static inline int32_t hls_frame_check(const hcy_bslz4_frame &f, const hcy_bslz4_job &job, uint64_t chunks_bytes,
+                                      uint64_t n_blocks)
+{
+    bool planes = hls_has_planes(job.codec), sized = job.elem_size == 1 || job.elem_size == 2 || job.elem_size == 4;
+    uint32_t unit = planes ? 8 * job.elem_size : 1;
+    uint64_t bytes = f.tail_bytes;
+    if (f.status)
+        return f.status;
+    if (f.n_blocks)
+        bytes += (uint64_t)(f.n_blocks - 1) * f.block_bytes + f.last_bytes;
+    bool fits = f.offset <= chunks_bytes && f.size <= chunks_bytes - f.offset && f.first_block <= n_blocks &&
+                f.n_blocks <= n_blocks - f.first_block && bytes == job.image_bytes &&
+                (!f.n_blocks || (f.block_bytes && f.last_bytes <= f.block_bytes)) &&
+                (!planes || ((f.block_bytes & (unit - 1)) == 0 && (f.last_bytes & (unit - 1)) == 0)) &&
+                (uint64_t)f.tail_offset + f.tail_bytes <= f.size;
+    if (!fits || job.codec > HCY_CODEC_BITSHUFFLE)
+        return HCY_EINVAL;
+    return planes && (!sized || f.block_bytes > HLS_BLOCK) ? HCY_EUNSUPPORTED : 0;
+}
+
+/* --- fetch --- */
+
+static inline hls_unit hls_unit_get(const hls_run &run, uint32_t unit, uint64_t entry, uint64_t &at)
+{
+    hls_unit u;
+    uint32_t offset = hls_low(entry), size = hls_high(entry) & ~HCY_BLOCK_STORED;
+    bool tail = unit == run.frame.n_blocks, stored = hls_high(entry) >> 31 || run.codec == HCY_CODEC_NONE;
+    uint32_t shift = run.elem == 4 ? 5 : run.elem == 2 ? 4 : 3; /* of a plane's bytes against the block's */
+    u.bytes = hls_unit_bytes(run, unit);
+    u.plane = tail || !hls_has_planes(run.codec) ? 0 : u.bytes >> shift;
+    u.mode = stored || tail ? HLS_STORED : HLS_LZ4;
+    if (tail) {
+        offset = run.frame.tail_offset;
+        size = u.bytes;
+    }
+    if (!size || (uint64_t)offset + size > run.frame.size || (u.mode == HLS_STORED && size != u.bytes))
+        u.mode = HLS_BROKEN;
+    u.coded = u.mode == HLS_BROKEN ? 0 : size;
+    at = run.frame.offset + offset;
+    u.skip = (uint8_t)(at & 7);
+    return u;
+}
+
+static void hls_fetch(const uint64_t *chunks, const uint64_t *blocks, hls_run run,
+                      hls::stream<hls_unit, 2> (&units)[HLS_ENGINES],
+                      hls::stream<uint64_t, HLS_CODED_DEPTH> (&coded)[HLS_ENGINES])
+{
+    for (uint32_t unit = 0; unit < run.n_units; unit++) { /* HLS_OUTER */
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=2191 max=16384
+        uint64_t at;
+        uint64_t entry = unit < run.frame.n_blocks ? blocks[run.frame.first_block + unit] : 0;
+        hls_unit u = hls_unit_get(run, unit, entry, at);
+        uint32_t words = (u.skip + u.coded + 7) / 8;
+        units[unit % HLS_ENGINES].write(u);
+        for (uint32_t i = 0; i < words; i++) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=110 max=1028
+            coded[unit % HLS_ENGINES].write(hls_load(chunks, at / 8 + i, run.chunks_bytes));
+        }
+    }
+}
+
+/* --- parse: the bytes of a block to sequences --- */
+
+/* The next bytes of a block: 8 at least while that many are left. */
+struct hls_input {
+    uint64_t low, high;
+    uint32_t have, words; /* bytes in these two; words still to come */
+};
+
+static inline void hls_input_fill(hls_input &in, hls::stream<uint64_t, HLS_CODED_DEPTH> &coded)
+{
+    if (in.have > 8 || !in.words)
+        return;
+    uint64_t word = coded.read();
+    in.low = in.have == 8 ? in.low : in.low | word << 8 * in.have;
+    in.high = in.have == 8 ? word : in.have == 0 ? 0 : word >> (64 - 8 * in.have);
+    in.have += 8;
+    in.words--;
+}
+
+static inline void hls_input_drop(hls_input &in, uint32_t n) /* up to 8 */
+{
+    if (n == 8) {
+        in.low = in.high;
+        in.high = 0;
+    } else if (n) {
+        in.low = in.low >> 8 * n | in.high << (64 - 8 * n);
+        in.high >>= 8 * n;
+    }
+    in.have -= n;
+}
+
+enum hls_state { HLS_TOKEN, HLS_LITERAL_LENGTH, HLS_LITERALS, HLS_OFFSET, HLS_MATCH_LENGTH, HLS_DONE, HLS_DAMAGED };
+
+/* Where a block's parser stands. */
+struct hls_parser {
+    uint8_t state;
+    bool final, relaxed;    /* of the sequence: it has no match; its match may touch the last bytes */
+    uint32_t left;          /* coded bytes to come */
+    uint32_t out, bytes;    /* decoded so far, and in all */
+    uint32_t literals, match, offset;
+};
+
+/* liblz4's rules for the literals of a sequence, whose length is known now.  A short sequence with enough room before
+ * both ends it does not look at closely. */
+static inline void hls_parser_literals(hls_parser &p)
+{
+    uint64_t end = (uint64_t)p.out + p.literals;
+    int64_t after = (int64_t)p.left - p.literals;
+    bool roomy = p.literals < 15 && p.left >= 17 && (uint64_t)p.out + 32 <= p.bytes;
+    p.relaxed = roomy;
+    p.final = !roomy && (end + 12 > p.bytes || after < 8);
+    if (p.final && (after || end != p.bytes))
+        p.state = HLS_DAMAGED;
+    else
+        p.state = p.literals ? HLS_LITERALS : p.final ? HLS_DONE : HLS_OFFSET;
+}
+
+/* And for a match whose length is known.  True: it may be copied. */
+static inline bool hls_parser_match(hls_parser &p)
+{
+    uint64_t end = (uint64_t)p.out + p.match;
+    bool good = p.offset && p.offset <= p.out && end <= p.bytes &&
+                ((p.relaxed && p.match < 19 && p.offset >= 8) || end + 5 <= p.bytes);
+    p.state = !good ? HLS_DAMAGED : HLS_TOKEN;
+    return good;
+}
+
+/* A byte of a length; true if it was the last. */
+static inline bool hls_parser_length(hls_parser &p, uint32_t &length, uint8_t byte)
+{
+    length += byte;
+    p.left--;
+    if (length <= p.bytes) /* else it cannot become right any more */
+        return byte != 255;
+    p.state = HLS_DAMAGED;
+    return false;
+}
+
+static inline void hls_parser_offset(hls_parser &p, uint32_t bytes2)
+{
+    p.offset = bytes2 & 0xffff;
+    p.left -= 2;
+}
+
+/* One step: takes bytes of the input, perhaps gives a sequence.  Returns the bytes taken. */
+static inline uint32_t hls_parser_step(hls_parser &p, uint64_t low, uint32_t have, hls_sequence &s, bool &put)
+{
+    uint32_t taken = 0;
+    put = false;
+    s.literals = low;
+    s.match = s.offset = 0;
+    s.n = s.end = 0;
+    if (p.state == HLS_TOKEN) {
+        uint32_t token = low & 0xff;
+        p.literals = token >> 4;
+        p.match = (token & 15) + 4;
+        p.left--;
+        taken = 1;
+        if (p.literals == 15) {
+            p.state = p.left ? HLS_LITERAL_LENGTH : HLS_DAMAGED;
+            return taken;
+        }
+        hls_parser_literals(p);
+        if (p.state == HLS_DAMAGED || p.final || p.literals > 5 || have < 3 + p.literals)
+            return taken;
+        s.literals = low >> 8; /* the usual: a short sequence at once */
+        s.n = (uint8_t)p.literals;
+        p.out += p.literals;
+        p.left -= p.literals;
+        taken += p.literals + 2;
+        hls_parser_offset(p, (uint32_t)(low >> 8 * (1 + p.literals)));
+        p.literals = 0;
+        if (p.match == 19) {
+            p.state = HLS_MATCH_LENGTH;
+            put = s.n > 0;
+            return taken;
+        }
+        put = hls_parser_match(p);
+    } else if (p.state == HLS_LITERAL_LENGTH) {
+        taken = 1;
+        if (hls_parser_length(p, p.literals, (uint8_t)low))
+            hls_parser_literals(p);
+        else if (!p.left)
+            p.state = HLS_DAMAGED;
+        return taken;
+    } else if (p.state == HLS_LITERALS) {
+        taken = p.literals < 8 ? p.literals : 8;
+        s.n = (uint8_t)taken;
+        p.literals -= taken;
+        p.out += taken;
+        p.left -= taken;
+        put = true;
+        if (!p.literals)
+            p.state = p.final ? HLS_DONE : HLS_OFFSET;
+        return taken;
+    } else if (p.state == HLS_OFFSET) {
+        taken = 2;
+        hls_parser_offset(p, (uint32_t)low);
+        if (p.match == 19)
+            p.state = HLS_MATCH_LENGTH;
+        else
+            put = hls_parser_match(p);
+    } else { /* HLS_MATCH_LENGTH */
+        taken = 1;
+        if (hls_parser_length(p, p.match, (uint8_t)low))
+            put = hls_parser_match(p);
+        else if (!p.left)
+            p.state = HLS_DAMAGED;
+    }
+    if (put && p.match) {
+        s.match = p.match;
+        s.offset = p.offset;
+        p.out += p.match;
+    }
+    if (p.state == HLS_TOKEN && !p.left) /* a match is never the end */
+        p.state = HLS_DAMAGED;
+    if (p.state == HLS_MATCH_LENGTH && !p.left)
+        p.state = HLS_DAMAGED;
+    return taken;
+}
+
+static inline hls_parser hls_parser_begin(const hls_unit &u)
+{
+    hls_parser p;
+    p.state = u.mode == HLS_BROKEN ? HLS_DAMAGED : u.mode == HLS_STORED ? HLS_LITERALS : HLS_TOKEN;
+    p.final = u.mode == HLS_STORED;
+    p.relaxed = false;
+    p.left = u.coded;
+    p.out = 0;
+    p.bytes = u.bytes;
+    p.literals = u.mode == HLS_STORED ? u.coded : 0;
+    p.match = p.offset = 0;
+    return p;
+}
+
+/* One block.  Its words are all taken, whatever is in them. */
+static void hls_parse_unit(const hls_unit &u, hls::stream<uint64_t, HLS_CODED_DEPTH> &coded,
+                           hls::stream<hls_sequence, HLS_SMALL_DEPTH> &sequences)
+{
+    hls_parser p = hls_parser_begin(u);
+    hls_input in = { 0, 0, 0, (u.skip + u.coded + 7) / 8 };
+    uint32_t drop = u.skip;
+    while ((p.state != HLS_DONE && p.state != HLS_DAMAGED) || in.words) {
+#pragma HLS PIPELINE II=2
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=80 max=2048
+        hls_sequence s;
+        bool put = false;
+        hls_input_fill(in, coded);
+        if (drop) {
+            hls_input_drop(in, drop);
+            drop = 0;
+        } else if (p.state == HLS_DONE || p.state == HLS_DAMAGED) {
+            in.have = 0;
+        } else {
+            uint32_t taken = hls_parser_step(p, in.low, in.have, s, put);
+            hls_input_drop(in, taken);
+        }
+        if (put)
+            sequences.write(s);
+    }
+    hls_sequence end = { 0, 0, 0, 0, (uint8_t)(p.state == HLS_DONE ? HLS_END : HLS_BAD) };
+    sequences.write(end);
+}
+
+static void hls_parse(hls_run run, uint32_t engine, hls::stream<hls_unit, 2> &units,
+                      hls::stream<uint64_t, HLS_CODED_DEPTH> &coded, hls::stream<hls_unit, 2> &copies,
+                      hls::stream<hls_sequence, HLS_SMALL_DEPTH> &sequences)
+{
+    uint32_t n = hls_units_of(run, engine);
+    for (uint32_t i = 0; i < n; i++) { /* HLS_OUTER */
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=548 max=4096
+        hls_unit u = units.read();
+        copies.write(u);
+        hls_parse_unit(u, coded, sequences);
+    }
+}
+
+/* --- copy: sequences to bytes --- */
+
+/* Where a block's copier stands. */
+struct hls_copier {
+    uint32_t at;              /* decoded bytes so far */
+    uint32_t plane, in_plane; /* bytes of a bit-plane (0: none), and so far of this one */
+    uint32_t shift;           /* plane = 1 << shift, where planes are looked at; else 0 */
+    uint64_t literals;
+    uint32_t n, match, offset, from; /* from: where the match began */
+    uint8_t end;
+    bool stale;      /* `recent` is not what precedes `at` */
+    uint8_t real[32]; /* of each plane, the plane whose bytes are in the window */
+    uint8_t recent[HLS_RECENT];
+};
+
+/* Where byte `at` of the block is in the window. */
+static inline uint32_t hls_copier_place(const hls_copier &c, uint32_t at)
+{
+    if (!c.shift)
+        return at & (HLS_WINDOW - 1);
+    return (uint32_t)c.real[at >> c.shift & 31] << c.shift | (at & ((1u << c.shift) - 1));
+}
+
+static inline void hls_copier_begin(hls_copier &c, const hls_unit &u)
+{
+    c.at = c.in_plane = c.n = c.match = c.offset = c.from = 0;
+    c.literals = 0;
+    c.plane = u.plane;
+    c.end = HLS_DATA;
+    c.stale = false;
+    c.shift = 0;
+    for (uint32_t k = 6; k < 14; k++) {
+#pragma HLS UNROLL
+        if (u.plane == 1u << k)
+            c.shift = k;
+    }
+    for (uint8_t k = 0; k < 32; k++) {
+#pragma HLS UNROLL
+        c.real[k] = k;
+        c.recent[k] = 0;
+    }
+}
+
+/* May the plane that begins here be left out: does the match repeat the one before it all along? */
+static inline bool hls_copier_same(const hls_copier &c)
+{
+    bool power = (c.offset & (c.offset - 1)) == 0 && c.offset <= c.plane;
+    return c.shift && !c.in_plane && power && c.match >= c.plane && c.at - c.from >= c.plane - c.offset;
+}
+
+static inline void hls_copier_next_plane(hls_copier &c, uint32_t n)
+{
+    c.at += n;
+    c.in_plane += n;
+    if (c.in_plane == c.plane)
+        c.in_plane = 0;
+}
+
+/* A sequence's next bytes, up to 8 of one plane. */
+static inline hls_chunk hls_copier_bytes(hls_copier &c, uint8_t (&window)[8][HLS_WINDOW / 8])
+{
+#pragma HLS INLINE
+    uint32_t room = c.plane ? c.plane - c.in_plane : 8, want = c.n ? c.n : c.match;
+    uint32_t n = want < room ? want : room, lag = 0;
+    uint8_t bytes[8];
+    hls_chunk out = { 0, 0, HLS_DATA };
+    n = n < 8 ? n : 8;
+    for (uint32_t k = 0; k < 8; k++) {
+#pragma HLS UNROLL
+        uint32_t back = c.offset - lag, place = hls_copier_place(c, c.at + lag - c.offset);
+        if (c.n)
+            bytes[k] = (uint8_t)(c.literals >> 8 * k);
+        else if (back <= HLS_RECENT)
+            bytes[k] = c.recent[(back - 1) & (HLS_RECENT - 1)];
+        else
+            bytes[k] = window[place & 7][place >> 3];
+        lag = lag + 1 == c.offset ? 0 : lag + 1;
+    }
+    for (uint32_t k = 0; k < 8; k++) {
+#pragma HLS UNROLL
+        uint32_t place = hls_copier_place(c, c.at + k);
+        if (k < n) {
+            window[place & 7][place >> 3] = bytes[k];
+            out.bytes |= (uint64_t)bytes[k] << 8 * k;
+        }
+    }
+    for (uint32_t k = HLS_RECENT; k-- > 0;) {
+#pragma HLS UNROLL
+        c.recent[k] = k >= n ? c.recent[k - n] : bytes[(n - 1 - k) & 7];
+    }
+    out.n = (uint8_t)n;
+    if (c.n) {
+        c.n -= n;
+        c.literals = n == 8 ? 0 : c.literals >> 8 * n;
+        c.from = c.at + n;
+    } else {
+        c.match -= n;
+    }
+    hls_copier_next_plane(c, n);
+    return out;
+}
+
+/* Behind planes that were left out the last bytes are fetched back. */
+static inline void hls_copier_refresh(hls_copier &c, uint8_t (&window)[8][HLS_WINDOW / 8])
+{
+    for (uint32_t k = 0; k < HLS_RECENT; k += 8) { /* four clocks: a word of the window each */
+#pragma HLS PIPELINE II=1
+        for (uint32_t i = 0; i < 8; i++) {
+#pragma HLS UNROLL
+            uint32_t place = hls_copier_place(c, c.at - 1 - k - i);
+            c.recent[k + i] = window[place & 7][place >> 3];
+        }
+    }
+    c.stale = false;
+}
+
+/* One block.  A match reads the window at least HLS_RECENT bytes, so four writes, behind the place it writes to; nearer
+ * bytes come from registers. */
+static void hls_copy_unit(const hls_unit &u, hls::stream<hls_sequence, HLS_SMALL_DEPTH> &sequences,
+                          hls::stream<hls_chunk, HLS_SMALL_DEPTH> &chunks)
+{
+    uint8_t window[8][HLS_WINDOW / 8];
+#pragma HLS ARRAY_PARTITION variable=window complete dim=1
+#pragma HLS BIND_STORAGE variable=window type=ram_s2p impl=bram
+#pragma HLS DEPENDENCE variable=window inter false
+    hls_copier c;
+#pragma HLS ARRAY_PARTITION variable=c.recent complete
+#pragma HLS ARRAY_PARTITION variable=c.real complete
+    hls_copier_begin(c, u);
+    while (c.end == HLS_DATA || c.n || c.match) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=300 max=8192
+        hls_chunk out = { 0, 0, HLS_SAME };
+        if (!c.n && !c.match) {
+            hls_sequence s = sequences.read();
+            c.literals = s.literals;
+            c.n = s.n;
+            c.match = s.match;
+            c.offset = s.offset;
+            c.from = c.at;
+            c.end = s.end;
+        }
+        if (!c.n && !c.match)
+            continue;
+        if (!c.n && hls_copier_same(c)) {
+            uint32_t plane = c.at >> c.shift & 31;
+            c.real[plane] = c.real[(plane - 1) & 31];
+            c.match -= c.plane;
+            c.at += c.plane;
+            c.stale = true;
+        } else {
+            if (c.stale)
+                hls_copier_refresh(c, window);
+            out = hls_copier_bytes(c, window);
+        }
+        chunks.write(out);
+    }
+    hls_chunk end = { 0, 0, c.end };
+    chunks.write(end);
+}
+
+static void hls_copy(hls_run run, uint32_t engine, hls::stream<hls_unit, 2> &copies,
+                     hls::stream<hls_sequence, HLS_SMALL_DEPTH> &sequences, hls::stream<hls_unit, 2> &turns,
+                     hls::stream<hls_chunk, HLS_SMALL_DEPTH> &chunks)
+{
+    uint32_t n = hls_units_of(run, engine);
+    for (uint32_t i = 0; i < n; i++) { /* HLS_OUTER */
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=548 max=4096
+        hls_unit u = copies.read();
+        turns.write(u);
+        hls_copy_unit(u, sequences, chunks);
+    }
+}
+
+/* --- transpose: bytes to pixels --- */
+
+/* A block's planes: bank b has bytes 256 b to 256 b + 255 of them, plane p begins in bank p * 4 / elem. */
+struct hls_planes {
+    uint8_t bank[32][8][32];
+    bool same[32]; /* the plane is equal to the one before */
+};
+
+/* Chunks of a block with planes to the banks; true if it is damaged. */
+static bool hls_planes_fill(hls_planes &planes, uint32_t plane, uint32_t elem,
+                            hls::stream<hls_chunk, HLS_SMALL_DEPTH> &chunks)
+{
+    uint32_t shift = elem == 4 ? 0 : elem == 2 ? 1 : 2, p = 0, at = 0;
+    uint8_t what = HLS_DATA;
+    for (uint32_t k = 0; k < 32; k++) {
+#pragma HLS UNROLL
+        planes.same[k] = false;
+    }
+    while (what == HLS_DATA || what == HLS_SAME) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=300 max=8192
+        hls_chunk c = chunks.read();
+        what = c.what;
+        if (what == HLS_SAME)
+            planes.same[p++ & 31] = true;
+        for (uint32_t k = 0; k < 8; k++) {
+#pragma HLS UNROLL
+            uint32_t byte = at + k;
+            if (k < c.n)
+                planes.bank[((p << shift) + (byte >> 8)) & 31][byte & 7][byte >> 3 & 31] = (uint8_t)(c.bytes >> 8 * k);
+        }
+        at += c.n;
+        if (c.n && at == plane) {
+            at = 0;
+            p++;
+        }
+    }
+    return what == HLS_BAD;
+}
+
+/* Pixels 8 g to 8 g + 7, by wiring: bit i of plane p is bit p of pixel i. */
+static inline hls_pixels hls_planes_pixels(const hls_planes &planes, uint32_t g, uint32_t plane, uint32_t elem)
+{
+#pragma HLS INLINE
+    uint32_t shift = elem == 4 ? 0 : elem == 2 ? 1 : 2;
+    uint8_t bits[32], row = 0;
+    hls_pixels out = { { 0, 0, 0, 0 }, (uint8_t)(8 * elem), g + 1 == plane, 0 };
+    for (uint32_t p = 0; p < 32; p++) {
+#pragma HLS UNROLL
+        if (p < 8 * elem)
+            row = planes.same[p] ? row : planes.bank[((p << shift) + (g >> 8)) & 31][g & 7][g >> 3 & 31];
+        bits[p] = p < 8 * elem ? row : 0;
+    }
+    for (uint32_t i = 0; i < 8; i++) {
+#pragma HLS UNROLL
+        uint32_t pixel = 0, at = i * 8 * elem;
+        for (uint32_t p = 0; p < 32; p++) {
+#pragma HLS UNROLL
+            pixel |= (uint32_t)(bits[p] >> i & 1) << p;
+        }
+        out.w[at / 64] |= (uint64_t)pixel << at % 64;
+    }
+    return out;
+}
+
+static void hls_planes_unit(const hls_unit &u, uint32_t elem, hls::stream<hls_chunk, HLS_SMALL_DEPTH> &chunks,
+                            hls::stream<hls_pixels, HLS_PIXEL_DEPTH> &pieces)
+{
+    hls_planes planes;
+#pragma HLS ARRAY_PARTITION variable=planes.bank complete dim=1
+#pragma HLS ARRAY_PARTITION variable=planes.bank complete dim=2
+#pragma HLS ARRAY_PARTITION variable=planes.same complete
+#pragma HLS BIND_STORAGE variable=planes.bank type=ram_s2p impl=lutram
+    bool bad = hls_planes_fill(planes, u.plane, elem, chunks);
+    for (uint32_t g = 0; g < u.plane; g++) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=256 max=1024
+        hls_pixels none = { { 0, 0, 0, 0 }, (uint8_t)(8 * elem), g + 1 == u.plane, 1 };
+        pieces.write(bad ? none : hls_planes_pixels(planes, g, u.plane, elem));
+    }
+}
+
+/* Bytes that are pixels already; zeros for what a damaged block lacks. */
+static void hls_bytes_unit(const hls_unit &u, hls::stream<hls_chunk, HLS_SMALL_DEPTH> &chunks,
+                           hls::stream<hls_pixels, HLS_PIXEL_DEPTH> &pieces)
+{
+    uint32_t left = u.bytes;
+    hls_pixels out = { { 0, 0, 0, 0 }, 0, 0, 0 };
+    while (!out.last) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=1024 max=1048576
+        if (!out.bad) {
+            hls_chunk c = chunks.read();
+            out.w[0] = c.bytes;
+            out.n = c.n;
+            out.bad = c.what == HLS_BAD;
+            out.last = c.what == HLS_END;
+        } else {
+            out.w[0] = 0;
+            out.n = (uint8_t)(left < 8 ? left : 8);
+            out.last = left <= 8;
+        }
+        left -= out.n;
+        pieces.write(out);
+    }
+}
+
+static void hls_transpose(hls_run run, uint32_t engine, hls::stream<hls_unit, 2> &turns,
+                          hls::stream<hls_chunk, HLS_SMALL_DEPTH> &chunks,
+                          hls::stream<hls_pixels, HLS_PIXEL_DEPTH> &pieces)
+{
+    uint32_t n = hls_units_of(run, engine);
+    for (uint32_t i = 0; i < n; i++) { /* HLS_OUTER */
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=548 max=4096
+        hls_unit u = turns.read();
+        if (u.plane)
+            hls_planes_unit(u, run.elem, chunks, pieces);
+        else
+            hls_bytes_unit(u, chunks, pieces);
+    }
+}
+
+#endif
