@@ -90,6 +90,12 @@ void hcy__trace_forget(const hcy_device *dev)
     pthread_mutex_unlock(&lock);
 }
 
+/* With a point, where the program's locale may have a comma. */
+static void put_microseconds(const char *key, uint64_t ns)
+{
+    fprintf(file, ",\"%s\":%" PRIu64 ".%03u", key, ns / 1000, (unsigned)(ns % 1000));
+}
+
 void hcy_trace_span(const hcy_device *dev, const void *lane, const char *what, uint64_t start_ns,
                     uint64_t end_ns, uint64_t bytes)
 {
@@ -104,8 +110,10 @@ void hcy_trace_span(const hcy_device *dev, const void *lane, const char *what, u
     open_record();
     fputs("{\"ph\":\"X\",\"name\":", file);
     put_string(what);
-    fprintf(file, ",\"pid\":%zu,\"tid\":%zu,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"bytes\":%" PRIu64 "}}%s",
-            pid, tid, (double)start_ns / 1e3, (double)(end_ns - start_ns) / 1e3, bytes, tail);
+    fprintf(file, ",\"pid\":%zu,\"tid\":%zu", pid, tid);
+    put_microseconds("ts", start_ns);
+    put_microseconds("dur", end_ns - start_ns);
+    fprintf(file, ",\"args\":{\"bytes\":%" PRIu64 "}}%s", bytes, tail);
     fflush(file);
     pthread_mutex_unlock(&lock);
 }

@@ -47,15 +47,13 @@ static const char *list(const char *p, char end, bool named)
 /* Behind the value at p, NULL if there is none. */
 static const char *value(const char *p)
 {
-    char *end;
     if (*p == '{')
         return list(p, '}', true);
     if (*p == '[')
         return list(p, ']', false);
     if (*p == '"')
         return string(p);
-    strtod(p, &end);
-    return end != p && (isdigit((unsigned char)*p) || *p == '-') ? end : NULL;
+    return isdigit((unsigned char)*p) || *p == '-' ? p + strspn(p, "+-.0123456789eE") : NULL; /* in any locale */
 }
 static bool is_json(const char *text)
 {

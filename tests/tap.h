@@ -14,6 +14,7 @@
 #define TAP_H
 
 #include <inttypes.h>
+#include <locale.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -33,6 +34,19 @@ static struct {
     int planned, run, failed;
     const char *todo;
 } tap_ = { PTHREAD_MUTEX_INITIALIZER, 0, 0, 0, NULL };
+
+#if defined(__GNUC__)
+/* HCY_TEST_LOCALE: the locale of tests/locale.t, before anything is read or written. */
+static void tap_locale_(void) __attribute__((constructor));
+static void tap_locale_(void)
+{
+    const char *name = getenv("HCY_TEST_LOCALE");
+    if (name && !setlocale(LC_ALL, name)) {
+        printf("Bail out! there is no locale %s\n", name);
+        exit(99);
+    }
+}
+#endif
 
 /* Says in advance how many checks there will be. */
 static inline void plan(int n)

@@ -9,10 +9,10 @@
  */
 #include "azint_priv.h"
 #include "flatjson.h"
+#include "plain_locale.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -265,29 +265,12 @@ static int read_entries(hcy_poni *poni, const struct entries *e)
     return rc ? rc : read_detector(poni, e, version);
 }
 
-/* Numbers as in "C" from here to leave_locale(). */
-static locale_t enter_locale(locale_t *old)
-{
-    locale_t c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-
-    *old = c ? uselocale(c) : (locale_t)0;
-    return c;
-}
-
-static void leave_locale(locale_t c, locale_t old)
-{
-    if (c) {
-        uselocale(old);
-        freelocale(c);
-    }
-}
-
 int hcy_poni_parse(hcy_poni *poni, const char *text, size_t size, const char *name)
 {
     static const hcy_poni init = HCY_PONI_INIT;
     struct entries e = { name ? name : "PONI", { NULL }, { 0 } };
     hcy_poni read = init;
-    locale_t c, old;
+    hcy__plain plain;
     char *copy;
     int rc;
 
@@ -301,11 +284,11 @@ int hcy_poni_parse(hcy_poni *poni, const char *text, size_t size, const char *na
     if (size)
         memcpy(copy, text, size);
     copy[size] = 0;
-    c = enter_locale(&old);
+    plain = hcy__plain_enter();
     split_lines(&e, copy);
     if (!(rc = read_entries(&read, &e)))
         *poni = read;
-    leave_locale(c, old);
+    hcy__plain_leave(plain);
     free(copy);
     return rc;
 }
@@ -407,15 +390,15 @@ static int format_poni(char *text, size_t capacity, const hcy_poni *poni)
 
 int hcy_poni_format(char *text, size_t capacity, size_t *length, const hcy_poni *poni)
 {
-    locale_t c, old;
+    hcy__plain plain;
     int n;
 
     if (!text || !poni || poni->size < sizeof(*poni))
         return hcy_fail(HCY_EINVAL, "hcy_poni_format: %s",
                         !text ? "text is NULL" : "poni is NULL or does not begin with HCY_PONI_INIT");
-    c = enter_locale(&old);
+    plain = hcy__plain_enter();
     n = format_poni(text, capacity, poni);
-    leave_locale(c, old);
+    hcy__plain_leave(plain);
     if (n < 0 || (size_t)n >= capacity)
         return hcy_fail(HCY_ERANGE, "the PONI text has %d bytes, there is room for %zu", n, capacity);
     if (length)

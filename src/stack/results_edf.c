@@ -3,6 +3,7 @@
  */
 #include "files.h"
 #include "results.h"
+#include <azint/plain_locale.h>
 #include <halcyon/backend.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,7 +115,10 @@ static int edf_open(void **state, hcy__results_head *head)
     if (!edf)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", head->path);
     *state = edf;
-    return fill(edf, head);
+    hcy__plain plain = hcy__plain_enter();
+    int st = fill(edf, head);
+    hcy__plain_leave(plain);
+    return st;
 }
 
 static int edf_read(void *state, const hcy__results_head *head, uint64_t row, uint64_t *frame,

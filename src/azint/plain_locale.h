@@ -1,0 +1,28 @@
+/* plain_locale.h - numbers in files have a decimal point, whatever the locale of the program: a thread's locale from
+ * hcy__plain_enter() to hcy__plain_leave(). */
+#ifndef HCY_AZINT_PLAIN_LOCALE_H
+#define HCY_AZINT_PLAIN_LOCALE_H
+
+#include <locale.h>
+
+typedef struct hcy__plain {
+    locale_t plain, before; /* plain 0: there was no memory, and nothing changed */
+} hcy__plain;
+
+static inline hcy__plain hcy__plain_enter(void)
+{
+    hcy__plain p = { newlocale(LC_NUMERIC_MASK, "C", (locale_t)0), (locale_t)0 };
+    if (p.plain)
+        p.before = uselocale(p.plain);
+    return p;
+}
+
+static inline void hcy__plain_leave(hcy__plain p)
+{
+    if (!p.plain)
+        return;
+    uselocale(p.before);
+    freelocale(p.plain);
+}
+
+#endif
