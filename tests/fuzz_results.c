@@ -1,4 +1,4 @@
-/* fuzz_results.c - fuzz targets: files of curves, and configurations, of any bytes are read or refused. */
+/* fuzz_results.c - fuzz targets: files of curves, lists of numbers and configurations of any bytes are read or refused. */
 #include "fuzz.h"
 #include "stack_make.h"
 #include <sys/stat.h>
@@ -39,6 +39,27 @@ static int run_results(const uint8_t *data, size_t size)
 static void give_text(const char *text)
 {
     fuzz_give(text, strlen(text));
+}
+
+/* What is read of a file that may be growing is the beginning of what is read of it otherwise. */
+static int run_numbers(const uint8_t *data, size_t size)
+{
+    double *all = NULL, *some = NULL;
+    size_t n, n_some;
+    const char *path = file_of(data, size);
+    int taken = !hcy_numbers_read(&all, &n, path, 0), st = hcy_numbers_read(&some, &n_some, path, 1);
+    if (taken && (st || n_some > n || (n_some && memcmp(all, some, n_some * sizeof *all))))
+        abort();
+    hcy_list_free(all);
+    hcy_list_free(some);
+    return taken;
+}
+
+static void seed_numbers(void)
+{
+    static const char npy[] = "\x93NUMPY\1\0\71\0{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} \n\0\0\x80?\0\0\0@";
+    fuzz_give(npy, sizeof npy - 1);
+    give_text("# counts\n1\n 2.5e3 # b\r\n\n-7");
 }
 
 static void seed_text(void)
@@ -119,6 +140,7 @@ static void seed_config(void)
 const struct fuzz_target fuzz_results[] = {
     { "curves", run_results, seed_text },
     { "cakes", run_results, seed_edf },
+    { "numbers", run_numbers, seed_numbers },
 #ifdef HAVE_HDF5
     { "results", run_results, seed_h5 },
 #endif

@@ -81,7 +81,43 @@ numbers zeros.h5 0 0 1 1 1 1
 check '--sum and --monitor: nothing but zeros' refused 1 'the sum of 2 frames from 0 failed' \
     integrate -n 50 -o x.dat --sum 2 --monitor zeros.h5$counts
 check '... is a failed curve' grep -q '^# frame 0 failed' x.dat
-check '--monitor and --follow' refused 2 'leave --follow' integrate -o x.dat --monitor x.h5::/x --follow
+
+printf '%s\n' 1 2 4 8 16 0 >end0.txt
+# --- Monitors in other files, and that grow ---
+same() { rows "$1" >same.a; rows "$2" >same.b; [ -s same.a ] && cmp same.a same.b; }
+printf '%s\n' '# counts' 1 2 4 ' 8.0 # four' '' 1.6e1 32 >m.txt
+printf '%s\n' '# time, counts' '0.1, 1' '0.2, 2' '0.3, 4' '0.4, 8' '0.5, 16' '0.6, 32' >two.csv
+check '--monitor FILE.txt' integrate -n 50 -o text.dat --monitor m.txt
+check '... the same as from HDF5' same m.dat text.dat
+check '--monitor FILE.csv::2' integrate -n 50 -o text.dat --monitor two.csv::2
+check '... the same' same m.dat text.dat
+check '--monitor FILE.csv: which column?' refused 1 'two.csv:2: there are 2 columns: name one' \
+    integrate -o x.dat --monitor two.csv
+numbers x.h5 1 2 4 8 16 32 # numbers.npy is left
+cp numbers.npy m.npy
+check '--monitor FILE.npy' integrate -n 50 -o npy.dat --monitor m.npy
+check '... the same' same m.dat npy.dat
+check '--monitor FILE.h5 alone' refused 1 'name a dataset of it, as monitor.h5::/path' \
+    integrate -o x.dat --monitor monitor.h5
+# follows MONITOR WRITER: 8 is the last number when the run begins, then the writer writes the others.
+follows()
+{
+    (sleep 0.3; eval "$2") &
+    integrate -n 50 -o grown.dat --monitor "$1" --follow --follow-timeout 20 --frames :6 || return 1
+    wait
+    same m.dat grown.dat
+}
+printf '%s\n' 1 2 4 8 >grow.txt
+check '--monitor and --follow: a text, line by line' follows grow.txt \
+    'printf 1 >>grow.txt; sleep 0.2; printf "6\n" >>grow.txt; sleep 0.1; echo 32 >>grow.txt'
+numbers grow.h5 1 2 4 8 0 0
+check '... a dataset of zeros that are filled' follows grow.h5$counts 'cp monitor.h5 grow.h5.new; mv grow.h5.new grow.h5'
+check '... a file that comes later' follows late.txt 'cp m.txt late.new; mv late.new late.txt'
+check '... a number that does not come' refused 1 'frame 3 came, but no monitor for it within 0.2 s' \
+    integrate -n 50 -o x.dat --monitor short.h5$counts --follow --follow-timeout 0.2
+check '... what came is written' equals "`grep -c '^# frame [0-9]*$' x.dat`" 3
+check '... a zero in its end is one' refused 1 'frame 5 failed: .*normalization is 0' \
+    integrate -n 50 -o x.dat --monitor end0.txt --follow --follow-timeout 0.2 --frames :6
 check '--sum and --follow' integrate -n 50 -o follow.dat --sum 4 --follow --follow-timeout 0.2 --frames 0:6
 check '... the same sums' sh -c "grep -v '^#' sum.dat >a; grep -v '^#' follow.dat >b; cmp a b"
 check '--sum 0' refused 2 '--sum' integrate -o x.dat --sum 0

@@ -178,7 +178,42 @@ static void test_numbers(void)
 {
     double *values = NULL;
     size_t n;
-    is_int(hcy_numbers_read(&values, &n, "file.h5"), HCY_EINVAL, "no dataset is named");
+    static const struct {
+        const char *text, *column; /* behind the name */
+        int growing, status;
+        size_t n;
+        double last;
+    } texts[] = {
+        { "3\n1\n4\n", "", 0, 0, 3, 4 },
+        { "# a\n\n 3 # b\n 1.5e3", "", 0, 0, 2, 1500 },
+        { "3\n1\n4", "", 1, 0, 2, 1 },
+        { "3\n1\n0\nnan\n0\n", "", 1, 0, 2, 1 },
+        { "3\n1\n0\n", "", 0, 0, 3, 0 },
+        { "1 2\n3 4\n", "::2", 0, 0, 2, 4 },
+        { "1,2;5\r\n3, 4 ;6\r\n", "::3", 0, 0, 2, 6 },
+        { "1 2\n3 4\n", "", 0, HCY_EINVAL, 0, 0 },
+        { "1 2\n3\n", "::2", 0, HCY_EFORMAT, 0, 0 },
+        { "1\n2a\n", "", 0, HCY_EFORMAT, 0, 0 },
+        { "1\n", "::0", 0, HCY_EINVAL, 0, 0 },
+        { "1\n", "::x", 0, HCY_EINVAL, 0, 0 },
+        { "\x89HDF\r\n\x1a\n", "", 0, HCY_EINVAL, 0, 0 },
+        { "", "", 0, 0, 0, 0 },
+    };
+    char txt[80], with[96];
+    snprintf(txt, sizeof txt, "%s.txt", path);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        FILE *f = fopen(txt, "w");
+        if (!f || fputs(texts[i].text, f) < 0 || fclose(f))
+            bail_out("%s cannot be written", txt);
+        snprintf(with, sizeof with, "%s%s", txt, texts[i].column);
+        int st = hcy_numbers_read(&values, &n, with, texts[i].growing);
+        if (!ok(st == texts[i].status && n == texts[i].n && (!n || values[n - 1] == texts[i].last),
+                "a list in text, case %zu", i))
+            diag("status %d (%s), %zu numbers", st, st ? hcy_last_error()->text : "", n);
+        hcy_list_free(values);
+    }
+    unlink(txt);
+    is_int(hcy_numbers_read(&values, &n, path, 0), HCY_EFORMAT, "a stack in NumPy is no list");
 #ifdef HAVE_HDF5
     static const uint16_t list[SOME] = { 3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8 };
     hcy_stack_writer *writer = NULL;
@@ -191,7 +226,7 @@ static void test_numbers(void)
     if (hcy_stack_create(&writer, h5, &opts) || hcy_stack_write(writer, 0, list) || hcy_stack_writer_close(writer))
         bail_out("%s: %s", h5, hcy_last_error()->text);
     snprintf(name, sizeof name, "%s::/entry/data/data", h5);
-    is_int(hcy_numbers_read(&values, &n, name), 0, "a list");
+    is_int(hcy_numbers_read(&values, &n, name, 0), 0, "a list");
     is_int((intmax_t)n, SOME, "all of it");
     int good = 1;
     for (size_t i = 0; values && i < n; i++)
@@ -199,16 +234,21 @@ static void test_numbers(void)
     ok(good, "as doubles");
     hcy_list_free(values);
     snprintf(name, sizeof name, "%s::/entry", h5);
-    is_int(hcy_numbers_read(&values, &n, name), HCY_ENOENT, "a group is no list");
-    is_int(hcy_numbers_read(&values, &n, "none.h5::/x"), HCY_ENOENT, "no such file");
+    is_int(hcy_numbers_read(&values, &n, name, 0), HCY_ENOENT, "a group is no list");
+    is_int(hcy_numbers_read(&values, &n, "none.h5::/x", 0), HCY_ENOENT, "no such file");
     opts.width = opts.height = 3;
     if (hcy_stack_create(&writer, h5, &opts) || hcy_stack_write(writer, 0, list) || hcy_stack_writer_close(writer))
         bail_out("%s: %s", h5, hcy_last_error()->text);
     snprintf(name, sizeof name, "%s::/entry/data/data", h5);
-    is_int(hcy_numbers_read(&values, &n, name), HCY_EFORMAT, "an image is no list");
+    is_int(hcy_numbers_read(&values, &n, name, 0), HCY_EFORMAT, "an image is no list");
     unlink(h5);
 #else
-    is_int(hcy_numbers_read(&values, &n, "file.h5::/x"), HCY_EUNSUPPORTED, "built without HDF5");
+    FILE *hdf = fopen(txt, "w");
+    if (!hdf || fputs("\x89HDF\r\n\x1a\n", hdf) < 0 || fclose(hdf))
+        bail_out("%s cannot be written", txt);
+    snprintf(with, sizeof with, "%s::/x", txt);
+    is_int(hcy_numbers_read(&values, &n, with, 0), HCY_EUNSUPPORTED, "built without HDF5");
+    unlink(txt);
 #endif
 }
 

@@ -32,15 +32,21 @@ int follow_open(hcy_stack **stack, const char *path, const hcy_stack_opts *opts,
     }
 }
 
+/* Frames that can be done. */
+static uint64_t there(const struct follow *f, int rest)
+{
+    uint64_t frames = hcy_stack_get_info(f->stack)->frames, n = frames < f->last ? frames : f->last;
+    return f->ready ? f->ready(f->ready_payload, n, rest) : n;
+}
+
 int follow_run(const struct follow *f, uint64_t *next, hcy_pipeline_sink sink, hcy_pipeline_progress progress,
                void *payload)
 {
-    const hcy_stack_info *info = hcy_stack_get_info(f->stack);
     double came = now(), look = came; /* when a frame came last, when to look next */
+    uint64_t last = there(f, 0);
     int status = 0, rest = 0;
     *next = f->first;
     while (!status && *next < f->last && !interrupt_came()) {
-        uint64_t last = info->frames < f->last ? info->frames : f->last;
         if (*next < last) {
             status = hcy_pipeline_run(f->pipeline, f->stack, *next, last, sink, progress, payload);
             *next = last;
@@ -57,10 +63,14 @@ int follow_run(const struct follow *f, uint64_t *next, hcy_pipeline_sink sink, h
         rest = start - came >= f->timeout;
         if (hcy_stack_refresh(f->stack, rest) && rest) /* else the next look may succeed */
             break;
+        last = there(f, rest);
         look = now() + (11 * (now() - start) > SHORTEST_PAUSE ? 10 * (now() - start) : SHORTEST_PAUSE);
     }
     if (!status && interrupt_came())
         return hcy_fail(HCY_ECANCELLED, "stopped after frame %llu", (unsigned long long)*next);
+    if (!status && *next < f->last && *next < hcy_stack_get_info(f->stack)->frames)
+        return hcy_fail(HCY_ENOENT, "frame %llu came, but no monitor for it within %g s", (unsigned long long)*next,
+                        f->timeout);
     if (!status && *next < f->last)
         return hcy_fail(HCY_ETIMEOUT, "no frame %llu within %g s", (unsigned long long)*next, f->timeout);
     return status;

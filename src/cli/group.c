@@ -6,25 +6,63 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-int group_read_monitor(struct group *g, const hcy_stack *stack, const char *text)
+/* Is it a file, though it may not be there yet? */
+static int is_file(const char *text)
+{
+    static const char *const ends[] = { ".npy", ".txt", ".dat", ".csv" };
+    const char *dot = strrchr(text, '.');
+    for (size_t i = 0; dot && i < sizeof ends / sizeof ends[0]; i++)
+        if (!strcmp(dot, ends[i]))
+            return 1;
+    return !access(text, F_OK);
+}
+
+/* A file's name, or a path in the stack. */
+static void name_monitor(struct group *g, const hcy_stack_info *info, const char *text)
+{
+    size_t size = sizeof g->monitor_path;
+    if (strstr(text, "::") || !*info->dataset || is_file(text))
+        snprintf(g->monitor_path, size, "%s", text);
+    else
+        snprintf(g->monitor_path, size, "%s::%s", info->path, text);
+}
+
+uint64_t group_monitored(void *group, uint64_t n, int rest)
+{
+    struct group *g = group;
+    double *values;
+    size_t n_values;
+    if (g->n_monitor < n && !hcy_numbers_read(&values, &n_values, g->monitor_path, !rest)) {
+        hcy_list_free(g->monitor);
+        g->monitor = values;
+        g->n_monitor = n_values;
+    }
+    return n < g->n_monitor ? n : g->n_monitor;
+}
+
+int group_read_monitor(struct group *g, const hcy_stack *stack, const char *text, int growing)
 {
     const hcy_stack_info *info = hcy_stack_get_info(stack);
-    char path[4096 + 512];
-    size_t n;
     if (!text)
         return CLI_OK;
-    if (strstr(text, "::"))
-        snprintf(path, sizeof path, "%s", text);
-    else
-        snprintf(path, sizeof path, "%s::%s", info->path, text);
-    int status = hcy_numbers_read(&g->monitor, &n, path);
+    name_monitor(g, info, text);
+    if (growing) {
+        if (hcy_numbers_read(&g->monitor, &g->n_monitor, g->monitor_path, 1))
+            cli_note("--monitor: waiting for it: %s", hcy_last_error()->text);
+        if (!g->monitor)
+            g->monitor = calloc(1, sizeof *g->monitor);
+        return g->monitor ? CLI_OK : cli_error("no memory for a monitor");
+    }
+    int status = hcy_numbers_read(&g->monitor, &g->n_monitor, g->monitor_path, 0);
     if (status)
         return cli_error("--monitor: %s", hcy_last_error()->text);
-    if (n == info->frames)
+    if (g->n_monitor == info->frames)
         return CLI_OK;
-    return cli_error("--monitor: %s has %zu %s, %s has %llu %s", path, n, n == 1 ? "value" : "values",
-                     info->path, (unsigned long long)info->frames, info->frames == 1 ? "frame" : "frames");
+    return cli_error("--monitor: %s has %zu %s, %s has %llu %s", g->monitor_path, g->n_monitor,
+                     g->n_monitor == 1 ? "value" : "values", info->path, (unsigned long long)info->frames,
+                     info->frames == 1 ? "frame" : "frames");
 }
 
 int group_open(struct group *g, const hcy_azint_plan *plan, uint64_t size)

@@ -8,7 +8,9 @@
 
 struct group {
     uint64_t size;   /* frames a curve; 1: each frame is one, and the pipeline divides it by its monitor */
-    double *monitor; /* [frames of the stack], NULL: none */
+    double *monitor; /* [n_monitor]: of all frames, or with --follow of those that have one; NULL: none */
+    size_t n_monitor;
+    char monitor_path[4096 + 512];
     hcy_azint_result *sum;
     uint64_t n, first; /* frames added so far, the number of their first */
     double counts;     /* of the monitor, of these */
@@ -16,8 +18,12 @@ struct group {
     uint64_t failed;   /* groups of good frames that their monitor has failed */
 };
 
-/* Reads the monitor, `text` being FILE.h5::/path, or a path in the stack's file; NULL: none. */
-int group_read_monitor(struct group *group, const hcy_stack *stack, const char *text);
+/* Reads the monitor, `text` being what hcy_numbers_read() takes, or a path in the stack's file; NULL: none.  It has one
+ * number for each frame, unless both are growing. */
+int group_read_monitor(struct group *group, const hcy_stack *stack, const char *text, int growing);
+/* The frames, of the first n, that have their number by now; reads again if they are too few.  `rest` as of
+ * hcy_stack_refresh(). Not during a run. */
+uint64_t group_monitored(void *group, uint64_t n, int rest);
 /* Before the run. */
 int group_open(struct group *group, const hcy_azint_plan *plan, uint64_t size);
 /* For hcy_pipeline_opts, the payload being the group. */

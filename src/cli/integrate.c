@@ -264,10 +264,13 @@ static void show(void *payload, const hcy_pipeline_stats *stats)
 static int run_frames(struct job *job)
 {
     const struct integrate_values *v = job->values;
-    struct follow follow = { job->pipeline, job->stack, job->first, job->last, v->follow_timeout.value };
+    struct follow follow = { job->pipeline, job->stack,          job->first, job->last, v->follow_timeout.value,
+                             NULL,          &job->group };
     uint64_t next;
     if (!v->follow)
         return hcy_pipeline_run(job->pipeline, job->stack, job->first, job->last, take_frame, show, job);
+    if (v->monitor)
+        follow.ready = group_monitored;
     int status = follow_run(&follow, &next, take_frame, show, job);
     return status == HCY_ETIMEOUT && job->last == UINT64_MAX ? 0 : status;
 }
@@ -394,7 +397,7 @@ static int run(struct job *job)
     if (!status)
         status = make_mask(job);
     if (!status)
-        status = group_read_monitor(&job->group, job->stack, job->values->monitor);
+        status = group_read_monitor(&job->group, job->stack, job->values->monitor, job->values->follow);
     if (!status)
         status = make_plan(job);
     if (!status)

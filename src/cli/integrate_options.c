@@ -65,7 +65,8 @@ static const struct cli_option options[] = {
       "do not correct for the solid angle", 0, 0, NULL },
     { "normalization", 0, CLI_REAL, AT(normalization), "X", "divide the curves by X (1)", 0, 0, NULL },
     { "monitor", 0, CLI_TEXT, AT(monitor), "PATH",
-      "a dataset of one number a frame, which divides it: in\nSTACK, or FILE.h5::/path", 0, 0, NULL },
+      "a number for each frame, which divides it: a dataset in\nSTACK, FILE.h5::/path, FILE.npy, FILE.txt (::COLUMN)", 0, 0,
+      NULL },
     { "sum", 0, CLI_INT, AT(sum), "N", "one curve for N frames: of their sum", 1, 1e9, NULL },
     { "dataset", 0, CLI_TEXT, AT(dataset), "PATH", "in STACK (default: found)", 0, 0, NULL },
     { "channel", 0, CLI_TEXT, AT(channel), "N", "of several energy thresholds: 1, 2, difference ...", 0, 0, NULL },
@@ -206,7 +207,6 @@ static int check_values(const struct integrate_values *v)
         { v->along_chi && v->npt_azim.given, "--along-chi has its bins from --npt: leave --npt-azim" },
         { v->dummy.given && v->no_sentinels, "--dummy takes the sentinels' place: leave --no-sentinels" },
         { o.normalization == 0, "--normalization 0 would divide by zero" },
-        { v->monitor && v->follow, "--monitor needs a number for each frame before the first: leave --follow" },
         { v->follow_timeout.given && !v->follow, "--follow-timeout needs --follow" },
         { v->json && v->output && !strcmp(v->output, "-"), "--json takes stdout: give -o FILE" },
     };

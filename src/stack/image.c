@@ -134,27 +134,40 @@ void hcy_image_to_mask(uint8_t *mask, const hcy_image *image)
     }
 }
 
+#define CASE(TYPE, c_type, to)                           \
+    case TYPE:                                           \
+        for (size_t i = 0; i < n; i++)                   \
+            values[i] = (to)((const c_type *)pixels)[i]; \
+        break;
+#define CONVERT(name, to)                                                                \
+    static void name(to *values, const void *pixels, uint32_t pixel_type, size_t n)      \
+    {                                                                                    \
+        switch (pixel_type) {                                                            \
+            CASE(HCY_PIXEL_U8, uint8_t, to)                                              \
+            CASE(HCY_PIXEL_U16, uint16_t, to)                                            \
+            CASE(HCY_PIXEL_U32, uint32_t, to)                                            \
+            CASE(HCY_PIXEL_U64, uint64_t, to)                                            \
+            CASE(HCY_PIXEL_I8, int8_t, to)                                               \
+            CASE(HCY_PIXEL_I16, int16_t, to)                                             \
+            CASE(HCY_PIXEL_I32, int32_t, to)                                             \
+            CASE(HCY_PIXEL_I64, int64_t, to)                                             \
+            CASE(HCY_PIXEL_F32, float, to)                                               \
+            CASE(HCY_PIXEL_F64, double, to)                                              \
+        }                                                                                \
+    }
+CONVERT(to_floats, float)
+CONVERT(to_doubles, double)
+#undef CONVERT
+#undef CASE
+
 void hcy_image_to_floats(float *values, const hcy_image *image)
 {
-    size_t n = (size_t)image->height * image->width;
-#define CASE(TYPE, c_type)                                        \
-    case TYPE:                                                    \
-        for (size_t i = 0; i < n; i++)                            \
-            values[i] = (float)((const c_type *)image->pixels)[i]; \
-        break;
-    switch (image->pixel_type) {
-        CASE(HCY_PIXEL_U8, uint8_t)
-        CASE(HCY_PIXEL_U16, uint16_t)
-        CASE(HCY_PIXEL_U32, uint32_t)
-        CASE(HCY_PIXEL_U64, uint64_t)
-        CASE(HCY_PIXEL_I8, int8_t)
-        CASE(HCY_PIXEL_I16, int16_t)
-        CASE(HCY_PIXEL_I32, int32_t)
-        CASE(HCY_PIXEL_I64, int64_t)
-        CASE(HCY_PIXEL_F32, float)
-        CASE(HCY_PIXEL_F64, double)
-    }
-#undef CASE
+    to_floats(values, image->pixels, image->pixel_type, (size_t)image->height * image->width);
+}
+
+void hcy__pixels_to_doubles(double *values, const void *pixels, uint32_t pixel_type, size_t n)
+{
+    to_doubles(values, pixels, pixel_type, n);
 }
 
 /* Frame after frame, as floats. */

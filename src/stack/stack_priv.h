@@ -22,6 +22,8 @@ typedef struct hcy__pixel {
 } hcy__pixel;
 const hcy__pixel *hcy__pixel_find(char kind, size_t size); /* NULL: none */
 const hcy__pixel *hcy__pixel_of_type(uint32_t pixel_type); /* NULL: none */
+/* values[n], whatever the type. */
+void hcy__pixels_to_doubles(double *values, const void *pixels, uint32_t pixel_type, size_t n);
 
 /* Where a frame's bytes are. */
 typedef struct hcy__place {
