@@ -1,4 +1,4 @@
-/* fuzz_results.c - fuzz targets: files of curves, lists of numbers and configurations of any bytes are read or refused. */
+/* fuzz_results.c - fuzz targets: files of curves, lists of numbers, configurations: any bytes are read or refused. */
 #include "fuzz.h"
 #include "stack_make.h"
 #include <sys/stat.h>

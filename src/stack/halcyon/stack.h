@@ -132,9 +132,9 @@ HCY_API void hcy_image_to_mask(uint8_t *mask, const hcy_image *image);
 /* A list of numbers, one a frame: a monitor's counts.  `path` is `FILE.h5::/path`, `FILE.npy` (both of one dimension;
  * others may be 1) or a text: a number a line, or with `FILE::2` that of its second column; blanks, commas and
  * semicolons part columns, # begins a comment.  `growing` not 0: it may be written at this moment, so a last line
- * without an end, and zeros and NaN at the end of the list, are not there yet.  (*values)[*n] is freed with hcy_list_free().
- * HCY_EINVAL: HDF5 without ::/path, several columns and none is named; HCY_ENOENT, HCY_EFORMAT, HCY_ECORRUPT, HCY_EIO,
- * HCY_EUNSUPPORTED, HCY_ENOMEM. */
+ * without an end, and zeros and NaN at the end of the list, are not there yet.  (*values)[*n] is freed with
+ * hcy_list_free().  HCY_EINVAL: HDF5 without ::/path, several columns and none is named; HCY_ENOENT, HCY_EFORMAT,
+ * HCY_ECORRUPT, HCY_EIO, HCY_EUNSUPPORTED, HCY_ENOMEM. */
 HCY_API int hcy_numbers_read(double **values, size_t *n, const char *path, int growing) HCY_MUST_USE;
 
 /* values[height * width], whatever the image's type. */
