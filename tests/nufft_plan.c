@@ -171,6 +171,27 @@ static void check_type3(void)
     oracle_close(&p);
 }
 
+/* Without an upsampling type 3 takes a coarse grid where the grid is what costs, a fine one where points do. */
+static void check_type3_grid(void)
+{
+    hcy_nufft_info few = HCY_NUFFT_INFO_INIT, many = HCY_NUFFT_INFO_INIT;
+    struct problem p;
+    int status;
+    oracle_open(&p, HCY_F64, 3, 1, (const int64_t[]){ 20000 }, 30, 30, 1);
+    hcy_nufft *plan = oracle_plan(&p, dev, 1e-6, NULL, &status);
+    double error = status ? 1 : oracle_execute(&p, plan, false);
+    is_int(hcy_nufft_info_get(&few, plan), 0, "type 3 of few points on a large grid: %.1e", error);
+    hcy_nufft_destroy(plan);
+    oracle_close(&p);
+    oracle_open(&p, HCY_F64, 3, 1, (const int64_t[]){ 20 }, 20000, 30, 1);
+    plan = oracle_plan(&p, dev, 1e-6, NULL, &status);
+    is_int(hcy_nufft_info_get(&many, plan), 0, "... of many on a small one");
+    ok(few.upsampling < many.upsampling && few.width > many.width && error < 3e-6, "... upsampling %g and %g, %u and %u cells",
+       few.upsampling, many.upsampling, few.width, many.width);
+    hcy_nufft_destroy(plan);
+    oracle_close(&p);
+}
+
 /* --- The same bits --- */
 
 /* Results of a problem on so many threads, in deterministic mode. */
@@ -450,6 +471,7 @@ int main(void)
         check_points();
         check_empty();
         check_type3();
+        check_type3_grid();
         check_bits();
         check_choices();
         check_submit(dev);

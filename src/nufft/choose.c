@@ -59,7 +59,7 @@ static int set_grid(hcy_nufft_job *job, const hcy_nufft_options *opts, double up
 }
 
 /* ns of one thread, about: a row of cells takes whole vectors, and one more where it must be moved to be stored. */
-static double cost(const hcy_nufft_job *job, int type, size_t n_points)
+double hcy__nufft_cost(const hcy_nufft_job *job, int type, size_t n_points)
 {
     bool wide = job->precision == HCY_F64;
     double lanes = wide ? 4 : 8, rows = pow(job->width, job->dim - 1), cells = 1;
@@ -88,11 +88,19 @@ unsigned hcy__nufft_width_for(const hcy_nufft *p, double upsampling)
     return width < most ? width : most;
 }
 
-int hcy__nufft_choose(hcy_nufft *p, size_t n_points)
+double hcy__nufft_candidate(const hcy_nufft *p, size_t i)
 {
     static const double candidates[] = { 2, 1.85, 1.75, 1.65, 1.55, 1.45, 1.35, 1.25 };
     /* Float loses what a coarser grid with a wider window gains. */
     const unsigned widest = p->opts.precision == HCY_F64 ? HCY_NUFFT_MAX_WIDTH : HCY_NUFFT_MAX_WIDTH / 2;
+    if (i >= sizeof candidates / sizeof candidates[0])
+        return 0;
+    bool fits = !i || p->opts.width || hcy__nufft_width(p->eps, p->dim, p->type == 3, candidates[i]) <= widest;
+    return fits ? candidates[i] : 0;
+}
+
+int hcy__nufft_choose(hcy_nufft *p, size_t n_points)
+{
     double best = 0, given = p->opts.upsampling;
     hcy_nufft_job job = p->job;
     bool own_grid = p->opts.grid[0] != 0;
@@ -111,14 +119,12 @@ int hcy__nufft_choose(hcy_nufft *p, size_t n_points)
         p->upsampling = upsampling_of(&job);
         return 0;
     }
-    for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; i++) {
-        double s = candidates[i];
-        if (i && !p->opts.width && hcy__nufft_width(p->eps, p->dim, p->type == 3, s) > widest)
-            break;
+    double s;
+    for (size_t i = 0; (s = hcy__nufft_candidate(p, i)) != 0; i++) {
         int status = set_grid(&job, &p->opts, s, hcy__nufft_width_for(p, s));
         if (status)
             return status;
-        double now = cost(&job, p->type, n_points);
+        double now = hcy__nufft_cost(&job, p->type, n_points);
         if (!i || now < best) {
             best = now;
             p->job = job;

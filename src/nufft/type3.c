@@ -64,24 +64,53 @@ static int choose_axis(hcy_nufft *p, struct axis *a, int d)
     return 0;
 }
 
-static int choose(hcy_nufft *p, struct axis *axes, size_t n, const void *const *points, size_t n_targets,
-                  const void *const *targets)
+/* Window and grid for an upsampling. */
+static int try_upsampling(hcy_nufft *p, struct axis *axes, double upsampling)
 {
     size_t bytes = 2 * hcy__nufft_real(p) * p->batch;
     int status = 0;
-    p->upsampling = p->opts.upsampling ? p->opts.upsampling : 2;
-    p->job.width = hcy__nufft_width_for(p, p->upsampling);
+    p->upsampling = upsampling;
+    p->job.width = hcy__nufft_width_for(p, upsampling);
     for (int d = 0; d < p->dim && !status; d++) {
-        status = reach(p, points, d, n, "point", &axes[d].c, &axes[d].x);
-        if (!status)
-            status = reach(p, targets, d, n_targets, "target", &axes[d].d, &axes[d].s);
-        if (!status)
-            status = choose_axis(p, &axes[d], d);
+        status = choose_axis(p, &axes[d], d);
         if (!status && hcy_size_mul(&bytes, bytes, (size_t)p->job.grid[d]))
             status =
                 hcy_fail(HCY_ERANGE, "points and targets need a grid that is beyond what can be addressed");
     }
     return status;
+}
+
+/* Of the spreading, and of the type 2 that follows. */
+static int cost(const hcy_nufft *p, size_t n, size_t n_targets, double *ns)
+{
+    hcy_nufft inner = { .opts = p->opts, .type = 2, .dim = p->dim, .eps = p->eps, .job = p->job };
+    int status = hcy__nufft_choose(&inner, n_targets);
+    *ns = status ? INFINITY : hcy__nufft_cost(&p->job, 1, n) + hcy__nufft_cost(&inner.job, 2, n_targets);
+    return status;
+}
+
+static int choose(hcy_nufft *p, struct axis *axes, size_t n, const void *const *points, size_t n_targets,
+                  const void *const *targets)
+{
+    double best = 0, least = INFINITY, ns, s;
+    int status = 0;
+    for (int d = 0; d < p->dim && !status; d++) {
+        status = reach(p, points, d, n, "point", &axes[d].c, &axes[d].x);
+        if (!status)
+            status = reach(p, targets, d, n_targets, "target", &axes[d].d, &axes[d].s);
+    }
+    if (p->opts.upsampling > 0)
+        return status ? status : try_upsampling(p, axes, p->opts.upsampling);
+    for (size_t i = 0; !status && (s = hcy__nufft_candidate(p, i)) != 0; i++) {
+        int failed = try_upsampling(p, axes, s); /* a coarser grid may fit where a finer one does not */
+        if (!failed)
+            failed = cost(p, n, n_targets, &ns);
+        if (!failed && ns < least) {
+            least = ns;
+            best = s;
+        }
+    }
+    return status ? status : try_upsampling(p, axes, best > 0 ? best : 2);
 }
 
 /* Points to x', or targets to s', and the factors of one end. */
