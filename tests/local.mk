@@ -82,7 +82,7 @@ EXTRA_DIST += tests/reference/make_azint.py tests/reference/make_azint_arrays.py
 test_scripts += tests/peers.t
 
 # Non-uniform FFTs.
-test_public += tests/nufft tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft
+test_public += tests/nufft_kernels tests/nufft tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft
 tests_nufft_many_SOURCES = tests/nufft_many.c tests/nufft_oracle.h
 tests_nufft_finufft_SOURCES = tests/nufft_finufft.c tests/nufft_oracle.h
 tests_nufft_cli_SOURCES = tests/nufft_cli.c tests/nufft_oracle.h
@@ -159,7 +159,7 @@ cts_launchers += $(cts_programs:=-cpu-avx2.t)
 endif
 # Devices that few machines have: what is not there is skipped with its reason.
 cts_launchers += $(cts_programs:=-opencl.t) tests/bslz4_decode-opencl.t tests/azint_kernels-opencl-few.t \
-    tests/opencl-opencl.t tests/opencl-opencl-discrete.t \
+    tests/nufft_kernels-opencl.t tests/nufft_kernels-cuda.t tests/opencl-opencl.t tests/opencl-opencl-discrete.t \
     tests/cts_buffer-opencl-discrete.t tests/cts_queue-opencl-discrete.t tests/cts_failure-opencl-discrete.t \
     tests/cts_lifetime-opencl-discrete.t tests/cts_threads-opencl-discrete.t
 cts_launchers += $(cts_programs:=-cuda.t) tests/bslz4_decode-cuda.t tests/azint_kernels-cuda.t

@@ -35,11 +35,21 @@ typedef unsigned long long uint64_t;
 #define GROUP ((uint32_t)blockIdx.x)
 #define GROUP_Y ((uint32_t)blockIdx.y)
 #define GROUPS ((uint32_t)gridDim.x)
+#define GROUPS_Y ((uint32_t)gridDim.y)
 #define BARRIER() __syncthreads()
 #define ATOMIC_ADD32(p, x) atomicAdd((unsigned *)(p), (unsigned)(x))
 #define ATOMIC_MIN32(p, x) atomicMin((unsigned *)(p), (unsigned)(x))
+#define ATOMIC_MAX32(p, x) atomicMax((unsigned *)(p), (unsigned)(x))
 #define ATOMIC_ADD64(p, x) atomicAdd((unsigned long long *)(p), (unsigned long long)(x))
 #define ATOMIC_ADD_F64(p, x) atomicAdd((double *)(p), (double)(x))
+#if __CUDA_ARCH__ >= 900
+#define ATOMIC_ADD_PAIR_F32(p, a, b)                                                             \
+    asm volatile("red.global.add.v2.f32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(p)), "f"(a), \
+                 "f"(b) : "memory")
+#else
+#define ATOMIC_ADD_PAIR_F32(p, a, b) (atomicAdd((p), (float)(a)), atomicAdd((p) + 1, (float)(b)))
+#endif
+#define ATOMIC_ADD_PAIR_F64(p, a, b) (atomicAdd((p), (double)(a)), atomicAdd((p) + 1, (double)(b)))
 #define MUL_HI64(a, b) __umul64hi((a), (b))
 #define MUL_HI32(a, b) __umulhi((a), (b))
 #define MAX32(a, b) umax((a), (b))
@@ -113,6 +123,7 @@ static inline ulong generic_of(const __local void *p)
 #define GROUP ((uint32_t)get_group_id(0))
 #define GROUP_Y ((uint32_t)get_group_id(1))
 #define GROUPS ((uint32_t)get_num_groups(0))
+#define GROUPS_Y ((uint32_t)get_num_groups(1))
 #define ITEM_OF_ALL ((uint32_t)get_global_id(0))
 #if GROUP_SIZE == 1
 #define ITEM 0u
@@ -123,6 +134,7 @@ static inline ulong generic_of(const __local void *p)
 #endif
 #define ATOMIC_ADD32(p, x) atomic_add(FAR(uint, p), (uint)(x))
 #define ATOMIC_MIN32(p, x) atomic_min(FAR(uint, p), (uint)(x))
+#define ATOMIC_MAX32(p, x) atomic_max(FAR(uint, p), (uint)(x))
 #define ATOMIC_ADD64(p, x) atom_add(FAR(ulong, p), (ulong)(x))
 #define ATOMIC_ADD_F64(p, x) add_f64(FAR(ulong, p), (x))
 static inline void add_f64(volatile __global ulong *p, double x)
@@ -131,6 +143,24 @@ static inline void add_f64(volatile __global ulong *p, double x)
     while ((seen = atom_cmpxchg(p, old, as_ulong(as_double(old) + x))) != old)
         old = seen;
 }
+#if LANES
+/* NVIDIA's atomics of floating point, which its OpenCL knows nothing of. */
+#define ATOMIC_ADD_PAIR_F32(p, a, b)                                                                  \
+    asm volatile("red.global.add.f32 [%0], %1; red.global.add.f32 [%0+4], %2;" ::"l"((ulong)(p)), "f"(a), \
+                 "f"(b) : "memory")
+#define ATOMIC_ADD_PAIR_F64(p, a, b)                                                                  \
+    asm volatile("red.global.add.f64 [%0], %1; red.global.add.f64 [%0+8], %2;" ::"l"((ulong)(p)), "d"(a), \
+                 "d"(b) : "memory")
+#else
+#define ATOMIC_ADD_PAIR_F32(p, a, b) (add_f32(FAR(uint, p), (a)), add_f32(FAR(uint, (p) + 1), (b)))
+#define ATOMIC_ADD_PAIR_F64(p, a, b) (add_f64(FAR(ulong, p), (a)), add_f64(FAR(ulong, (p) + 1), (b)))
+static inline void add_f32(volatile __global uint *p, float x)
+{
+    uint old = *p, seen;
+    while ((seen = atomic_cmpxchg(p, old, as_uint(as_float(old) + x))) != old)
+        old = seen;
+}
+#endif
 #define MUL_HI64(a, b) mul_hi((ulong)(a), (ulong)(b))
 #define MUL_HI32(a, b) mul_hi((uint)(a), (uint)(b))
 #define MAX32(a, b) max((uint)(a), (uint)(b))

@@ -13,6 +13,7 @@
 #include "azint/azint_format.h"
 #include "bslz4/bslz4_format.h"
 #include "gpu_format.h"
+#include "nufft/nufft_format.h"
 
 /* An argument of a kernel: a place in a buffer, or bytes. */
 struct gpu_arg {
@@ -77,6 +78,7 @@ int gpu_tables_make(struct gpu_plan **plan, const hcy_span *spans, size_t n,
                     void *context);
 
 /* Texts, generated from the .cl files; zero at the end. */
-extern const char gpu_text_decode[], gpu_text_decode_fast[], gpu_text_azint[], gpu_text_azint_fast[];
+extern const char gpu_text_decode[], gpu_text_decode_fast[], gpu_text_azint[], gpu_text_azint_fast[],
+    gpu_text_nufft_sort[], gpu_text_nufft[], gpu_text_nufft_cut[];
 
 #endif

@@ -110,4 +110,33 @@ struct gpu_plan_at {
     int32_t dark_shift, variance_shift;
 };
 
+/* --- Non-uniform FFTs (nufft.cl) --- */
+
+/* Axes are counted from the fastest here.  The last of them is the RING's: points are sorted by pencils (bins of the
+ * others) and within one by slabs of the ring's axis. */
+struct gpu_nufft {
+    uint64_t n_points, cells;
+    uint32_t n[3];    /* cells of an axis; 1 beyond the last */
+    uint32_t bins[2]; /* pencils on the axes beside the ring's */
+    uint32_t slabs;   /* of a pencil */
+    uint32_t n_keys;  /* slabs in all */
+    uint32_t range;   /* points of a group */
+    uint32_t reserved;
+    double offset[3]; /* half a window, in periods */
+};
+/* The head of sorted points. */
+struct gpu_nufft_head {
+    uint32_t first_bad; /* 0xffffffff: none */
+    uint32_t most;      /* points of the fullest slab */
+    uint32_t reserved[62];
+};
+#define GPU_NUFFT_GROUP 256u  /* items that sort */
+#define GPU_NUFFT_SCAN  2048u /* keys of a group that sums their counts */
+
+/* Modes and the grid; axes as the job counts them, moved so that the last is number 2. */
+struct gpu_nufft_cut {
+    uint64_t modes[3], grid[3], factors[3]; /* factors: where they begin */
+    uint32_t items, dim, fft_order, reserved;
+};
+
 #endif

@@ -107,4 +107,14 @@ int gpu_image_scratch(const struct gpu_call *call, size_t *size);
 int gpu_azint_launch(const struct gpu_call *call);
 int gpu_azint_scratch(const struct gpu_call *call, size_t *size);
 
+/* gpu_nufft.c */
+int gpu_nufft_sort_launch(const struct gpu_call *call);
+int gpu_nufft_sort_scratch(const struct gpu_call *call, size_t *size);
+int gpu_nufft_spread_launch(const struct gpu_call *call);
+int gpu_nufft_interp_launch(const struct gpu_call *call);
+int gpu_nufft_move_scratch(const struct gpu_call *call, size_t *size);
+int gpu_nufft_crop_launch(const struct gpu_call *call);
+int gpu_nufft_pad_launch(const struct gpu_call *call);
+int gpu_nufft_scale_launch(const struct gpu_call *call);
+
 #endif

@@ -1,0 +1,399 @@
+/* gpu_nufft.c - launches of the family nufft: how points are cut into pencils and slabs, memory, order.
+ *
+ * A launch checks its buffers and hands a row of kernels to the queue; the host waits for nothing.
+ */
+#include "gpu_priv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SORT_X, SORT_JOB = 3, SORT_REPORT, SORT_SORTED };
+enum { MOVE_SORTED, MOVE_TABLE, MOVE_FROM, MOVE_JOB, MOVE_TO };
+enum { CUT_FROM, CUT_FACTORS, CUT_JOB, CUT_TO };
+
+/* Of groups in the second direction of a grid. */
+#define MOST_ROWS 65535u
+
+/* How large pencils and slabs are, and how a group shares a piece of the grid (nufft.cl). */
+struct shape {
+    uint32_t xb, yb, zs, group, parts, batch;
+};
+
+/* A job on this device; offsets in the memory of sorted points. */
+struct nufft {
+    const hcy_nufft_job *job;
+    struct shape shape;
+    struct gpu_nufft at;
+    size_t real, record, n_sums;
+    size_t counts, sums, ranks, records, end;
+};
+
+/* --- Shapes --- */
+
+static uint32_t slots_of(const struct shape *s, uint32_t dim, uint32_t width, uint32_t *part)
+{
+    uint32_t columns = (dim > 1 ? s->xb + width - 1 : 1) * (dim > 2 ? s->yb + width - 1 : 1);
+    *part = (s->zs + width - 1 + s->parts - 1) / s->parts;
+    return (columns * s->parts + s->group - 1) / s->group;
+}
+
+/* Instructions of a point, about, per 32 lanes: those of the slots, weights, what is left of a slab's coming and going.
+ * 0 if registers do not hold the slots. */
+static double cost(const struct shape *s, const hcy_nufft_job *job, double density)
+{
+    uint32_t part, slots = slots_of(s, job->dim, job->width, &part), real = job->precision == HCY_F64 ? 2 : 1;
+    double warps = s->group / 32.0, w = job->width;
+    double points = density * s->zs * (job->dim > 1 ? s->xb : 1) * (job->dim > 2 ? s->yb : 1);
+    if (slots * part * 2 * real > 96)
+        return 0;
+    double add = warps * (slots * (2.0 * part * real + 2 * real + 3) + part + 6);
+    double weights = job->dim * real * w * (w + 4) / 32;
+    double slab = warps * (slots * part * 4.0 + 8 * slots + 20);
+    return add + weights + slab / (points > 1 ? points : 1);
+}
+
+/* The cheapest shape; slabs that are long enough for points to be few are cheap to step over, but make few keys. */
+static struct shape choose(const hcy_nufft_job *job, double density)
+{
+    static const uint32_t pencils[3][6][2] = { { { 1, 1 } },
+                                               { { 2, 1 }, { 4, 1 }, { 8, 1 }, { 16, 1 }, { 26, 1 } },
+                                               { { 2, 2 }, { 4, 2 }, { 4, 4 }, { 8, 4 } } };
+    static const uint32_t slabs[] = { 2, 4, 8, 16, 32 };
+    struct shape best = { 4, 4, 4, 256, 1, 16 }, s;
+    double least = 0;
+    for (int i = 0; i < 6 && pencils[job->dim - 1][i][0]; i++)
+        for (int k = 0; k < 5; k++)
+            for (s.group = 32; s.group <= 256; s.group *= 2)
+                for (s.parts = 1; s.parts <= 32; s.parts *= 2) {
+                    s.xb = pencils[job->dim - 1][i][0];
+                    s.yb = pencils[job->dim - 1][i][1];
+                    s.zs = slabs[k];
+                    double now = s.parts > s.zs + job->width - 1 ? 0 : cost(&s, job, density);
+                    if (now > 0 && (!(least > 0) || now < least)) {
+                        least = now;
+                        best = s;
+                    }
+                }
+    best.batch = best.group > 64 ? 8 : 32;
+    return best;
+}
+
+/* A processor runs a piece in sequence, planes side by side in its vectors. */
+static struct shape alone(const hcy_nufft_job *job)
+{
+    uint32_t ring = (job->width + (job->dim == 1 ? 31 : 1) + 7) / 8 * 8;
+    return (struct shape){ 4, 4, ring - job->width + 1, 1, 1, 16 };
+}
+
+/* --- A job --- */
+
+static bool is_good(const hcy_nufft_job *j)
+{
+    return j->dim >= 1 && j->dim <= 3 && j->precision >= 1 && j->precision <= 2 &&
+           j->width >= HCY_NUFFT_MIN_WIDTH && j->width <= HCY_NUFFT_MAX_WIDTH &&
+           j->n_points <= UINT32_MAX - 64;
+}
+
+static int set_axes(struct nufft *n, const hcy_nufft_job *job)
+{
+    size_t cells = 1;
+    for (unsigned d = 0; d < 3; d++) {
+        uint64_t size = d < job->dim ? job->grid[job->dim - 1 - d] : 1;
+        if (size > INT32_MAX || (d < job->dim && (size < 2 * job->width || job->modes[d] > job->grid[d])) ||
+            hcy_size_mul(&cells, cells, (size_t)size))
+            return hcy_fail(HCY_EINVAL, "nufft: axis %u has %llu cells", d, (unsigned long long)size);
+        n->at.n[d] = (uint32_t)size;
+        n->at.offset[d] = 0.5 * job->width / (double)size;
+    }
+    n->at.cells = cells;
+    return 0;
+}
+
+static uint32_t over(uint32_t n, uint32_t by)
+{
+    return (n + by - 1) / by;
+}
+
+static int set_keys(struct nufft *n, const struct gpu_call *call)
+{
+    const hcy_nufft_job *job = n->job;
+    double density = (double)job->n_points / (double)n->at.cells;
+    size_t keys;
+    n->shape = call->kernel->ops->alone ? alone(job) : choose(job, density);
+    n->at.bins[0] = job->dim > 1 ? over(n->at.n[0], n->shape.xb) : 1;
+    n->at.bins[1] = job->dim > 2 ? over(n->at.n[1], n->shape.yb) : 1;
+    n->at.slabs = over(n->at.n[job->dim - 1], n->shape.zs);
+    if (hcy_size_mul(&keys, (size_t)n->at.bins[0] * n->at.bins[1], n->at.slabs) || keys > UINT32_MAX / 2)
+        return hcy_fail(HCY_ERANGE, "nufft: a grid of %llu cells is too large",
+                        (unsigned long long)n->at.cells);
+    n->at.n_keys = (uint32_t)keys;
+    n->n_sums = (keys + GPU_NUFFT_SCAN - 1) / GPU_NUFFT_SCAN;
+    return 0;
+}
+
+/* The size of `n` elements after what is there, and where they begin. */
+static int place(size_t *at, struct nufft *n, size_t count, size_t size)
+{
+    size_t bytes;
+    *at = n->end;
+    int status = hcy_size_mul(&bytes, count, size);
+    if (!status)
+        status = hcy_size_add(&bytes, bytes, 255);
+    return status ? status : hcy_size_add(&n->end, n->end, bytes / 256 * 256);
+}
+
+static int open_job(struct nufft *n, const struct gpu_call *call, const hcy_nufft_job *job)
+{
+    size_t head;
+    memset(n, 0, sizeof *n);
+    if (!is_good(job))
+        return hcy_fail(HCY_EINVAL, "nufft: a job with %u axes, precision %u, width %u, %llu points",
+                        job->dim, job->precision, job->width, (unsigned long long)job->n_points);
+    n->job = job;
+    n->real = job->precision == HCY_F64 ? 8 : 4;
+    n->record = (job->dim * (n->real + 4) + 4 + n->real - 1) / n->real * n->real;
+    n->at.n_points = job->n_points;
+    n->at.range = job->n_points > 1000000 ? 512 : 128; /* few enough to fill a device, many enough to be worth a ring */
+    int status = set_axes(n, job);
+    if (!status)
+        status = set_keys(n, call);
+    if (!status)
+        status = place(&head, n, 1, sizeof(struct gpu_nufft_head));
+    if (!status)
+        status = place(&n->records, n, (size_t)job->n_points, n->record);
+    if (!status)
+        status = place(&n->counts, n, n->at.n_keys, 4);
+    if (!status)
+        status = place(&n->sums, n, n->n_sums, 4);
+    if (!status)
+        status = place(&n->ranks, n, (size_t)job->n_points, 4);
+    return status;
+}
+
+static int options_of(const struct nufft *n, uint32_t group, char *options)
+{
+    return snprintf(options, GPU_OPTIONS_BYTES,
+                    "-DGROUP_SIZE=%u -DREAL=%s -DPRECISION=%u -DDIM=%u -DXB=%u -DYB=%u -DZS=%u", group,
+                    n->job->precision == HCY_F64 ? "double" : "float", n->job->precision, n->job->dim, n->shape.xb,
+                    n->shape.yb, n->shape.zs);
+}
+
+/* Groups for items that each take some of `n`. */
+static struct gpu_grid spread_over(const struct gpu_call *call, uint64_t n, uint32_t group, uint32_t rows)
+{
+    const struct gpu_ops *ops = call->kernel->ops;
+    uint64_t groups = (n + group - 1) / group, most = ops->alone ? ops->units * 4 : ops->units * 64;
+    return (struct gpu_grid){ { (uint32_t)(groups < most ? groups ? groups : 1 : most), rows }, group, 0 };
+}
+
+static bool holds(const hcy_value *v, size_t n, size_t size)
+{
+    return v->block && v->bytes_left / size >= n;
+}
+
+/* --- nufft_sort --- */
+
+int gpu_nufft_sort_scratch(const struct gpu_call *call, size_t *size)
+{
+    struct nufft n;
+    int status = open_job(&n, call, call->values[SORT_JOB].bytes);
+    *size = n.end;
+    return status;
+}
+
+static int run_sort(const struct nufft *n, const struct gpu_call *call, struct gpu_variant *v, uint32_t group)
+{
+    const hcy_value *x[3], *sorted = &call->values[SORT_SORTED];
+    struct gpu_grid points = spread_over(call, n->at.n_points, group, 1),
+                    keys = spread_over(call, n->at.n_keys, group, 1),
+                    scans = { { (uint32_t)n->n_sums, 1 }, group, 0 }, one = { { 1, 1 }, group, 0 };
+    uint32_t n_sums = (uint32_t)n->n_sums;
+    for (uint32_t d = 0; d < 3; d++)
+        x[d] = &call->values[SORT_X + (d < n->job->dim ? n->job->dim - 1 - d : 0)];
+    int status = GPU_STEP(call, v, "gpu_nufft_begin", &keys, GPU_BYTES(n->at), gpu_at(sorted, n->counts),
+                          gpu_at(sorted, 0));
+    if (!status)
+        status = GPU_STEP(call, v, "gpu_nufft_count", &points, GPU_BYTES(n->at), gpu_at(x[0], 0),
+                          gpu_at(x[1], 0), gpu_at(x[2], 0), gpu_at(sorted, n->counts),
+                          gpu_at(sorted, n->ranks), gpu_at(sorted, 0));
+    if (!status)
+        status = GPU_STEP(call, v, "gpu_nufft_sums", &scans, GPU_BYTES(n->at), gpu_at(sorted, n->counts),
+                          gpu_at(sorted, n->sums), gpu_at(sorted, 0));
+    if (!status)
+        status = GPU_STEP(call, v, "gpu_nufft_places", &one, GPU_BYTES(n_sums), gpu_at(sorted, n->sums));
+    if (!status)
+        status = GPU_STEP(call, v, "gpu_nufft_starts", &scans, GPU_BYTES(n->at), gpu_at(sorted, n->counts),
+                          gpu_at(sorted, n->sums));
+    if (!status)
+        status = GPU_STEP(call, v, "gpu_nufft_scatter", &points, GPU_BYTES(n->at), gpu_at(x[0], 0),
+                          gpu_at(x[1], 0), gpu_at(x[2], 0), gpu_at(sorted, n->counts),
+                          gpu_at(sorted, n->ranks), gpu_at(sorted, 0), gpu_at(sorted, n->records),
+                          gpu_at(&call->values[SORT_REPORT], 0));
+    return status;
+}
+
+int gpu_nufft_sort_launch(const struct gpu_call *call)
+{
+    struct nufft n;
+    struct gpu_variant *v;
+    char options[GPU_OPTIONS_BYTES];
+    const hcy_nufft_job *job = call->values[SORT_JOB].bytes;
+    uint32_t group = gpu_group(call, GPU_NUFFT_GROUP);
+    bool wide = job->flags & HCY_NUFFT_WIDE_POINTS || job->precision == HCY_F64;
+    int status = open_job(&n, call, job);
+    if (status)
+        return status;
+    for (uint32_t d = 0; d < job->dim; d++)
+        if (!holds(&call->values[SORT_X + d], (size_t)job->n_points, wide ? 8 : 4))
+            return hcy_fail(HCY_EINVAL, "nufft_sort: coordinates %u are fewer than the job's points", d);
+    if (!holds(&call->values[SORT_SORTED], 1, n.end) ||
+        !holds(&call->values[SORT_REPORT], 1, sizeof(hcy_nufft_report)))
+        return hcy_fail(HCY_EINVAL, "nufft_sort: the buffers are too small");
+    int used = options_of(&n, group, options);
+    snprintf(options + used, sizeof options - (size_t)used, " -DPOINT=%s", wide ? "double" : "float");
+    status = gpu_variant_get(call->kernel, gpu_text_nufft_sort, options, &v);
+    return status ? status : run_sort(&n, call, v, group);
+}
+
+/* --- nufft_spread, nufft_interp --- */
+
+static int open_move(struct nufft *n, const struct gpu_call *call, bool spreads, struct gpu_variant **v)
+{
+    const hcy_value *values = call->values;
+    size_t strengths, grids;
+    char options[GPU_OPTIONS_BYTES];
+    int status = open_job(n, call, values[MOVE_JOB].bytes);
+    if (status)
+        return status;
+    size_t complex_ = 2 * n->real;
+    if (!holds(&values[MOVE_SORTED], 1, n->end))
+        return hcy_fail(HCY_EINVAL, "nufft: the points were not sorted, or for another job");
+    if (hcy_size_mul(&strengths, (size_t)n->at.n_points, call->items) ||
+        hcy_size_mul(&grids, (size_t)n->at.cells, call->items) ||
+        !holds(&values[spreads ? MOVE_FROM : MOVE_TO], strengths, complex_) ||
+        !holds(&values[spreads ? MOVE_TO : MOVE_FROM], grids, complex_) ||
+        !holds(&values[MOVE_TABLE], HCY_NUFFT_COEFS(n->job->width) * HCY_NUFFT_MAX_WIDTH, n->real))
+        return hcy_fail(HCY_EINVAL, "nufft: strengths, grid or window are smaller than the job says");
+    int used = options_of(n, n->shape.group, options);
+    snprintf(options + used, sizeof options - (size_t)used,
+             " -DWIDTH=%uu -DPARTS=%u -DBATCH=%u -DSPREADS=%d", n->job->width, n->shape.parts, n->shape.batch,
+             spreads);
+    return gpu_variant_get(call->kernel, gpu_text_nufft, options, v);
+}
+
+static int move(const struct gpu_call *call, bool spreads)
+{
+    struct nufft n;
+    struct gpu_variant *v;
+    const hcy_value *values = call->values;
+    int status = open_move(&n, call, spreads, &v);
+    size_t complex_ = 2 * n.real, from = spreads ? n.at.n_points : n.at.cells,
+           to = spreads ? n.at.cells : n.at.n_points;
+    if (!status && spreads)
+        status = call->kernel->ops->zero(call->queue, &values[MOVE_TO], 0, call->items * n.at.cells * complex_);
+    for (size_t done = 0; !status && done < call->items && n.at.n_points; done += MOST_ROWS) {
+        size_t rows = call->items - done < MOST_ROWS ? call->items - done : MOST_ROWS;
+        struct gpu_grid grid = { { over((uint32_t)n.at.n_points, n.at.range), (uint32_t)rows }, n.shape.group, 0 };
+        status = GPU_STEP(call, v, spreads ? "gpu_nufft_spread" : "gpu_nufft_interp", &grid, GPU_BYTES(n.at),
+                          gpu_at(&values[MOVE_SORTED], n.records), gpu_at(&values[MOVE_TABLE], 0),
+                          gpu_at(&values[MOVE_FROM], done * from * complex_),
+                          gpu_at(&values[MOVE_TO], done * to * complex_));
+    }
+    return status;
+}
+
+int gpu_nufft_spread_launch(const struct gpu_call *call)
+{
+    return move(call, true);
+}
+
+int gpu_nufft_interp_launch(const struct gpu_call *call)
+{
+    return move(call, false);
+}
+
+int gpu_nufft_move_scratch(const struct gpu_call *call, size_t *size)
+{
+    (void)call;
+    *size = 0;
+    return 0;
+}
+
+/* --- nufft_crop, nufft_pad, nufft_scale --- */
+
+static int cut_variant(const struct gpu_call *call, const hcy_nufft_job *job, uint32_t group,
+                       struct gpu_variant **v)
+{
+    char options[GPU_OPTIONS_BYTES];
+    snprintf(options, sizeof options, "-DGROUP_SIZE=%u -DREAL=%s", group,
+             job->precision == HCY_F64 ? "double" : "float");
+    return gpu_variant_get(call->kernel, gpu_text_nufft_cut, options, v);
+}
+
+static int cut(const struct gpu_call *call, bool crops)
+{
+    const hcy_value *values = call->values;
+    const hcy_nufft_job *job = values[CUT_JOB].bytes;
+    struct nufft n = { 0 };
+    struct gpu_variant *v;
+    struct gpu_nufft_cut c = { .items = (uint32_t)call->items,
+                               .dim = job->dim,
+                               .fft_order = (job->flags & HCY_NUFFT_FFT_ORDER) != 0 };
+    uint32_t group = gpu_group(call, GPU_NUFFT_GROUP);
+    size_t factors = 0, modes = call->items, grids;
+    int status = is_good(job) ? set_axes(&n, job) : hcy_fail(HCY_EINVAL, "nufft: a job that is none");
+    for (uint32_t d = 0; !status && d < 3; d++) {
+        bool there = d + job->dim >= 3;
+        uint32_t axis = there ? d + job->dim - 3 : 0;
+        c.modes[d] = there ? job->modes[axis] : 1;
+        c.grid[d] = there ? job->grid[axis] : 1;
+        c.factors[d] = factors;
+        factors += there ? c.modes[d] : 0;
+        status = hcy_size_mul(&modes, modes, (size_t)c.modes[d]);
+    }
+    if (status)
+        return status;
+    size_t real = job->precision == HCY_F64 ? 8 : 4;
+    if (hcy_size_mul(&grids, (size_t)n.at.cells, call->items) ||
+        !holds(&values[crops ? CUT_FROM : CUT_TO], grids, 2 * real) ||
+        !holds(&values[crops ? CUT_TO : CUT_FROM], modes, 2 * real) || !holds(&values[CUT_FACTORS], factors, real))
+        return hcy_fail(HCY_EINVAL, "nufft: grid, modes or factors are smaller than the job says");
+    uint64_t *along = crops ? c.modes : c.grid, rows = call->items * along[0] * along[1];
+    struct gpu_grid grid = spread_over(call, along[2], group, (uint32_t)(rows < MOST_ROWS ? rows : MOST_ROWS));
+    status = cut_variant(call, job, group, &v);
+    return status ? status
+                  : GPU_STEP(call, v, crops ? "gpu_nufft_crop" : "gpu_nufft_pad", &grid, GPU_BYTES(c),
+                             gpu_at(&values[CUT_FROM], 0), gpu_at(&values[CUT_FACTORS], 0),
+                             gpu_at(&values[CUT_TO], 0));
+}
+
+int gpu_nufft_crop_launch(const struct gpu_call *call)
+{
+    return cut(call, true);
+}
+
+int gpu_nufft_pad_launch(const struct gpu_call *call)
+{
+    return cut(call, false);
+}
+
+int gpu_nufft_scale_launch(const struct gpu_call *call)
+{
+    const hcy_value *values = call->values;
+    const hcy_nufft_job *job = values[CUT_JOB].bytes;
+    struct gpu_variant *v;
+    uint32_t group = gpu_group(call, GPU_NUFFT_GROUP), conjugate = job->sign < 0;
+    size_t complex_ = job->precision == HCY_F64 ? 16 : 8, n = (size_t)job->n_points, all;
+    if (hcy_size_mul(&all, n, call->items) || !holds(&values[CUT_FROM], all, complex_) ||
+        !holds(&values[CUT_TO], all, complex_) || !holds(&values[CUT_FACTORS], n, complex_))
+        return hcy_fail(HCY_EINVAL, "nufft_scale: the buffers are smaller than the job says");
+    int status = cut_variant(call, job, group, &v);
+    for (size_t done = 0; !status && done < call->items; done += MOST_ROWS) {
+        size_t rows = call->items - done < MOST_ROWS ? call->items - done : MOST_ROWS;
+        struct gpu_grid grid = spread_over(call, n, group, (uint32_t)rows);
+        status = GPU_STEP(call, v, "gpu_nufft_scale", &grid, GPU_BYTES(job->n_points), GPU_BYTES(conjugate),
+                          gpu_at(&values[CUT_FROM], done * n * complex_), gpu_at(&values[CUT_FACTORS], 0),
+                          gpu_at(&values[CUT_TO], done * n * complex_));
+    }
+    return status;
+}

@@ -1,0 +1,452 @@
+/* nufft_kernels.c - the kernels of non-uniform FFTs through the HAL, against sums as nufft_format.h describes them:
+ * points spread to the grid and back, in one to three dimensions, float and double, a window of another kind;
+ * points that are wrong; grids smaller than what a kernel takes at once; modes cut out; the same bits in fixed order.
+ * Argument: a device.
+ */
+#include "tap.h"
+#include <halcyon/fft.h>
+#include <halcyon/kernel.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "nufft/nufft_format.h"
+
+#define PI 3.14159265358979323846
+enum { VECTORS = 2 };
+
+static hcy_device *dev;
+static hcy_queue *queue;
+static uint64_t state = 1;
+
+static double uniform(void)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(state >> 11) * 0x1p-53;
+}
+
+static hcy_buffer *buffer(const void *data, size_t size)
+{
+    hcy_buffer *b = NULL;
+    if (hcy_buffer_create(&b, dev, HCY_MEM_DEVICE, size ? size : 1) ||
+        (data && size && hcy_buffer_write(queue, b, 0, data, size)) || hcy_queue_finish(queue))
+        bail_out("%s", hcy_last_error()->text);
+    return b;
+}
+
+/* Reals in the precision of a job, as doubles here. */
+static hcy_buffer *reals(const double *x, size_t n, int precision)
+{
+    float *small = malloc(n * sizeof *small + 1);
+    for (size_t i = 0; i < n; i++)
+        small[i] = (float)x[i];
+    hcy_buffer *b = buffer(precision == HCY_F64 ? (const void *)x : small, n * (precision == HCY_F64 ? 8 : 4));
+    free(small);
+    return b;
+}
+
+static double *read_reals(hcy_buffer *b, size_t n, int precision)
+{
+    double *x = malloc(n * sizeof *x + 1);
+    if (hcy_buffer_read(queue, x, b, 0, n * (precision == HCY_F64 ? 8 : 4)) || hcy_queue_finish(queue))
+        bail_out("%s", hcy_last_error()->text);
+    for (size_t i = n; i-- > 0 && precision != HCY_F64;) /* in place, from the end */
+        x[i] = (double)((float *)(void *)x)[i];
+    return x;
+}
+
+static double *random_reals(size_t n, int precision)
+{
+    double *x = malloc(n * sizeof *x + 1);
+    for (size_t i = 0; i < n; i++) {
+        x[i] = uniform() - 0.5;
+        if (precision == HCY_F32)
+            x[i] = (float)x[i];
+    }
+    return x;
+}
+
+static double distance(const double *a, const double *b, size_t n)
+{
+    double off = 0, all = 0;
+    for (size_t i = 0; i < n; i++) {
+        off += (a[i] - b[i]) * (a[i] - b[i]);
+        all += b[i] * b[i];
+    }
+    return all > 0 ? sqrt(off / all) : sqrt(off);
+}
+
+static int launch(const char *name, size_t items, hcy_arg *args, size_t n, bool scratch)
+{
+    hcy_kernel *k = NULL;
+    hcy_buffer *room = NULL;
+    size_t size = 0;
+    int status = hcy_kernel_get(&k, dev, name);
+    if (scratch)
+        args[n - 1] = hcy_arg_buf(NULL);
+    if (!status && scratch)
+        status = hcy_kernel_scratch_size(k, items, args, n, &size);
+    if (!status && size)
+        status = hcy_buffer_create(&room, dev, HCY_MEM_DEVICE, size);
+    if (size)
+        args[n - 1] = hcy_arg_buf(room);
+    if (!status)
+        status = hcy_launch(queue, k, items, args, n);
+    int finished = hcy_queue_finish(queue);
+    hcy_buffer_release(room);
+    hcy_kernel_release(k);
+    return status ? status : finished;
+}
+
+/* --- Points and the grid --- */
+
+struct scene {
+    hcy_nufft_job job;
+    size_t cells;
+    double *x[3], table[HCY_NUFFT_MAX_COEFS * HCY_NUFFT_MAX_WIDTH], *c, *grid;
+    hcy_buffer *points[3], *window, *sorted, *report;
+};
+
+/* A window of the format's form that is no prolate one: (1 - z^2)^2. */
+static void make_table(double *table, unsigned width)
+{
+    unsigned n = HCY_NUFFT_COEFS(width);
+    for (unsigned j = 0; j < width; j++) {
+        double a = 1.0 / width, b = (2.0 * j + 1) / width - 1; /* z = a t + b */
+        const double q[3] = { 1 - b * b, -2 * a * b, -a * a };
+        for (unsigned i = 0; i < 9; i++)
+            table[(n - 1 - i / 3 - i % 3) * HCY_NUFFT_MAX_WIDTH + j] += q[i / 3] * q[i % 3];
+    }
+}
+
+/* kind 0: anywhere, some on cells and at the period's ends; 1: half of them in one cell. */
+static void open_scene(struct scene *s, const hcy_nufft_job *job, int kind)
+{
+    s->job = *job;
+    s->cells = 1;
+    for (unsigned d = 0; d < job->dim; d++)
+        s->cells *= (size_t)job->grid[d];
+    for (unsigned d = 0; d < 3; d++) {
+        s->x[d] = malloc(job->n_points * sizeof(double) + 1);
+        for (size_t i = 0; i < job->n_points; i++) {
+            double x = 2 * PI * (3 * uniform() - 1.5);
+            if (kind == 0 && i % 7 == 0)
+                x = 2 * PI * (double)(i % 96) / 24;
+            if (kind == 0 && i % 11 == 0)
+                x = i % 2 ? PI : -PI;
+            if (kind == 1 && i % 2)
+                x = 2 + 1e-3 * uniform();
+            s->x[d][i] = job->precision == HCY_F32 ? (float)x : x;
+        }
+        s->points[d] = reals(s->x[d], (size_t)job->n_points, (int)job->precision);
+    }
+    memset(s->table, 0, sizeof s->table);
+    make_table(s->table, job->width);
+    s->window = reals(s->table, HCY_NUFFT_MAX_COEFS * HCY_NUFFT_MAX_WIDTH, (int)job->precision);
+    s->c = random_reals(VECTORS * 2 * (size_t)job->n_points, (int)job->precision);
+    s->grid = random_reals(VECTORS * 2 * s->cells, (int)job->precision);
+    s->sorted = NULL;
+    s->report = buffer(NULL, sizeof(hcy_nufft_report));
+}
+
+static void close_scene(struct scene *s)
+{
+    for (int d = 0; d < 3; d++) {
+        free(s->x[d]);
+        hcy_buffer_release(s->points[d]);
+    }
+    free(s->c);
+    free(s->grid);
+    hcy_buffer_release(s->window);
+    hcy_buffer_release(s->sorted);
+    hcy_buffer_release(s->report);
+}
+
+static uint64_t sort(struct scene *s)
+{
+    hcy_nufft_report report = { 0 };
+    hcy_arg args[6] = { hcy_arg_buf(s->points[0]), hcy_arg_buf(s->points[1]), hcy_arg_buf(s->points[2]),
+                        hcy_arg_struct(&s->job, sizeof s->job), hcy_arg_buf(s->report), hcy_arg_buf(NULL) };
+    hcy_kernel *k = NULL;
+    size_t size = 0;
+    int status = hcy_kernel_get(&k, dev, "nufft_sort");
+    if (!status)
+        status = hcy_kernel_scratch_size(k, (size_t)s->job.n_points, args, 6, &size);
+    hcy_buffer_release(s->sorted);
+    s->sorted = buffer(NULL, size);
+    args[5] = hcy_arg_buf(s->sorted);
+    if (!status)
+        status = hcy_launch(queue, k, (size_t)s->job.n_points, args, 6);
+    if (!status)
+        status = hcy_buffer_read(queue, &report, s->report, 0, sizeof report);
+    int finished = hcy_queue_finish(queue);
+    is_int(status ? status : finished, 0, "points are sorted");
+    hcy_kernel_release(k);
+    return report.first_bad;
+}
+
+/* What a device makes of `from`, malloced. */
+static double *move(const struct scene *s, bool spreads)
+{
+    int precision = (int)s->job.precision;
+    size_t n = VECTORS * 2 * (size_t)s->job.n_points, g = VECTORS * 2 * s->cells;
+    hcy_buffer *c = reals(s->c, n, precision), *grid = reals(s->grid, g, precision);
+    hcy_arg args[6] = { hcy_arg_buf(s->sorted), hcy_arg_buf(s->window), hcy_arg_buf(spreads ? c : grid),
+                        hcy_arg_struct(&s->job, sizeof s->job), hcy_arg_buf(spreads ? grid : c) };
+    int status = launch(spreads ? "nufft_spread" : "nufft_interp", VECTORS, args, 6, true);
+    is_int(status, 0, "... %s", spreads ? "spread" : "interpolated");
+    if (status)
+        diag("%s", hcy_last_error()->text);
+    double *out = read_reals(spreads ? grid : c, spreads ? g : n, precision);
+    hcy_buffer_release(c);
+    hcy_buffer_release(grid);
+    return out;
+}
+
+/* The cell that a point's window begins with, and its weights. */
+static size_t window_of(const struct scene *s, unsigned axis, double x, double *k)
+{
+    unsigned width = s->job.width, n_coefs = HCY_NUFFT_COEFS(width);
+    double n = (double)s->job.grid[axis], u = x / (2 * PI) - 0.5 * width / n;
+    u = (u - floor(u)) * n;
+    double t = 2 * (ceil(u) - u) - 1;
+    for (unsigned j = 0; j < width; j++) {
+        k[j] = 0;
+        for (unsigned c = 0; c < n_coefs; c++)
+            k[j] = k[j] * t + s->table[c * HCY_NUFFT_MAX_WIDTH + j];
+    }
+    return (size_t)ceil(u) % (size_t)s->job.grid[axis];
+}
+
+/* The same by the format's words. */
+static double *expected(const struct scene *s, bool spreads)
+{
+    size_t n = (size_t)s->job.n_points, w = s->job.width, count[3] = { 1, 1, 1 };
+    double *out = calloc(VECTORS * 2 * (spreads ? s->cells : n) + 1, sizeof *out);
+    for (unsigned d = 0; d < s->job.dim; d++)
+        count[d] = w;
+    for (size_t i = 0; i < n; i++) {
+        double k[3][HCY_NUFFT_MAX_WIDTH] = { { 1 }, { 1 }, { 1 } };
+        size_t cell[3] = { 0, 0, 0 };
+        for (unsigned d = 0; d < s->job.dim; d++)
+            cell[d] = window_of(s, d, s->x[d][i], k[d]);
+        for (size_t a = 0; a < count[0]; a++)
+            for (size_t b = 0; b < count[1]; b++)
+                for (size_t c = 0; c < count[2]; c++) {
+                    double weight = k[0][a] * k[1][b] * k[2][c];
+                    size_t at = (cell[0] + a) % (size_t)s->job.grid[0];
+                    at = at * (size_t)s->job.grid[1] + (cell[1] + b) % (size_t)s->job.grid[1];
+                    at = at * (size_t)s->job.grid[2] + (cell[2] + c) % (size_t)s->job.grid[2];
+                    for (size_t v = 0; v < 2 * VECTORS; v++) {
+                        size_t g = 2 * (v / 2 * s->cells + at) + v % 2, p = 2 * (v / 2 * n + i) + v % 2;
+                        *(spreads ? &out[g] : &out[p]) += weight * (spreads ? s->c[p] : s->grid[g]);
+                    }
+                }
+    }
+    return out;
+}
+
+static void check_move(const struct scene *s, const char *what)
+{
+    for (int spreads = 0; spreads < 2; spreads++) {
+        double *got = move(s, spreads), *want = expected(s, spreads);
+        double off = distance(got, want, VECTORS * 2 * (spreads ? s->cells : (size_t)s->job.n_points));
+        ok(off < (s->job.precision == HCY_F64 ? 1e-13 : 2e-5), "%s, width %u: %s, %.1e", what, s->job.width,
+           spreads ? "to the grid" : "from the grid", off);
+        free(got);
+        free(want);
+    }
+}
+
+static hcy_nufft_job job_of(unsigned dim, int precision, unsigned width, size_t n, uint64_t a, uint64_t b, uint64_t c)
+{
+    return (hcy_nufft_job){ .dim = dim, .precision = (uint32_t)precision, .width = width, .sign = 1, .n_points = n,
+                            .modes = { 1, 1, 1 }, .grid = { a, b, c } };
+}
+
+static void test_moves(void)
+{
+    const struct {
+        hcy_nufft_job job;
+        const char *what;
+    } cases[] = {
+        { job_of(1, HCY_F32, 7, 3000, 1000, 1, 1), "1-D, float" },
+        { job_of(1, HCY_F64, 13, 500, 26, 1, 1), "1-D, double, a small grid" },
+        { job_of(2, HCY_F32, 4, 2000, 50, 37, 1), "2-D, float" },
+        { job_of(2, HCY_F64, 10, 700, 41, 64, 1), "2-D, double" },
+        { job_of(3, HCY_F32, 7, 1000, 20, 18, 25), "3-D, float" },
+        { job_of(3, HCY_F64, 5, 300, 10, 12, 11), "3-D, double" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (int kind = 0; kind < 2; kind++) {
+            struct scene s;
+            open_scene(&s, &cases[i].job, kind);
+            ok(sort(&s) == UINT64_MAX, "%s: all points are good", cases[i].what);
+            check_move(&s, cases[i].what);
+            close_scene(&s);
+        }
+}
+
+/* --- Points that are wrong; order --- */
+
+static void test_bad(void)
+{
+    hcy_nufft_job job = job_of(1, HCY_F32, 7, 3000, 1000, 1, 1);
+    struct scene s;
+    open_scene(&s, &job, 0);
+    s.x[0][1234] = NAN;
+    s.x[0][77] = INFINITY;
+    s.x[0][2999] = 1e30;
+    hcy_buffer_release(s.points[0]);
+    s.points[0] = reals(s.x[0], 3000, HCY_F32);
+    ok(sort(&s) == 77, "the first of three wrong points is reported");
+    s.x[0][1234] = s.x[0][77] = s.x[0][2999] = 0;
+    check_move(&s, "they count as 0");
+    hcy_buffer_release(s.points[0]);
+    s.points[0] = reals(s.x[0], 3000, HCY_F64);
+    s.job.flags |= HCY_NUFFT_WIDE_POINTS;
+    ok(sort(&s) == UINT64_MAX, "points in double for data in float");
+    check_move(&s, "points in double");
+    close_scene(&s);
+}
+
+static void test_order(void)
+{
+    hcy_nufft_job job = job_of(2, HCY_F32, 4, 2000, 50, 37, 1);
+    struct scene s;
+    job.flags = HCY_NUFFT_FIXED_ORDER;
+    open_scene(&s, &job, 1);
+    sort(&s);
+    check_move(&s, "in fixed order");
+    double *first = move(&s, true);
+    for (int i = 0; i < 3; i++) {
+        sort(&s);
+        double *again = move(&s, true);
+        ok(!memcmp(first, again, VECTORS * 2 * s.cells * sizeof *first), "... the same bits once more");
+        free(again);
+    }
+    free(first);
+    close_scene(&s);
+}
+
+/* --- Modes --- */
+
+/* Cell and place among modes of k = i - n / 2. */
+static size_t cell_of(size_t i, size_t n, size_t grid)
+{
+    return (i + grid - n / 2) % grid;
+}
+static size_t place_of(size_t i, size_t n, bool zero_first)
+{
+    return zero_first ? (i + n - n / 2) % n : i;
+}
+
+static void check_cut(int precision, unsigned dim, const uint64_t *modes, const uint64_t *cells, bool zero_first)
+{
+    hcy_nufft_job job = { .dim = dim, .precision = (uint32_t)precision, .width = 2, .sign = 1, .n_points = 1,
+                          .flags = zero_first ? HCY_NUFFT_FFT_ORDER : 0, .modes = { 1, 1, 1 }, .grid = { 1, 1, 1 } };
+    size_t m = 1, g = 1, f = 0, first[3] = { 0, 0, 0 };
+    for (unsigned d = 0; d < dim; d++) {
+        m *= (size_t)(job.modes[d] = modes[d]);
+        g *= (size_t)(job.grid[d] = cells[d]);
+        first[d] = f;
+        f += (size_t)modes[d];
+    }
+    double *factors = random_reals(f, precision), *grid = random_reals(VECTORS * 2 * g, precision),
+           *in = random_reals(VECTORS * 2 * m, precision), *cropped = calloc(VECTORS * 2 * m, sizeof *cropped),
+           *padded = calloc(VECTORS * 2 * g, sizeof *padded);
+    for (size_t i = 0; i < m; i++) {
+        size_t left = i, from = 0, to = 0, step = 1, wide = 1;
+        double factor = 1;
+        for (int d = (int)dim - 1; d >= 0; d--) {
+            size_t k = left % (size_t)modes[d];
+            left /= (size_t)modes[d];
+            from += wide * cell_of(k, (size_t)modes[d], (size_t)cells[d]);
+            to += step * place_of(k, (size_t)modes[d], zero_first);
+            factor *= factors[first[d] + k];
+            step *= (size_t)modes[d];
+            wide *= (size_t)cells[d];
+        }
+        for (size_t v = 0; v < 2 * VECTORS; v++) {
+            size_t a = 2 * (v / 2 * g + from) + v % 2, b = 2 * (v / 2 * m + to) + v % 2;
+            cropped[b] = grid[a] * factor;
+            padded[a] = in[b] * factor;
+        }
+    }
+    for (int pads = 0; pads < 2; pads++) {
+        size_t n = VECTORS * 2 * (pads ? g : m);
+        hcy_buffer *from = pads ? reals(in, VECTORS * 2 * m, precision) : reals(grid, VECTORS * 2 * g, precision),
+                   *by = reals(factors, f, precision), *to = pads ? reals(grid, n, precision) : reals(in, n, precision);
+        hcy_arg args[4] = { hcy_arg_buf(from), hcy_arg_buf(by), hcy_arg_struct(&job, sizeof job), hcy_arg_buf(to) };
+        int status = launch(pads ? "nufft_pad" : "nufft_crop", VECTORS, args, 4, false);
+        double *got = read_reals(to, n, precision), off = distance(got, pads ? padded : cropped, n);
+        ok(!status && off < (precision == HCY_F64 ? 1e-15 : 5e-7), "%u-D, modes %s the grid: %.1e", dim,
+           pads ? "to" : "from", off);
+        free(got);
+        hcy_buffer_release(from);
+        hcy_buffer_release(by);
+        hcy_buffer_release(to);
+    }
+    free(factors);
+    free(grid);
+    free(in);
+    free(cropped);
+    free(padded);
+}
+
+static void test_cuts(void)
+{
+    check_cut(HCY_F64, 1, (const uint64_t[]){ 300 }, (const uint64_t[]){ 640 }, false);
+    check_cut(HCY_F32, 1, (const uint64_t[]){ 7 }, (const uint64_t[]){ 7 }, true);
+    check_cut(HCY_F32, 2, (const uint64_t[]){ 9, 14 }, (const uint64_t[]){ 20, 25 }, true);
+    check_cut(HCY_F64, 3, (const uint64_t[]){ 5, 4, 9 }, (const uint64_t[]){ 8, 9, 18 }, false);
+    check_cut(HCY_F64, 3, (const uint64_t[]){ 1, 6, 1 }, (const uint64_t[]){ 4, 12, 4 }, true);
+}
+
+static void test_scale(void)
+{
+    enum { N = 100 };
+    for (int sign = -1; sign <= 1; sign += 2) {
+        hcy_nufft_job job = job_of(1, HCY_F64, 4, N, 10, 1, 1);
+        double *in = random_reals(VECTORS * 2 * N, HCY_F64), *by = random_reals(2 * N, HCY_F64), want[VECTORS * 2 * N];
+        hcy_buffer *from = reals(in, VECTORS * 2 * N, HCY_F64), *factors = reals(by, 2 * N, HCY_F64),
+                   *to = buffer(NULL, sizeof want);
+        hcy_arg args[4] = { hcy_arg_buf(from), hcy_arg_buf(factors), hcy_arg_struct(&job, sizeof job), hcy_arg_buf(to) };
+        job.sign = sign;
+        for (size_t i = 0; i < VECTORS * N; i++) {
+            double re = by[i % N * 2], im = sign * by[i % N * 2 + 1];
+            want[2 * i] = in[2 * i] * re - in[2 * i + 1] * im;
+            want[2 * i + 1] = in[2 * i] * im + in[2 * i + 1] * re;
+        }
+        int status = launch("nufft_scale", VECTORS, args, 4, false);
+        double *got = read_reals(to, VECTORS * 2 * N, HCY_F64), off = distance(got, want, VECTORS * 2 * N);
+        ok(!status && off < 1e-15, "times phases, sign %d: %.1e", sign, off);
+        free(in);
+        free(by);
+        free(got);
+        hcy_buffer_release(from);
+        hcy_buffer_release(factors);
+        hcy_buffer_release(to);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    hcy_kernel *kernel = NULL;
+    const char *name = argc > 1 ? argv[1] : "cpu@threads=2";
+    if (hcy_device_open(&dev, name))
+        skip_all("%s: %s", name, hcy_last_error()->text);
+    if (hcy_kernel_get(&kernel, dev, "nufft_spread"))
+        skip_all("%s", hcy_last_error()->text);
+    hcy_kernel_release(kernel);
+    if (hcy_queue_create(&queue, dev))
+        bail_out("%s", hcy_last_error()->text);
+    test_moves();
+    test_bad();
+    test_order();
+    test_cuts();
+    test_scale();
+    hcy_queue_release(queue);
+    hcy_device_release(dev);
+    return done_testing();
+}
