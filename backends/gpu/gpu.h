@@ -79,6 +79,6 @@ int gpu_tables_make(struct gpu_plan **plan, const hcy_span *spans, size_t n,
 
 /* Texts, generated from the .cl files; zero at the end. */
 extern const char gpu_text_decode[], gpu_text_decode_fast[], gpu_text_azint[], gpu_text_azint_fast[],
-    gpu_text_nufft_sort[], gpu_text_nufft[], gpu_text_nufft_cut[];
+    gpu_text_nufft_sort[], gpu_text_nufft_scan[], gpu_text_nufft[], gpu_text_nufft_cut[];
 
 #endif

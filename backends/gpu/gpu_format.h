@@ -121,7 +121,7 @@ struct gpu_nufft {
     uint32_t slabs;   /* of a pencil */
     uint32_t n_keys;  /* slabs in all */
     uint32_t range;   /* points of a group */
-    uint32_t reserved;
+    uint32_t reach;   /* slabs whose points may reach one cell */
     double offset[3]; /* half a window, in periods */
 };
 /* The head of sorted points. */
@@ -130,8 +130,15 @@ struct gpu_nufft_head {
     uint32_t most;      /* points of the fullest slab */
     uint32_t reserved[62];
 };
+/* Fixed order: a point while it is sorted. */
+struct gpu_nufft_pair {
+    uint32_t key, number;
+};
 #define GPU_NUFFT_GROUP 256u  /* items that sort */
 #define GPU_NUFFT_SCAN  2048u /* keys of a group that sums their counts */
+/* Fixed order: points of a group that sorts them by a digit of their keys; bits of a digit. */
+#define GPU_NUFFT_CHUNK 4096u
+#define GPU_NUFFT_DIGIT 4u
 
 /* Modes and the grid; axes as the job counts them, moved so that the last is number 2. */
 struct gpu_nufft_cut {

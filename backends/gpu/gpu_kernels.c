@@ -19,11 +19,11 @@ static const struct gpu_family {
     { "azint_image", gpu_text_azint, gpu_image_launch, gpu_image_scratch, true },
     { "bslz4_azint", gpu_text_azint, gpu_azint_launch, gpu_azint_scratch, true },
     { "nufft_sort", gpu_text_nufft_sort, gpu_nufft_sort_launch, gpu_nufft_sort_scratch, false },
-    { "nufft_spread", gpu_text_nufft, gpu_nufft_spread_launch, gpu_nufft_move_scratch, false },
-    { "nufft_interp", gpu_text_nufft, gpu_nufft_interp_launch, gpu_nufft_move_scratch, false },
-    { "nufft_crop", gpu_text_nufft_cut, gpu_nufft_crop_launch, gpu_nufft_move_scratch, false },
-    { "nufft_pad", gpu_text_nufft_cut, gpu_nufft_pad_launch, gpu_nufft_move_scratch, false },
-    { "nufft_scale", gpu_text_nufft_cut, gpu_nufft_scale_launch, gpu_nufft_move_scratch, false },
+    { "nufft_spread", gpu_text_nufft, gpu_nufft_spread_launch, gpu_nufft_spread_scratch, false },
+    { "nufft_interp", gpu_text_nufft, gpu_nufft_interp_launch, gpu_nufft_no_scratch, false },
+    { "nufft_crop", gpu_text_nufft_cut, gpu_nufft_crop_launch, gpu_nufft_no_scratch, false },
+    { "nufft_pad", gpu_text_nufft_cut, gpu_nufft_pad_launch, gpu_nufft_no_scratch, false },
+    { "nufft_scale", gpu_text_nufft_cut, gpu_nufft_scale_launch, gpu_nufft_no_scratch, false },
 };
 
 int gpu_kernel_get(struct gpu_kernel **out, const struct gpu_ops *ops, void *device, const char *name)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum { SORT_X, SORT_JOB = 3, SORT_REPORT, SORT_SORTED };
-enum { MOVE_SORTED, MOVE_TABLE, MOVE_FROM, MOVE_JOB, MOVE_TO };
+enum { MOVE_SORTED, MOVE_TABLE, MOVE_FROM, MOVE_JOB, MOVE_TO, MOVE_SCRATCH };
 enum { CUT_FROM, CUT_FACTORS, CUT_JOB, CUT_TO };
 
 /* Of groups in the second direction of a grid. */
@@ -25,7 +25,9 @@ struct nufft {
     struct shape shape;
     struct gpu_nufft at;
     size_t real, record, n_sums;
-    size_t counts, sums, ranks, records, end;
+    bool fixed;                               /* order */
+    size_t counts, sums, ranks, records, end; /* fixed order: ranks are pairs of key and number, */
+    size_t pairs, digits, spare, n_chunks;    /* which go to and fro */
 };
 
 /* --- Shapes --- */
@@ -127,6 +129,9 @@ static int set_keys(struct nufft *n, const struct gpu_call *call)
         return hcy_fail(HCY_ERANGE, "nufft: a grid of %llu cells is too large",
                         (unsigned long long)n->at.cells);
     n->at.n_keys = (uint32_t)keys;
+    n->at.reach = (job->dim > 1 ? over(job->width - 1, n->shape.xb) + 1 : 1) *
+                  (job->dim > 2 ? over(job->width - 1, n->shape.yb) + 1 : 1) *
+                  (over(job->width - 1, n->shape.zs) + 1);
     n->n_sums = (keys + GPU_NUFFT_SCAN - 1) / GPU_NUFFT_SCAN;
     return 0;
 }
@@ -153,7 +158,8 @@ static int open_job(struct nufft *n, const struct gpu_call *call, const hcy_nuff
     n->real = job->precision == HCY_F64 ? 8 : 4;
     n->record = (job->dim * (n->real + 4) + 4 + n->real - 1) / n->real * n->real;
     n->at.n_points = job->n_points;
-    n->at.range = job->n_points > 1000000 ? 512 : 128; /* few enough to fill a device, many enough to be worth a ring */
+    n->at.range =
+        job->n_points > 1000000 ? 512 : 128; /* few enough to fill a device, many enough to be worth a ring */
     int status = set_axes(n, job);
     if (!status)
         status = set_keys(n, call);
@@ -163,19 +169,27 @@ static int open_job(struct nufft *n, const struct gpu_call *call, const hcy_nuff
         status = place(&n->records, n, (size_t)job->n_points, n->record);
     if (!status)
         status = place(&n->counts, n, n->at.n_keys, 4);
+    if (!status) /* of keys, and of digits */
+        status = place(&n->sums, n, n->n_sums + (size_t)job->n_points / GPU_NUFFT_CHUNK + 1, 4);
+    n->fixed = (job->flags & HCY_NUFFT_FIXED_ORDER) != 0;
+    n->n_chunks = ((size_t)job->n_points + GPU_NUFFT_CHUNK - 1) / GPU_NUFFT_CHUNK;
     if (!status)
-        status = place(&n->sums, n, n->n_sums, 4);
-    if (!status)
-        status = place(&n->ranks, n, (size_t)job->n_points, 4);
+        status = place(&n->ranks, n, (size_t)job->n_points, n->fixed ? 8 : 4);
+    if (!status && n->fixed)
+        status = place(&n->pairs, n, (size_t)job->n_points, 8);
+    if (!status && n->fixed)
+        status = place(&n->digits, n, n->n_chunks << GPU_NUFFT_DIGIT, 4);
+    if (!status && n->fixed)
+        status = place(&n->spare, n, 1, sizeof(struct gpu_nufft_head));
     return status;
 }
 
 static int options_of(const struct nufft *n, uint32_t group, char *options)
 {
     return snprintf(options, GPU_OPTIONS_BYTES,
-                    "-DGROUP_SIZE=%u -DREAL=%s -DPRECISION=%u -DDIM=%u -DXB=%u -DYB=%u -DZS=%u", group,
-                    n->job->precision == HCY_F64 ? "double" : "float", n->job->precision, n->job->dim, n->shape.xb,
-                    n->shape.yb, n->shape.zs);
+                    "-DGROUP_SIZE=%u -DREAL=%s -DPRECISION=%u -DDIM=%u -DXB=%u -DYB=%u -DZS=%u -DFIXED=%d",
+                    group, n->job->precision == HCY_F64 ? "double" : "float", n->job->precision, n->job->dim,
+                    n->shape.xb, n->shape.yb, n->shape.zs, n->fixed);
 }
 
 /* Groups for items that each take some of `n`. */
@@ -201,44 +215,91 @@ int gpu_nufft_sort_scratch(const struct gpu_call *call, size_t *size)
     return status;
 }
 
-static int run_sort(const struct nufft *n, const struct gpu_call *call, struct gpu_variant *v, uint32_t group)
+/* What a sort runs: a text of points, and one that does not know them. */
+struct sort {
+    const struct gpu_call *call;
+    struct gpu_variant *points, *scan;
+    uint32_t group;
+};
+
+/* Numbers at `counts` to the sums of those before them. */
+static int sum_up(const struct nufft *n, const struct sort *s, size_t counts, size_t n_counts, size_t head)
 {
+    const struct gpu_call *call = s->call;
+    const hcy_value *sorted = &call->values[SORT_SORTED];
+    struct gpu_nufft at = n->at;
+    uint32_t n_sums = (uint32_t)((n_counts + GPU_NUFFT_SCAN - 1) / GPU_NUFFT_SCAN);
+    struct gpu_grid scans = { { n_sums, 1 }, s->group, 0 }, one = { { 1, 1 }, s->group, 0 };
+    at.n_keys = (uint32_t)n_counts;
+    int status = GPU_STEP(call, s->scan, "gpu_nufft_sums", &scans, GPU_BYTES(at), gpu_at(sorted, counts),
+                          gpu_at(sorted, n->sums), gpu_at(sorted, head));
+    if (!status)
+        status =
+            GPU_STEP(call, s->scan, "gpu_nufft_places", &one, GPU_BYTES(n_sums), gpu_at(sorted, n->sums));
+    if (!status)
+        status = GPU_STEP(call, s->scan, "gpu_nufft_starts", &scans, GPU_BYTES(at), gpu_at(sorted, counts),
+                          gpu_at(sorted, n->sums));
+    return status;
+}
+
+/* Pairs by their keys, digit by digit; where they are in the end. */
+static int sort_pairs(const struct nufft *n, const struct sort *s, size_t *pairs)
+{
+    const struct gpu_call *call = s->call;
+    const hcy_value *sorted = &call->values[SORT_SORTED];
+    struct gpu_grid chunks = { { (uint32_t)n->n_chunks, 1 }, s->group, 0 };
+    size_t to = n->pairs;
+    int status = 0;
+    *pairs = n->ranks;
+    for (uint32_t shift = 0; !status && shift < 32 && (n->at.n_keys - 1) >> shift; shift += GPU_NUFFT_DIGIT) {
+        size_t from = *pairs;
+        status = GPU_STEP(call, s->scan, "gpu_nufft_digits", &chunks, GPU_BYTES(n->at), GPU_BYTES(shift),
+                          gpu_at(sorted, from), gpu_at(sorted, n->digits));
+        if (!status)
+            status = sum_up(n, s, n->digits, n->n_chunks << GPU_NUFFT_DIGIT, n->spare);
+        if (!status)
+            status =
+                GPU_STEP(call, s->scan, "gpu_nufft_by_digit", &chunks, GPU_BYTES(n->at), GPU_BYTES(shift),
+                         gpu_at(sorted, from), gpu_at(sorted, n->digits), gpu_at(sorted, to));
+        *pairs = to;
+        to = from;
+    }
+    return status;
+}
+
+static int run_sort(const struct nufft *n, const struct sort *s)
+{
+    const struct gpu_call *call = s->call;
     const hcy_value *x[3], *sorted = &call->values[SORT_SORTED];
-    struct gpu_grid points = spread_over(call, n->at.n_points, group, 1),
-                    keys = spread_over(call, n->at.n_keys, group, 1),
-                    scans = { { (uint32_t)n->n_sums, 1 }, group, 0 }, one = { { 1, 1 }, group, 0 };
-    uint32_t n_sums = (uint32_t)n->n_sums;
+    struct gpu_grid points = spread_over(call, n->at.n_points, s->group, 1),
+                    keys = spread_over(call, n->at.n_keys, s->group, 1);
+    size_t ranks = n->ranks;
     for (uint32_t d = 0; d < 3; d++)
         x[d] = &call->values[SORT_X + (d < n->job->dim ? n->job->dim - 1 - d : 0)];
-    int status = GPU_STEP(call, v, "gpu_nufft_begin", &keys, GPU_BYTES(n->at), gpu_at(sorted, n->counts),
-                          gpu_at(sorted, 0));
+    int status = GPU_STEP(call, s->scan, "gpu_nufft_begin", &keys, GPU_BYTES(n->at),
+                          gpu_at(sorted, n->counts), gpu_at(sorted, 0));
     if (!status)
-        status = GPU_STEP(call, v, "gpu_nufft_count", &points, GPU_BYTES(n->at), gpu_at(x[0], 0),
+        status = GPU_STEP(call, s->points, "gpu_nufft_count", &points, GPU_BYTES(n->at), gpu_at(x[0], 0),
                           gpu_at(x[1], 0), gpu_at(x[2], 0), gpu_at(sorted, n->counts),
                           gpu_at(sorted, n->ranks), gpu_at(sorted, 0));
     if (!status)
-        status = GPU_STEP(call, v, "gpu_nufft_sums", &scans, GPU_BYTES(n->at), gpu_at(sorted, n->counts),
-                          gpu_at(sorted, n->sums), gpu_at(sorted, 0));
+        status = sum_up(n, s, n->counts, n->at.n_keys, 0);
+    if (!status && n->fixed)
+        status = sort_pairs(n, s, &ranks);
     if (!status)
-        status = GPU_STEP(call, v, "gpu_nufft_places", &one, GPU_BYTES(n_sums), gpu_at(sorted, n->sums));
-    if (!status)
-        status = GPU_STEP(call, v, "gpu_nufft_starts", &scans, GPU_BYTES(n->at), gpu_at(sorted, n->counts),
-                          gpu_at(sorted, n->sums));
-    if (!status)
-        status = GPU_STEP(call, v, "gpu_nufft_scatter", &points, GPU_BYTES(n->at), gpu_at(x[0], 0),
-                          gpu_at(x[1], 0), gpu_at(x[2], 0), gpu_at(sorted, n->counts),
-                          gpu_at(sorted, n->ranks), gpu_at(sorted, 0), gpu_at(sorted, n->records),
-                          gpu_at(&call->values[SORT_REPORT], 0));
+        status =
+            GPU_STEP(call, s->points, "gpu_nufft_scatter", &points, GPU_BYTES(n->at), gpu_at(x[0], 0),
+                     gpu_at(x[1], 0), gpu_at(x[2], 0), gpu_at(sorted, n->counts), gpu_at(sorted, ranks),
+                     gpu_at(sorted, 0), gpu_at(sorted, n->records), gpu_at(&call->values[SORT_REPORT], 0));
     return status;
 }
 
 int gpu_nufft_sort_launch(const struct gpu_call *call)
 {
     struct nufft n;
-    struct gpu_variant *v;
+    struct sort s = { .call = call, .group = gpu_group(call, GPU_NUFFT_GROUP) };
     char options[GPU_OPTIONS_BYTES];
     const hcy_nufft_job *job = call->values[SORT_JOB].bytes;
-    uint32_t group = gpu_group(call, GPU_NUFFT_GROUP);
     bool wide = job->flags & HCY_NUFFT_WIDE_POINTS || job->precision == HCY_F64;
     int status = open_job(&n, call, job);
     if (status)
@@ -249,10 +310,13 @@ int gpu_nufft_sort_launch(const struct gpu_call *call)
     if (!holds(&call->values[SORT_SORTED], 1, n.end) ||
         !holds(&call->values[SORT_REPORT], 1, sizeof(hcy_nufft_report)))
         return hcy_fail(HCY_EINVAL, "nufft_sort: the buffers are too small");
-    int used = options_of(&n, group, options);
+    int used = options_of(&n, s.group, options);
     snprintf(options + used, sizeof options - (size_t)used, " -DPOINT=%s", wide ? "double" : "float");
-    status = gpu_variant_get(call->kernel, gpu_text_nufft_sort, options, &v);
-    return status ? status : run_sort(&n, call, v, group);
+    status = gpu_variant_get(call->kernel, gpu_text_nufft_sort, options, &s.points);
+    snprintf(options, sizeof options, "-DGROUP_SIZE=%u", s.group);
+    if (!status)
+        status = gpu_variant_get(call->kernel, gpu_text_nufft_scan, options, &s.scan);
+    return status ? status : run_sort(&n, &s);
 }
 
 /* --- nufft_spread, nufft_interp --- */
@@ -275,44 +339,100 @@ static int open_move(struct nufft *n, const struct gpu_call *call, bool spreads,
         !holds(&values[MOVE_TABLE], HCY_NUFFT_COEFS(n->job->width) * HCY_NUFFT_MAX_WIDTH, n->real))
         return hcy_fail(HCY_EINVAL, "nufft: strengths, grid or window are smaller than the job says");
     int used = options_of(n, n->shape.group, options);
-    snprintf(options + used, sizeof options - (size_t)used,
-             " -DWIDTH=%uu -DPARTS=%u -DBATCH=%u -DSPREADS=%d", n->job->width, n->shape.parts, n->shape.batch,
-             spreads);
+    snprintf(options + used, sizeof options - (size_t)used, " -DWIDTH=%uu -DPARTS=%u -DBATCH=%u -DSPREADS=%d",
+             n->job->width, n->shape.parts, n->shape.batch, spreads);
     return gpu_variant_get(call->kernel, gpu_text_nufft, options, v);
 }
 
-static int move(const struct gpu_call *call, bool spreads)
+/* Up to MOST_ROWS vectors, from the `done`-th on. */
+static int move_rows(const struct nufft *n, const struct gpu_call *call, struct gpu_variant *v, bool spreads,
+                     size_t done)
+{
+    const hcy_value *values = call->values;
+    size_t rows = call->items - done < MOST_ROWS ? call->items - done : MOST_ROWS, complex_ = 2 * n->real;
+    struct gpu_grid grid = { { over((uint32_t)n->at.n_points, n->at.range), (uint32_t)rows },
+                             n->shape.group,
+                             0 };
+    size_t points = done * n->at.n_points * complex_, cells = done * n->at.cells * complex_;
+    return GPU_STEP(call, v, spreads ? "gpu_nufft_spread" : "gpu_nufft_interp", &grid, GPU_BYTES(n->at),
+                    gpu_at(&values[MOVE_SORTED], n->records), gpu_at(&values[MOVE_TABLE], 0),
+                    gpu_at(&values[MOVE_FROM], spreads ? points : cells),
+                    gpu_at(&values[MOVE_TO], spreads ? cells : points));
+}
+
+int gpu_nufft_interp_launch(const struct gpu_call *call)
 {
     struct nufft n;
     struct gpu_variant *v;
-    const hcy_value *values = call->values;
-    int status = open_move(&n, call, spreads, &v);
-    size_t complex_ = 2 * n.real, from = spreads ? n.at.n_points : n.at.cells,
-           to = spreads ? n.at.cells : n.at.n_points;
-    if (!status && spreads)
-        status = call->kernel->ops->zero(call->queue, &values[MOVE_TO], 0, call->items * n.at.cells * complex_);
-    for (size_t done = 0; !status && done < call->items && n.at.n_points; done += MOST_ROWS) {
-        size_t rows = call->items - done < MOST_ROWS ? call->items - done : MOST_ROWS;
-        struct gpu_grid grid = { { over((uint32_t)n.at.n_points, n.at.range), (uint32_t)rows }, n.shape.group, 0 };
-        status = GPU_STEP(call, v, spreads ? "gpu_nufft_spread" : "gpu_nufft_interp", &grid, GPU_BYTES(n.at),
-                          gpu_at(&values[MOVE_SORTED], n.records), gpu_at(&values[MOVE_TABLE], 0),
-                          gpu_at(&values[MOVE_FROM], done * from * complex_),
-                          gpu_at(&values[MOVE_TO], done * to * complex_));
-    }
+    int status = open_move(&n, call, false, &v);
+    for (size_t done = 0; !status && done < call->items && n.at.n_points; done += MOST_ROWS)
+        status = move_rows(&n, call, v, false, done);
+    return status;
+}
+
+/* Fixed order: the vectors' exponents, then their grids of 64-bit integers. */
+static int fixed_scratch(const struct nufft *n, size_t items, size_t *grids, size_t *size)
+{
+    int status = hcy_size_mul(size, items, (size_t)n->at.cells);
+    if (!status)
+        status = hcy_size_mul(size, *size, 16);
+    *grids = (items * 4 + 255) / 256 * 256;
+    return status ? status : hcy_size_add(size, *size, *grids);
+}
+
+int gpu_nufft_spread_scratch(const struct gpu_call *call, size_t *size)
+{
+    struct nufft n;
+    size_t grids;
+    int status = open_job(&n, call, call->values[MOVE_JOB].bytes);
+    *size = 0;
+    return status || !n.fixed ? status : fixed_scratch(&n, call->items, &grids, size);
+}
+
+static int spread_fixed(const struct nufft *n, const struct gpu_call *call, struct gpu_variant *v)
+{
+    const hcy_value *values = call->values, *scratch = &values[MOVE_SCRATCH], *sorted = &values[MOVE_SORTED];
+    uint32_t rows = (uint32_t)call->items;
+    size_t grids, size;
+    struct gpu_grid points = spread_over(call, 2 * n->at.n_points, n->shape.group, rows),
+                    cells = spread_over(call, 2 * n->at.cells, n->shape.group, rows),
+                    grid = { { over((uint32_t)n->at.n_points, n->at.range), rows }, n->shape.group, 0 };
+    int status = call->items <= MOST_ROWS ? fixed_scratch(n, call->items, &grids, &size) : HCY_ERANGE;
+    if (status || !holds(scratch, 1, size))
+        return hcy_fail(status ? status : HCY_EINVAL, "nufft_spread: %zu vectors at once in fixed order",
+                        call->items);
+    status = call->kernel->ops->zero(call->queue, scratch, 0, size);
+    if (!status)
+        status = GPU_STEP(call, v, "gpu_nufft_largest", &points, GPU_BYTES(n->at.n_points),
+                          gpu_at(&values[MOVE_FROM], 0), gpu_at(scratch, 0));
+    if (!status)
+        status = GPU_STEP(call, v, "gpu_nufft_spread", &grid, GPU_BYTES(n->at), gpu_at(sorted, n->records),
+                          gpu_at(&values[MOVE_TABLE], 0), gpu_at(&values[MOVE_FROM], 0),
+                          gpu_at(scratch, grids), gpu_at(sorted, 0), gpu_at(scratch, 0));
+    if (!status)
+        status = GPU_STEP(call, v, "gpu_nufft_floating", &cells, GPU_BYTES(n->at), gpu_at(sorted, 0),
+                          gpu_at(scratch, 0), gpu_at(scratch, grids), gpu_at(&values[MOVE_TO], 0));
     return status;
 }
 
 int gpu_nufft_spread_launch(const struct gpu_call *call)
 {
-    return move(call, true);
+    struct nufft n;
+    struct gpu_variant *v;
+    int status = open_move(&n, call, true, &v);
+    if (status)
+        return status;
+    if (n.fixed && n.at.n_points)
+        return spread_fixed(&n, call, v);
+    status = call->kernel->ops->zero(call->queue, &call->values[MOVE_TO], 0,
+                                     call->items * (size_t)n.at.cells * 2 * n.real);
+    for (size_t done = 0; !status && done < call->items && n.at.n_points; done += MOST_ROWS)
+        status = move_rows(&n, call, v, true, done);
+    return status;
 }
 
-int gpu_nufft_interp_launch(const struct gpu_call *call)
-{
-    return move(call, false);
-}
-
-int gpu_nufft_move_scratch(const struct gpu_call *call, size_t *size)
+/* Kernels that need no memory of their own. */
+int gpu_nufft_no_scratch(const struct gpu_call *call, size_t *size)
 {
     (void)call;
     *size = 0;
@@ -356,10 +476,12 @@ static int cut(const struct gpu_call *call, bool crops)
     size_t real = job->precision == HCY_F64 ? 8 : 4;
     if (hcy_size_mul(&grids, (size_t)n.at.cells, call->items) ||
         !holds(&values[crops ? CUT_FROM : CUT_TO], grids, 2 * real) ||
-        !holds(&values[crops ? CUT_TO : CUT_FROM], modes, 2 * real) || !holds(&values[CUT_FACTORS], factors, real))
+        !holds(&values[crops ? CUT_TO : CUT_FROM], modes, 2 * real) ||
+        !holds(&values[CUT_FACTORS], factors, real))
         return hcy_fail(HCY_EINVAL, "nufft: grid, modes or factors are smaller than the job says");
     uint64_t *along = crops ? c.modes : c.grid, rows = call->items * along[0] * along[1];
-    struct gpu_grid grid = spread_over(call, along[2], group, (uint32_t)(rows < MOST_ROWS ? rows : MOST_ROWS));
+    struct gpu_grid grid =
+        spread_over(call, along[2], group, (uint32_t)(rows < MOST_ROWS ? rows : MOST_ROWS));
     status = cut_variant(call, job, group, &v);
     return status ? status
                   : GPU_STEP(call, v, crops ? "gpu_nufft_crop" : "gpu_nufft_pad", &grid, GPU_BYTES(c),

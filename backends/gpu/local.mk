@@ -8,22 +8,24 @@ gpu_azint_fast = $(gpu_azint) backends/gpu/azint_rest.cl backends/gpu/rest.cl ba
     backends/gpu/fast.cl backends/gpu/azint_fast.cl
 gpu_nufft_common = backends/gpu/dialect.h src/nufft/nufft_format.h backends/gpu/gpu_format.h
 gpu_nufft_sort = $(gpu_nufft_common) backends/gpu/nufft_sort.cl
+gpu_nufft_scan = $(gpu_nufft_common) backends/gpu/nufft_scan.cl
 gpu_nufft = $(gpu_nufft_common) backends/gpu/nufft.cl
 gpu_nufft_cut = $(gpu_nufft_common) backends/gpu/nufft_cut.cl
-EXTRA_DIST += backends/gpu/nufft_sort.cl backends/gpu/nufft.cl backends/gpu/nufft_cut.cl
+EXTRA_DIST += backends/gpu/nufft_sort.cl backends/gpu/nufft_scan.cl backends/gpu/nufft.cl backends/gpu/nufft_cut.cl
 EXTRA_DIST += backends/gpu/dialect.h backends/gpu/text.sh backends/gpu/bslz4.cl backends/gpu/decode.cl backends/gpu/rest.cl \
     backends/gpu/decode_rest.cl backends/gpu/fast.cl backends/gpu/decode_fast.cl backends/gpu/azint.cl \
     backends/gpu/azint_alone.cl \
     backends/gpu/azint_rest.cl backends/gpu/azint_rest_kernel.cl backends/gpu/azint_fast.cl
 
 backends/gpu/gpu_texts.c: backends/gpu/text.sh $(gpu_decode_fast) $(gpu_azint_fast) \
-    $(gpu_nufft_sort) $(gpu_nufft) $(gpu_nufft_cut)
+    $(gpu_nufft_sort) $(gpu_nufft_scan) $(gpu_nufft) $(gpu_nufft_cut)
 	$(AM_V_GEN)$(MKDIR_P) backends/gpu && cd $(srcdir) && { \
 	    $(SHELL) backends/gpu/text.sh gpu_text_decode $(gpu_decode) && \
 	    $(SHELL) backends/gpu/text.sh gpu_text_decode_fast $(gpu_decode_fast) && \
 	    $(SHELL) backends/gpu/text.sh gpu_text_azint $(gpu_azint) && \
 	    $(SHELL) backends/gpu/text.sh gpu_text_azint_fast $(gpu_azint_fast) && \
 	    $(SHELL) backends/gpu/text.sh gpu_text_nufft_sort $(gpu_nufft_sort) && \
+	    $(SHELL) backends/gpu/text.sh gpu_text_nufft_scan $(gpu_nufft_scan) && \
 	    $(SHELL) backends/gpu/text.sh gpu_text_nufft $(gpu_nufft) && \
 	    $(SHELL) backends/gpu/text.sh gpu_text_nufft_cut $(gpu_nufft_cut); \
 	    } > $(abs_builddir)/$@.tmp && mv $(abs_builddir)/$@.tmp $(abs_builddir)/$@

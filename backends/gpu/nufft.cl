@@ -169,8 +169,56 @@ DEVICE u64 stride_of(const struct gpu_nufft *job)
     ((near)->pencil[p][0] == (here)->pencil[0] && (near)->pencil[p][1] == (here)->pencil[1])
 
 #if SPREADS
+/* FIXED: pieces are added in 64-bit fixed point, whose sums do not depend on their order (and within a piece points
+ * have one); the scale is the power of 2 with which no sum can overflow: the largest strength at all points that reach
+ * a cell.  The grid is of integers then, and made floating point in the end. */
+#if FIXED
+#define CELL u64
+struct fixed {
+    u32 exponent; /* of the largest strength of a vector, as in a double */
+};
+
+/* The exponent of the scale, as in a double.  0x7ff: a strength is no number, or infinite. */
+DEVICE u64 scale_of(const struct gpu_nufft *job, const struct gpu_nufft_head *head, u32 exponent)
+{
+    u64 terms = (u64)head->most * job->reach, bits = 1, scale;
+    terms = terms < job->n_points ? terms : job->n_points;
+    while (terms >> bits)
+        bits++;
+    /* strengths < 2^(exponent - 1022), weights < 2, sums < 2^62 */
+    scale = 2106 - exponent - bits;
+    return exponent == 0x7ff ? 0x7ff : scale < 2045 ? scale : 2045;
+}
+#define IN_FIXED(x) ((u64)(i64)rint((double)(x) * scale))
+#define PUT(cell, a, b) (ATOMIC_ADD64((cell), IN_FIXED(a)), ATOMIC_ADD64((cell) + 1, IN_FIXED(b)))
+
+KERNEL GROUP_OF(GROUP_SIZE)
+void gpu_nufft_largest(u64 n, BUFFER(const REAL, strengths), BUFFER(struct fixed, fixed))
+{
+    OPEN(const REAL, strengths) OPEN(struct fixed, fixed)
+    u32 most = 0;
+    for (u64 i = ITEM_OF_ALL; i < 2 * n; i += (u64)GROUPS * GROUP_SIZE)
+        most = MAX32(most, (u32)(AS_BITS64((double)strengths[2 * n * GROUP_Y + i]) >> 52 & 0x7ff));
+    ATOMIC_MAX32(&fixed[GROUP_Y].exponent, most);
+}
+
+KERNEL GROUP_OF(GROUP_SIZE)
+void gpu_nufft_floating(struct gpu_nufft job, BUFFER(const struct gpu_nufft_head, head),
+                        BUFFER(const struct fixed, fixed), BUFFER(const u64, from), BUFFER(REAL, to))
+{
+    OPEN(const struct gpu_nufft_head, head) OPEN(const struct fixed, fixed) OPEN(const u64, from) OPEN(REAL, to)
+    u64 scale = scale_of(&job, head, fixed[GROUP_Y].exponent), first = 2 * job.cells * GROUP_Y;
+    double unit = AS_DOUBLE((scale == 0x7ff ? (0x7ffull << 1 | 1) << 51 : (2046 - scale) << 52));
+    for (u64 i = ITEM_OF_ALL; i < 2 * job.cells; i += (u64)GROUPS * GROUP_SIZE)
+        to[first + i] = (REAL)((double)(i64)from[first + i] * unit);
+}
+#else
+#define CELL REAL
+#define PUT ATOMIC_ADD_PAIR
+#endif
+
 /* Planes before `limit` to the grid. */
-DEVICE void put_planes(const struct gpu_nufft *job, struct piece *here, u32 limit, REAL *grid)
+DEVICE void put_planes(const struct gpu_nufft *job, struct piece *here, u32 limit, double scale, CELL *grid)
 {
     u64 stride = stride_of(job);
     UNROLLED
@@ -180,8 +228,8 @@ DEVICE void put_planes(const struct gpu_nufft *job, struct piece *here, u32 limi
             u32 q = FIRST_OF(s) + r, plane = PLANE(here, q);
             if (plane >= limit || !IS_SLOT(s) || !IS_PLACE(q))
                 continue;
-            REAL *cell = grid + 2 * (here->column[s] + wrapped(plane, job->n[Z]) * stride);
-            ATOMIC_ADD_PAIR(cell, here->re[s][r], here->im[s][r]);
+            CELL *cell = grid + 2 * (here->column[s] + wrapped(plane, job->n[Z]) * stride);
+            PUT(cell, here->re[s][r], here->im[s][r]);
             here->re[s][r] = here->im[s][r] = 0;
         }
     }
@@ -190,12 +238,21 @@ DEVICE void put_planes(const struct gpu_nufft *job, struct piece *here, u32 limi
 /* A range of points, GROUP the range, GROUP_Y the vector. */
 KERNEL GROUP_OF(GROUP_SIZE)
 void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records), BUFFER(const REAL, table),
-                      BUFFER(const REAL, strengths), BUFFER(REAL, grids))
+                      BUFFER(const REAL, strengths), BUFFER(CELL, grids)
+#if FIXED
+                      , BUFFER(const struct gpu_nufft_head, head), BUFFER(const struct fixed, fixed)
+#endif
+)
 {
-    OPEN(const struct record, records) OPEN(const REAL, table) OPEN(const REAL, strengths) OPEN(REAL, grids)
+    OPEN(const struct record, records) OPEN(const REAL, table) OPEN(const REAL, strengths) OPEN(CELL, grids)
+    double scale = 1;
+#if FIXED
+    OPEN(const struct gpu_nufft_head, head) OPEN(const struct fixed, fixed)
+    scale = AS_DOUBLE(scale_of(&job, head, fixed[GROUP_Y].exponent) << 52);
+#endif
     LOCAL struct near near[1];
     const REAL *c = strengths + 2 * job.n_points * GROUP_Y;
-    REAL *grid = grids + 2 * job.cells * GROUP_Y;
+    CELL *grid = grids + 2 * job.cells * GROUP_Y;
     u64 first = (u64)GROUP * job.range, last = first + job.range < job.n_points ? first + job.range : job.n_points;
     struct piece here;
     here.slab = 0xffffffffu;
@@ -219,13 +276,14 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
             if (near->slab[p] != here.slab || !IS_SAME_PENCIL(near, p, &here)) {
                 if (here.slab != 0xffffffffu)
                     put_planes(&job, &here,
-                               IS_SAME_PENCIL(near, p, &here) ? near->slab[p] * ZS : 0xffffffffu, grid);
+                               IS_SAME_PENCIL(near, p, &here) ? near->slab[p] * ZS : 0xffffffffu, scale, grid);
                 go_to(&job, near, p, &here);
             }
             UNROLLED
             for (int s = 0; s < SLOTS; s++) {
                 REAL y = DIM > 2 ? near->y[p * PITCH_Y + COLUMN_Y(s)] : 1;
-                REAL a = near->x[p * PITCH_X + 2 * COLUMN_X(s)] * y, b = near->x[p * PITCH_X + 2 * COLUMN_X(s) + 1] * y;
+                const NEAR REAL *x = near->x + p * PITCH_X + 2 * COLUMN_X(s);
+                REAL a = x[0] * y, b = x[1] * y;
                 const NEAR REAL *z = near->z + p * PITCH_Z + FIRST_OF(s);
                 UNROLLED
                 for (int r = 0; r < PART; r++) {
@@ -235,7 +293,7 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
             }
         }
     }
-    put_planes(&job, &here, 0xffffffffu, grid);
+    put_planes(&job, &here, 0xffffffffu, scale, grid);
 }
 #else
 /* Planes from `from` on, of those that the slab's windows reach. */
