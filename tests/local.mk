@@ -159,7 +159,8 @@ cts_launchers += $(cts_programs:=-cpu-avx2.t)
 endif
 # Devices that few machines have: what is not there is skipped with its reason.
 cts_launchers += $(cts_programs:=-opencl.t) tests/bslz4_decode-opencl.t tests/azint_kernels-opencl-few.t \
-    tests/nufft_kernels-opencl-few.t tests/nufft_kernels-cuda.t tests/opencl-opencl.t tests/opencl-opencl-discrete.t \
+    tests/nufft_kernels-opencl-few.t tests/nufft-opencl-few.t tests/nufft_kernels-cuda.t tests/nufft-cuda.t \
+    tests/opencl-opencl.t tests/opencl-opencl-discrete.t \
     tests/cts_buffer-opencl-discrete.t tests/cts_queue-opencl-discrete.t tests/cts_failure-opencl-discrete.t \
     tests/cts_lifetime-opencl-discrete.t tests/cts_threads-opencl-discrete.t
 cts_launchers += $(cts_programs:=-cuda.t) tests/bslz4_decode-cuda.t tests/azint_kernels-cuda.t
