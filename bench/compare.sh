@@ -52,17 +52,18 @@ for split in no bbox full; do
         }' "$work/peers.txt"
 done
 
-# Azimuthal errors, sigma clipping, the median.
-"$python" "$here/bench/filter_peers.py" "$work/s.h5" "$work/s.poni" "$frames" >"$work/filters.txt"
+# Images of 1000 x 360 bins, azimuthal errors, sigma clipping, the median.
+"$python" "$here/bench/azint_peers.py" "$work/s.h5" "$work/s.poni" "$frames" >"$work/rest.txt"
 while read -r name theirs cpu; do
     case $name in
+    image) set -- --split bbox --error-model poisson --npt-azim 360 ;;
     azimuthal) set -- --split no --error-model azimuthal ;;
     clip-*) set -- --sigma-clip --error-model ${name#clip-} ;;
     median) set -- --split no --error-model poisson --percentile 50 ;;
     esac
     ours=`rate "$@"`
     awk -v name="$name" -v theirs="$theirs" -v cpu="$cpu" -v ours="$ours" 'BEGIN {
-        printf "pyFAI %-38s %9.3f ms/frame (%.3f of processors'"'"' time)\n", name ": chunk->curve, threaded", theirs, cpu
-        printf "halcyon %-36s %9.3f ms/frame %9.1f frames/s   %.1f times pyFAI, threaded\n", name ": chunk->curve",
+        printf "pyFAI %-38s %9.3f ms/frame (%.3f of processors'"'"' time)\n", name ": chunk->result, threaded", theirs, cpu
+        printf "halcyon %-36s %9.3f ms/frame %9.1f frames/s   %.1f times pyFAI, threaded\n", name ": chunk->result",
             1e3 / ours, ours, theirs * ours / 1e3 }'
-done <"$work/filters.txt"
+done <"$work/rest.txt"

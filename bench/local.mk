@@ -10,7 +10,7 @@ bench_azint_LDADD = libinternal.la $(HDF5_LIBS)
 bench_programs += bench/gpu
 bench_programs += bench/azint_filter
 EXTRA_PROGRAMS += $(bench_programs)
-EXTRA_DIST += bench/compare.sh bench/filter_peers.py
+EXTRA_DIST += bench/compare.sh bench/azint_peers.py
 CLEANFILES += $(bench_programs)
 bench: $(bench_programs)
 .PHONY: bench
