@@ -229,10 +229,11 @@ static bool strikes(atomic_long *countdown)
     return atomic_load(countdown) > 0 && atomic_fetch_sub(countdown, 1) == 1;
 }
 
-/* Huge pages where they pay: the tables are read from end to end for every batch. */
-void *cpu_blob_alloc(size_t size)
+/* Huge pages where they pay: the tables are read from end to end for every batch.  Not for mapped memory, results
+ * mostly, which may have rows that nothing touches. */
+static void *alloc_pages(size_t size, bool huge)
 {
-    size_t align = size >= 4 * HUGE_PAGE ? HUGE_PAGE : ALIGN;
+    size_t align = huge && size >= 4 * HUGE_PAGE ? HUGE_PAGE : ALIGN;
     if (size > SIZE_MAX - align)
         return NULL;
     void *p = aligned_alloc(align, (size + align - 1) / align * align);
@@ -241,6 +242,11 @@ void *cpu_blob_alloc(size_t size)
         madvise(p, size, MADV_HUGEPAGE);
 #endif
     return p;
+}
+
+void *cpu_blob_alloc(size_t size)
+{
+    return alloc_pages(size, true);
 }
 
 void cpu_blob_free(void *blob, size_t size)
@@ -270,7 +276,7 @@ static int alloc(void *impl, int mem, size_t size, hcy_block *block)
 {
     struct cpu_device *d = impl;
     bool taken = !strikes(&d->fail_alloc) && take_memory(d, size);
-    void *p = taken ? cpu_blob_alloc(size) : NULL;
+    void *p = taken ? alloc_pages(size, mem != HCY_MEM_MAPPED) : NULL;
     if (!p) {
         if (taken)
             atomic_fetch_sub(&d->used, size);

@@ -4,14 +4,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define TOGETHER 65536 /* bins of curves that are handed on at once */
+
 int hcy__output_create(hcy_pipeline *p, size_t window)
 {
     p->ring = calloc(window, sizeof *p->ring);
-    if (!p->ring)
+    p->idle = calloc(window, sizeof *p->idle);
+    if (!p->ring || !p->idle)
         return hcy_fail(HCY_ENOMEM, "room for %zu curves", window);
     p->window = window;
-    for (size_t i = 0; i < window; i++) {
-        hcy_azint_result **result = &p->ring[i].result;
+    for (; p->n_idle < window; p->n_idle++) {
+        hcy_azint_result **result = &p->idle[p->n_idle];
         int status = p->opts.flags & HCY_PIPELINE_MEANS ? hcy_azint_result_create_means(result, p->plan)
                                                         : hcy_azint_result_create(result, p->plan);
         if (status)
@@ -23,8 +26,28 @@ int hcy__output_create(hcy_pipeline *p, size_t window)
 void hcy__output_destroy(hcy_pipeline *p)
 {
     for (size_t i = 0; p->ring && i < p->window; i++)
-        hcy_azint_result_destroy(p->ring[i].result);
+        hcy__output_clear(p, &p->ring[i]);
+    for (size_t i = 0; i < p->n_idle; i++)
+        hcy_azint_result_destroy(p->idle[i]);
+    free(p->idle);
     free(p->ring);
+}
+
+/* There are as many results as entries, so one is idle. */
+static hcy_azint_result *take_result(hcy_pipeline *p)
+{
+    pthread_mutex_lock(&p->lock);
+    hcy_azint_result *result = p->idle[--p->n_idle];
+    pthread_mutex_unlock(&p->lock);
+    return result;
+}
+
+void hcy__output_clear(hcy_pipeline *p, struct pipe_output *output)
+{
+    if (output->result)
+        p->idle[p->n_idle++] = output->result;
+    output->result = NULL;
+    output->ready = 0;
 }
 
 void hcy__output_begin(struct pipe_output *output, uint64_t number)
@@ -49,22 +72,31 @@ static void finish_frame(hcy_pipeline *p, struct pipe_output *output, const hcy_
     double normalization = 1.0;
     if (p->opts.normalization)
         normalization = p->opts.normalization(p->opts.normalization_payload, output->number);
+    output->result = take_result(p);
     output->report.status = hcy_azint_finish(output->result, p->plan, &p->job, sums, report, normalization);
     if (output->report.status)
         snprintf(output->why, sizeof output->why, "%s", hcy_last_error()->text);
 }
 
+static void make_ready(hcy_pipeline *p, uint64_t first, uint64_t last)
+{
+    pthread_mutex_lock(&p->lock);
+    for (uint64_t i = first; i < last; i++)
+        hcy__output_at(p, i)->ready = 1;
+    pthread_cond_broadcast(&p->output);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* Curves are handed on together, images one by one: the sink takes them out of a cache, and few are needed. */
 void hcy__output_finish(hcy_pipeline *p, const struct pipe_worker *worker, const struct pipe_lane *lane)
 {
-    size_t stride = p->sums_bytes / sizeof(uint64_t);
+    const size_t stride = p->sums_bytes / sizeof(uint64_t), together = TOGETHER / p->n_bins + 1;
     for (size_t i = 0; i < lane->n; i++) {
         struct pipe_output *output = hcy__output_at(p, lane->first + i);
         output->device = worker->index;
         finish_frame(p, output, &lane->host_reports[i], lane->host_sums + i * stride);
+        if ((i + 1) % together == 0)
+            make_ready(p, lane->first + i + 1 - together, lane->first + i + 1);
     }
-    pthread_mutex_lock(&p->lock);
-    for (size_t i = 0; i < lane->n; i++)
-        hcy__output_at(p, lane->first + i)->ready = 1;
-    pthread_cond_broadcast(&p->output);
-    pthread_mutex_unlock(&p->lock);
+    make_ready(p, lane->first + lane->n - lane->n % together, lane->first + lane->n);
 }

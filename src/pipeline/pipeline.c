@@ -322,7 +322,7 @@ int hcy__run_begin(hcy_pipeline *p, struct pipe_push *push, const struct pipe_ru
     memset(&p->latency, 0, sizeof p->latency);
     p->accepted = p->emitted = 0;
     for (size_t i = 0; i < p->window; i++)
-        p->ring[i].ready = 0;
+        hcy__output_clear(p, &p->ring[i]);
     for (size_t i = 0; i < p->n_workers; i++) {
         hcy_pipeline_device *d = &p->workers[i].stats;
         if (!goes_on) {
@@ -356,7 +356,7 @@ void hcy__front_retire(hcy_pipeline *p)
     pthread_mutex_lock(&p->lock);
     if (output->submitted)
         hcy__latency_add(&p->latency, output->lent - output->submitted);
-    output->ready = 0;
+    hcy__output_clear(p, output);
     p->emitted++;
     p->stats.done++;
     p->stats.failed += failed;

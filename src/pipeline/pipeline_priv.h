@@ -84,7 +84,7 @@ struct pipe_output {
     size_t device;
     hcy_frame_report report;
     char why[512];
-    hcy_azint_result *result;
+    hcy_azint_result *result; /* while it has one */
 };
 
 /* --- Workers (worker.c) --- */
@@ -179,6 +179,8 @@ struct hcy_pipeline {
     struct pipe_slot *filling, *ready; /* [lock] */
     struct pipe_output *ring;
     size_t window;
+    hcy_azint_result **idle; /* [lock] those of no entry, a stack: the one used last is in a cache, perhaps */
+    size_t n_idle;
     uint64_t accepted, emitted; /* [lock] ordinals */
 
     struct pipe_worker *workers;
@@ -226,6 +228,8 @@ void hcy__latency_show(const struct pipe_latency *latency, hcy_pipeline_stats *s
 
 int hcy__output_create(hcy_pipeline *p, size_t window);
 void hcy__output_destroy(hcy_pipeline *p);
+/* [lock] Nothing is in the entry any more. */
+void hcy__output_clear(hcy_pipeline *p, struct pipe_output *output);
 static inline struct pipe_output *hcy__output_at(hcy_pipeline *p, uint64_t ordinal)
 {
     return &p->ring[ordinal % p->window];

@@ -180,6 +180,9 @@ static int create_lane(struct pipe_worker *w, struct pipe_lane *lane)
 {
     const hcy_pipeline *p = w->pipeline;
     const int shares = depth(w) == 1 && lane != w->lanes; /* what only a running launch needs */
+    const hcy_device_info *info = hcy_device_get_info(w->device);
+    /* Rows of sums that nobody writes take no memory then. */
+    const int mapped = w->direct && info->kind == HCY_KIND_CPU && info->caps & HCY_CAP_MAPPED;
     const uint64_t zero = 0;
     size_t images = 0, scratch = 0, sums = p->batch * p->sums_bytes;
     int status = scratch_size(w, &scratch);
@@ -190,14 +193,15 @@ static int create_lane(struct pipe_worker *w, struct pipe_lane *lane)
     const struct {
         hcy_buffer **buffer;
         size_t size;
+        int mem;
     } table[] = {
-        { &lane->chunks, w->direct ? 0 : p->capacity + HCY_BSLZ4_PADDING },
-        { &lane->frames, p->batch * sizeof(hcy_bslz4_frame) },
-        { &lane->blocks, p->slots[0].blocks.size },
-        { &lane->images, shares ? 0 : images },
-        { &lane->sums, sums },
-        { &lane->reports, p->batch * sizeof(hcy_frame_report) },
-        { &lane->scratch, shares ? 0 : scratch },
+        { &lane->chunks, w->direct ? 0 : p->capacity + HCY_BSLZ4_PADDING, HCY_MEM_DEVICE },
+        { &lane->frames, p->batch * sizeof(hcy_bslz4_frame), HCY_MEM_DEVICE },
+        { &lane->blocks, p->slots[0].blocks.size, HCY_MEM_DEVICE },
+        { &lane->images, shares ? 0 : images, HCY_MEM_DEVICE },
+        { &lane->sums, sums, mapped ? HCY_MEM_MAPPED : HCY_MEM_DEVICE },
+        { &lane->reports, p->batch * sizeof(hcy_frame_report), HCY_MEM_DEVICE },
+        { &lane->scratch, shares ? 0 : scratch, HCY_MEM_DEVICE },
     };
     if (!status && shares) {
         lane->images = hcy_buffer_retain(w->lanes->images);
@@ -205,7 +209,7 @@ static int create_lane(struct pipe_worker *w, struct pipe_lane *lane)
     }
     for (size_t i = 0; !status && i < sizeof table / sizeof table[0]; i++)
         if (table[i].size)
-            status = hcy_buffer_create(table[i].buffer, w->device, HCY_MEM_DEVICE, table[i].size);
+            status = hcy_buffer_create(table[i].buffer, w->device, table[i].mem, table[i].size);
     if (!status && !w->direct) /* all of them are copied, not only what kernels have written */
         status = hcy_buffer_fill(lane->queue, lane->sums, 0, sums, &zero, sizeof zero);
     if (!status)
