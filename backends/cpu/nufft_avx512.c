@@ -30,6 +30,11 @@
                             : (f64_vec)_mm512_maskz_permutex2var_pd(there, (__m512d)k[0], at, (__m512d)k[1]); \
         }                                                                                                    \
     }
+/* Two numbers in the halves of a vector, and a pair in all pairs of lanes: in registers, where compilers would go
+ * through memory and wait for it. */
+#define HALVES_F32(a, b) (f32_vec)_mm512_mask_blend_ps(0xff00, _mm512_set1_ps(a), _mm512_set1_ps(b))
+#define HALVES_F64(a, b) (f64_vec)_mm512_mask_blend_pd(0xf0, _mm512_set1_pd(a), _mm512_set1_pd(b))
+#define SPREAD_PAIR_F64(c) (f64_vec)_mm512_broadcast_f64x2(_mm_loadu_pd(c))
 #include "nufft_variant.h"
 
 const struct nufft_ops nufft_ops_avx512[2] = { OPS(f32, 4), OPS(f64, 8) };

@@ -39,7 +39,9 @@ static INLINE void NAME(store)(REAL *p, vec v)
 /* A complex number in every pair of lanes, */
 static INLINE vec NAME(pairs)(const REAL *c)
 {
-#if LANES * 4 == VECTOR /* as an integer, which is broadcast in one instruction */
+#ifdef SPREAD_PAIR
+    return SPREAD_PAIR(c);
+#elif LANES * 4 == VECTOR /* as an integer, which is broadcast in one instruction */
     typedef int64_t wide __attribute__((vector_size(VECTOR)));
     int64_t both;
     __builtin_memcpy(&both, c, sizeof both);
@@ -71,7 +73,7 @@ static INLINE void NAME(sum)(vec v, REAL *out)
 static INLINE void NAME(weights)(const int w, const REAL *table, REAL t, vec *k)
 {
     vec s = NAME(all)(t);
-    for (int v = 0; v < WEIGHTS(w); v++) {
+    UNROLL for (int v = 0; v < WEIGHTS(w); v++) {
         const REAL *at = table + v * LANES;
         vec a = *(const vec *)at;
         UNROLL for (int c = 1; c < (int)HCY_NUFFT_COEFS(w); c++)
@@ -83,7 +85,11 @@ static INLINE void NAME(weights)(const int w, const REAL *table, REAL t, vec *k)
 /* Of two axes in the halves of a vector: the table has the window there once more. */
 static INLINE vec NAME(both)(const int w, const REAL *table, REAL t, REAL t2)
 {
+#ifdef HALVES
+    vec s = HALVES(t, t2), a = *(const vec *)table;
+#else
     vec s = __builtin_shufflevector(NAME(all)(t), NAME(all)(t2), BLEND), a = *(const vec *)table;
+#endif
     UNROLL for (int c = 1; c < (int)HCY_NUFFT_COEFS(w); c++)
         a = a * s + *(const vec *)(table + c * 16);
     return a;
@@ -96,7 +102,7 @@ SHIFT
 /* Weights doubled: one for the real, one for the imaginary part. */
 static INLINE void NAME(doubled)(const int w, const vec *k, vec *row)
 {
-    for (int v = 0; v < LOOSE(w); v++)
+    UNROLL for (int v = 0; v < LOOSE(w); v++)
         row[v] = v & 1 ? PERMUTE(k[v / 2], HIGH) : PERMUTE(k[v / 2], LOW);
 }
 
@@ -105,7 +111,7 @@ static INLINE void NAME(numbers)(const int w, const REAL *table, REAL t, REAL *o
 {
     vec k[MAX_WEIGHTS];
     NAME(weights)(w, table, t, k);
-    for (int v = 0; v < WEIGHTS(w); v++)
+    UNROLL for (int v = 0; v < WEIGHTS(w); v++)
         NAME(store)(out + v * LANES, k[v]);
 }
 
@@ -146,6 +152,28 @@ static INLINE size_t NAME(cell)(const int dim, const struct nufft_rows *r, uint3
     return x + r->pitch * y + (dim == 3 ? r->plane * (place >> 20) : 0);
 }
 
+/* A row of n vectors, times m, to the small grid, */
+static INLINE void NAME(add_row)(const int n, REAL *row, const vec *u, vec m)
+{
+    UNROLL for (int v = 0; v < n; v++)
+        NAME(store)(row + v * LANES, NAME(load)(row + v * LANES) + u[v] * m);
+}
+
+/* and from it to sums. */
+static INLINE void NAME(take_row)(const int n, const REAL *row, vec *u, vec m)
+{
+    UNROLL for (int v = 0; v < n; v++)
+        u[v] += NAME(load)(row + v * LANES) * m;
+}
+
+/* `body` for rows from .. w - 1 of y; the loop is unrolled as long as that is short. */
+#define ROWS(w, y, from, body)                                                                               \
+    if ((w) <= 8) {                                                                                          \
+        UNROLL for (int y = (from); y < (w); y++) body                                                       \
+    } else {                                                                                                 \
+        for (int y = (from); y < (w); y++) body                                                              \
+    }
+
 static INLINE void NAME(put)(const int w, const int dim, const struct nufft_rows *r, const REAL *t,
                              uint32_t place, const REAL *c, REAL *local)
 {
@@ -165,23 +193,21 @@ static INLINE void NAME(put)(const int w, const int dim, const struct nufft_rows
         NAME(numbers)(w, r->table, t[2], kz);
     vec cc = NAME(pairs)(c);
     REAL *q = local + 2 * (at - shift);
-    for (int v = 0; v < STORED(w); v++)
+    UNROLL for (int v = 0; v < STORED(w); v++)
         kx[v] *= cc;
     if (dim == 1) {
-        for (int v = 0; v < STORED(w); v++)
-            NAME(store)(q + v * LANES, NAME(load)(q + v * LANES) + kx[v]);
+        NAME(add_row)(STORED(w), q, kx, NAME(all)(1));
         return;
     }
     for (int z = 0; z < (dim == 3 ? w : 1); z++, q += plane) {
         vec u[MAX_VECTORS];
         REAL *row = q;
-        for (int v = 0; v < STORED(w); v++)
+        UNROLL for (int v = 0; v < STORED(w); v++)
             u[v] = dim == 3 ? kx[v] * NAME(all)(kz[z]) : kx[v];
-        UNROLL for (int y = 0; y < w; y++, row += pitch) {
-            vec m = NAME(all)(ky[y]);
-            for (int v = 0; v < STORED(w); v++)
-                NAME(store)(row + v * LANES, NAME(load)(row + v * LANES) + u[v] * m);
-        }
+        ROWS(w, y, 0, {
+            NAME(add_row)(STORED(w), row, u, NAME(all)(ky[y]));
+            row += pitch;
+        })
     }
 }
 
@@ -196,23 +222,21 @@ static INLINE void NAME(get)(const int w, const int dim, const struct nufft_rows
     NAME(doubled)(w, k, kx);
     if (dim > 2)
         NAME(numbers)(w, r->table, t[2], kz);
-    for (int v = 0; v < LOOSE(w); v++)
+    UNROLL for (int v = 0; v < LOOSE(w); v++)
         sum[v] = dim == 1 ? NAME(load)(q + v * LANES) : (vec){ 0 };
     for (int z = 0; dim > 1 && z < (dim == 3 ? w : 1); z++, q += plane) {
         vec u[MAX_VECTORS];
         const REAL *row = q;
-        for (int v = 0; v < LOOSE(w); v++)
+        UNROLL for (int v = 0; v < LOOSE(w); v++)
             u[v] = NAME(load)(row + v * LANES) * NAME(all)(ky[0]);
-        UNROLL for (int y = 1; y < w; y++) {
-            vec m = NAME(all)(ky[y]);
+        ROWS(w, y, 1, {
             row += pitch;
-            for (int v = 0; v < LOOSE(w); v++)
-                u[v] += NAME(load)(row + v * LANES) * m;
-        }
-        for (int v = 0; v < LOOSE(w); v++)
+            NAME(take_row)(LOOSE(w), row, u, NAME(all)(ky[y]));
+        })
+        UNROLL for (int v = 0; v < LOOSE(w); v++)
             sum[v] = dim == 3 ? sum[v] + u[v] * NAME(all)(kz[z]) : u[v];
     }
-    for (int v = 0; v < LOOSE(w); v++)
+    UNROLL for (int v = 0; v < LOOSE(w); v++)
         total += sum[v] * kx[v];
     NAME(sum)(total, c);
 }

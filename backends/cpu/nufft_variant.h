@@ -15,12 +15,14 @@
 #include "nufft_lanes.h"
 #ifdef SHIFT_F32
 #define SHIFT SHIFT_F32
+#define HALVES HALVES_F32
 #endif
 #include "nufft_rows.h"
 #undef REAL
 #undef NAME
 #undef LANES
 #undef SHIFT
+#undef HALVES
 
 #define REAL double
 #define NAME(x) f64_##x
@@ -28,6 +30,8 @@
 #include "nufft_lanes.h"
 #ifdef SHIFT_F64
 #define SHIFT SHIFT_F64
+#define HALVES HALVES_F64
+#define SPREAD_PAIR SPREAD_PAIR_F64
 #endif
 #include "nufft_rows.h"
 
