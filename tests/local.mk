@@ -147,6 +147,7 @@ cts_device = drivers=:; case $$config in \
     null-wait) device=null@kernels=noop@wait=host;; \
     opencl) device=opencl:0; drivers=$(test_drivers);; \
     opencl-few) device="opencl:0' 'few"; drivers=$(test_drivers);; \
+    opencl-atomics32) device="opencl:0@atomics=32' 'one"; drivers=$(test_drivers);; \
     opencl-discrete) device=opencl:0@discrete=1; drivers=$(test_drivers);; \
     cpu-*) device=cpu@threads=2@simd=`expr $$config : "cpu-\(.*\)"`;; \
     *) device=$$config;; esac
@@ -160,10 +161,12 @@ endif
 # Devices that few machines have: what is not there is skipped with its reason.
 cts_launchers += $(cts_programs:=-opencl.t) tests/bslz4_decode-opencl.t tests/azint_kernels-opencl-few.t \
     tests/nufft_kernels-opencl-few.t tests/nufft-opencl-few.t tests/nufft_kernels-cuda.t tests/nufft-cuda.t \
+    tests/azint_kernels-opencl-atomics32.t tests/azint_filter-opencl-few.t \
     tests/opencl-opencl.t tests/opencl-opencl-discrete.t \
     tests/cts_buffer-opencl-discrete.t tests/cts_queue-opencl-discrete.t tests/cts_failure-opencl-discrete.t \
     tests/cts_lifetime-opencl-discrete.t tests/cts_threads-opencl-discrete.t
-cts_launchers += $(cts_programs:=-cuda.t) tests/bslz4_decode-cuda.t tests/azint_kernels-cuda.t
+cts_launchers += $(cts_programs:=-cuda.t) tests/bslz4_decode-cuda.t tests/azint_kernels-cuda.t \
+    tests/azint_filter-cuda.t
 $(cts_launchers): tests/local.mk
 	@$(MKDIR_P) tests; name=$(@F); name=$${name%.t}; config=$${name#*-}; $(cts_device); \
 	    { echo "$$drivers"; echo "exec tests/$${name%%-*} '$$device'"; } > $@

@@ -11,7 +11,7 @@ skip() { echo "1..0 # SKIP $1"; exit 0; }
 "$halcyon" devices > devices 2>&1
 grep -q '^opencl:0 ' devices || skip "$(grep -m 1 '^opencl' devices || echo 'no OpenCL here')"
 "$halcyon" simulate s.h5 --shape 300x500 --frames 20 --quiet > log 2>&1 || skip "$(cat log)"
-echo "1..4"
+echo "1..5"
 
 same() { # TEXT ARGUMENTS...
     what=$1
@@ -28,5 +28,6 @@ same() { # TEXT ARGUMENTS...
 same "curves with Poisson errors, full splitting" --error-model poisson
 same "curves without splitting" --split no
 same "curves along the azimuth, bounding boxes" --along-chi --split bbox
+same "curves clipped by the pixels' own spread" --error-model azimuthal --sigma-clip
 grep -q 'pocl\|opencl' opencl:0.dat && echo "ok - the result says which device made it" ||
     echo "not ok - the result says which device made it"

@@ -17,6 +17,8 @@
 #include "cpu_azint.h"
 #include "azint/azint_wide.h"
 
+#include <string.h>
+
 /* --- The prepared plan: one block of memory, offsets from its start --- */
 
 /* Constants of a bin, over all its pixels. */

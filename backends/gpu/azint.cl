@@ -47,8 +47,7 @@ DEVICE u32 square_of(u32 c)
 DEVICE void add_wide(u64 *sums, u64 n_bins, u32 row, u64 bin, u64 x, u64 high)
 {
     u64 *at = sums + row * n_bins + bin;
-    u64 old = ATOMIC_ADD64(at, x);
-    high += old + x < old;
+    high += add_carry(at, x);
     if (high)
         ATOMIC_ADD64(at + n_bins, high);
 }
@@ -106,51 +105,63 @@ DEVICE double power_of_two(i32 n)
     return AS_DOUBLE((u64)(1023 + n) << 52);
 }
 
-/* What the plan's dark current and variances will take off and add in vain for a weight of a lost pixel. */
-DEVICE void lose_extra(const struct azint_plan *plan, u64 *sums, u64 pixel, u64 bin, u32 c)
+/* What a plan has of a pixel's weight: its dark current, signed, and its variance. */
+struct extra {
+    struct wide dark, variance;
+};
+DEVICE struct extra extra_of(const struct azint_plan *plan, u64 pixel, u32 c)
 {
-    u64 n_bins = plan->at.n_bins;
     double dark = plan->at.has_darks ? (double)((const float *)(plan->base + plan->at.darks))[pixel] : 0.0;
     double variance =
         plan->at.has_variances ? (double)((const float *)(plan->base + plan->at.variances))[pixel] : 0.0;
 #if PIXEL_FLOAT
-    struct wide signal = { AS_BITS64(MUL_F64((double)c, dark)), 0 };
-    struct wide square = { AS_BITS64(MUL_F64((double)square_of(c), variance)), 0 };
-    add_sum(sums, n_bins, HCY_SUM_SIGNAL_LO, bin, &signal);
-    add_sum(sums, n_bins, HCY_SUM_VARIANCE_LO, bin, &square);
+    struct extra e = { { AS_BITS64(MUL_F64((double)c, dark)), 0 },
+                       { AS_BITS64(MUL_F64((double)square_of(c), variance)), 0 } };
 #else
     u32 shift = (u32)plan->at.dark_shift;
     u64 d = (u64)MUL_F64(dark < 0 ? -dark : dark, power_of_two(plan->at.dark_shift));
     u64 v = (u64)MUL_F64(variance, power_of_two(plan->at.variance_shift));
-    struct wide cd = { (u64)c * d, MUL_HI64((u64)c, d) },
-                cv = { square_of(c) * v, MUL_HI64((u64)square_of(c), v) };
+    struct extra e = { { (u64)c * d, MUL_HI64((u64)c, d) }, { square_of(c) * v, MUL_HI64((u64)square_of(c), v) } };
     if (shift) {
-        wide_add(&cd, (u64)1 << (shift - 1), 0);
-        cd.lo = cd.lo >> shift | cd.hi << (64 - shift);
-        cd.hi >>= shift;
+        wide_add(&e.dark, (u64)1 << (shift - 1), 0);
+        e.dark.lo = e.dark.lo >> shift | e.dark.hi << (64 - shift);
+        e.dark.hi >>= shift;
     }
     if (dark < 0) {
-        cd.hi = ~cd.hi + !cd.lo;
-        cd.lo = 0 - cd.lo;
+        e.dark.hi = ~e.dark.hi + !e.dark.lo;
+        e.dark.lo = 0 - e.dark.lo;
     }
-    add_sum(sums, n_bins, HCY_SUM_SIGNAL_LO, bin, &cd);
-    add_sum(sums, n_bins, HCY_SUM_VARIANCE_LO, bin, &cv);
 #endif
+    return e;
 }
 
-/* What a weight of a lost pixel takes off the norms. */
-DEVICE_CALL void lose(const struct azint_plan *plan, u64 *sums, u64 pixel, u64 bin, u32 c)
+/* A weight's part of its bin's norm, and the square of that. */
+DEVICE u64 norm_of(const struct azint_plan *plan, u64 pixel, u32 c, struct wide *squared)
 {
-    u64 n_bins = plan->at.n_bins;
     u64 n = (u64)MUL_F64((double)((const float *)(plan->base + plan->at.norms))[pixel], 1099511627776.0);
     u64 lo = (u64)c * n + (1u << 23), hi = MUL_HI64((u64)c, n) + (lo < (1u << 23));
     u64 cn = lo >> 24 | hi << 40;
     u64 square = cn * cn + ((u64)1 << 39), high = MUL_HI64(cn, cn) + (square < ((u64)1 << 39));
+    squared->lo = square >> 40 | high << 24;
+    squared->hi = high >> 40;
+    return cn;
+}
+
+/* What a weight of a lost pixel takes off the norms, and what the plan's dark current and variances will take off and
+ * add in vain. */
+DEVICE_CALL void lose(const struct azint_plan *plan, u64 *sums, u64 pixel, u64 bin, u32 c)
+{
+    u64 n_bins = plan->at.n_bins;
+    struct wide squared;
+    u64 cn = norm_of(plan, pixel, c, &squared);
     ATOMIC_ADD64(sums + HCY_SUM_LOST_COUNT * n_bins + bin, c);
     add_wide(sums, n_bins, HCY_SUM_LOST_NORM_LO, bin, cn, 0);
-    add_wide(sums, n_bins, HCY_SUM_LOST_NORM2_LO, bin, square >> 40 | high << 24, high >> 40);
-    if (plan->at.has_darks | plan->at.has_variances)
-        lose_extra(plan, sums, pixel, bin, c);
+    add_wide(sums, n_bins, HCY_SUM_LOST_NORM2_LO, bin, squared.lo, squared.hi);
+    if (plan->at.has_darks | plan->at.has_variances) {
+        struct extra e = extra_of(plan, pixel, c);
+        add_sum(sums, n_bins, HCY_SUM_SIGNAL_LO, bin, &e.dark);
+        add_sum(sums, n_bins, HCY_SUM_VARIANCE_LO, bin, &e.variance);
+    }
 }
 
 /* --- Single pixels --- */

@@ -8,7 +8,14 @@
  * as BUFFER(type, name) and begins with OPEN(type, name); then `name` is such a pointer.  OpenCL 1.2 has no pointers
  * to any memory; but processors' drivers have one space of addresses (SPACES 1), and NVIDIA's compiler takes a
  * pointer without a space for a generic one (SPACES 2).  Other devices need OpenCL C 2.0's (SPACES 3).
+ *
+ * Sums of 64 bits are added to atomically; ATOMICS 32 says that the device can do that with 32 bits alone.  Then a sum
+ * is two halves, whose carries are added where they arise: whole once the kernel (local memory: the barrier) is over.
+ * Doubles have no such way.
  */
+#ifndef ATOMICS
+#define ATOMICS 64
+#endif
 #ifdef __CUDACC_RTC__
 typedef signed char int8_t;
 typedef unsigned char uint8_t;
@@ -40,8 +47,13 @@ typedef unsigned long long uint64_t;
 #define ATOMIC_ADD32(p, x) atomicAdd((unsigned *)(p), (unsigned)(x))
 #define ATOMIC_MIN32(p, x) atomicMin((unsigned *)(p), (unsigned)(x))
 #define ATOMIC_MAX32(p, x) atomicMax((unsigned *)(p), (unsigned)(x))
+#define NEAR_ADD32(p, x) ATOMIC_ADD32(p, x)
+#if ATOMICS == 64
 #define ATOMIC_ADD64(p, x) atomicAdd((unsigned long long *)(p), (unsigned long long)(x))
+#define NEAR_ADD64(p, x) ATOMIC_ADD64(p, x)
 #define ATOMIC_ADD_F64(p, x) atomicAdd((double *)(p), (double)(x))
+#define ATOMIC_ADD_PAIR_F64(p, a, b) (atomicAdd((p), (double)(a)), atomicAdd((p) + 1, (double)(b)))
+#endif
 #if __CUDA_ARCH__ >= 900
 #define ATOMIC_ADD_PAIR_F32(p, a, b)                                                             \
     asm volatile("red.global.add.v2.f32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(p)), "f"(a), \
@@ -49,13 +61,13 @@ typedef unsigned long long uint64_t;
 #else
 #define ATOMIC_ADD_PAIR_F32(p, a, b) (atomicAdd((p), (float)(a)), atomicAdd((p) + 1, (float)(b)))
 #endif
-#define ATOMIC_ADD_PAIR_F64(p, a, b) (atomicAdd((p), (double)(a)), atomicAdd((p) + 1, (double)(b)))
 #define MUL_HI64(a, b) __umul64hi((a), (b))
 #define MUL_HI32(a, b) __umulhi((a), (b))
 #define MAX32(a, b) umax((a), (b))
 #define AS_DOUBLE(x) __longlong_as_double((long long)(x))
 #define AS_BITS64(x) ((uint64_t)__double_as_longlong(x))
 #define AS_FLOAT(x) __uint_as_float(x)
+#define AS_BITS32(x) __float_as_uint(x)
 #define POPCOUNT(x) __popc(x)
 #define FIRST_BIT(x) (__ffs((int)(x)) - 1) /* of a value that is not 0 */
 #define MUL_F64(a, b) __dmul_rn((a), (b))
@@ -66,7 +78,11 @@ typedef unsigned long long uint64_t;
 #define SHUFFLE(x, lane) __shfl_sync(ALL, (x), (lane))
 #define BALLOT(x) __ballot_sync(ALL, (x))
 #define ANY(x) __any_sync(ALL, (x))
+#if __CUDA_ARCH__ >= 800
 #define MAX_OF_LANES(x) __reduce_max_sync(ALL, (x))
+#else
+#define MAX_OF_LANES(x) max_by_shuffles(x)
+#endif
 #define LANES_BARRIER() __syncwarp()
 #define BYTE_PERM(a, b, s) __byte_perm((a), (b), (s))
 #define READ_ONLY(p) __ldg(p)
@@ -75,7 +91,9 @@ typedef unsigned long long uint64_t;
 /* sum += a * b, 64 bits of 32: one instruction that compilers do not always choose. */
 #define MUL_ADD_WIDE(sum, a, b) asm("mad.wide.u32 %0, %1, %2, %0;" : "+l"(sum) : "r"(a), "r"(b))
 #elif defined __OPENCL_VERSION__
+#if ATOMICS == 64
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+#endif
 #pragma OPENCL FP_CONTRACT OFF
 typedef char int8_t;
 typedef uchar uint8_t;
@@ -135,7 +153,10 @@ static inline ulong generic_of(const __local void *p)
 #define ATOMIC_ADD32(p, x) atomic_add(FAR(uint, p), (uint)(x))
 #define ATOMIC_MIN32(p, x) atomic_min(FAR(uint, p), (uint)(x))
 #define ATOMIC_MAX32(p, x) atomic_max(FAR(uint, p), (uint)(x))
+#define NEAR_ADD32(p, x) atomic_add((volatile __local uint *)(p), (uint)(x))
+#if ATOMICS == 64
 #define ATOMIC_ADD64(p, x) atom_add(FAR(ulong, p), (ulong)(x))
+#define NEAR_ADD64(p, x) atom_add((volatile __local ulong *)(p), (ulong)(x))
 #define ATOMIC_ADD_F64(p, x) add_f64(FAR(ulong, p), (x))
 static inline void add_f64(volatile __global ulong *p, double x)
 {
@@ -143,6 +164,7 @@ static inline void add_f64(volatile __global ulong *p, double x)
     while ((seen = atom_cmpxchg(p, old, as_ulong(as_double(old) + x))) != old)
         old = seen;
 }
+#endif
 #if LANES
 /* NVIDIA's atomics of floating point, which its OpenCL knows nothing of. */
 #define ATOMIC_ADD_PAIR_F32(p, a, b)                                                                  \
@@ -167,6 +189,7 @@ static inline void add_f32(volatile __global uint *p, float x)
 #define AS_DOUBLE(x) as_double((ulong)(x))
 #define AS_BITS64(x) as_ulong((double)(x))
 #define AS_FLOAT(x) as_float((uint)(x))
+#define AS_BITS32(x) as_uint((float)(x))
 #define POPCOUNT(x) popcount((uint)(x))
 #define FIRST_BIT(x) (31 - (int)clz((uint)(x) & (0u - (uint)(x))))
 #define MUL_F64(a, b) ((a) * (b))
@@ -186,12 +209,17 @@ static inline uint lanes_ballot(int x)
     asm volatile("{ .reg .pred p; setp.ne.s32 p, %1, 0; vote.sync.ballot.b32 %0, p, -1; }" : "=r"(y) : "r"(x));
     return y;
 }
+#if CAPABILITY >= 8
 static inline uint lanes_max(uint x)
 {
     uint y;
     asm volatile("redux.sync.max.u32 %0, %1, -1;" : "=r"(y) : "r"(x));
     return y;
 }
+#define MAX_OF_LANES(x) lanes_max(x)
+#else
+#define MAX_OF_LANES(x) max_by_shuffles(x)
+#endif
 static inline uint bytes_picked(uint a, uint b, uint s)
 {
     uint y;
@@ -232,7 +260,6 @@ static inline uint bytes_dot(uint a, uint b, uint sum)
 #define SHUFFLE(x, lane) lanes_shuffle((x), (uint)(lane))
 #define BALLOT(x) lanes_ballot(x)
 #define ANY(x) (lanes_ballot(x) != 0)
-#define MAX_OF_LANES(x) lanes_max(x)
 #define LANES_BARRIER() asm volatile("bar.warp.sync -1;" ::: "memory")
 #define BYTE_PERM(a, b, s) bytes_picked((a), (b), (s))
 #define READ_ONLY(p) load_constant(p)
@@ -250,3 +277,57 @@ typedef int32_t i32;
 typedef uint64_t u64;
 typedef int64_t i64;
 #define NULL_PTR 0
+#ifdef SHUFFLE
+DEVICE u32 max_by_shuffles(u32 x)
+{
+    for (u32 apart = 16; apart; apart /= 2)
+        x = MAX32(x, SHUFFLE(x, ITEM % 32 ^ apart));
+    return x;
+}
+#endif
+
+/* Adds x to a sum that others add to as well; 1 where that passes 2^64. */
+#if ATOMICS == 64
+DEVICE u32 add_carry(u64 *sum, u64 x)
+{
+    u64 old = ATOMIC_ADD64(sum, x);
+    return old + x < old;
+}
+#else
+/* The same of a half, with the carry from below. */
+#define ADD_HALF(add, half, x, carry)                  \
+    u32 more = (u32)(x) + carry, before;               \
+    carry = more < carry;                              \
+    if (more) {                                        \
+        before = add(half, more);                      \
+        carry += before + more < before;               \
+    }
+DEVICE u32 add_carry(u64 *sum, u64 x)
+{
+    u32 carry = 0;
+    {
+        ADD_HALF(ATOMIC_ADD32, (u32 *)sum, x, carry)
+    }
+    {
+        ADD_HALF(ATOMIC_ADD32, (u32 *)sum + 1, x >> 32, carry)
+    }
+    return carry;
+}
+DEVICE void near_add(NEAR u64 *sum, u64 x)
+{
+    u32 carry = 0;
+    {
+        ADD_HALF(NEAR_ADD32, (NEAR u32 *)sum, x, carry)
+    }
+    {
+        ADD_HALF(NEAR_ADD32, (NEAR u32 *)sum + 1, x >> 32, carry)
+    }
+}
+#define ATOMIC_ADD64(p, x) add_carry((u64 *)(p), (x))
+#define NEAR_ADD64(p, x) near_add((p), (x))
+/* No such kernel is launched. */
+#define ATOMIC_ADD_F64(p, x)
+#ifndef __CUDACC_RTC__
+#define add_f64(p, x) ((void)0)
+#endif
+#endif

@@ -52,12 +52,15 @@ struct gpu_ops {
     bool lanes;        /* 32 lanes in step, shuffles: the fast kernels can be compiled */
     bool alone;        /* a processor: groups of one item, which runs in sequence what many would share */
     bool static_local; /* local memory is what the text says, not what a launch wants */
+    bool atomics32;    /* no atomic sums of 64 bits */
 };
 
 /* A prepared plan's host side: the handle of its block. */
 struct gpu_plan {
     struct gpu_plan_at at;
-    bool unit; /* all weights are one */
+    bool unit;   /* all weights are one */
+    bool filter; /* made by gpu_filter_tables(): */
+    uint64_t n_entries;
 };
 
 struct gpu_kernel;
@@ -71,14 +74,14 @@ int gpu_kernel_scratch_size(struct gpu_kernel *kernel, size_t items, const hcy_v
 int gpu_kernel_preferred_batch(struct gpu_kernel *kernel, const hcy_value *values, size_t n, size_t *items);
 int gpu_kernel_prepare(struct gpu_kernel *kernel, const hcy_span *spans, size_t n, hcy_block *tables);
 
-/* gpu_tables.c: canonical spans to a plan and its memory; `put` gets the pieces.  *plan is malloced. */
-int gpu_tables_make(struct gpu_plan **plan, const hcy_span *spans, size_t n,
-                    int (*put)(void *context, const struct gpu_piece *pieces, size_t n, size_t size,
-                               struct gpu_plan *plan),
-                    void *context);
+/* Canonical spans to a plan and its memory; `put` gets the pieces and, if all went well, the plan, malloced. */
+typedef int gpu_put(void *context, const struct gpu_piece *pieces, size_t n, size_t size, struct gpu_plan *plan);
+typedef int gpu_make_tables(const hcy_span *spans, size_t n, gpu_put *put, void *context);
+gpu_make_tables gpu_tables_make;                            /* gpu_tables.c */
+gpu_make_tables gpu_filter_tables, gpu_filter_plain_tables; /* gpu_filter_tables.c; without dark current, variances */
 
 /* Texts, generated from the .cl files; zero at the end. */
 extern const char gpu_text_decode[], gpu_text_decode_fast[], gpu_text_azint[], gpu_text_azint_fast[],
-    gpu_text_nufft_sort[], gpu_text_nufft_scan[], gpu_text_nufft[], gpu_text_nufft_cut[];
+    gpu_text_filter[], gpu_text_nufft_sort[], gpu_text_nufft_scan[], gpu_text_nufft[], gpu_text_nufft_cut[];
 
 #endif

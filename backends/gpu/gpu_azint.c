@@ -9,9 +9,7 @@ enum { CODED_CODING = 3, CODED_PLAN, CODED_JOB, CODED_SUMS, CODED_REPORTS, CODED
 
 #define IMAGE_GROUP 256u
 
-static const struct pixel {
-    uint8_t bytes, is_signed, is_float;
-} pixels[] = {
+static const struct gpu_pixel pixels[] = {
     [HCY_PIXEL_U8] = { 1, 0, 0 },  [HCY_PIXEL_U16] = { 2, 0, 0 }, [HCY_PIXEL_U32] = { 4, 0, 0 },
     [HCY_PIXEL_U64] = { 8, 0, 0 }, [HCY_PIXEL_I8] = { 1, 1, 0 },  [HCY_PIXEL_I16] = { 2, 1, 0 },
     [HCY_PIXEL_I32] = { 4, 1, 0 }, [HCY_PIXEL_I64] = { 8, 1, 0 }, [HCY_PIXEL_F32] = { 4, 1, 1 },
@@ -22,7 +20,7 @@ static const struct pixel {
 struct azint {
     const struct gpu_plan *plan;
     const hcy_azint_job *job;
-    const struct pixel *pixel;
+    const struct gpu_pixel *pixel;
     const hcy_value *tables, *sums, *reports;
     struct gpu_variant *variant;
     struct gpu_coded coded;
@@ -37,6 +35,56 @@ struct azint {
 /* Values up to here may be counted without being looked at. */
 #define BYTE 255u
 
+const struct gpu_pixel *gpu_job_pixel(const struct gpu_call *call, const struct gpu_plan *plan, bool filter,
+                                      const hcy_azint_job *job)
+{
+    const char *name = gpu_kernel_name(call->kernel);
+    if (!plan || plan->filter != filter)
+        hcy_fail(HCY_EINVAL, "%s: the plan's tables are not those of hcy_kernel_prepare()", name);
+    else if (job->n_invalid > HCY_AZINT_MAX_INVALID)
+        hcy_fail(HCY_EINVAL, "%s: too many invalid ranges", name);
+    else if (!job->pixel_type || job->pixel_type >= sizeof pixels / sizeof pixels[0])
+        hcy_fail(HCY_EINVAL, "%s: pixel type not one of HCY_PIXEL_*", name);
+    else if (job->n_pixels != plan->at.n_pixels || job->n_bins != plan->at.n_bins)
+        hcy_fail(HCY_EINVAL, "%s: the job has %llu pixels and %u bins, its plan %llu and %u", name,
+                 (unsigned long long)job->n_pixels, job->n_bins, (unsigned long long)plan->at.n_pixels,
+                 plan->at.n_bins);
+    else
+        return &pixels[job->pixel_type];
+    return NULL;
+}
+
+int gpu_check_coding(const hcy_bslz4_job *coding, const hcy_azint_job *job, const struct gpu_pixel *pixel)
+{
+    if (coding->elem_size == pixel->bytes && coding->image_bytes == job->n_pixels * pixel->bytes)
+        return 0;
+    return hcy_fail(
+        HCY_EINVAL,
+        "azint: chunks of %llu bytes in elements of %u, where the job's images have %llu pixels of %u",
+        (unsigned long long)coding->image_bytes, coding->elem_size, (unsigned long long)job->n_pixels, pixel->bytes);
+}
+
+int gpu_check_room(const struct gpu_call *call, const hcy_azint_job *job, uint32_t rows, const hcy_value *sums,
+                   const hcy_value *reports, size_t *size)
+{
+    const char *name = gpu_kernel_name(call->kernel);
+    int status = hcy_size_mul(size, call->items, rows * sizeof(uint64_t) * (size_t)job->n_bins);
+    if (status)
+        return status;
+    if (sums->bytes_left < *size || reports->bytes_left / sizeof(hcy_frame_report) < call->items)
+        return hcy_fail(HCY_EINVAL, "%s: sums or reports too small for %zu frames", name, call->items);
+    if (call->items > 65535)
+        return hcy_fail(HCY_ERANGE, "%s: %zu frames in one launch; 65535 are possible", name, call->items);
+    return 0;
+}
+
+int gpu_pixel_options(char *options, uint32_t group, const struct gpu_pixel *pixel, bool variance)
+{
+    return snprintf(options, GPU_OPTIONS_BYTES,
+                    "-DGROUP_SIZE=%u -DPIXEL_BYTES=%u -DPIXEL_SIGNED=%u -DPIXEL_FLOAT=%u -DVARIANCE=%u", group,
+                    pixel->bytes, pixel->is_signed, pixel->is_float, variance);
+}
+
 static int open_azint(struct azint *a, const struct gpu_call *call, const hcy_value *tables,
                       const hcy_value *job)
 {
@@ -44,42 +92,28 @@ static int open_azint(struct azint *a, const struct gpu_call *call, const hcy_va
     a->tables = tables;
     a->plan = tables->block ? call->kernel->ops->plan(tables->block) : NULL;
     a->job = job->bytes;
-    if (!a->plan)
-        return hcy_fail(HCY_EINVAL, "azint: the plan's tables are not those of hcy_kernel_prepare()");
-    if (!a->job->pixel_type || a->job->pixel_type >= sizeof pixels / sizeof pixels[0] ||
-        a->job->n_invalid > HCY_AZINT_MAX_INVALID)
-        return hcy_fail(HCY_EINVAL, "azint: %s",
-                        a->job->n_invalid > HCY_AZINT_MAX_INVALID ? "too many invalid ranges"
-                                                                  : "pixel type not one of HCY_PIXEL_*");
-    if (a->job->n_pixels != a->plan->at.n_pixels || a->job->n_bins != a->plan->at.n_bins)
-        return hcy_fail(HCY_EINVAL, "azint: the job has %llu pixels and %u bins, its plan %llu and %u",
-                        (unsigned long long)a->job->n_pixels, a->job->n_bins,
-                        (unsigned long long)a->plan->at.n_pixels, a->plan->at.n_bins);
-    a->pixel = &pixels[a->job->pixel_type];
+    a->pixel = gpu_job_pixel(call, a->plan, false, a->job);
+    if (!a->pixel)
+        return HCY_EINVAL;
+    if (a->pixel->is_float && call->kernel->ops->atomics32)
+        return hcy_fail(HCY_EUNSUPPORTED, "%s: sums of float pixels need atomic sums of 64 bits, which this device lacks",
+                        gpu_kernel_name(call->kernel));
     return 0;
 }
 
 static int image_variant(struct azint *a, const struct gpu_call *call)
 {
     char options[GPU_OPTIONS_BYTES];
-    snprintf(options, sizeof options,
-             "-DGROUP_SIZE=%u -DPIXEL_BYTES=%u -DPIXEL_SIGNED=%u -DPIXEL_FLOAT=%u -DVARIANCE=%u",
-             gpu_group(call, IMAGE_GROUP), a->pixel->bytes, a->pixel->is_signed, a->pixel->is_float,
-             (a->job->flags & HCY_AZINT_WANT_VARIANCE) != 0);
+    gpu_pixel_options(options, gpu_group(call, IMAGE_GROUP), a->pixel, a->job->flags & HCY_AZINT_WANT_VARIANCE);
     return gpu_variant_get(call->kernel, gpu_text_azint, options, &a->variant);
 }
 
-static int check_room(const struct azint *a, const struct gpu_call *call, const char *name)
+/* Room for the sums, which begin as zeros. */
+static int open_sums(const struct azint *a, const struct gpu_call *call)
 {
     size_t size;
-    int status = hcy_size_mul(&size, call->items, HCY_AZINT_SUMS * sizeof(uint64_t) * (size_t)a->job->n_bins);
-    if (status)
-        return status;
-    if (a->sums->bytes_left < size || a->reports->bytes_left / sizeof(hcy_frame_report) < call->items)
-        return hcy_fail(HCY_EINVAL, "%s: sums or reports too small for %zu frames", name, call->items);
-    if (call->items > 65535)
-        return hcy_fail(HCY_ERANGE, "%s: %zu frames in one launch; 65535 are possible", name, call->items);
-    return call->kernel->ops->zero(call->queue, a->sums, 0, size);
+    int status = gpu_check_room(call, a->job, HCY_AZINT_SUMS, a->sums, a->reports, &size);
+    return status ? status : call->kernel->ops->zero(call->queue, a->sums, 0, size);
 }
 
 /* The same on a processor: a few frames share what is read of the plan; if there are few frames, groups share the
@@ -131,7 +165,7 @@ int gpu_image_launch(const struct gpu_call *call)
     a.reports = &v[IMAGE_REPORTS];
     if (v[IMAGE_IMAGES].bytes_left / a.pixel->bytes / a.job->n_pixels < call->items)
         return hcy_fail(HCY_EINVAL, "azint_image: images too small for %zu frames", call->items);
-    status = check_room(&a, call, "azint_image");
+    status = open_sums(&a, call);
     if (!status)
         status = GPU_STEP(call, a.variant, "gpu_azint_reset", &grid, GPU_BYTES(items), gpu_at(a.reports, 0));
     return status ? status : run_image(&a, call, &v[IMAGE_IMAGES], 0);
@@ -174,12 +208,9 @@ static int lay_sums(struct azint *a, const struct gpu_call *call)
 static int fast_variant(struct azint *a, const struct gpu_call *call)
 {
     char options[GPU_OPTIONS_BYTES];
-    snprintf(options, sizeof options,
-             "-DGROUP_SIZE=%u -DELEM=%u -DPIXEL_BYTES=%u -DPIXEL_SIGNED=0 -DPIXEL_FLOAT=0 -DVARIANCE=%u"
-             " -DUNIT=%u -DFIRST_INVALID=%lluu",
-             gpu_rest_group(&a->coded, call), a->pixel->bytes, a->pixel->bytes,
-             (a->job->flags & HCY_AZINT_WANT_VARIANCE) != 0, a->unit,
-             (unsigned long long)first_invalid(a->job));
+    int n = gpu_pixel_options(options, gpu_rest_group(&a->coded, call), a->pixel, a->job->flags & HCY_AZINT_WANT_VARIANCE);
+    snprintf(options + n, sizeof options - (size_t)n, " -DELEM=%u -DUNIT=%u -DFIRST_INVALID=%lluu", a->pixel->bytes,
+             a->unit, (unsigned long long)first_invalid(a->job));
     return gpu_variant_get(call->kernel, gpu_text_azint_fast, options, &a->coded.variant);
 }
 
@@ -190,12 +221,9 @@ static int open_coded(struct azint *a, const struct gpu_call *call)
     int status = open_azint(a, call, &v[CODED_PLAN], &v[CODED_JOB]);
     if (status)
         return status;
-    if (coding->elem_size != a->pixel->bytes || coding->image_bytes != a->job->n_pixels * a->pixel->bytes)
-        return hcy_fail(
-            HCY_EINVAL,
-            "azint: chunks of %llu bytes in elements of %u, where the job's images have %llu pixels of %u",
-            (unsigned long long)coding->image_bytes, coding->elem_size, (unsigned long long)a->job->n_pixels,
-            a->pixel->bytes);
+    status = gpu_check_coding(coding, a->job, a->pixel);
+    if (status)
+        return status;
     status = gpu_coded_open(&a->coded, call, coding, !a->pixel->is_signed && first_invalid(a->job) > BYTE);
     a->unit = a->plan->unit && a->job->n_pixels < UNIT_PIXELS;
     if (!status)
@@ -298,7 +326,7 @@ int gpu_azint_launch(const struct gpu_call *call)
         return status;
     a.sums = &call->values[CODED_SUMS];
     a.reports = &call->values[CODED_REPORTS];
-    status = check_room(&a, call, "bslz4_azint");
+    status = open_sums(&a, call);
     if (!status && fast)
         return run_fast(&a, call);
     if (!status)

@@ -95,9 +95,24 @@ struct gpu_quad {
 /* The pixel of a place: p / 65 and p % 65 for all below 4096. */
 #define GPU_PITCHES(place) ((place)*4033u >> 18)
 
+/* --- A plan prepared for filters --- */
+
+/* Bin by bin, in the order of pixels, 128 bits an entry. */
+struct gpu_entry {
+    uint32_t pixel, weight; /* with GPU_ENTRY_FIRST32 */
+    uint32_t norm24;
+    float inverse; /* 1 / N */
+};
+#define GPU_ENTRY_FIRST32 0x80000000u
+/* What all entries of a bin add up to, 128 bits each. */
+struct gpu_total {
+    uint64_t norm[2], norm2[2], norm24[2], variance[2], dark[2], count[2];
+};
+
 /* Offsets in the plan's memory, by value to the kernels that use it. */
 struct gpu_plan_at {
     uint64_t n_pixels;
+    uint64_t entries, starts_of, totals; /* for filters: struct gpu_entry, u64[n_bins + 1], struct gpu_total[n_bins] */
     uint64_t slice_of; /* u32[n_tiles + 1]: first slice of each tile */
     uint64_t slices;   /* struct gpu_slice */
     uint64_t bins;     /* u32[slices][32] */

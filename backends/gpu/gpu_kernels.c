@@ -10,20 +10,24 @@
 #include <string.h>
 
 static const struct gpu_family {
-    const char *name, *text;
+    const char *name;
     int (*launch)(const struct gpu_call *call);
     int (*scratch)(const struct gpu_call *call, size_t *size);
-    bool plan;
+    gpu_make_tables *tables; /* NULL: it takes none */
+    size_t batch;            /* frames a launch should take */
+    bool doubles;            /* it adds doubles atomically */
 } families[] = {
-    { "bslz4_decode", gpu_text_decode, gpu_decode_launch, gpu_decode_scratch, false },
-    { "azint_image", gpu_text_azint, gpu_image_launch, gpu_image_scratch, true },
-    { "bslz4_azint", gpu_text_azint, gpu_azint_launch, gpu_azint_scratch, true },
-    { "nufft_sort", gpu_text_nufft_sort, gpu_nufft_sort_launch, gpu_nufft_sort_scratch, false },
-    { "nufft_spread", gpu_text_nufft, gpu_nufft_spread_launch, gpu_nufft_spread_scratch, false },
-    { "nufft_interp", gpu_text_nufft, gpu_nufft_interp_launch, gpu_nufft_no_scratch, false },
-    { "nufft_crop", gpu_text_nufft_cut, gpu_nufft_crop_launch, gpu_nufft_no_scratch, false },
-    { "nufft_pad", gpu_text_nufft_cut, gpu_nufft_pad_launch, gpu_nufft_no_scratch, false },
-    { "nufft_scale", gpu_text_nufft_cut, gpu_nufft_scale_launch, gpu_nufft_no_scratch, false },
+    { "bslz4_decode", gpu_decode_launch, gpu_decode_scratch, NULL, GPU_BATCH, false },
+    { "azint_image", gpu_image_launch, gpu_image_scratch, gpu_tables_make, GPU_BATCH, false },
+    { "bslz4_azint", gpu_azint_launch, gpu_azint_scratch, gpu_tables_make, GPU_BATCH, false },
+    { "azint_filter", gpu_filter_launch, gpu_filter_scratch, gpu_filter_tables, GPU_FILTER_BATCH, false },
+    { "bslz4_azint_spread", gpu_spread_launch, gpu_spread_scratch, gpu_filter_plain_tables, GPU_FILTER_BATCH, false },
+    { "nufft_sort", gpu_nufft_sort_launch, gpu_nufft_sort_scratch, NULL, GPU_BATCH, false },
+    { "nufft_spread", gpu_nufft_spread_launch, gpu_nufft_spread_scratch, NULL, GPU_BATCH, true },
+    { "nufft_interp", gpu_nufft_interp_launch, gpu_nufft_no_scratch, NULL, GPU_BATCH, false },
+    { "nufft_crop", gpu_nufft_crop_launch, gpu_nufft_no_scratch, NULL, GPU_BATCH, false },
+    { "nufft_pad", gpu_nufft_pad_launch, gpu_nufft_no_scratch, NULL, GPU_BATCH, false },
+    { "nufft_scale", gpu_nufft_scale_launch, gpu_nufft_no_scratch, NULL, GPU_BATCH, false },
 };
 
 int gpu_kernel_get(struct gpu_kernel **out, const struct gpu_ops *ops, void *device, const char *name)
@@ -31,6 +35,9 @@ int gpu_kernel_get(struct gpu_kernel **out, const struct gpu_ops *ops, void *dev
     for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
         if (strcmp(families[i].name, name))
             continue;
+        if (ops->atomics32 && families[i].doubles)
+            return hcy_fail(HCY_EUNSUPPORTED, "the kernel \"%s\" needs atomics of 64 bits, which this device lacks",
+                            name);
         struct gpu_kernel *k = calloc(1, sizeof *k);
         if (!k)
             return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
@@ -154,10 +161,9 @@ int gpu_kernel_scratch_size(struct gpu_kernel *k, size_t items, const hcy_value 
 
 int gpu_kernel_preferred_batch(struct gpu_kernel *k, const hcy_value *values, size_t n, size_t *items)
 {
-    (void)k;
     (void)values;
     (void)n;
-    *items = GPU_BATCH;
+    *items = k->family->batch;
     return 0;
 }
 
@@ -176,8 +182,7 @@ static int put_tables(void *context, const struct gpu_piece *pieces, size_t n, s
 int gpu_kernel_prepare(struct gpu_kernel *k, const hcy_span *spans, size_t n, hcy_block *tables)
 {
     struct put put = { k, tables };
-    struct gpu_plan *plan;
-    if (!k->family->plan)
+    if (!k->family->tables)
         return hcy_fail(HCY_EUNSUPPORTED, "kernel %s takes no tables", k->family->name);
-    return gpu_tables_make(&plan, spans, n, put_tables, &put);
+    return k->family->tables(spans, n, put_tables, &put);
 }

@@ -11,6 +11,8 @@
 #define GPU_MAX_FUNCTIONS 12
 /* Frames a launch: enough to fill the largest device, few enough for two launches to overlap with their copies. */
 #define GPU_BATCH 32
+/* The same where images are stored between; a bin of a frame is a group's, so few frames fill a device. */
+#define GPU_FILTER_BATCH 8
 
 struct gpu_variant {
     struct gpu_variant *next;
@@ -106,6 +108,25 @@ int gpu_image_launch(const struct gpu_call *call);
 int gpu_image_scratch(const struct gpu_call *call, size_t *size);
 int gpu_azint_launch(const struct gpu_call *call);
 int gpu_azint_scratch(const struct gpu_call *call, size_t *size);
+int gpu_filter_launch(const struct gpu_call *call);
+int gpu_filter_scratch(const struct gpu_call *call, size_t *size);
+int gpu_spread_launch(const struct gpu_call *call);
+int gpu_spread_scratch(const struct gpu_call *call, size_t *size);
+
+/* What launches that make sums have in common (gpu_azint.c). */
+struct gpu_pixel {
+    uint8_t bytes, is_signed, is_float;
+};
+/* The job's pixels, checked against the plan; NULL with a failure that names the kernel. */
+const struct gpu_pixel *gpu_job_pixel(const struct gpu_call *call, const struct gpu_plan *plan, bool filter,
+                                      const hcy_azint_job *job);
+/* HCY_EINVAL unless chunks of `coding` are images of the job. */
+int gpu_check_coding(const hcy_bslz4_job *coding, const hcy_azint_job *job, const struct gpu_pixel *pixel);
+/* Checks that sums of `rows` and reports have room for the call's frames; *size: of the sums. */
+int gpu_check_room(const struct gpu_call *call, const hcy_azint_job *job, uint32_t rows, const hcy_value *sums,
+                   const hcy_value *reports, size_t *size);
+/* The options that any text about pixels wants. */
+int gpu_pixel_options(char *options, uint32_t group, const struct gpu_pixel *pixel, bool variance);
 
 /* gpu_nufft.c */
 int gpu_nufft_sort_launch(const struct gpu_call *call);

@@ -3,7 +3,7 @@
  * Tiles are independent; a few threads share them.  Within a slice neighbouring lanes have neighbouring bins and
  * like lengths: lanes wait less for one another, and their additions to sums fall into the same sectors of memory.
  */
-#include "gpu.h"
+#include "gpu_runs.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ALIGN       256u
 #define MAX_THREADS 16
 #define LENGTH_STEP 8u /* segments whose lengths differ by less are sorted by bin */
 
@@ -37,8 +36,7 @@ struct tile {
 
 struct builder {
     const hcy_azint_head *head;
-    const uint8_t *runs;
-    size_t runs_size;
+    const hcy_span *runs;
     const uint64_t *starts;
     uint32_t n_tiles;
     uint32_t *masked;
@@ -97,28 +95,21 @@ static int put_weight(struct space *s, uint32_t bin, uint32_t c, uint32_t pixel,
 /* The runs of one pixel at *at. */
 static int put_pixel(struct builder *b, struct space *s, uint32_t pixel, size_t *at, bool *live)
 {
-    uint32_t word;
+    struct gpu_run run;
     *live = false;
     do {
-        if (b->runs_size - *at < 4)
+        if (!gpu_run_next(&run, b->runs, at, b->head->n_bins))
             return HCY_EINVAL;
-        const uint8_t *p = b->runs + *at;
-        word = p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-        uint32_t bin = HCY_AZINT_RUN_BIN(word), n = HCY_AZINT_RUN_N(word);
-        if (b->runs_size - *at - 4 < 3 * (size_t)n || bin + n > b->head->n_bins)
-            return HCY_EINVAL;
-        for (uint32_t k = 0; k < n; k++) {
-            const uint8_t *w = p + 4 + 3 * (size_t)k;
-            uint32_t c = w[0] | (uint32_t)w[1] << 8 | (uint32_t)w[2] << 16;
+        for (uint32_t k = 0; k < run.n; k++) {
+            uint32_t c = gpu_run_weight(&run, k);
             if (c != HCY_AZINT_ONE)
                 atomic_store_explicit(&b->not_unit, true, memory_order_relaxed);
-            int status = put_weight(s, bin + k, c, pixel, !*live);
+            int status = put_weight(s, run.bin + k, c, pixel, !*live);
             if (status)
                 return status;
             *live = true;
         }
-        *at += 4 + 3 * (size_t)n;
-    } while (HCY_AZINT_RUN_MORE(word));
+    } while (run.more);
     return 0;
 }
 
@@ -127,7 +118,7 @@ static int collect(struct builder *b, struct space *s, uint32_t tile)
     uint64_t first = (uint64_t)tile * GPU_TILE,
              n = b->head->n_pixels - first < GPU_TILE ? b->head->n_pixels - first : GPU_TILE;
     size_t at = b->starts[first / HCY_AZINT_START_EVERY];
-    int status = at <= b->runs_size ? 0 : HCY_EINVAL;
+    int status = at <= b->runs->size ? 0 : HCY_EINVAL;
     s->n = 0;
     for (uint32_t i = 0; !status && i < n; i++) {
         bool live;
@@ -265,13 +256,6 @@ static void share_tiles(struct builder *b)
 
 /* --- To one piece of memory --- */
 
-static size_t place(size_t *at, size_t size)
-{
-    size_t here = *at;
-    *at += (size + ALIGN - 1) / ALIGN * ALIGN;
-    return here;
-}
-
 struct totals {
     size_t slices, rows;
 };
@@ -282,31 +266,43 @@ static size_t lay_out(const struct builder *b, const hcy_span *spans, struct gpu
 {
     struct gpu_plan_at *y = &plan->at;
     size_t at = 0, n_starts = (b->head->n_pixels + HCY_AZINT_START_EVERY - 1) / HCY_AZINT_START_EVERY + 1;
-    y->n_pixels = b->head->n_pixels;
-    y->n_bins = b->head->n_bins;
     y->n_tiles = b->n_tiles;
-    y->slice_of = place(&at, ((size_t)b->n_tiles + 1) * sizeof(uint32_t));
-    y->slices = place(&at, t->slices * sizeof(struct gpu_slice));
-    y->bins = place(&at, t->slices * 32 * sizeof(uint32_t));
-    y->quads = place(&at, t->rows * 64 * sizeof(struct gpu_quad));
-    y->places = place(&at, plan->unit ? t->rows * 128 * sizeof(uint16_t) : 0);
-    y->masked = place(&at, (size_t)b->n_tiles * GPU_TILE / 8);
-    y->runs = place(&at, b->runs_size + 16);
-    y->starts = place(&at, n_starts * sizeof(uint64_t));
-    y->norms = place(&at, b->head->n_pixels * sizeof(float));
-    y->has_darks = spans[4].size != 0;
-    y->has_variances = spans[5].size != 0;
-    y->darks = place(&at, spans[4].size);
-    y->variances = place(&at, spans[5].size);
-    y->dark_shift = b->head->dark_shift;
-    y->variance_shift = b->head->variance_shift;
+    y->slice_of = gpu_place(&at, ((size_t)b->n_tiles + 1) * sizeof(uint32_t));
+    y->slices = gpu_place(&at, t->slices * sizeof(struct gpu_slice));
+    y->bins = gpu_place(&at, t->slices * 32 * sizeof(uint32_t));
+    y->quads = gpu_place(&at, t->rows * 64 * sizeof(struct gpu_quad));
+    y->places = gpu_place(&at, plan->unit ? t->rows * 128 * sizeof(uint16_t) : 0);
+    y->masked = gpu_place(&at, (size_t)b->n_tiles * GPU_TILE / 8);
+    y->runs = gpu_place(&at, b->runs->size + 16);
+    y->starts = gpu_place(&at, n_starts * sizeof(uint64_t));
+    gpu_place_arrays(y, &at, spans);
     return at;
 }
 
+void gpu_place_arrays(struct gpu_plan_at *y, size_t *at, const hcy_span *spans)
+{
+    const hcy_azint_head *head = spans[0].data;
+    y->n_pixels = head->n_pixels;
+    y->n_bins = head->n_bins;
+    y->norms = gpu_place(at, head->n_pixels * sizeof(float));
+    y->has_darks = spans[4].size != 0;
+    y->has_variances = spans[5].size != 0;
+    y->darks = gpu_place(at, spans[4].size);
+    y->variances = gpu_place(at, spans[5].size);
+    y->dark_shift = head->dark_shift;
+    y->variance_shift = head->variance_shift;
+}
+
+size_t gpu_array_pieces(struct gpu_piece *pieces, const struct gpu_plan_at *at, const hcy_span *spans)
+{
+    pieces[0] = (struct gpu_piece){ spans[3].data, at->norms, at->n_pixels * sizeof(float) };
+    pieces[1] = (struct gpu_piece){ spans[4].data, at->darks, spans[4].size };
+    pieces[2] = (struct gpu_piece){ spans[5].data, at->variances, spans[5].size };
+    return 3;
+}
+
 /* Copies the tiles' tables behind one another and hands all pieces over. */
-static int assemble(struct builder *b, const hcy_span *spans, struct gpu_plan *plan,
-                    int (*put)(void *, const struct gpu_piece *, size_t, size_t, struct gpu_plan *),
-                    void *context)
+static int assemble(struct builder *b, const hcy_span *spans, struct gpu_plan *plan, gpu_put *put, void *context)
 {
     struct totals t = { 0, 0 };
     uint32_t *slice_of = malloc(((size_t)b->n_tiles + 1) * sizeof *slice_of);
@@ -340,11 +336,9 @@ static int assemble(struct builder *b, const hcy_span *spans, struct gpu_plan *p
         pieces[n++] =
             (struct gpu_piece){ slice_of, plan->at.slice_of, ((size_t)b->n_tiles + 1) * sizeof *slice_of };
         pieces[n++] = (struct gpu_piece){ b->masked, plan->at.masked, (size_t)b->n_tiles * GPU_TILE / 8 };
-        pieces[n++] = (struct gpu_piece){ b->runs, plan->at.runs, b->runs_size };
+        pieces[n++] = (struct gpu_piece){ b->runs->data, plan->at.runs, b->runs->size };
         pieces[n++] = (struct gpu_piece){ b->starts, plan->at.starts, spans[2].size };
-        pieces[n++] = (struct gpu_piece){ spans[3].data, plan->at.norms, b->head->n_pixels * sizeof(float) };
-        pieces[n++] = (struct gpu_piece){ spans[4].data, plan->at.darks, spans[4].size };
-        pieces[n++] = (struct gpu_piece){ spans[5].data, plan->at.variances, spans[5].size };
+        n += gpu_array_pieces(pieces + n, &plan->at, spans);
         status = put(context, pieces, n, size, plan);
     }
     free(pieces);
@@ -352,7 +346,7 @@ static int assemble(struct builder *b, const hcy_span *spans, struct gpu_plan *p
     return status;
 }
 
-static int check_spans(const hcy_span *spans, size_t n)
+int gpu_check_spans(const hcy_span *spans, size_t n)
 {
     if (n != HCY_AZINT_SPANS || spans[0].size != sizeof(hcy_azint_head))
         return hcy_fail(HCY_EINVAL, "a plan has %d tables, the first a head of %zu bytes", HCY_AZINT_SPANS,
@@ -393,15 +387,13 @@ static void free_tiles(struct builder *b)
     free(b->masked);
 }
 
-int gpu_tables_make(struct gpu_plan **out, const hcy_span *spans, size_t n,
-                    int (*put)(void *, const struct gpu_piece *, size_t, size_t, struct gpu_plan *),
-                    void *context)
+int gpu_tables_make(const hcy_span *spans, size_t n, gpu_put *put, void *context)
 {
-    int status = check_spans(spans, n);
+    int status = gpu_check_spans(spans, n);
     if (status)
         return status;
     struct builder b = {
-        .head = spans[0].data, .runs = spans[1].data, .runs_size = spans[1].size, .starts = spans[2].data
+        .head = spans[0].data, .runs = &spans[1], .starts = spans[2].data
     };
     b.n_tiles = (uint32_t)((b.head->n_pixels + GPU_TILE - 1) / GPU_TILE);
     b.tiles = calloc(b.n_tiles, sizeof *b.tiles);
@@ -424,7 +416,5 @@ out:
     free_tiles(&b);
     if (status)
         free(plan);
-    else
-        *out = plan;
     return status;
 }

@@ -12,18 +12,22 @@ gpu_nufft_scan = $(gpu_nufft_common) backends/gpu/nufft_scan.cl
 gpu_nufft = $(gpu_nufft_common) backends/gpu/nufft.cl
 gpu_nufft_cut = $(gpu_nufft_common) backends/gpu/nufft_cut.cl
 EXTRA_DIST += backends/gpu/nufft_sort.cl backends/gpu/nufft_scan.cl backends/gpu/nufft.cl backends/gpu/nufft_cut.cl
+gpu_filter = $(gpu_common) backends/gpu/azint.cl backends/gpu/azint_wide.cl src/azint/azint_wide.h \
+    backends/gpu/azint_filter.cl
 EXTRA_DIST += backends/gpu/dialect.h backends/gpu/text.sh backends/gpu/bslz4.cl backends/gpu/decode.cl backends/gpu/rest.cl \
     backends/gpu/decode_rest.cl backends/gpu/fast.cl backends/gpu/decode_fast.cl backends/gpu/azint.cl \
     backends/gpu/azint_alone.cl \
-    backends/gpu/azint_rest.cl backends/gpu/azint_rest_kernel.cl backends/gpu/azint_fast.cl
+    backends/gpu/azint_rest.cl backends/gpu/azint_rest_kernel.cl backends/gpu/azint_fast.cl \
+    backends/gpu/azint_wide.cl backends/gpu/azint_filter.cl
 
-backends/gpu/gpu_texts.c: backends/gpu/text.sh $(gpu_decode_fast) $(gpu_azint_fast) \
+backends/gpu/gpu_texts.c: backends/gpu/text.sh $(gpu_decode_fast) $(gpu_azint_fast) $(gpu_filter) \
     $(gpu_nufft_sort) $(gpu_nufft_scan) $(gpu_nufft) $(gpu_nufft_cut)
 	$(AM_V_GEN)$(MKDIR_P) backends/gpu && cd $(srcdir) && { \
 	    $(SHELL) backends/gpu/text.sh gpu_text_decode $(gpu_decode) && \
 	    $(SHELL) backends/gpu/text.sh gpu_text_decode_fast $(gpu_decode_fast) && \
 	    $(SHELL) backends/gpu/text.sh gpu_text_azint $(gpu_azint) && \
 	    $(SHELL) backends/gpu/text.sh gpu_text_azint_fast $(gpu_azint_fast) && \
+	    $(SHELL) backends/gpu/text.sh gpu_text_filter $(gpu_filter) && \
 	    $(SHELL) backends/gpu/text.sh gpu_text_nufft_sort $(gpu_nufft_sort) && \
 	    $(SHELL) backends/gpu/text.sh gpu_text_nufft_scan $(gpu_nufft_scan) && \
 	    $(SHELL) backends/gpu/text.sh gpu_text_nufft $(gpu_nufft) && \
@@ -36,6 +40,7 @@ noinst_LTLIBRARIES += libgpu.la
 builtin_libs += libgpu.la
 libgpu_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu
 libgpu_la_SOURCES = backends/gpu/gpu.h backends/gpu/gpu_format.h backends/gpu/gpu_priv.h backends/gpu/gpu_kernels.c \
-    backends/gpu/gpu_cache.c backends/gpu/gpu_cache.h backends/gpu/gpu_bslz4.c backends/gpu/gpu_azint.c backends/gpu/gpu_tables.c \
+    backends/gpu/gpu_cache.c backends/gpu/gpu_cache.h backends/gpu/gpu_bslz4.c backends/gpu/gpu_azint.c backends/gpu/gpu_filter.c \
+    backends/gpu/gpu_runs.h backends/gpu/gpu_tables.c backends/gpu/gpu_filter_tables.c \
     backends/gpu/gpu_nufft.c
 nodist_libgpu_la_SOURCES = backends/gpu/gpu_texts.c

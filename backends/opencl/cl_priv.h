@@ -55,7 +55,8 @@ struct cl_device {
     /* Faults to inject: 0 never, else how many are still to come. */
     atomic_long fail_alloc, fail_launch, lose_launch;
     bool alone;           /* a processor */
-    char options[80];     /* for the compiler of our kernels */
+    bool atomics32;       /* no atomic sums of 64 bits */
+    char options[120];    /* for the compiler of our kernels */
     char lacks[60];       /* what they need and it has not; "" if nothing */
     pthread_mutex_t lock; /* of the lanes that are free */
     struct cl_lane *lanes;

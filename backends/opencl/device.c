@@ -4,6 +4,7 @@
  * options:
  *   memory=BYTES    a limit for its buffers
  *   discrete=1      device memory is not the host's, where it could be (for tests of that path)
+ *   atomics=32      kernels do without atomic sums of 64 bits, as they must where the device has none (tests)
  *   fail-alloc=N, fail-launch=N, lose-launch=N   the N-th allocation or launch fails, or loses the device (tests)
  */
 #include "cl_priv.h"
@@ -15,7 +16,7 @@
 #include <string.h>
 
 struct settings {
-    long memory, discrete, fail_alloc, fail_launch, lose_launch;
+    long memory, discrete, atomics, fail_alloc, fail_launch, lose_launch;
 };
 
 static int parse_option(const hcy_spec_option *o, struct settings *s)
@@ -25,6 +26,7 @@ static int parse_option(const hcy_spec_option *o, struct settings *s)
         long min, max, *value;
     } numbers[] = {
         { "memory", 1, LONG_MAX, &s->memory },           { "discrete", 0, 1, &s->discrete },
+        { "atomics", 32, 32, &s->atomics },
         { "fail-alloc", 1, LONG_MAX, &s->fail_alloc },   { "fail-launch", 1, LONG_MAX, &s->fail_launch },
         { "lose-launch", 1, LONG_MAX, &s->lose_launch },
     };
@@ -78,28 +80,29 @@ static uint64_t key_of(const struct cl_found *f)
 }
 
 /* What our kernels are compiled with, and whether they can be. */
-static void set_up_kernels(struct cl_device *d)
+static void set_up_kernels(struct cl_device *d, const struct settings *s)
 {
     char extensions[2048], version[40];
     int spaces = d->at.quirk->spaces;
     cl_text(d->at.device, CL_DEVICE_EXTENSIONS, extensions, sizeof extensions);
     cl_text(d->at.device, CL_DEVICE_VERSION, version, sizeof version);
     d->alone = d->at.info.kind == HCY_KIND_CPU;
-    if (!strstr(extensions, "cl_khr_int64_base_atomics"))
-        snprintf(d->lacks, sizeof d->lacks, "64-bit atomics");
-    else if (!(d->at.info.caps & HCY_CAP_F64))
+    d->atomics32 = s->atomics == 32 || !strstr(extensions, "cl_khr_int64_base_atomics");
+    if (!(d->at.info.caps & HCY_CAP_F64))
         snprintf(d->lacks, sizeof d->lacks, "double precision");
     else if (spaces == 3 && strncmp(version, "OpenCL 1.", 9) == 0)
         snprintf(d->lacks, sizeof d->lacks, "OpenCL C 2.0's generic pointers");
     const char *language = spaces < 3                         ? ""
                            : strncmp(version, "OpenCL 2.", 9) ? " -cl-std=CL3.0"
                                                               : " -cl-std=CL2.0";
-    snprintf(d->options, sizeof d->options, "-DSPACES=%d -DLANES=%d%s", spaces, d->at.quirk->lanes, language);
+    snprintf(d->options, sizeof d->options, "-DSPACES=%d -DLANES=%d -DATOMICS=%d -DCAPABILITY=%d%s", spaces,
+             d->at.quirk->lanes, d->atomics32 ? 32 : 64,
+             d->at.quirk->lanes ? (int)cl_number(d->at.device, CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV) : 0, language);
 }
 
 static void set_up(struct cl_device *d, const struct settings *s)
 {
-    set_up_kernels(d);
+    set_up_kernels(d, s);
     d->shared = d->at.quirk->shared && !s->discrete;
     d->memory = s->memory ? (uint64_t)s->memory : d->at.info.memory;
     d->largest = cl_number(d->at.device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);

@@ -2,32 +2,36 @@
  * pixels about their mean, Chauvenet's criterion.
  *
  * Integers of 64-bit words, low word first, and single IEEE operations in double: the same bits everywhere.  No
- * state; backends may include this file beside azint_format.h.
+ * state; backends may include this file beside azint_format.h.  Kernels' compilers want a word of their own before
+ * functions (AZINT_FUNCTION), and products that they do not fuse with sums (AZINT_PRODUCT).
  */
 #ifndef HCY_AZINT_WIDE_H
 #define HCY_AZINT_WIDE_H
 
 #include "azint_format.h"
 
+#ifndef AZINT_FUNCTION
 #include <math.h>
-#include <string.h>
+#define AZINT_FUNCTION static inline
+#define AZINT_PRODUCT(a, b) ((a) * (b))
+#endif
 
 /* --- Sums of 128 bits, two's complement where they have a sign --- */
 
-static inline void azint_add(uint64_t sum[2], uint64_t lo, uint64_t hi)
+AZINT_FUNCTION void azint_add(uint64_t sum[2], uint64_t lo, uint64_t hi)
 {
     sum[0] += lo;
     sum[1] += hi + (sum[0] < lo);
 }
 
-static inline void azint_negate(uint64_t x[2])
+AZINT_FUNCTION void azint_negate(uint64_t x[2])
 {
     x[0] = ~x[0] + 1;
     x[1] = ~x[1] + !x[0];
 }
 
 /* a * b. */
-static inline void azint_mul(uint64_t p[2], uint64_t a, uint64_t b)
+AZINT_FUNCTION void azint_mul(uint64_t p[2], uint64_t a, uint64_t b)
 {
     uint64_t a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;
     uint64_t mid = a1 * b0 + (a0 * b0 >> 32), mid2 = a0 * b1 + (mid & 0xffffffffu);
@@ -37,7 +41,7 @@ static inline void azint_mul(uint64_t p[2], uint64_t a, uint64_t b)
 }
 
 /* (a * b + 2^(shift - 1)) >> shift, where that is below 2^64; shift from 1 to 63. */
-static inline uint64_t azint_mul_shift(uint64_t a, uint64_t b, unsigned shift)
+AZINT_FUNCTION uint64_t azint_mul_shift(uint64_t a, uint64_t b, unsigned shift)
 {
     uint64_t p[2];
 
@@ -47,7 +51,7 @@ static inline uint64_t azint_mul_shift(uint64_t a, uint64_t b, unsigned shift)
 }
 
 /* sum += c * x, without a rounding. */
-static inline void azint_add_product(uint64_t sum[2], uint32_t c, uint64_t x)
+AZINT_FUNCTION void azint_add_product(uint64_t sum[2], uint32_t c, uint64_t x)
 {
     uint64_t high = c * (x >> 32);
 
@@ -56,7 +60,7 @@ static inline void azint_add_product(uint64_t sum[2], uint32_t c, uint64_t x)
 }
 
 /* Rounded to nearest, ties to even: 64 significant bits with a sticky last one, converted once. */
-static inline double azint_double(uint64_t lo, uint64_t hi)
+AZINT_FUNCTION double azint_double(uint64_t lo, uint64_t hi)
 {
     unsigned shift = 0;
     uint64_t top;
@@ -74,7 +78,7 @@ static inline double azint_double(uint64_t lo, uint64_t hi)
     return ldexp((double)top, 64 - (int)shift);
 }
 
-static inline double azint_signed_double(uint64_t lo, uint64_t hi)
+AZINT_FUNCTION double azint_signed_double(uint64_t lo, uint64_t hi)
 {
     if (lo >> 63 ? !~hi : !hi)
         return (double)(int64_t)lo;
@@ -86,7 +90,7 @@ static inline double azint_signed_double(uint64_t lo, uint64_t hi)
 /* --- 256 bits --- */
 
 /* sum += x << shift, where nothing is lost at the top; shift from 0 to 191. */
-static inline void azint_add_256(uint64_t sum[4], const uint64_t x[4], unsigned shift)
+AZINT_FUNCTION void azint_add_256(uint64_t sum[4], const uint64_t x[4], unsigned shift)
 {
     unsigned words = shift / 64, bits = shift % 64;
     uint64_t carry = 0, below = 0;
@@ -101,7 +105,7 @@ static inline void azint_add_256(uint64_t sum[4], const uint64_t x[4], unsigned 
     }
 }
 
-static inline void azint_negate_256(uint64_t x[4])
+AZINT_FUNCTION void azint_negate_256(uint64_t x[4])
 {
     uint64_t carry = 1;
 
@@ -111,9 +115,10 @@ static inline void azint_negate_256(uint64_t x[4])
     }
 }
 
-static inline void azint_mul_256(uint64_t p[4], const uint64_t a[2], const uint64_t b[2])
+AZINT_FUNCTION void azint_mul_256(uint64_t p[4], const uint64_t a[2], const uint64_t b[2])
 {
-    memset(p, 0, 4 * sizeof *p);
+    for (unsigned i = 0; i < 4; i++)
+        p[i] = 0;
     for (unsigned i = 0; i < 2; i++)
         for (unsigned j = 0; j < 2; j++) {
             uint64_t part[4] = { 0, 0, 0, 0 };
@@ -126,7 +131,7 @@ static inline void azint_mul_256(uint64_t p[4], const uint64_t a[2], const uint6
 /* --- The spread about a mean --- */
 
 /* A pixel's norm in the sums of squares: 24-bit fixed point, as a weight's.  A plan's norms are 1 at most. */
-static inline uint32_t azint_norm24(float norm)
+AZINT_FUNCTION uint32_t azint_norm24(float norm)
 {
     return (uint32_t)((double)norm * HCY_AZINT_ONE + 0.5);
 }
@@ -134,7 +139,7 @@ static inline uint32_t azint_norm24(float norm)
 /* The sum of c2 * (v - mean * n24 / ONE)^2, which cannot be negative, from the three sums of its terms: c2 * v * v,
  * c2 * v * n24 (signed) and c2 * n24 * n24.  The mean is rounded to 32 significant bits, which moves the result by
  * less than 2^-64 of mean^2 times the last sum; nothing else is rounded before the end, so nothing cancels. */
-static inline double azint_spread(const uint64_t square[2], const uint64_t cross[2], const uint64_t norm2[2],
+AZINT_FUNCTION double azint_spread(const uint64_t square[2], const uint64_t cross[2], const uint64_t norm2[2],
                                   double mean)
 {
     uint64_t x[4] = { 0, 0, 0, 0 }, a[4] = { square[0], square[1], 0, 0 }, b[2] = { cross[0], cross[1] }, p[4];
@@ -169,7 +174,7 @@ static inline double azint_spread(const uint64_t square[2], const uint64_t cross
 
 /* sqrt(2 ln(n / sqrt(2 pi))), n at least 3: how many standard deviations one of n pixels may be off.  ln is
  * interpolated between the host's to the second order: within 2e-5, of about 8. */
-static inline double azint_chauvenet(const hcy_azint_filter *filter, double n)
+AZINT_FUNCTION double azint_chauvenet(const hcy_azint_filter *filter, double n)
 {
     const double h = 1.0 / HCY_AZINT_LOG_STEPS;
     int exponent;
@@ -177,9 +182,9 @@ static inline double azint_chauvenet(const hcy_azint_filter *filter, double n)
     unsigned i = (unsigned)at;
 
     at -= i;
-    ln = filter->log[i] + at * (filter->log[i + 1] - filter->log[i]);
-    ln += at * (1 - at) * (0.5 * h * h) / (y * y);
-    ln += (exponent - 1) * filter->log[HCY_AZINT_LOG_STEPS] - filter->log_root;
+    ln = filter->log[i] + AZINT_PRODUCT(at, filter->log[i + 1] - filter->log[i]);
+    ln += AZINT_PRODUCT(AZINT_PRODUCT(at, 1 - at), 0.5 * h * h) / AZINT_PRODUCT(y, y);
+    ln += AZINT_PRODUCT((double)(exponent - 1), filter->log[HCY_AZINT_LOG_STEPS]) - filter->log_root;
     return sqrt(2 * ln);
 }
 

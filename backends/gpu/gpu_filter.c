@@ -1,0 +1,143 @@
+/* gpu_filter.c - the kernels azint_filter and bslz4_azint_spread.
+ *
+ * The second decodes its frames to images in scratch memory, then sums them as the first does without a filter: the
+ * sums that it makes need each pixel in three products of up to 94 bits, so that decoding is the smaller part.
+ */
+#include "gpu_priv.h"
+
+#include <string.h>
+
+enum { IMAGE_IMAGES, IMAGE_PLAN, IMAGE_JOB, IMAGE_FILTER, IMAGE_SUMS, IMAGE_REPORTS };
+enum { CODED_CODING = 3, CODED_PLAN, CODED_JOB, CODED_SUMS, CODED_REPORTS, CODED_SCRATCH };
+
+/* Items of a group, for bins of many pixels and of few. */
+#define GROUP_LARGE 128u
+#define GROUP_SMALL 32u
+#define MANY        1024u
+/* Groups of a processor's core; elsewhere each bin has its own. */
+#define GROUPS_ALONE 32u
+
+struct filter {
+    const struct gpu_plan *plan;
+    const hcy_azint_job *job;
+    const hcy_azint_filter *how;
+    const struct gpu_pixel *pixel;
+    const hcy_value *tables, *sums, *reports;
+    struct gpu_variant *variant;
+    uint32_t group;
+};
+
+static int open_filter(struct filter *f, const struct gpu_call *call, const hcy_value *tables, const hcy_value *job,
+                       const hcy_azint_filter *how)
+{
+    char options[GPU_OPTIONS_BYTES];
+    *f = (struct filter){ .tables = tables, .job = job->bytes, .how = how };
+    f->plan = tables->block ? call->kernel->ops->plan(tables->block) : NULL;
+    f->pixel = gpu_job_pixel(call, f->plan, true, f->job);
+    if (!f->pixel)
+        return HCY_EINVAL;
+    if (how->kind > HCY_AZINT_FILTER_PERCENTILE)
+        return hcy_fail(HCY_EINVAL, "azint_filter: no filter of kind %u", how->kind);
+    f->group = gpu_group(call, f->plan->n_entries / f->plan->at.n_bins < MANY ? GROUP_SMALL : GROUP_LARGE);
+    gpu_pixel_options(options, f->group, f->pixel, true); /* Poisson's is summed where the job asks for it */
+    return gpu_variant_get(call->kernel, gpu_text_filter, options, &f->variant);
+}
+
+static int run(const struct filter *f, const struct gpu_call *call, const hcy_value *images, size_t at)
+{
+    uint32_t items = (uint32_t)call->items, bins = f->plan->at.n_bins, most = call->kernel->ops->units * GROUPS_ALONE;
+    struct gpu_grid reset = gpu_over(call, items, 1), grid = { { bins, items }, f->group, 0 };
+    if (call->kernel->ops->alone && bins > most)
+        grid.groups[0] = most;
+    int status = GPU_STEP(call, f->variant, "gpu_azint_reset", &reset, GPU_BYTES(items), gpu_at(f->reports, 0));
+    return status ? status
+                  : GPU_STEP(call, f->variant, "gpu_filter", &grid, GPU_BYTES(*f->job), GPU_BYTES(*f->how),
+                             GPU_BYTES(f->plan->at), gpu_at(images, at), gpu_at(f->tables, 0), gpu_at(f->sums, 0),
+                             gpu_at(f->reports, 0));
+}
+
+/* --- azint_filter --- */
+
+static int open_image(struct filter *f, const struct gpu_call *call)
+{
+    const hcy_value *v = call->values;
+    return open_filter(f, call, &v[IMAGE_PLAN], &v[IMAGE_JOB], v[IMAGE_FILTER].bytes);
+}
+
+int gpu_filter_scratch(const struct gpu_call *call, size_t *size)
+{
+    struct filter f;
+    *size = 0;
+    return open_image(&f, call);
+}
+
+int gpu_filter_launch(const struct gpu_call *call)
+{
+    struct filter f;
+    const hcy_value *v = call->values;
+    size_t size;
+    int status = open_image(&f, call);
+    if (status)
+        return status;
+    f.sums = &v[IMAGE_SUMS];
+    f.reports = &v[IMAGE_REPORTS];
+    status = gpu_check_room(call, f.job, HCY_AZINT_FILTERED, f.sums, f.reports, &size);
+    if (!status && v[IMAGE_IMAGES].bytes_left / f.pixel->bytes / f.job->n_pixels < call->items)
+        status = hcy_fail(HCY_EINVAL, "azint_filter: images too small for %zu frames", call->items);
+    return status ? status : run(&f, call, &v[IMAGE_IMAGES], 0);
+}
+
+/* --- bslz4_azint_spread --- */
+
+struct spread {
+    struct filter filter;
+    struct gpu_coded coded;
+    size_t images; /* in the scratch memory, which ends at coded.end */
+};
+
+static int open_spread(struct spread *s, const struct gpu_call *call)
+{
+    static const hcy_azint_filter how = { .flags = HCY_AZINT_WANT_SPREAD };
+    const hcy_value *v = call->values;
+    const hcy_bslz4_job *coding = v[CODED_CODING].bytes;
+    size_t size;
+    memset(s, 0, sizeof *s);
+    int status = open_filter(&s->filter, call, &v[CODED_PLAN], &v[CODED_JOB], &how);
+    if (!status && (s->filter.pixel->is_float || s->filter.pixel->bytes > 4))
+        status = hcy_fail(HCY_EUNSUPPORTED, "bslz4_azint_spread: integers of 4 bytes at most");
+    if (!status)
+        status = gpu_check_coding(coding, s->filter.job, s->filter.pixel);
+    if (!status)
+        status = gpu_coded_open(&s->coded, call, coding, coding->image_bytes % 4 == 0);
+    if (!status)
+        status = gpu_decode_variant(&s->coded, call);
+    s->images = (s->coded.end + 255) / 256 * 256;
+    if (!status)
+        status = hcy_size_mul(&size, call->items, coding->image_bytes);
+    return status ? status : hcy_size_add(&s->coded.end, s->images, size);
+}
+
+int gpu_spread_scratch(const struct gpu_call *call, size_t *size)
+{
+    struct spread s;
+    int status = open_spread(&s, call);
+    *size = s.coded.end;
+    return status;
+}
+
+int gpu_spread_launch(const struct gpu_call *call)
+{
+    struct spread s;
+    size_t size;
+    int status = open_spread(&s, call);
+    if (!status)
+        status = gpu_coded_set(&s.coded, call, CODED_REPORTS, CODED_SCRATCH);
+    if (status)
+        return status;
+    s.filter.sums = &call->values[CODED_SUMS];
+    s.filter.reports = &call->values[CODED_REPORTS];
+    status = gpu_check_room(call, s.filter.job, HCY_AZINT_FILTERED, s.filter.sums, s.filter.reports, &size);
+    if (!status)
+        status = gpu_coded_decode(&s.coded, call, s.coded.scratch, s.images);
+    return status ? status : run(&s.filter, call, s.coded.scratch, s.images);
+}
