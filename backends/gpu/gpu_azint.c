@@ -96,7 +96,8 @@ static int open_azint(struct azint *a, const struct gpu_call *call, const hcy_va
     if (!a->pixel)
         return HCY_EINVAL;
     if (a->pixel->is_float && call->kernel->ops->atomics32)
-        return hcy_fail(HCY_EUNSUPPORTED, "%s: sums of float pixels need atomic sums of 64 bits, which this device lacks",
+        return hcy_fail(HCY_EUNSUPPORTED,
+                        "%s: float pixels need atomic sums of 64 bits, which this device lacks",
                         gpu_kernel_name(call->kernel));
     return 0;
 }
@@ -209,8 +210,8 @@ static int fast_variant(struct azint *a, const struct gpu_call *call)
 {
     char options[GPU_OPTIONS_BYTES];
     int n = gpu_pixel_options(options, gpu_rest_group(&a->coded, call), a->pixel, a->job->flags & HCY_AZINT_WANT_VARIANCE);
-    snprintf(options + n, sizeof options - (size_t)n, " -DELEM=%u -DUNIT=%u -DFIRST_INVALID=%lluu", a->pixel->bytes,
-             a->unit, (unsigned long long)first_invalid(a->job));
+    snprintf(options + n, sizeof options - (size_t)n, " -DELEM=%u -DUNIT=%u -DFIRST_INVALID=%lluu",
+             a->pixel->bytes, a->unit, (unsigned long long)first_invalid(a->job));
     return gpu_variant_get(call->kernel, gpu_text_azint_fast, options, &a->coded.variant);
 }
 
