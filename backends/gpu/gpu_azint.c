@@ -105,7 +105,8 @@ static int open_azint(struct azint *a, const struct gpu_call *call, const hcy_va
 static int image_variant(struct azint *a, const struct gpu_call *call)
 {
     char options[GPU_OPTIONS_BYTES];
-    gpu_pixel_options(options, gpu_group(call, IMAGE_GROUP), a->pixel, a->job->flags & HCY_AZINT_WANT_VARIANCE);
+    gpu_pixel_options(options, gpu_group(call, IMAGE_GROUP), a->pixel,
+                      a->job->flags & HCY_AZINT_WANT_VARIANCE);
     return gpu_variant_get(call->kernel, gpu_text_azint, options, &a->variant);
 }
 
@@ -209,7 +210,8 @@ static int lay_sums(struct azint *a, const struct gpu_call *call)
 static int fast_variant(struct azint *a, const struct gpu_call *call)
 {
     char options[GPU_OPTIONS_BYTES];
-    int n = gpu_pixel_options(options, gpu_rest_group(&a->coded, call), a->pixel, a->job->flags & HCY_AZINT_WANT_VARIANCE);
+    int n = gpu_pixel_options(options, gpu_rest_group(&a->coded, call), a->pixel,
+                              a->job->flags & HCY_AZINT_WANT_VARIANCE);
     snprintf(options + n, sizeof options - (size_t)n, " -DELEM=%u -DUNIT=%u -DFIRST_INVALID=%lluu",
              a->pixel->bytes, a->unit, (unsigned long long)first_invalid(a->job));
     return gpu_variant_get(call->kernel, gpu_text_azint_fast, options, &a->coded.variant);
