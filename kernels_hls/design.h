@@ -9,6 +9,7 @@
 #define HLS_RECENT  32    /* of these, the last ones, in registers */
 #define HLS_ALIAS   64    /* bytes of a bit-plane from which on equal ones are looked for */
 #define HLS_BINS    8192  /* bins of a piece of the plan: what a compute unit keeps */
+#define HLS_LOST    16384 /* groups with lost pixels that a compute unit lists at once */
 #define HLS_RECORD  40    /* bytes of a record of weights */
 
 /* Elements of the FIFOs between stages: a burst of the memory where it feeds one, else what evens out a few clocks. */

@@ -184,13 +184,17 @@ test_internal += tests/hls_args
 tests_hls_args_LDADD = libhls_args.la libinternal.la
 
 # The FPGA kernels in C simulation, where there is a C++ compiler.
-EXTRA_DIST += tests/hls.h tests/hls_decode.cpp
+EXTRA_DIST += tests/hls.h tests/hls_decode.cpp tests/hls_azint.cpp
 if HAVE_CXX
-test_public += tests/hls_decode
+test_public += tests/hls_decode tests/hls_azint
 tests_hls_decode_SOURCES = tests/hls_decode.cpp
 tests_hls_decode_CPPFLAGS = $(hls_cppflags)
 tests_hls_decode_CXXFLAGS = $(HCY_CXXFLAGS)
 tests_hls_decode_LDADD = libhls.la libhalcyon.la $(LZ4_LIBS)
+tests_hls_azint_SOURCES = tests/hls_azint.cpp
+tests_hls_azint_CPPFLAGS = $(hls_cppflags)
+tests_hls_azint_CXXFLAGS = $(HCY_CXXFLAGS)
+tests_hls_azint_LDADD = libhls.la libhls_plan.la libhalcyon.la
 endif
 
 check_PROGRAMS += tests/opencl

@@ -201,15 +201,18 @@ private:
     {
         hls_sim::region *r = hls_sim::current();
         side &me = sides[writer];
-        std::string why = (writer ? "full '" : "empty '") + name + "' (" + std::to_string(ring.size()) + ")";
         if (!r) {
-            std::fprintf(stderr, "%s outside a DATAFLOW function\n", why.c_str());
+            std::fprintf(stderr, "'%s' is used outside a DATAFLOW function\n", name.c_str());
             std::abort();
         }
+        for (int k = 0; k < 16 && stuck(writer); k++) /* mostly the other side is about to move */
+            std::this_thread::yield();
+        if (!stuck(writer))
+            return;
         std::unique_lock<std::mutex> guard(r->lock);
         /* Again and again: who wakes this one may have meant an earlier wait. */
         for (me.sleeping.store(true); stuck(writer); me.sleeping.store(true)) {
-            r->block(why, &me.cv);
+            r->block((writer ? "full '" : "empty '") + name + "' (" + std::to_string(ring.size()) + ")", &me.cv);
             me.cv.wait(guard, [&] { return !me.sleeping.load() || r->failed; });
             if (r->failed)
                 throw hls_sim::stop();

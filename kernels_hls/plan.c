@@ -1,0 +1,265 @@
+/* plan.c - a plan's canonical runs (azint_format.h) to records (design.h).
+ *
+ * Pixels are taken in pieces that fall into HLS_BINS bins at most: a curve is one piece, an image in radius and
+ * azimuth many.  A piece is found (its bins noted), its bins sorted and numbered, its records written.  No state; any
+ * thread.
+ */
+#include "plan.h"
+
+#include "azint/azint_format.h"
+#include "design.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNIT        64u /* pixels that a piece cannot be cut in */
+#define MAX_ENTRIES 512 /* of a pixel */
+
+struct text {
+    uint8_t *bytes;
+    size_t size, room;
+};
+
+/* One weight, or two that make a whole. */
+struct entry {
+    uint32_t bin, c;
+    bool two;
+};
+
+struct make {
+    const hcy_azint_head *head;
+    const uint8_t *at, *end; /* of the runs */
+    uint32_t *seen, *local;  /* of a bin: the last piece that has it, its number there */
+    uint32_t bins[HLS_BINS]; /* of the piece */
+    uint32_t n_bins;
+    struct text pieces, body;
+};
+
+/* n more bytes, and up to the next multiple of 64; all zero. */
+static int grow(struct text *t, size_t n, uint8_t **at)
+{
+    size_t size = (t->size + n + 63) / 64 * 64;
+    if (size > t->room) {
+        size_t room = 2 * size;
+        uint8_t *bytes = realloc(t->bytes, room);
+        if (!bytes)
+            return hcy_fail(HCY_ENOMEM, "FPGA tables: no memory for %zu bytes", room);
+        t->bytes = bytes;
+        t->room = room;
+    }
+    *at = t->bytes + t->size;
+    memset(*at, 0, size - t->size);
+    t->size = size;
+    return 0;
+}
+
+static uint32_t load24(const uint8_t *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16;
+}
+
+/* The next pixel's entries; their number, or -1 if the runs are none. */
+static int take_pixel(struct make *m, struct entry *entries)
+{
+    int n = 0;
+    uint32_t word;
+    do {
+        if (m->end - m->at < 4)
+            return -1;
+        word = load24(m->at) | (uint32_t)m->at[3] << 24;
+        uint32_t weights = HCY_AZINT_RUN_N(word), bin = HCY_AZINT_RUN_BIN(word);
+        const uint8_t *c = m->at + 4;
+        if ((size_t)(m->end - c) < 3 * weights || bin + weights > m->head->n_bins || n + weights > MAX_ENTRIES)
+            return -1;
+        for (uint32_t k = 0; k < weights; k++) {
+            bool two = k + 1 < weights && load24(c + 3 * k) + load24(c + 3 * k + 3) == HCY_AZINT_ONE;
+            entries[n++] = (struct entry){ bin + k, load24(c + 3 * k), two };
+            k += two;
+        }
+        m->at = c + 3 * weights;
+    } while (HCY_AZINT_RUN_MORE(word));
+    return n;
+}
+
+static bool note_bin(struct make *m, uint32_t bin, uint32_t piece)
+{
+    if (m->seen[bin] == piece)
+        return true;
+    if (m->n_bins == HLS_BINS)
+        return false;
+    m->seen[bin] = piece;
+    m->bins[m->n_bins++] = bin;
+    return true;
+}
+
+/* The bins of the next n pixels become the piece's.  1: there is no room for all of them, and none was noted. */
+static int note_unit(struct make *m, uint64_t n, uint32_t piece)
+{
+    struct entry entries[MAX_ENTRIES];
+    const uint8_t *start = m->at;
+    uint32_t before = m->n_bins;
+    for (; n; n--) {
+        int count = take_pixel(m, entries);
+        bool room = true;
+        if (count < 0)
+            return hcy_fail(HCY_EINVAL, "FPGA tables: the plan's runs are not those of azint_format.h");
+        for (int k = 0; k < count && room; k++)
+            room = note_bin(m, entries[k].bin, piece) && (!entries[k].two || note_bin(m, entries[k].bin + 1, piece));
+        if (room)
+            continue;
+        while (m->n_bins > before)
+            m->seen[m->bins[--m->n_bins]] = 0;
+        m->at = start;
+        return 1;
+    }
+    return 0;
+}
+
+static int by_bin(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void put_entry(uint8_t *record, unsigned lane, uint32_t bin, const struct entry *e)
+{
+    uint32_t flags = bin | HLS_USED | (e->two ? HLS_TWO : 0);
+    uint8_t *p = record + 5 * lane;
+    for (int k = 0; k < 3; k++)
+        p[k] = (uint8_t)(e->c >> 8 * k);
+    p[3] = (uint8_t)flags;
+    p[4] = (uint8_t)(flags >> 8);
+}
+
+/* The records of n pixels, up to HLS_LANES.  `rows` has them as they come: [record][HLS_RECORD]. */
+static unsigned put_group(struct make *m, unsigned n, uint8_t rows[MAX_ENTRIES][HLS_RECORD])
+{
+    struct entry entries[MAX_ENTRIES];
+    int records = 0;
+    for (unsigned lane = 0; lane < n; lane++) {
+        int count = take_pixel(m, entries);
+        for (; records < count || !records; records++)
+            memset(rows[records], 0, HLS_RECORD);
+        for (int k = 0; k < count; k++)
+            put_entry(rows[k], lane, m->local[entries[k].bin], &entries[k]);
+    }
+    for (int k = 0; k + 1 < records; k++)
+        rows[k][4] |= HLS_MORE >> 8;
+    return (unsigned)records;
+}
+
+/* Records stand without gaps: what fills up to 64 is taken back before the next ones. */
+static int put_records(struct make *m, hls_piece *piece, uint64_t n_pixels)
+{
+    uint8_t rows[MAX_ENTRIES][HLS_RECORD], *at;
+    size_t size = m->body.size;
+    int status = 0;
+    for (; n_pixels && !status; piece->n_groups++) {
+        unsigned n = n_pixels < HLS_LANES ? (unsigned)n_pixels : HLS_LANES, records = put_group(m, n, rows);
+        m->body.size = size;
+        status = grow(&m->body, records * (size_t)HLS_RECORD, &at);
+        if (!status)
+            memcpy(at, rows, records * (size_t)HLS_RECORD);
+        size += records * (size_t)HLS_RECORD;
+        piece->n_records += records;
+        n_pixels -= n;
+    }
+    return status;
+}
+
+/* A piece of n pixels, whose bins are noted; its runs begin at `start`. */
+static int put_piece(struct make *m, const uint8_t *start, uint64_t n)
+{
+    hls_piece piece = { .bins = m->body.size, .n_bins = m->n_bins };
+    uint8_t *at;
+    qsort(m->bins, m->n_bins, sizeof *m->bins, by_bin);
+    for (uint32_t k = 0; k < m->n_bins; k++)
+        m->local[m->bins[k]] = k;
+    int status = grow(&m->body, m->n_bins * sizeof *m->bins, &at);
+    if (status)
+        return status;
+    memcpy(at, m->bins, m->n_bins * sizeof *m->bins);
+    piece.records = m->body.size;
+    m->at = start;
+    status = put_records(m, &piece, n);
+    if (!status)
+        status = grow(&m->pieces, sizeof piece, &at);
+    if (!status)
+        memcpy(at, &piece, sizeof piece);
+    return status;
+}
+
+static int put_pieces(struct make *m)
+{
+    uint64_t left = m->head->n_pixels;
+    for (uint32_t number = 1; left; number++) {
+        const uint8_t *start = m->at;
+        uint64_t n = 0;
+        int full = 0;
+        m->n_bins = 0;
+        while (n < left && !full) {
+            uint64_t unit = left - n < UNIT ? left - n : UNIT;
+            full = note_unit(m, unit, number);
+            if (full < 0)
+                return full;
+            n += full ? 0 : unit;
+        }
+        if (!n)
+            return hcy_fail(HCY_EUNSUPPORTED, "FPGA tables: %u pixels fall into more than %u bins", UNIT, HLS_BINS);
+        int status = put_piece(m, start, n);
+        if (status)
+            return status;
+        left -= n;
+    }
+    return 0;
+}
+
+/* Head, pieces, body in one; their places are counted from its start. */
+static int assemble(void **span, size_t *size, struct make *m)
+{
+    hls_plan_head head = { .magic = HLS_PLAN_MAGIC, .hash = m->head->hash };
+    size_t front = sizeof head + m->pieces.size;
+    uint8_t *all = malloc(front + m->body.size);
+    if (!all)
+        return hcy_fail(HCY_ENOMEM, "FPGA tables: no memory for %zu bytes", front + m->body.size);
+    head.n_pieces = m->pieces.size / sizeof(hls_piece);
+    for (size_t k = 0; k < head.n_pieces; k++) {
+        hls_piece piece;
+        memcpy(&piece, m->pieces.bytes + k * sizeof piece, sizeof piece);
+        piece.records += front;
+        piece.bins += front;
+        head.n_records += piece.n_records;
+        memcpy(all + sizeof head + k * sizeof piece, &piece, sizeof piece);
+    }
+    memcpy(all, &head, sizeof head);
+    if (m->body.size)
+        memcpy(all + front, m->body.bytes, m->body.size);
+    *span = all;
+    *size = front + m->body.size;
+    return 0;
+}
+
+int hcy__hls_records(void **span, size_t *size, const hcy_span *spans, size_t n)
+{
+    if (n < 4 || spans[0].size < sizeof(hcy_azint_head) || !spans[1].data)
+        return hcy_fail(HCY_EINVAL, "FPGA tables: %zu spans, which are no plan's", n);
+    struct make *m = calloc(1, sizeof *m);
+    if (!m)
+        return hcy_fail(HCY_ENOMEM, "FPGA tables: no memory");
+    m->head = spans[0].data;
+    m->at = spans[1].data;
+    m->end = m->at + spans[1].size;
+    m->seen = calloc((size_t)m->head->n_bins + 1, sizeof *m->seen);
+    m->local = calloc((size_t)m->head->n_bins + 1, sizeof *m->local);
+    int status = m->seen && m->local ? put_pieces(m)
+                                     : hcy_fail(HCY_ENOMEM, "FPGA tables: no memory for %u bins", m->head->n_bins);
+    if (!status)
+        status = assemble(span, size, m);
+    free(m->seen);
+    free(m->local);
+    free(m->pieces.bytes);
+    free(m->body.bytes);
+    free(m);
+    return status;
+}
