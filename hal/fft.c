@@ -102,6 +102,9 @@ static int check_execution(hcy_queue *queue, hcy_fft *fft, int direction, const 
     size_t in_size, out_size;
     if (!queue || !fft || !in || !out)
         return hcy_fail(HCY_EINVAL, "hcy_fft_execute: no queue, plan, input or output");
+    int status = hcy__queue_check(queue);
+    if (status)
+        return status;
     if (direction != HCY_FFT_FORWARD && direction != HCY_FFT_BACKWARD)
         return hcy_fail(HCY_EINVAL, "FFT: %d is no direction", direction);
     if ((fft->desc.type == HCY_FFT_R2C && direction != HCY_FFT_FORWARD) ||
@@ -124,7 +127,7 @@ static int check_execution(hcy_queue *queue, hcy_fft *fft, int direction, const 
     bool same = in->offset == out->offset && fft->desc.type == HCY_FFT_C2C;
     if (hcy__overlap(in, 0, in_size, out, 0, out_size) && !same)
         return hcy_fail(HCY_EINVAL, "FFT: input and output overlap; only complex transforms work in place");
-    return hcy__queue_check(queue);
+    return 0;
 }
 
 static hcy_value value_of(const hcy_buffer *buf)

@@ -83,6 +83,19 @@ const hcy_signature *hcy_kernel_signature(const hcy_kernel *kernel)
     return kernel ? kernel->signature : NULL;
 }
 
+int hcy_kernel_get_i64(hcy_kernel *kernel, const char *key, int64_t *value)
+{
+    if (!kernel || !key || !value)
+        return hcy_fail(HCY_EINVAL, "hcy_kernel_get_i64: no %s",
+                        !kernel ? "kernel" : !key ? "key" : "place for the value");
+    int status = hcy__device_check(kernel->dev);
+    if (status)
+        return status;
+    if (!HCY_HAS_OP(kernel->dev->backend->ops, kernel_i64))
+        return hcy_fail(HCY_ENOENT, "a kernel of %s has no number \"%s\"", kernel->dev->info.name, key);
+    return kernel->dev->backend->ops->kernel_i64(kernel->impl, key, value);
+}
+
 const char *hcy_kernel_variant(const hcy_kernel *kernel)
 {
     return kernel ? kernel->variant : "";

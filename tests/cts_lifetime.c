@@ -3,6 +3,7 @@
  * Most of its worth is under AddressSanitizer: a use after release, or memory that nobody released. */
 #include "cts_gate.h"
 
+#include <fcntl.h>
 #include <stdatomic.h>
 
 static const char *const names[] = { "device", "queue", "buffer", "view", "event", "kernel", "FFT" };
@@ -225,37 +226,101 @@ static void test_import_in_flight(void)
 
 /* --- Many, one after the other --- */
 
-static size_t count_threads(void)
+/* "Threads:", or "VmRSS:" in KiB; 0 where /proc is not. */
+static size_t of_process(const char *what)
 {
     char line[128];
     size_t n = 0;
     FILE *f = fopen("/proc/self/status", "r");
     while (f && fgets(line, sizeof line, f))
-        if (!strncmp(line, "Threads:", 8))
-            n = strtoul(line + 8, NULL, 10);
+        if (!strncmp(line, what, strlen(what)))
+            n = strtoul(line + strlen(what), NULL, 10);
     if (f)
         fclose(f);
     return n;
+}
+static size_t count_threads(void)
+{
+    return of_process("Threads:");
+}
+
+static size_t count_files(void)
+{
+    size_t n = 0;
+    for (int fd = 0; fd < 1024; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
+/* Waits until no more threads than `before` are left. */
+static size_t threads_left(size_t before)
+{
+    size_t after = 0;
+    for (int i = 0; i < 400 && (!after || after > before); i++) {
+        cts_sleep_ms(5);
+        after = count_threads();
+    }
+    return after;
+}
+
+/* One device, its objects by the thousand. */
+static void test_many(void)
+{
+    enum { TURNS = 2500, FIRST = 500 };
+    hcy_device *dev = cts_open();
+    hcy_pool_stats stats = { 0 };
+    size_t threads = 0, memory = 0, files = 0, failed = 0;
+    const char *sanitizer = getenv("HCY_SANITIZER");
+    unsigned char value = 1;
+    for (int i = 0; i < TURNS; i++) {
+        hcy_queue *queue = cts_queue(dev);
+        hcy_buffer *buf = cts_buffer(dev, 1000), *view = NULL;
+        hcy_event *event = NULL;
+        failed += hcy_buffer_sub(&view, buf, 0, 100) || hcy_buffer_fill(queue, view, 0, 100, &value, 1) ||
+                  hcy_event_record(&event, queue);
+        hcy_buffer_release(buf);
+        hcy_buffer_release(view);
+        failed += i % 8 == 0 && hcy_queue_finish(queue);
+        hcy_queue_release(queue);
+        failed += i % 8 == 1 && hcy_event_wait(event, CTS_PATIENCE);
+        hcy_event_release(event);
+        if (i == FIRST) {
+            cts_sleep_ms(50);
+            threads = count_threads();
+            memory = of_process("VmRSS:");
+            files = count_files();
+        }
+    }
+    is_int((intmax_t)failed, 0, "%d objects are made, used and released", 4 * TURNS);
+    size_t after = threads_left(threads);
+    ok(after <= threads, "no thread is left of them (%zu, %zu)", threads, after);
+    is_int((intmax_t)count_files(), (intmax_t)files, "no file");
+    st_ok(hcy_device_pool_stats(dev, &stats), "the pool's numbers");
+    is_int((intmax_t)stats.in_use, 0, "no memory of the device's");
+    if (sanitizer && *sanitizer)
+        skip(1, "sanitizers keep what was freed");
+    else
+        ok(of_process("VmRSS:") <= memory + (8 << 10), "none of the host's (%zu KiB before)", memory);
+    hcy_device_release(dev);
 }
 
 static void test_churn(void)
 {
     enum { TURNS = 100 };
-    size_t before = 0, after = 0;
+    size_t before = 0, after, files = 0;
     for (int i = 0; i < TURNS; i++) {
         struct objects o;
-        if (i == 1) { /* whoever starts a thread for good with the first one has done so */
+        if (i == 1) { /* whoever starts a thread or opens a file for good with the first one has done so */
             cts_sleep_ms(50);
             before = count_threads();
+            files = count_files();
         }
         make(&o);
         for (int k = 0; k < N_OBJECTS; k++)
             drop(&o, k);
     }
-    for (int i = 0; i < 400 && (!after || after > before); i++) {
-        cts_sleep_ms(5);
-        after = count_threads();
-    }
+    after = threads_left(before);
+    is_int((intmax_t)count_files(), (intmax_t)files, "%d devices opened and closed leave no file open", TURNS);
     ok(after <= before, "%d devices opened and closed leave no thread behind (%zu, %zu)", TURNS, before,
        after);
 }
@@ -286,6 +351,7 @@ int main(int argc, char **argv)
     cts_begin(argc, argv);
     test_exit();
     test_churn();
+    test_many();
     test_orders();
     test_in_flight();
     test_event_in_flight();

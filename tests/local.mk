@@ -17,6 +17,10 @@ EXTRA_DIST += tests/cts.h tests/cts_gate.h
 test_public += tests/hal_status tests/hal_modules tests/hal_null
 test_internal += tests/hal_spec
 tests_hal_spec_LDADD = libinternal.la
+check_PROGRAMS += tests/cuda
+cts_launchers = tests/cuda-cuda.t
+test_scripts += tests/fake_cuda.t
+EXTRA_DIST += tests/fake_cuda.c
 
 # Codecs of detector data.
 test_internal += tests/bslz4
@@ -152,7 +156,7 @@ cts_device = drivers=:; case $$config in \
     cpu-*) device=cpu@threads=2@simd=`expr $$config : "cpu-\(.*\)"`;; \
     *) device=$$config;; esac
 
-cts_launchers = $(cts_programs:=-cpu.t) $(cts_programs:=-cpu-1.t) $(cts_programs:=-cpu-portable.t) \
+cts_launchers += $(cts_programs:=-cpu.t) $(cts_programs:=-cpu-1.t) $(cts_programs:=-cpu-portable.t) \
     $(cts_programs:=-cpu-discrete.t) $(cts_programs:=-null.t) $(cts_programs:=-null-noop.t) \
     tests/cts_queue-null-wait.t tests/cts_failure-null-wait.t
 if X86_SIMD

@@ -75,9 +75,15 @@ static void test_typed(hcy_program *program)
     double x[4] = { 1, 2, 3, 4 };
     hcy_kernel *kernel = NULL;
     hcy_buffer *buf = cts_buffer(dev, sizeof x);
+    int64_t most = 0, multiple = 0;
     hcy_arg good[] = { hcy_arg_buf(buf), hcy_arg_f64(0.5) }, bad[] = { hcy_arg_buf(buf), hcy_arg_f32(0.5f) };
     st_ok(hcy_program_kernel(&kernel, program, "add", &signature), "a kernel with a signature");
     st_says(hcy_launch_grid(queue, kernel, &grid, bad, 2), HCY_EINVAL, "more", "is checked against it");
+    st_ok(hcy_kernel_get_i64(kernel, "group_items", &most), "its largest group");
+    st_ok(hcy_kernel_get_i64(kernel, "group_multiple", &multiple), "what groups should be multiples of");
+    ok(most > 0 && multiple > 0 && multiple <= most, "are numbers (%lld, %lld)", (long long)most,
+       (long long)multiple);
+    st_says(hcy_kernel_get_i64(kernel, "registers", &most), HCY_ENOENT, "group_items", "another key is refused");
     st_ok(hcy_buffer_write(queue, buf, 0, x, sizeof x), "numbers");
     st_ok(hcy_launch_grid(queue, kernel, &grid, good, 2), "a good launch");
     st_ok(hcy_launch_grid(queue, kernel, &grid, good, 2), "and another");

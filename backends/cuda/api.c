@@ -1,4 +1,4 @@
-/* api.c - opening the driver's library and the run-time compiler's, once; thread-safe. */
+/* api.c - opening the libraries of the driver, the run-time compiler and the FFT, each once; thread-safe. */
 #include "cuda_priv.h"
 
 #include <dlfcn.h>
@@ -7,10 +7,11 @@
 
 struct cuda_api cu;
 static struct nvrtc_api nvrtc;
+static struct cufft_api cufft;
 
-static pthread_once_t cuda_once = PTHREAD_ONCE_INIT, nvrtc_once = PTHREAD_ONCE_INIT;
-static bool cuda_there, nvrtc_there;
-static char cuda_words[200], nvrtc_words[200];
+static pthread_once_t cuda_once = PTHREAD_ONCE_INIT, nvrtc_once = PTHREAD_ONCE_INIT, cufft_once = PTHREAD_ONCE_INIT;
+static bool cuda_there, nvrtc_there, cufft_is_there;
+static char cuda_words[200], nvrtc_words[200], cufft_words[200];
 
 /* The symbol, or NULL and its name noted as what is missing. */
 static void *find(void *library, const char *symbol, char *words, size_t size)
@@ -43,17 +44,24 @@ const struct cuda_api *cuda_load(void)
     return NULL;
 }
 
+/* The first of the names that opens, NULL at their end; NULL with the last one's reason. */
+static void *open_one_of(const char *const *names, char *words, size_t size)
+{
+    void *library = NULL;
+    while (!library && *names)
+        library = dlopen(*names++, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        snprintf(words, size, "%s", dlerror());
+    return library;
+}
+
 static void open_nvrtc(void)
 {
     static const char *const names[] = { "libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12",
-                                         "libnvrtc.so.11.2", "/usr/local/cuda/lib64/libnvrtc.so" };
-    void *library = NULL;
-    for (size_t i = 0; !library && i < sizeof names / sizeof names[0]; i++)
-        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        snprintf(nvrtc_words, sizeof nvrtc_words, "%s", dlerror());
+                                         "libnvrtc.so.11.2", "/usr/local/cuda/lib64/libnvrtc.so", NULL };
+    void *library = open_one_of(names, nvrtc_words, sizeof nvrtc_words);
+    if (!library)
         return;
-    }
 #define RTC(name, params) *(void **)&nvrtc.name = find(library, #name, nvrtc_words, sizeof nvrtc_words);
 #include "nvrtc_syms.def"
 #undef RTC
@@ -67,6 +75,33 @@ const struct nvrtc_api *nvrtc_load(void)
         return &nvrtc;
     hcy_fail_vendor(HCY_EUNSUPPORTED, 0, nvrtc_words,
                     "CUDA's run-time compiler is not here (libnvrtc.so): kernels cannot be made");
+    return NULL;
+}
+
+static void open_cufft(void)
+{
+    static const char *const names[] = { "libcufft.so", "libcufft.so.12", "libcufft.so.11",
+                                         "libcufft.so.10", "/usr/local/cuda/lib64/libcufft.so", NULL };
+    void *library = open_one_of(names, cufft_words, sizeof cufft_words);
+    if (!library)
+        return;
+#define FFT(name, params) *(void **)&cufft.name = find(library, #name, cufft_words, sizeof cufft_words);
+#include "cufft_syms.def"
+#undef FFT
+    cufft_is_there = !*cufft_words;
+}
+
+bool cufft_there(void)
+{
+    pthread_once(&cufft_once, open_cufft);
+    return cufft_is_there;
+}
+
+const struct cufft_api *cufft_load(void)
+{
+    if (cufft_there())
+        return &cufft;
+    hcy_fail_vendor(HCY_EUNSUPPORTED, 0, cufft_words, "CUDA's FFT is not here (libcufft.so, of the CUDA toolkit)");
     return NULL;
 }
 

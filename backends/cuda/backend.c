@@ -38,6 +38,12 @@ static const hcy_backend_ops ops = {
     .program_create = cuda_program_create,
     .program_release = cuda_program_release,
     .program_kernel = cuda_program_kernel,
+    .fft_create = cuda_fft_create,
+    .fft_release = cuda_fft_release,
+    .fft_execute = cuda_fft_execute,
+    .buffer_i64 = cuda_buffer_i64,
+    .queue_i64 = cuda_queue_i64,
+    .kernel_i64 = cuda_kernel_i64,
 };
 
 HCY_BACKEND_HEAD(cuda);

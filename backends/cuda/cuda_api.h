@@ -1,11 +1,14 @@
-/* cuda_api.h - what is used of CUDA's driver interface and run-time compiler, declared here and loaded at run time.
+/* cuda_api.h - what is used of CUDA's driver interface, run-time compiler and FFT, declared here and loaded at run
+ * time.
  *
  * No header of CUDA's is needed to build, and nothing of CUDA's to load the module: libcuda.so.1 is opened when the
- * backend is first asked for, libnvrtc when something is first compiled.  Both stay open for ever.
+ * backend is first asked for, libcufft with the first list of devices (it is a capability of theirs), libnvrtc when
+ * something is first compiled.  They stay open for ever.
  */
 #ifndef HCY_CUDA_API_H
 #define HCY_CUDA_API_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -55,11 +58,25 @@ enum {
     CUDA_POINTER_MEMORY_TYPE = 2,
     CUDA_MEMORY_HOST = 1,
     CUDA_MEMORY_DEVICE = 2,
+    CUDA_FUNC_MOST_ITEMS = 0,
+    CUDA_FUNC_STATIC_LOCAL = 1,
+    CUDA_FUNC_PRIVATE = 3,
+    CUDA_FUNC_REGISTERS = 4,
     CUDA_FUNC_LOCAL_BYTES = 8,
     CUDA_JIT_INFO_BUFFER = 3,
     CUDA_JIT_INFO_SIZE = 4,
     CUDA_JIT_ERROR_BUFFER = 5,
     CUDA_JIT_ERROR_SIZE = 6
+};
+
+/* cuFFT's kinds of transforms. */
+enum {
+    CUFFT_C2C = 0x29,
+    CUFFT_R2C = 0x2a,
+    CUFFT_C2R = 0x2c,
+    CUFFT_Z2Z = 0x69,
+    CUFFT_D2Z = 0x6a,
+    CUFFT_Z2D = 0x6c
 };
 
 /* CUDA_MEMCPY3D and CUDA_MEMCPY3D_PEER: the same but for the places marked. */
@@ -107,11 +124,19 @@ struct nvrtc_api {
 #undef RTC
     int major, minor;
 };
+struct cufft_api {
+#define FFT(name, params) int(*name) params;
+#include "cufft_syms.def"
+#undef FFT
+};
 
 /* The driver, or NULL with HCY_ENODEV as this thread's failure.  `cu` is valid once this has succeeded. */
 const struct cuda_api *cuda_load(void);
 extern struct cuda_api cu;
 /* The run-time compiler, or NULL with HCY_EUNSUPPORTED. */
 const struct nvrtc_api *nvrtc_load(void);
+/* cuFFT, or NULL with HCY_EUNSUPPORTED. */
+const struct cufft_api *cufft_load(void);
+bool cufft_there(void);
 
 #endif

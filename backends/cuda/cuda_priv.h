@@ -77,6 +77,7 @@ void cuda_free(void *impl, int mem, hcy_block *block);
 int cuda_import_host(void *impl, void *host, size_t size, hcy_block *block);
 int cuda_import_device(void *impl, uint64_t handle, size_t size, hcy_block *block);
 void cuda_unimport(void *impl, hcy_block *block);
+int cuda_buffer_i64(void *impl, const hcy_block *block, size_t offset, const char *key, int64_t *value);
 
 /* --- Commands (queue.c) --- */
 struct cuda_queue;
@@ -98,6 +99,11 @@ struct cuda_command {
             void *kernel;
             const hcy_launch_desc *desc; /* lives as long as the command's keep */
         } launch;
+        struct {
+            void *fft;
+            int direction;
+            const hcy_value *in, *out, *work; /* likewise */
+        } fft;
     } of;
 };
 
@@ -123,6 +129,7 @@ int cuda_queue_finish(void *qimpl);
 int cuda_queue_status(void *qimpl);
 int cuda_queue_record(void *qimpl, void **eimpl);
 int cuda_queue_wait(void *qimpl, hcy_event *event);
+int cuda_queue_i64(void *qimpl, const char *key, int64_t *value);
 
 /* --- Events (event.c) --- */
 CUevent cuda_event_take(struct cuda_device *d, bool timed); /* NULL with a failure */
@@ -180,9 +187,16 @@ struct cuda_kernel {
 };
 int cuda_launch(void *qimpl, void *kimpl, const hcy_launch_desc *launch, hcy_keep *keep);
 void cuda_kernel_release(void *kimpl);
+int cuda_kernel_i64(void *kimpl, const char *key, int64_t *value);
 int cuda_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, const char **variant);
 int cuda_prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tables);
 int cuda_scratch_size(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size);
 int cuda_preferred_batch(void *kimpl, const hcy_value *values, size_t n, size_t *items);
+
+/* --- Fourier transforms (fft.c) --- */
+int cuda_fft_create(void *impl, const hcy_fft_desc *desc, void **fimpl, size_t *workspace);
+void cuda_fft_release(void *fimpl);
+int cuda_fft_execute(void *qimpl, void *fimpl, int direction, const hcy_value *in, const hcy_value *out,
+                     const hcy_value *work, hcy_keep *keep);
 
 #endif

@@ -51,6 +51,8 @@ void cuda_describe(hcy_device_info *info, const char *name, const char *uuid, un
     info->kind = HCY_KIND_GPU;
     info->caps =
         HCY_CAP_F64 | HCY_CAP_MAPPED | HCY_CAP_IMPORT_HOST | HCY_CAP_IMPORT_DEVICE | HCY_CAP_PROGRAMS;
+    if (cufft_there())
+        info->caps |= HCY_CAP_FFT;
 }
 
 static void fill_info(hcy_device_info *info, int ordinal, CUdevice device)
@@ -218,11 +220,15 @@ int cuda_get_i64(void *impl, const char *key, int64_t *value)
             *value = attribute(d->device, numbers[i].attribute);
             return 0;
         }
+    if (!strcmp(key, "cu_device") || !strcmp(key, "cu_context")) {
+        *value = key[3] == 'd' ? (int64_t)d->device : (int64_t)(intptr_t)d->context;
+        return 0;
+    }
     if (cuda_nvml_knows(key))
         return cuda_nvml_read(hcy_device_get_info(d->dev)->stable + strlen("cuda:"), key, value);
     return hcy_fail(HCY_ENOENT,
                     "a GPU has no number \"%s\" (multiprocessors, compute_major, compute_minor, warp_size,"
                     " local_bytes, pci_domain, pci_bus, pci_device, power_mw, clock_mhz, memory_clock_mhz,"
-                    " temperature_c)",
+                    " temperature_c, cu_device, cu_context)",
                     key);
 }

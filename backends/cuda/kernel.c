@@ -150,6 +150,16 @@ static const void *plan(const hcy_block *block)
 
 /* --- The HAL's calls --- */
 
+/* Without the compiler there is none of our kernels. */
+static int need_compiler(const struct cuda_device *d, const char *kernel)
+{
+    if (nvrtc_load())
+        return 0;
+    hcy_error e = *hcy_last_error();
+    return hcy_fail_vendor(HCY_EUNSUPPORTED, 0, e.vendor, "%s has no kernel \"%s\": %s",
+                           hcy_device_get_info(d->dev)->name, kernel, e.text);
+}
+
 int cuda_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, const char **variant)
 {
     struct cuda_device *d = impl;
@@ -161,7 +171,9 @@ int cuda_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, co
                                .launch = step, .zero = zero, .tables = tables, .plan = plan,
                                .units = (uint32_t)d->units, .lanes = true };
     snprintf(k->variant, sizeof k->variant, "sm_%d", d->arch);
-    int status = nvrtc_load() ? gpu_kernel_get(&k->ours, &k->ops, d, signature->name) : HCY_EUNSUPPORTED;
+    int status = need_compiler(d, signature->name);
+    if (!status)
+        status = gpu_kernel_get(&k->ours, &k->ops, d, signature->name);
     if (status) {
         free(k);
         return status;
@@ -184,6 +196,64 @@ static struct gpu_kernel *ours(struct cuda_kernel *k)
     if (!k->ours)
         hcy_fail(HCY_EUNSUPPORTED, "a user's kernel has no tables and asks for no scratch memory");
     return k->ours;
+}
+
+/* "groups_per_unit:ITEMS:LOCAL_BYTES", as halcyon/cuda.h writes it; false for another key. */
+static bool parse_occupancy(const char *key, int *items, size_t *local_bytes)
+{
+    static const char start[] = "groups_per_unit:";
+    char *end = NULL;
+    if (strncmp(key, start, sizeof start - 1))
+        return false;
+    unsigned long n = strtoul(key + sizeof start - 1, &end, 10);
+    *items = n <= 1u << 20 ? (int)n : 1 << 20;
+    if (*end++ != ':')
+        return false;
+    *local_bytes = strtoul(end, &end, 10);
+    return !*end;
+}
+
+static int attribute_of(const struct cuda_kernel *k, const char *key, int *value)
+{
+    static const struct {
+        const char *key;
+        int attribute;
+    } numbers[] = { { "group_items", CUDA_FUNC_MOST_ITEMS },
+                    { "local_bytes", CUDA_FUNC_STATIC_LOCAL },
+                    { "private_bytes", CUDA_FUNC_PRIVATE },
+                    { "registers", CUDA_FUNC_REGISTERS } };
+    int items = 0, groups = 0;
+    size_t local_bytes = 0;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (!strcmp(key, numbers[i].key))
+            return cuda_check(k->dev, cu.cuFuncGetAttribute(value, numbers[i].attribute, k->function),
+                              "asking for a kernel's attribute");
+    if (!strcmp(key, "best_group_items"))
+        return cuda_check(k->dev, cu.cuOccupancyMaxPotentialBlockSize(&groups, value, k->function, NULL, 0, 0),
+                          "asking for a kernel's best group");
+    if (parse_occupancy(key, &items, &local_bytes))
+        return cuda_check(
+            k->dev, cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(value, k->function, items, local_bytes),
+            "asking for a kernel's occupancy");
+    return hcy_fail(HCY_ENOENT,
+                    "a GPU's kernel has no number \"%s\" (group_items, local_bytes, private_bytes, registers,"
+                    " best_group_items, groups_per_unit:ITEMS:LOCAL_BYTES)",
+                    key);
+}
+
+int cuda_kernel_i64(void *kimpl, const char *key, int64_t *value)
+{
+    struct cuda_kernel *k = kimpl;
+    int number = 0;
+    if (k->ours)
+        return hcy_fail(HCY_ENOENT, "only a user's kernel has numbers, \"%s\" among them", key);
+    int status = cuda_enter(k->dev);
+    if (status)
+        return status;
+    status = attribute_of(k, key, &number);
+    cuda_leave();
+    *value = number;
+    return status;
 }
 
 int cuda_prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *block)

@@ -1,8 +1,9 @@
 # The CUDA backend: no CUDA is needed to build it.
 cuda_sources = backends/cuda/api.c backends/cuda/copy.c backends/cuda/cuda_api.h \
-    backends/cuda/cuda_priv.h backends/cuda/device.c backends/cuda/event.c backends/cuda/kernel.c \
+    backends/cuda/cuda_priv.h backends/cuda/device.c backends/cuda/event.c backends/cuda/fft.c backends/cuda/kernel.c \
     backends/cuda/memory.c backends/cuda/nvml.c backends/cuda/program.c backends/cuda/queue.c
-EXTRA_DIST += backends/cuda/cuda_syms.def backends/cuda/nvml_syms.def backends/cuda/nvrtc_syms.def
+EXTRA_DIST += backends/cuda/cuda_syms.def backends/cuda/cufft_syms.def backends/cuda/nvml_syms.def backends/cuda/nvrtc_syms.def
+halcyoninclude_HEADERS += backends/cuda/halcyon/cuda.h
 noinst_LTLIBRARIES += libcuda_common.la libcuda_builtin.la
 libcuda_common_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu
 libcuda_common_la_SOURCES = $(cuda_sources)

@@ -5,6 +5,7 @@
 #include "cuda_priv.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 int cuda_mem_info(void *impl, uint64_t *free_bytes, uint64_t *total_bytes)
 {
@@ -127,4 +128,13 @@ void cuda_unimport(void *impl, hcy_block *block)
         return;
     cu.cuMemHostUnregister(block->host);
     cuda_leave();
+}
+
+int cuda_buffer_i64(void *impl, const hcy_block *block, size_t offset, const char *key, int64_t *value)
+{
+    (void)impl;
+    if (strcmp(key, "cu_deviceptr"))
+        return hcy_fail(HCY_ENOENT, "a GPU's buffer has no number \"%s\" (cu_deviceptr)", key);
+    *value = (int64_t)(block->address + offset);
+    return 0;
 }

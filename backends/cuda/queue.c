@@ -354,6 +354,15 @@ int cuda_queue_record(void *qimpl, void **eimpl)
     return status;
 }
 
+int cuda_queue_i64(void *qimpl, const char *key, int64_t *value)
+{
+    struct cuda_queue *q = qimpl;
+    if (strcmp(key, "cu_stream"))
+        return hcy_fail(HCY_ENOENT, "a GPU's queue has no number \"%s\" (cu_stream)", key);
+    *value = (int64_t)(intptr_t)q->stream;
+    return 0;
+}
+
 /* In the stream, if the event is in one already. */
 static bool wait_in_stream(struct cuda_queue *q, hcy_event *event)
 {

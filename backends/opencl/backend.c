@@ -45,6 +45,7 @@ static const hcy_backend_ops ops = {
 #endif
     .buffer_i64 = cl_buffer_i64,
     .queue_i64 = cl_queue_i64,
+    .kernel_i64 = cl_kernel_i64,
 };
 
 HCY_BACKEND_HEAD(opencl);

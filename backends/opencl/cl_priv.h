@@ -136,6 +136,7 @@ int cl_program_create(void *impl, const char *format, const void *data, size_t s
 void cl_program_release(void *pimpl);
 int cl_program_kernel(void *pimpl, const char *name, const hcy_signature *signature, void **kimpl);
 void cl_kernel_release(void *kimpl);
+int cl_kernel_i64(void *kimpl, const char *key, int64_t *value);
 int cl_launch(void *qimpl, void *kimpl, const hcy_launch_desc *launch, hcy_keep *keep);
 
 /* One kernel: the user's, or one of ours. */

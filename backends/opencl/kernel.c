@@ -277,6 +277,34 @@ void cl_kernel_release(void *kimpl)
     free(k);
 }
 
+int cl_kernel_i64(void *kimpl, const char *key, int64_t *value)
+{
+    static const struct {
+        const char *key;
+        cl_uint what;
+    } numbers[] = { { "group_items", CL_KERNEL_WORK_GROUP_SIZE },
+                    { "group_multiple", CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE },
+                    { "local_bytes", CL_KERNEL_LOCAL_MEM_SIZE },
+                    { "private_bytes", CL_KERNEL_PRIVATE_MEM_SIZE } };
+    struct cl_kernel_object *k = kimpl;
+    uint64_t number = 0; /* size_t or cl_ulong, of 64 bits both */
+    if (!k->user)
+        return hcy_fail(HCY_ENOENT, "only a user's kernel has numbers, \"%s\" among them", key);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (!strcmp(key, numbers[i].key)) {
+            int status = cl_check(k->dev,
+                                  cl.clGetKernelWorkGroupInfo(k->user, k->dev->at.device, numbers[i].what,
+                                                              sizeof number, &number, NULL),
+                                  "asking for a kernel's attribute");
+            *value = (int64_t)number;
+            return status;
+        }
+    return hcy_fail(HCY_ENOENT,
+                    "an OpenCL kernel has no number \"%s\" (group_items, group_multiple, local_bytes,"
+                    " private_bytes)",
+                    key);
+}
+
 /* --- Ours, as the HAL knows them --- */
 
 int cl_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, const char **variant)

@@ -133,6 +133,7 @@ typedef struct hcy_backend_ops {
     /* Numbers by their key, handles of the vendor's among them; HCY_ENOENT, naming the key, for others. */
     int (*buffer_i64)(void *impl, const hcy_block *block, size_t offset, const char *key, int64_t *value);
     int (*queue_i64)(void *qimpl, const char *key, int64_t *value);
+    int (*kernel_i64)(void *kimpl, const char *key, int64_t *value);
 } hcy_backend_ops;
 
 #define HCY_HAS_OP(ops, op) ((ops)->size >= offsetof(hcy_backend_ops, op) + sizeof((ops)->op) && (ops)->op)

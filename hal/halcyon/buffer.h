@@ -43,7 +43,8 @@ HCY_API hcy_device *hcy_buffer_device(const hcy_buffer *buf);
 /* The host's address of pinned and mapped memory (and of any, where HCY_CAP_HOST_MEMORY); NULL otherwise. */
 HCY_API void *hcy_buffer_host(const hcy_buffer *buf);
 
-/* A number by its key, handles of the vendor's among them (halcyon/opencl.h).  HCY_ENOENT: no such key here. */
+/* A number by its key, handles of the vendor's among them (halcyon/cuda.h, halcyon/opencl.h).  HCY_ENOENT: no such
+ * key here. */
 HCY_API int hcy_buffer_get_i64(hcy_buffer *buf, const char *key, int64_t *value) HCY_MUST_USE;
 
 /* Asynchronous, in order on `queue`.  Host memory must stay valid until the queue has passed the command.

@@ -91,6 +91,10 @@ HCY_API void hcy_kernel_release(hcy_kernel *kernel);
 HCY_API const hcy_signature *hcy_kernel_signature(const hcy_kernel *kernel);
 /* Which variant runs: "avx512", "portable", "sm_90".  Belongs to the kernel. */
 HCY_API const char *hcy_kernel_variant(const hcy_kernel *kernel);
+/* A number of a user's kernel by its key: on GPUs "group_items" (the most of a group), "local_bytes" (of a group)
+ * and "private_bytes" (of an item), "group_multiple" on OpenCL devices, "registers" on NVIDIA's (halcyon/cuda.h).
+ * HCY_ENOENT: no such key here. */
+HCY_API int hcy_kernel_get_i64(hcy_kernel *kernel, const char *key, int64_t *value) HCY_MUST_USE;
 
 /* The device's own layout of a family's canonical tables, for an argument of type HCY_ARG_TABLES.  May take long;
  * the spans may go afterwards unless the family says otherwise.  HCY_EUNSUPPORTED where the kernel takes none. */

@@ -21,7 +21,8 @@ HCY_API hcy_queue *hcy_queue_retain(hcy_queue *queue);
 /* What was submitted still runs; the last release does not wait for it. */
 HCY_API void hcy_queue_release(hcy_queue *queue);
 HCY_API hcy_device *hcy_queue_device(const hcy_queue *queue);
-/* A number by its key, handles of the vendor's among them (halcyon/opencl.h).  HCY_ENOENT: no such key here. */
+/* A number by its key, handles of the vendor's among them (halcyon/cuda.h, halcyon/opencl.h).  HCY_ENOENT: no such
+ * key here. */
 HCY_API int hcy_queue_get_i64(hcy_queue *queue, const char *key, int64_t *value) HCY_MUST_USE;
 
 /* Wait until everything submitted has run; 0 or the queue's first failure. */

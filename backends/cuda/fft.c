@@ -1,0 +1,151 @@
+/* fft.c - Fourier transforms through cuFFT, loaded when it is first asked for.
+ *
+ * A plan allocates no working space: that comes with each execution.  A cuFFT plan has one stream and one working
+ * space at a time, so both are set, and the transform is handed to the stream, under the plan's lock; on the GPU
+ * executions of one plan run side by side.  cuFFT uses the context that is current: the device's.
+ * The same GPU, plan and version of cuFFT give the same bits (NVIDIA's promise).
+ */
+#include "cuda_priv.h"
+
+#include <stdlib.h>
+
+struct cuda_fft {
+    struct cuda_device *dev;
+    int type, precision;
+    size_t workspace;
+    pthread_mutex_t lock; /* of the plan's stream and working space */
+    int plan;
+};
+
+static const char *words_of(int result)
+{
+    static const char *const words[] = {
+        [1] = "CUFFT_INVALID_PLAN",    [2] = "CUFFT_ALLOC_FAILED",        [3] = "CUFFT_INVALID_TYPE",
+        [4] = "CUFFT_INVALID_VALUE",   [5] = "CUFFT_INTERNAL_ERROR",      [6] = "CUFFT_EXEC_FAILED",
+        [7] = "CUFFT_SETUP_FAILED",    [8] = "CUFFT_INVALID_SIZE",        [9] = "CUFFT_UNALIGNED_DATA",
+        [11] = "CUFFT_INVALID_DEVICE", [13] = "CUFFT_NO_WORKSPACE",       [14] = "CUFFT_NOT_IMPLEMENTED",
+        [16] = "CUFFT_NOT_SUPPORTED",  [17] = "CUFFT_MISSING_DEPENDENCY",
+    };
+    size_t n = sizeof words / sizeof words[0];
+    return result >= 0 && (size_t)result < n && words[result] ? words[result] : "a cuFFT error";
+}
+
+/* cuFFT's codes have no room for a fault: whether the device is lost the stream says, at the next command. */
+static int check(const struct cuda_device *d, int result, const char *what)
+{
+    int status = result == 2                                   ? HCY_ENOMEM
+                 : result == 8 || result == 14 || result == 16 ? HCY_EUNSUPPORTED
+                                                               : HCY_EBACKEND;
+    return result ? hcy_fail_vendor(status, result, words_of(result), "%s: %s failed",
+                                    hcy_device_get_info(d->dev)->name, what)
+                  : 0;
+}
+
+/* Rows without padding on either side, one transform behind the other. */
+static int make_plan(const struct cufft_api *fft, struct cuda_fft *f, const hcy_fft_desc *d)
+{
+    static const int types[][2] = { [HCY_FFT_C2C] = { CUFFT_C2C, CUFFT_Z2Z },
+                                    [HCY_FFT_R2C] = { CUFFT_R2C, CUFFT_D2Z },
+                                    [HCY_FFT_C2R] = { CUFFT_C2R, CUFFT_Z2D } };
+    long long n[3], half[3], full_points = 1, half_points = 1;
+    for (int i = 0; i < d->rank; i++) {
+        n[i] = half[i] = (long long)d->n[i];
+        if (i == d->rank - 1)
+            half[i] = n[i] / 2 + 1;
+        full_points *= n[i];
+        half_points *= half[i];
+    }
+    bool half_in = d->type == HCY_FFT_C2R, half_out = d->type == HCY_FFT_R2C;
+    int status = check(f->dev, fft->cufftSetAutoAllocation(f->plan, 0), "making an FFT's plan");
+    return status ? status
+                  : check(f->dev,
+                          fft->cufftMakePlanMany64(
+                              f->plan, d->rank, n, half_in ? half : n, 1, half_in ? half_points : full_points,
+                              half_out ? half : n, 1, half_out ? half_points : full_points,
+                              types[d->type][d->precision == HCY_F64], (long long)d->batch, &f->workspace),
+                          "planning an FFT");
+}
+
+int cuda_fft_create(void *impl, const hcy_fft_desc *desc, void **fimpl, size_t *workspace)
+{
+    struct cuda_device *d = impl;
+    const struct cufft_api *fft = cufft_load();
+    if (!fft)
+        return hcy_last_error()->status;
+    struct cuda_fft *f = calloc(1, sizeof *f);
+    if (!f)
+        return hcy_fail(HCY_ENOMEM, "out of memory for an FFT's plan");
+    f->dev = d;
+    f->type = desc->type;
+    f->precision = desc->precision;
+    int status = cuda_enter(d);
+    if (!status) {
+        status = check(d, fft->cufftCreate(&f->plan), "making an FFT's plan");
+        if (!status && (status = make_plan(fft, f, desc)))
+            fft->cufftDestroy(f->plan);
+        cuda_leave();
+    }
+    if (status) {
+        free(f);
+        return status;
+    }
+    pthread_mutex_init(&f->lock, NULL);
+    *workspace = f->workspace;
+    *fimpl = f;
+    return 0;
+}
+
+void cuda_fft_release(void *fimpl)
+{
+    struct cuda_fft *f = fimpl;
+    if (!atomic_load(&f->dev->lost) && !cu.cuCtxPushCurrent(f->dev->context)) {
+        cufft_load()->cufftDestroy(f->plan);
+        cuda_leave();
+    }
+    pthread_mutex_destroy(&f->lock);
+    free(f);
+}
+
+static void *address_of(const hcy_value *v)
+{
+    return (void *)(uintptr_t)(v->block ? v->block->address + v->offset : 0);
+}
+
+static int execute(const struct cufft_api *fft, const struct cuda_fft *f, int direction, void *in, void *out)
+{
+    bool is_double = f->precision == HCY_F64;
+    if (f->type == HCY_FFT_R2C)
+        return (is_double ? fft->cufftExecD2Z : fft->cufftExecR2C)(f->plan, in, out);
+    if (f->type == HCY_FFT_C2R)
+        return (is_double ? fft->cufftExecZ2D : fft->cufftExecC2R)(f->plan, in, out);
+    return (is_double ? fft->cufftExecZ2Z : fft->cufftExecC2C)(f->plan, in, out, direction);
+}
+
+static int run_fft(struct cuda_queue *q, const struct cuda_command *c)
+{
+    const struct cufft_api *fft = cufft_load();
+    struct cuda_fft *f = c->of.fft.fft;
+    pthread_mutex_lock(&f->lock);
+    int status = check(f->dev, fft->cufftSetStream(f->plan, q->stream), "giving an FFT its stream");
+    if (!status && f->workspace)
+        status = check(f->dev, fft->cufftSetWorkArea(f->plan, address_of(c->of.fft.work)),
+                       "giving an FFT its working space");
+    if (!status)
+        status = check(
+            f->dev, execute(fft, f, c->of.fft.direction, address_of(c->of.fft.in), address_of(c->of.fft.out)),
+            "an FFT");
+    pthread_mutex_unlock(&f->lock);
+    return status;
+}
+
+int cuda_fft_execute(void *qimpl, void *fimpl, int direction, const hcy_value *in, const hcy_value *out,
+                     const hcy_value *work, hcy_keep *keep)
+{
+    struct cuda_command c = { .name = "fft", .bytes = in->bytes_left + out->bytes_left, .run = run_fft };
+    c.of.fft.fft = fimpl;
+    c.of.fft.direction = direction;
+    c.of.fft.in = in;
+    c.of.fft.out = out;
+    c.of.fft.work = work;
+    return cuda_submit(qimpl, &c, keep);
+}

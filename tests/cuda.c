@@ -1,0 +1,285 @@
+/* cuda.c - what an NVIDIA GPU has beyond the conformance suite: handles, the user's programs, numbers of a kernel; the
+ * caller's own context, kept across every call; a kernel that faults.
+ *
+ * Runs on a GPU, and on the driver without one (fake_cuda.c), which counts what is left besides.
+ */
+#include "cts.h"
+
+#include "../backends/cuda/halcyon/cuda.h"
+
+#include <dlfcn.h>
+
+static hcy_device *dev;
+static hcy_queue *queue;
+
+static const char ptx[] =
+    ".version 7.0\n.target sm_60\n.address_size 64\n"
+    ".visible .entry add(.param .u64 x, .param .f64 more)\n"
+    "{\n"
+    "    .reg .b32 %r<5>;\n    .reg .b64 %d<5>;\n    .reg .f64 %f<4>;\n"
+    "    ld.param.u64 %d1, [x];\n    ld.param.f64 %f1, [more];\n    cvta.to.global.u64 %d2, %d1;\n"
+    "    mov.u32 %r1, %ctaid.x;\n    mov.u32 %r2, %ntid.x;\n    mov.u32 %r3, %tid.x;\n"
+    "    mad.lo.s32 %r4, %r1, %r2, %r3;\n    mul.wide.u32 %d3, %r4, 8;\n    add.s64 %d4, %d2, %d3;\n"
+    "    ld.global.f64 %f2, [%d4];\n    add.f64 %f3, %f2, %f1;\n    st.global.f64 [%d4], %f3;\n    ret;\n"
+    "}\n"
+    ".visible .entry fault(.param .u64 x)\n"
+    "{\n"
+    "    .reg .b32 %r<2>;\n    .reg .b64 %d<2>;\n"
+    "    mov.u64 %d1, 64;\n    mov.u32 %r1, 1;\n    st.global.u32 [%d1], %r1;\n    ret;\n"
+    "}\n";
+
+/* --- The driver beside Halcyon --- */
+
+static struct {
+    int (*get)(void **context);
+    int (*create)(void **context, unsigned flags, int device);
+    int (*destroy)(void *context);
+    int (*pop)(void **context);
+    long (*live)(void); /* the fake's alone, as is the next */
+    int (*depth)(void);
+} driver;
+
+static void find_driver(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+    const struct {
+        const char *name;
+        void *at;
+    } symbols[] = { { "cuCtxGetCurrent", &driver.get },     { "cuCtxCreate_v2", &driver.create },
+                    { "cuCtxDestroy_v2", &driver.destroy }, { "cuCtxPopCurrent_v2", &driver.pop },
+                    { "fakeLive", &driver.live },           { "fakeDepth", &driver.depth } };
+    for (size_t i = 0; library && i < sizeof symbols / sizeof symbols[0]; i++)
+        *(void **)symbols[i].at = dlsym(library, symbols[i].name);
+    if (!driver.get || !driver.create)
+        bail_out("no driver beside the backend that has one");
+}
+
+/* --- Programs and numbers --- */
+
+static hcy_kernel *kernel_of(hcy_device *d, const char *name)
+{
+    hcy_program *program = NULL;
+    hcy_kernel *kernel = NULL;
+    if (hcy_program_create(&program, d, HCY_CUDA_PTX, ptx, sizeof ptx - 1, NULL) ||
+        hcy_program_kernel(&kernel, program, name, NULL))
+        bail_out("no kernel: %s %s", hcy_last_error()->text, hcy_last_error()->vendor);
+    hcy_program_release(program);
+    return kernel;
+}
+
+static void test_program(void)
+{
+    double x[4] = { 1, 2, 3, 4 };
+    const hcy_grid grid = { { 2, 1, 1 }, { 2, 1, 1 }, 0 };
+    hcy_kernel *kernel = kernel_of(dev, "add"), *none = NULL;
+    hcy_program *program = NULL;
+    hcy_buffer *buf = cts_buffer(dev, sizeof x);
+    hcy_arg args[] = { hcy_arg_buf(buf), hcy_arg_f64(0.5) };
+    int64_t n = 0, groups = 0;
+    st_ok(hcy_buffer_write(queue, buf, 0, x, sizeof x), "numbers");
+    st_ok(hcy_launch_grid(queue, kernel, &grid, args, 2), "a launch of a kernel from PTX");
+    st_ok(hcy_buffer_read(queue, x, buf, 0, sizeof x), "are read");
+    st_ok(hcy_queue_finish(queue), "after it");
+    ok(x[0] == 1.5 && x[3] == 4.5, "and have been added to");
+    st_ok(hcy_kernel_get_i64(kernel, "group_items", &n), "a kernel's largest group");
+    ok(n >= 256 && n <= 1024, "is one of a GPU (%lld)", (long long)n);
+    st_ok(hcy_kernel_get_i64(kernel, "registers", &n), "its registers");
+    ok(n > 0 && n <= 255, "are a few (%lld)", (long long)n);
+    st_ok(hcy_kernel_get_i64(kernel, "local_bytes", &n), "its local memory");
+    is_int(n, 0, "is none");
+    st_ok(hcy_kernel_get_i64(kernel, "best_group_items", &n), "its best group");
+    ok(n >= 32 && n <= 1024, "is between a warp and the largest (%lld)", (long long)n);
+    st_ok(hcy_cuda_occupancy(kernel, 256, 0, &groups), "how many groups run at once");
+    ok(groups >= 1 && groups <= 64, "are some (%lld)", (long long)groups);
+    st_ok(hcy_cuda_occupancy(kernel, 1024, 0, &n), "of the largest");
+    ok(n <= groups, "are no more");
+    st_says(hcy_kernel_get_i64(kernel, "groups_per_unit:1", &n), HCY_ENOENT, "registers",
+            "a key without its end");
+    st_says(hcy_kernel_get_i64(kernel, "nosuch", &n), HCY_ENOENT, "nosuch",
+            "another key is refused by its name");
+    st_is(hcy_kernel_get_i64(kernel, NULL, &n), HCY_EINVAL, "no key");
+    st_is(hcy_kernel_get_i64(NULL, "registers", &n), HCY_EINVAL, "no kernel");
+    st_ok(hcy_program_create(&program, dev, HCY_CUDA_PTX, ptx, sizeof ptx - 1, NULL), "a program");
+    st_says(hcy_program_kernel(&none, program, "nosuch", NULL), HCY_ENOENT, "nosuch",
+            "a kernel that it lacks");
+    hcy_program_release(program);
+    hcy_kernel_release(kernel);
+    hcy_buffer_release(buf);
+}
+
+static void test_handles(void)
+{
+    void *context = NULL, *stream = NULL;
+    uint64_t address = 0, part = 0;
+    int64_t celsius = 0;
+    int number = -1;
+    unsigned char data[64] = { 5 }, got[64] = { 0 };
+    hcy_buffer *buf = cts_buffer(dev, 4096), *view = NULL, *same = NULL;
+    st_ok(hcy_cuda_device(dev, &number), "a device's number");
+    st_ok(hcy_cuda_context(dev, &context), "its context");
+    st_ok(hcy_device_get_i64(dev, "temperature_c", &celsius), "what a sensor of its says");
+    ok(celsius > 0 && celsius < 120, "is a temperature (%lld)", (long long)celsius);
+    st_ok(hcy_cuda_stream(queue, &stream), "a queue's stream");
+    ok(number >= 0 && context && stream, "are there");
+    st_ok(hcy_buffer_sub(&view, buf, 100, 100), "a view");
+    st_ok(hcy_cuda_address(buf, &address), "a buffer's address");
+    st_ok(hcy_cuda_address(view, &part), "a view's");
+    ok(address && part == address + 100, "begins where it begins");
+    st_ok(hcy_buffer_import_device(&same, dev, address, 4096, NULL, NULL), "an address is imported");
+    st_ok(hcy_buffer_write_now(same, 0, data, 64), "written");
+    st_ok(hcy_buffer_read_now(got, buf, 0, 64), "and read under its other name");
+    is_int(got[0], 5, "the same memory");
+    hcy_buffer_release(same);
+    hcy_device *cpu = cts_open_spec("cpu@threads=1");
+    hcy_queue *other = cts_queue(cpu);
+    hcy_buffer *theirs = cts_buffer(cpu, 64);
+    st_is(hcy_cuda_context(cpu, &context), HCY_ENOENT, "a device of another backend has no context");
+    st_is(hcy_cuda_stream(other, &stream), HCY_ENOENT, "nor its queue a stream");
+    st_is(hcy_cuda_address(theirs, &address), HCY_ENOENT, "nor its memory such an address");
+    ok(!context && !stream, "and none is handed out");
+    hcy_buffer_release(theirs);
+    hcy_queue_release(other);
+    hcy_device_release(cpu);
+    hcy_buffer_release(view);
+    hcy_buffer_release(buf);
+}
+
+/* --- A context of the caller's own --- */
+
+static void *own;
+static int calls, kept;
+
+static int keeps(int status)
+{
+    void *now = NULL;
+    calls++;
+    if (driver.get(&now) == 0 && now == own && (!driver.depth || driver.depth() == 1) && !status)
+        kept++;
+    else
+        diag("call %d: %s, \"%s\", context %s", calls, hcy_status_name(status), hcy_last_error()->text,
+             now == own ? "kept" : "lost");
+    return status;
+}
+
+static void use_objects(hcy_device *d)
+{
+    static unsigned char bytes[4096], value = 3;
+    const hcy_grid grid = { { 1, 1, 1 }, { 32, 1, 1 }, 0 };
+    hcy_queue *q = NULL;
+    hcy_buffer *a = NULL, *b = NULL, *pinned = NULL, *view = NULL, *work = NULL;
+    hcy_event *event = NULL;
+    hcy_fft *fft = NULL;
+    hcy_fft_desc desc = HCY_FFT_DESC_INIT;
+    hcy_kernel *kernel = NULL;
+    hcy_program *program = NULL;
+    uint64_t n = 0, total = 0;
+    int64_t number;
+    int done;
+    desc.n[0] = 64;
+    keeps(hcy_queue_create(&q, d));
+    keeps(hcy_buffer_create(&a, d, HCY_MEM_DEVICE, 4096));
+    keeps(hcy_buffer_create(&b, d, HCY_MEM_DEVICE, 4096));
+    keeps(hcy_buffer_create(&pinned, d, HCY_MEM_PINNED, 4096));
+    keeps(hcy_buffer_sub(&view, a, 1024, 1024));
+    keeps(hcy_device_mem_info(d, &n, &total));
+    keeps(hcy_device_get_i64(d, "cu_context", &number));
+    keeps(hcy_buffer_write(q, a, 0, bytes, 4096));
+    keeps(hcy_buffer_fill(q, view, 0, 1024, &value, 1));
+    keeps(hcy_buffer_copy(q, b, 0, a, 0, 4096));
+    keeps(hcy_buffer_read(q, bytes, b, 0, 4096));
+    keeps(hcy_event_record(&event, q));
+    keeps(hcy_queue_wait(q, event));
+    keeps(hcy_event_wait(event, CTS_PATIENCE));
+    keeps(hcy_event_query(event, &done));
+    keeps(hcy_event_time(event, &n));
+    keeps(hcy_program_create(&program, d, HCY_CUDA_PTX, ptx, sizeof ptx - 1, NULL));
+    keeps(hcy_program_kernel(&kernel, program, "add", NULL));
+    keeps(hcy_kernel_get_i64(kernel, "registers", &number));
+    hcy_arg args[] = { hcy_arg_buf(a), hcy_arg_f64(1) };
+    keeps(hcy_launch_grid(q, kernel, &grid, args, 2));
+    if (cts_has(d, HCY_CAP_FFT)) {
+        keeps(hcy_fft_create(&fft, d, &desc));
+        work = hcy_fft_workspace(fft) ? cts_buffer(d, hcy_fft_workspace(fft)) : NULL;
+        keeps(hcy_fft_execute(q, fft, HCY_FFT_FORWARD, a, b, work));
+    }
+    keeps(hcy_queue_finish(q));
+    keeps(hcy_queue_status(q));
+    keeps((hcy_fft_release(fft), 0));
+    keeps((hcy_kernel_release(kernel), hcy_program_release(program), 0));
+    keeps((hcy_event_release(event), 0));
+    keeps((hcy_buffer_release(a), hcy_buffer_release(b), hcy_buffer_release(view), 0));
+    keeps((hcy_buffer_release(pinned), hcy_buffer_release(work), 0));
+    keeps((hcy_queue_release(q), 0));
+    keeps(hcy_device_pool_trim(d));
+}
+
+static void test_context(void)
+{
+    void *popped;
+    hcy_device *d = NULL;
+    hcy_device_info *list = NULL;
+    size_t n = 0;
+    if (driver.create(&own, 0, 0))
+        bail_out("no context of one's own");
+    keeps(hcy_device_open(&d, cts_spec));
+    keeps(hcy_device_list(&list, &n));
+    hcy_list_free(list);
+    use_objects(d);
+    keeps((hcy_device_release(d), 0));
+    is_int(kept, calls, "a program's own context stays current across %d calls", calls);
+    driver.pop(&popped);
+    driver.destroy(own);
+}
+
+/* --- A fault, last: the device is gone for the process --- */
+
+static void test_fault(void)
+{
+    const hcy_grid grid = { { 1, 1, 1 }, { 1, 1, 1 }, 0 };
+    hcy_device *other =
+                   strcmp(cts_spec, cts_spec2) ? cts_open_spec(cts_spec2) : cts_open_spec("cpu@threads=1"),
+               *again = NULL;
+    hcy_queue *q = cts_queue(dev), *theirs = cts_queue(other);
+    hcy_buffer *buf = cts_buffer(dev, 64), *fine = cts_buffer(other, 64), *none = NULL;
+    hcy_kernel *kernel = kernel_of(dev, "fault");
+    hcy_arg arg = hcy_arg_buf(buf);
+    unsigned char bytes[64] = { 0 };
+    int launched = hcy_launch_grid(q, kernel, &grid, &arg, 1);
+    ok(!launched || launched == HCY_ELOST, "a kernel that faults is launched (%s)",
+       hcy_status_name(launched));
+    st_is(hcy_queue_finish(q), HCY_ELOST, "and loses its device");
+    st_says(hcy_device_status(dev), HCY_ELOST, "until this process ends", "for good");
+    st_is(hcy_buffer_create(&none, dev, HCY_MEM_DEVICE, 64), HCY_ELOST, "which every call says");
+    st_is(hcy_device_open(&again, cts_spec), HCY_ELOST, "also one that opens it anew");
+    st_ok(hcy_buffer_write(theirs, fine, 0, bytes, 64), "another device");
+    st_ok(hcy_queue_finish(theirs), "works on");
+    hcy_kernel_release(kernel);
+    hcy_buffer_release(buf);
+    hcy_buffer_release(fine);
+    hcy_queue_release(q);
+    hcy_queue_release(theirs);
+    hcy_device_release(other);
+}
+
+int main(int argc, char **argv)
+{
+    cts_begin(argc, argv);
+    dev = cts_open();
+    queue = cts_queue(dev);
+    find_driver();
+    test_program();
+    test_handles();
+    hcy_queue_release(queue);
+    hcy_device_release(dev);
+    test_context();
+    for (int i = 0; driver.live && driver.live() && i < 400; i++)
+        usleep(5000); /* queues go when their threads do */
+    if (driver.live)
+        is_int(driver.live(), 0, "nothing of the driver's is left");
+    else
+        skip(1, "a GPU does not count what is left");
+    dev = cts_open();
+    test_fault();
+    hcy_device_release(dev);
+    return done_testing();
+}

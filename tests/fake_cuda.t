@@ -1,0 +1,33 @@
+# The CUDA backend without a GPU: the conformance programs, and that about CUDA, on a driver that is none
+# (fake_cuda.c), with two devices.  From the makefile: top_srcdir, CC, HALCYON_BACKEND_PATH, HCY_SANITIZER.
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
+skip() { echo "1..0 # SKIP $1"; exit 0; }
+[ -z "$HCY_SANITIZER" ] || skip "what is lost with a device is never freed"
+make_() { # NAME FLAGS...: a library
+    name=$1
+    shift
+    $CC -std=gnu11 -O1 -shared -fPIC -I"$top_srcdir/backends/cuda" -o "$dir/$name" "$@" > "$dir/log" 2>&1
+}
+make_ libcuda.so.1 "$top_srcdir/tests/fake_cuda.c" -lpthread || skip "the driver cannot be built here"
+make_ libcufft.so -DFAKE_CUFFT "$top_srcdir/tests/fake_cuda.c" -lfftw3 -lfftw3f -lpthread ||
+    make_ libcufft.so -xc /dev/null
+make_ libnvrtc.so -xc /dev/null # one that has nothing, before any that has
+make_ libnvidia-ml.so.1 -DFAKE_NVML "$top_srcdir/tests/fake_cuda.c" -lpthread || skip "nor the management library"
+LD_LIBRARY_PATH=$dir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH
+
+set -- cuda cts_device cts_buffer cts_queue cts_kernel cts_fft cts_failure cts_threads cts_lifetime cts_pool cts_trace \
+    cts_fork
+echo "1..$#"
+for program; do
+    tests/$program cuda:0 cuda:1 > "$dir/out" 2>&1
+    status=$?
+    if [ $status -eq 0 ] && grep -q '^1\.\.[1-9]' "$dir/out" && ! grep -q '^not ok' "$dir/out"; then
+        echo "ok - $program: $(grep -c '^ok' "$dir/out") checks"
+    else
+        echo "not ok - $program (status $status)"
+        grep -vE '^ok' "$dir/out" | head -n 30 | sed 's/^/# /'
+    fi
+done
