@@ -83,6 +83,24 @@ static void test_jobs(void)
        "reserved values of detectors in general: i16");
     j = job_of(&s, HCY_PIXEL_U16);
     ok(in_job(&j, 0, 65534, 0) && !in_job(&j, 0, 65533, 0), "u16");
+    s.o.use_underload = 1;
+    s.o.underload = -4.5;
+    s.o.saturation = 100;
+    s.o.use_dummy = 1;
+    s.o.dummy = 7;
+    s.o.delta_dummy = 0;
+    j = job_of(&s, HCY_PIXEL_I16);
+    ok(in_job(&j, -32768, 0, 0) && in_job(&j, -5, 0, 0) && !in_job(&j, -4, 0, 0) && !in_job(&j, 100, 0, 0) &&
+           in_job(&j, 101, 0, 0) && in_job(&j, 32767, 0, 0) && in_job(&j, 7, 0, 0) && j.n_invalid <= HCY_AZINT_MAX_INVALID,
+       "limits below and above, and a dummy: i16");
+    s.o.underload = -1e9;
+    s.o.saturation = 1e9;
+    j = job_of(&s, HCY_PIXEL_I16);
+    ok(in_job(&j, -32768, 0, 0) && !in_job(&j, -32767, 0, 0) && in_job(&j, 32767, 0, 0) && !in_job(&j, 32766, 0, 0),
+       "limits that the type does not reach leave its reserved values");
+    s.o.underload = 3;
+    j = job_of(&s, HCY_PIXEL_U16);
+    ok(in_job(&j, 0, 2, 0) && !in_job(&j, 0, 3, 0) && in_job(&j, 0, 65535, 0), "a limit below: u16");
     hcy_azint_plan *p = must_plan(&s);
     ok(hcy_azint_plan_job(&j, p, 0) == HCY_EINVAL && hcy_azint_plan_job(&j, p, 11) == HCY_EINVAL,
        "no such type");

@@ -83,5 +83,37 @@ check 'counts above the saturation are masked' differ right.dat own.dat
 check '--no-sentinels: they are not' integrate n.h5 -p right.poni -o counts.dat --no-sentinels
 check '--no-sentinels: all counts' integrate s.h5 -p right.poni -o all.dat --no-sentinels
 check '--no-sentinels: the same' same counts.dat all.dat
+
+# --- The stack's own, by its axes ---
+# near A B: the same to the sixth digit.
+near()
+{
+    rows "$1" >near.a
+    rows "$2" >near.b
+    paste near.a near.b | awk '{ for (i = 1; i <= 2; i++) { d = $i - $(i + 2); if (d < 0) d = -d; if (d > 3e-6 * $i + 1e-9) exit 1 } }
+        END { exit NR != 2000 }'
+}
+"$feed" feed axes t.h5 s.h5 || exit 99
+poni arm.poni Eiger500k '{"orientation": 2}' 0.2 0.0198 0.0375375
+sed 's/Rot2: 0/Rot2: -0.2/' arm.poni >turned.poni
+check "axes: said" status 0 'Eiger500k, 0.2 m away, PONI (0.0198, 0.0375375) m, turned by .* -0.200000 .* rad, orientation 2' \
+    integrate t.h5 -o own.dat
+check 'axes: as in a PONI file' integrate t.h5 -p turned.poni -o given.dat
+check 'axes: the same' near given.dat own.dat
+check 'axes: chi too' integrate t.h5 -o own.dat --along-chi
+check 'axes: chi as in a PONI file' integrate t.h5 -p turned.poni -o given.dat --along-chi
+check 'axes: the same chi' near given.dat own.dat
+for how in loop flat other; do "$feed" feed $how $how.h5 s.h5 || exit 99; done
+check 'axes in a circle' status 1 'cannot be used: the axis .*/arm depends on itself' integrate loop.h5 -o x.dat
+check '... are not needed with -p' integrate loop.h5 -p turned.poni -o x.dat
+check 'axes that a beam centre contradicts' status 1 'by its axes the beam is at pixel .*, by its beam_center at (400, 250)' \
+    integrate other.h5 -o x.dat
+check '... of a detector that is not turned: the beam centre counts' status 0 'beam at pixel (400, 250)' \
+    integrate flat.h5 -o x.dat
+check 'counts below the underload are masked' integrate s.h5 -p turned.poni -o all.dat --along-chi
+check '... they are' differ given.dat all.dat
+check '--no-sentinels: they are not' integrate t.h5 -p turned.poni -o given.dat --no-sentinels
+check '--no-sentinels: counts of 0 too' integrate s.h5 -p turned.poni -o all.dat --no-sentinels
+check '--no-sentinels: both the same' same given.dat all.dat
 echo "1..$n"
 exit $failed

@@ -304,21 +304,32 @@ static hid_t create_channels(const char *path, const hcy_stack_info *info)
     return data;
 }
 
+static void put_text(hid_t object, const char *name, const char *text)
+{
+    hid_t type = H5Tcopy(H5T_C_S1), scalar = H5Screate(H5S_SCALAR);
+    H5Tset_size(type, strlen(text) + 1);
+    hid_t attribute = H5Acreate2(object, name, type, scalar, H5P_DEFAULT, H5P_DEFAULT);
+    H5Awrite(attribute, type, text);
+    H5Aclose(attribute);
+    H5Tclose(type);
+    H5Sclose(scalar);
+}
+
+static void put_class(hid_t file, const char *name, const char *class)
+{
+    hid_t group = H5Gopen2(file, name, H5P_DEFAULT);
+    put_text(group, "NX_class", class);
+    H5Gclose(group);
+}
+
 static void put_number(hid_t file, const char *name, double value, const char *unit)
 {
-    hid_t links = H5Pcreate(H5P_LINK_CREATE), scalar = H5Screate(H5S_SCALAR), type = H5Tcopy(H5T_C_S1);
+    hid_t links = H5Pcreate(H5P_LINK_CREATE), scalar = H5Screate(H5S_SCALAR);
     H5Pset_create_intermediate_group(links, 1);
     hid_t data = H5Dcreate2(file, name, H5T_IEEE_F64LE, scalar, links, H5P_DEFAULT, H5P_DEFAULT);
     H5Dwrite(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, &value);
-    H5Tset_size(type, 16);
-    if (unit) {
-        char text[16] = "";
-        snprintf(text, sizeof text, "%s", unit);
-        hid_t units = H5Acreate2(data, "units", type, scalar, H5P_DEFAULT, H5P_DEFAULT);
-        H5Awrite(units, type, text);
-        H5Aclose(units);
-    }
-    H5Tclose(type);
+    if (unit)
+        put_text(data, "units", unit);
     H5Dclose(data);
     H5Sclose(scalar);
     H5Pclose(links);
@@ -335,19 +346,55 @@ static void put_detector(hid_t file)
     put_number(file, DETECTOR "/y_pixel_size", 75, "um");
     put_number(file, DETECTOR "/saturation_value", 9, NULL);
     put_number(file, "/entry/instrument/beam/incident_wavelength", 1.25, "angstrom");
-    hid_t group = H5Gopen2(file, DETECTOR, H5P_DEFAULT), type = H5Tcopy(H5T_C_S1), scalar = H5Screate(H5S_SCALAR);
-    H5Tset_size(type, 10);
-    hid_t class = H5Acreate2(group, "NX_class", type, scalar, H5P_DEFAULT, H5P_DEFAULT);
-    H5Awrite(class, type, "NXdetector");
-    H5Aclose(class);
-    H5Tclose(type);
-    H5Sclose(scalar);
-    H5Gclose(group);
+    put_class(file, DETECTOR, "NXdetector");
+}
+
+/* The same detector on an arm that is turned by 0.2 rad, as chains of axes.  Counts of 0 are not valid. */
+static void put_axes(hid_t file, const char *how)
+{
+    int loop = !strcmp(how, "loop"), flat = !strcmp(how, "flat");
+#define MODULE DETECTOR "/module"
+#define AXES   DETECTOR "/transformations"
+    const struct {
+        const char *name, *unit, *type, *depends_on;
+        double value, vector[3], offset[3];
+    } axes[] = {
+        { MODULE "/fast_pixel_direction", "um", "translation", "module_offset", 75, { -1, 0, 0 }, { 0, 0, 0 } },
+        { MODULE "/slow_pixel_direction", "m", "translation", "fast_pixel_direction", 7.5e-5, { 0, -2, 0 }, { 0, 0, 0 } },
+        { MODULE "/module_offset", "mm", "translation", AXES "/distance", 0, { 0, 0, 1 }, { 37.5375, 18.75, 0 } },
+        { AXES "/distance", "mm", "translation", "arm", 200, { 0, 0, 1 }, { 0, 0, 0 } },
+        { AXES "/arm", "rad", "rotation", loop ? "arm" : ".", flat ? 0 : 0.2, { -1, 0, 0 }, { 0, 0, 0 } },
+    };
+    const hsize_t three = 3;
+    hid_t space = H5Screate_simple(1, &three, NULL);
+    for (size_t i = 0; i < sizeof axes / sizeof axes[0]; i++) {
+        put_number(file, axes[i].name, axes[i].value, axes[i].unit);
+        hid_t data = H5Dopen2(file, axes[i].name, H5P_DEFAULT);
+        put_text(data, "transformation_type", axes[i].type);
+        put_text(data, "depends_on", axes[i].depends_on);
+        for (int k = 0; k < 2; k++) {
+            hid_t vector = H5Acreate2(data, k ? "offset" : "vector", H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT);
+            H5Awrite(vector, H5T_NATIVE_DOUBLE, k ? axes[i].offset : axes[i].vector);
+            H5Aclose(vector);
+        }
+        H5Dclose(data);
+    }
+    H5Sclose(space);
+    if (strcmp(how, "axes")) { /* the beam elsewhere */
+        put_number(file, DETECTOR "/beam_center_x", 400, NULL);
+        put_number(file, DETECTOR "/beam_center_y", 250, NULL);
+        put_number(file, DETECTOR "/detector_distance", 0.2, NULL);
+    }
+    put_number(file, DETECTOR "/underload_value", 1, NULL);
+    put_number(file, "/entry/instrument/beam/incident_wavelength", 1.25, "angstrom");
+    put_class(file, DETECTOR, "NXdetector");
+    put_class(file, MODULE, "NXdetector_module");
 }
 
 static int feed(char **argv, int argc)
 {
-    int nexus = !strcmp(argv[2], "nexus"), plain = !strcmp(argv[2], "flush") || nexus, channels = !strcmp(argv[2], "channels");
+    int nexus = !strcmp(argv[2], "nexus"), axes = strstr("axes loop flat other", argv[2]) != NULL;
+    int plain = !strcmp(argv[2], "flush") || nexus || axes, channels = !strcmp(argv[2], "channels");
     hcy_stack *stack = NULL;
     if (hcy_stack_open(&stack, argv[4], NULL))
         bail_out("%s", hcy_last_error()->text);
@@ -358,6 +405,8 @@ static int feed(char **argv, int argc)
     hid_t data = channels ? create_channels(argv[3], info) : create(argv[3], &way, info);
     if (nexus)
         put_detector(H5Iget_file_id(data));
+    if (axes)
+        put_axes(H5Iget_file_id(data), argv[2]);
     for (uint64_t i = 0; i < info->frames; i++) {
         hsize_t at[4] = { channels ? i / 2 : i, channels ? i % 2 : 0, 0, 0 };
         size_t size;

@@ -65,8 +65,9 @@ static void add_dummy(hcy_azint_job *job, const struct type *t, double dummy, do
         add_range(job, bits_of(dummy - delta), bits_of(dummy + delta));
 }
 
-/* Reserved values of the detector: those of its rule, or those that most detectors use. */
-static void add_sentinels(hcy_azint_job *job, const struct type *t, int has_rule)
+/* Reserved values of the detector: those of its rule, or those that most detectors use.  The ends of signed types are
+ * left to the limits that leave them out: with a dummy there is room for four ranges. */
+static void add_sentinels(hcy_azint_job *job, const struct type *t, const hcy_azint_options *o, int has_rule)
 {
     uint64_t top = UINT64_MAX >> (64 - t->bits);
 
@@ -77,8 +78,10 @@ static void add_sentinels(hcy_azint_job *job, const struct type *t, int has_rule
     } else if (t->kind == 'i') {
         uint64_t least = ~(uint64_t)0 << (t->bits - 1);
 
-        add_range(job, least, least);
-        add_range(job, top >> 1, top >> 1);
+        if (!o->use_underload || o->underload <= -ldexp(1, t->bits - 1))
+            add_range(job, least, least);
+        if (!(o->saturation > 0) || o->saturation >= (double)(top >> 1))
+            add_range(job, top >> 1, top >> 1);
     }
 }
 
@@ -102,9 +105,11 @@ int hcy_azint_plan_job(hcy_azint_job *job, const hcy_azint_plan *plan, uint32_t 
         add_dummy(job, t, o->dummy, o->delta_dummy);
     if (o->sentinels == HCY_SENTINELS_ALWAYS ||
         (o->sentinels == HCY_SENTINELS_AUTO && !o->use_dummy && plan->poni.detector->has_dummy))
-        add_sentinels(job, t, plan->poni.detector->has_dummy);
+        add_sentinels(job, t, o, plan->poni.detector->has_dummy);
     if (o->saturation > 0 && t->kind != 'f')
         add_interval(job, t, floor(o->saturation) + 1, INFINITY);
+    if (o->use_underload && t->kind != 'f')
+        add_interval(job, t, -INFINITY, ceil(o->underload) - 1);
     return 0;
 }
 

@@ -182,6 +182,8 @@ static int check_options(const hcy_azint_options *o, size_t height, size_t width
                         o->polarization);
     if (!(o->saturation >= 0))
         return hcy_fail(HCY_EINVAL, "the saturation is %g: it cannot be negative", o->saturation);
+    if (o->use_underload && !isfinite(o->underload))
+        return hcy_fail(HCY_EINVAL, "the least valid count is %g: it has to be finite", o->underload);
     if (o->normalization == 0)
         return hcy_fail(HCY_EINVAL, "the normalization factor is 0: curves would be divided by it");
     if (o->use_dummy && (isinf(o->dummy) || !(o->delta_dummy >= 0) || isinf(o->delta_dummy)))
@@ -283,6 +285,8 @@ static void hash_inputs(struct azint_hash *h, const hcy_azint_plan *plan)
         hcy__azint_hash(h, filter, sizeof filter);
     if (o->saturation > 0)
         hcy__azint_hash(h, &o->saturation, sizeof o->saturation);
+    if (o->use_underload)
+        hcy__azint_hash(h, &o->underload, sizeof o->underload);
     if (p->corners)
         hcy__azint_hash(h, p->corners, plan->head.n_pixels * 12 * sizeof(float));
     if (plan->darks)

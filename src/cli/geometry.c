@@ -16,11 +16,17 @@ static int from_stack(hcy_poni *poni, const struct cli_geometry *g, const hcy_st
         return cli_error("the geometry is missing: give -p FILE.poni (%s has no NXdetector group)", stack->path);
     if (hcy_detector_geometry(poni, info, stack->height, stack->width))
         return cli_error("the geometry is missing: give -p FILE.poni (%s: %s)", stack->path, hcy_last_error()->text);
-    if (!g->quiet)
+    if (!g->quiet && poni->orientation)
+        fprintf(stderr, "geometry of %s (no -p): %s, %g m away, PONI (%g, %g) m, turned by %.6f %.6f %.6f rad, "
+                "orientation %d, wavelength %g A\n", stack->path, poni->detector ? poni->detector->name : "a detector",
+                poni->dist, poni->poni1, poni->poni2, poni->rot1, poni->rot2, poni->rot3, poni->orientation,
+                1e10 * poni->wavelength);
+    else if (!g->quiet)
         fprintf(stderr,
-                "geometry of %s (no -p): %s, %g m away, beam at pixel (%g, %g), wavelength %g A, not tilted\n",
+                "geometry of %s (no -p): %s, %g m away, beam at pixel (%g, %g), wavelength %g A, not tilted%s%s\n",
                 stack->path, poni->detector ? poni->detector->name : "a detector", poni->dist, info->beam_x,
-                info->beam_y, 1e10 * poni->wavelength);
+                info->beam_y, 1e10 * poni->wavelength, *info->frame_problem ? "; its axes are not used: " : "",
+                info->frame_problem);
     return CLI_OK;
 }
 
@@ -61,14 +67,19 @@ int cli_geometry_read(hcy_poni *poni, struct cli_geometry *g, const hcy_stack *s
     if (!g->given)
         status = from_stack(poni, g, info, own);
     g->saturation = own ? own->saturation : 0;
+    g->has_underload = own && own->has_underload;
+    g->underload = own ? own->underload : 0;
     hcy_detector_info_free(own);
     return status ? status : set_detector(poni, g, info);
 }
 
 void cli_geometry_invalid(hcy_azint_options *o, const struct cli_geometry *g)
 {
-    if (o->sentinels != HCY_SENTINELS_OFF)
+    if (o->sentinels != HCY_SENTINELS_OFF) {
         o->saturation = g->saturation;
+        o->use_underload = g->has_underload;
+        o->underload = g->underload;
+    }
     if (o->use_dummy || !g->file || !g->file->has_dummy)
         return;
     o->use_dummy = 1;

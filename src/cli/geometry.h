@@ -11,6 +11,8 @@ struct cli_geometry {
     int quiet;
     hcy_detector_info *file;   /* of the detector, or NULL; poni->corners lie in it.  To be freed */
     double saturation;         /* that the stack's own file says; 0 */
+    int has_underload;         /* likewise */
+    double underload;
 };
 
 /* Completes poni; CLI_*, after a message. */

@@ -79,24 +79,93 @@ static const hcy_detector *known_detector(const hcy_detector_info *info, uint32_
     return NULL;
 }
 
+static double dot(const double a[3], const double b[3])
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+/* From NeXus's axes to those of PONI files: up, to the right, along the beam. */
+static void turned(double to[3], const double from[3], double sign)
+{
+    to[0] = sign * from[1];
+    to[1] = -sign * from[0];
+    to[2] = sign * from[2];
+}
+
+enum { BY_AXES = 0, BY_BEAM = 1 };
+
+/* Axes and beam centre may both be there.  Those of a detector that is not turned are used if they agree: some writers
+ * leave them as they never were.  tan1, tan2: of the beam, seen from the normal. */
+static int agrees(const hcy_detector_info *info, const hcy_poni *poni, uint32_t height, double tan1, double tan2)
+{
+    double y = (poni->poni1 + poni->dist * tan1) / info->pixel1, x = (poni->poni2 + poni->dist * tan2) / info->pixel2;
+    if (poni->orientation == 2)
+        y = height - y;
+    int same = fabs(y - info->beam_y) <= 2 && fabs(x - info->beam_x) <= 2,
+        is_turned = !(fabs(tan1) < 1e-9 && fabs(tan2) < 1e-9);
+    if (!info->has_beam || (same && (is_turned || is_near(poni->dist, info->distance))))
+        return BY_AXES;
+    if (!is_turned)
+        return BY_BEAM;
+    return hcy_fail(HCY_EUNSUPPORTED, "by its axes the beam is at pixel (%g, %g), by its beam_center at (%g, %g)", x, y,
+                    info->beam_x, info->beam_y);
+}
+
+/* A frame as distance, PONI and rotations.  The detector's axes 1 and 2 and the normal, which points away from the
+ * sample, are the columns of the rotation; where rows run so that it would not, axis 1 runs against them
+ * (orientation 2, the corner then being at its far end).  BY_AXES, BY_BEAM or a status. */
+static int from_frame(hcy_poni *poni, const hcy_detector_info *info, uint32_t height)
+{
+    double corner[3], a[3], b[3], c[3];
+    turned(corner, info->corner, 1);
+    turned(a, info->slow, 1);
+    turned(b, info->fast, 1);
+    for (int i = 0; i < 3; i++)
+        c[i] = a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3];
+    int mirrored = dot(c, corner) < 0;
+    if (!(fabs(dot(a, b)) < 1e-6) || !(fabs(dot(c, corner)) > 0))
+        return hcy_fail(HCY_EFORMAT, "the detector's axes are not at right angles, or the beam lies in its plane");
+    for (int i = 0; mirrored && i < 3; i++) {
+        a[i] = -a[i];
+        c[i] = -c[i];
+    }
+    poni->orientation = mirrored ? 2 : 3;
+    poni->dist = dot(c, corner);
+    poni->poni1 = (mirrored ? height * info->pixel1 : 0) - dot(a, corner);
+    poni->poni2 = -dot(b, corner);
+    poni->rot1 = atan2(-b[2], c[2]);
+    poni->rot2 = atan2(a[2], hypot(a[0], a[1]));
+    poni->rot3 = atan2(a[1], a[0]);
+    return agrees(info, poni, height, a[2] / c[2], b[2] / c[2]);
+}
+
 int hcy_detector_geometry(hcy_poni *poni, const hcy_detector_info *info, uint32_t height, uint32_t width)
 {
     static const hcy_poni init = HCY_PONI_INIT;
+    if (info->has_frame < 0)
+        return hcy_fail(HCY_EUNSUPPORTED, "where the detector is cannot be used: %s", info->frame_problem);
     const char *missing = !(info->pixel1 > 0) || !(info->pixel2 > 0) ? "pixel size"
+                          : info->has_frame                          ? NULL
                           : !info->has_beam                          ? "distance and beam centre"
                           : !(info->distance > 0)                    ? "distance"
                                                                      : NULL;
     if (missing)
         return hcy_fail(HCY_ENOENT, "the file does not say the detector's %s", missing);
     *poni = init;
+    int way = info->has_frame ? from_frame(poni, info, height) : BY_BEAM;
+    if (way < 0)
+        return way;
+    if (way == BY_BEAM) {
+        *poni = init;
+        poni->dist = info->distance;
+        poni->poni1 = info->beam_y * info->pixel1;
+        poni->poni2 = info->beam_x * info->pixel2;
+    }
     poni->detector = known_detector(info, height, width);
     poni->pixel1 = info->pixel1;
     poni->pixel2 = info->pixel2;
     poni->height = height;
     poni->width = width;
-    poni->dist = info->distance;
-    poni->poni1 = info->beam_y * info->pixel1;
-    poni->poni2 = info->beam_x * info->pixel2;
     poni->wavelength = info->wavelength > 0 ? info->wavelength : 0;
     return 0;
 }

@@ -3,8 +3,11 @@
  * The first group of class NXdetector counts, one with pixel_corners before all others.  Lengths have a unit as their
  * attribute, or the one that is usual for them.
  */
+#include "h5_detector.h"
 #include "h5_driver.h"
+#include "h5_read.h"
 #include <halcyon/backend.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,38 +19,6 @@ struct found {
     int has_corners;
 };
 
-static int read_text(char *text, size_t size, hid_t type, hid_t source, int is_attribute)
-{
-    char *variable = NULL, fixed[256] = "";
-    int is_variable = H5Tis_variable_str(type) > 0;
-    void *to = is_variable ? (void *)&variable : fixed;
-    *text = 0;
-    if (H5Tget_class(type) != H5T_STRING || (!is_variable && H5Tget_size(type) >= sizeof fixed))
-        return -1;
-    herr_t done = is_attribute ? H5Aread(source, type, to)
-                               : H5Dread(source, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, to);
-    if (done >= 0)
-        snprintf(text, size, "%s", is_variable ? (variable ? variable : "") : fixed);
-    if (variable)
-        H5free_memory(variable);
-    return done < 0 ? -1 : 0;
-}
-
-/* A scalar text attribute of an object; "" if there is none. */
-static void attribute_text(char *text, size_t size, hid_t object, const char *name)
-{
-    *text = 0;
-    if (H5Aexists(object, name) <= 0)
-        return;
-    hid_t attribute = H5Aopen(object, name, H5P_DEFAULT), type = H5Aget_type(attribute),
-          space = H5Aget_space(attribute);
-    if (H5Sget_simple_extent_npoints(space) == 1)
-        (void)read_text(text, size, type, attribute, 1);
-    H5Sclose(space);
-    H5Tclose(type);
-    H5Aclose(attribute);
-}
-
 static herr_t look_at(hid_t root, const char *name, const H5O_info_t *info, void *data)
 {
     struct found *found = data;
@@ -57,7 +28,7 @@ static herr_t look_at(hid_t root, const char *name, const H5O_info_t *info, void
     hid_t group = H5Gopen2(root, name, H5P_DEFAULT);
     if (group < 0)
         return 0;
-    attribute_text(class, sizeof class, group, "NX_class");
+    hcy__h5_get_text(class, sizeof class, group, "NX_class");
     int has_corners = H5Lexists(group, "pixel_corners", H5P_DEFAULT) > 0;
     if (!strcmp(class, "NXdetector") && (!*found->path || has_corners)) {
         snprintf(found->path, sizeof found->path, "%s", name);
@@ -76,6 +47,14 @@ static const struct unit {
               { "micron", 1e-6 },   { "nm", 1e-9 },     { "A", 1e-10 },       { "angstrom", 1e-10 },
               { "angstroms", 1e-10 }, { "Angstrom", 1e-10 }, { "pm", 1e-12 } };
 
+double hcy__h5_metres(const char *unit)
+{
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (!strcmp(unit, units[i].name))
+            return units[i].metres;
+    return 0;
+}
+
 /* n numbers, or -1: they are not there. */
 static int read_numbers(double *x, hsize_t n, hid_t at, const char *path, double length)
 {
@@ -87,10 +66,9 @@ static int read_numbers(double *x, hsize_t n, hid_t at, const char *path, double
     herr_t done = (hsize_t)H5Sget_simple_extent_npoints(space) != n
                       ? -1
                       : H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, x);
-    attribute_text(unit, sizeof unit, data, "units");
-    for (size_t i = 0; length > 0 && i < sizeof units / sizeof units[0]; i++)
-        if (!strcmp(unit, units[i].name))
-            length = units[i].metres;
+    hcy__h5_get_text(unit, sizeof unit, data, "units");
+    if (length > 0 && hcy__h5_metres(unit) > 0)
+        length = hcy__h5_metres(unit);
     for (hsize_t i = 0; length > 0 && done >= 0 && i < n; i++)
         x[i] *= length;
     H5Sclose(space);
@@ -184,24 +162,40 @@ static void read_beam(hcy_detector_info *info, hid_t file, hid_t group, const ch
     }
     if (read_numbers(&info->saturation, 1, group, "saturation_value", 0) || !(info->saturation > 0))
         info->saturation = 0;
+    info->has_underload = !read_numbers(&info->underload, 1, group, "underload_value", 0) && isfinite(info->underload);
+}
+
+int hcy__h5_text_of(char *text, size_t size, hid_t group, const char *name)
+{
+    char *variable = NULL, fixed[512] = "";
+    *text = 0;
+    hid_t data = H5Lexists(group, name, H5P_DEFAULT) > 0 ? H5Dopen2(group, name, H5P_DEFAULT) : -1;
+    if (data < 0)
+        return -1;
+    hid_t type = H5Dget_type(data), space = H5Dget_space(data);
+    int is_variable = H5Tis_variable_str(type) > 0, st = -1;
+    if (H5Sget_simple_extent_npoints(space) == 1 && H5Tget_class(type) == H5T_STRING &&
+        (is_variable || H5Tget_size(type) < sizeof fixed) &&
+        H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, is_variable ? (void *)&variable : fixed) >= 0) {
+        snprintf(text, size, "%s", is_variable ? (variable ? variable : "") : fixed);
+        st = 0;
+    }
+    if (variable)
+        H5free_memory(variable);
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Dclose(data);
+    return st;
 }
 
 /* Appends a text, if it is there. */
 static void add_text(char *text, size_t size, hid_t group, const char *name)
 {
-    size_t used = strlen(text);
-    hid_t data = H5Lexists(group, name, H5P_DEFAULT) > 0 ? H5Dopen2(group, name, H5P_DEFAULT) : -1;
-    if (data < 0)
+    char more[128];
+    if (hcy__h5_text_of(more, sizeof more, group, name))
         return;
-    hid_t type = H5Dget_type(data), space = H5Dget_space(data);
-    if (H5Sget_simple_extent_npoints(space) == 1 && used + 2 < size) {
-        if (used)
-            text[used++] = ' ';
-        (void)read_text(text + used, size - used, type, data, 0);
-    }
-    H5Sclose(space);
-    H5Tclose(type);
-    H5Dclose(data);
+    strncat(text, *text ? " " : "", size - strlen(text) - 1);
+    strncat(text, more, size - strlen(text) - 1);
 }
 
 static int read_detector(hcy_detector_info *info, hid_t file, const char *path)
@@ -220,6 +214,7 @@ static int read_detector(hcy_detector_info *info, hid_t file, const char *path)
         st = read_arrays(info, group);
     read_sizes(info, group);
     read_beam(info, file, group, found.path);
+    hcy__h5_axes_read(info, file, found.path);
     add_text(info->description, sizeof info->description, group, "description");
     add_text(info->description, sizeof info->description, group, "sensor_material");
     H5Gclose(group);

@@ -157,11 +157,13 @@ typedef struct hcy_azint_options {
      * between both (which are in it); the same number twice is one pixel, 50 the median. */
     double percentile[2];
     double saturation; /* integer pixels above it are masked, frame by frame; 0: none are for this */
+    int use_underload;
+    double underload; /* with it integer pixels below it are masked, frame by frame */
 } hcy_azint_options;
 #define HCY_AZINT_OPTIONS_INIT                                                                              \
     { sizeof(hcy_azint_options), 1000, "q_nm^-1", HCY_SPLIT_BBOX, HCY_ERRORS_NONE, { 0, 0 }, { 0, 0 }, NULL, \
       0, 0, 1, HCY_SENTINELS_AUTO, 0, 0, 0, 1, 0, 0, 0, 1.0, 0, NULL, NULL, NULL, NULL, 0, NULL, \
-      HCY_FILTER_NONE, 5.0, 5, { 50, 50 }, 0 }
+      HCY_FILTER_NONE, 5.0, 5, { 50, 50 }, 0, 0, 0 }
 
 typedef struct hcy_azint_plan hcy_azint_plan;
 

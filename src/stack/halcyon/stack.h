@@ -182,6 +182,15 @@ typedef struct hcy_detector_info {
     double distance, beam_x, beam_y; /* metres; pixels, from the outer corner of the first one */
     double wavelength;               /* metres */
     double saturation;               /* counts above it are not valid */
+    int has_underload;
+    double underload; /* counts below it are not valid */
+    /* 1: where its first pixel's outer corner is and which way its rows and columns run, from NXtransformations, in
+     * NeXus's frame: z along the beam, y up, x to the left of who looks along it.  -1: it is turned, by axes that cannot
+     * be used.  frame_problem says why they cannot, also of axes of which none is known to turn it (0). */
+    int has_frame;
+    double corner[3];        /* metres */
+    double slow[3], fast[3]; /* of length 1: from a row to the next, from a column to the next */
+    char frame_problem[160];
 } hcy_detector_info;
 
 /* Reads it; to be freed by hcy_detector_info_free().  HCY_ENOENT no such file, or no detector in it; HCY_EFORMAT:
@@ -190,8 +199,9 @@ HCY_API int hcy_detector_read(hcy_detector_info **info, const char *path) HCY_MU
 HCY_API void hcy_detector_info_free(hcy_detector_info *info); /* NULL is fine */
 /* Puts the detector of a file into a geometry, which keeps pointing at info's corners. */
 HCY_API void hcy_detector_to_poni(hcy_poni *poni, const hcy_detector_info *info);
-/* A whole geometry for frames of height x width: beam centre, distance and wavelength, the detector at right angles
- * to the beam; one that is known by its pixels has its gaps masked.  HCY_ENOENT: the file does not say all of it. */
+/* A whole geometry for frames of height x width: its frame, or beam centre and distance, the detector at right angles
+ * to the beam; one that is known by its pixels has its gaps masked.  HCY_ENOENT: the file does not say all of it;
+ * HCY_EUNSUPPORTED: its frame cannot be used. */
 HCY_API int hcy_detector_geometry(hcy_poni *poni, const hcy_detector_info *info, uint32_t height,
                                   uint32_t width) HCY_MUST_USE;
 
