@@ -91,7 +91,8 @@ static void test_jobs(void)
     s.o.delta_dummy = 0;
     j = job_of(&s, HCY_PIXEL_I16);
     ok(in_job(&j, -32768, 0, 0) && in_job(&j, -5, 0, 0) && !in_job(&j, -4, 0, 0) && !in_job(&j, 100, 0, 0) &&
-           in_job(&j, 101, 0, 0) && in_job(&j, 32767, 0, 0) && in_job(&j, 7, 0, 0) && j.n_invalid <= HCY_AZINT_MAX_INVALID,
+           in_job(&j, 101, 0, 0) && in_job(&j, 32767, 0, 0) && in_job(&j, 7, 0, 0) &&
+           j.n_invalid <= HCY_AZINT_MAX_INVALID,
        "limits below and above, and a dummy: i16");
     s.o.underload = -1e9;
     s.o.saturation = 1e9;

@@ -185,8 +185,8 @@ typedef struct hcy_detector_info {
     int has_underload;
     double underload; /* counts below it are not valid */
     /* 1: where its first pixel's outer corner is and which way its rows and columns run, from NXtransformations, in
-     * NeXus's frame: z along the beam, y up, x to the left of who looks along it.  -1: it is turned, by axes that cannot
-     * be used.  frame_problem says why they cannot, also of axes of which none is known to turn it (0). */
+     * NeXus's frame: z along the beam, y up, x to the left of who looks along it.  -1: it is turned, by axes that
+     * cannot be used.  frame_problem says why they cannot, also of axes of which none is known to turn it (0). */
     int has_frame;
     double corner[3];        /* metres */
     double slow[3], fast[3]; /* of length 1: from a row to the next, from a column to the next */
