@@ -82,8 +82,8 @@ struct layout {
     unsigned frames, workers; /* of a pass */
     size_t n_images;          /* decoded at once */
     size_t spaces, space_size, images, lost, lost_any, plain, lost24, total;
-    size_t planes, pixels, masked, rows, vrows, x, v, weights, sums, bits,
-        singles; /* of a worker, from its start */
+    size_t planes, pixels, masked, rows, vrows, x, v, weights, sums, bits, singles,
+        touched; /* of a worker, from its start */
 };
 
 static size_t up(size_t n, size_t to)
@@ -142,6 +142,7 @@ static void lay_space(const struct launch *l, struct layout *y)
     y->weights = place(&at, (AZINT_CHUNK + 4) * AZINT_EXPANDED);
     y->bits = place(&at, 3 * (AZINT_STRIP_BYTES + 64));
     y->singles = place(&at, AZINT_MAX_SINGLES * sizeof(struct azint_single));
+    y->touched = place(&at, azint_block_words(l->plan->n_bins) * sizeof(uint64_t));
     y->sums = place(&at, l->type->is_float ? 0 : sums * l->plan->n_bins * sizeof(int64_t));
     y->space_size = up(at, 4096) + 1024;
 }
@@ -246,6 +247,7 @@ static void set_spaces(struct batch *b)
             .weights = at + y->weights,
             .sums = (void *)(at + y->sums),
             .singles = (void *)(at + y->singles),
+            .touched = (void *)(at + y->touched),
             .lost = bits,
             .out = bits + words,
             .drop = bits + 2 * words,
@@ -365,38 +367,34 @@ static size_t step_of(const struct azint_pass *pass)
 static void strips_range(void *context, size_t begin, size_t end, unsigned thread)
 {
     struct azint_pass *pass = context;
+    size_t words = azint_block_words(pass->plan->n_bins);
     (void)thread;
     for (size_t w = begin; w < end; w++) {
         struct azint_space *space = &pass->spaces[w];
-        space->used = 0;
+        space->used = pass->spread ? 0 : 1; /* spread's sums are read without asking: all are zeroed */
+        memset(space->touched, pass->spread ? 0xff : 0, words * sizeof *space->touched);
         azint_sums(pass, space, 0);
-        for (size_t s; (s = atomic_fetch_add(&pass->next_strip, 1)) < pass->plan->n_strips;)
-            azint_strip_run(pass, space, s);
+        for (unsigned v = 0; v < pass->n_workers; v++) { /* its own strips, then what others have left */
+            struct azint_space *whose = &pass->spaces[(w + v) % pass->n_workers];
+            for (size_t s; (s = atomic_fetch_add(&whose->next, 1)) < whose->end;)
+                azint_strip_run(pass, space, s);
+        }
     }
 }
 
-/* One bin of one frame: the workers' digits to 128 bits. */
-static azint_i128 merge(const struct azint_pass *pass, size_t place, unsigned digits)
+/* A digit of bins [begin, end) of one block, from `place` on: the sum over the workers. */
+static void merge_digit(const struct azint_pass *pass, unsigned digit, size_t place, size_t begin, size_t end,
+                        int64_t sum[AZINT_BLOCK_BINS])
 {
-    size_t n = (size_t)pass->plan->n_bins * 2 * pass->stride;
-    azint_i128 sum = 0;
-    for (unsigned d = digits; d-- > 0;) {
-        int64_t digit = 0;
-        for (unsigned w = 0; w < pass->n_workers; w++)
-            if (pass->spaces[w].used >> d & 1)
-                digit += pass->spaces[w].sums[n * d + place];
-        sum = sum * (1 << AZINT_DIGIT_BITS) + digit;
+    const size_t step = 2 * pass->stride, block = begin / AZINT_BLOCK_BINS;
+    memset(sum, 0, (end - begin) * sizeof *sum);
+    for (unsigned w = 0; w < pass->n_workers; w++) {
+        const struct azint_space *space = &pass->spaces[w];
+        const int64_t *from = space->sums + digit * pass->plan->n_bins * step + place;
+        if (digit ? space->used >> digit & 1 : space->touched[block / 64] >> block % 64 & 1)
+            for (size_t i = 0; i < end - begin; i++)
+                sum[i] += from[i * step];
     }
-    return sum;
-}
-
-/* The same where no worker has more than one digit: most passes. */
-static int64_t merge_one(const struct azint_pass *pass, size_t place)
-{
-    int64_t sum = pass->spaces[0].sums[place];
-    for (unsigned w = 1; w < pass->n_workers; w++)
-        sum += pass->spaces[w].sums[place];
-    return sum;
 }
 
 /* Bins [begin, end) of one frame's row of sums: `row` 0 is the signal, 1 the variance; weights count `unit`. */
@@ -407,21 +405,25 @@ static void merge_row(const struct azint_pass *pass, unsigned frame, unsigned ro
     size_t n_bins = pass->plan->n_bins, place = (2 * begin + row) * pass->stride + azint_frame_at(pass, frame);
     uint64_t *lo = pass->sums + ((size_t)pass->frames[frame].item * HCY_AZINT_SUMS + rows[row]) * n_bins;
     uint64_t *hi = lo + n_bins;
-    if (digits == 1 && pass->job->flags & HCY_AZINT_NARROW)
-        for (size_t b = begin; b < end; b++, place += 2 * pass->stride)
-            lo[b] = (uint64_t)(merge_one(pass, place) * unit);
-    else if (digits == 1 && unit == 1)
-        for (size_t b = begin; b < end; b++, place += 2 * pass->stride) {
-            int64_t sum = merge_one(pass, place);
-            lo[b] = (uint64_t)sum;
-            hi[b] = (uint64_t)(sum >> 63);
-        }
-    else
-        for (size_t b = begin; b < end; b++, place += 2 * pass->stride) {
-            azint_i128 sum = merge(pass, place, digits) * unit;
-            lo[b] = (uint64_t)sum;
-            hi[b] = (uint64_t)(sum >> 64);
-        }
+    int64_t digit[AZINT_BLOCK_BINS];
+    azint_i128 sum[AZINT_BLOCK_BINS] = { 0 };
+    if (digits == 1) {
+        merge_digit(pass, 0, place, begin, end, digit);
+        for (size_t b = begin; b < end; b++)
+            lo[b] = (uint64_t)(digit[b - begin] * unit);
+        for (size_t b = begin; b < end && !(pass->job->flags & HCY_AZINT_NARROW); b++)
+            hi[b] = (uint64_t)((azint_i128)digit[b - begin] * unit >> 64);
+        return;
+    }
+    for (unsigned d = digits; d-- > 0;) {
+        merge_digit(pass, d, place, begin, end, digit);
+        for (size_t i = 0; i < end - begin; i++)
+            sum[i] = sum[i] * (1 << AZINT_DIGIT_BITS) + digit[i];
+    }
+    for (size_t b = begin; b < end; b++) {
+        lo[b] = (uint64_t)(sum[b - begin] * unit);
+        hi[b] = (uint64_t)(sum[b - begin] * unit >> 64);
+    }
 }
 
 static void merge_range(void *context, size_t begin, size_t end, unsigned thread)
@@ -489,8 +491,12 @@ static int run_pass(struct batch *b)
         cpu_pool_for(pool, pass->n_workers, 1, floats_range, pass);
     } else {
         memset(pass->lost_any, 0, (size_t)pass->n_frames * pass->plan->n_strips);
+        for (size_t w = 0, n = pass->n_workers, strips = pass->plan->n_strips; w < n; w++) {
+            atomic_store(&pass->spaces[w].next, strips * w / n);
+            pass->spaces[w].end = strips * (w + 1) / n;
+        }
         cpu_pool_for(pool, pass->n_workers, 1, strips_range, pass);
-        cpu_pool_for(pool, pass->plan->n_bins, 64, merge_range, pass);
+        cpu_pool_for(pool, pass->plan->n_bins, AZINT_BLOCK_BINS, merge_range, pass);
         if (pass->spread)
             azint_spread_sums(pass, pool, b->out);
         azint_lost_run(pass, pool);

@@ -19,6 +19,22 @@ int64_t *azint_sums(struct azint_pass *pass, struct azint_space *space, unsigned
     return space->sums + n * digit;
 }
 
+/* Zeroes what the strip adds to and no strip before it has.  A worker has neighbouring strips, which share most of
+ * their bins, and with many bins it never touches those of other workers. */
+static void touch_bins(const struct azint_pass *pass, struct azint_space *space, const struct azint_strip *strip)
+{
+    const uint64_t *blocks = azint_at(pass->plan, strip->blocks);
+    const size_t n_bins = pass->plan->n_bins, row = 2 * pass->stride;
+    for (size_t i = 0; i < azint_block_words(n_bins); i++) {
+        for (uint64_t bits = blocks[i] & ~space->touched[i]; bits; bits &= bits - 1) {
+            size_t bin = (64 * i + (size_t)__builtin_ctzll(bits)) * AZINT_BLOCK_BINS;
+            size_t n = n_bins - bin < AZINT_BLOCK_BINS ? n_bins - bin : AZINT_BLOCK_BINS;
+            memset(space->sums + bin * row, 0, n * row * sizeof *space->sums);
+        }
+        space->touched[i] |= blocks[i];
+    }
+}
+
 int azint_block_pixels(const struct azint_pass *pass, struct azint_space *space,
                        const struct azint_frame *frame, uint32_t block, uint8_t *out)
 {
@@ -237,6 +253,7 @@ void azint_strip_run(struct azint_pass *pass, struct azint_space *space, size_t 
     bool want_variance = pass->job->flags & HCY_AZINT_WANT_VARIANCE;
     memset(space->digits, 1, sizeof space->digits);
     space->n_singles = 0;
+    touch_bins(pass, space, strip);
     for (unsigned f = 0; f < pass->n_frames; f += lanes)
         fill_group(pass, space, number, f, f + lanes < pass->n_frames ? f + lanes : pass->n_frames, n);
     azint_settle(pass, space, number);

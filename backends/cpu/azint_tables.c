@@ -170,15 +170,18 @@ static int put_piece(struct builder *b, const struct list *list, struct piece *p
     strip->index = 0;
     strip->weights = aligned(2 * list->n + PAD);
     strip->segs = strip->weights + (b->unit ? 0 : aligned(12 * list->n + PAD));
-    piece->size = strip->segs + aligned(n_segs * sizeof(struct azint_seg));
+    strip->blocks = strip->segs + aligned(n_segs * sizeof(struct azint_seg));
+    piece->size = strip->blocks + aligned(azint_block_words(b->head->n_bins) * sizeof(uint64_t));
     void *memory = mmap(NULL, piece->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return HCY_ENOMEM;
     piece->memory = memory;
     struct azint_seg *segs = (void *)(piece->memory + strip->segs);
+    uint64_t *blocks = (void *)(piece->memory + strip->blocks);
     for (size_t i = 0; i < list->n; i++) {
         const struct entry *e = &list->entries[list->order[i]];
         put_entry(b, e, (uint16_t *)memory + i, piece->memory + strip->weights + 12 * i);
+        blocks[e->bin / AZINT_BLOCK_BINS / 64] |= (uint64_t)1 << e->bin / AZINT_BLOCK_BINS % 64;
         if (seg_ends(list, i))
             *segs++ = (struct azint_seg){ e->bin, (uint32_t)i + 1 };
     }
@@ -249,6 +252,7 @@ static void move_range(void *context, size_t begin, size_t end, unsigned thread)
         strips[s].index += b->places[s];
         strips[s].weights += b->places[s];
         strips[s].segs += b->places[s];
+        strips[s].blocks += b->places[s];
         munmap(piece->memory, piece->size);
         piece->memory = NULL;
     }

@@ -40,6 +40,7 @@ __extension__ typedef unsigned __int128 azint_u128;
 #define AZINT_DIGIT_BITS 7u
 #define AZINT_MAX_DIGITS 10u                /* of a 64-bit value */
 #define AZINT_MAX_PASS 32u                  /* frames that share one reading of the weights */
+#define AZINT_BLOCK_BINS 64u                /* bins whose sums a worker zeroes when a strip of its first needs them */
 
 /* --- The prepared plan: one block of memory, offsets from its start --- */
 
@@ -63,6 +64,7 @@ struct azint_strip {
     uint64_t index;   /* u16 an entry: its group of four pixels; for a unit plan group << 4 | mask */
     uint64_t weights; /* 12 bytes an entry: digit d of pixel p's weight at 4 d + p; absent from a unit plan */
     uint64_t segs;    /* struct azint_seg[n_segs] */
+    uint64_t blocks;  /* a bit for AZINT_BLOCK_BINS bins: it has entries of some; azint_block_words() words */
     uint32_t n_entries, n_segs;
 };
 
@@ -79,6 +81,10 @@ int azint_check_spans(const hcy_span *spans, size_t n);
 /* The plan in `blob`, or NULL if it is none. */
 const struct azint_plan *azint_plan_at(const void *blob, size_t size);
 
+static inline size_t azint_block_words(size_t n_bins)
+{
+    return (n_bins + 64 * AZINT_BLOCK_BINS - 1) / (64 * AZINT_BLOCK_BINS);
+}
 static inline const void *azint_at(const struct azint_plan *plan, uint64_t offset)
 {
     return (const uint8_t *)plan + offset;
@@ -250,7 +256,10 @@ struct azint_space {
     uint64_t *lost, *out, *drop;  /* bitmaps of a block */
     struct azint_single *singles; /* of the strip */
     size_t n_singles;
-    uint32_t used; /* digits whose sums have been zeroed */
+    uint32_t used; /* digits whose sums have been zeroed; the first one's are as far as `touched` says */
+    uint64_t *touched;
+    atomic_size_t next; /* of its own strips, up to `end`: neighbours, which have bins in common */
+    size_t end;
     uint8_t digits[AZINT_MAX_PASS];
 };
 
@@ -309,7 +318,7 @@ void azint_settle(struct azint_pass *pass, struct azint_space *space, size_t str
 
 /* azint_strip.c */
 void azint_strip_run(struct azint_pass *pass, struct azint_space *space, size_t strip);
-/* The sums of a digit, zeroed when they are first asked for. */
+/* The sums of a digit, zeroed when they are first asked for; the first one's are not, but by strips and blocks. */
 int64_t *azint_sums(struct azint_pass *pass, struct azint_space *space, unsigned digit);
 /* Codes of one block to pixels at `out`; 0 or HCY_ECORRUPT. */
 int azint_block_pixels(const struct azint_pass *pass, struct azint_space *space,
