@@ -10,6 +10,7 @@ static void hls_sum_chunk(const uint64_t *chunks, const uint64_t *blocks, const 
                           hls_sums_run run, uint32_t *damaged, hls_losses *losses)
 {
 #pragma HLS DATAFLOW
+    hls::stream<hls_unit, HLS_SMALL_DEPTH> listed("listed");
     hls::stream<hls_unit, 2> units[HLS_ENGINES], copies[HLS_ENGINES], turns[HLS_ENGINES];
     hls::stream<uint64_t, HLS_CODED_DEPTH> coded[HLS_ENGINES];
     hls::stream<hls_sequence, HLS_SMALL_DEPTH> sequences[HLS_ENGINES];
@@ -29,7 +30,8 @@ static void hls_sum_chunk(const uint64_t *chunks, const uint64_t *blocks, const 
     HLS_NAMED(decoded, "decoded")
     HLS_NAMED(pieces, "pieces")
     HLS_STAGES
-    HLS_STAGE(hls_fetch(chunks, blocks, coded_run, units, coded));
+    HLS_STAGE(hls_list(blocks, coded_run, listed));
+    HLS_STAGE(hls_fetch(chunks, coded_run, listed, units, coded));
     for (uint32_t e = 0; e < HLS_ENGINES; e++) {
 #pragma HLS UNROLL
         HLS_STAGE_OF(e, hls_parse(coded_run, e, units[e], coded[e], copies[e], sequences[e]));

@@ -58,6 +58,7 @@ static void hls_decode_frame(const uint64_t *chunks, const uint64_t *blocks, uin
                              uint32_t *damaged)
 {
 #pragma HLS DATAFLOW
+    hls::stream<hls_unit, HLS_SMALL_DEPTH> listed("listed");
     hls::stream<hls_unit, 2> units[HLS_ENGINES], copies[HLS_ENGINES], turns[HLS_ENGINES];
     hls::stream<uint64_t, HLS_CODED_DEPTH> coded[HLS_ENGINES];
     hls::stream<hls_sequence, HLS_SMALL_DEPTH> sequences[HLS_ENGINES];
@@ -71,7 +72,8 @@ static void hls_decode_frame(const uint64_t *chunks, const uint64_t *blocks, uin
     HLS_NAMED(decoded, "decoded")
     HLS_NAMED(pieces, "pieces")
     HLS_STAGES
-    HLS_STAGE(hls_fetch(chunks, blocks, run, units, coded));
+    HLS_STAGE(hls_list(blocks, run, listed));
+    HLS_STAGE(hls_fetch(chunks, run, listed, units, coded));
     for (uint32_t e = 0; e < HLS_ENGINES; e++) {
 #pragma HLS UNROLL
         HLS_STAGE_OF(e, hls_parse(run, e, units[e], coded[e], copies[e], sequences[e]));

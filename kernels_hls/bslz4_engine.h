@@ -1,12 +1,13 @@
 /* bslz4_engine.h - coded blocks to pixels: the stages that bslz4_decode and bslz4_azint share.
  *
- *     fetch --units, coded--> HLS_ENGINES x [ parse --sequences--> copy --chunks--> transpose ] --pieces--> ...
+ *     list --> fetch --units, coded--> HLS_ENGINES x [ parse --sequences--> copy --chunks--> transpose ] --pieces--> ...
  *
- * fetch deals blocks to the engines in turn, and whoever takes the pieces takes them in the same turn, so the order
- * of the image is kept and no engine can wait for another for ever.  parse checks everything that LZ4 can get wrong,
- * by liblz4's rules; what comes behind it can trust it.  Plane aliasing: a match that repeats whole bit-planes is not
- * copied, the planes are marked equal to the one before (one clock each).  A damaged block goes through as zeros
- * with a mark, so that what comes behind stays in step.
+ * list reads the table of blocks ahead.  fetch deals blocks to the engines in turn, a burst of the memory each, and
+ * whoever takes the pieces takes them in the same turn, so the order of the image is kept and no engine can wait for
+ * another for ever.  parse checks everything that LZ4 can get wrong, by
+ * liblz4's rules; what comes behind it can trust it.  Plane aliasing: a match that repeats whole bit-planes is not
+ * copied, the planes are marked equal to the one before (one clock each).  A damaged block goes through as zeros with
+ * a mark, so that what comes behind stays in step.
  */
 #ifndef HCY_HLS_BSLZ4_ENGINE_H
 #define HCY_HLS_BSLZ4_ENGINE_H
@@ -17,6 +18,7 @@ enum hls_mode { HLS_LZ4, HLS_STORED, HLS_BROKEN };
 
 /* A block, or the raw tail, for one engine. */
 struct hls_unit {
+    uint64_t at;           /* in the batch's buffer */
     uint32_t coded, bytes; /* stored and decoded */
     uint32_t plane;        /* bytes of a bit-plane; 0: the bytes are pixels */
     uint8_t mode, skip;    /* skip: bytes of the first word that are not the block's */
@@ -89,9 +91,9 @@ static inline int32_t hls_frame_check(const hcy_bslz4_frame &f, const hcy_bslz4_
     return planes && (!sized || f.block_bytes > HLS_BLOCK) ? HCY_EUNSUPPORTED : 0;
 }
 
-/* --- fetch --- */
+/* --- list, fetch --- */
 
-static inline hls_unit hls_unit_get(const hls_run &run, uint32_t unit, uint64_t entry, uint64_t &at)
+static inline hls_unit hls_unit_get(const hls_run &run, uint32_t unit, uint64_t entry)
 {
     hls_unit u;
     uint32_t offset = hls_low(entry), size = hls_high(entry) & ~HCY_BLOCK_STORED;
@@ -107,26 +109,34 @@ static inline hls_unit hls_unit_get(const hls_run &run, uint32_t unit, uint64_t 
     if (!size || (uint64_t)offset + size > run.frame.size || (u.mode == HLS_STORED && size != u.bytes))
         u.mode = HLS_BROKEN;
     u.coded = u.mode == HLS_BROKEN ? 0 : size;
-    at = run.frame.offset + offset;
-    u.skip = (uint8_t)(at & 7);
+    u.at = run.frame.offset + offset;
+    u.skip = (uint8_t)(u.at & 7);
     return u;
 }
 
-static void hls_fetch(const uint64_t *chunks, const uint64_t *blocks, hls_run run,
+static void hls_list(const uint64_t *blocks, hls_run run, hls::stream<hls_unit, HLS_SMALL_DEPTH> &listed)
+{
+    for (uint32_t unit = 0; unit < run.n_units; unit++) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=2191 max=16384
+        uint64_t entry = unit < run.frame.n_blocks ? blocks[run.frame.first_block + unit] : 0;
+        listed.write(hls_unit_get(run, unit, entry));
+    }
+}
+
+static void hls_fetch(const uint64_t *chunks, hls_run run, hls::stream<hls_unit, HLS_SMALL_DEPTH> &listed,
                       hls::stream<hls_unit, 2> (&units)[HLS_ENGINES],
                       hls::stream<uint64_t, HLS_CODED_DEPTH> (&coded)[HLS_ENGINES])
 {
     for (uint32_t unit = 0; unit < run.n_units; unit++) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=2191 max=16384
-        uint64_t at;
-        uint64_t entry = unit < run.frame.n_blocks ? blocks[run.frame.first_block + unit] : 0;
-        hls_unit u = hls_unit_get(run, unit, entry, at);
+        hls_unit u = listed.read();
         uint32_t words = (u.skip + u.coded + 7) / 8;
         units[unit % HLS_ENGINES].write(u);
         for (uint32_t i = 0; i < words; i++) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=110 max=1028
-            coded[unit % HLS_ENGINES].write(hls_load(chunks, at / 8 + i, run.chunks_bytes));
+            coded[unit % HLS_ENGINES].write(hls_load(chunks, u.at / 8 + i, run.chunks_bytes));
         }
     }
 }
@@ -551,7 +561,8 @@ static bool hls_planes_fill(hls_planes &planes, uint32_t plane, uint32_t elem,
 #pragma HLS UNROLL
             uint32_t byte = at + k;
             if (k < c.n)
-                planes.bank[((p << shift) + (byte >> 8)) & 31][byte & 7][byte >> 3 & 31] = (uint8_t)(c.bytes >> 8 * k);
+                planes.bank[((p << shift) + (byte >> 8)) & 31][byte & 7][byte >> 3 & 31] =
+                    (uint8_t)(c.bytes >> 8 * k);
         }
         at += c.n;
         if (c.n && at == plane) {

@@ -3,9 +3,9 @@ EXTRA_DIST += kernels_hls/call.h
 noinst_LTLIBRARIES += libhls_args.la
 libhls_args_la_SOURCES = kernels_hls/args.c kernels_hls/args.h
 
-# What the host makes of a plan.
+# What the host makes of a plan, and the model of the design.
 noinst_LTLIBRARIES += libhls_plan.la
-libhls_plan_la_SOURCES = kernels_hls/plan.c kernels_hls/plan.h kernels_hls/design.h
+libhls_plan_la_SOURCES = kernels_hls/plan.c kernels_hls/plan.h kernels_hls/design.h kernels_hls/model.c kernels_hls/model.h
 
 # The kernels themselves, where there is a C++ compiler; sim/ stands for what v++ has.
 EXTRA_DIST += kernels_hls/sim/hls_stream.h kernels_hls/hls_common.h kernels_hls/bslz4_engine.h \

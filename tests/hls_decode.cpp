@@ -173,7 +173,7 @@ static bool liblz4_takes(const bytes &in, uint32_t n, bytes &out)
 /* The kernel's parser alone, its sequences carried out byte by byte. */
 static bool parser_takes(const bytes &in, uint32_t n, bytes &out)
 {
-    hls_unit u = { static_cast<uint32_t>(in.size()), n, 0, HLS_LZ4, 0 };
+    hls_unit u = { 0, static_cast<uint32_t>(in.size()), n, 0, HLS_LZ4, 0 };
     hls_parser p = hls_parser_begin(u);
     size_t at = 0;
     out.clear();

@@ -114,6 +114,7 @@ tests_mutations_LDADD = libinternal.la $(LZ4_LIBS)
 test_public += tests/stack_writer
 tests_stack_writer_SOURCES = tests/stack_writer.c tests/stack_make.h tests/stack_read.h
 tests_stack_writer_LDADD = libhalcyon.la $(HDF5_LIBS)
+test_scripts += tests/fpga_model.t
 test_scripts += tests/cli.t tests/cli_filter.t tests/cli_real.t tests/plot.t tests/monitor.t tests/cli_config.t \
     tests/cli_bench.t
 
@@ -188,9 +189,9 @@ test_internal += tests/hls_args
 tests_hls_args_LDADD = libhls_args.la libinternal.la
 
 # The FPGA kernels in C simulation, where there is a C++ compiler.
-EXTRA_DIST += tests/hls.h tests/hls_decode.cpp tests/hls_azint.cpp
+EXTRA_DIST += tests/hls.h tests/hls_decode.cpp tests/hls_azint.cpp tests/hls_model.cpp
 if HAVE_CXX
-test_public += tests/hls_decode tests/hls_azint
+test_public += tests/hls_decode tests/hls_azint tests/hls_model
 tests_hls_decode_SOURCES = tests/hls_decode.cpp
 tests_hls_decode_CPPFLAGS = $(hls_cppflags)
 tests_hls_decode_CXXFLAGS = $(HCY_CXXFLAGS)
@@ -199,6 +200,10 @@ tests_hls_azint_SOURCES = tests/hls_azint.cpp
 tests_hls_azint_CPPFLAGS = $(hls_cppflags)
 tests_hls_azint_CXXFLAGS = $(HCY_CXXFLAGS)
 tests_hls_azint_LDADD = libhls.la libhls_plan.la libhalcyon.la
+tests_hls_model_SOURCES = tests/hls_model.cpp
+tests_hls_model_CPPFLAGS = $(hls_cppflags)
+tests_hls_model_CXXFLAGS = $(HCY_CXXFLAGS)
+tests_hls_model_LDADD = $(tests_hls_azint_LDADD)
 endif
 
 check_PROGRAMS += tests/opencl

@@ -1,0 +1,223 @@
+/* model.c - clocks of the FPGA design, from the sequences of real blocks.  MODELLED: nothing here was measured.
+ *
+ * Blocks are walked as the stages of bslz4_engine.h would, without moving a byte.  A good block is expected; of a
+ * damaged one the walk ends early.
+ */
+#include "model.h"
+
+#include "design.h"
+
+/* --- Assumptions --- */
+
+#define II_PARSE      2   /* clocks of a step of the parser: barrel shift and length in one loop */
+#define BURST_LATENCY 80  /* clocks until a block's first word arrives: HBM through its switch, 300 MHz */
+#define BLOCK_LATENCY 40  /* clocks that an engine's stages need to get going with a block */
+#define FRAME_LATENCY 2000 /* of all stages, from frame to frame */
+#define II_SETTLE     8   /* clocks of a bin: two sums of 128 bits read and written */
+
+/* Of the card, per compute unit: of its engines, its sums, its ports and what holds them together. */
+static const struct {
+    double lut, bram, uram, dsp;
+} engine_costs = { 9, 17, 0, 0 }, sums_costs = { 29, 2, 52, 80 }, port_costs = { 12, 32, 0, 0 };
+
+const hls_card hls_cards[] = {
+    { "u55c", 10, 1304, 2016, 960, 9024, 14.4e9, 460e9, 12e9 },
+    { "u50", 6, 872, 1344, 640, 5952, 14.4e9, 316e9, 12e9 },
+    { "u280", 10, 1304, 2016, 960, 9024, 14.4e9, 460e9, 12e9 },
+    { 0 },
+};
+
+const char *const hls_stage_names[HLS_STAGES + 1] = { "fetch", "engines", "weights", "integrate", "settle", "sums" };
+
+/* --- A block --- */
+
+/* Where the walk through a block stands. */
+struct walk {
+    hls_work *work;
+    uint32_t plane, shift; /* as of struct hls_copier */
+    uint32_t at, bytes;
+    uint64_t steps, chunks, refreshes;
+    int stale;
+};
+
+static void copied(struct walk *w)
+{
+    if (w->stale)
+        w->refreshes++;
+    w->stale = 0;
+    w->chunks++;
+}
+
+/* n bytes in chunks of up to 8, which planes cut. */
+static void copy(struct walk *w, uint32_t n)
+{
+    while (n) {
+        uint32_t room = w->plane ? w->plane - w->at % w->plane : 8, k = n < room ? n : room;
+        k = k < 8 ? k : 8;
+        copied(w);
+        w->at += k;
+        n -= k;
+    }
+}
+
+static void literals(struct walk *w, uint32_t n)
+{
+    w->work->literals += n;
+    for (; n; n -= n < 8 ? n : 8)
+        copy(w, n < 8 ? n : 8);
+}
+
+static void match(struct walk *w, uint32_t n, uint32_t offset)
+{
+    uint32_t from = w->at, power = !(offset & (offset - 1)) && offset <= w->plane;
+    w->work->matches += n;
+    while (n) {
+        uint32_t room = w->plane ? w->plane - w->at % w->plane : n, k = n < room ? n : room;
+        if (w->shift && w->at % w->plane == 0 && power && n >= w->plane && w->at - from >= w->plane - offset) {
+            w->work->same_planes++;
+            w->chunks++;
+            w->stale = 1;
+            w->at += w->plane;
+            n -= w->plane;
+        } else {
+            copy(w, k);
+            n -= k;
+        }
+    }
+}
+
+/* The rest of a length that its first four bits did not hold. */
+static uint32_t more(const uint8_t **p, const uint8_t *end, struct walk *w)
+{
+    uint32_t n = 0, byte = 255;
+    while (byte == 255 && *p < end) {
+        byte = *(*p)++;
+        n += byte;
+        w->steps++;
+    }
+    return n;
+}
+
+static void walk_lz4(struct walk *w, const uint8_t *p, const uint8_t *end)
+{
+    while (p < end) {
+        uint32_t token = *p++, n = token >> 4, m = (token & 15) + 4, offset;
+        int quick = n <= 5;
+        w->steps++;
+        w->work->sequences++;
+        if (n == 15)
+            n += more(&p, end, w);
+        if (n > (size_t)(end - p) || n > w->bytes - w->at)
+            return;
+        p += n;
+        if (end - p < 2)
+            quick = 0;
+        w->steps += quick ? 0 : (n + 7) / 8;
+        literals(w, n);
+        if (end - p < 2)
+            return;
+        offset = p[0] | (uint32_t)p[1] << 8;
+        p += 2;
+        w->steps += !quick;
+        if (m == 19)
+            m += more(&p, end, w);
+        if (!offset || offset > w->at || m > w->bytes - w->at)
+            return;
+        match(w, m, offset);
+    }
+}
+
+/* One block; the clocks of its engine: parse and copy run side by side, transpose empties its planes before it takes
+ * the next. */
+static void block(hls_work *work, const hcy_bslz4_job *job, const hcy_bslz4_block *b, uint32_t bytes, int tail,
+                  const uint8_t *coded)
+{
+    struct walk w = { .work = work, .bytes = bytes };
+    uint32_t size = b->size & ~HCY_BLOCK_STORED;
+    int planes = job->codec == HCY_CODEC_BSLZ4 || job->codec == HCY_CODEC_BITSHUFFLE;
+    uint64_t busy, groups = 0;
+    if (planes && !tail) {
+        w.plane = bytes / (8 * job->elem_size);
+        groups = w.plane;
+        if (w.plane >= HLS_ALIAS && !(w.plane & (w.plane - 1)))
+            w.shift = 1;
+    }
+    if (tail || b->size & HCY_BLOCK_STORED || job->codec == HCY_CODEC_NONE) {
+        w.steps = (size + 7) / 8;
+        literals(&w, size);
+    } else {
+        walk_lz4(&w, coded, coded + size);
+    }
+    busy = II_PARSE * w.steps > w.chunks + 4 * w.refreshes ? II_PARSE * w.steps : w.chunks + 4 * w.refreshes;
+    work->engine += busy + groups + BLOCK_LATENCY;
+    work->steps += w.steps;
+    work->chunks += w.chunks;
+    work->refreshes += w.refreshes;
+    work->coded_bytes += size;
+    work->blocks++;
+}
+
+void hls_work_frame(hls_work *work, const hcy_bslz4_frame *frame, const hcy_bslz4_block *blocks,
+                    const hcy_bslz4_job *job, const uint8_t *chunks)
+{
+    uint32_t pixels = HLS_LANES * job->elem_size;
+    for (uint32_t i = 0; i <= frame->n_blocks; i++) {
+        hcy_bslz4_block b = { frame->tail_offset, frame->tail_bytes };
+        int tail = i == frame->n_blocks;
+        if (!tail)
+            b = blocks[frame->first_block + i];
+        if (tail && !frame->tail_bytes)
+            break;
+        uint64_t at = frame->offset + b.offset;
+        work->words += (at % 8 + (b.size & ~HCY_BLOCK_STORED) + 7) / 8;
+        block(work, job, &b, tail ? frame->tail_bytes : HCY_BLOCK_BYTES(frame, i), tail, chunks + at);
+    }
+    work->groups += (job->image_bytes + pixels - 1) / pixels;
+    work->frames++;
+}
+
+/* --- Rates --- */
+
+static void add_costs(hls_rates *r, double n, double lut, double bram, double uram, double dsp)
+{
+    r->lut += n * lut;
+    r->bram += n * bram;
+    r->uram += n * uram;
+    r->dsp += n * dsp;
+}
+
+static void costs(hls_rates *r, const hls_design *d)
+{
+    double n = d->units, engines = n * d->engines;
+    r->lut = r->bram = r->uram = r->dsp = 0;
+    add_costs(r, engines, engine_costs.lut, engine_costs.bram, engine_costs.uram, engine_costs.dsp);
+    add_costs(r, n, sums_costs.lut, sums_costs.bram, sums_costs.uram, sums_costs.dsp);
+    add_costs(r, n, port_costs.lut, port_costs.bram, port_costs.uram, port_costs.dsp);
+}
+
+void hls_rates_get(hls_rates *r, const hls_work *work, const hls_design *d)
+{
+    double frames = work->frames ? (double)work->frames : 1, port = d->card->port / d->clock, slowest = 0;
+    double coded = (double)work->coded_bytes / frames, weights = (double)d->n_records * HLS_RECORD;
+    r->clocks[HLS_AT_FETCH] = ((double)work->words + (double)work->blocks * BURST_LATENCY) / frames;
+    r->clocks[HLS_AT_ENGINES] = (double)work->engine / frames / d->engines;
+    r->clocks[HLS_AT_WEIGHTS] = weights / port;
+    r->clocks[HLS_AT_INTEGRATE] = (double)d->n_records;
+    r->clocks[HLS_AT_SETTLE] = (double)work->groups / frames;
+    r->sums = 4.0 * (double)d->n_bins + (double)d->n_bins * II_SETTLE + FRAME_LATENCY;
+    r->limit = 0;
+    for (int k = 0; k < HLS_STAGES; k++)
+        if (r->clocks[k] > slowest) {
+            slowest = r->clocks[k];
+            r->limit = k;
+        }
+    if (r->sums > slowest)
+        r->limit = HLS_STAGES;
+    r->unit = d->clock / (slowest + r->sums);
+    r->kernels = r->unit * d->units;
+    r->link = d->card->link / (coded > 1 ? coded : 1);
+    r->all = r->kernels < r->link ? r->kernels : r->link;
+    r->weights = r->all * weights;
+    r->coded = 2 * r->all * coded; /* written by the host, read by the kernels */
+    costs(r, d);
+}

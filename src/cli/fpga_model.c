@@ -1,0 +1,270 @@
+/* fpga_model.c - halcyon fpga-model: what the FPGA kernels (kernels_hls) would do with a stack, clock by clock.
+ *
+ * Frames are read and parsed, their blocks walked by kernels_hls/model.c; the plan's records are made as for a card.
+ * Every figure is modelled and said to be; none is measured.  Single-threaded. */
+#include "cli.h"
+#include "mask.h"
+#include "model.h"
+#include "plan.h"
+#include "design.h"
+#include <halcyon/pipeline.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct values {
+    const char *poni, *platform, *dataset;
+    struct cli_int npt, npt_azim, frames, units, engines;
+    struct cli_real clock;
+    int split, json;
+};
+
+static const char *const splits[] = { "no", "bbox", "full", NULL };
+
+#define AT(member) offsetof(struct values, member)
+static const struct cli_option options[] = {
+    { "poni", 'p', CLI_TEXT, AT(poni), "FILE", "geometry (needed)", 0, 0, NULL },
+    { "npt", 'n', CLI_INT, AT(npt), "N", "bins of the curve (1000)", 1, HCY_AZINT_MAX_BINS, NULL },
+    { "npt-azim", 0, CLI_INT, AT(npt_azim), "N", "and in azimuth (none: a curve)", 1, HCY_AZINT_MAX_BINS, NULL },
+    { "split", 0, CLI_CHOICE, AT(split), "HOW", "no, bbox, full (default)", 0, 0, splits },
+    { "frames", 0, CLI_INT, AT(frames), "N", "of the stack, from its first (8)", 1, 100000, NULL },
+    { "platform", 0, CLI_TEXT, AT(platform), "CARD", "u55c (default), u50 or u280", 0, 0, NULL },
+    { "units", 0, CLI_INT, AT(units), "N", "compute units (what the card is meant to hold)", 1, 64, NULL },
+    { "engines", 0, CLI_INT, AT(engines), "N", "LZ4 decoders a compute unit (4)", 1, 16, NULL },
+    { "clock", 0, CLI_REAL, AT(clock), "MHZ", "of the kernels (300)", 1, 1000, NULL },
+    { "dataset", 0, CLI_TEXT, AT(dataset), "PATH", "in STACK (default: found)", 0, 0, NULL },
+    { "json", 0, CLI_FLAG, AT(json), NULL, "as one JSON object", 0, 0, NULL },
+    { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
+};
+#undef AT
+
+const struct cli_command cli_fpga_model_command = {
+    "fpga-model", "what the FPGA kernels would do with a stack: modelled", "STACK -p GEOMETRY.poni", 1, 1, options,
+    "Frames per second, the stage that limits, traffic and resources are MODELLED from the\n"
+    "stack's own LZ4 sequences; nothing is measured.  Pixels that the first frame marks invalid\n"
+    "are masked."
+};
+
+struct model {
+    const struct values *values;
+    hcy_stack *stack;
+    const hcy_stack_info *info;
+    hcy_pipeline_source source;
+    hcy_azint_plan *plan;
+    uint8_t *mask, *chunk;
+    hcy_bslz4_block *blocks;
+    hls_work work;
+    hls_design design;
+    hls_rates rates;
+    uint64_t n_pieces;
+};
+
+static int make_plan(struct model *m)
+{
+    const struct values *v = m->values;
+    hcy_poni poni = HCY_PONI_INIT;
+    hcy_azint_options azint = HCY_AZINT_OPTIONS_INIT;
+    hcy_device *device = NULL;
+    int status = hcy_poni_read(&poni, v->poni);
+    if (!status)
+        status = hcy_device_open(&device, "cpu");
+    if (status)
+        return cli_fail(status);
+    azint.npt = (size_t)v->npt.value;
+    azint.npt_azim = (size_t)v->npt_azim.value;
+    azint.split = v->split;
+    azint.error_model = HCY_ERRORS_POISSON;
+    azint.sentinels = HCY_SENTINELS_ALWAYS;
+    m->mask = calloc(m->info->height, m->info->width);
+    status = m->mask ? cli_mask_frame(m->mask, m->stack, device, &poni, &azint, 0) : cli_error("out of memory");
+    hcy_device_release(device);
+    if (status)
+        return status;
+    azint.mask = m->mask;
+    azint.mask_height = m->info->height;
+    azint.mask_width = m->info->width;
+    status = hcy_azint_plan_create(&m->plan, &poni, m->info->height, m->info->width, &azint);
+    return status ? cli_fail(status) : CLI_OK;
+}
+
+/* The plan's records: how many, and the bins of all pieces. */
+static int count_records(struct model *m)
+{
+    hcy_span spans[HCY_AZINT_SPANS];
+    void *records = NULL;
+    size_t size;
+    hcy_azint_plan_tables(spans, m->plan);
+    int status = hcy__hls_records(&records, &size, spans, HCY_AZINT_SPANS);
+    if (status)
+        return cli_fail(status);
+    const hls_plan_head *head = records;
+    const hls_piece *pieces = (const hls_piece *)(head + 1);
+    m->n_pieces = head->n_pieces;
+    m->design.n_records = head->n_records;
+    for (uint64_t k = 0; k < head->n_pieces; k++)
+        m->design.n_bins += pieces[k].n_bins;
+    free(records);
+    return CLI_OK;
+}
+
+static int look_at_frame(struct model *m, uint64_t number)
+{
+    hcy_bslz4_frame frame;
+    size_t size = 0, n = 0;
+    int status = hcy_stack_frame_size(&size, m->stack, number);
+    free(m->chunk);
+    free(m->blocks);
+    m->blocks = NULL;
+    m->chunk = status ? NULL : calloc(1, size + HCY_BSLZ4_PADDING);
+    if (!status && !m->chunk)
+        status = hcy_fail(HCY_ENOMEM, "%zu bytes for a frame", size);
+    if (!status)
+        status = hcy_stack_read(&size, m->stack, number, m->chunk, size);
+    if (!status)
+        status = hcy_bslz4_block_count(&n, &m->source.coding, m->chunk, size);
+    m->blocks = status ? NULL : calloc(n + 1, sizeof *m->blocks);
+    if (!status && !m->blocks)
+        status = hcy_fail(HCY_ENOMEM, "%zu blocks", n);
+    if (!status)
+        status = hcy_bslz4_parse(&frame, m->blocks, n, NULL, &m->source.coding, m->chunk, size);
+    if (status)
+        return cli_fail(status);
+    hls_work_frame(&m->work, &frame, m->blocks, &m->source.coding, m->chunk);
+    return CLI_OK;
+}
+
+static const hls_card *find_card(const char *name)
+{
+    for (const hls_card *c = hls_cards; c->name; c++)
+        if (!strcmp(c->name, name))
+            return c;
+    return NULL;
+}
+
+/* --- What it says --- */
+
+static double per_frame(const struct model *m, uint64_t n)
+{
+    return (double)n / (double)m->work.frames;
+}
+
+static void print_text(const struct model *m)
+{
+    const hls_work *w = &m->work;
+    const hls_design *d = &m->design;
+    const hls_rates *r = &m->rates;
+    const hls_card *c = d->card;
+    printf("MODELLED, not measured: %s, %u compute units of %u LZ4 engines at %.0f MHz\n", c->name, d->units,
+           d->engines, 1e-6 * d->clock);
+    printf("a frame: %.0f blocks, %.0f coded bytes, %.0f sequences, %.0f literals, %.0f bytes of matches,\n"
+           "  %.0f bit-planes not copied; %llu records of weights, %llu bins in %llu pieces\n",
+           per_frame(m, w->blocks), per_frame(m, w->coded_bytes), per_frame(m, w->sequences),
+           per_frame(m, w->literals), per_frame(m, w->matches), per_frame(m, w->same_planes),
+           (unsigned long long)d->n_records, (unsigned long long)d->n_bins, (unsigned long long)m->n_pieces);
+    for (int k = 0; k < HLS_STAGES; k++)
+        printf("  %-10s %9.0f clocks a frame%s\n", hls_stage_names[k], r->clocks[k],
+               k == r->limit ? "   <- limits the kernels" : "");
+    printf("  %-10s %9.0f clocks between frames%s\n", "sums", r->sums,
+           r->limit == HLS_STAGES ? "   <- limits the kernels" : "");
+    printf("%.0f frames/s modelled: kernels %.0f (%.0f a compute unit), link %.0f at %.0f GB/s: %s\n", r->all,
+           r->kernels, r->unit, r->link, 1e-9 * c->link,
+           r->link < r->kernels ? "the link from the host limits" : hls_stage_names[r->limit]);
+    printf("memory: weights %.1f GB/s, chunks %.1f GB/s, of %.0f GB/s\n", 1e-9 * r->weights, 1e-9 * r->coded,
+           1e-9 * c->memory);
+    printf("estimated: LUT %.0fk of %uk, BRAM %.0f of %u, URAM %.0f of %u, DSP %.0f of %u%s\n", r->lut, c->lut, r->bram,
+           c->bram, r->uram, c->uram, r->dsp, c->dsp,
+           r->lut > c->lut || r->bram > c->bram || r->uram > c->uram || r->dsp > c->dsp ? ": TOO MUCH" : "");
+}
+
+static void print_json(const struct model *m)
+{
+    const hls_rates *r = &m->rates;
+    const hls_work *w = &m->work;
+    struct cli_json json;
+    cli_json_begin(&json, stdout);
+    cli_json_open(&json, NULL, '{');
+    cli_json_bool(&json, "modelled", 1);
+    cli_json_text(&json, "platform", m->design.card->name);
+    cli_json_int(&json, "units", m->design.units);
+    cli_json_int(&json, "engines", m->design.engines);
+    cli_json_real(&json, "clock_hz", m->design.clock);
+    cli_json_int(&json, "frames", (int64_t)w->frames);
+    cli_json_int(&json, "blocks", (int64_t)w->blocks);
+    cli_json_int(&json, "coded_bytes", (int64_t)w->coded_bytes);
+    cli_json_int(&json, "sequences", (int64_t)w->sequences);
+    cli_json_int(&json, "literals", (int64_t)w->literals);
+    cli_json_int(&json, "matches", (int64_t)w->matches);
+    cli_json_int(&json, "same_planes", (int64_t)w->same_planes);
+    cli_json_int(&json, "records", (int64_t)m->design.n_records);
+    cli_json_int(&json, "pieces", (int64_t)m->n_pieces);
+    cli_json_open(&json, "clocks_a_frame", '{');
+    for (int k = 0; k < HLS_STAGES; k++)
+        cli_json_real(&json, hls_stage_names[k], r->clocks[k]);
+    cli_json_real(&json, "sums", r->sums);
+    cli_json_close(&json, '}');
+    cli_json_text(&json, "limit", r->link < r->kernels ? "link" : hls_stage_names[r->limit]);
+    cli_json_real(&json, "frames_per_s", r->all);
+    cli_json_real(&json, "kernels_frames_per_s", r->kernels);
+    cli_json_real(&json, "link_frames_per_s", r->link);
+    cli_json_real(&json, "weights_bytes_per_s", r->weights);
+    cli_json_real(&json, "chunks_bytes_per_s", r->coded);
+    cli_json_real(&json, "lut_thousands", r->lut);
+    cli_json_real(&json, "bram", r->bram);
+    cli_json_real(&json, "uram", r->uram);
+    cli_json_real(&json, "dsp", r->dsp);
+    cli_json_close(&json, '}');
+}
+
+static int run_model(struct model *m, const char *path)
+{
+    const struct values *v = m->values;
+    int status = hcy_stack_open(&m->stack, path, v->dataset);
+    if (status)
+        return cli_fail(status);
+    m->info = hcy_stack_get_info(m->stack);
+    m->source = hcy_pipeline_source_of(m->info);
+    if (m->source.coding.elem_size > 4)
+        return cli_error("%s: pixels of %u bytes; the FPGA kernels take integers of 4 at most", path,
+                         m->source.coding.elem_size);
+    status = make_plan(m);
+    if (!status)
+        status = count_records(m);
+    uint64_t n = (uint64_t)v->frames.value < m->info->frames ? (uint64_t)v->frames.value : m->info->frames;
+    for (uint64_t i = 0; !status && i < n; i++)
+        status = look_at_frame(m, i);
+    if (status)
+        return status;
+    hls_rates_get(&m->rates, &m->work, &m->design);
+    (v->json ? print_json : print_text)(m);
+    return CLI_OK;
+}
+
+int cli_fpga_model(int argc, char **argv)
+{
+    struct values v = { .platform = "u55c",
+                        .npt = { 0, 1000 },
+                        .frames = { 0, 8 },
+                        .engines = { 0, HLS_ENGINES },
+                        .clock = { 0, 300 },
+                        .split = HCY_SPLIT_FULL };
+    struct model m = { .values = &v };
+    const char *path = NULL;
+    int status;
+    if (cli_parse(&cli_fpga_model_command, argc, argv, &v, &path, &status))
+        return status;
+    m.design.card = find_card(v.platform);
+    if (!v.poni || !m.design.card) {
+        cli_error(v.poni ? "--platform %s: u55c, u50 and u280 are known" : "a geometry is needed: -p FILE.poni",
+                  v.platform);
+        return CLI_USAGE;
+    }
+    m.design.units = v.units.given ? (uint32_t)v.units.value : m.design.card->units;
+    m.design.engines = (uint32_t)v.engines.value;
+    m.design.clock = 1e6 * v.clock.value;
+    status = run_model(&m, path);
+    hcy_azint_plan_release(m.plan);
+    hcy_stack_close(m.stack);
+    free(m.mask);
+    free(m.chunk);
+    free(m.blocks);
+    return cli_close_stdout(status);
+}

@@ -1,0 +1,33 @@
+# halcyon fpga-model from outside: every option does what it says, and every figure is said to be modelled.
+test_name=fpga_model
+. "${top_srcdir:-.}/tests/cli.sh"
+
+[ -n "${HCY_HDF5-yes}" ] || { echo '1..0 # SKIP this build has no HDF5'; exit 0; }
+
+"$halcyon" simulate s.h5 --shape 120x140 -n 3 -q || exit 99
+value()
+{
+    key=$1
+    shift
+    "$halcyon" fpga-model s.h5 -p s.poni --json "$@" >model.json && "$json" "$key" <model.json
+}
+model() { "$halcyon" fpga-model "$@"; }
+more() { echo "$1 $2" | awk '{ exit !($1 > $2) }'; }
+
+check 'says that it is modelled' sh -c "'$halcyon' fpga-model s.h5 -p s.poni | grep -q '^MODELLED, not measured'"
+check 'in JSON too' equals "`value modelled`" true
+check 'all frames' equals "`value frames`" 3
+check '--frames' equals "`value frames --frames 2`" 2
+check '--units' equals "`value units --units 3`" 3
+check '--units: more of them, more resources' more "`value uram --units 4`" "`value uram --units 3`"
+check '--engines' more "`value bram --engines 6`" "`value bram`"
+check '--clock' more "`value kernels_frames_per_s --clock 300`" "`value kernels_frames_per_s --clock 200`"
+check '--platform' equals "`value units --platform u50`" 6
+check '--platform that is none' refused 2 'u280' model s.h5 -p s.poni --platform u1
+check '--npt-azim: several pieces' more "`value pieces --npt 500 --npt-azim 360`" 1
+check '--npt' more "`value clocks_a_frame.sums --npt 2000`" "`value clocks_a_frame.sums --npt 1000`"
+check '--split' more "`value records --split full --npt 4000`" "`value records --split no --npt 4000`"
+check '--dataset that is not there' refused 1 '/no' model s.h5 -p s.poni --dataset /no
+check 'without a geometry' refused 2 'poni' model s.h5
+echo "1..$n"
+exit $failed

@@ -1,0 +1,72 @@
+// hls_model - the model of the FPGA design against its C simulation: what went through the FIFOs is what it counts.
+#include "hls.h"
+
+#include "hls_stream.h"
+#include "model.h"
+
+extern "C" void bslz4_decode_run(unsigned char *memory, const uint64_t *args);
+
+static bytes image_of(int temper, size_t size, unsigned elem)
+{
+    bytes image(size);
+    for (size_t i = 0; i < size / elem; i++) {
+        uint32_t v = temper == 0   ? hls_below(6)
+                     : temper == 1 ? (i / 61 % 5 == 2 ? UINT32_MAX : hls_below(3))
+                     : temper == 2 ? static_cast<uint32_t>(hls_random())
+                                   : static_cast<uint32_t>(i % 37 * 1000);
+        memcpy(&image[i * elem], &v, elem);
+    }
+    return image;
+}
+
+static void try_counts(uint32_t codec, unsigned elem)
+{
+    hls_batch b(codec, elem, 5 * 8192 + 8 * elem * 9 + 3 * elem);
+    hls_work work;
+    hls_sim::counts counts;
+    memset(&work, 0, sizeof work);
+    for (int t = 0; t < 4; t++)
+        b.add_image(image_of(t, b.job.image_bytes, elem).data());
+    b.end();
+    for (const hcy_bslz4_frame &f : b.frames)
+        hls_work_frame(&work, &f, b.blocks.data(), &b.job, b.chunks.data());
+    bytes images(b.frames.size() * b.job.image_bytes), reports(b.frames.size() * sizeof(hcy_frame_report)), none;
+    bytes frames = bytes_of(b.frames), blocks = bytes_of(b.blocks), job = bytes_of_one(b.job);
+    hls_sim::counting() = &counts;
+    hls_call(bslz4_decode_run, b.frames.size(),
+             { { &b.chunks, false },
+               { &frames, false },
+               { &blocks, false },
+               { &job, true },
+               { &images, false },
+               { &reports, false },
+               { &none, false } });
+    hls_sim::counting() = nullptr;
+    is_int(counts.get("coded"), work.words, "codec %u, elements of %u: words fetched", codec, elem);
+    is_int(counts.get("decoded"), work.chunks + work.blocks, "... pieces copied, bit-planes left out counted once");
+    is_int(counts.get("units"), work.blocks, "... blocks");
+}
+
+int main()
+{
+    for (unsigned elem = 1; elem <= 4; elem *= 2) {
+        try_counts(HCY_CODEC_BSLZ4, elem);
+        try_counts(HCY_CODEC_LZ4, elem);
+    }
+    try_counts(HCY_CODEC_BITSHUFFLE, 2);
+
+    hls_work work;
+    hls_design design = { &hls_cards[0], 1, 4, 300e6, 560712, 1000 };
+    hls_rates r;
+    memset(&work, 0, sizeof work);
+    work.frames = 1;
+    work.groups = 560712;
+    work.coded_bytes = 1000000;
+    hls_rates_get(&r, &work, &design);
+    is_near(r.all, 300e6 / (560712 + 14000), 1e-12, 0, "a frame a record a clock");
+    is_str(hls_stage_names[r.limit], "integrate", "... which limits");
+    design.units = 100;
+    hls_rates_get(&r, &work, &design);
+    is_near(r.all, 12000, 1e-12, 0, "the link limits many compute units");
+    return done_testing();
+}
