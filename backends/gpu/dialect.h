@@ -31,6 +31,7 @@ typedef unsigned long long uint64_t;
 #define BUFFER(type, name) type *name
 #define OPEN(type, name)
 #define NEAR
+#define ALIGNED __align__(16)
 #define ANY_SPACE(type, near_pointer) (near_pointer)
 #define LOCAL __shared__
 #define LOCAL_ROOM(type, name, n) __shared__ type name[n]
@@ -127,6 +128,7 @@ static inline ulong generic_of(const __local void *p)
 #endif
 #endif
 #define NEAR __local
+#define ALIGNED __attribute__((aligned(16)))
 #define LOCAL __local
 #if GROUP_SIZE == 1
 #define LOCAL_ROOM(type, name, n) type name[n] /* PoCL loses track of local memory behind other pointers */

@@ -39,29 +39,41 @@ static uint32_t slots_of(const struct shape *s, uint32_t dim, uint32_t width, ui
     return (columns * s->parts + s->group - 1) / s->group;
 }
 
-/* Instructions of a point, about, per 32 lanes: those of the slots, weights, what is left of a slab's coming and going.
- * 0 if registers do not hold the slots. */
+/* Instructions of a point, about, per 32 lanes, counted in what NVIDIA's compiler makes of nufft.cl: the slots', its
+ * weights', and its part of a slab's coming and going and of the sort's keys.  Doubles take two where they are
+ * calculated with.  0 if registers do not hold the slots. */
 static double cost(const struct shape *s, const hcy_nufft_job *job, double density)
 {
     uint32_t part, slots = slots_of(s, job->dim, job->width, &part), real = job->precision == HCY_F64 ? 2 : 1;
     double warps = s->group / 32.0, w = job->width;
     double points = density * s->zs * (job->dim > 1 ? s->xb : 1) * (job->dim > 2 ? s->yb : 1);
-    if (slots * part * 2 * real > 96)
+    if (slots * part * 2 * real > (s->group < 256 ? 96 : 140))
         return 0;
-    double add = warps * (slots * (2.0 * part * real + 2 * real + 3) + part + 6);
-    double weights = job->dim * real * w * (w + 4) / 32;
-    double slab = warps * (slots * part * 4.0 + 8 * slots + 20);
-    return add + weights + slab / (points > 1 ? points : 1);
+    double add = warps * (slots * (2.0 * part * real + 2 * real + 4) + part * real / 4.0 + 12);
+    double weights = s->batch >= s->group ? job->dim * (w * (w + 2) * real * 0.7 + 9 * w) / 32
+                                          : job->dim * w * ((w + 2) * (1 + real) + 40) / 64;
+    double slab = warps * (s->zs * (12 + slots * (5.0 + 2 * real)) + 4 * part + 25);
+    return add + weights + slab / (points > 1 ? points : 1) + 3 / points;
 }
 
-/* The cheapest shape; slabs that are long enough for points to be few are cheap to step over, but make few keys. */
+/* Pieces are no longer than their axis and a cell. */
+static bool fits(const struct shape *s, const hcy_nufft_job *job)
+{
+    const uint32_t sizes[3] = { s->zs, s->xb, s->yb };
+    for (uint32_t d = 0; d < job->dim; d++) /* the ring's axis is the job's first; x is its last */
+        if (sizes[d == 0 ? 0 : job->dim - d] + job->width > job->grid[d] + 2)
+            return false;
+    return true;
+}
+
+/* The cheapest shape. */
 static struct shape choose(const hcy_nufft_job *job, double density)
 {
     static const uint32_t pencils[3][6][2] = { { { 1, 1 } },
                                                { { 2, 1 }, { 4, 1 }, { 8, 1 }, { 16, 1 }, { 26, 1 } },
-                                               { { 2, 2 }, { 4, 2 }, { 4, 4 }, { 8, 4 } } };
-    static const uint32_t slabs[] = { 2, 4, 8, 16, 32 };
-    struct shape best = { 4, 4, 4, 256, 1, 16 }, s;
+                                               { { 2, 2 }, { 2, 4 }, { 4, 2 }, { 4, 4 }, { 8, 4 }, { 8, 8 } } };
+    static const uint32_t slabs[] = { 2, 4, 8, 16, 26 };
+    struct shape best = { 2, 2, 2, 256, 1, 8 }, s;
     double least = 0;
     for (int i = 0; i < 6 && pencils[job->dim - 1][i][0]; i++)
         for (int k = 0; k < 5; k++)
@@ -70,13 +82,13 @@ static struct shape choose(const hcy_nufft_job *job, double density)
                     s.xb = pencils[job->dim - 1][i][0];
                     s.yb = pencils[job->dim - 1][i][1];
                     s.zs = slabs[k];
-                    double now = s.parts > s.zs + job->width - 1 ? 0 : cost(&s, job, density);
+                    s.batch = s.group > 64 ? 8 : 64 / s.group * 16;
+                    double now = s.parts > s.zs + job->width - 1 || !fits(&s, job) ? 0 : cost(&s, job, density);
                     if (now > 0 && (!(least > 0) || now < least)) {
                         least = now;
                         best = s;
                     }
                 }
-    best.batch = best.group > 64 ? 8 : 32;
     return best;
 }
 
@@ -84,7 +96,8 @@ static struct shape choose(const hcy_nufft_job *job, double density)
 static struct shape alone(const hcy_nufft_job *job)
 {
     uint32_t ring = (job->width + (job->dim == 1 ? 31 : 1) + 7) / 8 * 8;
-    return (struct shape){ 4, 4, ring - job->width + 1, 1, 1, 16 };
+    struct shape s = { 4, 4, ring - job->width + 1, 1, 1, 16 };
+    return fits(&s, job) ? s : (struct shape){ 2, 2, 2, 1, 1, 16 };
 }
 
 /* --- A job --- */

@@ -13,7 +13,7 @@
  * another while points are added, and no two add to the same cell.  Ranges are cut by number of points alone: dense
  * clusters make as many groups as anything else, and sums of floats stay short.
  *
- * Points are taken in batches: each item finds the weights of one, ready for use: those of x times the strength,
+ * Points are taken in batches, whose weights the items find together, ready for use: those of x times the strength,
  * shifted to the pencil's columns, those of the ring turned to their planes, zeros elsewhere.
  */
 struct record {
@@ -27,14 +27,22 @@ struct record {
 #define PART ((RING + PARTS - 1) / PARTS) /* planes of a slot */
 #define SLOTS ((WX * WY * PARTS + GROUP_SIZE - 1) / GROUP_SIZE)
 #define COEFS HCY_NUFFT_COEFS(WIDTH)
-/* Rows of points in near memory: odd, so that items do not meet in a bank. */
+/* Rows in near memory: odd, so that items do not meet in a bank, or of 16 bytes that are read at once. */
+#define WHOLE(n) (((n)*PRECISION + 3) / 4 * 4 / PRECISION)
+#define PITCH WHOLE(WIDTH)
 #define PITCH_X (2 * (WX | 1))
 #define PITCH_Y (WY | 1)
-#define PITCH_Z ((PARTS * PART) | 1)
+#define PITCH_Z WHOLE(PARTS *PART)
 #if GROUP_SIZE == 1
 #define UNROLLED
 #else
 #define UNROLLED UNROLL
+#endif
+#define NOT_UNROLLED _Pragma("unroll 1")
+#if BATCH < GROUP_SIZE
+#define HELPERS 16 /* items that sum for one point */
+#else
+#define HELPERS 1
 #endif
 #define Z (DIM - 1) /* the ring's axis */
 #if PRECISION == 2
@@ -44,10 +52,13 @@ struct record {
 #endif
 
 /* Near memory of a group. */
-struct near {
-    REAL table[COEFS * WIDTH];
-    REAL x[BATCH * PITCH_X], y[BATCH * PITCH_Y], z[BATCH * PITCH_Z];
-    u32 pencil[BATCH][2], slab[BATCH]; /* of points */
+struct ALIGNED near {
+    REAL table[COEFS * PITCH], z[BATCH * PITCH_Z], x[BATCH * PITCH_X], y[BATCH * PITCH_Y];
+    u32 key[BATCH], pencil[BATCH][2], slab[BATCH]; /* of points */
+    u32 shift[BATCH][3];                           /* where windows begin in their rows */
+#if BATCH < GROUP_SIZE
+    REAL t[BATCH][DIM], c[BATCH][2];
+#endif
 #if !SPREADS
     REAL sums[BATCH * (GROUP_SIZE + 1) * 2];
     u32 number[BATCH];
@@ -56,7 +67,7 @@ struct near {
 
 /* Where the group is, and its piece of the grid. */
 struct piece {
-    u32 pencil[2], slab;
+    u32 key, pencil[2];
     u32 base, turn;    /* its first plane, and where that stands in the ring */
     u64 column[SLOTS]; /* in the grid; of a slot */
     REAL re[SLOTS][PART], im[SLOTS][PART];
@@ -66,90 +77,218 @@ struct piece {
 #define SLOT_OF(s) ((s) * GROUP_SIZE + ITEM)
 #define COLUMN_X(s) (SLOT_OF(s) / PARTS % WX)
 #define COLUMN_Y(s) (SLOT_OF(s) / PARTS / WX % WY)
-#define FIRST_OF(s) (SLOT_OF(s) % PARTS * PART)
-#define IS_SLOT(s) ((SLOTS * GROUP_SIZE == WX * WY * PARTS) | (SLOT_OF(s) < WX * WY * PARTS))
+#define IS_SLOT(s) (((s) + 1 < SLOTS) | (SLOTS * GROUP_SIZE == WX * WY * PARTS) | (SLOT_OF(s) < WX * WY * PARTS))
+#define FIRST (ITEM % PARTS * PART) /* the same for all: groups are multiples of PARTS */
 #define IS_PLACE(q) ((PARTS * PART == RING) | ((q) < RING)) /* of the ring */
 
+/* Windows are even, so polynomials j and WIDTH - 1 - j have the same coefficients but for the signs of odd powers. */
+#define HALF ((WIDTH + 1) / 2)
+#define EVEN_FIRST (COEFS % 2) /* the first coefficient is that of an even power */
+
+/* Rows of a point: those of x, y and the ring; an axis that is not there has none. */
+#define ZEROS_X (DIM > 1 ? XB - 1 : 0)
+#define ZEROS_Y (DIM > 2 ? YB - 1 : 0)
+#define ZEROS_Z (PARTS * PART - WIDTH)
+
+DEVICE u32 in_ring(u32 q)
+{
+    return q >= RING ? q - RING : q;
+}
+
+/* The cells of a row that the window of point p does not reach: zero number i of its row. */
+DEVICE void put_zero_x(NEAR struct near *near, u32 p, u32 i)
+{
+    u32 at = p * PITCH_X + 2 * (i < near->shift[p][0] ? i : i + WIDTH);
+    near->x[at] = near->x[at + 1] = 0;
+}
+DEVICE void put_zero_y(NEAR struct near *near, u32 p, u32 i)
+{
+    near->y[p * PITCH_Y + (i < near->shift[p][1] ? i : i + WIDTH)] = 0;
+}
+DEVICE void put_zero_z(NEAR struct near *near, u32 p, u32 i)
+{
+    u32 q = i + WIDTH;
+    near->z[p * PITCH_Z + (q < RING ? in_ring(near->shift[p][2] + q) : q)] = 0;
+}
+
+/* Weight j of an axis, to its place. */
+DEVICE void put_x(NEAR struct near *near, u32 p, u32 j, REAL k, REAL re, REAL im)
+{
+    u32 at = p * PITCH_X + 2 * (near->shift[p][0] + j);
+    near->x[at] = k * re;
+    near->x[at + 1] = k * im;
+}
+DEVICE void put_y(NEAR struct near *near, u32 p, u32 j, REAL k)
+{
+    near->y[p * PITCH_Y + near->shift[p][1] + j] = k;
+}
+DEVICE void put_z(NEAR struct near *near, u32 p, u32 j, REAL k)
+{
+    near->z[p * PITCH_Z + in_ring(near->shift[p][2] + j)] = k;
+}
+
+#if BATCH >= GROUP_SIZE
+/* An item finds the weights of a point.  The loop over coefficients stays one: unrolled, it would fill the registers
+ * with the table. */
 DEVICE void weights_of(const NEAR REAL *table, REAL t, REAL *k)
 {
+    REAL a[HALF], b[HALF], u = t * t;
     UNROLLED
-    for (int j = 0; j < WIDTH; j++)
-        k[j] = table[j];
-    UNROLLED
-    for (int c = 1; c < (int)COEFS; c++) {
+    for (int j = 0; j < HALF; j++) {
+        a[j] = table[j];
+        b[j] = table[PITCH + j];
+    }
+    NOT_UNROLLED
+    for (u32 c = 2; c + 1 < COEFS; c += 2) {
+        table += 2 * PITCH;
         UNROLLED
-        for (int j = 0; j < WIDTH; j++)
-            k[j] = k[j] * t + table[c * WIDTH + j];
+        for (int j = 0; j < HALF; j++) {
+            a[j] = a[j] * u + table[j];
+            b[j] = b[j] * u + table[PITCH + j];
+        }
+    }
+    UNROLLED
+    for (int j = 0; j < HALF; j++) {
+        if (EVEN_FIRST)
+            a[j] = a[j] * u + table[2 * PITCH + j];
+        REAL even = EVEN_FIRST ? a[j] : b[j], odd = (EVEN_FIRST ? b[j] : a[j]) * t;
+        k[j] = even + odd;
+        k[WIDTH - 1 - j] = even - odd;
     }
 }
 
-/* The weights of one point, c its strength (interpolation: 1). */
-DEVICE void take_point(NEAR struct near *near, u32 p, const struct record *r, REAL re, REAL im)
+DEVICE void weigh_point(NEAR struct near *near, u32 p, const REAL *t, REAL re, REAL im)
 {
     REAL k[WIDTH];
-    NEAR REAL *x = near->x + p * PITCH_X, *z = near->z + p * PITCH_Z;
 #if DIM > 1
-    u32 dx = r->cell[0] % XB;
-    weights_of(near->table, r->t[0], k);
-    for (int j = 0; j < XB - 1; j++) {
-        u32 to = j < (int)dx ? j : j + WIDTH;
-        x[2 * to] = x[2 * to + 1] = 0;
-    }
-    UNROLLED
-    for (int j = 0; j < WIDTH; j++) {
-        x[2 * (dx + j)] = k[j] * re;
-        x[2 * (dx + j) + 1] = k[j] * im;
-    }
-#else
-    x[0] = re;
-    x[1] = im;
-#endif
-#if DIM > 2
-    NEAR REAL *y = near->y + p * PITCH_Y;
-    u32 dy = r->cell[1] % YB;
-    weights_of(near->table, r->t[1], k);
-    for (int j = 0; j < YB - 1; j++)
-        y[j < (int)dy ? j : j + WIDTH] = 0;
+    weights_of(near->table, t[0], k);
     UNROLLED
     for (int j = 0; j < WIDTH; j++)
-        y[dy + j] = k[j];
+        put_x(near, p, j, k[j], re, im);
+    for (int i = 0; i < ZEROS_X; i++)
+        put_zero_x(near, p, i);
+#else
+    near->x[p * PITCH_X] = re;
+    near->x[p * PITCH_X + 1] = im;
 #endif
-    weights_of(near->table, r->t[Z], k);
-    u32 at = r->cell[Z] % RING;
+#if DIM > 2
+    weights_of(near->table, t[1], k);
     UNROLLED
-    for (int j = 0; j < RING; j++) {
-        z[at] = j < WIDTH ? k[j < WIDTH ? j : 0] : 0;
-        at = at + 1 == RING ? 0 : at + 1;
+    for (int j = 0; j < WIDTH; j++)
+        put_y(near, p, j, k[j]);
+    for (int i = 0; i < ZEROS_Y; i++)
+        put_zero_y(near, p, i);
+#endif
+    weights_of(near->table, t[Z], k);
+    UNROLLED
+    for (int j = 0; j < WIDTH; j++)
+        put_z(near, p, j, k[j]);
+    for (int i = 0; i < ZEROS_Z; i++)
+        put_zero_z(near, p, i);
+}
+#else
+/* More items than points: an item finds two weights of any point. */
+DEVICE void weigh_pair(NEAR struct near *near, u32 p, u32 axis, u32 j)
+{
+    const NEAR REAL *table = near->table + j;
+    REAL t = near->t[p][axis], u = t * t, a = table[0], b = table[PITCH];
+    for (u32 c = 2; c < COEFS; c++) {
+        REAL more = table[c * PITCH];
+        if (c % 2)
+            b = b * u + more;
+        else
+            a = a * u + more;
     }
-    for (int j = RING; j < PARTS * PART; j++)
-        z[j] = 0;
-    near->pencil[p][0] = DIM > 1 ? r->cell[0] / XB : 0;
-    near->pencil[p][1] = DIM > 2 ? r->cell[1 % DIM] / YB : 0;
-    near->slab[p] = r->cell[Z] / ZS;
+    REAL even = EVEN_FIRST ? a : b, odd = (EVEN_FIRST ? b : a) * t, re = near->c[p][0], im = near->c[p][1];
+    if (DIM > 1 && axis == 0) {
+        put_x(near, p, j, even + odd, re, im);
+        put_x(near, p, WIDTH - 1 - j, even - odd, re, im);
+    } else if (DIM > 2 && axis == 1) {
+        put_y(near, p, j, even + odd);
+        put_y(near, p, WIDTH - 1 - j, even - odd);
+    } else {
+        put_z(near, p, j, even + odd);
+        put_z(near, p, WIDTH - 1 - j, even - odd);
+    }
+}
+
+DEVICE void weigh_points(NEAR struct near *near, u32 n)
+{
+    for (u32 i = ITEM; i < n * DIM * HALF; i += GROUP_SIZE)
+        weigh_pair(near, i / (DIM * HALF), i / HALF % DIM, i % HALF);
+    for (u32 i = ITEM; i < n * (ZEROS_X + ZEROS_Y + ZEROS_Z); i += GROUP_SIZE) {
+        u32 p = i / (ZEROS_X + ZEROS_Y + ZEROS_Z), e = i % (ZEROS_X + ZEROS_Y + ZEROS_Z);
+        if (e < ZEROS_Z)
+            put_zero_z(near, p, e);
+        else if (e < ZEROS_Z + ZEROS_X)
+            put_zero_x(near, p, e - ZEROS_Z);
+        else
+            put_zero_y(near, p, e - ZEROS_Z - ZEROS_X);
+    }
+    if (DIM == 1)
+        for (u32 p = ITEM; p < n; p += GROUP_SIZE) {
+            near->x[p * PITCH_X] = near->c[p][0];
+            near->x[p * PITCH_X + 1] = near->c[p][1];
+        }
+}
+#endif
+
+/* A batch of points: what is near of them, and their weights, c their strengths (interpolation: NULL, all 1). */
+DEVICE void take_points(const struct gpu_nufft *job, NEAR struct near *near, const struct record *records, u32 n,
+                        const REAL *c)
+{
+    BARRIER();
+    for (u32 p = ITEM; p < n; p += GROUP_SIZE) {
+        struct record r = records[p];
+        REAL re = c ? c[2 * (u64)r.number] : 1, im = c ? c[2 * (u64)r.number + 1] : 0;
+        near->pencil[p][0] = DIM > 1 ? r.cell[0] / XB : 0;
+        near->pencil[p][1] = DIM > 2 ? r.cell[1 % DIM] / YB : 0;
+        near->slab[p] = r.cell[Z] / ZS;
+        near->key[p] = (near->pencil[p][1] * job->bins[0] + near->pencil[p][0]) * job->slabs + near->slab[p];
+        near->shift[p][0] = DIM > 1 ? r.cell[0] % XB : 0;
+        near->shift[p][1] = DIM > 2 ? r.cell[1 % DIM] % YB : 0;
+        near->shift[p][2] = r.cell[Z] % RING;
+#if !SPREADS
+        near->number[p] = r.number;
+#endif
+#if BATCH >= GROUP_SIZE
+        weigh_point(near, p, r.t, re, im);
+#else
+        near->c[p][0] = re;
+        near->c[p][1] = im;
+        for (int d = 0; d < DIM; d++)
+            near->t[p][d] = r.t[d];
+#endif
+    }
+    BARRIER();
+#if BATCH < GROUP_SIZE
+    weigh_points(near, n);
+    BARRIER();
+#endif
 }
 
 DEVICE void take_table(NEAR struct near *near, const REAL *table)
 {
     for (u32 i = ITEM; i < COEFS * WIDTH; i += GROUP_SIZE)
-        near->table[i] = table[i / WIDTH * HCY_NUFFT_MAX_WIDTH + i % WIDTH];
+        near->table[i / WIDTH * PITCH + i % WIDTH] = table[i / WIDTH * HCY_NUFFT_MAX_WIDTH + i % WIDTH];
 }
 
-/* Cells of an axis from its end on are those from its start. */
+/* Cells of an axis from its end on are those from its start; no piece is longer than its axis and a cell. */
 DEVICE u32 wrapped(u32 i, u32 n)
 {
-    while (i >= n)
-        i -= n;
-    return i;
+    return i >= n ? i - n : i;
 }
 
 /* To the pencil and slab of a point. */
-DEVICE void go_to(const struct gpu_nufft *job, const NEAR struct near *near, u32 p, struct piece *here)
+DEVICE void go_to(const struct gpu_nufft *job, const NEAR struct near *near, u32 p, int same_pencil, struct piece *here)
 {
+    here->key = near->key[p];
+    here->base = near->slab[p] * ZS;
+    here->turn = here->base % RING;
+    if (same_pencil)
+        return;
     here->pencil[0] = near->pencil[p][0];
     here->pencil[1] = near->pencil[p][1];
-    here->slab = near->slab[p];
-    here->base = here->slab * ZS;
-    here->turn = here->base % RING;
     UNROLLED
     for (int s = 0; s < SLOTS; s++) {
         u32 x = DIM > 1 ? wrapped(here->pencil[0] * XB + COLUMN_X(s), job->n[0]) : 0;
@@ -158,15 +297,17 @@ DEVICE void go_to(const struct gpu_nufft *job, const NEAR struct near *near, u32
     }
 }
 
-/* The plane at place q of the ring. */
+/* The plane at place q of the ring, and where a plane begins in the grid. */
 #define PLANE(here, q) ((here)->base + (q) - (here)->turn + ((q) < (here)->turn ? RING : 0))
-DEVICE u64 stride_of(const struct gpu_nufft *job)
+DEVICE u64 plane_at(const struct gpu_nufft *job, u32 plane)
 {
-    return DIM == 1 ? 1 : DIM == 2 ? job->n[0] : (u64)job->n[0] * job->n[1];
+    u64 stride = DIM == 1 ? 1 : DIM == 2 ? job->n[0] : (u64)job->n[0] * job->n[1];
+    return wrapped(plane, job->n[Z]) * stride;
 }
 
-#define IS_SAME_PENCIL(near, p, here) \
-    ((near)->pencil[p][0] == (here)->pencil[0] && (near)->pencil[p][1] == (here)->pencil[1])
+#define NO_KEY 0xffffffffu
+#define IS_SAME_PENCIL(near, p, here)                                                                       \
+    ((here)->key != NO_KEY && (near)->pencil[p][0] == (here)->pencil[0] && (near)->pencil[p][1] == (here)->pencil[1])
 
 #if SPREADS
 /* FIXED: pieces are added in 64-bit fixed point, whose sums do not depend on their order (and within a piece points
@@ -220,16 +361,17 @@ void gpu_nufft_floating(struct gpu_nufft job, BUFFER(const struct gpu_nufft_head
 /* Planes before `limit` to the grid. */
 DEVICE void put_planes(const struct gpu_nufft *job, struct piece *here, u32 limit, double scale, CELL *grid)
 {
-    u64 stride = stride_of(job);
+    (void)scale;
     UNROLLED
-    for (int s = 0; s < SLOTS; s++) {
+    for (int r = 0; r < PART; r++) {
+        u32 q = FIRST + r, plane = PLANE(here, q);
+        if (plane >= limit || !IS_PLACE(q))
+            continue;
+        CELL *cells = grid + 2 * plane_at(job, plane);
         UNROLLED
-        for (int r = 0; r < PART; r++) {
-            u32 q = FIRST_OF(s) + r, plane = PLANE(here, q);
-            if (plane >= limit || !IS_SLOT(s) || !IS_PLACE(q))
-                continue;
-            CELL *cell = grid + 2 * (here->column[s] + wrapped(plane, job->n[Z]) * stride);
-            PUT(cell, here->re[s][r], here->im[s][r]);
+        for (int s = 0; s < SLOTS; s++) {
+            if (IS_SLOT(s))
+                PUT(cells + 2 * here->column[s], here->re[s][r], here->im[s][r]);
             here->re[s][r] = here->im[s][r] = 0;
         }
     }
@@ -255,7 +397,7 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
     CELL *grid = grids + 2 * job.cells * GROUP_Y;
     u64 first = (u64)GROUP * job.range, last = first + job.range < job.n_points ? first + job.range : job.n_points;
     struct piece here;
-    here.slab = 0xffffffffu;
+    here.key = NO_KEY;
     here.base = here.turn = 0;
     UNROLLED
     for (int s = 0; s < SLOTS; s++) {
@@ -266,25 +408,20 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
     take_table(near, table);
     for (u64 at = first; at < last; at += BATCH) {
         u32 n = last - at < BATCH ? (u32)(last - at) : BATCH;
-        BARRIER();
-        for (u32 p = ITEM; p < n; p += GROUP_SIZE) {
-            struct record r = records[at + p];
-            take_point(near, p, &r, c[2 * (u64)r.number], c[2 * (u64)r.number + 1]);
-        }
-        BARRIER();
+        take_points(&job, near, records + at, n, c);
         for (u32 p = 0; p < n; p++) {
-            if (near->slab[p] != here.slab || !IS_SAME_PENCIL(near, p, &here)) {
-                if (here.slab != 0xffffffffu)
-                    put_planes(&job, &here,
-                               IS_SAME_PENCIL(near, p, &here) ? near->slab[p] * ZS : 0xffffffffu, scale, grid);
-                go_to(&job, near, p, &here);
+            if (near->key[p] != here.key) {
+                int same = IS_SAME_PENCIL(near, p, &here);
+                if (here.key != NO_KEY)
+                    put_planes(&job, &here, same ? near->slab[p] * ZS : 0xffffffffu, scale, grid);
+                go_to(&job, near, p, same, &here);
             }
             UNROLLED
             for (int s = 0; s < SLOTS; s++) {
                 REAL y = DIM > 2 ? near->y[p * PITCH_Y + COLUMN_Y(s)] : 1;
                 const NEAR REAL *x = near->x + p * PITCH_X + 2 * COLUMN_X(s);
                 REAL a = x[0] * y, b = x[1] * y;
-                const NEAR REAL *z = near->z + p * PITCH_Z + FIRST_OF(s);
+                const NEAR REAL *z = near->z + p * PITCH_Z + FIRST;
                 UNROLLED
                 for (int r = 0; r < PART; r++) {
                     here.re[s][r] += a * z[r];
@@ -299,17 +436,16 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
 /* Planes from `from` on, of those that the slab's windows reach. */
 DEVICE void get_planes(const struct gpu_nufft *job, struct piece *here, u32 from, const REAL *grid)
 {
-    u64 stride = stride_of(job);
     UNROLLED
-    for (int s = 0; s < SLOTS; s++) {
+    for (int r = 0; r < PART; r++) {
+        u32 q = FIRST + r, plane = PLANE(here, q);
+        if (plane < from || !IS_PLACE(q))
+            continue;
+        const REAL *cells = grid + 2 * plane_at(job, plane);
         UNROLLED
-        for (int r = 0; r < PART; r++) {
-            u32 q = FIRST_OF(s) + r, plane = PLANE(here, q);
-            if (plane < from || !IS_PLACE(q))
-                continue;
-            const REAL *cell = grid + 2 * (here->column[s] + wrapped(plane, job->n[Z]) * stride);
-            here->re[s][r] = IS_SLOT(s) ? cell[0] : 0;
-            here->im[s][r] = IS_SLOT(s) ? cell[1] : 0;
+        for (int s = 0; s < SLOTS; s++) {
+            here->re[s][r] = IS_SLOT(s) ? cells[2 * here->column[s]] : 0;
+            here->im[s][r] = IS_SLOT(s) ? cells[2 * here->column[s] + 1] : 0;
         }
     }
 }
@@ -318,10 +454,21 @@ DEVICE void get_planes(const struct gpu_nufft *job, struct piece *here, u32 from
 DEVICE void put_strengths(NEAR struct near *near, u32 n, REAL *c)
 {
     BARRIER();
+#if HELPERS > 1
+    for (u32 i = ITEM; i < n * HELPERS; i += GROUP_SIZE) {
+        NEAR REAL *sums = near->sums + i / HELPERS * (GROUP_SIZE + 1) * 2;
+        u32 h = i % HELPERS;
+        for (u32 k = h + HELPERS; k < GROUP_SIZE; k += HELPERS) {
+            sums[2 * h] += sums[2 * k];
+            sums[2 * h + 1] += sums[2 * k + 1];
+        }
+    }
+    BARRIER();
+#endif
     for (u32 p = ITEM; p < n; p += GROUP_SIZE) {
         const NEAR REAL *sums = near->sums + p * (GROUP_SIZE + 1) * 2;
         REAL re = 0, im = 0;
-        for (u32 i = 0; i < GROUP_SIZE; i++) {
+        for (u32 i = 0; i < (HELPERS > 1 ? HELPERS : GROUP_SIZE); i++) {
             re += sums[2 * i];
             im += sums[2 * i + 1];
         }
@@ -340,7 +487,7 @@ void gpu_nufft_interp(struct gpu_nufft job, BUFFER(const struct record, records)
     const REAL *grid = grids + 2 * job.cells * GROUP_Y;
     u64 first = (u64)GROUP * job.range, last = first + job.range < job.n_points ? first + job.range : job.n_points;
     struct piece here;
-    here.slab = 0xffffffffu;
+    here.key = NO_KEY;
     UNROLLED
     for (int s = 0; s < SLOTS; s++) {
         UNROLLED
@@ -350,23 +497,18 @@ void gpu_nufft_interp(struct gpu_nufft job, BUFFER(const struct record, records)
     take_table(near, table);
     for (u64 at = first; at < last; at += BATCH) {
         u32 n = last - at < BATCH ? (u32)(last - at) : BATCH;
-        BARRIER();
-        for (u32 p = ITEM; p < n; p += GROUP_SIZE) {
-            struct record r = records[at + p];
-            take_point(near, p, &r, 1, 0);
-            near->number[p] = r.number;
-        }
-        BARRIER();
+        take_points(&job, near, records + at, n, NULL_PTR);
         for (u32 p = 0; p < n; p++) {
-            if (near->slab[p] != here.slab || !IS_SAME_PENCIL(near, p, &here)) {
-                u32 from = here.slab != 0xffffffffu && IS_SAME_PENCIL(near, p, &here) ? here.base + RING : 0;
-                go_to(&job, near, p, &here);
+            if (near->key[p] != here.key) {
+                int same = IS_SAME_PENCIL(near, p, &here);
+                u32 from = same ? here.base + RING : 0;
+                go_to(&job, near, p, same, &here);
                 get_planes(&job, &here, from, grid);
             }
             REAL re = 0, im = 0;
             UNROLLED
             for (int s = 0; s < SLOTS; s++) {
-                const NEAR REAL *z = near->z + p * PITCH_Z + FIRST_OF(s);
+                const NEAR REAL *z = near->z + p * PITCH_Z + FIRST;
                 REAL a = 0, b = 0, xy = near->x[p * PITCH_X + 2 * COLUMN_X(s)];
                 if (DIM > 2)
                     xy *= near->y[p * PITCH_Y + COLUMN_Y(s)];

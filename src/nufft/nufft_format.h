@@ -8,7 +8,7 @@
  * THE WINDOW has the width of `width` cells and is given by pieces: with u = grid x / (2 pi) - width / 2, a
  * point reaches the cells i = ceil(u) + j, j = 0 ... width - 1, with the weight p_j(t), t = 2 (ceil(u) - u)
  * - 1 in [-1, 1); p_j(t) = sum of table[c][j] t^(n - 1 - c), n = HCY_NUFFT_COEFS(width), rows of
- * HCY_NUFFT_MAX_WIDTH reals.
+ * HCY_NUFFT_MAX_WIDTH reals.  Windows are even: p_(width - 1 - j)(t) = p_j(-t).
  */
 #ifndef HCY_NUFFT_FORMAT_H
 #define HCY_NUFFT_FORMAT_H
