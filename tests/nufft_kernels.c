@@ -13,7 +13,7 @@
 #include "nufft/nufft_format.h"
 
 #define PI 3.14159265358979323846
-enum { VECTORS = 2 };
+enum { VECTORS = 3 };
 
 static hcy_device *dev;
 static hcy_queue *queue;

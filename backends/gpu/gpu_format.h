@@ -137,6 +137,7 @@ struct gpu_nufft {
     uint32_t n_keys;  /* slabs in all */
     uint32_t range;   /* points of a group */
     uint32_t reach;   /* slabs whose points may reach one cell */
+    uint32_t vectors; /* of this launch */
     double offset[3]; /* half a window, in periods */
 };
 /* The head of sorted points. */

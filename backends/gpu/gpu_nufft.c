@@ -16,7 +16,7 @@ enum { CUT_FROM, CUT_FACTORS, CUT_JOB, CUT_TO };
 
 /* How large pencils and slabs are, and how a group shares a piece of the grid (nufft.cl). */
 struct shape {
-    uint32_t xb, yb, zs, group, parts, batch;
+    uint32_t xb, yb, zs, group, parts, batch, vectors;
 };
 
 /* A job on this device; offsets in the memory of sorted points. */
@@ -39,6 +39,22 @@ static uint32_t slots_of(const struct shape *s, uint32_t dim, uint32_t width, ui
     return (columns * s->parts + s->group - 1) / s->group;
 }
 
+/* Registers for the pieces of an item. */
+#define MOST_WORDS(shape) ((shape)->group < 256 ? 96u : 140u)
+/* Near memory for the sums of a batch. */
+#define MOST_SUMS 40000u
+
+/* How many vectors a group takes at once. */
+static uint32_t vectors_of(const struct shape *s, const hcy_nufft_job *job, size_t items, bool spreads)
+{
+    uint32_t part, slots = slots_of(s, job->dim, job->width, &part);
+    uint32_t words = job->precision == HCY_F64 ? 2 : 1, v = 1;
+    while (s->group > 1 && v < 4 && v < items && 2 * v * slots * part * 2 * words <= MOST_WORDS(s) &&
+           (spreads || 2 * v * s->batch * (s->group + 1) * 2 * words * 4 <= MOST_SUMS))
+        v *= 2;
+    return v;
+}
+
 /* Instructions of a point, about, per 32 lanes, counted in what NVIDIA's compiler makes of nufft.cl: the slots', its
  * weights', and its part of a slab's coming and going and of the sort's keys.  Doubles take two where they are
  * calculated with.  0 if registers do not hold the slots. */
@@ -47,7 +63,7 @@ static double cost(const struct shape *s, const hcy_nufft_job *job, double densi
     uint32_t part, slots = slots_of(s, job->dim, job->width, &part), real = job->precision == HCY_F64 ? 2 : 1;
     double warps = s->group / 32.0, w = job->width;
     double points = density * s->zs * (job->dim > 1 ? s->xb : 1) * (job->dim > 2 ? s->yb : 1);
-    if (slots * part * 2 * real > (s->group < 256 ? 96 : 140))
+    if (slots * part * 2 * real > MOST_WORDS(s))
         return 0;
     double add = warps * (slots * (2.0 * part * real + 2 * real + 4) + part * real / 4.0 + 12);
     double weights = s->batch >= s->group ? job->dim * (w * (w + 2) * real * 0.7 + 9 * w) / 32
@@ -69,11 +85,13 @@ static bool fits(const struct shape *s, const hcy_nufft_job *job)
 /* The cheapest shape. */
 static struct shape choose(const hcy_nufft_job *job, double density)
 {
-    static const uint32_t pencils[3][6][2] = { { { 1, 1 } },
-                                               { { 2, 1 }, { 4, 1 }, { 8, 1 }, { 16, 1 }, { 26, 1 } },
-                                               { { 2, 2 }, { 2, 4 }, { 4, 2 }, { 4, 4 }, { 8, 4 }, { 8, 8 } } };
+    static const uint32_t pencils[3][6][2] = {
+        { { 1, 1 } },
+        { { 2, 1 }, { 4, 1 }, { 8, 1 }, { 16, 1 }, { 26, 1 } },
+        { { 2, 2 }, { 2, 4 }, { 4, 2 }, { 4, 4 }, { 8, 4 }, { 8, 8 } }
+    };
     static const uint32_t slabs[] = { 2, 4, 8, 16, 26 };
-    struct shape best = { 2, 2, 2, 256, 1, 8 }, s;
+    struct shape best = { 2, 2, 2, 256, 1, 8, 1 }, s = { .vectors = 1 };
     double least = 0;
     for (int i = 0; i < 6 && pencils[job->dim - 1][i][0]; i++)
         for (int k = 0; k < 5; k++)
@@ -83,7 +101,8 @@ static struct shape choose(const hcy_nufft_job *job, double density)
                     s.yb = pencils[job->dim - 1][i][1];
                     s.zs = slabs[k];
                     s.batch = s.group > 64 ? 8 : 64 / s.group * 16;
-                    double now = s.parts > s.zs + job->width - 1 || !fits(&s, job) ? 0 : cost(&s, job, density);
+                    double now =
+                        s.parts > s.zs + job->width - 1 || !fits(&s, job) ? 0 : cost(&s, job, density);
                     if (now > 0 && (!(least > 0) || now < least)) {
                         least = now;
                         best = s;
@@ -96,8 +115,8 @@ static struct shape choose(const hcy_nufft_job *job, double density)
 static struct shape alone(const hcy_nufft_job *job)
 {
     uint32_t ring = (job->width + (job->dim == 1 ? 31 : 1) + 7) / 8 * 8;
-    struct shape s = { 4, 4, ring - job->width + 1, 1, 1, 16 };
-    return fits(&s, job) ? s : (struct shape){ 2, 2, 2, 1, 1, 16 };
+    struct shape s = { 4, 4, ring - job->width + 1, 1, 1, 16, 1 };
+    return fits(&s, job) ? s : (struct shape){ 2, 2, 2, 1, 1, 16, 1 };
 }
 
 /* --- A job --- */
@@ -124,9 +143,9 @@ static int set_axes(struct nufft *n, const hcy_nufft_job *job)
     return 0;
 }
 
-static uint32_t over(uint32_t n, uint32_t by)
+static uint32_t over(uint64_t n, uint32_t by)
 {
-    return (n + by - 1) / by;
+    return (uint32_t)((n + by - 1) / by);
 }
 
 static int set_keys(struct nufft *n, const struct gpu_call *call)
@@ -351,10 +370,19 @@ static int open_move(struct nufft *n, const struct gpu_call *call, bool spreads,
         !holds(&values[spreads ? MOVE_TO : MOVE_FROM], grids, complex_) ||
         !holds(&values[MOVE_TABLE], HCY_NUFFT_COEFS(n->job->width) * HCY_NUFFT_MAX_WIDTH, n->real))
         return hcy_fail(HCY_EINVAL, "nufft: strengths, grid or window are smaller than the job says");
+    n->shape.vectors = vectors_of(&n->shape, n->job, call->items, spreads);
     int used = options_of(n, n->shape.group, options);
-    snprintf(options + used, sizeof options - (size_t)used, " -DWIDTH=%uu -DPARTS=%u -DBATCH=%u -DSPREADS=%d",
-             n->job->width, n->shape.parts, n->shape.batch, spreads);
+    snprintf(options + used, sizeof options - (size_t)used,
+             " -DWIDTH=%uu -DPARTS=%u -DBATCH=%u -DVECTORS=%u -DSPREADS=%d", n->job->width, n->shape.parts,
+             n->shape.batch, n->shape.vectors, spreads);
     return gpu_variant_get(call->kernel, gpu_text_nufft, options, v);
+}
+
+/* A group a range of points and some vectors. */
+static struct gpu_grid move_grid(const struct nufft *n, size_t vectors)
+{
+    uint32_t rows = over(vectors, n->shape.vectors);
+    return (struct gpu_grid){ { over(n->at.n_points, n->at.range), rows }, n->shape.group, 0 };
 }
 
 /* Up to MOST_ROWS vectors, from the `done`-th on. */
@@ -363,11 +391,11 @@ static int move_rows(const struct nufft *n, const struct gpu_call *call, struct 
 {
     const hcy_value *values = call->values;
     size_t rows = call->items - done < MOST_ROWS ? call->items - done : MOST_ROWS, complex_ = 2 * n->real;
-    struct gpu_grid grid = { { over((uint32_t)n->at.n_points, n->at.range), (uint32_t)rows },
-                             n->shape.group,
-                             0 };
+    struct gpu_nufft at = n->at;
+    struct gpu_grid grid = move_grid(n, rows);
     size_t points = done * n->at.n_points * complex_, cells = done * n->at.cells * complex_;
-    return GPU_STEP(call, v, spreads ? "gpu_nufft_spread" : "gpu_nufft_interp", &grid, GPU_BYTES(n->at),
+    at.vectors = (uint32_t)rows;
+    return GPU_STEP(call, v, spreads ? "gpu_nufft_spread" : "gpu_nufft_interp", &grid, GPU_BYTES(at),
                     gpu_at(&values[MOVE_SORTED], n->records), gpu_at(&values[MOVE_TABLE], 0),
                     gpu_at(&values[MOVE_FROM], spreads ? points : cells),
                     gpu_at(&values[MOVE_TO], spreads ? cells : points));
@@ -409,17 +437,19 @@ static int spread_fixed(const struct nufft *n, const struct gpu_call *call, stru
     size_t grids, size;
     struct gpu_grid points = spread_over(call, 2 * n->at.n_points, n->shape.group, rows),
                     cells = spread_over(call, 2 * n->at.cells, n->shape.group, rows),
-                    grid = { { over((uint32_t)n->at.n_points, n->at.range), rows }, n->shape.group, 0 };
+                    grid = move_grid(n, call->items);
+    struct gpu_nufft at = n->at;
     int status = call->items <= MOST_ROWS ? fixed_scratch(n, call->items, &grids, &size) : HCY_ERANGE;
     if (status || !holds(scratch, 1, size))
         return hcy_fail(status ? status : HCY_EINVAL, "nufft_spread: %zu vectors at once in fixed order",
                         call->items);
+    at.vectors = rows;
     status = call->kernel->ops->zero(call->queue, scratch, 0, size);
     if (!status)
         status = GPU_STEP(call, v, "gpu_nufft_largest", &points, GPU_BYTES(n->at.n_points),
                           gpu_at(&values[MOVE_FROM], 0), gpu_at(scratch, 0));
     if (!status)
-        status = GPU_STEP(call, v, "gpu_nufft_spread", &grid, GPU_BYTES(n->at), gpu_at(sorted, n->records),
+        status = GPU_STEP(call, v, "gpu_nufft_spread", &grid, GPU_BYTES(at), gpu_at(sorted, n->records),
                           gpu_at(&values[MOVE_TABLE], 0), gpu_at(&values[MOVE_FROM], 0),
                           gpu_at(scratch, grids), gpu_at(sorted, 0), gpu_at(scratch, 0));
     if (!status)

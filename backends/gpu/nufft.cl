@@ -13,8 +13,8 @@
  * another while points are added, and no two add to the same cell.  Ranges are cut by number of points alone: dense
  * clusters make as many groups as anything else, and sums of floats stay short.
  *
- * Points are taken in batches, whose weights the items find together, ready for use: those of x times the strength,
- * shifted to the pencil's columns, those of the ring turned to their planes, zeros elsewhere.
+ * Points are taken in batches, whose weights the items find together, ready for use: shifted to the pencil's columns,
+ * turned to the ring's planes, zeros elsewhere.
  */
 struct record {
     REAL t[DIM];
@@ -30,7 +30,7 @@ struct record {
 /* Rows in near memory: odd, so that items do not meet in a bank, or of 16 bytes that are read at once. */
 #define WHOLE(n) (((n)*PRECISION + 3) / 4 * 4 / PRECISION)
 #define PITCH WHOLE(WIDTH)
-#define PITCH_X (2 * (WX | 1))
+#define PITCH_X (WX | 1)
 #define PITCH_Y (WY | 1)
 #define PITCH_Z WHOLE(PARTS *PART)
 #if GROUP_SIZE == 1
@@ -57,10 +57,12 @@ struct ALIGNED near {
     u32 key[BATCH], pencil[BATCH][2], slab[BATCH]; /* of points */
     u32 shift[BATCH][3];                           /* where windows begin in their rows */
 #if BATCH < GROUP_SIZE
-    REAL t[BATCH][DIM], c[BATCH][2];
+    REAL t[BATCH][DIM];
 #endif
-#if !SPREADS
-    REAL sums[BATCH * (GROUP_SIZE + 1) * 2];
+#if SPREADS
+    REAL c[BATCH][VECTORS][2];
+#else
+    REAL sums[VECTORS * BATCH * (GROUP_SIZE + 1) * 2];
     u32 number[BATCH];
 #endif
 };
@@ -70,8 +72,21 @@ struct piece {
     u32 key, pencil[2];
     u32 base, turn;    /* its first plane, and where that stands in the ring */
     u64 column[SLOTS]; /* in the grid; of a slot */
-    REAL re[SLOTS][PART], im[SLOTS][PART];
+    REAL re[VECTORS][SLOTS][PART], im[VECTORS][SLOTS][PART];
 };
+
+/* A group takes VECTORS of them at once, the last one maybe fewer: what points have in common is found once. */
+#define FIRST_VECTOR (GROUP_Y * VECTORS)
+#define IS_VECTOR(job, v) ((VECTORS == 1) | (FIRST_VECTOR + (v) < (job)->vectors))
+#define EACH_VECTOR(v) \
+    UNROLLED           \
+    for (int v = 0; v < VECTORS; v++)
+#define EACH_SLOT(s) \
+    UNROLLED         \
+    for (int s = 0; s < SLOTS; s++)
+#define EACH_PLACE(r) \
+    UNROLLED          \
+    for (int r = 0; r < PART; r++)
 
 /* Slot s of this item: its column and the first plane of its part. */
 #define SLOT_OF(s) ((s) * GROUP_SIZE + ITEM)
@@ -98,8 +113,7 @@ DEVICE u32 in_ring(u32 q)
 /* The cells of a row that the window of point p does not reach: zero number i of its row. */
 DEVICE void put_zero_x(NEAR struct near *near, u32 p, u32 i)
 {
-    u32 at = p * PITCH_X + 2 * (i < near->shift[p][0] ? i : i + WIDTH);
-    near->x[at] = near->x[at + 1] = 0;
+    near->x[p * PITCH_X + (i < near->shift[p][0] ? i : i + WIDTH)] = 0;
 }
 DEVICE void put_zero_y(NEAR struct near *near, u32 p, u32 i)
 {
@@ -112,11 +126,9 @@ DEVICE void put_zero_z(NEAR struct near *near, u32 p, u32 i)
 }
 
 /* Weight j of an axis, to its place. */
-DEVICE void put_x(NEAR struct near *near, u32 p, u32 j, REAL k, REAL re, REAL im)
+DEVICE void put_x(NEAR struct near *near, u32 p, u32 j, REAL k)
 {
-    u32 at = p * PITCH_X + 2 * (near->shift[p][0] + j);
-    near->x[at] = k * re;
-    near->x[at + 1] = k * im;
+    near->x[p * PITCH_X + near->shift[p][0] + j] = k;
 }
 DEVICE void put_y(NEAR struct near *near, u32 p, u32 j, REAL k)
 {
@@ -157,19 +169,16 @@ DEVICE void weights_of(const NEAR REAL *table, REAL t, REAL *k)
     }
 }
 
-DEVICE void weigh_point(NEAR struct near *near, u32 p, const REAL *t, REAL re, REAL im)
+DEVICE void weigh_point(NEAR struct near *near, u32 p, const REAL *t)
 {
     REAL k[WIDTH];
 #if DIM > 1
     weights_of(near->table, t[0], k);
     UNROLLED
     for (int j = 0; j < WIDTH; j++)
-        put_x(near, p, j, k[j], re, im);
+        put_x(near, p, j, k[j]);
     for (int i = 0; i < ZEROS_X; i++)
         put_zero_x(near, p, i);
-#else
-    near->x[p * PITCH_X] = re;
-    near->x[p * PITCH_X + 1] = im;
 #endif
 #if DIM > 2
     weights_of(near->table, t[1], k);
@@ -199,10 +208,10 @@ DEVICE void weigh_pair(NEAR struct near *near, u32 p, u32 axis, u32 j)
         else
             a = a * u + more;
     }
-    REAL even = EVEN_FIRST ? a : b, odd = (EVEN_FIRST ? b : a) * t, re = near->c[p][0], im = near->c[p][1];
+    REAL even = EVEN_FIRST ? a : b, odd = (EVEN_FIRST ? b : a) * t;
     if (DIM > 1 && axis == 0) {
-        put_x(near, p, j, even + odd, re, im);
-        put_x(near, p, WIDTH - 1 - j, even - odd, re, im);
+        put_x(near, p, j, even + odd);
+        put_x(near, p, WIDTH - 1 - j, even - odd);
     } else if (DIM > 2 && axis == 1) {
         put_y(near, p, j, even + odd);
         put_y(near, p, WIDTH - 1 - j, even - odd);
@@ -225,22 +234,16 @@ DEVICE void weigh_points(NEAR struct near *near, u32 n)
         else
             put_zero_y(near, p, e - ZEROS_Z - ZEROS_X);
     }
-    if (DIM == 1)
-        for (u32 p = ITEM; p < n; p += GROUP_SIZE) {
-            near->x[p * PITCH_X] = near->c[p][0];
-            near->x[p * PITCH_X + 1] = near->c[p][1];
-        }
 }
 #endif
 
-/* A batch of points: what is near of them, and their weights, c their strengths (interpolation: NULL, all 1). */
+/* A batch of points: what is near of them, and their weights.  c: the vectors' strengths (spreading). */
 DEVICE void take_points(const struct gpu_nufft *job, NEAR struct near *near, const struct record *records, u32 n,
                         const REAL *c)
 {
     BARRIER();
     for (u32 p = ITEM; p < n; p += GROUP_SIZE) {
         struct record r = records[p];
-        REAL re = c ? c[2 * (u64)r.number] : 1, im = c ? c[2 * (u64)r.number + 1] : 0;
         near->pencil[p][0] = DIM > 1 ? r.cell[0] / XB : 0;
         near->pencil[p][1] = DIM > 2 ? r.cell[1 % DIM] / YB : 0;
         near->slab[p] = r.cell[Z] / ZS;
@@ -248,14 +251,19 @@ DEVICE void take_points(const struct gpu_nufft *job, NEAR struct near *near, con
         near->shift[p][0] = DIM > 1 ? r.cell[0] % XB : 0;
         near->shift[p][1] = DIM > 2 ? r.cell[1 % DIM] % YB : 0;
         near->shift[p][2] = r.cell[Z] % RING;
-#if !SPREADS
+#if SPREADS
+        EACH_VECTOR(v)
+        {
+            const REAL *mine = c + 2 * (v * job->n_points + r.number);
+            near->c[p][v][0] = IS_VECTOR(job, v) ? mine[0] : 0;
+            near->c[p][v][1] = IS_VECTOR(job, v) ? mine[1] : 0;
+        }
+#else
         near->number[p] = r.number;
 #endif
 #if BATCH >= GROUP_SIZE
-        weigh_point(near, p, r.t, re, im);
+        weigh_point(near, p, r.t);
 #else
-        near->c[p][0] = re;
-        near->c[p][1] = im;
         for (int d = 0; d < DIM; d++)
             near->t[p][d] = r.t[d];
 #endif
@@ -309,6 +317,21 @@ DEVICE u64 plane_at(const struct gpu_nufft *job, u32 plane)
 #define IS_SAME_PENCIL(near, p, here)                                                                       \
     ((here)->key != NO_KEY && (near)->pencil[p][0] == (here)->pencil[0] && (near)->pencil[p][1] == (here)->pencil[1])
 
+/* The weight of a slot's column. */
+#define XY(near, p, s) \
+    ((DIM > 1 ? (near)->x[(p)*PITCH_X + COLUMN_X(s)] : 1) * (DIM > 2 ? (near)->y[(p)*PITCH_Y + COLUMN_Y(s)] : 1))
+
+/* Nowhere yet. */
+DEVICE void start(struct piece *here)
+{
+    here->key = NO_KEY;
+    here->base = here->turn = 0;
+    EACH_VECTOR(v)
+        EACH_SLOT(s)
+            EACH_PLACE(r)
+                here->re[v][s][r] = here->im[v][s][r] = 0;
+}
+
 #if SPREADS
 /* FIXED: pieces are added in 64-bit fixed point, whose sums do not depend on their order (and within a piece points
  * have one); the scale is the power of 2 with which no sum can overflow: the largest strength at all points that reach
@@ -330,8 +353,9 @@ DEVICE u64 scale_of(const struct gpu_nufft *job, const struct gpu_nufft_head *he
     scale = 2106 - exponent - bits;
     return exponent == 0x7ff ? 0x7ff : scale < 2045 ? scale : 2045;
 }
-#define IN_FIXED(x) ((u64)(i64)rint((double)(x) * scale))
-#define PUT(cell, a, b) (ATOMIC_ADD64((cell), IN_FIXED(a)), ATOMIC_ADD64((cell) + 1, IN_FIXED(b)))
+#define IN_FIXED(scale, x) ((u64)(i64)rint((double)(x) * (scale)))
+#define PUT(scale, cell, a, b) \
+    (ATOMIC_ADD64((cell), IN_FIXED(scale, a)), ATOMIC_ADD64((cell) + 1, IN_FIXED(scale, b)))
 
 KERNEL GROUP_OF(GROUP_SIZE)
 void gpu_nufft_largest(u64 n, BUFFER(const REAL, strengths), BUFFER(struct fixed, fixed))
@@ -355,29 +379,32 @@ void gpu_nufft_floating(struct gpu_nufft job, BUFFER(const struct gpu_nufft_head
 }
 #else
 #define CELL REAL
-#define PUT ATOMIC_ADD_PAIR
+#define PUT(scale, cell, a, b) ATOMIC_ADD_PAIR(cell, a, b)
 #endif
 
-/* Planes before `limit` to the grid. */
-DEVICE void put_planes(const struct gpu_nufft *job, struct piece *here, u32 limit, double scale, CELL *grid)
+/* Planes before `limit` to the grids. */
+DEVICE void put_planes(const struct gpu_nufft *job, struct piece *here, u32 limit, const double *scales, CELL *grid)
 {
-    (void)scale;
-    UNROLLED
-    for (int r = 0; r < PART; r++) {
+    EACH_PLACE(r)
+    {
         u32 q = FIRST + r, plane = PLANE(here, q);
         if (plane >= limit || !IS_PLACE(q))
             continue;
         CELL *cells = grid + 2 * plane_at(job, plane);
-        UNROLLED
-        for (int s = 0; s < SLOTS; s++) {
-            if (IS_SLOT(s))
-                PUT(cells + 2 * here->column[s], here->re[s][r], here->im[s][r]);
-            here->re[s][r] = here->im[s][r] = 0;
+        EACH_VECTOR(v)
+        {
+            EACH_SLOT(s)
+            {
+                if (IS_SLOT(s) && IS_VECTOR(job, v))
+                    PUT(scales[v], cells + 2 * here->column[s], here->re[v][s][r], here->im[v][s][r]);
+                here->re[v][s][r] = here->im[v][s][r] = 0;
+            }
+            cells += 2 * job->cells;
         }
     }
 }
 
-/* A range of points, GROUP the range, GROUP_Y the vector. */
+/* A range of points, GROUP the range, GROUP_Y the vectors. */
 KERNEL GROUP_OF(GROUP_SIZE)
 void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records), BUFFER(const REAL, table),
                       BUFFER(const REAL, strengths), BUFFER(CELL, grids)
@@ -387,76 +414,83 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
 )
 {
     OPEN(const struct record, records) OPEN(const REAL, table) OPEN(const REAL, strengths) OPEN(CELL, grids)
-    double scale = 1;
-#if FIXED
-    OPEN(const struct gpu_nufft_head, head) OPEN(const struct fixed, fixed)
-    scale = AS_DOUBLE(scale_of(&job, head, fixed[GROUP_Y].exponent) << 52);
-#endif
     LOCAL struct near near[1];
-    const REAL *c = strengths + 2 * job.n_points * GROUP_Y;
-    CELL *grid = grids + 2 * job.cells * GROUP_Y;
+    double scales[VECTORS];
+    const REAL *c = strengths + 2 * job.n_points * FIRST_VECTOR;
+    CELL *grid = grids + 2 * job.cells * FIRST_VECTOR;
     u64 first = (u64)GROUP * job.range, last = first + job.range < job.n_points ? first + job.range : job.n_points;
     struct piece here;
-    here.key = NO_KEY;
-    here.base = here.turn = 0;
-    UNROLLED
-    for (int s = 0; s < SLOTS; s++) {
-        UNROLLED
-        for (int r = 0; r < PART; r++)
-            here.re[s][r] = here.im[s][r] = 0;
-    }
+    start(&here);
+    EACH_VECTOR(v)
+        scales[v] = 1;
+#if FIXED
+    OPEN(const struct gpu_nufft_head, head) OPEN(const struct fixed, fixed)
+    EACH_VECTOR(v)
+        if (IS_VECTOR(&job, v))
+            scales[v] = AS_DOUBLE(scale_of(&job, head, fixed[FIRST_VECTOR + v].exponent) << 52);
+#endif
     take_table(near, table);
     for (u64 at = first; at < last; at += BATCH) {
         u32 n = last - at < BATCH ? (u32)(last - at) : BATCH;
         take_points(&job, near, records + at, n, c);
         for (u32 p = 0; p < n; p++) {
+            const NEAR REAL *z = near->z + p * PITCH_Z + FIRST;
             if (near->key[p] != here.key) {
                 int same = IS_SAME_PENCIL(near, p, &here);
                 if (here.key != NO_KEY)
-                    put_planes(&job, &here, same ? near->slab[p] * ZS : 0xffffffffu, scale, grid);
+                    put_planes(&job, &here, same ? near->slab[p] * ZS : 0xffffffffu, scales, grid);
                 go_to(&job, near, p, same, &here);
             }
-            UNROLLED
-            for (int s = 0; s < SLOTS; s++) {
-                REAL y = DIM > 2 ? near->y[p * PITCH_Y + COLUMN_Y(s)] : 1;
-                const NEAR REAL *x = near->x + p * PITCH_X + 2 * COLUMN_X(s);
-                REAL a = x[0] * y, b = x[1] * y;
-                const NEAR REAL *z = near->z + p * PITCH_Z + FIRST;
-                UNROLLED
-                for (int r = 0; r < PART; r++) {
-                    here.re[s][r] += a * z[r];
-                    here.im[s][r] += b * z[r];
+            EACH_SLOT(s)
+            {
+                REAL xy = XY(near, p, s);
+                EACH_VECTOR(v)
+                {
+                    REAL a = near->c[p][v][0] * xy, b = near->c[p][v][1] * xy;
+                    EACH_PLACE(r)
+                    {
+                        here.re[v][s][r] += a * z[r];
+                        here.im[v][s][r] += b * z[r];
+                    }
                 }
             }
         }
     }
-    put_planes(&job, &here, 0xffffffffu, scale, grid);
+    put_planes(&job, &here, 0xffffffffu, scales, grid);
 }
 #else
 /* Planes from `from` on, of those that the slab's windows reach. */
 DEVICE void get_planes(const struct gpu_nufft *job, struct piece *here, u32 from, const REAL *grid)
 {
-    UNROLLED
-    for (int r = 0; r < PART; r++) {
+    EACH_PLACE(r)
+    {
         u32 q = FIRST + r, plane = PLANE(here, q);
         if (plane < from || !IS_PLACE(q))
             continue;
         const REAL *cells = grid + 2 * plane_at(job, plane);
-        UNROLLED
-        for (int s = 0; s < SLOTS; s++) {
-            here->re[s][r] = IS_SLOT(s) ? cells[2 * here->column[s]] : 0;
-            here->im[s][r] = IS_SLOT(s) ? cells[2 * here->column[s] + 1] : 0;
+        EACH_VECTOR(v)
+        {
+            EACH_SLOT(s)
+            {
+                int there = IS_SLOT(s) && IS_VECTOR(job, v);
+                here->re[v][s][r] = there ? cells[2 * here->column[s]] : 0;
+                here->im[v][s][r] = there ? cells[2 * here->column[s] + 1] : 0;
+            }
+            cells += 2 * job->cells;
         }
     }
 }
 
-/* The items' sums of each point to its strength. */
-DEVICE void put_strengths(NEAR struct near *near, u32 n, REAL *c)
+/* Where the items' sums for a point and a vector begin. */
+#define SUMS(near, p, v) ((near)->sums + ((p)*VECTORS + (v)) * (GROUP_SIZE + 1) * 2)
+
+/* The items' sums of each point and vector to its strength. */
+DEVICE void put_strengths(const struct gpu_nufft *job, NEAR struct near *near, u32 n, REAL *c)
 {
     BARRIER();
 #if HELPERS > 1
-    for (u32 i = ITEM; i < n * HELPERS; i += GROUP_SIZE) {
-        NEAR REAL *sums = near->sums + i / HELPERS * (GROUP_SIZE + 1) * 2;
+    for (u32 i = ITEM; i < n * VECTORS * HELPERS; i += GROUP_SIZE) {
+        NEAR REAL *sums = SUMS(near, 0, i / HELPERS);
         u32 h = i % HELPERS;
         for (u32 k = h + HELPERS; k < GROUP_SIZE; k += HELPERS) {
             sums[2 * h] += sums[2 * k];
@@ -465,15 +499,18 @@ DEVICE void put_strengths(NEAR struct near *near, u32 n, REAL *c)
     }
     BARRIER();
 #endif
-    for (u32 p = ITEM; p < n; p += GROUP_SIZE) {
-        const NEAR REAL *sums = near->sums + p * (GROUP_SIZE + 1) * 2;
-        REAL re = 0, im = 0;
-        for (u32 i = 0; i < (HELPERS > 1 ? HELPERS : GROUP_SIZE); i++) {
-            re += sums[2 * i];
-            im += sums[2 * i + 1];
+    for (u32 i = ITEM; i < n * VECTORS; i += GROUP_SIZE) {
+        u32 p = i / VECTORS, v = i % VECTORS;
+        const NEAR REAL *sums = SUMS(near, p, v);
+        REAL re = 0, im = 0, *mine = c + 2 * (v * job->n_points + near->number[p]);
+        for (u32 k = 0; k < (HELPERS > 1 ? HELPERS : GROUP_SIZE); k++) {
+            re += sums[2 * k];
+            im += sums[2 * k + 1];
         }
-        c[2 * (u64)near->number[p]] = re;
-        c[2 * (u64)near->number[p] + 1] = im;
+        if (!IS_VECTOR(job, v))
+            continue;
+        mine[0] = re;
+        mine[1] = im;
     }
 }
 
@@ -483,47 +520,43 @@ void gpu_nufft_interp(struct gpu_nufft job, BUFFER(const struct record, records)
 {
     OPEN(const struct record, records) OPEN(const REAL, table) OPEN(const REAL, grids) OPEN(REAL, strengths)
     LOCAL struct near near[1];
-    REAL *c = strengths + 2 * job.n_points * GROUP_Y;
-    const REAL *grid = grids + 2 * job.cells * GROUP_Y;
+    REAL *c = strengths + 2 * job.n_points * FIRST_VECTOR;
+    const REAL *grid = grids + 2 * job.cells * FIRST_VECTOR;
     u64 first = (u64)GROUP * job.range, last = first + job.range < job.n_points ? first + job.range : job.n_points;
     struct piece here;
-    here.key = NO_KEY;
-    UNROLLED
-    for (int s = 0; s < SLOTS; s++) {
-        UNROLLED
-        for (int r = 0; r < PART; r++)
-            here.re[s][r] = here.im[s][r] = 0;
-    }
+    start(&here);
     take_table(near, table);
     for (u64 at = first; at < last; at += BATCH) {
         u32 n = last - at < BATCH ? (u32)(last - at) : BATCH;
         take_points(&job, near, records + at, n, NULL_PTR);
         for (u32 p = 0; p < n; p++) {
+            const NEAR REAL *z = near->z + p * PITCH_Z + FIRST;
             if (near->key[p] != here.key) {
                 int same = IS_SAME_PENCIL(near, p, &here);
                 u32 from = same ? here.base + RING : 0;
                 go_to(&job, near, p, same, &here);
                 get_planes(&job, &here, from, grid);
             }
-            REAL re = 0, im = 0;
-            UNROLLED
-            for (int s = 0; s < SLOTS; s++) {
-                const NEAR REAL *z = near->z + p * PITCH_Z + FIRST;
-                REAL a = 0, b = 0, xy = near->x[p * PITCH_X + 2 * COLUMN_X(s)];
-                if (DIM > 2)
-                    xy *= near->y[p * PITCH_Y + COLUMN_Y(s)];
-                UNROLLED
-                for (int r = 0; r < PART; r++) {
-                    a += here.re[s][r] * z[r];
-                    b += here.im[s][r] * z[r];
+            EACH_VECTOR(v)
+            {
+                NEAR REAL *sums = SUMS(near, p, v);
+                REAL re = 0, im = 0;
+                EACH_SLOT(s)
+                {
+                    REAL a = 0, b = 0, xy = IS_SLOT(s) ? XY(near, p, s) : 0;
+                    EACH_PLACE(r)
+                    {
+                        a += here.re[v][s][r] * z[r];
+                        b += here.im[v][s][r] * z[r];
+                    }
+                    re += a * xy;
+                    im += b * xy;
                 }
-                re += IS_SLOT(s) ? a * xy : 0;
-                im += IS_SLOT(s) ? b * xy : 0;
+                sums[2 * ITEM] = re;
+                sums[2 * ITEM + 1] = im;
             }
-            near->sums[p * (GROUP_SIZE + 1) * 2 + 2 * ITEM] = re;
-            near->sums[p * (GROUP_SIZE + 1) * 2 + 2 * ITEM + 1] = im;
         }
-        put_strengths(near, n, c);
+        put_strengths(&job, near, n, c);
     }
 }
 #endif
