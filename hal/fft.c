@@ -57,6 +57,10 @@ int hcy_fft_create(hcy_fft **out, hcy_device *dev, const hcy_fft_desc *desc)
     for (int i = desc->rank; i < 3; i++)
         fft->desc.n[i] = 1;
     status = dev->backend->ops->fft_create(dev->impl, &fft->desc, &fft->impl, &fft->workspace);
+    if (status == HCY_ENOMEM) { /* a plan has memory of its own, which the pool may be holding */
+        hcy__pool_trim(dev->pool);
+        status = dev->backend->ops->fft_create(dev->impl, &fft->desc, &fft->impl, &fft->workspace);
+    }
     if (status) {
         free(fft);
         return status;

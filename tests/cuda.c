@@ -231,6 +231,27 @@ static void test_context(void)
     driver.destroy(own);
 }
 
+/* Where the driver has no memory for a plan, the pool gives back what it keeps. */
+static void test_plan_memory(void)
+{
+    hcy_fft_desc desc = HCY_FFT_DESC_INIT;
+    hcy_fft *fft = NULL;
+    hcy_pool_stats stats = { 0 };
+    if (!driver.live || !cts_has(dev, HCY_CAP_FFT)) {
+        skip(6, "it is the fake's FFT that runs out of memory");
+        return;
+    }
+    hcy_buffer_release(cts_buffer(dev, 1 << 20));
+    setenv("FAKE_CUFFT_FAILS", "3", 1);
+    st_ok(hcy_device_pool_stats(dev, &stats), "the pool");
+    ok(stats.cached >= 1 << 20, "keeps what was released");
+    st_is(hcy_fft_create(&fft, dev, &desc), HCY_ENOMEM, "a plan that twice finds no memory");
+    st_ok(hcy_fft_create(&fft, dev, &desc), "one that finds some the second time");
+    st_ok(hcy_device_pool_stats(dev, &stats), "the pool");
+    is_int((intmax_t)stats.cached, 0, "keeps none");
+    hcy_fft_release(fft);
+}
+
 /* --- A fault, last: the device is gone for the process --- */
 
 static void test_fault(void)
@@ -269,6 +290,7 @@ int main(int argc, char **argv)
     find_driver();
     test_program();
     test_handles();
+    test_plan_memory();
     hcy_queue_release(queue);
     hcy_device_release(dev);
     test_context();

@@ -113,8 +113,8 @@ static void configure(struct fft *f, bool backward, VkFFTConfiguration *c)
         c->bufferStride[i] = complex_stride;
         c->inputBufferStride[i] = complex_only ? complex_stride : real_stride;
     }
-    c->bufferSize = &f->bytes[complex_only || !backward];
-    c->inputBufferSize = &f->bytes[backward && !complex_only];
+    c->bufferSize = &f->bytes[f->desc.type == HCY_FFT_R2C]; /* that of complex numbers */
+    c->inputBufferSize = complex_only ? c->bufferSize : &f->bytes[backward];
 }
 
 /* VkFFT's own working space served its planning; ours comes with each execution. */

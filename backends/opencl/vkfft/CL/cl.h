@@ -19,6 +19,7 @@ cl_program cl_fft_program(const char *text, cl_int *error);
 #define clCreateKernel                                                   cl.clCreateKernel
 #define clCreateProgramWithBinary                                        cl.clCreateProgramWithBinary
 #define clEnqueueNDRangeKernel                                           cl.clEnqueueNDRangeKernel
+#define clEnqueueReadBuffer                                              cl.clEnqueueReadBuffer
 #define clEnqueueWriteBuffer                                             cl.clEnqueueWriteBuffer
 #define clFinish                                                         cl.clFinish
 #define clGetDeviceInfo                                                  cl.clGetDeviceInfo
