@@ -29,6 +29,9 @@ static inline const char *keep_locale(int category, const char *name)
 #define printf        print_nothing
 #define setlocale     keep_locale
 #define VKFFT_BACKEND 3
+#if defined __GNUC__ && !defined __clang__
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized" /* of VkFFT 1.3's functions, inlined */
+#endif
 #include <vkFFT.h>
 #undef printf
 #undef setlocale
@@ -36,22 +39,22 @@ static inline const char *keep_locale(int category, const char *name)
 struct fft {
     struct cl_device *dev;
     hcy_fft_desc desc;
-    size_t real, row;        /* bytes of a real number; points of a row */
-    size_t rows;             /* of all transforms */
-    bool single;             /* rows of one number in a transform from or to real ones */
-    uint64_t rank, size[3];  /* VkFFT's: the fastest first, none of one point */
-    uint64_t bytes[2];       /* of input and output */
+    size_t real, row;       /* bytes of a real number; points of a row */
+    size_t rows;            /* of all transforms */
+    bool single;            /* rows of one number in a transform from or to real ones */
+    uint64_t rank, size[3]; /* VkFFT's: the fastest first, none of one point */
+    uint64_t bytes[2];      /* of input and output */
+    pthread_mutex_t lock;   /* of what follows */
     size_t workspace;
-    pthread_mutex_t lock;    /* of what follows */
     VkFFTApplication *apps[2]; /* forward, backward */
-    cl_mem input, buffer, work;
+    cl_mem input, buffer;      /* a launch's, where VkFFT looks for them */
 };
 
 /* --- Planning --- */
 
 static _Thread_local struct cl_device *planning;
 
-cl_program cl_fft_program(const char *text, cl_int *error)
+static cl_program build_program(const char *text, cl_int *error)
 {
     cl_program program = NULL;
     *error = cl_build(planning, text, "", &program, NULL) ? CL_BUILD_PROGRAM_FAILURE : CL_SUCCESS;

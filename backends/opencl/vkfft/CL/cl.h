@@ -8,12 +8,12 @@
 
 #include "cl_priv.h"
 
-cl_program cl_fft_program(const char *text, cl_int *error);
+static cl_program build_program(const char *text, cl_int *error);
 
 #define CL_TRUE 1
 
 #define clBuildProgram(program, n, devices, options, notify, payload)    CL_SUCCESS
-#define clCreateProgramWithSource(context, n, texts, sizes, error)       cl_fft_program(*(texts), error)
+#define clCreateProgramWithSource(context, n, texts, sizes, error)       build_program(*(texts), error)
 #define clCreateBuffer                                                   cl.clCreateBuffer
 #define clCreateCommandQueue                                             cl.clCreateCommandQueue
 #define clCreateKernel                                                   cl.clCreateKernel
