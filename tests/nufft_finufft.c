@@ -147,16 +147,20 @@ static void check_statuses(void)
     is_int(finufft_makeplan(1, 4, n, 1, 1, 1e-6, &plan, NULL), 12, "4 dimensions");
     is_int(finufft_execute(NULL, c, f), 16, "no plan to execute");
     o.spreadinterponly = 1;
-    is_int(finufft_makeplan(1, 1, n, 1, 1, 1e-6, &plan, &o), FINUFFT_ERR_SPREAD_BOX_SMALL, "spreading alone, a small grid");
+    is_int(finufft_makeplan(1, 1, n, 1, 1, 1e-6, &plan, &o), FINUFFT_ERR_SPREAD_BOX_SMALL,
+           "spreading alone, a small grid");
     o.spreadinterponly = 0;
     o.spread_thread = 3;
-    is_int(finufft_makeplan(1, 1, n, 1, 1, 1e-6, &plan, &o), FINUFFT_ERR_SPREAD_THREAD_NOTVALID, "spread_thread 3");
+    is_int(finufft_makeplan(1, 1, n, 1, 1, 1e-6, &plan, &o), FINUFFT_ERR_SPREAD_THREAD_NOTVALID,
+           "spread_thread 3");
     o.spread_thread = 0;
     o.spread_kerformula = 99;
-    is_int(finufft_makeplan(1, 1, n, 1, 1, 1e-6, &plan, &o), FINUFFT_ERR_KERFORMULA_NOTVALID, "spread_kerformula 99");
+    is_int(finufft_makeplan(1, 1, n, 1, 1, 1e-6, &plan, &o), FINUFFT_ERR_KERFORMULA_NOTVALID,
+           "spread_kerformula 99");
     o.spread_kerformula = 0;
     o.fftw_lock_fun = lock;
-    is_int(finufft_makeplan(1, 1, n, 1, 1, 1e-6, &plan, &o), FINUFFT_ERR_LOCK_FUNS_INVALID, "one of two lock functions");
+    is_int(finufft_makeplan(1, 1, n, 1, 1, 1e-6, &plan, &o), FINUFFT_ERR_LOCK_FUNS_INVALID,
+           "one of two lock functions");
     x[1] = NAN;
     is_int(finufft1d1(10, x, c, 1, 1e-6, 4, f, NULL), FINUFFT_ERR_INVALID_ARGUMENT, "a point that is no number");
 }

@@ -4,7 +4,7 @@
 #include "nufft_oracle.h"
 #include "tap.h"
 
-static hcy_device *dev;
+static hcy_device *dev, *spare;
 static const int64_t modes[3] = { 12, 10, 14 };
 
 /* --- Statuses --- */
@@ -186,8 +186,8 @@ static void check_type3_grid(void)
     oracle_open(&p, HCY_F64, 3, 1, (const int64_t[]){ 20 }, 20000, 30, 1);
     plan = oracle_plan(&p, dev, 1e-6, NULL, &status);
     is_int(hcy_nufft_info_get(&many, plan), 0, "... of many on a small one");
-    ok(few.upsampling < many.upsampling && few.width > many.width && error < 3e-6, "... upsampling %g and %g, %u and %u cells",
-       few.upsampling, many.upsampling, few.width, many.width);
+    ok(few.upsampling < many.upsampling && few.width > many.width && error < 3e-6,
+       "... upsampling %g and %g, %u and %u cells", few.upsampling, many.upsampling, few.width, many.width);
     hcy_nufft_destroy(plan);
     oracle_close(&p);
 }
@@ -405,6 +405,92 @@ static void check_stages(hcy_device *d)
         }
 }
 
+/* Points in buffers of the device. */
+static void check_point_buffers(hcy_device *d)
+{
+    for (int dim = 1; dim <= 3; dim++) {
+        struct problem p;
+        int status;
+        hcy_buffer *x[3] = { NULL, NULL, NULL }, *small = NULL, *other = NULL;
+        oracle_open(&p, HCY_F64, 2, dim, modes, 50, 0, 2);
+        hcy_nufft *plan = oracle_plan(&p, d, 1e-7, NULL, &status);
+        for (int i = 0; i < dim; i++)
+            if (hcy_buffer_create(&x[i], d, HCY_MEM_DEVICE, 50 * 8) || hcy_buffer_write_now(x[i], 0, p.x[i], 50 * 8))
+                bail_out("%s", hcy_last_error()->text);
+        is_int(hcy_nufft_set_point_buffers(plan, 0, x), 0, "%d-D: no points in buffers", dim);
+        is_int(hcy_nufft_set_point_buffers(plan, 50, x), 0, "... points in buffers");
+        double error = oracle_execute(&p, plan, false);
+        ok(error <= 3e-7, "... are right: %.1e", error);
+        if (hcy_buffer_sub(&small, x[0], 0, 49 * 8) ||
+            hcy_buffer_create(&other, d == dev ? spare : dev, HCY_MEM_DEVICE, 50 * 8))
+            bail_out("%s", hcy_last_error()->text);
+        hcy_buffer *const short_one[3] = { small, x[1], x[2] }, *const elsewhere[3] = { other, x[1], x[2] };
+        is_int(hcy_nufft_set_point_buffers(plan, 50, short_one), HCY_EINVAL, "... one that is too short");
+        is_int(hcy_nufft_set_point_buffers(plan, 50, elsewhere), HCY_EINVAL, "... one of another device");
+        is_int(hcy_nufft_set_point_buffers(plan, -1, x), HCY_EINVAL, "... fewer than 0");
+        hcy_nufft_destroy(plan);
+        for (int i = 0; i < dim; i++)
+            hcy_buffer_release(x[i]);
+        hcy_buffer_release(small);
+        hcy_buffer_release(other);
+        oracle_close(&p);
+    }
+    hcy_nufft *plan;
+    is_int(hcy_nufft_create(&plan, d, 3, 1, NULL, 1, 1, 1e-6, NULL), 0, "a plan of type 3");
+    is_int(hcy_nufft_set_point_buffers(plan, 0, NULL), HCY_EUNSUPPORTED, "... takes no buffers");
+    hcy_nufft_destroy(plan);
+}
+
+/* A plan that was destroyed; not where the library does not look. */
+static void check_destroyed(void)
+{
+#ifndef NDEBUG
+    struct problem p;
+    int status;
+    hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
+    oracle_open(&p, HCY_F64, 1, 2, modes, 50, 0, 1);
+    hcy_nufft *plan = oracle_plan(&p, dev, 1e-7, NULL, &status);
+    volatile uintptr_t kept = (uintptr_t)plan; /* a pointer that compilers do not follow */
+    hcy_nufft_destroy(plan);
+    plan = (hcy_nufft *)kept;
+    const void *const *x = (const void *const *)p.x;
+    is_int(hcy_nufft_execute(plan, p.c, p.f), HCY_EINVAL, "a plan that was destroyed: execute");
+    is_int(hcy_nufft_execute_adjoint(plan, p.c, p.f), HCY_EINVAL, "... execute_adjoint");
+    is_int(hcy_nufft_execute_stage(plan, HCY_NUFFT_SPREAD, p.c, p.f), HCY_EINVAL, "... execute_stage");
+    is_int(hcy_nufft_set_points(plan, 50, x, 0, NULL), HCY_EINVAL, "... set_points");
+    is_int(hcy_nufft_info_get(&info, plan), HCY_EINVAL, "... info_get");
+    hcy_nufft_destroy(plan);
+    ok(true, "... and destroy is left alone");
+    oracle_close(&p);
+#endif
+}
+
+/* Devices of little memory: it ends anywhere, which has its status. */
+static void check_memory(void)
+{
+    int failed = 0, right = 0, others = 0;
+    for (int k = 0; k < 24; k++) {
+        char name[64];
+        struct problem p;
+        hcy_device *d;
+        int status;
+        snprintf(name, sizeof name, "cpu@threads=1@discrete=1@memory=%d", 5000 << k / 2);
+        if (hcy_device_open(&d, name))
+            bail_out("%s", hcy_last_error()->text);
+        oracle_open(&p, HCY_F64, 1 + k % 3, 2, modes, 50, k % 3 == 2 ? 20 : 0, 1);
+        hcy_nufft *plan = oracle_plan(&p, d, 1e-7, NULL, &status);
+        if (!status)
+            status = hcy_nufft_execute(plan, p.c, p.f);
+        failed += status == HCY_ENOMEM;
+        right += !status;
+        others += status && status != HCY_ENOMEM;
+        hcy_nufft_destroy(plan);
+        hcy_device_release(d);
+        oracle_close(&p);
+    }
+    ok(failed >= 5 && right >= 3 && !others, "too little memory: %d times that status, %d times done", failed, right);
+}
+
 static void check_one_call(void)
 {
     struct problem p;
@@ -461,7 +547,8 @@ static void check_threads(void)
 int main(void)
 {
     hcy_device *discrete = NULL;
-    if (hcy_device_open(&dev, "cpu@threads=3") || hcy_device_open(&discrete, "cpu@threads=2@discrete=1"))
+    if (hcy_device_open(&dev, "cpu@threads=3") || hcy_device_open(&spare, "cpu@threads=1") ||
+        hcy_device_open(&discrete, "cpu@threads=2@discrete=1"))
         bail_out("%s", hcy_last_error()->text);
     if (!(hcy_device_get_info(dev)->caps & HCY_CAP_FFT)) {
         is_int(create(1, 1, modes, 1, 1e-6, NULL), HCY_EUNSUPPORTED, "without an FFT there are no plans");
@@ -478,10 +565,15 @@ int main(void)
         check_submit(discrete);
         check_stages(dev);
         check_stages(discrete);
+        check_point_buffers(dev);
+        check_point_buffers(discrete);
+        check_destroyed();
+        check_memory();
         check_one_call();
         check_threads();
     }
     hcy_device_release(discrete);
+    hcy_device_release(spare);
     hcy_device_release(dev);
     return done_testing();
 }

@@ -38,6 +38,7 @@ struct hcy_nufft {
     size_t first_number;   /* what words call the first point */
     /* Points of each transform's own: a plan each, of one vector, whose work is that of its owner. */
     hcy_nufft **each, *owner;
+    hcy_nufft *next_live; /* live.c's */
     pthread_mutex_t lock; /* of: */
     struct hcy__nufft_work *free_work;
     /* Type 3: strengths times `before`, to the grid, whose cells are the modes of `inner`, a type 2; times
@@ -63,6 +64,11 @@ double hcy__nufft_candidate(const hcy_nufft *plan, size_t i);
 double hcy__nufft_cost(const hcy_nufft_job *job, int type, size_t n_points);
 /* The next size that FFTs like. */
 uint64_t hcy__nufft_smooth(uint64_t n);
+
+/* live.c: a plan is made, destroyed (false: it was before), used (HCY_EINVAL: it is none). */
+void hcy__nufft_born(hcy_nufft *plan);
+bool hcy__nufft_dies(hcy_nufft *plan);
+int hcy__nufft_alive(const hcy_nufft *plan);
 
 /* plan.c */
 /* Numbers and pointers of points and, for type 3, targets. */

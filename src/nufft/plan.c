@@ -117,6 +117,7 @@ int hcy_nufft_create(hcy_nufft **out, hcy_device *dev, int type, int dim, const 
     if (!p)
         return hcy_fail(HCY_ENOMEM, "out of memory for a plan");
     pthread_mutex_init(&p->lock, NULL);
+    hcy__nufft_born(p);
     p->dev = hcy_device_retain(dev);
     p->opts = *opts;
     p->type = type;
@@ -166,7 +167,7 @@ void hcy__nufft_forget(hcy_nufft *p)
 
 void hcy_nufft_destroy(hcy_nufft *p)
 {
-    if (!p)
+    if (!p || !hcy__nufft_dies(p))
         return;
     hcy__nufft_forget(p);
     drop(&p->table);
@@ -286,9 +287,8 @@ static int launch_sort(hcy_nufft *p, hcy_buffer *const points[3])
     return status ? status : finished;
 }
 
-int hcy__nufft_sort(hcy_nufft *p, size_t n, const void *const *points)
+static int sort_buffers(hcy_nufft *p, size_t n, hcy_buffer *const buffers[3])
 {
-    hcy_buffer *buffers[3] = { NULL, NULL, NULL };
     hcy_nufft_report report;
     int status = 0;
     p->n_points = n;
@@ -298,16 +298,22 @@ int hcy__nufft_sort(hcy_nufft *p, size_t n, const void *const *points)
     if (!p->report)
         status = hcy_buffer_create(&p->report, p->dev, HCY_MEM_DEVICE, sizeof report);
     if (!status)
-        status = point_buffers(buffers, p, n, points);
-    if (!status)
         status = launch_sort(p, buffers);
-    if (!status && p->opts.check_points) {
-        status = hcy_buffer_read_now(&report, p->report, 0, sizeof report);
-        if (!status && report.first_bad != UINT64_MAX)
-            status = hcy_fail(HCY_EINVAL,
-                              "point %llu has a coordinate that is no number, infinite or out of range",
-                              (unsigned long long)(report.first_bad + p->first_number));
-    }
+    if (status || !p->opts.check_points)
+        return status;
+    status = hcy_buffer_read_now(&report, p->report, 0, sizeof report);
+    if (!status && report.first_bad != UINT64_MAX)
+        status = hcy_fail(HCY_EINVAL, "point %llu has a coordinate that is no number, infinite or out of range",
+                          (unsigned long long)(report.first_bad + p->first_number));
+    return status;
+}
+
+int hcy__nufft_sort(hcy_nufft *p, size_t n, const void *const *points)
+{
+    hcy_buffer *buffers[3] = { NULL, NULL, NULL };
+    int status = n ? point_buffers(buffers, p, n, points) : 0;
+    if (!status)
+        status = sort_buffers(p, n, buffers);
     for (int d = 0; d < 3; d++)
         hcy_buffer_release(buffers[d]);
     return status;
@@ -333,7 +339,8 @@ int hcy__nufft_check_points(const hcy_nufft *p, int64_t n_points, const void *co
     return status || p->type != 3 ? status : check_end(p, n_targets, targets, "targets");
 }
 
-static int set_points(hcy_nufft *p, size_t n, const void *const *points)
+/* Window, grid and tables for so many points. */
+static int prepare(hcy_nufft *p, size_t n)
 {
     hcy_nufft_job before = p->job;
     int status = hcy__nufft_choose(p, n ? n : 1);
@@ -343,25 +350,52 @@ static int set_points(hcy_nufft *p, size_t n, const void *const *points)
         status = hcy__nufft_tables(p, true);
     if (status)
         p->job.grid[0] = 0; /* made anew the next time */
-    return status ? status : hcy__nufft_sort(p, n, points);
+    return status;
+}
+
+static int end_points(hcy_nufft *p, int status)
+{
+    if (status)
+        hcy__nufft_forget(p);
+    p->ready = !status;
+    return status;
 }
 
 int hcy_nufft_set_points(hcy_nufft *p, int64_t n_points, const void *const *points, int64_t n_targets,
                          const void *const *targets)
 {
-    if (!p)
-        return hcy_fail(HCY_EINVAL, "hcy_nufft_set_points: no plan");
-    int status = hcy__nufft_check_points(p, n_points, points, n_targets, targets);
+    int status = hcy__nufft_alive(p);
+    if (!status)
+        status = hcy__nufft_check_points(p, n_points, points, n_targets, targets);
     if (status)
         return status;
     hcy__nufft_forget(p);
     p->n_targets = p->type == 3 ? (size_t)n_targets : 0;
-    status = p->type == 3 ? hcy__nufft_set_type3(p, (size_t)n_points, points, (size_t)n_targets, targets)
-                          : set_points(p, (size_t)n_points, points);
+    if (p->type == 3)
+        return end_points(p, hcy__nufft_set_type3(p, (size_t)n_points, points, (size_t)n_targets, targets));
+    status = prepare(p, (size_t)n_points);
+    return end_points(p, status ? status : hcy__nufft_sort(p, (size_t)n_points, points));
+}
+
+int hcy_nufft_set_point_buffers(hcy_nufft *p, int64_t n_points, hcy_buffer *const *points)
+{
+    int status = hcy__nufft_alive(p);
+    if (!status && p->type == 3)
+        status = hcy_fail(HCY_EUNSUPPORTED, "points of type 3 must be in host memory");
+    if (!status)
+        status = hcy__nufft_check_points(p, n_points, (const void *const *)points, 0, NULL);
+    for (int d = 0; !status && n_points && d < p->dim; d++)
+        if (hcy_buffer_device(points[d]) != p->dev ||
+            hcy_buffer_size(points[d]) < (size_t)n_points * hcy__nufft_real(p))
+            status = hcy_fail(HCY_EINVAL, "coordinates on axis %d are on another device, or fewer than %lld", d,
+                              (long long)n_points);
     if (status)
-        hcy__nufft_forget(p);
-    p->ready = !status;
-    return status;
+        return status;
+    hcy__nufft_forget(p);
+    status = prepare(p, (size_t)n_points);
+    hcy_buffer *const buffers[3] = { n_points ? points[0] : NULL, n_points ? points[p->dim > 1] : NULL,
+                                     n_points ? points[p->dim > 2 ? 2 : 0] : NULL };
+    return end_points(p, status ? status : sort_buffers(p, (size_t)n_points, buffers));
 }
 
 /* A plan of one vector for each transform. */
@@ -385,10 +419,13 @@ static int make_each(hcy_nufft *p)
 int hcy_nufft_set_points_each(hcy_nufft *p, const int64_t *n_points, const void *const *points,
                               const int64_t *n_targets, const void *const *targets)
 {
-    if (!p || !n_points || !points || (p->type == 3 && (!n_targets || !targets)))
-        return hcy_fail(HCY_EINVAL, "hcy_nufft_set_points_each: %s", p ? "no points, or no targets" : "no plan");
+    int status = hcy__nufft_alive(p);
+    if (!status && (!n_points || !points || (p->type == 3 && (!n_targets || !targets))))
+        status = hcy_fail(HCY_EINVAL, "hcy_nufft_set_points_each: no points, or no targets");
+    if (status)
+        return status;
     hcy__nufft_forget(p);
-    int status = make_each(p);
+    status = make_each(p);
     for (size_t i = 0; i < p->n_transforms && !status; i++) {
         size_t at = i * (size_t)p->dim;
         status = hcy_nufft_set_points(p->each[i], n_points[i], points + at, p->type == 3 ? n_targets[i] : 0,
@@ -396,17 +433,17 @@ int hcy_nufft_set_points_each(hcy_nufft *p, const int64_t *n_points, const void 
         if (status)
             status = hcy_fail(status, "transform %zu: %s", i, hcy_last_error()->text);
     }
-    if (status)
-        hcy__nufft_forget(p);
-    p->ready = !status;
-    return status;
+    return end_points(p, status);
 }
 
 int hcy_nufft_info_get(hcy_nufft_info *info, const hcy_nufft *p)
 {
-    if (!info || !p || info->size < sizeof *info)
-        return hcy_fail(HCY_EINVAL, "hcy_nufft_info_get: %s",
-                        p ? "no structure, or of another size (HCY_NUFFT_INFO_INIT fills it)" : "no plan");
+    int status = hcy__nufft_alive(p);
+    if (!status && (!info || info->size < sizeof *info))
+        status = hcy_fail(HCY_EINVAL,
+                          "hcy_nufft_info_get: no structure, or of another size (HCY_NUFFT_INFO_INIT fills it)");
+    if (status)
+        return status;
     size_t points = p->sorted ? hcy_buffer_size(p->sorted) : 0;
     for (size_t i = 0; p->each && i < p->n_transforms; i++)
         points += p->each[i]->sorted ? hcy_buffer_size(p->each[i]->sorted) : 0;

@@ -234,9 +234,8 @@ static int run_batch(hcy_nufft *p, struct hcy__nufft_work *w, char *c, char *f, 
 
 int hcy__nufft_ready(const hcy_nufft *p)
 {
-    if (!p)
-        return hcy_fail(HCY_EINVAL, "no plan of a non-uniform FFT");
-    return p->ready ? 0 : hcy_fail(HCY_ESTATE, "the plan has no points yet: hcy_nufft_set_points()");
+    int status = hcy__nufft_alive(p);
+    return status || p->ready ? status : hcy_fail(HCY_ESTATE, "the plan has no points yet: hcy_nufft_set_points()");
 }
 
 /* n vectors of a plan whose points they share. */
@@ -289,14 +288,20 @@ int hcy__nufft_execute_some(hcy_nufft *p, void *c, void *f, size_t n, bool adjoi
     return status;
 }
 
+static int execute(hcy_nufft *p, void *c, void *f, bool adjoint)
+{
+    int status = hcy__nufft_alive(p);
+    return status ? status : hcy__nufft_execute_some(p, c, f, p->n_transforms, adjoint);
+}
+
 int hcy_nufft_execute(hcy_nufft *p, void *c, void *f)
 {
-    return hcy__nufft_execute_some(p, c, f, p ? p->n_transforms : 0, false);
+    return execute(p, c, f, false);
 }
 
 int hcy_nufft_execute_adjoint(hcy_nufft *p, void *c, void *f)
 {
-    return hcy__nufft_execute_some(p, c, f, p ? p->n_transforms : 0, true);
+    return execute(p, c, f, true);
 }
 
 /* --- On a queue of the caller's --- */

@@ -24,7 +24,8 @@
  *
  * THREADS. One plan may be executed by several threads at once, each execution has working memory of its
  * own; setting points needs the plan for itself.  Any number of plans, on any devices, live side by side.
- * Failures are described in hcy_last_error().
+ * Failures are described in hcy_last_error(). A plan that was destroyed is HCY_EINVAL to every call, if the
+ * library was built without NDEBUG.
  */
 #ifndef HALCYON_NUFFT_H
 #define HALCYON_NUFFT_H
@@ -75,6 +76,8 @@ HCY_API void hcy_nufft_destroy(hcy_nufft *plan); /* NULL is fine; nobody else ma
 HCY_API int hcy_nufft_set_points(hcy_nufft *plan, int64_t n_points, const void *const *points, int64_t n_targets,
                                  const void *const *targets) HCY_MUST_USE;
 
+/* The same, types 1 and 2, from buffers of the plan's device, points[axis]; what writes to them must be done. */
+HCY_API int hcy_nufft_set_point_buffers(hcy_nufft *plan, int64_t n_points, hcy_buffer *const *points) HCY_MUST_USE;
 /* Points of each transform's own: n_points[transform], points[transform * dim + axis][number], and for type 3
  * the targets likewise. Strengths are then those of one transform behind those of the other, and so are
  * coefficients; else all is as above, but that such plans have no stages. */
