@@ -5,6 +5,9 @@
  * transform with FFTW_ESTIMATE (kernels may ask otherwise), so they never depend on timings; a batch is spread over
  * the device's threads, one transform a thread: the same bits for any number of threads.  One plan a direction and
  * placement is made at its first use; executions use FFTW's new-array interface, which is thread-safe.
+ *
+ * Plans that kernels had measured are remembered as FFTW's wisdom, in the cache's folder fftw from run to run.  All
+ * other plans are made with FFTW's wisdom put aside: they must not depend on what was measured before.
  */
 #include "cpu_priv.h"
 
@@ -13,8 +16,12 @@
 #if HAVE_FFTW3
 #include <complex.h>
 #include <fftw3.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 static pthread_mutex_t planner = PTHREAD_MUTEX_INITIALIZER;
 
@@ -27,7 +34,13 @@ struct precision {
     int (*alignment)(void *p);
     void *(*alloc)(size_t bytes);
     void (*free)(void *p);
+    char *(*wisdom)(void); /* malloced */
+    void (*forget)(void);
+    int (*learn)(const char *wisdom);
+    int (*learn_file)(const char *path);
+    int (*write_file)(const char *path);
     size_t real;
+    const char *name;
 };
 
 #define PRECISION(X, T, name)                                                                                \
@@ -63,10 +76,64 @@ struct precision {
         return X##_alignment_of(p);                                                                          \
     }                                                                                                        \
     static const struct precision name = { name##_plan,      name##_plan_many, name##_run, name##_destroy,   \
-                                           name##_alignment, X##_malloc,       X##_free,   sizeof(T) };
+                                           name##_alignment, X##_malloc,       X##_free,                     \
+                                           X##_export_wisdom_to_string, X##_forget_wisdom,                   \
+                                           X##_import_wisdom_from_string, X##_import_wisdom_from_filename,   \
+                                           X##_export_wisdom_to_filename, sizeof(T), #T };
 
 PRECISION(fftw, double, f64)
 PRECISION(fftwf, float, f32)
+
+/* --- Wisdom; under the planner's lock --- */
+
+static char *put_aside(const struct precision *p)
+{
+    char *wisdom = p->wisdom();
+    if (wisdom)
+        p->forget();
+    return wisdom;
+}
+
+static void take_back(const struct precision *p, char *wisdom)
+{
+    if (wisdom)
+        p->learn(wisdom);
+    free(wisdom);
+}
+
+static bool wisdom_path(const struct precision *p, char *path, size_t size)
+{
+    char folder[PATH_MAX];
+    return !hcy_cache_folder(folder, sizeof folder, "fftw") &&
+           (size_t)snprintf(path, size, "%s/%s-%s", folder, p->name, fftw_version) < size;
+}
+
+/* What earlier runs measured, once. */
+static void learn(const struct precision *p)
+{
+    static bool known[2];
+    char path[PATH_MAX + 64];
+    if (!known[p->real == sizeof(float)] && wisdom_path(p, path, sizeof path))
+        p->learn_file(path); /* or not: there is none, or it is damaged */
+    known[p->real == sizeof(float)] = true;
+}
+
+/* What has changed is kept if that is possible; processes do not see each other's halves. */
+static void keep(const struct precision *p, const char *before)
+{
+    char path[PATH_MAX + 64], temporary[PATH_MAX + 80], *now = p->wisdom();
+    bool same = !now || (before && !strcmp(before, now));
+    free(now);
+    if (same || !wisdom_path(p, path, sizeof path))
+        return;
+    snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
+    int fd = mkstemp(temporary);
+    if (fd < 0)
+        return;
+    close(fd);
+    if (!p->write_file(temporary) || rename(temporary, path))
+        unlink(temporary);
+}
 
 enum { PLACES = 2, ALIGNMENTS = 2, DIRECTIONS = 2 };
 
@@ -129,7 +196,9 @@ static void *make_plan(struct fft *f, int direction, bool in_place, bool aligned
 {
     unsigned flags = FFTW_ESTIMATE | (aligned ? 0 : FFTW_UNALIGNED);
     char *in = f->p->alloc(f->in_stride), *out = in_place ? in : f->p->alloc(f->out_stride);
+    char *wisdom = put_aside(f->p);
     void *plan = in && out ? f->p->plan(&f->desc, direction, in, out, flags) : NULL;
+    take_back(f->p, wisdom);
     if (out != in)
         f->p->free(out);
     f->p->free(in);
@@ -205,7 +274,15 @@ static struct cpu_fft_kept *make_kept(const struct cpu_fft_many *many)
     size_t span = (size_t)(many->n - 1) * (size_t)many->stride + (size_t)(many->howmany - 1) * (size_t)many->dist + 1;
     void *data = k->p->alloc(span * 2 * k->p->real);
     unsigned flags = (many->measured ? FFTW_MEASURE : FFTW_ESTIMATE) | (many->aligned ? 0 : FFTW_UNALIGNED);
+    char *wisdom = many->measured ? NULL : put_aside(k->p);
+    if (many->measured)
+        learn(k->p);
+    char *before = many->measured ? k->p->wisdom() : NULL;
     k->plan = data ? k->p->plan_many(many, data, flags) : NULL;
+    take_back(k->p, wisdom);
+    if (many->measured)
+        keep(k->p, before);
+    free(before);
     k->p->free(data);
     if (k->plan)
         return k;

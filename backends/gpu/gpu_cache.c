@@ -1,19 +1,17 @@
-/* gpu_cache.c - compiled kernels on disk, from run to run.
+/* gpu_cache.c - compiled kernels on disk, from run to run, in the cache's folder kernels.
  *
- * In the folder kernels/ of HALCYON_CACHE_DIR, else of $XDG_CACHE_HOME/halcyon, else of ~/.cache/halcyon; a
- * HALCYON_CACHE_DIR that is set but empty switches the cache off.  An entry is written to a file of its own and
+ * An entry is written to a file of its own and
  * renamed, so that processes do not see each other's halves; it names its length and both hashes, and what does not
  * fit them is compiled anew.
  */
 #include "gpu_cache.h"
 
-#include <errno.h>
+#include <halcyon/backend.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define MAGIC   0x314e49424c434148u
@@ -22,31 +20,6 @@
 struct head {
     uint64_t magic, key, check, size, sum;
 };
-
-/* Where the cache is, made if need be; false if there is none. */
-static bool find_directory(char *dir, size_t size)
-{
-    const char *own = getenv("HALCYON_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    int n;
-    if (own)
-        n = *own ? snprintf(dir, size, "%s/kernels", own) : 0;
-    else if (xdg && *xdg)
-        n = snprintf(dir, size, "%s/halcyon/kernels", xdg);
-    else
-        n = home && *home ? snprintf(dir, size, "%s/.cache/halcyon/kernels", home) : 0;
-    if (n <= 0 || (size_t)n >= size)
-        return false;
-    for (char *p = dir + 1;; p++)
-        if (*p == '/' || !*p) {
-            char was = *p;
-            *p = 0;
-            if (mkdir(dir, 0777) && errno != EEXIST && errno != EROFS && errno != EACCES)
-                return false;
-            *p = was;
-            if (!was)
-                return true;
-        }
-}
 
 static uint64_t sum_of(const void *data, size_t size)
 {
@@ -60,7 +33,7 @@ static uint64_t sum_of(const void *data, size_t size)
 static bool entry_path(char *path, size_t size, const char *kind, uint64_t key)
 {
     char dir[PATH_MAX];
-    return find_directory(dir, sizeof dir) &&
+    return !hcy_cache_folder(dir, sizeof dir, "kernels") &&
            (size_t)snprintf(path, size, "%s/%s-%016llx.bin", dir, kind, (unsigned long long)key) < size;
 }
 

@@ -193,6 +193,10 @@ HCY_API int hcy_trace_on(void);
 HCY_API int hcy_size_mul(size_t *out, size_t a, size_t b);
 HCY_API int hcy_size_add(size_t *out, size_t a, size_t b);
 
+/* The folder for what a backend keeps from run to run, of HALCYON_CACHE_DIR or the user's cache, made if need be, to
+ * `path`; HCY_ENOENT without a description: there is none. */
+HCY_API int hcy_cache_folder(char *path, size_t size, const char *folder);
+
 /* A queue for backends whose device has none of its own (hal/hostqueue.c): a thread that runs commands in order,
  * with events, sticky failures and the trace.  `run` gets a private copy of `size` bytes of `command`. */
 typedef struct hcy_hostqueue hcy_hostqueue;
