@@ -629,7 +629,9 @@ static inline bool hls_span_fits(uint64_t at, uint64_t size, uint64_t bytes)
 static int32_t hls_sums_open(hls_sums_run &run, const uint64_t *job, const hls_word *plan, uint64_t plan_bytes)
 {
     hls_job_get(&run.job, job);
-    uint64_t size[HLS_SPAN + 1], n = run.job.n_pixels, groups = 0;
+    uint64_t n = run.job.n_pixels, groups = 0;
+    uint64_t size[HLS_SPAN + 1];
+#pragma HLS ARRAY_PARTITION variable=size complete
     run.elem = hls_pixel_bytes(run.job.pixel_type);
     run.is_signed = run.job.pixel_type >= HCY_PIXEL_I8;
     if (!run.elem)

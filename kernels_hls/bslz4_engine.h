@@ -1,6 +1,6 @@
 /* bslz4_engine.h - coded blocks to pixels: the stages that bslz4_decode and bslz4_azint share.
  *
- *     list --> fetch --units, coded--> HLS_ENGINES x [ parse --sequences--> copy --chunks--> transpose ] --pieces--> ...
+ *     list --> fetch --units, coded--> 4 x [ parse --sequences--> copy --chunks--> transpose ] --pieces--> ...
  *
  * list reads the table of blocks ahead.  fetch deals blocks to the engines in turn, a burst of the memory each, and
  * whoever takes the pieces takes them in the same turn, so the order of the image is kept and no engine can wait for
@@ -578,7 +578,9 @@ static inline hls_pixels hls_planes_pixels(const hls_planes &planes, uint32_t g,
 {
 #pragma HLS INLINE
     uint32_t shift = elem == 4 ? 0 : elem == 2 ? 1 : 2;
-    uint8_t bits[32], row = 0;
+    uint8_t row = 0;
+    uint8_t bits[32];
+#pragma HLS ARRAY_PARTITION variable=bits complete
     hls_pixels out = { { 0, 0, 0, 0 }, (uint8_t)(8 * elem), g + 1 == plane, 0 };
     for (uint32_t p = 0; p < 32; p++) {
 #pragma HLS UNROLL

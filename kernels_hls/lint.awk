@@ -1,0 +1,102 @@
+# lint.awk - can v++ make hardware of this?  What a machine can see of the rules in hls_common.h.
+#     awk -f lint.awk FILE...    prints FILE:LINE: what is wrong
+# Text for the host's compiler alone (#ifndef __SYNTHESIS__) is passed over.
+function wrong(line, what) { print FILENAME ":" line ": " what }
+
+# The loop that began at loop_line is known as far as it says what it is.
+function end_loop() {
+    if (!loop_line) return
+    if (!loop_kind) wrong(loop_line, "a loop that says neither PIPELINE, UNROLL nor HLS_OUTER")
+    else if (loop_kind == "UNROLL" && !loop_constant) wrong(loop_line, "UNROLL of a loop without a constant bound")
+    else if (loop_kind != "UNROLL" && !loop_constant && !loop_trips)
+        wrong(loop_line, "a loop without a constant bound says no LOOP_TRIPCOUNT")
+    loop_line = 0
+}
+function end_arrays(  name) {
+    for (name in array_line) {
+        wrong(array_line[name], "array " name " says neither ARRAY_PARTITION nor BIND_STORAGE")
+        delete array_line[name]
+    }
+}
+
+FNR == 1 { end_loop(); end_arrays(); depth = 0; skipping = 0; level = 0; name = ""; inside = 0 }
+
+# --- What v++ sees ---
+/^#if/ { level++ }
+/^#ifndef __SYNTHESIS__/ && !skipping { skipping = level }
+/^#ifdef __SYNTHESIS__/ { synthesis[level] = 1 }
+/^#else/ && synthesis[level] && !skipping { skipping = level }
+/^#endif/ { if (skipping == level) skipping = 0; synthesis[level] = 0; level--; next }
+skipping { next }
+
+{
+    raw = $0
+    line = $0
+    if (inside) { if (!sub(/^.*\*\//, "", line)) next; inside = 0 }
+    gsub(/\/\*[^*]*\*\//, "", line)
+    sub(/\/\/.*/, "", line)
+    if (sub(/\/\*.*/, "", line)) inside = 1
+    gsub(/"[^"]*"/, "\"\"", line)
+}
+
+# --- Pragmas say what the loop or the array before them is ---
+/^#pragma HLS/ {
+    if (loop_line) {
+        if (/HLS PIPELINE/) { loop_kind = "PIPELINE"; if (!/II=[0-9]+/ && !/PIPELINE off/) wrong(FNR, "PIPELINE without its II") }
+        else if (/HLS UNROLL/) loop_kind = "UNROLL"
+        else if (/HLS LOOP_TRIPCOUNT/) loop_trips = 1
+    }
+    if (match($0, /variable=[A-Za-z_0-9]+/)) delete array_line[substr($0, RSTART + 9, RLENGTH - 9)]
+    next
+}
+line ~ /^[ \t]*$/ { next }
+{ end_loop() }
+/^#/ { next }
+
+# --- Words that have no hardware ---
+line ~ /(^|[^A-Za-z_0-9])(new|delete|malloc|calloc|realloc|free|virtual|throw|try|catch)[^A-Za-z_0-9]/ ||
+line ~ /(^|[^A-Za-z_0-9])(dynamic_cast|typeid|goto|longjmp|printf|abort|exit)[^A-Za-z_0-9]/ {
+    wrong(FNR, "no hardware for this word")
+}
+line ~ /(^|[^A-Za-z_0-9])std::/ { wrong(FNR, "nothing of the standard library") }
+line ~ /(^|[^A-Za-z_0-9])(float|double)[^A-Za-z_0-9]/ { wrong(FNR, "no floating point: sums are integers") }
+line ~ /[A-Za-z_0-9>] *\* *\*[^=]/ { wrong(FNR, "a pointer to a pointer") }
+
+# --- Loops ---
+line ~ /(^|[^A-Za-z_0-9])(for|while) *\(/ {
+    loop_line = FNR
+    loop_trips = 0
+    loop_kind = raw ~ /HLS_OUTER/ ? "OUTER" : ""
+    loop_constant = line ~ /[<>]=? *([0-9]+|[A-Z][A-Z_0-9]+)( [-+*\/] [0-9]+)?;/ ||
+        line ~ /= [A-Z][A-Z_0-9]+( - 1)?; .*> 0;/
+    if (line ~ /for *\(;;\)/ || line ~ /while *\((true|1)\)/) wrong(FNR, "a loop that need not end")
+}
+
+# --- Arrays of more than eight elements, in functions ---
+depth && line ~ /^ +(const )?(bool|u?int[0-9]+_t|hls_[a-z_]+|hcy_[a-z0-9_]+) [a-z_0-9]+[^(]*\[/ {
+    text = line
+    sub(/^ +(const )?[a-z0-9_]+ /, "", text)
+    gsub(/\{[^}]*\}/, "", text)
+    while (match(text, /[a-z_0-9]+(\[[^\]]+\])+/)) {
+        declared = substr(text, RSTART, RLENGTH)
+        begins = substr(text, 1, RSTART - 1) ~ /= [^,]*$/ # it is part of what something begins with
+        text = substr(text, RSTART + RLENGTH)
+        if (begins) continue
+        if (declared !~ /\[[A-Z]/ && declared !~ /\[[0-9][0-9]/) continue
+        sub(/\[.*/, "", declared)
+        array_line[declared] = FNR
+    }
+}
+depth && line ~ /^ +HLS_MEMORY / {
+    text = line
+    sub(/\[.*|;.*/, "", text)
+    sub(/.* /, "", text)
+    array_line[text] = FNR
+}
+
+# --- Functions: where they begin, and that they do not call themselves ---
+!depth && line ~ /^[A-Za-z].*\(/ && line !~ /;$/ { name = line; sub(/\(.*/, "", name); sub(/.*[ *&]/, "", name) }
+depth && name != "" && index(line, name "(") && line !~ ("[A-Za-z_0-9]" name "\\(") { wrong(FNR, name " calls itself") }
+line ~ /^\{/ { depth = 1 }
+line ~ /^\}/ { depth = 0; name = ""; end_arrays() }
+END { end_loop(); end_arrays() }
