@@ -232,14 +232,14 @@ static void divide(double *restrict to, const double *restrict from, double by, 
 /* Bins [at, at + n) of the curve.  An empty one has no norm; what it is divided by instead does not matter. */
 static void set_means(hcy_azint_result *r, const struct block *b, double factor, size_t at, size_t n)
 {
-    double *restrict intensity = r->intensity + at, *restrict sigma = r->sigma + at;
+    double *restrict intensity = r->intensity + at, *restrict sigma = r->sigma ? r->sigma + at : NULL;
 
     for (size_t i = 0; i < n; i++) {
         double full = b->norm[i] > 0 ? b->norm[i] * factor : 1;
 
         intensity[i] = (b->norm[i] > 0 ? b->signal[i] : 0) / full;
     }
-    for (size_t i = 0; r->sigma && i < n; i++) {
+    for (size_t i = 0; sigma && i < n; i++) {
         double full = b->norm[i] > 0 ? fabs(b->norm[i] * factor) : 1;
 
         sigma[i] = sqrt(b->norm[i] > 0 ? b->variance[i] : 0) / full;
