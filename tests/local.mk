@@ -188,7 +188,7 @@ tests_azint_kernels_LDADD = libinternal.la
 
 # FPGA cards.
 test_internal += tests/hls_args
-tests_hls_args_LDADD = libhls_args.la libinternal.la
+tests_hls_args_LDADD = libinternal.la
 
 # The FPGA kernels in C simulation, where there is a C++ compiler.
 EXTRA_DIST += tests/hls.h tests/hls_decode.cpp tests/hls_azint.cpp tests/hls_model.cpp

@@ -1,0 +1,241 @@
+/* card.c - XRT's native C API, opened at run time: the one file that uses it.
+ *
+ * libxrt_coreutil stays open for ever.  It finds the shim for cards in $XILINX_XRT/lib alone, so that variable is asked
+ * for first.  A library without these functions is a later XRT, which has them in C++ only.
+ */
+#include "card.h"
+
+#include <halcyon/backend.h>
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static struct {
+#define X(type, name, parameters) type(*name) parameters;
+#include "xrt_syms.def"
+#undef X
+} xrt;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static char missing[300];
+
+enum { TO_DEVICE = 0, FROM_DEVICE = 1 };              /* xclBOSyncDirection */
+enum { COMPLETED = 4, ABORTED = 6, NO_RESPONSE = 9 }; /* ert_cmd_state; between the last two a run goes on */
+
+static void *find(void *library, const char *symbol)
+{
+    void *p = dlsym(library, symbol);
+    if (!p && !*missing)
+        snprintf(missing, sizeof missing, "it is an XRT without its C API (no %s)", symbol);
+    return p;
+}
+
+static void open_library(void)
+{
+    const char *root = getenv("XILINX_XRT");
+    char path[400];
+    if (!root || !*root) {
+        snprintf(missing, sizeof missing, "XILINX_XRT is not set: XRT's setup.sh sets it to where XRT is");
+        return;
+    }
+    snprintf(path, sizeof path, "%s/lib/libxrt_coreutil.so.2", root);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        library = dlopen("libxrt_coreutil.so.2", RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        snprintf(missing, sizeof missing, "%s", dlerror());
+        return;
+    }
+#define X(type, name, parameters) *(void **)&xrt.name = find(library, #name);
+#include "xrt_syms.def"
+#undef X
+    if (!*missing)
+        xrt.xrtIniStringSet("Runtime.runtime_log", "null");
+}
+
+int card_load_library(void)
+{
+    pthread_once(&once, open_library);
+    return *missing ? hcy_fail_vendor(HCY_ENODEV, 0, missing, "there is no usable XRT here: %s", missing) : 0;
+}
+
+/* --- The end of the process --- */
+
+/* XRT's own static objects go when the process ends; whoever calls it then, from a thread that still runs, crashes.  So
+ * before they go, runs in flight are waited for, for a while, and from then on every call fails here.  What is
+ * registered last is called first, and XRT makes its objects one after another: therefore several times. */
+
+static pthread_rwlock_t gate = PTHREAD_RWLOCK_INITIALIZER; /* read: a call is under way */
+static atomic_bool closed;
+static atomic_int in_flight;
+
+#define EXIT_PATIENCE_MS 2000
+
+static void close_gate(void)
+{
+    const struct timespec tick = { 0, 1000000 };
+    for (int i = 0; i < EXIT_PATIENCE_MS && atomic_load(&in_flight) > 0; i++)
+        nanosleep(&tick, NULL);
+    atomic_store(&closed, true);
+    pthread_rwlock_wrlock(&gate);
+    pthread_rwlock_unlock(&gate);
+}
+
+static void close_gate_at_exit(void)
+{
+    atexit(close_gate);
+}
+
+/* Once for each place that it stands in. */
+#define AT_EXIT                                                                                              \
+    do {                                                                                                     \
+        static pthread_once_t registered = PTHREAD_ONCE_INIT;                                                \
+        pthread_once(&registered, close_gate_at_exit);                                                       \
+    } while (0)
+
+static bool enter(void)
+{
+    if (atomic_load(&closed))
+        return false;
+    pthread_rwlock_rdlock(&gate);
+    if (!atomic_load(&closed))
+        return true;
+    pthread_rwlock_unlock(&gate);
+    return false;
+}
+
+/* The result of a call, or `otherwise` when the process ends. */
+#define CALL(type, otherwise, call)                                                                          \
+    type result = otherwise;                                                                                 \
+    if (enter()) {                                                                                           \
+        result = call;                                                                                       \
+        pthread_rwlock_unlock(&gate);                                                                        \
+    }
+
+/* --- Cards, units, buffers --- */
+
+void *card_open(const char *bdf)
+{
+    CALL(void *, NULL, xrt.xrtDeviceOpenByBDF(bdf))
+    AT_EXIT;
+    return result;
+}
+
+bool card_program(void *card, const void *xclbin)
+{
+    CALL(int, -1, xrt.xrtDeviceLoadXclbin(card, xclbin))
+    AT_EXIT;
+    return result == 0;
+}
+
+void *card_unit_open(void *card, const unsigned char uuid[16], const char *name)
+{
+    CALL(void *, NULL, xrt.xrtPLKernelOpen(card, uuid, name))
+    AT_EXIT;
+    return result;
+}
+
+void card_unit_close(void *unit)
+{
+    CALL(int, 0, xrt.xrtKernelClose(unit))
+    (void)result;
+}
+
+int card_unit_group(void *unit, int argument)
+{
+    CALL(int, -1, xrt.xrtKernelArgGroupId(unit, argument))
+    return result;
+}
+
+void *card_buffer(void *card, size_t size, uint32_t group)
+{
+    CALL(void *, NULL, xrt.xrtBOAlloc(card, size, 0, group))
+    AT_EXIT;
+    return result;
+}
+
+void *card_view(void *buffer, size_t size, size_t offset)
+{
+    CALL(void *, NULL, xrt.xrtBOSubAlloc(buffer, size, offset))
+    return result;
+}
+
+void card_buffer_free(void *buffer)
+{
+    CALL(int, 0, xrt.xrtBOFree(buffer))
+    (void)result;
+}
+
+void *card_buffer_host(void *buffer)
+{
+    CALL(void *, NULL, xrt.xrtBOMap(buffer))
+    return result;
+}
+
+bool card_to(void *buffer, size_t offset, size_t size)
+{
+    CALL(int, -1, xrt.xrtBOSync(buffer, TO_DEVICE, size, offset))
+    return result == 0;
+}
+
+bool card_from(void *buffer, size_t offset, size_t size)
+{
+    CALL(int, -1, xrt.xrtBOSync(buffer, FROM_DEVICE, size, offset))
+    return result == 0;
+}
+
+uint64_t card_address(void *buffer)
+{
+    CALL(uint64_t, 0, xrt.xrtBOAddress(buffer))
+    return result;
+}
+
+/* --- Runs --- */
+
+void *card_run_open(void *unit)
+{
+    CALL(void *, NULL, xrt.xrtRunOpen(unit))
+    return result;
+}
+
+void card_run_close(void *run)
+{
+    CALL(int, 0, xrt.xrtRunClose(run))
+    (void)result;
+}
+
+bool card_run_set_buffer(void *run, int argument, void *buffer)
+{
+    CALL(int, -1, xrt.xrtRunSetArg(run, argument, buffer))
+    return result == 0;
+}
+
+bool card_run_set_number(void *run, int argument, uint64_t number)
+{
+    CALL(int, -1, xrt.xrtRunSetArg(run, argument, number))
+    return result == 0;
+}
+
+bool card_run_start(void *run)
+{
+    atomic_fetch_add(&in_flight, 1);
+    CALL(int, -1, xrt.xrtRunStart(run))
+    AT_EXIT;
+    if (result)
+        atomic_fetch_sub(&in_flight, 1);
+    return result == 0;
+}
+
+enum card_state card_run_wait(void *run, unsigned milliseconds, int *code)
+{
+    CALL(int, ABORTED, xrt.xrtRunWaitFor(run, milliseconds))
+    *code = result;
+    if (result < COMPLETED || (result > ABORTED && result < NO_RESPONSE))
+        return CARD_RUNS;
+    atomic_fetch_sub(&in_flight, 1);
+    return result == COMPLETED ? CARD_DONE : CARD_FAILED;
+}

@@ -1,0 +1,246 @@
+/* device.c - opening and closing FPGA cards.  Thread-safe.
+ *
+ * A device is "xrt:N", cards counted by their addresses, or "xrt:ADDRESS" ("xrt:0000:3b:00.1"), with options:
+ *   xclbin=FILE      the program (else the first that fits in HALCYON_XCLBIN_PATH)
+ *   timeout-ms=N     a run that takes longer is taken for hung, and the device for lost (60000)
+ *   memory=BYTES     a limit for its buffers
+ *   fail-alloc=N, fail-launch=N, lose-launch=N   the N-th allocation or launch fails, or loses the device (tests)
+ */
+#include "xrt_priv.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct settings {
+    const char *xclbin;
+    long timeout_ms, memory, fail_alloc, fail_launch, lose_launch;
+};
+
+static int parse_option(const hcy_spec_option *o, struct settings *s)
+{
+    const struct {
+        const char *key;
+        long most, *value;
+    } numbers[] = {
+        { "timeout-ms", INT_MAX, &s->timeout_ms },    { "memory", LONG_MAX, &s->memory },
+        { "fail-alloc", LONG_MAX, &s->fail_alloc },   { "fail-launch", LONG_MAX, &s->fail_launch },
+        { "lose-launch", LONG_MAX, &s->lose_launch },
+    };
+    if (!strcmp(o->key, "xclbin")) {
+        s->xclbin = o->value;
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        char *end;
+        if (strcmp(o->key, numbers[i].key))
+            continue;
+        errno = 0;
+        *numbers[i].value = strtol(o->value, &end, 10);
+        if (*o->value < '0' || *o->value > '9' || *end || errno || *numbers[i].value < 1 ||
+            *numbers[i].value > numbers[i].most)
+            return hcy_fail(HCY_EINVAL, "xrt@%s=%s: a number from 1 to %ld is wanted", o->key, o->value,
+                            numbers[i].most);
+        return 0;
+    }
+    return hcy_fail(HCY_EINVAL, "xrt@%s: an FPGA card has no such option (xclbin, timeout-ms, memory)",
+                    o->key);
+}
+
+static int find_card(const hcy_spec *spec, struct xrt_found *card, size_t *number)
+{
+    struct xrt_found found[XRT_MOST_CARDS];
+    const char *s = *spec->selector ? spec->selector : "0";
+    size_t n = xrt_find(found);
+    for (size_t i = 0; i < n; i++) {
+        char text[20];
+        snprintf(text, sizeof text, "%zu", i);
+        if (!strcmp(s, text) || !strcmp(s, found[i].bdf)) {
+            *card = found[i];
+            *number = i;
+            return 0;
+        }
+    }
+    return hcy_fail(HCY_ENODEV, "\"%s\": there is no such FPGA card (%zu here; `halcyon devices` names them)",
+                    spec->text, n);
+}
+
+static int read_program(struct xclbin *x, const struct xrt_found *card, const char *wish)
+{
+    char path[800];
+    int status = wish ? 0 : xclbin_search(card->platform, path, sizeof path);
+    if (status)
+        return status;
+    const char *file = wish ? wish : path;
+    status = xclbin_read(x, file);
+    if (!status && strcmp(x->head->platform, card->platform))
+        status = hcy_fail(HCY_EINVAL, "%s is for cards \"%s\", %s is a \"%s\"", file, x->head->platform,
+                          card->bdf, card->platform);
+    if (!status)
+        status = xclbin_check(x, file);
+    return status;
+}
+
+/* --- Cards that this process has opened --- */
+
+static struct xrt_card {
+    char bdf[20];
+    void *handle;
+    unsigned users;         /* devices */
+    unsigned char uuid[16]; /* of the program, if there are users */
+    bool lost;
+} cards[XRT_MOST_CARDS];
+static pthread_mutex_t cards_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct xrt_card *card_at(const char *bdf)
+{
+    struct xrt_card *c = cards;
+    while (c < cards + XRT_MOST_CARDS - 1 && *c->bdf && strcmp(c->bdf, bdf))
+        c++;
+    snprintf(c->bdf, sizeof c->bdf, "%s", bdf);
+    return c;
+}
+
+static int program_card(struct xrt_card *c, const struct xclbin *x)
+{
+    if (c->lost)
+        return hcy_fail(HCY_EBACKEND, "card %s was lost; it is unusable until the process ends", c->bdf);
+    if (!c->handle)
+        c->handle = card_open(c->bdf);
+    if (!c->handle)
+        return hcy_fail(HCY_EBACKEND, "XRT cannot open card %s", c->bdf);
+    if (c->users && memcmp(c->uuid, x->head->uuid, sizeof c->uuid))
+        return hcy_fail(HCY_EBUSY, "card %s is open with another program", c->bdf);
+    if (!card_program(c->handle, x->head))
+        return hcy_fail(
+            HCY_EBUSY,
+            "XRT cannot load the program onto card %s: another process may use it with another one", c->bdf);
+    memcpy(c->uuid, x->head->uuid, sizeof c->uuid);
+    c->users++;
+    return 0;
+}
+
+static int take_card(struct xrt_device *d, const char *bdf)
+{
+    pthread_mutex_lock(&cards_lock);
+    struct xrt_card *c = card_at(bdf);
+    int status = program_card(c, &d->xclbin);
+    if (!status) {
+        d->at = c;
+        d->card = c->handle;
+    }
+    pthread_mutex_unlock(&cards_lock);
+    return status;
+}
+
+static void give_card(struct xrt_device *d, bool lost)
+{
+    pthread_mutex_lock(&cards_lock);
+    d->at->users -= !lost;
+    d->at->lost |= lost;
+    pthread_mutex_unlock(&cards_lock);
+}
+
+/* --- Opening --- */
+
+static void fill_info(struct xrt_device *d, const struct xrt_found *card, size_t number, const hcy_spec *spec,
+                      hcy_device_info *info)
+{
+    const char *options = spec->text + strcspn(spec->text, "@");
+    xrt_describe(info, card, number);
+    size_t name = strlen(info->name), stable = strlen(info->stable);
+    snprintf(info->name + name, sizeof info->name - name, "%s", options);
+    snprintf(info->stable + stable, sizeof info->stable - stable, "%s", options);
+    info->units = 0;
+    for (int32_t i = 0; i < d->xclbin.units->n; i++)
+        info->units += d->xclbin.units->list[i].type == XCLBIN_KERNEL;
+    info->memory = d->memory;
+}
+
+/* The first memory of the card's own. */
+static uint32_t first_group(const struct xclbin *x)
+{
+    int32_t i = 0;
+    while (i + 1 < x->memories->n && (!x->memories->list[i].used || x->memories->list[i].type == XCLBIN_HOST))
+        i++;
+    return (uint32_t)i;
+}
+
+static void take_settings(struct xrt_device *d, const struct settings *s)
+{
+    d->timeout_ms = (unsigned)s->timeout_ms;
+    d->group = first_group(&d->xclbin);
+    d->memory = s->memory ? (uint64_t)s->memory : xclbin_memory(&d->xclbin);
+    atomic_store(&d->fail_alloc, s->fail_alloc);
+    atomic_store(&d->fail_launch, s->fail_launch);
+    atomic_store(&d->lose_launch, s->lose_launch);
+}
+
+int xrt_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl)
+{
+    struct settings s = { .timeout_ms = 60000 };
+    struct xrt_found card;
+    size_t number = 0;
+    int status = 0;
+    for (size_t i = 0; !status && i < spec->n_options; i++)
+        status = parse_option(&spec->options[i], &s);
+    struct xrt_device *d = status ? NULL : calloc(1, sizeof *d);
+    if (!status && !d)
+        status = hcy_fail(HCY_ENOMEM, "out of memory for a device");
+    if (!status)
+        status = find_card(spec, &card, &number);
+    if (!status)
+        status = read_program(&d->xclbin, &card, s.xclbin);
+    if (!status)
+        status = take_card(d, card.bdf);
+    if (status) {
+        if (d)
+            xclbin_free(&d->xclbin);
+        free(d);
+        return status;
+    }
+    d->dev = dev;
+    take_settings(d, &s);
+    fill_info(d, &card, number, spec, info);
+    *impl = d;
+    return 0;
+}
+
+void xrt_close(void *impl)
+{
+    struct xrt_device *d = impl;
+    give_card(d, false);
+    xclbin_free(&d->xclbin);
+    free(d);
+}
+
+int xrt_lose(struct xrt_device *d, const char *what, int code)
+{
+    atomic_store(&d->lost, true);
+    give_card(d, true);
+    return hcy_device_lose(d->dev, "%s (XRT's state %d); the card is unusable until the process ends", what,
+                           code);
+}
+
+int xrt_get_i64(void *impl, const char *key, int64_t *value)
+{
+    const struct xrt_device *d = impl;
+    if (!strcmp(key, "memories"))
+        *value = d->xclbin.memories->n;
+    else if (!strcmp(key, "timeout_ms"))
+        *value = d->timeout_ms;
+    else
+        return hcy_fail(HCY_ENOENT, "an FPGA card has no number \"%s\" (memories, timeout_ms)", key);
+    return 0;
+}
+
+int xrt_mem_info(void *impl, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    struct xrt_device *d = impl;
+    uint64_t used = atomic_load(&d->used);
+    *total_bytes = d->memory;
+    *free_bytes = used < d->memory ? d->memory - used : 0;
+    return 0;
+}

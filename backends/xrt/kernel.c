@@ -1,0 +1,465 @@
+/* kernel.c - kernels of the catalogue on a card: their compute units, tables, launches.
+ *
+ * A kernel keeps, for each of its compute units, some runs that are used again and again; a launch takes free ones for
+ * the ranges of its items.  Runs belong to the launch that took them until they have ended; the lock is of which are
+ * free.
+ */
+#include "xrt_priv.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define RUNS_PER_UNIT 2 /* one works, the next is there when it ends */
+#define MOST_UNITS    16
+#define MOST_RUNS     (RUNS_PER_UNIT * MOST_UNITS)
+#define ALIGN         64
+#define SLICE_MS      100 /* how soon a lost device is noticed */
+#define MOST_ARGS     (1 + 2 * XRT_MOST_VALUES)
+
+struct unit {
+    void *handle;
+    uint32_t groups[MOST_ARGS]; /* the memory of each argument that is an address */
+    unsigned in_flight;
+};
+
+/* A run, and what belongs to it while it is in flight. */
+struct run {
+    struct xrt_kernel *kernel;
+    struct unit *unit;
+    void *handle;
+    bool busy;
+    uint64_t deadline_ns;
+    struct xrt_memory
+        *own[XRT_MOST_VALUES]; /* where structures are put, and what stands for absent buffers */
+    struct piece {
+        struct xrt_memory *home, *there; /* the argument's, and where the unit sees it */
+        void *view;
+        size_t offset, size;
+        bool back; /* to be brought home at the end */
+    } pieces[XRT_MOST_VALUES];
+};
+
+struct xrt_kernel {
+    struct xrt_device *device;
+    const char *name;
+    const hcy_hls_layout *layout;
+    const struct xrt_shape *shape;
+    size_t n_units, n_runs;
+    struct unit units[MOST_UNITS];
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* a run is free */
+    struct run runs[MOST_RUNS];
+};
+
+/* A launch while it runs. */
+struct launch {
+    struct xrt_kernel *kernel;
+    const hcy_launch_desc *desc; /* lives as long as the command's keep */
+    size_t item_bytes[XRT_MOST_VALUES];
+    struct run *flying[MOST_RUNS];
+    size_t n_flying;
+};
+
+/* --- Runs --- */
+
+/* A tenth of a second at most: nobody depends on being woken. */
+static void wait_a_little(struct xrt_kernel *k)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 100000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&k->changed, &k->lock, &until);
+}
+
+/* A free run of the unit that has the fewest in flight; NULL: none is free and `wait` is false, or the card is lost. */
+static struct run *take_run(struct xrt_kernel *k, bool wait)
+{
+    struct run *best = NULL;
+    pthread_mutex_lock(&k->lock);
+    while (!best && !atomic_load(&k->device->lost)) {
+        for (size_t i = 0; i < k->n_runs; i++) {
+            struct run *r = &k->runs[i];
+            if (!r->busy && (!best || r->unit->in_flight < best->unit->in_flight))
+                best = r;
+        }
+        if (best) {
+            best->busy = true;
+            best->unit->in_flight++;
+        } else if (wait) {
+            wait_a_little(k);
+        } else {
+            break;
+        }
+    }
+    pthread_mutex_unlock(&k->lock);
+    return best;
+}
+
+static void give_run(struct run *r)
+{
+    struct xrt_kernel *k = r->kernel;
+    for (size_t i = 0; i < XRT_MOST_VALUES; i++)
+        if (r->pieces[i].view)
+            card_buffer_free(r->pieces[i].view);
+    memset(r->pieces, 0, sizeof r->pieces);
+    pthread_mutex_lock(&k->lock);
+    r->busy = false;
+    r->unit->in_flight--;
+    pthread_cond_broadcast(&k->changed);
+    pthread_mutex_unlock(&k->lock);
+}
+
+/* Until it has ended, or is overdue, or the card is lost. */
+static int await_run(struct run *r)
+{
+    struct xrt_device *d = r->kernel->device;
+    enum card_state state = CARD_RUNS;
+    int code = 0;
+    while (state == CARD_RUNS && !atomic_load(&d->lost) && hcy_now_ns() < r->deadline_ns) {
+        uint64_t left_ms = (r->deadline_ns - hcy_now_ns()) / 1000000 + 1;
+        state = card_run_wait(r->handle, left_ms < SLICE_MS ? (unsigned)left_ms : SLICE_MS, &code);
+    }
+    if (state == CARD_DONE)
+        return 0;
+    return xrt_lose(d, state == CARD_RUNS ? "a run did not end in time" : "a run failed", code);
+}
+
+/* --- Arguments --- */
+
+/* Memory of the run's own for a structure, or in place of no buffer. */
+static int own_memory(struct run *r, size_t value, uint32_t group)
+{
+    return r->own[value] ? 0 : xrt_memory_new(r->kernel->device, XRT_PAGE, group, &r->own[value]);
+}
+
+static int set_failed(const struct xrt_kernel *k, size_t argument)
+{
+    return hcy_fail(HCY_EBACKEND, "%s: XRT refuses argument %zu (%s) of kernel %s",
+                    hcy_device_get_info(k->device->dev)->name, argument, k->layout->args[argument].name,
+                    k->name);
+}
+
+static int set_structure(struct run *r, size_t argument, size_t value, const hcy_value *v)
+{
+    int status = own_memory(r, value, r->unit->groups[argument]);
+    if (status)
+        return status;
+    memcpy(r->own[value]->host, v->bytes, v->size);
+    status = xrt_transfer(r->own[value], 0, v->size, true);
+    if (status)
+        return status;
+    return card_run_set_buffer(r->handle, (int)argument, r->own[value]->buffer)
+               ? 0
+               : set_failed(r->kernel, argument);
+}
+
+/* The part of a buffer that belongs to items [first, first + n). */
+static void part_of(struct piece *p, const hcy_value *v, size_t item_bytes, size_t first, size_t n)
+{
+    p->home = v->block->handle;
+    p->offset = v->offset + item_bytes * first;
+    p->size = item_bytes ? item_bytes * n : v->bytes_left;
+    p->back = v->type == HCY_ARG_OUT || v->type == HCY_ARG_INOUT;
+}
+
+static int set_part(struct run *r, size_t argument, struct piece *p, const hcy_value *v)
+{
+    int status = xrt_memory_in(p->home, r->unit->groups[argument], p->offset, p->size, v->type != HCY_ARG_OUT,
+                               &p->there);
+    if (status)
+        return status;
+    p->view = card_view(p->there->buffer, p->size, p->offset);
+    return p->view && card_run_set_buffer(r->handle, (int)argument, p->view)
+               ? 0
+               : set_failed(r->kernel, argument);
+}
+
+static int set_buffer(struct run *r, size_t argument, size_t value, const hcy_value *v, size_t item_bytes,
+                      const size_t range[2])
+{
+    struct piece *p = &r->pieces[value];
+    bool absent = !v->block || !v->bytes_left;
+    int status;
+    if (absent) {
+        status = own_memory(r, value, r->unit->groups[argument]);
+        if (!status && !card_run_set_buffer(r->handle, (int)argument, r->own[value]->buffer))
+            status = set_failed(r->kernel, argument);
+    } else if (v->block->host) {
+        status =
+            hcy_fail(HCY_EINVAL, "kernel %s: argument %s is pinned memory, which FPGA kernels do not see",
+                     r->kernel->name, r->kernel->layout->args[argument].name);
+    } else {
+        part_of(p, v, item_bytes, range[0], range[1]);
+        status = set_part(r, argument, p, v);
+    }
+    if (!status && !card_run_set_number(r->handle, (int)argument + 1, absent ? 0 : p->size))
+        status = set_failed(r->kernel, argument + 1);
+    return status;
+}
+
+static int set_scalar(struct run *r, size_t argument, const hcy_value *v)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, v->bytes, v->size);
+    return card_run_set_number(r->handle, (int)argument, bits) ? 0 : set_failed(r->kernel, argument);
+}
+
+/* All arguments for items [range[0], range[0] + range[1]). */
+static int set_arguments(struct run *r, const struct launch *l, const size_t range[2])
+{
+    const hcy_hls_layout *layout = l->kernel->layout;
+    const hcy_value *v = l->desc->values;
+    int status = card_run_set_number(r->handle, 0, range[1]) ? 0 : set_failed(l->kernel, 0);
+    for (size_t i = 1, value = 0; !status && i < layout->n_args; i++)
+        switch (layout->args[i].kind) {
+        case HCY_HLS_ADDRESS:
+            status = set_buffer(r, i++, value, &v[value], l->item_bytes[value], range); /* and its size */
+            value++;
+            break;
+        case HCY_HLS_STRUCT:
+            status = set_structure(r, i, value, &v[value]);
+            value++;
+            break;
+        default:
+            status = set_scalar(r, i, &v[value]);
+            value++;
+        }
+    return status;
+}
+
+/* --- Launches --- */
+
+static int check_sizes(const struct launch *l)
+{
+    const hcy_launch_desc *desc = l->desc;
+    for (size_t i = 0; i < desc->n_values; i++)
+        if (l->item_bytes[i] && desc->values[i].bytes_left / l->item_bytes[i] < desc->items)
+            return hcy_fail(HCY_EINVAL, "%s: argument %zu is too small for %zu items", l->kernel->name, i + 1,
+                            desc->items);
+    return 0;
+}
+
+/* The oldest run in flight is waited for, and its results are brought home. */
+static int land(struct launch *l)
+{
+    struct run *r = l->flying[0];
+    memmove(&l->flying[0], &l->flying[1], --l->n_flying * sizeof l->flying[0]);
+    int status = await_run(r);
+    for (size_t i = 0; !status && i < l->desc->n_values; i++)
+        if (r->pieces[i].back)
+            status = xrt_memory_back(r->pieces[i].home, r->pieces[i].there, r->pieces[i].offset,
+                                     r->pieces[i].size);
+    if (!atomic_load(&l->kernel->device->lost))
+        give_run(r);
+    return status;
+}
+
+static int fly(struct launch *l, const size_t range[2])
+{
+    struct xrt_kernel *k = l->kernel;
+    struct run *r = NULL;
+    int status = 0;
+    while (!status && !(r = take_run(k, l->n_flying == 0)) && l->n_flying)
+        status = land(l);
+    if (status || !r)
+        return status ? status : xrt_lose(k->device, "the card is lost", 0);
+    status = set_arguments(r, l, range);
+    r->deadline_ns = hcy_now_ns() + (uint64_t)k->device->timeout_ms * 1000000;
+    if (!status && !card_run_start(r->handle))
+        status = xrt_lose(k->device, "a run cannot be started", 0);
+    if (!status)
+        l->flying[l->n_flying++] = r;
+    else if (!atomic_load(&k->device->lost))
+        give_run(r);
+    return status;
+}
+
+static int run_launch(void *command)
+{
+    struct launch *l = command;
+    struct xrt_device *d = l->kernel->device;
+    size_t items = l->desc->items, n = items < l->kernel->n_runs ? items : l->kernel->n_runs;
+    if (xrt_strikes(&d->lose_launch)) {
+        atomic_store(&d->lost, true);
+        return hcy_device_lose(d->dev, "a launch, as @lose-launch asked");
+    }
+    if (xrt_strikes(&d->fail_launch))
+        return hcy_fail(HCY_ELAUNCH, "a launch, as @fail-launch asked");
+    int status = l->kernel->shape->look(l->desc->values, l->item_bytes);
+    if (!status)
+        status = check_sizes(l);
+    for (size_t i = 0; !status && i < n; i++) {
+        size_t first = items / n * i + (i < items % n ? i : items % n);
+        status = fly(l, (size_t[2]){ first, items / n + (i < items % n) });
+    }
+    while (l->n_flying) {
+        int landed = land(l);
+        status = status ? status : landed;
+    }
+    return status;
+}
+
+int xrt_launch(void *qimpl, void *kimpl, const hcy_launch_desc *desc, hcy_keep *keep)
+{
+    struct xrt_queue *q = qimpl;
+    struct launch l = { .kernel = kimpl, .desc = desc };
+    return hcy_hostqueue_submit(q->host, l.kernel->name, 0, run_launch, &l, sizeof l, keep);
+}
+
+/* --- Tables --- */
+
+static size_t up(size_t n)
+{
+    return (n + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static int lay_out(hcy_hls_tables *head, const hcy_span *spans, size_t n, size_t *size)
+{
+    int status = n <= HCY_HLS_MAX_SPANS
+                     ? 0
+                     : hcy_fail(HCY_EINVAL, "%zu tables, where a plan has %d at most", n, HCY_HLS_MAX_SPANS);
+    *size = up(sizeof *head);
+    *head = (hcy_hls_tables){ .n_spans = n };
+    for (size_t i = 0; !status && i < n; i++) {
+        head->span[i].offset = *size;
+        head->span[i].size = spans[i].size;
+        status = hcy_size_add(size, *size, up(spans[i].size));
+    }
+    return status;
+}
+
+int xrt_prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tables)
+{
+    const struct xrt_kernel *k = kimpl;
+    hcy_hls_tables head;
+    size_t size;
+    int status = lay_out(&head, spans, n, &size);
+    if (!status)
+        status = xrt_alloc(k->device, HCY_MEM_DEVICE, size, tables);
+    if (status)
+        return status;
+    struct xrt_memory *m = tables->handle;
+    memset(m->host, 0, m->size);
+    memcpy(m->host, &head, sizeof head);
+    for (size_t i = 0; i < n; i++)
+        if (spans[i].size)
+            memcpy(m->host + head.span[i].offset, spans[i].data, spans[i].size);
+    void *first = n && spans[0].size ? malloc(spans[0].size) : NULL;
+    if (first)
+        m->tables = (hcy_span){ memcpy(first, spans[0].data, spans[0].size), spans[0].size };
+    status = first ? xrt_transfer(m, 0, size, true)
+                   : hcy_fail(HCY_EINVAL, "a plan without a head, or no memory for it");
+    if (status)
+        xrt_free(k->device, HCY_MEM_DEVICE, tables);
+    return status;
+}
+
+int xrt_scratch_size(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size)
+{
+    const struct xrt_kernel *k = kimpl;
+    size_t item_bytes[XRT_MOST_VALUES] = { 0 };
+    (void)items;
+    (void)n;
+    *size = 0; /* FPGA kernels have their own memory */
+    return k->shape->look(values, item_bytes);
+}
+
+int xrt_preferred_batch(void *kimpl, const hcy_value *values, size_t n, size_t *items)
+{
+    const struct xrt_kernel *k = kimpl;
+    (void)values;
+    (void)n;
+    *items = 8 * k->n_runs;
+    return 0;
+}
+
+/* --- Kernels --- */
+
+static int open_unit(struct xrt_kernel *k, const char *name)
+{
+    struct unit *u = &k->units[k->n_units];
+    u->handle = card_unit_open(k->device->card, k->device->xclbin.head->uuid, name);
+    if (!u->handle)
+        return hcy_fail(HCY_EBUSY,
+                        "XRT does not give compute unit %s: another process may hold it for itself", name);
+    k->n_units++;
+    for (size_t i = 0; i < k->layout->n_args; i++)
+        if (k->layout->args[i].kind == HCY_HLS_ADDRESS || k->layout->args[i].kind == HCY_HLS_STRUCT) {
+            int group = card_unit_group(u->handle, (int)i);
+            if (group < 0)
+                return hcy_fail(HCY_EBACKEND, "compute unit %s: argument %s is connected to no memory", name,
+                                k->layout->args[i].name);
+            u->groups[i] = (uint32_t)group;
+        }
+    return 0;
+}
+
+static int open_runs(struct xrt_kernel *k)
+{
+    for (; k->n_runs < RUNS_PER_UNIT * k->n_units; k->n_runs++) {
+        struct run *r = &k->runs[k->n_runs];
+        *r = (struct run){ .kernel = k, .unit = &k->units[k->n_runs % k->n_units] };
+        r->handle = card_run_open(r->unit->handle);
+        if (!r->handle)
+            return hcy_fail(HCY_ENOMEM, "XRT has no more runs of kernel %s", k->name);
+    }
+    return 0;
+}
+
+static int open_units(struct xrt_kernel *k)
+{
+    char names[MOST_UNITS][80];
+    size_t n = xclbin_instances(&k->device->xclbin, k->name, names, MOST_UNITS);
+    int status = 0;
+    for (size_t i = 0; !status && i < n; i++)
+        status = open_unit(k, names[i]);
+    return status ? status : open_runs(k);
+}
+
+int xrt_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, const char **variant)
+{
+    struct xrt_device *d = impl;
+    const struct xrt_shape *shape = xrt_shape_of(signature->name);
+    if (!shape || !xclbin_has(&d->xclbin, signature->name))
+        return hcy_fail(HCY_EUNSUPPORTED, "%s has no kernel \"%s\" in its program",
+                        hcy_device_get_info(d->dev)->name, signature->name);
+    struct xrt_kernel *k = calloc(1, sizeof *k);
+    if (!k)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
+    k->device = d;
+    k->name = shape->kernel;
+    k->shape = shape;
+    k->layout = hcy__hls_layout(shape->kernel);
+    pthread_mutex_init(&k->lock, NULL);
+    pthread_cond_init(&k->changed, NULL);
+    int status = open_units(k);
+    if (status) {
+        xrt_kernel_release(k);
+        return status;
+    }
+    *kimpl = k;
+    *variant = hcy_device_get_info(d->dev)->caps & HCY_CAP_VIRTUAL ? "virtual" : "fpga";
+    return 0;
+}
+
+void xrt_kernel_release(void *kimpl)
+{
+    struct xrt_kernel *k = kimpl;
+    if (!atomic_load(&k->device->lost)) {
+        for (size_t i = 0; i < k->n_runs; i++)
+            card_run_close(k->runs[i].handle);
+        for (size_t i = 0; i < k->n_units; i++)
+            card_unit_close(k->units[i].handle);
+    }
+    for (size_t i = 0; i < k->n_runs; i++)
+        for (size_t v = 0; v < XRT_MOST_VALUES; v++)
+            xrt_memory_free(k->runs[i].own[v]);
+    pthread_cond_destroy(&k->changed);
+    pthread_mutex_destroy(&k->lock);
+    free(k);
+}

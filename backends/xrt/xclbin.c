@@ -1,0 +1,308 @@
+/* xclbin.c - FPGA programs: reading, proving, holding against the catalogue, searching. */
+#include "xclbin.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_BYTES    ((uint64_t)1 << 31)
+#define MOST_SECTIONS 256u
+
+/* --- Reading --- */
+
+static int read_all(const char *path, char **data, size_t *size)
+{
+    FILE *f = fopen(path, "rb");
+    long n = -1;
+    if (f && !fseek(f, 0, SEEK_END) && (n = ftell(f)) >= 0)
+        rewind(f);
+    *data = n > 0 && (uint64_t)n < MOST_BYTES ? malloc((size_t)n + 8) : NULL;
+    size_t got = *data ? fread(*data, 1, (size_t)n, f) : 0;
+    if (f)
+        fclose(f);
+    *size = got;
+    if (*data && got == (size_t)n)
+        return 0;
+    free(*data);
+    *data = NULL;
+    return hcy_fail(f ? HCY_EIO : HCY_ENOENT, "xclbin %s cannot be read", path);
+}
+
+static int bad(const char *path, const char *why)
+{
+    return hcy_fail(HCY_EFORMAT, "%s is no usable xclbin: %s", path, why);
+}
+
+static const struct xclbin_section *find_section(const struct xclbin_head *h, uint32_t kind)
+{
+    for (uint32_t i = 0; i < h->n_sections; i++)
+        if (h->sections[i].kind == kind)
+            return &h->sections[i];
+    return NULL;
+}
+
+/* A table's entries all lie in its section. */
+static const void *find_table(const struct xclbin_head *h, uint32_t kind, size_t first, size_t entry)
+{
+    const struct xclbin_section *s = find_section(h, kind);
+    int32_t n = 0;
+    if (!s || s->size < first || s->offset % 8)
+        return NULL;
+    memcpy(&n, (const char *)h + s->offset, sizeof n);
+    return n >= 0 && (s->size - first) / entry >= (size_t)n ? (const char *)h + s->offset : NULL;
+}
+
+static int check_head(const struct xclbin_head *h, size_t size, const char *path)
+{
+    if (size < sizeof *h || memcmp(h->magic, XCLBIN_MAGIC, sizeof h->magic))
+        return bad(path, "it does not begin as one");
+    if (h->length != size)
+        return bad(path, "it is cut short, or longer than it says");
+    if (!h->n_sections || h->n_sections > MOST_SECTIONS ||
+        size - sizeof *h < (h->n_sections - 1) * sizeof h->sections[0])
+        return bad(path, "its table of sections is damaged");
+    for (uint32_t i = 0; i < h->n_sections; i++)
+        if (h->sections[i].offset > size || h->sections[i].size > size - h->sections[i].offset)
+            return bad(path, "a section lies outside of it");
+    return memchr(h->platform, 0, sizeof h->platform) ? 0 : bad(path, "its platform has no end");
+}
+
+static int check_tables(struct xclbin *x, const char *path)
+{
+    const struct xclbin_head *h = x->head;
+    x->memories =
+        find_table(h, XCLBIN_GROUPS, offsetof(struct xclbin_memories, list), sizeof(struct xclbin_memory));
+    if (!x->memories)
+        x->memories = find_table(h, XCLBIN_MEMORIES, offsetof(struct xclbin_memories, list),
+                                 sizeof(struct xclbin_memory));
+    x->units = find_table(h, XCLBIN_UNITS, offsetof(struct xclbin_units, list), sizeof(struct xclbin_unit));
+    const struct xclbin_connections *c = find_table(
+        h, XCLBIN_CONNECTIVITY, offsetof(struct xclbin_connections, list), sizeof(struct xclbin_connection));
+    const struct xclbin_section *xml = find_section(h, XCLBIN_METADATA);
+    if (!x->memories || !x->units || !c || !xml)
+        return bad(path, "a table of memories, units or connections, or the metadata, is missing or damaged");
+    for (int32_t i = 0; i < x->units->n; i++)
+        if (!memchr(x->units->list[i].name, 0, sizeof x->units->list[i].name))
+            return bad(path, "a compute unit's name has no end");
+    for (int32_t i = 0; i < c->n; i++)
+        if (c->list[i].unit < 0 || c->list[i].unit >= x->units->n || c->list[i].memory < 0 ||
+            c->list[i].argument < 0)
+            return bad(path, "a connection leads nowhere");
+    x->xml = (const char *)h + xml->offset;
+    x->xml_size = xml->size;
+    return 0;
+}
+
+int xclbin_read(struct xclbin *x, const char *path)
+{
+    char *data;
+    size_t size;
+    memset(x, 0, sizeof *x);
+    int status = read_all(path, &data, &size);
+    if (status)
+        return status;
+    x->head = (struct xclbin_head *)(void *)data;
+    status = check_head(x->head, size, path);
+    if (!status)
+        status = check_tables(x, path);
+    if (status)
+        xclbin_free(x);
+    return status;
+}
+
+void xclbin_free(struct xclbin *x)
+{
+    free(x->head);
+    x->head = NULL;
+}
+
+/* --- The metadata --- */
+
+/* A piece of text; its end is not a zero. */
+struct text {
+    const char *at, *end;
+};
+
+/* Moves behind `word`; false if it is not there. */
+static bool skip_to(struct text *t, const char *word)
+{
+    size_t n = strlen(word);
+    for (; (size_t)(t->end - t->at) >= n; t->at++)
+        if (!memcmp(t->at, word, n)) {
+            t->at += n;
+            return true;
+        }
+    return false;
+}
+
+/* The value of an attribute of the element that `t` is in, into `value`. */
+static bool attribute(struct text t, const char *name, char *value, size_t size)
+{
+    char key[40];
+    struct text end = t;
+    if (skip_to(&end, ">"))
+        t.end = end.at;
+    snprintf(key, sizeof key, " %s=\"", name);
+    if (!skip_to(&t, key))
+        return false;
+    size_t n = 0;
+    while (t.at + n < t.end && t.at[n] != '"' && n + 1 < size)
+        n++;
+    memcpy(value, t.at, n);
+    value[n] = 0;
+    return t.at + n < t.end && t.at[n] == '"';
+}
+
+/* The element of a kernel, up to its end. */
+static bool find_kernel(const struct xclbin *x, const char *name, struct text *kernel)
+{
+    char value[80];
+    *kernel = (struct text){ x->xml, x->xml + x->xml_size };
+    while (skip_to(kernel, "<kernel"))
+        if (attribute(*kernel, "name", value, sizeof value) && !strcmp(value, name)) {
+            struct text end = *kernel;
+            if (!skip_to(&end, "</kernel>"))
+                return false;
+            kernel->end = end.at;
+            return true;
+        }
+    return false;
+}
+
+/* Argument i: its name, its registers, whether it is an address. */
+static bool argument_is(struct text arg, const hcy_hls_arg *want, size_t i)
+{
+    char name[80], id[20], offset[20], qualifier[20];
+    bool address = want->kind == HCY_HLS_ADDRESS || want->kind == HCY_HLS_STRUCT;
+    return attribute(arg, "name", name, sizeof name) && attribute(arg, "id", id, sizeof id) &&
+           attribute(arg, "offset", offset, sizeof offset) &&
+           attribute(arg, "addressQualifier", qualifier, sizeof qualifier) && !strcmp(name, want->name) &&
+           strtoul(id, NULL, 0) == i && strtoul(offset, NULL, 0) == HCY_HLS_REGISTER(i) &&
+           (strtoul(qualifier, NULL, 0) == 1) == address;
+}
+
+static int check_kernel(const struct xclbin *x, const hcy_hls_layout *layout, const char *path)
+{
+    struct text kernel;
+    size_t n = 0;
+    if (!find_kernel(x, layout->kernel, &kernel))
+        return 0; /* not in this one */
+    while (skip_to(&kernel, "<arg")) {
+        if (n >= layout->n_args || !argument_is(kernel, &layout->args[n], n))
+            return hcy_fail(HCY_EABI, "%s: kernel %s: argument %zu is not that of this library (%s)", path,
+                            layout->kernel, n, n < layout->n_args ? layout->args[n].name : "there are fewer");
+        n++;
+    }
+    return n == layout->n_args ? 0
+                               : hcy_fail(HCY_EABI, "%s: kernel %s has %zu arguments, this library's has %zu",
+                                          path, layout->kernel, n, layout->n_args);
+}
+
+/* "\nKEY NUMBER\n" in the builder's text. */
+static bool says(struct text t, const char *key, uint32_t number)
+{
+    char line[80];
+    snprintf(line, sizeof line, "%s %u\n", key, number);
+    return skip_to(&t, line);
+}
+
+int xclbin_check(const struct xclbin *x, const char *path)
+{
+    const struct xclbin_section *s = find_section(x->head, XCLBIN_USER_METADATA);
+    const char *at = s ? (const char *)x->head + s->offset : "";
+    struct text t = { at, at + (s ? s->size : 0) };
+    if (!says(t, "halcyon-interface", HCY_HLS_INTERFACE))
+        return hcy_fail(HCY_EABI, "%s was not built for interface %u of the FPGA kernels", path,
+                        HCY_HLS_INTERFACE);
+    for (const hcy_hls_family *f = hcy__hls_families; f->stem; f++) {
+        char key[60];
+        snprintf(key, sizeof key, "family %s", f->stem);
+        bool same = says(t, key, f->version);
+        for (size_t i = 0; i < f->n_kernels; i++) {
+            struct text kernel;
+            if (!same && find_kernel(x, f->kernels[i].kernel, &kernel))
+                return hcy_fail(HCY_EABI, "%s was not built for version %u of %s", path, f->version, f->stem);
+            int status = check_kernel(x, &f->kernels[i], path);
+            if (status)
+                return status;
+        }
+    }
+    return 0;
+}
+
+size_t xclbin_instances(const struct xclbin *x, const char *kernel, char names[][80], size_t room)
+{
+    size_t n = strlen(kernel), found = 0;
+    for (int32_t i = 0; i < x->units->n && found < room; i++) {
+        const struct xclbin_unit *u = &x->units->list[i];
+        if (u->type == XCLBIN_KERNEL && !strncmp(u->name, kernel, n) && u->name[n] == ':')
+            snprintf(names[found++], 80, "%s:{%.60s}", kernel, u->name + n + 1);
+    }
+    return found;
+}
+
+bool xclbin_has(const struct xclbin *x, const char *kernel)
+{
+    char names[1][80];
+    struct text found;
+    return xclbin_instances(x, kernel, names, 1) && find_kernel(x, kernel, &found);
+}
+
+uint64_t xclbin_memory(const struct xclbin *x)
+{
+    uint64_t bytes = 0;
+    for (int32_t i = 0; i < x->memories->n; i++)
+        if (x->memories->list[i].used && x->memories->list[i].type != XCLBIN_HOST)
+            bytes += x->memories->list[i].kib * 1024;
+    return bytes;
+}
+
+/* --- Searching --- */
+
+static bool fits(const char *path, const char *platform)
+{
+    struct xclbin x;
+    bool good = !xclbin_read(&x, path) && !strcmp(x.head->platform, platform) && !xclbin_check(&x, path);
+    xclbin_free(&x);
+    return good;
+}
+
+/* The first good one of a folder, by name. */
+static bool search_folder(const char *folder, const char *platform, char *path, size_t size)
+{
+    char one[700];
+    bool found = false;
+    DIR *dir = opendir(folder);
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        const char *dot = strrchr(e->d_name, '.');
+        if (!dot || strcmp(dot, ".xclbin") ||
+            snprintf(one, sizeof one, "%s/%s", folder, e->d_name) >= (int)sizeof one)
+            continue;
+        if ((!found || strcmp(one, path) < 0) && strlen(one) < size && fits(one, platform)) {
+            memcpy(path, one, strlen(one) + 1);
+            found = true;
+        }
+    }
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
+int xclbin_search(const char *platform, char *path, size_t size)
+{
+    const char *list = getenv("HALCYON_XCLBIN_PATH");
+    char folder[500];
+    for (const char *p = list ? list : HCY_PLUGINDIR; *p; p += *p == ':') {
+        size_t n = strcspn(p, ":");
+        snprintf(folder, sizeof folder, "%.*s", (int)n, p);
+        if (n && search_folder(folder, platform, path, size))
+            return 0;
+        p += n;
+    }
+    return hcy_fail(HCY_ENOENT,
+                    "no program for FPGA cards \"%s\" is in %s; say which with @xclbin=FILE, or where with "
+                    "HALCYON_XCLBIN_PATH",
+                    platform, list ? list : HCY_PLUGINDIR);
+}

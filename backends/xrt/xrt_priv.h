@@ -1,0 +1,117 @@
+/* xrt_priv.h - the XRT backend's own types.
+ *
+ * A device is a card with a program in it.  A queue is the HAL's host queue: its thread copies, and hands a launch to
+ * the card as runs, a range of the items each, several in flight on every compute unit; it waits until they have ended
+ * or are overdue.  What a compute unit cannot reach is copied into the memory that it is connected to.
+ *
+ * A run that fails or does not end loses the device.  From then on XRT is not called for it any more, not even to
+ * release: it would end the process.
+ */
+#ifndef HCY_XRT_PRIV_H
+#define HCY_XRT_PRIV_H
+
+#include "card.h"
+#include "xclbin.h"
+
+#include <halcyon/backend.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define XRT_MOST_CARDS 32
+#define XRT_PAGE       ((size_t)4096)
+
+/* --- Cards (list.c) --- */
+struct xrt_found {
+    char bdf[20], platform[80];
+};
+size_t xrt_find(struct xrt_found found[XRT_MOST_CARDS]);
+int xrt_list(hcy_device_info **infos, size_t *n);
+/* What listing and opening both say. */
+void xrt_describe(hcy_device_info *info, const struct xrt_found *f, size_t number);
+
+/* --- Devices (device.c) --- */
+struct xrt_device {
+    hcy_device *dev; /* not a reference */
+    struct xrt_card *at;
+    void *card; /* XRT's */
+    struct xclbin xclbin;
+    unsigned timeout_ms;
+    uint32_t group; /* the memory where buffers go first */
+    uint64_t memory;
+    atomic_uint_least64_t used;
+    atomic_bool lost;
+    /* Faults to inject: 0 never, else how many are still to come. */
+    atomic_long fail_alloc, fail_launch, lose_launch;
+};
+int xrt_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl);
+void xrt_close(void *impl);
+int xrt_get_i64(void *impl, const char *key, int64_t *value);
+int xrt_mem_info(void *impl, uint64_t *free_bytes, uint64_t *total_bytes);
+int xrt_lose(struct xrt_device *d, const char *what, int code); /* HCY_ELOST */
+
+static inline bool xrt_strikes(atomic_long *countdown)
+{
+    return atomic_load(countdown) > 0 && atomic_fetch_sub(countdown, 1) == 1;
+}
+
+/* --- Memory (memory.c) --- */
+
+/* A buffer on the card with the host's side of it; a block's handle. */
+struct xrt_memory {
+    struct xrt_device *device;
+    void *buffer; /* NULL: pinned memory, which is the host's alone */
+    unsigned char *host;
+    size_t size;
+    uint32_t group;
+    hcy_span tables;           /* a plan's canonical head, malloced */
+    pthread_mutex_t lock;      /* of the copies */
+    struct xrt_memory *copies; /* in other memories */
+    bool complete;             /* of a copy: a plan's tables are in it */
+};
+/* HCY_ENOMEM if the memory is full. */
+int xrt_memory_new(struct xrt_device *d, size_t size, uint32_t group, struct xrt_memory **out);
+void xrt_memory_free(struct xrt_memory *m);
+/* m itself or its copy in `group`; with `copy` its bytes are brought there. */
+int xrt_memory_in(struct xrt_memory *m, uint32_t group, size_t offset, size_t size, bool copy,
+                  struct xrt_memory **out);
+/* Brings a copy's bytes back. */
+int xrt_memory_back(struct xrt_memory *m, struct xrt_memory *copy, size_t offset, size_t size);
+int xrt_transfer(struct xrt_memory *m, size_t offset, size_t size, bool to_card);
+
+int xrt_alloc(void *impl, int mem, size_t size, hcy_block *block);
+void xrt_free(void *impl, int mem, hcy_block *block);
+
+/* --- Queues (queue.c) --- */
+struct xrt_queue {
+    struct xrt_device *device;
+    hcy_hostqueue *host;
+};
+int xrt_queue_create(void *impl, hcy_queue *queue, void **qimpl);
+void xrt_queue_destroy(void *qimpl);
+int xrt_copy(void *qimpl, const hcy_copy *copy, hcy_keep *keep);
+int xrt_fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size,
+             hcy_keep *keep);
+int xrt_finish(void *qimpl);
+int xrt_status(void *qimpl);
+int xrt_record(void *qimpl, void **eimpl);
+int xrt_wait(void *qimpl, hcy_event *event);
+
+/* --- Kernels (shapes.c: what their arguments are; kernel.c) --- */
+#define XRT_MOST_VALUES 16
+
+struct xrt_shape {
+    const char *kernel;
+    /* Checks a launch's structures and tables, and says how many bytes of each argument one item has; 0: the argument
+     * belongs to all. */
+    int (*look)(const hcy_value *values, size_t item_bytes[XRT_MOST_VALUES]);
+};
+const struct xrt_shape *xrt_shape_of(const char *kernel); /* NULL: no such kernel here */
+
+int xrt_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, const char **variant);
+void xrt_kernel_release(void *kimpl);
+int xrt_launch(void *qimpl, void *kimpl, const hcy_launch_desc *launch, hcy_keep *keep);
+int xrt_prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tables);
+int xrt_scratch_size(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size);
+int xrt_preferred_batch(void *kimpl, const hcy_value *values, size_t n, size_t *items);
+
+#endif

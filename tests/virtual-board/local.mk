@@ -1,0 +1,37 @@
+# FPGA cards without cards: a driver to preload, the program that its cards are given, and the command that uses both.
+EXTRA_DIST += tests/virtual-board/README.md tests/virtual-board/halcyon-virtual-board.in
+
+if VIRTUAL_BOARD
+BOARD_CPPFLAGS = -I$(srcdir)/src -I$(srcdir)/src/bslz4 -I$(srcdir)/src/azint -I$(srcdir)/src/nufft
+pkglib_LTLIBRARIES += virtual_board.la fpga_kernels.la
+virtual_board_la_CPPFLAGS = $(BOARD_CPPFLAGS)
+virtual_board_la_CFLAGS = $(HCY_PLAIN_CFLAGS)
+virtual_board_la_LDFLAGS = -module -avoid-version -shared
+virtual_board_la_SOURCES = tests/virtual-board/abi.h tests/virtual-board/board.h tests/virtual-board/platforms.h \
+    tests/virtual-board/driver.c tests/virtual-board/files.c tests/virtual-board/interpose.c \
+    tests/virtual-board/load.c tests/virtual-board/memory.c tests/virtual-board/units.c \
+    kernels_hls/args.c kernels_hls/args.h backends/xrt/xclbin_format.h
+
+fpga_kernels_la_CPPFLAGS = $(BOARD_CPPFLAGS)
+fpga_kernels_la_CFLAGS = $(HCY_PLAIN_CFLAGS)
+fpga_kernels_la_LDFLAGS = -module -avoid-version -shared
+fpga_kernels_la_SOURCES = tests/virtual-board/plain.c kernels_hls/args.h
+
+noinst_PROGRAMS += mkxclbin
+mkxclbin_CPPFLAGS = $(BOARD_CPPFLAGS)
+mkxclbin_CFLAGS = $(HCY_PLAIN_CFLAGS)
+mkxclbin_LDFLAGS =
+mkxclbin_SOURCES = tests/virtual-board/mkxclbin.c tests/virtual-board/platforms.h kernels_hls/args.c \
+    kernels_hls/args.h backends/xrt/xclbin_format.h
+mkxclbin_LDADD =
+
+board_xclbins = virtual_hbm.xclbin virtual_ddr.xclbin
+virtual_hbm.xclbin virtual_ddr.xclbin: mkxclbin fpga_kernels.la
+	$(AM_V_GEN)platform=$(@:virtual_%.xclbin=%); ./mkxclbin -p $$platform .libs/fpga_kernels.so $@
+board_DATA += $(board_xclbins)
+bin_SCRIPTS += halcyon-virtual-board
+halcyon-virtual-board: tests/virtual-board/halcyon-virtual-board.in Makefile
+	$(AM_V_GEN)sed 's#@pkglibdir@#$(pkglibdir)#' $(srcdir)/tests/virtual-board/halcyon-virtual-board.in > $@.tmp && \
+	    chmod +x $@.tmp && mv $@.tmp $@
+CLEANFILES += $(board_xclbins) halcyon-virtual-board
+endif

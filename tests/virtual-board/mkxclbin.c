@@ -1,0 +1,299 @@
+/* mkxclbin.c - writes the xclbin of the virtual board: mkxclbin [-p PLATFORM] [-u UNITS] KERNELS.so OUT.xclbin
+ *
+ * KERNELS.so, the FPGA kernels as the host's compiler made them, goes into the bitstream's section as it is; its table
+ * hcy_hls_kernels says which kernels there are.  Their arguments come from the catalogue (kernels_hls/args.h).  Each
+ * kernel gets UNITS compute units (2).  The same input gives the same file, its uuid included.
+ *
+ * mkxclbin -v prints the text for the section USER_METADATA, which a real xclbin is given by xclbinutil.
+ */
+#define _GNU_SOURCE
+#include "../../backends/xrt/xclbin_format.h"
+#include "../../kernels_hls/args.h"
+#include "platforms.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define UNIT_BASE  0x1400000u
+#define UNIT_RANGE 0x10000u
+
+struct section {
+    uint32_t kind;
+    const char *name;
+    char *data;
+    size_t size;
+};
+
+struct design {
+    const struct platform *platform;
+    const hcy_hls_kernel *kernels;
+    int units; /* of each kernel */
+};
+
+static void die(const char *what, const char *which)
+{
+    fprintf(stderr, "mkxclbin: %s%s%s\n", what, which ? ": " : "", which ? which : "");
+    exit(1);
+}
+
+static FILE *begin(struct section *s, uint32_t kind, const char *name)
+{
+    s->kind = kind;
+    s->name = name;
+    FILE *f = open_memstream(&s->data, &s->size);
+    if (!f)
+        die("out of memory", NULL);
+    return f;
+}
+
+static void put(FILE *f, const void *data, size_t size)
+{
+    if (fwrite(data, 1, size, f) != size)
+        die("cannot write", NULL);
+}
+
+static const hcy_hls_layout *layout_of(const hcy_hls_kernel *k)
+{
+    const hcy_hls_layout *layout = hcy__hls_layout(k->name);
+    if (!layout)
+        die("no kernel family has this kernel", k->name);
+    return layout;
+}
+
+static int is_address(const hcy_hls_arg *arg)
+{
+    return arg->kind == HCY_HLS_ADDRESS || arg->kind == HCY_HLS_STRUCT;
+}
+
+/* --- Sections --- */
+
+static void versions(FILE *f)
+{
+    fprintf(f, "halcyon-interface %u\n", HCY_HLS_INTERFACE);
+    for (const hcy_hls_family *family = hcy__hls_families; family->stem; family++)
+        fprintf(f, "family %s %u\n", family->stem, family->version);
+}
+
+static void kernel_xml(FILE *f, const struct design *d, const hcy_hls_kernel *k, int first_unit)
+{
+    const hcy_hls_layout *layout = layout_of(k);
+    fprintf(f, "<kernel name=\"%s\" language=\"c\" hwControlProtocol=\"ap_ctrl_hs\" interrupt=\"true\">\n",
+            k->name);
+    fputs("<port name=\"M_AXI_GMEM\" mode=\"master\" range=\"0xFFFFFFFFFFFFFFFF\" dataWidth=\"512\""
+          " portType=\"addressable\" base=\"0x0\"/>\n"
+          "<port name=\"S_AXI_CONTROL\" mode=\"slave\" range=\"0x10000\" dataWidth=\"32\""
+          " portType=\"addressable\" base=\"0x0\"/>\n",
+          f);
+    for (unsigned i = 0; i < layout->n_args; i++) {
+        int address = is_address(&layout->args[i]);
+        fprintf(f,
+                "<arg name=\"%s\" addressQualifier=\"%d\" id=\"%u\" port=\"%s\" size=\"0x8\" offset=\"0x%x\""
+                " hostOffset=\"0x0\" hostSize=\"0x8\" type=\"%s\"/>\n",
+                layout->args[i].name, address, i, address ? "M_AXI_GMEM" : "S_AXI_CONTROL",
+                HCY_HLS_REGISTER(i), address ? "void*" : "ulong");
+    }
+    for (int u = 0; u < d->units; u++)
+        fprintf(f,
+                "<instance name=\"%s_%d\"><addrRemap base=\"0x%x\" range=\"0x%x\" "
+                "port=\"S_AXI_CONTROL\"/></instance>\n",
+                k->name, u + 1, UNIT_BASE + UNIT_RANGE * (unsigned)(first_unit + u), UNIT_RANGE);
+    fputs("</kernel>\n", f);
+}
+
+static void metadata(FILE *f, const struct design *d)
+{
+    int unit = 0;
+    fprintf(f,
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<project name=\"halcyon\">"
+            "<platform vendor=\"halcyon\" boardid=\"virtual\" name=\"%s\" featureRomTime=\"0\">"
+            "<version major=\"1\" minor=\"0\"/><device name=\"fpga0\" fpgaDevice=\"none\">"
+            "<core name=\"OCL_REGION_0\" target=\"hw\" type=\"clc_region\" clockFreq=\"0MHz\" "
+            "numComputeUnits=\"60\">\n"
+            "<kernelClocks><clock port=\"KERNEL_CLK\" frequency=\"300MHz\"/></kernelClocks>\n",
+            d->platform->vbnv);
+    for (const hcy_hls_kernel *k = d->kernels; k->name; k++, unit += d->units)
+        kernel_xml(f, d, k, unit);
+    fputs("</core></device></platform></project>\n", f);
+}
+
+static void memories(FILE *f, const struct design *d)
+{
+    const struct platform *p = d->platform;
+    put(f, &p->n_banks, sizeof p->n_banks);
+    put(f, "\0\0\0", 4);
+    for (int i = 0; i < p->n_banks; i++) {
+        struct xclbin_memory m = { .type = p->type, .used = 1, .kib = p->bank_kib, .base = BANK_BASE(p, i) };
+        snprintf(m.tag, sizeof m.tag, "%s[%d]", p->tag, i);
+        put(f, &m, sizeof m);
+    }
+}
+
+static int count_units(const struct design *d)
+{
+    int n = 0;
+    for (const hcy_hls_kernel *k = d->kernels; k->name; k++)
+        n += d->units;
+    return n;
+}
+
+static void units(FILE *f, const struct design *d)
+{
+    int32_t n = count_units(d), unit = 0;
+    put(f, &n, sizeof n);
+    put(f, "\0\0\0", 4);
+    for (const hcy_hls_kernel *k = d->kernels; k->name; k++)
+        for (int i = 0; i < d->units; i++, unit++) {
+            struct xclbin_unit u = { .type = XCLBIN_KERNEL,
+                                     .properties = 1u | (uint32_t)unit << 1,
+                                     .base = UNIT_BASE + UNIT_RANGE * (unsigned)unit };
+            snprintf(u.name, sizeof u.name, "%.24s:%.24s_%d", k->name, k->name, i + 1);
+            put(f, &u, sizeof u);
+        }
+}
+
+static void connections(FILE *f, const struct design *d)
+{
+    int32_t n = 0, unit = 0;
+    for (const hcy_hls_kernel *k = d->kernels; k->name; k++)
+        for (size_t i = 0; i < layout_of(k)->n_args; i++)
+            n += is_address(&layout_of(k)->args[i]) * d->units;
+    put(f, &n, sizeof n);
+    for (const hcy_hls_kernel *k = d->kernels; k->name; k++)
+        for (int u = 0; u < d->units; u++, unit++)
+            for (size_t i = 0; i < layout_of(k)->n_args; i++) {
+                struct xclbin_connection c = { (int32_t)i, unit, u % d->platform->n_banks };
+                if (is_address(&layout_of(k)->args[i]))
+                    put(f, &c, sizeof c);
+            }
+}
+
+static void bitstream(FILE *f, const char *path)
+{
+    char piece[65536];
+    size_t n;
+    FILE *in = fopen(path, "rb");
+    if (!in)
+        die("cannot open", path);
+    while ((n = fread(piece, 1, sizeof piece, in)) > 0)
+        put(f, piece, n);
+    fclose(in);
+}
+
+/* --- The file --- */
+
+static void hash_in(uint64_t h[2], const char *data, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        h[0] = (h[0] ^ (unsigned char)data[i]) * 1099511628211u;
+        h[1] = (h[1] ^ (unsigned char)data[i]) * 6364136223846793005u + 1442695040888963407u;
+    }
+}
+
+static void write_file(const char *path, const struct design *d, const struct section *sections, size_t n)
+{
+    size_t head_size = sizeof(struct xclbin_head) + (n - 1) * sizeof(struct xclbin_section), at = head_size;
+    struct xclbin_head *h = calloc(1, head_size);
+    uint64_t hash[2] = { 14695981039346656037u, 88172645463325252u };
+    FILE *f = fopen(path, "wb");
+    if (!f || !h)
+        die("cannot write", path);
+    memcpy(h->magic, XCLBIN_MAGIC, sizeof h->magic);
+    memset(h->reserved, 0xff, sizeof h->reserved);
+    memset(h->key_block, 0xff, sizeof h->key_block);
+    h->signature_length = -1;
+    h->version_major = 2;
+    h->version_minor = 13;
+    snprintf(h->platform, sizeof h->platform, "%s", d->platform->vbnv);
+    h->n_sections = (uint32_t)n;
+    for (size_t i = 0; i < n; i++) {
+        struct xclbin_section *s = &h->sections[i];
+        at = (at + 7) / 8 * 8;
+        s->kind = sections[i].kind;
+        snprintf(s->name, sizeof s->name, "%s", sections[i].name);
+        s->offset = at;
+        s->size = sections[i].size;
+        at += sections[i].size;
+        hash_in(hash, sections[i].data, sections[i].size);
+    }
+    h->length = at;
+    memcpy(h->uuid, hash, sizeof h->uuid);
+    h->unique_id = hash[0];
+    put(f, h, head_size);
+    for (size_t i = 0; i < n; i++) {
+        for (long p = ftell(f); p < (long)h->sections[i].offset; p++)
+            fputc(0, f);
+        put(f, sections[i].data, sections[i].size);
+    }
+    if (fclose(f))
+        die("cannot write", path);
+    free(h);
+}
+
+static void write_xclbin(const struct design *d, const char *library, const char *path)
+{
+    struct section s[6];
+    const struct {
+        uint32_t kind;
+        const char *name;
+        void (*make)(FILE *f, const struct design *d);
+    } parts[] = {
+        { XCLBIN_METADATA, "xml", metadata },
+        { XCLBIN_MEMORIES, "memories", memories },
+        { XCLBIN_UNITS, "units", units },
+        { XCLBIN_CONNECTIVITY, "connections", connections },
+    };
+    for (size_t i = 0; i < 4; i++) {
+        FILE *f = begin(&s[i], parts[i].kind, parts[i].name);
+        parts[i].make(f, d);
+        fclose(f);
+    }
+    FILE *f = begin(&s[4], XCLBIN_USER_METADATA, "halcyon");
+    versions(f);
+    fclose(f);
+    f = begin(&s[5], XCLBIN_BITSTREAM, "bitstream");
+    bitstream(f, library);
+    fclose(f);
+    write_file(path, d, s, 6);
+    for (size_t i = 0; i < 6; i++)
+        free(s[i].data);
+}
+
+static void usage(void)
+{
+    die("usage: mkxclbin [-p PLATFORM] [-u UNITS] KERNELS.so OUT.xclbin, or mkxclbin -v", NULL);
+}
+
+int main(int argc, char **argv)
+{
+    struct design d = { .platform = &platforms[0], .units = 2 };
+    for (int o; (o = getopt(argc, argv, "p:u:v")) != -1;)
+        switch (o) {
+        case 'p':
+            d.platform = platform_of(optarg);
+            if (!d.platform)
+                die("no such platform", optarg);
+            break;
+        case 'u':
+            d.units = atoi(optarg);
+            if (d.units < 1 || d.units > 16)
+                die("1 to 16 units are possible, not", optarg);
+            break;
+        case 'v':
+            versions(stdout);
+            return 0;
+        default:
+            usage();
+        }
+    if (argc - optind != 2)
+        usage();
+    void *library = dlopen(argv[optind], RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        die("the kernels cannot be loaded", dlerror());
+    d.kernels = dlsym(library, "hcy_hls_kernels");
+    if (!d.kernels)
+        die("this library has no table hcy_hls_kernels", argv[optind]);
+    write_xclbin(&d, argv[optind], argv[optind + 1]);
+    return 0;
+}
