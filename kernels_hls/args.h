@@ -12,7 +12,8 @@
  *   scalars             their bits, smaller ones zero-extended
  *
  * Vitis HLS gives argument i the registers at HCY_HLS_REGISTER(i): low word, high word, one reserved.
- * Memory begins at multiples of 64; a view of the user's may begin anywhere that its family's format allows.
+ * Every address is a multiple of 8 (a launch whose views or items do not allow that is refused or not cut), those of
+ * whole buffers of 64.
  *
  * A launch may become several runs, each with a range of the items: addresses and sizes are then those of the range
  * (offsets inside a buffer, of chunks and of first blocks, stay those of the launch).  A run writes all of its OUT

@@ -145,7 +145,7 @@ else
 test_drivers = 'unset OCL_ICD_VENDORS'
 endif
 
-cts_device = drivers=:; case $$config in \
+cts_device = drivers=:; run=; case $$config in \
     cpu) device=cpu@threads=2;; \
     cuda) device=cuda:0;; \
     cpu-1) device=cpu@threads=1;; \
@@ -154,6 +154,8 @@ cts_device = drivers=:; case $$config in \
     null-wait) device=null@kernels=noop@wait=host;; \
     opencl) device=opencl:0; drivers=$(test_drivers);; \
     opencl-few) device="opencl:0' 'few"; drivers=$(test_drivers);; \
+    xrt) device="xrt:0' 'xrt:1"; run='sh "$$top_srcdir"/tests/virtual-board/run ';; \
+    xrt-ddr) device="xrt:1' 'cpu"; run='sh "$$top_srcdir"/tests/virtual-board/run -p ddr ';; \
     opencl-atomics32) device="opencl:0@atomics=32' 'one"; drivers=$(test_drivers);; \
     opencl-discrete) device=opencl:0@discrete=1; drivers=$(test_drivers);; \
     cpu-*) device=cpu@threads=2@simd=`expr $$config : "cpu-\(.*\)"`;; \
@@ -172,11 +174,13 @@ cts_launchers += $(cts_programs:=-opencl.t) tests/bslz4_decode-opencl.t tests/az
     tests/opencl-opencl.t tests/opencl-opencl-discrete.t \
     tests/cts_buffer-opencl-discrete.t tests/cts_queue-opencl-discrete.t tests/cts_failure-opencl-discrete.t \
     tests/cts_lifetime-opencl-discrete.t tests/cts_threads-opencl-discrete.t
+cts_launchers += $(cts_programs:=-xrt.t) tests/cts_buffer-xrt-ddr.t tests/cts_kernel-xrt-ddr.t \
+    tests/cts_threads-xrt-ddr.t
 cts_launchers += $(cts_programs:=-cuda.t) tests/bslz4_decode-cuda.t tests/azint_kernels-cuda.t \
     tests/azint_filter-cuda.t
 $(cts_launchers): tests/local.mk
 	@$(MKDIR_P) tests; name=$(@F); name=$${name%.t}; config=$${name#*-}; $(cts_device); \
-	    { echo "$$drivers"; echo "exec tests/$${name%%-*} '$$device'"; } > $@
+	    { echo "$$drivers"; echo "exec $${run}tests/$${name%%-*} '$$device'"; } > $@
 
 test_internal += tests/azint_ops
 tests_azint_ops_SOURCES = tests/azint_ops.c tests/azint_oracle.h
@@ -189,6 +193,12 @@ tests_azint_kernels_LDADD = libinternal.la
 # FPGA cards.
 test_internal += tests/hls_args
 tests_hls_args_LDADD = libinternal.la
+check_PROGRAMS += tests/xrt
+xrt_launchers = tests/xrt-names.t tests/xrt-programs.t tests/xrt-alloc.t tests/xrt-hang.t tests/xrt-fault.t tests/xrt-lose.t
+$(xrt_launchers): tests/local.mk
+	@$(MKDIR_P) tests; what=$(@F:xrt-%.t=%); case $$what in \
+	    alloc) o='--fail-alloc 2';; hang) o='--hang-run 1';; fault) o='--fault-run 2';; lose) o='--lose-run 2';; *) o=;; esac; \
+	    echo "exec sh \"\$$top_srcdir\"/tests/virtual-board/run $$o tests/xrt $$what" > $@
 
 # The FPGA kernels in C simulation, where there is a C++ compiler.
 EXTRA_DIST += tests/hls.h tests/hls_decode.cpp tests/hls_azint.cpp tests/hls_model.cpp
@@ -211,10 +221,10 @@ endif
 check_PROGRAMS += tests/opencl
 test_scripts += tests/opencl.t
 check_PROGRAMS += $(test_public) $(test_internal) $(cts_programs)
-TESTS += $(test_public) $(test_internal) $(cts_launchers) $(test_scripts)
+TESTS += $(test_public) $(test_internal) $(cts_launchers) $(xrt_launchers) $(test_scripts)
 LDADD = libhalcyon.la
 EXTRA_DIST += tests/tap.h tests/cli.sh tests/run-test $(test_scripts)
-CLEANFILES += $(cts_launchers)
+CLEANFILES += $(cts_launchers) $(xrt_launchers)
 
 clean-local:
 	rm -rf tests/cache tests/aarch64

@@ -78,7 +78,7 @@ static atomic_int in_flight;
 static void close_gate(void)
 {
     const struct timespec tick = { 0, 1000000 };
-    for (int i = 0; i < EXIT_PATIENCE_MS && atomic_load(&in_flight) > 0; i++)
+    for (int i = 0; i < EXIT_PATIENCE_MS && atomic_load(&in_flight) > 0 && !atomic_load(&closed); i++)
         nanosleep(&tick, NULL);
     atomic_store(&closed, true);
     pthread_rwlock_wrlock(&gate);
@@ -97,7 +97,7 @@ static void close_gate_at_exit(void)
         pthread_once(&registered, close_gate_at_exit);                                                       \
     } while (0)
 
-static bool enter(void)
+bool card_enter(void)
 {
     if (atomic_load(&closed))
         return false;
@@ -108,12 +108,17 @@ static bool enter(void)
     return false;
 }
 
+void card_leave(void)
+{
+    pthread_rwlock_unlock(&gate);
+}
+
 /* The result of a call, or `otherwise` when the process ends. */
 #define CALL(type, otherwise, call)                                                                          \
     type result = otherwise;                                                                                 \
-    if (enter()) {                                                                                           \
+    if (card_enter()) {                                                                                      \
         result = call;                                                                                       \
-        pthread_rwlock_unlock(&gate);                                                                        \
+        card_leave();                                                                                        \
     }
 
 /* --- Cards, units, buffers --- */

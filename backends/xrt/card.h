@@ -27,6 +27,9 @@ void *card_buffer(void *card, size_t size, uint32_t group); /* NULL: there is no
 void *card_view(void *buffer, size_t size, size_t offset);
 void card_buffer_free(void *buffer);
 void *card_buffer_host(void *buffer); /* the host's side of it */
+/* When the process ends, XRT takes the host's side of buffers away: only between these it stays.  False: it is gone. */
+bool card_enter(void);
+void card_leave(void);
 bool card_to(void *buffer, size_t offset, size_t size);
 bool card_from(void *buffer, size_t offset, size_t size);
 uint64_t card_address(void *buffer);

@@ -60,7 +60,11 @@ static int find_card(const hcy_spec *spec, struct xrt_found *card, size_t *numbe
         if (!strcmp(s, text) || !strcmp(s, found[i].bdf)) {
             *card = found[i];
             *number = i;
-            return 0;
+            return found[i].ready
+                       ? 0
+                       : hcy_fail(HCY_ENODEV,
+                                  "FPGA card %s is not ready: its driver has lost it, or not started it yet",
+                                  found[i].bdf);
         }
     }
     return hcy_fail(HCY_ENODEV, "\"%s\": there is no such FPGA card (%zu here; `halcyon devices` names them)",

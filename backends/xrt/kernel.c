@@ -16,7 +16,7 @@
 #define MOST_UNITS    16
 #define MOST_RUNS     (RUNS_PER_UNIT * MOST_UNITS)
 #define ALIGN         64
-#define SLICE_MS      100 /* how soon a lost device is noticed */
+#define SLICE_MS      50 /* of waiting, so that the end of the process is not held up */
 #define MOST_ARGS     (1 + 2 * XRT_MOST_VALUES)
 
 struct unit {
@@ -114,18 +114,18 @@ static void give_run(struct run *r)
     pthread_mutex_unlock(&k->lock);
 }
 
-/* Until it has ended, or is overdue, or the card is lost. */
+/* Until it has ended or is overdue, whatever became of the card in the meantime. */
 static int await_run(struct run *r)
 {
     struct xrt_device *d = r->kernel->device;
     enum card_state state = CARD_RUNS;
     int code = 0;
-    while (state == CARD_RUNS && !atomic_load(&d->lost) && hcy_now_ns() < r->deadline_ns) {
-        uint64_t left_ms = (r->deadline_ns - hcy_now_ns()) / 1000000 + 1;
-        state = card_run_wait(r->handle, left_ms < SLICE_MS ? (unsigned)left_ms : SLICE_MS, &code);
-    }
+    while (state == CARD_RUNS && hcy_now_ns() < r->deadline_ns)
+        state = card_run_wait(r->handle, SLICE_MS, &code);
     if (state == CARD_DONE)
         return 0;
+    if (state == CARD_RUNS)
+        atomic_store(&d->hung, true);
     return xrt_lose(d, state == CARD_RUNS ? "a run did not end in time" : "a run failed", code);
 }
 
@@ -149,8 +149,9 @@ static int set_structure(struct run *r, size_t argument, size_t value, const hcy
     int status = own_memory(r, value, r->unit->groups[argument]);
     if (status)
         return status;
-    memcpy(r->own[value]->host, v->bytes, v->size);
-    status = xrt_transfer(r->own[value], 0, v->size, true);
+    status = xrt_put(r->own[value], 0, v->bytes, v->size);
+    if (!status)
+        status = xrt_transfer(r->own[value], 0, v->size, true);
     if (status)
         return status;
     return card_run_set_buffer(r->handle, (int)argument, r->own[value]->buffer)
@@ -193,6 +194,11 @@ static int set_buffer(struct run *r, size_t argument, size_t value, const hcy_va
         status =
             hcy_fail(HCY_EINVAL, "kernel %s: argument %s is pinned memory, which FPGA kernels do not see",
                      r->kernel->name, r->kernel->layout->args[argument].name);
+    } else if (v->offset % 8) {
+        status = hcy_fail(
+            HCY_EINVAL,
+            "kernel %s: argument %s is a view at byte %zu of its buffer; FPGA kernels want multiples of 8",
+            r->kernel->name, r->kernel->layout->args[argument].name, v->offset);
     } else {
         part_of(p, v, item_bytes, range[0], range[1]);
         status = set_part(r, argument, p, v);
@@ -254,7 +260,7 @@ static int land(struct launch *l)
         if (r->pieces[i].back)
             status = xrt_memory_back(r->pieces[i].home, r->pieces[i].there, r->pieces[i].offset,
                                      r->pieces[i].size);
-    if (!atomic_load(&l->kernel->device->lost))
+    if (!atomic_load(&l->kernel->device->hung))
         give_run(r);
     return status;
 }
@@ -274,8 +280,36 @@ static int fly(struct launch *l, const size_t range[2])
         status = xrt_lose(k->device, "a run cannot be started", 0);
     if (!status)
         l->flying[l->n_flying++] = r;
-    else if (!atomic_load(&k->device->lost))
+    else if (!atomic_load(&k->device->hung))
         give_run(r);
+    return status;
+}
+
+/* Items from which on cutting leaves every address a multiple of 8. */
+static size_t granule_of(const struct launch *l)
+{
+    size_t granule = 1;
+    for (size_t i = 0; i < l->desc->n_values; i++)
+        while (l->item_bytes[i] * granule % 8)
+            granule *= 2;
+    return granule;
+}
+
+static int fly_all(struct launch *l)
+{
+    size_t granule = granule_of(l), items = l->desc->items, all = (items + granule - 1) / granule,
+           n = all < l->kernel->n_runs ? all : l->kernel->n_runs;
+    int status = 0;
+    for (size_t i = 0, first = 0; !status && i < n; i++) {
+        size_t end = (all / n * (i + 1) + (i + 1 < all % n ? i + 1 : all % n)) * granule;
+        end = end < items ? end : items;
+        status = fly(l, (size_t[2]){ first, end - first });
+        first = end;
+    }
+    while (l->n_flying) {
+        int landed = land(l);
+        status = status ? status : landed;
+    }
     return status;
 }
 
@@ -283,7 +317,6 @@ static int run_launch(void *command)
 {
     struct launch *l = command;
     struct xrt_device *d = l->kernel->device;
-    size_t items = l->desc->items, n = items < l->kernel->n_runs ? items : l->kernel->n_runs;
     if (xrt_strikes(&d->lose_launch)) {
         atomic_store(&d->lost, true);
         return hcy_device_lose(d->dev, "a launch, as @lose-launch asked");
@@ -293,15 +326,7 @@ static int run_launch(void *command)
     int status = l->kernel->shape->look(l->desc->values, l->item_bytes);
     if (!status)
         status = check_sizes(l);
-    for (size_t i = 0; !status && i < n; i++) {
-        size_t first = items / n * i + (i < items % n ? i : items % n);
-        status = fly(l, (size_t[2]){ first, items / n + (i < items % n) });
-    }
-    while (l->n_flying) {
-        int landed = land(l);
-        status = status ? status : landed;
-    }
-    return status;
+    return status ? status : fly_all(l);
 }
 
 int xrt_launch(void *qimpl, void *kimpl, const hcy_launch_desc *desc, hcy_keep *keep)
@@ -344,11 +369,16 @@ int xrt_prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tables)
     if (status)
         return status;
     struct xrt_memory *m = tables->handle;
+    if (!card_enter()) {
+        xrt_free(k->device, HCY_MEM_DEVICE, tables);
+        return xrt_ends();
+    }
     memset(m->host, 0, m->size);
     memcpy(m->host, &head, sizeof head);
     for (size_t i = 0; i < n; i++)
         if (spans[i].size)
             memcpy(m->host + head.span[i].offset, spans[i].data, spans[i].size);
+    card_leave();
     void *first = n && spans[0].size ? malloc(spans[0].size) : NULL;
     if (first)
         m->tables = (hcy_span){ memcpy(first, spans[0].data, spans[0].size), spans[0].size };
@@ -450,7 +480,7 @@ int xrt_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, con
 void xrt_kernel_release(void *kimpl)
 {
     struct xrt_kernel *k = kimpl;
-    if (!atomic_load(&k->device->lost)) {
+    if (!atomic_load(&k->device->hung)) {
         for (size_t i = 0; i < k->n_runs; i++)
             card_run_close(k->runs[i].handle);
         for (size_t i = 0; i < k->n_units; i++)

@@ -61,7 +61,8 @@ size_t xrt_find(struct xrt_found found[XRT_MOST_CARDS])
             sscanf(e->d_name, "%x:%x:%x.%u", &numbers[0], &numbers[1], &numbers[2], &numbers[3]) != 4)
             continue;
         memcpy(f->bdf, e->d_name, strlen(e->d_name) + 1);
-        n += is_ready(f->bdf) && read_platform(f);
+        f->ready = is_ready(f->bdf);
+        n += read_platform(f);
     }
     if (dir)
         closedir(dir);
@@ -83,11 +84,13 @@ void xrt_describe(hcy_device_info *info, const struct xrt_found *f, size_t numbe
 int xrt_list(hcy_device_info **infos, size_t *n)
 {
     struct xrt_found found[XRT_MOST_CARDS];
-    *n = xrt_find(found);
-    *infos = calloc(*n + 1, sizeof **infos);
+    size_t all = xrt_find(found);
+    *infos = calloc(all + 1, sizeof **infos);
     if (!*infos)
         return hcy_fail(HCY_ENOMEM, "out of memory for the list of devices");
-    for (size_t i = 0; i < *n; i++)
-        xrt_describe(&(*infos)[i], &found[i], i);
+    *n = 0;
+    for (size_t i = 0; i < all; i++)
+        if (found[i].ready)
+            xrt_describe(&(*infos)[(*n)++], &found[i], i);
     return 0;
 }

@@ -39,7 +39,7 @@ void xrt_memory_free(struct xrt_memory *m)
         struct xrt_memory *next = m->copies;
         if (!m->buffer)
             free(m->host);
-        else if (!atomic_load(&m->device->lost))
+        else if (!atomic_load(&m->device->hung))
             card_buffer_free(m->buffer);
         pthread_mutex_destroy(&m->lock);
         free((void *)(uintptr_t)m->tables.data);
@@ -55,14 +55,28 @@ int xrt_transfer(struct xrt_memory *m, size_t offset, size_t size, bool to_card)
     return xrt_lose(m->device, to_card ? "a copy to the card failed" : "a copy from the card failed", 0);
 }
 
+int xrt_ends(void)
+{
+    return hcy_fail(HCY_ECANCELLED, "the process ends");
+}
+
+int xrt_put(struct xrt_memory *m, size_t offset, const void *data, size_t size)
+{
+    if (!card_enter())
+        return xrt_ends();
+    memcpy(m->host + offset, data, size);
+    card_leave();
+    return 0;
+}
+
 /* Between two memories of the card, by way of the host. */
 static int move(struct xrt_memory *to, struct xrt_memory *from, size_t offset, size_t size)
 {
     int status = xrt_transfer(from, offset, size, false);
     if (status)
         return status;
-    memcpy(to->host + offset, from->host + offset, size);
-    return xrt_transfer(to, offset, size, true);
+    status = xrt_put(to, offset, from->host + offset, size);
+    return status ? status : xrt_transfer(to, offset, size, true);
 }
 
 /* The copies hang one behind another, each in another memory. */

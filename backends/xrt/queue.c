@@ -80,10 +80,13 @@ static int run_copy(void *command)
 {
     const hcy_copy *c = command;
     int status = 0;
+    if (!card_enter())
+        return xrt_ends();
     for (size_t z = 0; !status && z < c->extent[2]; z++)
         for (size_t y = 0; !status && y < c->extent[1]; y++)
             status = copy_row(c, z * c->dst.slice_stride + y * c->dst.row_stride,
                               z * c->src.slice_stride + y * c->src.row_stride, c->extent[0]);
+    card_leave();
     return status;
 }
 
@@ -116,8 +119,11 @@ static int run_fill(void *command)
     const struct fill *f = command;
     struct xrt_memory *m = card_of(&f->dst);
     unsigned char *to = host_of(&f->dst);
+    if (!card_enter())
+        return xrt_ends();
     for (size_t i = 0; i < f->size; i += f->pattern_size)
         memcpy(to + i, f->pattern, f->pattern_size);
+    card_leave();
     return m ? xrt_transfer(m, f->dst.offset, f->size, true) : 0;
 }
 

@@ -4,8 +4,8 @@
  * the card as runs, a range of the items each, several in flight on every compute unit; it waits until they have ended
  * or are overdue.  What a compute unit cannot reach is copied into the memory that it is connected to.
  *
- * A run that fails or does not end loses the device.  From then on XRT is not called for it any more, not even to
- * release: it would end the process.
+ * A run that fails or does not end loses the device.  After one that does not end XRT is not called for it any more, not
+ * even to release: it would end the process.
  */
 #ifndef HCY_XRT_PRIV_H
 #define HCY_XRT_PRIV_H
@@ -23,6 +23,7 @@
 /* --- Cards (list.c) --- */
 struct xrt_found {
     char bdf[20], platform[80];
+    bool ready;
 };
 size_t xrt_find(struct xrt_found found[XRT_MOST_CARDS]);
 int xrt_list(hcy_device_info **infos, size_t *n);
@@ -39,7 +40,7 @@ struct xrt_device {
     uint32_t group; /* the memory where buffers go first */
     uint64_t memory;
     atomic_uint_least64_t used;
-    atomic_bool lost;
+    atomic_bool lost, hung; /* hung: a run is still in flight, so that nothing can be released any more */
     /* Faults to inject: 0 never, else how many are still to come. */
     atomic_long fail_alloc, fail_launch, lose_launch;
 };
@@ -76,10 +77,15 @@ int xrt_memory_in(struct xrt_memory *m, uint32_t group, size_t offset, size_t si
                   struct xrt_memory **out);
 /* Brings a copy's bytes back. */
 int xrt_memory_back(struct xrt_memory *m, struct xrt_memory *copy, size_t offset, size_t size);
+/* Between the host's side of a buffer and memory that is not a buffer's. */
+int xrt_put(struct xrt_memory *m, size_t offset, const void *data, size_t size);
 int xrt_transfer(struct xrt_memory *m, size_t offset, size_t size, bool to_card);
 
 int xrt_alloc(void *impl, int mem, size_t size, hcy_block *block);
 void xrt_free(void *impl, int mem, hcy_block *block);
+
+/* HCY_ECANCELLED. */
+int xrt_ends(void);
 
 /* --- Queues (queue.c) --- */
 struct xrt_queue {

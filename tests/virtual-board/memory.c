@@ -1,6 +1,6 @@
 /* memory.c - the memory of the virtual cards, and buffers in it.  Everything is called with board_lock held.
  *
- * A card's addresses are a range of the process's addresses in which nothing is mapped but the buffers' pages, so that a
+ * Of the addresses that stand for a card only the pages of its buffers are mapped, so that a
  * kernel that leaves its buffers ends the process instead of reading what is there.  A new buffer is filled with
  * BOARD_POISON: what was not copied to the card shows up in the results.
  */

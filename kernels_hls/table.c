@@ -1,0 +1,11 @@
+/* table.c - which kernels a library of compiled FPGA kernels has: what the virtual board and mkxclbin look for in it. */
+#include "args.h"
+
+#define KERNELS K(bslz4_decode)
+
+#define K(name) void name##_run(unsigned char *memory, const uint64_t *args);
+KERNELS
+#undef K
+
+#define K(name) { #name, name##_run },
+__attribute__((visibility("default"))) const hcy_hls_kernel hcy_hls_kernels[] = { KERNELS{ NULL, NULL } };
