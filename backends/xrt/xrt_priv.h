@@ -1,11 +1,12 @@
 /* xrt_priv.h - the XRT backend's own types.
  *
- * A device is a card with a program in it.  A queue is the HAL's host queue: its thread copies, and hands a launch to
- * the card as runs, a range of the items each, several in flight on every compute unit; it waits until they have ended
- * or are overdue.  What a compute unit cannot reach is copied into the memory that it is connected to.
+ * A device is a card with a program in it.  A queue is the HAL's host queue: its thread copies, and hands a
+ * launch to the card as runs, a range of the items each, several in flight on every compute unit; it waits until
+ * they have ended or are overdue.  What a compute unit cannot reach is copied into the memory that it is connected
+ * to.
  *
- * A run that fails or does not end loses the device.  After one that does not end XRT is not called for it any more, not
- * even to release: it would end the process.
+ * A run that fails or does not end loses the device.  After one that does not end XRT is not called for it any
+ * more, not even to release: it would end the process.
  */
 #ifndef HCY_XRT_PRIV_H
 #define HCY_XRT_PRIV_H
