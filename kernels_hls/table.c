@@ -1,7 +1,7 @@
-/* table.c - which kernels a library of compiled FPGA kernels has: what the virtual board and mkxclbin look for in it. */
+/* table.c - which kernels a library of compiled FPGA kernels has: the virtual board and mkxclbin look for this. */
 #include "args.h"
 
-#define KERNELS K(bslz4_decode)
+#define KERNELS K(bslz4_decode) K(azint_image) K(bslz4_azint)
 
 #define K(name) void name##_run(unsigned char *memory, const uint64_t *args);
 KERNELS

@@ -118,7 +118,7 @@ tests_stack_writer_SOURCES = tests/stack_writer.c tests/stack_make.h tests/stack
 tests_stack_writer_LDADD = libhalcyon.la $(HDF5_LIBS)
 test_scripts += tests/fpga_model.t tests/hls_lint.t
 test_scripts += tests/cli.t tests/cli_filter.t tests/cli_real.t tests/plot.t tests/monitor.t tests/cli_config.t \
-    tests/cli_bench.t
+    tests/cli_bench.t tests/xrt_curves.t
 
 # Fuzz targets, on damaged seeds in the suite.  Under libFuzzer: configure with CC=clang
 # CFLAGS='-g -O1 -fsanitize=fuzzer-no-link' --enable-sanitizer=address, then make fuzzers.

@@ -345,9 +345,7 @@ static size_t up(size_t n)
 
 static int lay_out(hcy_hls_tables *head, const hcy_span *spans, size_t n, size_t *size)
 {
-    int status = n <= HCY_HLS_MAX_SPANS
-                     ? 0
-                     : hcy_fail(HCY_EINVAL, "%zu tables, where a plan has %d at most", n, HCY_HLS_MAX_SPANS);
+    int status = 0;
     *size = up(sizeof *head);
     *head = (hcy_hls_tables){ .n_spans = n };
     for (size_t i = 0; !status && i < n; i++) {
@@ -358,34 +356,46 @@ static int lay_out(hcy_hls_tables *head, const hcy_span *spans, size_t n, size_t
     return status;
 }
 
+static int put_tables(const struct xrt_kernel *k, const hcy_hls_tables *head, const hcy_span *spans,
+                      size_t size, hcy_block *tables)
+{
+    struct xrt_memory *m = tables->handle;
+    void *first = spans[0].size ? malloc(spans[0].size) : NULL;
+    int status = first ? xrt_put(m, 0, head, sizeof *head)
+                       : hcy_fail(HCY_EINVAL, "a plan without a head, or no memory for it");
+    for (size_t i = 0; !status && i < head->n_spans; i++)
+        if (spans[i].size)
+            status = xrt_put(m, head->span[i].offset, spans[i].data, spans[i].size);
+    if (!status)
+        status = xrt_transfer(m, 0, size, true);
+    if (first)
+        m->tables = (hcy_span){ memcpy(first, spans[0].data, spans[0].size), spans[0].size };
+    if (status)
+        xrt_free(k->device, HCY_MEM_DEVICE, tables);
+    return status;
+}
+
+/* The canonical spans, and what the kernel wants besides, behind one head. */
 int xrt_prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tables)
 {
     const struct xrt_kernel *k = kimpl;
+    hcy_span all[HCY_HLS_MAX_SPANS];
     hcy_hls_tables head;
-    size_t size;
-    int status = lay_out(&head, spans, n, &size);
-    if (!status)
-        status = xrt_alloc(k->device, HCY_MEM_DEVICE, size, tables);
+    void *more = NULL;
+    size_t size = 0;
+    if (!k->shape->more || n != HCY_HLS_MAX_SPANS - 1)
+        return hcy_fail(HCY_EINVAL, "%s: %zu tables are no plan's", k->name, n);
+    int status = k->shape->more(&more, &size, spans, n);
     if (status)
         return status;
-    struct xrt_memory *m = tables->handle;
-    if (!card_enter()) {
-        xrt_free(k->device, HCY_MEM_DEVICE, tables);
-        return xrt_ends();
-    }
-    memset(m->host, 0, m->size);
-    memcpy(m->host, &head, sizeof head);
-    for (size_t i = 0; i < n; i++)
-        if (spans[i].size)
-            memcpy(m->host + head.span[i].offset, spans[i].data, spans[i].size);
-    card_leave();
-    void *first = n && spans[0].size ? malloc(spans[0].size) : NULL;
-    if (first)
-        m->tables = (hcy_span){ memcpy(first, spans[0].data, spans[0].size), spans[0].size };
-    status = first ? xrt_transfer(m, 0, size, true)
-                   : hcy_fail(HCY_EINVAL, "a plan without a head, or no memory for it");
-    if (status)
-        xrt_free(k->device, HCY_MEM_DEVICE, tables);
+    memcpy(all, spans, n * sizeof *spans);
+    all[n] = (hcy_span){ more, size };
+    status = lay_out(&head, all, n + 1, &size);
+    if (!status)
+        status = xrt_alloc(k->device, HCY_MEM_DEVICE, size, tables);
+    if (!status)
+        status = put_tables(k, &head, all, size, tables);
+    free(more);
     return status;
 }
 

@@ -10,10 +10,10 @@ builtin_libs += libxrt_builtin.la
 builtin_names += xrt
 libxrt_builtin_la_CPPFLAGS = $(AM_CPPFLAGS) -DHCY_BACKEND_STATIC
 libxrt_builtin_la_SOURCES = backends/xrt/backend.c
-libxrt_builtin_la_LIBADD = libxrt_common.la libhls_args.la
+libxrt_builtin_la_LIBADD = libxrt_common.la libhls_args.la libhls_plan.la
 if !STATIC_BACKENDS
 pkglib_LTLIBRARIES += hcy_xrt.la
 hcy_xrt_la_LDFLAGS = $(module_ldflags)
-hcy_xrt_la_LIBADD = libxrt_common.la libhls_args.la libhalcyon.la
+hcy_xrt_la_LIBADD = libxrt_common.la libhls_args.la libhls_plan.la libhalcyon.la
 hcy_xrt_la_SOURCES = backends/xrt/backend.c src/families.c
 endif

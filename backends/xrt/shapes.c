@@ -4,6 +4,8 @@
  */
 #include "xrt_priv.h"
 
+#include "../../kernels_hls/plan.h"
+
 #include "azint/azint_format.h"
 #include "bslz4/bslz4_format.h"
 
@@ -98,9 +100,9 @@ static int look_at_coded(const hcy_value *v, size_t item_bytes[])
 const struct xrt_shape *xrt_shape_of(const char *kernel)
 {
     static const struct xrt_shape shapes[] = {
-        { "bslz4_decode", look_at_decode },
-        { "azint_image", look_at_image },
-        { "bslz4_azint", look_at_coded },
+        { "bslz4_decode", look_at_decode, NULL },
+        { "azint_image", look_at_image, hcy__hls_records },
+        { "bslz4_azint", look_at_coded, hcy__hls_records },
     };
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
         if (!strcmp(shapes[i].kernel, kernel))

@@ -111,6 +111,8 @@ struct xrt_shape {
     /* Checks a launch's structures and tables, and says how many bytes of each argument one item has; 0: the argument
      * belongs to all. */
     int (*look)(const hcy_value *values, size_t item_bytes[XRT_MOST_VALUES]);
+    /* One more span for a plan's tables, malloced; NULL: they are the canonical ones. */
+    int (*more)(void **span, size_t *size, const hcy_span *spans, size_t n);
 };
 const struct xrt_shape *xrt_shape_of(const char *kernel); /* NULL: no such kernel here */
 

@@ -1,0 +1,49 @@
+# Curves by the FPGA kernels, on virtual cards: the CPU's bits.  From the makefile: HALCYON, top_builddir, top_srcdir,
+# HCY_SANITIZER.
+board=${top_builddir:?}/halcyon-virtual-board
+HALCYON_BOARD_LIBS=$top_builddir
+export HALCYON_BOARD_LIBS
+skip() {
+    echo "1..0 # SKIP $*"
+    exit 0
+}
+[ -x "$board" ] || skip "this build has no virtual board"
+case $HCY_SANITIZER in *fsanitize*) skip "XRT does not run under sanitizers here" ;; esac
+reason=$("$board" --check) || skip "$reason"
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+"$HALCYON" simulate "$dir/s.h5" --detector Eiger500k --frames 5 --seed 3 --threads 1 >"$dir/log" 2>&1 || skip "$(tail -n 1 "$dir/log")"
+
+n=0
+curves() { # NAME DEVICES OPTION...: numbers alone into NAME
+    name=$1 devices=$2
+    shift 2
+    "$board" -- "$HALCYON" integrate "$dir/s.h5" -p "$dir/s.poni" -d "$devices" -o "$dir/$name.dat" "$@" \
+        >"$dir/log" 2>&1 || sed 's/^/# /' "$dir/log"
+    grep -v '^#' "$dir/$name.dat" > "$dir/$name"
+}
+same() { # TEXT
+    n=$((n + 1))
+    if [ -s "$dir/cpu" ] && cmp "$dir/cpu" "$dir/xrt" >"$dir/wrong" 2>&1; then
+        echo "ok $n - $1"
+    else
+        echo "not ok $n - $1"
+        sed 's/^/# /' "$dir/wrong"
+    fi
+}
+full="--split full --error-model poisson --npt 500"
+# shellcheck disable=SC2086 # several words on purpose
+curves cpu cpu@threads=1 $full
+# shellcheck disable=SC2086
+curves xrt xrt:0 $full
+same "pixels split, Poisson's errors: a card's curves are the CPU's"
+# shellcheck disable=SC2086
+curves xrt cpu@threads=1,xrt:0,xrt:1 $full --batch 1
+same "... and those of two cards and the CPU together"
+n=$((n + 1))
+if "$board" -- "$HALCYON" devices | grep '^xrt:1 .*virtual: functional only, its speed means nothing' >/dev/null; then
+    echo "ok $n - halcyon devices says that the cards are virtual"
+else
+    echo "not ok $n - halcyon devices says that the cards are virtual"
+fi
+echo "1..$n"
