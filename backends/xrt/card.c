@@ -60,7 +60,7 @@ static void open_library(void)
 int card_load_library(void)
 {
     pthread_once(&once, open_library);
-    return *missing ? hcy_fail_vendor(HCY_ENODEV, 0, missing, "there is no usable XRT here: %s", missing) : 0;
+    return *missing ? hcy_fail_vendor(HCY_ENODEV, 0, missing, "there is no usable XRT here") : 0;
 }
 
 /* --- The end of the process --- */

@@ -55,7 +55,7 @@ static int find_card(const hcy_spec *spec, struct xrt_found *card, size_t *numbe
     const char *s = *spec->selector ? spec->selector : "0";
     size_t n = xrt_find(found);
     for (size_t i = 0; i < n; i++) {
-        char text[20];
+        char text[24];
         snprintf(text, sizeof text, "%zu", i);
         if (!strcmp(s, text) || !strcmp(s, found[i].bdf)) {
             *card = found[i];
