@@ -88,7 +88,7 @@ static inline int32_t hls_frame_check(const hcy_bslz4_frame &f, const hcy_bslz4_
                 (uint64_t)f.tail_offset + f.tail_bytes <= f.size;
     if (!fits || job.codec > HCY_CODEC_BITSHUFFLE)
         return HCY_EINVAL;
-    return planes && (!sized || f.block_bytes > HLS_BLOCK) ? HCY_EUNSUPPORTED : 0;
+    return planes && (!sized || (f.n_blocks && f.block_bytes > HLS_BLOCK)) ? HCY_EUNSUPPORTED : 0;
 }
 
 /* --- list, fetch --- */

@@ -29,6 +29,8 @@ struct entry {
 
 struct make {
     const hcy_azint_head *head;
+    const uint8_t *runs;
+    const uint64_t *starts;
     const uint8_t *at, *end; /* of the runs */
     uint32_t *seen, *local;  /* of a bin: the last piece that has it, its number there */
     uint32_t bins[HLS_BINS]; /* of the piece */
@@ -52,6 +54,11 @@ static int grow(struct text *t, size_t n, uint8_t **at)
     memset(*at, 0, size - t->size);
     t->size = size;
     return 0;
+}
+
+static int bad_spans(const char *what)
+{
+    return hcy_fail(HCY_EINVAL, "FPGA tables: no plan's spans (azint_format.h): %s", what);
 }
 
 static uint32_t load24(const uint8_t *p)
@@ -103,7 +110,7 @@ static int note_unit(struct make *m, uint64_t n, uint32_t piece)
         int count = take_pixel(m, entries);
         bool room = true;
         if (count < 0)
-            return hcy_fail(HCY_EINVAL, "FPGA tables: the plan's runs are not those of azint_format.h");
+            return bad_spans("runs that are none");
         for (int k = 0; k < count && room; k++)
             room = note_bin(m, entries[k].bin, piece) && (!entries[k].two || note_bin(m, entries[k].bin + 1, piece));
         if (room)
@@ -168,6 +175,12 @@ static int put_records(struct make *m, hls_piece *piece, uint64_t n_pixels)
     return status;
 }
 
+/* Are the starts where the runs are?  `pixel` comes next. */
+static bool starts_here(const struct make *m, uint64_t pixel)
+{
+    return pixel % HCY_AZINT_START_EVERY || m->starts[pixel / HCY_AZINT_START_EVERY] == (uint64_t)(m->at - m->runs);
+}
+
 /* A piece of n pixels, whose bins are noted; its runs begin at `start`. */
 static int put_piece(struct make *m, const uint8_t *start, uint64_t n)
 {
@@ -200,6 +213,8 @@ static int put_pieces(struct make *m)
         m->n_bins = 0;
         while (n < left && !full) {
             uint64_t unit = left - n < UNIT ? left - n : UNIT;
+            if (!starts_here(m, m->head->n_pixels - left + n))
+                return bad_spans("starts that are not where runs begin");
             full = note_unit(m, unit, number);
             if (full < 0)
                 return full;
@@ -240,20 +255,42 @@ static int assemble(void **span, size_t *size, struct make *m)
     return 0;
 }
 
+/* Everything but the runs and starts, which are checked as they are read. */
+static int check_spans(const hcy_span *spans, size_t n)
+{
+    const hcy_azint_head *head = n == HCY_AZINT_SPANS ? spans[0].data : NULL;
+    if (!head || spans[0].size < sizeof *head || !spans[1].data || !spans[2].data)
+        return bad_spans("too few of them");
+    if (head->version != HCY_AZINT_VERSION && head->version != HCY_AZINT_VERSION_FULL)
+        return bad_spans("another version");
+    uint64_t pixels = head->n_pixels, starts = (pixels + HCY_AZINT_START_EVERY - 1) / HCY_AZINT_START_EVERY + 1;
+    if (!head->n_bins || head->n_bins > HCY_AZINT_MAX_BINS || pixels > UINT32_MAX || spans[2].size / 8 < starts ||
+        spans[3].size / 4 < pixels)
+        return bad_spans("sizes that contradict one another");
+    for (int k = 4; k < HCY_AZINT_SPANS; k++)
+        if (spans[k].size && spans[k].size / 4 < pixels)
+            return bad_spans("a dark current or variances cut short");
+    if (head->dark_shift < 0 || head->dark_shift > 62 || head->variance_shift < 0)
+        return bad_spans("a scale that is none");
+    return 0;
+}
+
 int hcy__hls_records(void **span, size_t *size, const hcy_span *spans, size_t n)
 {
-    if (n < 4 || spans[0].size < sizeof(hcy_azint_head) || !spans[1].data)
-        return hcy_fail(HCY_EINVAL, "FPGA tables: %zu spans, which are no plan's", n);
+    int status = check_spans(spans, n);
+    if (status)
+        return status;
     struct make *m = calloc(1, sizeof *m);
     if (!m)
         return hcy_fail(HCY_ENOMEM, "FPGA tables: no memory");
     m->head = spans[0].data;
-    m->at = spans[1].data;
+    m->runs = m->at = spans[1].data;
+    m->starts = spans[2].data;
     m->end = m->at + spans[1].size;
     m->seen = calloc((size_t)m->head->n_bins + 1, sizeof *m->seen);
     m->local = calloc((size_t)m->head->n_bins + 1, sizeof *m->local);
-    int status = m->seen && m->local ? put_pieces(m)
-                                     : hcy_fail(HCY_ENOMEM, "FPGA tables: no memory for %u bins", m->head->n_bins);
+    status = m->seen && m->local ? put_pieces(m)
+                                 : hcy_fail(HCY_ENOMEM, "FPGA tables: no memory for %u bins", m->head->n_bins);
     if (!status)
         status = assemble(span, size, m);
     free(m->seen);
