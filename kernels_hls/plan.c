@@ -89,6 +89,12 @@ static int take_pixel(struct make *m, struct entry *entries)
     return n;
 }
 
+/* Are the starts where the runs are?  `pixel` comes next. */
+static bool starts_here(const struct make *m, uint64_t pixel)
+{
+    return pixel % HCY_AZINT_START_EVERY || m->starts[pixel / HCY_AZINT_START_EVERY] == (uint64_t)(m->at - m->runs);
+}
+
 static bool note_bin(struct make *m, uint32_t bin, uint32_t piece)
 {
     if (m->seen[bin] == piece)
@@ -100,15 +106,18 @@ static bool note_bin(struct make *m, uint32_t bin, uint32_t piece)
     return true;
 }
 
-/* The bins of the next n pixels become the piece's.  1: there is no room for all of them, and none was noted. */
-static int note_unit(struct make *m, uint64_t n, uint32_t piece)
+/* The bins of the next n pixels, from number `pixel` on, become the piece's.  1: there is no room for all of them, and
+ * none was noted. */
+static int note_unit(struct make *m, uint64_t pixel, uint64_t n, uint32_t piece)
 {
     struct entry entries[MAX_ENTRIES];
     const uint8_t *start = m->at;
     uint32_t before = m->n_bins;
-    for (; n; n--) {
+    for (; n; n--, pixel++) {
+        bool room = true, begins = starts_here(m, pixel);
         int count = take_pixel(m, entries);
-        bool room = true;
+        if (!begins)
+            return bad_spans("starts that are not where runs begin");
         if (count < 0)
             return bad_spans("runs that are none");
         for (int k = 0; k < count && room; k++)
@@ -175,12 +184,6 @@ static int put_records(struct make *m, hls_piece *piece, uint64_t n_pixels)
     return status;
 }
 
-/* Are the starts where the runs are?  `pixel` comes next. */
-static bool starts_here(const struct make *m, uint64_t pixel)
-{
-    return pixel % HCY_AZINT_START_EVERY || m->starts[pixel / HCY_AZINT_START_EVERY] == (uint64_t)(m->at - m->runs);
-}
-
 /* A piece of n pixels, whose bins are noted; its runs begin at `start`. */
 static int put_piece(struct make *m, const uint8_t *start, uint64_t n)
 {
@@ -213,9 +216,7 @@ static int put_pieces(struct make *m)
         m->n_bins = 0;
         while (n < left && !full) {
             uint64_t unit = left - n < UNIT ? left - n : UNIT;
-            if (!starts_here(m, m->head->n_pixels - left + n))
-                return bad_spans("starts that are not where runs begin");
-            full = note_unit(m, unit, number);
+            full = note_unit(m, m->head->n_pixels - left + n, unit, number);
             if (full < 0)
                 return full;
             n += full ? 0 : unit;

@@ -212,6 +212,40 @@ static void damaged()
     oracle_plan_free(&s.plan);
 }
 
+/* Spans that are no plan's make no records. */
+static void refusals()
+{
+    scene s = scene_of(ORACLE_SPLIT, 30, 31, 20, HCY_PIXEL_U16);
+    hcy_span spans[HCY_AZINT_SPANS];
+    void *records = nullptr;
+    size_t size = 0;
+    memcpy(spans, s.plan.spans, sizeof spans);
+    is_int(hcy__hls_records(&records, &size, spans, 5), HCY_EINVAL, "five spans");
+    spans[1].size -= 5;
+    is_int(hcy__hls_records(&records, &size, spans, HCY_AZINT_SPANS), HCY_EINVAL, "runs cut short");
+    spans[1].size += 5;
+    s.plan.starts[3]++;
+    is_int(hcy__hls_records(&records, &size, spans, HCY_AZINT_SPANS), HCY_EINVAL, "a start inside a run");
+    s.plan.starts[3]--;
+    spans[4].data = s.plan.norms;
+    spans[4].size = spans[3].size - 4;
+    is_int(hcy__hls_records(&records, &size, spans, HCY_AZINT_SPANS), HCY_EINVAL, "a dark current cut short");
+    oracle_plan_free(&s.plan);
+}
+
+/* An image that is a tail alone, whatever the blocks' size says. */
+static void tail_alone()
+{
+    scene s = scene_of(ORACLE_SPLIT, 1, 3, 2, HCY_PIXEL_U32);
+    std::vector<bytes> images(1, image_of(BRIGHT, 3, HCY_PIXEL_U32));
+    hls_batch b(HCY_CODEC_BSLZ4, 4, images[0].size(), 262144);
+    b.add_image(images[0].data());
+    b.end();
+    const char *wrong = run_chunks(s, b, images, std::vector<int>(1, 0));
+    ok(!wrong, "three pixels, blocks of 256 KiB%s%s", wrong ? ": " : "", wrong ? wrong : "");
+    oracle_plan_free(&s.plan);
+}
+
 int main()
 {
     static const uint32_t types[] = { HCY_PIXEL_U8, HCY_PIXEL_U16, HCY_PIXEL_U32,
@@ -233,5 +267,7 @@ int main()
     /* More groups with lost pixels than the list holds: the frame goes through again. */
     try_plan(ORACLE_SPLIT, 380, 360, 40, HCY_PIXEL_U8, false, "more lost pixels than are listed at once", true);
     damaged();
+    refusals();
+    tail_alone();
     return done_testing();
 }
