@@ -71,6 +71,9 @@ check 'bench --devices' equals "`value figures.2.device`" 'cpu@threads=1'
 check 'bench --devices: two, and all together' \
     equals "`"$halcyon" bench s.h5 -d cpu@threads=1,cpu@threads=2 --rounds 1 --json | "$json" figures.10.stage`" \
     whole
+check 'bench --tune: what has no parameters' \
+    sh -c "'$halcyon' bench s.h5 -d cpu@threads=1 --rounds 1 --tune | grep -q '^cpu@threads=1 *has nothing to tune$'"
+check 'bench --tune --json' equals "`value figures.2.stage --tune`" tuned
 check 'bench: text' sh -c "'$halcyon' bench s.h5 -d cpu@threads=1 --rounds 1 | grep -q '1000 bins, splitting full'"
 
 # --- bench nufft ---

@@ -157,6 +157,49 @@ static void test_handles(void)
     hcy_buffer_release(buf);
 }
 
+/* Rows of parameters of our kernels: named, kept, found again; nothing of it is left. */
+static int64_t row_of(const char *options)
+{
+    char text[128];
+    int64_t row = -1;
+    hcy_device *with = NULL;
+    snprintf(text, sizeof text, "%s%s", hcy_device_get_info(dev)->name, options);
+    if (!hcy_device_open(&with, text) && hcy_device_get_i64(with, "tuning_row", &row))
+        row = -2;
+    hcy_device_release(with);
+    return row;
+}
+
+static void test_rows(void)
+{
+    char dir[] = "/tmp/halcyon-rows-XXXXXX", before[4096], path[512];
+    int64_t rows = 0;
+    snprintf(before, sizeof before, "%s", getenv("HALCYON_CACHE_DIR") ? getenv("HALCYON_CACHE_DIR") : "");
+    if (!mkdtemp(dir))
+        bail_out("no directory %s", dir);
+    setenv("HALCYON_CACHE_DIR", dir, 1);
+    st_ok(hcy_device_get_i64(dev, "tuning_rows", &rows), "how many rows of parameters there are");
+    ok(rows > 1, "more than one");
+    is_int(row_of(""), 0, "the first, for this device");
+    is_int(row_of("@row=1"), 1, "or the one that is named");
+    is_int(row_of(""), 0, "that once");
+    is_int(row_of("@row=1@keep=1"), 1, "a row that is to be kept");
+    is_int(row_of(""), 1, "is there when the device is opened again");
+    is_int(row_of("@row=0"), 0, "unless another is named");
+    is_int(row_of("@row=99"), -1, "no such row");
+    is_int(row_of("@keep=1"), -1, "to keep, but none named");
+    snprintf(path, sizeof path, "%s/kernels", dir);
+    DIR *d = opendir(path);
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (*e->d_name != '.')
+            unlinkat(dirfd(d), e->d_name, 0);
+    if (d)
+        closedir(d);
+    is_int(row_of(""), 0, "what was kept is gone");
+    ok(!rmdir(path) && !rmdir(dir), "with its directory");
+    setenv("HALCYON_CACHE_DIR", before, 1);
+}
+
 int main(int argc, char **argv)
 {
     cts_begin(argc, argv);
@@ -164,6 +207,7 @@ int main(int argc, char **argv)
     queue = cts_queue(dev);
     test_programs();
     test_handles();
+    test_rows();
     hcy_queue_release(queue);
     hcy_device_release(dev);
     return done_testing();

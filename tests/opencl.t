@@ -11,7 +11,7 @@ skip() { echo "1..0 # SKIP $1"; exit 0; }
 "$halcyon" devices > devices 2>&1
 grep -q '^opencl:0 ' devices || skip "$(grep -m 1 '^opencl' devices || echo 'no OpenCL here')"
 "$halcyon" simulate s.h5 --shape 300x500 --frames 20 --quiet > log 2>&1 || skip "$(cat log)"
-echo "1..5"
+echo "1..8"
 
 same() { # TEXT ARGUMENTS...
     what=$1
@@ -31,3 +31,13 @@ same "curves along the azimuth, bounding boxes" --along-chi --split bbox
 same "curves clipped by the pixels' own spread" --error-model azimuthal --sigma-clip
 grep -q 'pocl\|opencl' opencl:0.dat && echo "ok - the result says which device made it" ||
     echo "not ok - the result says which device made it"
+
+# Parameters are measured, kept for the device, and there when it is opened again.
+"$halcyon" simulate small.h5 --shape 60x70 --frames 1 --quiet > log 2>&1
+HALCYON_CACHE_DIR=$dir/cache "$halcyon" bench small.h5 --tune --rounds 1 -d opencl:0 > tuned 2>&1
+row=$(sed -n 's/^opencl:0  *row \([0-9]*\) of [0-9]* is kept$/\1/p' tuned)
+[ -n "$row" ] && echo "ok - a row of parameters is chosen" || { echo "not ok - a row of parameters is chosen"; sed 's/^/# /' tuned; }
+rows=$(grep -c '^opencl:0@row=[0-9]* *fused' tuned)
+[ "$rows" -gt 1 ] && echo "ok - of all that were measured" || echo "not ok - of all that were measured"
+set -- cache/kernels/tuned-opencl-*.bin
+[ -s "$1" ] && echo "ok - and kept" || echo "not ok - and kept"

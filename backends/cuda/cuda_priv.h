@@ -30,6 +30,7 @@ struct cuda_device {
     CUdevice device;
     int ordinal, arch, units; /* arch: 90 */
     size_t local_bytes;       /* of a group at most */
+    struct gpu_choice choice; /* parameters of its kernels */
     CUcontext context;
     atomic_bool lost;
     pthread_mutex_t lock; /* of what follows */

@@ -1,7 +1,7 @@
 /* device.c - which GPUs there are, opening and closing them.
  *
  * Listing asks NVML, or the driver for attributes, and makes no context.  A device is "cuda:0" or "cuda:GPU-<uuid>"; an
- * ordinal counts as CUDA does (CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER).  No options.
+ * ordinal counts as CUDA does (CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER).  Options: row=N, keep=1 (gpu_tuning.h).
  */
 #include "cuda_priv.h"
 
@@ -127,8 +127,6 @@ static int find_device(const hcy_spec *spec, int *ordinal)
     int status = start_driver();
     if (!status)
         status = cuda_check(NULL, cu.cuDeviceGetCount(&count), "counting the GPUs");
-    if (!status && spec->n_options)
-        status = hcy_fail(HCY_EINVAL, "cuda@%s: a GPU has no such option", spec->options[0].key);
     if (status)
         return status;
     *ordinal = 0;
@@ -157,10 +155,38 @@ static int check_context(struct cuda_device *d)
                            d->ordinal);
 }
 
+static int parse_options(const hcy_spec *spec, struct gpu_choice *choice)
+{
+    int status = 0;
+    for (size_t i = 0; !status && i < spec->n_options; i++) {
+        status = gpu_choice_option(choice, &spec->options[i]);
+        if (status > 0)
+            status = hcy_fail(HCY_EINVAL, "cuda@%s: a GPU has no such option (row, keep)", spec->options[i].key);
+    }
+    return status;
+}
+
+/* Which parameters its kernels have: by the GPU's name and its driver's version. */
+static int settle(struct cuda_device *d)
+{
+    char name[80] = "";
+    int driver = 0;
+    uint64_t key = 14695981039346656037u;
+    cu.cuDeviceGetName(name, sizeof name, d->device);
+    cu.cuDriverGetVersion(&driver);
+    for (const char *p = name; *p; p++)
+        key = (key ^ (unsigned char)*p) * 1099511628211u;
+    const struct gpu_tuned tuned = { "cuda", (key ^ (uint64_t)driver) * 1099511628211u, d->local_bytes, false };
+    return gpu_choice_settle(&d->choice, &tuned);
+}
+
 int cuda_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl)
 {
     int ordinal;
-    int status = find_device(spec, &ordinal);
+    struct gpu_choice choice = { GPU_NO_ROW, 0 };
+    int status = parse_options(spec, &choice);
+    if (!status)
+        status = find_device(spec, &ordinal);
     if (status)
         return status;
     struct cuda_device *d = calloc(1, sizeof *d);
@@ -181,8 +207,17 @@ int cuda_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void
     d->arch = attribute(d->device, CUDA_ATTR_MAJOR) * 10 + attribute(d->device, CUDA_ATTR_MINOR);
     d->units = attribute(d->device, CUDA_ATTR_UNITS);
     d->local_bytes = (size_t)attribute(d->device, CUDA_ATTR_LOCAL_BYTES);
+    d->choice = choice;
+    status = settle(d);
+    if (status) {
+        cu.cuDevicePrimaryCtxRelease(d->device);
+        free(d);
+        return status;
+    }
     pthread_mutex_init(&d->lock, NULL);
     fill_info(info, ordinal, d->device);
+    const char *options = spec->text + strcspn(spec->text, "@");
+    strncat(info->name, options, sizeof info->name - strlen(info->name) - 1);
     *impl = d;
     return 0;
 }
@@ -224,11 +259,13 @@ int cuda_get_i64(void *impl, const char *key, int64_t *value)
         *value = key[3] == 'd' ? (int64_t)d->device : (int64_t)(intptr_t)d->context;
         return 0;
     }
+    if (gpu_choice_number(&d->choice, key, value))
+        return 0;
     if (cuda_nvml_knows(key))
         return cuda_nvml_read(hcy_device_get_info(d->dev)->stable + strlen("cuda:"), key, value);
     return hcy_fail(HCY_ENOENT,
                     "a GPU has no number \"%s\" (multiprocessors, compute_major, compute_minor, warp_size,"
-                    " local_bytes, pci_domain, pci_bus, pci_device, power_mw, clock_mhz, memory_clock_mhz,"
-                    " temperature_c, cu_device, cu_context)",
+                    " local_bytes, tuning_rows, tuning_row, pci_domain, pci_bus, pci_device, power_mw, clock_mhz,"
+                    " memory_clock_mhz, temperature_c, cu_device, cu_context)",
                     key);
 }

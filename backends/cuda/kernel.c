@@ -169,7 +169,8 @@ int cuda_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, co
     k->dev = d;
     k->ops = (struct gpu_ops){ .compile = compile, .module_release = module_release, .function = function,
                                .launch = step, .zero = zero, .tables = tables, .plan = plan,
-                               .units = (uint32_t)d->units, .lanes = true };
+                               .units = (uint32_t)d->units, .lanes = true,
+                               .row = gpu_row_of(&d->choice), .local_bytes = d->local_bytes };
     snprintf(k->variant, sizeof k->variant, "sm_%d", d->arch);
     int status = need_compiler(d, signature->name);
     if (!status)

@@ -1,6 +1,7 @@
 /* azint_alone.cl - images to sums on a processor: one item a group, which takes a few frames through the plan at once.
  *
- * Sums of narrow unsigned pixels fit 64 bits within a segment; others are added in full, pixel by pixel.
+ * FRAMES_ALONE, how many, is given when the text is compiled.  Sums of narrow unsigned pixels fit 64 bits within a
+ * segment; others are added in full, pixel by pixel.
  */
 #if GROUP_SIZE == 1
 #define NARROW (PIXEL_BYTES <= 4 && !PIXEL_SIGNED && !PIXEL_FLOAT)
@@ -12,9 +13,9 @@ struct alone {
     u64 lowest;  /* the lowest value that may be invalid */
     u64 tile;
     int shared;  /* other groups add to the same sums */
-    const u8 *images[GPU_FRAMES_ALONE]; /* at the tile */
-    u64 *sums[GPU_FRAMES_ALONE];
-    u64 lost[GPU_FRAMES_ALONE];
+    const u8 *images[FRAMES_ALONE]; /* at the tile */
+    u64 *sums[FRAMES_ALONE];
+    u64 lost[FRAMES_ALONE];
 };
 
 DEVICE void put_sum(const struct alone *a, u64 *sums, u32 row, u64 bin, const struct wide *x)
@@ -43,8 +44,8 @@ static __attribute__((noinline)) u64 lose_entry(const struct alone *a, u32 j, u3
 DEVICE void sum_lane(struct alone *a, const uint4 *quads, u32 n, u64 bin, u32 j, u32 frames)
 {
 #if NARROW
-    u64 signal[GPU_FRAMES_ALONE], variance[GPU_FRAMES_ALONE], lowest = a->lowest;
-    const u8 *images[GPU_FRAMES_ALONE];
+    u64 signal[FRAMES_ALONE], variance[FRAMES_ALONE], lowest = a->lowest;
+    const u8 *images[FRAMES_ALONE];
     UNROLL
     for (u32 f = 0; f < frames; f++) {
         signal[f] = variance[f] = 0;
@@ -102,8 +103,8 @@ DEVICE void sum_slice(struct alone *a, u32 s, u32 frames)
     const uint4 *quads = (const uint4 *)(base + a->plan.at.quads) + (u64)slice.first * 64;
     const u32 *bins = (const u32 *)(base + a->plan.at.bins) + s * 32;
     for (u32 lane = 0; lane < 32 && bins[lane] != GPU_NO_BIN; lane++)
-        if (frames == GPU_FRAMES_ALONE)
-            sum_lane(a, quads + lane, slice.n, bins[lane], 0, GPU_FRAMES_ALONE);
+        if (frames == FRAMES_ALONE)
+            sum_lane(a, quads + lane, slice.n, bins[lane], 0, FRAMES_ALONE);
         else
             for (u32 j = 0; j < frames; j++)
                 sum_lane(a, quads + lane, slice.n, bins[lane], j, 1);
@@ -116,7 +117,7 @@ void gpu_azint_alone(hcy_azint_job job, struct gpu_plan_at at, u32 items, u32 fr
 {
     OPEN(const u8, images) OPEN(const u8, base) OPEN(u64, all_sums) OPEN(hcy_frame_report, reports)
     u32 first = GROUP_Y * frames, n = items - first < frames ? items - first : frames;
-    u32 live = 0, which[GPU_FRAMES_ALONE];
+    u32 live = 0, which[FRAMES_ALONE];
     const u32 *slice_of = (const u32 *)(base + at.slice_of);
     struct alone a;
     a.plan.base = base;

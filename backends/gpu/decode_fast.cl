@@ -1,9 +1,7 @@
 /* decode_fast.cl - the usual blocks to images: 32 lanes a block, its window and then its pixels in local memory.
  *
- * OUT: words that an item writes at once, 1, 2 or 4, as images are aligned.
+ * OUT: words that an item writes at once, 1, 2 or 4, as images are aligned.  DECODE_BLOCKS of a group.
  */
-
-#define DECODE_BLOCKS GPU_DECODE_BLOCKS
 
 /* Pixels to words of the image: one of 4 bytes, or two of 2. */
 #define ROWS (32 * ELEM / 4)
@@ -16,7 +14,7 @@ DEVICE void pack_pixels(u32 a[32])
 #endif
 }
 
-KERNEL GROUPS_OF(DECODE_BLOCKS * 32, 3)
+KERNEL GROUPS_OF(DECODE_BLOCKS * 32, 24 / DECODE_BLOCKS)
 void gpu_decode_fast(struct gpu_batch batch, BUFFER(const u8, chunks), BUFFER(const hcy_bslz4_frame, frames),
                      BUFFER(const hcy_bslz4_block, blocks), BUFFER(const struct block_info, infos),
                      BUFFER(const struct command, commands), BUFFER(u8, images))

@@ -5,7 +5,7 @@
  * one of its own, and its place in the window is the number of such planes below.  Commands speak of places in that
  * window, so that carrying them out needs no thought.
  *
- * ELEM (2 or 4 bytes) is given when the text is compiled.
+ * ELEM (2 or 4 bytes) and PARSE_BLOCKS are given when the text is compiled.
  */
 #define PLANES (8 * ELEM)
 #define PLANE_BYTES (GPU_BLOCK / PLANES)
@@ -115,7 +115,6 @@ DEVICE int parse_block(const u8 *s, u32 n, struct command *commands, struct bloc
 }
 
 /* 32 lanes take PARSE_BLOCKS blocks of a frame: more would wait for one another, as each goes its own way. */
-#define PARSE_BLOCKS GPU_PARSE_BLOCKS
 KERNEL GROUP_OF(GPU_PARSE_GROUP)
 void gpu_parse(struct gpu_batch batch, BUFFER(const u8, chunks), BUFFER(const hcy_bslz4_frame, frames),
                BUFFER(const hcy_bslz4_block, blocks), BUFFER(struct gpu_state, state),

@@ -13,6 +13,7 @@
 #include "azint/azint_format.h"
 #include "bslz4/bslz4_format.h"
 #include "gpu_format.h"
+#include "gpu_tuning.h"
 #include "nufft/nufft_format.h"
 
 /* An argument of a kernel: a place in a buffer, or bytes. */
@@ -53,6 +54,8 @@ struct gpu_ops {
     bool alone;        /* a processor: groups of one item, which runs in sequence what many would share */
     bool static_local; /* local memory is what the text says, not what a launch wants */
     bool atomics32;    /* no atomic sums of 64 bits */
+    const struct gpu_row *row; /* its parameters */
+    size_t local_bytes;        /* that a group may have; 0: not known */
 };
 
 /* A prepared plan's host side: the handle of its block. */
@@ -73,6 +76,9 @@ int gpu_kernel_scratch_size(struct gpu_kernel *kernel, size_t items, const hcy_v
                             size_t *size);
 int gpu_kernel_preferred_batch(struct gpu_kernel *kernel, const hcy_value *values, size_t n, size_t *items);
 int gpu_kernel_prepare(struct gpu_kernel *kernel, const hcy_span *spans, size_t n, hcy_block *tables);
+
+/* Local memory of the largest group of the fast kernels. */
+size_t gpu_fast_local_bytes(const struct gpu_row *row);
 
 /* Canonical spans to a plan and its memory; `put` gets the pieces and, if all went well, the plan, malloced. */
 typedef int gpu_put(void *context, const struct gpu_piece *pieces, size_t n, size_t size, struct gpu_plan *plan);

@@ -7,8 +7,6 @@
 enum { IMAGE_IMAGES, IMAGE_PLAN, IMAGE_JOB, IMAGE_SUMS, IMAGE_REPORTS };
 enum { CODED_CODING = 3, CODED_PLAN, CODED_JOB, CODED_SUMS, CODED_REPORTS, CODED_SCRATCH };
 
-#define IMAGE_GROUP 256u
-
 static const struct gpu_pixel pixels[] = {
     [HCY_PIXEL_U8] = { 1, 0, 0 },  [HCY_PIXEL_U16] = { 2, 0, 0 }, [HCY_PIXEL_U32] = { 4, 0, 0 },
     [HCY_PIXEL_U64] = { 8, 0, 0 }, [HCY_PIXEL_I8] = { 1, 1, 0 },  [HCY_PIXEL_I16] = { 2, 1, 0 },
@@ -105,8 +103,11 @@ static int open_azint(struct azint *a, const struct gpu_call *call, const hcy_va
 static int image_variant(struct azint *a, const struct gpu_call *call)
 {
     char options[GPU_OPTIONS_BYTES];
-    gpu_pixel_options(options, gpu_group(call, IMAGE_GROUP), a->pixel,
-                      a->job->flags & HCY_AZINT_WANT_VARIANCE);
+    const struct gpu_row *row = call->kernel->ops->row;
+    int n = gpu_pixel_options(options, gpu_group(call, row->image_group), a->pixel,
+                              a->job->flags & HCY_AZINT_WANT_VARIANCE);
+    if (call->kernel->ops->alone)
+        snprintf(options + n, sizeof options - (size_t)n, " -DFRAMES_ALONE=%u", row->frames_alone);
     return gpu_variant_get(call->kernel, gpu_text_azint, options, &a->variant);
 }
 
@@ -124,7 +125,8 @@ static int run_image_alone(const struct azint *a, const struct gpu_call *call, c
                            size_t at)
 {
     uint32_t items = (uint32_t)call->items, units = call->kernel->ops->units, frames = items / units;
-    frames = frames < 1 ? 1 : frames > GPU_FRAMES_ALONE ? GPU_FRAMES_ALONE : frames;
+    const uint32_t most = call->kernel->ops->row->frames_alone;
+    frames = frames < 1 ? 1 : frames > most ? most : frames;
     uint32_t rows = (items + frames - 1) / frames, parts = rows < units ? (4 * units + rows - 1) / rows : 1;
     struct gpu_grid grid = { { parts < a->plan->at.n_tiles ? parts : a->plan->at.n_tiles, rows }, 1, 0 };
     return GPU_STEP(call, a->variant, "gpu_azint_alone", &grid, GPU_BYTES(*a->job), GPU_BYTES(a->plan->at),
@@ -135,7 +137,9 @@ static int run_image_alone(const struct azint *a, const struct gpu_call *call, c
 /* Segment by segment, from images at offset `at`. */
 static int run_image(const struct azint *a, const struct gpu_call *call, const hcy_value *images, size_t at)
 {
-    struct gpu_grid grid = { { a->plan->at.n_tiles, (uint32_t)call->items }, IMAGE_GROUP, 0 };
+    struct gpu_grid grid = { { a->plan->at.n_tiles, (uint32_t)call->items },
+                             call->kernel->ops->row->image_group,
+                             0 };
     if (call->kernel->ops->alone)
         return run_image_alone(a, call, images, at);
     return GPU_STEP(call, a->variant, "gpu_azint_image", &grid, GPU_BYTES(*a->job), GPU_BYTES(a->plan->at),
@@ -185,6 +189,13 @@ static uint64_t first_invalid(const hcy_azint_job *job)
     return first;
 }
 
+/* Eight windows of a group of `wide` are more than some devices have; there images come between. */
+static bool has_room(const struct gpu_call *call)
+{
+    const struct gpu_ops *ops = call->kernel->ops;
+    return !ops->local_bytes || ops->local_bytes >= gpu_fast_local_bytes(ops->row);
+}
+
 /* Where the fast way's own sums are, or the images. */
 static int lay_sums(struct azint *a, const struct gpu_call *call)
 {
@@ -212,8 +223,9 @@ static int fast_variant(struct azint *a, const struct gpu_call *call)
     char options[GPU_OPTIONS_BYTES];
     int n = gpu_pixel_options(options, gpu_rest_group(&a->coded, call), a->pixel,
                               a->job->flags & HCY_AZINT_WANT_VARIANCE);
-    snprintf(options + n, sizeof options - (size_t)n, " -DELEM=%u -DUNIT=%u -DFIRST_INVALID=%lluu",
-             a->pixel->bytes, a->unit, (unsigned long long)first_invalid(a->job));
+    n += snprintf(options + n, sizeof options - (size_t)n, " -DELEM=%u -DUNIT=%u -DFIRST_INVALID=%lluu",
+                  a->pixel->bytes, a->unit, (unsigned long long)first_invalid(a->job));
+    gpu_row_options(call, options, n);
     return gpu_variant_get(call->kernel, gpu_text_azint_fast, options, &a->coded.variant);
 }
 
@@ -227,7 +239,8 @@ static int open_coded(struct azint *a, const struct gpu_call *call)
     status = gpu_check_coding(coding, a->job, a->pixel);
     if (status)
         return status;
-    status = gpu_coded_open(&a->coded, call, coding, !a->pixel->is_signed && first_invalid(a->job) > BYTE);
+    status = gpu_coded_open(&a->coded, call, coding,
+                            !a->pixel->is_signed && first_invalid(a->job) > BYTE && has_room(call));
     a->unit = a->plan->unit && a->job->n_pixels < UNIT_PIXELS;
     if (!status)
         status = lay_sums(a, call);

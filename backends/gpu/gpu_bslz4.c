@@ -34,6 +34,20 @@ static bool may_be_fast(const struct gpu_coded *c, const struct gpu_call *call)
            c->batch.n_blocks <= MOST_ROWS && call->items <= MOST_ROWS;
 }
 
+/* A block's window and queue of commands, and what a group keeps beside: warps' eight windows, at most. */
+size_t gpu_fast_local_bytes(const struct gpu_row *row)
+{
+    uint32_t blocks = row->decode_blocks > GPU_FRAMES ? row->decode_blocks : GPU_FRAMES;
+    return blocks * (GPU_BLOCK + 1024u);
+}
+
+int gpu_row_options(const struct gpu_call *call, char *options, int used)
+{
+    const struct gpu_row *row = call->kernel->ops->row;
+    return used + snprintf(options + used, GPU_OPTIONS_BYTES - (size_t)used, " -DPARSE_BLOCKS=%u -DDECODE_BLOCKS=%u",
+                           row->parse_blocks, row->decode_blocks);
+}
+
 static int place(size_t *offset, size_t *at, size_t items, size_t size)
 {
     size_t bytes;
@@ -122,7 +136,7 @@ struct gpu_grid gpu_rest_grid(const struct gpu_coded *c, const struct gpu_call *
 
 static int parse(const struct gpu_coded *c, const struct gpu_call *call)
 {
-    uint32_t blocks = GPU_PARSE_GROUP / 32 * GPU_PARSE_BLOCKS;
+    uint32_t blocks = GPU_PARSE_GROUP / 32 * call->kernel->ops->row->parse_blocks;
     struct gpu_grid grid = { { (c->batch.n_blocks + blocks - 1) / blocks, c->batch.items },
                              GPU_PARSE_GROUP,
                              0 };
@@ -151,9 +165,10 @@ int gpu_coded_end(const struct gpu_coded *c, const struct gpu_call *call)
 static int decode_fast(const struct gpu_coded *c, const struct gpu_call *call, const hcy_value *images,
                        size_t at)
 {
-    struct gpu_grid grid = { { (c->full_blocks + GPU_DECODE_BLOCKS - 1) / GPU_DECODE_BLOCKS, c->batch.items },
-                             32 * GPU_DECODE_BLOCKS,
-                             GPU_DECODE_BLOCKS * GPU_BLOCK };
+    uint32_t blocks = call->kernel->ops->row->decode_blocks;
+    struct gpu_grid grid = { { (c->full_blocks + blocks - 1) / blocks, c->batch.items },
+                             32 * blocks,
+                             blocks * GPU_BLOCK };
     return GPU_STEP(call, c->variant, "gpu_decode_fast", &grid, GPU_BYTES(c->batch), gpu_at(c->chunks, 0),
                     gpu_at(c->frames, 0), gpu_at(c->blocks, 0), gpu_at(c->scratch, c->infos),
                     gpu_at(c->scratch, c->commands), gpu_at(images, at));
@@ -187,8 +202,9 @@ int gpu_decode_variant(struct gpu_coded *c, const struct gpu_call *call)
     int n = snprintf(options, sizeof options, "-DGROUP_SIZE=%u", gpu_rest_group(c, call));
     if (!c->fast_text)
         return gpu_variant_get(call->kernel, gpu_text_decode, options, &c->variant);
-    snprintf(options + n, sizeof options - (size_t)n, " -DELEM=%u -DOUT=%u", c->batch.elem_size,
-             words_at_once(c));
+    n += snprintf(options + n, sizeof options - (size_t)n, " -DELEM=%u -DOUT=%u", c->batch.elem_size,
+                  words_at_once(c));
+    gpu_row_options(call, options, n);
     return gpu_variant_get(call->kernel, gpu_text_decode_fast, options, &c->variant);
 }
 

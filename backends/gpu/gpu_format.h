@@ -56,13 +56,10 @@ struct gpu_command {
 struct gpu_block_info {
     uint32_t counts, new_planes;
 };
-#define GPU_PARSE_BLOCKS  8u  /* of 32 lanes of `parse` */
-#define GPU_PARSE_GROUP   32u /* a multiple of 32 */
-#define GPU_FRAMES_ALONE  4u /* that a processor sums together */
-#define GPU_DECODE_BLOCKS 8u  /* of a group that decodes to images */
-#define GPU_FRAMES        8u  /* of a group that sums */
-#define GPU_FAST_ROWS     4u  /* sums of a frame in scratch memory */
-#define GPU_PAIR_ROWS     8u  /* and of GPU_FRAMES of a plan whose weights are all one */
+#define GPU_PARSE_GROUP 32u /* a multiple of 32 */
+#define GPU_FRAMES      8u  /* of a group that sums */
+#define GPU_FAST_ROWS   4u  /* sums of a frame in scratch memory */
+#define GPU_PAIR_ROWS   8u  /* and of GPU_FRAMES of a plan whose weights are all one */
 /* Room of a small block, planes and coded bytes; the latter of eight frames become their tile. */
 #define GPU_SMALL_PLANES(elem) ((elem) == 4 ? 12u : 10u)
 #define GPU_SMALL_COMP         2096u

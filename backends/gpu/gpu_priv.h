@@ -125,6 +125,8 @@ int gpu_check_coding(const hcy_bslz4_job *coding, const hcy_azint_job *job, cons
 /* Checks that sums of `rows` and reports have room for the call's frames; *size: of the sums. */
 int gpu_check_room(const struct gpu_call *call, const hcy_azint_job *job, uint32_t rows, const hcy_value *sums,
                    const hcy_value *reports, size_t *size);
+/* The options of the device's row, behind others. */
+int gpu_row_options(const struct gpu_call *call, char *options, int used);
 /* The options that any text about pixels wants. */
 int gpu_pixel_options(char *options, uint32_t group, const struct gpu_pixel *pixel, bool variance);
 

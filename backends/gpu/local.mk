@@ -40,6 +40,7 @@ noinst_LTLIBRARIES += libgpu.la
 builtin_libs += libgpu.la
 libgpu_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu
 libgpu_la_SOURCES = backends/gpu/gpu.h backends/gpu/gpu_format.h backends/gpu/gpu_priv.h backends/gpu/gpu_kernels.c \
+    backends/gpu/gpu_tuning.c backends/gpu/gpu_tuning.h \
     backends/gpu/gpu_cache.c backends/gpu/gpu_cache.h backends/gpu/gpu_bslz4.c backends/gpu/gpu_azint.c backends/gpu/gpu_filter.c \
     backends/gpu/gpu_runs.h backends/gpu/gpu_tables.c backends/gpu/gpu_filter_tables.c \
     backends/gpu/gpu_nufft.c

@@ -5,6 +5,7 @@
  *   memory=BYTES    a limit for its buffers
  *   discrete=1      device memory is not the host's, where it could be (for tests of that path)
  *   atomics=32      kernels do without atomic sums of 64 bits, as they must where the device has none (tests)
+ *   row=N, keep=1   which row of parameters kernels are compiled with (gpu_tuning.h); the one to have from now on
  *   fail-alloc=N, fail-launch=N, lose-launch=N   the N-th allocation or launch fails, or loses the device (tests)
  */
 #include "cl_priv.h"
@@ -17,6 +18,7 @@
 
 struct settings {
     long memory, discrete, atomics, fail_alloc, fail_launch, lose_launch;
+    struct gpu_choice choice;
 };
 
 static int parse_option(const hcy_spec_option *o, struct settings *s)
@@ -42,7 +44,10 @@ static int parse_option(const hcy_spec_option *o, struct settings *s)
                             numbers[i].min, numbers[i].max);
         return 0;
     }
-    return hcy_fail(HCY_EINVAL, "opencl@%s: an OpenCL device has no such option (memory, discrete)", o->key);
+    int status = gpu_choice_option(&s->choice, o);
+    return status <= 0 ? status
+                       : hcy_fail(HCY_EINVAL, "opencl@%s: an OpenCL device has no such option (memory, discrete, row)",
+                                  o->key);
 }
 
 /* The device that the selector names: "", a number, or what follows "opencl:" in a stable name. */
@@ -136,7 +141,7 @@ static int open_found(struct cl_device *d, const hcy_spec *spec, const struct se
 
 int cl_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl)
 {
-    struct settings s = { 0 };
+    struct settings s = { .choice.row = GPU_NO_ROW };
     struct cl_found *found = NULL;
     size_t n = 0;
     int status = 0;
@@ -151,6 +156,13 @@ int cl_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void *
         status = find_device(spec, found, n, &d->at);
     if (!status)
         status = open_found(d, spec, &s, info);
+    if (!status) {
+        const struct gpu_tuned tuned = { "opencl", d->key, 0, d->alone };
+        d->choice = s.choice;
+        status = gpu_choice_settle(&d->choice, &tuned);
+        if (status)
+            cl.clReleaseContext(d->context);
+    }
     free(found);
     if (status) {
         free(d);
@@ -195,6 +207,8 @@ int cl_get_i64(void *impl, const char *key, int64_t *value)
             *value = (int64_t)cl_number(d->at.device, numbers[i].what);
             return 0;
         }
+    if (gpu_choice_number(&d->choice, key, value))
+        return 0;
     const struct {
         const char *key;
         void *handle;
@@ -209,7 +223,7 @@ int cl_get_i64(void *impl, const char *key, int64_t *value)
     return hcy_fail(
         HCY_ENOENT,
         "an OpenCL device has no number \"%s\" (compute_units, group_items, local_bytes, clock_mhz,"
-        " vendor_id, largest_buffer, cl_platform, cl_device, cl_context)",
+        " vendor_id, largest_buffer, tuning_rows, tuning_row, cl_platform, cl_device, cl_context)",
         key);
 }
 

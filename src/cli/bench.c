@@ -2,6 +2,7 @@
  *
  * The stages work on frames that were read before, so that each figure is of one thing; "whole" is what
  * `halcyon integrate` does, without writing.  Every figure is the best of several rounds over all frames. */
+#include "bench_tune.h"
 #include "cli.h"
 #include "mask.h"
 #include "progress.h"
@@ -14,7 +15,7 @@
 struct values {
     const char *poni, *devices, *dataset;
     struct cli_int npt, frames, batch, readers, memory, rounds;
-    int split, errors, json;
+    int split, errors, json, tune;
 };
 
 static const char *const splits[] = { "no", "bbox", "full", NULL };
@@ -34,6 +35,7 @@ static const struct cli_option options[] = {
     { "memory", 0, CLI_INT, AT(memory), "MB", "for stored frames on their way (128; GPUs: 384)", 1, 1e6, NULL },
     { "rounds", 0, CLI_INT, AT(rounds), "N", "of which the best counts (5)", 1, 1000, NULL },
     { "dataset", 0, CLI_TEXT, AT(dataset), "PATH", "in STACK (default: found)", 0, 0, NULL },
+    { "tune", 0, CLI_FLAG, AT(tune), NULL, "find the devices' fastest parameters, and keep them", 0, 0, NULL },
     { "json", 0, CLI_FLAG, AT(json), NULL, "as one JSON object", 0, 0, NULL },
     { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
 };
@@ -334,7 +336,8 @@ static int fill_images(struct stage *s)
     return status;
 }
 
-static int kernel_stage(struct bench *b, hcy_device *device, const char *label, const char *name)
+/* *seconds is left alone where the device has no such kernel. */
+static int kernel_stage(struct bench *b, hcy_device *device, const char *label, const char *name, double *seconds)
 {
     struct stage s = { .bench = b, .device = device };
     double best = INFINITY;
@@ -350,8 +353,10 @@ static int kernel_stage(struct bench *b, hcy_device *device, const char *label, 
         status = stage_round(&s, name);
         best = fmin(best, now() - start);
     }
-    if (!status)
+    if (!status) {
         print_figure(b, hcy_device_get_info(device)->name, label, s.batch, best);
+        *seconds = best;
+    }
     stage_destroy(&s);
     return status;
 }
@@ -388,16 +393,55 @@ static int whole(struct bench *b, hcy_device *const *devices, size_t n, const ch
     return status;
 }
 
-static int all_stages(struct bench *b)
+/* --- Parameters --- */
+
+/* Images and curves weigh the same, however long they take. */
+static int tune_cost(void *context, hcy_device *device, double *seconds)
+{
+    double decode = 1, fused = 1;
+    int status = kernel_stage(context, device, "decode", "bslz4_decode", &decode);
+    if (!status)
+        status = kernel_stage(context, device, "fused", "bslz4_azint", &fused);
+    if (!status)
+        *seconds = decode * fused;
+    return status;
+}
+
+static int tune_all(struct bench *b)
 {
     int status = load(b);
     for (size_t i = 0; !status && i < b->n_devices; i++) {
+        const char *name = hcy_device_get_info(b->devices[i])->name;
+        int64_t row = 0, rows = 0;
+        status = cli_tune(b->devices[i], tune_cost, b, &row, &rows);
+        if (status)
+            return status;
+        if (b->values->json) {
+            cli_json_open(&b->json, NULL, '{');
+            cli_json_text(&b->json, "device", name);
+            cli_json_text(&b->json, "stage", "tuned");
+            cli_json_int(&b->json, "rows", rows);
+            cli_json_int(&b->json, "row", row);
+            cli_json_close(&b->json, '}');
+        } else {
+            printf(rows ? "%-28s row %lld of %lld is kept\n" : "%-28s has nothing to tune\n", name, (long long)row,
+                   (long long)rows);
+        }
+    }
+    return status;
+}
+
+static int all_stages(struct bench *b)
+{
+    double unused;
+    int status = load(b);
+    for (size_t i = 0; !status && i < b->n_devices; i++) {
         hcy_device *device = b->devices[i];
-        status = kernel_stage(b, device, "decode", "bslz4_decode");
+        status = kernel_stage(b, device, "decode", "bslz4_decode", &unused);
         if (!status)
-            status = kernel_stage(b, device, "integrate", "azint_image");
+            status = kernel_stage(b, device, "integrate", "azint_image", &unused);
         if (!status)
-            status = kernel_stage(b, device, "fused", "bslz4_azint");
+            status = kernel_stage(b, device, "fused", "bslz4_azint", &unused);
         if (!status)
             status = whole(b, &device, 1, hcy_device_get_info(device)->name);
     }
@@ -505,7 +549,7 @@ static int measure(struct bench *b, const char *path)
         cli_json_int(&b->json, "frames", (int64_t)b->n);
         cli_json_open(&b->json, "figures", '[');
     }
-    status = all_stages(b);
+    status = b->values->tune ? tune_all(b) : all_stages(b);
     if (status)
         return cli_fail(status);
     if (b->values->json)

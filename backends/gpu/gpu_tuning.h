@@ -1,0 +1,44 @@
+/* gpu_tuning.h - what differs by device is a parameter of compilation: rows of parameters, of which one is a device's.
+ *
+ * By default it is the row that suits its kind.  A device string may name another ("@row=2"), and have it kept for this
+ * device, driver and version of the kernels ("@keep=1"), which `halcyon bench --tune` does once it has measured them.
+ * A choice is settled when its device is opened and does not change; kept ones are files, safe between processes.
+ */
+#ifndef HCY_GPU_TUNING_H
+#define HCY_GPU_TUNING_H
+
+#include <halcyon/backend.h>
+#include <stdbool.h>
+
+struct gpu_row {
+    uint32_t decode_blocks; /* of a group that decodes to images, 32 lanes each */
+    uint32_t parse_blocks;  /* that 32 lanes of `parse` take: more wait for one another */
+    uint32_t image_group;   /* items of a group that sums images */
+    uint32_t frames_alone;  /* that a processor sums together */
+};
+
+struct gpu_choice {
+    long row; /* none until it is settled: GPU_NO_ROW */
+    long keep;
+};
+#define GPU_NO_ROW (-1)
+
+/* What a choice depends on. */
+struct gpu_tuned {
+    const char *backend;
+    uint64_t key;       /* of the device and its driver */
+    size_t local_bytes; /* of a group; 0: not known */
+    bool alone;         /* a processor */
+};
+
+long gpu_rows(void);
+/* The row of a settled choice; the first of a choice that never was. */
+const struct gpu_row *gpu_row_of(const struct gpu_choice *choice);
+/* Takes the options "row" and "keep"; 1 for any other. */
+int gpu_choice_option(struct gpu_choice *choice, const hcy_spec_option *option);
+/* Checks a row that was named and keeps it if that is asked for; else finds what was kept, else the default. */
+int gpu_choice_settle(struct gpu_choice *choice, const struct gpu_tuned *of);
+/* "tuning_rows" and "tuning_row" of a device's numbers; false for any other key. */
+bool gpu_choice_number(const struct gpu_choice *choice, const char *key, int64_t *value);
+
+#endif
