@@ -170,6 +170,7 @@ endif
 # Devices that few machines have: what is not there is skipped with its reason.
 cts_launchers += $(cts_programs:=-opencl.t) tests/bslz4_decode-opencl.t tests/azint_kernels-opencl-few.t \
     tests/nufft_kernels-opencl-few.t tests/nufft-opencl-few.t tests/nufft_kernels-cuda.t tests/nufft-cuda.t \
+    tests/azint_large-opencl.t tests/azint_large-cuda.t \
     tests/azint_kernels-opencl-atomics32.t tests/azint_filter-opencl-few.t \
     tests/opencl-opencl.t tests/opencl-opencl-discrete.t \
     tests/cts_buffer-opencl-discrete.t tests/cts_queue-opencl-discrete.t tests/cts_failure-opencl-discrete.t \
@@ -217,6 +218,13 @@ tests_hls_model_CPPFLAGS = $(hls_cppflags)
 tests_hls_model_CXXFLAGS = $(HCY_CXXFLAGS)
 tests_hls_model_LDADD = $(tests_hls_azint_LDADD)
 endif
+
+test_public += tests/azint_large
+tests_azint_large_SOURCES = tests/azint_large.c tests/azint_oracle.h tests/tap.h
+test_internal += tests/nvrtc
+tests_nvrtc_SOURCES = tests/nvrtc.c tests/tap.h
+tests_nvrtc_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -I$(srcdir)/backends/cuda
+tests_nvrtc_LDADD = libinternal.la
 
 check_PROGRAMS += tests/opencl
 test_scripts += tests/opencl.t
