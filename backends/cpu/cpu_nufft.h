@@ -7,7 +7,8 @@
  * grid of its own and adds that to the fine grid, or copies that part of the fine grid and interpolates in
  * it.
  *
- *   nufft.c           the kernels: sorting, sharing subproblems out, adding up; crop, pad, scale
+ *   nufft.c           the kernels: sorting, sharing subproblems out, adding up
+ *   nufft_cut.c       crop, pad, scale
  *   nufft_fft.c       Fourier transforms between grid and modes that leave out rows of zeros or of no interest
  *   nufft_rows.h      points of a subproblem, for one precision and vector length; nufft_<simd>.c compile it
  *
@@ -85,6 +86,8 @@ const struct nufft_ops *nufft_ops(enum cpu_simd simd, bool is_double);
 /* The job, checked, as a layout; HCY_EINVAL. */
 int nufft_layout_of(struct nufft_layout *layout, const hcy_nufft_job *job);
 
+void nufft_zero(struct cpu_pool *pool, void *bytes, size_t size);
+
 /* --- Between grid and modes --- */
 
 /* Where modes of an axis lie: two spans, k >= 0 and k < 0, in the grid, among the modes and among the
@@ -108,6 +111,11 @@ struct nufft_cut {
 int nufft_take_cut(struct nufft_cut *cut, const struct cpu_call *call, bool crops);
 /* Factor i of an axis; 1 for an axis below 0. */
 double nufft_factor(const struct nufft_cut *cut, int axis, size_t i);
+
+/* nufft_cut.c */
+int nufft_run_crop(const struct cpu_call *call);
+int nufft_run_pad(const struct cpu_call *call);
+int nufft_run_scale(const struct cpu_call *call);
 
 /* nufft_fft.c */
 int nufft_run_modes(const struct cpu_call *call);
