@@ -332,7 +332,7 @@ void cli_help(FILE *out, const struct cli_command *command)
             command->summary);
     for (const struct cli_option *o = command->options; o->name; o++)
         help_option(out, o);
-    fprintf(out, "  -h, --help                      this text\n");
+    fprintf(out, "%-32s this text\n", "  -h, --help");
     if (command->notes)
         fprintf(out, "\n%s\n", command->notes);
 }
