@@ -122,14 +122,12 @@ static uint64_t *from_chunk(hcy_device *dev, hcy_frame_report *report)
     return sums;
 }
 
-static void test_device(const char *spec, const uint64_t *want, uint64_t n_lost)
+static void test_device(hcy_device *dev, const char *spec, const uint64_t *want, uint64_t n_lost)
 {
     static const hcy_azint_filter spread = { .flags = HCY_AZINT_WANT_SPREAD };
-    hcy_device *dev = NULL, *cpu = NULL;
+    hcy_device *cpu = NULL;
     hcy_frame_report report, other;
     const size_t rows = (n_lost ? HCY_AZINT_SUMS : HCY_SUM_LOST_COUNT) * BINS * sizeof *want;
-    if (hcy_device_open(&dev, spec))
-        skip_all("%s", hcy_last_error()->text);
     if (hcy_device_open(&cpu, "cpu@threads=1"))
         bail_out("%s", hcy_last_error()->text);
     uint64_t *got = from_image(dev, "azint_image", NULL, &report);
@@ -145,19 +143,23 @@ static void test_device(const char *spec, const uint64_t *want, uint64_t n_lost)
     free(got);
     free(same);
     hcy_device_release(cpu);
-    hcy_device_release(dev);
 }
 
 int main(int argc, char **argv)
 {
+    const char *spec = argc > 1 ? argv[1] : "cpu@threads=2";
+    hcy_device *dev = NULL;
     uint64_t want[HCY_AZINT_SUMS * BINS];
 #ifdef __SANITIZE_THREAD__
     skip_all("large images, once more with each access noted, are too much for a small machine");
 #endif
+    if (hcy_device_open(&dev, spec))
+        skip_all("%s", hcy_last_error()->text);
     make_plan();
     uint64_t n_lost = oracle_sums(want, made.spans, &job, image);
     ok(n_lost > 0, "%d pixels are lost", (int)n_lost);
-    test_device(argc > 1 ? argv[1] : "cpu@threads=2", want, n_lost);
+    test_device(dev, spec, want, n_lost);
+    hcy_device_release(dev);
     oracle_plan_free(&made);
     free(image);
     return done_testing();
