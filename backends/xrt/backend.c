@@ -34,12 +34,9 @@ static const hcy_backend_ops ops = {
     .preferred_batch = xrt_preferred_batch,
 };
 
-#ifdef HCY_BACKEND_STATIC
-#define hcy_backend_entry hcy_backend_entry_xrt
-#endif
-HCY_API int hcy_backend_entry(uint32_t host_abi, const hcy_backend **backend);
+HCY_BACKEND_HEAD(xrt);
 
-int hcy_backend_entry(uint32_t host_abi, const hcy_backend **backend)
+HCY_BACKEND_HEAD(xrt)
 {
     static const hcy_backend xrt = { HCY_BACKEND_ABI, sizeof xrt, "xrt", &ops, hcy__families };
     if (host_abi != HCY_BACKEND_ABI)
