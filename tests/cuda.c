@@ -1,5 +1,5 @@
 /* cuda.c - what an NVIDIA GPU has beyond the conformance suite: handles, the user's programs, numbers of a kernel; the
- * caller's own context, kept across every call; a kernel that faults.
+ * caller's own context, kept across every call, and that of CUDA's runtime library and cuFFT; a kernel that faults.
  *
  * Runs on a GPU, and on the driver without one (fake_cuda.c), which counts what is left besides.
  */
@@ -231,6 +231,94 @@ static void test_context(void)
     driver.destroy(own);
 }
 
+/* --- A program of the runtime's and of cuFFT's --- */
+
+static const char *const runtime_names[] = { "libcudart.so", "libcudart.so.13", "libcudart.so.12",
+                                             "/usr/local/cuda/lib64/libcudart.so", NULL };
+static const char *const fft_names[] = { "libcufft.so", "libcufft.so.12", "libcufft.so.11",
+                                         "/usr/local/cuda/lib64/libcufft.so", NULL };
+enum { FFT_POINTS = 64, CUFFT_C2C = 0x29, CUFFT_FORWARD = -1, COPY_TO_DEVICE = 1, COPY_TO_HOST = 2 };
+
+static struct {
+    int (*cudaSetDevice)(int device);
+    int (*cudaMalloc)(void **memory, size_t size);
+    int (*cudaFree)(void *memory);
+    int (*cudaMemcpy)(void *to, const void *from, size_t size, int kind);
+    int (*cudaGetLastError)(void);
+    int (*cufftPlan1d)(int *plan, int n, int type, int batch);
+    int (*cufftExecC2C)(int plan, void *in, void *out, int direction);
+    int (*cufftDestroy)(int plan);
+} runtime;
+
+static void *open_first(const char *const *names)
+{
+    void *library = NULL;
+    while (!library && *names)
+        library = dlopen(*names++, RTLD_NOW | RTLD_LOCAL);
+    return library;
+}
+
+static bool find_runtime(void)
+{
+    const struct {
+        const char *name;
+        void *at;
+    } symbols[] = { { "cudaSetDevice", &runtime.cudaSetDevice },
+                    { "cudaMalloc", &runtime.cudaMalloc },
+                    { "cudaFree", &runtime.cudaFree },
+                    { "cudaMemcpy", &runtime.cudaMemcpy },
+                    { "cudaGetLastError", &runtime.cudaGetLastError },
+                    { "cufftPlan1d", &runtime.cufftPlan1d },
+                    { "cufftExecC2C", &runtime.cufftExecC2C },
+                    { "cufftDestroy", &runtime.cufftDestroy } };
+    void *libraries[] = { open_first(runtime_names), open_first(fft_names) };
+    bool found = libraries[0] && libraries[1];
+    for (size_t i = 0; found && i < sizeof symbols / sizeof symbols[0]; i++) {
+        void *p = dlsym(libraries[!strncmp(symbols[i].name, "cufft", 5)], symbols[i].name);
+        *(void **)symbols[i].at = p;
+        found = p != NULL;
+    }
+    return found;
+}
+
+/* The transform of an impulse, made by the program's plan in its memory: ones. */
+static bool transforms(int plan, void *memory)
+{
+    float x[FFT_POINTS][2] = { { 1, 0 } };
+    bool good = !runtime.cudaMemcpy(memory, x, sizeof x, COPY_TO_DEVICE) &&
+                !runtime.cufftExecC2C(plan, memory, memory, CUFFT_FORWARD) &&
+                !runtime.cudaMemcpy(x, memory, sizeof x, COPY_TO_HOST);
+    for (int i = 0; i < FFT_POINTS; i++)
+        good = good && x[i][0] == 1 && x[i][1] == 0;
+    return good;
+}
+
+/* Its context is the GPU's primary one, which Halcyon's devices retain too. */
+static void test_runtime(void)
+{
+    hcy_device *d = NULL;
+    void *memory = NULL, *after = NULL;
+    int plan = 0;
+    if (driver.live || !find_runtime()) {
+        skip(6, "%s", driver.live ? "the fake driver has no runtime" : "CUDA's runtime or its FFT is not here");
+        return;
+    }
+    calls = kept = 0;
+    ok(!runtime.cudaSetDevice(0) && !runtime.cudaMalloc(&memory, FFT_POINTS * 8) &&
+           !runtime.cufftPlan1d(&plan, FFT_POINTS, CUFFT_C2C, 1) && !driver.get(&own) && own,
+       "a program has memory of the runtime's and a plan of cuFFT's");
+    ok(transforms(plan, memory), "which work");
+    keeps(hcy_device_open(&d, cts_spec));
+    use_objects(d);
+    ok(transforms(plan, memory), "also beside a device of Halcyon's");
+    keeps((hcy_device_release(d), 0));
+    ok(transforms(plan, memory), "and after it");
+    is_int(kept, calls, "its context stays current across %d calls", calls);
+    ok(!runtime.cufftDestroy(plan) && !runtime.cudaFree(memory) && !runtime.cudaGetLastError() &&
+           !driver.get(&after) && after == own,
+       "and it ends as it would alone");
+}
+
 /* Where the driver has no memory for a plan, the pool gives back what it keeps. */
 static void test_plan_memory(void)
 {
@@ -300,6 +388,7 @@ int main(int argc, char **argv)
         is_int(driver.live(), 0, "nothing of the driver's is left");
     else
         skip(1, "a GPU does not count what is left");
+    test_runtime();
     dev = cts_open();
     test_fault();
     hcy_device_release(dev);
