@@ -63,6 +63,10 @@ check 'bench --poni that is none' refused 1 'none.poni' bench -p none.poni
 check 'bench --frames' equals "`value frames --frames 2`" 2
 check 'bench: all frames' equals "`value frames`" 3
 check 'bench --batch' equals "`value figures.5.batch --batch 2`" 2
+memory=`value figures.5.device_bytes --batch 2 --frames 2`
+check 'bench: the memory of the whole on its device' test "${memory:-0}" -gt 10000
+check 'bench: it does not depend on the number of frames' equals "`value figures.5.device_bytes --batch 2`" "$memory"
+check 'bench: it does on the batch' test "`value figures.5.device_bytes --batch 1`" -lt "${memory:-0}"
 check 'bench --readers' equals "`value readers --readers 3`" 3
 check 'bench --memory' equals "`value memory_mb --memory 9`" 9
 check 'bench --rounds' equals "`value rounds --rounds 2`" 2

@@ -242,6 +242,8 @@ static void test_memory(void)
     is_int(status, 0, "the pool's statistics");
     is_int((intmax_t)after.misses, (intmax_t)before.misses, "no device memory is allocated per frame");
     is_int((intmax_t)after.peak, (intmax_t)before.peak, "its peak is the same");
+    uint64_t memory = hcy_pipeline_get_stats(r.pipeline)->devices[0].memory;
+    ok(memory > 1000 && memory <= after.peak, "of which it says how much is its own (%llu)", (unsigned long long)memory);
     ok(more < heap + 64 * FRAMES, "nor is the heap larger afterwards (%zu, %zu)", heap, more);
     rig_close(&r);
 }

@@ -79,12 +79,17 @@ static double now(void)
 
 /* --- One figure --- */
 
-static void print_figure(struct bench *b, const char *device, const char *stage, size_t batch, double seconds)
+/* `memory`: bytes that the pipeline holds on its devices, 0 for a stage alone. */
+static void print_figure(struct bench *b, const char *device, const char *stage, size_t batch, double seconds,
+                         uint64_t memory)
 {
     double per_frame = seconds / (double)b->n, raw = (double)b->info->frame_bytes;
     if (!b->values->json) {
-        printf("%-28s %-10s %5zu %9.3f ms/frame %9.1f frames/s %8.2f GB/s raw\n", device, stage, batch,
+        printf("%-28s %-10s %5zu %9.3f ms/frame %9.1f frames/s %8.2f GB/s raw", device, stage, batch,
                1e3 * per_frame, 1 / per_frame, 1e-9 * raw / per_frame);
+        if (memory)
+            printf(", %.1f MB on it", 1e-6 * (double)memory);
+        putchar('\n');
         fflush(stdout);
         return;
     }
@@ -95,6 +100,8 @@ static void print_figure(struct bench *b, const char *device, const char *stage,
     cli_json_real(&b->json, "ms_per_frame", 1e3 * per_frame);
     cli_json_real(&b->json, "frames_per_s", 1 / per_frame);
     cli_json_real(&b->json, "gb_per_s_raw", 1e-9 * raw / per_frame);
+    if (memory)
+        cli_json_int(&b->json, "device_bytes", (int64_t)memory);
     cli_json_close(&b->json, '}');
 }
 
@@ -141,7 +148,7 @@ static int host_stage(struct bench *b, const char *stage, int (*all)(struct benc
             return status;
         best = fmin(best, now() - start);
     }
-    print_figure(b, "host, one thread", stage, 1, best);
+    print_figure(b, "host, one thread", stage, 1, best, 0);
     return 0;
 }
 
@@ -354,7 +361,7 @@ static int kernel_stage(struct bench *b, hcy_device *device, const char *label, 
         best = fmin(best, now() - start);
     }
     if (!status) {
-        print_figure(b, hcy_device_get_info(device)->name, label, s.batch, best);
+        print_figure(b, hcy_device_get_info(device)->name, label, s.batch, best, 0);
         *seconds = best;
     }
     stage_destroy(&s);
@@ -386,9 +393,13 @@ static int whole(struct bench *b, hcy_device *const *devices, size_t n, const ch
         status = hcy_pipeline_run(pipeline, b->stack, 0, b->n, drop, NULL, NULL);
         best = fmin(best, hcy_pipeline_get_stats(pipeline)->seconds);
     }
-    if (!status)
-        print_figure(b, name, hcy_pipeline_get_stats(pipeline)->devices[0].two_stage ? "two-stage" : "whole",
-                     hcy_pipeline_get_stats(pipeline)->batch, best);
+    if (!status) {
+        const hcy_pipeline_stats *stats = hcy_pipeline_get_stats(pipeline);
+        uint64_t memory = 0;
+        for (size_t i = 0; i < stats->n_devices; i++)
+            memory += stats->devices[i].memory;
+        print_figure(b, name, stats->devices[0].two_stage ? "two-stage" : "whole", stats->batch, best, memory);
+    }
     hcy_pipeline_destroy(pipeline);
     return status;
 }

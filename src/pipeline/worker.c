@@ -217,6 +217,21 @@ static int create_lane(struct pipe_worker *w, struct pipe_lane *lane)
     return status ? status : create_back(w, lane);
 }
 
+/* Bytes of device memory, each buffer once. */
+static uint64_t memory_of(const struct pipe_worker *w)
+{
+    uint64_t bytes = hcy_buffer_size(w->tables);
+    for (size_t i = 0; i < PIPE_LANES; i++) {
+        const struct pipe_lane *lane = &w->lanes[i];
+        const hcy_buffer *buffers[] = { lane->chunks,  lane->frames, lane->blocks, lane->sums,
+                                        lane->reports, lane->images, lane->scratch };
+        size_t n = sizeof buffers / sizeof buffers[0] - (i && depth(w) == 1 ? 2 : 0); /* the last two are shared */
+        for (size_t k = 0; k < n; k++)
+            bytes += buffers[k] ? hcy_buffer_size(buffers[k]) : 0;
+    }
+    return bytes;
+}
+
 int hcy__worker_create_lanes(struct pipe_worker *w)
 {
     const hcy_pipeline *p = w->pipeline;
@@ -229,6 +244,7 @@ int hcy__worker_create_lanes(struct pipe_worker *w)
     w->n_parts = (p->batch + w->part - 1) / w->part;
     for (size_t i = 0; !status && i < PIPE_LANES; i++)
         status = create_lane(w, &w->lanes[i]);
+    w->stats.memory = status ? 0 : memory_of(w);
     return status;
 }
 

@@ -95,6 +95,7 @@ typedef struct hcy_pipeline_device {
     uint64_t frames, batches, bytes; /* bytes as stored */
     double seconds;                  /* in which it had work */
     hcy_error error;                 /* status 0, or why it was given up */
+    uint64_t memory;                 /* bytes of its own memory that the pipeline holds, tables included */
 } hcy_pipeline_device;
 
 typedef struct hcy_pipeline_stats {
