@@ -87,7 +87,8 @@ test_scripts += tests/peers.t
 
 # Non-uniform FFTs.
 test_public += tests/nufft_kernels tests/nufft tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft
-test_public += tests/nufft_wisdom
+test_public += tests/nufft_wisdom tests/nufft_direct
+tests_nufft_direct_SOURCES = tests/nufft_direct.c tests/nufft_oracle.h
 tests_nufft_wisdom_SOURCES = tests/nufft_wisdom.c tests/nufft_oracle.h
 tests_nufft_many_SOURCES = tests/nufft_many.c tests/nufft_oracle.h
 tests_nufft_finufft_SOURCES = tests/nufft_finufft.c tests/nufft_oracle.h

@@ -221,11 +221,17 @@ static void check_options(void)
     p.sign = 1;
     save(&p);
 #define COMMON "-t 1 -p x.npy -i c.npy -n 9,12 -o y.npy "
-    double coarse = run(&p, COMMON "-e 1e-2", "y.npy"), fine = run(&p, COMMON "-e 1e-11", "y.npy");
-    double middle = run(&p, COMMON, "y.npy");
+#define GRID "--method grid "
+    double coarse = run(&p, COMMON GRID "-e 1e-2", "y.npy"), fine = run(&p, COMMON GRID "-e 1e-11", "y.npy");
+    double middle = run(&p, COMMON GRID, "y.npy");
+    ok(said("grid"), "--method grid");
     ok(coarse > 1e-4 && fine < 1e-10 && middle < 3e-6 && middle > 1e-9,
        "--eps: errors %.1e, %.1e, by default %.1e", coarse, fine, middle);
     ok(said("type 1 in 2-D") && said("50 points"), "there is a summary");
+    double direct = run(&p, COMMON "--method direct", "y.npy");
+    ok(direct < 1e-14 && said("the sum itself"), "--method direct: %.1e", direct);
+    ok(run(&p, COMMON "--method auto", "y.npy") == direct, "--method auto");
+    is_int(command(COMMON "--method other"), 2, "--method other");
     is_int(command(COMMON "-q"), 0, "--quiet");
     ok(!said("type 1"), "... has none");
     is_int(command(COMMON "--check"), 0, "--check");

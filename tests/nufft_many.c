@@ -96,6 +96,7 @@ static void check_each(hcy_device *dev, int precision, int type, int dim)
     hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
     open_each(&e, precision, type, dim);
     o.precision = precision;
+    o.method = HCY_NUFFT_GRID;
     if (hcy_nufft_create(&plan, dev, type, dim, modes, -1, TRANSFORMS, 1e-5, &o))
         bail_out("%s", hcy_last_error()->text);
     is_int(hcy_nufft_set_points_each(plan, NULL, e.points, e.n_targets, e.targets), HCY_EINVAL, "no points");

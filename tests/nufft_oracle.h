@@ -157,6 +157,8 @@ static inline hcy_nufft *oracle_plan(const struct problem *p, hcy_device *dev, d
     hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
     if (opts)
         o = *opts;
+    if (o.method == HCY_NUFFT_AUTO) /* problems are small here */
+        o.method = HCY_NUFFT_GRID;
     o.precision = p->real == 8 ? HCY_F64 : HCY_F32;
     o.order = p->zero_first ? HCY_NUFFT_ZERO_FIRST : HCY_NUFFT_CENTRED;
     *status = hcy_nufft_create(&plan, dev, p->type, p->dim, p->modes, p->sign, p->n_vectors, eps, &o);

@@ -16,8 +16,10 @@ struct values {
     const char *points, *targets, *in, *out, *modes, *device;
     struct cli_int type, sign;
     struct cli_real eps;
-    int deterministic, check, quiet;
+    int method, deterministic, check, quiet;
 };
+
+static const char *const methods[] = { "auto", "grid", "direct", NULL }; /* as hcy_nufft_method */
 
 #define AT(member) offsetof(struct values, member)
 static const struct cli_option options[] = {
@@ -31,6 +33,7 @@ static const struct cli_option options[] = {
     { "eps", 'e', CLI_REAL, AT(eps), "E", "relative error wanted (1e-6)", 1e-16, 1, NULL },
     { "sign", 0, CLI_INT, AT(sign), "S", "of the exponent: +1, -1 (type 2: -1, else +1)", -1, 1, NULL },
     { "device", 'd', CLI_TEXT, AT(device), "DEVICE", "cpu; cpu@threads=2; gpu; ... (auto)", 0, 0, NULL },
+    { "method", 0, CLI_CHOICE, AT(method), "METHOD", "auto (default), grid, direct: the sum itself", 0, 0, methods },
     { "deterministic", 0, CLI_FLAG, AT(deterministic), NULL, "the same bits for any number of threads", 0, 0,
       NULL },
     { "check", 0, CLI_FLAG, AT(check), NULL, "100 random results against the direct sum", 0, 0, NULL },
@@ -247,10 +250,14 @@ static void summary(const struct job *j, const hcy_nufft *plan, double set, doub
     hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
     if (j->v->quiet || hcy_nufft_info_get(&info, plan))
         return;
-    fprintf(stderr, "type %d in %d-D on %s (%s, %s): %zu points, %zu vector%s, eps %g; window %u, grid",
-            j->type, j->dim, hcy_device_get_info(j->dev)->name, info.variant, j->wide ? "double" : "float",
-            j->m, j->vectors, j->vectors == 1 ? "" : "s", j->eps, info.width);
-    for (int d = 0; d < j->dim; d++)
+    fprintf(stderr, "type %d in %d-D on %s (%s, %s): %zu points, %zu vector%s, eps %g; ", j->type, j->dim,
+            hcy_device_get_info(j->dev)->name, info.direct ? "the host" : info.variant,
+            j->wide ? "double" : "float", j->m, j->vectors, j->vectors == 1 ? "" : "s", j->eps);
+    if (info.direct)
+        fprintf(stderr, "the sum itself");
+    else
+        fprintf(stderr, "window %u, grid", info.width);
+    for (int d = 0; d < j->dim && !info.direct; d++)
         fprintf(stderr, "%s%zu", d ? " x " : " ", info.grid[d]);
     fprintf(stderr, "; points %.2f ms, transform %.2f ms\n", 1e3 * set, 1e3 * run);
 }
@@ -276,6 +283,7 @@ static int transform(struct job *j)
     hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
     hcy_nufft *plan;
     o.precision = j->wide ? HCY_F64 : HCY_F32;
+    o.method = j->v->method;
     o.deterministic = j->v->deterministic;
     int status = hcy_device_open(&j->dev, j->v->device);
     if (!status)

@@ -45,6 +45,11 @@ struct hcy_nufft {
      * `after`. */
     hcy_nufft *inner;
     hcy_buffer *before, *after;
+    /* Small problems: direct sums; `gridded`, under its lock, is the same plan with a grid, once something asks for
+     * it. */
+    struct hcy__nufft_direct *direct;
+    pthread_mutex_t grid_lock;
+    hcy_nufft *gridded;
 };
 
 static inline size_t hcy__nufft_real(const hcy_nufft *p)
@@ -78,6 +83,8 @@ int hcy__nufft_check_points(const hcy_nufft *plan, int64_t n_points, const void 
 int hcy__nufft_tables(hcy_nufft *plan, bool factors);
 /* Points in host memory, doubles if the job says so. */
 int hcy__nufft_sort(hcy_nufft *plan, size_t n, const void *const *points);
+/* HCY_EINVAL, and which point it was. */
+int hcy__nufft_bad_point(const hcy_nufft *plan, size_t point);
 /* `values` to a buffer of reals of the plan's precision, in place of what *buf was; `values` are
  * overwritten. */
 int hcy__nufft_upload_reals(hcy_buffer **buf, const hcy_nufft *plan, double *values, size_t n);
@@ -107,6 +114,16 @@ int hcy__nufft_execute_some(hcy_nufft *plan, void *c, void *f, size_t n, bool ad
 int hcy__nufft_need_grid(const hcy_nufft *plan, struct hcy__nufft_work *w);
 int hcy__nufft_ready(const hcy_nufft *plan); /* HCY_ESTATE without points */
 size_t hcy__nufft_cells(const hcy_nufft *plan);
+
+/* direct.c */
+/* Whether a transform is to be a direct sum where a grid takes grid_ns. */
+bool hcy__nufft_is_direct(const hcy_nufft *plan, size_t n_points, size_t n_targets, double grid_ns);
+/* plan->n_points points, and targets, are set: HCY_EINVAL, HCY_ENOMEM. */
+int hcy__nufft_set_direct(hcy_nufft *plan, const void *const *points, const void *const *targets);
+void hcy__nufft_free_direct(struct hcy__nufft_direct *direct);
+int hcy__nufft_run_direct(const hcy_nufft *plan, char *c, char *f, size_t n_vectors, bool adjoint);
+/* The plan itself, or if it is direct one with a grid, which belongs to it. */
+int hcy__nufft_gridded(hcy_nufft **gridded, hcy_nufft *plan);
 
 /* type3.c */
 int hcy__nufft_set_type3(hcy_nufft *plan, size_t n_points, const void *const *points, size_t n_targets,

@@ -34,6 +34,8 @@ static int check_options(const hcy_nufft_options *o, int type, int dim)
                         HCY_NUFFT_MAX_WIDTH);
     if (o->order != HCY_NUFFT_CENTRED && o->order != HCY_NUFFT_ZERO_FIRST)
         return hcy_fail(HCY_EINVAL, "%d is no order of modes", o->order);
+    if (o->method < HCY_NUFFT_AUTO || o->method > HCY_NUFFT_DIRECT)
+        return hcy_fail(HCY_EINVAL, "%d is no method (HCY_NUFFT_AUTO, HCY_NUFFT_GRID, HCY_NUFFT_DIRECT)", o->method);
     if (some && (!all || type == 3))
         return hcy_fail(HCY_EINVAL, "a grid is given %s", all ? "to a type 3" : "for some axes only");
     return 0;
@@ -117,6 +119,7 @@ int hcy_nufft_create(hcy_nufft **out, hcy_device *dev, int type, int dim, const 
     if (!p)
         return hcy_fail(HCY_ENOMEM, "out of memory for a plan");
     pthread_mutex_init(&p->lock, NULL);
+    pthread_mutex_init(&p->grid_lock, NULL);
     hcy__nufft_born(p);
     p->dev = hcy_device_retain(dev);
     p->opts = *opts;
@@ -161,6 +164,10 @@ void hcy__nufft_forget(hcy_nufft *p)
         hcy_nufft_destroy(p->each[i]);
     free(p->each);
     p->each = NULL;
+    hcy__nufft_free_direct(p->direct);
+    p->direct = NULL;
+    hcy_nufft_destroy(p->gridded);
+    p->gridded = NULL;
     drop(&p->sorted);
     p->ready = false;
 }
@@ -177,6 +184,7 @@ void hcy_nufft_destroy(hcy_nufft *p)
     for (int i = 0; i < N_KERNELS; i++)
         hcy_kernel_release(p->kernels[i]);
     hcy_device_release(p->dev);
+    pthread_mutex_destroy(&p->grid_lock);
     pthread_mutex_destroy(&p->lock);
     free(p);
 }
@@ -287,6 +295,12 @@ static int launch_sort(hcy_nufft *p, hcy_buffer *const points[3])
     return status ? status : finished;
 }
 
+int hcy__nufft_bad_point(const hcy_nufft *p, size_t point)
+{
+    return hcy_fail(HCY_EINVAL, "point %zu has a coordinate that is no number, infinite or out of range",
+                    point + p->first_number);
+}
+
 static int sort_buffers(hcy_nufft *p, size_t n, hcy_buffer *const buffers[3])
 {
     hcy_nufft_report report;
@@ -302,10 +316,7 @@ static int sort_buffers(hcy_nufft *p, size_t n, hcy_buffer *const buffers[3])
     if (status || !p->opts.check_points)
         return status;
     status = hcy_buffer_read_now(&report, p->report, 0, sizeof report);
-    if (!status && report.first_bad != UINT64_MAX)
-        status = hcy_fail(HCY_EINVAL, "point %llu has a coordinate that is no number, infinite or out of range",
-                          (unsigned long long)(report.first_bad + p->first_number));
-    return status;
+    return status || report.first_bad == UINT64_MAX ? status : hcy__nufft_bad_point(p, (size_t)report.first_bad);
 }
 
 int hcy__nufft_sort(hcy_nufft *p, size_t n, const void *const *points)
@@ -339,14 +350,18 @@ int hcy__nufft_check_points(const hcy_nufft *p, int64_t n_points, const void *co
     return status || p->type != 3 ? status : check_end(p, n_targets, targets, "targets");
 }
 
-/* Window, grid and tables for so many points. */
-static int prepare(hcy_nufft *p, size_t n)
+/* Window, grid and tables for so many points; *direct: wanted, or whether there is to be a direct sum, without
+ * tables. */
+static int prepare(hcy_nufft *p, size_t n, bool *direct)
 {
     hcy_nufft_job before = p->job;
     int status = hcy__nufft_choose(p, n ? n : 1);
     bool same =
         p->table && before.width == p->job.width && !memcmp(before.grid, p->job.grid, sizeof before.grid);
-    if (!status && !same)
+    *direct = *direct && !status && hcy__nufft_is_direct(p, n, 0, hcy__nufft_cost(&p->job, p->type, n));
+    if (*direct && !same)
+        drop(&p->table);
+    else if (!status && !same)
         status = hcy__nufft_tables(p, true);
     if (status)
         p->job.grid[0] = 0; /* made anew the next time */
@@ -371,10 +386,14 @@ int hcy_nufft_set_points(hcy_nufft *p, int64_t n_points, const void *const *poin
         return status;
     hcy__nufft_forget(p);
     p->n_targets = p->type == 3 ? (size_t)n_targets : 0;
+    p->n_points = (size_t)n_points;
     if (p->type == 3)
         return end_points(p, hcy__nufft_set_type3(p, (size_t)n_points, points, (size_t)n_targets, targets));
-    status = prepare(p, (size_t)n_points);
-    return end_points(p, status ? status : hcy__nufft_sort(p, (size_t)n_points, points));
+    bool direct = true;
+    status = prepare(p, (size_t)n_points, &direct);
+    if (!status)
+        status = direct ? hcy__nufft_set_direct(p, points, targets) : hcy__nufft_sort(p, (size_t)n_points, points);
+    return end_points(p, status);
 }
 
 int hcy_nufft_set_point_buffers(hcy_nufft *p, int64_t n_points, hcy_buffer *const *points)
@@ -392,7 +411,8 @@ int hcy_nufft_set_point_buffers(hcy_nufft *p, int64_t n_points, hcy_buffer *cons
     if (status)
         return status;
     hcy__nufft_forget(p);
-    status = prepare(p, (size_t)n_points);
+    bool direct = false; /* what lies on the device is transformed there */
+    status = prepare(p, (size_t)n_points, &direct);
     hcy_buffer *const buffers[3] = { n_points ? points[0] : NULL, n_points ? points[p->dim > 1] : NULL,
                                      n_points ? points[p->dim > 2 ? 2 : 0] : NULL };
     return end_points(p, status ? status : sort_buffers(p, (size_t)n_points, buffers));
@@ -455,6 +475,7 @@ int hcy_nufft_info_get(hcy_nufft_info *info, const hcy_nufft *p)
                               .precision = p->opts.precision,
                               .width = p->job.width,
                               .upsampling = p->upsampling,
+                              .direct = p->direct != NULL,
                               .point_bytes = points,
                               .variant = hcy_kernel_variant(p->kernels[SPREAD]) };
     for (int d = 0; d < p->dim; d++) {

@@ -250,6 +250,8 @@ static int execute_shared(hcy_nufft *p, struct hcy__nufft_work *w, char *c, char
             memset(writes_c ? c : f, 0, size);
         return 0;
     }
+    if (p->direct)
+        return hcy__nufft_run_direct(p, c, f, n, adjoint);
     for (size_t done = 0; !status && done < n; done += p->batch)
         status = run_batch(p, w, c + done * c_bytes, f + done * f_bytes, n - done < p->batch ? n - done : p->batch,
                            adjoint, writes_c);
@@ -317,6 +319,7 @@ static int submit_shared(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, 
         size_t size = p->n_transforms * (writes_c ? c_bytes : f_bytes);
         return size ? hcy_buffer_fill(q, writes_c ? c : f, writes_c ? c_at : f_at, size, "", 1) : 0;
     }
+    status = hcy__nufft_gridded(&p, p);
     for (size_t done = 0; !status && done < p->n_transforms; done += p->batch) {
         size_t n = p->n_transforms - done < p->batch ? p->n_transforms - done : p->batch;
         hcy_buffer *cb = NULL, *fb = NULL;

@@ -11,12 +11,13 @@ static int check(const hcy_nufft *p)
                : 0;
 }
 
-static int check_stage(const hcy_nufft *p, int stage)
+/* *plan is the one that has a grid afterwards. */
+static int check_stage(hcy_nufft **plan, int stage)
 {
-    int status = check(p);
+    int status = check(*plan);
     if (!status && (stage < HCY_NUFFT_SPREAD || stage > HCY_NUFFT_TO_GRID))
         return hcy_fail(HCY_EINVAL, "%d is no stage of a non-uniform FFT", stage);
-    return status;
+    return status ? status : hcy__nufft_gridded(plan, *plan);
 }
 
 static int check_queue(const hcy_queue *q)
@@ -78,7 +79,7 @@ static int batches(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, int st
 int hcy_nufft_submit_stage(hcy_queue *q, hcy_nufft *p, int stage, hcy_buffer *from, hcy_buffer *to)
 {
     struct hcy__nufft_work *w;
-    int status = check_stage(p, stage);
+    int status = check_stage(&p, stage);
     if (!status)
         status = check_queue(q);
     if (status)
@@ -98,7 +99,7 @@ int hcy_nufft_execute_stage(hcy_nufft *p, int stage, const void *from, void *to)
 {
     struct hcy__nufft_work *w;
     hcy_buffer *a = NULL, *b = NULL;
-    int status = check_stage(p, stage);
+    int status = check_stage(&p, stage);
     if (status)
         return status;
     size_t in = p->n_transforms * bytes_of(p, stage, false), out = p->n_transforms * bytes_of(p, stage, true);

@@ -89,10 +89,12 @@ static int cost(const hcy_nufft *p, size_t n, size_t n_targets, double *ns)
     return status;
 }
 
+/* *least: ns with the grid chosen, or infinite with one that was asked for. */
 static int choose(hcy_nufft *p, struct axis *axes, size_t n, const void *const *points, size_t n_targets,
-                  const void *const *targets)
+                  const void *const *targets, double *least)
 {
-    double best = 0, least = INFINITY, ns, s;
+    double best = 0, ns, s;
+    *least = INFINITY;
     int status = 0;
     for (int d = 0; d < p->dim && !status; d++) {
         status = reach(p, points, d, n, "point", &axes[d].c, &axes[d].x);
@@ -105,8 +107,8 @@ static int choose(hcy_nufft *p, struct axis *axes, size_t n, const void *const *
         int failed = try_upsampling(p, axes, s); /* a coarser grid may fit where a finer one does not */
         if (!failed)
             failed = cost(p, n, n_targets, &ns);
-        if (!failed && ns < least) {
-            least = ns;
+        if (!failed && ns < *least) {
+            *least = ns;
             best = s;
         }
     }
@@ -162,6 +164,7 @@ static int make_inner(hcy_nufft *p)
         modes[d] = (int64_t)p->job.grid[d];
     o.order = HCY_NUFFT_ZERO_FIRST; /* cell n - 1 stands at x' = -2 pi / n */
     o.max_batch = p->batch;
+    o.method = HCY_NUFFT_GRID;
     o.check_points = 0;
     int status =
         hcy_nufft_create(&p->inner, p->dev, 2, p->dim, modes, p->sign, (int64_t)p->batch, p->eps, &o);
@@ -178,7 +181,10 @@ int hcy__nufft_set_type3(hcy_nufft *p, size_t n, const void *const *points, size
     if (!n || !n_targets)
         return 0;
     p->job.flags |= HCY_NUFFT_WIDE_POINTS;
-    int status = choose(p, axes, n, points, n_targets, targets);
+    double ns;
+    int status = choose(p, axes, n, points, n_targets, targets, &ns);
+    if (!status && hcy__nufft_is_direct(p, n, n_targets, ns))
+        return hcy__nufft_set_direct(p, points, targets);
     if (!status)
         status = hcy__nufft_tables(p, false);
     if (!status)

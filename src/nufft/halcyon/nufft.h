@@ -44,6 +44,12 @@ enum hcy_nufft_order {
     HCY_NUFFT_ZERO_FIRST = 1 /* k from 0 up, then from the most negative up: an FFT's order */
 };
 
+enum hcy_nufft_method {
+    HCY_NUFFT_AUTO = 0,  /* whatever is cheaper; a grid where anything about it is asked for, and for buffers */
+    HCY_NUFFT_GRID = 1,  /* spreading and an FFT */
+    HCY_NUFFT_DIRECT = 2 /* the sum itself, on the host in double: small problems; the same bits on every device */
+};
+
 typedef struct hcy_nufft_options {
     size_t size;        /* sizeof(hcy_nufft_options) */
     int precision;      /* HCY_F64 or HCY_F32: of points, strengths and coefficients */
@@ -56,8 +62,9 @@ typedef struct hcy_nufft_options {
                          * they count as 0 */
     int separate_fft;   /* the device's general FFT in place of one made for these transforms */
     size_t max_batch;   /* vectors transformed at once, of memory for as many grids; 0: a few */
+    int method;         /* HCY_NUFFT_AUTO ..., for executions from host memory */
 } hcy_nufft_options;
-#define HCY_NUFFT_OPTIONS_INIT { sizeof(hcy_nufft_options), HCY_F64, 0, 0, { 0, 0, 0 }, 0, 0, 1, 0, 0 }
+#define HCY_NUFFT_OPTIONS_INIT { sizeof(hcy_nufft_options), HCY_F64, 0, 0, { 0, 0, 0 }, 0, 0, 1, 0, 0, HCY_NUFFT_AUTO }
 
 /* A plan for n_transforms vectors (> 0) at a time, which share their points. modes[dim] are numbers of
  * modes (> 0; ignored for type 3); sign is +1 or -1, any other number counts by its sign, 0 as +1. opts may
@@ -151,8 +158,9 @@ typedef struct hcy_nufft_info {
     size_t point_bytes;   /* device memory for the points, */
     size_t grid_bytes;    /* and for the grids of one execution */
     const char *variant;  /* of the device's kernels: "avx512"; belongs to the plan */
+    int direct;           /* executions from host memory are direct sums; the rest is what stages have */
 } hcy_nufft_info;
-#define HCY_NUFFT_INFO_INIT { sizeof(hcy_nufft_info), 0, 0, 0, 0, { 0, 0, 0 }, 0, 0, 0, NULL }
+#define HCY_NUFFT_INFO_INIT { sizeof(hcy_nufft_info), 0, 0, 0, 0, { 0, 0, 0 }, 0, 0, 0, NULL, 0 }
 HCY_API int hcy_nufft_info_get(hcy_nufft_info *info, const hcy_nufft *plan) HCY_MUST_USE;
 
 #ifdef __cplusplus

@@ -1,0 +1,333 @@
+/* direct.c - small problems as the sums they are, on the host, whatever the device: cheaper there than what spreading
+ * and launches take, the same bits everywhere, and more exact.
+ *
+ * All is done in double. Of every point there is a row of exp(i k x), axis after axis, the last one padded with zeros
+ * to whole groups of LANES, real parts behind each other and imaginary parts behind each other: loops over groups are
+ * of constant length, for compilers to make vectors of.  Type 3 is one axis of all targets.  What a plan has of this
+ * is only read by executions.
+ */
+#include "nufft_priv.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PI 3.14159265358979323846
+enum { LANES = 8 };
+
+struct hcy__nufft_direct {
+    size_t n[3]; /* values of an axis; the last axis: padded */
+    size_t real_n, row; /* of the last axis without padding; values a point */
+    double *re, *im;    /* [point][row] */
+    /* What the grid, if stages or queues ask for it, is given. */
+    void *copies[6];
+};
+
+static size_t padded(size_t n)
+{
+    return (n + LANES - 1) / LANES * LANES;
+}
+
+static size_t n_targets_of(const hcy_nufft *p)
+{
+    return p->type == 3 ? p->n_targets : p->n_modes;
+}
+
+/* ns of a transform of one vector, measured, and a tenth of what setting the points takes: sines and cosines. */
+static double cost(const hcy_nufft *p, double n_points, size_t n_targets)
+{
+    size_t last = p->type == 3 ? n_targets : (size_t)p->job.modes[p->dim - 1];
+    double rows = p->type == 3 ? 1 : (double)p->n_modes / (double)last, sum = 0;
+    for (int d = 0; d < p->dim; d++)
+        sum += p->type == 3 ? 20 * (double)n_targets / p->dim : 100 + 2 * (double)p->job.modes[d];
+    return n_points * (5 + rows * (3 + 0.65 * (double)padded(last)) + 0.1 * sum);
+}
+
+bool hcy__nufft_is_direct(const hcy_nufft *p, size_t n_points, size_t n_targets, double grid_ns)
+{
+    const hcy_nufft_options *o = &p->opts;
+    const double launches = p->type == 3 ? 1e5 : 1e4, little = 1e5; /* ns; launches: and a tenth of the tables */
+    if (!n_points || (p->type == 3 && !n_targets) || o->method == HCY_NUFFT_GRID)
+        return false;
+    if (o->method == HCY_NUFFT_DIRECT)
+        return true;
+    double ns = cost(p, (double)n_points, n_targets);
+    /* One thread does it: beyond a little only where a grid on several threads is no match. */
+    return !o->upsampling && !o->width && !o->grid[0] && !o->separate_fft && ns < grid_ns + launches &&
+           (ns < little || 16 * ns < grid_ns);
+}
+
+void hcy__nufft_free_direct(struct hcy__nufft_direct *d)
+{
+    if (!d)
+        return;
+    for (int i = 0; i < 6; i++)
+        free(d->copies[i]);
+    free(d->re);
+    free(d->im);
+    free(d);
+}
+
+static double value(const hcy_nufft *p, const void *values, size_t i)
+{
+    return p->opts.precision == HCY_F64 ? ((const double *)values)[i] : (double)((const float *)values)[i];
+}
+
+/* exp(i k x) for k = -(n/2) ..., or from 0 up and then from the negative ones up, of a whole turn times `turns`: powers
+ * are products of as few as can be. */
+static void powers(double turns, size_t n, bool zero_first, double *re, double *im)
+{
+    size_t below = n / 2, zero = zero_first ? 0 : below, most = n - below - 1;
+    double *pr = re + zero, *pi = im + zero;
+    turns -= rint(turns);
+    pr[0] = 1;
+    pi[0] = 0;
+    for (size_t have = 1; have <= most; have *= 2) { /* k below `have` are there */
+        double t = turns * (double)have, r, i;
+        t -= rint(t); /* exact: `have` is a power of 2 */
+        r = cos(2 * PI * t);
+        i = sin(2 * PI * t);
+        for (size_t k = 0; k < have && have + k <= most; k++) {
+            pr[have + k] = r * pr[k] - i * pi[k];
+            pi[have + k] = r * pi[k] + i * pr[k];
+        }
+    }
+    for (size_t k = 1; k <= below; k++) {
+        size_t at = zero_first ? n - k : below - k;
+        if (k <= most) {
+            re[at] = pr[k];
+            im[at] = -pi[k];
+        } else { /* the one mode below 0 that has none above */
+            double t = turns * (double)k;
+            t -= rint(t);
+            re[at] = cos(2 * PI * t);
+            im[at] = -sin(2 * PI * t);
+        }
+    }
+}
+
+/* The rows of types 1 and 2; coordinates that are none count as 0, and *bad is the first one. */
+static void fill_modes(const hcy_nufft *p, struct hcy__nufft_direct *d, const void *const *points, size_t *bad)
+{
+    for (size_t j = 0; j < p->n_points; j++) {
+        double *re = d->re + j * d->row, *im = d->im + j * d->row;
+        for (int a = 0; a < p->dim; a++) {
+            double turns = value(p, points[a], j) / (2 * PI);
+            if (!(turns < 0x1p40 && turns > -0x1p40)) {
+                *bad = j < *bad ? j : *bad;
+                turns = 0;
+            }
+            powers(turns, (size_t)p->job.modes[a], p->opts.order != HCY_NUFFT_CENTRED, re, im);
+            re += d->n[a];
+            im += d->n[a];
+        }
+    }
+}
+
+static void fill_targets(const hcy_nufft *p, struct hcy__nufft_direct *d, const void *const *points,
+                         const void *const *targets)
+{
+    for (size_t j = 0; j < p->n_points; j++)
+        for (size_t k = 0; k < p->n_targets; k++) {
+            double phase = 0;
+            for (int a = 0; a < p->dim; a++)
+                phase += value(p, points[a], j) * value(p, targets[a], k);
+            d->re[j * d->row + k] = cos(phase);
+            d->im[j * d->row + k] = sin(phase);
+        }
+}
+
+static int copy_ends(const hcy_nufft *p, struct hcy__nufft_direct *d, const void *const *points,
+                     const void *const *targets)
+{
+    for (int i = 0; i < 3 + p->dim && (i < 3 || p->type == 3); i++) {
+        size_t n = i < 3 ? p->n_points : p->n_targets;
+        if (i % 3 >= p->dim)
+            continue;
+        d->copies[i] = malloc(n * hcy__nufft_real(p));
+        if (!d->copies[i])
+            return hcy_fail(HCY_ENOMEM, "out of memory for %zu points", n);
+        memcpy(d->copies[i], i < 3 ? points[i] : targets[i - 3], n * hcy__nufft_real(p));
+    }
+    return 0;
+}
+
+int hcy__nufft_set_direct(hcy_nufft *p, const void *const *points, const void *const *targets)
+{
+    struct hcy__nufft_direct *d = calloc(1, sizeof *d);
+    size_t bad = SIZE_MAX, all;
+    if (!d)
+        return hcy_fail(HCY_ENOMEM, "out of memory for %zu points", p->n_points);
+    p->direct = d;
+    int axes = p->type == 3 ? 1 : p->dim;
+    for (int a = 0; a < 3; a++)
+        d->n[a] = a < axes && p->type != 3 ? (size_t)p->job.modes[a] : 1;
+    d->real_n = p->type == 3 ? p->n_targets : d->n[axes - 1];
+    d->n[axes - 1] = padded(d->real_n);
+    for (int a = 0; a < axes; a++)
+        d->row += d->n[a];
+    int status = hcy_size_mul(&all, p->n_points, d->row);
+    if (!status) {
+        d->re = calloc(all, sizeof *d->re);
+        d->im = calloc(all, sizeof *d->im);
+    }
+    if (status || !d->re || !d->im)
+        return hcy_fail(HCY_ENOMEM, "out of memory for %zu points times %zu values", p->n_points, d->row);
+    status = copy_ends(p, d, points, targets);
+    if (status)
+        return status;
+    if (p->type == 3)
+        fill_targets(p, d, points, targets);
+    else
+        fill_modes(p, d, points, &bad);
+    return bad != SIZE_MAX && p->opts.check_points ? hcy__nufft_bad_point(p, bad) : 0;
+}
+
+/* --- Execution --- */
+
+/* f += (r + i s) e, and the sum over f times conj(e) or e; n: whole groups. */
+static void add_row(double *restrict fr, double *restrict fi, const double *restrict er, const double *restrict ei,
+                    double r, double s, size_t n)
+{
+    for (size_t k = 0; k < n; k += LANES)
+        for (size_t l = k; l < k + LANES; l++) {
+            fr[l] += r * er[l] - s * ei[l];
+            fi[l] += r * ei[l] + s * er[l];
+        }
+}
+
+static void sum_row(const double *restrict fr, const double *restrict fi, const double *restrict er,
+                    const double *restrict ei, size_t n, double *r, double *s)
+{
+    double sr[LANES] = { 0 }, si[LANES] = { 0 };
+    for (size_t k = 0; k < n; k += LANES)
+        for (size_t l = 0; l < LANES; l++) {
+            sr[l] += fr[k + l] * er[k + l] - fi[k + l] * ei[k + l];
+            si[l] += fr[k + l] * ei[k + l] + fi[k + l] * er[k + l];
+        }
+    *r = *s = 0;
+    for (size_t l = 0; l < LANES; l++) {
+        *r += sr[l];
+        *s += si[l];
+    }
+}
+
+/* One point: strength (*r, *s) to all modes, or their sum to it. */
+static void one_point(const hcy_nufft *p, size_t j, double *fr, double *fi, double *r, double *s, bool to_modes)
+{
+    const struct hcy__nufft_direct *d = p->direct;
+    int axes = p->type == 3 ? 1 : p->dim;
+    size_t outer = axes > 2 ? d->n[0] : 1, middle = axes > 1 ? d->n[axes - 2] : 1, last = d->n[axes - 1];
+    const double *re = d->re + j * d->row, *im = d->im + j * d->row;
+    const double *mr = re + (axes > 2 ? outer : 0), *mi = im + (axes > 2 ? outer : 0);
+    const double *lr = re + d->row - last, *li = im + d->row - last;
+    double sum_r = 0, sum_i = 0;
+    for (size_t o = 0; o < outer; o++)
+        for (size_t m = 0; m < middle; m++, fr += last, fi += last) {
+            double a = axes > 2 ? re[o] : 1, b = axes > 2 ? im[o] : 0, c = axes > 1 ? mr[m] : 1,
+                   e = axes > 1 ? mi[m] : 0, wr = a * c - b * e, wi = a * e + b * c, tr, ti;
+            if (to_modes) {
+                add_row(fr, fi, lr, li, wr * *r - wi * *s, wr * *s + wi * *r, last);
+                continue;
+            }
+            sum_row(fr, fi, lr, li, last, &tr, &ti);
+            sum_r += wr * tr - wi * ti;
+            sum_i += wr * ti + wi * tr;
+        }
+    if (!to_modes) {
+        *r = sum_r;
+        *s = sum_i;
+    }
+}
+
+/* Coefficients of one vector between the caller's array and two of doubles with padding; imaginary parts times s. */
+static void move_modes(const hcy_nufft *p, char *f, double *fr, double *fi, double s, bool in)
+{
+    const struct hcy__nufft_direct *d = p->direct;
+    size_t last = padded(d->real_n), n = n_targets_of(p);
+    for (size_t k = 0; k < n; k++) {
+        size_t at = k / d->real_n * last + k % d->real_n;
+        if (in) {
+            fr[at] = value(p, f, 2 * k);
+            fi[at] = s * value(p, f, 2 * k + 1);
+        } else if (p->opts.precision == HCY_F64) {
+            ((double *)(void *)f)[2 * k] = fr[at];
+            ((double *)(void *)f)[2 * k + 1] = s * fi[at];
+        } else {
+            ((float *)(void *)f)[2 * k] = (float)fr[at];
+            ((float *)(void *)f)[2 * k + 1] = (float)(s * fi[at]);
+        }
+    }
+}
+
+static void one_vector(const hcy_nufft *p, char *c, char *f, double *fr, double *fi, size_t n, bool adjoint)
+{
+    bool to_modes = (p->type == 2) == adjoint;
+    double s = (p->sign > 0) == adjoint ? -1 : 1; /* conjugates go in and come out for exp(-i...) */
+    if (to_modes)
+        memset(fr, 0, 2 * n * sizeof *fr);
+    else
+        move_modes(p, f, fr, fi, s, true);
+    for (size_t j = 0; j < p->n_points; j++) {
+        double r = to_modes ? value(p, c, 2 * j) : 0, i = to_modes ? s * value(p, c, 2 * j + 1) : 0;
+        one_point(p, j, fr, fi, &r, &i, to_modes);
+        if (!to_modes && p->opts.precision == HCY_F64) {
+            ((double *)(void *)c)[2 * j] = r;
+            ((double *)(void *)c)[2 * j + 1] = s * i;
+        } else if (!to_modes) {
+            ((float *)(void *)c)[2 * j] = (float)r;
+            ((float *)(void *)c)[2 * j + 1] = (float)(s * i);
+        }
+    }
+    if (to_modes)
+        move_modes(p, f, fr, fi, s, false);
+}
+
+int hcy__nufft_run_direct(const hcy_nufft *p, char *c, char *f, size_t n_vectors, bool adjoint)
+{
+    const struct hcy__nufft_direct *d = p->direct;
+    size_t n = n_targets_of(p) / d->real_n * padded(d->real_n), complex_ = 2 * hcy__nufft_real(p);
+    double *room = n <= SIZE_MAX / 32 ? calloc(n, 2 * sizeof *room) : NULL;
+    if (!room)
+        return hcy_fail(HCY_ENOMEM, "out of memory for %zu coefficients", n);
+    for (size_t v = 0; v < n_vectors; v++)
+        one_vector(p, c + v * p->n_points * complex_, f + v * n_targets_of(p) * complex_, room, room + n, n, adjoint);
+    free(room);
+    return 0;
+}
+
+/* --- Where a grid is asked for all the same --- */
+
+static int make_grid(hcy_nufft *p)
+{
+    hcy_nufft_options o = p->opts;
+    hcy_nufft *made = NULL;
+    int64_t modes[3];
+    const struct hcy__nufft_direct *d = p->direct;
+    for (int a = 0; a < 3; a++)
+        modes[a] = (int64_t)p->job.modes[a];
+    o.method = HCY_NUFFT_GRID;
+    int status = hcy_nufft_create(&made, p->dev, p->type, p->dim, modes, p->sign, (int64_t)p->n_transforms, p->eps, &o);
+    if (!status)
+        status = hcy_nufft_set_points(made, (int64_t)p->n_points, (const void *const *)d->copies,
+                                      (int64_t)p->n_targets, (const void *const *)d->copies + 3);
+    if (status)
+        hcy_nufft_destroy(made);
+    else
+        p->gridded = made;
+    return status;
+}
+
+int hcy__nufft_gridded(hcy_nufft **out, hcy_nufft *p)
+{
+    int status = 0;
+    *out = p;
+    if (!p->direct)
+        return 0;
+    pthread_mutex_lock(&p->grid_lock);
+    if (!p->gridded)
+        status = make_grid(p);
+    *out = p->gridded;
+    pthread_mutex_unlock(&p->grid_lock);
+    return status;
+}
