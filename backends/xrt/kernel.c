@@ -412,10 +412,10 @@ int xrt_scratch_size(void *kimpl, size_t items, const hcy_value *values, size_t 
 int xrt_preferred_batch(void *kimpl, const hcy_value *values, size_t n, size_t *items)
 {
     const struct xrt_kernel *k = kimpl;
-    (void)values;
+    size_t item_bytes[XRT_MOST_VALUES] = { 0 };
     (void)n;
     *items = 8 * k->n_runs;
-    return 0;
+    return k->shape->look(values, item_bytes);
 }
 
 /* --- Kernels --- */

@@ -58,12 +58,53 @@ void hcy__output_begin(struct pipe_output *output, uint64_t number)
     output->submitted = output->dropped = 0;
 }
 
+static const hcy_bslz4_frame *frame_of(const struct pipe_lane *lane, size_t i)
+{
+    return (const hcy_bslz4_frame *)lane->slot->frames.host + i;
+}
+
+/* Its chunk is good, and the device does not take it. */
+static int is_refused(const struct pipe_lane *lane, size_t i)
+{
+    return lane->host_reports[i].status == HCY_EUNSUPPORTED && !frame_of(lane, i)->status;
+}
+
+static int is_due(const struct pipe_lane *lane, size_t i)
+{
+    if (!lane->slot)
+        return 1;
+    return !(lane->slot->again && frame_of(lane, i)->status) && !(lane->hands_on && is_refused(lane, i));
+}
+
+size_t hcy__output_due(const struct pipe_lane *lane)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < lane->n; i++)
+        n += (size_t)is_due(lane, i);
+    return n;
+}
+
+size_t hcy__output_refused(const struct pipe_lane *lane)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < lane->n; i++)
+        n += (size_t)is_refused(lane, i);
+    return n;
+}
+
 static void finish_frame(hcy_pipeline *p, struct pipe_output *output, const hcy_frame_report *report,
                          const uint64_t *sums)
 {
     if (output->report.status)
         return; /* it was read or parsed in vain, and its producer has said why */
     output->report = *report;
+    if (report->status == HCY_EUNSUPPORTED) {
+        snprintf(output->why, sizeof output->why,
+                 "%s does not take frames that are stored like this one (its blocks, or their elements)%s",
+                 p->workers[output->device].stats.name,
+                 p->n_workers > 1 ? ", nor does another device of this run" : ": add another device, cpu takes all");
+        return;
+    }
     if (report->status) {
         snprintf(output->why, sizeof output->why, "block %u, at byte %llu of its chunk: %s", report->block,
                  (unsigned long long)report->byte, hcy_status_text(report->status));
@@ -78,11 +119,16 @@ static void finish_frame(hcy_pipeline *p, struct pipe_output *output, const hcy_
         snprintf(output->why, sizeof output->why, "%s", hcy_last_error()->text);
 }
 
-static void make_ready(hcy_pipeline *p, uint64_t first, uint64_t last)
+/* Frames first to last - 1 of the lane.  In a slot that goes to another device they are marked as done. */
+static void make_ready(hcy_pipeline *p, const struct pipe_lane *lane, size_t first, size_t last)
 {
     pthread_mutex_lock(&p->lock);
-    for (uint64_t i = first; i < last; i++)
-        hcy__output_at(p, i)->ready = 1;
+    for (size_t i = first; i < last; i++)
+        if (is_due(lane, i)) {
+            hcy__output_at(p, lane->first + i)->ready = 1;
+            if (lane->slot)
+                ((hcy_bslz4_frame *)lane->slot->frames.host)[i].status = HCY_ECANCELLED;
+        }
     pthread_cond_broadcast(&p->output);
     pthread_mutex_unlock(&p->lock);
 }
@@ -93,10 +139,12 @@ void hcy__output_finish(hcy_pipeline *p, const struct pipe_worker *worker, const
     const size_t stride = p->sums_bytes / sizeof(uint64_t), together = TOGETHER / p->n_bins + 1;
     for (size_t i = 0; i < lane->n; i++) {
         struct pipe_output *output = hcy__output_at(p, lane->first + i);
-        output->device = worker->index;
-        finish_frame(p, output, &lane->host_reports[i], lane->host_sums + i * stride);
+        if (is_due(lane, i)) {
+            output->device = worker->index;
+            finish_frame(p, output, &lane->host_reports[i], lane->host_sums + i * stride);
+        }
         if ((i + 1) % together == 0)
-            make_ready(p, lane->first + i + 1 - together, lane->first + i + 1);
+            make_ready(p, lane, i + 1 - together, i + 1);
     }
-    make_ready(p, lane->first + lane->n - lane->n % together, lane->first + lane->n);
+    make_ready(p, lane, lane->n - lane->n % together, lane->n);
 }

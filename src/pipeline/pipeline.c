@@ -65,6 +65,8 @@ static int choose_sizes(hcy_pipeline *p, size_t *window)
     batch = least(batch, at_least_one(BATCH_MEMORY / curve));
     int far = 0; /* a device that frames are copied to */
     for (size_t i = 0; i < p->n_workers; i++) {
+        if (p->workers[i].failed)
+            continue;
         far |= !p->workers[i].direct;
         p->n_slots += p->workers[i].direct ? 2 : 3; /* one is filled, the others are with the device */
     }
@@ -158,7 +160,7 @@ static int init(hcy_pipeline *p, hcy_device *const *devices)
         p->workers[i].pipeline = p;
         p->workers[i].index = i;
         p->workers[i].device = hcy_device_retain(devices[i]);
-        status = hcy__worker_init(&p->workers[i]);
+        status = hcy__worker_leave_out(&p->workers[i], hcy__worker_init(&p->workers[i]));
     }
     return status;
 }
@@ -168,20 +170,18 @@ static int start_workers(hcy_pipeline *p)
 {
     int status = 0;
     for (size_t i = 0; i < p->n_workers && !status; i++)
-        status = hcy__worker_start(&p->workers[i]);
-    if (status)
-        return status;
-    pthread_mutex_lock(&p->lock);
-    for (size_t i = 0; i < p->n_workers; i++) {
-        while (!p->workers[i].ready)
+        if (!p->workers[i].failed)
+            status = hcy__worker_start(&p->workers[i]);
+    for (size_t i = 0; i < p->n_workers && !status; i++) {
+        struct pipe_worker *w = &p->workers[i];
+        pthread_mutex_lock(&p->lock);
+        while (w->started && !w->ready)
             pthread_cond_wait(&p->output, &p->lock);
-        if (p->workers[i].setup && !status) {
-            status = p->workers[i].setup;
-            p->error = p->workers[i].error;
-        }
+        pthread_mutex_unlock(&p->lock);
+        if (w->started && w->setup)
+            status = hcy__worker_leave_out(w, hcy_fail_again(&w->error));
     }
-    pthread_mutex_unlock(&p->lock);
-    return status ? hcy_fail_again(&p->error) : 0;
+    return status;
 }
 
 static int create_memory(hcy_pipeline *p)
@@ -191,7 +191,8 @@ static int create_memory(hcy_pipeline *p)
     if (!status)
         status = hcy__slots_create(p);
     for (size_t i = 0; i < p->n_workers && !status; i++)
-        status = hcy__worker_create_lanes(&p->workers[i]);
+        if (!p->workers[i].failed)
+            status = hcy__worker_leave_out(&p->workers[i], hcy__worker_create_lanes(&p->workers[i]));
     return status ? status : hcy__output_create(p, window);
 }
 

@@ -51,6 +51,8 @@ struct pipe_slot {
     size_t used, n_blocks;      /* [lock] bytes of chunks, entries of blocks */
     uint64_t first;             /* ordinal of its first frame */
     int in_place;               /* its chunks are not in `chunks` but in the host's memory: */
+    unsigned char *refused;     /* a device: it has seen these frames and leaves some of them to others */
+    int again;                  /* some device has: frames that are done have a status in `frames` */
     size_t n_held;              /* [lock while FILLING] those to give back when a device has read them */
     struct pipe_chunk *held;
     hcy_device *home;
@@ -104,6 +106,7 @@ struct pipe_lane {
     const uint64_t *host_sums;
     const hcy_frame_report *host_reports;
     struct pipe_slot *slot; /* in flight */
+    int hands_on;           /* the frames that the device has refused go to another one */
     uint64_t first, bytes, started;
     size_t n;
 };
@@ -113,7 +116,7 @@ struct pipe_worker {
     hcy_device *device;
     size_t index;
     int direct; /* its kernels read the slots where they are */
-    int failed; /* [lock] given up in this run */
+    int failed; /* [lock] given up, or not taking frames of this kind at all */
     int ready;  /* [lock] its tables are prepared, or that failed: */
     int setup;  /* [lock] status */
     hcy_error error;
@@ -241,8 +244,12 @@ static inline int hcy__ring_is_full(const hcy_pipeline *p)
 }
 /* A frame's entry, good so far. */
 void hcy__output_begin(struct pipe_output *output, uint64_t number);
-/* The outcome of n frames from the lane's sums, to the ring. */
+/* The outcome of n frames from the lane's sums, to the ring; a lane that still has its slot: of those that no other
+ * device has done, or will do. */
 void hcy__output_finish(hcy_pipeline *p, const struct pipe_worker *worker, const struct pipe_lane *lane);
+/* How many frames of a lane with its slot that is; how many of those the device does not take. */
+size_t hcy__output_due(const struct pipe_lane *lane);
+size_t hcy__output_refused(const struct pipe_lane *lane);
 /* [lock] Stops the run with the status and record, unless it has stopped already. */
 void hcy__stop(hcy_pipeline *p, int status, const hcy_error *error);
 
@@ -260,10 +267,12 @@ void hcy__front_retire(hcy_pipeline *p);
 int hcy__deliver(hcy_pipeline *p, hcy_pipeline_sink sink, void *payload);
 
 /* In this order: finds the kernels; starts the thread, which prepares the tables and then waits for slots;
- * makes the lanes, when the sizes of batches and slots are chosen. */
+ * makes the lanes, when the sizes of batches and slots are chosen.  leave_out takes the status of each: a device
+ * that does not take such frames is left out as long as there is another. */
 int hcy__worker_init(struct pipe_worker *worker);
 int hcy__worker_start(struct pipe_worker *worker);
 int hcy__worker_create_lanes(struct pipe_worker *worker);
+int hcy__worker_leave_out(struct pipe_worker *worker, int status);
 void hcy__worker_destroy(struct pipe_worker *worker);
 
 #endif

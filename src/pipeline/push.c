@@ -199,15 +199,16 @@ static int import_memory(hcy_pipeline *p, struct pipe_push *push)
 {
     int direct = push->opts.memory && push->opts.memory_size, status = 0;
     for (size_t i = 0; i < p->n_workers; i++)
-        direct &= p->workers[i].direct;
+        direct &= p->workers[i].failed || p->workers[i].direct;
     if (!direct)
         return 0;
     push->views = calloc(p->n_workers, sizeof *push->views);
     if (!push->views)
         return hcy_fail(HCY_ENOMEM, "the devices' views of a host's memory");
     for (size_t i = 0; i < p->n_workers && !status; i++)
-        status = hcy_buffer_import_host(&push->views[i], p->workers[i].device, push->opts.memory,
-                                        push->opts.memory_size, NULL, NULL);
+        if (!p->workers[i].failed)
+            status = hcy_buffer_import_host(&push->views[i], p->workers[i].device, push->opts.memory,
+                                            push->opts.memory_size, NULL, NULL);
     return status;
 }
 

@@ -2,8 +2,9 @@
  * ready.
  *
  * FREE -> FILLING (producers) -> READY (listed) -> RUNNING (a worker) -> FREE, or back to READY if the device
- * failed. One slot is being filled at a time, by any number of producers; it is closed when it is full, when
- * the ring is, or when the frames end, and ready when the last producer has committed.
+ * failed, or does not take some of its frames. One slot is being filled at a time, by any number of producers;
+ * it is closed when it is full, when the ring is, or when the frames end, and ready when the last producer has
+ * committed.
  */
 #include "pipeline_priv.h"
 
@@ -48,7 +49,7 @@ static int create_views(hcy_pipeline *p, struct pipe_slot *slot)
     for (size_t i = 0; i < p->n_workers; i++) {
         const struct pipe_worker *w = &p->workers[i];
         int status = 0;
-        if (!w->direct)
+        if (!w->direct || w->failed)
             continue;
         if (w->device == slot->home && slot->chunks.buffer)
             slot->views[i] = hcy_buffer_retain(slot->chunks.buffer);
@@ -79,6 +80,8 @@ static int create(hcy_pipeline *p, struct pipe_slot *slot, hcy_device *home)
         status = hcy__memory_create(&slot->blocks, home, blocks ? blocks : sizeof(hcy_bslz4_block));
     if (!status && !(slot->held = calloc(p->batch, sizeof *slot->held)))
         status = hcy_fail(HCY_ENOMEM, "a slot's list of %zu frames", p->batch);
+    if (!status && !(slot->refused = calloc(p->n_workers, 1)))
+        status = hcy_fail(HCY_ENOMEM, "a slot's list of %zu devices", p->n_workers);
     return status ? status : create_views(p, slot);
 }
 
@@ -88,12 +91,11 @@ static hcy_device *home_of(const hcy_pipeline *p, size_t i)
 {
     size_t n = 0;
     for (size_t w = 0; w < p->n_workers; w++)
-        n += !p->workers[w].direct;
-    if (!n)
-        return p->workers[i % p->n_workers].device;
-    i %= n;
+        n += !p->workers[w].failed && !p->workers[w].direct;
+    int direct = !n;
+    i %= direct ? p->n_workers - p->n_failed : n;
     for (size_t w = 0;; w++)
-        if (!p->workers[w].direct && !i--)
+        if (!p->workers[w].failed && p->workers[w].direct == direct && !i--)
             return p->workers[w].device;
 }
 
@@ -118,6 +120,7 @@ void hcy__slots_destroy(hcy_pipeline *p)
             hcy_buffer_release(slot->views[w]);
         free(slot->views);
         free(slot->held);
+        free(slot->refused);
         hcy__memory_free(&slot->chunks);
         hcy__memory_free(&slot->frames);
         hcy__memory_free(&slot->blocks);
@@ -127,16 +130,17 @@ void hcy__slots_destroy(hcy_pipeline *p)
 
 /* --- Filling --- */
 
-static void release(struct pipe_slot *slot)
+static void release(const hcy_pipeline *p, struct pipe_slot *slot)
 {
     slot->state = SLOT_FREE;
-    slot->closed = 0;
+    slot->closed = slot->again = 0;
+    memset(slot->refused, 0, p->n_workers);
     slot->n = slot->used = slot->n_blocks = slot->pending = slot->n_held = 0;
 }
 
 void hcy__slot_release(hcy_pipeline *p, struct pipe_slot *slot)
 {
-    release(slot);
+    release(p, slot);
     pthread_cond_broadcast(&p->space);
 }
 

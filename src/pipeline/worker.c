@@ -2,7 +2,9 @@
  *
  * Where kernels read the slots directly, one batch is in flight, and the next is submitted the moment the
  * first is done, before its curves are made.  Elsewhere two are in flight, so that one's copies overlap the
- * other's kernels. A device that fails gives its slots back, and its thread ends.
+ * other's kernels. A device that fails gives its slots back, and its thread ends.  Frames that a device does not take
+ * (their report says HCY_EUNSUPPORTED) go with their slot to another one; when no device is left that has not seen
+ * them, they have failed.
  */
 #include "pipeline_priv.h"
 
@@ -264,6 +266,20 @@ static void destroy_lane(struct pipe_worker *w, struct pipe_lane *lane)
     hcy_queue_release(lane->queue);
 }
 
+int hcy__worker_leave_out(struct pipe_worker *w, int status)
+{
+    hcy_pipeline *p = w->pipeline;
+    if (status != HCY_EUNSUPPORTED)
+        return status;
+    pthread_mutex_lock(&p->lock);
+    w->stats.error = *hcy_last_error();
+    w->failed = 1;
+    int none = ++p->n_failed == p->n_workers;
+    pthread_cond_broadcast(&p->work);
+    pthread_mutex_unlock(&p->lock);
+    return none ? hcy_fail_again(&p->workers[0].stats.error) : 0;
+}
+
 void hcy__worker_destroy(struct pipe_worker *w)
 {
     if (w->started)
@@ -279,26 +295,46 @@ void hcy__worker_destroy(struct pipe_worker *w)
 
 /* --- Work --- */
 
-/* [lock] Is a slot ready?  Frames that are pushed, or that the ring has no room to add to, do not wait for a full
- * batch while a device is idle. */
-static int is_ready(hcy_pipeline *p)
+/* [lock] Is there a device that has not refused anything of this slot? */
+static int others_take(const hcy_pipeline *p, const struct pipe_slot *slot, const struct pipe_worker *but)
 {
-    if (!p->ready && (p->push || hcy__ring_is_full(p)) && p->filling && p->filling->n)
-        hcy__slot_close(p);
-    return p->ready != NULL;
+    for (const struct pipe_worker *w = p->workers; w < p->workers + p->n_workers; w++)
+        if (w != but && !w->failed && !slot->refused[w->index])
+            return 1;
+    return 0;
 }
 
-/* A ready slot; NULL if there is none (with `wait`: the pipeline is being destroyed). */
+/* [lock] Where the first slot for this device is listed: what it has refused it takes if nobody else is left. */
+static struct pipe_slot **find_ready(const struct pipe_worker *w)
+{
+    struct pipe_slot **at = &w->pipeline->ready;
+    while (*at && (*at)->refused[w->index] && others_take(w->pipeline, *at, w))
+        at = &(*at)->next;
+    return at;
+}
+
+/* [lock] Is a slot ready?  Frames that are pushed, or that the ring has no room to add to, do not wait for a full
+ * batch while a device is idle. */
+static int is_ready(const struct pipe_worker *w)
+{
+    hcy_pipeline *p = w->pipeline;
+    if (!*find_ready(w) && (p->push || hcy__ring_is_full(p)) && p->filling && p->filling->n)
+        hcy__slot_close(p);
+    return *find_ready(w) != NULL;
+}
+
+/* A ready slot; NULL if there is none (with `wait`: the pipeline is being destroyed, or goes on without the device). */
 static struct pipe_slot *take(struct pipe_worker *w, int wait)
 {
     hcy_pipeline *p = w->pipeline;
     struct pipe_slot *slot = NULL;
     pthread_mutex_lock(&p->lock);
-    while (wait && !p->quit && (p->stopped || !is_ready(p)))
+    while (wait && !p->quit && !w->failed && (p->stopped || !is_ready(w)))
         pthread_cond_wait(&p->work, &p->lock);
-    if (!p->quit && !p->stopped && is_ready(p)) {
-        slot = p->ready;
-        p->ready = slot->next;
+    if (!p->quit && !p->stopped && !w->failed && is_ready(w)) {
+        struct pipe_slot **at = find_ready(w);
+        slot = *at;
+        *at = slot->next;
         slot->state = SLOT_RUNNING;
         p->n_running++;
     }
@@ -364,6 +400,7 @@ static int submit(struct pipe_worker *w, struct pipe_slot *slot)
     hcy_buffer *chunks;
     w->in_flight++;
     lane->slot = slot;
+    lane->hands_on = 0;
     lane->first = slot->first;
     lane->n = slot->n;
     lane->bytes = slot->used;
@@ -378,21 +415,32 @@ static int submit(struct pipe_worker *w, struct pipe_slot *slot)
     return status ? status : receive(w, lane);
 }
 
-/* The slot of a batch that is done goes to the readers. */
+/* The slot of a batch goes to the readers. */
+static void free_slot(hcy_pipeline *p, struct pipe_lane *lane)
+{
+    hcy__held_release(lane->slot, 0);
+    pthread_mutex_lock(&p->lock);
+    hcy__slot_release(p, lane->slot);
+    pthread_mutex_unlock(&p->lock);
+    lane->slot = NULL;
+}
+
+/* The slot of a batch that is done is free, unless some of its frames were or will be another device's. */
 static void account(struct pipe_worker *w, struct pipe_lane *lane)
 {
     hcy_pipeline *p = w->pipeline;
     uint64_t now = hcy_now_ns(), start = lane->started > w->busy_until ? lane->started : w->busy_until;
+    size_t refused = hcy__output_refused(lane);
     w->busy_until = now;
-    hcy__held_release(lane->slot, 0);
     pthread_mutex_lock(&p->lock);
-    w->stats.frames += lane->n;
+    lane->hands_on = refused && others_take(p, lane->slot, w);
+    w->stats.frames += hcy__output_due(lane);
     w->stats.bytes += lane->bytes;
     w->stats.batches++;
     w->stats.seconds += 1e-9 * (double)(now - start);
-    hcy__slot_release(p, lane->slot);
     pthread_mutex_unlock(&p->lock);
-    lane->slot = NULL;
+    if (!lane->hands_on && !lane->slot->again)
+        free_slot(p, lane);
 }
 
 /* [lock] One batch less is with the workers. */
@@ -400,6 +448,23 @@ static void settle(hcy_pipeline *p)
 {
     p->n_running--;
     pthread_cond_broadcast(&p->output);
+}
+
+/* What the device has refused goes to another one; what it was handed is done. */
+static void hand_on(struct pipe_worker *w, struct pipe_lane *lane)
+{
+    hcy_pipeline *p = w->pipeline;
+    struct pipe_slot *slot = lane->slot;
+    if (slot && !lane->hands_on)
+        free_slot(p, lane);
+    pthread_mutex_lock(&p->lock);
+    if (lane->slot) {
+        slot->again = slot->refused[w->index] = 1;
+        lane->slot = NULL;
+        hcy__slot_make_ready(p, slot);
+    }
+    settle(p);
+    pthread_mutex_unlock(&p->lock);
 }
 
 /* Waits for the oldest batch, keeps the device busy with the next, makes the curves. */
@@ -419,9 +484,7 @@ static int collect(struct pipe_worker *w)
         status = submit(w, slot);
     hcy_error error = *hcy_last_error();
     hcy__output_finish(p, w, lane);
-    pthread_mutex_lock(&p->lock);
-    settle(p);
-    pthread_mutex_unlock(&p->lock);
+    hand_on(w, lane);
     return status ? hcy_fail_again(&error) : 0;
 }
 
@@ -445,6 +508,7 @@ static void give_up(struct pipe_worker *w, int status)
     w->stats.error = error;
     if (++p->n_failed == p->n_workers)
         hcy__stop(p, error.status, &error);
+    pthread_cond_broadcast(&p->work); /* what was to be its own may be another's now */
     pthread_mutex_unlock(&p->lock);
 }
 

@@ -6,7 +6,8 @@
  *     output             a bounded ring puts the curves back into frame order; the caller's thread gets them
  *
  * A frame that cannot be read or decoded is reported by its number, the others go on.  A device that fails
- * gives its unfinished frames to the others and is reported; the run fails only when none is left.  The
+ * gives its unfinished frames to the others and is reported; the run fails only when none is left.  So it is with
+ * frames of a kind that a device does not take: another one has them, and they fail only where none does.  The
  * curves have the same bits for any devices, batch and number of threads (for integer pixels).
  *
  * Two forms: hcy_pipeline_run() pulls frames out of a stack; between hcy_pipeline_start() and
@@ -66,8 +67,10 @@ typedef struct hcy_pipeline_opts {
 
 /* Opens nothing: `devices` are open, and kept; so is the plan.  Every device gets its tables, kernels and
  * buffers.  `source` and `opts` (NULL: defaults) are copied.
- * HCY_EINVAL: no device, a plan of another number of pixels; HCY_EUNSUPPORTED: a device has neither the fused
- * kernel nor the two of the two-stage way; HCY_ENOMEM; what the devices say. */
+ * A device that does not take such frames at all (no kernels, pixels of a type that they lack) is left out, as one that
+ * was given up: the statistics say why.
+ * HCY_EINVAL: no device, a plan of another number of pixels; HCY_EUNSUPPORTED: no device takes them, in the first
+ * one's words; HCY_ENOMEM; what the devices say. */
 HCY_API int hcy_pipeline_create(hcy_pipeline **pipeline, hcy_device *const *devices, size_t n_devices,
                                 const hcy_azint_plan *plan, const hcy_pipeline_source *source,
                                 const hcy_pipeline_opts *opts) HCY_MUST_USE;
