@@ -1,11 +1,12 @@
-/* gpu.c - a device's kernels on EIGER 4M frames made here: checked against the CPU bit for bit, then timed.
+/* gpu.c - a device's kernels on EIGER frames made here: checked against the CPU bit for bit, then timed.
  *
- *     bench/gpu DEVICE [MEAN [BYTES [SPLIT [BATCH]]]]
+ *     bench/gpu DEVICE [MEAN [BYTES [SPLIT [BATCH [HEIGHTxWIDTH]]]]]
  *
  * Frames are Poisson counts on rings with module gaps, of MEAN counts (4) in elements of BYTES bytes (4); SPLIT is
  * "full" (default) or "no".  Resident: chunks are on the device.  Host to curve: chunks in pinned memory, parsed, copied,
  * integrated, read back, divided; by several threads with a queue each.  Latency: one such frame at a time.
- * With BATCH one launch of each kernel is made, twice, and nothing else: for a profiler.
+ * With BATCH (not 0) one launch of each kernel is made, twice, and nothing else: for a profiler.  Frames are those of an
+ * EIGER 4M (2167x2070); an EIGER 16M has 4371x4150.
  */
 #include <halcyon/azint.h>
 #include <halcyon/bslz4.h>
@@ -18,15 +19,8 @@
 #include <string.h>
 #include <time.h>
 
-enum {
-    HEIGHT = 2167,
-    WIDTH = 2070,
-    PIXELS = HEIGHT * WIDTH,
-    DISTINCT = 8,
-    BINS = 1000,
-    MOST = 64,
-    THREADS = 16
-};
+enum { DISTINCT = 8, BINS = 1000, MOST = 64, THREADS = 16, PIXELS_4M = 2167 * 2070 };
+static int height = 2167, width = 2070, pixels;
 
 #define CHECK(call) check((call), #call, __LINE__)
 static void check(int status, const char *what, int line)
@@ -53,7 +47,7 @@ struct frame {
 };
 
 static struct frame made[DISTINCT];
-static hcy_bslz4_job coding = { HCY_CODEC_BSLZ4, 4, PIXELS * 4, 0, 0 };
+static hcy_bslz4_job coding = { HCY_CODEC_BSLZ4, 4, 0, 0, 0 };
 static double mean = 4;
 static uint8_t *mask;
 
@@ -82,7 +76,7 @@ static uint32_t poisson(double m, uint64_t *s)
 static double expected(int y, int x)
 {
     static const double rings[] = { 0.8, 1.1, 1.55, 1.9, 2.2, 2.7, 3.1 };
-    double r = hypot(y - 0.52 * HEIGHT, x - 0.47 * WIDTH) * 75e-6;
+    double r = hypot(y - 0.52 * height, x - 0.47 * width) * 75e-6;
     double q = 12.566370614359172 * sin(0.5 * atan(r / 0.2)), v = mean * (0.2 + 0.8 * exp(-q / 2));
     for (int i = 0; i < 7; i++)
         v += mean * 6 / (1 + i) * exp(-0.5 * (q - rings[i]) * (q - rings[i]) / 1e-4);
@@ -95,8 +89,8 @@ static void *make_frame(void *context)
     uint64_t seed = (uint64_t)(f - made) * 77 + 1;
     uint8_t *image = malloc(coding.image_bytes);
     size_t bound;
-    for (int i = 0; i < PIXELS; i++) {
-        uint32_t v = mask[i] ? UINT32_MAX : poisson(expected(i / WIDTH, i % WIDTH), &seed);
+    for (int i = 0; i < pixels; i++) {
+        uint32_t v = mask[i] ? UINT32_MAX : poisson(expected(i / width, i % width), &seed);
         if (mean > 100 && !mask[i] && random_unit(&seed) < 1e-5)
             v = (uint32_t)(1e6 * random_unit(&seed));
         memcpy(image + (size_t)i * coding.elem_size, &v, coding.elem_size);
@@ -112,9 +106,9 @@ static void make_frames(void)
 {
     pthread_t threads[DISTINCT];
     size_t total = 0;
-    mask = malloc(PIXELS);
-    for (int i = 0; i < PIXELS; i++)
-        mask[i] = i / WIDTH % 551 >= 514 || i % WIDTH % 1040 >= 1030;
+    mask = malloc((size_t)pixels);
+    for (int i = 0; i < pixels; i++)
+        mask[i] = i / width % 551 >= 514 || i % width % 1040 >= 1030;
     for (int i = 0; i < DISTINCT; i++)
         if (pthread_create(&threads[i], NULL, make_frame, &made[i]))
             exit(1);
@@ -137,16 +131,16 @@ static hcy_azint_plan *make_plan(int split)
                      "\"pixel2\": 7.5e-05, \"max_shape\": [%d, %d]}\nDistance: 0.2\nPoni1: %.9f\nPoni2: "
                      "%.9f\nRot1: 0\nRot2: 0\n"
                      "Rot3: 0\nWavelength: 1e-10\n",
-                     HEIGHT, WIDTH, 0.52 * HEIGHT * 75e-6, 0.47 * WIDTH * 75e-6);
+                     height, width, 0.52 * height * 75e-6, 0.47 * width * 75e-6);
     CHECK(hcy_poni_parse(&poni, text, (size_t)n, "bench"));
     options.npt = BINS;
     options.split = split;
     options.error_model = HCY_ERRORS_POISSON;
     options.mask = mask;
-    options.mask_height = HEIGHT;
-    options.mask_width = WIDTH;
+    options.mask_height = height;
+    options.mask_width = width;
     options.sentinels = HCY_SENTINELS_ALWAYS;
-    CHECK(hcy_azint_plan_create(&plan, &poni, HEIGHT, WIDTH, &options));
+    CHECK(hcy_azint_plan_create(&plan, &poni, height, width, &options));
     return plan;
 }
 
@@ -332,7 +326,7 @@ static void compare(const char *what, struct batch *a, struct batch *b, size_t f
 /* Seconds a frame, batches of n on 1 or 2 queues in turn, everything on the device. */
 static double resident(struct batch *b, size_t queues)
 {
-    size_t rounds = 1024 / (b[0].n * queues) + 4;
+    size_t rounds = 1024 * (size_t)PIXELS_4M / (size_t)pixels / (b[0].n * queues) + 4;
     double best = INFINITY;
     for (int k = 0; k < 4; k++) {
         double start = now();
@@ -420,10 +414,12 @@ static void *work(void *context)
     return NULL;
 }
 
+/* Frames a second; `frames` of them, fewer of larger ones. */
 static double end_to_end(struct worker *w, size_t n_workers, long frames)
 {
     pthread_t threads[THREADS];
     atomic_long left;
+    frames = frames * PIXELS_4M / pixels;
     atomic_init(&left, frames);
     double start = now();
     for (size_t i = 0; i < n_workers; i++) {
@@ -497,17 +493,23 @@ int main(int argc, char **argv)
     hcy_azint_job job;
     struct batch a, b;
     if (argc < 2) {
-        fprintf(stderr, "usage: %s DEVICE [MEAN [BYTES [SPLIT [BATCH]]]]\n", argv[0]);
+        fprintf(stderr, "usage: %s DEVICE [MEAN [BYTES [SPLIT [BATCH [HEIGHTxWIDTH]]]]]\n", argv[0]);
         return 2;
     }
     mean = argc > 2 ? atof(argv[2]) : 4;
     coding.elem_size = argc > 3 ? (uint32_t)atoi(argv[3]) : 4;
-    coding.image_bytes = (uint64_t)PIXELS * coding.elem_size;
+    if (argc > 6 && (sscanf(argv[6], "%dx%d", &height, &width) != 2 || height < 1 || width < 1 ||
+                     height > 20000 || width > 20000)) {
+        fprintf(stderr, "%s: no shape HEIGHTxWIDTH: %s\n", argv[0], argv[6]);
+        return 2;
+    }
+    pixels = height * width;
+    coding.image_bytes = (uint64_t)pixels * coding.elem_size;
     int split = argc > 4 && !strcmp(argv[4], "no") ? HCY_SPLIT_NO : HCY_SPLIT_FULL;
     CHECK(hcy_device_open(&dev, argv[1]));
     CHECK(hcy_device_open(&cpu, "cpu"));
-    printf("%s, %s; mean %g, %u bytes, splitting %s\n", hcy_device_get_info(dev)->name,
-           hcy_device_get_info(dev)->description, mean, coding.elem_size, split ? "full" : "no");
+    printf("%s, %s; %d x %d, mean %g, %u bytes, splitting %s\n", hcy_device_get_info(dev)->name,
+           hcy_device_get_info(dev)->description, height, width, mean, coding.elem_size, split ? "full" : "no");
     make_frames();
     hcy_azint_plan *plan = make_plan(split);
     CHECK(hcy_azint_plan_job(&job, plan, coding.elem_size == 2 ? HCY_PIXEL_U16 : HCY_PIXEL_U32));
