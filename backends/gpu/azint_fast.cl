@@ -438,7 +438,7 @@ void gpu_azint_wide(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_a
     OPEN(const struct block_info, infos) OPEN(const struct command, commands) OPEN(const u8, base)
     OPEN(u64, sums) OPEN(hcy_frame_report, reports) OPEN(u64, fast) OPEN(const struct gpu_state, state)
     OPEN(const u32, wide_list)
-    DYNAMIC_LOCAL(room, FRAMES * GPU_BLOCK);
+    DYNAMIC_LOCAL(room, FRAMES * GPU_BLOCK + 16); /* entries that are none read one word behind, times 0 */
     LOCAL uint4 queues[FRAMES][QUEUE];
     LOCAL struct gpu_slice heads[SLICES];
     LOCAL struct eight eight;

@@ -288,7 +288,7 @@ static int run_wide(const struct azint *a, const struct gpu_call *call)
              resident = call->kernel->ops->units * WIDE_RESIDENT;
     struct gpu_grid grid = { { resident < all ? resident : all, 1 },
                              32 * GPU_FRAMES,
-                             GPU_FRAMES * GPU_BLOCK };
+                             GPU_FRAMES * GPU_BLOCK + 16 };
     return GPU_STEP(call, c->variant, "gpu_azint_wide", &grid, GPU_BYTES(c->batch), GPU_BYTES(*a->job),
                     GPU_BYTES(a->plan->at), GPU_BYTES(groups), gpu_at(c->chunks, 0), gpu_at(c->frames, 0),
                     gpu_at(c->blocks, 0), gpu_at(c->scratch, c->infos), gpu_at(c->scratch, c->commands),
