@@ -5,8 +5,8 @@
  * Frames are Poisson counts on rings with module gaps, of MEAN counts (4) in elements of BYTES bytes (4); SPLIT is
  * "full" (default) or "no".  Resident: chunks are on the device.  Host to curve: chunks in pinned memory, parsed, copied,
  * integrated, read back, divided; by several threads with a queue each.  Latency: one such frame at a time.
- * With BATCH (not 0) one launch of each kernel is made, twice, and nothing else: for a profiler.  Frames are those of an
- * EIGER 4M (2167x2070); an EIGER 16M has 4371x4150.
+ * With BATCH (not 0) one launch of each kernel is made, twice, and nothing else: for a profiler.  Frames are those of
+ * an EIGER 4M (2167x2070); an EIGER 16M has 4371x4150.
  */
 #include <halcyon/azint.h>
 #include <halcyon/bslz4.h>
