@@ -137,6 +137,9 @@ static int resolve_word(char **name, const char *text)
     if (head < sizeof word)
         memcpy(word, text, head);
     int kind = wanted_kind(word);
+    if (!strcmp(word, "all"))
+        return hcy_fail(HCY_EINVAL,
+                        "device string \"%s\": \"all\" stands alone, without options and other devices", text);
     if (!kind && strcmp(word, "auto"))
         return 0;
     if (text[head] == ':')

@@ -224,7 +224,7 @@ check 'a device that fails: the run succeeds' sh -c \
 check 'a device that fails: it is reported' grep -q 'null.* was given up' words
 check 'a device that fails: all frames are there' equals "`grep -c '^# frame [0-9]*$' x.dat`" 6
 check 'no device left' \
-    refused 1 'as @fail-launch asked' integrate -d null@kernels=noop@fail-launch=2 --batch 1 -o x.dat
+    refused 1 'given up: .*as @fail-launch asked' integrate -d null@kernels=noop@fail-launch=2 --batch 1 -o x.dat
 rm -f x.dat
 "$halcyon" integrate s.h5 -p s.poni -d $noop@delay-us=900000 --batch 1 -o x.dat 2>words &
 pid=$!
@@ -256,10 +256,13 @@ check 'an unknown unit' refused 1 'q_nm' integrate -o x.dat -u q_inch
 numpy small.npy 10 20 1
 check 'a mask of another shape' refused 1 '10 x 20' integrate -o x.dat --mask small.npy
 check 'no such mask' refused 1 'none.npy' integrate -o x.dat --mask none.npy
-check 'an image of one row is no stack of these' refused 1 '.' integrate -o x.dat --mask-from-frame 99
+check 'a mask from a frame that is not there' refused 1 'frames 0 to 5$' integrate -o x.dat --mask-from-frame 99
 check 'a folder that is not there' refused 1 'nowhere' integrate -o nowhere/x.dat
 check 'a suffix that is none' refused 1 'x.jpeg' integrate -o x.jpeg
 check 'the stack itself as output' refused 1 's.h5' integrate -o s.h5
+check 'a folder as output' refused 1 'is a directory' integrate -o .
+check 'a sum to a folder that is not there: said before the work' \
+    refused 1 '^halcyon sum: nowhere/x.h5 cannot be written' "$halcyon" sum s.h5 -o nowhere/x.h5
 if [ -w /dev/full ]; then
     ln -s /dev/full disk.dat
     check 'a full disk' refused 1 'disk.dat' integrate -o disk.dat

@@ -360,6 +360,7 @@ static void test_kinds(void)
         hcy_device_release(dev);
     }
     refused(HCY_EINVAL, "all", "all");
+    refused(HCY_EINVAL, "all@threads=1", "stands alone");
 }
 
 static void close_list(hcy_device **devs, size_t n)

@@ -125,6 +125,10 @@ static void check_wrong_files(void)
         a = (hcy_array)HCY_ARRAY_INIT;
         is_int(hcy_array_read(&a, at("head.npy.h5")), HCY_EIO, "no HDF5 file");
         is_int(hcy_array_read(&a, at("array.h5:/nothing")), HCY_ENOENT, "no such dataset");
+        check_array("array.h5:/another", 4, 0, 2);
+        check_array("array.h5:/another", 8, 1, 1);
+        is_int(hcy_array_read(&a, at("array.h5")), 0, "a file keeps what else is in it");
+        hcy_array_free(&a);
     } else {
         is_int(hcy_array_read(&a, at("array.h5")), HCY_EINVAL, "HDF5");
     }
@@ -239,6 +243,11 @@ static void check_options(void)
     is_int(command(COMMON "-d cpu@threads=1"), 0, "--device");
     ok(said("cpu@threads=1"), "... is used");
     is_int(command(COMMON "-d nothing"), 1, "... and refused if it is not there");
+    is_int(command("-t 1 -p x.npy -i c.npy -n 9,12 -o c.npy"), 1, "the input is no output");
+    ok(run(&p, COMMON, "y.npy") < 3e-6, "... and is left as it was");
+    is_int(command("-t 1 -p x.npy -i c.npy -n 9,12 -o no/folder.npy"), 1, "no output where there is no folder");
+    is_int(command(COMMON "--sign 0"), 2, "a sign that is none");
+    is_int(command("-t 1 -p x.npy -i c.npy -n 9,99999999999999999999 -o y.npy"), 2, "modes beyond 64 bits");
     if (hdf5)
         ok(run(&p, "-t 1 -p x.npy -i c.npy -n 9,12 -o y.h5:/a/b", "y.h5:/a/b") < 3e-6, "HDF5");
     else

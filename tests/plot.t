@@ -33,6 +33,7 @@ curves b.dat 1 100
 
 check 'no gnuplot: the message says what to install' refused 1 'gnuplot-nox' env PATH=/nonexistent "$halcyon" plot b.dat
 check 'no gnuplot: nothing is written' sh -c "PATH=/nonexistent '$halcyon' plot b.dat -o no.svg; test ! -e no.svg"
+check 'a range where nothing is' refused 1 'from 1 to 10.9' plot b.dat --range 20,30
 check 'no such file' refused 1 'none.dat' plot none.dat
 check 'a suffix that is none' refused 2 '.svg' plot b.dat -o x.jpeg
 check 'a size that is none' refused 2 'WIDTHxHEIGHT' plot b.dat --size big

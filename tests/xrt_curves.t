@@ -1,8 +1,6 @@
 # Curves by the FPGA kernels, on virtual cards: the CPU's bits.  From the makefile: HALCYON, top_builddir, top_srcdir,
 # HCY_SANITIZER.
 board=${top_builddir:?}/halcyon-virtual-board
-HALCYON_BOARD_LIBS=$top_builddir
-export HALCYON_BOARD_LIBS
 skip() {
     echo "1..0 # SKIP $*"
     exit 0

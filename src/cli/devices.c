@@ -28,7 +28,7 @@ static void print_text(const hcy_device_info *devices, size_t n, const hcy_backe
 {
     for (size_t i = 0; i < n; i++) {
         const hcy_device_info *d = &devices[i];
-        printf("%-16s %s; %u units", d->name, d->description, d->units);
+        printf("%-16s %s; %u unit%s", d->name, d->description, d->units, d->units == 1 ? "" : "s");
         if (d->memory)
             printf(", %.1f GB", 1e-9 * (double)d->memory);
         printf("\n");

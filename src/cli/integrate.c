@@ -10,6 +10,7 @@
 #include "interrupt.h"
 #include "mask.h"
 #include "progress.h"
+#include <halcyon/backend.h>
 #include <halcyon/pipeline.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,19 +137,9 @@ static int read_arrays(struct job *job)
 /* The folder where plans are kept, or NULL. */
 static const char *choose_cache(struct job *job)
 {
-    const struct {
-        const char *base, *rest;
-    } table[] = { { getenv("HALCYON_CACHE_DIR"), "/plans" },
-                  { getenv("XDG_CACHE_HOME"), "/halcyon/plans" },
-                  { getenv("HOME"), "/.cache/halcyon/plans" } };
     if (job->values->plan_cache)
         return strcmp(job->values->plan_cache, "none") ? job->values->plan_cache : NULL;
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        if (table[i].base && *table[i].base) {
-            int n = snprintf(job->cache, sizeof job->cache, "%s%s", table[i].base, table[i].rest);
-            return (size_t)n < sizeof job->cache ? job->cache : NULL;
-        }
-    return NULL;
+    return hcy_cache_folder(job->cache, sizeof job->cache, "plans") ? NULL : job->cache;
 }
 
 static int make_plan(struct job *job)
@@ -186,9 +177,7 @@ static int open_output(struct job *job)
     hcy_curves_opts opts = HCY_CURVES_OPTS_INIT;
     char mask[1024], devices[1024] = "";
     size_t used = 0;
-    int status = choose_output(job);
-    if (status)
-        return status;
+    int status;
     for (size_t i = 0; i < job->n_devices && used < sizeof devices; i++)
         used += (size_t)snprintf(devices + used, sizeof devices - used, "%s%s", i ? "," : "",
                                  hcy_device_get_info(job->devices[i])->name);
@@ -358,10 +347,13 @@ static void give_hint(const struct job *job, const hcy_pipeline_stats *stats)
 static int report(const struct job *job, int status)
 {
     const hcy_pipeline_stats *stats = job->pipeline ? hcy_pipeline_get_stats(job->pipeline) : NULL;
+    size_t lost = 0;
+    for (size_t i = 0; stats && i < stats->n_devices; i++)
+        lost += stats->devices[i].error.status != 0;
     for (size_t i = 0; stats && i < stats->n_devices; i++)
         if (stats->devices[i].error.status)
-            cli_note("device %s was given up, its frames went to the others: %s", stats->devices[i].name,
-                     stats->devices[i].error.text);
+            cli_note("device %s was given up%s: %s", stats->devices[i].name,
+                     lost < stats->n_devices ? ", its frames went to the others" : "", stats->devices[i].error.text);
     if (!stats)
         return status;
     if (job->values->json) {
@@ -384,6 +376,11 @@ static int report(const struct job *job, int status)
 static int run(struct job *job)
 {
     int status = open_input(job);
+    if (status)
+        return status;
+    status = choose_output(job);
+    if (!status)
+        status = cli_check_output(job->output, &job->path, 1);
     if (status)
         return status;
     status = hcy_device_open_list(&job->devices, &job->n_devices, job->values->devices);

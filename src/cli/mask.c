@@ -125,6 +125,9 @@ int cli_mask_frame(uint8_t *mask, hcy_stack *stack, hcy_device *device, const hc
 {
     const hcy_stack_info *info = hcy_stack_get_info(stack);
     hcy_azint_job job;
+    if (number >= info->frames)
+        return cli_error("a mask from frame %llu: %s has frames 0 to %llu", (unsigned long long)number, info->path,
+                         (unsigned long long)info->frames - 1);
     void *pixels = malloc((size_t)info->frame_bytes);
     size_t n = (size_t)info->height * info->width;
     int status =

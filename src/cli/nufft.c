@@ -5,6 +5,7 @@
 #include "progress.h"
 #include <halcyon/array.h>
 #include <halcyon/nufft.h>
+#include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -63,6 +64,7 @@ struct job {
     hcy_array points, targets, in, out;
     void *x[3], *s[3], *data; /* in the precision used */
     hcy_device *dev;
+    struct progress progress;
 };
 
 /* --- Arrays --- */
@@ -117,8 +119,9 @@ static int parse_modes(struct job *j)
     const char *text = j->v->modes;
     for (int d = 0; d < j->dim; d++) {
         char *end;
+        errno = 0;
         j->modes[d] = text ? strtoll(text, &end, 10) : 0;
-        if (j->modes[d] < 1 || *end != (d + 1 < j->dim ? ',' : 0)) {
+        if (j->modes[d] < 1 || errno || *end != (d + 1 < j->dim ? ',' : 0)) {
             cli_error(
                 "--modes needs %d whole number%s above 0, with commas between; see `halcyon nufft --help`",
                 j->dim, j->dim > 1 ? "s" : "");
@@ -185,11 +188,13 @@ static int make_out(struct job *j)
 
 static int load(struct job *j)
 {
+    progress_say(&j->progress, "reading %s and %s ...", j->v->points, j->v->in);
     int status = hcy_array_read(&j->points, j->v->points);
     if (!status)
         status = hcy_array_read(&j->in, j->v->in);
     if (!status && j->type == 3)
         status = hcy_array_read(&j->targets, j->v->targets);
+    progress_clear(&j->progress);
     if (status)
         return cli_fail(status);
     j->wide = j->points.bytes == 8 || j->in.bytes == 8 || (j->type == 3 && j->targets.bytes == 8);
@@ -264,17 +269,20 @@ static void summary(const struct job *j, const hcy_nufft *plan, double set, doub
 
 static int run_plan(struct job *j, hcy_nufft *plan)
 {
-    struct progress clock;
     void *c = j->type == 2 ? j->out.data : j->data, *f = j->type == 2 ? j->data : j->out.data;
-    progress_begin(&clock, 0);
+    double begun = progress_seconds(&j->progress);
+    progress_say(&j->progress, "setting %zu points ...", j->m);
     int status = hcy_nufft_set_points(plan, (int64_t)j->m, (const void *const *)j->x,
                                       j->type == 3 ? (int64_t)j->n : 0, (const void *const *)j->s);
-    double set = progress_seconds(&clock);
+    double set = progress_seconds(&j->progress);
+    progress_say(&j->progress, "transforming ...");
     if (!status)
         status = hcy_nufft_execute(plan, c, f);
+    double done = progress_seconds(&j->progress);
+    progress_clear(&j->progress);
     if (status)
         return cli_fail(status);
-    summary(j, plan, set, progress_seconds(&clock) - set);
+    summary(j, plan, set - begun, done - set);
     return 0;
 }
 
@@ -285,10 +293,12 @@ static int transform(struct job *j)
     o.precision = j->wide ? HCY_F64 : HCY_F32;
     o.method = j->v->method;
     o.deterministic = j->v->deterministic;
+    progress_say(&j->progress, "preparing the device ...");
     int status = hcy_device_open(&j->dev, j->v->device);
     if (!status)
         status = hcy_nufft_create(&plan, j->dev, j->type, j->dim, j->modes, j->sign, (int64_t)j->vectors,
                                   j->eps, &o);
+    progress_clear(&j->progress);
     if (status)
         return cli_fail(status);
     status = run_plan(j, plan);
@@ -297,7 +307,9 @@ static int transform(struct job *j)
         size_t n = j->n;
         for (int d = 0; d < j->dim && j->type != 3; d++)
             n = (d ? n : 1) * (size_t)j->modes[d];
+        progress_say(&j->progress, "summing directly ...");
         double error = check(j, n);
+        progress_clear(&j->progress);
         fprintf(stderr, "error against the direct sum: %.2e (eps %g)\n", error, j->eps);
         if (!(error <= 10 * j->eps))
             return CLI_FAILED;
@@ -320,7 +332,9 @@ static int missing(const struct values *v)
         what = "--modes";
     if (what)
         cli_error("%s is missing; see `halcyon nufft --help`", what);
-    return what ? CLI_USAGE : 0;
+    else if (v->sign.given && !v->sign.value)
+        cli_error("--sign is +1 or -1; see `halcyon nufft --help`");
+    return what || (v->sign.given && !v->sign.value) ? CLI_USAGE : 0;
 }
 
 int cli_nufft(int argc, char **argv)
@@ -337,7 +351,10 @@ int cli_nufft(int argc, char **argv)
     j.sign = v.sign.given ? (v.sign.value < 0 ? -1 : 1) : j.type == 2 ? -1 : 1;
     j.eps = v.eps.value;
     j.points = j.targets = j.in = j.out = (hcy_array)HCY_ARRAY_INIT;
-    status = load(&j);
+    progress_begin(&j.progress, !v.quiet);
+    status = cli_check_output(v.out, (const char *[]){ v.points, v.in, v.targets }, 3);
+    if (!status)
+        status = load(&j);
     if (!status)
         status = transform(&j);
     for (int d = 0; d < 3; d++) {

@@ -240,8 +240,7 @@ static int take(struct line *line, const struct cli_option *o, const char *text,
     }
     if (set_value(o, text, line->values))
         return 0;
-    snprintf(what, sizeof what, "%s '%s' is not valid: %s is needed", name, text,
-             expected(o, right, sizeof right));
+    snprintf(what, sizeof what, "%s '%s' is not valid: it takes %s", name, text, expected(o, right, sizeof right));
     return usage(what);
 }
 

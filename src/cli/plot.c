@@ -289,6 +289,21 @@ static int read_map(struct job *job)
     return status;
 }
 
+/* The axis asked for shows something. */
+static int check_range(const struct plot *p)
+{
+    double min = p->kind == PLOT_MAP ? p->map.x[0] : INFINITY, max = p->kind == PLOT_MAP ? p->map.x[1] : -INFINITY;
+    for (size_t i = 0; i < p->n_curves; i++) {
+        const struct plot_curve *c = &p->curves[i];
+        min = fmin(min, c->x[0]);
+        max = fmax(max, c->x[c->n - 1]);
+    }
+    if (!p->has_range || (p->range[0] < max && p->range[1] > min) || min == max)
+        return CLI_OK;
+    return cli_error("--range: there is nothing from %g to %g; the axis goes from %g to %g", p->range[0], p->range[1],
+                     min, max);
+}
+
 /* --- Words --- */
 
 /* An axis's label as it is printed: "nm^-1" with raised figures, and so on. */
@@ -436,6 +451,8 @@ static int run(struct job *job)
     else if (p->kind == PLOT_AUTO)
         p->kind = job->rows <= FEW ? PLOT_CURVES : PLOT_MAP;
     status = p->kind == PLOT_MAP ? read_map(job) : read_curves(job);
+    if (!status)
+        status = check_range(p);
     if (status)
         return status;
     put_words(job);

@@ -254,6 +254,8 @@ int cli_sum(int argc, char **argv)
     frames.quiet = values.quiet;
     status = frames_open(&frames);
     if (!status)
+        status = cli_check_output(values.output, &frames.path, 1);
+    if (!status)
         status = n_rois ? roi_run(&frames, rois, n_rois, values.output) : sum(&frames, &values);
     frames_close(&frames);
     return status;

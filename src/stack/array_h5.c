@@ -117,10 +117,13 @@ static int write_data(const hcy_array *a, hid_t file, const char *name)
 int hcy__array_write_h5(const hcy_array *a, const char *path, const char *name)
 {
     hcy__h5_lock();
-    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-    int st = 0;
+    int there = H5Fis_hdf5(path) > 0, st = 0;
+    hid_t file = there ? H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT)
+                       : H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     if (file < 0)
-        st = hcy__h5_fail(HCY_EIO, "%s cannot be made", path);
+        st = hcy__h5_fail(HCY_EIO, "%s cannot be %s", path, there ? "opened for writing" : "made");
+    else if (there && H5Lexists(file, name, H5P_DEFAULT) > 0 && H5Ldelete(file, name, H5P_DEFAULT) < 0)
+        st = hcy__h5_fail(HCY_EIO, "%s:%s cannot be replaced", path, name);
     else if (write_data(a, file, name))
         st = hcy__h5_fail(HCY_EIO, "%s:%s: writing failed", path, name);
     if (file >= 0 && H5Fclose(file) < 0 && !st)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 enum { MAX_HEADER = 64 * 1024 };
+static const char magic[] = "\x93NUMPY";
 
 /* What stands behind 'key': in the dictionary, NULL if it is not there. */
 static const char *value_of(const char *text, const char *key)
@@ -41,7 +42,8 @@ static int parse_type(struct hcy__npy *npy, const char *path, const char *text)
             return hcy_fail(HCY_EFORMAT, "%s: big-endian numbers; save it again with a.astype('<%c%lu')", path,
                             npy->kind, npy->element);
     }
-    snprintf(npy->type, sizeof npy->type, "%.24s", value ? value : "");
+    size_t quoted = value && *value == '\'' ? strcspn(value + 1, "'") + 2 : 24;
+    snprintf(npy->type, sizeof npy->type, "%.*s", quoted < 24 ? (int)quoted : 24, value ? value : "");
     return value ? 0 : hcy_fail(HCY_EFORMAT, "%s: its header names no type", path);
 }
 
@@ -94,7 +96,12 @@ static int parse(struct hcy__npy *npy, const char *path, const char *text)
 int hcy__npy_header(struct hcy__npy *npy, const char *path, int fd)
 {
     unsigned char head[12];
+    char words[128];
     ssize_t n = pread(fd, head, sizeof head, 0);
+    if (n < 0)
+        return hcy_fail(HCY_EIO, "%s cannot be read: %s", path, hcy__errno_text(errno, words, sizeof words));
+    if (n < 6 || memcmp(head, magic, 6))
+        return hcy_fail(HCY_EFORMAT, "%s is no NumPy file", path);
     if (n < 10)
         return hcy_fail(HCY_ECORRUPT, "%s: a NumPy file that ends inside its header", path);
     size_t length = head[8] | (size_t)head[9] << 8, at = 10;
@@ -167,7 +174,7 @@ int hcy__npy_open(hcy_stack *stack)
 
 static int npy_is(const unsigned char *head, size_t n)
 {
-    return n >= 6 && !memcmp(head, "\x93NUMPY", 6);
+    return n >= 6 && !memcmp(head, magic, 6);
 }
 
 static int npy_scan(hcy__frames *frames, const char *path)

@@ -30,7 +30,7 @@ typedef struct hcy_array {
  * double, real or complex; HCY_ECORRUPT: it ends early; HCY_EUNSUPPORTED: HDF5, in a build without;
  * HCY_ENOMEM. */
 HCY_API int hcy_array_read(hcy_array *array, const char *path) HCY_MUST_USE;
-/* A file that is there is replaced. */
+/* A NumPy file that is there is replaced; an HDF5 file keeps its other datasets. */
 HCY_API int hcy_array_write(const hcy_array *array, const char *path) HCY_MUST_USE;
 HCY_API void hcy_array_free(hcy_array *array);
 /* Numbers in it; HCY_ERANGE: more than can be addressed. */
