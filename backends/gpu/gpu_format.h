@@ -135,7 +135,10 @@ struct gpu_nufft {
     uint32_t range;   /* points of a group */
     uint32_t reach;   /* slabs whose points may reach one cell */
     uint32_t vectors; /* of this launch */
+    uint32_t bits[3]; /* that number an axis's cells */
+    uint32_t reserved;
     double offset[3]; /* half a window, in periods */
+    double scale[3];  /* of cells to places (nufft_point.cl) */
 };
 /* The head of sorted points. */
 struct gpu_nufft_head {

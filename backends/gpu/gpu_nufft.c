@@ -4,6 +4,7 @@
  */
 #include "gpu_priv.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ struct nufft {
     const hcy_nufft_job *job;
     struct shape shape;
     struct gpu_nufft at;
+    uint32_t places; /* bits (nufft_point.cl) */
     size_t real, record, n_sums;
     bool fixed;                               /* order */
     size_t counts, sums, ranks, records, end; /* fixed order: ranks are pairs of key and number, */
@@ -143,6 +145,22 @@ static int set_axes(struct nufft *n, const hcy_nufft_job *job)
     return 0;
 }
 
+/* A record's size, and places: 32 bits are enough in float for axes of 512 cells, whose phases then err by 1e-7. */
+static void set_record(struct nufft *n)
+{
+    uint32_t dim = n->job->dim, longest = 0;
+    for (uint32_t d = 0; d < 3; d++) {
+        while ((uint64_t)1 << n->at.bits[d] < n->at.n[d])
+            n->at.bits[d]++;
+        longest = n->at.n[d] > longest ? n->at.n[d] : longest;
+    }
+    bool narrow = n->job->precision == HCY_F32 && dim > 1 && (dim == 2 || longest <= 512);
+    n->places = !narrow ? 64 : dim == 2 ? 48 : 32;
+    n->record = narrow || dim == 1 ? 16 : 32;
+    for (uint32_t d = 0; d < 3; d++)
+        n->at.scale[d] = ldexp(1, (int)(n->places - n->at.bits[d]));
+}
+
 static uint32_t over(uint64_t n, uint32_t by)
 {
     return (uint32_t)((n + by - 1) / by);
@@ -188,13 +206,13 @@ static int open_job(struct nufft *n, const struct gpu_call *call, const hcy_nuff
                         job->dim, job->precision, job->width, (unsigned long long)job->n_points);
     n->job = job;
     n->real = job->precision == HCY_F64 ? 8 : 4;
-    n->record = (job->dim * (n->real + 4) + 4 + n->real - 1) / n->real * n->real;
     n->at.n_points = job->n_points;
     n->at.range =
         job->n_points > 1000000 ? 512 : 128; /* few enough to fill a device, many enough to be worth a ring */
     int status = set_axes(n, job);
     if (!status)
         status = set_keys(n, call);
+    set_record(n);
     if (!status)
         status = place(&head, n, 1, sizeof(struct gpu_nufft_head));
     if (!status)
@@ -219,9 +237,9 @@ static int open_job(struct nufft *n, const struct gpu_call *call, const hcy_nuff
 static int options_of(const struct nufft *n, uint32_t group, char *options)
 {
     return snprintf(options, GPU_OPTIONS_BYTES,
-                    "-DGROUP_SIZE=%u -DREAL=%s -DPRECISION=%u -DDIM=%u -DXB=%u -DYB=%u -DZS=%u -DFIXED=%d",
+                    "-DGROUP_SIZE=%u -DREAL=%s -DPRECISION=%u -DDIM=%u -DXB=%u -DYB=%u -DZS=%u -DFIXED=%d -DPLACES=%u",
                     group, n->job->precision == HCY_F64 ? "double" : "float", n->job->precision, n->job->dim,
-                    n->shape.xb, n->shape.yb, n->shape.zs, n->fixed);
+                    n->shape.xb, n->shape.yb, n->shape.zs, n->fixed, n->places);
 }
 
 /* Groups for items that each take some of `n`. */

@@ -7,11 +7,11 @@ gpu_azint = $(gpu_common) backends/gpu/azint.cl backends/gpu/azint_alone.cl
 gpu_azint_fast = $(gpu_azint) backends/gpu/azint_rest.cl backends/gpu/rest.cl backends/gpu/azint_rest_kernel.cl \
     backends/gpu/fast.cl backends/gpu/azint_fast.cl
 gpu_nufft_common = backends/gpu/dialect.h src/nufft/nufft_format.h backends/gpu/gpu_format.h
-gpu_nufft_sort = $(gpu_nufft_common) backends/gpu/nufft_sort.cl
+gpu_nufft_sort = $(gpu_nufft_common) backends/gpu/nufft_point.cl backends/gpu/nufft_sort.cl
 gpu_nufft_scan = $(gpu_nufft_common) backends/gpu/nufft_scan.cl
-gpu_nufft = $(gpu_nufft_common) backends/gpu/nufft.cl
+gpu_nufft = $(gpu_nufft_common) backends/gpu/nufft_point.cl backends/gpu/nufft.cl
 gpu_nufft_cut = $(gpu_nufft_common) backends/gpu/nufft_cut.cl
-EXTRA_DIST += backends/gpu/nufft_sort.cl backends/gpu/nufft_scan.cl backends/gpu/nufft.cl backends/gpu/nufft_cut.cl
+EXTRA_DIST += backends/gpu/nufft_point.cl backends/gpu/nufft_sort.cl backends/gpu/nufft_scan.cl backends/gpu/nufft.cl backends/gpu/nufft_cut.cl
 gpu_filter = $(gpu_common) backends/gpu/azint.cl backends/gpu/azint_wide.cl src/azint/azint_wide.h \
     backends/gpu/azint_filter.cl
 EXTRA_DIST += backends/gpu/dialect.h backends/gpu/text.sh backends/gpu/bslz4.cl backends/gpu/decode.cl backends/gpu/rest.cl \

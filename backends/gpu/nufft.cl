@@ -16,11 +16,6 @@
  * Points are taken in batches, whose weights the items find together, ready for use: shifted to the pencil's columns,
  * turned to the ring's planes, zeros elsewhere.
  */
-struct record {
-    REAL t[DIM];
-    u32 cell[DIM], number; /* the first cell of the window on each axis */
-};
-
 #define WX (DIM > 1 ? XB + WIDTH - 1 : 1)
 #define WY (DIM > 2 ? YB + WIDTH - 1 : 1)
 #define RING (ZS + WIDTH - 1)
@@ -244,13 +239,20 @@ DEVICE void take_points(const struct gpu_nufft *job, NEAR struct near *near, con
     BARRIER();
     for (u32 p = ITEM; p < n; p += GROUP_SIZE) {
         struct record r = records[p];
-        near->pencil[p][0] = DIM > 1 ? r.cell[0] / XB : 0;
-        near->pencil[p][1] = DIM > 2 ? r.cell[1 % DIM] / YB : 0;
-        near->slab[p] = r.cell[Z] / ZS;
+        u32 cell[DIM];
+        REAL t[DIM];
+        for (int d = 0; d < DIM; d++) {
+            u64 place = place_of(&r, d);
+            cell[d] = cell_of(job, d, place);
+            t[d] = t_of(job, d, place);
+        }
+        near->pencil[p][0] = DIM > 1 ? cell[0] / XB : 0;
+        near->pencil[p][1] = DIM > 2 ? cell[1 % DIM] / YB : 0;
+        near->slab[p] = cell[Z] / ZS;
         near->key[p] = (near->pencil[p][1] * job->bins[0] + near->pencil[p][0]) * job->slabs + near->slab[p];
-        near->shift[p][0] = DIM > 1 ? r.cell[0] % XB : 0;
-        near->shift[p][1] = DIM > 2 ? r.cell[1 % DIM] % YB : 0;
-        near->shift[p][2] = r.cell[Z] % RING;
+        near->shift[p][0] = DIM > 1 ? cell[0] % XB : 0;
+        near->shift[p][1] = DIM > 2 ? cell[1 % DIM] % YB : 0;
+        near->shift[p][2] = cell[Z] % RING;
 #if SPREADS
         EACH_VECTOR(v)
         {
@@ -262,10 +264,10 @@ DEVICE void take_points(const struct gpu_nufft *job, NEAR struct near *near, con
         near->number[p] = r.number;
 #endif
 #if BATCH >= GROUP_SIZE
-        weigh_point(near, p, r.t);
+        weigh_point(near, p, t);
 #else
         for (int d = 0; d < DIM; d++)
-            near->t[p][d] = r.t[d];
+            near->t[p][d] = t[d];
 #endif
     }
     BARRIER();

@@ -1,30 +1,24 @@
 /* nufft_sort.cl - points to records in the order of pencils and slabs (gpu_format.h), by counting.
  *
  * Every point is counted under its key, which also gives its rank among those of the key; the counts are summed to
- * places; every point is put where it belongs.  The host waits for none of this.  A point's cell and its place
- * between cells are found twice, because that is cheaper than to keep them: reading its coordinates again is all it
- * takes.  Coordinates are folded to one period in double: in float a cell of a million would be off by a tenth.
+ * where keys begin; every point is put where it belongs.  The host waits for none of this.  A point's place is found
+ * twice, because that is cheaper than to keep it: reading its coordinates again is all it takes.  Coordinates are
+ * folded to one period in double: in float a cell of a million would be off by a tenth.
  *
  * FIXED: points of a key keep their order, which ranks do not do; points are then sorted by keys digit by digit, from
  * the lowest (nufft_scan.cl).
  */
-struct record {
-    REAL t[DIM];
-    u32 cell[DIM], number; /* the first cell of the window on each axis */
-};
-
-/* The first cell and t of a coordinate; one that is no number or too far away counts as 0. */
-DEVICE u32 fold(const struct gpu_nufft *job, int axis, POINT x, REAL *t, int *bad)
+/* A coordinate to its place; one that is no number or too far away counts as 0.  Rounded up, places stay on their side
+ * of a cell: the cell is that of a double. */
+DEVICE u64 fold(const struct gpu_nufft *job, int axis, POINT x, int *bad)
 {
     double turns = (double)x * 0.15915494309189533577;
     int wrong = !(turns < 1099511627776.0 && turns > -1099511627776.0);
     turns = (wrong ? 0 : turns) - job->offset[axis];
     turns -= floor(turns);
-    double u = turns * job->n[axis], up = ceil(u);
-    u32 cell = (u32)up;
-    *t = (REAL)(2 * (up - u) - 1);
     *bad |= wrong;
-    return cell >= job->n[axis] ? 0 : cell;
+    double u = turns * job->n[axis];
+    return u < job->n[axis] ? (u64)ceil(u * job->scale[axis]) << CUT_OFF : 0;
 }
 
 DEVICE u32 key_of(const struct gpu_nufft *job, const u32 *cell)
@@ -38,15 +32,45 @@ DEVICE u32 key_of(const struct gpu_nufft *job, const u32 *cell)
 #endif
 }
 
-#if DIM == 1
-#define FOLD_ALL r.cell[0] = fold(&job, 0, x[n], &r.t[0], &bad)
-#elif DIM == 2
-#define FOLD_ALL r.cell[0] = fold(&job, 0, x[n], &r.t[0], &bad), r.cell[1] = fold(&job, 1, y[n], &r.t[1], &bad)
-#else
-#define FOLD_ALL                                                                                \
-    r.cell[0] = fold(&job, 0, x[n], &r.t[0], &bad), r.cell[1] = fold(&job, 1, y[n], &r.t[1], &bad), \
-    r.cell[2] = fold(&job, 2, z[n], &r.t[2], &bad)
+/* Point i, folded. */
+struct point {
+    u64 place[3];
+    int bad;
+};
+DEVICE struct point point_at(const struct gpu_nufft *job, const POINT *x, const POINT *y, const POINT *z, u64 i)
+{
+    struct point p;
+    p.bad = 0;
+    p.place[0] = fold(job, 0, x[i], &p.bad);
+    p.place[1] = DIM > 1 ? fold(job, 1, y[i], &p.bad) : 0;
+    p.place[2] = DIM > 2 ? fold(job, 2, z[i], &p.bad) : 0;
+    return p;
+}
+
+DEVICE u32 key_at(const struct gpu_nufft *job, const u64 *place)
+{
+    u32 cell[DIM];
+    for (int d = 0; d < DIM; d++)
+        cell[d] = cell_of(job, d, place[d]);
+    return key_of(job, cell);
+}
+
+DEVICE struct record record_of(const struct point *p, u32 number)
+{
+    struct record r;
+    for (int d = 0; d < DIM; d++)
+        r.high[d] = (u32)(p->place[d] >> 32);
+#if PLACES == 48
+    r.rest = (u32)p->place[0] | (u32)p->place[1] >> 16;
+#elif PLACES == 64
+    for (int d = 0; d < DIM; d++)
+        r.low[d] = (u32)p->place[d];
+    for (u32 i = 0; i < sizeof r.zero / 4; i++)
+        r.zero[i] = 0;
 #endif
+    r.number = number;
+    return r;
+}
 #define EACH(i, n) (u64 i = ITEM_OF_ALL; i < (n); i += (u64)GROUPS * GROUP_SIZE)
 
 #if FIXED
@@ -62,18 +86,15 @@ void gpu_nufft_count(struct gpu_nufft job, BUFFER(const POINT, x), BUFFER(const 
     OPEN(const POINT, x) OPEN(const POINT, y) OPEN(const POINT, z)
     OPEN(u32, counts) OPEN(RANK, ranks) OPEN(struct gpu_nufft_head, head)
     for EACH(i, job.n_points) {
-        struct record r;
-        int bad = 0;
-        u32 n = (u32)i;
-        FOLD_ALL;
-        u32 key = key_of(&job, r.cell), rank = ATOMIC_ADD32(&counts[key], 1);
+        struct point p = point_at(&job, x, y, z, i);
+        u32 key = key_at(&job, p.place), rank = ATOMIC_ADD32(&counts[key], 1);
 #if FIXED
         ranks[i].key = key;
         ranks[i].number = (u32)i;
 #else
         ranks[i] = rank;
 #endif
-        if (bad)
+        if (p.bad)
             ATOMIC_MIN32(&head->first_bad, i);
     }
 }
@@ -83,7 +104,7 @@ void gpu_nufft_count(struct gpu_nufft job, BUFFER(const POINT, x), BUFFER(const 
 #define PLACE i
 #define NUMBER ranks[i].number
 #else
-#define PLACE starts[key_of(&job, r.cell)] + ranks[i]
+#define PLACE starts[key_at(&job, p.place)] + ranks[i]
 #define NUMBER (u32)i
 #endif
 
@@ -97,11 +118,8 @@ void gpu_nufft_scatter(struct gpu_nufft job, BUFFER(const POINT, x), BUFFER(cons
     if (ITEM_OF_ALL == 0)
         report->first_bad = head->first_bad == 0xffffffffu ? 0xffffffffffffffffu : head->first_bad;
     for EACH(i, job.n_points) {
-        struct record r;
-        int bad = 0;
         u32 n = NUMBER;
-        FOLD_ALL;
-        r.number = n;
-        records[PLACE] = r;
+        struct point p = point_at(&job, x, y, z, n);
+        records[PLACE] = record_of(&p, n);
     }
 }
