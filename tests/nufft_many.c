@@ -1,4 +1,5 @@
-/* nufft_many - transforms of points of their own, and one transform on several devices, against direct sums. */
+/* nufft_many - transforms of points of their own, one transform on several devices, and points that a device has no
+ * room for, against direct sums. */
 #include "nufft_oracle.h"
 #include "tap.h"
 
@@ -241,6 +242,53 @@ static void check_split_arguments(hcy_device *const *devices)
     oracle_close(&p);
 }
 
+/* --- Little memory --- */
+
+/* More points than a device has room for: in pieces, whatever that is told. */
+static void check_pieces(void)
+{
+    static const struct {
+        const char *device;
+        int precision, dim, vectors;
+        size_t memory;
+        bool pieces;
+    } cases[] = {
+        { "cpu@threads=2@discrete=1@memory=500000", HCY_F64, 2, 1, 0, true },
+        { "cpu@threads=1@memory=450000", HCY_F32, 3, 3, 0, true },
+        { "cpu@threads=1@discrete=1", HCY_F32, 1, 6, 200000, true },
+        { "cpu@threads=1@discrete=1", HCY_F64, 2, 1, (size_t)1 << 30, false },
+    };
+    const int64_t n[3] = { 14, 10, 5 };
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof cases[0]; i++) {
+        struct problem p;
+        hcy_device *d;
+        int status;
+        hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
+        hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
+        if (hcy_device_open(&d, cases[i / 2].device))
+            bail_out("%s", hcy_last_error()->text);
+        oracle_open(&p, cases[i / 2].precision, 1 + (int)i % 2, cases[i / 2].dim, n, 20000, 0, cases[i / 2].vectors);
+        o.memory = cases[i / 2].memory;
+        hcy_nufft *plan = oracle_plan(&p, d, 1e-5, &o, &status);
+        double there = status ? INFINITY : oracle_execute(&p, plan, false);
+        double back = status ? INFINITY : oracle_execute(&p, plan, true);
+        if (!status)
+            status = hcy_nufft_info_get(&info, plan);
+        ok(!status && (info.pieces > 2) == cases[i / 2].pieces && there < 5e-5 && back < 5e-5,
+           "type %d on %s: %zu pieces, %.1e, adjoint %.1e", p.type, cases[i / 2].device, info.pieces, there, back);
+        if (cases[i / 2].pieces) {
+            is_int(hcy_nufft_execute_stage(plan, HCY_NUFFT_SPREAD, p.c, p.f), HCY_ENOMEM, "... has no stages");
+            oracle_put(&p, p.x[0], 17000, NAN);
+            status = hcy_nufft_set_points(plan, 20000, (const void *const *)p.x, 0, NULL);
+            ok(status == HCY_EINVAL && strstr(hcy_last_error()->text, "point 17000 "), "... %s",
+               hcy_last_error()->text);
+        }
+        hcy_nufft_destroy(plan);
+        hcy_device_release(d);
+        oracle_close(&p);
+    }
+}
+
 int main(void)
 {
     static const char *const names[] = { "cpu@threads=1", "cpu@threads=2@simd=portable", "cpu@threads=2@discrete=1" };
@@ -258,6 +306,7 @@ int main(void)
         check_split(devices, 3, type, 2);
         check_split(devices, 1, type, 1);
     }
+    check_pieces();
     check_weights(devices);
     check_fixed(devices);
     check_split_arguments(devices);

@@ -322,6 +322,9 @@ int hcy__nufft_gridded(hcy_nufft **out, hcy_nufft *p)
 {
     int status = 0;
     *out = p;
+    if (p->pieces)
+        return hcy_fail(HCY_ENOMEM, "the device has no room for %zu points at once: execute from host memory",
+                        p->n_points);
     if (!p->direct)
         return 0;
     pthread_mutex_lock(&p->grid_lock);

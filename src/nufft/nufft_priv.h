@@ -50,6 +50,8 @@ struct hcy_nufft {
     struct hcy__nufft_direct *direct;
     pthread_mutex_t grid_lock;
     hcy_nufft *gridded;
+    struct hcy__nufft_pieces *pieces; /* points that the device has no room for at once */
+    bool whole;                       /* never in pieces: part of another plan */
 };
 
 static inline size_t hcy__nufft_real(const hcy_nufft *p)
@@ -124,6 +126,16 @@ void hcy__nufft_free_direct(struct hcy__nufft_direct *direct);
 int hcy__nufft_run_direct(const hcy_nufft *plan, char *c, char *f, size_t n_vectors, bool adjoint);
 /* The plan itself, or if it is direct one with a grid, which belongs to it. */
 int hcy__nufft_gridded(hcy_nufft **gridded, hcy_nufft *plan);
+
+/* pieces.c */
+/* How many of n points are taken to the device at a time; 0: all, and as many vectors as the plan wants. */
+int hcy__nufft_piece_length(const hcy_nufft *plan, size_t n, size_t *length);
+int hcy__nufft_set_pieces(hcy_nufft *plan, const void *const *points, size_t length);
+void hcy__nufft_free_pieces(struct hcy__nufft_pieces *pieces);
+int hcy__nufft_pieces_info(hcy_nufft_info *info, const hcy_nufft *plan);
+int hcy__nufft_run_pieces(const hcy_nufft *plan, char *c, char *f, size_t n_vectors, bool adjoint);
+/* n reals added to others. */
+void hcy__nufft_add(void *to, const void *from, size_t n, size_t real);
 
 /* type3.c */
 int hcy__nufft_set_type3(hcy_nufft *plan, size_t n_points, const void *const *points, size_t n_targets,

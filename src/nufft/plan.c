@@ -168,6 +168,8 @@ void hcy__nufft_forget(hcy_nufft *p)
     p->direct = NULL;
     hcy_nufft_destroy(p->gridded);
     p->gridded = NULL;
+    hcy__nufft_free_pieces(p->pieces);
+    p->pieces = NULL;
     drop(&p->sorted);
     p->ready = false;
 }
@@ -350,22 +352,43 @@ int hcy__nufft_check_points(const hcy_nufft *p, int64_t n_points, const void *co
     return status || p->type != 3 ? status : check_end(p, n_targets, targets, "targets");
 }
 
-/* Window, grid and tables for so many points; *direct: wanted, or whether there is to be a direct sum, without
- * tables. */
-static int prepare(hcy_nufft *p, size_t n, bool *direct)
+/* Window, grid and tables for so many points on the device. */
+static int prepare(hcy_nufft *p, size_t n)
 {
     hcy_nufft_job before = p->job;
     int status = hcy__nufft_choose(p, n ? n : 1);
     bool same =
         p->table && before.width == p->job.width && !memcmp(before.grid, p->job.grid, sizeof before.grid);
-    *direct = *direct && !status && hcy__nufft_is_direct(p, n, 0, hcy__nufft_cost(&p->job, p->type, n));
-    if (*direct && !same)
-        drop(&p->table);
-    else if (!status && !same)
+    if (!status && !same)
         status = hcy__nufft_tables(p, true);
     if (status)
         p->job.grid[0] = 0; /* made anew the next time */
     return status;
+}
+
+/* Types 1 and 2, from host memory: summed directly, in pieces, or all at once. */
+static int set_host_points(hcy_nufft *p, size_t n, const void *const *points)
+{
+    hcy_nufft q = { .opts = p->opts, .type = p->type, .dim = p->dim, .eps = p->eps, .job = p->job };
+    size_t length;
+    int status = hcy__nufft_choose(&q, n ? n : 1);
+    if (!status && hcy__nufft_is_direct(p, n, 0, hcy__nufft_cost(&q.job, p->type, n))) {
+        drop(&p->table); /* it may be another grid's */
+        p->job = q.job;
+        p->upsampling = q.upsampling;
+        return hcy__nufft_set_direct(p, points, NULL);
+    }
+    if (!status)
+        status = hcy__nufft_piece_length(p, n, &length);
+    if (status)
+        return status;
+    if (!length) {
+        status = prepare(p, n);
+        return status ? status : hcy__nufft_sort(p, n, points);
+    }
+    drop(&p->table);
+    drop(&p->factors);
+    return hcy__nufft_set_pieces(p, points, length);
 }
 
 static int end_points(hcy_nufft *p, int status)
@@ -389,11 +412,7 @@ int hcy_nufft_set_points(hcy_nufft *p, int64_t n_points, const void *const *poin
     p->n_points = (size_t)n_points;
     if (p->type == 3)
         return end_points(p, hcy__nufft_set_type3(p, (size_t)n_points, points, (size_t)n_targets, targets));
-    bool direct = true;
-    status = prepare(p, (size_t)n_points, &direct);
-    if (!status)
-        status = direct ? hcy__nufft_set_direct(p, points, targets) : hcy__nufft_sort(p, (size_t)n_points, points);
-    return end_points(p, status);
+    return end_points(p, set_host_points(p, (size_t)n_points, points));
 }
 
 int hcy_nufft_set_point_buffers(hcy_nufft *p, int64_t n_points, hcy_buffer *const *points)
@@ -411,8 +430,7 @@ int hcy_nufft_set_point_buffers(hcy_nufft *p, int64_t n_points, hcy_buffer *cons
     if (status)
         return status;
     hcy__nufft_forget(p);
-    bool direct = false; /* what lies on the device is transformed there */
-    status = prepare(p, (size_t)n_points, &direct);
+    status = prepare(p, (size_t)n_points);
     hcy_buffer *const buffers[3] = { n_points ? points[0] : NULL, n_points ? points[p->dim > 1] : NULL,
                                      n_points ? points[p->dim > 2 ? 2 : 0] : NULL };
     return end_points(p, status ? status : sort_buffers(p, (size_t)n_points, buffers));
@@ -464,6 +482,8 @@ int hcy_nufft_info_get(hcy_nufft_info *info, const hcy_nufft *p)
                           "hcy_nufft_info_get: no structure, or of another size (HCY_NUFFT_INFO_INIT fills it)");
     if (status)
         return status;
+    if (p->pieces)
+        return hcy__nufft_pieces_info(info, p);
     size_t points = p->sorted ? hcy_buffer_size(p->sorted) : 0;
     for (size_t i = 0; p->each && i < p->n_transforms; i++)
         points += p->each[i]->sorted ? hcy_buffer_size(p->each[i]->sorted) : 0;
@@ -476,6 +496,7 @@ int hcy_nufft_info_get(hcy_nufft_info *info, const hcy_nufft *p)
                               .width = p->job.width,
                               .upsampling = p->upsampling,
                               .direct = p->direct != NULL,
+                              .pieces = 1,
                               .point_bytes = points,
                               .variant = hcy_kernel_variant(p->kernels[SPREAD]) };
     for (int d = 0; d < p->dim; d++) {

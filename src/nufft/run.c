@@ -252,6 +252,8 @@ static int execute_shared(hcy_nufft *p, struct hcy__nufft_work *w, char *c, char
     }
     if (p->direct)
         return hcy__nufft_run_direct(p, c, f, n, adjoint);
+    if (p->pieces)
+        return hcy__nufft_run_pieces(p, c, f, n, adjoint);
     for (size_t done = 0; !status && done < n; done += p->batch)
         status = run_batch(p, w, c + done * c_bytes, f + done * f_bytes, n - done < p->batch ? n - done : p->batch,
                            adjoint, writes_c);

@@ -263,14 +263,6 @@ static int run_points(struct part *part)
     return status;
 }
 
-static void add(void *to, const void *from, size_t n, size_t real)
-{
-    for (size_t i = 0; i < n && real == 8; i++)
-        ((double *)to)[i] += ((const double *)from)[i];
-    for (size_t i = 0; i < n && real == 4; i++)
-        ((float *)to)[i] += ((const float *)from)[i];
-}
-
 /* The vectors one after the other; parts are added up in their order. */
 static int by_points(hcy_nufft_split *s)
 {
@@ -286,7 +278,7 @@ static int by_points(hcy_nufft_split *s)
     for (s->vector = 0; s->vector < s->n_transforms && !status; s->vector++) {
         status = for_all(s, run_points);
         for (size_t i = 1; i < s->n_parts && sums && !status; i++)
-            add(s->f + s->vector * n * s->real, s->parts[i].sums, n, s->real);
+            hcy__nufft_add(s->f + s->vector * n * s->real, s->parts[i].sums, n, s->real);
     }
     return status;
 }

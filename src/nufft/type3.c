@@ -168,9 +168,11 @@ static int make_inner(hcy_nufft *p)
     o.check_points = 0;
     int status =
         hcy_nufft_create(&p->inner, p->dev, 2, p->dim, modes, p->sign, (int64_t)p->batch, p->eps, &o);
-    if (!status)
-        p->inner->job.flags |= HCY_NUFFT_WIDE_POINTS;
-    return status;
+    if (status)
+        return status;
+    p->inner->whole = true;
+    p->inner->job.flags |= HCY_NUFFT_WIDE_POINTS;
+    return 0;
 }
 
 int hcy__nufft_set_type3(hcy_nufft *p, size_t n, const void *const *points, size_t n_targets,

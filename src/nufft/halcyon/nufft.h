@@ -63,8 +63,10 @@ typedef struct hcy_nufft_options {
     int separate_fft;   /* the device's general FFT in place of one made for these transforms */
     size_t max_batch;   /* vectors transformed at once, of memory for as many grids; 0: a few */
     int method;         /* HCY_NUFFT_AUTO ..., for executions from host memory */
+    size_t memory;      /* of the device, in bytes, for points and transforms together; 0: what is free there. Types 1
+                         * and 2 from host memory take more points than fit in pieces */
 } hcy_nufft_options;
-#define HCY_NUFFT_OPTIONS_INIT { sizeof(hcy_nufft_options), HCY_F64, 0, 0, { 0, 0, 0 }, 0, 0, 1, 0, 0, HCY_NUFFT_AUTO }
+#define HCY_NUFFT_OPTIONS_INIT { sizeof(hcy_nufft_options), HCY_F64, 0, 0, { 0, 0, 0 }, 0, 0, 1, 0, 0, HCY_NUFFT_AUTO, 0 }
 
 /* A plan for n_transforms vectors (> 0) at a time, which share their points. modes[dim] are numbers of
  * modes (> 0; ignored for type 3); sign is +1 or -1, any other number counts by its sign, 0 as +1. opts may
@@ -159,8 +161,9 @@ typedef struct hcy_nufft_info {
     size_t grid_bytes;    /* and for the grids of one execution */
     const char *variant;  /* of the device's kernels: "avx512"; belongs to the plan */
     int direct;           /* executions from host memory are direct sums; the rest is what stages have */
+    size_t pieces;        /* in which points go to the device: 1, if they fit */
 } hcy_nufft_info;
-#define HCY_NUFFT_INFO_INIT { sizeof(hcy_nufft_info), 0, 0, 0, 0, { 0, 0, 0 }, 0, 0, 0, NULL, 0 }
+#define HCY_NUFFT_INFO_INIT { sizeof(hcy_nufft_info), 0, 0, 0, 0, { 0, 0, 0 }, 0, 0, 0, NULL, 0, 1 }
 HCY_API int hcy_nufft_info_get(hcy_nufft_info *info, const hcy_nufft *plan) HCY_MUST_USE;
 
 #ifdef __cplusplus

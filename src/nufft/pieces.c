@@ -1,0 +1,222 @@
+/* pieces.c - points that a device has no room for, with their strengths: taken to it piece by piece.
+ *
+ * The host keeps the points.  A plan of one vector has the points of one piece at a time; sums over points are added up
+ * on the host in the order of the pieces, and what is interpolated is a piece of the strengths.  Every piece is a
+ * transform of its own, so what a device must have room for is the grid, and a piece's points.
+ */
+#include "nufft_priv.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEAST = 1024 }; /* points of a piece, at least */
+
+struct hcy__nufft_pieces {
+    hcy_nufft *plan; /* of one vector, and the points from `at` on */
+    size_t length, at;
+    void *x[3];      /* all points */
+    pthread_mutex_t lock;
+};
+
+/* --- How many points at a time --- */
+
+/* Bytes of scratch that a launch over these points takes. */
+static int scratch(const hcy_nufft *p, const hcy_nufft_job *job, int kernel, size_t n_args, size_t items, double *bytes)
+{
+    const int job_at = n_args == 5 ? 2 : 3;
+    hcy_arg args[6];
+    size_t size = 0;
+    int status = 0;
+    for (size_t i = 0; i < n_args; i++)
+        args[i] = hcy_arg_buf(NULL);
+    args[job_at] = hcy_arg_struct(job, sizeof *job);
+    if (p->kernels[kernel])
+        status = hcy_kernel_scratch_size(p->kernels[kernel], items, args, n_args, &size);
+    *bytes = (double)size;
+    return status;
+}
+
+/* Bytes of device memory that n points and their transform take, `batch` vectors at once. */
+static int need(const hcy_nufft *p, size_t n, size_t batch, double *bytes)
+{
+    hcy_nufft q = { .opts = p->opts, .type = p->type, .dim = p->dim, .eps = p->eps, .job = p->job };
+    double sorted = 0, spread = 0, interp = 0, modes = 0, grid = (double)batch * 2 * (double)hcy__nufft_real(p);
+    const double complex_ = grid;
+    int status = hcy__nufft_choose(&q, n ? n : 1);
+    q.job.n_points = n;
+    if (!status)
+        status = scratch(p, &q.job, SORT, 6, n, &sorted);
+    if (!status)
+        status = scratch(p, &q.job, SPREAD, 6, batch, &spread);
+    if (!status)
+        status = scratch(p, &q.job, INTERP, 6, batch, &interp);
+    if (!status)
+        status = scratch(p, &q.job, TO_MODES, 5, batch, &modes);
+    for (int d = 0; d < p->dim; d++)
+        grid *= (double)q.job.grid[d];
+    modes = p->kernels[TO_MODES] ? modes : grid; /* a general FFT's working memory: not known, about as much */
+    double points = (double)n * p->dim * (double)hcy__nufft_real(p);
+    double work = grid + fmax(modes, fmax(spread, interp)) + complex_ * ((double)n + (double)p->n_modes);
+    *bytes = status ? 0 : sorted + fmax(points, work);
+    return status;
+}
+
+/* Bytes there are for a plan. */
+static double limit_of(const hcy_nufft *p)
+{
+    uint64_t free_bytes, total;
+    hcy_pool_stats pool;
+    if (p->opts.memory)
+        return (double)p->opts.memory;
+    if (hcy_device_mem_info(p->dev, &free_bytes, &total) || hcy_device_pool_stats(p->dev, &pool) || !total)
+        return INFINITY;
+    return p->opts.deterministic ? 0.5 * (double)total : 0.8 * ((double)free_bytes + (double)pool.cached);
+}
+
+/* Whether memory is worth a thought at all. */
+static bool is_little(const hcy_nufft *p, size_t n)
+{
+    double vectors = (double)p->batch * 2 * (double)hcy__nufft_real(p), upsampled = pow(2.5, p->dim);
+    double most = (double)n * (vectors + 100) + vectors * 3 * upsampled * ((double)p->n_modes + 1e4);
+    return !p->opts.memory && most < (double)hcy_device_get_info(p->dev)->memory / 16;
+}
+
+int hcy__nufft_piece_length(const hcy_nufft *p, size_t n, size_t *length)
+{
+    double bytes, limit;
+    *length = 0;
+    if (!n || p->whole || p->type == 3 || is_little(p, n))
+        return 0;
+    limit = limit_of(p);
+    int status = need(p, n, p->batch, &bytes);
+    if (status || bytes <= limit)
+        return status;
+    for (*length = n; !status && *length > LEAST; *length = *length / 2 + 1) {
+        status = need(p, *length, 1, &bytes);
+        if (bytes <= limit)
+            break;
+    }
+    size_t count = (n - 1) / *length + 1;
+    *length = (n - 1) / count + 1;
+    return status;
+}
+
+/* --- Points --- */
+
+static int copy_points(hcy_nufft *p, struct hcy__nufft_pieces *s, const void *const *points)
+{
+    size_t bytes = p->n_points * hcy__nufft_real(p);
+    for (int d = 0; d < p->dim; d++) {
+        s->x[d] = malloc(bytes);
+        if (!s->x[d])
+            return hcy_fail(HCY_ENOMEM, "out of memory for a copy of %zu points", p->n_points);
+        memcpy(s->x[d], points[d], bytes);
+    }
+    return 0;
+}
+
+static int set_piece(const hcy_nufft *p, struct hcy__nufft_pieces *s, size_t at)
+{
+    const void *x[3] = { NULL, NULL, NULL };
+    size_t n = p->n_points - at < s->length ? p->n_points - at : s->length;
+    if (s->at == at)
+        return 0;
+    for (int d = 0; d < p->dim; d++)
+        x[d] = (const char *)s->x[d] + at * hcy__nufft_real(p);
+    s->at = SIZE_MAX;
+    s->plan->first_number = p->first_number + at;
+    int status = hcy_nufft_set_points(s->plan, (int64_t)n, x, 0, NULL);
+    s->at = status ? SIZE_MAX : at;
+    return status;
+}
+
+static int make_plan(const hcy_nufft *p, hcy_nufft **plan)
+{
+    hcy_nufft_options o = p->opts;
+    int64_t modes[3];
+    for (int d = 0; d < 3; d++)
+        modes[d] = (int64_t)p->job.modes[d];
+    o.method = HCY_NUFFT_GRID;
+    int status = hcy_nufft_create(plan, p->dev, p->type, p->dim, modes, p->sign, 1, p->eps, &o);
+    if (!status)
+        (*plan)->whole = true;
+    return status;
+}
+
+int hcy__nufft_set_pieces(hcy_nufft *p, const void *const *points, size_t length)
+{
+    struct hcy__nufft_pieces *s = calloc(1, sizeof *s);
+    if (!s)
+        return hcy_fail(HCY_ENOMEM, "out of memory for %zu points", p->n_points);
+    pthread_mutex_init(&s->lock, NULL);
+    p->pieces = s;
+    s->length = length;
+    s->at = SIZE_MAX;
+    int status = copy_points(p, s, points);
+    if (!status)
+        status = make_plan(p, &s->plan);
+    if (!status)
+        status = set_piece(p, s, 0);
+    for (size_t at = s->length; !status && at < p->n_points && p->opts.check_points; at += s->length)
+        status = set_piece(p, s, at);
+    return status;
+}
+
+void hcy__nufft_free_pieces(struct hcy__nufft_pieces *s)
+{
+    if (!s)
+        return;
+    hcy_nufft_destroy(s->plan);
+    for (int d = 0; d < 3; d++)
+        free(s->x[d]);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+int hcy__nufft_pieces_info(hcy_nufft_info *info, const hcy_nufft *p)
+{
+    struct hcy__nufft_pieces *s = p->pieces;
+    pthread_mutex_lock(&s->lock);
+    int status = hcy_nufft_info_get(info, s->plan);
+    pthread_mutex_unlock(&s->lock);
+    info->pieces = (p->n_points + s->length - 1) / s->length;
+    return status;
+}
+
+/* --- Execution --- */
+
+void hcy__nufft_add(void *to, const void *from, size_t n, size_t real)
+{
+    for (size_t i = 0; i < n && real == 8; i++)
+        ((double *)to)[i] += ((const double *)from)[i];
+    for (size_t i = 0; i < n && real == 4; i++)
+        ((float *)to)[i] += ((const float *)from)[i];
+}
+
+/* The piece that is set, of one vector; coefficients are added to but for the first piece's. */
+static int run_piece(const hcy_nufft *p, const struct hcy__nufft_pieces *s, char *c, char *f, char *sums, bool adjoint)
+{
+    bool adds = (p->type == 2) == adjoint && s->at;
+    int status = hcy__nufft_execute_some(s->plan, c + s->at * 2 * hcy__nufft_real(p), adds ? sums : f, 1, adjoint);
+    if (!status && adds)
+        hcy__nufft_add(f, sums, 2 * p->n_modes, hcy__nufft_real(p));
+    return status;
+}
+
+int hcy__nufft_run_pieces(const hcy_nufft *p, char *c, char *f, size_t n_vectors, bool adjoint)
+{
+    struct hcy__nufft_pieces *s = p->pieces;
+    size_t complex_ = 2 * hcy__nufft_real(p);
+    char *sums = malloc(p->n_modes * complex_);
+    int status = sums ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for the sums of %zu coefficients", p->n_modes);
+    pthread_mutex_lock(&s->lock);
+    for (size_t at = 0; !status && at < p->n_points; at += s->length) {
+        status = set_piece(p, s, at);
+        for (size_t v = 0; !status && v < n_vectors; v++)
+            status = run_piece(p, s, c + v * p->n_points * complex_, f + v * p->n_modes * complex_, sums, adjoint);
+    }
+    pthread_mutex_unlock(&s->lock);
+    free(sums);
+    return status;
+}
