@@ -66,7 +66,8 @@ typedef struct hcy_nufft_options {
     size_t memory;      /* of the device, in bytes, for points and transforms together; 0: what is free there. Types 1
                          * and 2 from host memory take more points than fit in pieces */
 } hcy_nufft_options;
-#define HCY_NUFFT_OPTIONS_INIT { sizeof(hcy_nufft_options), HCY_F64, 0, 0, { 0, 0, 0 }, 0, 0, 1, 0, 0, HCY_NUFFT_AUTO, 0 }
+#define HCY_NUFFT_OPTIONS_INIT \
+    { sizeof(hcy_nufft_options), HCY_F64, 0, 0, { 0, 0, 0 }, 0, 0, 1, 0, 0, HCY_NUFFT_AUTO, 0 }
 
 /* A plan for n_transforms vectors (> 0) at a time, which share their points. modes[dim] are numbers of
  * modes (> 0; ignored for type 3); sign is +1 or -1, any other number counts by its sign, 0 as +1. opts may
