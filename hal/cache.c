@@ -1,11 +1,30 @@
 /* cache.c - where things are kept from run to run: HALCYON_CACHE_DIR, else $XDG_CACHE_HOME/halcyon, else
- * ~/.cache/halcyon; a HALCYON_CACHE_DIR that is set but empty switches the cache off.  Any thread. */
+ * ~/.cache/halcyon; a HALCYON_CACHE_DIR that is set but empty switches the cache off.  Any thread, any number of
+ * processes at once. */
 #include "hal_priv.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+/* All folders of `path`, which is as it was afterwards. */
+static int make_folders(char *path)
+{
+    for (char *p = path + 1;; p++)
+        if (*p == '/' || !*p) {
+            char was = *p;
+            *p = 0;
+            if (mkdir(path, 0777) && errno != EEXIST && errno != EROFS && errno != EACCES)
+                return HCY_ENOENT;
+            *p = was;
+            if (!was)
+                return 0;
+        }
+}
 
 int hcy_cache_folder(char *path, size_t size, const char *folder)
 {
@@ -17,16 +36,43 @@ int hcy_cache_folder(char *path, size_t size, const char *folder)
         n = snprintf(path, size, "%s/halcyon/%s", xdg, folder);
     else
         n = home && *home ? snprintf(path, size, "%s/.cache/halcyon/%s", home, folder) : 0;
-    if (n <= 0 || (size_t)n >= size)
+    return n <= 0 || (size_t)n >= size ? HCY_ENOENT : make_folders(path);
+}
+
+static int write_all(int fd, const void *data, size_t size)
+{
+    for (const char *at = data; size;) {
+        ssize_t n = write(fd, at, size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return -1;
+        at += n;
+        size -= (size_t)n;
+    }
+    return 0;
+}
+
+int hcy_cache_write(const char *path, const void *head, size_t head_size, const void *data, size_t size)
+{
+    char temporary[PATH_MAX];
+    char *slash;
+    if ((size_t)snprintf(temporary, sizeof temporary, "%s.XXXXXX", path) >= sizeof temporary)
         return HCY_ENOENT;
-    for (char *p = path + 1;; p++)
-        if (*p == '/' || !*p) {
-            char was = *p;
-            *p = 0;
-            if (mkdir(path, 0777) && errno != EEXIST && errno != EROFS && errno != EACCES)
-                return HCY_ENOENT;
-            *p = was;
-            if (!was)
-                return 0;
-        }
+    slash = strrchr(temporary, '/');
+    if (slash && slash > temporary) {
+        *slash = 0;
+        if (make_folders(temporary))
+            return HCY_ENOENT;
+        *slash = '/';
+    }
+    int fd = mkstemp(temporary);
+    if (fd < 0)
+        return HCY_ENOENT;
+    int bad = write_all(fd, head, head_size) || write_all(fd, data, size) || fchmod(fd, 0644);
+    bad |= close(fd);
+    if (!bad && !rename(temporary, path))
+        return 0;
+    unlink(temporary);
+    return HCY_ENOENT;
 }

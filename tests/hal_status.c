@@ -1,7 +1,10 @@
-/* hal_status.c - the status table, the record of a failure, checked sizes, the hash of a family. */
+/* hal_status.c - the status table, the record of a failure, checked sizes, files of the cache, the hash of a family. */
 #include "tap.h"
 
 #include <halcyon/backend.h>
+#include <dirent.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 /* --- The table --- */
 
@@ -160,11 +163,61 @@ static void test_hash(void)
     ok(hcy_family_hash(&family) == seen[0], "and one has the same again");
 }
 
+/* --- Files of the cache --- */
+
+static int files_in(const char *folder)
+{
+    int n = 0;
+    DIR *dir = opendir(folder);
+    for (struct dirent *e; dir && (e = readdir(dir));)
+        n += e->d_name[0] != '.';
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
+static bool holds(const char *path, const char *text)
+{
+    char found[64] = "";
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(found, 1, sizeof found - 1, f) : 0;
+    if (f)
+        fclose(f);
+    return n == strlen(text) && !strcmp(found, text);
+}
+
+static void test_cache(void)
+{
+    char root[] = "/tmp/halcyon-cache-XXXXXX", own[64], path[256], file[300];
+    if (!mkdtemp(root))
+        bail_out("no temporary folder");
+    snprintf(own, sizeof own, "%s/own", root);
+    setenv("HALCYON_CACHE_DIR", "", 1);
+    is_int(hcy_cache_folder(path, sizeof path, "things"), HCY_ENOENT, "an empty HALCYON_CACHE_DIR: no cache");
+    setenv("HALCYON_CACHE_DIR", own, 1);
+    is_int(hcy_cache_folder(path, 8, "things"), HCY_ENOENT, "a path that is too long");
+    is_int(hcy_cache_folder(path, sizeof path, "things"), 0, "a folder in HALCYON_CACHE_DIR");
+    is_int(access(path, W_OK), 0, "... is there");
+    snprintf(file, sizeof file, "%s/deeper/file", path);
+    is_int(hcy_cache_write(file, "head ", 5, "data", 4), 0, "a file in a folder of its own");
+    ok(holds(file, "head data"), "... with its head and its data");
+    is_int(hcy_cache_write(file, "new", 3, NULL, 0), 0, "... replaced");
+    ok(holds(file, "new"), "... wholly");
+    snprintf(file, sizeof file, "%s/deeper", path);
+    is_int(files_in(file), 1, "... with nothing beside it");
+    is_int(hcy_cache_write(file, "x", 1, NULL, 0), HCY_ENOENT, "a folder's name is no file's");
+    is_int(files_in(path), 1, "... and nothing is left of the try");
+    snprintf(path, sizeof path, "rm -rf %s", root);
+    if (system(path))
+        diag("%s stays", root);
+}
+
 int main(void)
 {
     test_table();
     test_record();
     test_sizes();
+    test_cache();
     test_hash();
     return done_testing();
 }

@@ -21,7 +21,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static pthread_mutex_t planner = PTHREAD_MUTEX_INITIALIZER;
 
@@ -38,7 +37,6 @@ struct precision {
     void (*forget)(void);
     int (*learn)(const char *wisdom);
     int (*learn_file)(const char *path);
-    int (*write_file)(const char *path);
     size_t real;
     const char *name;
 };
@@ -79,7 +77,7 @@ struct precision {
                                            name##_alignment, X##_malloc,       X##_free,                     \
                                            X##_export_wisdom_to_string, X##_forget_wisdom,                   \
                                            X##_import_wisdom_from_string, X##_import_wisdom_from_filename,   \
-                                           X##_export_wisdom_to_filename, sizeof(T), #T };
+                                           sizeof(T), #T };
 
 PRECISION(fftw, double, f64)
 PRECISION(fftwf, float, f32)
@@ -118,21 +116,14 @@ static void learn(const struct precision *p)
     known[p->real == sizeof(float)] = true;
 }
 
-/* What has changed is kept if that is possible; processes do not see each other's halves. */
+/* What has changed is kept if that is possible. */
 static void keep(const struct precision *p, const char *before)
 {
-    char path[PATH_MAX + 64], temporary[PATH_MAX + 80], *now = p->wisdom();
+    char path[PATH_MAX + 64], *now = p->wisdom();
     bool same = !now || (before && !strcmp(before, now));
+    if (!same && wisdom_path(p, path, sizeof path))
+        (void)hcy_cache_write(path, now, strlen(now), NULL, 0);
     free(now);
-    if (same || !wisdom_path(p, path, sizeof path))
-        return;
-    snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
-    int fd = mkstemp(temporary);
-    if (fd < 0)
-        return;
-    close(fd);
-    if (!p->write_file(temporary) || rename(temporary, path))
-        unlink(temporary);
 }
 
 enum { PLACES = 2, ALIGNMENTS = 2, DIRECTIONS = 2 };

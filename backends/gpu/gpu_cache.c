@@ -1,8 +1,6 @@
 /* gpu_cache.c - compiled kernels on disk, from run to run, in the cache's folder kernels.
  *
- * An entry is written to a file of its own and
- * renamed, so that processes do not see each other's halves; it names its length and both hashes, and what does not
- * fit them is compiled anew.
+ * An entry names its length and both hashes, and what does not fit them is compiled anew.
  */
 #include "gpu_cache.h"
 
@@ -11,8 +9,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define MAGIC   0x314e49424c434148u
 #define LARGEST ((size_t)256 << 20)
@@ -58,20 +54,8 @@ void *gpu_cache_read(const char *kind, uint64_t key, uint64_t check, size_t *siz
 
 void gpu_cache_write(const char *kind, uint64_t key, uint64_t check, const void *data, size_t size)
 {
-    char path[PATH_MAX + 40], temporary[PATH_MAX + 60];
+    char path[PATH_MAX + 40];
     struct head head = { MAGIC, key, check, size, sum_of(data, size) };
-    if (!entry_path(path, sizeof path, kind, key))
-        return;
-    snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
-    int fd = mkstemp(temporary);
-    FILE *f = fd < 0 ? NULL : fdopen(fd, "wb");
-    if (!f) {
-        if (fd >= 0)
-            close(fd);
-        return;
-    }
-    bool good = fwrite(&head, sizeof head, 1, f) == 1 && fwrite(data, 1, size, f) == size;
-    good = fclose(f) == 0 && good;
-    if (!good || rename(temporary, path))
-        unlink(temporary);
+    if (entry_path(path, sizeof path, kind, key))
+        (void)hcy_cache_write(path, &head, sizeof head, data, size); /* or not: it is compiled again */
 }

@@ -196,6 +196,9 @@ HCY_API int hcy_size_add(size_t *out, size_t a, size_t b);
 /* The folder for what a backend keeps from run to run, of HALCYON_CACHE_DIR or the user's cache, made if need be, to
  * `path`; HCY_ENOENT without a description: there is none. */
 HCY_API int hcy_cache_folder(char *path, size_t size, const char *folder);
+/* A file of a head and data in such a folder, whole or not at all: it is written as PATH.XXXXXX and renamed, so other
+ * processes see no halves.  Folders are made if need be.  HCY_ENOENT without a description: it cannot be written. */
+HCY_API int hcy_cache_write(const char *path, const void *head, size_t head_size, const void *data, size_t size);
 
 /* A queue for backends whose device has none of its own (hal/hostqueue.c): a thread that runs commands in order,
  * with events, sticky failures and the trace.  `run` gets a private copy of `size` bytes of `command`. */

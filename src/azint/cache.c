@@ -1,14 +1,16 @@
 /* cache.c - plans on disk: written when they were made, mapped when the same is asked for again.
  *
  * A file holds one plan, under the name of its key: the hash of everything that enters the plan and of the
- * versions of the library and of the format.  It is written under another name and renamed, so processes
- * see whole files or none.  A file that is not what it should be - another key, another size, a sum that
- * differs - is ignored, and replaced by the plan that is then made.  That the cache cannot be written is no failure.
+ * versions of the library and of the format.  A file that is not what it should be - another key, another size,
+ * a sum that differs - is ignored, and replaced by the plan that is then made.  That the cache cannot be written is
+ * no failure.
  */
 #include "azint_priv.h"
 
 #include <fcntl.h>
+#include <halcyon/backend.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -174,68 +176,37 @@ void hcy__azint_cache_unmap(hcy_azint_plan *plan)
 
 /* --- Writing --- */
 
-static void make_folders(const char *folder)
-{
-    char path[4096];
-
-    snprintf(path, sizeof path, "%s", folder);
-    for (char *p = path + 1; *p; p++) {
-        if (*p == '/') {
-            *p = 0;
-            (void)mkdir(path, 0777);
-            *p = '/';
-        }
-    }
-    (void)mkdir(path, 0777);
-}
-
-/* The file as it is to be, in memory: plans are some tens of megabytes, and this is once a plan. */
-static int write_all(int fd, hcy_azint_plan *plan, const struct azint_hash *key)
+/* The file as it is to be, in memory (NULL: there is none left): some tens of megabytes, once a plan. */
+static uint8_t *make_image(size_t *size, hcy_azint_plan *plan, const struct azint_hash *key)
 {
     struct section s[N_SECTIONS];
     struct file_head h;
-    size_t size = lay_out(s, plan), done = 0;
-    uint8_t *image = calloc(1, size);
+    *size = lay_out(s, plan);
+    uint8_t *image = calloc(1, *size);
 
     if (!image)
-        return -1;
-    set_head(&h, plan, key, size);
+        return NULL;
+    set_head(&h, plan, key, *size);
     for (int i = 0; i < N_SECTIONS; i++) {
         if (s[i].size)
             memcpy(image + s[i].offset, *s[i].data, s[i].size);
     }
-    h.sum = sum_of(&h, image + s[0].offset, size - s[0].offset);
+    h.sum = sum_of(&h, image + s[0].offset, *size - s[0].offset);
     memcpy(image, &h, sizeof h);
-    while (done < size) {
-        ssize_t n = write(fd, image + done, size - done);
-
-        if (n <= 0)
-            break;
-        done += (size_t)n;
-    }
-    free(image);
-    return done == size ? 0 : -1;
+    return image;
 }
 
 void hcy__azint_cache_save(hcy_azint_plan *plan, const char *folder, const struct azint_hash *key)
 {
-    char path[4096], temporary[4096 + 16];
+    char path[4096];
     struct section s[N_SECTIONS];
-    int fd, bad;
+    size_t size;
 
     path_of(path, sizeof path, folder, key);
     if (strlen(path) + 1 == sizeof path || lay_out(s, plan) > hcy__azint_cache_limit())
         return;
-    make_folders(folder);
-    snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
-    fd = mkstemp(temporary);
-    if (fd < 0)
-        return;
-    bad = write_all(fd, plan, key);
-    bad |= fchmod(fd, 0644);
-    bad |= close(fd);
-    if (bad || rename(temporary, path))
-        unlink(temporary);
-    else
+    uint8_t *image = make_image(&size, plan, key);
+    if (image && !hcy_cache_write(path, image, size, NULL, 0))
         hcy__azint_cache_prune(folder);
+    free(image);
 }
