@@ -53,8 +53,7 @@ bool hcy__nufft_is_direct(const hcy_nufft *p, size_t n_points, size_t n_targets,
         return true;
     double ns = cost(p, (double)n_points, n_targets);
     /* One thread does it: beyond a little only where a grid on several threads is no match. */
-    return !o->upsampling && !o->width && !o->grid[0] && !o->separate_fft && ns < grid_ns + launches &&
-           (ns < little || 16 * ns < grid_ns);
+    return p->may_be_direct && ns < grid_ns + launches && (ns < little || 16 * ns < grid_ns);
 }
 
 void hcy__nufft_free_direct(struct hcy__nufft_direct *d)

@@ -52,6 +52,7 @@ struct hcy_nufft {
     hcy_nufft *gridded;
     struct hcy__nufft_pieces *pieces; /* points that the device has no room for at once */
     bool whole;                       /* never in pieces: part of another plan */
+    bool may_be_direct;               /* nothing about the grid was asked for */
 };
 
 static inline size_t hcy__nufft_real(const hcy_nufft *p)

@@ -126,6 +126,7 @@ int hcy_nufft_create(hcy_nufft **out, hcy_device *dev, int type, int dim, const 
     p->type = type;
     p->dim = dim;
     p->sign = sign < 0 ? -1 : 1;
+    p->may_be_direct = !opts->upsampling && !opts->width && !opts->grid[0] && !opts->separate_fft;
     p->n_transforms = (size_t)n_transforms;
     p->eps = eps;
     p->batch = opts->max_batch ? opts->max_batch : 4;
@@ -454,6 +455,39 @@ static int make_each(hcy_nufft *p)
     return 0;
 }
 
+/* One grid for all of them, of types 1 and 2, for stages: that for as many points as they have on average. */
+static int share_grid(hcy_nufft *p, const int64_t *n_points)
+{
+    double mean = 0;
+    bool direct = true;
+    for (size_t i = 0; i < p->n_transforms; i++)
+        mean += fmax((double)n_points[i], 0) / (double)p->n_transforms;
+    size_t n = mean < (double)UINT32_MAX ? (size_t)mean : UINT32_MAX;
+    int status = hcy__nufft_choose(p, n ? n : 1);
+    double grid_ns = hcy__nufft_cost(&p->job, p->type, n);
+    for (size_t i = 0; i < p->n_transforms && !status; i++)
+        direct = direct && n_points[i] > 0 && hcy__nufft_is_direct(p, (size_t)n_points[i], 0, grid_ns);
+    drop(&p->table); /* of another grid */
+    for (size_t i = 0; i < p->n_transforms && !status; i++) {
+        hcy_nufft *e = p->each[i], *first = p->each[0];
+        for (int d = 0; d < p->dim; d++)
+            e->opts.grid[d] = (size_t)p->job.grid[d];
+        e->opts.width = p->job.width;
+        e->job = p->job;
+        e->upsampling = p->upsampling;
+        if (direct)
+            continue;
+        if (i) {
+            e->table = hcy_buffer_retain(first->table);
+            e->factors = hcy_buffer_retain(first->factors);
+            e->fft = first->fft ? hcy_fft_retain(first->fft) : NULL;
+        } else {
+            status = hcy__nufft_tables(e, true);
+        }
+    }
+    return status;
+}
+
 int hcy_nufft_set_points_each(hcy_nufft *p, const int64_t *n_points, const void *const *points,
                               const int64_t *n_targets, const void *const *targets)
 {
@@ -464,6 +498,8 @@ int hcy_nufft_set_points_each(hcy_nufft *p, const int64_t *n_points, const void 
         return status;
     hcy__nufft_forget(p);
     status = make_each(p);
+    if (!status && p->type != 3)
+        status = share_grid(p, n_points);
     for (size_t i = 0; i < p->n_transforms && !status; i++) {
         size_t at = i * (size_t)p->dim;
         status = hcy_nufft_set_points(p->each[i], n_points[i], points + at, p->type == 3 ? n_targets[i] : 0,

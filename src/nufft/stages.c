@@ -4,11 +4,7 @@
 static int check(const hcy_nufft *p)
 {
     int status = hcy__nufft_ready(p);
-    if (status)
-        return status;
-    return p->type == 3 || p->each
-               ? hcy_fail(HCY_EUNSUPPORTED, "stages are there for types 1 and 2, with points that all vectors share")
-               : 0;
+    return status || p->type != 3 ? status : hcy_fail(HCY_EUNSUPPORTED, "stages are there for types 1 and 2");
 }
 
 /* *plan is the one that has a grid afterwards. */
@@ -36,6 +32,15 @@ static size_t bytes_of(const hcy_nufft *p, int stage, bool output)
     return (stage <= HCY_NUFFT_INTERPOLATE ? p->n_points : p->n_modes) * complex_;
 }
 
+/* Of all vectors. */
+static size_t all_of(const hcy_nufft *p, int stage, bool output)
+{
+    size_t sum = 0;
+    for (size_t i = 0; p->each && i < p->n_transforms; i++)
+        sum += bytes_of(p->each[i], stage, output);
+    return p->each ? sum : p->n_transforms * bytes_of(p, stage, output);
+}
+
 static int run(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, int stage, hcy_buffer *from,
                hcy_buffer *to, size_t n)
 {
@@ -56,23 +61,39 @@ static int run(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, int stage,
     return status || !to_grid ? status : hcy_buffer_copy(q, to, 0, w->grid, 0, grid);
 }
 
+/* n vectors of a plan whose points they share, from these offsets on, which move on. */
+static int some(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, int stage, hcy_buffer *from, size_t *from_at,
+                hcy_buffer *to, size_t *to_at, size_t n)
+{
+    hcy_buffer *a = NULL, *b = NULL;
+    size_t in = n * bytes_of(p, stage, false), out = n * bytes_of(p, stage, true);
+    int status = in ? hcy_buffer_sub(&a, from, *from_at, in) : 0;
+    if (!status && out)
+        status = hcy_buffer_sub(&b, to, *to_at, out);
+    if (!status)
+        status = run(q, p, w, stage, a, b, n);
+    hcy_buffer_release(a);
+    hcy_buffer_release(b);
+    *from_at += in;
+    *to_at += out;
+    return status;
+}
+
 /* All vectors, a batch at a time. */
 static int batches(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, int stage, hcy_buffer *from,
                    hcy_buffer *to)
 {
-    size_t in = bytes_of(p, stage, false), out = bytes_of(p, stage, true);
+    size_t from_at = 0, to_at = 0;
     int status = 0;
-    for (size_t done = 0; !status && done < p->n_transforms; done += p->batch) {
-        size_t n = p->n_transforms - done < p->batch ? p->n_transforms - done : p->batch;
-        hcy_buffer *a = NULL, *b = NULL;
-        status = in ? hcy_buffer_sub(&a, from, done * in, n * in) : 0;
-        if (!status && out)
-            status = hcy_buffer_sub(&b, to, done * out, n * out);
+    for (size_t i = 0; p->each && !status && i < p->n_transforms; i++) {
+        hcy_nufft *one;
+        status = hcy__nufft_gridded(&one, p->each[i]);
         if (!status)
-            status = run(q, p, w, stage, a, b, n);
-        hcy_buffer_release(a);
-        hcy_buffer_release(b);
+            status = some(q, one, w, stage, from, &from_at, to, &to_at, 1);
     }
+    for (size_t done = 0; !p->each && !status && done < p->n_transforms; done += p->batch)
+        status = some(q, p, w, stage, from, &from_at, to, &to_at,
+                      p->n_transforms - done < p->batch ? p->n_transforms - done : p->batch);
     return status;
 }
 
@@ -84,7 +105,7 @@ int hcy_nufft_submit_stage(hcy_queue *q, hcy_nufft *p, int stage, hcy_buffer *fr
         status = check_queue(q);
     if (status)
         return status;
-    size_t in = p->n_transforms * bytes_of(p, stage, false), out = p->n_transforms * bytes_of(p, stage, true);
+    size_t in = all_of(p, stage, false), out = all_of(p, stage, true);
     if ((in && (!from || hcy_buffer_size(from) < in)) || (out && (!to || hcy_buffer_size(to) < out)))
         return hcy_fail(HCY_EINVAL, "this stage takes %zu bytes and gives %zu", in, out);
     status = hcy__nufft_take_work(&w, p, false);
@@ -102,7 +123,7 @@ int hcy_nufft_execute_stage(hcy_nufft *p, int stage, const void *from, void *to)
     int status = check_stage(&p, stage);
     if (status)
         return status;
-    size_t in = p->n_transforms * bytes_of(p, stage, false), out = p->n_transforms * bytes_of(p, stage, true);
+    size_t in = all_of(p, stage, false), out = all_of(p, stage, true);
     if ((in && !from) || (out && !to))
         return hcy_fail(HCY_EINVAL, "hcy_nufft_execute_stage: no %s", from ? "place for the result" : "input");
     status = hcy__nufft_take_work(&w, p, true);
@@ -129,9 +150,9 @@ int hcy_nufft_submit_self_adjoint(hcy_queue *q, hcy_nufft *p, hcy_buffer *from, 
     int status = check(p);
     if (!status)
         status = check_queue(q);
-    if (!status && p->n_points)
-        status = hcy_buffer_create(&c, p->dev, HCY_MEM_DEVICE,
-                                   p->n_transforms * bytes_of(p, HCY_NUFFT_INTERPOLATE, true));
+    size_t strengths = status ? 0 : all_of(p, HCY_NUFFT_INTERPOLATE, true);
+    if (strengths)
+        status = hcy_buffer_create(&c, p->dev, HCY_MEM_DEVICE, strengths);
     if (!status) /* modes to points: type 2, and the adjoint of type 1 */
         status = hcy_nufft_submit(q, p, c, from, p->type == 1);
     if (!status)

@@ -90,7 +90,7 @@ HCY_API int hcy_nufft_set_points(hcy_nufft *plan, int64_t n_points, const void *
 HCY_API int hcy_nufft_set_point_buffers(hcy_nufft *plan, int64_t n_points, hcy_buffer *const *points) HCY_MUST_USE;
 /* Points of each transform's own: n_points[transform], points[transform * dim + axis][number], and for type 3
  * the targets likewise. Strengths are then those of one transform behind those of the other, and so are
- * coefficients; else all is as above, but that such plans have no stages. */
+ * coefficients; all transforms of type 1 or 2 have one grid; else all is as above. */
 HCY_API int hcy_nufft_set_points_each(hcy_nufft *plan, const int64_t *n_points, const void *const *points,
                                       const int64_t *n_targets, const void *const *targets) HCY_MUST_USE;
 
