@@ -143,7 +143,16 @@ static inline void azint_dark_round(uint64_t cd[2], const uint64_t fine[2], int 
     cd[1] >>= shift;
 }
 
-/* --- Hashes (plan.c) --- */
+/* --- Checking (check.c) --- */
+
+/* A copy of a structure that begins with its size, on top of its initial value: what an older caller does not
+ * know stays as it was, what a newer one knows and this library does not has to be 0. */
+int hcy__azint_copy_tagged(void *to, size_t known, const void *from, const char *name);
+/* The geometry of an image of this shape, with nothing left open. */
+int hcy__azint_resolve_poni(hcy_poni *poni, size_t height, size_t width);
+int hcy__azint_check_options(const hcy_azint_options *options, size_t height, size_t width);
+
+/* --- Hashes (hash.c) --- */
 
 /* Two words of 64 bits: not for cryptography, but no two plans will meet in it by chance. */
 struct azint_hash {
@@ -151,6 +160,8 @@ struct azint_hash {
 };
 #define AZINT_HASH_INIT { 0xcbf29ce484222325u, 0x84222325cbf29ce4u }
 void hcy__azint_hash(struct azint_hash *h, const void *data, size_t size);
+/* Everything that enters a plan but the tables themselves. */
+void hcy__azint_hash_inputs(struct azint_hash *h, const hcy_azint_plan *plan);
 
 /* --- The plan (plan.c makes it, result.c reads it) --- */
 

@@ -1,4 +1,4 @@
-/* build.h - what plan.c hands to build.c, and what it gets back. */
+/* build.h - what plan.c hands to build.c, and what it gets back; what a thread of build.c hands to row.c. */
 #ifndef HCY_AZINT_BUILD_H
 #define HCY_AZINT_BUILD_H
 
@@ -46,5 +46,23 @@ struct build {
     struct azint_hash *row_hash;
 };
 int hcy__azint_build(struct build *b);
+
+#define AZINT_BAND 16 /* rows taken at a time */
+
+/* A thread of a build, in one of its passes. */
+struct worker {
+    struct build *b;
+    int pass;
+    struct azint_row upper, lower, centre; /* corners above and below the row of pixels, and its centres */
+    struct azint_row quads;                /* corners of pixels that share none */
+    double *cum;                           /* [the most bins of a pixel] */
+    double min, max, chi_min, chi_max;
+    size_t most; /* bins of one pixel */
+    uint64_t n_weights;
+    hcy_azint_bin_norm *norms; /* [n_bins]; the first worker's are the plan's */
+    struct azint_bin_extra *extra; /* as many, or NULL */
+};
+enum { PASS_RANGE, PASS_SIZE, PASS_WRITE };
+void hcy__azint_do_row(struct worker *w, size_t i);
 
 #endif

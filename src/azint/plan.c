@@ -1,9 +1,8 @@
 /* plan.c - making, sharing and asking a plan.  Immutable after its creation; the count of references is
  * atomic.
  *
- * Everything that enters a plan is checked and put into one plain form here (the detector's mask and the
- * user's become one, ranges are brought into the scale's own values, defaults are filled in), hashed, and
- * built (build.c).
+ * Everything that enters a plan is checked (check.c) and put into one plain form here (the detector's mask and
+ * the user's become one, ranges are brought into the scale's own values), hashed (hash.c), and built (build.c).
  */
 #define _GNU_SOURCE /* sched_getaffinity, where there is one */
 #include "build.h"
@@ -19,178 +18,6 @@
 #define MAX_THREADS 64u
 #define MAX_EXPONENT 62 /* of dark currents and variances as integers */
 #define NORMS_MEMORY ((size_t)256 << 20) /* for all threads' own bin norms */
-
-void hcy__azint_hash(struct azint_hash *h, const void *data, size_t size)
-{
-    const unsigned char *p = data;
-    uint64_t w;
-
-    for (; size; p += 8, size -= size < 8 ? size : 8) {
-        w = 0;
-        memcpy(&w, p, size < 8 ? size : 8);
-        h->a = (h->a ^ w) * 0x9e3779b97f4a7c15u;
-        h->a ^= h->a >> 32;
-        h->b = (h->b + w) * 0xd6e8feb86659fd93u;
-        h->b = h->b << 29 | h->b >> 35;
-    }
-}
-
-/* --- Checking --- */
-
-/* A copy of a structure that begins with its size, on top of its initial value: what an older caller does not
- * know stays as it was, what a newer one knows and this library does not has to be 0. */
-static int copy_tagged(void *to, size_t known, const void *from, const char *name)
-{
-    size_t size = from ? *(const size_t *)from : 0;
-
-    if (size < sizeof(size_t) || size > 4096)
-        return hcy_fail(HCY_EINVAL, "%s %s", name, from ? "does not begin with its INIT macro" : "is NULL");
-    for (size_t i = known; i < size; i++) {
-        if (((const char *)from)[i])
-            return hcy_fail(HCY_EINVAL, "%s has fields that this version does not know", name);
-    }
-    memcpy(to, from, size < known ? size : known);
-    *(size_t *)to = known;
-    return 0;
-}
-
-static int check_finite(const char *name, double x)
-{
-    return isfinite(x) ? 0 : hcy_fail(HCY_EINVAL, "%s is %g, not a finite number", name, x);
-}
-
-/* Pixels that bring their corners. */
-static int resolve_corners(const hcy_poni *p, size_t height, size_t width)
-{
-    if (!(p->dist > 0))
-        return hcy_fail(HCY_EINVAL, "the distance is %g m: it has to be positive", p->dist);
-    if (p->height != height || p->width != width)
-        return hcy_fail(HCY_EINVAL, "the image has %zu x %zu pixels, the detector's corners are of %u x %u", height,
-                        width, p->height, p->width);
-    if (p->orientation != 3)
-        return hcy_fail(HCY_EUNSUPPORTED, "orientation %d of a detector with corners: 3 alone is supported",
-                        p->orientation);
-    return 0;
-}
-
-/* The geometry with nothing left open. */
-static int resolve_poni(hcy_poni *p, size_t height, size_t width)
-{
-    const struct {
-        const char *name;
-        double x;
-    } numbers[] = { { "the distance", p->dist }, { "poni1", p->poni1 }, { "poni2", p->poni2 },
-                    { "rot1", p->rot1 }, { "rot2", p->rot2 }, { "rot3", p->rot3 },
-                    { "the wavelength", p->wavelength }, { "pixel1", p->pixel1 }, { "pixel2", p->pixel2 } };
-    double ratio1, ratio2;
-    uint32_t bin[2];
-    int rc = 0;
-
-    for (size_t i = 0; !rc && i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        rc = check_finite(numbers[i].name, numbers[i].x);
-    if (rc)
-        return rc;
-    if (!p->detector)
-        p->detector = hcy__detector_generic();
-    if (!p->height || !p->width) {
-        p->height = p->detector->height;
-        p->width = p->detector->width;
-    }
-    p->pixel1 = p->pixel1 > 0 ? p->pixel1 : p->detector->pixel1;
-    p->pixel2 = p->pixel2 > 0 ? p->pixel2 : p->detector->pixel2;
-    p->orientation = p->orientation ? p->orientation : p->detector->orientation;
-    if (*p->detector_file && !p->detector_is_read)
-        return hcy_fail(HCY_EINVAL, "the geometry's detector is in %s, which was not read: hcy_detector_read()",
-                        p->detector_file);
-    if (p->corners)
-        return resolve_corners(p, height, width);
-    if (!(p->dist > 0))
-        return hcy_fail(HCY_EINVAL, "the distance is %g m: it has to be positive", p->dist);
-    if (!(p->pixel1 > 0) || !(p->pixel2 > 0))
-        return hcy_fail(HCY_EINVAL, "the geometry has no pixel size, and the detector '%s' none of its own",
-                        p->detector->name);
-    if (p->wavelength < 0 || p->orientation < 1 || p->orientation > 4)
-        return hcy_fail(HCY_EINVAL, "the geometry's %s",
-                        p->wavelength < 0 ? "wavelength is negative" : "orientation is not 1, 2, 3 or 4");
-    if (hcy__detector_binning(bin, p->height, p->width, height, width) ||
-        (!p->detector->pixel1 && (bin[0] > 1 || bin[1] > 1)))
-        return hcy_fail(HCY_EINVAL, "the image has %zu x %zu pixels, the geometry's detector (%s) %u x %u",
-                        height, width, p->detector->name, p->height, p->width);
-    /* Pixels given are those of a binned detector already, or of the whole one. */
-    ratio1 = p->detector->pixel1 > 0 ? floor(p->pixel1 / p->detector->pixel1 + 0.5) : 1;
-    ratio2 = p->detector->pixel2 > 0 ? floor(p->pixel2 / p->detector->pixel2 + 0.5) : 1;
-    p->pixel1 *= bin[0] / (ratio1 >= 1 ? ratio1 : 1);
-    p->pixel2 *= bin[1] / (ratio2 >= 1 ? ratio2 : 1);
-    if (p->detector->chip[0] && (bin[0] > 1 || bin[1] > 1))
-        return hcy_fail(HCY_EUNSUPPORTED, "binned images of the %s are not supported: its pixels differ",
-                        p->detector->name);
-    return 0;
-}
-
-static int check_filter(const hcy_azint_options *o)
-{
-    const double *p = o->percentile;
-
-    if (o->filter < HCY_FILTER_NONE || o->filter > HCY_FILTER_PERCENTILE)
-        return hcy_fail(HCY_EINVAL, "filter is %d, not one of HCY_FILTER_*", o->filter);
-    if (o->filter == HCY_FILTER_SIGMA_CLIP && o->error_model == HCY_ERRORS_NONE)
-        return hcy_fail(HCY_EINVAL, "sigma clipping needs an error model: azimuthal, hybrid, poisson or variance");
-    if (o->filter == HCY_FILTER_SIGMA_CLIP && !(o->threshold >= 0 && isfinite(o->threshold)))
-        return hcy_fail(HCY_EINVAL, "the threshold of clipping is %g: it has to be 0 or more", o->threshold);
-    if (o->filter == HCY_FILTER_PERCENTILE && !(p[0] >= 0 && p[0] <= p[1] && p[1] <= 100))
-        return hcy_fail(HCY_EINVAL, "the percentiles are %g and %g: they have to be from 0 to 100, in order", p[0],
-                        p[1]);
-    return 0;
-}
-
-static int check_options(const hcy_azint_options *o, size_t height, size_t width)
-{
-    const struct {
-        const char *name;
-        double x;
-    } numbers[] = { { "the radial range", o->radial_range[0] }, { "the radial range", o->radial_range[1] },
-                    { "the azimuthal range", o->azimuth_range[0] },
-                    { "the azimuthal range", o->azimuth_range[1] },
-                    { "the polarization factor", o->polarization },
-                    { "the polarization's offset", o->polarization_offset },
-                    { "the normalization factor", o->normalization } };
-    int rc = 0;
-
-    for (size_t i = 0; !rc && i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        rc = check_finite(numbers[i].name, numbers[i].x);
-    if (rc)
-        return rc;
-    if (o->npt < 1 || o->npt > HCY_AZINT_MAX_BINS)
-        return hcy_fail(HCY_EINVAL, "npt is %zu: it has to be from 1 to %u bins", o->npt, HCY_AZINT_MAX_BINS);
-    if (o->npt_azim > HCY_AZINT_MAX_BINS / o->npt)
-        return hcy_fail(HCY_EINVAL, "npt_azim is %zu: with %zu bins in radius it can be %zu at most", o->npt_azim,
-                        o->npt, HCY_AZINT_MAX_BINS / o->npt);
-    if (o->split < HCY_SPLIT_NO || o->split > HCY_SPLIT_FULL)
-        return hcy_fail(HCY_EINVAL, "split is %d, not one of HCY_SPLIT_*", o->split);
-    if (o->error_model < HCY_ERRORS_NONE || o->error_model > HCY_ERRORS_HYBRID)
-        return hcy_fail(HCY_EINVAL, "error_model is %d, not one of HCY_ERRORS_*", o->error_model);
-    if (!o->variance != (o->error_model != HCY_ERRORS_VARIANCE))
-        return hcy_fail(HCY_EINVAL, o->variance ? "variances are given, which the error model does not use"
-                                                : "the error model is that of given variances: give them");
-    if (o->sentinels < HCY_SENTINELS_OFF || o->sentinels > HCY_SENTINELS_ALWAYS)
-        return hcy_fail(HCY_EINVAL, "sentinels is %d, not one of HCY_SENTINELS_*", o->sentinels);
-    if (o->mask && (o->mask_height != height || o->mask_width != width))
-        return hcy_fail(HCY_EINVAL, "the mask has %zu x %zu pixels, the image %zu x %zu", o->mask_height,
-                        o->mask_width, height, width);
-    if (o->use_polarization && (o->polarization < -1 || o->polarization > 1))
-        return hcy_fail(HCY_EINVAL, "the polarization factor is %g: it has to be from -1 to 1",
-                        o->polarization);
-    if (!(o->saturation >= 0))
-        return hcy_fail(HCY_EINVAL, "the saturation is %g: it cannot be negative", o->saturation);
-    if (o->use_underload && !isfinite(o->underload))
-        return hcy_fail(HCY_EINVAL, "the least valid count is %g: it has to be finite", o->underload);
-    if (o->normalization == 0)
-        return hcy_fail(HCY_EINVAL, "the normalization factor is 0: curves would be divided by it");
-    if (o->use_dummy && (isinf(o->dummy) || !(o->delta_dummy >= 0) || isinf(o->delta_dummy)))
-        return hcy_fail(HCY_EINVAL, "the dummy is %g +- %g: neither may be infinite, nor the second negative",
-                        o->dummy, o->delta_dummy);
-    return check_filter(o);
-}
 
 /* --- From options to what is built --- */
 
@@ -258,41 +85,6 @@ static int make_mask(uint8_t **mask, size_t *n_masked, const hcy_azint_plan *pla
         *n_masked += (*mask)[i];
     }
     return rc;
-}
-
-/* Everything that enters a plan but the tables themselves. */
-static void hash_inputs(struct azint_hash *h, const hcy_azint_plan *plan)
-{
-    const hcy_azint_options *o = &plan->options;
-    const hcy_poni *p = &plan->poni;
-    const double reals[] = { p->dist, p->poni1, p->poni2, p->rot1, p->rot2, p->rot3, p->wavelength, p->pixel1,
-                             p->pixel2, o->radial_range[0], o->radial_range[1], o->azimuth_range[0],
-                             o->azimuth_range[1], o->use_dummy ? o->dummy : 0,
-                             o->use_dummy ? o->delta_dummy : 0,
-                             o->use_polarization ? o->polarization : 0,
-                             o->use_polarization ? o->polarization_offset : 0, o->normalization };
-    const double filter[] = { o->filter, o->threshold, o->max_iter, o->percentile[0], o->percentile[1] };
-    const int64_t numbers[] = { plan->head.version, plan->head.height, plan->head.width, p->orientation,
-                                (int64_t)o->npt, o->split, o->error_model, o->sentinels, o->use_dummy != 0,
-                                o->solid_angle != 0, o->use_polarization != 0, p->detector->has_dummy,
-                                plan->has_flat, plan->has_absorption, (int64_t)o->npt_azim };
-
-    hcy__azint_hash(h, reals, sizeof reals);
-    hcy__azint_hash(h, numbers, sizeof numbers);
-    hcy__azint_hash(h, plan->scale.unit->name, strlen(plan->scale.unit->name));
-    hcy__azint_hash(h, &plan->norm_scale, sizeof plan->norm_scale);
-    if (o->filter)
-        hcy__azint_hash(h, filter, sizeof filter);
-    if (o->saturation > 0)
-        hcy__azint_hash(h, &o->saturation, sizeof o->saturation);
-    if (o->use_underload)
-        hcy__azint_hash(h, &o->underload, sizeof o->underload);
-    if (p->corners)
-        hcy__azint_hash(h, p->corners, plan->head.n_pixels * 12 * sizeof(float));
-    if (plan->darks)
-        hcy__azint_hash(h, plan->darks, plan->head.n_pixels * sizeof(float));
-    if (plan->variances)
-        hcy__azint_hash(h, plan->variances, plan->head.n_pixels * sizeof(float));
 }
 
 /* --- The user's arrays --- */
@@ -417,7 +209,7 @@ static struct azint_hash cache_key(const hcy_azint_plan *plan, const struct buil
     struct azint_hash key = AZINT_HASH_INIT;
     size_t n = plan->head.n_pixels;
 
-    hash_inputs(&key, plan);
+    hcy__azint_hash_inputs(&key, plan);
     hcy__azint_hash(&key, hcy_version(), strlen(hcy_version()));
     hcy__azint_hash(&key, plan->poni.detector->name, strlen(plan->poni.detector->name));
     hcy__azint_hash(&key, b->mask, n);
@@ -433,7 +225,7 @@ static int make_tables(hcy_azint_plan *plan, struct build *b)
     int rc = hcy__azint_geometry_init(&b->g, &plan->poni, plan->head.height, plan->head.width);
 
     if (!rc) {
-        hash_inputs(&b->hash, plan);
+        hcy__azint_hash_inputs(&b->hash, plan);
         rc = hcy__azint_build(b);
     }
     plan->runs = b->runs;
@@ -488,8 +280,8 @@ static int fill_plan(hcy_azint_plan *plan, const hcy_poni *poni, size_t height, 
 
     plan->poni = poni_init;
     plan->options = options_init;
-    if ((rc = copy_tagged(&plan->poni, sizeof plan->poni, poni, "hcy_poni")) ||
-        (rc = copy_tagged(&plan->options, sizeof plan->options, options, "hcy_azint_options")))
+    if ((rc = hcy__azint_copy_tagged(&plan->poni, sizeof plan->poni, poni, "hcy_poni")) ||
+        (rc = hcy__azint_copy_tagged(&plan->options, sizeof plan->options, options, "hcy_azint_options")))
         return rc;
     if (hcy_size_mul(&n, height, width) || n > MAX_PIXELS || !n)
         return hcy_fail(height && width ? HCY_ERANGE : HCY_EINVAL,
@@ -497,8 +289,8 @@ static int fill_plan(hcy_azint_plan *plan, const hcy_poni *poni, size_t height, 
                         MAX_PIXELS);
     if (!plan->options.unit)
         plan->options.unit = options_init.unit;
-    if ((rc = check_options(&plan->options, height, width)) ||
-        (rc = resolve_poni(&plan->poni, height, width)) ||
+    if ((rc = hcy__azint_check_options(&plan->options, height, width)) ||
+        (rc = hcy__azint_resolve_poni(&plan->poni, height, width)) ||
         (rc = hcy__azint_scale_init(&plan->scale, plan->options.unit, plan->poni.wavelength)))
         return rc;
     user = plan->options;

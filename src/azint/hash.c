@@ -1,0 +1,53 @@
+/* hash.c - the hash that tells plans apart.  No state; any thread. */
+#include "azint_priv.h"
+
+#include <string.h>
+
+void hcy__azint_hash(struct azint_hash *h, const void *data, size_t size)
+{
+    const unsigned char *p = data;
+    uint64_t w;
+
+    for (; size; p += 8, size -= size < 8 ? size : 8) {
+        w = 0;
+        memcpy(&w, p, size < 8 ? size : 8);
+        h->a = (h->a ^ w) * 0x9e3779b97f4a7c15u;
+        h->a ^= h->a >> 32;
+        h->b = (h->b + w) * 0xd6e8feb86659fd93u;
+        h->b = h->b << 29 | h->b >> 35;
+    }
+}
+
+void hcy__azint_hash_inputs(struct azint_hash *h, const hcy_azint_plan *plan)
+{
+    const hcy_azint_options *o = &plan->options;
+    const hcy_poni *p = &plan->poni;
+    const double reals[] = { p->dist, p->poni1, p->poni2, p->rot1, p->rot2, p->rot3, p->wavelength, p->pixel1,
+                             p->pixel2, o->radial_range[0], o->radial_range[1], o->azimuth_range[0],
+                             o->azimuth_range[1], o->use_dummy ? o->dummy : 0,
+                             o->use_dummy ? o->delta_dummy : 0,
+                             o->use_polarization ? o->polarization : 0,
+                             o->use_polarization ? o->polarization_offset : 0, o->normalization };
+    const double filter[] = { o->filter, o->threshold, o->max_iter, o->percentile[0], o->percentile[1] };
+    const int64_t numbers[] = { plan->head.version, plan->head.height, plan->head.width, p->orientation,
+                                (int64_t)o->npt, o->split, o->error_model, o->sentinels, o->use_dummy != 0,
+                                o->solid_angle != 0, o->use_polarization != 0, p->detector->has_dummy,
+                                plan->has_flat, plan->has_absorption, (int64_t)o->npt_azim };
+
+    hcy__azint_hash(h, reals, sizeof reals);
+    hcy__azint_hash(h, numbers, sizeof numbers);
+    hcy__azint_hash(h, plan->scale.unit->name, strlen(plan->scale.unit->name));
+    hcy__azint_hash(h, &plan->norm_scale, sizeof plan->norm_scale);
+    if (o->filter)
+        hcy__azint_hash(h, filter, sizeof filter);
+    if (o->saturation > 0)
+        hcy__azint_hash(h, &o->saturation, sizeof o->saturation);
+    if (o->use_underload)
+        hcy__azint_hash(h, &o->underload, sizeof o->underload);
+    if (p->corners)
+        hcy__azint_hash(h, p->corners, plan->head.n_pixels * 12 * sizeof(float));
+    if (plan->darks)
+        hcy__azint_hash(h, plan->darks, plan->head.n_pixels * sizeof(float));
+    if (plan->variances)
+        hcy__azint_hash(h, plan->variances, plan->head.n_pixels * sizeof(float));
+}

@@ -1,0 +1,385 @@
+/* row.c - one row of pixels in each of build.c's passes: where its pixels lie, what they are divided by, their runs.
+ *
+ * A row is one thread's; it reads the build and writes its own places in the tables, and its worker. */
+#include "build.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Four corners of pixel j: shared by rows, or its own. */
+static void four(double out[4], const double *upper, const double *lower, const double *own, size_t j)
+{
+    if (own) {
+        memcpy(out, own + 4 * j, 4 * sizeof *out);
+        return;
+    }
+    out[0] = upper[j];
+    out[1] = lower[j];
+    out[2] = lower[j + 1];
+    out[3] = upper[j + 1];
+}
+
+/* Pixel j of the row at hand: its interval in the scale's values; corners for full splitting, chi if it
+ * counts. */
+static void load(struct azint_pixel *p, const struct worker *w, size_t j)
+{
+    double d = 0, c = w->b->split == HCY_SPLIT_FULL ? 0 : w->centre.radial[j];
+
+    if (w->b->split == HCY_SPLIT_NO) {
+        p->lo = p->hi = c;
+        return;
+    }
+    four(p->bin, w->upper.radial, w->lower.radial, w->quads.radial, j);
+    if (w->b->split == HCY_SPLIT_BBOX) {
+        for (int i = 0; i < 4; i++)
+            d = fabs(p->bin[i] - c) > d ? fabs(p->bin[i] - c) : d;
+        p->lo = c - d;
+        p->hi = c + d;
+        return;
+    }
+    p->lo = p->hi = p->bin[0];
+    for (int i = 1; i < 4; i++) {
+        p->lo = p->bin[i] < p->lo ? p->bin[i] : p->lo;
+        p->hi = p->bin[i] > p->hi ? p->bin[i] : p->hi;
+    }
+}
+
+static void load_chi(struct azint_pixel *p, const struct worker *w, size_t j)
+{
+    four(p->chi, w->upper.chi, w->lower.chi, w->quads.chi, j);
+}
+
+/* The pixel's interval in azimuth.  Corners are recentred already, or not to be. */
+static void set_chi(struct azint_pixel *p, const struct worker *w, size_t j)
+{
+    double c = w->b->split == HCY_SPLIT_FULL ? 0 : w->centre.chi[j], lo = 0, hi = 0;
+
+    for (int i = 0; w->b->split == HCY_SPLIT_BBOX && i < 4; i++) {
+        double d = fabs(p->chi[i] - c);
+
+        d = d < 2 * AZINT_PI - d ? d : 2 * AZINT_PI - d;
+        hi = d > hi ? d : hi;
+        lo = -hi;
+    }
+    for (int i = 0; w->b->split == HCY_SPLIT_FULL && i < 4; i++) {
+        lo = i && p->chi[i] > lo ? lo : p->chi[i];
+        hi = i && p->chi[i] < hi ? hi : p->chi[i];
+    }
+    p->chi_lo = c + lo;
+    p->chi_hi = c + hi;
+}
+
+/* A range across 180 degrees: what lies before it is a turn later. */
+static void turn(struct azint_pixel *p, const struct azint_grid *grid)
+{
+    if (grid->chi_max <= AZINT_PI || p->chi_hi >= grid->chi_min)
+        return;
+    p->chi_lo += 2 * AZINT_PI;
+    p->chi_hi += 2 * AZINT_PI;
+    for (int i = 0; i < 4; i++)
+        p->chi[i] += 2 * AZINT_PI;
+}
+
+static double clip(double x, double lo, double hi)
+{
+    return x < lo ? lo : x > hi ? hi : x;
+}
+
+/* A polygon on both axes: what is outside the bins is folded onto their edge. */
+static struct azint_window place_area(struct azint_pixel *p, const struct azint_grid *grid)
+{
+    struct azint_window none = { { 0, 0 }, { 0, 0 } }, window;
+
+    if (!(p->hi >= grid->min) || !(p->lo <= grid->max) || !(p->chi_hi >= grid->chi_min) ||
+        !(p->chi_lo < grid->chi_end) || !isfinite(p->hi - p->lo))
+        return none;
+    for (int i = 0; i < 4; i++) {
+        p->bin[i] = (clip(p->bin[i], grid->min, grid->max) - grid->min) / grid->delta;
+        p->chi[i] = (clip(p->chi[i], grid->chi_min, grid->chi_max) - grid->chi_min) / grid->chi_delta;
+    }
+    p->lo = (clip(p->lo, grid->min, grid->max) - grid->min) / grid->delta;
+    p->hi = (clip(p->hi, grid->min, grid->max) - grid->min) / grid->delta;
+    p->chi_lo = (clip(p->chi_lo, grid->chi_min, grid->chi_max) - grid->chi_min) / grid->chi_delta;
+    p->chi_hi = (clip(p->chi_hi, grid->chi_min, grid->chi_max) - grid->chi_min) / grid->chi_delta;
+    window.radial = hcy__azint_span_box(p->lo, p->hi);
+    window.chi = hcy__azint_span_box(p->chi_lo, p->chi_hi);
+    return window;
+}
+
+static struct azint_window place_boxes(struct azint_pixel *p, const struct azint_grid *grid)
+{
+    struct azint_pixel chi = { .lo = (p->chi_lo - grid->chi_min) / grid->chi_delta,
+                               .hi = (p->chi_hi - grid->chi_min) / grid->chi_delta };
+    struct azint_window window;
+
+    p->lo = (p->lo - grid->min) / grid->delta;
+    p->hi = (p->hi - grid->min) / grid->delta;
+    p->chi_lo = chi.lo;
+    p->chi_hi = chi.hi;
+    window.radial = hcy__azint_span_interval(p, grid->n_bins);
+    window.chi = hcy__azint_span_interval(&chi, grid->n_azim);
+    return window;
+}
+
+static struct azint_window place_line(struct azint_pixel *p, const struct build *b)
+{
+    struct azint_window window = { { 0, 0 }, { 0, 1 } };
+
+    p->lo = (p->lo - b->grid.min) / b->grid.delta;
+    p->hi = (p->hi - b->grid.min) / b->grid.delta;
+    window.radial = b->split == HCY_SPLIT_FULL ? hcy__azint_span_polygon(p, b->grid.n_bins)
+                                               : hcy__azint_span_interval(p, b->grid.n_bins);
+    return window;
+}
+
+/* Pixel j of row i in bins; `shape` asks for the corners' azimuth too. */
+static struct azint_window place(struct azint_pixel *p, const struct worker *w, size_t i, size_t j, int shape)
+{
+    const struct build *b = w->b;
+    const struct azint_grid *grid = &b->grid;
+    struct azint_window none = { { 0, 0 }, { 0, 0 } };
+    int use_chi = grid->check_chi || grid->n_azim;
+
+    if (b->mask[i * b->g.width + j] || !(b->norms[i * b->g.width + j] > 0))
+        return none;
+    load(p, w, j);
+    if (b->split != HCY_SPLIT_NO && (shape || use_chi))
+        load_chi(p, w, j);
+    if (b->split == HCY_SPLIT_FULL && (shape || use_chi))
+        hcy__azint_recentre(p->chi, p->bin, b->g.contour);
+    if (use_chi)
+        set_chi(p, w, j);
+    if (!grid->n_azim)
+        return use_chi && !hcy__azint_in_azimuth(grid, p->chi_lo, p->chi_hi) ? none : place_line(p, b);
+    turn(p, grid);
+    return b->split == HCY_SPLIT_FULL ? place_area(p, grid) : place_boxes(p, grid);
+}
+
+static void range_row(struct worker *w, size_t i)
+{
+    const struct build *b = w->b;
+    struct azint_pixel p;
+
+    for (size_t j = 0; j < b->g.width; j++) {
+        if (b->mask[i * b->g.width + j])
+            continue;
+        load(&p, w, j);
+        if (!isfinite(p.lo) || !isfinite(p.hi))
+            continue;
+        w->min = p.lo < w->min ? p.lo : w->min;
+        w->max = p.hi > w->max ? p.hi : w->max;
+        if (!b->grid.n_azim)
+            continue;
+        if (b->split != HCY_SPLIT_NO)
+            load_chi(&p, w, j);
+        set_chi(&p, w, j);
+        w->chi_min = p.chi_lo < w->chi_min ? p.chi_lo : w->chi_min;
+        w->chi_max = p.chi_hi > w->chi_max ? p.chi_hi : w->chi_max;
+    }
+}
+
+/* The share of the user's arrays in a pixel's norm; 0 where they do not let it count. */
+static double correction(const struct build *b, size_t i)
+{
+    double flat = b->flat ? b->flat[i] : 1, absorption = b->absorption ? b->absorption[i] : 1;
+
+    if (b->dark && !isfinite(b->dark[i]))
+        return 0;
+    if (b->variance && !(isfinite(b->variance[i]) && b->variance[i] >= 0))
+        return 0;
+    if (b->flat && b->use_dummy && fabs(flat - b->dummy) <= b->delta_dummy)
+        return 0;
+    flat *= absorption;
+    return flat > 0 && isfinite(flat) ? flat * b->gain : 0;
+}
+
+/* What a pixel's counts are divided by, but for the normalisation. */
+static void norm_row(const struct worker *w, size_t i)
+{
+    const struct build *b = w->b;
+    const struct azint_row *c = &w->centre;
+    float *norms = b->norms + i * b->g.width;
+    double l = b->g.dist, f = b->polarization, c2 = b->cos_offset, s2 = b->sin_offset;
+
+    for (size_t j = 0; j < b->g.width; j++) {
+        double x = c->x[j], y = c->y[j], z = c->z[j], r2 = x * x + y * y + z * z, norm = 1;
+
+        if (b->use_solid_angle)
+            norm = l * l * l / (r2 * sqrt(r2));
+        if (b->use_solid_angle && b->g.corners && !b->g.is_flat)
+            norm = pow(hcy__azint_incidence(c, &w->quads, j), 3);
+        if (b->use_polarization)
+            norm *= 0.5 * (1 + (z * z - f * ((x * x - y * y) * c2 - 2 * x * y * s2)) / r2);
+        if (b->has_arrays)
+            norm *= correction(b, i * b->g.width + j);
+        norms[j] = (float)norm;
+    }
+}
+
+static void size_row(struct worker *w, size_t i)
+{
+    struct build *b = w->b;
+    struct azint_pixel p;
+    uint64_t bytes = 0;
+
+    norm_row(w, i);
+    for (size_t j = 0; j < b->g.width; j++) {
+        struct azint_window window = place(&p, w, i, j, 0);
+        size_t cells = azint_cells(window);
+
+        bytes += hcy__azint_run_bytes(window);
+        w->n_weights += cells;
+        w->most = cells > w->most ? cells : w->most;
+    }
+    b->row_bytes[i] = bytes;
+}
+
+static void shares(double *cum, struct azint_pixel *p, const struct build *b, struct azint_window window)
+{
+    struct azint_span span = window.radial;
+
+    if (azint_cells(window) < 2)
+        return;
+    if (b->grid.n_azim && b->split == HCY_SPLIT_FULL) {
+        hcy__azint_shares_area(cum, p, window);
+    } else if (b->grid.n_azim) {
+        hcy__azint_shares_boxes(cum, p, window);
+    } else if (b->split == HCY_SPLIT_FULL) {
+        for (int k = 0; k < 4; k++)
+            p->bin[k] = (p->bin[k] - b->grid.min) / b->grid.delta;
+        hcy__azint_shares_polygon(cum, p, span);
+    } else {
+        hcy__azint_shares_interval(cum, p, span);
+    }
+}
+
+/* Adds a pixel's weights, as they were written at `runs`, to the norms of their bins. */
+static void add_norms(hcy_azint_bin_norm *norms, const uint8_t *runs, const uint8_t *end, float norm)
+{
+    uint64_t n = (uint64_t)((double)norm * ((uint64_t)1 << HCY_AZINT_NORM_SHIFT));
+
+    while (runs < end) {
+        uint32_t word = runs[0] | (uint32_t)runs[1] << 8 | (uint32_t)runs[2] << 16 | (uint32_t)runs[3] << 24;
+        hcy_azint_bin_norm *bin = norms + HCY_AZINT_RUN_BIN(word);
+
+        runs += 4;
+        for (uint32_t k = HCY_AZINT_RUN_N(word); k--; runs += 3, bin++) {
+            uint32_t c = runs[0] | (uint32_t)runs[1] << 8 | (uint32_t)runs[2] << 16;
+            uint64_t cn = azint_mul_shift(c, n, 24);
+
+            bin->count += c;
+            azint_add(bin->norm, cn, 0);
+            azint_add(bin->norm2, azint_mul_shift(cn, cn, 40), 0);
+        }
+    }
+}
+
+/* And its dark current and its variance to theirs. */
+static void add_extra(struct azint_bin_extra *extra, const struct build *b, const uint8_t *runs,
+                      const uint8_t *end, size_t i)
+{
+    double dark = b->dark ? b->dark[i] * b->dark_scale : 0;
+    uint64_t d = (uint64_t)fabs(dark), v = b->variance ? (uint64_t)(b->variance[i] * b->variance_scale) : 0;
+
+    while (runs < end) {
+        uint32_t word = runs[0] | (uint32_t)runs[1] << 8 | (uint32_t)runs[2] << 16 | (uint32_t)runs[3] << 24;
+        struct azint_bin_extra *bin = extra + HCY_AZINT_RUN_BIN(word);
+
+        runs += 4;
+        for (uint32_t k = HCY_AZINT_RUN_N(word); k--; runs += 3, bin++) {
+            uint32_t c = runs[0] | (uint32_t)runs[1] << 8 | (uint32_t)runs[2] << 16;
+            uint64_t fine[2] = { 0, 0 }, cd[2] = { 0, 0 };
+
+            azint_add_product(fine, c, d);
+            azint_dark_round(cd, fine, b->dark_shift);
+            if (dark < 0) {
+                azint_negate(fine);
+                azint_negate(cd);
+            }
+            azint_add(bin->dark, cd[0], cd[1]);
+            azint_add(bin->dark_fine, fine[0], fine[1]);
+            azint_add_product(bin->variance, (uint32_t)(((uint64_t)c * c + (1u << 23)) >> 24), v);
+        }
+    }
+}
+
+static void write_row(struct worker *w, size_t i)
+{
+    struct build *b = w->b;
+    size_t at = i * b->g.width;
+    uint8_t *start = b->runs + b->row_bytes[i], *p = start;
+    struct azint_pixel pixel;
+
+    for (size_t j = 0; j < b->g.width; j++) {
+        struct azint_window window = place(&pixel, w, i, j, 1);
+        uint8_t *before = p;
+
+        if ((at + j) % HCY_AZINT_START_EVERY == 0)
+            b->starts[(at + j) / HCY_AZINT_START_EVERY] = (uint64_t)(p - b->runs);
+        shares(w->cum, &pixel, b, window);
+        p = hcy__azint_put_runs(p, window, b->grid.n_bins, w->cum);
+        add_norms(w->norms, before, p, b->norms[at + j]);
+        if (w->extra && azint_cells(window))
+            add_extra(w->extra, b, before, p, at + j);
+    }
+    hcy__azint_hash(&b->row_hash[i], start, (size_t)(p - start));
+    hcy__azint_hash(&b->row_hash[i], b->norms + at, b->g.width * sizeof(float));
+}
+
+/* pyFAI keeps corners, not centres, in single precision, and a share of a pixel that is a thousand times narrower
+ * than its distance feels that; so does this. */
+static void to_single(struct azint_row *row, size_t n, int want_chi)
+{
+    for (size_t j = 0; j < n; j++)
+        row->radial[j] = (float)row->radial[j];
+    for (size_t j = 0; want_chi && j < n; j++)
+        row->chi[j] = (float)row->chi[j];
+}
+
+/* A row of corners. */
+static void eval_corners(struct azint_row *row, const struct build *b, size_t i, int want_chi)
+{
+    hcy__azint_row_eval(row, &b->g, &b->scale, b->g.corner1[i], b->g.corner2, b->g.width + 1, want_chi);
+    to_single(row, b->g.width + 1, want_chi);
+}
+
+/* The corners of row i of pixels. */
+static void next_corners(struct worker *w, size_t i, int want_chi)
+{
+    const struct build *b = w->b;
+    struct azint_row old = w->upper;
+
+    if (b->g.corners) {
+        hcy__azint_quads_eval(&w->quads, &b->g, &b->scale, i, want_chi);
+        to_single(&w->quads, 4 * b->g.width, want_chi);
+        return;
+    }
+    if (i % AZINT_BAND == 0) {
+        eval_corners(&w->upper, b, i, want_chi);
+    } else {
+        w->upper = w->lower;
+        w->lower = old;
+    }
+    eval_corners(&w->lower, b, i + 1, want_chi);
+}
+
+void hcy__azint_do_row(struct worker *w, size_t i)
+{
+    const struct build *b = w->b;
+    int corners = b->split != HCY_SPLIT_NO, full = b->split == HCY_SPLIT_FULL, two = b->grid.n_azim > 0,
+        check = b->grid.check_chi || two;
+    /* Which points a pass needs, and whether in azimuth. */
+    int want_chi = w->pass == PASS_RANGE ? two : full && w->pass == PASS_WRITE ? 1 : check;
+    const struct azint_scale *scale = full ? NULL : &b->scale;
+
+    if (corners || (w->pass == PASS_SIZE && b->g.corners && !b->g.is_flat)) /* the second: for their solid angle */
+        next_corners(w, i, want_chi);
+    if (!full || w->pass == PASS_SIZE)
+        hcy__azint_centres_eval(&w->centre, &b->g, scale, i, check && !full);
+    if (w->pass == PASS_RANGE)
+        range_row(w, i);
+    else if (w->pass == PASS_SIZE)
+        size_row(w, i);
+    else
+        write_row(w, i);
+}
