@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 /* Of everything in this header; an xclbin says which one it was built for, and is refused when it differs. */
-#define HCY_HLS_INTERFACE 1u
+#define HCY_HLS_INTERFACE 2u
 
 #define HCY_HLS_REGISTER(i) (0x10u + 12u * (i))
 

@@ -17,11 +17,13 @@ static void hls_sum_chunk(const uint64_t *chunks, const uint64_t *blocks, const 
     hls::stream<hls_chunk, HLS_SMALL_DEPTH> decoded[HLS_ENGINES];
     hls::stream<hls_pixels, HLS_PIXEL_DEPTH> pieces[HLS_ENGINES];
     hls::stream<hls_group, HLS_SMALL_DEPTH> groups("groups");
-    hls::stream<hls_piece, 2> to_integrate("to_integrate"), to_settle("to_settle");
+    hls::stream<hls_piece, 2> to_integrate("to_integrate"), to_note("to_note"), to_settle("to_settle");
     hls::stream<hls_record, HLS_PIXEL_DEPTH> records("records");
-    hls::stream<uint32_t, HLS_SMALL_DEPTH> bins("bins");
+    hls::stream<uint64_t, HLS_PAIR_DEPTH> bins("bins");
+#pragma HLS BIND_STORAGE variable=bins type=fifo impl=uram
     hls::stream<uint8_t, HLS_PIXEL_DEPTH> lost("lost");
-    hls::stream<hls_bin, HLS_SMALL_DEPTH> totals("totals");
+    hls::stream<hls_pair, HLS_PAIR_DEPTH> totals("totals");
+#pragma HLS BIND_STORAGE variable=totals type=fifo impl=uram
     HLS_NAMED(units, "units")
     HLS_NAMED(copies, "copies")
     HLS_NAMED(turns, "turns")
@@ -39,9 +41,10 @@ static void hls_sum_chunk(const uint64_t *chunks, const uint64_t *blocks, const 
         HLS_STAGE_OF(e, hls_transpose(coded_run, e, turns[e], decoded[e], pieces[e]));
     }
     HLS_STAGE(hls_collect(coded_run, pieces, groups, damaged));
-    HLS_STAGE(hls_weights(plan, run, to_integrate, to_settle, records, bins));
+    HLS_STAGE(hls_weights(plan, run, to_integrate, to_note, to_settle, records, bins));
     HLS_STAGE(hls_integrate(run, to_integrate, records, groups, lost, totals));
-    HLS_STAGE(hls_settle(run, sums, at, again, list, to_settle, lost, totals, bins, losses));
+    HLS_STAGE(hls_note(run, list, again, to_note, lost, losses));
+    HLS_STAGE(hls_settle(run, sums, at, again, to_settle, totals, bins));
     HLS_STAGES_END
 }
 
@@ -122,17 +125,20 @@ static void hls_sum_image(const uint64_t *images, uint64_t images_bytes, uint64_
 #pragma HLS DATAFLOW
     hls::stream<hls_pixels, HLS_PIXEL_DEPTH> pieces("pieces");
     hls::stream<hls_group, HLS_SMALL_DEPTH> groups("groups");
-    hls::stream<hls_piece, 2> to_integrate("to_integrate"), to_settle("to_settle");
+    hls::stream<hls_piece, 2> to_integrate("to_integrate"), to_note("to_note"), to_settle("to_settle");
     hls::stream<hls_record, HLS_PIXEL_DEPTH> records("records");
-    hls::stream<uint32_t, HLS_SMALL_DEPTH> bins("bins");
+    hls::stream<uint64_t, HLS_PAIR_DEPTH> bins("bins");
+#pragma HLS BIND_STORAGE variable=bins type=fifo impl=uram
     hls::stream<uint8_t, HLS_PIXEL_DEPTH> lost("lost");
-    hls::stream<hls_bin, HLS_SMALL_DEPTH> totals("totals");
+    hls::stream<hls_pair, HLS_PAIR_DEPTH> totals("totals");
+#pragma HLS BIND_STORAGE variable=totals type=fifo impl=uram
     HLS_STAGES
     HLS_STAGE(hls_read_image(images, images_bytes, image, run.job.n_pixels * run.elem, pieces));
     HLS_STAGE(hls_collect_image(run.elem, pieces, groups));
-    HLS_STAGE(hls_weights(plan, run, to_integrate, to_settle, records, bins));
+    HLS_STAGE(hls_weights(plan, run, to_integrate, to_note, to_settle, records, bins));
     HLS_STAGE(hls_integrate(run, to_integrate, records, groups, lost, totals));
-    HLS_STAGE(hls_settle(run, sums, at, again, list, to_settle, lost, totals, bins, losses));
+    HLS_STAGE(hls_note(run, list, again, to_note, lost, losses));
+    HLS_STAGE(hls_settle(run, sums, at, again, to_settle, totals, bins));
     HLS_STAGES_END
 }
 

@@ -1,13 +1,16 @@
 /* azint_engine.h - pixels and a plan's records to bin sums: the stages that azint_image and bslz4_azint share.
  *
- *     pieces --> collect --groups--> integrate --lost, totals--> settle --> sums, a list of lost pixels
- *     plan --> weights --records, bins, pieces of the plan--^------------^
+ *     pieces --> collect --groups--> integrate --totals--> settle --> sums
+ *     plan --> weights --records-------^ |                  ^
+ *                 \--bins----------------+------------------/
+ *                                        \--lost--> note --> a list of lost pixels
  *
  * integrate takes eight pixels a clock.  Each of the eight lanes has two banks of sums of its own, for even and for
  * odd bins: a record's pixel adds to one bin or to two that follow one another, so a bank is asked for one sum a clock
  * at most.  The last sums that a bank wrote stand in registers beside it: neighbouring pixels that fall into one bin
  * find it there before memory has it, and nothing ever waits.  Sums of 96 bits hold any frame (doc/numbers.md: below
- * 2^88).  Lost pixels (invalid in this frame alone) are rare: they are listed, and taken one by one afterwards from
+ * 2^88).  Behind a piece of the plan the banks are emptied, a pair of bins a clock, into FIFOs that hold a whole piece:
+ * settle takes them to memory while the next piece is added up.  Lost pixels (invalid in this frame alone) are rare: they are listed, and taken one by one afterwards from
  * the plan's canonical tables.  A frame with more of them than the list holds goes through the stages again.
  */
 #ifndef HCY_HLS_AZINT_ENGINE_H
@@ -15,6 +18,7 @@
 
 #include "azint/azint_wide.h"
 #include "bslz4_engine.h"
+#include "hls_numbers.h"
 
 struct hls_group {
     uint32_t pixel[HLS_LANES];
@@ -27,6 +31,7 @@ struct hls_record {
 struct hls_sums_run {
     hcy_azint_job job;
     uint64_t span[HLS_SPAN + 1]; /* where the plan's spans begin, in bytes of its tables */
+    uint64_t runs_end;
     uint64_t n_pieces;
     uint32_t elem;
     int32_t dark_shift, variance_shift; /* -1: the plan has none */
@@ -39,7 +44,7 @@ struct hls_lost {
     uint8_t which;
 };
 
-/* What settle found out. */
+/* What note found out. */
 struct hls_losses {
     uint64_t pixels, groups; /* lost pixels, and groups with such, of the whole frame */
 };
@@ -216,48 +221,45 @@ static void hls_weights_piece(const hls_word *plan, uint64_t at, uint32_t n_reco
     }
 }
 
+/* And its bins, two in a word of 64. */
+static void hls_weights_bins(const hls_word *plan, uint64_t at, uint32_t n_bins,
+                             hls::stream<uint64_t, HLS_PAIR_DEPTH> &bins)
+{
+    hls_word w = { { 0, 0, 0, 0, 0, 0, 0, 0 } };
+    for (uint32_t k = 0; 2 * k < n_bins; k++) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=500 max=4096
+        if (k % 8 == 0)
+            w = plan[at++];
+        bins.write(w.w[k % 8]);
+    }
+}
+
 static void hls_weights(const hls_word *plan, hls_sums_run run, hls::stream<hls_piece, 2> &to_integrate,
-                        hls::stream<hls_piece, 2> &to_settle, hls::stream<hls_record, HLS_PIXEL_DEPTH> &records,
-                        hls::stream<uint32_t, HLS_SMALL_DEPTH> &bins)
+                        hls::stream<hls_piece, 2> &to_note, hls::stream<hls_piece, 2> &to_settle,
+                        hls::stream<hls_record, HLS_PIXEL_DEPTH> &records,
+                        hls::stream<uint64_t, HLS_PAIR_DEPTH> &bins)
 {
     uint64_t span = run.span[HLS_SPAN];
     for (uint64_t i = 0; i < run.n_pieces; i++) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=1 max=4096
         hls_piece p = hls_piece_get(plan, span, i);
         to_integrate.write(p);
+        to_note.write(p);
         to_settle.write(p);
         hls_weights_piece(plan, (span + p.records) / 64, p.n_records, records);
-        for (uint32_t k = 0; k < p.n_bins; k++) {
-#pragma HLS PIPELINE II=1
-#pragma HLS LOOP_TRIPCOUNT min=1 avg=1000 max=8192
-            bins.write(hls_table_u32(plan, span + p.bins + 4 * (uint64_t)k));
-        }
+        hls_weights_bins(plan, (span + p.bins) / 64, p.n_bins, bins);
     }
 }
 
 /* --- integrate --- */
 
-/* 96 bits, two's complement. */
-struct hls_sum {
-    uint64_t low;
-    uint32_t high;
-};
 struct hls_bin {
     hls_sum signal, variance;
 };
-
-static inline hls_sum hls_sum_add(hls_sum a, hls_sum b)
-{
-    hls_sum s = { a.low + b.low, 0 };
-    s.high = a.high + b.high + (s.low < a.low);
-    return s;
-}
-
-static inline hls_sum hls_sum_of(int64_t x)
-{
-    hls_sum s = { (uint64_t)x, (uint32_t)(x >> 63) };
-    return s;
-}
+struct hls_pair { /* neighbours in a piece */
+    hls_bin bin[2];
+};
 
 static inline hls_bin hls_bin_add(const hls_bin &a, const hls_bin &b)
 {
@@ -327,7 +329,8 @@ static inline bool hls_invalid(int64_t value, const hls_sums_run &run)
 static inline hls_bin hls_weigh(uint32_t c, int64_t value, bool want_variance)
 {
     uint64_t square = ((uint64_t)c * c + (1u << 23)) >> 24, variance = value > 1 ? (uint64_t)value : 1;
-    hls_bin b = { hls_sum_of((int64_t)c * value), hls_sum_of(want_variance ? (int64_t)(square * variance) : 0) };
+    hls_bin b = { hls_sum_of(hls_product(c, value)),
+                  hls_sum_of(want_variance ? hls_product((uint32_t)square, (int64_t)variance) : 0) };
     return b;
 }
 
@@ -348,12 +351,14 @@ static inline void hls_lane(hls_bin (&banks)[2][HLS_BINS / 2], hls_written (&wri
         hls_bank_add(banks[1], written[1], odd ? bin >> 1 : next >> 1, odd ? first : second);
 }
 
-static void hls_integrate_piece(const hls_sums_run &run, uint32_t n_records, hls_banks &banks,
+/* Whatever the records say, as many groups are taken as the piece has, and a byte of lost pixels given for each. */
+static void hls_integrate_piece(const hls_sums_run &run, uint32_t n_records, uint32_t n_groups, hls_banks &banks,
                                 hls::stream<hls_record, HLS_PIXEL_DEPTH> &records,
                                 hls::stream<hls_group, HLS_SMALL_DEPTH> &groups,
                                 hls::stream<uint8_t, HLS_PIXEL_DEPTH> &lost)
 {
     bool want_variance = run.job.flags & HCY_AZINT_WANT_VARIANCE, first = true;
+    uint32_t taken = 0, given = 0;
     hls_written written[HLS_LANES][2];
 #pragma HLS ARRAY_PARTITION variable=written complete dim=0
     hls_group g;
@@ -373,9 +378,10 @@ static void hls_integrate_piece(const hls_sums_run &run, uint32_t n_records, hls
 #pragma HLS DEPENDENCE variable=banks inter RAW distance=4 true
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=560712 max=4194304
         hls_record record = records.read();
-        if (first) {
+        if (first && taken < n_groups) {
             g = groups.read();
             gone = 0;
+            taken++;
         }
         for (uint32_t k = 0; k < HLS_LANES; k++) {
 #pragma HLS UNROLL
@@ -388,23 +394,35 @@ static void hls_integrate_piece(const hls_sums_run &run, uint32_t n_records, hls
                 hls_lane(banks[k], written[k], entry, value, want_variance);
         }
         first = !(hls_record_entry(record, 0) >> 24 & HLS_MORE);
-        if (first)
+        if (first && given < taken) {
             lost.write(gone);
+            given++;
+        }
+    }
+    for (uint32_t i = given; i < n_groups; i++) { /* records that were none */
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=0 avg=0 max=4194304
+        if (i >= taken)
+            groups.read();
+        lost.write(0);
     }
 }
 
 /* A piece's sums of all lanes, which leave the banks empty. */
-static void hls_integrate_flush(uint32_t n_bins, hls_banks &banks, hls::stream<hls_bin, HLS_SMALL_DEPTH> &totals)
+static void hls_integrate_flush(uint32_t n_bins, hls_banks &banks, hls::stream<hls_pair, HLS_PAIR_DEPTH> &totals)
 {
-    for (uint32_t i = 0; i < n_bins; i++) {
+    for (uint32_t i = 0; 2 * i < n_bins; i++) {
 #pragma HLS PIPELINE II=1
 #pragma HLS DEPENDENCE variable=banks inter false
-#pragma HLS LOOP_TRIPCOUNT min=1 avg=1000 max=8192
-        hls_bin total = hls_bin();
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=500 max=4096
+        hls_pair total = { { hls_bin(), hls_bin() } };
         for (uint32_t k = 0; k < HLS_LANES; k++) {
 #pragma HLS UNROLL
-            total = hls_bin_add(total, banks[k][i & 1][i >> 1]);
-            banks[k][i & 1][i >> 1] = hls_bin();
+            for (uint32_t odd = 0; odd < 2; odd++) {
+#pragma HLS UNROLL
+                total.bin[odd] = hls_bin_add(total.bin[odd], banks[k][odd][i]);
+                banks[k][odd][i] = hls_bin();
+            }
         }
         totals.write(total);
     }
@@ -414,7 +432,7 @@ static void hls_integrate(hls_sums_run run, hls::stream<hls_piece, 2> &pieces,
                           hls::stream<hls_record, HLS_PIXEL_DEPTH> &records,
                           hls::stream<hls_group, HLS_SMALL_DEPTH> &groups,
                           hls::stream<uint8_t, HLS_PIXEL_DEPTH> &lost,
-                          hls::stream<hls_bin, HLS_SMALL_DEPTH> &totals)
+                          hls::stream<hls_pair, HLS_PAIR_DEPTH> &totals)
 {
     HLS_MEMORY hls_banks banks;
 #pragma HLS ARRAY_PARTITION variable=banks complete dim=1
@@ -423,12 +441,12 @@ static void hls_integrate(hls_sums_run run, hls::stream<hls_piece, 2> &pieces,
     for (uint64_t i = 0; i < run.n_pieces; i++) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=1 max=4096
         hls_piece p = pieces.read();
-        hls_integrate_piece(run, p.n_records, banks, records, groups, lost);
+        hls_integrate_piece(run, p.n_records, p.n_groups, banks, records, groups, lost);
         hls_integrate_flush(p.n_bins, banks, totals);
     }
 }
 
-/* --- settle: to memory --- */
+/* --- note: which pixels are lost --- */
 
 static inline uint32_t hls_bits(uint8_t x)
 {
@@ -440,68 +458,94 @@ static inline uint32_t hls_bits(uint8_t x)
     return n;
 }
 
-/* The groups of a piece: those with lost pixels to the list, from the `skip`-th of the frame on. */
-static void hls_settle_lost(hls_lost (&list)[HLS_LOST], uint64_t skip, uint32_t first, uint32_t n_groups,
-                            hls::stream<uint8_t, HLS_PIXEL_DEPTH> &lost, hls_losses &found)
+/* Groups with lost pixels to the list, from the `skip`-th of the frame on. */
+static void hls_note(hls_sums_run run, hls_lost (&list)[HLS_LOST], uint64_t skip, hls::stream<hls_piece, 2> &pieces,
+                     hls::stream<uint8_t, HLS_PIXEL_DEPTH> &lost, hls_losses *losses)
 {
-    for (uint32_t g = 0; g < n_groups; g++) {
-#pragma HLS PIPELINE II=1
-#pragma HLS LOOP_TRIPCOUNT min=1 avg=560712 max=4194304
-        uint8_t which = lost.read();
-        uint64_t place = found.groups - skip;
-        if (!which)
-            continue;
-        if (found.groups >= skip && place < HLS_LOST) {
-            list[place].group = first + g;
-            list[place].which = which;
-        }
-        found.groups++;
-        found.pixels += hls_bits(which);
-    }
-}
-
-/* sums[row] and the next one += x, 96 bits that are extended to 128. */
-static inline void hls_settle_row(uint64_t *sums, uint64_t at, uint64_t n_bins, const hls_sum &x)
-{
-#pragma HLS INLINE
-    uint64_t sum[2] = { sums[at], sums[at + n_bins] };
-    azint_add(sum, x.low, (uint64_t)(int64_t)(int32_t)x.high);
-    sums[at] = sum[0];
-    sums[at + n_bins] = sum[1];
-}
-
-/* `again`: the sums stand in memory already, only the list goes on. */
-static void hls_settle(hls_sums_run run, uint64_t *sums, uint64_t at, uint64_t again, hls_lost (&list)[HLS_LOST],
-                       hls::stream<hls_piece, 2> &pieces, hls::stream<uint8_t, HLS_PIXEL_DEPTH> &lost,
-                       hls::stream<hls_bin, HLS_SMALL_DEPTH> &totals, hls::stream<uint32_t, HLS_SMALL_DEPTH> &bins,
-                       hls_losses *losses)
-{
-    uint64_t n_bins = run.job.n_bins, zeros = again ? 0 : HCY_SUM_LOST_COUNT * n_bins;
     hls_losses found = { 0, 0 };
     uint32_t group = 0;
-    for (uint64_t i = 0; i < zeros; i++) {
-#pragma HLS PIPELINE II=1
-#pragma HLS LOOP_TRIPCOUNT min=4 avg=4000 max=67108864
-        sums[at + i] = 0;
-    }
     for (uint64_t i = 0; i < run.n_pieces; i++) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=1 max=4096
         hls_piece p = pieces.read();
-        hls_settle_lost(list, again, group, p.n_groups, lost, found);
-        group += p.n_groups;
-        for (uint32_t k = 0; k < p.n_bins; k++) {
-#pragma HLS PIPELINE II=8
-#pragma HLS DEPENDENCE variable=sums inter false
-#pragma HLS LOOP_TRIPCOUNT min=1 avg=1000 max=8192
-            uint64_t bin = bins.read();
-            hls_bin total = totals.read();
-            if (bin < n_bins && !again) { /* a piece has each of its bins once */
-                hls_settle_row(sums, at + HCY_SUM_SIGNAL_LO * n_bins + bin, n_bins, total.signal);
-                hls_settle_row(sums, at + HCY_SUM_VARIANCE_LO * n_bins + bin, n_bins, total.variance);
+        for (uint32_t g = 0; g < p.n_groups; g++) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=0 avg=560712 max=4194304
+            uint8_t which = lost.read();
+            uint64_t place = found.groups - skip;
+            if (which && found.groups >= skip && place < HLS_LOST) {
+                list[place].group = group + g;
+                list[place].which = which;
             }
+            found.groups += which > 0;
+            found.pixels += hls_bits(which);
         }
+        group += p.n_groups;
     }
     *losses = found;
+}
+
+/* --- settle: to memory --- */
+
+/* The rows of sums that a run writes: SIGNAL_LO, SIGNAL_HI, VARIANCE_LO, VARIANCE_HI, or those below 2^63 alone. */
+struct hls_rows {
+    uint32_t n, step;
+};
+
+static inline hls_rows hls_rows_of(const hcy_azint_job &job)
+{
+    hls_rows wide = { 4, 1 }, narrow = { job.flags & HCY_AZINT_WANT_VARIANCE ? 2u : 1u, 2 };
+    return job.flags & HCY_AZINT_NARROW ? narrow : wide;
+}
+
+/* 64 bits of what is added to a row. */
+static inline uint64_t hls_limb(const hls_bin &x, uint32_t row)
+{
+    return hls_sum_limb(row < HCY_SUM_VARIANCE_LO ? x.signal : x.variance, row & 1);
+}
+
+/* A piece's sums, 64 bits a clock: a bin's rows one after the other, the low one's carry goes into the high one. */
+static void hls_settle_piece(uint64_t *sums, uint64_t at, uint64_t n_bins, hls_rows rows, uint32_t n, bool dry,
+                             hls::stream<hls_pair, HLS_PAIR_DEPTH> &totals,
+                             hls::stream<uint64_t, HLS_PAIR_DEPTH> &bins)
+{
+    uint32_t row = 0, half = 0;
+    uint64_t places = 0;
+    bool carry = false;
+    hls_pair pair;
+    for (uint64_t i = 0; i < (uint64_t)n * rows.n; i++) {
+#pragma HLS PIPELINE II=1
+#pragma HLS DEPENDENCE variable=sums inter false
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=4000 max=32768
+        if (!row && !half) {
+            places = bins.read();
+            pair = totals.read();
+        }
+        uint32_t place = half ? hls_high(places) : hls_low(places), bin = place & ~HLS_FIRST;
+        uint64_t to = at + row * rows.step * n_bins + bin, add = hls_limb(pair.bin[half], row * rows.step);
+        bool there = bin < n_bins && !dry;
+        uint64_t sum = there && !(place & HLS_FIRST) ? sums[to] : 0;
+        sum += carry;
+        carry = sum < (uint64_t)carry;
+        sum += add;
+        carry = rows.step == 1 && !(row & 1) && (carry || sum < add);
+        if (there)
+            sums[to] = sum;
+        half ^= row + 1 == rows.n;
+        row = row + 1 == rows.n ? 0 : row + 1;
+    }
+}
+
+/* `again`: the sums stand in memory already, only the list goes on. */
+static void hls_settle(hls_sums_run run, uint64_t *sums, uint64_t at, uint64_t again,
+                       hls::stream<hls_piece, 2> &pieces, hls::stream<hls_pair, HLS_PAIR_DEPTH> &totals,
+                       hls::stream<uint64_t, HLS_PAIR_DEPTH> &bins)
+{
+    hls_rows rows = hls_rows_of(run.job);
+    for (uint64_t i = 0; i < run.n_pieces; i++) { /* HLS_OUTER */
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=1 max=4096
+        hls_piece p = pieces.read();
+        hls_settle_piece(sums, at, run.job.n_bins, rows, p.n_bins, again > 0, totals, bins);
+    }
 }
 
 /* --- Lost pixels, when the stages are done --- */
@@ -513,6 +557,16 @@ static inline uint64_t hls_fixed(uint32_t bits, int32_t shift)
     uint64_t digits = (bits & 0x7fffff) | (exponent ? 0x800000u : 0);
     int32_t by = (exponent ? exponent : 1) - 150 + shift;
     return by >= 40 || by <= -24 ? 0 : by >= 0 ? digits << by : digits >> -by;
+}
+
+/* sums[row] and the next one += x. */
+static inline void hls_lose_row(uint64_t *sums, uint64_t at, uint64_t n_bins, uint64_t x)
+{
+#pragma HLS INLINE
+    uint64_t sum[2] = { sums[at], sums[at + n_bins] };
+    azint_add(sum, x, 0);
+    sums[at] = sum[0];
+    sums[at + n_bins] = sum[1];
 }
 
 /* c * x / 2^shift to nearest, shift from 0 to 62; with the sign. */
@@ -535,10 +589,9 @@ static void hls_lose_weight(uint64_t *sums, uint64_t n_bins, const hls_sums_run 
                             uint32_t dark, uint32_t variance)
 {
     uint64_t cn = azint_mul_shift(c, norm, 24), square = azint_mul_shift(cn, cn, HCY_AZINT_NORM_SHIFT);
-    hls_sum narrow[2] = { { cn, 0 }, { square, 0 } };
     sums[HCY_SUM_LOST_COUNT * n_bins] += c;
-    hls_settle_row(sums, HCY_SUM_LOST_NORM_LO * n_bins, n_bins, narrow[0]);
-    hls_settle_row(sums, HCY_SUM_LOST_NORM2_LO * n_bins, n_bins, narrow[1]);
+    hls_lose_row(sums, HCY_SUM_LOST_NORM_LO * n_bins, n_bins, cn);
+    hls_lose_row(sums, HCY_SUM_LOST_NORM2_LO * n_bins, n_bins, square);
     if (run.dark_shift >= 0) {
         uint64_t sum[2] = { sums[HCY_SUM_SIGNAL_LO * n_bins], sums[HCY_SUM_SIGNAL_HI * n_bins] };
         hls_lose_dark(sum, c, hls_fixed(dark, run.dark_shift), run.dark_shift, dark >> 31);
@@ -554,6 +607,13 @@ static void hls_lose_weight(uint64_t *sums, uint64_t n_bins, const hls_sums_run 
     }
 }
 
+/* The word of a run; where it is not all there, one without weights. */
+static inline uint32_t hls_run_word(const hls_word *plan, uint64_t at, const hls_sums_run &run)
+{
+    uint32_t word = at >= run.span[1] && at + 4 <= run.runs_end ? hls_table_u32(plan, at) : HCY_AZINT_NO_RUN;
+    return at + 4 + 3 * (uint64_t)HCY_AZINT_RUN_N(word) <= run.runs_end ? word : HCY_AZINT_NO_RUN;
+}
+
 /* A pixel's runs in the canonical tables: where they begin. */
 static uint64_t hls_runs_of(const hls_word *plan, const hls_sums_run &run, uint64_t pixel)
 {
@@ -562,7 +622,7 @@ static uint64_t hls_runs_of(const hls_word *plan, const hls_sums_run &run, uint6
     while (skip) {
 #pragma HLS PIPELINE off
 #pragma HLS LOOP_TRIPCOUNT min=0 avg=8 max=15
-        uint32_t word = hls_table_u32(plan, at);
+        uint32_t word = hls_run_word(plan, at, run);
         at += 4 + 3 * (uint64_t)HCY_AZINT_RUN_N(word);
         skip -= !HCY_AZINT_RUN_MORE(word);
     }
@@ -578,7 +638,7 @@ static void hls_lose_pixel(const hls_word *plan, const hls_sums_run &run, uint64
     uint32_t word = 0x80000000u;
     while (HCY_AZINT_RUN_MORE(word)) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=1 max=3
-        word = hls_table_u32(plan, runs);
+        word = hls_run_word(plan, runs, run);
         for (uint32_t k = 0; k < HCY_AZINT_RUN_N(word); k++) {
 #pragma HLS PIPELINE off
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=2 max=127
@@ -625,6 +685,12 @@ static inline bool hls_span_fits(uint64_t at, uint64_t size, uint64_t bytes)
     return at % 64 == 0 && at <= bytes && size <= bytes - at;
 }
 
+/* Bytes of the words that have these. */
+static inline uint64_t hls_words_up(uint64_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
 /* The plan's spans, held against the job: 0 or the status of the whole run. */
 static int32_t hls_sums_open(hls_sums_run &run, const uint64_t *job, const hls_word *plan, uint64_t plan_bytes)
 {
@@ -655,14 +721,17 @@ static int32_t hls_sums_open(hls_sums_run &run, const uint64_t *job, const hls_w
     uint64_t shifts = hls_table_u64(plan, run.span[0] + 40);
     run.dark_shift = size[4] ? (int32_t)hls_low(shifts) : -1;
     run.variance_shift = size[5] ? (int32_t)hls_high(shifts) : -1;
-    if (run.n_pieces >= size[HLS_SPAN] / 64 || size[3] < 4 * n)
+    run.runs_end = run.span[1] + size[1];
+    if (run.n_pieces >= size[HLS_SPAN] / 64 || n > UINT32_MAX || size[3] < 4 * n ||
+        size[2] < 8 * (n / HCY_AZINT_START_EVERY + 1) || (size[4] && (size[4] < 4 * n || hls_low(shifts) > 62)) ||
+        (size[5] && size[5] < 4 * n))
         return HCY_EINVAL;
     for (uint64_t i = 0; i < run.n_pieces; i++) {
 #pragma HLS PIPELINE off
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=1 max=4096
         hls_piece p = hls_piece_get(plan, run.span[HLS_SPAN], i);
-        if (!hls_span_fits(p.records, HLS_RECORD * (uint64_t)p.n_records, size[HLS_SPAN]) ||
-            !hls_span_fits(p.bins, 4 * (uint64_t)p.n_bins, size[HLS_SPAN]) || p.n_bins > HLS_BINS)
+        if (!hls_span_fits(p.records, hls_words_up(HLS_RECORD * (uint64_t)p.n_records), size[HLS_SPAN]) ||
+            !hls_span_fits(p.bins, hls_words_up(4 * (uint64_t)p.n_bins), size[HLS_SPAN]) || p.n_bins > HLS_BINS)
             return HCY_EINVAL;
         groups += p.n_groups;
     }

@@ -11,9 +11,9 @@ noinst_LTLIBRARIES += libhls_plan.la
 libhls_plan_la_SOURCES = kernels_hls/plan.c kernels_hls/plan.h kernels_hls/design.h kernels_hls/model.c kernels_hls/model.h
 
 # The kernels themselves, where there is a C++ compiler; sim/ stands for what v++ has.
-EXTRA_DIST += kernels_hls/sim/hls_stream.h kernels_hls/hls_common.h kernels_hls/bslz4_engine.h \
+EXTRA_DIST += kernels_hls/sim/hls_stream.h kernels_hls/hls_common.h kernels_hls/hls_numbers.h kernels_hls/bslz4_engine.h \
     kernels_hls/bslz4.cpp kernels_hls/azint_engine.h kernels_hls/azint.cpp
-hls_cppflags = -I$(srcdir)/kernels_hls/sim -I$(srcdir)/kernels_hls $(AM_CPPFLAGS)
+hls_cppflags = -I$(srcdir)/kernels_hls/sim -I$(srcdir)/kernels_hls $(AM_CPPFLAGS) $(HLS_CPPFLAGS)
 if HAVE_CXX
 noinst_LTLIBRARIES += libhls.la
 libhls_la_CPPFLAGS = $(hls_cppflags)

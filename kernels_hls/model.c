@@ -5,20 +5,18 @@
  */
 #include "model.h"
 
-#include "design.h"
-
 /* --- Assumptions --- */
 
 #define II_PARSE      2   /* clocks of a step of the parser: barrel shift and length in one loop */
 #define BURST_LATENCY 80  /* clocks until a block's first word arrives: HBM through its switch, 300 MHz */
 #define BLOCK_LATENCY 40  /* clocks that an engine's stages need to get going with a block */
 #define FRAME_LATENCY 2000 /* of all stages, from frame to frame */
-#define II_SETTLE     8   /* clocks of a bin: two sums of 128 bits read and written */
+#define BEAT          32   /* bytes of memory that a single number of 8 bytes costs */
 
 /* Of the card, per compute unit: of its engines, its sums, its ports and what holds them together. */
 static const struct {
     double lut, bram, uram, dsp;
-} engine_costs = { 9, 17, 0, 0 }, sums_costs = { 29, 2, 52, 80 }, port_costs = { 12, 32, 0, 0 };
+} engine_costs = { 9, 17, 0, 0 }, sums_costs = { 34, 2, 59, 96 }, port_costs = { 12, 32, 0, 0 };
 
 const hls_card hls_cards[] = {
     { "u55c", 10, 1304, 2016, 960, 9024, 14.4e9, 460e9, 12e9 },
@@ -27,7 +25,8 @@ const hls_card hls_cards[] = {
     { 0 },
 };
 
-const char *const hls_stage_names[HLS_STAGES + 1] = { "fetch", "engines", "weights", "integrate", "settle", "sums" };
+const char *const hls_stage_names[HLS_LIMITS] = { "fetch", "engines", "weights", "integrate", "note", "settle",
+                                                  "link", "link_back", "memory" };
 
 /* --- A block --- */
 
@@ -195,29 +194,75 @@ static void costs(hls_rates *r, const hls_design *d)
     add_costs(r, n, port_costs.lut, port_costs.bram, port_costs.uram, port_costs.dsp);
 }
 
-void hls_rates_get(hls_rates *r, const hls_work *work, const hls_design *d)
+/* Clocks of a frame whose pixels come at `pace` clocks a record: a piece's records, then its pairs of bins, which wait
+ * until settle has the piece before. */
+static double walk_pieces(const hls_design *d, double pace)
 {
-    double frames = work->frames ? (double)work->frames : 1, port = d->card->port / d->clock, slowest = 0;
-    double coded = (double)work->coded_bytes / frames, weights = (double)d->n_records * HLS_RECORD;
+    double summed = 0, settled = 0;
+    for (uint64_t k = 0; k < d->n_pieces; k++) {
+        const hls_piece *p = &d->pieces[k];
+        double full = summed + pace * p->n_records;
+        summed = full + 0.5 * p->n_bins;
+        summed = summed > settled ? summed : settled;
+        settled = (full > settled ? full : settled) + (double)d->rows * p->n_bins;
+    }
+    return summed > settled ? summed : settled;
+}
+
+static void stages(hls_rates *r, const hls_work *work, const hls_design *d, double frames)
+{
+    r->records = r->bins = 0;
+    for (uint64_t k = 0; k < d->n_pieces; k++) {
+        r->records += d->pieces[k].n_records;
+        r->bins += d->pieces[k].n_bins;
+    }
+    double port = d->card->port / d->clock, records = r->records ? (double)r->records : 1, pace = records;
+    double written = (double)d->rows * (double)r->bins, beats = written * BEAT / port;
     r->clocks[HLS_AT_FETCH] = ((double)work->words + (double)work->blocks * BURST_LATENCY) / frames;
     r->clocks[HLS_AT_ENGINES] = (double)work->engine / frames / d->engines;
-    r->clocks[HLS_AT_WEIGHTS] = weights / port;
-    r->clocks[HLS_AT_INTEGRATE] = (double)d->n_records;
-    r->clocks[HLS_AT_SETTLE] = (double)work->groups / frames;
-    r->sums = 4.0 * (double)d->n_bins + (double)d->n_bins * II_SETTLE + FRAME_LATENCY;
-    r->limit = 0;
-    for (int k = 0; k < HLS_STAGES; k++)
-        if (r->clocks[k] > slowest) {
-            slowest = r->clocks[k];
+    r->clocks[HLS_AT_WEIGHTS] = ((double)r->records * HLS_RECORD + 4 * (double)r->bins) / port;
+    r->clocks[HLS_AT_INTEGRATE] = (double)r->records + 0.5 * (double)r->bins;
+    r->clocks[HLS_AT_NOTE] = (double)work->groups / frames;
+    r->clocks[HLS_AT_SETTLE] = written > beats ? written : beats;
+    for (int k = r->limit = 0; k < HLS_STAGES; k++)
+        if (r->clocks[k] > r->clocks[r->limit])
             r->limit = k;
-        }
-    if (r->sums > slowest)
-        r->limit = HLS_STAGES;
-    r->unit = d->clock / (slowest + r->sums);
-    r->kernels = r->unit * d->units;
-    r->link = d->card->link / (coded > 1 ? coded : 1);
-    r->all = r->kernels < r->link ? r->kernels : r->link;
+    for (int k = 0; k < HLS_AT_INTEGRATE; k++)
+        pace = pace > r->clocks[k] ? pace : r->clocks[k];
+    double walked = walk_pieces(d, pace / records);
+    r->frame = (walked > r->clocks[r->limit] ? walked : r->clocks[r->limit]) + FRAME_LATENCY;
+}
+
+static double per_second(double rate, double bytes)
+{
+    return rate / (bytes > 1 ? bytes : 1);
+}
+
+static void bound_by(hls_rates *r, double rate, int what)
+{
+    if (rate >= r->all)
+        return;
+    r->all = rate;
+    r->bound = what;
+}
+
+void hls_rates_get(hls_rates *r, const hls_work *work, const hls_design *d)
+{
+    double frames = work->frames ? (double)work->frames : 1, coded = (double)work->coded_bytes / frames;
+    stages(r, work, d, frames);
+    double weights = (double)r->records * HLS_RECORD + 4 * (double)r->bins;
+    double sums = (double)d->rows * (double)r->bins * BEAT + (double)d->sums_bytes;
+    r->unit = d->clock / r->frame;
+    r->all = r->kernels = r->unit * d->units;
+    r->bound = r->limit;
+    r->link = per_second(d->card->link, coded);
+    r->back = per_second(d->card->link, (double)d->sums_bytes);
+    r->memory = per_second(d->card->memory, weights + 2 * coded + sums); /* chunks: the host writes, kernels read */
+    bound_by(r, r->link, HLS_AT_LINK);
+    bound_by(r, r->back, HLS_AT_LINK_BACK);
+    bound_by(r, r->memory, HLS_AT_MEMORY);
     r->weights = r->all * weights;
-    r->coded = 2 * r->all * coded; /* written by the host, read by the kernels */
+    r->coded = 2 * r->all * coded;
+    r->sums = r->all * sums;
     costs(r, d);
 }

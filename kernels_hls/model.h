@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "bslz4/bslz4_format.h"
+#include "design.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -38,24 +39,33 @@ typedef struct hls_work {
 void hls_work_frame(hls_work *work, const hcy_bslz4_frame *frame, const hcy_bslz4_block *blocks,
                     const hcy_bslz4_job *job, const uint8_t *chunks);
 
-/* Stages of a compute unit, and what all of them share. */
-enum { HLS_AT_FETCH, HLS_AT_ENGINES, HLS_AT_WEIGHTS, HLS_AT_INTEGRATE, HLS_AT_SETTLE, HLS_STAGES };
-extern const char *const hls_stage_names[HLS_STAGES + 1]; /* the last: sums, between frames */
+/* Stages of a compute unit; behind them, what all of them share. */
+enum {
+    HLS_AT_FETCH, HLS_AT_ENGINES, HLS_AT_WEIGHTS, HLS_AT_INTEGRATE, HLS_AT_NOTE, HLS_AT_SETTLE, HLS_STAGES,
+    HLS_AT_LINK = HLS_STAGES, HLS_AT_LINK_BACK, HLS_AT_MEMORY, HLS_LIMITS
+};
+extern const char *const hls_stage_names[HLS_LIMITS];
 
 typedef struct hls_design {
     const hls_card *card;
     uint32_t units, engines;
-    double clock; /* Hz */
-    uint64_t n_records, n_bins; /* of the plan; bins in all its pieces */
+    double clock;            /* Hz */
+    const hls_piece *pieces; /* of the plan; not owned */
+    uint64_t n_pieces;
+    uint32_t rows;           /* of sums that are written; of each 8 bytes of a bin */
+    uint64_t sums_bytes;     /* of a frame, as the host reads them */
 } hls_design;
 
 typedef struct hls_rates {
     double clocks[HLS_STAGES]; /* a frame in one compute unit */
-    double sums;               /* clocks between two frames in which no pixel moves */
-    double unit;               /* frames/s: of a compute unit, */
-    double kernels, link, all; /* of all, of the link from the host, and the least of both */
-    int limit;                 /* what takes longest: a stage, or HLS_STAGES for the sums */
-    double weights, coded;     /* bytes/s of memory at that rate */
+    double frame;              /* from frame to frame: the slowest stage, and what no stage hides */
+    double unit, kernels;      /* frames/s: of a compute unit, of all, */
+    double link, back, memory; /* of the link from the host, of the one to it, of the card's memory, */
+    double all;                /* and the least of them */
+    int limit;                 /* HLS_AT_*: what takes longest in a compute unit, */
+    int bound;                 /* and in all: `limit`, or HLS_AT_LINK, HLS_AT_LINK_BACK, HLS_AT_MEMORY */
+    uint64_t records, bins;    /* of all pieces */
+    double weights, coded, sums; /* bytes/s of memory at that rate */
     double lut, bram, uram, dsp; /* of all compute units; LUTs in thousands */
 } hls_rates;
 void hls_rates_get(hls_rates *rates, const hls_work *work, const hls_design *design);

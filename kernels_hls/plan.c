@@ -1,8 +1,8 @@
 /* plan.c - a plan's canonical runs (azint_format.h) to records (design.h).
  *
  * Pixels are taken in pieces that fall into HLS_BINS bins at most: a curve is one piece, an image in radius and
- * azimuth many.  A piece is found (its bins noted), its bins sorted and numbered, its records written.  No state; any
- * thread.
+ * azimuth many.  A piece is found (its bins noted), its bins sorted and numbered, its records written.  The bins
+ * that are left make pieces without pixels.  No state; any thread.
  */
 #include "plan.h"
 
@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define UNIT        64u /* pixels that a piece cannot be cut in */
-#define MAX_ENTRIES 512 /* of a pixel */
+#define UNIT        HLS_LANES /* pixels that a piece cannot be cut in */
+#define MAX_ENTRIES HLS_BINS  /* of a pixel */
 
 struct text {
     uint8_t *bytes;
@@ -33,8 +33,12 @@ struct make {
     const uint64_t *starts;
     const uint8_t *at, *end; /* of the runs */
     uint32_t *seen, *local;  /* of a bin: the last piece that has it, its number there */
+    uint8_t *begun;          /* of a bin: a piece has it already */
     uint32_t bins[HLS_BINS]; /* of the piece */
     uint32_t n_bins;
+    size_t n_full; /* pieces that have pixels: the first ones */
+    struct entry entries[MAX_ENTRIES];     /* of a pixel */
+    uint8_t rows[MAX_ENTRIES][HLS_RECORD]; /* records of a group */
     struct text pieces, body;
 };
 
@@ -66,8 +70,8 @@ static uint32_t load24(const uint8_t *p)
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16;
 }
 
-/* The next pixel's entries; their number, or -1 if the runs are none. */
-static int take_pixel(struct make *m, struct entry *entries)
+/* The next pixel's entries; their number (beyond MAX_ENTRIES they are only counted), or -1 if the runs are none. */
+static int take_pixel(struct make *m)
 {
     int n = 0;
     uint32_t word;
@@ -77,11 +81,13 @@ static int take_pixel(struct make *m, struct entry *entries)
         word = load24(m->at) | (uint32_t)m->at[3] << 24;
         uint32_t weights = HCY_AZINT_RUN_N(word), bin = HCY_AZINT_RUN_BIN(word);
         const uint8_t *c = m->at + 4;
-        if ((size_t)(m->end - c) < 3 * weights || bin + weights > m->head->n_bins || n + weights > MAX_ENTRIES)
+        if ((size_t)(m->end - c) < 3 * weights || bin + weights > m->head->n_bins)
             return -1;
         for (uint32_t k = 0; k < weights; k++) {
             bool two = k + 1 < weights && load24(c + 3 * k) + load24(c + 3 * k + 3) == HCY_AZINT_ONE;
-            entries[n++] = (struct entry){ bin + k, load24(c + 3 * k), two };
+            if (n < MAX_ENTRIES)
+                m->entries[n] = (struct entry){ bin + k, load24(c + 3 * k), two };
+            n += n <= MAX_ENTRIES;
             k += two;
         }
         m->at = c + 3 * weights;
@@ -110,18 +116,19 @@ static bool note_bin(struct make *m, uint32_t bin, uint32_t piece)
  * none was noted. */
 static int note_unit(struct make *m, uint64_t pixel, uint64_t n, uint32_t piece)
 {
-    struct entry entries[MAX_ENTRIES];
+    const struct entry *e = m->entries;
     const uint8_t *start = m->at;
     uint32_t before = m->n_bins;
     for (; n; n--, pixel++) {
-        bool room = true, begins = starts_here(m, pixel);
-        int count = take_pixel(m, entries);
+        bool begins = starts_here(m, pixel);
+        int count = take_pixel(m);
+        bool room = count <= MAX_ENTRIES;
         if (!begins)
             return bad_spans("starts that are not where runs begin");
         if (count < 0)
             return bad_spans("runs that are none");
         for (int k = 0; k < count && room; k++)
-            room = note_bin(m, entries[k].bin, piece) && (!entries[k].two || note_bin(m, entries[k].bin + 1, piece));
+            room = note_bin(m, e[k].bin, piece) && (!e[k].two || note_bin(m, e[k].bin + 1, piece));
         if (room)
             continue;
         while (m->n_bins > before)
@@ -148,35 +155,34 @@ static void put_entry(uint8_t *record, unsigned lane, uint32_t bin, const struct
     p[4] = (uint8_t)(flags >> 8);
 }
 
-/* The records of n pixels, up to HLS_LANES.  `rows` has them as they come: [record][HLS_RECORD]. */
-static unsigned put_group(struct make *m, unsigned n, uint8_t rows[MAX_ENTRIES][HLS_RECORD])
+/* The records of n pixels, up to HLS_LANES, to m->rows as they come. */
+static unsigned put_group(struct make *m, unsigned n)
 {
-    struct entry entries[MAX_ENTRIES];
     int records = 0;
     for (unsigned lane = 0; lane < n; lane++) {
-        int count = take_pixel(m, entries);
+        int count = take_pixel(m);
         for (; records < count || !records; records++)
-            memset(rows[records], 0, HLS_RECORD);
+            memset(m->rows[records], 0, HLS_RECORD);
         for (int k = 0; k < count; k++)
-            put_entry(rows[k], lane, m->local[entries[k].bin], &entries[k]);
+            put_entry(m->rows[k], lane, m->local[m->entries[k].bin], &m->entries[k]);
     }
     for (int k = 0; k + 1 < records; k++)
-        rows[k][4] |= HLS_MORE >> 8;
+        m->rows[k][4] |= HLS_MORE >> 8;
     return (unsigned)records;
 }
 
 /* Records stand without gaps: what fills up to 64 is taken back before the next ones. */
 static int put_records(struct make *m, hls_piece *piece, uint64_t n_pixels)
 {
-    uint8_t rows[MAX_ENTRIES][HLS_RECORD], *at;
+    uint8_t *at;
     size_t size = m->body.size;
     int status = 0;
     for (; n_pixels && !status; piece->n_groups++) {
-        unsigned n = n_pixels < HLS_LANES ? (unsigned)n_pixels : HLS_LANES, records = put_group(m, n, rows);
+        unsigned n = n_pixels < HLS_LANES ? (unsigned)n_pixels : HLS_LANES, records = put_group(m, n);
         m->body.size = size;
         status = grow(&m->body, records * (size_t)HLS_RECORD, &at);
         if (!status)
-            memcpy(at, rows, records * (size_t)HLS_RECORD);
+            memcpy(at, m->rows, records * (size_t)HLS_RECORD);
         size += records * (size_t)HLS_RECORD;
         piece->n_records += records;
         n_pixels -= n;
@@ -190,8 +196,12 @@ static int put_piece(struct make *m, const uint8_t *start, uint64_t n)
     hls_piece piece = { .bins = m->body.size, .n_bins = m->n_bins };
     uint8_t *at;
     qsort(m->bins, m->n_bins, sizeof *m->bins, by_bin);
-    for (uint32_t k = 0; k < m->n_bins; k++)
-        m->local[m->bins[k]] = k;
+    for (uint32_t k = 0; k < m->n_bins; k++) {
+        uint32_t bin = m->bins[k];
+        m->local[bin] = k;
+        m->bins[k] |= m->begun[bin] ? 0 : HLS_FIRST;
+        m->begun[bin] = 1;
+    }
     int status = grow(&m->body, m->n_bins * sizeof *m->bins, &at);
     if (status)
         return status;
@@ -226,9 +236,36 @@ static int put_pieces(struct make *m)
         int status = put_piece(m, start, n);
         if (status)
             return status;
+        m->n_full++;
         left -= n;
     }
     return 0;
+}
+
+/* Bins that no pixel falls into: pieces without pixels. */
+static int put_empty_bins(struct make *m)
+{
+    int status = 0;
+    m->n_bins = 0;
+    for (uint32_t bin = 0; bin <= m->head->n_bins && !status; bin++) {
+        bool all = bin == m->head->n_bins;
+        if (m->n_bins == HLS_BINS || (all && m->n_bins)) {
+            status = put_piece(m, m->at, 0);
+            m->n_bins = 0;
+        }
+        if (!all && !m->begun[bin])
+            m->bins[m->n_bins++] = bin;
+    }
+    return status;
+}
+
+/* Which comes next: those without pixels are dealt among the others, so that memory gets sums at an even pace. */
+static size_t next_piece(const struct make *m, size_t n, size_t *full, size_t *empty)
+{
+    size_t n_empty = n - m->n_full;
+    if (*full < m->n_full && (*empty == n_empty || *full * n_empty <= *empty * m->n_full))
+        return (*full)++;
+    return m->n_full + (*empty)++;
 }
 
 /* Head, pieces, body in one; their places are counted from its start. */
@@ -240,9 +277,9 @@ static int assemble(void **span, size_t *size, struct make *m)
     if (!all)
         return hcy_fail(HCY_ENOMEM, "FPGA tables: no memory for %zu bytes", front + m->body.size);
     head.n_pieces = m->pieces.size / sizeof(hls_piece);
-    for (size_t k = 0; k < head.n_pieces; k++) {
+    for (size_t k = 0, full = 0, empty = 0; k < head.n_pieces; k++) {
         hls_piece piece;
-        memcpy(&piece, m->pieces.bytes + k * sizeof piece, sizeof piece);
+        memcpy(&piece, m->pieces.bytes + next_piece(m, head.n_pieces, &full, &empty) * sizeof piece, sizeof piece);
         piece.records += front;
         piece.bins += front;
         head.n_records += piece.n_records;
@@ -290,12 +327,17 @@ int hcy__hls_records(void **span, size_t *size, const hcy_span *spans, size_t n)
     m->end = m->at + spans[1].size;
     m->seen = calloc((size_t)m->head->n_bins + 1, sizeof *m->seen);
     m->local = calloc((size_t)m->head->n_bins + 1, sizeof *m->local);
-    status = m->seen && m->local ? put_pieces(m)
-                                 : hcy_fail(HCY_ENOMEM, "FPGA tables: no memory for %u bins", m->head->n_bins);
+    m->begun = calloc(m->head->n_bins, 1);
+    status = m->seen && m->local && m->begun
+                 ? put_pieces(m)
+                 : hcy_fail(HCY_ENOMEM, "FPGA tables: no memory for %u bins", m->head->n_bins);
+    if (!status)
+        status = put_empty_bins(m);
     if (!status)
         status = assemble(span, size, m);
     free(m->seen);
     free(m->local);
+    free(m->begun);
     free(m->pieces.bytes);
     free(m->body.bytes);
     free(m);

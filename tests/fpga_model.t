@@ -25,7 +25,10 @@ check '--clock' more "`value kernels_frames_per_s --clock 300`" "`value kernels_
 check '--platform' equals "`value units --platform u50`" 6
 check '--platform that is none' refused 2 'u280' model s.h5 -p s.poni --platform u1
 check '--npt-azim: several pieces' more "`value pieces --npt 500 --npt-azim 360`" 1
-check '--npt' more "`value clocks_a_frame.sums --npt 2000`" "`value clocks_a_frame.sums --npt 1000`"
+check '--npt-azim: more sums' more "`value sums_bytes_per_s --npt 500 --npt-azim 360`" "`value sums_bytes_per_s`"
+check 'the way of large sums to the host bounds it' equals "`value limit --npt 1000 --npt-azim 360 --units 64`" link_back
+check 'a slow clock does' equals "`value limit --npt 1000 --npt-azim 360 --clock 50`" settle
+check '--npt' more "`value clocks_a_frame.settle --npt 2000`" "`value clocks_a_frame.settle --npt 1000`"
 check '--split' more "`value records --split full --npt 4000`" "`value records --split no --npt 4000`"
 check '--dataset that is not there' refused 1 '/no' model s.h5 -p s.poni --dataset /no
 check 'without a geometry' refused 2 'poni' model s.h5

@@ -5,7 +5,11 @@
 
 #include "azint_oracle.h"
 #include "design.h"
+#include "hls_numbers.h"
 #include "plan.h"
+
+#include <algorithm>
+#include <type_traits>
 
 extern "C" void azint_image_run(unsigned char *memory, const uint64_t *args);
 extern "C" void bslz4_azint_run(unsigned char *memory, const uint64_t *args);
@@ -93,6 +97,19 @@ static scene scene_of(enum oracle_kind kind, uint32_t height, uint32_t width, ui
     return s;
 }
 
+enum { UNTOUCHED = 0x33 };
+
+/* Sums that are narrow have no high words: these rows are left as they were. */
+static void forget_high_rows(const hcy_azint_job &job, uint8_t *sums, size_t row)
+{
+    if (!(job.flags & HCY_AZINT_NARROW))
+        return;
+    memset(sums + HCY_SUM_SIGNAL_HI * row, UNTOUCHED, row);
+    memset(sums + HCY_SUM_VARIANCE_HI * row, UNTOUCHED, row);
+    if (!(job.flags & HCY_AZINT_WANT_VARIANCE))
+        memset(sums + HCY_SUM_VARIANCE_LO * row, UNTOUCHED, row);
+}
+
 /* Sums and reports of n frames against the oracle's; `status` of those that the kernel should not take. */
 static const char *judge(const scene &s, const std::vector<bytes> &images, const bytes &sums, const bytes &reports,
                          const std::vector<int> &status)
@@ -111,6 +128,7 @@ static const char *judge(const scene &s, const std::vector<bytes> &images, const
         if (r.n_lost != lost)
             return diag("frame %zu: lost %" PRIu64 ", want %" PRIu64, i, r.n_lost, lost), "pixels lost";
         size_t rows = lost ? HCY_AZINT_SUMS : HCY_SUM_LOST_COUNT, k = 0;
+        forget_high_rows(s.job, &want[0], row);
         while (k < rows * row && sums[i * frame + k] == want[k])
             k++;
         if (k < rows * row)
@@ -119,13 +137,17 @@ static const char *judge(const scene &s, const std::vector<bytes> &images, const
     return nullptr;
 }
 
-static const char *run_images(const scene &s, const std::vector<bytes> &images)
+/* `status` of each frame (none: 0), of an image buffer that ends behind `room` bytes. */
+static const char *run_images(const scene &s, const std::vector<bytes> &images, std::vector<int> status = {},
+                              size_t room = SIZE_MAX)
 {
     size_t n = images.size();
-    bytes all, tables = s.tables, job = bytes_of_one(s.job), sums(n * HCY_AZINT_SUMS * s.job.n_bins * 8, 0x33),
+    status.resize(n);
+    bytes all, tables = s.tables, job = bytes_of_one(s.job), sums(n * HCY_AZINT_SUMS * s.job.n_bins * 8, UNTOUCHED),
                reports(n * sizeof(hcy_frame_report)), none;
     for (const bytes &image : images)
         all.insert(all.end(), image.begin(), image.end());
+    all.resize(std::min(all.size(), room));
     bool clean = hls_call(azint_image_run, n,
                           { { &all, false },
                             { &tables, false },
@@ -133,14 +155,14 @@ static const char *run_images(const scene &s, const std::vector<bytes> &images)
                             { &sums, false },
                             { &reports, false },
                             { &none, false } });
-    return clean ? judge(s, images, sums, reports, std::vector<int>(n, 0)) : "written outside the buffers";
+    return clean ? judge(s, images, sums, reports, status) : "written outside the buffers";
 }
 
 static const char *run_chunks(const scene &s, const hls_batch &b, const std::vector<bytes> &images,
                               const std::vector<int> &status)
 {
     size_t n = b.frames.size();
-    bytes tables = s.tables, job = bytes_of_one(s.job), sums(n * HCY_AZINT_SUMS * s.job.n_bins * 8, 0x33),
+    bytes tables = s.tables, job = bytes_of_one(s.job), sums(n * HCY_AZINT_SUMS * s.job.n_bins * 8, UNTOUCHED),
           reports(n * sizeof(hcy_frame_report), 0x22), none;
     bytes chunks = b.chunks, frames = bytes_of(b.frames), blocks = bytes_of(b.blocks), coding = bytes_of_one(b.job);
     bool clean = hls_call(bslz4_azint_run, n,
@@ -176,6 +198,48 @@ static void try_plan(enum oracle_kind kind, uint32_t height, uint32_t width, uin
     oracle_plan_free(&s.plan);
 }
 
+/* Sums below 2^63, with and without variances, in several pieces: high words are not written. */
+static void try_narrow(uint32_t type)
+{
+    for (uint32_t flags : { HCY_AZINT_NARROW, HCY_AZINT_NARROW | HCY_AZINT_WANT_VARIANCE }) {
+        scene s = scene_of(ORACLE_WILD, 60, 64, 30001, type);
+        std::vector<bytes> images = { image_of(DIM, s.job.n_pixels, type), image_of(GAPS, s.job.n_pixels, type) };
+        s.job.flags = flags;
+        const char *wrong = run_images(s, images);
+        ok(!wrong, "narrow sums, pixel type %u, flags %u%s%s", type, flags, wrong ? ": " : "", wrong ? wrong : "");
+        oracle_plan_free(&s.plan);
+    }
+}
+
+/* --- What numbers.h computes, against 128 bits --- */
+
+__extension__ typedef __int128 wide;
+
+static wide whole(const hls_sum &s)
+{
+    return static_cast<wide>(static_cast<int64_t>(hls_sum_limb(s, true))) * (static_cast<wide>(1) << 64) +
+           hls_sum_limb(s, false);
+}
+
+static void numbers()
+{
+    size_t wrong = 0;
+    wide want = 0;
+    hls_sum sum = hls_sum_of(0);
+    for (int i = 0; i < 20000; i++) {
+        uint32_t c = hls_below(1u << 24);
+        int64_t x = static_cast<int64_t>(hls_random() >> 31) - (hls_below(2) ? INT64_C(1) << 32 : 0);
+        int64_t add = static_cast<int64_t>(hls_random()) >> hls_below(4);
+        sum = hls_sum_add(sum, hls_sum_of(add));
+        want += add;
+        wrong += hls_product(c, x) != static_cast<int64_t>(c) * x || whole(sum) != want;
+    }
+#ifdef HCY_AP_TYPES
+    ok(std::is_same<hls_sum, ap_int<96>>::value, "sums are ap_int<96>");
+#endif
+    is_int(static_cast<intmax_t>(wrong), 0, "sums of 96 bits and products of 24 and 33");
+}
+
 static void try_codec(uint32_t codec, uint32_t type, const char *name)
 {
     scene s = scene_of(ORACLE_SPLIT, 61, 77, 50, type);
@@ -187,6 +251,137 @@ static void try_codec(uint32_t codec, uint32_t type, const char *name)
     const char *wrong = run_chunks(s, b, images, std::vector<int>(images.size(), 0));
     ok(!wrong, "%s, pixel type %u%s%s", name, type, wrong ? ": " : "", wrong ? wrong : "");
     oracle_plan_free(&s.plan);
+}
+
+/* A frame of one block: `coded` and the bytes that it stands for. */
+static const char *run_block(const scene &s, const bytes &coded, const bytes &image)
+{
+    hls_batch b(HCY_CODEC_LZ4, static_cast<uint32_t>(oracle_pixel_size(s.job.pixel_type)), image.size());
+    b.add_block(coded);
+    b.end();
+    return run_chunks(s, b, std::vector<bytes>(1, image), std::vector<int>(1, 0));
+}
+
+static void put_length(bytes &to, size_t n)
+{
+    for (; n >= 255; n -= 255)
+        to.push_back(255);
+    to.push_back(static_cast<uint8_t>(n));
+}
+
+/* One match as long as can be, of offset 1; literals alone; pixels that all fall into one bin. */
+static void worst_blocks(uint32_t type)
+{
+    scene s = scene_of(ORACLE_WHOLE, 80, 96, 1, type);
+    size_t n = s.job.n_pixels * oracle_pixel_size(type);
+    bytes longest = { 0x1f, 1, 1, 0 }, same(n, 1), literals, noise = image_of(WILD, s.job.n_pixels, type);
+    put_length(longest, n - 6 - 19);
+    longest.insert(longest.end(), { 0x50, 1, 1, 1, 1, 1 });
+    literals.push_back(0xf0);
+    put_length(literals, n - 15);
+    literals.insert(literals.end(), noise.begin(), noise.end());
+    const char *wrong = run_block(s, longest, same);
+    ok(!wrong, "the longest match, of offset 1, pixel type %u%s%s", type, wrong ? ": " : "", wrong ? wrong : "");
+    wrong = run_block(s, literals, noise);
+    ok(!wrong, "literals alone, pixel type %u%s%s", type, wrong ? ": " : "", wrong ? wrong : "");
+    oracle_plan_free(&s.plan);
+}
+
+/* No frame, frames of no block; images that are not all there, reports that are not. */
+static void empty_and_short()
+{
+    scene s = scene_of(ORACLE_SPLIT, 20, 30, 12, HCY_PIXEL_U16);
+    hls_batch none(HCY_CODEC_BSLZ4, 2, 1200), hollow(HCY_CODEC_BSLZ4, 2, 1200);
+    std::vector<bytes> images(3, image_of(DIM, s.job.n_pixels, s.job.pixel_type));
+    none.end();
+    const char *wrong = run_chunks(s, none, std::vector<bytes>(), std::vector<int>());
+    ok(!wrong, "chunks of no frame%s%s", wrong ? ": " : "", wrong ? wrong : "");
+    wrong = run_images(s, std::vector<bytes>());
+    ok(!wrong, "images of no frame%s%s", wrong ? ": " : "", wrong ? wrong : "");
+    for (const bytes &image : images)
+        hollow.add_image(image.data());
+    hollow.frames[1].n_blocks = hollow.frames[1].tail_bytes = 0;
+    hollow.end();
+    std::vector<int> status = { 0, HCY_EINVAL, 0 };
+    wrong = run_chunks(s, hollow, images, status);
+    ok(!wrong, "a frame without a block%s%s", wrong ? ": " : "", wrong ? wrong : "");
+    status = { 0, 0, HCY_ERANGE };
+    wrong = run_images(s, images, status, 3 * 1200 - 1);
+    ok(!wrong, "an image cut short%s%s", wrong ? ": " : "", wrong ? wrong : "");
+    oracle_plan_free(&s.plan);
+}
+
+/* Blocks of noise, and good ones with a bit turned over: a status or sums, nothing outside, an end. */
+static void noise_for_chunks()
+{
+    scene s = scene_of(ORACLE_SPLIT, 40, 64, 30, HCY_PIXEL_U32);
+    bytes image = image_of(DIM, s.job.n_pixels, s.job.pixel_type);
+    hls_batch b(HCY_CODEC_BSLZ4, 4, image.size());
+    for (int i = 0; i < 24; i++)
+        b.add_image(image.data());
+    b.end();
+    for (size_t i = 1; i < b.frames.size(); i++) {
+        const hcy_bslz4_block &block = b.blocks[b.frames[i].first_block];
+        uint8_t *at = &b.chunks[b.frames[i].offset + block.offset];
+        if (i % 2)
+            at[hls_below(block.size)] ^= static_cast<uint8_t>(1 << hls_below(8));
+        for (uint32_t k = 0; k < block.size && i % 2 == 0; k++)
+            at[k] = static_cast<uint8_t>(hls_random());
+    }
+    bytes tables = s.tables, job = bytes_of_one(s.job), sums(24 * HCY_AZINT_SUMS * 30 * 8),
+          reports(24 * sizeof(hcy_frame_report)), none;
+    bytes chunks = b.chunks, frames = bytes_of(b.frames), blocks = bytes_of(b.blocks), coding = bytes_of_one(b.job);
+    bool clean = hls_call(bslz4_azint_run, 24,
+                          { { &chunks, false },
+                            { &frames, false },
+                            { &blocks, false },
+                            { &coding, true },
+                            { &tables, false },
+                            { &job, true },
+                            { &sums, false },
+                            { &reports, false },
+                            { &none, false } });
+    size_t bad = 0, strange = 0;
+    for (int i = 0; i < 24; i++) {
+        hcy_frame_report r;
+        memcpy(&r, &reports[i * sizeof r], sizeof r);
+        bad += r.status == HCY_ECORRUPT;
+        strange += (r.status && r.status != HCY_ECORRUPT) || (!i && r.status);
+    }
+    ok(clean && !strange && bad >= 11, "noise: %zu of 24 frames damaged, nothing written outside", bad);
+    oracle_plan_free(&s.plan);
+}
+
+/* Tables of records that nobody checked: a status, or sums of nothing in particular; an end, and nothing outside. */
+static void damaged_tables()
+{
+    size_t wrong = 0, refused = 0;
+    for (int i = 0; i < 24; i++) {
+        scene s = scene_of(ORACLE_SPLIT, 20, 30, 12, HCY_PIXEL_U16);
+        bytes image = image_of(GAPS, s.job.n_pixels, s.job.pixel_type), job = bytes_of_one(s.job), none,
+              sums(HCY_AZINT_SUMS * 12 * 8), reports(sizeof(hcy_frame_report));
+        hcy_hls_tables head;
+        memcpy(&head, s.tables.data(), sizeof head);
+        uint8_t *span = &s.tables[head.span[HLS_SPAN].offset];
+        if (i % 2) /* what the pieces say of themselves */
+            span[64 + hls_below(24)] ^= static_cast<uint8_t>(1 << hls_below(8));
+        else /* the records, or the runs and where they start, of a frame with lost pixels */
+            for (int k = i % 4 ? 1 : HLS_SPAN; k <= (i % 4 ? 2 : HLS_SPAN); k++)
+                for (uint64_t at = k == HLS_SPAN ? 128 : 0; at < head.span[k].size; at++)
+                    s.tables[head.span[k].offset + at] = static_cast<uint8_t>(hls_random());
+        wrong += !hls_call(azint_image_run, 1,
+                           { { &image, false },
+                             { &s.tables, false },
+                             { &job, true },
+                             { &sums, false },
+                             { &reports, false },
+                             { &none, false } });
+        hcy_frame_report r;
+        memcpy(&r, &reports[0], sizeof r);
+        refused += r.status == HCY_EINVAL;
+        oracle_plan_free(&s.plan);
+    }
+    ok(!wrong && refused, "damaged records: %zu of 24 refused, nothing written outside", refused);
 }
 
 static void damaged()
@@ -266,6 +461,14 @@ int main()
     try_codec(HCY_CODEC_NONE, HCY_PIXEL_U16, "plain pixels");
     /* More groups with lost pixels than the list holds: the frame goes through again. */
     try_plan(ORACLE_SPLIT, 380, 360, 40, HCY_PIXEL_U8, false, "more lost pixels than are listed at once", true);
+    numbers();
+    for (uint32_t type : { HCY_PIXEL_U8, HCY_PIXEL_U16, HCY_PIXEL_U32 }) {
+        try_narrow(type);
+        worst_blocks(type);
+    }
+    empty_and_short();
+    noise_for_chunks();
+    damaged_tables();
     damaged();
     refusals();
     tail_alone();

@@ -47,6 +47,59 @@ static void try_counts(uint32_t codec, unsigned elem)
     is_int(counts.get("units"), work.blocks, "... blocks");
 }
 
+/* A frame of one piece: its records, a pair of bins a clock, a row of a bin a clock. */
+static void curves()
+{
+    hls_work work;
+    hls_piece piece = { 0, 0, 560712, 560712, 1000, 0, { 0, 0, 0, 0 } };
+    hls_design design = { &hls_cards[0], 1, 4, 300e6, &piece, 1, 4, 32000 };
+    hls_rates r;
+    memset(&work, 0, sizeof work);
+    work.frames = 1;
+    work.groups = 560712;
+    work.coded_bytes = 1000000;
+    hls_rates_get(&r, &work, &design);
+    is_near(r.all, 300e6 / (560712 + 4000 + 2000), 1e-12, 0, "a frame a record a clock");
+    is_str(hls_stage_names[r.limit], "integrate", "... which limits");
+    ok(r.bound == r.limit, "... in all");
+    design.units = 100;
+    hls_rates_get(&r, &work, &design);
+    is_near(r.all, 12000, 1e-12, 0, "the link limits many compute units");
+    is_str(hls_stage_names[r.bound], "link", "... and is named");
+    work.coded_bytes = 1000;
+    hls_card slow = hls_cards[0];
+    slow.memory = 77e9;
+    design.card = &slow;
+    hls_rates_get(&r, &work, &design);
+    is_str(hls_stage_names[r.bound], "memory", "few memories limit many compute units");
+}
+
+/* A frame of many pieces: sums go to memory while the next piece is added up. */
+static void images()
+{
+    hls_work work;
+    std::vector<hls_piece> pieces(10);
+    hls_design design = { &hls_cards[0], 10, 4, 300e6, pieces.data(), pieces.size(), 2, 16 * 80000 };
+    hls_rates r;
+    memset(&work, 0, sizeof work);
+    work.frames = 1;
+    for (hls_piece &p : pieces) {
+        memset(&p, 0, sizeof p);
+        p.n_records = 50000;
+        p.n_bins = 8000;
+    }
+    hls_rates_get(&r, &work, &design);
+    is_near(r.frame, 10 * (50000 + 4000) - 4000 + 16000 + 2000, 1e-12, 0, "sums of a piece are hidden by the next one");
+    design.rows = 8;
+    hls_rates_get(&r, &work, &design);
+    is_near(r.frame, 50000 + 10 * 64000 + 2000, 1e-12, 0, "... unless they take longer");
+    is_str(hls_stage_names[r.limit], "settle", "... which then limits");
+    design.sums_bytes = 30000000;
+    hls_rates_get(&r, &work, &design);
+    is_near(r.all, 400, 1e-12, 0, "the way back limits large sums");
+    is_str(hls_stage_names[r.bound], "link_back", "... and is named");
+}
+
 int main()
 {
     for (unsigned elem = 1; elem <= 4; elem *= 2) {
@@ -55,18 +108,7 @@ int main()
     }
     try_counts(HCY_CODEC_BITSHUFFLE, 2);
 
-    hls_work work;
-    hls_design design = { &hls_cards[0], 1, 4, 300e6, 560712, 1000 };
-    hls_rates r;
-    memset(&work, 0, sizeof work);
-    work.frames = 1;
-    work.groups = 560712;
-    work.coded_bytes = 1000000;
-    hls_rates_get(&r, &work, &design);
-    is_near(r.all, 300e6 / (560712 + 14000), 1e-12, 0, "a frame a record a clock");
-    is_str(hls_stage_names[r.limit], "integrate", "... which limits");
-    design.units = 100;
-    hls_rates_get(&r, &work, &design);
-    is_near(r.all, 12000, 1e-12, 0, "the link limits many compute units");
+    curves();
+    images();
     return done_testing();
 }

@@ -106,6 +106,10 @@ test_internal += tests/pipeline_refuse
 tests_pipeline_refuse_SOURCES = tests/pipeline_refuse.c tests/pipeline_scene.h
 tests_pipeline_refuse_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hcy_launch -Wl,--wrap=hcy_kernel_preferred_batch
 tests_pipeline_refuse_LDADD = libinternal.la
+test_internal += tests/pipeline_rows
+tests_pipeline_rows_SOURCES = tests/pipeline_rows.c tests/pipeline_scene.h
+tests_pipeline_rows_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hcy_buffer_read
+tests_pipeline_rows_LDADD = libinternal.la
 test_internal += tests/pipeline_push
 tests_pipeline_push_SOURCES = tests/pipeline_push.c tests/pipeline_scene.h
 tests_pipeline_push_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \

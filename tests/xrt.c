@@ -98,7 +98,7 @@ static void test_other(const unsigned char *good, size_t size)
     } others[] = {
         { "halcyon_virtual_hbm_1", "halcyon_virtual_hbm_2", HCY_EINVAL, "is for cards",
           "of another platform" },
-        { "halcyon-interface 1", "halcyon-interface 9", HCY_EABI, "interface", "of another interface" },
+        { "halcyon-interface 2", "halcyon-interface 9", HCY_EABI, "interface", "of another interface" },
         { "family bslz4 ", "family bslz5 ", HCY_EABI, "version", "of another version of a family" },
         { "arg name=\"chunks\"", "arg name=\"chonks\"", HCY_EABI, "chunks", "with another argument" },
         { "size=\"0x8\" offset=\"0x1c\"", "size=\"0x8\" offset=\"0x20\"", HCY_EABI, "argument 1",

@@ -55,7 +55,7 @@ struct model {
     hls_work work;
     hls_design design;
     hls_rates rates;
-    uint64_t n_pieces;
+    void *records; /* of the plan */
 };
 
 static int make_plan(struct model *m)
@@ -86,23 +86,25 @@ static int make_plan(struct model *m)
     return status ? cli_fail(status) : CLI_OK;
 }
 
-/* The plan's records: how many, and the bins of all pieces. */
-static int count_records(struct model *m)
+/* The plan's records, and the sums of a frame: rows that kernels write, and that the host reads. */
+static int lay_out(struct model *m)
 {
     hcy_span spans[HCY_AZINT_SPANS];
-    void *records = NULL;
+    hcy_azint_job job;
     size_t size;
     hcy_azint_plan_tables(spans, m->plan);
-    int status = hcy__hls_records(&records, &size, spans, HCY_AZINT_SPANS);
+    int status = hcy__hls_records(&m->records, &size, spans, HCY_AZINT_SPANS);
+    if (!status)
+        status = hcy_azint_plan_job(&job, m->plan, m->source.pixel_type);
+    if (!status)
+        status = hcy_azint_plan_narrow(&job, m->plan);
     if (status)
         return cli_fail(status);
-    const hls_plan_head *head = records;
-    const hls_piece *pieces = (const hls_piece *)(head + 1);
-    m->n_pieces = head->n_pieces;
-    m->design.n_records = head->n_records;
-    for (uint64_t k = 0; k < head->n_pieces; k++)
-        m->design.n_bins += pieces[k].n_bins;
-    free(records);
+    const hls_plan_head *head = m->records;
+    m->design.pieces = (const hls_piece *)(head + 1);
+    m->design.n_pieces = head->n_pieces;
+    m->design.rows = !(job.flags & HCY_AZINT_NARROW) ? 4 : job.flags & HCY_AZINT_WANT_VARIANCE ? 2 : 1;
+    m->design.sums_bytes = m->design.rows * sizeof(uint64_t) * (uint64_t)job.n_bins;
     return CLI_OK;
 }
 
@@ -147,6 +149,15 @@ static double per_frame(const struct model *m, uint64_t n)
     return (double)n / (double)m->work.frames;
 }
 
+static void print_clocks(const struct model *m)
+{
+    const hls_rates *r = &m->rates;
+    for (int k = 0; k < HLS_STAGES; k++)
+        printf("  %-10s %9.0f clocks a frame%s\n", hls_stage_names[k], r->clocks[k],
+               k == r->limit ? "   <- limits the kernels" : "");
+    printf("  %-10s %9.0f clocks from frame to frame\n", "all", r->frame);
+}
+
 static void print_text(const struct model *m)
 {
     const hls_work *w = &m->work;
@@ -156,20 +167,16 @@ static void print_text(const struct model *m)
     printf("MODELLED, not measured: %s, %u compute units of %u LZ4 engines at %.0f MHz\n", c->name, d->units,
            d->engines, 1e-6 * d->clock);
     printf("a frame: %.0f blocks, %.0f coded bytes, %.0f sequences, %.0f literals, %.0f bytes of matches,\n"
-           "  %.0f bit-planes not copied; %llu records of weights, %llu bins in %llu pieces\n",
+           "  %.0f bit-planes not copied; %llu records of weights, %llu bins in %llu pieces, %u rows of sums\n",
            per_frame(m, w->blocks), per_frame(m, w->coded_bytes), per_frame(m, w->sequences),
            per_frame(m, w->literals), per_frame(m, w->matches), per_frame(m, w->same_planes),
-           (unsigned long long)d->n_records, (unsigned long long)d->n_bins, (unsigned long long)m->n_pieces);
-    for (int k = 0; k < HLS_STAGES; k++)
-        printf("  %-10s %9.0f clocks a frame%s\n", hls_stage_names[k], r->clocks[k],
-               k == r->limit ? "   <- limits the kernels" : "");
-    printf("  %-10s %9.0f clocks between frames%s\n", "sums", r->sums,
-           r->limit == HLS_STAGES ? "   <- limits the kernels" : "");
-    printf("%.0f frames/s modelled: kernels %.0f (%.0f a compute unit), link %.0f at %.0f GB/s: %s\n", r->all,
-           r->kernels, r->unit, r->link, 1e-9 * c->link,
-           r->link < r->kernels ? "the link from the host limits" : hls_stage_names[r->limit]);
-    printf("memory: weights %.1f GB/s, chunks %.1f GB/s, of %.0f GB/s\n", 1e-9 * r->weights, 1e-9 * r->coded,
-           1e-9 * c->memory);
+           (unsigned long long)r->records, (unsigned long long)r->bins, (unsigned long long)d->n_pieces, d->rows);
+    print_clocks(m);
+    printf("%.0f frames/s modelled, bounded by %s: kernels %.0f (%.0f a compute unit), link %.0f and back %.0f at "
+           "%.0f GB/s, memory %.0f\n",
+           r->all, hls_stage_names[r->bound], r->kernels, r->unit, r->link, r->back, 1e-9 * c->link, r->memory);
+    printf("memory: weights %.1f GB/s, chunks %.1f GB/s, sums %.1f GB/s, of %.0f GB/s\n", 1e-9 * r->weights,
+           1e-9 * r->coded, 1e-9 * r->sums, 1e-9 * c->memory);
     printf("estimated: LUT %.0fk of %uk, BRAM %.0f of %u, URAM %.0f of %u, DSP %.0f of %u%s\n", r->lut, c->lut, r->bram,
            c->bram, r->uram, c->uram, r->dsp, c->dsp,
            r->lut > c->lut || r->bram > c->bram || r->uram > c->uram || r->dsp > c->dsp ? ": TOO MUCH" : "");
@@ -187,30 +194,49 @@ static void print_json(const struct model *m)
     cli_json_int(&json, "units", m->design.units);
     cli_json_int(&json, "engines", m->design.engines);
     cli_json_real(&json, "clock_hz", m->design.clock);
-    cli_json_int(&json, "frames", (int64_t)w->frames);
-    cli_json_int(&json, "blocks", (int64_t)w->blocks);
-    cli_json_int(&json, "coded_bytes", (int64_t)w->coded_bytes);
-    cli_json_int(&json, "sequences", (int64_t)w->sequences);
-    cli_json_int(&json, "literals", (int64_t)w->literals);
-    cli_json_int(&json, "matches", (int64_t)w->matches);
-    cli_json_int(&json, "same_planes", (int64_t)w->same_planes);
-    cli_json_int(&json, "records", (int64_t)m->design.n_records);
-    cli_json_int(&json, "pieces", (int64_t)m->n_pieces);
+    const struct {
+        const char *name;
+        uint64_t n;
+    } counts[] = {
+        { "frames", w->frames },
+        { "blocks", w->blocks },
+        { "coded_bytes", w->coded_bytes },
+        { "sequences", w->sequences },
+        { "literals", w->literals },
+        { "matches", w->matches },
+        { "same_planes", w->same_planes },
+        { "records", r->records },
+        { "bins", r->bins },
+        { "pieces", m->design.n_pieces },
+        { "sum_rows", m->design.rows },
+    };
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        cli_json_int(&json, counts[i].name, (int64_t)counts[i].n);
     cli_json_open(&json, "clocks_a_frame", '{');
     for (int k = 0; k < HLS_STAGES; k++)
         cli_json_real(&json, hls_stage_names[k], r->clocks[k]);
-    cli_json_real(&json, "sums", r->sums);
+    cli_json_real(&json, "all", r->frame);
     cli_json_close(&json, '}');
-    cli_json_text(&json, "limit", r->link < r->kernels ? "link" : hls_stage_names[r->limit]);
-    cli_json_real(&json, "frames_per_s", r->all);
-    cli_json_real(&json, "kernels_frames_per_s", r->kernels);
-    cli_json_real(&json, "link_frames_per_s", r->link);
-    cli_json_real(&json, "weights_bytes_per_s", r->weights);
-    cli_json_real(&json, "chunks_bytes_per_s", r->coded);
-    cli_json_real(&json, "lut_thousands", r->lut);
-    cli_json_real(&json, "bram", r->bram);
-    cli_json_real(&json, "uram", r->uram);
-    cli_json_real(&json, "dsp", r->dsp);
+    cli_json_text(&json, "limit", hls_stage_names[r->bound]);
+    const struct {
+        const char *name;
+        double value;
+    } rates[] = {
+        { "frames_per_s", r->all },
+        { "kernels_frames_per_s", r->kernels },
+        { "link_frames_per_s", r->link },
+        { "link_back_frames_per_s", r->back },
+        { "memory_frames_per_s", r->memory },
+        { "weights_bytes_per_s", r->weights },
+        { "chunks_bytes_per_s", r->coded },
+        { "sums_bytes_per_s", r->sums },
+        { "lut_thousands", r->lut },
+        { "bram", r->bram },
+        { "uram", r->uram },
+        { "dsp", r->dsp },
+    };
+    for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++)
+        cli_json_real(&json, rates[i].name, rates[i].value);
     cli_json_close(&json, '}');
 }
 
@@ -227,7 +253,7 @@ static int run_model(struct model *m, const char *path)
                          m->source.coding.elem_size);
     status = make_plan(m);
     if (!status)
-        status = count_records(m);
+        status = lay_out(m);
     uint64_t n = (uint64_t)v->frames.value < m->info->frames ? (uint64_t)v->frames.value : m->info->frames;
     for (uint64_t i = 0; !status && i < n; i++)
         status = look_at_frame(m, i);
@@ -266,5 +292,6 @@ int cli_fpga_model(int argc, char **argv)
     free(m.mask);
     free(m.chunk);
     free(m.blocks);
+    free(m.records);
     return cli_close_stdout(status);
 }

@@ -13,6 +13,7 @@
 #include <halcyon/backend.h>
 
 #define IMAGE_MEMORY ((uint64_t)256 << 20) /* bytes of images in the two-stage way, one a lane at least */
+#define MANY_BINS    16384                 /* from which on sums are read row by row */
 
 /* --- What a launch takes --- */
 
@@ -381,12 +382,49 @@ static int send(const struct pipe_worker *w, struct pipe_lane *lane, const struc
     return status;
 }
 
+/* Rows of a frame's sums. */
+static int receive_rows(const struct pipe_worker *w, const struct pipe_lane *lane, size_t frame, size_t row, size_t n)
+{
+    size_t bytes = w->pipeline->n_bins * sizeof(uint64_t), at = frame * w->pipeline->sums_bytes + row * bytes;
+    return hcy_buffer_read(lane->queue, (char *)lane->back.host + at, lane->sums, at, n * bytes);
+}
+
+/* Of frames with many bins the rows alone that hold something: what is lost is asked for when that is known. */
+static int by_rows(const struct pipe_worker *w)
+{
+    return !w->direct && !w->pipeline->filtered && w->pipeline->n_bins >= MANY_BINS;
+}
+
+static int receive_sums(const struct pipe_worker *w, const struct pipe_lane *lane)
+{
+    const uint32_t flags = w->pipeline->job.flags;
+    int narrow = flags & HCY_AZINT_NARROW, status = 0;
+    if (!by_rows(w))
+        return hcy_buffer_read(lane->queue, lane->back.host, lane->sums, 0, lane->n * w->pipeline->sums_bytes);
+    for (size_t i = 0; i < lane->n && !status; i++) {
+        status = receive_rows(w, lane, i, HCY_SUM_SIGNAL_LO, narrow ? 1 : HCY_SUM_LOST_COUNT);
+        if (!status && narrow && flags & HCY_AZINT_WANT_VARIANCE)
+            status = receive_rows(w, lane, i, HCY_SUM_VARIANCE_LO, 1);
+    }
+    return status;
+}
+
+static int receive_lost(const struct pipe_worker *w, const struct pipe_lane *lane)
+{
+    int status = 0, some = 0;
+    for (size_t i = 0; i < lane->n && !status && by_rows(w); i++)
+        if (!lane->host_reports[i].status && lane->host_reports[i].n_lost) {
+            some = 1;
+            status = receive_rows(w, lane, i, HCY_SUM_LOST_COUNT, HCY_AZINT_SUMS - HCY_SUM_LOST_COUNT);
+        }
+    return status || !some ? status : hcy_queue_finish(lane->queue);
+}
+
 static int receive(const struct pipe_worker *w, const struct pipe_lane *lane)
 {
     if (w->direct)
         return 0;
-    int status =
-        hcy_buffer_read(lane->queue, lane->back.host, lane->sums, 0, lane->n * w->pipeline->sums_bytes);
+    int status = receive_sums(w, lane);
     if (status)
         return status;
     return hcy_buffer_read(lane->queue, (void *)lane->host_reports, lane->reports, 0,
@@ -473,6 +511,8 @@ static int collect(struct pipe_worker *w)
     hcy_pipeline *p = w->pipeline;
     struct pipe_lane *lane = &w->lanes[w->oldest];
     int status = hcy_queue_finish(lane->queue);
+    if (!status)
+        status = receive_lost(w, lane);
     if (status)
         return status;
     account(w, lane);
