@@ -107,6 +107,27 @@ static void test_program(void)
     hcy_buffer_release(buf);
 }
 
+/* Without NVRTC: kernels whose PTX is in the module, if any is; a user's source is none of them. */
+static void test_without_compiler(void)
+{
+    static const char source[] = "extern \"C\" __global__ void f(void) {}";
+    char spec[256];
+    hcy_device *d = cts_open_spec(cts_with(spec, sizeof spec, cts_spec, "@nvrtc=0")), *none = NULL;
+    hcy_kernel *kernel = NULL;
+    hcy_program *program = NULL;
+    int status = hcy_kernel_get(&kernel, d, "bslz4_decode");
+    ok(!status || (status == HCY_EUNSUPPORTED && strstr(hcy_last_error()->text, "@nvrtc=0")),
+       "without a compiler there are the module's own kernels, or a reason (%s)", hcy_status_name(status));
+    hcy_kernel_release(kernel);
+    kernel = NULL;
+    st_says(hcy_kernel_get(&kernel, d, "nufft_spread"), HCY_EUNSUPPORTED, "nufft_spread", "and not all kernels");
+    st_says(hcy_program_create(&program, d, HCY_CUDA_C, source, sizeof source - 1, NULL), HCY_EUNSUPPORTED, "@nvrtc=0",
+            "nor programs from source");
+    hcy_device_release(d);
+    st_says(hcy_device_open(&none, cts_with(spec, sizeof spec, cts_spec, "@nvrtc=2")), HCY_EINVAL, "0 or 1",
+            "an option that is neither");
+}
+
 static void test_handles(void)
 {
     void *context = NULL, *stream = NULL;
@@ -377,6 +398,7 @@ int main(int argc, char **argv)
     queue = cts_queue(dev);
     find_driver();
     test_program();
+    test_without_compiler();
     test_handles();
     test_plan_memory();
     hcy_queue_release(queue);

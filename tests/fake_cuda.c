@@ -116,7 +116,10 @@ F(cuDeviceGetUuid, CUuuid *uuid, CUdevice device)
 F(cuDeviceGetAttribute, int *value, int attribute, CUdevice device)
 {
     (void)device;
-    *value = attribute == CUDA_ATTR_WARP_SIZE ? 32 : attribute == CUDA_ATTR_LOCAL_BYTES ? 100 << 10 : 9;
+    *value = attribute == CUDA_ATTR_WARP_SIZE     ? 32
+             : attribute == CUDA_ATTR_LOCAL_BYTES ? 100 << 10
+             : attribute == CUDA_ATTR_MAJOR       ? 7 /* too old for PTX that a module may have */
+                                                  : 9;
     return 0;
 }
 F(cuDeviceTotalMem_v2, size_t *bytes, CUdevice device)

@@ -19,7 +19,7 @@ test_internal += tests/hal_spec
 tests_hal_spec_LDADD = libinternal.la
 check_PROGRAMS += tests/cuda
 cts_launchers = tests/cuda-cuda.t
-test_scripts += tests/fake_cuda.t
+test_scripts += tests/fake_cuda.t tests/embedded.t
 EXTRA_DIST += tests/fake_cuda.c
 
 # Codecs of detector data.

@@ -31,6 +31,7 @@ struct cuda_device {
     int ordinal, arch, units; /* arch: 90 */
     size_t local_bytes;       /* of a group at most */
     struct gpu_choice choice; /* parameters of its kernels */
+    bool without_nvrtc;       /* as if it were not here */
     CUcontext context;
     atomic_bool lost;
     pthread_mutex_t lock; /* of what follows */
@@ -166,9 +167,12 @@ int cuda_fill(void *qimpl, const hcy_place *dst, size_t size, const void *patter
               hcy_keep *keep);
 
 /* --- Programs (program.c) --- */
-/* Source to a cubin for the device, from the cache if it is there.  *cubin is malloced; *log too (may be NULL). */
+/* NVRTC, or NULL with HCY_EUNSUPPORTED. */
+const struct nvrtc_api *cuda_compiler(const struct cuda_device *d);
+/* Source to a module for the device: a cubin, from the cache if it is there; the module's own PTX where there is no
+ * NVRTC, and *size is not set.  *image is malloced; *log too (may be NULL). */
 int cuda_compile(struct cuda_device *d, const char *text, const char *const *options, int n_options,
-                 void **cubin, size_t *size, char **log);
+                 void **image, size_t *size, char **log);
 int cuda_module_load(struct cuda_device *d, const void *image, CUmodule *module, char **log);
 
 int cuda_program_create(void *impl, const char *format, const void *data, size_t size, const char *options,

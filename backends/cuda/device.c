@@ -155,13 +155,21 @@ static int check_context(struct cuda_device *d)
                            d->ordinal);
 }
 
-static int parse_options(const hcy_spec *spec, struct gpu_choice *choice)
+/* nvrtc=0: as if the run-time compiler were not here (tests). */
+static int parse_options(const hcy_spec *spec, struct gpu_choice *choice, bool *without_nvrtc)
 {
     int status = 0;
     for (size_t i = 0; !status && i < spec->n_options; i++) {
-        status = gpu_choice_option(choice, &spec->options[i]);
+        const hcy_spec_option *o = &spec->options[i];
+        status = gpu_choice_option(choice, o);
+        if (status > 0 && !strcmp(o->key, "nvrtc")) {
+            *without_nvrtc = !strcmp(o->value, "0");
+            status = *without_nvrtc || !strcmp(o->value, "1")
+                         ? 0
+                         : hcy_fail(HCY_EINVAL, "cuda@nvrtc=%s: 0 or 1 is wanted", o->value);
+        }
         if (status > 0)
-            status = hcy_fail(HCY_EINVAL, "cuda@%s: a GPU has no such option (row, keep)", spec->options[i].key);
+            status = hcy_fail(HCY_EINVAL, "cuda@%s: a GPU has no such option (row, keep, nvrtc)", o->key);
     }
     return status;
 }
@@ -184,7 +192,8 @@ int cuda_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void
 {
     int ordinal;
     struct gpu_choice choice = { GPU_NO_ROW, 0 };
-    int status = parse_options(spec, &choice);
+    bool without_nvrtc = false;
+    int status = parse_options(spec, &choice, &without_nvrtc);
     if (!status)
         status = find_device(spec, &ordinal);
     if (status)
@@ -208,6 +217,7 @@ int cuda_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void
     d->units = attribute(d->device, CUDA_ATTR_UNITS);
     d->local_bytes = (size_t)attribute(d->device, CUDA_ATTR_LOCAL_BYTES);
     d->choice = choice;
+    d->without_nvrtc = without_nvrtc;
     status = settle(d);
     if (status) {
         cu.cuDevicePrimaryCtxRelease(d->device);

@@ -1,6 +1,7 @@
 /* kernel.c - launches: the user's kernels on their grid, and ours through the GPU kernels' host side. */
 #include "cuda_priv.h"
 
+#include "embedded.h"
 #include "gpu.h"
 
 #include <stdlib.h>
@@ -150,10 +151,10 @@ static const void *plan(const hcy_block *block)
 
 /* --- The HAL's calls --- */
 
-/* Without the compiler there is none of our kernels. */
+/* Without the compiler there are those of our kernels whose PTX is in the module. */
 static int need_compiler(const struct cuda_device *d, const char *kernel)
 {
-    if (nvrtc_load())
+    if (cuda_compiler(d) || (cuda_ptx_has(kernel) && d->arch >= CUDA_PTX_ARCH))
         return 0;
     hcy_error e = *hcy_last_error();
     return hcy_fail_vendor(HCY_EUNSUPPORTED, 0, e.vendor, "%s has no kernel \"%s\": %s",

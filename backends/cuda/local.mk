@@ -1,12 +1,29 @@
 # The CUDA backend: no CUDA is needed to build it.
 cuda_sources = backends/cuda/api.c backends/cuda/copy.c backends/cuda/cuda_api.h \
-    backends/cuda/cuda_priv.h backends/cuda/device.c backends/cuda/event.c backends/cuda/fft.c backends/cuda/kernel.c \
+    backends/cuda/cuda_priv.h backends/cuda/device.c backends/cuda/embedded.c backends/cuda/embedded.h backends/cuda/event.c backends/cuda/fft.c backends/cuda/kernel.c \
     backends/cuda/memory.c backends/cuda/nvml.c backends/cuda/program.c backends/cuda/queue.c
 EXTRA_DIST += backends/cuda/cuda_syms.def backends/cuda/cufft_syms.def backends/cuda/nvml_syms.def backends/cuda/nvrtc_syms.def
 halcyoninclude_HEADERS += backends/cuda/halcyon/cuda.h
 noinst_LTLIBRARIES += libcuda_common.la libcuda_builtin.la
 libcuda_common_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu
 libcuda_common_la_SOURCES = $(cuda_sources)
+libcuda_common_la_LIBADD = $(LZ4_LIBS)
+
+# PTX for machines without NVRTC: made by a program of the build, which tests/embedded.t runs in any case.
+backends_cuda_embed_CPPFLAGS = $(libcuda_common_la_CPPFLAGS)
+backends_cuda_embed_SOURCES = backends/cuda/embed.c backends/cuda/embedded.c backends/cuda/api.c backends/cuda/no_ptx.c \
+    backends/no_static.c
+backends_cuda_embed_LDADD = libgpu.la libcore.la $(LZ4_LIBS)
+if EMBEDDED_PTX
+noinst_PROGRAMS += backends/cuda/embed
+nodist_libcuda_common_la_SOURCES = backends/cuda/made_ptx.c
+backends/cuda/made_ptx.c: backends/cuda/embed$(EXEEXT)
+	$(AM_V_GEN)backends/cuda/embed$(EXEEXT) > $@.tmp && mv $@.tmp $@
+CLEANFILES += backends/cuda/made_ptx.c backends/cuda/made_ptx.c.tmp
+else
+check_PROGRAMS += backends/cuda/embed
+libcuda_common_la_SOURCES += backends/cuda/no_ptx.c
+endif
 
 builtin_libs += libcuda_builtin.la
 builtin_names += cuda

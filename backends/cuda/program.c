@@ -1,10 +1,11 @@
 /* program.c - source text, PTX and machine code to modules; the user's own programs.
  *
  * Source is compiled to machine code for the very GPU, and kept in the cache under a hash of the text, the options,
- * the GPU's architecture and the compiler's version.
+ * the GPU's architecture and the compiler's version.  Without a compiler there is the PTX of embedded.h.
  */
 #include "cuda_priv.h"
 
+#include "embedded.h"
 #include "gpu_cache.h"
 
 #include <stdlib.h>
@@ -20,23 +21,12 @@ struct program {
 
 /* --- Compiling --- */
 
-static uint64_t mix(uint64_t h, const void *data, size_t size)
-{
-    const unsigned char *p = data;
-    for (size_t i = 0; i < size; i++)
-        h = (h ^ p[i]) * 1099511628211u;
-    return h;
-}
-
 /* Two hashes from different starts: 128 bits in all. */
 static uint64_t hash_of(uint64_t start, const struct nvrtc_api *rtc, const char *text,
                         const char *const *options, int n)
 {
-    int version[2] = { rtc->major, rtc->minor };
-    uint64_t h = mix(start, version, sizeof version);
-    for (int i = 0; i < n; i++)
-        h = mix(h, options[i], strlen(options[i]) + 1);
-    return mix(h, text, strlen(text) + 1);
+    start = (start ^ (uint64_t)rtc->major) * 1099511628211u;
+    return cuda_hash((start ^ (uint64_t)rtc->minor) * 1099511628211u, text, options, n);
 }
 
 static char *log_of(const struct nvrtc_api *rtc, nvrtcProgram program)
@@ -79,28 +69,49 @@ static int compile_now(const struct nvrtc_api *rtc, const char *text, const char
     return status;
 }
 
-int cuda_compile(struct cuda_device *d, const char *text, const char *const *options, int n_options,
-                 void **cubin, size_t *size, char **log)
+const struct nvrtc_api *cuda_compiler(const struct cuda_device *d)
 {
-    const struct nvrtc_api *rtc = nvrtc_load();
+    if (!d->without_nvrtc)
+        return nvrtc_load();
+    hcy_fail(HCY_EUNSUPPORTED, "kernels cannot be made without CUDA's run-time compiler, as @nvrtc=0 asked");
+    return NULL;
+}
+
+/* What the failure of cuda_compiler() says is kept if there is no PTX either. */
+static int use_embedded(const struct cuda_device *d, const char *text, const char *const *options, int n, void **ptx)
+{
+    char words[300] = "";
+    const hcy_error e = *hcy_last_error();
+    *ptx = d->arch >= CUDA_PTX_ARCH ? cuda_ptx_find(text, options, n) : NULL;
+    for (int i = 0; i < n; i++)
+        snprintf(words + strlen(words), sizeof words - strlen(words), " %s", options[i]);
+    return *ptx ? 0
+                : hcy_fail_vendor(HCY_EUNSUPPORTED, 0, e.vendor, "%s; nor is there PTX of this one in the module:%s",
+                                  e.text, words);
+}
+
+int cuda_compile(struct cuda_device *d, const char *text, const char *const *options, int n_options,
+                 void **image, size_t *size, char **log)
+{
+    const struct nvrtc_api *rtc = cuda_compiler(d);
     const char *all[MAX_OPTIONS + 1];
     char arch[32];
     if (!rtc)
-        return HCY_EUNSUPPORTED;
+        return use_embedded(d, text, options, n_options, image);
     if (n_options > MAX_OPTIONS)
         return hcy_fail(HCY_ERANGE, "more than %d options for the compiler", MAX_OPTIONS);
     snprintf(arch, sizeof arch, "-arch=sm_%d", d->arch);
     all[0] = arch;
     for (int i = 0; i < n_options; i++)
         all[i + 1] = options[i];
-    uint64_t key = hash_of(14695981039346656037u, rtc, text, all, n_options + 1);
-    uint64_t check = hash_of(0x9e3779b97f4a7c15u, rtc, text, all, n_options + 1);
-    *cubin = gpu_cache_read("cuda", key, check, size);
-    if (*cubin)
+    uint64_t key = hash_of(CUDA_HASH_KEY, rtc, text, all, n_options + 1);
+    uint64_t check = hash_of(CUDA_HASH_CHECK, rtc, text, all, n_options + 1);
+    *image = gpu_cache_read("cuda", key, check, size);
+    if (*image)
         return 0;
-    int status = compile_now(rtc, text, all, n_options + 1, cubin, size, log);
+    int status = compile_now(rtc, text, all, n_options + 1, image, size, log);
     if (!status)
-        gpu_cache_write("cuda", key, check, *cubin, *size);
+        gpu_cache_write("cuda", key, check, *image, *size);
     return status;
 }
 
