@@ -360,7 +360,7 @@ static void test_kinds(void)
         hcy_device_release(dev);
     }
     refused(HCY_EINVAL, "all", "all");
-    refused(HCY_EINVAL, "all@threads=1", "stands alone");
+    refused(HCY_EINVAL, "stands alone", "all@threads=1");
 }
 
 static void close_list(hcy_device **devs, size_t n)

@@ -1,12 +1,12 @@
-# PTX that is kept in the CUDA backend: the program of the build that makes it (backends/cuda/embed), and finding it
-# again.  From the makefile: top_srcdir, CC, HCY_SANITIZER.
+# PTX that is kept in the CUDA backend: the program of the build that makes it, and finding it again.
+# From the makefile: top_srcdir, CC, HCY_SANITIZER.
 skip() { echo "1..0 # SKIP $1"; exit 0; }
 [ -z "$HCY_SANITIZER" ] || skip "NVRTC does not run under sanitizers"
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
 
-backends/cuda/embed azint_image > "$dir/made.c" 2> "$dir/log"
+build-aux/embed_ptx azint_image > "$dir/made.c" 2> "$dir/log"
 status=$?
 [ $status -ne 77 ] || skip "$(cat "$dir/log")"
 cat > "$dir/find.c" <<'EOF'
@@ -23,7 +23,8 @@ static void check(int good, const char *what)
 
 int main(void)
 {
-    const char *options[] = { "-DGROUP_SIZE=256", "-DPIXEL_BYTES=4", "-DPIXEL_SIGNED=0", "-DPIXEL_FLOAT=0", "-DVARIANCE=1" };
+    const char *options[] = { "-DGROUP_SIZE=256", "-DPIXEL_BYTES=4", "-DPIXEL_SIGNED=0", "-DPIXEL_FLOAT=0",
+                              "-DVARIANCE=1" };
     char *ptx = cuda_ptx_find(gpu_text_azint, options, 5);
     check(ptx && strstr(ptx, ".target sm_80"), "uint32 pixels with errors are found");
     check(ptx && strstr(ptx, ".entry gpu_azint_image"), "with their kernel");
@@ -36,8 +37,8 @@ int main(void)
 EOF
 echo "1..7"
 [ $status -eq 0 ] && echo "ok - PTX is made" || { echo "not ok - PTX is made"; sed 's/^/# /' "$dir/log"; }
-if $CC -std=gnu11 -w -I"$top_srcdir/backends/cuda" -I"$top_srcdir/backends/gpu" -I"$top_srcdir/hal" -I"$top_srcdir/src" \
-    "$dir/find.c" "$dir/made.c" "$top_srcdir/backends/cuda/embedded.c" backends/gpu/gpu_texts.c -llz4 \
+if $CC -std=gnu11 -w -I"$top_srcdir/backends/cuda" -I"$top_srcdir/backends/gpu" -I"$top_srcdir/hal" \
+    -I"$top_srcdir/src" "$dir/find.c" "$dir/made.c" "$top_srcdir/backends/cuda/embedded.c" backends/gpu/gpu_texts.c -llz4 \
     -o "$dir/find" > "$dir/log" 2>&1; then
     echo "ok - it compiles"
     "$dir/find"

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The least compute capability that it is for: below that few GPUs have the local memory of the fast kernels. */
+/* Its compute capability, 8.0: few GPUs below have the local memory that the fast kernels need. */
 #define CUDA_PTX_ARCH 80
 
 /* Of one text with its options, compressed by LZ4. */
@@ -16,7 +16,7 @@ struct cuda_ptx {
     const unsigned char *data;
     int packed, size; /* size: of the text with its zero; 0 ends the table */
 };
-/* Made by embed.c; or empty (no_ptx.c). */
+/* Made by build-aux/embed_ptx.c; or empty (no_ptx.c). */
 extern const struct cuda_ptx cuda_ptx[];
 extern const char *const cuda_ptx_kernels[]; /* which kernels they are of; NULL at the end */
 

@@ -10,18 +10,18 @@ libcuda_common_la_SOURCES = $(cuda_sources)
 libcuda_common_la_LIBADD = $(LZ4_LIBS)
 
 # PTX for machines without NVRTC: made by a program of the build, which tests/embedded.t runs in any case.
-backends_cuda_embed_CPPFLAGS = $(libcuda_common_la_CPPFLAGS)
-backends_cuda_embed_SOURCES = backends/cuda/embed.c backends/cuda/embedded.c backends/cuda/api.c backends/cuda/no_ptx.c \
+build_aux_embed_ptx_CPPFLAGS = $(libcuda_common_la_CPPFLAGS) -I$(srcdir)/backends/cuda
+build_aux_embed_ptx_SOURCES = build-aux/embed_ptx.c backends/cuda/embedded.c backends/cuda/api.c backends/cuda/no_ptx.c \
     backends/no_static.c
-backends_cuda_embed_LDADD = libgpu.la libcore.la $(LZ4_LIBS)
+build_aux_embed_ptx_LDADD = libgpu.la libcore.la $(LZ4_LIBS)
 if EMBEDDED_PTX
-noinst_PROGRAMS += backends/cuda/embed
+noinst_PROGRAMS += build-aux/embed_ptx
 nodist_libcuda_common_la_SOURCES = backends/cuda/made_ptx.c
-backends/cuda/made_ptx.c: backends/cuda/embed$(EXEEXT)
-	$(AM_V_GEN)backends/cuda/embed$(EXEEXT) > $@.tmp && mv $@.tmp $@
+backends/cuda/made_ptx.c: build-aux/embed_ptx$(EXEEXT)
+	$(AM_V_GEN)build-aux/embed_ptx$(EXEEXT) > $@.tmp && mv $@.tmp $@
 CLEANFILES += backends/cuda/made_ptx.c backends/cuda/made_ptx.c.tmp
 else
-check_PROGRAMS += backends/cuda/embed
+check_PROGRAMS += build-aux/embed_ptx
 libcuda_common_la_SOURCES += backends/cuda/no_ptx.c
 endif
 

@@ -1,10 +1,10 @@
-/* embed.c - a program of the build (--with-embedded-ptx): writes C with the PTX of the usual kernels to its output.
+/* embed_ptx.c - a program of the build (--with-embedded-ptx): writes C with the PTX of the usual kernels.
  *
- *     embed [KERNEL...]
+ *     embed_ptx [KERNEL...] > made_ptx.c
  *
- * It asks the kernels' host side (backends/gpu) what it would compile for EIGER detectors of common sizes, in uint16 and
- * uint32: so texts and options are those of the library that it is built with.  NVRTC makes the PTX; exit status 77
- * says that it is not here.  Others' pixels, types and filters need NVRTC where they are used.
+ * It asks the kernels' host side (backends/gpu) what it would compile for EIGER detectors of common sizes, in
+ * uint16 and uint32: texts and options are those of the library that it is built with.  NVRTC makes the PTX; exit
+ * status 77 says that it is not here.  Other pixels need NVRTC where they are used.
  */
 #include "cuda_priv.h"
 #include "embedded.h"
@@ -25,7 +25,7 @@ static size_t n_made;
 
 static void fail(const char *what)
 {
-    fprintf(stderr, "embed: %s: %s\n", what, hcy_last_error()->text);
+    fprintf(stderr, "embed_ptx: %s: %s\n", what, hcy_last_error()->text);
     exit(1);
 }
 
@@ -104,7 +104,8 @@ struct usual {
 static void set_up(struct usual *u, size_t shape, uint32_t bytes, unsigned which)
 {
     memset(u, 0, sizeof *u);
-    uint64_t pixels = (uint64_t)shapes[shape].height * shapes[shape].width, top = UINT64_MAX >> (64 - 8 * bytes);
+    const uint64_t pixels = (uint64_t)shapes[shape].height * shapes[shape].width;
+    const uint64_t top = UINT64_MAX >> (64 - 8 * bytes);
     u->coding = (hcy_bslz4_job){ HCY_CODEC_BSLZ4, bytes, pixels * bytes, 0, 0 };
     u->job.n_pixels = u->plan.at.n_pixels = pixels;
     u->job.n_bins = u->plan.at.n_bins = BINS;
@@ -140,8 +141,8 @@ static void ask(struct gpu_kernel *kernel, const char *name, const struct usual 
 static void ask_all(const char *name)
 {
     const struct gpu_choice choice = { GPU_NO_ROW, 0 };
-    const struct gpu_ops ops = { .compile = compile, .module_release = module_release, .plan = plan_of, .units = 1,
-                                 .lanes = true, .row = gpu_row_of(&choice) };
+    const struct gpu_ops ops = { .compile = compile, .module_release = module_release, .plan = plan_of,
+                                 .units = 1, .lanes = true, .row = gpu_row_of(&choice) };
     struct gpu_kernel *kernel;
     struct usual u;
     if (gpu_kernel_get(&kernel, &ops, NULL, name))
@@ -159,7 +160,7 @@ static void ask_all(const char *name)
 
 static void write_table(const char *const *kernels)
 {
-    puts("/* Generated from the kernel texts by embed.c. */\n#include \"embedded.h\"\n");
+    puts("/* Generated from the kernel texts by embed_ptx.c. */\n#include \"embedded.h\"\n");
     for (size_t i = 0; i < n_made; i++) {
         printf("static const unsigned char ptx%zu[] = {", i);
         for (int k = 0; k < made[i].packed; k++)
@@ -182,7 +183,7 @@ int main(int argc, char **argv)
                                          "azint_filter", "bslz4_azint_spread", NULL };
     const char *const *kernels = argc > 1 ? (const char *const *)argv + 1 : usual;
     if (!nvrtc_load()) {
-        fprintf(stderr, "embed: %s\n", hcy_last_error()->text);
+        fprintf(stderr, "embed_ptx: %s\n", hcy_last_error()->text);
         return NO_COMPILER;
     }
     for (size_t i = 0; kernels[i]; i++)
