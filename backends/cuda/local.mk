@@ -5,12 +5,12 @@ cuda_sources = backends/cuda/api.c backends/cuda/copy.c backends/cuda/cuda_api.h
 EXTRA_DIST += backends/cuda/cuda_syms.def backends/cuda/cufft_syms.def backends/cuda/nvml_syms.def backends/cuda/nvrtc_syms.def
 halcyoninclude_HEADERS += backends/cuda/halcyon/cuda.h
 noinst_LTLIBRARIES += libcuda_common.la libcuda_builtin.la
-libcuda_common_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu
+libcuda_common_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -I$(srcdir)/backends/cuda
 libcuda_common_la_SOURCES = $(cuda_sources)
 libcuda_common_la_LIBADD = $(LZ4_LIBS)
 
 # PTX for machines without NVRTC: made by a program of the build, which tests/embedded.t runs in any case.
-build_aux_embed_ptx_CPPFLAGS = $(libcuda_common_la_CPPFLAGS) -I$(srcdir)/backends/cuda
+build_aux_embed_ptx_CPPFLAGS = $(libcuda_common_la_CPPFLAGS)
 build_aux_embed_ptx_SOURCES = build-aux/embed_ptx.c backends/cuda/embedded.c backends/cuda/api.c backends/cuda/no_ptx.c \
     backends/no_static.c
 build_aux_embed_ptx_LDADD = libgpu.la libcore.la $(LZ4_LIBS)
