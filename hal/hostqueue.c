@@ -4,6 +4,9 @@
  * more will come: the thread runs what is left and then frees the queue, so commands never wait for a release.
  * The first failure is kept, with its words; what follows is skipped, and events recorded behind it carry it.
  * An event is shared by the command that completes it and by the HAL's event.
+ *
+ * A command's time is the host's, from its call to its return, unless the backend says when the device ran it
+ * (hcy_hostqueue_ran): then that is the trace's span, and the time of an event that already waited behind it.
  */
 #include "hal_priv.h"
 
@@ -17,7 +20,7 @@ struct hostevent {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool done;
-    uint64_t time;
+    uint64_t recorded, time;
     hcy_error error; /* status 0: none */
 };
 
@@ -40,7 +43,13 @@ struct hcy_hostqueue {
     uint64_t submitted, completed; /* commands, since ever */
     bool closing;
     hcy_error error; /* the first failure; status 0: none */
+    uint64_t ended;  /* when the device ended the last command, if it says so; the thread's own */
 };
+
+/* When the device ran the command that is being run in this thread. */
+static _Thread_local struct {
+    uint64_t start, end;
+} ran;
 
 /* --- Events --- */
 
@@ -69,10 +78,10 @@ void hcy_hostevent_destroy(void *eimpl)
     free(e);
 }
 
-static void complete_event(struct hostevent *e, const hcy_error *error)
+static void complete_event(struct hostevent *e, const hcy_error *error, uint64_t ended)
 {
     pthread_mutex_lock(&e->lock);
-    e->time = hcy_now_ns();
+    e->time = ended > e->recorded ? ended : hcy_now_ns();
     e->error = *error;
     e->done = true;
     pthread_cond_broadcast(&e->changed);
@@ -131,17 +140,28 @@ static int run_command(struct hcy_hostqueue *hq, struct command *c)
         return hcy_event_wait(c->wait, HCY_FOREVER);
     if (!c->run)
         return 0;
-    uint64_t start = hcy_trace_on() ? hcy_now_ns() : 0;
+    uint64_t start = hcy_now_ns();
+    ran.start = ran.end = 0;
     status = c->run(c->data);
-    if (start)
-        hcy_trace_span(hq->dev, hq, c->name, start, hcy_now_ns(), c->bytes);
+    uint64_t end = hcy_now_ns();
+    bool told = ran.end >= start && ran.end <= end;
+    hq->ended = told ? ran.end : 0;
+    if (hcy_trace_on())
+        hcy_trace_span(hq->dev, hq, c->name, told && ran.start > start && ran.start < ran.end ? ran.start : start,
+                       told ? ran.end : end, c->bytes);
     return status;
 }
 
-static void finish_command(struct command *c, const hcy_error *error)
+void hcy_hostqueue_ran(uint64_t start_ns, uint64_t end_ns)
+{
+    ran.start = start_ns;
+    ran.end = end_ns;
+}
+
+static void finish_command(struct command *c, const hcy_error *error, uint64_t ended)
 {
     if (c->complete)
-        complete_event(c->complete, error);
+        complete_event(c->complete, error, ended);
     hcy_event_release(c->wait);
     hcy_keep_release(c->keep);
     hcy__note_free(c);
@@ -181,7 +201,7 @@ static void *serve(void *arg)
             hq->error = *hcy_last_error();
             pthread_mutex_unlock(&hq->lock);
         }
-        finish_command(c, &hq->error); /* only this thread writes error */
+        finish_command(c, &hq->error, hq->ended); /* only this thread writes error */
     }
     hcy_device *dev = hq->dev;
     pthread_cond_destroy(&hq->work);
@@ -300,6 +320,7 @@ int hcy_hostqueue_record(hcy_hostqueue *hq, void **eimpl)
         return hcy_fail(HCY_ENOMEM, "out of memory for an event");
     }
     c->complete = e;
+    e->recorded = hcy_now_ns();
     *eimpl = e;
     append(hq, c);
     return 0;

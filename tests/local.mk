@@ -167,6 +167,7 @@ cts_device = drivers=:; run=; case $$config in \
     xrt-ddr) device="xrt:1' 'cpu"; run='sh "$$top_srcdir"/tests/virtual-board/run -p ddr ';; \
     opencl-atomics32) device="opencl:0@atomics=32' 'one"; drivers=$(test_drivers);; \
     opencl-discrete) device=opencl:0@discrete=1; drivers=$(test_drivers);; \
+    opencl-profile) device=opencl:0@profile=1@discrete=1; drivers=$(test_drivers);; \
     cpu-*) device=cpu@threads=2@simd=`expr $$config : "cpu-\(.*\)"`;; \
     *) device=$$config;; esac
 
@@ -183,7 +184,7 @@ cts_launchers += $(cts_programs:=-opencl.t) tests/bslz4_decode-opencl.t tests/az
     tests/azint_kernels-opencl-atomics32.t tests/azint_filter-opencl-few.t \
     tests/opencl-opencl.t tests/opencl-opencl-discrete.t \
     tests/cts_buffer-opencl-discrete.t tests/cts_queue-opencl-discrete.t tests/cts_failure-opencl-discrete.t \
-    tests/cts_lifetime-opencl-discrete.t tests/cts_threads-opencl-discrete.t
+    tests/cts_lifetime-opencl-discrete.t tests/cts_threads-opencl-discrete.t tests/cts_queue-opencl-profile.t
 cts_launchers += $(cts_programs:=-xrt.t) tests/cts_buffer-xrt-ddr.t tests/cts_kernel-xrt-ddr.t \
     tests/cts_threads-xrt-ddr.t
 cts_launchers += $(cts_programs:=-cuda.t) tests/bslz4_decode-cuda.t tests/azint_kernels-cuda.t \
@@ -228,7 +229,8 @@ tests_hls_model_CXXFLAGS = $(HCY_CXXFLAGS)
 tests_hls_model_LDADD = $(tests_hls_azint_LDADD)
 endif
 
-test_public += tests/azint_large
+test_public += tests/azint_large tests/hostqueue
+tests_hostqueue_SOURCES = tests/hostqueue.c tests/tap.h
 tests_azint_large_SOURCES = tests/azint_large.c tests/azint_oracle.h tests/tap.h
 test_internal += tests/nvrtc
 tests_nvrtc_SOURCES = tests/nvrtc.c tests/tap.h

@@ -3,7 +3,10 @@
 
 #include "../backends/opencl/halcyon/opencl.h"
 
+#include <halcyon/backend.h>
+
 #include <dirent.h>
+#include <dlfcn.h>
 
 static hcy_device *dev;
 static hcy_queue *queue;
@@ -200,6 +203,51 @@ static void test_rows(void)
     setenv("HALCYON_CACHE_DIR", before, 1);
 }
 
+/* --- The device's own times --- */
+
+enum { QUEUE_PROPERTIES = 0x1093, QUEUE_PROFILING = 2 };
+
+static uint64_t properties_of(hcy_queue *of)
+{
+    int (*info)(void *queue, unsigned what, size_t size, void *value, size_t *needed) = NULL;
+    void *library = dlopen("libOpenCL.so.1", RTLD_NOW), *handle = NULL;
+    uint64_t value = 0;
+    if (library)
+        *(void **)&info = dlsym(library, "clGetCommandQueueInfo");
+    if (!info || hcy_opencl_queue(of, &handle) || info(handle, QUEUE_PROPERTIES, sizeof value, &value, NULL))
+        bail_out("a queue does not say what it is");
+    return value;
+}
+
+static void test_profile(void)
+{
+    enum { SIZE = 8 << 20 };
+    char spec[256];
+    hcy_device *d = cts_open_spec(cts_with(spec, sizeof spec, cts_spec, "@profile=1")), *none = NULL;
+    hcy_queue *q = cts_queue(d);
+    hcy_buffer *buf = cts_buffer(d, SIZE);
+    hcy_event *events[2] = { NULL, NULL };
+    uint64_t times[2] = { 0, 0 }, zero = 0, before = hcy_now_ns();
+    ok(!(properties_of(queue) & QUEUE_PROFILING), "queues do not measure without being asked");
+    ok(properties_of(q) & QUEUE_PROFILING, "@profile=1: they do");
+    int status = hcy_event_record(&events[0], q);
+    status = cts_first(status, hcy_buffer_fill(q, buf, 0, SIZE, &zero, 8));
+    status = cts_first(status, hcy_event_record(&events[1], q));
+    status = cts_first(status, hcy_queue_finish(q));
+    for (int i = 0; i < 2; i++)
+        status = cts_first(status, hcy_event_time(events[i], &times[i]));
+    st_ok(status, "a fill between two events");
+    ok(before <= times[0] && times[0] < times[1] && times[1] <= hcy_now_ns(), "takes some of the host's time (%.1f us)",
+       1e-3 * (double)(times[1] - times[0]));
+    st_says(hcy_device_open(&none, cts_with(spec, sizeof spec, cts_spec, "@profile=2")), HCY_EINVAL, "from 0 to 1",
+            "another value is refused");
+    for (int i = 0; i < 2; i++)
+        hcy_event_release(events[i]);
+    hcy_buffer_release(buf);
+    hcy_queue_release(q);
+    hcy_device_release(d);
+}
+
 int main(int argc, char **argv)
 {
     cts_begin(argc, argv);
@@ -208,6 +256,7 @@ int main(int argc, char **argv)
     test_programs();
     test_handles();
     test_rows();
+    test_profile();
     hcy_queue_release(queue);
     hcy_device_release(dev);
     return done_testing();

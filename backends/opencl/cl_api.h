@@ -73,7 +73,9 @@ enum {
     CL_KERNEL_LOCAL_MEM_SIZE = 0x11B2,
     CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE = 0x11B3,
     CL_KERNEL_PRIVATE_MEM_SIZE = 0x11B4,
-    CL_BUFFER_CREATE_TYPE_REGION = 0x1220
+    CL_BUFFER_CREATE_TYPE_REGION = 0x1220,
+    CL_PROFILING_COMMAND_QUEUED = 0x1280,
+    CL_PROFILING_COMMAND_END = 0x1283
 };
 
 /* Bits. */
@@ -86,6 +88,7 @@ enum {
 #define CL_MEM_ALLOC_HOST_PTR ((cl_ulong)1 << 4)
 #define CL_MEM_COPY_HOST_PTR  ((cl_ulong)1 << 5)
 #define CL_MAP_READ_WRITE     ((cl_ulong)3)
+#define CL_QUEUE_PROFILING    ((cl_ulong)1 << 1)
 
 struct cl_region {
     size_t at, size;

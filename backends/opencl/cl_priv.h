@@ -48,6 +48,7 @@ struct cl_device {
     struct cl_found at;
     cl_context context;
     bool shared;              /* the quirk, unless "discrete=1" */
+    bool measures;            /* its queues say when commands ran */
     uint64_t memory, largest; /* bytes: in all, of one allocation */
     size_t align;             /* of a sub-buffer */
     uint64_t key;             /* of the device and its compiler, for the cache */
@@ -100,6 +101,14 @@ uint64_t cl_number(cl_device_id device, cl_uint what);
 void cl_text(cl_device_id device, cl_uint what, char *text, size_t size);
 struct cl_lane *cl_lane_take(struct cl_device *d); /* NULL with a failure */
 void cl_lane_give(struct cl_lane *lane);
+/* Around what a command of the HAL's queue enqueues; the second waits for it, and says when it ran if that is
+ * measured. */
+struct cl_span {
+    cl_event began; /* NULL: it is not */
+    uint64_t began_ns;
+};
+struct cl_span cl_lane_begin(struct cl_lane *lane);
+cl_int cl_lane_finish(struct cl_lane *lane, const struct cl_span *span);
 
 /* --- Memory (memory.c) --- */
 int cl_alloc(void *impl, int mem, size_t size, hcy_block *block);

@@ -3,6 +3,7 @@
  * A device is "opencl:N", counted over all platforms, or "opencl:PLATFORM/N", counted over those of one name, with
  * options:
  *   memory=BYTES    a limit for its buffers
+ *   profile=1       events and the trace have the device's own times, as they do whenever there is a trace
  *   discrete=1      device memory is not the host's, where it could be (for tests of that path)
  *   atomics=32      kernels do without atomic sums of 64 bits, as they must where the device has none (tests)
  *   row=N, keep=1   which row of parameters kernels are compiled with (gpu_tuning.h); the one to have from now on
@@ -17,7 +18,7 @@
 #include <string.h>
 
 struct settings {
-    long memory, discrete, atomics, fail_alloc, fail_launch, lose_launch;
+    long memory, discrete, profile, atomics, fail_alloc, fail_launch, lose_launch;
     struct gpu_choice choice;
 };
 
@@ -28,7 +29,7 @@ static int parse_option(const hcy_spec_option *o, struct settings *s)
         long min, max, *value;
     } numbers[] = {
         { "memory", 1, LONG_MAX, &s->memory },           { "discrete", 0, 1, &s->discrete },
-        { "atomics", 32, 32, &s->atomics },
+        { "atomics", 32, 32, &s->atomics },              { "profile", 0, 1, &s->profile },
         { "fail-alloc", 1, LONG_MAX, &s->fail_alloc },   { "fail-launch", 1, LONG_MAX, &s->fail_launch },
         { "lose-launch", 1, LONG_MAX, &s->lose_launch },
     };
@@ -46,7 +47,7 @@ static int parse_option(const hcy_spec_option *o, struct settings *s)
     }
     int status = gpu_choice_option(&s->choice, o);
     return status <= 0 ? status
-                       : hcy_fail(HCY_EINVAL, "opencl@%s: an OpenCL device has no such option (memory, discrete, row)",
+                       : hcy_fail(HCY_EINVAL, "opencl@%s: an OpenCL device has no such option (memory, discrete, profile, row)",
                                   o->key);
 }
 
@@ -109,6 +110,7 @@ static void set_up(struct cl_device *d, const struct settings *s)
 {
     set_up_kernels(d, s);
     d->shared = d->at.quirk->shared && !s->discrete;
+    d->measures = s->profile || hcy_trace_on();
     d->memory = s->memory ? (uint64_t)s->memory : d->at.info.memory;
     d->largest = cl_number(d->at.device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
     d->align = cl_number(d->at.device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
@@ -259,7 +261,8 @@ struct cl_lane *cl_lane_take(struct cl_device *d)
         return NULL;
     }
     lane->dev = d;
-    lane->queue = cl.clCreateCommandQueue(d->context, d->at.device, 0, &error);
+    lane->queue =
+        cl.clCreateCommandQueue(d->context, d->at.device, d->measures ? CL_QUEUE_PROFILING : 0, &error);
     if (!error)
         return lane;
     cl_fail(d, error, "making a command queue");
@@ -274,4 +277,41 @@ void cl_lane_give(struct cl_lane *lane)
     lane->next = d->lanes;
     d->lanes = lane;
     pthread_mutex_unlock(&d->lock);
+}
+
+struct cl_span cl_lane_begin(struct cl_lane *lane)
+{
+    struct cl_span span = { NULL, hcy_now_ns() };
+    if (lane->dev->measures && cl.clEnqueueMarkerWithWaitList(lane->queue, 0, NULL, &span.began))
+        span.began = NULL;
+    return span;
+}
+
+static bool time_of(cl_event event, cl_uint what, uint64_t *ns)
+{
+    return !cl.clGetEventProfilingInfo(event, what, sizeof *ns, ns, NULL);
+}
+
+/* The device's clock is its own: the first marker was queued, by both clocks, at the same time. */
+static void tell(const struct cl_span *span, cl_event ended)
+{
+    uint64_t queued, start, end;
+    if (time_of(span->began, CL_PROFILING_COMMAND_QUEUED, &queued) &&
+        time_of(span->began, CL_PROFILING_COMMAND_END, &start) && time_of(ended, CL_PROFILING_COMMAND_END, &end) &&
+        queued <= start && start <= end)
+        hcy_hostqueue_ran(span->began_ns + (start - queued), span->began_ns + (end - queued));
+}
+
+cl_int cl_lane_finish(struct cl_lane *lane, const struct cl_span *span)
+{
+    cl_event ended = NULL;
+    bool measured = span->began && !cl.clEnqueueMarkerWithWaitList(lane->queue, 0, NULL, &ended);
+    cl_int code = cl.clFinish(lane->queue);
+    if (measured && !code)
+        tell(span, ended);
+    if (measured)
+        cl.clReleaseEvent(ended);
+    if (span->began)
+        cl.clReleaseEvent(span->began);
+    return code;
 }

@@ -295,7 +295,8 @@ static int submit(const struct execution *e)
 static int run(void *command)
 {
     const struct execution *e = command;
-    int status = submit(e), ran = cl_check_ran(e->lane->dev, clFinish(e->lane->queue), "an FFT");
+    const struct cl_span span = cl_lane_begin(e->lane);
+    int status = submit(e), ran = cl_check_ran(e->lane->dev, cl_lane_finish(e->lane, &span), "an FFT");
     return status ? status : ran;
 }
 

@@ -250,8 +250,9 @@ static int run_launch(void *command)
     if (cl_strikes(&d->fail_launch))
         return hcy_fail(HCY_ELAUNCH, "a launch, as @fail-launch asked");
     struct parts parts = { .n = 0 };
+    const struct cl_span span = cl_lane_begin(l->lane);
     int status = l->kernel->user ? run_user(l, &parts) : gpu_kernel_launch(l->kernel->ours, l->lane, l->desc),
-        ran = cl_check_ran(d, cl.clFinish(l->lane->queue), "a kernel");
+        ran = cl_check_ran(d, cl_lane_finish(l->lane, &span), "a kernel");
     while (parts.n)
         cl.clReleaseMemObject(parts.list[--parts.n]);
     return status ? status : ran;

@@ -103,11 +103,12 @@ static int run_copy(void *command)
     cl_int code = CL_SUCCESS;
     if (host_of(&c->copy.dst) && host_of(&c->copy.src))
         return hcy_host_copy(&c->copy);
+    const struct cl_span span = cl_lane_begin(c->lane);
     for (size_t z = 0; !code && z < c->copy.extent[2]; z++)
         for (size_t y = 0; !code && y < c->copy.extent[1]; y++)
             code = copy_row(c->lane, &c->copy, y, z);
     int status = cl_check(c->lane->dev, code, "a copy"),
-        ran = cl_check_ran(c->lane->dev, cl.clFinish(c->lane->queue), "a copy");
+        ran = cl_check_ran(c->lane->dev, cl_lane_finish(c->lane, &span), "a copy");
     return status ? status : ran;
 }
 
@@ -166,8 +167,9 @@ static int run_fill(void *command)
     const struct fill *f = command;
     if (f->dst.block->host)
         return hcy_host_fill(&f->dst, f->size, f->pattern, f->pattern_size);
+    const struct cl_span span = cl_lane_begin(f->lane);
     int status = cl_check(f->lane->dev, fill_device(f), "a fill");
-    int ran = cl_check_ran(f->lane->dev, cl.clFinish(f->lane->queue), "a fill");
+    int ran = cl_check_ran(f->lane->dev, cl_lane_finish(f->lane, &span), "a fill");
     return status ? status : ran;
 }
 

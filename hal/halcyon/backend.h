@@ -209,6 +209,9 @@ HCY_API void hcy_hostqueue_destroy(hcy_hostqueue *hq);
 /* `name` must be a string constant; bytes are for the trace. */
 HCY_API int hcy_hostqueue_submit(hcy_hostqueue *hq, const char *name, uint64_t bytes, hcy_hostqueue_fn run,
                                  const void *command, size_t size, hcy_keep *keep);
+/* For `run`, in its thread: from when to when (hcy_now_ns()) the device ran the command that is being run.  A time
+ * outside the call is not taken. */
+HCY_API void hcy_hostqueue_ran(uint64_t start_ns, uint64_t end_ns);
 /* hcy_host_copy() and hcy_host_fill() as commands. */
 HCY_API int hcy_hostqueue_copy(hcy_hostqueue *hq, const hcy_copy *copy, hcy_keep *keep);
 HCY_API int hcy_hostqueue_fill(hcy_hostqueue *hq, const hcy_place *dst, size_t size, const void *pattern,

@@ -1,0 +1,64 @@
+/* hostqueue.c - the queue for devices that have none: whose time a command's is, the host's or the device's. */
+#include "tap.h"
+
+#include <halcyon/backend.h>
+#include <halcyon/device.h>
+#include <semaphore.h>
+#include <unistd.h>
+
+static sem_t go;
+static uint64_t told;
+
+/* Runs once an event waits behind it; `ahead` ns from then it says that the device is done.  0: it says nothing. */
+static int run(void *command)
+{
+    const uint64_t *ahead = command;
+    uint64_t start = hcy_now_ns();
+    sem_wait(&go);
+    if (*ahead) {
+        told = hcy_now_ns() + *ahead;
+        hcy_hostqueue_ran(start, told);
+    }
+    usleep(3000);
+    return 0;
+}
+
+/* The time of an event behind such a command; *end: when all was over. */
+static uint64_t time_behind(hcy_hostqueue *hq, uint64_t ahead, uint64_t *end)
+{
+    void *event;
+    uint64_t ns = 0;
+    if (hcy_hostqueue_submit(hq, "work", 0, run, &ahead, sizeof ahead, NULL) || hcy_hostqueue_record(hq, &event))
+        bail_out("%s", hcy_last_error()->text);
+    sem_post(&go);
+    if (hcy_hostqueue_finish(hq) || hcy_hostevent_time(event, &ns))
+        bail_out("%s", hcy_last_error()->text);
+    *end = hcy_now_ns();
+    hcy_hostevent_destroy(event);
+    return ns;
+}
+
+int main(void)
+{
+    hcy_device *dev;
+    hcy_hostqueue *hq;
+    void *event;
+    uint64_t end, ns, before;
+    if (hcy_device_open(&dev, "cpu@threads=1") || hcy_hostqueue_create(&hq, dev) || sem_init(&go, 0, 0))
+        bail_out("no queue: %s", hcy_last_error()->text);
+    ns = time_behind(hq, 1, &end);
+    ok(ns == told && ns < end, "an event behind a command has the time at which the device ended it");
+    before = hcy_now_ns();
+    if (hcy_hostqueue_record(hq, &event) || hcy_hostqueue_finish(hq) || hcy_hostevent_time(event, &ns))
+        bail_out("%s", hcy_last_error()->text);
+    ok(ns >= before, "one that is recorded later, that of its turn");
+    hcy_hostevent_destroy(event);
+    before = hcy_now_ns();
+    ns = time_behind(hq, 0, &end);
+    ok(ns >= before && ns <= end && ns != told, "and the host's where the next command says nothing");
+    ns = time_behind(hq, 3600000000000u, &end);
+    ok(ns >= before && ns <= end, "or what cannot be");
+    hcy_hostqueue_destroy(hq);
+    hcy_device_release(dev);
+    return done_testing();
+}
