@@ -25,8 +25,13 @@ static int check_desc(const hcy_fft_desc *d)
         return hcy_fail(HCY_EINVAL, "FFT: %d dimensions; 1, 2 and 3 are possible", d->rank);
     if (d->flags & ~(uint32_t)HCY_FFT_DETERMINISTIC)
         return hcy_fail(HCY_EINVAL, "FFT: 0x%x are no flags (HCY_FFT_DETERMINISTIC)", d->flags);
+    if (!d->inner || (d->inner > 1 && (d->type != HCY_FFT_C2C || d->rank > 2)))
+        return hcy_fail(HCY_EINVAL, "FFT: %zu transforms side by side; 1, or complex ones of 1 or 2 dimensions",
+                        d->inner);
     int status = d->batch ? hcy_size_mul(&points, points, d->batch)
                           : hcy_fail(HCY_EINVAL, "FFT: a batch of 0 transforms");
+    if (!status)
+        status = hcy_size_mul(&points, points, d->inner);
     for (int i = 0; !status && i < d->rank; i++) {
         size_t padded = 0; /* a row of complex numbers that stands for a real one is up to 2 longer */
         status = d->n[i] ? hcy_size_add(&padded, d->n[i], 2)
@@ -89,7 +94,7 @@ size_t hcy_fft_workspace(const hcy_fft *fft)
 void hcy_fft_sizes(const hcy_fft *fft, int direction, size_t *in, size_t *out)
 {
     const hcy_fft_desc *d = &fft->desc;
-    size_t last = d->n[d->rank - 1], rows = d->batch, real = d->precision == HCY_F32 ? 4 : 8;
+    size_t last = d->n[d->rank - 1], rows = d->batch * d->inner, real = d->precision == HCY_F32 ? 4 : 8;
     for (int i = 0; i + 1 < d->rank; i++)
         rows *= d->n[i];
     size_t half = rows * (last / 2 + 1) * 2 * real;

@@ -264,6 +264,53 @@ static void test_against_oracle(void)
         }
 }
 
+/* Transforms one behind the other to such that lie side by side, `inner` of them. */
+static long double complex *beside(const long double complex *x, const struct shape *s, size_t inner)
+{
+    size_t n = points(s);
+    long double complex *y = calloc(n * s->batch, sizeof *y);
+    for (size_t i = 0; i < n * s->batch; i++) {
+        size_t point = i % n, which = i / n;
+        y[(which / inner * n + point) * inner + which % inner] = x[i];
+    }
+    return y;
+}
+
+static void test_side_by_side(void)
+{
+    static const struct {
+        struct shape s; /* batch: times inner */
+        size_t inner;
+    } cases[] = { { { 1, { 12, 1, 1 }, 10 }, 5 }, { { 2, { 6, 5, 1 }, 6 }, 3 }, { { 1, { 30, 1, 1 }, 7 }, 7 } };
+    static const struct side side = { false, false };
+    for (size_t i = 0; i < (slow ? 2 : 3); i++) {
+        struct shape s = cases[i].s;
+        int precision = i == 1 ? HCY_F32 : HCY_F64, direction = i == 1 ? HCY_FFT_BACKWARD : HCY_FFT_FORWARD;
+        hcy_fft_desc desc = desc_of(&s, HCY_FFT_C2C, precision, 0);
+        desc.inner = cases[i].inner;
+        desc.batch /= desc.inner;
+        hcy_fft *fft = NULL;
+        size_t size = 0;
+        long double complex *x = numbers_for(&s, false), *from = beside(x, &s, desc.inner);
+        dft(x, &s, direction);
+        long double complex *to = beside(x, &s, desc.inner);
+        void *in = pack(from, &s, &side, precision), *out = NULL;
+        st_ok(hcy_fft_create(&fft, dev, &desc), "a plan for %zu transforms side by side, %zu times", desc.inner,
+              desc.batch);
+        if (fft)
+            out = transform(fft, direction, in, i != 2, &size);
+        double epsilon = precision == HCY_F32 ? FLT_EPSILON : DBL_EPSILON,
+               error = out ? distance(out, to, &s, &side, precision) / epsilon : INFINITY;
+        ok(error < 8, "... within 8 epsilon of the oracle (%.2f)", error);
+        hcy_fft_release(fft);
+        free(x);
+        free(from);
+        free(to);
+        free(in);
+        free(out);
+    }
+}
+
 /* Parts of larger buffers, and the bytes around them: left alone. */
 static void test_views(void)
 {
@@ -487,6 +534,9 @@ static void test_refused_plans(void)
     REFUSED(HCY_EINVAL, d.rank = 0, "no dimension");
     REFUSED(HCY_EINVAL, d.rank = 4, "four dimensions");
     REFUSED(HCY_EINVAL, d.batch = 0, "no transform");
+    REFUSED(HCY_EINVAL, d.inner = 0, "no transform side by side");
+    REFUSED(HCY_EINVAL, (d.type = HCY_FFT_R2C, d.n[0] = 4, d.inner = 2), "real ones side by side");
+    REFUSED(HCY_EINVAL, (d.rank = 3, d.inner = 2), "three dimensions side by side");
     REFUSED(HCY_EINVAL, d.n[0] = 0, "no points");
     REFUSED(HCY_EINVAL, (d.rank = 2, d.n[1] = 0), "no points in the second dimension");
     REFUSED(HCY_EINVAL, d.flags = 1u << 31, "an unknown flag");
@@ -571,6 +621,7 @@ int main(int argc, char **argv)
     } else {
         slow = !cts_is("cpu") && hcy_device_get_info(dev)->kind == HCY_KIND_CPU;
         test_against_oracle();
+        test_side_by_side();
         test_views();
         test_round_trip();
         test_deterministic();

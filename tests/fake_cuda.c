@@ -503,7 +503,7 @@ SAYS(nvmlDeviceGetPowerUsage, unsigned, 100000)
 #include <fftw3.h>
 
 struct plan {
-    int rank, n[3], in_shape[3], out_shape[3], in_distance, out_distance, type, batch, made;
+    int rank, n[3], in_shape[3], out_shape[3], in_distance, out_distance, stride, type, batch, made;
     void *stream;
     unsigned char *work;
 };
@@ -546,8 +546,9 @@ F(cufftMakePlanMany64, int plan, int rank, long long *n, long long *in_shape, lo
     const char *fails = getenv("FAKE_CUFFT_FAILS"); /* so many plans find no memory */
     if (fails && atomic_fetch_add(&asked, 1) < atoi(fails))
         return 2;
-    if (in_stride != 1 || out_stride != 1)
+    if (in_stride != out_stride || in_stride < 1)
         return 4;
+    p->stride = (int)in_stride;
     p->rank = rank;
     for (int i = 0; i < rank; i++) {
         p->n[i] = (int)n[i];
@@ -590,7 +591,8 @@ static int begin(struct plan *p)
     pthread_mutex_unlock(&lock);                                                                             \
     return 0
 #define LAYOUT(in, out)                                                                                      \
-    p->rank, p->n, p->batch, in, p->in_shape, 1, p->in_distance, out, p->out_shape, 1, p->out_distance
+    p->rank, p->n, p->batch, in, p->in_shape, p->stride, p->in_distance, out, p->out_shape, p->stride, \
+        p->out_distance
 F(cufftExecC2C, int plan, void *in, void *out, int direction)
 {
     RUN(fftwf_plan_many_dft(LAYOUT(in, out), direction, FFTW_ESTIMATE), fftwf);

@@ -49,7 +49,8 @@ struct precision {
             return X##_plan_dft_r2c(d->rank, n, in, out, flags);                                             \
         if (d->type == HCY_FFT_C2R)                                                                          \
             return X##_plan_dft_c2r(d->rank, n, in, out, flags);                                             \
-        return X##_plan_dft(d->rank, n, in, out, direction, flags);                                          \
+        return X##_plan_many_dft(d->rank, n, (int)d->inner, in, NULL, (int)d->inner, 1, out, NULL,           \
+                                 (int)d->inner, 1, direction, flags);                                        \
     }                                                                                                        \
     static void *name##_plan_many(const struct cpu_fft_many *m, void *data, unsigned flags)                  \
     {                                                                                                        \
@@ -144,7 +145,7 @@ bool cpu_fft_there(void)
 static void set_strides(struct fft *f)
 {
     const hcy_fft_desc *d = &f->desc;
-    size_t last = d->n[d->rank - 1], rows = 1;
+    size_t last = d->n[d->rank - 1], rows = d->inner;
     for (int i = 0; i + 1 < d->rank; i++)
         rows *= d->n[i];
     size_t full = rows * last * 2 * f->p->real, half = rows * (last / 2 + 1) * 2 * f->p->real,
@@ -156,6 +157,8 @@ static void set_strides(struct fft *f)
 int cpu_fft_create(void *impl, const hcy_fft_desc *desc, void **fimpl, size_t *workspace)
 {
     (void)impl;
+    if (desc->inner > INT32_MAX)
+        return hcy_fail(HCY_EUNSUPPORTED, "FFTW takes up to %d transforms side by side, not %zu", INT32_MAX, desc->inner);
     for (int i = 0; i < desc->rank; i++)
         if (desc->n[i] > INT32_MAX)
             return hcy_fail(HCY_EUNSUPPORTED, "FFTW takes up to %d points a dimension, not %zu", INT32_MAX,

@@ -12,7 +12,7 @@
 struct cuda_fft {
     struct cuda_device *dev;
     int type, precision;
-    size_t workspace;
+    size_t workspace, loops, stride; /* transforms one after the other, bytes from one to the next */
     pthread_mutex_t lock; /* of the plan's stream and working space */
     int plan;
 };
@@ -41,7 +41,8 @@ static int check(const struct cuda_device *d, int result, const char *what)
                   : 0;
 }
 
-/* Rows without padding on either side, one transform behind the other. */
+/* Rows without padding on either side, one transform behind the other; cuFFT takes those that lie side by side as
+ * one batch, and then a launch is a transform's. */
 static int make_plan(const struct cufft_api *fft, struct cuda_fft *f, const hcy_fft_desc *d)
 {
     static const int types[][2] = { [HCY_FFT_C2C] = { CUFFT_C2C, CUFFT_Z2Z },
@@ -55,14 +56,24 @@ static int make_plan(const struct cufft_api *fft, struct cuda_fft *f, const hcy_
         full_points *= n[i];
         half_points *= half[i];
     }
-    bool half_in = d->type == HCY_FFT_C2R, half_out = d->type == HCY_FFT_R2C;
+    bool half_in = d->type == HCY_FFT_C2R, half_out = d->type == HCY_FFT_R2C, beside = d->inner > 1;
+    long long inner = (long long)d->inner;
+    f->loops = beside ? d->batch : 1;
+    f->stride = (size_t)(full_points * inner) * (d->precision == HCY_F64 ? 16 : 8);
     int status = check(f->dev, fft->cufftSetAutoAllocation(f->plan, 0), "making an FFT's plan");
     return status ? status
                   : check(f->dev,
                           fft->cufftMakePlanMany64(
-                              f->plan, d->rank, n, half_in ? half : n, 1, half_in ? half_points : full_points,
-                              half_out ? half : n, 1, half_out ? half_points : full_points,
-                              types[d->type][d->precision == HCY_F64], (long long)d->batch, &f->workspace),
+                              f->plan, d->rank, n, half_in ? half : n, inner,
+                              beside    ? 1
+                              : half_in ? half_points
+                                        : full_points,
+                              half_out ? half : n, inner,
+                              beside     ? 1
+                              : half_out ? half_points
+                                         : full_points,
+                              types[d->type][d->precision == HCY_F64], beside ? inner : (long long)d->batch,
+                              &f->workspace),
                           "planning an FFT");
 }
 
@@ -130,10 +141,9 @@ static int run_fft(struct cuda_queue *q, const struct cuda_command *c)
     if (!status && f->workspace)
         status = check(f->dev, fft->cufftSetWorkArea(f->plan, address_of(c->of.fft.work)),
                        "giving an FFT its working space");
-    if (!status)
-        status = check(
-            f->dev, execute(fft, f, c->of.fft.direction, address_of(c->of.fft.in), address_of(c->of.fft.out)),
-            "an FFT");
+    char *in = address_of(c->of.fft.in), *out = address_of(c->of.fft.out);
+    for (size_t i = 0; !status && i < f->loops; i++, in += f->stride, out += f->stride)
+        status = check(f->dev, execute(fft, f, c->of.fft.direction, in, out), "an FFT");
     pthread_mutex_unlock(&f->lock);
     return status;
 }

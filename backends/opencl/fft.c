@@ -105,6 +105,7 @@ static void configure(struct fft *f, bool backward, VkFFTConfiguration *c)
     c->performR2C = !complex_only;
     c->makeForwardPlanOnly = !backward;
     c->makeInversePlanOnly = backward;
+    c->omitDimension[0] = f->desc.inner > 1;
     c->isInputFormatted = 1;
     c->inverseReturnToInputBuffer = backward && !complex_only;
     c->specifyOffsetsAtLaunch = 1;
@@ -154,8 +155,10 @@ static void set_sizes(struct fft *f)
     const hcy_fft_desc *d = &f->desc;
     f->real = d->precision == HCY_F32 ? 4 : 8;
     f->row = d->n[d->rank - 1];
-    f->rows = d->batch;
+    f->rows = d->batch * d->inner;
     f->single = d->type != HCY_FFT_C2C && f->row == 1;
+    if (d->inner > 1) /* as a dimension that is not transformed */
+        f->size[f->rank++] = d->inner;
     for (int i = d->rank - 1; i >= 0; i--) {
         f->rows *= i < d->rank - 1 ? d->n[i] : 1;
         if (d->n[i] > 1)

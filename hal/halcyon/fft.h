@@ -29,8 +29,9 @@ typedef struct hcy_fft_desc {
     size_t n[3];      /* n[rank-1] varies fastest */
     size_t batch;     /* transforms, one behind the other */
     uint32_t flags;
+    size_t inner;     /* C2C, rank 1 or 2: transforms side by side; arrays are [batch][n...][inner] */
 } hcy_fft_desc;
-#define HCY_FFT_DESC_INIT { sizeof(hcy_fft_desc), HCY_FFT_C2C, HCY_F64, 1, { 1, 1, 1 }, 1, 0 }
+#define HCY_FFT_DESC_INIT { sizeof(hcy_fft_desc), HCY_FFT_C2C, HCY_F64, 1, { 1, 1, 1 }, 1, 0, 1 }
 
 /* HCY_EUNSUPPORTED: the device has no FFT, or not of this size or precision. */
 HCY_API int hcy_fft_create(hcy_fft **fft, hcy_device *dev, const hcy_fft_desc *desc) HCY_MUST_USE;
