@@ -32,7 +32,11 @@ struct hcy_nufft {
     struct hcy__window window;
     double upsampling;
     hcy_buffer *table, *factors, *sorted, *report;
-    hcy_fft *fft; /* where the device has no TO_MODES; for job.grid */
+    hcy_event *sorting; /* NULL: the points are sorted */
+    /* Where the device has no TO_MODES; for job.grid: of all axes, or (3-D) of the first alone and, of the planes that
+     * have modes, of the others: of `planes` of them on either side. */
+    hcy_fft *fft, *first_axis;
+    size_t planes;
     bool ready;   /* points are set */
     size_t n_points, n_targets;
     size_t first_number;   /* what words call the first point */

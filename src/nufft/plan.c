@@ -165,6 +165,8 @@ void hcy__nufft_forget(hcy_nufft *p)
         hcy_nufft_destroy(p->each[i]);
     free(p->each);
     p->each = NULL;
+    hcy_event_release(p->sorting);
+    p->sorting = NULL;
     hcy__nufft_free_direct(p->direct);
     p->direct = NULL;
     hcy_nufft_destroy(p->gridded);
@@ -175,6 +177,13 @@ void hcy__nufft_forget(hcy_nufft *p)
     p->ready = false;
 }
 
+static void release_fft(hcy_nufft *p)
+{
+    hcy_fft_release(p->fft);
+    hcy_fft_release(p->first_axis);
+    p->fft = p->first_axis = NULL;
+}
+
 void hcy_nufft_destroy(hcy_nufft *p)
 {
     if (!p || !hcy__nufft_dies(p))
@@ -183,7 +192,7 @@ void hcy_nufft_destroy(hcy_nufft *p)
     drop(&p->table);
     drop(&p->factors);
     drop(&p->report);
-    hcy_fft_release(p->fft);
+    release_fft(p);
     for (int i = 0; i < N_KERNELS; i++)
         hcy_kernel_release(p->kernels[i]);
     hcy_device_release(p->dev);
@@ -230,16 +239,28 @@ static int make_factors(hcy_nufft *p)
 
 static int make_fft(hcy_nufft *p)
 {
+    const uint64_t *grid = p->job.grid;
     hcy_fft_desc desc = HCY_FFT_DESC_INIT;
-    hcy_fft_release(p->fft);
-    p->fft = NULL;
+    release_fft(p);
     desc.precision = p->opts.precision;
     desc.rank = p->dim;
     desc.batch = p->batch;
     desc.flags = p->opts.deterministic ? HCY_FFT_DETERMINISTIC : 0;
     for (int d = 0; d < p->dim; d++)
-        desc.n[d] = (size_t)p->job.grid[d];
-    return hcy_fft_create(&p->fft, p->dev, &desc);
+        desc.n[d] = (size_t)grid[d];
+    size_t planes = (size_t)(p->job.modes[0] - p->job.modes[0] / 2);
+    if (p->dim < 3 || p->opts.separate_fft || 2 * planes > grid[0])
+        return hcy_fft_create(&p->fft, p->dev, &desc);
+    hcy_fft_desc others = desc;
+    p->planes = planes;
+    desc.rank = 1;
+    desc.inner = (size_t)(grid[1] * grid[2]);
+    others.rank = 2;
+    others.n[0] = (size_t)grid[1];
+    others.n[1] = (size_t)grid[2];
+    others.batch = planes;
+    int status = hcy_fft_create(&p->first_axis, p->dev, &desc);
+    return status ? status : hcy_fft_create(&p->fft, p->dev, &others);
 }
 
 int hcy__nufft_tables(hcy_nufft *p, bool factors)
@@ -277,7 +298,8 @@ static int point_buffers(hcy_buffer *buffers[3], hcy_nufft *p, size_t n, const v
     return status;
 }
 
-static int launch_sort(hcy_nufft *p, hcy_buffer *const points[3])
+/* The sort, and what it reports; without a place for that nothing is waited for. */
+static int launch_sort(hcy_nufft *p, hcy_buffer *const points[3], hcy_nufft_report *report)
 {
     struct hcy__nufft_work *w;
     hcy_nufft_job job = p->job;
@@ -293,7 +315,10 @@ static int launch_sort(hcy_nufft *p, hcy_buffer *const points[3])
         return status;
     args[5] = hcy_arg_buf(p->sorted);
     status = hcy_launch(w->queue, p->kernels[SORT], p->n_points, args, 6);
-    int finished = hcy_queue_finish(w->queue);
+    if (!status)
+        status = report ? hcy_buffer_read(w->queue, report, p->report, 0, sizeof *report)
+                        : hcy_event_record(&p->sorting, w->queue);
+    int finished = report || status ? hcy_queue_finish(w->queue) : 0;
     hcy__nufft_give_work(w, p);
     return status ? status : finished;
 }
@@ -304,7 +329,8 @@ int hcy__nufft_bad_point(const hcy_nufft *p, size_t point)
                     point + p->first_number);
 }
 
-static int sort_buffers(hcy_nufft *p, size_t n, hcy_buffer *const buffers[3])
+/* waits: the points may go when this returns. */
+static int sort_buffers(hcy_nufft *p, size_t n, hcy_buffer *const buffers[3], bool waits)
 {
     hcy_nufft_report report;
     int status = 0;
@@ -315,11 +341,10 @@ static int sort_buffers(hcy_nufft *p, size_t n, hcy_buffer *const buffers[3])
     if (!p->report)
         status = hcy_buffer_create(&p->report, p->dev, HCY_MEM_DEVICE, sizeof report);
     if (!status)
-        status = launch_sort(p, buffers);
-    if (status || !p->opts.check_points)
+        status = launch_sort(p, buffers, waits || p->opts.check_points ? &report : NULL);
+    if (status || !p->opts.check_points || report.first_bad == UINT64_MAX)
         return status;
-    status = hcy_buffer_read_now(&report, p->report, 0, sizeof report);
-    return status || report.first_bad == UINT64_MAX ? status : hcy__nufft_bad_point(p, (size_t)report.first_bad);
+    return hcy__nufft_bad_point(p, (size_t)report.first_bad);
 }
 
 int hcy__nufft_sort(hcy_nufft *p, size_t n, const void *const *points)
@@ -327,7 +352,7 @@ int hcy__nufft_sort(hcy_nufft *p, size_t n, const void *const *points)
     hcy_buffer *buffers[3] = { NULL, NULL, NULL };
     int status = n ? point_buffers(buffers, p, n, points) : 0;
     if (!status)
-        status = sort_buffers(p, n, buffers);
+        status = sort_buffers(p, n, buffers, true);
     for (int d = 0; d < 3; d++)
         hcy_buffer_release(buffers[d]);
     return status;
@@ -434,7 +459,7 @@ int hcy_nufft_set_point_buffers(hcy_nufft *p, int64_t n_points, hcy_buffer *cons
     status = prepare(p, (size_t)n_points);
     hcy_buffer *const buffers[3] = { n_points ? points[0] : NULL, n_points ? points[p->dim > 1] : NULL,
                                      n_points ? points[p->dim > 2 ? 2 : 0] : NULL };
-    return end_points(p, status ? status : sort_buffers(p, (size_t)n_points, buffers));
+    return end_points(p, status ? status : sort_buffers(p, (size_t)n_points, buffers, false));
 }
 
 /* A plan of one vector for each transform. */

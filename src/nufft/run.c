@@ -101,13 +101,44 @@ int hcy__nufft_spread(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *
     hcy_buffer *from = interpolates ? grid : c, *to = interpolates ? c : grid;
     hcy_arg args[6] = { hcy_arg_buf(p->sorted), hcy_arg_buf(p->table), hcy_arg_buf(from),
                         hcy_arg_struct(&p->job, sizeof p->job), hcy_arg_buf(to) };
-    return launch(q, p, w, interpolates ? INTERP : SPREAD, n, args, 6, true);
+    int status = p->sorting ? hcy_queue_wait(q, p->sorting) : 0;
+    return status ? status : launch(q, p, w, interpolates ? INTERP : SPREAD, n, args, 6, true);
 }
 
-static int fft(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, int sign)
+static int one_fft(hcy_queue *q, hcy_fft *fft, const hcy_nufft *p, struct hcy__nufft_work *w, int sign,
+                   hcy_buffer *data)
 {
-    int status = hcy_fft_workspace(p->fft) ? hcy__nufft_need(&w->fft_work, p, hcy_fft_workspace(p->fft)) : 0;
-    return status ? status : hcy_fft_execute(q, p->fft, sign, w->grid, w->grid, w->fft_work);
+    int status = hcy_fft_workspace(fft) ? hcy__nufft_need(&w->fft_work, p, hcy_fft_workspace(fft)) : 0;
+    return status ? status : hcy_fft_execute(q, fft, sign, data, data, w->fft_work);
+}
+
+/* The planes of n vectors' grids that have modes, of their other axes; one of them twice if their number is odd. */
+static int planes_fft(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, size_t n, int sign)
+{
+    size_t grid = hcy__nufft_cells(p) * 2 * hcy__nufft_real(p), plane = grid / (size_t)p->job.grid[0];
+    int status = 0;
+    for (size_t i = 0; !status && i < 2 * n; i++) {
+        hcy_buffer *some;
+        size_t first = i % 2 ? (size_t)p->job.grid[0] - p->planes : 0;
+        status = hcy_buffer_sub(&some, w->grid, i / 2 * grid + first * plane, p->planes * plane);
+        if (!status) {
+            status = one_fft(q, p->fft, p, w, sign, some);
+            hcy_buffer_release(some);
+        }
+    }
+    return status;
+}
+
+/* In place.  In 3-D the first axis goes first to modes and last to the grid: planes without modes are not needed, or
+ * are 0. */
+static int fft(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, size_t n, int sign, bool to_grid)
+{
+    if (!p->first_axis)
+        return one_fft(q, p->fft, p, w, sign, w->grid);
+    int status = to_grid ? planes_fft(q, p, w, n, sign) : one_fft(q, p->first_axis, p, w, sign, w->grid);
+    if (status)
+        return status;
+    return to_grid ? one_fft(q, p->first_axis, p, w, sign, w->grid) : planes_fft(q, p, w, n, sign);
 }
 
 /* Between the work's grid and modes, with the transform. */
@@ -121,10 +152,10 @@ int hcy__nufft_transform(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_wor
     job.sign = sign;
     if (p->kernels[TO_MODES] && p->kernels[TO_GRID])
         return launch(q, p, w, to_grid ? TO_GRID : TO_MODES, n, args, 5, true);
-    int status = to_grid ? 0 : fft(q, p, w, sign);
+    int status = to_grid ? 0 : fft(q, p, w, n, sign, false);
     if (!status)
         status = launch(q, p, w, to_grid ? PAD : CROP, n, args, 4, false);
-    return status || !to_grid ? status : fft(q, p, w, sign);
+    return status || !to_grid ? status : fft(q, p, w, n, sign, true);
 }
 
 static int scale(hcy_queue *q, const hcy_nufft *p, hcy_buffer *in, hcy_buffer *factors, hcy_buffer *out,

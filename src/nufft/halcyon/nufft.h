@@ -86,7 +86,9 @@ HCY_API void hcy_nufft_destroy(hcy_nufft *plan); /* NULL is fine; nobody else ma
 HCY_API int hcy_nufft_set_points(hcy_nufft *plan, int64_t n_points, const void *const *points, int64_t n_targets,
                                  const void *const *targets) HCY_MUST_USE;
 
-/* The same, types 1 and 2, from buffers of the plan's device, points[axis]; what writes to them must be done. */
+/* The same, types 1 and 2, from buffers of the plan's device, points[axis]; what writes to them must be done.  Without
+ * check_points nothing is waited for: transforms wait for the sort, and until one has run the buffers must stay as they
+ * are; a failure of the sort is the transform's. */
 HCY_API int hcy_nufft_set_point_buffers(hcy_nufft *plan, int64_t n_points, hcy_buffer *const *points) HCY_MUST_USE;
 /* Points of each transform's own: n_points[transform], points[transform * dim + axis][number], and for type 3
  * the targets likewise. Strengths are then those of one transform behind those of the other, and so are
