@@ -440,6 +440,13 @@ enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
 static const char *const type_names[] = { "",    "u8",  "u16", "u32", "u64", "i8",
                                           "i16", "i32", "i64", "f32", "f64" };
 
+/* What FPGA cards are not built for: large blocks, large pixels, floats.  Others take everything. */
+static bool beyond(const hcy_device *dev, const struct group *g, const struct path *path)
+{
+    return hcy_device_get_info(dev)->kind == HCY_KIND_FPGA &&
+           (path->block_bytes > 8200 || oracle_is_float(g->job.pixel_type) || oracle_pixel_size(g->job.pixel_type) > 4);
+}
+
 /* Every device, with paths and batch sizes taken in turn so that all meet all in the end. */
 static void try_group(const struct group *g, const char *name, size_t *turn)
 {
@@ -453,6 +460,8 @@ static void try_group(const struct group *g, const char *name, size_t *turn)
             const struct path *path = &paths[k < 1 ? k : *turn % N_PATHS];
             size_t items = sizes[*turn % N_SIZES], bad;
             items = items < g->items ? items : g->items;
+            if (beyond(devices[v], g, path))
+                continue;
             bad = try_path(g, devices[v], path, *turn % (g->items - items + 1), items);
             if (bad)
                 diag("path: coded %d codec %u block %u, %zu items", path->coded, path->codec,

@@ -36,6 +36,8 @@ code() {
 }
 
 code src | grep -iE '(cuda|opencl|nvrtc|cufft|xrt)' | none "src/ names no vendor"
+code backends/xrt | grep -E '\<xrt(Device|Xclbin|BO|Kernel|Run|ErrorGet)' | grep -v -e '/card\.c:' -e '/xrt_syms\.def:' |
+    none "XRT's interface is used in one file"
 sources hal | xargs grep -niE 'bslz4|bitshuffle|azint|azimuth|nufft|poni' | none "hal/ names no algorithm"
 code hal backends src | grep -v '^src/cli/' \
     | grep -E '[^a-z_](v?printf|puts|putchar|perror|abort|_?exit|assert)[[:space:]]*\(|f(printf|puts|putc) *\(.*std(out|err)' \

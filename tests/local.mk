@@ -164,6 +164,7 @@ cts_device = drivers=:; run=; case $$config in \
     opencl) device=opencl:0; drivers=$(test_drivers);; \
     opencl-few) device="opencl:0' 'few"; drivers=$(test_drivers);; \
     xrt) device="xrt:0' 'xrt:1"; run='sh "$$top_srcdir"/tests/virtual-board/run ';; \
+    xrt-one) device="xrt:0' 'one"; run='sh "$$top_srcdir"/tests/virtual-board/run ';; \
     xrt-ddr) device="xrt:1' 'cpu"; run='sh "$$top_srcdir"/tests/virtual-board/run -p ddr ';; \
     opencl-atomics32) device="opencl:0@atomics=32' 'one"; drivers=$(test_drivers);; \
     opencl-discrete) device=opencl:0@discrete=1; drivers=$(test_drivers);; \
@@ -186,7 +187,7 @@ cts_launchers += $(cts_programs:=-opencl.t) tests/bslz4_decode-opencl.t tests/az
     tests/cts_buffer-opencl-discrete.t tests/cts_queue-opencl-discrete.t tests/cts_failure-opencl-discrete.t \
     tests/cts_lifetime-opencl-discrete.t tests/cts_threads-opencl-discrete.t tests/cts_queue-opencl-profile.t
 cts_launchers += $(cts_programs:=-xrt.t) tests/cts_buffer-xrt-ddr.t tests/cts_kernel-xrt-ddr.t \
-    tests/cts_threads-xrt-ddr.t
+    tests/cts_threads-xrt-ddr.t tests/azint_kernels-xrt-one.t
 cts_launchers += $(cts_programs:=-cuda.t) tests/bslz4_decode-cuda.t tests/azint_kernels-cuda.t \
     tests/azint_filter-cuda.t
 $(cts_launchers): tests/local.mk

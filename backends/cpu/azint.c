@@ -6,215 +6,20 @@
  * which add the workers' digits up to 128 bits.  Blocks too large for a strip are first decoded to images in
  * the scratch buffer.
  */
-#include "cpu_filter.h"
+#include "azint_launch.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { IMAGE_IMAGES, IMAGE_PLAN, IMAGE_JOB, IMAGE_SUMS, IMAGE_REPORTS, IMAGE_SCRATCH };
-enum {
-    CODED_CHUNKS,
-    CODED_FRAMES,
-    CODED_BLOCKS,
-    CODED_CODING,
-    CODED_PLAN,
-    CODED_JOB,
-    CODED_SUMS,
-    CODED_REPORTS,
-    CODED_SCRATCH
-};
-
-/* Bytes of sums, of a worker and of all together, beyond which a pass takes fewer frames, or fewer workers take part;
- * images decoded at once; pixels of a batch, so that its coded frames stay a moderate amount of memory. */
-#define WORKER_BUDGET ((size_t)64 << 20)
-#define SUMS_BUDGET   ((size_t)1 << 30)
-#define IMAGES_BUDGET ((size_t)128 << 20)
-#define BATCH_BUDGET  ((size_t)640 << 20)
-
-static const struct azint_type types[] = {
-    [HCY_PIXEL_U8] = { 1, 2, false, false },  [HCY_PIXEL_U16] = { 2, 3, false, false },
-    [HCY_PIXEL_U32] = { 4, 5, false, false }, [HCY_PIXEL_U64] = { 8, 10, false, false },
-    [HCY_PIXEL_I8] = { 1, 2, true, false },   [HCY_PIXEL_I16] = { 2, 3, true, false },
-    [HCY_PIXEL_I32] = { 4, 5, true, false },  [HCY_PIXEL_I64] = { 8, 10, true, false },
-    [HCY_PIXEL_F32] = { 4, 0, true, true },   [HCY_PIXEL_F64] = { 8, 0, true, true },
-};
-
-const struct azint_type *azint_type(uint32_t pixel_type)
-{
-    return pixel_type && pixel_type < sizeof types / sizeof types[0] ? &types[pixel_type] : NULL;
-}
-
-const struct azint_ops *azint_ops(enum cpu_simd simd)
-{
-    switch (cpu_simd_built(simd)) {
-#ifdef HCY_CPU_X86
-    case CPU_SIMD_AVX512:
-        return &azint_ops_avx512;
-    case CPU_SIMD_AVX2:
-        return &azint_ops_avx2;
-#endif
-#ifdef HCY_CPU_ARM64
-    case CPU_SIMD_DOTPROD:
-        return &azint_ops_dotprod;
-    case CPU_SIMD_NEON:
-        return &azint_ops_neon;
-#endif
-    default:
-        return &azint_ops_portable;
-    }
-}
-
-/* --- One launch --- */
-
-struct launch {
-    const struct cpu_call *call;
-    const struct azint_plan *plan;
-    const hcy_azint_job *job;
-    const hcy_bslz4_job *coding; /* NULL: images */
-    const struct azint_type *type;
-    const struct azint_ops *ops;
-    bool spread; /* bslz4_azint_spread */
-    size_t image_bytes;
-};
-
-/* Offsets in the scratch buffer. */
-struct layout {
-    unsigned frames, workers; /* of a pass */
-    size_t n_images;          /* decoded at once */
-    size_t spaces, space_size, images, lost, lost_any, plain, lost24, total;
-    size_t planes, pixels, masked, rows, vrows, x, v, weights, sums, bits, singles,
-        touched; /* of a worker, from its start */
-};
-
-static size_t up(size_t n, size_t to)
-{
-    return (n + to - 1) / to * to;
-}
-
-static const struct azint_tiles *tiles_for(const struct launch *l, size_t n_frames)
-{
-    const struct azint_ops *ops = l->ops;
-    return ops->few && n_frames <= ops->few->lanes ? ops->few : &ops->tiles;
-}
-
-static size_t stride_of(const struct launch *l, size_t n_frames)
-{
-    return n_frames <= l->ops->single ? n_frames : up(n_frames, tiles_for(l, n_frames)->lanes);
-}
-
-/* As many frames a pass, then as many workers, as the sums of one digit fit the budgets. */
-static void choose_pass(const struct launch *l, size_t items, struct layout *y)
-{
-    size_t bin = 2 * sizeof(int64_t) * l->plan->n_bins * (l->spread ? AZINT_SPREAD_SLOTS / 5 : 1);
-    y->workers = cpu_pool_threads(l->call->pool);
-    y->frames = items < l->ops->pass ? (unsigned)items : l->ops->pass;
-    if (l->type->is_float)
-        return;
-    size_t most = SUMS_BUDGET / y->workers < WORKER_BUDGET ? SUMS_BUDGET / y->workers : WORKER_BUDGET;
-    while (y->frames > 1 && bin * stride_of(l, y->frames) > most)
-        y->frames--;
-    while (y->workers > 1 && bin * y->workers > SUMS_BUDGET / 4)
-        y->workers--;
-}
-
-static size_t place(size_t *at, size_t size)
-{
-    size_t start = *at;
-    *at = up(start + size, 64);
-    return start;
-}
-
-/* A worker's memory; with a skew so that the same tables of two workers do not share cache sets. */
-static void lay_space(const struct launch *l, struct layout *y)
-{
-    size_t at = 0, elem_size = l->type->elem_size, block = AZINT_STRIP * elem_size;
-    size_t n = l->type->is_float ? 0 : y->frames, stride = stride_of(l, n),
-           tiles = n > l->ops->single ? stride : 0;
-    size_t slots = l->spread ? AZINT_SPREAD_SLOTS : l->type->digits;
-    size_t sums = 2 * stride * slots < HCY_AZINT_SUMS ? HCY_AZINT_SUMS : 2 * stride * slots;
-    y->planes = place(&at, CPU_BLOCK_WORK(block)) + CPU_BLOCK_LEAD;
-    y->pixels = place(&at, block + 64);
-    y->masked = place(&at, block + 64);
-    y->rows = place(&at, n * l->type->digits * AZINT_PITCH);
-    y->vrows = place(&at, n * AZINT_PITCH);
-    y->x = place(&at, tiles * AZINT_STRIP);
-    y->v = place(&at, tiles * AZINT_STRIP);
-    y->weights = place(&at, (AZINT_CHUNK + 4) * AZINT_EXPANDED);
-    y->bits = place(&at, 3 * (AZINT_STRIP_BYTES + 64));
-    y->singles = place(&at, AZINT_MAX_SINGLES * sizeof(struct azint_single));
-    y->touched = place(&at, azint_block_words(l->plan->n_bins) * sizeof(uint64_t));
-    y->sums = place(&at, l->type->is_float ? 0 : sums * l->plan->n_bins * sizeof(int64_t));
-    y->space_size = up(at, 4096) + 1024;
-}
-
-static void lay_out(const struct launch *l, size_t items, struct layout *y)
-{
-    size_t at = 0;
-    choose_pass(l, items, y);
-    lay_space(l, y);
-    y->n_images = 0;
-    if (l->coding && l->coding->codec != HCY_CODEC_NONE) {
-        y->n_images = IMAGES_BUDGET / l->image_bytes ? IMAGES_BUDGET / l->image_bytes : 1;
-        y->n_images = y->n_images < y->frames ? y->n_images : y->frames;
-    }
-    place(&at, y->workers * sizeof(struct azint_space));
-    y->spaces = place(&at, y->workers * y->space_size);
-    y->lost_any = place(&at, (size_t)y->frames * l->plan->n_strips);
-    y->lost = place(&at, l->type->is_float ? 0 : (size_t)y->frames * l->plan->n_strips * AZINT_STRIP_BYTES);
-    y->plain = place(&at, l->spread ? items * HCY_AZINT_SUMS * sizeof(uint64_t) * l->plan->n_bins : 0);
-    y->lost24 = place(&at, l->spread ? y->frames * sizeof(azint_u128) * l->plan->n_bins : 0);
-    y->images = place(&at, y->n_images * (l->image_bytes + 64));
-    y->total = at + 64; /* the buffer itself may start anywhere */
-}
-
-static int open_launch(struct launch *l, const struct cpu_call *call, bool coded)
-{
-    size_t plan = coded ? CODED_PLAN : IMAGE_PLAN;
-    memset(l, 0, sizeof *l);
-    l->call = call;
-    l->plan = azint_plan_at(cpu_arg(call, plan), cpu_arg_size(call, plan));
-    l->job = call->values[coded ? CODED_JOB : IMAGE_JOB].bytes;
-    l->coding = coded ? call->values[CODED_CODING].bytes : NULL;
-    l->type = azint_type(l->job->pixel_type);
-    l->ops = azint_ops(call->simd);
-    if (!l->plan || !l->type || l->job->n_invalid > HCY_AZINT_MAX_INVALID)
-        return hcy_fail(HCY_EINVAL, "azint: %s",
-                        !l->plan   ? "the plan's tables are not those of hcy_kernel_prepare()"
-                        : !l->type ? "pixel type not one of HCY_PIXEL_*"
-                                   : "too many invalid ranges");
-    if (l->job->n_pixels != l->plan->n_pixels || l->job->n_bins != l->plan->n_bins)
-        return hcy_fail(HCY_EINVAL, "azint: the job has %llu pixels and %u bins, its plan %llu and %u",
-                        (unsigned long long)l->job->n_pixels, l->job->n_bins,
-                        (unsigned long long)l->plan->n_pixels, l->plan->n_bins);
-    int status = hcy_size_mul(&l->image_bytes, (size_t)l->plan->n_pixels, l->type->elem_size);
-    if (status)
-        return hcy_fail(status, "azint: an image of %llu pixels", (unsigned long long)l->plan->n_pixels);
-    if (l->coding && (l->coding->elem_size != l->type->elem_size || l->coding->image_bytes != l->image_bytes))
-        return hcy_fail(HCY_EINVAL,
-                        "azint: chunks of %llu bytes in elements of %u, where the job's images have %zu in "
-                        "elements of %u",
-                        (unsigned long long)l->coding->image_bytes, l->coding->elem_size, l->image_bytes,
-                        l->type->elem_size);
-    return 0;
-}
-
-/* The same for bslz4_azint_spread. */
-static int open_spread(struct launch *l)
-{
-    if (!l->plan->spread)
-        return hcy_fail(HCY_EINVAL, "bslz4_azint_spread: the plan's tables are those of another kernel");
-    if (l->type->is_float || l->type->elem_size > 4)
-        return hcy_fail(HCY_EUNSUPPORTED, "bslz4_azint_spread: pixels that are not integers of 4 bytes at most");
-    l->spread = true;
-    return 0;
-}
+/* Pixels of a batch, so that its coded frames stay a moderate amount of memory. */
+#define BATCH_BUDGET ((size_t)640 << 20)
 
 /* --- Setting a pass up --- */
 
 /* What the frames of a launch have in common, for adding one to a pass. */
 struct batch {
-    struct launch l;
-    struct layout layout;
+    struct azint_launch l;
+    struct azint_layout layout;
     struct azint_pass pass;
     uint8_t *scratch;
     uint64_t *out; /* of the launch, where the pass's sums are not it */
@@ -230,7 +35,7 @@ struct batch {
 
 static void set_spaces(struct batch *b)
 {
-    const struct layout *y = &b->layout;
+    const struct azint_layout *y = &b->layout;
     b->pass.spaces = (void *)b->scratch;
     for (unsigned w = 0; w < y->workers; w++) {
         uint8_t *at = b->scratch + y->spaces + w * y->space_size;
@@ -301,7 +106,7 @@ static void decode_block(struct batch *b, struct azint_frame *frame, uint32_t bl
 {
     struct azint_space space = { 0 };
     size_t bytes = frame->frame->block_bytes;
-    uint8_t *work = aligned_alloc(64, up(CPU_BLOCK_WORK(bytes), 64)); /* larger than the workers' own */
+    uint8_t *work = aligned_alloc(64, azint_up(CPU_BLOCK_WORK(bytes), 64)); /* larger than the workers' own */
     if (!work) {
         atomic_store(&b->out_of_memory, true);
         return;
@@ -480,8 +285,8 @@ static int run_pass(struct batch *b)
     if (status || !pass->n_frames)
         return status;
     pass->single = pass->n_frames <= pass->ops->single;
-    pass->tiles = tiles_for(&b->l, pass->n_frames);
-    pass->stride = stride_of(&b->l, pass->n_frames);
+    pass->tiles = azint_tiles_for(&b->l, pass->n_frames);
+    pass->stride = azint_stride_of(&b->l, pass->n_frames);
     pass->step = step_of(pass);
     pass->n_workers = b->layout.workers;
     pass->lost = b->scratch + b->layout.lost;
@@ -522,11 +327,11 @@ static bool small_invalid(const hcy_azint_job *job, const struct azint_type *typ
 
 static int run_batch(struct batch *b, size_t sums_size, size_t reports_size, size_t scratch_size)
 {
-    const struct launch *l = &b->l;
+    const struct azint_launch *l = &b->l;
     size_t items = l->call->items, need;
     const size_t rows = l->spread ? HCY_AZINT_FILTERED : HCY_AZINT_SUMS;
     int status = hcy_size_mul(&need, items, rows * sizeof(uint64_t) * (size_t)l->plan->n_bins);
-    lay_out(l, items, &b->layout);
+    azint_lay_out(l, items, &b->layout);
     if (status || sums_size < need || reports_size / sizeof(hcy_frame_report) < items ||
         scratch_size < b->layout.total)
         return hcy_fail(HCY_ERANGE, "azint: sums, reports or scratch are too small for %zu frames", items);
@@ -555,7 +360,7 @@ static int run_batch(struct batch *b, size_t sums_size, size_t reports_size, siz
 static int run_image(const struct cpu_call *call)
 {
     struct batch b = { .images = cpu_arg(call, IMAGE_IMAGES), .scratch = cpu_arg(call, IMAGE_SCRATCH) };
-    int status = open_launch(&b.l, call, false);
+    int status = azint_launch_open(&b.l, call, false);
     if (status)
         return status;
     if (cpu_arg_size(call, IMAGE_IMAGES) / b.l.image_bytes < call->items)
@@ -576,9 +381,9 @@ static int run_chunks(const struct cpu_call *call, bool spread)
         .n_blocks = cpu_arg_size(call, CODED_BLOCKS) / sizeof(hcy_bslz4_block),
         .scratch = cpu_arg(call, CODED_SCRATCH),
     };
-    int status = open_launch(&b.l, call, true);
+    int status = azint_launch_open(&b.l, call, true);
     if (!status && spread)
-        status = open_spread(&b.l);
+        status = azint_launch_spread(&b.l);
     if (status)
         return status;
     if (cpu_arg_size(call, CODED_FRAMES) / sizeof(hcy_bslz4_frame) < call->items)
@@ -603,28 +408,28 @@ static int run_spread(const struct cpu_call *call)
 
 static int scratch_of(const struct cpu_call *call, bool coded, bool spread, size_t *size)
 {
-    struct launch l;
-    struct layout layout;
-    int status = open_launch(&l, call, coded);
+    struct azint_launch l;
+    struct azint_layout layout;
+    int status = azint_launch_open(&l, call, coded);
     if (!status && spread)
-        status = open_spread(&l);
+        status = azint_launch_spread(&l);
     if (status)
         return status;
-    lay_out(&l, call->items ? call->items : 1, &layout);
+    azint_lay_out(&l, call->items ? call->items : 1, &layout);
     *size = layout.total;
     return 0;
 }
 
 static int batch_of(const struct cpu_call *call, bool coded, bool spread, size_t *items)
 {
-    struct launch l;
-    struct layout layout;
-    int status = open_launch(&l, call, coded);
+    struct azint_launch l;
+    struct azint_layout layout;
+    int status = azint_launch_open(&l, call, coded);
     if (!status && spread)
-        status = open_spread(&l);
+        status = azint_launch_spread(&l);
     if (status)
         return status;
-    choose_pass(&l, l.ops->pass, &layout);
+    azint_choose_pass(&l, l.ops->pass, &layout);
     size_t most = BATCH_BUDGET / l.image_bytes;
     *items = most < layout.frames ? (most ? most : 1) : layout.frames;
     if (l.type->is_float && *items < cpu_pool_threads(call->pool))

@@ -17,11 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
-
-#define ALIGN ((size_t)64)
-#define HUGE_PAGE ((size_t)2 << 20)
 
 struct cpu_device {
     hcy_device *dev; /* not a reference */
@@ -229,32 +225,6 @@ static bool strikes(atomic_long *countdown)
     return atomic_load(countdown) > 0 && atomic_fetch_sub(countdown, 1) == 1;
 }
 
-/* Huge pages where they pay: the tables are read from end to end for every batch.  Not for mapped memory, results
- * mostly, which may have rows that nothing touches. */
-static void *alloc_pages(size_t size, bool huge)
-{
-    size_t align = huge && size >= 4 * HUGE_PAGE ? HUGE_PAGE : ALIGN;
-    if (size > SIZE_MAX - align)
-        return NULL;
-    void *p = aligned_alloc(align, (size + align - 1) / align * align);
-#ifdef MADV_HUGEPAGE
-    if (p && align == HUGE_PAGE)
-        madvise(p, size, MADV_HUGEPAGE);
-#endif
-    return p;
-}
-
-void *cpu_blob_alloc(size_t size)
-{
-    return alloc_pages(size, true);
-}
-
-void cpu_blob_free(void *blob, size_t size)
-{
-    (void)size;
-    free(blob);
-}
-
 static void set_block(const struct cpu_device *d, hcy_block *block, int mem, void *p, size_t size)
 {
     bool hidden = d->discrete && mem == HCY_MEM_DEVICE;
@@ -276,7 +246,7 @@ static int alloc(void *impl, int mem, size_t size, hcy_block *block)
 {
     struct cpu_device *d = impl;
     bool taken = !strikes(&d->fail_alloc) && take_memory(d, size);
-    void *p = taken ? alloc_pages(size, mem != HCY_MEM_MAPPED) : NULL;
+    void *p = taken ? cpu_pages_alloc(size, mem != HCY_MEM_MAPPED) : NULL;
     if (!p) {
         if (taken)
             atomic_fetch_sub(&d->used, size);

@@ -74,6 +74,9 @@ struct cpu_kernel {
 };
 
 /* Tables are one block of memory, aligned to a huge page where that pays.  NULL if out of memory. */
+/* pages.c; to be freed with free().  Huge pages pay for tables, which are read from end to end for every batch; not for
+ * mapped memory, results mostly, which may have rows that nothing touches. */
+void *cpu_pages_alloc(size_t size, bool huge);
 void *cpu_blob_alloc(size_t size);
 void cpu_blob_free(void *blob, size_t size);
 /* What `prepare` makes of these spans, shared with others who ask for the same; tables.c. */

@@ -11,10 +11,11 @@ libcpu_block_la_SOURCES = backends/cpu/cpu_priv.h backends/cpu/simd.c backends/c
 libcpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(cpu_defines) -I$(srcdir)/backends/cpu
 libcpu_la_CFLAGS = $(KERNEL_CFLAGS) $(HCY_NO_CONTRACT)
 libcpu_la_LIBADD = libcpu_block.la $(FFTW3_LIBS)
-libcpu_la_SOURCES = backends/cpu/fft.c backends/cpu/pool.c \
+libcpu_la_SOURCES = backends/cpu/fft.c backends/cpu/pages.c backends/cpu/pool.c \
     backends/cpu/program.c backends/cpu/tables.c backends/cpu/topology.c \
     backends/cpu/bslz4.c \
-    backends/cpu/azint.c backends/cpu/azint_bits.h backends/cpu/azint_cases.h backends/cpu/azint_many.h \
+    backends/cpu/azint.c backends/cpu/azint_launch.c backends/cpu/azint_launch.h backends/cpu/azint_bits.h \
+    backends/cpu/azint_cases.h backends/cpu/azint_many.h \
     backends/cpu/azint_tile8.h backends/cpu/azint_vnni.h backends/cpu/azint_float.c backends/cpu/azint_front.c \
     backends/cpu/azint_portable.c backends/cpu/cpu_azint.h backends/cpu/azint_slow.c backends/cpu/azint_strip.c \
     backends/cpu/azint_tables.c \

@@ -1,0 +1,160 @@
+/* azint_launch.c - one launch of azint_image, bslz4_azint or bslz4_azint_spread: its arguments checked, its scratch
+ * buffer shared out.  No state; any thread. */
+#include "azint_launch.h"
+
+#include <string.h>
+
+/* Bytes of sums, of a worker and of all together, beyond which a pass takes fewer frames, or fewer workers take part;
+ * images decoded at once. */
+#define WORKER_BUDGET ((size_t)64 << 20)
+#define SUMS_BUDGET   ((size_t)1 << 30)
+#define IMAGES_BUDGET ((size_t)128 << 20)
+
+static const struct azint_type types[] = {
+    [HCY_PIXEL_U8] = { 1, 2, false, false },  [HCY_PIXEL_U16] = { 2, 3, false, false },
+    [HCY_PIXEL_U32] = { 4, 5, false, false }, [HCY_PIXEL_U64] = { 8, 10, false, false },
+    [HCY_PIXEL_I8] = { 1, 2, true, false },   [HCY_PIXEL_I16] = { 2, 3, true, false },
+    [HCY_PIXEL_I32] = { 4, 5, true, false },  [HCY_PIXEL_I64] = { 8, 10, true, false },
+    [HCY_PIXEL_F32] = { 4, 0, true, true },   [HCY_PIXEL_F64] = { 8, 0, true, true },
+};
+
+const struct azint_type *azint_type(uint32_t pixel_type)
+{
+    return pixel_type && pixel_type < sizeof types / sizeof types[0] ? &types[pixel_type] : NULL;
+}
+
+const struct azint_ops *azint_ops(enum cpu_simd simd)
+{
+    switch (cpu_simd_built(simd)) {
+#ifdef HCY_CPU_X86
+    case CPU_SIMD_AVX512:
+        return &azint_ops_avx512;
+    case CPU_SIMD_AVX2:
+        return &azint_ops_avx2;
+#endif
+#ifdef HCY_CPU_ARM64
+    case CPU_SIMD_DOTPROD:
+        return &azint_ops_dotprod;
+    case CPU_SIMD_NEON:
+        return &azint_ops_neon;
+#endif
+    default:
+        return &azint_ops_portable;
+    }
+}
+
+const struct azint_tiles *azint_tiles_for(const struct azint_launch *l, size_t n_frames)
+{
+    const struct azint_ops *ops = l->ops;
+    return ops->few && n_frames <= ops->few->lanes ? ops->few : &ops->tiles;
+}
+
+size_t azint_stride_of(const struct azint_launch *l, size_t n_frames)
+{
+    return n_frames <= l->ops->single ? n_frames : azint_up(n_frames, azint_tiles_for(l, n_frames)->lanes);
+}
+
+void azint_choose_pass(const struct azint_launch *l, size_t items, struct azint_layout *y)
+{
+    size_t bin = 2 * sizeof(int64_t) * l->plan->n_bins * (l->spread ? AZINT_SPREAD_SLOTS / 5 : 1);
+    y->workers = cpu_pool_threads(l->call->pool);
+    y->frames = items < l->ops->pass ? (unsigned)items : l->ops->pass;
+    if (l->type->is_float)
+        return;
+    size_t most = SUMS_BUDGET / y->workers < WORKER_BUDGET ? SUMS_BUDGET / y->workers : WORKER_BUDGET;
+    while (y->frames > 1 && bin * azint_stride_of(l, y->frames) > most)
+        y->frames--;
+    while (y->workers > 1 && bin * y->workers > SUMS_BUDGET / 4)
+        y->workers--;
+}
+
+static size_t place(size_t *at, size_t size)
+{
+    size_t start = *at;
+    *at = azint_up(start + size, 64);
+    return start;
+}
+
+/* A worker's memory; with a skew so that the same tables of two workers do not share cache sets. */
+static void lay_space(const struct azint_launch *l, struct azint_layout *y)
+{
+    size_t at = 0, elem_size = l->type->elem_size, block = AZINT_STRIP * elem_size;
+    size_t n = l->type->is_float ? 0 : y->frames, stride = azint_stride_of(l, n),
+           tiles = n > l->ops->single ? stride : 0;
+    size_t slots = l->spread ? AZINT_SPREAD_SLOTS : l->type->digits;
+    size_t sums = 2 * stride * slots < HCY_AZINT_SUMS ? HCY_AZINT_SUMS : 2 * stride * slots;
+    y->planes = place(&at, CPU_BLOCK_WORK(block)) + CPU_BLOCK_LEAD;
+    y->pixels = place(&at, block + 64);
+    y->masked = place(&at, block + 64);
+    y->rows = place(&at, n * l->type->digits * AZINT_PITCH);
+    y->vrows = place(&at, n * AZINT_PITCH);
+    y->x = place(&at, tiles * AZINT_STRIP);
+    y->v = place(&at, tiles * AZINT_STRIP);
+    y->weights = place(&at, (AZINT_CHUNK + 4) * AZINT_EXPANDED);
+    y->bits = place(&at, 3 * (AZINT_STRIP_BYTES + 64));
+    y->singles = place(&at, AZINT_MAX_SINGLES * sizeof(struct azint_single));
+    y->touched = place(&at, azint_block_words(l->plan->n_bins) * sizeof(uint64_t));
+    y->sums = place(&at, l->type->is_float ? 0 : sums * l->plan->n_bins * sizeof(int64_t));
+    y->space_size = azint_up(at, 4096) + 1024;
+}
+
+void azint_lay_out(const struct azint_launch *l, size_t items, struct azint_layout *y)
+{
+    size_t at = 0;
+    azint_choose_pass(l, items, y);
+    lay_space(l, y);
+    y->n_images = 0;
+    if (l->coding && l->coding->codec != HCY_CODEC_NONE) {
+        y->n_images = IMAGES_BUDGET / l->image_bytes ? IMAGES_BUDGET / l->image_bytes : 1;
+        y->n_images = y->n_images < y->frames ? y->n_images : y->frames;
+    }
+    place(&at, y->workers * sizeof(struct azint_space));
+    y->spaces = place(&at, y->workers * y->space_size);
+    y->lost_any = place(&at, (size_t)y->frames * l->plan->n_strips);
+    y->lost = place(&at, l->type->is_float ? 0 : (size_t)y->frames * l->plan->n_strips * AZINT_STRIP_BYTES);
+    y->plain = place(&at, l->spread ? items * HCY_AZINT_SUMS * sizeof(uint64_t) * l->plan->n_bins : 0);
+    y->lost24 = place(&at, l->spread ? y->frames * sizeof(azint_u128) * l->plan->n_bins : 0);
+    y->images = place(&at, y->n_images * (l->image_bytes + 64));
+    y->total = at + 64; /* the buffer itself may start anywhere */
+}
+
+int azint_launch_open(struct azint_launch *l, const struct cpu_call *call, bool coded)
+{
+    size_t plan = coded ? CODED_PLAN : IMAGE_PLAN;
+    memset(l, 0, sizeof *l);
+    l->call = call;
+    l->plan = azint_plan_at(cpu_arg(call, plan), cpu_arg_size(call, plan));
+    l->job = call->values[coded ? CODED_JOB : IMAGE_JOB].bytes;
+    l->coding = coded ? call->values[CODED_CODING].bytes : NULL;
+    l->type = azint_type(l->job->pixel_type);
+    l->ops = azint_ops(call->simd);
+    if (!l->plan || !l->type || l->job->n_invalid > HCY_AZINT_MAX_INVALID)
+        return hcy_fail(HCY_EINVAL, "azint: %s",
+                        !l->plan   ? "the plan's tables are not those of hcy_kernel_prepare()"
+                        : !l->type ? "pixel type not one of HCY_PIXEL_*"
+                                   : "too many invalid ranges");
+    if (l->job->n_pixels != l->plan->n_pixels || l->job->n_bins != l->plan->n_bins)
+        return hcy_fail(HCY_EINVAL, "azint: the job has %llu pixels and %u bins, its plan %llu and %u",
+                        (unsigned long long)l->job->n_pixels, l->job->n_bins,
+                        (unsigned long long)l->plan->n_pixels, l->plan->n_bins);
+    int status = hcy_size_mul(&l->image_bytes, (size_t)l->plan->n_pixels, l->type->elem_size);
+    if (status)
+        return hcy_fail(status, "azint: an image of %llu pixels", (unsigned long long)l->plan->n_pixels);
+    if (l->coding && (l->coding->elem_size != l->type->elem_size || l->coding->image_bytes != l->image_bytes))
+        return hcy_fail(HCY_EINVAL,
+                        "azint: chunks of %llu bytes in elements of %u, where the job's images have %zu in "
+                        "elements of %u",
+                        (unsigned long long)l->coding->image_bytes, l->coding->elem_size, l->image_bytes,
+                        l->type->elem_size);
+    return 0;
+}
+
+int azint_launch_spread(struct azint_launch *l)
+{
+    if (!l->plan->spread)
+        return hcy_fail(HCY_EINVAL, "bslz4_azint_spread: the plan's tables are those of another kernel");
+    if (l->type->is_float || l->type->elem_size > 4)
+        return hcy_fail(HCY_EUNSUPPORTED, "bslz4_azint_spread: pixels that are not integers of 4 bytes at most");
+    l->spread = true;
+    return 0;
+}

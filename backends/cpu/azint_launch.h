@@ -1,0 +1,57 @@
+/* azint_launch.h - what azint_launch.c finds out of a launch for azint.c, which runs it. */
+#ifndef CPU_AZINT_LAUNCH_H
+#define CPU_AZINT_LAUNCH_H
+
+#include "cpu_filter.h"
+
+enum { IMAGE_IMAGES, IMAGE_PLAN, IMAGE_JOB, IMAGE_SUMS, IMAGE_REPORTS, IMAGE_SCRATCH };
+enum {
+    CODED_CHUNKS,
+    CODED_FRAMES,
+    CODED_BLOCKS,
+    CODED_CODING,
+    CODED_PLAN,
+    CODED_JOB,
+    CODED_SUMS,
+    CODED_REPORTS,
+    CODED_SCRATCH
+};
+
+struct azint_launch {
+    const struct cpu_call *call;
+    const struct azint_plan *plan;
+    const hcy_azint_job *job;
+    const hcy_bslz4_job *coding; /* NULL: images */
+    const struct azint_type *type;
+    const struct azint_ops *ops;
+    bool spread; /* bslz4_azint_spread */
+    size_t image_bytes;
+};
+
+/* Offsets in the scratch buffer. */
+struct azint_layout {
+    unsigned frames, workers; /* of a pass */
+    size_t n_images;          /* decoded at once */
+    size_t spaces, space_size, images, lost, lost_any, plain, lost24, total;
+    size_t planes, pixels, masked, rows, vrows, x, v, weights, sums, bits, singles,
+        touched; /* of a worker, from its start */
+};
+
+static inline size_t azint_up(size_t n, size_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+/* Fills `launch` from the call's arguments; HCY_EINVAL, HCY_ERANGE. */
+int azint_launch_open(struct azint_launch *launch, const struct cpu_call *call, bool coded);
+/* What bslz4_azint_spread wants beyond that; HCY_EINVAL, HCY_EUNSUPPORTED. */
+int azint_launch_spread(struct azint_launch *launch);
+/* The lanes that a pass of so many frames takes, and how many numbers a bin then has. */
+const struct azint_tiles *azint_tiles_for(const struct azint_launch *launch, size_t n_frames);
+size_t azint_stride_of(const struct azint_launch *launch, size_t n_frames);
+/* As many frames a pass, then as many workers, as the sums of one digit fit the budgets. */
+void azint_choose_pass(const struct azint_launch *launch, size_t items, struct azint_layout *layout);
+/* That, and all places. */
+void azint_lay_out(const struct azint_launch *launch, size_t items, struct azint_layout *layout);
+
+#endif
