@@ -26,7 +26,7 @@ static int run(void *command)
 /* The time of an event behind such a command; *end: when all was over. */
 static uint64_t time_behind(hcy_hostqueue *hq, uint64_t ahead, uint64_t *end)
 {
-    void *event;
+    void *event = NULL;
     uint64_t ns = 0;
     if (hcy_hostqueue_submit(hq, "work", 0, run, &ahead, sizeof ahead, NULL) || hcy_hostqueue_record(hq, &event))
         bail_out("%s", hcy_last_error()->text);
@@ -40,9 +40,9 @@ static uint64_t time_behind(hcy_hostqueue *hq, uint64_t ahead, uint64_t *end)
 
 int main(void)
 {
-    hcy_device *dev;
-    hcy_hostqueue *hq;
-    void *event;
+    hcy_device *dev = NULL;
+    hcy_hostqueue *hq = NULL;
+    void *event = NULL;
     uint64_t end, ns, before;
     if (hcy_device_open(&dev, "cpu@threads=1") || hcy_hostqueue_create(&hq, dev) || sem_init(&go, 0, 0))
         bail_out("no queue: %s", hcy_last_error()->text);
