@@ -506,6 +506,7 @@ int main(int argc, char **argv)
     pixels = height * width;
     coding.image_bytes = (uint64_t)pixels * coding.elem_size;
     int split = argc > 4 && !strcmp(argv[4], "no") ? HCY_SPLIT_NO : HCY_SPLIT_FULL;
+    setvbuf(stdout, NULL, _IOLBF, 0); /* what is done is seen, wherever it goes */
     CHECK(hcy_device_open(&dev, argv[1]));
     CHECK(hcy_device_open(&cpu, "cpu"));
     printf("%s, %s; %d x %d, mean %g, %u bytes, splitting %s\n", hcy_device_get_info(dev)->name,
@@ -529,10 +530,8 @@ int main(int argc, char **argv)
         close_batch(&a);
         close_batch(&b);
     }
-    fflush(stdout);
     if (!only) {
         time_resident(dev, tables, &job);
-        fflush(stdout);
         time_end_to_end(dev, plan, tables, &job);
         time_latency(dev, plan, tables, &job);
     }
