@@ -159,7 +159,7 @@ struct gpu_nufft_pair {
 /* Modes and the grid; axes as the job counts them, moved so that the last is number 2. */
 struct gpu_nufft_cut {
     uint64_t modes[3], grid[3], factors[3]; /* factors: where they begin */
-    uint32_t items, dim, fft_order, reserved;
+    uint32_t items, dim, fft_order, row_items; /* items of a group that share a row */
 };
 
 #endif

@@ -317,6 +317,14 @@ static int sort_pairs(const struct nufft *n, const struct sort *s, size_t *pairs
     return status;
 }
 
+/* How often all points are looked at to write some: measured on an H200, where 10^7 records of 32 bytes take 0.46 ms
+ * at once and 0.36 in three passes, those of 16 bytes 0.55 and 0.50 in two. */
+static uint32_t passes_of(const struct nufft *n, const struct gpu_call *call)
+{
+    bool at_once = n->fixed || call->kernel->ops->alone || n->at.n_points * n->record < 64u << 20;
+    return at_once ? 1 : n->record > 16 ? 3 : 2;
+}
+
 static int run_sort(const struct nufft *n, const struct sort *s)
 {
     const struct gpu_call *call = s->call;
@@ -336,11 +344,12 @@ static int run_sort(const struct nufft *n, const struct sort *s)
         status = sum_up(n, s, n->counts, n->at.n_keys, 0);
     if (!status && n->fixed)
         status = sort_pairs(n, s, &ranks);
-    if (!status)
-        status =
-            GPU_STEP(call, s->points, "gpu_nufft_scatter", &points, GPU_BYTES(n->at), gpu_at(x[0], 0),
-                     gpu_at(x[1], 0), gpu_at(x[2], 0), gpu_at(sorted, n->counts), gpu_at(sorted, ranks),
-                     gpu_at(sorted, 0), gpu_at(sorted, n->records), gpu_at(&call->values[SORT_REPORT], 0));
+    uint32_t passes = passes_of(n, call), each = over(n->at.n_keys, passes);
+    for (uint32_t first = 0; !status && first < n->at.n_keys; first += each)
+        status = GPU_STEP(call, s->points, "gpu_nufft_scatter", &points, GPU_BYTES(n->at), GPU_BYTES(first),
+                          GPU_BYTES(each), gpu_at(x[0], 0), gpu_at(x[1], 0), gpu_at(x[2], 0),
+                          gpu_at(sorted, n->counts), gpu_at(sorted, ranks), gpu_at(sorted, 0),
+                          gpu_at(sorted, n->records), gpu_at(&call->values[SORT_REPORT], 0));
     return status;
 }
 
@@ -511,6 +520,22 @@ static int cut_variant(const struct gpu_call *call, const hcy_nufft_job *job, ui
     return gpu_variant_get(call->kernel, gpu_text_nufft_cut, options, v);
 }
 
+/* Few items a row where there are rows enough to fill a device, and groups side by side where there are not. */
+static struct gpu_grid cut_grid(const struct gpu_call *call, uint64_t rows, uint64_t columns, uint32_t *row_items)
+{
+    uint32_t group = gpu_group(call, GPU_NUFFT_GROUP), share = group < 32 ? group : 32;
+    uint64_t enough = (uint64_t)call->kernel->ops->units * 2048;
+    while (share < group && share < columns && rows * share < enough)
+        share *= 2;
+    uint64_t high = (rows + group / share - 1) / (group / share);
+    struct gpu_grid grid = spread_over(call, columns, share, (uint32_t)(high < MOST_ROWS ? high : MOST_ROWS));
+    grid.group = group;
+    if (rows * share >= enough)
+        grid.groups[0] = 1;
+    *row_items = share;
+    return grid;
+}
+
 static int cut(const struct gpu_call *call, bool crops)
 {
     const hcy_value *values = call->values;
@@ -541,8 +566,7 @@ static int cut(const struct gpu_call *call, bool crops)
         !holds(&values[CUT_FACTORS], factors, real))
         return hcy_fail(HCY_EINVAL, "nufft: grid, modes or factors are smaller than the job says");
     uint64_t *along = crops ? c.modes : c.grid, rows = call->items * along[0] * along[1];
-    struct gpu_grid grid =
-        spread_over(call, along[2], group, (uint32_t)(rows < MOST_ROWS ? rows : MOST_ROWS));
+    struct gpu_grid grid = cut_grid(call, rows, along[2], &c.row_items);
     status = cut_variant(call, job, group, &v);
     return status ? status
                   : GPU_STEP(call, v, crops ? "gpu_nufft_crop" : "gpu_nufft_pad", &grid, GPU_BYTES(c),

@@ -1,5 +1,12 @@
 /* nufft_cut.cl - between modes and the transformed grid, and multiplication by phases.  Rows are of the last axis. */
 #define EACH(i, n) (u64 i = ITEM_OF_ALL; i < (n); i += (u64)GROUPS * GROUP_SIZE)
+/* A group's items take several rows at a time where there are many: finding a row is dear. */
+#define ROWS_AT_ONCE (GROUP_SIZE / cut.row_items)
+#define EACH_ROW(row, n)                                                                    \
+    (u64 row = (u64)GROUP_Y * ROWS_AT_ONCE + ITEM / cut.row_items; row < (n); \
+     row += (u64)GROUPS_Y * ROWS_AT_ONCE)
+#define EACH_IN_ROW(i, n) \
+    (u64 i = GROUP * cut.row_items + ITEM % cut.row_items; i < (n); i += (u64)GROUPS * cut.row_items)
 
 /* Of an axis: where mode k = i - m / 2 stands among the modes and in the grid. */
 DEVICE u64 mode_at(u64 i, u64 m, u32 fft_order)
@@ -32,14 +39,14 @@ void gpu_nufft_crop(struct gpu_nufft_cut cut, BUFFER(const REAL, grid), BUFFER(c
 {
     OPEN(const REAL, grid) OPEN(const REAL, factors) OPEN(REAL, modes)
     u64 rows = cut.items * cut.modes[0] * cut.modes[1];
-    for (u64 row = GROUP_Y; row < rows; row += GROUPS_Y) {
+    for EACH_ROW(row, rows) {
         u64 j = row % cut.modes[1], i = row / cut.modes[1] % cut.modes[0], item = row / cut.modes[1] / cut.modes[0];
         REAL f = factor_of(&cut, factors, i, j);
         const REAL *from = grid + 2 * cut.grid[2] * (cell_at(j, cut.modes[1], cut.grid[1]) + cut.grid[1] *
                                                      (cell_at(i, cut.modes[0], cut.grid[0]) + cut.grid[0] * item));
         REAL *to = modes + 2 * cut.modes[2] * (mode_at(j, cut.modes[1], cut.fft_order) + cut.modes[1] *
                                                (mode_at(i, cut.modes[0], cut.fft_order) + cut.modes[0] * item));
-        for EACH(k, cut.modes[2]) {
+        for EACH_IN_ROW(k, cut.modes[2]) {
             u64 a = 2 * cell_at(k, cut.modes[2], cut.grid[2]), b = 2 * mode_at(k, cut.modes[2], cut.fft_order);
             REAL s = f * factors[cut.factors[2] + k];
             to[b] = from[a] * s;
@@ -55,14 +62,14 @@ void gpu_nufft_pad(struct gpu_nufft_cut cut, BUFFER(const REAL, modes), BUFFER(c
 {
     OPEN(const REAL, modes) OPEN(const REAL, factors) OPEN(REAL, grid)
     u64 rows = cut.items * cut.grid[0] * cut.grid[1];
-    for (u64 row = GROUP_Y; row < rows; row += GROUPS_Y) {
+    for EACH_ROW(row, rows) {
         u64 i = 0, j = 0, item = row / cut.grid[1] / cut.grid[0];
         int some = mode_of(row % cut.grid[1], cut.modes[1], cut.grid[1], &j) &
                    mode_of(row / cut.grid[1] % cut.grid[0], cut.modes[0], cut.grid[0], &i);
         REAL f = some ? factor_of(&cut, factors, i, j) : 0;
         const REAL *from = modes + 2 * cut.modes[2] * (mode_at(j, cut.modes[1], cut.fft_order) + cut.modes[1] *
                                                        (mode_at(i, cut.modes[0], cut.fft_order) + cut.modes[0] * item));
-        for EACH(cell, cut.grid[2]) {
+        for EACH_IN_ROW(cell, cut.grid[2]) {
             u64 k, at = 2 * (row * cut.grid[2] + cell);
             REAL re = 0, im = 0;
             if (mode_of(cell, cut.modes[2], cut.grid[2], &k) && some) {

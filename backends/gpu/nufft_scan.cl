@@ -36,6 +36,7 @@ DEVICE u32 sum_before(NEAR u32 *room, u32 mine, u32 *all)
 }
 
 #define SHARE (GPU_NUFFT_SCAN / GROUP_SIZE)
+#define APART(i) ((i) + (i) / 8) /* so that items do not meet in a bank */
 
 /* Of GPU_NUFFT_SCAN keys. */
 KERNEL GROUP_OF(GROUP_SIZE)
@@ -80,17 +81,23 @@ KERNEL GROUP_OF(GROUP_SIZE)
 void gpu_nufft_starts(struct gpu_nufft job, BUFFER(u32, counts), BUFFER(const u32, sums))
 {
     OPEN(u32, counts) OPEN(const u32, sums)
-    LOCAL u32 room[GROUP_SIZE];
-    u64 first = (u64)GROUP * GPU_NUFFT_SCAN + ITEM * SHARE;
-    u32 sum = 0, all;
-    for (u32 k = 0; k < SHARE && first + k < job.n_keys; k++)
-        sum += counts[first + k];
+    LOCAL u32 room[GROUP_SIZE], near[APART(GPU_NUFFT_SCAN)];
+    u64 first = (u64)GROUP * GPU_NUFFT_SCAN;
+    u32 n = job.n_keys - first < GPU_NUFFT_SCAN ? (u32)(job.n_keys - first) : GPU_NUFFT_SCAN, sum = 0, all;
+    for (u32 i = ITEM; i < GPU_NUFFT_SCAN; i += GROUP_SIZE)
+        near[APART(i)] = i < n ? counts[first + i] : 0;
+    BARRIER();
+    for (u32 i = ITEM * SHARE; i < (ITEM + 1) * SHARE; i++)
+        sum += near[APART(i)];
     sum = sums[GROUP] + sum_before(room, sum, &all);
-    for (u32 k = 0; k < SHARE && first + k < job.n_keys; k++) {
-        u32 mine = counts[first + k];
-        counts[first + k] = sum;
+    for (u32 i = ITEM * SHARE; i < (ITEM + 1) * SHARE; i++) {
+        u32 mine = near[APART(i)];
+        near[APART(i)] = sum;
         sum += mine;
     }
+    BARRIER();
+    for (u32 i = ITEM; i < n; i += GROUP_SIZE)
+        counts[first + i] = near[APART(i)];
 }
 
 /* A group takes GPU_NUFFT_CHUNK points, an item a run of them, and counts each digit of each item: [digit][item]; the

@@ -73,6 +73,22 @@ DEVICE struct record record_of(const struct point *p, u32 number)
 }
 #define EACH(i, n) (u64 i = ITEM_OF_ALL; i < (n); i += (u64)GROUPS * GROUP_SIZE)
 
+/* Counts a point; its rank among those of its key.  Where many lanes have one key, as in a dense cluster, they are
+ * counted at once: a device adds to one number as slowly as ever. */
+DEVICE u32 count_one(u32 *counts, u32 key, int there)
+{
+#ifdef SHUFFLE
+    u32 theirs = SHUFFLE(key, 0), same = BALLOT(there && key == theirs), lane = ITEM % 32;
+    if (POPCOUNT(same) > 8) {
+        u32 first = lane ? 0 : ATOMIC_ADD32(&counts[key], POPCOUNT(same));
+        first = SHUFFLE(first, 0);
+        if (same >> lane & 1)
+            return first + POPCOUNT(same & (((u32)1 << lane) - 1));
+    }
+#endif
+    return there ? ATOMIC_ADD32(&counts[key], 1) : 0;
+}
+
 #if FIXED
 #define RANK struct gpu_nufft_pair
 #else
@@ -85,9 +101,13 @@ void gpu_nufft_count(struct gpu_nufft job, BUFFER(const POINT, x), BUFFER(const 
 {
     OPEN(const POINT, x) OPEN(const POINT, y) OPEN(const POINT, z)
     OPEN(u32, counts) OPEN(RANK, ranks) OPEN(struct gpu_nufft_head, head)
-    for EACH(i, job.n_points) {
-        struct point p = point_at(&job, x, y, z, i);
-        u32 key = key_at(&job, p.place), rank = ATOMIC_ADD32(&counts[key], 1);
+    for (u64 at = (u64)GROUP * GROUP_SIZE; at < job.n_points; at += (u64)GROUPS * GROUP_SIZE) {
+        u64 i = at + ITEM;
+        int there = i < job.n_points;
+        struct point p = point_at(&job, x, y, z, there ? i : 0);
+        u32 key = key_at(&job, p.place), rank = count_one(counts, key, there);
+        if (!there)
+            continue;
 #if FIXED
         ranks[i].key = key;
         ranks[i].number = (u32)i;
@@ -99,18 +119,12 @@ void gpu_nufft_count(struct gpu_nufft job, BUFFER(const POINT, x), BUFFER(const 
     }
 }
 
-/* Where a point's record comes to stand: i, its rank, what the keys' points begin with. */
-#if FIXED
-#define PLACE i
-#define NUMBER ranks[i].number
-#else
-#define PLACE starts[key_at(&job, p.place)] + ranks[i]
-#define NUMBER (u32)i
-#endif
-
+/* Points of some keys, `n_keys` from `first_key` on: what is written at a time shall be little enough for the device's
+ * cache to put it together. */
 KERNEL GROUP_OF(GROUP_SIZE)
-void gpu_nufft_scatter(struct gpu_nufft job, BUFFER(const POINT, x), BUFFER(const POINT, y), BUFFER(const POINT, z),
-                       BUFFER(const u32, starts), BUFFER(const RANK, ranks), BUFFER(const struct gpu_nufft_head, head),
+void gpu_nufft_scatter(struct gpu_nufft job, u32 first_key, u32 n_keys, BUFFER(const POINT, x),
+                       BUFFER(const POINT, y), BUFFER(const POINT, z), BUFFER(const u32, starts),
+                       BUFFER(const RANK, ranks), BUFFER(const struct gpu_nufft_head, head),
                        BUFFER(struct record, records), BUFFER(hcy_nufft_report, report))
 {
     OPEN(const POINT, x) OPEN(const POINT, y) OPEN(const POINT, z) OPEN(const u32, starts) OPEN(const RANK, ranks)
@@ -118,8 +132,15 @@ void gpu_nufft_scatter(struct gpu_nufft job, BUFFER(const POINT, x), BUFFER(cons
     if (ITEM_OF_ALL == 0)
         report->first_bad = head->first_bad == 0xffffffffu ? 0xffffffffffffffffu : head->first_bad;
     for EACH(i, job.n_points) {
-        u32 n = NUMBER;
+#if FIXED
+        u32 n = ranks[i].number;
         struct point p = point_at(&job, x, y, z, n);
-        records[PLACE] = record_of(&p, n);
+        records[i] = record_of(&p, n);
+#else
+        struct point p = point_at(&job, x, y, z, i);
+        u32 key = key_at(&job, p.place);
+        if (key - first_key < n_keys)
+            records[starts[key] + ranks[i]] = record_of(&p, (u32)i);
+#endif
     }
 }
