@@ -261,6 +261,12 @@ struct hls_pair { /* neighbours in a piece */
     hls_bin bin[2];
 };
 
+static inline hls_bin hls_bin_zero()
+{
+    hls_bin s = { hls_sum_of(0), hls_sum_of(0) };
+    return s;
+}
+
 static inline hls_bin hls_bin_add(const hls_bin &a, const hls_bin &b)
 {
     hls_bin s = { hls_sum_add(a.signal, b.signal), hls_sum_add(a.variance, b.variance) };
@@ -369,7 +375,7 @@ static void hls_integrate_piece(const hls_sums_run &run, uint32_t n_records, uin
         for (uint32_t w = 0; w < HLS_WRITES; w++) {
 #pragma HLS UNROLL
             written[k][0].row[w] = written[k][1].row[w] = UINT32_MAX;
-            written[k][0].bin[w] = written[k][1].bin[w] = hls_bin();
+            written[k][0].bin[w] = written[k][1].bin[w] = hls_bin_zero();
         }
         g.pixel[k] = 0;
     }
@@ -415,13 +421,13 @@ static void hls_integrate_flush(uint32_t n_bins, hls_banks &banks, hls::stream<h
 #pragma HLS PIPELINE II=1
 #pragma HLS DEPENDENCE variable=banks inter false
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=500 max=4096
-        hls_pair total = { { hls_bin(), hls_bin() } };
+        hls_pair total = { { hls_bin_zero(), hls_bin_zero() } };
         for (uint32_t k = 0; k < HLS_LANES; k++) {
 #pragma HLS UNROLL
             for (uint32_t odd = 0; odd < 2; odd++) {
 #pragma HLS UNROLL
                 total.bin[odd] = hls_bin_add(total.bin[odd], banks[k][odd][i]);
-                banks[k][odd][i] = hls_bin();
+                banks[k][odd][i] = hls_bin_zero();
             }
         }
         totals.write(total);

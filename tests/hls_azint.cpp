@@ -228,7 +228,7 @@ static void numbers()
     hls_sum sum = hls_sum_of(0);
     for (int i = 0; i < 20000; i++) {
         uint32_t c = hls_below(1u << 24);
-        int64_t x = static_cast<int64_t>(hls_random() >> 31) - (hls_below(2) ? INT64_C(1) << 32 : 0);
+        int64_t x = static_cast<int64_t>(hls_random() >> 32) - (hls_below(2) ? INT64_C(1) << 32 : 0);
         int64_t add = static_cast<int64_t>(hls_random()) >> hls_below(4);
         sum = hls_sum_add(sum, hls_sum_of(add));
         want += add;
