@@ -1,7 +1,7 @@
 # The FPGA kernels, as the host's compiler makes them, and the table of their arguments.
 EXTRA_DIST += kernels_hls/call.h
 # For v++, which this build does not call.
-EXTRA_DIST += kernels_hls/Makefile kernels_hls/link.cfg kernels_hls/link.sh kernels_hls/platforms.tbl kernels_hls/report.sh \
+EXTRA_DIST += kernels_hls/Makefile kernels_hls/link.cfg kernels_hls/link.sh kernels_hls/kernels.tbl kernels_hls/platforms.tbl kernels_hls/report.sh \
     kernels_hls/lint.awk
 noinst_LTLIBRARIES += libhls_args.la
 libhls_args_la_SOURCES = kernels_hls/args.c kernels_hls/args.h

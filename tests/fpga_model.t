@@ -23,6 +23,14 @@ check '--units: more of them, more resources' more "`value uram --units 4`" "`va
 check '--engines' more "`value bram --engines 6`" "`value bram`"
 check '--clock' more "`value kernels_frames_per_s --clock 300`" "`value kernels_frames_per_s --clock 200`"
 check '--platform' equals "`value units --platform u50`" 6
+room=${top_srcdir:-.}/kernels_hls
+grep -v '^#' "$room/platforms.tbl" >cards.tbl
+while read -r card _ units _ memory _; do
+    check "--platform: $card of platforms.tbl" equals "$units" "`value units --platform "$card"`"
+    [ "$memory" != DDR ] || check "... whose memories bound it" equals memory "`value limit --platform "$card" --units 64`"
+done <cards.tbl
+resources=$(for what in lut_thousands bram uram dsp; do value $what --units 1 | tr '\n' ' '; done)
+check "report.sh has the model's estimate" grep -q "^bslz4_azint $(echo "$resources" | sed 's/ /000 /; s/ $//')" "$room/report.sh"
 check '--platform that is none' refused 2 'u280' model s.h5 -p s.poni --platform u1
 check '--npt-azim: several pieces' more "`value pieces --npt 500 --npt-azim 360`" 1
 check '--npt-azim: more sums' more "`value sums_bytes_per_s --npt 500 --npt-azim 360`" "`value sums_bytes_per_s`"

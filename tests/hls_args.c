@@ -5,6 +5,7 @@
 
 #include <halcyon/backend.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "families.h"
@@ -74,9 +75,88 @@ static void test_all(void)
     ok(!hcy__hls_layout("no_such"), "an unknown kernel has none");
 }
 
+/* --- What is written down elsewhere --- */
+
+static FILE *open_text(const char *name)
+{
+    char path[1024];
+    const char *top = getenv("top_srcdir");
+    snprintf(path, sizeof path, "%s/kernels_hls/%s", top ? top : ".", name);
+    FILE *f = fopen(path, "r");
+    if (!f)
+        bail_out("%s: not there", path);
+    return f;
+}
+
+/* A line of kernels.tbl without its first two words: each buffer of the kernel once, nothing else but "-". */
+static int places_fit(const hcy_hls_layout *layout, char *words)
+{
+    size_t want = 0, got = 0;
+    for (size_t i = 0; i < layout->n_args; i++)
+        want += layout->args[i].kind == HCY_HLS_ADDRESS || layout->args[i].kind == HCY_HLS_STRUCT;
+    for (char *word = strtok(words, " \n"); word; word = strtok(NULL, " \n")) {
+        size_t found = 0;
+        for (size_t i = 0; i < layout->n_args; i++)
+            if (!strcmp(layout->args[i].name, word) && layout->args[i].kind != HCY_HLS_SCALAR)
+                found++;
+        got += found;
+        if (!found && strcmp(word, "-"))
+            return 0;
+    }
+    return want == got;
+}
+
+static void test_places(void)
+{
+    char line[512], kernel[64], source[64];
+    int rows = 0, wrong = 0, at;
+    FILE *f = open_text("kernels.tbl");
+    while (fgets(line, sizeof line, f)) {
+        if (*line == '#' || sscanf(line, "%63s %63s %n", kernel, source, &at) != 2)
+            continue;
+        const hcy_hls_layout *layout = hcy__hls_layout(kernel);
+        rows++;
+        if (!layout || !places_fit(layout, line + at)) {
+            diag("kernels.tbl: %s", kernel);
+            wrong++;
+        }
+    }
+    fclose(f);
+    ok(rows >= 7, "kernels.tbl has %d kernels", rows);
+    is_int(wrong, 0, "... with the buffers of the catalogue");
+}
+
+/* | `kernel` | items, chunks, ... | in README.md */
+static void test_registers(void)
+{
+    char line[512], want[512];
+    int rows = 0, wrong = 0;
+    FILE *f = open_text("README.md");
+    while (fgets(line, sizeof line, f)) {
+        char kernel[64];
+        const hcy_hls_layout *layout;
+        if (sscanf(line, "| `%63[a-z0-9_]` | items", kernel) != 1 || !strstr(line, "| items") ||
+            !(layout = hcy__hls_layout(kernel)))
+            continue;
+        int n = snprintf(want, sizeof want, "| `%s` | ", kernel);
+        for (size_t i = 0; i < layout->n_args; i++)
+            n += snprintf(want + n, sizeof want - (size_t)n, "%s%s", i ? ", " : "", layout->args[i].name);
+        snprintf(want + n, sizeof want - (size_t)n, " |\n");
+        rows++;
+        wrong += strcmp(want, line) != 0;
+        if (strcmp(want, line))
+            diag("README.md should say: %s", want);
+    }
+    fclose(f);
+    ok(rows >= 7, "README.md has the registers of %d kernels", rows);
+    is_int(wrong, 0, "... as they are");
+}
+
 int main(void)
 {
     test_decode();
     test_all();
+    test_places();
+    test_registers();
     return done_testing();
 }

@@ -125,7 +125,7 @@ tests_mutations_LDADD = libinternal.la $(LZ4_LIBS)
 test_public += tests/stack_writer
 tests_stack_writer_SOURCES = tests/stack_writer.c tests/stack_make.h tests/stack_read.h
 tests_stack_writer_LDADD = libhalcyon.la $(HDF5_LIBS)
-test_scripts += tests/fpga_model.t tests/hls_lint.t
+test_scripts += tests/fpga_model.t tests/hls_lint.t tests/hls_report.t
 test_scripts += tests/cli.t tests/cli_filter.t tests/cli_real.t tests/plot.t tests/monitor.t tests/cli_config.t \
     tests/cli_bench.t tests/xrt_curves.t
 

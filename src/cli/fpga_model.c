@@ -27,7 +27,7 @@ static const struct cli_option options[] = {
     { "npt-azim", 0, CLI_INT, AT(npt_azim), "N", "and in azimuth (none: a curve)", 1, HCY_AZINT_MAX_BINS, NULL },
     { "split", 0, CLI_CHOICE, AT(split), "HOW", "no, bbox, full (default)", 0, 0, splits },
     { "frames", 0, CLI_INT, AT(frames), "N", "of the stack, from its first (8)", 1, 100000, NULL },
-    { "platform", 0, CLI_TEXT, AT(platform), "CARD", "u55c (default), u50 or u280", 0, 0, NULL },
+    { "platform", 0, CLI_TEXT, AT(platform), "CARD", "u55c (default), u50, u280, u250 or u200", 0, 0, NULL },
     { "units", 0, CLI_INT, AT(units), "N", "compute units (what the card is meant to hold)", 1, 64, NULL },
     { "engines", 0, CLI_INT, AT(engines), "N", "LZ4 decoders a compute unit (4)", 1, 16, NULL },
     { "clock", 0, CLI_REAL, AT(clock), "MHZ", "of the kernels (300)", 1, 1000, NULL },
@@ -279,7 +279,7 @@ int cli_fpga_model(int argc, char **argv)
         return status;
     m.design.card = find_card(v.platform);
     if (!v.poni || !m.design.card) {
-        cli_error(v.poni ? "--platform %s: u55c, u50 and u280 are known" : "a geometry is needed: -p FILE.poni",
+        cli_error(v.poni ? "--platform %s: u55c, u50, u280, u250 and u200 are known" : "a geometry is needed: -p FILE.poni",
                   v.platform);
         return CLI_USAGE;
     }
