@@ -8,6 +8,7 @@ bench_programs += bench/azint
 bench_azint_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/cpu
 bench_azint_LDADD = libinternal.la $(HDF5_LIBS)
 bench_programs += bench/gpu
+bench_programs += bench/nufft
 bench_programs += bench/azint_filter
 EXTRA_PROGRAMS += $(bench_programs)
 EXTRA_DIST += bench/compare.sh bench/azint_peers.py

@@ -9,6 +9,9 @@
 
 #define PIXELS(bytes, is_signed, is_float)                                                                   \
     "-DPIXEL_BYTES=" bytes " -DPIXEL_SIGNED=" is_signed " -DPIXEL_FLOAT=" is_float " -DVARIANCE=1"
+#define PENCIL(real, precision, spreads)                                                                     \
+    "-DGROUP_SIZE=64 -DREAL=" real " -DPRECISION=" precision " -DDIM=3 -DXB=2 -DYB=4 -DZS=2 -DWIDTH=7u -DBATCH=64"   \
+    " -DVECTORS=2 -DPLACES=64 -DSPREADS=" spreads " -DRESIDENT=4"
 #define ROW "-DPARSE_BLOCKS=8 -DDECODE_BLOCKS=8"
 
 static const struct {
@@ -22,6 +25,9 @@ static const struct {
     { "sums of images", gpu_text_azint, "-arch=compute_75 -DGROUP_SIZE=256 " PIXELS("4", "1", "1") },
     { "filters, without 64-bit atomics", gpu_text_filter,
       "-arch=compute_90 -DATOMICS=32 -DGROUP_SIZE=128 " PIXELS("2", "1", "0") },
+    { "points to the grid on tensor cores, floats", gpu_text_nufft_pencil,
+      "-arch=compute_80 " PENCIL("float", "1", "1") },
+    { "points from the grid, doubles", gpu_text_nufft_pencil, "-arch=compute_90 " PENCIL("double", "2", "0") },
 };
 
 static int compiles(const struct nvrtc_api *rtc, const char *text, const char *options)

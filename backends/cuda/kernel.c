@@ -171,6 +171,7 @@ int cuda_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, co
     k->ops = (struct gpu_ops){ .compile = compile, .module_release = module_release, .function = function,
                                .launch = step, .zero = zero, .tables = tables, .plan = plan,
                                .units = (uint32_t)d->units, .lanes = true,
+                               .products = d->arch >= 90 ? 2 : d->arch >= 80 ? 1 : 0,
                                .row = gpu_row_of(&d->choice), .local_bytes = d->local_bytes };
     snprintf(k->variant, sizeof k->variant, "sm_%d", d->arch);
     int status = need_compiler(d, signature->name);

@@ -280,6 +280,14 @@ typedef uint64_t u64;
 typedef int64_t i64;
 #define NULL_PTR 0
 #ifdef SHUFFLE
+/* Products of matrices by 32 lanes: c (16 x 8) += a (16 x 8) * b (8 x 8); of a lane are c[4], a[4], b[2], where
+ * nufft_pencil.cl says.  F11: floats, of a and b as bits of which 11 of the significand count. */
+#define PRODUCT(type, from, to, c, a, b)                                                                               \
+    asm volatile("mma.sync.aligned.m16n8k8.row.col." type " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"     \
+                 : "+" to((c)[0]), "+" to((c)[1]), "+" to((c)[2]), "+" to((c)[3])                                      \
+                 : from((a)[0]), from((a)[1]), from((a)[2]), from((a)[3]), from((b)[0]), from((b)[1]))
+#define PRODUCT_F64(c, a, b) PRODUCT("f64.f64.f64.f64", "d", "d", c, a, b)
+#define PRODUCT_F11(c, a, b) PRODUCT("f32.tf32.tf32.f32", "r", "f", c, a, b)
 DEVICE u32 max_by_shuffles(u32 x)
 {
     for (u32 apart = 16; apart; apart /= 2)

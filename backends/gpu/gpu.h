@@ -51,6 +51,7 @@ struct gpu_ops {
     const void *(*plan)(const hcy_block *block);
     uint32_t units;    /* multiprocessors: how many groups keep the device busy */
     bool lanes;        /* 32 lanes in step, shuffles: the fast kernels can be compiled */
+    uint32_t products; /* of matrices, by 32 lanes: 1: of floats, 2: of doubles too (nufft_pencil.cl) */
     bool alone;        /* a processor: groups of one item, which runs in sequence what many would share */
     bool static_local; /* local memory is what the text says, not what a launch wants */
     bool atomics32;    /* no atomic sums of 64 bits */
@@ -88,6 +89,7 @@ gpu_make_tables gpu_filter_tables, gpu_filter_plain_tables; /* gpu_filter_tables
 
 /* Texts, generated from the .cl files; zero at the end. */
 extern const char gpu_text_decode[], gpu_text_decode_fast[], gpu_text_azint[], gpu_text_azint_fast[],
-    gpu_text_filter[], gpu_text_nufft_sort[], gpu_text_nufft_scan[], gpu_text_nufft[], gpu_text_nufft_cut[];
+    gpu_text_filter[], gpu_text_nufft_sort[], gpu_text_nufft_scan[], gpu_text_nufft[], gpu_text_nufft_pencil[],
+    gpu_text_nufft_cut[];
 
 #endif

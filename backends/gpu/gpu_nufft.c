@@ -15,15 +15,10 @@ enum { CUT_FROM, CUT_FACTORS, CUT_JOB, CUT_TO };
 /* Of groups in the second direction of a grid. */
 #define MOST_ROWS 65535u
 
-/* How large pencils and slabs are, and how a group shares a piece of the grid (nufft.cl). */
-struct shape {
-    uint32_t xb, yb, zs, group, parts, batch, vectors;
-};
-
 /* A job on this device; offsets in the memory of sorted points. */
 struct nufft {
     const hcy_nufft_job *job;
-    struct shape shape;
+    struct gpu_shape shape;
     struct gpu_nufft at;
     uint32_t places; /* bits (nufft_point.cl) */
     size_t real, record, n_sums;
@@ -31,95 +26,6 @@ struct nufft {
     size_t counts, sums, ranks, records, end; /* fixed order: ranks are pairs of key and number, */
     size_t pairs, digits, spare, n_chunks;    /* which go to and fro */
 };
-
-/* --- Shapes --- */
-
-static uint32_t slots_of(const struct shape *s, uint32_t dim, uint32_t width, uint32_t *part)
-{
-    uint32_t columns = (dim > 1 ? s->xb + width - 1 : 1) * (dim > 2 ? s->yb + width - 1 : 1);
-    *part = (s->zs + width - 1 + s->parts - 1) / s->parts;
-    return (columns * s->parts + s->group - 1) / s->group;
-}
-
-/* Registers for the pieces of an item. */
-#define MOST_WORDS(shape) ((shape)->group < 256 ? 96u : 140u)
-/* Near memory for the sums of a batch. */
-#define MOST_SUMS 40000u
-
-/* How many vectors a group takes at once. */
-static uint32_t vectors_of(const struct shape *s, const hcy_nufft_job *job, size_t items, bool spreads)
-{
-    uint32_t part, slots = slots_of(s, job->dim, job->width, &part);
-    uint32_t words = job->precision == HCY_F64 ? 2 : 1, v = 1;
-    while (s->group > 1 && v < 4 && v < items && 2 * v * slots * part * 2 * words <= MOST_WORDS(s) &&
-           (spreads || 2 * v * s->batch * (s->group + 1) * 2 * words * 4 <= MOST_SUMS))
-        v *= 2;
-    return v;
-}
-
-/* Instructions of a point, about, per 32 lanes, counted in what NVIDIA's compiler makes of nufft.cl: the slots', its
- * weights', and its part of a slab's coming and going and of the sort's keys.  Doubles take two where they are
- * calculated with.  0 if registers do not hold the slots. */
-static double cost(const struct shape *s, const hcy_nufft_job *job, double density)
-{
-    uint32_t part, slots = slots_of(s, job->dim, job->width, &part), real = job->precision == HCY_F64 ? 2 : 1;
-    double warps = s->group / 32.0, w = job->width;
-    double points = density * s->zs * (job->dim > 1 ? s->xb : 1) * (job->dim > 2 ? s->yb : 1);
-    if (slots * part * 2 * real > MOST_WORDS(s))
-        return 0;
-    double add = warps * (slots * (2.0 * part * real + 2 * real + 4) + part * real / 4.0 + 12);
-    double weights = s->batch >= s->group ? job->dim * (w * (w + 2) * real * 0.7 + 9 * w) / 32
-                                          : job->dim * w * ((w + 2) * (1 + real) + 40) / 64;
-    double slab = warps * (s->zs * (12 + slots * (5.0 + 2 * real)) + 4 * part + 25);
-    return add + weights + slab / (points > 1 ? points : 1) + 3 / points;
-}
-
-/* Pieces are no longer than their axis and a cell. */
-static bool fits(const struct shape *s, const hcy_nufft_job *job)
-{
-    const uint32_t sizes[3] = { s->zs, s->xb, s->yb };
-    for (uint32_t d = 0; d < job->dim; d++) /* the ring's axis is the job's first; x is its last */
-        if (sizes[d == 0 ? 0 : job->dim - d] + job->width > job->grid[d] + 2)
-            return false;
-    return true;
-}
-
-/* The cheapest shape. */
-static struct shape choose(const hcy_nufft_job *job, double density)
-{
-    static const uint32_t pencils[3][6][2] = {
-        { { 1, 1 } },
-        { { 2, 1 }, { 4, 1 }, { 8, 1 }, { 16, 1 }, { 26, 1 } },
-        { { 2, 2 }, { 2, 4 }, { 4, 2 }, { 4, 4 }, { 8, 4 }, { 8, 8 } }
-    };
-    static const uint32_t slabs[] = { 2, 4, 8, 16, 26 };
-    struct shape best = { 2, 2, 2, 256, 1, 8, 1 }, s = { .vectors = 1 };
-    double least = 0;
-    for (int i = 0; i < 6 && pencils[job->dim - 1][i][0]; i++)
-        for (int k = 0; k < 5; k++)
-            for (s.group = 32; s.group <= 256; s.group *= 2)
-                for (s.parts = 1; s.parts <= 32; s.parts *= 2) {
-                    s.xb = pencils[job->dim - 1][i][0];
-                    s.yb = pencils[job->dim - 1][i][1];
-                    s.zs = slabs[k];
-                    s.batch = s.group > 64 ? 8 : 64 / s.group * 16;
-                    double now =
-                        s.parts > s.zs + job->width - 1 || !fits(&s, job) ? 0 : cost(&s, job, density);
-                    if (now > 0 && (!(least > 0) || now < least)) {
-                        least = now;
-                        best = s;
-                    }
-                }
-    return best;
-}
-
-/* A processor runs a piece in sequence, planes side by side in its vectors. */
-static struct shape alone(const hcy_nufft_job *job)
-{
-    uint32_t ring = (job->width + (job->dim == 1 ? 31 : 1) + 7) / 8 * 8;
-    struct shape s = { 4, 4, ring - job->width + 1, 1, 1, 16, 1 };
-    return fits(&s, job) ? s : (struct shape){ 2, 2, 2, 1, 1, 16, 1 };
-}
 
 /* --- A job --- */
 
@@ -169,9 +75,9 @@ static uint32_t over(uint64_t n, uint32_t by)
 static int set_keys(struct nufft *n, const struct gpu_call *call)
 {
     const hcy_nufft_job *job = n->job;
-    double density = (double)job->n_points / (double)n->at.cells;
     size_t keys;
-    n->shape = call->kernel->ops->alone ? alone(job) : choose(job, density);
+    n->shape = gpu_shape_of(call->kernel->ops, job);
+    n->at.range = n->shape.range;
     n->at.bins[0] = job->dim > 1 ? over(n->at.n[0], n->shape.xb) : 1;
     n->at.bins[1] = job->dim > 2 ? over(n->at.n[1], n->shape.yb) : 1;
     n->at.slabs = over(n->at.n[job->dim - 1], n->shape.zs);
@@ -207,8 +113,6 @@ static int open_job(struct nufft *n, const struct gpu_call *call, const hcy_nuff
     n->job = job;
     n->real = job->precision == HCY_F64 ? 8 : 4;
     n->at.n_points = job->n_points;
-    n->at.range =
-        job->n_points > 1000000 ? 512 : 128; /* few enough to fill a device, many enough to be worth a ring */
     int status = set_axes(n, job);
     if (!status)
         status = set_keys(n, call);
@@ -397,12 +301,14 @@ static int open_move(struct nufft *n, const struct gpu_call *call, bool spreads,
         !holds(&values[spreads ? MOVE_TO : MOVE_FROM], grids, complex_) ||
         !holds(&values[MOVE_TABLE], HCY_NUFFT_COEFS(n->job->width) * HCY_NUFFT_MAX_WIDTH, n->real))
         return hcy_fail(HCY_EINVAL, "nufft: strengths, grid or window are smaller than the job says");
-    n->shape.vectors = vectors_of(&n->shape, n->job, call->items, spreads);
-    int used = options_of(n, n->shape.group, options);
+    gpu_shape_for(&n->shape, n->job, call->kernel->ops->units, call->items, spreads);
+    n->at.range = n->shape.range;
+    const struct gpu_shape *s = &n->shape;
+    int used = options_of(n, s->group, options);
     snprintf(options + used, sizeof options - (size_t)used,
-             " -DWIDTH=%uu -DPARTS=%u -DBATCH=%u -DVECTORS=%u -DSPREADS=%d", n->job->width, n->shape.parts,
-             n->shape.batch, n->shape.vectors, spreads);
-    return gpu_variant_get(call->kernel, gpu_text_nufft, options, v);
+             " -DWIDTH=%uu -DPARTS=%u -DBATCH=%u -DVECTORS=%u -DSPREADS=%d -DRESIDENT=%u", n->job->width, s->parts,
+             s->batch, s->vectors, spreads, s->resident);
+    return gpu_variant_get(call->kernel, s->resident ? gpu_text_nufft_pencil : gpu_text_nufft, options, v);
 }
 
 /* A group a range of points and some vectors. */

@@ -9,9 +9,12 @@ gpu_azint_fast = $(gpu_azint) backends/gpu/azint_rest.cl backends/gpu/rest.cl ba
 gpu_nufft_common = backends/gpu/dialect.h src/nufft/nufft_format.h backends/gpu/gpu_format.h
 gpu_nufft_sort = $(gpu_nufft_common) backends/gpu/nufft_point.cl backends/gpu/nufft_sort.cl
 gpu_nufft_scan = $(gpu_nufft_common) backends/gpu/nufft_scan.cl
-gpu_nufft = $(gpu_nufft_common) backends/gpu/nufft_point.cl backends/gpu/nufft.cl
+gpu_nufft_window = $(gpu_nufft_common) backends/gpu/nufft_point.cl backends/gpu/nufft_window.cl
+gpu_nufft = $(gpu_nufft_window) backends/gpu/nufft.cl
+gpu_nufft_pencil = $(gpu_nufft_window) backends/gpu/nufft_pencil.cl
 gpu_nufft_cut = $(gpu_nufft_common) backends/gpu/nufft_cut.cl
-EXTRA_DIST += backends/gpu/nufft_point.cl backends/gpu/nufft_sort.cl backends/gpu/nufft_scan.cl backends/gpu/nufft.cl backends/gpu/nufft_cut.cl
+EXTRA_DIST += backends/gpu/nufft_point.cl backends/gpu/nufft_sort.cl backends/gpu/nufft_scan.cl \
+    backends/gpu/nufft_window.cl backends/gpu/nufft.cl backends/gpu/nufft_pencil.cl backends/gpu/nufft_cut.cl
 gpu_filter = $(gpu_common) backends/gpu/azint.cl backends/gpu/azint_wide.cl src/azint/azint_wide.h \
     backends/gpu/azint_filter.cl
 EXTRA_DIST += backends/gpu/dialect.h backends/gpu/text.sh backends/gpu/bslz4.cl backends/gpu/decode.cl backends/gpu/rest.cl \
@@ -21,7 +24,7 @@ EXTRA_DIST += backends/gpu/dialect.h backends/gpu/text.sh backends/gpu/bslz4.cl 
     backends/gpu/azint_wide.cl backends/gpu/azint_filter.cl
 
 backends/gpu/gpu_texts.c: backends/gpu/text.sh $(gpu_decode_fast) $(gpu_azint_fast) $(gpu_filter) \
-    $(gpu_nufft_sort) $(gpu_nufft_scan) $(gpu_nufft) $(gpu_nufft_cut)
+    $(gpu_nufft_sort) $(gpu_nufft_scan) $(gpu_nufft) $(gpu_nufft_pencil) $(gpu_nufft_cut)
 	$(AM_V_GEN)$(MKDIR_P) backends/gpu && cd $(srcdir) && { \
 	    $(SHELL) backends/gpu/text.sh gpu_text_decode $(gpu_decode) && \
 	    $(SHELL) backends/gpu/text.sh gpu_text_decode_fast $(gpu_decode_fast) && \
@@ -31,6 +34,7 @@ backends/gpu/gpu_texts.c: backends/gpu/text.sh $(gpu_decode_fast) $(gpu_azint_fa
 	    $(SHELL) backends/gpu/text.sh gpu_text_nufft_sort $(gpu_nufft_sort) && \
 	    $(SHELL) backends/gpu/text.sh gpu_text_nufft_scan $(gpu_nufft_scan) && \
 	    $(SHELL) backends/gpu/text.sh gpu_text_nufft $(gpu_nufft) && \
+	    $(SHELL) backends/gpu/text.sh gpu_text_nufft_pencil $(gpu_nufft_pencil) && \
 	    $(SHELL) backends/gpu/text.sh gpu_text_nufft_cut $(gpu_nufft_cut); \
 	    } > $(abs_builddir)/$@.tmp && mv $(abs_builddir)/$@.tmp $(abs_builddir)/$@
 CLEANFILES += backends/gpu/gpu_texts.c
@@ -43,5 +47,5 @@ libgpu_la_SOURCES = backends/gpu/gpu.h backends/gpu/gpu_format.h backends/gpu/gp
     backends/gpu/gpu_tuning.c backends/gpu/gpu_tuning.h \
     backends/gpu/gpu_cache.c backends/gpu/gpu_cache.h backends/gpu/gpu_bslz4.c backends/gpu/gpu_azint.c backends/gpu/gpu_filter.c \
     backends/gpu/gpu_runs.h backends/gpu/gpu_tables.c backends/gpu/gpu_filter_tables.c \
-    backends/gpu/gpu_nufft.c
+    backends/gpu/gpu_nufft.c backends/gpu/gpu_nufft_shape.c
 nodist_libgpu_la_SOURCES = backends/gpu/gpu_texts.c

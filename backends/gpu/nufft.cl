@@ -21,29 +21,14 @@
 #define RING (ZS + WIDTH - 1)
 #define PART ((RING + PARTS - 1) / PARTS) /* planes of a slot */
 #define SLOTS ((WX * WY * PARTS + GROUP_SIZE - 1) / GROUP_SIZE)
-#define COEFS HCY_NUFFT_COEFS(WIDTH)
-/* Rows in near memory: odd, so that items do not meet in a bank, or of 16 bytes that are read at once. */
-#define WHOLE(n) (((n)*PRECISION + 3) / 4 * 4 / PRECISION)
-#define PITCH WHOLE(WIDTH)
+/* Rows in near memory: odd, so that items do not meet in a bank, or whole. */
 #define PITCH_X (WX | 1)
 #define PITCH_Y (WY | 1)
 #define PITCH_Z WHOLE(PARTS *PART)
-#if GROUP_SIZE == 1
-#define UNROLLED
-#else
-#define UNROLLED UNROLL
-#endif
-#define NOT_UNROLLED _Pragma("unroll 1")
 #if BATCH < GROUP_SIZE
 #define HELPERS 16 /* items that sum for one point */
 #else
 #define HELPERS 1
-#endif
-#define Z (DIM - 1) /* the ring's axis */
-#if PRECISION == 2
-#define ATOMIC_ADD_PAIR ATOMIC_ADD_PAIR_F64
-#else
-#define ATOMIC_ADD_PAIR ATOMIC_ADD_PAIR_F32
 #endif
 
 /* Near memory of a group. */
@@ -70,12 +55,6 @@ struct piece {
     REAL re[VECTORS][SLOTS][PART], im[VECTORS][SLOTS][PART];
 };
 
-/* A group takes VECTORS of them at once, the last one maybe fewer: what points have in common is found once. */
-#define FIRST_VECTOR (GROUP_Y * VECTORS)
-#define IS_VECTOR(job, v) ((VECTORS == 1) | (FIRST_VECTOR + (v) < (job)->vectors))
-#define EACH_VECTOR(v) \
-    UNROLLED           \
-    for (int v = 0; v < VECTORS; v++)
 #define EACH_SLOT(s) \
     UNROLLED         \
     for (int s = 0; s < SLOTS; s++)
@@ -90,10 +69,6 @@ struct piece {
 #define IS_SLOT(s) (((s) + 1 < SLOTS) | (SLOTS * GROUP_SIZE == WX * WY * PARTS) | (SLOT_OF(s) < WX * WY * PARTS))
 #define FIRST (ITEM % PARTS * PART) /* the same for all: groups are multiples of PARTS */
 #define IS_PLACE(q) ((PARTS * PART == RING) | ((q) < RING)) /* of the ring */
-
-/* Windows are even, so polynomials j and WIDTH - 1 - j have the same coefficients but for the signs of odd powers. */
-#define HALF ((WIDTH + 1) / 2)
-#define EVEN_FIRST (COEFS % 2) /* the first coefficient is that of an even power */
 
 /* Rows of a point: those of x, y and the ring; an axis that is not there has none. */
 #define ZEROS_X (DIM > 1 ? XB - 1 : 0)
@@ -135,35 +110,7 @@ DEVICE void put_z(NEAR struct near *near, u32 p, u32 j, REAL k)
 }
 
 #if BATCH >= GROUP_SIZE
-/* An item finds the weights of a point.  The loop over coefficients stays one: unrolled, it would fill the registers
- * with the table. */
-DEVICE void weights_of(const NEAR REAL *table, REAL t, REAL *k)
-{
-    REAL a[HALF], b[HALF], u = t * t;
-    UNROLLED
-    for (int j = 0; j < HALF; j++) {
-        a[j] = table[j];
-        b[j] = table[PITCH + j];
-    }
-    NOT_UNROLLED
-    for (u32 c = 2; c + 1 < COEFS; c += 2) {
-        table += 2 * PITCH;
-        UNROLLED
-        for (int j = 0; j < HALF; j++) {
-            a[j] = a[j] * u + table[j];
-            b[j] = b[j] * u + table[PITCH + j];
-        }
-    }
-    UNROLLED
-    for (int j = 0; j < HALF; j++) {
-        if (EVEN_FIRST)
-            a[j] = a[j] * u + table[2 * PITCH + j];
-        REAL even = EVEN_FIRST ? a[j] : b[j], odd = (EVEN_FIRST ? b[j] : a[j]) * t;
-        k[j] = even + odd;
-        k[WIDTH - 1 - j] = even - odd;
-    }
-}
-
+/* An item finds the weights of a point. */
 DEVICE void weigh_point(NEAR struct near *near, u32 p, const REAL *t)
 {
     REAL k[WIDTH];
@@ -277,18 +224,6 @@ DEVICE void take_points(const struct gpu_nufft *job, NEAR struct near *near, con
 #endif
 }
 
-DEVICE void take_table(NEAR struct near *near, const REAL *table)
-{
-    for (u32 i = ITEM; i < COEFS * WIDTH; i += GROUP_SIZE)
-        near->table[i / WIDTH * PITCH + i % WIDTH] = table[i / WIDTH * HCY_NUFFT_MAX_WIDTH + i % WIDTH];
-}
-
-/* Cells of an axis from its end on are those from its start; no piece is longer than its axis and a cell. */
-DEVICE u32 wrapped(u32 i, u32 n)
-{
-    return i >= n ? i - n : i;
-}
-
 /* To the pencil and slab of a point. */
 DEVICE void go_to(const struct gpu_nufft *job, const NEAR struct near *near, u32 p, int same_pencil, struct piece *here)
 {
@@ -307,15 +242,8 @@ DEVICE void go_to(const struct gpu_nufft *job, const NEAR struct near *near, u32
     }
 }
 
-/* The plane at place q of the ring, and where a plane begins in the grid. */
+/* The plane at place q of the ring. */
 #define PLANE(here, q) ((here)->base + (q) - (here)->turn + ((q) < (here)->turn ? RING : 0))
-DEVICE u64 plane_at(const struct gpu_nufft *job, u32 plane)
-{
-    u64 stride = DIM == 1 ? 1 : DIM == 2 ? job->n[0] : (u64)job->n[0] * job->n[1];
-    return wrapped(plane, job->n[Z]) * stride;
-}
-
-#define NO_KEY 0xffffffffu
 #define IS_SAME_PENCIL(near, p, here)                                                                       \
     ((here)->key != NO_KEY && (near)->pencil[p][0] == (here)->pencil[0] && (near)->pencil[p][1] == (here)->pencil[1])
 
@@ -431,7 +359,7 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
         if (IS_VECTOR(&job, v))
             scales[v] = AS_DOUBLE(scale_of(&job, head, fixed[FIRST_VECTOR + v].exponent) << 52);
 #endif
-    take_table(near, table);
+    take_table(near->table, table);
     for (u64 at = first; at < last; at += BATCH) {
         u32 n = last - at < BATCH ? (u32)(last - at) : BATCH;
         take_points(&job, near, records + at, n, c);
@@ -527,7 +455,7 @@ void gpu_nufft_interp(struct gpu_nufft job, BUFFER(const struct record, records)
     u64 first = (u64)GROUP * job.range, last = first + job.range < job.n_points ? first + job.range : job.n_points;
     struct piece here;
     start(&here);
-    take_table(near, table);
+    take_table(near->table, table);
     for (u64 at = first; at < last; at += BATCH) {
         u32 n = last - at < BATCH ? (u32)(last - at) : BATCH;
         take_points(&job, near, records + at, n, NULL_PTR);

@@ -1,0 +1,511 @@
+/* nufft_pencil.cl - between sorted points and the fine grid on tensor cores; nufft.cl without them.
+ *
+ * A group holds the piece of the grid that its points' windows reach in the ACCUMULATORS (spreading) or the operand A
+ * (interpolation) of matrix products: 8 MT columns along x and 8 NT planes of the ring, for each row along y of the
+ * pencil, which the group's warps share out.  Up to 8 points of one slab are a product:
+ *
+ *     spreading       piece[y] (16 x 8)  +=  x weights * strength, re and im (16 x 8 points) * z weights * y weight (8 x 8)
+ *     interpolation   sums (16 x 8 points)  +=  piece[y] (16 x 8 planes) * z weights * y weight (8 x 8 points)
+ *
+ * and sums are multiplied by the x weights and added along x.  A plane stands at its number modulo RING, so that
+ * nothing in a register moves when points come to another slab: only planes that are left are added to the grid, or
+ * replaced.
+ *
+ * Each item finds the weights of a point, in rows that are shifted to the pencil's columns and the slab's planes, with
+ * zeros elsewhere.  What a lane holds of a product is the same for floats and doubles: of A rows G, G + 8 and columns
+ * T, T + 4; of B rows T, T + 4 and column G; of the sums rows G, G + 8 and columns 2 T, 2 T + 1 (G = lane / 4,
+ * T = lane % 4).  Tensor cores take floats of 11 bits: a float is two of them, and a product three.
+ */
+#define WARPS (GROUP_SIZE / 32)
+#define LANE (ITEM % 32)
+#define G (LANE / 4)
+#define T (LANE % 4)
+#define ROWS (DIM > 2 ? YB + WIDTH - 1 : 1)
+#define MINE ((ROWS + WARPS - 1) / WARPS) /* rows of a warp */
+#define ROW_OF(y) (ITEM / 32 * MINE + (y))
+#define IS_ROW(y) ((MINE * WARPS == ROWS) || ROW_OF(y) < ROWS)
+#define RING (8 * NT)
+
+/* On one axis a slab is folded into 8 columns of RING cells: there is no ring, and a window reaches two columns, the
+ * second one with the rest of its row of weights. */
+#if DIM == 1
+#define WX 8
+#define MT 1
+#define NT (WIDTH > 9 ? 2 : 1)
+#define REACHED RING
+#define HALVES 2
+#define AT_Z 0
+#else
+#define WX (XB + WIDTH - 1)
+#define MT ((WX + 7) / 8)
+#define NT ((REACHED + 7) / 8)
+#define REACHED (ZS + WIDTH - 1) /* planes that windows of a slab reach, of RING that there is room for */
+#define HALVES 1
+#define AT_Z (8 * MT)
+#endif
+#define TOGETHER (8 / HALVES) /* points that are added by a product */
+
+/* Weights of a point in near memory: columns, planes, rows.  How far apart points are is what keeps lanes from
+ * meeting in a bank. */
+#define AT_Y (AT_Z + HALVES * RING)
+#define ROOM_Y (DIM > 2 ? WHOLE(MINE * WARPS) : 0)
+#define UNITS ((AT_Y + ROOM_Y) * PRECISION / 4)
+#if PRECISION == 1 && !SPREADS
+#define APART ((UNITS | 1) * 4)
+#else
+#define APART ((UNITS + (6 - UNITS % 4) % 4) * 4 / PRECISION)
+#endif
+
+#if PRECISION == 2
+#define PAIR double2
+#else
+#define PAIR float2
+#endif
+
+struct ALIGNED near {
+    REAL weights[BATCH * APART], table[COEFS * PITCH];
+    PAIR c[VECTORS * BATCH * (SPREADS ? 1 : WARPS)]; /* strengths; sums of warps */
+    u32 key[BATCH], bin[BATCH][4];                   /* pencil, slab, number; one axis: slab, column, 0, number */
+};
+
+/* Where the group is: its first plane, and where that stands in the ring. */
+struct place {
+    u32 key, pencil[2], base, turn;
+};
+#define PLANE(here, q) ((here)->base + (q) - (here)->turn + ((q) < (here)->turn ? RING : 0))
+
+/* --- Products --- */
+
+#if PRECISION == 2
+struct a_part {
+    double v[4];
+};
+struct b_part {
+    double v[2];
+};
+DEVICE void set_a(struct a_part *a, int i, double x)
+{
+    a->v[i] = x;
+}
+DEVICE void set_b(struct b_part *b, int i, double x)
+{
+    b->v[i] = x;
+}
+#define PASSES 1
+DEVICE void multiply(int pass, double *c, const struct a_part *a, const struct b_part *b)
+{
+    (void)pass;
+    PRODUCT_F64(c, a->v, b->v);
+}
+DEVICE double of_lane(double x, u32 lane)
+{
+    u64 bits = AS_BITS64(x);
+    return AS_DOUBLE((u64)SHUFFLE((u32)(bits >> 32), lane) << 32 | SHUFFLE((u32)bits, lane));
+}
+#else
+struct a_part {
+    u32 high[4], low[4];
+};
+struct b_part {
+    u32 high[2], low[2];
+};
+#define SPLIT(part, i, x)                                          \
+    ((part)->high[i] = AS_BITS32(x) & 0xffffe000u,                 \
+     (part)->low[i] = AS_BITS32((x) - AS_FLOAT((part)->high[i])))
+DEVICE void set_a(struct a_part *a, int i, float x)
+{
+    SPLIT(a, i, x);
+}
+DEVICE void set_b(struct b_part *b, int i, float x)
+{
+    SPLIT(b, i, x);
+}
+#define PASSES 3
+DEVICE void multiply(int pass, float *c, const struct a_part *a, const struct b_part *b)
+{
+    if (pass == 0)
+        PRODUCT_F11(c, a->low, b->high);
+    else if (pass == 1)
+        PRODUCT_F11(c, a->high, b->low);
+    else
+        PRODUCT_F11(c, a->high, b->high);
+}
+DEVICE float of_lane(float x, u32 lane)
+{
+    return AS_FLOAT(SHUFFLE(AS_BITS32(x), lane));
+}
+#endif
+
+/* A product waits for the one before it if both add to the same sums: those of floats' parts are kept apart by other
+ * rows' or planes', and interpolation adds to several sums in turn. */
+#ifndef SPACED
+#define SPACED (PASSES > 1 && VECTORS * MT < 4 ? 4 / (VECTORS * MT) : 1)
+#endif
+#ifndef CHAINS
+#define CHAINS (VECTORS * MT * HALVES > 2 ? 1 : PRECISION == 2 ? 2 : VECTORS * MT * HALVES == 2 ? 3 : 6)
+#endif
+
+/* --- Points --- */
+
+/* The group's warps have come here. */
+DEVICE void meet(void)
+{
+#if WARPS > 1
+    BARRIER();
+#else
+    LANES_BARRIER();
+#endif
+}
+
+/* The weights at t to a row of `length`, `by` < `most` from its start. */
+DEVICE void put_row(const NEAR REAL *table, REAL t, u32 by, u32 most, u32 length, NEAR REAL *to)
+{
+    REAL row[32];
+    weights_of(table, t, row);
+    UNROLL
+    for (int j = WIDTH; j < (int)length; j++)
+        row[j] = 0;
+    UNROLL
+    for (int step = 1; step < (int)most; step *= 2) {
+        UNROLL
+        for (int j = (int)length - 1; j >= 0; j--)
+            row[j] = by & step ? (j >= step ? row[j - step] : 0) : row[j];
+    }
+    UNROLL
+    for (int j = 0; j < (int)length; j++)
+        to[j] = row[j];
+}
+
+/* A batch of points: where they are, their weights and strengths (c, spreading). */
+DEVICE void take_points(const struct gpu_nufft *job, NEAR struct near *near, const struct record *records, u32 n,
+                        const PAIR *c)
+{
+    meet();
+    for (u32 p = ITEM; p < n; p += GROUP_SIZE) {
+        struct record r = records[p];
+        NEAR REAL *weights = near->weights + p * APART;
+        u32 cell[DIM];
+        REAL t[DIM];
+        UNROLL
+        for (int d = 0; d < DIM; d++) {
+            u64 place = place_of(&r, d);
+            cell[d] = cell_of(job, d, place);
+            t[d] = t_of(job, d, place);
+        }
+#if SPREADS
+        EACH_VECTOR(v)
+            if (IS_VECTOR(job, v))
+                near->c[v * BATCH + p] = c[v * job->n_points + r.number];
+#endif
+        u32 slab = cell[Z] / ZS;
+#if DIM == 1
+        u32 at = cell[0] - slab * ZS;
+        near->key[p] = near->bin[p][0] = slab;
+        near->bin[p][1] = at / RING;
+        near->bin[p][2] = 0;
+        put_row(near->table, t[0], at % RING, RING, 2 * RING, weights);
+#else
+        u32 x = cell[0] / XB, y = DIM > 2 ? cell[1] / YB : 0;
+        near->key[p] = (y * job->bins[0] + x) * job->slabs + slab;
+        near->bin[p][0] = x;
+        near->bin[p][1] = y;
+        near->bin[p][2] = slab;
+        put_row(near->table, t[0], cell[0] - x * XB, XB, 8 * MT, weights);
+        put_row(near->table, t[Z], cell[Z] - slab * ZS, ZS, RING, weights + AT_Z);
+#endif
+#if DIM > 2
+        put_row(near->table, t[1], cell[1] - y * YB, YB, ROOM_Y, weights + AT_Y);
+#endif
+        near->bin[p][3] = r.number;
+    }
+    meet();
+}
+
+/* To the pencil and slab of a point. */
+DEVICE void go_to(const NEAR struct near *near, u32 p, struct place *here)
+{
+    here->key = near->key[p];
+    here->pencil[0] = near->bin[p][0];
+    here->pencil[1] = near->bin[p][1];
+    here->base = near->bin[p][2] * ZS;
+    here->turn = here->base % RING;
+}
+
+#define IS_SAME_PENCIL(near, p, here) \
+    ((here)->key != NO_KEY && (near)->bin[p][0] == (here)->pencil[0] && (near)->bin[p][1] == (here)->pencil[1])
+
+/* Place q of the ring in a row of planes. */
+DEVICE u32 in_row(const struct place *here, u32 q)
+{
+    return q - here->turn + (q < here->turn ? RING : 0);
+}
+
+/* A column of this lane, at a plane on one axis, and a row, in the grid. */
+DEVICE u32 column_at(const struct gpu_nufft *job, const struct place *here, int m, u32 plane)
+{
+    return wrapped(DIM > 1 ? here->pencil[0] * XB + 8 * m + G : here->pencil[0] * ZS + G * RING + plane, job->n[0]);
+}
+DEVICE u32 row_at(const struct gpu_nufft *job, const struct place *here, int y)
+{
+    return DIM > 2 ? wrapped(here->pencil[1] * YB + ROW_OF(y), job->n[1]) * job->n[0] : 0;
+}
+
+#if SPREADS
+/* Planes before `limit` to the grids. */
+DEVICE void put_planes(const struct gpu_nufft *job, const struct place *here, u32 limit,
+                       REAL piece[VECTORS][MT][MINE][NT][4], PAIR *grid)
+{
+    UNROLL
+    for (int i = 0; i < 2 * NT; i++) {
+        int n = i / 2, e = i % 2;
+        u32 plane = PLANE(here, 8 * n + 2 * T + e);
+        if (plane >= limit || (RING > REACHED && plane - here->base >= REACHED)) /* beyond is nothing */
+            continue;
+        PAIR *cells = grid + (DIM > 1 ? plane_at(job, plane) : 0);
+        UNROLL
+        for (int y = 0; y < MINE; y++) {
+            PAIR *row = cells + row_at(job, here, y);
+            UNROLL
+            for (int m = 0; m < MT; m++) {
+                PAIR *cell = row + column_at(job, here, m, plane);
+                EACH_VECTOR(v)
+                {
+                    if ((8 * MT == WX || 8 * m + G < WX) && IS_ROW(y) && IS_VECTOR(job, v))
+                        ATOMIC_ADD_PAIR((REAL *)(cell + v * job->cells), piece[v][m][y][n][e],
+                                        piece[v][m][y][n][2 + e]);
+                    piece[v][m][y][n][e] = piece[v][m][y][n][2 + e] = 0;
+                }
+            }
+        }
+    }
+}
+
+/* Up to TOGETHER points from p on. */
+DEVICE void add_points(const NEAR struct near *near, const struct place *here, u32 p, u32 n,
+                       REAL piece[VECTORS][MT][MINE][NT][4])
+{
+    u32 other = DIM > 1 ? T + 4 : T, p0 = p + (T < n ? T : 0), p1 = p + (other < n ? other : 0);
+    const NEAR REAL *w0 = near->weights + p0 * APART, *w1 = near->weights + p1 * APART + (DIM > 1 ? 0 : RING);
+    REAL z0[NT], z1[NT];
+    struct a_part a[VECTORS][MT];
+    UNROLL
+    for (int i = 0; i < NT; i++) {
+        u32 at = AT_Z + in_row(here, 8 * i + G);
+        z0[i] = w0[at];
+        z1[i] = w1[at];
+    }
+    EACH_VECTOR(v)
+    {
+        PAIR c0 = near->c[v * BATCH + p0], c1 = near->c[v * BATCH + p1];
+        if (T >= n)
+            c0.x = c0.y = 0;
+        if (other >= n)
+            c1.x = c1.y = 0;
+        UNROLL
+        for (int m = 0; m < MT; m++) {
+            REAL x0 = DIM > 1 ? w0[8 * m + G] : G == near->bin[p0][1],
+                 x1 = DIM > 1 ? w1[8 * m + G] : G == near->bin[p1][1] + 1;
+            set_a(&a[v][m], 0, x0 * c0.x);
+            set_a(&a[v][m], 1, x0 * c0.y);
+            set_a(&a[v][m], 2, x1 * c1.x);
+            set_a(&a[v][m], 3, x1 * c1.y);
+        }
+    }
+    UNROLL
+    for (int first = 0; first < MINE * NT; first += SPACED) {
+        struct b_part b[SPACED];
+        UNROLL
+        for (int k = 0; k < SPACED && first + k < MINE * NT; k++) {
+            int y = (first + k) / NT, i = (first + k) % NT;
+            set_b(&b[k], 0, z0[i] * (DIM > 2 ? w0[AT_Y + ROW_OF(y)] : 1));
+            set_b(&b[k], 1, z1[i] * (DIM > 2 ? w1[AT_Y + ROW_OF(y)] : 1));
+        }
+        UNROLL
+        for (int i = 0; i < PASSES * SPACED; i++) {
+            int k = i % SPACED, y = (first + k) / NT;
+            EACH_VECTOR(v)
+            {
+                UNROLL
+                for (int m = 0; m < MT && first + k < MINE * NT; m++)
+                    multiply(i / SPACED, piece[v][m][y][(first + k) % NT], &a[v][m], &b[k]);
+            }
+        }
+    }
+}
+
+/* A range of points, GROUP the range, GROUP_Y the vectors. */
+KERNEL GROUPS_OF(GROUP_SIZE, RESIDENT)
+void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records), BUFFER(const REAL, table),
+                      BUFFER(const PAIR, strengths), BUFFER(PAIR, grids))
+{
+    OPEN(const struct record, records) OPEN(const REAL, table) OPEN(const PAIR, strengths) OPEN(PAIR, grids)
+    LOCAL struct near near[1];
+    const PAIR *c = strengths + job.n_points * FIRST_VECTOR;
+    PAIR *grid = grids + job.cells * FIRST_VECTOR;
+    u64 first = (u64)GROUP * job.range, last = first + job.range < job.n_points ? first + job.range : job.n_points;
+    struct place here = { NO_KEY, { 0, 0 }, 0, 0 };
+    REAL piece[VECTORS][MT][MINE][NT][4];
+    UNROLL
+    for (int i = 0; i < VECTORS * MT * MINE * NT * 4; i++)
+        piece[i / (MT * MINE * NT * 4)][i / (MINE * NT * 4) % MT][i / (NT * 4) % MINE][i / 4 % NT][i % 4] = 0;
+    take_table(near->table, table);
+    for (u64 at = first; at < last; at += BATCH) {
+        u32 n = last - at < BATCH ? (u32)(last - at) : BATCH;
+        take_points(&job, near, records + at, n, c);
+        for (u32 chunk = 0; chunk < n; chunk += 32) {
+            u32 left = n - chunk < 32 ? n - chunk : 32, mine = LANE < left ? near->key[chunk + LANE] : NO_KEY;
+            for (u32 i = 0; i < left;) {
+                u32 p = chunk + i, key = SHUFFLE(mine, i), many = POPCOUNT(BALLOT(mine == key) >> i);
+                many = many < TOGETHER ? many : TOGETHER;
+                if (key != here.key) {
+                    int same = IS_SAME_PENCIL(near, p, &here);
+                    if (here.key != NO_KEY)
+                        put_planes(&job, &here, same ? near->bin[p][2] * ZS : 0xffffffffu, piece, grid);
+                    go_to(near, p, &here);
+                }
+                add_points(near, &here, p, many, piece);
+                i += many;
+            }
+        }
+    }
+    put_planes(&job, &here, 0xffffffffu, piece, grid);
+}
+#else
+/* Planes from `from` on, of those that the slab's windows reach. */
+DEVICE void get_planes(const struct gpu_nufft *job, const struct place *here, u32 from,
+                       struct a_part piece[VECTORS][MT][MINE][NT], const PAIR *grid)
+{
+    UNROLL
+    for (int i = 0; i < 2 * NT; i++) {
+        int n = i / 2, h = i % 2;
+        u32 plane = PLANE(here, 8 * n + 4 * h + T);
+        if (plane < from)
+            continue;
+        const PAIR *cells = grid + (DIM > 1 ? plane_at(job, plane) : 0);
+        UNROLL
+        for (int y = 0; y < MINE; y++) {
+            const PAIR *row = cells + row_at(job, here, y);
+            UNROLL
+            for (int m = 0; m < MT; m++) {
+                const PAIR *cell = row + column_at(job, here, m, plane);
+                EACH_VECTOR(v)
+                {
+                    PAIR g;
+                    g.x = g.y = 0;
+                    if (IS_ROW(y) && IS_VECTOR(job, v))
+                        g = cell[v * job->cells];
+                    set_a(&piece[v][m][y][n], 2 * h, g.x);
+                    set_a(&piece[v][m][y][n], 2 * h + 1, g.y);
+                }
+            }
+        }
+    }
+}
+
+/* This warp's sums for up to 8 points from p on. */
+DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 p, u32 n,
+                       struct a_part piece[VECTORS][MT][MINE][NT])
+{
+    const NEAR REAL *w = near->weights + (p + (G < n ? G : 0)) * APART;
+    u32 p0 = p + (2 * T < n ? 2 * T : 0), p1 = p + (2 * T + 1 < n ? 2 * T + 1 : 0);
+    REAL sums[HALVES][CHAINS][VECTORS][MT][4];
+    UNROLL
+    for (int i = 0; i < HALVES * CHAINS * VECTORS * MT * 4; i++)
+        sums[i / (CHAINS * VECTORS * MT * 4)][i / (VECTORS * MT * 4) % CHAINS][i / (MT * 4) % VECTORS][i / 4 % MT]
+            [i % 4] = 0;
+    UNROLL
+    for (int i = 0; i < HALVES * NT; i++) {
+        u32 half = i / NT, at = AT_Z + half * RING, plane = i % NT * 8;
+        REAL z0 = w[at + in_row(here, plane + T)], z1 = w[at + in_row(here, plane + T + 4)];
+        UNROLL
+        for (int y = 0; y < MINE; y++) {
+            REAL wy = DIM > 2 ? w[AT_Y + ROW_OF(y)] : 1;
+            struct b_part b;
+            set_b(&b, 0, z0 * wy);
+            set_b(&b, 1, z1 * wy);
+            EACH_VECTOR(v)
+            {
+                UNROLL
+                for (int k = 0; k < PASSES * MT; k++)
+                    multiply(k / MT, sums[half][(y * PASSES + k / MT) % CHAINS][v][k % MT],
+                             &piece[v][k % MT][y][i % NT], &b);
+            }
+        }
+    }
+    UNROLL
+    for (int i = 0; i < HALVES * (CHAINS - 1) * VECTORS * MT * 4; i++) {
+        int half = i / ((CHAINS - 1) * VECTORS * MT * 4), k = 1 + i / (VECTORS * MT * 4) % (CHAINS - 1);
+        sums[half][0][i / (MT * 4) % VECTORS][i / 4 % MT][i % 4] +=
+            sums[half][k][i / (MT * 4) % VECTORS][i / 4 % MT][i % 4];
+    }
+    EACH_VECTOR(v)
+    {
+        REAL re0 = 0, re1 = 0, im0 = 0, im1 = 0;
+        UNROLL
+        for (int i = 0; i < HALVES * MT; i++) {
+            const REAL *sum = sums[i / MT][0][v][i % MT];
+            REAL x0 = DIM > 1 ? near->weights[p0 * APART + 8 * i + G] : G == near->bin[p0][1] + i,
+                 x1 = DIM > 1 ? near->weights[p1 * APART + 8 * i + G] : G == near->bin[p1][1] + i;
+            re0 += sum[0] * x0;
+            re1 += sum[1] * x1;
+            im0 += sum[2] * x0;
+            im1 += sum[3] * x1;
+        }
+        /* Along x: halves of what is left change lanes, so that one of four sums is in the end a lane's. */
+        u32 odd = G & 1, high = G & 2;
+        REAL re = odd ? re1 : re0, im = odd ? im1 : im0;
+        re += of_lane(odd ? re0 : re1, LANE ^ 4);
+        im += of_lane(odd ? im0 : im1, LANE ^ 4);
+        REAL sum = (high ? im : re) + of_lane(high ? re : im, LANE ^ 8);
+        sum += of_lane(sum, LANE ^ 16);
+        if (G < 4 && 2 * T + odd < n)
+            ((NEAR REAL *)&near->c[(ITEM / 32 * VECTORS + v) * BATCH + p + 2 * T + odd])[high / 2] = sum;
+    }
+}
+
+KERNEL GROUPS_OF(GROUP_SIZE, RESIDENT)
+void gpu_nufft_interp(struct gpu_nufft job, BUFFER(const struct record, records), BUFFER(const REAL, table),
+                      BUFFER(const PAIR, grids), BUFFER(PAIR, strengths))
+{
+    OPEN(const struct record, records) OPEN(const REAL, table) OPEN(const PAIR, grids) OPEN(PAIR, strengths)
+    LOCAL struct near near[1];
+    PAIR *c = strengths + job.n_points * FIRST_VECTOR;
+    const PAIR *grid = grids + job.cells * FIRST_VECTOR;
+    u64 first = (u64)GROUP * job.range, last = first + job.range < job.n_points ? first + job.range : job.n_points;
+    struct place here = { NO_KEY, { 0, 0 }, 0, 0 };
+    struct a_part piece[VECTORS][MT][MINE][NT];
+    take_table(near->table, table);
+    for (u64 at = first; at < last; at += BATCH) {
+        u32 n = last - at < BATCH ? (u32)(last - at) : BATCH;
+        take_points(&job, near, records + at, n, NULL_PTR);
+        for (u32 chunk = 0; chunk < n; chunk += 32) {
+            u32 left = n - chunk < 32 ? n - chunk : 32, mine = LANE < left ? near->key[chunk + LANE] : NO_KEY;
+            for (u32 i = 0; i < left;) {
+                u32 p = chunk + i, key = SHUFFLE(mine, i), many = POPCOUNT(BALLOT(mine == key) >> i);
+                many = many < 8 ? many : 8;
+                if (key != here.key) {
+                    u32 from = IS_SAME_PENCIL(near, p, &here) ? here.base + RING : 0;
+                    go_to(near, p, &here);
+                    get_planes(&job, &here, from, piece, grid);
+                }
+                sum_points(near, &here, p, many, piece);
+                i += many;
+            }
+        }
+        meet();
+        for (u32 p = ITEM; p < n; p += GROUP_SIZE)
+            EACH_VECTOR(v)
+            {
+                PAIR sum = near->c[v * BATCH + p];
+                UNROLL
+                for (int w = 1; w < WARPS; w++) {
+                    PAIR more = near->c[(w * VECTORS + v) * BATCH + p];
+                    sum.x += more.x;
+                    sum.y += more.y;
+                }
+                if (IS_VECTOR(&job, v))
+                    c[v * job.n_points + near->bin[p][3]] = sum;
+            }
+    }
+}
+#endif

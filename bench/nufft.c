@@ -1,0 +1,260 @@
+/* nufft.c - non-uniform FFTs whose points, strengths and coefficients are on the device: the cells that GPU libraries
+ * are measured by.
+ *
+ *     bench/nufft DEVICE [WORD [SIGMA]]
+ *
+ * A row a cell and type whose name contains WORD; points are uniform, or normal around 0 with SIGMA.  Times are
+ * milliseconds of setting points, of a whole transform, and of the stage between points and grid alone, each the
+ * best of three rounds; transforms are queued several at a time.  Errors are those of 16 results against the direct
+ * sum. */
+#include <halcyon/nufft.h>
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define PI 3.14159265358979323846
+enum { CHECKED = 16, ROUNDS = 3, QUEUED = 4 };
+
+static const struct cell {
+    int dim, precision;
+    int64_t n; /* modes of an axis */
+    double eps;
+    size_t m;
+} cells[] = {
+    { 1, HCY_F32, 1000000, 1e-6, 10000000 }, { 2, HCY_F32, 1000, 1e-3, 10000000 },
+    { 2, HCY_F32, 1000, 1e-6, 10000000 },    { 2, HCY_F64, 1000, 1e-9, 10000000 },
+    { 3, HCY_F32, 128, 1e-3, 10000000 },     { 3, HCY_F32, 128, 1e-6, 10000000 },
+    { 3, HCY_F64, 128, 1e-12, 10000000 },    { 3, HCY_F64, 256, 1e-6, 16777216 },
+};
+
+struct problem {
+    const struct cell *cell;
+    int type;
+    size_t n, real;        /* modes in all; bytes of a number */
+    void *x[3], *c, *f;    /* on the host */
+    hcy_buffer *points[3], *strengths, *modes, *grid;
+    size_t sample[CHECKED];
+};
+
+struct thread {
+    const struct problem *p;
+    int i;
+    double bad, all;
+};
+
+static hcy_device *dev;
+static hcy_queue *queue;
+
+#define CHECK(call) check((call), #call, __LINE__)
+static void check(int status, const char *what, int line)
+{
+    if (!status)
+        return;
+    fprintf(stderr, "line %d: %s: %s (%s) %s\n", line, what, hcy_status_name(status), hcy_last_error()->text,
+            hcy_last_error()->vendor);
+    exit(1);
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static uint64_t state = 20261121;
+static double uniform(void)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(state >> 11) * 0x1p-53;
+}
+
+static double get(const struct problem *p, const void *array, size_t i)
+{
+    return p->real == 8 ? ((const double *)array)[i] : (double)((const float *)array)[i];
+}
+
+static void *made(const struct problem *p, size_t n, int is_points, double sigma, hcy_buffer **buf)
+{
+    char *array = malloc(n * p->real);
+    if (!array)
+        exit(1);
+    for (size_t i = 0; i < n; i++) {
+        double v = uniform() - 0.5;
+        if (is_points)
+            v = sigma > 0 ? sigma * sqrt(-2 * log(0.5 - v)) * cos(2 * PI * uniform()) : 2 * PI * v;
+        if (p->real == 8)
+            ((double *)(void *)array)[i] = v;
+        else
+            ((float *)(void *)array)[i] = (float)v;
+    }
+    CHECK(hcy_buffer_create(buf, dev, HCY_MEM_DEVICE, n * p->real));
+    CHECK(hcy_buffer_write_now(*buf, 0, array, n * p->real));
+    return array;
+}
+
+static void open_problem(struct problem *p, const struct cell *cell, double sigma)
+{
+    *p = (struct problem){ .cell = cell, .n = 1, .real = cell->precision == HCY_F64 ? 8 : 4 };
+    for (int d = 0; d < cell->dim; d++) {
+        p->n *= (size_t)cell->n;
+        p->x[d] = made(p, cell->m, 1, sigma, &p->points[d]);
+    }
+    p->c = made(p, 2 * cell->m, 0, 0, &p->strengths);
+    p->f = made(p, 2 * p->n, 0, 0, &p->modes);
+}
+
+static void close_problem(struct problem *p)
+{
+    hcy_buffer *const buffers[] = { p->points[0], p->points[1], p->points[2], p->strengths, p->modes };
+    for (int i = 0; i < 5; i++)
+        hcy_buffer_release(buffers[i]);
+    for (int d = 0; d < 3; d++)
+        free(p->x[d]);
+    free(p->c);
+    free(p->f);
+}
+
+/* --- Errors --- */
+
+static void *sum_directly(void *context)
+{
+    struct thread *t = context;
+    const struct problem *p = t->p;
+    int to_modes = p->type == 1;
+    size_t r = p->sample[t->i], terms = to_modes ? p->cell->m : p->n;
+    double re = 0, im = 0, got[2];
+    const void *in = to_modes ? p->c : p->f;
+    char raw[16];
+    for (size_t i = 0; i < terms; i++) {
+        size_t mode = to_modes ? r : i, point = to_modes ? i : r;
+        double phase = 0;
+        for (int d = p->cell->dim - 1; d >= 0; d--) {
+            int64_t k = (int64_t)(mode % (size_t)p->cell->n) - p->cell->n / 2;
+            phase += get(p, p->x[d], point) * (double)k;
+            mode /= (size_t)p->cell->n;
+        }
+        double a = get(p, in, 2 * i), b = get(p, in, 2 * i + 1), c = cos(phase), s = sin(phase);
+        re += a * c - b * s;
+        im += a * s + b * c;
+    }
+    CHECK(hcy_buffer_read_now(raw, to_modes ? p->modes : p->strengths, 2 * r * p->real, 2 * p->real));
+    got[0] = get(p, raw, 0) - re;
+    got[1] = get(p, raw, 1) - im;
+    t->bad = got[0] * got[0] + got[1] * got[1];
+    t->all = re * re + im * im;
+    return NULL;
+}
+
+static double error_of(struct problem *p)
+{
+    pthread_t threads[CHECKED];
+    struct thread each[CHECKED];
+    double bad = 0, all = 0;
+    for (int i = 0; i < CHECKED; i++) {
+        p->sample[i] = (size_t)(uniform() * (double)(p->type == 1 ? p->n : p->cell->m));
+        each[i] = (struct thread){ .p = p, .i = i };
+        if (pthread_create(&threads[i], NULL, sum_directly, &each[i]))
+            exit(1);
+    }
+    for (int i = 0; i < CHECKED; i++) {
+        pthread_join(threads[i], NULL);
+        bad += each[i].bad;
+        all += each[i].all;
+    }
+    return sqrt(bad / all);
+}
+
+/* --- Times --- */
+
+static double best_of(double best, double time)
+{
+    return best > 0 && best < time ? best : time;
+}
+
+static double time_of(const struct problem *p, hcy_nufft *plan, int stage)
+{
+    double best = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        double start = now();
+        for (int i = 0; i < QUEUED; i++) {
+            if (stage == HCY_NUFFT_SPREAD)
+                CHECK(hcy_nufft_submit_stage(queue, plan, stage, p->strengths, p->grid));
+            else if (stage == HCY_NUFFT_INTERPOLATE)
+                CHECK(hcy_nufft_submit_stage(queue, plan, stage, p->grid, p->strengths));
+            else
+                CHECK(hcy_nufft_submit(queue, plan, p->strengths, p->modes, 0));
+        }
+        CHECK(hcy_queue_finish(queue));
+        best = best_of(best, (now() - start) / QUEUED);
+    }
+    return best;
+}
+
+static void run(struct problem *p, const char *name)
+{
+    const struct cell *c = p->cell;
+    hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
+    hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
+    const int64_t modes[3] = { c->n, c->n, c->n };
+    hcy_nufft *plan = NULL;
+    double set = 0, whole, stage, error;
+    o.precision = c->precision;
+    o.check_points = 0;
+    CHECK(hcy_nufft_create(&plan, dev, p->type, c->dim, modes, +1, 1, c->eps, &o));
+    for (int round = 0; round < ROUNDS + 1; round++) {
+        double start = now();
+        CHECK(hcy_nufft_set_point_buffers(plan, (int64_t)c->m, p->points));
+        set = round ? best_of(set, now() - start) : 0;
+    }
+    CHECK(hcy_nufft_info_get(&info, plan));
+    CHECK(hcy_buffer_write_now(p->strengths, 0, p->c, 2 * c->m * p->real)); /* the other type wrote there */
+    CHECK(hcy_buffer_write_now(p->modes, 0, p->f, 2 * p->n * p->real));
+    CHECK(hcy_nufft_submit(queue, plan, p->strengths, p->modes, 0));
+    CHECK(hcy_queue_finish(queue));
+    error = error_of(p);
+    whole = time_of(p, plan, 0);
+    CHECK(hcy_buffer_create(&p->grid, dev, HCY_MEM_DEVICE, info.grid_bytes));
+    stage = time_of(p, plan, p->type == 1 ? HCY_NUFFT_SPREAD : HCY_NUFFT_INTERPOLATE);
+    hcy_buffer_release(p->grid);
+    printf("%-20s %8.3f %8.3f %8.3f %8.1e  %2u %4.2f %6.1f\n", name, 1e3 * set, 1e3 * whole, 1e3 * stage, error,
+           info.width, info.upsampling, (double)info.point_bytes / (double)c->m);
+    fflush(stdout);
+    hcy_nufft_destroy(plan);
+}
+
+int main(int argc, char **argv)
+{
+    const char *word = argc > 2 ? argv[2] : "";
+    double sigma = argc > 3 ? atof(argv[3]) : 0;
+    if (argc < 2)
+        return fprintf(stderr, "usage: nufft DEVICE [WORD [SIGMA]]\n"), 1;
+    CHECK(hcy_device_open(&dev, argv[1]));
+    CHECK(hcy_queue_create(&queue, dev));
+    printf("# %s, points %s; ms\n%-20s %8s %8s %8s %8s  %2s %4s %6s\n", hcy_device_get_info(dev)->description,
+           sigma > 0 ? "clustered" : "uniform", "cell", "points", "execute", "stage", "error", "w", "up", "B/pt");
+    for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++) {
+        struct problem p = { .cell = NULL };
+        for (int type = 1; type <= 2; type++) {
+            const struct cell *c = &cells[i];
+            char name[40];
+            snprintf(name, sizeof name, "%dd%d-%lld-%.0e-%s", c->dim, type, (long long)c->n, c->eps,
+                     c->precision == HCY_F32 ? "single" : "double");
+            if (!strstr(name, word))
+                continue;
+            if (!p.cell)
+                open_problem(&p, c, sigma);
+            p.type = type;
+            run(&p, name);
+        }
+        if (p.cell)
+            close_problem(&p);
+    }
+    hcy_queue_release(queue);
+    hcy_device_release(dev);
+    return 0;
+}

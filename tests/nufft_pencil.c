@@ -1,0 +1,23 @@
+/* nufft_pencil - the kernels of non-uniform FFTs on tensor cores, where there are none: their text, with lanes that are
+ * threads (lanes.h), in several shapes. */
+#include "tap.h"
+
+double spread_3d_float(void), interp_3d_double(void), interp_2d_float(void), spread_1d_double(void),
+    interp_1d_float(void);
+
+int main(void)
+{
+    static const struct {
+        const char *what;
+        double (*error)(void);
+    } cases[] = { { "3-D, float, to the grid, two warps and vectors", spread_3d_float },
+                  { "3-D, double, from the grid, two warps and vectors", interp_3d_double },
+                  { "2-D, float, from the grid", interp_2d_float },
+                  { "1-D, double, to the grid, two vectors", spread_1d_double },
+                  { "1-D, float, from the grid", interp_1d_float } };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        double error = cases[i].error();
+        ok(error >= 0 && error < 30, "%s: %.1f roundings", cases[i].what, error);
+    }
+    return done_testing();
+}

@@ -1,0 +1,149 @@
+/* nufft_pencil_case.c - one case of tests/nufft_pencil.c: the kernel's text, compiled with the options that tests/local.mk
+ * gives it, run by lanes that are threads, against sums as nufft_format.h describes them. */
+#include "lanes.h"
+#ifdef __GNUC__
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#endif
+
+#include "nufft/nufft_format.h"
+
+#include "gpu_format.h"
+
+#include "nufft_point.cl"
+
+#include "nufft_window.cl"
+
+#include "nufft_pencil.cl"
+
+enum { POINTS = 100, ALL = 2 * VECTORS - 1 }; /* the last vectors are not all there */
+
+static const u32 cells[3] = { DIM > 1 ? 26 : 140, DIM > 2 ? 19 : DIM > 1 ? 27 : 1, DIM > 2 ? 25 : 1 };
+static struct gpu_nufft job;
+static struct record records[POINTS];
+static REAL table[HCY_NUFFT_MAX_COEFS * HCY_NUFFT_MAX_WIDTH];
+static PAIR strengths[ALL * POINTS], *grids;
+static uint64_t state = 1;
+
+static double uniform(void)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(state >> 11) * 0x1p-53;
+}
+
+/* Of point i: the window's first cells and t. */
+static struct {
+    u32 cell[3];
+    double t[3];
+} points[POINTS];
+
+static u32 key_of(const struct record *r)
+{
+    const u32 *cell = points[r->number].cell;
+    return (DIM > 2 ? cell[1] / YB * job.bins[0] : 0) * job.slabs + (DIM > 1 ? cell[0] / XB * job.slabs : 0) +
+           cell[DIM - 1] / ZS;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    u32 x = key_of(a), y = key_of(b);
+    return x < y ? -1 : x > y;
+}
+
+/* Half of the points are in one place, the others anywhere, some windows across the ends. */
+static void make(void)
+{
+    job = (struct gpu_nufft){ .n_points = POINTS, .n = { cells[0], cells[1], cells[2] }, .range = 64, .vectors = ALL };
+    job.cells = (u64)cells[0] * cells[1] * cells[2];
+    job.bins[0] = DIM > 1 ? (cells[0] + XB - 1) / XB : 1;
+    job.slabs = (cells[Z] + ZS - 1) / ZS;
+    grids = calloc(ALL * job.cells, sizeof *grids);
+    for (u32 d = 0; d < 3; d++)
+        while (1u << job.bits[d] < cells[d])
+            job.bits[d]++;
+    for (u32 i = 0; i < POINTS; i++) {
+        records[i].number = i;
+        for (u32 d = 0; d < DIM; d++) {
+            u32 high = (u32)((i % 2 ? 2.3 + 0.5 * uniform() : uniform() * cells[d]) * 0x1p32 / (1u << job.bits[d]));
+            double u = high * (double)(1u << job.bits[d]) / 0x1p32;
+            records[i].high[d] = high;
+            points[i].cell[d] = (u32)ceil(u) % cells[d];
+            points[i].t[d] = 2 * (ceil(u) - u) - 1;
+        }
+    }
+    qsort(records, POINTS, sizeof *records, by_key);
+    for (u32 c = 0; c < COEFS; c++)
+        for (u32 j = 0; j < HALF; j++) {
+            int even = (COEFS - 1 - c) % 2 == 0;
+            REAL k = (REAL)(2 * j + 1 == WIDTH && !even ? 0 : uniform());
+            table[c * HCY_NUFFT_MAX_WIDTH + j] = k;
+            table[c * HCY_NUFFT_MAX_WIDTH + WIDTH - 1 - j] = even ? k : -k;
+        }
+    for (u32 i = 0; i < ALL * POINTS; i++)
+        strengths[i].x = (REAL)(uniform() - 0.5), strengths[i].y = (REAL)(uniform() - 0.5);
+    for (u32 i = 0; i < ALL * job.cells && !SPREADS; i++)
+        grids[i].x = (REAL)(uniform() - 0.5), grids[i].y = (REAL)(uniform() - 0.5);
+}
+
+/* Weight j of a point on an axis, and its cell; an axis that is not there has one. */
+static double weight(u32 i, u32 d, u32 j)
+{
+    double k = 0;
+    for (u32 c = 0; c < COEFS && d < DIM; c++)
+        k = k * points[i].t[d] + (double)table[c * HCY_NUFFT_MAX_WIDTH + j];
+    return d < DIM ? k : 1;
+}
+static u32 reached(u32 i, u32 d, u32 j)
+{
+    return d < DIM ? (points[i].cell[d] + j) % cells[d] : 0;
+}
+
+/* What is expected, pairs; to be freed. */
+static double *expected(void)
+{
+    double *want = calloc(2 * ALL * (SPREADS ? job.cells : POINTS), sizeof *want);
+    for (u32 i = 0; i < POINTS; i++)
+        for (u32 j = 0; j < WIDTH * (DIM > 1 ? WIDTH : 1) * (DIM > 2 ? WIDTH : 1); j++) {
+            u32 a = j % WIDTH, b = j / WIDTH % WIDTH, c = j / WIDTH / WIDTH;
+            double k = weight(i, 0, a) * weight(i, 1, b) * weight(i, 2, c);
+            u64 at = ((u64)reached(i, 2, c) * cells[1] + reached(i, 1, b)) * cells[0] + reached(i, 0, a);
+            for (u32 v = 0; v < ALL; v++) {
+                u64 grid = v * job.cells + at, point = v * POINTS + i, to = SPREADS ? grid : point;
+                PAIR from = SPREADS ? strengths[point] : grids[grid];
+                want[2 * to] += k * (double)from.x;
+                want[2 * to + 1] += k * (double)from.y;
+            }
+        }
+    return want;
+}
+
+static void kernel(void)
+{
+#if SPREADS
+    gpu_nufft_spread(job, records, table, strengths, grids);
+#else
+    gpu_nufft_interp(job, records, table, grids, strengths);
+#endif
+}
+
+/* The relative error, over the precision; -1: no threads. */
+double CASE(void);
+double CASE(void)
+{
+    const u32 groups[2] = { (POINTS + 63) / 64, (ALL + VECTORS - 1) / VECTORS };
+    double bad = 0, all = 0;
+    make();
+    if (lanes_run(kernel, groups))
+        return -1;
+    double *want = expected();
+    const PAIR *got = SPREADS ? grids : strengths;
+    for (u64 i = 0; i < ALL * (SPREADS ? job.cells : POINTS); i++) {
+        double re = (double)got[i].x - want[2 * i], im = (double)got[i].y - want[2 * i + 1];
+        bad += re * re + im * im;
+        all += want[2 * i] * want[2 * i] + want[2 * i + 1] * want[2 * i + 1];
+    }
+    free(want);
+    free(grids);
+    return sqrt(bad / all) / (PRECISION == 2 ? 0x1p-53 : 0x1p-24);
+}
