@@ -1,6 +1,6 @@
-/* lanes.h - a dialect for the kernels' texts (backends/gpu/dialect.h) in which a group's items are threads, so that what is
- * written for 32 lanes in step can be tested without such a device.  Lanes meet at every shuffle and product.  Groups run one
- * after another: lanes_run().
+/* lanes.h - a dialect for the kernels' texts (backends/gpu/dialect.h) in which a group's items are threads, so that
+ * what is written for 32 lanes in step can be tested without such a device.  Lanes meet at every shuffle and product.
+ * Groups run one after another: lanes_run().
  */
 #ifndef LANES_H
 #define LANES_H

@@ -96,20 +96,20 @@ check_LTLIBRARIES += $(pencils)
 tests_nufft_pencil_LDADD = $(pencils) libhalcyon.la
 EXTRA_DIST += tests/lanes.h
 libpencil1_la_SOURCES = tests/nufft_pencil_case.c
-libpencil1_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_3d_float -DPLACES=32 -DREAL=float -DPRECISION=1 -DDIM=3 -DWIDTH=4u \
-    -DXB=5 -DYB=3 -DZS=4 -DGROUP_SIZE=64 -DVECTORS=2 -DSPREADS=1
+libpencil1_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_3d_float -DPLACES=32 -DREAL=float -DPRECISION=1 -DDIM=3 \
+    -DWIDTH=4u -DXB=5 -DYB=3 -DZS=4 -DGROUP_SIZE=64 -DVECTORS=2 -DSPREADS=1
 libpencil2_la_SOURCES = tests/nufft_pencil_case.c
-libpencil2_la_CPPFLAGS = $(pencil_flags) -DCASE=interp_3d_double -DPLACES=64 -DREAL=double -DPRECISION=2 -DDIM=3 -DWIDTH=5u \
-    -DXB=4 -DYB=2 -DZS=9 -DGROUP_SIZE=64 -DVECTORS=2 -DSPREADS=0
+libpencil2_la_CPPFLAGS = $(pencil_flags) -DCASE=interp_3d_double -DPLACES=64 -DREAL=double -DPRECISION=2 -DDIM=3 \
+    -DWIDTH=5u -DXB=4 -DYB=2 -DZS=9 -DGROUP_SIZE=64 -DVECTORS=2 -DSPREADS=0
 libpencil3_la_SOURCES = tests/nufft_pencil_case.c
-libpencil3_la_CPPFLAGS = $(pencil_flags) -DCASE=interp_2d_float -DPLACES=48 -DREAL=float -DPRECISION=1 -DDIM=2 -DWIDTH=7u \
-    -DXB=3 -DYB=1 -DZS=2 -DGROUP_SIZE=32 -DVECTORS=1 -DSPREADS=0
+libpencil3_la_CPPFLAGS = $(pencil_flags) -DCASE=interp_2d_float -DPLACES=48 -DREAL=float -DPRECISION=1 -DDIM=2 \
+    -DWIDTH=7u -DXB=3 -DYB=1 -DZS=2 -DGROUP_SIZE=32 -DVECTORS=1 -DSPREADS=0
 libpencil4_la_SOURCES = tests/nufft_pencil_case.c
-libpencil4_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_1d_double -DPLACES=64 -DREAL=double -DPRECISION=2 -DDIM=1 -DWIDTH=11u \
-    -DXB=1 -DYB=1 -DZS=118 -DGROUP_SIZE=32 -DVECTORS=2 -DSPREADS=1
+libpencil4_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_1d_double -DPLACES=64 -DREAL=double -DPRECISION=2 -DDIM=1 \
+    -DWIDTH=11u -DXB=1 -DYB=1 -DZS=118 -DGROUP_SIZE=32 -DVECTORS=2 -DSPREADS=1
 libpencil5_la_SOURCES = tests/nufft_pencil_case.c
-libpencil5_la_CPPFLAGS = $(pencil_flags) -DCASE=interp_1d_float -DPLACES=64 -DREAL=float -DPRECISION=1 -DDIM=1 -DWIDTH=6u \
-    -DXB=1 -DYB=1 -DZS=59 -DGROUP_SIZE=32 -DVECTORS=1 -DSPREADS=0
+libpencil5_la_CPPFLAGS = $(pencil_flags) -DCASE=interp_1d_float -DPLACES=64 -DREAL=float -DPRECISION=1 -DDIM=1 \
+    -DWIDTH=6u -DXB=1 -DYB=1 -DZS=59 -DGROUP_SIZE=32 -DVECTORS=1 -DSPREADS=0
 test_public += tests/nufft_wisdom tests/nufft_direct
 tests_nufft_direct_SOURCES = tests/nufft_direct.c tests/nufft_oracle.h
 tests_nufft_wisdom_SOURCES = tests/nufft_wisdom.c tests/nufft_oracle.h

@@ -1,5 +1,5 @@
-/* nufft_pencil_case.c - one case of tests/nufft_pencil.c: the kernel's text, compiled with the options that tests/local.mk
- * gives it, run by lanes that are threads, against sums as nufft_format.h describes them. */
+/* nufft_pencil_case.c - one case of tests/nufft_pencil.c: the kernel's text, compiled with the options that
+ * tests/local.mk gives it, run by lanes that are threads, against sums as nufft_format.h describes them. */
 #include "lanes.h"
 #ifdef __GNUC__
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"

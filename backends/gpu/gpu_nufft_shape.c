@@ -119,11 +119,11 @@ static struct gpu_shape alone(const hcy_nufft_job *job)
 
 /* Near memory of a group, static: what any device has. */
 #define MOST_NEAR 49152u
-/* Registers of an item for its pieces, and how many it has. */
+/* Registers of an item for its pieces; of a lane of each of a multiprocessor's quarters. */
 #define MOST_PIECE(job) ((job)->precision == HCY_F64 ? 160u : 96u)
-#define REGISTERS       65536u
+#define REGISTERS       512u
 /* Waves of groups, at least: the last one is not full. */
-#define WAVES 12u
+#define WAVES 8u
 
 /* Tiles of 8 columns, tiles of 8 planes, rows, rows of a warp. */
 struct tiles {
@@ -155,16 +155,25 @@ static size_t near_bytes(const struct gpu_shape *s, const hcy_nufft_job *job, bo
     return s->batch * point + HCY_NUFFT_COEFS(job->width) * (job->width + 3) * real;
 }
 
+/* As many warps as hold the piece. */
+static void set_warps(struct gpu_shape *s, const hcy_nufft_job *job, bool spreads)
+{
+    for (s->group = 32; s->group < 256 && job->dim > 2 && piece_words(s, job, spreads) > MOST_PIECE(job);)
+        s->group += 32;
+}
+
 /* Of points of uniform density: those that are alone in a slab cost it all. */
 static double pencil_cost(const struct gpu_shape *s, const hcy_nufft_job *job)
 {
     struct tiles t = tiles_of(s, job);
+    double rows = t.mine * (s->group / 32);
     double points = slab_points(s, job), some = 1 - exp(-points), many = points / some;
     double together = job->dim > 1 ? 8 : 4, products = many / together + 0.5, halo = job->width - 1;
     double planes = s->zs / some < s->zs + halo ? s->zs / some : s->zs + halo;
     double cells = planes * (job->dim > 1 ? s->xb + halo : 1) * t.rows;
     bool wide = job->precision == HCY_F64;
-    return ((products > 1 ? products : 1) * t.m * t.n * t.rows * 0.35 + cells * (wide ? 0.1 : 0.025) + 0.8) / many +
+    double product = wide ? 0.45 : 0.35, cell = wide ? 0.065 : 0.025;
+    return ((products > 1 ? products : 1) * t.m * t.n * rows * product + cells * cell + 1.2) / many +
            0.05 * log2(1 + 64 / points);
 }
 
@@ -181,6 +190,7 @@ static struct gpu_shape choose_pencil(const hcy_nufft_job *job, double *least)
                 s.xb = job->dim > 1 ? 8 * m - halo : 1;
                 s.yb = rows[i];
                 s.zs = planes - halo;
+                set_warps(&s, job, true);
                 if ((job->dim == 1 || (8 * m > halo && 8 * n > halo)) && fits(job, 8 * m, s.yb + halo, planes))
                     keep_cheaper(&best, least, &s, pencil_cost(&s, job));
             }
@@ -190,18 +200,19 @@ static struct gpu_shape choose_pencil(const hcy_nufft_job *job, double *least)
 /* What a direction makes of a pencil. */
 static void share(struct gpu_shape *s, const hcy_nufft_job *job, uint32_t units, size_t items, bool spreads)
 {
-    uint32_t most = MOST_PIECE(job), others = job->precision == HCY_F32 ? 56 : spreads ? 80 : 100;
+    bool wide = job->precision == HCY_F64;
+    uint32_t others = wide ? spreads ? 84 : 92 : 72, warps; /* registers beside the pieces', as compilers need them */
     s->vectors = 1;
-    for (s->group = 32; s->group < 256 && job->dim > 2 && piece_words(s, job, spreads) > most;)
-        s->group += 32;
-    while (s->vectors < 4 && s->vectors < items && 2 * piece_words(s, job, spreads) <= most)
+    set_warps(s, job, spreads);
+    while (s->vectors < 4 && s->vectors < items && 2 * piece_words(s, job, spreads) <= MOST_PIECE(job))
         s->vectors *= 2;
     for (s->batch = s->group; s->batch > 32 && near_bytes(s, job, spreads) > MOST_NEAR;)
         s->batch -= 32;
-    s->resident = REGISTERS / (s->group * ((piece_words(s, job, spreads) + others + 7) / 8 * 8));
-    s->resident = s->resident < 1 ? 1 : s->resident > 1024 / s->group ? 1024 / s->group : s->resident;
+    warps = 4 * (REGISTERS / (piece_words(s, job, spreads) + others));
+    s->resident = (warps < 32 ? warps : 32) / (s->group / 32);
+    s->resident = s->resident ? s->resident : 1;
     /* Ranges of floats are short, as sums of them are exact only so far. */
-    uint64_t range = job->n_points / ((uint64_t)units * s->resident * WAVES), top = others == 56 ? 512 : 4096;
+    uint64_t range = job->n_points / ((uint64_t)units * s->resident * WAVES), top = wide ? 4096 : 512;
     s->range = (uint32_t)(range > top ? top : range > 128 ? range : 128) / s->batch * s->batch;
 }
 

@@ -4,7 +4,7 @@
  * (interpolation) of matrix products: 8 MT columns along x and 8 NT planes of the ring, for each row along y of the
  * pencil, which the group's warps share out.  Up to 8 points of one slab are a product:
  *
- *     spreading       piece[y] (16 x 8)  +=  x weights * strength, re and im (16 x 8 points) * z weights * y weight (8 x 8)
+ *     spreading       piece[y] (16 x 8)  +=  x weights * strength, re and im (16 x 8 points) * z weights * y weight
  *     interpolation   sums (16 x 8 points)  +=  piece[y] (16 x 8 planes) * z weights * y weight (8 x 8 points)
  *
  * and sums are multiplied by the x weights and added along x.  A plane stands at its number modulo RING, so that
@@ -136,14 +136,9 @@ DEVICE float of_lane(float x, u32 lane)
 }
 #endif
 
-/* A product waits for the one before it if both add to the same sums: those of floats' parts are kept apart by other
- * rows' or planes', and interpolation adds to several sums in turn. */
-#ifndef SPACED
-#define SPACED (PASSES > 1 && VECTORS * MT < 4 ? 4 / (VECTORS * MT) : 1)
-#endif
-#ifndef CHAINS
-#define CHAINS (VECTORS * MT * HALVES > 2 ? 1 : PRECISION == 2 ? 2 : VECTORS * MT * HALVES == 2 ? 3 : 6)
-#endif
+/* A product waits for the one before it if both add to the same sums: where registers allow, interpolation keeps those
+ * of floats' parts apart. */
+#define CHAINS (VECTORS * MT * HALVES > 2 ? 1 : PASSES)
 
 /* --- Points --- */
 
@@ -312,22 +307,18 @@ DEVICE void add_points(const NEAR struct near *near, const struct place *here, u
         }
     }
     UNROLL
-    for (int first = 0; first < MINE * NT; first += SPACED) {
-        struct b_part b[SPACED];
+    for (int y = 0; y < MINE; y++) {
+        REAL y0 = DIM > 2 ? w0[AT_Y + ROW_OF(y)] : 1, y1 = DIM > 2 ? w1[AT_Y + ROW_OF(y)] : 1;
         UNROLL
-        for (int k = 0; k < SPACED && first + k < MINE * NT; k++) {
-            int y = (first + k) / NT, i = (first + k) % NT;
-            set_b(&b[k], 0, z0[i] * (DIM > 2 ? w0[AT_Y + ROW_OF(y)] : 1));
-            set_b(&b[k], 1, z1[i] * (DIM > 2 ? w1[AT_Y + ROW_OF(y)] : 1));
-        }
-        UNROLL
-        for (int i = 0; i < PASSES * SPACED; i++) {
-            int k = i % SPACED, y = (first + k) / NT;
+        for (int i = 0; i < NT; i++) {
+            struct b_part b;
+            set_b(&b, 0, z0[i] * y0);
+            set_b(&b, 1, z1[i] * y1);
             EACH_VECTOR(v)
             {
                 UNROLL
-                for (int m = 0; m < MT && first + k < MINE * NT; m++)
-                    multiply(i / SPACED, piece[v][m][y][(first + k) % NT], &a[v][m], &b[k]);
+                for (int k = 0; k < PASSES * MT; k++)
+                    multiply(k / MT, piece[v][k % MT][y][i], &a[v][k % MT], &b);
             }
         }
     }
@@ -427,16 +418,18 @@ DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 p, 
             {
                 UNROLL
                 for (int k = 0; k < PASSES * MT; k++)
-                    multiply(k / MT, sums[half][(y * PASSES + k / MT) % CHAINS][v][k % MT],
+                    multiply(k / MT, sums[half][k / MT % CHAINS][v][k % MT],
                              &piece[v][k % MT][y][i % NT], &b);
             }
         }
     }
     UNROLL
-    for (int i = 0; i < HALVES * (CHAINS - 1) * VECTORS * MT * 4; i++) {
-        int half = i / ((CHAINS - 1) * VECTORS * MT * 4), k = 1 + i / (VECTORS * MT * 4) % (CHAINS - 1);
-        sums[half][0][i / (MT * 4) % VECTORS][i / 4 % MT][i % 4] +=
-            sums[half][k][i / (MT * 4) % VECTORS][i / 4 % MT][i % 4];
+    for (int k = 1; k < CHAINS; k++) {
+        UNROLL
+        for (int i = 0; i < HALVES * VECTORS * MT * 4; i++) {
+            int half = i / (VECTORS * MT * 4), v = i / (MT * 4) % VECTORS, m = i / 4 % MT;
+            sums[half][0][v][m][i % 4] += sums[half][k][v][m][i % 4];
+        }
     }
     EACH_VECTOR(v)
     {
