@@ -6,6 +6,17 @@
 #if GROUP_SIZE == 1
 #define NARROW (PIXEL_BYTES <= 4 && !PIXEL_SIGNED && !PIXEL_FLOAT)
 
+/* The plan is far larger than caches and walked in steps of 1 KiB, the images by bins: what comes next is asked for
+ * ahead, which makes this kernel a third faster (PoCL, Zen 5).  Such an address may lie behind its memory. */
+#if defined __has_builtin
+#if __has_builtin(__builtin_prefetch)
+#define AHEAD(p) __builtin_prefetch(p)
+#endif
+#endif
+#ifndef AHEAD
+#define AHEAD(p)
+#endif
+
 /* What the segments of some frames have in common. */
 struct alone {
     struct azint_plan plan;
@@ -51,22 +62,27 @@ DEVICE void sum_lane(struct alone *a, const uint4 *quads, u32 n, u64 bin, u32 j,
         signal[f] = variance[f] = 0;
         images[f] = a->images[j + f];
     }
-    for (u32 k = 0; k < 4 * n; k++) {
-        uint4 weights = quads[k / 4 * 64], squares = quads[k / 4 * 64 + 32];
-        u32 place = quad_place(weights, squares, k % 4), pixel = place_pixel(place);
-        u64 c = quad_weight(weights, k % 4), c2 = quad_weight(squares, k % 4);
-        if (!(c | (place & GPU_ENTRY_FIRST)))
-            continue;
+    for (u32 q = 0; q < n; q++) {
+        const uint4 weights = quads[q * 64], squares = quads[q * 64 + 32];
+        AHEAD(quads + (q + n) * 64);
+        AHEAD(quads + (q + n) * 64 + 32);
         UNROLL
-        for (u32 f = 0; f < frames; f++) {
-            u64 v = load_pixel(images[f], pixel);
-            if (v >= lowest && is_invalid(a->job, v)) {
-                a->lost[j + f] += lose_entry(a, j + f, (u32)c, place, bin);
+        for (u32 k = 0; k < 4; k++) {
+            u32 place = quad_place(weights, squares, k), pixel = place_pixel(place);
+            u64 c = quad_weight(weights, k), c2 = quad_weight(squares, k);
+            if (!(c | (place & GPU_ENTRY_FIRST)))
                 continue;
+            UNROLL
+            for (u32 f = 0; f < frames; f++) {
+                u64 v = load_pixel(images[f], pixel);
+                if (v >= lowest && is_invalid(a->job, v)) {
+                    a->lost[j + f] += lose_entry(a, j + f, (u32)c, place, bin);
+                    continue;
+                }
+                signal[f] += c * v;
+                if (VARIANCE)
+                    variance[f] += c2 * (v ? v : 1);
             }
-            signal[f] += c * v;
-            if (VARIANCE)
-                variance[f] += c2 * (v ? v : 1);
         }
     }
     UNROLL
@@ -137,6 +153,9 @@ void gpu_azint_alone(hcy_azint_job job, struct gpu_plan_at at, u32 items, u32 fr
         a.tile = tile;
         for (u32 j = 0; j < live; j++)
             a.images[j] = images + (which[j] * at.n_pixels + (u64)tile * GPU_TILE) * PIXEL_BYTES;
+        for (u32 j = 0; j < live; j++)
+            for (u32 i = 0; i < GPU_TILE * PIXEL_BYTES; i += 64)
+                AHEAD(a.images[j] + GROUPS * GPU_TILE * PIXEL_BYTES + i);
         for (u32 s = slice_of[tile]; s < slice_of[tile + 1]; s++)
             sum_slice(&a, s, live);
     }
