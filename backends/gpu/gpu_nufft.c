@@ -203,7 +203,7 @@ static int sort_pairs(const struct nufft *n, const struct sort *s, size_t *pairs
     const hcy_value *sorted = &call->values[SORT_SORTED];
     struct gpu_grid chunks = { { (uint32_t)n->n_chunks, 1 }, s->group, 0 };
     size_t to = n->pairs;
-    int status = 0;
+    int status = call->kernel->ops->zero(call->queue, sorted, n->spare, sizeof(struct gpu_nufft_head));
     *pairs = n->ranks;
     for (uint32_t shift = 0; !status && shift < 32 && (n->at.n_keys - 1) >> shift; shift += GPU_NUFFT_DIGIT) {
         size_t from = *pairs;
