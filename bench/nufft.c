@@ -4,9 +4,9 @@
  *     bench/nufft DEVICE [WORD [SIGMA]]
  *
  * A row a cell and type whose name contains WORD; points are uniform, or normal around 0 with SIGMA.  Times are
- * milliseconds of setting points, of a whole transform, and of the stage between points and grid alone, each the
- * best of three rounds; transforms are queued several at a time.  Errors are those of 16 results against the direct
- * sum. */
+ * milliseconds of setting points, with their report, of a whole transform, and of the stage between points and grid
+ * alone, each the best of three rounds; transforms are queued several at a time.  Errors are those of 16 results
+ * against the direct sum. */
 #include <halcyon/nufft.h>
 
 #include <math.h>
@@ -204,7 +204,6 @@ static void run(struct problem *p, const char *name)
     hcy_nufft *plan = NULL;
     double set = 0, whole, stage, error;
     o.precision = c->precision;
-    o.check_points = 0;
     CHECK(hcy_nufft_create(&plan, dev, p->type, c->dim, modes, +1, 1, c->eps, &o));
     for (int round = 0; round < ROUNDS + 1; round++) {
         double start = now();

@@ -25,6 +25,10 @@ static const struct {
     { "sums of images", gpu_text_azint, "-arch=compute_75 -DGROUP_SIZE=256 " PIXELS("4", "1", "1") },
     { "filters, without 64-bit atomics", gpu_text_filter,
       "-arch=compute_90 -DATOMICS=32 -DGROUP_SIZE=128 " PIXELS("2", "1", "0") },
+    { "sorting points", gpu_text_nufft_sort,
+      "-arch=compute_90 -DGROUP_SIZE=256 -DREAL=float -DPRECISION=1 -DDIM=3 -DXB=2 -DYB=4 -DZS=2 -DFIXED=0 -DPLACES=32 "
+      "-DPOINT=double" },
+    { "cutting modes", gpu_text_nufft_cut, "-arch=compute_75 -DGROUP_SIZE=256 -DREAL=double" },
     { "points to the grid on tensor cores, floats", gpu_text_nufft_pencil,
       "-arch=compute_80 " PENCIL("float", "1", "1") },
     { "points from the grid, doubles", gpu_text_nufft_pencil, "-arch=compute_90 " PENCIL("double", "2", "0") },
