@@ -39,18 +39,13 @@ DEVICE int own_info(const struct gpu_batch *batch, const struct block_info *info
 
 /* --- Bytes --- */
 
-/* Word w of a frame's planes: the low eight in q, with pixels that do not fit a byte zeroed; these are returned. */
-DEVICE u32 low_planes(const NEAR u32 *window, const NEAR struct plane_places *places, u32 new_planes, u32 w, u32 q[8])
+/* Pixels of word w of a frame's planes that do not fit a byte. */
+DEVICE u32 high_pixels(const NEAR u32 *window, const NEAR struct plane_places *places, u32 new_planes, u32 w)
 {
     const NEAR u32 *at = window + ((const NEAR u32 *)places)[8] + w;
     u32 high = *at;
-    load_eight(window, places, w, 0, q);
     for (u32 late = new_planes >> 9; late; late &= late - 1)
         high |= *(at += PLANE_WORDS);
-    UNROLL
-    for (int i = 0; i < 8; i++)
-        q[i] &= ~high;
-    transpose8x4(q);
     return high;
 }
 
@@ -63,24 +58,46 @@ DEVICE u32 one_pixel(const NEAR u32 *window, const NEAR struct plane_places *pla
     return v;
 }
 
+/* The pixels of word w of four frames that do not fit a byte, one by one: seldom any, so they are looked for anew
+ * rather than kept. */
+DEVICE void put_high(const struct azint_target *t, const NEAR u8 *windows, const NEAR struct eight *eight, u32 frame,
+                     u32 w, u64 first, u32 wanted)
+{
+    for (u32 end = frame + 4; frame < end; frame++) {
+        const NEAR u32 *window = (const NEAR u32 *)(windows + frame * SMALL_WINDOW);
+        u32 planes = eight->new_planes[frame], high = 0;
+        if (planes)
+            high = high_pixels(window, &eight->places[frame], planes, w) & wanted;
+        for (; high; high &= high - 1) {
+            u32 bit = (u32)FIRST_BIT(high);
+            put_pixel(t, GROUP * FRAMES + frame, first + bit, one_pixel(window, &eight->places[frame], w, bit), 1);
+        }
+    }
+}
+
 /* Windows to the tile's bytes: an item takes a word of the planes for four frames. */
 DEVICE void fill_tile(const struct azint_target *t, const NEAR u8 *windows, const NEAR struct eight *eight,
                       NEAR u8 *pixels, u32 b, u32 tile)
 {
-    u32 w = ITEM & 63, quad = ITEM >> 6, q[4][8], high[4];
+    u32 w = ITEM & 63, quad = ITEM >> 6, q[4][8], any = 0;
     u64 first = (u64)b * BLOCK_PIXELS + tile * GPU_TILE + 32 * w;
     u32 masked = ((const u32 *)(t->plan.base + t->plan.at.masked))[first / 32];
     UNROLL
     for (int k = 0; k < 4; k++) {
-        u32 planes = eight->new_planes[4 * quad + k];
-        high[k] = 0;
+        u32 frame = 4 * quad + k, planes = eight->new_planes[frame];
+        const NEAR u32 *window = (const NEAR u32 *)(windows + frame * SMALL_WINDOW);
         UNROLL
         for (int i = 0; i < 8; i++)
             q[k][i] = 0;
-        if (planes)
-            high[k] = low_planes((const NEAR u32 *)(windows + (4 * quad + k) * SMALL_WINDOW),
-                                 &eight->places[4 * quad + k], planes, tile * 64 + w, q[k]) &
-                      ~masked;
+        if (planes) {
+            u32 high = high_pixels(window, &eight->places[frame], planes, tile * 64 + w);
+            load_eight(window, &eight->places[frame], tile * 64 + w, 0, q[k]);
+            UNROLL
+            for (int i = 0; i < 8; i++)
+                q[k][i] &= ~high;
+            transpose8x4(q[k]);
+            any |= high;
+        }
     }
     UNROLL
     for (int i = 0; i < 8; i++) {
@@ -92,13 +109,8 @@ DEVICE void fill_tile(const struct azint_target *t, const NEAR u8 *windows, cons
         for (int c = 0; c < 4; c++)
             *(NEAR u32 *)(pixels + ((8 * c + i) * GPU_PITCH + w) * FRAMES + 4 * quad) = r[c];
     }
-    for (int k = 0; k < 4; k++)
-        for (u32 m = high[k]; m; m &= m - 1) {
-            u32 bit = (u32)FIRST_BIT(m), frame = 4 * quad + k;
-            u32 v = one_pixel((const NEAR u32 *)(windows + frame * SMALL_WINDOW), &eight->places[frame],
-                              tile * 64 + w, bit);
-            put_pixel(t, GROUP * FRAMES + frame, first + bit, v, 1);
-        }
+    if (any & ~masked)
+        put_high(t, windows, eight, 4 * quad, tile * 64 + w, first, ~masked);
 }
 
 /* --- Sums of a tile of bytes --- */
@@ -288,8 +300,9 @@ void gpu_azint_small(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_
         hcy_bslz4_block block = blocks[f->first_block + b];
         NEAR u8 *coded = room + warp * SMALL_COMP;
         u32 skip = stage_block(chunks + f->offset + block.offset, block.size, coded, lane);
-        carry_out(commands + ((u64)item * batch.n_blocks + b) * (2 * COMMANDS), info.counts,
-                  ANY_SPACE(const u8, coded + skip), windows + warp * SMALL_WINDOW, queues[warp], lane);
+        struct source source = { 0, NULL_PTR, NEAR_ADDRESS(coded) };
+        carry_out(commands + ((u64)item * batch.n_blocks + b) * (2 * COMMANDS), info.counts, &source, skip,
+                  windows + warp * SMALL_WINDOW, queues[warp], lane);
     }
     find_planes(&eight.places[warp], info.new_planes, lane);
     if (lane == 0)
@@ -409,8 +422,10 @@ DEVICE void wide_group(const struct azint_target *t, const struct gpu_batch *bat
     u32 new_planes = info.counts ? info.new_planes : 0;
     if (info.counts) {
         const hcy_bslz4_frame *f = &frames[item];
-        carry_out(commands + ((u64)item * batch->n_blocks + b) * (2 * COMMANDS), info.counts,
-                  chunks + f->offset + blocks[f->first_block + b].offset, window, queue, lane);
+        u32 skip;
+        struct source source = far_source(chunks + f->offset + blocks[f->first_block + b].offset, &skip);
+        carry_out(commands + ((u64)item * batch->n_blocks + b) * (2 * COMMANDS), info.counts, &source, skip, window,
+                  queue, lane);
     }
     find_planes(&eight->places[warp], new_planes, lane);
     LANES_BARRIER();

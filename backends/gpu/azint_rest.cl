@@ -29,9 +29,7 @@ DEVICE void add_wide_sum(u64 *low, u32 n_bins, u64 x)
         ATOMIC_ADD64(low, x);
 }
 
-/* All of a pixel: its sums, or what its loss takes off.  `counted`: it has been taken for a zero, whose variance
- * is 1. */
-DEVICE_CALL void put_pixel(const struct azint_target *t, u32 item, u64 pixel, u32 v, int counted)
+DEVICE_CALL void put_pixel_at(const struct azint_target *t, u32 item, u64 pixel, u32 v, int counted)
 {
     const struct azint_plan *plan = &t->plan;
     u32 n_bins = plan->at.n_bins;
@@ -61,6 +59,17 @@ DEVICE_CALL void put_pixel(const struct azint_target *t, u32 item, u64 pixel, u3
     } while (r.more);
     if (lost)
         ATOMIC_ADD64(&t->reports[item].n_lost, 1);
+}
+
+/* All of a pixel: its sums, or what its loss takes off.  `counted`: it has been taken for a zero, whose variance
+ * is 1.  What the callee sees is copied here, where it is needed: were it the kernel's own, every item would write it
+ * to its memory, 300 bytes, whether it comes here or not. */
+DEVICE void put_pixel(const struct azint_target *t, u32 item, u64 pixel, u32 v, int counted)
+{
+    struct azint_target own = *t;
+    hcy_azint_job job = *t->job;
+    own.job = &job;
+    put_pixel_at(&own, item, pixel, v, counted);
 }
 
 struct rest_target {

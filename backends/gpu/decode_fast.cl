@@ -34,8 +34,9 @@ void gpu_decode_fast(struct gpu_batch batch, BUFFER(const u8, chunks), BUFFER(co
     const hcy_bslz4_frame *f = &frames[item];
     NEAR u8 *window = room + warp * GPU_BLOCK;
     NEAR u32 *words = (NEAR u32 *)window;
-    carry_out(commands + block_at * (2 * COMMANDS), info.counts,
-              chunks + f->offset + blocks[f->first_block + b].offset, window, queues[warp], lane);
+    u32 skip;
+    struct source source = far_source(chunks + f->offset + blocks[f->first_block + b].offset, &skip);
+    carry_out(commands + block_at * (2 * COMMANDS), info.counts, &source, skip, window, queues[warp], lane);
     find_planes(&places[warp], info.new_planes, lane);
     LANES_BARRIER();
     /* In place, 32 columns at a time: row i of column w goes to column w ^ i, so that rows are read without

@@ -85,6 +85,7 @@ typedef unsigned long long uint64_t;
 #define MAX_OF_LANES(x) max_by_shuffles(x)
 #endif
 #define LANES_BARRIER() __syncwarp()
+#define NEAR_ADDRESS(p) ((uint32_t)__cvta_generic_to_shared(p))
 #define BYTE_PERM(a, b, s) __byte_perm((a), (b), (s))
 #define READ_ONLY(p) __ldg(p)
 #define BYTE_OF(x, k) __byte_perm((x), 0, 0x4440 | (k))
@@ -263,6 +264,7 @@ static inline uint bytes_dot(uint a, uint b, uint sum)
 #define BALLOT(x) lanes_ballot(x)
 #define ANY(x) (lanes_ballot(x) != 0)
 #define LANES_BARRIER() asm volatile("bar.warp.sync -1;" ::: "memory")
+#define NEAR_ADDRESS(p) ((uint)(ulong)(p))
 #define BYTE_PERM(a, b, s) bytes_picked((a), (b), (s))
 #define READ_ONLY(p) load_constant(p)
 #define BYTE_OF(x, k) bytes_picked((x), 0, 0x4440 | (k))
@@ -288,6 +290,34 @@ typedef int64_t i64;
                  : from((a)[0]), from((a)[1]), from((a)[2]), from((a)[3]), from((b)[0]), from((b)[1]))
 #define PRODUCT_F64(c, a, b) PRODUCT("f64.f64.f64.f64", "d", "d", c, a, b)
 #define PRODUCT_F11(c, a, b) PRODUCT("f32.tf32.tf32.f32", "r", "f", c, a, b)
+/* Local memory by its own addresses. */
+DEVICE u32 near_byte(u32 at)
+{
+    u32 x;
+    asm volatile("ld.shared.u8 %0, [%1];" : "=r"(x) : "r"(at) : "memory");
+    return x;
+}
+DEVICE u32 near_word(u32 at)
+{
+    u32 x;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"(at) : "memory");
+    return x;
+}
+DEVICE uint4 near_quad(u32 at)
+{
+    uint4 x;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w) : "r"(at) : "memory");
+    return x;
+}
+DEVICE void near_put_byte(u32 at, u32 x)
+{
+    asm volatile("st.shared.u8 [%0], %1;" ::"r"(at), "r"(x) : "memory");
+}
+DEVICE void near_put_word(u32 at, u32 x)
+{
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(at), "r"(x) : "memory");
+}
 DEVICE u32 max_by_shuffles(u32 x)
 {
     for (u32 apart = 16; apart; apart /= 2)

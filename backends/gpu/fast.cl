@@ -158,125 +158,141 @@ DEVICE u32 reciprocal(u32 lane)
     return lane ? 4096u / lane + 1 : 0;
 }
 
-/* Up to 128 bytes a step; a lane has left of the n bytes what is above its number. */
-DEVICE void copy_bytes(NEAR u8 *to, const u8 *from, i32 left, i32 n)
+/* Local memory goes by its own 32-bit addresses here: from pointers the compiler makes each address anew, six
+ * instructions a byte.
+ *
+ * Where bytes come from: local memory, or (FAR, known when this is compiled) any other; `base` is a multiple of 4. */
+struct source {
+    int far;
+    const u8 *base;
+    u32 near_base;
+};
+DEVICE u32 source_byte(const struct source *s, u32 at)
 {
-    for (i32 c = 0; c < n; c += 128, left -= 128, to += 128, from += 128) {
-        u8 v0 = 0, v1 = 0, v2 = 0, v3 = 0;
-        if (left > 0)
-            v0 = from[0];
-        if (left > 32)
-            v1 = from[32];
-        if (left > 64)
-            v2 = from[64];
-        if (left > 96)
-            v3 = from[96];
-        if (left > 0)
-            to[0] = v0;
-        if (left > 32)
-            to[32] = v1;
-        if (left > 64)
-            to[64] = v2;
-        if (left > 96)
-            to[96] = v3;
-        LANES_BARRIER();
+    return s->far ? s->base[at] : near_byte(s->near_base + at);
+}
+DEVICE u32 source_word(const struct source *s, u32 at)
+{
+    return s->far ? *(const u32 *)(s->base + at) : near_word(s->near_base + at);
+}
+
+/* n > 8 bytes, none of which is another's source, by words of the destination; those at its ends byte by byte. */
+DEVICE void copy_apart(u32 to, const struct source *s, u32 from, u32 n, u32 lane)
+{
+    u32 head = 0u - to & 3, whole = (n - head) & ~3u, pick = 0x3210 + 0x1111 * (from + head & 3);
+    u32 edge = lane < 4 ? lane : head + whole + lane - 4;
+    if (lane < 4 ? lane < head : lane < 8 && edge < n)
+        near_put_byte(to + edge, source_byte(s, from + edge));
+    from = (from + head & ~3u) + 4 * lane;
+    for (u32 i = 4 * lane; i < whole; i += 128, from += 128) {
+        u32 low = source_word(s, from), high = source_word(s, from + 4);
+        near_put_word(to + head + i, BYTE_PERM(low, high, pick));
     }
 }
 
 /* Literals do not depend on one another: the short ones a lane each, the others by all lanes in turn. */
-DEVICE void copy_literals(const struct command *literals, u32 n, const u8 *coded, NEAR u8 *window, u32 lane)
+DEVICE void copy_literals(const struct command *literals, u32 n, const struct source *coded, u32 skip, u32 window,
+                          u32 lane)
 {
     for (u32 first = 0; first < n; first += 32) {
         struct command c = { 0, 0 };
         if (first + lane < n)
             c = literals[first + lane];
-        u32 to = c.a & 0xffff, from = c.a >> 16, bytes = c.b;
-        u32 few = bytes <= 8 ? bytes : 0, most = MAX_OF_LANES(few);
-        for (u32 j = 0; j < most; j++)
+        u32 to = window + (c.a & 0xffff), from = skip + (c.a >> 16), few = c.b <= 8 ? c.b : 0, v[8];
+        UNROLL
+        for (u32 j = 0; j < 8; j++)
             if (j < few)
-                window[to + j] = coded[from + j];
-        for (u32 m = BALLOT(bytes > 8); m; m &= m - 1) {
+                v[j] = source_byte(coded, from + j);
+        UNROLL
+        for (u32 j = 0; j < 8; j++)
+            if (j < few)
+                near_put_byte(to + j, v[j]);
+        for (u32 m = BALLOT(c.b > 8); m; m &= m - 1) {
             int k = FIRST_BIT(m);
-            u32 all = SHUFFLE(bytes, k), at = SHUFFLE(to, k), source = SHUFFLE(from, k);
-            copy_bytes(window + at + lane, coded + source + lane, (i32)(all - lane), (i32)all);
+            u32 bytes = SHUFFLE(c.b, k), at = SHUFFLE(to, k), source = SHUFFLE(from, k);
+            copy_apart(at, coded, source, bytes, lane);
         }
     }
 }
 
-/* A match of more than 32 bytes. */
-DEVICE void copy_match(NEAR u8 *to, u32 bytes, u32 distance, u32 inverse, u32 lane)
+/* A match of more than 32 bytes; the barriers of copy_matches() stand before and behind it. */
+DEVICE void copy_match(u32 to, u32 bytes, u32 distance, u32 inverse, u32 lane)
 {
+    struct source window = { 0, NULL_PTR, 0 };
+    u32 at = to + lane;
     i32 left = (i32)(bytes - lane);
-    NEAR u8 *at = to + lane;
-    if (distance >= 128) {
-        copy_bytes(at, ANY_SPACE(const u8, at - distance), left, (i32)bytes);
+    if (distance >= bytes) {
+        copy_apart(to, &window, to - distance, bytes, lane);
     } else if (distance >= 32) {
         for (i32 c = 0; c < (i32)bytes; c += 32, left -= 32, at += 32) {
             if (left > 0)
-                *at = *(at - distance);
+                near_put_byte(at, near_byte(at - distance));
             LANES_BARRIER();
         }
     } else {
         u32 r = lane - distance * (lane * inverse >> 12), step = 32 - distance * (32 * inverse >> 12);
-        const NEAR u8 *from = to - distance;
+        u32 from = to - distance;
         for (i32 c = 0; c < (i32)bytes; c += 32, left -= 32, at += 32) {
             if (left > 0)
-                *at = from[r];
+                near_put_byte(at, near_byte(from + r));
             r += step;
             r = r >= distance ? r - distance : r;
         }
-        LANES_BARRIER();
     }
 }
 
 /* Matches in order: a short one takes one step, its command read by all lanes at once.  The barriers between steps
  * are needed: without them lanes were seen to run apart and fail. */
-DEVICE void copy_matches(const struct command *matches, u32 n, NEAR u8 *window, NEAR uint4 *queue, u32 lane)
+DEVICE void copy_matches(const struct command *matches, u32 n, u32 window, NEAR uint4 *queue, u32 lane)
 {
-    u32 inverse = reciprocal(lane);
+    u32 inverse = reciprocal(lane), commands = NEAR_ADDRESS(queue);
     for (u32 first = 0; first < n; first += 32) {
         struct command c = { 0, 1 };
         if (first + lane < n)
             c = matches[first + lane];
-        u32 bytes = c.a >> 16, own = SHUFFLE(inverse, c.b & 31);
+        u32 own = SHUFFLE(inverse, c.b & 31), here = n - first < 32 ? n - first : 32;
         uint4 q;
-        q.x = c.a & 0xffff;
-        q.y = bytes;
-        q.z = c.b;
+        q.x = window + (c.a & 0xffff);
+        q.y = c.a >> 16;
+        q.z = 0u - c.b;
         q.w = c.b < 32 ? own : 0;
         LANES_BARRIER();
         queue[lane] = q;
-        u32 slow = BALLOT(bytes > 32), here = n - first < 32 ? n - first : 32;
         LANES_BARRIER();
-        uint4 e = queue[0];
-        for (u32 k = 0; k < here;) {
-            u32 rest = slow >> k, until = rest ? k + (u32)FIRST_BIT(rest) : here;
-            for (; k < until; k++) {
-                u32 back = e.z * ((lane * e.w + 4096) >> 12);
-                NEAR u8 *to = window + e.x + lane;
-                int mine = lane < e.y;
-                e = queue[k + 1];
-                if (mine)
-                    *to = *(to - back);
-                LANES_BARRIER();
+        u32 end = commands + 16 * here, at = commands;
+        uint4 e = near_quad(at);
+        while (at < end) {
+            at += 16;
+            if (e.y > 32) {
+                copy_match(e.x, e.y, 0u - e.z, e.w, lane);
+            } else if (lane < e.y) {
+                u32 to = e.x + lane;
+                near_put_byte(to, near_byte(to + e.z * ((lane * e.w + 4096) >> 12)));
             }
-            if (k >= here)
-                break;
-            copy_match(window + e.x, e.y, e.z, e.w, lane);
-            e = queue[++k];
+            e = near_quad(at);
+            LANES_BARRIER();
         }
     }
 }
 #define QUEUE 33 /* commands kept for the lanes, and one read ahead */
 
 /* A block's planes to its window. */
-DEVICE void carry_out(const struct command *commands, u32 counts, const u8 *coded, NEAR u8 *window,
-                      NEAR uint4 *queue, u32 lane)
+DEVICE void carry_out(const struct command *commands, u32 counts, const struct source *coded, u32 skip,
+                      NEAR u8 *window, NEAR uint4 *queue, u32 lane)
 {
-    copy_literals(commands + COMMANDS, counts >> 8 & 255, coded, window, lane);
+    u32 to = NEAR_ADDRESS(window);
+    copy_literals(commands + COMMANDS, counts >> 8 & 255, coded, skip, to, lane);
     LANES_BARRIER();
-    copy_matches(commands, counts & 255, window, queue, lane);
+    copy_matches(commands, counts & 255, to, queue, lane);
     LANES_BARRIER();
+}
+
+/* A block's coded bytes where they are, with *skip bytes before them. */
+DEVICE struct source far_source(const u8 *coded, u32 *skip)
+{
+    *skip = (u32)((u64)coded & 3);
+    struct source s = { 1, coded - *skip, 0 };
+    return s;
 }
 
 /* --- Bits to pixels --- */
