@@ -12,7 +12,7 @@
 #define PENCIL(real, precision, spreads)                                                                     \
     "-DGROUP_SIZE=64 -DREAL=" real " -DPRECISION=" precision " -DDIM=3 -DXB=2 -DYB=4 -DZS=2 -DWIDTH=7u -DBATCH=64"   \
     " -DVECTORS=2 -DPLACES=64 -DSPREADS=" spreads " -DRESIDENT=4"
-#define ROW "-DPARSE_BLOCKS=8 -DDECODE_BLOCKS=8"
+#define ROW "-DDECODE_BLOCKS=8"
 
 static const struct {
     const char *name, *text, *options;

@@ -301,13 +301,13 @@ void gpu_azint_small(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_
         NEAR u8 *coded = room + warp * SMALL_COMP;
         u32 skip = stage_block(chunks + f->offset + block.offset, block.size, coded, lane);
         struct source source = { 0, NULL_PTR, NEAR_ADDRESS(coded) };
-        carry_out(commands + ((u64)item * batch.n_blocks + b) * (2 * COMMANDS), info.counts, &source, skip,
+        carry_out(f, chunks, b, &info, commands + ((u64)item * batch.n_blocks + b) * (2 * COMMANDS), &source, skip,
                   windows + warp * SMALL_WINDOW, queues[warp], lane);
     }
     find_planes(&eight.places[warp], info.new_planes, lane);
     if (lane == 0)
         eight.new_planes[warp] = info.counts ? info.new_planes : 0;
-    for (u32 t = 0; t < BLOCK_TILES; t++) {
+    for (u32 t = 0; t < BLOCK_TILES && b * BLOCK_TILES + t < at.n_tiles; t++) {
         BARRIER();
         if (t)
             tile = open_tile(&target.plan, b * BLOCK_TILES + t, heads);
@@ -344,7 +344,8 @@ DEVICE void wide_pixels(const struct azint_target *t, NEAR u32 *words, const NEA
             a[i] = 0;
         if (new_planes) {
             load_pixels(words, places, new_planes, w, a);
-            masked = ((const u32 *)(t->plan.base + t->plan.at.masked))[first / 32];
+            if (first < (u64)t->plan.at.n_tiles * GPU_TILE)
+                masked = ((const u32 *)(t->plan.base + t->plan.at.masked))[first / 32];
         }
         UNROLL
         for (int i = 0; i < 32; i++)
@@ -424,15 +425,15 @@ DEVICE void wide_group(const struct azint_target *t, const struct gpu_batch *bat
         const hcy_bslz4_frame *f = &frames[item];
         u32 skip;
         struct source source = far_source(chunks + f->offset + blocks[f->first_block + b].offset, &skip);
-        carry_out(commands + ((u64)item * batch->n_blocks + b) * (2 * COMMANDS), info.counts, &source, skip, window,
-                  queue, lane);
+        carry_out(f, chunks, b, &info, commands + ((u64)item * batch->n_blocks + b) * (2 * COMMANDS), &source, skip,
+                  window, queue, lane);
     }
     find_planes(&eight->places[warp], new_planes, lane);
     LANES_BARRIER();
     wide_pixels(t, (NEAR u32 *)window, &eight->places[warp], new_planes, b, item, lane);
     if (lane == 0)
         eight->new_planes[warp] = new_planes;
-    for (u32 k = 0; k < BLOCK_TILES; k++) {
+    for (u32 k = 0; k < BLOCK_TILES && b * BLOCK_TILES + k < t->plan.at.n_tiles; k++) {
         BARRIER();
         struct tile_at tile = open_tile(&t->plan, b * BLOCK_TILES + k, heads);
         BARRIER();

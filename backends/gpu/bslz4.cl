@@ -236,7 +236,7 @@ KERNEL void gpu_begin(struct gpu_batch batch, BUFFER(const hcy_bslz4_frame, fram
     hcy_frame_report report = { f->status, 0, 0, 0 };
     if (!f->status && !frame_fits(f, &batch))
         report.status = ERROR_INVALID;
-    struct gpu_frame_state s = { 0xffffffffu, GPU_WAY_REST };
+    struct gpu_frame_state s = { 0xffffffffu, GPU_WAY_REST, 0, 0 };
     if (report.status)
         s.way = GPU_WAY_NONE;
     else if (is_usual(f, &batch))

@@ -36,7 +36,7 @@ void gpu_decode_fast(struct gpu_batch batch, BUFFER(const u8, chunks), BUFFER(co
     NEAR u32 *words = (NEAR u32 *)window;
     u32 skip;
     struct source source = far_source(chunks + f->offset + blocks[f->first_block + b].offset, &skip);
-    carry_out(commands + block_at * (2 * COMMANDS), info.counts, &source, skip, window, queues[warp], lane);
+    carry_out(f, chunks, b, &info, commands + block_at * (2 * COMMANDS), &source, skip, window, queues[warp], lane);
     find_planes(&places[warp], info.new_planes, lane);
     LANES_BARRIER();
     /* In place, 32 columns at a time: row i of column w goes to column w ^ i, so that rows are read without
@@ -54,7 +54,9 @@ void gpu_decode_fast(struct gpu_batch batch, BUFFER(const u8, chunks), BUFFER(co
     u32 *out = (u32 *)(images + item * batch.image_bytes + (u64)b * GPU_BLOCK);
     u32 row = lane * OUT % ROWS; /* of all that the lane writes */
     const NEAR u32 *from = words + row * PLANE_WORDS;
-    for (u32 i = lane * OUT; i < GPU_BLOCK / 4; i += 32 * OUT) {
+    u64 left = (batch.image_bytes - (u64)b * GPU_BLOCK) / 4;
+    u32 n = left < GPU_BLOCK / 4 ? (u32)left : GPU_BLOCK / 4;
+    for (u32 i = lane * OUT; i < n; i += 32 * OUT) {
         u32 at = (i / ROWS) ^ row;
 #if OUT == 4
         uint4 v = { from[at], from[PLANE_WORDS + (at ^ 1)], from[2 * PLANE_WORDS + (at ^ 2)],

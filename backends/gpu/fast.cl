@@ -5,7 +5,7 @@
  * one of its own, and its place in the window is the number of such planes below.  Commands speak of places in that
  * window, so that carrying them out needs no thought.
  *
- * ELEM (2 or 4 bytes) and PARSE_BLOCKS are given when the text is compiled.
+ * ELEM (2 or 4 bytes) is given when the text is compiled.
  */
 #define PLANES (8 * ELEM)
 #define PLANE_BYTES (GPU_BLOCK / PLANES)
@@ -34,10 +34,22 @@ DEVICE u32 place_of(u32 new_planes, u32 plane)
 
 /* --- Parsing: one lane, one block --- */
 
+/* The last block of a frame may be a partial one: its planes have fewer bytes, but stand as far apart in the window as
+ * any block's.  Behind it come the frame's raw elements, up to seven, which become one more byte of each plane; a
+ * plane can only be left out if that byte is like its neighbour's, too. */
 struct parser {
     struct command *matches, *literals;
     u32 n_matches, n_literals, new_planes, removed;
+    u32 plane;  /* bytes of one in the stream */
+    u32 differ; /* planes whose byte of raw elements is not the one of the plane before */
 };
+
+/* Where a position of the stream is in the window. */
+DEVICE u32 place_at(const struct parser *p, u32 pos)
+{
+    return p->plane == PLANE_BYTES ? pos - p->removed
+                                   : place_of(p->new_planes, pos / p->plane) * PLANE_BYTES + pos % p->plane;
+}
 
 DEVICE void put_match(struct parser *p, u32 place, u32 bytes, u32 distance)
 {
@@ -45,16 +57,17 @@ DEVICE void put_match(struct parser *p, u32 place, u32 bytes, u32 distance)
     p->matches[p->n_matches++] = c;
 }
 
-/* A match at `pos`, once planes have been left out: its source is looked up plane by plane.  False: no room. */
+/* A match at `pos`, once places are no longer positions: its source is looked up plane by plane.  False: no room. */
 DEVICE int put_pieces(struct parser *p, u32 pos, u32 bytes, u32 offset)
 {
     while (bytes) {
-        u32 from = pos - offset, in = from % PLANE_BYTES;
-        u32 n = bytes < PLANE_BYTES - in ? bytes : PLANE_BYTES - in;
+        u32 from = pos - offset, in = from % p->plane, n = bytes < p->plane - in ? bytes : p->plane - in;
+        if (p->plane != PLANE_BYTES && n > p->plane - pos % p->plane)
+            n = p->plane - pos % p->plane;
         if (p->n_matches >= COMMANDS - 2)
             return 0;
-        put_match(p, pos - p->removed, n,
-                  pos - p->removed - (place_of(p->new_planes, from / PLANE_BYTES) * PLANE_BYTES + in));
+        u32 place = place_at(p, pos);
+        put_match(p, place, n, place - (place_of(p->new_planes, from / p->plane) * PLANE_BYTES + in));
         pos += n;
         bytes -= n;
     }
@@ -65,47 +78,62 @@ DEVICE int put_pieces(struct parser *p, u32 pos, u32 bytes, u32 offset)
 DEVICE int parse_match(struct parser *p, u32 pos, u32 bytes, u32 offset)
 {
     u32 end = pos + bytes, first = 0, last = 0;
-    if (bytes >= 2 * PLANE_BYTES && offset <= PLANE_BYTES && (offset & (offset - 1)) == 0) {
-        first = (pos + 2 * PLANE_BYTES - 1 - offset) / PLANE_BYTES;
-        last = end / PLANE_BYTES;
+    if (bytes >= 2 * p->plane && offset <= p->plane && p->plane % offset == 0) {
+        first = (pos + 2 * p->plane - 1 - offset) / p->plane;
+        last = end / p->plane;
     }
-    u32 before = last > first ? first * PLANE_BYTES - pos : bytes;
-    if (before && !p->removed)
+    u32 equal = last > first ? (last == 32 ? 0u : 1u << last) - (1u << first) : 0;
+    if (p->differ & equal)
+        equal = 0;
+    u32 before = equal ? first * p->plane - pos : bytes;
+    if (before && !p->removed && p->plane == PLANE_BYTES)
         put_match(p, pos, before, offset);
     else if (before && !put_pieces(p, pos, before, offset))
         return 0;
-    if (last <= first)
+    if (!equal)
         return 1;
-    p->new_planes &= ~((last == 32 ? 0u : 1u << last) - (1u << first));
-    p->removed += (last - first) * PLANE_BYTES;
-    if (end % PLANE_BYTES && last < PLANES)
-        put_match(p, last * PLANE_BYTES - p->removed, end % PLANE_BYTES, PLANE_BYTES);
+    p->new_planes &= ~equal;
+    p->removed += (last - first) * p->plane;
+    if (end % p->plane && last < PLANES)
+        put_match(p, place_of(p->new_planes, last) * PLANE_BYTES, end % p->plane, PLANE_BYTES);
     return 1;
 }
 
-/* 0: done; 1: damaged; 2: too many commands. */
-DEVICE int parse_block(const u8 *s, u32 n, struct command *commands, struct block_info *info)
+/* Literals at `pos`.  False: no room. */
+DEVICE int parse_literals(struct parser *p, u32 pos, u32 from, u32 bytes)
 {
-    struct parser p = {
-        commands, commands + COMMANDS, 0, 0, PLANES == 32 ? 0xffffffffu : (1u << (PLANES & 31)) - 1, 0
-    };
+    while (bytes) {
+        u32 n = bytes;
+        if (p->plane != PLANE_BYTES && n > p->plane - pos % p->plane)
+            n = p->plane - pos % p->plane;
+        if (p->n_literals >= COMMANDS - 1)
+            return 0;
+        struct command c = { place_at(p, pos) | from << 16, n };
+        p->literals[p->n_literals++] = c;
+        pos += n;
+        from += n;
+        bytes -= n;
+    }
+    return 1;
+}
+
+/* A block of `total` bytes.  0: done; 1: damaged; 2: too many commands. */
+DEVICE int parse_block(const u8 *s, u32 n, u32 total, u32 differ, struct command *commands, struct block_info *info)
+{
+    struct parser p = { commands, commands + COMMANDS, 0, 0, 0xffffffffu >> (32 - PLANES), 0, total / PLANES, differ };
     i32 at = 0, made = 0;
     u32 late = 0, wide;
     struct lz4_sequence seq;
     do {
         u32 pos = (u32)made;
-        if (!lz4_next(s, (i32)n, GPU_BLOCK, &at, &made, &seq))
+        if (!lz4_next(s, (i32)n, (i32)total, &at, &made, &seq))
             return 1;
-        if (p.n_matches >= COMMANDS - 4 || p.n_literals >= COMMANDS - 1)
+        if (p.n_matches >= COMMANDS - 4 || !parse_literals(&p, pos, seq.literals_at, seq.literals))
             return 2;
-        if (seq.literals) {
-            struct command c = { (pos - p.removed) | seq.literals_at << 16, seq.literals };
-            p.literals[p.n_literals++] = c;
-        }
         pos += seq.literals;
         if (seq.match && !parse_match(&p, pos, seq.match, seq.offset))
             return 2;
-        late += pos >= 8 * PLANE_BYTES;
+        late += pos >= 8 * p.plane;
     } while (seq.match);
     u32 planes = POPCOUNT(p.new_planes);
     wide = planes > SMALL_PLANES || n > SMALL_CODED || late > SMALL_LATE ? WIDE : 0;
@@ -114,37 +142,64 @@ DEVICE int parse_block(const u8 *s, u32 n, struct command *commands, struct bloc
     return 0;
 }
 
-/* 32 lanes take PARSE_BLOCKS blocks of a frame: more would wait for one another, as each goes its own way. */
+/* A frame's raw element. */
+DEVICE u32 raw_element(const u8 *raw, u32 k)
+{
+    u32 v = 0;
+    UNROLL
+    for (u32 b = 0; b < ELEM; b++)
+        v |= (u32)raw[k * ELEM + b] << 8 * b;
+    return v;
+}
+
+DEVICE u32 planes_that_differ(const u8 *raw, u32 bytes)
+{
+    u32 differ = 0;
+    for (u32 k = 0; k * ELEM < bytes; k++) {
+        u32 v = raw_element(raw, k);
+        differ |= v ^ v << 1;
+    }
+    return differ & ~1u;
+}
+
+/* 32 lanes take `lanes` blocks of a frame: more would wait for one another, as each goes its own way. */
 KERNEL GROUP_OF(GPU_PARSE_GROUP)
-void gpu_parse(struct gpu_batch batch, BUFFER(const u8, chunks), BUFFER(const hcy_bslz4_frame, frames),
+void gpu_parse(struct gpu_batch batch, u32 lanes, BUFFER(const u8, chunks), BUFFER(const hcy_bslz4_frame, frames),
                BUFFER(const hcy_bslz4_block, blocks), BUFFER(struct gpu_state, state),
                BUFFER(struct block_info, infos), BUFFER(struct command, commands))
 {
     OPEN(const u8, chunks) OPEN(const hcy_bslz4_frame, frames) OPEN(const hcy_bslz4_block, blocks)
     OPEN(struct gpu_state, state) OPEN(struct block_info, infos) OPEN(struct command, commands)
-    u32 item = GROUP_Y, lane = ITEM % 32,
-        b = (GROUP * (GPU_PARSE_GROUP / 32) + ITEM / 32) * PARSE_BLOCKS + lane;
+    u32 item = GROUP_Y, lane = ITEM % 32, b = (GROUP * (GPU_PARSE_GROUP / 32) + ITEM / 32) * lanes + lane;
     const hcy_bslz4_frame *f = &frames[item];
     struct block_info info = { 0, 0 };
     u64 block_at = (u64)item * batch.n_blocks + b;
-    if (lane >= PARSE_BLOCKS || b >= batch.n_blocks)
+    if (lane >= lanes || b >= batch.n_blocks)
         return;
     if (frame_states(state)[item].way != GPU_WAY_FAST) {
         infos[block_at] = info;
         return;
     }
     hcy_bslz4_block block = blocks[f->first_block + b];
+    const u8 *coded = chunks + f->offset + block.offset;
+    struct command *own = commands + block_at * (2 * COMMANDS);
     u32 bytes = decoded_bytes(f, b);
     int how = 2; /* as parse_block() says */
     if (!block_fits(f, block, bytes))
         how = 1;
-    else if (bytes == GPU_BLOCK && !(block.size & HCY_BLOCK_STORED))
-        how = parse_block(chunks + f->offset + block.offset, block.size, commands + block_at * (2 * COMMANDS),
-                          &info);
+    else if (block.size & HCY_BLOCK_STORED)
+        how = 2;
+    else if (bytes == GPU_BLOCK)
+        how = parse_block(coded, block.size, GPU_BLOCK, 0, own, &info);
+    else
+        how = parse_block(coded, block.size, bytes,
+                          planes_that_differ(chunks + f->offset + f->tail_offset, f->tail_bytes), own, &info);
     if (how == 1)
         ATOMIC_MIN32(&frame_states(state)[item].damaged, b);
     else if (how == 2)
         list_block(state, &batch, item, b);
+    else if (bytes != GPU_BLOCK)
+        frame_states(state)[item].tail = 1;
     if (how)
         info.counts = 0;
     infos[block_at] = info;
@@ -276,14 +331,27 @@ DEVICE void copy_matches(const struct command *matches, u32 n, u32 window, NEAR 
 }
 #define QUEUE 33 /* commands kept for the lanes, and one read ahead */
 
-/* A block's planes to its window. */
-DEVICE void carry_out(const struct command *commands, u32 counts, const struct source *coded, u32 skip,
-                      NEAR u8 *window, NEAR uint4 *queue, u32 lane)
+/* The raw elements behind a partial block. */
+DEVICE void put_raw(const u8 *raw, u32 bytes, u32 plane, u32 new_planes, u32 window, u32 lane)
 {
-    u32 to = NEAR_ADDRESS(window);
-    copy_literals(commands + COMMANDS, counts >> 8 & 255, coded, skip, to, lane);
+    u32 x = 0;
+    for (u32 k = 0; k * ELEM < bytes; k++)
+        x |= (raw_element(raw, k) >> (lane & (PLANES - 1)) & 1) << k;
+    if (lane < PLANES && new_planes >> lane & 1)
+        near_put_byte(window + place_of(new_planes, lane) * PLANE_BYTES + plane, x);
+}
+
+/* A block's planes to its window.  The source begins `skip` bytes before the coded ones. */
+DEVICE void carry_out(const hcy_bslz4_frame *f, const u8 *chunks, u32 b, const struct block_info *info,
+                      const struct command *commands, const struct source *coded, u32 skip, NEAR u8 *window,
+                      NEAR uint4 *queue, u32 lane)
+{
+    u32 to = NEAR_ADDRESS(window), bytes = decoded_bytes(f, b);
+    copy_literals(commands + COMMANDS, info->counts >> 8 & 255, coded, skip, to, lane);
     LANES_BARRIER();
-    copy_matches(commands, counts & 255, to, queue, lane);
+    copy_matches(commands, info->counts & 255, to, queue, lane);
+    if (bytes != GPU_BLOCK)
+        put_raw(chunks + f->offset + f->tail_offset, f->tail_bytes, bytes / PLANES, info->new_planes, to, lane);
     LANES_BARRIER();
 }
 

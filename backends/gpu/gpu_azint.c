@@ -215,7 +215,7 @@ static int lay_sums(struct azint *a, const struct gpu_call *call)
     if (!status)
         status = hcy_size_add(&a->list, a->pairs, size);
     return status ? status
-                  : hcy_size_add(&a->coded.end, a->list, groups * a->coded.full_blocks * sizeof(uint32_t));
+                  : hcy_size_add(&a->coded.end, a->list, groups * a->coded.batch.n_blocks * sizeof(uint32_t));
 }
 
 static int fast_variant(struct azint *a, const struct gpu_call *call)
@@ -268,7 +268,7 @@ static int run_small(const struct azint *a, const struct gpu_call *call)
 {
     const struct gpu_coded *c = &a->coded;
     uint32_t plane = GPU_BLOCK / (8 * c->batch.elem_size);
-    struct gpu_grid grid = { { groups_of(call), c->full_blocks },
+    struct gpu_grid grid = { { groups_of(call), c->batch.n_blocks },
                              32 * GPU_FRAMES,
                              GPU_FRAMES * (GPU_SMALL_COMP + GPU_SMALL_PLANES(c->batch.elem_size) * plane) };
     return GPU_STEP(call, c->variant, "gpu_azint_small", &grid, GPU_BYTES(c->batch), GPU_BYTES(*a->job),
@@ -284,7 +284,7 @@ static int run_small(const struct azint *a, const struct gpu_call *call)
 static int run_wide(const struct azint *a, const struct gpu_call *call)
 {
     const struct gpu_coded *c = &a->coded;
-    uint32_t groups = groups_of(call), all = groups * c->full_blocks,
+    uint32_t groups = groups_of(call), all = groups * c->batch.n_blocks,
              resident = call->kernel->ops->units * WIDE_RESIDENT;
     struct gpu_grid grid = { { resident < all ? resident : all, 1 },
                              32 * GPU_FRAMES,

@@ -44,8 +44,8 @@ size_t gpu_fast_local_bytes(const struct gpu_row *row)
 int gpu_row_options(const struct gpu_call *call, char *options, int used)
 {
     const struct gpu_row *row = call->kernel->ops->row;
-    return used + snprintf(options + used, GPU_OPTIONS_BYTES - (size_t)used, " -DPARSE_BLOCKS=%u -DDECODE_BLOCKS=%u",
-                           row->parse_blocks, row->decode_blocks);
+    return used + snprintf(options + used, GPU_OPTIONS_BYTES - (size_t)used, " -DDECODE_BLOCKS=%u",
+                           row->decode_blocks);
 }
 
 static int place(size_t *offset, size_t *at, size_t items, size_t size)
@@ -134,13 +134,23 @@ struct gpu_grid gpu_rest_grid(const struct gpu_coded *c, const struct gpu_call *
     return (struct gpu_grid){ { groups, 1 }, gpu_rest_group(c, call), 0 };
 }
 
+/* Blocks that 32 lanes parse: few where the device would be idle otherwise, as each lane waits for the others. */
+#define PARSE_WARPS 16u /* of a multiprocessor */
+static uint32_t parse_lanes(const struct gpu_coded *c, const struct gpu_call *call)
+{
+    uint64_t all = (uint64_t)c->batch.n_blocks * c->batch.items;
+    uint64_t lanes = 1 + all / (PARSE_WARPS * (uint64_t)call->kernel->ops->units);
+    uint32_t most = call->kernel->ops->row->parse_blocks;
+    return lanes < most ? (uint32_t)lanes : most;
+}
+
 static int parse(const struct gpu_coded *c, const struct gpu_call *call)
 {
-    uint32_t blocks = GPU_PARSE_GROUP / 32 * call->kernel->ops->row->parse_blocks;
+    uint32_t lanes = parse_lanes(c, call), blocks = GPU_PARSE_GROUP / 32 * lanes;
     struct gpu_grid grid = { { (c->batch.n_blocks + blocks - 1) / blocks, c->batch.items },
                              GPU_PARSE_GROUP,
                              0 };
-    return GPU_STEP(call, c->variant, "gpu_parse", &grid, GPU_BYTES(c->batch), gpu_at(c->chunks, 0),
+    return GPU_STEP(call, c->variant, "gpu_parse", &grid, GPU_BYTES(c->batch), GPU_BYTES(lanes), gpu_at(c->chunks, 0),
                     gpu_at(c->frames, 0), gpu_at(c->blocks, 0), gpu_at(c->scratch, 0),
                     gpu_at(c->scratch, c->infos), gpu_at(c->scratch, c->commands));
 }
@@ -166,7 +176,7 @@ static int decode_fast(const struct gpu_coded *c, const struct gpu_call *call, c
                        size_t at)
 {
     uint32_t blocks = call->kernel->ops->row->decode_blocks;
-    struct gpu_grid grid = { { (c->full_blocks + blocks - 1) / blocks, c->batch.items },
+    struct gpu_grid grid = { { (c->batch.n_blocks + blocks - 1) / blocks, c->batch.items },
                              32 * blocks,
                              blocks * GPU_BLOCK };
     return GPU_STEP(call, c->variant, "gpu_decode_fast", &grid, GPU_BYTES(c->batch), gpu_at(c->chunks, 0),

@@ -30,6 +30,8 @@ struct gpu_state {
 struct gpu_frame_state {
     uint32_t damaged; /* its first damaged block, 0xffffffff if none */
     uint32_t way;     /* GPU_WAY_* */
+    uint32_t tail;    /* its raw elements go with its partial block, the fast way */
+    uint32_t reserved;
 };
 #define GPU_WAY_FAST 0u /* parsed; `rest` does what is listed */
 #define GPU_WAY_REST 1u /* all of it by `rest` */

@@ -71,7 +71,7 @@ DEVICE void rest_run(const struct gpu_batch *batch, const u8 *chunks, const hcy_
         const hcy_bslz4_frame *f = &frames[item];
         if (states[item].way == GPU_WAY_NONE)
             continue;
-        if (item % GROUPS == GROUP)
+        if (item % GROUPS == GROUP && !states[item].tail)
             rest_tail(batch, chunks, f, item, target);
         if (states[item].way != GPU_WAY_REST)
             continue;
