@@ -169,17 +169,6 @@ DEVICE void sum_tile(const struct azint_target *t, const NEAR u8 *pixels, const 
     }
 }
 #else
-/* The same byte of four words, for each of the four. */
-DEVICE void transpose4x4(const u32 x[4], u32 y[4])
-{
-    u32 a = BYTE_PERM(x[0], x[1], 0x5140), b = BYTE_PERM(x[0], x[1], 0x7362);
-    u32 c = BYTE_PERM(x[2], x[3], 0x5140), d = BYTE_PERM(x[2], x[3], 0x7362);
-    y[0] = BYTE_PERM(a, c, 0x5410);
-    y[1] = BYTE_PERM(a, c, 0x7632);
-    y[2] = BYTE_PERM(b, d, 0x5410);
-    y[3] = BYTE_PERM(b, d, 0x7632);
-}
-
 /* Bytes that are 0 become 1. */
 DEVICE u32 one_at_least(u32 x)
 {

@@ -14,6 +14,86 @@ DEVICE void pack_pixels(u32 a[32])
 #endif
 }
 
+/* Where all planes above the low eight are alike, so that pixels are bytes or of all ones above a byte (gaps between a
+ * detector's modules): the bytes in the pixels' order, then a bit a pixel for what is above them.  False, and nothing
+ * done, where they are not. */
+#define WORDS (PLANE_WORDS / 32) /* of a plane, that a lane takes */
+DEVICE int fill_bytes(NEAR u32 *words, const NEAR struct plane_places *places, u32 new_planes, u32 lane)
+{
+    u32 q[WORDS][8], above[WORDS], differ = 0;
+    UNROLL
+    for (u32 h = 0; h < WORDS; h++) {
+        const NEAR u32 *at = words + ((const NEAR u32 *)places)[8] + 32 * h + lane;
+        above[h] = *at;
+        for (u32 late = new_planes >> 9; late; late &= late - 1)
+            differ |= above[h] ^ *(at += PLANE_WORDS);
+    }
+    if (ANY(differ))
+        return 0;
+    UNROLL
+    for (u32 h = 0; h < WORDS; h++) {
+        load_eight(words, places, 32 * h + lane, 0, q[h]);
+        transpose8x4(q[h]);
+    }
+    LANES_BARRIER();
+    UNROLL
+    for (u32 h = 0; h < WORDS; h++) {
+        u32 even[4], odd[4];
+        transpose4x4(q[h], even);
+        transpose4x4(q[h] + 4, odd);
+        NEAR uint4 *to = (NEAR uint4 *)words + 2 * (32 * h + lane);
+        uint4 a = { even[0], odd[0], even[1], odd[1] }, b = { even[2], odd[2], even[3], odd[3] };
+        to[0] = a;
+        to[1] = b;
+        words[PLANE_WORDS * 8 + 32 * h + lane] = above[h];
+    }
+    LANES_BARRIER();
+    return 1;
+}
+
+/* Four words of the image from those bytes.  The bits of four pixels become the signs of four bytes. */
+DEVICE void widen_bytes(const NEAR u32 *words, u32 i, u32 x[4])
+{
+    const NEAR u32 *above = words + PLANE_WORDS * 8;
+#if ELEM == 4
+    u32 v = words[i / 4], sign = (above[i / 32] >> (i & 31) & 15) * 0x10204080u;
+    UNROLL
+    for (u32 k = 0; k < 4; k++)
+        x[k] = SIGN_PERM(v, sign, 0xccc0 + 0x1111 * k);
+#else
+    u32 m = above[i / 16] >> (2 * i & 31);
+    UNROLL
+    for (u32 k = 0; k < 2; k++) {
+        u32 v = words[i / 2 + k], sign = (m >> 4 * k & 15) * 0x10204080u;
+        x[2 * k] = SIGN_PERM(v, sign, 0xd1c0);
+        x[2 * k + 1] = SIGN_PERM(v, sign, 0xf3e2);
+    }
+#endif
+}
+
+/* n words of an image, which may begin at any. */
+DEVICE void write_bytes(const NEAR u32 *words, u32 *out, u32 n, u32 lane)
+{
+    u32 odd = (u32)(u64)out & 15;
+    for (u32 i = 4 * lane; i < n; i += 128) {
+        u32 x[4];
+        widen_bytes(words, i, x);
+        uint4 v = { x[0], x[1], x[2], x[3] };
+        uint2 a = { x[0], x[1] }, b = { x[2], x[3] };
+        if (!odd && i + 4 <= n) {
+            *(uint4 *)(out + i) = v;
+        } else if (odd == 8 && i + 4 <= n) {
+            *(uint2 *)(out + i) = a;
+            *(uint2 *)(out + i + 2) = b;
+        } else {
+            UNROLL
+            for (u32 k = 0; k < 4; k++)
+                if (i + k < n)
+                    out[i + k] = x[k];
+        }
+    }
+}
+
 KERNEL GROUPS_OF(DECODE_BLOCKS * 32, 24 / DECODE_BLOCKS)
 void gpu_decode_fast(struct gpu_batch batch, BUFFER(const u8, chunks), BUFFER(const hcy_bslz4_frame, frames),
                      BUFFER(const hcy_bslz4_block, blocks), BUFFER(const struct block_info, infos),
@@ -39,6 +119,13 @@ void gpu_decode_fast(struct gpu_batch batch, BUFFER(const u8, chunks), BUFFER(co
     carry_out(f, chunks, b, &info, commands + block_at * (2 * COMMANDS), &source, skip, window, queues[warp], lane);
     find_planes(&places[warp], info.new_planes, lane);
     LANES_BARRIER();
+    u32 *out = (u32 *)(images + item * batch.image_bytes + (u64)b * GPU_BLOCK);
+    u64 left = (batch.image_bytes - (u64)b * GPU_BLOCK) / 4;
+    u32 n = left < GPU_BLOCK / 4 ? (u32)left : GPU_BLOCK / 4;
+    if (fill_bytes(words, &places[warp], info.new_planes, lane)) {
+        write_bytes(words, out, n, lane);
+        return;
+    }
     /* In place, 32 columns at a time: row i of column w goes to column w ^ i, so that rows are read without
      * conflict. */
     for (u32 w = lane; w < PLANE_WORDS; w += 32) {
@@ -51,11 +138,8 @@ void gpu_decode_fast(struct gpu_batch batch, BUFFER(const u8, chunks), BUFFER(co
             words[i * PLANE_WORDS + (w ^ i)] = a[i];
     }
     LANES_BARRIER();
-    u32 *out = (u32 *)(images + item * batch.image_bytes + (u64)b * GPU_BLOCK);
     u32 row = lane * OUT % ROWS; /* of all that the lane writes */
     const NEAR u32 *from = words + row * PLANE_WORDS;
-    u64 left = (batch.image_bytes - (u64)b * GPU_BLOCK) / 4;
-    u32 n = left < GPU_BLOCK / 4 ? (u32)left : GPU_BLOCK / 4;
     for (u32 i = lane * OUT; i < n; i += 32 * OUT) {
         u32 at = (i / ROWS) ^ row;
 #if OUT == 4

@@ -85,6 +85,7 @@ typedef unsigned long long uint64_t;
 #define MAX_OF_LANES(x) max_by_shuffles(x)
 #endif
 #define LANES_BARRIER() __syncwarp()
+#define SIGN_PERM(a, b, s) bytes_picked((a), (b), (s)) /* 8 | k: the sign of byte k instead of it */
 #define NEAR_ADDRESS(p) ((uint32_t)__cvta_generic_to_shared(p))
 #define BYTE_PERM(a, b, s) __byte_perm((a), (b), (s))
 #define READ_ONLY(p) __ldg(p)
@@ -223,12 +224,6 @@ static inline uint lanes_max(uint x)
 #else
 #define MAX_OF_LANES(x) max_by_shuffles(x)
 #endif
-static inline uint bytes_picked(uint a, uint b, uint s)
-{
-    uint y;
-    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(y) : "r"(a), "r"(b), "r"(s));
-    return y;
-}
 /* Memory that does not change while the kernel runs. */
 static inline __attribute__((overloadable)) ushort load_constant(const ushort *p)
 {
@@ -266,6 +261,7 @@ static inline uint bytes_dot(uint a, uint b, uint sum)
 #define LANES_BARRIER() asm volatile("bar.warp.sync -1;" ::: "memory")
 #define NEAR_ADDRESS(p) ((uint)(ulong)(p))
 #define BYTE_PERM(a, b, s) bytes_picked((a), (b), (s))
+#define SIGN_PERM(a, b, s) bytes_picked((a), (b), (s))
 #define READ_ONLY(p) load_constant(p)
 #define BYTE_OF(x, k) bytes_picked((x), 0, 0x4440 | (k))
 #define DOT_BYTES(a, b, sum) bytes_dot((a), (b), (sum))
@@ -290,6 +286,13 @@ typedef int64_t i64;
                  : from((a)[0]), from((a)[1]), from((a)[2]), from((a)[3]), from((b)[0]), from((b)[1]))
 #define PRODUCT_F64(c, a, b) PRODUCT("f64.f64.f64.f64", "d", "d", c, a, b)
 #define PRODUCT_F11(c, a, b) PRODUCT("f32.tf32.tf32.f32", "r", "f", c, a, b)
+DEVICE u32 bytes_picked(u32 a, u32 b, u32 s)
+{
+    u32 y;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(y) : "r"(a), "r"(b), "r"(s));
+    return y;
+}
+
 /* Local memory by its own addresses. */
 DEVICE u32 near_byte(u32 at)
 {
