@@ -126,6 +126,19 @@ DEVICE struct gpu_slice slice_at(const struct azint_plan *plan, const struct til
                                   : ((const struct gpu_slice *)(plan->base + plan->at.slices))[s];
 }
 
+/* Bytes that are 0 become 1. */
+DEVICE u32 one_at_least(u32 x)
+{
+    return x + ((~(x | ((x | 0x80808080u) - 0x01010101u)) & 0x80808080u) >> 7);
+}
+
+DEVICE void add_bytes(u64 *to, const u32 sums[3])
+{
+    u64 x = sums[0] + ((u64)sums[1] << 8) + ((u64)sums[2] << 16);
+    if (x)
+        ATOMIC_ADD64(to, x);
+}
+
 #if UNIT
 /* Sums and numbers of zeros of eight frames, two to a word; frames 0 and 2, 1 and 3, 4 and 6, 5 and 7. */
 DEVICE void sum_tile(const struct azint_target *t, const NEAR u8 *pixels, const struct tile_at *at,
@@ -169,19 +182,6 @@ DEVICE void sum_tile(const struct azint_target *t, const NEAR u8 *pixels, const 
     }
 }
 #else
-/* Bytes that are 0 become 1. */
-DEVICE u32 one_at_least(u32 x)
-{
-    return x + ((~(x | ((x | 0x80808080u) - 0x01010101u)) & 0x80808080u) >> 7);
-}
-
-DEVICE void add_bytes(u64 *to, const u32 sums[3])
-{
-    u64 x = sums[0] + ((u64)sums[1] << 8) + ((u64)sums[2] << 16);
-    if (x)
-        ATOMIC_ADD64(to, x);
-}
-
 /* A lane has a segment; four entries of four frames are one step: dot products of pixels' and weights' bytes. */
 DEVICE void sum_tile(const struct azint_target *t, const NEAR u8 *pixels, const struct tile_at *at,
                      const NEAR struct eight *eight, u64 *pairs)

@@ -278,6 +278,20 @@ static int run_small(const struct azint *a, const struct gpu_call *call)
                     gpu_at(c->scratch, a->pairs), gpu_at(c->scratch, 0), gpu_at(c->scratch, a->list));
 }
 
+/* The same of a frame alone. */
+static int run_one(const struct azint *a, const struct gpu_call *call)
+{
+    const struct gpu_coded *c = &a->coded;
+    struct gpu_grid grid = { { (c->batch.n_blocks + GPU_ONE_BLOCKS - 1) / GPU_ONE_BLOCKS, 1 },
+                             32 * GPU_ONE_BLOCKS,
+                             GPU_ONE_BLOCKS * (GPU_BLOCK + GPU_SMALL_COMP) };
+    return GPU_STEP(call, c->variant, "gpu_azint_one", &grid, GPU_BYTES(c->batch), GPU_BYTES(*a->job),
+                    GPU_BYTES(a->plan->at), gpu_at(c->chunks, 0), gpu_at(c->frames, 0), gpu_at(c->blocks, 0),
+                    gpu_at(c->scratch, c->infos), gpu_at(c->scratch, c->commands), gpu_at(a->tables, 0),
+                    gpu_at(a->sums, 0), gpu_at(a->reports, 0), gpu_at(c->scratch, a->fast), gpu_at(c->scratch, 0),
+                    gpu_at(c->scratch, a->list));
+}
+
 /* Groups of `wide` that a multiprocessor holds at once. */
 #define WIDE_RESIDENT 3u
 
@@ -321,7 +335,7 @@ static int run_fast(const struct azint *a, const struct gpu_call *call)
     if (!status)
         status = call->kernel->ops->zero(call->queue, c->scratch, a->fast, a->list - a->fast);
     if (!status && c->batch.fast)
-        status = run_small(a, call);
+        status = call->items == 1 ? run_one(a, call) : run_small(a, call);
     if (!status && c->batch.fast)
         status = run_wide(a, call);
     if (!status)

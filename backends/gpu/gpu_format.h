@@ -60,6 +60,7 @@ struct gpu_block_info {
 };
 #define GPU_PARSE_GROUP 32u /* a multiple of 32 */
 #define GPU_FRAMES      8u  /* of a group that sums */
+#define GPU_ONE_BLOCKS  4u  /* of a group that sums a frame alone */
 #define GPU_FAST_ROWS   4u  /* sums of a frame in scratch memory */
 #define GPU_PAIR_ROWS   8u  /* and of GPU_FRAMES of a plan whose weights are all one */
 /* Room of a small block, planes and coded bytes; the latter of eight frames become their tile. */

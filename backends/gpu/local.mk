@@ -5,7 +5,7 @@ gpu_decode = $(gpu_common) backends/gpu/decode.cl backends/gpu/rest.cl backends/
 gpu_decode_fast = $(gpu_decode) backends/gpu/fast.cl backends/gpu/decode_fast.cl
 gpu_azint = $(gpu_common) backends/gpu/azint.cl backends/gpu/azint_alone.cl
 gpu_azint_fast = $(gpu_azint) backends/gpu/azint_rest.cl backends/gpu/rest.cl backends/gpu/azint_rest_kernel.cl \
-    backends/gpu/fast.cl backends/gpu/azint_fast.cl
+    backends/gpu/fast.cl backends/gpu/azint_fast.cl backends/gpu/azint_one.cl
 gpu_nufft_common = backends/gpu/dialect.h src/nufft/nufft_format.h backends/gpu/gpu_format.h
 gpu_nufft_sort = $(gpu_nufft_common) backends/gpu/nufft_point.cl backends/gpu/nufft_sort.cl
 gpu_nufft_scan = $(gpu_nufft_common) backends/gpu/nufft_scan.cl
@@ -21,6 +21,7 @@ EXTRA_DIST += backends/gpu/dialect.h backends/gpu/text.sh backends/gpu/bslz4.cl 
     backends/gpu/decode_rest.cl backends/gpu/fast.cl backends/gpu/decode_fast.cl backends/gpu/azint.cl \
     backends/gpu/azint_alone.cl \
     backends/gpu/azint_rest.cl backends/gpu/azint_rest_kernel.cl backends/gpu/azint_fast.cl \
+    backends/gpu/azint_one.cl \
     backends/gpu/azint_wide.cl backends/gpu/azint_filter.cl
 
 backends/gpu/gpu_texts.c: backends/gpu/text.sh $(gpu_decode_fast) $(gpu_azint_fast) $(gpu_filter) \

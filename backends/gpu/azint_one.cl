@@ -1,0 +1,132 @@
+/* azint_one.cl - a frame alone from commands to sums, on the shortest way to its curve: 32 lanes take a block from its
+ * commands to its sums and wait for no others.  Eight frames at once (azint_fast.cl) share what is read of the plan and
+ * so do more in a second; of one frame, seven eighths of those lanes would be idle.
+ *
+ * Windows hold all planes, so blocks count as wide only if many of their pixels exceed a byte: those are listed for
+ * gpu_azint_wide.
+ */
+#define ONE_HIGH 8 /* pixels that exceed a byte, one by one, of a lane's */
+
+/* Has a lane more than that? */
+DEVICE int too_bright(const struct azint_target *t, const NEAR u32 *window, const NEAR struct plane_places *places,
+                      u32 new_planes, u32 b, u32 lane)
+{
+    u32 n = 0;
+    for (u32 w = lane; w < PLANE_WORDS; w += 32) {
+        u64 first = (u64)b * BLOCK_PIXELS + 32 * w;
+        if (first < (u64)t->plan.at.n_tiles * GPU_TILE)
+            n += POPCOUNT(high_pixels(window, places, new_planes, w) &
+                          ~((const u32 *)(t->plan.base + t->plan.at.masked))[first / 32]);
+    }
+    return ANY(n > ONE_HIGH);
+}
+
+/* The window's words of a tile to bytes; those that do not fit one are put apart. */
+DEVICE void fill_one(const struct azint_target *t, const NEAR u32 *window, const NEAR struct plane_places *places,
+                     u32 new_planes, NEAR u8 *pixels, u32 b, u32 tile, u32 lane)
+{
+    for (u32 w = lane; w < 64; w += 32) {
+        u64 first = (u64)b * BLOCK_PIXELS + tile * GPU_TILE + 32 * w;
+        u32 masked = ((const u32 *)(t->plan.base + t->plan.at.masked))[first / 32], in = tile * 64 + w, q[8];
+        u32 high = high_pixels(window, places, new_planes, in);
+        load_eight(window, places, in, 0, q);
+        UNROLL
+        for (int i = 0; i < 8; i++)
+            q[i] &= ~high;
+        transpose8x4(q);
+        UNROLL
+        for (int i = 0; i < 32; i++)
+            pixels[i * GPU_PITCH + w] = (u8)(q[i & 7] >> (i & 24));
+        for (high &= ~masked; high; high &= high - 1) {
+            u32 bit = (u32)FIRST_BIT(high);
+            put_pixel(t, 0, first + bit, one_pixel(window, places, in, bit), 1);
+        }
+    }
+    if (lane == 0)
+        pixels[GPU_NO_PLACE] = 0;
+    LANES_BARRIER();
+}
+
+/* A slice of a tile of bytes: a lane has a segment, four entries are one step. */
+DEVICE void sum_slice(const struct azint_target *t, const NEAR u8 *pixels, u32 s, u32 first, u32 n, u32 lane)
+{
+    const struct azint_plan *plan = &t->plan;
+    u32 bin = READ_ONLY((const u32 *)(plan->base + plan->at.bins) + s * 32 + lane), n_bins = plan->at.n_bins;
+    const uint4 *quad = (const uint4 *)(plan->base + plan->at.quads) + (u64)first * 64 + lane;
+    u32 signal[3] = { 0, 0, 0 }, variance[3] = { 0, 0, 0 };
+    for (u32 k = 0; k < n; k++, quad += 64) {
+        uint4 c = READ_ONLY(quad), c2 = READ_ONLY(quad + 32);
+        u32 y = BYTE_PERM(BYTE_PERM(pixels[c.w & GPU_ENTRY_PLACE], pixels[c.w >> 16 & GPU_ENTRY_PLACE], 0x0040),
+                          BYTE_PERM(pixels[c2.w & GPU_ENTRY_PLACE], pixels[c2.w >> 16 & GPU_ENTRY_PLACE], 0x0040),
+                          0x5410);
+        signal[0] = DOT_BYTES(y, c.x, signal[0]);
+        signal[1] = DOT_BYTES(y, c.y, signal[1]);
+        signal[2] = DOT_BYTES(y, c.z, signal[2]);
+        if (VARIANCE) {
+            u32 z = one_at_least(y);
+            variance[0] = DOT_BYTES(z, c2.x, variance[0]);
+            variance[1] = DOT_BYTES(z, c2.y, variance[1]);
+            variance[2] = DOT_BYTES(z, c2.z, variance[2]);
+        }
+    }
+    if (bin == GPU_NO_BIN)
+        return;
+    add_bytes(fast_row(t->fast, n_bins, 0, FAST_SIGNAL) + bin, signal);
+    if (VARIANCE)
+        add_bytes(fast_row(t->fast, n_bins, 0, FAST_VARIANCE) + bin, variance);
+}
+
+/* All slices of a tile, whose heads the lanes read together. */
+DEVICE void sum_one(const struct azint_target *t, const NEAR u8 *pixels, u32 tile, u32 lane)
+{
+    const u32 *slice_of = (const u32 *)(t->plan.base + t->plan.at.slice_of);
+    const struct gpu_slice *slices = (const struct gpu_slice *)(t->plan.base + t->plan.at.slices);
+    u32 end = READ_ONLY(slice_of + tile + 1);
+    for (u32 s = READ_ONLY(slice_of + tile); s < end; s += 32) {
+        struct gpu_slice head = { 0, 0 };
+        u32 here = end - s < 32 ? end - s : 32;
+        if (lane < here)
+            head = slices[s + lane];
+        for (u32 k = 0; k < here; k++)
+            sum_slice(t, pixels, s + k, SHUFFLE(head.first, (int)k), SHUFFLE(head.n, (int)k), lane);
+    }
+    LANES_BARRIER();
+}
+
+KERNEL GROUPS_OF(GPU_ONE_BLOCKS * 32, 5)
+void gpu_azint_one(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_at at, BUFFER(const u8, chunks),
+                   BUFFER(const hcy_bslz4_frame, frames), BUFFER(const hcy_bslz4_block, blocks),
+                   BUFFER(const struct block_info, infos), BUFFER(const struct command, commands),
+                   BUFFER(const u8, base), BUFFER(u64, sums), BUFFER(hcy_frame_report, reports), BUFFER(u64, fast),
+                   BUFFER(struct gpu_state, state), BUFFER(u32, wide_list))
+{
+    OPEN(const u8, chunks) OPEN(const hcy_bslz4_frame, frames) OPEN(const hcy_bslz4_block, blocks)
+    OPEN(const struct block_info, infos) OPEN(const struct command, commands) OPEN(const u8, base)
+    OPEN(u64, sums) OPEN(hcy_frame_report, reports) OPEN(u64, fast) OPEN(struct gpu_state, state)
+    OPEN(u32, wide_list)
+    DYNAMIC_LOCAL(room, GPU_ONE_BLOCKS * (GPU_BLOCK + GPU_SMALL_COMP));
+    LOCAL uint4 queues[GPU_ONE_BLOCKS][QUEUE];
+    LOCAL struct plane_places all_places[GPU_ONE_BLOCKS];
+    u32 lane = ITEM % 32, warp = ITEM / 32, b = GROUP * GPU_ONE_BLOCKS + warp, skip;
+    if (b >= batch.n_blocks)
+        return;
+    struct block_info info = infos[b];
+    if (!info.counts)
+        return;
+    NEAR u8 *window = room + warp * (GPU_BLOCK + GPU_SMALL_COMP), *pixels = window + GPU_BLOCK;
+    NEAR struct plane_places *places = &all_places[warp];
+    struct azint_target target = { { base, at }, &job, sums, fast, reports };
+    struct source source = far_source(chunks + frames->offset + blocks[frames->first_block + b].offset, &skip);
+    carry_out(frames, chunks, b, &info, commands + (u64)b * (2 * COMMANDS), &source, skip, window, queues[warp], lane);
+    find_planes(places, info.new_planes, lane);
+    LANES_BARRIER();
+    if (too_bright(&target, (const NEAR u32 *)window, places, info.new_planes, b, lane)) {
+        if (lane == 0)
+            wide_list[ATOMIC_ADD32(&state->wide, 1)] = b;
+        return;
+    }
+    for (u32 t = 0; t < BLOCK_TILES && b * BLOCK_TILES + t < at.n_tiles; t++) {
+        fill_one(&target, (const NEAR u32 *)window, places, info.new_planes, pixels, b, t, lane);
+        sum_one(&target, pixels, b * BLOCK_TILES + t, lane);
+    }
+}
