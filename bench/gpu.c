@@ -392,9 +392,10 @@ static void one_batch(struct worker *w)
     struct batch *b = &w->batch;
     size_t sums = b->n * HCY_AZINT_SUMS * BINS * 8;
     uint8_t *host = hcy_buffer_host(b->back);
+    CHECK(hcy_buffer_copy(b->queue, b->coded, 0, b->pinned, 0, b->frames));
     if (!w->copy_only)
-        parse(b);
-    CHECK(hcy_buffer_copy(b->queue, b->coded, 0, b->pinned, 0, b->total));
+        parse(b); /* while the chunks are on their way */
+    CHECK(hcy_buffer_copy(b->queue, b->coded, b->frames, b->pinned, b->frames, b->total - b->frames));
     if (!w->copy_only) {
         launch(b);
         CHECK(hcy_buffer_copy(b->queue, b->back, 0, b->sums, 0, sums));

@@ -134,8 +134,10 @@ DEVICE u32 one_at_least(u32 x)
 
 DEVICE void add_bytes(u64 *to, const u32 sums[3])
 {
-    u64 x = sums[0] + ((u64)sums[1] << 8) + ((u64)sums[2] << 16);
-    if (x)
+    u64 x = sums[0];
+    MUL_ADD_WIDE(x, sums[1], 0x100u);
+    MUL_ADD_WIDE(x, sums[2], 0x10000u);
+    if (sums[0] | sums[1] | sums[2])
         ATOMIC_ADD64(to, x);
 }
 
@@ -222,11 +224,11 @@ DEVICE void sum_tile(const struct azint_target *t, const NEAR u8 *pixels, const 
         }
         if (bin == GPU_NO_BIN)
             continue;
+        u64 *row = fast_row(t->fast, n_bins, GROUP * FRAMES + four, FAST_SIGNAL) + bin;
         UNROLL
-        for (int j = 0; j < 4; j++) {
+        for (int j = 0; j < 4; j++, row += FAST_ROWS * n_bins) {
             if (!eight->new_planes[four + j])
                 continue;
-            u64 *row = fast_row(t->fast, n_bins, GROUP * FRAMES + four + j, FAST_SIGNAL) + bin;
             add_bytes(row, signal[j]);
             if (VARIANCE)
                 add_bytes(row + FAST_VARIANCE * n_bins, variance[j]);

@@ -241,6 +241,8 @@ KERNEL void gpu_begin(struct gpu_batch batch, BUFFER(const hcy_bslz4_frame, fram
         s.way = GPU_WAY_NONE;
     else if (is_usual(f, &batch))
         s.way = GPU_WAY_FAST;
+    if (s.way == GPU_WAY_REST || (s.way == GPU_WAY_FAST && f->tail_bytes && f->last_bytes == f->block_bytes))
+        ATOMIC_MAX32(&state->loose, 1);
     reports[i] = report;
     frame_states(state)[i] = s;
 }

@@ -293,6 +293,13 @@ DEVICE u32 bytes_picked(u32 a, u32 b, u32 s)
     return y;
 }
 
+/* x, in a register: not computed anew where it is used. */
+DEVICE u32 settled(u32 x)
+{
+    asm volatile("" : "+r"(x));
+    return x;
+}
+
 /* Local memory by its own addresses. */
 DEVICE u32 near_byte(u32 at)
 {

@@ -53,8 +53,8 @@ DEVICE u32 place_at(const struct parser *p, u32 pos)
 
 DEVICE void put_match(struct parser *p, u32 place, u32 bytes, u32 distance)
 {
-    struct command c = { place | bytes << 16, distance };
-    p->matches[p->n_matches++] = c;
+    uint2 c = { place | bytes << 16, distance };
+    ((uint2 *)p->matches)[p->n_matches++] = c;
 }
 
 /* A match at `pos`, once places are no longer positions: its source is looked up plane by plane.  False: no room. */
@@ -108,8 +108,8 @@ DEVICE int parse_literals(struct parser *p, u32 pos, u32 from, u32 bytes)
             n = p->plane - pos % p->plane;
         if (p->n_literals >= COMMANDS - 1)
             return 0;
-        struct command c = { place_at(p, pos) | from << 16, n };
-        p->literals[p->n_literals++] = c;
+        uint2 c = { place_at(p, pos) | from << 16, n };
+        ((uint2 *)p->literals)[p->n_literals++] = c;
         pos += n;
         from += n;
         bytes -= n;
@@ -117,26 +117,60 @@ DEVICE int parse_literals(struct parser *p, u32 pos, u32 from, u32 bytes)
     return 1;
 }
 
-/* A block of `total` bytes.  0: done; 1: damaged; 2: too many commands. */
-DEVICE int parse_block(const u8 *s, u32 n, u32 total, u32 differ, struct command *commands, struct block_info *info)
+/* Four bytes from any place. */
+DEVICE u32 any_word(const u8 *s, u32 at)
 {
-    struct parser p = { commands, commands + COMMANDS, 0, 0, 0xffffffffu >> (32 - PLANES), 0, total / PLANES, differ };
-    i32 at = 0, made = 0;
-    u32 late = 0, wide;
-    struct lz4_sequence seq;
-    do {
-        u32 pos = (u32)made;
-        if (!lz4_next(s, (i32)n, (i32)total, &at, &made, &seq))
+    u64 address = (u64)s + at;
+    const u32 *word = (const u32 *)(address & ~(u64)3);
+    return BYTE_PERM(word[0], word[1], 0x3210 + 0x1111 * ((u32)address & 3));
+}
+
+/* A block of `total` bytes.  0: done; 1: damaged; 2: too many commands.
+ *
+ * lz4_next()'s rules, but each sequence's offset, the first byte of its length and the next one's token come with one
+ * load: that loads wait for one another is what the time of a batch's longest block consists of. */
+DEVICE int parse_block(const u8 *s, i32 n, i32 total, u32 differ, struct command *commands, struct block_info *info)
+{
+    struct parser p = { commands, commands + COMMANDS, 0, 0, 0xffffffffu >> (32 - PLANES), 0, (u32)total / PLANES,
+                        differ };
+    i32 q = 1, pos = 0;
+    u32 late = 0, token = s[0];
+    for (;;) {
+        i32 literals = (i32)(token >> 4), match = (i32)(token & 15) + 4;
+        if (literals == 15 && (q >= n - 15 || !lz4_length(s, &q, n - 15, &literals)))
             return 1;
-        if (p.n_matches >= COMMANDS - 4 || !parse_literals(&p, pos, seq.literals_at, seq.literals))
+        if (literals > total - pos || literals > n - q)
+            return 1;
+        if (p.n_matches >= COMMANDS - 4 || !parse_literals(&p, (u32)pos, (u32)q, (u32)literals))
             return 2;
-        pos += seq.literals;
-        if (seq.match && !parse_match(&p, pos, seq.match, seq.offset))
+        pos += literals;
+        q += literals;
+        late += (u32)pos >= 8 * p.plane;
+        if (pos > total - 12 || q > n - 8)
+            break;
+        u32 word = any_word(s, (u32)q), offset = word & 0xffff;
+        q += 2;
+        token = word >> 16 & 255;
+        if (match == 19 && token != 255) {
+            match += (i32)token;
+            token = word >> 24;
+            q++;
+        } else if (match == 19) {
+            if (!lz4_length(s, &q, n - 4, &match))
+                return 1;
+            token = s[q];
+        }
+        if (!offset || offset > (u32)pos || match > total - 5 - pos)
+            return 1;
+        if (!parse_match(&p, (u32)pos, (u32)match, offset))
             return 2;
-        late += pos >= 8 * p.plane;
-    } while (seq.match);
+        pos += match;
+        q++;
+    }
+    if (q != n || pos != total)
+        return 1;
     u32 planes = POPCOUNT(p.new_planes);
-    wide = planes > SMALL_PLANES || n > SMALL_CODED || late > SMALL_LATE ? WIDE : 0;
+    u32 wide = planes > SMALL_PLANES || n > (i32)SMALL_CODED || late > SMALL_LATE ? WIDE : 0;
     info->counts = p.n_matches | p.n_literals << 8 | planes << 16 | wide;
     info->new_planes = p.new_planes;
     return 0;
@@ -190,16 +224,18 @@ void gpu_parse(struct gpu_batch batch, u32 lanes, BUFFER(const u8, chunks), BUFF
     else if (block.size & HCY_BLOCK_STORED)
         how = 2;
     else if (bytes == GPU_BLOCK)
-        how = parse_block(coded, block.size, GPU_BLOCK, 0, own, &info);
+        how = parse_block(coded, (i32)block.size, (i32)GPU_BLOCK, 0, own, &info);
     else
-        how = parse_block(coded, block.size, bytes,
+        how = parse_block(coded, (i32)block.size, (i32)bytes,
                           planes_that_differ(chunks + f->offset + f->tail_offset, f->tail_bytes), own, &info);
     if (how == 1)
         ATOMIC_MIN32(&frame_states(state)[item].damaged, b);
     else if (how == 2)
         list_block(state, &batch, item, b);
-    else if (bytes != GPU_BLOCK)
+    if (bytes != GPU_BLOCK && !how)
         frame_states(state)[item].tail = 1;
+    else if (bytes != GPU_BLOCK)
+        ATOMIC_MAX32(&state->loose, 1);
     if (how)
         info.counts = 0;
     infos[block_at] = info;
@@ -250,10 +286,10 @@ DEVICE void copy_literals(const struct command *literals, u32 n, const struct so
                           u32 lane)
 {
     for (u32 first = 0; first < n; first += 32) {
-        struct command c = { 0, 0 };
+        uint2 c = { 0, 0 };
         if (first + lane < n)
-            c = literals[first + lane];
-        u32 to = window + (c.a & 0xffff), from = skip + (c.a >> 16), few = c.b <= 8 ? c.b : 0, v[8];
+            c = ((const uint2 *)literals)[first + lane];
+        u32 to = window + (c.x & 0xffff), from = skip + (c.x >> 16), few = c.y <= 8 ? c.y : 0, v[8];
         UNROLL
         for (u32 j = 0; j < 8; j++)
             if (j < few)
@@ -262,9 +298,9 @@ DEVICE void copy_literals(const struct command *literals, u32 n, const struct so
         for (u32 j = 0; j < 8; j++)
             if (j < few)
                 near_put_byte(to + j, v[j]);
-        for (u32 m = BALLOT(c.b > 8); m; m &= m - 1) {
+        for (u32 m = BALLOT(c.y > 8); m; m &= m - 1) {
             int k = FIRST_BIT(m);
-            u32 bytes = SHUFFLE(c.b, k), at = SHUFFLE(to, k), source = SHUFFLE(from, k);
+            u32 bytes = SHUFFLE(c.y, k), at = SHUFFLE(to, k), source = SHUFFLE(from, k);
             copy_apart(at, coded, source, bytes, lane);
         }
     }
@@ -296,34 +332,40 @@ DEVICE void copy_match(u32 to, u32 bytes, u32 distance, u32 inverse, u32 lane)
     }
 }
 
-/* Matches in order: a short one takes one step, its command read by all lanes at once.  The barriers between steps
- * are needed: without them lanes were seen to run apart and fail. */
+/* Matches in order: a short one takes one step, its command read by all lanes at once.  These steps are most of the
+ * kernels' time, so nothing in them branches or is computed twice: lanes behind a match's end repeat its last byte.
+ * The barriers between steps are needed: without them lanes were seen to run apart and fail. */
 DEVICE void copy_matches(const struct command *matches, u32 n, u32 window, NEAR uint4 *queue, u32 lane)
 {
     u32 inverse = reciprocal(lane), commands = NEAR_ADDRESS(queue);
     for (u32 first = 0; first < n; first += 32) {
-        struct command c = { 0, 1 };
+        uint2 c = { 0, 1 };
         if (first + lane < n)
-            c = matches[first + lane];
-        u32 own = SHUFFLE(inverse, c.b & 31), here = n - first < 32 ? n - first : 32;
+            c = ((const uint2 *)matches)[first + lane];
+        u32 own = SHUFFLE(inverse, c.y & 31), bytes = c.x >> 16;
         uint4 q;
-        q.x = window + (c.a & 0xffff);
-        q.y = c.a >> 16;
-        q.z = 0u - c.b;
-        q.w = c.b < 32 ? own : 0;
+        q.x = window + (c.x & 0xffff);
+        q.y = bytes - 1;
+        q.z = 0u - c.y;
+        q.w = c.y < 32 ? own : 0;
         LANES_BARRIER();
         queue[lane] = q;
+        u32 slow = BALLOT(bytes > 32), at = commands, end = commands + 16 * (n - first < 32 ? n - first : 32);
         LANES_BARRIER();
-        u32 end = commands + 16 * here, at = commands;
         uint4 e = near_quad(at);
-        while (at < end) {
-            at += 16;
-            if (e.y > 32) {
-                copy_match(e.x, e.y, 0u - e.z, e.w, lane);
-            } else if (lane < e.y) {
-                u32 to = e.x + lane;
-                near_put_byte(to, near_byte(to + e.z * ((lane * e.w + 4096) >> 12)));
+        for (;; slow &= slow - 1) {
+            u32 until = settled(slow ? commands + 16 * (u32)FIRST_BIT(slow) : end);
+            while (at < until) {
+                u32 in = lane < e.y ? lane : e.y, to = e.x + in, from = to + e.z * ((in * e.w + 4096) >> 12);
+                at += 16;
+                e = near_quad(at);
+                near_put_byte(to, near_byte(from));
+                LANES_BARRIER();
             }
+            if (!slow)
+                break;
+            copy_match(e.x, e.y + 1, 0u - e.z, e.w, lane);
+            at += 16;
             e = near_quad(at);
             LANES_BARRIER();
         }

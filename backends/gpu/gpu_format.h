@@ -24,7 +24,8 @@ struct gpu_state {
     uint32_t listed; /* blocks in the list, may be more than there is room for: then it counts all */
     uint32_t slot;   /* the largest block of a frame that needs a slot */
     uint32_t wide;   /* groups of eight frames' blocks in the list for `wide` */
-    uint32_t reserved[61];
+    uint32_t loose;  /* there are frames, or raw elements of frames, that only `rest` does */
+    uint32_t reserved[60];
 };
 /* Of a frame. */
 struct gpu_frame_state {

@@ -67,7 +67,7 @@ DEVICE void rest_run(const struct gpu_batch *batch, const u8 *chunks, const hcy_
         struct gpu_listed at = list_of(state, batch->items)[i];
         rest_block(batch, chunks, frames, blocks, state, at.item, at.block, room, room, target);
     }
-    for (u32 item = 0; item < batch->items; item++) {
+    for (u32 item = 0; state->loose && item < batch->items; item++) {
         const hcy_bslz4_frame *f = &frames[item];
         if (states[item].way == GPU_WAY_NONE)
             continue;
