@@ -529,13 +529,10 @@ static void hls_settle_piece(uint64_t *sums, uint64_t at, uint64_t n_bins, hls_r
         uint32_t place = half ? hls_high(places) : hls_low(places), bin = place & ~HLS_FIRST;
         uint64_t to = at + row * rows.step * n_bins + bin, add = hls_limb(pair.bin[half], row * rows.step);
         bool there = bin < n_bins && !dry;
-        uint64_t sum = there && !(place & HLS_FIRST) ? sums[to] : 0;
-        sum += carry;
-        carry = sum < (uint64_t)carry;
-        sum += add;
-        carry = rows.step == 1 && !(row & 1) && (carry || sum < add);
+        uint64_t sum = add + (there && !(place & HLS_FIRST) ? sums[to] : 0);
         if (there)
-            sums[to] = sum;
+            sums[to] = sum + carry;
+        carry = rows.step == 1 && !(row & 1) && sum < add;
         half ^= row + 1 == rows.n;
         row = row + 1 == rows.n ? 0 : row + 1;
     }

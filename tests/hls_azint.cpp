@@ -6,6 +6,7 @@
 #include "azint_oracle.h"
 #include "design.h"
 #include "hls_numbers.h"
+#include "hls_stream.h"
 #include "plan.h"
 
 #include <algorithm>
@@ -211,7 +212,41 @@ static void try_narrow(uint32_t type)
     }
 }
 
-/* --- What numbers.h computes, against 128 bits --- */
+/* What the model counts of a plan is what goes through the FIFOs. */
+static void counts_of_plan()
+{
+    scene s = scene_of(ORACLE_WILD, 60, 64, 30001, HCY_PIXEL_U16);
+    hcy_hls_tables head;
+    hls_plan_head plan;
+    hls_sim::counts counts;
+    uint64_t pairs = 0, records = 0, first = 0, empty = 0;
+    memcpy(&head, s.tables.data(), sizeof head);
+    const uint8_t *span = &s.tables[head.span[HLS_SPAN].offset];
+    memcpy(&plan, span, sizeof plan);
+    for (uint64_t k = 0; k < plan.n_pieces; k++) {
+        hls_piece p;
+        memcpy(&p, span + sizeof plan + k * sizeof p, sizeof p);
+        pairs += (p.n_bins + 1) / 2;
+        records += p.n_records;
+        empty += !p.n_groups;
+        for (uint32_t i = 0; i < p.n_bins; i++) {
+            uint32_t bin;
+            memcpy(&bin, span + p.bins + 4 * i, sizeof bin);
+            first += bin >> 31;
+        }
+    }
+    hls_sim::counting() = &counts;
+    const char *wrong = run_images(s, std::vector<bytes>(1, image_of(DIM, s.job.n_pixels, s.job.pixel_type)));
+    hls_sim::counting() = nullptr;
+    ok(!wrong && plan.n_pieces > 2 && empty, "a plan of several pieces, of empty bins as well");
+    is_int(static_cast<intmax_t>(first), s.job.n_bins, "... in which each bin is first once");
+    is_int(static_cast<intmax_t>(counts.get("records")), static_cast<intmax_t>(records), "... records");
+    is_int(static_cast<intmax_t>(counts.get("totals")), static_cast<intmax_t>(pairs), "... pairs of bins");
+    is_int(static_cast<intmax_t>(counts.get("bins")), static_cast<intmax_t>(pairs), "... and where they go");
+    oracle_plan_free(&s.plan);
+}
+
+/* --- What hls_numbers.h computes, against 128 bits --- */
 
 __extension__ typedef __int128 wide;
 
@@ -352,6 +387,20 @@ static void noise_for_chunks()
     oracle_plan_free(&s.plan);
 }
 
+/* Records that all end a group, that none ends one, and noise. */
+static uint64_t fill(int how)
+{
+    return how == 0 ? 0 : how == 1 ? 0xff : hls_random();
+}
+
+/* Where a span's bins and records begin. */
+static uint64_t behind_pieces(const uint8_t *span)
+{
+    hls_plan_head head;
+    memcpy(&head, span, sizeof head);
+    return sizeof head + head.n_pieces * sizeof(hls_piece);
+}
+
 /* Tables of records that nobody checked: a status, or sums of nothing in particular; an end, and nothing outside. */
 static void damaged_tables()
 {
@@ -367,8 +416,8 @@ static void damaged_tables()
             span[64 + hls_below(24)] ^= static_cast<uint8_t>(1 << hls_below(8));
         else /* the records, or the runs and where they start, of a frame with lost pixels */
             for (int k = i % 4 ? 1 : HLS_SPAN; k <= (i % 4 ? 2 : HLS_SPAN); k++)
-                for (uint64_t at = k == HLS_SPAN ? 128 : 0; at < head.span[k].size; at++)
-                    s.tables[head.span[k].offset + at] = static_cast<uint8_t>(hls_random());
+                for (uint64_t at = k == HLS_SPAN ? behind_pieces(span) : 0; at < head.span[k].size; at++)
+                    s.tables[head.span[k].offset + at] = static_cast<uint8_t>(fill(i / 4 % 3));
         wrong += !hls_call(azint_image_run, 1,
                            { { &image, false },
                              { &s.tables, false },
@@ -453,6 +502,7 @@ int main()
     try_plan(ORACLE_WHOLE, 40, 41, 2, HCY_PIXEL_I32, false, "all in two bins");
     try_plan(ORACLE_WILD, 23, 19, 300, HCY_PIXEL_U32, false, "runs without any order");
     try_plan(ORACLE_WILD, 60, 64, 60000, HCY_PIXEL_U16, false, "several pieces");
+    try_plan(ORACLE_WILD, 60, 64, 30001, HCY_PIXEL_I32, false, "several pieces, with a sign");
     for (uint32_t type : { HCY_PIXEL_U8, HCY_PIXEL_U16, HCY_PIXEL_U32, HCY_PIXEL_I32 }) {
         try_codec(HCY_CODEC_BSLZ4, type, "filter 32008");
         try_codec(HCY_CODEC_LZ4, type, "filter 32004");
@@ -462,6 +512,7 @@ int main()
     /* More groups with lost pixels than the list holds: the frame goes through again. */
     try_plan(ORACLE_SPLIT, 380, 360, 40, HCY_PIXEL_U8, false, "more lost pixels than are listed at once", true);
     numbers();
+    counts_of_plan();
     for (uint32_t type : { HCY_PIXEL_U8, HCY_PIXEL_U16, HCY_PIXEL_U32 }) {
         try_narrow(type);
         worst_blocks(type);
