@@ -44,4 +44,13 @@ if "$board" -- "$HALCYON" devices | grep '^xrt:1 .*virtual: functional only, its
 else
     echo "not ok $n - halcyon devices says that the cards are virtual"
 fi
+n=$((n + 1)) # of 5 runs at least 3 come one after the other
+"$HALCYON" simulate "$dir/t.h5" --shape 64x64 --frames 5 --threads 1 >"$dir/log" 2>&1
+seconds=$("$board" -n 1 --latency-us 200000 -- "$HALCYON" integrate "$dir/t.h5" -p "$dir/t.poni" -d xrt:0 --batch 1 -q --json \
+    -o "$dir/late.dat" | sed -n 's/^  "seconds": \([0-9.e-]*\),*$/\1/p')
+if echo "$seconds" | awk '{ exit !($1 >= 0.59) }'; then
+    echo "ok $n - runs take the time that --latency-us adds"
+else
+    echo "not ok $n - runs take the time that --latency-us adds: ${seconds:-no} seconds"
+fi
 echo "1..$n"
