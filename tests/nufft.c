@@ -114,6 +114,25 @@ static void check_points(hcy_device *dev)
         }
 }
 
+/* Strengths near the end of float: nothing on the way may leave it where the result does not. */
+static void check_large(hcy_device *dev)
+{
+    hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
+    o.precision = HCY_F32;
+    o.method = HCY_NUFFT_GRID;
+    for (int type = 1; type <= 3; type++) {
+        struct problem p;
+        oracle_open(&p, HCY_F32, type, 2, sizes[1], 200, type == 3 ? 100 : 0, 1);
+        for (size_t i = 0; i < 2 * p.m; i++)
+            oracle_put(&p, p.c, i, 1e30 * oracle_get(&p, p.c, i));
+        for (size_t i = 0; i < 2 * p.n; i++)
+            oracle_put(&p, p.f, i, 1e30 * oracle_get(&p, p.f, i));
+        double error = oracle_run(&p, dev, 1e-4, &o);
+        ok(error <= 5e-4, "type %d, float, strengths of 1e30: error %.1e", type, error);
+        oracle_close(&p);
+    }
+}
+
 /* A plan's two directions: each right, and <forward c, f> = <c, adjoint f>. */
 static void check_adjoint(hcy_device *dev, hcy_device *other, int first)
 {
@@ -243,6 +262,7 @@ int main(int argc, char **argv)
         if (i == 2 || n == 1) {
             check_chosen_grids(dev);
             check_points(dev);
+            check_large(dev);
         }
         if (hcy_device_open(&other, "cpu@threads=1"))
             bail_out("no CPU");
