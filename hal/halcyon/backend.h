@@ -175,7 +175,9 @@ typedef int (*hcy_backend_entry_fn)(uint32_t host_abi, const hcy_backend **backe
 
 /* --- Services of the HAL --- */
 
+/* A command has run, failed or was refused: what it kept alive goes.  Any thread, once. */
 HCY_API void hcy_keep_release(hcy_keep *keep);
+/* What the backend's open() and record() gave; the device is not retained. */
 HCY_API void *hcy_device_impl(const hcy_device *dev);
 HCY_API void *hcy_event_impl(const hcy_event *event);
 HCY_API hcy_device *hcy_event_device(const hcy_event *event);

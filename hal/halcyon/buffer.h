@@ -34,9 +34,12 @@ HCY_API int hcy_buffer_import_host(hcy_buffer **buf, hcy_device *dev, void *host
 /* Device memory allocated by someone else (CUdeviceptr, cl_mem as an integer); same ownership rule. */
 HCY_API int hcy_buffer_import_device(hcy_buffer **buf, hcy_device *dev, uint64_t handle, size_t size,
                                      void (*done)(void *), void *payload) HCY_MUST_USE;
+/* One reference more (returns buf), one less; any thread.  The memory goes with the last one, after all commands that
+ * use it. */
 HCY_API hcy_buffer *hcy_buffer_retain(hcy_buffer *buf);
 HCY_API void hcy_buffer_release(hcy_buffer *buf);
 
+/* Bytes; HCY_MEM_*; the device, not retained. */
 HCY_API size_t hcy_buffer_size(const hcy_buffer *buf);
 HCY_API int hcy_buffer_mem(const hcy_buffer *buf);
 HCY_API hcy_device *hcy_buffer_device(const hcy_buffer *buf);

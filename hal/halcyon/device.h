@@ -60,6 +60,7 @@ typedef struct hcy_backend_info {
 HCY_API int hcy_device_list(hcy_device_info **list, size_t *n) HCY_MUST_USE;
 /* All backends this library can find, the absent ones with their reason.  *list is freed with hcy_list_free(). */
 HCY_API int hcy_backend_list(hcy_backend_info **list, size_t *n) HCY_MUST_USE;
+/* A list that one of these functions made; NULL is fine. */
 HCY_API void hcy_list_free(void *list);
 
 /* Open one device.  HCY_EINVAL: the string is malformed or names several; HCY_ENODEV: no such device (the reason in
@@ -68,12 +69,14 @@ HCY_API int hcy_device_open(hcy_device **dev, const char *spec) HCY_MUST_USE;
 /* Open every device a list names; all or none.  *devs has *n entries, each to be released; free *devs with
  * hcy_list_free(). */
 HCY_API int hcy_device_open_list(hcy_device ***devs, size_t *n, const char *specs) HCY_MUST_USE;
+/* One reference more (returns dev), one less; any thread.  The device is closed with the last one. */
 HCY_API hcy_device *hcy_device_retain(hcy_device *dev);
 HCY_API void hcy_device_release(hcy_device *dev);
 
 HCY_API const hcy_device_info *hcy_device_get_info(const hcy_device *dev); /* belongs to dev */
 /* Any further number by its key ("threads", "simd", "cu_pci_bus_id"...).  HCY_ENOENT: no such key here. */
 HCY_API int hcy_device_get_i64(hcy_device *dev, const char *key, int64_t *value) HCY_MUST_USE;
+/* Device memory, as far as its driver knows.  HCY_EUNSUPPORTED: it does not. */
 HCY_API int hcy_device_mem_info(hcy_device *dev, uint64_t *free_bytes, uint64_t *total_bytes) HCY_MUST_USE;
 
 /* 0, or HCY_ELOST for good; the cause is then in hcy_last_error(). */

@@ -64,7 +64,8 @@ static void overview(FILE *out)
           "  --version    the version\n"
           "  --help       this text\n\n"
           "Environment: HALCYON_DEVICE (the default of --devices), HALCYON_BACKENDS (cpu,-opencl: which\n"
-          "are looked at), HALCYON_TRACE (a file for the timeline of every copy and kernel).\n", out);
+          "are looked at), HALCYON_TRACE (a file for the timeline of every copy and kernel); the others\n"
+          "are in halcyon(7).\n", out);
 }
 
 static int help(int argc, char **argv)
