@@ -100,6 +100,7 @@ void hcy__nufft_forget(hcy_nufft *plan); /* points and what came from them */
 /* run.c */
 int hcy__nufft_take_work(struct hcy__nufft_work **work, hcy_nufft *plan, bool queue);
 void hcy__nufft_give_work(struct hcy__nufft_work *work, hcy_nufft *plan);
+void hcy__nufft_free_memory(struct hcy__nufft_work *work); /* what the work has, but for its queue */
 void hcy__nufft_free_work(struct hcy__nufft_work *work);
 /* n vectors, at most plan->batch, from and to buffers of the device. */
 int hcy__nufft_vectors(hcy_queue *q, hcy_nufft *plan, struct hcy__nufft_work *w, hcy_buffer *c, hcy_buffer *f,

@@ -151,12 +151,16 @@ static void drop(hcy_buffer **buf)
     *buf = NULL;
 }
 
+/* All but a queue: the next points' sort wants one. */
 void hcy__nufft_forget(hcy_nufft *p)
 {
-    for (struct hcy__nufft_work *w = p->free_work; w; w = p->free_work) {
-        p->free_work = w->next;
+    struct hcy__nufft_work *kept = p->free_work, *next;
+    for (struct hcy__nufft_work *w = kept ? kept->next : NULL; w; w = next) {
+        next = w->next;
         hcy__nufft_free_work(w);
     }
+    if (kept)
+        hcy__nufft_free_memory(kept);
     drop(&p->before);
     drop(&p->after);
     hcy_nufft_destroy(p->inner);
@@ -189,6 +193,7 @@ void hcy_nufft_destroy(hcy_nufft *p)
     if (!p || !hcy__nufft_dies(p))
         return;
     hcy__nufft_forget(p);
+    hcy__nufft_free_work(p->free_work);
     drop(&p->table);
     drop(&p->factors);
     drop(&p->report);

@@ -27,14 +27,21 @@ int hcy__nufft_take_work(struct hcy__nufft_work **out, hcy_nufft *p, bool queue)
     return status;
 }
 
-void hcy__nufft_free_work(struct hcy__nufft_work *w)
+void hcy__nufft_free_memory(struct hcy__nufft_work *w)
 {
-    if (!w)
-        return;
+    hcy_queue *queue = w->queue;
     hcy__nufft_free_work(w->inner);
     hcy_buffer *const buffers[] = { w->grid, w->scratch, w->fft_work, w->scaled, w->c, w->f };
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         hcy_buffer_release(buffers[i]);
+    *w = (struct hcy__nufft_work){ .queue = queue };
+}
+
+void hcy__nufft_free_work(struct hcy__nufft_work *w)
+{
+    if (!w)
+        return;
+    hcy__nufft_free_memory(w);
     hcy_queue_release(w->queue);
     free(w);
 }
