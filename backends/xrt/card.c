@@ -235,6 +235,11 @@ bool card_run_start(void *run)
     return result == 0;
 }
 
+void card_run_abandon(void)
+{
+    atomic_fetch_sub(&in_flight, 1);
+}
+
 enum card_state card_run_wait(void *run, unsigned milliseconds, int *code)
 {
     CALL(int, ABORTED, xrt.xrtRunWaitFor(run, milliseconds))

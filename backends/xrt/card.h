@@ -43,5 +43,7 @@ bool card_run_set_number(void *run, int argument, uint64_t number);
 bool card_run_start(void *run);
 enum card_state { CARD_RUNS, CARD_DONE, CARD_FAILED };
 enum card_state card_run_wait(void *run, unsigned milliseconds, int *code);
+/* It does not end: the end of the process does not wait for it. */
+void card_run_abandon(void);
 
 #endif

@@ -124,8 +124,10 @@ static int await_run(struct run *r)
         state = card_run_wait(r->handle, SLICE_MS, &code);
     if (state == CARD_DONE)
         return 0;
-    if (state == CARD_RUNS)
+    if (state == CARD_RUNS) {
         atomic_store(&d->hung, true);
+        card_run_abandon();
+    }
     return xrt_lose(d, state == CARD_RUNS ? "a run did not end in time" : "a run failed", code);
 }
 
