@@ -85,15 +85,34 @@ static void test_batch(const char *spec, hcy_queue *queue)
     free(out);
 }
 
+/* Decodes a chunk: what is wrong with its image (0 or 1).  Devices other than the CPU may take less, and then say so. */
+static int wrong_image(const char *spec, hcy_queue *queue, const hcy_bslz4_job *j, const hcy_span *chunk,
+                       const void *want, int *refused)
+{
+    uint8_t *got = calloc(1, j->image_bytes);
+    int st = hcy_bslz4_decode(got, NULL, queue, j, chunk, 1), no = st == HCY_EUNSUPPORTED && strncmp(spec, "cpu", 3);
+    int wrong = !no && (st || memcmp(got, want, j->image_bytes));
+    *refused += no;
+    free(got);
+    return wrong;
+}
+
+static void say_refused(const char *spec, int refused, int of)
+{
+    if (refused)
+        skip(1, "%s does not take %d of these %d (large blocks, or elements of a size that its kernels lack)", spec,
+             refused, of);
+}
+
 /* Every codec, element size and an odd size, in one call each. */
 static void test_codecs(const char *spec, hcy_queue *queue)
 {
-    int bad = 0;
+    int bad = 0, refused = 0;
     for (uint32_t codec = 0; codec < 4; codec++)
         for (uint32_t e = 1; e <= 8; e *= 2)
             for (uint32_t one = 0; one < 2; one++) { /* blocks of the default size, one block for all */
                 hcy_bslz4_job j = { codec, e, 70003 * e, one ? 70008 * e : 0, 0 };
-                uint8_t *image = malloc(j.image_bytes), *back = calloc(1, j.image_bytes), *chunk;
+                uint8_t *image = malloc(j.image_bytes), *chunk;
                 hcy_span span = { 0 };
                 size_t bound = 0;
                 for (size_t i = 0; i < j.image_bytes; i++)
@@ -101,13 +120,12 @@ static void test_codecs(const char *spec, hcy_queue *queue)
                 bad += hcy_bslz4_encode_bound(&bound, &j) != 0;
                 span.data = chunk = malloc(bound);
                 bad += hcy_bslz4_encode(&span.size, chunk, bound, &j, image) ||
-                       hcy_bslz4_decode(back, NULL, queue, &j, &span, 1) ||
-                       memcmp(back, image, j.image_bytes);
+                       wrong_image(spec, queue, &j, &span, image, &refused);
                 free(image);
-                free(back);
                 free(chunk);
             }
     is_int(bad, 0, "%s: every codec and element size", spec);
+    say_refused(spec, refused, 4 * 4 * 2);
 }
 
 /* Tables that no parse would make. */
@@ -238,7 +256,7 @@ static void test_regression(const char *spec, hcy_queue *queue, const char *name
     static const char *const sets[] = { "a1_a",  "a2_a",  "a4_a",  "a8_a",  "|S1_b", "|S1_c",
                                         "|S2_b", "|S2_c", "|S4_b", "|S4_c", "|S8_b", "|S8_c" };
     const char *path = test_data(name);
-    int bad = 0;
+    int bad = 0, refused = 0;
     if (!path) {
         skip(1, "the test data are not there");
         return;
@@ -252,16 +270,16 @@ static void test_regression(const char *spec, hcy_queue *queue, const char *name
         snprintf(coded, sizeof coded, "/compressed/%s", sets[i]);
         bad += read_chunk(&chunk, &j, file, coded);
         hid_t set = H5Dopen2(file, plain, H5P_DEFAULT), type = H5Dget_type(set);
-        uint8_t *want = malloc(j.image_bytes), *got = malloc(j.image_bytes);
+        uint8_t *want = malloc(j.image_bytes);
         bad += H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, want) < 0;
-        bad += hcy_bslz4_decode(got, NULL, queue, &j, &chunk, 1) || memcmp(got, want, j.image_bytes);
+        bad += wrong_image(spec, queue, &j, &chunk, want, &refused);
         free(want);
-        free(got);
         free((void *)chunk.data);
         H5Tclose(type);
         H5Dclose(set);
     }
     is_int(bad, 0, "%s: %s", spec, name);
+    say_refused(spec, refused, (int)(sizeof sets / sizeof *sets));
     H5Fclose(file);
 }
 #else

@@ -188,6 +188,8 @@ cts_device = drivers=:; run=; case $$config in \
     opencl-few) device="opencl:0' 'few"; drivers=$(test_drivers);; \
     xrt) device="xrt:0' 'xrt:1"; run='sh "$$top_srcdir"/tests/virtual-board/run ';; \
     xrt-one) device="xrt:0' 'one"; run='sh "$$top_srcdir"/tests/virtual-board/run ';; \
+    xrt-all) device=; drivers=$(test_drivers); run='sh "$$top_srcdir"/tests/virtual-board/run ';; \
+    xrt-alone) device=xrt:0; run='sh "$$top_srcdir"/tests/virtual-board/run ';; \
     xrt-ddr) device="xrt:1' 'cpu"; run='sh "$$top_srcdir"/tests/virtual-board/run -p ddr ';; \
     opencl-atomics32) device="opencl:0@atomics=32' 'one"; drivers=$(test_drivers);; \
     opencl-discrete) device=opencl:0@discrete=1; drivers=$(test_drivers);; \
@@ -210,7 +212,8 @@ cts_launchers += $(cts_programs:=-opencl.t) tests/bslz4_decode-opencl.t tests/az
     tests/cts_buffer-opencl-discrete.t tests/cts_queue-opencl-discrete.t tests/cts_failure-opencl-discrete.t \
     tests/cts_lifetime-opencl-discrete.t tests/cts_threads-opencl-discrete.t tests/cts_queue-opencl-profile.t
 cts_launchers += $(cts_programs:=-xrt.t) tests/cts_buffer-xrt-ddr.t tests/cts_kernel-xrt-ddr.t \
-    tests/cts_threads-xrt-ddr.t tests/azint_kernels-xrt-one.t
+    tests/cts_threads-xrt-ddr.t tests/azint_kernels-xrt-one.t tests/bslz4_decode-xrt-alone.t \
+    tests/xrt_together-xrt-all.t
 cts_launchers += $(cts_programs:=-cuda.t) tests/bslz4_decode-cuda.t tests/azint_kernels-cuda.t \
     tests/azint_filter-cuda.t
 $(cts_launchers): tests/local.mk
@@ -228,7 +231,8 @@ tests_azint_kernels_LDADD = libinternal.la
 # FPGA cards.
 test_internal += tests/hls_args
 tests_hls_args_LDADD = libinternal.la
-check_PROGRAMS += tests/xrt
+check_PROGRAMS += tests/xrt tests/xrt_together
+tests_xrt_together_SOURCES = tests/xrt_together.c tests/pipeline_scene.h
 xrt_launchers = tests/xrt-names.t tests/xrt-programs.t tests/xrt-alloc.t tests/xrt-hang.t tests/xrt-fault.t tests/xrt-lose.t
 $(xrt_launchers): tests/local.mk
 	@$(MKDIR_P) tests; what=$(@F:xrt-%.t=%); case $$what in \
