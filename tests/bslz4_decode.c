@@ -85,7 +85,7 @@ static void test_batch(const char *spec, hcy_queue *queue)
     free(out);
 }
 
-/* Decodes a chunk: what is wrong with its image (0 or 1).  Other devices than the CPU may take less, and then say so. */
+/* Decodes a chunk: what is wrong with its image (0 or 1).  Other devices than the CPU may take less, and say so. */
 static int wrong_image(const char *spec, hcy_queue *queue, const hcy_bslz4_job *j, const hcy_span *chunk,
                        const void *want, int *refused)
 {

@@ -24,6 +24,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static char missing[300];
 
 enum { TO_DEVICE = 0, FROM_DEVICE = 1 };              /* xclBOSyncDirection */
+enum { HOST_ONLY = 1 << 29 };                         /* xrtBufferFlags */
 enum { COMPLETED = 4, ABORTED = 6, NO_RESPONSE = 9 }; /* ert_cmd_state; between the last two a run goes on */
 
 static void *find(void *library, const char *symbol)
@@ -163,6 +164,20 @@ void *card_buffer(void *card, size_t size, uint32_t group)
     return result;
 }
 
+void *card_buffer_of(void *card, void *host, size_t size, uint32_t group)
+{
+    CALL(void *, NULL, xrt.xrtBOAllocUserPtr(card, host, size, 0, group))
+    AT_EXIT;
+    return result;
+}
+
+void *card_buffer_at_host(void *card, size_t size, uint32_t group)
+{
+    CALL(void *, NULL, xrt.xrtBOAlloc(card, size, HOST_ONLY, group))
+    AT_EXIT;
+    return result;
+}
+
 void *card_view(void *buffer, size_t size, size_t offset)
 {
     CALL(void *, NULL, xrt.xrtBOSubAlloc(buffer, size, offset))
@@ -191,12 +206,6 @@ bool card_from(void *buffer, size_t offset, size_t size)
 {
     CALL(int, -1, xrt.xrtBOSync(buffer, FROM_DEVICE, size, offset))
     return result == 0;
-}
-
-uint64_t card_address(void *buffer)
-{
-    CALL(uint64_t, 0, xrt.xrtBOAddress(buffer))
-    return result;
 }
 
 /* --- Runs --- */
@@ -233,11 +242,6 @@ bool card_run_start(void *run)
     if (result)
         atomic_fetch_sub(&in_flight, 1);
     return result == 0;
-}
-
-void card_run_abandon(void)
-{
-    atomic_fetch_sub(&in_flight, 1);
 }
 
 enum card_state card_run_wait(void *run, unsigned milliseconds, int *code)

@@ -24,6 +24,10 @@ void card_unit_close(void *unit);
 int card_unit_group(void *unit, int argument); /* the memory that argument is connected to */
 
 void *card_buffer(void *card, size_t size, uint32_t group); /* NULL: there is no room in that memory */
+/* The host's side is the caller's: whole pages. */
+void *card_buffer_of(void *card, void *host, size_t size, uint32_t group);
+/* Memory of the host's that the card reads and writes itself. */
+void *card_buffer_at_host(void *card, size_t size, uint32_t group);
 void *card_view(void *buffer, size_t size, size_t offset);
 void card_buffer_free(void *buffer);
 void *card_buffer_host(void *buffer); /* the host's side of it */
@@ -32,7 +36,6 @@ bool card_enter(void);
 void card_leave(void);
 bool card_to(void *buffer, size_t offset, size_t size);
 bool card_from(void *buffer, size_t offset, size_t size);
-uint64_t card_address(void *buffer);
 
 /* A run of a unit.  XRT can call back when it has ended, but uses the run behind that, so that it must not be closed
  * yet, and nobody says when it may be: its end is waited for instead. */
@@ -43,7 +46,5 @@ bool card_run_set_number(void *run, int argument, uint64_t number);
 bool card_run_start(void *run);
 enum card_state { CARD_RUNS, CARD_DONE, CARD_FAILED };
 enum card_state card_run_wait(void *run, unsigned milliseconds, int *code);
-/* It does not end: the end of the process does not wait for it. */
-void card_run_abandon(void);
 
 #endif

@@ -161,6 +161,7 @@ static void fill_info(struct xrt_device *d, const struct xrt_found *card, size_t
     for (int32_t i = 0; i < d->xclbin.units->n; i++)
         info->units += d->xclbin.units->list[i].type == XCLBIN_KERNEL;
     info->memory = d->memory;
+    info->caps |= HCY_CAP_IMPORT_HOST | (d->host_group < 0 ? 0 : HCY_CAP_MAPPED);
 }
 
 /* The first memory of the card's own. */
@@ -172,10 +173,20 @@ static uint32_t first_group(const struct xclbin *x)
     return (uint32_t)i;
 }
 
+/* Memory of the host's that compute units may be connected to; -1: none. */
+static int32_t host_group(const struct xclbin *x)
+{
+    int32_t i = 0;
+    while (i < x->memories->n && (!x->memories->list[i].used || x->memories->list[i].type != XCLBIN_HOST))
+        i++;
+    return i < x->memories->n ? i : -1;
+}
+
 static void take_settings(struct xrt_device *d, const struct settings *s)
 {
     d->timeout_ms = (unsigned)s->timeout_ms;
     d->group = first_group(&d->xclbin);
+    d->host_group = host_group(&d->xclbin);
     d->memory = s->memory ? (uint64_t)s->memory : xclbin_memory(&d->xclbin);
     atomic_store(&d->fail_alloc, s->fail_alloc);
     atomic_store(&d->fail_launch, s->fail_launch);

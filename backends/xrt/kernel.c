@@ -124,10 +124,8 @@ static int await_run(struct run *r)
         state = card_run_wait(r->handle, SLICE_MS, &code);
     if (state == CARD_DONE)
         return 0;
-    if (state == CARD_RUNS) {
+    if (state == CARD_RUNS)
         atomic_store(&d->hung, true);
-        card_run_abandon();
-    }
     return xrt_lose(d, state == CARD_RUNS ? "a run did not end in time" : "a run failed", code);
 }
 
@@ -174,6 +172,11 @@ static int set_part(struct run *r, size_t argument, struct piece *p, const hcy_v
 {
     int status = xrt_memory_in(p->home, r->unit->groups[argument], p->offset, p->size, v->type != HCY_ARG_OUT,
                                &p->there);
+    if (status == HCY_ENOMEM) {
+        hcy_error why = *hcy_last_error();
+        return hcy_fail(status, "kernel %s, argument %s: %s", r->kernel->name,
+                        r->kernel->layout->args[argument].name, why.text);
+    }
     if (status)
         return status;
     p->view = card_view(p->there->buffer, p->size, p->offset);
@@ -192,10 +195,6 @@ static int set_buffer(struct run *r, size_t argument, size_t value, const hcy_va
         status = own_memory(r, value, r->unit->groups[argument]);
         if (!status && !card_run_set_buffer(r->handle, (int)argument, r->own[value]->buffer))
             status = set_failed(r->kernel, argument);
-    } else if (v->block->host) {
-        status =
-            hcy_fail(HCY_EINVAL, "kernel %s: argument %s is pinned memory, which FPGA kernels do not see",
-                     r->kernel->name, r->kernel->layout->args[argument].name);
     } else if (v->offset % 8) {
         status = hcy_fail(
             HCY_EINVAL,

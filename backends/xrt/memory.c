@@ -1,7 +1,7 @@
-/* memory.c - buffers on the card, each with a side on the host; their copies in other memories; pinned memory.
+/* memory.c - buffers, each with a side on the card and one on the host; where compute units find them; their copies in
+ * other memories; pinned, mapped and imported memory.
  *
- * Thread-safe, as far as commands on the same bytes are ordered by the user.  Pinned memory is the host's alone: it is
- * one end of copies, and no kernel sees it.
+ * Thread-safe, as far as commands on the same bytes are ordered by the user.
  */
 #include "xrt_priv.h"
 
@@ -13,35 +13,64 @@ static size_t whole_pages(size_t size)
     return (size + XRT_PAGE - 1) / XRT_PAGE * XRT_PAGE;
 }
 
-int xrt_memory_new(struct xrt_device *d, size_t size, uint32_t group, struct xrt_memory **out)
+/* The record of a memory without sides. */
+static struct xrt_memory *new_record(struct xrt_device *d, size_t size)
 {
     struct xrt_memory *m = size <= SIZE_MAX - XRT_PAGE ? calloc(1, sizeof *m) : NULL;
-    if (!m)
-        return hcy_fail(HCY_ENOMEM, "out of memory for a buffer");
-    *m = (struct xrt_memory){ .device = d, .size = whole_pages(size), .group = group };
-    m->buffer = card_buffer(d->card, m->size, group);
-    m->host = m->buffer ? card_buffer_host(m->buffer) : NULL;
-    if (!m->host) {
-        if (m->buffer)
-            card_buffer_free(m->buffer);
-        free(m);
-        return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes in its memory %u", hcy_device_get_info(d->dev)->name,
-                        size, group);
+    if (m) {
+        *m = (struct xrt_memory){ .device = d, .size = whole_pages(size), .group = UINT32_MAX };
+        pthread_rwlock_init(&m->lock, NULL);
+    } else {
+        hcy_fail(HCY_ENOMEM, "out of memory for a buffer");
     }
-    pthread_mutex_init(&m->lock, NULL);
-    *out = m;
+    return m;
+}
+
+static int no_room(const struct xrt_device *d, size_t size, uint32_t group)
+{
+    const struct xclbin_memory *at = &d->xclbin.memories->list[group];
+    if (group >= (uint32_t)d->xclbin.memories->n)
+        return hcy_fail(HCY_EBACKEND, "%s has no memory %u", hcy_device_get_info(d->dev)->name, group);
+    return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes left in its memory %.16s, which has %llu MiB",
+                    hcy_device_get_info(d->dev)->name, size, at->tag, (unsigned long long)at->kib / 1024);
+}
+
+/* Takes over a buffer of XRT's; its host's side is asked for. */
+static int take_buffer(struct xrt_memory *m, void *buffer, uint32_t group)
+{
+    unsigned char *host = buffer ? card_buffer_host(buffer) : NULL;
+    if (buffer && !host)
+        card_buffer_free(buffer);
+    if (!host)
+        return no_room(m->device, m->size, group);
+    m->buffer = buffer;
+    m->host = host;
+    m->group = group;
     return 0;
+}
+
+int xrt_memory_new(struct xrt_device *d, size_t size, uint32_t group, struct xrt_memory **out)
+{
+    struct xrt_memory *m = new_record(d, size);
+    int status = m ? take_buffer(m, card_buffer(d->card, m->size, group), group) : HCY_ENOMEM;
+    if (!status) {
+        *out = m;
+    } else if (m) {
+        pthread_rwlock_destroy(&m->lock);
+        free(m);
+    }
+    return status;
 }
 
 void xrt_memory_free(struct xrt_memory *m)
 {
     while (m) {
         struct xrt_memory *next = m->copies;
-        if (!m->buffer)
-            free(m->host);
-        else if (!atomic_load(&m->device->hung))
+        if (m->buffer && !atomic_load(&m->device->hung))
             card_buffer_free(m->buffer);
-        pthread_mutex_destroy(&m->lock);
+        if (!m->buffer && !m->users)
+            free(m->host);
+        pthread_rwlock_destroy(&m->lock);
         free((void *)(uintptr_t)m->tables.data);
         free(m);
         m = next;
@@ -69,73 +98,170 @@ int xrt_put(struct xrt_memory *m, size_t offset, const void *data, size_t size)
     return 0;
 }
 
-/* Between two memories of the card, by way of the host. */
-static int move(struct xrt_memory *to, struct xrt_memory *from, size_t offset, size_t size)
+/* --- Where compute units find it --- */
+
+/* The memory of the first compute unit that uses it becomes its own. */
+static int move(struct xrt_memory *m, uint32_t group)
 {
-    int status = xrt_transfer(from, offset, size, false);
+    struct xrt_memory old = *m;
+    int status = xrt_transfer(m, 0, m->size, false);
+    if (!status)
+        status = take_buffer(m, card_buffer(m->device->card, m->size, group), group);
     if (status)
         return status;
-    status = xrt_put(to, offset, from->host + offset, size);
-    return status ? status : xrt_transfer(to, offset, size, true);
+    status = xrt_put(m, 0, old.host, m->size);
+    card_buffer_free(old.buffer);
+    return status ? status : xrt_transfer(m, 0, m->size, true);
+}
+
+/* Memory of the caller's has no buffer before it is used; one that is not whole pages gets copies. */
+static void give_buffer(struct xrt_memory *m, uint32_t group)
+{
+    if ((uintptr_t)m->host % XRT_PAGE || m->size % XRT_PAGE)
+        return;
+    m->buffer = card_buffer_of(m->device->card, m->host, m->size, group);
+    m->group = m->buffer ? group : UINT32_MAX;
+}
+
+/* [lock] Makes m ready for compute units of this memory. */
+static int place(struct xrt_memory *m, uint32_t group)
+{
+    int status = 0;
+    if (m->users && !m->buffer)
+        give_buffer(m, group);
+    if (!m->at_host && m->group != group) {
+        if (m->placed)
+            status = xrt_transfer(m, 0, m->size, false);
+        else
+            status = move(m, group);
+        m->at_host = !status && m->placed;
+    }
+    m->placed = !status;
+    return status;
 }
 
 /* The copies hang one behind another, each in another memory. */
-int xrt_memory_in(struct xrt_memory *m, uint32_t group, size_t offset, size_t size, bool copy,
-                  struct xrt_memory **out)
+static int find_copy(struct xrt_memory *m, uint32_t group, struct xrt_memory **out)
 {
     struct xrt_memory *c = m;
     int status = 0;
-    pthread_mutex_lock(&m->lock);
     while (c->group != group && c->copies)
         c = c->copies;
     if (c->group != group && !(status = xrt_memory_new(m->device, m->size, group, &c->copies)))
         c = c->copies;
-    if (!status && copy && c != m && !c->complete) {
-        status = move(c, m, offset, size);
-        c->complete = !status && m->tables.data;
-    }
-    pthread_mutex_unlock(&m->lock);
     *out = c;
     return status;
 }
 
-int xrt_memory_back(struct xrt_memory *m, struct xrt_memory *copy, size_t offset, size_t size)
+static int bring_there(const struct xrt_memory *m, struct xrt_memory *there, size_t offset, size_t size)
 {
-    return m == copy ? 0 : move(m, copy, offset, size);
+    int status = there == m ? 0 : xrt_put(there, offset, m->host + offset, size);
+    return status ? status : xrt_transfer(there, offset, size, true);
+}
+
+int xrt_memory_in(struct xrt_memory *m, uint32_t group, size_t offset, size_t size, bool bring,
+                  struct xrt_memory **out)
+{
+    pthread_rwlock_wrlock(&m->lock);
+    int status = place(m, group);
+    if (!status)
+        status = find_copy(m, group, out);
+    if (!status && bring && m->at_host && !(*out)->complete) {
+        bool all = m->tables.data != NULL;
+        status = bring_there(m, *out, all ? 0 : offset, all ? m->size : size);
+        (*out)->complete = !status && all;
+    }
+    pthread_rwlock_unlock(&m->lock);
+    return status;
+}
+
+int xrt_memory_back(struct xrt_memory *m, struct xrt_memory *there, size_t offset, size_t size)
+{
+    pthread_rwlock_wrlock(&m->lock);
+    int status = m->at_host ? xrt_transfer(there, offset, size, false) : 0;
+    if (!status && m != there)
+        status = xrt_put(m, offset, there->host + offset, size);
+    pthread_rwlock_unlock(&m->lock);
+    return status;
 }
 
 /* --- As the HAL knows them --- */
 
-/* In the first memory of the card that has room. */
+/* Where it may go at first: of the card's own memories. */
+static bool may_hold(const struct xclbin_memory *at, size_t size)
+{
+    return at->used && at->type != XCLBIN_HOST && at->kib >= size / 1024;
+}
+
+/* In the first memory of the card that has room; it moves when a compute unit needs it elsewhere. */
 static int alloc_on_card(struct xrt_device *d, size_t size, hcy_block *block)
 {
     const struct xclbin_memories *all = d->xclbin.memories;
     struct xrt_memory *m = NULL;
     int status = HCY_ENOMEM;
+    uint64_t largest = 0;
     for (int32_t i = 0; status == HCY_ENOMEM && i < all->n; i++) {
         uint32_t group = (d->group + (uint32_t)i) % (uint32_t)all->n;
-        if (all->list[group].used && all->list[group].type != XCLBIN_HOST &&
-            all->list[group].kib >= size / 1024)
+        if (may_hold(&all->list[group], size))
             status = xrt_memory_new(d, size, group, &m);
+        if (may_hold(&all->list[group], 0) && all->list[group].kib > largest)
+            largest = all->list[group].kib;
     }
     if (status)
-        return hcy_fail(status, "%s has no %zu bytes in one piece", hcy_device_get_info(d->dev)->name, size);
-    *block = (hcy_block){ .handle = m, .address = card_address(m->buffer), .size = size };
+        return hcy_fail(status, "%s has no %zu bytes in one piece: the largest of its memories has %llu MiB",
+                        hcy_device_get_info(d->dev)->name, size, (unsigned long long)largest / 1024);
+    *block = (hcy_block){ .handle = m, .size = size };
     return 0;
 }
 
 static int alloc_pinned(struct xrt_device *d, size_t size, hcy_block *block)
 {
-    struct xrt_memory *m = size <= SIZE_MAX - XRT_PAGE ? calloc(1, sizeof *m) : NULL;
-    void *host = m ? aligned_alloc(XRT_PAGE, whole_pages(size)) : NULL;
+    struct xrt_memory *m = new_record(d, size);
+    void *host = m ? aligned_alloc(XRT_PAGE, m->size) : NULL;
     if (!host) {
-        free(m);
+        xrt_memory_free(m);
         return hcy_fail(HCY_ENOMEM, "there are no %zu bytes of memory", size);
     }
-    *m = (struct xrt_memory){ .device = d, .host = host, .size = size };
-    pthread_mutex_init(&m->lock, NULL);
+    m->host = host;
+    m->at_host = true;
     *block = (hcy_block){ .handle = m, .host = host, .size = size };
     return 0;
+}
+
+static int alloc_mapped(struct xrt_device *d, size_t size, hcy_block *block)
+{
+    uint32_t group = (uint32_t)d->host_group;
+    if (d->host_group < 0)
+        return hcy_fail(HCY_EUNSUPPORTED, "%s: its program has no memory of the host's",
+                        hcy_device_get_info(d->dev)->name);
+    struct xrt_memory *m = new_record(d, size);
+    int status = m ? take_buffer(m, card_buffer_at_host(d->card, m->size, group), group) : HCY_ENOMEM;
+    if (status) {
+        xrt_memory_free(m);
+        return status;
+    }
+    m->at_host = true;
+    *block = (hcy_block){ .handle = m, .host = m->host, .size = size };
+    return 0;
+}
+
+/* Its compute units read and write it where it is, if it is whole pages; else they get copies. */
+int xrt_import_host(void *impl, void *host, size_t size, hcy_block *block)
+{
+    struct xrt_memory *m = new_record(impl, size);
+    if (!m)
+        return HCY_ENOMEM;
+    m->size = size;
+    m->host = host;
+    m->at_host = m->users = true;
+    *block = (hcy_block){ .handle = m, .host = host, .size = size };
+    return 0;
+}
+
+void xrt_unimport(void *impl, hcy_block *block)
+{
+    (void)impl;
+    xrt_memory_free(block->handle);
 }
 
 static bool take(struct xrt_device *d, size_t size)
@@ -151,13 +277,13 @@ static bool take(struct xrt_device *d, size_t size)
 int xrt_alloc(void *impl, int mem, size_t size, hcy_block *block)
 {
     struct xrt_device *d = impl;
-    if (mem == HCY_MEM_MAPPED)
-        return hcy_fail(HCY_EUNSUPPORTED, "FPGA cards have no mapped memory");
     if (xrt_strikes(&d->fail_alloc) || (mem == HCY_MEM_DEVICE && !take(d, size)))
         return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes (%llu of %llu are in use)",
                         hcy_device_get_info(d->dev)->name, size, (unsigned long long)atomic_load(&d->used),
                         (unsigned long long)d->memory);
-    int status = mem == HCY_MEM_DEVICE ? alloc_on_card(d, size, block) : alloc_pinned(d, size, block);
+    int status = mem == HCY_MEM_DEVICE   ? alloc_on_card(d, size, block)
+                 : mem == HCY_MEM_MAPPED ? alloc_mapped(d, size, block)
+                                         : alloc_pinned(d, size, block);
     if (status && mem == HCY_MEM_DEVICE)
         atomic_fetch_sub(&d->used, size);
     return status;

@@ -1,7 +1,7 @@
 /* queue.c - queues, copies and fills.
  *
  * Each command runs on the host queue's thread.  A copy to the card goes into the host's side of the buffer and from
- * there over the bus, row by row; where both ends are the host's, no card is asked.
+ * there over the bus, row by row; where the host's sides are what counts, no card is asked.
  */
 #include "xrt_priv.h"
 
@@ -53,39 +53,73 @@ int xrt_wait(void *qimpl, hcy_event *event)
 
 /* --- Copies --- */
 
-/* The buffer on the card that a place is in; NULL: the host's memory. */
-static struct xrt_memory *card_of(const hcy_place *p)
+/* The buffer that a place is in; NULL: memory of the user's, or another device's that the host reaches. */
+static struct xrt_memory *memory_of(const struct xrt_queue *q, const hcy_place *p)
 {
-    return p->block && !p->block->host ? p->block->handle : NULL;
+    return p->block && hcy_device_impl(p->dev) == q->device ? p->block->handle : NULL;
 }
 
-static unsigned char *host_of(const hcy_place *p)
+/* Its card's side is what counts. */
+static bool on_card(const struct xrt_memory *m)
 {
-    return (p->block ? card_of(p) ? card_of(p)->host : (unsigned char *)p->block->host
-                     : (unsigned char *)p->host) +
-           p->offset;
+    return m && !m->at_host;
 }
 
-static int copy_row(const hcy_copy *c, size_t to, size_t from, size_t size)
+static unsigned char *host_of(const struct xrt_memory *m, const hcy_place *p)
 {
-    struct xrt_memory *dst = card_of(&c->dst), *src = card_of(&c->src);
-    int status = src ? xrt_transfer(src, c->src.offset + from, size, false) : 0;
+    return (m ? m->host : (unsigned char *)(p->block ? p->block->host : p->host)) + p->offset;
+}
+
+struct copy {
+    hcy_copy what;
+    struct xrt_memory *to, *from;
+};
+
+static int copy_row(const struct copy *k, size_t to, size_t from, size_t size)
+{
+    const hcy_copy *c = &k->what;
+    int status = on_card(k->from) ? xrt_transfer(k->from, c->src.offset + from, size, false) : 0;
     if (status)
         return status;
-    memmove(host_of(&c->dst) + to, host_of(&c->src) + from, size);
-    return dst ? xrt_transfer(dst, c->dst.offset + to, size, true) : 0;
+    memmove(host_of(k->to, &c->dst) + to, host_of(k->from, &c->src) + from, size);
+    return on_card(k->to) ? xrt_transfer(k->to, c->dst.offset + to, size, true) : 0;
+}
+
+static int copy_rows(const struct copy *k)
+{
+    const hcy_copy *c = &k->what;
+    int status = 0;
+    for (size_t z = 0; !status && z < c->extent[2]; z++)
+        for (size_t y = 0; !status && y < c->extent[1]; y++)
+            status = copy_row(k, z * c->dst.slice_stride + y * c->dst.row_stride,
+                              z * c->src.slice_stride + y * c->src.row_stride, c->extent[0]);
+    return status;
+}
+
+/* While it is copied memory stays where it is. */
+static void hold(struct xrt_memory *m)
+{
+    if (m)
+        pthread_rwlock_rdlock(&m->lock);
+}
+
+static void let_go(struct xrt_memory *m)
+{
+    if (m)
+        pthread_rwlock_unlock(&m->lock);
 }
 
 static int run_copy(void *command)
 {
-    const hcy_copy *c = command;
-    int status = 0;
+    const struct copy *k = command;
+    struct xrt_memory *other = k->from == k->to ? NULL : k->from;
     if (!card_enter())
         return xrt_ends();
-    for (size_t z = 0; !status && z < c->extent[2]; z++)
-        for (size_t y = 0; !status && y < c->extent[1]; y++)
-            status = copy_row(c, z * c->dst.slice_stride + y * c->dst.row_stride,
-                              z * c->src.slice_stride + y * c->src.row_stride, c->extent[0]);
+    hold(k->to);
+    hold(other);
+    int status = copy_rows(k);
+    let_go(other);
+    let_go(k->to);
     card_leave();
     return status;
 }
@@ -102,36 +136,40 @@ int xrt_copy(void *qimpl, const hcy_copy *copy, hcy_keep *keep)
     const char *name = !copy->src.block ? "write" : !copy->dst.block ? "read" : "copy";
     if (!is_ours(q, &copy->dst) || !is_ours(q, &copy->src))
         return hcy_fail(HCY_EUNSUPPORTED, "an FPGA card cannot reach another device's memory");
+    struct copy k = { *copy, memory_of(q, &copy->dst), memory_of(q, &copy->src) };
     uint64_t bytes = (uint64_t)copy->extent[0] * copy->extent[1] * copy->extent[2];
-    return hcy_hostqueue_submit(q->host, name, bytes, run_copy, copy, sizeof *copy, keep);
+    return hcy_hostqueue_submit(q->host, name, bytes, run_copy, &k, sizeof k, keep);
 }
 
 /* --- Fills --- */
 
 struct fill {
-    hcy_place dst;
-    size_t size, pattern_size;
+    struct xrt_memory *memory;
+    size_t offset, size, pattern_size;
     unsigned char pattern[8];
 };
 
 static int run_fill(void *command)
 {
     const struct fill *f = command;
-    struct xrt_memory *m = card_of(&f->dst);
-    unsigned char *to = host_of(&f->dst);
+    struct xrt_memory *m = f->memory;
     if (!card_enter())
         return xrt_ends();
+    hold(m);
     for (size_t i = 0; i < f->size; i += f->pattern_size)
-        memcpy(to + i, f->pattern, f->pattern_size);
+        memcpy(m->host + f->offset + i, f->pattern, f->pattern_size);
+    int status = on_card(m) ? xrt_transfer(m, f->offset, f->size, true) : 0;
+    let_go(m);
     card_leave();
-    return m ? xrt_transfer(m, f->dst.offset, f->size, true) : 0;
+    return status;
 }
 
 int xrt_fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size,
              hcy_keep *keep)
 {
     struct xrt_queue *q = qimpl;
-    struct fill f = { .dst = *dst, .size = size, .pattern_size = pattern_size };
+    struct fill f = { .memory = dst->block->handle, .offset = dst->offset, .size = size,
+                      .pattern_size = pattern_size };
     memcpy(f.pattern, pattern, pattern_size);
     return hcy_hostqueue_submit(q->host, "fill", size, run_fill, &f, sizeof f, keep);
 }

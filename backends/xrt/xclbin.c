@@ -250,12 +250,16 @@ bool xclbin_has(const struct xclbin *x, const char *kernel)
     return xclbin_instances(x, kernel, names, 1) && find_kernel(x, kernel, &found);
 }
 
+/* Without groups of memories, which are behind them in their table. */
 uint64_t xclbin_memory(const struct xclbin *x)
 {
     uint64_t bytes = 0;
-    for (int32_t i = 0; i < x->memories->n; i++)
-        if (x->memories->list[i].used && x->memories->list[i].type != XCLBIN_HOST)
-            bytes += x->memories->list[i].kib * 1024;
+    const struct xclbin_memories *all = find_table(
+        x->head, XCLBIN_MEMORIES, offsetof(struct xclbin_memories, list), sizeof(struct xclbin_memory));
+    all = all ? all : x->memories;
+    for (int32_t i = 0; i < all->n; i++)
+        if (all->list[i].used && all->list[i].type != XCLBIN_HOST)
+            bytes += all->list[i].kib * 1024;
     return bytes;
 }
 

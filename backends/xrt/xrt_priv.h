@@ -38,7 +38,8 @@ struct xrt_device {
     void *card; /* XRT's */
     struct xclbin xclbin;
     unsigned timeout_ms;
-    uint32_t group; /* the memory where buffers go first */
+    uint32_t group;    /* the memory where buffers go first */
+    int32_t host_group; /* memory of the host's that the card reaches; -1: none */
     uint64_t memory;
     atomic_uint_least64_t used;
     atomic_bool lost, hung; /* hung: a run is still in flight, so that nothing can be released any more */
@@ -58,31 +59,38 @@ static inline bool xrt_strikes(atomic_long *countdown)
 
 /* --- Memory (memory.c) --- */
 
-/* A buffer on the card with the host's side of it; a block's handle. */
+/* A buffer with its two sides, on the card and on the host; a block's handle.  Which side counts:
+ *   the card's, as long as all compute units reach it where it lies; it moves there when the first one uses it
+ *   the host's (`at_host`): pinned, mapped and imported memory, and what units of several memories use.  A run
+ *   brings what it reads to the memory of its unit, and back what it has written. */
 struct xrt_memory {
     struct xrt_device *device;
-    void *buffer; /* NULL: pinned memory, which is the host's alone */
-    unsigned char *host;
+    void *buffer;        /* NULL: the host's side is all there is */
+    unsigned char *host; /* allocated here if there is no buffer and it is not `users` */
     size_t size;
-    uint32_t group;
-    hcy_span tables;           /* a plan's canonical head, malloced */
-    pthread_mutex_t lock;      /* of the copies */
+    uint32_t group;        /* where the buffer lies */
+    hcy_span tables;       /* a plan's canonical head, malloced */
+    pthread_rwlock_t lock; /* read: a copy is under way; write: a run finds its memory, or all below changes */
+    bool at_host, users;   /* users: imported */
+    bool placed;           /* a compute unit has used it */
     struct xrt_memory *copies; /* in other memories */
     bool complete;             /* of a copy: a plan's tables are in it */
 };
-/* HCY_ENOMEM if the memory is full. */
+/* HCY_ENOMEM, in words, if the memory is full. */
 int xrt_memory_new(struct xrt_device *d, size_t size, uint32_t group, struct xrt_memory **out);
 void xrt_memory_free(struct xrt_memory *m);
-/* m itself or its copy in `group`; with `copy` its bytes are brought there. */
-int xrt_memory_in(struct xrt_memory *m, uint32_t group, size_t offset, size_t size, bool copy,
+/* What compute units of this memory use in m's place; with `bring` the bytes are there. */
+int xrt_memory_in(struct xrt_memory *m, uint32_t group, size_t offset, size_t size, bool bring,
                   struct xrt_memory **out);
-/* Brings a copy's bytes back. */
-int xrt_memory_back(struct xrt_memory *m, struct xrt_memory *copy, size_t offset, size_t size);
-/* Between the host's side of a buffer and memory that is not a buffer's. */
+/* What a run has written there comes back, if the host's side is what counts. */
+int xrt_memory_back(struct xrt_memory *m, struct xrt_memory *there, size_t offset, size_t size);
+/* From memory that is not a buffer's to the host's side. */
 int xrt_put(struct xrt_memory *m, size_t offset, const void *data, size_t size);
 int xrt_transfer(struct xrt_memory *m, size_t offset, size_t size, bool to_card);
 
 int xrt_alloc(void *impl, int mem, size_t size, hcy_block *block);
+int xrt_import_host(void *impl, void *host, size_t size, hcy_block *block);
+void xrt_unimport(void *impl, hcy_block *block);
 void xrt_free(void *impl, int mem, hcy_block *block);
 
 /* HCY_ECANCELLED. */
