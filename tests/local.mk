@@ -190,6 +190,8 @@ cts_device = drivers=:; run=; case $$config in \
     xrt-one) device="xrt:0' 'one"; run='sh "$$top_srcdir"/tests/virtual-board/run ';; \
     xrt-all) device=; drivers=$(test_drivers); run='sh "$$top_srcdir"/tests/virtual-board/run ';; \
     xrt-alone) device=xrt:0; run='sh "$$top_srcdir"/tests/virtual-board/run ';; \
+    xrt-channels) device="xrt:0' 'cpu"; run='sh "$$top_srcdir"/tests/virtual-board/run -p channels ';; \
+    xrt-links) device="xrt:0' 'one"; run='sh "$$top_srcdir"/tests/virtual-board/run -p channels ';; \
     xrt-ddr) device="xrt:1' 'cpu"; run='sh "$$top_srcdir"/tests/virtual-board/run -p ddr ';; \
     opencl-atomics32) device="opencl:0@atomics=32' 'one"; drivers=$(test_drivers);; \
     opencl-discrete) device=opencl:0@discrete=1; drivers=$(test_drivers);; \
@@ -213,7 +215,8 @@ cts_launchers += $(cts_programs:=-opencl.t) tests/bslz4_decode-opencl.t tests/az
     tests/cts_lifetime-opencl-discrete.t tests/cts_threads-opencl-discrete.t tests/cts_queue-opencl-profile.t
 cts_launchers += $(cts_programs:=-xrt.t) tests/cts_buffer-xrt-ddr.t tests/cts_kernel-xrt-ddr.t \
     tests/cts_threads-xrt-ddr.t tests/azint_kernels-xrt-one.t tests/bslz4_decode-xrt-alone.t \
-    tests/xrt_together-xrt-all.t
+    tests/xrt_together-xrt-all.t tests/cts_buffer-xrt-channels.t tests/cts_kernel-xrt-channels.t \
+    tests/azint_kernels-xrt-links.t
 cts_launchers += $(cts_programs:=-cuda.t) tests/bslz4_decode-cuda.t tests/azint_kernels-cuda.t \
     tests/azint_filter-cuda.t
 $(cts_launchers): tests/local.mk

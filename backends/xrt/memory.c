@@ -35,6 +35,12 @@ static int no_room(const struct xrt_device *d, size_t size, uint32_t group)
                     hcy_device_get_info(d->dev)->name, size, at->tag, (unsigned long long)at->kib / 1024);
 }
 
+static void *buffer_in(const struct xrt_device *d, size_t size, uint32_t group)
+{
+    return (int64_t)group == d->host_group ? card_buffer_at_host(d->card, size, group)
+                                           : card_buffer(d->card, size, group);
+}
+
 /* Takes over a buffer of XRT's; its host's side is asked for. */
 static int take_buffer(struct xrt_memory *m, void *buffer, uint32_t group)
 {
@@ -52,7 +58,7 @@ static int take_buffer(struct xrt_memory *m, void *buffer, uint32_t group)
 int xrt_memory_new(struct xrt_device *d, size_t size, uint32_t group, struct xrt_memory **out)
 {
     struct xrt_memory *m = new_record(d, size);
-    int status = m ? take_buffer(m, card_buffer(d->card, m->size, group), group) : HCY_ENOMEM;
+    int status = m ? take_buffer(m, buffer_in(d, m->size, group), group) : HCY_ENOMEM;
     if (!status) {
         *out = m;
     } else if (m) {
@@ -106,7 +112,7 @@ static int move(struct xrt_memory *m, uint32_t group)
     struct xrt_memory old = *m;
     int status = xrt_transfer(m, 0, m->size, false);
     if (!status)
-        status = take_buffer(m, card_buffer(m->device->card, m->size, group), group);
+        status = take_buffer(m, buffer_in(m->device, m->size, group), group);
     if (status)
         return status;
     status = xrt_put(m, 0, old.host, m->size);
@@ -235,7 +241,7 @@ static int alloc_mapped(struct xrt_device *d, size_t size, hcy_block *block)
         return hcy_fail(HCY_EUNSUPPORTED, "%s: its program has no memory of the host's",
                         hcy_device_get_info(d->dev)->name);
     struct xrt_memory *m = new_record(d, size);
-    int status = m ? take_buffer(m, card_buffer_at_host(d->card, m->size, group), group) : HCY_ENOMEM;
+    int status = m ? take_buffer(m, buffer_in(d, m->size, group), group) : HCY_ENOMEM;
     if (status) {
         xrt_memory_free(m);
         return status;

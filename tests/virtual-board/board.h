@@ -20,7 +20,7 @@
 #include <stdio.h>
 
 #define BOARD_MAX    8
-#define BOARD_BANKS  32
+#define BOARD_BANKS  40
 #define BOARD_UNITS  64
 #define BOARD_ARGS   64
 #define BOARD_PAGE   ((uint64_t)4096)

@@ -54,7 +54,7 @@ static int open_banks(struct card *card, const struct found *section)
     for (int i = 0; i < m->n; i++)
         card->banks[i] = (struct bank){ .base = m->list[i].base,
                                         .size = m->list[i].kib * 1024,
-                                        .there = m->list[i].used != 0 };
+                                        .there = m->list[i].used && m->list[i].type != XCLBIN_HOST };
     card->n_banks = m->n;
     return memory_open(card);
 }

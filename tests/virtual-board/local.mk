@@ -25,9 +25,10 @@ mkxclbin_SOURCES = tests/virtual-board/mkxclbin.c tests/virtual-board/platforms.
     kernels_hls/args.h backends/xrt/xclbin_format.h
 mkxclbin_LDADD =
 
-board_xclbins = virtual_hbm.xclbin virtual_ddr.xclbin
-virtual_hbm.xclbin virtual_ddr.xclbin: mkxclbin fpga_kernels.la
-	$(AM_V_GEN)platform=$(@:virtual_%.xclbin=%); ./mkxclbin -p $$platform .libs/fpga_kernels.so $@
+board_xclbins = virtual_hbm.xclbin virtual_ddr.xclbin virtual_channels.xclbin
+$(board_xclbins): mkxclbin fpga_kernels.la $(srcdir)/kernels_hls/link.cfg
+	$(AM_V_GEN)platform=$(@:virtual_%.xclbin=%); case $$platform in channels) l='-l $(srcdir)/kernels_hls/link.cfg';; *) l=;; esac; \
+	    ./mkxclbin -p $$platform $$l .libs/fpga_kernels.so $@
 board_DATA += $(board_xclbins)
 bin_SCRIPTS += halcyon-virtual-board
 halcyon-virtual-board: tests/virtual-board/halcyon-virtual-board.in Makefile

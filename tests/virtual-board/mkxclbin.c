@@ -1,8 +1,10 @@
-/* mkxclbin.c - writes the xclbin of the virtual board: mkxclbin [-p PLATFORM] [-u UNITS] KERNELS.so OUT.xclbin
+/* mkxclbin.c - writes the xclbin of the virtual board:
+ *     mkxclbin [-p PLATFORM] [-u UNITS] [-l LINK.cfg] KERNELS.so OUT.xclbin
  *
  * KERNELS.so, the FPGA kernels as the host's compiler made them, goes into the bitstream's section as it is; its table
  * hcy_hls_kernels says which kernels there are.  Their arguments come from the catalogue (kernels_hls/args.h).  Each
- * kernel gets UNITS compute units (2).  The same input gives the same file, its uuid included.
+ * kernel gets UNITS compute units (2).  LINK.cfg, as v++ takes it (kernels_hls/link.cfg), says which memory each
+ * argument is connected to.  The same input gives the same file, its uuid included.
  *
  * mkxclbin -v prints the text for the section USER_METADATA, which a real xclbin is given by xclbinutil.
  */
@@ -29,7 +31,8 @@ struct section {
 struct design {
     const struct platform *platform;
     const hcy_hls_kernel *kernels;
-    int units; /* of each kernel */
+    int units;        /* of each kernel */
+    const char *link; /* the text of its file; NULL: none */
 };
 
 static void die(const char *what, const char *which)
@@ -121,13 +124,18 @@ static void metadata(FILE *f, const struct design *d)
 static void memories(FILE *f, const struct design *d)
 {
     const struct platform *p = d->platform;
-    put(f, &p->n_banks, sizeof p->n_banks);
+    const int32_t n = p->n_banks + p->host;
+    put(f, &n, sizeof n);
     put(f, "\0\0\0", 4);
     for (int i = 0; i < p->n_banks; i++) {
         struct xclbin_memory m = { .type = p->type, .used = 1, .kib = p->bank_kib, .base = BANK_BASE(p, i) };
         snprintf(m.tag, sizeof m.tag, "%s[%d]", p->tag, i);
         put(f, &m, sizeof m);
     }
+    struct xclbin_memory host = { .type = XCLBIN_HOST, .used = 1, .kib = p->bank_kib, .tag = "HOST[0]" };
+    host.base = BANK_BASE(p, p->n_banks);
+    if (p->host)
+        put(f, &host, sizeof host);
 }
 
 static int count_units(const struct design *d)
@@ -153,6 +161,21 @@ static void units(FILE *f, const struct design *d)
         }
 }
 
+/* The memory that a line "sp=KERNEL_UNIT.ARGUMENT:TAG[MEMORY]" of the link file names; else the platform's rule.  Where
+ * there is memory of the host's, second units have their reports in it. */
+static int32_t memory_of(const struct design *d, const char *kernel, int unit, const char *arg)
+{
+    char line[120];
+    const char *at;
+    int32_t number;
+    snprintf(line, sizeof line, "\nsp=%.40s_%d.%.30s:%s[", kernel, unit + 1, arg, d->platform->tag);
+    if (d->platform->host && unit == 1 && !strcmp(arg, "reports"))
+        return d->platform->n_banks;
+    if (d->link && (at = strstr(d->link, line)) && sscanf(at + strlen(line), "%d", &number) == 1)
+        return number;
+    return unit % d->platform->n_banks;
+}
+
 static void connections(FILE *f, const struct design *d)
 {
     int32_t n = 0, unit = 0;
@@ -163,8 +186,9 @@ static void connections(FILE *f, const struct design *d)
     for (const hcy_hls_kernel *k = d->kernels; k->name; k++)
         for (int u = 0; u < d->units; u++, unit++)
             for (size_t i = 0; i < layout_of(k)->n_args; i++) {
-                struct xclbin_connection c = { (int32_t)i, unit, u % d->platform->n_banks };
-                if (is_address(&layout_of(k)->args[i]))
+                const hcy_hls_arg *arg = &layout_of(k)->args[i];
+                struct xclbin_connection c = { (int32_t)i, unit, memory_of(d, k->name, u, arg->name) };
+                if (is_address(arg))
                     put(f, &c, sizeof c);
             }
 }
@@ -260,16 +284,29 @@ static void write_xclbin(const struct design *d, const char *library, const char
         free(s[i].data);
 }
 
+static char *read_text(const char *path)
+{
+    char *text = calloc(1, 65536);
+    FILE *f = fopen(path, "r");
+    if (!text || !f || !fread(text, 1, 65535, f))
+        die("cannot read", path);
+    fclose(f);
+    return text;
+}
+
 static void usage(void)
 {
-    die("usage: mkxclbin [-p PLATFORM] [-u UNITS] KERNELS.so OUT.xclbin, or mkxclbin -v", NULL);
+    die("usage: mkxclbin [-p PLATFORM] [-u UNITS] [-l LINK.cfg] KERNELS.so OUT.xclbin, or mkxclbin -v", NULL);
 }
 
 int main(int argc, char **argv)
 {
     struct design d = { .platform = &platforms[0], .units = 2 };
-    for (int o; (o = getopt(argc, argv, "p:u:v")) != -1;)
+    for (int o; (o = getopt(argc, argv, "l:p:u:v")) != -1;)
         switch (o) {
+        case 'l':
+            d.link = read_text(optarg);
+            break;
         case 'p':
             d.platform = platform_of(optarg);
             if (!d.platform)

@@ -10,14 +10,17 @@ struct platform {
     const char *vbnv;  /* as XRT names it; the prefix says to the backend that nothing of it is hardware */
     const char *tag;   /* of its memories */
     uint8_t type;      /* XCLBIN_DDR4, XCLBIN_HBM */
-    int32_t n_banks;   /* memories; unit i of a kernel is connected to memory i % n_banks alone */
+    int32_t n_banks;   /* memories; without a link file unit i of a kernel is connected to memory i % n_banks alone */
+    int32_t host;      /* behind them one memory of the host's, HOST[0] */
     uint64_t bank_kib; /* address space: a page becomes memory when it is used */
 };
 
-/* "hbm": one memory, as a card's HBM is when every port may reach all of it. */
+/* "hbm": one memory, as a card's HBM is when every port may reach all of it; "channels": a U55C's pseudo-channels, each
+ * for itself. */
 static const struct platform platforms[] = {
-    { "hbm", "halcyon_virtual_hbm_1", "HBM", 6, 1, (uint64_t)16 << 20 },
-    { "ddr", "halcyon_virtual_ddr_1", "DDR", 1, 2, (uint64_t)256 << 10 },
+    { "hbm", "halcyon_virtual_hbm_1", "HBM", 6, 1, 0, (uint64_t)16 << 20 },
+    { "ddr", "halcyon_virtual_ddr_1", "DDR", 1, 2, 0, (uint64_t)256 << 10 },
+    { "channels", "halcyon_virtual_channels_1", "HBM", 6, 32, 1, (uint64_t)512 << 10 },
 };
 #define N_PLATFORMS (sizeof platforms / sizeof platforms[0])
 
