@@ -236,10 +236,11 @@ test_internal += tests/hls_args
 tests_hls_args_LDADD = libinternal.la
 check_PROGRAMS += tests/xrt tests/xrt_together
 tests_xrt_together_SOURCES = tests/xrt_together.c tests/pipeline_scene.h
-xrt_launchers = tests/xrt-names.t tests/xrt-programs.t tests/xrt-alloc.t tests/xrt-hang.t tests/xrt-fault.t tests/xrt-lose.t
+xrt_launchers = tests/xrt-names.t tests/xrt-programs.t tests/xrt-alloc.t tests/xrt-hang.t tests/xrt-fault.t tests/xrt-lose.t \
+    tests/xrt-shared.t
 $(xrt_launchers): tests/local.mk
 	@$(MKDIR_P) tests; what=$(@F:xrt-%.t=%); case $$what in \
-	    alloc) o='--fail-alloc 2';; hang) o='--hang-run 1';; fault) o='--fault-run 2';; lose) o='--lose-run 2';; *) o=;; esac; \
+	    alloc) o='--fail-alloc 2';; hang) o='--hang-run 1';; fault) o='--fault-run 2';; lose) o='--lose-run 2';; shared) o='-p ddr';; *) o=;; esac; \
 	    echo "exec sh \"\$$top_srcdir\"/tests/virtual-board/run $$o tests/xrt $$what" > $@
 
 # The FPGA kernels in C simulation, where there is a C++ compiler.

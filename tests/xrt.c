@@ -7,13 +7,18 @@
 #include "../backends/xrt/xclbin_format.h"
 
 #include <stddef.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+enum { ROOM = 140 << 20 }; /* more than half of a memory of the virtual card "ddr" */
+
+static const char *platform = "hbm";
 static char path[] = "/tmp/halcyon-xclbin.XXXXXX";
 
 static unsigned char *read_program(size_t *size)
 {
     char file[600];
-    snprintf(file, sizeof file, "%s/virtual_hbm.xclbin", getenv("top_builddir"));
+    snprintf(file, sizeof file, "%s/virtual_%s.xclbin", getenv("top_builddir"), platform);
     FILE *f = fopen(file, "rb");
     if (!f)
         bail_out("no %s", file);
@@ -202,8 +207,8 @@ static void test_no_room(void)
     hcy_device_release(dev);
 }
 
-/* The device is lost, and the process goes on with the other card.  At the end of the process XRT's own objects go while
- * its card still runs, which has been seen to crash: this ends at once. */
+/* The device is lost, and the process goes on with the other card.  At the end of the process XRT's own objects go
+ * while its card still runs, which has been seen to crash: this ends at once. */
 static void test_hang(void)
 {
     struct cts_work work;
@@ -230,6 +235,64 @@ static void test_hang(void)
     _exit(failed);
 }
 
+/* Another process on the same card: says when it has done a launch and allocated, and waits until it may end. */
+static int other_process(int said, int asked)
+{
+    struct cts_work work;
+    hcy_device *dev = NULL;
+    hcy_buffer *buf[2] = { NULL, NULL };
+    hcy_queue *queue = NULL;
+    char byte = 0;
+    int status = hcy_device_open(&dev, "xrt:0");
+    for (int i = 0; i < 2 && !status; i++)
+        status = hcy_buffer_create(&buf[i], dev, HCY_MEM_DEVICE, (size_t)ROOM);
+    if (!status && !(status = cts_work_make(&work, dev)) && !(status = hcy_queue_create(&queue, dev)))
+        status = cts_work_launch(&work, queue);
+    if (!status)
+        status = hcy_queue_finish(queue);
+    byte = (char)(status != 0);
+    return write(said, &byte, 1) != 1 || read(asked, &byte, 1) != 0; /* dies with all that it holds */
+}
+
+/* Two processes with one program use one card: contexts, memory, another program. */
+static void test_shared(void)
+{
+    int said[2], asked[2], state = 1;
+    char byte = 1;
+    size_t size;
+    platform = "ddr";
+    unsigned char *program = read_program(&size);
+    if (pipe(said) || pipe(asked) || mkstemp(path) < 0)
+        bail_out("no pipes, or no temporary file");
+    pid_t child = fork();
+    if (!child) {
+        close(asked[1]);
+        _exit(other_process(said[1], asked[0]));
+    }
+    close(said[1]);
+    ok(read(said[0], &byte, 1) == 1 && !byte, "another process uses the card");
+    hcy_device *dev = cts_open_spec("xrt:0");
+    struct cts_work work;
+    hcy_queue *queue = cts_queue(dev);
+    hcy_buffer *buf = NULL;
+    if (cts_work_make(&work, dev))
+        bail_out("no work: %s", hcy_last_error()->text);
+    st_ok(cts_work_launch(&work, queue), "a launch beside it");
+    st_ok(hcy_queue_finish(queue), "ends well");
+    st_is(hcy_buffer_create(&buf, dev, HCY_MEM_DEVICE, (size_t)ROOM), HCY_ENOMEM,
+          "what the other one has taken is not there");
+    cts_work_free(&work);
+    hcy_queue_release(queue);
+    hcy_device_release(dev);
+    ((struct xclbin_head *)(void *)program)->uuid[3] ^= 1;
+    st_says(open_program(program, size), HCY_EBUSY, "another", "another program is refused while it does");
+    close(asked[1]);
+    ok(waitpid(child, &state, 0) == child && !state, "when it has ended");
+    st_ok(open_program(program, size), "that is loaded");
+    remove(path);
+    free(program);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -237,6 +300,8 @@ int main(int argc, char **argv)
         test_names();
     else if (!strcmp(what, "programs"))
         test_programs();
+    else if (!strcmp(what, "shared"))
+        test_shared();
     else if (!strcmp(what, "alloc"))
         test_no_room();
     else if (!strcmp(what, "hang"))

@@ -161,7 +161,6 @@ static void fill_info(struct xrt_device *d, const struct xrt_found *card, size_t
     for (int32_t i = 0; i < d->xclbin.units->n; i++)
         info->units += d->xclbin.units->list[i].type == XCLBIN_KERNEL;
     info->memory = d->memory;
-    info->caps |= HCY_CAP_IMPORT_HOST | (d->host_group < 0 ? 0 : HCY_CAP_MAPPED);
 }
 
 /* The first memory of the card's own. */

@@ -234,12 +234,10 @@ static int alloc_pinned(struct xrt_device *d, size_t size, hcy_block *block)
     return 0;
 }
 
+/* Where the card reaches memory of the host's; elsewhere mapped memory is as pinned memory is. */
 static int alloc_mapped(struct xrt_device *d, size_t size, hcy_block *block)
 {
     uint32_t group = (uint32_t)d->host_group;
-    if (d->host_group < 0)
-        return hcy_fail(HCY_EUNSUPPORTED, "%s: its program has no memory of the host's",
-                        hcy_device_get_info(d->dev)->name);
     struct xrt_memory *m = new_record(d, size);
     int status = m ? take_buffer(m, buffer_in(d, m->size, group), group) : HCY_ENOMEM;
     if (status) {
@@ -288,7 +286,7 @@ int xrt_alloc(void *impl, int mem, size_t size, hcy_block *block)
                         hcy_device_get_info(d->dev)->name, size, (unsigned long long)atomic_load(&d->used),
                         (unsigned long long)d->memory);
     int status = mem == HCY_MEM_DEVICE   ? alloc_on_card(d, size, block)
-                 : mem == HCY_MEM_MAPPED ? alloc_mapped(d, size, block)
+                 : mem == HCY_MEM_MAPPED && d->host_group >= 0 ? alloc_mapped(d, size, block)
                                          : alloc_pinned(d, size, block);
     if (status && mem == HCY_MEM_DEVICE)
         atomic_fetch_sub(&d->used, size);

@@ -2,7 +2,7 @@
  *
  * A library that is preloaded: interpose.c answers the libc calls by which XRT's shim reaches its driver, files.c shows
  * the cards in a tree of files, driver.c answers the requests, memory.c is the card's memory and the buffers, units.c
- * the compute units, load.c what an xclbin makes of a card.
+ * the compute units, load.c what an xclbin makes of a card, share.c what several processes see of each other.
  *
  * Threads: everything mutable is under board_lock; compute units run without it.  Cards and units live as long as the
  * process.  A forked child begins with cards that nobody has opened, if its parent had opened none.
@@ -134,6 +134,17 @@ void units_stop(struct card *card);
 int units_submit(struct client *c, struct buffer *packet);
 void units_forget(struct client *c); /* nothing of it is queued or runs when this returns */
 void card_lose(struct card *card);
+
+/* --- Between processes (share.c): cards are counted from 0; false: another process stands against it --- */
+bool share_load(int card, const unsigned char uuid[16]);
+bool share_loaded(int card, const unsigned char uuid[16]); /* it is still this program */
+bool share_context(int card, int unit, int change, bool exclusive); /* unit -1: the whole program */
+bool share_take(int card, int bank, uint64_t size, uint64_t all);
+void share_give(int card, int bank, uint64_t size);
+void share_unit_take(int card, int unit);
+void share_unit_give(int card, int unit);
+bool share_gone(int card);
+void share_lose(int card);
 
 /* --- Loading (load.c) --- */
 int card_load(struct card *card, const void *xclbin);

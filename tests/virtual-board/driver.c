@@ -28,7 +28,7 @@ struct client *client_of(int fd)
 int client_open(int index)
 {
     struct client *c = calloc(1, sizeof *c);
-    int fd = c && !board_cards[index].gone ? memfd_create("virtual-board", MFD_CLOEXEC) : -1;
+    int fd = c && !board_cards[index].gone && !share_gone(index) ? memfd_create("virtual-board", MFD_CLOEXEC) : -1;
     if (fd < 0) {
         free(c);
         errno = c ? ENODEV : ENOMEM;
@@ -52,8 +52,13 @@ void client_close(struct client *c)
     *at = c->next;
     units_forget(c);
     c->card->n_contexts -= c->n_whole;
+    for (int i = 0; i < c->n_whole; i++)
+        share_context(c->card->index, -1, -1, false);
     for (int i = 0; i < BOARD_UNITS; i++)
-        c->card->n_contexts -= c->has[i];
+        if (c->has[i]) {
+            c->card->n_contexts--;
+            share_context(c->card->index, i, -1, false);
+        }
     for (uint32_t h = 1; h < c->n_buffers; h++)
         if (c->buffers[h])
             buffer_release(c->buffers[h]);
@@ -217,16 +222,21 @@ static int context(struct client *c, void *argument)
     int change = a->operation == 0 ? 1 : -1;
     if (a->operation > 1)
         return -EOPNOTSUPP;
-    if (!c->card->loaded || memcmp(a->uuid, c->card->uuid, sizeof a->uuid))
+    if (!c->card->loaded || memcmp(a->uuid, c->card->uuid, sizeof a->uuid) ||
+        !share_loaded(c->card->index, a->uuid))
         return -EBUSY;
     if (a->unit == ABI_NO_UNIT) {
         if (c->n_whole + change < 0)
             return -EINVAL;
+        if (!share_context(c->card->index, -1, change, false))
+            return -EBUSY;
         c->n_whole += change;
     } else {
         if (a->unit >= (uint32_t)c->card->n_units || c->has[a->unit] == (change > 0))
             return -EINVAL;
         if (change > 0 && a->flags & ABI_EXCLUSIVE && held_by_another(c, a->unit))
+            return -EBUSY;
+        if (!share_context(c->card->index, (int)a->unit, change, a->flags & ABI_EXCLUSIVE))
             return -EBUSY;
         c->has[a->unit] = change > 0;
     }
@@ -268,6 +278,8 @@ int client_request(struct client *c, unsigned long request, void *argument)
         { ABI_EXECUTE, execute },
         { ABI_LOAD, load },
     };
+    if (!c->card->gone && share_gone(c->card->index))
+        card_lose(c->card);
     /* Of a card that is gone one may still let go. */
     if (c->card->gone && _IOC_NR(request) != ABI_CLOSE_BUFFER && _IOC_NR(request) != ABI_CONTEXT &&
         _IOC_NR(request) != ABI_INFO_BUFFER)

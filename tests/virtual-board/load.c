@@ -105,7 +105,7 @@ int card_load(struct card *card, const void *xclbin)
     if (memcmp(h->magic, XCLBIN_MAGIC, sizeof h->magic))
         return -EINVAL;
     if (card->loaded && !memcmp(card->uuid, h->uuid, sizeof h->uuid))
-        return 0;
+        return share_load(card->index, h->uuid) ? 0 : -EBUSY;
     if (card->n_contexts)
         return -EBUSY;
     if (strncmp(h->platform, board_settings.platform->vbnv, sizeof h->platform))
@@ -113,6 +113,8 @@ int card_load(struct card *card, const void *xclbin)
     if (find_section(h, XCLBIN_BITSTREAM, &bits) || find_section(h, XCLBIN_MEMORIES, &memories) ||
         find_section(h, XCLBIN_UNITS, &units))
         return -EINVAL;
+    if (!share_load(card->index, h->uuid))
+        return -EBUSY;
     unload(card);
     int error = open_library(card, &bits);
     if (!error)

@@ -10,7 +10,7 @@ virtual_board_la_CFLAGS = $(HCY_PLAIN_CFLAGS)
 virtual_board_la_LDFLAGS = -module -avoid-version -shared
 virtual_board_la_SOURCES = tests/virtual-board/abi.h tests/virtual-board/board.h tests/virtual-board/platforms.h \
     tests/virtual-board/driver.c tests/virtual-board/files.c tests/virtual-board/interpose.c \
-    tests/virtual-board/load.c tests/virtual-board/memory.c tests/virtual-board/units.c \
+    tests/virtual-board/load.c tests/virtual-board/memory.c tests/virtual-board/share.c tests/virtual-board/units.c \
     kernels_hls/args.c kernels_hls/args.h backends/xrt/xclbin_format.h
 
 # Linked by the C++ compiler, which a source that is not there asks for.

@@ -76,11 +76,16 @@ static int place_on_card(struct buffer *b)
     uint64_t size = whole_pages(b->size);
     if (!card->loaded || bank >= (unsigned)card->n_banks || !card->banks[bank].there)
         return -EINVAL;
-    int error = size < b->size ? -ENOMEM : take(&card->banks[bank], size, &b->address);
-    if (error)
+    if (size < b->size || !share_take(card->index, (int)bank, size, card->banks[bank].size))
+        return -ENOMEM;
+    int error = take(&card->banks[bank], size, &b->address);
+    if (error) {
+        share_give(card->index, (int)bank, size);
         return error;
+    }
     if (mprotect(card->memory + b->address, size, PROT_READ | PROT_WRITE)) {
         give(&card->banks[bank], b->address);
+        share_give(card->index, (int)bank, size);
         return -ENOMEM;
     }
     b->bank = (int)bank;
@@ -96,6 +101,7 @@ static void take_from_card(struct buffer *b)
     madvise(card->memory + b->address, whole_pages(b->size), MADV_DONTNEED);
     mprotect(card->memory + b->address, whole_pages(b->size), PROT_NONE);
     give(&card->banks[b->bank], b->address);
+    share_give(card->index, b->bank, whole_pages(b->size));
 }
 
 static int give_host_side(struct buffer *b, void *user)

@@ -74,7 +74,9 @@ static void run_first(struct unit *u)
     pthread_mutex_unlock(&board_lock);
     if (board_settings.latency_us)
         sleep_us(board_settings.latency_us);
+    share_unit_take(u->card->index, (int)(u - u->card->units));
     u->run(u->card->memory, args);
+    share_unit_give(u->card->index, (int)(u - u->card->units));
     pthread_mutex_lock(&board_lock);
     end_first(u, ABI_COMPLETED);
 }
@@ -226,6 +228,7 @@ void units_forget(struct client *c)
 void card_lose(struct card *card)
 {
     card->gone = true;
+    share_lose(card->index);
     files_lost(card);
     for (int i = 0; i < card->n_units; i++)
         card->units[i].hangs = false;
