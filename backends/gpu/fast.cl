@@ -267,16 +267,18 @@ DEVICE u32 source_word(const struct source *s, u32 at)
     return s->far ? *(const u32 *)(s->base + at) : near_word(s->near_base + at);
 }
 
-/* n > 8 bytes, none of which is another's source, by words of the destination; those at its ends byte by byte. */
+/* n > 8 bytes, none of which is another's source, by words of the destination; those at its ends byte by byte.  Sources
+ * that begin as far from a word as their destination are read as they are, others with up to three bytes behind
+ * them. */
 DEVICE void copy_apart(u32 to, const struct source *s, u32 from, u32 n, u32 lane)
 {
-    u32 head = 0u - to & 3, whole = (n - head) & ~3u, pick = 0x3210 + 0x1111 * (from + head & 3);
-    u32 edge = lane < 4 ? lane : head + whole + lane - 4;
+    u32 head = 0u - to & 3, whole = (n - head) & ~3u, skew = from + head & 3, pick = 0x3210 + 0x1111 * skew;
+    u32 edge = lane < 4 ? lane : head + whole + lane - 4, next = skew ? 4 : 0;
     if (lane < 4 ? lane < head : lane < 8 && edge < n)
         near_put_byte(to + edge, source_byte(s, from + edge));
     from = (from + head & ~3u) + 4 * lane;
     for (u32 i = 4 * lane; i < whole; i += 128, from += 128) {
-        u32 low = source_word(s, from), high = source_word(s, from + 4);
+        u32 low = source_word(s, from), high = source_word(s, from + next);
         near_put_word(to + head + i, BYTE_PERM(low, high, pick));
     }
 }
@@ -312,7 +314,7 @@ DEVICE void copy_match(u32 to, u32 bytes, u32 distance, u32 inverse, u32 lane)
     struct source window = { 0, NULL_PTR, 0 };
     u32 at = to + lane;
     i32 left = (i32)(bytes - lane);
-    if (distance >= bytes) {
+    if (distance >= bytes + (distance & 3 ? 3 : 0)) { /* nothing is read that is written here */
         copy_apart(to, &window, to - distance, bytes, lane);
     } else if (distance >= 32) {
         for (i32 c = 0; c < (i32)bytes; c += 32, left -= 32, at += 32) {
