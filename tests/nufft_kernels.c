@@ -17,7 +17,7 @@ enum { VECTORS = 3 };
 
 static hcy_device *dev;
 static hcy_queue *queue;
-static bool few;
+static bool few, rounds; /* rounds: floats for windows of 4 cells have 11 bits on tensor cores */
 static uint64_t state = 1;
 
 static double uniform(void)
@@ -254,7 +254,8 @@ static void check_move(const struct scene *s, const char *what)
     for (int spreads = 0; spreads < 2; spreads++) {
         double *got = move(s, spreads), *want = expected(s, spreads);
         double off = distance(got, want, VECTORS * 2 * (spreads ? s->cells : (size_t)s->job.n_points));
-        ok(off < (s->job.precision == HCY_F64 ? 1e-13 : 2e-5), "%s, width %u: %s, %.1e", what, s->job.width,
+        double most = s->job.precision == HCY_F64 ? 1e-13 : rounds && s->job.width <= 4 ? 6e-4 : 2e-5;
+        ok(off < most, "%s, width %u: %s, %.1e", what, s->job.width,
            spreads ? "to the grid" : "from the grid", off);
         free(got);
         free(want);
@@ -459,6 +460,7 @@ int main(int argc, char **argv)
 {
     hcy_kernel *kernel = NULL;
     const char *name = argc > 1 ? argv[1] : "cpu@threads=2";
+    rounds = strncmp(name, "cpu", 3) != 0;
     few = argc > 2 && !strcmp(argv[2], "few");
     if (hcy_device_open(&dev, name))
         skip_all("%s: %s", name, hcy_last_error()->text);

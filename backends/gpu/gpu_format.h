@@ -156,6 +156,7 @@ struct gpu_nufft_pair {
 };
 #define GPU_NUFFT_GROUP 256u  /* items that sort */
 #define GPU_NUFFT_SCAN  2048u /* keys of a group that sums their counts */
+#define GPU_NUFFT_NARROW 4u /* windows up to this width are worth 11 bits of a float on tensor cores */
 /* Fixed order: points of a group that sorts them by a digit of their keys; bits of a digit. */
 #define GPU_NUFFT_CHUNK 4096u
 #define GPU_NUFFT_DIGIT 4u

@@ -140,11 +140,12 @@ static struct tiles tiles_of(const struct gpu_shape *s, const hcy_nufft_job *job
     return t;
 }
 
-/* Registers for the pieces: floats to interpolate from are two parts. */
+/* Registers for the pieces: floats to interpolate from are two parts, but for narrow windows. */
 static uint32_t piece_words(const struct gpu_shape *s, const hcy_nufft_job *job, bool spreads)
 {
     struct tiles t = tiles_of(s, job);
-    return s->vectors * t.m * t.mine * t.n * 4 * (job->precision == HCY_F64 || !spreads ? 2 : 1);
+    bool two = job->precision == HCY_F64 || (!spreads && job->width > GPU_NUFFT_NARROW);
+    return s->vectors * t.m * t.mine * t.n * 4 * (two ? 2 : 1);
 }
 
 static size_t near_bytes(const struct gpu_shape *s, const hcy_nufft_job *job, bool spreads)
@@ -187,12 +188,13 @@ static struct gpu_shape choose_pencil(const hcy_nufft_job *job, double *least)
         for (uint32_t n = 1; n <= 3; n++)
             for (int i = 0; i < (job->dim > 2 ? 8 : 1); i++) {
                 uint32_t planes = job->dim == 1 ? (job->width > 9 ? 128 : 64) : 8 * n;
+                if ((job->dim > 1 && 8 * m <= halo) || planes <= halo || !fits(job, 8 * m, rows[i] + halo, planes))
+                    continue;
                 s.xb = job->dim > 1 ? 8 * m - halo : 1;
                 s.yb = rows[i];
                 s.zs = planes - halo;
                 set_warps(&s, job, true);
-                if ((job->dim == 1 || (8 * m > halo && 8 * n > halo)) && fits(job, 8 * m, s.yb + halo, planes))
-                    keep_cheaper(&best, least, &s, pencil_cost(&s, job));
+                keep_cheaper(&best, least, &s, pencil_cost(&s, job));
             }
     return best;
 }
@@ -212,8 +214,9 @@ static void share(struct gpu_shape *s, const hcy_nufft_job *job, uint32_t units,
     s->resident = (warps < 32 ? warps : 32) / (s->group / 32);
     s->resident = s->resident ? s->resident : 1;
     /* Ranges of floats are short, as sums of them are exact only so far. */
-    uint64_t range = job->n_points / ((uint64_t)units * s->resident * WAVES), top = wide ? 4096 : 512;
-    s->range = (uint32_t)(range > top ? top : range > 128 ? range : 128) / s->batch * s->batch;
+    uint64_t range = job->n_points / ((uint64_t)units * s->resident * WAVES), top = wide ? 2048 : 512;
+    range = range > top ? top : range > 128 ? range : 128;
+    s->range = (uint32_t)((range + s->batch - 1) / s->batch * s->batch);
 }
 
 /* --- What is asked --- */

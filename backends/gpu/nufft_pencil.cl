@@ -14,7 +14,8 @@
  * Each item finds the weights of a point, in rows that are shifted to the pencil's columns and the slab's planes, with
  * zeros elsewhere.  What a lane holds of a product is the same for floats and doubles: of A rows G, G + 8 and columns
  * T, T + 4; of B rows T, T + 4 and column G; of the sums rows G, G + 8 and columns 2 T, 2 T + 1 (G = lane / 4,
- * T = lane % 4).  Tensor cores take floats of 11 bits: a float is two of them, and a product three.
+ * T = lane % 4).  Tensor cores take floats of 11 bits: a float is two of them, and a product three;
+ * but for narrow windows.
  */
 #define WARPS (GROUP_SIZE / 32)
 #define LANE (ITEM % 32)
@@ -76,33 +77,40 @@ struct place {
 
 /* --- Products --- */
 
-#if PRECISION == 2
+/* Floats for a narrow window are rounded to 11 bits: it is worth no more. */
+#define ROUNDED (PRECISION == 1 && WIDTH <= GPU_NUFFT_NARROW)
+#if PRECISION == 2 || ROUNDED
+#if ROUNDED
+#define WORD u32
+#define WORD_OF(x) (AS_BITS32(x) + 0x1000)
+#define PRODUCT_OF PRODUCT_F11
+#else
+#define WORD double
+#define WORD_OF(x) (x)
+#define PRODUCT_OF PRODUCT_F64
+#endif
+#define PASSES 1
 struct a_part {
-    double v[4];
+    WORD v[4];
 };
 struct b_part {
-    double v[2];
+    WORD v[2];
 };
-DEVICE void set_a(struct a_part *a, int i, double x)
+DEVICE void set_a(struct a_part *a, int i, REAL x)
 {
-    a->v[i] = x;
+    a->v[i] = WORD_OF(x);
 }
-DEVICE void set_b(struct b_part *b, int i, double x)
+DEVICE void set_b(struct b_part *b, int i, REAL x)
 {
-    b->v[i] = x;
+    b->v[i] = WORD_OF(x);
 }
-#define PASSES 1
-DEVICE void multiply(int pass, double *c, const struct a_part *a, const struct b_part *b)
+DEVICE void multiply(int pass, REAL *c, const struct a_part *a, const struct b_part *b)
 {
     (void)pass;
-    PRODUCT_F64(c, a->v, b->v);
-}
-DEVICE double of_lane(double x, u32 lane)
-{
-    u64 bits = AS_BITS64(x);
-    return AS_DOUBLE((u64)SHUFFLE((u32)(bits >> 32), lane) << 32 | SHUFFLE((u32)bits, lane));
+    PRODUCT_OF(c, a->v, b->v);
 }
 #else
+#define PASSES 3
 struct a_part {
     u32 high[4], low[4];
 };
@@ -120,7 +128,6 @@ DEVICE void set_b(struct b_part *b, int i, float x)
 {
     SPLIT(b, i, x);
 }
-#define PASSES 3
 DEVICE void multiply(int pass, float *c, const struct a_part *a, const struct b_part *b)
 {
     if (pass == 0)
@@ -130,11 +137,17 @@ DEVICE void multiply(int pass, float *c, const struct a_part *a, const struct b_
     else
         PRODUCT_F11(c, a->high, b->high);
 }
-DEVICE float of_lane(float x, u32 lane)
-{
-    return AS_FLOAT(SHUFFLE(AS_BITS32(x), lane));
-}
 #endif
+
+DEVICE REAL of_lane(REAL x, u32 lane)
+{
+#if PRECISION == 2
+    u64 bits = AS_BITS64(x);
+    return AS_DOUBLE((u64)SHUFFLE((u32)(bits >> 32), lane) << 32 | SHUFFLE((u32)bits, lane));
+#else
+    return AS_FLOAT(SHUFFLE(AS_BITS32(x), lane));
+#endif
+}
 
 /* A product waits for the one before it if both add to the same sums: where registers allow, interpolation keeps those
  * of floats' parts apart. */

@@ -57,6 +57,7 @@ struct cl_device {
     atomic_long fail_alloc, fail_launch, lose_launch;
     bool alone;           /* a processor */
     bool atomics32;       /* no atomic sums of 64 bits */
+    int capability;       /* of NVIDIA's devices: 9 */
     struct gpu_choice choice;
     char options[120];    /* for the compiler of our kernels */
     char lacks[60];       /* what they need and it has not; "" if nothing */

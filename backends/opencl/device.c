@@ -101,9 +101,10 @@ static void set_up_kernels(struct cl_device *d, const struct settings *s)
     const char *language = spaces < 3                         ? ""
                            : strncmp(version, "OpenCL 2.", 9) ? " -cl-std=CL3.0"
                                                               : " -cl-std=CL2.0";
+    if (d->at.quirk->lanes)
+        d->capability = (int)cl_number(d->at.device, CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV);
     snprintf(d->options, sizeof d->options, "-DSPACES=%d -DLANES=%d -DATOMICS=%d -DCAPABILITY=%d%s", spaces,
-             d->at.quirk->lanes, d->atomics32 ? 32 : 64,
-             d->at.quirk->lanes ? (int)cl_number(d->at.device, CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV) : 0, language);
+             d->at.quirk->lanes, d->atomics32 ? 32 : 64, d->capability, language);
 }
 
 static void set_up(struct cl_device *d, const struct settings *s)

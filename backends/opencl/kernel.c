@@ -321,7 +321,8 @@ int cl_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, cons
     k->dev = d;
     k->ops = (struct gpu_ops){ .compile = compile, .module_release = module_release, .function = function,
                                .launch = step, .zero = zero, .tables = tables, .plan = plan,
-                               .units = d->at.info.units, .lanes = quirk->lanes, .alone = d->alone,
+                               .units = d->at.info.units, .lanes = quirk->lanes,
+                               .products = d->capability >= 9 ? 2 : d->capability >= 8 ? 1 : 0, .alone = d->alone,
                                .static_local = true, .atomics32 = d->atomics32, .row = gpu_row_of(&d->choice) };
     int status = gpu_kernel_get(&k->ours, &k->ops, d, signature->name);
     if (status) {
