@@ -72,4 +72,20 @@ if [ -n "$args" ] && [ "$args" = "$linked" ]; then
 else
     echo "not ok $n - link.sh knows the kernels' buffers"
 fi
+recipe() { # WORDS WHAT KERNELS...: what the makefile for v++ would do, or why it does not
+    n=$((n + 1))
+    words=$1 what=$2
+    shift 2
+    if (cd "$room" && MAKEFLAGS='' "${MAKE:-make}" -n "$@" 2>&1) | grep -q -e "$words"; then
+        echo "ok $n - $what"
+    else
+        echo "not ok $n - $what"
+    fi
+}
+recipe '-k bslz4_decode -o .* bslz4.cpp' 'make: a kernel from its source' KERNELS=bslz4_decode
+recipe 'xclbinutil .*USER_METADATA' '... what the backend wants to read in the xclbin' KERNELS=bslz4_decode
+recipe 'platform xilinx_u250' '... for another card' CARD=u250
+recipe 'nufft_spread is not written yet' '... a kernel to come' KERNELS=nufft_spread
+recipe 'none is not in kernels.tbl' '... one that is none' KERNELS=none
+recipe 'u1 is not in platforms.tbl' '... a card that is none' CARD=u1
 echo "1..$n"

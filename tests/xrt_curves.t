@@ -38,6 +38,14 @@ same "pixels split, Poisson's errors: a card's curves are the CPU's"
 # shellcheck disable=SC2086
 curves xrt cpu@threads=1,xrt:0,xrt:1 $full --batch 1
 same "... and those of two cards and the CPU together"
+image() { # DEVICE FILE: a frame in radius and azimuth, more bins than a compute unit keeps
+    "$board" -- "$HALCYON" integrate "$dir/s.h5" -p "$dir/s.poni" -d "$1" -o "$dir/$2.edf" --frames 2 --split full \
+        --error-model poisson --npt 150 --npt-azim 120 -q >"$dir/log" 2>&1 || sed 's/^/# /' "$dir/log"
+    mv "$dir/$2.edf" "$dir/$2"
+}
+image cpu@threads=1 cpu
+image xrt:0 xrt
+same "an image in radius and azimuth, whose sums come back row by row"
 n=$((n + 1))
 if "$board" -- "$HALCYON" devices | grep '^xrt:1 .*virtual: functional only, its speed means nothing' >/dev/null; then
     echo "ok $n - halcyon devices says that the cards are virtual"
