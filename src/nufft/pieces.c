@@ -40,7 +40,7 @@ static int scratch(const hcy_nufft *p, const hcy_nufft_job *job, int kernel, siz
 /* Bytes of device memory that n points and their transform take, `batch` vectors at once. */
 static int need(const hcy_nufft *p, size_t n, size_t batch, double *bytes)
 {
-    hcy_nufft q = { .opts = p->opts, .type = p->type, .dim = p->dim, .eps = p->eps, .job = p->job };
+    hcy_nufft q = { .dev = p->dev, .opts = p->opts, .type = p->type, .dim = p->dim, .eps = p->eps, .job = p->job };
     double sorted = 0, spread = 0, interp = 0, modes = 0, grid = (double)batch * 2 * (double)hcy__nufft_real(p);
     const double complex_ = grid;
     int status = hcy__nufft_choose(&q, n ? n : 1);

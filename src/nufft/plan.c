@@ -400,7 +400,7 @@ static int prepare(hcy_nufft *p, size_t n)
 /* Types 1 and 2, from host memory: summed directly, in pieces, or all at once. */
 static int set_host_points(hcy_nufft *p, size_t n, const void *const *points)
 {
-    hcy_nufft q = { .opts = p->opts, .type = p->type, .dim = p->dim, .eps = p->eps, .job = p->job };
+    hcy_nufft q = { .dev = p->dev, .opts = p->opts, .type = p->type, .dim = p->dim, .eps = p->eps, .job = p->job };
     size_t length;
     int status = hcy__nufft_choose(&q, n ? n : 1);
     if (!status && hcy__nufft_is_direct(p, n, 0, hcy__nufft_cost(&q.job, p->type, n))) {
