@@ -79,11 +79,6 @@ typedef unsigned long long uint64_t;
 #define SHUFFLE(x, lane) __shfl_sync(ALL, (x), (lane))
 #define BALLOT(x) __ballot_sync(ALL, (x))
 #define ANY(x) __any_sync(ALL, (x))
-#if __CUDA_ARCH__ >= 800
-#define MAX_OF_LANES(x) __reduce_max_sync(ALL, (x))
-#else
-#define MAX_OF_LANES(x) max_by_shuffles(x)
-#endif
 #define LANES_BARRIER() __syncwarp()
 #define SIGN_PERM(a, b, s) bytes_picked((a), (b), (s)) /* 8 | k: the sign of byte k instead of it */
 #define NEAR_ADDRESS(p) ((uint32_t)__cvta_generic_to_shared(p))
@@ -213,17 +208,6 @@ static inline uint lanes_ballot(int x)
     asm volatile("{ .reg .pred p; setp.ne.s32 p, %1, 0; vote.sync.ballot.b32 %0, p, -1; }" : "=r"(y) : "r"(x));
     return y;
 }
-#if CAPABILITY >= 8
-static inline uint lanes_max(uint x)
-{
-    uint y;
-    asm volatile("redux.sync.max.u32 %0, %1, -1;" : "=r"(y) : "r"(x));
-    return y;
-}
-#define MAX_OF_LANES(x) lanes_max(x)
-#else
-#define MAX_OF_LANES(x) max_by_shuffles(x)
-#endif
 /* Memory that does not change while the kernel runs. */
 static inline __attribute__((overloadable)) ushort load_constant(const ushort *p)
 {
@@ -327,12 +311,6 @@ DEVICE void near_put_byte(u32 at, u32 x)
 DEVICE void near_put_word(u32 at, u32 x)
 {
     asm volatile("st.shared.u32 [%0], %1;" ::"r"(at), "r"(x) : "memory");
-}
-DEVICE u32 max_by_shuffles(u32 x)
-{
-    for (u32 apart = 16; apart; apart /= 2)
-        x = MAX32(x, SHUFFLE(x, ITEM % 32 ^ apart));
-    return x;
 }
 #endif
 
