@@ -140,8 +140,16 @@ static inline void lanes_f11(REAL *c, const u32 *a, const u32 *b)
 #define DEVICE static inline
 #define UNROLL
 #define NULL_PTR NULL
-#define ATOMIC_ADD_PAIR_F32(p, a, b) ((p)[0] += (a), (p)[1] += (b))
-#define ATOMIC_ADD_PAIR_F64(p, a, b) ((p)[0] += (a), (p)[1] += (b))
+#define ATOMIC_ADD_PAIR_F32(p, a, b) lanes_add((p), (a), (b))
+#define ATOMIC_ADD_PAIR_F64(p, a, b) lanes_add((p), (a), (b))
+static pthread_mutex_t lanes_adding = PTHREAD_MUTEX_INITIALIZER;
+static inline void lanes_add(REAL *p, REAL a, REAL b)
+{
+    pthread_mutex_lock(&lanes_adding);
+    p[0] += a;
+    p[1] += b;
+    pthread_mutex_unlock(&lanes_adding);
+}
 
 static void (*lanes_kernel)(void);
 static void *lanes_start(void *item)
