@@ -11,7 +11,7 @@
         const __m512i half = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);              \
         const __m512i from = _mm512_sub_epi32(half, _mm512_set1_epi32((int)shift));                          \
         const __m512i end = _mm512_set1_epi32(w <= 8 ? 8 : 16);                                              \
-        for (int v = 0; v < STORED(w); v++) {                                                                \
+        for (int v = 0; v < LOOSE(w); v++) {                                                                \
             __m512i at = _mm512_add_epi32(from, _mm512_set1_epi32(8 * v));                                   \
             __mmask16 there = _mm512_cmplt_epu32_mask(at, end);                                              \
             row[v] = (f32_vec)_mm512_maskz_permutexvar_ps(there, at, (__m512)k[0]);                          \
@@ -23,7 +23,7 @@
         const __m512i half = _mm512_setr_epi64(0, 0, 1, 1, 2, 2, 3, 3);                                      \
         const __m512i from = _mm512_sub_epi64(half, _mm512_set1_epi64((int)shift));                          \
         const long long end = w <= 4 ? 4 : w <= 8 ? 8 : 16;                                                  \
-        for (int v = 0; v < STORED(w); v++) {                                                                \
+        for (int v = 0; v < LOOSE(w); v++) {                                                                \
             __m512i at = _mm512_add_epi64(from, _mm512_set1_epi64(4 * v));                                   \
             __mmask8 there = _mm512_cmplt_epu64_mask(at, _mm512_set1_epi64(end));                            \
             row[v] = w <= 8 ? (f64_vec)_mm512_maskz_permutexvar_pd(there, at, (__m512d)k[0])                 \

@@ -81,12 +81,12 @@ static double gain(const hcy_nufft *p, const hcy_nufft_job *job)
     return gpu && job->dim == 3 && cells >= 0x1p25 ? cells_cost(job) / 3 : 0;
 }
 
-/* ns of one thread, about: a row of cells takes whole vectors, and one more where it must be moved to be stored. */
-double hcy__nufft_cost(const hcy_nufft_job *job, int type, size_t n_points)
+/* ns of one thread, about: a row of cells takes whole vectors. */
+double hcy__nufft_cost(const hcy_nufft_job *job, size_t n_points)
 {
     bool wide = job->precision == HCY_F64;
     double lanes = wide ? 4 : 8, rows = pow(job->width, job->dim - 1);
-    double vectors = ceil((job->width + (type == 2 ? 0 : lanes - 1)) / lanes);
+    double vectors = ceil(job->width / lanes);
     return (double)n_points * (20 + rows * vectors) + cells_cost(job);
 }
 
@@ -145,7 +145,7 @@ int hcy__nufft_choose(hcy_nufft *p, size_t n_points)
         int status = set_grid(&job, &p->opts, s, hcy__nufft_width_for(p, s));
         if (status)
             return status;
-        double now = hcy__nufft_cost(&job, p->type, n_points) - gain(p, &job);
+        double now = hcy__nufft_cost(&job, n_points) - gain(p, &job);
         if (!i || now < best) {
             best = now;
             p->job = job;

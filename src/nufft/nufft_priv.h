@@ -72,8 +72,8 @@ unsigned hcy__nufft_width(double eps, int dim, bool type3, double upsampling);
 unsigned hcy__nufft_width_for(const hcy_nufft *plan, double upsampling);
 /* Upsampling that is worth looking at, the i-th from 2 down; 0 behind the last. */
 double hcy__nufft_candidate(const hcy_nufft *plan, size_t i);
-/* About what a transform of a type takes with the job's window and grid, ns of a thread. */
-double hcy__nufft_cost(const hcy_nufft_job *job, int type, size_t n_points);
+/* About what a transform takes with the job's window and grid, ns of a thread. */
+double hcy__nufft_cost(const hcy_nufft_job *job, size_t n_points);
 /* The next size that FFTs like. */
 uint64_t hcy__nufft_smooth(uint64_t n);
 

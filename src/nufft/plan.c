@@ -403,7 +403,7 @@ static int set_host_points(hcy_nufft *p, size_t n, const void *const *points)
     hcy_nufft q = { .dev = p->dev, .opts = p->opts, .type = p->type, .dim = p->dim, .eps = p->eps, .job = p->job };
     size_t length;
     int status = hcy__nufft_choose(&q, n ? n : 1);
-    if (!status && hcy__nufft_is_direct(p, n, 0, hcy__nufft_cost(&q.job, p->type, n))) {
+    if (!status && hcy__nufft_is_direct(p, n, 0, hcy__nufft_cost(&q.job, n))) {
         drop(&p->table); /* it may be another grid's */
         p->job = q.job;
         p->upsampling = q.upsampling;
@@ -494,7 +494,7 @@ static int share_grid(hcy_nufft *p, const int64_t *n_points)
         mean += fmax((double)n_points[i], 0) / (double)p->n_transforms;
     size_t n = mean < (double)UINT32_MAX ? (size_t)mean : UINT32_MAX;
     int status = hcy__nufft_choose(p, n ? n : 1);
-    double grid_ns = hcy__nufft_cost(&p->job, p->type, n);
+    double grid_ns = hcy__nufft_cost(&p->job, n);
     for (size_t i = 0; i < p->n_transforms && !status; i++)
         direct = direct && n_points[i] > 0 && hcy__nufft_is_direct(p, (size_t)n_points[i], 0, grid_ns);
     drop(&p->table); /* of another grid */

@@ -85,7 +85,7 @@ static int cost(const hcy_nufft *p, size_t n, size_t n_targets, double *ns)
 {
     hcy_nufft inner = { .opts = p->opts, .type = 2, .dim = p->dim, .eps = p->eps, .job = p->job };
     int status = hcy__nufft_choose(&inner, n_targets);
-    *ns = status ? INFINITY : hcy__nufft_cost(&p->job, 1, n) + hcy__nufft_cost(&inner.job, 2, n_targets);
+    *ns = status ? INFINITY : hcy__nufft_cost(&p->job, n) + hcy__nufft_cost(&inner.job, n_targets);
     return status;
 }
 
