@@ -97,7 +97,11 @@ if nufft >nufft.txt 2>nufft.err || ! grep -q 'no FFT' nufft.err; then
     check 'bench nufft --threads' equals "`nufft_value device -t 2`" 'cpu@threads=2'
     check 'bench nufft --device' equals "`nufft_value device -d cpu@threads=3`" 'cpu@threads=3'
     check 'bench nufft --cluster, --rounds' equals "`nufft_value cluster --cluster 0.5 --rounds 2`" 0.5
+    check 'bench nufft: memory of a point' sh -c \
+        "echo '`nufft_value cells.0.bytes_per_point`' | awk '{ exit !(\$1 >= 16 && \$1 < 10000) }'"
     check 'bench nufft --rounds' equals "`nufft_value rounds --rounds 2`" 2
+    check 'bench nufft --quick' equals \
+        "`"$halcyon" bench nufft 1d1-1e-06-single -m 1000 --quick --json | "$json" rounds`" 2
     check 'bench nufft --width' equals "`nufft_value cells.0.width --width 4`" 4
     check 'bench nufft --upsampling' sh -c \
         "echo '`nufft_value cells.0.upsampling --upsampling 1.9`' | awk '{ exit !(\$1 >= 1.9 && \$1 < 1.99) }'"

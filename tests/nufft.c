@@ -68,6 +68,19 @@ static void check_sizes(hcy_device *dev)
         }
 }
 
+/* Many vectors, more than are transformed at once. */
+static void check_many(hcy_device *dev)
+{
+    static const int vectors[] = { 7, 1000 };
+    for (int i = 0; i < 2; i++) {
+        struct problem p;
+        oracle_open(&p, HCY_F64, 1 + i, 1, (const int64_t[]){ 9 }, 5, 0, vectors[i]);
+        double error = oracle_run(&p, dev, 1e-7, NULL);
+        ok(error <= 3e-7, "%d vectors: %.1e", vectors[i], error);
+        oracle_close(&p);
+    }
+}
+
 /* A single long axis goes another way through the transform. */
 static void check_long(hcy_device *dev)
 {
@@ -263,6 +276,7 @@ int main(int argc, char **argv)
             check_chosen_grids(dev);
             check_points(dev);
             check_large(dev);
+            check_many(dev);
         }
         if (hcy_device_open(&other, "cpu@threads=1"))
             bail_out("no CPU");

@@ -1,7 +1,8 @@
 /* bench_nufft.c - halcyon bench nufft: how fast non-uniform FFTs are, beside FINUFFT where its library is.
  *
  * Points are uniform random, or normal around 0. Both libraries run in turn in this process: setting points,
- * two executions; the best of each counts.  Errors are those of 40 results against the direct sum in double. */
+ * two executions (--quick: one); the best of each counts.  Errors are those of 40 results (--quick: 10) against the
+ * direct sum in double. */
 #include "cli.h"
 #include "progress.h"
 #include <complex.h>
@@ -31,7 +32,7 @@ static const struct cell cells[] = {
     { 3, 2, 128, 1e-6, HCY_F64 },     { 3, 1, 128, 1e-9, HCY_F64 },     { 3, 2, 128, 1e-9, HCY_F64 },
     { 3, 1, 128, 1e-12, HCY_F64 },    { 3, 2, 128, 1e-12, HCY_F64 },
 };
-enum { CELLS = sizeof cells / sizeof cells[0], CHECKED = 40 };
+enum { CELLS = sizeof cells / sizeof cells[0], CHECKED = 40, CHECKED_QUICKLY = 10 };
 
 /* The beginning of FINUFFT 2.5's options. */
 struct peer_options {
@@ -55,7 +56,7 @@ struct values {
     const char *device, *peer;
     struct cli_int threads, points, rounds, width;
     struct cli_real cluster, upsampling;
-    int json;
+    int quick, json;
 };
 
 #define AT(member) offsetof(struct values, member)
@@ -65,6 +66,7 @@ static const struct cli_option options[] = {
     { "points", 'm', CLI_INT, AT(points), "N", "how many (2000000)", 1, 4e9, NULL },
     { "cluster", 0, CLI_REAL, AT(cluster), "SIGMA", "normal around 0, not uniform", 1e-9, 100, NULL },
     { "rounds", 0, CLI_INT, AT(rounds), "N", "of which the best counts (3)", 1, 1000, NULL },
+    { "quick", 0, CLI_FLAG, AT(quick), NULL, "two rounds of one execution, fewer results checked", 0, 0, NULL },
     { "upsampling", 0, CLI_REAL, AT(upsampling), "S", "cells a mode (chosen)", 1.01, 8, NULL },
     { "width", 0, CLI_INT, AT(width), "W", "of the window, in cells (what eps needs)", 2, 16, NULL },
     { "finufft", 'f', CLI_TEXT, AT(peer), "FILE", "FINUFFT's library (libfinufft.so, if it is found)", 0, 0,
@@ -82,7 +84,8 @@ const struct cli_command cli_bench_nufft_command = {
     CELLS,
     options,
     "A CELL is a part of a row's name: 3d1, 1e-06-single, 2d2-1e-09-double.  Times are milliseconds\n"
-    "of setting points and of a transform; errors those of 40 results against the direct sum.\n"
+    "of setting points and of a transform; errors those of 40 results against the direct sum; B/pt is\n"
+    "what a point takes of the device's memory.\n"
     "FINUFFT's library is in its package from PyPI: finufft/libfinufft.so."
 };
 
@@ -99,6 +102,9 @@ struct problem {
     const struct cell *cell;
     size_t m, n, real;
     void *x[3], *c, *f;
+    int n_checked; /* results, */
+    size_t checked[CHECKED];
+    double complex sums[CHECKED]; /* and what they should be */
 };
 
 struct figures {
@@ -200,10 +206,35 @@ static void drop(struct problem *p)
     free(p->f);
 }
 
+/* Some results and their direct sums. */
+static void make_sums(struct problem *p)
+{
+    bool to_modes = p->cell->type == 1;
+    const void *in = to_modes ? p->c : p->f;
+    size_t results = to_modes ? p->n : p->m, terms = to_modes ? p->m : p->n;
+    for (int i = 0; i < p->n_checked; i++) {
+        size_t r = (size_t)(uniform() * (double)results);
+        double complex sum = 0;
+        for (size_t t = 0; t < terms; t++) {
+            size_t mode = to_modes ? r : t, point = to_modes ? t : r;
+            double phase = 0;
+            for (int d = p->cell->dim - 1; d >= 0; d--) {
+                int64_t k = (int64_t)(mode % (size_t)p->cell->n) - p->cell->n / 2;
+                phase += get(p, p->x[d], point) * (double)k;
+                mode /= (size_t)p->cell->n;
+            }
+            sum += (get(p, in, 2 * t) + I * get(p, in, 2 * t + 1)) * (cos(phase) + I * sin(phase));
+        }
+        p->checked[i] = r;
+        p->sums[i] = sum;
+    }
+}
+
 static int make(struct problem *p, const struct cell *cell, const struct values *v)
 {
     *p = (struct problem){ .cell = cell, .m = (size_t)v->points.value, .n = 1 };
     p->real = cell->precision == HCY_F64 ? 8 : 4;
+    p->n_checked = v->quick ? CHECKED_QUICKLY : CHECKED;
     for (int d = 0; d < cell->dim; d++)
         p->n *= (size_t)cell->n;
     p->c = malloc(2 * p->m * p->real);
@@ -223,31 +254,19 @@ static int make(struct problem *p, const struct cell *cell, const struct values 
         put(p, p->c, i, uniform() - 0.5);
     for (size_t i = 0; i < 2 * p->n; i++)
         put(p, p->f, i, uniform() - 0.5);
+    make_sums(p);
     return 0;
 }
 
 /* Relative error of some results. */
 static double error_of(const struct problem *p)
 {
+    const void *out = p->cell->type == 1 ? p->f : p->c;
     double bad = 0, all = 0;
-    bool to_modes = p->cell->type == 1;
-    const void *in = to_modes ? p->c : p->f, *out = to_modes ? p->f : p->c;
-    size_t results = to_modes ? p->n : p->m, terms = to_modes ? p->m : p->n;
-    for (int i = 0; i < CHECKED; i++) {
-        size_t r = (size_t)(uniform() * (double)results);
-        double complex sum = 0;
-        for (size_t t = 0; t < terms; t++) {
-            size_t mode = to_modes ? r : t, point = to_modes ? t : r;
-            double phase = 0;
-            for (int d = p->cell->dim - 1; d >= 0; d--) {
-                int64_t k = (int64_t)(mode % (size_t)p->cell->n) - p->cell->n / 2;
-                phase += get(p, p->x[d], point) * (double)k;
-                mode /= (size_t)p->cell->n;
-            }
-            sum += (get(p, in, 2 * t) + I * get(p, in, 2 * t + 1)) * (cos(phase) + I * sin(phase));
-        }
-        double complex got = get(p, out, 2 * r) + I * get(p, out, 2 * r + 1);
-        bad += creal((got - sum) * conj(got - sum));
+    for (int i = 0; i < p->n_checked; i++) {
+        size_t r = p->checked[i];
+        double complex sum = p->sums[i], off = get(p, out, 2 * r) + I * get(p, out, 2 * r + 1) - sum;
+        bad += creal(off * conj(off));
         all += creal(sum * conj(sum));
     }
     return sqrt(bad / all);
@@ -261,13 +280,13 @@ static void keep_best(double *best, double time)
         *best = time;
 }
 
-static int round_ours(const struct problem *p, hcy_nufft *plan, struct figures *f)
+static int round_ours(const struct problem *p, hcy_nufft *plan, int executions, struct figures *f)
 {
     const void *const x[3] = { p->x[0], p->x[1], p->x[2] };
     double start = now();
     int status = hcy_nufft_set_points(plan, (int64_t)p->m, x, 0, NULL);
     keep_best(&f->set, now() - start);
-    for (int i = 0; i < 2 && !status; i++) {
+    for (int i = 0; i < executions && !status; i++) {
         start = now();
         status = hcy_nufft_execute(plan, p->c, p->f);
         keep_best(&f->run, now() - start);
@@ -283,7 +302,7 @@ static int round_peer(const struct bench *b, const struct problem *p, void *plan
     double start = now();
     int code = (single ? b->peer.setf : b->peer.set)(plan, (int64_t)p->m, x, y, z, 0, NULL, NULL, NULL);
     keep_best(&f->set, now() - start);
-    for (int i = 0; i < 2 && code <= 1; i++) {
+    for (int i = 0; i < (b->values->quick ? 1 : 2) && code <= 1; i++) {
         start = now();
         code = (single ? b->peer.runf : b->peer.run)(plan, p->c, p->f);
         keep_best(&f->run, now() - start);
@@ -302,7 +321,7 @@ static int rounds(const struct bench *b, const struct problem *p, hcy_nufft *pla
         if (peer_plan && !status && i + 1 == n)
             peer->error = error_of(p);
         if (!status)
-            status = round_ours(p, plan, ours);
+            status = round_ours(p, plan, b->values->quick ? 1 : 2, ours);
     }
     if (status)
         return status;
@@ -337,6 +356,7 @@ static void print_row(struct bench *b, const char *name, const struct problem *p
         json_figures(&b->json, p->m, ours);
         cli_json_int(&b->json, "width", ours->info.width);
         cli_json_real(&b->json, "upsampling", ours->info.upsampling);
+        cli_json_real(&b->json, "bytes_per_point", (double)ours->info.point_bytes / (double)p->m);
         if (b->peer.there) {
             cli_json_open(&b->json, "finufft", '{');
             json_figures(&b->json, p->m, peer);
@@ -346,8 +366,9 @@ static void print_row(struct bench *b, const char *name, const struct problem *p
         cli_json_close(&b->json, '}');
         return;
     }
-    printf("%-18s %9.2f %9.2f %8.2f %8.1e  %2u %4.2f", name, 1e3 * ours->set, 1e3 * ours->run,
-           1e-6 * (double)p->m / ours->run, ours->error, ours->info.width, ours->info.upsampling);
+    printf("%-18s %9.2f %9.2f %8.2f %8.1e  %2u %4.2f %4.0f", name, 1e3 * ours->set, 1e3 * ours->run,
+           1e-6 * (double)p->m / ours->run, ours->error, ours->info.width, ours->info.upsampling,
+           (double)ours->info.point_bytes / (double)p->m);
     if (b->peer.there)
         printf(" | %9.2f %9.2f %8.1e | %5.2f %5.2f", 1e3 * peer->set, 1e3 * peer->run, peer->error,
                peer->run / ours->run, ratio);
@@ -370,7 +391,7 @@ static void print_head(struct bench *b)
     }
     printf("# %s; %.3g points, %s; ms\n", hcy_device_get_info(b->dev)->description, (double)v->points.value,
            v->cluster.value > 0 ? "clustered" : "uniform");
-    printf("%-18s %9s %9s %8s %8s  %2s %4s%s\n", "cell", "points", "execute", "Mpt/s", "error", "w", "up",
+    printf("%-18s %9s %9s %8s %8s  %2s %4s %4s%s\n", "cell", "points", "execute", "Mpt/s", "error", "w", "up", "B/pt",
            b->peer.there ? " | FINUFFT:points execute    error | ratio  total" : "");
 }
 
@@ -468,6 +489,8 @@ int cli_bench_nufft(int argc, char **argv)
     int status;
     if (cli_parse(&cli_bench_nufft_command, argc, argv, &v, words, &status))
         return status;
+    if (v.quick && !v.rounds.given)
+        v.rounds.value = 2;
     state = 20261121;
     snprintf(device, sizeof device, "cpu@threads=%d", (int)v.threads.value);
     status = choose(chosen, words);
