@@ -1,6 +1,6 @@
 /* nufft_plan - plans of non-uniform FFTs: every wrong argument has its status, empty problems work, the same
  * bits for any number of threads and for many vectors at once, options do what they say, plans from several
- * threads. */
+ * threads.  Argument: a device, of which the statuses and empty problems are tried (default: the CPU, and all). */
 #include "nufft_oracle.h"
 #include "tap.h"
 
@@ -549,19 +549,33 @@ static void check_threads(void)
     hcy_nufft_destroy(plan);
 }
 
-int main(void)
+/* What every device answers alike. */
+static void check_alike(void)
+{
+    check_arguments();
+    check_options();
+    check_points();
+    check_empty();
+    check_destroyed();
+}
+
+int main(int argc, char **argv)
 {
     hcy_device *discrete = NULL;
+    if (argc > 1 && hcy_device_open(&dev, argv[1]))
+        skip_all("%s: %s", argv[1], hcy_last_error()->text);
+    if (argc > 1) {
+        check_alike();
+        hcy_device_release(dev);
+        return done_testing();
+    }
     if (hcy_device_open(&dev, "cpu@threads=3") || hcy_device_open(&spare, "cpu@threads=1") ||
         hcy_device_open(&discrete, "cpu@threads=2@discrete=1"))
         bail_out("%s", hcy_last_error()->text);
     if (!(hcy_device_get_info(dev)->caps & HCY_CAP_FFT)) {
         is_int(create(1, 1, modes, 1, 1e-6, NULL), HCY_EUNSUPPORTED, "without an FFT there are no plans");
     } else {
-        check_arguments();
-        check_options();
-        check_points();
-        check_empty();
+        check_alike();
         check_type3();
         check_type3_grid();
         check_bits();
@@ -572,7 +586,6 @@ int main(void)
         check_stages(discrete);
         check_point_buffers(dev);
         check_point_buffers(discrete);
-        check_destroyed();
         check_memory();
         check_one_call();
         check_threads();
