@@ -5,8 +5,9 @@
  * point's window is the product of one row of weights an axis.  Each row comes from polynomials, one lane a
  * cell, by Horner's rule.  Widths are constants to the compiler: loops over them are unrolled.  With SHIFT
  * the row of x is moved so that stores to the small grid are aligned, where that takes no more of them: a row that
- * begins anywhere touches as many cache lines as it must, one that is padded on both sides more (Zen 5, cycles a point
- * in 3-D, aligned and not: float w 7 101, 71; double w 7 147, 115; double w 13 621, 886).
+ * begins anywhere touches as many cache lines as it must, one that is padded on both sides more.  Cycles a point
+ * in 3-D, aligned and not: float w 7 101, 71 (Zen 5), 133, 103 (Sapphire Rapids); double w 7 147, 115 and 227, 219;
+ * double w 10 391, 322 and 515, 517; double w 11 450, 390 and 606, 767.
  */
 typedef REAL NAME(vec) __attribute__((vector_size(VECTOR)));
 typedef REAL NAME(loose) __attribute__((vector_size(VECTOR), aligned(sizeof(REAL)), may_alias));
