@@ -564,6 +564,8 @@ int main(int argc, char **argv)
     hcy_device *discrete = NULL;
     if (argc > 1 && hcy_device_open(&dev, argv[1]))
         skip_all("%s: %s", argv[1], hcy_last_error()->text);
+    if (argc > 1 && !(hcy_device_get_info(dev)->caps & HCY_CAP_FFT))
+        skip_all("%s has no FFT", argv[1]);
     if (argc > 1) {
         check_alike();
         hcy_device_release(dev);
