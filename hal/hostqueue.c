@@ -140,13 +140,14 @@ static int run_command(struct hcy_hostqueue *hq, struct command *c)
         return hcy_event_wait(c->wait, HCY_FOREVER);
     if (!c->run)
         return 0;
+    bool traced = hcy_trace_on(); /* before the command, so that the file is there while the first one runs */
     uint64_t start = hcy_now_ns();
     ran.start = ran.end = 0;
     status = c->run(c->data);
     uint64_t end = hcy_now_ns();
     bool told = ran.end >= start && ran.end <= end;
     hq->ended = told ? ran.end : 0;
-    if (hcy_trace_on())
+    if (traced)
         hcy_trace_span(hq->dev, hq, c->name, told && ran.start > start && ran.start < ran.end ? ran.start : start,
                        told ? ran.end : end, c->bytes);
     return status;
