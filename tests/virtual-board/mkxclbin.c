@@ -32,7 +32,7 @@ struct design {
     const struct platform *platform;
     const hcy_hls_kernel *kernels;
     int units;        /* of each kernel */
-    const char *link; /* the text of its file; NULL: none */
+    char *link; /* the text of its file; NULL: none */
 };
 
 static void die(const char *what, const char *which)
@@ -305,6 +305,7 @@ int main(int argc, char **argv)
     for (int o; (o = getopt(argc, argv, "l:p:u:v")) != -1;)
         switch (o) {
         case 'l':
+            free(d.link);
             d.link = read_text(optarg);
             break;
         case 'p':
@@ -332,5 +333,6 @@ int main(int argc, char **argv)
     if (!d.kernels)
         die("this library has no table hcy_hls_kernels", argv[optind]);
     write_xclbin(&d, argv[optind], argv[optind + 1]);
+    free(d.link);
     return 0;
 }
