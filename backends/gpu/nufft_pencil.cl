@@ -419,7 +419,7 @@ DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 p, 
             [i % 4] = 0;
     UNROLL
     for (int i = 0; i < HALVES * NT; i++) {
-        u32 half = i / NT, at = AT_Z + half * RING, plane = i % NT * 8;
+        u32 h = i / NT, at = AT_Z + h * RING, plane = i % NT * 8;
         REAL z0 = w[at + in_row(here, plane + T)], z1 = w[at + in_row(here, plane + T + 4)];
         UNROLL
         for (int y = 0; y < MINE; y++) {
@@ -431,7 +431,7 @@ DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 p, 
             {
                 UNROLL
                 for (int k = 0; k < PASSES * MT; k++)
-                    multiply(k / MT, sums[half][k / MT % CHAINS][v][k % MT],
+                    multiply(k / MT, sums[h][k / MT % CHAINS][v][k % MT],
                              &piece[v][k % MT][y][i % NT], &b);
             }
         }
@@ -440,8 +440,8 @@ DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 p, 
     for (int k = 1; k < CHAINS; k++) {
         UNROLL
         for (int i = 0; i < HALVES * VECTORS * MT * 4; i++) {
-            int half = i / (VECTORS * MT * 4), v = i / (MT * 4) % VECTORS, m = i / 4 % MT;
-            sums[half][0][v][m][i % 4] += sums[half][k][v][m][i % 4];
+            int h = i / (VECTORS * MT * 4), v = i / (MT * 4) % VECTORS, m = i / 4 % MT;
+            sums[h][0][v][m][i % 4] += sums[h][k][v][m][i % 4];
         }
     }
     EACH_VECTOR(v)
