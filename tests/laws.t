@@ -45,6 +45,8 @@ code hal backends src | grep -v '^src/cli/' \
 code hal backends src | grep -v '^src/cli/' \
     | grep -E '[^a-z_](strerror|strtok|localtime|gmtime|rand|setlocale)[[:space:]]*\(' \
     | none "the library calls nothing that is unsafe between threads"
+grep -nE '\<(u8|u16|u32|u64|i32|i64|int|float|double|REAL) (half|pipe|kernel|global|local|constant|private|quad)\>' backends/gpu/*.cl \
+    | none "no variable of a GPU kernel is named as a word of OpenCL C"
 grep -rnE '#include "(\.\./)*src/|#include "[a-z0-9]+/[a-z0-9_]+\.h"' backends --include='*.[ch]' \
     | grep -vE '"(\.\./)*(src/)?[a-z0-9]+/[a-z0-9]+_(format|wide|bits)\.h"' | none "backends include the formats of src/, the arithmetic that goes with them (_wide.h, _bits.h), and nothing else"
 sources hal src backends tests bench examples | xargs grep -nE '\b(TODO|FIXME|XXX|HACK)\b' \
