@@ -291,6 +291,39 @@ static void check_choices(void)
     oracle_close(&p);
 }
 
+/* The next even number of factors 2, 3 and 5, found by stepping. */
+static uint64_t next_smooth(uint64_t n)
+{
+    for (n += n % 2;; n += 2) {
+        uint64_t left = n;
+        for (unsigned p = 2; p <= 5; p++)
+            while (left % p == 0)
+                left /= p;
+        if (left == 1)
+            return n;
+    }
+}
+
+static void check_grids(void)
+{
+    static const int64_t sizes[] = { 1, 7, 41, 64, 100, 487, 500, 1201, 30011 };
+    hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
+    double x = 0.25;
+    const void *points[] = { &x };
+    o.upsampling = 2;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
+        hcy_nufft *plan = NULL;
+        if (hcy_nufft_create(&plan, dev, 1, 1, &sizes[i], 1, 1, 1e-6, &o) ||
+            hcy_nufft_set_points(plan, 1, points, 0, NULL) || hcy_nufft_info_get(&info, plan))
+            bail_out("%s", hcy_last_error()->text);
+        uint64_t least = 2 * (uint64_t)sizes[i] > 2 * info.width ? 2 * (uint64_t)sizes[i] : 2 * info.width;
+        ok(info.grid[0] == next_smooth(least), "%lld modes: a grid of %llu, the next that FFTs like",
+           (long long)sizes[i], (unsigned long long)info.grid[0]);
+        hcy_nufft_destroy(plan);
+    }
+}
+
 static void check_submit(hcy_device *d)
 {
     for (int type = 1; type <= 3; type++) {
@@ -582,6 +615,7 @@ int main(int argc, char **argv)
         check_type3_grid();
         check_bits();
         check_choices();
+        check_grids();
         check_submit(dev);
         check_submit(discrete);
         check_stages(dev);
