@@ -44,7 +44,7 @@ int __wrap_hcy_kernel_preferred_batch(hcy_kernel *kernel, const hcy_arg *args, s
 
 struct seen {
     double curves[FRAMES][BINS];
-    size_t n, failed, by[2];
+    size_t n, failed, by[3];
     char why[300];
 };
 
