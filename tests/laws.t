@@ -1,6 +1,6 @@
 # The rules that a reader of the source relies on.  From the makefile: top_srcdir.
 cd "$top_srcdir" || exit 99
-echo "1..11"
+echo "1..12"
 
 none() { # TEXT; reads the lines that must not be there
     found=$(cat)
