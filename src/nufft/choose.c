@@ -71,7 +71,7 @@ static double cells_cost(const hcy_nufft_job *job)
     return cells * (job->dim == 1 ? 1.5 : 1);
 }
 
-/* What a GPU gains on this grid: in double cuFFT takes 512^3 in 2.3 ms on an H200, 480^3 in 3.2; 240^3 and 256^3 take
+/* What a GPU gains on this grid: in double an H200 transforms 512^3 in 2.3 ms, 480^3 in 3.2; 240^3 and 256^3 take
  * the same time. */
 static double gain(const hcy_nufft *p, const hcy_nufft_job *job)
 {
