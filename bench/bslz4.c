@@ -4,6 +4,7 @@
  *        bench_bslz4                           frames it makes itself: EIGER 4M, uint32, 4 counts, gaps
  * Rows are timed in turn, over and over, and the best of each is printed: ratios hold even on a busy machine.
  */
+#include "bench.h"
 #include "bslz4_block.h"
 #include <halcyon/bslz4.h>
 #include <inttypes.h>
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #ifdef HAVE_HDF5
 #include <hdf5.h>
 #endif
@@ -41,13 +41,6 @@ static void *need(void *p)
         return p;
     fprintf(stderr, "bench_bslz4: out of memory\n");
     exit(1);
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static size_t block_bytes(const hcy_bslz4_frame *f, uint32_t b)

@@ -8,6 +8,7 @@
  * With BATCH (not 0) one launch of each kernel is made, twice, and nothing else: for a profiler.  Frames are those of
  * an EIGER 4M (2167x2070); an EIGER 16M has 4371x4150.
  */
+#include "bench.h"
 #include <halcyon/azint.h>
 #include <halcyon/bslz4.h>
 
@@ -17,27 +18,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { DISTINCT = 8, BINS = 1000, MOST = 64, THREADS = 16, PIXELS_4M = 2167 * 2070 };
 static int height = 2167, width = 2070, pixels;
-
-#define CHECK(call) check((call), #call, __LINE__)
-static void check(int status, const char *what, int line)
-{
-    if (!status)
-        return;
-    fprintf(stderr, "line %d: %s: %s (%s) %s\n", line, what, hcy_status_name(status), hcy_last_error()->text,
-            hcy_last_error()->vendor);
-    exit(1);
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* --- Frames --- */
 

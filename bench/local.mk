@@ -11,7 +11,7 @@ bench_programs += bench/gpu
 bench_programs += bench/nufft
 bench_programs += bench/azint_filter
 EXTRA_PROGRAMS += $(bench_programs)
-EXTRA_DIST += bench/compare.sh bench/finufft.sh bench/azint_peers.py bench/nufft_peers.py
+EXTRA_DIST += bench/bench.h bench/compare.sh bench/finufft.sh bench/azint_peers.py bench/nufft_peers.py
 CLEANFILES += $(bench_programs)
 bench: $(bench_programs)
 .PHONY: bench

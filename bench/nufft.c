@@ -7,6 +7,7 @@
  * milliseconds of setting points, with their report, of a whole transform, and of the stage between points and grid
  * alone, each the best of three rounds; transforms are queued several at a time.  Errors are those of 16 results
  * against the direct sum. */
+#include "bench.h"
 #include <halcyon/nufft.h>
 
 #include <math.h>
@@ -14,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define PI 3.14159265358979323846
 enum { CHECKED = 16, ROUNDS = 3, QUEUED = 4 };
@@ -48,23 +48,6 @@ struct thread {
 
 static hcy_device *dev;
 static hcy_queue *queue;
-
-#define CHECK(call) check((call), #call, __LINE__)
-static void check(int status, const char *what, int line)
-{
-    if (!status)
-        return;
-    fprintf(stderr, "line %d: %s: %s (%s) %s\n", line, what, hcy_status_name(status), hcy_last_error()->text,
-            hcy_last_error()->vendor);
-    exit(1);
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static uint64_t state = 20261121;
 static double uniform(void)
