@@ -72,11 +72,23 @@ static uint32_t over(uint64_t n, uint32_t by)
     return (uint32_t)((n + by - 1) / by);
 }
 
+static struct gpu_shape shape_of(struct gpu_kernel *k, const hcy_nufft_job *job)
+{
+    pthread_mutex_lock(&k->lock);
+    if (memcmp(&k->shaped, job, sizeof *job)) {
+        k->shape = gpu_shape_of(k->ops, job);
+        k->shaped = *job;
+    }
+    struct gpu_shape shape = k->shape;
+    pthread_mutex_unlock(&k->lock);
+    return shape;
+}
+
 static int set_keys(struct nufft *n, const struct gpu_call *call)
 {
     const hcy_nufft_job *job = n->job;
     size_t keys;
-    n->shape = gpu_shape_of(call->kernel->ops, job);
+    n->shape = shape_of(call->kernel, job);
     n->at.range = n->shape.range;
     n->at.bins[0] = job->dim > 1 ? over(n->at.n[0], n->shape.xb) : 1;
     n->at.bins[1] = job->dim > 2 ? over(n->at.n[1], n->shape.yb) : 1;

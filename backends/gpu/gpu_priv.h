@@ -26,13 +26,24 @@ struct gpu_variant {
     size_t n_functions;
 };
 
+/* Non-uniform FFTs: how large pencils and slabs are, and how a group shares a piece of the grid (nufft.cl,
+ * nufft_pencil.cl). */
+struct gpu_shape {
+    uint32_t xb, yb, zs;
+    uint32_t group, batch; /* items; points whose weights they find at once */
+    uint32_t parts;        /* of a column of the piece (nufft.cl) */
+    uint32_t vectors, range; /* vectors and points of a group */
+    uint32_t resident;       /* tensor cores (nufft_pencil.cl): groups of a multiprocessor; 0: without them */
+};
 struct gpu_family;
 struct gpu_kernel {
     const struct gpu_ops *ops;
     void *device;
     const struct gpu_family *family;
-    pthread_mutex_t lock; /* of the variants */
+    pthread_mutex_t lock; /* of what follows */
     struct gpu_variant *variants;
+    hcy_nufft_job shaped; /* the last job, and its shape: finding one takes longer than launching a kernel */
+    struct gpu_shape shape;
 };
 
 /* One launch, or the question what one would need (queue NULL). */
@@ -130,16 +141,7 @@ int gpu_row_options(const struct gpu_call *call, char *options, int used);
 /* The options that any text about pixels wants. */
 int gpu_pixel_options(char *options, uint32_t group, const struct gpu_pixel *pixel, bool variance);
 
-/* Non-uniform FFTs: how large pencils and slabs are, and how a group shares a piece of the grid (nufft.cl,
- * nufft_pencil.cl). */
-struct gpu_shape {
-    uint32_t xb, yb, zs;
-    uint32_t group, batch; /* items; points whose weights they find at once */
-    uint32_t parts;        /* of a column of the piece (nufft.cl) */
-    uint32_t vectors, range; /* vectors and points of a group */
-    uint32_t resident;       /* tensor cores (nufft_pencil.cl): groups of a multiprocessor; 0: without them */
-};
-/* What points are sorted by, the same for both directions, and then what a direction makes of it. */
+/* Non-uniform FFTs: what points are sorted by, the same for both directions, and then what a direction makes of it. */
 struct gpu_shape gpu_shape_of(const struct gpu_ops *ops, const hcy_nufft_job *job);
 void gpu_shape_for(struct gpu_shape *shape, const hcy_nufft_job *job, uint32_t units, size_t items, bool spreads);
 
