@@ -130,6 +130,8 @@ static inline void lanes_f11(REAL *c, const u32 *a, const u32 *b)
 #define AS_FLOAT(x) lanes_float(x)
 #define AS_BITS64(x) lanes_bits64(x)
 #define AS_DOUBLE(x) lanes_double(x)
+#define SETTLED64(x) (x)
+#define MOVED_F32(x) (x)
 #define KERNEL static
 #define GROUPS_OF(n, resident)
 #define BUFFER(type, name) type *name

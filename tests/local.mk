@@ -91,7 +91,7 @@ test_public += tests/nufft_kernels tests/nufft tests/nufft_plan tests/nufft_many
 # The text of backends/gpu/nufft_pencil.cl with several options, on the host.
 test_public += tests/nufft_pencil
 pencil_flags = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -DBATCH=32 -DRESIDENT=1
-pencils = libpencil1.la libpencil2.la libpencil3.la libpencil4.la libpencil5.la
+pencils = libpencil1.la libpencil2.la libpencil3.la libpencil4.la libpencil5.la libpencil6.la
 check_LTLIBRARIES += $(pencils)
 tests_nufft_pencil_LDADD = $(pencils) libhalcyon.la
 EXTRA_DIST += tests/lanes.h
@@ -110,6 +110,9 @@ libpencil4_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_1d_double -DPLACES=64 -DR
 libpencil5_la_SOURCES = tests/nufft_pencil_case.c
 libpencil5_la_CPPFLAGS = $(pencil_flags) -DCASE=interp_1d_float -DPLACES=64 -DREAL=float -DPRECISION=1 -DDIM=1 \
     -DWIDTH=6u -DXB=1 -DYB=1 -DZS=59 -DGROUP_SIZE=32 -DVECTORS=1 -DSPREADS=0
+libpencil6_la_SOURCES = tests/nufft_pencil_case.c
+libpencil6_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_1d_float -DPLACES=64 -DREAL=float -DPRECISION=1 -DDIM=1 \
+    -DWIDTH=6u -DXB=1 -DYB=1 -DZS=59 -DGROUP_SIZE=32 -DVECTORS=1 -DSPREADS=1 -DPOINTS=420
 test_public += tests/nufft_wisdom tests/nufft_direct
 tests_nufft_direct_SOURCES = tests/nufft_direct.c tests/nufft_oracle.h
 tests_nufft_wisdom_SOURCES = tests/nufft_wisdom.c tests/nufft_oracle.h

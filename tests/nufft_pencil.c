@@ -3,7 +3,7 @@
 #include "tap.h"
 
 double spread_3d_float(void), interp_3d_double(void), interp_2d_float(void), spread_1d_double(void),
-    interp_1d_float(void);
+    interp_1d_float(void), spread_1d_float(void);
 
 int main(void)
 {
@@ -14,7 +14,8 @@ int main(void)
                   { "3-D, double, from the grid, two warps and vectors", interp_3d_double, 30 },
                   { "2-D, float, from the grid", interp_2d_float, 30 },
                   { "1-D, double, to the grid, two vectors", spread_1d_double, 30 },
-                  { "1-D, float, from the grid", interp_1d_float, 30 } };
+                  { "1-D, float, from the grid", interp_1d_float, 30 },
+                  { "1-D, float, to the grid, more points than sums are good for", spread_1d_float, 30 } };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         double error = cases[i].error();
         ok(error >= 0 && error < cases[i].most, "%s: %.1f roundings", cases[i].what, error);

@@ -17,7 +17,10 @@
 
 #include "nufft_pencil.cl"
 
-enum { POINTS = 100, ALL = 2 * VECTORS - 1 }; /* the last vectors are not all there */
+#ifndef POINTS
+#define POINTS 100
+#endif
+enum { ALL = 2 * VECTORS - 1, RANGE = POINTS / 3 * 2 }; /* the last vectors are not all there */
 
 static const u32 cells[3] = { DIM > 1 ? 26 : 140, DIM > 2 ? 19 : DIM > 1 ? 27 : 1, DIM > 2 ? 25 : 1 };
 static struct gpu_nufft job;
@@ -54,7 +57,8 @@ static int by_key(const void *a, const void *b)
 /* Half of the points are in one place, the others anywhere, some windows across the ends. */
 static void make(void)
 {
-    job = (struct gpu_nufft){ .n_points = POINTS, .n = { cells[0], cells[1], cells[2] }, .range = 64, .vectors = ALL };
+    job = (struct gpu_nufft){ .n_points = POINTS, .n = { cells[0], cells[1], cells[2] }, .range = RANGE };
+    job.vectors = ALL;
     job.cells = (u64)cells[0] * cells[1] * cells[2];
     job.bins[0] = DIM > 1 ? (cells[0] + XB - 1) / XB : 1;
     job.slabs = (cells[Z] + ZS - 1) / ZS;
@@ -131,7 +135,7 @@ static void kernel(void)
 double CASE(void);
 double CASE(void)
 {
-    const u32 groups[2] = { (POINTS + 63) / 64, (ALL + VECTORS - 1) / VECTORS };
+    const u32 groups[2] = { (POINTS + RANGE - 1) / RANGE, (ALL + VECTORS - 1) / VECTORS };
     double bad = 0, all = 0;
     make();
     if (lanes_run(kernel, groups))

@@ -284,6 +284,23 @@ DEVICE u32 settled(u32 x)
     return x;
 }
 
+DEVICE u64 settled64(u64 x)
+{
+    asm volatile("" : "+l"(x));
+    return x;
+}
+#define SETTLED64(x) settled64(x)
+
+/* x in another register: of two that an instruction wants side by side, what they were made in does not stand so.
+ * That it is a sum matters: a mere move is left out. */
+DEVICE float moved_f32(float x)
+{
+    float y;
+    asm volatile("add.f32 %0, %1, 0f80000000;" : "=f"(y) : "f"(x));
+    return y;
+}
+#define MOVED_F32(x) moved_f32(x)
+
 /* Local memory by its own addresses. */
 DEVICE u32 near_byte(u32 at)
 {

@@ -213,9 +213,8 @@ static void share(struct gpu_shape *s, const hcy_nufft_job *job, uint32_t units,
     warps = 4 * (REGISTERS / (piece_words(s, job, spreads) + others));
     s->resident = (warps < 32 ? warps : 32) / (s->group / 32);
     s->resident = s->resident ? s->resident : 1;
-    /* Ranges of floats are short, as sums of them are exact only so far. */
-    uint64_t range = job->n_points / ((uint64_t)units * s->resident * WAVES), top = wide ? 2048 : 512;
-    range = range > top ? top : range > 128 ? range : 128;
+    uint64_t range = job->n_points / ((uint64_t)units * s->resident * WAVES);
+    range = range > 2048 ? 2048 : range > 128 ? range : 128;
     s->range = (uint32_t)((range + s->batch - 1) / s->batch * s->batch);
 }
 

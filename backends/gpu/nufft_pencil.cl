@@ -23,9 +23,11 @@
 #define T (LANE % 4)
 #define ROWS (DIM > 2 ? YB + WIDTH - 1 : 1)
 #define MINE ((ROWS + WARPS - 1) / WARPS) /* rows of a warp */
-#define ROW_OF(y) (ITEM / 32 * MINE + (y))
+#define ROW_OF(y) ((WARPS > 1 ? ITEM / 32 * MINE : 0) + (y))
 #define IS_ROW(y) ((MINE * WARPS == ROWS) || ROW_OF(y) < ROWS)
 #define RING (8 * NT)
+/* The plane of column j of a tile of sums: the few that a slab leaves behind are not in both sums of a lane. */
+#define COLUMN(j) ((j) / 2 + (j) % 2 * 4)
 
 /* On one axis a slab is folded into 8 columns of RING cells: there is no ring, and a window reaches two columns, the
  * second one with the rest of its row of weights. */
@@ -59,8 +61,10 @@
 
 #if PRECISION == 2
 #define PAIR double2
+#define MOVED(x) (x)
 #else
 #define PAIR float2
+#define MOVED(x) MOVED_F32(x)
 #endif
 
 struct ALIGNED near {
@@ -248,17 +252,26 @@ DEVICE u32 in_row(const struct place *here, u32 q)
     return q - here->turn + (q < here->turn ? RING : 0);
 }
 
-/* A column of this lane, at a plane on one axis, and a row, in the grid. */
-DEVICE u32 column_at(const struct gpu_nufft *job, const struct place *here, int m, u32 plane)
+/* The cell of a column of this lane (at a plane, on one axis) and a row, in a plane of the grid. */
+DEVICE u32 cell_at(const struct gpu_nufft *job, const struct place *here, int m, int y, u32 plane)
 {
-    return wrapped(DIM > 1 ? here->pencil[0] * XB + 8 * m + G : here->pencil[0] * ZS + G * RING + plane, job->n[0]);
+    u32 column = DIM > 1 ? here->pencil[0] * XB + 8 * m + G : here->pencil[0] * ZS + G * RING + plane;
+    u32 row = DIM > 2 ? here->pencil[1] * YB + ROW_OF(0) : 0, end = job->n[0] * job->n[1];
+    int left = (int)(job->n[1] - row); /* rows before the axis's end */
+    return wrapped(column, job->n[0]) + row * job->n[0] + y * job->n[0] - (DIM > 2 && y >= left ? end : 0);
 }
-DEVICE u32 row_at(const struct gpu_nufft *job, const struct place *here, int y)
+
+/* Bytes before a plane, as a number of its own: its cells are then reached by an instruction each. */
+DEVICE u64 offset_of(const struct gpu_nufft *job, u32 plane)
 {
-    return DIM > 2 ? wrapped(here->pencil[1] * YB + ROW_OF(y), job->n[1]) * job->n[0] : 0;
+    return SETTLED64(DIM > 1 ? plane_at(job, plane) * sizeof(PAIR) : 0);
 }
 
 #if SPREADS
+/* Tensor cores cut off what does not fit a float's sum, which the grid's additions round: what this many points were
+ * added to goes to the grid (1e-6 of it is lost by then, 4e-6 after 512 points). */
+#define IS_MUCH(added) (PRECISION == 1 && !ROUNDED && (added) >= 128)
+
 /* Planes before `limit` to the grids. */
 DEVICE void put_planes(const struct gpu_nufft *job, const struct place *here, u32 limit,
                        REAL piece[VECTORS][MT][MINE][NT][4], PAIR *grid)
@@ -266,21 +279,20 @@ DEVICE void put_planes(const struct gpu_nufft *job, const struct place *here, u3
     UNROLL
     for (int i = 0; i < 2 * NT; i++) {
         int n = i / 2, e = i % 2;
-        u32 plane = PLANE(here, 8 * n + 2 * T + e);
+        u32 plane = PLANE(here, 8 * n + COLUMN(2 * T + e));
         if (plane >= limit || (RING > REACHED && plane - here->base >= REACHED)) /* beyond is nothing */
             continue;
-        PAIR *cells = grid + (DIM > 1 ? plane_at(job, plane) : 0);
+        PAIR *cells = (PAIR *)((u8 *)grid + offset_of(job, plane));
         UNROLL
         for (int y = 0; y < MINE; y++) {
-            PAIR *row = cells + row_at(job, here, y);
             UNROLL
             for (int m = 0; m < MT; m++) {
-                PAIR *cell = row + column_at(job, here, m, plane);
+                PAIR *cell = cells + cell_at(job, here, m, y, plane);
                 EACH_VECTOR(v)
                 {
                     if ((8 * MT == WX || 8 * m + G < WX) && IS_ROW(y) && IS_VECTOR(job, v))
-                        ATOMIC_ADD_PAIR((REAL *)(cell + v * job->cells), piece[v][m][y][n][e],
-                                        piece[v][m][y][n][2 + e]);
+                        ATOMIC_ADD_PAIR((REAL *)(cell + v * job->cells), MOVED(piece[v][m][y][n][e]),
+                                        MOVED(piece[v][m][y][n][2 + e]));
                     piece[v][m][y][n][e] = piece[v][m][y][n][2 + e] = 0;
                 }
             }
@@ -298,7 +310,7 @@ DEVICE void add_points(const NEAR struct near *near, const struct place *here, u
     struct a_part a[VECTORS][MT];
     UNROLL
     for (int i = 0; i < NT; i++) {
-        u32 at = AT_Z + in_row(here, 8 * i + G);
+        u32 at = AT_Z + in_row(here, 8 * i + COLUMN(G));
         z0[i] = w0[at];
         z1[i] = w1[at];
     }
@@ -348,6 +360,7 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
     PAIR *grid = grids + job.cells * FIRST_VECTOR;
     u64 first = (u64)GROUP * job.range, last = first + job.range < job.n_points ? first + job.range : job.n_points;
     struct place here = { NO_KEY, { 0, 0 }, 0, 0 };
+    u32 added = 0; /* points of the sums, about */
     REAL piece[VECTORS][MT][MINE][NT][4];
     UNROLL
     for (int i = 0; i < VECTORS * MT * MINE * NT * 4; i++)
@@ -361,13 +374,15 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
             for (u32 i = 0; i < left;) {
                 u32 p = chunk + i, key = SHUFFLE(mine, i), many = POPCOUNT(BALLOT(mine == key) >> i);
                 many = many < TOGETHER ? many : TOGETHER;
-                if (key != here.key) {
-                    int same = IS_SAME_PENCIL(near, p, &here);
+                if (key != here.key || IS_MUCH(added)) {
+                    int stay = key != here.key && IS_SAME_PENCIL(near, p, &here); /* planes that both reach */
                     if (here.key != NO_KEY)
-                        put_planes(&job, &here, same ? near->bin[p][2] * ZS : 0xffffffffu, piece, grid);
+                        put_planes(&job, &here, stay ? near->bin[p][2] * ZS : 0xffffffffu, piece, grid);
+                    added = stay ? added - added * ZS / REACHED : 0;
                     go_to(near, p, &here);
                 }
                 add_points(near, &here, p, many, piece);
+                added += many;
                 i += many;
             }
         }
@@ -385,13 +400,12 @@ DEVICE void get_planes(const struct gpu_nufft *job, const struct place *here, u3
         u32 plane = PLANE(here, 8 * n + 4 * h + T);
         if (plane < from)
             continue;
-        const PAIR *cells = grid + (DIM > 1 ? plane_at(job, plane) : 0);
+        const PAIR *cells = (const PAIR *)((const u8 *)grid + offset_of(job, plane));
         UNROLL
         for (int y = 0; y < MINE; y++) {
-            const PAIR *row = cells + row_at(job, here, y);
             UNROLL
             for (int m = 0; m < MT; m++) {
-                const PAIR *cell = row + column_at(job, here, m, plane);
+                const PAIR *cell = cells + cell_at(job, here, m, y, plane);
                 EACH_VECTOR(v)
                 {
                     PAIR g;
