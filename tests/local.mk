@@ -113,9 +113,10 @@ libpencil5_la_CPPFLAGS = $(pencil_flags) -DCASE=interp_1d_float -DPLACES=64 -DRE
 libpencil6_la_SOURCES = tests/nufft_pencil_case.c
 libpencil6_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_1d_float -DPLACES=64 -DREAL=float -DPRECISION=1 -DDIM=1 \
     -DWIDTH=6u -DXB=1 -DYB=1 -DZS=59 -DGROUP_SIZE=32 -DVECTORS=1 -DSPREADS=1 -DPOINTS=420
-test_public += tests/nufft_wisdom tests/nufft_direct
+test_public += tests/nufft_wisdom tests/nufft_direct tests/nufft_widths
 tests_nufft_direct_SOURCES = tests/nufft_direct.c tests/nufft_oracle.h
 tests_nufft_wisdom_SOURCES = tests/nufft_wisdom.c tests/nufft_oracle.h
+tests_nufft_widths_SOURCES = tests/nufft_widths.c tests/nufft_oracle.h
 tests_nufft_many_SOURCES = tests/nufft_many.c tests/nufft_oracle.h
 tests_nufft_finufft_SOURCES = tests/nufft_finufft.c tests/nufft_oracle.h
 tests_nufft_cli_SOURCES = tests/nufft_cli.c tests/nufft_oracle.h

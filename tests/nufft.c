@@ -39,7 +39,7 @@ static void check_chosen_grids(hcy_device *dev)
     for (int type = 1; type <= 3; type++) {
         double chosen = worst(dev, HCY_F64, type, 2, 1e-9, 0),
                coarse = worst(dev, HCY_F64, type, 2, 1e-8, 1.25);
-        ok(chosen <= 3 && coarse <= 5, "type %d: a grid that is chosen, %.2f eps, and of 1.25, %.2f eps",
+        ok(chosen <= 2 && coarse <= 2, "type %d: a grid that is chosen, %.2f eps, and of 1.25, %.2f eps",
            type, chosen, coarse);
     }
     double single = worst(dev, HCY_F32, 3, 3, 2e-7, 1.25) * 1e-6; /* the last eps is 1e-6 */

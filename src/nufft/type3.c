@@ -80,10 +80,17 @@ static int try_upsampling(hcy_nufft *p, struct axis *axes, double upsampling)
     return status;
 }
 
+/* The type 2's part of the error: it is divided by the window's transform, which is smallest where errors are largest,
+ * and targets may all be there. */
+static double inner_eps(const hcy_nufft *p)
+{
+    return fmax(p->eps / 5, p->opts.precision == HCY_F32 ? 0x1p-23 : 0x1p-52);
+}
+
 /* Of the spreading, and of the type 2 that follows. */
 static int cost(const hcy_nufft *p, size_t n, size_t n_targets, double *ns)
 {
-    hcy_nufft inner = { .opts = p->opts, .type = 2, .dim = p->dim, .eps = p->eps, .job = p->job };
+    hcy_nufft inner = { .opts = p->opts, .type = 2, .dim = p->dim, .eps = inner_eps(p), .job = p->job };
     int status = hcy__nufft_choose(&inner, n_targets);
     *ns = status ? INFINITY : hcy__nufft_cost(&p->job, n) + hcy__nufft_cost(&inner.job, n_targets);
     return status;
@@ -167,7 +174,7 @@ static int make_inner(hcy_nufft *p)
     o.method = HCY_NUFFT_GRID;
     o.check_points = 0;
     int status =
-        hcy_nufft_create(&p->inner, p->dev, 2, p->dim, modes, p->sign, (int64_t)p->batch, p->eps, &o);
+        hcy_nufft_create(&p->inner, p->dev, 2, p->dim, modes, p->sign, (int64_t)p->batch, inner_eps(p), &o);
     if (status)
         return status;
     p->inner->whole = true;
