@@ -89,9 +89,46 @@ static void check_plan(void)
     oracle_close(&p);
 }
 
+/* Lock functions of a program that makes plans of FFTW itself: how deep, how often, and whether ever too deep. */
+struct locks {
+    int depth, times, wrong;
+};
+
 static void lock(void *data)
 {
-    (void)data;
+    struct locks *l = data;
+    l->wrong += l->depth++ != 0;
+    l->times++;
+}
+
+static void unlock(void *data)
+{
+    struct locks *l = data;
+    l->wrong += --l->depth != 0;
+}
+
+static void check_locks(void)
+{
+    struct locks locks = { 0, 0, 0 };
+    finufft_opts o;
+    finufft_plan plan;
+    struct problem p;
+    const int64_t n[2] = { 8, 9 };
+    finufft_default_opts(&o);
+    o.fftw_lock_fun = lock;
+    o.fftw_unlock_fun = unlock;
+    o.fftw_lock_data = &locks;
+    open_problem(&p, HCY_F64, 1, 2, 1);
+    is_int(finufft_makeplan(1, 2, n, 1, 1, 1e-9, &plan, &o), 0, "a plan with lock functions");
+    is_int(locks.times, 1, "... which are called");
+    is_int(finufft_setpts(plan, 30, p.x[1], p.x[0], NULL, 0, NULL, NULL, NULL), 0, "... for its points");
+    is_int(locks.times, 2, "... as well");
+    is_int(finufft_execute(plan, p.c, p.f), 0, "... for executions");
+    is_int(finufft_execute_adjoint(plan, p.c, p.f), 0, "... of both kinds");
+    is_int(locks.times, 4, "... as well");
+    is_int(finufft_destroy(plan), 0, "... and for its end");
+    ok(locks.times == 5 && !locks.depth && !locks.wrong, "... once each time, and let go");
+    oracle_close(&p);
 }
 
 /* Statuses as FINUFFT 2.5.1 gives them; -1: type 3's is another. */
@@ -158,9 +195,14 @@ static void check_statuses(void)
     is_int(finufft_makeplan(1, 1, n, 1, 1, 1e-6, &plan, &o), FINUFFT_ERR_KERFORMULA_NOTVALID,
            "spread_kerformula 99");
     o.spread_kerformula = 0;
-    o.fftw_lock_fun = lock;
+    o.fftw_lock_fun = lock; /* not called: it has no data */
     is_int(finufft_makeplan(1, 1, n, 1, 1, 1e-6, &plan, &o), FINUFFT_ERR_LOCK_FUNS_INVALID,
            "one of two lock functions");
+    const double wide[4] = { 0, 1e8, -3e7, 5e7 };
+    is_int(finufft2d3(4, wide, wide, c, 1, 1e-6, 4, wide, wide, f, NULL), FINUFFT_ERR_MAXNALLOC,
+           "a grid above 1e12 cells, though a few sums could be done without one");
+    is_int(finufft_makeplan(1, 1, n, 1, 1, 1e-6, NULL, NULL), FINUFFT_ERR_INVALID_ARGUMENT, "no place for a plan");
+    ok(_Generic((finufft_plan)NULL, finufftf_plan: 0, default: 1), "plans of the two precisions are two types");
     x[1] = NAN;
     is_int(finufft1d1(10, x, c, 1, 1e-6, 4, f, NULL), FINUFFT_ERR_INVALID_ARGUMENT, "a point that is no number");
 }
@@ -216,6 +258,7 @@ int main(void)
     ALL(finufft, HCY_F64, 1e-9);
     ALL(finufftf, HCY_F32, 1e-4f);
     check_plan();
+    check_locks();
     check_one_stage();
     check_statuses();
     return done_testing();

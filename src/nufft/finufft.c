@@ -13,10 +13,13 @@ struct hcy_finufft_plan {
     int type, dim;
     bool one_stage; /* spreading or interpolation alone, on a grid whose first cell stands at -pi */
     size_t m, n, ntr, real; /* points; modes or targets */
+    void (*lock)(void *), (*unlock)(void *); /* the caller's, of FFTW's planner; NULL: none */
+    void *lock_data;
 };
 
-/* The most points FINUFFT takes, and the last number of its windows (here there is one). */
+/* The most points and the most cells FINUFFT takes, and the last number of its windows (here there is one). */
 static const int64_t most_points = 100000000000000;
+static const double most_cells = 1e12;
 static const int last_formula = 9;
 static const double PI = 3.14159265358979323846;
 
@@ -43,6 +46,19 @@ static int refuse(int code, const char *what)
 {
     (void)hcy_fail(HCY_EINVAL, "FINUFFT's interface: %s", what);
     return code;
+}
+
+/* Plans of FFTW are made and ended in any of our calls, on the device's threads: the caller's lock is held throughout. */
+static void lock(const hcy_finufft_plan *p)
+{
+    if (p->lock)
+        p->lock(p->lock_data);
+}
+
+static void unlock(const hcy_finufft_plan *p)
+{
+    if (p->unlock)
+        p->unlock(p->lock_data);
 }
 
 void hcy_finufft_default_opts(hcy_finufft_opts *o)
@@ -133,7 +149,12 @@ int hcy_finufft_makeplan(unsigned precision, int type, int dim, const int64_t *n
     p->dim = dim;
     p->ntr = (size_t)ntr;
     p->real = precision == 8 ? 8 : 4;
+    p->lock = o.fftw_lock_fun;
+    p->unlock = o.fftw_unlock_fun;
+    p->lock_data = o.fftw_lock_data;
+    lock(p);
     int status = make(p, n_modes, iflag, small ? least : tol, &o);
+    unlock(p);
     code = status == HCY_EINVAL && p->one_stage ? FINUFFT_ERR_SPREAD_BOX_SMALL : code_of(status);
     if (code) {
         hcy_finufft_destroy(p);
@@ -161,6 +182,19 @@ static int set_turned(hcy_finufft_plan *p, const void *const points[3])
     return status;
 }
 
+/* What a direct sum might do FINUFFT refuses. */
+static int check_cells(const hcy_finufft_plan *p)
+{
+    hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
+    int status = hcy_nufft_info_get(&info, p->nufft);
+    double cells = 1;
+    for (int d = 0; d < p->dim; d++)
+        cells *= (double)info.grid[d];
+    if (!status && cells > most_cells)
+        return refuse(FINUFFT_ERR_MAXNALLOC, "the fine grid has more than 1e12 cells");
+    return code_of(status);
+}
+
 int hcy_finufft_setpts(hcy_finufft_plan *p, int64_t m, const void *x, const void *y, const void *z, int64_t n,
                        const void *s, const void *t, const void *u)
 {
@@ -177,33 +211,44 @@ int hcy_finufft_setpts(hcy_finufft_plan *p, int64_t m, const void *x, const void
     }
     if (!p->nufft)
         return 0;
-    return code_of(p->one_stage ? set_turned(p, points)
-                                : hcy_nufft_set_points(p->nufft, m, points, p->type == 3 ? n : 0, targets));
+    lock(p);
+    int status = p->one_stage ? set_turned(p, points)
+                              : hcy_nufft_set_points(p->nufft, m, points, p->type == 3 ? n : 0, targets);
+    unlock(p);
+    return status ? code_of(status) : check_cells(p);
+}
+
+static int execute(hcy_finufft_plan *p, void *c, void *f, bool adjoint)
+{
+    bool spreads = (p->type == 1) == !adjoint;
+    if (p->nufft && p->one_stage)
+        return hcy_nufft_execute_stage(p->nufft, spreads ? HCY_NUFFT_SPREAD : HCY_NUFFT_INTERPOLATE,
+                                       spreads ? c : f, spreads ? f : c);
+    if (p->nufft)
+        return adjoint ? hcy_nufft_execute_adjoint(p->nufft, c, f) : hcy_nufft_execute(p->nufft, c, f);
+    if ((p->type == 2) == !adjoint && p->m) /* sums over no modes */
+        memset(c, 0, p->m * p->ntr * 2 * p->real);
+    return 0;
 }
 
 int hcy_finufft_execute(hcy_finufft_plan *p, void *c, void *f, int adjoint)
 {
     if (!p)
         return refuse(FINUFFT_ERR_PLAN_NOTVALID, "no plan");
-    if (p->nufft && p->one_stage) {
-        bool spreads = (p->type == 1) == !adjoint;
-        return code_of(hcy_nufft_execute_stage(p->nufft, spreads ? HCY_NUFFT_SPREAD : HCY_NUFFT_INTERPOLATE,
-                                               spreads ? c : f, spreads ? f : c));
-    }
-    if (p->nufft)
-        return code_of(adjoint ? hcy_nufft_execute_adjoint(p->nufft, c, f)
-                               : hcy_nufft_execute(p->nufft, c, f));
-    if ((p->type == 2) == !adjoint && p->m) /* sums over no modes */
-        memset(c, 0, p->m * p->ntr * 2 * p->real);
-    return 0;
+    lock(p);
+    int status = execute(p, c, f, adjoint != 0);
+    unlock(p);
+    return code_of(status);
 }
 
 int hcy_finufft_destroy(hcy_finufft_plan *p)
 {
     if (!p)
         return 1; /* as FINUFFT has it */
+    lock(p);
     hcy_nufft_destroy(p->nufft);
     hcy_device_release(p->dev);
+    unlock(p);
     free(p);
     return 0;
 }

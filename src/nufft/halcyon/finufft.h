@@ -5,9 +5,9 @@
  * are inline here, so that a program may have both libraries; what they call is hcy_finufft_*.
  *
  * What differs: points are copied by setpts, so they may go afterwards.  A coordinate that is no number is
- * status 21.  Of the options modeord, nthreads, upsampfac, maxbatchsize and spreadinterponly count; the rest
- * is for debugging and tuning FINUFFT: it is checked as FINUFFT does, and ignored.  The device is the CPU, or
- * what HALCYON_DEVICE names.
+ * status 21.  Of the options modeord, nthreads, upsampfac, maxbatchsize and spreadinterponly count; the lock
+ * functions are called around all that a call does, executions too; the rest is for debugging and tuning
+ * FINUFFT: it is checked as FINUFFT does, and ignored.  The device is the CPU, or what HALCYON_DEVICE names.
  */
 #ifndef HALCYON_FINUFFT_H
 #define HALCYON_FINUFFT_H
@@ -37,14 +37,14 @@ typedef struct hcy_finufft_opts {
     int spread_thread;
     int maxbatchsize; /* 0: chosen */
     int spread_nthr_atomic, spread_max_sp_size, spread_kerformula;
-    void (*fftw_lock_fun)(void *);
+    void (*fftw_lock_fun)(void *); /* for programs that make plans of FFTW meanwhile; NULL: none */
     void (*fftw_unlock_fun)(void *);
     void *fftw_lock_data;
 } hcy_finufft_opts;
 
 typedef struct hcy_finufft_plan hcy_finufft_plan;
 
-/* FINUFFT's statuses, under its names, but for those of its GPU's; those without words are never given here. */
+/* FINUFFT's statuses, under its names; those without words are never given here. */
 #ifndef FINUFFT_ERRORS_H
 #define FINUFFT_ERRORS_H
 enum {
@@ -62,7 +62,11 @@ enum {
     FINUFFT_ERR_DIM_NOTVALID = 12,           /* not 1, 2 or 3 */
     FINUFFT_ERR_SPREAD_THREAD_NOTVALID = 13, /* not 0, 1 or 2 */
     FINUFFT_ERR_NDATA_NOTVALID = 14,
+    FINUFFT_ERR_CUDA_FAILURE = 15,
     FINUFFT_ERR_PLAN_NOTVALID = 16, /* no plan, or one without points */
+    FINUFFT_ERR_METHOD_NOTVALID = 17,
+    FINUFFT_ERR_BINSIZE_NOTVALID = 18,
+    FINUFFT_ERR_INSUFFICIENT_SHMEM = 19,
     FINUFFT_ERR_NUM_NU_PTS_INVALID = 20,  /* below 0, or above 1e14 */
     FINUFFT_ERR_INVALID_ARGUMENT = 21,    /* a point that is no number, a missing pointer */
     FINUFFT_ERR_LOCK_FUNS_INVALID = 22,   /* one of two */
@@ -88,8 +92,8 @@ HCY_API int hcy_finufft_simple(unsigned precision, int type, int dim, int ntr, i
                                const hcy_finufft_opts *opts);
 
 typedef hcy_finufft_opts finufft_opts;
-typedef hcy_finufft_plan *finufft_plan;
-typedef hcy_finufft_plan *finufftf_plan;
+typedef struct finufft_plan_s *finufft_plan; /* two types, so that compilers tell one from the other */
+typedef struct finufftf_plan_s *finufftf_plan;
 
 /* name(1d1), name(1d1many)... for one precision; I, IC: inputs, real and complex. */
 #define HCY_FINUFFT_INTERFACE(p, R, I, IC, C)                                                                \
@@ -98,26 +102,30 @@ typedef hcy_finufft_plan *finufftf_plan;
         hcy_finufft_default_opts(o);                                                                         \
     }                                                                                                        \
     static inline int p##_makeplan(int type, int dim, const int64_t *n, int iflag, int ntr, R tol,           \
-                                   hcy_finufft_plan **plan, const finufft_opts *o)                           \
+                                   p##_plan *plan, const finufft_opts *o)                                    \
     {                                                                                                        \
-        return hcy_finufft_makeplan(sizeof(R), type, dim, n, iflag, ntr, (double)tol, plan, o);              \
+        hcy_finufft_plan *made = 0;                                                                          \
+        int status = hcy_finufft_makeplan(sizeof(R), type, dim, n, iflag, ntr, (double)tol,                  \
+                                          plan ? &made : 0, o);                                              \
+        if (plan)                                                                                            \
+            *plan = (p##_plan)made;                                                                          \
+        return status;                                                                                       \
     }                                                                                                        \
-    static inline int p##_setpts(hcy_finufft_plan *plan, int64_t m, I *x, I *y, I *z, int64_t n, I *s,       \
-                                 I *t, I *u)                                                                 \
+    static inline int p##_setpts(p##_plan plan, int64_t m, I *x, I *y, I *z, int64_t n, I *s, I *t, I *u)    \
     {                                                                                                        \
-        return hcy_finufft_setpts(plan, m, x, y, z, n, s, t, u);                                             \
+        return hcy_finufft_setpts((hcy_finufft_plan *)plan, m, x, y, z, n, s, t, u);                         \
     }                                                                                                        \
-    static inline int p##_execute(hcy_finufft_plan *plan, C *c, C *f)                                        \
+    static inline int p##_execute(p##_plan plan, C *c, C *f)                                                 \
     {                                                                                                        \
-        return hcy_finufft_execute(plan, c, f, 0);                                                           \
+        return hcy_finufft_execute((hcy_finufft_plan *)plan, c, f, 0);                                       \
     }                                                                                                        \
-    static inline int p##_execute_adjoint(hcy_finufft_plan *plan, C *c, C *f)                                \
+    static inline int p##_execute_adjoint(p##_plan plan, C *c, C *f)                                         \
     {                                                                                                        \
-        return hcy_finufft_execute(plan, c, f, 1);                                                           \
+        return hcy_finufft_execute((hcy_finufft_plan *)plan, c, f, 1);                                       \
     }                                                                                                        \
-    static inline int p##_destroy(hcy_finufft_plan *plan)                                                    \
+    static inline int p##_destroy(p##_plan plan)                                                             \
     {                                                                                                        \
-        return hcy_finufft_destroy(plan);                                                                    \
+        return hcy_finufft_destroy((hcy_finufft_plan *)plan);                                                \
     }                                                                                                        \
     HCY_FINUFFT_UNIFORM(p, R, I, IC, C, 1)                                                                   \
     HCY_FINUFFT_UNIFORM(p, R, I, C, IC, 2)                                                                   \
