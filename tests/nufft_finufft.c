@@ -154,9 +154,11 @@ static void check_statuses(void)
         { "0 transforms", 10, 20, 1e-6, 0, 0, 9, 9 },
         { "upsampfac 0.9", 10, 20, 1e-6, 1, 0.9, 7, 7 },
         { "upsampfac 1.5", 10, 20, 1e-6, 1, 1.5, 0, 0 },
+        { "upsampfac 1.25, eps 1e-12", 10, 20, 1e-12, 1, 1.25, 1, 1 },
         { "1e13 modes", 10, 10000000000000, 1e-6, 1, 0, 2, 20 },
     };
     double x[20] = { 0.1, 0.2 };
+    const double _Complex unit[4] = { 1, 2, 3, 4 };
     double _Complex c[20], f[20];
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         finufft_opts o;
@@ -202,6 +204,11 @@ static void check_statuses(void)
     is_int(finufft2d3(4, wide, wide, c, 1, 1e-6, 4, wide, wide, f, NULL), FINUFFT_ERR_MAXNALLOC,
            "a grid above 1e12 cells, though a few sums could be done without one");
     is_int(finufft_makeplan(1, 1, n, 1, 1, 1e-6, NULL, NULL), FINUFFT_ERR_INVALID_ARGUMENT, "no place for a plan");
+    double _Complex ascending[2][4];
+    o.fftw_lock_fun = NULL;
+    for (o.modeord = 7; o.modeord >= 0; o.modeord -= 7)
+        is_int(finufft1d1(4, wide, unit, 1, 1e-9, 4, ascending[o.modeord == 0], &o), 0, "modeord %d", o.modeord);
+    ok(!memcmp(ascending[0], ascending[1], sizeof ascending[0]), "... is as 0");
     ok(_Generic((finufft_plan)NULL, finufftf_plan: 0, default: 1), "plans of the two precisions are two types");
     x[1] = NAN;
     is_int(finufft1d1(10, x, c, 1, 1e-6, 4, f, NULL), FINUFFT_ERR_INVALID_ARGUMENT, "a point that is no number");

@@ -104,7 +104,7 @@ static int make(hcy_finufft_plan *p, const int64_t *n_modes, int iflag, double t
     int64_t modes[3] = { 1, 1, 1 };
     options.precision = p->real == 8 ? HCY_F64 : HCY_F32;
     options.upsampling = o->upsampfac < 8 ? o->upsampfac : 8;
-    options.order = o->modeord ? HCY_NUFFT_ZERO_FIRST : HCY_NUFFT_CENTRED;
+    options.order = o->modeord == 1 ? HCY_NUFFT_ZERO_FIRST : HCY_NUFFT_CENTRED;
     options.max_batch = o->maxbatchsize > 0 ? (size_t)o->maxbatchsize : 0;
     int status = open_device(&p->dev, o->nthreads);
     p->n = 1;
@@ -141,7 +141,8 @@ int hcy_finufft_makeplan(unsigned precision, int type, int dim, const int64_t *n
     if (code)
         return code;
     double least = precision == 8 ? 0x1p-52 : 0x1p-23;
-    bool small = !(tol >= least);
+    bool small = !(tol >= least) ||
+                 (o.upsampfac > 1 && hcy__nufft_width(tol, dim, type == 3, o.upsampfac) > HCY_NUFFT_MAX_WIDTH);
     hcy_finufft_plan *p = calloc(1, sizeof *p);
     if (!p)
         return refuse(FINUFFT_ERR_ALLOC, "out of memory for a plan");
@@ -153,7 +154,7 @@ int hcy_finufft_makeplan(unsigned precision, int type, int dim, const int64_t *n
     p->unlock = o.fftw_unlock_fun;
     p->lock_data = o.fftw_lock_data;
     lock(p);
-    int status = make(p, n_modes, iflag, small ? least : tol, &o);
+    int status = make(p, n_modes, iflag, tol >= least ? tol : least, &o);
     unlock(p);
     code = status == HCY_EINVAL && p->one_stage ? FINUFFT_ERR_SPREAD_BOX_SMALL : code_of(status);
     if (code) {

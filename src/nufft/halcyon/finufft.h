@@ -28,7 +28,7 @@ typedef float _Complex hcy_finufft_complexf;
 
 /* FINUFFT 2.5's options, member by member. */
 typedef struct hcy_finufft_opts {
-    int modeord; /* 0: k ascending, 1: from 0 up, then the negative ones */
+    int modeord; /* 1: k from 0 up, then the negative ones; else: ascending */
     int spreadinterponly;
     int debug, spread_debug, showwarn;
     int nthreads; /* 0: all */
@@ -48,7 +48,7 @@ typedef struct hcy_finufft_plan hcy_finufft_plan;
 #ifndef FINUFFT_ERRORS_H
 #define FINUFFT_ERRORS_H
 enum {
-    FINUFFT_WARN_EPS_TOO_SMALL = 1, /* done, with the least eps there is */
+    FINUFFT_WARN_EPS_TOO_SMALL = 1, /* done, with the least eps that precision or upsampfac allow */
     FINUFFT_ERR_MAXNALLOC = 2,      /* too large */
     FINUFFT_ERR_SPREAD_BOX_SMALL = 3, /* spreadinterponly: the grid is smaller than two windows */
     FINUFFT_ERR_SPREAD_PTS_OUT_RANGE = 4,
