@@ -3,6 +3,7 @@
 #include "fuzz.h"
 #include "stack_images.h"
 #include "files.h"
+#include <halcyon/array.h>
 #include <sys/stat.h>
 
 #define MOST ((uint64_t)1 << 24) /* bytes of a frame that is read */
@@ -75,9 +76,26 @@ static int run_format(const hcy__format *format, const uint8_t *data, size_t siz
     return taken > 0;
 }
 
+/* As an array: the last number is as much there as the first. */
+static int run_array(const uint8_t *data, size_t size)
+{
+    hcy_array a = HCY_ARRAY_INIT;
+    size_t n;
+    if (hcy_array_read(&a, file_of(data, size)))
+        return 0;
+    volatile unsigned char *bytes = a.data, byte = 0;
+    if (hcy_array_count(&a, &n) || n > size)
+        abort();
+    for (size_t i = 0; i < n * a.bytes * (a.is_complex ? 2 : 1); i++)
+        byte ^= bytes[i];
+    (void)byte;
+    hcy_array_free(&a);
+    return 1;
+}
+
 static int run_npy(const uint8_t *data, size_t size)
 {
-    return run_stack(data, size) | run_format(&hcy__format_npy, data, size);
+    return run_stack(data, size) | run_format(&hcy__format_npy, data, size) | run_array(data, size);
 }
 
 static void seed_npy(void)
@@ -87,6 +105,10 @@ static void seed_npy(void)
             sizeof pixels);
     give_file(made("a.npy"));
     put_npy(made("a.npy"), 2, "{'shape':(3,5),'fortran_order':False,'descr':'<f8'}", pixels, sizeof pixels);
+    give_file(made("a.npy"));
+    put_npy(made("a.npy"), 1, "{'descr': '<c8', 'fortran_order': True, 'shape': (5, 3), }", pixels, sizeof pixels);
+    give_file(made("a.npy"));
+    put_npy(made("a.npy"), 1, "{'descr': '<i2', 'fortran_order': True, 'shape': (5, 2, 3), }", pixels, sizeof pixels);
     give_file(made("a.npy"));
 }
 

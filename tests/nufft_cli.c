@@ -87,30 +87,73 @@ static void check_array(const char *name, unsigned bytes, int is_complex, int ra
     hcy_array_free(&b);
 }
 
+static const char head[] = "\x93NUMPY\x01\0\x76\0{'descr': '%s', 'fortran_order': %s, 'shape': (%s), }";
+
+/* A header and some bytes behind it. */
+static void put_npy(const char *descr, const char *order, const char *shape, const void *data, size_t size)
+{
+    char bytes[128];
+    memcpy(bytes, head, 10);
+    int n = snprintf(bytes + 10, 118, head + 10, descr, order, shape);
+    memset(bytes + 10 + n, ' ', (size_t)(118 - n));
+    FILE *f = fopen(at("head.npy"), "wb");
+    if (!f || fwrite(bytes, sizeof bytes, 1, f) != 1 || fwrite(data, size, 1, f) != 1 || fclose(f))
+        bail_out("%s cannot be written", at("head.npy"));
+}
+
+/* What NumPy writes of a transposed array, of integers, of both. */
+static void check_orders(void)
+{
+    static const float floats[6] = { 0, 10, 1, 11, 2, 12 };
+    static const int64_t wholes[6] = { 0, 10, 1, 11, 2, 12 };
+    static const uint8_t bytes[6] = { 0, 1, 2, 10, 11, 12 };
+    static const int16_t cube[12] = { 0, 100, 10, 110, 20, 120, 1, 101, 11, 111, 21, 121 };
+    hcy_array a = HCY_ARRAY_INIT;
+    put_npy("<f4", "True", "2, 3", floats, sizeof floats);
+    bool good = !hcy_array_read(&a, at("head.npy")) && a.bytes == 4;
+    for (int i = 0; i < 6; i++)
+        good = good && ((float *)a.data)[i] == (float)(i / 3 * 10 + i % 3);
+    ok(good, "an array in Fortran order");
+    hcy_array_free(&a);
+    for (int k = 0; k < 2; k++) {
+        if (k)
+            put_npy("|u1", "False", "2, 3", bytes, sizeof bytes);
+        else
+            put_npy("<i8", "True", "2, 3", wholes, sizeof wholes);
+        good = !hcy_array_read(&a, at("head.npy")) && a.bytes == 8 && !a.is_complex;
+        for (int i = 0; i < 6; i++)
+            good = good && ((double *)a.data)[i] == i / 3 * 10 + i % 3;
+        ok(good, "integers, %s", k ? "bytes" : "in Fortran order");
+        hcy_array_free(&a);
+    }
+    put_npy("<i2", "True", "2, 3, 2", cube, sizeof cube);
+    good = !hcy_array_read(&a, at("head.npy")) && a.rank == 3;
+    for (int i = 0; i < 12; i++)
+        good = good && ((double *)a.data)[i] == i / 6 * 100 + i / 2 % 3 * 10 + i % 2;
+    ok(good, "three axes of them");
+    hcy_array_free(&a);
+}
+
 static void check_wrong_files(void)
 {
-    static const char head[] = "\x93NUMPY\x01\0\x76\0{'descr': '%s', 'fortran_order': %s, 'shape': (%s), }";
     static const struct {
         const char *descr, *order, *shape;
         int status;
     } cases[] = { { "<f8", "False", "1,", 0 },
                   { "<f8", "False", "9,", HCY_ECORRUPT },
-                  { "<i4", "False", "1,", HCY_EFORMAT },
+                  { "<i4", "False", "1,", 0 },
+                  { "<i3", "False", "1,", HCY_EFORMAT },
+                  { "|O", "False", "1,", HCY_EFORMAT },
                   { ">f8", "False", "1,", HCY_EFORMAT },
                   { "<f2", "False", "1,", HCY_EFORMAT },
                   { "<c8", "False", "1,", 0 },
                   { "<c32", "False", "1,", HCY_EFORMAT },
-                  { "<f8", "True", "1, 1", HCY_EFORMAT },
+                  { "<f8", "True", "1, 1", 0 },
+                  { "<f8", "True", "1, 2", HCY_ECORRUPT },
                   { "<f8", "False", "9999999999999999, 9999999999999999", HCY_ERANGE } };
     hcy_array a = HCY_ARRAY_INIT;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char bytes[136] = { 0 };
-        memcpy(bytes, head, 10);
-        int n = snprintf(bytes + 10, 118, head + 10, cases[i].descr, cases[i].order, cases[i].shape);
-        memset(bytes + 10 + n, ' ', (size_t)(118 - n));
-        FILE *f = fopen(at("head.npy"), "wb");
-        if (!f || fwrite(bytes, sizeof bytes, 1, f) != 1 || fclose(f))
-            bail_out("%s cannot be written", at("head.npy"));
+        put_npy(cases[i].descr, cases[i].order, cases[i].shape, "12345678", 8);
         is_int(hcy_array_read(&a, at("head.npy")), cases[i].status, "a header with %s, %s, %s",
                cases[i].descr, cases[i].order, cases[i].shape);
         hcy_array_free(&a);
@@ -288,15 +331,26 @@ static void check_usage(void)
         { "-t 1 -p x.npy -i c.npy", "--out is missing", 2 },
         { "-t 1 -p x.npy -i c.npy -o y.npy", "--modes is missing", 2 },
         { "-t 3 -p x.npy -i c.npy -o y.npy", "--targets is missing", 2 },
+        { "-t 1 -p x.npy -i c.npy -o y.npy -n 9,12 --targets x.npy", "--targets is for type 3", 2 },
+        { "-t 3 -p x.npy -i c.npy -o y.npy -n 9,12 --targets x.npy", "--modes is for types 1 and 2", 2 },
+        { "-t 2 -p x.npy -i f.npy -o y.npy -n 9,13", "modes are [9][12], not as --modes says", 1 },
+        { "-t 2 -p x.npy -i f.npy -o y.npy -n 9", "--modes needs 2", 2 },
+        { "-t 2 -p x.npy -i f.npy -o y.npy -n 9,12", "", 0 },
         { "-t 4 -p x.npy -i c.npy -o y.npy", "'4' is not valid", 2 },
         { "-t 1 -p x.npy -i c.npy -o y.npy -n 9", "--modes needs 2", 2 },
         { "-t 1 -p x.npy -i c.npy -o y.npy -n 9,0", "--modes needs 2", 2 },
         { "-t 1 -p x.npy -i x.npy -o y.npy -n 9,9", "strengths must be", 1 },
         { "-t 2 -p x.npy -i c.npy -o y.npy", "modes must have 2 axes", 1 },
         { "-t 1 -p c.npy -i c.npy -o y.npy -n 9", "must be real", 1 },
+        { "-t 1 -p c.npy -i c.npy -o y.npy -n 9", "complex [50]", 1 },
+        { "-t 1 -p four.npy -i c.npy -o y.npy -n 9", "it is [2][4]", 1 },
         { "-t 1 -p none.npy -i c.npy -o y.npy -n 9", "none.npy", 1 },
         { "-t 1 -p x.npy -i c.npy -o no/y.npy -n 9,9", "no/y.npy", 1 },
     };
+    double eight[8] = { 0 };
+    hcy_array four = array_of(eight, 8, 0, 2, 2, 4, 0);
+    if (hcy_array_write(&four, at("four.npy")))
+        bail_out("%s", hcy_last_error()->text);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         is_int(command(cases[i].words), cases[i].status, "nufft %s", cases[i].words);
         ok(said(cases[i].says), "... says: %s", cases[i].says);
@@ -313,6 +367,7 @@ int main(void)
         if (hdf5)
             check_array(i & 1 ? "array.h5" : "array.h5:/group/x", i & 1 ? 4 : 8, i >> 1 & 1, i & 4 ? 2 : 1);
     }
+    check_orders();
     check_wrong_files();
     hcy_device *dev;
     if (hcy_device_open(&dev, "cpu"))

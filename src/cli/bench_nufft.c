@@ -460,7 +460,8 @@ static int choose(bool chosen[CELLS], const char *const *words)
             seen = seen || strstr(name, *words);
         }
         if (!seen)
-            return cli_error("no cell has such a name: %s", *words);
+            return cli_error("no cell has such a name: %s (one is 1d1-1e-06-single; -m 1 lists all in seconds)",
+                             *words);
     }
     return 0;
 }

@@ -30,7 +30,8 @@ static const struct cli_option options[] = {
     { "in", 'i', CLI_TEXT, AT(in), "FILE", "strengths [n], type 2: modes; or many of either", 0, 0, NULL },
     { "out", 'o', CLI_TEXT, AT(out), "FILE", "the result, complex", 0, 0, NULL },
     { "targets", 0, CLI_TEXT, AT(targets), "FILE", "type 3: frequencies, [n][axes] or [n]", 0, 0, NULL },
-    { "modes", 'n', CLI_TEXT, AT(modes), "N1,N2,N3", "type 1: how many on each axis", 0, 0, NULL },
+    { "modes", 'n', CLI_TEXT, AT(modes), "N1,N2,N3", "type 1: how many on each axis; type 2: what --in must have",
+      0, 0, NULL },
     { "eps", 'e', CLI_REAL, AT(eps), "E", "relative error wanted (1e-6)", 1e-16, 1, NULL },
     { "sign", 0, CLI_INT, AT(sign), "S", "of the exponent: +1, -1 (type 2: -1, else +1)", -1, 1, NULL },
     { "device", 'd', CLI_TEXT, AT(device), "DEVICE", "cpu; cpu@threads=2; gpu; ... (auto)", 0, 0, NULL },
@@ -93,13 +94,24 @@ static void *room(const struct job *j, size_t n)
     return n < SIZE_MAX / 16 ? malloc((n + 1) * (j->wide ? 8 : 4)) : NULL;
 }
 
+/* "[2][3]", of the axes from `first` on, for messages. */
+static const char *shape_of(char text[200], const hcy_array *a, int first)
+{
+    size_t at = (size_t)snprintf(text, 200, "%s", a->rank > first ? "" : "a number");
+    for (int d = first; d < a->rank && at < 170; d++)
+        at += (size_t)snprintf(text + at, 200 - at, "[%llu]", (unsigned long long)a->shape[d]);
+    return text;
+}
+
 /* [n][dim] coordinates to an array an axis. */
 static int take_axes(struct job *j, const hcy_array *a, const char *what, size_t *n, void **axes)
 {
     int dim = a->rank == 1 ? 1 : a->rank == 2 && a->shape[1] <= 3 ? (int)a->shape[1] : 0;
+    char is[200];
     if (!dim || a->is_complex)
-        return cli_error("%s: %s must be real, [n][axes] with 1 to 3 axes, or [n]",
-                         what[0] == 'p' ? j->v->points : j->v->targets, what);
+        return cli_error("%s: %s must be real, [n][axes] with 1 to 3 axes, or [n]; it is %s%s",
+                         what[0] == 'p' ? j->v->points : j->v->targets, what, a->is_complex ? "complex " : "",
+                         shape_of(is, a, 0));
     if (j->dim && j->dim != dim)
         return cli_error("points have %d axes, targets %d", j->dim, dim);
     j->dim = dim;
@@ -120,7 +132,7 @@ static int parse_modes(struct job *j)
     for (int d = 0; d < j->dim; d++) {
         char *end;
         errno = 0;
-        j->modes[d] = text ? strtoll(text, &end, 10) : 0;
+        j->modes[d] = strtoll(text, &end, 10);
         if (j->modes[d] < 1 || errno || *end != (d + 1 < j->dim ? ',' : 0)) {
             cli_error(
                 "--modes needs %d whole number%s above 0, with commas between; see `halcyon nufft --help`",
@@ -138,14 +150,21 @@ static int take_shape(struct job *j)
     const hcy_array *a = &j->in;
     int rank = j->type == 2 ? j->dim : 1, first = a->rank - rank;
     bool fits = first == 0 || first == 1;
+    char is[200];
     if (fits && j->type != 2)
         fits = a->shape[first] == j->m;
+    const int64_t wanted[3] = { j->modes[0], j->modes[1], j->modes[2] };
     for (int d = 0; fits && d < j->dim && j->type == 2; d++)
         j->modes[d] = (int64_t)a->shape[first + d];
     if (!fits)
         return j->type == 2
-                   ? cli_error("%s: modes must have %d axes, or one more in front", j->v->in, j->dim)
-                   : cli_error("%s: strengths must be [%zu] or [vectors][%zu]", j->v->in, j->m, j->m);
+                   ? cli_error("%s: modes must have %d axes, as the points, or one more in front; it is %s", j->v->in,
+                               j->dim, shape_of(is, a, 0))
+                   : cli_error("%s: strengths must be [%zu] or [vectors][%zu]; it is %s", j->v->in, j->m, j->m,
+                               shape_of(is, a, 0));
+    for (int d = 0; d < j->dim && j->type == 2 && j->v->modes; d++)
+        if (wanted[d] != j->modes[d])
+            return cli_error("%s: its modes are %s, not as --modes says", j->v->in, shape_of(is, a, first));
     j->vectors = first ? (size_t)a->shape[0] : 1;
     return 0;
 }
@@ -201,10 +220,10 @@ static int load(struct job *j)
     status = take_axes(j, &j->points, "points", &j->m, j->x);
     if (!status && j->type == 3)
         status = take_axes(j, &j->targets, "targets", &j->n, j->s);
+    if (!status && j->v->modes)
+        status = parse_modes(j);
     if (!status)
         status = take_shape(j);
-    if (!status && j->type == 1)
-        status = parse_modes(j);
     if (!status)
         status = take_data(j);
     return status ? status : make_out(j);
@@ -227,7 +246,7 @@ static double phase(const struct job *j, size_t i, size_t k)
 }
 
 /* Relative error of some results of the first vector. */
-static double check(const struct job *j, size_t n)
+static double check(struct job *j, size_t n)
 {
     size_t results = j->type == 2 ? j->m : n, terms = j->type == 2 ? n : j->m;
     double bad = 0, all = 0;
@@ -236,6 +255,7 @@ static double check(const struct job *j, size_t n)
         state = state * 6364136223846793005u + 1442695040888963407u;
         size_t r = results <= CHECKED ? c : (size_t)(state >> 11) % results;
         double re = 0, im = 0;
+        progress_say(&j->progress, "summing directly: %zu of %d ...", c, CHECKED);
         for (size_t t = 0; t < terms; t++) {
             double p = j->type == 2 ? phase(j, r, t) : phase(j, t, r);
             double a = real_at(j, j->data, 2 * t), b = real_at(j, j->data, 2 * t + 1);
@@ -307,7 +327,6 @@ static int transform(struct job *j)
         size_t n = j->n;
         for (int d = 0; d < j->dim && j->type != 3; d++)
             n = (d ? n : 1) * (size_t)j->modes[d];
-        progress_say(&j->progress, "summing directly ...");
         double error = check(j, n);
         progress_clear(&j->progress);
         fprintf(stderr, "error against the direct sum: %.2e (eps %g)\n", error, j->eps);
@@ -319,7 +338,8 @@ static int transform(struct job *j)
     return status ? (status < 0 ? cli_fail(status) : status) : CLI_OK;
 }
 
-static int missing(const struct values *v)
+/* What is missing, or does not go together. */
+static int check_usage(const struct values *v)
 {
     const char *what = !v->type.given ? "--type"
                        : !v->points   ? "--points"
@@ -331,10 +351,14 @@ static int missing(const struct values *v)
     if (!what && v->type.value == 1 && !v->modes)
         what = "--modes";
     if (what)
-        cli_error("%s is missing; see `halcyon nufft --help`", what);
-    else if (v->sign.given && !v->sign.value)
-        cli_error("--sign is +1 or -1; see `halcyon nufft --help`");
-    return what || (v->sign.given && !v->sign.value) ? CLI_USAGE : 0;
+        return cli_error("%s is missing; see `halcyon nufft --help`", what), CLI_USAGE;
+    if (v->type.value != 3 && v->targets)
+        return cli_error("--targets is for type 3; see `halcyon nufft --help`"), CLI_USAGE;
+    if (v->type.value == 3 && v->modes)
+        return cli_error("--modes is for types 1 and 2; see `halcyon nufft --help`"), CLI_USAGE;
+    if (v->sign.given && !v->sign.value)
+        return cli_error("--sign is +1 or -1; see `halcyon nufft --help`"), CLI_USAGE;
+    return 0;
 }
 
 int cli_nufft(int argc, char **argv)
@@ -344,7 +368,7 @@ int cli_nufft(int argc, char **argv)
     int status;
     if (cli_parse(&cli_nufft_command, argc, argv, &v, NULL, &status))
         return status;
-    status = missing(&v);
+    status = check_usage(&v);
     if (status)
         return status;
     j.type = (int)v.type.value;

@@ -2,10 +2,12 @@
 #include "array.h"
 #include "files.h"
 #include "npy.h"
+#include "stack_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <halcyon/backend.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,29 +59,72 @@ static const char *h5_name(char *file)
     return NULL;
 }
 
+/* What `raw`, the file's n numbers, are in memory: in C order, integers as doubles. */
+static void take_numbers(hcy_array *a, const char *raw, const struct hcy__npy *npy, const hcy__pixel *integers,
+                         size_t n)
+{
+    size_t at[HCY__NPY_RANK] = { 0 }, step[HCY__NPY_RANK], from = 0, bytes = element(a);
+    step[0] = 1;
+    for (int d = 1; d < npy->rank; d++)
+        step[d] = step[d - 1] * (size_t)npy->shape[d - 1];
+    for (size_t i = 0; i < n; i++) {
+        char *to = (char *)a->data + i * bytes;
+        if (integers)
+            hcy__pixels_to_doubles((double *)(void *)to, raw + from * npy->element, integers->type, 1);
+        else
+            memcpy(to, raw + from * bytes, bytes);
+        from += !npy->fortran;
+        for (int d = npy->fortran ? npy->rank - 1 : -1; d >= 0; d--) {
+            from += step[d];
+            if (++at[d] < npy->shape[d])
+                break;
+            from -= step[d] * at[d];
+            at[d] = 0;
+        }
+    }
+}
+
+/* The type and the shape that the array has in memory; *integers: those in the file, or NULL. */
+static int take_head(hcy_array *a, const hcy__pixel **integers, const struct hcy__npy *npy, const char *path)
+{
+    *integers = npy->kind == 'i' || npy->kind == 'u' ? hcy__pixel_find(npy->kind, npy->element) : NULL;
+    a->is_complex = npy->kind == 'c';
+    a->bytes = *integers ? 8 : (unsigned)(npy->element / (a->is_complex ? 2 : 1));
+    a->rank = npy->rank;
+    memcpy(a->shape, npy->shape, sizeof a->shape);
+    if (!*integers && ((npy->kind != 'c' && npy->kind != 'f') || (a->bytes != 4 && a->bytes != 8)))
+        return hcy_fail(HCY_EFORMAT, "%s: its type %s is no integer, float or double, nor complex of these", path,
+                        npy->type);
+    return 0;
+}
+
 static int read_npy(hcy_array *a, const char *path)
 {
     struct hcy__npy npy = { 0 };
-    size_t bytes;
+    const hcy__pixel *integers = NULL;
+    size_t n = 0, stored = 0, bytes = 0;
+    char *raw = NULL;
     int number, fd, st = hcy__open_file(&fd, path);
     if (st)
         return st;
     st = hcy__npy_header(&npy, path, fd);
-    a->is_complex = npy.kind == 'c';
-    a->bytes = (unsigned)(npy.element / (a->is_complex ? 2 : 1));
-    a->rank = npy.rank;
-    memcpy(a->shape, npy.shape, sizeof a->shape);
-    if (!st && ((npy.kind != 'c' && npy.kind != 'f') || (a->bytes != 4 && a->bytes != 8)))
-        st = hcy_fail(HCY_EFORMAT, "%s: its type %s is not float or double, real or complex", path, npy.type);
     if (!st)
-        st = bytes_of(a, &bytes);
+        st = take_head(a, &integers, &npy, path);
+    if (!st)
+        st = hcy_array_count(a, &n);
+    if (!st && (hcy_size_mul(&bytes, n, element(a)) || hcy_size_mul(&stored, n, npy.element)))
+        st = hcy_fail(HCY_ERANGE, "%s: an array that is larger than can be addressed", path);
     off_t size = st ? 0 : lseek(fd, 0, SEEK_END);
-    if (!st && (size < 0 || (uint64_t)size < npy.data || (uint64_t)size - npy.data < bytes))
+    if (!st && (size < 0 || (uint64_t)size < npy.data || (uint64_t)size - npy.data < stored))
         st = hcy_fail(HCY_ECORRUPT, "%s is truncated", path);
-    if (!st && !(a->data = malloc(bytes ? bytes : 1)))
-        st = hcy_fail(HCY_ENOMEM, "no memory for %s, %zu bytes", path, bytes);
-    if (!st && hcy__read_at(fd, a->data, bytes, npy.data, &number) != bytes)
+    bool as_is = !integers && !npy.fortran;
+    if (!st && (!(a->data = malloc(bytes ? bytes : 1)) || (!as_is && !(raw = malloc(stored ? stored : 1)))))
+        st = hcy_fail(HCY_ENOMEM, "no memory for %s, %zu bytes", path, as_is ? bytes : bytes + stored);
+    if (!st && hcy__read_at(fd, as_is ? a->data : raw, stored, npy.data, &number) != stored)
         st = hcy_fail(HCY_EIO, "%s: reading failed", path);
+    if (!st && !as_is)
+        take_numbers(a, raw, &npy, integers, n);
+    free(raw);
     close(fd);
     return st;
 }

@@ -3,6 +3,7 @@
 #include "h5.h"
 
 #include <halcyon/backend.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,9 +30,10 @@ static int take_type(hcy_array *a, hid_t dataset)
     if (a->is_complex)
         member = H5Tget_member_type(type, 0);
     hid_t real = a->is_complex ? member : type;
-    int good =
-        real >= 0 && H5Tget_class(real) == H5T_FLOAT && (H5Tget_size(real) == 4 || H5Tget_size(real) == 8);
-    a->bytes = good ? (unsigned)H5Tget_size(real) : 8;
+    H5T_class_t class = real >= 0 ? H5Tget_class(real) : H5T_NO_CLASS;
+    bool is_float = class == H5T_FLOAT && (H5Tget_size(real) == 4 || H5Tget_size(real) == 8);
+    int good = is_float || (class == H5T_INTEGER && !a->is_complex); /* integers become doubles */
+    a->bytes = is_float ? (unsigned)H5Tget_size(real) : 8;
     if (member >= 0)
         H5Tclose(member);
     if (type >= 0)
@@ -56,7 +58,7 @@ static int read_data(hcy_array *a, hid_t dataset, const char *file, const char *
 {
     size_t n, bytes;
     if (take_type(a, dataset) || take_shape(a, dataset))
-        return hcy_fail(HCY_EFORMAT, "%s:%s: no array of float or double, real or complex", file, name);
+        return hcy_fail(HCY_EFORMAT, "%s:%s: no array of integers, float or double, nor complex of these", file, name);
     int st = hcy_array_count(a, &n);
     if (st || hcy_size_mul(&bytes, n, 2 * a->bytes))
         return hcy_fail(HCY_ERANGE, "%s:%s is larger than can be addressed", file, name);

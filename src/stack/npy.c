@@ -86,10 +86,7 @@ static int parse(struct hcy__npy *npy, const char *path, const char *text)
     if (st)
         return st;
     const char *order = value_of(text, "fortran_order");
-    if (npy->rank > 1 && (!order || strncmp(order, "False", 5)))
-        return hcy_fail(HCY_EFORMAT,
-                        "%s: it is in Fortran order; save it again with numpy.ascontiguousarray",
-                        path);
+    npy->fortran = npy->rank > 1 && (!order || strncmp(order, "False", 5));
     return 0;
 }
 
@@ -136,6 +133,8 @@ static int read_image_header(struct hcy__npy *npy, const hcy__pixel **pixel, uin
         st = need_pixel(npy, pixel, path);
     if (st)
         return st;
+    if (npy->fortran)
+        return hcy_fail(HCY_EFORMAT, "%s: it is in Fortran order; save it again with numpy.ascontiguousarray", path);
     if (npy->rank != 2 && npy->rank != 3)
         return hcy_fail(HCY_EFORMAT, "%s: an array of %d dimensions; an image has 2, a stack of images 3",
                         path, npy->rank);

@@ -13,9 +13,10 @@ struct hcy__npy {
     char type[32];         /* as the file says it */
     uint64_t shape[HCY__NPY_RANK];
     int rank;
+    int fortran;   /* the first axis is the fastest, of two or more */
     uint64_t data; /* where the numbers begin */
 };
-/* Little-endian, C order, or HCY_EFORMAT. */
+/* Little-endian, or HCY_EFORMAT. */
 int hcy__npy_header(struct hcy__npy *npy, const char *path, int fd);
 /* The header of an array. */
 void hcy__npy_write(char header[HCY__NPY_HEADER], char kind, unsigned element, int rank, const uint64_t *shape);

@@ -26,9 +26,9 @@ typedef struct hcy_array {
 #define HCY_ARRAY_INIT { sizeof(hcy_array), 0, 8, 0, { 0 }, NULL }
 
 /* `path` is FILE.npy, or FILE.h5:DATASET (FILE.h5: its dataset /data).  Complex numbers in HDF5 are
- * compounds of r and i, as h5py has them. HCY_ENOENT, HCY_EIO: the file; HCY_EFORMAT: no array of float or
- * double, real or complex; HCY_ECORRUPT: it ends early; HCY_EUNSUPPORTED: HDF5, in a build without;
- * HCY_ENOMEM. */
+ * compounds of r and i, as h5py has them. Integers become doubles, Fortran order C order. HCY_ENOENT, HCY_EIO:
+ * the file; HCY_EFORMAT: no array of integers, float or double, nor complex of the latter, or big-endian (NumPy);
+ * HCY_ECORRUPT: it ends early; HCY_EUNSUPPORTED: HDF5, in a build without; HCY_ENOMEM. */
 HCY_API int hcy_array_read(hcy_array *array, const char *path) HCY_MUST_USE;
 /* A NumPy file that is there is replaced; an HDF5 file keeps its other datasets. */
 HCY_API int hcy_array_write(const hcy_array *array, const char *path) HCY_MUST_USE;
