@@ -48,7 +48,8 @@ static int refuse(int code, const char *what)
     return code;
 }
 
-/* Plans of FFTW are made and ended in any of our calls, on the device's threads: the caller's lock is held throughout. */
+/* Plans of FFTW are made and ended in any of our calls, on the device's threads: the caller's lock is held for all of
+ * it. */
 static void lock(const hcy_finufft_plan *p)
 {
     if (p->lock)

@@ -58,7 +58,8 @@ static int read_data(hcy_array *a, hid_t dataset, const char *file, const char *
 {
     size_t n, bytes;
     if (take_type(a, dataset) || take_shape(a, dataset))
-        return hcy_fail(HCY_EFORMAT, "%s:%s: no array of integers, float or double, nor complex of these", file, name);
+        return hcy_fail(HCY_EFORMAT, "%s:%s: no array of integers, float or double, nor complex of these", file,
+                        name);
     int st = hcy_array_count(a, &n);
     if (st || hcy_size_mul(&bytes, n, 2 * a->bytes))
         return hcy_fail(HCY_ERANGE, "%s:%s is larger than can be addressed", file, name);

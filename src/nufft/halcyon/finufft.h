@@ -44,7 +44,7 @@ typedef struct hcy_finufft_opts {
 
 typedef struct hcy_finufft_plan hcy_finufft_plan;
 
-/* FINUFFT's statuses, under its names; those without words are never given here. */
+/* FINUFFT's statuses, under its names, but for 15; those without words are never given here. */
 #ifndef FINUFFT_ERRORS_H
 #define FINUFFT_ERRORS_H
 enum {
@@ -62,7 +62,6 @@ enum {
     FINUFFT_ERR_DIM_NOTVALID = 12,           /* not 1, 2 or 3 */
     FINUFFT_ERR_SPREAD_THREAD_NOTVALID = 13, /* not 0, 1 or 2 */
     FINUFFT_ERR_NDATA_NOTVALID = 14,
-    FINUFFT_ERR_CUDA_FAILURE = 15,
     FINUFFT_ERR_PLAN_NOTVALID = 16, /* no plan, or one without points */
     FINUFFT_ERR_METHOD_NOTVALID = 17,
     FINUFFT_ERR_BINSIZE_NOTVALID = 18,
