@@ -113,7 +113,8 @@ libpencil5_la_CPPFLAGS = $(pencil_flags) -DCASE=interp_1d_float -DPLACES=64 -DRE
 libpencil6_la_SOURCES = tests/nufft_pencil_case.c
 libpencil6_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_1d_float -DPLACES=64 -DREAL=float -DPRECISION=1 -DDIM=1 \
     -DWIDTH=6u -DXB=1 -DYB=1 -DZS=59 -DGROUP_SIZE=32 -DVECTORS=1 -DSPREADS=1 -DPOINTS=420
-test_public += tests/nufft_wisdom tests/nufft_direct tests/nufft_widths
+test_public += tests/nufft_wisdom tests/nufft_direct tests/nufft_widths tests/nufft_use
+tests_nufft_use_SOURCES = tests/nufft_use.c tests/nufft_oracle.h tests/cts.h tests/cts_gate.h
 tests_nufft_direct_SOURCES = tests/nufft_direct.c tests/nufft_oracle.h
 tests_nufft_wisdom_SOURCES = tests/nufft_wisdom.c tests/nufft_oracle.h
 tests_nufft_widths_SOURCES = tests/nufft_widths.c tests/nufft_oracle.h
@@ -212,7 +213,7 @@ endif
 # Devices that few machines have: what is not there is skipped with its reason.
 cts_launchers += $(cts_programs:=-opencl.t) tests/bslz4_decode-opencl.t tests/azint_kernels-opencl-few.t \
     tests/nufft_kernels-opencl-few.t tests/nufft-opencl-few.t tests/nufft_plan-opencl.t tests/nufft_kernels-cuda.t \
-    tests/nufft-cuda.t tests/nufft_plan-cuda.t \
+    tests/nufft-cuda.t tests/nufft_plan-cuda.t tests/nufft_use-cuda.t \
     tests/azint_large-opencl.t tests/azint_large-cuda.t \
     tests/azint_kernels-opencl-atomics32.t tests/azint_filter-opencl-few.t \
     tests/opencl-opencl.t tests/opencl-opencl-discrete.t \

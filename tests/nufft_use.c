@@ -1,0 +1,276 @@
+/* nufft_use - non-uniform FFTs as programs use them: on queues that wait, which calls must not; several devices from
+ * several threads; points far from 0 or in one place; what belongs to another device, or was destroyed; grids that no
+ * memory holds.  Argument: a device, in place of two of the CPU's. */
+#include "cts_gate.h"
+#include "nufft_oracle.h"
+
+static const int64_t modes[3] = { 12, 10, 14 };
+
+static hcy_buffer *buffer(hcy_device *dev, size_t size)
+{
+    hcy_buffer *buf = NULL;
+    if (hcy_buffer_create(&buf, dev, HCY_MEM_DEVICE, size))
+        bail_out("%s", hcy_last_error()->text);
+    return buf;
+}
+
+/* --- Asynchrony --- */
+
+/* Transforms and stages, twice, behind a gate: all are submitted before the first of them can begin. */
+static int submit_all(hcy_queue *q, hcy_nufft *plan, hcy_buffer *c, hcy_buffer *f, hcy_buffer *grid)
+{
+    int status = 0;
+    for (int turn = 0; turn < 2 && !status; turn++) {
+        status = hcy_nufft_submit(q, plan, c, f, 0);
+        if (!status && grid)
+            status = hcy_nufft_submit_stage(q, plan, HCY_NUFFT_SPREAD, c, grid);
+        if (!status && grid)
+            status = hcy_nufft_submit_stage(q, plan, HCY_NUFFT_TO_MODES, grid, f);
+        if (!status && grid)
+            status = hcy_nufft_submit_self_adjoint(q, plan, f, f);
+        if (!status && grid)
+            status = hcy_nufft_submit(q, plan, c, f, 0);
+    }
+    return status;
+}
+
+static void check_asynchronous(const char *spec)
+{
+    hcy_device *dev = cts_open_spec(spec);
+    cts_spec = spec;
+    for (int type = 1; type <= 3; type += 2) {
+        struct problem p;
+        int status;
+        hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
+        oracle_open(&p, HCY_F64, type, 2, modes, 60, type == 3 ? 40 : 0, 6);
+        hcy_nufft *plan = oracle_plan(&p, dev, 1e-7, NULL, &status);
+        if (status || hcy_nufft_info_get(&info, plan))
+            bail_out("%s", hcy_last_error()->text);
+        size_t c_bytes = 6 * 16 * p.m, f_bytes = 6 * 16 * p.n;
+        hcy_buffer *c = buffer(dev, c_bytes), *f = buffer(dev, f_bytes);
+        hcy_buffer *grid = type == 1 ? buffer(dev, 6 * 16 * info.grid[0] * info.grid[1]) : NULL;
+        hcy_queue *q = cts_queue(dev);
+        /* What is compiled or planned at first is done before. */
+        if (hcy_buffer_write_now(c, 0, p.c, c_bytes) || submit_all(q, plan, c, f, grid) || hcy_queue_finish(q))
+            bail_out("%s", hcy_last_error()->text);
+        struct cts_gate *gate = cts_gate_new();
+        bool held = cts_gate_hold(gate, q);
+        status = submit_all(q, plan, c, f, grid);
+        if (!status)
+            status = hcy_buffer_read(q, p.f, f, 0, f_bytes);
+        bool waited = cts_gate_expired(gate);
+        cts_gate_open(gate);
+        if (!status)
+            status = hcy_queue_finish(q);
+        double error = status ? INFINITY : oracle_error(&p, p.c, true);
+        if (held)
+            ok(!waited && error <= 3e-7, "%s, type %d: submitted without waiting, and right: %.1e", spec, type, error);
+        else
+            skip(1, CTS_GATE_SKIP);
+        cts_gate_free(gate);
+        hcy_buffer_release(c);
+        hcy_buffer_release(f);
+        hcy_buffer_release(grid);
+        hcy_queue_release(q);
+        hcy_nufft_destroy(plan);
+        oracle_close(&p);
+    }
+    hcy_device_release(dev);
+}
+
+/* --- Several devices, several threads --- */
+
+struct user {
+    pthread_t thread;
+    hcy_device *dev;
+    hcy_nufft *plan; /* of two users */
+    struct problem problem;
+    double worst;
+};
+
+/* Executions of the plan that is shared, while plans of one's own come and go. */
+static void *use(void *arg)
+{
+    struct user *u = arg;
+    for (int i = 0; i < 4; i++) {
+        int status;
+        hcy_nufft *own = oracle_plan(&u->problem, u->dev, 1e-6, NULL, &status);
+        double error = oracle_execute(&u->problem, i & 1 ? own : u->plan, i & 2);
+        hcy_nufft_destroy(own);
+        u->worst = error > u->worst ? error : u->worst;
+    }
+    return NULL;
+}
+
+/* All plan first and run then, two threads a device; devices are of several kinds. */
+static void check_devices(void)
+{
+    static const char *const specs[] = { "cpu@threads=1", "cpu@threads=2@simd=portable",
+                                         "cpu@threads=2@discrete=1" };
+    enum { DEVICES = 3, USERS = 2 * DEVICES };
+    struct user users[USERS];
+    for (int i = 0; i < USERS; i++) {
+        struct user *u = &users[i], *first = &users[i & ~1];
+        int type = 1 + i / 2, status;
+        u->worst = 0;
+        u->dev = i & 1 ? hcy_device_retain(first->dev) : cts_open_spec(specs[i / 2]);
+        oracle_open(&u->problem, i / 2 == 1 ? HCY_F32 : HCY_F64, type, 2, modes, 150, type == 3 ? 70 : 0, 1);
+        for (int d = 0; d < 2 && i & 1; d++) {
+            memcpy(u->problem.x[d], first->problem.x[d], 150 * u->problem.real);
+            memcpy(u->problem.s[d], first->problem.s[d], type == 3 ? 70 * u->problem.real : 0);
+        }
+        u->plan = i & 1 ? first->plan : oracle_plan(&u->problem, u->dev, 1e-6, NULL, &status);
+    }
+    for (int i = 0; i < USERS; i++)
+        pthread_create(&users[i].thread, NULL, use, &users[i]);
+    for (int i = 0; i < USERS; i++) {
+        pthread_join(users[i].thread, NULL);
+        ok(users[i].worst <= 5e-6, "a thread on %s, whose plan another has, too: %.1e", specs[i / 2],
+           users[i].worst);
+    }
+    for (int i = 0; i < USERS; i++) {
+        if (i & 1)
+            hcy_nufft_destroy(users[i].plan);
+        hcy_device_release(users[i].dev);
+        oracle_close(&users[i].problem);
+    }
+}
+
+/* --- Points --- */
+
+/* Where others have failed: near the period's end with 300 modes, thousands in one place or almost, thousands of periods
+ * away, where a double itself is no more exact than what is allowed here. */
+static void check_places(hcy_device *dev)
+{
+    static const struct {
+        const char *what;
+        size_t m;
+        double centre, width, allowed;
+    } cases[] = {
+        { "at nextafter(pi, 0)", 1, 3.14159265358979311, 0, 2e-9 },
+        { "2000 of them the same", 2000, 0.7, 0, 2e-9 },
+        { "2000 of them within 1e-12", 2000, -2.1, 1e-12, 2e-9 },
+        { "around 1e3", 200, 1e3, 3, 2e-9 },
+        { "around -1e6", 200, -1e6, 3, 2e-9 + 300 * 1e6 * 0x1p-53 },
+        { "around 1e9", 200, 1e9, 3, 300 * 1e9 * 0x1p-53 },
+    };
+    const int64_t n = 300;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (int type = 1; type <= 2; type++) {
+            struct problem p;
+            oracle_open(&p, HCY_F64, type, 1, &n, cases[i].m, 0, 1);
+            for (size_t j = 0; j < p.m; j++)
+                oracle_put(&p, p.x[0], j, cases[i].centre + cases[i].width * (oracle_uniform() - 0.5));
+            double error = oracle_run(&p, dev, 1e-9, NULL);
+            ok(error <= cases[i].allowed, "type %d, points %s: %.1e", type, cases[i].what, error);
+            oracle_close(&p);
+        }
+}
+
+/* Any number is a sign. */
+static void check_signs(hcy_device *dev)
+{
+    static const int signs[] = { -7, 0, 3 };
+    for (size_t i = 0; i < 3; i++) {
+        struct problem p;
+        oracle_open(&p, HCY_F64, 1, 1, modes, 30, 0, 1);
+        p.sign = signs[i] < 0 ? -1 : 1;
+        int status = hcy_nufft_run(dev, 1, 1, modes, signs[i], 1e-9, NULL, 30, (const void *const *)p.x, p.c, 0, NULL,
+                                   p.f);
+        double error = status ? INFINITY : oracle_error(&p, p.c, true);
+        ok(error <= 2e-9, "a sign of %d: %.1e", signs[i], error);
+        oracle_close(&p);
+    }
+}
+
+/* --- What cannot be --- */
+
+static void check_foreign(hcy_device *dev)
+{
+    struct problem p;
+    int status;
+    hcy_device *other = cts_open_spec("cpu@threads=1@discrete=1");
+    oracle_open(&p, HCY_F64, 1, 2, modes, 50, 0, 1);
+    hcy_nufft *plan = oracle_plan(&p, dev, 1e-7, NULL, &status);
+    hcy_queue *q = cts_queue(dev), *foreign_q = cts_queue(other);
+    hcy_buffer *c = buffer(dev, 16 * p.m), *f = buffer(dev, 16 * p.n), *foreign = buffer(other, 16 * p.m);
+    st_is(hcy_nufft_submit(foreign_q, plan, c, f, 0), HCY_EINVAL, "a queue of another device");
+    st_is(hcy_nufft_submit(q, plan, foreign, f, 0), HCY_EINVAL, "strengths of another device");
+    st_is(hcy_nufft_submit_stage(foreign_q, plan, HCY_NUFFT_TO_MODES, f, f), HCY_EINVAL,
+          "a stage on a queue of another device");
+    st_is(hcy_queue_finish(q), 0, "... and the queue goes on");
+    hcy_buffer_release(c);
+    hcy_buffer_release(f);
+    hcy_buffer_release(foreign);
+    hcy_queue_release(q);
+    hcy_queue_release(foreign_q);
+    hcy_nufft_destroy(plan);
+    hcy_device_release(other);
+    oracle_close(&p);
+}
+
+/* Every call that nufft_plan has not tried on a plan that was destroyed; not where the library does not look. */
+static void check_destroyed(hcy_device *dev)
+{
+#ifndef NDEBUG
+    hcy_nufft *plan = NULL;
+    const int64_t n_points[1] = { 0 };
+    const void *const none[3] = { NULL, NULL, NULL };
+    st_ok(hcy_nufft_create(&plan, dev, 1, 2, modes, 1, 1, 1e-6, NULL), "a plan");
+    hcy_queue *q = cts_queue(dev);
+    hcy_buffer *buf = buffer(dev, 64);
+    hcy_buffer *const points[2] = { buf, buf };
+    volatile uintptr_t kept = (uintptr_t)plan; /* a pointer that compilers do not follow */
+    hcy_nufft_destroy(plan);
+    plan = (hcy_nufft *)kept;
+    st_is(hcy_nufft_submit(q, plan, buf, buf, 0), HCY_EINVAL, "... which was destroyed: submit");
+    st_is(hcy_nufft_submit_stage(q, plan, HCY_NUFFT_SPREAD, buf, buf), HCY_EINVAL, "... submit_stage");
+    st_is(hcy_nufft_submit_self_adjoint(q, plan, buf, buf), HCY_EINVAL, "... submit_self_adjoint");
+    st_is(hcy_nufft_set_point_buffers(plan, 1, points), HCY_EINVAL, "... set_point_buffers");
+    st_is(hcy_nufft_set_points_each(plan, n_points, none, NULL, NULL), HCY_EINVAL, "... set_points_each");
+    hcy_buffer_release(buf);
+    hcy_queue_release(q);
+#else
+    (void)dev;
+#endif
+}
+
+/* A terabyte of grid. */
+static void check_beyond_memory(hcy_device *dev)
+{
+    struct problem p;
+    int status;
+    oracle_open(&p, HCY_F64, 3, 2, modes, 20, 20, 1);
+    for (int d = 0; d < 2; d++) {
+        oracle_put(&p, p.x[d], 3, 1e3);
+        oracle_put(&p, p.s[d], 4, 1e3);
+    }
+    hcy_nufft *plan = oracle_plan(&p, dev, 1e-6, NULL, &status);
+    if (!status)
+        status = hcy_nufft_execute(plan, p.c, p.f);
+    st_is(status, HCY_ENOMEM, "a grid larger than memory");
+    hcy_nufft_destroy(plan);
+    oracle_close(&p);
+}
+
+int main(int argc, char **argv)
+{
+    cts_begin(argc, argv);
+    hcy_device *dev = cts_open();
+    if (!cts_has(dev, HCY_CAP_FFT))
+        skip_all("%s has no FFT", cts_spec);
+    if (argc > 1) {
+        check_asynchronous(argv[1]);
+    } else {
+        check_asynchronous("cpu@threads=2");
+        check_asynchronous("cpu@threads=2@discrete=1");
+        check_devices();
+    }
+    check_places(dev);
+    check_signs(dev);
+    check_foreign(dev);
+    check_destroyed(dev);
+    check_beyond_memory(dev);
+    hcy_device_release(dev);
+    return done_testing();
+}
