@@ -138,8 +138,8 @@ static void check_devices(void)
 
 /* --- Points --- */
 
-/* Where others have failed: near the period's end with 300 modes, thousands in one place or almost, thousands of periods
- * away, where a double itself is no more exact than what is allowed here. */
+/* Where others have failed: near the period's end with 300 modes, thousands in one place or almost, thousands of
+ * periods away, where a double itself is no more exact than what is allowed here. */
 static void check_places(hcy_device *dev)
 {
     static const struct {
