@@ -113,6 +113,7 @@ libpencil5_la_CPPFLAGS = $(pencil_flags) -DCASE=interp_1d_float -DPLACES=64 -DRE
 libpencil6_la_SOURCES = tests/nufft_pencil_case.c
 libpencil6_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_1d_float -DPLACES=64 -DREAL=float -DPRECISION=1 -DDIM=1 \
     -DWIDTH=6u -DXB=1 -DYB=1 -DZS=59 -DGROUP_SIZE=32 -DVECTORS=1 -DSPREADS=1 -DPOINTS=420
+test_scripts += tests/nufft_data.t
 test_public += tests/nufft_wisdom tests/nufft_direct tests/nufft_widths tests/nufft_use
 tests_nufft_use_SOURCES = tests/nufft_use.c tests/nufft_oracle.h tests/cts.h tests/cts_gate.h
 tests_nufft_direct_SOURCES = tests/nufft_direct.c tests/nufft_oracle.h

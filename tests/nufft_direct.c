@@ -91,6 +91,9 @@ static void check_choice(void)
         plan = plan_of(&p, dev, HCY_NUFFT_GRID, 1e-6, &status);
         is_int(status ? -1 : is_direct(plan), 0, "... a grid where that is asked for");
         hcy_nufft_destroy(plan);
+        plan = plan_of(&p, dev, HCY_NUFFT_DIRECT, 1e-6, &status);
+        is_int(status ? -1 : is_direct(plan), 1, "... and the sum itself");
+        hcy_nufft_destroy(plan);
         oracle_close(&p);
     }
     hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;

@@ -2,6 +2,7 @@
  * of FINUFFT 2.5 for wrong arguments and for nothing to do. */
 #include "nufft_oracle.h"
 #include "tap.h"
+#include <dirent.h>
 #include <halcyon/finufft.h>
 
 static const int64_t sizes[3] = { 9, 8, 5 }; /* x is the last */
@@ -63,6 +64,36 @@ static void open_problem(struct problem *p, int precision, int type, int dim, in
     TARGETS(p, PRECISION, 2, tol);                                                                           \
     TARGETS(p, PRECISION, 3, tol)
 
+/* Threads of this process, 0 if nobody says so. */
+static int n_threads(void)
+{
+    int n = 0;
+    DIR *list = opendir("/proc/self/task");
+    for (struct dirent *e; list && (e = readdir(list));)
+        n += e->d_name[0] != '.';
+    if (list)
+        closedir(list);
+    return n;
+}
+
+/* An upsampfac is a grid, where the sum itself would be exact. */
+static void check_upsampfac(void)
+{
+    struct problem p;
+    double error[2];
+    open_problem(&p, HCY_F64, 1, 1, 1);
+    for (int i = 0; i < 2; i++) {
+        finufft_opts o;
+        finufft_default_opts(&o);
+        o.upsampfac = i ? 3 : 1.25;
+        int status = finufft1d1(30, p.x[0], p.c, 1, 1e-4, 9, p.f, &o);
+        error[i] = status ? INFINITY : oracle_error(&p, p.c, true);
+    }
+    ok(error[0] > 1e-8 && error[0] < 3e-4 && error[1] > 1e-8 && error[1] < 3e-4 && error[0] != error[1],
+       "upsampfac 1.25 and 3: %.1e, %.1e", error[0], error[1]);
+    oracle_close(&p);
+}
+
 static void check_plan(void)
 {
     finufft_opts o;
@@ -76,7 +107,12 @@ static void check_plan(void)
     o.maxbatchsize = 1;
     open_problem(&p, HCY_F64, 1, 2, 2);
     p.zero_first = true;
+    int threads = n_threads();
     is_int(finufft_makeplan(1, 2, n, 1, 2, 1e-9, &plan, &o), 0, "a plan with options");
+    if (threads)
+        is_int(n_threads() - threads, 1, "... one thread more than the caller's");
+    else
+        skip(1, "no /proc/self/task");
     is_int(finufft_setpts(plan, 30, p.x[1], p.x[0], NULL, 0, NULL, NULL, NULL), 0, "... its points");
     is_int(finufft_execute(plan, p.c, p.f), 0, "... executed");
     double error = oracle_error(&p, p.c, true);
@@ -265,6 +301,7 @@ int main(void)
     ALL(finufft, HCY_F64, 1e-9);
     ALL(finufftf, HCY_F32, 1e-4f);
     check_plan();
+    check_upsampfac();
     check_locks();
     check_one_stage();
     check_statuses();

@@ -78,6 +78,29 @@ static void check_asynchronous(const char *spec)
     hcy_device_release(dev);
 }
 
+/* --- The general FFT --- */
+
+/* Which kernels a plan launches, as the timeline has them: 1 if it crops the grid of a device's FFT itself. */
+static int separate(void *context)
+{
+    char path[] = "/tmp/halcyon-nufft-use-XXXXXX", text[8192] = "";
+    struct problem p;
+    int fd = mkstemp(path);
+    hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
+    if (fd < 0 || setenv("HALCYON_TRACE", path, 1))
+        return 99;
+    hcy_device *dev = cts_open_spec("cpu@threads=1");
+    o.separate_fft = *(const int *)context;
+    oracle_open(&p, HCY_F64, 1, 2, modes, 30, 0, 1);
+    double error = oracle_run(&p, dev, 1e-6, &o);
+    hcy_device_release(dev);
+    oracle_close(&p);
+    bool read_it = read(fd, text, sizeof text - 1) > 0;
+    close(fd);
+    unlink(path);
+    return !read_it || !(error <= 2e-6) ? 99 : strstr(text, "nufft_crop") != NULL;
+}
+
 /* --- Several devices, several threads --- */
 
 struct user {
@@ -183,6 +206,34 @@ static void check_signs(hcy_device *dev)
     }
 }
 
+/* A transform waits for the sort of points that nobody has waited for. */
+static void check_sort(hcy_device *dev)
+{
+    enum { M = 300000 };
+    hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
+    hcy_nufft *plan;
+    o.check_points = 0;
+    double *x = malloc(M * sizeof *x), f[2 * 100];
+    double *c[2] = { malloc(2 * M * sizeof *x), malloc(2 * M * sizeof *x) };
+    for (int i = 0; i < M; i++)
+        x[i] = 6 * oracle_uniform();
+    for (int i = 0; i < 200; i++)
+        f[i] = oracle_uniform();
+    const int64_t n = 100;
+    hcy_buffer *points = buffer(dev, M * sizeof *x);
+    if (hcy_buffer_write_now(points, 0, x, M * sizeof *x) || hcy_nufft_create(&plan, dev, 2, 1, &n, 1, 1, 1e-6, &o))
+        bail_out("%s", hcy_last_error()->text);
+    st_ok(hcy_nufft_set_point_buffers(plan, M, &points), "unchecked points of buffers");
+    for (int i = 0; i < 2; i++)
+        st_ok(hcy_nufft_execute(plan, c[i], f), "... a transform at once, one later");
+    ok(!memcmp(c[0], c[1], 2 * M * sizeof *x), "... are the same");
+    hcy_nufft_destroy(plan);
+    hcy_buffer_release(points);
+    free(x);
+    free(c[0]);
+    free(c[1]);
+}
+
 /* --- What cannot be --- */
 
 static void check_foreign(hcy_device *dev)
@@ -256,9 +307,14 @@ static void check_beyond_memory(hcy_device *dev)
 int main(int argc, char **argv)
 {
     cts_begin(argc, argv);
+    int cropped[2]; /* found out by children, before there is a device */
+    for (int on = 0; on < 2; on++)
+        cropped[on] = cts_child(separate, &on);
     hcy_device *dev = cts_open();
     if (!cts_has(dev, HCY_CAP_FFT))
         skip_all("%s has no FFT", cts_spec);
+    for (int on = 0; on < 2; on++)
+        is_int(cropped[on], on, "separate_fft %d: %s FFT", on, on ? "the general" : "one of its own");
     if (argc > 1) {
         check_asynchronous(argv[1]);
     } else {
@@ -268,6 +324,7 @@ int main(int argc, char **argv)
     }
     check_places(dev);
     check_signs(dev);
+    check_sort(dev);
     check_foreign(dev);
     check_destroyed(dev);
     check_beyond_memory(dev);
