@@ -102,7 +102,7 @@ static void check_plan(void)
     const int64_t n[2] = { 8, 9 };
     finufft_default_opts(&o);
     o.modeord = 1;
-    o.nthreads = 2;
+    o.nthreads = 40;
     o.upsampfac = 2;
     o.maxbatchsize = 1;
     open_problem(&p, HCY_F64, 1, 2, 2);
@@ -110,7 +110,7 @@ static void check_plan(void)
     int threads = n_threads();
     is_int(finufft_makeplan(1, 2, n, 1, 2, 1e-9, &plan, &o), 0, "a plan with options");
     if (threads)
-        is_int(n_threads() - threads, 1, "... one thread more than the caller's");
+        ok(n_threads() - threads > 20, "... about 39 threads more"); /* of earlier plans some may only now end */
     else
         skip(1, "no /proc/self/task");
     is_int(finufft_setpts(plan, 30, p.x[1], p.x[0], NULL, 0, NULL, NULL, NULL), 0, "... its points");
