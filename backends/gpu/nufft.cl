@@ -113,27 +113,27 @@ DEVICE void put_z(NEAR struct near *near, u32 p, u32 j, REAL k)
 /* An item finds the weights of a point. */
 DEVICE void weigh_point(NEAR struct near *near, u32 p, const REAL *t)
 {
-    REAL k[WIDTH];
+    REAL k[1][MOST_WEIGHTS];
 #if DIM > 1
-    weights_of(near->table, t[0], k);
+    weights_of(near->table, t, 1, k);
     UNROLLED
     for (int j = 0; j < WIDTH; j++)
-        put_x(near, p, j, k[j]);
+        put_x(near, p, j, k[0][j]);
     for (int i = 0; i < ZEROS_X; i++)
         put_zero_x(near, p, i);
 #endif
 #if DIM > 2
-    weights_of(near->table, t[1], k);
+    weights_of(near->table, t + 1, 1, k);
     UNROLLED
     for (int j = 0; j < WIDTH; j++)
-        put_y(near, p, j, k[j]);
+        put_y(near, p, j, k[0][j]);
     for (int i = 0; i < ZEROS_Y; i++)
         put_zero_y(near, p, i);
 #endif
-    weights_of(near->table, t[Z], k);
+    weights_of(near->table, t + Z, 1, k);
     UNROLLED
     for (int j = 0; j < WIDTH; j++)
-        put_z(near, p, j, k[j]);
+        put_z(near, p, j, k[0][j]);
     for (int i = 0; i < ZEROS_Z; i++)
         put_zero_z(near, p, i);
 }

@@ -169,11 +169,9 @@ DEVICE void meet(void)
 #endif
 }
 
-/* The weights at t to a row of `length`, `by` < `most` from its start. */
-DEVICE void put_row(const NEAR REAL *table, REAL t, u32 by, u32 most, u32 length, NEAR REAL *to)
+/* Weights to a row of `length`, `by` < `most` from its start. */
+DEVICE void put_row(REAL *row, u32 by, u32 most, u32 length, NEAR REAL *to)
 {
-    REAL row[32];
-    weights_of(table, t, row);
     UNROLL
     for (int j = WIDTH; j < (int)length; j++)
         row[j] = 0;
@@ -188,47 +186,71 @@ DEVICE void put_row(const NEAR REAL *table, REAL t, u32 by, u32 most, u32 length
         to[j] = row[j];
 }
 
-/* A batch of points: where they are, their weights and strengths (c, spreading). */
-DEVICE void take_points(const struct gpu_nufft *job, NEAR struct near *near, const struct record *records, u32 n,
+/* This item's point of the batch that begins at `at`, if there is one: fetched while the batch before is worked on. */
+DEVICE struct record record_at(const struct record *records, u64 at, u64 last)
+{
+    return records[at + ITEM < last ? at + ITEM : last - 1];
+}
+
+/* A batch of points, one of an item: where they are, their weights and strengths (c, spreading). */
+DEVICE void take_points(const struct gpu_nufft *job, NEAR struct near *near, const struct record *r, u32 n,
                         const PAIR *c)
 {
+    u32 p = ITEM;
+#if SPREADS
+    PAIR mine[VECTORS]; /* on their way while weights are found */
+    EACH_VECTOR(v)
+    {
+        mine[v].x = mine[v].y = 0;
+        if (p < n && IS_VECTOR(job, v))
+            mine[v] = c[v * job->n_points + r->number];
+    }
+#endif
     meet();
-    for (u32 p = ITEM; p < n; p += GROUP_SIZE) {
-        struct record r = records[p];
+    if (p < n) {
         NEAR REAL *weights = near->weights + p * APART;
         u32 cell[DIM];
-        REAL t[DIM];
+        REAL t[DIM], rows[DIM][MOST_WEIGHTS];
         UNROLL
         for (int d = 0; d < DIM; d++) {
-            u64 place = place_of(&r, d);
+            u64 place = place_of(r, d);
             cell[d] = cell_of(job, d, place);
             t[d] = t_of(job, d, place);
         }
-#if SPREADS
-        EACH_VECTOR(v)
-            if (IS_VECTOR(job, v))
-                near->c[v * BATCH + p] = c[v * job->n_points + r.number];
-#endif
         u32 slab = cell[Z] / ZS;
 #if DIM == 1
         u32 at = cell[0] - slab * ZS;
         near->key[p] = near->bin[p][0] = slab;
         near->bin[p][1] = at / RING;
         near->bin[p][2] = 0;
-        put_row(near->table, t[0], at % RING, RING, 2 * RING, weights);
+        weights_of(near->table, t, 1, rows);
+        put_row(rows[0], at % RING, RING, 2 * RING, weights);
 #else
         u32 x = cell[0] / XB, y = DIM > 2 ? cell[1] / YB : 0;
         near->key[p] = (y * job->bins[0] + x) * job->slabs + slab;
         near->bin[p][0] = x;
         near->bin[p][1] = y;
         near->bin[p][2] = slab;
-        put_row(near->table, t[0], cell[0] - x * XB, XB, 8 * MT, weights);
-        put_row(near->table, t[Z], cell[Z] - slab * ZS, ZS, RING, weights + AT_Z);
+#if PRECISION == 1
+        weights_of(near->table, t, DIM, rows); /* each coefficient is read once */
+#define WEIGH(d)
+#else
+#define WEIGH(d) weights_of(near->table, t + (d), 1, rows + (d))
 #endif
+        WEIGH(0);
+        put_row(rows[0], cell[0] - x * XB, XB, 8 * MT, weights);
+        WEIGH(Z);
+        put_row(rows[Z], cell[Z] - slab * ZS, ZS, RING, weights + AT_Z);
 #if DIM > 2
-        put_row(near->table, t[1], cell[1] - y * YB, YB, ROOM_Y, weights + AT_Y);
+        WEIGH(1);
+        put_row(rows[1], cell[1] - y * YB, YB, ROOM_Y, weights + AT_Y);
 #endif
-        near->bin[p][3] = r.number;
+#endif
+        near->bin[p][3] = r->number;
+#if SPREADS
+        EACH_VECTOR(v)
+            near->c[v * BATCH + p] = mine[v];
+#endif
     }
     meet();
 }
@@ -365,14 +387,16 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
     UNROLL
     for (int i = 0; i < VECTORS * MT * MINE * NT * 4; i++)
         piece[i / (MT * MINE * NT * 4)][i / (MINE * NT * 4) % MT][i / (NT * 4) % MINE][i / 4 % NT][i % 4] = 0;
+    struct record mine = record_at(records, first, last);
     take_table(near->table, table);
     for (u64 at = first; at < last; at += BATCH) {
         u32 n = last - at < BATCH ? (u32)(last - at) : BATCH;
-        take_points(&job, near, records + at, n, c);
+        take_points(&job, near, &mine, n, c);
+        mine = record_at(records, at + BATCH, last);
         for (u32 chunk = 0; chunk < n; chunk += 32) {
-            u32 left = n - chunk < 32 ? n - chunk : 32, mine = LANE < left ? near->key[chunk + LANE] : NO_KEY;
+            u32 left = n - chunk < 32 ? n - chunk : 32, own = LANE < left ? near->key[chunk + LANE] : NO_KEY;
             for (u32 i = 0; i < left;) {
-                u32 p = chunk + i, key = SHUFFLE(mine, i), many = POPCOUNT(BALLOT(mine == key) >> i);
+                u32 p = chunk + i, key = SHUFFLE(own, i), many = POPCOUNT(BALLOT(own == key) >> i);
                 many = many < TOGETHER ? many : TOGETHER;
                 if (key != here.key || IS_MUCH(added)) {
                     int stay = key != here.key && IS_SAME_PENCIL(near, p, &here); /* planes that both reach */
@@ -494,14 +518,16 @@ void gpu_nufft_interp(struct gpu_nufft job, BUFFER(const struct record, records)
     u64 first = (u64)GROUP * job.range, last = first + job.range < job.n_points ? first + job.range : job.n_points;
     struct place here = { NO_KEY, { 0, 0 }, 0, 0 };
     struct a_part piece[VECTORS][MT][MINE][NT];
+    struct record mine = record_at(records, first, last);
     take_table(near->table, table);
     for (u64 at = first; at < last; at += BATCH) {
         u32 n = last - at < BATCH ? (u32)(last - at) : BATCH;
-        take_points(&job, near, records + at, n, NULL_PTR);
+        take_points(&job, near, &mine, n, NULL_PTR);
+        mine = record_at(records, at + BATCH, last);
         for (u32 chunk = 0; chunk < n; chunk += 32) {
-            u32 left = n - chunk < 32 ? n - chunk : 32, mine = LANE < left ? near->key[chunk + LANE] : NO_KEY;
+            u32 left = n - chunk < 32 ? n - chunk : 32, own = LANE < left ? near->key[chunk + LANE] : NO_KEY;
             for (u32 i = 0; i < left;) {
-                u32 p = chunk + i, key = SHUFFLE(mine, i), many = POPCOUNT(BALLOT(mine == key) >> i);
+                u32 p = chunk + i, key = SHUFFLE(own, i), many = POPCOUNT(BALLOT(own == key) >> i);
                 many = many < 8 ? many : 8;
                 if (key != here.key) {
                     u32 from = IS_SAME_PENCIL(near, p, &here) ? here.base + RING : 0;

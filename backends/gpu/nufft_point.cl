@@ -28,7 +28,11 @@ DEVICE u32 cell_of(const struct gpu_nufft *job, int axis, u64 place)
 }
 DEVICE REAL t_of(const struct gpu_nufft *job, int axis, u64 place)
 {
+#if PLACES == 32 /* the same, with half of the bits */
+    return (REAL)(i32)(((u32)1 << 31) - ((u32)(place >> 32) << job->bits[axis])) * (REAL)0x1p-31;
+#else
     return (REAL)(i64)(((u64)1 << 63) - (place << job->bits[axis])) * (REAL)0x1p-63;
+#endif
 }
 
 DEVICE u64 place_of(const struct record *r, int axis)

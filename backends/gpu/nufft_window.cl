@@ -29,31 +29,44 @@
 #define HALF ((WIDTH + 1) / 2)
 #define EVEN_FIRST (COEFS % 2) /* the first coefficient is that of an even power */
 
-/* The weights at t.  The loop over coefficients stays one: unrolled, it would fill the registers with the table. */
-DEVICE void weights_of(const NEAR REAL *table, REAL t, REAL *k)
+/* The weights at t on some axes, at once what fits the registers.  The loop over coefficients stays one: unrolled, it
+ * would fill them with the table. */
+#define MOST_WEIGHTS 32 /* of a row, with the zeros around it */
+DEVICE void weights_of(const NEAR REAL *table, const REAL *t, int axes, REAL k[][MOST_WEIGHTS])
 {
-    REAL a[HALF], b[HALF], u = t * t;
+    REAL a[3][HALF], b[3][HALF], u[3];
     UNROLLED
-    for (int j = 0; j < HALF; j++) {
-        a[j] = table[j];
-        b[j] = table[PITCH + j];
+    for (int d = 0; d < axes; d++) {
+        u[d] = t[d] * t[d];
+        UNROLLED
+        for (int j = 0; j < HALF; j++) {
+            a[d][j] = table[j];
+            b[d][j] = table[PITCH + j];
+        }
     }
     NOT_UNROLLED
     for (u32 c = 2; c + 1 < COEFS; c += 2) {
         table += 2 * PITCH;
         UNROLLED
         for (int j = 0; j < HALF; j++) {
-            a[j] = a[j] * u + table[j];
-            b[j] = b[j] * u + table[PITCH + j];
+            REAL more_a = table[j], more_b = table[PITCH + j];
+            UNROLLED
+            for (int d = 0; d < axes; d++) {
+                a[d][j] = a[d][j] * u[d] + more_a;
+                b[d][j] = b[d][j] * u[d] + more_b;
+            }
         }
     }
     UNROLLED
     for (int j = 0; j < HALF; j++) {
-        if (EVEN_FIRST)
-            a[j] = a[j] * u + table[2 * PITCH + j];
-        REAL even = EVEN_FIRST ? a[j] : b[j], odd = (EVEN_FIRST ? b[j] : a[j]) * t;
-        k[j] = even + odd;
-        k[WIDTH - 1 - j] = even - odd;
+        UNROLLED
+        for (int d = 0; d < axes; d++) {
+            if (EVEN_FIRST)
+                a[d][j] = a[d][j] * u[d] + table[2 * PITCH + j];
+            REAL even = EVEN_FIRST ? a[d][j] : b[d][j], odd = (EVEN_FIRST ? b[d][j] : a[d][j]) * t[d];
+            k[d][j] = even + odd;
+            k[d][WIDTH - 1 - j] = even - odd;
+        }
     }
 }
 
