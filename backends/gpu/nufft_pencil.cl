@@ -154,8 +154,9 @@ DEVICE REAL of_lane(REAL x, u32 lane)
 }
 
 /* A product waits for the one before it if both add to the same sums: where registers allow, interpolation keeps those
- * of floats' parts apart. */
-#define CHAINS (VECTORS * MT * HALVES > 2 ? 1 : PASSES)
+ * of floats' parts, or of every other row, apart. */
+#define CHAINS (VECTORS * MT * HALVES > 2 ? 1 : PASSES + ROUNDED)
+#define CHAIN_OF(k, y) ((ROUNDED ? (y) : (k) / MT) % CHAINS)
 
 /* --- Points --- */
 
@@ -322,7 +323,7 @@ DEVICE void put_planes(const struct gpu_nufft *job, const struct place *here, u3
     }
 }
 
-/* Up to TOGETHER points from p on. */
+/* Up to TOGETHER of n points from p on. */
 DEVICE void add_points(const NEAR struct near *near, const struct place *here, u32 p, u32 n,
                        REAL piece[VECTORS][MT][MINE][NT][4])
 {
@@ -397,7 +398,6 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
             u32 left = n - chunk < 32 ? n - chunk : 32, own = LANE < left ? near->key[chunk + LANE] : NO_KEY;
             for (u32 i = 0; i < left;) {
                 u32 p = chunk + i, key = SHUFFLE(own, i), many = POPCOUNT(BALLOT(own == key) >> i);
-                many = many < TOGETHER ? many : TOGETHER;
                 if (key != here.key || IS_MUCH(added)) {
                     int stay = key != here.key && IS_SAME_PENCIL(near, p, &here); /* planes that both reach */
                     if (here.key != NO_KEY)
@@ -405,7 +405,9 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
                     added = stay ? added - added * ZS / REACHED : 0;
                     go_to(near, p, &here);
                 }
-                add_points(near, &here, p, many, piece);
+                NOT_UNROLLED
+                for (u32 j = 0; j < many; j += TOGETHER)
+                    add_points(near, &here, p + j, many - j, piece);
                 added += many;
                 i += many;
             }
@@ -444,7 +446,7 @@ DEVICE void get_planes(const struct gpu_nufft *job, const struct place *here, u3
     }
 }
 
-/* This warp's sums for up to 8 points from p on. */
+/* This warp's sums for up to 8 of n points from p on. */
 DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 p, u32 n,
                        struct a_part piece[VECTORS][MT][MINE][NT])
 {
@@ -469,8 +471,7 @@ DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 p, 
             {
                 UNROLL
                 for (int k = 0; k < PASSES * MT; k++)
-                    multiply(k / MT, sums[h][k / MT % CHAINS][v][k % MT],
-                             &piece[v][k % MT][y][i % NT], &b);
+                    multiply(k / MT, sums[h][CHAIN_OF(k, y)][v][k % MT], &piece[v][k % MT][y][i % NT], &b);
             }
         }
     }
@@ -507,6 +508,19 @@ DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 p, 
     }
 }
 
+/* Of all warps, for this item's point. */
+DEVICE PAIR sum_of(const NEAR struct near *near, u32 v)
+{
+    PAIR sum = near->c[v * BATCH + ITEM];
+    UNROLL
+    for (int w = 1; w < WARPS; w++) {
+        PAIR more = near->c[(w * VECTORS + v) * BATCH + ITEM];
+        sum.x += more.x;
+        sum.y += more.y;
+    }
+    return sum;
+}
+
 KERNEL GROUPS_OF(GROUP_SIZE, RESIDENT)
 void gpu_nufft_interp(struct gpu_nufft job, BUFFER(const struct record, records), BUFFER(const REAL, table),
                       BUFFER(const PAIR, grids), BUFFER(PAIR, strengths))
@@ -528,30 +542,21 @@ void gpu_nufft_interp(struct gpu_nufft job, BUFFER(const struct record, records)
             u32 left = n - chunk < 32 ? n - chunk : 32, own = LANE < left ? near->key[chunk + LANE] : NO_KEY;
             for (u32 i = 0; i < left;) {
                 u32 p = chunk + i, key = SHUFFLE(own, i), many = POPCOUNT(BALLOT(own == key) >> i);
-                many = many < 8 ? many : 8;
                 if (key != here.key) {
                     u32 from = IS_SAME_PENCIL(near, p, &here) ? here.base + RING : 0;
                     go_to(near, p, &here);
                     get_planes(&job, &here, from, piece, grid);
                 }
-                sum_points(near, &here, p, many, piece);
+                NOT_UNROLLED
+                for (u32 j = 0; j < many; j += 8)
+                    sum_points(near, &here, p + j, many - j, piece);
                 i += many;
             }
         }
         meet();
-        for (u32 p = ITEM; p < n; p += GROUP_SIZE)
-            EACH_VECTOR(v)
-            {
-                PAIR sum = near->c[v * BATCH + p];
-                UNROLL
-                for (int w = 1; w < WARPS; w++) {
-                    PAIR more = near->c[(w * VECTORS + v) * BATCH + p];
-                    sum.x += more.x;
-                    sum.y += more.y;
-                }
-                if (IS_VECTOR(&job, v))
-                    c[v * job.n_points + near->bin[p][3]] = sum;
-            }
+        EACH_VECTOR(v)
+            if (ITEM < n && IS_VECTOR(&job, v))
+                c[v * job.n_points + near->bin[ITEM][3]] = sum_of(near, v);
     }
 }
 #endif
