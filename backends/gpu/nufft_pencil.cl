@@ -153,9 +153,9 @@ DEVICE REAL of_lane(REAL x, u32 lane)
 #endif
 }
 
-/* A product waits for the one before it if both add to the same sums: where registers allow, interpolation keeps those
- * of floats' parts, or of every other row, apart. */
-#define CHAINS (VECTORS * MT * HALVES > 2 ? 1 : PASSES + ROUNDED)
+/* A product waits for the one before it if both add to the same sums: of many, interpolation keeps those of floats'
+ * parts, or of every other row, apart where registers allow. */
+#define CHAINS (VECTORS * MT * HALVES > 2 || NT * MINE < 4 ? 1 : PASSES + ROUNDED)
 #define CHAIN_OF(k, y) ((ROUNDED ? (y) : (k) / MT) % CHAINS)
 
 /* --- Points --- */
@@ -537,7 +537,8 @@ void gpu_nufft_interp(struct gpu_nufft job, BUFFER(const struct record, records)
     for (u64 at = first; at < last; at += BATCH) {
         u32 n = last - at < BATCH ? (u32)(last - at) : BATCH;
         take_points(&job, near, &mine, n, NULL_PTR);
-        mine = record_at(records, at + BATCH, last);
+        if (PRECISION == 1)
+            mine = record_at(records, at + BATCH, last);
         for (u32 chunk = 0; chunk < n; chunk += 32) {
             u32 left = n - chunk < 32 ? n - chunk : 32, own = LANE < left ? near->key[chunk + LANE] : NO_KEY;
             for (u32 i = 0; i < left;) {
@@ -557,6 +558,8 @@ void gpu_nufft_interp(struct gpu_nufft job, BUFFER(const struct record, records)
         EACH_VECTOR(v)
             if (ITEM < n && IS_VECTOR(&job, v))
                 c[v * job.n_points + near->bin[ITEM][3]] = sum_of(near, v);
+        if (PRECISION == 2) /* a piece of doubles leaves it no registers */
+            mine = record_at(records, at + BATCH, last);
     }
 }
 #endif
