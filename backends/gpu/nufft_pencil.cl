@@ -293,7 +293,7 @@ DEVICE u64 offset_of(const struct gpu_nufft *job, u32 plane)
 #if SPREADS
 /* Tensor cores cut off what does not fit a float's sum, which the grid's additions round: what this many points were
  * added to goes to the grid (1e-6 of it is lost by then, 4e-6 after 512 points). */
-#define IS_MUCH(added) (PRECISION == 1 && !ROUNDED && (added) >= 128)
+#define IS_MUCH(added) (PRECISION == 1 && !ROUNDED && (added) >= 96)
 
 /* Planes before `limit` to the grids. */
 DEVICE void put_planes(const struct gpu_nufft *job, const struct place *here, u32 limit,
