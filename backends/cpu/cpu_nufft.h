@@ -7,7 +7,8 @@
  * grid of its own and adds that to the fine grid, or copies that part of the fine grid and interpolates in
  * it.
  *
- *   nufft.c           the kernels: sorting, sharing subproblems out, adding up
+ *   nufft_sort.c      layouts, sorting
+ *   nufft.c           the kernels' list; spreading and interpolation: sharing subproblems out, adding up
  *   nufft_cut.c       crop, pad, scale
  *   nufft_fft.c       Fourier transforms between grid and modes that leave out rows of zeros or of no interest
  *   nufft_rows.h      points of a subproblem, for one precision and vector length; nufft_<simd>.c compile it
@@ -87,6 +88,39 @@ const struct nufft_ops *nufft_ops(enum cpu_simd simd, bool is_double);
 int nufft_layout_of(struct nufft_layout *layout, const hcy_nufft_job *job);
 
 void nufft_zero(struct cpu_pool *pool, void *bytes, size_t size);
+
+/* --- Sorted points --- */
+
+#define NUFFT_MAGIC 0x6873617466756eull
+enum { NUFFT_SEGMENTS = 4, NUFFT_ALIGN = 64 };
+
+/* A subproblem: points [begin, end) in a bin. turn: how many come before it in the slabs it adds to, from
+ * its own slab on. */
+struct nufft_sub {
+    uint32_t bin, begin, end, turn[NUFFT_SEGMENTS];
+};
+
+/* `sorted`; offsets from its start. */
+struct nufft_sorted {
+    uint64_t magic, n_points, n_subs, cells;
+    uint64_t subs, records, keys, counts, size;
+    uint32_t ranges; /* in which keys are counted */
+};
+
+/* n, made a multiple of `to`. */
+static inline size_t nufft_up(size_t n, size_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+/* Cells of the slowest axis that a bin reaches, cut where slabs end and where the axis ends: segment `i` has
+ * *n cells from *cell on (0: there is none) and belongs to the slab returned. */
+uint32_t nufft_segment(const struct nufft_layout *layout, uint32_t slab, unsigned i, uint32_t *cell, uint32_t *n);
+/* The slab of a bin. */
+uint32_t nufft_slab_of(const struct nufft_layout *layout, uint32_t bin);
+
+int nufft_run_sort(const struct cpu_call *call);
+int nufft_sorted_size(const struct cpu_call *call, size_t *size);
 
 /* --- Between grid and modes --- */
 

@@ -21,7 +21,8 @@ libcpu_la_SOURCES = backends/cpu/fft.c backends/cpu/pages.c backends/cpu/pool.c 
     backends/cpu/azint_tables.c \
     backends/cpu/azint_filter.c backends/cpu/azint_filter_loops.h backends/cpu/azint_filter_portable.c \
     backends/cpu/azint_spread.c backends/cpu/azint_filter_sums.c backends/cpu/azint_filter_tables.c backends/cpu/cpu_filter.h
-libcpu_la_SOURCES += backends/cpu/nufft.c backends/cpu/nufft_cut.c backends/cpu/nufft_fft.c backends/cpu/cpu_nufft.h
+libcpu_la_SOURCES += backends/cpu/nufft.c backends/cpu/nufft_sort.c backends/cpu/nufft_cut.c backends/cpu/nufft_fft.c \
+    backends/cpu/cpu_nufft.h
 
 # Floating-point sums with a tolerance, where a * b + c may be one operation: not for what must have the same bits.
 noinst_LTLIBRARIES += libcpu_nufft.la
