@@ -14,7 +14,8 @@
  *   nufft_rows.h      points of a subproblem, for one precision and vector length; nufft_<simd>.c compile it
  *
  * Sums of floating point depend on their order.  With HCY_NUFFT_FIXED_ORDER subproblems are added in their
- * order.
+ * order, and points of equal place are ordered by where they stand between cells, those that are equal in this too by
+ * their strengths: whatever order they came in.
  */
 #ifndef HCY_CPU_NUFFT_H
 #define HCY_CPU_NUFFT_H
@@ -77,6 +78,10 @@ struct nufft_ops {
     /* Keys and their counts; returns the first bad point, or SIZE_MAX. */
     size_t (*keys)(const struct nufft_fold *fold);
     void (*scatter)(const struct nufft_fold *fold);
+    /* Records of one key in an order by what they are, but for their numbers; the longest run of equal ones. */
+    size_t (*order)(unsigned dim, void *records, size_t n);
+    /* Strengths of equal records in an order by what they are; room: for those of the longest run. */
+    void (*settle)(unsigned dim, const void *records, size_t n, void *c, void *room);
 };
 extern const struct nufft_ops nufft_ops_portable[2]; /* float, double */
 #ifdef HCY_CPU_X86
@@ -104,7 +109,8 @@ struct nufft_sub {
 struct nufft_sorted {
     uint64_t magic, n_points, n_subs, cells;
     uint64_t subs, records, keys, counts, size;
-    uint32_t ranges; /* in which keys are counted */
+    uint32_t ranges;  /* in which keys are counted */
+    uint32_t longest; /* with HCY_NUFFT_FIXED_ORDER: run of points at the same place */
 };
 
 /* n, made a multiple of `to`. */

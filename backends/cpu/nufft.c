@@ -260,21 +260,61 @@ static void free_slabs(struct move *m, size_t n)
     free(m->slabs);
 }
 
+struct settle {
+    const struct move *m;
+    char *room; /* [vector] */
+};
+
+static void settle_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    const struct settle *s = context;
+    const struct move *m = s->m;
+    const struct nufft_layout *l = &m->layout;
+    size_t c = 2 * l->real;
+    (void)thread;
+    for (size_t i = begin; i < end; i++)
+        for (size_t first = 0, next; first < m->s->n_subs; first = next) { /* a bin's: places are within it */
+            for (next = first + 1; next < m->s->n_subs && m->subs[next].bin == m->subs[first].bin; next++)
+                ;
+            size_t at = m->subs[first].begin;
+            m->ops->settle(l->dim, (const char *)m->s + m->s->records + at * l->record, m->subs[next - 1].end - at,
+                           m->strengths + i * l->n_points * c, s->room + i * m->s->longest * c);
+        }
+}
+
+/* Strengths of points at the same place in an order by what they are; *copy is what they are then read from. */
+static int settle(struct move *m, const struct cpu_call *call, char **copy)
+{
+    size_t c = 2 * m->layout.real, all = call->items * m->layout.n_points * c;
+    struct settle s = { m, malloc(call->items * m->s->longest * c) };
+    *copy = malloc(all);
+    if (s.room && *copy) {
+        m->strengths = memcpy(*copy, m->strengths, all);
+        cpu_pool_for(call->pool, call->items, 1, settle_range, &s);
+    }
+    free(s.room);
+    return s.room && *copy ? 0 : hcy_fail(HCY_ENOMEM, "nufft_spread: out of memory for a copy of the strengths");
+}
+
 static int run_spread(const struct cpu_call *call)
 {
     struct move m;
+    char *copy = NULL;
     int status = take_move(&m, call, true);
     if (status)
         return status;
     size_t n_slabs = call->items * m.layout.axis[m.layout.dim - 1].bins;
     if (cpu_pool_threads(call->pool) > 1)
         status = make_slabs(&m, n_slabs);
-    if (status)
-        return status;
-    nufft_zero(call->pool, m.grid, call->items * m.layout.cells * 2 * m.layout.real);
-    cpu_pool_for(call->pool, call->items * m.s->n_subs, 1, spread_range, &m);
+    if (!status && m.in_order && m.s->longest > 1)
+        status = settle(&m, call, &copy);
+    if (!status) {
+        nufft_zero(call->pool, m.grid, call->items * m.layout.cells * 2 * m.layout.real);
+        cpu_pool_for(call->pool, call->items * m.s->n_subs, 1, spread_range, &m);
+    }
     free_slabs(&m, n_slabs);
-    return 0;
+    free(copy);
+    return status;
 }
 
 static int run_interp(const struct cpu_call *call)

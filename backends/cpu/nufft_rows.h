@@ -433,6 +433,102 @@ static void NAME(scatter)(const struct nufft_fold *f)
     dim == 1 ? NAME(scatter1)(f) : dim == 2 ? NAME(scatter2)(f) : NAME(scatter3)(f);
 }
 
+/* --- An order of points by what they are alone --- */
+
+/* By their bits. */
+static int NAME(compare_strengths)(const void *a, const void *b)
+{
+    return memcmp(a, b, 2 * sizeof(REAL));
+}
+
+/* Records of a key by place and t, which are all that a point's share of the grid depends on but for its
+ * strength; ties stay in some order (NAME(settle)).  Quicksort: the pivot is the median of three, so neither
+ * part is empty.  NAME(order) returns the longest run of ties. */
+#define ORDER(dim)                                                                                           \
+    typedef struct NAME(record##dim) NAME(r##dim);                                                           \
+    static INLINE bool NAME(less##dim)(const NAME(r##dim) * a, const NAME(r##dim) * b)                       \
+    {                                                                                                        \
+        for (int d = 0; d < dim && a->place == b->place; d++)                                                \
+            if (a->t[d] < b->t[d] || a->t[d] > b->t[d])                                                      \
+                return a->t[d] < b->t[d];                                                                    \
+        return a->place < b->place;                                                                          \
+    }                                                                                                        \
+    static INLINE const NAME(r##dim) * NAME(median##dim)(const NAME(r##dim) * a, const NAME(r##dim) * b,     \
+                                                         const NAME(r##dim) * c)                             \
+    {                                                                                                        \
+        if (NAME(less##dim)(b, a))                                                                           \
+            return NAME(less##dim)(c, b) ? b : NAME(less##dim)(c, a) ? c : a;                                \
+        return NAME(less##dim)(c, a) ? a : NAME(less##dim)(c, b) ? c : b;                                    \
+    }                                                                                                        \
+    static void NAME(sort##dim)(NAME(r##dim) * r, size_t n)                                                  \
+    {                                                                                                        \
+        while (n > 24) {                                                                                     \
+            NAME(r##dim) pivot = *NAME(median##dim)(&r[0], &r[n / 2], &r[n - 1]), swap;                      \
+            size_t i = 0, j = n - 1;                                                                         \
+            for (;; r[i++] = r[j], r[j--] = swap) {                                                          \
+                while (NAME(less##dim)(&r[i], &pivot))                                                       \
+                    i++;                                                                                     \
+                while (NAME(less##dim)(&pivot, &r[j]))                                                       \
+                    j--;                                                                                     \
+                if (i >= j)                                                                                  \
+                    break;                                                                                   \
+                swap = r[i];                                                                                 \
+            }                                                                                                \
+            bool left = i < n - i; /* the smaller part */                                                    \
+            NAME(sort##dim)(left ? r : r + i, left ? i : n - i);                                             \
+            r += left ? i : 0;                                                                               \
+            n = left ? n - i : i;                                                                            \
+        }                                                                                                    \
+        for (size_t i = 1; i < n; i++) {                                                                     \
+            NAME(r##dim) mine = r[i];                                                                        \
+            size_t at = i;                                                                                   \
+            for (; at && NAME(less##dim)(&mine, &r[at - 1]); at--)                                           \
+                r[at] = r[at - 1];                                                                           \
+            r[at] = mine;                                                                                    \
+        }                                                                                                    \
+    }                                                                                                        \
+    static size_t NAME(order##dim)(NAME(r##dim) * r, size_t n)                                               \
+    {                                                                                                        \
+        size_t longest = n > 0, run = 1;                                                                     \
+        NAME(sort##dim)(r, n);                                                                               \
+        for (size_t i = 1; i < n; i++) {                                                                     \
+            run = NAME(less##dim)(&r[i - 1], &r[i]) ? 1 : run + 1;                                           \
+            longest = run > longest ? run : longest;                                                         \
+        }                                                                                                    \
+        return longest;                                                                                      \
+    }                                                                                                        \
+    static void NAME(settle##dim)(const NAME(r##dim) * r, size_t n, REAL *c, REAL *room)                     \
+    {                                                                                                        \
+        for (size_t first = 0, end; first < n; first = end) { /* keys follow each other in another order */  \
+            for (end = first + 1; end < n && !NAME(less##dim)(&r[first], &r[end]); end++)                    \
+                if (NAME(less##dim)(&r[end], &r[first]))                                                     \
+                    break;                                                                                   \
+            for (size_t i = first; i < end; i++)                                                             \
+                memcpy(room + 2 * (i - first), c + 2 * (size_t)r[i].number, 2 * sizeof *c);                  \
+            if (end - first > 1)                                                                             \
+                qsort(room, end - first, 2 * sizeof *c, NAME(compare_strengths));                            \
+            for (size_t i = first; i < end; i++)                                                             \
+                memcpy(c + 2 * (size_t)r[i].number, room + 2 * (i - first), 2 * sizeof *c);                  \
+        }                                                                                                    \
+    }
+
+ORDER(1)
+ORDER(2)
+ORDER(3)
+#undef ORDER
+
+static size_t NAME(order)(unsigned dim, void *records, size_t n)
+{
+    return dim == 1 ? NAME(order1)(records, n) : dim == 2 ? NAME(order2)(records, n) : NAME(order3)(records, n);
+}
+
+static void NAME(settle)(unsigned dim, const void *records, size_t n, void *c, void *room)
+{
+    dim == 1   ? NAME(settle1)(records, n, c, room)
+    : dim == 2 ? NAME(settle2)(records, n, c, room)
+               : NAME(settle3)(records, n, c, room);
+}
+
 #undef EACH
 #undef WIDTHS
 #undef MAX_VECTORS

@@ -1,6 +1,8 @@
-/* nufft_sort.c - the kernel nufft_sort: how a job's grid is cut into bins, points put into their order, subproblems made
- * of them.  It runs on its queue's thread and spreads itself over the device's pool: each thread counts a range of
- * points, then puts their records behind those of the ranges before it.
+/* nufft_sort.c - the kernel nufft_sort: how a job's grid is cut into bins, points put into their order, and
+ * subproblems made of them.
+ *
+ * It runs on its queue's thread and spreads itself over the device's pool: each thread counts a range of points,
+ * then puts their records behind those of the ranges before it.
  */
 #include "cpu_nufft.h"
 
@@ -20,17 +22,18 @@ static uint32_t log_up(uint64_t n)
 /* Sizes of bins, as powers of 2, from the fastest axis on: small grids that fit the first or second cache. */
 static const uint8_t bin_logs[2][3][3] = { { { 12 }, { 6, 5 }, { 4, 4, 4 } },
                                            { { 11 }, { 5, 5 }, { 4, 4, 4 } } };
-static const uint8_t sub_logs[3][3] = { { 12 }, { 6, 5 }, { 2, 2, 2 } };
+/* Of sub-bins; and where the points of one are sorted further (HCY_NUFFT_FIXED_ORDER). */
+static const uint8_t sub_logs[2][3][3] = { { { 12 }, { 6, 5 }, { 2, 2, 2 } }, { { 4 }, { 3, 2 }, { 2, 2, 2 } } };
 /* Points of a subproblem: few enough that sums in float stay exact enough where points are dense. */
 static const uint16_t limits[2][3] = { { 8192, 2048, 2048 }, { 8192, 8192, 8192 } };
 
-static void set_axis(struct nufft_layout *l, unsigned d, uint64_t cells)
+static void set_axis(struct nufft_layout *l, unsigned d, uint64_t cells, bool fixed)
 {
     struct nufft_axis *a = &l->axis[d];
     uint32_t log_bin = bin_logs[l->is_double][l->dim - 1][d], all = log_up(cells);
     a->n = (uint32_t)cells;
     a->log_bin = log_bin < all ? log_bin : all;
-    a->log_sub = sub_logs[l->dim - 1][d] < a->log_bin ? sub_logs[l->dim - 1][d] : a->log_bin;
+    a->log_sub = sub_logs[fixed][l->dim - 1][d] < a->log_bin ? sub_logs[fixed][l->dim - 1][d] : a->log_bin;
     a->bins = (uint32_t)(((cells - 1) >> a->log_bin) + 1);
     a->subs = 1u << (a->log_bin - a->log_sub);
     a->offset = 0.5 * l->width / (double)cells;
@@ -79,7 +82,7 @@ int nufft_layout_of(struct nufft_layout *l, const hcy_nufft_job *job)
         if (cells > INT32_MAX || (d < job->dim && (cells < 2 * job->width || job->modes[d] > job->grid[d])) ||
             hcy_size_mul(&l->cells, l->cells, (size_t)cells))
             return hcy_fail(HCY_EINVAL, "nufft: axis %u has %llu cells", d, (unsigned long long)cells);
-        set_axis(l, d, cells);
+        set_axis(l, d, cells, job->flags & HCY_NUFFT_FIXED_ORDER);
         l->n_bins *= l->axis[d].bins;
         l->n_keys *= (size_t)l->axis[d].bins * l->axis[d].subs;
     }
@@ -141,6 +144,7 @@ struct sort {
     struct nufft_fold fold; /* of all points */
     uint32_t *counts;
     size_t *first_bad; /* a range */
+    uint32_t *longest; /* a thread */
 };
 
 static struct nufft_fold range_of(const struct sort *s, size_t i)
@@ -196,6 +200,33 @@ uint32_t nufft_slab_of(const struct nufft_layout *l, uint32_t bin)
 {
     uint32_t a_slab = l->dim == 1 ? 1 : l->dim == 2 ? l->axis[0].bins : l->axis[0].bins * l->axis[1].bins;
     return bin / a_slab;
+}
+
+/* Points of keys [begin, end), whose counts are the places where they end. */
+static void order_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    struct sort *s = context;
+    const struct nufft_layout *l = &s->layout;
+    const uint32_t *ends = s->counts + (s->s->ranges - 1) * (l->n_keys + 16);
+    for (size_t key = begin; key < end; key++) {
+        uint32_t first = key ? ends[key - 1] : 0;
+        size_t longest =
+            s->ops->order(l->dim, (char *)s->fold.records + first * l->record, ends[key] - first);
+        s->longest[thread] = longest > s->longest[thread] ? (uint32_t)longest : s->longest[thread];
+    }
+}
+
+static int order_points(struct sort *s, struct cpu_pool *pool)
+{
+    unsigned threads = cpu_pool_threads(pool);
+    s->longest = calloc(threads, sizeof *s->longest);
+    if (!s->longest)
+        return hcy_fail(HCY_ENOMEM, "nufft_sort: out of memory");
+    cpu_pool_for(pool, s->layout.n_keys, 64, order_range, s);
+    for (unsigned i = 0; i < threads; i++)
+        s->s->longest = s->longest[i] > s->s->longest ? s->longest[i] : s->s->longest;
+    free(s->longest);
+    return 0;
 }
 
 /* Counts to places, and subproblems from them. */
@@ -276,5 +307,5 @@ int nufft_run_sort(const struct cpu_call *call)
         return status;
     cpu_pool_for(call->pool, placed.ranges, 1, scatter_range, &s);
     memset((char *)s.fold.records + s.layout.n_points * s.layout.record, 0, NUFFT_AHEAD * s.layout.record);
-    return 0;
+    return job->flags & HCY_NUFFT_FIXED_ORDER ? order_points(&s, call->pool) : 0;
 }

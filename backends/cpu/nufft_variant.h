@@ -1,5 +1,8 @@
 /* nufft_variant.h - nufft_rows.h for float and double with vectors of VECTOR bytes (16, 32, 64), and the
  * lists of lanes it permutes by. OPS(precision) is the table of what comes out. */
+#include <stdlib.h>
+#include <string.h>
+
 #define INLINE inline __attribute__((always_inline))
 #ifdef __clang__
 #define UNROLL _Pragma("unroll")
@@ -43,5 +46,5 @@
 #define OPS(x, size)                                                                                         \
     {                                                                                                        \
         VECTOR / (size), ALIGNED(size), x##_spread, x##_interp, x##_add, x##_weigh, x##_multiply, x##_keys,  \
-            x##_scatter                                                                                      \
+            x##_scatter, x##_order, x##_settle                                                               \
     }

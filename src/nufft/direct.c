@@ -9,6 +9,7 @@
 #include "nufft_priv.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -259,15 +260,46 @@ static void move_modes(const hcy_nufft *p, char *f, double *fr, double *fi, doub
     }
 }
 
-static void one_vector(const hcy_nufft *p, char *c, char *f, double *fr, double *fi, size_t n, bool adjoint)
+/* A point with its strength, to be summed in an order by what they are. */
+struct ordered {
+    double x[3], c[2];
+    size_t j;
+};
+
+static int compare(const void *a, const void *b)
+{
+    return memcmp(a, b, offsetof(struct ordered, j));
+}
+
+/* The points of a sum that is not to depend on the order they came in; NULL: there is no memory. */
+static struct ordered *order_points(const hcy_nufft *p, const char *c)
+{
+    struct ordered *points = p->n_points <= SIZE_MAX / sizeof *points ? calloc(p->n_points, sizeof *points) : NULL;
+    for (size_t j = 0; points && j < p->n_points; j++) {
+        points[j].j = j;
+        for (int a = 0; a < p->dim; a++)
+            points[j].x[a] = value(p, p->direct->copies[a], j);
+        for (int i = 0; i < 2; i++)
+            points[j].c[i] = value(p, c, 2 * j + (size_t)i);
+    }
+    if (points)
+        qsort(points, p->n_points, sizeof *points, compare);
+    return points;
+}
+
+static int one_vector(const hcy_nufft *p, char *c, char *f, double *fr, double *fi, size_t n, bool adjoint)
 {
     bool to_modes = (p->type == 2) == adjoint;
     double s = (p->sign > 0) == adjoint ? -1 : 1; /* conjugates go in and come out for exp(-i...) */
+    struct ordered *order = to_modes && p->opts.deterministic ? order_points(p, c) : NULL;
+    if (to_modes && p->opts.deterministic && !order)
+        return hcy_fail(HCY_ENOMEM, "out of memory for the order of %zu points", p->n_points);
     if (to_modes)
         memset(fr, 0, 2 * n * sizeof *fr);
     else
         move_modes(p, f, fr, fi, s, true);
-    for (size_t j = 0; j < p->n_points; j++) {
+    for (size_t n_done = 0; n_done < p->n_points; n_done++) {
+        size_t j = order ? order[n_done].j : n_done;
         double r = to_modes ? value(p, c, 2 * j) : 0, i = to_modes ? s * value(p, c, 2 * j + 1) : 0;
         one_point(p, j, fr, fi, &r, &i, to_modes);
         if (!to_modes && p->opts.precision == HCY_F64) {
@@ -280,6 +312,8 @@ static void one_vector(const hcy_nufft *p, char *c, char *f, double *fr, double 
     }
     if (to_modes)
         move_modes(p, f, fr, fi, s, false);
+    free(order);
+    return 0;
 }
 
 int hcy__nufft_run_direct(const hcy_nufft *p, char *c, char *f, size_t n_vectors, bool adjoint)
@@ -289,10 +323,12 @@ int hcy__nufft_run_direct(const hcy_nufft *p, char *c, char *f, size_t n_vectors
     double *room = n <= SIZE_MAX / 32 ? calloc(n, 2 * sizeof *room) : NULL;
     if (!room)
         return hcy_fail(HCY_ENOMEM, "out of memory for %zu coefficients", n);
-    for (size_t v = 0; v < n_vectors; v++)
-        one_vector(p, c + v * p->n_points * complex_, f + v * n_targets_of(p) * complex_, room, room + n, n, adjoint);
+    int status = 0;
+    for (size_t v = 0; v < n_vectors && !status; v++)
+        status = one_vector(p, c + v * p->n_points * complex_, f + v * n_targets_of(p) * complex_, room, room + n, n,
+                            adjoint);
     free(room);
-    return 0;
+    return status;
 }
 
 /* --- Where a grid is asked for all the same --- */

@@ -22,7 +22,7 @@
 #define HCY_NUFFT_MAX_COEFS HCY_NUFFT_COEFS(HCY_NUFFT_MAX_WIDTH)
 
 enum hcy_nufft_job_flag {
-    HCY_NUFFT_FIXED_ORDER = 1, /* the same bits for any number of threads */
+    HCY_NUFFT_FIXED_ORDER = 1, /* the same bits for any number of threads and, of the points, in any order */
     HCY_NUFFT_FFT_ORDER = 2,   /* of modes */
     HCY_NUFFT_WIDE_POINTS = 4  /* coordinates are doubles, whatever the precision of the data */
 };

@@ -58,7 +58,7 @@ typedef struct hcy_nufft_options {
     unsigned width;     /* of the window, in cells, 2 to 16 (PyNUFFT's Jd); 0: what eps needs */
     size_t grid[3];     /* the fine grid outright (PyNUFFT's Kd), or 0; not for type 3 */
     int order;          /* HCY_NUFFT_CENTRED ... */
-    int deterministic;  /* the same bits for any number of threads and in every run, of points in the same order */
+    int deterministic;  /* the same bits for any number of threads, in every run, whatever order points come in */
     int check_points;   /* set_points refuses coordinates that are no number, infinite, or beyond 2^40 periods; without,
                          * they count as 0 */
     int separate_fft;   /* the device's general FFT in place of one made for these transforms */
