@@ -252,6 +252,39 @@ static void check_fixed(hcy_device *const *devices)
     oracle_close(&p);
 }
 
+/* Of vectors each device has the same ones always: what it makes of them alone. */
+static void check_fixed_vectors(hcy_device *const *devices)
+{
+    enum { VECTORS = 10 };
+    struct problem p;
+    hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
+    bool same = true;
+    o.deterministic = 1;
+    o.max_batch = 1;
+    o.method = HCY_NUFFT_GRID;
+    oracle_open(&p, HCY_F64, 1, 2, modes, 301, 0, VECTORS);
+    size_t bytes = 16 * p.n * VECTORS / 2;
+    char *alone[2] = { malloc(2 * bytes), malloc(2 * bytes) };
+    for (int i = 0; i < 2; i++) {
+        hcy_nufft_split *one = open_split(&p, &devices[i], 1, &o);
+        if (hcy_nufft_split_execute(one, p.c, alone[i], 0))
+            bail_out("%s", hcy_last_error()->text);
+        hcy_nufft_split_destroy(one);
+    }
+    hcy_nufft_split *s = open_split(&p, devices, 2, &o);
+    for (int turn = 0; turn < 5; turn++) {
+        if (hcy_nufft_split_execute(s, p.c, p.f, 0))
+            bail_out("%s", hcy_last_error()->text);
+        same = same && !memcmp(p.f, alone[0], bytes) && !memcmp((char *)p.f + bytes, alone[1] + bytes, bytes);
+    }
+    ok(same, "deterministic: a device's vectors are always the same%s",
+       memcmp(alone[0], alone[1], 2 * bytes) ? "" : " (as far as one can tell: the devices agree)");
+    hcy_nufft_split_destroy(s);
+    free(alone[0]);
+    free(alone[1]);
+    oracle_close(&p);
+}
+
 static void check_split_arguments(hcy_device *const *devices)
 {
     struct problem p;
@@ -345,6 +378,7 @@ int main(void)
     check_pieces();
     check_weights(devices);
     check_fixed(devices);
+    check_fixed_vectors(devices);
     check_split_arguments(devices);
     for (size_t i = 0; i < 3; i++)
         hcy_device_release(devices[i]);

@@ -68,15 +68,6 @@ struct bench {
     struct cli_json json;
 };
 
-static double now(void)
-{
-    static struct progress clock;
-    static int started;
-    if (!started++)
-        progress_begin(&clock, 0);
-    return progress_seconds(&clock);
-}
-
 /* --- One figure --- */
 
 /* `memory`: bytes that the pipeline holds on its devices, 0 for a stage alone. */
@@ -142,11 +133,11 @@ static int host_stage(struct bench *b, const char *stage, int (*all)(struct benc
 {
     double best = INFINITY;
     for (int64_t i = 0; i < b->values->rounds.value; i++) {
-        double start = now();
+        double start = progress_now();
         int status = all(b);
         if (status)
             return status;
-        best = fmin(best, now() - start);
+        best = fmin(best, progress_now() - start);
     }
     print_figure(b, "host, one thread", stage, 1, best, 0);
     return 0;
@@ -356,9 +347,9 @@ static int kernel_stage(struct bench *b, hcy_device *device, const char *label, 
     if (!status && !strcmp(name, "azint_image"))
         status = fill_images(&s);
     for (int64_t i = 0; !status && i < b->values->rounds.value; i++) {
-        double start = now();
+        double start = progress_now();
         status = stage_round(&s, name);
-        best = fmin(best, now() - start);
+        best = fmin(best, progress_now() - start);
     }
     if (!status) {
         print_figure(b, hcy_device_get_info(device)->name, label, s.batch, best, 0);
@@ -530,9 +521,9 @@ static int make_plan(struct bench *b)
     azint.mask = b->mask;
     azint.mask_height = b->info->height;
     azint.mask_width = b->info->width;
-    double start = now();
+    double start = progress_now();
     status = hcy_azint_plan_create(&b->plan, &poni, b->info->height, b->info->width, &azint);
-    double seconds = now() - start;
+    double seconds = progress_now() - start;
     if (!status)
         status = hcy_azint_plan_job(&b->job, b->plan, b->info->pixel_type);
     if (status)

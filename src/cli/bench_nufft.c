@@ -112,15 +112,6 @@ struct figures {
     hcy_nufft_info info;
 };
 
-static double now(void)
-{
-    static struct progress clock;
-    static int started;
-    if (!started++)
-        progress_begin(&clock, 0);
-    return progress_seconds(&clock);
-}
-
 /* --- The peer --- */
 
 /* Its functions; a library that was not asked for may be absent. */
@@ -283,13 +274,13 @@ static void keep_best(double *best, double time)
 static int round_ours(const struct problem *p, hcy_nufft *plan, int executions, struct figures *f)
 {
     const void *const x[3] = { p->x[0], p->x[1], p->x[2] };
-    double start = now();
+    double start = progress_now();
     int status = hcy_nufft_set_points(plan, (int64_t)p->m, x, 0, NULL);
-    keep_best(&f->set, now() - start);
+    keep_best(&f->set, progress_now() - start);
     for (int i = 0; i < executions && !status; i++) {
-        start = now();
+        start = progress_now();
         status = hcy_nufft_execute(plan, p->c, p->f);
-        keep_best(&f->run, now() - start);
+        keep_best(&f->run, progress_now() - start);
     }
     return status ? cli_fail(status) : 0;
 }
@@ -299,13 +290,13 @@ static int round_peer(const struct bench *b, const struct problem *p, void *plan
     bool single = p->real == 4;
     int last = p->cell->dim - 1;
     void *x = p->x[last], *y = last > 0 ? p->x[last - 1] : NULL, *z = last > 1 ? p->x[0] : NULL;
-    double start = now();
+    double start = progress_now();
     int code = (single ? b->peer.setf : b->peer.set)(plan, (int64_t)p->m, x, y, z, 0, NULL, NULL, NULL);
-    keep_best(&f->set, now() - start);
+    keep_best(&f->set, progress_now() - start);
     for (int i = 0; i < (b->values->quick ? 1 : 2) && code <= 1; i++) {
-        start = now();
+        start = progress_now();
         code = (single ? b->peer.runf : b->peer.run)(plan, p->c, p->f);
-        keep_best(&f->run, now() - start);
+        keep_best(&f->run, progress_now() - start);
     }
     return code > 1 ? cli_error("FINUFFT transforms nothing: its status is %d", code) : 0;
 }

@@ -16,6 +16,11 @@ void progress_begin(struct progress *progress, int wanted)
     *progress = (struct progress){ wanted && isatty(STDERR_FILENO), 0, now_ns() };
 }
 
+double progress_now(void)
+{
+    return 1e-9 * (double)now_ns();
+}
+
 double progress_seconds(const struct progress *progress)
 {
     return 1e-9 * (double)(now_ns() - progress->start);

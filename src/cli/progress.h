@@ -14,6 +14,7 @@ struct progress {
 
 void progress_begin(struct progress *progress, int wanted);
 double progress_seconds(const struct progress *progress);
+double progress_now(void); /* seconds since some moment of the machine's */
 /* Replaces the line. */
 void progress_say(struct progress *progress, const char *fmt, ...) HCY_PRINTF(2, 3);
 void progress_frames(struct progress *progress, const hcy_pipeline_stats *stats);

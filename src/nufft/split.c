@@ -1,9 +1,10 @@
 /* split.c - one transform on several devices at once.
  *
- * Vectors are independent: with as many of them as devices, devices take them a few at a time, whoever is free.  With
- * fewer, points are shared out, in proportion to how fast each device was with its last ones (at first, with a few of
- * them): strengths are then a piece a device, and coefficients the sum of all devices' sums, or read by all.  Every
- * device has a thread of its own during a call.  One call at a time.
+ * Vectors are independent: with as many of them as devices, devices take them a few at a time, whoever is free (or, in
+ * deterministic mode, always the same ones, as devices may differ in the last bits).  With fewer, points are shared
+ * out, in proportion to how fast each device was with its last ones (at first, with a few of them): strengths are then
+ * a piece a device, and coefficients the sum of all devices' sums, or read by all.  Every device has a thread of its
+ * own during a call.  One call at a time.
  */
 #include "nufft_priv.h"
 
@@ -20,6 +21,7 @@ struct part {
     hcy_nufft *plan;
     double speed;          /* points a second; 0: not known yet */
     size_t first, n;       /* points */
+    size_t vector;         /* the next one, where shares are fixed */
     void *sums;            /* coefficients of one vector, but for the first part */
     int status;
     hcy_error error;
@@ -28,7 +30,7 @@ struct part {
 struct hcy_nufft_split {
     size_t n_parts, n_transforms, piece; /* piece: vectors that a device takes at a time; 0: points are shared out */
     int type;
-    bool fixed;                          /* shares do not depend on speed */
+    bool fixed;                          /* shares do not depend on speed, nor on who is free */
     size_t n_points, n_targets, n_modes, real;
     /* Of the call at hand: */
     bool adjoint;
@@ -232,17 +234,30 @@ int hcy_nufft_split_set_points(hcy_nufft_split *s, int64_t n_points, const void 
 
 /* --- Execution --- */
 
+/* The next vectors of a part, at most a piece: of all that are left, or of those that are always its own. */
+static size_t next_vectors(struct part *part, size_t *first)
+{
+    hcy_nufft_split *s = part->split;
+    size_t end = s->n_transforms, i = (size_t)(part - s->parts);
+    if (s->fixed) {
+        *first = part->vector;
+        end = (i + 1) * s->n_transforms / s->n_parts;
+        part->vector += s->piece;
+    } else {
+        *first = atomic_fetch_add(&s->next, s->piece);
+    }
+    size_t left = *first < end ? end - *first : 0;
+    return left < s->piece ? left : s->piece;
+}
+
 /* Vectors until there are none. */
 static int run_vectors(struct part *part)
 {
     hcy_nufft_split *s = part->split;
-    size_t c_bytes = s->n_points * 2 * s->real, f_bytes = sums_of(s) * 2 * s->real;
+    size_t c_bytes = s->n_points * 2 * s->real, f_bytes = sums_of(s) * 2 * s->real, first, n;
     int status = 0;
-    while (!status) {
-        size_t first = atomic_fetch_add(&s->next, s->piece), n = s->n_transforms - first;
-        if (first >= s->n_transforms)
-            break;
-        n = n < s->piece ? n : s->piece;
+    part->vector = (size_t)(part - s->parts) * s->n_transforms / s->n_parts;
+    while (!status && (n = next_vectors(part, &first)) != 0) {
         status = hcy__nufft_execute_some(part->plan, s->c ? s->c + first * c_bytes : NULL,
                                          s->f ? s->f + first * f_bytes : NULL, n, s->adjoint);
     }

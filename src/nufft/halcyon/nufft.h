@@ -72,7 +72,8 @@ typedef struct hcy_nufft_options {
 
 /* A plan for n_transforms vectors (> 0) at a time, which share their points. modes[dim] are numbers of
  * modes (> 0; ignored for type 3); sign is +1 or -1, any other number counts by its sign, 0 as +1. opts may
- * be NULL. The device is retained. HCY_EINVAL: type, dim, modes, n_transforms, eps (not above 0) or an
+ * be NULL; how many threads there are is the device's (cpu@threads=4), and points are always sorted. The device is
+ * retained. HCY_EINVAL: type, dim, modes, n_transforms, eps (not above 0) or an
  * option; HCY_ERANGE: eps below the precision's reach (2.2e-16, 1.2e-7), sizes beyond what can be addressed;
  * HCY_EUNSUPPORTED: the device lacks the kernels, or an FFT; HCY_ENOMEM. */
 HCY_API int hcy_nufft_create(hcy_nufft **plan, hcy_device *dev, int type, int dim, const int64_t *modes, int sign,
@@ -106,7 +107,8 @@ HCY_API int hcy_nufft_execute(hcy_nufft *plan, void *c, void *f) HCY_MUST_USE;
 HCY_API int hcy_nufft_execute_adjoint(hcy_nufft *plan, void *c, void *f) HCY_MUST_USE;
 
 /* The same on a queue of the plan's device, from and to its buffers: asynchronous, in order.  The plan must
- * live until the queue has passed it. */
+ * live until the queue has passed it.  HCY_EINVAL: no queue, one of another device, buffers that are too small;
+ * HCY_ENOMEM: also for points that go to the device in pieces. */
 HCY_API int hcy_nufft_submit(hcy_queue *queue, hcy_nufft *plan, hcy_buffer *c, hcy_buffer *f,
                              int adjoint) HCY_MUST_USE;
 
@@ -115,7 +117,7 @@ HCY_API int hcy_nufft_submit(hcy_queue *queue, hcy_nufft *plan, hcy_buffer *c, h
  * Grids are complex [n_transforms][grid...], of hcy_nufft_info's sizes, not transformed after SPREAD and
  * before INTERPOLATE. TO_MODES and TO_GRID transform and divide by the window's transform; their sign is
  * the plan's where the plan's type has that stage, else the opposite (they are its adjoint's). `from` is
- * kept. */
+ * kept.  HCY_EUNSUPPORTED: type 3; HCY_ENOMEM: points that go to the device in pieces (hcy_nufft_info's pieces). */
 enum hcy_nufft_stage {
     HCY_NUFFT_SPREAD = 1,      /* strengths to grid */
     HCY_NUFFT_INTERPOLATE = 2, /* grid to strengths */
@@ -131,15 +133,16 @@ HCY_API int hcy_nufft_execute_stage(hcy_nufft *plan, int stage, const void *from
 HCY_API int hcy_nufft_submit_self_adjoint(hcy_queue *queue, hcy_nufft *plan, hcy_buffer *from,
                                           hcy_buffer *to) HCY_MUST_USE;
 
-/* Plan, points, execution, all in one. */
+/* Plan, points, execution, all in one, of one vector. */
 HCY_API int hcy_nufft_run(hcy_device *dev, int type, int dim, const int64_t *modes, int sign, double eps,
                           const hcy_nufft_options *opts, int64_t n_points, const void *const *points, void *c,
                           int64_t n_targets, const void *const *targets, void *f) HCY_MUST_USE;
 
 /* One transform on several devices, which may be of different kinds: arguments and arrays are those of a plan, in
- * host memory. With as many vectors as devices, devices take vectors, whoever is free; with fewer, points are
- * shared out in proportion to how fast each device was with the last ones (with opts->deterministic: evenly), which
- * set_points looks at, and measures when nothing is known. One call at a time. */
+ * host memory. With as many vectors as devices, devices take vectors, whoever is free (with opts->deterministic: the
+ * same ones always); with fewer, points are shared out in proportion to how fast each device was with the last ones
+ * (with opts->deterministic: evenly), which set_points looks at, and measures when nothing is known. One call at a
+ * time. */
 typedef struct hcy_nufft_split hcy_nufft_split;
 #define HCY_NUFFT_MAX_DEVICES 64
 HCY_API int hcy_nufft_split_create(hcy_nufft_split **split, hcy_device *const *devices, size_t n_devices, int type,
