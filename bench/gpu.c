@@ -1,10 +1,11 @@
 /* gpu.c - a device's kernels on EIGER frames made here: checked against the CPU bit for bit, then timed.
  *
- *     bench/gpu DEVICE [MEAN [BYTES [SPLIT [BATCH [HEIGHTxWIDTH]]]]]
+ *     bench/gpu DEVICE [MEAN [BYTES [SPLIT [BATCH [HEIGHTxWIDTH [WHAT]]]]]]
  *
  * Frames are Poisson counts on rings with module gaps, of MEAN counts (4) in elements of BYTES bytes (4); SPLIT is
  * "full" (default) or "no".  Resident: chunks are on the device.  Host to curve: chunks in pinned memory, parsed, copied,
  * integrated, read back, divided; by several threads with a queue each.  Latency: one such frame at a time.
+ * WHAT is one of these three, "resident", "curves", "latency"; all if it is left out.
  * With BATCH (not 0) one launch of each kernel is made, twice, and nothing else: for a profiler.  Frames are those of
  * an EIGER 4M (2167x2070); an EIGER 16M has 4371x4150.
  */
@@ -369,32 +370,44 @@ struct worker {
     hcy_azint_result *result;
 };
 
-/* One batch from pinned chunks to curves. */
-static void one_batch(struct worker *w)
+/* What a batch's time consists of, on the host. */
+enum { PART_COPY, PART_PARSE, PART_TABLES, PART_LAUNCH, PART_BACK, PART_WAIT, PART_DIVISION, PARTS };
+
+/* One batch from pinned chunks to curves; when each part was done. */
+static void one_batch(struct worker *w, double done[PARTS])
 {
     struct batch *b = &w->batch;
     size_t sums = b->n * HCY_AZINT_SUMS * BINS * 8;
     uint8_t *host = hcy_buffer_host(b->back);
     CHECK(hcy_buffer_copy(b->queue, b->coded, 0, b->pinned, 0, b->frames));
+    done[PART_COPY] = now();
     if (!w->copy_only)
         parse(b); /* while the chunks are on their way */
+    done[PART_PARSE] = now();
     CHECK(hcy_buffer_copy(b->queue, b->coded, b->frames, b->pinned, b->frames, b->total - b->frames));
-    if (!w->copy_only) {
+    done[PART_TABLES] = now();
+    if (!w->copy_only)
         launch(b);
+    done[PART_LAUNCH] = now();
+    if (!w->copy_only) {
         CHECK(hcy_buffer_copy(b->queue, b->back, 0, b->sums, 0, sums));
         CHECK(hcy_buffer_copy(b->queue, b->back, sums, b->reports, 0, b->n * sizeof(hcy_frame_report)));
     }
+    done[PART_BACK] = now();
     CHECK(hcy_queue_finish(b->queue));
+    done[PART_WAIT] = now();
     for (size_t i = 0; !w->copy_only && i < b->n; i++)
         CHECK(hcy_azint_finish(w->result, w->plan, w->job, (uint64_t *)host + i * HCY_AZINT_SUMS * BINS,
                                (hcy_frame_report *)(host + sums) + i, 1.0));
+    done[PART_DIVISION] = now();
 }
 
 static void *work(void *context)
 {
     struct worker *w = context;
+    double done[PARTS];
     while (atomic_fetch_sub(w->left, (long)w->batch.n) > 0)
-        one_batch(w);
+        one_batch(w, done);
     return NULL;
 }
 
@@ -421,12 +434,13 @@ static void time_end_to_end(hcy_device *dev, const hcy_azint_plan *plan, hcy_buf
 {
     static const size_t sizes[] = { 8, 16, 32 }, counts[] = { 2, 4, 8, 12 };
     static struct worker w[THREADS];
+    double done[PARTS];
     for (size_t s = 0; s < 3; s++) {
         for (size_t i = 0; i < THREADS; i++) {
             w[i] = (struct worker){ .plan = plan, .job = job };
             open_azint(&w[i].batch, dev, sizes[s], tables, job);
             CHECK(hcy_azint_result_create(&w[i].result, plan));
-            one_batch(&w[i]);
+            one_batch(&w[i], done);
         }
         for (size_t i = 0; i < 2; i++)
             w[i].copy_only = 1;
@@ -455,18 +469,27 @@ static void time_latency(hcy_device *dev, const hcy_azint_plan *plan, hcy_buffer
                          const hcy_azint_job *job)
 {
     enum { N = 400 };
-    static double t[N];
+    static const char *const names[PARTS] = { "copy submitted", "block table", "its copy", "launch", "copies back", "waited",
+                                              "division" };
+    static double t[N], parts[PARTS][N];
     struct worker w = { .plan = plan, .job = job };
     open_azint(&w.batch, dev, 1, tables, job);
     CHECK(hcy_azint_result_create(&w.result, plan));
     for (int i = 0; i < N; i++) {
-        double start = now();
-        one_batch(&w);
-        t[i] = now() - start;
+        double start = now(), done[PARTS];
+        one_batch(&w, done);
+        t[i] = done[PARTS - 1] - start;
+        for (int k = 0; k < PARTS; k++)
+            parts[k][i] = done[k] - (k ? done[k - 1] : start);
     }
     qsort(t, N, sizeof t[0], by_value);
     printf("latency of a frame, host to curve: median %.1f us, best %.1f, 95%% %.1f\n", 1e6 * t[N / 2],
            1e6 * t[0], 1e6 * t[N * 95 / 100]);
+    for (int k = 0; k < PARTS; k++) {
+        qsort(parts[k], N, sizeof t[0], by_value);
+        printf("%s %s %.1f", k ? "," : "of it, medians:", names[k], 1e6 * parts[k][N / 2]);
+    }
+    printf(" us\n");
     close_batch(&w.batch);
     hcy_azint_result_destroy(w.result);
 }
@@ -477,7 +500,7 @@ int main(int argc, char **argv)
     hcy_azint_job job;
     struct batch a, b;
     if (argc < 2) {
-        fprintf(stderr, "usage: %s DEVICE [MEAN [BYTES [SPLIT [BATCH [HEIGHTxWIDTH]]]]]\n", argv[0]);
+        fprintf(stderr, "usage: %s DEVICE [MEAN [BYTES [SPLIT [BATCH [HEIGHTxWIDTH [WHAT]]]]]]\n", argv[0]);
         return 2;
     }
     mean = argc > 2 ? atof(argv[2]) : 4;
@@ -514,11 +537,13 @@ int main(int argc, char **argv)
         close_batch(&a);
         close_batch(&b);
     }
-    if (!only) {
+    const char *what = only ? "nothing" : argc > 7 ? argv[7] : NULL;
+    if (!what || !strcmp(what, "resident"))
         time_resident(dev, tables, &job);
+    if (!what || !strcmp(what, "curves"))
         time_end_to_end(dev, plan, tables, &job);
+    if (!what || !strcmp(what, "latency"))
         time_latency(dev, plan, tables, &job);
-    }
     hcy_buffer_release(tables);
     hcy_buffer_release(cpu_tables);
     hcy_azint_plan_release(plan);
