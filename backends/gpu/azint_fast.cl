@@ -247,17 +247,6 @@ DEVICE struct tile_at open_tile(const struct azint_plan *plan, u32 tile, NEAR st
     return at;
 }
 
-/* The coded bytes to local memory; where they begin there. */
-DEVICE u32 stage_block(const u8 *coded, u32 bytes, NEAR u8 *to, u32 lane)
-{
-    u32 before = (u32)((u64)coded & 15);
-    const uint4 *from = (const uint4 *)(coded - before);
-    for (u32 i = lane; i * 16 < before + bytes; i += 32)
-        ((NEAR uint4 *)to)[i] = READ_ONLY(from + i);
-    LANES_BARRIER();
-    return before;
-}
-
 KERNEL GROUPS_OF(FRAMES * 32, 4)
 void gpu_azint_small(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_at at,
                      BUFFER(const u8, chunks), BUFFER(const hcy_bslz4_frame, frames),

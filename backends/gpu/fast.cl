@@ -74,15 +74,21 @@ DEVICE int put_pieces(struct parser *p, u32 pos, u32 bytes, u32 offset)
     return 1;
 }
 
+/* The planes, from *first up to *last, that a match makes equal to the one before each. */
+DEVICE u32 planes_alike(u32 plane, u32 pos, u32 bytes, u32 offset, u32 *first, u32 *last)
+{
+    *first = *last = 0;
+    if (bytes >= 2 * plane && offset <= plane && plane % offset == 0) {
+        *first = (pos + 2 * plane - 1 - offset) / plane;
+        *last = (pos + bytes) / plane;
+    }
+    return *last > *first ? (*last == 32 ? 0u : 1u << *last) - (1u << *first) : 0;
+}
+
 /* A match to commands; planes that it makes equal to the one before are left out. */
 DEVICE int parse_match(struct parser *p, u32 pos, u32 bytes, u32 offset)
 {
-    u32 end = pos + bytes, first = 0, last = 0;
-    if (bytes >= 2 * p->plane && offset <= p->plane && p->plane % offset == 0) {
-        first = (pos + 2 * p->plane - 1 - offset) / p->plane;
-        last = end / p->plane;
-    }
-    u32 equal = last > first ? (last == 32 ? 0u : 1u << last) - (1u << first) : 0;
+    u32 end = pos + bytes, first, last, equal = planes_alike(p->plane, pos, bytes, offset, &first, &last);
     if (p->differ & equal)
         equal = 0;
     u32 before = equal ? first * p->plane - pos : bytes;
@@ -123,6 +129,15 @@ DEVICE u32 any_word(const u8 *s, u32 at)
     u64 address = (u64)s + at;
     const u32 *word = (const u32 *)(address & ~(u64)3);
     return BYTE_PERM(word[0], word[1], 0x3210 + 0x1111 * ((u32)address & 3));
+}
+
+/* Of a block of n coded bytes. */
+DEVICE struct block_info info_of(const struct parser *p, u32 n, u32 late)
+{
+    u32 planes = POPCOUNT(p->new_planes);
+    u32 wide = planes > SMALL_PLANES || n > SMALL_CODED || late > SMALL_LATE ? WIDE : 0;
+    struct block_info info = { p->n_matches | p->n_literals << 8 | planes << 16 | wide, p->new_planes };
+    return info;
 }
 
 /* A block of `total` bytes.  0: done; 1: damaged; 2: too many commands.
@@ -169,10 +184,7 @@ DEVICE int parse_block(const u8 *s, i32 n, i32 total, u32 differ, struct command
     }
     if (q != n || pos != total)
         return 1;
-    u32 planes = POPCOUNT(p.new_planes);
-    u32 wide = planes > SMALL_PLANES || n > (i32)SMALL_CODED || late > SMALL_LATE ? WIDE : 0;
-    info->counts = p.n_matches | p.n_literals << 8 | planes << 16 | wide;
-    info->new_planes = p.new_planes;
+    *info = info_of(&p, (u32)n, late);
     return 0;
 }
 
@@ -196,6 +208,37 @@ DEVICE u32 planes_that_differ(const u8 *raw, u32 bytes)
     return differ & ~1u;
 }
 
+/* A block of a frame, whatever it is: as parse_block() says. */
+DEVICE int parse_alone(const u8 *chunks, const hcy_bslz4_frame *f, hcy_bslz4_block block, u32 bytes,
+                       struct command *commands, struct block_info *info)
+{
+    const u8 *coded = chunks + f->offset + block.offset;
+    if (!block_fits(f, block, bytes))
+        return 1;
+    if (block.size & HCY_BLOCK_STORED)
+        return 2;
+    if (bytes == GPU_BLOCK)
+        return parse_block(coded, (i32)block.size, (i32)GPU_BLOCK, 0, commands, info);
+    return parse_block(coded, (i32)block.size, (i32)bytes,
+                       planes_that_differ(chunks + f->offset + f->tail_offset, f->tail_bytes), commands, info);
+}
+
+/* What became of it. */
+DEVICE void note_parsed(const struct gpu_batch *batch, struct gpu_state *state, u32 item, u32 b, u32 bytes, int how,
+                        struct block_info *info)
+{
+    if (how == 1)
+        ATOMIC_MIN32(&frame_states(state)[item].damaged, b);
+    else if (how == 2)
+        list_block(state, batch, item, b);
+    if (bytes != GPU_BLOCK && !how)
+        frame_states(state)[item].tail = 1;
+    else if (bytes != GPU_BLOCK)
+        ATOMIC_MAX32(&state->loose, 1);
+    if (how)
+        info->counts = 0;
+}
+
 /* 32 lanes take `lanes` blocks of a frame: more would wait for one another, as each goes its own way. */
 KERNEL GROUP_OF(GPU_PARSE_GROUP)
 void gpu_parse(struct gpu_batch batch, u32 lanes, BUFFER(const u8, chunks), BUFFER(const hcy_bslz4_frame, frames),
@@ -210,34 +253,11 @@ void gpu_parse(struct gpu_batch batch, u32 lanes, BUFFER(const u8, chunks), BUFF
     u64 block_at = (u64)item * batch.n_blocks + b;
     if (lane >= lanes || b >= batch.n_blocks)
         return;
-    if (frame_states(state)[item].way != GPU_WAY_FAST) {
-        infos[block_at] = info;
-        return;
+    if (frame_states(state)[item].way == GPU_WAY_FAST) {
+        u32 bytes = decoded_bytes(f, b);
+        int how = parse_alone(chunks, f, blocks[f->first_block + b], bytes, commands + block_at * (2 * COMMANDS), &info);
+        note_parsed(&batch, state, item, b, bytes, how, &info);
     }
-    hcy_bslz4_block block = blocks[f->first_block + b];
-    const u8 *coded = chunks + f->offset + block.offset;
-    struct command *own = commands + block_at * (2 * COMMANDS);
-    u32 bytes = decoded_bytes(f, b);
-    int how = 2; /* as parse_block() says */
-    if (!block_fits(f, block, bytes))
-        how = 1;
-    else if (block.size & HCY_BLOCK_STORED)
-        how = 2;
-    else if (bytes == GPU_BLOCK)
-        how = parse_block(coded, (i32)block.size, (i32)GPU_BLOCK, 0, own, &info);
-    else
-        how = parse_block(coded, (i32)block.size, (i32)bytes,
-                          planes_that_differ(chunks + f->offset + f->tail_offset, f->tail_bytes), own, &info);
-    if (how == 1)
-        ATOMIC_MIN32(&frame_states(state)[item].damaged, b);
-    else if (how == 2)
-        list_block(state, &batch, item, b);
-    if (bytes != GPU_BLOCK && !how)
-        frame_states(state)[item].tail = 1;
-    else if (bytes != GPU_BLOCK)
-        ATOMIC_MAX32(&state->loose, 1);
-    if (how)
-        info.counts = 0;
     infos[block_at] = info;
 }
 
@@ -397,6 +417,17 @@ DEVICE void carry_out(const hcy_bslz4_frame *f, const u8 *chunks, u32 b, const s
     if (bytes != GPU_BLOCK)
         put_raw(chunks + f->offset + f->tail_offset, f->tail_bytes, bytes / PLANES, info->new_planes, to, lane);
     LANES_BARRIER();
+}
+
+/* A block's coded bytes to local memory, by 32 lanes; where they begin there. */
+DEVICE u32 stage_block(const u8 *coded, u32 bytes, NEAR u8 *to, u32 lane)
+{
+    u32 before = (u32)((u64)coded & 15);
+    const uint4 *from = (const uint4 *)(coded - before);
+    for (u32 i = lane; i * 16 < before + bytes; i += 32)
+        ((NEAR uint4 *)to)[i] = READ_ONLY(from + i);
+    LANES_BARRIER();
+    return before;
 }
 
 /* A block's coded bytes where they are, with *skip bytes before them. */

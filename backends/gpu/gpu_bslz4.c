@@ -144,8 +144,20 @@ static uint32_t parse_lanes(const struct gpu_coded *c, const struct gpu_call *ca
     return lanes < most ? (uint32_t)lanes : most;
 }
 
+/* All lanes of a group to a block, while that fits the device at once. */
+#define GROUPS_AT_ONCE 32u /* of a multiprocessor */
+static int parse_by_lanes(const struct gpu_coded *c, const struct gpu_call *call)
+{
+    struct gpu_grid grid = { { c->batch.n_blocks, c->batch.items }, 32, 0 };
+    return GPU_STEP(call, c->variant, "gpu_parse_lanes", &grid, GPU_BYTES(c->batch), gpu_at(c->chunks, 0),
+                    gpu_at(c->frames, 0), gpu_at(c->blocks, 0), gpu_at(c->scratch, 0),
+                    gpu_at(c->scratch, c->infos), gpu_at(c->scratch, c->commands));
+}
+
 static int parse(const struct gpu_coded *c, const struct gpu_call *call)
 {
+    if ((uint64_t)c->batch.n_blocks * c->batch.items <= GROUPS_AT_ONCE * (uint64_t)call->kernel->ops->units)
+        return parse_by_lanes(c, call);
     uint32_t lanes = parse_lanes(c, call), blocks = GPU_PARSE_GROUP / 32 * lanes;
     struct gpu_grid grid = { { (c->batch.n_blocks + blocks - 1) / blocks, c->batch.items },
                              GPU_PARSE_GROUP,

@@ -2,10 +2,11 @@
 gpu_formats = src/bslz4/bslz4_format.h src/azint/azint_format.h backends/gpu/gpu_format.h
 gpu_common = backends/gpu/dialect.h $(gpu_formats) backends/gpu/bslz4.cl
 gpu_decode = $(gpu_common) backends/gpu/decode.cl backends/gpu/rest.cl backends/gpu/decode_rest.cl
-gpu_decode_fast = $(gpu_decode) backends/gpu/fast.cl backends/gpu/decode_fast.cl
+gpu_fast = backends/gpu/fast.cl backends/gpu/parse_lanes.cl
+gpu_decode_fast = $(gpu_decode) $(gpu_fast) backends/gpu/decode_fast.cl
 gpu_azint = $(gpu_common) backends/gpu/azint.cl backends/gpu/azint_alone.cl
 gpu_azint_fast = $(gpu_azint) backends/gpu/azint_rest.cl backends/gpu/rest.cl backends/gpu/azint_rest_kernel.cl \
-    backends/gpu/fast.cl backends/gpu/azint_fast.cl backends/gpu/azint_one.cl
+    $(gpu_fast) backends/gpu/azint_fast.cl backends/gpu/azint_one.cl
 gpu_nufft_common = backends/gpu/dialect.h src/nufft/nufft_format.h backends/gpu/gpu_format.h
 gpu_nufft_sort = $(gpu_nufft_common) backends/gpu/nufft_point.cl backends/gpu/nufft_sort.cl
 gpu_nufft_scan = $(gpu_nufft_common) backends/gpu/nufft_scan.cl
@@ -18,7 +19,7 @@ EXTRA_DIST += backends/gpu/nufft_point.cl backends/gpu/nufft_sort.cl backends/gp
 gpu_filter = $(gpu_common) backends/gpu/azint.cl backends/gpu/azint_wide.cl src/azint/azint_wide.h \
     backends/gpu/azint_filter.cl
 EXTRA_DIST += backends/gpu/dialect.h backends/gpu/text.sh backends/gpu/bslz4.cl backends/gpu/decode.cl backends/gpu/rest.cl \
-    backends/gpu/decode_rest.cl backends/gpu/fast.cl backends/gpu/decode_fast.cl backends/gpu/azint.cl \
+    backends/gpu/decode_rest.cl backends/gpu/fast.cl backends/gpu/parse_lanes.cl backends/gpu/decode_fast.cl backends/gpu/azint.cl \
     backends/gpu/azint_alone.cl \
     backends/gpu/azint_rest.cl backends/gpu/azint_rest_kernel.cl backends/gpu/azint_fast.cl \
     backends/gpu/azint_one.cl \
