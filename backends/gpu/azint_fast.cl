@@ -455,12 +455,16 @@ DEVICE void add_to_rows(u64 *sums, u64 n_bins, u32 row, u64 bin, struct wide x)
     at[n_bins] = sum.hi;
 }
 
-/* One item a bin of a frame. */
-KERNEL void gpu_azint_finish(u32 n_bins, BUFFER(const u64, fast), BUFFER(const u64, pairs),
-                             BUFFER(u64, all_sums))
+/* One item a bin of a frame; one of them ends the frame. */
+KERNEL void gpu_azint_finish(u32 n_bins, BUFFER(const hcy_bslz4_frame, frames), BUFFER(const hcy_bslz4_block, blocks),
+                             BUFFER(hcy_frame_report, reports), BUFFER(struct gpu_state, state),
+                             BUFFER(const u64, fast), BUFFER(const u64, pairs), BUFFER(u64, all_sums))
 {
-    OPEN(const u64, fast) OPEN(const u64, pairs) OPEN(u64, all_sums)
+    OPEN(const hcy_bslz4_frame, frames) OPEN(const hcy_bslz4_block, blocks) OPEN(hcy_frame_report, reports)
+    OPEN(struct gpu_state, state) OPEN(const u64, fast) OPEN(const u64, pairs) OPEN(u64, all_sums)
     u32 bin = ITEM_OF_ALL, item = GROUP_Y;
+    if (bin == 0)
+        end_frame(&frames[item], blocks, reports, state, item);
     if (bin >= n_bins)
         return;
     u64 *sums = all_sums + (u64)item * HCY_AZINT_SUMS * n_bins;

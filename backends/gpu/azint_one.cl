@@ -93,6 +93,27 @@ DEVICE void sum_one(const struct azint_target *t, const NEAR u8 *pixels, u32 til
     LANES_BARRIER();
 }
 
+/* What is added to begins as zeros, and so does the state; the frame is looked at. */
+KERNEL GROUP_OF(GPU_ONE_BEGIN)
+void gpu_azint_begin_one(struct gpu_batch batch, u32 n_bins, BUFFER(const hcy_bslz4_frame, frames),
+                         BUFFER(hcy_frame_report, reports), BUFFER(struct gpu_state, state), BUFFER(u64, sums),
+                         BUFFER(u64, fast), BUFFER(u64, pairs))
+{
+    OPEN(const hcy_bslz4_frame, frames) OPEN(hcy_frame_report, reports) OPEN(struct gpu_state, state)
+    OPEN(u64, sums) OPEN(u64, fast) OPEN(u64, pairs)
+    u32 i = ITEM_OF_ALL;
+    if (i < HCY_AZINT_SUMS * n_bins)
+        sums[i] = 0;
+    if (i < FAST_ROWS * n_bins)
+        fast[i] = 0;
+    if (UNIT && i < GPU_PAIR_ROWS * n_bins)
+        pairs[i] = 0;
+    if (i)
+        return;
+    state->listed = state->slot = state->wide = state->loose = 0;
+    begin_frame(&batch, frames, reports, state, 0);
+}
+
 KERNEL GROUPS_OF(GPU_ONE_BLOCKS * 32, 5)
 void gpu_azint_one(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_at at, BUFFER(const u8, chunks),
                    BUFFER(const hcy_bslz4_frame, frames), BUFFER(const hcy_bslz4_block, blocks),

@@ -224,30 +224,47 @@ DEVICE int is_usual(const hcy_bslz4_frame *f, const struct gpu_batch *batch)
            batch->chunks_size - f->offset - f->size >= 64 && f->offset % 16 == 0;
 }
 
-/* One item a frame: its report as it is before any block, and its way. */
+/* A frame's report as it is before any block, and its way. */
+DEVICE void begin_frame(const struct gpu_batch *batch, const hcy_bslz4_frame *f, hcy_frame_report *reports,
+                        struct gpu_state *state, u32 item)
+{
+    hcy_frame_report report = { f->status, 0, 0, 0 };
+    if (!f->status && !frame_fits(f, batch))
+        report.status = ERROR_INVALID;
+    struct gpu_frame_state s = { 0xffffffffu, GPU_WAY_REST, 0, 0 };
+    if (report.status)
+        s.way = GPU_WAY_NONE;
+    else if (is_usual(f, batch))
+        s.way = GPU_WAY_FAST;
+    if (s.way == GPU_WAY_REST || (s.way == GPU_WAY_FAST && f->tail_bytes && f->last_bytes == f->block_bytes))
+        ATOMIC_MAX32(&state->loose, 1);
+    reports[item] = report;
+    frame_states(state)[item] = s;
+}
+
+/* What became of it. */
+DEVICE void end_frame(const hcy_bslz4_frame *f, const hcy_bslz4_block *blocks, hcy_frame_report *reports,
+                      struct gpu_state *state, u32 item)
+{
+    u32 damaged = frame_states(state)[item].damaged;
+    if (damaged == 0xffffffffu)
+        return;
+    reports[item].status = ERROR_CORRUPT;
+    reports[item].block = damaged;
+    reports[item].byte = blocks[f->first_block + damaged].offset;
+}
+
+/* One item a frame. */
 KERNEL void gpu_begin(struct gpu_batch batch, BUFFER(const hcy_bslz4_frame, frames),
                       BUFFER(hcy_frame_report, reports), BUFFER(struct gpu_state, state))
 {
     OPEN(const hcy_bslz4_frame, frames) OPEN(hcy_frame_report, reports) OPEN(struct gpu_state, state)
     u32 i = ITEM_OF_ALL;
-    if (i >= batch.items)
-        return;
-    const hcy_bslz4_frame *f = &frames[i];
-    hcy_frame_report report = { f->status, 0, 0, 0 };
-    if (!f->status && !frame_fits(f, &batch))
-        report.status = ERROR_INVALID;
-    struct gpu_frame_state s = { 0xffffffffu, GPU_WAY_REST, 0, 0 };
-    if (report.status)
-        s.way = GPU_WAY_NONE;
-    else if (is_usual(f, &batch))
-        s.way = GPU_WAY_FAST;
-    if (s.way == GPU_WAY_REST || (s.way == GPU_WAY_FAST && f->tail_bytes && f->last_bytes == f->block_bytes))
-        ATOMIC_MAX32(&state->loose, 1);
-    reports[i] = report;
-    frame_states(state)[i] = s;
+    if (i < batch.items)
+        begin_frame(&batch, &frames[i], reports, state, i);
 }
 
-/* One item a frame: what became of it. */
+/* One item a frame. */
 KERNEL void gpu_end(struct gpu_batch batch, BUFFER(const hcy_bslz4_frame, frames),
                     BUFFER(const hcy_bslz4_block, blocks), BUFFER(hcy_frame_report, reports),
                     BUFFER(struct gpu_state, state))
@@ -255,14 +272,8 @@ KERNEL void gpu_end(struct gpu_batch batch, BUFFER(const hcy_bslz4_frame, frames
     OPEN(const hcy_bslz4_frame, frames) OPEN(const hcy_bslz4_block, blocks) OPEN(hcy_frame_report, reports)
     OPEN(struct gpu_state, state)
     u32 i = ITEM_OF_ALL;
-    if (i >= batch.items)
-        return;
-    u32 damaged = frame_states(state)[i].damaged;
-    if (damaged == 0xffffffffu)
-        return;
-    reports[i].status = ERROR_CORRUPT;
-    reports[i].block = damaged;
-    reports[i].byte = blocks[frames[i].first_block + damaged].offset;
+    if (i < batch.items)
+        end_frame(&frames[i], blocks, reports, state, i);
 }
 
 /* --- The general way --- */

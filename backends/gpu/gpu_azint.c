@@ -322,27 +322,49 @@ static int run_rest(const struct azint *a, const struct gpu_call *call)
 
 static int run_finish(const struct azint *a, const struct gpu_call *call)
 {
+    const struct gpu_coded *c = &a->coded;
     struct gpu_grid grid = gpu_over(call, a->job->n_bins, (uint32_t)call->items);
-    return GPU_STEP(call, a->coded.variant, "gpu_azint_finish", &grid, GPU_BYTES(a->job->n_bins),
-                    gpu_at(a->coded.scratch, a->fast), gpu_at(a->coded.scratch, a->pairs),
-                    gpu_at(a->sums, 0));
+    return GPU_STEP(call, c->variant, "gpu_azint_finish", &grid, GPU_BYTES(a->job->n_bins), gpu_at(c->frames, 0),
+                    gpu_at(c->blocks, 0), gpu_at(a->reports, 0), gpu_at(c->scratch, 0), gpu_at(c->scratch, a->fast),
+                    gpu_at(c->scratch, a->pairs), gpu_at(a->sums, 0));
+}
+
+/* Frames looked at and parsed, all sums zero. */
+static int begin_many(const struct azint *a, const struct gpu_call *call)
+{
+    const struct gpu_coded *c = &a->coded;
+    int status = open_sums(a, call);
+    if (!status)
+        status = gpu_coded_begin(c, call);
+    return status ? status : call->kernel->ops->zero(call->queue, c->scratch, a->fast, a->list - a->fast);
+}
+
+/* The same of a frame alone, in fewer steps. */
+static int begin_one(const struct azint *a, const struct gpu_call *call)
+{
+    const struct gpu_coded *c = &a->coded;
+    uint32_t n_bins = a->job->n_bins;
+    struct gpu_grid grid = { { (HCY_AZINT_SUMS * n_bins + GPU_ONE_BEGIN - 1) / GPU_ONE_BEGIN, 1 }, GPU_ONE_BEGIN, 0 };
+    size_t size;
+    int status = gpu_check_room(call, a->job, HCY_AZINT_SUMS, a->sums, a->reports, &size);
+    if (!status)
+        status = GPU_STEP(call, c->variant, "gpu_azint_begin_one", &grid, GPU_BYTES(c->batch), GPU_BYTES(n_bins),
+                          gpu_at(c->frames, 0), gpu_at(a->reports, 0), gpu_at(c->scratch, 0), gpu_at(a->sums, 0),
+                          gpu_at(c->scratch, a->fast), gpu_at(c->scratch, a->pairs));
+    return status ? status : gpu_coded_parse(c, call);
 }
 
 static int run_fast(const struct azint *a, const struct gpu_call *call)
 {
-    const struct gpu_coded *c = &a->coded;
-    int status = gpu_coded_begin(c, call);
-    if (!status)
-        status = call->kernel->ops->zero(call->queue, c->scratch, a->fast, a->list - a->fast);
-    if (!status && c->batch.fast)
-        status = call->items == 1 ? run_one(a, call) : run_small(a, call);
-    if (!status && c->batch.fast)
+    const bool fast = a->coded.batch.fast, one = fast && call->items == 1;
+    int status = one ? begin_one(a, call) : begin_many(a, call);
+    if (!status && fast)
+        status = one ? run_one(a, call) : run_small(a, call);
+    if (!status && fast)
         status = run_wide(a, call);
     if (!status)
         status = run_rest(a, call);
-    if (!status)
-        status = run_finish(a, call);
-    return status ? status : gpu_coded_end(c, call);
+    return status ? status : run_finish(a, call);
 }
 
 int gpu_azint_launch(const struct gpu_call *call)
@@ -356,9 +378,9 @@ int gpu_azint_launch(const struct gpu_call *call)
         return status;
     a.sums = &call->values[CODED_SUMS];
     a.reports = &call->values[CODED_REPORTS];
-    status = open_sums(&a, call);
-    if (!status && fast)
+    if (fast)
         return run_fast(&a, call);
+    status = open_sums(&a, call);
     if (!status)
         status = gpu_coded_decode(&a.coded, call, a.coded.scratch, a.images);
     return status ? status : run_image(&a, call, a.coded.scratch, a.images);

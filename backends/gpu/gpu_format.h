@@ -1,8 +1,8 @@
 /* gpu_format.h - what the host side of the GPU kernels and their texts share.  Plain data, no pointers.
  *
  * A launch is several kernels in a row that meet in the scratch memory: `begin` looks at the frames, `parse` makes
- * copy commands of the LZ4 streams it can, the fast kernels carry them out, `rest` does every other block, `end`
- * writes the reports.
+ * copy commands of the LZ4 streams it can, the fast kernels carry them out, `rest` does every other block, `end` (or
+ * `finish`, of sums) writes the reports.
  */
 #ifndef HCY_GPU_FORMAT_H
 #define HCY_GPU_FORMAT_H
@@ -62,6 +62,7 @@ struct gpu_block_info {
 #define GPU_PARSE_GROUP 32u /* a multiple of 32 */
 #define GPU_FRAMES      8u  /* of a group that sums */
 #define GPU_ONE_BLOCKS  4u  /* of a group that sums a frame alone */
+#define GPU_ONE_BEGIN   256u /* items of a group that zeroes its sums */
 #define GPU_FAST_ROWS   4u  /* sums of a frame in scratch memory */
 #define GPU_PAIR_ROWS   8u  /* and of GPU_FRAMES of a plan whose weights are all one */
 /* Room of a small block, planes and coded bytes; the latter of eight frames become their tile. */
