@@ -116,6 +116,9 @@ libpencil6_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_1d_float -DPLACES=64 -DRE
 test_scripts += tests/nufft_data.t
 test_public += tests/nufft_wisdom tests/nufft_direct tests/nufft_widths tests/nufft_use
 tests_nufft_use_SOURCES = tests/nufft_use.c tests/nufft_oracle.h tests/cts.h tests/cts_gate.h
+# The text of backends/gpu/parse_lanes.cl, on the host.
+test_public += tests/parse_lanes
+tests_parse_lanes_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu
 tests_nufft_direct_SOURCES = tests/nufft_direct.c tests/nufft_oracle.h
 tests_nufft_wisdom_SOURCES = tests/nufft_wisdom.c tests/nufft_oracle.h
 tests_nufft_widths_SOURCES = tests/nufft_widths.c tests/nufft_oracle.h

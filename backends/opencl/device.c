@@ -103,8 +103,8 @@ static void set_up_kernels(struct cl_device *d, const struct settings *s)
                                                               : " -cl-std=CL2.0";
     if (d->at.quirk->lanes)
         d->capability = (int)cl_number(d->at.device, CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV);
-    snprintf(d->options, sizeof d->options, "-DSPACES=%d -DLANES=%d -DATOMICS=%d -DCAPABILITY=%d%s", spaces,
-             d->at.quirk->lanes, d->atomics32 ? 32 : 64, d->capability, language);
+    snprintf(d->options, sizeof d->options, "-DSPACES=%d -DLANES=%d -DATOMICS=%d%s", spaces,
+             d->at.quirk->lanes, d->atomics32 ? 32 : 64, language);
 }
 
 static void set_up(struct cl_device *d, const struct settings *s)
