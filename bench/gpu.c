@@ -134,7 +134,7 @@ struct batch {
     hcy_device *dev;
     hcy_queue *queue;
     hcy_kernel *kernel;
-    hcy_buffer *tables, *pinned, *coded, *sums, *reports, *scratch, *back;
+    hcy_buffer *tables, *pinned, *coded, *both, *sums, *reports, *scratch, *back;
     size_t n, chunks, frames, blocks, total; /* parts of the coded buffer */
     hcy_arg args[9];
     size_t n_args;
@@ -231,8 +231,12 @@ static void open_azint(struct batch *b, hcy_device *dev, size_t n, hcy_buffer *t
 {
     open_batch(b, dev, n);
     CHECK(hcy_kernel_get(&b->kernel, dev, "bslz4_azint"));
-    b->sums = memory(dev, HCY_MEM_DEVICE, n * HCY_AZINT_SUMS * BINS * 8);
-    b->back = memory(dev, HCY_MEM_PINNED, n * (HCY_AZINT_SUMS * BINS * 8 + sizeof(hcy_frame_report)));
+    const size_t sums = n * HCY_AZINT_SUMS * BINS * 8, all = sums + n * sizeof(hcy_frame_report);
+    b->back = memory(dev, HCY_MEM_PINNED, all);
+    b->both = memory(dev, HCY_MEM_DEVICE, all); /* so that one copy brings both back */
+    b->sums = part(b->both, 0, sums);
+    hcy_buffer_release(b->reports);
+    b->reports = part(b->both, sums, all - sums);
     b->args[4] = hcy_arg_buf(tables);
     b->args[5] = hcy_arg_struct(job, sizeof *job);
     b->args[6] = hcy_arg_buf(b->sums);
@@ -243,8 +247,8 @@ static void open_azint(struct batch *b, hcy_device *dev, size_t n, hcy_buffer *t
 
 static void close_batch(struct batch *b)
 {
-    hcy_buffer *own[] = { b->pinned, b->coded,         b->sums,          b->reports,      b->scratch,
-                          b->back,   b->args[0].v.buf, b->args[1].v.buf, b->args[2].v.buf };
+    hcy_buffer *own[] = { b->pinned, b->coded, b->both,          b->sums,          b->reports,
+                          b->scratch, b->back, b->args[0].v.buf, b->args[1].v.buf, b->args[2].v.buf };
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
         hcy_buffer_release(own[i]);
     hcy_queue_release(b->queue);
@@ -389,10 +393,8 @@ static void one_batch(struct worker *w, double done[PARTS])
     if (!w->copy_only)
         launch(b);
     done[PART_LAUNCH] = now();
-    if (!w->copy_only) {
-        CHECK(hcy_buffer_copy(b->queue, b->back, 0, b->sums, 0, sums));
-        CHECK(hcy_buffer_copy(b->queue, b->back, sums, b->reports, 0, b->n * sizeof(hcy_frame_report)));
-    }
+    if (!w->copy_only)
+        CHECK(hcy_buffer_copy(b->queue, b->back, 0, b->both, 0, hcy_buffer_size(b->both)));
     done[PART_BACK] = now();
     CHECK(hcy_queue_finish(b->queue));
     done[PART_WAIT] = now();
