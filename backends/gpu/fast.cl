@@ -255,7 +255,8 @@ void gpu_parse(struct gpu_batch batch, u32 lanes, BUFFER(const u8, chunks), BUFF
         return;
     if (frame_states(state)[item].way == GPU_WAY_FAST) {
         u32 bytes = decoded_bytes(f, b);
-        int how = parse_alone(chunks, f, blocks[f->first_block + b], bytes, commands + block_at * (2 * COMMANDS), &info);
+        struct command *own = commands + block_at * (2 * COMMANDS);
+        int how = parse_alone(chunks, f, blocks[f->first_block + b], bytes, own, &info);
         note_parsed(&batch, state, item, b, bytes, how, &info);
     }
     infos[block_at] = info;
