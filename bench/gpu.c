@@ -3,11 +3,11 @@
  *     bench/gpu DEVICE [MEAN [BYTES [SPLIT [BATCH [HEIGHTxWIDTH [WHAT]]]]]]
  *
  * Frames are Poisson counts on rings with module gaps, of MEAN counts (4) in elements of BYTES bytes (4); SPLIT is
- * "full" (default) or "no".  Resident: chunks are on the device.  Host to curve: chunks in pinned memory, parsed, copied,
- * integrated, read back, divided; by several threads with a queue each.  Latency: one such frame at a time.
- * WHAT is one of these three, "resident", "curves", "latency"; all if it is left out.
- * With BATCH (not 0) one launch of each kernel is made, twice, and nothing else: for a profiler.  Frames are those of
- * an EIGER 4M (2167x2070); an EIGER 16M has 4371x4150.
+ * "full" (default) or "no".  Resident: chunks are on the device.  Host to curve: chunks in pinned memory, parsed,
+ * copied, integrated, read back, divided; by several threads with a queue each.  Latency: one such frame at a time.
+ * WHAT is one of these three, "resident", "curves", "latency"; all if it is left out.  With BATCH (not 0) one launch
+ * of each kernel is made, twice, and nothing else: for a profiler.  Frames are those of an EIGER 4M (2167x2070); an
+ * EIGER 16M has 4371x4150.
  */
 #include "bench.h"
 #include <halcyon/azint.h>
@@ -471,8 +471,8 @@ static void time_latency(hcy_device *dev, const hcy_azint_plan *plan, hcy_buffer
                          const hcy_azint_job *job)
 {
     enum { N = 400 };
-    static const char *const names[PARTS] = { "copy submitted", "block table", "its copy", "launch", "copies back", "waited",
-                                              "division" };
+    static const char *const names[PARTS] = { "copy submitted", "block table", "its copy", "launch",
+                                              "copy back", "waited", "division" };
     static double t[N], parts[PARTS][N];
     struct worker w = { .plan = plan, .job = job };
     open_azint(&w.batch, dev, 1, tables, job);

@@ -151,7 +151,9 @@ static u32 pixel(u32 temper, u32 i)
         return UINT32_MAX;
     if (temper % 3 == 2 && !below(100))
         return below(1u << below(30));
-    return temper < 3 ? below(2) * below(3) : temper < 6 ? below(1 + i / 64 % 9) : temper < 9 ? i / 2000 % 3 : below(40);
+    if (temper < 6)
+        return temper < 3 ? below(2) * below(3) : below(1 + i / 64 % 9);
+    return temper < 9 ? i / 2000 % 3 : below(40);
 }
 
 static void frame(u32 temper)

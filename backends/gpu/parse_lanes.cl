@@ -1,12 +1,12 @@
-/* parse_lanes.cl - a block parsed by 32 lanes together, where there are so few blocks that most of a device's lanes would
- * have none of their own.
+/* parse_lanes.cl - a block parsed by 32 lanes together, where there are so few blocks that most of a device's lanes
+ * would have none of their own.
  *
- * A parse is long because each sequence says where the next begins.  So lanes find for every byte of the stream where
- * the next sequence would begin if one began there; to follow that is one short load a sequence; and then all
- * sequences are looked at side by side.  Whole blocks without fault are done here, with the commands of parse_block();
- * any doubt leaves a block to that.
+ * A parse is long because each sequence says where the next begins.  So lanes find for every byte of the stream
+ * where the next sequence would begin if one began there; to follow that is one short load a sequence; and then all
+ * sequences are looked at side by side.  Whole blocks without fault are done here, with the commands of
+ * parse_block(); any doubt leaves a block to that.
  */
-#define LANES_CODED 3072u /* bytes of a block: more, and an H200 has no room for all blocks of a frame at once */
+#define LANES_CODED 3072u /* bytes of a block: with more, not all blocks of a frame are on an H200 at once */
 
 struct lanes_room {
     uint4 coded[LANES_CODED / 16 + 2];
