@@ -144,12 +144,19 @@ static inline void lanes_f11(REAL *c, const u32 *a, const u32 *b)
 #define NULL_PTR NULL
 #define ATOMIC_ADD_PAIR_F32(p, a, b) lanes_add((p), (a), (b))
 #define ATOMIC_ADD_PAIR_F64(p, a, b) lanes_add((p), (a), (b))
+#define ATOMIC_ADD_F64(p, x) lanes_add_one((p), (REAL)(x))
 static pthread_mutex_t lanes_adding = PTHREAD_MUTEX_INITIALIZER;
 static inline void lanes_add(REAL *p, REAL a, REAL b)
 {
     pthread_mutex_lock(&lanes_adding);
     p[0] += a;
     p[1] += b;
+    pthread_mutex_unlock(&lanes_adding);
+}
+static inline void lanes_add_one(REAL *p, REAL a)
+{
+    pthread_mutex_lock(&lanes_adding);
+    *p += a;
     pthread_mutex_unlock(&lanes_adding);
 }
 

@@ -91,7 +91,7 @@ test_public += tests/nufft_kernels tests/nufft tests/nufft_plan tests/nufft_many
 # The text of backends/gpu/nufft_pencil.cl with several options, on the host.
 test_public += tests/nufft_pencil
 pencil_flags = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -DBATCH=32 -DRESIDENT=1
-pencils = libpencil1.la libpencil2.la libpencil3.la libpencil4.la libpencil5.la libpencil6.la
+pencils = libpencil1.la libpencil2.la libpencil3.la libpencil4.la libpencil5.la libpencil6.la libpencil7.la
 check_LTLIBRARIES += $(pencils)
 tests_nufft_pencil_LDADD = $(pencils) libhalcyon.la
 EXTRA_DIST += tests/lanes.h
@@ -113,6 +113,9 @@ libpencil5_la_CPPFLAGS = $(pencil_flags) -DCASE=interp_1d_float -DPLACES=64 -DRE
 libpencil6_la_SOURCES = tests/nufft_pencil_case.c
 libpencil6_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_1d_float -DPLACES=64 -DREAL=float -DPRECISION=1 -DDIM=1 \
     -DWIDTH=6u -DXB=1 -DYB=1 -DZS=59 -DGROUP_SIZE=32 -DVECTORS=1 -DSPREADS=1 -DPOINTS=420
+libpencil7_la_SOURCES = tests/nufft_pencil_case.c
+libpencil7_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_3d_double -DPLACES=64 -DREAL=double -DPRECISION=2 -DDIM=3 \
+    -DWIDTH=5u -DXB=6 -DYB=3 -DZS=4 -DGROUP_SIZE=64 -DVECTORS=1 -DSPREADS=1
 test_scripts += tests/nufft_data.t
 test_public += tests/nufft_wisdom tests/nufft_direct tests/nufft_widths tests/nufft_use
 tests_nufft_use_SOURCES = tests/nufft_use.c tests/nufft_oracle.h tests/cts.h tests/cts_gate.h

@@ -156,7 +156,11 @@ static inline ulong generic_of(const __local void *p)
 #if ATOMICS == 64
 #define ATOMIC_ADD64(p, x) atom_add(FAR(ulong, p), (ulong)(x))
 #define NEAR_ADD64(p, x) atom_add((volatile __local ulong *)(p), (ulong)(x))
+#if LANES /* NVIDIA's atomics of floating point, which its OpenCL knows nothing of */
+#define ATOMIC_ADD_F64(p, x) asm volatile("red.global.add.f64 [%0], %1;" ::"l"((ulong)(p)), "d"(x) : "memory")
+#else
 #define ATOMIC_ADD_F64(p, x) add_f64(FAR(ulong, p), (x))
+#endif
 static inline void add_f64(volatile __global ulong *p, double x)
 {
     ulong old = *p, seen;
@@ -165,7 +169,6 @@ static inline void add_f64(volatile __global ulong *p, double x)
 }
 #endif
 #if LANES
-/* NVIDIA's atomics of floating point, which its OpenCL knows nothing of. */
 #define ATOMIC_ADD_PAIR_F32(p, a, b)                                                                  \
     asm volatile("red.global.add.f32 [%0], %1; red.global.add.f32 [%0+4], %2;" ::"l"((ulong)(p)), "f"(a), \
                  "f"(b) : "memory")

@@ -67,6 +67,20 @@
 #define MOVED(x) MOVED_F32(x)
 #endif
 
+/* What of a complex number a lane has, spreading: of floats the real part of cell G in row G and the imaginary part in
+ * row G + 8, added to the grid as a pair.  Doubles are added one by one, at a cost of the 32-byte pieces that the lanes
+ * of one addition touch: rows of A are the doubles of 8 cells as they stand in the grid, so that 8 lanes add to 64
+ * bytes. */
+#define SINGLY (SPREADS && PRECISION == 2 && DIM > 1)
+#if SINGLY
+#define CELL_OF(h) (4 * (h) + G / 2)
+#define PART_OF(c, h) (G % 2 ? (c).y : (c).x)
+#else
+#define CELL_OF(h) G
+#define PART_OF(c, h) ((h) ? (c).y : (c).x)
+#endif
+#define IS_CELL(m, h) (8 * MT == WX || 8 * (m) + CELL_OF(h) < WX)
+
 struct ALIGNED near {
     REAL weights[BATCH * APART], table[COEFS * PITCH];
     PAIR c[VECTORS * BATCH * (SPREADS ? 1 : WARPS)]; /* strengths; sums of warps */
@@ -275,10 +289,10 @@ DEVICE u32 in_row(const struct place *here, u32 q)
     return q - here->turn + (q < here->turn ? RING : 0);
 }
 
-/* The cell of a column of this lane (at a plane, on one axis) and a row, in a plane of the grid. */
-DEVICE u32 cell_at(const struct gpu_nufft *job, const struct place *here, int m, int y, u32 plane)
+/* The cell of a column of this lane, `own` of 8 (at a plane, on one axis), and a row, in a plane of the grid. */
+DEVICE u32 cell_at(const struct gpu_nufft *job, const struct place *here, int m, u32 own, int y, u32 plane)
 {
-    u32 column = DIM > 1 ? here->pencil[0] * XB + 8 * m + G : here->pencil[0] * ZS + G * RING + plane;
+    u32 column = DIM > 1 ? here->pencil[0] * XB + 8 * m + own : here->pencil[0] * ZS + own * RING + plane;
     u32 row = DIM > 2 ? here->pencil[1] * YB + ROW_OF(0) : 0, end = job->n[0] * job->n[1];
     int left = (int)(job->n[1] - row); /* rows before the axis's end */
     return wrapped(column, job->n[0]) + row * job->n[0] + y * job->n[0] - (DIM > 2 && y >= left ? end : 0);
@@ -295,6 +309,21 @@ DEVICE u64 offset_of(const struct gpu_nufft *job, u32 plane)
  * added to goes to the grid (1e-6 of it is lost by then, 4e-6 after 512 points). */
 #define IS_MUCH(added) (PRECISION == 1 && !ROUNDED && (added) >= 96)
 
+/* Sums of tile m and row y to cells of a plane. */
+DEVICE void put_sums(const struct gpu_nufft *job, const struct place *here, int m, int y, u32 plane, PAIR *cells, REAL a,
+                     REAL b)
+{
+#if SINGLY
+    if (IS_CELL(m, 0))
+        ATOMIC_ADD_F64((double *)(cells + cell_at(job, here, m, CELL_OF(0), y, plane)) + G % 2, a);
+    if (IS_CELL(m, 1))
+        ATOMIC_ADD_F64((double *)(cells + cell_at(job, here, m, CELL_OF(1), y, plane)) + G % 2, b);
+#else
+    if (IS_CELL(m, 0))
+        ATOMIC_ADD_PAIR((REAL *)(cells + cell_at(job, here, m, CELL_OF(0), y, plane)), MOVED(a), MOVED(b));
+#endif
+}
+
 /* Planes before `limit` to the grids. */
 DEVICE void put_planes(const struct gpu_nufft *job, const struct place *here, u32 limit,
                        REAL piece[VECTORS][MT][MINE][NT][4], PAIR *grid)
@@ -310,12 +339,11 @@ DEVICE void put_planes(const struct gpu_nufft *job, const struct place *here, u3
         for (int y = 0; y < MINE; y++) {
             UNROLL
             for (int m = 0; m < MT; m++) {
-                PAIR *cell = cells + cell_at(job, here, m, y, plane);
                 EACH_VECTOR(v)
                 {
-                    if ((8 * MT == WX || 8 * m + G < WX) && IS_ROW(y) && IS_VECTOR(job, v))
-                        ATOMIC_ADD_PAIR((REAL *)(cell + v * job->cells), MOVED(piece[v][m][y][n][e]),
-                                        MOVED(piece[v][m][y][n][2 + e]));
+                    if (IS_ROW(y) && IS_VECTOR(job, v))
+                        put_sums(job, here, m, y, plane, cells + v * job->cells, piece[v][m][y][n][e],
+                                 piece[v][m][y][n][2 + e]);
                     piece[v][m][y][n][e] = piece[v][m][y][n][2 + e] = 0;
                 }
             }
@@ -346,12 +374,13 @@ DEVICE void add_points(const NEAR struct near *near, const struct place *here, u
             c1.x = c1.y = 0;
         UNROLL
         for (int m = 0; m < MT; m++) {
-            REAL x0 = DIM > 1 ? w0[8 * m + G] : G == near->bin[p0][1],
-                 x1 = DIM > 1 ? w1[8 * m + G] : G == near->bin[p1][1] + 1;
-            set_a(&a[v][m], 0, x0 * c0.x);
-            set_a(&a[v][m], 1, x0 * c0.y);
-            set_a(&a[v][m], 2, x1 * c1.x);
-            set_a(&a[v][m], 3, x1 * c1.y);
+            UNROLL
+            for (int h = 0; h < 2; h++) {
+                REAL x0 = DIM > 1 ? w0[8 * m + CELL_OF(h)] : G == near->bin[p0][1],
+                     x1 = DIM > 1 ? w1[8 * m + CELL_OF(h)] : G == near->bin[p1][1] + 1;
+                set_a(&a[v][m], h, x0 * PART_OF(c0, h));
+                set_a(&a[v][m], 2 + h, x1 * PART_OF(c1, h));
+            }
         }
     }
     UNROLL
@@ -431,7 +460,7 @@ DEVICE void get_planes(const struct gpu_nufft *job, const struct place *here, u3
         for (int y = 0; y < MINE; y++) {
             UNROLL
             for (int m = 0; m < MT; m++) {
-                const PAIR *cell = cells + cell_at(job, here, m, y, plane);
+                const PAIR *cell = cells + cell_at(job, here, m, G, y, plane);
                 EACH_VECTOR(v)
                 {
                     PAIR g;
