@@ -72,26 +72,17 @@ static int set_grid(hcy_nufft_job *job, const hcy_nufft_options *opts, double up
     return 0;
 }
 
-static double cells_cost(const hcy_nufft_job *job)
-{
-    double cells = job->precision == HCY_F64 ? 8 : 6;
-    for (unsigned d = 0; d < job->dim; d++)
-        cells *= (double)job->grid[d];
-    return cells * (job->dim == 1 ? 1.5 : 1);
-}
-
-/* What a GPU gains on this grid: in double an H200 transforms 512^3 in 2.3 ms, 480^3 in 3.2; 240^3 and 256^3 take
- * the same time. */
-static double gain(const hcy_nufft *p, const hcy_nufft_job *job)
+static double n_cells(const hcy_nufft_job *job)
 {
     double cells = 1;
-    for (unsigned d = 0; d < job->dim; d++) {
+    for (unsigned d = 0; d < job->dim; d++)
         cells *= (double)job->grid[d];
-        if (job->grid[d] & (job->grid[d] - 1))
-            return 0;
-    }
-    bool gpu = p->dev && hcy_device_get_info(p->dev)->kind == HCY_KIND_GPU;
-    return gpu && job->dim == 3 && cells >= 0x1p25 ? cells_cost(job) / 3 : 0;
+    return cells;
+}
+
+static double cells_cost(const hcy_nufft_job *job)
+{
+    return n_cells(job) * (job->precision == HCY_F64 ? 8 : 6) * (job->dim == 1 ? 1.5 : 1);
 }
 
 /* ns of one thread, about: a row of cells takes whole vectors. */
@@ -101,6 +92,27 @@ double hcy__nufft_cost(const hcy_nufft_job *job, size_t n_points)
     double lanes = wide ? 4 : 8, rows = pow(job->width, job->dim - 1);
     double vectors = ceil(job->width / lanes);
     return (double)n_points * (20 + rows * vectors) + cells_cost(job);
+}
+
+static bool is_power_of_2(uint64_t n)
+{
+    return !(n & (n - 1));
+}
+
+/* On the plan's device, as hcy__nufft_cost() counts.  GPUs differ in 3-D: a large grid of powers of two costs two thirds
+ * (an H200 transforms 512^3 doubles in 2.3 ms, 480^3 in 3.2; 240^3 and 256^3 take the same time), and a point of doubles
+ * 0.04 ns per cell of its width, because tensor cores multiply whole tiles of a window (0.35 ns for 7, 0.42 for 10,
+ * 0.55 for 13; a unit here is 0.004 ns of it). */
+static double cost_on(const hcy_nufft *p, const hcy_nufft_job *job, size_t n_points)
+{
+    const uint64_t *grid = job->grid;
+    double cells = cells_cost(job);
+    if (p->dim < 3 || !p->dev || hcy_device_get_info(p->dev)->kind != HCY_KIND_GPU)
+        return hcy__nufft_cost(job, n_points);
+    double points = job->precision == HCY_F64 && !p->opts.deterministic ? (double)n_points * (8 + 9.3 * job->width)
+                                                                         : hcy__nufft_cost(job, n_points) - cells;
+    bool quick = n_cells(job) >= 0x1p25 && is_power_of_2(grid[0]) && is_power_of_2(grid[1]) && is_power_of_2(grid[2]);
+    return points + (quick ? cells / 1.5 : cells);
 }
 
 /* Of the grid that came out, per axis the least. */
@@ -158,7 +170,7 @@ int hcy__nufft_choose(hcy_nufft *p, size_t n_points)
         int status = set_grid(&job, &p->opts, s, hcy__nufft_width_for(p, s));
         if (status)
             return status;
-        double now = hcy__nufft_cost(&job, n_points) - gain(p, &job);
+        double now = cost_on(p, &job, n_points);
         if (!i || now < best) {
             best = now;
             p->job = job;
