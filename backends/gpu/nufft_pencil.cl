@@ -310,8 +310,8 @@ DEVICE u64 offset_of(const struct gpu_nufft *job, u32 plane)
 #define IS_MUCH(added) (PRECISION == 1 && !ROUNDED && (added) >= 96)
 
 /* Sums of tile m and row y to cells of a plane. */
-DEVICE void put_sums(const struct gpu_nufft *job, const struct place *here, int m, int y, u32 plane, PAIR *cells, REAL a,
-                     REAL b)
+DEVICE void put_sums(const struct gpu_nufft *job, const struct place *here, int m, int y, u32 plane, PAIR *cells,
+                     REAL a, REAL b)
 {
 #if SINGLY
     if (IS_CELL(m, 0))
