@@ -9,9 +9,10 @@
 
 #include <math.h>
 
+/* Of a number of a piece: integers of 64 bits are summed where the order of points shall not count. */
 static uint32_t real_words(const hcy_nufft_job *job)
 {
-    return job->precision == HCY_F64 ? 2 : 1;
+    return job->precision == HCY_F64 || job->flags & HCY_NUFFT_FIXED_ORDER ? 2 : 1;
 }
 
 /* Points of a slab. */

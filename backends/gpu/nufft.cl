@@ -47,12 +47,19 @@ struct ALIGNED near {
 #endif
 };
 
+/* With FIXED what is spread is summed in integers, below. */
+#if FIXED && SPREADS
+#define SUM u64
+#else
+#define SUM REAL
+#endif
+
 /* Where the group is, and its piece of the grid. */
 struct piece {
     u32 key, pencil[2];
     u32 base, turn;    /* its first plane, and where that stands in the ring */
     u64 column[SLOTS]; /* in the grid; of a slot */
-    REAL re[VECTORS][SLOTS][PART], im[VECTORS][SLOTS][PART];
+    SUM re[VECTORS][SLOTS][PART], im[VECTORS][SLOTS][PART];
 };
 
 #define EACH_SLOT(s) \
@@ -263,9 +270,9 @@ DEVICE void start(struct piece *here)
 }
 
 #if SPREADS
-/* FIXED: pieces are added in 64-bit fixed point, whose sums do not depend on their order (and within a piece points
- * have one); the scale is the power of 2 with which no sum can overflow: the largest strength at all points that reach
- * a cell.  The grid is of integers then, and made floating point in the end. */
+/* FIXED: a point's share of a cell is an integer, so sums do not depend on their order, nor on that of the points; the
+ * scale is the power of 2 with which no share takes more than 51 bits, and no sum can overflow: the largest strength at
+ * all points that reach a cell.  The grid is of integers, and made floating point in the end. */
 #if FIXED
 #define CELL u64
 struct fixed {
@@ -275,17 +282,18 @@ struct fixed {
 /* The exponent of the scale, as in a double.  0x7ff: a strength is no number, or infinite. */
 DEVICE u64 scale_of(const struct gpu_nufft *job, const struct gpu_nufft_head *head, u32 exponent)
 {
-    u64 terms = (u64)head->most * job->reach, bits = 1, scale;
+    u64 terms = (u64)head->most * job->reach, bits = 11, scale;
     terms = terms < job->n_points ? terms : job->n_points;
     while (terms >> bits)
         bits++;
-    /* strengths < 2^(exponent - 1022), weights < 2, sums < 2^62 */
+    /* strengths < 2^(exponent - 1022), weights < 2, shares < 2^51, sums < 2^62 */
     scale = 2106 - exponent - bits;
     return exponent == 0x7ff ? 0x7ff : scale < 2045 ? scale : 2045;
 }
-#define IN_FIXED(scale, x) ((u64)(i64)rint((double)(x) * (scale)))
-#define PUT(scale, cell, a, b) \
-    (ATOMIC_ADD64((cell), IN_FIXED(scale, a)), ATOMIC_ADD64((cell) + 1, IN_FIXED(scale, b)))
+#define PUT(cell, a, b) (ATOMIC_ADD64((cell), (a)), ATOMIC_ADD64((cell) + 1, (b)))
+#define SCALED double
+/* Rounded where 1.5 2^52, to which it is added, has its last bit. */
+#define SHARE(a, z) (AS_BITS64((a) * (double)(z) + 6755399441055744.0) - 0x4338000000000000ull)
 
 KERNEL GROUP_OF(GROUP_SIZE)
 void gpu_nufft_largest(u64 n, BUFFER(const REAL, strengths), BUFFER(struct fixed, fixed))
@@ -309,11 +317,13 @@ void gpu_nufft_floating(struct gpu_nufft job, BUFFER(const struct gpu_nufft_head
 }
 #else
 #define CELL REAL
-#define PUT(scale, cell, a, b) ATOMIC_ADD_PAIR(cell, a, b)
+#define PUT(cell, a, b) ATOMIC_ADD_PAIR(cell, a, b)
+#define SCALED REAL
+#define SHARE(a, z) ((a) * (z))
 #endif
 
 /* Planes before `limit` to the grids. */
-DEVICE void put_planes(const struct gpu_nufft *job, struct piece *here, u32 limit, const double *scales, CELL *grid)
+DEVICE void put_planes(const struct gpu_nufft *job, struct piece *here, u32 limit, CELL *grid)
 {
     EACH_PLACE(r)
     {
@@ -326,7 +336,7 @@ DEVICE void put_planes(const struct gpu_nufft *job, struct piece *here, u32 limi
             EACH_SLOT(s)
             {
                 if (IS_SLOT(s) && IS_VECTOR(job, v))
-                    PUT(scales[v], cells + 2 * here->column[s], here->re[v][s][r], here->im[v][s][r]);
+                    PUT(cells + 2 * here->column[s], here->re[v][s][r], here->im[v][s][r]);
                 here->re[v][s][r] = here->im[v][s][r] = 0;
             }
             cells += 2 * job->cells;
@@ -345,7 +355,7 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
 {
     OPEN(const struct record, records) OPEN(const REAL, table) OPEN(const REAL, strengths) OPEN(CELL, grids)
     LOCAL struct near near[1];
-    double scales[VECTORS];
+    SCALED scales[VECTORS];
     const REAL *c = strengths + 2 * job.n_points * FIRST_VECTOR;
     CELL *grid = grids + 2 * job.cells * FIRST_VECTOR;
     u64 first = (u64)GROUP * job.range, last = first + job.range < job.n_points ? first + job.range : job.n_points;
@@ -368,7 +378,7 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
             if (near->key[p] != here.key) {
                 int same = IS_SAME_PENCIL(near, p, &here);
                 if (here.key != NO_KEY)
-                    put_planes(&job, &here, same ? near->slab[p] * ZS : 0xffffffffu, scales, grid);
+                    put_planes(&job, &here, same ? near->slab[p] * ZS : 0xffffffffu, grid);
                 go_to(&job, near, p, same, &here);
             }
             EACH_SLOT(s)
@@ -376,17 +386,17 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
                 REAL xy = XY(near, p, s);
                 EACH_VECTOR(v)
                 {
-                    REAL a = near->c[p][v][0] * xy, b = near->c[p][v][1] * xy;
+                    SCALED a = near->c[p][v][0] * xy * scales[v], b = near->c[p][v][1] * xy * scales[v];
                     EACH_PLACE(r)
                     {
-                        here.re[v][s][r] += a * z[r];
-                        here.im[v][s][r] += b * z[r];
+                        here.re[v][s][r] += SHARE(a, z[r]);
+                        here.im[v][s][r] += SHARE(b, z[r]);
                     }
                 }
             }
         }
     }
-    put_planes(&job, &here, 0xffffffffu, scales, grid);
+    put_planes(&job, &here, 0xffffffffu, grid);
 }
 #else
 /* Planes from `from` on, of those that the slab's windows reach. */
