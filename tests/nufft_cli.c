@@ -283,6 +283,16 @@ static void check_options(void)
     ok(!said("type 1"), "... has none");
     is_int(command(COMMON "--check"), 0, "--check");
     ok(said("error against the direct sum"), "... says what it found");
+    is_int(remove(at("y.npy")), 0, "... and writes the result");
+    for (size_t i = 0; i < p.m; i++)
+        ((double *)p.x[0])[i] += 1e9;
+    save(&p);
+    is_int(command(COMMON GRID "-e 1e-12 --check"), 1, "--check where points are too far away for eps");
+    ok(said("above 10 eps: y.npy is not written") && access(at("y.npy"), F_OK), "... says so");
+    is_int(command(COMMON GRID "-e 1e-12"), 0, "... which is done without");
+    for (size_t i = 0; i < p.m; i++)
+        ((double *)p.x[0])[i] -= 1e9;
+    save(&p);
     is_int(command(COMMON "-d cpu@threads=1"), 0, "--device");
     ok(said("cpu@threads=1"), "... is used");
     is_int(command(COMMON "-d nothing"), 1, "... and refused if it is not there");
@@ -344,12 +354,14 @@ static void check_usage(void)
         { "-t 1 -p c.npy -i c.npy -o y.npy -n 9", "must be real", 1 },
         { "-t 1 -p c.npy -i c.npy -o y.npy -n 9", "complex [50]", 1 },
         { "-t 1 -p four.npy -i c.npy -o y.npy -n 9", "it is [2][4]", 1 },
+        { "-t 3 -p x.npy -i c.npy -o y.npy --targets c.npy", "must be real", 1 },
+        { "-t 3 -p x.npy -i c.npy -o y.npy --targets one.npy", "points have 2 axes, targets 1", 1 },
         { "-t 1 -p none.npy -i c.npy -o y.npy -n 9", "none.npy", 1 },
         { "-t 1 -p x.npy -i c.npy -o no/y.npy -n 9,9", "no/y.npy", 1 },
     };
     double eight[8] = { 0 };
-    hcy_array four = array_of(eight, 8, 0, 2, 2, 4, 0);
-    if (hcy_array_write(&four, at("four.npy")))
+    hcy_array four = array_of(eight, 8, 0, 2, 2, 4, 0), one = array_of(eight, 8, 0, 1, 8, 0, 0);
+    if (hcy_array_write(&four, at("four.npy")) || hcy_array_write(&one, at("one.npy")))
         bail_out("%s", hcy_last_error()->text);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         is_int(command(cases[i].words), cases[i].status, "nufft %s", cases[i].words);

@@ -220,7 +220,11 @@ static void check_statuses(void)
     finufft_default_opts(&o);
     is_int(finufft_makeplan(4, 1, n, 1, 1, 1e-6, &plan, &o), 10, "type 4");
     is_int(finufft_makeplan(1, 4, n, 1, 1, 1e-6, &plan, NULL), 12, "4 dimensions");
-    is_int(finufft_execute(NULL, c, f), 16, "no plan to execute");
+    is_int(finufft_execute(NULL, c, f), FINUFFT_ERR_PLAN_NOTVALID, "no plan to execute");
+    is_int(finufft_setpts(NULL, 10, x, x, x, 0, x, x, x), FINUFFT_ERR_PLAN_NOTVALID, "... nor for points");
+    is_int(finufft_makeplan(1, 1, n, 1, 1, 1e-6, &plan, &o), 0, "a plan");
+    is_int(finufft_execute(plan, c, f), FINUFFT_ERR_PLAN_NOTVALID, "... without points");
+    is_int(finufft_destroy(plan), 0, "... destroyed");
     o.spreadinterponly = 1;
     is_int(finufft_makeplan(1, 1, n, 1, 1, 1e-6, &plan, &o), FINUFFT_ERR_SPREAD_BOX_SMALL,
            "spreading alone, a small grid");
@@ -236,7 +240,7 @@ static void check_statuses(void)
     o.fftw_lock_fun = lock; /* not called: it has no data */
     is_int(finufft_makeplan(1, 1, n, 1, 1, 1e-6, &plan, &o), FINUFFT_ERR_LOCK_FUNS_INVALID,
            "one of two lock functions");
-    const double wide[4] = { 0, 1e8, -3e7, 5e7 };
+    const double wide[4] = { 0, 3000, -1000, 2000 }; /* 5e6 cells an axis */
     is_int(finufft2d3(4, wide, wide, c, 1, 1e-6, 4, wide, wide, f, NULL), FINUFFT_ERR_MAXNALLOC,
            "a grid above 1e12 cells, though a few sums could be done without one");
     is_int(finufft_makeplan(1, 1, n, 1, 1, 1e-6, NULL, NULL), FINUFFT_ERR_INVALID_ARGUMENT, "no place for a plan");
@@ -290,6 +294,27 @@ static void check_one_stage(void)
     is_int(finufftf1d1(0, NULL, NULL, 1, 1e-3f, 0, NULL, &o), 0, "... to no grid");
 }
 
+/* The device is what HALCYON_DEVICE names: here one of hardly any memory. */
+static void check_device(void)
+{
+    const double x[3] = { 1, 2, 3 };
+    const float _Complex c[3] = { 1, 2, 3 };
+    float _Complex f[40];
+    float points[3] = { 1, 2, 3 };
+    finufft_opts o;
+    finufft_plan plan;
+    const int64_t n[1] = { 3000 };
+    finufft_default_opts(&o);
+    o.upsampfac = 2; /* not a sum of the host's */
+    setenv("HALCYON_DEVICE", "cpu@threads=1@discrete=1@memory=20000", 1);
+    is_int(finufft_makeplan(1, 1, n, 1, 1, 1e-6, &plan, &o), 0, "a device of 20 000 bytes");
+    is_int(finufft_setpts(plan, 3, x, NULL, NULL, 0, NULL, NULL, NULL), FINUFFT_ERR_ALLOC, "... which are not enough");
+    is_int(finufft_destroy(plan), 0, "... destroyed");
+    setenv("HALCYON_DEVICE", "nothing", 1);
+    ok(finufftf1d1(3, points, c, 1, 1e-3f, 40, f, &o) > FINUFFT_WARN_EPS_TOO_SMALL, "a device that is not there");
+    unsetenv("HALCYON_DEVICE");
+}
+
 int main(void)
 {
     hcy_device *dev;
@@ -305,5 +330,6 @@ int main(void)
     check_locks();
     check_one_stage();
     check_statuses();
+    check_device();
     return done_testing();
 }

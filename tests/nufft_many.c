@@ -296,6 +296,10 @@ static void check_split_arguments(hcy_device *const *devices)
     is_int(hcy_nufft_split_create(&s, devices, 2, 5, 2, modes, 1, 1, 1e-6, NULL), HCY_EINVAL, "type 5");
     is_int(hcy_nufft_split_create(&s, devices, 2, 1, 2, modes, 1, 1, 1e-6, NULL), 0, "two devices");
     is_int(hcy_nufft_split_execute(s, p.c, p.f, 0), HCY_ESTATE, "... no points yet");
+    is_int(hcy_nufft_split_set_points(NULL, 0, NULL, 0, NULL), HCY_EINVAL, "... no plan for points");
+    is_int(hcy_nufft_split_set_points(s, 100, (const void *const *)p.x, 0, NULL), 0, "... points");
+    is_int(hcy_nufft_split_execute(s, NULL, p.f, 0), HCY_EINVAL, "... no strengths");
+    is_int(hcy_nufft_split_execute(s, p.c, NULL, 0), HCY_EINVAL, "... no coefficients");
     is_int(hcy_nufft_split_set_points(s, -1, (const void *const *)p.x, 0, NULL), HCY_EINVAL, "... fewer than 0");
     is_int(hcy_nufft_split_set_points(s, 0, (const void *const *)p.x, 0, NULL), 0, "... no points");
     is_int(hcy_nufft_split_execute(s, NULL, p.f, 0), 0, "... executed");

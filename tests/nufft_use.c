@@ -286,6 +286,15 @@ static void check_destroyed(hcy_device *dev)
 #endif
 }
 
+/* A device that has none of the kernels. */
+static void check_lacking(void)
+{
+    hcy_nufft *plan = NULL;
+    hcy_device *null = cts_open_spec("null");
+    st_is(hcy_nufft_create(&plan, null, 1, 2, modes, 1, 1, 1e-6, NULL), HCY_EUNSUPPORTED, "a device without kernels");
+    hcy_device_release(null);
+}
+
 /* A terabyte of grid. */
 static void check_beyond_memory(hcy_device *dev)
 {
@@ -327,6 +336,7 @@ int main(int argc, char **argv)
     check_sort(dev);
     check_foreign(dev);
     check_destroyed(dev);
+    check_lacking();
     check_beyond_memory(dev);
     hcy_device_release(dev);
     return done_testing();

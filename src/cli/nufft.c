@@ -291,11 +291,13 @@ static int run_plan(struct job *j, hcy_nufft *plan)
 {
     void *c = j->type == 2 ? j->out.data : j->data, *f = j->type == 2 ? j->data : j->out.data;
     double begun = progress_seconds(&j->progress);
-    progress_say(&j->progress, "setting %zu points ...", j->m);
+    bool compiles = strcmp(hcy_device_get_info(j->dev)->backend, "cpu") != 0;
+    const char *words = compiles ? " (the first time kernels are compiled)" : "";
+    progress_say(&j->progress, "setting %zu points%s ...", j->m, words);
     int status = hcy_nufft_set_points(plan, (int64_t)j->m, (const void *const *)j->x,
                                       j->type == 3 ? (int64_t)j->n : 0, (const void *const *)j->s);
     double set = progress_seconds(&j->progress);
-    progress_say(&j->progress, "transforming ...");
+    progress_say(&j->progress, "transforming%s ...", words);
     if (!status)
         status = hcy_nufft_execute(plan, c, f);
     double done = progress_seconds(&j->progress);
@@ -331,7 +333,7 @@ static int transform(struct job *j)
         progress_clear(&j->progress);
         fprintf(stderr, "error against the direct sum: %.2e (eps %g)\n", error, j->eps);
         if (!(error <= 10 * j->eps))
-            return CLI_FAILED;
+            return cli_error("that is above 10 eps: %s is not written", j->v->out), CLI_FAILED;
     }
     if (!status)
         status = hcy_array_write(&j->out, j->v->out);
