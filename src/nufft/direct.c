@@ -29,11 +29,6 @@ static size_t padded(size_t n)
     return (n + LANES - 1) / LANES * LANES;
 }
 
-static size_t n_targets_of(const hcy_nufft *p)
-{
-    return p->type == 3 ? p->n_targets : p->n_modes;
-}
-
 /* ns of a transform of one vector, measured, and a tenth of what setting the points takes: sines and cosines. */
 static double cost(const hcy_nufft *p, double n_points, size_t n_targets)
 {
@@ -244,7 +239,7 @@ static void one_point(const hcy_nufft *p, size_t j, double *fr, double *fi, doub
 static void move_modes(const hcy_nufft *p, char *f, double *fr, double *fi, double s, bool in)
 {
     const struct hcy__nufft_direct *d = p->direct;
-    size_t last = padded(d->real_n), n = n_targets_of(p);
+    size_t last = padded(d->real_n), n = hcy__nufft_results(p);
     for (size_t k = 0; k < n; k++) {
         size_t at = k / d->real_n * last + k % d->real_n;
         if (in) {
@@ -319,14 +314,14 @@ static int one_vector(const hcy_nufft *p, char *c, char *f, double *fr, double *
 int hcy__nufft_run_direct(const hcy_nufft *p, char *c, char *f, size_t n_vectors, bool adjoint)
 {
     const struct hcy__nufft_direct *d = p->direct;
-    size_t n = n_targets_of(p) / d->real_n * padded(d->real_n), complex_ = 2 * hcy__nufft_real(p);
+    size_t n = hcy__nufft_results(p) / d->real_n * padded(d->real_n), complex_ = 2 * hcy__nufft_real(p);
     double *room = n <= SIZE_MAX / 32 ? calloc(n, 2 * sizeof *room) : NULL;
     if (!room)
         return hcy_fail(HCY_ENOMEM, "out of memory for %zu coefficients", n);
     int status = 0;
     for (size_t v = 0; v < n_vectors && !status; v++)
-        status = one_vector(p, c + v * p->n_points * complex_, f + v * n_targets_of(p) * complex_, room, room + n, n,
-                            adjoint);
+        status = one_vector(p, c + v * p->n_points * complex_, f + v * hcy__nufft_results(p) * complex_, room, room + n,
+                            n, adjoint);
     free(room);
     return status;
 }

@@ -64,6 +64,12 @@ static inline size_t hcy__nufft_real(const hcy_nufft *p)
     return p->opts.precision == HCY_F64 ? 8 : 4;
 }
 
+/* Of a vector: coefficients, or what stands for them. */
+static inline size_t hcy__nufft_results(const hcy_nufft *p)
+{
+    return p->type == 3 ? p->n_targets : p->n_modes;
+}
+
 /* choose.c: width and fine grid for n_points; HCY_ERANGE, HCY_EINVAL. */
 int hcy__nufft_choose(hcy_nufft *plan, size_t n_points);
 /* The window's width for this upsampling. */
@@ -134,9 +140,11 @@ int hcy__nufft_run_direct(const hcy_nufft *plan, char *c, char *f, size_t n_vect
 int hcy__nufft_gridded(hcy_nufft **gridded, hcy_nufft *plan);
 
 /* pieces.c */
-/* How many of n points are taken to the device at a time; 0: all, and as many vectors as the plan wants. */
+/* How many of n points are taken to the device at a time; 0: all, and as many vectors as the plan wants.  Type 3:
+ * window and grid are chosen. */
 int hcy__nufft_piece_length(const hcy_nufft *plan, size_t n, size_t *length);
-int hcy__nufft_set_pieces(hcy_nufft *plan, const void *const *points, size_t length);
+int hcy__nufft_set_pieces(hcy_nufft *plan, const void *const *points, const void *const *targets,
+                          size_t length);
 void hcy__nufft_free_pieces(struct hcy__nufft_pieces *pieces);
 int hcy__nufft_pieces_info(hcy_nufft_info *info, const hcy_nufft *plan);
 int hcy__nufft_run_pieces(const hcy_nufft *plan, char *c, char *f, size_t n_vectors, bool adjoint);
@@ -144,6 +152,8 @@ int hcy__nufft_run_pieces(const hcy_nufft *plan, char *c, char *f, size_t n_vect
 void hcy__nufft_add(void *to, const void *from, size_t n, size_t real);
 
 /* type3.c */
+/* Of the type 2 that is part of it: window and grid for the plan's targets. */
+int hcy__nufft_inner_job(const hcy_nufft *plan, hcy_nufft_job *job);
 int hcy__nufft_set_type3(hcy_nufft *plan, size_t n_points, const void *const *points, size_t n_targets,
                          const void *const *targets);
 

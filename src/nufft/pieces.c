@@ -15,7 +15,7 @@ enum { LEAST = 1024 }; /* points of a piece, at least */
 struct hcy__nufft_pieces {
     hcy_nufft *plan; /* of one vector, and the points from `at` on */
     size_t length, at;
-    void *x[3];      /* all points */
+    void *x[3], *t[3]; /* all points, and all targets */
     pthread_mutex_t lock;
 };
 
@@ -37,28 +37,53 @@ static int scratch(const hcy_nufft *p, const hcy_nufft_job *job, int kernel, siz
     return status;
 }
 
+static double grid_bytes(const hcy_nufft *p, const hcy_nufft_job *job, size_t batch)
+{
+    double bytes = (double)batch * 2 * (double)hcy__nufft_real(p);
+    for (int d = 0; d < p->dim; d++)
+        bytes *= (double)job->grid[d];
+    return bytes;
+}
+
+/* The larger of the scratches of what is between points and grid (type 3: and the type 2 that follows) and modes. */
+static int working(const hcy_nufft *p, const hcy_nufft_job *job, const hcy_nufft_job *inner, size_t batch,
+                   double *bytes)
+{
+    double spread = 0, interp = 0, modes = 0;
+    int status = scratch(p, job, SPREAD, 6, batch, &spread);
+    if (!status)
+        status = scratch(p, inner, INTERP, 6, batch, &interp);
+    if (!status)
+        status = scratch(p, inner, TO_MODES, 5, batch, &modes);
+    if (!p->kernels[TO_MODES])
+        modes = grid_bytes(p, inner, batch); /* a general FFT's working memory: not known, about as much */
+    *bytes = fmax(modes, fmax(spread, interp));
+    return status;
+}
+
 /* Bytes of device memory that n points and their transform take, `batch` vectors at once. */
 static int need(const hcy_nufft *p, size_t n, size_t batch, double *bytes)
 {
     hcy_nufft q = { .dev = p->dev, .opts = p->opts, .type = p->type, .dim = p->dim, .eps = p->eps, .job = p->job };
-    double sorted = 0, spread = 0, interp = 0, modes = 0, grid = (double)batch * 2 * (double)hcy__nufft_real(p);
-    const double complex_ = grid;
-    int status = hcy__nufft_choose(&q, n ? n : 1);
+    hcy_nufft_job inner;
+    const double one = 2 * (double)hcy__nufft_real(p), results = (double)hcy__nufft_results(p);
+    double sorted = 0, targets = 0, work = 0, coordinates = (double)n * p->dim * (p->type == 3 ? 8 : one / 2);
+    int status = p->type == 3 ? hcy__nufft_inner_job(p, &inner) : hcy__nufft_choose(&q, n ? n : 1);
     q.job.n_points = n;
+    if (p->type != 3)
+        inner = q.job;
     if (!status)
         status = scratch(p, &q.job, SORT, 6, n, &sorted);
+    if (!status && p->type == 3)
+        status = scratch(p, &inner, SORT, 6, p->n_targets, &targets);
     if (!status)
-        status = scratch(p, &q.job, SPREAD, 6, batch, &spread);
-    if (!status)
-        status = scratch(p, &q.job, INTERP, 6, batch, &interp);
-    if (!status)
-        status = scratch(p, &q.job, TO_MODES, 5, batch, &modes);
-    for (int d = 0; d < p->dim; d++)
-        grid *= (double)q.job.grid[d];
-    modes = p->kernels[TO_MODES] ? modes : grid; /* a general FFT's working memory: not known, about as much */
-    double points = (double)n * p->dim * (double)hcy__nufft_real(p);
-    double work = grid + fmax(modes, fmax(spread, interp)) + complex_ * ((double)n + (double)p->n_modes);
-    *bytes = status ? 0 : sorted + fmax(points, work);
+        status = working(p, &q.job, &inner, batch, &work);
+    work += grid_bytes(p, &q.job, batch) + (double)batch * one * ((double)n + results);
+    if (p->type == 3) { /* factors of both ends, and one end multiplied */
+        targets += one * ((double)n + results);
+        work += grid_bytes(p, &inner, batch) + (double)batch * one * fmax((double)n, results);
+    }
+    *bytes = status ? 0 : sorted + targets + fmax(coordinates, work);
     return status;
 }
 
@@ -86,7 +111,7 @@ int hcy__nufft_piece_length(const hcy_nufft *p, size_t n, size_t *length)
 {
     double bytes, limit;
     *length = 0;
-    if (!n || p->whole || p->type == 3 || is_little(p, n))
+    if (!n || p->whole || (p->type != 3 && is_little(p, n)))
         return 0;
     limit = limit_of(p);
     int status = need(p, n, p->batch, &bytes);
@@ -97,6 +122,10 @@ int hcy__nufft_piece_length(const hcy_nufft *p, size_t n, size_t *length)
         if (bytes <= limit)
             break;
     }
+    if (!status && p->type == 3 && bytes > limit)
+        status = hcy_fail(HCY_ENOMEM, "%zu targets and their grid need %.3g bytes of the device, which has %.3g: fewer "
+                                      "targets at a time, or points and targets nearer to each other",
+                          p->n_targets, bytes, limit);
     size_t count = (n - 1) / *length + 1;
     *length = (n - 1) / count + 1;
     return status;
@@ -104,14 +133,14 @@ int hcy__nufft_piece_length(const hcy_nufft *p, size_t n, size_t *length)
 
 /* --- Points --- */
 
-static int copy_points(hcy_nufft *p, struct hcy__nufft_pieces *s, const void *const *points)
+static int copy_points(const hcy_nufft *p, void *copies[3], const void *const *points, size_t n)
 {
-    size_t bytes = p->n_points * hcy__nufft_real(p);
+    size_t bytes = n * hcy__nufft_real(p);
     for (int d = 0; d < p->dim; d++) {
-        s->x[d] = malloc(bytes);
-        if (!s->x[d])
-            return hcy_fail(HCY_ENOMEM, "out of memory for a copy of %zu points", p->n_points);
-        memcpy(s->x[d], points[d], bytes);
+        copies[d] = malloc(bytes);
+        if (!copies[d])
+            return hcy_fail(HCY_ENOMEM, "out of memory for a copy of %zu points", n);
+        memcpy(copies[d], points[d], bytes);
     }
     return 0;
 }
@@ -126,7 +155,8 @@ static int set_piece(const hcy_nufft *p, struct hcy__nufft_pieces *s, size_t at)
         x[d] = (const char *)s->x[d] + at * hcy__nufft_real(p);
     s->at = SIZE_MAX;
     s->plan->first_number = p->first_number + at;
-    int status = hcy_nufft_set_points(s->plan, (int64_t)n, x, 0, NULL);
+    int status =
+        hcy_nufft_set_points(s->plan, (int64_t)n, x, (int64_t)p->n_targets, (const void *const *)s->t);
     s->at = status ? SIZE_MAX : at;
     return status;
 }
@@ -144,7 +174,7 @@ static int make_plan(const hcy_nufft *p, hcy_nufft **plan)
     return status;
 }
 
-int hcy__nufft_set_pieces(hcy_nufft *p, const void *const *points, size_t length)
+int hcy__nufft_set_pieces(hcy_nufft *p, const void *const *points, const void *const *targets, size_t length)
 {
     struct hcy__nufft_pieces *s = calloc(1, sizeof *s);
     if (!s)
@@ -153,12 +183,15 @@ int hcy__nufft_set_pieces(hcy_nufft *p, const void *const *points, size_t length
     p->pieces = s;
     s->length = length;
     s->at = SIZE_MAX;
-    int status = copy_points(p, s, points);
+    int status = copy_points(p, s->x, points, p->n_points);
+    if (!status && p->type == 3)
+        status = copy_points(p, s->t, targets, p->n_targets);
     if (!status)
         status = make_plan(p, &s->plan);
     if (!status)
         status = set_piece(p, s, 0);
-    for (size_t at = s->length; !status && at < p->n_points && p->opts.check_points; at += s->length)
+    bool looks = p->opts.check_points && p->type != 3; /* which has looked at all of them */
+    for (size_t at = s->length; !status && at < p->n_points && looks; at += s->length)
         status = set_piece(p, s, at);
     return status;
 }
@@ -168,8 +201,10 @@ void hcy__nufft_free_pieces(struct hcy__nufft_pieces *s)
     if (!s)
         return;
     hcy_nufft_destroy(s->plan);
-    for (int d = 0; d < 3; d++)
+    for (int d = 0; d < 3; d++) {
         free(s->x[d]);
+        free(s->t[d]);
+    }
     pthread_mutex_destroy(&s->lock);
     free(s);
 }
@@ -200,21 +235,21 @@ static int run_piece(const hcy_nufft *p, const struct hcy__nufft_pieces *s, char
     bool adds = (p->type == 2) == adjoint && s->at;
     int status = hcy__nufft_execute_some(s->plan, c + s->at * 2 * hcy__nufft_real(p), adds ? sums : f, 1, adjoint);
     if (!status && adds)
-        hcy__nufft_add(f, sums, 2 * p->n_modes, hcy__nufft_real(p));
+        hcy__nufft_add(f, sums, 2 * hcy__nufft_results(p), hcy__nufft_real(p));
     return status;
 }
 
 int hcy__nufft_run_pieces(const hcy_nufft *p, char *c, char *f, size_t n_vectors, bool adjoint)
 {
     struct hcy__nufft_pieces *s = p->pieces;
-    size_t complex_ = 2 * hcy__nufft_real(p);
-    char *sums = malloc(p->n_modes * complex_);
-    int status = sums ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for the sums of %zu coefficients", p->n_modes);
+    size_t complex_ = 2 * hcy__nufft_real(p), results = hcy__nufft_results(p);
+    char *sums = malloc(results * complex_);
+    int status = sums ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for the sums of %zu coefficients", results);
     pthread_mutex_lock(&s->lock);
     for (size_t at = 0; !status && at < p->n_points; at += s->length) {
         status = set_piece(p, s, at);
         for (size_t v = 0; !status && v < n_vectors; v++)
-            status = run_piece(p, s, c + v * p->n_points * complex_, f + v * p->n_modes * complex_, sums, adjoint);
+            status = run_piece(p, s, c + v * p->n_points * complex_, f + v * results * complex_, sums, adjoint);
     }
     pthread_mutex_unlock(&s->lock);
     free(sums);

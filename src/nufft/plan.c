@@ -419,7 +419,7 @@ static int set_host_points(hcy_nufft *p, size_t n, const void *const *points)
     }
     drop(&p->table);
     drop(&p->factors);
-    return hcy__nufft_set_pieces(p, points, length);
+    return hcy__nufft_set_pieces(p, points, NULL, length);
 }
 
 static int end_points(hcy_nufft *p, int status)

@@ -234,7 +234,7 @@ static int empty(hcy_nufft *p, bool adjoint, bool *writes_c)
 
 static size_t vector_bytes(const hcy_nufft *p, bool of_c)
 {
-    return (of_c ? p->n_points : p->type == 3 ? p->n_targets : p->n_modes) * 2 * hcy__nufft_real(p);
+    return (of_c ? p->n_points : hcy__nufft_results(p)) * 2 * hcy__nufft_real(p);
 }
 
 int hcy__nufft_borrow(hcy_buffer **out, hcy_buffer **own, hcy_nufft *p, hcy_queue *q, void *host, size_t size,

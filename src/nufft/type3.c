@@ -87,12 +87,21 @@ static double inner_eps(const hcy_nufft *p)
     return fmax(p->eps / 5, p->opts.precision == HCY_F32 ? 0x1p-23 : 0x1p-52);
 }
 
-/* Of the spreading, and of the type 2 that follows. */
-static int cost(const hcy_nufft *p, size_t n, size_t n_targets, double *ns)
+int hcy__nufft_inner_job(const hcy_nufft *p, hcy_nufft_job *job)
 {
     hcy_nufft inner = { .opts = p->opts, .type = 2, .dim = p->dim, .eps = inner_eps(p), .job = p->job };
-    int status = hcy__nufft_choose(&inner, n_targets);
-    *ns = status ? INFINITY : hcy__nufft_cost(&p->job, n) + hcy__nufft_cost(&inner.job, n_targets);
+    int status = hcy__nufft_choose(&inner, p->n_targets);
+    *job = inner.job;
+    job->n_points = p->n_targets;
+    return status;
+}
+
+/* Of the spreading, and of the type 2 that follows. */
+static int cost(const hcy_nufft *p, size_t n, double *ns)
+{
+    hcy_nufft_job inner;
+    int status = hcy__nufft_inner_job(p, &inner);
+    *ns = status ? INFINITY : hcy__nufft_cost(&p->job, n) + hcy__nufft_cost(&inner, p->n_targets);
     return status;
 }
 
@@ -113,7 +122,7 @@ static int choose(hcy_nufft *p, struct axis *axes, size_t n, const void *const *
     for (size_t i = 0; !status && (s = hcy__nufft_candidate(p, i)) != 0; i++) {
         int failed = try_upsampling(p, axes, s); /* a coarser grid may fit where a finer one does not */
         if (!failed)
-            failed = cost(p, n, n_targets, &ns);
+            failed = cost(p, n, &ns);
         if (!failed && ns < *least) {
             *least = ns;
             best = s;
@@ -186,6 +195,7 @@ int hcy__nufft_set_type3(hcy_nufft *p, size_t n, const void *const *points, size
                          const void *const *targets)
 {
     struct axis axes[3];
+    size_t length;
     p->n_points = n;
     if (!n || !n_targets)
         return 0;
@@ -194,6 +204,10 @@ int hcy__nufft_set_type3(hcy_nufft *p, size_t n, const void *const *points, size
     int status = choose(p, axes, n, points, n_targets, targets, &ns);
     if (!status && hcy__nufft_is_direct(p, n, n_targets, ns))
         return hcy__nufft_set_direct(p, points, targets);
+    if (!status)
+        status = hcy__nufft_piece_length(p, n, &length);
+    if (!status && length)
+        return hcy__nufft_set_pieces(p, points, targets, length);
     if (!status)
         status = hcy__nufft_tables(p, false);
     if (!status)

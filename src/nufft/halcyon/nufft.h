@@ -64,8 +64,8 @@ typedef struct hcy_nufft_options {
     int separate_fft;   /* the device's general FFT in place of one made for these transforms */
     size_t max_batch;   /* vectors transformed at once, of memory for as many grids; 0: a few */
     int method;         /* HCY_NUFFT_AUTO ..., for executions from host memory */
-    size_t memory;      /* of the device, in bytes, for points and transforms together; 0: what is free there. Types 1
-                         * and 2 from host memory take more points than fit in pieces */
+    size_t memory;      /* of the device, in bytes, for points and transforms together; 0: what is free there. More
+                         * points than fit, from host memory, are taken in pieces */
 } hcy_nufft_options;
 #define HCY_NUFFT_OPTIONS_INIT \
     { sizeof(hcy_nufft_options), HCY_F64, 0, 0, { 0, 0, 0 }, 0, 0, 1, 0, 0, HCY_NUFFT_AUTO, 0 }
