@@ -21,7 +21,8 @@
  * ACCURACY. eps is the error wanted, relative in the 2-norm.  Reached are 2 eps for eps from 1e-1 to 1e-12
  * in double and 5 eps down to 1e-5 in float, as far as there are windows for an upsampling that is given (1.25: to
  * 1e-8).  Coordinates are folded to one period in double for float data too.  Rounding sets a floor of about 1e-14
- * in double and 1e-6 in float.
+ * in double, or 1e-16 for each mode of the longest axis (1e-10 with 10^6 modes), times the periods that points
+ * are away, and of 1e-6 in float.
  *
  * THREADS. One plan may be executed by several threads at once, each execution has working memory of its
  * own; setting points needs the plan for itself.  Any number of plans, on any devices, live side by side.
