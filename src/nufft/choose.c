@@ -170,6 +170,7 @@ int hcy__nufft_choose(hcy_nufft *p, size_t n_points)
         int status = set_grid(&job, &p->opts, s, hcy__nufft_width_for(p, s));
         if (status)
             return status;
+        job.width = hcy__nufft_width_for(p, upsampling_of(&job)); /* sizes of small factors are often larger */
         double now = cost_on(p, &job, n_points);
         if (!i || now < best) {
             best = now;
