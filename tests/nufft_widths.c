@@ -32,7 +32,7 @@ static void check_widths(hcy_device *dev)
             double wide = 0, single = 0;
             for (int power = 1; power <= (upsampling[i] == 1.25 ? 8 : 11); power++)
                 wide = fmax(wide, worst(dev, HCY_F64, dim, pow(10, -power), upsampling[i]));
-            for (int power = 1; power <= 4; power++)
+            for (int power = 1; power <= 5; power++)
                 single = fmax(single, worst(dev, HCY_F32, dim, pow(10, -power), upsampling[i]));
             ok(wide <= 2 && single <= 2, "%d-D, upsampling %g: %.2f eps in double, %.2f in float", dim, upsampling[i],
                wide, single);

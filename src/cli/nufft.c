@@ -36,7 +36,7 @@ static const struct cli_option options[] = {
     { "sign", 0, CLI_INT, AT(sign), "S", "of the exponent: +1, -1 (type 2: -1, else +1)", -1, 1, NULL },
     { "device", 'd', CLI_TEXT, AT(device), "DEVICE", "cpu; cpu@threads=2; gpu; ... (auto)", 0, 0, NULL },
     { "method", 0, CLI_CHOICE, AT(method), "METHOD", "auto (default), grid, direct: the sum itself", 0, 0, methods },
-    { "deterministic", 0, CLI_FLAG, AT(deterministic), NULL, "the same bits for any number of threads", 0, 0,
+    { "deterministic", 0, CLI_FLAG, AT(deterministic), NULL, "the same bits for any threads and any order of points", 0, 0,
       NULL },
     { "check", 0, CLI_FLAG, AT(check), NULL, "100 random results against the direct sum", 0, 0, NULL },
     { "quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no summary", 0, 0, NULL },
