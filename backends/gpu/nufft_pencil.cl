@@ -201,7 +201,7 @@ DEVICE void put_row(REAL *row, u32 by, u32 most, u32 length, NEAR REAL *to)
         to[j] = row[j];
 }
 
-/* This item's point of the batch that begins at `at`, if there is one: fetched while the batch before is worked on. */
+/* This item's point of the batch that begins at `at`, if there is one. */
 DEVICE struct record record_at(const struct record *records, u64 at, u64 last)
 {
     return records[at + ITEM < last ? at + ITEM : last - 1];
@@ -212,15 +212,6 @@ DEVICE void take_points(const struct gpu_nufft *job, NEAR struct near *near, con
                         const PAIR *c)
 {
     u32 p = ITEM;
-#if SPREADS
-    PAIR mine[VECTORS]; /* on their way while weights are found */
-    EACH_VECTOR(v)
-    {
-        mine[v].x = mine[v].y = 0;
-        if (p < n && IS_VECTOR(job, v))
-            mine[v] = c[v * job->n_points + r->number];
-    }
-#endif
     meet();
     if (p < n) {
         NEAR REAL *weights = near->weights + p * APART;
@@ -264,7 +255,7 @@ DEVICE void take_points(const struct gpu_nufft *job, NEAR struct near *near, con
         near->bin[p][3] = r->number;
 #if SPREADS
         EACH_VECTOR(v)
-            near->c[v * BATCH + p] = mine[v];
+            near->c[v * BATCH + p] = c[v];
 #endif
     }
     meet();
@@ -305,6 +296,17 @@ DEVICE u64 offset_of(const struct gpu_nufft *job, u32 plane)
 }
 
 #if SPREADS
+/* The strengths of a point. */
+DEVICE void fetch(const struct gpu_nufft *job, const PAIR *strengths, const struct record *r, PAIR *c)
+{
+    EACH_VECTOR(v)
+    {
+        c[v].x = c[v].y = 0;
+        if (IS_VECTOR(job, v))
+            c[v] = strengths[v * job->n_points + r->number];
+    }
+}
+
 /* Tensor cores cut off what does not fit a float's sum, which the grid's additions round: what this many points were
  * added to goes to the grid (1e-6 of it is lost by then, 4e-6 after 512 points). */
 #define IS_MUCH(added) (PRECISION == 1 && !ROUNDED && (added) >= 96)
@@ -408,7 +410,7 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
 {
     OPEN(const struct record, records) OPEN(const REAL, table) OPEN(const PAIR, strengths) OPEN(PAIR, grids)
     LOCAL struct near near[1];
-    const PAIR *c = strengths + job.n_points * FIRST_VECTOR;
+    const PAIR *given = strengths + job.n_points * FIRST_VECTOR;
     PAIR *grid = grids + job.cells * FIRST_VECTOR;
     u64 first = (u64)GROUP * job.range, last = first + job.range < job.n_points ? first + job.range : job.n_points;
     struct place here = { NO_KEY, { 0, 0 }, 0, 0 };
@@ -417,12 +419,16 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
     UNROLL
     for (int i = 0; i < VECTORS * MT * MINE * NT * 4; i++)
         piece[i / (MT * MINE * NT * 4)][i / (MINE * NT * 4) % MT][i / (NT * 4) % MINE][i / 4 % NT][i % 4] = 0;
-    struct record mine = record_at(records, first, last);
+    struct record mine = record_at(records, first, last), next = record_at(records, first + BATCH, last);
+    PAIR c[VECTORS];
+    fetch(&job, given, &mine, c);
     take_table(near->table, table);
     for (u64 at = first; at < last; at += BATCH) {
         u32 n = last - at < BATCH ? (u32)(last - at) : BATCH;
         take_points(&job, near, &mine, n, c);
-        mine = record_at(records, at + BATCH, last);
+        mine = next; /* and strengths, which lie anywhere, are on their way while these points are added */
+        fetch(&job, given, &mine, c);
+        next = record_at(records, at + 2 * BATCH, last);
         for (u32 chunk = 0; chunk < n; chunk += 32) {
             u32 left = n - chunk < 32 ? n - chunk : 32, own = LANE < left ? near->key[chunk + LANE] : NO_KEY;
             for (u32 i = 0; i < left;) {
