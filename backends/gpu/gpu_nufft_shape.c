@@ -173,10 +173,10 @@ static double pencil_cost(const struct gpu_shape *s, const hcy_nufft_job *job)
     double together = job->dim > 1 ? 8 : 4, products = many / together + 0.5, halo = job->width - 1;
     double planes = s->zs / some < s->zs + halo ? s->zs / some : s->zs + halo;
     double cells = planes * (job->dim > 1 ? s->xb + halo : 1) * t.rows;
-    bool wide = job->precision == HCY_F64;
-    double product = wide ? 0.45 : 0.35, cell = wide ? 0.065 : 0.025;
+    bool wide = job->precision == HCY_F64, narrow = job->width <= GPU_NUFFT_NARROW;
+    double product = wide ? 0.45 : narrow ? 0.17 : 0.3, cell = wide ? 0.065 : 0.012;
     return ((products > 1 ? products : 1) * t.m * t.n * rows * product + cells * cell + 1.2) / many +
-           0.05 * log2(1 + 64 / points);
+           0.05 * log2(1 + 64 / points) + (wide ? 0 : 0.1);
 }
 
 /* The cheapest shape, and its cost: columns and planes fill their tiles. */
