@@ -17,7 +17,7 @@
 /* What a window of this width may be off, over eps at most 2 (see above). */
 static double model(unsigned width, int dim, bool type3, double upsampling)
 {
-    static const double margins[3][2] = { { 1.9, 0.05 }, { 1.45, 0.03 }, { 1.2, 0.02 } };
+    static const double margins[3][2] = { { 1.9, 0.05 }, { 1.45, 0.03 }, { 1.25, 0.04 } };
     double margin = fmax(1, margins[dim - 1][0] - margins[dim - 1][1] * width) * (upsampling < 1.4 ? 1.25 : 1);
     return 0.18 * pow(1.4, dim - 1) * (type3 ? 5 : 1) * margin * exp(-PI * sqrt(1 - 1 / upsampling) * (width - 1));
 }
