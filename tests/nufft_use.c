@@ -304,6 +304,41 @@ static void check_lacking(void)
     hcy_device_release(null);
 }
 
+/* One launch that fails is one call that fails: what comes after it is done, and right. */
+static void check_failures(void)
+{
+    for (int type = 1; type <= 3; type++) {
+        int failures = 0;
+        double worst = 0;
+        for (int k = 1; k <= 8; k++) {
+            char spec[64];
+            struct problem p;
+            int status, failed = 0;
+            snprintf(spec, sizeof spec, "cpu@threads=1@discrete=1@fail-launch=%d", k);
+            hcy_device *dev = cts_open_spec(spec);
+            oracle_open(&p, HCY_F64, type, 2, modes, 30, type == 3 ? 20 : 0, 1);
+            hcy_nufft *plan = oracle_plan(&p, dev, 1e-6, NULL, &status);
+            if (status) {
+                failed++;
+                status = hcy_nufft_set_points(plan, (int64_t)p.m, (const void *const *)p.x,
+                                              type == 3 ? (int64_t)p.n : 0, (const void *const *)p.s);
+            }
+            double error = status ? INFINITY : oracle_execute(&p, plan, false);
+            if (!(error < INFINITY) && !status) {
+                failed++;
+                error = oracle_execute(&p, plan, false);
+            }
+            failures += failed;
+            worst = failed > 1 ? INFINITY : fmax(worst, error);
+            hcy_nufft_destroy(plan);
+            hcy_device_release(dev);
+            oracle_close(&p);
+        }
+        ok(failures >= 3 && worst <= 3e-6, "type %d: a launch fails, %d of 8 times noticed, and all is right then: %.1e",
+           type, failures, worst);
+    }
+}
+
 /* A grid twice as large as the device's memory. */
 static void check_beyond_memory(hcy_device *dev)
 {
@@ -353,6 +388,7 @@ int main(int argc, char **argv)
     check_foreign(dev);
     check_destroyed(dev);
     check_lacking();
+    check_failures();
     check_beyond_memory(dev);
     hcy_device_release(dev);
     return done_testing();
