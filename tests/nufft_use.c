@@ -159,6 +159,52 @@ static void check_devices(void)
     }
 }
 
+struct asker {
+    pthread_t thread;
+    hcy_nufft *plan;
+    const double *c;
+    double *grid;
+    int status;
+};
+
+static void *ask(void *arg)
+{
+    struct asker *a = arg;
+    a->status = hcy_nufft_execute_stage(a->plan, HCY_NUFFT_SPREAD, a->c, a->grid);
+    return NULL;
+}
+
+/* A plan of direct sums makes its grid when somebody asks: here four at once. */
+static void check_grid_for_four(hcy_device *dev)
+{
+    enum { M = 20, ASKERS = 4 };
+    struct asker askers[ASKERS];
+    double x[M], c[2 * M];
+    const void *const points[1] = { x };
+    hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
+    hcy_nufft *plan = NULL;
+    bool same = true;
+    for (int i = 0; i < 2 * M; i++)
+        x[i / 2] = c[i] = oracle_uniform();
+    if (hcy_nufft_create(&plan, dev, 1, 1, modes, 1, 1, 1e-6, NULL) ||
+        hcy_nufft_set_points(plan, M, points, 0, NULL) || hcy_nufft_info_get(&info, plan))
+        bail_out("%s", hcy_last_error()->text);
+    for (int i = 0; i < ASKERS; i++) {
+        askers[i] = (struct asker){ .plan = plan, .c = c, .grid = malloc(16 * info.grid[0]) };
+        pthread_create(&askers[i].thread, NULL, ask, &askers[i]);
+    }
+    for (int i = 0; i < ASKERS; i++) {
+        pthread_join(askers[i].thread, NULL);
+        same = same && !askers[i].status;
+        for (size_t k = 0; same && k < 2 * info.grid[0]; k++)
+            same = fabs(askers[i].grid[k] - askers[0].grid[k]) <= 1e-12;
+    }
+    ok(info.direct && same, "direct sums whose grid four threads want at once");
+    for (int i = 0; i < ASKERS; i++)
+        free(askers[i].grid);
+    hcy_nufft_destroy(plan);
+}
+
 /* --- Points --- */
 
 /* Where others have failed: near the period's end with 300 modes, thousands in one place or almost, thousands of
@@ -211,7 +257,7 @@ static void check_sort(hcy_device *dev)
 {
     enum { M = 300000 };
     hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
-    hcy_nufft *plan;
+    hcy_nufft *plan = NULL;
     o.check_points = 0;
     double *x = malloc(M * sizeof *x), f[2 * 100];
     double *c[2] = { malloc(2 * M * sizeof *x), malloc(2 * M * sizeof *x) };
@@ -381,6 +427,7 @@ int main(int argc, char **argv)
         check_asynchronous("cpu@threads=2");
         check_asynchronous("cpu@threads=2@discrete=1");
         check_devices();
+        check_grid_for_four(dev);
     }
     check_places(dev);
     check_signs(dev);
