@@ -114,7 +114,9 @@ int hcy__npy_header(struct hcy__npy *npy, const char *path, int fd)
         return hcy_fail(HCY_ENOMEM, "%s: no memory for its header", path);
     n = pread(fd, text, length, (off_t)at);
     int st;
-    if (n != (ssize_t)length) {
+    if (n < 0) {
+        st = hcy_fail(HCY_EIO, "%s cannot be read: %s", path, hcy__errno_text(errno, words, sizeof words));
+    } else if (n != (ssize_t)length) {
         st = hcy_fail(HCY_ECORRUPT, "%s: a NumPy file that ends inside its header", path);
     } else {
         text[length] = 0;
