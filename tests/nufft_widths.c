@@ -39,6 +39,24 @@ static void check_widths(hcy_device *dev)
         }
 }
 
+/* Few modes: the last one of each axis is one of few. */
+static void check_few(hcy_device *dev)
+{
+    for (int dim = 2; dim <= 3; dim++) {
+        double most = 0;
+        for (int seed = 0; seed < 60; seed++) {
+            struct problem p;
+            int64_t modes[3];
+            for (int d = 0; d < 3; d++)
+                modes[d] = 5 + (int64_t)(oracle_uniform() * 4);
+            oracle_open(&p, HCY_F64, 2, dim, modes, 30, 0, 1);
+            most = fmax(most, oracle_run(&p, dev, 1e-3, NULL) / 1e-3);
+            oracle_close(&p);
+        }
+        ok(most <= 2, "%d-D, few modes: %.2f eps", dim, most);
+    }
+}
+
 /* On [-1/2, 1/2]: at both ends, or more of them the nearer to the ends. */
 static double place(int kind)
 {
@@ -75,6 +93,7 @@ int main(void)
     if (!(hcy_device_get_info(dev)->caps & HCY_CAP_FFT))
         skip_all("the CPU has no FFT here");
     check_widths(dev);
+    check_few(dev);
     check_type3(dev);
     hcy_device_release(dev);
     return done_testing();

@@ -124,13 +124,22 @@ static double upsampling_of(const hcy_nufft_job *job)
     return least;
 }
 
+/* Of few modes the last ones, whose errors are largest, are many. */
+static double eps_for(const hcy_nufft *p)
+{
+    bool few = false;
+    for (int d = 0; d < p->dim; d++)
+        few = few || (p->job.modes[d] > 1 && p->job.modes[d] < 16);
+    return few ? p->eps / 1.4 : p->eps;
+}
+
 unsigned hcy__nufft_width_for(const hcy_nufft *p, double upsampling)
 {
     /* Float loses to rounding what more than 8 cells gain on a coarse grid, where factors at the ends are large. */
     unsigned most = p->opts.precision == HCY_F32 && upsampling < 1.4 ? 8 : HCY_NUFFT_MAX_WIDTH;
     if (p->opts.width)
         return p->opts.width;
-    unsigned width = hcy__nufft_width(p->eps, p->dim, p->type == 3, upsampling);
+    unsigned width = hcy__nufft_width(eps_for(p), p->dim, p->type == 3, upsampling);
     return width < most ? width : most;
 }
 
