@@ -330,7 +330,7 @@ static void check_pieces(void)
         { "cpu@threads=1@discrete=1", HCY_F32, 1, 6, 200000, true },
         { "cpu@threads=1@discrete=1", HCY_F64, 2, 1, (size_t)1 << 30, false },
     };
-    enum { N_CASES = sizeof cases / sizeof cases[0], TARGETS = 60 };
+    enum { N_CASES = sizeof cases / sizeof cases[0], TARGETS = 20 };
     const int64_t n[3] = { 14, 10, 5 };
     for (size_t i = 0; i < 3 * N_CASES; i++) {
         const size_t k = i / 3, n_targets = i % 3 == 2 ? TARGETS : 0;
