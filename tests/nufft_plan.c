@@ -487,56 +487,6 @@ static void check_point_buffers(hcy_device *d)
     hcy_nufft_destroy(plan);
 }
 
-/* A plan that was destroyed; not where the library does not look. */
-static void check_destroyed(void)
-{
-#ifndef NDEBUG
-    struct problem p;
-    int status;
-    hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
-    oracle_open(&p, HCY_F64, 1, 2, modes, 50, 0, 1);
-    hcy_nufft *plan = oracle_plan(&p, dev, 1e-7, NULL, &status);
-    volatile uintptr_t kept = (uintptr_t)plan; /* a pointer that compilers do not follow */
-    hcy_nufft_destroy(plan);
-    plan = (hcy_nufft *)kept;
-    const void *const *x = (const void *const *)p.x;
-    is_int(hcy_nufft_execute(plan, p.c, p.f), HCY_EINVAL, "a plan that was destroyed: execute");
-    is_int(hcy_nufft_execute_adjoint(plan, p.c, p.f), HCY_EINVAL, "... execute_adjoint");
-    is_int(hcy_nufft_execute_stage(plan, HCY_NUFFT_SPREAD, p.c, p.f), HCY_EINVAL, "... execute_stage");
-    is_int(hcy_nufft_set_points(plan, 50, x, 0, NULL), HCY_EINVAL, "... set_points");
-    is_int(hcy_nufft_info_get(&info, plan), HCY_EINVAL, "... info_get");
-    hcy_nufft_destroy(plan);
-    ok(true, "... and destroy is left alone");
-    oracle_close(&p);
-#endif
-}
-
-/* Devices of little memory: it ends anywhere, which has its status. */
-static void check_memory(void)
-{
-    int failed = 0, right = 0, others = 0;
-    for (int k = 0; k < 24; k++) {
-        char name[64];
-        struct problem p;
-        hcy_device *d;
-        int status;
-        snprintf(name, sizeof name, "cpu@threads=1@discrete=1@memory=%d", 5000 << k / 2);
-        if (hcy_device_open(&d, name))
-            bail_out("%s", hcy_last_error()->text);
-        oracle_open(&p, HCY_F64, 1 + k % 3, 2, modes, 50, k % 3 == 2 ? 20 : 0, 1);
-        hcy_nufft *plan = oracle_plan(&p, d, 1e-7, NULL, &status);
-        if (!status)
-            status = hcy_nufft_execute(plan, p.c, p.f);
-        failed += status == HCY_ENOMEM;
-        right += !status;
-        others += status && status != HCY_ENOMEM;
-        hcy_nufft_destroy(plan);
-        hcy_device_release(d);
-        oracle_close(&p);
-    }
-    ok(failed >= 5 && right >= 3 && !others, "too little memory: %d times that status, %d times done", failed, right);
-}
-
 static void check_one_call(void)
 {
     struct problem p;
@@ -599,7 +549,6 @@ static void check_alike(void)
     check_options();
     check_points();
     check_empty();
-    check_destroyed();
 }
 
 int main(int argc, char **argv)
@@ -632,7 +581,6 @@ int main(int argc, char **argv)
         check_stages(discrete);
         check_point_buffers(dev);
         check_point_buffers(discrete);
-        check_memory();
         check_one_call();
         check_threads();
     }

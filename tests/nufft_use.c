@@ -315,13 +315,15 @@ static void check_foreign(hcy_device *dev)
     oracle_close(&p);
 }
 
-/* Every call that nufft_plan has not tried on a plan that was destroyed; not where the library does not look. */
+/* Every call on a plan that was destroyed; not where the library does not look. */
 static void check_destroyed(hcy_device *dev)
 {
 #ifndef NDEBUG
     hcy_nufft *plan = NULL;
+    double room[2] = { 0, 0 };
     const int64_t n_points[1] = { 0 };
     const void *const none[3] = { NULL, NULL, NULL };
+    hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
     st_ok(hcy_nufft_create(&plan, dev, 1, 2, modes, 1, 1, 1e-6, NULL), "a plan");
     hcy_queue *q = cts_queue(dev);
     hcy_buffer *buf = buffer(dev, 64);
@@ -329,11 +331,18 @@ static void check_destroyed(hcy_device *dev)
     volatile uintptr_t kept = (uintptr_t)plan; /* a pointer that compilers do not follow */
     hcy_nufft_destroy(plan);
     plan = (hcy_nufft *)kept;
-    st_is(hcy_nufft_submit(q, plan, buf, buf, 0), HCY_EINVAL, "... which was destroyed: submit");
+    st_is(hcy_nufft_execute(plan, room, room), HCY_EINVAL, "... which was destroyed: execute");
+    st_is(hcy_nufft_execute_adjoint(plan, room, room), HCY_EINVAL, "... execute_adjoint");
+    st_is(hcy_nufft_execute_stage(plan, HCY_NUFFT_SPREAD, room, room), HCY_EINVAL, "... execute_stage");
+    st_is(hcy_nufft_set_points(plan, 0, none, 0, NULL), HCY_EINVAL, "... set_points");
+    st_is(hcy_nufft_info_get(&info, plan), HCY_EINVAL, "... info_get");
+    st_is(hcy_nufft_submit(q, plan, buf, buf, 0), HCY_EINVAL, "... submit");
     st_is(hcy_nufft_submit_stage(q, plan, HCY_NUFFT_SPREAD, buf, buf), HCY_EINVAL, "... submit_stage");
     st_is(hcy_nufft_submit_self_adjoint(q, plan, buf, buf), HCY_EINVAL, "... submit_self_adjoint");
     st_is(hcy_nufft_set_point_buffers(plan, 1, points), HCY_EINVAL, "... set_point_buffers");
     st_is(hcy_nufft_set_points_each(plan, n_points, none, NULL, NULL), HCY_EINVAL, "... set_points_each");
+    hcy_nufft_destroy(plan);
+    ok(true, "... and destroy is left alone");
     hcy_buffer_release(buf);
     hcy_queue_release(q);
 #else
@@ -383,6 +392,32 @@ static void check_failures(void)
         ok(failures >= 3 && worst <= 3e-6, "type %d: a launch fails, %d of 8 times noticed, and all is right then: %.1e",
            type, failures, worst);
     }
+}
+
+/* Devices of little memory: it ends anywhere, which has its status. */
+static void check_memory(void)
+{
+    int failed = 0, right = 0, others = 0;
+    for (int k = 0; k < 24; k++) {
+        char name[64];
+        struct problem p;
+        hcy_device *d;
+        int status;
+        snprintf(name, sizeof name, "cpu@threads=1@discrete=1@memory=%d", 5000 << k / 2);
+        if (hcy_device_open(&d, name))
+            bail_out("%s", hcy_last_error()->text);
+        oracle_open(&p, HCY_F64, 1 + k % 3, 2, modes, 50, k % 3 == 2 ? 20 : 0, 1);
+        hcy_nufft *plan = oracle_plan(&p, d, 1e-7, NULL, &status);
+        if (!status)
+            status = hcy_nufft_execute(plan, p.c, p.f);
+        failed += status == HCY_ENOMEM;
+        right += !status;
+        others += status && status != HCY_ENOMEM;
+        hcy_nufft_destroy(plan);
+        hcy_device_release(d);
+        oracle_close(&p);
+    }
+    ok(failed >= 5 && right >= 3 && !others, "too little memory: %d times that status, %d times done", failed, right);
 }
 
 /* A grid twice as large as the device's memory. */
@@ -436,6 +471,7 @@ int main(int argc, char **argv)
     check_destroyed(dev);
     check_lacking();
     check_failures();
+    check_memory();
     check_beyond_memory(dev);
     hcy_device_release(dev);
     return done_testing();
