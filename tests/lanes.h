@@ -141,6 +141,7 @@ static inline void lanes_f11(REAL *c, const u32 *a, const u32 *b)
 #define LOCAL static
 #define DEVICE static inline
 #define UNROLL
+#define UNROLL_4
 #define NULL_PTR NULL
 #define ATOMIC_ADD_PAIR_F32(p, a, b) lanes_add((p), (a), (b))
 #define ATOMIC_ADD_PAIR_F64(p, a, b) lanes_add((p), (a), (b))

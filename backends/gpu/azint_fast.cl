@@ -455,10 +455,11 @@ DEVICE void add_to_rows(u64 *sums, u64 n_bins, u32 row, u64 bin, struct wide x)
     at[n_bins] = sum.hi;
 }
 
-/* One item a bin of a frame; one of them ends the frame. */
-KERNEL void gpu_azint_finish(u32 n_bins, BUFFER(const hcy_bslz4_frame, frames), BUFFER(const hcy_bslz4_block, blocks),
-                             BUFFER(hcy_frame_report, reports), BUFFER(struct gpu_state, state),
-                             BUFFER(const u64, fast), BUFFER(const u64, pairs), BUFFER(u64, all_sums))
+/* One item a bin of a frame, whose sums are in some copies; one of them ends the frame. */
+KERNEL void gpu_azint_finish(u32 n_bins, u32 copies, BUFFER(const hcy_bslz4_frame, frames),
+                             BUFFER(const hcy_bslz4_block, blocks), BUFFER(hcy_frame_report, reports),
+                             BUFFER(struct gpu_state, state), BUFFER(const u64, fast), BUFFER(const u64, pairs),
+                             BUFFER(u64, all_sums))
 {
     OPEN(const hcy_bslz4_frame, frames) OPEN(const hcy_bslz4_block, blocks) OPEN(hcy_frame_report, reports)
     OPEN(struct gpu_state, state) OPEN(const u64, fast) OPEN(const u64, pairs) OPEN(u64, all_sums)
@@ -469,13 +470,16 @@ KERNEL void gpu_azint_finish(u32 n_bins, BUFFER(const hcy_bslz4_frame, frames), 
         return;
     u64 *sums = all_sums + (u64)item * HCY_AZINT_SUMS * n_bins;
     const u64 *row = fast + (u64)item * FAST_ROWS * n_bins + bin;
-    u64 low = row[FAST_SIGNAL * n_bins], high = row[FAST_SIGNAL_HIGH * n_bins];
-    struct wide signal = { low, 0 }, variance = { 0, 0 };
-    wide_add(&signal, high << 32, high >> 32);
-    low = row[FAST_VARIANCE * n_bins];
-    high = row[FAST_VARIANCE_HIGH * n_bins];
-    wide_add(&variance, low, 0 - (low >> 63));
-    wide_add(&variance, high << 32, high >> 32);
+    u64 x[FAST_ROWS] = { 0, 0, 0, 0 };
+    for (u32 copy = 0; copy < copies; copy++) {
+        UNROLL
+        for (u32 r = 0; r < FAST_ROWS; r++, row += n_bins)
+            x[r] += *row;
+    }
+    struct wide signal = { x[FAST_SIGNAL], 0 }, variance = { 0, 0 };
+    wide_add(&signal, x[FAST_SIGNAL_HIGH] << 32, x[FAST_SIGNAL_HIGH] >> 32);
+    wide_add(&variance, x[FAST_VARIANCE], 0 - (x[FAST_VARIANCE] >> 63));
+    wide_add(&variance, x[FAST_VARIANCE_HIGH] << 32, x[FAST_VARIANCE_HIGH] >> 32);
 #if UNIT
     u32 in = item % FRAMES, upper = in >> 1 & 1;
     const u64 *pair = pairs + ((u64)(item / FRAMES) * 8 + (in >> 2) * 2 + (in & 1)) * n_bins + bin;

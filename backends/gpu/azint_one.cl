@@ -1,6 +1,9 @@
-/* azint_one.cl - a frame alone from commands to sums, on the shortest way to its curve: 32 lanes take a block from its
- * commands to its sums and wait for no others.  Eight frames at once (azint_fast.cl) share what is read of the plan and
- * so do more in a second; of one frame, seven eighths of those lanes would be idle.
+/* azint_one.cl - a frame alone, on the shortest way to its curve: 32 lanes take a block from its coded bytes to its
+ * sums and wait for no others.  Eight frames at once (azint_fast.cl) share what is read of the plan and so do more
+ * in a second; of one frame, seven eighths of those lanes would be idle.
+ *
+ * All add to the same few sums, which lie in so few places of the device's cache that these would be what all wait
+ * for: so there are GPU_FRAMES copies of them, as many as eight frames would have.
  *
  * Windows hold all planes, so blocks count as wide only if many of their pixels exceed a byte: those are listed for
  * gpu_azint_wide.
@@ -47,6 +50,23 @@ DEVICE void fill_one(const struct azint_target *t, const NEAR u32 *window, const
     LANES_BARRIER();
 }
 
+/* Rows of quads that a slice has at most, and rows that are asked for before they are needed: a lane alone with its
+ * loads would wait for each. */
+#define SLICE_ROWS (GPU_SEGMENT / 4)
+#ifndef ROWS_AHEAD
+#define ROWS_AHEAD 16
+#endif
+DEVICE void ask_for(const u8 *from, u32 bytes, u32 lane)
+{
+    for (u32 i = 32 * lane; i < bytes; i += 1024)
+        PREFETCH(from + i);
+}
+DEVICE void ask_for_rows(const struct azint_plan *plan, u32 first, u32 end, u32 lane)
+{
+    if (first < end)
+        ask_for(plan->base + plan->at.quads + (u64)first * 1024, (end - first) * 1024, lane);
+}
+
 /* A slice of a tile of bytes: a lane has a segment, four entries are one step. */
 DEVICE void sum_slice(const struct azint_target *t, const NEAR u8 *pixels, u32 s, u32 first, u32 n, u32 lane)
 {
@@ -54,8 +74,18 @@ DEVICE void sum_slice(const struct azint_target *t, const NEAR u8 *pixels, u32 s
     u32 bin = READ_ONLY((const u32 *)(plan->base + plan->at.bins) + s * 32 + lane), n_bins = plan->at.n_bins;
     const uint4 *quad = (const uint4 *)(plan->base + plan->at.quads) + (u64)first * 64 + lane;
     u32 signal[3] = { 0, 0, 0 }, variance[3] = { 0, 0, 0 };
-    for (u32 k = 0; k < n; k++, quad += 64) {
-        uint4 c = READ_ONLY(quad), c2 = READ_ONLY(quad + 32);
+    uint4 weights[SLICE_ROWS], squares[SLICE_ROWS];
+    UNROLL
+    for (u32 k = 0; k < SLICE_ROWS; k++)
+        if (k < n) {
+            weights[k] = READ_ONLY(quad + 64 * k);
+            squares[k] = READ_ONLY(quad + 64 * k + 32);
+        }
+    UNROLL
+    for (u32 k = 0; k < SLICE_ROWS; k++) {
+        if (k >= n)
+            break;
+        uint4 c = weights[k], c2 = squares[k];
         u32 y = BYTE_PERM(BYTE_PERM(pixels[c.w & GPU_ENTRY_PLACE], pixels[c.w >> 16 & GPU_ENTRY_PLACE], 0x0040),
                           BYTE_PERM(pixels[c2.w & GPU_ENTRY_PLACE], pixels[c2.w >> 16 & GPU_ENTRY_PLACE], 0x0040),
                           0x5410);
@@ -76,19 +106,41 @@ DEVICE void sum_slice(const struct azint_target *t, const NEAR u8 *pixels, u32 s
         add_bytes(fast_row(t->fast, n_bins, 0, FAST_VARIANCE) + bin, variance);
 }
 
-/* All slices of a tile, whose heads the lanes read together. */
-DEVICE void sum_one(const struct azint_target *t, const NEAR u8 *pixels, u32 tile, u32 lane)
+/* A tile's slices and rows. */
+struct one_tile {
+    u32 first, end, row, last_row;
+};
+DEVICE struct one_tile open_one(const struct azint_plan *plan, u32 tile, u32 lane)
 {
-    const u32 *slice_of = (const u32 *)(t->plan.base + t->plan.at.slice_of);
+    const u32 *slice_of = (const u32 *)(plan->base + plan->at.slice_of);
+    const struct gpu_slice *slices = (const struct gpu_slice *)(plan->base + plan->at.slices);
+    struct one_tile at = { READ_ONLY(slice_of + tile), READ_ONLY(slice_of + tile + 1), 0, 0 };
+    ask_for(plan->base + plan->at.masked + (u64)tile * (GPU_TILE / 8), GPU_TILE / 8, lane);
+    if (at.first == at.end)
+        return at;
+    at.row = slices[at.first].first;
+    at.last_row = slices[at.end - 1].first + slices[at.end - 1].n;
+    ask_for_rows(plan, at.row, at.last_row - at.row < ROWS_AHEAD ? at.last_row : at.row + ROWS_AHEAD, lane);
+    ask_for(plan->base + plan->at.bins + (u64)at.first * 128, (at.end - at.first) * 128, lane);
+    return at;
+}
+
+/* All slices of a tile, whose heads the lanes read together. */
+DEVICE void sum_one(const struct azint_target *t, const NEAR u8 *pixels, const struct one_tile *at, u32 lane)
+{
     const struct gpu_slice *slices = (const struct gpu_slice *)(t->plan.base + t->plan.at.slices);
-    u32 end = READ_ONLY(slice_of + tile + 1);
-    for (u32 s = READ_ONLY(slice_of + tile); s < end; s += 32) {
+    u32 asked = at->row + ROWS_AHEAD;
+    for (u32 s = at->first; s < at->end; s += 32) {
         struct gpu_slice head = { 0, 0 };
-        u32 here = end - s < 32 ? end - s : 32;
+        u32 here = at->end - s < 32 ? at->end - s : 32;
         if (lane < here)
             head = slices[s + lane];
-        for (u32 k = 0; k < here; k++)
-            sum_slice(t, pixels, s + k, SHUFFLE(head.first, (int)k), SHUFFLE(head.n, (int)k), lane);
+        for (u32 k = 0; k < here; k++) {
+            u32 first = SHUFFLE(head.first, (int)k), n = SHUFFLE(head.n, (int)k);
+            ask_for_rows(&t->plan, asked, asked + n < at->last_row ? asked + n : at->last_row, lane);
+            asked += n;
+            sum_slice(t, pixels, s + k, first, n, lane);
+        }
     }
     LANES_BARRIER();
 }
@@ -104,7 +156,7 @@ void gpu_azint_begin_one(struct gpu_batch batch, u32 n_bins, BUFFER(const hcy_bs
     u32 i = ITEM_OF_ALL;
     if (i < HCY_AZINT_SUMS * n_bins)
         sums[i] = 0;
-    if (i < FAST_ROWS * n_bins)
+    if (i < FAST_ROWS * GPU_FRAMES * n_bins)
         fast[i] = 0;
     if (UNIT && i < GPU_PAIR_ROWS * n_bins)
         pairs[i] = 0;
@@ -117,28 +169,45 @@ void gpu_azint_begin_one(struct gpu_batch batch, u32 n_bins, BUFFER(const hcy_bs
 KERNEL GROUPS_OF(GPU_ONE_BLOCKS * 32, 5)
 void gpu_azint_one(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_at at, BUFFER(const u8, chunks),
                    BUFFER(const hcy_bslz4_frame, frames), BUFFER(const hcy_bslz4_block, blocks),
-                   BUFFER(const struct block_info, infos), BUFFER(const struct command, commands),
-                   BUFFER(const u8, base), BUFFER(u64, sums), BUFFER(hcy_frame_report, reports), BUFFER(u64, fast),
+                   BUFFER(struct block_info, infos), BUFFER(struct command, commands), BUFFER(const u8, base),
+                   BUFFER(u64, sums), BUFFER(hcy_frame_report, reports), BUFFER(u64, fast),
                    BUFFER(struct gpu_state, state), BUFFER(u32, wide_list))
 {
     OPEN(const u8, chunks) OPEN(const hcy_bslz4_frame, frames) OPEN(const hcy_bslz4_block, blocks)
-    OPEN(const struct block_info, infos) OPEN(const struct command, commands) OPEN(const u8, base)
+    OPEN(struct block_info, infos) OPEN(struct command, commands) OPEN(const u8, base)
     OPEN(u64, sums) OPEN(hcy_frame_report, reports) OPEN(u64, fast) OPEN(struct gpu_state, state)
     OPEN(u32, wide_list)
     DYNAMIC_LOCAL(room, GPU_ONE_BLOCKS * (GPU_BLOCK + GPU_SMALL_COMP));
     LOCAL uint4 queues[GPU_ONE_BLOCKS][QUEUE];
     LOCAL struct plane_places all_places[GPU_ONE_BLOCKS];
     u32 lane = ITEM % 32, warp = ITEM / 32, b = GROUP * GPU_ONE_BLOCKS + warp, skip;
-    if (b >= batch.n_blocks)
-        return;
-    struct block_info info = infos[b];
-    if (!info.counts)
+    if (b >= batch.n_blocks || frame_states(state)->way != GPU_WAY_FAST)
         return;
     NEAR u8 *window = room + warp * (GPU_BLOCK + GPU_SMALL_COMP), *pixels = window + GPU_BLOCK;
     NEAR struct plane_places *places = &all_places[warp];
-    struct azint_target target = { { base, at }, &job, sums, fast, reports };
-    struct source source = far_source(chunks + frames->offset + blocks[frames->first_block + b].offset, &skip);
-    carry_out(frames, chunks, b, &info, commands + (u64)b * (2 * COMMANDS), &source, skip, window, queues[warp], lane);
+    u64 *copy = fast_row(fast, at.n_bins, GROUP % GPU_FRAMES, 0);
+    struct azint_target target = { { base, at }, &job, sums, copy, reports };
+    struct one_tile tile = { 0, 0, 0, 0 };
+    if (b * BLOCK_TILES < at.n_tiles)
+        tile = open_one(&target.plan, b * BLOCK_TILES, lane);
+    struct command *own = commands + (u64)b * (2 * COMMANDS);
+    struct block_info info = parse_together(&batch, chunks, frames, blocks, state, 0, b, own,
+                                            (NEAR struct lanes_room *)window, lane);
+    if (lane == 0)
+        infos[b] = info; /* of those listed for `wide` */
+    if (!info.counts)
+        return;
+    hcy_bslz4_block block = blocks[frames->first_block + b];
+    const u8 *coded = chunks + frames->offset + block.offset;
+    if (block.size <= SMALL_CODED) {
+        skip = stage_block(coded, block.size, pixels, lane);
+        struct source source = { 0, NULL_PTR, NEAR_ADDRESS(pixels) };
+        carry_out(frames, chunks, b, &info, own, &source, skip, window, queues[warp], lane);
+    } else {
+        struct source source = far_source(coded, &skip);
+        LANES_BARRIER();
+        carry_out(frames, chunks, b, &info, own, &source, skip, window, queues[warp], lane);
+    }
     find_planes(places, info.new_planes, lane);
     LANES_BARRIER();
     if (too_bright(&target, (const NEAR u32 *)window, places, info.new_planes, b, lane)) {
@@ -148,6 +217,8 @@ void gpu_azint_one(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_at
     }
     for (u32 t = 0; t < BLOCK_TILES && b * BLOCK_TILES + t < at.n_tiles; t++) {
         fill_one(&target, (const NEAR u32 *)window, places, info.new_planes, pixels, b, t, lane);
-        sum_one(&target, pixels, b * BLOCK_TILES + t, lane);
+        if (t)
+            tile = open_one(&target.plan, b * BLOCK_TILES + t, lane);
+        sum_one(&target, pixels, &tile, lane);
     }
 }

@@ -218,13 +218,20 @@ static int lay_sums(struct azint *a, const struct gpu_call *call)
                   : hcy_size_add(&a->coded.end, a->list, groups * a->coded.batch.n_blocks * sizeof(uint32_t));
 }
 
+/* Values from here on are looked at.  The top ones all are: so a text does for those of most detectors. */
+static uint64_t looked_at(const struct azint *a)
+{
+    const uint64_t top = (UINT64_MAX >> (64 - 8 * a->pixel->bytes)) - 2, first = first_invalid(a->job);
+    return first < top ? first : top;
+}
+
 static int fast_variant(struct azint *a, const struct gpu_call *call)
 {
     char options[GPU_OPTIONS_BYTES];
     int n = gpu_pixel_options(options, gpu_rest_group(&a->coded, call), a->pixel,
                               a->job->flags & HCY_AZINT_WANT_VARIANCE);
     n += snprintf(options + n, sizeof options - (size_t)n, " -DELEM=%u -DUNIT=%u -DFIRST_INVALID=%lluu",
-                  a->pixel->bytes, a->unit, (unsigned long long)first_invalid(a->job));
+                  a->pixel->bytes, a->unit, (unsigned long long)looked_at(a));
     gpu_row_options(call, options, n);
     return gpu_variant_get(call->kernel, gpu_text_azint_fast, options, &a->coded.variant);
 }
@@ -320,13 +327,13 @@ static int run_rest(const struct azint *a, const struct gpu_call *call)
                     gpu_at(c->scratch, a->fast), gpu_at(c->scratch, 0), gpu_at(c->scratch, c->slots));
 }
 
-static int run_finish(const struct azint *a, const struct gpu_call *call)
+static int run_finish(const struct azint *a, const struct gpu_call *call, uint32_t copies)
 {
     const struct gpu_coded *c = &a->coded;
     struct gpu_grid grid = gpu_over(call, a->job->n_bins, (uint32_t)call->items);
-    return GPU_STEP(call, c->variant, "gpu_azint_finish", &grid, GPU_BYTES(a->job->n_bins), gpu_at(c->frames, 0),
-                    gpu_at(c->blocks, 0), gpu_at(a->reports, 0), gpu_at(c->scratch, 0), gpu_at(c->scratch, a->fast),
-                    gpu_at(c->scratch, a->pairs), gpu_at(a->sums, 0));
+    return GPU_STEP(call, c->variant, "gpu_azint_finish", &grid, GPU_BYTES(a->job->n_bins), GPU_BYTES(copies),
+                    gpu_at(c->frames, 0), gpu_at(c->blocks, 0), gpu_at(a->reports, 0), gpu_at(c->scratch, 0),
+                    gpu_at(c->scratch, a->fast), gpu_at(c->scratch, a->pairs), gpu_at(a->sums, 0));
 }
 
 /* Frames looked at and parsed, all sums zero. */
@@ -339,19 +346,18 @@ static int begin_many(const struct azint *a, const struct gpu_call *call)
     return status ? status : call->kernel->ops->zero(call->queue, c->scratch, a->fast, a->list - a->fast);
 }
 
-/* The same of a frame alone, in fewer steps. */
+/* The same of a frame alone, in one step; what parses its blocks then goes on to the sums. */
 static int begin_one(const struct azint *a, const struct gpu_call *call)
 {
     const struct gpu_coded *c = &a->coded;
-    uint32_t n_bins = a->job->n_bins;
-    struct gpu_grid grid = { { (HCY_AZINT_SUMS * n_bins + GPU_ONE_BEGIN - 1) / GPU_ONE_BEGIN, 1 }, GPU_ONE_BEGIN, 0 };
+    uint32_t n_bins = a->job->n_bins, zeros = GPU_FAST_ROWS * GPU_FRAMES * n_bins;
+    struct gpu_grid grid = { { (zeros + GPU_ONE_BEGIN - 1) / GPU_ONE_BEGIN, 1 }, GPU_ONE_BEGIN, 0 };
     size_t size;
     int status = gpu_check_room(call, a->job, HCY_AZINT_SUMS, a->sums, a->reports, &size);
-    if (!status)
-        status = GPU_STEP(call, c->variant, "gpu_azint_begin_one", &grid, GPU_BYTES(c->batch), GPU_BYTES(n_bins),
-                          gpu_at(c->frames, 0), gpu_at(a->reports, 0), gpu_at(c->scratch, 0), gpu_at(a->sums, 0),
-                          gpu_at(c->scratch, a->fast), gpu_at(c->scratch, a->pairs));
-    return status ? status : gpu_coded_parse(c, call);
+    return status ? status
+                  : GPU_STEP(call, c->variant, "gpu_azint_begin_one", &grid, GPU_BYTES(c->batch), GPU_BYTES(n_bins),
+                             gpu_at(c->frames, 0), gpu_at(a->reports, 0), gpu_at(c->scratch, 0), gpu_at(a->sums, 0),
+                             gpu_at(c->scratch, a->fast), gpu_at(c->scratch, a->pairs));
 }
 
 static int run_fast(const struct azint *a, const struct gpu_call *call)
@@ -364,7 +370,7 @@ static int run_fast(const struct azint *a, const struct gpu_call *call)
         status = run_wide(a, call);
     if (!status)
         status = run_rest(a, call);
-    return status ? status : run_finish(a, call);
+    return status ? status : run_finish(a, call, one ? GPU_FRAMES : 1);
 }
 
 int gpu_azint_launch(const struct gpu_call *call)

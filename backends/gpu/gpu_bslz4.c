@@ -154,7 +154,7 @@ static int parse_by_lanes(const struct gpu_coded *c, const struct gpu_call *call
                     gpu_at(c->scratch, c->infos), gpu_at(c->scratch, c->commands));
 }
 
-int gpu_coded_parse(const struct gpu_coded *c, const struct gpu_call *call)
+static int parse(const struct gpu_coded *c, const struct gpu_call *call)
 {
     if ((uint64_t)c->batch.n_blocks * c->batch.items <= GROUPS_AT_ONCE * (uint64_t)call->kernel->ops->units)
         return parse_by_lanes(c, call);
@@ -174,7 +174,7 @@ int gpu_coded_begin(const struct gpu_coded *c, const struct gpu_call *call)
     if (!status)
         status = GPU_STEP(call, c->variant, "gpu_begin", &grid, GPU_BYTES(c->batch), gpu_at(c->frames, 0),
                           gpu_at(c->reports, 0), gpu_at(c->scratch, 0));
-    return !status && c->batch.fast ? gpu_coded_parse(c, call) : status;
+    return !status && c->batch.fast ? parse(c, call) : status;
 }
 
 int gpu_coded_end(const struct gpu_coded *c, const struct gpu_call *call)

@@ -103,8 +103,6 @@ int gpu_coded_open(struct gpu_coded *c, const struct gpu_call *call, const hcy_b
 int gpu_coded_set(struct gpu_coded *c, const struct gpu_call *call, size_t reports, size_t scratch);
 /* Frames looked at, and the usual ones parsed. */
 int gpu_coded_begin(const struct gpu_coded *c, const struct gpu_call *call);
-/* The second of these alone. */
-int gpu_coded_parse(const struct gpu_coded *c, const struct gpu_call *call);
 /* Reports written. */
 int gpu_coded_end(const struct gpu_coded *c, const struct gpu_call *call);
 /* Every frame to images at offset `at` of `images`. */

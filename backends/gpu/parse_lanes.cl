@@ -34,6 +34,19 @@ DEVICE u32 next_sequence(const NEAR u8 *s, u32 n, u32 at)
     return at < n ? at : n;
 }
 
+/* The same in few steps that all lanes take; LONG where a length has more than one further byte. */
+#define LONG 0xffffu
+DEVICE u32 usual_sequence(const NEAR u8 *s, u32 n, u32 at)
+{
+    u32 token = s[at], length = s[at + 1], is_long = token >> 4 == 15, match = (token & 15) == 15;
+    at += 3 + (token >> 4) + (is_long ? 1 + length : 0);
+    is_long &= length == 255;
+    at = at < n ? at : n;
+    is_long |= match && s[at] == 255;
+    at += match;
+    return is_long ? LONG : at < n ? at : n;
+}
+
 struct lanes_sequence {
     u32 from, literals, match, offset; /* match 0: the last one */
     int good;
@@ -95,14 +108,16 @@ DEVICE int parse_by_lanes(NEAR struct lanes_room *room, u32 skip, u32 n, struct 
                           struct block_info *info, u32 lane)
 {
     const NEAR u8 *s = (const NEAR u8 *)room->coded + skip;
+    UNROLL_4
     for (u32 i = lane; i < n; i += 32)
-        room->next[i] = (u16)next_sequence(s, n, i);
+        room->next[i] = (u16)usual_sequence(s, n, i);
     LANES_BARRIER();
     u32 count = 0, at = 0;
     for (; at < n && count < COMMANDS; count++) {
+        u32 next = room->next[at];
         if (lane == 0)
             room->begins[count] = (u16)at;
-        at = room->next[at];
+        at = next == LONG ? next_sequence(s, n, at) : next;
     }
     LANES_BARRIER();
     u32 all = 0xffffffffu >> (32 - PLANES), made = 0, gone = 0, used = 0, late = 0;
@@ -138,6 +153,28 @@ DEVICE int parse_by_lanes(NEAR struct lanes_room *room, u32 skip, u32 n, struct 
     return good && made == GPU_BLOCK;
 }
 
+/* A block of a frame by 32 lanes: noted, and its info. */
+DEVICE struct block_info parse_together(const struct gpu_batch *batch, const u8 *chunks, const hcy_bslz4_frame *f,
+                                        const hcy_bslz4_block *blocks, struct gpu_state *state, u32 item, u32 b,
+                                        struct command *commands, NEAR struct lanes_room *room, u32 lane)
+{
+    hcy_bslz4_block block = blocks[f->first_block + b];
+    u32 bytes = decoded_bytes(f, b);
+    struct block_info info = { 0, 0 };
+    int how = 1;
+    if (bytes == GPU_BLOCK && block.size <= LANES_CODED && block_fits(f, block, bytes)) {
+        u32 skip = stage_block(chunks + f->offset + block.offset, block.size, (NEAR u8 *)room->coded, lane);
+        how = !parse_by_lanes(room, skip, block.size, commands, &info, lane);
+    }
+    if (lane == 0 && how)
+        how = parse_alone(chunks, f, block, bytes, commands, &info);
+    if (lane == 0)
+        note_parsed(batch, state, item, b, bytes, how, &info);
+    info.counts = SHUFFLE(info.counts, 0);
+    info.new_planes = SHUFFLE(info.new_planes, 0);
+    return info;
+}
+
 /* 32 lanes take a block. */
 KERNEL GROUP_OF(32)
 void gpu_parse_lanes(struct gpu_batch batch, BUFFER(const u8, chunks), BUFFER(const hcy_bslz4_frame, frames),
@@ -147,25 +184,11 @@ void gpu_parse_lanes(struct gpu_batch batch, BUFFER(const u8, chunks), BUFFER(co
     OPEN(const u8, chunks) OPEN(const hcy_bslz4_frame, frames) OPEN(const hcy_bslz4_block, blocks)
     OPEN(struct gpu_state, state) OPEN(struct block_info, infos) OPEN(struct command, commands)
     LOCAL struct lanes_room room;
-    u32 item = GROUP_Y, lane = ITEM, b = GROUP;
-    const hcy_bslz4_frame *f = &frames[item];
     struct block_info info = { 0, 0 };
-    u64 block_at = (u64)item * batch.n_blocks + b;
-    struct command *own = commands + block_at * (2 * COMMANDS);
-    if (frame_states(state)[item].way == GPU_WAY_FAST) {
-        hcy_bslz4_block block = blocks[f->first_block + b];
-        u32 bytes = decoded_bytes(f, b);
-        int how = 1;
-        if (bytes == GPU_BLOCK && block.size <= LANES_CODED && block_fits(f, block, bytes)) {
-            u32 skip = stage_block(chunks + f->offset + block.offset, block.size, (NEAR u8 *)room.coded, lane);
-            how = !parse_by_lanes(&room, skip, block.size, own, &info, lane);
-        }
-        if (lane)
-            return;
-        if (how)
-            how = parse_alone(chunks, f, block, bytes, own, &info);
-        note_parsed(&batch, state, item, b, bytes, how, &info);
-    }
-    if (lane == 0)
+    u64 block_at = (u64)GROUP_Y * batch.n_blocks + GROUP;
+    if (frame_states(state)[GROUP_Y].way == GPU_WAY_FAST)
+        info = parse_together(&batch, chunks, &frames[GROUP_Y], blocks, state, GROUP_Y, GROUP,
+                              commands + block_at * (2 * COMMANDS), &room, ITEM);
+    if (ITEM == 0)
         infos[block_at] = info;
 }
