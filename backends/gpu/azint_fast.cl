@@ -471,10 +471,11 @@ KERNEL void gpu_azint_finish(u32 n_bins, u32 copies, BUFFER(const hcy_bslz4_fram
     u64 *sums = all_sums + (u64)item * HCY_AZINT_SUMS * n_bins;
     const u64 *row = fast + (u64)item * FAST_ROWS * n_bins + bin;
     u64 x[FAST_ROWS] = { 0, 0, 0, 0 };
-    for (u32 copy = 0; copy < copies; copy++) {
+    UNROLL
+    for (u32 copy = 0; copy < FRAMES; copy++) {
         UNROLL
-        for (u32 r = 0; r < FAST_ROWS; r++, row += n_bins)
-            x[r] += *row;
+        for (u32 r = 0; r < FAST_ROWS; r++)
+            x[r] += copy < copies ? row[(copy * FAST_ROWS + r) * n_bins] : 0;
     }
     struct wide signal = { x[FAST_SIGNAL], 0 }, variance = { 0, 0 };
     wide_add(&signal, x[FAST_SIGNAL_HIGH] << 32, x[FAST_SIGNAL_HIGH] >> 32);

@@ -50,22 +50,7 @@ DEVICE void fill_one(const struct azint_target *t, const NEAR u32 *window, const
     LANES_BARRIER();
 }
 
-/* Rows of quads that a slice has at most, and rows that are asked for before they are needed: a lane alone with its
- * loads would wait for each. */
-#define SLICE_ROWS (GPU_SEGMENT / 4)
-#ifndef ROWS_AHEAD
-#define ROWS_AHEAD 16
-#endif
-DEVICE void ask_for(const u8 *from, u32 bytes, u32 lane)
-{
-    for (u32 i = 32 * lane; i < bytes; i += 1024)
-        PREFETCH(from + i);
-}
-DEVICE void ask_for_rows(const struct azint_plan *plan, u32 first, u32 end, u32 lane)
-{
-    if (first < end)
-        ask_for(plan->base + plan->at.quads + (u64)first * 1024, (end - first) * 1024, lane);
-}
+#define SLICE_ROWS (GPU_SEGMENT / 4) /* of quads, at most: all are on their way at once */
 
 /* A slice of a tile of bytes: a lane has a segment, four entries are one step. */
 DEVICE void sum_slice(const struct azint_target *t, const NEAR u8 *pixels, u32 s, u32 first, u32 n, u32 lane)
@@ -106,41 +91,19 @@ DEVICE void sum_slice(const struct azint_target *t, const NEAR u8 *pixels, u32 s
         add_bytes(fast_row(t->fast, n_bins, 0, FAST_VARIANCE) + bin, variance);
 }
 
-/* A tile's slices and rows. */
-struct one_tile {
-    u32 first, end, row, last_row;
-};
-DEVICE struct one_tile open_one(const struct azint_plan *plan, u32 tile, u32 lane)
-{
-    const u32 *slice_of = (const u32 *)(plan->base + plan->at.slice_of);
-    const struct gpu_slice *slices = (const struct gpu_slice *)(plan->base + plan->at.slices);
-    struct one_tile at = { READ_ONLY(slice_of + tile), READ_ONLY(slice_of + tile + 1), 0, 0 };
-    ask_for(plan->base + plan->at.masked + (u64)tile * (GPU_TILE / 8), GPU_TILE / 8, lane);
-    if (at.first == at.end)
-        return at;
-    at.row = slices[at.first].first;
-    at.last_row = slices[at.end - 1].first + slices[at.end - 1].n;
-    ask_for_rows(plan, at.row, at.last_row - at.row < ROWS_AHEAD ? at.last_row : at.row + ROWS_AHEAD, lane);
-    ask_for(plan->base + plan->at.bins + (u64)at.first * 128, (at.end - at.first) * 128, lane);
-    return at;
-}
-
 /* All slices of a tile, whose heads the lanes read together. */
-DEVICE void sum_one(const struct azint_target *t, const NEAR u8 *pixels, const struct one_tile *at, u32 lane)
+DEVICE void sum_one(const struct azint_target *t, const NEAR u8 *pixels, u32 tile, u32 lane)
 {
+    const u32 *slice_of = (const u32 *)(t->plan.base + t->plan.at.slice_of);
     const struct gpu_slice *slices = (const struct gpu_slice *)(t->plan.base + t->plan.at.slices);
-    u32 asked = at->row + ROWS_AHEAD;
-    for (u32 s = at->first; s < at->end; s += 32) {
+    u32 end = READ_ONLY(slice_of + tile + 1);
+    for (u32 s = READ_ONLY(slice_of + tile); s < end; s += 32) {
         struct gpu_slice head = { 0, 0 };
-        u32 here = at->end - s < 32 ? at->end - s : 32;
+        u32 here = end - s < 32 ? end - s : 32;
         if (lane < here)
             head = slices[s + lane];
-        for (u32 k = 0; k < here; k++) {
-            u32 first = SHUFFLE(head.first, (int)k), n = SHUFFLE(head.n, (int)k);
-            ask_for_rows(&t->plan, asked, asked + n < at->last_row ? asked + n : at->last_row, lane);
-            asked += n;
-            sum_slice(t, pixels, s + k, first, n, lane);
-        }
+        for (u32 k = 0; k < here; k++)
+            sum_slice(t, pixels, s + k, SHUFFLE(head.first, (int)k), SHUFFLE(head.n, (int)k), lane);
     }
     LANES_BARRIER();
 }
@@ -187,9 +150,6 @@ void gpu_azint_one(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_at
     NEAR struct plane_places *places = &all_places[warp];
     u64 *copy = fast_row(fast, at.n_bins, GROUP % GPU_FRAMES, 0);
     struct azint_target target = { { base, at }, &job, sums, copy, reports };
-    struct one_tile tile = { 0, 0, 0, 0 };
-    if (b * BLOCK_TILES < at.n_tiles)
-        tile = open_one(&target.plan, b * BLOCK_TILES, lane);
     struct command *own = commands + (u64)b * (2 * COMMANDS);
     struct block_info info = parse_together(&batch, chunks, frames, blocks, state, 0, b, own,
                                             (NEAR struct lanes_room *)window, lane);
@@ -217,8 +177,6 @@ void gpu_azint_one(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_at
     }
     for (u32 t = 0; t < BLOCK_TILES && b * BLOCK_TILES + t < at.n_tiles; t++) {
         fill_one(&target, (const NEAR u32 *)window, places, info.new_planes, pixels, b, t, lane);
-        if (t)
-            tile = open_one(&target.plan, b * BLOCK_TILES + t, lane);
-        sum_one(&target, pixels, &tile, lane);
+        sum_one(&target, pixels, b * BLOCK_TILES + t, lane);
     }
 }

@@ -3,7 +3,8 @@
  * PLANE ALIASING: bit-planes above the data mostly equal the one below, coded as one long match.  A plane that a
  * match makes equal to the plane before it is not written at all: bit p of the block's NEW mask says that plane p is
  * one of its own, and its place in the window is the number of such planes below.  Commands speak of places in that
- * window, so that carrying them out needs no thought.
+ * window, so that carrying them out needs no thought.  Where a plane has several gaps (4 modules side by side), LZ4
+ * finds the last gap rather than the last plane: no plane is left out, and the block takes two to three times as long.
  *
  * ELEM (2 or 4 bytes) is given when the text is compiled.
  */

@@ -8,6 +8,7 @@
  */
 #define LANES_CODED 3072u /* bytes of a block: with more, not all blocks of a frame are on an H200 at once */
 
+/* No larger than what a block has in azint_one.cl. */
 struct lanes_room {
     uint4 coded[LANES_CODED / 16 + 2];
     u16 next[LANES_CODED], begins[COMMANDS];
