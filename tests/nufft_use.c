@@ -420,7 +420,7 @@ static void check_memory(void)
     ok(failed >= 5 && right >= 3 && !others, "too little memory: %d times that status, %d times done", failed, right);
 }
 
-/* A grid twice as large as the device's memory. */
+/* A grid twice as large as the device's memory; of large ones its cells may be too many to be counted. */
 static void check_beyond_memory(hcy_device *dev)
 {
     struct problem p;
@@ -440,7 +440,7 @@ static void check_beyond_memory(hcy_device *dev)
     hcy_nufft *plan = oracle_plan(&p, dev, 1e-6, &o, &status);
     if (!status)
         status = hcy_nufft_execute(plan, p.c, p.f);
-    st_is(status, HCY_ENOMEM, "a grid larger than memory");
+    ok(status == HCY_ENOMEM || status == HCY_ERANGE, "a grid larger than memory: %s", hcy_last_error()->text);
     hcy_nufft_destroy(plan);
     oracle_close(&p);
 }
