@@ -1,12 +1,12 @@
 /* nufft.c - non-uniform FFTs whose points, strengths and coefficients are on the device: the cells that GPU libraries
  * are measured by.
  *
- *     bench/nufft DEVICE [WORD [SIGMA]]
+ *     bench/nufft DEVICE [WORD [SIGMA [POINTS]]]
  *
- * A row a cell and type whose name contains WORD; points are uniform, or normal around 0 with SIGMA.  Times are
- * milliseconds of setting points, with their report, of a whole transform, and of the stage between points and grid
- * alone, each the best of three rounds; transforms are queued several at a time.  Errors are those of 16 results
- * against the direct sum. */
+ * A row a cell and type whose name contains WORD; points are uniform, or normal around 0 with SIGMA, as many as the
+ * cell says or POINTS.  Times are milliseconds of setting points, with their report, of a whole transform, and of the
+ * stage between points and grid alone, each the best of three rounds; transforms are queued several at a time.  Errors
+ * are those of 16 results against the direct sum. */
 #include "bench.h"
 #include <halcyon/nufft.h>
 
@@ -214,15 +214,17 @@ int main(int argc, char **argv)
     const char *word = argc > 2 ? argv[2] : "";
     double sigma = argc > 3 ? atof(argv[3]) : 0;
     if (argc < 2)
-        return fprintf(stderr, "usage: nufft DEVICE [WORD [SIGMA]]\n"), 1;
+        return fprintf(stderr, "usage: nufft DEVICE [WORD [SIGMA [POINTS]]]\n"), 1;
     CHECK(hcy_device_open(&dev, argv[1]));
     CHECK(hcy_queue_create(&queue, dev));
     printf("# %s, points %s; ms\n%-20s %8s %8s %8s %8s  %2s %4s %6s\n", hcy_device_get_info(dev)->description,
            sigma > 0 ? "clustered" : "uniform", "cell", "points", "execute", "stage", "error", "w", "up", "B/pt");
     for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++) {
         struct problem p = { .cell = NULL };
+        struct cell cell = cells[i];
+        cell.m = argc > 4 ? strtoul(argv[4], NULL, 10) : cell.m;
         for (int type = 1; type <= 2; type++) {
-            const struct cell *c = &cells[i];
+            const struct cell *c = &cell;
             char name[40];
             snprintf(name, sizeof name, "%dd%d-%lld-%.0e-%s", c->dim, type, (long long)c->n, c->eps,
                      c->precision == HCY_F32 ? "single" : "double");

@@ -24,6 +24,15 @@ static double slab_points(const struct gpu_shape *s, const hcy_nufft_job *job)
     return (double)job->n_points / cells * s->zs * (job->dim > 1 ? s->xb : 1) * (job->dim > 2 ? s->yb : 1);
 }
 
+/* Points of uniform density: those of a slab that has some, and planes that come and go with it, all of them if there
+ * are none in the slabs beside it. */
+static double planes_of(const struct gpu_shape *s, const hcy_nufft_job *job, double *many)
+{
+    double points = slab_points(s, job), some = 1 - exp(-points), all = s->zs + job->width - 1.0;
+    *many = points / some;
+    return s->zs / some < all ? s->zs / some : all;
+}
+
 /* Pieces of these sizes are no longer than their axis and a cell. */
 static bool fits(const hcy_nufft_job *job, uint32_t x, uint32_t y, uint32_t z)
 {
@@ -81,6 +90,13 @@ static void keep_cheaper(struct gpu_shape *best, double *least, const struct gpu
         return;
     *least = now;
     *best = *s;
+}
+
+/* Where points are few, adding to the grid is most of it: what that takes more than the instructions counted above. */
+static double cost_of_adding(const struct gpu_shape *s, const hcy_nufft_job *job)
+{
+    double many, planes = planes_of(s, job, &many), halo = job->width - 1.0;
+    return 0.05 * planes * (job->dim > 1 ? s->xb + halo : 1) * (job->dim > 2 ? s->yb + halo : 1) / many;
 }
 
 /* The cheapest shape, and its cost. */
@@ -169,9 +185,8 @@ static double pencil_cost(const struct gpu_shape *s, const hcy_nufft_job *job)
 {
     struct tiles t = tiles_of(s, job);
     double rows = t.mine * (s->group / 32);
-    double points = slab_points(s, job), some = 1 - exp(-points), many = points / some;
+    double points = slab_points(s, job), many, planes = planes_of(s, job, &many);
     double together = job->dim > 1 ? 8 : 4, products = many / together + 0.5, halo = job->width - 1;
-    double planes = s->zs / some < s->zs + halo ? s->zs / some : s->zs + halo;
     double cells = planes * (job->dim > 1 ? s->xb + halo : 1) * t.rows;
     bool wide = job->precision == HCY_F64, narrow = job->width <= GPU_NUFFT_NARROW;
     double product = wide ? 0.45 : narrow ? 0.17 : 0.3, cell = wide ? 0.065 : 0.012;
@@ -204,7 +219,7 @@ static struct gpu_shape choose_pencil(const hcy_nufft_job *job, double *least)
 static void share(struct gpu_shape *s, const hcy_nufft_job *job, uint32_t units, size_t items, bool spreads)
 {
     bool wide = job->precision == HCY_F64;
-    uint32_t others = wide ? spreads ? 84 : 92 : 72, warps; /* registers beside the pieces', as compilers need them */
+    uint32_t others = 72, warps; /* registers beside the pieces': compilers like more, but more warps gain more */
     s->vectors = 1;
     set_warps(s, job, spreads);
     while (s->vectors < 4 && s->vectors < items && 2 * piece_words(s, job, spreads) <= MOST_PIECE(job))
@@ -231,7 +246,7 @@ struct gpu_shape gpu_shape_of(const struct gpu_ops *ops, const hcy_nufft_job *jo
     if (ops->products < job->precision || (job->flags & HCY_NUFFT_FIXED_ORDER))
         return s;
     struct gpu_shape pencil = choose_pencil(job, &least_pencil);
-    return least_pencil > 0 && least_pencil < least ? pencil : s;
+    return least_pencil > 0 && least_pencil < least + cost_of_adding(&s, job) ? pencil : s;
 }
 
 void gpu_shape_for(struct gpu_shape *s, const hcy_nufft_job *job, uint32_t units, size_t items, bool spreads)
