@@ -31,11 +31,13 @@ static struct {
 } lanes_shown[GROUP_SIZE];
 static pthread_barrier_t lanes_group, lanes_of_warp[GROUP_SIZE / 32];
 static _Thread_local u32 lanes_item;
-static u32 lanes_at[2];
+static u32 lanes_at[2], lanes_groups;
 
 #define ITEM lanes_item
 #define GROUP lanes_at[0]
 #define GROUP_Y lanes_at[1]
+#define GROUPS lanes_groups
+#define ITEM_OF_ALL (GROUP * GROUP_SIZE + ITEM)
 #define BARRIER() pthread_barrier_wait(&lanes_group)
 #define LANES_BARRIER() pthread_barrier_wait(&lanes_of_warp[lanes_item / 32])
 #define FIRST_LANE (lanes_item / 32 * 32)
@@ -133,16 +135,27 @@ static inline void lanes_f11(REAL *c, const u32 *a, const u32 *b)
 #define SETTLED64(x) (x)
 #define MOVED_F32(x) (x)
 #define KERNEL static
+#define GROUP_OF(n)
 #define GROUPS_OF(n, resident)
 #define BUFFER(type, name) type *name
 #define OPEN(type, name)
 #define NEAR
 #define ALIGNED
 #define LOCAL static
+#define DYNAMIC_LOCAL(name, most) static _Alignas(16) unsigned char name[most]
 #define DEVICE static inline
 #define UNROLL
 #define UNROLL_4
 #define NULL_PTR NULL
+#define ATOMIC_ADD32(p, x) __atomic_fetch_add((p), (x), __ATOMIC_RELAXED)
+#define NEAR_ADD32(p, x) ATOMIC_ADD32(p, x)
+#define ATOMIC_MIN32(p, x) lanes_min((p), (u32)(x))
+static inline void lanes_min(u32 *p, u32 x)
+{
+    u32 old = __atomic_load_n(p, __ATOMIC_RELAXED);
+    while (x < old && !__atomic_compare_exchange_n(p, &old, x, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+}
 #define ATOMIC_ADD_PAIR_F32(p, a, b) lanes_add((p), (a), (b))
 #define ATOMIC_ADD_PAIR_F64(p, a, b) lanes_add((p), (a), (b))
 #define ATOMIC_ADD_F64(p, x) lanes_add_one((p), (REAL)(x))
@@ -174,6 +187,7 @@ static int lanes_run(void (*kernel)(void), const u32 groups[2])
 {
     pthread_t threads[GROUP_SIZE];
     lanes_kernel = kernel;
+    lanes_groups = groups[0];
     pthread_barrier_init(&lanes_group, NULL, GROUP_SIZE);
     for (u32 w = 0; w < GROUP_SIZE / 32; w++)
         pthread_barrier_init(&lanes_of_warp[w], NULL, 32);

@@ -95,6 +95,11 @@ pencils = libpencil1.la libpencil2.la libpencil3.la libpencil4.la libpencil5.la 
 check_LTLIBRARIES += $(pencils)
 tests_nufft_pencil_LDADD = $(pencils) libhalcyon.la
 EXTRA_DIST += tests/lanes.h
+
+# That of backends/gpu/nufft_settle.cl.
+test_public += tests/nufft_settle
+tests_nufft_settle_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -DPLACES=64 -DREAL=double -DPRECISION=2 -DDIM=2 \
+    -DXB=2 -DYB=1 -DZS=3 -DGROUP_SIZE=64 -DBUCKET=256 -DFIXED=0 -DPOINT=double
 libpencil1_la_SOURCES = tests/nufft_pencil_case.c
 libpencil1_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_3d_float -DPLACES=32 -DREAL=float -DPRECISION=1 -DDIM=3 \
     -DWIDTH=4u -DXB=5 -DYB=3 -DZS=4 -DGROUP_SIZE=64 -DVECTORS=2 -DSPREADS=1

@@ -24,14 +24,9 @@ typedef struct {
 typedef struct {
     u32 x, y, z, w;
 } uint4;
-#define ITEM_OF_ALL lanes_item
-#define GROUPS 1u
-#define GROUP_OF(n)
 #define DEVICE_CALL static
 #define ANY(x) (lanes_ballot(x) != 0)
 #define FIRST_BIT(x) __builtin_ctz(x)
-#define ATOMIC_ADD32(p, x) __atomic_fetch_add((p), (x), __ATOMIC_RELAXED)
-#define ATOMIC_MIN32(p, x) (*(p) = *(p) < (x) ? *(p) : (x))
 #define ATOMIC_MAX32(p, x) (*(p) = *(p) > (x) ? *(p) : (x))
 #define READ_ONLY(p) (*(p))
 #define NEAR_ADDRESS(p) ((u32)(uintptr_t)(p))

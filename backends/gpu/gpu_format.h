@@ -155,6 +155,11 @@ struct gpu_nufft_head {
 struct gpu_nufft_pair {
     uint32_t key, number;
 };
+/* Many points: keys that are sorted together, and their records. */
+struct gpu_nufft_bucket {
+    uint32_t first, last, first_key, last_key; /* last: those after it */
+};
+#define GPU_NUFFT_CODES 8192u /* two for each bucket */
 #define GPU_NUFFT_GROUP 256u  /* items that sort */
 #define GPU_NUFFT_SCAN  2048u /* keys of a group that sums their counts */
 #define GPU_NUFFT_NARROW 4u /* windows up to this width are worth 11 bits of a float on tensor cores */

@@ -25,6 +25,8 @@ struct nufft {
     bool fixed;                               /* order */
     size_t counts, sums, ranks, records, end; /* fixed order: ranks are pairs of key and number, */
     size_t pairs, digits, spare, n_chunks;    /* which go to and fro */
+    uint32_t n_buckets;                       /* of many points; 0: few */
+    size_t codes, cursors, buckets;
 };
 
 /* --- A job --- */
@@ -115,6 +117,26 @@ static int place(size_t *at, struct nufft *n, size_t count, size_t size)
     return status ? status : hcy_size_add(&n->end, n->end, bytes / 256 * 256);
 }
 
+/* Many points (nufft_settle.cl): a group's items, and the records of 16 bytes that it has in near memory. */
+#define SETTLERS     1024u
+#define SETTLED      8192u
+#define SETTLE_BYTES (SETTLED * 20u + GPU_NUFFT_CODES * 8u)
+/* Fewer are sorted in a device's cache. */
+#define MANY_POINTS (1u << 21)
+
+static int set_buckets(struct nufft *n, const struct gpu_ops *ops)
+{
+    uint32_t buckets = over(n->at.n_points, SETTLED);
+    if (n->fixed || n->record > 16 || ops->local_bytes < SETTLE_BYTES + 1024 || n->at.n_points < MANY_POINTS ||
+        buckets > GPU_NUFFT_CODES / 2)
+        return 0;
+    n->n_buckets = buckets;
+    int status = place(&n->codes, n, n->at.n_keys, 4);
+    if (!status)
+        status = place(&n->cursors, n, buckets, 8);
+    return status ? status : place(&n->buckets, n, buckets, sizeof(struct gpu_nufft_bucket));
+}
+
 static int open_job(struct nufft *n, const struct gpu_call *call, const hcy_nufft_job *job)
 {
     size_t head;
@@ -140,6 +162,8 @@ static int open_job(struct nufft *n, const struct gpu_call *call, const hcy_nuff
     n->fixed = (job->flags & HCY_NUFFT_FIXED_ORDER) != 0;
     n->n_chunks = ((size_t)job->n_points + GPU_NUFFT_CHUNK - 1) / GPU_NUFFT_CHUNK;
     if (!status)
+        status = set_buckets(n, call->kernel->ops);
+    if (!status && !n->n_buckets)
         status = place(&n->ranks, n, (size_t)job->n_points, n->fixed ? 8 : 4);
     if (!status && n->fixed)
         status = place(&n->pairs, n, (size_t)job->n_points, 8);
@@ -241,6 +265,40 @@ static uint32_t passes_of(const struct nufft *n, const struct gpu_call *call)
     return at_once ? 1 : n->record > 16 ? 3 : 2;
 }
 
+/* Many points, in two steps.  Tiles are as large as leaves no multiprocessor idle in the last round. */
+static int sort_many(const struct nufft *n, const struct sort *s, const hcy_value *const x[3])
+{
+    const struct gpu_call *call = s->call;
+    const hcy_value *sorted = &call->values[SORT_SORTED];
+    uint32_t units = call->kernel->ops->units, n_codes = 2 * n->n_buckets;
+    uint32_t tile = over(n->at.n_points, over(n->n_buckets, units) * units);
+    bool few_keys = n->at.n_keys <= SETTLE_BYTES / 4;
+    struct gpu_grid points = spread_over(call, n->at.n_points, SETTLERS, 1),
+                    keys = spread_over(call, n->at.n_keys, SETTLERS, 1),
+                    near = { { units, 1 }, SETTLERS, SETTLE_BYTES },
+                    tiles = { { over(n->at.n_points, tile), 1 }, SETTLERS, SETTLE_BYTES },
+                    buckets = { { n->n_buckets, 1 }, SETTLERS, SETTLE_BYTES };
+    int status = call->kernel->ops->zero(call->queue, sorted, n->cursors, n->end - n->cursors);
+    if (!status)
+        status = GPU_STEP(call, s->points, few_keys ? "gpu_nufft_count_near" : "gpu_nufft_count_many",
+                          few_keys ? &near : &points, GPU_BYTES(n->at), gpu_at(x[0], 0), gpu_at(x[1], 0),
+                          gpu_at(x[2], 0), gpu_at(sorted, n->counts), gpu_at(sorted, 0));
+    if (!status)
+        status = sum_up(n, s, n->counts, n->at.n_keys, 0);
+    if (!status)
+        status = GPU_STEP(call, s->points, "gpu_nufft_buckets", &keys, GPU_BYTES(n->at), gpu_at(sorted, n->counts),
+                          gpu_at(sorted, n->codes), gpu_at(sorted, n->cursors), gpu_at(sorted, n->buckets));
+    if (!status)
+        status = GPU_STEP(call, s->points, "gpu_nufft_part", &tiles, GPU_BYTES(n->at), GPU_BYTES(tile),
+                          GPU_BYTES(n_codes), gpu_at(x[0], 0), gpu_at(x[1], 0), gpu_at(x[2], 0),
+                          gpu_at(sorted, n->codes), gpu_at(sorted, n->cursors), gpu_at(sorted, n->records));
+    if (!status)
+        status = GPU_STEP(call, s->points, "gpu_nufft_settle", &buckets, GPU_BYTES(n->at), gpu_at(sorted, n->counts),
+                          gpu_at(sorted, n->buckets), gpu_at(sorted, 0), gpu_at(sorted, n->records),
+                          gpu_at(&call->values[SORT_REPORT], 0));
+    return status;
+}
+
 static int run_sort(const struct nufft *n, const struct sort *s)
 {
     const struct gpu_call *call = s->call;
@@ -252,6 +310,8 @@ static int run_sort(const struct nufft *n, const struct sort *s)
         x[d] = &call->values[SORT_X + (d < n->job->dim ? n->job->dim - 1 - d : 0)];
     int status = GPU_STEP(call, s->scan, "gpu_nufft_begin", &keys, GPU_BYTES(n->at),
                           gpu_at(sorted, n->counts), gpu_at(sorted, 0));
+    if (status || n->n_buckets)
+        return status ? status : sort_many(n, s, x);
     if (!status)
         status = GPU_STEP(call, s->points, "gpu_nufft_count", &points, GPU_BYTES(n->at), gpu_at(x[0], 0),
                           gpu_at(x[1], 0), gpu_at(x[2], 0), gpu_at(sorted, n->counts),
@@ -285,9 +345,11 @@ int gpu_nufft_sort_launch(const struct gpu_call *call)
     if (!holds(&call->values[SORT_SORTED], 1, n.end) ||
         !holds(&call->values[SORT_REPORT], 1, sizeof(hcy_nufft_report)))
         return hcy_fail(HCY_EINVAL, "nufft_sort: the buffers are too small");
-    int used = options_of(&n, s.group, options);
-    snprintf(options + used, sizeof options - (size_t)used, " -DPOINT=%s", wide ? "double" : "float");
-    status = gpu_variant_get(call->kernel, gpu_text_nufft_sort, options, &s.points);
+    int used = options_of(&n, n.n_buckets ? SETTLERS : s.group, options);
+    snprintf(options + used, sizeof options - (size_t)used, " -DPOINT=%s -DBUCKET=%u", wide ? "double" : "float",
+             SETTLED);
+    status = gpu_variant_get(call->kernel, n.n_buckets ? gpu_text_nufft_settle : gpu_text_nufft_sort, options,
+                             &s.points);
     snprintf(options, sizeof options, "-DGROUP_SIZE=%u", s.group);
     if (!status)
         status = gpu_variant_get(call->kernel, gpu_text_nufft_scan, options, &s.scan);

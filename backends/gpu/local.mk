@@ -9,12 +9,14 @@ gpu_azint_fast = $(gpu_azint) backends/gpu/azint_rest.cl backends/gpu/rest.cl ba
     $(gpu_fast) backends/gpu/azint_fast.cl backends/gpu/azint_one.cl
 gpu_nufft_common = backends/gpu/dialect.h src/nufft/nufft_format.h backends/gpu/gpu_format.h
 gpu_nufft_sort = $(gpu_nufft_common) backends/gpu/nufft_point.cl backends/gpu/nufft_sort.cl
-gpu_nufft_scan = $(gpu_nufft_common) backends/gpu/nufft_scan.cl
+gpu_nufft_settle = $(gpu_nufft_sort) backends/gpu/nufft_sum.cl backends/gpu/nufft_settle.cl
+gpu_nufft_scan = $(gpu_nufft_common) backends/gpu/nufft_sum.cl backends/gpu/nufft_scan.cl
 gpu_nufft_window = $(gpu_nufft_common) backends/gpu/nufft_point.cl backends/gpu/nufft_window.cl
 gpu_nufft = $(gpu_nufft_window) backends/gpu/nufft.cl
 gpu_nufft_pencil = $(gpu_nufft_window) backends/gpu/nufft_pencil.cl
 gpu_nufft_cut = $(gpu_nufft_common) backends/gpu/nufft_cut.cl
 EXTRA_DIST += backends/gpu/nufft_point.cl backends/gpu/nufft_sort.cl backends/gpu/nufft_scan.cl \
+    backends/gpu/nufft_sum.cl backends/gpu/nufft_settle.cl \
     backends/gpu/nufft_window.cl backends/gpu/nufft.cl backends/gpu/nufft_pencil.cl backends/gpu/nufft_cut.cl
 gpu_filter = $(gpu_common) backends/gpu/azint.cl backends/gpu/azint_wide.cl src/azint/azint_wide.h \
     backends/gpu/azint_filter.cl
@@ -26,7 +28,7 @@ EXTRA_DIST += backends/gpu/dialect.h backends/gpu/text.sh backends/gpu/bslz4.cl 
     backends/gpu/azint_wide.cl backends/gpu/azint_filter.cl
 
 backends/gpu/gpu_texts.c: backends/gpu/text.sh $(gpu_decode_fast) $(gpu_azint_fast) $(gpu_filter) \
-    $(gpu_nufft_sort) $(gpu_nufft_scan) $(gpu_nufft) $(gpu_nufft_pencil) $(gpu_nufft_cut)
+    $(gpu_nufft_sort) $(gpu_nufft_settle) $(gpu_nufft_scan) $(gpu_nufft) $(gpu_nufft_pencil) $(gpu_nufft_cut)
 	$(AM_V_GEN)$(MKDIR_P) backends/gpu && cd $(srcdir) && { \
 	    $(SHELL) backends/gpu/text.sh gpu_text_decode $(gpu_decode) && \
 	    $(SHELL) backends/gpu/text.sh gpu_text_decode_fast $(gpu_decode_fast) && \
@@ -34,6 +36,7 @@ backends/gpu/gpu_texts.c: backends/gpu/text.sh $(gpu_decode_fast) $(gpu_azint_fa
 	    $(SHELL) backends/gpu/text.sh gpu_text_azint_fast $(gpu_azint_fast) && \
 	    $(SHELL) backends/gpu/text.sh gpu_text_filter $(gpu_filter) && \
 	    $(SHELL) backends/gpu/text.sh gpu_text_nufft_sort $(gpu_nufft_sort) && \
+	    $(SHELL) backends/gpu/text.sh gpu_text_nufft_settle $(gpu_nufft_settle) && \
 	    $(SHELL) backends/gpu/text.sh gpu_text_nufft_scan $(gpu_nufft_scan) && \
 	    $(SHELL) backends/gpu/text.sh gpu_text_nufft $(gpu_nufft) && \
 	    $(SHELL) backends/gpu/text.sh gpu_text_nufft_pencil $(gpu_nufft_pencil) && \

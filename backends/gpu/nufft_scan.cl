@@ -13,28 +13,6 @@ void gpu_nufft_begin(struct gpu_nufft job, BUFFER(u32, counts), BUFFER(struct gp
         counts[i] = 0;
 }
 
-/* Sums of the items before this one; all items' sum. */
-DEVICE u32 sum_before(NEAR u32 *room, u32 mine, u32 *all)
-{
-    u32 before = 0;
-#if GROUP_SIZE == 1
-    *all = mine;
-#else
-    room[ITEM] = mine;
-    BARRIER();
-    for (u32 step = 1; step < GROUP_SIZE; step *= 2) {
-        u32 more = ITEM >= step ? room[ITEM - step] : 0;
-        BARRIER();
-        room[ITEM] += more;
-        BARRIER();
-    }
-    before = room[ITEM] - mine;
-    *all = room[GROUP_SIZE - 1];
-    BARRIER();
-#endif
-    return before;
-}
-
 #define SHARE (GPU_NUFFT_SCAN / GROUP_SIZE)
 #define APART(i) ((i) + (i) / 8) /* so that items do not meet in a bank */
 
@@ -44,7 +22,7 @@ void gpu_nufft_sums(struct gpu_nufft job, BUFFER(const u32, counts), BUFFER(u32,
                     BUFFER(struct gpu_nufft_head, head))
 {
     OPEN(const u32, counts) OPEN(u32, sums) OPEN(struct gpu_nufft_head, head)
-    LOCAL u32 room[GROUP_SIZE];
+    LOCAL u32 room[ROOM_TO_SUM];
     u32 sum = 0, most = 0, all;
     for (u32 k = 0; k < SHARE; k++) {
         u64 i = (u64)GROUP * GPU_NUFFT_SCAN + k * GROUP_SIZE + ITEM;
@@ -63,7 +41,7 @@ KERNEL GROUP_OF(GROUP_SIZE)
 void gpu_nufft_places(u32 n, BUFFER(u32, sums))
 {
     OPEN(u32, sums)
-    LOCAL u32 room[GROUP_SIZE];
+    LOCAL u32 room[ROOM_TO_SUM];
     u32 share = (n + GROUP_SIZE - 1) / GROUP_SIZE, first = ITEM * share, sum = 0, all;
     u32 last = first + share < n ? first + share : n;
     for (u32 i = first; i < last; i++)
@@ -81,7 +59,7 @@ KERNEL GROUP_OF(GROUP_SIZE)
 void gpu_nufft_starts(struct gpu_nufft job, BUFFER(u32, counts), BUFFER(const u32, sums))
 {
     OPEN(u32, counts) OPEN(const u32, sums)
-    LOCAL u32 room[GROUP_SIZE], near[APART(GPU_NUFFT_SCAN)];
+    LOCAL u32 room[ROOM_TO_SUM], near[APART(GPU_NUFFT_SCAN)];
     u64 first = (u64)GROUP * GPU_NUFFT_SCAN;
     u32 n = job.n_keys - first < GPU_NUFFT_SCAN ? (u32)(job.n_keys - first) : GPU_NUFFT_SCAN, sum = 0, all;
     for (u32 i = ITEM; i < GPU_NUFFT_SCAN; i += GROUP_SIZE)

@@ -32,19 +32,23 @@ DEVICE u32 key_of(const struct gpu_nufft *job, const u32 *cell)
 #endif
 }
 
-/* Point i, folded. */
+/* A point, folded. */
 struct point {
     u64 place[3];
     int bad;
 };
-DEVICE struct point point_at(const struct gpu_nufft *job, const POINT *x, const POINT *y, const POINT *z, u64 i)
+DEVICE struct point point_of(const struct gpu_nufft *job, POINT x, POINT y, POINT z)
 {
     struct point p;
     p.bad = 0;
-    p.place[0] = fold(job, 0, x[i], &p.bad);
-    p.place[1] = DIM > 1 ? fold(job, 1, y[i], &p.bad) : 0;
-    p.place[2] = DIM > 2 ? fold(job, 2, z[i], &p.bad) : 0;
+    p.place[0] = fold(job, 0, x, &p.bad);
+    p.place[1] = DIM > 1 ? fold(job, 1, y, &p.bad) : 0;
+    p.place[2] = DIM > 2 ? fold(job, 2, z, &p.bad) : 0;
     return p;
+}
+DEVICE struct point point_at(const struct gpu_nufft *job, const POINT *x, const POINT *y, const POINT *z, u64 i)
+{
+    return point_of(job, x[i], DIM > 1 ? y[i] : 0, DIM > 2 ? z[i] : 0);
 }
 
 DEVICE u32 key_at(const struct gpu_nufft *job, const u64 *place)

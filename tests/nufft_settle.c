@@ -1,0 +1,151 @@
+/* nufft_settle - sorting many points on a GPU (backends/gpu/nufft_settle.cl), where there is none: the text, with lanes
+ * that are threads (lanes.h), and the sums between its kernels made here. */
+#include "tap.h"
+
+#include "lanes.h"
+#ifdef __GNUC__
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wunused-function"
+#endif
+
+#include "nufft/nufft_format.h"
+
+#include "gpu_format.h"
+
+#include "nufft_point.cl"
+
+#include "nufft_sort.cl"
+
+#include "nufft_sum.cl"
+
+#include "nufft_settle.cl"
+
+#define TURN 6.283185307179586
+enum { POINTS = 3001, BUCKETS = (POINTS + BUCKET - 1) / BUCKET, MOST_KEYS = 30000, TAKEN = 5, TILE = 233 };
+
+static struct gpu_nufft job = { .n_points = POINTS, .bins = { 1, 1 } };
+static struct gpu_nufft_head head;
+static struct gpu_nufft_bucket buckets[BUCKETS];
+static struct record records[POINTS];
+static POINT x[POINTS], y[POINTS];
+static u32 counts[MOST_KEYS], codes[MOST_KEYS], cursors[2 * BUCKETS];
+static hcy_nufft_report report;
+static uint64_t state = 1;
+
+static double uniform(void)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(state >> 11) * 0x1p-53;
+}
+
+static void count(void)
+{
+    gpu_nufft_count_many(job, x, y, NULL, counts, &head);
+}
+static void count_near(void)
+{
+    gpu_nufft_count_near(job, x, y, NULL, counts, &head);
+}
+static void cut(void)
+{
+    gpu_nufft_buckets(job, counts, codes, cursors, buckets);
+}
+static void part(void)
+{
+    gpu_nufft_part(job, TILE, 2 * BUCKETS, x, y, NULL, codes, cursors, records);
+}
+static void settle(void)
+{
+    gpu_nufft_settle(job, counts, buckets, &head, records, &report);
+}
+
+/* The key of a point, by itself. */
+static u32 key_by_hand(u32 i)
+{
+    u32 cell[2];
+    const double at[2] = { x[i], y[i] };
+    for (int d = 0; d < 2; d++) {
+        double turns = at[d] / TURN - job.offset[d], c = ceil((turns - floor(turns)) * job.n[d]);
+        cell[d] = c < job.n[d] ? (u32)c : 0;
+    }
+    return cell[0] / XB * job.slabs + cell[1] / ZS;
+}
+
+/* Many points at one place, in every `clump`-th. */
+static void make(u32 cells, u32 clump)
+{
+    job.n[0] = job.n[1] = cells;
+    job.bins[0] = (cells + XB - 1) / XB;
+    job.slabs = (cells + ZS - 1) / ZS;
+    job.n_keys = job.bins[0] * job.slabs;
+    for (int d = 0; d < 2; d++) {
+        for (job.bits[d] = 0; 1u << job.bits[d] < cells;)
+            job.bits[d]++;
+        job.offset[d] = 2.5 / cells;
+        job.scale[d] = ldexp(1, PLACES - (int)job.bits[d]);
+    }
+    for (u32 i = 0; i < POINTS; i++) {
+        x[i] = i % clump ? TURN * uniform() : 2;
+        y[i] = i % clump ? TURN * uniform() : 2;
+    }
+}
+
+/* Groups of the kernels, one after another, as gpu_nufft.c launches them. */
+static int sorted(void)
+{
+    u32 sum = 0;
+    memset(counts, 0, sizeof counts);
+    memset(cursors, 0, sizeof cursors);
+    memset(buckets, 0, sizeof buckets);
+    memset(records, 0xff, sizeof records);
+    head.first_bad = 0xffffffffu;
+    bool few_keys = job.n_keys * 4 <= ROOM;
+    int failed = lanes_run(few_keys ? count_near : count, (const u32[2]){ TAKEN, 1 });
+    for (u32 k = 0; k < job.n_keys; k++) {
+        u32 n = counts[k];
+        counts[k] = sum;
+        sum += n;
+    }
+    failed = failed || lanes_run(cut, (const u32[2]){ TAKEN, 1 });
+    failed = failed || lanes_run(part, (const u32[2]){ (POINTS + TILE - 1) / TILE, 1 });
+    return failed || lanes_run(settle, (const u32[2]){ BUCKETS, 1 });
+}
+
+static void check(u32 cells, u32 clump, const char *what)
+{
+    static u8 seen[POINTS];
+    u32 twice = 0, down = 0, elsewhere = 0, most = 0;
+    make(cells, clump);
+    if (sorted())
+        bail_out("no threads");
+    memset(seen, 0, sizeof seen);
+    for (u32 i = 0; i < POINTS; i++) {
+        u32 n = records[i].number, key = n < POINTS ? key_by_hand(n) : 0;
+        twice += n >= POINTS || seen[n]++;
+        down += key < most;
+        most = key > most ? key : most;
+        for (int d = 0; d < 2 && n < POINTS; d++) {
+            double turns = (d ? y[n] : x[n]) / TURN - job.offset[d];
+            double place = (double)place_of(&records[i], d) * ldexp(1, (int)job.bits[d] - 64) / job.n[d];
+            elsewhere += fabs(place - (turns - floor(turns))) > 1e-12;
+        }
+    }
+    ok(!twice, "%s, %u keys: every point is there once (%u are not)", what, job.n_keys, twice);
+    ok(!down, "... in the order of keys (%u are not)", down);
+    ok(!elsewhere, "... where it was (%u are not)", elsewhere);
+    ok(report.first_bad == UINT64_MAX, "... and all are good");
+}
+
+int main(void)
+{
+    check(60, POINTS + 1, "points anywhere");
+    check(60, 2, "half of them in one place");
+    check(60, 1, "all of them in one place");
+    check(350, 3, "more keys than a group has room for");
+    x[2222] = NAN;
+    x[3000] = INFINITY;
+    ok(!sorted() && report.first_bad == 2222, "the first of two wrong points is reported");
+    return done_testing();
+}
