@@ -151,10 +151,6 @@ struct gpu_nufft_head {
     uint32_t most;      /* points of the fullest slab */
     uint32_t reserved[62];
 };
-/* Fixed order: a point while it is sorted. */
-struct gpu_nufft_pair {
-    uint32_t key, number;
-};
 /* Many points: keys that are sorted together, and their records. */
 struct gpu_nufft_bucket {
     uint32_t first, last, first_key, last_key; /* last: those after it */
@@ -163,9 +159,6 @@ struct gpu_nufft_bucket {
 #define GPU_NUFFT_GROUP 256u  /* items that sort */
 #define GPU_NUFFT_SCAN  2048u /* keys of a group that sums their counts */
 #define GPU_NUFFT_NARROW 4u /* windows up to this width are worth 11 bits of a float on tensor cores */
-/* Fixed order: points of a group that sorts them by a digit of their keys; bits of a digit. */
-#define GPU_NUFFT_CHUNK 4096u
-#define GPU_NUFFT_DIGIT 4u
 
 /* Modes and the grid; axes as the job counts them, moved so that the last is number 2. */
 struct gpu_nufft_cut {

@@ -22,10 +22,9 @@ struct nufft {
     struct gpu_nufft at;
     uint32_t places; /* bits (nufft_point.cl) */
     size_t real, record, n_sums;
-    bool fixed;                               /* order */
-    size_t counts, sums, ranks, records, end; /* fixed order: ranks are pairs of key and number, */
-    size_t pairs, digits, spare, n_chunks;    /* which go to and fro */
-    uint32_t n_buckets;                       /* of many points; 0: few */
+    bool fixed; /* sums do not depend on their order */
+    size_t counts, sums, ranks, records, end;
+    uint32_t n_buckets; /* of many points; 0: few */
     size_t codes, cursors, buckets;
 };
 
@@ -127,7 +126,7 @@ static int place(size_t *at, struct nufft *n, size_t count, size_t size)
 static int set_buckets(struct nufft *n, const struct gpu_ops *ops)
 {
     uint32_t buckets = over(n->at.n_points, SETTLED);
-    if (n->fixed || n->record > 16 || ops->local_bytes < SETTLE_BYTES + 1024 || n->at.n_points < MANY_POINTS ||
+    if (n->record > 16 || ops->local_bytes < SETTLE_BYTES + 1024 || n->at.n_points < MANY_POINTS ||
         buckets > GPU_NUFFT_CODES / 2)
         return 0;
     n->n_buckets = buckets;
@@ -157,20 +156,13 @@ static int open_job(struct nufft *n, const struct gpu_call *call, const hcy_nuff
         status = place(&n->records, n, (size_t)job->n_points, n->record);
     if (!status)
         status = place(&n->counts, n, n->at.n_keys, 4);
-    if (!status) /* of keys, and of digits */
-        status = place(&n->sums, n, n->n_sums + (size_t)job->n_points / GPU_NUFFT_CHUNK + 1, 4);
+    if (!status)
+        status = place(&n->sums, n, n->n_sums, 4);
     n->fixed = (job->flags & HCY_NUFFT_FIXED_ORDER) != 0;
-    n->n_chunks = ((size_t)job->n_points + GPU_NUFFT_CHUNK - 1) / GPU_NUFFT_CHUNK;
     if (!status)
         status = set_buckets(n, call->kernel->ops);
     if (!status && !n->n_buckets)
-        status = place(&n->ranks, n, (size_t)job->n_points, n->fixed ? 8 : 4);
-    if (!status && n->fixed)
-        status = place(&n->pairs, n, (size_t)job->n_points, 8);
-    if (!status && n->fixed)
-        status = place(&n->digits, n, n->n_chunks << GPU_NUFFT_DIGIT, 4);
-    if (!status && n->fixed)
-        status = place(&n->spare, n, 1, sizeof(struct gpu_nufft_head));
+        status = place(&n->ranks, n, (size_t)job->n_points, 4);
     return status;
 }
 
@@ -212,48 +204,20 @@ struct sort {
     uint32_t group;
 };
 
-/* Numbers at `counts` to the sums of those before them. */
-static int sum_up(const struct nufft *n, const struct sort *s, size_t counts, size_t n_counts, size_t head)
+/* Counts to the sums of those before them. */
+static int sum_up(const struct nufft *n, const struct sort *s)
 {
     const struct gpu_call *call = s->call;
     const hcy_value *sorted = &call->values[SORT_SORTED];
-    struct gpu_nufft at = n->at;
-    uint32_t n_sums = (uint32_t)((n_counts + GPU_NUFFT_SCAN - 1) / GPU_NUFFT_SCAN);
+    uint32_t n_sums = (uint32_t)n->n_sums;
     struct gpu_grid scans = { { n_sums, 1 }, s->group, 0 }, one = { { 1, 1 }, s->group, 0 };
-    at.n_keys = (uint32_t)n_counts;
-    int status = GPU_STEP(call, s->scan, "gpu_nufft_sums", &scans, GPU_BYTES(at), gpu_at(sorted, counts),
-                          gpu_at(sorted, n->sums), gpu_at(sorted, head));
+    int status = GPU_STEP(call, s->scan, "gpu_nufft_sums", &scans, GPU_BYTES(n->at), gpu_at(sorted, n->counts),
+                          gpu_at(sorted, n->sums), gpu_at(sorted, 0));
     if (!status)
-        status =
-            GPU_STEP(call, s->scan, "gpu_nufft_places", &one, GPU_BYTES(n_sums), gpu_at(sorted, n->sums));
+        status = GPU_STEP(call, s->scan, "gpu_nufft_places", &one, GPU_BYTES(n_sums), gpu_at(sorted, n->sums));
     if (!status)
-        status = GPU_STEP(call, s->scan, "gpu_nufft_starts", &scans, GPU_BYTES(at), gpu_at(sorted, counts),
+        status = GPU_STEP(call, s->scan, "gpu_nufft_starts", &scans, GPU_BYTES(n->at), gpu_at(sorted, n->counts),
                           gpu_at(sorted, n->sums));
-    return status;
-}
-
-/* Pairs by their keys, digit by digit; where they are in the end. */
-static int sort_pairs(const struct nufft *n, const struct sort *s, size_t *pairs)
-{
-    const struct gpu_call *call = s->call;
-    const hcy_value *sorted = &call->values[SORT_SORTED];
-    struct gpu_grid chunks = { { (uint32_t)n->n_chunks, 1 }, s->group, 0 };
-    size_t to = n->pairs;
-    int status = call->kernel->ops->zero(call->queue, sorted, n->spare, sizeof(struct gpu_nufft_head));
-    *pairs = n->ranks;
-    for (uint32_t shift = 0; !status && shift < 32 && (n->at.n_keys - 1) >> shift; shift += GPU_NUFFT_DIGIT) {
-        size_t from = *pairs;
-        status = GPU_STEP(call, s->scan, "gpu_nufft_digits", &chunks, GPU_BYTES(n->at), GPU_BYTES(shift),
-                          gpu_at(sorted, from), gpu_at(sorted, n->digits));
-        if (!status)
-            status = sum_up(n, s, n->digits, n->n_chunks << GPU_NUFFT_DIGIT, n->spare);
-        if (!status)
-            status =
-                GPU_STEP(call, s->scan, "gpu_nufft_by_digit", &chunks, GPU_BYTES(n->at), GPU_BYTES(shift),
-                         gpu_at(sorted, from), gpu_at(sorted, n->digits), gpu_at(sorted, to));
-        *pairs = to;
-        to = from;
-    }
     return status;
 }
 
@@ -261,7 +225,7 @@ static int sort_pairs(const struct nufft *n, const struct sort *s, size_t *pairs
  * at once and 0.36 in three passes, those of 16 bytes 0.55 and 0.50 in two. */
 static uint32_t passes_of(const struct nufft *n, const struct gpu_call *call)
 {
-    bool at_once = n->fixed || call->kernel->ops->alone || n->at.n_points * n->record < 64u << 20;
+    bool at_once = call->kernel->ops->alone || n->at.n_points * n->record < 64u << 20;
     return at_once ? 1 : n->record > 16 ? 3 : 2;
 }
 
@@ -284,7 +248,7 @@ static int sort_many(const struct nufft *n, const struct sort *s, const hcy_valu
                           few_keys ? &near : &points, GPU_BYTES(n->at), gpu_at(x[0], 0), gpu_at(x[1], 0),
                           gpu_at(x[2], 0), gpu_at(sorted, n->counts), gpu_at(sorted, 0));
     if (!status)
-        status = sum_up(n, s, n->counts, n->at.n_keys, 0);
+        status = sum_up(n, s);
     if (!status)
         status = GPU_STEP(call, s->points, "gpu_nufft_buckets", &keys, GPU_BYTES(n->at), gpu_at(sorted, n->counts),
                           gpu_at(sorted, n->codes), gpu_at(sorted, n->cursors), gpu_at(sorted, n->buckets));
@@ -305,7 +269,6 @@ static int run_sort(const struct nufft *n, const struct sort *s)
     const hcy_value *x[3], *sorted = &call->values[SORT_SORTED];
     struct gpu_grid points = spread_over(call, n->at.n_points, s->group, 1),
                     keys = spread_over(call, n->at.n_keys, s->group, 1);
-    size_t ranks = n->ranks;
     for (uint32_t d = 0; d < 3; d++)
         x[d] = &call->values[SORT_X + (d < n->job->dim ? n->job->dim - 1 - d : 0)];
     int status = GPU_STEP(call, s->scan, "gpu_nufft_begin", &keys, GPU_BYTES(n->at),
@@ -317,14 +280,12 @@ static int run_sort(const struct nufft *n, const struct sort *s)
                           gpu_at(x[1], 0), gpu_at(x[2], 0), gpu_at(sorted, n->counts),
                           gpu_at(sorted, n->ranks), gpu_at(sorted, 0));
     if (!status)
-        status = sum_up(n, s, n->counts, n->at.n_keys, 0);
-    if (!status && n->fixed)
-        status = sort_pairs(n, s, &ranks);
+        status = sum_up(n, s);
     uint32_t passes = passes_of(n, call), each = over(n->at.n_keys, passes);
     for (uint32_t first = 0; !status && first < n->at.n_keys; first += each)
         status = GPU_STEP(call, s->points, "gpu_nufft_scatter", &points, GPU_BYTES(n->at), GPU_BYTES(first),
                           GPU_BYTES(each), gpu_at(x[0], 0), gpu_at(x[1], 0), gpu_at(x[2], 0),
-                          gpu_at(sorted, n->counts), gpu_at(sorted, ranks), gpu_at(sorted, 0),
+                          gpu_at(sorted, n->counts), gpu_at(sorted, n->ranks), gpu_at(sorted, 0),
                           gpu_at(sorted, n->records), gpu_at(&call->values[SORT_REPORT], 0));
     return status;
 }

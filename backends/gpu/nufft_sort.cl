@@ -4,9 +4,6 @@
  * where keys begin; every point is put where it belongs.  The host waits for none of this.  A point's place is found
  * twice, because that is cheaper than to keep it: reading its coordinates again is all it takes.  Coordinates are
  * folded to one period in double: in float a cell of a million would be off by a tenth.
- *
- * FIXED: points of a key keep their order, which ranks do not do; points are then sorted by keys digit by digit, from
- * the lowest (nufft_scan.cl).
  */
 /* A coordinate to its place; one that is no number or too far away counts as 0.  Rounded up, places stay on their side
  * of a cell: the cell is that of a double. */
@@ -93,18 +90,12 @@ DEVICE u32 count_one(u32 *counts, u32 key, int there)
     return there ? ATOMIC_ADD32(&counts[key], 1) : 0;
 }
 
-#if FIXED
-#define RANK struct gpu_nufft_pair
-#else
-#define RANK u32
-#endif
-
 KERNEL GROUP_OF(GROUP_SIZE)
 void gpu_nufft_count(struct gpu_nufft job, BUFFER(const POINT, x), BUFFER(const POINT, y), BUFFER(const POINT, z),
-                     BUFFER(u32, counts), BUFFER(RANK, ranks), BUFFER(struct gpu_nufft_head, head))
+                     BUFFER(u32, counts), BUFFER(u32, ranks), BUFFER(struct gpu_nufft_head, head))
 {
     OPEN(const POINT, x) OPEN(const POINT, y) OPEN(const POINT, z)
-    OPEN(u32, counts) OPEN(RANK, ranks) OPEN(struct gpu_nufft_head, head)
+    OPEN(u32, counts) OPEN(u32, ranks) OPEN(struct gpu_nufft_head, head)
     for (u64 at = (u64)GROUP * GROUP_SIZE; at < job.n_points; at += (u64)GROUPS * GROUP_SIZE) {
         u64 i = at + ITEM;
         int there = i < job.n_points;
@@ -112,12 +103,7 @@ void gpu_nufft_count(struct gpu_nufft job, BUFFER(const POINT, x), BUFFER(const 
         u32 key = key_at(&job, p.place), rank = count_one(counts, key, there);
         if (!there)
             continue;
-#if FIXED
-        ranks[i].key = key;
-        ranks[i].number = (u32)i;
-#else
         ranks[i] = rank;
-#endif
         if (p.bad)
             ATOMIC_MIN32(&head->first_bad, i);
     }
@@ -128,23 +114,17 @@ void gpu_nufft_count(struct gpu_nufft job, BUFFER(const POINT, x), BUFFER(const 
 KERNEL GROUP_OF(GROUP_SIZE)
 void gpu_nufft_scatter(struct gpu_nufft job, u32 first_key, u32 n_keys, BUFFER(const POINT, x),
                        BUFFER(const POINT, y), BUFFER(const POINT, z), BUFFER(const u32, starts),
-                       BUFFER(const RANK, ranks), BUFFER(const struct gpu_nufft_head, head),
+                       BUFFER(const u32, ranks), BUFFER(const struct gpu_nufft_head, head),
                        BUFFER(struct record, records), BUFFER(hcy_nufft_report, report))
 {
-    OPEN(const POINT, x) OPEN(const POINT, y) OPEN(const POINT, z) OPEN(const u32, starts) OPEN(const RANK, ranks)
+    OPEN(const POINT, x) OPEN(const POINT, y) OPEN(const POINT, z) OPEN(const u32, starts) OPEN(const u32, ranks)
     OPEN(const struct gpu_nufft_head, head) OPEN(struct record, records) OPEN(hcy_nufft_report, report)
     if (ITEM_OF_ALL == 0)
         report->first_bad = head->first_bad == 0xffffffffu ? 0xffffffffffffffffu : head->first_bad;
     for EACH(i, job.n_points) {
-#if FIXED
-        u32 n = ranks[i].number;
-        struct point p = point_at(&job, x, y, z, n);
-        records[i] = record_of(&p, n);
-#else
         struct point p = point_at(&job, x, y, z, i);
         u32 key = key_at(&job, p.place);
         if (key - first_key < n_keys)
             records[starts[key] + ranks[i]] = record_of(&p, (u32)i);
-#endif
     }
 }
