@@ -112,7 +112,7 @@ static void parse(void)
 
 static bool agree(struct sample *s)
 {
-    u8 padded[LANES_CODED + 64] = { 0 };
+    _Alignas(16) u8 padded[LANES_CODED + 64] = { 0 };
     memcpy(padded, s->bytes, s->n);
     s->how = parse_block(padded, (i32)s->n, (i32)GPU_BLOCK, 0, s->alone, &s->of_one);
     if (s->how || !s->done)
