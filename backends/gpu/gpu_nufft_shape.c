@@ -230,8 +230,8 @@ static void share(struct gpu_shape *s, const hcy_nufft_job *job, uint32_t units,
     s->resident = (warps < 32 ? warps : 32) / (s->group / 32);
     s->resident = s->resident ? s->resident : 1;
     uint64_t range = job->n_points / ((uint64_t)units * s->resident * WAVES);
-    /* What groups that run together add to shall stay in the device's cache, until their neighbours have. */
-    uint64_t top = wide ? 512 : spreads && job->dim > 2 ? 320 : 2048;
+    /* What groups that run together take and add to shall stay in the device's cache, until their neighbours have. */
+    uint64_t top = wide ? 512 : job->dim > 2 ? 256 : 2048;
     range = range > top ? top : range > 128 ? range : 128;
     s->range = (uint32_t)((range + s->batch - 1) / s->batch * s->batch);
 }
