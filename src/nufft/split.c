@@ -22,6 +22,7 @@ struct part {
     double speed;          /* points a second; 0: not known yet */
     size_t first, n;       /* points */
     size_t vector;         /* the next one, where shares are fixed */
+    bool fresh;            /* nothing was executed with these points yet */
     void *sums;            /* coefficients of one vector, but for the first part */
     int status;
     hcy_error error;
@@ -146,6 +147,7 @@ static int set_part(struct part *part)
     for (int d = 0; d < p->dim && s->points; d++)
         mine[d] = s->points[d] ? (const char *)s->points[d] + part->first * s->real : NULL;
     part->plan->first_number = part->first;
+    part->fresh = true;
     return hcy_nufft_set_points(part->plan, (int64_t)part->n, s->points ? mine : NULL, (int64_t)s->n_targets,
                                 s->targets);
 }
@@ -273,8 +275,12 @@ static int run_points(struct part *part)
     char *f = s->f ? s->f + s->vector * sums_of(s) * 2 * s->real : NULL;
     double start = seconds();
     int status = hcy__nufft_execute_some(part->plan, c, sums && part != s->parts ? part->sums : f, 1, s->adjoint);
-    if (!status && part->n)
-        part->speed = (double)part->n / (seconds() - start + 1e-9);
+    if (!status && part->n) {
+        double speed = (double)part->n / (seconds() - start + 1e-9);
+        /* With new points kernels may have been compiled: once, so the next share shall not be a hundredth. */
+        part->speed = part->fresh ? fmax(speed, part->speed / 2) : speed;
+        part->fresh = false;
+    }
     return status;
 }
 
