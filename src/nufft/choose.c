@@ -6,7 +6,7 @@
  * the highest modes, so in one dimension, on coarse grids and with narrow windows few of them make up the error, and it
  * varies; type 3 may have all of its targets there.  The cost of a choice is that of the window's cells in 64-byte
  * vectors for every point, plus that of the transform; it knows no threads, so that a plan and its points always give
- * the same grid, and of devices only that GPUs are quicker with large grids of powers of two.
+ * the same grid, and of devices only what GPUs do otherwise (cost_on).
  */
 #include "nufft_priv.h"
 
