@@ -5,7 +5,7 @@
  * Rows are timed in turn, over and over, and the best of each is printed: ratios hold even on a busy machine.
  */
 #include "bench.h"
-#include "bslz4_block.h"
+#include "bslz4/block.h"
 #include <halcyon/bslz4.h>
 #include <inttypes.h>
 #include <lz4.h>

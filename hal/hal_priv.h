@@ -21,7 +21,7 @@ void hcy__release(void *object);
 
 struct hcy__pool;
 
-/* Records of commands, used again (notes.c). */
+/* Records of commands, used again (command_records.c). */
 #define HCY__NOTE_SIZES 2
 struct hcy__notes {
     pthread_mutex_t lock;
@@ -129,7 +129,7 @@ typedef struct {
     hcy_backend_entry_fn entry;
 } hcy__static_backend;
 extern const hcy__static_backend hcy__static_backends[]; /* generated; name NULL at the end */
-extern const hcy_family *const hcy__families[];          /* src/families.c; NULL at the end */
+extern const hcy_family *const hcy__families[];          /* families/families.c; NULL at the end */
 
 /* Names of all backends that could be there and that HALCYON_BACKENDS lets through, accelerators first;
  * free with hcy_list_free().  `null` is among them only if it is named there. */
@@ -145,7 +145,7 @@ void hcy__pool_free(struct hcy__pool *pool, int mem, hcy_block *block);
 void hcy__pool_trim(struct hcy__pool *pool);
 void hcy__pool_get_stats(struct hcy__pool *pool, hcy_pool_stats *stats);
 
-/* --- Notes (notes.c) --- */
+/* --- Notes (command_records.c) --- */
 void hcy__notes_init(struct hcy__notes *notes);
 void hcy__notes_destroy(struct hcy__notes *notes);
 /* A queue more or less on the device: how many notes are wanted. */

@@ -1,4 +1,4 @@
-/* args.h - the arguments of the FPGA kernels, generated from the catalogue (src/STEM/kernels.def): what the kernels,
+/* args.h - the arguments of the FPGA kernels, generated from the catalogue (families/STEM/kernels.def): what the kernels,
  * the host (backends/xrt), the xclbin and the virtual board agree on.  C and C++; args.c holds the table.
  *
  * A kernel's function has these arguments, each of 64 bits, all of them in one s_axilite bundle `control`:

@@ -1,6 +1,6 @@
 /* azint_ops - what a SIMD variant of the azint kernels brings (struct azint_ops), piece by piece, against the portable
  * one on random digits and weights.  Small, so that an emulator runs it too. */
-#include "cpu_azint.h"
+#include "azint/cpu_azint.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #ifndef BSLZ4_REF_H
 #define BSLZ4_REF_H
 
-#include "bslz4_block.h"
+#include "bslz4/block.h"
 #include <lz4.h>
 #include <stdlib.h>
 #include <string.h>

@@ -64,7 +64,10 @@ same "halcyon_status.3 has every status" "$dir/code" "$dir/page"
 
 includes=
 for h in $HCY_HEADERS; do
-    case $h in */halcyon/*) includes="$includes -I$top_srcdir/${h%/halcyon/*}" ;; esac
+    case $h in
+    */halcyon/*) includes="$includes -I$top_srcdir/${h%/halcyon/*}" ;;
+    *) includes="$includes -I$top_srcdir/${h%/*}" ;; # a format's header
+    esac
 done
 : > "$dir/all"
 for page in "$doc"/halcyon_*.3; do

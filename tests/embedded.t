@@ -38,7 +38,7 @@ EOF
 echo "1..7"
 [ $status -eq 0 ] && echo "ok - PTX is made" || { echo "not ok - PTX is made"; sed 's/^/# /' "$dir/log"; }
 if $CC -std=gnu11 -w -I"$top_srcdir/backends/cuda" -I"$top_srcdir/backends/gpu" -I"$top_srcdir/hal" \
-    -I"$top_srcdir/src" "$dir/find.c" "$dir/made.c" "$top_srcdir/backends/cuda/embedded.c" backends/gpu/gpu_texts.c -llz4 \
+    -I"$top_srcdir/families" "$dir/find.c" "$dir/made.c" "$top_srcdir/backends/cuda/embedded.c" backends/gpu/gpu_texts.c -llz4 \
     -o "$dir/find" > "$dir/log" 2>&1; then
     echo "ok - it compiles"
     "$dir/find"

@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #ifdef HAVE_HDF5
-#include "../src/h5plugin/host.h"
+#include "../h5plugin/host.h"
 #include <hdf5.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

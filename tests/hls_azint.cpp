@@ -7,7 +7,7 @@
 #include "design.h"
 #include "hls_numbers.h"
 #include "hls_stream.h"
-#include "plan.h"
+#include "azint/plan.h"
 
 #include <algorithm>
 #include <type_traits>

@@ -2,7 +2,7 @@
 // outside; the rules of LZ4 against liblz4's on many damaged blocks; a shallow FIFO is a deadlock with its name.
 #include "hls.h"
 
-#include "bslz4_engine.h"
+#include "bslz4/bslz4_engine.h"
 
 #include <lz4.h>
 

@@ -5,7 +5,7 @@ dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 n=0
 
-found=$(awk -f "$room/lint.awk" "$room"/*.cpp "$room"/hls_*.h "$room"/*_engine.h)
+found=$(awk -f "$room/lint.awk" "$room"/*/*.cpp "$room"/hls_*.h "$room"/*/*_engine.h)
 n=$((n + 1))
 if [ -z "$found" ]; then
     echo "ok $n - nothing that v++ could make no hardware of"
@@ -65,7 +65,7 @@ else
     echo "not ok $n - link.cfg is what link.sh writes"
 fi
 n=$((n + 1)) # every buffer of a kernel has a memory, and no other
-args=$(sed -n 's/^#pragma HLS INTERFACE m_axi port=\([a-z]*\).*/\1/p' "$room/azint.cpp" | sort -u)
+args=$(sed -n 's/^#pragma HLS INTERFACE m_axi port=\([a-z]*\).*/\1/p' "$room/azint/azint.cpp" | sort -u)
 linked=$(for k in azint_image bslz4_azint; do sh "$room/link.sh" u50 "$k"; done | sed -n 's/^sp=.*\.\([a-z]*\):.*/\1/p' | sort -u)
 if [ -n "$args" ] && [ "$args" = "$linked" ]; then
     echo "ok $n - link.sh knows the kernels' buffers"
@@ -82,7 +82,7 @@ recipe() { # WORDS WHAT KERNELS...: what the makefile for v++ would do, or why i
         echo "not ok $n - $what"
     fi
 }
-recipe '-k bslz4_decode -o .* bslz4.cpp' 'make: a kernel from its source' KERNELS=bslz4_decode
+recipe '-k bslz4_decode -o .* bslz4/bslz4.cpp' 'make: a kernel from its source' KERNELS=bslz4_decode
 recipe 'xclbinutil .*USER_METADATA' '... what the backend wants to read in the xclbin' KERNELS=bslz4_decode
 recipe 'platform xilinx_u250' '... for another card' CARD=u250
 recipe 'nufft_spread is not written yet' '... a kernel to come' KERNELS=nufft_spread

@@ -1,6 +1,7 @@
 # The rules that a reader of the source relies on.  From the makefile: top_srcdir.
 cd "$top_srcdir" || exit 99
-echo "1..12"
+rooms="hal families backends src h5plugin" # of the library and its modules
+echo "1..14"
 
 none() { # TEXT; reads the lines that must not be there
     found=$(cat)
@@ -39,31 +40,46 @@ code src | grep -iE '(cuda|opencl|nvrtc|cufft|xrt)' | none "src/ names no vendor
 code backends/xrt | grep -E '\<xrt(Device|Xclbin|BO|Kernel|Run|ErrorGet)' | grep -v -e '/card\.c:' -e '/xrt_syms\.def:' |
     none "XRT's interface is used in one file"
 sources hal | xargs grep -niE 'bslz4|bitshuffle|azint|azimuth|nufft|poni' | none "hal/ names no algorithm"
-code hal backends src | grep -v '^src/cli/' \
+code $rooms | grep -v '^src/cli/' \
     | grep -E '[^a-z_](v?printf|puts|putchar|perror|abort|_?exit|assert)[[:space:]]*\(|f(printf|puts|putc) *\(.*std(out|err)' \
     | none "the library never prints, aborts or exits"
-code hal backends src | grep -v '^src/cli/' \
+code $rooms | grep -v '^src/cli/' \
     | grep -E '[^a-z_](strerror|strtok|localtime|gmtime|rand|setlocale)[[:space:]]*\(' \
     | none "the library calls nothing that is unsafe between threads"
-grep -nE '\<(u8|u16|u32|u64|i32|i64|int|float|double|REAL) (half|pipe|kernel|global|local|constant|private|quad)\>' backends/gpu/*.cl \
+grep -nE '\<(u8|u16|u32|u64|i32|i64|int|float|double|REAL) (half|pipe|kernel|global|local|constant|private|quad)\>' backends/gpu/*/*.cl \
     | none "no variable of a GPU kernel is named as a word of OpenCL C"
-grep -rnE '#include "(\.\./)*src/|#include "[a-z0-9]+/[a-z0-9_]+\.h"' backends --include='*.[ch]' \
-    | grep -vE '"(\.\./)*(src/)?[a-z0-9]+/[a-z0-9]+_(format|wide|bits)\.h"' | none "backends include the formats of src/, the arithmetic that goes with them (_wide.h, _bits.h), and nothing else"
-sources hal src backends tests bench examples | xargs grep -nE '\b(TODO|FIXME|XXX|HACK)\b' \
+# Law 1.  Headers have names of their own, so an include is told from the name alone whatever path it is found by.
+headers_of() { find "$@" -name '*.h' | sed 's#.*/##' | LC_ALL=C sort -u; }
+includes_of() { grep -rnE '^ *# *include "' "$@" --include='*.[ch]' --include='*.cl' --include='*.cpp' --include='*.def'; }
+not_among() { # FILE with names: the includes whose header's name is one of these
+    awk -v list="$1" 'BEGIN { while ((getline name < list) > 0) bad[name] = 1 }
+        { path = $0; sub(/.*include "/, "", path); sub(/".*/, "", path); sub(/.*\//, "", path); if (path in bad) print }'
+}
+names=$(mktemp) || exit 99
+headers_of src h5plugin > "$names"
+includes_of hal families backends kernels_hls | not_among "$names" |
+    none "backends include hal/, families/ and each other's; nothing of src/"
+headers_of backends kernels_hls | grep -v '^cpu\.h$' > "$names"
+includes_of hal families src | grep -v '^src/cli/fpga_model\.c:' | not_among "$names" |
+    none "src/ includes hal/ and families/; nothing of backends/ (but for the model of the FPGA kernels)"
+rm -f "$names"
+find hal families src backends kernels_hls h5plugin -name '*.h' -not -path '*/halcyon/*' | sed 's#.*/##' | LC_ALL=C sort | uniq -d |
+    none "no two headers have one name"
+sources $rooms tests bench examples | xargs grep -nE '\b(TODO|FIXME|XXX|HACK)\b' \
     | grep -vE '^tests/tap\.h:' | none "nothing is left for later"
-sources hal src backends tests bench examples | xargs awk '
+sources $rooms tests bench examples | xargs awk '
     { line = $0; gsub(/"([^"\\]|\\.)*"/, "\"\"", line) }
     length(line) > 120 { print FILENAME ":" FNR ": " length(line) " columns" }' \
     | none "no line is longer than 120 columns, strings left out"
-sources hal src backends | while read -r f; do
+sources $rooms | while read -r f; do
     case $(head -c 2 "$f") in '/*') ;; *) echo "$f" ;; esac
 done | none "every file opens with its purpose"
-sources hal src backends | xargs awk '
+sources $rooms | xargs awk '
     FNR == 1 { start = 0 }
     /^\{/ { start = FNR }
     /^\}/ { if (start && FNR - start > 100) print FILENAME ":" start ": " FNR - start " lines"; start = 0 }' \
     | none "no function is longer than 100 lines"
-sources hal src backends | xargs grep -ohE 'getenv\("[A-Z_]+"\)' | sed 's/.*"\(.*\)".*/\1/' | sort -u | while read -r name; do
+sources $rooms | xargs grep -ohE 'getenv\("[A-Z_]+"\)' | sed 's/.*"\(.*\)".*/\1/' | sort -u | while read -r name; do
     for page in README.md doc/halcyon.1; do
         case $name in HALCYON_*) grep -q "$name" "$page" || echo "$page lacks $name" ;; esac
     done

@@ -88,7 +88,7 @@ test_scripts += tests/peers.t
 # Non-uniform FFTs.
 test_public += tests/nufft_kernels tests/nufft tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft
 
-# The text of backends/gpu/nufft_pencil.cl with several options, on the host.
+# The text of backends/gpu/nufft/pencil.cl with several options, on the host.
 test_public += tests/nufft_pencil
 pencil_flags = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -DBATCH=32 -DRESIDENT=1
 pencils = libpencil1.la libpencil2.la libpencil3.la libpencil4.la libpencil5.la libpencil6.la libpencil7.la
@@ -96,7 +96,7 @@ check_LTLIBRARIES += $(pencils)
 tests_nufft_pencil_LDADD = $(pencils) libhalcyon.la
 EXTRA_DIST += tests/lanes.h
 
-# That of backends/gpu/nufft_settle.cl.
+# That of backends/gpu/nufft/settle.cl.
 test_public += tests/nufft_settle
 tests_nufft_settle_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -DPLACES=64 -DREAL=double -DPRECISION=2 -DDIM=2 \
     -DXB=2 -DYB=1 -DZS=3 -DGROUP_SIZE=64 -DBUCKET=256 -DFIXED=0 -DPOINT=double
@@ -124,7 +124,7 @@ libpencil7_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_3d_double -DPLACES=64 -DR
 test_scripts += tests/nufft_data.t
 test_public += tests/nufft_wisdom tests/nufft_direct tests/nufft_widths tests/nufft_use
 tests_nufft_use_SOURCES = tests/nufft_use.c tests/nufft_oracle.h tests/cts.h tests/cts_gate.h
-# The text of backends/gpu/parse_lanes.cl, on the host.
+# The text of backends/gpu/bslz4/parse_lanes.cl, on the host.
 test_public += tests/parse_lanes
 tests_parse_lanes_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu
 tests_nufft_direct_SOURCES = tests/nufft_direct.c tests/nufft_oracle.h
@@ -175,10 +175,10 @@ test_scripts += tests/cli.t tests/cli_filter.t tests/cli_real.t tests/plot.t tes
 # CFLAGS='-g -O1 -fsanitize=fuzzer-no-link' --enable-sanitizer=address, then make fuzzers.
 fuzz_targets = tests/fuzz.h tests/fuzz_codecs.c tests/fuzz_files.c tests/fuzz_texts.c tests/fuzz_results.c tests/stack_make.h \
     tests/stack_images.h tests/bslz4_ref.h tests/pipeline_scene.h tests/azint_scene.h tests/azint_oracle.h \
-    src/h5plugin/codec.h src/h5plugin/codec.c src/h5plugin/host.h src/h5plugin/host.c
+    h5plugin/codec.h h5plugin/codec.c h5plugin/host.h h5plugin/host.c
 test_internal += tests/fuzz
 tests_fuzz_SOURCES = tests/fuzz.c tests/mutate.h $(fuzz_targets)
-tests_fuzz_CPPFLAGS = $(tests_bslz4_CPPFLAGS) -I$(srcdir)/src/h5plugin
+tests_fuzz_CPPFLAGS = $(tests_bslz4_CPPFLAGS) -I$(srcdir)/h5plugin
 tests_fuzz_LDADD = libinternal.la $(LZ4_LIBS) $(ZSTD_LIBS)
 EXTRA_PROGRAMS += tests/fuzz_libfuzzer
 CLEANFILES += tests/fuzz_libfuzzer

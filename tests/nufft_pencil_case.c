@@ -11,11 +11,11 @@
 
 #include "gpu_format.h"
 
-#include "nufft_point.cl"
+#include "nufft/point.cl"
 
-#include "nufft_window.cl"
+#include "nufft/window.cl"
 
-#include "nufft_pencil.cl"
+#include "nufft/pencil.cl"
 
 #ifndef POINTS
 #define POINTS 100

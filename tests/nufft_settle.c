@@ -1,4 +1,4 @@
-/* nufft_settle - sorting many points on a GPU (backends/gpu/nufft_settle.cl), where there is none: the text, with lanes
+/* nufft_settle - sorting many points on a GPU (backends/gpu/nufft/settle.cl), where there is none: the text, with lanes
  * that are threads (lanes.h), and the sums between its kernels made here. */
 #include "tap.h"
 
@@ -14,13 +14,13 @@
 
 #include "gpu_format.h"
 
-#include "nufft_point.cl"
+#include "nufft/point.cl"
 
-#include "nufft_sort.cl"
+#include "nufft/sort.cl"
 
-#include "nufft_sum.cl"
+#include "nufft/group_sums.cl"
 
-#include "nufft_settle.cl"
+#include "nufft/settle.cl"
 
 #define TURN 6.283185307179586
 enum { POINTS = 3001, BUCKETS = (POINTS + BUCKET - 1) / BUCKET, MOST_KEYS = 30000, TAKEN = 5, TILE = 233 };

@@ -1,4 +1,4 @@
-/* parse_lanes - a block parsed by 32 lanes: the text of backends/gpu/parse_lanes.cl, with lanes that are threads
+/* parse_lanes - a block parsed by 32 lanes: the text of backends/gpu/bslz4/parse_lanes.cl, with lanes that are threads
  * (lanes.h), makes the commands that one lane makes, and leaves to it what is damaged. */
 #define GROUP_SIZE 32
 #define REAL double
@@ -65,11 +65,11 @@ static u32 BYTE_PERM(u32 a, u32 b, u32 s)
     return x;
 }
 
-#include "bslz4.cl"
+#include "bslz4/blocks.cl"
 
-#include "fast.cl"
+#include "bslz4/fast.cl"
 
-#include "parse_lanes.cl"
+#include "bslz4/parse_lanes.cl"
 
 enum { TEMPERS = 12, PIXELS = 4 * 2048, BLOCKS = PIXELS * ELEM / GPU_BLOCK, SAMPLES = TEMPERS * BLOCKS * 3 };
 

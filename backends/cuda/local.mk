@@ -35,5 +35,5 @@ pkglib_LTLIBRARIES += hcy_cuda.la
 hcy_cuda_la_CPPFLAGS = $(libcuda_common_la_CPPFLAGS)
 hcy_cuda_la_LDFLAGS = $(module_ldflags)
 hcy_cuda_la_LIBADD = libcuda_common.la libgpu.la libhalcyon.la
-hcy_cuda_la_SOURCES = backends/cuda/backend.c src/families.c
+hcy_cuda_la_SOURCES = backends/cuda/backend.c families/families.c
 endif

@@ -266,7 +266,7 @@ typedef int64_t i64;
 #define NULL_PTR 0
 #ifdef SHUFFLE
 /* Products of matrices by 32 lanes: c (16 x 8) += a (16 x 8) * b (8 x 8); of a lane are c[4], a[4], b[2], where
- * nufft_pencil.cl says.  F11: floats, of a and b as bits of which 11 of the significand count. */
+ * pencil.cl says.  F11: floats, of a and b as bits of which 11 of the significand count. */
 #define PRODUCT(type, from, to, c, a, b)                                                                               \
     asm volatile("mma.sync.aligned.m16n8k8.row.col." type " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"     \
                  : "+" to((c)[0]), "+" to((c)[1]), "+" to((c)[2]), "+" to((c)[3])                                      \

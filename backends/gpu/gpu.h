@@ -51,7 +51,7 @@ struct gpu_ops {
     const void *(*plan)(const hcy_block *block);
     uint32_t units;    /* multiprocessors: how many groups keep the device busy */
     bool lanes;        /* 32 lanes in step, shuffles: the fast kernels can be compiled */
-    uint32_t products; /* of matrices, by 32 lanes: 1: of floats, 2: of doubles too (nufft_pencil.cl) */
+    uint32_t products; /* of matrices, by 32 lanes: 1: of floats, 2: of doubles too (pencil.cl) */
     bool alone;        /* a processor: groups of one item, which runs in sequence what many would share */
     bool static_local; /* local memory is what the text says, not what a launch wants */
     bool atomics32;    /* no atomic sums of 64 bits */
@@ -84,8 +84,8 @@ size_t gpu_fast_local_bytes(const struct gpu_row *row);
 /* Canonical spans to a plan and its memory; `put` gets the pieces and, if all went well, the plan, malloced. */
 typedef int gpu_put(void *context, const struct gpu_piece *pieces, size_t n, size_t size, struct gpu_plan *plan);
 typedef int gpu_make_tables(const hcy_span *spans, size_t n, gpu_put *put, void *context);
-gpu_make_tables gpu_tables_make;                            /* gpu_tables.c */
-gpu_make_tables gpu_filter_tables, gpu_filter_plain_tables; /* gpu_filter_tables.c; without dark current, variances */
+gpu_make_tables gpu_tables_make;                            /* gpu_prepare.c */
+gpu_make_tables gpu_filter_tables, gpu_filter_plain_tables; /* gpu_filter_prepare.c; without dark current, variances */
 
 /* Texts, generated from the .cl files; zero at the end. */
 extern const char gpu_text_decode[], gpu_text_decode_fast[], gpu_text_azint[], gpu_text_azint_fast[],

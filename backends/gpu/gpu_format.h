@@ -127,7 +127,7 @@ struct gpu_plan_at {
     int32_t dark_shift, variance_shift;
 };
 
-/* --- Non-uniform FFTs (nufft.cl) --- */
+/* --- Non-uniform FFTs (spread_interp.cl) --- */
 
 /* Axes are counted from the fastest here.  The last of them is the RING's: points are sorted by pencils (bins of the
  * others) and within one by slabs of the ring's axis. */
@@ -143,7 +143,7 @@ struct gpu_nufft {
     uint32_t bits[3]; /* that number an axis's cells */
     uint32_t reserved;
     double offset[3]; /* half a window, in periods */
-    double scale[3];  /* of cells to places (nufft_point.cl) */
+    double scale[3];  /* of cells to places (point.cl) */
 };
 /* The head of sorted points. */
 struct gpu_nufft_head {

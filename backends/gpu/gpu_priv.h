@@ -26,14 +26,14 @@ struct gpu_variant {
     size_t n_functions;
 };
 
-/* Non-uniform FFTs: how large pencils and slabs are, and how a group shares a piece of the grid (nufft.cl,
- * nufft_pencil.cl). */
+/* Non-uniform FFTs: how large pencils and slabs are, and how a group shares a piece of the grid (spread_interp.cl,
+ * pencil.cl). */
 struct gpu_shape {
     uint32_t xb, yb, zs;
     uint32_t group, batch; /* items; points whose weights they find at once */
-    uint32_t parts;        /* of a column of the piece (nufft.cl) */
+    uint32_t parts;        /* of a column of the piece (spread_interp.cl) */
     uint32_t vectors, range; /* vectors and points of a group */
-    uint32_t resident;       /* tensor cores (nufft_pencil.cl): groups of a multiprocessor; 0: without them */
+    uint32_t resident;       /* tensor cores (pencil.cl): groups of a multiprocessor; 0: without them */
 };
 struct gpu_family;
 struct gpu_kernel {

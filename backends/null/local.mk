@@ -11,5 +11,5 @@ if !STATIC_BACKENDS
 pkglib_LTLIBRARIES += hcy_null.la
 hcy_null_la_LDFLAGS = $(module_ldflags)
 hcy_null_la_LIBADD = libhalcyon.la
-hcy_null_la_SOURCES = $(null_sources) src/families.c
+hcy_null_la_SOURCES = $(null_sources) families/families.c
 endif

@@ -22,5 +22,5 @@ pkglib_LTLIBRARIES += hcy_opencl.la
 hcy_opencl_la_CPPFLAGS = $(libopencl_common_la_CPPFLAGS)
 hcy_opencl_la_LDFLAGS = $(module_ldflags)
 hcy_opencl_la_LIBADD = libopencl_common.la libgpu.la libhalcyon.la
-hcy_opencl_la_SOURCES = backends/opencl/backend.c src/families.c
+hcy_opencl_la_SOURCES = backends/opencl/backend.c families/families.c
 endif

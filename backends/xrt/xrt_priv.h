@@ -111,7 +111,7 @@ int xrt_status(void *qimpl);
 int xrt_record(void *qimpl, void **eimpl);
 int xrt_wait(void *qimpl, hcy_event *event);
 
-/* --- Kernels (shapes.c: what their arguments are; kernel.c) --- */
+/* --- Kernels (arguments.c: what their arguments are; kernel.c) --- */
 #define XRT_MOST_VALUES 16
 
 struct xrt_shape {

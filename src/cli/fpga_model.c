@@ -5,7 +5,7 @@
 #include "cli.h"
 #include "mask.h"
 #include "model.h"
-#include "plan.h"
+#include "azint/plan.h"
 #include "design.h"
 #include <halcyon/pipeline.h>
 #include <stdlib.h>

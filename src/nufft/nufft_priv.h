@@ -42,7 +42,7 @@ struct hcy_nufft {
     size_t first_number;   /* what words call the first point */
     /* Points of each transform's own: a plan each, of one vector, whose work is that of its owner. */
     hcy_nufft **each, *owner;
-    hcy_nufft *next_live; /* live.c's */
+    hcy_nufft *next_live; /* destroyed.c's */
     pthread_mutex_t lock; /* of: */
     struct hcy__nufft_work *free_work;
     /* Type 3: strengths times `before`, to the grid, whose cells are the modes of `inner`, a type 2; times
@@ -83,7 +83,7 @@ double hcy__nufft_cost(const hcy_nufft_job *job, size_t n_points);
 /* The next size that FFTs like. */
 uint64_t hcy__nufft_smooth(uint64_t n);
 
-/* live.c: a plan is made, destroyed (false: it was before), used (HCY_EINVAL: it is none). */
+/* destroyed.c: a plan is made, destroyed (false: it was before), used (HCY_EINVAL: it is none). */
 void hcy__nufft_born(hcy_nufft *plan);
 bool hcy__nufft_dies(hcy_nufft *plan);
 int hcy__nufft_alive(const hcy_nufft *plan);
@@ -139,7 +139,7 @@ int hcy__nufft_run_direct(const hcy_nufft *plan, char *c, char *f, size_t n_vect
 /* The plan itself, or if it is direct one with a grid, which belongs to it. */
 int hcy__nufft_gridded(hcy_nufft **gridded, hcy_nufft *plan);
 
-/* pieces.c */
+/* out_of_core.c */
 /* How many of n points are taken to the device at a time; 0: all, and as many vectors as the plan wants.  Type 3:
  * window and grid are chosen. */
 int hcy__nufft_piece_length(const hcy_nufft *plan, size_t n, size_t *length);

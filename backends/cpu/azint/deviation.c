@@ -1,0 +1,413 @@
+/* deviation.c - bslz4_azint_spread: what the strips of bslz4_azint add up besides, for the variance that the pixels
+ * of a bin show; its tables; and complete sums, which are those of azint_filter to the last bit.
+ *
+ * Squares are sums of digits like the signal's: of value * value, with the variance's weights.  Cross products are the
+ * signal's digits with other weights, c2 * n24, which have 48 bits and so come in two parts.  Few pixels have a square
+ * beyond one digit where counts are few: those are added one by one.
+ */
+#include "cpu_filter.h"
+
+#include <stdlib.h>
+
+#define FEW 1024u /* pixels of a strip, all frames together, that are added one by one rather than by a pass */
+
+/* Constants of a bin. */
+struct azint_spread_total {
+    azint_u128 norm, norm2, norm24;
+    uint64_t count;
+};
+
+/* --- Tables --- */
+
+struct builder {
+    struct azint_plan *plan;
+    struct azint_spread_strip *strips;
+    struct azint_spread_total *totals;
+    const uint64_t *places; /* of each strip, from the blob's start */
+};
+
+static size_t aligned(size_t n)
+{
+    return (n + 63) / 64 * 64;
+}
+
+static size_t column(const struct azint_strip *strip, size_t bytes)
+{
+    return aligned(bytes * strip->n_entries + 64); /* as prepare.c: whole vectors are read */
+}
+
+/* Weight p of an entry, 0 where the pixel is not in it. */
+static uint32_t weight_of(const struct azint_plan *plan, const struct azint_strip *strip, size_t entry, unsigned p)
+{
+    const uint8_t *w = (const uint8_t *)azint_at(plan, strip->weights) + 12 * entry + p;
+    if (plan->unit)
+        return ((const uint16_t *)azint_at(plan, strip->index))[entry] >> p & 1 ? HCY_AZINT_ONE : 0;
+    return (uint32_t)w[0] | (uint32_t)w[4] << 8 | (uint32_t)w[8] << 16;
+}
+
+static void put_weight(uint8_t *entry, unsigned p, uint32_t weight)
+{
+    for (unsigned d = 0; d < 3; d++)
+        entry[4 * d + p] = (uint8_t)(weight >> 8 * d);
+}
+
+static void strip_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    const struct builder *b = context;
+    const struct azint_plan *plan = b->plan;
+    (void)thread;
+    for (size_t s = begin; s < end; s++) {
+        const struct azint_strip *strip = (const struct azint_strip *)azint_at(plan, plan->strips) + s;
+        const uint16_t *index = azint_at(plan, strip->index);
+        struct azint_spread_strip *to = &b->strips[s];
+        to->index = plan->unit ? b->places[s] : strip->index;
+        to->low = b->places[s] + (plan->unit ? column(strip, 2) : 0);
+        to->high = to->low + column(strip, 12);
+        for (size_t e = 0; e < strip->n_entries; e++) {
+            size_t group = plan->unit ? index[e] >> 4 : index[e];
+            for (unsigned p = 0; p < 4; p++) {
+                uint32_t c = weight_of(plan, strip, e, p);
+                uint64_t pixel = (uint64_t)s * AZINT_STRIP + 4 * group + p;
+                uint64_t norm = c ? azint_norm24(plan->norms[pixel]) : 0, q = azint_square(c) * norm;
+                put_weight((uint8_t *)plan + to->low + 12 * e, p, (uint32_t)(plan->unit ? norm : q & 0xffffff));
+                if (!plan->unit)
+                    put_weight((uint8_t *)plan + to->high + 12 * e, p, (uint32_t)(q >> 24));
+            }
+            if (plan->unit)
+                ((uint16_t *)azint_at(plan, to->index))[e] = (uint16_t)group;
+        }
+    }
+}
+
+/* Of all bins; a thread a range of strips would need sums of its own, and this is once a plan. */
+static void add_totals(const struct builder *b)
+{
+    const struct azint_plan *plan = b->plan;
+    const uint8_t *p = plan->runs;
+    for (uint64_t pixel = 0; pixel < plan->n_pixels; pixel++) {
+        uint64_t norm = (uint64_t)((double)plan->norms[pixel] * (double)(1ull << HCY_AZINT_NORM_SHIFT));
+        uint64_t norm24 = azint_norm24(plan->norms[pixel]);
+        struct azint_run r;
+        do {
+            r = azint_run_at(p);
+            for (uint32_t k = 0; k < r.n; k++) {
+                uint32_t c = azint_weight(&r, k);
+                uint64_t cn = azint_mul_shift(c, norm, 24);
+                struct azint_spread_total *t = &b->totals[r.bin + k];
+                t->count += c;
+                t->norm += cn;
+                t->norm2 += azint_mul_shift(cn, cn, HCY_AZINT_NORM_SHIFT);
+                t->norm24 += (azint_u128)(azint_square(c) * norm24) * norm24;
+            }
+            p = azint_run_end(&r);
+        } while (r.more);
+    }
+}
+
+static int check_plan(const struct azint_plan *plan)
+{
+    if (plan->darks || plan->variances)
+        return hcy_fail(HCY_EUNSUPPORTED, "bslz4_azint_spread: a plan with a dark current or variances");
+    for (size_t i = 0; i < plan->n_pixels; i++)
+        if (plan->norms[i] > 1)
+            return hcy_fail(HCY_EINVAL, "bslz4_azint_spread: the plan has a norm of %g; 1 is the most",
+                            (double)plan->norms[i]);
+    return 0;
+}
+
+/* The common plan with what is ours behind it. */
+int azint_spread_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans, size_t n, void **blob,
+                         size_t *size)
+{
+    void *base = NULL;
+    size_t base_size = 0;
+    int status = azint_prepare(pool, simd, spans, n, &base, &base_size);
+    if (status)
+        return status;
+    const struct azint_plan *plan = base;
+    const struct azint_strip *strips = azint_at(plan, plan->strips);
+    uint64_t *places = calloc(plan->n_strips, sizeof *places);
+    struct azint_spread head = { aligned(base_size) + aligned(sizeof head), 0 };
+    head.strips = head.totals + aligned(plan->n_bins * sizeof(struct azint_spread_total));
+    *size = head.strips + aligned(plan->n_strips * sizeof(struct azint_spread_strip));
+    for (size_t s = 0; places && s < plan->n_strips; s++) {
+        places[s] = *size;
+        *size += plan->unit ? column(&strips[s], 2) + column(&strips[s], 12) : 2 * column(&strips[s], 12);
+    }
+    status = check_plan(plan);
+    *blob = status || !places ? NULL : cpu_blob_alloc(*size);
+    if (!status && !*blob)
+        status = hcy_fail(HCY_ENOMEM, "bslz4_azint_spread: no memory for a plan of %zu bytes", *size);
+    if (!status) {
+        struct builder b = { *blob, NULL, NULL, places };
+        memset(*blob, 0, *size);
+        memcpy(*blob, base, base_size);
+        b.plan->spread = aligned(base_size);
+        memcpy((uint8_t *)*blob + b.plan->spread, &head, sizeof head);
+        b.strips = (void *)((uint8_t *)*blob + head.strips);
+        b.totals = (void *)((uint8_t *)*blob + head.totals);
+        cpu_pool_for(pool, plan->n_strips, 4, strip_range, &b);
+        add_totals(&b);
+    }
+    free(places);
+    cpu_blob_free(base, base_size);
+    return status;
+}
+
+/* --- A strip --- */
+
+static const struct azint_spread *spread_of(const struct azint_plan *plan)
+{
+    return azint_at(plan, plan->spread);
+}
+
+static const struct azint_strip *strip_at(const struct azint_plan *plan, size_t strip)
+{
+    return (const struct azint_strip *)azint_at(plan, plan->strips) + strip;
+}
+
+/* The rows; returns how many pixels with weights have a digit that is not 0, if that is asked for. */
+static size_t make_rows(struct azint_pass *pass, struct azint_space *space, size_t strip, unsigned digit, size_t n,
+                        bool count)
+{
+    size_t found = 0;
+    for (unsigned f = 0; f < pass->n_frames; f++) {
+        const uint8_t *rows[AZINT_MAX_DIGITS];
+        struct filter_digits of = { rows, space->digits[f], digit, pass->type->is_signed, count,
+                                    azint_live(pass, (uint64_t)strip * AZINT_STRIP) };
+        for (unsigned d = 0; d < space->digits[f]; d++)
+            rows[d] = azint_row(pass, space, d, f);
+        found += pass->filter_ops->square(&of, (n + 63) / 64 * 64, space->vrows + f * (size_t)AZINT_PITCH);
+    }
+    return found;
+}
+
+void azint_spread_rows(struct azint_pass *pass, struct azint_space *space, size_t strip, unsigned digit, size_t n)
+{
+    make_rows(pass, space, strip, digit, n, false);
+    azint_variance_tiles(pass, space, n);
+}
+
+void azint_spread_cross(struct azint_pass *pass, struct azint_space *space, size_t strip, unsigned digit)
+{
+    const struct azint_plan *plan = pass->plan;
+    const struct azint_spread_strip *at =
+        (const struct azint_spread_strip *)azint_at(plan, spread_of(plan)->strips) + strip;
+    struct azint_source source = { azint_at(plan, at->index), azint_at(plan, at->low), digit,
+                                   AZINT_SPREAD_CROSS + 2 * digit, AZINT_V_NONE };
+    azint_add_entries(pass, space, strip_at(plan, strip), &source);
+    if (plan->unit)
+        return;
+    source.weights = azint_at(plan, at->high);
+    source.slot++;
+    azint_add_entries(pass, space, strip_at(plan, strip), &source);
+}
+
+/* Digit `value` of a pixel's square to the sums of its bins. */
+static void add_one(struct azint_pass *pass, struct azint_space *space, unsigned slot, unsigned frame, uint64_t pixel,
+                    uint8_t value)
+{
+    int64_t *sums = azint_sums(pass, space, slot) + pass->stride + azint_frame_at(pass, frame);
+    const uint8_t *p = azint_pixel_runs(pass->plan, pixel);
+    struct azint_run r;
+    do {
+        r = azint_run_at(p);
+        for (uint32_t k = 0; k < r.n; k++) {
+            int64_t c2 = pass->plan->unit ? 1 : azint_square(azint_weight(&r, k));
+            sums[((size_t)r.bin + k) * 2 * pass->stride] += c2 * value;
+        }
+        p = azint_run_end(&r);
+    } while (r.more);
+}
+
+static void add_few(struct azint_pass *pass, struct azint_space *space, size_t strip, unsigned slot, size_t n)
+{
+    const uint8_t *live = azint_live(pass, (uint64_t)strip * AZINT_STRIP);
+    for (unsigned f = 0; f < pass->n_frames; f++) {
+        const uint8_t *row = space->vrows + f * (size_t)AZINT_PITCH;
+        for (size_t at = 0; at < n; at += 8) {
+            uint64_t word;
+            memcpy(&word, row + at, 8);
+            for (size_t i = at; word && live[at / 8] && i < at + 8; i++)
+                if (row[i] && live[i / 8] >> i % 8 & 1)
+                    add_one(pass, space, slot, f, (uint64_t)strip * AZINT_STRIP + i, row[i]);
+        }
+    }
+}
+
+void azint_spread_rest(struct azint_pass *pass, struct azint_space *space, size_t strip, unsigned digits, size_t n)
+{
+    const struct azint_strip *at = strip_at(pass->plan, strip);
+    for (unsigned k = digits; k < 2 * digits + pass->type->is_signed; k++) {
+        struct azint_source source = { azint_at(pass->plan, at->index),
+                                       pass->plan->unit ? NULL : azint_at(pass->plan, at->weights), digits - 1,
+                                       AZINT_SPREAD_SQUARES + k, AZINT_V_TILE };
+        size_t found = make_rows(pass, space, strip, k, n, true);
+        if (found > FEW) {
+            azint_variance_tiles(pass, space, n);
+            azint_add_entries(pass, space, at, &source);
+        } else if (found) {
+            add_few(pass, space, strip, source.slot, n);
+        }
+    }
+}
+
+/* factor * magnitude, digit by digit, to every `step`th slot from `slot` on. */
+static void add_digits(struct azint_pass *pass, struct azint_space *space, unsigned slot, unsigned step, size_t place,
+                       uint64_t magnitude, int64_t factor)
+{
+    for (; magnitude; slot += step, magnitude >>= AZINT_DIGIT_BITS)
+        azint_sums(pass, space, slot)[place] +=
+            factor * (int64_t)(magnitude & ((1u << AZINT_DIGIT_BITS) - 1));
+}
+
+void azint_spread_pixel(struct azint_pass *pass, struct azint_space *space, unsigned frame, uint64_t pixel,
+                        uint64_t magnitude, bool negative)
+{
+    const uint8_t *p = azint_pixel_runs(pass->plan, pixel);
+    uint64_t norm = azint_norm24(pass->plan->norms[pixel]), square = magnitude * magnitude;
+    int64_t sign = negative ? -1 : 1;
+    struct azint_run r;
+    do {
+        r = azint_run_at(p);
+        for (uint32_t k = 0; k < r.n; k++) {
+            uint64_t c2 = azint_square(azint_weight(&r, k)), q = c2 * norm;
+            size_t place = ((size_t)r.bin + k) * 2 * pass->stride + azint_frame_at(pass, frame);
+            bool unit = pass->plan->unit;
+            add_digits(pass, space, AZINT_SPREAD_SQUARES + 1, 1, place + pass->stride, square >> AZINT_DIGIT_BITS,
+                       unit ? 1 : (int64_t)c2);
+            azint_sums(pass, space, 0)[place + pass->stride] += (int64_t)(square & 0x7f) * (unit ? 1 : (int64_t)c2);
+            add_digits(pass, space, AZINT_SPREAD_CROSS, 2, place, magnitude,
+                       sign * (int64_t)(unit ? norm : q & 0xffffff));
+            if (!unit)
+                add_digits(pass, space, AZINT_SPREAD_CROSS + 1, 2, place, magnitude, sign * (int64_t)(q >> 24));
+        }
+        p = azint_run_end(&r);
+    } while (r.more);
+}
+
+/* --- After a pass --- */
+
+struct finish {
+    struct azint_pass *pass;
+    uint64_t *out;
+    azint_u128 *lost24; /* [frames][n_bins] */
+};
+
+/* NORM24 of the pixels that a frame lost. */
+static void lost_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    const struct finish *to = context;
+    const struct azint_pass *pass = to->pass;
+    const struct azint_plan *plan = pass->plan;
+    (void)thread;
+    for (size_t f = begin; f < end; f++) {
+        azint_u128 *lost = to->lost24 + f * plan->n_bins;
+        for (size_t s = 0; s < plan->n_strips; s++) {
+            size_t place = f * plan->n_strips + s;
+            const uint8_t *bits = pass->lost + place * AZINT_STRIP_BYTES;
+            for (size_t i = 0; pass->lost_any[place] && i < AZINT_STRIP; i++) {
+                if (!(bits[i / 8] >> i % 8 & 1))
+                    continue;
+                uint64_t pixel = (uint64_t)s * AZINT_STRIP + i, norm = azint_norm24(plan->norms[pixel]);
+                const uint8_t *p = azint_pixel_runs(plan, pixel);
+                struct azint_run r;
+                do {
+                    r = azint_run_at(p);
+                    for (uint32_t k = 0; k < r.n; k++)
+                        lost[r.bin + k] += (azint_u128)(azint_square(azint_weight(&r, k)) * norm) * norm;
+                    p = azint_run_end(&r);
+                } while (r.more);
+            }
+        }
+    }
+}
+
+/* The workers' slots first, first + step ... as one number; place: of a bin and frame. */
+static azint_i128 gather(const struct azint_pass *pass, unsigned first, unsigned step, unsigned n, size_t place)
+{
+    size_t slot_size = (size_t)pass->plan->n_bins * 2 * pass->stride;
+    azint_i128 sum = 0;
+    for (unsigned k = n; k-- > 0;) {
+        unsigned slot = first + k * step;
+        int64_t digit = 0;
+        for (unsigned w = 0; w < pass->n_workers; w++)
+            if (pass->spaces[w].used >> slot & 1)
+                digit += pass->spaces[w].sums[slot_size * slot + place];
+        sum = sum * (1 << AZINT_DIGIT_BITS) + digit;
+    }
+    return sum;
+}
+
+static void put_wide(uint64_t *at, size_t n_bins, int row, azint_u128 x)
+{
+    at[(size_t)row * n_bins] = (uint64_t)x;
+    at[((size_t)row + 1) * n_bins] = (uint64_t)(x >> 64);
+}
+
+static void sums_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    const struct finish *to = context;
+    const struct azint_pass *pass = to->pass;
+    size_t n = pass->plan->n_bins;
+    const azint_i128 c2 = pass->plan->unit ? azint_square(HCY_AZINT_ONE) : 1;
+    unsigned digits = pass->type->digits, squares = 2 * digits + pass->type->is_signed;
+    (void)thread;
+    for (unsigned f = 0; f < pass->n_frames; f++) {
+        uint64_t *out = to->out + (size_t)pass->frames[f].item * HCY_AZINT_FILTERED * n;
+        for (size_t b = begin; b < end; b++) {
+            size_t place = b * 2 * pass->stride + azint_frame_at(pass, f);
+            azint_i128 square = gather(pass, 0, 1, digits, place + pass->stride);
+            square += gather(pass, AZINT_SPREAD_SQUARES + 1, 1, squares - 1, place + pass->stride) *
+                      (1 << AZINT_DIGIT_BITS);
+            azint_i128 cross = gather(pass, AZINT_SPREAD_CROSS, 2, digits, place);
+            cross += gather(pass, AZINT_SPREAD_CROSS + 1, 2, digits, place) * (1 << 24);
+            put_wide(out + b, n, HCY_SUM_SQUARE_LO, (azint_u128)(square * c2));
+            put_wide(out + b, n, HCY_SUM_CROSS_LO, (azint_u128)(cross * c2));
+        }
+    }
+}
+
+/* Complete sums: the plan's less what is lost. */
+static void constants_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    const struct finish *to = context;
+    const struct azint_pass *pass = to->pass;
+    size_t n = pass->plan->n_bins;
+    const struct azint_spread_total *totals = azint_at(pass->plan, spread_of(pass->plan)->totals);
+    (void)thread;
+    for (unsigned f = 0; f < pass->n_frames; f++) {
+        uint32_t item = pass->frames[f].item;
+        uint64_t *out = to->out + (size_t)item * HCY_AZINT_FILTERED * n;
+        const uint64_t *from = pass->sums + (size_t)item * HCY_AZINT_SUMS * n;
+        bool lost = pass->reports[item].n_lost > 0;
+        for (size_t b = begin; b < end; b++) {
+            const uint64_t *at = from + b;
+            azint_u128 norm = totals[b].norm, norm2 = totals[b].norm2;
+            for (int row = HCY_SUM_SIGNAL_LO; row < HCY_SUM_LOST_COUNT; row++)
+                out[(size_t)row * n + b] = at[(size_t)row * n];
+            if (lost) {
+                norm -= (azint_u128)at[HCY_SUM_LOST_NORM_HI * n] << 64 | at[HCY_SUM_LOST_NORM_LO * n];
+                norm2 -= (azint_u128)at[HCY_SUM_LOST_NORM2_HI * n] << 64 | at[HCY_SUM_LOST_NORM2_LO * n];
+            }
+            out[HCY_SUM_LOST_COUNT * n + b] = totals[b].count - (lost ? at[HCY_SUM_LOST_COUNT * n] : 0);
+            put_wide(out + b, n, HCY_SUM_LOST_NORM_LO, norm);
+            put_wide(out + b, n, HCY_SUM_LOST_NORM2_LO, norm2);
+            put_wide(out + b, n, HCY_SUM_NORM24_LO, totals[b].norm24 - to->lost24[f * n + b]);
+        }
+    }
+}
+
+void azint_spread_sums(struct azint_pass *pass, struct cpu_pool *pool, uint64_t *out)
+{
+    struct finish to = { pass, out, NULL };
+    cpu_pool_for(pool, pass->plan->n_bins, 64, sums_range, &to);
+}
+
+void azint_spread_finish(struct azint_pass *pass, struct cpu_pool *pool, uint64_t *out, azint_u128 *lost24)
+{
+    struct finish to = { pass, out, lost24 };
+    memset(lost24, 0, pass->n_frames * (size_t)pass->plan->n_bins * sizeof *lost24);
+    cpu_pool_for(pool, pass->n_frames, 1, lost_range, &to);
+    cpu_pool_for(pool, pass->plan->n_bins, 64, constants_range, &to);
+}

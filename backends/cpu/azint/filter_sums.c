@@ -1,0 +1,130 @@
+/* filter_sums.c - what single pixels add to a bin that is filtered.  Called from any thread, on its own bins. */
+#include "cpu_filter.h"
+
+/* c * |D| on the scale of c * value, with D's sign: azint_format.h. */
+static azint_i128 dark_of(const struct filter_plan *plan, uint32_t pixel, uint32_t c)
+{
+    if (!plan->darks)
+        return 0;
+    double dark = (double)plan->darks[pixel] * (double)(1ull << plan->dark_shift);
+    azint_u128 half = plan->dark_shift ? (azint_u128)1 << (plan->dark_shift - 1) : 0;
+    azint_i128 cd = (azint_i128)(((azint_u128)c * (uint64_t)fabs(dark) + half) >> plan->dark_shift);
+    return dark < 0 ? -cd : cd;
+}
+
+static azint_u128 variance_of(const struct filter_plan *plan, uint32_t pixel, uint32_t c)
+{
+    if (!plan->variances)
+        return 0;
+    return (azint_u128)azint_square(c) * (uint64_t)ldexp((double)plan->variances[pixel], plan->variance_shift);
+}
+
+void filter_total_add(struct filter_total *total, const struct filter_plan *plan, uint32_t pixel, uint32_t c,
+                      uint32_t norm24)
+{
+    uint64_t norm = (uint64_t)((double)plan->norms[pixel] * (double)(1ull << HCY_AZINT_NORM_SHIFT));
+    uint64_t cn = azint_mul_shift(c, norm, 24);
+    total->count += c;
+    total->norm += cn;
+    total->norm2 += azint_mul_shift(cn, cn, HCY_AZINT_NORM_SHIFT);
+    total->norm24 += (azint_u128)((uint64_t)azint_square(c) * norm24) * norm24;
+    total->dark += dark_of(plan, pixel, c);
+    total->variance += variance_of(plan, pixel, c);
+}
+
+/* What depends on the value.  Poisson's variance is 1 at least, for lost pixels too, whose value is 0. */
+static void put_value(struct filter_bin *bin, size_t i, int sign)
+{
+    struct filter_sums *s = &bin->sums;
+    uint32_t c = filter_weight(bin, i), c2 = azint_square(c);
+    bool negative = bin->type->is_signed && bin->values[i] < 0;
+    azint_i128 value = bin->type->is_signed ? (azint_i128)bin->values[i] : (azint_i128)(uint64_t)bin->values[i];
+    s->signal += sign * (value * c);
+    if (bin->job->flags & HCY_AZINT_WANT_VARIANCE) {
+        azint_u128 v = (azint_u128)c2 * (negative || value == 0 ? 1 : (uint64_t)value);
+        s->variance += sign > 0 ? v : -v;
+    }
+    if (bin->spread) {
+        int64_t v = bin->fine[i];
+        azint_u128 square = (azint_u128)((azint_i128)v * v) * c2;
+        s->square += sign > 0 ? square : -square;
+        s->cross += sign * ((azint_i128)v * (int64_t)((uint64_t)c2 * bin->norms24[i]));
+    }
+}
+
+static void put_constants(struct filter_bin *bin, size_t i, int sign)
+{
+    struct filter_total t = { 0 };
+    struct filter_sums *s = &bin->sums;
+    filter_total_add(&t, bin->plan, bin->pixels[i], filter_weight(bin, i), bin->norms24[i]);
+    s->signal -= sign * t.dark;
+    s->variance += sign > 0 ? t.variance : -t.variance;
+    s->count += sign > 0 ? t.count : -t.count;
+    s->norm += sign > 0 ? t.norm : -t.norm;
+    s->norm2 += sign > 0 ? t.norm2 : -t.norm2;
+    s->norm24 += sign > 0 ? t.norm24 : -t.norm24;
+}
+
+void filter_add(struct filter_bin *bin, size_t i)
+{
+    if (!bin->type->is_float)
+        put_value(bin, i, 1);
+    put_constants(bin, i, 1);
+}
+
+void filter_take(struct filter_bin *bin, size_t i)
+{
+    if (!bin->type->is_float)
+        put_value(bin, i, -1);
+    put_constants(bin, i, -1);
+}
+
+void filter_sum_wide(struct filter_bin *bin)
+{
+    for (size_t i = 0; i < bin->n; i++)
+        put_value(bin, i, 1);
+}
+
+/* --- Float pixels --- */
+
+static double float_at(const struct filter_bin *bin, size_t i)
+{
+    double value;
+    memcpy(&value, &bin->values[i], sizeof value);
+    return value;
+}
+
+static double dark_at(const struct filter_bin *bin, size_t i)
+{
+    return bin->plan->darks ? (double)bin->plan->darks[bin->pixels[i]] : 0;
+}
+
+void filter_sum_floats(struct filter_bin *bin)
+{
+    bool poisson = bin->job->flags & HCY_AZINT_WANT_VARIANCE;
+    double signal = 0, variance = 0;
+    for (size_t i = 0; i < bin->n; i++) {
+        uint32_t c = filter_weight(bin, i);
+        double value = float_at(bin, i);
+        if (bin->x[i] != bin->x[i])
+            continue;
+        signal += c * (value - dark_at(bin, i));
+        if (poisson)
+            variance += azint_square(c) * (value > 1 ? value : 1);
+        else if (bin->plan->variances)
+            variance += azint_square(c) * (double)bin->plan->variances[bin->pixels[i]];
+    }
+    bin->sums.float_signal = signal;
+    bin->sums.float_variance = variance;
+}
+
+void filter_spread_floats(struct filter_bin *bin, double mean)
+{
+    double spread = 0;
+    for (size_t i = 0; i < bin->n; i++) {
+        double r = float_at(bin, i) - dark_at(bin, i) - mean * (double)bin->plan->norms[bin->pixels[i]];
+        if (bin->x[i] == bin->x[i])
+            spread += azint_square(filter_weight(bin, i)) * (r * r);
+    }
+    bin->sums.float_spread = spread;
+}

@@ -1,0 +1,368 @@
+/* prepare.c - prepare: canonical runs (azint_format.h) to the CPU's own layout (cpu_azint.h).
+ *
+ * Strips are built independently, by all threads, each into mapped memory of its own, which moves into the
+ * blob piece by piece: so building takes little more memory than the plan.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* MAP_ANONYMOUS */
+#endif
+#include "cpu_azint.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define MAGIC 0x31544e495a414348u
+#define ALIGN 64u
+#define PAD   64u /* readable behind indices and weights: kernels read whole vectors */
+
+/* One (group, bin) and its four weights. */
+struct entry {
+    uint32_t bin;
+    uint16_t group;
+    uint16_t mask;
+    uint32_t c[4];
+};
+
+/* A strip's finished tables, on the way to the blob. */
+struct piece {
+    uint8_t *memory;
+    size_t size;
+    struct azint_strip strip; /* offsets from `memory` */
+};
+
+struct builder {
+    const hcy_azint_head *head;
+    const uint8_t *runs;
+    const uint64_t *starts;
+    size_t runs_size;
+    bool unit;
+    uint8_t *live;
+    struct piece *pieces;
+    uint8_t *blob;
+    size_t *places;
+    atomic_int status; /* 0, HCY_ENOMEM, HCY_EINVAL */
+    atomic_bool not_unit;
+};
+
+/* A thread's growing list. */
+struct list {
+    struct entry *entries;
+    uint32_t *order, *other;
+    size_t n, room;
+};
+
+static size_t aligned(size_t n)
+{
+    return (n + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static bool list_grow(struct list *list)
+{
+    size_t room = list->room ? list->room * 2 : 1u << 16;
+    void *entries = realloc(list->entries, room * sizeof *list->entries);
+    if (entries)
+        list->entries = entries;
+    void *order = realloc(list->order, room * sizeof *list->order);
+    if (order)
+        list->order = order;
+    void *other = realloc(list->other, room * sizeof *list->other);
+    if (other)
+        list->other = other;
+    if (!entries || !order || !other)
+        return false;
+    list->room = room;
+    return true;
+}
+
+static void list_free(struct list *list)
+{
+    free(list->entries);
+    free(list->order);
+    free(list->other);
+}
+
+/* The entry of (group, bin) with pixel p still free: entries of a group stand together, from `first` on. */
+static struct entry *list_find(struct list *list, size_t first, uint16_t group, uint32_t bin, unsigned p)
+{
+    for (size_t i = first; i < list->n; i++)
+        if (list->entries[i].bin == bin && !list->entries[i].c[p])
+            return &list->entries[i];
+    if (list->n == list->room && !list_grow(list))
+        return NULL;
+    struct entry *e = &list->entries[list->n++];
+    *e = (struct entry){ .bin = bin, .group = group };
+    return e;
+}
+
+/* The runs of one pixel, bounds-checked; *at moves on.  0 or HCY_E*. */
+static int add_pixel(struct builder *b, struct list *list, size_t first, uint64_t pixel, size_t *at)
+{
+    struct azint_run r;
+    do {
+        if (b->runs_size - *at < 4)
+            return HCY_EINVAL;
+        r = azint_run_at(b->runs + *at);
+        if (b->runs_size - *at - 4 < 3 * (size_t)r.n || (uint64_t)r.bin + r.n > b->head->n_bins)
+            return HCY_EINVAL;
+        *at += 4 + 3 * (size_t)r.n;
+        if (r.n)
+            b->live[pixel / 8] |= (uint8_t)(1u << pixel % 8);
+        for (uint32_t k = 0; k < r.n; k++) {
+            uint32_t c = azint_weight(&r, k);
+            if (!c)
+                continue;
+            struct entry *e =
+                list_find(list, first, (uint16_t)(pixel % AZINT_STRIP / 4), r.bin + k, pixel % 4);
+            if (!e)
+                return HCY_ENOMEM;
+            e->c[pixel % 4] = c;
+            e->mask |= (uint16_t)(1u << pixel % 4);
+        }
+    } while (r.more);
+    return 0;
+}
+
+/* Radix sort by bin, stable: list->order. */
+static void sort_by_bin(struct list *list, uint32_t n_bins)
+{
+    enum { BITS = 11, SIZE = 1 << BITS };
+    for (size_t i = 0; i < list->n; i++)
+        list->order[i] = (uint32_t)i;
+    for (unsigned shift = 0; shift < 24 && (shift == 0 || (n_bins - 1) >> shift); shift += BITS) {
+        uint32_t count[SIZE + 1] = { 0 };
+        for (size_t i = 0; i < list->n; i++)
+            count[1 + (list->entries[i].bin >> shift & (SIZE - 1))]++;
+        for (size_t i = 0; i < SIZE; i++)
+            count[i + 1] += count[i];
+        for (size_t i = 0; i < list->n; i++) {
+            uint32_t e = list->order[i];
+            list->other[count[list->entries[e].bin >> shift & (SIZE - 1)]++] = e;
+        }
+        uint32_t *swap = list->order;
+        list->order = list->other;
+        list->other = swap;
+    }
+}
+
+static bool seg_ends(const struct list *list, size_t i)
+{
+    return i + 1 == list->n || (i + 1) % AZINT_CHUNK == 0 ||
+           list->entries[list->order[i]].bin != list->entries[list->order[i + 1]].bin;
+}
+
+static void put_entry(const struct builder *b, const struct entry *e, uint16_t *index, uint8_t *weights)
+{
+    *index = b->unit ? (uint16_t)(e->group << 4 | e->mask) : e->group;
+    for (unsigned k = 0; !b->unit && k < 12; k++)
+        weights[k] = (uint8_t)(e->c[k % 4] >> 8 * (k / 4));
+}
+
+/* The sorted list as a piece. */
+static int put_piece(struct builder *b, const struct list *list, struct piece *piece)
+{
+    size_t n_segs = 0;
+    for (size_t i = 0; i < list->n; i++)
+        n_segs += seg_ends(list, i);
+    struct azint_strip *strip = &piece->strip;
+    strip->n_entries = (uint32_t)list->n;
+    strip->n_segs = (uint32_t)n_segs;
+    strip->index = 0;
+    strip->weights = aligned(2 * list->n + PAD);
+    strip->segs = strip->weights + (b->unit ? 0 : aligned(12 * list->n + PAD));
+    strip->blocks = strip->segs + aligned(n_segs * sizeof(struct azint_seg));
+    piece->size = strip->blocks + aligned(azint_block_words(b->head->n_bins) * sizeof(uint64_t));
+    void *memory = mmap(NULL, piece->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return HCY_ENOMEM;
+    piece->memory = memory;
+    struct azint_seg *segs = (void *)(piece->memory + strip->segs);
+    uint64_t *blocks = (void *)(piece->memory + strip->blocks);
+    for (size_t i = 0; i < list->n; i++) {
+        const struct entry *e = &list->entries[list->order[i]];
+        put_entry(b, e, (uint16_t *)memory + i, piece->memory + strip->weights + 12 * i);
+        blocks[e->bin / AZINT_BLOCK_BINS / 64] |= (uint64_t)1 << e->bin / AZINT_BLOCK_BINS % 64;
+        if (seg_ends(list, i))
+            *segs++ = (struct azint_seg){ e->bin, (uint32_t)i + 1 };
+    }
+    return 0;
+}
+
+static int build_strip(struct builder *b, struct list *list, size_t strip)
+{
+    uint64_t pixel = (uint64_t)strip * AZINT_STRIP;
+    uint64_t end = pixel + AZINT_STRIP < b->head->n_pixels ? pixel + AZINT_STRIP : b->head->n_pixels;
+    size_t at = b->starts[pixel / HCY_AZINT_START_EVERY], first = 0;
+    list->n = 0;
+    for (; pixel < end; pixel++) {
+        if (pixel % HCY_AZINT_START_EVERY == 0 && at != b->starts[pixel / HCY_AZINT_START_EVERY])
+            return HCY_EINVAL;
+        if (pixel % 4 == 0)
+            first = list->n;
+        int status = add_pixel(b, list, first, pixel, &at);
+        if (status)
+            return status;
+    }
+    sort_by_bin(list, b->head->n_bins);
+    return put_piece(b, list, &b->pieces[strip]);
+}
+
+static void build_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    struct builder *b = context;
+    struct list list = { 0 };
+    int status = list_grow(&list) ? 0 : HCY_ENOMEM;
+    (void)thread;
+    for (size_t s = begin; s < end && !status && !atomic_load(&b->status); s++)
+        status = build_strip(b, &list, s);
+    list_free(&list);
+    if (status)
+        atomic_store(&b->status, status);
+}
+
+/* Do the pixels of these strips have weights of 1 alone?  (Bounds are checked when the strips are built.) */
+static void unit_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    struct builder *b = context;
+    uint64_t first = (uint64_t)begin * AZINT_STRIP, last = (uint64_t)end * AZINT_STRIP;
+    size_t at = b->starts[first / HCY_AZINT_START_EVERY];
+    size_t stop = last < b->head->n_pixels ? b->starts[last / HCY_AZINT_START_EVERY] : b->runs_size;
+    (void)thread;
+    while (at < stop && stop - at >= 4 && !atomic_load_explicit(&b->not_unit, memory_order_relaxed)) {
+        struct azint_run r = azint_run_at(b->runs + at);
+        at += 4 + 3 * (size_t)r.n;
+        if (at > stop)
+            return;
+        for (uint32_t k = 0; k < r.n; k++)
+            if (azint_weight(&r, k) != HCY_AZINT_ONE)
+                atomic_store_explicit(&b->not_unit, true, memory_order_relaxed);
+    }
+}
+
+static void move_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    struct builder *b = context;
+    const struct azint_plan *plan = (const struct azint_plan *)b->blob;
+    struct azint_strip *strips = (void *)(b->blob + plan->strips);
+    (void)thread;
+    for (size_t s = begin; s < end; s++) {
+        struct piece *piece = &b->pieces[s];
+        memcpy(b->blob + b->places[s], piece->memory, piece->size);
+        strips[s] = piece->strip;
+        strips[s].index += b->places[s];
+        strips[s].weights += b->places[s];
+        strips[s].segs += b->places[s];
+        strips[s].blocks += b->places[s];
+        munmap(piece->memory, piece->size);
+        piece->memory = NULL;
+    }
+}
+
+int azint_check_spans(const hcy_span *spans, size_t n)
+{
+    const hcy_azint_head *head = n == HCY_AZINT_SPANS ? spans[0].data : NULL;
+    if (!head || spans[0].size != sizeof *head ||
+        (head->version != HCY_AZINT_VERSION && head->version != HCY_AZINT_VERSION_FULL))
+        return hcy_fail(HCY_EINVAL, "azint: the plan's tables are not %d spans with a head of version %u",
+                        HCY_AZINT_SPANS, HCY_AZINT_VERSION);
+    if (!head->n_pixels || head->n_pixels > UINT64_MAX / 4 || !head->n_bins ||
+        head->n_bins > HCY_AZINT_MAX_BINS)
+        return hcy_fail(HCY_EINVAL, "azint: a plan of %llu pixels and %u bins",
+                        (unsigned long long)head->n_pixels, head->n_bins);
+    uint64_t n_starts = (head->n_pixels + HCY_AZINT_START_EVERY - 1) / HCY_AZINT_START_EVERY + 1;
+    if (spans[2].size / sizeof(uint64_t) != n_starts || spans[3].size / sizeof(float) != head->n_pixels)
+        return hcy_fail(HCY_EINVAL, "azint: the plan's starts or norms are not those of %llu pixels",
+                        (unsigned long long)head->n_pixels);
+    for (int i = 4; i < HCY_AZINT_SPANS; i++)
+        if (spans[i].size && spans[i].size / sizeof(float) != head->n_pixels)
+            return hcy_fail(HCY_EINVAL, "azint: the plan's darks or variances are not those of %llu pixels",
+                            (unsigned long long)head->n_pixels);
+    if (head->dark_shift < 0 || head->dark_shift > 62)
+        return hcy_fail(HCY_EINVAL, "azint: a dark shift of %d", (int)head->dark_shift);
+    const uint64_t *starts = spans[2].data;
+    for (uint64_t i = 0; i < n_starts; i++)
+        if (starts[i] > spans[1].size || (i && starts[i] < starts[i - 1]))
+            return hcy_fail(HCY_EINVAL, "azint: the plan's start %llu is out of order",
+                            (unsigned long long)i);
+    return 0;
+}
+
+/* Lays the blob out and fills it from the pieces. */
+static int finish(struct builder *b, struct cpu_pool *pool, const hcy_span *spans, size_t n_strips,
+                  void **blob, size_t *size)
+{
+    size_t live_size = aligned(n_strips * AZINT_STRIP_BYTES + PAD);
+    struct azint_plan plan = { .magic = MAGIC,
+                               .n_bins = b->head->n_bins,
+                               .n_strips = (uint32_t)n_strips,
+                               .n_pixels = b->head->n_pixels,
+                               .unit = b->unit,
+                               .live = aligned(sizeof plan),
+                               .runs = spans[1].data,
+                               .starts = spans[2].data,
+                               .norms = spans[3].data,
+                               .darks = spans[4].size ? spans[4].data : NULL,
+                               .variances = spans[5].size ? spans[5].data : NULL,
+                               .dark_shift = b->head->dark_shift,
+                               .variance_shift = b->head->variance_shift };
+    plan.strips = plan.live + live_size;
+    size_t total = plan.strips + aligned(n_strips * sizeof(struct azint_strip));
+    for (size_t s = 0; s < n_strips; s++) {
+        b->places[s] = total;
+        total += b->pieces[s].size;
+    }
+    b->blob = cpu_blob_alloc(total);
+    if (!b->blob)
+        return hcy_fail(HCY_ENOMEM, "azint: no memory for a plan of %zu bytes", total);
+    memcpy(b->blob, &plan, sizeof plan);
+    memcpy(b->blob + plan.live, b->live, live_size);
+    cpu_pool_for(pool, n_strips, 1, move_range, b);
+    *blob = b->blob;
+    *size = total;
+    return 0;
+}
+
+int azint_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans, size_t n, void **blob,
+                  size_t *size)
+{
+    struct builder b = { 0 };
+    int status = azint_check_spans(spans, n);
+    (void)simd; /* one layout for all */
+    if (status)
+        return status;
+    b.head = spans[0].data;
+    b.runs = spans[1].data;
+    b.runs_size = spans[1].size;
+    b.starts = spans[2].data;
+    size_t n_strips = (size_t)((b.head->n_pixels + AZINT_STRIP - 1) / AZINT_STRIP);
+    b.live = calloc(1, aligned(n_strips * AZINT_STRIP_BYTES + PAD));
+    b.pieces = calloc(n_strips, sizeof *b.pieces);
+    b.places = calloc(n_strips, sizeof *b.places);
+    if (!b.live || !b.pieces || !b.places || n_strips > UINT32_MAX) {
+        status = hcy_fail(HCY_ENOMEM, "azint: no memory to prepare a plan of %zu strips", n_strips);
+        goto out;
+    }
+    cpu_pool_for(pool, n_strips, 8, unit_range, &b);
+    b.unit = !atomic_load(&b.not_unit);
+    cpu_pool_for(pool, n_strips, 4, build_range, &b);
+    if (atomic_load(&b.status) == HCY_EINVAL)
+        status = hcy_fail(HCY_EINVAL, "azint: the plan's runs are not well formed");
+    else if (atomic_load(&b.status))
+        status = hcy_fail(HCY_ENOMEM, "azint: no memory to prepare the plan");
+    else
+        status = finish(&b, pool, spans, n_strips, blob, size);
+out:
+    for (size_t s = 0; b.pieces && s < n_strips; s++)
+        if (b.pieces[s].memory)
+            munmap(b.pieces[s].memory, b.pieces[s].size);
+    free(b.live);
+    free(b.pieces);
+    free(b.places);
+    return status;
+}
+
+const struct azint_plan *azint_plan_at(const void *blob, size_t size)
+{
+    const struct azint_plan *plan = blob;
+    return blob && size >= sizeof *plan && plan->magic == MAGIC ? plan : NULL;
+}

@@ -1,0 +1,174 @@
+/* decode_images.c - the kernel bslz4_decode: blocks of many frames over the pool's threads.
+ *
+ * A piece of work is a range of blocks of one frame, so that a single frame keeps all threads busy.  A piece
+ * stops at its first damaged block and lowers the frame's entry in the scratch memory to its number: the
+ * report names the first damaged block whatever the threads did.
+ */
+#include "block.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { ARG_CHUNKS, ARG_FRAMES, ARG_BLOCKS, ARG_JOB, ARG_IMAGES, ARG_REPORTS, ARG_SCRATCH, N_ARGS };
+
+/* About half a megabyte of pixels a piece at the usual block size. */
+#define PIECE_BLOCKS 64
+/* Largest block whose working space is on the stack. */
+#define STACK_BLOCK 32768
+
+/* One launch. */
+struct decode {
+    const struct cpu_block_ops *ops;
+    const hcy_bslz4_job *job;
+    const uint8_t *chunks;
+    size_t chunks_size, items, pieces; /* pieces a frame, the most any frame needs */
+    const hcy_bslz4_frame *frames;
+    const hcy_bslz4_block *blocks;
+    size_t n_blocks;
+    uint8_t *images;
+    hcy_frame_report *reports;
+    _Atomic uint32_t *damaged; /* per frame: its first damaged block so far, UINT32_MAX if none */
+    atomic_int out_of_memory;
+};
+
+static void note_damage(struct decode *d, size_t frame, uint32_t block)
+{
+    uint32_t known = atomic_load(&d->damaged[frame]);
+    while (block < known && !atomic_compare_exchange_weak(&d->damaged[frame], &known, block))
+        ;
+}
+
+static void decode_blocks(struct decode *d, size_t frame, uint32_t begin, uint32_t end, uint8_t *work)
+{
+    const hcy_bslz4_frame *f = &d->frames[frame];
+    const uint8_t *chunk = d->chunks + f->offset, *limit = d->chunks + d->chunks_size;
+    uint8_t *image = d->images + frame * d->job->image_bytes;
+    for (uint32_t b = begin; b < end; b++) {
+        const hcy_bslz4_block *block = &d->blocks[f->first_block + b];
+        size_t bytes = HCY_BLOCK_BYTES(f, b);
+        if (!cpu_block_fits(f, block, bytes) ||
+            cpu_bslz4_block(d->ops, d->job, chunk + block->offset, block->size, limit, bytes, work,
+                            image + (size_t)b * f->block_bytes)) {
+            note_damage(d, frame, b);
+            return;
+        }
+    }
+}
+
+/* Pieces [begin, end): piece p is the blocks p % pieces * PIECE_BLOCKS and on of frame p / pieces. */
+static void decode_pieces(void *context, size_t begin, size_t end, unsigned thread)
+{
+    struct decode *d = context;
+    _Alignas(64) uint8_t stack[CPU_BLOCK_WORK(STACK_BLOCK)];
+    (void)thread;
+    for (size_t p = begin; p < end; p++) {
+        size_t frame = p / d->pieces, first = p % d->pieces * PIECE_BLOCKS;
+        const hcy_bslz4_frame *f = &d->frames[frame];
+        uint8_t *work = stack, *heap = NULL;
+        if (d->reports[frame].status)
+            continue;
+        if (!first)
+            memcpy(d->images + (frame + 1) * d->job->image_bytes - f->tail_bytes,
+                   d->chunks + f->offset + f->tail_offset, f->tail_bytes);
+        if (first >= f->n_blocks || first > atomic_load(&d->damaged[frame]))
+            continue;
+        if (f->block_bytes > STACK_BLOCK && cpu_has_planes(d->job)) {
+            work = heap = aligned_alloc(64, (CPU_BLOCK_WORK(f->block_bytes) + 63) / 64 * 64);
+            if (!heap) {
+                atomic_store(&d->out_of_memory, 1);
+                return;
+            }
+        }
+        size_t last = f->n_blocks - first < PIECE_BLOCKS ? f->n_blocks : first + PIECE_BLOCKS;
+        decode_blocks(d, frame, (uint32_t)first, (uint32_t)last, work);
+        free(heap);
+    }
+}
+
+static int check_call(const struct cpu_call *call, const hcy_bslz4_job *job)
+{
+    size_t e = job->elem_size, n = call->items;
+    if (job->codec > HCY_CODEC_BITSHUFFLE || (e != 1 && e != 2 && e != 4 && e != 8) || !job->image_bytes)
+        return hcy_fail(HCY_EINVAL,
+                        "bslz4_decode: job of codec %u, elements of %u bytes, images of %llu bytes",
+                        job->codec, job->elem_size, (unsigned long long)job->image_bytes);
+    if (cpu_arg_size(call, ARG_FRAMES) / sizeof(hcy_bslz4_frame) < n ||
+        cpu_arg_size(call, ARG_REPORTS) / sizeof(hcy_frame_report) < n ||
+        cpu_arg_size(call, ARG_SCRATCH) / sizeof(uint32_t) < n ||
+        cpu_arg_size(call, ARG_IMAGES) / job->image_bytes < n)
+        return hcy_fail(HCY_EINVAL,
+                        "bslz4_decode: frames, images, reports or scratch too small for %zu frames", n);
+    return 0;
+}
+
+/* Reports and damage marks as they are before any block; the number of pieces. */
+static void start(struct decode *d)
+{
+    size_t most = 1;
+    for (size_t i = 0; i < d->items; i++) {
+        const hcy_bslz4_frame *f = &d->frames[i];
+        d->reports[i] = (hcy_frame_report){ .status = f->status };
+        atomic_init(&d->damaged[i], UINT32_MAX);
+        if (!f->status && !cpu_frame_fits(d->job, f, d->chunks_size, d->n_blocks))
+            d->reports[i].status = HCY_EINVAL;
+        if (!d->reports[i].status && f->n_blocks > most)
+            most = f->n_blocks;
+    }
+    d->pieces = (most + PIECE_BLOCKS - 1) / PIECE_BLOCKS;
+}
+
+static void finish(struct decode *d)
+{
+    for (size_t i = 0; i < d->items; i++) {
+        uint32_t block = atomic_load(&d->damaged[i]);
+        if (block == UINT32_MAX)
+            continue;
+        d->reports[i].status = HCY_ECORRUPT;
+        d->reports[i].block = block;
+        d->reports[i].byte = d->blocks[d->frames[i].first_block + block].offset;
+    }
+}
+
+static int run_decode(const struct cpu_call *call)
+{
+    const hcy_bslz4_job *job = call->values[ARG_JOB].bytes;
+    size_t pieces;
+    int st = check_call(call, job);
+    if (st)
+        return st;
+    struct decode d = {
+        .ops = cpu_block_ops(call->simd),
+        .job = job,
+        .items = call->items,
+        .chunks = cpu_arg(call, ARG_CHUNKS),
+        .chunks_size = cpu_arg_size(call, ARG_CHUNKS),
+        .frames = cpu_arg(call, ARG_FRAMES),
+        .blocks = cpu_arg(call, ARG_BLOCKS),
+        .n_blocks = cpu_arg_size(call, ARG_BLOCKS) / sizeof(hcy_bslz4_block),
+        .images = cpu_arg(call, ARG_IMAGES),
+        .reports = cpu_arg(call, ARG_REPORTS),
+        .damaged = cpu_arg(call, ARG_SCRATCH),
+    };
+    start(&d);
+    st = hcy_size_mul(&pieces, d.items, d.pieces);
+    if (st)
+        return hcy_fail(st, "bslz4_decode: %zu frames of %zu pieces", d.items, d.pieces);
+    cpu_pool_for(call->pool, pieces, 1, decode_pieces, &d);
+    if (atomic_load(&d.out_of_memory))
+        return hcy_fail(HCY_ENOMEM, "bslz4_decode: no memory to work on blocks of more than %d bytes",
+                        STACK_BLOCK);
+    finish(&d);
+    return 0;
+}
+
+static int decode_scratch(const struct cpu_call *call, size_t *size)
+{
+    return hcy_size_mul(size, call->items, sizeof(uint32_t));
+}
+
+const struct cpu_kernel cpu_bslz4_kernels[] = {
+    { .name = "bslz4_decode",
+      .run = run_decode,
+      .scratch_size = decode_scratch,
+      .variant = cpu_simd_built },
+    { .name = NULL },
+};

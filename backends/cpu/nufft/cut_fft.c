@@ -1,0 +1,463 @@
+/* cut_fft.c - the kernels nufft_modes and nufft_grid: Fourier transforms between the fine grid and modes.
+ *
+ * Axis by axis, rows that are cut away afterwards, or are zero before, are left out.  The fastest axis is
+ * transformed in its rows; others in COLUMNS numbers side by side, copied to a small buffer and back.  The
+ * last copy multiplies with the factors.  A long single axis of n = n1 n2 cells is cut into n1 columns and
+ * n2 rows (Bailey's four steps), which several threads share, which keeps to the caches, and whose result
+ * does not depend on the number of threads.
+ */
+#include "cpu_nufft.h"
+
+#if HAVE_FFTW3
+#include <math.h>
+#include <string.h>
+
+#define TWO_PI 6.28318530717958647693
+enum { COLUMNS = 16, ALIGN = 64, LONG_AXIS = 16384, ROWS = 8, WORTH_MEASURING = 1 << 18 };
+
+struct fft {
+    struct nufft_cut c;
+    int sign;
+    size_t n[3];           /* cells of each axis, from the fastest on; 1 beyond dim */
+    size_t size;           /* bytes of a complex number */
+    size_t blocks[2], all; /* of COLUMNS columns in each span of x */
+    struct cpu_fft_kept *rows, *middle, *slow;
+    char *buffers;
+    size_t buffer;         /* bytes of a thread's buffer */
+    size_t item;           /* one axis: the vector at hand */
+    size_t n1, n2;         /* one long axis */
+    char *turned;          /* [n1][n2], going to the grid */
+    char *powers;          /* [n1][COLUMNS]: exp(2 pi i k1 c / n) */
+    double *coarse, *fine; /* exp(2 pi i j / n) for j = fine_n * i and j < fine_n */
+    size_t fine_n;
+};
+
+static size_t up(size_t n)
+{
+    return (n + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+/* The divisor of n closest to its root. */
+static size_t near_root(size_t n)
+{
+    size_t best = 1;
+    for (size_t d = 1; d * d <= n; d++)
+        if (n % d == 0)
+            best = d;
+    return best;
+}
+
+static bool is_long(const struct nufft_cut *c)
+{
+    return c->job.dim == 1 && c->cells >= LONG_AXIS && near_root(c->cells) > 64;
+}
+
+/* Lengths and scratch: [buffers][turned][powers][coarse][fine]. */
+static size_t lay_out(struct fft *f, unsigned threads, char *scratch)
+{
+    const hcy_nufft_job *job = &f->c.job;
+    size_t longest = 1, at = 0;
+    f->sign = job->sign;
+    f->size = 2 * f->c.real;
+    for (unsigned d = 0; d < 3; d++) {
+        f->n[d] = d < job->dim ? (size_t)job->grid[job->dim - 1 - d] : 1;
+        longest = d && f->n[d] > longest ? f->n[d] : longest;
+    }
+    if (is_long(&f->c)) {
+        f->n1 = near_root(f->c.cells);
+        f->n2 = f->c.cells / f->n1;
+        longest = f->n2 > f->n1 ? f->n2 : f->n1;
+        f->fine_n = (size_t)ceil(sqrt((double)f->c.cells));
+    }
+    f->buffers = scratch;
+    f->buffer = up(longest * COLUMNS * f->size + ALIGN * COLUMNS);
+    at = threads * f->buffer;
+    if (f->n1) {
+        f->turned = scratch ? scratch + at : NULL;
+        at += f->c.crops ? 0 : up(f->c.cells * f->size);
+        f->powers = scratch ? scratch + at : NULL;
+        at += up(f->n1 * COLUMNS * f->size);
+        f->coarse = scratch ? (double *)(void *)(scratch + at) : NULL;
+        at += up((f->fine_n + 2) * 16);
+        f->fine = scratch ? (double *)(void *)(scratch + at) : NULL;
+        at += up((f->fine_n + 2) * 16);
+    }
+    for (int k = 0; k < 2; k++)
+        f->blocks[k] = (f->c.spans[job->dim - 1][k].n + COLUMNS - 1) / COLUMNS;
+    f->all = f->blocks[0] + f->blocks[1];
+    return at;
+}
+
+/* Both kernels ask here; the buffers may be absent. */
+int nufft_fft_scratch(const struct cpu_call *call, size_t *size)
+{
+    struct fft f = { 0 };
+    struct nufft_layout l;
+    f.c.job = *(const hcy_nufft_job *)call->values[NUFFT_CUT_JOB].bytes;
+    int status = nufft_layout_of(&l, &f.c.job);
+    if (status)
+        return status;
+    f.c.real = l.real;
+    f.c.cells = l.cells;
+    *size = lay_out(&f, cpu_pool_threads(call->pool), NULL);
+    return 0;
+}
+
+/* --- Blocks of columns --- */
+
+struct block {
+    size_t x, mode, factor, n; /* first cell, mode, factor; columns */
+};
+
+static struct block block_at(const struct fft *f, size_t i)
+{
+    int k = i >= f->blocks[0];
+    const struct nufft_span *s = &f->c.spans[f->c.job.dim - 1][k];
+    size_t first = (i - (k ? f->blocks[0] : 0)) * COLUMNS;
+    return (struct block){ s->grid + first, s->mode + first, s->factor + first,
+                           s->n - first < COLUMNS ? s->n - first : COLUMNS };
+}
+
+/* n rows of a block, `stride` bytes apart, to the buffer from its row `at` on, and back. */
+static void gather(const struct fft *f, char *buffer, size_t at, const char *from, size_t stride, size_t n,
+                   size_t columns)
+{
+    size_t bytes = columns * f->size, row = COLUMNS * f->size;
+    for (size_t i = 0; i < n; i++) {
+        memcpy(buffer + (at + i) * row, from + i * stride, bytes);
+        if (bytes < row)
+            memset(buffer + (at + i) * row + bytes, 0, row - bytes);
+    }
+}
+
+static void give_back(const struct fft *f, const char *buffer, size_t at, char *to, size_t stride, size_t n,
+                      size_t columns)
+{
+    for (size_t i = 0; i < n; i++)
+        memcpy(to + i * stride, buffer + (at + i) * COLUMNS * f->size, columns * f->size);
+}
+
+static void zero_rows(const struct fft *f, char *buffer, size_t begin, size_t end)
+{
+    memset(buffer + begin * COLUMNS * f->size, 0, (end - begin) * COLUMNS * f->size);
+}
+
+/* --- Two and three axes: the fastest, and the middle one of three, plane by plane --- */
+
+/* Columns of the middle axis in a plane. */
+static void middle(const struct fft *f, char *plane, char *buffer)
+{
+    const struct nufft_span *y = f->c.spans[f->c.job.dim - 2];
+    size_t stride = f->n[0] * f->size;
+    for (size_t i = 0; i < f->all; i++) {
+        struct block b = block_at(f, i);
+        char *at = plane + b.x * f->size;
+        if (f->c.crops) {
+            gather(f, buffer, 0, at, stride, f->n[1], b.n);
+        } else {
+            zero_rows(f, buffer, y[0].n, f->n[1] - y[1].n);
+            for (int k = 0; k < 2; k++)
+                gather(f, buffer, y[k].grid, at + y[k].grid * stride, stride, y[k].n, b.n);
+        }
+        cpu_fft_many_run(f->middle, buffer);
+        if (f->c.crops)
+            for (int k = 0; k < 2; k++)
+                give_back(f, buffer, y[k].grid, at + y[k].grid * stride, stride, y[k].n, b.n);
+        else
+            give_back(f, buffer, 0, at, stride, f->n[1], b.n);
+    }
+}
+
+static void zero_between(const struct fft *f, char *row)
+{
+    const struct nufft_span *x = f->c.spans[f->c.job.dim - 1];
+    memset(row + x[0].n * f->size, 0, (f->n[0] - x[0].n - x[1].n) * f->size);
+}
+
+/* Three axes: planes; two: groups of ROWS rows. */
+static void plane_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    const struct fft *f = context;
+    size_t rows = f->c.job.dim == 3 ? f->n[1] : 1, bytes = f->n[0] * f->size;
+    for (size_t i = begin; i < end; i++) {
+        char *plane = f->c.grid + i * rows * bytes;
+        if (f->c.job.dim == 3 && !f->c.crops)
+            middle(f, plane, f->buffers + thread * f->buffer);
+        for (size_t y = 0; y < rows; y++) {
+            if (!f->c.crops)
+                zero_between(f, plane + y * bytes);
+            cpu_fft_many_run(f->rows, plane + y * bytes);
+        }
+        if (f->c.job.dim == 3 && f->c.crops)
+            middle(f, plane, f->buffers + thread * f->buffer);
+    }
+}
+
+/* One block of columns of the slowest axis at row `gy` of the planes, for modes of row `my`. */
+static void slow_block(const struct fft *f, size_t item, const struct block *b, size_t gy, size_t my,
+                       double s, char *buffer)
+{
+    const struct nufft_cut *c = &f->c;
+    const struct nufft_span *slow = c->spans[0];
+    int last = (int)c->job.dim - 1;
+    size_t n = f->n[last], stride = c->cells / n * f->size, mode_stride = c->all / (size_t)c->job.modes[0];
+    char *grid = c->grid + (item * c->cells + gy * f->n[0] + b->x) * f->size;
+    char *modes = c->modes + (item * c->all + my * (size_t)c->job.modes[last] + b->mode) * f->size;
+    const char *factors = c->factors[last] + b->factor * c->real;
+    if (c->crops) {
+        gather(f, buffer, 0, grid, stride, n, b->n);
+        cpu_fft_many_run(f->slow, buffer);
+    } else {
+        zero_rows(f, buffer, 0, n);
+    }
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; i < slow[k].n; i++) {
+            char *row = buffer + (slow[k].grid + i) * COLUMNS * f->size;
+            char *mode = modes + (slow[k].mode + i) * mode_stride * f->size;
+            double all = s * nufft_factor(c, 0, slow[k].factor + i);
+            c->ops->weigh(c->crops ? mode : row, c->crops ? row : mode, factors, all, b->n);
+        }
+    if (!c->crops) {
+        cpu_fft_many_run(f->slow, buffer);
+        give_back(f, buffer, 0, grid, stride, n, b->n);
+    }
+}
+
+static void slow_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    const struct fft *f = context;
+    const struct nufft_span *y = f->c.spans[1];
+    size_t rows = f->c.job.dim == 3 ? (size_t)f->c.job.modes[1] : 1;
+    for (size_t i = begin; i < end; i++) {
+        size_t j = i / f->all % rows, item = i / f->all / rows, gy = 0, my = 0;
+        struct block b = block_at(f, i % f->all);
+        double s = 1;
+        if (f->c.job.dim == 3) {
+            int k = j >= y[0].n;
+            j -= k ? y[0].n : 0;
+            gy = y[k].grid + j;
+            my = y[k].mode + j;
+            s = nufft_factor(&f->c, 1, y[k].factor + j);
+        }
+        slow_block(f, item, &b, gy, my, s, f->buffers + thread * f->buffer);
+    }
+}
+
+static void run_axes(struct fft *f, struct cpu_pool *pool, size_t items)
+{
+    size_t planes = items * f->n[f->c.job.dim - 1], rows = f->c.job.dim == 3 ? (size_t)f->c.job.modes[1] : 1;
+    size_t grain = f->c.job.dim == 3 ? 1 : ROWS;
+    if (f->c.crops)
+        cpu_pool_for(pool, planes, grain, plane_range, f);
+    cpu_pool_for(pool, items * rows * f->all, 1, slow_range, f);
+    if (!f->c.crops)
+        cpu_pool_for(pool, planes, grain, plane_range, f);
+}
+
+/* --- One axis --- */
+
+static void short_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    const struct fft *f = context;
+    const struct nufft_cut *c = &f->c;
+    (void)thread;
+    for (size_t i = begin; i < end; i++) {
+        char *grid = c->grid + i * c->cells * f->size, *modes = c->modes + i * c->all * f->size;
+        if (c->crops)
+            cpu_fft_many_run(f->rows, grid);
+        else
+            zero_between(f, grid);
+        for (int k = 0; k < 2; k++) {
+            const struct nufft_span *s = &c->spans[0][k];
+            char *g = grid + s->grid * f->size, *m = modes + s->mode * f->size;
+            c->ops->weigh(c->crops ? m : g, c->crops ? g : m, c->factors[0] + s->factor * c->real, 1, s->n);
+        }
+        if (!c->crops)
+            cpu_fft_many_run(f->rows, grid);
+    }
+}
+
+static void put_complex(const struct fft *f, char *at, double re, double im)
+{
+    float single[2] = { (float)re, (float)im };
+    double both[2] = { re, im };
+    memcpy(at, f->size == 16 ? (void *)both : (void *)single, f->size);
+}
+
+/* exp(sign 2 pi i j / n), j below n, from the two tables. */
+static void root(const struct fft *f, size_t j, double *re, double *im)
+{
+    const double *a = f->coarse + 2 * (j / f->fine_n), *b = f->fine + 2 * (j % f->fine_n);
+    *re = a[0] * b[0] - a[1] * b[1];
+    *im = a[0] * b[1] + a[1] * b[0];
+}
+
+static void make_roots(struct fft *f)
+{
+    double unit = f->sign * TWO_PI / (double)f->c.cells;
+    for (size_t i = 0; i <= f->fine_n; i++) {
+        f->fine[2 * i] = cos(unit * (double)i);
+        f->fine[2 * i + 1] = sin(unit * (double)i);
+        f->coarse[2 * i] = cos(unit * (double)(i * f->fine_n));
+        f->coarse[2 * i + 1] = sin(unit * (double)(i * f->fine_n));
+    }
+    for (size_t k = 0; k < f->n1; k++)
+        for (size_t c = 0; c < COLUMNS; c++) {
+            double re, im;
+            root(f, k * c % f->c.cells, &re, &im);
+            put_complex(f, f->powers + (k * COLUMNS + c) * f->size, re, im);
+        }
+}
+
+/* Row k1 of the buffer times exp(2 pi i k1 (l2 + c) / n), c its column. */
+static void twiddle(const struct fft *f, char *buffer, size_t l2)
+{
+    for (size_t k = 0; k < f->n1; k++) {
+        char first[16], row[COLUMNS * 16];
+        double re, im;
+        root(f, k * l2 % f->c.cells, &re, &im);
+        put_complex(f, first, re, im);
+        for (size_t c = 0; c < COLUMNS; c++)
+            memcpy(row + c * f->size, first, f->size);
+        char *at = buffer + k * COLUMNS * f->size;
+        f->c.ops->multiply(row, row, f->powers + k * COLUMNS * f->size, false, COLUMNS);
+        f->c.ops->multiply(at, at, row, false, COLUMNS);
+    }
+}
+
+/* What modes there are for cells [cell, cell + n) of the axis, times factors, to a row that is zero. */
+static void put_modes(const struct fft *f, size_t cell, size_t n, char *row)
+{
+    const struct nufft_cut *c = &f->c;
+    const char *modes = c->modes + f->item * c->all * f->size;
+    for (int k = 0; k < 2; k++) {
+        const struct nufft_span *s = &c->spans[0][k];
+        size_t begin = cell > s->grid ? cell : s->grid,
+               end = cell + n < s->grid + s->n ? cell + n : s->grid + s->n;
+        if (begin < end)
+            c->ops->weigh(row + (begin - cell) * f->size, modes + (s->mode + begin - s->grid) * f->size,
+                          c->factors[0] + (s->factor + begin - s->grid) * c->real, 1, end - begin);
+    }
+}
+
+/* COLUMNS columns l2: transformed along l1 and turned. */
+static void column_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    const struct fft *f = context;
+    char *buffer = f->buffers + thread * f->buffer, *grid = f->c.grid + f->item * f->c.cells * f->size;
+    char *to = f->c.crops ? grid : f->turned;
+    for (size_t i = begin; i < end; i++) {
+        size_t l2 = i * COLUMNS, n = f->n2 - l2 < COLUMNS ? f->n2 - l2 : COLUMNS, stride = f->n2 * f->size;
+        if (f->c.crops) {
+            gather(f, buffer, 0, grid + l2 * f->size, stride, f->n1, n);
+        } else {
+            zero_rows(f, buffer, 0, f->n1);
+            for (size_t l1 = 0; l1 < f->n1; l1++)
+                put_modes(f, l1 * f->n2 + l2, n, buffer + l1 * COLUMNS * f->size);
+        }
+        cpu_fft_many_run(f->slow, buffer);
+        twiddle(f, buffer, l2);
+        give_back(f, buffer, 0, to + l2 * f->size, stride, f->n1, n);
+    }
+}
+
+/* Numbers of ROWS rows of a buffer side by side: out[row] = column j of the row, for 8 bytes and for 16. */
+static void transpose(const struct fft *f, const char *rows, size_t pitch, size_t n, size_t j, char *out)
+{
+    for (size_t r = 0; r < n; r++)
+        memcpy(out + r * f->size, rows + r * pitch + j * f->size, f->size);
+}
+
+/* ROWS rows k1: transformed along l2; number k2 of row k1 is that of cell k1 + n1 k2. */
+static void row_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    const struct fft *f = context;
+    const struct nufft_cut *c = &f->c;
+    char *buffer = f->buffers + thread * f->buffer, *grid = c->grid + f->item * c->cells * f->size;
+    char *modes = c->modes + f->item * c->all * f->size, line[ROWS * 16];
+    size_t pitch = f->n2 * f->size + ALIGN;
+    for (size_t i = begin; i < end; i++) {
+        size_t k1 = i * ROWS, n = f->n1 - k1 < ROWS ? f->n1 - k1 : ROWS;
+        for (size_t r = 0; r < n; r++) {
+            memcpy(buffer + r * pitch, (c->crops ? grid : f->turned) + (k1 + r) * f->n2 * f->size,
+                   f->n2 * f->size);
+            cpu_fft_many_run(f->rows, buffer + r * pitch);
+        }
+        for (size_t k2 = 0; k2 < f->n2; k2++) {
+            size_t cell = k1 + f->n1 * k2;
+            if (!c->crops) {
+                transpose(f, buffer, pitch, n, k2, grid + cell * f->size);
+                continue;
+            }
+            for (int k = 0; k < 2; k++) {
+                const struct nufft_span *s = &c->spans[0][k];
+                size_t from = cell > s->grid ? cell : s->grid,
+                       to = cell + n < s->grid + s->n ? cell + n : s->grid + s->n;
+                if (from >= to)
+                    continue;
+                transpose(f, buffer, pitch, n, k2, line);
+                c->ops->weigh(modes + (s->mode + from - s->grid) * f->size, line + (from - cell) * f->size,
+                              c->factors[0] + (s->factor + from - s->grid) * c->real, 1, to - from);
+            }
+        }
+    }
+}
+
+static void run_long(struct fft *f, struct cpu_pool *pool, size_t items)
+{
+    make_roots(f);
+    for (f->item = 0; f->item < items; f->item++) {
+        cpu_pool_for(pool, (f->n2 + COLUMNS - 1) / COLUMNS, 1, column_range, f);
+        cpu_pool_for(pool, (f->n1 + ROWS - 1) / ROWS, 1, row_range, f);
+    }
+}
+
+/* --- The kernels --- */
+
+static struct cpu_fft_kept *plan(const struct fft *f, size_t n, bool in_rows)
+{
+    bool aligned = !in_rows || (n * f->size % ALIGN == 0 && (uintptr_t)f->c.grid % ALIGN == 0);
+    bool measured = !(f->c.job.flags & HCY_NUFFT_FIXED_ORDER) && f->c.cells >= WORTH_MEASURING;
+    struct cpu_fft_many many = { f->size == 16, aligned, measured, f->sign, (int)n, 1, 1, (int)n };
+    if (!in_rows)
+        many.howmany = COLUMNS, many.stride = COLUMNS, many.dist = 1;
+    return cpu_fft_many_get(&many);
+}
+
+static int run(const struct cpu_call *call, bool crops)
+{
+    struct fft f = { 0 };
+    int status = nufft_take_cut(&f.c, call, crops);
+    if (status)
+        return status;
+    unsigned dim = f.c.job.dim;
+    size_t size = lay_out(&f, cpu_pool_threads(call->pool), cpu_arg(call, NUFFT_CUT_SCRATCH));
+    if (cpu_arg_size(call, NUFFT_CUT_SCRATCH) < size)
+        return hcy_fail(HCY_EINVAL, "nufft: %zu bytes of scratch are needed", size);
+    f.rows = plan(&f, f.n1 ? f.n2 : f.n[0], true);
+    f.middle = dim == 3 ? plan(&f, f.n[1], false) : NULL;
+    f.slow = dim > 1 || f.n1 ? plan(&f, f.n1 ? f.n1 : f.n[dim - 1], false) : NULL;
+    if (!f.rows || (dim == 3 && !f.middle) || ((dim > 1 || f.n1) && !f.slow))
+        status = hcy_fail(HCY_EUNSUPPORTED, "FFTW cannot plan these transforms, or is out of memory");
+    else if (dim > 1)
+        run_axes(&f, call->pool, call->items);
+    else if (f.n1)
+        run_long(&f, call->pool, call->items);
+    else
+        cpu_pool_for(call->pool, call->items, 1, short_range, &f);
+    cpu_fft_many_put(f.rows);
+    cpu_fft_many_put(f.middle);
+    cpu_fft_many_put(f.slow);
+    return status;
+}
+
+int nufft_run_modes(const struct cpu_call *call)
+{
+    return run(call, true);
+}
+
+int nufft_run_grid(const struct cpu_call *call)
+{
+    return run(call, false);
+}
+#endif

@@ -1,0 +1,540 @@
+/* rows.h - points into rows of a small grid and back: the text that nufft_<simd>.c compile for float
+ * and double.
+ *
+ * Included with REAL, VECTOR (bytes), LANES, NAME(x) and, where lanes move freely, SHIFT and NAME(moved). A
+ * point's window is the product of one row of weights an axis.  Each row comes from polynomials, one lane a
+ * cell, by Horner's rule.  Widths are constants to the compiler: loops over them are unrolled.  With SHIFT
+ * the row of x is moved so that stores to the small grid are aligned, where that takes no more of them: a row that
+ * begins anywhere touches as many cache lines as it must, one that is padded on both sides more.  Cycles a point
+ * in 3-D, aligned and not: float w 7 101, 71 (Zen 5), 133, 103 (Sapphire Rapids); double w 7 147, 115 and 227, 219;
+ * double w 10 391, 322 and 515, 517; double w 11 450, 390 and 606, 767.
+ */
+typedef REAL NAME(vec) __attribute__((vector_size(VECTOR)));
+typedef REAL NAME(loose) __attribute__((vector_size(VECTOR), aligned(sizeof(REAL)), may_alias));
+#define vec NAME(vec)
+#define HALF (LANES / 2)
+#define WEIGHTS(w) (((w) + LANES - 1) / LANES)               /* vectors of a row of weights, */
+#define LOOSE(w) ((2 * (w) + LANES - 1) / LANES)             /* of the row doubled, */
+#define TIGHT(w) ((2 * (w) + LANES - 2 + LANES - 1) / LANES) /* and of it moved by less than half a vector */
+#define MAX_WEIGHTS (16 / LANES)
+#define MAX_VECTORS (LOOSE(16) + 1)
+
+static INLINE vec NAME(all)(REAL x)
+{
+    return x - (vec){ 0 };
+}
+
+static INLINE vec NAME(load)(const REAL *p)
+{
+    return *(const NAME(loose) *)p;
+}
+
+static INLINE void NAME(store)(REAL *p, vec v)
+{
+    *(NAME(loose) *)p = v;
+}
+
+/* A complex number in every pair of lanes, */
+static INLINE vec NAME(pairs)(const REAL *c)
+{
+#ifdef SPREAD_PAIR
+    return SPREAD_PAIR(c);
+#elif LANES * 4 == VECTOR /* as an integer, which is broadcast in one instruction */
+    typedef int64_t wide __attribute__((vector_size(VECTOR)));
+    int64_t both;
+    __builtin_memcpy(&both, c, sizeof both);
+    return (vec)(both - (wide){ 0 });
+#else
+    typedef REAL two __attribute__((vector_size(16), aligned(8), may_alias));
+    two both = *(const two *)c;
+    return __builtin_shufflevector(both, both, PAIRS);
+#endif
+}
+
+/* and the sum over all pairs. */
+static INLINE void NAME(sum)(vec v, REAL *out)
+{
+#if LANES > 8
+    v += PERMUTE(v, TURN8);
+#endif
+#if LANES > 4
+    v += PERMUTE(v, TURN4);
+#endif
+#if LANES > 2
+    v += PERMUTE(v, TURN2);
+#endif
+    out[0] = v[0];
+    out[1] = v[1];
+}
+
+/* Weights of one axis. */
+static INLINE void NAME(weights)(const int w, const REAL *table, REAL t, vec *k)
+{
+    vec s = NAME(all)(t);
+    UNROLL for (int v = 0; v < WEIGHTS(w); v++) {
+        const REAL *at = table + v * LANES;
+        vec a = *(const vec *)at;
+        UNROLL for (int c = 1; c < (int)HCY_NUFFT_COEFS(w); c++)
+            a = a * s + *(const vec *)(at + c * 16);
+        k[v] = a;
+    }
+}
+
+/* Of two axes in the halves of a vector: the table has the window there once more. */
+static INLINE vec NAME(both)(const int w, const REAL *table, REAL t, REAL t2)
+{
+#ifdef HALVES
+    vec s = HALVES(t, t2), a = *(const vec *)table;
+#else
+    vec s = __builtin_shufflevector(NAME(all)(t), NAME(all)(t2), BLEND), a = *(const vec *)table;
+#endif
+    UNROLL for (int c = 1; c < (int)HCY_NUFFT_COEFS(w); c++)
+        a = a * s + *(const vec *)(table + c * 16);
+    return a;
+}
+
+#ifdef SHIFT
+SHIFT
+#endif
+
+/* Weights doubled: one for the real, one for the imaginary part. */
+static INLINE void NAME(doubled)(const int w, const vec *k, vec *row)
+{
+    UNROLL for (int v = 0; v < LOOSE(w); v++)
+        row[v] = v & 1 ? PERMUTE(k[v / 2], HIGH) : PERMUTE(k[v / 2], LOW);
+}
+
+/* Weights of an axis, as numbers. */
+static INLINE void NAME(numbers)(const int w, const REAL *table, REAL t, REAL *out)
+{
+    vec k[MAX_WEIGHTS];
+    NAME(weights)(w, table, t, k);
+    UNROLL for (int v = 0; v < WEIGHTS(w); v++)
+        NAME(store)(out + v * LANES, k[v]);
+}
+
+/* Weights of x and, where there is one, of y, as numbers; returns where these begin in `y`. */
+static INLINE const REAL *NAME(first_two)(const int w, const int dim, const REAL *table, const REAL *t, vec *k,
+                                           REAL *y)
+{
+    if (dim > 1 && w <= HALF) {
+        k[0] = NAME(both)(w, table, t[0], t[1]);
+        NAME(store)(y, k[0]);
+        return y + HALF;
+    }
+    NAME(weights)(w, table, t[0], k);
+    if (dim > 1)
+        NAME(numbers)(w, table, t[1], y);
+    return y;
+}
+
+struct NAME(record1) {
+    REAL t[1];
+    uint32_t place, number;
+};
+struct NAME(record2) {
+    REAL t[2];
+    uint32_t place, number;
+};
+struct NAME(record3) {
+    REAL t[3];
+    uint32_t place, number;
+};
+
+/* The first cell of a place in the small grid. */
+static INLINE size_t NAME(cell)(const int dim, const struct nufft_rows *r, uint32_t place)
+{
+    if (dim == 1)
+        return place;
+    size_t x = place & 1023, y = place >> 10 & 1023;
+    return x + r->pitch * y + (dim == 3 ? r->plane * (place >> 20) : 0);
+}
+
+/* A row of n vectors, times m, to the small grid, */
+static INLINE void NAME(add_row)(const int n, REAL *row, const vec *u, vec m)
+{
+    UNROLL for (int v = 0; v < n; v++)
+        NAME(store)(row + v * LANES, NAME(load)(row + v * LANES) + u[v] * m);
+}
+
+/* and from it to sums. */
+static INLINE void NAME(take_row)(const int n, const REAL *row, vec *u, vec m)
+{
+    UNROLL for (int v = 0; v < n; v++)
+        u[v] += NAME(load)(row + v * LANES) * m;
+}
+
+/* `body` for rows from .. w - 1 of y; the loop is unrolled as long as that is short. */
+#define ROWS(w, y, from, body)                                                                               \
+    if ((w) <= 8) {                                                                                          \
+        UNROLL for (int y = (from); y < (w); y++) body                                                       \
+    } else {                                                                                                 \
+        for (int y = (from); y < (w); y++) body                                                              \
+    }
+
+static INLINE void NAME(put)(const int w, const int dim, const struct nufft_rows *r, const REAL *t,
+                             uint32_t place, const REAL *c, REAL *local)
+{
+    vec k[MAX_WEIGHTS], kx[MAX_VECTORS];
+    REAL y_room[16 + LANES], kz[16 + LANES];
+    const REAL *ky = NAME(first_two)(w, dim, r->table, t, k, y_room);
+    const size_t pitch = 2 * r->pitch, plane = 2 * r->plane;
+    size_t at = NAME(cell)(dim, r, place);
+    unsigned shift = 0;
+#ifdef SHIFT
+    if (TIGHT(w) == LOOSE(w)) {
+        shift = (unsigned)at & (HALF - 1);
+        NAME(moved)(w, k, shift, kx);
+    } else
+#endif
+        NAME(doubled)(w, k, kx);
+    if (dim > 2)
+        NAME(numbers)(w, r->table, t[2], kz);
+    vec cc = NAME(pairs)(c);
+    REAL *q = local + 2 * (at - shift);
+    UNROLL for (int v = 0; v < LOOSE(w); v++)
+        kx[v] *= cc;
+    if (dim == 1) {
+        NAME(add_row)(LOOSE(w), q, kx, NAME(all)(1));
+        return;
+    }
+    for (int z = 0; z < (dim == 3 ? w : 1); z++, q += plane) {
+        vec u[MAX_VECTORS];
+        REAL *row = q;
+        UNROLL for (int v = 0; v < LOOSE(w); v++)
+            u[v] = dim == 3 ? kx[v] * NAME(all)(kz[z]) : kx[v];
+        ROWS(w, y, 0, {
+            NAME(add_row)(LOOSE(w), row, u, NAME(all)(ky[y]));
+            row += pitch;
+        })
+    }
+}
+
+static INLINE void NAME(get)(const int w, const int dim, const struct nufft_rows *r, const REAL *t,
+                             uint32_t place, REAL *c, const REAL *local)
+{
+    vec k[MAX_WEIGHTS], kx[MAX_VECTORS], sum[MAX_VECTORS], total = { 0 };
+    REAL y_room[16 + LANES], kz[16 + LANES];
+    const REAL *ky = NAME(first_two)(w, dim, r->table, t, k, y_room);
+    const size_t pitch = 2 * r->pitch, plane = 2 * r->plane;
+    const REAL *q = local + 2 * NAME(cell)(dim, r, place);
+    NAME(doubled)(w, k, kx);
+    if (dim > 2)
+        NAME(numbers)(w, r->table, t[2], kz);
+    UNROLL for (int v = 0; v < LOOSE(w); v++)
+        sum[v] = dim == 1 ? NAME(load)(q + v * LANES) : (vec){ 0 };
+    for (int z = 0; dim > 1 && z < (dim == 3 ? w : 1); z++, q += plane) {
+        vec u[MAX_VECTORS];
+        const REAL *row = q;
+        UNROLL for (int v = 0; v < LOOSE(w); v++)
+            u[v] = NAME(load)(row + v * LANES) * NAME(all)(ky[0]);
+        ROWS(w, y, 1, {
+            row += pitch;
+            NAME(take_row)(LOOSE(w), row, u, NAME(all)(ky[y]));
+        })
+        UNROLL for (int v = 0; v < LOOSE(w); v++)
+            sum[v] = dim == 3 ? sum[v] + u[v] * NAME(all)(kz[z]) : u[v];
+    }
+    UNROLL for (int v = 0; v < LOOSE(w); v++)
+        total += sum[v] * kx[v];
+    NAME(sum)(total, c);
+}
+
+/* Both directions for one width and number of axes: a function of its own. */
+#define EACH(w, dim)                                                                                         \
+    static void NAME(put_##dim##_##w)(const struct nufft_rows *r, const void *records, size_t n,             \
+                                      const void *c, void *local)                                            \
+    {                                                                                                        \
+        const struct NAME(record##dim) *p = records;                                                         \
+        for (size_t i = 0; i < n; i++) {                                                                     \
+            __builtin_prefetch((const REAL *)c + 2 * (size_t)p[i + NUFFT_AHEAD].number);                     \
+            NAME(put)(w, dim, r, p[i].t, p[i].place, (const REAL *)c + 2 * (size_t)p[i].number, local);      \
+        }                                                                                                    \
+    }                                                                                                        \
+    static void NAME(get_##dim##_##w)(const struct nufft_rows *r, const void *records, size_t n, void *c,    \
+                                      const void *local)                                                     \
+    {                                                                                                        \
+        const struct NAME(record##dim) *p = records;                                                         \
+        for (size_t i = 0; i < n; i++) {                                                                     \
+            __builtin_prefetch((const REAL *)c + 2 * (size_t)p[i + NUFFT_AHEAD].number, 1);                  \
+            NAME(get)(w, dim, r, p[i].t, p[i].place, (REAL *)c + 2 * (size_t)p[i].number, local);            \
+        }                                                                                                    \
+    }
+#define WIDTHS(X, dim)                                                                                       \
+    X(2, dim) X(3, dim) X(4, dim) X(5, dim) X(6, dim) X(7, dim) X(8, dim) X(9, dim) X(10, dim) X(11, dim)    \
+    X(12, dim) X(13, dim) X(14, dim) X(15, dim) X(16, dim)
+WIDTHS(EACH, 1)
+WIDTHS(EACH, 2)
+WIDTHS(EACH, 3)
+
+static void NAME(spread)(const struct nufft_rows *r, const void *records, size_t n, const void *c, void *local)
+{
+#define ENTRY(w, dim) NAME(put_##dim##_##w),
+    static void (*const table[3][15])(const struct nufft_rows *, const void *, size_t, const void *, void *) = {
+        { WIDTHS(ENTRY, 1) }, { WIDTHS(ENTRY, 2) }, { WIDTHS(ENTRY, 3) }
+    };
+#undef ENTRY
+    table[r->dim - 1][r->width - 2](r, records, n, c, local);
+}
+
+static void NAME(interp)(const struct nufft_rows *r, const void *records, size_t n, void *c, const void *local)
+{
+#define ENTRY(w, dim) NAME(get_##dim##_##w),
+    static void (*const table[3][15])(const struct nufft_rows *, const void *, size_t, void *, const void *) = {
+        { WIDTHS(ENTRY, 1) }, { WIDTHS(ENTRY, 2) }, { WIDTHS(ENTRY, 3) }
+    };
+#undef ENTRY
+    table[r->dim - 1][r->width - 2](r, records, n, c, local);
+}
+
+static void NAME(add)(void *grid, const void *local, size_t n)
+{
+    REAL *g = grid;
+    const REAL *l = local;
+    for (size_t i = 0; i < 2 * n; i++)
+        g[i] += l[i];
+}
+
+static void NAME(weigh)(void *out, const void *in, const void *factors, double s, size_t n)
+{
+    REAL *o = out, all = (REAL)s;
+    const REAL *a = in, *f = factors;
+    for (size_t i = 0; i < n; i++) {
+        REAL m = f[i] * all;
+        o[2 * i] = a[2 * i] * m;
+        o[2 * i + 1] = a[2 * i + 1] * m;
+    }
+}
+
+static void NAME(multiply)(void *out, const void *in, const void *factors, bool conjugate, size_t n)
+{
+    REAL *o = out, sign = conjugate ? -1 : 1;
+    const REAL *a = in, *f = factors;
+    for (size_t i = 0; i < 2 * n; i += 2) {
+        REAL fi = sign * f[i + 1];
+        REAL re = a[i] * f[i] - a[i + 1] * fi, im = a[i] * fi + a[i + 1] * f[i];
+        o[i] = re;
+        o[i + 1] = im;
+    }
+}
+
+/* --- Sorting: coordinates are folded in double, whatever the data are --- */
+
+enum { NAME(BLOCK) = 64 };
+
+/* A block of coordinates in periods. */
+static INLINE void NAME(turns)(const struct nufft_fold *f, int axis, size_t at, size_t n, double *turn)
+{
+    const double period = 0.15915494309189533577;
+    if (f->wide)
+        for (size_t i = 0; i < n; i++)
+            turn[i] = ((const double *)f->points[axis])[at + i] * period;
+    else
+        for (size_t i = 0; i < n; i++)
+            turn[i] = (double)((const REAL *)f->points[axis])[at + i] * period;
+}
+
+/* The first cell and t of a block of coordinates; bad ones count as 0, and are counted. */
+static INLINE unsigned NAME(fold)(const struct nufft_axis *a, const double *turn, size_t n, int32_t *cell,
+                                  REAL *t)
+{
+    unsigned bad = 0;
+    const double cells = a->n, offset = a->offset;
+    for (size_t i = 0; i < n; i++) {
+        double turns = turn[i];
+        int wrong = !(turns < 0x1p40 && turns > -0x1p40);
+        turns = (wrong ? 0 : turns) - offset;
+        turns -= __builtin_floor(turns);
+        double u = turns * cells, up = __builtin_ceil(u);
+        int32_t c = (int32_t)up;
+        cell[i] = c >= (int32_t)a->n ? 0 : c;
+        t[i] = (REAL)(2 * (up - u) - 1);
+        bad += (unsigned)wrong;
+    }
+    return bad;
+}
+
+static INLINE size_t NAME(find_keys)(const int dim, const struct nufft_fold *f)
+{
+    const struct nufft_layout *l = f->layout;
+    size_t first_bad = SIZE_MAX;
+    for (size_t at = f->begin; at < f->end; at += NAME(BLOCK)) {
+        size_t n = f->end - at < NAME(BLOCK) ? f->end - at : NAME(BLOCK);
+        int32_t cell[NAME(BLOCK)];
+        uint32_t bin[NAME(BLOCK)] = { 0 }, sub[NAME(BLOCK)] = { 0 };
+        REAL t[NAME(BLOCK)];
+        double turn[NAME(BLOCK)];
+        for (int d = dim - 1; d >= 0; d--) {
+            const struct nufft_axis *a = &l->axis[d];
+            NAME(turns)(f, d, at, n, turn);
+            if (NAME(fold)(a, turn, n, cell, t))
+                for (size_t i = n; i-- > 0;)
+                    if (!(turn[i] < 0x1p40 && turn[i] > -0x1p40) && at + i < first_bad)
+                        first_bad = at + i;
+            for (size_t i = 0; i < n; i++) {
+                bin[i] = bin[i] * a->bins + ((uint32_t)cell[i] >> a->log_bin);
+                sub[i] = sub[i] * a->subs + ((uint32_t)cell[i] >> a->log_sub & (a->subs - 1));
+            }
+        }
+        uint32_t subs = l->axis[0].subs * l->axis[1].subs * l->axis[2].subs;
+        for (size_t i = 0; i < n; i++)
+            f->keys[at + i] = bin[i] * subs + sub[i];
+    }
+    for (size_t i = f->begin; i < f->end; i++)
+        f->counts[f->keys[i]]++;
+    return first_bad;
+}
+
+static size_t NAME(keys)(const struct nufft_fold *f)
+{
+    unsigned dim = f->layout->dim;
+    return dim == 1 ? NAME(find_keys)(1, f) : dim == 2 ? NAME(find_keys)(2, f) : NAME(find_keys)(3, f);
+}
+
+/* Targets are scattered over memory: fetched a block at a time before they are written. */
+#define SCATTER(dim)                                                                                         \
+    static void NAME(scatter##dim)(const struct nufft_fold *f)                                               \
+    {                                                                                                        \
+        struct NAME(record##dim) *records = f->records, *to[NAME(BLOCK)];                                    \
+        for (size_t at = f->begin; at < f->end; at += NAME(BLOCK)) {                                         \
+            size_t n = f->end - at < NAME(BLOCK) ? f->end - at : NAME(BLOCK);                                \
+            uint32_t place[NAME(BLOCK)] = { 0 };                                                             \
+            int32_t cell[NAME(BLOCK)];                                                                       \
+            REAL t[dim][NAME(BLOCK)];                                                                        \
+            double turn[NAME(BLOCK)];                                                                        \
+            for (int d = 0; d < dim; d++) {                                                                  \
+                const struct nufft_axis *a = &f->layout->axis[d];                                            \
+                NAME(turns)(f, d, at, n, turn);                                                              \
+                NAME(fold)(a, turn, n, cell, t[d]);                                                          \
+                for (size_t i = 0; i < n; i++)                                                               \
+                    place[i] |= ((uint32_t)cell[i] & ((1u << a->log_bin) - 1)) << 10 * d;                    \
+            }                                                                                                \
+            for (size_t i = 0; i < n; i++) {                                                                 \
+                to[i] = records + f->counts[f->keys[at + i]]++;                                              \
+                __builtin_prefetch(to[i], 1);                                                                \
+                __builtin_prefetch((char *)(to[i] + 1) - 1, 1);                                              \
+            }                                                                                                \
+            for (size_t i = 0; i < n; i++) {                                                                 \
+                for (int d = 0; d < dim; d++)                                                                \
+                    to[i]->t[d] = t[d][i];                                                                   \
+                to[i]->place = place[i];                                                                     \
+                to[i]->number = (uint32_t)(at + i);                                                          \
+            }                                                                                                \
+        }                                                                                                    \
+    }
+SCATTER(1)
+SCATTER(2)
+SCATTER(3)
+#undef SCATTER
+
+static void NAME(scatter)(const struct nufft_fold *f)
+{
+    unsigned dim = f->layout->dim;
+    dim == 1 ? NAME(scatter1)(f) : dim == 2 ? NAME(scatter2)(f) : NAME(scatter3)(f);
+}
+
+/* --- An order of points by what they are alone --- */
+
+/* By their bits. */
+static int NAME(compare_strengths)(const void *a, const void *b)
+{
+    return memcmp(a, b, 2 * sizeof(REAL));
+}
+
+/* Records of a key by place and t, which are all that a point's share of the grid depends on but for its
+ * strength; ties stay in some order (NAME(settle)).  Quicksort: the pivot is the median of three, so neither
+ * part is empty.  NAME(order) returns the longest run of ties. */
+#define ORDER(dim)                                                                                           \
+    typedef struct NAME(record##dim) NAME(r##dim);                                                           \
+    static INLINE bool NAME(less##dim)(const NAME(r##dim) * a, const NAME(r##dim) * b)                       \
+    {                                                                                                        \
+        for (int d = 0; d < dim && a->place == b->place; d++)                                                \
+            if (a->t[d] < b->t[d] || a->t[d] > b->t[d])                                                      \
+                return a->t[d] < b->t[d];                                                                    \
+        return a->place < b->place;                                                                          \
+    }                                                                                                        \
+    static INLINE const NAME(r##dim) * NAME(median##dim)(const NAME(r##dim) * a, const NAME(r##dim) * b,     \
+                                                         const NAME(r##dim) * c)                             \
+    {                                                                                                        \
+        if (NAME(less##dim)(b, a))                                                                           \
+            return NAME(less##dim)(c, b) ? b : NAME(less##dim)(c, a) ? c : a;                                \
+        return NAME(less##dim)(c, a) ? a : NAME(less##dim)(c, b) ? c : b;                                    \
+    }                                                                                                        \
+    static void NAME(sort##dim)(NAME(r##dim) * r, size_t n)                                                  \
+    {                                                                                                        \
+        while (n > 24) {                                                                                     \
+            NAME(r##dim) pivot = *NAME(median##dim)(&r[0], &r[n / 2], &r[n - 1]), swap;                      \
+            size_t i = 0, j = n - 1;                                                                         \
+            for (;; r[i++] = r[j], r[j--] = swap) {                                                          \
+                while (NAME(less##dim)(&r[i], &pivot))                                                       \
+                    i++;                                                                                     \
+                while (NAME(less##dim)(&pivot, &r[j]))                                                       \
+                    j--;                                                                                     \
+                if (i >= j)                                                                                  \
+                    break;                                                                                   \
+                swap = r[i];                                                                                 \
+            }                                                                                                \
+            bool left = i < n - i; /* the smaller part */                                                    \
+            NAME(sort##dim)(left ? r : r + i, left ? i : n - i);                                             \
+            r += left ? i : 0;                                                                               \
+            n = left ? n - i : i;                                                                            \
+        }                                                                                                    \
+        for (size_t i = 1; i < n; i++) {                                                                     \
+            NAME(r##dim) mine = r[i];                                                                        \
+            size_t at = i;                                                                                   \
+            for (; at && NAME(less##dim)(&mine, &r[at - 1]); at--)                                           \
+                r[at] = r[at - 1];                                                                           \
+            r[at] = mine;                                                                                    \
+        }                                                                                                    \
+    }                                                                                                        \
+    static size_t NAME(order##dim)(NAME(r##dim) * r, size_t n)                                               \
+    {                                                                                                        \
+        size_t longest = n > 0, run = 1;                                                                     \
+        NAME(sort##dim)(r, n);                                                                               \
+        for (size_t i = 1; i < n; i++) {                                                                     \
+            run = NAME(less##dim)(&r[i - 1], &r[i]) ? 1 : run + 1;                                           \
+            longest = run > longest ? run : longest;                                                         \
+        }                                                                                                    \
+        return longest;                                                                                      \
+    }                                                                                                        \
+    static void NAME(settle##dim)(const NAME(r##dim) * r, size_t n, REAL *c, REAL *room)                     \
+    {                                                                                                        \
+        for (size_t first = 0, end; first < n; first = end) { /* keys follow each other in another order */  \
+            for (end = first + 1; end < n && !NAME(less##dim)(&r[first], &r[end]); end++)                    \
+                if (NAME(less##dim)(&r[end], &r[first]))                                                     \
+                    break;                                                                                   \
+            for (size_t i = first; i < end; i++)                                                             \
+                memcpy(room + 2 * (i - first), c + 2 * (size_t)r[i].number, 2 * sizeof *c);                  \
+            if (end - first > 1)                                                                             \
+                qsort(room, end - first, 2 * sizeof *c, NAME(compare_strengths));                            \
+            for (size_t i = first; i < end; i++)                                                             \
+                memcpy(c + 2 * (size_t)r[i].number, room + 2 * (i - first), 2 * sizeof *c);                  \
+        }                                                                                                    \
+    }
+
+ORDER(1)
+ORDER(2)
+ORDER(3)
+#undef ORDER
+
+static size_t NAME(order)(unsigned dim, void *records, size_t n)
+{
+    return dim == 1 ? NAME(order1)(records, n) : dim == 2 ? NAME(order2)(records, n) : NAME(order3)(records, n);
+}
+
+static void NAME(settle)(unsigned dim, const void *records, size_t n, void *c, void *room)
+{
+    dim == 1   ? NAME(settle1)(records, n, c, room)
+    : dim == 2 ? NAME(settle2)(records, n, c, room)
+               : NAME(settle3)(records, n, c, room);
+}
+
+#undef EACH
+#undef WIDTHS
+#undef MAX_VECTORS
+#undef MAX_WEIGHTS
+#undef TIGHT
+#undef LOOSE
+#undef WEIGHTS
+#undef HALF
+#undef vec

@@ -1,0 +1,350 @@
+/* spread_interp.c - the kernels of the family nufft: spreading and interpolation, whose subproblems are shared
+ * out to threads.
+ *
+ * A kernel runs on its queue's thread and spreads itself over the device's pool; what it keeps between
+ * launches is the buffer `sorted`. Parts of the fine grid that neighbouring subproblems add to are guarded
+ * slab by slab (a slab: the bins of one place on the slowest axis); with HCY_NUFFT_FIXED_ORDER a slab also
+ * takes its subproblems in their order.  That cannot deadlock: threads take subproblems in their order, so
+ * one only waits for those under way.
+ */
+#include "cpu_nufft.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct nufft_ops *nufft_ops(enum cpu_simd simd, bool is_double)
+{
+#ifdef HCY_CPU_X86
+    if (simd >= CPU_SIMD_AVX512)
+        return &nufft_ops_avx512[is_double];
+    if (simd >= CPU_SIMD_AVX2)
+        return &nufft_ops_avx2[is_double];
+#endif
+    (void)simd;
+    return &nufft_ops_portable[is_double];
+}
+
+/* --- Spreading and interpolation --- */
+
+enum { MOVE_SORTED, MOVE_TABLE, MOVE_FROM, MOVE_JOB, MOVE_TO, MOVE_SCRATCH };
+
+struct slab {
+    pthread_mutex_t lock;
+    pthread_cond_t moved_on;
+    uint32_t next;
+};
+
+struct move {
+    struct nufft_layout layout;
+    struct nufft_rows rows;
+    const struct nufft_ops *ops;
+    const struct nufft_sorted *s;
+    const struct nufft_sub *subs;
+    char *strengths, *grid; /* of the first vector */
+    char *scratch;
+    struct slab *slabs; /* [vector][slab]; NULL: one thread */
+    bool in_order;
+};
+
+static size_t local_bytes(const struct nufft_layout *l)
+{
+    return nufft_up(l->local * 2 * l->real, NUFFT_ALIGN) + NUFFT_ALIGN;
+}
+
+static size_t table_bytes(const struct nufft_layout *l)
+{
+    return l->real * HCY_NUFFT_MAX_COEFS * HCY_NUFFT_MAX_WIDTH;
+}
+
+static int move_scratch(const struct cpu_call *call, size_t *size)
+{
+    struct nufft_layout l;
+    int status = nufft_layout_of(&l, call->values[MOVE_JOB].bytes);
+    *size = status ? 0 : nufft_up(table_bytes(&l), NUFFT_ALIGN) + cpu_pool_threads(call->pool) * local_bytes(&l);
+    return status;
+}
+
+/* Windows that leave half of a vector free, once more in its other half. */
+static void double_table(char *table, const struct nufft_layout *l, size_t half)
+{
+    size_t window = l->width * l->real, row = HCY_NUFFT_MAX_WIDTH * l->real;
+    for (unsigned c = 0; window <= half && c < HCY_NUFFT_COEFS(l->width); c++)
+        memcpy(table + c * row + half, table + c * row, window);
+}
+
+static int take_move(struct move *m, const struct cpu_call *call, bool spreads)
+{
+    const hcy_nufft_job *job = call->values[MOVE_JOB].bytes;
+    size_t size, strengths, grid, from = cpu_arg_size(call, MOVE_FROM), to = cpu_arg_size(call, MOVE_TO);
+    int status = nufft_layout_of(&m->layout, job);
+    if (!status)
+        status = move_scratch(call, &size);
+    if (status)
+        return status;
+    const struct nufft_layout *l = &m->layout;
+    m->s = cpu_arg(call, MOVE_SORTED);
+    if (cpu_arg_size(call, MOVE_SORTED) < sizeof *m->s || m->s->magic != NUFFT_MAGIC ||
+        m->s->n_points != l->n_points || m->s->cells != l->cells)
+        return hcy_fail(HCY_EINVAL, "nufft: the points were not sorted, or for another job");
+    if (hcy_size_mul(&strengths, l->n_points * 2 * l->real, call->items) ||
+        hcy_size_mul(&grid, l->cells * 2 * l->real, call->items) || cpu_arg_size(call, MOVE_SCRATCH) < size ||
+        (spreads ? from : to) < strengths || (spreads ? to : from) < grid ||
+        cpu_arg_size(call, MOVE_TABLE) < HCY_NUFFT_COEFS(l->width) * HCY_NUFFT_MAX_WIDTH * l->real)
+        return hcy_fail(HCY_EINVAL,
+                        "nufft: strengths, grid, window or scratch are smaller than the job says");
+    m->ops = nufft_ops(call->simd, l->is_double);
+    m->subs = (const void *)((const char *)m->s + m->s->subs);
+    m->strengths = cpu_arg(call, spreads ? MOVE_FROM : MOVE_TO);
+    m->grid = cpu_arg(call, spreads ? MOVE_TO : MOVE_FROM);
+    char *table = cpu_arg(call, MOVE_SCRATCH);
+    memcpy(table, cpu_arg(call, MOVE_TABLE), HCY_NUFFT_COEFS(l->width) * HCY_NUFFT_MAX_WIDTH * l->real);
+    double_table(table, l, m->ops->lanes / 2 * l->real);
+    m->scratch = table + nufft_up(table_bytes(l), NUFFT_ALIGN);
+    m->rows = (struct nufft_rows){ table, l->pitch, l->pitch * l->rows, l->width, l->dim };
+    m->slabs = NULL;
+    m->in_order = (job->flags & HCY_NUFFT_FIXED_ORDER) != 0;
+    return 0;
+}
+
+/* The first cell of a bin on each axis, and how many cells it reaches from there. */
+static void extent(const struct nufft_layout *l, uint32_t bin, size_t first[3], size_t n[3])
+{
+    for (unsigned d = 0; d < 3; d++) {
+        const struct nufft_axis *a = &l->axis[d];
+        size_t size = (size_t)1 << a->log_bin;
+        first[d] = (size_t)(bin % a->bins) << a->log_bin;
+        bin /= a->bins;
+        n[d] = a->n - first[d] < size ? a->n - first[d] : size;
+        n[d] += d < l->dim ? l->width - 1 : 0;
+    }
+}
+
+/* The rows [begin, end) of a bin's reach on the slowest axis, counted from its first, between small and fine
+ * grid. */
+static void move_rows(const struct move *m, uint32_t bin, size_t begin, size_t end, char *local, char *grid,
+                      bool adds)
+{
+    const struct nufft_layout *l = &m->layout;
+    size_t first[3], n[3], c = 2 * l->real;
+    extent(l, bin, first, n);
+    n[l->dim - 1] = end;
+    size_t straight = l->axis[0].n - first[0], x0 = l->dim == 1 ? begin : 0;
+    straight = straight < n[0] ? straight : n[0]; /* then the axis begins again */
+    for (size_t z = l->dim == 3 ? begin : 0; z < n[2]; z++)
+        for (size_t y = l->dim == 2 ? begin : 0; y < n[1]; y++) {
+            size_t gz = (first[2] + z) % l->axis[2].n, gy = (first[1] + y) % l->axis[1].n;
+            char *row = grid + (gz * l->axis[1].n + gy) * l->axis[0].n * c;
+            char *small = local + (z * l->rows + y) * l->pitch * c;
+            size_t parts[2][3] = { { x0, straight, first[0] + x0 }, { straight, n[0], 0 } };
+            if (x0 > straight)
+                parts[1][2] = x0 - straight, parts[1][0] = x0;
+            for (int i = 0; i < 2; i++) {
+                size_t from = parts[i][0], to = parts[i][1];
+                if (from >= to)
+                    continue;
+                if (adds)
+                    m->ops->add(row + parts[i][2] * c, small + from * c, to - from);
+                else
+                    memcpy(small + from * c, row + parts[i][2] * c, (to - from) * c);
+            }
+        }
+}
+
+static void enter(const struct move *m, struct slab *slab, uint32_t turn)
+{
+    pthread_mutex_lock(&slab->lock);
+    while (m->in_order && slab->next != turn)
+        pthread_cond_wait(&slab->moved_on, &slab->lock);
+}
+
+static void leave(struct slab *slab)
+{
+    slab->next++;
+    pthread_cond_broadcast(&slab->moved_on);
+    pthread_mutex_unlock(&slab->lock);
+}
+
+static void add_up(const struct move *m, const struct nufft_sub *sub, size_t vector, char *local)
+{
+    const struct nufft_layout *l = &m->layout;
+    uint32_t cell, n, own = nufft_slab_of(l, sub->bin);
+    size_t done = 0;
+    for (unsigned i = 0; i < NUFFT_SEGMENTS; i++) {
+        uint32_t slab = nufft_segment(l, own, i, &cell, &n);
+        if (!n)
+            return;
+        struct slab *s = m->slabs ? &m->slabs[vector * l->axis[l->dim - 1].bins + slab] : NULL;
+        if (s)
+            enter(m, s, sub->turn[i]);
+        move_rows(m, sub->bin, done, done + n, local, m->grid + vector * l->cells * 2 * l->real, true);
+        if (s)
+            leave(s);
+        done += n;
+    }
+}
+
+static void spread_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    const struct move *m = context;
+    const struct nufft_layout *l = &m->layout;
+    const char *records = (const char *)m->s + m->s->records;
+    char *local = m->scratch + thread * local_bytes(l);
+    for (size_t i = begin; i < end; i++) {
+        size_t vector = i / m->s->n_subs;
+        const struct nufft_sub *sub = &m->subs[i % m->s->n_subs];
+        memset(local, 0, l->local * 2 * l->real);
+        m->ops->spread(&m->rows, records + sub->begin * l->record, sub->end - sub->begin,
+                       m->strengths + vector * l->n_points * 2 * l->real, local);
+        add_up(m, sub, vector, local);
+    }
+}
+
+static void interp_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    const struct move *m = context;
+    const struct nufft_layout *l = &m->layout;
+    const char *records = (const char *)m->s + m->s->records;
+    char *local = m->scratch + thread * local_bytes(l);
+    for (size_t i = begin; i < end; i++) {
+        size_t vector = i / m->s->n_subs, first[3], n[3];
+        const struct nufft_sub *sub = &m->subs[i % m->s->n_subs];
+        if (i == begin || i % m->s->n_subs == 0 || sub[-1].bin != sub->bin) {
+            extent(l, sub->bin, first, n);
+            move_rows(m, sub->bin, 0, n[l->dim - 1], local, m->grid + vector * l->cells * 2 * l->real, false);
+        }
+        m->ops->interp(&m->rows, records + sub->begin * l->record, sub->end - sub->begin,
+                       m->strengths + vector * l->n_points * 2 * l->real, local);
+    }
+}
+
+struct zero {
+    char *bytes;
+    size_t size;
+};
+enum { ZERO_PIECE = 1 << 20 };
+
+static void zero_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    const struct zero *z = context;
+    size_t to = end * ZERO_PIECE;
+    (void)thread;
+    memset(z->bytes + begin * ZERO_PIECE, 0, (to < z->size ? to : z->size) - begin * ZERO_PIECE);
+}
+
+void nufft_zero(struct cpu_pool *pool, void *bytes, size_t size)
+{
+    struct zero zero = { bytes, size };
+    cpu_pool_for(pool, (size + ZERO_PIECE - 1) / ZERO_PIECE, 1, zero_range, &zero);
+}
+
+static int make_slabs(struct move *m, size_t n)
+{
+    m->slabs = malloc(n * sizeof *m->slabs);
+    if (!m->slabs)
+        return hcy_fail(HCY_ENOMEM, "nufft_spread: out of memory for %zu slabs", n);
+    for (size_t i = 0; i < n; i++) {
+        pthread_mutex_init(&m->slabs[i].lock, NULL);
+        pthread_cond_init(&m->slabs[i].moved_on, NULL);
+        m->slabs[i].next = 0;
+    }
+    return 0;
+}
+
+static void free_slabs(struct move *m, size_t n)
+{
+    for (size_t i = 0; m->slabs && i < n; i++) {
+        pthread_cond_destroy(&m->slabs[i].moved_on);
+        pthread_mutex_destroy(&m->slabs[i].lock);
+    }
+    free(m->slabs);
+}
+
+struct settle {
+    const struct move *m;
+    char *room; /* [vector] */
+};
+
+static void settle_range(void *context, size_t begin, size_t end, unsigned thread)
+{
+    const struct settle *s = context;
+    const struct move *m = s->m;
+    const struct nufft_layout *l = &m->layout;
+    size_t c = 2 * l->real;
+    (void)thread;
+    for (size_t i = begin; i < end; i++)
+        for (size_t first = 0, next; first < m->s->n_subs; first = next) { /* a bin's: places are within it */
+            for (next = first + 1; next < m->s->n_subs && m->subs[next].bin == m->subs[first].bin; next++)
+                ;
+            size_t at = m->subs[first].begin;
+            m->ops->settle(l->dim, (const char *)m->s + m->s->records + at * l->record, m->subs[next - 1].end - at,
+                           m->strengths + i * l->n_points * c, s->room + i * m->s->longest * c);
+        }
+}
+
+/* Strengths of points at the same place in an order by what they are; *copy is what they are then read from. */
+static int settle(struct move *m, const struct cpu_call *call, char **copy)
+{
+    size_t c = 2 * m->layout.real, all = call->items * m->layout.n_points * c;
+    struct settle s = { m, malloc(call->items * m->s->longest * c) };
+    *copy = malloc(all);
+    if (s.room && *copy) {
+        m->strengths = memcpy(*copy, m->strengths, all);
+        cpu_pool_for(call->pool, call->items, 1, settle_range, &s);
+    }
+    free(s.room);
+    return s.room && *copy ? 0 : hcy_fail(HCY_ENOMEM, "nufft_spread: out of memory for a copy of the strengths");
+}
+
+static int run_spread(const struct cpu_call *call)
+{
+    struct move m;
+    char *copy = NULL;
+    int status = take_move(&m, call, true);
+    if (status)
+        return status;
+    size_t n_slabs = call->items * m.layout.axis[m.layout.dim - 1].bins;
+    if (cpu_pool_threads(call->pool) > 1)
+        status = make_slabs(&m, n_slabs);
+    if (!status && m.in_order && m.s->longest > 1)
+        status = settle(&m, call, &copy);
+    if (!status) {
+        nufft_zero(call->pool, m.grid, call->items * m.layout.cells * 2 * m.layout.real);
+        cpu_pool_for(call->pool, call->items * m.s->n_subs, 1, spread_range, &m);
+    }
+    free_slabs(&m, n_slabs);
+    free(copy);
+    return status;
+}
+
+static int run_interp(const struct cpu_call *call)
+{
+    struct move m;
+    int status = take_move(&m, call, false);
+    if (status)
+        return status;
+    /* Vectors reach beyond the cells of a row, with weights of 0: what is there must be numbers. */
+    nufft_zero(call->pool, m.scratch, cpu_pool_threads(call->pool) * local_bytes(&m.layout));
+    cpu_pool_for(call->pool, call->items * m.s->n_subs, 4, interp_range, &m);
+    return 0;
+}
+
+const struct cpu_kernel cpu_nufft_kernels[] = {
+    { .name = "nufft_sort", .run = nufft_run_sort, .scratch_size = nufft_sorted_size, .variant = cpu_simd_built },
+    { .name = "nufft_spread", .run = run_spread, .scratch_size = move_scratch, .variant = cpu_simd_built },
+    { .name = "nufft_interp", .run = run_interp, .scratch_size = move_scratch, .variant = cpu_simd_built },
+    { .name = "nufft_crop", .run = nufft_run_crop, .variant = cpu_simd_built },
+    { .name = "nufft_pad", .run = nufft_run_pad, .variant = cpu_simd_built },
+    { .name = "nufft_scale", .run = nufft_run_scale, .variant = cpu_simd_built },
+#if HAVE_FFTW3
+    { .name = "nufft_modes",
+      .run = nufft_run_modes,
+      .scratch_size = nufft_fft_scratch,
+      .variant = cpu_simd_built },
+    { .name = "nufft_grid",
+      .run = nufft_run_grid,
+      .scratch_size = nufft_fft_scratch,
+      .variant = cpu_simd_built },
+#endif
+    { .name = NULL },
+};

@@ -1,0 +1,536 @@
+/* filter.cl - images to sums over those pixels of each bin that a filter keeps: a group takes a bin of a frame.
+ *
+ * All pixels of a bin are summed once; what a filter takes out is taken off.  Clipping leaves one interval of
+ * intensities, percentiles one of intensities and numbers, so nothing is kept for each pixel: bins of any size.  Sums
+ * are integers; means and limits are one item's business, in single IEEE operations on them.
+ *
+ * PIXEL_* as sums.cl has them, and VARIANCE 1: whether Poisson's is wanted is looked up.
+ */
+
+/* Sums of a bin, in 128 bits each; of float pixels the first three are the bits of doubles.  COUNT is two numbers: of
+ * the weights, and of pixels. */
+enum { SUM_SIGNAL, SUM_VARIANCE, SUM_SQUARE, SUM_CROSS, SUM_NORM, SUM_NORM2, SUM_NORM24, SUM_COUNT, SUMS };
+struct filter_sums {
+    struct wide of[SUMS];
+};
+
+/* Local memory, in words of 64 bits: sums of all items, or a histogram; then what one item tells the others. */
+#define HISTOGRAM 256
+#define ROOM_SUMS (2 * SUMS * GROUP_SIZE)
+#define ROOM (ROOM_SUMS > 2 * HISTOGRAM ? ROOM_SUMS : 2 * HISTOGRAM)
+#define SAID 4
+
+struct filter_bin {
+    struct azint_plan plan;
+    const hcy_azint_job *job;
+    const u8 *image;
+    const uint4 *entries;
+    u32 n;
+    i32 shift;  /* of `fine`: values times 2^shift */
+    u32 spread;   /* SQUARE, CROSS and NORM24 are needed */
+    u32 poisson;  /* and Poisson's variance */
+    float lo, hi; /* intensities that are in, */
+    u64 first, last; /* and keys() */
+};
+
+/* An entry and its pixel. */
+struct seen {
+    u32 pixel, c, first, norm24;
+    u64 v;    /* as widen() makes it */
+    i64 fine; /* less the dark current, as squares are made of it */
+    float x;  /* the intensity */
+    u32 valid;
+};
+
+#if !PIXEL_FLOAT
+DEVICE i64 fine_of(const struct filter_bin *b, u64 v, u32 pixel)
+{
+    const i64 most = HCY_AZINT_SQUARE_MAX, top = most >> b->shift;
+    i64 value = (i64)v;
+    if (value > top || value < (PIXEL_SIGNED ? value : 0)) /* unsigned ones may look negative */
+        value = top;
+    value = (value < -top ? -top : value) * ((i64)1 << b->shift);
+    if (b->plan.at.has_darks) {
+        double dark = (double)((const float *)(b->plan.base + b->plan.at.darks))[pixel], end = (double)most;
+        dark = floor(MUL_F64(dark, power_of_two(b->shift)) + 0.5);
+        value -= (i64)(dark > end ? end : dark < -end ? -end : dark);
+    }
+    return value > most ? most : value < -most ? -most : value;
+}
+#endif
+
+DEVICE double dark_of(const struct filter_bin *b, u32 pixel)
+{
+    return b->plan.at.has_darks ? (double)((const float *)(b->plan.base + b->plan.at.darks))[pixel] : 0.0;
+}
+
+DEVICE struct seen look(const struct filter_bin *b, u32 i)
+{
+    uint4 entry = b->entries[i];
+    struct seen e;
+    e.pixel = entry.x;
+    e.c = entry.y & ~GPU_ENTRY_FIRST32;
+    e.first = entry.y >> 31;
+    e.norm24 = entry.z;
+    e.v = load_pixel(b->image, e.pixel);
+    e.valid = !is_invalid(b->job, e.v);
+#if PIXEL_FLOAT
+    e.fine = 0;
+    e.x = (float)MUL_F64(AS_DOUBLE(e.v) - dark_of(b, e.pixel), (double)AS_FLOAT(entry.w));
+    e.valid &= e.x == e.x;
+#else
+    e.fine = fine_of(b, e.v, e.pixel);
+    e.x = (float)e.fine * AS_FLOAT(entry.w);
+#endif
+    return e;
+}
+
+/* Intensities in their order, then entries in theirs. */
+DEVICE u64 key_of(const struct seen *e, u32 i)
+{
+    u32 bits = AS_BITS32(e->x);
+    bits = bits == 0x80000000u ? 0 : bits;
+    return (u64)(bits >> 31 ? ~bits : bits | 0x80000000u) << 32 | i;
+}
+
+DEVICE int is_in(const struct filter_bin *b, const struct seen *e, u32 i)
+{
+    u64 key = key_of(e, i);
+    return e->valid && !(e->x < b->lo) && !(e->x > b->hi) && key >= b->first && key <= b->last;
+}
+
+/* --- What an entry adds --- */
+
+DEVICE void wide_take(struct wide *w, u64 lo, u64 hi)
+{
+    w->hi -= hi + (w->lo < lo);
+    w->lo -= lo;
+}
+
+DEVICE void put_value(const struct filter_bin *b, const struct seen *e, struct filter_sums *s)
+{
+#if !PIXEL_FLOAT
+    struct wide unwanted = { 0, 0 };
+    weigh(e->c, e->v, &s->of[SUM_SIGNAL], b->poisson ? &s->of[SUM_VARIANCE] : &unwanted);
+    if (b->spread) {
+        u64 c2 = square_of(e->c), q = c2 * e->norm24, v = (u64)e->fine, magnitude = e->fine < 0 ? 0 - v : v;
+        u64 lo = magnitude * magnitude, hi = MUL_HI64(magnitude, magnitude); /* below 2^70 */
+        wide_add(&s->of[SUM_SQUARE], lo * c2, MUL_HI64(lo, c2) + hi * c2);
+        wide_add(&s->of[SUM_CROSS], q * v, MUL_HI64(q, v) - (e->fine < 0 ? q : 0));
+    }
+#endif
+}
+
+DEVICE void put_constants(const struct filter_bin *b, const struct seen *e, struct filter_sums *s)
+{
+    struct wide squared;
+    u64 cn = norm_of(&b->plan, e->pixel, e->c, &squared), n24 = e->norm24, q = (u64)square_of(e->c) * n24;
+    wide_add(&s->of[SUM_NORM], cn, 0);
+    wide_add(&s->of[SUM_NORM2], squared.lo, squared.hi);
+    wide_add(&s->of[SUM_NORM24], q * n24, MUL_HI64(q, n24));
+    s->of[SUM_COUNT].lo += e->c;
+#if !PIXEL_FLOAT
+    if (b->plan.at.has_darks | b->plan.at.has_variances) {
+        struct extra extra = extra_of(&b->plan, e->pixel, e->c);
+        wide_take(&s->of[SUM_SIGNAL], extra.dark.lo, extra.dark.hi);
+        wide_add(&s->of[SUM_VARIANCE], extra.variance.lo, extra.variance.hi);
+    }
+#endif
+}
+
+DEVICE void clear_sums(struct filter_sums *s)
+{
+    UNROLL
+    for (int k = 0; k < SUMS; k++)
+        s->of[k].lo = s->of[k].hi = 0;
+}
+
+DEVICE void take_sums(struct filter_sums *s, const struct filter_sums *off)
+{
+    UNROLL
+    for (int k = 0; k < SUMS; k++)
+        if (k != SUM_COUNT)
+            wide_take(&s->of[k], off->of[k].lo, off->of[k].hi);
+    s->of[SUM_COUNT].lo -= off->of[SUM_COUNT].lo;
+}
+
+/* --- All items' sums to the first one's --- */
+
+DEVICE void join(u32 k, struct wide *sum, u64 lo, u64 hi)
+{
+    if (PIXEL_FLOAT && k <= SUM_SQUARE)
+        sum->lo = AS_BITS64(AS_DOUBLE(sum->lo) + AS_DOUBLE(lo));
+    else if (k == SUM_COUNT)
+        sum->lo += lo, sum->hi += hi;
+    else
+        wide_add(sum, lo, hi);
+}
+
+/* (With one item there is nothing to be done.)  Low words stand before high ones, the items' side by side. */
+DEVICE void reduce(struct filter_sums *s, NEAR u64 *room)
+{
+#if GROUP_SIZE > 1
+    const u32 parts = GROUP_SIZE / SUMS, k = ITEM / parts, part = ITEM % parts;
+    NEAR u64 *low = room, *high = room + SUMS * GROUP_SIZE;
+    struct wide sum = { 0, 0 };
+    UNROLL
+    for (int i = 0; i < SUMS; i++) {
+        low[i * GROUP_SIZE + ITEM] = s->of[i].lo;
+        high[i * GROUP_SIZE + ITEM] = s->of[i].hi;
+    }
+    BARRIER();
+    for (u32 i = part; i < GROUP_SIZE; i += parts)
+        join(k, &sum, low[k * GROUP_SIZE + i], high[k * GROUP_SIZE + i]);
+    BARRIER();
+    low[k * parts + part] = sum.lo;
+    high[k * parts + part] = sum.hi;
+    BARRIER();
+    if (ITEM == 0)
+        for (u32 i = 0; i < SUMS; i++) {
+            s->of[i].lo = s->of[i].hi = 0;
+            for (u32 j = 0; j < parts; j++)
+                join(i, &s->of[i], low[i * parts + j], high[i * parts + j]);
+        }
+    BARRIER();
+#endif
+}
+
+/* --- Means and limits: one item --- */
+
+struct limits {
+    double mean, deviation;
+};
+
+/* Of float pixels the sums are those of measure(). */
+DEVICE_CALL int statistics(const struct filter_bin *b, const struct filter_sums *s, u32 spread, struct limits *out)
+{
+    const double weight = 1.0 / 16777216.0, unit = 1.0 / 1099511627776.0;
+    const struct wide *of = s->of;
+    double norm = azint_double(of[SUM_NORM].lo, of[SUM_NORM].hi) * unit;
+    double norm2 = azint_double(of[SUM_NORM2].lo, of[SUM_NORM2].hi) * unit, variance;
+    if (!(norm > 0 && norm2 > 0 && of[SUM_COUNT].lo))
+        return 0;
+#if PIXEL_FLOAT
+    out->mean = AS_DOUBLE(of[SUM_SIGNAL].lo) * weight / norm;
+    variance = AS_DOUBLE(of[spread ? SUM_SQUARE : SUM_VARIANCE].lo) * weight;
+#else
+    out->mean = ldexp(azint_signed_double(of[SUM_SIGNAL].lo, of[SUM_SIGNAL].hi) * weight / norm, b->shift);
+    if (spread) {
+        u64 square[2] = { of[SUM_SQUARE].lo, of[SUM_SQUARE].hi }, cross[2] = { of[SUM_CROSS].lo, of[SUM_CROSS].hi };
+        u64 norm24[2] = { of[SUM_NORM24].lo, of[SUM_NORM24].hi };
+        variance = azint_spread(square, cross, norm24, out->mean) * weight;
+    } else {
+        variance = azint_double(of[SUM_VARIANCE].lo, of[SUM_VARIANCE].hi) * weight;
+        variance = ldexp(variance, 2 * b->shift - (b->plan.at.has_variances ? b->plan.at.variance_shift : 0));
+    }
+#endif
+    out->deviation = sqrt(variance / norm2);
+    return 1;
+}
+
+#if PIXEL_FLOAT
+/* Sums of what is in, as doubles, and about the mean of that if `spread` is wanted. */
+DEVICE void measure(const struct filter_bin *b, struct filter_sums *s, u32 spread, NEAR u64 *room, NEAR u64 *said)
+{
+    struct filter_sums own;
+    struct limits at;
+    double signal = 0, variance = 0, square = 0, mean;
+    clear_sums(&own);
+    for (u32 i = ITEM; i < b->n; i += GROUP_SIZE) {
+        struct seen e = look(b, i);
+        double v = AS_DOUBLE(e.v), own_variance = v > 1 ? v : 1;
+        if (!is_in(b, &e, i))
+            continue;
+        signal += MUL_F64((double)e.c, v - dark_of(b, e.pixel));
+        if (!b->poisson && b->plan.at.has_variances)
+            own_variance = (double)((const float *)(b->plan.base + b->plan.at.variances))[e.pixel];
+        if (b->poisson || b->plan.at.has_variances)
+            variance += MUL_F64((double)square_of(e.c), own_variance);
+    }
+    own.of[SUM_SIGNAL].lo = AS_BITS64(signal);
+    own.of[SUM_VARIANCE].lo = AS_BITS64(variance);
+    reduce(&own, room);
+    if (ITEM == 0) {
+        s->of[SUM_SIGNAL].lo = own.of[SUM_SIGNAL].lo;
+        s->of[SUM_VARIANCE].lo = own.of[SUM_VARIANCE].lo;
+        s->of[SUM_SQUARE].lo = 0;
+        at.mean = 0;
+        statistics(b, s, 0, &at);
+        said[0] = AS_BITS64(at.mean);
+    }
+    BARRIER();
+    mean = AS_DOUBLE(said[0]);
+    if (!spread)
+        return;
+    clear_sums(&own);
+    for (u32 i = ITEM; i < b->n; i += GROUP_SIZE) {
+        struct seen e = look(b, i);
+        double norm = (double)((const float *)(b->plan.base + b->plan.at.norms))[e.pixel];
+        double r = AS_DOUBLE(e.v) - dark_of(b, e.pixel) - MUL_F64(mean, norm);
+        if (is_in(b, &e, i))
+            square += MUL_F64((double)square_of(e.c), MUL_F64(r, r));
+    }
+    own.of[SUM_SQUARE].lo = AS_BITS64(square);
+    reduce(&own, room);
+    if (ITEM == 0)
+        s->of[SUM_SQUARE].lo = own.of[SUM_SQUARE].lo;
+}
+#endif
+
+/* --- Clipping --- */
+
+/* The next interval; false if there is none. */
+DEVICE_CALL int next_limits(const struct filter_bin *b, const hcy_azint_filter *filter, const struct filter_sums *s,
+                            NEAR u64 *said)
+{
+    struct limits at;
+    if (!statistics(b, s, filter->flags & HCY_AZINT_CLIP_SPREAD, &at))
+        return 0;
+    double cut = azint_chauvenet(filter, (double)s->of[SUM_COUNT].lo / HCY_AZINT_ONE);
+    cut = cut > filter->threshold ? cut : filter->threshold;
+    double reach = MUL_F64(cut, at.deviation) + MUL_F64(fabs(at.mean), 1.0 / 4194304.0);
+    said[0] = AS_BITS32((float)(at.mean - reach));
+    said[1] = AS_BITS32((float)(at.mean + reach));
+    return 1;
+}
+
+DEVICE void clip(struct filter_bin *b, const hcy_azint_filter *filter, struct filter_sums *s, NEAR u64 *room,
+                 NEAR u64 *said)
+{
+    u64 gone = 1; /* of the first item */
+    for (u32 turn = 0; turn < filter->max_iter; turn++) {
+        struct filter_sums off;
+#if PIXEL_FLOAT
+        measure(b, s, filter->flags & HCY_AZINT_CLIP_SPREAD, room, said);
+        BARRIER();
+#endif
+        if (ITEM == 0)
+            said[2] = (u64)(gone && next_limits(b, filter, s, said));
+        BARRIER();
+        if (!said[2])
+            break;
+        float lo = AS_FLOAT((u32)said[0]), hi = AS_FLOAT((u32)said[1]);
+        clear_sums(&off);
+        for (u32 i = ITEM; i < b->n; i += GROUP_SIZE) {
+            struct seen e = look(b, i);
+            if (!(e.x < lo || e.x > hi) || !is_in(b, &e, i))
+                continue;
+            put_value(b, &e, &off);
+            put_constants(b, &e, &off);
+            off.of[SUM_COUNT].hi++;
+        }
+        b->lo = lo > b->lo ? lo : b->lo;
+        b->hi = hi < b->hi ? hi : b->hi;
+        reduce(&off, room);
+        gone = off.of[SUM_COUNT].hi;
+        if (ITEM == 0)
+            take_sums(s, &off);
+        BARRIER();
+    }
+}
+
+/* --- Percentiles --- */
+
+/* The first key up to which the pixels' norms add up to `want` or more, to said[0]: digit by digit, from histograms of
+ * norms, whose low and high words are summed apart.  All bits set if there is none. */
+DEVICE void find_key(const struct filter_bin *b, struct wide want, NEAR u64 *room, NEAR u64 *said)
+{
+    NEAR u64 *low = room, *high = room + HISTOGRAM;
+    u64 key = 0;
+    struct wide below = { 0, 0 }; /* of the first item */
+    for (i32 shift = 56; shift >= 0; shift -= 8) {
+        if (shift < 32 && !((b->n - 1) >> shift))
+            continue; /* entries have no such digit */
+        for (u32 i = ITEM; i < 2 * HISTOGRAM; i += GROUP_SIZE)
+            room[i] = 0;
+        BARRIER();
+        for (u32 i = ITEM; i < b->n; i += GROUP_SIZE) {
+            struct seen e = look(b, i);
+            struct wide unused;
+            u64 own = key_of(&e, i);
+            if (!e.valid || (shift < 56 && (own ^ key) >> (shift + 8)))
+                continue;
+            u64 cn = norm_of(&b->plan, e.pixel, e.c, &unused);
+            NEAR_ADD64(low + (own >> shift & 255), cn & 0xffffffffu);
+            NEAR_ADD64(high + (own >> shift & 255), cn >> 32);
+        }
+        BARRIER();
+        if (ITEM == 0) {
+            u64 digit = 0;
+            for (; digit < HISTOGRAM; digit++) {
+                struct wide to = below;
+                wide_add(&to, low[digit], 0);
+                wide_add(&to, high[digit] << 32, high[digit] >> 32);
+                if (to.hi > want.hi || (to.hi == want.hi && to.lo >= want.lo))
+                    break;
+                below = to;
+            }
+            said[0] = digit < HISTOGRAM ? key | digit << shift : ~(u64)0;
+        }
+        BARRIER();
+        key = said[0];
+        if (key == ~(u64)0)
+            break;
+    }
+}
+
+/* (q * all + more) / 2^32, rounded up: where the pixels' norms reach a quantile. */
+DEVICE struct wide quantile(u64 q, struct wide all, u32 more)
+{
+    struct wide product = { q * all.lo, MUL_HI64(q, all.lo) + q * all.hi };
+    wide_add(&product, more, 0);
+    wide_add(&product, 0xffffffffu, 0);
+    struct wide at = { product.lo >> 32 | product.hi << 32, product.hi >> 32 };
+    return at;
+}
+
+DEVICE void cut_percentiles(struct filter_bin *b, const hcy_azint_filter *filter, struct filter_sums *s, NEAR u64 *room,
+                            NEAR u64 *said)
+{
+    struct wide all, from, to;
+    if (ITEM == 0) {
+        said[0] = s->of[SUM_NORM].lo;
+        said[1] = s->of[SUM_NORM].hi;
+    }
+    BARRIER();
+    all.lo = said[0];
+    all.hi = said[1];
+    from = quantile(filter->quantile[0], all, 0);
+    to = quantile(filter->quantile[1], all, 1);
+    BARRIER();
+    find_key(b, from, room, said);
+    u64 first = said[0];
+    if (from.lo != to.lo || from.hi != to.hi) {
+        BARRIER();
+        find_key(b, to, room, said);
+    }
+    b->first = first;
+    b->last = said[0];
+    BARRIER();
+    clear_sums(s);
+    for (u32 i = ITEM; i < b->n; i += GROUP_SIZE) {
+        struct seen e = look(b, i);
+        if (!is_in(b, &e, i))
+            continue;
+        put_value(b, &e, s);
+        put_constants(b, &e, s);
+    }
+    reduce(s, room);
+}
+
+/* --- A bin --- */
+
+/* The sums of all that is valid: the plan's constants less those of lost pixels, and the values. */
+DEVICE void sum_all(const struct filter_bin *b, u64 bin, struct filter_sums *s, NEAR u64 *room)
+{
+    struct filter_sums off, own;
+    clear_sums(&off);
+    clear_sums(&own);
+    for (u32 i = ITEM; i < b->n; i += GROUP_SIZE) {
+        struct seen e = look(b, i);
+        if (e.valid) {
+            put_value(b, &e, &own);
+        } else {
+            put_constants(b, &e, &off);
+            off.of[SUM_COUNT].hi += e.first;
+        }
+    }
+#if !PIXEL_FLOAT
+    UNROLL
+    for (int k = SUM_SIGNAL; k <= SUM_CROSS; k++)
+        wide_take(&off.of[k], own.of[k].lo, own.of[k].hi);
+#endif
+    reduce(&off, room);
+    if (ITEM == 0) {
+        const struct gpu_total *total = (const struct gpu_total *)(b->plan.base + b->plan.at.totals) + bin;
+        clear_sums(s);
+#if !PIXEL_FLOAT
+        wide_take(&s->of[SUM_SIGNAL], total->dark[0], total->dark[1]);
+        wide_add(&s->of[SUM_VARIANCE], total->variance[0], total->variance[1]);
+#endif
+        wide_add(&s->of[SUM_NORM], total->norm[0], total->norm[1]);
+        wide_add(&s->of[SUM_NORM2], total->norm2[0], total->norm2[1]);
+        wide_add(&s->of[SUM_NORM24], total->norm24[0], total->norm24[1]);
+        s->of[SUM_COUNT].lo = total->count[0];
+        take_sums(s, &off);
+        s->of[SUM_COUNT].hi = off.of[SUM_COUNT].hi;
+    }
+}
+
+DEVICE void put_row(u64 *sums, u64 n_bins, u32 row, u64 lo, u64 hi)
+{
+    sums[row * n_bins] = lo;
+    sums[(row + 1) * n_bins] = hi;
+}
+
+/* `sums` begins at the bin. */
+DEVICE void put_sums(const struct filter_bin *b, const struct filter_sums *s, u64 *sums, u32 wanted)
+{
+    u64 n = b->plan.at.n_bins;
+    const struct wide *of = s->of;
+    const int exact = PIXEL_FLOAT ? 0 : wanted != 0;
+#if PIXEL_FLOAT
+    struct limits unused;
+    const int any = statistics(b, s, 0, &unused);
+#else
+    const int any = 1; /* or else all are zeros */
+#endif
+    put_row(sums, n, HCY_SUM_SIGNAL_LO, any ? of[SUM_SIGNAL].lo : 0, PIXEL_FLOAT ? 0 : of[SUM_SIGNAL].hi);
+    put_row(sums, n, HCY_SUM_VARIANCE_LO, any ? of[SUM_VARIANCE].lo : 0, PIXEL_FLOAT ? 0 : of[SUM_VARIANCE].hi);
+    sums[HCY_SUM_LOST_COUNT * n] = of[SUM_COUNT].lo;
+    put_row(sums, n, HCY_SUM_LOST_NORM_LO, of[SUM_NORM].lo, of[SUM_NORM].hi);
+    put_row(sums, n, HCY_SUM_LOST_NORM2_LO, of[SUM_NORM2].lo, of[SUM_NORM2].hi);
+    put_row(sums, n, HCY_SUM_SQUARE_LO, (wanted ? any : 0) ? of[SUM_SQUARE].lo : 0, exact ? of[SUM_SQUARE].hi : 0);
+    put_row(sums, n, HCY_SUM_CROSS_LO, exact ? of[SUM_CROSS].lo : 0, exact ? of[SUM_CROSS].hi : 0);
+    put_row(sums, n, HCY_SUM_NORM24_LO, exact ? of[SUM_NORM24].lo : 0, exact ? of[SUM_NORM24].hi : 0);
+}
+
+/* Groups share the bins of an item. */
+KERNEL GROUP_OF(GROUP_SIZE)
+void gpu_filter(hcy_azint_job job, hcy_azint_filter filter, struct gpu_plan_at at, BUFFER(const u8, images),
+                BUFFER(const u8, base), BUFFER(u64, all_sums), BUFFER(hcy_frame_report, reports))
+{
+    OPEN(const u8, images) OPEN(const u8, base) OPEN(u64, all_sums) OPEN(hcy_frame_report, reports)
+    LOCAL u64 room[ROOM];
+    LOCAL u64 said[SAID];
+    const u64 *starts = (const u64 *)(base + at.starts_of);
+    u32 item = GROUP_Y;
+    u64 lost = 0;
+    if (reports[item].status)
+        return;
+    for (u32 bin = GROUP; bin < at.n_bins; bin += GROUPS) {
+        struct filter_sums sums;
+        struct filter_bin b;
+        b.plan.base = base;
+        b.plan.at = at;
+        b.job = &job;
+        b.image = images + item * at.n_pixels * PIXEL_BYTES;
+        b.entries = (const uint4 *)(base + at.entries) + starts[bin];
+        b.n = (u32)(starts[bin + 1] - starts[bin]);
+        b.shift = PIXEL_FLOAT || !at.has_darks ? 0 : HCY_AZINT_SQUARE_SHIFT(PIXEL_BYTES);
+        b.spread = filter.flags & (HCY_AZINT_CLIP_SPREAD | HCY_AZINT_WANT_SPREAD);
+        b.poisson = job.flags & HCY_AZINT_WANT_VARIANCE;
+        b.lo = AS_FLOAT(0xff800000u);
+        b.hi = AS_FLOAT(0x7f800000u);
+        b.first = 0;
+        b.last = ~(u64)0;
+        sum_all(&b, bin, &sums, room);
+        if (ITEM == 0)
+            lost += sums.of[SUM_COUNT].hi;
+        BARRIER();
+        if (filter.kind == HCY_AZINT_FILTER_CLIP)
+            clip(&b, &filter, &sums, room, said);
+        else if (filter.kind == HCY_AZINT_FILTER_PERCENTILE)
+            cut_percentiles(&b, &filter, &sums, room, said);
+#if PIXEL_FLOAT
+        BARRIER();
+        measure(&b, &sums, filter.flags & HCY_AZINT_WANT_SPREAD, room, said);
+#endif
+        if (ITEM == 0)
+            put_sums(&b, &sums, all_sums + (u64)item * HCY_AZINT_FILTERED * at.n_bins + bin,
+                     filter.flags & HCY_AZINT_WANT_SPREAD);
+        BARRIER();
+    }
+    if (lost)
+        ATOMIC_ADD64(&reports[item].n_lost, lost);
+}

@@ -1,0 +1,166 @@
+/* sums_alone.cl - images to sums on a processor: one item a group, which takes a few frames through the plan at once.
+ *
+ * FRAMES_ALONE, how many, is given when the text is compiled.  Sums of narrow unsigned pixels fit 64 bits within a
+ * segment; others are added in full, pixel by pixel.
+ */
+#if GROUP_SIZE == 1
+#define NARROW (PIXEL_BYTES <= 4 && !PIXEL_SIGNED && !PIXEL_FLOAT)
+
+/* The plan is far larger than caches and walked in steps of 1 KiB, the images by bins: what comes next is asked for
+ * ahead, which makes this kernel a third faster (PoCL, Zen 5).  Such an address may lie behind its memory. */
+#if defined __has_builtin
+#if __has_builtin(__builtin_prefetch)
+#define AHEAD(p) __builtin_prefetch(p)
+#endif
+#endif
+#ifndef AHEAD
+#define AHEAD(p)
+#endif
+
+/* What the segments of some frames have in common. */
+struct alone {
+    struct azint_plan plan;
+    const hcy_azint_job *job;
+    u64 lowest;  /* the lowest value that may be invalid */
+    u64 tile;
+    int shared;  /* other groups add to the same sums */
+    const u8 *images[FRAMES_ALONE]; /* at the tile */
+    u64 *sums[FRAMES_ALONE];
+    u64 lost[FRAMES_ALONE];
+};
+
+DEVICE void put_sum(const struct alone *a, u64 *sums, u32 row, u64 bin, const struct wide *x)
+{
+#if PIXEL_FLOAT
+    add_sum(sums, a->plan.at.n_bins, row, bin, x);
+#else
+    u64 n_bins = a->plan.at.n_bins, *at = sums + row * n_bins + bin;
+    if (a->shared) {
+        add_sum(sums, n_bins, row, bin, x);
+    } else {
+        at[0] += x->lo;
+        at[n_bins] += x->hi + (at[0] < x->lo);
+    }
+#endif
+}
+
+/* A lost pixel's weight; returns 1 if it is the pixel's first. */
+static __attribute__((noinline)) u64 lose_entry(const struct alone *a, u32 j, u32 c, u32 place, u64 bin)
+{
+    lose(&a->plan, a->sums[j], a->tile * GPU_TILE + place_pixel(place), bin, c);
+    return (place & GPU_ENTRY_FIRST) != 0;
+}
+
+/* The n quads of a lane, of `frames` frames from the j-th. */
+DEVICE void sum_lane(struct alone *a, const uint4 *quads, u32 n, u64 bin, u32 j, u32 frames)
+{
+#if NARROW
+    u64 signal[FRAMES_ALONE], variance[FRAMES_ALONE], lowest = a->lowest;
+    const u8 *images[FRAMES_ALONE];
+    UNROLL
+    for (u32 f = 0; f < frames; f++) {
+        signal[f] = variance[f] = 0;
+        images[f] = a->images[j + f];
+    }
+    for (u32 q = 0; q < n; q++) {
+        const uint4 weights = quads[q * 64], squares = quads[q * 64 + 32];
+        AHEAD(quads + (q + n) * 64);
+        AHEAD(quads + (q + n) * 64 + 32);
+        UNROLL
+        for (u32 k = 0; k < 4; k++) {
+            u32 place = quad_place(weights, squares, k), pixel = place_pixel(place);
+            u64 c = quad_weight(weights, k), c2 = quad_weight(squares, k);
+            if (!(c | (place & GPU_ENTRY_FIRST)))
+                continue;
+            UNROLL
+            for (u32 f = 0; f < frames; f++) {
+                u64 v = load_pixel(images[f], pixel);
+                if (v >= lowest && is_invalid(a->job, v)) {
+                    a->lost[j + f] += lose_entry(a, j + f, (u32)c, place, bin);
+                    continue;
+                }
+                signal[f] += c * v;
+                if (VARIANCE)
+                    variance[f] += c2 * (v ? v : 1);
+            }
+        }
+    }
+    UNROLL
+    for (u32 f = 0; f < frames; f++) {
+        struct wide s = { signal[f], 0 }, v = { variance[f], 0 };
+        put_sum(a, a->sums[j + f], HCY_SUM_SIGNAL_LO, bin, &s);
+        if (VARIANCE)
+            put_sum(a, a->sums[j + f], HCY_SUM_VARIANCE_LO, bin, &v);
+    }
+#else
+    for (u32 f = 0; f < frames; f++) {
+        struct wide signal = { 0, 0 }, variance = { 0, 0 };
+        for (u32 k = 0; k < 4 * n; k++) {
+            uint4 weights = quads[k / 4 * 64];
+            u32 c = quad_weight(weights, k % 4), place = quad_place(weights, quads[k / 4 * 64 + 32], k % 4);
+            if (!(c | (place & GPU_ENTRY_FIRST)))
+                continue;
+            u64 v = load_pixel(a->images[j + f], place_pixel(place));
+            if (is_invalid(a->job, v))
+                a->lost[j + f] += lose_entry(a, j + f, c, place, bin);
+            else
+                weigh(c, v, &signal, &variance);
+        }
+        put_sum(a, a->sums[j + f], HCY_SUM_SIGNAL_LO, bin, &signal);
+        put_sum(a, a->sums[j + f], HCY_SUM_VARIANCE_LO, bin, &variance);
+    }
+#endif
+}
+
+DEVICE void sum_slice(struct alone *a, u32 s, u32 frames)
+{
+    const u8 *base = a->plan.base;
+    struct gpu_slice slice = ((const struct gpu_slice *)(base + a->plan.at.slices))[s];
+    const uint4 *quads = (const uint4 *)(base + a->plan.at.quads) + (u64)slice.first * 64;
+    const u32 *bins = (const u32 *)(base + a->plan.at.bins) + s * 32;
+    for (u32 lane = 0; lane < 32 && bins[lane] != GPU_NO_BIN; lane++)
+        if (frames == FRAMES_ALONE)
+            sum_lane(a, quads + lane, slice.n, bins[lane], 0, FRAMES_ALONE);
+        else
+            for (u32 j = 0; j < frames; j++)
+                sum_lane(a, quads + lane, slice.n, bins[lane], j, 1);
+}
+
+/* A group takes up to `frames` frames, and every GROUPS-th tile of them. */
+KERNEL GROUP_OF(1)
+void gpu_azint_alone(hcy_azint_job job, struct gpu_plan_at at, u32 items, u32 frames, BUFFER(const u8, images),
+                     BUFFER(const u8, base), BUFFER(u64, all_sums), BUFFER(hcy_frame_report, reports))
+{
+    OPEN(const u8, images) OPEN(const u8, base) OPEN(u64, all_sums) OPEN(hcy_frame_report, reports)
+    u32 first = GROUP_Y * frames, n = items - first < frames ? items - first : frames;
+    u32 live = 0, which[FRAMES_ALONE];
+    const u32 *slice_of = (const u32 *)(base + at.slice_of);
+    struct alone a;
+    a.plan.base = base;
+    a.plan.at = at;
+    a.job = &job;
+    a.lowest = 0xffffffffu;
+    a.shared = GROUPS > 1;
+    for (u32 k = 0; k < job.n_invalid; k++)
+        a.lowest = job.invalid[k].lo < a.lowest ? job.invalid[k].lo : a.lowest;
+    for (u32 j = first; j < first + n; j++)
+        if (!reports[j].status) {
+            a.sums[live] = all_sums + (u64)j * HCY_AZINT_SUMS * at.n_bins;
+            a.lost[live] = 0;
+            which[live++] = j;
+        }
+    for (u32 tile = GROUP; tile < at.n_tiles; tile += GROUPS) {
+        a.tile = tile;
+        for (u32 j = 0; j < live; j++)
+            a.images[j] = images + (which[j] * at.n_pixels + (u64)tile * GPU_TILE) * PIXEL_BYTES;
+        for (u32 j = 0; j < live; j++)
+            for (u32 i = 0; i < GPU_TILE * PIXEL_BYTES; i += 64)
+                AHEAD(a.images[j] + GROUPS * GPU_TILE * PIXEL_BYTES + i);
+        for (u32 s = slice_of[tile]; s < slice_of[tile + 1]; s++)
+            sum_slice(&a, s, live);
+    }
+    for (u32 j = 0; j < live; j++)
+        if (a.lost[j])
+            ATOMIC_ADD64(&reports[which[j]].n_lost, a.lost[j]);
+}
+#endif

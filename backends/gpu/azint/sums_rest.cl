@@ -1,0 +1,87 @@
+/* sums_rest.cl - single pixels of coded blocks: those that rest.cl decodes, and those that the fast kernels put apart.
+ *
+ * Sums meet in scratch memory, FAST_ROWS rows of u64 a frame: no addition waits for an answer.  What is below 2^36
+ * goes to one row, larger terms are cut into 32 bits and the rest; `finish` adds all up to 128 bits.  Pixels here are
+ * unsigned, of 2 or 4 bytes.
+ */
+enum { FAST_SIGNAL, FAST_SIGNAL_HIGH, FAST_VARIANCE, FAST_VARIANCE_HIGH, FAST_ROWS = GPU_FAST_ROWS };
+
+struct azint_target {
+    struct azint_plan plan;
+    const hcy_azint_job *job;
+    u64 *sums, *fast;
+    hcy_frame_report *reports;
+};
+
+DEVICE u64 *fast_row(u64 *fast, u32 n_bins, u32 item, u32 row)
+{
+    return fast + ((u64)item * FAST_ROWS + row) * n_bins;
+}
+
+/* A product, or a sum of up to GPU_SEGMENT ones, each below 2^56. */
+DEVICE void add_wide_sum(u64 *low, u32 n_bins, u64 x)
+{
+    if (x >> 36) {
+        ATOMIC_ADD64(low + n_bins, x >> 32);
+        x &= 0xffffffffu;
+    }
+    if (x)
+        ATOMIC_ADD64(low, x);
+}
+
+DEVICE_CALL void put_pixel_at(const struct azint_target *t, u32 item, u64 pixel, u32 v, int counted)
+{
+    const struct azint_plan *plan = &t->plan;
+    u32 n_bins = plan->at.n_bins;
+    if (is_masked(plan, pixel))
+        return;
+    u64 *signal = fast_row(t->fast, n_bins, item, FAST_SIGNAL);
+    u64 *variance = fast_row(t->fast, n_bins, item, FAST_VARIANCE);
+    int lost = is_invalid(t->job, v);
+    const u8 *p = runs_of(plan, pixel);
+    struct run r;
+    do {
+        r = run_at(p);
+        for (u32 k = 0; k < r.n; k++) {
+            u32 c = run_weight(&r, k);
+            u64 square = square_of(c);
+            if (VARIANCE && counted)
+                ATOMIC_ADD64(variance + r.bin + k, 0 - square);
+            if (lost) {
+                lose(plan, t->sums + (u64)item * HCY_AZINT_SUMS * n_bins, pixel, r.bin + k, c);
+                continue;
+            }
+            add_wide_sum(signal + r.bin + k, n_bins, (u64)c * v);
+            if (VARIANCE)
+                add_wide_sum(variance + r.bin + k, n_bins, square * MAX32(v, 1u));
+        }
+        p = r.weights + 3 * r.n;
+    } while (r.more);
+    if (lost)
+        ATOMIC_ADD64(&t->reports[item].n_lost, 1);
+}
+
+/* All of a pixel: its sums, or what its loss takes off.  `counted`: it has been taken for a zero, whose variance
+ * is 1.  What the callee sees is copied here, where it is needed: were it the kernel's own, every item would write it
+ * to its memory, 300 bytes, whether it comes here or not. */
+DEVICE void put_pixel(const struct azint_target *t, u32 item, u64 pixel, u32 v, int counted)
+{
+    struct azint_target own = *t;
+    hcy_azint_job job = *t->job;
+    own.job = &job;
+    put_pixel_at(&own, item, pixel, v, counted);
+}
+
+struct rest_target {
+    const struct azint_target *azint;
+};
+
+DEVICE void rest_pixels(const struct rest_target *target, u32 item, u64 first, const struct decoded *d)
+{
+    for (u32 i = ITEM; i < (d->n + 7) / 8; i += GROUP_SIZE) {
+        u64 v[8];
+        eight_elements(d, i, v);
+        for (u32 k = 0; k < 8 && 8 * i + k < d->n; k++)
+            put_pixel(target->azint, item, first + 8 * i + k, (u32)v[k], 0);
+    }
+}

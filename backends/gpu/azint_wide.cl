@@ -1,3 +1,0 @@
-/* azint_wide.cl - what src/azint/azint_wide.h, which follows, wants of a kernel's compiler. */
-#define AZINT_FUNCTION DEVICE_CALL
-#define AZINT_PRODUCT(a, b) MUL_F64((a), (b))

@@ -1,0 +1,547 @@
+/* gpu_nufft.c - launches of the family nufft: how points are cut into pencils and slabs, memory, order.
+ *
+ * A launch checks its buffers and hands a row of kernels to the queue; the host waits for nothing.
+ */
+#include "gpu_priv.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SORT_X, SORT_JOB = 3, SORT_REPORT, SORT_SORTED };
+enum { MOVE_SORTED, MOVE_TABLE, MOVE_FROM, MOVE_JOB, MOVE_TO, MOVE_SCRATCH };
+enum { CUT_FROM, CUT_FACTORS, CUT_JOB, CUT_TO };
+
+/* Of groups in the second direction of a grid. */
+#define MOST_ROWS 65535u
+
+/* A job on this device; offsets in the memory of sorted points. */
+struct nufft {
+    const hcy_nufft_job *job;
+    struct gpu_shape shape;
+    struct gpu_nufft at;
+    uint32_t places; /* bits (point.cl) */
+    size_t real, record, n_sums;
+    bool fixed; /* sums do not depend on their order */
+    size_t counts, sums, ranks, records, end;
+    uint32_t n_buckets; /* of many points; 0: few */
+    size_t codes, cursors, buckets;
+};
+
+/* --- A job --- */
+
+static bool is_good(const hcy_nufft_job *j)
+{
+    return j->dim >= 1 && j->dim <= 3 && j->precision >= 1 && j->precision <= 2 &&
+           j->width >= HCY_NUFFT_MIN_WIDTH && j->width <= HCY_NUFFT_MAX_WIDTH &&
+           j->n_points <= UINT32_MAX - 64;
+}
+
+static int set_axes(struct nufft *n, const hcy_nufft_job *job)
+{
+    size_t cells = 1;
+    for (unsigned d = 0; d < 3; d++) {
+        uint64_t size = d < job->dim ? job->grid[job->dim - 1 - d] : 1;
+        if (size > INT32_MAX || (d < job->dim && (size < 2 * job->width || job->modes[d] > job->grid[d])) ||
+            hcy_size_mul(&cells, cells, (size_t)size))
+            return hcy_fail(HCY_EINVAL, "nufft: axis %u has %llu cells", d, (unsigned long long)size);
+        n->at.n[d] = (uint32_t)size;
+        n->at.offset[d] = 0.5 * job->width / (double)size;
+    }
+    n->at.cells = cells;
+    return 0;
+}
+
+/* A record's size, and places: 32 bits are enough in float for axes of 512 cells, whose phases then err by 1e-7. */
+static void set_record(struct nufft *n)
+{
+    uint32_t dim = n->job->dim, longest = 0;
+    for (uint32_t d = 0; d < 3; d++) {
+        while ((uint64_t)1 << n->at.bits[d] < n->at.n[d])
+            n->at.bits[d]++;
+        longest = n->at.n[d] > longest ? n->at.n[d] : longest;
+    }
+    bool narrow = n->job->precision == HCY_F32 && dim > 1 && (dim == 2 || longest <= 512);
+    n->places = !narrow ? 64 : dim == 2 ? 48 : 32;
+    n->record = narrow || dim == 1 ? 16 : 32;
+    for (uint32_t d = 0; d < 3; d++)
+        n->at.scale[d] = ldexp(1, (int)(n->places - n->at.bits[d]));
+}
+
+static uint32_t over(uint64_t n, uint32_t by)
+{
+    return (uint32_t)((n + by - 1) / by);
+}
+
+static struct gpu_shape shape_of(struct gpu_kernel *k, const hcy_nufft_job *job)
+{
+    pthread_mutex_lock(&k->lock);
+    if (memcmp(&k->shaped, job, sizeof *job)) {
+        k->shape = gpu_shape_of(k->ops, job);
+        k->shaped = *job;
+    }
+    struct gpu_shape shape = k->shape;
+    pthread_mutex_unlock(&k->lock);
+    return shape;
+}
+
+static int set_keys(struct nufft *n, const struct gpu_call *call)
+{
+    const hcy_nufft_job *job = n->job;
+    size_t keys;
+    n->shape = shape_of(call->kernel, job);
+    n->at.range = n->shape.range;
+    n->at.bins[0] = job->dim > 1 ? over(n->at.n[0], n->shape.xb) : 1;
+    n->at.bins[1] = job->dim > 2 ? over(n->at.n[1], n->shape.yb) : 1;
+    n->at.slabs = over(n->at.n[job->dim - 1], n->shape.zs);
+    if (hcy_size_mul(&keys, (size_t)n->at.bins[0] * n->at.bins[1], n->at.slabs) || keys > UINT32_MAX / 2)
+        return hcy_fail(HCY_ERANGE, "nufft: a grid of %llu cells is too large",
+                        (unsigned long long)n->at.cells);
+    n->at.n_keys = (uint32_t)keys;
+    n->at.reach = (job->dim > 1 ? over(job->width - 1, n->shape.xb) + 1 : 1) *
+                  (job->dim > 2 ? over(job->width - 1, n->shape.yb) + 1 : 1) *
+                  (over(job->width - 1, n->shape.zs) + 1);
+    n->n_sums = (keys + GPU_NUFFT_SCAN - 1) / GPU_NUFFT_SCAN;
+    return 0;
+}
+
+/* The size of `n` elements after what is there, and where they begin. */
+static int place(size_t *at, struct nufft *n, size_t count, size_t size)
+{
+    size_t bytes;
+    *at = n->end;
+    int status = hcy_size_mul(&bytes, count, size);
+    if (!status)
+        status = hcy_size_add(&bytes, bytes, 255);
+    return status ? status : hcy_size_add(&n->end, n->end, bytes / 256 * 256);
+}
+
+/* Many points (settle.cl): a group's items, and the records of 16 bytes that it has in near memory. */
+#define SETTLERS     1024u
+#define SETTLED      8192u
+#define SETTLE_BYTES (SETTLED * 20u + GPU_NUFFT_CODES * 8u)
+/* Fewer are sorted in a device's cache. */
+#define MANY_POINTS (1u << 21)
+
+static int set_buckets(struct nufft *n, const struct gpu_ops *ops)
+{
+    uint32_t buckets = over(n->at.n_points, SETTLED);
+    if (n->record > 16 || ops->local_bytes < SETTLE_BYTES + 1024 || n->at.n_points < MANY_POINTS ||
+        buckets > GPU_NUFFT_CODES / 2)
+        return 0;
+    n->n_buckets = buckets;
+    int status = place(&n->codes, n, n->at.n_keys, 4);
+    if (!status)
+        status = place(&n->cursors, n, buckets, 8);
+    return status ? status : place(&n->buckets, n, buckets, sizeof(struct gpu_nufft_bucket));
+}
+
+static int open_job(struct nufft *n, const struct gpu_call *call, const hcy_nufft_job *job)
+{
+    size_t head;
+    memset(n, 0, sizeof *n);
+    if (!is_good(job))
+        return hcy_fail(HCY_EINVAL, "nufft: a job with %u axes, precision %u, width %u, %llu points",
+                        job->dim, job->precision, job->width, (unsigned long long)job->n_points);
+    n->job = job;
+    n->real = job->precision == HCY_F64 ? 8 : 4;
+    n->at.n_points = job->n_points;
+    int status = set_axes(n, job);
+    if (!status)
+        status = set_keys(n, call);
+    set_record(n);
+    if (!status)
+        status = place(&head, n, 1, sizeof(struct gpu_nufft_head));
+    if (!status)
+        status = place(&n->records, n, (size_t)job->n_points, n->record);
+    if (!status)
+        status = place(&n->counts, n, n->at.n_keys, 4);
+    if (!status)
+        status = place(&n->sums, n, n->n_sums, 4);
+    n->fixed = (job->flags & HCY_NUFFT_FIXED_ORDER) != 0;
+    if (!status)
+        status = set_buckets(n, call->kernel->ops);
+    if (!status && !n->n_buckets)
+        status = place(&n->ranks, n, (size_t)job->n_points, 4);
+    return status;
+}
+
+static int options_of(const struct nufft *n, uint32_t group, char *options)
+{
+    return snprintf(options, GPU_OPTIONS_BYTES,
+                    "-DGROUP_SIZE=%u -DREAL=%s -DPRECISION=%u -DDIM=%u -DXB=%u -DYB=%u -DZS=%u -DFIXED=%d -DPLACES=%u",
+                    group, n->job->precision == HCY_F64 ? "double" : "float", n->job->precision, n->job->dim,
+                    n->shape.xb, n->shape.yb, n->shape.zs, n->fixed, n->places);
+}
+
+/* Groups for items that each take some of `n`. */
+static struct gpu_grid spread_over(const struct gpu_call *call, uint64_t n, uint32_t group, uint32_t rows)
+{
+    const struct gpu_ops *ops = call->kernel->ops;
+    uint64_t groups = (n + group - 1) / group, most = ops->alone ? ops->units * 4 : ops->units * 64;
+    return (struct gpu_grid){ { (uint32_t)(groups < most ? groups ? groups : 1 : most), rows }, group, 0 };
+}
+
+static bool holds(const hcy_value *v, size_t n, size_t size)
+{
+    return v->block && v->bytes_left / size >= n;
+}
+
+/* --- nufft_sort --- */
+
+int gpu_nufft_sort_scratch(const struct gpu_call *call, size_t *size)
+{
+    struct nufft n;
+    int status = open_job(&n, call, call->values[SORT_JOB].bytes);
+    *size = n.end;
+    return status;
+}
+
+/* What a sort runs: a text of points, and one that does not know them. */
+struct sort {
+    const struct gpu_call *call;
+    struct gpu_variant *points, *scan;
+    uint32_t group;
+};
+
+/* Counts to the sums of those before them. */
+static int sum_up(const struct nufft *n, const struct sort *s)
+{
+    const struct gpu_call *call = s->call;
+    const hcy_value *sorted = &call->values[SORT_SORTED];
+    uint32_t n_sums = (uint32_t)n->n_sums;
+    struct gpu_grid scans = { { n_sums, 1 }, s->group, 0 }, one = { { 1, 1 }, s->group, 0 };
+    int status = GPU_STEP(call, s->scan, "gpu_nufft_sums", &scans, GPU_BYTES(n->at), gpu_at(sorted, n->counts),
+                          gpu_at(sorted, n->sums), gpu_at(sorted, 0));
+    if (!status)
+        status = GPU_STEP(call, s->scan, "gpu_nufft_places", &one, GPU_BYTES(n_sums), gpu_at(sorted, n->sums));
+    if (!status)
+        status = GPU_STEP(call, s->scan, "gpu_nufft_starts", &scans, GPU_BYTES(n->at), gpu_at(sorted, n->counts),
+                          gpu_at(sorted, n->sums));
+    return status;
+}
+
+/* How often all points are looked at to write some: measured on an H200, where 10^7 records of 32 bytes take 0.46 ms
+ * at once and 0.36 in three passes, those of 16 bytes 0.55 and 0.50 in two. */
+static uint32_t passes_of(const struct nufft *n, const struct gpu_call *call)
+{
+    bool at_once = call->kernel->ops->alone || n->at.n_points * n->record < 64u << 20;
+    return at_once ? 1 : n->record > 16 ? 3 : 2;
+}
+
+/* Many points, in two steps.  Tiles are as large as leaves no multiprocessor idle in the last round. */
+static int sort_many(const struct nufft *n, const struct sort *s, const hcy_value *const x[3])
+{
+    const struct gpu_call *call = s->call;
+    const hcy_value *sorted = &call->values[SORT_SORTED];
+    uint32_t units = call->kernel->ops->units, n_codes = 2 * n->n_buckets;
+    uint32_t tile = over(n->at.n_points, over(n->n_buckets, units) * units);
+    bool few_keys = n->at.n_keys <= SETTLE_BYTES / 4;
+    struct gpu_grid points = spread_over(call, n->at.n_points, SETTLERS, 1),
+                    keys = spread_over(call, n->at.n_keys, SETTLERS, 1),
+                    near = { { units, 1 }, SETTLERS, SETTLE_BYTES },
+                    tiles = { { over(n->at.n_points, tile), 1 }, SETTLERS, SETTLE_BYTES },
+                    buckets = { { n->n_buckets, 1 }, SETTLERS, SETTLE_BYTES };
+    int status = call->kernel->ops->zero(call->queue, sorted, n->cursors, n->end - n->cursors);
+    if (!status)
+        status = GPU_STEP(call, s->points, few_keys ? "gpu_nufft_count_near" : "gpu_nufft_count_many",
+                          few_keys ? &near : &points, GPU_BYTES(n->at), gpu_at(x[0], 0), gpu_at(x[1], 0),
+                          gpu_at(x[2], 0), gpu_at(sorted, n->counts), gpu_at(sorted, 0));
+    if (!status)
+        status = sum_up(n, s);
+    if (!status)
+        status = GPU_STEP(call, s->points, "gpu_nufft_buckets", &keys, GPU_BYTES(n->at), gpu_at(sorted, n->counts),
+                          gpu_at(sorted, n->codes), gpu_at(sorted, n->cursors), gpu_at(sorted, n->buckets));
+    if (!status)
+        status = GPU_STEP(call, s->points, "gpu_nufft_part", &tiles, GPU_BYTES(n->at), GPU_BYTES(tile),
+                          GPU_BYTES(n_codes), gpu_at(x[0], 0), gpu_at(x[1], 0), gpu_at(x[2], 0),
+                          gpu_at(sorted, n->codes), gpu_at(sorted, n->cursors), gpu_at(sorted, n->records));
+    if (!status)
+        status = GPU_STEP(call, s->points, "gpu_nufft_settle", &buckets, GPU_BYTES(n->at), gpu_at(sorted, n->counts),
+                          gpu_at(sorted, n->buckets), gpu_at(sorted, 0), gpu_at(sorted, n->records),
+                          gpu_at(&call->values[SORT_REPORT], 0));
+    return status;
+}
+
+static int run_sort(const struct nufft *n, const struct sort *s)
+{
+    const struct gpu_call *call = s->call;
+    const hcy_value *x[3], *sorted = &call->values[SORT_SORTED];
+    struct gpu_grid points = spread_over(call, n->at.n_points, s->group, 1),
+                    keys = spread_over(call, n->at.n_keys, s->group, 1);
+    for (uint32_t d = 0; d < 3; d++)
+        x[d] = &call->values[SORT_X + (d < n->job->dim ? n->job->dim - 1 - d : 0)];
+    int status = GPU_STEP(call, s->scan, "gpu_nufft_begin", &keys, GPU_BYTES(n->at),
+                          gpu_at(sorted, n->counts), gpu_at(sorted, 0));
+    if (status || n->n_buckets)
+        return status ? status : sort_many(n, s, x);
+    if (!status)
+        status = GPU_STEP(call, s->points, "gpu_nufft_count", &points, GPU_BYTES(n->at), gpu_at(x[0], 0),
+                          gpu_at(x[1], 0), gpu_at(x[2], 0), gpu_at(sorted, n->counts),
+                          gpu_at(sorted, n->ranks), gpu_at(sorted, 0));
+    if (!status)
+        status = sum_up(n, s);
+    uint32_t passes = passes_of(n, call), each = over(n->at.n_keys, passes);
+    for (uint32_t first = 0; !status && first < n->at.n_keys; first += each)
+        status = GPU_STEP(call, s->points, "gpu_nufft_scatter", &points, GPU_BYTES(n->at), GPU_BYTES(first),
+                          GPU_BYTES(each), gpu_at(x[0], 0), gpu_at(x[1], 0), gpu_at(x[2], 0),
+                          gpu_at(sorted, n->counts), gpu_at(sorted, n->ranks), gpu_at(sorted, 0),
+                          gpu_at(sorted, n->records), gpu_at(&call->values[SORT_REPORT], 0));
+    return status;
+}
+
+int gpu_nufft_sort_launch(const struct gpu_call *call)
+{
+    struct nufft n;
+    struct sort s = { .call = call, .group = gpu_group(call, GPU_NUFFT_GROUP) };
+    char options[GPU_OPTIONS_BYTES];
+    const hcy_nufft_job *job = call->values[SORT_JOB].bytes;
+    bool wide = job->flags & HCY_NUFFT_WIDE_POINTS || job->precision == HCY_F64;
+    int status = open_job(&n, call, job);
+    if (status)
+        return status;
+    for (uint32_t d = 0; d < job->dim; d++)
+        if (!holds(&call->values[SORT_X + d], (size_t)job->n_points, wide ? 8 : 4))
+            return hcy_fail(HCY_EINVAL, "nufft_sort: coordinates %u are fewer than the job's points", d);
+    if (!holds(&call->values[SORT_SORTED], 1, n.end) ||
+        !holds(&call->values[SORT_REPORT], 1, sizeof(hcy_nufft_report)))
+        return hcy_fail(HCY_EINVAL, "nufft_sort: the buffers are too small");
+    int used = options_of(&n, n.n_buckets ? SETTLERS : s.group, options);
+    snprintf(options + used, sizeof options - (size_t)used, " -DPOINT=%s -DBUCKET=%u", wide ? "double" : "float",
+             SETTLED);
+    status = gpu_variant_get(call->kernel, n.n_buckets ? gpu_text_nufft_settle : gpu_text_nufft_sort, options,
+                             &s.points);
+    snprintf(options, sizeof options, "-DGROUP_SIZE=%u", s.group);
+    if (!status)
+        status = gpu_variant_get(call->kernel, gpu_text_nufft_scan, options, &s.scan);
+    return status ? status : run_sort(&n, &s);
+}
+
+/* --- nufft_spread, nufft_interp --- */
+
+static int open_move(struct nufft *n, const struct gpu_call *call, bool spreads, struct gpu_variant **v)
+{
+    const hcy_value *values = call->values;
+    size_t strengths, grids;
+    char options[GPU_OPTIONS_BYTES];
+    int status = open_job(n, call, values[MOVE_JOB].bytes);
+    if (status)
+        return status;
+    size_t complex_ = 2 * n->real;
+    if (!holds(&values[MOVE_SORTED], 1, n->end))
+        return hcy_fail(HCY_EINVAL, "nufft: the points were not sorted, or for another job");
+    if (hcy_size_mul(&strengths, (size_t)n->at.n_points, call->items) ||
+        hcy_size_mul(&grids, (size_t)n->at.cells, call->items) ||
+        !holds(&values[spreads ? MOVE_FROM : MOVE_TO], strengths, complex_) ||
+        !holds(&values[spreads ? MOVE_TO : MOVE_FROM], grids, complex_) ||
+        !holds(&values[MOVE_TABLE], HCY_NUFFT_COEFS(n->job->width) * HCY_NUFFT_MAX_WIDTH, n->real))
+        return hcy_fail(HCY_EINVAL, "nufft: strengths, grid or window are smaller than the job says");
+    gpu_shape_for(&n->shape, n->job, call->kernel->ops->units, call->items, spreads);
+    n->at.range = n->shape.range;
+    const struct gpu_shape *s = &n->shape;
+    int used = options_of(n, s->group, options);
+    snprintf(options + used, sizeof options - (size_t)used,
+             " -DWIDTH=%uu -DPARTS=%u -DBATCH=%u -DVECTORS=%u -DSPREADS=%d -DRESIDENT=%u", n->job->width, s->parts,
+             s->batch, s->vectors, spreads, s->resident);
+    return gpu_variant_get(call->kernel, s->resident ? gpu_text_nufft_pencil : gpu_text_nufft, options, v);
+}
+
+/* A group a range of points and some vectors. */
+static struct gpu_grid move_grid(const struct nufft *n, size_t vectors)
+{
+    uint32_t rows = over(vectors, n->shape.vectors);
+    return (struct gpu_grid){ { over(n->at.n_points, n->at.range), rows }, n->shape.group, 0 };
+}
+
+/* Up to MOST_ROWS vectors, from the `done`-th on. */
+static int move_rows(const struct nufft *n, const struct gpu_call *call, struct gpu_variant *v, bool spreads,
+                     size_t done)
+{
+    const hcy_value *values = call->values;
+    size_t rows = call->items - done < MOST_ROWS ? call->items - done : MOST_ROWS, complex_ = 2 * n->real;
+    struct gpu_nufft at = n->at;
+    struct gpu_grid grid = move_grid(n, rows);
+    size_t points = done * n->at.n_points * complex_, cells = done * n->at.cells * complex_;
+    at.vectors = (uint32_t)rows;
+    return GPU_STEP(call, v, spreads ? "gpu_nufft_spread" : "gpu_nufft_interp", &grid, GPU_BYTES(at),
+                    gpu_at(&values[MOVE_SORTED], n->records), gpu_at(&values[MOVE_TABLE], 0),
+                    gpu_at(&values[MOVE_FROM], spreads ? points : cells),
+                    gpu_at(&values[MOVE_TO], spreads ? cells : points));
+}
+
+int gpu_nufft_interp_launch(const struct gpu_call *call)
+{
+    struct nufft n;
+    struct gpu_variant *v;
+    int status = open_move(&n, call, false, &v);
+    for (size_t done = 0; !status && done < call->items && n.at.n_points; done += MOST_ROWS)
+        status = move_rows(&n, call, v, false, done);
+    return status;
+}
+
+/* Fixed order: the vectors' exponents, then their grids of 64-bit integers. */
+static int fixed_scratch(const struct nufft *n, size_t items, size_t *grids, size_t *size)
+{
+    int status = hcy_size_mul(size, items, (size_t)n->at.cells);
+    if (!status)
+        status = hcy_size_mul(size, *size, 16);
+    *grids = (items * 4 + 255) / 256 * 256;
+    return status ? status : hcy_size_add(size, *size, *grids);
+}
+
+int gpu_nufft_spread_scratch(const struct gpu_call *call, size_t *size)
+{
+    struct nufft n;
+    size_t grids;
+    int status = open_job(&n, call, call->values[MOVE_JOB].bytes);
+    *size = 0;
+    return status || !n.fixed ? status : fixed_scratch(&n, call->items, &grids, size);
+}
+
+static int spread_fixed(const struct nufft *n, const struct gpu_call *call, struct gpu_variant *v)
+{
+    const hcy_value *values = call->values, *scratch = &values[MOVE_SCRATCH], *sorted = &values[MOVE_SORTED];
+    uint32_t rows = (uint32_t)call->items;
+    size_t grids, size;
+    struct gpu_grid points = spread_over(call, 2 * n->at.n_points, n->shape.group, rows),
+                    cells = spread_over(call, 2 * n->at.cells, n->shape.group, rows),
+                    grid = move_grid(n, call->items);
+    struct gpu_nufft at = n->at;
+    int status = call->items <= MOST_ROWS ? fixed_scratch(n, call->items, &grids, &size) : HCY_ERANGE;
+    if (status || !holds(scratch, 1, size))
+        return hcy_fail(status ? status : HCY_EINVAL, "nufft_spread: %zu vectors at once in fixed order",
+                        call->items);
+    at.vectors = rows;
+    status = call->kernel->ops->zero(call->queue, scratch, 0, size);
+    if (!status)
+        status = GPU_STEP(call, v, "gpu_nufft_largest", &points, GPU_BYTES(n->at.n_points),
+                          gpu_at(&values[MOVE_FROM], 0), gpu_at(scratch, 0));
+    if (!status)
+        status = GPU_STEP(call, v, "gpu_nufft_spread", &grid, GPU_BYTES(at), gpu_at(sorted, n->records),
+                          gpu_at(&values[MOVE_TABLE], 0), gpu_at(&values[MOVE_FROM], 0),
+                          gpu_at(scratch, grids), gpu_at(sorted, 0), gpu_at(scratch, 0));
+    if (!status)
+        status = GPU_STEP(call, v, "gpu_nufft_floating", &cells, GPU_BYTES(n->at), gpu_at(sorted, 0),
+                          gpu_at(scratch, 0), gpu_at(scratch, grids), gpu_at(&values[MOVE_TO], 0));
+    return status;
+}
+
+int gpu_nufft_spread_launch(const struct gpu_call *call)
+{
+    struct nufft n;
+    struct gpu_variant *v;
+    int status = open_move(&n, call, true, &v);
+    if (status)
+        return status;
+    if (n.fixed && n.at.n_points)
+        return spread_fixed(&n, call, v);
+    status = call->kernel->ops->zero(call->queue, &call->values[MOVE_TO], 0,
+                                     call->items * (size_t)n.at.cells * 2 * n.real);
+    for (size_t done = 0; !status && done < call->items && n.at.n_points; done += MOST_ROWS)
+        status = move_rows(&n, call, v, true, done);
+    return status;
+}
+
+/* Kernels that need no memory of their own. */
+int gpu_nufft_no_scratch(const struct gpu_call *call, size_t *size)
+{
+    (void)call;
+    *size = 0;
+    return 0;
+}
+
+/* --- nufft_crop, nufft_pad, nufft_scale --- */
+
+static int cut_variant(const struct gpu_call *call, const hcy_nufft_job *job, uint32_t group,
+                       struct gpu_variant **v)
+{
+    char options[GPU_OPTIONS_BYTES];
+    snprintf(options, sizeof options, "-DGROUP_SIZE=%u -DREAL=%s", group,
+             job->precision == HCY_F64 ? "double" : "float");
+    return gpu_variant_get(call->kernel, gpu_text_nufft_cut, options, v);
+}
+
+/* Few items a row where there are rows enough to fill a device, and groups side by side where there are not. */
+static struct gpu_grid cut_grid(const struct gpu_call *call, uint64_t rows, uint64_t columns, uint32_t *row_items)
+{
+    uint32_t group = gpu_group(call, GPU_NUFFT_GROUP), share = group < 32 ? group : 32;
+    uint64_t enough = (uint64_t)call->kernel->ops->units * 2048;
+    while (share < group && share < columns && rows * share < enough)
+        share *= 2;
+    uint64_t high = (rows + group / share - 1) / (group / share);
+    struct gpu_grid grid = spread_over(call, columns, share, (uint32_t)(high < MOST_ROWS ? high : MOST_ROWS));
+    grid.group = group;
+    if (rows * share >= enough)
+        grid.groups[0] = 1;
+    *row_items = share;
+    return grid;
+}
+
+static int cut(const struct gpu_call *call, bool crops)
+{
+    const hcy_value *values = call->values;
+    const hcy_nufft_job *job = values[CUT_JOB].bytes;
+    struct nufft n = { 0 };
+    struct gpu_variant *v;
+    struct gpu_nufft_cut c = { .items = (uint32_t)call->items,
+                               .dim = job->dim,
+                               .fft_order = (job->flags & HCY_NUFFT_FFT_ORDER) != 0 };
+    uint32_t group = gpu_group(call, GPU_NUFFT_GROUP);
+    size_t factors = 0, modes = call->items, grids;
+    int status = is_good(job) ? set_axes(&n, job) : hcy_fail(HCY_EINVAL, "nufft: a job that is none");
+    for (uint32_t d = 0; !status && d < 3; d++) {
+        bool there = d + job->dim >= 3;
+        uint32_t axis = there ? d + job->dim - 3 : 0;
+        c.modes[d] = there ? job->modes[axis] : 1;
+        c.grid[d] = there ? job->grid[axis] : 1;
+        c.factors[d] = factors;
+        factors += there ? c.modes[d] : 0;
+        status = hcy_size_mul(&modes, modes, (size_t)c.modes[d]);
+    }
+    if (status)
+        return status;
+    size_t real = job->precision == HCY_F64 ? 8 : 4;
+    if (hcy_size_mul(&grids, (size_t)n.at.cells, call->items) ||
+        !holds(&values[crops ? CUT_FROM : CUT_TO], grids, 2 * real) ||
+        !holds(&values[crops ? CUT_TO : CUT_FROM], modes, 2 * real) ||
+        !holds(&values[CUT_FACTORS], factors, real))
+        return hcy_fail(HCY_EINVAL, "nufft: grid, modes or factors are smaller than the job says");
+    uint64_t *along = crops ? c.modes : c.grid, rows = call->items * along[0] * along[1];
+    struct gpu_grid grid = cut_grid(call, rows, along[2], &c.row_items);
+    status = cut_variant(call, job, group, &v);
+    return status ? status
+                  : GPU_STEP(call, v, crops ? "gpu_nufft_crop" : "gpu_nufft_pad", &grid, GPU_BYTES(c),
+                             gpu_at(&values[CUT_FROM], 0), gpu_at(&values[CUT_FACTORS], 0),
+                             gpu_at(&values[CUT_TO], 0));
+}
+
+int gpu_nufft_crop_launch(const struct gpu_call *call)
+{
+    return cut(call, true);
+}
+
+int gpu_nufft_pad_launch(const struct gpu_call *call)
+{
+    return cut(call, false);
+}
+
+int gpu_nufft_scale_launch(const struct gpu_call *call)
+{
+    const hcy_value *values = call->values;
+    const hcy_nufft_job *job = values[CUT_JOB].bytes;
+    struct gpu_variant *v;
+    uint32_t group = gpu_group(call, GPU_NUFFT_GROUP), conjugate = job->sign < 0;
+    size_t complex_ = job->precision == HCY_F64 ? 16 : 8, n = (size_t)job->n_points, all;
+    if (hcy_size_mul(&all, n, call->items) || !holds(&values[CUT_FROM], all, complex_) ||
+        !holds(&values[CUT_TO], all, complex_) || !holds(&values[CUT_FACTORS], n, complex_))
+        return hcy_fail(HCY_EINVAL, "nufft_scale: the buffers are smaller than the job says");
+    int status = cut_variant(call, job, group, &v);
+    for (size_t done = 0; !status && done < call->items; done += MOST_ROWS) {
+        size_t rows = call->items - done < MOST_ROWS ? call->items - done : MOST_ROWS;
+        struct gpu_grid grid = spread_over(call, n, group, (uint32_t)rows);
+        status = GPU_STEP(call, v, "gpu_nufft_scale", &grid, GPU_BYTES(job->n_points), GPU_BYTES(conjugate),
+                          gpu_at(&values[CUT_FROM], done * n * complex_), gpu_at(&values[CUT_FACTORS], 0),
+                          gpu_at(&values[CUT_TO], done * n * complex_));
+    }
+    return status;
+}

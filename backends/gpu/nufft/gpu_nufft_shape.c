@@ -1,0 +1,258 @@
+/* gpu_nufft_shape.c - how large pencils and slabs of non-uniform FFTs are, and how a group shares a piece of the grid:
+ * what costs least.
+ *
+ * There are two forms: spread_interp.cl holds a piece by columns and adds products to it, pencil.cl holds it in tensor
+ * cores.  Points are sorted for spreading and interpolation alike, so both have the same pencils and slabs.  Costs are
+ * milliseconds of 10^7 points on an H200, about.
+ */
+#include "gpu_priv.h"
+
+#include <math.h>
+
+/* Of a number of a piece: integers of 64 bits are summed where the order of points shall not count. */
+static uint32_t real_words(const hcy_nufft_job *job)
+{
+    return job->precision == HCY_F64 || job->flags & HCY_NUFFT_FIXED_ORDER ? 2 : 1;
+}
+
+/* Points of a slab. */
+static double slab_points(const struct gpu_shape *s, const hcy_nufft_job *job)
+{
+    double cells = 1;
+    for (uint32_t d = 0; d < job->dim; d++)
+        cells *= (double)job->grid[d];
+    return (double)job->n_points / cells * s->zs * (job->dim > 1 ? s->xb : 1) * (job->dim > 2 ? s->yb : 1);
+}
+
+/* Points of uniform density: those of a slab that has some, and planes that come and go with it, all of them if there
+ * are none in the slabs beside it. */
+static double planes_of(const struct gpu_shape *s, const hcy_nufft_job *job, double *many)
+{
+    double points = slab_points(s, job), some = 1 - exp(-points), all = s->zs + job->width - 1.0;
+    *many = points / some;
+    return s->zs / some < all ? s->zs / some : all;
+}
+
+/* Pieces of these sizes are no longer than their axis and a cell. */
+static bool fits(const hcy_nufft_job *job, uint32_t x, uint32_t y, uint32_t z)
+{
+    const uint32_t sizes[3] = { z, x, y };
+    for (uint32_t d = 0; d < job->dim; d++) /* the ring's axis is the job's first; x is its last */
+        if (sizes[d == 0 ? 0 : job->dim - d] > job->grid[d] + 1)
+            return false;
+    return true;
+}
+
+/* --- Columns --- */
+
+static uint32_t slots_of(const struct gpu_shape *s, uint32_t dim, uint32_t width, uint32_t *part)
+{
+    uint32_t columns = (dim > 1 ? s->xb + width - 1 : 1) * (dim > 2 ? s->yb + width - 1 : 1);
+    *part = (s->zs + width - 1 + s->parts - 1) / s->parts;
+    return (columns * s->parts + s->group - 1) / s->group;
+}
+
+/* Registers for the pieces of an item. */
+#define MOST_WORDS(shape) ((shape)->group < 256 ? 96u : 140u)
+/* Near memory for the sums of a batch. */
+#define MOST_SUMS 40000u
+
+/* How many vectors a group takes at once. */
+static uint32_t vectors_of(const struct gpu_shape *s, const hcy_nufft_job *job, size_t items, bool spreads)
+{
+    uint32_t part, slots = slots_of(s, job->dim, job->width, &part);
+    uint32_t words = real_words(job), v = 1;
+    while (s->group > 1 && v < 4 && v < items && 2 * v * slots * part * 2 * words <= MOST_WORDS(s) &&
+           (spreads || 2 * v * s->batch * (s->group + 1) * 2 * words * 4 <= MOST_SUMS))
+        v *= 2;
+    return v;
+}
+
+/* Instructions of a point, per 32 lanes, counted in what NVIDIA's compiler makes of spread_interp.cl: the slots', its
+ * weights', and its part of a slab's coming and going and of the sort's keys.  Doubles take two where they are
+ * calculated with.  0 if registers do not hold the slots. */
+static double cost(const struct gpu_shape *s, const hcy_nufft_job *job)
+{
+    uint32_t part, slots = slots_of(s, job->dim, job->width, &part), real = real_words(job);
+    double warps = s->group / 32.0, w = job->width, points = slab_points(s, job);
+    if (slots * part * 2 * real > MOST_WORDS(s))
+        return 0;
+    double add = warps * (slots * (2.0 * part * real + 2 * real + 4) + part * real / 4.0 + 12);
+    double weights = s->batch >= s->group ? job->dim * (w * (w + 2) * real * 0.7 + 9 * w) / 32
+                                          : job->dim * w * ((w + 2) * (1 + real) + 40) / 64;
+    double slab = warps * (s->zs * (12 + slots * (5.0 + 2 * real)) + 4 * part + 25);
+    return (real == 2 ? 0.03 : 0.02) * (add + weights + slab / (points > 1 ? points : 1) + 3 / points);
+}
+
+static void keep_cheaper(struct gpu_shape *best, double *least, const struct gpu_shape *s, double now)
+{
+    if (!(now > 0) || (*least > 0 && now >= *least))
+        return;
+    *least = now;
+    *best = *s;
+}
+
+/* Where points are few, adding to the grid is most of it: what that takes more than the instructions counted above. */
+static double cost_of_adding(const struct gpu_shape *s, const hcy_nufft_job *job)
+{
+    double many, planes = planes_of(s, job, &many), halo = job->width - 1.0;
+    return 0.05 * planes * (job->dim > 1 ? s->xb + halo : 1) * (job->dim > 2 ? s->yb + halo : 1) / many;
+}
+
+/* The cheapest shape, and its cost. */
+static struct gpu_shape choose(const hcy_nufft_job *job, double *least)
+{
+    static const uint32_t pencils[3][6][2] = {
+        { { 1, 1 } },
+        { { 2, 1 }, { 4, 1 }, { 8, 1 }, { 16, 1 }, { 26, 1 } },
+        { { 2, 2 }, { 2, 4 }, { 4, 2 }, { 4, 4 }, { 8, 4 }, { 8, 8 } }
+    };
+    static const uint32_t slabs[] = { 2, 4, 8, 16, 26 };
+    struct gpu_shape best = { 2, 2, 2, 256, 8, 1, 1, 0, 0 }, s = { .vectors = 1 };
+    uint32_t halo = job->width - 1;
+    for (int i = 0; i < 6 && pencils[job->dim - 1][i][0]; i++)
+        for (int k = 0; k < 5; k++)
+            for (s.group = 32; s.group <= 256; s.group *= 2)
+                for (s.parts = 1; s.parts <= 32; s.parts *= 2) {
+                    s.xb = pencils[job->dim - 1][i][0];
+                    s.yb = pencils[job->dim - 1][i][1];
+                    s.zs = slabs[k];
+                    s.batch = s.group > 64 ? 8 : 64 / s.group * 16;
+                    if (s.parts <= s.zs + halo && fits(job, s.xb + halo, s.yb + halo, s.zs + halo))
+                        keep_cheaper(&best, least, &s, cost(&s, job));
+                }
+    return best;
+}
+
+/* A processor runs a piece in sequence, planes side by side in its vectors. */
+static struct gpu_shape alone(const hcy_nufft_job *job)
+{
+    uint32_t halo = job->width - 1, ring = (job->width + (job->dim == 1 ? 31 : 1) + 7) / 8 * 8;
+    struct gpu_shape s = { 4, 4, ring - halo, 1, 16, 1, 1, 0, 0 }, small = { 2, 2, 2, 1, 16, 1, 1, 0, 0 };
+    return fits(job, 4 + halo, 4 + halo, ring) ? s : small;
+}
+
+/* --- Products --- */
+
+/* Near memory of a group, static: what any device has. */
+#define MOST_NEAR 49152u
+/* Registers of an item for its pieces; of a lane of each of a multiprocessor's quarters. */
+#define MOST_PIECE(job) ((job)->precision == HCY_F64 ? 160u : 96u)
+#define REGISTERS       512u
+/* Waves of groups, at least: the last one is not full. */
+#define WAVES 8u
+
+/* Tiles of 8 columns, tiles of 8 planes, rows, rows of a warp. */
+struct tiles {
+    uint32_t m, n, rows, mine;
+};
+
+static struct tiles tiles_of(const struct gpu_shape *s, const hcy_nufft_job *job)
+{
+    uint32_t warps = s->group / 32, halo = job->width - 1;
+    struct tiles t = { (s->xb + halo + 7) / 8, (s->zs + halo + 7) / 8, job->dim > 2 ? s->yb + halo : 1, 0 };
+    if (job->dim == 1) /* a slab is folded: 8 columns of n tiles each */
+        t = (struct tiles){ 1, job->width > 9 ? 2 : 1, 1, 0 };
+    t.mine = (t.rows + warps - 1) / warps;
+    return t;
+}
+
+/* Registers for the pieces: floats to interpolate from are two parts, but for narrow windows. */
+static uint32_t piece_words(const struct gpu_shape *s, const hcy_nufft_job *job, bool spreads)
+{
+    struct tiles t = tiles_of(s, job);
+    bool two = job->precision == HCY_F64 || (!spreads && job->width > GPU_NUFFT_NARROW);
+    return s->vectors * t.m * t.mine * t.n * 4 * (two ? 2 : 1);
+}
+
+static size_t near_bytes(const struct gpu_shape *s, const hcy_nufft_job *job, bool spreads)
+{
+    struct tiles t = tiles_of(s, job);
+    size_t real = 4 * real_words(job), rows = 8 * (job->dim > 1 ? t.m + t.n : 2 * t.n) + t.mine * s->group / 32;
+    size_t point = (rows * real + 15) / 16 * 16 + 64 + 20 + s->vectors * 2 * real * (spreads ? 1 : s->group / 32);
+    return s->batch * point + HCY_NUFFT_COEFS(job->width) * (job->width + 3) * real;
+}
+
+/* As many warps as hold the piece. */
+static void set_warps(struct gpu_shape *s, const hcy_nufft_job *job, bool spreads)
+{
+    for (s->group = 32; s->group < 256 && job->dim > 2 && piece_words(s, job, spreads) > MOST_PIECE(job);)
+        s->group += 32;
+}
+
+/* Of points of uniform density: those that are alone in a slab cost it all. */
+static double pencil_cost(const struct gpu_shape *s, const hcy_nufft_job *job)
+{
+    struct tiles t = tiles_of(s, job);
+    double rows = t.mine * (s->group / 32);
+    double points = slab_points(s, job), many, planes = planes_of(s, job, &many);
+    double together = job->dim > 1 ? 8 : 4, products = many / together + 0.5, halo = job->width - 1;
+    double cells = planes * (job->dim > 1 ? s->xb + halo : 1) * t.rows;
+    bool wide = job->precision == HCY_F64, narrow = job->width <= GPU_NUFFT_NARROW;
+    double product = wide ? 0.45 : narrow ? 0.17 : 0.3, cell = wide ? 0.065 : 0.012;
+    return ((products > 1 ? products : 1) * t.m * t.n * rows * product + cells * cell + 1.2) / many +
+           0.05 * log2(1 + 64 / points) + (wide ? 0 : 0.1);
+}
+
+/* The cheapest shape, and its cost: columns and planes fill their tiles. */
+static struct gpu_shape choose_pencil(const hcy_nufft_job *job, double *least)
+{
+    static const uint32_t rows[] = { 1, 2, 3, 4, 5, 6, 8, 10 };
+    struct gpu_shape best = { .vectors = 1 }, s = { .group = 32, .vectors = 1, .resident = 1 };
+    uint32_t halo = job->width - 1;
+    for (uint32_t m = 1; m <= (job->dim > 1 ? 3 : 1); m++)
+        for (uint32_t n = 1; n <= 3; n++)
+            for (int i = 0; i < (job->dim > 2 ? 8 : 1); i++) {
+                uint32_t planes = job->dim == 1 ? (job->width > 9 ? 128 : 64) : 8 * n;
+                if ((job->dim > 1 && 8 * m <= halo) || planes <= halo || !fits(job, 8 * m, rows[i] + halo, planes))
+                    continue;
+                s.xb = job->dim > 1 ? 8 * m - halo : 1;
+                s.yb = rows[i];
+                s.zs = planes - halo;
+                set_warps(&s, job, true);
+                keep_cheaper(&best, least, &s, pencil_cost(&s, job));
+            }
+    return best;
+}
+
+/* What a direction makes of a pencil. */
+static void share(struct gpu_shape *s, const hcy_nufft_job *job, uint32_t units, size_t items, bool spreads)
+{
+    bool wide = job->precision == HCY_F64;
+    uint32_t others = 72, warps; /* registers beside the pieces': compilers like more, but more warps gain more */
+    s->vectors = 1;
+    set_warps(s, job, spreads);
+    while (s->vectors < 4 && s->vectors < items && 2 * piece_words(s, job, spreads) <= MOST_PIECE(job))
+        s->vectors *= 2;
+    for (s->batch = s->group; s->batch > 32 && near_bytes(s, job, spreads) > MOST_NEAR;)
+        s->batch -= 32;
+    warps = 4 * (REGISTERS / (piece_words(s, job, spreads) + others));
+    s->resident = (warps < 32 ? warps : 32) / (s->group / 32);
+    s->resident = s->resident ? s->resident : 1;
+    uint64_t range = job->n_points / ((uint64_t)units * s->resident * WAVES);
+    /* What groups that run together take and add to shall stay in the device's cache, until their neighbours have. */
+    uint64_t top = wide ? 512 : job->dim > 2 ? 256 : 2048;
+    range = range > top ? top : range > 128 ? range : 128;
+    s->range = (uint32_t)((range + s->batch - 1) / s->batch * s->batch);
+}
+
+/* --- What is asked --- */
+
+struct gpu_shape gpu_shape_of(const struct gpu_ops *ops, const hcy_nufft_job *job)
+{
+    double least = 0, least_pencil = 0;
+    struct gpu_shape s = ops->alone ? alone(job) : choose(job, &least);
+    s.range = job->n_points > 1000000 ? 512 : 128; /* few enough to fill a device, many enough to be worth a ring */
+    if (ops->products < job->precision || (job->flags & HCY_NUFFT_FIXED_ORDER))
+        return s;
+    struct gpu_shape pencil = choose_pencil(job, &least_pencil);
+    return least_pencil > 0 && least_pencil < least + cost_of_adding(&s, job) ? pencil : s;
+}
+
+void gpu_shape_for(struct gpu_shape *s, const hcy_nufft_job *job, uint32_t units, size_t items, bool spreads)
+{
+    if (s->resident)
+        share(s, job, units, items, spreads);
+    else
+        s->vectors = vectors_of(s, job, items, spreads);
+}

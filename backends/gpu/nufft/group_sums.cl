@@ -1,0 +1,46 @@
+/* group_sums.cl - sums over a group's items: for scan.cl and settle.cl. */
+#ifdef SHUFFLE
+#define ROOM_TO_SUM ((GROUP_SIZE + 31) / 32)
+#else
+#define ROOM_TO_SUM GROUP_SIZE
+#endif
+
+/* Sums of the items before this one; all items' sum. */
+DEVICE u32 sum_before(NEAR u32 *room, u32 mine, u32 *all)
+{
+#if GROUP_SIZE == 1
+    (void)room;
+    *all = mine;
+    return 0;
+#elif defined SHUFFLE
+    u32 lane = ITEM % 32, sum = mine, before = 0;
+    UNROLL
+    for (u32 step = 1; step < 32; step *= 2) {
+        u32 more = SHUFFLE(sum, lane - step);
+        sum += lane >= step ? more : 0;
+    }
+    if (lane == 31)
+        room[ITEM / 32] = sum;
+    BARRIER();
+    *all = 0;
+    for (u32 w = 0; w < GROUP_SIZE / 32; w++) {
+        before += w < ITEM / 32 ? room[w] : 0;
+        *all += room[w];
+    }
+    BARRIER();
+    return before + sum - mine;
+#else
+    room[ITEM] = mine;
+    BARRIER();
+    for (u32 step = 1; step < GROUP_SIZE; step *= 2) {
+        u32 more = ITEM >= step ? room[ITEM - step] : 0;
+        BARRIER();
+        room[ITEM] += more;
+        BARRIER();
+    }
+    u32 before = room[ITEM] - mine;
+    *all = room[GROUP_SIZE - 1];
+    BARRIER();
+    return before;
+#endif
+}

@@ -1,0 +1,600 @@
+/* pencil.cl - between sorted points and the fine grid on tensor cores; spread_interp.cl without them.
+ *
+ * A group holds the piece of the grid that its points' windows reach in the ACCUMULATORS (spreading) or the operand A
+ * (interpolation) of matrix products: 8 MT columns along x and 8 NT planes of the ring, for each row along y of the
+ * pencil, which the group's warps share out.  Up to 8 points of one slab are a product:
+ *
+ *     spreading       piece[y] (16 x 8)  +=  x weights * strength, re and im (16 x 8 points) * z weights * y weight
+ *     interpolation   sums (16 x 8 points)  +=  piece[y] (16 x 8 planes) * z weights * y weight (8 x 8 points)
+ *
+ * and sums are multiplied by the x weights and added along x.  A plane stands at its number modulo RING, so that
+ * nothing in a register moves when points come to another slab: only planes that are left are added to the grid, or
+ * replaced.
+ *
+ * Each item finds the weights of a point, in rows that are shifted to the pencil's columns and the slab's planes, with
+ * zeros elsewhere.  What a lane holds of a product is the same for floats and doubles: of A rows G, G + 8 and columns
+ * T, T + 4; of B rows T, T + 4 and column G; of the sums rows G, G + 8 and columns 2 T, 2 T + 1 (G = lane / 4,
+ * T = lane % 4).  Tensor cores take floats of 11 bits: a float is two of them, and a product three;
+ * but for narrow windows.
+ */
+#define WARPS (GROUP_SIZE / 32)
+#define LANE (ITEM % 32)
+#define G (LANE / 4)
+#define T (LANE % 4)
+#define ROWS (DIM > 2 ? YB + WIDTH - 1 : 1)
+#define MINE ((ROWS + WARPS - 1) / WARPS) /* rows of a warp */
+#define ROW_OF(y) ((WARPS > 1 ? ITEM / 32 * MINE : 0) + (y))
+#define IS_ROW(y) ((MINE * WARPS == ROWS) || ROW_OF(y) < ROWS)
+#define RING (8 * NT)
+/* The plane of column j of a tile of sums: the few that a slab leaves behind are not in both sums of a lane. */
+#define COLUMN(j) ((j) / 2 + (j) % 2 * 4)
+
+/* On one axis a slab is folded into 8 columns of RING cells: there is no ring, and a window reaches two columns, the
+ * second one with the rest of its row of weights. */
+#if DIM == 1
+#define WX 8
+#define MT 1
+#define NT (WIDTH > 9 ? 2 : 1)
+#define REACHED RING
+#define HALVES 2
+#define AT_Z 0
+#else
+#define WX (XB + WIDTH - 1)
+#define MT ((WX + 7) / 8)
+#define NT ((REACHED + 7) / 8)
+#define REACHED (ZS + WIDTH - 1) /* planes that windows of a slab reach, of RING that there is room for */
+#define HALVES 1
+#define AT_Z (8 * MT)
+#endif
+#define TOGETHER (8 / HALVES) /* points that are added by a product */
+
+/* Weights of a point in near memory: columns, planes, rows.  How far apart points are is what keeps lanes from
+ * meeting in a bank. */
+#define AT_Y (AT_Z + HALVES * RING)
+#define ROOM_Y (DIM > 2 ? WHOLE(MINE * WARPS) : 0)
+#define UNITS ((AT_Y + ROOM_Y) * PRECISION / 4)
+#if PRECISION == 1 && !SPREADS
+#define APART ((UNITS | 1) * 4)
+#else
+#define APART ((UNITS + (6 - UNITS % 4) % 4) * 4 / PRECISION)
+#endif
+
+#if PRECISION == 2
+#define PAIR double2
+#define MOVED(x) (x)
+#else
+#define PAIR float2
+#define MOVED(x) MOVED_F32(x)
+#endif
+
+/* What of a complex number a lane has, spreading: of floats the real part of cell G in row G and the imaginary part in
+ * row G + 8, added to the grid as a pair.  Doubles are added one by one, at a cost of the 32-byte pieces that the lanes
+ * of one addition touch: rows of A are the doubles of 8 cells as they stand in the grid, so that 8 lanes add to 64
+ * bytes. */
+#define SINGLY (SPREADS && PRECISION == 2 && DIM > 1)
+#if SINGLY
+#define CELL_OF(h) (4 * (h) + G / 2)
+#define PART_OF(c, h) (G % 2 ? (c).y : (c).x)
+#else
+#define CELL_OF(h) G
+#define PART_OF(c, h) ((h) ? (c).y : (c).x)
+#endif
+#define IS_CELL(m, h) (8 * MT == WX || 8 * (m) + CELL_OF(h) < WX)
+
+struct ALIGNED near {
+    REAL weights[BATCH * APART], table[COEFS * PITCH];
+    PAIR c[VECTORS * BATCH * (SPREADS ? 1 : WARPS)]; /* strengths; sums of warps */
+    u32 key[BATCH], bin[BATCH][4];                   /* pencil, slab, number; one axis: slab, column, 0, number */
+};
+
+/* Where the group is: its first plane, and where that stands in the ring. */
+struct place {
+    u32 key, pencil[2], base, turn;
+};
+#define PLANE(here, q) ((here)->base + (q) - (here)->turn + ((q) < (here)->turn ? RING : 0))
+
+/* --- Products --- */
+
+/* Floats for a narrow window are rounded to 11 bits: it is worth no more. */
+#define ROUNDED (PRECISION == 1 && WIDTH <= GPU_NUFFT_NARROW)
+#if PRECISION == 2 || ROUNDED
+#if ROUNDED
+#define WORD u32
+#define WORD_OF(x) (AS_BITS32(x) + 0x1000)
+#define PRODUCT_OF PRODUCT_F11
+#else
+#define WORD double
+#define WORD_OF(x) (x)
+#define PRODUCT_OF PRODUCT_F64
+#endif
+#define PASSES 1
+struct a_part {
+    WORD v[4];
+};
+struct b_part {
+    WORD v[2];
+};
+DEVICE void set_a(struct a_part *a, int i, REAL x)
+{
+    a->v[i] = WORD_OF(x);
+}
+DEVICE void set_b(struct b_part *b, int i, REAL x)
+{
+    b->v[i] = WORD_OF(x);
+}
+DEVICE void multiply(int pass, REAL *c, const struct a_part *a, const struct b_part *b)
+{
+    (void)pass;
+    PRODUCT_OF(c, a->v, b->v);
+}
+#else
+#define PASSES 3
+struct a_part {
+    u32 high[4], low[4];
+};
+struct b_part {
+    u32 high[2], low[2];
+};
+#define SPLIT(part, i, x)                                          \
+    ((part)->high[i] = AS_BITS32(x) & 0xffffe000u,                 \
+     (part)->low[i] = AS_BITS32((x) - AS_FLOAT((part)->high[i])))
+DEVICE void set_a(struct a_part *a, int i, float x)
+{
+    SPLIT(a, i, x);
+}
+DEVICE void set_b(struct b_part *b, int i, float x)
+{
+    SPLIT(b, i, x);
+}
+DEVICE void multiply(int pass, float *c, const struct a_part *a, const struct b_part *b)
+{
+    if (pass == 0)
+        PRODUCT_F11(c, a->low, b->high);
+    else if (pass == 1)
+        PRODUCT_F11(c, a->high, b->low);
+    else
+        PRODUCT_F11(c, a->high, b->high);
+}
+#endif
+
+DEVICE REAL of_lane(REAL x, u32 lane)
+{
+#if PRECISION == 2
+    u64 bits = AS_BITS64(x);
+    return AS_DOUBLE((u64)SHUFFLE((u32)(bits >> 32), lane) << 32 | SHUFFLE((u32)bits, lane));
+#else
+    return AS_FLOAT(SHUFFLE(AS_BITS32(x), lane));
+#endif
+}
+
+/* A product waits for the one before it if both add to the same sums: of many, interpolation keeps those of floats'
+ * parts, or of every other row, apart where registers allow. */
+#define CHAINS (VECTORS * MT * HALVES > 2 || NT * MINE < 4 ? 1 : PASSES + ROUNDED)
+#define CHAIN_OF(k, y) ((ROUNDED ? (y) : (k) / MT) % CHAINS)
+
+/* --- Points --- */
+
+/* The group's warps have come here. */
+DEVICE void meet(void)
+{
+#if WARPS > 1
+    BARRIER();
+#else
+    LANES_BARRIER();
+#endif
+}
+
+/* Weights to a row of `length`, `by` < `most` from its start. */
+DEVICE void put_row(REAL *row, u32 by, u32 most, u32 length, NEAR REAL *to)
+{
+    UNROLL
+    for (int j = WIDTH; j < (int)length; j++)
+        row[j] = 0;
+    UNROLL
+    for (int step = 1; step < (int)most; step *= 2) {
+        UNROLL
+        for (int j = (int)length - 1; j >= 0; j--)
+            row[j] = by & step ? (j >= step ? row[j - step] : 0) : row[j];
+    }
+    UNROLL
+    for (int j = 0; j < (int)length; j++)
+        to[j] = row[j];
+}
+
+/* This item's point of the batch that begins at `at`, if there is one. */
+DEVICE struct record record_at(const struct record *records, u64 at, u64 last)
+{
+    return records[at + ITEM < last ? at + ITEM : last - 1];
+}
+
+/* A batch of points, one of an item: where they are, their weights and strengths (c, spreading). */
+DEVICE void take_points(const struct gpu_nufft *job, NEAR struct near *near, const struct record *r, u32 n,
+                        const PAIR *c)
+{
+    u32 p = ITEM;
+    meet();
+    if (p < n) {
+        NEAR REAL *weights = near->weights + p * APART;
+        u32 cell[DIM];
+        REAL t[DIM], rows[DIM][MOST_WEIGHTS];
+        UNROLL
+        for (int d = 0; d < DIM; d++) {
+            u64 place = place_of(r, d);
+            cell[d] = cell_of(job, d, place);
+            t[d] = t_of(job, d, place);
+        }
+        u32 slab = cell[Z] / ZS;
+#if DIM == 1
+        u32 at = cell[0] - slab * ZS;
+        near->key[p] = near->bin[p][0] = slab;
+        near->bin[p][1] = at / RING;
+        near->bin[p][2] = 0;
+        weights_of(near->table, t, 1, rows);
+        put_row(rows[0], at % RING, RING, 2 * RING, weights);
+#else
+        u32 x = cell[0] / XB, y = DIM > 2 ? cell[1] / YB : 0;
+        near->key[p] = (y * job->bins[0] + x) * job->slabs + slab;
+        near->bin[p][0] = x;
+        near->bin[p][1] = y;
+        near->bin[p][2] = slab;
+#if PRECISION == 1
+        weights_of(near->table, t, DIM, rows); /* each coefficient is read once */
+#define WEIGH(d)
+#else
+#define WEIGH(d) weights_of(near->table, t + (d), 1, rows + (d))
+#endif
+        WEIGH(0);
+        put_row(rows[0], cell[0] - x * XB, XB, 8 * MT, weights);
+        WEIGH(Z);
+        put_row(rows[Z], cell[Z] - slab * ZS, ZS, RING, weights + AT_Z);
+#if DIM > 2
+        WEIGH(1);
+        put_row(rows[1], cell[1] - y * YB, YB, ROOM_Y, weights + AT_Y);
+#endif
+#endif
+        near->bin[p][3] = r->number;
+#if SPREADS
+        EACH_VECTOR(v)
+            near->c[v * BATCH + p] = c[v];
+#endif
+    }
+    meet();
+}
+
+/* To the pencil and slab of a point. */
+DEVICE void go_to(const NEAR struct near *near, u32 p, struct place *here)
+{
+    here->key = near->key[p];
+    here->pencil[0] = near->bin[p][0];
+    here->pencil[1] = near->bin[p][1];
+    here->base = near->bin[p][2] * ZS;
+    here->turn = here->base % RING;
+}
+
+#define IS_SAME_PENCIL(near, p, here) \
+    ((here)->key != NO_KEY && (near)->bin[p][0] == (here)->pencil[0] && (near)->bin[p][1] == (here)->pencil[1])
+
+/* Place q of the ring in a row of planes. */
+DEVICE u32 in_row(const struct place *here, u32 q)
+{
+    return q - here->turn + (q < here->turn ? RING : 0);
+}
+
+/* The cell of a column of this lane, `own` of 8 (at a plane, on one axis), and a row, in a plane of the grid. */
+DEVICE u32 cell_at(const struct gpu_nufft *job, const struct place *here, int m, u32 own, int y, u32 plane)
+{
+    u32 column = DIM > 1 ? here->pencil[0] * XB + 8 * m + own : here->pencil[0] * ZS + own * RING + plane;
+    u32 row = DIM > 2 ? here->pencil[1] * YB + ROW_OF(0) : 0, end = job->n[0] * job->n[1];
+    int left = (int)(job->n[1] - row); /* rows before the axis's end */
+    return wrapped(column, job->n[0]) + row * job->n[0] + y * job->n[0] - (DIM > 2 && y >= left ? end : 0);
+}
+
+/* Bytes before a plane, as a number of its own: its cells are then reached by an instruction each. */
+DEVICE u64 offset_of(const struct gpu_nufft *job, u32 plane)
+{
+    return SETTLED64(DIM > 1 ? plane_at(job, plane) * sizeof(PAIR) : 0);
+}
+
+#if SPREADS
+/* The strengths of a point. */
+DEVICE void fetch(const struct gpu_nufft *job, const PAIR *strengths, const struct record *r, PAIR *c)
+{
+    EACH_VECTOR(v)
+    {
+        c[v].x = c[v].y = 0;
+        if (IS_VECTOR(job, v))
+            c[v] = strengths[v * job->n_points + r->number];
+    }
+}
+
+/* Tensor cores cut off what does not fit a float's sum, which the grid's additions round: what this many points were
+ * added to goes to the grid (1e-6 of it is lost by then, 4e-6 after 512 points). */
+#define IS_MUCH(added) (PRECISION == 1 && !ROUNDED && (added) >= 96)
+
+/* Sums of tile m and row y to cells of a plane. */
+DEVICE void put_sums(const struct gpu_nufft *job, const struct place *here, int m, int y, u32 plane, PAIR *cells,
+                     REAL a, REAL b)
+{
+#if SINGLY
+    if (IS_CELL(m, 0))
+        ATOMIC_ADD_F64((double *)(cells + cell_at(job, here, m, CELL_OF(0), y, plane)) + G % 2, a);
+    if (IS_CELL(m, 1))
+        ATOMIC_ADD_F64((double *)(cells + cell_at(job, here, m, CELL_OF(1), y, plane)) + G % 2, b);
+#else
+    if (IS_CELL(m, 0))
+        ATOMIC_ADD_PAIR((REAL *)(cells + cell_at(job, here, m, CELL_OF(0), y, plane)), MOVED(a), MOVED(b));
+#endif
+}
+
+/* Planes before `limit` to the grids. */
+DEVICE void put_planes(const struct gpu_nufft *job, const struct place *here, u32 limit,
+                       REAL piece[VECTORS][MT][MINE][NT][4], PAIR *grid)
+{
+    UNROLL
+    for (int i = 0; i < 2 * NT; i++) {
+        int n = i / 2, e = i % 2;
+        u32 plane = PLANE(here, 8 * n + COLUMN(2 * T + e));
+        if (plane >= limit || (RING > REACHED && plane - here->base >= REACHED)) /* beyond is nothing */
+            continue;
+        PAIR *cells = (PAIR *)((u8 *)grid + offset_of(job, plane));
+        UNROLL
+        for (int y = 0; y < MINE; y++) {
+            UNROLL
+            for (int m = 0; m < MT; m++) {
+                EACH_VECTOR(v)
+                {
+                    if (IS_ROW(y) && IS_VECTOR(job, v))
+                        put_sums(job, here, m, y, plane, cells + v * job->cells, piece[v][m][y][n][e],
+                                 piece[v][m][y][n][2 + e]);
+                    piece[v][m][y][n][e] = piece[v][m][y][n][2 + e] = 0;
+                }
+            }
+        }
+    }
+}
+
+/* Up to TOGETHER of n points from p on. */
+DEVICE void add_points(const NEAR struct near *near, const struct place *here, u32 p, u32 n,
+                       REAL piece[VECTORS][MT][MINE][NT][4])
+{
+    u32 other = DIM > 1 ? T + 4 : T, p0 = p + (T < n ? T : 0), p1 = p + (other < n ? other : 0);
+    const NEAR REAL *w0 = near->weights + p0 * APART, *w1 = near->weights + p1 * APART + (DIM > 1 ? 0 : RING);
+    REAL z0[NT], z1[NT];
+    struct a_part a[VECTORS][MT];
+    UNROLL
+    for (int i = 0; i < NT; i++) {
+        u32 at = AT_Z + in_row(here, 8 * i + COLUMN(G));
+        z0[i] = w0[at];
+        z1[i] = w1[at];
+    }
+    EACH_VECTOR(v)
+    {
+        PAIR c0 = near->c[v * BATCH + p0], c1 = near->c[v * BATCH + p1];
+        if (T >= n)
+            c0.x = c0.y = 0;
+        if (other >= n)
+            c1.x = c1.y = 0;
+        UNROLL
+        for (int m = 0; m < MT; m++) {
+            UNROLL
+            for (int h = 0; h < 2; h++) {
+                REAL x0 = DIM > 1 ? w0[8 * m + CELL_OF(h)] : G == near->bin[p0][1],
+                     x1 = DIM > 1 ? w1[8 * m + CELL_OF(h)] : G == near->bin[p1][1] + 1;
+                set_a(&a[v][m], h, x0 * PART_OF(c0, h));
+                set_a(&a[v][m], 2 + h, x1 * PART_OF(c1, h));
+            }
+        }
+    }
+    UNROLL
+    for (int y = 0; y < MINE; y++) {
+        REAL y0 = DIM > 2 ? w0[AT_Y + ROW_OF(y)] : 1, y1 = DIM > 2 ? w1[AT_Y + ROW_OF(y)] : 1;
+        UNROLL
+        for (int i = 0; i < NT; i++) {
+            struct b_part b;
+            set_b(&b, 0, z0[i] * y0);
+            set_b(&b, 1, z1[i] * y1);
+            EACH_VECTOR(v)
+            {
+                UNROLL
+                for (int k = 0; k < PASSES * MT; k++)
+                    multiply(k / MT, piece[v][k % MT][y][i], &a[v][k % MT], &b);
+            }
+        }
+    }
+}
+
+/* A range of points, GROUP the range, GROUP_Y the vectors. */
+KERNEL GROUPS_OF(GROUP_SIZE, RESIDENT)
+void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records), BUFFER(const REAL, table),
+                      BUFFER(const PAIR, strengths), BUFFER(PAIR, grids))
+{
+    OPEN(const struct record, records) OPEN(const REAL, table) OPEN(const PAIR, strengths) OPEN(PAIR, grids)
+    LOCAL struct near near[1];
+    const PAIR *given = strengths + job.n_points * FIRST_VECTOR;
+    PAIR *grid = grids + job.cells * FIRST_VECTOR;
+    u64 first = (u64)GROUP * job.range, last = first + job.range < job.n_points ? first + job.range : job.n_points;
+    struct place here = { NO_KEY, { 0, 0 }, 0, 0 };
+    u32 added = 0; /* points of the sums, about */
+    REAL piece[VECTORS][MT][MINE][NT][4];
+    UNROLL
+    for (int i = 0; i < VECTORS * MT * MINE * NT * 4; i++)
+        piece[i / (MT * MINE * NT * 4)][i / (MINE * NT * 4) % MT][i / (NT * 4) % MINE][i / 4 % NT][i % 4] = 0;
+    struct record mine = record_at(records, first, last), next = record_at(records, first + BATCH, last);
+    PAIR c[VECTORS];
+    fetch(&job, given, &mine, c);
+    take_table(near->table, table);
+    for (u64 at = first; at < last; at += BATCH) {
+        u32 n = last - at < BATCH ? (u32)(last - at) : BATCH;
+        take_points(&job, near, &mine, n, c);
+        mine = next; /* and strengths, which lie anywhere, are on their way while these points are added */
+        fetch(&job, given, &mine, c);
+        next = record_at(records, at + 2 * BATCH, last);
+        for (u32 chunk = 0; chunk < n; chunk += 32) {
+            u32 left = n - chunk < 32 ? n - chunk : 32, own = LANE < left ? near->key[chunk + LANE] : NO_KEY;
+            for (u32 i = 0; i < left;) {
+                u32 p = chunk + i, key = SHUFFLE(own, i), many = POPCOUNT(BALLOT(own == key) >> i);
+                if (key != here.key || IS_MUCH(added)) {
+                    int stay = key != here.key && IS_SAME_PENCIL(near, p, &here); /* planes that both reach */
+                    if (here.key != NO_KEY)
+                        put_planes(&job, &here, stay ? near->bin[p][2] * ZS : 0xffffffffu, piece, grid);
+                    added = stay ? added - added * ZS / REACHED : 0;
+                    go_to(near, p, &here);
+                }
+                NOT_UNROLLED
+                for (u32 j = 0; j < many; j += TOGETHER)
+                    add_points(near, &here, p + j, many - j, piece);
+                added += many;
+                i += many;
+            }
+        }
+    }
+    put_planes(&job, &here, 0xffffffffu, piece, grid);
+}
+#else
+/* Planes from `from` on, of those that the slab's windows reach. */
+DEVICE void get_planes(const struct gpu_nufft *job, const struct place *here, u32 from,
+                       struct a_part piece[VECTORS][MT][MINE][NT], const PAIR *grid)
+{
+    UNROLL
+    for (int i = 0; i < 2 * NT; i++) {
+        int n = i / 2, h = i % 2;
+        u32 plane = PLANE(here, 8 * n + 4 * h + T);
+        if (plane < from)
+            continue;
+        const PAIR *cells = (const PAIR *)((const u8 *)grid + offset_of(job, plane));
+        UNROLL
+        for (int y = 0; y < MINE; y++) {
+            UNROLL
+            for (int m = 0; m < MT; m++) {
+                const PAIR *cell = cells + cell_at(job, here, m, G, y, plane);
+                EACH_VECTOR(v)
+                {
+                    PAIR g;
+                    g.x = g.y = 0;
+                    if (IS_ROW(y) && IS_VECTOR(job, v))
+                        g = cell[v * job->cells];
+                    set_a(&piece[v][m][y][n], 2 * h, g.x);
+                    set_a(&piece[v][m][y][n], 2 * h + 1, g.y);
+                }
+            }
+        }
+    }
+}
+
+/* This warp's sums for up to 8 of n points from p on. */
+DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 p, u32 n,
+                       struct a_part piece[VECTORS][MT][MINE][NT])
+{
+    const NEAR REAL *w = near->weights + (p + (G < n ? G : 0)) * APART;
+    u32 p0 = p + (2 * T < n ? 2 * T : 0), p1 = p + (2 * T + 1 < n ? 2 * T + 1 : 0);
+    REAL sums[HALVES][CHAINS][VECTORS][MT][4];
+    UNROLL
+    for (int i = 0; i < HALVES * CHAINS * VECTORS * MT * 4; i++)
+        sums[i / (CHAINS * VECTORS * MT * 4)][i / (VECTORS * MT * 4) % CHAINS][i / (MT * 4) % VECTORS][i / 4 % MT]
+            [i % 4] = 0;
+    UNROLL
+    for (int i = 0; i < HALVES * NT; i++) {
+        u32 h = i / NT, at = AT_Z + h * RING, plane = i % NT * 8;
+        REAL z0 = w[at + in_row(here, plane + T)], z1 = w[at + in_row(here, plane + T + 4)];
+        UNROLL
+        for (int y = 0; y < MINE; y++) {
+            REAL wy = DIM > 2 ? w[AT_Y + ROW_OF(y)] : 1;
+            struct b_part b;
+            set_b(&b, 0, z0 * wy);
+            set_b(&b, 1, z1 * wy);
+            EACH_VECTOR(v)
+            {
+                UNROLL
+                for (int k = 0; k < PASSES * MT; k++)
+                    multiply(k / MT, sums[h][CHAIN_OF(k, y)][v][k % MT], &piece[v][k % MT][y][i % NT], &b);
+            }
+        }
+    }
+    UNROLL
+    for (int k = 1; k < CHAINS; k++) {
+        UNROLL
+        for (int i = 0; i < HALVES * VECTORS * MT * 4; i++) {
+            int h = i / (VECTORS * MT * 4), v = i / (MT * 4) % VECTORS, m = i / 4 % MT;
+            sums[h][0][v][m][i % 4] += sums[h][k][v][m][i % 4];
+        }
+    }
+    EACH_VECTOR(v)
+    {
+        REAL re0 = 0, re1 = 0, im0 = 0, im1 = 0;
+        UNROLL
+        for (int i = 0; i < HALVES * MT; i++) {
+            const REAL *sum = sums[i / MT][0][v][i % MT];
+            REAL x0 = DIM > 1 ? near->weights[p0 * APART + 8 * i + G] : G == near->bin[p0][1] + i,
+                 x1 = DIM > 1 ? near->weights[p1 * APART + 8 * i + G] : G == near->bin[p1][1] + i;
+            re0 += sum[0] * x0;
+            re1 += sum[1] * x1;
+            im0 += sum[2] * x0;
+            im1 += sum[3] * x1;
+        }
+        /* Along x: halves of what is left change lanes, so that one of four sums is in the end a lane's. */
+        u32 odd = G & 1, high = G & 2;
+        REAL re = odd ? re1 : re0, im = odd ? im1 : im0;
+        re += of_lane(odd ? re0 : re1, LANE ^ 4);
+        im += of_lane(odd ? im0 : im1, LANE ^ 4);
+        REAL sum = (high ? im : re) + of_lane(high ? re : im, LANE ^ 8);
+        sum += of_lane(sum, LANE ^ 16);
+        if (G < 4 && 2 * T + odd < n)
+            ((NEAR REAL *)&near->c[(ITEM / 32 * VECTORS + v) * BATCH + p + 2 * T + odd])[high / 2] = sum;
+    }
+}
+
+/* Of all warps, for this item's point. */
+DEVICE PAIR sum_of(const NEAR struct near *near, u32 v)
+{
+    PAIR sum = near->c[v * BATCH + ITEM];
+    UNROLL
+    for (int w = 1; w < WARPS; w++) {
+        PAIR more = near->c[(w * VECTORS + v) * BATCH + ITEM];
+        sum.x += more.x;
+        sum.y += more.y;
+    }
+    return sum;
+}
+
+KERNEL GROUPS_OF(GROUP_SIZE, RESIDENT)
+void gpu_nufft_interp(struct gpu_nufft job, BUFFER(const struct record, records), BUFFER(const REAL, table),
+                      BUFFER(const PAIR, grids), BUFFER(PAIR, strengths))
+{
+    OPEN(const struct record, records) OPEN(const REAL, table) OPEN(const PAIR, grids) OPEN(PAIR, strengths)
+    LOCAL struct near near[1];
+    PAIR *c = strengths + job.n_points * FIRST_VECTOR;
+    const PAIR *grid = grids + job.cells * FIRST_VECTOR;
+    u64 first = (u64)GROUP * job.range, last = first + job.range < job.n_points ? first + job.range : job.n_points;
+    struct place here = { NO_KEY, { 0, 0 }, 0, 0 };
+    struct a_part piece[VECTORS][MT][MINE][NT];
+    struct record mine = record_at(records, first, last);
+    take_table(near->table, table);
+    for (u64 at = first; at < last; at += BATCH) {
+        u32 n = last - at < BATCH ? (u32)(last - at) : BATCH;
+        take_points(&job, near, &mine, n, NULL_PTR);
+        if (PRECISION == 1)
+            mine = record_at(records, at + BATCH, last);
+        for (u32 chunk = 0; chunk < n; chunk += 32) {
+            u32 left = n - chunk < 32 ? n - chunk : 32, own = LANE < left ? near->key[chunk + LANE] : NO_KEY;
+            for (u32 i = 0; i < left;) {
+                u32 p = chunk + i, key = SHUFFLE(own, i), many = POPCOUNT(BALLOT(own == key) >> i);
+                if (key != here.key) {
+                    u32 from = IS_SAME_PENCIL(near, p, &here) ? here.base + RING : 0;
+                    go_to(near, p, &here);
+                    get_planes(&job, &here, from, piece, grid);
+                }
+                NOT_UNROLLED
+                for (u32 j = 0; j < many; j += 8)
+                    sum_points(near, &here, p + j, many - j, piece);
+                i += many;
+            }
+        }
+        meet();
+        EACH_VECTOR(v)
+            if (ITEM < n && IS_VECTOR(&job, v))
+                c[v * job.n_points + near->bin[ITEM][3]] = sum_of(near, v);
+        if (PRECISION == 2) /* a piece of doubles leaves it no registers */
+            mine = record_at(records, at + BATCH, last);
+    }
+}
+#endif

@@ -1,0 +1,149 @@
+/* command_records.c - the records of commands in flight, with the references they hold, used again: queues that run
+ * steadily allocate nothing.
+ *
+ * A note belongs to a device, and while it is in use it holds a reference on it.  There are two sizes, for copies and
+ * for launches; what is larger is allocated and freed.  Each queue, when there are more than ever before, brings
+ * enough of both for the commands it usually has in flight; what a burst adds is kept too, up to a bound.
+ * Thread-safe.
+ */
+#include "hal_priv.h"
+
+#include <stdlib.h>
+
+#define MOST_KEPT   512
+#define MOST_QUEUES 16 /* that bring notes */
+
+static const struct {
+    size_t size, a_queue;
+} sizes[HCY__NOTE_SIZES] = { { 512, 24 }, { 4096, 8 } };
+
+struct note {
+    struct note *next; /* while it is kept */
+    hcy_device *dev;   /* while it is in use */
+    size_t kind;       /* HCY__NOTE_SIZES: too large to be kept */
+    max_align_t data[];
+};
+
+void hcy__notes_init(struct hcy__notes *notes)
+{
+    pthread_mutex_init(&notes->lock, NULL);
+}
+
+void hcy__notes_destroy(struct hcy__notes *notes)
+{
+    for (size_t k = 0; k < HCY__NOTE_SIZES; k++)
+        while (notes->kept[k]) {
+            struct note *note = notes->kept[k];
+            notes->kept[k] = note->next;
+            free(note);
+        }
+    pthread_mutex_destroy(&notes->lock);
+}
+
+/* 0: there are enough of that kind. */
+static int keep(struct hcy__notes *notes, struct note *note)
+{
+    pthread_mutex_lock(&notes->lock);
+    int kept = note->kind < HCY__NOTE_SIZES && notes->n_kept[note->kind] < MOST_KEPT;
+    if (kept) {
+        note->next = notes->kept[note->kind];
+        notes->kept[note->kind] = note;
+        notes->n_kept[note->kind]++;
+    }
+    pthread_mutex_unlock(&notes->lock);
+    return kept;
+}
+
+static struct note *make(size_t kind, size_t size)
+{
+    struct note *note = malloc(sizeof *note + (kind < HCY__NOTE_SIZES ? sizes[kind].size : size));
+    if (note)
+        note->kind = kind;
+    return note;
+}
+
+/* Notes that cannot be had now are asked for again when a command needs them. */
+void hcy__notes_add_queue(struct hcy__notes *notes)
+{
+    pthread_mutex_lock(&notes->lock);
+    int more = ++notes->queues > notes->most_queues && notes->queues <= MOST_QUEUES;
+    if (more)
+        notes->most_queues = notes->queues;
+    pthread_mutex_unlock(&notes->lock);
+    for (size_t k = 0; more && k < HCY__NOTE_SIZES; k++)
+        for (size_t i = 0; i < sizes[k].a_queue; i++) {
+            struct note *note = make(k, 0);
+            if (note && !keep(notes, note))
+                free(note);
+        }
+}
+
+void hcy__notes_remove_queue(struct hcy__notes *notes)
+{
+    pthread_mutex_lock(&notes->lock);
+    notes->queues--;
+    pthread_mutex_unlock(&notes->lock);
+}
+
+void *hcy__note_new(hcy_device *dev, size_t size)
+{
+    struct hcy__notes *notes = &dev->notes;
+    struct note *note = NULL;
+    size_t k = 0;
+    while (k < HCY__NOTE_SIZES && size > sizes[k].size)
+        k++;
+    if (k < HCY__NOTE_SIZES) {
+        pthread_mutex_lock(&notes->lock);
+        if ((note = notes->kept[k])) {
+            notes->kept[k] = note->next;
+            notes->n_kept[k]--;
+        }
+        pthread_mutex_unlock(&notes->lock);
+    }
+    if (!note && !(note = make(k, size)))
+        return NULL;
+    note->dev = hcy_device_retain(dev);
+    return note->data;
+}
+
+void hcy__note_free(void *data)
+{
+    if (!data)
+        return;
+    struct note *note = (struct note *)((char *)data - offsetof(struct note, data));
+    hcy_device *dev = note->dev;
+    if (!keep(&dev->notes, note))
+        free(note);
+    hcy_device_release(dev);
+}
+
+/* --- Keeps: references --- */
+
+hcy_keep *hcy__keep_new(hcy_device *dev, size_t n, size_t extra, void **storage)
+{
+    const size_t align = _Alignof(max_align_t);
+    size_t head = sizeof(hcy_keep) + n * sizeof(struct hcy__object *);
+    head = (head + align - 1) / align * align;
+    hcy_keep *keep = hcy__note_new(dev, head + extra);
+    if (!keep)
+        return NULL;
+    keep->n = 0;
+    if (storage)
+        *storage = (char *)keep + head;
+    return keep;
+}
+
+void hcy__keep_add(hcy_keep *keep, void *object)
+{
+    if (object)
+        keep->objects[keep->n++] = hcy__retain(object);
+}
+
+void hcy_keep_release(hcy_keep *keep)
+{
+    if (!keep)
+        return;
+    for (size_t i = keep->n; i-- > 0;)
+        hcy__release(keep->objects[i]);
+    hcy__note_free(keep);
+}

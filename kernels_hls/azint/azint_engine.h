@@ -1,0 +1,744 @@
+/* azint_engine.h - pixels and a plan's records to bin sums: the stages that azint_image and bslz4_azint share.
+ *
+ *     pieces --> collect --groups--> integrate --totals--> settle --> sums
+ *     plan --> weights --records-------^ |                  ^
+ *                 \--bins----------------+------------------/
+ *                                        \--lost--> note --> a list of lost pixels
+ *
+ * integrate takes eight pixels a clock.  Each of the eight lanes has two banks of sums of its own, for even and for
+ * odd bins: a record's pixel adds to one bin or to two that follow one another, so a bank is asked for one sum a clock
+ * at most.  The last sums that a bank wrote stand in registers beside it: neighbouring pixels that fall into one bin
+ * find it there before memory has it, and nothing ever waits.  Sums of 96 bits hold any frame (doc/numbers.md: below
+ * 2^88).  Behind a piece of the plan the banks are emptied, a pair of bins a clock, into FIFOs that hold a whole piece:
+ * settle takes them to memory while the next piece is added up.  Lost pixels (invalid in this frame alone) are rare: they are listed, and taken one by one afterwards from
+ * the plan's canonical tables.  A frame with more of them than the list holds goes through the stages again.
+ */
+#ifndef HCY_HLS_AZINT_ENGINE_H
+#define HCY_HLS_AZINT_ENGINE_H
+
+#include "azint/azint_wide.h"
+#include "bslz4/bslz4_engine.h"
+#include "hls_numbers.h"
+
+struct hls_group {
+    uint32_t pixel[HLS_LANES];
+};
+struct hls_record {
+    uint64_t w[HLS_RECORD / 8];
+};
+
+/* What the frames of a run have in common. */
+struct hls_sums_run {
+    hcy_azint_job job;
+    uint64_t span[HLS_SPAN + 1]; /* where the plan's spans begin, in bytes of its tables */
+    uint64_t runs_end;
+    uint64_t n_pieces;
+    uint32_t elem;
+    int32_t dark_shift, variance_shift; /* -1: the plan has none */
+    bool is_signed;
+};
+
+/* Eight neighbouring pixels, some of them lost. */
+struct hls_lost {
+    uint32_t group;
+    uint8_t which;
+};
+
+/* What note found out. */
+struct hls_losses {
+    uint64_t pixels, groups; /* lost pixels, and groups with such, of the whole frame */
+};
+
+/* --- collect: pieces of whatever size to groups of eight pixels --- */
+
+struct hls_gear {
+    uint8_t bytes[64];
+    uint32_t fill;
+};
+
+static inline void hls_gear_begin(hls_gear &g)
+{
+    g.fill = 0;
+    for (uint32_t k = 0; k < 64; k++) {
+#pragma HLS UNROLL
+        g.bytes[k] = 0;
+    }
+}
+
+/* A group's bytes leave; those behind move up, zeros follow. */
+static inline hls_group hls_gear_take(hls_gear &g, uint32_t elem)
+{
+#pragma HLS INLINE
+    hls_group out;
+    uint32_t size = HLS_LANES * elem;
+    for (uint32_t i = 0; i < HLS_LANES; i++) {
+#pragma HLS UNROLL
+        uint32_t value = 0;
+        for (uint32_t k = 0; k < 4; k++) {
+#pragma HLS UNROLL
+            if (k < elem)
+                value |= (uint32_t)g.bytes[i * elem + k] << 8 * k;
+        }
+        out.pixel[i] = value;
+    }
+    for (uint32_t k = 0; k < 64; k++) {
+#pragma HLS UNROLL
+        g.bytes[k] = k + size < 64 ? g.bytes[k + size] : 0;
+    }
+    g.fill = g.fill > size ? g.fill - size : 0;
+    return out;
+}
+
+static inline void hls_gear_put(hls_gear &g, const hls_pixels &p)
+{
+#pragma HLS INLINE
+    for (uint32_t k = 0; k < 32; k++) {
+#pragma HLS UNROLL
+        if (k < p.n)
+            g.bytes[(g.fill + k) & 63] = (uint8_t)(p.w[k / 8] >> 8 * (k % 8));
+    }
+    g.fill += p.n;
+}
+
+/* The pieces of one unit; *bad: it was damaged. */
+static void hls_collect_unit(hls_gear &gear, uint32_t elem, hls::stream<hls_pixels, HLS_PIXEL_DEPTH> &pieces,
+                             hls::stream<hls_group, HLS_SMALL_DEPTH> &groups, bool *bad)
+{
+    bool last = false;
+    while (!last) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=256 max=1048576
+        hls_pixels p = pieces.read();
+        hls_gear_put(gear, p);
+        if (gear.fill >= HLS_LANES * elem)
+            groups.write(hls_gear_take(gear, elem));
+        last = p.last;
+        *bad |= p.bad;
+    }
+}
+
+static void hls_collect(hls_run run, hls::stream<hls_pixels, HLS_PIXEL_DEPTH> (&pieces)[HLS_ENGINES],
+                        hls::stream<hls_group, HLS_SMALL_DEPTH> &groups, uint32_t *damaged)
+{
+    hls_gear gear;
+#pragma HLS ARRAY_PARTITION variable=gear.bytes complete
+    uint32_t first = UINT32_MAX;
+    hls_gear_begin(gear);
+    for (uint32_t unit = 0; unit < run.n_units; unit++) { /* HLS_OUTER */
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=2191 max=16384
+        bool bad = false;
+        hls_collect_unit(gear, run.elem, pieces[unit % HLS_ENGINES], groups, &bad);
+        if (bad && first == UINT32_MAX)
+            first = unit;
+    }
+    if (gear.fill)
+        groups.write(hls_gear_take(gear, run.elem));
+    *damaged = first;
+}
+
+/* The same from an image: `bytes` of them from byte `at` on. */
+static void hls_read_image(const uint64_t *images, uint64_t images_bytes, uint64_t at, uint64_t bytes,
+                           hls::stream<hls_pixels, HLS_PIXEL_DEPTH> &pieces)
+{
+    uint32_t skip = (uint32_t)(at & 7);
+    uint64_t word = hls_load(images, at / 8, images_bytes), left = bytes;
+    for (uint64_t i = at / 8 + 1; left; i++) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=2242845 max=16777216
+        hls_pixels p = { { 0, 0, 0, 0 }, (uint8_t)(left < 8 ? left : 8), left <= 8, 0 };
+        bool more = left + skip > 8;
+        uint64_t next = more ? hls_load(images, i, images_bytes) : 0;
+        p.w[0] = skip ? word >> 8 * skip | next << (64 - 8 * skip) : word;
+        word = next;
+        left -= p.n;
+        pieces.write(p);
+    }
+}
+
+static void hls_collect_image(uint32_t elem, hls::stream<hls_pixels, HLS_PIXEL_DEPTH> &pieces,
+                              hls::stream<hls_group, HLS_SMALL_DEPTH> &groups)
+{
+    hls_gear gear;
+#pragma HLS ARRAY_PARTITION variable=gear.bytes complete
+    bool bad = false;
+    hls_gear_begin(gear);
+    hls_collect_unit(gear, elem, pieces, groups, &bad);
+    if (gear.fill)
+        groups.write(hls_gear_take(gear, elem));
+}
+
+/* --- weights: the plan's records, end to end --- */
+
+static inline uint64_t hls_table_u64(const hls_word *plan, uint64_t at)
+{
+    return plan[at / 64].w[at / 8 % 8];
+}
+
+/* Four bytes from anywhere. */
+static inline uint32_t hls_table_u32(const hls_word *plan, uint64_t at)
+{
+    uint32_t shift = 8 * (uint32_t)(at & 7);
+    uint64_t low = hls_table_u64(plan, at), high = shift > 32 ? hls_table_u64(plan, at + 4) : 0;
+    return (uint32_t)(low >> shift | (shift > 32 ? high << (64 - shift) : 0));
+}
+
+static inline hls_piece hls_piece_get(const hls_word *plan, uint64_t span, uint64_t number)
+{
+    hls_word w = plan[span / 64 + 1 + number];
+    hls_piece p = { w.w[0], w.w[1], hls_low(w.w[2]), hls_high(w.w[2]), hls_low(w.w[3]), 0, { 0, 0, 0, 0 } };
+    return p;
+}
+
+/* A piece's records: 40 bytes a clock, for which a word of 64 comes in less than that. */
+static void hls_weights_piece(const hls_word *plan, uint64_t at, uint32_t n_records,
+                              hls::stream<hls_record, HLS_PIXEL_DEPTH> &records)
+{
+    uint64_t buffer[13] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+#pragma HLS ARRAY_PARTITION variable=buffer complete
+    uint32_t have = 0; /* words of eight bytes */
+    for (uint32_t r = 0; r < n_records; r++) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=560712 max=4194304
+        hls_record out;
+        if (have < 5) {
+            hls_word w = plan[at++];
+            for (uint32_t k = 0; k < 8; k++) {
+#pragma HLS UNROLL
+                buffer[have + k] = w.w[k];
+            }
+            have += 8;
+        }
+        for (uint32_t k = 0; k < 5; k++) {
+#pragma HLS UNROLL
+            out.w[k] = buffer[k];
+        }
+        for (uint32_t k = 0; k < 8; k++) {
+#pragma HLS UNROLL
+            buffer[k] = buffer[k + 5];
+        }
+        have -= 5;
+        records.write(out);
+    }
+}
+
+/* And its bins, two in a word of 64. */
+static void hls_weights_bins(const hls_word *plan, uint64_t at, uint32_t n_bins,
+                             hls::stream<uint64_t, HLS_PAIR_DEPTH> &bins)
+{
+    hls_word w = { { 0, 0, 0, 0, 0, 0, 0, 0 } };
+    for (uint32_t k = 0; 2 * k < n_bins; k++) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=500 max=4096
+        if (k % 8 == 0)
+            w = plan[at++];
+        bins.write(w.w[k % 8]);
+    }
+}
+
+static void hls_weights(const hls_word *plan, hls_sums_run run, hls::stream<hls_piece, 2> &to_integrate,
+                        hls::stream<hls_piece, 2> &to_note, hls::stream<hls_piece, 2> &to_settle,
+                        hls::stream<hls_record, HLS_PIXEL_DEPTH> &records,
+                        hls::stream<uint64_t, HLS_PAIR_DEPTH> &bins)
+{
+    uint64_t span = run.span[HLS_SPAN];
+    for (uint64_t i = 0; i < run.n_pieces; i++) { /* HLS_OUTER */
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=1 max=4096
+        hls_piece p = hls_piece_get(plan, span, i);
+        to_integrate.write(p);
+        to_note.write(p);
+        to_settle.write(p);
+        hls_weights_piece(plan, (span + p.records) / 64, p.n_records, records);
+        hls_weights_bins(plan, (span + p.bins) / 64, p.n_bins, bins);
+    }
+}
+
+/* --- integrate --- */
+
+struct hls_bin {
+    hls_sum signal, variance;
+};
+struct hls_pair { /* neighbours in a piece */
+    hls_bin bin[2];
+};
+
+static inline hls_bin hls_bin_zero()
+{
+    hls_bin s = { hls_sum_of(0), hls_sum_of(0) };
+    return s;
+}
+
+static inline hls_bin hls_bin_add(const hls_bin &a, const hls_bin &b)
+{
+    hls_bin s = { hls_sum_add(a.signal, b.signal), hls_sum_add(a.variance, b.variance) };
+    return s;
+}
+
+#define HLS_WRITES 4 /* clocks from a bank's address to its data, and one */
+
+/* The sums that a bank wrote last, newest first. */
+struct hls_written {
+    uint32_t row[HLS_WRITES];
+    hls_bin bin[HLS_WRITES];
+};
+
+static inline void hls_bank_add(hls_bin (&bank)[HLS_BINS / 2], hls_written &w, uint32_t row, const hls_bin &add)
+{
+#pragma HLS INLINE
+    hls_bin x = bank[row];
+    for (uint32_t k = HLS_WRITES; k-- > 0;) {
+#pragma HLS UNROLL
+        if (w.row[k] == row)
+            x = w.bin[k];
+    }
+    x = hls_bin_add(x, add);
+    bank[row] = x;
+    for (uint32_t k = HLS_WRITES - 1; k > 0; k--) {
+#pragma HLS UNROLL
+        w.row[k] = w.row[k - 1];
+        w.bin[k] = w.bin[k - 1];
+    }
+    w.row[0] = row;
+    w.bin[0] = x;
+}
+
+/* Five bytes of a record: a pixel's. */
+static inline uint64_t hls_record_entry(const hls_record &r, uint32_t lane)
+{
+    uint32_t word = lane * 5 / 8, shift = lane * 5 % 8 * 8;
+    uint64_t entry = r.w[word] >> shift;
+    if (shift > 24)
+        entry |= r.w[word + 1] << (64 - shift);
+    return entry & 0xffffffffffu;
+}
+
+static inline int64_t hls_value(uint32_t pixel, const hls_sums_run &run)
+{
+    if (!run.is_signed)
+        return pixel;
+    return run.elem == 1 ? (int8_t)pixel : run.elem == 2 ? (int16_t)pixel : (int32_t)pixel;
+}
+
+static inline bool hls_invalid(int64_t value, const hls_sums_run &run)
+{
+    bool is = false;
+    for (uint32_t k = 0; k < HCY_AZINT_MAX_INVALID; k++) {
+#pragma HLS UNROLL
+        const hcy_azint_range &r = run.job.invalid[k];
+        bool in = run.is_signed ? value >= (int64_t)r.lo && value <= (int64_t)r.hi
+                                : (uint64_t)value >= r.lo && (uint64_t)value <= r.hi;
+        is |= k < run.job.n_invalid && in;
+    }
+    return is;
+}
+
+/* What a pixel adds to a bin with weight c: products of 24 and 33 bits. */
+static inline hls_bin hls_weigh(uint32_t c, int64_t value, bool want_variance)
+{
+    uint64_t square = ((uint64_t)c * c + (1u << 23)) >> 24, variance = value > 1 ? (uint64_t)value : 1;
+    hls_bin b = { hls_sum_of(hls_product(c, value)),
+                  hls_sum_of(want_variance ? hls_product((uint32_t)square, (int64_t)variance) : 0) };
+    return b;
+}
+
+typedef hls_bin hls_banks[HLS_LANES][2][HLS_BINS / 2];
+
+/* One pixel of a record. */
+static inline void hls_lane(hls_bin (&banks)[2][HLS_BINS / 2], hls_written (&written)[2], uint64_t entry,
+                            int64_t value, bool want_variance)
+{
+#pragma HLS INLINE
+    uint32_t c = (uint32_t)entry & 0xffffff, flags = (uint32_t)(entry >> 24), bin = flags & HLS_BIN_MASK;
+    bool two = flags & HLS_TWO, odd = bin & 1;
+    hls_bin first = hls_weigh(c, value, want_variance), second = hls_weigh(HCY_AZINT_ONE - c, value, want_variance);
+    uint32_t next = (bin + 1) & HLS_BIN_MASK;
+    if (!odd || two)
+        hls_bank_add(banks[0], written[0], odd ? next >> 1 : bin >> 1, odd ? second : first);
+    if (odd || two)
+        hls_bank_add(banks[1], written[1], odd ? bin >> 1 : next >> 1, odd ? first : second);
+}
+
+/* Whatever the records say, as many groups are taken as the piece has, and a byte of lost pixels given for each. */
+static void hls_integrate_piece(const hls_sums_run &run, uint32_t n_records, uint32_t n_groups, hls_banks &banks,
+                                hls::stream<hls_record, HLS_PIXEL_DEPTH> &records,
+                                hls::stream<hls_group, HLS_SMALL_DEPTH> &groups,
+                                hls::stream<uint8_t, HLS_PIXEL_DEPTH> &lost)
+{
+    bool want_variance = run.job.flags & HCY_AZINT_WANT_VARIANCE, first = true;
+    uint32_t taken = 0, given = 0;
+    hls_written written[HLS_LANES][2];
+#pragma HLS ARRAY_PARTITION variable=written complete dim=0
+    hls_group g;
+#pragma HLS ARRAY_PARTITION variable=g.pixel complete
+    uint8_t gone = 0; /* pixels of the group that are lost */
+    for (uint32_t k = 0; k < HLS_LANES; k++) {
+#pragma HLS UNROLL
+        for (uint32_t w = 0; w < HLS_WRITES; w++) {
+#pragma HLS UNROLL
+            written[k][0].row[w] = written[k][1].row[w] = UINT32_MAX;
+            written[k][0].bin[w] = written[k][1].bin[w] = hls_bin_zero();
+        }
+        g.pixel[k] = 0;
+    }
+    for (uint32_t r = 0; r < n_records; r++) {
+#pragma HLS PIPELINE II=1
+#pragma HLS DEPENDENCE variable=banks inter RAW distance=4 true
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=560712 max=4194304
+        hls_record record = records.read();
+        if (first && taken < n_groups) {
+            g = groups.read();
+            gone = 0;
+            taken++;
+        }
+        for (uint32_t k = 0; k < HLS_LANES; k++) {
+#pragma HLS UNROLL
+            uint64_t entry = hls_record_entry(record, k);
+            int64_t value = hls_value(g.pixel[k], run);
+            bool used = entry >> 24 & HLS_USED;
+            if (first && used && hls_invalid(value, run))
+                gone |= (uint8_t)(1u << k);
+            if (used && !(gone >> k & 1))
+                hls_lane(banks[k], written[k], entry, value, want_variance);
+        }
+        first = !(hls_record_entry(record, 0) >> 24 & HLS_MORE);
+        if (first && given < taken) {
+            lost.write(gone);
+            given++;
+        }
+    }
+    for (uint32_t i = given; i < n_groups; i++) { /* records that were none */
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=0 avg=0 max=4194304
+        if (i >= taken)
+            groups.read();
+        lost.write(0);
+    }
+}
+
+/* A piece's sums of all lanes, which leave the banks empty. */
+static void hls_integrate_flush(uint32_t n_bins, hls_banks &banks, hls::stream<hls_pair, HLS_PAIR_DEPTH> &totals)
+{
+    for (uint32_t i = 0; 2 * i < n_bins; i++) {
+#pragma HLS PIPELINE II=1
+#pragma HLS DEPENDENCE variable=banks inter false
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=500 max=4096
+        hls_pair total = { { hls_bin_zero(), hls_bin_zero() } };
+        for (uint32_t k = 0; k < HLS_LANES; k++) {
+#pragma HLS UNROLL
+            for (uint32_t odd = 0; odd < 2; odd++) {
+#pragma HLS UNROLL
+                total.bin[odd] = hls_bin_add(total.bin[odd], banks[k][odd][i]);
+                banks[k][odd][i] = hls_bin_zero();
+            }
+        }
+        totals.write(total);
+    }
+}
+
+static void hls_integrate(hls_sums_run run, hls::stream<hls_piece, 2> &pieces,
+                          hls::stream<hls_record, HLS_PIXEL_DEPTH> &records,
+                          hls::stream<hls_group, HLS_SMALL_DEPTH> &groups,
+                          hls::stream<uint8_t, HLS_PIXEL_DEPTH> &lost,
+                          hls::stream<hls_pair, HLS_PAIR_DEPTH> &totals)
+{
+    HLS_MEMORY hls_banks banks;
+#pragma HLS ARRAY_PARTITION variable=banks complete dim=1
+#pragma HLS ARRAY_PARTITION variable=banks complete dim=2
+#pragma HLS BIND_STORAGE variable=banks type=ram_s2p impl=uram
+    for (uint64_t i = 0; i < run.n_pieces; i++) { /* HLS_OUTER */
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=1 max=4096
+        hls_piece p = pieces.read();
+        hls_integrate_piece(run, p.n_records, p.n_groups, banks, records, groups, lost);
+        hls_integrate_flush(p.n_bins, banks, totals);
+    }
+}
+
+/* --- note: which pixels are lost --- */
+
+static inline uint32_t hls_bits(uint8_t x)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < 8; k++) {
+#pragma HLS UNROLL
+        n += x >> k & 1;
+    }
+    return n;
+}
+
+/* Groups with lost pixels to the list, from the `skip`-th of the frame on. */
+static void hls_note(hls_sums_run run, hls_lost (&list)[HLS_LOST], uint64_t skip, hls::stream<hls_piece, 2> &pieces,
+                     hls::stream<uint8_t, HLS_PIXEL_DEPTH> &lost, hls_losses *losses)
+{
+    hls_losses found = { 0, 0 };
+    uint32_t group = 0;
+    for (uint64_t i = 0; i < run.n_pieces; i++) { /* HLS_OUTER */
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=1 max=4096
+        hls_piece p = pieces.read();
+        for (uint32_t g = 0; g < p.n_groups; g++) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=0 avg=560712 max=4194304
+            uint8_t which = lost.read();
+            uint64_t place = found.groups - skip;
+            if (which && found.groups >= skip && place < HLS_LOST) {
+                list[place].group = group + g;
+                list[place].which = which;
+            }
+            found.groups += which > 0;
+            found.pixels += hls_bits(which);
+        }
+        group += p.n_groups;
+    }
+    *losses = found;
+}
+
+/* --- settle: to memory --- */
+
+/* The rows of sums that a run writes: SIGNAL_LO, SIGNAL_HI, VARIANCE_LO, VARIANCE_HI, or those below 2^63 alone. */
+struct hls_rows {
+    uint32_t n, step;
+};
+
+static inline hls_rows hls_rows_of(const hcy_azint_job &job)
+{
+    hls_rows wide = { 4, 1 }, narrow = { job.flags & HCY_AZINT_WANT_VARIANCE ? 2u : 1u, 2 };
+    return job.flags & HCY_AZINT_NARROW ? narrow : wide;
+}
+
+/* 64 bits of what is added to a row. */
+static inline uint64_t hls_limb(const hls_bin &x, uint32_t row)
+{
+    return hls_sum_limb(row < HCY_SUM_VARIANCE_LO ? x.signal : x.variance, row & 1);
+}
+
+/* A piece's sums, 64 bits a clock: a bin's rows one after the other, the low one's carry goes into the high one. */
+static void hls_settle_piece(uint64_t *sums, uint64_t at, uint64_t n_bins, hls_rows rows, uint32_t n, bool dry,
+                             hls::stream<hls_pair, HLS_PAIR_DEPTH> &totals,
+                             hls::stream<uint64_t, HLS_PAIR_DEPTH> &bins)
+{
+    uint32_t row = 0, half = 0;
+    uint64_t places = 0;
+    bool carry = false;
+    hls_pair pair;
+    for (uint64_t i = 0; i < (uint64_t)n * rows.n; i++) {
+#pragma HLS PIPELINE II=1
+#pragma HLS DEPENDENCE variable=sums inter false
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=4000 max=32768
+        if (!row && !half) {
+            places = bins.read();
+            pair = totals.read();
+        }
+        uint32_t place = half ? hls_high(places) : hls_low(places), bin = place & ~HLS_FIRST;
+        uint64_t to = at + row * rows.step * n_bins + bin, add = hls_limb(pair.bin[half], row * rows.step);
+        bool there = bin < n_bins && !dry;
+        uint64_t sum = add + (there && !(place & HLS_FIRST) ? sums[to] : 0);
+        if (there)
+            sums[to] = sum + carry;
+        carry = rows.step == 1 && !(row & 1) && sum < add;
+        half ^= row + 1 == rows.n;
+        row = row + 1 == rows.n ? 0 : row + 1;
+    }
+}
+
+/* `again`: the sums stand in memory already, only the list goes on. */
+static void hls_settle(hls_sums_run run, uint64_t *sums, uint64_t at, uint64_t again,
+                       hls::stream<hls_piece, 2> &pieces, hls::stream<hls_pair, HLS_PAIR_DEPTH> &totals,
+                       hls::stream<uint64_t, HLS_PAIR_DEPTH> &bins)
+{
+    hls_rows rows = hls_rows_of(run.job);
+    for (uint64_t i = 0; i < run.n_pieces; i++) { /* HLS_OUTER */
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=1 max=4096
+        hls_piece p = pieces.read();
+        hls_settle_piece(sums, at, run.job.n_bins, rows, p.n_bins, again > 0, totals, bins);
+    }
+}
+
+/* --- Lost pixels, when the stages are done --- */
+
+/* floor(|x| 2^shift) of the bits of a float. */
+static inline uint64_t hls_fixed(uint32_t bits, int32_t shift)
+{
+    int32_t exponent = (int32_t)(bits >> 23 & 0xff);
+    uint64_t digits = (bits & 0x7fffff) | (exponent ? 0x800000u : 0);
+    int32_t by = (exponent ? exponent : 1) - 150 + shift;
+    return by >= 40 || by <= -24 ? 0 : by >= 0 ? digits << by : digits >> -by;
+}
+
+/* sums[row] and the next one += x. */
+static inline void hls_lose_row(uint64_t *sums, uint64_t at, uint64_t n_bins, uint64_t x)
+{
+#pragma HLS INLINE
+    uint64_t sum[2] = { sums[at], sums[at + n_bins] };
+    azint_add(sum, x, 0);
+    sums[at] = sum[0];
+    sums[at + n_bins] = sum[1];
+}
+
+/* c * x / 2^shift to nearest, shift from 0 to 62; with the sign. */
+static inline void hls_lose_dark(uint64_t sum[2], uint32_t c, uint64_t x, int32_t shift, bool negative)
+{
+    uint64_t p[2];
+    azint_mul(p, c, x);
+    if (shift) {
+        azint_add(p, (uint64_t)1 << (shift - 1), 0);
+        p[0] = p[0] >> shift | p[1] << (64 - shift);
+        p[1] >>= shift;
+    }
+    if (negative)
+        azint_negate(p);
+    azint_add(sum, p[0], p[1]);
+}
+
+/* A weight of a lost pixel. */
+static void hls_lose_weight(uint64_t *sums, uint64_t n_bins, const hls_sums_run &run, uint32_t c, uint64_t norm,
+                            uint32_t dark, uint32_t variance)
+{
+    uint64_t cn = azint_mul_shift(c, norm, 24), square = azint_mul_shift(cn, cn, HCY_AZINT_NORM_SHIFT);
+    sums[HCY_SUM_LOST_COUNT * n_bins] += c;
+    hls_lose_row(sums, HCY_SUM_LOST_NORM_LO * n_bins, n_bins, cn);
+    hls_lose_row(sums, HCY_SUM_LOST_NORM2_LO * n_bins, n_bins, square);
+    if (run.dark_shift >= 0) {
+        uint64_t sum[2] = { sums[HCY_SUM_SIGNAL_LO * n_bins], sums[HCY_SUM_SIGNAL_HI * n_bins] };
+        hls_lose_dark(sum, c, hls_fixed(dark, run.dark_shift), run.dark_shift, dark >> 31);
+        sums[HCY_SUM_SIGNAL_LO * n_bins] = sum[0];
+        sums[HCY_SUM_SIGNAL_HI * n_bins] = sum[1];
+    }
+    if (run.variance_shift >= 0) {
+        uint64_t sum[2] = { sums[HCY_SUM_VARIANCE_LO * n_bins], sums[HCY_SUM_VARIANCE_HI * n_bins] };
+        azint_add_product(sum, (uint32_t)(((uint64_t)c * c + (1u << 23)) >> 24),
+                          hls_fixed(variance, run.variance_shift));
+        sums[HCY_SUM_VARIANCE_LO * n_bins] = sum[0];
+        sums[HCY_SUM_VARIANCE_HI * n_bins] = sum[1];
+    }
+}
+
+/* The word of a run; where it is not all there, one without weights. */
+static inline uint32_t hls_run_word(const hls_word *plan, uint64_t at, const hls_sums_run &run)
+{
+    uint32_t word = at >= run.span[1] && at + 4 <= run.runs_end ? hls_table_u32(plan, at) : HCY_AZINT_NO_RUN;
+    return at + 4 + 3 * (uint64_t)HCY_AZINT_RUN_N(word) <= run.runs_end ? word : HCY_AZINT_NO_RUN;
+}
+
+/* A pixel's runs in the canonical tables: where they begin. */
+static uint64_t hls_runs_of(const hls_word *plan, const hls_sums_run &run, uint64_t pixel)
+{
+    uint64_t at = run.span[1] + hls_table_u64(plan, run.span[2] + pixel / HCY_AZINT_START_EVERY * 8);
+    uint32_t skip = (uint32_t)(pixel % HCY_AZINT_START_EVERY);
+    while (skip) {
+#pragma HLS PIPELINE off
+#pragma HLS LOOP_TRIPCOUNT min=0 avg=8 max=15
+        uint32_t word = hls_run_word(plan, at, run);
+        at += 4 + 3 * (uint64_t)HCY_AZINT_RUN_N(word);
+        skip -= !HCY_AZINT_RUN_MORE(word);
+    }
+    return at;
+}
+
+static void hls_lose_pixel(const hls_word *plan, const hls_sums_run &run, uint64_t pixel, uint64_t *sums)
+{
+    uint64_t runs = hls_runs_of(plan, run, pixel), n_bins = run.job.n_bins;
+    uint64_t norm = hls_fixed(hls_table_u32(plan, run.span[3] + 4 * pixel), HCY_AZINT_NORM_SHIFT);
+    uint32_t dark = run.dark_shift >= 0 ? hls_table_u32(plan, run.span[4] + 4 * pixel) : 0;
+    uint32_t variance = run.variance_shift >= 0 ? hls_table_u32(plan, run.span[5] + 4 * pixel) : 0;
+    uint32_t word = 0x80000000u;
+    while (HCY_AZINT_RUN_MORE(word)) { /* HLS_OUTER */
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=1 max=3
+        word = hls_run_word(plan, runs, run);
+        for (uint32_t k = 0; k < HCY_AZINT_RUN_N(word); k++) {
+#pragma HLS PIPELINE off
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=2 max=127
+            uint32_t c = hls_table_u32(plan, runs + 4 + 3 * (uint64_t)k) & 0xffffff;
+            uint64_t bin = (uint64_t)HCY_AZINT_RUN_BIN(word) + k;
+            if (bin < n_bins)
+                hls_lose_weight(sums + bin, n_bins, run, c, norm, dark, variance);
+        }
+        runs += 4 + 3 * (uint64_t)HCY_AZINT_RUN_N(word);
+    }
+}
+
+/* The LOST rows of a frame whose sums begin at `sums`: n groups of the list.  `again`: there are some already. */
+static void hls_lose(const hls_word *plan, const hls_sums_run &run, const hls_lost (&list)[HLS_LOST], uint64_t n,
+                     bool again, uint64_t *sums)
+{
+    uint64_t n_bins = run.job.n_bins, end = again ? 0 : HCY_AZINT_SUMS * n_bins;
+    for (uint64_t i = HCY_SUM_LOST_COUNT * n_bins; i < end; i++) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT min=5 avg=5000 max=83886080
+        sums[i] = 0;
+    }
+    for (uint64_t i = 0; i < n && i < HLS_LOST; i++) { /* HLS_OUTER */
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=10 max=16384
+        for (uint32_t k = 0; k < HLS_LANES; k++) { /* HLS_OUTER */
+            if (list[i].which >> k & 1)
+                hls_lose_pixel(plan, run, (uint64_t)list[i].group * HLS_LANES + k, sums);
+        }
+    }
+}
+
+/* --- A run --- */
+
+static inline uint32_t hls_pixel_bytes(uint32_t type)
+{
+    return type == HCY_PIXEL_U8 || type == HCY_PIXEL_I8     ? 1
+           : type == HCY_PIXEL_U16 || type == HCY_PIXEL_I16 ? 2
+           : type == HCY_PIXEL_U32 || type == HCY_PIXEL_I32 ? 4
+                                                            : 0;
+}
+
+static inline bool hls_span_fits(uint64_t at, uint64_t size, uint64_t bytes)
+{
+    return at % 64 == 0 && at <= bytes && size <= bytes - at;
+}
+
+/* Bytes of the words that have these. */
+static inline uint64_t hls_words_up(uint64_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+/* The plan's spans, held against the job: 0 or the status of the whole run. */
+static int32_t hls_sums_open(hls_sums_run &run, const uint64_t *job, const hls_word *plan, uint64_t plan_bytes)
+{
+    hls_job_get(&run.job, job);
+    uint64_t n = run.job.n_pixels, groups = 0;
+    uint64_t size[HLS_SPAN + 1];
+#pragma HLS ARRAY_PARTITION variable=size complete
+    run.elem = hls_pixel_bytes(run.job.pixel_type);
+    run.is_signed = run.job.pixel_type >= HCY_PIXEL_I8;
+    if (!run.elem)
+        return HCY_EUNSUPPORTED;
+    if (plan_bytes < sizeof(hcy_hls_tables) || hls_table_u64(plan, 0) <= HLS_SPAN ||
+        run.job.n_invalid > HCY_AZINT_MAX_INVALID)
+        return HCY_EINVAL;
+    for (uint32_t k = 0; k <= HLS_SPAN; k++) {
+#pragma HLS PIPELINE off
+        run.span[k] = hls_table_u64(plan, 16 + 16 * k);
+        size[k] = hls_table_u64(plan, 24 + 16 * k);
+        if (!hls_span_fits(run.span[k], size[k], plan_bytes))
+            return HCY_EINVAL;
+    }
+    if (size[0] < sizeof(hcy_azint_head) || size[HLS_SPAN] < 64 ||
+        hls_table_u64(plan, run.span[HLS_SPAN]) != HLS_PLAN_MAGIC ||
+        hls_table_u64(plan, run.span[0] + 8) != n || hls_high(hls_table_u64(plan, run.span[0])) != run.job.n_bins ||
+        hls_table_u64(plan, run.span[HLS_SPAN] + 24) != hls_table_u64(plan, run.span[0] + 32))
+        return HCY_EINVAL;
+    run.n_pieces = hls_table_u64(plan, run.span[HLS_SPAN] + 8);
+    uint64_t shifts = hls_table_u64(plan, run.span[0] + 40);
+    run.dark_shift = size[4] ? (int32_t)hls_low(shifts) : -1;
+    run.variance_shift = size[5] ? (int32_t)hls_high(shifts) : -1;
+    run.runs_end = run.span[1] + size[1];
+    if (run.n_pieces >= size[HLS_SPAN] / 64 || n > UINT32_MAX || size[3] < 4 * n ||
+        size[2] < 8 * (n / HCY_AZINT_START_EVERY + 1) || (size[4] && (size[4] < 4 * n || hls_low(shifts) > 62)) ||
+        (size[5] && size[5] < 4 * n))
+        return HCY_EINVAL;
+    for (uint64_t i = 0; i < run.n_pieces; i++) {
+#pragma HLS PIPELINE off
+#pragma HLS LOOP_TRIPCOUNT min=1 avg=1 max=4096
+        hls_piece p = hls_piece_get(plan, run.span[HLS_SPAN], i);
+        if (!hls_span_fits(p.records, hls_words_up(HLS_RECORD * (uint64_t)p.n_records), size[HLS_SPAN]) ||
+            !hls_span_fits(p.bins, hls_words_up(4 * (uint64_t)p.n_bins), size[HLS_SPAN]) || p.n_bins > HLS_BINS)
+            return HCY_EINVAL;
+        groups += p.n_groups;
+    }
+    return groups != (n + HLS_LANES - 1) / HLS_LANES || groups > UINT32_MAX ? HCY_EINVAL : 0;
+}
+
+#endif

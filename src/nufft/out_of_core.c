@@ -1,0 +1,257 @@
+/* out_of_core.c - points that a device has no room for, with their strengths: taken to it piece by piece.
+ *
+ * The host keeps the points.  A plan of one vector has the points of one piece at a time; sums over points are added up
+ * on the host in the order of the pieces, and what is interpolated is a piece of the strengths.  Every piece is a
+ * transform of its own, so what a device must have room for is the grid, and a piece's points.
+ */
+#include "nufft_priv.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEAST = 1024 }; /* points of a piece, at least */
+
+struct hcy__nufft_pieces {
+    hcy_nufft *plan; /* of one vector, and the points from `at` on */
+    size_t length, at;
+    void *x[3], *t[3]; /* all points, and all targets */
+    pthread_mutex_t lock;
+};
+
+/* --- How many points at a time --- */
+
+/* Bytes of scratch that a launch over these points takes. */
+static int scratch(const hcy_nufft *p, const hcy_nufft_job *job, int kernel, size_t n_args, size_t items, double *bytes)
+{
+    const int job_at = n_args == 5 ? 2 : 3;
+    hcy_arg args[6];
+    size_t size = 0;
+    int status = 0;
+    for (size_t i = 0; i < n_args; i++)
+        args[i] = hcy_arg_buf(NULL);
+    args[job_at] = hcy_arg_struct(job, sizeof *job);
+    if (p->kernels[kernel])
+        status = hcy_kernel_scratch_size(p->kernels[kernel], items, args, n_args, &size);
+    *bytes = (double)size;
+    return status;
+}
+
+static double grid_bytes(const hcy_nufft *p, const hcy_nufft_job *job, size_t batch)
+{
+    double bytes = (double)batch * 2 * (double)hcy__nufft_real(p);
+    for (int d = 0; d < p->dim; d++)
+        bytes *= (double)job->grid[d];
+    return bytes;
+}
+
+/* The larger of the scratches of what is between points and grid (type 3: and the type 2 that follows) and modes. */
+static int working(const hcy_nufft *p, const hcy_nufft_job *job, const hcy_nufft_job *inner, size_t batch,
+                   double *bytes)
+{
+    double spread = 0, interp = 0, modes = 0;
+    int status = scratch(p, job, SPREAD, 6, batch, &spread);
+    if (!status)
+        status = scratch(p, inner, INTERP, 6, batch, &interp);
+    if (!status)
+        status = scratch(p, inner, TO_MODES, 5, batch, &modes);
+    if (!p->kernels[TO_MODES])
+        modes = grid_bytes(p, inner, batch); /* a general FFT's working memory: not known, about as much */
+    *bytes = fmax(modes, fmax(spread, interp));
+    return status;
+}
+
+/* Bytes of device memory that n points and their transform take, `batch` vectors at once. */
+static int need(const hcy_nufft *p, size_t n, size_t batch, double *bytes)
+{
+    hcy_nufft q = { .dev = p->dev, .opts = p->opts, .type = p->type, .dim = p->dim, .eps = p->eps, .job = p->job };
+    hcy_nufft_job inner;
+    const double one = 2 * (double)hcy__nufft_real(p), results = (double)hcy__nufft_results(p);
+    double sorted = 0, targets = 0, work = 0, coordinates = (double)n * p->dim * (p->type == 3 ? 8 : one / 2);
+    int status = p->type == 3 ? hcy__nufft_inner_job(p, &inner) : hcy__nufft_choose(&q, n ? n : 1);
+    q.job.n_points = n;
+    if (p->type != 3)
+        inner = q.job;
+    if (!status)
+        status = scratch(p, &q.job, SORT, 6, n, &sorted);
+    if (!status && p->type == 3)
+        status = scratch(p, &inner, SORT, 6, p->n_targets, &targets);
+    if (!status)
+        status = working(p, &q.job, &inner, batch, &work);
+    work += grid_bytes(p, &q.job, batch) + (double)batch * one * ((double)n + results);
+    if (p->type == 3) { /* factors of both ends, and one end multiplied */
+        targets += one * ((double)n + results);
+        work += grid_bytes(p, &inner, batch) + (double)batch * one * fmax((double)n, results);
+    }
+    *bytes = status ? 0 : sorted + targets + fmax(coordinates, work);
+    return status;
+}
+
+/* Bytes there are for a plan. */
+static double limit_of(const hcy_nufft *p)
+{
+    uint64_t free_bytes, total;
+    hcy_pool_stats pool;
+    if (p->opts.memory)
+        return (double)p->opts.memory;
+    if (hcy_device_mem_info(p->dev, &free_bytes, &total) || hcy_device_pool_stats(p->dev, &pool) || !total)
+        return INFINITY;
+    return p->opts.deterministic ? 0.5 * (double)total : 0.8 * ((double)free_bytes + (double)pool.cached);
+}
+
+/* Whether memory is worth a thought at all. */
+static bool is_little(const hcy_nufft *p, size_t n)
+{
+    double vectors = (double)p->batch * 2 * (double)hcy__nufft_real(p), upsampled = pow(2.5, p->dim);
+    double most = (double)n * (vectors + 100) + vectors * 3 * upsampled * ((double)p->n_modes + 1e4);
+    return !p->opts.memory && most < (double)hcy_device_get_info(p->dev)->memory / 16;
+}
+
+int hcy__nufft_piece_length(const hcy_nufft *p, size_t n, size_t *length)
+{
+    double bytes, limit;
+    *length = 0;
+    if (!n || p->whole || (p->type != 3 && is_little(p, n)))
+        return 0;
+    limit = limit_of(p);
+    int status = need(p, n, p->batch, &bytes);
+    if (status || bytes <= limit)
+        return status;
+    for (*length = n; !status && *length > LEAST; *length = *length / 2 + 1) {
+        status = need(p, *length, 1, &bytes);
+        if (bytes <= limit)
+            break;
+    }
+    if (!status && p->type == 3 && bytes > limit)
+        status = hcy_fail(HCY_ENOMEM, "%zu targets and their grid need %.3g bytes of the device, which has %.3g: fewer "
+                                      "targets at a time, or points and targets nearer to each other",
+                          p->n_targets, bytes, limit);
+    size_t count = (n - 1) / *length + 1;
+    *length = (n - 1) / count + 1;
+    return status;
+}
+
+/* --- Points --- */
+
+static int copy_points(const hcy_nufft *p, void *copies[3], const void *const *points, size_t n)
+{
+    size_t bytes = n * hcy__nufft_real(p);
+    for (int d = 0; d < p->dim; d++) {
+        copies[d] = malloc(bytes);
+        if (!copies[d])
+            return hcy_fail(HCY_ENOMEM, "out of memory for a copy of %zu points", n);
+        memcpy(copies[d], points[d], bytes);
+    }
+    return 0;
+}
+
+static int set_piece(const hcy_nufft *p, struct hcy__nufft_pieces *s, size_t at)
+{
+    const void *x[3] = { NULL, NULL, NULL };
+    size_t n = p->n_points - at < s->length ? p->n_points - at : s->length;
+    if (s->at == at)
+        return 0;
+    for (int d = 0; d < p->dim; d++)
+        x[d] = (const char *)s->x[d] + at * hcy__nufft_real(p);
+    s->at = SIZE_MAX;
+    s->plan->first_number = p->first_number + at;
+    int status =
+        hcy_nufft_set_points(s->plan, (int64_t)n, x, (int64_t)p->n_targets, (const void *const *)s->t);
+    s->at = status ? SIZE_MAX : at;
+    return status;
+}
+
+static int make_plan(const hcy_nufft *p, hcy_nufft **plan)
+{
+    hcy_nufft_options o = p->opts;
+    int64_t modes[3];
+    for (int d = 0; d < 3; d++)
+        modes[d] = (int64_t)p->job.modes[d];
+    o.method = HCY_NUFFT_GRID;
+    int status = hcy_nufft_create(plan, p->dev, p->type, p->dim, modes, p->sign, 1, p->eps, &o);
+    if (!status)
+        (*plan)->whole = true;
+    return status;
+}
+
+int hcy__nufft_set_pieces(hcy_nufft *p, const void *const *points, const void *const *targets, size_t length)
+{
+    struct hcy__nufft_pieces *s = calloc(1, sizeof *s);
+    if (!s)
+        return hcy_fail(HCY_ENOMEM, "out of memory for %zu points", p->n_points);
+    pthread_mutex_init(&s->lock, NULL);
+    p->pieces = s;
+    s->length = length;
+    s->at = SIZE_MAX;
+    int status = copy_points(p, s->x, points, p->n_points);
+    if (!status && p->type == 3)
+        status = copy_points(p, s->t, targets, p->n_targets);
+    if (!status)
+        status = make_plan(p, &s->plan);
+    if (!status)
+        status = set_piece(p, s, 0);
+    bool looks = p->opts.check_points && p->type != 3; /* which has looked at all of them */
+    for (size_t at = s->length; !status && at < p->n_points && looks; at += s->length)
+        status = set_piece(p, s, at);
+    return status;
+}
+
+void hcy__nufft_free_pieces(struct hcy__nufft_pieces *s)
+{
+    if (!s)
+        return;
+    hcy_nufft_destroy(s->plan);
+    for (int d = 0; d < 3; d++) {
+        free(s->x[d]);
+        free(s->t[d]);
+    }
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+int hcy__nufft_pieces_info(hcy_nufft_info *info, const hcy_nufft *p)
+{
+    struct hcy__nufft_pieces *s = p->pieces;
+    pthread_mutex_lock(&s->lock);
+    int status = hcy_nufft_info_get(info, s->plan);
+    pthread_mutex_unlock(&s->lock);
+    info->pieces = (p->n_points + s->length - 1) / s->length;
+    return status;
+}
+
+/* --- Execution --- */
+
+void hcy__nufft_add(void *to, const void *from, size_t n, size_t real)
+{
+    for (size_t i = 0; i < n && real == 8; i++)
+        ((double *)to)[i] += ((const double *)from)[i];
+    for (size_t i = 0; i < n && real == 4; i++)
+        ((float *)to)[i] += ((const float *)from)[i];
+}
+
+/* The piece that is set, of one vector; coefficients are added to but for the first piece's. */
+static int run_piece(const hcy_nufft *p, const struct hcy__nufft_pieces *s, char *c, char *f, char *sums, bool adjoint)
+{
+    bool adds = (p->type == 2) == adjoint && s->at;
+    int status = hcy__nufft_execute_some(s->plan, c + s->at * 2 * hcy__nufft_real(p), adds ? sums : f, 1, adjoint);
+    if (!status && adds)
+        hcy__nufft_add(f, sums, 2 * hcy__nufft_results(p), hcy__nufft_real(p));
+    return status;
+}
+
+int hcy__nufft_run_pieces(const hcy_nufft *p, char *c, char *f, size_t n_vectors, bool adjoint)
+{
+    struct hcy__nufft_pieces *s = p->pieces;
+    size_t complex_ = 2 * hcy__nufft_real(p), results = hcy__nufft_results(p);
+    char *sums = malloc(results * complex_);
+    int status = sums ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for the sums of %zu coefficients", results);
+    pthread_mutex_lock(&s->lock);
+    for (size_t at = 0; !status && at < p->n_points; at += s->length) {
+        status = set_piece(p, s, at);
+        for (size_t v = 0; !status && v < n_vectors; v++)
+            status = run_piece(p, s, c + v * p->n_points * complex_, f + v * results * complex_, sums, adjoint);
+    }
+    pthread_mutex_unlock(&s->lock);
+    free(sums);
+    return status;
+}
