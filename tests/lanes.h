@@ -4,6 +4,7 @@
  */
 #ifndef LANES_H
 #define LANES_H
+#define GPU_DIALECT_H
 
 #include <math.h>
 #include <pthread.h>

@@ -7,14 +7,6 @@
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #endif
 
-#include "nufft/nufft_format.h"
-
-#include "gpu_format.h"
-
-#include "nufft/point.cl"
-
-#include "nufft/window.cl"
-
 #include "nufft/pencil.cl"
 
 #ifndef POINTS

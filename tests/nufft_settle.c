@@ -10,16 +10,6 @@
 #pragma GCC diagnostic ignored "-Wunused-function"
 #endif
 
-#include "nufft/nufft_format.h"
-
-#include "gpu_format.h"
-
-#include "nufft/point.cl"
-
-#include "nufft/sort.cl"
-
-#include "nufft/group_sums.cl"
-
 #include "nufft/settle.cl"
 
 #define TURN 6.283185307179586

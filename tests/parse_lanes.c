@@ -65,10 +65,6 @@ static u32 BYTE_PERM(u32 a, u32 b, u32 s)
     return x;
 }
 
-#include "bslz4/blocks.cl"
-
-#include "bslz4/fast.cl"
-
 #include "bslz4/parse_lanes.cl"
 
 enum { TEMPERS = 12, PIXELS = 4 * 2048, BLOCKS = PIXELS * ELEM / GPU_BLOCK, SAMPLES = TEMPERS * BLOCKS * 3 };

@@ -1,4 +1,4 @@
-/* dialect.h - one kernel text for CUDA C and OpenCL C.  Put before every kernel text.
+/* dialect.h - one kernel text for CUDA C and OpenCL C.  Every kernel text begins with it.
  *
  * Kernels are C without libraries.  A group has GROUP_SIZE work items, known when the text is compiled; with one,
  * what is written for many runs in sequence.  What is written for 32 lanes in step (shuffles, ballots) is compiled
@@ -13,6 +13,9 @@
  * is two halves, whose carries are added where they arise: whole once the kernel (local memory: the barrier) is over.
  * Doubles have no such way.
  */
+#ifndef GPU_DIALECT_H /* a test that runs a text on the host brings its own (tests/lanes.h) */
+#define GPU_DIALECT_H
+
 #ifndef ATOMICS
 #define ATOMICS 64
 #endif
@@ -378,4 +381,6 @@ DEVICE void near_add(NEAR u64 *sum, u64 x)
 #ifndef __CUDACC_RTC__
 #define add_f64(p, x) ((void)0)
 #endif
+#endif
+
 #endif

@@ -1,46 +1,30 @@
 # Kernel texts shared by the GPU backends, turned into C, and the host side that launches them.
-gpu_formats = families/bslz4/bslz4_format.h families/azint/azint_format.h backends/gpu/gpu_format.h
-gpu_common = backends/gpu/dialect.h $(gpu_formats) backends/gpu/bslz4/blocks.cl
-gpu_decode = $(gpu_common) backends/gpu/bslz4/decode.cl backends/gpu/bslz4/rest.cl backends/gpu/bslz4/decode_rest.cl
-gpu_fast = backends/gpu/bslz4/fast.cl backends/gpu/bslz4/parse_lanes.cl
-gpu_decode_fast = $(gpu_decode) $(gpu_fast) backends/gpu/bslz4/decode_fast.cl
-gpu_azint = $(gpu_common) backends/gpu/azint/sums.cl backends/gpu/azint/sums_alone.cl
-gpu_azint_fast = $(gpu_azint) backends/gpu/azint/sums_rest.cl backends/gpu/bslz4/rest.cl backends/gpu/azint/sums_rest_kernel.cl \
-    $(gpu_fast) backends/gpu/azint/sums_fast.cl backends/gpu/azint/sums_one.cl
-gpu_nufft_common = backends/gpu/dialect.h families/nufft/nufft_format.h backends/gpu/gpu_format.h
-gpu_nufft_sort = $(gpu_nufft_common) backends/gpu/nufft/point.cl backends/gpu/nufft/sort.cl
-gpu_nufft_settle = $(gpu_nufft_sort) backends/gpu/nufft/group_sums.cl backends/gpu/nufft/settle.cl
-gpu_nufft_scan = $(gpu_nufft_common) backends/gpu/nufft/group_sums.cl backends/gpu/nufft/scan.cl
-gpu_nufft_window = $(gpu_nufft_common) backends/gpu/nufft/point.cl backends/gpu/nufft/window.cl
-gpu_nufft = $(gpu_nufft_window) backends/gpu/nufft/spread_interp.cl
-gpu_nufft_pencil = $(gpu_nufft_window) backends/gpu/nufft/pencil.cl
-gpu_nufft_cut = $(gpu_nufft_common) backends/gpu/nufft/cut.cl
-EXTRA_DIST += backends/gpu/nufft/point.cl backends/gpu/nufft/sort.cl backends/gpu/nufft/scan.cl \
-    backends/gpu/nufft/group_sums.cl backends/gpu/nufft/settle.cl \
-    backends/gpu/nufft/window.cl backends/gpu/nufft/spread_interp.cl backends/gpu/nufft/pencil.cl backends/gpu/nufft/cut.cl
-gpu_filter = $(gpu_common) backends/gpu/azint/sums.cl backends/gpu/azint/wide.cl families/azint/azint_wide.h \
-    backends/gpu/azint/filter.cl
-EXTRA_DIST += backends/gpu/dialect.h backends/gpu/text.sh backends/gpu/bslz4/blocks.cl backends/gpu/bslz4/decode.cl backends/gpu/bslz4/rest.cl \
-    backends/gpu/bslz4/decode_rest.cl backends/gpu/bslz4/fast.cl backends/gpu/bslz4/parse_lanes.cl backends/gpu/bslz4/decode_fast.cl backends/gpu/azint/sums.cl \
-    backends/gpu/azint/sums_alone.cl \
-    backends/gpu/azint/sums_rest.cl backends/gpu/azint/sums_rest_kernel.cl backends/gpu/azint/sums_fast.cl \
-    backends/gpu/azint/sums_one.cl \
-    backends/gpu/azint/wide.cl backends/gpu/azint/filter.cl
+# gpu_text_NAME is what the files named here include, one after the other.
+gpu_cl = backends/gpu/bslz4/blocks.cl backends/gpu/bslz4/decode.cl backends/gpu/bslz4/decode_rest.cl \
+    backends/gpu/bslz4/decode_fast.cl backends/gpu/bslz4/fast.cl backends/gpu/bslz4/parse_lanes.cl backends/gpu/bslz4/rest.cl \
+    backends/gpu/azint/sums.cl backends/gpu/azint/sums_alone.cl backends/gpu/azint/sums_rest.cl \
+    backends/gpu/azint/sums_rest_kernel.cl backends/gpu/azint/sums_fast.cl backends/gpu/azint/sums_one.cl \
+    backends/gpu/azint/wide.cl backends/gpu/azint/filter.cl \
+    backends/gpu/nufft/point.cl backends/gpu/nufft/sort.cl backends/gpu/nufft/scan.cl backends/gpu/nufft/group_sums.cl \
+    backends/gpu/nufft/settle.cl backends/gpu/nufft/window.cl backends/gpu/nufft/spread_interp.cl \
+    backends/gpu/nufft/pencil.cl backends/gpu/nufft/cut.cl
+EXTRA_DIST += backends/gpu/dialect.h backends/gpu/text.sh $(gpu_cl)
 
-backends/gpu/gpu_texts.c: backends/gpu/text.sh $(gpu_decode_fast) $(gpu_azint_fast) $(gpu_filter) \
-    $(gpu_nufft_sort) $(gpu_nufft_settle) $(gpu_nufft_scan) $(gpu_nufft) $(gpu_nufft_pencil) $(gpu_nufft_cut)
-	$(AM_V_GEN)$(MKDIR_P) backends/gpu && cd $(srcdir) && { \
-	    $(SHELL) backends/gpu/text.sh gpu_text_decode $(gpu_decode) && \
-	    $(SHELL) backends/gpu/text.sh gpu_text_decode_fast $(gpu_decode_fast) && \
-	    $(SHELL) backends/gpu/text.sh gpu_text_azint $(gpu_azint) && \
-	    $(SHELL) backends/gpu/text.sh gpu_text_azint_fast $(gpu_azint_fast) && \
-	    $(SHELL) backends/gpu/text.sh gpu_text_filter $(gpu_filter) && \
-	    $(SHELL) backends/gpu/text.sh gpu_text_nufft_sort $(gpu_nufft_sort) && \
-	    $(SHELL) backends/gpu/text.sh gpu_text_nufft_settle $(gpu_nufft_settle) && \
-	    $(SHELL) backends/gpu/text.sh gpu_text_nufft_scan $(gpu_nufft_scan) && \
-	    $(SHELL) backends/gpu/text.sh gpu_text_nufft $(gpu_nufft) && \
-	    $(SHELL) backends/gpu/text.sh gpu_text_nufft_pencil $(gpu_nufft_pencil) && \
-	    $(SHELL) backends/gpu/text.sh gpu_text_nufft_cut $(gpu_nufft_cut); \
+backends/gpu/gpu_texts.c: backends/gpu/text.sh backends/gpu/dialect.h backends/gpu/gpu_format.h $(gpu_cl) \
+    families/bslz4/bslz4_format.h families/azint/azint_format.h families/azint/azint_wide.h families/nufft/nufft_format.h
+	$(AM_V_GEN)$(MKDIR_P) backends/gpu && cd $(srcdir) && text() { \
+	    name=$$1; shift; $(SHELL) backends/gpu/text.sh gpu_text_$$name "$$@"; } && at=backends/gpu && { \
+	    text decode $$at/bslz4/decode_rest.cl && \
+	    text decode_fast $$at/bslz4/decode_fast.cl && \
+	    text azint $$at/azint/sums_alone.cl && \
+	    text azint_fast $$at/azint/sums_alone.cl $$at/azint/sums_one.cl && \
+	    text filter $$at/azint/filter.cl && \
+	    text nufft_sort $$at/nufft/sort.cl && \
+	    text nufft_settle $$at/nufft/settle.cl && \
+	    text nufft_scan $$at/nufft/scan.cl && \
+	    text nufft $$at/nufft/spread_interp.cl && \
+	    text nufft_pencil $$at/nufft/pencil.cl && \
+	    text nufft_cut $$at/nufft/cut.cl; \
 	    } > $(abs_builddir)/$@.tmp && mv $(abs_builddir)/$@.tmp $(abs_builddir)/$@
 CLEANFILES += backends/gpu/gpu_texts.c
 

@@ -6,6 +6,9 @@
  *
  * PIXEL_* as sums.cl has them, and VARIANCE 1: whether Poisson's is wanted is looked up.
  */
+#pragma once
+#include "azint/sums.cl"
+#include "azint/wide.cl"
 
 /* Sums of a bin, in 128 bits each; of float pixels the first three are the bits of doubles.  COUNT is two numbers: of
  * the weights, and of pixels. */

@@ -3,6 +3,8 @@
  *
  * PIXEL_TYPE (HCY_PIXEL_*), PIXEL_BYTES, PIXEL_SIGNED, PIXEL_FLOAT and VARIANCE are given when the text is compiled.
  */
+#pragma once
+#include "bslz4/blocks.cl"
 
 /* A pixel as its job's ranges see it: the bits of a uint64, an int64 or a double. */
 DEVICE int is_invalid(const hcy_azint_job *job, u64 v)

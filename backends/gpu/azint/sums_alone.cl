@@ -3,6 +3,9 @@
  * FRAMES_ALONE, how many, is given when the text is compiled.  Sums of narrow unsigned pixels fit 64 bits within a
  * segment; others are added in full, pixel by pixel.
  */
+#pragma once
+#include "azint/sums.cl"
+
 #if GROUP_SIZE == 1
 #define NARROW (PIXEL_BYTES <= 4 && !PIXEL_SIGNED && !PIXEL_FLOAT)
 

@@ -11,6 +11,10 @@
  * UNIT (all weights are one) and FIRST_INVALID (the lowest invalid value, above 255) are given when the text is
  * compiled.
  */
+#pragma once
+#include "azint/sums_rest_kernel.cl"
+#include "bslz4/parse_lanes.cl"
+
 #define FRAMES GPU_FRAMES
 
 #define SMALL_COMP GPU_SMALL_COMP /* bytes for the coded block, and then for the tile */

@@ -8,6 +8,9 @@
  * Windows hold all planes, so blocks count as wide only if many of their pixels exceed a byte: those are listed for
  * gpu_azint_wide.
  */
+#pragma once
+#include "azint/sums_fast.cl"
+
 #define ONE_HIGH 8 /* pixels that exceed a byte, one by one, of a lane's */
 
 /* Has a lane more than that? */

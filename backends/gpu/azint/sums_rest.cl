@@ -4,6 +4,9 @@
  * goes to one row, larger terms are cut into 32 bits and the rest; `finish` adds all up to 128 bits.  Pixels here are
  * unsigned, of 2 or 4 bytes.
  */
+#pragma once
+#include "azint/sums.cl"
+
 enum { FAST_SIGNAL, FAST_SIGNAL_HIGH, FAST_VARIANCE, FAST_VARIANCE_HIGH, FAST_ROWS = GPU_FAST_ROWS };
 
 struct azint_target {

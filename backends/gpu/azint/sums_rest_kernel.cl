@@ -1,4 +1,7 @@
 /* sums_rest_kernel.cl - the kernel around rest.cl that sums. */
+#pragma once
+#include "azint/sums_rest.cl"
+#include "bslz4/rest.cl"
 
 KERNEL GROUP_OF(GROUP_SIZE)
 void gpu_azint_rest(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_at at,

@@ -1,3 +1,8 @@
-/* wide.cl - what families/azint/azint_wide.h, which follows, wants of a kernel's compiler. */
+/* wide.cl - azint_wide.h for a kernel's compiler: what it wants defined before it, then itself. */
+#pragma once
+#include "dialect.h"
+
 #define AZINT_FUNCTION DEVICE_CALL
 #define AZINT_PRODUCT(a, b) MUL_F64((a), (b))
+
+#include "azint/azint_wide.h"

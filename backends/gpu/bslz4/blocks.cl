@@ -3,6 +3,11 @@
  * The general way: a group takes a block, all its items walk the LZ4 sequences together and share each copy.  It
  * takes any codec, element size and block size, and its verdict on a damaged block is liblz4's.
  */
+#pragma once
+#include "dialect.h"
+#include "bslz4/bslz4_format.h"
+#include "azint/azint_format.h"
+#include "gpu_format.h"
 
 #define ERROR_INVALID (-1)
 #define ERROR_CORRUPT (-8)

@@ -1,4 +1,6 @@
 /* decode.cl - the kernel bslz4_decode: pixels to images. */
+#pragma once
+#include "bslz4/blocks.cl"
 
 struct rest_target {
     u8 *images;

@@ -2,6 +2,9 @@
  *
  * OUT: words that an item writes at once, 1, 2 or 4, as images are aligned.  DECODE_BLOCKS of a group.
  */
+#pragma once
+#include "bslz4/decode_rest.cl"
+#include "bslz4/parse_lanes.cl"
 
 /* Pixels to words of the image: one of 4 bytes, or two of 2. */
 #define ROWS (32 * ELEM / 4)

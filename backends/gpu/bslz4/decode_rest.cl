@@ -1,4 +1,7 @@
 /* decode_rest.cl - the kernel around rest.cl that writes images. */
+#pragma once
+#include "bslz4/decode.cl"
+#include "bslz4/rest.cl"
 
 KERNEL GROUP_OF(GROUP_SIZE)
 void gpu_decode_rest(struct gpu_batch batch, BUFFER(const u8, chunks), BUFFER(const hcy_bslz4_frame, frames),

@@ -8,6 +8,9 @@
  *
  * ELEM (2 or 4 bytes) is given when the text is compiled.
  */
+#pragma once
+#include "bslz4/blocks.cl"
+
 #define PLANES (8 * ELEM)
 #define PLANE_BYTES (GPU_BLOCK / PLANES)
 #define PLANE_WORDS (PLANE_BYTES / 4)

@@ -6,6 +6,9 @@
  * sequences are looked at side by side.  Whole blocks without fault are done here, with the commands of
  * parse_block(); any doubt leaves a block to that.
  */
+#pragma once
+#include "bslz4/fast.cl"
+
 #define LANES_CODED 3072u /* bytes of a block: with more, not all blocks of a frame are on an H200 at once */
 
 /* No larger than what a block has in sums_one.cl. */

@@ -1,5 +1,5 @@
 /* rest.cl - every block that the fast kernels leave: shared by the families, whose texts come before it and say what
- * becomes of decoded pixels:
+ * becomes of decoded pixels (it includes nothing itself, because these differ):
  *     struct rest_target;
  *     void rest_pixels(const struct rest_target *, item, number of the first pixel, const struct decoded *);
  */

@@ -1,4 +1,9 @@
 /* cut.cl - between modes and the transformed grid, and multiplication by phases.  Rows are of the last axis. */
+#pragma once
+#include "dialect.h"
+#include "nufft/nufft_format.h"
+#include "gpu_format.h"
+
 #define EACH(i, n) (u64 i = ITEM_OF_ALL; i < (n); i += (u64)GROUPS * GROUP_SIZE)
 /* A group's items take several rows at a time where there are many: finding a row is dear. */
 #define ROWS_AT_ONCE (GROUP_SIZE / cut.row_items)

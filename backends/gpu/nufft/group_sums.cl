@@ -1,4 +1,9 @@
 /* group_sums.cl - sums over a group's items: for scan.cl and settle.cl. */
+#pragma once
+#include "dialect.h"
+#include "nufft/nufft_format.h"
+#include "gpu_format.h"
+
 #ifdef SHUFFLE
 #define ROOM_TO_SUM ((GROUP_SIZE + 31) / 32)
 #else

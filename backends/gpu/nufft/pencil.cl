@@ -17,6 +17,9 @@
  * T = lane % 4).  Tensor cores take floats of 11 bits: a float is two of them, and a product three;
  * but for narrow windows.
  */
+#pragma once
+#include "nufft/window.cl"
+
 #define WARPS (GROUP_SIZE / 32)
 #define LANE (ITEM % 32)
 #define G (LANE / 4)

@@ -5,6 +5,11 @@
  * PLACES is 32 in three dimensions of float, unless an axis is so long that too little is left for what is between
  * cells (gpu_nufft.c); in two there is room for 48; else 64.
  */
+#pragma once
+#include "dialect.h"
+#include "nufft/nufft_format.h"
+#include "gpu_format.h"
+
 #if PLACES == 32
 struct ALIGNED record {
     u32 high[3], number;

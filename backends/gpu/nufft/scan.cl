@@ -1,4 +1,7 @@
 /* scan.cl - counts to places: what sorting points (sort.cl) does without knowing what points are. */
+#pragma once
+#include "nufft/group_sums.cl"
+
 #define EACH(i, n) (u64 i = ITEM_OF_ALL; i < (n); i += (u64)GROUPS * GROUP_SIZE)
 
 KERNEL GROUP_OF(GROUP_SIZE)

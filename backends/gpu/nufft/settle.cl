@@ -9,6 +9,10 @@
  * step puts them.  So a bucket has two CODES, 2 b, and 2 b + 1 for the key that reaches beyond, with a cursor each:
  * where the next point goes.
  */
+#pragma once
+#include "nufft/sort.cl"
+#include "nufft/group_sums.cl"
+
 #define MINE (BUCKET / GROUP_SIZE)
 #define EACH_OF_MINE(m, i) \
     UNROLL                 \

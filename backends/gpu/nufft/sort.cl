@@ -5,6 +5,9 @@
  * twice, because that is cheaper than to keep it: reading its coordinates again is all it takes.  Coordinates are
  * folded to one period in double: in float a cell of a million would be off by a tenth.
  */
+#pragma once
+#include "nufft/point.cl"
+
 /* A coordinate to its place; one that is no number or too far away counts as 0.  Rounded up, places stay on their side
  * of a cell: the cell is that of a double. */
 DEVICE u64 fold(const struct gpu_nufft *job, int axis, POINT x, int *bad)

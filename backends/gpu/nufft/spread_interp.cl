@@ -16,6 +16,9 @@
  * Points are taken in batches, whose weights the items find together, ready for use: shifted to the pencil's columns,
  * turned to the ring's planes, zeros elsewhere.
  */
+#pragma once
+#include "nufft/window.cl"
+
 #define WX (DIM > 1 ? XB + WIDTH - 1 : 1)
 #define WY (DIM > 2 ? YB + WIDTH - 1 : 1)
 #define RING (ZS + WIDTH - 1)

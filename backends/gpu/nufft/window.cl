@@ -1,5 +1,8 @@
 /* window.cl - what the kernels between points (point.cl) and grid have in common: the weights of a point's
  * window, cells beyond an axis's end. */
+#pragma once
+#include "nufft/point.cl"
+
 #define COEFS HCY_NUFFT_COEFS(WIDTH)
 /* Rows in near memory that are read 16 bytes at once. */
 #define WHOLE(n) (((n)*PRECISION + 3) / 4 * 4 / PRECISION)
