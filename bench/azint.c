@@ -7,7 +7,7 @@
  * the first frame are the mask (-u: no mask, they are left to the sentinels).  Every launch gets other
  * frames, so that the coded bytes are not warm; best of several rounds.
  */
-#include "../backends/cpu/cpu_azint.h"
+#include "azint/cpu_azint.h"
 #include <halcyon/azint.h>
 #include <halcyon/bslz4.h>
 

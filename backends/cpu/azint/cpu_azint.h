@@ -6,15 +6,20 @@
  * of a register, and a strip's entries - (four pixels, bin) with their weights - sorted by bin, need no
  * scatter: a register is the bin.
  *
- *   prepare.c    prepare: the canonical runs to strips
- *   azint.c           the kernels: passes over a batch, scratch, merging
- *   strip.c     one strip: blocks to rows of digits, rows to tiles, tiles to histograms
- *   digits.c     one block of one frame to digits; pixels that do not fit, or are masked in their frame
- *   planes.h      what its bit-planes say
- *   outliers.c      single pixels through the canonical runs: outliers, and what masked ones take off
- *   float_pixels.c     float pixels
- *   deviation.c    the spread of pixels about their bin's mean
- *   azint_<simd>.c    struct azint_ops
+ * The way of a pass, each file calling those below it:
+ *
+ *   azint_launch.c    a launch: arguments checked, scratch memory shared out
+ *   pass.c            the kernels: passes over a batch, merging
+ *   float_pixels.c    float pixels, which have no digits
+ *   strip.c           one strip: blocks to rows of digits, digit after digit
+ *   digits.c          one block of one frame to digits; pixels that do not fit, or are masked in their frame
+ *   planes.h          what its bit-planes say
+ *   outliers.c        single pixels through the canonical runs: outliers, and what masked ones take off
+ *   deviation.c       squares and cross products, for the deviation of pixels from their bin's mean
+ *   entries.c         rows to tiles, tiles and weights to sums
+ *   tile_<simd>.c     struct azint_ops: what a SIMD variant does
+ *
+ * prepare.c makes the plan's strips from the canonical runs, before any pass.
  *
  * WHERE THE TIME GOES (bench/azint, EIGER 4M, 1000 bins, full splitting with variance, one Zen 5 core, AVX-512,
  * 32 frames at once; ms a frame): LZ4 to planes 0.70, planes to digits 0.22, tiles 0.09, expanding weights
@@ -88,6 +93,10 @@ static inline size_t azint_block_words(size_t n_bins)
 static inline const void *azint_at(const struct azint_plan *plan, uint64_t offset)
 {
     return (const uint8_t *)plan + offset;
+}
+static inline const struct azint_strip *azint_strip_at(const struct azint_plan *plan, size_t strip)
+{
+    return (const struct azint_strip *)azint_at(plan, plan->strips) + strip;
 }
 
 /* One run of the canonical tables. */
@@ -318,13 +327,31 @@ void azint_settle(struct azint_pass *pass, struct azint_space *space, size_t str
 
 /* strip.c */
 void azint_strip_run(struct azint_pass *pass, struct azint_space *space, size_t strip);
-/* The sums of a digit, zeroed when they are first asked for; the first one's are not, but by strips and blocks. */
-int64_t *azint_sums(struct azint_pass *pass, struct azint_space *space, unsigned digit);
 /* Codes of one block to pixels at `out`; 0 or HCY_ECORRUPT. */
 int azint_block_pixels(const struct azint_pass *pass, struct azint_space *space,
                        const struct azint_frame *frame, uint32_t block, uint8_t *out);
 /* A block that does not decode: the frame's report will name the first. */
 void azint_damaged(struct azint_frame *frame, uint32_t block);
+
+/* entries.c */
+/* The sums of a digit, zeroed when they are first asked for; the first one's are not, but by strips and blocks. */
+int64_t *azint_sums(struct azint_pass *pass, struct azint_space *space, unsigned digit);
+/* Zeroes what the strip adds to and no strip before it has.  A worker has neighbouring strips, which share most of
+ * their bins, and with many bins it never touches those of other workers. */
+void azint_touch_bins(const struct azint_pass *pass, struct azint_space *space, const struct azint_strip *strip);
+/* The rows of a group of lanes, pixels [first, last) of them, to the group's part of `tile`. */
+void azint_make_tile(const struct azint_pass *pass, const uint8_t *rows, unsigned group, size_t first, size_t last,
+                     uint8_t *tile);
+static inline size_t azint_up64(size_t n)
+{
+    return (n + 63) / 64 * 64;
+}
+/* Does a digit of the variance, where a strip has several, differ from the signal's?  max(1, value) does in
+ * the first one, and for negative values in all. */
+static inline bool azint_own_variance(const struct azint_pass *pass, unsigned digit)
+{
+    return pass->spread || digit == 0 || pass->type->is_signed;
+}
 
 /* Entries of a strip, and which digit of the pixels they take to which sums. */
 struct azint_source {

@@ -57,7 +57,7 @@ static void strip_range(void *context, size_t begin, size_t end, unsigned thread
     const struct azint_plan *plan = b->plan;
     (void)thread;
     for (size_t s = begin; s < end; s++) {
-        const struct azint_strip *strip = (const struct azint_strip *)azint_at(plan, plan->strips) + s;
+        const struct azint_strip *strip = azint_strip_at(plan, s);
         const uint16_t *index = azint_at(plan, strip->index);
         struct azint_spread_strip *to = &b->strips[s];
         to->index = plan->unit ? b->places[s] : strip->index;
@@ -161,11 +161,6 @@ static const struct azint_spread *spread_of(const struct azint_plan *plan)
     return azint_at(plan, plan->spread);
 }
 
-static const struct azint_strip *strip_at(const struct azint_plan *plan, size_t strip)
-{
-    return (const struct azint_strip *)azint_at(plan, plan->strips) + strip;
-}
-
 /* The rows; returns how many pixels with weights have a digit that is not 0, if that is asked for. */
 static size_t make_rows(struct azint_pass *pass, struct azint_space *space, size_t strip, unsigned digit, size_t n,
                         bool count)
@@ -195,12 +190,12 @@ void azint_spread_cross(struct azint_pass *pass, struct azint_space *space, size
         (const struct azint_spread_strip *)azint_at(plan, spread_of(plan)->strips) + strip;
     struct azint_source source = { azint_at(plan, at->index), azint_at(plan, at->low), digit,
                                    AZINT_SPREAD_CROSS + 2 * digit, AZINT_V_NONE };
-    azint_add_entries(pass, space, strip_at(plan, strip), &source);
+    azint_add_entries(pass, space, azint_strip_at(plan, strip), &source);
     if (plan->unit)
         return;
     source.weights = azint_at(plan, at->high);
     source.slot++;
-    azint_add_entries(pass, space, strip_at(plan, strip), &source);
+    azint_add_entries(pass, space, azint_strip_at(plan, strip), &source);
 }
 
 /* Digit `value` of a pixel's square to the sums of its bins. */
@@ -237,7 +232,7 @@ static void add_few(struct azint_pass *pass, struct azint_space *space, size_t s
 
 void azint_spread_rest(struct azint_pass *pass, struct azint_space *space, size_t strip, unsigned digits, size_t n)
 {
-    const struct azint_strip *at = strip_at(pass->plan, strip);
+    const struct azint_strip *at = azint_strip_at(pass->plan, strip);
     for (unsigned k = digits; k < 2 * digits + pass->type->is_signed; k++) {
         struct azint_source source = { azint_at(pass->plan, at->index),
                                        pass->plan->unit ? NULL : azint_at(pass->plan, at->weights), digits - 1,
