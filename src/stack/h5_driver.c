@@ -21,6 +21,17 @@ static struct {
     uint64_t address, size;
 } spy;
 
+/* The driver's registration; under the lock.  It is made once and never undone: HDF5 frees a class that nobody has
+ * registered any more before it calls the class's `close`. */
+static hid_t registered = H5I_INVALID_HID;
+
+/* HDF5 itself ends, of which a program's H5close() need not be the last that we hear. */
+static herr_t driver_end(void)
+{
+    registered = H5I_INVALID_HID;
+    return 0;
+}
+
 static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr_t most)
 {
     (void)access;
@@ -111,6 +122,7 @@ static const H5FD_class_t driver = {
     .name = "halcyon-read",
     .maxaddr = (haddr_t)INT64_MAX,
     .fc_degree = H5F_CLOSE_WEAK,
+    .terminate = driver_end,
     .open = driver_open,
     .close = driver_close,
     .query = driver_query,
@@ -138,12 +150,13 @@ static int has_writer(const char *path)
 
 hid_t hcy__h5_spy_open(const char *path, const char **words)
 {
-    hid_t id = H5FDregister(&driver), access = H5Pcreate(H5P_FILE_ACCESS);
-    H5Pset_driver(access, id, NULL);
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    if (registered < 0)
+        registered = H5FDregister(&driver);
+    H5Pset_driver(access, registered, NULL);
     hid_t file = H5Fopen(path, H5F_ACC_RDONLY | (has_writer(path) ? H5F_ACC_SWMR_READ : 0u), access);
     *words = file < 0 ? hcy__h5_words() : ""; /* before other calls wipe them out */
     H5Pclose(access);
-    H5FDunregister(id);
     return file;
 }
 

@@ -22,6 +22,15 @@ struct driver_file {
     haddr_t allocated;
 };
 
+/* The driver's registration, made once, as in h5_driver.c; under the lock. */
+static hid_t registered = H5I_INVALID_HID;
+
+static herr_t driver_end(void)
+{
+    registered = H5I_INVALID_HID;
+    return 0;
+}
+
 static void note_failure(hcy__h5_file *file, int number)
 {
     if (!file->number)
@@ -133,6 +142,7 @@ static const H5FD_class_t driver = {
     .name = "halcyon",
     .maxaddr = (haddr_t)INT64_MAX,
     .fc_degree = H5F_CLOSE_STRONG,
+    .terminate = driver_end,
     .fapl_size = sizeof(hcy__h5_file *),
     .open = driver_open,
     .close = driver_close,
@@ -174,17 +184,18 @@ static void keep_metadata(hid_t access)
 
 static int create_in(hcy__h5_file *file)
 {
-    hid_t id = H5FDregister(&driver), access = H5Pcreate(H5P_FILE_ACCESS);
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    if (registered < 0)
+        registered = H5FDregister(&driver);
     int st = open_fd(file);
     if (!st) {
-        H5Pset_driver(access, id, &file);
+        H5Pset_driver(access, registered, &file);
         keep_metadata(access);
         file->id = H5Fcreate(file->path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
         if (file->id < 0)
             st = hcy__h5_fail(HCY_EIO, "%s cannot be created", file->path);
     }
     H5Pclose(access);
-    H5FDunregister(id);
     return st;
 }
 
