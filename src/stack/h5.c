@@ -79,10 +79,12 @@ int hcy__h5_describe(hcy__h5_shape *shape, hid_t dataset)
     hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset);
     int st = space < 0 || type < 0 ? -1 : 0;
     if (!st) {
-        hsize_t dims[4] = { 1, 1 };
+        hsize_t dims[4] = { 1, 1 }, most[4] = { 1, 1 };
         shape->rank = H5Sget_simple_extent_ndims(space);
         if (shape->rank >= 2 && shape->rank <= 4)
-            H5Sget_simple_extent_dims(space, dims + 4 - shape->rank, NULL);
+            H5Sget_simple_extent_dims(space, dims + 4 - shape->rank, most + 4 - shape->rank);
+        for (int i = 0; i < 4; i++)
+            shape->overgrown |= dims[i] > most[i];
         if (shape->rank == 3) /* frames came where channels are */
             dims[0] = dims[1];
         shape->channels = shape->rank == 4 ? dims[1] : 1;
@@ -101,6 +103,22 @@ int hcy__h5_describe(hcy__h5_shape *shape, hid_t dataset)
 int hcy__h5_is_stack(const hcy__h5_shape *shape)
 {
     return shape->rank >= 2 && shape->rank <= 4 && shape->pixel;
+}
+
+int hcy__h5_address(uint64_t *address, hid_t object)
+{
+#if H5_VERSION_GE(1, 12, 0)
+    H5O_info2_t info;
+    int st = H5Oget_info3(object, &info, H5O_INFO_BASIC) < 0 ? -1 : 0;
+    if (!st)
+        memcpy(address, &info.token, sizeof *address); /* with which a token of a file begins */
+#else
+    H5O_info_t info;
+    int st = H5Oget_info(object, &info) < 0 ? -1 : 0;
+    if (!st)
+        *address = info.addr;
+#endif
+    return st;
 }
 
 hid_t hcy__h5_pixel_type(const hcy__pixel *pixel)

@@ -24,6 +24,7 @@ typedef struct hcy__h5_shape {
     hsize_t dims[3];         /* frames, height, width: 1 frame for rank 2; zeros where it is no image */
     hsize_t channels;        /* the second of four dimensions, else 1 */
     const hcy__pixel *pixel; /* NULL: no number, or of a size that no pixel has */
+    int overgrown;           /* a dimension is larger than the dataset may ever become: the file is damaged */
     int little_endian;       /* 1 also for single bytes */
     char type[48];           /* what it is, in words: "uint32", "a string", "big-endian float32" */
 } hcy__h5_shape;
@@ -31,6 +32,8 @@ typedef struct hcy__h5_shape {
 int hcy__h5_describe(hcy__h5_shape *shape, hid_t dataset);
 /* Is it an image, or a stack of images? */
 int hcy__h5_is_stack(const hcy__h5_shape *shape);
+/* A number that an object of a file has alone: its address.  0, or -1. */
+int hcy__h5_address(uint64_t *address, hid_t object);
 /* HDF5's type for pixels of this kind in little-endian memory; not to be closed. */
 hid_t hcy__h5_pixel_type(const hcy__pixel *pixel);
 
@@ -39,6 +42,7 @@ typedef struct hcy__h5_names {
     char **at;
     size_t n;
 } hcy__h5_names;
+int hcy__h5_names_add(hcy__h5_names *names, const char *name);
 void hcy__h5_names_free(hcy__h5_names *names);
 /* The datasets that make up the stack: its `wanted` (a dataset, or a group to look in), or, NULL, what the file
  * offers (hcy_stack_open() says how it is chosen), of the channel asked for. */

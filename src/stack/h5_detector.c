@@ -6,6 +6,8 @@
 #include "h5_detector.h"
 #include "h5_driver.h"
 #include "h5_read.h"
+#include "h5_virtual.h"
+#include "h5_visit.h"
 #include <halcyon/backend.h>
 #include <math.h>
 #include <stdio.h>
@@ -19,14 +21,11 @@ struct found {
     int has_corners;
 };
 
-static herr_t look_at(hid_t root, const char *name, const H5O_info_t *info, void *data)
+static int look_at(void *data, hid_t group, const char *name)
 {
     struct found *found = data;
     char class[32];
-    if (info->type != H5O_TYPE_GROUP || strlen(name) >= sizeof found->path)
-        return 0;
-    hid_t group = H5Gopen2(root, name, H5P_DEFAULT);
-    if (group < 0)
+    if (H5Iget_type(group) != H5I_GROUP || strlen(name) >= sizeof found->path)
         return 0;
     hcy__h5_get_text(class, sizeof class, group, "NX_class");
     int has_corners = H5Lexists(group, "pixel_corners", H5P_DEFAULT) > 0;
@@ -34,7 +33,6 @@ static herr_t look_at(hid_t root, const char *name, const H5O_info_t *info, void
         snprintf(found->path, sizeof found->path, "%s", name);
         found->has_corners = has_corners;
     }
-    H5Gclose(group);
     return found->has_corners;
 }
 
@@ -65,7 +63,7 @@ static int read_numbers(double *x, hsize_t n, hid_t at, const char *path, double
     hid_t space = H5Dget_space(data);
     herr_t done = (hsize_t)H5Sget_simple_extent_npoints(space) != n
                       ? -1
-                      : H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, x);
+                      : hcy__h5_read_whole(data, H5T_NATIVE_DOUBLE, x);
     hcy__h5_get_text(unit, sizeof unit, data, "units");
     if (length > 0 && hcy__h5_metres(unit) > 0)
         length = hcy__h5_metres(unit);
@@ -93,7 +91,7 @@ static int read_array(void **array, hcy_detector_info *info, hid_t group, const 
     else if (hcy_size_mul(&bytes, dims[0], dims[1]) ||
              hcy_size_mul(&bytes, bytes, H5Tget_size(type) * (rank == 4 ? 12 : 1)) || !(*array = malloc(bytes)))
         st = hcy_fail(HCY_ENOMEM, "no memory for the detector's %s", name);
-    else if (H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, *array) < 0)
+    else if (hcy__h5_read_whole(data, type, *array) < 0)
         st = hcy__h5_fail(HCY_EIO, "the detector's %s cannot be read", name);
     H5Sclose(space);
     H5Dclose(data);
@@ -176,7 +174,7 @@ int hcy__h5_text_of(char *text, size_t size, hid_t group, const char *name)
     int is_variable = H5Tis_variable_str(type) > 0, st = -1;
     if (H5Sget_simple_extent_npoints(space) == 1 && H5Tget_class(type) == H5T_STRING &&
         (is_variable || H5Tget_size(type) < sizeof fixed) &&
-        H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, is_variable ? (void *)&variable : fixed) >= 0) {
+        hcy__h5_read_whole(data, type, is_variable ? (void *)&variable : fixed) >= 0) {
         snprintf(text, size, "%s", is_variable ? (variable ? variable : "") : fixed);
         st = 0;
     }
@@ -201,15 +199,16 @@ static void add_text(char *text, size_t size, hid_t group, const char *name)
 static int read_detector(hcy_detector_info *info, hid_t file, const char *path)
 {
     struct found found = { "", 0 };
-#if H5_VERSION_GE(1, 12, 0)
-    H5Ovisit3(file, H5_INDEX_NAME, H5_ITER_INC, look_at, &found, H5O_INFO_BASIC);
-#else
-    H5Ovisit(file, H5_INDEX_NAME, H5_ITER_INC, look_at, &found);
-#endif
+    hid_t root = H5Gopen2(file, "/", H5P_DEFAULT);
+    int st = root < 0 ? 0 : look_at(&found, root, ".");
+    if (!st && root >= 0)
+        st = hcy__h5_visit(root, look_at, &found, path);
+    if (root >= 0)
+        H5Gclose(root);
     hid_t group = *found.path ? H5Gopen2(file, found.path, H5P_DEFAULT) : -1;
     if (group < 0)
-        return hcy_fail(HCY_ENOENT, "%s: there is no detector in it, no group of class NXdetector", path);
-    int st = 0;
+        return st < 0 ? st : hcy_fail(HCY_ENOENT, "%s: there is no detector in it, no group of class NXdetector", path);
+    st = 0;
     if (found.has_corners || H5Lexists(group, "API_VERSION", H5P_DEFAULT) > 0)
         st = read_arrays(info, group);
     read_sizes(info, group);

@@ -25,7 +25,7 @@ static struct {
  * registered any more before it calls the class's `close`. */
 static hid_t registered = H5I_INVALID_HID;
 
-/* HDF5 itself ends, of which a program's H5close() need not be the last that we hear. */
+/* HDF5 shuts down: when the process ends, or because a program calls H5close(), after which it may be used again. */
 static herr_t driver_end(void)
 {
     registered = H5I_INVALID_HID;
@@ -175,4 +175,26 @@ int hcy__h5_spy_chunk(uint64_t *address, uint64_t *size, uint32_t *mask, hid_t d
     *address = spy.address;
     *size = spy.size;
     return done < 0 || spy.reads != 1 ? -1 : 0;
+}
+
+hsize_t hcy__h5_spy_box(hsize_t *all, uint64_t *bytes, hid_t dataset, int rank, const hsize_t *chunk,
+                        const hsize_t *from, const hsize_t *to, int any)
+{
+    hsize_t at[H5S_MAX_RANK], n = 0;
+    int d = 0;
+    memcpy(at, from, (size_t)rank * sizeof *at);
+    *all = 0;
+    *bytes = 0;
+    while (d >= 0 && !(any && n)) {
+        uint64_t address, size;
+        uint32_t mask;
+        ++*all;
+        if (!hcy__h5_spy_chunk(&address, &size, &mask, dataset, at)) {
+            *bytes += size;
+            n++;
+        }
+        for (d = rank - 1; d >= 0 && (at[d] += chunk[d]) >= to[d]; d--)
+            at[d] = from[d];
+    }
+    return n;
 }

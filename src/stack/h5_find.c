@@ -1,5 +1,6 @@
 /* h5_find.c - which datasets of an HDF5 file are the stack.  The lock of h5.h is held by the caller. */
-#include "h5.h"
+#include "h5_virtual.h"
+#include "h5_visit.h"
 #include <halcyon/backend.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@ void hcy__h5_names_free(hcy__h5_names *names)
     *names = (hcy__h5_names){ 0 };
 }
 
-static int add_name(hcy__h5_names *names, const char *name)
+int hcy__h5_names_add(hcy__h5_names *names, const char *name)
 {
     char **at = realloc(names->at, (names->n + 1) * sizeof *at);
     if (at)
@@ -65,7 +66,6 @@ struct search {
     uint64_t bytes;
     char list[320]; /* what there is, for messages */
     size_t used, left_out;
-    int status;
 };
 
 static void list_dataset(struct search *search, const char *name, const hcy__h5_shape *shape)
@@ -86,44 +86,38 @@ static void list_dataset(struct search *search, const char *name, const hcy__h5_
     }
 }
 
-static herr_t look_at(hid_t group, const char *name, const H5O_info_t *info, void *data)
+static int look_at(void *data, hid_t object, const char *name)
 {
     struct search *search = data;
     hcy__h5_shape shape;
-    if (info->type != H5O_TYPE_DATASET || describe_at(&shape, group, name) || !hcy__h5_is_stack(&shape))
+    if (H5Iget_type(object) != H5I_DATASET || hcy__h5_describe(&shape, object) || !hcy__h5_is_stack(&shape))
         return 0;
     char *path = join(search->group, name);
-    if (!path) {
-        search->status = hcy_fail(HCY_ENOMEM, "no memory for the names of the file's datasets");
-        return -1;
-    }
+    if (!path)
+        return hcy_fail(HCY_ENOMEM, "no memory for the names of the file's datasets");
     list_dataset(search, path, &shape);
     uint64_t bytes = (uint64_t)(shape.dims[0] * shape.dims[1] * shape.dims[2] * shape.channels * shape.pixel->size);
-    int rank = shape.rank == 4 ? 3 : shape.rank;
+    int rank = shape.rank == 4 ? 3 : shape.rank, st = 0;
     if (rank > search->rank || (rank == search->rank && bytes > search->bytes)) {
         hcy__h5_names_free(&search->best);
         search->rank = rank;
         search->bytes = bytes;
     }
     if (rank == search->rank && bytes == search->bytes)
-        search->status = add_name(&search->best, path);
+        st = hcy__h5_names_add(&search->best, path);
     free(path);
-    return search->status ? -1 : 0;
+    return st;
 }
 
-static int search_group(struct search *search, hid_t file, const char *group)
+static int search_group(struct search *search, hid_t file, const char *group, const char *path)
 {
     search->group = group;
     hid_t at = H5Gopen2(file, group, H5P_DEFAULT);
     if (at < 0)
         return 0;
-#if H5_VERSION_GE(1, 12, 0)
-    H5Ovisit3(at, H5_INDEX_NAME, H5_ITER_INC, look_at, search, H5O_INFO_BASIC);
-#else
-    H5Ovisit(at, H5_INDEX_NAME, H5_ITER_INC, look_at, search);
-#endif
+    int st = hcy__h5_visit(at, look_at, search, path);
     H5Gclose(at);
-    return search->status;
+    return st;
 }
 
 /* Appends what the file has to the words, for messages about what it has not. */
@@ -148,7 +142,7 @@ static int numbered(hcy__h5_names *names, hid_t file, const hcy_stack *stack, co
         snprintf(name, sizeof name, "%s%06u", prefix, i);
         int st = 0;
         if (kind_of(file, name) == H5I_DATASET)
-            st = add_name(names, name);
+            st = hcy__h5_names_add(names, name);
         else if (i > 0 && H5Lexists(file, name, H5P_DEFAULT) > 0 && kind_of(file, name) == H5I_BADID &&
                  !(stack->growing && names->n))
             st = hcy__h5_fail(HCY_ENOENT,
@@ -174,7 +168,7 @@ static int usual_names(hcy__h5_names *names, hid_t file, const hcy_stack *stack,
         st = hcy__h5_fail(HCY_EIO, "%s::%s cannot be opened", stack->path, data);
     } else if (kind_of(file, data) == H5I_DATASET) {
         if (describe_at(&shape, file, data) || hcy__h5_is_stack(&shape))
-            st = add_name(names, data);
+            st = hcy__h5_names_add(names, data);
     } else {
         st = numbered(names, file, stack, prefix);
     }
@@ -217,7 +211,7 @@ static int find_in(hcy__h5_names *names, hid_t file, hcy_stack *stack, const cha
 static int largest(hcy__h5_names *names, hid_t file, const hcy_stack *stack, const char *group)
 {
     struct search search = { 0 };
-    int st = search_group(&search, file, group);
+    int st = search_group(&search, file, group, stack->path);
     if (!st && search.best.n > 1)
         st = hcy_fail(HCY_EINVAL, "%s: several datasets are as large, name the one to use: %s", stack->path,
                       offers(&search));
@@ -238,8 +232,8 @@ static int not_there(hid_t file, const char *path, const char *wanted)
     char why[128];
     snprintf(why, sizeof why, "%s", hcy__h5_words());
     struct search search = { 0 };
-    int st = search_group(&search, file, "/");
-    if (!st)
+    int st = search_group(&search, file, "/", path);
+    if (st != HCY_ENOMEM)
         st = hcy_fail_vendor(HCY_ENOENT, 0, why, "%s: no dataset '%.120s' can be opened in it; it has %s",
                              path, wanted, offers(&search));
     hcy__h5_names_free(&search.best);
@@ -264,7 +258,7 @@ static void channel_name(char name[64], hid_t file, const char *dataset, hsize_t
         int variable = H5Tis_variable_str(type) > 0;
         H5Sselect_elements(space, H5S_SELECT_SET, 1, &i);
         if ((variable || size < sizeof fixed) &&
-            H5Dread(list, type, one, space, H5P_DEFAULT, variable ? (void *)&text : fixed) >= 0)
+            !hcy__h5_whole(list) && H5Dread(list, type, one, space, H5P_DEFAULT, variable ? (void *)&text : fixed) >= 0)
             snprintf(name, 64, "%s", variable ? (text ? text : "") : fixed);
         if (text)
             H5Dvlen_reclaim(type, one, H5P_DEFAULT, &text);
@@ -313,7 +307,7 @@ int hcy__h5_find(hcy__h5_names *names, hid_t file, hcy_stack *stack)
     *names = (hcy__h5_names){ 0 };
     H5I_type_t kind = wanted ? kind_of(file, wanted) : H5I_GROUP;
     if (kind == H5I_DATASET)
-        return add_name(names, wanted);
+        return hcy__h5_names_add(names, wanted);
     if (kind != H5I_GROUP)
         return not_there(file, stack->path, wanted);
     int st = 0;

@@ -1,5 +1,6 @@
 /* h5_read.c - see h5_read.h. */
 #include "h5_read.h"
+#include "h5_virtual.h"
 #include <halcyon/backend.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +71,7 @@ hid_t hcy__h5_open_numbers(hid_t group, const char *name, int *rank, hsize_t dim
     return -1;
 }
 
-enum { LEAST_NUMBERS = 65536, MOST_PACKED = 1100 }; /* deflate packs a thousand bytes into one, not more */
+enum { LEAST_NUMBERS = 65536 };
 
 /* How many numbers there are, if not more than one dimension has more than one; else -1. */
 static int length_of(size_t *n, const hsize_t dims[4])
@@ -97,12 +98,13 @@ int hcy__h5_get_doubles(double **values, size_t *n, hid_t group, const char *nam
     hsize_t stored = H5Dget_storage_size(data);
     if (length_of(n, dims))
         st = hcy_fail(HCY_EFORMAT, "%s: %s has %d dimensions where a list is wanted", path, name, rank);
-    else if (*n > LEAST_NUMBERS && (*n - LEAST_NUMBERS) / MOST_PACKED > stored) /* HDF5 would fill them in */
+    else if (*n > LEAST_NUMBERS && (*n - LEAST_NUMBERS) / H5_MOST_PACKED > stored) /* HDF5 would fill them in */
         st = hcy_fail(HCY_ECORRUPT, "%s: %s says that it has %zu numbers, and stores %llu bytes", path, name, *n,
                       (unsigned long long)stored);
     else if (*n >> 40 || hcy_size_mul(&bytes, *n, sizeof **values) || !(*values = malloc(bytes ? bytes : 1)))
         st = hcy_fail(HCY_ENOMEM, "%s: no memory for the %zu numbers of %s", path, *n, name);
-    else if (H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, *values) < 0)
+    else if (!(st = hcy__h5_whole(data)) &&
+             H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, *values) < 0)
         st = hcy__h5_fail(HCY_EIO, "%s: %s cannot be read", path, name);
     H5Dclose(data);
     if (st) {

@@ -5,6 +5,8 @@
 
 #include "h5.h"
 
+#define H5_MOST_PACKED 1100 /* deflate packs a thousand bytes into one, not more */
+
 /* Opens an HDF5 file for reading: *file, or HCY_ENOENT, HCY_EIO, HCY_EFORMAT (it is none). */
 int hcy__h5_open_file(hid_t *file, const char *path);
 /* The text in an attribute, of fixed or variable length, cut to size - 1 bytes; 0: there is none. */

@@ -9,13 +9,16 @@
  * virtual dataset are those of its sources, where they can be.
  */
 #include "h5_driver.h"
+#include "h5_read.h"
+#include "h5_virtual.h"
 #include <halcyon/backend.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MAX_FILTERS = 8 };
-#define MAX_CACHE ((size_t)1 << 30)
+#define MAX_CACHE     ((size_t)1 << 30)
+#define MOST_UNPROVED ((uint64_t)1 << 28) /* bytes of a frame that need not be stored: tiles that nobody wrote */
 
 /* A dataset while it is being taken in. */
 struct layout {
@@ -90,6 +93,10 @@ static int open_layout(struct layout *l, hcy_stack *stack, hid_t file, const cha
     if (l->shape.rank < 2 || l->shape.rank > 4)
         return hcy_fail(HCY_EFORMAT, "%s::%s has %d dimensions; an image has 2, a stack of images 3, or 4 with channels",
                         path, name, l->shape.rank);
+    if (l->shape.overgrown)
+        return hcy_fail(HCY_ECORRUPT, "%s::%s is said to be larger than it may become: %llu frames of %llu x %llu", path,
+                        name, (unsigned long long)l->shape.dims[0], (unsigned long long)l->shape.dims[1],
+                        (unsigned long long)l->shape.dims[2]);
     if (!l->shape.pixel)
         return hcy_fail(HCY_EFORMAT, "%s::%s holds %s; pixels are whole numbers or floats of 8 to 64 bits",
                         path, name, l->shape.type);
@@ -232,20 +239,16 @@ static hid_t open_with_cache(const struct layout *l, hid_t file, const char *nam
 static hsize_t chunks_of(hsize_t *all, const struct layout *l, hsize_t frame, int any)
 {
     int rank = l->shape.rank;
-    hsize_t offset[4], n = 0, rows = l->chunk[rank - 2], columns = l->chunk[rank - 1];
-    *all = 0;
-    origin_of(offset, rank, rank > 2 ? frame / l->chunk[0] * l->chunk[0] : 0, 0);
+    hsize_t from[4], to[4] = { 0 };
+    uint64_t bytes;
+    origin_of(from, rank, rank > 2 ? frame / l->chunk[0] * l->chunk[0] : 0, 0);
     if (rank > 3)
-        offset[1] = l->channel / l->chunk[1] * l->chunk[1];
-    for (hsize_t y = 0; y < l->shape.dims[1] && !(any && n); y += rows)
-        for (hsize_t x = 0; x < l->shape.dims[2] && !(any && n); x += columns, ++*all) {
-            uint32_t mask;
-            uint64_t address, size;
-            offset[rank - 2] = y;
-            offset[rank - 1] = x;
-            n += !hcy__h5_spy_chunk(&address, &size, &mask, l->dataset, offset);
-        }
-    return n;
+        from[1] = l->channel / l->chunk[1] * l->chunk[1];
+    for (int i = 0; i < rank - 2; i++)
+        to[i] = from[i] + 1;
+    to[rank - 2] = l->shape.dims[1];
+    to[rank - 1] = l->shape.dims[2];
+    return hcy__h5_spy_box(all, &bytes, l->dataset, rank, l->chunk, from, to, any);
 }
 
 /* HDF5 reads what nobody wrote as its fill value.  Of a growing stack all of a frame must be there. */
@@ -259,6 +262,28 @@ static void written_frames(hcy__place *places, const struct layout *l, const hcy
         if (!n || (stack->growing && n < all))
             places[i].flags = PLACE_MISSING;
     }
+}
+
+/* Frames that HDF5 puts together of sources. */
+static int virtual_frames(hcy__place *places, const struct layout *l, hcy_stack *stack, const char *name)
+{
+    hcy__h5_sources sources;
+    hsize_t mapped = 0;
+    int st = hcy__h5_sources_find(&sources, l->dataset, stack->path, name);
+    if (st)
+        return st;
+    for (hsize_t i = 0; !st && i < l->shape.dims[0] && i < sources.n; i++) {
+        uint32_t why = sources.why[i];
+        mapped += !why || why == H5_FRAME_UNWRITTEN;
+        if (why >= H5_FRAME_NAMES)
+            st = hcy__stack_absent(&places[i], stack, sources.names.at[why - H5_FRAME_NAMES]);
+        else if (why)
+            places[i].flags = PLACE_MISSING;
+    }
+    if (!st && !mapped && !stack->growing)
+        st = hcy__h5_none_there(stack->path, name, sources.names.at, sources.names.n);
+    hcy__h5_sources_free(&sources);
+    return st;
 }
 
 /* By pixels: refused here and not at the first frame if the filter is not there. */
@@ -281,7 +306,15 @@ static int take_pixels(hcy_stack *stack, hcy__part *part, hcy__place *places, co
     if (l->kind == H5D_COMPACT && /* HDF5 1.10 would read past what is there */
         H5Dget_storage_size(l->dataset) / stack->info.frame_bytes / l->shape.channels < l->shape.dims[0])
         return hcy_fail(HCY_ECORRUPT, "%s::%s is said to hold more than is stored of it", stack->path, name);
+    hsize_t stored = H5Dget_storage_size(l->dataset);
+    if (l->kind == H5D_CHUNKED && stored && stack->info.frame_bytes > MOST_UNPROVED &&
+        stack->info.frame_bytes / H5_MOST_PACKED > stored) /* HDF5 would fill them in */
+        return hcy_fail(HCY_ECORRUPT, "%s::%s says that a frame has %llu bytes, and stores %llu bytes of all", stack->path,
+                        name, (unsigned long long)stack->info.frame_bytes, (unsigned long long)stored);
     written_frames(places, l, stack);
+    int st = l->kind == H5D_VIRTUAL ? virtual_frames(places, l, stack, name) : 0;
+    if (st)
+        return st;
     part->dataset = open_with_cache(l, file, name);
     if (part->dataset < 0)
         return hcy__h5_fail(HCY_EIO, "%s::%s cannot be opened", stack->path, name);
@@ -370,20 +403,6 @@ static int selected_frames(hsize_t *first, hsize_t *n, hid_t space)
     return stretch(n, stride[0], count[0], block[0]);
 }
 
-/* Opens the file of a mapping: beside the one that maps it, or as it is named. */
-static hid_t open_source(const hcy_stack *stack, hid_t file, const char *name)
-{
-    const char *words, *slash = strrchr(stack->path, '/');
-    char path[4096];
-    if (!strcmp(name, "."))
-        return H5Freopen(file);
-    int folder = slash && *name != '/' ? (int)(slash + 1 - stack->path) : 0;
-    if ((size_t)snprintf(path, sizeof path, "%.*s%s", folder, stack->path, name) >= sizeof path)
-        return -1;
-    hid_t source = hcy__h5_spy_open(path, &words);
-    return source < 0 && folder ? hcy__h5_spy_open(name, &words) : source;
-}
-
 /* Places of `n` frames of a source, from its frame `from` on.  Not 0: they cannot be read where they are. */
 static int take_source(hcy_stack *stack, hcy__place *places, const struct layout *l,
                        const struct layout *source, hsize_t from, hsize_t n, const char *name)
@@ -409,9 +428,9 @@ static int take_source(hcy_stack *stack, hcy__place *places, const struct layout
     return st ? -1 : 0;
 }
 
-static int take_mapping(hcy_stack *stack, hcy__place *places, const struct layout *l, hid_t file, size_t i)
+static int take_mapping(hcy_stack *stack, hcy__place *places, const struct layout *l, size_t i)
 {
-    char path[4096] = "", name[1024] = "";
+    char path[4096] = "", name[1024] = "", reason[4200];
     struct layout source;
     hsize_t to = 0, from = 0, n = l->shape.dims[0], m;
     hid_t space = H5Pget_virtual_vspace(l->plist, i), source_space = H5Pget_virtual_srcspace(l->plist, i);
@@ -423,9 +442,12 @@ static int take_mapping(hcy_stack *stack, hcy__place *places, const struct layou
          H5Pget_virtual_dsetname(l->plist, i, name, sizeof name) >= (ssize_t)sizeof name;
     H5Sclose(source_space);
     H5Sclose(space);
-    hid_t other = st ? -1 : open_source(stack, file, path);
+    hid_t other = st ? -1 : hcy__h5_open_source(l->dataset, path);
+    snprintf(reason, sizeof reason, H5_NOT_THERE, path);
+    for (hsize_t k = 0; !st && other < 0 && k < n; k++)
+        st = hcy__stack_absent(&places[to + k], stack, reason);
     if (st || other < 0)
-        return st; /* a source that is not there: frames that were never written */
+        return st;
     st = open_layout(&source, stack, other, name);
     if (!st)
         st = take_source(stack, places + to, l, &source, from, n, name);
@@ -435,7 +457,7 @@ static int take_mapping(hcy_stack *stack, hcy__place *places, const struct layou
 }
 
 /* *taken is 0 where HDF5 itself must put the frames together. */
-static int take_virtual(int *taken, hcy_stack *stack, const struct layout *l, hid_t file)
+static int take_virtual(int *taken, hcy_stack *stack, const struct layout *l, const char *name)
 {
     hcy_stack_info before = stack->info;
     size_t n_parts = stack->n_parts, n = 0;
@@ -443,8 +465,10 @@ static int take_virtual(int *taken, hcy_stack *stack, const struct layout *l, hi
     *taken = l->shape.rank == 3 && H5Pget_virtual_count(l->plist, &n) >= 0;
     int st = *taken ? hcy__stack_add_places(&places, stack, l->shape.dims[0]) : 0;
     for (size_t i = 0; !st && *taken && i < n; i++)
-        *taken = !take_mapping(stack, places, l, file, i);
-    if (!st && *taken && stack->n_parts > n_parts) {
+        *taken = !take_mapping(stack, places, l, i);
+    if (!st && *taken && stack->n_parts == n_parts && !stack->growing)
+        st = hcy__h5_none_there(stack->path, name, stack->absent, stack->n_absent);
+    if (!st && *taken) {
         stack->info.frames += l->shape.dims[0];
         return 0;
     }
@@ -460,7 +484,7 @@ static int take_layout(hcy_stack *stack, const struct layout *l, hid_t file, con
     hcy__place *places = NULL;
     int as_stored = is_as_stored(l), taken = 0, st = 0;
     if (l->kind == H5D_VIRTUAL)
-        st = take_virtual(&taken, stack, l, file);
+        st = take_virtual(&taken, stack, l, name);
     if (st || taken)
         return st;
     st = fits(stack, l, as_stored ? l->codec : HCY_CODEC_NONE, name);
@@ -492,7 +516,7 @@ static uint64_t detector_number(hid_t file, const char *name)
     snprintf(path, sizeof path, "/entry/instrument/detector/detectorSpecific/%s", name);
     hid_t data = H5Dopen2(file, path, H5P_DEFAULT), space = data < 0 ? -1 : H5Dget_space(data);
     if (space < 0 || H5Sget_simple_extent_npoints(space) != 1 ||
-        H5Dread(data, H5T_NATIVE_ULLONG, H5S_ALL, H5S_ALL, H5P_DEFAULT, &n) < 0)
+        hcy__h5_read_whole(data, H5T_NATIVE_ULLONG, &n) < 0)
         n = 0;
     if (space >= 0)
         H5Sclose(space);

@@ -1,6 +1,7 @@
 /* results_h5.c - curves and images from HDF5, in the layout of pyFAI's HDF5Writer: the file's default NXdata
  * with its signal, [rows][radial] or [rows][chi][radial]. */
 #include "h5_read.h"
+#include "h5_virtual.h"
 #include "results.h"
 #include <halcyon/backend.h>
 #include <math.h>
@@ -98,7 +99,8 @@ static int open_data(struct h5 *h5, hcy__results_head *head, hid_t group)
         head->rows = error_dims[0] < head->rows ? error_dims[0] : head->rows;
     }
     head->has_sigma = h5->sigma >= 0;
-    return 0;
+    int st = hcy__h5_whole(h5->data);
+    return st || !head->has_sigma ? st : hcy__h5_whole(h5->sigma);
 }
 
 static int open_axes(struct h5 *h5, hcy__results_head *head, hid_t group)

@@ -63,6 +63,24 @@ int hcy__stack_add_places(hcy__place **places, hcy_stack *stack, uint64_t n)
     return 0;
 }
 
+int hcy__stack_absent(hcy__place *place, hcy_stack *stack, const char *reason)
+{
+    size_t i = stack->n_absent;
+    while (i > 0 && strcmp(stack->absent[i - 1], reason))
+        i--;
+    if (!i) {
+        char **absent = realloc(stack->absent, (stack->n_absent + 1) * sizeof *absent);
+        char *copy = absent ? strdup(reason) : NULL;
+        stack->absent = absent ? absent : stack->absent;
+        if (!copy)
+            return hcy_fail(HCY_ENOMEM, "no memory for the sources of %s", stack->path);
+        stack->absent[stack->n_absent++] = copy;
+        i = stack->n_absent;
+    }
+    *place = (hcy__place){ .part = (uint32_t)(i - 1), .flags = PLACE_MISSING | PLACE_ABSENT };
+    return 0;
+}
+
 uint64_t hcy__read_at(int fd, void *dst, uint64_t size, uint64_t offset, int *number)
 {
     uint64_t done = 0;
@@ -332,6 +350,9 @@ void hcy_stack_close(hcy_stack *stack)
         return;
     hcy__stack_drop_parts(stack, 0);
     hcy__raw_free(stack->raw);
+    for (size_t i = 0; i < stack->n_absent; i++)
+        free(stack->absent[i]);
+    free(stack->absent);
     free(stack->parts);
     free(stack->places);
     free(stack->dataset);
@@ -358,6 +379,9 @@ static int find_place(hcy__place *place, const hcy_stack *stack, uint64_t frame)
         *place = stack->places[frame];
     else
         *place = (hcy__place){ .offset = stack->base + frame * info->frame_bytes, .size = info->frame_bytes };
+    if (place->flags & PLACE_ABSENT)
+        return hcy_fail(HCY_ENOENT, "frame %llu of %s cannot be read: its source %s", (unsigned long long)frame,
+                        stack->path, stack->absent[place->part]);
     if (place->flags & PLACE_MISSING)
         return hcy_fail(HCY_ENOENT, "frame %llu of %s was never written: the file has no bytes of it",
                         (unsigned long long)frame, stack->path);

@@ -34,6 +34,7 @@ typedef struct hcy__place {
 } hcy__place;
 #define PLACE_MISSING 1u /* never written */
 #define PLACE_PLAIN 2u   /* pixels as they are, though the stack has a codec */
+#define PLACE_ABSENT 8u  /* missing, because a source is: `part` is its number in `absent` */
 #define PLACE_ZSTD 4u    /* of filter 32008 with Zstandard; given as without compression */
 
 typedef struct hcy__part hcy__part;
@@ -62,6 +63,8 @@ struct hcy_stack {
     size_t n_parts;
     hcy__place *places; /* one a frame; NULL: one part, frames next to one another from `base` on */
     uint64_t base;
+    char **absent; /* what keeps frames from being read: "x.h5 is not there ..." */
+    size_t n_absent;
     char *wanted, *channel; /* asked for, or NULL */
     char channel_name[64];
     int growing;
@@ -91,6 +94,8 @@ void hcy__stack_drop_parts(hcy_stack *stack, size_t keep);
 /* Room for n more places behind those of info.frames: frames that were never written, until they are filled in.
  */
 int hcy__stack_add_places(hcy__place **places, hcy_stack *stack, uint64_t n);
+/* Notes that a frame cannot be read, because `reason`. */
+int hcy__stack_absent(hcy__place *place, hcy_stack *stack, const char *reason);
 /* fetch() of parts with a file descriptor: pread, no lock. */
 int hcy__fetch_pread(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__place *place,
                      void *dst);
