@@ -133,12 +133,14 @@ static int reserve_work(struct decode *d)
     return 0;
 }
 
-int hcy__h5_decode(void **out, size_t *size, h5_coding *coding, const uint8_t *chunk, size_t chunk_size,
-                   const uint8_t *limit)
+int hcy__h5_decode(void **out, size_t *size, size_t *room, h5_coding *coding, const uint8_t *chunk,
+                   size_t chunk_size)
 {
-    struct decode d = {
-        .coding = coding, .ops = cpu_block_ops(cpu_simd_best()), .chunk = chunk, .limit = limit
-    };
+    struct decode d = { .coding = coding,
+                        .ops = cpu_block_ops(cpu_simd_best()),
+                        .chunk = chunk,
+                        .limit = chunk + (*room > chunk_size ? *room : chunk_size) };
+    size_t most = 0;
     void *image = NULL;
     int st = check_zstd(coding);
     if (!st)
@@ -149,9 +151,12 @@ int hcy__h5_decode(void **out, size_t *size, h5_coding *coding, const uint8_t *c
         st = parse_chunk(&d, chunk_size);
     if (!st)
         st = reserve_work(&d);
-    if (!st && !(image = hcy__h5_allocate(coding->job.image_bytes)))
-        st = hcy_fail(HCY_ENOMEM, "no memory for %llu bytes of pixels",
-                      (unsigned long long)coding->job.image_bytes);
+    if (!st) {
+        most = *room > coding->job.image_bytes ? *room : coding->job.image_bytes;
+        image = hcy__h5_allocate(most);
+    }
+    if (!st && !image)
+        st = hcy_fail(HCY_ENOMEM, "no memory for %zu bytes of pixels", most);
     if (!st)
         st = decode_blocks(&d, image);
     if (st && image)
@@ -163,6 +168,8 @@ int hcy__h5_decode(void **out, size_t *size, h5_coding *coding, const uint8_t *c
         return st;
     *out = image;
     *size = coding->job.image_bytes;
+    *room = most;
+    memset((char *)image + *size, 0, most - *size);
     return 0;
 }
 

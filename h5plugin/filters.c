@@ -16,16 +16,12 @@ EXPORT const void *H5PLget_plugin_info(void);
 static size_t run(unsigned flags, h5_coding *coding, size_t n_bytes, size_t *buf_size, void **buf)
 {
     void *out = NULL;
-    size_t size = 0, room = 0;
+    size_t size = 0, room = *buf_size;
     int st;
-    if (flags & H5_REVERSE) {
-        const uint8_t *chunk = *buf;
-        st = hcy__h5_decode(&out, &size, coding, chunk, n_bytes,
-                            chunk + (*buf_size > n_bytes ? *buf_size : n_bytes));
-        room = size;
-    } else {
+    if (flags & H5_REVERSE)
+        st = hcy__h5_decode(&out, &size, &room, coding, *buf, n_bytes);
+    else
         st = hcy__h5_encode(&out, &size, &room, coding, *buf, n_bytes);
-    }
     if (st) {
         hcy__h5_push(flags & H5_REVERSE ? "hcy__h5_decode" : "hcy__h5_encode", hcy_last_error()->text);
         return 0;

@@ -253,11 +253,11 @@ static h5_coding coding_of(uint8_t head)
 static int run_filter(const uint8_t *data, size_t size)
 {
     void *out = NULL;
-    size_t out_size = 0;
+    size_t out_size = 0, room = 0;
     if (size < 2)
         return 0;
     h5_coding coding = coding_of(data[0]);
-    if (hcy__h5_decode(&out, &out_size, &coding, data + 1, size - 1, data + size))
+    if (hcy__h5_decode(&out, &out_size, &room, &coding, data + 1, size - 1))
         return 0;
     volatile uint8_t last = out_size ? ((uint8_t *)out)[out_size - 1] : 0;
     (void)last;

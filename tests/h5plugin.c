@@ -366,6 +366,33 @@ static void test_promises(const h5_filter *filter)
     }
 }
 
+/* A chunk that is too short, in a buffer as large as it should be decoded: what is lacking can be read, and is 0. */
+static void test_short(const h5_filter *filter)
+{
+    enum { SHORT = 1000, ALL = 40000 };
+    static const unsigned values[2][5] = { { 0, 4, 4, 0, 0 }, { 0, 4, 4, 0, 2 } };
+    for (int coded = 0; coded < 2; coded++) {
+        size_t room = ALL, n = SHORT;
+        uint8_t *chunk = calloc(1, room), *pixels = malloc(SHORT);
+        void *buf = chunk;
+        fill(pixels, SHORT);
+        memcpy(chunk, pixels, SHORT);
+        if (coded)
+            n = filter->run(0, 5, values[coded], SHORT, &room, &buf);
+        buf = realloc(buf, ALL);
+        memset((char *)buf + n, 0x55, ALL - n);
+        room = ALL;
+        ok(filter->run(H5_REVERSE, 5, values[coded], n, &room, &buf) == SHORT && room >= ALL,
+           "a short chunk, %s: its buffer stays as large as it was", coded ? "coded" : "not coded");
+        int zeros = 1;
+        for (size_t i = SHORT; i < ALL; i++)
+            zeros &= !((char *)buf)[i];
+        ok(zeros, "what it lacks is 0");
+        free(pixels);
+        free(buf);
+    }
+}
+
 int main(void)
 {
     const char *build = getenv("top_builddir");
@@ -396,6 +423,7 @@ int main(void)
     test_h5dump();
     const h5_filter *filter = load("libh5halcyon.so");
     test_threads(filter);
+    test_short(filter);
     test_damage(32008, 2, (const unsigned[]){ 0, 2 });
     test_damage(32008, 1, (const unsigned[]){ 0 });
     test_damage(32004, 1, (const unsigned[]){ 4096 });

@@ -63,9 +63,12 @@ typedef struct hcy_stack_info {
  * is there, else EIGER's /entry/data/data_000001, data_000002 ... one after the other, else the one largest
  * 3-D (or 2-D) numeric dataset of the file; where several are as large, HCY_EINVAL with their names.  A 2-D
  * dataset is a stack of one frame.  A file that is being written with SWMR is read as far as it is written.
+ * Of a virtual dataset those frames cannot be read of which a source is missing; HCY_ENOENT if that is so of all, and
+ * HCY_ECORRUPT if it is made of itself.
  *
  * HCY_ENOENT no such file or dataset, HCY_EIO not readable, HCY_EFORMAT no format that is known, or a
- * rank or type that is no image, HCY_ECORRUPT a truncated file, HCY_EUNSUPPORTED, HCY_EINVAL, HCY_ENOMEM. */
+ * rank or type that is no image, HCY_ECORRUPT a truncated file, or sizes that nothing stands behind, HCY_ERANGE groups
+ * or sources without end, HCY_EUNSUPPORTED, HCY_EINVAL, HCY_ENOMEM. */
 HCY_API int hcy_stack_open(hcy_stack **stack, const char *path, const char *dataset) HCY_MUST_USE;
 HCY_API void hcy_stack_close(hcy_stack *stack); /* NULL is fine */
 HCY_API const hcy_stack_info *hcy_stack_get_info(const hcy_stack *stack);
@@ -94,8 +97,8 @@ HCY_API int hcy_stack_open_with(hcy_stack **stack, const char *path, const hcy_s
 HCY_API int hcy_stack_refresh(hcy_stack *stack, int rest) HCY_MUST_USE;
 
 /* Bytes to have ready for hcy_stack_read() of this frame, which may give fewer.  HCY_ERANGE past the last
- * frame; HCY_ENOENT if the frame was never written (HDF5 would read its fill value, which is no measurement).
- */
+ * frame; HCY_ENOENT if the frame was never written, or a source of it is not there (HDF5 would read its fill value,
+ * which is no measurement). */
 HCY_API int hcy_stack_frame_size(size_t *size, const hcy_stack *stack, uint64_t frame) HCY_MUST_USE;
 
 /* Reads the frame's bytes, coded as info.codec says, to dst; *size is how many.  Thread-safe.  Where a chunk
