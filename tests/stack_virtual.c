@@ -35,8 +35,8 @@ static void put_rows(const char *name, hid_t type, uint64_t first, uint64_t step
     H5Fclose(file);
 }
 
-/* A piece of a virtual dataset: all of `data` of a file (frames of `rows`, FRAMES of them if it does not say), to frames
- * first, first + step ... */
+/* A piece of a virtual dataset: all of `data` of a file (frames of `rows`, FRAMES of them if it does not say), to
+ * frames first, first + step ... */
 struct piece {
     const char *file, *data;
     hsize_t first, step, row, rows, frames;
@@ -92,7 +92,8 @@ static void frames_are(const char *path, const char *want, const char *parts, co
 
 static void test_in_a_row(void)
 {
-    static const struct piece two[] = { { "a.h5", "data", 0, 1, 0, HEIGHT, 0 }, { "b.h5", "data", 4, 1, 0, HEIGHT, 0 } };
+    static const struct piece two[] = { { "a.h5", "data", 0, 1, 0, HEIGHT, 0 },
+                                        { "b.h5", "data", 4, 1, 0, HEIGHT, 0 } };
     hcy_stack *stack = NULL;
     hcy_stack_opts growing = HCY_STACK_OPTS_INIT;
     growing.growing = 1;
@@ -121,7 +122,8 @@ static void test_in_a_row(void)
 static void test_tiles(void)
 {
     static const struct piece tiles[] = { { "top.h5", "data", 0, 1, 0, 5, 0 }, { "low.h5", "data", 0, 1, 5, 7, 0 } };
-    static const struct piece odd[] = { { "a.h5", "data", 0, 2, 0, HEIGHT, 0 }, { "b.h5", "data", 1, 2, 0, HEIGHT, 0 } };
+    static const struct piece odd[] = { { "a.h5", "data", 0, 2, 0, HEIGHT, 0 },
+                                        { "b.h5", "data", 1, 2, 0, HEIGHT, 0 } };
     put_virtual("tiles.h5", FRAMES, tiles, 2);
     open_fails(in_folder("tiles.h5"), NULL, HCY_ENOENT, "tiles.h5::/data|none of its sources|top.h5|low.h5",
                "tiles, none is there");
@@ -135,12 +137,23 @@ static void test_tiles(void)
     frames_are(in_folder("odd.h5"), "-+-+-+-+", "odd.h5|its source a.h5", "every other frame is missing");
     put_rows("a.h5", H5T_STD_U32LE, 0, 2, 0, HEIGHT);
     frames_are(in_folder("odd.h5"), "++++++++", "", "every other frame is elsewhere");
+    static const struct piece three[] = { { "c.h5", "data", 0, 3, 0, HEIGHT, 0 },
+                                          { "b.h5", "data", 1, 3, 0, HEIGHT, 0 },
+                                          { "d.h5", "data", 2, 3, 0, HEIGHT, 0 } };
+    hcy_stack *stack = NULL;
+    size_t size;
+    put_virtual("three.h5", 12, three, 3);
+    ok(!hcy_stack_open(&stack, in_folder("three.h5"), NULL), "two of every three frames are missing");
+    fails(hcy_stack_frame_size(&size, stack, 3), HCY_ENOENT, "its source c.h5", "the first of three");
+    fails(hcy_stack_frame_size(&size, stack, 5), HCY_ENOENT, "its source d.h5", "the last of three");
+    hcy_stack_close(stack);
     static const struct piece outer[] = { { "odd.h5", "data", 0, 1, 0, HEIGHT, 8 } };
     put_virtual("outer.h5", 8, outer, 1);
     frames_are(in_folder("outer.h5"), "++++++++", "", "virtual, of what is virtual");
     unlink(in_folder("b.h5"));
     frames_are(in_folder("outer.h5"), "+-+-+-+-", "its source b.h5", "virtual, of what is virtual and lacks a source");
-    static const struct piece named[] = { { "a.h5", "other", 0, 2, 0, HEIGHT, 0 }, { "a.h5", "data", 1, 2, 0, HEIGHT, 0 } };
+    static const struct piece named[] = { { "a.h5", "other", 0, 2, 0, HEIGHT, 0 },
+                                          { "a.h5", "data", 1, 2, 0, HEIGHT, 0 } };
     put_virtual("named.h5", 8, named, 2);
     put_rows("a.h5", H5T_STD_U32LE, 1, 2, 0, HEIGHT);
     frames_are(in_folder("named.h5"), "-+-+-+-+", "a.h5 has no dataset other", "a dataset that is not in its file");
@@ -167,7 +180,8 @@ static void test_numbered(void)
 
 static void test_circles(void)
 {
-    static const struct piece self[] = { { ".", "data", 0, 1, 0, HEIGHT, 0 } }, to_b[] = { { "b.h5", "data", 0, 1, 0, HEIGHT, 0 } },
+    static const struct piece self[] = { { ".", "data", 0, 1, 0, HEIGHT, 0 } },
+                              to_b[] = { { "b.h5", "data", 0, 1, 0, HEIGHT, 0 } },
                               to_a[] = { { "a.h5", "data", 0, 1, 0, HEIGHT, 0 } },
                               to_link[] = { { "links.h5", "far", 0, 1, 0, HEIGHT, 0 } };
     put_virtual("self.h5", FRAMES, self, 1);

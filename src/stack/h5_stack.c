@@ -94,8 +94,8 @@ static int open_layout(struct layout *l, hcy_stack *stack, hid_t file, const cha
         return hcy_fail(HCY_EFORMAT, "%s::%s has %d dimensions; an image has 2, a stack of images 3, or 4 with channels",
                         path, name, l->shape.rank);
     if (l->shape.overgrown)
-        return hcy_fail(HCY_ECORRUPT, "%s::%s is said to be larger than it may become: %llu frames of %llu x %llu", path,
-                        name, (unsigned long long)l->shape.dims[0], (unsigned long long)l->shape.dims[1],
+        return hcy_fail(HCY_ECORRUPT, "%s::%s is said to be larger than it may become: %llu frames of %llu x %llu",
+                        path, name, (unsigned long long)l->shape.dims[0], (unsigned long long)l->shape.dims[1],
                         (unsigned long long)l->shape.dims[2]);
     if (!l->shape.pixel)
         return hcy_fail(HCY_EFORMAT, "%s::%s holds %s; pixels are whole numbers or floats of 8 to 64 bits",
@@ -309,8 +309,8 @@ static int take_pixels(hcy_stack *stack, hcy__part *part, hcy__place *places, co
     hsize_t stored = H5Dget_storage_size(l->dataset);
     if (l->kind == H5D_CHUNKED && stored && stack->info.frame_bytes > MOST_UNPROVED &&
         stack->info.frame_bytes / H5_MOST_PACKED > stored) /* HDF5 would fill them in */
-        return hcy_fail(HCY_ECORRUPT, "%s::%s says that a frame has %llu bytes, and stores %llu bytes of all", stack->path,
-                        name, (unsigned long long)stack->info.frame_bytes, (unsigned long long)stored);
+        return hcy_fail(HCY_ECORRUPT, "%s::%s says that a frame has %llu bytes, and stores %llu bytes of all",
+                        stack->path, name, (unsigned long long)stack->info.frame_bytes, (unsigned long long)stored);
     written_frames(places, l, stack);
     int st = l->kind == H5D_VIRTUAL ? virtual_frames(places, l, stack, name) : 0;
     if (st)
@@ -503,7 +503,8 @@ static int take_layout(hcy_stack *stack, const struct layout *l, hid_t file, con
         st = take_pixels(stack, part, places, l, file, name);
     }
     for (uint64_t i = 0; !st && i < l->shape.dims[0]; i++)
-        places[i].part = (uint32_t)(stack->n_parts - 1);
+        if (!(places[i].flags & PLACE_ABSENT))
+            places[i].part = (uint32_t)(stack->n_parts - 1);
     stack->info.frames += l->shape.dims[0];
     return st;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MOST_DEPTH = 16, MOST_OPENED = 65536, MOST_NAME = 4096 };
+enum { MOST_DEPTH = 8, MOST_OPENED = 65536, MOST_FRAMES = 1 << 26, MOST_NAME = 4096 };
 
 /* A dataset as one knows it again, however its file was opened. */
 struct identity {
@@ -77,7 +77,8 @@ static void merge(uint32_t *why, uint32_t more)
 }
 
 /* The frames of a mapping are as their sources are: one by one where there are as many, else all as the worst. */
-static void map_frames(uint32_t *why, hsize_t n, struct frames to, const uint32_t *source, hsize_t m, struct frames from)
+static void map_frames(uint32_t *why, hsize_t n, struct frames to, const uint32_t *source, hsize_t m,
+                       struct frames from)
 {
     hsize_t targets = number_of(&to), sources = number_of(&from);
     uint32_t worst = 0;
@@ -133,8 +134,8 @@ static hid_t open_in(const char *folder, size_t length, const char *name)
     return (size_t)n < sizeof path ? hcy__h5_spy_open(path, &words) : -1;
 }
 
-/* As named, if that is a whole path; else, or without its folders, where HDF5_VDS_PREFIX says, beside the file, where we
- * are, and beside what a symbolic link stands for. */
+/* As named, if that is a whole path; else, or without its folders, where HDF5_VDS_PREFIX says, beside the file, where
+ * we are, and beside what a symbolic link stands for. */
 hid_t hcy__h5_open_source(hid_t dataset, const char *name)
 {
     char here[MOST_NAME] = "";
@@ -170,8 +171,9 @@ int hcy__h5_none_there(const char *file, const char *name, char *const *names, s
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
     if (i < n)
         snprintf(list + used, sizeof list - used, "%s%zu%s", i ? ", and " : "", n - i, i ? " more" : " of them");
-    return hcy_fail(HCY_ENOENT, "%s::%s is virtual, and none of its sources can be read; put them where it names them: %s", file, name,
-                    n ? list : "it has none");
+    return hcy_fail(HCY_ENOENT,
+                    "%s::%s is virtual, and none of its sources can be read; put them where it names them: %s", file,
+                    name, n ? list : "it has none");
 }
 
 /* --- Looking --- */
@@ -179,7 +181,8 @@ int hcy__h5_none_there(const char *file, const char *name, char *const *names, s
 static int look(struct search *s, uint32_t **why, hsize_t *n, hid_t dataset);
 
 /* The chunks of a frame, from its first element to the end of the dataset. */
-static int is_written(uint64_t *bytes, hid_t dataset, int rank, const hsize_t *dims, const hsize_t *chunk, hsize_t frame)
+static int is_written(uint64_t *bytes, hid_t dataset, int rank, const hsize_t *dims, const hsize_t *chunk,
+                      hsize_t frame)
 {
     hsize_t from[H5S_MAX_RANK] = { 0 }, to[H5S_MAX_RANK], all;
     memcpy(to, dims, (size_t)rank * sizeof *to);
@@ -205,28 +208,43 @@ static void look_at_stored(uint32_t *why, hsize_t n, hid_t dataset, hid_t plist,
     }
 }
 
-/* One source of the dataset's frames `to`; what is taken of it is `space`. */
-static int look_at_source(struct search *s, uint32_t *why, hsize_t n, struct frames to, hid_t dataset, const char *path,
-                          const char *name, hid_t space)
+/* Many mappings in a row may be of one source, which is then looked at once. */
+struct source {
+    char *path, *name;
+    uint32_t *why;
+    hsize_t n;
+    uint32_t absent; /* why none of its frames is there; 0: they are */
+};
+
+static void forget(struct source *source)
 {
-    char words[MOST_NAME + 64];
-    uint32_t *source = NULL, which = 0;
-    hsize_t m = 0;
+    free(source->path);
+    free(source->name);
+    free(source->why);
+    *source = (struct source){ 0 };
+}
+
+static int look_at_source(struct search *s, struct source *source, hid_t dataset, const char *path, const char *name)
+{
+    char words[2 * MOST_NAME + 64];
+    int st = 0;
+    if (source->path && !strcmp(source->path, path) && !strcmp(source->name, name))
+        return 0;
+    forget(source);
+    source->path = strdup(path);
+    source->name = strdup(name);
+    if (!source->path || !source->name)
+        return hcy_fail(HCY_ENOMEM, "%s::%s: no memory for its sources", s->file, s->name);
     if (s->opened++ == MOST_OPENED)
         return hcy_fail(HCY_ERANGE, "%s::%s has more than %d sources", s->file, s->name, MOST_OPENED);
-    hid_t file = hcy__h5_open_source(dataset, path), other = file < 0 ? -1 : H5Dopen2(file, name, H5P_DEFAULT);
-    int st = 0;
+    hid_t file = hcy__h5_open_source(dataset, path);
+    hid_t other = file < 0 ? -1 : H5Dopen2(file, name, H5P_DEFAULT);
     if (other >= 0) {
-        st = look(s, &source, &m, other);
+        st = look(s, &source->why, &source->n, other);
     } else {
         snprintf(words, sizeof words, file < 0 ? H5_NOT_THERE : "%s has no dataset %s", path, name);
-        st = name_of(&which, s, words);
+        st = name_of(&source->absent, s, words);
     }
-    for (hsize_t k = 0; !st && other < 0 && k < number_of(&to) && frame_at(&to, k) < n; k++)
-        merge(&why[frame_at(&to, k)], which);
-    if (!st && other >= 0)
-        map_frames(why, n, to, source, m, selected(space, m));
-    free(source);
     if (other >= 0)
         H5Dclose(other);
     if (file >= 0)
@@ -234,9 +252,10 @@ static int look_at_source(struct search *s, uint32_t *why, hsize_t n, struct fra
     return st;
 }
 
-/* A mapping: of one source, or, where its end is open, of one for each block of frames, with the block's number for %b in
- * its names. */
-static int look_at_mapping(struct search *s, uint32_t *why, hsize_t n, hid_t dataset, hid_t plist, size_t i)
+/* A mapping: of one source, or, where its end is open, of one for each block of frames, with the block's number for
+ * %b in its names. */
+static int look_at_mapping(struct search *s, struct source *source, uint32_t *why, hsize_t n, hid_t dataset,
+                           hid_t plist, size_t i)
 {
     char path[MOST_NAME], name[MOST_NAME], path_b[MOST_NAME], name_b[MOST_NAME];
     hid_t to_space = H5Pget_virtual_vspace(plist, i), from_space = H5Pget_virtual_srcspace(plist, i);
@@ -253,7 +272,11 @@ static int look_at_mapping(struct search *s, uint32_t *why, hsize_t n, hid_t dat
         if (blocks && (expand(path_b, sizeof path_b, path, b) || expand(name_b, sizeof name_b, name, b)))
             st = hcy_fail(HCY_ERANGE, "%s::%s: the name of a source is too long", s->file, s->name);
         else
-            st = look_at_source(s, why, n, block, dataset, blocks ? path_b : path, blocks ? name_b : name, from_space);
+            st = look_at_source(s, source, dataset, blocks ? path_b : path, blocks ? name_b : name);
+        for (hsize_t k = 0; !st && source->absent && k < number_of(&block) && frame_at(&block, k) < n; k++)
+            merge(&why[frame_at(&block, k)], source->absent);
+        if (!st && !source->absent)
+            map_frames(why, n, block, source->why, source->n, selected(from_space, source->n));
     }
     if (from_space >= 0)
         H5Sclose(from_space);
@@ -284,8 +307,8 @@ static int enter(struct search *s, hid_t dataset)
             return hcy_fail(HCY_ECORRUPT, "%s::%s is a virtual dataset whose sources lead back to itself", s->file,
                             s->name);
     if (s->depth == MOST_DEPTH)
-        return hcy_fail(HCY_ERANGE, "%s::%s: its sources are virtual, and theirs, more than %d times", s->file, s->name,
-                        MOST_DEPTH);
+        return hcy_fail(HCY_ERANGE, "%s::%s: its sources are virtual, and theirs, more than %d times", s->file,
+                        s->name, MOST_DEPTH);
     s->trail[s->depth++] = id;
     return 0;
 }
@@ -294,7 +317,8 @@ static int enter(struct search *s, hid_t dataset)
 static int look(struct search *s, uint32_t **why, hsize_t *n, hid_t dataset)
 {
     hsize_t dims[H5S_MAX_RANK];
-    size_t bytes, mappings = 0;
+    size_t mappings = 0;
+    struct source source = { 0 };
     int rank, st = enter(s, dataset);
     if (st)
         return st;
@@ -302,17 +326,20 @@ static int look(struct search *s, uint32_t **why, hsize_t *n, hid_t dataset)
     *n = frames_in(&rank, dims, dataset);
     if (plist < 0 || rank < 0)
         st = hcy__h5_fail(HCY_EIO, "%s::%s: one of its sources cannot be looked at", s->file, s->name);
-    else if (hcy_size_mul(&bytes, (size_t)*n, sizeof **why) || !(*why = malloc(bytes ? bytes : 1)))
-        st = hcy_fail(HCY_ENOMEM, "%s::%s: no memory to look at %llu frames", s->file, s->name, (unsigned long long)*n);
+    else if (*n > MOST_FRAMES)
+        st = hcy_fail(HCY_ERANGE, "%s::%s: one of its sources has more than %d frames", s->file, s->name, MOST_FRAMES);
+    else if (!(*why = malloc((size_t)(*n + 1) * sizeof **why)))
+        st = hcy_fail(HCY_ENOMEM, "%s::%s: no memory to look at its sources", s->file, s->name);
     else if (H5Pget_layout(plist) != H5D_VIRTUAL)
         look_at_stored(*why, *n, dataset, plist, rank, dims);
-    else {
+    else if (H5Pget_virtual_count(plist, &mappings) >= 0)
         for (hsize_t i = 0; i < *n; i++)
             (*why)[i] = H5_FRAME_UNMAPPED;
-        H5Pget_virtual_count(plist, &mappings);
-    }
+    else
+        st = hcy__h5_fail(HCY_EIO, "%s::%s: the mappings cannot be read", s->file, s->name);
     for (size_t i = 0; !st && i < mappings; i++)
-        st = look_at_mapping(s, *why, *n, dataset, plist, i);
+        st = look_at_mapping(s, &source, *why, *n, dataset, plist, i);
+    forget(&source);
     if (plist >= 0)
         H5Pclose(plist);
     s->depth--;
@@ -352,7 +379,8 @@ int hcy__h5_whole(hid_t dataset)
     if (st)
         return st;
     if (sources.names.n)
-        st = hcy_fail(HCY_ENOENT, "%s::%s is virtual, and not all of it can be read: %s", file, name, sources.names.at[0]);
+        st = hcy_fail(HCY_ENOENT, "%s::%s is virtual, and not all of it can be read: %s", file, name,
+                      sources.names.at[0]);
     hcy__h5_sources_free(&sources);
     return st;
 }

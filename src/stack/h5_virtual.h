@@ -18,8 +18,8 @@ typedef struct hcy__h5_sources {
 #define H5_FRAME_UNWRITTEN 2u /* its source has not got it */
 #define H5_FRAME_NAMES     3u
 
-/* `file`, `name`: for messages.  HCY_ECORRUPT: it is made of itself; HCY_ERANGE: of more than can be followed.  Not to be
- * freed after a failure. */
+/* `file`, `name`: for messages.  HCY_ECORRUPT: it is made of itself; HCY_ERANGE: of more than can be followed.  Not to
+ * be freed after a failure. */
 int hcy__h5_sources_find(hcy__h5_sources *sources, hid_t dataset, const char *file, const char *name);
 void hcy__h5_sources_free(hcy__h5_sources *sources);
 /* Refuses a virtual dataset of which something is missing: before all of it is read. */

@@ -1,8 +1,8 @@
 /* h5_visit.c - see h5_visit.h.
  *
- * HDF5's own H5Ovisit looks each object up by its path from the start, which takes time with the cube of how deep groups
- * are in one another.  Here objects are opened by their address, and a stack of our own holds what is still to be
- * seen, so neither the machine's stack nor HDF5's names grow with the depth.
+ * HDF5's own H5Ovisit looks each object up by its path from the start, which takes time with the cube of how deep
+ * groups are in one another.  Here objects are opened by their address, and a stack of our own holds what is still to
+ * be seen, so neither the machine's stack nor HDF5's names grow with the depth.
  */
 #include "h5_visit.h"
 #include <halcyon/backend.h>
@@ -120,8 +120,8 @@ static herr_t take_link(hid_t group, const char *name, const link_info *info, vo
 static int enter(struct visit *v, hid_t group, const char *file)
 {
     if (v->depth == MOST_DEPTH)
-        return hcy_fail(HCY_ERANGE, "%s: more than %d groups are in one another; name the dataset that is wanted", file,
-                        MOST_DEPTH);
+        return hcy_fail(HCY_ERANGE, "%s: more than %d groups are in one another; name the dataset that is wanted",
+                        file, MOST_DEPTH);
     struct level *level = &v->levels[v->depth++];
     *level = (struct level){ .path = v->path ? strlen(v->path) : 0 };
     EACH_LINK(group, take_link, level);
