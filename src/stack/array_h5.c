@@ -67,9 +67,8 @@ static int read_data(hcy_array *a, hid_t dataset, const char *file, const char *
     hid_t type = memory_type(a);
     if (!a->data)
         st = hcy_fail(HCY_ENOMEM, "no memory for %s:%s", file, name);
-    else if ((st = hcy__h5_whole(dataset)))
-        ; /* refused */
-    else if (type < 0 || (n && H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, a->data) < 0))
+    else if (!(st = hcy__h5_whole(dataset)) &&
+             (type < 0 || (n && H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, a->data) < 0)))
         st = hcy__h5_fail(HCY_EIO, "%s:%s: reading failed", file, name);
     if (type >= 0)
         H5Tclose(type);

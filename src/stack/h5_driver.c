@@ -153,8 +153,8 @@ hid_t hcy__h5_spy_open(const char *path, const char **words)
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     if (registered < 0)
         registered = H5FDregister(&driver);
-    H5Pset_driver(access, registered, NULL);
-    hid_t file = H5Fopen(path, H5F_ACC_RDONLY | (has_writer(path) ? H5F_ACC_SWMR_READ : 0u), access);
+    herr_t set = H5Pset_driver(access, registered, NULL); /* spying on a file of another driver would write to memory */
+    hid_t file = set < 0 ? -1 : H5Fopen(path, H5F_ACC_RDONLY | (has_writer(path) ? H5F_ACC_SWMR_READ : 0u), access);
     *words = file < 0 ? hcy__h5_words() : ""; /* before other calls wipe them out */
     H5Pclose(access);
     return file;

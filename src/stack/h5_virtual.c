@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MOST_DEPTH = 8, MOST_OPENED = 65536, MOST_FRAMES = 1 << 26, MOST_NAME = 4096 };
+enum { MOST_DEPTH = 8, MOST_OPENED = 65536, MOST_FRAMES = 1 << 26, MOST_CHUNKS = 1 << 16, MOST_NAME = 4096 };
 
 /* A dataset as one knows it again, however its file was opened. */
 struct identity {
@@ -76,6 +76,12 @@ static void merge(uint32_t *why, uint32_t more)
         *why = more;
 }
 
+/* What a mapping gets of a source: it has `m` frames. */
+static uint32_t given(const uint32_t *source, hsize_t m, hsize_t at)
+{
+    return at >= m || source[at] == H5_FRAME_UNMAPPED ? H5_FRAME_UNWRITTEN : source[at];
+}
+
 /* The frames of a mapping are as their sources are: one by one where there are as many, else all as the worst. */
 static void map_frames(uint32_t *why, hsize_t n, struct frames to, const uint32_t *source, hsize_t m,
                        struct frames from)
@@ -84,15 +90,12 @@ static void map_frames(uint32_t *why, hsize_t n, struct frames to, const uint32_
     uint32_t worst = 0;
     int pairs = targets == sources || to.endless || from.endless;
     for (hsize_t k = 0; !pairs && k < sources && frame_at(&from, k) < m; k++)
-        merge(&worst, source[frame_at(&from, k)]);
+        merge(&worst, given(source, m, frame_at(&from, k)));
     for (hsize_t k = 0; k < targets && frame_at(&to, k) < n; k++) {
         hsize_t at = k < sources ? frame_at(&from, k) : UINT64_MAX;
         if (at >= m && pairs && to.endless)
             return; /* the mapping ends with its source */
-        uint32_t one = at < m ? source[at] : H5_FRAME_UNWRITTEN;
-        if (!pairs)
-            one = worst;
-        merge(&why[frame_at(&to, k)], one == H5_FRAME_UNMAPPED ? H5_FRAME_UNWRITTEN : one);
+        merge(&why[frame_at(&to, k)], pairs ? given(source, m, at) : worst);
     }
 }
 
@@ -193,11 +196,21 @@ static int is_written(uint64_t *bytes, hid_t dataset, int rank, const hsize_t *d
     return hcy__h5_spy_box(&all, bytes, dataset, rank, chunk, from, to, 1) > 0;
 }
 
+/* A damaged file may say that a frame has more chunks than can be looked for. */
+static int has_few_chunks(int rank, const hsize_t *dims, const hsize_t *chunk)
+{
+    hsize_t n = 1;
+    for (int d = rank > 2; d < rank && n <= MOST_CHUNKS; d++)
+        n *= dims[d] / chunk[d] < MOST_CHUNKS ? dims[d] / chunk[d] + 1 : MOST_CHUNKS + 1;
+    return n <= MOST_CHUNKS;
+}
+
 /* Frames that are stored.  Once all stored bytes have been met there is none left to find. */
 static void look_at_stored(uint32_t *why, hsize_t n, hid_t dataset, hid_t plist, int rank, const hsize_t *dims)
 {
     hsize_t left = H5Dget_storage_size(dataset), chunk[H5S_MAX_RANK];
-    int chunked = H5Pget_layout(plist) == H5D_CHUNKED && H5Pget_chunk(plist, H5S_MAX_RANK, chunk) == rank;
+    int chunked = H5Pget_layout(plist) == H5D_CHUNKED && H5Pget_chunk(plist, H5S_MAX_RANK, chunk) == rank &&
+                  has_few_chunks(rank, dims, chunk);
     for (hsize_t i = 0; i < n; i++) {
         uint64_t bytes = 0;
         if (chunked && rank > 2 && i % chunk[0])
