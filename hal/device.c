@@ -29,6 +29,13 @@ bool hcy__forked(void)
     return atomic_load_explicit(&forked, memory_order_relaxed);
 }
 
+int hcy_fork_check(void)
+{
+    return hcy__forked() ? hcy_fail(HCY_EFORK, "a device was opened before this process forked: open devices, and what "
+                                               "is made of them, only after the fork")
+                         : 0;
+}
+
 /* --- State --- */
 
 int hcy__device_check(hcy_device *dev)

@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #ifndef HCY_PLUGINDIR
 #define HCY_PLUGINDIR "/usr/local/lib/halcyon"
@@ -186,10 +188,8 @@ static bool find_module(void *context, const char *directory)
     struct search *s = context;
     int n = snprintf(s->path, sizeof s->path, "%s/hcy_%s.so", directory, s->name);
     if (n > 0 && (size_t)n < sizeof s->path) {
-        FILE *f = fopen(s->path, "rb");
-        if (f)
-            fclose(f);
-        if (f)
+        struct stat is; /* a pipe of that name would be waited for */
+        if (!stat(s->path, &is) && S_ISREG(is.st_mode) && !access(s->path, R_OK))
             return true;
     }
     s->path[0] = 0;

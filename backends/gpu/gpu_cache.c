@@ -4,11 +4,13 @@
  */
 #include "gpu_cache.h"
 
+#include <fcntl.h>
 #include <halcyon/backend.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define MAGIC   0x314e49424c434148u
 #define LARGEST ((size_t)256 << 20)
@@ -33,12 +35,22 @@ static bool entry_path(char *path, size_t size, const char *kind, uint64_t key)
            (size_t)snprintf(path, size, "%s/%s-%016llx.bin", dir, kind, (unsigned long long)key) < size;
 }
 
+/* What is a pipe is not waited for, and has nothing in it. */
+static FILE *open_entry(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "rb");
+    if (fd >= 0 && !f)
+        close(fd);
+    return f;
+}
+
 void *gpu_cache_read(const char *kind, uint64_t key, uint64_t check, size_t *size)
 {
     char path[PATH_MAX + 40];
     struct head head;
     void *data = NULL;
-    FILE *f = entry_path(path, sizeof path, kind, key) ? fopen(path, "rb") : NULL;
+    FILE *f = entry_path(path, sizeof path, kind, key) ? open_entry(path) : NULL;
     if (!f)
         return NULL;
     if (fread(&head, sizeof head, 1, f) == 1 && head.magic == MAGIC && head.key == key &&

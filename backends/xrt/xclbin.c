@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,8 @@
 
 static int read_all(const char *path, char **data, size_t *size)
 {
-    FILE *f = fopen(path, "rb");
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe is not waited for, and has no length */
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "rb");
     long n = -1;
     if (f && !fseek(f, 0, SEEK_END) && (n = ftell(f)) >= 0)
         rewind(f);

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 const char *hcy__errno_text(int number, char *buf, size_t size); /* src/stack/stack.c */
+int hcy__open_file(int *fd, const char *path);
 
 #define AZINT_PI 3.14159265358979323846
 

@@ -311,15 +311,15 @@ int hcy_poni_read(hcy_poni *poni, const char *path)
     char words[128], *text = NULL;
     size_t size = 0;
     FILE *f;
-    int rc;
+    int fd, rc;
 
     if (!poni || !path)
         return hcy_fail(HCY_EINVAL, "hcy_poni_read: %s is NULL", poni ? "path" : "poni");
-    if (!(f = fopen(path, "rb"))) {
-        int number = errno;
-
-        return hcy_fail(number == ENOENT ? HCY_ENOENT : HCY_EIO, "%s cannot be opened: %s", path,
-                        hcy__errno_text(number, words, sizeof words));
+    if ((rc = hcy__open_file(&fd, path)))
+        return rc;
+    if (!(f = fdopen(fd, "rb"))) {
+        close(fd);
+        return hcy_fail(HCY_ENOMEM, "%s: no memory to read it", path);
     }
     if (!(text = malloc(MAX_FILE + 1)))
         rc = hcy_fail(HCY_ENOMEM, "%s: no memory to read it", path);

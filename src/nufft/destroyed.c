@@ -39,8 +39,9 @@ bool hcy__nufft_dies(hcy_nufft *p)
 
 int hcy__nufft_alive(const hcy_nufft *p)
 {
-    if (!p)
-        return hcy_fail(HCY_EINVAL, "no plan of a non-uniform FFT");
+    int status = p ? hcy_fork_check() : hcy_fail(HCY_EINVAL, "no plan of a non-uniform FFT");
+    if (status)
+        return status;
     pthread_mutex_lock(&lock);
     bool lives = *find(p) != NULL;
     pthread_mutex_unlock(&lock);
@@ -61,7 +62,7 @@ bool hcy__nufft_dies(hcy_nufft *p)
 
 int hcy__nufft_alive(const hcy_nufft *p)
 {
-    return p ? 0 : hcy_fail(HCY_EINVAL, "no plan of a non-uniform FFT");
+    return p ? hcy_fork_check() : hcy_fail(HCY_EINVAL, "no plan of a non-uniform FFT");
 }
 
 #endif

@@ -212,9 +212,9 @@ static int measure(hcy_nufft_split *s)
 int hcy_nufft_split_set_points(hcy_nufft_split *s, int64_t n_points, const void *const *points, int64_t n_targets,
                                const void *const *targets)
 {
-    if (!s)
-        return hcy_fail(HCY_EINVAL, "hcy_nufft_split_set_points: no plan");
-    int status = hcy__nufft_check_points(s->parts[0].plan, n_points, points, n_targets, targets);
+    int status = s ? hcy__nufft_alive(s->parts[0].plan) : hcy_fail(HCY_EINVAL, "hcy_nufft_split_set_points: no plan");
+    if (!status)
+        status = hcy__nufft_check_points(s->parts[0].plan, n_points, points, n_targets, targets);
     if (status)
         return status;
     s->n_points = (size_t)n_points;

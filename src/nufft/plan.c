@@ -113,6 +113,8 @@ int hcy_nufft_create(hcy_nufft **out, hcy_device *dev, int type, int dim, const 
         return hcy_fail(HCY_EINVAL, "hcy_nufft_create: %s", out ? "no device" : "no place for the plan");
     opts = opts ? opts : &defaults;
     int status = check_arguments(type, dim, modes, n_transforms, eps, opts);
+    if (!status)
+        status = hcy_fork_check();
     if (status)
         return status;
     hcy_nufft *p = calloc(1, sizeof *p);
@@ -190,7 +192,7 @@ static void release_fft(hcy_nufft *p)
 
 void hcy_nufft_destroy(hcy_nufft *p)
 {
-    if (!p || !hcy__nufft_dies(p))
+    if (!p || hcy_fork_check() || !hcy__nufft_dies(p)) /* in a child nothing can be given back */
         return;
     hcy__nufft_forget(p);
     hcy__nufft_free_work(p->free_work);

@@ -92,6 +92,17 @@ size_t hcy__output_refused(const struct pipe_lane *lane)
     return n;
 }
 
+static double normalization_of(const hcy_pipeline *p, uint64_t number)
+{
+    struct pipe_call call;
+    if (!p->opts.normalization)
+        return 1.0;
+    hcy__call_begin(&call, p);
+    double normalization = p->opts.normalization(p->opts.normalization_payload, number);
+    hcy__call_end(&call);
+    return normalization;
+}
+
 static void finish_frame(hcy_pipeline *p, struct pipe_output *output, const hcy_frame_report *report,
                          const uint64_t *sums)
 {
@@ -110,9 +121,7 @@ static void finish_frame(hcy_pipeline *p, struct pipe_output *output, const hcy_
                  (unsigned long long)report->byte, hcy_status_text(report->status));
         return;
     }
-    double normalization = 1.0;
-    if (p->opts.normalization)
-        normalization = p->opts.normalization(p->opts.normalization_payload, output->number);
+    double normalization = normalization_of(p, output->number);
     output->result = take_result(p);
     output->report.status = hcy_azint_finish(output->result, p->plan, &p->job, sums, report, normalization);
     if (output->report.status)

@@ -117,7 +117,10 @@ static int init_sync(hcy_pipeline *p)
 static int check_create(hcy_device *const *devices, size_t n, const hcy_azint_plan *plan,
                         const hcy_pipeline_source *source, const hcy_pipeline_opts *opts)
 {
-    if (!devices || !n || !plan || !source)
+    int whole = devices && n && plan && source;
+    for (size_t i = 0; whole && i < n; i++)
+        whole = devices[i] != NULL;
+    if (!whole)
         return hcy_fail(HCY_EINVAL, "a pipeline needs a device, a plan and a source");
     if (opts && opts->size != sizeof *opts)
         return hcy_fail(HCY_EINVAL, "hcy_pipeline_opts.size is %zu; begin with HCY_PIPELINE_OPTS_INIT",
@@ -200,7 +203,9 @@ int hcy_pipeline_create(hcy_pipeline **pipeline, hcy_device *const *devices, siz
                         const hcy_azint_plan *plan, const hcy_pipeline_source *source,
                         const hcy_pipeline_opts *opts)
 {
-    int status = check_create(devices, n_devices, plan, source, opts);
+    int status = pipeline ? hcy_fork_check() : hcy_fail(HCY_EINVAL, "hcy_pipeline_create: no place for the pipeline");
+    if (!status)
+        status = check_create(devices, n_devices, plan, source, opts);
     if (status)
         return status;
     hcy_pipeline *p = calloc(1, sizeof *p);
@@ -234,7 +239,7 @@ int hcy_pipeline_create(hcy_pipeline **pipeline, hcy_device *const *devices, siz
 
 void hcy_pipeline_destroy(hcy_pipeline *p)
 {
-    if (!p)
+    if (!p || hcy__check_outside(p, "hcy_pipeline_destroy")) /* in a child nothing can be given back */
         return;
     hcy__push_abandon(p);
     pthread_mutex_lock(&p->lock);
@@ -263,14 +268,21 @@ void hcy__stop(hcy_pipeline *p, int status, const hcy_error *error)
         p->stopped = 1;
         p->status = status;
         p->error = *error;
+        p->error.status = status;
     }
     pthread_cond_broadcast(&p->space);
     pthread_cond_broadcast(&p->output);
 }
 
+int hcy__stopped(const hcy_pipeline *p)
+{
+    return p->status ? hcy_fail_again(&p->error) : hcy_fail(HCY_ESTATE, "the run has ended");
+}
+
 void hcy_pipeline_cancel(hcy_pipeline *p)
 {
-    atomic_store(&p->cancelled, 1);
+    if (p)
+        atomic_store(&p->cancelled, 1);
 }
 
 /* A copy of the statistics that stays as it is until the next one. */
@@ -290,6 +302,8 @@ static void show_stats(hcy_pipeline *p)
 
 const hcy_pipeline_stats *hcy_pipeline_get_stats(const hcy_pipeline *p)
 {
+    if (hcy__check_call(p, "hcy_pipeline_get_stats"))
+        return NULL;
     if (p->push) /* nobody else makes copies then */
         show_stats((hcy_pipeline *)p);
     return &p->shown;
@@ -308,6 +322,24 @@ static int check_run(const hcy_pipeline *p, const hcy_stack *stack, uint64_t fir
                         (unsigned long long)first, (unsigned long long)last, info->path,
                         (unsigned long long)info->frames);
     return 0;
+}
+
+int hcy__run_claim(hcy_pipeline *p)
+{
+    pthread_mutex_lock(&p->lock);
+    int busy = p->busy, push = p->push != NULL;
+    p->busy = 1;
+    pthread_mutex_unlock(&p->lock);
+    if (push)
+        return hcy_fail(HCY_EINVAL, "the pipeline takes submitted frames: finish that first");
+    return busy ? hcy_fail(HCY_EBUSY, "another run of this pipeline is in progress") : 0;
+}
+
+void hcy__run_give_up(hcy_pipeline *p)
+{
+    pthread_mutex_lock(&p->lock);
+    p->busy = 0;
+    pthread_mutex_unlock(&p->lock);
 }
 
 /* Everything as it was before the first frame; fails if no device is left from earlier runs. */
@@ -333,9 +365,12 @@ int hcy__run_begin(hcy_pipeline *p, struct pipe_push *push, const struct pipe_ru
         p->workers[i].busy_until = 0;
     }
     p->status = 0;
-    p->stopped = p->n_failed == p->n_workers;
-    if (p->stopped)
-        status = hcy_fail_again(&p->workers[0].stats.error);
+    p->stopped = 0;
+    if (p->n_failed == p->n_workers) {
+        status = p->workers[0].stats.error.status;
+        hcy__stop(p, status, &p->workers[0].stats.error);
+        hcy_fail_again(&p->error);
+    }
     pthread_mutex_unlock(&p->lock);
     p->run_start = goes_on ? p->run_start : hcy_now_ns();
     return status;
@@ -370,7 +405,7 @@ int hcy__deliver(hcy_pipeline *p, hcy_pipeline_sink sink, void *payload)
 {
     hcy_pipeline_frame frame;
     hcy__front_lend(p, &frame);
-    int status = sink(payload, &frame);
+    int status = hcy__call_sink(p, sink, payload, &frame);
     hcy__front_retire(p);
     return status;
 }
@@ -393,13 +428,21 @@ int hcy__front_wait(hcy_pipeline *p, uint64_t tick)
     return found;
 }
 
+static void report(hcy_pipeline *p, hcy_pipeline_progress progress, void *payload)
+{
+    struct pipe_call call;
+    hcy__call_begin(&call, p);
+    progress(payload, &p->shown);
+    hcy__call_end(&call);
+}
+
 static int deliver_all(hcy_pipeline *p, hcy_pipeline_sink sink, hcy_pipeline_progress progress, void *payload)
 {
     uint64_t tick = hcy_now_ns() + PIPE_TICK_NS, frames = p->run.last - p->run.first;
     while (p->emitted < frames) {
         int status = 0, found = hcy__front_wait(p, tick);
         if (found < 0)
-            return hcy_fail_again(&p->error);
+            return hcy__stopped(p);
         if (found)
             status = hcy__deliver(p, sink, payload);
         if (status)
@@ -412,7 +455,7 @@ static int deliver_all(hcy_pipeline *p, hcy_pipeline_sink sink, hcy_pipeline_pro
         tick = hcy_now_ns() + PIPE_TICK_NS;
         if (progress) {
             show_stats(p);
-            progress(payload, &p->shown);
+            report(p, progress, payload);
         }
     }
     return 0;
@@ -432,7 +475,7 @@ void hcy__run_end(hcy_pipeline *p, const pthread_t *readers, size_t n)
         pthread_cond_wait(&p->output, &p->lock);
     pthread_mutex_unlock(&p->lock);
     for (size_t i = 0; i < p->n_slots; i++)
-        hcy__held_release(&p->slots[i], HCY_ECANCELLED);
+        hcy__held_release(p, &p->slots[i], HCY_ECANCELLED);
     pthread_mutex_lock(&p->lock);
     p->filling = p->ready = NULL;
     for (size_t i = 0; i < p->n_slots; i++)
@@ -447,23 +490,27 @@ int hcy_pipeline_run(hcy_pipeline *p, hcy_stack *stack, uint64_t first, uint64_t
 {
     pthread_t readers[MAX_READERS];
     size_t n = 0;
-    if (!p || !stack || !sink)
-        return hcy_fail(HCY_EINVAL, "a run needs a pipeline, a stack and a sink");
-    if (p->push)
-        return hcy_fail(HCY_EINVAL, "a run while the pipeline takes submitted frames: finish that first");
-    int status = check_run(p, stack, first, last);
+    int status = hcy__check_call(p, "hcy_pipeline_run");
+    if (!status && (!stack || !sink))
+        status = hcy_fail(HCY_EINVAL, "a run needs a stack and a sink");
     if (!status)
-        status = hcy__run_begin(p, NULL, &(struct pipe_run){ stack, first, first, last });
+        status = check_run(p, stack, first, last);
+    if (!status)
+        status = hcy__run_claim(p);
     if (status)
         return status;
+    status = hcy__run_begin(p, NULL, &(struct pipe_run){ stack, first, first, last });
+    if (status) {
+        hcy__run_give_up(p);
+        return status;
+    }
     while (n < p->opts.readers && n < last - first && !pthread_create(&readers[n], NULL, hcy__reader, p))
         n++;
     status = n ? deliver_all(p, sink, progress, payload) : hcy_fail(HCY_ENOMEM, "a thread that reads");
     hcy_error error = *hcy_last_error();
     hcy__run_end(p, readers, n);
     if (progress)
-        progress(payload, &p->shown);
-    if (status && error.status == status)
-        hcy_fail_again(&error);
-    return status;
+        report(p, progress, payload);
+    hcy__run_give_up(p);
+    return status ? hcy_fail_again(&error) : 0;
 }

@@ -21,6 +21,23 @@
 #define PIPE_LANES   2          /* batches in flight on a device */
 #define PIPE_TICK_NS 100000000u /* after which whoever waits looks for a cancellation */
 
+/* --- The host's callbacks (callback.c) --- */
+
+/* Around each of them, on the caller's stack. */
+struct pipe_call {
+    const hcy_pipeline *pipeline;
+    const struct pipe_call *outer;
+};
+void hcy__call_begin(struct pipe_call *call, const hcy_pipeline *p);
+void hcy__call_end(const struct pipe_call *call);
+/* Calls a sink: 0, or its status, and words in hcy_last_error() that are its own or name it. */
+int hcy__call_sink(hcy_pipeline *p, hcy_pipeline_sink sink, void *payload, const hcy_pipeline_frame *frame);
+/* Is this thread in one of the pipeline's? */
+int hcy__in_callback(const hcy_pipeline *p);
+/* For public functions: HCY_EINVAL without a pipeline, HCY_EFORK; _outside: HCY_ESTATE in a callback. */
+int hcy__check_call(const hcy_pipeline *p, const char *function);
+int hcy__check_outside(const hcy_pipeline *p, const char *function);
+
 /* --- Slots (slot.c) --- */
 
 /* Memory of the host that `home`'s copies reach at full speed, or plain memory where it has no such kind. */
@@ -189,6 +206,7 @@ struct hcy_pipeline {
     struct pipe_worker *workers;
     size_t n_workers, n_failed, n_running; /* [lock] n_running: slots on devices */
     int stopped, quit;                     /* [lock] */
+    int busy;                              /* [lock] a run or a push is in progress */
     int status;                            /* [lock] of the run, with `error` */
     hcy_error error;
     atomic_int cancelled;
@@ -222,7 +240,7 @@ void *hcy__reader(void *pipeline);
 /* Where a chunk lies in the push form's memory; gives chunks of a slot back; forgets a push that nobody
  * finished. */
 size_t hcy__push_offset(const hcy_pipeline *p, const uint8_t *chunk);
-void hcy__held_release(struct pipe_slot *slot, int status);
+void hcy__held_release(const hcy_pipeline *p, struct pipe_slot *slot, int status);
 void hcy__push_abandon(hcy_pipeline *p);
 
 /* [lock] latency.c: one time more, and what they come to. */
@@ -252,9 +270,14 @@ size_t hcy__output_due(const struct pipe_lane *lane);
 size_t hcy__output_refused(const struct pipe_lane *lane);
 /* [lock] Stops the run with the status and record, unless it has stopped already. */
 void hcy__stop(hcy_pipeline *p, int status, const hcy_error *error);
+/* [lock] Why a run has stopped: never 0. */
+int hcy__stopped(const hcy_pipeline *p);
 
-/* What a run is made of (pipeline.c).  begin: everything as it was before the first frame, from a stack or a
- * push; fails if no device is left from earlier runs.  end: nothing of the run is left in slots or on devices. */
+/* What a run is made of (pipeline.c).  claim and give_up: one run at a time.  begin: everything as it was before the
+ * first frame, from a stack or a push; fails if no device is left from earlier runs.  end: nothing of the run is left in
+ * slots or on devices. */
+int hcy__run_claim(hcy_pipeline *p);
+void hcy__run_give_up(hcy_pipeline *p);
 int hcy__run_begin(hcy_pipeline *p, struct pipe_push *push, const struct pipe_run *run);
 void hcy__run_end(hcy_pipeline *p, const pthread_t *readers, size_t n);
 /* [lock] Waits for a condition until a time: 1 when that has passed. */

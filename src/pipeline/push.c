@@ -27,16 +27,20 @@ struct pipe_feeder {
 
 /* --- Chunks --- */
 
-static void give_back(const struct pipe_chunk *chunk, int status)
+static void give_back(const hcy_pipeline *p, const struct pipe_chunk *chunk, int status)
 {
-    if (chunk->release)
-        chunk->release(chunk->payload, chunk->number, status);
+    struct pipe_call call;
+    if (!chunk->release)
+        return;
+    hcy__call_begin(&call, p);
+    chunk->release(chunk->payload, chunk->number, status);
+    hcy__call_end(&call);
 }
 
-void hcy__held_release(struct pipe_slot *slot, int status)
+void hcy__held_release(const hcy_pipeline *p, struct pipe_slot *slot, int status)
 {
     for (size_t i = 0; i < slot->n_held; i++)
-        give_back(&slot->held[i], status);
+        give_back(p, &slot->held[i], status);
     slot->n_held = 0;
 }
 
@@ -110,7 +114,7 @@ static void *feed(void *feeder)
         if (!status && place.into)
             memcpy(place.into, chunk.data, chunk.size);
         if (copied)
-            give_back(&chunk, 0);
+            give_back(p, &chunk, 0);
         hcy__slot_commit(p, &place, &f->parser, status, chunk.size);
         pthread_mutex_lock(&p->lock);
     }
@@ -149,7 +153,10 @@ static void *deliver(void *pipeline)
 
 int hcy_pipeline_poll(const hcy_pipeline_frame **frame, hcy_pipeline *p, uint64_t timeout_ns)
 {
-    if (!frame || !p || !p->push || p->push->opts.sink)
+    int status = hcy__check_outside(p, "hcy_pipeline_poll");
+    if (status)
+        return status;
+    if (!frame || !p->push || p->push->opts.sink)
         return hcy_fail(HCY_EINVAL, "polling is for a pipeline that was started without a sink");
     uint64_t now = hcy_now_ns(), end = timeout_ns > UINT64_MAX - now ? UINT64_MAX : now + timeout_ns;
     *frame = NULL;
@@ -165,7 +172,7 @@ int hcy_pipeline_poll(const hcy_pipeline_frame **frame, hcy_pipeline *p, uint64_
             return 0;
         int found = hcy__front_wait(p, end - now < PIPE_TICK_NS ? end : now + PIPE_TICK_NS);
         if (found < 0)
-            return hcy_fail_again(&p->error);
+            return hcy__stopped(p);
         if (found) {
             hcy__front_lend(p, &p->push->frame);
             p->push->lent = 1;
@@ -180,10 +187,9 @@ int hcy_pipeline_poll(const hcy_pipeline_frame **frame, hcy_pipeline *p, uint64_
 
 static int check_start(const hcy_pipeline *p, const hcy_pipeline_push_opts *opts)
 {
-    if (!p)
-        return hcy_fail(HCY_EINVAL, "no pipeline to start");
-    if (p->push)
-        return hcy_fail(HCY_EINVAL, "the pipeline takes submitted frames already: finish that first");
+    int status = hcy__check_call(p, "hcy_pipeline_start");
+    if (status)
+        return status;
     if (opts && opts->size != sizeof *opts)
         return hcy_fail(HCY_EINVAL,
                         "hcy_pipeline_push_opts.size is %zu; begin with HCY_PIPELINE_PUSH_OPTS_INIT",
@@ -276,10 +282,11 @@ static void end(hcy_pipeline *p)
     hcy__run_end(p, push->threads, push->n_threads);
     while (push->n) {
         struct pipe_chunk chunk = pop(push);
-        give_back(&chunk, HCY_ECANCELLED);
+        give_back(p, &chunk, HCY_ECANCELLED);
     }
     pthread_mutex_lock(&p->lock);
     p->push = NULL;
+    p->busy = 0;
     pthread_mutex_unlock(&p->lock);
     destroy(p, push);
 }
@@ -287,11 +294,15 @@ static void end(hcy_pipeline *p)
 int hcy_pipeline_start(hcy_pipeline *p, const hcy_pipeline_push_opts *opts)
 {
     int status = check_start(p, opts);
+    if (!status)
+        status = hcy__run_claim(p);
     if (status)
         return status;
     struct pipe_push *push = calloc(1, sizeof *push);
-    if (!push)
+    if (!push) {
+        hcy__run_give_up(p);
         return hcy_fail(HCY_ENOMEM, "a pipeline's push form");
+    }
     push->opts = opts ? *opts : (hcy_pipeline_push_opts)HCY_PIPELINE_PUSH_OPTS_INIT;
     push->opts.queue = push->opts.queue ? push->opts.queue : QUEUE;
     status = import_memory(p, push);
@@ -299,6 +310,7 @@ int hcy_pipeline_start(hcy_pipeline *p, const hcy_pipeline_push_opts *opts)
         status = create_feeders(p, push);
     if (status) {
         destroy(p, push);
+        hcy__run_give_up(p);
         return status;
     }
     status = hcy__run_begin(p, push, &(struct pipe_run){ NULL, 0, 0, UINT64_MAX / 2 });
@@ -319,11 +331,14 @@ static int make_room(hcy_pipeline *p, struct pipe_chunk *dropped)
     int drops = push->opts.overflow == HCY_PIPELINE_DROP_OLDEST;
     heed_cancel(p);
     while (!p->stopped && push->n == push->opts.queue && !drops) {
+        if (hcy__in_callback(p))
+            return hcy_fail(HCY_EBUSY, "the queue's %u frames wait, and a callback of the pipeline cannot wait for them",
+                            push->opts.queue);
         hcy__wait(p, &p->space, hcy_now_ns() + PIPE_TICK_NS);
         heed_cancel(p);
     }
     if (p->stopped)
-        return hcy_fail_again(&p->error);
+        return hcy__stopped(p);
     if (push->n == push->opts.queue) {
         *dropped = pop(push);
         push->dropped++;
@@ -337,14 +352,15 @@ int hcy_pipeline_submit(hcy_pipeline *p, const void *chunk, size_t size, uint64_
                         hcy_pipeline_release release, void *payload)
 {
     struct pipe_chunk dropped = { .release = NULL };
-    int status = HCY_EINVAL;
-    if (!p || !chunk || !size)
-        return hcy_fail(HCY_EINVAL, "hcy_pipeline_submit: a pipeline and a chunk are needed");
+    if (!chunk || !size)
+        return hcy_fail(HCY_EINVAL, "hcy_pipeline_submit: no chunk");
+    int status = hcy__check_call(p, "hcy_pipeline_submit");
+    if (status)
+        return status;
     uint64_t now = hcy_now_ns();
     pthread_mutex_lock(&p->lock);
     struct pipe_push *push = p->push;
-    if (push)
-        status = make_room(p, &dropped);
+    status = push ? make_room(p, &dropped) : hcy_fail(HCY_EINVAL, "hcy_pipeline_submit: the pipeline was not started");
     if (!status) {
         push->queue[(push->head + push->n++) % push->opts.queue] =
             (struct pipe_chunk){ chunk, size, number, now, release, payload };
@@ -352,32 +368,38 @@ int hcy_pipeline_submit(hcy_pipeline *p, const void *chunk, size_t size, uint64_
         pthread_cond_broadcast(&p->space);
     }
     pthread_mutex_unlock(&p->lock);
-    give_back(&dropped, HCY_ECANCELLED);
-    return push ? status : hcy_fail(HCY_EINVAL, "hcy_pipeline_submit: the pipeline was not started");
+    give_back(p, &dropped, HCY_ECANCELLED);
+    return status;
 }
 
 int hcy_pipeline_flush(hcy_pipeline *p)
 {
-    if (!p || !p->push || !p->push->opts.sink)
+    int status = hcy__check_outside(p, "hcy_pipeline_flush");
+    if (status)
+        return status;
+    if (!p->push || !p->push->opts.sink)
         return hcy_fail(HCY_EINVAL, "flushing is for a pipeline that was started with a sink");
     pthread_mutex_lock(&p->lock);
     uint64_t target = p->stats.frames; /* dropping one means that another was submitted: it never shrinks */
     while (!p->stopped && p->emitted < target)
         pthread_cond_wait(&p->space, &p->lock);
-    int status = p->stopped ? hcy_fail_again(&p->error) : 0;
+    status = p->stopped ? hcy__stopped(p) : 0;
     pthread_mutex_unlock(&p->lock);
     return status;
 }
 
 int hcy_pipeline_finish(hcy_pipeline *p)
 {
-    if (!p || !p->push)
+    int status = hcy__check_outside(p, "hcy_pipeline_finish");
+    if (status)
+        return status;
+    if (!p->push)
         return hcy_fail(HCY_EINVAL, "there is no push to finish");
     pthread_mutex_lock(&p->lock);
     while (p->push->opts.sink && !p->stopped && p->emitted < p->stats.frames)
         pthread_cond_wait(&p->space, &p->lock);
     hcy_error error = p->error;
-    int status = p->stopped ? p->status : 0;
+    status = p->stopped ? p->status : 0;
     pthread_mutex_unlock(&p->lock);
     end(p);
     return status ? hcy_fail_again(&error) : 0;

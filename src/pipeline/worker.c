@@ -456,7 +456,7 @@ static int submit(struct pipe_worker *w, struct pipe_slot *slot)
 /* The slot of a batch goes to the readers. */
 static void free_slot(hcy_pipeline *p, struct pipe_lane *lane)
 {
-    hcy__held_release(lane->slot, 0);
+    hcy__held_release(p, lane->slot, 0);
     pthread_mutex_lock(&p->lock);
     hcy__slot_release(p, lane->slot);
     pthread_mutex_unlock(&p->lock);

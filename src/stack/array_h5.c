@@ -1,5 +1,6 @@
 /* array_h5.c - whole arrays in HDF5 files.  Complex numbers are compounds { r, i }. */
 #include "array.h"
+#include "h5_read.h"
 #include "h5_virtual.h"
 
 #include <halcyon/backend.h>
@@ -78,13 +79,11 @@ static int read_data(hcy_array *a, hid_t dataset, const char *file, const char *
 int hcy__array_read_h5(hcy_array *a, const char *path, const char *name)
 {
     hcy__h5_lock();
-    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT), dataset = -1;
-    int st = 0;
-    if (file < 0)
-        st = hcy__h5_fail(HCY_EIO, "%s cannot be opened as an HDF5 file", path);
-    else if ((dataset = H5Dopen2(file, name, H5P_DEFAULT)) < 0)
+    hid_t file, dataset = -1;
+    int st = hcy__h5_open_file(&file, path);
+    if (!st && (dataset = H5Dopen2(file, name, H5P_DEFAULT)) < 0)
         st = hcy__h5_fail(HCY_ENOENT, "%s has no dataset %s", path, name);
-    else
+    else if (!st)
         st = read_data(a, dataset, path, name);
     if (dataset >= 0)
         H5Dclose(dataset);

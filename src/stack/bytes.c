@@ -100,8 +100,8 @@ int hcy__bytes_open(hcy__bytes *b, const char *path)
     int st = hcy__open_file(&b->fd, path);
     if (st)
         return st;
-    if (fstat(b->fd, &is) || S_ISDIR(is.st_mode)) {
-        st = hcy_fail(HCY_EIO, "%s is a directory, not a file", path);
+    if (fstat(b->fd, &is)) {
+        st = hcy_fail(HCY_EIO, "%s: its size is not known", path);
     } else {
         b->size = (uint64_t)is.st_size;
         if (hcy__bytes_read(b, magic, 2, 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b)

@@ -1,6 +1,5 @@
 /* h5_driver.c - reading HDF5 files, and learning where HDF5 would read. */
 #include "h5_driver.h"
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -40,8 +39,7 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr
     struct open_file *file = flags & H5F_ACC_RDWR ? NULL : calloc(1, sizeof *file);
     if (!file)
         return NULL;
-    file->fd = open(name, O_RDONLY | O_CLOEXEC);
-    if (file->fd < 0 || fstat(file->fd, &is)) {
+    if (hcy__open_file(&file->fd, name) || fstat(file->fd, &is)) {
         if (file->fd >= 0)
             close(file->fd);
         free(file);
@@ -140,8 +138,8 @@ static int has_writer(const char *path)
     enum { MAGIC = 8, FLAGS = 11, HEAD = 12, SWMR = 4 };
     static const unsigned char magic[MAGIC] = { 0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n' };
     unsigned char head[HEAD] = { 0 };
-    int fd = open(path, O_RDONLY | O_CLOEXEC), number;
-    if (fd < 0)
+    int fd, number;
+    if (hcy__open_file(&fd, path))
         return 0;
     uint64_t n = hcy__read_at(fd, head, sizeof head, 0, &number);
     close(fd);

@@ -20,13 +20,21 @@ const char *hcy__errno_text(int number, char *buf, size_t size)
     return buf;
 }
 
+/* A pipe that nobody writes to would be waited for without O_NONBLOCK, which files do not heed. */
 int hcy__open_file(int *fd, const char *path)
 {
     char words[128];
-    *fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (*fd >= 0)
-        return 0;
+    struct stat is = { 0 };
+    *fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     int number = errno;
+    if (*fd >= 0 && !fstat(*fd, &is) && S_ISREG(is.st_mode))
+        return 0;
+    if (*fd >= 0) {
+        close(*fd);
+        *fd = -1;
+        return hcy_fail(HCY_EIO, "%s is a %s, not a file", path,
+                        S_ISDIR(is.st_mode) ? "directory" : S_ISFIFO(is.st_mode) ? "pipe" : "device");
+    }
     if (number == ENOENT || number == ENOTDIR)
         return hcy_fail(HCY_ENOENT, "%s: there is no such file", path);
     return hcy_fail(HCY_EIO, "%s cannot be opened: %s", path, hcy__errno_text(number, words, sizeof words));
