@@ -111,14 +111,16 @@ void cpu_fft_release(void *fimpl);
 int cpu_fft_run(struct cpu_pool *pool, void *fimpl, int direction, void *in, void *out);
 
 /* For kernels with transforms inside: `howmany` in place, numbers `stride` apart, transforms `dist`.  Plans are
- * kept and shared by the process; every one got is given back.  NULL: FFTW cannot, or is out of memory. */
+ * kept and shared by the process; every one got is given back. */
 struct cpu_fft_many {
     bool is_double, aligned; /* aligned: data are at multiples of 64 bytes */
     bool measured;           /* by trying what is fastest: costs time once, and bits may differ from run to run */
     int sign, n, howmany, stride, dist;
 };
 struct cpu_fft_kept;
-struct cpu_fft_kept *cpu_fft_many_get(const struct cpu_fft_many *many);
+int cpu_fft_many_get(struct cpu_fft_kept **plan, const struct cpu_fft_many *many); /* HCY_ENOMEM, HCY_EUNSUPPORTED */
+/* To be asked before plans are run: HCY_ENOMEM if so many threads at once could lack memory for an axis of so many bytes. */
+int cpu_fft_check_run(size_t axis, size_t threads);
 void cpu_fft_many_run(const struct cpu_fft_kept *plan, void *data); /* any thread */
 void cpu_fft_many_put(struct cpu_fft_kept *plan);
 

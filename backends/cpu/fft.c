@@ -8,6 +8,10 @@
  *
  * Plans that kernels had measured are remembered as FFTW's wisdom, in the cache's folder fftw from run to run.  All
  * other plans are made with FFTW's wisdom put aside: they must not depend on what was measured before.
+ *
+ * FFTW ends the process when it gets no memory, for plans and within executions, and nothing can be hung in between.  So
+ * before either it is tried whether what FFTW may take at most is there.  What others take in the moment between can
+ * still be what lacks then.
  */
 #include "cpu_priv.h"
 
@@ -15,14 +19,42 @@
 
 #if HAVE_FFTW3
 #include <complex.h>
+#include <fcntl.h>
 #include <fftw3.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static pthread_mutex_t planner = PTHREAD_MUTEX_INITIALIZER;
+
+/* --- Memory --- */
+
+static int check_room(size_t bytes)
+{
+    void *trial = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (trial == MAP_FAILED)
+        return hcy_fail(HCY_ENOMEM, "out of memory for an FFT: FFTW may need %zu bytes, which are not there", bytes);
+    munmap(trial, bytes);
+    return 0;
+}
+
+/* Seen with FFTW 3.3.10, and an axis of s bytes: 3 MiB + 5 s, or 14 s where it is measured, and 6 MiB the first time, in
+ * a thread for which malloc() has no heap left, so that every piece takes whole pages.  Wisdom is read, too. */
+static int check_plan(size_t axis, bool measured)
+{
+    return check_room(((size_t)10 << 20) + (measured ? 16 : 6) * axis);
+}
+
+/* Buffers up to 256 KiB and 4.3 s in a thread. */
+int cpu_fft_check_run(size_t axis, size_t threads)
+{
+    const size_t most = (size_t)384 << 10, small = ((size_t)64 << 10) + 16 * axis;
+    return check_room((threads ? threads : 1) * ((small < most ? small : most) + 5 * axis));
+}
 
 /* What differs between fftw_ and fftwf_: numbers are passed as void *. */
 struct precision {
@@ -36,7 +68,7 @@ struct precision {
     char *(*wisdom)(void); /* malloced */
     void (*forget)(void);
     int (*learn)(const char *wisdom);
-    int (*learn_file)(const char *path);
+    int (*learn_file)(FILE *f);
     size_t real;
     const char *name;
 };
@@ -77,7 +109,7 @@ struct precision {
     static const struct precision name = { name##_plan,      name##_plan_many, name##_run, name##_destroy,   \
                                            name##_alignment, X##_malloc,       X##_free,                     \
                                            X##_export_wisdom_to_string, X##_forget_wisdom,                   \
-                                           X##_import_wisdom_from_string, X##_import_wisdom_from_filename,   \
+                                           X##_import_wisdom_from_string, X##_import_wisdom_from_file,       \
                                            sizeof(T), #T };
 
 PRECISION(fftw, double, f64)
@@ -112,9 +144,17 @@ static void learn(const struct precision *p)
 {
     static bool known[2];
     char path[PATH_MAX + 64];
-    if (!known[p->real == sizeof(float)] && wisdom_path(p, path, sizeof path))
-        p->learn_file(path); /* or not: there is none, or it is damaged */
+    if (known[p->real == sizeof(float)] || !wisdom_path(p, path, sizeof path))
+        return;
     known[p->real == sizeof(float)] = true;
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* what is a pipe has nothing in it */
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+    if (f)
+        p->learn_file(f); /* or not: it is damaged */
+    if (f)
+        fclose(f);
+    else if (fd >= 0)
+        close(fd);
 }
 
 /* What has changed is kept if that is possible. */
@@ -199,14 +239,26 @@ static void *make_plan(struct fft *f, int direction, bool in_place, bool aligned
     return plan;
 }
 
-static void *plan_for(struct fft *f, int direction, bool in_place, bool aligned)
+static size_t longest_axis(const struct fft *f)
 {
+    size_t n = 1;
+    for (int i = 0; i < f->desc.rank; i++)
+        n = f->desc.n[i] > n ? f->desc.n[i] : n;
+    return n * 2 * f->p->real;
+}
+
+static int plan_for(void **found, struct fft *f, int direction, bool in_place, bool aligned)
+{
+    int status = 0;
     pthread_mutex_lock(&planner);
     void **plan = &f->plans[direction == HCY_FFT_FORWARD][in_place][aligned];
     if (!*plan)
-        *plan = make_plan(f, direction, in_place, aligned);
+        status = check_plan(longest_axis(f), false);
+    if (!*plan && !status && !(*plan = make_plan(f, direction, in_place, aligned)))
+        status = hcy_fail(HCY_EUNSUPPORTED, "FFTW cannot plan this transform, or is out of memory");
+    *found = *plan;
     pthread_mutex_unlock(&planner);
-    return *plan;
+    return status;
 }
 
 struct run {
@@ -231,10 +283,14 @@ int cpu_fft_run(struct cpu_pool *pool, void *fimpl, int direction, void *in, voi
     for (size_t i = 0; i < f->desc.batch && i < 2; i++)
         aligned = aligned && !f->p->alignment((char *)in + i * f->in_stride) &&
                   !f->p->alignment((char *)out + i * f->out_stride);
-    struct run run = { f, plan_for(f, direction, in == out, aligned), in, out };
-    if (!run.plan)
-        return hcy_fail(HCY_EUNSUPPORTED, "FFTW cannot plan this transform, or is out of memory");
-    cpu_pool_for(pool, f->desc.batch, f->desc.batch / (cpu_pool_threads(pool) * 4) + 1, run_transforms, &run);
+    struct run run = { f, NULL, in, out };
+    size_t threads = cpu_pool_threads(pool);
+    int status = plan_for(&run.plan, f, direction, in == out, aligned);
+    if (!status)
+        status = cpu_fft_check_run(longest_axis(f), threads < f->desc.batch ? threads : f->desc.batch);
+    if (status)
+        return status;
+    cpu_pool_for(pool, f->desc.batch, f->desc.batch / (threads * 4) + 1, run_transforms, &run);
     return 0;
 }
 
@@ -258,13 +314,15 @@ static bool same_many(const struct cpu_fft_many *a, const struct cpu_fft_many *b
            a->howmany == b->howmany && a->stride == b->stride && a->dist == b->dist;
 }
 
-static struct cpu_fft_kept *make_kept(const struct cpu_fft_many *many)
+static int make_kept(struct cpu_fft_kept **made, const struct cpu_fft_many *many)
 {
-    struct cpu_fft_kept *k = calloc(1, sizeof *k);
+    const struct precision *p = many->is_double ? &f64 : &f32;
+    int status = check_plan((size_t)many->n * 2 * p->real, many->measured);
+    struct cpu_fft_kept *k = status ? NULL : calloc(1, sizeof *k);
     if (!k)
-        return NULL;
+        return status ? status : hcy_fail(HCY_ENOMEM, "out of memory for an FFT's plan");
     k->many = *many;
-    k->p = many->is_double ? &f64 : &f32;
+    k->p = p;
     size_t span = (size_t)(many->n - 1) * (size_t)many->stride + (size_t)(many->howmany - 1) * (size_t)many->dist + 1;
     void *data = k->p->alloc(span * 2 * k->p->real);
     unsigned flags = (many->measured ? FFTW_MEASURE : FFTW_ESTIMATE) | (many->aligned ? 0 : FFTW_UNALIGNED);
@@ -278,15 +336,18 @@ static struct cpu_fft_kept *make_kept(const struct cpu_fft_many *many)
         keep(k->p, before);
     free(before);
     k->p->free(data);
+    *made = k;
     if (k->plan)
-        return k;
+        return 0;
     free(k);
-    return NULL;
+    return data ? hcy_fail(HCY_EUNSUPPORTED, "FFTW cannot plan these transforms")
+                : hcy_fail(HCY_ENOMEM, "out of memory to plan an FFT");
 }
 
-struct cpu_fft_kept *cpu_fft_many_get(const struct cpu_fft_many *many)
+int cpu_fft_many_get(struct cpu_fft_kept **plan, const struct cpu_fft_many *many)
 {
     struct cpu_fft_kept **at = &kept, *k;
+    int status = 0;
     pthread_mutex_lock(&planner);
     while (*at && !same_many(&(*at)->many, many))
         at = &(*at)->next;
@@ -294,14 +355,14 @@ struct cpu_fft_kept *cpu_fft_many_get(const struct cpu_fft_many *many)
     if (k)
         *at = k->next;
     else
-        k = make_kept(many);
-    if (k) {
+        status = make_kept(&k, many);
+    if (!status) {
         k->users++;
         k->next = kept;
-        kept = k;
+        *plan = kept = k;
     }
     pthread_mutex_unlock(&planner);
-    return k;
+    return status;
 }
 
 void cpu_fft_many_run(const struct cpu_fft_kept *plan, void *data)

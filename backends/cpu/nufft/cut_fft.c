@@ -414,14 +414,32 @@ static void run_long(struct fft *f, struct cpu_pool *pool, size_t items)
 
 /* --- The kernels --- */
 
-static struct cpu_fft_kept *plan(const struct fft *f, size_t n, bool in_rows)
+static int plan(struct cpu_fft_kept **kept, const struct fft *f, size_t n, bool in_rows)
 {
     bool aligned = !in_rows || (n * f->size % ALIGN == 0 && (uintptr_t)f->c.grid % ALIGN == 0);
     bool measured = !(f->c.job.flags & HCY_NUFFT_FIXED_ORDER) && f->c.cells >= WORTH_MEASURING;
     struct cpu_fft_many many = { f->size == 16, aligned, measured, f->sign, (int)n, 1, 1, (int)n };
     if (!in_rows)
         many.howmany = COLUMNS, many.stride = COLUMNS, many.dist = 1;
-    return cpu_fft_many_get(&many);
+    return cpu_fft_many_get(kept, &many);
+}
+
+static int make_plans(struct fft *f)
+{
+    unsigned dim = f->c.job.dim;
+    int status = plan(&f->rows, f, f->n1 ? f->n2 : f->n[0], true);
+    if (!status && dim == 3)
+        status = plan(&f->middle, f, f->n[1], false);
+    if (!status && (dim > 1 || f->n1))
+        status = plan(&f->slow, f, f->n1 ? f->n1 : f->n[dim - 1], false);
+    return status;
+}
+
+/* The longest of those. */
+static size_t axis_bytes(const struct fft *f)
+{
+    size_t n = f->n1 ? f->n1 : f->n[0], other = f->n1 ? f->n2 : f->n[1] > f->n[2] ? f->n[1] : f->n[2];
+    return (n > other ? n : other) * f->size;
 }
 
 static int run(const struct cpu_call *call, bool crops)
@@ -434,17 +452,18 @@ static int run(const struct cpu_call *call, bool crops)
     size_t size = lay_out(&f, cpu_pool_threads(call->pool), cpu_arg(call, NUFFT_CUT_SCRATCH));
     if (cpu_arg_size(call, NUFFT_CUT_SCRATCH) < size)
         return hcy_fail(HCY_EINVAL, "nufft: %zu bytes of scratch are needed", size);
-    f.rows = plan(&f, f.n1 ? f.n2 : f.n[0], true);
-    f.middle = dim == 3 ? plan(&f, f.n[1], false) : NULL;
-    f.slow = dim > 1 || f.n1 ? plan(&f, f.n1 ? f.n1 : f.n[dim - 1], false) : NULL;
-    if (!f.rows || (dim == 3 && !f.middle) || ((dim > 1 || f.n1) && !f.slow))
-        status = hcy_fail(HCY_EUNSUPPORTED, "FFTW cannot plan these transforms, or is out of memory");
-    else if (dim > 1)
+    status = make_plans(&f);
+    if (!status)
+        status = cpu_fft_check_run(axis_bytes(&f), cpu_pool_threads(call->pool));
+    if (status)
+        goto out;
+    if (dim > 1)
         run_axes(&f, call->pool, call->items);
     else if (f.n1)
         run_long(&f, call->pool, call->items);
     else
         cpu_pool_for(call->pool, call->items, 1, short_range, &f);
+out:
     cpu_fft_many_put(f.rows);
     cpu_fft_many_put(f.middle);
     cpu_fft_many_put(f.slow);
