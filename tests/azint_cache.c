@@ -2,6 +2,8 @@
  * processes at once; folders that cannot be written. */
 #include "azint_scene.h"
 
+#include "azint/azint_priv.h"
+
 #include <dirent.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -145,6 +147,58 @@ static void test_damage(const scene *s, const hcy_azint_plan *want)
     ok(cached(s, want) == 0 && cached(s, want) == 1, "an empty one");
 }
 
+/* Somebody who knows the format: a run names bins there are not, and the sums are right. */
+static void forge(const scene *s)
+{
+    enum { KEY = 32 };
+    scene t = *s;
+    struct azint_hash key;
+    FILE *f = count_files() == 1 ? fopen(file, "rb") : NULL;
+
+    if (!f || fseek(f, KEY, SEEK_SET) || fread(&key, sizeof key, 1, f) != 1)
+        bail_out("no key in %s", file);
+    fclose(f);
+    t.o.mask = t.mask;
+    t.o.cache = NULL;
+    hcy_azint_plan *p = must_plan(&t);
+    memset(p->runs + p->starts[9], 0xff, 3);
+    hcy__azint_cache_save(p, deep, &key);
+    hcy_azint_plan_release(p);
+}
+
+static void test_forged(const scene *s, const hcy_azint_plan *want)
+{
+    empty();
+    (void)cached(s, NULL);
+    forge(s);
+    int first = cached(s, want), second = cached(s, want);
+    ok(first == 0 && second == 1, "runs that name no bins, with sums that are right: made anew and replaced (%d, %d)",
+       first, second);
+    count_files();
+    char moved[640];
+    snprintf(moved, sizeof moved, "%s.kept", file);
+    if (rename(file, moved) || mkfifo(file, 0600))
+        bail_out("no pipe");
+    alarm(20);
+    ok(cached(s, want) == 0, "a pipe in its place is not waited for");
+    alarm(0);
+    unlink(moved);
+    empty();
+}
+
+/* What was read is the process's own: the file may go to pieces. */
+static void test_cut(const scene *s, const hcy_azint_plan *want)
+{
+    empty();
+    (void)cached(s, NULL);
+    hcy_azint_plan *p = must_plan(s);
+    if (!must_info(p).from_cache || count_files() != 1 || truncate(file, 0))
+        bail_out("no plan to cut");
+    ok(same(p, want), "a file that is cut short while its plan is in use");
+    hcy_azint_plan_release(p);
+    empty();
+}
+
 #define OTHER(change)                                                                       \
     do {                                                                                    \
         static scene t;                                                                     \
@@ -225,6 +279,8 @@ int main(void)
     is_int(count_files(), 1, "one file");
     test_curve(made, mapped);
     test_damage(&s, made);
+    test_forged(&s, made);
+    test_cut(&s, made);
     OTHER(t.poni.dist = 0.11);
     OTHER(t.poni.orientation = 2);
     OTHER(t.o.npt = 38);

@@ -1,8 +1,8 @@
-/* cache.c - plans on disk: written when they were made, mapped when the same is asked for again.
+/* cache.c - plans on disk: written when they were made, read when the same is asked for again.
  *
  * A file holds one plan, under the name of its key: the hash of everything that enters the plan and of the
  * versions of the library and of the format.  A file that is not what it should be - another key, another size,
- * a sum that differs - is ignored, and replaced by the plan that is then made.  That the cache cannot be written is
+ * a sum that differs, runs that do not hold together - is ignored, and replaced by the plan that is then made.  That the cache cannot be written is
  * no failure.
  */
 #include "azint_priv.h"
@@ -12,11 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FORMAT 1u
+#define FORMAT 2u
 #define ALIGN  64u
 #define N_SECTIONS 6
 
@@ -57,31 +56,15 @@ static size_t lay_out(struct section s[N_SECTIONS], hcy_azint_plan *p)
     return at;
 }
 
-/* Of whole 64-byte lines, eight words at a time; any change of one word changes it. */
-static uint64_t sum_lines(const uint8_t *p, size_t size, uint64_t seed)
-{
-    uint64_t lane[8], w[8];
-
-    for (unsigned k = 0; k < 8; k++)
-        lane[k] = seed + k;
-    for (; size >= sizeof w; p += sizeof w, size -= sizeof w) {
-        memcpy(w, p, sizeof w);
-        for (unsigned k = 0; k < 8; k++)
-            lane[k] = (lane[k] ^ w[k]) * 0x9e3779b97f4a7c15u;
-    }
-    for (unsigned k = 1; k < 8; k++)
-        lane[0] = (lane[0] ^ lane[k] >> 29) * 0x9e3779b97f4a7c15u + lane[k];
-    return lane[0];
-}
-
-static uint64_t sum_of(const struct file_head *head, const uint8_t *sections, size_t size)
+/* With that of its tables. */
+static uint64_t sum_of(const struct file_head *head, uint64_t tables)
 {
     struct file_head h = *head;
     struct azint_hash hash = AZINT_HASH_INIT;
 
-    h.sum = 0;
+    h.sum = tables;
     hcy__azint_hash(&hash, &h, sizeof h);
-    return sum_lines(sections, size, hash.a);
+    return hash.a;
 }
 
 static void path_of(char *path, size_t size, const char *folder, const struct azint_hash *key)
@@ -110,68 +93,76 @@ static void set_head(struct file_head *h, const hcy_azint_plan *p, const struct 
 
 /* --- Reading --- */
 
-/* The plan in a mapped file, if it is the one that is looked for. */
-static int take(hcy_azint_plan *p, uint8_t *map, size_t size, const struct azint_hash *key)
+/* Is it the head of the plan that is looked for, in a file of this size?  Then `found` is that, but for its tables. */
+static int head_fits(hcy_azint_plan *found, const struct file_head *h, uint64_t size, const struct azint_hash *key)
 {
     struct section s[N_SECTIONS];
-    struct file_head h;
-    hcy_azint_plan found = *p;
+    hcy_azint_head head = h->head;
 
-    if (size < sizeof h)
+    if (memcmp(h->magic, magic, sizeof magic) || h->format != FORMAT || h->bytes != sizeof *h || h->size != size ||
+        memcmp(&h->key, key, sizeof *key) || h->run_bytes > size)
+        return 0;
+    head.n_weights = found->head.n_weights;
+    head.hash = found->head.hash;
+    if (memcmp(&head, &found->head, sizeof head))
+        return 0;
+    found->head = h->head;
+    found->full_hash = h->hash;
+    found->run_bytes = (size_t)h->run_bytes;
+    found->n_masked = (size_t)h->n_masked;
+    found->min = h->min;
+    found->max = h->max;
+    found->azimuth_min = h->azimuth_min;
+    found->azimuth_max = h->azimuth_max;
+    return lay_out(s, found) == size;
+}
+
+/* The tables after such a head. */
+static int take(hcy_azint_plan *p, int fd, const struct file_head *h, const struct azint_hash *key, size_t threads)
+{
+    struct section old[N_SECTIONS], s[N_SECTIONS];
+    hcy_azint_plan found = *p;
+    uint64_t sum;
+
+    if (!head_fits(&found, h, h->size, key))
         return -1;
-    memcpy(&h, map, sizeof h);
-    found.run_bytes = (size_t)h.run_bytes;
-    if (memcmp(h.magic, magic, sizeof magic) || h.format != FORMAT || h.bytes != sizeof h || h.size != size ||
-        memcmp(&h.key, key, sizeof *key) || h.run_bytes > size || h.head.version != p->head.version ||
-        h.head.n_bins != p->head.n_bins || h.head.n_pixels != p->head.n_pixels || lay_out(s, &found) != size)
+    size_t first = (lay_out(s, &found), s[0].offset), size = (size_t)h->size - first;
+    uint8_t *data = hcy__azint_cache_memory(&found, size);
+    if (!data)
         return -1;
-    if (h.sum != sum_of(&h, map + s[0].offset, size - s[0].offset))
+    for (int i = 0; i < N_SECTIONS; i++)
+        *s[i].data = s[i].size ? data + (s[i].offset - first) : NULL;
+    found.azimuthal = found.radial + found.options.npt;
+    if (hcy__azint_cache_tables(&sum, data, size, fd, first, threads) || h->sum != sum_of(h, sum) ||
+        hcy__azint_cache_check(&found, threads)) {
+        hcy__azint_cache_free(&found);
         return -1;
-    p->run_bytes = found.run_bytes;
-    p->head = h.head;
-    p->full_hash = h.hash;
-    p->n_masked = (size_t)h.n_masked;
-    p->min = h.min;
-    p->max = h.max;
-    p->azimuth_min = h.azimuth_min;
-    p->azimuth_max = h.azimuth_max;
-    lay_out(s, p);
-    for (int i = 0; i < N_SECTIONS; i++) {
-        free(*s[i].data);
-        *s[i].data = s[i].size ? map + s[i].offset : NULL;
     }
-    p->azimuthal = p->radial + p->options.npt;
-    p->map = map;
-    p->map_size = size;
+    lay_out(old, p);
+    for (int i = 0; i < N_SECTIONS; i++)
+        free(*old[i].data);
+    *p = found;
     return 0;
 }
 
-int hcy__azint_cache_load(hcy_azint_plan *plan, const char *folder, const struct azint_hash *key)
+int hcy__azint_cache_load(hcy_azint_plan *plan, const char *folder, const struct azint_hash *key, size_t threads)
 {
     char path[4096];
     struct stat st;
-    void *map = MAP_FAILED;
-    int fd, rc = -1;
+    struct file_head h;
+    int rc = -1;
 
     path_of(path, sizeof path, folder, key);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return -1;
-    if (!fstat(fd, &st) && st.st_size > 0)
-        map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+    if (!fstat(fd, &st) && S_ISREG(st.st_mode) && pread(fd, &h, sizeof h, 0) == sizeof h &&
+        h.size == (uint64_t)st.st_size)
+        rc = take(plan, fd, &h, key, threads);
     close(fd);
-    if (map != MAP_FAILED)
-        rc = take(plan, map, (size_t)st.st_size, key);
     if (!rc)
         (void)utimensat(AT_FDCWD, path, NULL, 0); /* used now: see cache_prune.c */
-    else if (map != MAP_FAILED)
-        munmap(map, (size_t)st.st_size);
     return rc;
-}
-
-void hcy__azint_cache_unmap(hcy_azint_plan *plan)
-{
-    munmap(plan->map, plan->map_size);
 }
 
 /* --- Writing --- */
@@ -181,6 +172,7 @@ static uint8_t *make_image(size_t *size, hcy_azint_plan *plan, const struct azin
 {
     struct section s[N_SECTIONS];
     struct file_head h;
+    uint64_t sum;
     *size = lay_out(s, plan);
     uint8_t *image = calloc(1, *size);
 
@@ -191,7 +183,11 @@ static uint8_t *make_image(size_t *size, hcy_azint_plan *plan, const struct azin
         if (s[i].size)
             memcpy(image + s[i].offset, *s[i].data, s[i].size);
     }
-    h.sum = sum_of(&h, image + s[0].offset, *size - s[0].offset);
+    if (hcy__azint_cache_tables(&sum, image + s[0].offset, *size - s[0].offset, -1, 0, 1)) {
+        free(image);
+        return NULL;
+    }
+    h.sum = sum_of(&h, sum);
     memcpy(image, &h, sizeof h);
     return image;
 }

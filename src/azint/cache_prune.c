@@ -1,8 +1,8 @@
 /* cache_prune.c - keeps a folder of plans below HALCYON_CACHE_SIZE MiB (2048; 0: no limit): those that were used
  * longest ago go first.
  *
- * Any number of processes may do so at once: a file that is gone is gone, and a plan that is mapped stays so after its
- * file was removed.  Files of writers that did not live to rename them go after a day.
+ * Any number of processes may do so at once: a file that is gone is gone, and a plan that was read does not need its
+ * file any more.  Files of writers that did not live to rename them go after a day.
  */
 #include "azint_priv.h"
 

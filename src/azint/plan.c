@@ -256,7 +256,7 @@ static int build(hcy_azint_plan *plan, const hcy_azint_options *user)
         rc = set_arrays(plan, &b, user);
     if (!rc && user->cache)
         key = cache_key(plan, &b);
-    if (!rc && (!user->cache || hcy__azint_cache_load(plan, user->cache, &key))) {
+    if (!rc && (!user->cache || hcy__azint_cache_load(plan, user->cache, &key, b.n_workers))) {
         rc = make_tables(plan, &b);
         if (!rc && user->cache)
             hcy__azint_cache_save(plan, user->cache, &key);
@@ -352,7 +352,7 @@ void hcy_azint_plan_release(hcy_azint_plan *plan)
     free(plan->full_norms);
     free(plan->variances);
     if (plan->map) {
-        hcy__azint_cache_unmap(plan);
+        hcy__azint_cache_free(plan);
     } else {
         free(plan->runs);
         free(plan->starts);

@@ -144,7 +144,7 @@ typedef struct hcy_azint_options {
     /* Bins in azimuth, over azimuth_range or all there is: the result is an image [npt_azim][npt].  0: a curve.
      * With npt 1 it is a curve along chi.  In a range across 180 degrees angles go on beyond it. */
     size_t npt_azim;
-    /* A folder where plans are kept (made if need be), or NULL: the same plan is mapped from there, in place of
+    /* A folder where plans are kept (made if need be), or NULL: the same plan is read from there, in place of
      * being made; a new one is written.  What cannot be read or written there is done without. */
     const char *cache;
     int filter;              /* HCY_FILTER_*; clipping needs an error model */
@@ -189,7 +189,7 @@ typedef struct hcy_azint_plan_info {
     hcy_azint_options options;     /* those of create(), arrays NULL */
     hcy_poni poni;                 /* that of create(); detector, pixels, shape, orientation filled in */
     int has_flat, has_absorption, has_dark;
-    int from_cache;                /* mapped, not made */
+    int from_cache;                /* read, not made */
     size_t n_radial, n_azim;       /* n_azim 0: a curve; else n_bins is n_azim * n_radial */
     const double *azimuthal;       /* [n_azim] bin centres, in degrees */
     double azimuth_min, azimuth_max; /* edges of the first and the last */

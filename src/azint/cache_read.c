@@ -1,0 +1,208 @@
+/* cache_read.c - a cached plan's tables into memory of the process's own, by several threads, and whether they hold
+ * together.
+ *
+ * They are read, not mapped: a file that is cut short while it is mapped ends the process that looks at it.  With their
+ * sum they are what was written, unless somebody wrote a sum as well: then at least no device is given runs that do not
+ * end where the next ones begin, or that name bins there are not.
+ */
+#define _GNU_SOURCE /* MAP_ANONYMOUS, madvise() */
+#include "azint_priv.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PIECE       ((size_t)1 << 20) /* bytes that are read and summed at once */
+#define SEGMENTS    8192u             /* starts that are checked at once */
+#define HUGE_PAGE   ((size_t)2 << 20)
+#define MAX_THREADS 8u
+
+/* --- Threads --- */
+
+struct pieces {
+    int (*work)(void *context, size_t piece); /* 0: go on */
+    void *context;
+    size_t n;
+    atomic_size_t next;
+    atomic_int failed;
+};
+
+static void *take_pieces(void *arg)
+{
+    struct pieces *p = arg;
+
+    for (size_t i; !atomic_load(&p->failed) && (i = atomic_fetch_add(&p->next, 1)) < p->n;)
+        if (p->work(p->context, i))
+            atomic_store(&p->failed, 1);
+    return NULL;
+}
+
+/* All of n pieces; a thread that cannot be had is done without. */
+static int do_pieces(size_t n, size_t threads, int (*work)(void *context, size_t piece), void *context)
+{
+    struct pieces p = { .work = work, .context = context, .n = n };
+    pthread_t others[MAX_THREADS];
+    size_t started = 0;
+
+    threads = threads < MAX_THREADS ? threads : MAX_THREADS;
+    threads = threads < n / 2 ? threads : n / 2;
+    while (started + 1 < threads && !pthread_create(&others[started], NULL, take_pieces, &p))
+        started++;
+    take_pieces(&p);
+    while (started)
+        pthread_join(others[--started], NULL);
+    return atomic_load(&p.failed);
+}
+
+/* --- Bytes --- */
+
+/* Of whole 64-byte lines, eight words at a time; any change of one word changes it. */
+static uint64_t sum_lines(const uint8_t *p, size_t size, uint64_t seed)
+{
+    uint64_t lane[8], w[8];
+
+    for (unsigned k = 0; k < 8; k++)
+        lane[k] = seed + k;
+    for (; size >= sizeof w; p += sizeof w, size -= sizeof w) {
+        memcpy(w, p, sizeof w);
+        for (unsigned k = 0; k < 8; k++)
+            lane[k] = (lane[k] ^ w[k]) * 0x9e3779b97f4a7c15u;
+    }
+    for (unsigned k = 1; k < 8; k++)
+        lane[0] = (lane[0] ^ lane[k] >> 29) * 0x9e3779b97f4a7c15u + lane[k];
+    return lane[0];
+}
+
+struct tables {
+    uint8_t *data;
+    size_t size, at; /* at: in the file */
+    int fd;          /* -1: they are in memory */
+    uint64_t *sums;
+};
+
+static int fetch(const struct tables *t, size_t first, size_t n)
+{
+    while (n) {
+        ssize_t got = pread(t->fd, t->data + first, n, (off_t)(t->at + first));
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return -1;
+        first += (size_t)got;
+        n -= (size_t)got;
+    }
+    return 0;
+}
+
+static int do_piece(void *context, size_t piece)
+{
+    const struct tables *t = context;
+    size_t first = piece * PIECE, n = t->size - first < PIECE ? t->size - first : PIECE;
+
+    if (t->fd >= 0 && fetch(t, first, n))
+        return -1;
+    t->sums[piece] = sum_lines(t->data + first, n, piece);
+    return 0;
+}
+
+int hcy__azint_cache_tables(uint64_t *sum, uint8_t *data, size_t size, int fd, size_t at, size_t threads)
+{
+    size_t n = (size + PIECE - 1) / PIECE;
+    struct tables t = { data, size, at, fd, calloc(n + 1, sizeof(uint64_t)) };
+    struct azint_hash hash = AZINT_HASH_INIT;
+    int bad = !t.sums || do_pieces(n, threads, do_piece, &t);
+
+    if (!bad) {
+        hcy__azint_hash(&hash, t.sums, n * sizeof *t.sums);
+        *sum = hash.a;
+    }
+    free(t.sums);
+    return bad ? -1 : 0;
+}
+
+/* Large pages, where there are any: half the time of the reading is in making small ones. */
+uint8_t *hcy__azint_cache_memory(hcy_azint_plan *plan, size_t size)
+{
+    size_t room = size + HUGE_PAGE;
+    uint8_t *memory = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (memory == MAP_FAILED)
+        return NULL;
+    plan->map = memory;
+    plan->map_size = room;
+    memory += HUGE_PAGE - 1 - ((uintptr_t)memory + HUGE_PAGE - 1) % HUGE_PAGE;
+#ifdef MADV_HUGEPAGE
+    (void)madvise(memory, size, MADV_HUGEPAGE);
+#endif
+    return memory;
+}
+
+void hcy__azint_cache_free(hcy_azint_plan *plan)
+{
+    munmap(plan->map, plan->map_size);
+    plan->map = NULL;
+}
+
+/* --- Runs --- */
+
+/* Of one pixel; *at moves on. */
+static int pixel_is_sound(const hcy_azint_plan *p, size_t *at)
+{
+    uint32_t word;
+
+    do {
+        const uint8_t *b = p->runs + *at;
+
+        if (p->run_bytes - *at < sizeof word)
+            return 0;
+        word = (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+        size_t weights = 3 * (size_t)HCY_AZINT_RUN_N(word);
+        *at += sizeof word;
+        if (p->run_bytes - *at < weights || HCY_AZINT_RUN_BIN(word) + HCY_AZINT_RUN_N(word) > p->head.n_bins)
+            return 0;
+        *at += weights;
+    } while (HCY_AZINT_RUN_MORE(word));
+    return 1;
+}
+
+/* Four segments at a time, so that one's look-ups need not wait for the other's. */
+static int check_segments(void *context, size_t piece)
+{
+    enum { TOGETHER = 4 };
+    const hcy_azint_plan *p = context;
+    size_t n = (p->head.n_pixels + HCY_AZINT_START_EVERY - 1) / HCY_AZINT_START_EVERY;
+    size_t end = (piece + 1) * SEGMENTS < n ? (piece + 1) * SEGMENTS : n;
+
+    for (size_t i = piece * SEGMENTS; i < end; i += TOGETHER) {
+        size_t m = end - i < TOGETHER ? end - i : TOGETHER, at[TOGETHER];
+        int sound = 1;
+
+        for (size_t k = 0; k < m; k++) {
+            at[k] = p->starts[i + k];
+            sound &= at[k] <= p->run_bytes;
+        }
+        for (size_t j = 0; sound && j < HCY_AZINT_START_EVERY; j++)
+            for (size_t k = 0; k < m; k++)
+                if ((i + k) * HCY_AZINT_START_EVERY + j < p->head.n_pixels)
+                    sound &= pixel_is_sound(p, &at[k]);
+        for (size_t k = 0; sound && k < m; k++)
+            sound = at[k] == p->starts[i + k + 1];
+        if (!sound)
+            return -1;
+    }
+    return 0;
+}
+
+int hcy__azint_cache_check(hcy_azint_plan *p, size_t threads)
+{
+    size_t n = (p->head.n_pixels + HCY_AZINT_START_EVERY - 1) / HCY_AZINT_START_EVERY;
+
+    if (p->starts[0] || p->starts[n] != p->run_bytes)
+        return -1;
+    return do_pieces((n + SEGMENTS - 1) / SEGMENTS, threads, check_segments, p);
+}
