@@ -30,6 +30,8 @@ int hcy_cache_folder(char *path, size_t size, const char *folder)
 {
     const char *own = getenv("HALCYON_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     int n;
+    if (!path || !folder)
+        return HCY_ENOENT;
     if (own)
         n = *own ? snprintf(path, size, "%s/%s", own, folder) : 0;
     else if (xdg && *xdg)
@@ -57,7 +59,7 @@ int hcy_cache_write(const char *path, const void *head, size_t head_size, const 
 {
     char temporary[PATH_MAX];
     char *slash;
-    if ((size_t)snprintf(temporary, sizeof temporary, "%s.XXXXXX", path) >= sizeof temporary)
+    if (!path || (size_t)snprintf(temporary, sizeof temporary, "%s.XXXXXX", path) >= sizeof temporary)
         return HCY_ENOENT;
     slash = strrchr(temporary, '/');
     if (slash && slash > temporary) {

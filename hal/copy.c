@@ -323,6 +323,8 @@ static char *address_of(const hcy_place *place)
 
 int hcy_host_copy(const hcy_copy *copy)
 {
+    if (!copy)
+        return hcy_fail(HCY_EINVAL, "hcy_host_copy: no copy");
     char *dst = address_of(&copy->dst);
     const char *src = address_of(&copy->src);
     for (size_t z = 0; z < copy->extent[2]; z++)
@@ -335,6 +337,8 @@ int hcy_host_copy(const hcy_copy *copy)
 /* By doubling: each memcpy repeats all that is there already. */
 int hcy_host_fill(const hcy_place *place, size_t size, const void *pattern, size_t pattern_size)
 {
+    if (!place || !pattern)
+        return hcy_fail(HCY_EINVAL, "hcy_host_fill: nothing to fill with");
     char *dst = address_of(place);
     memcpy(dst, pattern, pattern_size);
     for (size_t done = pattern_size; done < size;) {

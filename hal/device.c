@@ -58,6 +58,8 @@ int hcy__unsupported(const hcy_device *dev, const char *what)
 
 int hcy_device_lose(hcy_device *dev, const char *fmt, ...)
 {
+    if (!dev || !fmt)
+        return hcy_fail(HCY_EINVAL, "hcy_device_lose: no device, or no cause");
     char cause[400];
     va_list ap;
     va_start(ap, fmt);
@@ -97,7 +99,7 @@ const hcy_device_info *hcy_device_get_info(const hcy_device *dev)
 
 void *hcy_device_impl(const hcy_device *dev)
 {
-    return dev->impl;
+    return dev ? dev->impl : NULL;
 }
 
 int hcy_device_get_i64(hcy_device *dev, const char *key, int64_t *value)

@@ -93,6 +93,8 @@ size_t hcy_fft_workspace(const hcy_fft *fft)
 
 void hcy_fft_sizes(const hcy_fft *fft, int direction, size_t *in, size_t *out)
 {
+    if (!fft || !in || !out)
+        return;
     const hcy_fft_desc *d = &fft->desc;
     size_t last = d->n[d->rank - 1], rows = d->batch * d->inner, real = d->precision == HCY_F32 ? 4 : 8;
     for (int i = 0; i + 1 < d->rank; i++)

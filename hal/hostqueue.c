@@ -51,6 +51,9 @@ static _Thread_local struct {
     uint64_t start, end;
 } ran;
 
+/* Whose commands this thread runs. */
+static _Thread_local const struct hcy_hostqueue *served;
+
 /* --- Events --- */
 
 static struct hostevent *new_event(void)
@@ -70,6 +73,8 @@ static struct hostevent *new_event(void)
 
 void hcy_hostevent_destroy(void *eimpl)
 {
+    if (!eimpl)
+        return;
     struct hostevent *e = eimpl;
     if (atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) != 1)
         return;
@@ -97,6 +102,8 @@ static struct timespec deadline(uint64_t timeout_ns)
 
 int hcy_hostevent_wait(void *eimpl, uint64_t timeout_ns)
 {
+    if (!eimpl)
+        return hcy_fail(HCY_EINVAL, "hcy_hostevent_wait: no event");
     struct hostevent *e = eimpl;
     struct timespec until = deadline(timeout_ns);
     int timed_out = 0;
@@ -112,6 +119,8 @@ int hcy_hostevent_wait(void *eimpl, uint64_t timeout_ns)
 
 int hcy_hostevent_query(void *eimpl, int *done)
 {
+    if (!eimpl || !done)
+        return hcy_fail(HCY_EINVAL, "hcy_hostevent_query: no event, or no place for the answer");
     struct hostevent *e = eimpl;
     pthread_mutex_lock(&e->lock);
     *done = e->done;
@@ -121,6 +130,8 @@ int hcy_hostevent_query(void *eimpl, int *done)
 
 int hcy_hostevent_time(void *eimpl, uint64_t *ns)
 {
+    if (!eimpl || !ns)
+        return hcy_fail(HCY_EINVAL, "hcy_hostevent_time: no event, or no place for the time");
     struct hostevent *e = eimpl;
     pthread_mutex_lock(&e->lock);
     bool done = e->done;
@@ -190,6 +201,7 @@ static void *serve(void *arg)
 {
     struct hcy_hostqueue *hq = arg;
     struct command *c;
+    served = hq;
     for (bool ran = false; (c = next_command(hq, ran)); ran = true) {
         pthread_mutex_lock(&hq->lock);
         bool failed = hq->error.status != 0;
@@ -215,6 +227,8 @@ static void *serve(void *arg)
 
 int hcy_hostqueue_create(hcy_hostqueue **out, hcy_device *dev)
 {
+    if (!out || !dev)
+        return hcy_fail(HCY_EINVAL, "hcy_hostqueue_create: no device, or no place for the queue");
     struct hcy_hostqueue *hq = calloc(1, sizeof *hq);
     pthread_t thread;
     if (!hq)
@@ -238,6 +252,8 @@ int hcy_hostqueue_create(hcy_hostqueue **out, hcy_device *dev)
 
 void hcy_hostqueue_destroy(hcy_hostqueue *hq)
 {
+    if (!hq)
+        return;
     pthread_mutex_lock(&hq->lock);
     hq->closing = true;
     pthread_cond_signal(&hq->work);
@@ -269,6 +285,8 @@ static struct command *new_command(struct hcy_hostqueue *hq, const char *name, s
 int hcy_hostqueue_submit(hcy_hostqueue *hq, const char *name, uint64_t bytes, hcy_hostqueue_fn run,
                          const void *command, size_t size, hcy_keep *keep)
 {
+    if (!hq || !name || !run || (size && !command))
+        return hcy_fail(HCY_EINVAL, "hcy_hostqueue_submit: no queue, or nothing to run");
     struct command *c = new_command(hq, name, size);
     if (!c)
         return HCY_ENOMEM;
@@ -287,6 +305,8 @@ static int run_copy(void *command)
 
 int hcy_hostqueue_copy(hcy_hostqueue *hq, const hcy_copy *copy, hcy_keep *keep)
 {
+    if (!copy)
+        return hcy_fail(HCY_EINVAL, "hcy_hostqueue_copy: no copy");
     const char *name = !copy->src.block ? "write" : !copy->dst.block ? "read" : "copy";
     uint64_t bytes = (uint64_t)copy->extent[0] * copy->extent[1] * copy->extent[2];
     return hcy_hostqueue_submit(hq, name, bytes, run_copy, copy, sizeof *copy, keep);
@@ -307,6 +327,8 @@ static int run_fill(void *command)
 int hcy_hostqueue_fill(hcy_hostqueue *hq, const hcy_place *dst, size_t size, const void *pattern,
                        size_t pattern_size, hcy_keep *keep)
 {
+    if (!dst || !pattern || pattern_size > 8)
+        return hcy_fail(HCY_EINVAL, "hcy_hostqueue_fill: nothing to fill with");
     struct fill f = { .dst = *dst, .size = size, .pattern_size = pattern_size };
     memcpy(f.pattern, pattern, pattern_size);
     return hcy_hostqueue_submit(hq, "fill", size, run_fill, &f, sizeof f, keep);
@@ -314,6 +336,8 @@ int hcy_hostqueue_fill(hcy_hostqueue *hq, const hcy_place *dst, size_t size, con
 
 int hcy_hostqueue_record(hcy_hostqueue *hq, void **eimpl)
 {
+    if (!hq || !eimpl)
+        return hcy_fail(HCY_EINVAL, "hcy_hostqueue_record: no queue, or no place for the event");
     struct command *c = new_command(hq, "event", 0);
     struct hostevent *e = c ? new_event() : NULL;
     if (!e) {
@@ -329,6 +353,8 @@ int hcy_hostqueue_record(hcy_hostqueue *hq, void **eimpl)
 
 int hcy_hostqueue_wait(hcy_hostqueue *hq, hcy_event *event)
 {
+    if (!hq || !event)
+        return hcy_fail(HCY_EINVAL, "hcy_hostqueue_wait: no queue, or no event");
     struct command *c = new_command(hq, "wait", 0);
     if (!c)
         return HCY_ENOMEM;
@@ -339,6 +365,10 @@ int hcy_hostqueue_wait(hcy_hostqueue *hq, hcy_event *event)
 
 int hcy_hostqueue_finish(hcy_hostqueue *hq)
 {
+    if (!hq)
+        return hcy_fail(HCY_EINVAL, "hcy_hostqueue_finish: no queue");
+    if (hq == served)
+        return hcy_fail(HCY_ESTATE, "a callback in a queue's thread cannot wait for the queue");
     pthread_mutex_lock(&hq->lock);
     uint64_t so_far = hq->submitted; /* others may go on submitting without end */
     while (hq->completed < so_far)
@@ -349,6 +379,8 @@ int hcy_hostqueue_finish(hcy_hostqueue *hq)
 
 int hcy_hostqueue_status(hcy_hostqueue *hq)
 {
+    if (!hq)
+        return hcy_fail(HCY_EINVAL, "hcy_hostqueue_status: no queue");
     pthread_mutex_lock(&hq->lock);
     hcy_error error = hq->error;
     pthread_mutex_unlock(&hq->lock);

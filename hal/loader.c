@@ -227,6 +227,8 @@ static hcy_backend_entry_fn find_entry(const char *name, char *origin, size_t si
 
 uint64_t hcy_family_hash(const hcy_family *family)
 {
+    if (!family)
+        return 0;
     uint64_t h = 14695981039346656037u; /* FNV-1a */
     const uint64_t prime = 1099511628211u;
 #define MIX_STRING(s)                                                     \

@@ -34,6 +34,8 @@ uint64_t hcy_now_ns(void)
 
 int hcy_size_mul(size_t *out, size_t a, size_t b)
 {
+    if (!out)
+        return hcy_fail(HCY_EINVAL, "hcy_size_mul: no place for the product");
     if (b && a > SIZE_MAX / b)
         return hcy_fail(HCY_ERANGE, "%zu times %zu is more than memory can address", a, b);
     *out = a * b;
@@ -42,6 +44,8 @@ int hcy_size_mul(size_t *out, size_t a, size_t b)
 
 int hcy_size_add(size_t *out, size_t a, size_t b)
 {
+    if (!out)
+        return hcy_fail(HCY_EINVAL, "hcy_size_add: no place for the sum");
     if (a > SIZE_MAX - b)
         return hcy_fail(HCY_ERANGE, "%zu plus %zu is more than memory can address", a, b);
     *out = a + b;

@@ -188,12 +188,12 @@ void hcy_event_release(hcy_event *event)
 
 void *hcy_event_impl(const hcy_event *event)
 {
-    return event->impl;
+    return event ? event->impl : NULL;
 }
 
 hcy_device *hcy_event_device(const hcy_event *event)
 {
-    return event->dev;
+    return event ? event->dev : NULL;
 }
 
 static int check_event(hcy_event *event)

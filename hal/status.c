@@ -83,6 +83,8 @@ int hcy_fail_vendor_at(const char *file, int line, int status, long code, const 
 
 int hcy_fail_again(const hcy_error *error)
 {
+    if (!error)
+        return hcy_fail(HCY_EINVAL, "hcy_fail_again: no record");
     if (error != &last)
         last = *error;
     return last.status;

@@ -99,7 +99,7 @@ static void put_microseconds(const char *key, uint64_t ns)
 void hcy_trace_span(const hcy_device *dev, const void *lane, const char *what, uint64_t start_ns,
                     uint64_t end_ns, uint64_t bytes)
 {
-    if (!hcy_trace_on())
+    if (!dev || !what || !hcy_trace_on())
         return;
     bool new_device, new_lane;
     pthread_mutex_lock(&lock);

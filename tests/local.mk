@@ -14,7 +14,7 @@ cts_programs = tests/cts_device tests/cts_buffer tests/cts_queue tests/cts_kerne
 EXTRA_DIST += tests/cts.h tests/cts_gate.h
 
 # The HAL's own parts.
-test_public += tests/hal_status tests/hal_modules tests/hal_null
+test_public += tests/hal_status tests/hal_modules tests/hal_null tests/nulls
 test_internal += tests/hal_spec
 tests_hal_spec_LDADD = libinternal.la
 check_PROGRAMS += tests/cuda
@@ -146,7 +146,8 @@ tests_nufft_plan_SOURCES = tests/nufft_plan.c tests/nufft_oracle.h
 test_internal += tests/pipeline
 tests_pipeline_SOURCES = tests/pipeline.c tests/pipeline_scene.h
 tests_pipeline_LDADD = libinternal.la
-test_public += tests/pipeline_norm
+test_public += tests/pipeline_norm tests/callbacks
+tests_callbacks_SOURCES = tests/callbacks.c tests/pipeline_scene.h
 tests_pipeline_norm_SOURCES = tests/pipeline_norm.c tests/pipeline_scene.h
 test_internal += tests/pipeline_refuse
 tests_pipeline_refuse_SOURCES = tests/pipeline_refuse.c tests/pipeline_scene.h

@@ -28,7 +28,10 @@ LC_ALL=C comm -13 "$dir/declared" "$dir/exported" > "$dir/extra"
 if [ "$(wc -l < "$dir/declared")" -ge 20 ]; then echo "ok 1 - the headers declare functions"; else echo "not ok 1 - the headers declare functions"; fi
 compare 2 "all that is declared is exported" "$dir/missing"
 compare 3 "nothing else is exported" "$dir/extra"
-n=3
+grep -o 'hcy_[a-z0-9_]*(' "$top_srcdir/tests/nulls.c" | tr -d '(' | LC_ALL=C sort -u > "$dir/called"
+LC_ALL=C comm -23 "$dir/declared" "$dir/called" > "$dir/missing"
+compare 4 "all that is declared is called with NULL (tests/nulls.c)" "$dir/missing"
+n=4
 for module in "$top_builddir"/.libs/hcy_*.so; do
     [ -e "$module" ] || continue
     n=$((n + 1))

@@ -81,7 +81,8 @@ static const hcy_detector detectors[] = {
 
 const hcy_detector *hcy_detector_list(size_t *n)
 {
-    *n = N_DETECTORS;
+    if (n)
+        *n = N_DETECTORS;
     return detectors;
 }
 

@@ -366,6 +366,11 @@ void hcy_azint_plan_release(hcy_azint_plan *plan)
 
 void hcy_azint_plan_tables(hcy_span spans[HCY_AZINT_SPANS], const hcy_azint_plan *plan)
 {
+    if (!spans || !plan) {
+        for (int i = 0; spans && i < HCY_AZINT_SPANS; i++)
+            spans[i] = (hcy_span){ NULL, 0 };
+        return;
+    }
     size_t n = plan->head.n_pixels;
 
     spans[0] = (hcy_span){ &plan->head, sizeof(plan->head) };
@@ -379,7 +384,7 @@ void hcy_azint_plan_tables(hcy_span spans[HCY_AZINT_SPANS], const hcy_azint_plan
 
 const hcy_azint_bin_norm *hcy_azint_plan_norms(const hcy_azint_plan *plan)
 {
-    return plan->bin_norms;
+    return plan ? plan->bin_norms : NULL;
 }
 
 int hcy_azint_plan_info_get(hcy_azint_plan_info *info, const hcy_azint_plan *plan)

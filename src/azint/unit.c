@@ -113,7 +113,8 @@ static const hcy_azint_unit units[] = {
 
 const hcy_azint_unit *hcy_azint_unit_list(size_t *n)
 {
-    *n = N_UNITS;
+    if (n)
+        *n = N_UNITS;
     return units;
 }
 

@@ -64,6 +64,8 @@ static void unlock(const hcy_finufft_plan *p)
 
 void hcy_finufft_default_opts(hcy_finufft_opts *o)
 {
+    if (!o)
+        return;
     *o = (hcy_finufft_opts){ .showwarn = 1,
                              .fftw = 64,
                              .spread_sort = 2,

@@ -25,6 +25,8 @@ hcy_pipeline_source hcy_pipeline_source_of(const hcy_stack_info *info)
 {
     hcy_pipeline_source source;
     memset(&source, 0, sizeof source);
+    if (!info)
+        return source;
     source.coding.codec = info->codec;
     source.coding.elem_size = info->elem_size;
     source.coding.image_bytes = info->frame_bytes;

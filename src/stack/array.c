@@ -15,6 +15,8 @@
 
 int hcy_array_count(const hcy_array *a, size_t *n)
 {
+    if (!a || !n)
+        return hcy_fail(HCY_EINVAL, "hcy_array_count: no array, or no place for the number");
     *n = 1;
     for (int i = 0; i < a->rank; i++)
         if (a->shape[i] > SIZE_MAX || hcy_size_mul(n, *n, (size_t)a->shape[i]))

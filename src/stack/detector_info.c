@@ -44,6 +44,8 @@ void hcy_detector_info_free(hcy_detector_info *info)
 
 void hcy_detector_to_poni(hcy_poni *poni, const hcy_detector_info *info)
 {
+    if (!poni || !info)
+        return;
     const hcy_detector *nexus;
     if (!hcy_detector_find(&nexus, "NexusDetector"))
         poni->detector = nexus;
@@ -141,6 +143,8 @@ static int from_frame(hcy_poni *poni, const hcy_detector_info *info, uint32_t he
 
 int hcy_detector_geometry(hcy_poni *poni, const hcy_detector_info *info, uint32_t height, uint32_t width)
 {
+    if (!poni || !info)
+        return hcy_fail(HCY_EINVAL, "hcy_detector_geometry: no geometry, or no detector");
     static const hcy_poni init = HCY_PONI_INIT;
     if (info->has_frame < 0)
         return hcy_fail(HCY_EUNSUPPORTED, "where the detector is cannot be used: %s", info->frame_problem);

@@ -123,6 +123,8 @@ void hcy_image_free(hcy_image *image)
 
 void hcy_image_to_mask(uint8_t *mask, const hcy_image *image)
 {
+    if (!mask || !image)
+        return;
     const unsigned char *pixel = image->pixels;
     size_t size = image->elem_size, n = (size_t)image->height * image->width;
     int is_float = hcy__pixel_of_type(image->pixel_type)->kind == 'f';
@@ -162,6 +164,8 @@ CONVERT(to_doubles, double)
 
 void hcy_image_to_floats(float *values, const hcy_image *image)
 {
+    if (!values || !image)
+        return;
     to_floats(values, image->pixels, image->pixel_type, (size_t)image->height * image->width);
 }
 

@@ -398,6 +398,8 @@ static int find_place(hcy__place *place, const hcy_stack *stack, uint64_t frame)
 
 int hcy_stack_frame_size(size_t *size, const hcy_stack *stack, uint64_t frame)
 {
+    if (!size || !stack)
+        return hcy_fail(HCY_EINVAL, "hcy_stack_frame_size: no stack, or no place for the size");
     hcy__place place;
     int st = find_place(&place, stack, frame);
     if (!st && stack->raw)
@@ -485,6 +487,8 @@ static int read_stored(size_t *size, hcy_stack *stack, uint64_t frame, void *dst
 
 int hcy_stack_read(size_t *size, hcy_stack *stack, uint64_t frame, void *dst, size_t capacity)
 {
+    if (!size || !stack || !dst)
+        return hcy_fail(HCY_EINVAL, "hcy_stack_read: no stack, or no place for the frame or its size");
     if (!stack->raw)
         return read_stored(size, stack, frame, dst, capacity);
     if (capacity < stack->shown.frame_bytes)

@@ -121,7 +121,7 @@ int hcy_stack_write(hcy_stack_writer *w, uint64_t frame, const void *pixels)
 
 uint64_t hcy_stack_writer_bytes(const hcy_stack_writer *w)
 {
-    return atomic_load(&w->bytes);
+    return w ? atomic_load(&w->bytes) : 0;
 }
 
 int hcy_stack_writer_close(hcy_stack_writer *w)
