@@ -48,7 +48,7 @@ EXTRA_DIST += tests/reference/make_config.py tests/reference/config_plain.json t
     tests/reference/config_dummy.json tests/reference/config_image.json tests/reference/config_version3.json \
     tests/reference/config_version4.json
 tests_results_SOURCES = tests/results.c tests/stack_make.h
-test_public += tests/stack_raw
+test_public += tests/stack_raw tests/pipes
 test_scripts += tests/raw.t
 tests_stack_raw_SOURCES = tests/stack_raw.c tests/stack_make.h
 test_public += tests/azint_corners
@@ -125,7 +125,7 @@ libpencil6_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_1d_float -DPLACES=64 -DRE
 libpencil7_la_SOURCES = tests/nufft_pencil_case.c
 libpencil7_la_CPPFLAGS = $(pencil_flags) -DCASE=spread_3d_double -DPLACES=64 -DREAL=double -DPRECISION=2 -DDIM=3 \
     -DWIDTH=5u -DXB=6 -DYB=3 -DZS=4 -DGROUP_SIZE=64 -DVECTORS=1 -DSPREADS=1
-test_scripts += tests/nufft_data.t
+test_scripts += tests/nufft_data.t tests/fftw_memory.t
 test_public += tests/nufft_wisdom tests/nufft_direct tests/nufft_widths tests/nufft_use
 tests_nufft_use_SOURCES = tests/nufft_use.c tests/nufft_oracle.h tests/cts.h tests/cts_gate.h
 # The text of backends/gpu/bslz4/parse_lanes.cl, on the host.

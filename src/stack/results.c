@@ -39,7 +39,10 @@ static const hcy__results_format *const formats[] = { &hcy__results_h5, &hcy__re
 
 static int open_format(hcy_results *r)
 {
-    int st = 0;
+    int fd, st = hcy__open_file(&fd, r->path); /* HDF5 would wait for a pipe */
+    if (st)
+        return st;
+    close(fd);
     for (size_t i = 0; !st && !r->state && i < sizeof formats / sizeof formats[0]; i++) {
         r->format = formats[i];
         st = r->format->open(&r->state, &r->head);
