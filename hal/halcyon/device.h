@@ -7,7 +7,7 @@
  *
  * Listing opens nothing: no context, no device memory.  All calls are thread-safe.  Objects are reference counted
  * and may be released from any thread in any order; releasing NULL is fine.  Once a device has been opened,
- * a forked child gets HCY_EFORK from hcy_device_open and everything on inherited devices.
+ * a forked child gets HCY_EFORK from hcy_device_open and everything on inherited devices, or made of them.
  */
 #ifndef HALCYON_DEVICE_H
 #define HALCYON_DEVICE_H

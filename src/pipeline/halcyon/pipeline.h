@@ -13,8 +13,14 @@
  * Two forms: hcy_pipeline_run() pulls frames out of a stack; between hcy_pipeline_start() and
  * hcy_pipeline_finish() a host (a detector's receiver) submits the frames it has in memory.
  *
- * Threads: one hcy_pipeline_run() at a time on one pipeline; hcy_pipeline_cancel() from anywhere, signal
- * handlers included.  Plans and devices are shared between pipelines.
+ * Threads: one hcy_pipeline_run() at a time on one pipeline, another is HCY_EBUSY; hcy_pipeline_cancel() from anywhere,
+ * signal handlers included.  Plans and devices are shared between pipelines.  A child of fork gets HCY_EFORK for a
+ * pipeline that it inherits.
+ *
+ * Callbacks (sink, progress, normalization, release) are called without locks, and may take their time: the run waits
+ * for them.  They may cancel, look at the statistics, submit while the queue has room (HCY_EBUSY when it has none), and
+ * use other pipelines; what would wait for their own pipeline is HCY_ESTATE there (flush, finish, poll; destroy does
+ * nothing then), HCY_EBUSY or HCY_EINVAL (run, start).
  */
 #ifndef HALCYON_PIPELINE_H
 #define HALCYON_PIPELINE_H
@@ -74,7 +80,7 @@ typedef struct hcy_pipeline_opts {
 HCY_API int hcy_pipeline_create(hcy_pipeline **pipeline, hcy_device *const *devices, size_t n_devices,
                                 const hcy_azint_plan *plan, const hcy_pipeline_source *source,
                                 const hcy_pipeline_opts *opts) HCY_MUST_USE;
-/* Not while hcy_pipeline_run() is in progress.  NULL is fine. */
+/* Not while hcy_pipeline_run() is in progress, nor in a callback.  NULL is fine. */
 HCY_API void hcy_pipeline_destroy(hcy_pipeline *pipeline);
 
 /* One frame's outcome.  Everything belongs to the pipeline and is valid during the call. */
@@ -86,8 +92,9 @@ typedef struct hcy_pipeline_frame {
     size_t device;                  /* which of the pipeline's devices made it */
     uint64_t dropped;               /* push form: submitted frames that were dropped just before this one */
 } hcy_pipeline_frame;
-/* Called in the thread of hcy_pipeline_run(), in frame order, failed frames too.  Anything but 0 ends the run
- * with that status. */
+/* Called in the thread of hcy_pipeline_run(), in frame order, failed frames too.  Anything but 0, HCY_E* or a number of
+ * the host's own, ends the run with that status; the words are those of hcy_fail() in the sink, else they name the sink,
+ * frame and status. */
 typedef int (*hcy_pipeline_sink)(void *payload, const hcy_pipeline_frame *frame);
 
 /* What one device did in a run. */
@@ -124,11 +131,11 @@ typedef void (*hcy_pipeline_progress)(void *payload, const hcy_pipeline_stats *s
 HCY_API int hcy_pipeline_run(hcy_pipeline *pipeline, hcy_stack *stack, uint64_t first, uint64_t last,
                              hcy_pipeline_sink sink, hcy_pipeline_progress progress,
                              void *payload) HCY_MUST_USE;
-/* Ends the run in progress, or the next one, soon: HCY_ECANCELLED.  Async-signal-safe. */
+/* Ends the run in progress, or the next one, soon: HCY_ECANCELLED.  Async-signal-safe.  NULL is fine. */
 HCY_API void hcy_pipeline_cancel(hcy_pipeline *pipeline);
 
 /* Of the last run, or the one in progress (from the thread that runs it); of a push: as it is now, from one
- * thread at a time.  Belongs to the pipeline. */
+ * thread at a time.  Belongs to the pipeline.  NULL: no pipeline, or HCY_EFORK. */
 HCY_API const hcy_pipeline_stats *hcy_pipeline_get_stats(const hcy_pipeline *pipeline);
 
 /* --- The push form --- */
@@ -140,7 +147,7 @@ enum hcy_pipeline_overflow {                              /* when opts.queue fra
 
 /* A submitted chunk goes back to its host, once, unless its submit failed.  status 0: it was read;
  * HCY_ECANCELLED: the frame was dropped, or the push ended before its turn.  Called in any thread, one that
- * submits included, without locks; not to call into the pipeline. */
+ * submits included. */
 typedef void (*hcy_pipeline_release)(void *payload, uint64_t number, int status);
 
 typedef struct hcy_pipeline_push_opts {
@@ -169,8 +176,8 @@ HCY_API int hcy_pipeline_start(hcy_pipeline *pipeline, const hcy_pipeline_push_o
  * name for it.  Results come in the order of submission: who wants frame order submits in frame order.  No
  * padding is needed; a last chunk in opts.memory is a little faster if HCY_BSLZ4_PADDING bytes of that memory
  * follow it.  Any thread.  A damaged chunk is a frame that fails, not a failure of submit.
- * On failure the chunk stays the host's: HCY_EINVAL: no push, no chunk; HCY_ECANCELLED; the sink's status, or the
- * last device's, if one of these has ended the push. */
+ * On failure the chunk stays the host's: HCY_EINVAL: no push, no chunk; HCY_EBUSY: no room, in a callback; HCY_ECANCELLED;
+ * the sink's status, or the last device's, if one of these has ended the push. */
 HCY_API int hcy_pipeline_submit(hcy_pipeline *pipeline, const void *chunk, size_t size, uint64_t number,
                                 hcy_pipeline_release release, void *payload) HCY_MUST_USE;
 
@@ -179,7 +186,7 @@ HCY_API int hcy_pipeline_submit(hcy_pipeline *pipeline, const void *chunk, size_
 HCY_API int hcy_pipeline_poll(const hcy_pipeline_frame **frame, hcy_pipeline *pipeline,
                               uint64_t timeout_ns) HCY_MUST_USE;
 
-/* Waits until the sink has had everything submitted so far.  Not from the sink. */
+/* Waits until the sink has had everything submitted so far. */
 HCY_API int hcy_pipeline_flush(hcy_pipeline *pipeline) HCY_MUST_USE;
 
 /* Flushes, where there is a sink (results nobody polled for are lost), and ends the push: all chunks are back
