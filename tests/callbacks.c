@@ -1,6 +1,6 @@
 /* callbacks.c - every callback of the library: one that returns a status without a word, or with words, that takes its
- * time, that calls back into the library.  Nothing hangs, nothing is lost: every chunk goes back once, every frame comes
- * once at most, statuses arrive as they were given.  And what a child of fork makes of pipelines and plans. */
+ * time, that calls back into the library.  Nothing hangs, nothing is lost: every chunk goes back once, every frame
+ * comes once at most, statuses arrive as they were given.  And what a child of fork makes of pipelines and plans. */
 #include "pipeline_scene.h"
 
 #include <halcyon/cpu.h>
@@ -81,9 +81,8 @@ static int answer(const struct host *h)
     return h->words ? hcy_fail(h->status, "the host's disk is full") : h->status;
 }
 
-static int see(void *payload, const hcy_pipeline_frame *frame)
+static void note_frame(struct host *h, const hcy_pipeline_frame *frame)
 {
-    struct host *h = payload;
     h->out_of_order += frame->number != h->next;
     h->next = frame->number + 1;
     h->n++;
@@ -91,6 +90,12 @@ static int see(void *payload, const hcy_pipeline_frame *frame)
         h->failed++;
         snprintf(h->why, sizeof h->why, "%s", frame->why);
     }
+}
+
+static int see(void *payload, const hcy_pipeline_frame *frame)
+{
+    struct host *h = payload;
+    note_frame(h, frame);
     call_back(h, 1);
     if (frame->number == h->at)
         return answer(h);
@@ -185,7 +190,7 @@ static void test_push_reenters(void)
     hcy_pipeline_destroy(h.pipeline);
 }
 
-/* A sink that submits: taken as long as the queue has room, HCY_EBUSY then, which ends the push where it is returned. */
+/* A sink that submits: taken as long as the queue has room, HCY_EBUSY then, which ends the push if it is returned. */
 static size_t taken;
 static int submit_more(void *payload, const hcy_pipeline_frame *frame)
 {
@@ -244,13 +249,7 @@ static void test_push_cancels(void)
 static int see_in_run(void *payload, const hcy_pipeline_frame *frame)
 {
     struct host *h = payload;
-    h->out_of_order += frame->number != h->next;
-    h->next = frame->number + 1;
-    h->n++;
-    if (!frame->result) {
-        h->failed++;
-        snprintf(h->why, sizeof h->why, "%s", frame->why);
-    }
+    note_frame(h, frame);
     call_back(h, 0);
     if (h->blocks)
         usleep(2000);
@@ -359,7 +358,8 @@ static void test_done(void)
 {
     static char bytes[4096];
     hcy_buffer *buffer;
-    if (hcy_queue_create(&the_queue, device) || hcy_buffer_import_host(&buffer, device, bytes, sizeof bytes, done, NULL))
+    if (hcy_queue_create(&the_queue, device) ||
+        hcy_buffer_import_host(&buffer, device, bytes, sizeof bytes, done, NULL))
         bail_out("%s", hcy_last_error()->text);
     char zero = 0;
     is_int(hcy_buffer_fill(the_queue, buffer, 0, sizeof bytes, &zero, 1), 0, "a buffer whose release waits for its queue");

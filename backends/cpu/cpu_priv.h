@@ -119,7 +119,7 @@ struct cpu_fft_many {
 };
 struct cpu_fft_kept;
 int cpu_fft_many_get(struct cpu_fft_kept **plan, const struct cpu_fft_many *many); /* HCY_ENOMEM, HCY_EUNSUPPORTED */
-/* To be asked before plans are run: HCY_ENOMEM if so many threads at once could lack memory for an axis of so many bytes. */
+/* Before plans are run: HCY_ENOMEM if so many threads at once could lack memory for an axis of so many bytes. */
 int cpu_fft_check_run(size_t axis, size_t threads);
 void cpu_fft_many_run(const struct cpu_fft_kept *plan, void *data); /* any thread */
 void cpu_fft_many_put(struct cpu_fft_kept *plan);

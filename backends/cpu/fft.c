@@ -9,9 +9,9 @@
  * Plans that kernels had measured are remembered as FFTW's wisdom, in the cache's folder fftw from run to run.  All
  * other plans are made with FFTW's wisdom put aside: they must not depend on what was measured before.
  *
- * FFTW ends the process when it gets no memory, for plans and within executions, and nothing can be hung in between.  So
- * before either it is tried whether what FFTW may take at most is there.  What others take in the moment between can
- * still be what lacks then.
+ * FFTW ends the process when it gets no memory, for plans and within executions, and nothing can be hung in between.
+ * So before either it is tried whether what FFTW may take at most is there.  What others take in the moment between
+ * can still be what lacks then.
  */
 #include "cpu_priv.h"
 
@@ -42,8 +42,8 @@ static int check_room(size_t bytes)
     return 0;
 }
 
-/* Seen with FFTW 3.3.10, and an axis of s bytes: 3 MiB + 5 s, or 14 s where it is measured, and 6 MiB the first time, in
- * a thread for which malloc() has no heap left, so that every piece takes whole pages.  Wisdom is read, too. */
+/* Seen with FFTW 3.3.10, and an axis of s bytes: 3 MiB + 5 s, or 14 s where it is measured, and 6 MiB the first time,
+ * in a thread for which malloc() has no heap left, so that every piece takes whole pages.  Wisdom is read, too. */
 static int check_plan(size_t axis, bool measured)
 {
     return check_room(((size_t)10 << 20) + (measured ? 16 : 6) * axis);

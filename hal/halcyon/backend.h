@@ -191,8 +191,8 @@ HCY_API void hcy_trace_span(const hcy_device *dev, const void *lane, const char 
                             uint64_t end_ns, uint64_t bytes);
 HCY_API int hcy_trace_on(void);
 
-/* 0, or HCY_EFORK in a child of a process that had opened a device: its threads are not there, its locks may be held for
- * ever.  For what is built on devices and has threads or locks of its own. */
+/* 0, or HCY_EFORK in a child of a process that had opened a device: its threads are not there, its locks may be held
+ * for ever.  For what is built on devices and has threads or locks of its own. */
 HCY_API int hcy_fork_check(void);
 
 /* a * b and a + b without overflow: 0 or HCY_ERANGE. */

@@ -213,14 +213,14 @@ int hcy__azint_set_norms(hcy_azint_plan *plan);
 
 /* --- Plans on disk (cache.c) --- */
 
-/* 0: the plan is complete, but for its hash as text.  -1: there is none; it is as it was.  By so many threads at most. */
+/* 0: the plan is complete, but for its hash as text.  -1: there is none; it is as it was.  At most so many threads. */
 int hcy__azint_cache_load(hcy_azint_plan *plan, const char *folder, const struct azint_hash *key, size_t threads);
 void hcy__azint_cache_save(hcy_azint_plan *plan, const char *folder, const struct azint_hash *key);
 
 /* Memory for `size` bytes of tables, the plan's from then on; NULL: there is none left (cache_read.c). */
 uint8_t *hcy__azint_cache_memory(hcy_azint_plan *plan, size_t size);
 void hcy__azint_cache_free(hcy_azint_plan *plan);
-/* A sum of `size` bytes of data, which are read from the place `at` of a file first; fd -1: they are there.  -1: not. */
+/* A sum of `size` bytes of data, read from the place `at` of a file first; fd -1: they are there.  -1: not. */
 int hcy__azint_cache_tables(uint64_t *sum, uint8_t *data, size_t size, int fd, size_t at, size_t threads);
 /* 0 if runs and starts hold together. */
 int hcy__azint_cache_check(hcy_azint_plan *plan, size_t threads);

@@ -2,8 +2,8 @@
  *
  * A file holds one plan, under the name of its key: the hash of everything that enters the plan and of the
  * versions of the library and of the format.  A file that is not what it should be - another key, another size,
- * a sum that differs, runs that do not hold together - is ignored, and replaced by the plan that is then made.  That the cache cannot be written is
- * no failure.
+ * a sum that differs, runs that do not hold together - is ignored, and replaced by the plan that is then made.  That
+ * the cache cannot be written is no failure.
  */
 #include "azint_priv.h"
 
@@ -93,14 +93,14 @@ static void set_head(struct file_head *h, const hcy_azint_plan *p, const struct 
 
 /* --- Reading --- */
 
-/* Is it the head of the plan that is looked for, in a file of this size?  Then `found` is that, but for its tables. */
-static int head_fits(hcy_azint_plan *found, const struct file_head *h, uint64_t size, const struct azint_hash *key)
+/* Is it the head of the plan that is looked for?  Then `found` is that, but for its tables. */
+static int head_fits(hcy_azint_plan *found, const struct file_head *h, const struct azint_hash *key)
 {
     struct section s[N_SECTIONS];
     hcy_azint_head head = h->head;
 
-    if (memcmp(h->magic, magic, sizeof magic) || h->format != FORMAT || h->bytes != sizeof *h || h->size != size ||
-        memcmp(&h->key, key, sizeof *key) || h->run_bytes > size)
+    if (memcmp(h->magic, magic, sizeof magic) || h->format != FORMAT || h->bytes != sizeof *h ||
+        memcmp(&h->key, key, sizeof *key) || h->run_bytes > h->size)
         return 0;
     head.n_weights = found->head.n_weights;
     head.hash = found->head.hash;
@@ -114,7 +114,7 @@ static int head_fits(hcy_azint_plan *found, const struct file_head *h, uint64_t 
     found->max = h->max;
     found->azimuth_min = h->azimuth_min;
     found->azimuth_max = h->azimuth_max;
-    return lay_out(s, found) == size;
+    return lay_out(s, found) == h->size;
 }
 
 /* The tables after such a head. */
@@ -124,9 +124,10 @@ static int take(hcy_azint_plan *p, int fd, const struct file_head *h, const stru
     hcy_azint_plan found = *p;
     uint64_t sum;
 
-    if (!head_fits(&found, h, h->size, key))
+    if (!head_fits(&found, h, key))
         return -1;
-    size_t first = (lay_out(s, &found), s[0].offset), size = (size_t)h->size - first;
+    lay_out(s, &found);
+    size_t first = s[0].offset, size = (size_t)h->size - first;
     uint8_t *data = hcy__azint_cache_memory(&found, size);
     if (!data)
         return -1;

@@ -45,7 +45,7 @@ int hcy__check_outside(const hcy_pipeline *p, const char *function)
     return status;
 }
 
-/* A record from before the call is not the sink's: it is put aside meanwhile, and comes back where the sink is content. */
+/* A record from before the call is not the sink's: it is put aside meanwhile, and is back where the sink returns 0. */
 int hcy__call_sink(hcy_pipeline *p, hcy_pipeline_sink sink, void *payload, const hcy_pipeline_frame *frame)
 {
     const hcy_error before = *hcy_last_error();

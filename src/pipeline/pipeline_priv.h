@@ -274,8 +274,8 @@ void hcy__stop(hcy_pipeline *p, int status, const hcy_error *error);
 int hcy__stopped(const hcy_pipeline *p);
 
 /* What a run is made of (pipeline.c).  claim and give_up: one run at a time.  begin: everything as it was before the
- * first frame, from a stack or a push; fails if no device is left from earlier runs.  end: nothing of the run is left in
- * slots or on devices. */
+ * first frame, from a stack or a push; fails if no device is left from earlier runs.  end: nothing of the run is left
+ * in slots or on devices. */
 int hcy__run_claim(hcy_pipeline *p);
 void hcy__run_give_up(hcy_pipeline *p);
 int hcy__run_begin(hcy_pipeline *p, struct pipe_push *push, const struct pipe_run *run);

@@ -455,15 +455,12 @@ static int run(const struct cpu_call *call, bool crops)
     status = make_plans(&f);
     if (!status)
         status = cpu_fft_check_run(axis_bytes(&f), cpu_pool_threads(call->pool));
-    if (status)
-        goto out;
-    if (dim > 1)
+    if (!status && dim > 1)
         run_axes(&f, call->pool, call->items);
-    else if (f.n1)
+    else if (!status && f.n1)
         run_long(&f, call->pool, call->items);
-    else
+    else if (!status)
         cpu_pool_for(call->pool, call->items, 1, short_range, &f);
-out:
     cpu_fft_many_put(f.rows);
     cpu_fft_many_put(f.middle);
     cpu_fft_many_put(f.slow);

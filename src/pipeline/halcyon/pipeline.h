@@ -93,8 +93,8 @@ typedef struct hcy_pipeline_frame {
     uint64_t dropped;               /* push form: submitted frames that were dropped just before this one */
 } hcy_pipeline_frame;
 /* Called in the thread of hcy_pipeline_run(), in frame order, failed frames too.  Anything but 0, HCY_E* or a number of
- * the host's own, ends the run with that status; the words are those of hcy_fail() in the sink, else they name the sink,
- * frame and status. */
+ * the host's own, ends the run with that status; the words are those of hcy_fail() in the sink, else they name the
+ * sink, frame and status. */
 typedef int (*hcy_pipeline_sink)(void *payload, const hcy_pipeline_frame *frame);
 
 /* What one device did in a run. */
@@ -176,8 +176,8 @@ HCY_API int hcy_pipeline_start(hcy_pipeline *pipeline, const hcy_pipeline_push_o
  * name for it.  Results come in the order of submission: who wants frame order submits in frame order.  No
  * padding is needed; a last chunk in opts.memory is a little faster if HCY_BSLZ4_PADDING bytes of that memory
  * follow it.  Any thread.  A damaged chunk is a frame that fails, not a failure of submit.
- * On failure the chunk stays the host's: HCY_EINVAL: no push, no chunk; HCY_EBUSY: no room, in a callback; HCY_ECANCELLED;
- * the sink's status, or the last device's, if one of these has ended the push. */
+ * On failure the chunk stays the host's: HCY_EINVAL: no push, no chunk; HCY_EBUSY: no room, in a callback;
+ * HCY_ECANCELLED; the sink's status, or the last device's, if one of these has ended the push. */
 HCY_API int hcy_pipeline_submit(hcy_pipeline *pipeline, const void *chunk, size_t size, uint64_t number,
                                 hcy_pipeline_release release, void *payload) HCY_MUST_USE;
 
