@@ -9,6 +9,7 @@
 #include "integrate.h"
 #include "interrupt.h"
 #include "mask.h"
+#include "pixels.h"
 #include "progress.h"
 #include <halcyon/backend.h>
 #include <halcyon/pipeline.h>
@@ -42,7 +43,7 @@ struct job {
     double setup; /* seconds from the start to the first frame */
     uint64_t *failed;
     size_t n_failed, room;
-    uint64_t least_lost; /* pixels invalid by their value in any frame, at least */
+    struct pixels pixels;
 };
 
 /* --- Input --- */
@@ -89,25 +90,50 @@ static int open_input(struct job *job)
 
 /* --- The plan --- */
 
+static void add_mask(uint8_t *mask, const uint8_t *more, size_t n)
+{
+    for (size_t i = 0; more && i < n; i++)
+        mask[i] |= more[i];
+}
+
+/* All that masks a pixel in every frame but the detector's gaps; each source is counted. */
 static int make_mask(struct job *job)
 {
     const struct integrate_values *v = job->values;
-    const uint8_t *own = job->geometry.file ? job->geometry.file->mask : NULL;
-    if (!v->mask && !v->mask_frame.given && !own)
+    struct pixels *pixels = &job->pixels;
+    const uint8_t *detectors = job->geometry.file ? job->geometry.file->mask : NULL;
+    if (!v->mask && !v->mask_frame.given && !detectors && !pixels->own->mask)
         return CLI_OK;
     job->mask = calloc(job->info->height, job->info->width);
     if (!job->mask)
         return cli_error("out of memory for a mask of %u x %u", job->info->height, job->info->width);
     int status = v->mask ? cli_mask_file(job->mask, job->stack, v->mask) : CLI_OK;
+    pixels->by_mask = pixels_count(job->mask, pixels->pixels);
     if (!status && v->mask_frame.given)
         status = cli_mask_frame(job->mask, job->stack, job->devices[0], &job->poni, &job->azint,
                                 (uint64_t)v->mask_frame.value);
-    for (size_t i = 0; own && i < (size_t)job->info->height * job->info->width; i++)
-        job->mask[i] |= own[i];
+    pixels->by_frame = pixels_count(job->mask, pixels->pixels) - pixels->by_mask;
+    add_mask(job->mask, detectors, pixels->pixels);
+    add_mask(job->mask, pixels->own->mask, pixels->pixels);
+    pixels->by_detector = detectors ? pixels_count(detectors, pixels->pixels) : 0;
     job->azint.mask = job->mask;
     job->azint.mask_height = job->info->height;
     job->azint.mask_width = job->info->width;
     return status;
+}
+
+static int read_corrections(struct job *job)
+{
+    const struct integrate_values *v = job->values;
+    struct pixels *pixels = &job->pixels;
+    pixels->no_file_mask = v->no_file_mask;
+    pixels->no_file_flat = v->no_file_flat;
+    pixels->other_flat = v->flat                                                ? "--flat counts"
+                         : job->geometry.file && job->geometry.file->flat ? "that of the detector's file counts"
+                                                                               : NULL;
+    pixels->use_dummy = job->azint.use_dummy;
+    pixels->sentinels = job->azint.sentinels != HCY_SENTINELS_OFF;
+    return pixels_read(pixels, job->stack);
 }
 
 /* Corrections that come as images. */
@@ -124,13 +150,16 @@ static int read_arrays(struct job *job)
     int status = CLI_OK;
     for (size_t i = 0; !status && i < sizeof table / sizeof table[0]; i++) {
         if (table[i].path)
-            status = cli_array_file(&job->arrays[i], job->stack, table[i].path, table[i].option);
+            status = i ? cli_array_file(&job->arrays[i], job->stack, table[i].path, table[i].option)
+                       : cli_flat_file(&job->arrays[i], job->stack, table[i].path);
         *table[i].array = job->arrays[i];
     }
     if (job->geometry.file && !v->flat)
         job->azint.flat = job->geometry.file->flat;
     if (job->geometry.file && !v->dark)
         job->azint.dark = job->geometry.file->dark;
+    if (!job->azint.flat)
+        job->azint.flat = job->pixels.own->flat;
     return status;
 }
 
@@ -150,6 +179,12 @@ static int make_plan(struct job *job)
                  integrate_splits[o->split]);
     int status =
         hcy_azint_plan_create(&job->plan, &job->poni, job->info->height, job->info->width, &job->azint);
+    if (status)
+        return cli_fail(status);
+    hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
+    status = hcy_azint_plan_info_get(&info, job->plan);
+    job->pixels.masked = info.n_masked;
+    job->pixels.by_detector += info.n_masked - (job->mask ? pixels_count(job->mask, job->pixels.pixels) : 0);
     return status ? cli_fail(status) : CLI_OK;
 }
 
@@ -175,7 +210,7 @@ static int open_output(struct job *job)
 {
     const struct integrate_values *v = job->values;
     hcy_curves_opts opts = HCY_CURVES_OPTS_INIT;
-    char mask[1024], devices[1024] = "";
+    char mask[1024], devices[1024] = "", corrections[PIXELS_TEXT], file_mask[2048];
     size_t used = 0;
     int status;
     for (size_t i = 0; i < job->n_devices && used < sizeof devices; i++)
@@ -194,6 +229,9 @@ static int open_output(struct job *job)
     opts.dark = v->dark;
     opts.flat = v->flat;
     opts.monitor = v->monitor;
+    pixels_corrections(corrections, &job->pixels);
+    opts.corrections = *corrections ? corrections : NULL;
+    opts.file_mask = pixels_file_mask(file_mask, sizeof file_mask, &job->pixels, job->path);
     interrupt_catch();
     status = hcy_curves_open(&job->curves, job->output, job->plan, &opts);
     opts.mask = v->mask;
@@ -234,9 +272,8 @@ static int take_frame(void *payload, const hcy_pipeline_frame *frame)
             cli_note("frame %llu failed: %s", (unsigned long long)frame->number, frame->why);
         if (job->n_failed == SAID)
             cli_note("further failed frames are only counted");
-    } else if (frame->report->n_lost < job->least_lost) {
-        job->least_lost = frame->report->n_lost;
     }
+    pixels_take(&job->pixels, frame);
     uint64_t written = 0;
     int status = group_take(&job->group, job->curves, frame, &written);
     job->written += status ? 0 : written;
@@ -317,6 +354,7 @@ static void print_json(const struct job *job, const hcy_pipeline_stats *stats)
     cli_json_int(&json, "bytes_raw", (int64_t)stats->bytes_raw);
     cli_json_int(&json, "bytes_stored", (int64_t)stats->bytes_stored);
     cli_json_int(&json, "batch", (int64_t)stats->batch);
+    pixels_json(&json, &job->pixels);
     cli_json_open(&json, "devices", '[');
     for (size_t i = 0; i < stats->n_devices; i++)
         progress_device_json(&json, &stats->devices[i]);
@@ -338,10 +376,10 @@ static void print_failed(const struct job *job)
 static void give_hint(const struct job *job, const hcy_pipeline_stats *stats)
 {
     uint64_t pixels = (uint64_t)job->info->height * job->info->width;
-    if (stats->done > stats->failed && stats->done > 1 && job->least_lost > pixels / 100)
+    if (stats->done > stats->failed && stats->done > 1 && job->pixels.least > pixels / 100)
         fprintf(stderr,
                 "hint: %llu pixels or more are invalid in each frame; --mask-from-frame %llu is faster\n",
-                (unsigned long long)job->least_lost, (unsigned long long)job->first);
+                (unsigned long long)job->pixels.least, (unsigned long long)job->first);
 }
 
 static int report(const struct job *job, int status)
@@ -363,6 +401,7 @@ static int report(const struct job *job, int status)
     if (!job->values->quiet) {
         progress_summary(stats);
         print_failed(job);
+        pixels_summary(&job->pixels);
         if (job->cut)
             fprintf(stderr, "%s is not complete\n", strcmp(job->output, "-") ? job->output : "standard output");
         else if (job->written && strcmp(job->output, "-"))
@@ -390,7 +429,9 @@ static int run(struct job *job)
     cli_geometry_invalid(&job->azint, &job->geometry);
     cli_raw_invalid(&job->azint, &job->values->raw);
     job->azint.cache = choose_cache(job);
-    status = read_arrays(job);
+    status = read_corrections(job);
+    if (!status)
+        status = read_arrays(job);
     if (!status)
         status = make_mask(job);
     if (!status)
@@ -421,6 +462,7 @@ static void clean_up(struct job *job)
     hcy_azint_plan_release(job->plan);
     hcy_stack_close(job->stack);
     hcy_detector_info_free(job->geometry.file);
+    hcy_corrections_free(job->pixels.own);
     free(job->mask);
     for (size_t i = 0; i < sizeof job->arrays / sizeof job->arrays[0]; i++)
         free(job->arrays[i]);
@@ -431,7 +473,7 @@ static void clean_up(struct job *job)
 int cli_integrate(int argc, char **argv)
 {
     struct integrate_values values;
-    struct job job = { .values = &values, .least_lost = UINT64_MAX };
+    struct job job = { .values = &values };
     int status;
     if (!integrate_parse(&values, argc, argv, &job.path, &status)) {
         progress_begin(&job.progress, !values.quiet);

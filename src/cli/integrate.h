@@ -15,7 +15,7 @@ struct integrate_values {
     struct cli_real polarization, dummy, delta_dummy, normalization, threshold, follow_timeout;
     struct cli_pair radial, azimuth;
     struct cli_span frames;
-    int along_chi, sigma_clip, no_solid_angle, no_sentinels, two_stage, json, quiet, follow;
+    int along_chi, sigma_clip, no_solid_angle, no_sentinels, two_stage, json, quiet, follow, no_file_mask, no_file_flat;
     struct cli_raw raw;
     hcy_config *config; /* of config_file, or NULL */
     char command[4096]; /* the line itself, for what is written; cut off if it is longer */

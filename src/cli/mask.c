@@ -4,18 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An image of the size of the frames; a detector's own by its name there. */
+/* An image of the size of the frames. */
 static int read_image(hcy_image **image, const hcy_stack *stack, const char *path, const char *option)
 {
     const hcy_stack_info *info = hcy_stack_get_info(stack);
-    const char *name = !strcmp(option, "mask") ? "pixel_mask" : !strcmp(option, "flat") ? "flatfield" : NULL;
-    char of_channel[128];
-    snprintf(of_channel, sizeof of_channel, "%s_channel/%s", info->channel_name, name ? name : "");
-    int status = name ? HCY_ENOENT : hcy_image_read(image, path);
-    if (name && info->channel)
-        status = hcy_image_find(image, path, of_channel);
-    if (name && status)
-        status = hcy_image_find(image, path, name);
+    int status = hcy_image_read(image, path);
     if (status)
         return cli_fail(status);
     if ((*image)->height == info->height && (*image)->width == info->width)
@@ -26,11 +19,26 @@ static int read_image(hcy_image **image, const hcy_stack *stack, const char *pat
     return status;
 }
 
+/* What a file says of its detector, for the stack's frames; a path that names an image in it is that image. */
+static int read_own(hcy_corrections **own, const hcy_stack *stack, const char *path, unsigned which)
+{
+    *own = NULL;
+    int status = strstr(path, "::") ? 0 : hcy_corrections_read(own, stack, path, which);
+    return status ? cli_fail(status) : CLI_OK;
+}
+
 int cli_mask_file(uint8_t *mask, const hcy_stack *stack, const char *path)
 {
+    const hcy_stack_info *info = hcy_stack_get_info(stack);
+    hcy_corrections *own;
     hcy_image *image;
-    int status = read_image(&image, stack, path, "mask");
-    if (status)
+    int status = read_own(&own, stack, path, HCY_CORRECTION_MASK), found = own && own->mask;
+    if (found)
+        memcpy(mask, own->mask, (size_t)info->height * info->width);
+    hcy_corrections_free(own);
+    if (!status && !found)
+        status = read_image(&image, stack, path, "mask");
+    if (status || found)
         return status;
     hcy_image_to_mask(mask, image);
     hcy_image_free(image);
@@ -49,6 +57,25 @@ int cli_array_file(float **array, const hcy_stack *stack, const char *path, cons
     else
         status = cli_error("out of memory for %s", path);
     hcy_image_free(image);
+    return status;
+}
+
+int cli_flat_file(float **flat, const hcy_stack *stack, const char *path)
+{
+    const hcy_stack_info *info = hcy_stack_get_info(stack);
+    size_t n = (size_t)info->height * info->width;
+    hcy_corrections *own;
+    int status = read_own(&own, stack, path, HCY_CORRECTION_FLAT | HCY_CORRECTION_FLAT_ANYWAY);
+    if (!status && (!own || !*own->flat_name))
+        status = cli_array_file(flat, stack, path, "flat");
+    else if (!status && !(*flat = malloc(n * sizeof **flat)))
+        status = cli_error("out of memory for %s", path);
+    else if (!status && own->flat)
+        memcpy(*flat, own->flat, n * sizeof **flat);
+    else if (!status)
+        for (size_t i = 0; i < n; i++)
+            (*flat)[i] = 1;
+    hcy_corrections_free(own);
     return status;
 }
 

@@ -52,7 +52,9 @@ const char *hcy__curves_mask_words(const hcy__curves_head *head)
 {
     const hcy_detector *detector = head->plan.poni.detector;
     if (head->opts.mask)
-        return "user provided";
+        return head->opts.file_mask ? "user provided, and the file's pixel_mask" : "user provided";
+    if (head->opts.file_mask)
+        return "the file's pixel_mask";
     if (head->plan.options.detector_mask && detector && (detector->gap[0] || detector->gap[1]))
         return "from detector";
     return "False";

@@ -213,6 +213,8 @@ static int put_fields(hid_t file, const hcy__curves_head *head)
         { PROCESS "/halcyon/geometry", poni },
         { PROCESS "/halcyon/mask", hcy__curves_mask_words(head) },
         { PROCESS "/halcyon/mask_file", head->opts.mask },
+        { PROCESS "/halcyon/pixel_mask", head->opts.file_mask },
+        { PROCESS "/halcyon/corrections", head->opts.corrections },
         { PROCESS "/halcyon/command", head->opts.config },
         { PROCESS "/halcyon/source", source ? source->path : NULL },
         { PROCESS "/halcyon/source_dataset", source ? source->dataset : NULL },

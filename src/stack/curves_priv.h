@@ -35,7 +35,7 @@ extern const hcy__curves_format hcy__curves_h5;
 const hcy_azint_unit *hcy__curves_unit(const char *name);
 /* pyFAI's words for the unit "q_A^-1" in HDF5: the space "q", the symbol "\\A^{-1}". */
 void hcy__curves_unit_words(char space[32], char symbol[32], const char *unit);
-/* "user provided", "from detector", "False": pyFAI's words for the mask of a plan. */
+/* "user provided", "from detector", "False": pyFAI's words for the mask of a plan; "the file's pixel_mask". */
 const char *hcy__curves_mask_words(const hcy__curves_head *head);
 /* pyFAI's names, in the order of hcy_azint_split and hcy_azint_errors; NULL ends them. */
 extern const char *const hcy__config_splits[], *const hcy__config_errors[];

@@ -36,7 +36,35 @@ static int look_at(void *data, hid_t group, const char *name)
     return found->has_corners;
 }
 
+int hcy__h5_detector_find(char path[512], int *has_corners, hid_t file, const char *name)
+{
+    struct found found = { "", 0 };
+    hid_t root = H5Gopen2(file, "/", H5P_DEFAULT);
+    int st = root < 0 ? 0 : look_at(&found, root, ".");
+    if (!st && root >= 0)
+        st = hcy__h5_visit(root, look_at, &found, name);
+    if (root >= 0)
+        H5Gclose(root);
+    snprintf(path, 512, "%s", found.path);
+    *has_corners = found.has_corners;
+    return st;
+}
+
 /* --- Reading from it --- */
+
+int hcy__h5_has(hid_t at, const char *path)
+{
+    char part[512];
+    for (const char *end = path; *end;) {
+        end += 1 + strcspn(end + 1, "/");
+        if ((size_t)(end - path) >= sizeof part)
+            return 0;
+        snprintf(part, sizeof part, "%.*s", (int)(end - path), path);
+        if (strcmp(part, ".") && H5Lexists(at, part, H5P_DEFAULT) <= 0)
+            return 0;
+    }
+    return 1;
+}
 
 static const struct unit {
     const char *name;
@@ -198,13 +226,8 @@ static void add_text(char *text, size_t size, hid_t group, const char *name)
 
 static int read_detector(hcy_detector_info *info, hid_t file, const char *path)
 {
-    struct found found = { "", 0 };
-    hid_t root = H5Gopen2(file, "/", H5P_DEFAULT);
-    int st = root < 0 ? 0 : look_at(&found, root, ".");
-    if (!st && root >= 0)
-        st = hcy__h5_visit(root, look_at, &found, path);
-    if (root >= 0)
-        H5Gclose(root);
+    struct found found;
+    int st = hcy__h5_detector_find(found.path, &found.has_corners, file, path);
     hid_t group = *found.path ? H5Gopen2(file, found.path, H5P_DEFAULT) : -1;
     if (group < 0)
         return st < 0 ? st : hcy_fail(HCY_ENOENT, "%s: there is no detector in it, no group of class NXdetector", path);

@@ -121,19 +121,26 @@ void hcy_image_free(hcy_image *image)
     free(image);
 }
 
-void hcy_image_to_mask(uint8_t *mask, const hcy_image *image)
+void hcy__image_add_mask(uint8_t *mask, const hcy_image *image, size_t low_bytes)
 {
     if (!mask || !image)
         return;
     const unsigned char *pixel = image->pixels;
     size_t size = image->elem_size, n = (size_t)image->height * image->width;
     int is_float = hcy__pixel_of_type(image->pixel_type)->kind == 'f';
+    size_t looked_at = is_float || size < low_bytes ? size : low_bytes;
     for (size_t i = 0; i < n; i++, pixel += size) {
         unsigned any = 0;
-        for (size_t k = 0; k < size; k++)
+        for (size_t k = 0; k < looked_at; k++)
             any |= k == size - 1 && is_float ? pixel[k] & 0x7fu : pixel[k]; /* -0.0 is zero */
-        mask[i] = any != 0;
+        mask[i] |= any != 0;
     }
+}
+
+void hcy_image_to_mask(uint8_t *mask, const hcy_image *image)
+{
+    memset(mask, 0, (size_t)image->height * image->width);
+    hcy__image_add_mask(mask, image, image->elem_size);
 }
 
 #define CASE(TYPE, c_type, to)                           \

@@ -82,6 +82,9 @@ void hcy__raw_free(struct hcy__raw *raw);
 /* Decodes a chunk with a device's queue of its own; device NULL: of its own, too. */
 int hcy__decode(void *pixels, const hcy_stack_info *info, struct hcy_device *device, const void *chunk, size_t size);
 
+/* Adds an image's masked pixels to a mask: those with a bit in their `low_bytes` (of floats, which are not 0). */
+void hcy__image_add_mask(uint8_t *mask, const hcy_image *image, size_t low_bytes);
+
 /* Fills a zeroed info, to be freed also after a failure. */
 int hcy__h5_detector_read(hcy_detector_info *info, const char *path);
 

@@ -208,6 +208,43 @@ HCY_API void hcy_detector_to_poni(hcy_poni *poni, const hcy_detector_info *info)
 HCY_API int hcy_detector_geometry(hcy_poni *poni, const hcy_detector_info *info, uint32_t height,
                                   uint32_t width) HCY_MUST_USE;
 
+/* --- Corrections that come with a stack --- */
+
+/* What an HDF5 file, mostly a stack's own, says of its pixels: the pixel_mask, the flat field and the count-rate
+ * correction of its NXdetector group, of its energy threshold where that has its own.  Names are datasets of the file,
+ * "" where there is none; flags are 1, 0, or -1 where the file does not say. */
+typedef struct hcy_corrections {
+    char mask_name[640], flat_name[640], countrate_table[640];
+    uint8_t *mask;         /* [height][width], 1: masked; NULL: none, or not asked for */
+    int n_masks;           /* datasets that it is made of: pixel_mask, and pixel_mask_1 ... beside it */
+    uint64_t n_masked;     /* pixels */
+    int mask_applied;      /* its pixels have values of their own already: the top value, or 0 */
+    float *flat;           /* [height][width]: what counts are divided by; NULL: not to be used, or 1 everywhere */
+    int flat_applied;      /* by the detector; then, and where the file does not say, it is not to be used */
+    int flat_multiplies;   /* in the file it multiplies counts, as DECTRIS' do; `flat` is one divided by it */
+    int countrate_applied; /* by the detector.  Halcyon applies no such table, which acts on each count */
+} hcy_corrections;
+
+enum hcy_correction {
+    HCY_CORRECTION_MASK = 1,
+    HCY_CORRECTION_FLAT = 2,
+    HCY_CORRECTION_FLAT_ANYWAY = 4 /* with the second: also where it is not said to be still to be applied */
+};
+
+/* Reads the images named by `which` (HCY_CORRECTION_*), and all names and flags, of the stack's own file, or of
+ * another one for its frames (`path`; NULL: its own); to be freed by hcy_corrections_free().  What is no HDF5 file, or
+ * knows no detector, says nothing: 0.
+ * In a pixel_mask the lower 16 bits mask, as NXdetector defines them; the others only say of what kind a pixel is.
+ * HCY_EFORMAT: an image of another shape than the frames; HCY_ENOENT: behind a link that leads nowhere;
+ * HCY_EIO, HCY_ENOMEM. */
+HCY_API int hcy_corrections_read(hcy_corrections **corrections, const hcy_stack *stack, const char *path,
+                                 unsigned which) HCY_MUST_USE;
+HCY_API void hcy_corrections_free(hcy_corrections *corrections); /* NULL is fine */
+/* Lets options without a mask, or a flat, of their own point at those of `corrections`, for
+ * hcy_azint_plan_create(). */
+HCY_API void hcy_corrections_use(hcy_azint_options *options, const hcy_corrections *corrections,
+                                 const hcy_stack *stack);
+
 /* --- Writing stacks --- */
 
 typedef struct hcy_stack_writer hcy_stack_writer;
@@ -257,8 +294,10 @@ typedef struct hcy_curves_opts {
     const char *config;      /* how the curves were made (a command line, JSON), or NULL */
     const char *devices;     /* device strings, or NULL */
     const char *dark, *flat, *monitor; /* where they come from, or NULL */
+    const char *file_mask;   /* a mask that the stack's own file has and that was used, FILE::/path, or NULL */
+    const char *corrections; /* what was done with the masks and corrections of that file, in words, or NULL */
 } hcy_curves_opts;
-#define HCY_CURVES_OPTS_INIT { sizeof(hcy_curves_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define HCY_CURVES_OPTS_INIT { sizeof(hcy_curves_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Opens a file for the curves of `plan` (only read during the call).  opts NULL: the defaults.  The suffix
  * of `path` says the format:

@@ -1,0 +1,179 @@
+/* pixels.c - see pixels.h. */
+#include "pixels.h"
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+int pixels_read(struct pixels *p, const hcy_stack *stack)
+{
+    unsigned which = (p->no_file_mask ? 0 : HCY_CORRECTION_MASK) |
+                     (p->no_file_flat || p->other_flat ? 0 : HCY_CORRECTION_FLAT);
+    p->least = UINT64_MAX;
+    p->pixels = (uint64_t)hcy_stack_get_info(stack)->height * hcy_stack_get_info(stack)->width;
+    if (!hcy_corrections_read(&p->own, stack, NULL, which))
+        return CLI_OK;
+    return cli_error("%s; --no-file-mask and --no-file-flatfield go without", hcy_last_error()->text);
+}
+
+uint64_t pixels_count(const uint8_t *mask, uint64_t n)
+{
+    uint64_t masked = 0;
+    for (uint64_t i = 0; i < n; i++)
+        masked += mask[i] != 0;
+    return masked;
+}
+
+void pixels_take(struct pixels *p, const hcy_pipeline_frame *frame)
+{
+    if (!frame->result)
+        return;
+    uint64_t lost = frame->report->n_lost;
+    p->frames++;
+    p->total += lost;
+    p->least = lost < p->least ? lost : p->least;
+    p->most = lost > p->most ? lost : p->most;
+}
+
+/* --- The file's corrections --- */
+
+/* Why the file's flat field is not used; NULL: it is. */
+static const char *flat_refused(const struct pixels *p)
+{
+    if (p->no_file_flat)
+        return "--no-file-flatfield";
+    if (p->other_flat)
+        return p->other_flat;
+    if (p->own->flat_applied)
+        return p->own->flat_applied > 0 ? "the detector has applied it"
+                                        : "the file does not say whether the detector has applied it; "
+                                          "--flat would use it";
+    return p->own->flat ? NULL : "it is 1 everywhere";
+}
+
+static const char *mask_applied(const hcy_corrections *own)
+{
+    return own->mask_applied > 0   ? "the detector had applied it"
+           : own->mask_applied < 0 ? "the file does not say whether the detector had applied it"
+                                   : "the detector had not applied it";
+}
+
+static void HCY_PRINTF(2, 3) add(char text[PIXELS_TEXT], const char *fmt, ...)
+{
+    va_list args;
+    size_t used = strlen(text);
+    va_start(args, fmt);
+    vsnprintf(text + used, PIXELS_TEXT - used, fmt, args);
+    va_end(args);
+}
+
+void pixels_corrections(char text[PIXELS_TEXT], const struct pixels *p)
+{
+    const hcy_corrections *own = p->own;
+    *text = 0;
+    if (own->mask)
+        add(text, "pixel mask of the file: %s%s, %" PRIu64 " pixels; %s\n", own->mask_name,
+            own->n_masks > 1 ? " and those beside it" : "", own->n_masked, mask_applied(own));
+    else if (*own->mask_name)
+        add(text, "pixel mask of the file: %s is not used: --no-file-mask\n", own->mask_name);
+    const char *why = *own->flat_name ? flat_refused(p) : NULL;
+    if (*own->flat_name)
+        add(text, "flat field of the file: %s is %s: %s\n", own->flat_name, why ? "not used" : "used",
+            why ? why : "the detector had not applied it");
+    if (own->countrate_applied > 0)
+        add(text, "count rates: corrected by the detector\n");
+    else if (!own->countrate_applied || *own->countrate_table)
+        add(text, "count rates: not corrected here%s%s; %s\n", *own->countrate_table ? ", in spite of " : "",
+            own->countrate_table, own->countrate_applied < 0 ? "the file does not say whether the detector did"
+                                                             : "nor by the detector");
+}
+
+const char *pixels_file_mask(char *text, size_t size, const struct pixels *p, const char *stack)
+{
+    char *whole = p->own->mask ? realpath(stack, NULL) : NULL;
+    if (p->own->mask)
+        snprintf(text, size, "%s::%s", whole ? whole : stack, p->own->mask_name);
+    free(whole);
+    return p->own->mask ? text : NULL;
+}
+
+/* --- What is said --- */
+
+/* What masks pixels in single frames. */
+static const char *in_frames(const struct pixels *p)
+{
+    return p->use_dummy ? p->sentinels ? "dummy, sentinels" : "dummy" : p->sentinels ? "sentinels" : "not a number";
+}
+
+void pixels_summary(const struct pixels *p)
+{
+    char text[PIXELS_TEXT];
+    const struct {
+        const char *name;
+        uint64_t n;
+    } sources[] = { { "the file's pixel_mask", p->own->n_masked },
+                    { "--mask", p->by_mask },
+                    { "--mask-from-frame", p->by_frame },
+                    { "the detector's", p->by_detector } };
+    pixels_corrections(text, p);
+    fputs(text, stderr);
+    fprintf(stderr, "masked: %" PRIu64 " of %" PRIu64 " pixels in every frame", p->masked, p->pixels);
+    const char *between = " (";
+    for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++)
+        if (sources[i].n) {
+            fprintf(stderr, "%s%s %" PRIu64, between, sources[i].name, sources[i].n);
+            between = ", ";
+        }
+    fputs(*between == ',' ? ")" : "", stderr);
+    if (p->frames)
+        fprintf(stderr, "; in single frames (%s) %" PRIu64 " to %" PRIu64 ", %" PRIu64 " in all", in_frames(p),
+                p->least, p->most, p->total);
+    putc('\n', stderr);
+}
+
+static void put_flag(struct cli_json *json, const char *key, int flag)
+{
+    if (flag < 0)
+        cli_json_text(json, key, NULL);
+    else
+        cli_json_bool(json, key, flag);
+}
+
+static void put_name(struct cli_json *json, const char *key, const char *name)
+{
+    cli_json_text(json, key, *name ? name : NULL);
+}
+
+void pixels_json(struct cli_json *json, const struct pixels *p)
+{
+    const hcy_corrections *own = p->own;
+    cli_json_open(json, "corrections", '{');
+    cli_json_open(json, "pixel_mask", '{');
+    put_name(json, "dataset", own->mask_name);
+    cli_json_bool(json, "used", own->mask != NULL);
+    put_flag(json, "applied_by_detector", own->mask_applied);
+    cli_json_close(json, '}');
+    cli_json_open(json, "flatfield", '{');
+    put_name(json, "dataset", own->flat_name);
+    cli_json_bool(json, "used", own->flat != NULL);
+    put_flag(json, "applied_by_detector", own->flat_applied);
+    cli_json_close(json, '}');
+    cli_json_open(json, "countrate", '{');
+    put_name(json, "dataset", own->countrate_table);
+    cli_json_bool(json, "used", 0);
+    put_flag(json, "applied_by_detector", own->countrate_applied);
+    cli_json_close(json, '}');
+    cli_json_close(json, '}');
+    cli_json_open(json, "masked", '{');
+    cli_json_int(json, "pixels", (int64_t)p->pixels);
+    cli_json_int(json, "every_frame", (int64_t)p->masked);
+    cli_json_int(json, "file", (int64_t)own->n_masked);
+    cli_json_int(json, "mask", (int64_t)p->by_mask);
+    cli_json_int(json, "mask_from_frame", (int64_t)p->by_frame);
+    cli_json_int(json, "detector", (int64_t)p->by_detector);
+    cli_json_text(json, "in_single_frames_by", in_frames(p));
+    cli_json_int(json, "least_in_a_frame", p->frames ? (int64_t)p->least : 0);
+    cli_json_int(json, "most_in_a_frame", (int64_t)p->most);
+    cli_json_int(json, "in_all_frames", (int64_t)p->total);
+    cli_json_close(json, '}');
+}

@@ -1,0 +1,37 @@
+/* pixels.h - which pixels of a run are masked and corrected, by what, and how that is said.  Single-threaded. */
+#ifndef HCY_CLI_PIXELS_H
+#define HCY_CLI_PIXELS_H
+
+#include "cli.h"
+#include <halcyon/pipeline.h>
+#include <halcyon/stack.h>
+
+enum { PIXELS_TEXT = 4096 };
+
+struct pixels {
+    /* What the caller sets. */
+    int no_file_mask, no_file_flat; /* options */
+    const char *other_flat;         /* what takes the place of the file's flat field ("--flat"), or NULL */
+    /* From pixels_read() on. */
+    hcy_corrections *own; /* what the stack's file says; to be freed */
+    /* Pixels masked in every frame, by source (a pixel may have several) and in all. */
+    uint64_t by_mask, by_frame, by_detector, masked, pixels;
+    int use_dummy, sentinels; /* of the options: what masks in single frames */
+    /* And in single frames. */
+    uint64_t frames, least, most, total;
+};
+
+/* Reads the corrections that the stack's file has. */
+int pixels_read(struct pixels *pixels, const hcy_stack *stack);
+/* Counts what a frame had masked for itself. */
+void pixels_take(struct pixels *pixels, const hcy_pipeline_frame *frame);
+/* How many are set. */
+uint64_t pixels_count(const uint8_t *mask, uint64_t n);
+/* What was done with the file's corrections, a line each; "" where it has none. */
+void pixels_corrections(char text[PIXELS_TEXT], const struct pixels *pixels);
+/* FILE::/path of the file's mask, FILE from the root on; NULL: it is not used. */
+const char *pixels_file_mask(char *text, size_t size, const struct pixels *pixels, const char *stack);
+void pixels_summary(const struct pixels *pixels);
+void pixels_json(struct cli_json *json, const struct pixels *pixels);
+
+#endif

@@ -1,0 +1,149 @@
+/* corrections.c - the pixel mask and the flat field that a stack's own file has, and what it says of count rates. */
+#include "corrections.h"
+#include <halcyon/backend.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The image of that name in the stack's file, of the frames' size. */
+static int read_image(hcy_image **image, const hcy_stack_info *stack, const char *file, const char *name,
+                      const char *what)
+{
+    char *path, *words;
+    size_t size = strlen(file) + strlen(name) + 3;
+    if (!(path = malloc(size)))
+        return hcy_fail(HCY_ENOMEM, "no memory to read the %s in %s", what, file);
+    snprintf(path, size, "%s::%s", file, name);
+    int st = hcy_image_read(image, path);
+    words = st ? strdup(hcy_last_error()->text) : NULL;
+    if (st)
+        st = hcy_fail(st, "%s: its %s cannot be used: %s", file, what, words ? words : path);
+    else if ((*image)->height != stack->height || (*image)->width != stack->width) {
+        st = hcy_fail(HCY_EFORMAT, "%s: its %s cannot be used: %s is %u x %u pixels, the frames are %u x %u", file,
+                      what, name, (*image)->height, (*image)->width, stack->height, stack->width);
+        hcy_image_free(*image);
+        *image = NULL;
+    }
+    free(words);
+    free(path);
+    return st;
+}
+
+/* NXdetector: the lower two bytes say that a pixel is not to be used (gap, dead, responding too little or too
+ * much, noisy, masked by the user ...), the upper two only tell its kind (interpolated, say).  DECTRIS knows the
+ * first five. */
+enum { REJECTING_BYTES = 2 };
+
+static int read_mask(hcy_corrections *c, const hcy_stack_info *stack, const char *file,
+                     const struct hcy__correction_names *names)
+{
+    int st = 0;
+    size_t n = (size_t)stack->height * stack->width;
+    if (names->n_masks && !(c->mask = calloc(n, 1)))
+        st = hcy_fail(HCY_ENOMEM, "no memory for the pixel mask of %s", file);
+    for (int i = 0; !st && i < names->n_masks; i++) {
+        hcy_image *image;
+        st = read_image(&image, stack, file, names->masks[i], "pixel mask");
+        if (st)
+            break;
+        hcy__image_add_mask(c->mask, image, REJECTING_BYTES);
+        hcy_image_free(image);
+    }
+    for (size_t i = 0; !st && c->mask && i < n; i++)
+        c->n_masked += c->mask[i];
+    return st;
+}
+
+static int read_flat(hcy_corrections *c, const hcy_stack_info *stack, const char *file,
+                     const struct hcy__correction_names *names)
+{
+    hcy_image *image;
+    size_t n = (size_t)stack->height * stack->width;
+    int is_one = 1, st = read_image(&image, stack, file, names->flat, "flat field");
+    if (st)
+        return st;
+    c->flat = malloc((n ? n : 1) * sizeof *c->flat);
+    if (c->flat)
+        hcy_image_to_floats(c->flat, image);
+    else
+        st = hcy_fail(HCY_ENOMEM, "no memory for the flat field of %s", file);
+    hcy_image_free(image);
+    for (size_t i = 0; !st && i < n; i++) {
+        is_one &= c->flat[i] == 1;
+        if (names->flat_multiplies) /* 0 stays what no pixel can be divided by: it is masked */
+            c->flat[i] = c->flat[i] > 0 ? 1 / c->flat[i] : 0;
+    }
+    if (!st && is_one) { /* as detectors have it before they are calibrated */
+        free(c->flat);
+        c->flat = NULL;
+    }
+    return st;
+}
+
+static int find_names(struct hcy__correction_names *names, const hcy_stack_info *stack, const char *file)
+{
+    memset(names, 0, sizeof *names);
+    names->mask_applied = names->flat_applied = names->countrate_applied = -1;
+#ifdef HAVE_HDF5
+    return hcy__h5_corrections_find(names, stack, file);
+#else
+    (void)stack, (void)file;
+    return 0;
+#endif
+}
+
+int hcy_corrections_read(hcy_corrections **corrections, const hcy_stack *stack, const char *path, unsigned which)
+{
+    if (!corrections || !stack)
+        return hcy_fail(HCY_EINVAL, "hcy_corrections_read: corrections and stack must not be NULL");
+    *corrections = NULL;
+    const hcy_stack_info *info = hcy_stack_get_info(stack);
+    const char *file = path ? path : info->path;
+    struct hcy__correction_names *names = malloc(sizeof *names);
+    hcy_corrections *c = calloc(1, sizeof *c);
+    int st = names && c ? find_names(names, info, file) : hcy_fail(HCY_ENOMEM, "no memory to read %s", file);
+    if (!st) {
+        snprintf(c->mask_name, sizeof c->mask_name, "%s", names->masks[0]);
+        snprintf(c->flat_name, sizeof c->flat_name, "%s", names->flat);
+        snprintf(c->countrate_table, sizeof c->countrate_table, "%s", names->table);
+        c->n_masks = names->n_masks;
+        c->mask_applied = names->mask_applied;
+        c->flat_applied = names->flat_applied;
+        c->flat_multiplies = *names->flat && names->flat_multiplies;
+        c->countrate_applied = names->countrate_applied;
+    }
+    if (!st && which & HCY_CORRECTION_MASK)
+        st = read_mask(c, info, file, names);
+    int flat_wanted = which & HCY_CORRECTION_FLAT && *names->flat &&
+                      (!names->flat_applied || which & HCY_CORRECTION_FLAT_ANYWAY);
+    if (!st && flat_wanted)
+        st = read_flat(c, info, file, names);
+    free(names);
+    if (st)
+        hcy_corrections_free(c);
+    else
+        *corrections = c;
+    return st;
+}
+
+void hcy_corrections_free(hcy_corrections *corrections)
+{
+    if (!corrections)
+        return;
+    free(corrections->mask);
+    free(corrections->flat);
+    free(corrections);
+}
+
+void hcy_corrections_use(hcy_azint_options *options, const hcy_corrections *corrections, const hcy_stack *stack)
+{
+    const hcy_stack_info *info = hcy_stack_get_info(stack);
+    if (corrections->mask && !options->mask) {
+        options->mask = corrections->mask;
+        options->mask_height = info->height;
+        options->mask_width = info->width;
+    }
+    if (corrections->flat && !options->flat)
+        options->flat = corrections->flat;
+}

@@ -1,0 +1,79 @@
+# halcyon integrate and what the stack's own file says of its pixels: mask, flat field, count rates; what is counted.
+tool=${top_builddir:-.}/tests/corrections
+case $tool in /*) ;; *) tool=`pwd`/$tool ;; esac
+test_name=corrections
+. "${top_srcdir:-.}/tests/cli.sh"
+case `"$tool" 2>&1` in
+*'SKIP'*HDF5*) echo '1..0 # SKIP built without HDF5'; exit 0 ;;
+esac
+HALCYON_CACHE_DIR=$work/cache
+export HALCYON_CACHE_DIR
+
+integrate() { stack=$1; shift; "$halcyon" integrate "$stack" -d cpu@threads=1 -n 20 -u r_mm --no-solid-angle "$@"; }
+rows() { grep -v '^#' "$1" | grep .; }
+same() { rows "$1" >same.a; rows "$2" >same.b; [ -s same.a ] && cmp same.a same.b; }
+highest() { rows "$1" | awk '$2 > most { most = $2 } END { printf "%.1f\n", most }'; }
+# says WORD COMMAND...: it succeeds and says that on stderr.
+says()
+{
+    word=$1
+    shift
+    "$@" 2>says.log || { cat says.log; return 1; }
+    grep -e "$word" says.log >/dev/null && return 0
+    echo "no '$word' in:"
+    cat says.log
+    return 1
+}
+of_json() { word=$1; shift; integrate "$@" --json -o j.dat >j.json && grep -e "$word" j.json; }
+
+"$tool" make m.h5 'mask applied' || exit 99
+check 'the file has a mask: it is said' says \
+    'pixel mask of the file: /entry/instrument/detector/pixel_mask, 3 pixels; the detector had applied it' \
+    integrate m.h5 -o own.dat
+check '... it is used' equals "`highest own.dat`" 100.0
+check '... --no-file-mask: it is said' says 'pixel_mask is not used: --no-file-mask' \
+    integrate m.h5 -o none.dat --no-file-mask
+check '... it is not used' not equals "`highest none.dat`" 100.0
+check '--mask of a master file: the same bits' integrate m.h5 -o given.dat --no-file-mask --mask m.h5
+check '... the same curve' same own.dat given.dat
+check 'JSON: the mask' of_json '"dataset": "/entry/instrument/detector/pixel_mask"' m.h5
+check 'JSON: its pixels' of_json '"file": 3' m.h5
+check 'JSON: those of every frame' of_json '"every_frame": 3' m.h5
+check 'JSON: none of them' of_json '"every_frame": 0' m.h5 --no-file-mask
+check 'the result names it' integrate m.h5 -o own.h5 -q
+check '... its dataset' grep -a 'pixel mask of the file: /entry/instrument/detector/pixel_mask, 3 pixels' own.h5
+check '... the file' grep -a "`pwd`/m.h5::/entry/instrument/detector/pixel_mask" own.h5
+check 'text says whose mask it is' grep "^# Mask applied: the file's" own.dat
+"$tool" make plain.h5 '' || exit 99
+check 'no mask: as ever' integrate plain.h5 -o plain.dat
+check '... the same as without' same none.dat plain.dat
+
+"$tool" make small.h5 small || exit 99
+check 'a mask of another shape' refused 1 'is 59 x 40 pixels, the frames are 60 x 40; --no-file-mask' \
+    integrate small.h5 -o x.dat
+check '... is not needed' integrate small.h5 -o x.dat --no-file-mask
+"$tool" make broken.h5 broken || exit 99
+check 'a mask behind a broken link' refused 1 'broken.h5: its pixel mask cannot be used' integrate broken.h5 -o x.dat
+"$tool" make link.h5 link || exit 99
+check 'a mask in another file' integrate link.h5 -o link.dat
+check '... is used' same own.dat link.dat
+
+"$tool" make flat.h5 'mask dectris' || exit 99
+check "a flat field that is to be applied: DECTRIS'" says 'flatfield is used: the detector had not applied it' \
+    integrate flat.h5 -o flat.dat
+check '... multiplies counts: 100 / ((1/2 + 2) / 2)' \
+    equals "`rows flat.dat | sed -n 1p | awk '{ printf "%.1f", $2 }'`" 80.0
+check '--flat of such a file: the same' integrate m.h5 -o given.dat --flat flat.h5
+check '... it is' same flat.dat given.dat
+check '--flat counts over it' says 'flatfield is not used: --flat counts' integrate flat.h5 --flat flat.h5 -o x.dat
+check '--no-file-flatfield' says 'flatfield is not used: --no-file-flatfield' \
+    integrate flat.h5 --no-file-flatfield -o x.dat
+check '... it is not' same own.dat x.dat
+"$tool" make done.h5 'mask dectris corrected rates' || exit 99
+check 'a flat field that was applied' says 'flatfield is not used: the detector has applied it' \
+    integrate done.h5 -o x.dat
+check '... is not used' same own.dat x.dat
+check 'count rates that nobody corrects' \
+    grep 'count rates: not corrected here, in spite of .*countrate_correction_table; nor' says.log
+echo "1..$n"
+exit $failed
