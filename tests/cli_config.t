@@ -39,7 +39,7 @@ check '... is JSON' sh -c "'$json' <c.json"
 check '... of version 5' equals "`"$json" version <c.json`" 5
 check '... with its bins' equals "`"$json" nbpt_rad <c.json`" 30
 check '... its files' equals "`"$json" mask_file <c.json``"$json" flat_field <c.json``"$json" dark_current <c.json`" \
-    mask.npyflat.npymask.npy
+    "`pwd`/mask.npy`pwd`/flat.npy`pwd`/mask.npy"
 "$halcyon" integrate i.npy -j c.json -d cpu@threads=1 -q -o try.dat 2>try.err
 if grep -q jansson try.err; then
     echo "ok `expr $n + 1` # SKIP built without jansson"
@@ -91,6 +91,12 @@ sed 's/"integrate1d"/"separate"/' c.json >other.json
 check 'a method that is not there' refused 1 'integrator_method' integrate -j other.json -o x.dat
 sed 's/"poisson"/"variance"/' c.json >variance.json
 check 'an error model without its variances' refused 2 '--variance' integrate -j variance.json -o x.dat
+# A mask of a frame has no file; two masks have one, made for the configuration.
+check '--mask-from-frame, saved' integrate -p g.poni --mask mask.npy --mask-from-frame 0 --dummy 60 -o frame.dat \
+    --save-config frame.json
+check '... its mask' equals "`"$json" mask_file <frame.json`" "`pwd`/frame_mask.npy"
+check '... read' integrate -j frame.json --no-sentinels -o frame2.dat
+check '... the same curve' same frame.dat frame2.dat
 check 'a folder that is not there' refused 1 'nowhere/c.json' integrate -p g.poni -o x.dat --save-config nowhere/c.json
 echo "1..$n"
 exit $failed

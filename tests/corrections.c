@@ -84,6 +84,11 @@ static void put_masks(hid_t file, const char *words, const char *path)
     snprintf(other, sizeof other, "%s.mask", path);
     if (strstr(words, "mask"))
         put_mask(file, DETECTOR "/pixel_mask", HEIGHT);
+    if (strstr(words, "few")) { /* bits that everybody knows */
+        uint32_t few[N] = { 0 };
+        few[410] = few[411] = 8;
+        put(file, DETECTOR "/pixel_mask", H5T_NATIVE_UINT32, 2, (const hsize_t[]){ HEIGHT, WIDTH }, few);
+    }
     if (strstr(words, "more")) {
         uint8_t more[N] = { 0, 1 };
         put(file, DETECTOR "/pixel_mask_2", H5T_NATIVE_UINT8, 2, (const hsize_t[]){ HEIGHT, WIDTH }, more);

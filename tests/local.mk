@@ -89,6 +89,7 @@ tests_azint_filter_SOURCES = tests/azint_filter.c tests/azint_oracle.h tests/ref
 tests_azint_arrays_SOURCES = tests/azint_arrays.c tests/azint_oracle.h tests/reference/azint_arrays.h
 EXTRA_DIST += tests/reference/make_azint.py tests/reference/make_azint_arrays.py \
     tests/reference/make_azint_filter.py tests/reference/make_azint_2d.py tests/reference/read_curves.py \
+    tests/reference/check_config.py \
     tests/reference/write_inputs.py
 test_scripts += tests/peers.t
 

@@ -4,6 +4,7 @@ top_srcdir=${top_srcdir:-.}
 case $top_srcdir in /*) ;; *) top_srcdir=`pwd`/$top_srcdir ;; esac
 . "$top_srcdir/tests/cli.sh"
 python=${PYTHON:-python3}
+tools=${json%/*}
 if "$python" -c 'import silx, pyFAI, fabio, h5py, hdf5plugin' >/dev/null 2>&1; then
     :
 else
@@ -39,5 +40,45 @@ assert (numpy.load('sum.npy').reshape(want.shape) == want).all()"
 while read -r path factor; do
     check "reads $path of fabio's or h5py's" sum "$path" "$factor"
 done <made
+
+# --- Configurations: pyFAI makes the same curves from them ---
+tool=$tools/corrections
+for words in few mask 'mask dectris' 'mask nexus' plain; do
+    "$tool" make "`echo $words | tr -d ' '`.h5" "$words" || exit 99
+done
+# saves NAME STACK OPTIONS...: a configuration with its curve, another case.
+saves()
+{
+    name=$1 stack=$2
+    shift 2
+    "$halcyon" integrate "$stack" -d cpu@threads=1 -q -n 20 -u r_mm --frames 0:1 -o "$name.dat" \
+        --save-config "$name.json" "$@" && echo "`pwd`/$name.json `pwd`/$stack `pwd`/$name.dat" >>cases
+}
+mask=/entry/instrument/detector/pixel_mask
+check "a configuration: the file's own mask" saves own few.h5
+check '... by its whole name' grep "\"`pwd`/few.h5::$mask\"" own.json
+check 'a master file as mask' saves master plain.h5 --mask few.h5
+check '... by its whole name, too' grep "\"`pwd`/few.h5::$mask\"" master.json
+check 'a dataset as mask' saves dataset plain.h5 --mask few.h5::$mask
+check '... by the same' grep "\"`pwd`/few.h5::$mask\"" dataset.json
+check 'bits that pyFAI does not see' saves bits mask.h5
+check '... are in a mask of its own' grep "\"`pwd`/bits_mask.npy\"" bits.json
+check 'two masks' saves both few.h5 --mask mask.h5
+check '... in one' grep "\"`pwd`/both_mask.npy\"" both.json
+check 'no mask' saves none mask.h5 --no-file-mask
+check "DECTRIS' flat field, which multiplies" saves dectris maskdectris.h5
+check '... is one that divides' grep "\"`pwd`/dectris_flat.npy\"" dectris.json
+check "NeXus' flat field" saves nexus masknexus.h5
+check '... is named' grep "\"`pwd`/masknexus.h5::/entry/instrument/detector/flatfield\"" nexus.json
+i=0 # not --along-chi: the Worker of pyFAI 2026.9 fails in its own integrate_radial
+for options in '--split no' '--split full' '-u q_A^-1' '--no-solid-angle' '--polarization 0.9' '--radial-range 0.5,2' \
+    '--azimuth-range -100,50' '--normalization 3' '--dummy 60000' '--error-model poisson' \
+    '--sigma-clip' '--percentile 50 --split no'; do
+    i=`expr $i + 1`
+    # shellcheck disable=SC2086 # several words on purpose
+    check "$options" saves option$i few.h5 $options
+done
+check 'pyFAI makes the same curves of them all, from another folder' \
+    sh -c "w=\`pwd\`; cd / && '$python' '$top_srcdir/tests/reference/check_config.py' <\"\$w/cases\""
 echo "1..$n"
 exit $failed

@@ -11,6 +11,7 @@
 #include "mask.h"
 #include "pixels.h"
 #include "progress.h"
+#include "saved_config.h"
 #include <halcyon/backend.h>
 #include <halcyon/pipeline.h>
 #include <stdlib.h>
@@ -107,7 +108,7 @@ static int make_mask(struct job *job)
     job->mask = calloc(job->info->height, job->info->width);
     if (!job->mask)
         return cli_error("out of memory for a mask of %u x %u", job->info->height, job->info->width);
-    int status = v->mask ? cli_mask_file(job->mask, job->stack, v->mask) : CLI_OK;
+    int status = v->mask ? cli_mask_file(job->mask, &pixels->mask_is_plain, job->stack, v->mask) : CLI_OK;
     pixels->by_mask = pixels_count(job->mask, pixels->pixels);
     if (!status && v->mask_frame.given)
         status = cli_mask_frame(job->mask, job->stack, job->devices[0], &job->poni, &job->azint,
@@ -151,7 +152,7 @@ static int read_arrays(struct job *job)
     for (size_t i = 0; !status && i < sizeof table / sizeof table[0]; i++) {
         if (table[i].path)
             status = i ? cli_array_file(&job->arrays[i], job->stack, table[i].path, table[i].option)
-                       : cli_flat_file(&job->arrays[i], job->stack, table[i].path);
+                       : cli_flat_file(&job->arrays[i], &job->pixels.flat_is_plain, job->stack, table[i].path);
         *table[i].array = job->arrays[i];
     }
     if (job->geometry.file && !v->flat)
@@ -210,7 +211,7 @@ static int open_output(struct job *job)
 {
     const struct integrate_values *v = job->values;
     hcy_curves_opts opts = HCY_CURVES_OPTS_INIT;
-    char mask[1024], devices[1024] = "", corrections[PIXELS_TEXT], file_mask[2048];
+    char mask[1024], devices[1024] = "", corrections[PIXELS_TEXT];
     size_t used = 0;
     int status;
     for (size_t i = 0; i < job->n_devices && used < sizeof devices; i++)
@@ -231,14 +232,12 @@ static int open_output(struct job *job)
     opts.monitor = v->monitor;
     pixels_corrections(corrections, &job->pixels);
     opts.corrections = *corrections ? corrections : NULL;
-    opts.file_mask = pixels_file_mask(file_mask, sizeof file_mask, &job->pixels, job->path);
+    opts.file_mask = *job->pixels.file_mask ? job->pixels.file_mask : NULL;
     interrupt_catch();
     status = hcy_curves_open(&job->curves, job->output, job->plan, &opts);
     opts.mask = v->mask;
     if (!status && v->save_config)
-        status = hcy_config_write(v->save_config, job->plan, &opts);
-    if (!status && v->save_config && v->mask_frame.given)
-        cli_note("--mask-from-frame is not in %s: pyFAI has no such thing", v->save_config);
+        return saved_config_write(v->save_config, job->plan, &opts, &job->pixels, job->mask, job->azint.flat);
     return status ? cli_fail(status) : CLI_OK;
 }
 

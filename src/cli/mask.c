@@ -27,7 +27,17 @@ static int read_own(hcy_corrections **own, const hcy_stack *stack, const char *p
     return status ? cli_fail(status) : CLI_OK;
 }
 
-int cli_mask_file(uint8_t *mask, const hcy_stack *stack, const char *path)
+/* Do the lower 8 bits of integers say the same as all of them? */
+static int low_bits_mask(const hcy_image *image, const uint8_t *mask)
+{
+    const uint8_t *pixels = image->pixels;
+    int same = image->pixel_type != HCY_PIXEL_F32 && image->pixel_type != HCY_PIXEL_F64;
+    for (size_t i = 0; same && i < (size_t)image->height * image->width; i++)
+        same = !pixels[i * image->elem_size] == !mask[i];
+    return same;
+}
+
+int cli_mask_file(uint8_t *mask, int *is_plain, const hcy_stack *stack, const char *path)
 {
     const hcy_stack_info *info = hcy_stack_get_info(stack);
     hcy_corrections *own;
@@ -35,12 +45,14 @@ int cli_mask_file(uint8_t *mask, const hcy_stack *stack, const char *path)
     int status = read_own(&own, stack, path, HCY_CORRECTION_MASK), found = own && own->mask;
     if (found)
         memcpy(mask, own->mask, (size_t)info->height * info->width);
+    *is_plain = found && own->mask_is_plain;
     hcy_corrections_free(own);
     if (!status && !found)
         status = read_image(&image, stack, path, "mask");
     if (status || found)
         return status;
     hcy_image_to_mask(mask, image);
+    *is_plain = low_bits_mask(image, mask);
     hcy_image_free(image);
     return CLI_OK;
 }
@@ -60,12 +72,13 @@ int cli_array_file(float **array, const hcy_stack *stack, const char *path, cons
     return status;
 }
 
-int cli_flat_file(float **flat, const hcy_stack *stack, const char *path)
+int cli_flat_file(float **flat, int *is_plain, const hcy_stack *stack, const char *path)
 {
     const hcy_stack_info *info = hcy_stack_get_info(stack);
     size_t n = (size_t)info->height * info->width;
     hcy_corrections *own;
     int status = read_own(&own, stack, path, HCY_CORRECTION_FLAT | HCY_CORRECTION_FLAT_ANYWAY);
+    *is_plain = !own || !own->flat_multiplies;
     if (!status && (!own || !*own->flat_name))
         status = cli_array_file(flat, stack, path, "flat");
     else if (!status && !(*flat = malloc(n * sizeof **flat)))

@@ -8,15 +8,16 @@
 #include <halcyon/azint.h>
 #include <halcyon/stack.h>
 
-/* Pixels that are not 0 in FILE.npy, FILE.h5::/path; of a master file those that its pixel_mask masks. */
-int cli_mask_file(uint8_t *mask, const hcy_stack *stack, const char *path);
+/* Pixels that are not 0 in FILE.npy, FILE.h5::/path; of a master file those that its pixel_mask masks.
+ * *is_plain: pyFAI would mask the same ones, by the lower 8 bits of integers. */
+int cli_mask_file(uint8_t *mask, int *is_plain, const hcy_stack *stack, const char *path);
 /* Pixels of frame `number` that a plan of these options would mask in that frame; decoded on `device`. */
 int cli_mask_frame(uint8_t *mask, hcy_stack *stack, hcy_device *device, const hcy_poni *poni,
                    const hcy_azint_options *azint, uint64_t number);
 /* The image in FILE.npy, FILE.h5::/path as floats, *array[height * width] of the stack's frames, to be freed by
  * the caller; `option` stands in messages. */
 int cli_array_file(float **array, const hcy_stack *stack, const char *path, const char *option);
-/* The same of a flat field, of a master file its own: what counts are divided by. */
-int cli_flat_file(float **flat, const hcy_stack *stack, const char *path);
+/* The same of a flat field, of a master file its own: what counts are divided by.  *is_plain: it is so in the file. */
+int cli_flat_file(float **flat, int *is_plain, const hcy_stack *stack, const char *path);
 
 #endif

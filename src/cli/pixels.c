@@ -5,15 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void set_path(char *text, size_t size, const char *file, const char *dataset)
+{
+    char *whole = realpath(file, NULL);
+    snprintf(text, size, "%s::%s", whole ? whole : file, dataset);
+    free(whole);
+}
+
 int pixels_read(struct pixels *p, const hcy_stack *stack)
 {
     unsigned which = (p->no_file_mask ? 0 : HCY_CORRECTION_MASK) |
                      (p->no_file_flat || p->other_flat ? 0 : HCY_CORRECTION_FLAT);
     p->least = UINT64_MAX;
-    p->pixels = (uint64_t)hcy_stack_get_info(stack)->height * hcy_stack_get_info(stack)->width;
-    if (!hcy_corrections_read(&p->own, stack, NULL, which))
-        return CLI_OK;
-    return cli_error("%s; --no-file-mask and --no-file-flatfield go without", hcy_last_error()->text);
+    const hcy_stack_info *info = hcy_stack_get_info(stack);
+    p->pixels = (uint64_t)info->height * info->width;
+    if (hcy_corrections_read(&p->own, stack, NULL, which))
+        return cli_error("%s; --no-file-mask and --no-file-flatfield go without", hcy_last_error()->text);
+    if (p->own->mask)
+        set_path(p->file_mask, sizeof p->file_mask, info->path, p->own->mask_name);
+    if (p->own->flat)
+        set_path(p->file_flat, sizeof p->file_flat, info->path, p->own->flat_name);
+    return CLI_OK;
 }
 
 uint64_t pixels_count(const uint8_t *mask, uint64_t n)
@@ -86,15 +98,6 @@ void pixels_corrections(char text[PIXELS_TEXT], const struct pixels *p)
         add(text, "count rates: not corrected here%s%s; %s\n", *own->countrate_table ? ", in spite of " : "",
             own->countrate_table, own->countrate_applied < 0 ? "the file does not say whether the detector did"
                                                              : "nor by the detector");
-}
-
-const char *pixels_file_mask(char *text, size_t size, const struct pixels *p, const char *stack)
-{
-    char *whole = p->own->mask ? realpath(stack, NULL) : NULL;
-    if (p->own->mask)
-        snprintf(text, size, "%s::%s", whole ? whole : stack, p->own->mask_name);
-    free(whole);
-    return p->own->mask ? text : NULL;
 }
 
 /* --- What is said --- */

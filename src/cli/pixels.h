@@ -13,7 +13,10 @@ struct pixels {
     int no_file_mask, no_file_flat; /* options */
     const char *other_flat;         /* what takes the place of the file's flat field ("--flat"), or NULL */
     /* From pixels_read() on. */
-    hcy_corrections *own; /* what the stack's file says; to be freed */
+    hcy_corrections *own;                /* what the stack's file says; to be freed */
+    char file_mask[2048], file_flat[2048]; /* FILE::/path of those that are used, FILE from the root on; "" */
+    /* Are those of --mask and --flat what pyFAI reads in their files? */
+    int mask_is_plain, flat_is_plain;
     /* Pixels masked in every frame, by source (a pixel may have several) and in all. */
     uint64_t by_mask, by_frame, by_detector, masked, pixels;
     int use_dummy, sentinels; /* of the options: what masks in single frames */
@@ -29,8 +32,6 @@ void pixels_take(struct pixels *pixels, const hcy_pipeline_frame *frame);
 uint64_t pixels_count(const uint8_t *mask, uint64_t n);
 /* What was done with the file's corrections, a line each; "" where it has none. */
 void pixels_corrections(char text[PIXELS_TEXT], const struct pixels *pixels);
-/* FILE::/path of the file's mask, FILE from the root on; NULL: it is not used. */
-const char *pixels_file_mask(char *text, size_t size, const struct pixels *pixels, const char *stack);
 void pixels_summary(const struct pixels *pixels);
 void pixels_json(struct cli_json *json, const struct pixels *pixels);
 

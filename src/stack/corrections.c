@@ -40,7 +40,8 @@ static int read_mask(hcy_corrections *c, const hcy_stack_info *stack, const char
 {
     int st = 0;
     size_t n = (size_t)stack->height * stack->width;
-    if (names->n_masks && !(c->mask = calloc(n, 1)))
+    uint8_t *pyfai = names->n_masks ? calloc(n, 1) : NULL;
+    if (names->n_masks && (!pyfai || !(c->mask = calloc(n, 1))))
         st = hcy_fail(HCY_ENOMEM, "no memory for the pixel mask of %s", file);
     for (int i = 0; !st && i < names->n_masks; i++) {
         hcy_image *image;
@@ -48,10 +49,13 @@ static int read_mask(hcy_corrections *c, const hcy_stack_info *stack, const char
         if (st)
             break;
         hcy__image_add_mask(c->mask, image, REJECTING_BYTES);
+        hcy__image_add_mask(pyfai, image, 1);
         hcy_image_free(image);
     }
     for (size_t i = 0; !st && c->mask && i < n; i++)
         c->n_masked += c->mask[i];
+    c->mask_is_plain = !st && names->n_masks == 1 && !memcmp(c->mask, pyfai, n);
+    free(pyfai);
     return st;
 }
 

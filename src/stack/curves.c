@@ -106,7 +106,7 @@ int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azint_plan 
     if (!curves || !path || !plan)
         return hcy_fail(HCY_EINVAL, "hcy_curves_open: curves, path and plan must not be NULL");
     *curves = NULL;
-    hcy__curves_head head = { path, HCY_AZINT_PLAN_INFO_INIT, opts ? *opts : none, 0 };
+    hcy__curves_head head = { path, HCY_AZINT_PLAN_INFO_INIT, opts ? *opts : none, 0, { NULL } };
     if (head.opts.size != sizeof head.opts)
         return hcy_fail(HCY_EINVAL, "hcy_curves_open: opts.size is not sizeof(hcy_curves_opts)");
     int st = hcy_azint_plan_info_get(&head.plan, plan);
@@ -121,7 +121,10 @@ int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azint_plan 
     if (!st && strcmp(path, "-"))
         st = hcy__may_write(path, head.opts.keep_existing, head.opts.source);
     if (!st)
+        st = hcy__config_names(&head);
+    if (!st)
         st = c->format->open(&c->state, &head);
+    hcy__config_names_free(&head);
     if (st) {
         free(c);
         return st;

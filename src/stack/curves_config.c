@@ -1,5 +1,7 @@
 /* curves_config.c - how curves were made, in pyFAI's words: the JSON of its WorkerConfig, version 5. */
+#include "corrections.h"
 #include "curves_priv.h"
+#include <halcyon/backend.h>
 #include <errno.h>
 #include <locale.h>
 #include <stdio.h>
@@ -103,9 +105,9 @@ static int put_config(FILE *out, const hcy__curves_head *head)
     put_number(out, "val_dummy", o->dummy, o->use_dummy);
     put_number(out, "delta_dummy", o->delta_dummy, o->use_dummy);
     fprintf(out, "  \"correct_solid_angle\": %s,\n", o->solid_angle ? "true" : "false");
-    put_text(out, "dark_current", head->opts.dark);
-    put_text(out, "flat_field", head->opts.flat);
-    put_text(out, "mask_file", head->opts.mask);
+    put_text(out, "dark_current", head->files[HCY__CONFIG_DARK]);
+    put_text(out, "flat_field", head->files[HCY__CONFIG_FLAT]);
+    put_text(out, "mask_file", head->files[HCY__CONFIG_MASK]);
     put_text(out, "error_model", hcy__config_errors[o->error_model]);
     fprintf(out, "  \"method\": [\"%s\", \"csr\", \"cython\"],\n  \"opencl_device\": null,\n",
             hcy__config_splits[o->split]);
@@ -116,6 +118,71 @@ static int put_config(FILE *out, const hcy__curves_head *head)
     put_text(out, "monitor_name", head->opts.monitor);
     fprintf(out, "  \"shape\": [%zu, %zu]\n}", plan->height, plan->width);
     return st;
+}
+
+/* --- Names of files --- */
+
+/* The dataset that is meant where a file is named alone: a master file's own, else the one image; "": no HDF5. */
+static int find_dataset(char dataset[HCY__CORRECTION_NAME], const char *file, int which, const hcy_stack *source)
+{
+    *dataset = 0;
+#ifdef HAVE_HDF5
+    static const hcy_stack_info none = { .path = "", .dataset = "", .channel_name = "" };
+    struct hcy__correction_names *names = calloc(1, sizeof *names);
+    hcy_stack *stack = NULL;
+    if (!names)
+        return hcy_fail(HCY_ENOMEM, "no memory to look into %s", file);
+    (void)!hcy__h5_corrections_find(names, source ? hcy_stack_get_info(source) : &none, file);
+    if (which != HCY__CONFIG_DARK)
+        snprintf(dataset, HCY__CORRECTION_NAME, "%s", which == HCY__CONFIG_MASK ? names->masks[0] : names->flat);
+    if (!*dataset && !hcy_stack_open(&stack, file, NULL))
+        snprintf(dataset, HCY__CORRECTION_NAME, "%s", hcy_stack_get_info(stack)->dataset);
+    hcy_stack_close(stack);
+    free(names);
+#else
+    (void)file, (void)which, (void)source;
+#endif
+    return 0;
+}
+
+/* One that is not there (a host may name what it likes) keeps its name. */
+static int whole_name(char **name, const char *given, int which, const hcy_stack *source)
+{
+    char found[HCY__CORRECTION_NAME] = "", *file = strdup(given), *parting = file ? strstr(file, "::") : NULL;
+    if (!file)
+        return hcy_fail(HCY_ENOMEM, "no memory for the name of %s", given);
+    if (parting)
+        *parting = 0;
+    char *whole = realpath(file, NULL);
+    int st = whole && !parting ? find_dataset(found, whole, which, source) : 0;
+    const char *dataset = parting ? parting + 2 : found;
+    size_t size = strlen(whole ? whole : file) + strlen(dataset) + 3;
+    if (!st && !(*name = malloc(size)))
+        st = hcy_fail(HCY_ENOMEM, "no memory for the name of %s", given);
+    if (!st)
+        snprintf(*name, size, "%s%s%s", whole ? whole : file, *dataset ? "::" : "", dataset);
+    free(whole);
+    free(file);
+    return st;
+}
+
+int hcy__config_names(hcy__curves_head *head)
+{
+    const char *given[HCY__CONFIG_FILES] = { [HCY__CONFIG_MASK] = head->opts.mask ? head->opts.mask
+                                                                                 : head->opts.file_mask,
+                                             [HCY__CONFIG_DARK] = head->opts.dark,
+                                             [HCY__CONFIG_FLAT] = head->opts.flat };
+    int st = 0;
+    for (int i = 0; !st && i < HCY__CONFIG_FILES; i++)
+        if (given[i])
+            st = whole_name(&head->files[i], given[i], i, head->opts.source);
+    return st;
+}
+
+void hcy__config_names_free(hcy__curves_head *head)
+{
+    for (int i = 0; i < HCY__CONFIG_FILES; i++)
+        free(head->files[i]);
 }
 
 int hcy__curves_config(char **json, const hcy__curves_head *head)
@@ -147,9 +214,11 @@ int hcy_config_write(const char *path, const hcy_azint_plan *plan, const hcy_cur
     static const hcy_curves_opts none = HCY_CURVES_OPTS_INIT;
     if (!path || !plan)
         return hcy_fail(HCY_EINVAL, "hcy_config_write: path and plan must not be NULL");
-    hcy__curves_head head = { path, HCY_AZINT_PLAN_INFO_INIT, opts ? *opts : none, 0 };
+    hcy__curves_head head = { path, HCY_AZINT_PLAN_INFO_INIT, opts ? *opts : none, 0, { NULL } };
     char *json = NULL, words[128];
     int st = hcy_azint_plan_info_get(&head.plan, plan);
+    if (!st)
+        st = hcy__config_names(&head);
     if (!st)
         st = hcy__curves_config(&json, &head);
     FILE *out = st ? NULL : fopen(path, "we");
@@ -162,5 +231,6 @@ int hcy_config_write(const char *path, const hcy_azint_plan *plan, const hcy_cur
     if (!st && bad)
         st = hcy_fail(HCY_EIO, "%s cannot be written: %s", path, hcy__errno_text(number, words, sizeof words));
     free(json);
+    hcy__config_names_free(&head);
     return st;
 }

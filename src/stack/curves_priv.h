@@ -8,6 +8,8 @@
 
 #include "stack_priv.h"
 
+enum { HCY__CONFIG_MASK, HCY__CONFIG_DARK, HCY__CONFIG_FLAT, HCY__CONFIG_FILES };
+
 /* What a format needs to know at open; everything belongs to the caller.  The plan of curves along chi has the
  * azimuth in the radius's place, and no azimuth: n_azim is not 0 for images alone. */
 typedef struct hcy__curves_head {
@@ -15,6 +17,7 @@ typedef struct hcy__curves_head {
     hcy_azint_plan_info plan;
     hcy_curves_opts opts;
     int with_sigma;
+    char *files[HCY__CONFIG_FILES]; /* of the configuration, from the root on: hcy__config_names() */
 } hcy__curves_head;
 
 typedef struct hcy__curves_format {
@@ -39,6 +42,10 @@ void hcy__curves_unit_words(char space[32], char symbol[32], const char *unit);
 const char *hcy__curves_mask_words(const hcy__curves_head *head);
 /* pyFAI's names, in the order of hcy_azint_split and hcy_azint_errors; NULL ends them. */
 extern const char *const hcy__config_splits[], *const hcy__config_errors[];
+/* The names that a configuration has for the files of opts: whole paths, with the dataset of an HDF5 file, so that they
+ * are found from anywhere.  Not with the lock of h5.h held.  HCY_ENOMEM; to be freed in any case. */
+int hcy__config_names(hcy__curves_head *head);
+void hcy__config_names_free(hcy__curves_head *head);
 /* What pyFAI needs to make the same curves: its WorkerConfig (version 5) as JSON, freed by the caller. */
 int hcy__curves_config(char **json, const hcy__curves_head *head);
 

@@ -218,6 +218,7 @@ typedef struct hcy_corrections {
     uint8_t *mask;         /* [height][width], 1: masked; NULL: none, or not asked for */
     int n_masks;           /* datasets that it is made of: pixel_mask, and pixel_mask_1 ... beside it */
     uint64_t n_masked;     /* pixels */
+    int mask_is_plain;     /* it is of one dataset, and pyFAI, which looks at the lower 8 bits, masks the same pixels */
     int mask_applied;      /* its pixels have values of their own already: the top value, or 0 */
     float *flat;           /* [height][width]: what counts are divided by; NULL: not to be used, or 1 everywhere */
     int flat_applied;      /* by the detector; then, and where the file does not say, it is not to be used */
@@ -295,7 +296,7 @@ typedef struct hcy_curves_opts {
     const char *devices;     /* device strings, or NULL */
     const char *dark, *flat, *monitor; /* where they come from, or NULL */
     const char *file_mask;   /* a mask that the stack's own file has and that was used, FILE::/path, or NULL */
-    const char *corrections; /* what was done with the masks and corrections of that file, in words, or NULL */
+    const char *corrections; /* what was done with masks and corrections of that file, in words, or NULL */
 } hcy_curves_opts;
 #define HCY_CURVES_OPTS_INIT { sizeof(hcy_curves_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
@@ -342,7 +343,7 @@ typedef struct hcy_config {
 HCY_API int hcy_config_read(hcy_config **config, const char *path) HCY_MUST_USE;
 HCY_API void hcy_config_free(hcy_config *config); /* NULL is fine */
 /* Writes what `plan` does, with the files that `opts` (may be NULL) names, for pyFAI and hcy_config_read(): the text
- * that HDF5 files of curves have inside.  HCY_EIO, HCY_ENOMEM. */
+ * that HDF5 files of curves have inside.  Files get their whole path, HDF5 files their dataset.  HCY_EIO, HCY_ENOMEM. */
 HCY_API int hcy_config_write(const char *path, const hcy_azint_plan *plan,
                              const hcy_curves_opts *opts) HCY_MUST_USE;
 

@@ -1,0 +1,89 @@
+/* saved_config.c - see saved_config.h.
+ *
+ * pyFAI's configurations name one file for the mask, of which it reads the lower 8 bits, in place of the detector's
+ * own; and a flat field that divides.  Several masks, a mask from a frame, NXdetector's bits 8 to 15 and DECTRIS' flat
+ * fields are none of these: CONFIG_mask.npy, CONFIG_flat.npy. */
+#include "saved_config.h"
+#include <halcyon/array.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* CONFIG_mask.npy of CONFIG.json. */
+static void name_beside(char *name, size_t size, const char *config, const char *what)
+{
+    size_t length = strlen(config);
+    if (length > 5 && !strcmp(config + length - 5, ".json"))
+        length -= 5;
+    snprintf(name, size, "%.*s_%s.npy", (int)length, config, what);
+}
+
+static int write_image(const char *path, const float *pixels, size_t height, size_t width)
+{
+    union {
+        const float *in;
+        void *out;
+    } data = { pixels }; /* only read */
+    hcy_array array = HCY_ARRAY_INIT;
+    array.bytes = sizeof *pixels;
+    array.rank = 2;
+    array.shape[0] = height;
+    array.shape[1] = width;
+    array.data = data.out;
+    int status = hcy_array_write(&array, path);
+    if (status)
+        return cli_fail(status);
+    cli_note("%s goes with the configuration: it is what pyFAI cannot read elsewhere", path);
+    return CLI_OK;
+}
+
+/* The mask, with the detector's gaps: pyFAI has either. */
+static int write_mask(const char *path, const uint8_t *mask, const hcy_azint_plan_info *plan)
+{
+    size_t n = plan->height * plan->width;
+    const hcy_detector *detector = plan->options.detector_mask && !plan->poni.corners ? plan->poni.detector : NULL;
+    float *pixels = malloc(n * sizeof *pixels);
+    uint8_t *gaps = calloc(n, 1);
+    int status = pixels && gaps ? 0 : HCY_ENOMEM;
+    if (!status && detector)
+        status = hcy_detector_mask(gaps, detector, plan->height, plan->width);
+    for (size_t i = 0; !status && i < n; i++)
+        pixels[i] = mask[i] || gaps[i];
+    if (!status)
+        status = write_image(path, pixels, plan->height, plan->width);
+    else
+        status = status == HCY_ENOMEM ? cli_error("no memory for the mask in %s", path) : cli_fail(status);
+    free(gaps);
+    free(pixels);
+    return status;
+}
+
+int saved_config_write(const char *path, const hcy_azint_plan *plan, const hcy_curves_opts *given,
+                       const struct pixels *pixels, const uint8_t *mask, const float *flat)
+{
+    hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
+    hcy_curves_opts opts = *given;
+    char mask_file[4200], flat_file[4200];
+    uint64_t masked = mask ? pixels_count(mask, pixels->pixels) : 0;
+    int own_mask = masked && pixels->own->mask_is_plain && pixels->own->n_masked == masked,
+        users_mask = masked && given->mask && pixels->mask_is_plain && pixels->by_mask == masked,
+        own_flat = flat && flat == pixels->own->flat,
+        flat_is_plain = own_flat ? !pixels->own->flat_multiplies : !given->flat || pixels->flat_is_plain;
+    int status = hcy_azint_plan_info_get(&info, plan);
+    if (status)
+        return cli_fail(status);
+    name_beside(mask_file, sizeof mask_file, path, "mask");
+    name_beside(flat_file, sizeof flat_file, path, "flat");
+    opts.mask = own_mask ? given->file_mask : users_mask ? given->mask : masked ? mask_file : NULL;
+    if (masked && !own_mask && !users_mask)
+        status = write_mask(mask_file, mask, &info);
+    if (!status && flat && !flat_is_plain)
+        status = write_image(flat_file, flat, info.height, info.width);
+    if (status)
+        return status;
+    if (flat && !flat_is_plain)
+        opts.flat = flat_file;
+    else if (own_flat)
+        opts.flat = pixels->file_flat;
+    status = hcy_config_write(path, plan, &opts);
+    return status ? cli_fail(status) : CLI_OK;
+}
