@@ -186,6 +186,10 @@ check '-o x.h5' integrate -o x.h5
 check '-o x.xy' integrate --frames 0 -o x.xy
 rows plain.dat >x.rows
 check '-o x.xy: rows and nothing else' cmp x.rows x.xy
+check '-o x.xy of many frames' refused 1 'x.xy is for one curve.*name a file for each (x_%04d.xy)' integrate -o x.xy
+check '-o x.xy of their sum' integrate -o sum.xy --sum 100
+check '-o x_%d.xy of many frames' integrate -o x_%d.xy
+check '... each has its own' sh -c "cmp x.rows x_0.xy && test -s x_5.xy"
 check 'without -o: a file named after the stack' \
     sh -c "'$halcyon' integrate s.h5 -p s.poni -q && test -s s_azint.h5"
 check 'a file a frame' integrate -o curve_%d.dat --frames 1:3
@@ -293,6 +297,12 @@ check 'a damaged frame: status 1' equals $status 1
 check 'a damaged frame: by its number' equals "`"$json" failed <damaged.json`" '[2]'
 check 'a damaged frame: with words' grep -q 'frame 2 failed: .' damaged.err
 check 'a damaged frame: the others are done' equals "`grep -c '^# frame [0-9]*$' damaged.dat`" 5
+touch d_2.dat d_2.xy
+check 'a damaged frame of a series of files' refused 1 'frame 2 failed: .' \
+    "$halcyon" integrate damaged.h5 -p s.poni -q -o d_%d.dat
+check '... has none, nor one from before' sh -c "test -s d_1.dat && test -s d_3.dat && test ! -e d_2.dat"
+check '... of rows alone' refused 1 'frame 2 failed: .' "$halcyon" integrate damaged.h5 -p s.poni -q -o d_%d.xy
+check '... has none' sh -c "test -s d_1.xy && test -s d_3.xy && test ! -e d_2.xy"
 rows one.dat | awk 'NR <= 1000' >one.first
 rows damaged.dat | awk 'NR <= 1000' >damaged.first
 check 'a damaged frame: and right' cmp one.first damaged.first

@@ -44,6 +44,10 @@ check 'the result names it' integrate m.h5 -o own.h5 -q
 check '... its dataset' grep -a 'pixel mask of the file: /entry/instrument/detector/pixel_mask, 3 pixels' own.h5
 check '... the file' grep -a "`pwd`/m.h5::/entry/instrument/detector/pixel_mask" own.h5
 check 'text says whose mask it is' grep "^# Mask applied: the file's" own.dat
+check 'an image: how many pixels its bins have' integrate m.h5 --npt-azim 36 -o cake.h5
+mkdir stub && printf '#!/bin/sh\ncat\n' >stub/gnuplot && chmod +x stub/gnuplot || exit 99
+check '... is plotted' env PATH="$work/stub:$PATH" "$halcyon" plot cake.h5 -o cake.svg
+check '... grey where there are none' grep -a '[0-9] NaN' cake.svg
 "$tool" make plain.h5 '' || exit 99
 check 'no mask: as ever' integrate plain.h5 -o plain.dat
 check '... the same as without' same none.dat plain.dat

@@ -43,6 +43,21 @@ check 'images in the terminal need no gnuplot' env PATH=/nonexistent "$halcyon" 
 PATH=/nonexistent "$halcyon" plot image.edf --size 60x20 >image.txt
 check '... with both axes' sh -c "grep -q 'up: Azimuthal angle χ (°)' image.txt && grep -q 'Scattering angle 2θ (°)' image.txt"
 check '... and its name' has image.txt 'image.edf'
+# Bins without pixels, with a gnuplot that shows what it is told.
+mkdir stub && printf '#!/bin/sh\ncat\n' >stub/gnuplot && chmod +x stub/gnuplot || exit 99
+told() { PATH=$work/stub:$PATH plot "$@"; }
+awk 'BEGIN { print "#       chi_deg              I "
+    for (i = -3; i <= 3; i++) printf "%14.6e  %14.6e\n", 30 * i, i == 1 ? 0 : 7 + i }' >chi.dat
+sed 's/chi_deg/q_nm^-1/' chi.dat >radial.dat
+check 'a bin without pixels along chi' told chi.dat -o chi.svg
+check '... is a gap in the line' lacks chi.svg '^30 '
+check '... the others are there' has chi.svg '^60 9'
+check 'a mean of 0 along the radius' told radial.dat -o radial.svg
+check '... is drawn' has radial.svg '^30 0'
+for i in 1 2 3 4 5 6 7 8; do printf '\000\000\000\000\000\000\000\100\000\000\100\100\000\000\200\100'; done >zeros
+{ head -c `expr \`wc -c <image.edf\` - 128` image.edf; cat zeros; } >zeros.edf
+check 'bins without pixels of an image' told zeros.edf -o zeros.svg
+check '... are grey, not 0' has zeros.svg '^NaN 2 3 4 NaN 2 3 4$'
 if command -v gnuplot >/dev/null; then
     :
 else

@@ -81,6 +81,9 @@ static void check_file(const char *path, const hcy_azint_plan *plan, const char 
     for (size_t i = 0; i < info->n_azim; i++)
         good &= close_to(info->azimuthal[i], want.azimuthal[i]);
     ok(good, "the axes");
+    for (size_t i = 0; info->pixels && i < want.n_bins; i++)
+        good &= close_to(info->pixels[i], (double)hcy_azint_plan_norms(plan)[i].count / HCY_AZINT_ONE);
+    ok(good && !info->pixels == !hdf5, "the pixels of the bins, or none");
     for (uint64_t row = FRAMES; row-- > 0;) { /* in any order */
         uint64_t frame = 0;
         good &= !hcy_results_read(results, row, &frame, intensity, sigma);

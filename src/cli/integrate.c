@@ -191,6 +191,17 @@ static int make_plan(struct job *job)
 
 /* --- Output --- */
 
+/* Rows alone cannot say whose they are. */
+static int check_rows_alone(const struct job *job)
+{
+    const char *dot = strrchr(job->output, '.');
+    uint64_t frames = job->last - job->first, sum = (uint64_t)job->values->sum.value;
+    if (!dot || strcmp(dot, ".xy") || strchr(job->output, '%') || frames <= sum)
+        return CLI_OK;
+    return cli_error("%s is for one curve, and there are more: name a file for each (%.*s_%%04d.xy), or one .dat or .h5",
+                     job->output, (int)(dot - job->output), job->output);
+}
+
 /* What the user named, or STACK_azint.h5 in the current directory. */
 static int choose_output(struct job *job)
 {
@@ -204,7 +215,7 @@ static int choose_output(struct job *job)
     if ((size_t)n >= sizeof job->output)
         return cli_error("the name of %s is too long%s", given ? given : job->path,
                          given ? "" : " to make one for the output: give -o");
-    return CLI_OK;
+    return check_rows_alone(job);
 }
 
 static int open_output(struct job *job)

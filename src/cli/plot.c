@@ -161,6 +161,17 @@ static int all_nan(const double *values, size_t n)
 
 /* --- What is shown --- */
 
+/* Is a bin's mean none, as no pixel was in it?  By the pixels of the bins, or by an error of 0; where the file has
+ * neither, a 0 along the azimuth is one: that is where gaps and the beam stop are. */
+static int is_empty(const hcy_results_info *info, size_t bin, double mean, double sigma)
+{
+    if (info->pixels && !(info->pixels[bin] > 0))
+        return 1;
+    if (!(mean == 0))
+        return !isfinite(mean);
+    return isnan(sigma) ? !info->pixels && (info->n_azim || !strcmp(info->unit, "chi_deg")) : sigma == 0;
+}
+
 /* The name of the file, and the frame where it has several. */
 static void put_label(char *label, size_t size, const struct job *job, size_t file, uint64_t frame)
 {
@@ -194,9 +205,13 @@ static int read_curve(struct job *job, size_t file, uint64_t row)
         cli_note("%s: frame %llu failed, and is not shown", info->path, (unsigned long long)c->frame);
         free(c->y);
         p->n_curves--;
+        return CLI_OK;
     }
-    for (size_t i = 0; i < c->n && p->n_curves; i++)
-        p->has_sigma |= isfinite(p->curves[p->n_curves - 1].sigma[i]);
+    for (size_t i = 0; i < c->n; i++) {
+        p->has_sigma |= isfinite(c->sigma[i]);
+        if (!strcmp(info->unit, "chi_deg") && is_empty(info, i, c->y[i], c->sigma[i]))
+            c->y[i] = NAN; /* a gap in the line */
+    }
     return CLI_OK;
 }
 
@@ -217,14 +232,14 @@ static int read_curves(struct job *job)
     return status;
 }
 
-/* Adds values[n] to the cells of row `y` of the map.  A bin without pixels has no intensity and no error. */
-static void add_row(struct plot_map *map, double *counts, size_t y, const double *values, const double *sigma,
-                    size_t n)
+/* Adds a row of bins from `first` on to the cells of row `y` of the map. */
+static void add_row(struct plot_map *map, double *counts, size_t y, const hcy_results_info *info, const double *values,
+                    const double *sigma, size_t first)
 {
-    for (size_t i = 0; i < n; i++) {
-        size_t cell = y * map->width + i * map->width / n;
-        if (isfinite(values[i]) && (values[i] != 0 || sigma[i] != 0)) {
-            map->cells[cell] += values[i];
+    for (size_t i = 0; i < info->n_radial; i++) {
+        size_t cell = y * map->width + i * map->width / info->n_radial, bin = first + i;
+        if (!is_empty(info, bin, values[bin], sigma[bin])) {
+            map->cells[cell] += values[bin];
             counts[cell]++;
         }
     }
@@ -251,10 +266,9 @@ static int fill_map(struct job *job, double *counts)
             return cli_fail(status);
         frames[i > 0] = (double)number;
         for (size_t y = 0; info->n_azim && y < n; y++)
-            add_row(map, counts, y * map->height / n, job->row + y * info->n_radial,
-                    sigma + y * info->n_radial, info->n_radial);
+            add_row(map, counts, y * map->height / n, info, job->row, sigma, y * info->n_radial);
         if (!info->n_azim)
-            add_row(map, counts, i * map->height / n, job->row, sigma, info->n_radial);
+            add_row(map, counts, i * map->height / n, info, job->row, sigma, 0);
     }
     for (size_t i = 0; i < map->width * map->height; i++)
         map->cells[i] = counts[i] > 0 ? map->cells[i] / counts[i] : NAN;

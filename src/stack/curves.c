@@ -106,7 +106,8 @@ int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azint_plan 
     if (!curves || !path || !plan)
         return hcy_fail(HCY_EINVAL, "hcy_curves_open: curves, path and plan must not be NULL");
     *curves = NULL;
-    hcy__curves_head head = { path, HCY_AZINT_PLAN_INFO_INIT, opts ? *opts : none, 0, { NULL } };
+    hcy__curves_head head = { path, HCY_AZINT_PLAN_INFO_INIT, opts ? *opts : none, 0, hcy_azint_plan_norms(plan),
+                              { NULL } };
     if (head.opts.size != sizeof head.opts)
         return hcy_fail(HCY_EINVAL, "hcy_curves_open: opts.size is not sizeof(hcy_curves_opts)");
     int st = hcy_azint_plan_info_get(&head.plan, plan);

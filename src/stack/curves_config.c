@@ -214,7 +214,7 @@ int hcy_config_write(const char *path, const hcy_azint_plan *plan, const hcy_cur
     static const hcy_curves_opts none = HCY_CURVES_OPTS_INIT;
     if (!path || !plan)
         return hcy_fail(HCY_EINVAL, "hcy_config_write: path and plan must not be NULL");
-    hcy__curves_head head = { path, HCY_AZINT_PLAN_INFO_INIT, opts ? *opts : none, 0, { NULL } };
+    hcy__curves_head head = { path, HCY_AZINT_PLAN_INFO_INIT, opts ? *opts : none, 0, NULL, { NULL } };
     char *json = NULL, words[128];
     int st = hcy_azint_plan_info_get(&head.plan, plan);
     if (!st)

@@ -248,15 +248,19 @@ static int append_block(struct dat *dat, uint64_t frame, const hcy_azint_result 
     return 0;
 }
 
-static int write_file(struct dat *dat, const char *path, uint64_t frame, const hcy_azint_result *result,
-                      const char *why)
+/* A frame that failed has no file, nor one of an earlier run, which would be taken for its curve. */
+static int write_file(struct dat *dat, const char *path, uint64_t frame, const hcy_azint_result *result)
 {
     int st = hcy__may_write(path, dat->keep_existing, NULL);
+    if (!st && !result) {
+        unlink(path);
+        return 0;
+    }
     if (!st)
         st = open_out(dat, path);
     if (st)
         return st;
-    put_frame(dat, frame, result, why);
+    put_frame(dat, frame, result, "");
     return close_out(dat, path);
 }
 
@@ -267,7 +271,7 @@ static int dat_append(void *state, uint64_t frame, const hcy_azint_result *resul
     locale_t before = uselocale(dat->plain);
     if (dat->numbered.length) {
         char *path = hcy__numbered_path(&dat->numbered, frame);
-        st = path ? write_file(dat, path, frame, result, why)
+        st = path ? write_file(dat, path, frame, result)
                   : hcy_fail(HCY_ENOMEM, "no memory for a file's name");
         free(path);
     } else {

@@ -6,8 +6,9 @@
  *   /entry_0000/integrate/configuration  NXnote: pyFAI's WorkerConfig as JSON
  *   /entry_0000/integrate/halcyon        NXcollection: what pyFAI has no place for
  *   /entry_0000/integrate/results        NXdata: radial[n], data[frames][n], data_errors[frames][n], and
- *                                        frame[frames], which pyFAI has not; of images chi[n_azim],
- *                                        data[frames][n_azim][n], data_errors[frames][n_azim][n]
+ *                                        frame[frames] and pixels[n] (those of each bin), which pyFAI has not;
+ *                                        of images chi[n_azim], data[frames][n_azim][n],
+ *                                        data_errors[frames][n_azim][n], pixels[n_azim][n]
  *
  * Curves are float64.  Images are float32, as pyFAI's: their bins have few counts, and writing them as float64 was a
  * quarter of the processors' time of a run.
@@ -92,6 +93,28 @@ static int put_radial(hid_t group, const hcy__curves_head *head)
                                    { "long_name", long_name } };
     return put_axis(group, head->path, "radial", head->plan.radial, head->plan.n_radial, texts,
                     sizeof texts / sizeof texts[0]);
+}
+
+/* How many pixels each bin has, as the plan has it: where there are none, a mean of 0 says nothing. */
+static int put_pixels(hid_t group, const hcy__curves_head *head, size_t n_azim)
+{
+    size_t n = head->plan.n_bins;
+    float *pixels = malloc(n * sizeof *pixels);
+    if (!pixels)
+        return hcy_fail(HCY_ENOMEM, "no memory to write %s", head->path);
+    for (size_t i = 0; i < n; i++)
+        pixels[i] = (float)((double)head->norms[i].count / HCY_AZINT_ONE);
+    const hsize_t dims[2] = { n_azim ? n_azim : n, n_azim ? n / n_azim : 1 };
+    hid_t space = H5Screate_simple(n_azim ? 2 : 1, dims, NULL);
+    hid_t data = H5Dcreate2(group, "pixels", H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    int st = data < 0 || H5Dwrite(data, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, pixels) < 0
+                 ? hcy__h5_fail(HCY_EIO, "%s: the pixels of the bins cannot be written", head->path)
+                 : 0;
+    if (data >= 0)
+        H5Dclose(data);
+    H5Sclose(space);
+    free(pixels);
+    return st;
 }
 
 /* `rows` rows of a column, as dimensions; returns how many these are. */
@@ -295,6 +318,8 @@ static int create(struct h5 *h5, const hcy__curves_head *head)
         st = put_radial(group, head);
     if (!st && h5->n_azim)
         st = put_chi(group, head);
+    if (!st)
+        st = put_pixels(group, head, h5->n_azim);
     for (int i = 0; !st && i < N_COLUMNS; i++)
         if (i != SIGMA || head->with_sigma)
             st = create_column(h5, group, i, head->path);

@@ -17,6 +17,7 @@ typedef struct hcy__curves_head {
     hcy_azint_plan_info plan;
     hcy_curves_opts opts;
     int with_sigma;
+    const hcy_azint_bin_norm *norms; /* [n_bins] */
     char *files[HCY__CONFIG_FILES]; /* of the configuration, from the root on: hcy__config_names() */
 } hcy__curves_head;
 

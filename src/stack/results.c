@@ -62,7 +62,8 @@ static void fill_info(hcy_results *r)
                                   .azimuthal = head->azimuthal,
                                   .unit = head->unit,
                                   .label = unit ? unit->label : head->unit,
-                                  .has_sigma = head->has_sigma };
+                                  .has_sigma = head->has_sigma,
+                                  .pixels = head->pixels };
 }
 
 int hcy_results_open(hcy_results **results, const char *path)
@@ -117,6 +118,7 @@ void hcy_results_close(hcy_results *r)
         r->format->close(r->state);
     free(r->head.radial);
     free(r->head.azimuthal);
+    free(r->head.pixels);
     free(r->path);
     free(r);
 }

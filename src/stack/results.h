@@ -13,6 +13,7 @@ typedef struct hcy__results_head {
     uint64_t rows;
     size_t n_radial, n_azim;
     double *radial, *azimuthal; /* from malloc(), taken over by results.c whatever open() returns */
+    double *pixels;             /* likewise, [n_azim][n_radial]; NULL: not known */
     char unit[32];
     int has_sigma;
 } hcy__results_head;

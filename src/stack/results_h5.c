@@ -125,6 +125,25 @@ static int open_axes(struct h5 *h5, hcy__results_head *head, hid_t group)
     return st;
 }
 
+/* What pyFAI's files do not say. */
+static int read_pixels(hcy__results_head *head, hid_t group)
+{
+    hsize_t dims[4] = { 0 };
+    int rank = 0;
+    size_t rows = head->n_azim ? head->n_azim : head->n_radial;
+    hid_t data = H5Lexists(group, "pixels", H5P_DEFAULT) > 0 ? hcy__h5_open_numbers(group, "pixels", &rank, dims) : -1;
+    if (data < 0)
+        return 0;
+    int st = 0, fits = rank == (head->n_azim ? 2 : 1) && dims[0] == rows && (rank == 1 || dims[1] == head->n_radial);
+    size_t n = head->n_azim ? head->n_azim * head->n_radial : head->n_radial;
+    if (fits && !(head->pixels = malloc(n * sizeof *head->pixels)))
+        st = hcy_fail(HCY_ENOMEM, "%s: no memory for the pixels of %zu bins", head->path, n);
+    else if (fits && H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, head->pixels) < 0)
+        st = hcy__h5_fail(HCY_EIO, "%s: the pixels of its bins cannot be read", head->path);
+    H5Dclose(data);
+    return st;
+}
+
 static int open_results(struct h5 *h5, hcy__results_head *head)
 {
     int st = hcy__h5_open_file(&h5->file, head->path);
@@ -139,6 +158,8 @@ static int open_results(struct h5 *h5, hcy__results_head *head)
         st = open_data(h5, head, group);
     if (!st)
         st = open_axes(h5, head, group);
+    if (!st)
+        st = read_pixels(head, group);
     if (!st)
         find_unit(head->unit, group);
     if (group >= 0)

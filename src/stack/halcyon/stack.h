@@ -304,12 +304,13 @@ typedef struct hcy_curves_opts {
  * of `path` says the format:
  *   .dat .txt       pyFAI's text.  One file: frames are blocks that open with `# frame N`, separated by two
  *                   blank lines (gnuplot's `index`).  A path with one %d (`curve_%04d.dat`): one file a
- *                   frame, numbered by it, each as pyFAI writes it.  "-" is standard output.
- *   .xy             the rows of that text and nothing else; a failed frame's are NaN.
+ *                   frame, numbered by it, each as pyFAI writes it; a frame that failed has none.  "-" is
+ *                   standard output.
+ *   .xy             the rows of that text and nothing else; a failed frame's are NaN, where it has no file of its own.
  *   .h5 .hdf5 .nxs  HDF5 in the layout of pyFAI's HDF5Writer: /entry_0000/integrate/results with radial[n],
- *                   data[frames][n], data_errors[frames][n] and the frames' numbers, frame[frames];
- *                   .../configuration/data is pyFAI's WorkerConfig as JSON.  Flushed once a second, so that an
- *                   interruption leaves a valid file.
+ *                   data[frames][n], data_errors[frames][n], the frames' numbers, frame[frames], and
+ *                   pixels[n], those of each bin; .../configuration/data is pyFAI's WorkerConfig as JSON.
+ *                   Flushed once a second, so that an interruption leaves a valid file.
  *   .edf            images in radius and azimuth (plans with n_azim bins) in single precision, one after the other.
  * Images go to .h5 too: chi[n_azim], data[frames][n_azim][n].  Curves along chi (one bin in radius) are curves.
  * HCY_EINVAL unknown suffix or the source itself, images as text, curves as EDF, HCY_ESTATE exists, HCY_EIO not
@@ -318,7 +319,8 @@ typedef struct hcy_curves_opts {
 HCY_API int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azint_plan *plan,
                             const hcy_curves_opts *opts) HCY_MUST_USE;
 /* The next curve, written at once; frames come in the order in which they shall stand.  result NULL: the
- * frame failed, `why` says why (may be NULL); its row is NaN, in text the line `# frame N failed: why`.
+ * frame failed, `why` says why (may be NULL); its row is NaN, in text the line `# frame N failed: why`,
+ * and no file where each frame has its own.
  * HCY_EIO: full disk ...; the file keeps what was written before. */
 HCY_API int hcy_curves_append(hcy_curves *curves, uint64_t frame, const hcy_azint_result *result,
                               const char *why) HCY_MUST_USE;
@@ -343,7 +345,8 @@ typedef struct hcy_config {
 HCY_API int hcy_config_read(hcy_config **config, const char *path) HCY_MUST_USE;
 HCY_API void hcy_config_free(hcy_config *config); /* NULL is fine */
 /* Writes what `plan` does, with the files that `opts` (may be NULL) names, for pyFAI and hcy_config_read(): the text
- * that HDF5 files of curves have inside.  Files get their whole path, HDF5 files their dataset.  HCY_EIO, HCY_ENOMEM. */
+ * that HDF5 files of curves have inside.  Files get their whole path, HDF5 files their dataset.  HCY_EIO,
+ * HCY_ENOMEM. */
 HCY_API int hcy_config_write(const char *path, const hcy_azint_plan *plan,
                              const hcy_curves_opts *opts) HCY_MUST_USE;
 
@@ -361,6 +364,7 @@ typedef struct hcy_results_info {
     const char *unit;        /* of radial: a name of hcy_azint_unit_list(), "chi_deg"; "": not known */
     const char *label;       /* for an axis: "Scattering vector q (nm^-1)"; "" as above */
     int has_sigma;
+    const double *pixels; /* [n_radial], or [n_azim][n_radial]: how many are in each bin; NULL: the file does not say */
 } hcy_results_info;
 
 /* Opens what hcy_curves_open() or pyFAI has written, by what is in it: HDF5 (the file's default NXdata with
