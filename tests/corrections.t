@@ -79,5 +79,38 @@ check 'a flat field that was applied' says 'flatfield is not used: the detector 
 check '... is not used' same own.dat x.dat
 check 'count rates that nobody corrects' \
     grep 'count rates: not corrected here, in spite of .*countrate_correction_table; nor' says.log
+
+# --- Pixels that are masked in single frames ---
+# A float image of a Pilatus100k: 5, and -1 in every 16th pixel.
+printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (195, 487), }" >float.npy
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do printf '\000\000\240\100'; done >part
+printf '\000\000\200\277' >>part
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13; do cat part part >more; mv more part; done
+head -c 379860 part >>float.npy
+cat >p.poni <<'P'
+poni_version: 2.1
+Detector: Pilatus100k
+Detector_config: {}
+Distance: 0.1
+Poni1: 0.017
+Poni2: 0.042
+Rot1: 0
+Rot2: 0
+Rot3: 0
+Wavelength: 1e-10
+P
+check "float frames: the detector's marks are counted" says \
+    'masked: 0 of 94965 pixels in every frame; in single frames (sentinels) 5935 to 5935, 5935 in all' \
+    integrate float.npy -p p.poni -o float.dat
+check '... and said' grep 'hint: values from -3.5 to -0.5 .*--no-sentinels' says.log
+check '... their mean is that of the others' equals "`highest float.dat`" 5.0
+check '--no-sentinels: none' says 'in single frames (not a number) 0 to 0, 0 in all' \
+    integrate float.npy -p p.poni -o all.dat --no-sentinels
+check 'a dummy is counted' says 'in single frames (dummy) 5935 to 5935' \
+    integrate float.npy -p p.poni -o all.dat --dummy -1
+check 'JSON: the least' of_json '"least_in_a_frame": 5935' float.npy -p p.poni
+check 'JSON: in all' of_json '"in_all_frames": 5935' float.npy -p p.poni
+check 'the result has them' integrate float.npy -p p.poni -o float.h5 -q
+check '... a number a frame' grep -a masked float.h5
 echo "1..$n"
 exit $failed

@@ -306,6 +306,7 @@ int hcy_azint_finish(hcy_azint_result *result, const hcy_azint_plan *plan, const
         if (result->sum_signal)
             set_sums(result, &b, factor, at, n);
     }
+    result->n_lost = report ? report->n_lost : 0;
     return 0;
 }
 
@@ -321,6 +322,7 @@ int hcy_azint_result_add(hcy_azint_result *sum, const hcy_azint_result *frame, u
     for (size_t k = 0; k < sizeof to / sizeof to[0]; k++)
         for (size_t i = 0; to[k] && i < sum->n_bins; i++)
             to[k][i] = (n ? to[k][i] : 0) + from[k][i];
+    sum->n_lost = (n ? sum->n_lost : 0) + frame->n_lost;
     return 0;
 }
 

@@ -185,6 +185,8 @@ static int make_plan(struct job *job)
     hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
     status = hcy_azint_plan_info_get(&info, job->plan);
     job->pixels.masked = info.n_masked;
+    job->pixels.has_marks = job->pixels.sentinels && info.poni.detector && info.poni.detector->has_dummy &&
+                            (job->info->pixel_type == HCY_PIXEL_F32 || job->info->pixel_type == HCY_PIXEL_F64);
     job->pixels.by_detector += info.n_masked - (job->mask ? pixels_count(job->mask, job->pixels.pixels) : 0);
     return status ? cli_fail(status) : CLI_OK;
 }

@@ -132,6 +132,9 @@ void pixels_summary(const struct pixels *p)
         fprintf(stderr, "; in single frames (%s) %" PRIu64 " to %" PRIu64 ", %" PRIu64 " in all", in_frames(p),
                 p->least, p->most, p->total);
     putc('\n', stderr);
+    if (p->has_marks && p->total)
+        fputs("hint: values from -3.5 to -0.5 are this detector's marks of invalid pixels; if they are values of these frames"
+              " (a background was taken off), --no-sentinels\n", stderr);
 }
 
 static void put_flag(struct cli_json *json, const char *key, int flag)

@@ -20,6 +20,7 @@ struct pixels {
     /* Pixels masked in every frame, by source (a pixel may have several) and in all. */
     uint64_t by_mask, by_frame, by_detector, masked, pixels;
     int use_dummy, sentinels; /* of the options: what masks in single frames */
+    int has_marks;            /* floats of a detector whose marks are -3.5 to -0.5, which may be values, too */
     /* And in single frames. */
     uint64_t frames, least, most, total;
 };

@@ -6,9 +6,10 @@
  *   /entry_0000/integrate/configuration  NXnote: pyFAI's WorkerConfig as JSON
  *   /entry_0000/integrate/halcyon        NXcollection: what pyFAI has no place for
  *   /entry_0000/integrate/results        NXdata: radial[n], data[frames][n], data_errors[frames][n], and
- *                                        frame[frames] and pixels[n] (those of each bin), which pyFAI has not;
- *                                        of images chi[n_azim], data[frames][n_azim][n],
- *                                        data_errors[frames][n_azim][n], pixels[n_azim][n]
+ *                                        frame[frames], masked[frames] (pixels that were invalid in this frame
+ *                                        alone) and pixels[n] (those of each bin), which pyFAI has not; of images
+ *                                        chi[n_azim], data[frames][n_azim][n], data_errors[frames][n_azim][n],
+ *                                        pixels[n_azim][n]
  *
  * Curves are float64.  Images are float32, as pyFAI's: their bins have few counts, and writing them as float64 was a
  * quarter of the processors' time of a run.
@@ -32,8 +33,13 @@ enum { BLOCK_BYTES = 128 * 1024 };
 #define PROCESS  ENTRY "/integrate"
 #define RESULTS  PROCESS "/results"
 
-enum { FRAME, INTENSITY, SIGMA, N_COLUMNS };
-static const char *const column_names[N_COLUMNS] = { "frame", "data", "data_errors" };
+enum { FRAME, MASKED, INTENSITY, SIGMA, N_COLUMNS }; /* numbers of a frame, then values of its bins */
+static const char *const column_names[N_COLUMNS] = { "frame", "masked", "data", "data_errors" };
+
+static int is_number(int which)
+{
+    return which <= MASKED;
+}
 
 struct column {
     hid_t dataset; /* -1: there is no such column */
@@ -121,9 +127,9 @@ static int put_pixels(hid_t group, const hcy__curves_head *head, size_t n_azim)
 static int dims_of(hsize_t dims[3], const struct h5 *h5, int which, hsize_t rows)
 {
     dims[0] = rows;
-    dims[1] = which == FRAME ? 1 : h5->n_azim ? h5->n_azim : h5->n_bins;
+    dims[1] = is_number(which) ? 1 : h5->n_azim ? h5->n_azim : h5->n_bins;
     dims[2] = h5->n_azim ? h5->n_bins / h5->n_azim : 1;
-    return which == FRAME ? 1 : h5->n_azim ? 3 : 2;
+    return is_number(which) ? 1 : h5->n_azim ? 3 : 2;
 }
 
 /* Rows without end; what is not written reads as NaN. */
@@ -131,18 +137,18 @@ static int create_column(struct h5 *h5, hid_t group, int which, const char *path
 {
     struct column *c = &h5->columns[which];
     double nan_value = NAN;
-    c->row = which == FRAME ? 1 : h5->n_bins;
-    c->type = which == FRAME ? H5T_NATIVE_UINT64 : h5->n_azim ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
-    c->block = malloc(h5->block_rows * c->row * (h5->n_azim && which != FRAME ? sizeof(float) : 8));
+    c->row = is_number(which) ? 1 : h5->n_bins;
+    c->type = is_number(which) ? H5T_NATIVE_UINT64 : h5->n_azim ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
+    c->block = malloc(h5->block_rows * c->row * (h5->n_azim && !is_number(which) ? sizeof(float) : 8));
     hsize_t dims[3], most[3], chunk[3];
     int rank = dims_of(dims, h5, which, 0);
     dims_of(most, h5, which, H5S_UNLIMITED);
-    dims_of(chunk, h5, which, which == FRAME ? 1024 : h5->block_rows);
+    dims_of(chunk, h5, which, is_number(which) ? 1024 : h5->block_rows);
     hid_t space = H5Screate_simple(rank, dims, most), plist = H5Pcreate(H5P_DATASET_CREATE);
     H5Pset_chunk(plist, rank, chunk);
-    if (which != FRAME)
+    if (!is_number(which))
         H5Pset_fill_value(plist, H5T_NATIVE_DOUBLE, &nan_value);
-    const hid_t stored = which == FRAME ? H5T_STD_U64LE : h5->n_azim ? H5T_IEEE_F32LE : H5T_IEEE_F64LE;
+    const hid_t stored = is_number(which) ? H5T_STD_U64LE : h5->n_azim ? H5T_IEEE_F32LE : H5T_IEEE_F64LE;
     c->dataset = H5Dcreate2(group, column_names[which], stored, space, H5P_DEFAULT, plist, H5P_DEFAULT);
     H5Pclose(plist);
     H5Sclose(space);
@@ -150,7 +156,7 @@ static int create_column(struct h5 *h5, hid_t group, int which, const char *path
         return hcy_fail(HCY_ENOMEM, "no memory to write %s", path);
     if (c->dataset < 0)
         return hcy__h5_fail(HCY_EIO, "%s: dataset %s cannot be created", path, column_names[which]);
-    return hcy__h5_put_text(c->dataset, "interpretation", which == FRAME ? "scalar"
+    return hcy__h5_put_text(c->dataset, "interpretation", is_number(which) ? "scalar"
                                                               : h5->n_azim   ? "image"
                                                                              : "spectrum");
 }
@@ -284,14 +290,12 @@ static int put_groups(hid_t file, const hcy__curves_head *head)
     return st ? st : hcy__h5_put_text_at(file, RESULTS, "signal", column_names[INTENSITY]);
 }
 
-static int put_index(hid_t file, const char *path)
+static int put_integer(hid_t file, const char *path, const char *name, int64_t value)
 {
-    int64_t one = 1;
     hid_t space = H5Screate(H5S_SCALAR);
-    hid_t data = H5Dcreate2(file, PROCESS "/sequence_index", H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT,
-                            H5P_DEFAULT);
-    int st = data < 0 || H5Dwrite(data, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, &one) < 0
-                 ? hcy__h5_fail(HCY_EIO, "%s: the index of the process cannot be written", path)
+    hid_t data = H5Dcreate2(file, name, H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    int st = data < 0 || H5Dwrite(data, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, &value) < 0
+                 ? hcy__h5_fail(HCY_EIO, "%s: %s cannot be written", path, name)
                  : 0;
     if (data >= 0)
         H5Dclose(data);
@@ -307,7 +311,9 @@ static int create(struct h5 *h5, const hcy__curves_head *head)
     if (!st)
         st = put_fields(h5->file->id, head);
     if (!st)
-        st = put_index(h5->file->id, head->path);
+        st = put_integer(h5->file->id, head->path, PROCESS "/sequence_index", 1);
+    if (!st)
+        st = put_integer(h5->file->id, head->path, PROCESS "/halcyon/masked_pixels", (int64_t)head->plan.n_masked);
     if (!st)
         st = put_source(h5->file->id, head);
     if (st)
@@ -390,6 +396,7 @@ static int h5_append(void *state, uint64_t frame, const hcy_azint_result *result
     (void)why;
     struct h5 *h5 = state;
     ((uint64_t *)h5->columns[FRAME].block)[h5->waiting] = frame;
+    ((uint64_t *)h5->columns[MASKED].block)[h5->waiting] = result ? result->n_lost : 0;
     put_row(h5, INTENSITY, result ? result->intensity : NULL);
     put_row(h5, SIGMA, result ? result->sigma : NULL);
     h5->waiting++;

@@ -240,6 +240,8 @@ typedef struct hcy_azint_result {
     double *count;        /* sum of c: pixels */
     size_t n_radial, n_azim; /* n_azim 0: a curve */
     double *azimuthal;       /* [n_azim] bin centres, degrees */
+    uint64_t n_lost; /* pixels that were invalid in this frame alone (of a sum: in its frames); a filtered plan counts a
+                        pixel once for each of its bins */
 } hcy_azint_result;
 HCY_API int hcy_azint_result_create(hcy_azint_result **result, const hcy_azint_plan *plan) HCY_MUST_USE;
 /* One with intensity and sigma alone, a quarter of the memory and less of the time; its other arrays are NULL. */
