@@ -115,5 +115,33 @@ check '... they are' differ given.dat all.dat
 check '--no-sentinels: they are not' integrate t.h5 -p turned.poni -o given.dat --no-sentinels
 check '--no-sentinels: counts of 0 too' integrate s.h5 -p turned.poni -o all.dat --no-sentinels
 check '--no-sentinels: both the same' same given.dat all.dat
+
+# --- Orientation, and rings that wander ---
+"$halcyon" simulate r.h5 --detector Eiger1M --frames 1 --seed 3 -q || exit 99
+silent() { "$@" >silent.log 2>&1 || return 1; not grep 'the rings' silent.log; }
+check 'rings where they belong: nothing is said' silent integrate r.h5 -p r.poni -o right.dat
+check 'rows the other way: said, with what to try' status 0 'the rings .*: try --flip (rows run the other way' \
+    integrate r.h5 -p r.poni -o flip.dat --flip
+check '... it matters' differ right.dat flip.dat
+check '--orientation 2 is the same' integrate r.h5 -p r.poni -o two.dat --orientation 2 -q
+check '... it is' same flip.dat two.dat
+check '--orientation 2 and --flip' integrate r.h5 -p r.poni -o again.dat --orientation 2 --flip -q
+check '... are as before' same right.dat again.dat
+check '--orientation 4' status 0 'the rings .*: try --orientation 3' integrate r.h5 -p r.poni -o four.dat --orientation 4
+check '--orientation 5' status 2 '--orientation' integrate r.h5 -p r.poni -o x.dat --orientation 5
+sed 's/^Poni1: .*/Poni1: 0.0425/' r.poni >off.poni
+check 'a wrong beam centre: said' status 0 'the rings wander over the azimuth, by 1.* degrees of 2 theta: check the beam' \
+    integrate r.h5 -p off.poni -o off.dat
+check '-q: not' silent integrate r.h5 -p off.poni -o off.dat -q
+check 'a frame without rings: nothing is said' silent integrate s.h5 -p right.poni -o x.dat --frames 1
+real=$data/detector/pixium
+if [ -r "$real/pixium_03150.tif" ] && integrate "$real/pixium_03150.tif" -p "$real/exact_for_integrated_dat.poni" -q -o x.dat; then
+    check 'a real TIFF: nothing is said' silent \
+        integrate "$real/pixium_03150.tif" -p "$real/exact_for_integrated_dat.poni" -o x.dat
+    check '... flipped, it is' status 0 'the rings wander .*: try --flip' \
+        integrate "$real/pixium_03150.tif" -p "$real/exact_for_integrated_dat.poni" -o x.dat --flip
+else
+    skip "$real is not there, or built without libtiff"
+fi
 echo "1..$n"
 exit $failed

@@ -59,6 +59,18 @@ static int set_detector(hcy_poni *poni, struct cli_geometry *g, const hcy_stack_
     return CLI_OK;
 }
 
+/* Rows the other way round are another orientation: nothing has to be moved. */
+static void orient(hcy_poni *poni, const struct cli_geometry *g)
+{
+    static const int flipped[] = { 0, 4, 3, 2, 1 };
+    if (g->orientation)
+        poni->orientation = g->orientation;
+    if (!poni->orientation)
+        poni->orientation = poni->detector ? poni->detector->orientation : 3;
+    if (g->flip)
+        poni->orientation = flipped[poni->orientation];
+}
+
 int cli_geometry_read(hcy_poni *poni, struct cli_geometry *g, const hcy_stack *stack)
 {
     const hcy_stack_info *info = hcy_stack_get_info(stack);
@@ -70,7 +82,11 @@ int cli_geometry_read(hcy_poni *poni, struct cli_geometry *g, const hcy_stack *s
     g->has_underload = own && own->has_underload;
     g->underload = own ? own->underload : 0;
     hcy_detector_info_free(own);
-    return status ? status : set_detector(poni, g, info);
+    if (!status)
+        status = set_detector(poni, g, info);
+    if (!status)
+        orient(poni, g);
+    return status;
 }
 
 void cli_geometry_invalid(hcy_azint_options *o, const struct cli_geometry *g)

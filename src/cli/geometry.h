@@ -9,6 +9,8 @@ struct cli_geometry {
     int given;            /* poni is filled in already */
     const char *detector; /* a name or a file, or NULL */
     int quiet;
+    int orientation;      /* 1 to 4 instead of the geometry's; 0: that */
+    int flip;             /* rows run the other way than it has them */
     hcy_detector_info *file;   /* of the detector, or NULL; poni->corners lie in it.  To be freed */
     double saturation;         /* that the stack's own file says; 0 */
     int has_underload;         /* likewise */

@@ -11,6 +11,7 @@
 #include "mask.h"
 #include "pixels.h"
 #include "progress.h"
+#include "rings.h"
 #include "saved_config.h"
 #include <halcyon/backend.h>
 #include <halcyon/pipeline.h>
@@ -74,6 +75,8 @@ static int open_input(struct job *job)
     job->geometry.given = integrate_has_geometry(v);
     job->geometry.detector = v->detector;
     job->geometry.quiet = v->quiet;
+    job->geometry.orientation = (int)v->orientation.value;
+    job->geometry.flip = v->flip;
     int status = job->geometry.given ? integrate_geometry(&job->poni, v) : 0;
     if (status)
         return cli_fail(status);
@@ -189,6 +192,18 @@ static int make_plan(struct job *job)
                             (job->info->pixel_type == HCY_PIXEL_F32 || job->info->pixel_type == HCY_PIXEL_F64);
     job->pixels.by_detector += info.n_masked - (job->mask ? pixels_count(job->mask, job->pixels.pixels) : 0);
     return status ? cli_fail(status) : CLI_OK;
+}
+
+/* A geometry that is new here, and image files, which programs read in either order of rows. */
+static void check_rings(struct job *job)
+{
+    hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
+    if (job->values->quiet || job->values->follow || hcy_azint_plan_info_get(&info, job->plan) ||
+        (info.from_cache && *job->info->dataset))
+        return;
+    progress_say(&job->progress, "looking at the rings of frame %llu ...", (unsigned long long)job->first);
+    rings_check(job->stack, job->devices[0], &job->poni, &job->azint, job->first);
+    progress_clear(&job->progress);
 }
 
 /* --- Output --- */
@@ -450,6 +465,8 @@ static int run(struct job *job)
         status = group_read_monitor(&job->group, job->stack, job->values->monitor, job->values->follow);
     if (!status)
         status = make_plan(job);
+    if (!status)
+        check_rings(job);
     if (!status)
         status = group_open(&job->group, job->plan, (uint64_t)job->values->sum.value);
     if (!status)

@@ -10,12 +10,13 @@
 struct integrate_values {
     const char *poni, *output, *devices, *unit, *mask, *dataset, *channel, *detector;
     const char *percentile, *flat, *absorption, *dark, *variance, *plan_cache, *monitor, *config_file, *save_config;
-    struct cli_int npt, npt_azim, mask_frame, batch, sum, max_iter;
+    struct cli_int npt, npt_azim, mask_frame, batch, sum, max_iter, orientation;
     int split, errors;
     struct cli_real polarization, dummy, delta_dummy, normalization, threshold, follow_timeout;
     struct cli_pair radial, azimuth;
     struct cli_span frames;
-    int along_chi, sigma_clip, no_solid_angle, no_sentinels, two_stage, json, quiet, follow, no_file_mask, no_file_flat;
+    int along_chi, sigma_clip, no_solid_angle, no_sentinels, two_stage, json, quiet, follow;
+    int no_file_mask, no_file_flat, flip;
     struct cli_raw raw;
     hcy_config *config; /* of config_file, or NULL */
     char command[4096]; /* the line itself, for what is written; cut off if it is longer */

@@ -7,7 +7,7 @@ halcyon_SOURCES = src/cli/cli.h src/cli/main.c src/cli/options.c src/cli/print.c
     src/cli/plot.h src/cli/plot.c src/cli/plot_script.c src/cli/gnuplot.h src/cli/gnuplot.c \
     src/cli/devices.c src/cli/nufft.c src/cli/bench.c src/cli/bench_tune.c src/cli/bench_tune.h src/cli/bench_nufft.c \
     src/cli/simulate.c src/cli/simulate.h src/cli/simulate_image.c src/cli/simulate_noise.c
-halcyon_SOURCES += src/cli/follow.h src/cli/follow.c src/cli/geometry.h src/cli/geometry.c src/cli/raw.h src/cli/raw.c src/cli/pixels.h src/cli/pixels.c src/cli/saved_config.h src/cli/saved_config.c
+halcyon_SOURCES += src/cli/follow.h src/cli/follow.c src/cli/geometry.h src/cli/geometry.c src/cli/raw.h src/cli/raw.c src/cli/pixels.h src/cli/pixels.c src/cli/saved_config.h src/cli/saved_config.c src/cli/rings.h src/cli/rings.c
 # The model of the FPGA kernels stands beside them.
 halcyon_SOURCES += src/cli/fpga_model.c
 halcyon_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/kernels_hls

@@ -1,0 +1,13 @@
+/* rings.h - do the rings of a frame stay where they are, all around the beam?  Single-threaded. */
+#ifndef HCY_CLI_RINGS_H
+#define HCY_CLI_RINGS_H
+
+#include "cli.h"
+#include <halcyon/stack.h>
+
+/* Looks at a frame of the stack with this geometry and says on stderr if its rings wander over the azimuth, and which
+ * orientation would mend it.  Never fails: what cannot be looked at is left alone. */
+void rings_check(hcy_stack *stack, hcy_device *device, const hcy_poni *poni, const hcy_azint_options *options,
+                 uint64_t frame);
+
+#endif
