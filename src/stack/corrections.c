@@ -107,6 +107,8 @@ int hcy_corrections_read(hcy_corrections **corrections, const hcy_stack *stack, 
     struct hcy__correction_names *names = malloc(sizeof *names);
     hcy_corrections *c = calloc(1, sizeof *c);
     int st = names && c ? find_names(names, info, file) : hcy_fail(HCY_ENOMEM, "no memory to read %s", file);
+    if (st && names && c && !which) /* nothing of it is wanted: a file that cannot be gone through will do */
+        st = 0;
     if (!st) {
         snprintf(c->mask_name, sizeof c->mask_name, "%s", names->masks[0]);
         snprintf(c->flat_name, sizeof c->flat_name, "%s", names->flat);
