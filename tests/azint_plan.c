@@ -6,6 +6,11 @@
 
 #define PI_L 3.14159265358979323846264338327950288L
 
+/* Corners are rounded to single precision, and so are areas: what that may do to a share, log10(q.m) with its
+ * values about 10.6 being the worst. */
+#define SHARE_TOLERANCE 3e-4L
+#define TOUCH           1e-4L /* a pixel that reaches in by less may be in or out */
+
 /* --- Brute force --- */
 
 typedef struct point {
@@ -151,12 +156,27 @@ static int azimuth_ok(const scene *s, int i, int j)
     return 0;
 }
 
+/* Whether the unit has values below 0: a box about a centre near the beam reaches there, a pixel does not. */
+static int is_signed(const char *unit)
+{
+    return !strncmp(unit, "qx", 2) || !strncmp(unit, "qy", 2) || !strncmp(unit, "log10", 5) ||
+           !strncmp(unit, "log(q", 5);
+}
+
+/* How much of lo to hi lies in bin b, in bins; of n bins.  A point is in one. */
+static long double within(long double lo, long double hi, int b)
+{
+    long double from = lo > b ? lo : b, to = hi < b + 1 ? hi : b + 1;
+
+    return lo == hi ? floorl(lo) == b : to > from ? (to - from) / (hi - lo) : 0;
+}
+
 /* The share of pixel (i, j) in each bin.  0: it is in none; -1: too near an edge of a bin to say without
  * splitting. */
 static int shares(long double *share, const scene *s, const hcy_azint_plan_info *info, int i, int j)
 {
     long double lo, hi, delta = (info->radial_max - info->radial_min) / (long double)s->o.npt, sum = 0;
-    int n = (int)s->o.npt, first, last;
+    int n = (int)s->o.npt;
     point c[4];
 
     memset(share, 0, sizeof(*share) * s->o.npt);
@@ -167,24 +187,20 @@ static int shares(long double *share, const scene *s, const hcy_azint_plan_info 
     hi = (hi - info->radial_min) / delta;
     if (s->o.split == HCY_SPLIT_NO && (fabsl(lo - roundl(lo)) < 1e-9L))
         return -1;
-    if (lo >= n || hi <= (s->o.split == HCY_SPLIT_FULL ? 0 : -1))
-        return 0;
-    first = lo > 0 ? (int)lo : 0;
-    last = hi < n ? (int)(hi > 0 ? hi : 0) : n - 1;
     corners(c, s, i, j);
-    for (int b = first; b <= last; b++) {
-        /* Outside the range: an interval's rest is the outer bins', a polygon's is nobody's. */
-        long double from = b == first ? lo : b, to = b == last ? hi : b + 1;
-
+    for (int b = 0; b < n; b++) {
         share[b] = s->o.split == HCY_SPLIT_FULL
                        ? area_between(c, info->radial_min + b * delta, info->radial_min + (b + 1) * delta)
-                   : first == last ? 1
-                                   : to - from;
+                       : within(lo, hi, b);
         sum += share[b];
     }
-    for (int b = first; b <= last; b++)
-        share[b] /= sum;
-    return 1;
+    if (s->o.split == HCY_SPLIT_BBOX && lo < 0 && info->radial_min == 0 && !is_signed(s->o.unit)) {
+        share[0] += lo / (lo - hi);
+        sum += lo / (lo - hi);
+    }
+    for (int b = 0; b < n && s->o.split == HCY_SPLIT_FULL && sum > 0; b++)
+        share[b] /= sum; /* what is outside is nobody's, and the rest scaled up */
+    return sum < TOUCH ? (sum > 0 ? -1 : 0) : 1;
 }
 
 /* The plan's own shares of one pixel, from its runs; their sum as a weight. */
@@ -204,10 +220,6 @@ static uint64_t plan_shares(long double *share, size_t npt, const uint8_t **p)
     } while (HCY_AZINT_RUN_MORE(word));
     return sum;
 }
-
-/* Corners are rounded to single precision, and so are areas: what that may do to a share, log10(q.m) with its
- * values about 10.6 being the worst. */
-#define SHARE_TOLERANCE 3e-4L
 
 static void check(const scene *s, const char *what)
 {
@@ -232,7 +244,11 @@ static void check(const scene *s, const char *what)
                 starts[i / HCY_AZINT_START_EVERY] != (uint64_t)(at_run - (const uint8_t *)spans[1].data);
         uint64_t sum = plan_shares(got, s->o.npt, &at_run);
         int there = shares(want, s, &info, i / W, i % W);
-        bad_sums += sum != 0 && sum != HCY_AZINT_ONE;
+        long double whole = 0;
+        for (size_t b = 0; b < s->o.npt; b++)
+            whole += want[b];
+        bad_sums += there > 0 && (whole > 1 - 1e-12L ? sum != HCY_AZINT_ONE
+                                                     : fabsl(sum - whole * HCY_AZINT_ONE) > SHARE_TOLERANCE * HCY_AZINT_ONE);
         if (there >= 0)
             missing += (sum != 0) != there;
         for (size_t b = 0; there > 0 && b < s->o.npt; b++)
@@ -264,6 +280,104 @@ static void check(const scene *s, const char *what)
     hcy_azint_plan_release(p);
 }
 
+/* A range that cuts off both ends of what there is. */
+static void set_inner_range(scene *s)
+{
+    hcy_azint_plan *p = must_plan(s);
+    hcy_azint_plan_info info = must_info(p);
+    double width = info.radial_max - info.radial_min;
+
+    s->o.radial_range[0] = info.radial_min + 0.31 * width;
+    s->o.radial_range[1] = info.radial_min + 0.77 * width;
+    hcy_azint_plan_release(p);
+}
+
+/* The same in two dimensions, of boxes: in azimuth an interval comes again after every turn. */
+static void shares_2d(long double *share, const scene *s, const hcy_azint_plan_info *info, int i, int j)
+{
+    long double lo, hi, delta = (info->radial_max - info->radial_min) / (long double)s->o.npt, far = 0;
+    long double min = info->azimuth_min / 180 * PI_L, width = (info->azimuth_max - info->azimuth_min) / 180 * PI_L;
+    point c[4], m = at(s, i + 0.5L, j + 0.5L);
+    int n = (int)s->o.npt, n_azim = (int)s->o.npt_azim;
+
+    interval(&lo, &hi, s, i, j);
+    lo = (lo - info->radial_min) / delta;
+    hi = (hi - info->radial_min) / delta;
+    corners(c, s, i, j);
+    for (int k = 0; k < 4 && s->o.split == HCY_SPLIT_BBOX; k++) {
+        long double d = fabsl(remainderl(c[k].chi - m.chi, 2 * PI_L));
+
+        far = d > far ? d : far;
+    }
+    for (int b = 0; b < n * n_azim; b++)
+        share[b] = 0;
+    for (int turns = -3; turns <= 3; turns++) {
+        long double first = (m.chi - far + turns * 2 * PI_L - min) / width * n_azim,
+                    last = (m.chi + far + turns * 2 * PI_L - min) / width * n_azim;
+
+        for (int b = 0; b < n * n_azim; b++)
+            share[b] += within(lo, hi, b % n) * within(first, last, b / n);
+    }
+}
+
+static void check_2d(const scene *s, const char *what)
+{
+    hcy_azint_plan *p = must_plan(s);
+    hcy_azint_plan_info info = must_info(p);
+    long double got[200], want[200], worst = 0;
+    int off = 0, used = 0;
+    hcy_span spans[HCY_AZINT_SPANS];
+    const uint8_t *at_run;
+
+    hcy_azint_plan_tables(spans, p);
+    at_run = spans[1].data;
+    for (int i = 0; i < N; i++) {
+        uint64_t sum = plan_shares(got, info.n_bins, &at_run);
+
+        shares_2d(want, s, &info, i / W, i % W);
+        for (size_t b = 0; b < info.n_bins && !s->mask[i]; b++) {
+            worst = fabsl(got[b] - want[b]) > worst ? fabsl(got[b] - want[b]) : worst;
+            off += fabsl(got[b] - want[b]) > SHARE_TOLERANCE;
+        }
+        used += sum != 0;
+    }
+    if (!ok(!off && used, "%s", what))
+        diag("%d shares of %d pixels are off, by up to %.2Lg", off, used, worst);
+    hcy_azint_plan_release(p);
+}
+
+static void test_sectors(void)
+{
+    static const double ranges[][2] = { { -30, 100 }, { 150, 215 }, { -180, -90 }, { 90, 180 }, { -179, 176 } };
+    const hcy_azint_unit *units;
+    size_t n_units;
+    char what[100];
+    scene s;
+
+    units = hcy_azint_unit_list(&n_units);
+    for (int split = HCY_SPLIT_NO; split <= HCY_SPLIT_BBOX; split++)
+        for (size_t k = 0; k < n_units + sizeof ranges / sizeof ranges[0]; k++) {
+            const double *range = ranges[k < n_units ? k % 5 : k - n_units];
+
+            make_scene(&s, k < n_units ? -60e-3 : 19.4e-3);
+            s.o.split = split;
+            s.o.unit = k < n_units ? units[k].name : "2th_deg";
+            s.o.npt = 13;
+            set_inner_range(&s);
+            s.o.npt_azim = 11;
+            memcpy(s.o.azimuth_range, range, sizeof s.o.azimuth_range);
+            if (k < n_units) { /* where that detector is */
+                s.o.azimuth_range[0] = k % 2 ? 40 : -200;
+                s.o.azimuth_range[1] = 55;
+            } else { /* and near the beam, where intervals are wide */
+                s.o.radial_range[0] = 0.5;
+            }
+            snprintf(what, sizeof what, "%s, splitting %s, radius and azimuth %g to %g", s.o.unit,
+                     split ? "bbox" : "no", s.o.azimuth_range[0], s.o.azimuth_range[1]);
+            check_2d(&s, what);
+        }
+}
+
 static void test_shares(void)
 {
     static const char *const names[] = { "no", "bbox", "full" };
@@ -279,6 +393,9 @@ static void test_shares(void)
             s.o.split = split;
             s.o.unit = units[u].name;
             snprintf(what, sizeof what, "%s, splitting %s", units[u].name, names[split]);
+            check(&s, what);
+            set_inner_range(&s);
+            snprintf(what, sizeof what, "%s, splitting %s, radial range", units[u].name, names[split]);
             check(&s, what);
         }
         make_scene(&s, 19.4e-3);
@@ -526,6 +643,7 @@ static void test_refused(void)
 int main(void)
 {
     test_shares();
+    test_sectors();
     test_threads();
     test_hash();
     test_refused();

@@ -36,6 +36,7 @@ struct azint_scale {
     double factor;
     double scale; /* of eval's values, to be in the unit */
     int may_be_negative;
+    int is_component; /* of a vector: 0 along a line across the detector, and of either sign beside it */
 };
 int hcy__azint_scale_init(struct azint_scale *scale, const char *name, double wavelength);
 
@@ -83,7 +84,9 @@ double hcy__azint_incidence(const struct azint_row *centre, const struct azint_r
 struct azint_grid {
     double min, delta;
     size_t n_bins;
+    int open;                  /* what an interval has below the first bin is that bin's: there is nothing else there */
     int check_chi;
+    int is_sector;             /* two-dimensional: a range of less than a turn, so azimuth has an outside */
     double chi_min, chi_max;   /* two-dimensional: where the bins begin, and what is still in them */
     size_t n_azim;             /* 0: one dimension */
     double chi_end, chi_delta; /* two-dimensional: where the bins end, their width */
@@ -99,25 +102,34 @@ struct azint_span {
 /* A rectangle of bins; chi is 0, 1 in one dimension. */
 struct azint_window {
     struct azint_span radial, chi;
+    int is_part; /* of the pixel: its shares here add up to less than 1 */
+};
+
+/* From lo to hi, of which from .. to counts. */
+struct azint_interval {
+    double lo, hi, from, to;
 };
 
 /* A pixel's interval, in bins; and its corners, for full splitting. */
 struct azint_pixel {
-    double lo, hi;
+    struct azint_interval radial, azimuth; /* the second: two-dimensional */
     double bin[4], chi[4];
-    double chi_lo, chi_hi; /* two-dimensional */
+    int through; /* its unit is 0 across it: the corners may go round in an eight, and are in double */
 };
 
-struct azint_span hcy__azint_span_interval(const struct azint_pixel *p, size_t n_bins);
+/* Which of n_bins bins an interval reaches into, and what of it counts there; beyond ends that are open the first
+ * and the last bin go on. */
+struct azint_span hcy__azint_span_interval(struct azint_interval *x, size_t n_bins, int open_low, int open_high);
 struct azint_span hcy__azint_span_polygon(const struct azint_pixel *p, size_t n_bins);
-/* cum[k], k < n - 1: the share of the pixel in the first k + 1 of its bins.  Room for span.n. */
+/* cum[k]: the share of the pixel in the first k + 1 of its bins.  Room for span.n. */
 void hcy__azint_shares_interval(double *cum, const struct azint_pixel *p, struct azint_span span);
 void hcy__azint_shares_polygon(double *cum, const struct azint_pixel *p, struct azint_span span);
 /* The same of a pixel in the bins' own coordinates on both axes; cells of the window, radial ones fastest. */
 struct azint_span hcy__azint_span_box(double lo, double hi);
 void hcy__azint_shares_boxes(double *cum, const struct azint_pixel *p, struct azint_window window);
 void hcy__azint_shares_area(double *cum, const struct azint_pixel *p, struct azint_window window);
-/* Chi of the corners made continuous if the pixel lies across the +-pi line; `contour` as in the geometry. */
+/* Chi of the corners made continuous if the pixel lies across the +-pi line; `contour` as in the geometry, 0 where a
+ * contour says nothing of that. */
 void hcy__azint_recentre(double chi[4], const double radial[4], double contour);
 /* Whether chi from lo to hi touches the grid's azimuthal range. */
 int hcy__azint_in_azimuth(const struct azint_grid *grid, double lo, double hi);
@@ -127,8 +139,11 @@ static inline size_t azint_cells(struct azint_window w)
     return (size_t)w.radial.n * w.chi.n;
 }
 size_t hcy__azint_run_bytes(struct azint_window window);
-/* Write a pixel's runs, n_radial bins to a row of the window; returns where the next pixel begins. */
-uint8_t *hcy__azint_put_runs(uint8_t *p, struct azint_window window, size_t n_radial, const double *cum);
+/* Of a pixel without weight. */
+uint8_t *hcy__azint_put_no_run(uint8_t *p);
+/* Write a pixel's runs, n_radial bins to a row of the window; returns where the next ones begin.  `more`: the pixel has
+ * another window. */
+uint8_t *hcy__azint_put_runs(uint8_t *p, struct azint_window window, size_t n_radial, const double *cum, int more);
 
 /* --- 128-bit sums: see also azint_wide.h --- */
 

@@ -143,6 +143,8 @@ static int set_range(struct build *b)
         min = min > 0 ? min : 0;
         max = max > 0 ? max : 0;
     }
+    /* An interval around a centre near the beam reaches below 0, where nothing is. */
+    b->grid.open = !b->has_range || (min == 0 && !b->scale.may_be_negative);
     b->grid.max = max;
     b->max = above(max);
     b->grid.min = min;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define RULES 2 /* goes up when the same inputs make another plan: an older one is not taken for it */
+
 void hcy__azint_hash(struct azint_hash *h, const void *data, size_t size)
 {
     const unsigned char *p = data;
@@ -29,7 +31,7 @@ void hcy__azint_hash_inputs(struct azint_hash *h, const hcy_azint_plan *plan)
                              o->use_polarization ? o->polarization : 0,
                              o->use_polarization ? o->polarization_offset : 0, o->normalization };
     const double filter[] = { o->filter, o->threshold, o->max_iter, o->percentile[0], o->percentile[1] };
-    const int64_t numbers[] = { plan->head.version, plan->head.height, plan->head.width, p->orientation,
+    const int64_t numbers[] = { RULES, plan->head.version, plan->head.height, plan->head.width, p->orientation,
                                 (int64_t)o->npt, o->split, o->error_model, o->sentinels, o->use_dummy != 0,
                                 o->solid_angle != 0, o->use_polarization != 0, p->detector->has_dummy,
                                 plan->has_flat, plan->has_absorption, (int64_t)o->npt_azim };

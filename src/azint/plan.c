@@ -36,6 +36,7 @@ static void set_azimuth(struct azint_grid *grid, const double degrees[2])
     grid->chi_max = to_radians(degrees[1]);
     if (grid->chi_max <= grid->chi_min)
         grid->chi_max += 2 * AZINT_PI;
+    grid->is_sector = grid->check_chi && grid->chi_max - grid->chi_min < 2 * AZINT_PI * (1 - 1e-12);
 }
 
 /* Processors this process may run on. */

@@ -19,6 +19,16 @@ static void four(double out[4], const double *upper, const double *lower, const 
     out[3] = upper[j + 1];
 }
 
+/* From the least to the largest of four. */
+static void extremes(struct azint_interval *out, const double x[4])
+{
+    out->lo = out->hi = x[0];
+    for (int i = 1; i < 4; i++) {
+        out->lo = x[i] < out->lo ? x[i] : out->lo;
+        out->hi = x[i] > out->hi ? x[i] : out->hi;
+    }
+}
+
 /* Pixel j of the row at hand: its interval in the scale's values; corners for full splitting, chi if it
  * counts. */
 static void load(struct azint_pixel *p, const struct worker *w, size_t j)
@@ -26,22 +36,18 @@ static void load(struct azint_pixel *p, const struct worker *w, size_t j)
     double d = 0, c = w->b->split == HCY_SPLIT_FULL ? 0 : w->centre.radial[j];
 
     if (w->b->split == HCY_SPLIT_NO) {
-        p->lo = p->hi = c;
+        p->radial.lo = p->radial.hi = c;
         return;
     }
     four(p->bin, w->upper.radial, w->lower.radial, w->quads.radial, j);
     if (w->b->split == HCY_SPLIT_BBOX) {
         for (int i = 0; i < 4; i++)
             d = fabs(p->bin[i] - c) > d ? fabs(p->bin[i] - c) : d;
-        p->lo = c - d;
-        p->hi = c + d;
+        p->radial.lo = c - d;
+        p->radial.hi = c + d;
         return;
     }
-    p->lo = p->hi = p->bin[0];
-    for (int i = 1; i < 4; i++) {
-        p->lo = p->bin[i] < p->lo ? p->bin[i] : p->lo;
-        p->hi = p->bin[i] > p->hi ? p->bin[i] : p->hi;
-    }
+    extremes(&p->radial, p->bin);
 }
 
 static void load_chi(struct azint_pixel *p, const struct worker *w, size_t j)
@@ -52,32 +58,29 @@ static void load_chi(struct azint_pixel *p, const struct worker *w, size_t j)
 /* The pixel's interval in azimuth.  Corners are recentred already, or not to be. */
 static void set_chi(struct azint_pixel *p, const struct worker *w, size_t j)
 {
-    double c = w->b->split == HCY_SPLIT_FULL ? 0 : w->centre.chi[j], lo = 0, hi = 0;
+    double c, farthest = 0;
 
+    if (w->b->split == HCY_SPLIT_FULL) {
+        extremes(&p->azimuth, p->chi);
+        return;
+    }
+    c = w->centre.chi[j];
     for (int i = 0; w->b->split == HCY_SPLIT_BBOX && i < 4; i++) {
         double d = fabs(p->chi[i] - c);
 
         d = d < 2 * AZINT_PI - d ? d : 2 * AZINT_PI - d;
-        hi = d > hi ? d : hi;
-        lo = -hi;
+        farthest = d > farthest ? d : farthest;
     }
-    for (int i = 0; w->b->split == HCY_SPLIT_FULL && i < 4; i++) {
-        lo = i && p->chi[i] > lo ? lo : p->chi[i];
-        hi = i && p->chi[i] < hi ? hi : p->chi[i];
-    }
-    p->chi_lo = c + lo;
-    p->chi_hi = c + hi;
+    p->azimuth.lo = c - farthest;
+    p->azimuth.hi = c + farthest;
 }
 
-/* A range across 180 degrees: what lies before it is a turn later. */
-static void turn(struct azint_pixel *p, const struct azint_grid *grid)
+static void turn(struct azint_pixel *p, int turns)
 {
-    if (grid->chi_max <= AZINT_PI || p->chi_hi >= grid->chi_min)
-        return;
-    p->chi_lo += 2 * AZINT_PI;
-    p->chi_hi += 2 * AZINT_PI;
+    p->azimuth.lo += turns * 2 * AZINT_PI;
+    p->azimuth.hi += turns * 2 * AZINT_PI;
     for (int i = 0; i < 4; i++)
-        p->chi[i] += 2 * AZINT_PI;
+        p->chi[i] += turns * 2 * AZINT_PI;
 }
 
 static double clip(double x, double lo, double hi)
@@ -88,60 +91,105 @@ static double clip(double x, double lo, double hi)
 /* A polygon on both axes: what is outside the bins is folded onto their edge. */
 static struct azint_window place_area(struct azint_pixel *p, const struct azint_grid *grid)
 {
-    struct azint_window none = { { 0, 0 }, { 0, 0 } }, window;
+    struct azint_window window = { .is_part = 0 };
+    struct azint_interval *r = &p->radial, *c = &p->azimuth;
 
-    if (!(p->hi >= grid->min) || !(p->lo <= grid->max) || !(p->chi_hi >= grid->chi_min) ||
-        !(p->chi_lo < grid->chi_end) || !isfinite(p->hi - p->lo))
-        return none;
+    if (!(r->hi > grid->min) || !(r->lo < grid->max) || !(c->hi > grid->chi_min) || !(c->lo < grid->chi_max) ||
+        !isfinite(r->hi - r->lo))
+        return window;
     for (int i = 0; i < 4; i++) {
         p->bin[i] = (clip(p->bin[i], grid->min, grid->max) - grid->min) / grid->delta;
         p->chi[i] = (clip(p->chi[i], grid->chi_min, grid->chi_max) - grid->chi_min) / grid->chi_delta;
     }
-    p->lo = (clip(p->lo, grid->min, grid->max) - grid->min) / grid->delta;
-    p->hi = (clip(p->hi, grid->min, grid->max) - grid->min) / grid->delta;
-    p->chi_lo = (clip(p->chi_lo, grid->chi_min, grid->chi_max) - grid->chi_min) / grid->chi_delta;
-    p->chi_hi = (clip(p->chi_hi, grid->chi_min, grid->chi_max) - grid->chi_min) / grid->chi_delta;
-    window.radial = hcy__azint_span_box(p->lo, p->hi);
-    window.chi = hcy__azint_span_box(p->chi_lo, p->chi_hi);
+    extremes(r, p->bin);
+    extremes(c, p->chi);
+    window.radial = hcy__azint_span_box(r->lo, r->hi);
+    window.chi = hcy__azint_span_box(c->lo, c->hi);
     return window;
+}
+
+static void to_bins(struct azint_interval *x, double min, double delta)
+{
+    x->lo = (x->lo - min) / delta;
+    x->hi = (x->hi - min) / delta;
 }
 
 static struct azint_window place_boxes(struct azint_pixel *p, const struct azint_grid *grid)
 {
-    struct azint_pixel chi = { .lo = (p->chi_lo - grid->chi_min) / grid->chi_delta,
-                               .hi = (p->chi_hi - grid->chi_min) / grid->chi_delta };
     struct azint_window window;
+    struct azint_interval *r = &p->radial, *c = &p->azimuth;
+    int open = !grid->is_sector;
 
-    p->lo = (p->lo - grid->min) / grid->delta;
-    p->hi = (p->hi - grid->min) / grid->delta;
-    p->chi_lo = chi.lo;
-    p->chi_hi = chi.hi;
-    window.radial = hcy__azint_span_interval(p, grid->n_bins);
-    window.chi = hcy__azint_span_interval(&chi, grid->n_azim);
+    to_bins(r, grid->min, grid->delta);
+    to_bins(c, grid->chi_min, grid->chi_delta);
+    window.radial = hcy__azint_span_interval(r, grid->n_bins, grid->open, 0);
+    window.chi = hcy__azint_span_interval(c, grid->n_azim, open, open);
+    window.is_part = r->from > r->lo || r->to < r->hi || c->from > c->lo || c->to < c->hi;
     return window;
 }
 
 static struct azint_window place_line(struct azint_pixel *p, const struct build *b)
 {
-    struct azint_window window = { { 0, 0 }, { 0, 1 } };
+    struct azint_window window = { { 0, 0 }, { 0, 1 }, 0 };
+    struct azint_interval *r = &p->radial;
 
-    p->lo = (p->lo - b->grid.min) / b->grid.delta;
-    p->hi = (p->hi - b->grid.min) / b->grid.delta;
-    window.radial = b->split == HCY_SPLIT_FULL ? hcy__azint_span_polygon(p, b->grid.n_bins)
-                                               : hcy__azint_span_interval(p, b->grid.n_bins);
+    to_bins(r, b->grid.min, b->grid.delta);
+    if (b->split == HCY_SPLIT_FULL) {
+        window.radial = hcy__azint_span_polygon(p, b->grid.n_bins);
+    } else {
+        window.radial = hcy__azint_span_interval(r, b->grid.n_bins, b->grid.open, 0);
+        window.is_part = r->from > r->lo || r->to < r->hi;
+    }
     return window;
 }
 
-/* Pixel j of row i in bins; `shape` asks for the corners' azimuth too. */
-static struct azint_window place(struct azint_pixel *p, const struct worker *w, size_t i, size_t j, int shape)
+/* A pixel where bins are, or a part of it: near the beam, one may reach into a sector from both sides. */
+struct place {
+    struct azint_pixel p;
+    struct azint_window window;
+};
+
+/* Two-dimensional.  Azimuth is what it is but for whole turns: a polygon is taken where it has most in the range. */
+static unsigned place_turned(struct place at[2], const struct build *b)
+{
+    const struct azint_grid *grid = &b->grid;
+    const struct azint_pixel p = at[0].p;
+    double lo = p.azimuth.lo, hi = p.azimuth.hi, most = 0;
+    unsigned n = 0;
+    int best = 0;
+
+    for (int turns = -1; turns <= 2 && grid->check_chi; turns++) {
+        double first = lo + turns * 2 * AZINT_PI, last = hi + turns * 2 * AZINT_PI, centre = 0.5 * (first + last);
+        double overlap = (last < grid->chi_max ? last : grid->chi_max) - (first > grid->chi_min ? first : grid->chi_min);
+
+        if (b->split == HCY_SPLIT_FULL ? overlap > most : centre >= grid->chi_min && centre < grid->chi_end) {
+            most = overlap;
+            best = turns;
+        }
+        if (b->split == HCY_SPLIT_FULL || !grid->is_sector || last < grid->chi_min || n == 2)
+            continue;
+        at[n].p = p;
+        turn(&at[n].p, turns);
+        at[n].window = place_boxes(&at[n].p, grid);
+        n += azint_cells(at[n].window) > 0;
+    }
+    if (b->split != HCY_SPLIT_FULL && grid->is_sector)
+        return n;
+    turn(&at[0].p, best);
+    at[0].window = b->split == HCY_SPLIT_FULL ? place_area(&at[0].p, grid) : place_boxes(&at[0].p, grid);
+    return azint_cells(at[0].window) > 0;
+}
+
+/* Pixel j of row i in bins, in how many parts; `shape` asks for the corners' azimuth too. */
+static unsigned place(struct place at[2], const struct worker *w, size_t i, size_t j, int shape)
 {
     const struct build *b = w->b;
     const struct azint_grid *grid = &b->grid;
-    struct azint_window none = { { 0, 0 }, { 0, 0 } };
+    struct azint_pixel *p = &at[0].p;
     int use_chi = grid->check_chi || grid->n_azim;
 
     if (b->mask[i * b->g.width + j] || !(b->norms[i * b->g.width + j] > 0))
-        return none;
+        return 0;
     load(p, w, j);
     if (b->split != HCY_SPLIT_NO && (shape || use_chi))
         load_chi(p, w, j);
@@ -149,10 +197,12 @@ static struct azint_window place(struct azint_pixel *p, const struct worker *w, 
         hcy__azint_recentre(p->chi, p->bin, b->g.contour);
     if (use_chi)
         set_chi(p, w, j);
-    if (!grid->n_azim)
-        return use_chi && !hcy__azint_in_azimuth(grid, p->chi_lo, p->chi_hi) ? none : place_line(p, b);
-    turn(p, grid);
-    return b->split == HCY_SPLIT_FULL ? place_area(p, grid) : place_boxes(p, grid);
+    if (grid->n_azim)
+        return place_turned(at, b);
+    if (use_chi && !hcy__azint_in_azimuth(grid, p->azimuth.lo, p->azimuth.hi))
+        return 0;
+    at[0].window = place_line(p, b);
+    return azint_cells(at[0].window) > 0;
 }
 
 static void range_row(struct worker *w, size_t i)
@@ -164,17 +214,17 @@ static void range_row(struct worker *w, size_t i)
         if (b->mask[i * b->g.width + j])
             continue;
         load(&p, w, j);
-        if (!isfinite(p.lo) || !isfinite(p.hi))
+        if (!isfinite(p.radial.lo) || !isfinite(p.radial.hi))
             continue;
-        w->min = p.lo < w->min ? p.lo : w->min;
-        w->max = p.hi > w->max ? p.hi : w->max;
+        w->min = p.radial.lo < w->min ? p.radial.lo : w->min;
+        w->max = p.radial.hi > w->max ? p.radial.hi : w->max;
         if (!b->grid.n_azim)
             continue;
         if (b->split != HCY_SPLIT_NO)
             load_chi(&p, w, j);
         set_chi(&p, w, j);
-        w->chi_min = p.chi_lo < w->chi_min ? p.chi_lo : w->chi_min;
-        w->chi_max = p.chi_hi > w->chi_max ? p.chi_hi : w->chi_max;
+        w->chi_min = p.azimuth.lo < w->chi_min ? p.azimuth.lo : w->chi_min;
+        w->chi_max = p.azimuth.hi > w->chi_max ? p.azimuth.hi : w->chi_max;
     }
 }
 
@@ -219,17 +269,21 @@ static void norm_row(const struct worker *w, size_t i)
 static void size_row(struct worker *w, size_t i)
 {
     struct build *b = w->b;
-    struct azint_pixel p;
+    struct place at[2];
     uint64_t bytes = 0;
 
     norm_row(w, i);
     for (size_t j = 0; j < b->g.width; j++) {
-        struct azint_window window = place(&p, w, i, j, 0);
-        size_t cells = azint_cells(window);
+        unsigned n = place(at, w, i, j, 0);
 
-        bytes += hcy__azint_run_bytes(window);
-        w->n_weights += cells;
-        w->most = cells > w->most ? cells : w->most;
+        bytes += n ? 0 : sizeof(uint32_t);
+        for (unsigned k = 0; k < n; k++) {
+            size_t cells = azint_cells(at[k].window);
+
+            bytes += hcy__azint_run_bytes(at[k].window);
+            w->n_weights += cells;
+            w->most = cells > w->most ? cells : w->most;
+        }
     }
     b->row_bytes[i] = bytes;
 }
@@ -238,7 +292,7 @@ static void shares(double *cum, struct azint_pixel *p, const struct build *b, st
 {
     struct azint_span span = window.radial;
 
-    if (azint_cells(window) < 2)
+    if (azint_cells(window) < 2 && !window.is_part)
         return;
     if (b->grid.n_azim && b->split == HCY_SPLIT_FULL) {
         hcy__azint_shares_area(cum, p, window);
@@ -308,18 +362,22 @@ static void write_row(struct worker *w, size_t i)
     struct build *b = w->b;
     size_t at = i * b->g.width;
     uint8_t *start = b->runs + b->row_bytes[i], *p = start;
-    struct azint_pixel pixel;
+    struct place parts[2];
 
     for (size_t j = 0; j < b->g.width; j++) {
-        struct azint_window window = place(&pixel, w, i, j, 1);
+        unsigned n = place(parts, w, i, j, 1);
         uint8_t *before = p;
 
         if ((at + j) % HCY_AZINT_START_EVERY == 0)
             b->starts[(at + j) / HCY_AZINT_START_EVERY] = (uint64_t)(p - b->runs);
-        shares(w->cum, &pixel, b, window);
-        p = hcy__azint_put_runs(p, window, b->grid.n_bins, w->cum);
+        if (!n)
+            p = hcy__azint_put_no_run(p);
+        for (unsigned k = 0; k < n; k++) {
+            shares(w->cum, &parts[k].p, b, parts[k].window);
+            p = hcy__azint_put_runs(p, parts[k].window, b->grid.n_bins, w->cum, k + 1 < n);
+        }
         add_norms(w->norms, before, p, b->norms[at + j]);
-        if (w->extra && azint_cells(window))
+        if (w->extra && n)
             add_extra(w->extra, b, before, p, at + j);
     }
     hcy__azint_hash(&b->row_hash[i], start, (size_t)(p - start));

@@ -1,44 +1,58 @@
 /* split.c - how a pixel is shared among bins, and how its runs are written.  Pure functions.
  *
  * Positions are counted in bins (0 is the lower edge of bin 0).  The rules are those of pyFAI's sparse
- * engines, down to their edges: what of a pixel lies outside the range is given to the first or last bin
- * (interval), or left out with the rest scaled up (polygon), so that the shares of a pixel add up to 1 either
- * way.
+ * engines, but for what of a pixel lies outside the range: of an interval it is left out; of a polygon it is left out
+ * with the rest scaled up, so that the shares of a pixel that has any add up to 1.
  */
 #include "azint_priv.h"
 
 #include <math.h>
 
-struct azint_span hcy__azint_span_interval(const struct azint_pixel *p, size_t n_bins)
+struct azint_span hcy__azint_span_interval(struct azint_interval *x, size_t n_bins, int open_low, int open_high)
 {
     struct azint_span none = { 0, 0 }, span;
-    double last;
+    double end = (double)n_bins;
 
-    /* Numbers are cut off towards 0, so up to one bin below the range counts as bin 0. */
-    if (!(p->hi > -1) || !(p->lo < (double)n_bins) || !isfinite(p->hi - p->lo))
+    /* A point on the lower edge is in; an interval that ends there has nothing in. */
+    if (!(x->hi > 0 || x->lo >= 0) || !(x->lo < end) || !isfinite(x->hi - x->lo))
         return none;
-    span.first = p->lo > 0 ? (uint32_t)p->lo : 0;
-    last = p->hi > 0 ? p->hi : 0;
-    span.n = (uint32_t)(last < (double)n_bins ? (size_t)last : n_bins - 1) - span.first + 1;
+    x->from = x->lo > 0 || open_low ? x->lo : 0;
+    x->to = x->hi < end || open_high ? x->hi : end;
+    span.first = x->lo > 0 ? (uint32_t)x->lo : 0;
+    span.n = (uint32_t)(x->hi < end ? (size_t)x->hi : n_bins - 1) - span.first + 1;
     return span;
+}
+
+/* Of an interval in the first k bins of its span. */
+static double part(const struct azint_interval *x, struct azint_span span, uint32_t k)
+{
+    double edge = (double)span.first + k;
+
+    if (k == span.n)
+        return x->from > x->lo || x->to < x->hi ? (x->to - x->from) / (x->hi - x->lo) : 1;
+    return k ? (edge - x->from) / (x->hi - x->lo) : 0;
 }
 
 void hcy__azint_shares_interval(double *cum, const struct azint_pixel *p, struct azint_span span)
 {
-    double inverse = 1.0 / (p->hi - p->lo);
+    const struct azint_interval *x = &p->radial;
+    double inverse = 1.0 / (x->hi - x->lo);
 
     for (uint32_t k = 0; k + 1 < span.n; k++)
-        cum[k] = ((double)span.first + k + 1 - p->lo) * inverse;
+        cum[k] = ((double)span.first + k + 1 - x->from) * inverse;
+    cum[span.n - 1] = part(x, span, span.n);
 }
 
 struct azint_span hcy__azint_span_polygon(const struct azint_pixel *p, size_t n_bins)
 {
     struct azint_span none = { 0, 0 }, span;
 
-    if (!(p->hi >= 0) || !(p->lo < (double)n_bins) || !isfinite(p->hi - p->lo))
+    double lo = p->radial.lo, hi = p->radial.hi;
+
+    if (!(hi > 0) || !(lo < (double)n_bins) || !isfinite(hi - lo))
         return none;
-    span.first = p->lo > 0 ? (uint32_t)p->lo : 0;
-    span.n = (uint32_t)(p->hi < (double)n_bins ? (size_t)p->hi : n_bins - 1) - span.first + 1;
+    span.first = lo > 0 ? (uint32_t)lo : 0;
+    span.n = (uint32_t)(hi < (double)n_bins ? (size_t)hi : n_bins - 1) - span.first + 1;
     return span;
 }
 
@@ -78,20 +92,15 @@ void hcy__azint_shares_polygon(double *cum, const struct azint_pixel *p, struct 
 
 /* --- Two dimensions --- */
 
-/* Of an interval in the first k bins of its span. */
-static double part(double lo, double hi, struct azint_span span, uint32_t k)
-{
-    return !k ? 0 : k == span.n ? 1 : ((double)span.first + k - lo) / (hi - lo);
-}
-
 void hcy__azint_shares_boxes(double *cum, const struct azint_pixel *p, struct azint_window w)
 {
-    for (uint32_t row = 0; row < w.chi.n; row++) {
-        double below = part(p->chi_lo, p->chi_hi, w.chi, row), share = part(p->chi_lo, p->chi_hi, w.chi, row + 1);
+    double inside = part(&p->radial, w.radial, w.radial.n);
 
-        share -= below;
+    for (uint32_t row = 0; row < w.chi.n; row++) {
+        double below = part(&p->azimuth, w.chi, row), share = part(&p->azimuth, w.chi, row + 1) - below;
+
         for (uint32_t k = 0; k < w.radial.n; k++)
-            *cum++ = below + share * part(p->lo, p->hi, w.radial, k + 1);
+            *cum++ = below * inside + share * part(&p->radial, w.radial, k + 1);
     }
 }
 
@@ -191,7 +200,7 @@ size_t hcy__azint_run_bytes(struct azint_window window)
 {
     size_t n = window.radial.n;
 
-    return azint_cells(window) ? window.chi.n * ((n + MOST - 1) / MOST * 4 + n * 3) : 4;
+    return window.chi.n * ((n + MOST - 1) / MOST * 4 + n * 3);
 }
 
 static inline uint8_t *put(uint8_t *p, uint32_t x, int bytes)
@@ -199,6 +208,11 @@ static inline uint8_t *put(uint8_t *p, uint32_t x, int bytes)
     for (int b = 0; b < bytes; b++)
         *p++ = (uint8_t)(x >> 8 * b);
     return p;
+}
+
+uint8_t *hcy__azint_put_no_run(uint8_t *p)
+{
+    return put(p, HCY_AZINT_NO_RUN, 4);
 }
 
 /* A share as a weight: between those already given and 1. */
@@ -211,22 +225,21 @@ static inline uint32_t to_weight(double share, uint32_t least)
     return w < HCY_AZINT_ONE ? (uint32_t)w : HCY_AZINT_ONE;
 }
 
-uint8_t *hcy__azint_put_runs(uint8_t *p, struct azint_window window, size_t n_radial, const double *cum)
+uint8_t *hcy__azint_put_runs(uint8_t *p, struct azint_window window, size_t n_radial, const double *cum, int more)
 {
     size_t cells = azint_cells(window), cell = 0;
     uint32_t before = 0;
 
-    if (!cells)
-        return put(p, HCY_AZINT_NO_RUN, 4);
     for (uint32_t row = 0; row < window.chi.n; row++) {
         uint32_t first = (uint32_t)((window.chi.first + row) * n_radial) + window.radial.first;
 
         for (uint32_t k = 0; k < window.radial.n; k++, cell++) {
             uint32_t left = window.radial.n - k, n = left < MOST ? left : MOST;
-            uint32_t so_far = cell + 1 == cells ? HCY_AZINT_ONE : to_weight(cum[cell], before);
+            int is_last = cell + 1 == cells && !window.is_part;
+            uint32_t so_far = is_last ? HCY_AZINT_ONE : to_weight(cum[cell], before);
 
             if (k % MOST == 0)
-                p = put(p, (first + k) | n << 24 | (uint32_t)(cell + n < cells) << 31, 4);
+                p = put(p, (first + k) | n << 24 | (uint32_t)(cell + n < cells || more) << 31, 4);
             p = put(p, so_far - before, 3);
             before = so_far;
         }

@@ -137,6 +137,7 @@ int hcy__azint_scale_init(struct azint_scale *scale, const char *name, double wa
                                               : r->wavelength < 0 ? r->factor / wavelength : r->factor;
             scale->scale = r->scale;
             scale->may_be_negative = r->may_be_negative;
+            scale->is_component = r->eval == q_along_x || r->eval == q_along_y;
             return 0;
         }
         strcat(strcat(list, i ? ", " : ""), units[i].name);
