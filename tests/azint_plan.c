@@ -3,6 +3,7 @@
  * plans promise: shares that add up, the same tables from any number of threads, a hash of everything,
  * messages for bad input. */
 #include "azint_scene.h"
+#include "azint_sums.h"
 
 #define PI_L 3.14159265358979323846264338327950288L
 
@@ -443,6 +444,57 @@ static void test_shares(void)
     }
 }
 
+/* --- Components of q --- */
+
+/* Pixels across which the unit is 0, cut into bins narrower than they are: none of those is empty, and where the
+ * detector is even about the line, so are they. */
+static void check_axis(const char *unit, double rot3, double poni1, size_t n_azim, int is_even)
+{
+    enum { SIDE = 5, BINS = 47, AZIM = 3 };
+    hcy_poni poni = HCY_PONI_INIT;
+    hcy_azint_options o = HCY_AZINT_OPTIONS_INIT;
+    double weight[BINS * AZIM] = { 0 }, moment[BINS * AZIM] = { 0 }, column[BINS] = { 0 }, least = INFINITY, odd = 0;
+    hcy_azint_plan *p = NULL;
+
+    poni.dist = 0.2;
+    poni.poni1 = unit[1] == 'y' ? 2.5 * 1e-4 : poni1;
+    poni.poni2 = unit[1] == 'y' ? poni1 : 2.5 * 1e-4;
+    poni.rot3 = rot3;
+    poni.wavelength = 1e-10;
+    poni.pixel1 = poni.pixel2 = 1e-4;
+    o.npt = BINS;
+    o.npt_azim = n_azim;
+    o.unit = unit;
+    o.split = HCY_SPLIT_FULL;
+    if (hcy_azint_plan_create(&p, &poni, SIDE, SIDE, &o))
+        bail_out("%s", hcy_last_error()->text);
+    int wrong = sum_weights(weight, moment, p, SIDE * SIDE);
+    for (int b = 0; b < BINS * (int)(n_azim ? n_azim : 1); b++)
+        column[b % BINS] += weight[b];
+    for (int b = 0; b < BINS; b++) {
+        least = column[b] < least ? column[b] : least;
+        odd = fabs(column[b] - column[BINS - 1 - b]) > odd ? fabs(column[b] - column[BINS - 1 - b]) : odd;
+    }
+    if (!ok(!wrong && least > 0 && (!is_even || odd < 1e-3), "%s turned by %g, %g m off the beam%s: no bin is empty",
+            unit, rot3, poni1, n_azim ? ", 2-D" : ""))
+        diag("%d pixels are not whole, %g in the emptiest bin, halves differ by %g", wrong, least, odd);
+    hcy_azint_plan_release(p);
+}
+
+static void test_axes(void)
+{
+    static const char *const units[] = { "qx_nm^-1", "qy_nm^-1" };
+    static const double offsets[] = { 2.5e-4, 1.3e-4, -3e-3, 4e-3, -0.1, 0.1 };
+
+    for (int u = 0; u < 2; u++)
+        for (size_t k = 0; k < sizeof offsets / sizeof offsets[0]; k++)
+            for (size_t n_azim = 0; n_azim <= 3; n_azim += 3) {
+                /* Far from the beam the pixels beside the line have little width in azimuth, in single precision. */
+                check_axis(units[u], 0, offsets[k], n_azim, !n_azim && fabs(offsets[k]) > 1e-3 && fabs(offsets[k]) < 0.01);
+                check_axis(units[u], 0.013, k < 2 ? offsets[k] : offsets[k] / 40, n_azim, 0);
+            }
+}
+
 /* --- What plans promise --- */
 
 static void test_threads(void)
@@ -644,6 +696,7 @@ int main(void)
 {
     test_shares();
     test_sectors();
+    test_axes();
     test_threads();
     test_hash();
     test_refused();

@@ -19,6 +19,21 @@ static void four(double out[4], const double *upper, const double *lower, const 
     out[3] = upper[j + 1];
 }
 
+/* pyFAI keeps corners, not centres, in single precision, and a share of a pixel that is a thousand times narrower
+ * than its distance feels that; so does this. */
+static void to_single(double *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = (float)x[i];
+}
+
+/* But for the quadrilateral of a pixel across which a component of q is 0: its width in azimuth there has no digits in
+ * single precision. */
+static int keeps_double(const struct build *b)
+{
+    return b->scale.is_component && b->split == HCY_SPLIT_FULL;
+}
+
 /* From the least to the largest of four. */
 static void extremes(struct azint_interval *out, const double x[4])
 {
@@ -48,11 +63,16 @@ static void load(struct azint_pixel *p, const struct worker *w, size_t j)
         return;
     }
     extremes(&p->radial, p->bin);
+    p->through = keeps_double(w->b) && p->radial.lo < 0 && p->radial.hi > 0;
+    if (keeps_double(w->b) && !p->through)
+        to_single(p->bin, 4);
 }
 
 static void load_chi(struct azint_pixel *p, const struct worker *w, size_t j)
 {
     four(p->chi, w->upper.chi, w->lower.chi, w->quads.chi, j);
+    if (keeps_double(w->b) && !p->through)
+        to_single(p->chi, 4);
 }
 
 /* The pixel's interval in azimuth.  Corners are recentred already, or not to be. */
@@ -194,7 +214,7 @@ static unsigned place(struct place at[2], const struct worker *w, size_t i, size
     if (b->split != HCY_SPLIT_NO && (shape || use_chi))
         load_chi(p, w, j);
     if (b->split == HCY_SPLIT_FULL && (shape || use_chi))
-        hcy__azint_recentre(p->chi, p->bin, b->g.contour);
+        hcy__azint_recentre(p->chi, p->bin, keeps_double(b) ? 0 : b->g.contour);
     if (use_chi)
         set_chi(p, w, j);
     if (grid->n_azim)
@@ -384,21 +404,20 @@ static void write_row(struct worker *w, size_t i)
     hcy__azint_hash(&b->row_hash[i], b->norms + at, b->g.width * sizeof(float));
 }
 
-/* pyFAI keeps corners, not centres, in single precision, and a share of a pixel that is a thousand times narrower
- * than its distance feels that; so does this. */
-static void to_single(struct azint_row *row, size_t n, int want_chi)
+static void narrow_corners(struct azint_row *row, const struct build *b, size_t n, int want_chi)
 {
-    for (size_t j = 0; j < n; j++)
-        row->radial[j] = (float)row->radial[j];
-    for (size_t j = 0; want_chi && j < n; j++)
-        row->chi[j] = (float)row->chi[j];
+    if (keeps_double(b))
+        return;
+    to_single(row->radial, n);
+    if (want_chi)
+        to_single(row->chi, n);
 }
 
 /* A row of corners. */
 static void eval_corners(struct azint_row *row, const struct build *b, size_t i, int want_chi)
 {
     hcy__azint_row_eval(row, &b->g, &b->scale, b->g.corner1[i], b->g.corner2, b->g.width + 1, want_chi);
-    to_single(row, b->g.width + 1, want_chi);
+    narrow_corners(row, b, b->g.width + 1, want_chi);
 }
 
 /* The corners of row i of pixels. */
@@ -409,7 +428,7 @@ static void next_corners(struct worker *w, size_t i, int want_chi)
 
     if (b->g.corners) {
         hcy__azint_quads_eval(&w->quads, &b->g, &b->scale, i, want_chi);
-        to_single(&w->quads, 4 * b->g.width, want_chi);
+        narrow_corners(&w->quads, b, 4 * b->g.width, want_chi);
         return;
     }
     if (i % AZINT_BAND == 0) {

@@ -7,6 +7,7 @@
 #include "azint_priv.h"
 
 #include <math.h>
+#include <string.h>
 
 struct azint_span hcy__azint_span_interval(struct azint_interval *x, size_t n_bins, int open_low, int open_high)
 {
@@ -56,11 +57,61 @@ struct azint_span hcy__azint_span_polygon(const struct azint_pixel *p, size_t n_
     return span;
 }
 
-/* Adds the signed area under one edge of a pixel, bin by bin, to area[0 .. span.n).  Each sum is rounded to
- * single precision, as pyFAI's is: chi may be 3 and a pixel's width in chi 0.001, so that is felt in the
- * fourth digit of a small share, and hot pixels would show it in the curve. */
-static void add_edge(double *area, struct azint_span span, double x0, double y0, double x1, double y1)
+/* --- Polygons --- */
+
+/* A corner, and an edge between two. */
+struct corner {
+    double x, y;
+};
+struct edge {
+    struct corner from, to;
+};
+#define MOST_EDGES 6 /* of a pixel */
+
+static int crosses(struct corner *at, const struct edge *a, const struct edge *b)
 {
+    double ax = a->to.x - a->from.x, ay = a->to.y - a->from.y, bx = b->to.x - b->from.x, by = b->to.y - b->from.y;
+    double dx = b->from.x - a->from.x, dy = b->from.y - a->from.y, d = ax * by - ay * bx;
+    double t = (dx * by - dy * bx) / d, u = (dx * ay - dy * ax) / d;
+
+    *at = (struct corner){ a->from.x + t * ax, a->from.y + t * ay };
+    return t > 0 && t < 1 && u > 0 && u < 1;
+}
+
+/* A pixel's edges, how many.  Where its corners go round in an eight, as they do where radial values and azimuth are one
+ * function of the other on a line across it, its halves would cancel: they become two triangles that go round alike. */
+static int set_edges(struct edge out[MOST_EDGES], const struct azint_pixel *p, double x0, double y0)
+{
+    struct corner c[4], at;
+
+    for (int i = 0; i < 4; i++)
+        c[i] = (struct corner){ p->bin[i] - x0, p->chi[i] - y0 };
+    for (int i = 0; i < 4; i++)
+        out[i] = (struct edge){ c[i], c[(i + 1) % 4] };
+    for (int i = 0; i < 2 && p->through; i++) {
+        const struct corner *b = &c[i + 1], *d = &c[(i + 3) % 4];
+
+        if (!crosses(&at, &out[i], &out[i + 2]))
+            continue;
+        const struct edge two[MOST_EDGES] = { { at, *b }, { *b, c[i + 2] }, { c[i + 2], at },
+                                              { at, c[i] }, { c[i], *d }, { *d, at } };
+        memcpy(out, two, sizeof two);
+        return MOST_EDGES;
+    }
+    return 4;
+}
+
+/* To single precision where the pixel's corners are.  That is pyFAI's rule: chi may be 3 and a pixel's width in chi
+ * 0.001, so that is felt in the fourth digit of a small share, and hot pixels would show it in the curve. */
+static inline double narrow(double x, int is_double)
+{
+    return is_double ? x : (double)(float)x;
+}
+
+/* Adds the signed area under one edge of a pixel, bin by bin, to area[0 .. span.n). */
+static void add_edge(double *area, struct azint_span span, const struct edge *edge, int is_double)
+{
+    double x0 = edge->from.x, y0 = edge->from.y, x1 = edge->to.x, y1 = edge->to.y;
     double lo = x0 < x1 ? x0 : x1, hi = x0 < x1 ? x1 : x0, slope = (y1 - y0) / (x1 - x0), y = y0 - slope * x0;
     uint32_t end = span.first + span.n;
 
@@ -70,24 +121,34 @@ static void add_edge(double *area, struct azint_span span, double x0, double y0,
         double left = lo > b ? lo : b, right = hi < b + 1.0 ? hi : b + 1.0;
         double from = x0 < x1 ? left : right, to = x0 < x1 ? right : left;
 
-        area[b - span.first] = (float)(area[b - span.first] + (to - from) * (0.5 * slope * (to + from) + y));
+        area[b - span.first] =
+            narrow(area[b - span.first] + (to - from) * (0.5 * slope * (to + from) + y), is_double);
+    }
+}
+
+/* n areas to shares of their sum, added up; the same of each where there is none. */
+static void add_up(double *cum, size_t n)
+{
+    double whole = 0, sum = 0;
+
+    for (size_t k = 0; k < n; k++)
+        whole += cum[k];
+    for (size_t k = 0; k < n; k++) {
+        sum += cum[k];
+        cum[k] = whole != 0 ? sum / whole : ((double)k + 1) / (double)n;
     }
 }
 
 void hcy__azint_shares_polygon(double *cum, const struct azint_pixel *p, struct azint_span span)
 {
-    double whole = 0, sum = 0;
+    struct edge edges[MOST_EDGES];
+    int n = set_edges(edges, p, 0, p->through ? p->chi[0] : 0);
 
     for (uint32_t k = 0; k < span.n; k++)
         cum[k] = 0;
-    for (int i = 0; i < 4; i++)
-        add_edge(cum, span, p->bin[i], p->chi[i], p->bin[(i + 1) % 4], p->chi[(i + 1) % 4]);
-    for (uint32_t k = 0; k < span.n; k++)
-        whole += cum[k];
-    for (uint32_t k = 0; k < span.n; k++) {
-        sum += cum[k];
-        cum[k] = whole != 0 ? sum / whole : (k + 1.0) / span.n;
-    }
+    for (int i = 0; i < n; i++)
+        add_edge(cum, span, &edges[i], p->through);
+    add_up(cum, span.n);
 }
 
 /* --- Two dimensions --- */
@@ -114,55 +175,48 @@ struct azint_span hcy__azint_span_box(double lo, double hi)
 
 /* Piles an area up from the bottom of one column of cells, each of which holds `width`: what is below a slanted
  * edge is not shared among the cells that it crosses.  That, and single precision, is pyFAI's rule. */
-static void pile(double *cell, struct azint_window w, float width, float area)
+static void pile(double *cell, struct azint_window w, double width, double area, int is_double)
 {
-    float rest = fabsf(area), sign = area < 0 ? -1.0f : 1.0f;
+    double rest = fabs(area), sign = area < 0 ? -1 : 1;
 
     for (uint32_t row = 0; row < w.chi.n && rest > 0; row++, cell += w.radial.n) {
-        float piece = width > rest ? rest : width;
+        double piece = width > rest ? rest : width;
 
-        *cell = (float)(*cell + (double)(sign * piece));
-        rest -= piece;
+        *cell = narrow(*cell + sign * piece, is_double);
+        rest = narrow(rest - piece, is_double);
     }
 }
 
 /* The signed area under one edge, column by column in the edge's direction; coordinates from the window's corner. */
-static void pile_edge(double *cells, struct azint_window w, double x0, double y0, double x1, double y1)
+static void pile_edge(double *cells, struct azint_window w, const struct edge *edge, int is_double)
 {
-    double lo = x0 < x1 ? x0 : x1, hi = x0 < x1 ? x1 : x0;
-    float slope, y;
+    double x0 = edge->from.x, y0 = edge->from.y, x1 = edge->to.x, y1 = edge->to.y;
+    double lo = x0 < x1 ? x0 : x1, hi = x0 < x1 ? x1 : x0, slope, y;
 
     if (x0 == x1)
         return;
-    slope = (float)((y1 - y0) / (x1 - x0));
-    y = (float)(y1 - slope * x1);
+    slope = narrow((y1 - y0) / (x1 - x0), is_double);
+    y = narrow(y1 - slope * x1, is_double);
     for (uint32_t b = (uint32_t)lo; b < w.radial.n && b < hi; b++) {
         double left = lo > b ? lo : b, right = hi < b + 1.0 ? hi : b + 1.0;
         double from = x0 < x1 ? left : right, to = x0 < x1 ? right : left;
 
-        pile(cells + b, w, (float)(right - left), (float)((to - from) * (0.5 * slope * (to + from) + y)));
+        pile(cells + b, w, narrow(right - left, is_double),
+             narrow((to - from) * (0.5 * slope * (to + from) + y), is_double), is_double);
     }
 }
 
 void hcy__azint_shares_area(double *cum, const struct azint_pixel *p, struct azint_window w)
 {
-    size_t n = azint_cells(w);
-    double whole = 0, sum = 0;
+    struct edge edges[MOST_EDGES];
+    size_t cells = azint_cells(w);
+    int n = set_edges(edges, p, w.radial.first, w.chi.first);
 
-    for (size_t k = 0; k < n; k++)
+    for (size_t k = 0; k < cells; k++)
         cum[k] = 0;
-    for (int i = 0; i < 4; i++) {
-        int j = (i + 1) % 4;
-
-        pile_edge(cum, w, p->bin[i] - w.radial.first, p->chi[i] - w.chi.first, p->bin[j] - w.radial.first,
-                  p->chi[j] - w.chi.first);
-    }
-    for (size_t k = 0; k < n; k++)
-        whole += cum[k];
-    for (size_t k = 0; k < n; k++) {
-        sum += cum[k];
-        cum[k] = whole != 0 ? sum / whole : ((double)k + 1) / (double)n;
-    }
+    for (int i = 0; i < n; i++)
+        pile_edge(cum, w, &edges[i], p->through);
+    add_up(cum, cells);
 }
 
 static double contour_area(const double radial[4], const double chi[4])
@@ -172,10 +226,14 @@ static double contour_area(const double radial[4], const double chi[4])
 
 void hcy__azint_recentre(double chi[4], const double radial[4], double contour)
 {
-    double sum = 0;
+    double sum = 0, lo = chi[0], hi = chi[0];
 
+    for (int i = 1; i < 4 && !contour; i++) {
+        lo = chi[i] < lo ? chi[i] : lo;
+        hi = chi[i] > hi ? chi[i] : hi;
+    }
     /* Corners in pyFAI's order go round clockwise, unless some of them are on the other side of +-pi. */
-    if (!(contour * contour_area(radial, chi) > 0))
+    if (contour ? !(contour * contour_area(radial, chi) > 0) : !(hi - lo > AZINT_PI))
         return;
     for (int i = 0; i < 4; i++) {
         chi[i] += chi[i] < 0 ? 2 * AZINT_PI : 0;
