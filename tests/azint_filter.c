@@ -49,7 +49,8 @@ static int64_t limit(long double x, int64_t most)
 /* What squares are made of: integers. */
 static int64_t fine_of(const struct oracle *o, uint32_t pixel)
 {
-    int64_t most = HCY_AZINT_SQUARE_MAX, v = limit(value_of(o, pixel), most >> o->shift) * ((int64_t)1 << o->shift);
+    int64_t most = HCY_AZINT_SQUARE_MAX(o->shift);
+    int64_t v = limit(value_of(o, pixel), most >> o->shift) * ((int64_t)1 << o->shift);
 
     if (o->plan->spans[4].size)
         v -= limit(floorl(ldexpl(o->plan->darks[pixel], o->shift) + 0.5L), most);
@@ -114,10 +115,15 @@ static void count(const struct oracle *o, uint64_t *sums, uint32_t bin, const st
         oracle_add(sums, n, bin, row, row == HCY_SUM_SIGNAL_LO ? -x : x);
     }
     if (o->filter->flags & HCY_AZINT_WANT_SPREAD) {
-        oracle_i128 f = fine_of(o, e->pixel);
+        oracle_i128 f = fine_of(o, e->pixel), cross = f * (oracle_i128)(c2 * norm24), half = 1 << 7;
+        oracle_u128 square = (oracle_u128)(f * f) * c2;
 
-        oracle_add(sums, n, bin, HCY_SUM_SQUARE_LO, (oracle_u128)(f * f) * c2);
-        oracle_add(sums, n, bin, HCY_SUM_CROSS_LO, (oracle_u128)(f * (oracle_i128)(c2 * norm24)));
+        if (o->shift == HCY_AZINT_SQUARE_WIDE) {
+            square = (square + ((oracle_u128)1 << 32)) >> 33;
+            cross = (cross + (cross < 0 ? -half : half)) / (2 * half);
+        }
+        oracle_add(sums, n, bin, HCY_SUM_SQUARE_LO, square);
+        oracle_add(sums, n, bin, HCY_SUM_CROSS_LO, (oracle_u128)cross);
         oracle_add(sums, n, bin, HCY_SUM_NORM24_LO, (oracle_u128)(c2 * norm24) * norm24);
     }
 }
@@ -652,7 +658,7 @@ static void test_arithmetic(void)
         const uint64_t a[2] = { (uint64_t)square, (uint64_t)(square >> 64) };
         const uint64_t b[2] = { (uint64_t)cross, (uint64_t)(cross >> 64) };
         const uint64_t c[2] = { (uint64_t)norm2, (uint64_t)(norm2 >> 64) };
-        double got = azint_spread(a, b, c, m);
+        double got = azint_spread(a, b, c, m, 0);
         /* the mean is rounded to 32 bits */
         wrong += !(got >= 0 && fabsl(got - want) <= 1e-15L * want + 1e-8L * sqrtl(want) * fabs(m) + 1e-17L * m * m);
         wrong += flat && got > 1e-17 * m * m;
@@ -744,6 +750,158 @@ static void test_reference(const struct filter_case *c, uint32_t type, hcy_devic
     hcy_azint_plan_release(plan);
 }
 
+/* --- Azimuthal errors with a dark current, of large integers --- */
+
+enum { DARK_BINS = 11 };
+
+static hcy_azint_plan *dark_plan(const float *dark, int split)
+{
+    const struct filter_case c = { .model = HCY_ERRORS_AZIMUTHAL, .split = split, .solid_angle = 1 };
+    hcy_azint_plan *base = make_plan(&c, NULL), *p = NULL;
+    hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
+    hcy_azint_options o;
+
+    if (hcy_azint_plan_info_get(&info, base))
+        bail_out("%s", hcy_last_error()->text);
+    o = info.options;
+    o.npt = DARK_BINS;
+    o.use_dummy = 0;
+    o.sentinels = HCY_SENTINELS_OFF;
+    o.dark = dark;
+    if (hcy_azint_plan_create(&p, &info.poni, FILTER_HEIGHT, FILTER_WIDTH, &o))
+        bail_out("%s", hcy_last_error()->text);
+    hcy_azint_plan_release(base);
+    return p;
+}
+
+static void put_pixel(void *image, size_t i, uint32_t type, int64_t value)
+{
+    memcpy((uint8_t *)image + i * oracle_pixel_size(type), &value, oracle_pixel_size(type)); /* little-endian */
+}
+
+/* Sigma of each bin, from its pixels and the plan's weights. */
+static void sigma_of(double sigma[DARK_BINS], const hcy_azint_plan *p, const float *dark, const int64_t *value)
+{
+    long double mean[DARK_BINS], signal[DARK_BINS] = { 0 }, norm[DARK_BINS] = { 0 }, variance[DARK_BINS] = { 0 };
+    hcy_span spans[HCY_AZINT_SPANS];
+
+    hcy_azint_plan_tables(spans, p);
+    for (int pass = 0; pass < 2; pass++) {
+        const uint8_t *at = spans[1].data, *w;
+
+        for (int i = 0; i < N; i++) {
+            long double n = ((const float *)spans[3].data)[i], v = value[i] - (long double)dark[i];
+            uint32_t word = oracle_run(&at, &w);
+
+            for (uint32_t k = 0; k < HCY_AZINT_RUN_N(word); k++) {
+                uint32_t b = HCY_AZINT_RUN_BIN(word) + k;
+                long double c = oracle_weight(w, k) / 16777216.0L;
+
+                signal[b] += pass ? 0 : c * v;
+                norm[b] += pass ? 0 : c * n;
+                variance[b] += pass ? c * c * (v - mean[b] * n) * (v - mean[b] * n) : 0;
+            }
+        }
+        for (int b = 0; b < DARK_BINS; b++)
+            mean[b] = signal[b] / norm[b];
+    }
+    for (int b = 0; b < DARK_BINS; b++)
+        sigma[b] = (double)(sqrtl(variance[b]) / norm[b]);
+}
+
+static void test_dark_sigma(uint32_t type, int split, int bits, hcy_device *dev, const char *name)
+{
+    static int64_t value[N];
+    static uint64_t image[N];
+    static float dark[N];
+    double want[DARK_BINS], worst = 0;
+    hcy_span spans[HCY_AZINT_SPANS];
+    hcy_azint_filter filter;
+    hcy_frame_report report;
+    hcy_azint_result *r = NULL;
+    hcy_azint_job job;
+
+    memset(image, 0, sizeof image);
+    for (int i = 0; i < N; i++) {
+        value[i] = (int64_t)(oracle_random(&state) >> (64 - bits));
+        value[i] -= oracle_is_signed(type) ? (int64_t)1 << (bits - 1) : 0;
+        dark[i] = (float)(0.3 + (double)oracle_below(&state, 1000) / 7919);
+        put_pixel(image, (size_t)i, type, value[i]);
+    }
+    hcy_azint_plan *p = dark_plan(dark, split);
+    hcy_azint_plan_tables(spans, p);
+    if (hcy_azint_plan_job(&job, p, type) || hcy_azint_plan_filter(&filter, p) || hcy_azint_result_create(&r, p))
+        bail_out("%s", hcy_last_error()->text);
+    uint64_t *sums = run_kernel(dev, spans, &job, &filter, image, 1, &report);
+    int status = hcy_azint_finish(r, p, &job, sums, &report, 1);
+    sigma_of(want, p, dark, value);
+    for (int b = 0; b < DARK_BINS; b++)
+        worst = fmax(worst, fabs(r->sigma[b] / want[b] - 1));
+    if (!ok(!status && worst < 1e-6, "%s: azimuthal errors less a dark current, type %u, splitting %d, counts of %d bits",
+            name, type, split, bits))
+        diag("status %d, off by %.2g", status, worst);
+    hcy_azint_result_destroy(r);
+    hcy_azint_plan_release(p);
+    free(sums);
+}
+
+/* A count that sums of squares have no place for fails its frame, and no other; where it is masked it does not. */
+static void test_too_large(uint32_t type, int with_dark, hcy_device *dev, const char *name)
+{
+    static uint64_t images[3 * N];
+    static float dark[N];
+    hcy_azint_plan *p = dark_plan(with_dark ? dark : NULL, HCY_SPLIT_BBOX);
+    int64_t top = with_dark ? (int64_t)1 << 32 : ((int64_t)1 << 35) - 1;
+    hcy_span spans[HCY_AZINT_SPANS];
+    hcy_frame_report reports[3];
+    hcy_azint_filter filter;
+    hcy_azint_job job;
+
+    for (int i = 0; i < 3 * N; i++)
+        images[i] = (uint64_t)(i % 7 + (i % N == 400 ? top - 7 : 0));
+    hcy_azint_plan_tables(spans, p);
+    if (hcy_azint_plan_job(&job, p, type) || hcy_azint_plan_filter(&filter, p))
+        bail_out("%s", hcy_last_error()->text);
+    images[N + 301] = type == HCY_PIXEL_I64 ? (uint64_t)(-top - 1) : (uint64_t)top + 1;
+    images[2 * N + 77] = (uint64_t)1 << 63;
+    free(run_kernel(dev, spans, &job, &filter, images, 3, reports));
+    int failed = !reports[0].status && reports[1].status == HCY_ERANGE && reports[2].status == HCY_ERANGE;
+    job.n_invalid = 1;
+    job.invalid[0] = (hcy_azint_range){ (uint64_t)1 << 63, (uint64_t)1 << 63 };
+    free(run_kernel(dev, spans, &job, &filter, images, 3, reports));
+    ok(failed && reports[1].status == HCY_ERANGE && !reports[2].status && reports[2].n_lost == 1,
+       "%s: type %u%s: a count that is too large fails its frame, unless it is masked", name, type,
+       with_dark ? ", dark" : "");
+    hcy_azint_plan_release(p);
+}
+
+static void test_large_darks(void)
+{
+    static float dark[N];
+    hcy_azint_plan *p = NULL;
+    hcy_azint_job job;
+
+    dark[5] = 1e6f;
+    p = dark_plan(dark, HCY_SPLIT_NO);
+    is_int(hcy_azint_plan_job(&job, p, HCY_PIXEL_U32), 0, "a dark current of 10^6 counts, of 32-bit pixels");
+    ok(hcy_azint_plan_job(&job, p, HCY_PIXEL_U16) == HCY_ERANGE && strstr(hcy_last_error()->text, "2^20"),
+       "and of 16-bit ones: refused");
+    hcy_azint_plan_release(p);
+}
+
+static void test_large_counts(void)
+{
+    for (size_t v = 0; v < N_VARIANTS; v++)
+        for (uint32_t type = HCY_PIXEL_U32; devices[v] && type <= HCY_PIXEL_I64; type++) {
+            if (type == HCY_PIXEL_I8 || type == HCY_PIXEL_I16 || (few && type != HCY_PIXEL_U64))
+                continue;
+            for (int split = 0; split < 3; split++)
+                test_dark_sigma(type, split, (const int[]){ 3, 1, 31 }[split], devices[v], variants[v]);
+            for (int with_dark = 0; with_dark < 2 && oracle_pixel_size(type) == 8; with_dark++)
+                test_too_large(type, with_dark, devices[v], variants[v]);
+        }
+}
+
 /* --- Refusals --- */
 
 static void test_refusals(void)
@@ -799,6 +957,8 @@ int main(int argc, char **argv)
     open_devices(argc, argv);
     test_arithmetic();
     test_refusals();
+    test_large_darks();
+    test_large_counts();
     for (uint32_t type = HCY_PIXEL_U8; type <= HCY_PIXEL_F64; type++) {
         if (!wanted(type))
             continue;

@@ -18,9 +18,9 @@
 
 #include <stdint.h>
 
-#define HCY_AZINT_VERSION 2u
+#define HCY_AZINT_VERSION 4u
 /* The version of a plan with spans [4] or [5], for kernels that know these too; others refuse it. */
-#define HCY_AZINT_VERSION_FULL 3u
+#define HCY_AZINT_VERSION_FULL 5u
 
 #define HCY_AZINT_ONE 16777215u    /* fixed-point 1.0 of a weight */
 #define HCY_AZINT_NORM_MAX 4095.0f /* norms are below this: a sum of 2^32 of them, squared, fits 128 bits */
@@ -138,10 +138,14 @@ typedef struct hcy_azint_filter {
  * kept in each bin, with nothing of the plan to add or take off.  SIGNAL is that of c * value - cd; VARIANCE that of
  * c2 * max(1, value), or of c2 * v in a plan with variances; LOST_COUNT, LOST_NORM and LOST_NORM2 are what the bin has,
  * not what it lost.  And for the spread of pixels about the bin's mean, with v = value * 2^s - floor(dark * 2^s + 0.5),
- * where s is 0 without a dark current, else HCY_AZINT_SQUARE_SHIFT, and value is limited to SQUARE_MAX >> s, the second
- * term and then v to SQUARE_MAX, either sign; and norms of 24 bits, n24 = (u32)(N * HCY_AZINT_ONE + 0.5):
+ * where s is 0 without a dark current, else HCY_AZINT_SQUARE_SHIFT, and the second term and then v are limited to
+ * SQUARE_MAX(s), either sign; and norms of 24 bits, n24 = (u32)(N * HCY_AZINT_ONE + 0.5):
  *
  *   SQUARE  sum of c2 * v * v      CROSS  sum of c2 * v * n24, signed      NORM24  sum of c2 * n24 * n24
+ *
+ * Where s is HCY_AZINT_SQUARE_WIDE, each term of SQUARE is rounded (half up) to units of 2^WIDE_SQUARE, the magnitude of
+ * each of CROSS to those of 2^WIDE_CROSS.  A valid value above HCY_AZINT_VALUE_MAX(s), either sign, has no place in them:
+ * its frame gets the status HCY_ERANGE, and its sums mean nothing.
  *
  * Of float pixels SIGNAL_LO and VARIANCE_LO hold doubles; SQUARE_LO that of c2 * (value - dark - mean * N)^2, the
  * other two are zero. */
@@ -154,7 +158,11 @@ enum {
     HCY_SUM_NORM24_HI,
     HCY_AZINT_FILTERED
 };
-#define HCY_AZINT_SQUARE_MAX (((int64_t)1 << 35) - 1)
-#define HCY_AZINT_SQUARE_SHIFT(pixel_bytes) ((pixel_bytes) <= 2 ? 16 : 3)
+#define HCY_AZINT_SQUARE_WIDE 19 /* of pixels of 4 and 8 bytes less a dark current */
+#define HCY_AZINT_SQUARE_SHIFT(pixel_bytes) ((pixel_bytes) <= 2 ? 16 : HCY_AZINT_SQUARE_WIDE)
+#define HCY_AZINT_SQUARE_MAX(shift) (((int64_t)1 << ((shift) == HCY_AZINT_SQUARE_WIDE ? 52 : 35)) - 1)
+#define HCY_AZINT_VALUE_MAX(shift) ((shift) ? (int64_t)1 << 32 : HCY_AZINT_SQUARE_MAX(0))
+#define HCY_AZINT_WIDE_SQUARE 33
+#define HCY_AZINT_WIDE_CROSS 8
 
 #endif

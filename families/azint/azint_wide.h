@@ -137,19 +137,24 @@ AZINT_FUNCTION uint32_t azint_norm24(float norm)
 }
 
 /* The sum of c2 * (v - mean * n24 / ONE)^2, which cannot be negative, from the three sums of its terms: c2 * v * v,
- * c2 * v * n24 (signed) and c2 * n24 * n24.  The mean is rounded to 32 significant bits, which moves the result by
- * less than 2^-64 of mean^2 times the last sum; nothing else is rounded before the end, so nothing cancels. */
+ * c2 * v * n24 (signed) and c2 * n24 * n24; `shift` is that of v.  The mean is rounded to 32 significant bits, which
+ * moves the result by less than 2^-64 of mean^2 times the last sum; nothing else is rounded before the end, so nothing
+ * cancels. */
 AZINT_FUNCTION double azint_spread(const uint64_t square[2], const uint64_t cross[2], const uint64_t norm2[2],
-                                  double mean)
+                                  double mean, int shift)
 {
     uint64_t x[4] = { 0, 0, 0, 0 }, a[4] = { square[0], square[1], 0, 0 }, b[2] = { cross[0], cross[1] }, p[4];
     uint64_t m[2] = { 0, 0 }, mm[2];
+    const int wide = shift == HCY_AZINT_SQUARE_WIDE;
+    const unsigned up = wide ? HCY_AZINT_WIDE_SQUARE : 0, cross_up = wide ? HCY_AZINT_WIDE_CROSS : 0;
     int exponent, k;
     int negative = (mean < 0) != (int)(b[1] >> 63);
 
     frexp(mean, &exponent);
     k = 24 + 32 - exponent; /* 2^k mean / ONE has 32 bits, where k has room */
     k = k < 0 ? 0 : k > 64 ? 64 : k;
+    if (wide && k > 47) /* the first sum has room for 2^(2 k + WIDE_SQUARE) */
+        k = 47;
     m[0] = (uint64_t)(ldexp(fabs(mean), k) / HCY_AZINT_ONE + 0.5);
     azint_mul(mm, m[0], m[0]);
     if (b[1] >> 63)
@@ -157,8 +162,8 @@ AZINT_FUNCTION double azint_spread(const uint64_t square[2], const uint64_t cros
     azint_mul_256(p, m, b);
     if (!negative)
         azint_negate_256(p);
-    azint_add_256(x, a, 2 * (unsigned)k);
-    azint_add_256(x, p, (unsigned)k + 1);
+    azint_add_256(x, a, 2 * (unsigned)k + up);
+    azint_add_256(x, p, (unsigned)k + 1 + cross_up);
     azint_mul_256(p, mm, norm2);
     azint_add_256(x, p, 0);
     if (x[3] >> 63) /* no sums of pixels give this */

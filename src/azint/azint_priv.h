@@ -18,6 +18,7 @@ const char *hcy__errno_text(int number, char *buf, size_t size); /* src/stack/st
 int hcy__open_file(int *fd, const char *path);
 
 #define AZINT_PI 3.14159265358979323846
+#define AZINT_MAX_EXPONENT 62 /* of dark currents and variances as integers: they are below 2^62 */
 
 /* --- Detectors (detector.c) --- */
 

@@ -8,6 +8,9 @@
 #include <math.h>
 #include <string.h>
 
+/* A dark current of 2^18 counts and a value of 16 bits, times 2^16, stay below HCY_AZINT_SQUARE_MAX. */
+#define LEAST_SHIFT (AZINT_MAX_EXPONENT - 18)
+
 #define DETECTOR_DUMMY (-2.0)
 #define DETECTOR_DELTA 1.5
 
@@ -97,6 +100,10 @@ int hcy_azint_plan_job(hcy_azint_job *job, const hcy_azint_plan *plan, uint32_t 
     memset(job, 0, sizeof(*job));
     o = &plan->options;
     t = &types[pixel_type];
+    if (plan->filtered && plan->darks && t->kind != 'f' && t->bits <= 16 && plan->head.dark_shift < LEAST_SHIFT)
+        return hcy_fail(HCY_ERANGE, "the dark current is up to 2^%d counts: of pixels of %d bits, with a filter or "
+                        "azimuthal errors, 2^%d is the most", AZINT_MAX_EXPONENT - plan->head.dark_shift, t->bits,
+                        AZINT_MAX_EXPONENT - LEAST_SHIFT);
     job->n_pixels = plan->head.n_pixels;
     job->n_bins = plan->head.n_bins;
     job->pixel_type = pixel_type;

@@ -16,7 +16,7 @@
 
 #define MAX_PIXELS UINT32_MAX
 #define MAX_THREADS 64u
-#define MAX_EXPONENT 62 /* of dark currents and variances as integers */
+#define MAX_FILTERED_EXPONENT 32 /* of dark currents that filters square: HCY_AZINT_SQUARE_MAX */
 #define NORMS_MEMORY ((size_t)256 << 20) /* for all threads' own bin norms */
 
 /* --- From options to what is built --- */
@@ -142,13 +142,15 @@ static int set_arrays(hcy_azint_plan *plan, struct build *b, const hcy_azint_opt
     if (b->dark) {
         int exponent = exponent_of(b->dark, NULL, b->mask, n);
 
-        if (exponent > MAX_EXPONENT)
-            return hcy_fail(HCY_ERANGE, "the dark current is up to 2^%d counts: 2^%d is the most", exponent,
-                            MAX_EXPONENT);
-        plan->head.dark_shift = exponent > 0 ? MAX_EXPONENT - exponent : MAX_EXPONENT;
+        int most = plan->filtered ? MAX_FILTERED_EXPONENT : AZINT_MAX_EXPONENT;
+
+        if (exponent > most)
+            return hcy_fail(HCY_ERANGE, "the dark current is up to 2^%d counts: 2^%d is the most%s", exponent, most,
+                            plan->filtered ? " with a filter or azimuthal errors" : "");
+        plan->head.dark_shift = exponent > 0 ? AZINT_MAX_EXPONENT - exponent : AZINT_MAX_EXPONENT;
     }
     if (b->variance)
-        plan->head.variance_shift = MAX_EXPONENT - exponent_of(b->variance, NULL, b->mask, n);
+        plan->head.variance_shift = AZINT_MAX_EXPONENT - exponent_of(b->variance, NULL, b->mask, n);
     b->dark_shift = plan->head.dark_shift;
     b->dark_scale = ldexp(1, b->dark_shift);
     b->variance_scale = ldexp(1, plan->head.variance_shift);

@@ -136,7 +136,7 @@ static struct bin_sums kept_sums(const hcy_azint_plan *plan, const hcy_azint_job
         const uint64_t norm2[2] = { at[HCY_SUM_NORM24_LO * n], at[HCY_SUM_NORM24_HI * n] };
         double mean = s.norm > 0 ? ldexp(s.signal / s.norm, shift) : 0;
 
-        s.variance = ldexp(azint_spread(square, cross, norm2, mean), -2 * shift) * WEIGHT;
+        s.variance = ldexp(azint_spread(square, cross, norm2, mean, shift), -2 * shift) * WEIGHT;
     }
     return s;
 }

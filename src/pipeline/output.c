@@ -116,6 +116,12 @@ static void finish_frame(hcy_pipeline *p, struct pipe_output *output, const hcy_
                  p->n_workers > 1 ? ", nor does another device of this run" : ": add another device, cpu takes all");
         return;
     }
+    if (report->status == HCY_ERANGE) { /* azint_filter's alone */
+        snprintf(output->why, sizeof output->why,
+                 "a pixel has more counts than a filter or azimuthal errors take of 64-bit pixels, 2^35, or 2^32 with a "
+                 "dark current: mask it, or convert the frames to floats");
+        return;
+    }
     if (report->status) {
         snprintf(output->why, sizeof output->why, "block %u, at byte %llu of its chunk: %s", report->block,
                  (unsigned long long)report->byte, hcy_status_text(report->status));

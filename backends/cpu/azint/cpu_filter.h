@@ -76,6 +76,7 @@ struct filter_bin {
     uint32_t number;
     int shift; /* of `fine`, and so of x: values times 2^shift */
     bool spread; /* SQUARE, CROSS and NORM24 are needed */
+    bool is_refused; /* its frame: a count is too large */
     size_t n;
     const uint32_t *pixels, *norms24, *weights; /* of this bin; weights NULL: unit */
     const float *inverse;

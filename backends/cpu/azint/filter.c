@@ -13,6 +13,8 @@ enum { ARG_IMAGES, ARG_PLAN, ARG_JOB, ARG_FILTER, ARG_SUMS, ARG_REPORTS, ARG_SCR
 #define TASK_BINS    4096u  /* at most */
 #define BATCH        8      /* frames that share one reading of the tables */
 
+#define REFUSED ((uint64_t)1 << 63)   /* in n_lost: a count is too large */
+
 #define WEIGHT (1.0 / 16777216.0)    /* 2^-24 */
 #define NORM   (1.0 / 1099511627776.0) /* 2^-40 */
 
@@ -47,14 +49,17 @@ const struct filter_ops *cpu_filter_ops(enum cpu_simd simd)
 
 /* --- One bin's pixels --- */
 
-/* A value less the dark current, as squares are made of it. */
+static bool is_too_large(const struct filter_bin *bin, size_t i)
+{
+    const int64_t top = HCY_AZINT_VALUE_MAX(bin->shift), value = bin->values[i];
+    return value > top || (bin->type->is_signed ? value < -top : value < 0);
+}
+
+/* A value less the dark current, as squares are made of it; of one that is too large it does not matter. */
 static int64_t fine_of(const struct filter_bin *bin, size_t i)
 {
-    const int64_t most = HCY_AZINT_SQUARE_MAX, top = most >> bin->shift;
-    int64_t value = bin->values[i];
-    if (value > top || (!bin->type->is_signed && value < 0))
-        value = top;
-    value = (value < -top ? -top : value) * ((int64_t)1 << bin->shift);
+    const int64_t most = HCY_AZINT_SQUARE_MAX(bin->shift);
+    int64_t value = is_too_large(bin, i) ? 0 : bin->values[i] * ((int64_t)1 << bin->shift);
     if (bin->plan->darks) {
         double dark = floor(ldexp((double)bin->plan->darks[bin->pixels[i]], bin->shift) + 0.5), end = (double)most;
         value -= (int64_t)(dark > end ? end : dark < -end ? -end : dark);
@@ -105,14 +110,17 @@ static size_t load_floats(struct filter_bin *bin)
     return count;
 }
 
-/* Integers that the fast way does not take: large types, a dark current. */
-static void load_wide(struct filter_bin *bin)
+/* Integers that the fast way does not take: large types, a dark current.  Is one too large? */
+static bool load_wide(struct filter_bin *bin)
 {
+    bool large = false;
     for (size_t i = 0; i < bin->n; i++) {
         bin->values[i] = value_at(bin, i);
         bin->fine[i] = fine_of(bin, i);
         bin->x[i] = (float)bin->fine[i] * bin->inverse[i];
+        large |= is_too_large(bin, i);
     }
+    return large;
 }
 
 /* The sums of all values.  Parts go together in 128 bits. */
@@ -143,7 +151,7 @@ static void take_found(struct filter_bin *bin, size_t n)
 static size_t open_bin(const struct launch *l, struct filter_bin *bin)
 {
     const struct filter_total *total = (const struct filter_total *)filter_at(l->plan, l->plan->totals) + bin->number;
-    bool fast = !bin->type->is_float && bin->fine == bin->values;
+    bool fast = !bin->type->is_float && bin->fine == bin->values, large = false;
     uint64_t seen = UINT64_MAX;
     size_t n_lost = 0, firsts = 0;
     bin->sums = (struct filter_sums){ .signal = -total->dark,
@@ -157,7 +165,7 @@ static size_t open_bin(const struct launch *l, struct filter_bin *bin)
     else if (fast)
         seen = l->ops->load(bin);
     else
-        load_wide(bin);
+        large = load_wide(bin);
     for (size_t i = bin->n; i < (bin->n + FILTER_STEP - 1) / FILTER_STEP * FILTER_STEP; i++) {
         bin->x[i] = NAN;
         bin->values[i] = 0;
@@ -169,6 +177,8 @@ static size_t open_bin(const struct launch *l, struct filter_bin *bin)
         bin->fine[bin->found[k]] = 0;
         firsts += !bin->weights || (bin->weights[bin->found[k]] & FILTER_FIRST);
     }
+    for (size_t i = 0; large && i < bin->n; i++) /* those that are not lost */
+        bin->is_refused |= is_too_large(bin, i);
     if (n_lost && fast && seen >> 24) /* sentinels, mostly: what is left decides */
         for (size_t i = seen = 0; i < bin->n; i++)
             seen |= (uint64_t)(bin->values[i] ^ bin->values[i] >> 63);
@@ -209,7 +219,7 @@ static bool statistics(struct filter_bin *bin, bool spread, struct limits *out)
         const uint64_t square[2] = { (uint64_t)s->square, (uint64_t)(s->square >> 64) };
         const uint64_t cross[2] = { (uint64_t)s->cross, (uint64_t)(s->cross >> 64) };
         const uint64_t norm24[2] = { (uint64_t)s->norm24, (uint64_t)(s->norm24 >> 64) };
-        variance = azint_spread(square, cross, norm24, out->mean) * WEIGHT;
+        variance = azint_spread(square, cross, norm24, out->mean, bin->shift) * WEIGHT;
     } else {
         variance = azint_double((uint64_t)s->variance, (uint64_t)(s->variance >> 64)) * WEIGHT;
         variance = ldexp(variance, 2 * bin->shift - (bin->plan->variances ? bin->plan->variance_shift : 0));
@@ -372,10 +382,13 @@ static void run_range(void *context, size_t begin, size_t end, unsigned thread)
         uint64_t n_lost = 0;
         if (l->reports[f].status)
             continue;
+        bin.is_refused = false;
         bin.image = l->images + f * l->image_bytes;
         for (size_t b = begin; b < end; b++)
             run_bin(l, &bin, f, (uint32_t)b, &n_lost);
         atomic_fetch_add(&l->n_lost[f], n_lost);
+        if (bin.is_refused)
+            atomic_fetch_or(&l->n_lost[f], REFUSED);
     }
 }
 
@@ -455,8 +468,11 @@ static int run(const struct cpu_call *call)
     grain = grain < 1 ? 1 : grain > TASK_BINS ? TASK_BINS : grain;
     cpu_pool_for(call->pool, l.plan->n_bins, (size_t)grain, run_range, &l);
     for (size_t f = 0; f < l.items; f++)
-        if (!l.reports[f].status)
-            l.reports[f].n_lost = atomic_load(&l.n_lost[f]);
+        if (!l.reports[f].status) {
+            uint64_t n_lost = atomic_load(&l.n_lost[f]);
+            l.reports[f].n_lost = n_lost & ~REFUSED;
+            l.reports[f].status = n_lost & REFUSED ? HCY_ERANGE : 0;
+        }
     return 0;
 }
 

@@ -32,6 +32,11 @@ void filter_total_add(struct filter_total *total, const struct filter_plan *plan
     total->variance += variance_of(plan, pixel, c);
 }
 
+static azint_u128 round_off(azint_u128 x, unsigned bits)
+{
+    return (x + ((azint_u128)1 << (bits - 1))) >> bits;
+}
+
 /* What depends on the value.  Poisson's variance is 1 at least, for lost pixels too, whose value is 0. */
 static void put_value(struct filter_bin *bin, size_t i, int sign)
 {
@@ -47,8 +52,14 @@ static void put_value(struct filter_bin *bin, size_t i, int sign)
     if (bin->spread) {
         int64_t v = bin->fine[i];
         azint_u128 square = (azint_u128)((azint_i128)v * v) * c2;
+        azint_i128 cross = (azint_i128)v * (int64_t)((uint64_t)c2 * bin->norms24[i]);
+        if (bin->shift == HCY_AZINT_SQUARE_WIDE) {
+            square = round_off(square, HCY_AZINT_WIDE_SQUARE);
+            cross = v < 0 ? -(azint_i128)round_off((azint_u128)-cross, HCY_AZINT_WIDE_CROSS)
+                          : (azint_i128)round_off((azint_u128)cross, HCY_AZINT_WIDE_CROSS);
+        }
         s->square += sign > 0 ? square : -square;
-        s->cross += sign * ((azint_i128)v * (int64_t)((uint64_t)c2 * bin->norms24[i]));
+        s->cross += sign * cross;
     }
 }
 

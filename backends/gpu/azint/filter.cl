@@ -23,6 +23,8 @@ struct filter_sums {
 #define ROOM (ROOM_SUMS > 2 * HISTOGRAM ? ROOM_SUMS : 2 * HISTOGRAM)
 #define SAID 4
 
+#define ERROR_RANGE (-3)
+
 struct filter_bin {
     struct azint_plan plan;
     const hcy_azint_job *job;
@@ -46,13 +48,16 @@ struct seen {
 };
 
 #if !PIXEL_FLOAT
+DEVICE u32 is_too_large(const struct filter_bin *b, u64 v)
+{
+    const i64 top = HCY_AZINT_VALUE_MAX(b->shift), value = (i64)v;
+    return PIXEL_BYTES == 8 ? value > top || value < (PIXEL_SIGNED ? -top : 0) : 0; /* unsigned ones may look negative */
+}
+
 DEVICE i64 fine_of(const struct filter_bin *b, u64 v, u32 pixel)
 {
-    const i64 most = HCY_AZINT_SQUARE_MAX, top = most >> b->shift;
-    i64 value = (i64)v;
-    if (value > top || value < (PIXEL_SIGNED ? value : 0)) /* unsigned ones may look negative */
-        value = top;
-    value = (value < -top ? -top : value) * ((i64)1 << b->shift);
+    const i64 most = HCY_AZINT_SQUARE_MAX(b->shift);
+    i64 value = is_too_large(b, v) ? 0 : (i64)v * ((i64)1 << b->shift);
     if (b->plan.at.has_darks) {
         double dark = (double)((const float *)(b->plan.base + b->plan.at.darks))[pixel], end = (double)most;
         dark = floor(MUL_F64(dark, power_of_two(b->shift)) + 0.5);
@@ -110,6 +115,14 @@ DEVICE void wide_take(struct wide *w, u64 lo, u64 hi)
     w->lo -= lo;
 }
 
+/* In units of 2^bits, half up. */
+DEVICE void round_off(struct wide *w, u32 bits)
+{
+    wide_add(w, (u64)1 << (bits - 1), 0);
+    w->lo = w->lo >> bits | w->hi << (64 - bits);
+    w->hi >>= bits;
+}
+
 DEVICE void put_value(const struct filter_bin *b, const struct seen *e, struct filter_sums *s)
 {
 #if !PIXEL_FLOAT
@@ -117,9 +130,20 @@ DEVICE void put_value(const struct filter_bin *b, const struct seen *e, struct f
     weigh(e->c, e->v, &s->of[SUM_SIGNAL], b->poisson ? &s->of[SUM_VARIANCE] : &unwanted);
     if (b->spread) {
         u64 c2 = square_of(e->c), q = c2 * e->norm24, v = (u64)e->fine, magnitude = e->fine < 0 ? 0 - v : v;
-        u64 lo = magnitude * magnitude, hi = MUL_HI64(magnitude, magnitude); /* below 2^70 */
-        wide_add(&s->of[SUM_SQUARE], lo * c2, MUL_HI64(lo, c2) + hi * c2);
-        wide_add(&s->of[SUM_CROSS], q * v, MUL_HI64(q, v) - (e->fine < 0 ? q : 0));
+        u64 lo = magnitude * magnitude, hi = MUL_HI64(magnitude, magnitude); /* below 2^104 */
+        struct wide square = { lo * c2, MUL_HI64(lo, c2) + hi * c2 };
+        if (PIXEL_BYTES > 2 && b->shift) {
+            struct wide cross = { q * magnitude, MUL_HI64(q, magnitude) };
+            round_off(&square, HCY_AZINT_WIDE_SQUARE);
+            round_off(&cross, HCY_AZINT_WIDE_CROSS);
+            if (e->fine < 0)
+                wide_take(&s->of[SUM_CROSS], cross.lo, cross.hi);
+            else
+                wide_add(&s->of[SUM_CROSS], cross.lo, cross.hi);
+        } else {
+            wide_add(&s->of[SUM_CROSS], q * v, MUL_HI64(q, v) - (e->fine < 0 ? q : 0));
+        }
+        wide_add(&s->of[SUM_SQUARE], square.lo, square.hi);
     }
 #endif
 }
@@ -221,7 +245,7 @@ DEVICE_CALL int statistics(const struct filter_bin *b, const struct filter_sums 
     if (spread) {
         u64 square[2] = { of[SUM_SQUARE].lo, of[SUM_SQUARE].hi }, cross[2] = { of[SUM_CROSS].lo, of[SUM_CROSS].hi };
         u64 norm24[2] = { of[SUM_NORM24].lo, of[SUM_NORM24].hi };
-        variance = azint_spread(square, cross, norm24, out->mean) * weight;
+        variance = azint_spread(square, cross, norm24, out->mean, b->shift) * weight;
     } else {
         variance = azint_double(of[SUM_VARIANCE].lo, of[SUM_VARIANCE].hi) * weight;
         variance = ldexp(variance, 2 * b->shift - (b->plan.at.has_variances ? b->plan.at.variance_shift : 0));
@@ -423,16 +447,21 @@ DEVICE void cut_percentiles(struct filter_bin *b, const hcy_azint_filter *filter
 
 /* --- A bin --- */
 
-/* The sums of all that is valid: the plan's constants less those of lost pixels, and the values. */
-DEVICE void sum_all(const struct filter_bin *b, u64 bin, struct filter_sums *s, NEAR u64 *room)
+/* The sums of all that is valid: the plan's constants less those of lost pixels, and the values.  Has this item seen a
+ * count that is too large? */
+DEVICE u32 sum_all(const struct filter_bin *b, u64 bin, struct filter_sums *s, NEAR u64 *room)
 {
     struct filter_sums off, own;
+    u32 refused = 0;
     clear_sums(&off);
     clear_sums(&own);
     for (u32 i = ITEM; i < b->n; i += GROUP_SIZE) {
         struct seen e = look(b, i);
         if (e.valid) {
             put_value(b, &e, &own);
+#if !PIXEL_FLOAT
+            refused |= is_too_large(b, e.v);
+#endif
         } else {
             put_constants(b, &e, &off);
             off.of[SUM_COUNT].hi += e.first;
@@ -458,6 +487,7 @@ DEVICE void sum_all(const struct filter_bin *b, u64 bin, struct filter_sums *s, 
         take_sums(s, &off);
         s->of[SUM_COUNT].hi = off.of[SUM_COUNT].hi;
     }
+    return refused;
 }
 
 DEVICE void put_row(u64 *sums, u64 n_bins, u32 row, u64 lo, u64 hi)
@@ -499,7 +529,13 @@ void gpu_filter(hcy_azint_job job, hcy_azint_filter filter, struct gpu_plan_at a
     const u64 *starts = (const u64 *)(base + at.starts_of);
     u32 item = GROUP_Y;
     u64 lost = 0;
-    if (reports[item].status)
+    u32 refused = 0;
+    if (ITEM == 0) /* one reads it for all: other groups of the frame may write it */
+        said[0] = (u64)reports[item].status;
+    BARRIER();
+    u64 status = said[0];
+    BARRIER();
+    if (status)
         return;
     for (u32 bin = GROUP; bin < at.n_bins; bin += GROUPS) {
         struct filter_sums sums;
@@ -517,7 +553,7 @@ void gpu_filter(hcy_azint_job job, hcy_azint_filter filter, struct gpu_plan_at a
         b.hi = AS_FLOAT(0x7f800000u);
         b.first = 0;
         b.last = ~(u64)0;
-        sum_all(&b, bin, &sums, room);
+        refused |= sum_all(&b, bin, &sums, room);
         if (ITEM == 0)
             lost += sums.of[SUM_COUNT].hi;
         BARRIER();
@@ -536,4 +572,6 @@ void gpu_filter(hcy_azint_job job, hcy_azint_filter filter, struct gpu_plan_at a
     }
     if (lost)
         ATOMIC_ADD64(&reports[item].n_lost, lost);
+    if (refused)
+        reports[item].status = ERROR_RANGE;
 }

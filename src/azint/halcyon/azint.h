@@ -205,7 +205,8 @@ HCY_API int hcy_azint_plan_info_get(hcy_azint_plan_info *info, const hcy_azint_p
 /* The canonical tables of azint_format.h, for hcy_kernel_prepare(); they live as long as the plan. */
 HCY_API void hcy_azint_plan_tables(hcy_span spans[HCY_AZINT_SPANS], const hcy_azint_plan *plan);
 /* The job for frames of one pixel type (HCY_PIXEL_*): invalid values from the dummy and the sentinels,
- * variance if the plan has an error model.  HCY_EINVAL: no such type. */
+ * variance if the plan has an error model.  HCY_EINVAL: no such type; HCY_ERANGE: the plan filters, and its dark
+ * current is too large for pixels of this type. */
 HCY_API int hcy_azint_plan_job(hcy_azint_job *job, const hcy_azint_plan *plan,
                                uint32_t pixel_type) HCY_MUST_USE;
 
