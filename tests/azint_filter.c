@@ -902,6 +902,58 @@ static void test_large_counts(void)
         }
 }
 
+/* --- Percentiles at the edges of pixels --- */
+
+/* n equal pixels with the values 1, 4, 9 ... in one bin, between percentiles in halves of one: pixel k reaches from k / n
+ * to (k + 1) / n, and is in if that touches the interval, by integers. */
+static void test_ties(size_t n, hcy_device *dev, const char *name)
+{
+    static uint16_t image[N];
+    static uint8_t mask[N];
+    hcy_poni poni = HCY_PONI_INIT;
+    hcy_azint_options o = HCY_AZINT_OPTIONS_INIT;
+    hcy_span spans[HCY_AZINT_SPANS];
+    hcy_azint_filter filter;
+    hcy_frame_report report;
+    hcy_azint_job job;
+    int wrong = 0;
+
+    poni.dist = 0.1;
+    poni.pixel1 = poni.pixel2 = 1e-3;
+    for (size_t i = 0; i < N; i++) {
+        mask[i] = i >= n;
+        image[i] = (uint16_t)((n - i) * (n - i));
+    }
+    o.npt = 1;
+    o.unit = "r_mm";
+    o.split = HCY_SPLIT_NO;
+    o.solid_angle = 0;
+    o.mask = mask;
+    o.mask_height = FILTER_HEIGHT;
+    o.mask_width = FILTER_WIDTH;
+    o.filter = HCY_FILTER_PERCENTILE;
+    for (size_t low = 0; low <= 200; low += 3)
+        for (size_t high = low; high <= 200; high += low == 99 ? 1 : 37) {
+            hcy_azint_plan *p = NULL;
+            uint64_t want = 0;
+
+            o.percentile[0] = (double)low / 2;
+            o.percentile[1] = (double)high / 2;
+            if (hcy_azint_plan_create(&p, &poni, FILTER_HEIGHT, FILTER_WIDTH, &o) ||
+                hcy_azint_plan_job(&job, p, HCY_PIXEL_U16) || hcy_azint_plan_filter(&filter, p))
+                bail_out("%s", hcy_last_error()->text);
+            hcy_azint_plan_tables(spans, p);
+            uint64_t *sums = run_kernel(dev, spans, &job, &filter, image, 1, &report);
+            for (size_t k = 0; k < n; k++)
+                if (200 * (k + 1) >= low * n && 200 * k <= high * n)
+                    want += (k + 1) * (k + 1);
+            wrong += sums[HCY_SUM_SIGNAL_LO] != want * HCY_AZINT_ONE;
+            free(sums);
+            hcy_azint_plan_release(p);
+        }
+    is_int(wrong, 0, "%s: percentiles of %zu pixels: both of those whose edge one is", name, n);
+}
+
 /* --- Refusals --- */
 
 static void test_refusals(void)
@@ -959,6 +1011,9 @@ int main(int argc, char **argv)
     test_refusals();
     test_large_darks();
     test_large_counts();
+    for (size_t v = 0; v < N_VARIANTS; v += 2)
+        for (size_t n = 1; devices[v] && n <= 40; n += n == 1 ? 9 : 15)
+            test_ties(n, devices[v], variants[v]);
     for (uint32_t type = HCY_PIXEL_U8; type <= HCY_PIXEL_F64; type++) {
         if (!wanted(type))
             continue;

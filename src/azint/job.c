@@ -157,8 +157,9 @@ int hcy_azint_plan_filter(hcy_azint_filter *filter, const hcy_azint_plan *plan)
         filter->flags = HCY_AZINT_CLIP_SPREAD | HCY_AZINT_WANT_SPREAD;
     else if (o->error_model == HCY_ERRORS_HYBRID)
         filter->flags = HCY_AZINT_CLIP_SPREAD;
-    for (int i = 0; i < 2; i++)
-        filter->quantile[i] = (uint64_t)(o->percentile[i] / 100 * 4294967296.0 + 0.5);
+    /* Rounded outwards, so that a pixel whose edge is at a percentile is in, whatever its digits are in binary. */
+    filter->quantile[0] = (uint64_t)floor(o->percentile[0] / 100 * 4294967296.0);
+    filter->quantile[1] = (uint64_t)ceil(o->percentile[1] / 100 * 4294967296.0);
     for (int i = 0; i <= HCY_AZINT_LOG_STEPS; i++)
         filter->log[i] = log1p((double)i / HCY_AZINT_LOG_STEPS);
     filter->log_root = 0.5 * log(2 * AZINT_PI);

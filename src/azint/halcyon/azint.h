@@ -154,7 +154,8 @@ typedef struct hcy_azint_options {
     double threshold;
     uint32_t max_iter;
     /* Percentiles, 0 to 100: pixels are sorted by intensity, their norms added up.  The mean is that of the pixels
-     * between both (which are in it); the same number twice is one pixel, 50 the median. */
+     * that the interval between both touches: where one is exactly the edge of two pixels, both of these are in.  The
+     * same number twice is one pixel, or those two; 50 is the median. */
     double percentile[2];
     double saturation; /* integer pixels above it are masked, frame by frame; 0: none are for this */
     int use_underload;
