@@ -644,6 +644,8 @@ static void test_refused(void)
     REFUSED(HCY_ERANGE, "dark current", t.o.dark = huge);
     static const float none[N];
     REFUSED(HCY_ERANGE, "no pixel is left", t.o.flat = none);
+    REFUSED(HCY_ERANGE, "q from 0 to ", (t.o.radial_range[0] = 100, t.o.radial_range[1] = 200));
+    REFUSED(HCY_ERANGE, "nm^-1", (t.o.radial_range[0] = 100, t.o.radial_range[1] = 200, t.o.npt_azim = 3));
     REFUSED(HCY_EINVAL, "sentinels", t.o.sentinels = -1);
     REFUSED(HCY_EINVAL, "mask has 41 x 50", t.o.mask_height = 41);
     REFUSED(HCY_EINVAL, "radial range", t.o.radial_range[0] = NAN);

@@ -123,22 +123,35 @@ static int set_azimuth(struct build *b)
     return 0;
 }
 
+/* Of the radial values that the pass over them has found. */
+static void find_extent(const struct build *b, double *min, double *max)
+{
+    *min = INFINITY;
+    *max = -INFINITY;
+    for (size_t k = 0; k < b->n_workers; k++) {
+        *min = b->workers[k].min < *min ? b->workers[k].min : *min;
+        *max = b->workers[k].max > *max ? b->workers[k].max : *max;
+    }
+}
+
+static int no_pixel(const struct build *b)
+{
+    return hcy_fail(HCY_ERANGE, "no pixel is left: all %zu x %zu are masked", b->g.height, b->g.width);
+}
+
 /* The smallest interval of bins that has all pixels, as pyFAI sets it. */
 static int set_range(struct build *b)
 {
-    double min = INFINITY, max = -INFINITY;
+    double min, max;
 
     if (!b->has_range || (b->grid.n_azim && !b->grid.check_chi))
         run_pass(b, PASS_RANGE);
-    for (size_t k = 0; k < b->n_workers; k++) {
-        min = b->workers[k].min < min ? b->workers[k].min : min;
-        max = b->workers[k].max > max ? b->workers[k].max : max;
-    }
+    find_extent(b, &min, &max);
     if (b->has_range) {
         min = b->range[0];
         max = b->range[1];
     } else if (!(min <= max)) {
-        return hcy_fail(HCY_ERANGE, "no pixel is left: all %zu x %zu are masked", b->g.height, b->g.width);
+        return no_pixel(b);
     } else if (!b->scale.may_be_negative) {
         min = min > 0 ? min : 0;
         max = max > 0 ? max : 0;
@@ -155,6 +168,23 @@ static int set_range(struct build *b)
                         "range",
                         b->scale.unit->name, min * b->scale.scale, b->max * b->scale.scale, b->grid.n_bins);
     return b->grid.n_azim ? set_azimuth(b) : 0;
+}
+
+/* Why no pixel has a weight, with what the pixels have. */
+static int nothing_left(struct build *b)
+{
+    double min, max, scale = b->scale.scale;
+
+    if (b->has_range)
+        run_pass(b, PASS_RANGE);
+    find_extent(b, &min, &max);
+    if (!(min <= max))
+        return no_pixel(b);
+    min = min < 0 && !b->scale.may_be_negative ? 0 : min;
+    return hcy_fail(HCY_ERANGE,
+                    "no pixel is left: those that are not masked have %s from %g to %g %s; in the radial and azimuthal "
+                    "range asked for is none",
+                    b->scale.unit->quantity, min * scale, max * scale, b->scale.unit->symbol);
 }
 
 /* Where each row's runs go, and room for them. */
@@ -176,8 +206,7 @@ static int make_room(struct build *b)
         most = b->workers[k].most > most ? b->workers[k].most : most;
     }
     if (!b->n_weights)
-        return hcy_fail(HCY_ERANGE,
-                        "no pixel is left: none lies in the radial and azimuthal range asked for");
+        return nothing_left(b);
     b->runs = malloc(bytes);
     b->starts = malloc((n / HCY_AZINT_START_EVERY + 2) * sizeof(*b->starts));
     if (hcy_size_mul(&one, b->n_bins, sizeof(hcy_azint_bin_norm)) || !b->runs || !b->starts)
