@@ -20,7 +20,8 @@ static void make_arrays(void)
 
         image[p] = (uint16_t)((i + 3 * j) % 23 ? (37 * i + 11 * j) % 230 + 100 : ARRAYS_DUMMY);
         float_image[p] = image[p];
-        flat[p] = f == 1 ? 0 : f == 2 ? NAN : f == 3 ? ARRAYS_DUMMY : (float)((3 * i + 5 * j) % 17 * 32 + 700);
+        /* pyFAI had the dummy where f is 3, and masks that. */
+        flat[p] = f == 1 ? 0 : f == 2 ? NAN : f == 3 ? -1 : (float)((3 * i + 5 * j) % 17 * 32 + 700);
         absorption[p] = (float)(i * j % 7) * 0.0625f + 0.5f;
         dark[p] = k == 3 ? NAN : (float)(i * j % 13) * 0.75f - 1;
         variance[p] = k == 5 ? NAN : (float)((i + 2 * j) % 19) * 1.5f + 0.25f;
@@ -142,6 +143,34 @@ static void check(const struct arrays_case *c, uint32_t type, const void *pixels
     hcy_azint_plan_release(plan);
 }
 
+/* A dummy of frames, with a tolerance that all of the flat field is within, masks none of its pixels. */
+static void test_dummy(void)
+{
+    hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
+    const struct arrays_case c = { .arrays = 0, .split = HCY_SPLIT_BBOX };
+    hcy_azint_plan *base = make_plan(&c), *p[2] = { NULL, NULL };
+    hcy_azint_options o;
+    float near_one[N];
+
+    if (hcy_azint_plan_info_get(&info, base))
+        bail_out("%s", hcy_last_error()->text);
+    o = info.options;
+    for (int i = 0; i < N; i++)
+        near_one[i] = 0.8f + 0.01f * (float)(i % 40);
+    o.flat = near_one;
+    o.dummy = 0;
+    for (int k = 0; k < 2; k++) {
+        o.delta_dummy = k ? 1.1 : 0;
+        if (hcy_azint_plan_create(&p[k], &info.poni, ARRAYS_HEIGHT, ARRAYS_WIDTH, &o))
+            bail_out("%s", hcy_last_error()->text);
+    }
+    ok(!memcmp(hcy_azint_plan_norms(p[0]), hcy_azint_plan_norms(p[1]), ARRAYS_NPT * sizeof(hcy_azint_bin_norm)),
+       "the frames' dummy masks no pixel by its flat field");
+    hcy_azint_plan_release(base);
+    hcy_azint_plan_release(p[0]);
+    hcy_azint_plan_release(p[1]);
+}
+
 int main(void)
 {
     hcy_device *dev = NULL;
@@ -153,6 +182,7 @@ int main(void)
         check(&arrays_cases[i], HCY_PIXEL_U16, image, dev);
         check(&arrays_cases[i], HCY_PIXEL_F32, float_image, dev);
     }
+    test_dummy();
     hcy_device_release(dev);
     return done_testing();
 }

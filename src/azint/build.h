@@ -22,8 +22,6 @@ struct build {
     const uint8_t *mask;           /* [height * width] */
     const float *flat, *absorption, *dark, *variance; /* [height * width], or NULL */
     int has_arrays; /* any of them */
-    int use_dummy;  /* of the flat */
-    double dummy, delta_dummy;
     double gain; /* flat * absorption is multiplied by it */
     int dark_shift;
     double dark_scale, variance_scale;

@@ -130,9 +130,6 @@ static int set_arrays(hcy_azint_plan *plan, struct build *b, const hcy_azint_opt
     b->absorption = user->absorption;
     b->dark = plan->darks;
     b->variance = plan->variances;
-    b->use_dummy = plan->options.use_dummy;
-    b->dummy = plan->options.dummy;
-    b->delta_dummy = plan->options.delta_dummy;
     if (b->flat || b->absorption)
         plan->norm_scale = ldexp(1, exponent_of(b->flat, b->absorption, b->mask, n));
     b->gain = 1 / plan->norm_scale;

@@ -257,8 +257,6 @@ static double correction(const struct build *b, size_t i)
         return 0;
     if (b->variance && !(isfinite(b->variance[i]) && b->variance[i] >= 0))
         return 0;
-    if (b->flat && b->use_dummy && fabs(flat - b->dummy) <= b->delta_dummy)
-        return 0;
     flat *= absorption;
     return flat > 0 && isfinite(flat) ? flat * b->gain : 0;
 }

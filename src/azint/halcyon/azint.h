@@ -136,8 +136,8 @@ typedef struct hcy_azint_options {
     double normalization;    /* curves are divided by it */
     unsigned threads;        /* that build the plan; 0: as many as this process may use */
     /* Of each pixel, [height][width], or NULL; read by create().  Pixels are masked where flat * absorption is not
-     * a positive number, the flat is the dummy, the dark current not finite, the variance not finite or below 0;
-     * the bins stay where they are. */
+     * a positive number, the dark current not finite, the variance not finite or below 0; the bins stay where they
+     * are.  The dummy is the frames' own: it masks no pixel by its flat field. */
     const float *flat, *absorption; /* what counts are divided by */
     const float *dark;              /* what is taken off counts */
     const float *variance;          /* with HCY_ERRORS_VARIANCE, and only then */
