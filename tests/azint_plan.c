@@ -5,6 +5,17 @@
 #include "azint_scene.h"
 #include "azint_sums.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define IS_SANITIZED
+#endif
+#endif
+
 #define PI_L 3.14159265358979323846264338327950288L
 
 /* Corners are rounded to single precision, and so are areas: what that may do to a share, log10(q.m) with its
@@ -694,6 +705,46 @@ static void test_refused(void)
     hcy_azint_plan_release(p);
 }
 
+/* --- Many bins --- */
+
+/* This process may take `mib` more than it has. */
+static void set_limit(size_t mib)
+{
+    struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+    size_t pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+
+    if (!f || fscanf(f, "%zu", &pages) != 1)
+        bail_out("no /proc/self/statm");
+    fclose(f);
+    if (mib)
+        limit.rlim_cur = pages * (size_t)sysconf(_SC_PAGESIZE) + (mib << 20);
+    if (setrlimit(RLIMIT_AS, &limit))
+        bail_out("setrlimit");
+}
+
+/* A plan that has no room says how much it needs, before it takes it. */
+static void test_memory(void)
+{
+    hcy_azint_plan *p = NULL;
+    scene s;
+
+#ifdef IS_SANITIZED
+    skip(1, "a sanitizer's address space cannot be limited");
+    return;
+#endif
+    make_scene(&s, -60e-3);
+    s.o.npt = 1000000;
+    s.o.threads = 1;
+    set_limit(110);
+    int status = hcy_azint_plan_create(&p, &s.poni, H, W, &s.o);
+    ok(status == HCY_ENOMEM && strstr(hcy_last_error()->text, "weights") && strstr(hcy_last_error()->text, "MiB"),
+       "a plan that needs more memory than there is says so");
+    diag("%s", hcy_last_error()->text);
+    set_limit(0);
+    hcy_azint_plan_release(p);
+}
+
 int main(void)
 {
     test_shares();
@@ -702,5 +753,6 @@ int main(void)
     test_threads();
     test_hash();
     test_refused();
+    test_memory();
     return done_testing();
 }

@@ -13,6 +13,8 @@
 #include <pthread.h>
 #include <string.h>
 
+#define MUCH_MEMORY ((uint64_t)64 << 20) /* less is not asked about */
+
 static void *work(void *arg)
 {
     struct worker *w = arg;
@@ -187,10 +189,26 @@ static int nothing_left(struct build *b)
                     b->scale.unit->quantity, min * scale, max * scale, b->scale.unit->symbol);
 }
 
+/* Is there room for the weights and every thread's sums? */
+static int check_memory(const struct build *b, size_t bytes)
+{
+    size_t bin = sizeof(hcy_azint_bin_norm) + (b->extra ? sizeof(*b->extra) : 0);
+    uint64_t need = bytes + (uint64_t)(b->n_workers - 1) * bin * b->n_bins, left;
+
+    if (need < MUCH_MEMORY || need <= (left = hcy_memory_left()))
+        return 0;
+    return hcy_fail(HCY_ENOMEM,
+                    "the plan needs %llu MiB for %llu weights, %.3g a pixel, and %llu MiB are left: take fewer bins, or no "
+                    "splitting",
+                    (unsigned long long)(need >> 20), (unsigned long long)b->n_weights,
+                    (double)b->n_weights / ((double)b->g.height * (double)b->g.width), (unsigned long long)(left >> 20));
+}
+
 /* Where each row's runs go, and room for them. */
 static int make_room(struct build *b)
 {
     size_t n = b->g.height * b->g.width, bytes = 0, most = 1, rows = b->g.height, one;
+    int rc;
 
     for (size_t i = 0; i <= rows; i++) {
         uint64_t row = i < rows ? b->row_bytes[i] : 0;
@@ -207,6 +225,8 @@ static int make_room(struct build *b)
     }
     if (!b->n_weights)
         return nothing_left(b);
+    if ((rc = check_memory(b, bytes)))
+        return rc;
     b->runs = malloc(bytes);
     b->starts = malloc((n / HCY_AZINT_START_EVERY + 2) * sizeof(*b->starts));
     if (hcy_size_mul(&one, b->n_bins, sizeof(hcy_azint_bin_norm)) || !b->runs || !b->starts)

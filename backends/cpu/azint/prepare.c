@@ -41,16 +41,24 @@ struct builder {
     struct piece *pieces;
     uint8_t *blob;
     size_t *places;
+    size_t n_strips;
+    atomic_size_t n_done, done_bytes; /* of strips that are built */
+    atomic_size_t need;               /* what there was no memory for; 0: it has not been found out */
     atomic_int status; /* 0, HCY_ENOMEM, HCY_EINVAL */
     atomic_bool not_unit;
 };
 
-/* A thread's growing list. */
+/* A thread's growing list.  The entries of a group of pixels stand together, from `first` on; where there are many,
+ * they are looked up by their bin. */
 struct list {
     struct entry *entries;
     uint32_t *order, *other;
-    size_t n, room;
+    size_t n, room, first;
+    uint32_t *slots; /* hash table: 1 + an entry's place behind `first`, or 0; n_slots is 0 or a power of two */
+    size_t n_slots, slots_room;
 };
+#define FEW_ENTRIES 32u
+#define MUCH_MEMORY ((size_t)4 << 20) /* of one piece */
 
 static size_t aligned(size_t n)
 {
@@ -80,23 +88,71 @@ static void list_free(struct list *list)
     free(list->entries);
     free(list->order);
     free(list->other);
+    free(list->slots);
 }
 
-/* The entry of (group, bin) with pixel p still free: entries of a group stand together, from `first` on. */
-static struct entry *list_find(struct list *list, size_t first, uint16_t group, uint32_t bin, unsigned p)
+/* The slot of the group's first entry of this bin, or the one where it belongs. */
+static uint32_t *list_slot(const struct list *list, uint32_t bin)
 {
-    for (size_t i = first; i < list->n; i++)
+    size_t last = list->n_slots - 1, s = (size_t)((bin * 0x9e3779b97f4a7c15u) >> 32) & last;
+    while (list->slots[s] && list->entries[list->first + list->slots[s] - 1].bin != bin)
+        s = (s + 1) & last;
+    return &list->slots[s];
+}
+
+/* Room for twice as many entries as the group has. */
+static bool list_index(struct list *list)
+{
+    size_t n = list->n - list->first, n_slots = 4 * FEW_ENTRIES;
+    while (n_slots < 4 * n)
+        n_slots *= 2;
+    if (n_slots > list->slots_room) {
+        uint32_t *slots = realloc(list->slots, n_slots * sizeof *slots);
+        if (!slots)
+            return false;
+        list->slots = slots;
+        list->slots_room = n_slots;
+    }
+    list->n_slots = n_slots;
+    memset(list->slots, 0, n_slots * sizeof *list->slots);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t *slot = list_slot(list, list->entries[list->first + i].bin);
+        *slot = *slot ? *slot : i + 1;
+    }
+    return true;
+}
+
+static void list_next_group(struct list *list)
+{
+    list->first = list->n;
+    list->n_slots = 0;
+}
+
+/* The entry of (group, bin) with pixel p still free. */
+static struct entry *list_find(struct list *list, uint16_t group, uint32_t bin, unsigned p)
+{
+    size_t n = list->n - list->first, from = list->first;
+    uint32_t *slot = NULL;
+    if (n >= FEW_ENTRIES && 2 * n >= list->n_slots && !list_index(list))
+        return NULL;
+    if (list->n_slots) {
+        slot = list_slot(list, bin);
+        from = *slot ? list->first + *slot - 1 : list->n;
+    }
+    for (size_t i = from; i < list->n; i++) /* past the first one only where a pixel has a bin twice */
         if (list->entries[i].bin == bin && !list->entries[i].c[p])
             return &list->entries[i];
     if (list->n == list->room && !list_grow(list))
         return NULL;
     struct entry *e = &list->entries[list->n++];
     *e = (struct entry){ .bin = bin, .group = group };
+    if (slot && !*slot)
+        *slot = (uint32_t)n + 1;
     return e;
 }
 
 /* The runs of one pixel, bounds-checked; *at moves on.  0 or HCY_E*. */
-static int add_pixel(struct builder *b, struct list *list, size_t first, uint64_t pixel, size_t *at)
+static int add_pixel(struct builder *b, struct list *list, uint64_t pixel, size_t *at)
 {
     struct azint_run r;
     do {
@@ -112,8 +168,7 @@ static int add_pixel(struct builder *b, struct list *list, size_t first, uint64_
             uint32_t c = azint_weight(&r, k);
             if (!c)
                 continue;
-            struct entry *e =
-                list_find(list, first, (uint16_t)(pixel % AZINT_STRIP / 4), r.bin + k, pixel % 4);
+            struct entry *e = list_find(list, (uint16_t)(pixel % AZINT_STRIP / 4), r.bin + k, pixel % 4);
             if (!e)
                 return HCY_ENOMEM;
             e->c[pixel % 4] = c;
@@ -158,6 +213,19 @@ static void put_entry(const struct builder *b, const struct entry *e, uint16_t *
         weights[k] = (uint8_t)(e->c[k % 4] >> 8 * (k / 4));
 }
 
+/* Is there room for a piece, and for those to come if they are alike?  (The blob takes them over one by one.) */
+static bool has_room(struct builder *b, size_t size)
+{
+    size_t done = atomic_fetch_add(&b->done_bytes, size) + size, n = atomic_fetch_add(&b->n_done, 1) + 1;
+    if (size < MUCH_MEMORY)
+        return true;
+    uint64_t all = (uint64_t)((double)done / (double)n * (double)b->n_strips), left = hcy_memory_left();
+    if (all - (done - size) + size <= left)
+        return true;
+    atomic_store(&b->need, (size_t)(all + size));
+    return false;
+}
+
 /* The sorted list as a piece. */
 static int put_piece(struct builder *b, const struct list *list, struct piece *piece)
 {
@@ -172,6 +240,8 @@ static int put_piece(struct builder *b, const struct list *list, struct piece *p
     strip->segs = strip->weights + (b->unit ? 0 : aligned(12 * list->n + PAD));
     strip->blocks = strip->segs + aligned(n_segs * sizeof(struct azint_seg));
     piece->size = strip->blocks + aligned(azint_block_words(b->head->n_bins) * sizeof(uint64_t));
+    if (!has_room(b, piece->size))
+        return HCY_ENOMEM;
     void *memory = mmap(NULL, piece->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return HCY_ENOMEM;
@@ -192,14 +262,14 @@ static int build_strip(struct builder *b, struct list *list, size_t strip)
 {
     uint64_t pixel = (uint64_t)strip * AZINT_STRIP;
     uint64_t end = pixel + AZINT_STRIP < b->head->n_pixels ? pixel + AZINT_STRIP : b->head->n_pixels;
-    size_t at = b->starts[pixel / HCY_AZINT_START_EVERY], first = 0;
+    size_t at = b->starts[pixel / HCY_AZINT_START_EVERY];
     list->n = 0;
     for (; pixel < end; pixel++) {
         if (pixel % HCY_AZINT_START_EVERY == 0 && at != b->starts[pixel / HCY_AZINT_START_EVERY])
             return HCY_EINVAL;
         if (pixel % 4 == 0)
-            first = list->n;
-        int status = add_pixel(b, list, first, pixel, &at);
+            list_next_group(list);
+        int status = add_pixel(b, list, pixel, &at);
         if (status)
             return status;
     }
@@ -322,6 +392,13 @@ static int finish(struct builder *b, struct cpu_pool *pool, const hcy_span *span
     return 0;
 }
 
+static int no_room(const struct builder *b, uint64_t need)
+{
+    return hcy_fail(HCY_ENOMEM, "azint: the plan's %llu weights take %llu MiB or more on this device, and %llu MiB are left: "
+                    "take fewer bins, or no splitting", (unsigned long long)b->head->n_weights,
+                    (unsigned long long)(need >> 20), (unsigned long long)(hcy_memory_left() >> 20));
+}
+
 int azint_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans, size_t n, void **blob,
                   size_t *size)
 {
@@ -335,6 +412,7 @@ int azint_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spa
     b.runs_size = spans[1].size;
     b.starts = spans[2].data;
     size_t n_strips = (size_t)((b.head->n_pixels + AZINT_STRIP - 1) / AZINT_STRIP);
+    b.n_strips = n_strips;
     b.live = calloc(1, aligned(n_strips * AZINT_STRIP_BYTES + PAD));
     b.pieces = calloc(n_strips, sizeof *b.pieces);
     b.places = calloc(n_strips, sizeof *b.places);
@@ -344,9 +422,16 @@ int azint_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spa
     }
     cpu_pool_for(pool, n_strips, 8, unit_range, &b);
     b.unit = !atomic_load(&b.not_unit);
+    uint64_t least = b.head->n_weights / 4 * (b.unit ? 2 : 14); /* as if every four pixels had the same bins */
+    if (least > MUCH_MEMORY && least > hcy_memory_left()) {
+        status = no_room(&b, least);
+        goto out;
+    }
     cpu_pool_for(pool, n_strips, 4, build_range, &b);
     if (atomic_load(&b.status) == HCY_EINVAL)
         status = hcy_fail(HCY_EINVAL, "azint: the plan's runs are not well formed");
+    else if (atomic_load(&b.need))
+        status = no_room(&b, atomic_load(&b.need));
     else if (atomic_load(&b.status))
         status = hcy_fail(HCY_ENOMEM, "azint: no memory to prepare the plan");
     else
