@@ -48,14 +48,16 @@ struct builder {
     atomic_bool not_unit;
 };
 
-/* A thread's growing list.  The entries of a group of pixels stand together, from `first` on; where there are many,
- * they are looked up by their bin. */
+/* A thread's growing list.  The entries of a group of pixels stand together, from `first` on.  Runs go along the bins, so
+ * an entry that is looked for mostly stands behind the last one; else it is looked up by its bin, where there are many. */
 struct list {
     struct entry *entries;
     uint32_t *order, *other;
     size_t n, room, first;
-    uint32_t *slots; /* hash table: 1 + an entry's place behind `first`, or 0; n_slots is 0 or a power of two */
-    size_t n_slots, slots_room;
+    size_t last;              /* the entry found last */
+    uint32_t lowest, highest; /* bins of the group */
+    uint32_t *slots;          /* hash table: 1 + an entry's place behind `first`, or 0; n_slots is 0 or a power of two */
+    size_t n_slots, slots_room, n_indexed; /* entries that are in it */
 };
 #define FEW_ENTRIES 32u
 #define MUCH_MEMORY ((size_t)4 << 20) /* of one piece */
@@ -100,7 +102,7 @@ static uint32_t *list_slot(const struct list *list, uint32_t bin)
     return &list->slots[s];
 }
 
-/* Room for twice as many entries as the group has. */
+/* Brings the table up to date, with room for twice as many entries as the group has. */
 static bool list_index(struct list *list)
 {
     size_t n = list->n - list->first, n_slots = 4 * FEW_ENTRIES;
@@ -113,42 +115,70 @@ static bool list_index(struct list *list)
         list->slots = slots;
         list->slots_room = n_slots;
     }
-    list->n_slots = n_slots;
-    memset(list->slots, 0, n_slots * sizeof *list->slots);
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t *slot = list_slot(list, list->entries[list->first + i].bin);
-        *slot = *slot ? *slot : i + 1;
+    if (2 * n > list->n_slots) {
+        list->n_slots = n_slots;
+        list->n_indexed = 0;
+        memset(list->slots, 0, n_slots * sizeof *list->slots);
+    }
+    for (; list->n_indexed < n; list->n_indexed++) {
+        uint32_t *slot = list_slot(list, list->entries[list->first + list->n_indexed].bin);
+        *slot = *slot ? *slot : (uint32_t)list->n_indexed + 1;
     }
     return true;
 }
 
 static void list_next_group(struct list *list)
 {
-    list->first = list->n;
+    list->first = list->last = list->n;
+    list->lowest = UINT32_MAX;
+    list->highest = 0;
     list->n_slots = 0;
+}
+
+/* Where the group's entries are looked through for this bin: at the first one that has it, if they are many. */
+static bool list_from(struct list *list, uint32_t bin, size_t *from)
+{
+    *from = list->n;
+    if (bin < list->lowest || bin > list->highest)
+        return true;
+    *from = list->first;
+    if (list->n - list->first < FEW_ENTRIES)
+        return true;
+    if (!list_index(list))
+        return false;
+    uint32_t slot = *list_slot(list, bin);
+    *from = slot ? list->first + slot - 1 : list->n;
+    return true;
+}
+
+static struct entry *list_append(struct list *list, uint16_t group, uint32_t bin)
+{
+    if (list->n == list->room && !list_grow(list))
+        return NULL;
+    list->lowest = bin < list->lowest ? bin : list->lowest;
+    list->highest = bin > list->highest ? bin : list->highest;
+    list->last = list->n;
+    list->entries[list->n] = (struct entry){ .bin = bin, .group = group };
+    return &list->entries[list->n++];
 }
 
 /* The entry of (group, bin) with pixel p still free. */
 static struct entry *list_find(struct list *list, uint16_t group, uint32_t bin, unsigned p)
 {
-    size_t n = list->n - list->first, from = list->first;
-    uint32_t *slot = NULL;
-    if (n >= FEW_ENTRIES && 2 * n >= list->n_slots && !list_index(list))
-        return NULL;
-    if (list->n_slots) {
-        slot = list_slot(list, bin);
-        from = *slot ? list->first + *slot - 1 : list->n;
+    struct entry *entries = list->entries;
+    size_t at = list->last + 1;
+    if (at < list->n && entries[at].bin == bin && !entries[at].c[p]) {
+        list->last = at;
+        return &entries[at];
     }
-    for (size_t i = from; i < list->n; i++) /* past the first one only where a pixel has a bin twice */
-        if (list->entries[i].bin == bin && !list->entries[i].c[p])
-            return &list->entries[i];
-    if (list->n == list->room && !list_grow(list))
+    if (!list_from(list, bin, &at))
         return NULL;
-    struct entry *e = &list->entries[list->n++];
-    *e = (struct entry){ .bin = bin, .group = group };
-    if (slot && !*slot)
-        *slot = (uint32_t)n + 1;
-    return e;
+    for (; at < list->n; at++) /* past the first one only where a pixel has a bin twice */
+        if (entries[at].bin == bin && !entries[at].c[p]) {
+            list->last = at;
+            return &entries[at];
+        }
+    return list_append(list, group, bin);
 }
 
 /* The runs of one pixel, bounds-checked; *at moves on.  0 or HCY_E*. */
