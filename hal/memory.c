@@ -1,5 +1,5 @@
-/* memory.c - how much memory this process may still take: of the machine's, of its cgroups', of its own limit.  No state;
- * any thread.  Where a file of Linux's is not there, what it would say is no limit. */
+/* memory.c - how much memory this process may still take: of the machine's, of its cgroups', of its own limit.  No
+ * state; any thread.  Where a file of Linux's is not there, what it would say is no limit. */
 #include <halcyon/backend.h>
 
 #include <limits.h>

@@ -904,8 +904,8 @@ static void test_large_counts(void)
 
 /* --- Percentiles at the edges of pixels --- */
 
-/* n equal pixels with the values 1, 4, 9 ... in one bin, between percentiles in halves of one: pixel k reaches from k / n
- * to (k + 1) / n, and is in if that touches the interval, by integers. */
+/* n equal pixels with the values 1, 4, 9 ... in one bin, between percentiles in halves of one: pixel k reaches from
+ * k / n to (k + 1) / n, and is in if that touches the interval, by integers. */
 static void test_ties(size_t n, hcy_device *dev, const char *name)
 {
     static uint16_t image[N];

@@ -143,9 +143,9 @@ typedef struct hcy_azint_filter {
  *
  *   SQUARE  sum of c2 * v * v      CROSS  sum of c2 * v * n24, signed      NORM24  sum of c2 * n24 * n24
  *
- * Where s is HCY_AZINT_SQUARE_WIDE, each term of SQUARE is rounded (half up) to units of 2^WIDE_SQUARE, the magnitude of
- * each of CROSS to those of 2^WIDE_CROSS.  A valid value above HCY_AZINT_VALUE_MAX(s), either sign, has no place in them:
- * its frame gets the status HCY_ERANGE, and its sums mean nothing.
+ * Where s is HCY_AZINT_SQUARE_WIDE, each term of SQUARE is rounded (half up) to units of 2^WIDE_SQUARE, the magnitude
+ * of each of CROSS to those of 2^WIDE_CROSS.  A valid value above HCY_AZINT_VALUE_MAX(s), either sign, has no place in
+ * them: its frame gets the status HCY_ERANGE, and its sums mean nothing.
  *
  * Of float pixels SIGNAL_LO and VARIANCE_LO hold doubles; SQUARE_LO that of c2 * (value - dark - mean * N)^2, the
  * other two are zero. */

@@ -206,8 +206,8 @@ HCY_API int hcy_cache_folder(char *path, size_t size, const char *folder);
  * processes see no halves.  Folders are made if need be.  HCY_ENOENT without a description: it cannot be written. */
 HCY_API int hcy_cache_write(const char *path, const void *head, size_t head_size, const void *data, size_t size);
 
-/* Bytes of host memory that this process may still take, by the machine's MemAvailable, its cgroups' limits and its own:
- * for who needs much and would rather say so than be killed.  UINT64_MAX: nothing says. */
+/* Bytes of host memory that this process may still take, by the machine's MemAvailable, its cgroups' limits and its
+ * own: for who needs much and would rather say so than be killed.  UINT64_MAX: nothing says. */
 HCY_API uint64_t hcy_memory_left(void);
 
 /* A queue for backends whose device has none of its own (hal/hostqueue.c): a thread that runs commands in order,

@@ -201,7 +201,8 @@ static int check_memory(const struct build *b, size_t bytes)
                     "the plan needs %llu MiB for %llu weights, %.3g a pixel, and %llu MiB are left: take fewer bins, or no "
                     "splitting",
                     (unsigned long long)(need >> 20), (unsigned long long)b->n_weights,
-                    (double)b->n_weights / ((double)b->g.height * (double)b->g.width), (unsigned long long)(left >> 20));
+                    (double)b->n_weights / ((double)b->g.height * (double)b->g.width),
+                    (unsigned long long)(left >> 20));
 }
 
 /* Where each row's runs go, and room for them. */

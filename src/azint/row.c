@@ -180,7 +180,7 @@ static unsigned place_turned(struct place at[2], const struct build *b)
 
     for (int turns = -1; turns <= 2 && grid->check_chi; turns++) {
         double first = lo + turns * 2 * AZINT_PI, last = hi + turns * 2 * AZINT_PI, centre = 0.5 * (first + last);
-        double overlap = (last < grid->chi_max ? last : grid->chi_max) - (first > grid->chi_min ? first : grid->chi_min);
+        double overlap = fmin(last, grid->chi_max) - fmax(first, grid->chi_min);
 
         if (b->split == HCY_SPLIT_FULL ? overlap > most : centre >= grid->chi_min && centre < grid->chi_end) {
             most = overlap;

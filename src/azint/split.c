@@ -78,8 +78,8 @@ static int crosses(struct corner *at, const struct edge *a, const struct edge *b
     return t > 0 && t < 1 && u > 0 && u < 1;
 }
 
-/* A pixel's edges, how many.  Where its corners go round in an eight, as they do where radial values and azimuth are one
- * function of the other on a line across it, its halves would cancel: they become two triangles that go round alike. */
+/* A pixel's edges, how many.  Where its corners go round in an eight, as they do where all of a line across it has one
+ * radial value and one azimuth, its halves would cancel: they become two triangles that go round alike. */
 static int set_edges(struct edge out[MOST_EDGES], const struct azint_pixel *p, double x0, double y0)
 {
     struct corner c[4], at;

@@ -48,15 +48,16 @@ struct builder {
     atomic_bool not_unit;
 };
 
-/* A thread's growing list.  The entries of a group of pixels stand together, from `first` on.  Runs go along the bins, so
- * an entry that is looked for mostly stands behind the last one; else it is looked up by its bin, where there are many. */
+/* A thread's growing list.  The entries of a group of pixels stand together, from `first` on.  Runs go along the
+ * bins, so an entry that is looked for mostly stands behind the last one; else it is looked up by its bin, where there
+ * are many. */
 struct list {
     struct entry *entries;
     uint32_t *order, *other;
     size_t n, room, first;
     size_t last;              /* the entry found last */
     uint32_t lowest, highest; /* bins of the group */
-    uint32_t *slots;          /* hash table: 1 + an entry's place behind `first`, or 0; n_slots is 0 or a power of two */
+    uint32_t *slots;          /* hash table: 1 + an entry's place behind `first`, or 0; a power of two */
     size_t n_slots, slots_room, n_indexed; /* entries that are in it */
 };
 #define FEW_ENTRIES 32u

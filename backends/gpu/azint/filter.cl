@@ -51,7 +51,8 @@ struct seen {
 DEVICE u32 is_too_large(const struct filter_bin *b, u64 v)
 {
     const i64 top = HCY_AZINT_VALUE_MAX(b->shift), value = (i64)v;
-    return PIXEL_BYTES == 8 ? value > top || value < (PIXEL_SIGNED ? -top : 0) : 0; /* unsigned ones may look negative */
+    /* Unsigned ones may look negative. */
+    return PIXEL_BYTES == 8 ? value > top || value < (PIXEL_SIGNED ? -top : 0) : 0;
 }
 
 DEVICE i64 fine_of(const struct filter_bin *b, u64 v, u32 pixel)
