@@ -2,6 +2,7 @@
 #ifndef HCY_GPU_PRIV_H
 #define HCY_GPU_PRIV_H
 
+#include "arguments.h"
 #include "gpu.h"
 
 #include <pthread.h>
@@ -99,8 +100,18 @@ struct gpu_coded {
 };
 /* Checks the job; lays the scratch memory out.  `fast` wants the usual blocks parsed, where the job allows it. */
 int gpu_coded_open(struct gpu_coded *c, const struct gpu_call *call, const hcy_bslz4_job *job, bool fast);
-/* The launch's buffers: values[0], [1], [2] are chunks, frames and blocks. */
-int gpu_coded_set(struct gpu_coded *c, const struct gpu_call *call, size_t reports, size_t scratch);
+/* Where a kernel that takes chunks has these arguments. */
+struct gpu_coded_at {
+    size_t chunks, frames, blocks, reports, scratch;
+};
+#define GPU_CODED_AT(kernel)                                                                                 \
+    (struct gpu_coded_at)                                                                                    \
+    {                                                                                                        \
+        HCY_ARG_AT(kernel, chunks), HCY_ARG_AT(kernel, frames), HCY_ARG_AT(kernel, blocks),                  \
+            HCY_ARG_AT(kernel, reports), HCY_ARG_AT(kernel, scratch)                                         \
+    }
+/* The launch's buffers. */
+int gpu_coded_set(struct gpu_coded *c, const struct gpu_call *call, struct gpu_coded_at at);
 /* Frames looked at, and the usual ones parsed. */
 int gpu_coded_begin(const struct gpu_coded *c, const struct gpu_call *call);
 /* Reports written. */

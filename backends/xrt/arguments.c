@@ -6,14 +6,15 @@
 
 #include "../../kernels_hls/azint/plan.h"
 
+#include "arguments.h"
 #include "azint/azint_format.h"
 #include "bslz4/bslz4_format.h"
 
 #include <string.h>
 
-enum { DECODE_FRAMES = 1, DECODE_JOB = 3, DECODE_IMAGES, DECODE_REPORTS };
-enum { IMAGE_IMAGES, IMAGE_PLAN, IMAGE_JOB, IMAGE_SUMS, IMAGE_REPORTS };
-enum { CODED_FRAMES = 1, CODED_CODING = 3, CODED_PLAN, CODED_JOB, CODED_SUMS, CODED_REPORTS };
+#define DECODE_AT(name) HCY_ARG_AT(bslz4_decode, name)
+#define IMAGE_AT(name)  HCY_ARG_AT(azint_image, name)
+#define CODED_AT(name)  HCY_ARG_AT(bslz4_azint, name)
 
 static int look_at_coding(const hcy_bslz4_job *job)
 {
@@ -26,10 +27,10 @@ static int look_at_coding(const hcy_bslz4_job *job)
 
 static int look_at_decode(const hcy_value *v, size_t item_bytes[])
 {
-    const hcy_bslz4_job *job = v[DECODE_JOB].bytes;
-    item_bytes[DECODE_FRAMES] = sizeof(hcy_bslz4_frame);
-    item_bytes[DECODE_IMAGES] = job->image_bytes;
-    item_bytes[DECODE_REPORTS] = sizeof(hcy_frame_report);
+    const hcy_bslz4_job *job = v[DECODE_AT(job)].bytes;
+    item_bytes[DECODE_AT(frames)] = sizeof(hcy_bslz4_frame);
+    item_bytes[DECODE_AT(images)] = job->image_bytes;
+    item_bytes[DECODE_AT(reports)] = sizeof(hcy_frame_report);
     return look_at_coding(job);
 }
 
@@ -70,22 +71,22 @@ static size_t sums_bytes(const hcy_azint_job *job)
 
 static int look_at_image(const hcy_value *v, size_t item_bytes[])
 {
-    const hcy_azint_job *job = v[IMAGE_JOB].bytes;
-    item_bytes[IMAGE_IMAGES] = job->n_pixels * pixel_bytes(job->pixel_type);
-    item_bytes[IMAGE_SUMS] = sums_bytes(job);
-    item_bytes[IMAGE_REPORTS] = sizeof(hcy_frame_report);
-    return look_at_job(job, &v[IMAGE_PLAN]);
+    const hcy_azint_job *job = v[IMAGE_AT(job)].bytes;
+    item_bytes[IMAGE_AT(images)] = job->n_pixels * pixel_bytes(job->pixel_type);
+    item_bytes[IMAGE_AT(sums)] = sums_bytes(job);
+    item_bytes[IMAGE_AT(reports)] = sizeof(hcy_frame_report);
+    return look_at_job(job, &v[IMAGE_AT(plan)]);
 }
 
 static int look_at_coded(const hcy_value *v, size_t item_bytes[])
 {
-    const hcy_bslz4_job *coding = v[CODED_CODING].bytes;
-    const hcy_azint_job *job = v[CODED_JOB].bytes;
+    const hcy_bslz4_job *coding = v[CODED_AT(coding)].bytes;
+    const hcy_azint_job *job = v[CODED_AT(job)].bytes;
     uint32_t bytes = pixel_bytes(job->pixel_type);
-    item_bytes[CODED_FRAMES] = sizeof(hcy_bslz4_frame);
-    item_bytes[CODED_SUMS] = sums_bytes(job);
-    item_bytes[CODED_REPORTS] = sizeof(hcy_frame_report);
-    int status = look_at_job(job, &v[CODED_PLAN]);
+    item_bytes[CODED_AT(frames)] = sizeof(hcy_bslz4_frame);
+    item_bytes[CODED_AT(sums)] = sums_bytes(job);
+    item_bytes[CODED_AT(reports)] = sizeof(hcy_frame_report);
+    int status = look_at_job(job, &v[CODED_AT(plan)]);
     if (!status)
         status = look_at_coding(coding);
     if (!status && (coding->elem_size != bytes || coding->image_bytes != job->n_pixels * bytes))

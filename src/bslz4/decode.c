@@ -2,6 +2,7 @@
  *
  * Everything made here is released before it returns, after the queue has passed it.
  */
+#include "arguments.h"
 #include "bslz4_priv.h"
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +16,9 @@ struct batch {
     hcy_frame_report *parsed, *reports;
 };
 
-/* The same on the device, in the order of the kernel's arguments. */
-enum { CHUNKS, FRAMES, BLOCKS, JOB, IMAGES, REPORTS, SCRATCH, N_ARGS };
+/* The same on the device: arguments of the kernel. */
+#define AT(name) HCY_ARG_AT(bslz4_decode, name)
+#define N_ARGS   HCY_N_ARGS(bslz4_decode)
 
 /* Where the chunks will lie, and how many blocks they have at most. */
 static int measure(struct batch *b, const hcy_bslz4_job *job, const hcy_span *chunks)
@@ -82,30 +84,30 @@ static int run_batch(struct batch *b, hcy_arg *args, hcy_queue *queue, hcy_kerne
                      const hcy_bslz4_job *job, void *images)
 {
     size_t scratch = 0, images_size = 0;
-    args[JOB] = hcy_arg_struct(job, sizeof *job);
+    args[AT(job)] = hcy_arg_struct(job, sizeof *job);
     int st = hcy_size_mul(&images_size, b->n, job->image_bytes);
     if (st)
         return hcy_fail(st, "hcy_bslz4_decode: %zu images of %llu bytes", b->n,
                         (unsigned long long)job->image_bytes);
     st = hcy_kernel_scratch_size(kernel, b->n, args, N_ARGS, &scratch);
     if (!st)
-        st = add_buffer(&args[CHUNKS], queue, b->chunks, b->chunks_size, 1);
+        st = add_buffer(&args[AT(chunks)], queue, b->chunks, b->chunks_size, 1);
     if (!st)
-        st = add_buffer(&args[FRAMES], queue, b->frames, b->n * sizeof *b->frames, 1);
+        st = add_buffer(&args[AT(frames)], queue, b->frames, b->n * sizeof *b->frames, 1);
     if (!st)
-        st = add_buffer(&args[BLOCKS], queue, b->blocks, (b->n_blocks + 1) * sizeof *b->blocks, 1);
+        st = add_buffer(&args[AT(blocks)], queue, b->blocks, (b->n_blocks + 1) * sizeof *b->blocks, 1);
     if (!st)
-        st = add_buffer(&args[IMAGES], queue, images, images_size, 0);
+        st = add_buffer(&args[AT(images)], queue, images, images_size, 0);
     if (!st)
-        st = add_buffer(&args[REPORTS], queue, b->reports, b->n * sizeof *b->reports, 0);
+        st = add_buffer(&args[AT(reports)], queue, b->reports, b->n * sizeof *b->reports, 0);
     if (!st && scratch)
-        st = add_buffer(&args[SCRATCH], queue, NULL, scratch, 0);
+        st = add_buffer(&args[AT(scratch)], queue, NULL, scratch, 0);
     if (!st)
         st = hcy_launch(queue, kernel, b->n, args, N_ARGS);
-    if (!st && hcy_buffer_host(args[IMAGES].v.buf) != images)
-        st = hcy_buffer_read(queue, images, args[IMAGES].v.buf, 0, images_size);
-    if (!st && hcy_buffer_host(args[REPORTS].v.buf) != b->reports)
-        st = hcy_buffer_read(queue, b->reports, args[REPORTS].v.buf, 0, b->n * sizeof *b->reports);
+    if (!st && hcy_buffer_host(args[AT(images)].v.buf) != images)
+        st = hcy_buffer_read(queue, images, args[AT(images)].v.buf, 0, images_size);
+    if (!st && hcy_buffer_host(args[AT(reports)].v.buf) != b->reports)
+        st = hcy_buffer_read(queue, b->reports, args[AT(reports)].v.buf, 0, b->n * sizeof *b->reports);
     return st;
 }
 
@@ -133,7 +135,7 @@ int hcy_bslz4_decode(void *images, hcy_frame_report *reports, hcy_queue *queue, 
     if (!images || !queue || !chunks || !n)
         return hcy_fail(HCY_EINVAL, "hcy_bslz4_decode: images, queue and chunks are needed");
     int st = hcy__bslz4_check_job(job);
-    for (int i = 0; i < N_ARGS; i++)
+    for (size_t i = 0; i < N_ARGS; i++)
         args[i] = hcy_arg_buf(NULL);
     if (!st)
         st = hcy_kernel_get(&kernel, hcy_queue_device(queue), "bslz4_decode");
@@ -148,8 +150,8 @@ int hcy_bslz4_decode(void *images, hcy_frame_report *reports, hcy_queue *queue, 
     }
     if (!st)
         st = judge(&b, reports);
-    for (int i = 0; i < N_ARGS; i++)
-        if (i != JOB)
+    for (size_t i = 0; i < N_ARGS; i++)
+        if (i != AT(job))
             hcy_buffer_release(args[i].v.buf);
     hcy_kernel_release(kernel);
     free(b.chunks);

@@ -2,6 +2,7 @@
  *
  * The stages work on frames that were read before, so that each figure is of one thing; "whole" is what
  * `halcyon integrate` does, without writing.  Every figure is the best of several rounds over all frames. */
+#include "azint_arguments.h"
 #include "bench_tune.h"
 #include "cli.h"
 #include "mask.h"
@@ -183,22 +184,32 @@ struct stage {
     size_t batch, n_views;
 };
 
-/* In the order of each kernel's signature; a view is a launch's part of the frames. */
-static size_t stage_args(const struct stage *s, const char *name, hcy_buffer *view, hcy_arg args[9])
+#define DECODE_AT(name) HCY_ARG_AT(bslz4_decode, name)
+
+/* Returns how many the kernel takes; a view is a launch's part of the frames. */
+static size_t stage_args(const struct stage *s, const char *name, hcy_buffer *view, hcy_arg args[HCY_MAX_ARGS])
 {
     const struct bench *b = s->bench;
-    hcy_arg coding = hcy_arg_struct(&b->source.coding, sizeof b->source.coding);
-    hcy_arg job = hcy_arg_struct(&b->job, sizeof b->job), chunks = hcy_arg_buf(s->chunks),
-            frames = hcy_arg_buf(view);
-    hcy_arg blocks = hcy_arg_buf(s->blocks), images = hcy_arg_buf(s->images), plan = hcy_arg_buf(s->tables);
-    hcy_arg sums = hcy_arg_buf(s->sums), reports = hcy_arg_buf(s->reports), scratch = hcy_arg_buf(s->scratch);
-    const hcy_arg decode[] = { chunks, frames, blocks, coding, images, reports, scratch };
-    const hcy_arg image[] = { images, plan, job, sums, reports, scratch };
-    const hcy_arg fused[] = { chunks, frames, blocks, coding, plan, job, sums, reports, scratch };
-    int is_decode = !strcmp(name, "bslz4_decode"), is_image = !strcmp(name, "azint_image");
-    size_t n = is_decode ? sizeof decode : is_image ? sizeof image : sizeof fused;
-    memcpy(args, is_decode ? decode : is_image ? image : fused, n);
-    return n / sizeof *args;
+    const struct hcy_azint_arguments all = { .chunks = hcy_arg_buf(s->chunks),
+                                             .frames = hcy_arg_buf(view),
+                                             .blocks = hcy_arg_buf(s->blocks),
+                                             .coding = hcy_arg_struct(&b->source.coding, sizeof b->source.coding),
+                                             .images = hcy_arg_buf(s->images),
+                                             .plan = hcy_arg_buf(s->tables),
+                                             .job = hcy_arg_struct(&b->job, sizeof b->job),
+                                             .sums = hcy_arg_buf(s->sums),
+                                             .reports = hcy_arg_buf(s->reports),
+                                             .scratch = hcy_arg_buf(s->scratch) };
+    if (strcmp(name, "bslz4_decode"))
+        return hcy_azint_arguments(args, name, &all);
+    args[DECODE_AT(chunks)] = all.chunks;
+    args[DECODE_AT(frames)] = all.frames;
+    args[DECODE_AT(blocks)] = all.blocks;
+    args[DECODE_AT(job)] = all.coding;
+    args[DECODE_AT(images)] = all.images;
+    args[DECODE_AT(reports)] = all.reports;
+    args[DECODE_AT(scratch)] = all.scratch;
+    return HCY_N_ARGS(bslz4_decode);
 }
 
 static int upload(struct stage *s)
@@ -233,7 +244,7 @@ static int create_views(struct stage *s)
 static int stage_batch(struct stage *s, const char *name)
 {
     const struct bench *b = s->bench;
-    hcy_arg args[9];
+    hcy_arg args[HCY_MAX_ARGS];
     size_t n = stage_args(s, name, NULL, args), most = b->n;
     int status = 0;
     s->batch = (size_t)b->values->batch.value;
@@ -250,7 +261,7 @@ static int stage_create(struct stage *s, const char *name)
     const struct bench *b = s->bench;
     const int images = strcmp(name, "bslz4_azint") != 0, sums = strcmp(name, "bslz4_decode") != 0;
     size_t scratch = 0;
-    hcy_arg args[9];
+    hcy_arg args[HCY_MAX_ARGS];
     hcy_span spans[HCY_AZINT_SPANS];
     int status = 0;
     hcy_azint_plan_tables(spans, b->plan);
@@ -298,7 +309,7 @@ static void stage_destroy(struct stage *s)
 
 static int stage_round(struct stage *s, const char *name)
 {
-    hcy_arg args[9];
+    hcy_arg args[HCY_MAX_ARGS];
     const uint64_t zero = 0;
     int status = 0;
     for (size_t i = 0; !status && i < s->n_views; i++) {
@@ -320,7 +331,7 @@ static int fill_images(struct stage *s)
     for (size_t i = 0; !status && i < s->batch; i += decode.batch) {
         size_t bytes =
             (s->batch - i < decode.batch ? s->batch - i : decode.batch) * (size_t)s->bench->info->frame_bytes;
-        hcy_arg args[9];
+        hcy_arg args[HCY_MAX_ARGS];
         status = hcy_launch(decode.queue, decode.kernel,
                             hcy_buffer_size(decode.views[0]) / sizeof(hcy_bslz4_frame), args,
                             stage_args(&decode, "bslz4_decode", decode.views[0], args));

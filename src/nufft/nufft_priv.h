@@ -6,6 +6,7 @@
 #include <halcyon/nufft.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include "nufft_arguments.h"
 #include "nufft_format.h"
 #include "window.h"
 

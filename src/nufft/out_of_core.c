@@ -21,18 +21,25 @@ struct hcy__nufft_pieces {
 
 /* --- How many points at a time --- */
 
-/* Bytes of scratch that a launch over these points takes. */
-static int scratch(const hcy_nufft *p, const hcy_nufft_job *job, int kernel, size_t n_args, size_t items, double *bytes)
+/* Bytes of scratch that a launch over these points takes.  All arguments but the job are buffers. */
+static int scratch(const hcy_nufft *p, const hcy_nufft_job *job, int kernel, size_t items, double *bytes)
 {
-    const int job_at = n_args == 5 ? 2 : 3;
-    hcy_arg args[6];
+    static const struct {
+        size_t job, n;
+    } at[N_KERNELS] = {
+        [SORT] = { HCY_ARG_AT(nufft_sort, job), HCY_N_ARGS(nufft_sort) },
+        [SPREAD] = { HCY_ARG_AT(nufft_spread, job), HCY_N_ARGS(nufft_spread) },
+        [INTERP] = { HCY_ARG_AT(nufft_interp, job), HCY_N_ARGS(nufft_interp) },
+        [TO_MODES] = { HCY_ARG_AT(nufft_modes, job), HCY_N_ARGS(nufft_modes) },
+    };
+    hcy_arg args[HCY_MAX_ARGS];
     size_t size = 0;
     int status = 0;
-    for (size_t i = 0; i < n_args; i++)
+    for (size_t i = 0; i < at[kernel].n; i++)
         args[i] = hcy_arg_buf(NULL);
-    args[job_at] = hcy_arg_struct(job, sizeof *job);
+    args[at[kernel].job] = hcy_arg_struct(job, sizeof *job);
     if (p->kernels[kernel])
-        status = hcy_kernel_scratch_size(p->kernels[kernel], items, args, n_args, &size);
+        status = hcy_kernel_scratch_size(p->kernels[kernel], items, args, at[kernel].n, &size);
     *bytes = (double)size;
     return status;
 }
@@ -50,11 +57,11 @@ static int working(const hcy_nufft *p, const hcy_nufft_job *job, const hcy_nufft
                    double *bytes)
 {
     double spread = 0, interp = 0, modes = 0;
-    int status = scratch(p, job, SPREAD, 6, batch, &spread);
+    int status = scratch(p, job, SPREAD, batch, &spread);
     if (!status)
-        status = scratch(p, inner, INTERP, 6, batch, &interp);
+        status = scratch(p, inner, INTERP, batch, &interp);
     if (!status)
-        status = scratch(p, inner, TO_MODES, 5, batch, &modes);
+        status = scratch(p, inner, TO_MODES, batch, &modes);
     if (!p->kernels[TO_MODES])
         modes = grid_bytes(p, inner, batch); /* a general FFT's working memory: not known, about as much */
     *bytes = fmax(modes, fmax(spread, interp));
@@ -73,9 +80,9 @@ static int need(const hcy_nufft *p, size_t n, size_t batch, double *bytes)
     if (p->type != 3)
         inner = q.job;
     if (!status)
-        status = scratch(p, &q.job, SORT, 6, n, &sorted);
+        status = scratch(p, &q.job, SORT, n, &sorted);
     if (!status && p->type == 3)
-        status = scratch(p, &inner, SORT, 6, p->n_targets, &targets);
+        status = scratch(p, &inner, SORT, p->n_targets, &targets);
     if (!status)
         status = working(p, &q.job, &inner, batch, &work);
     work += grid_bytes(p, &q.job, batch) + (double)batch * one * ((double)n + results);

@@ -305,23 +305,28 @@ static int point_buffers(hcy_buffer *buffers[3], hcy_nufft *p, size_t n, const v
     return status;
 }
 
+#define AT(name) HCY_ARG_AT(nufft_sort, name)
+
 /* The sort, and what it reports; without a place for that nothing is waited for. */
 static int launch_sort(hcy_nufft *p, hcy_buffer *const points[3], hcy_nufft_report *report)
 {
     struct hcy__nufft_work *w;
     hcy_nufft_job job = p->job;
-    hcy_arg args[6] = { hcy_arg_buf(points[0]),           hcy_arg_buf(points[1]), hcy_arg_buf(points[2]),
-                        hcy_arg_struct(&job, sizeof job), hcy_arg_buf(p->report), hcy_arg_buf(NULL) };
+    hcy_arg args[HCY_N_ARGS(nufft_sort)] = { [AT(job)] = hcy_arg_struct(&job, sizeof job),
+                                             [AT(report)] = hcy_arg_buf(p->report),
+                                             [AT(sorted)] = hcy_arg_buf(NULL) };
     size_t size;
-    int status = hcy_kernel_scratch_size(p->kernels[SORT], p->n_points, args, 6, &size);
+    for (unsigned d = 0; d < 3; d++)
+        args[hcy_nufft_points_at(d)] = hcy_arg_buf(points[d]);
+    int status = hcy_kernel_scratch_size(p->kernels[SORT], p->n_points, args, HCY_N_ARGS(nufft_sort), &size);
     if (!status)
         status = hcy_buffer_create(&p->sorted, p->dev, HCY_MEM_DEVICE, size);
     if (!status)
         status = hcy__nufft_take_work(&w, p, true);
     if (status)
         return status;
-    args[5] = hcy_arg_buf(p->sorted);
-    status = hcy_launch(w->queue, p->kernels[SORT], p->n_points, args, 6);
+    args[AT(sorted)] = hcy_arg_buf(p->sorted);
+    status = hcy_launch(w->queue, p->kernels[SORT], p->n_points, args, HCY_N_ARGS(nufft_sort));
     if (!status)
         status = report ? hcy_buffer_read(w->queue, report, p->report, 0, sizeof *report)
                         : hcy_event_record(&p->sorting, w->queue);

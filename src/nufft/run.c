@@ -85,19 +85,19 @@ int hcy__nufft_need_grid(const hcy_nufft *p, struct hcy__nufft_work *w)
 
 /* --- Stages, on device buffers --- */
 
-/* A launch whose last argument is scratch, of the work's. */
+/* A launch with scratch, of the work's, as argument `scratch`; n: without. */
 static int launch(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, int kernel, size_t items,
-                  hcy_arg *args, size_t n, bool scratch)
+                  hcy_arg *args, size_t n, size_t scratch)
 {
     size_t size = 0;
     int status = 0;
-    if (scratch) {
-        args[n - 1] = hcy_arg_buf(NULL);
+    if (scratch < n) {
+        args[scratch] = hcy_arg_buf(NULL);
         status = hcy_kernel_scratch_size(p->kernels[kernel], items, args, n, &size);
         if (!status && size)
             status = hcy__nufft_need(&w->scratch, p, size);
         if (size)
-            args[n - 1] = hcy_arg_buf(w->scratch);
+            args[scratch] = hcy_arg_buf(w->scratch);
     }
     return status ? status : hcy_launch(q, p->kernels[kernel], items, args, n);
 }
@@ -105,11 +105,15 @@ static int launch(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, i
 int hcy__nufft_spread(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, hcy_buffer *c,
                       hcy_buffer *grid, size_t n, bool interpolates)
 {
-    hcy_buffer *from = interpolates ? grid : c, *to = interpolates ? c : grid;
-    hcy_arg args[6] = { hcy_arg_buf(p->sorted), hcy_arg_buf(p->table), hcy_arg_buf(from),
-                        hcy_arg_struct(&p->job, sizeof p->job), hcy_arg_buf(to) };
+    const struct hcy_nufft_move_at *at = hcy_nufft_move_at(!interpolates);
+    hcy_arg args[HCY_MAX_ARGS] = { 0 };
+    args[at->sorted] = hcy_arg_buf(p->sorted);
+    args[at->table] = hcy_arg_buf(p->table);
+    args[at->strengths] = hcy_arg_buf(c);
+    args[at->grid] = hcy_arg_buf(grid);
+    args[at->job] = hcy_arg_struct(&p->job, sizeof p->job);
     int status = p->sorting ? hcy_queue_wait(q, p->sorting) : 0;
-    return status ? status : launch(q, p, w, interpolates ? INTERP : SPREAD, n, args, 6, true);
+    return status ? status : launch(q, p, w, interpolates ? INTERP : SPREAD, n, args, at->n, at->scratch);
 }
 
 static int one_fft(hcy_queue *q, hcy_fft *fft, const hcy_nufft *p, struct hcy__nufft_work *w, int sign,
@@ -152,28 +156,36 @@ static int fft(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, size
 int hcy__nufft_transform(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, hcy_buffer *f, size_t n,
                          int sign, bool to_grid)
 {
+    const bool at_once = p->kernels[TO_MODES] && p->kernels[TO_GRID];
+    const struct hcy_nufft_cut_at *at = hcy_nufft_cut_at(!to_grid, at_once);
     hcy_nufft_job job = p->job;
-    hcy_buffer *from = to_grid ? f : w->grid, *to = to_grid ? w->grid : f;
-    hcy_arg args[5] = { hcy_arg_buf(from), hcy_arg_buf(p->factors), hcy_arg_struct(&job, sizeof job),
-                        hcy_arg_buf(to) };
+    hcy_arg args[HCY_MAX_ARGS] = { 0 };
+    args[at->grid] = hcy_arg_buf(w->grid);
+    args[at->factors] = hcy_arg_buf(p->factors);
+    args[at->modes] = hcy_arg_buf(f);
+    args[at->job] = hcy_arg_struct(&job, sizeof job);
     job.sign = sign;
-    if (p->kernels[TO_MODES] && p->kernels[TO_GRID])
-        return launch(q, p, w, to_grid ? TO_GRID : TO_MODES, n, args, 5, true);
+    if (at_once)
+        return launch(q, p, w, to_grid ? TO_GRID : TO_MODES, n, args, at->n, at->scratch);
     int status = to_grid ? 0 : fft(q, p, w, n, sign, false);
     if (!status)
-        status = launch(q, p, w, to_grid ? PAD : CROP, n, args, 4, false);
+        status = launch(q, p, w, to_grid ? PAD : CROP, n, args, at->n, at->scratch);
     return status || !to_grid ? status : fft(q, p, w, n, sign, true);
 }
+
+#define AT(name) HCY_ARG_AT(nufft_scale, name)
 
 static int scale(hcy_queue *q, const hcy_nufft *p, hcy_buffer *in, hcy_buffer *factors, hcy_buffer *out,
                  size_t n, size_t length, int sign)
 {
     hcy_nufft_job job = p->job;
     job.sign = sign;
-    hcy_arg args[4] = { hcy_arg_buf(in), hcy_arg_buf(factors), hcy_arg_struct(&job, sizeof job),
-                        hcy_arg_buf(out) };
+    hcy_arg args[HCY_N_ARGS(nufft_scale)] = { [AT(in)] = hcy_arg_buf(in),
+                                              [AT(factors)] = hcy_arg_buf(factors),
+                                              [AT(job)] = hcy_arg_struct(&job, sizeof job),
+                                              [AT(out)] = hcy_arg_buf(out) };
     job.n_points = length;
-    return hcy_launch(q, p->kernels[SCALE], n, args, 4);
+    return hcy_launch(q, p->kernels[SCALE], n, args, HCY_N_ARGS(nufft_scale));
 }
 
 /* --- Type 3: strengths, phases, grid, a type 2 to the targets, phases --- */

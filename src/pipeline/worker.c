@@ -7,6 +7,7 @@
  * them, they have failed.
  */
 #include "pipeline_priv.h"
+#include "azint_arguments.h"
 
 #include <stdlib.h>
 
@@ -17,49 +18,46 @@
 
 /* --- What a launch takes --- */
 
-enum { FUSED_ARGS = 9, DECODE_ARGS = 7, IMAGE_ARGS = 7 };
-
-static void fused_args(const struct pipe_worker *w, const struct pipe_lane *lane,
-                       const struct pipe_part *part, hcy_buffer *chunks, hcy_arg args[FUSED_ARGS])
+/* What frames become sums with, at once or from images. */
+static const char *sums_kernel(const struct pipe_worker *w)
 {
     const hcy_pipeline *p = w->pipeline;
-    args[0] = hcy_arg_buf(chunks);
-    args[1] = hcy_arg_buf(part->frames);
-    args[2] = hcy_arg_buf(lane->blocks);
-    args[3] = hcy_arg_struct(&p->source.coding, sizeof p->source.coding);
-    args[4] = hcy_arg_buf(w->tables);
-    args[5] = hcy_arg_struct(&p->job, sizeof p->job);
-    args[6] = hcy_arg_buf(part->sums);
-    args[7] = hcy_arg_buf(part->reports);
-    args[8] = hcy_arg_buf(lane->scratch);
+    return w->fused ? p->fused : p->filtered ? "azint_filter" : "azint_image";
 }
+
+/* Of that kernel; returns how many they are. */
+static size_t sums_args(const struct pipe_worker *w, const struct pipe_lane *lane, const struct pipe_part *part,
+                        hcy_buffer *chunks, hcy_arg args[HCY_MAX_ARGS])
+{
+    const hcy_pipeline *p = w->pipeline;
+    const struct hcy_azint_arguments all = { .chunks = hcy_arg_buf(chunks),
+                                             .frames = hcy_arg_buf(part->frames),
+                                             .blocks = hcy_arg_buf(lane->blocks),
+                                             .coding = hcy_arg_struct(&p->source.coding, sizeof p->source.coding),
+                                             .images = hcy_arg_buf(lane->images),
+                                             .plan = hcy_arg_buf(w->tables),
+                                             .job = hcy_arg_struct(&p->job, sizeof p->job),
+                                             .filter = hcy_arg_struct(&p->filter, sizeof p->filter),
+                                             .sums = hcy_arg_buf(part->sums),
+                                             .reports = hcy_arg_buf(part->reports),
+                                             .scratch = hcy_arg_buf(lane->scratch) };
+    return hcy_azint_arguments(args, sums_kernel(w), &all);
+}
+
+#define DECODE_AT(name) HCY_ARG_AT(bslz4_decode, name)
+#define DECODE_ARGS     HCY_N_ARGS(bslz4_decode)
 
 static void decode_args(const struct pipe_worker *w, const struct pipe_lane *lane,
                         const struct pipe_part *part, hcy_buffer *chunks, hcy_arg args[DECODE_ARGS])
 {
-    args[0] = hcy_arg_buf(chunks);
-    args[1] = hcy_arg_buf(part->frames);
-    args[2] = hcy_arg_buf(lane->blocks);
-    args[3] = hcy_arg_struct(&w->pipeline->source.coding, sizeof w->pipeline->source.coding);
-    args[4] = hcy_arg_buf(lane->images);
-    args[5] = hcy_arg_buf(part->reports);
-    args[6] = hcy_arg_buf(lane->scratch);
-}
-
-/* Of azint_image or azint_filter; returns how many they are. */
-static size_t image_args(const struct pipe_worker *w, const struct pipe_lane *lane,
-                         const struct pipe_part *part, hcy_arg args[IMAGE_ARGS])
-{
-    size_t n = 0;
-    args[n++] = hcy_arg_buf(lane->images);
-    args[n++] = hcy_arg_buf(w->tables);
-    args[n++] = hcy_arg_struct(&w->pipeline->job, sizeof w->pipeline->job);
-    if (w->pipeline->filtered)
-        args[n++] = hcy_arg_struct(&w->pipeline->filter, sizeof w->pipeline->filter);
-    args[n++] = hcy_arg_buf(part->sums);
-    args[n++] = hcy_arg_buf(part->reports);
-    args[n++] = hcy_arg_buf(lane->scratch);
-    return n;
+    const hcy_bslz4_job *coding = &w->pipeline->source.coding;
+    args[DECODE_AT(chunks)] = hcy_arg_buf(chunks);
+    args[DECODE_AT(frames)] = hcy_arg_buf(part->frames);
+    args[DECODE_AT(blocks)] = hcy_arg_buf(lane->blocks);
+    args[DECODE_AT(job)] = hcy_arg_struct(coding, sizeof *coding);
+    args[DECODE_AT(images)] = hcy_arg_buf(lane->images);
+    args[DECODE_AT(reports)] = hcy_arg_buf(part->reports);
+    args[DECODE_AT(scratch)] = hcy_arg_buf(lane->scratch);
 }
 
 /* Bytes of scratch that a launch of w->part frames needs. */
@@ -67,20 +65,19 @@ static int scratch_size(const struct pipe_worker *w, size_t *size)
 {
     const struct pipe_lane nothing = { 0 };
     const struct pipe_part part = { NULL, NULL, NULL };
-    hcy_arg args[FUSED_ARGS];
-    if (w->fused) {
-        fused_args(w, &nothing, &part, NULL, args);
-        return hcy_kernel_scratch_size(w->fused, w->part, args, FUSED_ARGS, size);
+    hcy_arg args[HCY_MAX_ARGS];
+    size_t decode = 0;
+    int status = 0;
+    if (!w->fused) {
+        decode_args(w, &nothing, &part, NULL, args);
+        status = hcy_kernel_scratch_size(w->decode, w->part, args, DECODE_ARGS, &decode);
     }
-    size_t other;
-    decode_args(w, &nothing, &part, NULL, args);
-    int status = hcy_kernel_scratch_size(w->decode, w->part, args, DECODE_ARGS, size);
     if (status)
         return status;
-    size_t n = image_args(w, &nothing, &part, args);
-    status = hcy_kernel_scratch_size(w->image, w->part, args, n, &other);
-    if (!status && other > *size)
-        *size = other; /* one after the other: they share it */
+    size_t n = sums_args(w, &nothing, &part, NULL, args);
+    status = hcy_kernel_scratch_size(w->fused ? w->fused : w->image, w->part, args, n, size);
+    if (!status && decode > *size)
+        *size = decode; /* one after the other: they share it */
     return status;
 }
 
@@ -98,7 +95,7 @@ int hcy__worker_init(struct pipe_worker *w)
     if (status == HCY_EUNSUPPORTED) {
         status = hcy_kernel_get(&w->decode, w->device, "bslz4_decode");
         if (!status)
-            status = hcy_kernel_get(&w->image, w->device, w->pipeline->filtered ? "azint_filter" : "azint_image");
+            status = hcy_kernel_get(&w->image, w->device, sums_kernel(w));
         if (status == HCY_EUNSUPPORTED && w->pipeline->filtered)
             return hcy_fail(status,
                             "%s has no azimuthal errors, sigma clipping and percentiles (the kernel azint_filter): "
@@ -119,16 +116,12 @@ static int prepare(struct pipe_worker *w)
     const struct pipe_part part = { NULL, NULL, NULL };
     hcy_kernel *kernel = w->fused ? w->fused : w->image;
     hcy_span spans[HCY_AZINT_SPANS];
-    hcy_arg args[FUSED_ARGS];
+    hcy_arg args[HCY_MAX_ARGS];
     hcy_azint_plan_tables(spans, w->pipeline->plan);
     int status = hcy_kernel_prepare(&w->tables, kernel, spans, HCY_AZINT_SPANS);
     if (status)
         return status;
-    size_t n = FUSED_ARGS;
-    if (w->fused)
-        fused_args(w, &nothing, &part, NULL, args);
-    else
-        n = image_args(w, &nothing, &part, args);
+    size_t n = sums_args(w, &nothing, &part, NULL, args);
     return hcy_kernel_preferred_batch(kernel, args, n, &w->preferred);
 }
 
@@ -346,17 +339,16 @@ static struct pipe_slot *take(struct pipe_worker *w, int wait)
 static int launch_part(const struct pipe_worker *w, const struct pipe_lane *lane,
                        const struct pipe_part *part, hcy_buffer *chunks, size_t n)
 {
-    hcy_arg args[FUSED_ARGS];
-    if (w->fused) {
-        fused_args(w, lane, part, chunks, args);
-        return hcy_launch(lane->queue, w->fused, n, args, FUSED_ARGS);
+    hcy_arg args[HCY_MAX_ARGS];
+    int status = 0;
+    if (!w->fused) {
+        decode_args(w, lane, part, chunks, args);
+        status = hcy_launch(lane->queue, w->decode, n, args, DECODE_ARGS);
     }
-    decode_args(w, lane, part, chunks, args);
-    int status = hcy_launch(lane->queue, w->decode, n, args, DECODE_ARGS);
     if (status)
         return status;
-    size_t n_args = image_args(w, lane, part, args);
-    return hcy_launch(lane->queue, w->image, n, args, n_args);
+    size_t n_args = sums_args(w, lane, part, chunks, args);
+    return hcy_launch(lane->queue, w->fused ? w->fused : w->image, n, args, n_args);
 }
 
 /* The slot's chunks and tables to the device; *chunks is what kernels read. */

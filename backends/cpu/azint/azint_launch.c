@@ -118,14 +118,24 @@ void azint_lay_out(const struct azint_launch *l, size_t items, struct azint_layo
     y->total = at + 64; /* the buffer itself may start anywhere */
 }
 
-int azint_launch_open(struct azint_launch *l, const struct cpu_call *call, bool coded)
+/* What bslz4_azint_spread wants beyond what bslz4_azint does. */
+static int check_spread(const struct azint_launch *l)
 {
-    size_t plan = coded ? CODED_PLAN : IMAGE_PLAN;
+    if (!l->plan->spread)
+        return hcy_fail(HCY_EINVAL, "bslz4_azint_spread: the plan's tables are those of another kernel");
+    if (l->type->is_float || l->type->elem_size > 4)
+        return hcy_fail(HCY_EUNSUPPORTED, "bslz4_azint_spread: pixels that are not integers of 4 bytes at most");
+    return 0;
+}
+
+int azint_launch_open(struct azint_launch *l, const struct cpu_call *call, const struct azint_kernel *kernel)
+{
     memset(l, 0, sizeof *l);
     l->call = call;
-    l->plan = azint_plan_at(cpu_arg(call, plan), cpu_arg_size(call, plan));
-    l->job = call->values[coded ? CODED_JOB : IMAGE_JOB].bytes;
-    l->coding = coded ? call->values[CODED_CODING].bytes : NULL;
+    l->spread = kernel->spread;
+    l->plan = azint_plan_at(cpu_arg(call, kernel->plan), cpu_arg_size(call, kernel->plan));
+    l->job = call->values[kernel->job].bytes;
+    l->coding = kernel->coded ? call->values[kernel->coding].bytes : NULL;
     l->type = azint_type(l->job->pixel_type);
     l->ops = azint_ops(call->simd);
     if (!l->plan || !l->type || l->job->n_invalid > HCY_AZINT_MAX_INVALID)
@@ -146,15 +156,5 @@ int azint_launch_open(struct azint_launch *l, const struct cpu_call *call, bool 
                         "elements of %u",
                         (unsigned long long)l->coding->image_bytes, l->coding->elem_size, l->image_bytes,
                         l->type->elem_size);
-    return 0;
-}
-
-int azint_launch_spread(struct azint_launch *l)
-{
-    if (!l->plan->spread)
-        return hcy_fail(HCY_EINVAL, "bslz4_azint_spread: the plan's tables are those of another kernel");
-    if (l->type->is_float || l->type->elem_size > 4)
-        return hcy_fail(HCY_EUNSUPPORTED, "bslz4_azint_spread: pixels that are not integers of 4 bytes at most");
-    l->spread = true;
-    return 0;
+    return kernel->spread ? check_spread(l) : 0;
 }

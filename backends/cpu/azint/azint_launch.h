@@ -2,19 +2,14 @@
 #ifndef CPU_AZINT_LAUNCH_H
 #define CPU_AZINT_LAUNCH_H
 
+#include "arguments.h"
 #include "cpu_filter.h"
 
-enum { IMAGE_IMAGES, IMAGE_PLAN, IMAGE_JOB, IMAGE_SUMS, IMAGE_REPORTS, IMAGE_SCRATCH };
-enum {
-    CODED_CHUNKS,
-    CODED_FRAMES,
-    CODED_BLOCKS,
-    CODED_CODING,
-    CODED_PLAN,
-    CODED_JOB,
-    CODED_SUMS,
-    CODED_REPORTS,
-    CODED_SCRATCH
+/* One of the kernels, and where its arguments stand; of azint_image there are no chunks, of the others no images. */
+struct azint_kernel {
+    bool coded, spread;
+    size_t images, chunks, frames, blocks, coding;
+    size_t plan, job, sums, reports, scratch;
 };
 
 struct azint_launch {
@@ -42,10 +37,8 @@ static inline size_t azint_up(size_t n, size_t to)
     return (n + to - 1) / to * to;
 }
 
-/* Fills `launch` from the call's arguments; HCY_EINVAL, HCY_ERANGE. */
-int azint_launch_open(struct azint_launch *launch, const struct cpu_call *call, bool coded);
-/* What bslz4_azint_spread wants beyond that; HCY_EINVAL, HCY_EUNSUPPORTED. */
-int azint_launch_spread(struct azint_launch *launch);
+/* Fills `launch` from the call's arguments; HCY_EINVAL, HCY_ERANGE, of bslz4_azint_spread also HCY_EUNSUPPORTED. */
+int azint_launch_open(struct azint_launch *launch, const struct cpu_call *call, const struct azint_kernel *kernel);
 /* The lanes that a pass of so many frames takes, and how many numbers a bin then has. */
 const struct azint_tiles *azint_tiles_for(const struct azint_launch *launch, size_t n_frames);
 size_t azint_stride_of(const struct azint_launch *launch, size_t n_frames);

@@ -3,11 +3,12 @@
  * Threads take ranges of neighbouring bins; in each, frame after frame, so that the tables of the bins are read from
  * memory once a batch.  A bin belongs to one thread: nothing is merged.
  */
+#include "arguments.h"
 #include "cpu_filter.h"
 
 #include <string.h>
 
-enum { ARG_IMAGES, ARG_PLAN, ARG_JOB, ARG_FILTER, ARG_SUMS, ARG_REPORTS, ARG_SCRATCH };
+#define AT(name) HCY_ARG_AT(azint_filter, name)
 
 #define TASK_ENTRIES 32768u /* about as many a task */
 #define TASK_BINS    4096u  /* at most */
@@ -395,9 +396,9 @@ static void run_range(void *context, size_t begin, size_t end, unsigned thread)
 static int open_launch(struct launch *l, const struct cpu_call *call)
 {
     memset(l, 0, sizeof *l);
-    l->plan = filter_plan_at(cpu_arg(call, ARG_PLAN), cpu_arg_size(call, ARG_PLAN));
-    l->job = call->values[ARG_JOB].bytes;
-    l->filter = call->values[ARG_FILTER].bytes;
+    l->plan = filter_plan_at(cpu_arg(call, AT(plan)), cpu_arg_size(call, AT(plan)));
+    l->job = call->values[AT(job)].bytes;
+    l->filter = call->values[AT(filter)].bytes;
     l->type = azint_type(l->job->pixel_type);
     l->ops = cpu_filter_ops(call->simd);
     if (!l->plan || !l->type || l->job->n_invalid > HCY_AZINT_MAX_INVALID ||
@@ -450,16 +451,16 @@ static int run(const struct cpu_call *call)
         status = hcy_size_mul(&sums, l.items, HCY_AZINT_FILTERED * sizeof(uint64_t) * (size_t)l.plan->n_bins);
     if (status)
         return status;
-    if (cpu_arg_size(call, ARG_IMAGES) / l.image_bytes < l.items || cpu_arg_size(call, ARG_SUMS) < sums ||
-        cpu_arg_size(call, ARG_REPORTS) / sizeof(hcy_frame_report) < l.items ||
-        cpu_arg_size(call, ARG_SCRATCH) < need)
+    if (cpu_arg_size(call, AT(images)) / l.image_bytes < l.items || cpu_arg_size(call, AT(sums)) < sums ||
+        cpu_arg_size(call, AT(reports)) / sizeof(hcy_frame_report) < l.items ||
+        cpu_arg_size(call, AT(scratch)) < need)
         return hcy_fail(HCY_ERANGE, "azint_filter: images, sums, reports or scratch are too small for %zu frames",
                         l.items);
-    uint8_t *scratch = cpu_arg(call, ARG_SCRATCH);
+    uint8_t *scratch = cpu_arg(call, AT(scratch));
     scratch += (64 - (uintptr_t)scratch % 64) % 64;
-    l.images = cpu_arg(call, ARG_IMAGES);
-    l.sums = cpu_arg(call, ARG_SUMS);
-    l.reports = cpu_arg(call, ARG_REPORTS);
+    l.images = cpu_arg(call, AT(images));
+    l.sums = cpu_arg(call, AT(sums));
+    l.reports = cpu_arg(call, AT(reports));
     l.n_lost = (void *)scratch;
     l.spaces = scratch + (l.items * sizeof *l.n_lost + 63) / 64 * 64;
     for (size_t f = 0; f < l.items; f++)

@@ -357,62 +357,74 @@ static int run_batch(struct batch *b, size_t sums_size, size_t reports_size, siz
     return status ? status : run_pass(b);
 }
 
-static int run_image(const struct cpu_call *call)
+/* --- The kernels --- */
+
+#define SUMS_OF(kernel)                                                                                      \
+    .plan = HCY_ARG_AT(kernel, plan), .job = HCY_ARG_AT(kernel, job), .sums = HCY_ARG_AT(kernel, sums),      \
+    .reports = HCY_ARG_AT(kernel, reports), .scratch = HCY_ARG_AT(kernel, scratch)
+#define CHUNKS_OF(kernel)                                                                                    \
+    .coded = true, .chunks = HCY_ARG_AT(kernel, chunks), .frames = HCY_ARG_AT(kernel, frames),               \
+    .blocks = HCY_ARG_AT(kernel, blocks), .coding = HCY_ARG_AT(kernel, coding)
+
+static const struct azint_kernel image_kernel = { .images = HCY_ARG_AT(azint_image, images), SUMS_OF(azint_image) };
+static const struct azint_kernel coded_kernel = { CHUNKS_OF(bslz4_azint), SUMS_OF(bslz4_azint) };
+static const struct azint_kernel spread_kernel = { .spread = true, CHUNKS_OF(bslz4_azint_spread),
+                                                   SUMS_OF(bslz4_azint_spread) };
+
+static int run_frames(struct batch *b, const struct cpu_call *call, const struct azint_kernel *k)
 {
-    struct batch b = { .images = cpu_arg(call, IMAGE_IMAGES), .scratch = cpu_arg(call, IMAGE_SCRATCH) };
-    int status = azint_launch_open(&b.l, call, false);
-    if (status)
-        return status;
-    if (cpu_arg_size(call, IMAGE_IMAGES) / b.l.image_bytes < call->items)
-        return hcy_fail(HCY_ERANGE, "azint_image: fewer than %zu images", call->items);
-    b.pass.reports = cpu_arg(call, IMAGE_REPORTS);
-    b.pass.sums = cpu_arg(call, IMAGE_SUMS);
-    return run_batch(&b, cpu_arg_size(call, IMAGE_SUMS), cpu_arg_size(call, IMAGE_REPORTS),
-                     cpu_arg_size(call, IMAGE_SCRATCH));
+    b->scratch = cpu_arg(call, k->scratch);
+    b->pass.reports = cpu_arg(call, k->reports);
+    b->pass.sums = cpu_arg(call, k->sums);
+    return run_batch(b, cpu_arg_size(call, k->sums), cpu_arg_size(call, k->reports), cpu_arg_size(call, k->scratch));
 }
 
-static int run_chunks(const struct cpu_call *call, bool spread)
+static int run_image(const struct cpu_call *call)
 {
-    struct batch b = {
-        .chunks = cpu_arg(call, CODED_CHUNKS),
-        .chunks_size = cpu_arg_size(call, CODED_CHUNKS),
-        .frames = cpu_arg(call, CODED_FRAMES),
-        .blocks = cpu_arg(call, CODED_BLOCKS),
-        .n_blocks = cpu_arg_size(call, CODED_BLOCKS) / sizeof(hcy_bslz4_block),
-        .scratch = cpu_arg(call, CODED_SCRATCH),
-    };
-    int status = azint_launch_open(&b.l, call, true);
-    if (!status && spread)
-        status = azint_launch_spread(&b.l);
+    const struct azint_kernel *k = &image_kernel;
+    struct batch b = { .images = cpu_arg(call, k->images) };
+    int status = azint_launch_open(&b.l, call, k);
     if (status)
         return status;
-    if (cpu_arg_size(call, CODED_FRAMES) / sizeof(hcy_bslz4_frame) < call->items)
+    if (cpu_arg_size(call, k->images) / b.l.image_bytes < call->items)
+        return hcy_fail(HCY_ERANGE, "azint_image: fewer than %zu images", call->items);
+    return run_frames(&b, call, k);
+}
+
+static int run_chunks(const struct cpu_call *call, const struct azint_kernel *k)
+{
+    struct batch b = {
+        .chunks = cpu_arg(call, k->chunks),
+        .chunks_size = cpu_arg_size(call, k->chunks),
+        .frames = cpu_arg(call, k->frames),
+        .blocks = cpu_arg(call, k->blocks),
+        .n_blocks = cpu_arg_size(call, k->blocks) / sizeof(hcy_bslz4_block),
+    };
+    int status = azint_launch_open(&b.l, call, k);
+    if (status)
+        return status;
+    if (cpu_arg_size(call, k->frames) / sizeof(hcy_bslz4_frame) < call->items)
         return hcy_fail(HCY_ERANGE, "bslz4_azint: fewer than %zu frames", call->items);
     b.pass.coding = *b.l.coding;
     b.pass.limit = b.chunks + b.chunks_size;
-    b.pass.reports = cpu_arg(call, CODED_REPORTS);
-    b.pass.sums = cpu_arg(call, CODED_SUMS);
-    return run_batch(&b, cpu_arg_size(call, CODED_SUMS), cpu_arg_size(call, CODED_REPORTS),
-                     cpu_arg_size(call, CODED_SCRATCH));
+    return run_frames(&b, call, k);
 }
 
 static int run_coded(const struct cpu_call *call)
 {
-    return run_chunks(call, false);
+    return run_chunks(call, &coded_kernel);
 }
 
 static int run_spread(const struct cpu_call *call)
 {
-    return run_chunks(call, true);
+    return run_chunks(call, &spread_kernel);
 }
 
-static int scratch_of(const struct cpu_call *call, bool coded, bool spread, size_t *size)
+static int scratch_of(const struct cpu_call *call, const struct azint_kernel *k, size_t *size)
 {
     struct azint_launch l;
     struct azint_layout layout;
-    int status = azint_launch_open(&l, call, coded);
-    if (!status && spread)
-        status = azint_launch_spread(&l);
+    int status = azint_launch_open(&l, call, k);
     if (status)
         return status;
     azint_lay_out(&l, call->items ? call->items : 1, &layout);
@@ -420,13 +432,11 @@ static int scratch_of(const struct cpu_call *call, bool coded, bool spread, size
     return 0;
 }
 
-static int batch_of(const struct cpu_call *call, bool coded, bool spread, size_t *items)
+static int batch_of(const struct cpu_call *call, const struct azint_kernel *k, size_t *items)
 {
     struct azint_launch l;
     struct azint_layout layout;
-    int status = azint_launch_open(&l, call, coded);
-    if (!status && spread)
-        status = azint_launch_spread(&l);
+    int status = azint_launch_open(&l, call, k);
     if (status)
         return status;
     azint_choose_pass(&l, l.ops->pass, &layout);
@@ -439,32 +449,32 @@ static int batch_of(const struct cpu_call *call, bool coded, bool spread, size_t
 
 static int scratch_image(const struct cpu_call *call, size_t *size)
 {
-    return scratch_of(call, false, false, size);
+    return scratch_of(call, &image_kernel, size);
 }
 
 static int scratch_coded(const struct cpu_call *call, size_t *size)
 {
-    return scratch_of(call, true, false, size);
-}
-
-static int batch_image(const struct cpu_call *call, size_t *items)
-{
-    return batch_of(call, false, false, items);
-}
-
-static int batch_coded(const struct cpu_call *call, size_t *items)
-{
-    return batch_of(call, true, false, items);
+    return scratch_of(call, &coded_kernel, size);
 }
 
 static int scratch_spread(const struct cpu_call *call, size_t *size)
 {
-    return scratch_of(call, true, true, size);
+    return scratch_of(call, &spread_kernel, size);
+}
+
+static int batch_image(const struct cpu_call *call, size_t *items)
+{
+    return batch_of(call, &image_kernel, items);
+}
+
+static int batch_coded(const struct cpu_call *call, size_t *items)
+{
+    return batch_of(call, &coded_kernel, items);
 }
 
 static int batch_spread(const struct cpu_call *call, size_t *items)
 {
-    return batch_of(call, true, true, items);
+    return batch_of(call, &spread_kernel, items);
 }
 
 const struct cpu_kernel cpu_azint_kernels[] = {

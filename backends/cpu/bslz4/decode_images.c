@@ -4,11 +4,12 @@
  * stops at its first damaged block and lowers the frame's entry in the scratch memory to its number: the
  * report names the first damaged block whatever the threads did.
  */
+#include "arguments.h"
 #include "block.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { ARG_CHUNKS, ARG_FRAMES, ARG_BLOCKS, ARG_JOB, ARG_IMAGES, ARG_REPORTS, ARG_SCRATCH, N_ARGS };
+#define AT(name) HCY_ARG_AT(bslz4_decode, name)
 
 /* About half a megabyte of pixels a piece at the usual block size. */
 #define PIECE_BLOCKS 64
@@ -91,10 +92,10 @@ static int check_call(const struct cpu_call *call, const hcy_bslz4_job *job)
         return hcy_fail(HCY_EINVAL,
                         "bslz4_decode: job of codec %u, elements of %u bytes, images of %llu bytes",
                         job->codec, job->elem_size, (unsigned long long)job->image_bytes);
-    if (cpu_arg_size(call, ARG_FRAMES) / sizeof(hcy_bslz4_frame) < n ||
-        cpu_arg_size(call, ARG_REPORTS) / sizeof(hcy_frame_report) < n ||
-        cpu_arg_size(call, ARG_SCRATCH) / sizeof(uint32_t) < n ||
-        cpu_arg_size(call, ARG_IMAGES) / job->image_bytes < n)
+    if (cpu_arg_size(call, AT(frames)) / sizeof(hcy_bslz4_frame) < n ||
+        cpu_arg_size(call, AT(reports)) / sizeof(hcy_frame_report) < n ||
+        cpu_arg_size(call, AT(scratch)) / sizeof(uint32_t) < n ||
+        cpu_arg_size(call, AT(images)) / job->image_bytes < n)
         return hcy_fail(HCY_EINVAL,
                         "bslz4_decode: frames, images, reports or scratch too small for %zu frames", n);
     return 0;
@@ -130,7 +131,7 @@ static void finish(struct decode *d)
 
 static int run_decode(const struct cpu_call *call)
 {
-    const hcy_bslz4_job *job = call->values[ARG_JOB].bytes;
+    const hcy_bslz4_job *job = call->values[AT(job)].bytes;
     size_t pieces;
     int st = check_call(call, job);
     if (st)
@@ -139,14 +140,14 @@ static int run_decode(const struct cpu_call *call)
         .ops = cpu_block_ops(call->simd),
         .job = job,
         .items = call->items,
-        .chunks = cpu_arg(call, ARG_CHUNKS),
-        .chunks_size = cpu_arg_size(call, ARG_CHUNKS),
-        .frames = cpu_arg(call, ARG_FRAMES),
-        .blocks = cpu_arg(call, ARG_BLOCKS),
-        .n_blocks = cpu_arg_size(call, ARG_BLOCKS) / sizeof(hcy_bslz4_block),
-        .images = cpu_arg(call, ARG_IMAGES),
-        .reports = cpu_arg(call, ARG_REPORTS),
-        .damaged = cpu_arg(call, ARG_SCRATCH),
+        .chunks = cpu_arg(call, AT(chunks)),
+        .chunks_size = cpu_arg_size(call, AT(chunks)),
+        .frames = cpu_arg(call, AT(frames)),
+        .blocks = cpu_arg(call, AT(blocks)),
+        .n_blocks = cpu_arg_size(call, AT(blocks)) / sizeof(hcy_bslz4_block),
+        .images = cpu_arg(call, AT(images)),
+        .reports = cpu_arg(call, AT(reports)),
+        .damaged = cpu_arg(call, AT(scratch)),
     };
     start(&d);
     st = hcy_size_mul(&pieces, d.items, d.pieces);

@@ -21,6 +21,7 @@
 #define HCY_CPU_NUFFT_H
 
 #include "cpu_priv.h"
+#include "nufft/nufft_arguments.h"
 #include "nufft/nufft_format.h"
 
 /* Of one axis. */
@@ -137,8 +138,7 @@ struct nufft_span {
 };
 void nufft_spans(struct nufft_span spans[2], size_t modes, size_t grid, bool fft_order);
 
-/* The arguments of nufft_crop, nufft_pad, nufft_modes and nufft_grid; axes as the job counts them. */
-enum { NUFFT_CUT_FROM, NUFFT_CUT_FACTORS, NUFFT_CUT_JOB, NUFFT_CUT_TO, NUFFT_CUT_SCRATCH };
+/* A launch of nufft_crop, nufft_pad, nufft_modes or nufft_grid; axes as the job counts them. */
 struct nufft_cut {
     hcy_nufft_job job;
     const struct nufft_ops *ops;
@@ -148,7 +148,7 @@ struct nufft_cut {
     size_t real, cells, all; /* all: modes */
     bool crops;
 };
-int nufft_take_cut(struct nufft_cut *cut, const struct cpu_call *call, bool crops);
+int nufft_take_cut(struct nufft_cut *cut, const struct cpu_call *call, bool crops, const struct hcy_nufft_cut_at *at);
 /* Factor i of an axis; 1 for an axis below 0. */
 double nufft_factor(const struct nufft_cut *cut, int axis, size_t i);
 
@@ -160,6 +160,7 @@ int nufft_run_scale(const struct cpu_call *call);
 /* cut_fft.c */
 int nufft_run_modes(const struct cpu_call *call);
 int nufft_run_grid(const struct cpu_call *call);
-int nufft_fft_scratch(const struct cpu_call *call, size_t *size);
+int nufft_modes_scratch(const struct cpu_call *call, size_t *size);
+int nufft_grid_scratch(const struct cpu_call *call, size_t *size);
 
 #endif

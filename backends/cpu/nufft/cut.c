@@ -10,10 +10,10 @@ void nufft_spans(struct nufft_span spans[2], size_t modes, size_t grid, bool fft
     spans[1] = (struct nufft_span){ grid - below, fft_order ? from_0 : 0, 0, below };
 }
 
-int nufft_take_cut(struct nufft_cut *c, const struct cpu_call *call, bool crops)
+int nufft_take_cut(struct nufft_cut *c, const struct cpu_call *call, bool crops, const struct hcy_nufft_cut_at *at)
 {
     struct nufft_layout l;
-    c->job = *(const hcy_nufft_job *)call->values[NUFFT_CUT_JOB].bytes;
+    c->job = *(const hcy_nufft_job *)call->values[at->job].bytes;
     int status = nufft_layout_of(&l, &c->job);
     if (status)
         return status;
@@ -22,10 +22,9 @@ int nufft_take_cut(struct nufft_cut *c, const struct cpu_call *call, bool crops)
     c->cells = l.cells;
     c->all = 1;
     c->crops = crops;
-    size_t factors = 0, grid, modes, from = cpu_arg_size(call, NUFFT_CUT_FROM),
-           to = cpu_arg_size(call, NUFFT_CUT_TO);
+    size_t factors = 0, grid, modes;
     for (int i = 0; i < 3; i++) {
-        c->factors[i] = (const char *)cpu_arg(call, NUFFT_CUT_FACTORS) + factors * l.real;
+        c->factors[i] = (const char *)cpu_arg(call, at->factors) + factors * l.real;
         if (i < (int)l.dim) {
             factors += (size_t)c->job.modes[i];
             c->all *= (size_t)c->job.modes[i];
@@ -34,11 +33,11 @@ int nufft_take_cut(struct nufft_cut *c, const struct cpu_call *call, bool crops)
         }
     }
     if (hcy_size_mul(&grid, c->cells * 2 * l.real, call->items) ||
-        hcy_size_mul(&modes, c->all * 2 * l.real, call->items) || (crops ? from : to) < grid ||
-        (crops ? to : from) < modes || cpu_arg_size(call, NUFFT_CUT_FACTORS) < factors * l.real)
+        hcy_size_mul(&modes, c->all * 2 * l.real, call->items) || cpu_arg_size(call, at->grid) < grid ||
+        cpu_arg_size(call, at->modes) < modes || cpu_arg_size(call, at->factors) < factors * l.real)
         return hcy_fail(HCY_EINVAL, "nufft: grid, modes or factors are smaller than the job says");
-    c->grid = cpu_arg(call, crops ? NUFFT_CUT_FROM : NUFFT_CUT_TO);
-    c->modes = cpu_arg(call, crops ? NUFFT_CUT_TO : NUFFT_CUT_FROM);
+    c->grid = cpu_arg(call, at->grid);
+    c->modes = cpu_arg(call, at->modes);
     return 0;
 }
 
@@ -90,7 +89,7 @@ static void cut_range(void *context, size_t begin, size_t end, unsigned thread)
 static int run_cut(const struct cpu_call *call, bool crops)
 {
     struct nufft_cut c;
-    int status = nufft_take_cut(&c, call, crops);
+    int status = nufft_take_cut(&c, call, crops, hcy_nufft_cut_at(crops, false));
     if (status)
         return status;
     if (!crops)
@@ -126,20 +125,22 @@ static void scale_range(void *context, size_t begin, size_t end, unsigned thread
                          s->conjugate, s->n);
 }
 
+#define AT(name) HCY_ARG_AT(nufft_scale, name)
+
 int nufft_run_scale(const struct cpu_call *call)
 {
-    const hcy_nufft_job *job = call->values[NUFFT_CUT_JOB].bytes;
+    const hcy_nufft_job *job = call->values[AT(job)].bytes;
     size_t complex_ = job->precision == HCY_F64 ? 16 : 8, n = (size_t)job->n_points, all, one;
     if (hcy_size_mul(&one, n, complex_) || hcy_size_mul(&all, one, call->items) ||
-        cpu_arg_size(call, NUFFT_CUT_FROM) < all || cpu_arg_size(call, NUFFT_CUT_TO) < all ||
-        cpu_arg_size(call, NUFFT_CUT_FACTORS) < one)
+        cpu_arg_size(call, AT(in)) < all || cpu_arg_size(call, AT(out)) < all ||
+        cpu_arg_size(call, AT(factors)) < one)
         return hcy_fail(HCY_EINVAL, "nufft_scale: the buffers are smaller than the job says");
     struct scale s = { nufft_ops(call->simd, complex_ == 16),
                        n,
                        complex_,
-                       cpu_arg(call, NUFFT_CUT_FROM),
-                       cpu_arg(call, NUFFT_CUT_FACTORS),
-                       cpu_arg(call, NUFFT_CUT_TO),
+                       cpu_arg(call, AT(in)),
+                       cpu_arg(call, AT(factors)),
+                       cpu_arg(call, AT(out)),
                        job->sign < 0 };
     cpu_pool_for(call->pool, call->items, 1, scale_range, &s);
     return 0;

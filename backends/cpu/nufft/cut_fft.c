@@ -88,12 +88,12 @@ static size_t lay_out(struct fft *f, unsigned threads, char *scratch)
     return at;
 }
 
-/* Both kernels ask here; the buffers may be absent. */
-int nufft_fft_scratch(const struct cpu_call *call, size_t *size)
+/* Both kernels ask here. */
+static int scratch_size(const struct cpu_call *call, const hcy_nufft_job *job, size_t *size)
 {
     struct fft f = { 0 };
     struct nufft_layout l;
-    f.c.job = *(const hcy_nufft_job *)call->values[NUFFT_CUT_JOB].bytes;
+    f.c.job = *job;
     int status = nufft_layout_of(&l, &f.c.job);
     if (status)
         return status;
@@ -101,6 +101,16 @@ int nufft_fft_scratch(const struct cpu_call *call, size_t *size)
     f.c.cells = l.cells;
     *size = lay_out(&f, cpu_pool_threads(call->pool), NULL);
     return 0;
+}
+
+int nufft_modes_scratch(const struct cpu_call *call, size_t *size)
+{
+    return scratch_size(call, call->values[HCY_ARG_AT(nufft_modes, job)].bytes, size);
+}
+
+int nufft_grid_scratch(const struct cpu_call *call, size_t *size)
+{
+    return scratch_size(call, call->values[HCY_ARG_AT(nufft_grid, job)].bytes, size);
 }
 
 /* --- Blocks of columns --- */
@@ -444,13 +454,14 @@ static size_t axis_bytes(const struct fft *f)
 
 static int run(const struct cpu_call *call, bool crops)
 {
+    const struct hcy_nufft_cut_at *at = hcy_nufft_cut_at(crops, true);
     struct fft f = { 0 };
-    int status = nufft_take_cut(&f.c, call, crops);
+    int status = nufft_take_cut(&f.c, call, crops, at);
     if (status)
         return status;
     unsigned dim = f.c.job.dim;
-    size_t size = lay_out(&f, cpu_pool_threads(call->pool), cpu_arg(call, NUFFT_CUT_SCRATCH));
-    if (cpu_arg_size(call, NUFFT_CUT_SCRATCH) < size)
+    size_t size = lay_out(&f, cpu_pool_threads(call->pool), cpu_arg(call, at->scratch));
+    if (cpu_arg_size(call, at->scratch) < size)
         return hcy_fail(HCY_EINVAL, "nufft: %zu bytes of scratch are needed", size);
     status = make_plans(&f);
     if (!status)

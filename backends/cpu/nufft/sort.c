@@ -96,7 +96,7 @@ int nufft_layout_of(struct nufft_layout *l, const hcy_nufft_job *job)
 
 /* --- Sorting --- */
 
-enum { SORT_JOB = 3, SORT_REPORT = 4, SORT_SORTED = 5 };
+#define AT(name) HCY_ARG_AT(nufft_sort, name)
 
 /* Where things lie in `sorted`. */
 static int place_sorted(struct nufft_sorted *s, const struct nufft_layout *l, struct cpu_pool *pool)
@@ -130,7 +130,7 @@ int nufft_sorted_size(const struct cpu_call *call, size_t *size)
 {
     struct nufft_layout l;
     struct nufft_sorted s = { 0 };
-    int status = nufft_layout_of(&l, call->values[SORT_JOB].bytes);
+    int status = nufft_layout_of(&l, call->values[AT(job)].bytes);
     if (!status)
         status = place_sorted(&s, &l, call->pool);
     *size = (size_t)s.size;
@@ -267,9 +267,9 @@ static int make_subs(struct sort *s)
 int nufft_run_sort(const struct cpu_call *call)
 {
     struct sort s;
-    const hcy_nufft_job *job = call->values[SORT_JOB].bytes;
+    const hcy_nufft_job *job = call->values[AT(job)].bytes;
     int status = nufft_layout_of(&s.layout, job);
-    s.s = cpu_arg(call, SORT_SORTED);
+    s.s = cpu_arg(call, AT(sorted));
     struct nufft_sorted placed;
     if (!status)
         status = place_sorted(&placed, &s.layout, call->pool);
@@ -277,8 +277,8 @@ int nufft_run_sort(const struct cpu_call *call)
         return status;
     bool wide = (job->flags & HCY_NUFFT_WIDE_POINTS) != 0;
     size_t bytes = s.layout.n_points * (wide ? 8 : s.layout.real);
-    if (cpu_arg_size(call, SORT_SORTED) < placed.size ||
-        cpu_arg_size(call, SORT_REPORT) < sizeof(hcy_nufft_report))
+    if (cpu_arg_size(call, AT(sorted)) < placed.size ||
+        cpu_arg_size(call, AT(report)) < sizeof(hcy_nufft_report))
         return hcy_fail(HCY_EINVAL, "nufft_sort: the buffers are too small");
     *s.s = placed;
     s.ops = nufft_ops(call->simd, s.layout.is_double);
@@ -287,8 +287,9 @@ int nufft_run_sort(const struct cpu_call *call)
                                   .keys = (void *)((char *)s.s + placed.keys),
                                   .records = (char *)s.s + placed.records };
     for (unsigned d = 0; d < s.layout.dim; d++) {
-        s.fold.points[d] = cpu_arg(call, s.layout.dim - 1 - d);
-        if (cpu_arg_size(call, s.layout.dim - 1 - d) < bytes)
+        size_t at = hcy_nufft_points_at(s.layout.dim - 1 - d);
+        s.fold.points[d] = cpu_arg(call, at);
+        if (cpu_arg_size(call, at) < bytes)
             return hcy_fail(HCY_EINVAL, "nufft_sort: coordinates %u are fewer than the job's points", d);
     }
     s.counts = (void *)((char *)s.s + placed.counts);
@@ -296,7 +297,7 @@ int nufft_run_sort(const struct cpu_call *call)
     if (!s.first_bad)
         return hcy_fail(HCY_ENOMEM, "nufft_sort: out of memory");
     cpu_pool_for(call->pool, placed.ranges, 1, count_range, &s);
-    hcy_nufft_report *report = cpu_arg(call, SORT_REPORT);
+    hcy_nufft_report *report = cpu_arg(call, AT(report));
     report->first_bad = UINT64_MAX;
     for (size_t i = placed.ranges; i-- > 0;)
         if (s.first_bad[i] != SIZE_MAX)

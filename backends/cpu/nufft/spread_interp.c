@@ -27,8 +27,6 @@ const struct nufft_ops *nufft_ops(enum cpu_simd simd, bool is_double)
 
 /* --- Spreading and interpolation --- */
 
-enum { MOVE_SORTED, MOVE_TABLE, MOVE_FROM, MOVE_JOB, MOVE_TO, MOVE_SCRATCH };
-
 struct slab {
     pthread_mutex_t lock;
     pthread_cond_t moved_on;
@@ -57,12 +55,22 @@ static size_t table_bytes(const struct nufft_layout *l)
     return l->real * HCY_NUFFT_MAX_COEFS * HCY_NUFFT_MAX_WIDTH;
 }
 
-static int move_scratch(const struct cpu_call *call, size_t *size)
+static int move_scratch(const struct cpu_call *call, const hcy_nufft_job *job, size_t *size)
 {
     struct nufft_layout l;
-    int status = nufft_layout_of(&l, call->values[MOVE_JOB].bytes);
+    int status = nufft_layout_of(&l, job);
     *size = status ? 0 : nufft_up(table_bytes(&l), NUFFT_ALIGN) + cpu_pool_threads(call->pool) * local_bytes(&l);
     return status;
+}
+
+static int spread_scratch(const struct cpu_call *call, size_t *size)
+{
+    return move_scratch(call, call->values[HCY_ARG_AT(nufft_spread, job)].bytes, size);
+}
+
+static int interp_scratch(const struct cpu_call *call, size_t *size)
+{
+    return move_scratch(call, call->values[HCY_ARG_AT(nufft_interp, job)].bytes, size);
 }
 
 /* Windows that leave half of a vector free, once more in its other half. */
@@ -75,30 +83,31 @@ static void double_table(char *table, const struct nufft_layout *l, size_t half)
 
 static int take_move(struct move *m, const struct cpu_call *call, bool spreads)
 {
-    const hcy_nufft_job *job = call->values[MOVE_JOB].bytes;
-    size_t size, strengths, grid, from = cpu_arg_size(call, MOVE_FROM), to = cpu_arg_size(call, MOVE_TO);
+    const struct hcy_nufft_move_at *at = hcy_nufft_move_at(spreads);
+    const hcy_nufft_job *job = call->values[at->job].bytes;
+    size_t size, strengths, grid;
     int status = nufft_layout_of(&m->layout, job);
     if (!status)
-        status = move_scratch(call, &size);
+        status = move_scratch(call, job, &size);
     if (status)
         return status;
     const struct nufft_layout *l = &m->layout;
-    m->s = cpu_arg(call, MOVE_SORTED);
-    if (cpu_arg_size(call, MOVE_SORTED) < sizeof *m->s || m->s->magic != NUFFT_MAGIC ||
+    m->s = cpu_arg(call, at->sorted);
+    if (cpu_arg_size(call, at->sorted) < sizeof *m->s || m->s->magic != NUFFT_MAGIC ||
         m->s->n_points != l->n_points || m->s->cells != l->cells)
         return hcy_fail(HCY_EINVAL, "nufft: the points were not sorted, or for another job");
     if (hcy_size_mul(&strengths, l->n_points * 2 * l->real, call->items) ||
-        hcy_size_mul(&grid, l->cells * 2 * l->real, call->items) || cpu_arg_size(call, MOVE_SCRATCH) < size ||
-        (spreads ? from : to) < strengths || (spreads ? to : from) < grid ||
-        cpu_arg_size(call, MOVE_TABLE) < HCY_NUFFT_COEFS(l->width) * HCY_NUFFT_MAX_WIDTH * l->real)
+        hcy_size_mul(&grid, l->cells * 2 * l->real, call->items) || cpu_arg_size(call, at->scratch) < size ||
+        cpu_arg_size(call, at->strengths) < strengths || cpu_arg_size(call, at->grid) < grid ||
+        cpu_arg_size(call, at->table) < HCY_NUFFT_COEFS(l->width) * HCY_NUFFT_MAX_WIDTH * l->real)
         return hcy_fail(HCY_EINVAL,
                         "nufft: strengths, grid, window or scratch are smaller than the job says");
     m->ops = nufft_ops(call->simd, l->is_double);
     m->subs = (const void *)((const char *)m->s + m->s->subs);
-    m->strengths = cpu_arg(call, spreads ? MOVE_FROM : MOVE_TO);
-    m->grid = cpu_arg(call, spreads ? MOVE_TO : MOVE_FROM);
-    char *table = cpu_arg(call, MOVE_SCRATCH);
-    memcpy(table, cpu_arg(call, MOVE_TABLE), HCY_NUFFT_COEFS(l->width) * HCY_NUFFT_MAX_WIDTH * l->real);
+    m->strengths = cpu_arg(call, at->strengths);
+    m->grid = cpu_arg(call, at->grid);
+    char *table = cpu_arg(call, at->scratch);
+    memcpy(table, cpu_arg(call, at->table), HCY_NUFFT_COEFS(l->width) * HCY_NUFFT_MAX_WIDTH * l->real);
     double_table(table, l, m->ops->lanes / 2 * l->real);
     m->scratch = table + nufft_up(table_bytes(l), NUFFT_ALIGN);
     m->rows = (struct nufft_rows){ table, l->pitch, l->pitch * l->rows, l->width, l->dim };
@@ -331,19 +340,19 @@ static int run_interp(const struct cpu_call *call)
 
 const struct cpu_kernel cpu_nufft_kernels[] = {
     { .name = "nufft_sort", .run = nufft_run_sort, .scratch_size = nufft_sorted_size, .variant = cpu_simd_built },
-    { .name = "nufft_spread", .run = run_spread, .scratch_size = move_scratch, .variant = cpu_simd_built },
-    { .name = "nufft_interp", .run = run_interp, .scratch_size = move_scratch, .variant = cpu_simd_built },
+    { .name = "nufft_spread", .run = run_spread, .scratch_size = spread_scratch, .variant = cpu_simd_built },
+    { .name = "nufft_interp", .run = run_interp, .scratch_size = interp_scratch, .variant = cpu_simd_built },
     { .name = "nufft_crop", .run = nufft_run_crop, .variant = cpu_simd_built },
     { .name = "nufft_pad", .run = nufft_run_pad, .variant = cpu_simd_built },
     { .name = "nufft_scale", .run = nufft_run_scale, .variant = cpu_simd_built },
 #if HAVE_FFTW3
     { .name = "nufft_modes",
       .run = nufft_run_modes,
-      .scratch_size = nufft_fft_scratch,
+      .scratch_size = nufft_modes_scratch,
       .variant = cpu_simd_built },
     { .name = "nufft_grid",
       .run = nufft_run_grid,
-      .scratch_size = nufft_fft_scratch,
+      .scratch_size = nufft_grid_scratch,
       .variant = cpu_simd_built },
 #endif
     { .name = NULL },

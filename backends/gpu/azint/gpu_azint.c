@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { IMAGE_IMAGES, IMAGE_PLAN, IMAGE_JOB, IMAGE_SUMS, IMAGE_REPORTS };
-enum { CODED_CODING = 3, CODED_PLAN, CODED_JOB, CODED_SUMS, CODED_REPORTS, CODED_SCRATCH };
+#define IMAGE_AT(name) HCY_ARG_AT(azint_image, name)
+#define CODED_AT(name) HCY_ARG_AT(bslz4_azint, name)
 
 static const struct gpu_pixel pixels[] = {
     [HCY_PIXEL_U8] = { 1, 0, 0 },  [HCY_PIXEL_U16] = { 2, 0, 0 }, [HCY_PIXEL_U32] = { 4, 0, 0 },
@@ -152,7 +152,7 @@ int gpu_image_scratch(const struct gpu_call *call, size_t *size)
 {
     struct azint a;
     *size = 0;
-    int status = open_azint(&a, call, &call->values[IMAGE_PLAN], &call->values[IMAGE_JOB]);
+    int status = open_azint(&a, call, &call->values[IMAGE_AT(plan)], &call->values[IMAGE_AT(job)]);
     return status ? status : image_variant(&a, call);
 }
 
@@ -162,19 +162,19 @@ int gpu_image_launch(const struct gpu_call *call)
     const hcy_value *v = call->values;
     uint32_t items = (uint32_t)call->items;
     struct gpu_grid grid = gpu_over(call, items, 1);
-    int status = open_azint(&a, call, &v[IMAGE_PLAN], &v[IMAGE_JOB]);
+    int status = open_azint(&a, call, &v[IMAGE_AT(plan)], &v[IMAGE_AT(job)]);
     if (!status)
         status = image_variant(&a, call);
     if (status)
         return status;
-    a.sums = &v[IMAGE_SUMS];
-    a.reports = &v[IMAGE_REPORTS];
-    if (v[IMAGE_IMAGES].bytes_left / a.pixel->bytes / a.job->n_pixels < call->items)
+    a.sums = &v[IMAGE_AT(sums)];
+    a.reports = &v[IMAGE_AT(reports)];
+    if (v[IMAGE_AT(images)].bytes_left / a.pixel->bytes / a.job->n_pixels < call->items)
         return hcy_fail(HCY_EINVAL, "azint_image: images too small for %zu frames", call->items);
     status = open_sums(&a, call);
     if (!status)
         status = GPU_STEP(call, a.variant, "gpu_azint_reset", &grid, GPU_BYTES(items), gpu_at(a.reports, 0));
-    return status ? status : run_image(&a, call, &v[IMAGE_IMAGES], 0);
+    return status ? status : run_image(&a, call, &v[IMAGE_AT(images)], 0);
 }
 
 /* --- bslz4_azint --- */
@@ -239,8 +239,8 @@ static int fast_variant(struct azint *a, const struct gpu_call *call)
 static int open_coded(struct azint *a, const struct gpu_call *call)
 {
     const hcy_value *v = call->values;
-    const hcy_bslz4_job *coding = v[CODED_CODING].bytes;
-    int status = open_azint(a, call, &v[CODED_PLAN], &v[CODED_JOB]);
+    const hcy_bslz4_job *coding = v[CODED_AT(coding)].bytes;
+    int status = open_azint(a, call, &v[CODED_AT(plan)], &v[CODED_AT(job)]);
     if (status)
         return status;
     status = gpu_check_coding(coding, a->job, a->pixel);
@@ -379,11 +379,11 @@ int gpu_azint_launch(const struct gpu_call *call)
     int status = open_coded(&a, call);
     bool fast = a.coded.batch.fast;
     if (!status)
-        status = gpu_coded_set(&a.coded, call, CODED_REPORTS, CODED_SCRATCH);
+        status = gpu_coded_set(&a.coded, call, GPU_CODED_AT(bslz4_azint));
     if (status)
         return status;
-    a.sums = &call->values[CODED_SUMS];
-    a.reports = &call->values[CODED_REPORTS];
+    a.sums = &call->values[CODED_AT(sums)];
+    a.reports = &call->values[CODED_AT(reports)];
     if (fast)
         return run_fast(&a, call);
     status = open_sums(&a, call);

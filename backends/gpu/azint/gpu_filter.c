@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-enum { IMAGE_IMAGES, IMAGE_PLAN, IMAGE_JOB, IMAGE_FILTER, IMAGE_SUMS, IMAGE_REPORTS };
-enum { CODED_CODING = 3, CODED_PLAN, CODED_JOB, CODED_SUMS, CODED_REPORTS, CODED_SCRATCH };
+#define IMAGE_AT(name) HCY_ARG_AT(azint_filter, name)
+#define CODED_AT(name) HCY_ARG_AT(bslz4_azint_spread, name)
 
 /* Items of a group, for bins of many pixels and of few. */
 #define GROUP_LARGE 128u
@@ -61,7 +61,7 @@ static int run(const struct filter *f, const struct gpu_call *call, const hcy_va
 static int open_image(struct filter *f, const struct gpu_call *call)
 {
     const hcy_value *v = call->values;
-    return open_filter(f, call, &v[IMAGE_PLAN], &v[IMAGE_JOB], v[IMAGE_FILTER].bytes);
+    return open_filter(f, call, &v[IMAGE_AT(plan)], &v[IMAGE_AT(job)], v[IMAGE_AT(filter)].bytes);
 }
 
 int gpu_filter_scratch(const struct gpu_call *call, size_t *size)
@@ -79,12 +79,12 @@ int gpu_filter_launch(const struct gpu_call *call)
     int status = open_image(&f, call);
     if (status)
         return status;
-    f.sums = &v[IMAGE_SUMS];
-    f.reports = &v[IMAGE_REPORTS];
+    f.sums = &v[IMAGE_AT(sums)];
+    f.reports = &v[IMAGE_AT(reports)];
     status = gpu_check_room(call, f.job, HCY_AZINT_FILTERED, f.sums, f.reports, &size);
-    if (!status && v[IMAGE_IMAGES].bytes_left / f.pixel->bytes / f.job->n_pixels < call->items)
+    if (!status && v[IMAGE_AT(images)].bytes_left / f.pixel->bytes / f.job->n_pixels < call->items)
         status = hcy_fail(HCY_EINVAL, "azint_filter: images too small for %zu frames", call->items);
-    return status ? status : run(&f, call, &v[IMAGE_IMAGES], 0);
+    return status ? status : run(&f, call, &v[IMAGE_AT(images)], 0);
 }
 
 /* --- bslz4_azint_spread --- */
@@ -99,10 +99,10 @@ static int open_spread(struct spread *s, const struct gpu_call *call)
 {
     static const hcy_azint_filter how = { .flags = HCY_AZINT_WANT_SPREAD };
     const hcy_value *v = call->values;
-    const hcy_bslz4_job *coding = v[CODED_CODING].bytes;
+    const hcy_bslz4_job *coding = v[CODED_AT(coding)].bytes;
     size_t size;
     memset(s, 0, sizeof *s);
-    int status = open_filter(&s->filter, call, &v[CODED_PLAN], &v[CODED_JOB], &how);
+    int status = open_filter(&s->filter, call, &v[CODED_AT(plan)], &v[CODED_AT(job)], &how);
     if (!status && (s->filter.pixel->is_float || s->filter.pixel->bytes > 4))
         status = hcy_fail(HCY_EUNSUPPORTED, "bslz4_azint_spread: integers of 4 bytes at most");
     if (!status)
@@ -131,11 +131,11 @@ int gpu_spread_launch(const struct gpu_call *call)
     size_t size;
     int status = open_spread(&s, call);
     if (!status)
-        status = gpu_coded_set(&s.coded, call, CODED_REPORTS, CODED_SCRATCH);
+        status = gpu_coded_set(&s.coded, call, GPU_CODED_AT(bslz4_azint_spread));
     if (status)
         return status;
-    s.filter.sums = &call->values[CODED_SUMS];
-    s.filter.reports = &call->values[CODED_REPORTS];
+    s.filter.sums = &call->values[CODED_AT(sums)];
+    s.filter.reports = &call->values[CODED_AT(reports)];
     status = gpu_check_room(call, s.filter.job, HCY_AZINT_FILTERED, s.filter.sums, s.filter.reports, &size);
     if (!status)
         status = gpu_coded_decode(&s.coded, call, s.coded.scratch, s.images);

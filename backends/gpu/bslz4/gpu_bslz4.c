@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ARG_JOB = 3, ARG_IMAGES, ARG_REPORTS, ARG_SCRATCH };
-
 /* Memory of the slots: an image, so that any block fits, and some megabytes, so that many groups have one. */
 #define SLOT_BYTES ((uint64_t)8 << 20)
 /* Items of a group that does what is left over: in the general way many groups of few, each with a block; beside the
@@ -98,17 +96,17 @@ static bool holds(const hcy_value *v, size_t n, size_t size)
     return v->bytes_left / size >= n;
 }
 
-int gpu_coded_set(struct gpu_coded *c, const struct gpu_call *call, size_t reports, size_t scratch)
+int gpu_coded_set(struct gpu_coded *c, const struct gpu_call *call, struct gpu_coded_at at)
 {
     const hcy_value *v = call->values;
-    c->chunks = &v[0];
-    c->frames = &v[1];
-    c->blocks = &v[2];
-    c->reports = &v[reports];
-    c->scratch = &v[scratch];
-    c->batch.chunks_size = v[0].bytes_left;
-    c->batch.table_blocks = v[2].bytes_left / sizeof(hcy_bslz4_block);
-    if ((v[0].block->address + v[0].offset) % 16)
+    c->chunks = &v[at.chunks];
+    c->frames = &v[at.frames];
+    c->blocks = &v[at.blocks];
+    c->reports = &v[at.reports];
+    c->scratch = &v[at.scratch];
+    c->batch.chunks_size = c->chunks->bytes_left;
+    c->batch.table_blocks = c->blocks->bytes_left / sizeof(hcy_bslz4_block);
+    if ((c->chunks->block->address + c->chunks->offset) % 16)
         c->batch.fast = 0; /* its frames go the general way; what was laid out for them stays unused */
     if (!holds(c->frames, call->items, sizeof(hcy_bslz4_frame)) ||
         !holds(c->reports, call->items, sizeof(hcy_frame_report)) || !c->scratch->block ||
@@ -233,7 +231,7 @@ int gpu_decode_variant(struct gpu_coded *c, const struct gpu_call *call)
 /* Images are written in words. */
 static int open_decode(struct gpu_coded *c, const struct gpu_call *call)
 {
-    const hcy_bslz4_job *job = call->values[ARG_JOB].bytes;
+    const hcy_bslz4_job *job = call->values[HCY_ARG_AT(bslz4_decode, job)].bytes;
     int status = gpu_coded_open(c, call, job, job->image_bytes % 4 == 0);
     return status ? status : gpu_decode_variant(c, call);
 }
@@ -249,10 +247,10 @@ int gpu_decode_scratch(const struct gpu_call *call, size_t *size)
 int gpu_decode_launch(const struct gpu_call *call)
 {
     struct gpu_coded c;
-    const hcy_value *images = &call->values[ARG_IMAGES];
+    const hcy_value *images = &call->values[HCY_ARG_AT(bslz4_decode, images)];
     int status = open_decode(&c, call);
     if (!status)
-        status = gpu_coded_set(&c, call, ARG_REPORTS, ARG_SCRATCH);
+        status = gpu_coded_set(&c, call, GPU_CODED_AT(bslz4_decode));
     if (status)
         return status;
     if (!holds(images, call->items, c.batch.image_bytes))

@@ -3,14 +3,15 @@
  * A launch checks its buffers and hands a row of kernels to the queue; the host waits for nothing.
  */
 #include "gpu_priv.h"
+#include "nufft/nufft_arguments.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { SORT_X, SORT_JOB = 3, SORT_REPORT, SORT_SORTED };
-enum { MOVE_SORTED, MOVE_TABLE, MOVE_FROM, MOVE_JOB, MOVE_TO, MOVE_SCRATCH };
-enum { CUT_FROM, CUT_FACTORS, CUT_JOB, CUT_TO };
+#define SORT_AT(name)  HCY_ARG_AT(nufft_sort, name)
+#define SPREAD_AT(name) HCY_ARG_AT(nufft_spread, name)
+#define SCALE_AT(name) HCY_ARG_AT(nufft_scale, name)
 
 /* Of groups in the second direction of a grid. */
 #define MOST_ROWS 65535u
@@ -192,7 +193,7 @@ static bool holds(const hcy_value *v, size_t n, size_t size)
 int gpu_nufft_sort_scratch(const struct gpu_call *call, size_t *size)
 {
     struct nufft n;
-    int status = open_job(&n, call, call->values[SORT_JOB].bytes);
+    int status = open_job(&n, call, call->values[SORT_AT(job)].bytes);
     *size = n.end;
     return status;
 }
@@ -208,7 +209,7 @@ struct sort {
 static int sum_up(const struct nufft *n, const struct sort *s)
 {
     const struct gpu_call *call = s->call;
-    const hcy_value *sorted = &call->values[SORT_SORTED];
+    const hcy_value *sorted = &call->values[SORT_AT(sorted)];
     uint32_t n_sums = (uint32_t)n->n_sums;
     struct gpu_grid scans = { { n_sums, 1 }, s->group, 0 }, one = { { 1, 1 }, s->group, 0 };
     int status = GPU_STEP(call, s->scan, "gpu_nufft_sums", &scans, GPU_BYTES(n->at), gpu_at(sorted, n->counts),
@@ -233,7 +234,7 @@ static uint32_t passes_of(const struct nufft *n, const struct gpu_call *call)
 static int sort_many(const struct nufft *n, const struct sort *s, const hcy_value *const x[3])
 {
     const struct gpu_call *call = s->call;
-    const hcy_value *sorted = &call->values[SORT_SORTED];
+    const hcy_value *sorted = &call->values[SORT_AT(sorted)];
     uint32_t units = call->kernel->ops->units, n_codes = 2 * n->n_buckets;
     uint32_t tile = over(n->at.n_points, over(n->n_buckets, units) * units);
     bool few_keys = n->at.n_keys <= SETTLE_BYTES / 4;
@@ -259,18 +260,18 @@ static int sort_many(const struct nufft *n, const struct sort *s, const hcy_valu
     if (!status)
         status = GPU_STEP(call, s->points, "gpu_nufft_settle", &buckets, GPU_BYTES(n->at), gpu_at(sorted, n->counts),
                           gpu_at(sorted, n->buckets), gpu_at(sorted, 0), gpu_at(sorted, n->records),
-                          gpu_at(&call->values[SORT_REPORT], 0));
+                          gpu_at(&call->values[SORT_AT(report)], 0));
     return status;
 }
 
 static int run_sort(const struct nufft *n, const struct sort *s)
 {
     const struct gpu_call *call = s->call;
-    const hcy_value *x[3], *sorted = &call->values[SORT_SORTED];
+    const hcy_value *x[3], *sorted = &call->values[SORT_AT(sorted)];
     struct gpu_grid points = spread_over(call, n->at.n_points, s->group, 1),
                     keys = spread_over(call, n->at.n_keys, s->group, 1);
     for (uint32_t d = 0; d < 3; d++)
-        x[d] = &call->values[SORT_X + (d < n->job->dim ? n->job->dim - 1 - d : 0)];
+        x[d] = &call->values[hcy_nufft_points_at(d < n->job->dim ? n->job->dim - 1 - d : 0)];
     int status = GPU_STEP(call, s->scan, "gpu_nufft_begin", &keys, GPU_BYTES(n->at),
                           gpu_at(sorted, n->counts), gpu_at(sorted, 0));
     if (status || n->n_buckets)
@@ -286,7 +287,7 @@ static int run_sort(const struct nufft *n, const struct sort *s)
         status = GPU_STEP(call, s->points, "gpu_nufft_scatter", &points, GPU_BYTES(n->at), GPU_BYTES(first),
                           GPU_BYTES(each), gpu_at(x[0], 0), gpu_at(x[1], 0), gpu_at(x[2], 0),
                           gpu_at(sorted, n->counts), gpu_at(sorted, n->ranks), gpu_at(sorted, 0),
-                          gpu_at(sorted, n->records), gpu_at(&call->values[SORT_REPORT], 0));
+                          gpu_at(sorted, n->records), gpu_at(&call->values[SORT_AT(report)], 0));
     return status;
 }
 
@@ -295,16 +296,16 @@ int gpu_nufft_sort_launch(const struct gpu_call *call)
     struct nufft n;
     struct sort s = { .call = call, .group = gpu_group(call, GPU_NUFFT_GROUP) };
     char options[GPU_OPTIONS_BYTES];
-    const hcy_nufft_job *job = call->values[SORT_JOB].bytes;
+    const hcy_nufft_job *job = call->values[SORT_AT(job)].bytes;
     bool wide = job->flags & HCY_NUFFT_WIDE_POINTS || job->precision == HCY_F64;
     int status = open_job(&n, call, job);
     if (status)
         return status;
     for (uint32_t d = 0; d < job->dim; d++)
-        if (!holds(&call->values[SORT_X + d], (size_t)job->n_points, wide ? 8 : 4))
+        if (!holds(&call->values[hcy_nufft_points_at(d)], (size_t)job->n_points, wide ? 8 : 4))
             return hcy_fail(HCY_EINVAL, "nufft_sort: coordinates %u are fewer than the job's points", d);
-    if (!holds(&call->values[SORT_SORTED], 1, n.end) ||
-        !holds(&call->values[SORT_REPORT], 1, sizeof(hcy_nufft_report)))
+    if (!holds(&call->values[SORT_AT(sorted)], 1, n.end) ||
+        !holds(&call->values[SORT_AT(report)], 1, sizeof(hcy_nufft_report)))
         return hcy_fail(HCY_EINVAL, "nufft_sort: the buffers are too small");
     int used = options_of(&n, n.n_buckets ? SETTLERS : s.group, options);
     snprintf(options + used, sizeof options - (size_t)used, " -DPOINT=%s -DBUCKET=%u", wide ? "double" : "float",
@@ -321,20 +322,20 @@ int gpu_nufft_sort_launch(const struct gpu_call *call)
 
 static int open_move(struct nufft *n, const struct gpu_call *call, bool spreads, struct gpu_variant **v)
 {
+    const struct hcy_nufft_move_at *at = hcy_nufft_move_at(spreads);
     const hcy_value *values = call->values;
     size_t strengths, grids;
     char options[GPU_OPTIONS_BYTES];
-    int status = open_job(n, call, values[MOVE_JOB].bytes);
+    int status = open_job(n, call, values[at->job].bytes);
     if (status)
         return status;
     size_t complex_ = 2 * n->real;
-    if (!holds(&values[MOVE_SORTED], 1, n->end))
+    if (!holds(&values[at->sorted], 1, n->end))
         return hcy_fail(HCY_EINVAL, "nufft: the points were not sorted, or for another job");
     if (hcy_size_mul(&strengths, (size_t)n->at.n_points, call->items) ||
         hcy_size_mul(&grids, (size_t)n->at.cells, call->items) ||
-        !holds(&values[spreads ? MOVE_FROM : MOVE_TO], strengths, complex_) ||
-        !holds(&values[spreads ? MOVE_TO : MOVE_FROM], grids, complex_) ||
-        !holds(&values[MOVE_TABLE], HCY_NUFFT_COEFS(n->job->width) * HCY_NUFFT_MAX_WIDTH, n->real))
+        !holds(&values[at->strengths], strengths, complex_) || !holds(&values[at->grid], grids, complex_) ||
+        !holds(&values[at->table], HCY_NUFFT_COEFS(n->job->width) * HCY_NUFFT_MAX_WIDTH, n->real))
         return hcy_fail(HCY_EINVAL, "nufft: strengths, grid or window are smaller than the job says");
     gpu_shape_for(&n->shape, n->job, call->kernel->ops->units, call->items, spreads);
     n->at.range = n->shape.range;
@@ -357,6 +358,7 @@ static struct gpu_grid move_grid(const struct nufft *n, size_t vectors)
 static int move_rows(const struct nufft *n, const struct gpu_call *call, struct gpu_variant *v, bool spreads,
                      size_t done)
 {
+    const struct hcy_nufft_move_at *of = hcy_nufft_move_at(spreads);
     const hcy_value *values = call->values;
     size_t rows = call->items - done < MOST_ROWS ? call->items - done : MOST_ROWS, complex_ = 2 * n->real;
     struct gpu_nufft at = n->at;
@@ -364,9 +366,9 @@ static int move_rows(const struct nufft *n, const struct gpu_call *call, struct 
     size_t points = done * n->at.n_points * complex_, cells = done * n->at.cells * complex_;
     at.vectors = (uint32_t)rows;
     return GPU_STEP(call, v, spreads ? "gpu_nufft_spread" : "gpu_nufft_interp", &grid, GPU_BYTES(at),
-                    gpu_at(&values[MOVE_SORTED], n->records), gpu_at(&values[MOVE_TABLE], 0),
-                    gpu_at(&values[MOVE_FROM], spreads ? points : cells),
-                    gpu_at(&values[MOVE_TO], spreads ? cells : points));
+                    gpu_at(&values[of->sorted], n->records), gpu_at(&values[of->table], 0),
+                    spreads ? gpu_at(&values[of->strengths], points) : gpu_at(&values[of->grid], cells),
+                    spreads ? gpu_at(&values[of->grid], cells) : gpu_at(&values[of->strengths], points));
 }
 
 int gpu_nufft_interp_launch(const struct gpu_call *call)
@@ -393,14 +395,14 @@ int gpu_nufft_spread_scratch(const struct gpu_call *call, size_t *size)
 {
     struct nufft n;
     size_t grids;
-    int status = open_job(&n, call, call->values[MOVE_JOB].bytes);
+    int status = open_job(&n, call, call->values[SPREAD_AT(job)].bytes);
     *size = 0;
     return status || !n.fixed ? status : fixed_scratch(&n, call->items, &grids, size);
 }
 
 static int spread_fixed(const struct nufft *n, const struct gpu_call *call, struct gpu_variant *v)
 {
-    const hcy_value *values = call->values, *scratch = &values[MOVE_SCRATCH], *sorted = &values[MOVE_SORTED];
+    const hcy_value *values = call->values, *scratch = &values[SPREAD_AT(scratch)], *sorted = &values[SPREAD_AT(sorted)];
     uint32_t rows = (uint32_t)call->items;
     size_t grids, size;
     struct gpu_grid points = spread_over(call, 2 * n->at.n_points, n->shape.group, rows),
@@ -415,14 +417,14 @@ static int spread_fixed(const struct nufft *n, const struct gpu_call *call, stru
     status = call->kernel->ops->zero(call->queue, scratch, 0, size);
     if (!status)
         status = GPU_STEP(call, v, "gpu_nufft_largest", &points, GPU_BYTES(n->at.n_points),
-                          gpu_at(&values[MOVE_FROM], 0), gpu_at(scratch, 0));
+                          gpu_at(&values[SPREAD_AT(strengths)], 0), gpu_at(scratch, 0));
     if (!status)
         status = GPU_STEP(call, v, "gpu_nufft_spread", &grid, GPU_BYTES(at), gpu_at(sorted, n->records),
-                          gpu_at(&values[MOVE_TABLE], 0), gpu_at(&values[MOVE_FROM], 0),
+                          gpu_at(&values[SPREAD_AT(table)], 0), gpu_at(&values[SPREAD_AT(strengths)], 0),
                           gpu_at(scratch, grids), gpu_at(sorted, 0), gpu_at(scratch, 0));
     if (!status)
         status = GPU_STEP(call, v, "gpu_nufft_floating", &cells, GPU_BYTES(n->at), gpu_at(sorted, 0),
-                          gpu_at(scratch, 0), gpu_at(scratch, grids), gpu_at(&values[MOVE_TO], 0));
+                          gpu_at(scratch, 0), gpu_at(scratch, grids), gpu_at(&values[SPREAD_AT(grid)], 0));
     return status;
 }
 
@@ -435,7 +437,7 @@ int gpu_nufft_spread_launch(const struct gpu_call *call)
         return status;
     if (n.fixed && n.at.n_points)
         return spread_fixed(&n, call, v);
-    status = call->kernel->ops->zero(call->queue, &call->values[MOVE_TO], 0,
+    status = call->kernel->ops->zero(call->queue, &call->values[SPREAD_AT(grid)], 0,
                                      call->items * (size_t)n.at.cells * 2 * n.real);
     for (size_t done = 0; !status && done < call->items && n.at.n_points; done += MOST_ROWS)
         status = move_rows(&n, call, v, true, done);
@@ -479,8 +481,9 @@ static struct gpu_grid cut_grid(const struct gpu_call *call, uint64_t rows, uint
 
 static int cut(const struct gpu_call *call, bool crops)
 {
-    const hcy_value *values = call->values;
-    const hcy_nufft_job *job = values[CUT_JOB].bytes;
+    const struct hcy_nufft_cut_at *at = hcy_nufft_cut_at(crops, false);
+    const hcy_value *values = call->values, *cells = &values[at->grid], *coefficients = &values[at->modes];
+    const hcy_nufft_job *job = values[at->job].bytes;
     struct nufft n = { 0 };
     struct gpu_variant *v;
     struct gpu_nufft_cut c = { .items = (uint32_t)call->items,
@@ -502,17 +505,16 @@ static int cut(const struct gpu_call *call, bool crops)
         return status;
     size_t real = job->precision == HCY_F64 ? 8 : 4;
     if (hcy_size_mul(&grids, (size_t)n.at.cells, call->items) ||
-        !holds(&values[crops ? CUT_FROM : CUT_TO], grids, 2 * real) ||
-        !holds(&values[crops ? CUT_TO : CUT_FROM], modes, 2 * real) ||
-        !holds(&values[CUT_FACTORS], factors, real))
+        !holds(cells, grids, 2 * real) || !holds(coefficients, modes, 2 * real) ||
+        !holds(&values[at->factors], factors, real))
         return hcy_fail(HCY_EINVAL, "nufft: grid, modes or factors are smaller than the job says");
     uint64_t *along = crops ? c.modes : c.grid, rows = call->items * along[0] * along[1];
     struct gpu_grid grid = cut_grid(call, rows, along[2], &c.row_items);
     status = cut_variant(call, job, group, &v);
     return status ? status
                   : GPU_STEP(call, v, crops ? "gpu_nufft_crop" : "gpu_nufft_pad", &grid, GPU_BYTES(c),
-                             gpu_at(&values[CUT_FROM], 0), gpu_at(&values[CUT_FACTORS], 0),
-                             gpu_at(&values[CUT_TO], 0));
+                             gpu_at(crops ? cells : coefficients, 0), gpu_at(&values[at->factors], 0),
+                             gpu_at(crops ? coefficients : cells, 0));
 }
 
 int gpu_nufft_crop_launch(const struct gpu_call *call)
@@ -528,20 +530,20 @@ int gpu_nufft_pad_launch(const struct gpu_call *call)
 int gpu_nufft_scale_launch(const struct gpu_call *call)
 {
     const hcy_value *values = call->values;
-    const hcy_nufft_job *job = values[CUT_JOB].bytes;
+    const hcy_nufft_job *job = values[SCALE_AT(job)].bytes;
     struct gpu_variant *v;
     uint32_t group = gpu_group(call, GPU_NUFFT_GROUP), conjugate = job->sign < 0;
     size_t complex_ = job->precision == HCY_F64 ? 16 : 8, n = (size_t)job->n_points, all;
-    if (hcy_size_mul(&all, n, call->items) || !holds(&values[CUT_FROM], all, complex_) ||
-        !holds(&values[CUT_TO], all, complex_) || !holds(&values[CUT_FACTORS], n, complex_))
+    if (hcy_size_mul(&all, n, call->items) || !holds(&values[SCALE_AT(in)], all, complex_) ||
+        !holds(&values[SCALE_AT(out)], all, complex_) || !holds(&values[SCALE_AT(factors)], n, complex_))
         return hcy_fail(HCY_EINVAL, "nufft_scale: the buffers are smaller than the job says");
     int status = cut_variant(call, job, group, &v);
     for (size_t done = 0; !status && done < call->items; done += MOST_ROWS) {
         size_t rows = call->items - done < MOST_ROWS ? call->items - done : MOST_ROWS;
         struct gpu_grid grid = spread_over(call, n, group, (uint32_t)rows);
         status = GPU_STEP(call, v, "gpu_nufft_scale", &grid, GPU_BYTES(job->n_points), GPU_BYTES(conjugate),
-                          gpu_at(&values[CUT_FROM], done * n * complex_), gpu_at(&values[CUT_FACTORS], 0),
-                          gpu_at(&values[CUT_TO], done * n * complex_));
+                          gpu_at(&values[SCALE_AT(in)], done * n * complex_), gpu_at(&values[SCALE_AT(factors)], 0),
+                          gpu_at(&values[SCALE_AT(out)], done * n * complex_));
     }
     return status;
 }
