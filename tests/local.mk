@@ -22,6 +22,25 @@ cts_launchers = tests/cuda-cuda.t
 test_scripts += tests/fake_cuda.t tests/embedded.t
 EXTRA_DIST += tests/fake_cuda.c
 
+# Who launches kernels and who is launched, compiled once more with the arguments of each kernel in reverse order.
+test_internal += tests/arguments
+reversed_sources = src/bslz4/decode.c src/pipeline/worker.c src/nufft/plan.c src/nufft/run.c src/nufft/out_of_core.c \
+    backends/cpu/bslz4/decode_images.c backends/cpu/azint/pass.c backends/cpu/azint/azint_launch.c \
+    backends/cpu/azint/filter.c backends/cpu/nufft/sort.c backends/cpu/nufft/spread_interp.c backends/cpu/nufft/cut.c \
+    backends/cpu/nufft/cut_fft.c backends/gpu/bslz4/gpu_bslz4.c backends/gpu/azint/gpu_azint.c \
+    backends/gpu/azint/gpu_filter.c backends/gpu/nufft/gpu_nufft.c
+tests_arguments_SOURCES = tests/arguments.c tests/pipeline_scene.h $(reversed_sources)
+nodist_tests_arguments_SOURCES = tests/reversed/families.c
+tests_arguments_CPPFLAGS = -Itests/reversed -Itests/reversed/bslz4 -Itests/reversed/azint -Itests/reversed/nufft \
+    $(libcpu_la_CPPFLAGS) -I$(srcdir)/backends/gpu
+tests_arguments_LDADD = libinternal.la
+$(tests_arguments_OBJECTS): tests/reversed/families.c
+tests/reversed/families.c: $(wildcard $(srcdir)/families/*.* $(srcdir)/families/*/*.*)
+	$(AM_V_GEN)for f in $^; do to=tests/reversed/$${f#$(srcdir)/families/}; \
+	    $(MKDIR_P) `dirname $$to` && case $$f in \
+	    */kernels.def) awk '/^ *ARG\(/ { held = $$0 "\n" held; next } { printf "%s%s\n", held, $$0; held = "" }' $$f ;; \
+	    *) cat $$f ;; esac > $$to || exit 1; done
+
 # Codecs of detector data.
 test_internal += tests/bslz4
 tests_bslz4_SOURCES = tests/bslz4.c tests/bslz4_ref.h
@@ -234,7 +253,7 @@ if X86_SIMD
 cts_launchers += $(cts_programs:=-cpu-avx2.t)
 endif
 # Devices that few machines have: what is not there is skipped with its reason.
-cts_launchers += $(cts_programs:=-opencl.t) tests/bslz4_decode-opencl.t tests/azint_kernels-opencl-few.t \
+cts_launchers += $(cts_programs:=-opencl.t) tests/arguments-opencl-few.t tests/bslz4_decode-opencl.t tests/azint_kernels-opencl-few.t \
     tests/nufft_kernels-opencl-few.t tests/nufft-opencl-few.t tests/nufft_plan-opencl.t tests/nufft_kernels-cuda.t \
     tests/nufft-cuda.t tests/nufft_plan-cuda.t tests/nufft_use-cuda.t tests/nufft_order-opencl-few.t tests/nufft_order-cuda.t \
     tests/azint_large-opencl.t tests/azint_large-cuda.t \
@@ -307,7 +326,7 @@ EXTRA_DIST += tests/tap.h tests/cli.sh tests/run-test $(test_scripts)
 CLEANFILES += $(cts_launchers) $(xrt_launchers)
 
 clean-local:
-	rm -rf tests/cache tests/aarch64
+	rm -rf tests/cache tests/aarch64 tests/reversed
 
 AM_TESTS_ENVIRONMENT = \
     HALCYON_BACKEND_PATH='$(abs_top_builddir)/.libs'; export HALCYON_BACKEND_PATH; \
