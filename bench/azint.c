@@ -7,6 +7,7 @@
  * the first frame are the mask (-u: no mask, they are left to the sentinels).  Every launch gets other
  * frames, so that the coded bytes are not warm; best of several rounds.
  */
+#include "azint/azint_arguments.h"
 #include "azint/cpu_azint.h"
 #include <halcyon/azint.h>
 #include <halcyon/bslz4.h>
@@ -202,18 +203,29 @@ static hcy_buffer *buffer(hcy_device *dev, size_t size)
     return b;
 }
 
+static size_t set_args(hcy_arg *args, const struct bench *k, const struct stack *s)
+{
+    const struct hcy_azint_arguments all = { .chunks = hcy_arg_buf(k->chunks),
+                                             .frames = hcy_arg_buf(k->frames),
+                                             .blocks = hcy_arg_buf(k->blocks),
+                                             .coding = hcy_arg_struct(&s->coding, sizeof s->coding),
+                                             .plan = hcy_arg_buf(k->tables),
+                                             .job = hcy_arg_struct(&k->job, sizeof k->job),
+                                             .sums = hcy_arg_buf(k->sums),
+                                             .reports = hcy_arg_buf(k->reports),
+                                             .scratch = hcy_arg_buf(k->scratch) };
+    return hcy_azint_arguments(args, k->kernel, &all);
+}
+
 static double launch(struct bench *k, const struct stack *s, size_t first, size_t n)
 {
     hcy_bslz4_frame *frames = hcy_buffer_host(k->frames);
-    hcy_arg args[] = { hcy_arg_buf(k->chunks), hcy_arg_buf(k->frames),
-                       hcy_arg_buf(k->blocks), hcy_arg_struct(&s->coding, sizeof s->coding),
-                       hcy_arg_buf(k->tables), hcy_arg_struct(&k->job, sizeof k->job),
-                       hcy_arg_buf(k->sums),   hcy_arg_buf(k->reports),
-                       hcy_arg_buf(k->scratch) };
+    hcy_arg args[HCY_MAX_ARGS];
+    size_t n_args = set_args(args, k, s);
     for (size_t i = 0; i < n; i++)
         frames[i] = s->frames[(first + i) % s->n];
     double t = now();
-    if (hcy_launch(k->queue, k->kernel, n, args, 9) || hcy_queue_finish(k->queue))
+    if (hcy_launch(k->queue, k->kernel, n, args, n_args) || hcy_queue_finish(k->queue))
         stop("launch");
     return now() - t;
 }
@@ -242,12 +254,10 @@ static void bench_open(struct bench *k, const struct stack *s, hcy_azint_plan *p
     k->frames = buffer(k->dev, MAX_BATCH * sizeof(hcy_bslz4_frame));
     k->sums = buffer(k->dev, MAX_BATCH * HCY_AZINT_SUMS * 8 * k->job.n_bins);
     k->reports = buffer(k->dev, MAX_BATCH * sizeof(hcy_frame_report));
-    hcy_arg args[] = { hcy_arg_buf(NULL),      hcy_arg_buf(NULL),
-                       hcy_arg_buf(NULL),      hcy_arg_struct(&s->coding, sizeof s->coding),
-                       hcy_arg_buf(k->tables), hcy_arg_struct(&k->job, sizeof k->job),
-                       hcy_arg_buf(NULL),      hcy_arg_buf(NULL),
-                       hcy_arg_buf(NULL) };
-    if (hcy_kernel_scratch_size(k->kernel, MAX_BATCH, args, 9, &scratch))
+    hcy_arg args[HCY_MAX_ARGS];
+    k->scratch = NULL;
+    size_t n_args = set_args(args, k, s);
+    if (hcy_kernel_scratch_size(k->kernel, MAX_BATCH, args, n_args, &scratch))
         stop("scratch");
     k->scratch = buffer(k->dev, scratch);
 }

@@ -2,6 +2,7 @@
  * frame, for each filter, beside azint_image, which does without.  Best of several launches of 8 frames.
  *
  * usage: bench/azint_filter [DEVICE (cpu@threads=1) [CASE]] */
+#include "azint/azint_arguments.h"
 #include <bslz4/bslz4_format.h>
 #include <halcyon/azint.h>
 #include <stdio.h>
@@ -75,7 +76,6 @@ static int make_plan(hcy_azint_plan **plan, size_t at, int split)
     return hcy_azint_plan_create(plan, &poni, HEIGHT, WIDTH, &o);
 }
 
-/* Buffers in the order of the arguments, from the images on; NULL: made here. */
 static int measure(hcy_device *dev, hcy_buffer *images, const hcy_azint_plan *plan, double *ms)
 {
     hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
@@ -85,7 +85,7 @@ static int measure(hcy_device *dev, hcy_buffer *images, const hcy_azint_plan *pl
     hcy_buffer *tables = NULL, *sums = NULL, *reports = NULL, *scratch = NULL;
     hcy_azint_filter filter;
     hcy_azint_job job;
-    hcy_arg args[7];
+    hcy_arg args[HCY_MAX_ARGS];
     size_t n = 0, size = 0;
     const uint64_t zero = 0;
     int status = hcy_azint_plan_info_get(&info, plan);
@@ -99,18 +99,19 @@ static int measure(hcy_device *dev, hcy_buffer *images, const hcy_azint_plan *pl
         (status = hcy_buffer_create(&sums, dev, HCY_MEM_DEVICE, FRAMES * 8 * info.n_sums * info.n_bins)) ||
         (status = hcy_buffer_create(&reports, dev, HCY_MEM_DEVICE, FRAMES * sizeof(hcy_frame_report))))
         goto out;
-    args[n++] = hcy_arg_buf(images);
-    args[n++] = hcy_arg_buf(tables);
-    args[n++] = hcy_arg_struct(&job, sizeof job);
-    if (info.filtered)
-        args[n++] = hcy_arg_struct(&filter, sizeof filter);
-    args[n++] = hcy_arg_buf(sums);
-    args[n++] = hcy_arg_buf(reports);
-    args[n++] = hcy_arg_buf(NULL);
+    struct hcy_azint_arguments all = { .images = hcy_arg_buf(images),
+                                       .plan = hcy_arg_buf(tables),
+                                       .job = hcy_arg_struct(&job, sizeof job),
+                                       .filter = hcy_arg_struct(&filter, sizeof filter),
+                                       .sums = hcy_arg_buf(sums),
+                                       .reports = hcy_arg_buf(reports),
+                                       .scratch = hcy_arg_buf(NULL) };
+    n = hcy_azint_arguments(args, kernel, &all);
     if ((status = hcy_kernel_scratch_size(kernel, FRAMES, args, n, &size)) ||
         (status = hcy_buffer_create(&scratch, dev, HCY_MEM_DEVICE, size)))
         goto out;
-    args[n - 1] = hcy_arg_buf(scratch);
+    all.scratch = hcy_arg_buf(scratch);
+    n = hcy_azint_arguments(args, kernel, &all);
     *ms = 1e9;
     for (int turn = 0; turn < TURNS && !status; turn++) {
         status = hcy_buffer_fill(queue, reports, 0, FRAMES * sizeof(hcy_frame_report), &zero, sizeof zero);

@@ -9,6 +9,7 @@
  * of each kernel is made, twice, and nothing else: for a profiler.  Frames are those of an EIGER 4M (2167x2070); an
  * EIGER 16M has 4371x4150.
  */
+#include "azint/azint_arguments.h"
 #include "bench.h"
 #include <halcyon/azint.h>
 #include <halcyon/bslz4.h>
@@ -136,7 +137,8 @@ struct batch {
     hcy_kernel *kernel;
     hcy_buffer *tables, *pinned, *coded, *both, *sums, *reports, *scratch, *back;
     size_t n, chunks, frames, blocks, total; /* parts of the coded buffer */
-    hcy_arg args[9];
+    hcy_buffer *parts[3];                    /* chunks, frames, blocks */
+    hcy_arg args[HCY_MAX_ARGS];
     size_t n_args;
 };
 
@@ -200,30 +202,35 @@ static void open_batch(struct batch *b, hcy_device *dev, size_t n)
     parse(b);
     CHECK(hcy_buffer_copy(b->queue, b->coded, 0, b->pinned, 0, b->total));
     CHECK(hcy_queue_finish(b->queue));
-    b->args[0] = hcy_arg_buf(part(b->coded, 0, b->chunks));
-    b->args[1] = hcy_arg_buf(part(b->coded, b->frames, b->blocks - b->frames));
-    b->args[2] = hcy_arg_buf(part(b->coded, b->blocks, b->total - b->blocks));
-    b->args[3] = hcy_arg_struct(&coding, sizeof coding);
+    b->parts[0] = part(b->coded, 0, b->chunks);
+    b->parts[1] = part(b->coded, b->frames, b->blocks - b->frames);
+    b->parts[2] = part(b->coded, b->blocks, b->total - b->blocks);
 }
 
-static void add_scratch(struct batch *b)
+static void add_scratch(struct batch *b, size_t at)
 {
     size_t size;
-    b->args[b->n_args++] = hcy_arg_buf(NULL);
     CHECK(hcy_kernel_scratch_size(b->kernel, b->n, b->args, b->n_args, &size));
     if (size)
-        b->args[b->n_args - 1] = hcy_arg_buf(b->scratch = memory(b->dev, HCY_MEM_DEVICE, size));
+        b->args[at] = hcy_arg_buf(b->scratch = memory(b->dev, HCY_MEM_DEVICE, size));
 }
+
+#define DECODE_AT(name) HCY_ARG_AT(bslz4_decode, name)
 
 static void open_decode(struct batch *b, hcy_device *dev, size_t n)
 {
     open_batch(b, dev, n);
     CHECK(hcy_kernel_get(&b->kernel, dev, "bslz4_decode"));
     b->sums = memory(dev, HCY_MEM_DEVICE, n * coding.image_bytes);
-    b->args[4] = hcy_arg_buf(b->sums);
-    b->args[5] = hcy_arg_buf(b->reports);
-    b->n_args = 6;
-    add_scratch(b);
+    b->args[DECODE_AT(chunks)] = hcy_arg_buf(b->parts[0]);
+    b->args[DECODE_AT(frames)] = hcy_arg_buf(b->parts[1]);
+    b->args[DECODE_AT(blocks)] = hcy_arg_buf(b->parts[2]);
+    b->args[DECODE_AT(job)] = hcy_arg_struct(&coding, sizeof coding);
+    b->args[DECODE_AT(images)] = hcy_arg_buf(b->sums);
+    b->args[DECODE_AT(reports)] = hcy_arg_buf(b->reports);
+    b->args[DECODE_AT(scratch)] = hcy_arg_buf(NULL);
+    b->n_args = HCY_N_ARGS(bslz4_decode);
+    add_scratch(b, DECODE_AT(scratch));
 }
 
 static void open_azint(struct batch *b, hcy_device *dev, size_t n, hcy_buffer *tables,
@@ -237,18 +244,23 @@ static void open_azint(struct batch *b, hcy_device *dev, size_t n, hcy_buffer *t
     b->sums = part(b->both, 0, sums);
     hcy_buffer_release(b->reports);
     b->reports = part(b->both, sums, all - sums);
-    b->args[4] = hcy_arg_buf(tables);
-    b->args[5] = hcy_arg_struct(job, sizeof *job);
-    b->args[6] = hcy_arg_buf(b->sums);
-    b->args[7] = hcy_arg_buf(b->reports);
-    b->n_args = 8;
-    add_scratch(b);
+    const struct hcy_azint_arguments named = { .chunks = hcy_arg_buf(b->parts[0]),
+                                               .frames = hcy_arg_buf(b->parts[1]),
+                                               .blocks = hcy_arg_buf(b->parts[2]),
+                                               .coding = hcy_arg_struct(&coding, sizeof coding),
+                                               .plan = hcy_arg_buf(tables),
+                                               .job = hcy_arg_struct(job, sizeof *job),
+                                               .sums = hcy_arg_buf(b->sums),
+                                               .reports = hcy_arg_buf(b->reports),
+                                               .scratch = hcy_arg_buf(NULL) };
+    b->n_args = hcy_azint_arguments(b->args, b->kernel, &named);
+    add_scratch(b, HCY_ARG_AT(bslz4_azint, scratch));
 }
 
 static void close_batch(struct batch *b)
 {
-    hcy_buffer *own[] = { b->pinned, b->coded, b->both,          b->sums,          b->reports,
-                          b->scratch, b->back, b->args[0].v.buf, b->args[1].v.buf, b->args[2].v.buf };
+    hcy_buffer *own[] = { b->pinned, b->coded, b->both,     b->sums,     b->reports,
+                          b->scratch, b->back, b->parts[0], b->parts[1], b->parts[2] };
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
         hcy_buffer_release(own[i]);
     hcy_queue_release(b->queue);

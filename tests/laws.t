@@ -1,7 +1,7 @@
 # The rules that a reader of the source relies on.  From the makefile: top_srcdir.
 cd "$top_srcdir" || exit 99
 rooms="hal families backends src h5plugin" # of the library and its modules
-echo "1..14"
+echo "1..16"
 
 none() { # TEXT; reads the lines that must not be there
     found=$(cat)
@@ -48,6 +48,12 @@ code $rooms | grep -v '^src/cli/' \
     | none "the library calls nothing that is unsafe between threads"
 grep -nE '\<(u8|u16|u32|u64|i32|i64|int|float|double|REAL) (half|pipe|kernel|global|local|constant|private|quad)\>' backends/gpu/*/*.cl \
     | none "no variable of a GPU kernel is named as a word of OpenCL C"
+grep -nE '(ITEM|GROUP_SIZE|GPU_PARSE_GROUP|group) *[%/] *32\>|\<3[12] \* (lane|h \+|GPU_|blocks)|lane (<|==) 3[12]\>' backends/gpu/*.* backends/gpu/*/*.* \
+    | none "how many lanes run in step is called GPU_LANES"
+# Law 2.  What launches a kernel, or is launched, does not count its arguments.
+grep -rlE '\<(hcy_arg|hcy_value|cpu_call|gpu_call)\>' src backends bench --include='*.[ch]' | grep -v '^backends/opencl/vkfft/' \
+    | xargs grep -nE '\<args?\[([0-9]|n\+\+|n - [0-9])|\<(values|v)\[[0-9]\]\.(bytes|block)|cpu_arg(_size)?\([a-z]+, [0-9]|hcy_arg [a-z_]+\[[0-9]*\] = \{ *hcy_arg|enum \{ ([A-Z]+_)?(CHUNKS|IMAGES|SORTED)\>' \
+    | none "arguments of kernels go by their names, not by their places (families/arguments.h)"
 # Law 1.  Headers have names of their own, so an include is told from the name alone whatever path it is found by.
 headers_of() { find "$@" -name '*.h' | sed 's#.*/##' | LC_ALL=C sort -u; }
 includes_of() { grep -rnE '^ *# *include "' "$@" --include='*.[ch]' --include='*.cl' --include='*.cpp' --include='*.def'; }

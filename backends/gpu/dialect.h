@@ -1,7 +1,7 @@
 /* dialect.h - one kernel text for CUDA C and OpenCL C.  Every kernel text begins with it.
  *
  * Kernels are C without libraries.  A group has GROUP_SIZE work items, known when the text is compiled; with one,
- * what is written for many runs in sequence.  What is written for 32 lanes in step (shuffles, ballots) is compiled
+ * what is written for many runs in sequence.  What is written for GPU_LANES in step (shuffles, ballots) is compiled
  * only where the device has them.
  *
  * Pointers reach any memory, as in CUDA, unless they are NEAR, to the group's local memory.  A kernel takes a buffer

@@ -50,8 +50,8 @@ struct gpu_ops {
     /* The host side that tables() was given for a block; NULL if the block is none of its. */
     const void *(*plan)(const hcy_block *block);
     uint32_t units;    /* multiprocessors: how many groups keep the device busy */
-    bool lanes;        /* 32 lanes in step, shuffles: the fast kernels can be compiled */
-    uint32_t products; /* of matrices, by 32 lanes: 1: of floats, 2: of doubles too (pencil.cl) */
+    bool lanes;        /* GPU_LANES in step, shuffles: the fast kernels can be compiled */
+    uint32_t products; /* of matrices, by a warp of 32 lanes: 1: of floats, 2: of doubles too (pencil.cl) */
     bool alone;        /* a processor: groups of one item, which runs in sequence what many would share */
     bool static_local; /* local memory is what the text says, not what a launch wants */
     bool atomics32;    /* no atomic sums of 64 bits */

@@ -7,6 +7,11 @@
 #ifndef HCY_GPU_FORMAT_H
 #define HCY_GPU_FORMAT_H
 
+/* Items that run in step and see one another's registers, where a device has that (gpu_ops.lanes): what is written for
+ * them, and the plan's layout.  Elsewhere 32 is the bits of a word; a ballot is a word, so more lanes want another one
+ * in dialect.h. */
+#define GPU_LANES 32
+
 /* What a launch has in common; by value to each of its kernels. */
 struct gpu_batch {
     uint64_t chunks_size;  /* readable bytes of the batch's buffer */
@@ -59,7 +64,7 @@ struct gpu_command {
 struct gpu_block_info {
     uint32_t counts, new_planes;
 };
-#define GPU_PARSE_GROUP 32u /* a multiple of 32 */
+#define GPU_PARSE_GROUP GPU_LANES /* a multiple of it */
 #define GPU_FRAMES      8u  /* of a group that sums */
 #define GPU_ONE_BLOCKS  4u  /* of a group that sums a frame alone */
 #define GPU_ONE_BEGIN   256u /* items of a group that zeroes its sums */
@@ -71,20 +76,23 @@ struct gpu_block_info {
 
 /* --- A prepared plan --- */
 
-/* Pixels in TILES; a tile's weights, bin by bin, in SEGMENTS of up to GPU_SEGMENT entries; 32 segments of like length
- * are a SLICE, whose entries stand in QUADS of four, 32 lanes side by side.  Entries of no weight fill up the shorter
- * segments. */
+/* Pixels in TILES; a tile's weights, bin by bin, in SEGMENTS of up to GPU_SEGMENT entries; GPU_LANES segments of like
+ * length are a SLICE, whose entries stand in QUADS of four, the lanes' side by side.  Entries of no weight fill up the
+ * shorter segments. */
 #define GPU_TILE    2048u
 #define GPU_SEGMENT 16u
 #define GPU_NO_BIN  0xffffffffu
+/* Words of 128 bits of a row of quads, and its entries. */
+#define GPU_QUAD_ROW  (2 * GPU_LANES)
+#define GPU_PLACE_ROW (4 * GPU_LANES)
 
 struct gpu_slice {
-    uint32_t first; /* quad of lane 0, in units of 32 quads */
+    uint32_t first; /* quad of lane 0, in rows of GPU_LANES quads */
     uint32_t n;     /* quads of a lane */
 };
 /* Four entries: their weights and the squares of these byte by byte, for dot products of bytes; and where a fused
  * kernel keeps their pixels, two to a word, with a bit for the first entry of a pixel.  A quad is two words of 128
- * bits; of 32 quads the first words stand together, then the second. */
+ * bits; of a row of quads, one of each lane, the first words stand together, then the second. */
 struct gpu_quad {
     uint32_t bytes[3], places;
 };
@@ -117,9 +125,9 @@ struct gpu_plan_at {
     uint64_t entries, starts_of, totals; /* for filters: struct gpu_entry, u64[n_bins + 1], struct gpu_total[n_bins] */
     uint64_t slice_of; /* u32[n_tiles + 1]: first slice of each tile */
     uint64_t slices;   /* struct gpu_slice */
-    uint64_t bins;     /* u32[slices][32] */
-    uint64_t quads;    /* struct gpu_quad[][2][32]: weights, squares */
-    uint64_t places; /* u16[][4][32], the same entries without weights: of a plan whose weights are all one */
+    uint64_t bins;     /* u32[slices][GPU_LANES] */
+    uint64_t quads;    /* struct gpu_quad[][2][GPU_LANES]: weights, squares */
+    uint64_t places; /* u16[][4][GPU_LANES], the same entries without weights: of a plan whose weights are all one */
     uint64_t masked; /* a bit a pixel without weights, padded with ones to whole tiles */
     uint64_t runs, starts, norms, darks, variances; /* the canonical spans */
     uint32_t n_bins, n_tiles;

@@ -63,7 +63,7 @@ static inline uint32_t gpu_group(const struct gpu_call *call, uint32_t many)
 /* Groups for `items` that do not depend on one another. */
 static inline struct gpu_grid gpu_over(const struct gpu_call *call, uint32_t items, uint32_t rows)
 {
-    uint32_t group = gpu_group(call, 32);
+    uint32_t group = gpu_group(call, GPU_LANES);
     return (struct gpu_grid){ { (items + group - 1) / group, rows }, group, 0 };
 }
 

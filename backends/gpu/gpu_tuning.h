@@ -11,8 +11,8 @@
 #include <stdbool.h>
 
 struct gpu_row {
-    uint32_t decode_blocks; /* of a group that decodes to images, 32 lanes each */
-    uint32_t parse_blocks;  /* that 32 lanes of `parse` take: more wait for one another */
+    uint32_t decode_blocks; /* of a group that decodes to images, GPU_LANES each */
+    uint32_t parse_blocks;  /* that GPU_LANES of `parse` take: more wait for one another */
     uint32_t image_group;   /* items of a group that sums images */
     uint32_t frames_alone;  /* that a processor sums together */
 };

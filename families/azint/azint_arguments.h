@@ -13,15 +13,16 @@ struct hcy_azint_arguments {
     hcy_arg chunks, frames, blocks, coding, images, plan, job, filter, sums, reports, scratch;
 };
 
-/* Those of the kernel of this name; how many they are, 0 for a name of another family. */
-static inline size_t hcy_azint_arguments(hcy_arg args[HCY_MAX_ARGS], const char *kernel,
+/* Those of a kernel; how many they are, 0 for one of another family. */
+static inline size_t hcy_azint_arguments(hcy_arg args[HCY_MAX_ARGS], const hcy_kernel *kernel,
                                          const struct hcy_azint_arguments *all)
 {
+    const char *name = hcy_kernel_signature(kernel)->name;
     size_t n = 0;
 #define FAMILY(stem, version)
-#define KERNEL(name)            if (!strcmp(kernel, #name)) {
+#define KERNEL(kernel)            if (!strcmp(name, #kernel)) {
 #define ARG(type, argument, size) args[n++] = all->argument;
-#define END(name)               return n; }
+#define END(kernel)               return n; }
 #define END_FAMILY(stem)
 #include "azint/kernels.def"
 #undef FAMILY

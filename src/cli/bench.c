@@ -201,7 +201,7 @@ static size_t stage_args(const struct stage *s, const char *name, hcy_buffer *vi
                                              .reports = hcy_arg_buf(s->reports),
                                              .scratch = hcy_arg_buf(s->scratch) };
     if (strcmp(name, "bslz4_decode"))
-        return hcy_azint_arguments(args, name, &all);
+        return hcy_azint_arguments(args, s->kernel, &all);
     args[DECODE_AT(chunks)] = all.chunks;
     args[DECODE_AT(frames)] = all.frames;
     args[DECODE_AT(blocks)] = all.blocks;

@@ -18,11 +18,10 @@
 
 /* --- What a launch takes --- */
 
-/* What frames become sums with, at once or from images. */
-static const char *sums_kernel(const struct pipe_worker *w)
+/* What makes sums, at once or from images. */
+static hcy_kernel *sums_kernel(const struct pipe_worker *w)
 {
-    const hcy_pipeline *p = w->pipeline;
-    return w->fused ? p->fused : p->filtered ? "azint_filter" : "azint_image";
+    return w->fused ? w->fused : w->image;
 }
 
 /* Of that kernel; returns how many they are. */
@@ -75,7 +74,7 @@ static int scratch_size(const struct pipe_worker *w, size_t *size)
     if (status)
         return status;
     size_t n = sums_args(w, &nothing, &part, NULL, args);
-    status = hcy_kernel_scratch_size(w->fused ? w->fused : w->image, w->part, args, n, size);
+    status = hcy_kernel_scratch_size(sums_kernel(w), w->part, args, n, size);
     if (!status && decode > *size)
         *size = decode; /* one after the other: they share it */
     return status;
@@ -95,7 +94,7 @@ int hcy__worker_init(struct pipe_worker *w)
     if (status == HCY_EUNSUPPORTED) {
         status = hcy_kernel_get(&w->decode, w->device, "bslz4_decode");
         if (!status)
-            status = hcy_kernel_get(&w->image, w->device, sums_kernel(w));
+            status = hcy_kernel_get(&w->image, w->device, w->pipeline->filtered ? "azint_filter" : "azint_image");
         if (status == HCY_EUNSUPPORTED && w->pipeline->filtered)
             return hcy_fail(status,
                             "%s has no azimuthal errors, sigma clipping and percentiles (the kernel azint_filter): "
@@ -105,7 +104,7 @@ int hcy__worker_init(struct pipe_worker *w)
     if (status)
         return status;
     w->stats.two_stage = !w->fused;
-    w->stats.variant = hcy_kernel_variant(w->fused ? w->fused : w->image);
+    w->stats.variant = hcy_kernel_variant(sums_kernel(w));
     return 0;
 }
 
@@ -114,7 +113,7 @@ static int prepare(struct pipe_worker *w)
 {
     const struct pipe_lane nothing = { 0 };
     const struct pipe_part part = { NULL, NULL, NULL };
-    hcy_kernel *kernel = w->fused ? w->fused : w->image;
+    hcy_kernel *kernel = sums_kernel(w);
     hcy_span spans[HCY_AZINT_SPANS];
     hcy_arg args[HCY_MAX_ARGS];
     hcy_azint_plan_tables(spans, w->pipeline->plan);
@@ -348,7 +347,7 @@ static int launch_part(const struct pipe_worker *w, const struct pipe_lane *lane
     if (status)
         return status;
     size_t n_args = sums_args(w, lane, part, chunks, args);
-    return hcy_launch(lane->queue, w->fused ? w->fused : w->image, n, args, n_args);
+    return hcy_launch(lane->queue, sums_kernel(w), n, args, n_args);
 }
 
 /* The slot's chunks and tables to the device; *chunks is what kernels read. */

@@ -276,7 +276,7 @@ static int run_small(const struct azint *a, const struct gpu_call *call)
     const struct gpu_coded *c = &a->coded;
     uint32_t plane = GPU_BLOCK / (8 * c->batch.elem_size);
     struct gpu_grid grid = { { groups_of(call), c->batch.n_blocks },
-                             32 * GPU_FRAMES,
+                             GPU_LANES * GPU_FRAMES,
                              GPU_FRAMES * (GPU_SMALL_COMP + GPU_SMALL_PLANES(c->batch.elem_size) * plane) };
     return GPU_STEP(call, c->variant, "gpu_azint_small", &grid, GPU_BYTES(c->batch), GPU_BYTES(*a->job),
                     GPU_BYTES(a->plan->at), gpu_at(c->chunks, 0), gpu_at(c->frames, 0), gpu_at(c->blocks, 0),
@@ -290,7 +290,7 @@ static int run_one(const struct azint *a, const struct gpu_call *call)
 {
     const struct gpu_coded *c = &a->coded;
     struct gpu_grid grid = { { (c->batch.n_blocks + GPU_ONE_BLOCKS - 1) / GPU_ONE_BLOCKS, 1 },
-                             32 * GPU_ONE_BLOCKS,
+                             GPU_LANES * GPU_ONE_BLOCKS,
                              GPU_ONE_BLOCKS * (GPU_BLOCK + GPU_SMALL_COMP) };
     return GPU_STEP(call, c->variant, "gpu_azint_one", &grid, GPU_BYTES(c->batch), GPU_BYTES(*a->job),
                     GPU_BYTES(a->plan->at), gpu_at(c->chunks, 0), gpu_at(c->frames, 0), gpu_at(c->blocks, 0),
@@ -308,7 +308,7 @@ static int run_wide(const struct azint *a, const struct gpu_call *call)
     uint32_t groups = groups_of(call), all = groups * c->batch.n_blocks,
              resident = call->kernel->ops->units * WIDE_RESIDENT;
     struct gpu_grid grid = { { resident < all ? resident : all, 1 },
-                             32 * GPU_FRAMES,
+                             GPU_LANES * GPU_FRAMES,
                              GPU_FRAMES * GPU_BLOCK + 16 };
     return GPU_STEP(call, c->variant, "gpu_azint_wide", &grid, GPU_BYTES(c->batch), GPU_BYTES(*a->job),
                     GPU_BYTES(a->plan->at), GPU_BYTES(groups), gpu_at(c->chunks, 0), gpu_at(c->frames, 0),

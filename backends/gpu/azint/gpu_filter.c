@@ -12,7 +12,7 @@
 
 /* Items of a group, for bins of many pixels and of few. */
 #define GROUP_LARGE 128u
-#define GROUP_SMALL 32u
+#define GROUP_SMALL GPU_LANES
 #define MANY        1024u
 /* Groups of a processor's core; elsewhere each bin has its own. */
 #define GROUPS_ALONE 32u

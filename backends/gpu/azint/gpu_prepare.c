@@ -25,13 +25,18 @@ struct segment {
     uint32_t bin, first, n;
 };
 
+/* Bytes of a slice's bins, of a row of quads, of a row of places. */
+#define BINS   (GPU_LANES * sizeof(uint32_t))
+#define QUADS  (GPU_QUAD_ROW * sizeof(struct gpu_quad))
+#define PLACES (GPU_PLACE_ROW * sizeof(uint16_t))
+
 /* One tile's tables. */
 struct tile {
     struct gpu_slice *slices; /* `first` counted from the tile's first quad */
     uint32_t *bins;
     struct gpu_quad *quads;
     uint16_t *places;
-    uint32_t n_slices, n_rows; /* rows of 32 quads */
+    uint32_t n_slices, n_rows; /* rows of GPU_LANES quads */
 };
 
 struct builder {
@@ -178,14 +183,14 @@ static uint32_t longest(const struct segment *segments, uint32_t n)
 /* Entry k of lane `lane`, into quad rows that begin as zeros. */
 static void put_entry(struct tile *t, size_t row, uint32_t k, uint32_t lane, const struct item *item)
 {
-    struct gpu_quad *weights = t->quads + (2 * row) * 32 + lane, *squares = weights + 32;
+    struct gpu_quad *weights = t->quads + row * GPU_QUAD_ROW + lane, *squares = weights + GPU_LANES;
     uint32_t square = (uint32_t)(((uint64_t)item->c * item->c + (1u << 23)) >> 24);
     for (unsigned b = 0; b < 3; b++) {
         weights->bytes[b] |= (item->c >> 8 * b & 255) << 8 * k;
         squares->bytes[b] |= (square >> 8 * b & 255) << 8 * k;
     }
     (k < 2 ? weights : squares)->places |= (uint32_t)item->place << 16 * (k & 1);
-    t->places[(4 * row + k) * 32 + lane] = item->place & GPU_ENTRY_PLACE;
+    t->places[(4 * row + k) * GPU_LANES + lane] = item->place & GPU_ENTRY_PLACE;
 }
 
 static void fill_slice(struct tile *t, uint32_t slice, const struct space *s, const struct segment *segments,
@@ -193,13 +198,20 @@ static void fill_slice(struct tile *t, uint32_t slice, const struct space *s, co
 {
     static const struct item nothing = { 0, 0, GPU_NO_PLACE };
     uint32_t first = t->slices[slice].first, length = t->slices[slice].n;
-    memset(t->quads + 64 * (size_t)first, 0, 64 * (size_t)length * sizeof *t->quads);
-    for (uint32_t lane = 0; lane < 32; lane++) {
-        t->bins[32 * slice + lane] = lane < n ? segments[lane].bin : GPU_NO_BIN;
+    memset(t->quads + GPU_QUAD_ROW * (size_t)first, 0, GPU_QUAD_ROW * (size_t)length * sizeof *t->quads);
+    for (uint32_t lane = 0; lane < GPU_LANES; lane++) {
+        t->bins[GPU_LANES * slice + lane] = lane < n ? segments[lane].bin : GPU_NO_BIN;
         for (uint32_t k = 0; k < 4 * length; k++)
             put_entry(t, first + k / 4, k % 4, lane,
                       lane < n && k < segments[lane].n ? &s->items[segments[lane].first + k] : &nothing);
     }
+}
+
+/* Of n segments those in slice i: a lane each. */
+static uint32_t of_slice(uint32_t n, uint32_t i)
+{
+    uint32_t left = n - GPU_LANES * i;
+    return left < GPU_LANES ? left : GPU_LANES;
 }
 
 static int make_tile(struct builder *b, struct space *s, uint32_t number)
@@ -210,22 +222,22 @@ static int make_tile(struct builder *b, struct space *s, uint32_t number)
         return status;
     sort_items(s, b->head->n_bins);
     uint32_t n = make_segments(s);
-    t->n_slices = (n + 31) / 32;
+    t->n_slices = (n + GPU_LANES - 1) / GPU_LANES;
     t->slices = malloc((t->n_slices + 1) * sizeof *t->slices);
-    t->bins = malloc((t->n_slices + 1) * 32 * sizeof *t->bins);
+    t->bins = malloc((t->n_slices + 1) * BINS);
     if (!t->slices || !t->bins)
         return HCY_ENOMEM;
     for (uint32_t i = 0; i < t->n_slices; i++) {
-        uint32_t here = n - 32 * i < 32 ? n - 32 * i : 32;
-        t->slices[i] = (struct gpu_slice){ t->n_rows, (longest(s->sorted + 32 * i, here) + 3) / 4 };
+        uint32_t most = longest(s->sorted + GPU_LANES * i, of_slice(n, i));
+        t->slices[i] = (struct gpu_slice){ t->n_rows, (most + 3) / 4 };
         t->n_rows += t->slices[i].n;
     }
-    t->quads = malloc((t->n_rows + 1) * 64 * sizeof *t->quads);
-    t->places = malloc((t->n_rows + 1) * 128 * sizeof *t->places);
+    t->quads = malloc((t->n_rows + 1) * QUADS);
+    t->places = malloc((t->n_rows + 1) * PLACES);
     if (!t->quads || !t->places)
         return HCY_ENOMEM;
     for (uint32_t i = 0; i < t->n_slices; i++)
-        fill_slice(t, i, s, s->sorted + 32 * i, n - 32 * i < 32 ? n - 32 * i : 32);
+        fill_slice(t, i, s, s->sorted + GPU_LANES * i, of_slice(n, i));
     return 0;
 }
 
@@ -269,9 +281,9 @@ static size_t lay_out(const struct builder *b, const hcy_span *spans, struct gpu
     y->n_tiles = b->n_tiles;
     y->slice_of = gpu_place(&at, ((size_t)b->n_tiles + 1) * sizeof(uint32_t));
     y->slices = gpu_place(&at, t->slices * sizeof(struct gpu_slice));
-    y->bins = gpu_place(&at, t->slices * 32 * sizeof(uint32_t));
-    y->quads = gpu_place(&at, t->rows * 64 * sizeof(struct gpu_quad));
-    y->places = gpu_place(&at, plan->unit ? t->rows * 128 * sizeof(uint16_t) : 0);
+    y->bins = gpu_place(&at, t->slices * BINS);
+    y->quads = gpu_place(&at, t->rows * QUADS);
+    y->places = gpu_place(&at, plan->unit ? t->rows * PLACES : 0);
     y->masked = gpu_place(&at, (size_t)b->n_tiles * GPU_TILE / 8);
     y->runs = gpu_place(&at, b->runs->size + 16);
     y->starts = gpu_place(&at, n_starts * sizeof(uint64_t));
@@ -313,7 +325,7 @@ static int assemble(struct builder *b, const hcy_span *spans, struct gpu_plan *p
     struct gpu_piece *pieces = malloc((4 * (size_t)b->n_tiles + 7) * sizeof *pieces);
     int status = slice_of && pieces ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for a plan's tables");
     if (!status && t.rows > UINT32_MAX)
-        status = hcy_fail(HCY_EUNSUPPORTED, "a plan of %zu weights is too large for a GPU", t.rows * 128);
+        status = hcy_fail(HCY_EUNSUPPORTED, "a plan of %zu weights is too large for a GPU", t.rows * GPU_PLACE_ROW);
     for (uint32_t i = 0; !status && i < b->n_tiles; i++) {
         struct tile *tile = &b->tiles[i];
         slice_of[i] = (uint32_t)slices;
@@ -322,12 +334,12 @@ static int assemble(struct builder *b, const hcy_span *spans, struct gpu_plan *p
         pieces[n++] = (struct gpu_piece){ tile->slices, plan->at.slices + slices * sizeof(struct gpu_slice),
                                           tile->n_slices * sizeof(struct gpu_slice) };
         pieces[n++] =
-            (struct gpu_piece){ tile->bins, plan->at.bins + slices * 128, (size_t)tile->n_slices * 128 };
+            (struct gpu_piece){ tile->bins, plan->at.bins + slices * BINS, (size_t)tile->n_slices * BINS };
         pieces[n++] =
-            (struct gpu_piece){ tile->quads, plan->at.quads + rows * 1024, (size_t)tile->n_rows * 1024 };
+            (struct gpu_piece){ tile->quads, plan->at.quads + rows * QUADS, (size_t)tile->n_rows * QUADS };
         if (plan->unit)
             pieces[n++] =
-                (struct gpu_piece){ tile->places, plan->at.places + rows * 256, (size_t)tile->n_rows * 256 };
+                (struct gpu_piece){ tile->places, plan->at.places + rows * PLACES, (size_t)tile->n_rows * PLACES };
         slices += tile->n_slices;
         rows += tile->n_rows;
     }

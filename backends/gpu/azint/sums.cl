@@ -234,7 +234,7 @@ DEVICE u32 place_pixel(u32 place)
 }
 
 #if GROUP_SIZE != 1
-/* A group takes a tile of an item; 32 lanes a slice, a lane a segment. */
+/* A group takes a tile of an item; GPU_LANES a slice, a lane a segment. */
 KERNEL GROUP_OF(GROUP_SIZE)
 void gpu_azint_image(hcy_azint_job job, struct gpu_plan_at at, BUFFER(const u8, images),
                      BUFFER(const u8, base), BUFFER(u64, all_sums), BUFFER(hcy_frame_report, reports))
@@ -246,16 +246,17 @@ void gpu_azint_image(hcy_azint_job job, struct gpu_plan_at at, BUFFER(const u8, 
     const u8 *image = images + item * at.n_pixels * PIXEL_BYTES;
     const u32 *slice_of = (const u32 *)(base + at.slice_of), *bins = (const u32 *)(base + at.bins);
     struct azint_plan plan = { base, at };
-    u32 lane = ITEM % 32, lost = 0;
+    u32 lane = ITEM % GPU_LANES, lost = 0;
     if (reports[item].status)
         return;
-    for (u32 s = slice_of[tile] + ITEM / 32; s < slice_of[tile + 1]; s += GROUP_SIZE / 32) {
+    for (u32 s = slice_of[tile] + ITEM / GPU_LANES; s < slice_of[tile + 1]; s += GROUP_SIZE / GPU_LANES) {
         struct gpu_slice slice = ((const struct gpu_slice *)(base + at.slices))[s];
-        const uint4 *quads = (const uint4 *)(base + at.quads) + (u64)slice.first * 64 + lane;
-        u64 bin = bins[s * 32 + lane];
+        const uint4 *quads = (const uint4 *)(base + at.quads) + (u64)slice.first * GPU_QUAD_ROW + lane;
+        u64 bin = bins[s * GPU_LANES + lane];
         struct wide signal = { 0, 0 }, variance = { 0, 0 };
         for (u32 k = 0; k < 4 * slice.n; k++) {
-            uint4 weights = quads[k / 4 * 64], squares = quads[k / 4 * 64 + 32]; /* in the cache, all but the first */
+            uint4 weights = quads[k / 4 * GPU_QUAD_ROW],
+                  squares = quads[k / 4 * GPU_QUAD_ROW + GPU_LANES]; /* in the cache, all but the first */
             u32 c = quad_weight(weights, k % 4), place = quad_place(weights, squares, k % 4);
             u32 first = place & GPU_ENTRY_FIRST;
             if (!(c | first))

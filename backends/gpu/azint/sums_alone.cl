@@ -66,9 +66,9 @@ DEVICE void sum_lane(struct alone *a, const uint4 *quads, u32 n, u64 bin, u32 j,
         images[f] = a->images[j + f];
     }
     for (u32 q = 0; q < n; q++) {
-        const uint4 weights = quads[q * 64], squares = quads[q * 64 + 32];
-        AHEAD(quads + (q + n) * 64);
-        AHEAD(quads + (q + n) * 64 + 32);
+        const uint4 weights = quads[q * GPU_QUAD_ROW], squares = quads[q * GPU_QUAD_ROW + GPU_LANES];
+        AHEAD(quads + (q + n) * GPU_QUAD_ROW);
+        AHEAD(quads + (q + n) * GPU_QUAD_ROW + GPU_LANES);
         UNROLL
         for (u32 k = 0; k < 4; k++) {
             u32 place = quad_place(weights, squares, k), pixel = place_pixel(place);
@@ -99,8 +99,9 @@ DEVICE void sum_lane(struct alone *a, const uint4 *quads, u32 n, u64 bin, u32 j,
     for (u32 f = 0; f < frames; f++) {
         struct wide signal = { 0, 0 }, variance = { 0, 0 };
         for (u32 k = 0; k < 4 * n; k++) {
-            uint4 weights = quads[k / 4 * 64];
-            u32 c = quad_weight(weights, k % 4), place = quad_place(weights, quads[k / 4 * 64 + 32], k % 4);
+            uint4 weights = quads[k / 4 * GPU_QUAD_ROW];
+            u32 c = quad_weight(weights, k % 4),
+                place = quad_place(weights, quads[k / 4 * GPU_QUAD_ROW + GPU_LANES], k % 4);
             if (!(c | (place & GPU_ENTRY_FIRST)))
                 continue;
             u64 v = load_pixel(a->images[j + f], place_pixel(place));
@@ -119,9 +120,9 @@ DEVICE void sum_slice(struct alone *a, u32 s, u32 frames)
 {
     const u8 *base = a->plan.base;
     struct gpu_slice slice = ((const struct gpu_slice *)(base + a->plan.at.slices))[s];
-    const uint4 *quads = (const uint4 *)(base + a->plan.at.quads) + (u64)slice.first * 64;
-    const u32 *bins = (const u32 *)(base + a->plan.at.bins) + s * 32;
-    for (u32 lane = 0; lane < 32 && bins[lane] != GPU_NO_BIN; lane++)
+    const uint4 *quads = (const uint4 *)(base + a->plan.at.quads) + (u64)slice.first * GPU_QUAD_ROW;
+    const u32 *bins = (const u32 *)(base + a->plan.at.bins) + s * GPU_LANES;
+    for (u32 lane = 0; lane < GPU_LANES && bins[lane] != GPU_NO_BIN; lane++)
         if (frames == FRAMES_ALONE)
             sum_lane(a, quads + lane, slice.n, bins[lane], 0, FRAMES_ALONE);
         else

@@ -32,7 +32,7 @@ DEVICE int own_info(const struct gpu_batch *batch, const struct block_info *info
                     struct block_info *own, u32 *wide)
 {
     struct block_info info = { 0, 0 };
-    u32 item = group * FRAMES + lane, warp = ITEM / 32;
+    u32 item = group * FRAMES + lane, warp = ITEM / GPU_LANES;
     if (lane < FRAMES && item < batch->items)
         info = infos[(u64)item * batch->n_blocks + b];
     *wide = ANY((info.counts & WIDE) != 0);
@@ -151,15 +151,15 @@ DEVICE void sum_tile(const struct azint_target *t, const NEAR u8 *pixels, const 
                      const NEAR struct eight *eight, u64 *pairs)
 {
     const struct azint_plan *plan = &t->plan;
-    u32 lane = ITEM % 32, n_bins = plan->at.n_bins;
-    for (u32 s = at->first + ITEM / 32; s < at->end; s += FRAMES) {
+    u32 lane = ITEM % GPU_LANES, n_bins = plan->at.n_bins;
+    for (u32 s = at->first + ITEM / GPU_LANES; s < at->end; s += FRAMES) {
         struct gpu_slice slice = slice_at(plan, at, s);
-        u32 bin = READ_ONLY((const u32 *)(plan->base + plan->at.bins) + s * 32 + lane), a[4] = { 0, 0, 0, 0 },
+        u32 bin = READ_ONLY((const u32 *)(plan->base + plan->at.bins) + s * GPU_LANES + lane), a[4] = { 0, 0, 0, 0 },
             zx = 0, zy = 0;
-        const u16 *place = (const u16 *)(plan->base + plan->at.places) + (u64)slice.first * 128 + lane;
+        const u16 *place = (const u16 *)(plan->base + plan->at.places) + (u64)slice.first * GPU_PLACE_ROW + lane;
         UNROLL_4
         for (u32 k = 0; k < 4 * slice.n; k++) {
-            u32 p = READ_ONLY(place + 32 * k);
+            u32 p = READ_ONLY(place + GPU_LANES * k);
             uint2 v = *(const NEAR uint2 *)(pixels + p * FRAMES);
             a[0] += BYTE_PERM(v.x, 0, 0x4240);
             a[1] += BYTE_PERM(v.x, 0, 0x4341);
@@ -193,19 +193,19 @@ DEVICE void sum_tile(const struct azint_target *t, const NEAR u8 *pixels, const 
                      const NEAR struct eight *eight, u64 *pairs)
 {
     const struct azint_plan *plan = &t->plan;
-    u32 lane = ITEM % 32, n_bins = plan->at.n_bins;
-    for (u32 i = ITEM / 32; i < 2 * (at->end - at->first); i += FRAMES) {
+    u32 lane = ITEM % GPU_LANES, n_bins = plan->at.n_bins;
+    for (u32 i = ITEM / GPU_LANES; i < 2 * (at->end - at->first); i += FRAMES) {
         u32 s = at->first + i / 2, four = i % 2 * 4;
         struct gpu_slice slice = slice_at(plan, at, s);
-        u32 bin = READ_ONLY((const u32 *)(plan->base + plan->at.bins) + s * 32 + lane);
-        const uint4 *quad = (const uint4 *)(plan->base + plan->at.quads) + (u64)slice.first * 64 + lane;
+        u32 bin = READ_ONLY((const u32 *)(plan->base + plan->at.bins) + s * GPU_LANES + lane);
+        const uint4 *quad = (const uint4 *)(plan->base + plan->at.quads) + (u64)slice.first * GPU_QUAD_ROW + lane;
         u32 signal[4][3], variance[4][3];
         UNROLL
         for (int j = 0; j < 4; j++)
             for (int b = 0; b < 3; b++)
                 signal[j][b] = variance[j][b] = 0;
-        for (u32 k = 0; k < slice.n; k++, quad += 64) {
-            uint4 c = READ_ONLY(quad), c2 = READ_ONLY(quad + 32);
+        for (u32 k = 0; k < slice.n; k++, quad += GPU_QUAD_ROW) {
+            uint4 c = READ_ONLY(quad), c2 = READ_ONLY(quad + GPU_LANES);
             const NEAR u8 *of = pixels + four;
             u32 x[4] = { *(const NEAR u32 *)(of + (c.w & GPU_ENTRY_PLACE) * FRAMES),
                          *(const NEAR u32 *)(of + (c.w >> 16 & GPU_ENTRY_PLACE) * FRAMES),
@@ -251,7 +251,7 @@ DEVICE struct tile_at open_tile(const struct azint_plan *plan, u32 tile, NEAR st
     return at;
 }
 
-KERNEL GROUPS_OF(FRAMES * 32, 4)
+KERNEL GROUPS_OF(FRAMES * GPU_LANES, 4)
 void gpu_azint_small(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_at at,
                      BUFFER(const u8, chunks), BUFFER(const hcy_bslz4_frame, frames),
                      BUFFER(const hcy_bslz4_block, blocks), BUFFER(const struct block_info, infos),
@@ -267,7 +267,7 @@ void gpu_azint_small(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_
     LOCAL uint4 queues[FRAMES][QUEUE];
     LOCAL struct gpu_slice heads[SLICES];
     LOCAL struct eight eight;
-    u32 lane = ITEM % 32, warp = ITEM / 32, b = GROUP_Y, item = GROUP * FRAMES + warp, wide;
+    u32 lane = ITEM % GPU_LANES, warp = ITEM / GPU_LANES, b = GROUP_Y, item = GROUP * FRAMES + warp, wide;
     NEAR u8 *windows = room + FRAMES * SMALL_COMP;
     struct block_info info;
     if (!own_info(&batch, infos, GROUP, b, lane, &info, &wide))
@@ -320,7 +320,7 @@ DEVICE u32 wide_pixel(const NEAR u32 *words, u32 w, u32 i)
 DEVICE void wide_pixels(const struct azint_target *t, NEAR u32 *words, const NEAR struct plane_places *places,
                         u32 new_planes, u32 b, u32 item, u32 lane)
 {
-    for (u32 w = lane; w < PLANE_WORDS; w += 32) {
+    for (u32 w = lane; w < PLANE_WORDS; w += GPU_LANES) {
         u32 a[32], masked = 0xffffffffu, lost = 0;
         u64 first = (u64)b * BLOCK_PIXELS + 32 * w;
         UNROLL
@@ -357,17 +357,17 @@ DEVICE void sum_wide(const struct azint_target *t, const NEAR u8 *windows, const
                      const NEAR struct eight *eight, u32 first, u32 tile)
 {
     const struct azint_plan *plan = &t->plan;
-    u32 lane = ITEM % 32, n_bins = plan->at.n_bins;
-    for (u32 s = at->first + ITEM / 32; s < at->end; s += FRAMES) {
+    u32 lane = ITEM % GPU_LANES, n_bins = plan->at.n_bins;
+    for (u32 s = at->first + ITEM / GPU_LANES; s < at->end; s += FRAMES) {
         struct gpu_slice slice = slice_at(plan, at, s);
-        u32 bin = READ_ONLY((const u32 *)(plan->base + plan->at.bins) + s * 32 + lane);
-        const uint4 *quad = (const uint4 *)(plan->base + plan->at.quads) + (u64)slice.first * 64 + lane;
+        u32 bin = READ_ONLY((const u32 *)(plan->base + plan->at.bins) + s * GPU_LANES + lane);
+        const uint4 *quad = (const uint4 *)(plan->base + plan->at.quads) + (u64)slice.first * GPU_QUAD_ROW + lane;
         u64 signal[FRAMES], variance[FRAMES];
         UNROLL
         for (int j = 0; j < FRAMES; j++)
             signal[j] = variance[j] = 0;
-        for (u32 n = 0; n < slice.n; n++, quad += 64) {
-            uint4 weights = READ_ONLY(quad), squares = READ_ONLY(quad + 32);
+        for (u32 n = 0; n < slice.n; n++, quad += GPU_QUAD_ROW) {
+            uint4 weights = READ_ONLY(quad), squares = READ_ONLY(quad + GPU_LANES);
             for (u32 k = 0; k < 4; k++) {
                 u32 c = quad_weight(weights, k), c2 = quad_weight(squares, k);
                 u32 place = quad_place(weights, squares, k) & GPU_ENTRY_PLACE, row = GPU_PITCHES(place);
@@ -400,7 +400,7 @@ DEVICE void wide_group(const struct azint_target *t, const struct gpu_batch *bat
                        const struct block_info *infos, const struct command *commands, u32 b, u32 group,
                        NEAR u8 *room, NEAR uint4 *queue, NEAR struct gpu_slice *heads, NEAR struct eight *eight)
 {
-    u32 lane = ITEM % 32, warp = ITEM / 32, item = group * FRAMES + warp, wide;
+    u32 lane = ITEM % GPU_LANES, warp = ITEM / GPU_LANES, item = group * FRAMES + warp, wide;
     NEAR u8 *window = room + warp * GPU_BLOCK;
     struct block_info info;
     own_info(batch, infos, group, b, lane, &info, &wide);
@@ -426,7 +426,7 @@ DEVICE void wide_group(const struct azint_target *t, const struct gpu_batch *bat
     BARRIER();
 }
 
-KERNEL GROUPS_OF(FRAMES * 32, 3)
+KERNEL GROUPS_OF(FRAMES * GPU_LANES, 3)
 void gpu_azint_wide(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_at at, u32 groups,
                     BUFFER(const u8, chunks), BUFFER(const hcy_bslz4_frame, frames),
                     BUFFER(const hcy_bslz4_block, blocks), BUFFER(const struct block_info, infos),
@@ -445,7 +445,7 @@ void gpu_azint_wide(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_a
     struct azint_target target = { { base, at }, &job, sums, fast, reports };
     for (u32 i = GROUP; i < state->wide; i += GROUPS)
         wide_group(&target, &batch, chunks, frames, blocks, infos, commands, wide_list[i] / groups,
-                   wide_list[i] % groups, room, queues[ITEM / 32], heads, &eight);
+                   wide_list[i] % groups, room, queues[ITEM / GPU_LANES], heads, &eight);
 }
 
 /* --- All together --- */

@@ -1,4 +1,4 @@
-/* sums_one.cl - a frame alone, on the shortest way to its curve: 32 lanes take a block from its coded bytes to its
+/* sums_one.cl - a frame alone, on the shortest way to its curve: all lanes take a block from its coded bytes to its
  * sums and wait for no others.  Eight frames at once (sums_fast.cl) share what is read of the plan and so do more
  * in a second; of one frame, seven eighths of those lanes would be idle.
  *
@@ -18,7 +18,7 @@ DEVICE int too_bright(const struct azint_target *t, const NEAR u32 *window, cons
                       u32 new_planes, u32 b, u32 lane)
 {
     u32 n = 0;
-    for (u32 w = lane; w < PLANE_WORDS; w += 32) {
+    for (u32 w = lane; w < PLANE_WORDS; w += GPU_LANES) {
         u64 first = (u64)b * BLOCK_PIXELS + 32 * w;
         if (first < (u64)t->plan.at.n_tiles * GPU_TILE)
             n += POPCOUNT(high_pixels(window, places, new_planes, w) &
@@ -31,7 +31,7 @@ DEVICE int too_bright(const struct azint_target *t, const NEAR u32 *window, cons
 DEVICE void fill_one(const struct azint_target *t, const NEAR u32 *window, const NEAR struct plane_places *places,
                      u32 new_planes, NEAR u8 *pixels, u32 b, u32 tile, u32 lane)
 {
-    for (u32 w = lane; w < 64; w += 32) {
+    for (u32 w = lane; w < 64; w += GPU_LANES) {
         u64 first = (u64)b * BLOCK_PIXELS + tile * GPU_TILE + 32 * w;
         u32 masked = ((const u32 *)(t->plan.base + t->plan.at.masked))[first / 32], in = tile * 64 + w, q[8];
         u32 high = high_pixels(window, places, new_planes, in);
@@ -59,15 +59,15 @@ DEVICE void fill_one(const struct azint_target *t, const NEAR u32 *window, const
 DEVICE void sum_slice(const struct azint_target *t, const NEAR u8 *pixels, u32 s, u32 first, u32 n, u32 lane)
 {
     const struct azint_plan *plan = &t->plan;
-    u32 bin = READ_ONLY((const u32 *)(plan->base + plan->at.bins) + s * 32 + lane), n_bins = plan->at.n_bins;
-    const uint4 *quad = (const uint4 *)(plan->base + plan->at.quads) + (u64)first * 64 + lane;
+    u32 bin = READ_ONLY((const u32 *)(plan->base + plan->at.bins) + s * GPU_LANES + lane), n_bins = plan->at.n_bins;
+    const uint4 *quad = (const uint4 *)(plan->base + plan->at.quads) + (u64)first * GPU_QUAD_ROW + lane;
     u32 signal[3] = { 0, 0, 0 }, variance[3] = { 0, 0, 0 };
     uint4 weights[SLICE_ROWS], squares[SLICE_ROWS];
     UNROLL
     for (u32 k = 0; k < SLICE_ROWS; k++)
         if (k < n) {
-            weights[k] = READ_ONLY(quad + 64 * k);
-            squares[k] = READ_ONLY(quad + 64 * k + 32);
+            weights[k] = READ_ONLY(quad + GPU_QUAD_ROW * k);
+            squares[k] = READ_ONLY(quad + GPU_QUAD_ROW * k + GPU_LANES);
         }
     UNROLL
     for (u32 k = 0; k < SLICE_ROWS; k++) {
@@ -100,9 +100,9 @@ DEVICE void sum_one(const struct azint_target *t, const NEAR u8 *pixels, u32 til
     const u32 *slice_of = (const u32 *)(t->plan.base + t->plan.at.slice_of);
     const struct gpu_slice *slices = (const struct gpu_slice *)(t->plan.base + t->plan.at.slices);
     u32 end = READ_ONLY(slice_of + tile + 1);
-    for (u32 s = READ_ONLY(slice_of + tile); s < end; s += 32) {
+    for (u32 s = READ_ONLY(slice_of + tile); s < end; s += GPU_LANES) {
         struct gpu_slice head = { 0, 0 };
-        u32 here = end - s < 32 ? end - s : 32;
+        u32 here = end - s < GPU_LANES ? end - s : GPU_LANES;
         if (lane < here)
             head = slices[s + lane];
         for (u32 k = 0; k < here; k++)
@@ -132,7 +132,7 @@ void gpu_azint_begin_one(struct gpu_batch batch, u32 n_bins, BUFFER(const hcy_bs
     begin_frame(&batch, frames, reports, state, 0);
 }
 
-KERNEL GROUPS_OF(GPU_ONE_BLOCKS * 32, 5)
+KERNEL GROUPS_OF(GPU_ONE_BLOCKS * GPU_LANES, 5)
 void gpu_azint_one(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_at at, BUFFER(const u8, chunks),
                    BUFFER(const hcy_bslz4_frame, frames), BUFFER(const hcy_bslz4_block, blocks),
                    BUFFER(struct block_info, infos), BUFFER(struct command, commands), BUFFER(const u8, base),
@@ -146,7 +146,7 @@ void gpu_azint_one(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_at
     DYNAMIC_LOCAL(room, GPU_ONE_BLOCKS * (GPU_BLOCK + GPU_SMALL_COMP));
     LOCAL uint4 queues[GPU_ONE_BLOCKS][QUEUE];
     LOCAL struct plane_places all_places[GPU_ONE_BLOCKS];
-    u32 lane = ITEM % 32, warp = ITEM / 32, b = GROUP * GPU_ONE_BLOCKS + warp, skip;
+    u32 lane = ITEM % GPU_LANES, warp = ITEM / GPU_LANES, b = GROUP * GPU_ONE_BLOCKS + warp, skip;
     if (b >= batch.n_blocks || frame_states(state)->way != GPU_WAY_FAST)
         return;
     NEAR u8 *window = room + warp * (GPU_BLOCK + GPU_SMALL_COMP), *pixels = window + GPU_BLOCK;

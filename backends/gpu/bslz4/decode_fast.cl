@@ -1,4 +1,4 @@
-/* decode_fast.cl - the usual blocks to images: 32 lanes a block, its window and then its pixels in local memory.
+/* decode_fast.cl - the usual blocks to images: GPU_LANES a block, its window and then its pixels in local memory.
  *
  * OUT: words that an item writes at once, 1, 2 or 4, as images are aligned.  DECODE_BLOCKS of a group.
  */
@@ -20,13 +20,13 @@ DEVICE void pack_pixels(u32 a[32])
 /* Where all planes above the low eight are alike, so that pixels are bytes or of all ones above a byte (gaps between a
  * detector's modules): the bytes in the pixels' order, then a bit a pixel for what is above them.  False, and nothing
  * done, where they are not. */
-#define WORDS (PLANE_WORDS / 32) /* of a plane, that a lane takes */
+#define WORDS (PLANE_WORDS / GPU_LANES) /* of a plane, that a lane takes */
 DEVICE int fill_bytes(NEAR u32 *words, const NEAR struct plane_places *places, u32 new_planes, u32 lane)
 {
     u32 q[WORDS][8], above[WORDS], differ = 0;
     UNROLL
     for (u32 h = 0; h < WORDS; h++) {
-        const NEAR u32 *at = words + ((const NEAR u32 *)places)[8] + 32 * h + lane;
+        const NEAR u32 *at = words + ((const NEAR u32 *)places)[8] + GPU_LANES * h + lane;
         above[h] = *at;
         for (u32 late = new_planes >> 9; late; late &= late - 1)
             differ |= above[h] ^ *(at += PLANE_WORDS);
@@ -35,7 +35,7 @@ DEVICE int fill_bytes(NEAR u32 *words, const NEAR struct plane_places *places, u
         return 0;
     UNROLL
     for (u32 h = 0; h < WORDS; h++) {
-        load_eight(words, places, 32 * h + lane, 0, q[h]);
+        load_eight(words, places, GPU_LANES * h + lane, 0, q[h]);
         transpose8x4(q[h]);
     }
     LANES_BARRIER();
@@ -44,11 +44,11 @@ DEVICE int fill_bytes(NEAR u32 *words, const NEAR struct plane_places *places, u
         u32 even[4], odd[4];
         transpose4x4(q[h], even);
         transpose4x4(q[h] + 4, odd);
-        NEAR uint4 *to = (NEAR uint4 *)words + 2 * (32 * h + lane);
+        NEAR uint4 *to = (NEAR uint4 *)words + 2 * (GPU_LANES * h + lane);
         uint4 a = { even[0], odd[0], even[1], odd[1] }, b = { even[2], odd[2], even[3], odd[3] };
         to[0] = a;
         to[1] = b;
-        words[PLANE_WORDS * 8 + 32 * h + lane] = above[h];
+        words[PLANE_WORDS * 8 + GPU_LANES * h + lane] = above[h];
     }
     LANES_BARRIER();
     return 1;
@@ -78,7 +78,7 @@ DEVICE void widen_bytes(const NEAR u32 *words, u32 i, u32 x[4])
 DEVICE void write_bytes(const NEAR u32 *words, u32 *out, u32 n, u32 lane)
 {
     u32 odd = (u32)(u64)out & 15;
-    for (u32 i = 4 * lane; i < n; i += 128) {
+    for (u32 i = 4 * lane; i < n; i += 4 * GPU_LANES) {
         u32 x[4];
         widen_bytes(words, i, x);
         uint4 v = { x[0], x[1], x[2], x[3] };
@@ -97,7 +97,7 @@ DEVICE void write_bytes(const NEAR u32 *words, u32 *out, u32 n, u32 lane)
     }
 }
 
-KERNEL GROUPS_OF(DECODE_BLOCKS * 32, 24 / DECODE_BLOCKS)
+KERNEL GROUPS_OF(DECODE_BLOCKS * GPU_LANES, 24 / DECODE_BLOCKS)
 void gpu_decode_fast(struct gpu_batch batch, BUFFER(const u8, chunks), BUFFER(const hcy_bslz4_frame, frames),
                      BUFFER(const hcy_bslz4_block, blocks), BUFFER(const struct block_info, infos),
                      BUFFER(const struct command, commands), BUFFER(u8, images))
@@ -107,7 +107,7 @@ void gpu_decode_fast(struct gpu_batch batch, BUFFER(const u8, chunks), BUFFER(co
     DYNAMIC_LOCAL(room, DECODE_BLOCKS * GPU_BLOCK);
     LOCAL uint4 queues[DECODE_BLOCKS][QUEUE];
     LOCAL struct plane_places places[DECODE_BLOCKS];
-    u32 lane = ITEM % 32, warp = ITEM / 32, b = GROUP * DECODE_BLOCKS + warp, item = GROUP_Y;
+    u32 lane = ITEM % GPU_LANES, warp = ITEM / GPU_LANES, b = GROUP * DECODE_BLOCKS + warp, item = GROUP_Y;
     if (b >= batch.n_blocks)
         return;
     u64 block_at = (u64)item * batch.n_blocks + b;
@@ -129,9 +129,9 @@ void gpu_decode_fast(struct gpu_batch batch, BUFFER(const u8, chunks), BUFFER(co
         write_bytes(words, out, n, lane);
         return;
     }
-    /* In place, 32 columns at a time: row i of column w goes to column w ^ i, so that rows are read without
+    /* In place, a column a lane: row i of column w goes to column w ^ i, so that rows are read without
      * conflict. */
-    for (u32 w = lane; w < PLANE_WORDS; w += 32) {
+    for (u32 w = lane; w < PLANE_WORDS; w += GPU_LANES) {
         u32 a[32];
         load_pixels(words, &places[warp], info.new_planes, w, a);
         pack_pixels(a);
@@ -143,7 +143,7 @@ void gpu_decode_fast(struct gpu_batch batch, BUFFER(const u8, chunks), BUFFER(co
     LANES_BARRIER();
     u32 row = lane * OUT % ROWS; /* of all that the lane writes */
     const NEAR u32 *from = words + row * PLANE_WORDS;
-    for (u32 i = lane * OUT; i < n; i += 32 * OUT) {
+    for (u32 i = lane * OUT; i < n; i += GPU_LANES * OUT) {
         u32 at = (i / ROWS) ^ row;
 #if OUT == 4
         uint4 v = { from[at], from[PLANE_WORDS + (at ^ 1)], from[2 * PLANE_WORDS + (at ^ 2)],

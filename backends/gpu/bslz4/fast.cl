@@ -1,4 +1,4 @@
-/* fast.cl - the usual blocks fast: parsed by single lanes to copy commands, carried out by 32 lanes in step.
+/* fast.cl - the usual blocks fast: parsed by single lanes to copy commands, carried out by GPU_LANES in step.
  *
  * PLANE ALIASING: bit-planes above the data mostly equal the one below, coded as one long match.  A plane that a
  * match makes equal to the plane before it is not written at all: bit p of the block's NEW mask says that plane p is
@@ -243,7 +243,7 @@ DEVICE void note_parsed(const struct gpu_batch *batch, struct gpu_state *state, 
         info->counts = 0;
 }
 
-/* 32 lanes take `lanes` blocks of a frame: more would wait for one another, as each goes its own way. */
+/* GPU_LANES take `lanes` blocks of a frame: more would wait for one another, as each goes its own way. */
 KERNEL GROUP_OF(GPU_PARSE_GROUP)
 void gpu_parse(struct gpu_batch batch, u32 lanes, BUFFER(const u8, chunks), BUFFER(const hcy_bslz4_frame, frames),
                BUFFER(const hcy_bslz4_block, blocks), BUFFER(struct gpu_state, state),
@@ -251,7 +251,8 @@ void gpu_parse(struct gpu_batch batch, u32 lanes, BUFFER(const u8, chunks), BUFF
 {
     OPEN(const u8, chunks) OPEN(const hcy_bslz4_frame, frames) OPEN(const hcy_bslz4_block, blocks)
     OPEN(struct gpu_state, state) OPEN(struct block_info, infos) OPEN(struct command, commands)
-    u32 item = GROUP_Y, lane = ITEM % 32, b = (GROUP * (GPU_PARSE_GROUP / 32) + ITEM / 32) * lanes + lane;
+    u32 item = GROUP_Y, lane = ITEM % GPU_LANES,
+        b = (GROUP * (GPU_PARSE_GROUP / GPU_LANES) + ITEM / GPU_LANES) * lanes + lane;
     const hcy_bslz4_frame *f = &frames[item];
     struct block_info info = { 0, 0 };
     u64 block_at = (u64)item * batch.n_blocks + b;
@@ -266,9 +267,9 @@ void gpu_parse(struct gpu_batch batch, u32 lanes, BUFFER(const u8, chunks), BUFF
     infos[block_at] = info;
 }
 
-/* --- Carrying out: 32 lanes, one block --- */
+/* --- Carrying out: all lanes, one block --- */
 
-/* Lane k's 4096 / k, rounded up: (lane * it) >> 12 is lane / k for lanes below 32. */
+/* Lane k's 4096 / k, rounded up: (lane * it) >> 12 is lane / k for lanes below GPU_LANES. */
 DEVICE u32 reciprocal(u32 lane)
 {
     return lane ? 4096u / lane + 1 : 0;
@@ -302,7 +303,7 @@ DEVICE void copy_apart(u32 to, const struct source *s, u32 from, u32 n, u32 lane
     if (lane < 4 ? lane < head : lane < 8 && edge < n)
         near_put_byte(to + edge, source_byte(s, from + edge));
     from = (from + head & ~3u) + 4 * lane;
-    for (u32 i = 4 * lane; i < whole; i += 128, from += 128) {
+    for (u32 i = 4 * lane; i < whole; i += 4 * GPU_LANES, from += 4 * GPU_LANES) {
         u32 low = source_word(s, from), high = source_word(s, from + next);
         near_put_word(to + head + i, BYTE_PERM(low, high, pick));
     }
@@ -312,7 +313,7 @@ DEVICE void copy_apart(u32 to, const struct source *s, u32 from, u32 n, u32 lane
 DEVICE void copy_literals(const struct command *literals, u32 n, const struct source *coded, u32 skip, u32 window,
                           u32 lane)
 {
-    for (u32 first = 0; first < n; first += 32) {
+    for (u32 first = 0; first < n; first += GPU_LANES) {
         uint2 c = { 0, 0 };
         if (first + lane < n)
             c = ((const uint2 *)literals)[first + lane];
@@ -333,7 +334,7 @@ DEVICE void copy_literals(const struct command *literals, u32 n, const struct so
     }
 }
 
-/* A match of more than 32 bytes; the barriers of copy_matches() stand before and behind it. */
+/* A match of more bytes than lanes; the barriers of copy_matches() stand before and behind it. */
 DEVICE void copy_match(u32 to, u32 bytes, u32 distance, u32 inverse, u32 lane)
 {
     struct source window = { 0, NULL_PTR, 0 };
@@ -341,16 +342,16 @@ DEVICE void copy_match(u32 to, u32 bytes, u32 distance, u32 inverse, u32 lane)
     i32 left = (i32)(bytes - lane);
     if (distance >= bytes + (distance & 3 ? 3 : 0)) { /* nothing is read that is written here */
         copy_apart(to, &window, to - distance, bytes, lane);
-    } else if (distance >= 32) {
-        for (i32 c = 0; c < (i32)bytes; c += 32, left -= 32, at += 32) {
+    } else if (distance >= GPU_LANES) {
+        for (i32 c = 0; c < (i32)bytes; c += GPU_LANES, left -= GPU_LANES, at += GPU_LANES) {
             if (left > 0)
                 near_put_byte(at, near_byte(at - distance));
             LANES_BARRIER();
         }
     } else {
-        u32 r = lane - distance * (lane * inverse >> 12), step = 32 - distance * (32 * inverse >> 12);
+        u32 r = lane - distance * (lane * inverse >> 12), step = GPU_LANES - distance * (GPU_LANES * inverse >> 12);
         u32 from = to - distance;
-        for (i32 c = 0; c < (i32)bytes; c += 32, left -= 32, at += 32) {
+        for (i32 c = 0; c < (i32)bytes; c += GPU_LANES, left -= GPU_LANES, at += GPU_LANES) {
             if (left > 0)
                 near_put_byte(at, near_byte(from + r));
             r += step;
@@ -365,19 +366,20 @@ DEVICE void copy_match(u32 to, u32 bytes, u32 distance, u32 inverse, u32 lane)
 DEVICE void copy_matches(const struct command *matches, u32 n, u32 window, NEAR uint4 *queue, u32 lane)
 {
     u32 inverse = reciprocal(lane), commands = NEAR_ADDRESS(queue);
-    for (u32 first = 0; first < n; first += 32) {
+    for (u32 first = 0; first < n; first += GPU_LANES) {
         uint2 c = { 0, 1 };
         if (first + lane < n)
             c = ((const uint2 *)matches)[first + lane];
-        u32 own = SHUFFLE(inverse, c.y & 31), bytes = c.x >> 16;
+        u32 own = SHUFFLE(inverse, c.y & (GPU_LANES - 1)), bytes = c.x >> 16;
         uint4 q;
         q.x = window + (c.x & 0xffff);
         q.y = bytes - 1;
         q.z = 0u - c.y;
-        q.w = c.y < 32 ? own : 0;
+        q.w = c.y < GPU_LANES ? own : 0;
         LANES_BARRIER();
         queue[lane] = q;
-        u32 slow = BALLOT(bytes > 32), at = commands, end = commands + 16 * (n - first < 32 ? n - first : 32);
+        u32 slow = BALLOT(bytes > GPU_LANES), at = commands,
+            end = commands + 16 * (n - first < GPU_LANES ? n - first : GPU_LANES);
         LANES_BARRIER();
         uint4 e = near_quad(at);
         for (;; slow &= slow - 1) {
@@ -398,7 +400,7 @@ DEVICE void copy_matches(const struct command *matches, u32 n, u32 window, NEAR 
         }
     }
 }
-#define QUEUE 33 /* commands kept for the lanes, and one read ahead */
+#define QUEUE (GPU_LANES + 1) /* commands kept for the lanes, and one read ahead */
 
 /* The raw elements behind a partial block. */
 DEVICE void put_raw(const u8 *raw, u32 bytes, u32 plane, u32 new_planes, u32 window, u32 lane)
@@ -424,12 +426,12 @@ DEVICE void carry_out(const hcy_bslz4_frame *f, const u8 *chunks, u32 b, const s
     LANES_BARRIER();
 }
 
-/* A block's coded bytes to local memory, by 32 lanes; where they begin there. */
+/* A block's coded bytes to local memory, by all lanes; where they begin there. */
 DEVICE u32 stage_block(const u8 *coded, u32 bytes, NEAR u8 *to, u32 lane)
 {
     u32 before = (u32)((u64)coded & 15);
     const uint4 *from = (const uint4 *)(coded - before);
-    for (u32 i = lane; i * 16 < before + bytes; i += 32)
+    for (u32 i = lane; i * 16 < before + bytes; i += GPU_LANES)
         ((NEAR uint4 *)to)[i] = READ_ONLY(from + i);
     LANES_BARRIER();
     return before;

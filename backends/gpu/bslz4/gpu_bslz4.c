@@ -8,7 +8,7 @@
 #define SLOT_BYTES ((uint64_t)8 << 20)
 /* Items of a group that does what is left over: in the general way many groups of few, each with a block; beside the
  * fast kernels few blocks are left, so more items share one. */
-#define REST_GROUP      32u
+#define REST_GROUP      GPU_LANES
 #define FAST_REST_GROUP 128u
 /* Of groups, in the second direction of a grid. */
 #define MOST_ROWS 65535u
@@ -132,7 +132,7 @@ struct gpu_grid gpu_rest_grid(const struct gpu_coded *c, const struct gpu_call *
     return (struct gpu_grid){ { groups, 1 }, gpu_rest_group(c, call), 0 };
 }
 
-/* Blocks that 32 lanes parse: few where the device would be idle otherwise, as each lane waits for the others. */
+/* Blocks that GPU_LANES parse: few where the device would be idle otherwise, as each lane waits for the others. */
 #define PARSE_WARPS 16u /* of a multiprocessor */
 static uint32_t parse_lanes(const struct gpu_coded *c, const struct gpu_call *call)
 {
@@ -146,7 +146,7 @@ static uint32_t parse_lanes(const struct gpu_coded *c, const struct gpu_call *ca
 #define GROUPS_AT_ONCE 32u /* of a multiprocessor */
 static int parse_by_lanes(const struct gpu_coded *c, const struct gpu_call *call)
 {
-    struct gpu_grid grid = { { c->batch.n_blocks, c->batch.items }, 32, 0 };
+    struct gpu_grid grid = { { c->batch.n_blocks, c->batch.items }, GPU_LANES, 0 };
     return GPU_STEP(call, c->variant, "gpu_parse_lanes", &grid, GPU_BYTES(c->batch), gpu_at(c->chunks, 0),
                     gpu_at(c->frames, 0), gpu_at(c->blocks, 0), gpu_at(c->scratch, 0),
                     gpu_at(c->scratch, c->infos), gpu_at(c->scratch, c->commands));
@@ -156,7 +156,7 @@ static int parse(const struct gpu_coded *c, const struct gpu_call *call)
 {
     if ((uint64_t)c->batch.n_blocks * c->batch.items <= GROUPS_AT_ONCE * (uint64_t)call->kernel->ops->units)
         return parse_by_lanes(c, call);
-    uint32_t lanes = parse_lanes(c, call), blocks = GPU_PARSE_GROUP / 32 * lanes;
+    uint32_t lanes = parse_lanes(c, call), blocks = GPU_PARSE_GROUP / GPU_LANES * lanes;
     struct gpu_grid grid = { { (c->batch.n_blocks + blocks - 1) / blocks, c->batch.items },
                              GPU_PARSE_GROUP,
                              0 };
@@ -187,7 +187,7 @@ static int decode_fast(const struct gpu_coded *c, const struct gpu_call *call, c
 {
     uint32_t blocks = call->kernel->ops->row->decode_blocks;
     struct gpu_grid grid = { { (c->batch.n_blocks + blocks - 1) / blocks, c->batch.items },
-                             32 * blocks,
+                             GPU_LANES * blocks,
                              blocks * GPU_BLOCK };
     return GPU_STEP(call, c->variant, "gpu_decode_fast", &grid, GPU_BYTES(c->batch), gpu_at(c->chunks, 0),
                     gpu_at(c->frames, 0), gpu_at(c->blocks, 0), gpu_at(c->scratch, c->infos),

@@ -1,4 +1,4 @@
-/* parse_lanes.cl - a block parsed by 32 lanes together, where there are so few blocks that most of a device's lanes
+/* parse_lanes.cl - a block parsed by all lanes together, where there are so few blocks that most of a device's lanes
  * would have none of their own.
  *
  * A parse is long because each sequence says where the next begins.  So lanes find for every byte of the stream
@@ -90,11 +90,11 @@ DEVICE u32 add_below(u32 *sum, u32 x, u32 lane)
 {
     u32 all = x, before = *sum;
     UNROLL
-    for (u32 d = 1; d < 32; d *= 2) {
-        u32 y = SHUFFLE(all, (int)(lane - d & 31));
+    for (u32 d = 1; d < GPU_LANES; d *= 2) {
+        u32 y = SHUFFLE(all, (int)(lane - d & (GPU_LANES - 1)));
         all += lane >= d ? y : 0;
     }
-    *sum = before + SHUFFLE(all, 31);
+    *sum = before + SHUFFLE(all, GPU_LANES - 1);
     return before + all - x;
 }
 
@@ -113,7 +113,7 @@ DEVICE int parse_by_lanes(NEAR struct lanes_room *room, u32 skip, u32 n, struct 
 {
     const NEAR u8 *s = (const NEAR u8 *)room->coded + skip;
     UNROLL_4
-    for (u32 i = lane; i < n; i += 32)
+    for (u32 i = lane; i < n; i += GPU_LANES)
         room->next[i] = (u16)usual_sequence(s, n, i);
     LANES_BARRIER();
     u32 count = 0, at = 0;
@@ -126,7 +126,7 @@ DEVICE int parse_by_lanes(NEAR struct lanes_room *room, u32 skip, u32 n, struct 
     LANES_BARRIER();
     u32 all = 0xffffffffu >> (32 - PLANES), made = 0, gone = 0, used = 0, late = 0;
     int good = at >= n;
-    for (u32 first = 0; good && first < count; first += 32) {
+    for (u32 first = 0; good && first < count; first += GPU_LANES) {
         struct lanes_sequence q = { 0, 0, 0, 0, 1 };
         u32 k = first + lane, first_alike = 0, last_alike = 0, equal = 0;
         if (k < count)
@@ -157,7 +157,7 @@ DEVICE int parse_by_lanes(NEAR struct lanes_room *room, u32 skip, u32 n, struct 
     return good && made == GPU_BLOCK;
 }
 
-/* A block of a frame by 32 lanes: noted, and its info. */
+/* A block of a frame by GPU_LANES: noted, and its info. */
 DEVICE struct block_info parse_together(const struct gpu_batch *batch, const u8 *chunks, const hcy_bslz4_frame *f,
                                         const hcy_bslz4_block *blocks, struct gpu_state *state, u32 item, u32 b,
                                         struct command *commands, NEAR struct lanes_room *room, u32 lane)
@@ -179,8 +179,8 @@ DEVICE struct block_info parse_together(const struct gpu_batch *batch, const u8 
     return info;
 }
 
-/* 32 lanes take a block. */
-KERNEL GROUP_OF(32)
+/* GPU_LANES take a block. */
+KERNEL GROUP_OF(GPU_LANES)
 void gpu_parse_lanes(struct gpu_batch batch, BUFFER(const u8, chunks), BUFFER(const hcy_bslz4_frame, frames),
                      BUFFER(const hcy_bslz4_block, blocks), BUFFER(struct gpu_state, state),
                      BUFFER(struct block_info, infos), BUFFER(struct command, commands))

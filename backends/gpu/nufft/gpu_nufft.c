@@ -402,7 +402,8 @@ int gpu_nufft_spread_scratch(const struct gpu_call *call, size_t *size)
 
 static int spread_fixed(const struct nufft *n, const struct gpu_call *call, struct gpu_variant *v)
 {
-    const hcy_value *values = call->values, *scratch = &values[SPREAD_AT(scratch)], *sorted = &values[SPREAD_AT(sorted)];
+    const hcy_value *values = call->values;
+    const hcy_value *scratch = &values[SPREAD_AT(scratch)], *sorted = &values[SPREAD_AT(sorted)];
     uint32_t rows = (uint32_t)call->items;
     size_t grids, size;
     struct gpu_grid points = spread_over(call, 2 * n->at.n_points, n->shape.group, rows),
@@ -466,7 +467,7 @@ static int cut_variant(const struct gpu_call *call, const hcy_nufft_job *job, ui
 /* Few items a row where there are rows enough to fill a device, and groups side by side where there are not. */
 static struct gpu_grid cut_grid(const struct gpu_call *call, uint64_t rows, uint64_t columns, uint32_t *row_items)
 {
-    uint32_t group = gpu_group(call, GPU_NUFFT_GROUP), share = group < 32 ? group : 32;
+    uint32_t group = gpu_group(call, GPU_NUFFT_GROUP), share = group < GPU_LANES ? group : GPU_LANES;
     uint64_t enough = (uint64_t)call->kernel->ops->units * 2048;
     while (share < group && share < columns && rows * share < enough)
         share *= 2;

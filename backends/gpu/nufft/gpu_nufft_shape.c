@@ -68,18 +68,18 @@ static uint32_t vectors_of(const struct gpu_shape *s, const hcy_nufft_job *job, 
     return v;
 }
 
-/* Instructions of a point, per 32 lanes, counted in what NVIDIA's compiler makes of spread_interp.cl: the slots', its
+/* Instructions of a point, per GPU_LANES, counted in what NVIDIA's compiler makes of spread_interp.cl: the slots', its
  * weights', and its part of a slab's coming and going and of the sort's keys.  Doubles take two where they are
  * calculated with.  0 if registers do not hold the slots. */
 static double cost(const struct gpu_shape *s, const hcy_nufft_job *job)
 {
     uint32_t part, slots = slots_of(s, job->dim, job->width, &part), real = real_words(job);
-    double warps = s->group / 32.0, w = job->width, points = slab_points(s, job);
+    double warps = s->group / (double)GPU_LANES, w = job->width, points = slab_points(s, job);
     if (slots * part * 2 * real > MOST_WORDS(s))
         return 0;
     double add = warps * (slots * (2.0 * part * real + 2 * real + 4) + part * real / 4.0 + 12);
-    double weights = s->batch >= s->group ? job->dim * (w * (w + 2) * real * 0.7 + 9 * w) / 32
-                                          : job->dim * w * ((w + 2) * (1 + real) + 40) / 64;
+    double weights = s->batch >= s->group ? job->dim * (w * (w + 2) * real * 0.7 + 9 * w) / GPU_LANES
+                                          : job->dim * w * ((w + 2) * (1 + real) + 40) / (2 * GPU_LANES);
     double slab = warps * (s->zs * (12 + slots * (5.0 + 2 * real)) + 4 * part + 25);
     return (real == 2 ? 0.03 : 0.02) * (add + weights + slab / (points > 1 ? points : 1) + 3 / points);
 }
@@ -112,7 +112,7 @@ static struct gpu_shape choose(const hcy_nufft_job *job, double *least)
     uint32_t halo = job->width - 1;
     for (int i = 0; i < 6 && pencils[job->dim - 1][i][0]; i++)
         for (int k = 0; k < 5; k++)
-            for (s.group = 32; s.group <= 256; s.group *= 2)
+            for (s.group = GPU_LANES; s.group <= 256; s.group *= 2)
                 for (s.parts = 1; s.parts <= 32; s.parts *= 2) {
                     s.xb = pencils[job->dim - 1][i][0];
                     s.yb = pencils[job->dim - 1][i][1];
@@ -149,7 +149,7 @@ struct tiles {
 
 static struct tiles tiles_of(const struct gpu_shape *s, const hcy_nufft_job *job)
 {
-    uint32_t warps = s->group / 32, halo = job->width - 1;
+    uint32_t warps = s->group / GPU_LANES, halo = job->width - 1;
     struct tiles t = { (s->xb + halo + 7) / 8, (s->zs + halo + 7) / 8, job->dim > 2 ? s->yb + halo : 1, 0 };
     if (job->dim == 1) /* a slab is folded: 8 columns of n tiles each */
         t = (struct tiles){ 1, job->width > 9 ? 2 : 1, 1, 0 };
@@ -168,23 +168,24 @@ static uint32_t piece_words(const struct gpu_shape *s, const hcy_nufft_job *job,
 static size_t near_bytes(const struct gpu_shape *s, const hcy_nufft_job *job, bool spreads)
 {
     struct tiles t = tiles_of(s, job);
-    size_t real = 4 * real_words(job), rows = 8 * (job->dim > 1 ? t.m + t.n : 2 * t.n) + t.mine * s->group / 32;
-    size_t point = (rows * real + 15) / 16 * 16 + 64 + 20 + s->vectors * 2 * real * (spreads ? 1 : s->group / 32);
+    size_t real = 4 * real_words(job), warps = s->group / GPU_LANES;
+    size_t rows = 8 * (job->dim > 1 ? t.m + t.n : 2 * t.n) + t.mine * warps;
+    size_t point = (rows * real + 15) / 16 * 16 + 64 + 20 + s->vectors * 2 * real * (spreads ? 1 : warps);
     return s->batch * point + HCY_NUFFT_COEFS(job->width) * (job->width + 3) * real;
 }
 
 /* As many warps as hold the piece. */
 static void set_warps(struct gpu_shape *s, const hcy_nufft_job *job, bool spreads)
 {
-    for (s->group = 32; s->group < 256 && job->dim > 2 && piece_words(s, job, spreads) > MOST_PIECE(job);)
-        s->group += 32;
+    for (s->group = GPU_LANES; s->group < 256 && job->dim > 2 && piece_words(s, job, spreads) > MOST_PIECE(job);)
+        s->group += GPU_LANES;
 }
 
 /* Of points of uniform density: those that are alone in a slab cost it all. */
 static double pencil_cost(const struct gpu_shape *s, const hcy_nufft_job *job)
 {
     struct tiles t = tiles_of(s, job);
-    double rows = t.mine * (s->group / 32);
+    double rows = t.mine * (s->group / GPU_LANES);
     double points = slab_points(s, job), many, planes = planes_of(s, job, &many);
     double together = job->dim > 1 ? 8 : 4, products = many / together + 0.5, halo = job->width - 1;
     double cells = planes * (job->dim > 1 ? s->xb + halo : 1) * t.rows;
@@ -198,7 +199,7 @@ static double pencil_cost(const struct gpu_shape *s, const hcy_nufft_job *job)
 static struct gpu_shape choose_pencil(const hcy_nufft_job *job, double *least)
 {
     static const uint32_t rows[] = { 1, 2, 3, 4, 5, 6, 8, 10 };
-    struct gpu_shape best = { .vectors = 1 }, s = { .group = 32, .vectors = 1, .resident = 1 };
+    struct gpu_shape best = { .vectors = 1 }, s = { .group = GPU_LANES, .vectors = 1, .resident = 1 };
     uint32_t halo = job->width - 1;
     for (uint32_t m = 1; m <= (job->dim > 1 ? 3 : 1); m++)
         for (uint32_t n = 1; n <= 3; n++)
@@ -224,10 +225,10 @@ static void share(struct gpu_shape *s, const hcy_nufft_job *job, uint32_t units,
     set_warps(s, job, spreads);
     while (s->vectors < 4 && s->vectors < items && 2 * piece_words(s, job, spreads) <= MOST_PIECE(job))
         s->vectors *= 2;
-    for (s->batch = s->group; s->batch > 32 && near_bytes(s, job, spreads) > MOST_NEAR;)
-        s->batch -= 32;
+    for (s->batch = s->group; s->batch > GPU_LANES && near_bytes(s, job, spreads) > MOST_NEAR;)
+        s->batch -= GPU_LANES;
     warps = 4 * (REGISTERS / (piece_words(s, job, spreads) + others));
-    s->resident = (warps < 32 ? warps : 32) / (s->group / 32);
+    s->resident = (warps < 32 ? warps : 32) / (s->group / GPU_LANES);
     s->resident = s->resident ? s->resident : 1;
     uint64_t range = job->n_points / ((uint64_t)units * s->resident * WAVES);
     /* What groups that run together take and add to shall stay in the device's cache, until their neighbours have. */

@@ -5,7 +5,7 @@
 #include "gpu_format.h"
 
 #ifdef SHUFFLE
-#define ROOM_TO_SUM ((GROUP_SIZE + 31) / 32)
+#define ROOM_TO_SUM ((GROUP_SIZE + GPU_LANES - 1) / GPU_LANES)
 #else
 #define ROOM_TO_SUM GROUP_SIZE
 #endif
@@ -18,18 +18,18 @@ DEVICE u32 sum_before(NEAR u32 *room, u32 mine, u32 *all)
     *all = mine;
     return 0;
 #elif defined SHUFFLE
-    u32 lane = ITEM % 32, sum = mine, before = 0;
+    u32 lane = ITEM % GPU_LANES, sum = mine, before = 0;
     UNROLL
-    for (u32 step = 1; step < 32; step *= 2) {
+    for (u32 step = 1; step < GPU_LANES; step *= 2) {
         u32 more = SHUFFLE(sum, lane - step);
         sum += lane >= step ? more : 0;
     }
-    if (lane == 31)
-        room[ITEM / 32] = sum;
+    if (lane == GPU_LANES - 1)
+        room[ITEM / GPU_LANES] = sum;
     BARRIER();
     *all = 0;
-    for (u32 w = 0; w < GROUP_SIZE / 32; w++) {
-        before += w < ITEM / 32 ? room[w] : 0;
+    for (u32 w = 0; w < GROUP_SIZE / GPU_LANES; w++) {
+        before += w < ITEM / GPU_LANES ? room[w] : 0;
         *all += room[w];
     }
     BARRIER();

@@ -20,13 +20,13 @@
 #pragma once
 #include "nufft/window.cl"
 
-#define WARPS (GROUP_SIZE / 32)
-#define LANE (ITEM % 32)
+#define WARPS (GROUP_SIZE / GPU_LANES)
+#define LANE (ITEM % GPU_LANES)
 #define G (LANE / 4)
 #define T (LANE % 4)
 #define ROWS (DIM > 2 ? YB + WIDTH - 1 : 1)
 #define MINE ((ROWS + WARPS - 1) / WARPS) /* rows of a warp */
-#define ROW_OF(y) ((WARPS > 1 ? ITEM / 32 * MINE : 0) + (y))
+#define ROW_OF(y) ((WARPS > 1 ? ITEM / GPU_LANES * MINE : 0) + (y))
 #define IS_ROW(y) ((MINE * WARPS == ROWS) || ROW_OF(y) < ROWS)
 #define RING (8 * NT)
 /* The plane of column j of a tile of sums: the few that a slab leaves behind are not in both sums of a lane. */
@@ -432,8 +432,9 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
         mine = next; /* and strengths, which lie anywhere, are on their way while these points are added */
         fetch(&job, given, &mine, c);
         next = record_at(records, at + 2 * BATCH, last);
-        for (u32 chunk = 0; chunk < n; chunk += 32) {
-            u32 left = n - chunk < 32 ? n - chunk : 32, own = LANE < left ? near->key[chunk + LANE] : NO_KEY;
+        for (u32 chunk = 0; chunk < n; chunk += GPU_LANES) {
+            u32 left = n - chunk < GPU_LANES ? n - chunk : GPU_LANES,
+                own = LANE < left ? near->key[chunk + LANE] : NO_KEY;
             for (u32 i = 0; i < left;) {
                 u32 p = chunk + i, key = SHUFFLE(own, i), many = POPCOUNT(BALLOT(own == key) >> i);
                 if (key != here.key || IS_MUCH(added)) {
@@ -542,7 +543,7 @@ DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 p, 
         REAL sum = (high ? im : re) + of_lane(high ? re : im, LANE ^ 8);
         sum += of_lane(sum, LANE ^ 16);
         if (G < 4 && 2 * T + odd < n)
-            ((NEAR REAL *)&near->c[(ITEM / 32 * VECTORS + v) * BATCH + p + 2 * T + odd])[high / 2] = sum;
+            ((NEAR REAL *)&near->c[(ITEM / GPU_LANES * VECTORS + v) * BATCH + p + 2 * T + odd])[high / 2] = sum;
     }
 }
 
@@ -577,8 +578,9 @@ void gpu_nufft_interp(struct gpu_nufft job, BUFFER(const struct record, records)
         take_points(&job, near, &mine, n, NULL_PTR);
         if (PRECISION == 1)
             mine = record_at(records, at + BATCH, last);
-        for (u32 chunk = 0; chunk < n; chunk += 32) {
-            u32 left = n - chunk < 32 ? n - chunk : 32, own = LANE < left ? near->key[chunk + LANE] : NO_KEY;
+        for (u32 chunk = 0; chunk < n; chunk += GPU_LANES) {
+            u32 left = n - chunk < GPU_LANES ? n - chunk : GPU_LANES,
+                own = LANE < left ? near->key[chunk + LANE] : NO_KEY;
             for (u32 i = 0; i < left;) {
                 u32 p = chunk + i, key = SHUFFLE(own, i), many = POPCOUNT(BALLOT(own == key) >> i);
                 if (key != here.key) {

@@ -31,9 +31,9 @@ void gpu_nufft_count_many(struct gpu_nufft job, BUFFER(const POINT, x), BUFFER(c
         struct point p = point_at(&job, x, y, z, there ? i : 0);
         u32 key = key_at(&job, p.place), theirs = SHUFFLE(key, 0), same = BALLOT(there && key == theirs);
         u32 many = POPCOUNT(same);
-        if (many > 8 && ITEM % 32 == 0)
+        if (many > 8 && ITEM % GPU_LANES == 0)
             ATOMIC_ADD32(&counts[key], many);
-        if (there && !(many > 8 && (same >> ITEM % 32 & 1)))
+        if (there && !(many > 8 && (same >> ITEM % GPU_LANES & 1)))
             ATOMIC_ADD32(&counts[key], 1);
         if (there && p.bad)
             ATOMIC_MIN32(&head->first_bad, i);

@@ -82,7 +82,7 @@ DEVICE struct record record_of(const struct point *p, u32 number)
 DEVICE u32 count_one(u32 *counts, u32 key, int there)
 {
 #ifdef SHUFFLE
-    u32 theirs = SHUFFLE(key, 0), same = BALLOT(there && key == theirs), lane = ITEM % 32;
+    u32 theirs = SHUFFLE(key, 0), same = BALLOT(there && key == theirs), lane = ITEM % GPU_LANES;
     if (POPCOUNT(same) > 8) {
         u32 first = lane ? 0 : ATOMIC_ADD32(&counts[key], POPCOUNT(same));
         first = SHUFFLE(first, 0);
