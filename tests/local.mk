@@ -115,6 +115,10 @@ test_scripts += tests/peers.t
 # Non-uniform FFTs.
 test_public += tests/nufft_kernels tests/nufft tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft
 
+test_internal += tests/nufft_lacks
+tests_nufft_lacks_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hcy_kernel_get -Wl,--wrap=hcy_device_get_info
+tests_nufft_lacks_LDADD = libinternal.la
+
 # The text of backends/gpu/nufft/pencil.cl with several options, on the host.
 test_public += tests/nufft_pencil
 pencil_flags = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -DBATCH=32 -DRESIDENT=1

@@ -23,7 +23,7 @@ struct hcy__nufft_work {
 
 struct hcy_nufft {
     hcy_device *dev;
-    hcy_kernel *kernels[N_KERNELS]; /* TO_MODES and TO_GRID may be NULL */
+    hcy_kernel *kernels[N_KERNELS]; /* NULL: the device has none */
     hcy_nufft_options opts;
     int type, dim, sign;
     size_t n_transforms, batch;
@@ -34,7 +34,7 @@ struct hcy_nufft {
     double upsampling;
     hcy_buffer *table, *factors, *sorted, *report;
     hcy_event *sorting; /* NULL: the points are sorted */
-    /* Where the device has no TO_MODES; for job.grid: of all axes, or (3-D) of the first alone and, of the planes that
+    /* Where the device lacks TO_MODES or TO_GRID; for job.grid: of all axes, or (3-D) of the first alone and, of the planes that
      * have modes, of the others: of `planes` of them on either side. */
     hcy_fft *fft, *first_axis;
     size_t planes;
@@ -95,6 +95,9 @@ int hcy__nufft_check_points(const hcy_nufft *plan, int64_t n_points, const void 
                             const void *const *targets);
 /* job.width and job.grid are chosen: window, table, factors (types 1 and 2), FFT. */
 int hcy__nufft_tables(hcy_nufft *plan, bool factors);
+/* HCY_EUNSUPPORTED, and which kernel it is that the device lacks. */
+int hcy__nufft_lacks(const hcy_nufft *plan, int kernel);
+bool hcy__nufft_has_fft(const hcy_nufft *plan); /* the device's general one */
 /* Points in host memory, doubles if the job says so. */
 int hcy__nufft_sort(hcy_nufft *plan, size_t n, const void *const *points);
 /* HCY_EINVAL, and which point it was. */

@@ -89,20 +89,48 @@ static int set_modes(hcy_nufft *p, const int64_t *modes)
     return status ? hcy_fail(status, "the modes are more than can be addressed") : 0;
 }
 
+int hcy__nufft_lacks(const hcy_nufft *p, int kernel)
+{
+    return hcy_fail(HCY_EUNSUPPORTED, "%s lacks the kernel %s, which this transform of type %d takes",
+                    hcy_device_get_info(p->dev)->name, kernel_names[kernel], p->type);
+}
+
+bool hcy__nufft_has_fft(const hcy_nufft *p)
+{
+    return (hcy_device_get_info(p->dev)->caps & HCY_CAP_FFT) != 0;
+}
+
+/* Whether the device has all that the plan's own direction takes; what only the adjoint does is missed when somebody
+ * asks for that (run.c).  A plan of type 3 has a type 2 for its transforms, which asks for itself. */
+static int check_kernels(const hcy_nufft *p)
+{
+    const int move = p->type == 2 ? INTERP : SPREAD;
+    const int at_once = p->type == 2 ? TO_GRID : TO_MODES, apart = p->type == 2 ? PAD : CROP;
+    const char *name = hcy_device_get_info(p->dev)->name;
+    if (!p->kernels[SORT] || !p->kernels[move])
+        return hcy__nufft_lacks(p, p->kernels[SORT] ? move : SORT);
+    if (p->type == 3)
+        return p->kernels[SCALE] ? 0 : hcy__nufft_lacks(p, SCALE);
+    if (p->kernels[at_once])
+        return 0;
+    if (!hcy__nufft_has_fft(p) && p->opts.separate_fft)
+        return hcy_fail(HCY_EUNSUPPORTED, "%s has no FFT, which separate_fft asks for", name);
+    if (!hcy__nufft_has_fft(p))
+        return hcy_fail(HCY_EUNSUPPORTED, "%s has no FFT, nor the kernel %s in its place", name, kernel_names[at_once]);
+    return p->kernels[apart] ? 0 : hcy__nufft_lacks(p, apart);
+}
+
 static int get_kernels(hcy_nufft *p)
 {
     for (int i = 0; i < N_KERNELS; i++) {
-        bool needed = i != TO_MODES && i != TO_GRID;
-        int status = needed || !p->opts.separate_fft ? hcy_kernel_get(&p->kernels[i], p->dev, kernel_names[i])
-                                                     : HCY_EUNSUPPORTED;
-        if (status && (needed || status != HCY_EUNSUPPORTED))
+        const bool wanted = !p->opts.separate_fft || (i != TO_MODES && i != TO_GRID);
+        int status = wanted ? hcy_kernel_get(&p->kernels[i], p->dev, kernel_names[i]) : HCY_EUNSUPPORTED;
+        if (status && status != HCY_EUNSUPPORTED)
             return status;
         if (status)
             p->kernels[i] = NULL;
     }
-    if (!p->kernels[TO_MODES] && !(hcy_device_get_info(p->dev)->caps & HCY_CAP_FFT))
-        return hcy_fail(HCY_EUNSUPPORTED, "%s has no FFT", hcy_device_get_info(p->dev)->name);
-    return 0;
+    return check_kernels(p);
 }
 
 int hcy_nufft_create(hcy_nufft **out, hcy_device *dev, int type, int dim, const int64_t *modes, int sign,
@@ -279,7 +307,7 @@ int hcy__nufft_tables(hcy_nufft *p, bool factors)
         hcy__nufft_upload_reals(&p->table, p, table, HCY_NUFFT_COEFS(p->job.width) * HCY_NUFFT_MAX_WIDTH);
     if (!status && factors)
         status = make_factors(p);
-    if (!status && factors && !p->kernels[TO_MODES])
+    if (!status && factors && !(p->kernels[TO_MODES] && p->kernels[TO_GRID]) && hcy__nufft_has_fft(p))
         status = make_fft(p);
     return status;
 }
@@ -518,6 +546,8 @@ static int share_grid(hcy_nufft *p, const int64_t *n_points)
             e->table = hcy_buffer_retain(first->table);
             e->factors = hcy_buffer_retain(first->factors);
             e->fft = first->fft ? hcy_fft_retain(first->fft) : NULL;
+            e->first_axis = first->first_axis ? hcy_fft_retain(first->first_axis) : NULL;
+            e->planes = first->planes;
         } else {
             status = hcy__nufft_tables(e, true);
         }
@@ -571,7 +601,7 @@ int hcy_nufft_info_get(hcy_nufft_info *info, const hcy_nufft *p)
                               .direct = p->direct != NULL,
                               .pieces = 1,
                               .point_bytes = points,
-                              .variant = hcy_kernel_variant(p->kernels[SPREAD]) };
+                              .variant = hcy_kernel_variant(p->kernels[p->kernels[SPREAD] ? SPREAD : INTERP]) };
     for (int d = 0; d < p->dim; d++) {
         info->grid[d] = p->ready ? (size_t)p->job.grid[d] : 0;
         cells *= (size_t)p->job.grid[d];

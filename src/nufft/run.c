@@ -90,7 +90,9 @@ static int launch(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, i
                   hcy_arg *args, size_t n, size_t scratch)
 {
     size_t size = 0;
-    int status = 0;
+    int status = p->kernels[kernel] ? 0 : hcy__nufft_lacks(p, kernel);
+    if (status)
+        return status;
     if (scratch < n) {
         args[scratch] = hcy_arg_buf(NULL);
         status = hcy_kernel_scratch_size(p->kernels[kernel], items, args, n, &size);
@@ -156,7 +158,7 @@ static int fft(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, size
 int hcy__nufft_transform(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, hcy_buffer *f, size_t n,
                          int sign, bool to_grid)
 {
-    const bool at_once = p->kernels[TO_MODES] && p->kernels[TO_GRID];
+    const bool at_once = p->kernels[to_grid ? TO_GRID : TO_MODES];
     const struct hcy_nufft_cut_at *at = hcy_nufft_cut_at(!to_grid, at_once);
     hcy_nufft_job job = p->job;
     hcy_arg args[HCY_MAX_ARGS] = { 0 };
@@ -167,6 +169,8 @@ int hcy__nufft_transform(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_wor
     job.sign = sign;
     if (at_once)
         return launch(q, p, w, to_grid ? TO_GRID : TO_MODES, n, args, at->n, at->scratch);
+    if (!p->fft)
+        return hcy__nufft_lacks(p, to_grid ? TO_GRID : TO_MODES);
     int status = to_grid ? 0 : fft(q, p, w, n, sign, false);
     if (!status)
         status = launch(q, p, w, to_grid ? PAD : CROP, n, args, at->n, at->scratch);

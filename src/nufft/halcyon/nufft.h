@@ -76,7 +76,7 @@ typedef struct hcy_nufft_options {
  * be NULL; how many threads there are is the device's (cpu@threads=4), and points are always sorted. The device is
  * retained. HCY_EINVAL: type, dim, modes, n_transforms, eps (not above 0) or an
  * option; HCY_ERANGE: eps below the precision's reach (2.2e-16, 1.2e-7), sizes beyond what can be addressed;
- * HCY_EUNSUPPORTED: the device lacks the kernels, or an FFT; HCY_ENOMEM. */
+ * HCY_EUNSUPPORTED: the device lacks a kernel that this type takes (it is named), or an FFT; HCY_ENOMEM. */
 HCY_API int hcy_nufft_create(hcy_nufft **plan, hcy_device *dev, int type, int dim, const int64_t *modes, int sign,
                              int64_t n_transforms, double eps, const hcy_nufft_options *opts) HCY_MUST_USE;
 HCY_API void hcy_nufft_destroy(hcy_nufft *plan); /* NULL is fine; nobody else may be using it */
@@ -104,7 +104,7 @@ HCY_API int hcy_nufft_set_points_each(hcy_nufft *plan, const int64_t *n_points, 
  * yet. */
 HCY_API int hcy_nufft_execute(hcy_nufft *plan, void *c, void *f) HCY_MUST_USE;
 /* The adjoint: types 1 and 3 read f and write c, type 2 reads c and writes f; the sign is the opposite one.
- */
+ * HCY_EUNSUPPORTED: the device has what the plan takes, but not what this does. */
 HCY_API int hcy_nufft_execute_adjoint(hcy_nufft *plan, void *c, void *f) HCY_MUST_USE;
 
 /* The same on a queue of the plan's device, from and to its buffers: asynchronous, in order.  The plan must
