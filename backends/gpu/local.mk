@@ -11,7 +11,7 @@ gpu_cl = backends/gpu/bslz4/blocks.cl backends/gpu/bslz4/decode.cl backends/gpu/
 EXTRA_DIST += backends/gpu/dialect.h backends/gpu/text.sh $(gpu_cl)
 
 backends/gpu/gpu_texts.c: backends/gpu/text.sh backends/gpu/dialect.h backends/gpu/gpu_format.h $(gpu_cl) \
-    families/bslz4/bslz4_format.h families/azint/azint_format.h families/azint/azint_wide.h families/nufft/nufft_format.h
+    families/bslz4/bslz4_format.h families/azint/azint_format.h families/azint/azint_runs.h families/azint/azint_wide.h families/nufft/nufft_format.h
 	$(AM_V_GEN)$(MKDIR_P) backends/gpu && cd $(srcdir) && text() { \
 	    name=$$1; shift; $(SHELL) backends/gpu/text.sh gpu_text_$$name "$$@"; } && at=backends/gpu && { \
 	    text decode $$at/bslz4/decode_rest.cl && \

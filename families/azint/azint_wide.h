@@ -16,6 +16,12 @@
 #define AZINT_PRODUCT(a, b) ((a) * (b))
 #endif
 
+/* The square of a weight (azint_format.h). */
+AZINT_FUNCTION uint32_t azint_square(uint32_t c)
+{
+    return (uint32_t)(((uint64_t)c * c + (1u << 23)) >> 24);
+}
+
 /* --- Sums of 128 bits, two's complement where they have a sign --- */
 
 AZINT_FUNCTION void azint_add(uint64_t sum[2], uint64_t lo, uint64_t hi)

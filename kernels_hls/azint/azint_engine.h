@@ -334,7 +334,7 @@ static inline bool hls_invalid(int64_t value, const hls_sums_run &run)
 /* What a pixel adds to a bin with weight c: products of 24 and 33 bits. */
 static inline hls_bin hls_weigh(uint32_t c, int64_t value, bool want_variance)
 {
-    uint64_t square = ((uint64_t)c * c + (1u << 23)) >> 24, variance = value > 1 ? (uint64_t)value : 1;
+    uint64_t square = azint_square(c), variance = value > 1 ? (uint64_t)value : 1;
     hls_bin b = { hls_sum_of(hls_product(c, value)),
                   hls_sum_of(want_variance ? hls_product((uint32_t)square, (int64_t)variance) : 0) };
     return b;
@@ -603,7 +603,7 @@ static void hls_lose_weight(uint64_t *sums, uint64_t n_bins, const hls_sums_run 
     }
     if (run.variance_shift >= 0) {
         uint64_t sum[2] = { sums[HCY_SUM_VARIANCE_LO * n_bins], sums[HCY_SUM_VARIANCE_HI * n_bins] };
-        azint_add_product(sum, (uint32_t)(((uint64_t)c * c + (1u << 23)) >> 24),
+        azint_add_product(sum, azint_square(c),
                           hls_fixed(variance, run.variance_shift));
         sums[HCY_SUM_VARIANCE_LO * n_bins] = sum[0];
         sums[HCY_SUM_VARIANCE_HI * n_bins] = sum[1];

@@ -6,7 +6,7 @@
  */
 #include "plan.h"
 
-#include "azint/azint_format.h"
+#include "azint/azint_runs.h"
 #include "design.h"
 
 #include <stdbool.h>
@@ -65,33 +65,25 @@ static int bad_spans(const char *what)
     return hcy_fail(HCY_EINVAL, "FPGA tables: no plan's spans (azint_format.h): %s", what);
 }
 
-static uint32_t load24(const uint8_t *p)
-{
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16;
-}
-
 /* The next pixel's entries; their number (beyond MAX_ENTRIES they are only counted), or -1 if the runs are none. */
 static int take_pixel(struct make *m)
 {
     int n = 0;
-    uint32_t word;
+    struct azint_run run;
     do {
-        if (m->end - m->at < 4)
+        size_t at = 0;
+        if (!azint_run_next(&run, m->at, (size_t)(m->end - m->at), &at, m->head->n_bins))
             return -1;
-        word = load24(m->at) | (uint32_t)m->at[3] << 24;
-        uint32_t weights = HCY_AZINT_RUN_N(word), bin = HCY_AZINT_RUN_BIN(word);
-        const uint8_t *c = m->at + 4;
-        if ((size_t)(m->end - c) < 3 * weights || bin + weights > m->head->n_bins)
-            return -1;
-        for (uint32_t k = 0; k < weights; k++) {
-            bool two = k + 1 < weights && load24(c + 3 * k) + load24(c + 3 * k + 3) == HCY_AZINT_ONE;
+        for (uint32_t k = 0; k < run.n; k++) {
+            uint32_t c = azint_weight(&run, k);
+            bool two = k + 1 < run.n && c + azint_weight(&run, k + 1) == HCY_AZINT_ONE;
             if (n < MAX_ENTRIES)
-                m->entries[n] = (struct entry){ bin + k, load24(c + 3 * k), two };
+                m->entries[n] = (struct entry){ run.bin + k, c, two };
             n += n <= MAX_ENTRIES;
             k += two;
         }
-        m->at = c + 3 * weights;
-    } while (HCY_AZINT_RUN_MORE(word));
+        m->at += at;
+    } while (run.more);
     return n;
 }
 

@@ -10,6 +10,7 @@
 
 #include <halcyon/azint.h>
 #include <halcyon/backend.h>
+#include "azint_runs.h"
 #include "azint_wide.h"
 #include <stdatomic.h>
 #include <stdlib.h>

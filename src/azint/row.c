@@ -331,12 +331,12 @@ static void add_norms(hcy_azint_bin_norm *norms, const uint8_t *runs, const uint
     uint64_t n = (uint64_t)((double)norm * ((uint64_t)1 << HCY_AZINT_NORM_SHIFT));
 
     while (runs < end) {
-        uint32_t word = runs[0] | (uint32_t)runs[1] << 8 | (uint32_t)runs[2] << 16 | (uint32_t)runs[3] << 24;
-        hcy_azint_bin_norm *bin = norms + HCY_AZINT_RUN_BIN(word);
+        struct azint_run run = azint_run_at(runs);
+        hcy_azint_bin_norm *bin = norms + run.bin;
 
-        runs += 4;
-        for (uint32_t k = HCY_AZINT_RUN_N(word); k--; runs += 3, bin++) {
-            uint32_t c = runs[0] | (uint32_t)runs[1] << 8 | (uint32_t)runs[2] << 16;
+        runs = azint_run_end(&run);
+        for (uint32_t k = 0; k < run.n; k++, bin++) {
+            uint32_t c = azint_weight(&run, k);
             uint64_t cn = azint_mul_shift(c, n, 24);
 
             bin->count += c;
@@ -354,12 +354,12 @@ static void add_extra(struct azint_bin_extra *extra, const struct build *b, cons
     uint64_t d = (uint64_t)fabs(dark), v = b->variance ? (uint64_t)(b->variance[i] * b->variance_scale) : 0;
 
     while (runs < end) {
-        uint32_t word = runs[0] | (uint32_t)runs[1] << 8 | (uint32_t)runs[2] << 16 | (uint32_t)runs[3] << 24;
-        struct azint_bin_extra *bin = extra + HCY_AZINT_RUN_BIN(word);
+        struct azint_run run = azint_run_at(runs);
+        struct azint_bin_extra *bin = extra + run.bin;
 
-        runs += 4;
-        for (uint32_t k = HCY_AZINT_RUN_N(word); k--; runs += 3, bin++) {
-            uint32_t c = runs[0] | (uint32_t)runs[1] << 8 | (uint32_t)runs[2] << 16;
+        runs = azint_run_end(&run);
+        for (uint32_t k = 0; k < run.n; k++, bin++) {
+            uint32_t c = azint_weight(&run, k);
             uint64_t fine[2] = { 0, 0 }, cd[2] = { 0, 0 };
 
             azint_add_product(fine, c, d);
@@ -370,7 +370,7 @@ static void add_extra(struct azint_bin_extra *extra, const struct build *b, cons
             }
             azint_add(bin->dark, cd[0], cd[1]);
             azint_add(bin->dark_fine, fine[0], fine[1]);
-            azint_add_product(bin->variance, (uint32_t)(((uint64_t)c * c + (1u << 23)) >> 24), v);
+            azint_add_product(bin->variance, azint_square(c), v);
         }
     }
 }

@@ -32,6 +32,8 @@
 
 #include "bslz4/block.h"
 #include "azint/azint_format.h"
+#include "azint/azint_runs.h"
+#include "azint/azint_wide.h"
 #include "bslz4/bslz4_format.h"
 
 __extension__ typedef __int128 azint_i128;
@@ -99,39 +101,9 @@ static inline const struct azint_strip *azint_strip_at(const struct azint_plan *
     return (const struct azint_strip *)azint_at(plan, plan->strips) + strip;
 }
 
-/* One run of the canonical tables. */
-struct azint_run {
-    uint32_t bin, n, more;
-    const uint8_t *weights; /* 3 bytes each */
-};
-static inline struct azint_run azint_run_at(const uint8_t *p)
-{
-    uint32_t word = (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-    struct azint_run r = { HCY_AZINT_RUN_BIN(word), HCY_AZINT_RUN_N(word), HCY_AZINT_RUN_MORE(word), p + 4 };
-    return r;
-}
-static inline const uint8_t *azint_run_end(const struct azint_run *r)
-{
-    return r->weights + 3 * (size_t)r->n;
-}
-static inline uint32_t azint_weight(const struct azint_run *r, uint32_t k)
-{
-    const uint8_t *w = r->weights + 3 * (size_t)k;
-    return (uint32_t)w[0] | (uint32_t)w[1] << 8 | (uint32_t)w[2] << 16;
-}
-static inline uint32_t azint_square(uint32_t c)
-{
-    return (uint32_t)(((uint64_t)c * c + (1u << 23)) >> 24);
-}
 static inline const uint8_t *azint_pixel_runs(const struct azint_plan *plan, uint64_t pixel)
 {
-    const uint8_t *p = plan->runs + plan->starts[pixel / HCY_AZINT_START_EVERY];
-    for (unsigned i = pixel % HCY_AZINT_START_EVERY; i;) {
-        struct azint_run r = azint_run_at(p);
-        p = azint_run_end(&r);
-        i -= !r.more;
-    }
-    return p;
+    return azint_runs_of(plan->runs, plan->starts, pixel);
 }
 
 /* What bslz4_azint_spread needs besides (deviation.c): weights c2 * n24 of the entries, in two parts of 24 bits, in

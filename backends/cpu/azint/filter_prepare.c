@@ -32,12 +32,8 @@ static int count_entries(const struct sorter *s, uint64_t *counts, bool *unit)
     for (uint64_t pixel = 0; pixel < plan->n_pixels; pixel++) {
         struct azint_run r;
         do {
-            if (s->runs_size - at < 4)
+            if (!azint_run_next(&r, s->runs, s->runs_size, &at, plan->n_bins))
                 return HCY_EINVAL;
-            r = azint_run_at(s->runs + at);
-            if (s->runs_size - at - 4 < 3 * (size_t)r.n || (uint64_t)r.bin + r.n > plan->n_bins)
-                return HCY_EINVAL;
-            at += 4 + 3 * (size_t)r.n;
             for (uint32_t k = 0; k < r.n; k++) {
                 uint32_t c = azint_weight(&r, k);
                 counts[r.bin + k + 1] += c > 0;

@@ -187,12 +187,8 @@ static int add_pixel(struct builder *b, struct list *list, uint64_t pixel, size_
 {
     struct azint_run r;
     do {
-        if (b->runs_size - *at < 4)
+        if (!azint_run_next(&r, b->runs, b->runs_size, at, b->head->n_bins))
             return HCY_EINVAL;
-        r = azint_run_at(b->runs + *at);
-        if (b->runs_size - *at - 4 < 3 * (size_t)r.n || (uint64_t)r.bin + r.n > b->head->n_bins)
-            return HCY_EINVAL;
-        *at += 4 + 3 * (size_t)r.n;
         if (r.n)
             b->live[pixel / 8] |= (uint8_t)(1u << pixel % 8);
         for (uint32_t k = 0; k < r.n; k++) {

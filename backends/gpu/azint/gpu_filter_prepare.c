@@ -24,12 +24,12 @@ static int each_weight(struct sorter *s, void (*put)(struct sorter *s, uint32_t 
     size_t at = 0;
     for (uint64_t pixel = 0; pixel < s->head->n_pixels; pixel++) {
         uint32_t first = GPU_ENTRY_FIRST32;
-        struct gpu_run run;
+        struct azint_run run;
         do {
-            if (!gpu_run_next(&run, s->runs, &at, s->head->n_bins))
+            if (!azint_run_next(&run, s->runs->data, s->runs->size, &at, s->head->n_bins))
                 return hcy_fail(HCY_EINVAL, "azint_filter: the plan's runs are not well formed");
             for (uint32_t k = 0; k < run.n; k++) {
-                uint32_t c = gpu_run_weight(&run, k);
+                uint32_t c = azint_weight(&run, k);
                 if (c)
                     put(s, run.bin + k, (uint32_t)pixel, c | first);
                 first = c ? 0 : first;
@@ -75,7 +75,7 @@ static void put_weight(struct sorter *s, uint32_t bin, uint32_t pixel, uint32_t 
 {
     double norm = (double)s->norms[pixel];
     uint32_t c = weight & ~GPU_ENTRY_FIRST32, norm24 = azint_norm24(s->norms[pixel]);
-    uint64_t c2 = ((uint64_t)c * c + (1u << 23)) >> 24;
+    uint64_t c2 = azint_square(c);
     uint64_t cn = azint_mul_shift(c, (uint64_t)ldexp(norm, HCY_AZINT_NORM_SHIFT), 24);
     struct gpu_total *t = &s->totals[bin];
     s->entries[s->next[bin]++] = (struct gpu_entry){ pixel, weight, norm24, (float)(1 / norm) };

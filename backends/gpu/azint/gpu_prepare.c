@@ -5,6 +5,8 @@
  */
 #include "gpu_runs.h"
 
+#include "azint/azint_wide.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -100,13 +102,13 @@ static int put_weight(struct space *s, uint32_t bin, uint32_t c, uint32_t pixel,
 /* The runs of one pixel at *at. */
 static int put_pixel(struct builder *b, struct space *s, uint32_t pixel, size_t *at, bool *live)
 {
-    struct gpu_run run;
+    struct azint_run run;
     *live = false;
     do {
-        if (!gpu_run_next(&run, b->runs, at, b->head->n_bins))
+        if (!azint_run_next(&run, b->runs->data, b->runs->size, at, b->head->n_bins))
             return HCY_EINVAL;
         for (uint32_t k = 0; k < run.n; k++) {
-            uint32_t c = gpu_run_weight(&run, k);
+            uint32_t c = azint_weight(&run, k);
             if (c != HCY_AZINT_ONE)
                 atomic_store_explicit(&b->not_unit, true, memory_order_relaxed);
             int status = put_weight(s, run.bin + k, c, pixel, !*live);
@@ -184,7 +186,7 @@ static uint32_t longest(const struct segment *segments, uint32_t n)
 static void put_entry(struct tile *t, size_t row, uint32_t k, uint32_t lane, const struct item *item)
 {
     struct gpu_quad *weights = t->quads + row * GPU_QUAD_ROW + lane, *squares = weights + GPU_LANES;
-    uint32_t square = (uint32_t)(((uint64_t)item->c * item->c + (1u << 23)) >> 24);
+    uint32_t square = azint_square(item->c);
     for (unsigned b = 0; b < 3; b++) {
         weights->bytes[b] |= (item->c >> 8 * b & 255) << 8 * k;
         squares->bytes[b] |= (square >> 8 * b & 255) << 8 * k;

@@ -5,6 +5,8 @@
  */
 #pragma once
 #include "bslz4/blocks.cl"
+#define AZINT_RUN_FUNCTION DEVICE
+#include "azint/azint_runs.h"
 
 /* A pixel as its job's ranges see it: the bits of a uint64, an int64 or a double. */
 DEVICE int is_invalid(const hcy_azint_job *job, u64 v)
@@ -168,34 +170,9 @@ DEVICE_CALL void lose(const struct azint_plan *plan, u64 *sums, u64 pixel, u64 b
 
 /* --- Single pixels --- */
 
-struct run {
-    u32 bin, n, more;
-    const u8 *weights;
-};
-
-DEVICE struct run run_at(const u8 *p)
-{
-    u32 word = p[0] | (u32)p[1] << 8 | (u32)p[2] << 16 | (u32)p[3] << 24;
-    struct run r = { HCY_AZINT_RUN_BIN(word), HCY_AZINT_RUN_N(word), HCY_AZINT_RUN_MORE(word), p + 4 };
-    return r;
-}
-
-DEVICE u32 run_weight(const struct run *r, u32 k)
-{
-    const u8 *w = r->weights + 3 * k;
-    return w[0] | (u32)w[1] << 8 | (u32)w[2] << 16;
-}
-
 DEVICE const u8 *runs_of(const struct azint_plan *plan, u64 pixel)
 {
-    const u8 *p = plan->base + plan->at.runs +
-                  ((const u64 *)(plan->base + plan->at.starts))[pixel / HCY_AZINT_START_EVERY];
-    for (u32 i = pixel % HCY_AZINT_START_EVERY; i;) {
-        struct run r = run_at(p);
-        p = r.weights + 3 * r.n;
-        i -= !r.more;
-    }
-    return p;
+    return azint_runs_of(plan->base + plan->at.runs, (const u64 *)(plan->base + plan->at.starts), pixel);
 }
 
 DEVICE int is_masked(const struct azint_plan *plan, u64 pixel)

@@ -42,11 +42,11 @@ DEVICE_CALL void put_pixel_at(const struct azint_target *t, u32 item, u64 pixel,
     u64 *variance = fast_row(t->fast, n_bins, item, FAST_VARIANCE);
     int lost = is_invalid(t->job, v);
     const u8 *p = runs_of(plan, pixel);
-    struct run r;
+    struct azint_run r;
     do {
-        r = run_at(p);
+        r = azint_run_at(p);
         for (u32 k = 0; k < r.n; k++) {
-            u32 c = run_weight(&r, k);
+            u32 c = azint_weight(&r, k);
             u64 square = square_of(c);
             if (VARIANCE && counted)
                 ATOMIC_ADD64(variance + r.bin + k, 0 - square);
@@ -58,7 +58,7 @@ DEVICE_CALL void put_pixel_at(const struct azint_target *t, u32 item, u64 pixel,
             if (VARIANCE)
                 add_wide_sum(variance + r.bin + k, n_bins, square * MAX32(v, 1u));
         }
-        p = r.weights + 3 * r.n;
+        p = azint_run_end(&r);
     } while (r.more);
     if (lost)
         ATOMIC_ADD64(&t->reports[item].n_lost, 1);

@@ -1,0 +1,48 @@
+/* azint_job.h - a launch's job held against its plan and its chunks: what every backend refuses, in the same words,
+ * behind the name of `who` refuses.  Host side alone. */
+#ifndef HCY_AZINT_JOB_H
+#define HCY_AZINT_JOB_H
+
+#include "azint_pixels.h"
+#include "bslz4/bslz4_format.h"
+
+#include <halcyon/backend.h>
+
+/* The plan's argument is no plan of this kernel's. */
+static inline int hcy_azint_no_plan(const char *who)
+{
+    return hcy_fail(HCY_EINVAL, "%s: the plan's tables are not those of hcy_kernel_prepare()", who);
+}
+
+/* Is it a job, and that of a plan of so many pixels and bins? */
+static inline int hcy_azint_check_job(const char *who, const hcy_azint_job *job, uint64_t n_pixels, uint32_t n_bins)
+{
+    if (!hcy_pixel_type(job->pixel_type))
+        return hcy_fail(HCY_EINVAL, "%s: pixel type not one of HCY_PIXEL_*", who);
+    if (job->n_invalid > HCY_AZINT_MAX_INVALID)
+        return hcy_fail(HCY_EINVAL, "%s: too many invalid ranges", who);
+    if (job->n_pixels != n_pixels || job->n_bins != n_bins)
+        return hcy_fail(HCY_EINVAL, "%s: the job has %llu pixels and %u bins, its plan %llu and %u", who,
+                        (unsigned long long)job->n_pixels, job->n_bins, (unsigned long long)n_pixels, n_bins);
+    return 0;
+}
+
+/* Are chunks of this coding images of a job that was checked? */
+static inline int hcy_azint_check_coding(const char *who, const hcy_azint_job *job, const hcy_bslz4_job *coding)
+{
+    const uint32_t bytes = hcy_pixel_type(job->pixel_type)->bytes;
+    if (coding->elem_size == bytes && coding->image_bytes % bytes == 0 && coding->image_bytes / bytes == job->n_pixels)
+        return 0;
+    return hcy_fail(HCY_EINVAL,
+                    "%s: chunks of %llu bytes in elements of %u, where the job's images have %llu pixels of %u", who,
+                    (unsigned long long)coding->image_bytes, coding->elem_size, (unsigned long long)job->n_pixels, bytes);
+}
+
+static inline int hcy_azint_check_filter(const char *who, const hcy_azint_filter *filter)
+{
+    return filter->kind <= HCY_AZINT_FILTER_PERCENTILE
+               ? 0
+               : hcy_fail(HCY_EINVAL, "%s: no filter of kind %u", who, filter->kind);
+}
+
+#endif
