@@ -1,7 +1,7 @@
 # The rules that a reader of the source relies on.  From the makefile: top_srcdir.
 cd "$top_srcdir" || exit 99
 rooms="hal families backends src h5plugin" # of the library and its modules
-echo "1..16"
+echo "1..17"
 
 none() { # TEXT; reads the lines that must not be there
     found=$(cat)
@@ -54,6 +54,8 @@ grep -nE '(ITEM|GROUP_SIZE|GPU_PARSE_GROUP|group) *[%/] *32\>|\<3[12] \* (lane|h
 grep -rlE '\<(hcy_arg|hcy_value|cpu_call|gpu_call)\>' src backends bench --include='*.[ch]' | grep -v '^backends/opencl/vkfft/' \
     | xargs grep -nE '\<args?\[([0-9]|n\+\+|n - [0-9])|\<(values|v)\[[0-9]\]\.(bytes|block)|cpu_arg(_size)?\([a-z]+, [0-9]|hcy_arg [a-z_]+\[[0-9]*\] = \{ *hcy_arg|enum \{ ([A-Z]+_)?(CHUNKS|IMAGES|SORTED)\>' \
     | none "arguments of kernels go by their names, not by their places (families/arguments.h)"
+code src backends h5plugin | grep -E 'HCY_AZINT_RUN_(BIN|N|MORE)\>|HCY_PIXEL_[A-Z0-9]+\] *= *[{0-9]' |
+    none "runs, types of pixels are read and tabled in families/ alone"
 # Law 1.  Headers have names of their own, so an include is told from the name alone whatever path it is found by.
 headers_of() { find "$@" -name '*.h' | sed 's#.*/##' | LC_ALL=C sort -u; }
 includes_of() { grep -rnE '^ *# *include "' "$@" --include='*.[ch]' --include='*.cl' --include='*.cpp' --include='*.def'; }

@@ -3,6 +3,8 @@
 #define HCY_GPU_PRIV_H
 
 #include "arguments.h"
+#include "azint/azint_job.h"
+#include "bslz4/bslz4_job.h"
 #include "gpu.h"
 
 #include <pthread.h>
@@ -136,21 +138,16 @@ int gpu_spread_launch(const struct gpu_call *call);
 int gpu_spread_scratch(const struct gpu_call *call, size_t *size);
 
 /* What launches that make sums have in common (gpu_azint.c). */
-struct gpu_pixel {
-    uint8_t bytes, is_signed, is_float;
-};
 /* The job's pixels, checked against the plan; NULL with a failure that names the kernel. */
-const struct gpu_pixel *gpu_job_pixel(const struct gpu_call *call, const struct gpu_plan *plan, bool filter,
-                                      const hcy_azint_job *job);
-/* HCY_EINVAL unless chunks of `coding` are images of the job. */
-int gpu_check_coding(const hcy_bslz4_job *coding, const hcy_azint_job *job, const struct gpu_pixel *pixel);
+const struct hcy_pixel_type *gpu_job_pixel(const struct gpu_call *call, const struct gpu_plan *plan, bool filter,
+                                           const hcy_azint_job *job);
 /* Checks that sums of `rows` and reports have room for the call's frames; *size: of the sums. */
 int gpu_check_room(const struct gpu_call *call, const hcy_azint_job *job, uint32_t rows, const hcy_value *sums,
                    const hcy_value *reports, size_t *size);
 /* The options of the device's row, behind others. */
 int gpu_row_options(const struct gpu_call *call, char *options, int used);
 /* The options that any text about pixels wants. */
-int gpu_pixel_options(char *options, uint32_t group, const struct gpu_pixel *pixel, bool variance);
+int gpu_pixel_options(char *options, uint32_t group, const struct hcy_pixel_type *pixel, bool variance);
 
 /* Non-uniform FFTs: what points are sorted by, the same for both directions, and then what a direction makes of it. */
 struct gpu_shape gpu_shape_of(const struct gpu_ops *ops, const hcy_nufft_job *job);

@@ -7,8 +7,8 @@
 #include "../../kernels_hls/azint/plan.h"
 
 #include "arguments.h"
-#include "azint/azint_format.h"
-#include "bslz4/bslz4_format.h"
+#include "azint/azint_job.h"
+#include "bslz4/bslz4_job.h"
 
 #include <string.h>
 
@@ -16,32 +16,20 @@
 #define IMAGE_AT(name)  HCY_ARG_AT(azint_image, name)
 #define CODED_AT(name)  HCY_ARG_AT(bslz4_azint, name)
 
-static int look_at_coding(const hcy_bslz4_job *job)
-{
-    uint32_t e = job->elem_size;
-    if (job->codec > HCY_CODEC_BITSHUFFLE || !job->image_bytes || (e != 1 && e != 2 && e != 4 && e != 8))
-        return hcy_fail(HCY_EINVAL, "bslz4: job of codec %u, elements of %u bytes, images of %llu bytes",
-                        job->codec, e, (unsigned long long)job->image_bytes);
-    return 0;
-}
-
 static int look_at_decode(const hcy_value *v, size_t item_bytes[])
 {
     const hcy_bslz4_job *job = v[DECODE_AT(job)].bytes;
     item_bytes[DECODE_AT(frames)] = sizeof(hcy_bslz4_frame);
     item_bytes[DECODE_AT(images)] = job->image_bytes;
     item_bytes[DECODE_AT(reports)] = sizeof(hcy_frame_report);
-    return look_at_coding(job);
+    return hcy_bslz4_check_launch("bslz4", job, UINT64_MAX);
 }
 
 /* Bytes of a pixel, 0 for what FPGA kernels do not add up. */
 static uint32_t pixel_bytes(uint32_t type)
 {
-    static const uint8_t bytes[] = {
-        [HCY_PIXEL_U8] = 1, [HCY_PIXEL_U16] = 2, [HCY_PIXEL_U32] = 4,
-        [HCY_PIXEL_I8] = 1, [HCY_PIXEL_I16] = 2, [HCY_PIXEL_I32] = 4,
-    };
-    return type < sizeof bytes ? bytes[type] : 0;
+    const struct hcy_pixel_type *t = hcy_pixel_type(type);
+    return t && !t->is_float && t->bytes <= 4 ? t->bytes : 0;
 }
 
 static int look_at_job(const hcy_azint_job *job, const hcy_value *plan)
@@ -49,19 +37,11 @@ static int look_at_job(const hcy_azint_job *job, const hcy_value *plan)
     const struct xrt_memory *m = plan->block ? plan->block->handle : NULL;
     const hcy_azint_head *head = m && m->tables.size >= sizeof *head ? m->tables.data : NULL;
     if (!head)
-        return hcy_fail(HCY_EINVAL, "azint: the plan's tables are not those of hcy_kernel_prepare()");
-    if (!job->pixel_type || job->pixel_type > HCY_PIXEL_F64 || job->n_invalid > HCY_AZINT_MAX_INVALID)
-        return hcy_fail(HCY_EINVAL, "azint: %s",
-                        job->n_invalid > HCY_AZINT_MAX_INVALID ? "too many invalid ranges"
-                                                               : "pixel type not one of HCY_PIXEL_*");
-    if (!pixel_bytes(job->pixel_type))
-        return hcy_fail(HCY_EUNSUPPORTED,
-                        "FPGA kernels integrate integers of up to 4 bytes, no other pixels");
-    if (job->n_pixels != head->n_pixels || job->n_bins != head->n_bins)
-        return hcy_fail(HCY_EINVAL, "azint: the job has %llu pixels and %u bins, its plan %llu and %u",
-                        (unsigned long long)job->n_pixels, job->n_bins, (unsigned long long)head->n_pixels,
-                        head->n_bins);
-    return 0;
+        return hcy_azint_no_plan("azint");
+    int status = hcy_azint_check_job("azint", job, head->n_pixels, head->n_bins);
+    if (status || pixel_bytes(job->pixel_type))
+        return status;
+    return hcy_fail(HCY_EUNSUPPORTED, "FPGA kernels integrate integers of up to 4 bytes, no other pixels");
 }
 
 static size_t sums_bytes(const hcy_azint_job *job)
@@ -82,20 +62,13 @@ static int look_at_coded(const hcy_value *v, size_t item_bytes[])
 {
     const hcy_bslz4_job *coding = v[CODED_AT(coding)].bytes;
     const hcy_azint_job *job = v[CODED_AT(job)].bytes;
-    uint32_t bytes = pixel_bytes(job->pixel_type);
     item_bytes[CODED_AT(frames)] = sizeof(hcy_bslz4_frame);
     item_bytes[CODED_AT(sums)] = sums_bytes(job);
     item_bytes[CODED_AT(reports)] = sizeof(hcy_frame_report);
     int status = look_at_job(job, &v[CODED_AT(plan)]);
     if (!status)
-        status = look_at_coding(coding);
-    if (!status && (coding->elem_size != bytes || coding->image_bytes != job->n_pixels * bytes))
-        status = hcy_fail(
-            HCY_EINVAL,
-            "azint: chunks of %llu bytes in elements of %u, where the job's images have %llu pixels of %u",
-            (unsigned long long)coding->image_bytes, coding->elem_size, (unsigned long long)job->n_pixels,
-            bytes);
-    return status;
+        status = hcy_bslz4_check_launch("bslz4", coding, UINT64_MAX);
+    return status ? status : hcy_azint_check_coding("azint", job, coding);
 }
 
 const struct xrt_shape *xrt_shape_of(const char *kernel)

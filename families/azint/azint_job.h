@@ -35,7 +35,8 @@ static inline int hcy_azint_check_coding(const char *who, const hcy_azint_job *j
         return 0;
     return hcy_fail(HCY_EINVAL,
                     "%s: chunks of %llu bytes in elements of %u, where the job's images have %llu pixels of %u", who,
-                    (unsigned long long)coding->image_bytes, coding->elem_size, (unsigned long long)job->n_pixels, bytes);
+                    (unsigned long long)coding->image_bytes, coding->elem_size, (unsigned long long)job->n_pixels,
+                    bytes);
 }
 
 static inline int hcy_azint_check_filter(const char *who, const hcy_azint_filter *filter)

@@ -12,6 +12,7 @@
 #ifndef AZINT_RUN_FUNCTION
 #include <stddef.h>
 #define AZINT_RUN_FUNCTION static inline
+#define AZINT_RUNS_ON_HOST 1
 #endif
 
 struct azint_run {
@@ -29,12 +30,12 @@ AZINT_RUN_FUNCTION struct azint_run azint_run_at(const uint8_t *p)
 /* Where the next run begins. */
 AZINT_RUN_FUNCTION const uint8_t *azint_run_end(const struct azint_run *r)
 {
-    return r->weights + 3 * (size_t)r->n;
+    return r->weights + 3 * (uint64_t)r->n;
 }
 
 AZINT_RUN_FUNCTION uint32_t azint_weight(const struct azint_run *r, uint32_t k)
 {
-    const uint8_t *w = r->weights + 3 * (size_t)k;
+    const uint8_t *w = r->weights + 3 * (uint64_t)k;
     return (uint32_t)w[0] | (uint32_t)w[1] << 8 | (uint32_t)w[2] << 16;
 }
 
@@ -50,9 +51,9 @@ AZINT_RUN_FUNCTION const uint8_t *azint_runs_of(const uint8_t *runs, const uint6
     return p;
 }
 
+#ifdef AZINT_RUNS_ON_HOST
 /* The run at *at of `size` bytes, which moves behind it; 0 if it leaves them, or the bins. */
-AZINT_RUN_FUNCTION int azint_run_next(struct azint_run *run, const uint8_t *runs, size_t size, size_t *at,
-                                      uint32_t n_bins)
+static inline int azint_run_next(struct azint_run *run, const uint8_t *runs, size_t size, size_t *at, uint32_t n_bins)
 {
     if (size < *at || size - *at < 4)
         return 0;
@@ -62,5 +63,6 @@ AZINT_RUN_FUNCTION int azint_run_next(struct azint_run *run, const uint8_t *runs
     *at += 4 + 3 * (size_t)run->n;
     return 1;
 }
+#endif
 
 #endif

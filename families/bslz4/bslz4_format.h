@@ -1,7 +1,6 @@
 /* bslz4_format.h - how a batch of compressed frames is described to every device (host, GPU, FPGA).
  *
- * Plain data, little-endian, no pointers: backends include this file and kernels.def, those in C bslz4_bits.h too,
- * nothing else of src/.
+ * Plain data, little-endian, no pointers.  The rules as code stand beside it: bslz4_bits.h, bslz4_job.h.
  * The host parses and bounds-checks the chunks (src/bslz4/table.c), so a device gets offsets it can
  * trust to lie inside the batch's buffer, but nothing about the LZ4 streams themselves.
  *

@@ -5,6 +5,8 @@
  */
 #include "azint_priv.h"
 
+#include "azint_pixels.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -13,16 +15,6 @@
 
 #define DETECTOR_DUMMY (-2.0)
 #define DETECTOR_DELTA 1.5
-
-static const struct type {
-    char kind; /* 'u', 'i', 'f' */
-    int bits;
-} types[] = {
-    [HCY_PIXEL_U8] = { 'u', 8 },   [HCY_PIXEL_U16] = { 'u', 16 }, [HCY_PIXEL_U32] = { 'u', 32 },
-    [HCY_PIXEL_U64] = { 'u', 64 }, [HCY_PIXEL_I8] = { 'i', 8 },   [HCY_PIXEL_I16] = { 'i', 16 },
-    [HCY_PIXEL_I32] = { 'i', 32 }, [HCY_PIXEL_I64] = { 'i', 64 }, [HCY_PIXEL_F32] = { 'f', 32 },
-    [HCY_PIXEL_F64] = { 'f', 64 },
-};
 
 static void add_range(hcy_azint_job *job, uint64_t lo, uint64_t hi)
 {
@@ -40,9 +32,9 @@ static uint64_t bits_of(double x)
 }
 
 /* The values of a type from ceil(lo) to floor(hi), if there are any. */
-static void add_interval(hcy_azint_job *job, const struct type *t, double lo, double hi)
+static void add_interval(hcy_azint_job *job, const struct hcy_pixel_type *t, double lo, double hi)
 {
-    double top = ldexp(1, t->kind == 'i' ? t->bits - 1 : t->bits), bottom = t->kind == 'i' ? -top : 0;
+    double top = ldexp(1, t->kind == 'i' ? 8 * t->bytes - 1 : 8 * t->bytes), bottom = t->kind == 'i' ? -top : 0;
 
     lo = ceil(lo);
     hi = floor(hi);
@@ -50,19 +42,19 @@ static void add_interval(hcy_azint_job *job, const struct type *t, double lo, do
         return;
     if (t->kind == 'i')
         add_range(job, (uint64_t)(lo <= bottom ? (int64_t)bottom : (int64_t)lo),
-                  (uint64_t)(hi >= top ? (int64_t)(((uint64_t)1 << (t->bits - 1)) - 1) : (int64_t)hi));
+                  (uint64_t)(hi >= top ? (int64_t)(((uint64_t)1 << (8 * t->bytes - 1)) - 1) : (int64_t)hi));
     else
         add_range(job, lo <= 0 ? 0 : (uint64_t)lo,
-                  hi >= top ? UINT64_MAX >> (64 - t->bits) : (uint64_t)hi);
+                  hi >= top ? UINT64_MAX >> (64 - 8 * t->bytes) : (uint64_t)hi);
 }
 
-static void add_dummy(hcy_azint_job *job, const struct type *t, double dummy, double delta)
+static void add_dummy(hcy_azint_job *job, const struct hcy_pixel_type *t, double dummy, double delta)
 {
     if (isnan(dummy))
         return; /* NaN pixels are invalid anyway */
     if (t->kind != 'f')
         add_interval(job, t, dummy - delta, dummy + delta);
-    else if (t->bits == 32)
+    else if (8 * t->bytes == 32)
         add_range(job, bits_of((float)(dummy - delta)), bits_of((float)(dummy + delta)));
     else
         add_range(job, bits_of(dummy - delta), bits_of(dummy + delta));
@@ -70,18 +62,18 @@ static void add_dummy(hcy_azint_job *job, const struct type *t, double dummy, do
 
 /* Reserved values of the detector: those of its rule, or those that most detectors use.  The ends of signed types are
  * left to the limits that leave them out: with a dummy there is room for four ranges. */
-static void add_sentinels(hcy_azint_job *job, const struct type *t, const hcy_azint_options *o, int has_rule)
+static void add_sentinels(hcy_azint_job *job, const struct hcy_pixel_type *t, const hcy_azint_options *o, int has_rule)
 {
-    uint64_t top = UINT64_MAX >> (64 - t->bits);
+    uint64_t top = UINT64_MAX >> (64 - 8 * t->bytes);
 
     if (t->kind == 'u') {
         add_range(job, top - (has_rule ? 2 : 1), top);
     } else if (has_rule) {
         add_dummy(job, t, DETECTOR_DUMMY, DETECTOR_DELTA);
     } else if (t->kind == 'i') {
-        uint64_t least = ~(uint64_t)0 << (t->bits - 1);
+        uint64_t least = ~(uint64_t)0 << (8 * t->bytes - 1);
 
-        if (!o->use_underload || o->underload <= -ldexp(1, t->bits - 1))
+        if (!o->use_underload || o->underload <= -ldexp(1, 8 * t->bytes - 1))
             add_range(job, least, least);
         if (!(o->saturation > 0) || o->saturation >= (double)(top >> 1))
             add_range(job, top >> 1, top >> 1);
@@ -91,18 +83,18 @@ static void add_sentinels(hcy_azint_job *job, const struct type *t, const hcy_az
 int hcy_azint_plan_job(hcy_azint_job *job, const hcy_azint_plan *plan, uint32_t pixel_type)
 {
     const hcy_azint_options *o;
-    const struct type *t;
+    const struct hcy_pixel_type *t;
 
     if (!job || !plan)
         return hcy_fail(HCY_EINVAL, "hcy_azint_plan_job: %s is NULL", job ? "plan" : "job");
-    if (!pixel_type || pixel_type >= sizeof(types) / sizeof(types[0]))
+    t = hcy_pixel_type(pixel_type);
+    if (!t)
         return hcy_fail(HCY_EINVAL, "%u is no pixel type, HCY_PIXEL_*", pixel_type);
     memset(job, 0, sizeof(*job));
     o = &plan->options;
-    t = &types[pixel_type];
-    if (plan->filtered && plan->darks && t->kind != 'f' && t->bits <= 16 && plan->head.dark_shift < LEAST_SHIFT)
+    if (plan->filtered && plan->darks && t->kind != 'f' && t->bytes <= 2 && plan->head.dark_shift < LEAST_SHIFT)
         return hcy_fail(HCY_ERANGE, "the dark current is up to 2^%d counts: of pixels of %d bits, with a filter or "
-                        "azimuthal errors, 2^%d is the most", AZINT_MAX_EXPONENT - plan->head.dark_shift, t->bits,
+                        "azimuthal errors, 2^%d is the most", AZINT_MAX_EXPONENT - plan->head.dark_shift, 8 * t->bytes,
                         AZINT_MAX_EXPONENT - LEAST_SHIFT);
     job->n_pixels = plan->head.n_pixels;
     job->n_bins = plan->head.n_bins;
@@ -123,21 +115,23 @@ int hcy_azint_plan_job(hcy_azint_job *job, const hcy_azint_plan *plan, uint32_t 
 /* No sum exceeds that of the bin's weights, each at the largest value: c2 is c at most. */
 int hcy_azint_plan_narrow(hcy_azint_job *job, const hcy_azint_plan *plan)
 {
-    const struct type *t;
+    const struct hcy_pixel_type *t;
 
     if (!job || !plan || !hcy__azint_pixel_bytes(job->pixel_type))
         return hcy_fail(HCY_EINVAL, "hcy_azint_plan_narrow: %s",
                         !job || !plan ? "job or plan is NULL" : "not a job of hcy_azint_plan_job()");
-    t = &types[job->pixel_type];
+    t = hcy_pixel_type(job->pixel_type);
     if (t->kind == 'u' && !plan->extra && !plan->filtered &&
-        plan->max_count <= (uint64_t)INT64_MAX / (UINT64_MAX >> (64 - t->bits)))
+        plan->max_count <= (uint64_t)INT64_MAX / (UINT64_MAX >> (64 - 8 * t->bytes)))
         job->flags |= HCY_AZINT_NARROW;
     return 0;
 }
 
 uint32_t hcy__azint_pixel_bytes(uint32_t pixel_type)
 {
-    return pixel_type < sizeof(types) / sizeof(types[0]) ? (uint32_t)types[pixel_type].bits / 8 : 0;
+    const struct hcy_pixel_type *t = hcy_pixel_type(pixel_type);
+
+    return t ? t->bytes : 0;
 }
 
 int hcy_azint_plan_filter(hcy_azint_filter *filter, const hcy_azint_plan *plan)

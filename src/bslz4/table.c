@@ -6,6 +6,7 @@
  *     BITSHUFFLE, NONE: no header; what HCY_CODEC_* says of the whole chunk
  * Numbers are big-endian.  No state; any thread.
  */
+#include "bslz4_job.h"
 #include "bslz4_priv.h"
 #include <string.h>
 
@@ -54,7 +55,7 @@ int hcy__bslz4_check_chunk(const hcy_bslz4_job *job)
 
 int hcy__bslz4_check_job(const hcy_bslz4_job *job)
 {
-    if (job && job->elem_size != 1 && job->elem_size != 2 && job->elem_size != 4 && job->elem_size != 8)
+    if (job && !hcy_bslz4_is_element(job->elem_size))
         return hcy_fail(HCY_EUNSUPPORTED, "bslz4: elements of %u bytes; 1, 2, 4 and 8 are supported",
                         job->elem_size);
     return hcy__bslz4_check_chunk(job);

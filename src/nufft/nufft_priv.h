@@ -34,8 +34,8 @@ struct hcy_nufft {
     double upsampling;
     hcy_buffer *table, *factors, *sorted, *report;
     hcy_event *sorting; /* NULL: the points are sorted */
-    /* Where the device lacks TO_MODES or TO_GRID; for job.grid: of all axes, or (3-D) of the first alone and, of the planes that
-     * have modes, of the others: of `planes` of them on either side. */
+    /* Where the device lacks TO_MODES or TO_GRID; for job.grid: of all axes, or (3-D) of the first alone and, of the
+     * planes that have modes, of the others: of `planes` of them on either side. */
     hcy_fft *fft, *first_axis;
     size_t planes;
     bool ready;   /* points are set */

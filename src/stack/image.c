@@ -1,5 +1,6 @@
 /* image.c - one decoded image: masks and the like. */
 #include "stack_priv.h"
+#include <azint/azint_pixels.h>
 #include <halcyon/backend.h>
 #include <halcyon/bslz4.h>
 #include <halcyon/queue.h>
@@ -143,26 +144,17 @@ void hcy_image_to_mask(uint8_t *mask, const hcy_image *image)
     hcy__image_add_mask(mask, image, image->elem_size);
 }
 
-#define CASE(TYPE, c_type, to)                           \
-    case TYPE:                                           \
-        for (size_t i = 0; i < n; i++)                   \
-            values[i] = (to)((const c_type *)pixels)[i]; \
+#define CASE(NAME, name, c_type, kind, bytes)     \
+    case HCY_PIXEL_##NAME:                        \
+        for (size_t i = 0; i < n; i++)            \
+            values[i] = ((const c_type *)pixels)[i]; \
         break;
-#define CONVERT(name, to)                                                                \
-    static void name(to *values, const void *pixels, uint32_t pixel_type, size_t n)      \
-    {                                                                                    \
-        switch (pixel_type) {                                                            \
-            CASE(HCY_PIXEL_U8, uint8_t, to)                                              \
-            CASE(HCY_PIXEL_U16, uint16_t, to)                                            \
-            CASE(HCY_PIXEL_U32, uint32_t, to)                                            \
-            CASE(HCY_PIXEL_U64, uint64_t, to)                                            \
-            CASE(HCY_PIXEL_I8, int8_t, to)                                               \
-            CASE(HCY_PIXEL_I16, int16_t, to)                                             \
-            CASE(HCY_PIXEL_I32, int32_t, to)                                             \
-            CASE(HCY_PIXEL_I64, int64_t, to)                                             \
-            CASE(HCY_PIXEL_F32, float, to)                                               \
-            CASE(HCY_PIXEL_F64, double, to)                                              \
-        }                                                                                \
+#define CONVERT(name, to)                                                           \
+    static void name(to *values, const void *pixels, uint32_t pixel_type, size_t n) \
+    {                                                                               \
+        switch (pixel_type) {                                                       \
+            HCY_PIXEL_TYPES(CASE)                                                   \
+        }                                                                           \
     }
 CONVERT(to_floats, float)
 CONVERT(to_doubles, double)

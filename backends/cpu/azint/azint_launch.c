@@ -2,6 +2,8 @@
  * buffer shared out.  No state; any thread. */
 #include "azint_launch.h"
 
+#include "azint/azint_job.h"
+
 #include <string.h>
 
 /* Bytes of sums, of a worker and of all together, beyond which a pass takes fewer frames, or fewer workers take part;
@@ -10,13 +12,11 @@
 #define SUMS_BUDGET   ((size_t)1 << 30)
 #define IMAGES_BUDGET ((size_t)128 << 20)
 
-static const struct azint_type types[] = {
-    [HCY_PIXEL_U8] = { 1, 2, false, false },  [HCY_PIXEL_U16] = { 2, 3, false, false },
-    [HCY_PIXEL_U32] = { 4, 5, false, false }, [HCY_PIXEL_U64] = { 8, 10, false, false },
-    [HCY_PIXEL_I8] = { 1, 2, true, false },   [HCY_PIXEL_I16] = { 2, 3, true, false },
-    [HCY_PIXEL_I32] = { 4, 5, true, false },  [HCY_PIXEL_I64] = { 8, 10, true, false },
-    [HCY_PIXEL_F32] = { 4, 0, true, true },   [HCY_PIXEL_F64] = { 8, 0, true, true },
-};
+/* Digits of any value's magnitude, of 7 bits each; floats have none. */
+#define DIGITS(kind, bytes) (kind == 'f' ? 0 : bytes + 1 + bytes / 8)
+#define TYPE(NAME, name, c_type, kind, bytes) \
+    [HCY_PIXEL_##NAME] = { bytes, DIGITS(kind, bytes), kind != 'u', kind == 'f' },
+static const struct azint_type types[] = { HCY_PIXEL_TYPES(TYPE) };
 
 const struct azint_type *azint_type(uint32_t pixel_type)
 {
@@ -138,23 +138,16 @@ int azint_launch_open(struct azint_launch *l, const struct cpu_call *call, const
     l->coding = kernel->coded ? call->values[kernel->coding].bytes : NULL;
     l->type = azint_type(l->job->pixel_type);
     l->ops = azint_ops(call->simd);
-    if (!l->plan || !l->type || l->job->n_invalid > HCY_AZINT_MAX_INVALID)
-        return hcy_fail(HCY_EINVAL, "azint: %s",
-                        !l->plan   ? "the plan's tables are not those of hcy_kernel_prepare()"
-                        : !l->type ? "pixel type not one of HCY_PIXEL_*"
-                                   : "too many invalid ranges");
-    if (l->job->n_pixels != l->plan->n_pixels || l->job->n_bins != l->plan->n_bins)
-        return hcy_fail(HCY_EINVAL, "azint: the job has %llu pixels and %u bins, its plan %llu and %u",
-                        (unsigned long long)l->job->n_pixels, l->job->n_bins,
-                        (unsigned long long)l->plan->n_pixels, l->plan->n_bins);
-    int status = hcy_size_mul(&l->image_bytes, (size_t)l->plan->n_pixels, l->type->elem_size);
+    if (!l->plan)
+        return hcy_azint_no_plan("azint");
+    int status = hcy_azint_check_job("azint", l->job, l->plan->n_pixels, l->plan->n_bins);
+    if (status)
+        return status;
+    status = hcy_size_mul(&l->image_bytes, (size_t)l->plan->n_pixels, l->type->elem_size);
     if (status)
         return hcy_fail(status, "azint: an image of %llu pixels", (unsigned long long)l->plan->n_pixels);
-    if (l->coding && (l->coding->elem_size != l->type->elem_size || l->coding->image_bytes != l->image_bytes))
-        return hcy_fail(HCY_EINVAL,
-                        "azint: chunks of %llu bytes in elements of %u, where the job's images have %zu in "
-                        "elements of %u",
-                        (unsigned long long)l->coding->image_bytes, l->coding->elem_size, l->image_bytes,
-                        l->type->elem_size);
+    status = l->coding ? hcy_azint_check_coding("azint", l->job, l->coding) : 0;
+    if (status)
+        return status;
     return kernel->spread ? check_spread(l) : 0;
 }

@@ -4,6 +4,7 @@
  * memory once a batch.  A bin belongs to one thread: nothing is merged.
  */
 #include "arguments.h"
+#include "azint/azint_job.h"
 #include "cpu_filter.h"
 
 #include <string.h>
@@ -401,23 +402,20 @@ static int open_launch(struct launch *l, const struct cpu_call *call)
     l->filter = call->values[AT(filter)].bytes;
     l->type = azint_type(l->job->pixel_type);
     l->ops = cpu_filter_ops(call->simd);
-    if (!l->plan || !l->type || l->job->n_invalid > HCY_AZINT_MAX_INVALID ||
-        l->filter->kind > HCY_AZINT_FILTER_PERCENTILE)
-        return hcy_fail(HCY_EINVAL, "azint_filter: %s",
-                        !l->plan   ? "the plan's tables are not those of hcy_kernel_prepare()"
-                        : !l->type ? "pixel type not one of HCY_PIXEL_*"
-                                   : "too many invalid ranges, or no filter of these kinds");
-    if (l->job->n_pixels != l->plan->n_pixels || l->job->n_bins != l->plan->n_bins)
-        return hcy_fail(HCY_EINVAL, "azint_filter: the job has %llu pixels and %u bins, its plan %llu and %u",
-                        (unsigned long long)l->job->n_pixels, l->job->n_bins,
-                        (unsigned long long)l->plan->n_pixels, l->plan->n_bins);
+    if (!l->plan)
+        return hcy_azint_no_plan("azint_filter");
+    int status = hcy_azint_check_job("azint_filter", l->job, l->plan->n_pixels, l->plan->n_bins);
+    if (!status)
+        status = hcy_azint_check_filter("azint_filter", l->filter);
+    if (status)
+        return status;
     l->items = call->items;
     l->padded = (size_t)(l->plan->largest + 2 * FILTER_STEP - 1) / FILTER_STEP * FILTER_STEP;
     l->space_size = l->padded * (2 * sizeof(int64_t) + sizeof(float) + sizeof(uint32_t));
     if (l->filter->kind == HCY_AZINT_FILTER_PERCENTILE)
         l->space_size += 2 * l->padded * sizeof(uint64_t);
     l->space_size = (l->space_size + 4095) / 4096 * 4096 + 1024; /* not the same cache sets for all */
-    int status = hcy_size_mul(&l->image_bytes, (size_t)l->plan->n_pixels, l->type->elem_size);
+    status = hcy_size_mul(&l->image_bytes, (size_t)l->plan->n_pixels, l->type->elem_size);
     return status ? hcy_fail(status, "azint_filter: an image of %llu pixels", (unsigned long long)l->plan->n_pixels)
                   : 0;
 }

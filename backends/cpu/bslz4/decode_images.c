@@ -6,6 +6,7 @@
  */
 #include "arguments.h"
 #include "block.h"
+#include "bslz4/bslz4_job.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,11 +88,10 @@ static void decode_pieces(void *context, size_t begin, size_t end, unsigned thre
 
 static int check_call(const struct cpu_call *call, const hcy_bslz4_job *job)
 {
-    size_t e = job->elem_size, n = call->items;
-    if (job->codec > HCY_CODEC_BITSHUFFLE || (e != 1 && e != 2 && e != 4 && e != 8) || !job->image_bytes)
-        return hcy_fail(HCY_EINVAL,
-                        "bslz4_decode: job of codec %u, elements of %u bytes, images of %llu bytes",
-                        job->codec, job->elem_size, (unsigned long long)job->image_bytes);
+    size_t n = call->items;
+    int status = hcy_bslz4_check_launch("bslz4_decode", job, UINT64_MAX);
+    if (status)
+        return status;
     if (cpu_arg_size(call, AT(frames)) / sizeof(hcy_bslz4_frame) < n ||
         cpu_arg_size(call, AT(reports)) / sizeof(hcy_frame_report) < n ||
         cpu_arg_size(call, AT(scratch)) / sizeof(uint32_t) < n ||

@@ -7,18 +7,11 @@
 #define IMAGE_AT(name) HCY_ARG_AT(azint_image, name)
 #define CODED_AT(name) HCY_ARG_AT(bslz4_azint, name)
 
-static const struct gpu_pixel pixels[] = {
-    [HCY_PIXEL_U8] = { 1, 0, 0 },  [HCY_PIXEL_U16] = { 2, 0, 0 }, [HCY_PIXEL_U32] = { 4, 0, 0 },
-    [HCY_PIXEL_U64] = { 8, 0, 0 }, [HCY_PIXEL_I8] = { 1, 1, 0 },  [HCY_PIXEL_I16] = { 2, 1, 0 },
-    [HCY_PIXEL_I32] = { 4, 1, 0 }, [HCY_PIXEL_I64] = { 8, 1, 0 }, [HCY_PIXEL_F32] = { 4, 1, 1 },
-    [HCY_PIXEL_F64] = { 8, 1, 1 },
-};
-
 /* A launch of either kernel. */
 struct azint {
     const struct gpu_plan *plan;
     const hcy_azint_job *job;
-    const struct gpu_pixel *pixel;
+    const struct hcy_pixel_type *pixel;
     const hcy_value *tables, *sums, *reports;
     struct gpu_variant *variant;
     struct gpu_coded coded;
@@ -33,33 +26,13 @@ struct azint {
 /* Values up to here may be counted without being looked at. */
 #define BYTE 255u
 
-const struct gpu_pixel *gpu_job_pixel(const struct gpu_call *call, const struct gpu_plan *plan, bool filter,
-                                      const hcy_azint_job *job)
+const struct hcy_pixel_type *gpu_job_pixel(const struct gpu_call *call, const struct gpu_plan *plan, bool filter,
+                                           const hcy_azint_job *job)
 {
     const char *name = gpu_kernel_name(call->kernel);
-    if (!plan || plan->filter != filter)
-        hcy_fail(HCY_EINVAL, "%s: the plan's tables are not those of hcy_kernel_prepare()", name);
-    else if (job->n_invalid > HCY_AZINT_MAX_INVALID)
-        hcy_fail(HCY_EINVAL, "%s: too many invalid ranges", name);
-    else if (!job->pixel_type || job->pixel_type >= sizeof pixels / sizeof pixels[0])
-        hcy_fail(HCY_EINVAL, "%s: pixel type not one of HCY_PIXEL_*", name);
-    else if (job->n_pixels != plan->at.n_pixels || job->n_bins != plan->at.n_bins)
-        hcy_fail(HCY_EINVAL, "%s: the job has %llu pixels and %u bins, its plan %llu and %u", name,
-                 (unsigned long long)job->n_pixels, job->n_bins, (unsigned long long)plan->at.n_pixels,
-                 plan->at.n_bins);
-    else
-        return &pixels[job->pixel_type];
-    return NULL;
-}
-
-int gpu_check_coding(const hcy_bslz4_job *coding, const hcy_azint_job *job, const struct gpu_pixel *pixel)
-{
-    if (coding->elem_size == pixel->bytes && coding->image_bytes == job->n_pixels * pixel->bytes)
-        return 0;
-    return hcy_fail(
-        HCY_EINVAL,
-        "azint: chunks of %llu bytes in elements of %u, where the job's images have %llu pixels of %u",
-        (unsigned long long)coding->image_bytes, coding->elem_size, (unsigned long long)job->n_pixels, pixel->bytes);
+    int status = plan && plan->filter == filter ? hcy_azint_check_job(name, job, plan->at.n_pixels, plan->at.n_bins)
+                                                : hcy_azint_no_plan(name);
+    return status ? NULL : hcy_pixel_type(job->pixel_type);
 }
 
 int gpu_check_room(const struct gpu_call *call, const hcy_azint_job *job, uint32_t rows, const hcy_value *sums,
@@ -76,7 +49,7 @@ int gpu_check_room(const struct gpu_call *call, const hcy_azint_job *job, uint32
     return 0;
 }
 
-int gpu_pixel_options(char *options, uint32_t group, const struct gpu_pixel *pixel, bool variance)
+int gpu_pixel_options(char *options, uint32_t group, const struct hcy_pixel_type *pixel, bool variance)
 {
     return snprintf(options, GPU_OPTIONS_BYTES,
                     "-DGROUP_SIZE=%u -DPIXEL_BYTES=%u -DPIXEL_SIGNED=%u -DPIXEL_FLOAT=%u -DVARIANCE=%u", group,
@@ -243,7 +216,7 @@ static int open_coded(struct azint *a, const struct gpu_call *call)
     int status = open_azint(a, call, &v[CODED_AT(plan)], &v[CODED_AT(job)]);
     if (status)
         return status;
-    status = gpu_check_coding(coding, a->job, a->pixel);
+    status = hcy_azint_check_coding(gpu_kernel_name(call->kernel), a->job, coding);
     if (status)
         return status;
     status = gpu_coded_open(&a->coded, call, coding,

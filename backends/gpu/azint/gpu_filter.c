@@ -21,7 +21,7 @@ struct filter {
     const struct gpu_plan *plan;
     const hcy_azint_job *job;
     const hcy_azint_filter *how;
-    const struct gpu_pixel *pixel;
+    const struct hcy_pixel_type *pixel;
     const hcy_value *tables, *sums, *reports;
     struct gpu_variant *variant;
     uint32_t group;
@@ -36,8 +36,9 @@ static int open_filter(struct filter *f, const struct gpu_call *call, const hcy_
     f->pixel = gpu_job_pixel(call, f->plan, true, f->job);
     if (!f->pixel)
         return HCY_EINVAL;
-    if (how->kind > HCY_AZINT_FILTER_PERCENTILE)
-        return hcy_fail(HCY_EINVAL, "azint_filter: no filter of kind %u", how->kind);
+    int status = hcy_azint_check_filter(gpu_kernel_name(call->kernel), how);
+    if (status)
+        return status;
     f->group = gpu_group(call, f->plan->n_entries / f->plan->at.n_bins < MANY ? GROUP_SMALL : GROUP_LARGE);
     gpu_pixel_options(options, f->group, f->pixel, true); /* Poisson's is summed where the job asks for it */
     return gpu_variant_get(call->kernel, gpu_text_filter, options, &f->variant);
@@ -106,7 +107,7 @@ static int open_spread(struct spread *s, const struct gpu_call *call)
     if (!status && (s->filter.pixel->is_float || s->filter.pixel->bytes > 4))
         status = hcy_fail(HCY_EUNSUPPORTED, "bslz4_azint_spread: integers of 4 bytes at most");
     if (!status)
-        status = gpu_check_coding(coding, s->filter.job, s->filter.pixel);
+        status = hcy_azint_check_coding(gpu_kernel_name(call->kernel), s->filter.job, coding);
     if (!status)
         status = gpu_coded_open(&s->coded, call, coding, coding->image_bytes % 4 == 0);
     if (!status)

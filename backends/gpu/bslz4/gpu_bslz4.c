@@ -18,12 +18,6 @@ static size_t up(size_t n)
     return (n + 255) / 256 * 256;
 }
 
-static bool job_is_good(const hcy_bslz4_job *job)
-{
-    return job->codec <= HCY_CODEC_BITSHUFFLE && job->image_bytes && job->image_bytes <= UINT32_MAX &&
-           (job->elem_size == 1 || job->elem_size == 2 || job->elem_size == 4 || job->elem_size == 8);
-}
-
 /* Can blocks of this job go the fast way at all? */
 static bool may_be_fast(const struct gpu_coded *c, const struct gpu_call *call)
 {
@@ -74,9 +68,9 @@ int gpu_coded_open(struct gpu_coded *c, const struct gpu_call *call, const hcy_b
 {
     memset(c, 0, sizeof *c);
     c->job = job;
-    if (!job_is_good(job))
-        return hcy_fail(HCY_EINVAL, "bslz4: job of codec %u, elements of %u bytes, images of %llu bytes",
-                        job->codec, job->elem_size, (unsigned long long)job->image_bytes);
+    int status = hcy_bslz4_check_launch("bslz4", job, UINT32_MAX);
+    if (status)
+        return status;
     uint32_t coded = (uint32_t)(job->image_bytes - job->image_bytes % (8 * job->elem_size));
     c->full_blocks = coded / GPU_BLOCK;
     c->batch = (struct gpu_batch){ .image_bytes = job->image_bytes,
