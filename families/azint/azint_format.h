@@ -1,7 +1,7 @@
 /* azint_format.h - an integration plan's canonical tables, a batch's job and its sums, as every device sees them.
  *
- * Plain data, little-endian, no pointers.  The rules as code stand beside it: azint_runs.h, azint_wide.h, azint_pixels.h,
- * azint_job.h.
+ * Plain data, little-endian, no pointers.  The rules as code stand beside it: azint_runs.h, azint_wide.h,
+ * azint_pixels.h, azint_job.h.
  * Everything is an integer, so that every device, thread count and order of summation gives the same bits.
  *
  *   weight       c: what share of a pixel falls into a bin, 24-bit fixed point: 1.0 is HCY_AZINT_ONE = 2^24 - 1
