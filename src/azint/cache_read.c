@@ -153,20 +153,12 @@ void hcy__azint_cache_free(hcy_azint_plan *plan)
 /* Of one pixel; *at moves on. */
 static int pixel_is_sound(const hcy_azint_plan *p, size_t *at)
 {
-    uint32_t word;
+    struct azint_run run;
 
     do {
-        const uint8_t *b = p->runs + *at;
-
-        if (p->run_bytes - *at < sizeof word)
+        if (!azint_run_next(&run, p->runs, p->run_bytes, at, p->head.n_bins))
             return 0;
-        word = (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
-        size_t weights = 3 * (size_t)HCY_AZINT_RUN_N(word);
-        *at += sizeof word;
-        if (p->run_bytes - *at < weights || HCY_AZINT_RUN_BIN(word) + HCY_AZINT_RUN_N(word) > p->head.n_bins)
-            return 0;
-        *at += weights;
-    } while (HCY_AZINT_RUN_MORE(word));
+    } while (run.more);
     return 1;
 }
 
