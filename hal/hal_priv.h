@@ -29,6 +29,12 @@ struct hcy__notes {
     size_t n_kept[HCY__NOTE_SIZES], queues, most_queues;
 };
 
+/* Faults to inject (faults.c): 0 never, else how many are still to come. */
+struct hcy__faults {
+    bool on; /* any of them was asked for */
+    atomic_llong fail_alloc, fail_launch, lose_launch;
+};
+
 struct hcy_device {
     struct hcy__object obj;
     const hcy_backend *backend;
@@ -36,6 +42,7 @@ struct hcy_device {
     hcy_device_info info;
     struct hcy__pool *pool;
     struct hcy__notes notes;
+    struct hcy__faults faults;
     pthread_mutex_t lock; /* of `lost` */
     atomic_bool is_lost;
     hcy_error lost;
@@ -122,6 +129,15 @@ struct hcy__spec {
 };
 int hcy__spec_parse(struct hcy__spec *spec, const char *text);
 void hcy__spec_free(struct hcy__spec *spec);
+
+/* --- Their options (options.c), and those of every device (faults.c) --- */
+const hcy_option *hcy__option_find(const hcy_option *options, const char *key); /* NULL: none */
+int hcy__option_read(void *settings, const hcy_spec *spec, const hcy_option *option, const char *value);
+extern const hcy_option hcy__fault_options[];
+/* Takes these options out of the string. */
+int hcy__faults_take(struct hcy__faults *faults, struct hcy__spec *spec);
+/* 0, or the failure of this allocation that was asked for. */
+int hcy__fault_alloc(hcy_device *dev);
 
 /* --- Backends (loader.c) --- */
 typedef struct {

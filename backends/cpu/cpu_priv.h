@@ -21,6 +21,7 @@ enum cpu_simd {
     CPU_SIMD_AVX512,
     CPU_SIMD_COUNT
 };
+#define CPU_SIMD_NAMES(NAME) NAME(portable) NAME(neon) NAME(dotprod) NAME(avx2) NAME(avx512)
 /* The best this processor and operating system can run. */
 enum cpu_simd cpu_simd_best(void);
 /* The best variant that kernels are compiled for, up to `simd`. */

@@ -175,6 +175,32 @@ typedef int (*hcy_backend_entry_fn)(uint32_t host_abi, const hcy_backend **backe
 
 /* --- Services of the HAL --- */
 
+/* One option of a backend's device strings, and where its value goes: the settings' member at `offset`, whose type is
+ * that of the kind.  A table ends with a key of NULL. */
+enum hcy_option_kind {
+    HCY_OPTION_BOOL,   /* bool: 0 or 1 */
+    HCY_OPTION_INT,    /* int64_t: from `least` to `most`; INT64_MAX: any that large */
+    HCY_OPTION_SIZE,   /* uint64_t: bytes, one at least */
+    HCY_OPTION_WORD,   /* int: which of `words`, counted from 0 */
+    HCY_OPTION_STRING, /* const char *: as long as the device string; "" is refused */
+};
+typedef struct hcy_option {
+    const char *key;
+    int kind;
+    size_t offset;
+    const char *help; /* what it is, for messages */
+    int64_t least, most;
+    const char *words; /* "none noop": separated by blanks */
+} hcy_option;
+/* Reads all options of a device string.  What it does not name keeps the value that is there: the caller sets defaults
+ * before.  HCY_EINVAL for values that are not wanted, saying which are, and for unknown keys, naming those there are.
+ * The options of hal/faults.c ("fail-alloc=", ...) are every device's, and never seen by its backend. */
+HCY_API int hcy_options_read(void *settings, const hcy_spec *spec, const hcy_option *options);
+
+/* 0, or the failure that the device string asked for.  A backend calls it once for each launch, where that runs; what
+ * it returns fails the queue as the device's own failure would. */
+HCY_API int hcy_fault_launch(hcy_device *dev);
+
 /* A command has run, failed or was refused: what it kept alive goes.  Any thread, once. */
 HCY_API void hcy_keep_release(hcy_keep *keep);
 /* What the backend's open() and record() gave; the device is not retained. */
