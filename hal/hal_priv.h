@@ -90,6 +90,7 @@ struct hcy_kernel {
     hcy_device *dev;
     hcy_program *program;           /* NULL for a named kernel */
     const hcy_signature *signature; /* NULL: untyped */
+    const hcy_kernel_code *code;    /* of a named kernel that is a program; else NULL */
     void *impl;
     const char *variant;
 };
@@ -144,8 +145,18 @@ typedef struct {
     const char *name;
     hcy_backend_entry_fn entry;
 } hcy__static_backend;
-extern const hcy__static_backend hcy__static_backends[]; /* generated; name NULL at the end */
-extern const hcy_family *const hcy__families[];          /* families/families.c; NULL at the end */
+/* What the library is made of besides the HAL, handed over by whoever puts it together: backends/no_static.c, or a
+ * generated table.  The HAL itself names neither a family nor a backend. */
+struct hcy__library {
+    const hcy_family *const *families;   /* NULL at the end */
+    const hcy__static_backend *backends; /* name NULL at the end */
+};
+extern const struct hcy__library hcy__library;
+
+/* --- Families (family.c) --- */
+const hcy_signature *hcy__signature_find(const char *kernel); /* NULL: no family has it */
+/* The code that was registered for it; NULL: none. */
+const hcy_kernel_code *hcy__code_find(const char *kernel, const char *backend);
 
 /* Names of all backends that could be there and that HALCYON_BACKENDS lets through, accelerators first;
  * free with hcy_list_free().  `null` is among them only if it is named there. */

@@ -39,7 +39,7 @@ code() {
 code src | grep -iE '(cuda|opencl|nvrtc|cufft|xrt)' | none "src/ names no vendor"
 code backends/xrt | grep -E '\<xrt(Device|Xclbin|BO|Kernel|Run|ErrorGet)' | grep -v -e '/card\.c:' -e '/xrt_syms\.def:' |
     none "XRT's interface is used in one file"
-sources hal | xargs grep -niE 'bslz4|bitshuffle|azint|azimuth|nufft|poni' | none "hal/ names no algorithm"
+sources hal | xargs grep -niE 'bslz4|bitshuffle|azint|azimuth|nufft|poni|hcy__families|families\.(h|def)' | none "hal/ names no algorithm, nor the table of families"
 code $rooms | grep -v '^src/cli/' \
     | grep -E '[^a-z_](v?printf|puts|putchar|perror|abort|_?exit|assert)[[:space:]]*\(|f(printf|puts|putc) *\(.*std(out|err)' \
     | none "the library never prints, aborts or exits"

@@ -20,6 +20,10 @@ tests_hal_spec_LDADD = libinternal.la
 check_PROGRAMS += tests/cuda
 cts_launchers = tests/cuda-cuda.t
 test_scripts += tests/fake_cuda.t tests/embedded.t
+# A family and a backend from outside.
+test_scripts += tests/toy.t
+EXTRA_DIST += tests/toy-family/toy_format.h tests/toy-family/kernels.def tests/toy-family/toy.h tests/toy-family/toy.c \
+    tests/toy-family/toy_cpu.c tests/toy-family/toy.cl tests/toy-family/toy_test.c tests/toy-backend/toy_backend.c
 EXTRA_DIST += tests/fake_cuda.c
 
 # Codecs of detector data.

@@ -12,8 +12,8 @@
 #ifndef HALCYON_BACKEND_H
 #define HALCYON_BACKEND_H
 
+#include <halcyon/family.h>
 #include <halcyon/fft.h>
-#include <halcyon/kernel.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -138,22 +138,12 @@ typedef struct hcy_backend_ops {
 
 #define HCY_HAS_OP(ops, op) ((ops)->size >= offsetof(hcy_backend_ops, op) + sizeof((ops)->op) && (ops)->op)
 
-/* A kernel family: its stem, its format's version, the kernels of its kernels.def. */
-typedef struct hcy_family {
-    const char *stem;
-    uint32_t version; /* of <stem>_format.h */
-    const hcy_signature *kernels;
-    size_t n_kernels;
-} hcy_family;
-/* What library and module must agree on: stem, version, every name, type and size. */
-HCY_API uint64_t hcy_family_hash(const hcy_family *family);
-
 typedef struct hcy_backend {
     uint32_t abi; /* HCY_BACKEND_ABI */
     size_t size;  /* sizeof(hcy_backend) */
     const char *name;
     const hcy_backend_ops *ops;
-    const hcy_family *const *families; /* those the module was built with, NULL-terminated */
+    const hcy_family *const *families; /* those it was built with, NULL-terminated; new ones become known */
 } hcy_backend;
 
 /* What a module exports.  *backend stays valid for ever.  An error means: nothing of it here (its vendor's library
