@@ -381,10 +381,8 @@ static int wait(void *qimpl, hcy_event *event)
 
 static const struct cpu_kernel *find_kernel(const char *name)
 {
-    static const struct cpu_kernel *const families[] = { cpu_bslz4_kernels, cpu_azint_kernels,
-                                                        cpu_filter_kernels, cpu_nufft_kernels };
-    for (size_t f = 0; f < sizeof families / sizeof families[0]; f++)
-        for (const struct cpu_kernel *k = families[f]; k->name; k++)
+    for (const struct cpu_kernel *const *table = cpu_kernel_tables; *table; table++)
+        for (const struct cpu_kernel *k = *table; k->name; k++)
             if (!strcmp(k->name, name))
                 return k;
     return NULL;

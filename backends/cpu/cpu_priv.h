@@ -125,10 +125,8 @@ int cpu_fft_check_run(size_t axis, size_t threads);
 void cpu_fft_many_run(const struct cpu_fft_kept *plan, void *data); /* any thread */
 void cpu_fft_many_put(struct cpu_fft_kept *plan);
 
-/* The families' tables, NULL name at the end. */
-extern const struct cpu_kernel cpu_bslz4_kernels[]; /* bslz4.c */
-extern const struct cpu_kernel cpu_azint_kernels[]; /* azint.c */
-extern const struct cpu_kernel cpu_filter_kernels[]; /* azint_filter.c */
-extern const struct cpu_kernel cpu_nufft_kernels[]; /* nufft.c */
+/* The families' tables of kernels, each with a NULL name at its end: generated from what the families' folders add to
+ * cpu_kernel_tables (local.mk).  NULL at the end. */
+extern const struct cpu_kernel *const cpu_kernel_tables[];
 
 #endif
