@@ -48,6 +48,16 @@ try() { # WHAT PROGRAM ARGUMENTS...: its TAP as one check
 build 'a program with a family' -I"$top_srcdir/families" -o "$dir/toy_test" "$family"/*.c "$dir/toy_text.c" -L"$libs" \
     -lhalcyon -lpthread
 build 'a backend' -shared -fPIC -o "$dir/hcy_toy.so" "$top_srcdir/tests/toy-backend/toy_backend.c" "$family/toy_cpu.c"
+if [ -n "$CXX" ]; then # what only a GPU runs is read at least, its words stubbed
+    { echo 'static const struct { unsigned x; } blockIdx = { 0 }, threadIdx = { 0 };'; cat "$family/toy.cl"; } > "$dir/cuda.cpp"
+    if $CXX -std=c++11 -fsyntax-only -Wall -Wextra -Werror -DLANES=32 -D__CUDACC__ -D__global__= -D__shared__=static \
+        -D'__syncthreads()=(void)0' \
+        "$dir/cuda.cpp" > "$dir/log" 2>&1; then
+        pass 'its text is CUDA C too, as far as C++ can tell'
+    else
+        fail 'its text is CUDA C'
+    fi
+fi
 try 'the family in C' "$dir/toy_test" cpu
 try 'the family on a device that takes no programs' "$dir/toy_test" null
 if [ -n "$HCY_SANITIZER" ]; then

@@ -40,7 +40,7 @@ struct settings {
     const char *core_list;
     unsigned *cores, n_cores;
     bool discrete;
-    int simd; /* enum cpu_simd */
+    int simd; /* enum cpu_simd; -1: not said */
 };
 
 #define WORD(name) #name " "
@@ -66,15 +66,17 @@ static int check_simd(enum cpu_simd simd)
 
 static int parse_settings(const hcy_spec *spec, struct settings *s)
 {
-    *s = (struct settings){ .simd = (int)cpu_simd_best() };
+    *s = (struct settings){ .simd = -1 };
     int status = 0;
     if (*spec->selector && strcmp(spec->selector, "0"))
         status = hcy_fail(HCY_ENODEV, "\"%s\": there is one CPU, \"cpu\" (cpu@cores=... takes a part of it)",
                           spec->text);
     if (!status)
         status = hcy_options_read(s, spec, options);
-    if (!status)
+    if (!status && s->simd >= 0)
         status = check_simd((enum cpu_simd)s->simd);
+    if (s->simd < 0)
+        s->simd = (int)cpu_simd_best();
     if (!status && s->core_list)
         status = cpu_parse_cores(&s->cores, &s->n_cores, s->core_list);
     if (!status && !s->threads)
