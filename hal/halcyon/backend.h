@@ -172,7 +172,7 @@ enum hcy_option_kind {
     HCY_OPTION_INT,    /* int64_t: from `least` to `most`; INT64_MAX: any that large */
     HCY_OPTION_SIZE,   /* uint64_t: bytes, one at least */
     HCY_OPTION_WORD,   /* int: which of `words`, counted from 0 */
-    HCY_OPTION_STRING, /* const char *: as long as the device string; "" is refused */
+    HCY_OPTION_STRING, /* const char *, until the device is open; "" is refused */
 };
 typedef struct hcy_option {
     const char *key;
