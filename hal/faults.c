@@ -56,6 +56,8 @@ int hcy__fault_alloc(hcy_device *dev)
 
 int hcy_fault_launch(hcy_device *dev)
 {
+    if (!dev)
+        return hcy_fail(HCY_EINVAL, "hcy_fault_launch: no device");
     if (!dev->faults.on)
         return 0;
     if (strikes(&dev->faults.lose_launch))

@@ -127,7 +127,7 @@ static void add_keys(char *text, size_t size, const hcy_option *options)
 int hcy_options_read(void *settings, const hcy_spec *spec, const hcy_option *options)
 {
     char keys[400] = "";
-    int status = 0;
+    int status = settings && spec && options ? 0 : hcy_fail(HCY_EINVAL, "hcy_options_read: no settings, string or table");
     for (size_t i = 0; !status && i < spec->n_options; i++) {
         const char *key = spec->options[i].key;
         const hcy_option *option = hcy__option_find(options, key);
