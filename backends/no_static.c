@@ -1,4 +1,6 @@
-/* no_static.c - the table of built-in backends where all of them are modules: an empty one. */
+/* no_static.c - what the library hands to the HAL where all backends are modules: the families, and no backend. */
+#include "families.h"
 #include "hal_priv.h"
 
-const hcy__static_backend hcy__static_backends[] = { { NULL, NULL } };
+static const hcy__static_backend none[] = { { NULL, NULL } };
+const struct hcy__library hcy__library = { hcy__families, none };

@@ -29,6 +29,12 @@ struct hcy__notes {
     size_t n_kept[HCY__NOTE_SIZES], queues, most_queues;
 };
 
+/* Faults to inject (faults.c): 0 never, else how many are still to come. */
+struct hcy__faults {
+    bool on; /* any of them was asked for */
+    atomic_llong fail_alloc, fail_launch, lose_launch;
+};
+
 struct hcy_device {
     struct hcy__object obj;
     const hcy_backend *backend;
@@ -36,6 +42,7 @@ struct hcy_device {
     hcy_device_info info;
     struct hcy__pool *pool;
     struct hcy__notes notes;
+    struct hcy__faults faults;
     pthread_mutex_t lock; /* of `lost` */
     atomic_bool is_lost;
     hcy_error lost;
@@ -83,6 +90,7 @@ struct hcy_kernel {
     hcy_device *dev;
     hcy_program *program;           /* NULL for a named kernel */
     const hcy_signature *signature; /* NULL: untyped */
+    const hcy_kernel_code *code;    /* of a named kernel that is a program; else NULL */
     void *impl;
     const char *variant;
 };
@@ -123,13 +131,32 @@ struct hcy__spec {
 int hcy__spec_parse(struct hcy__spec *spec, const char *text);
 void hcy__spec_free(struct hcy__spec *spec);
 
+/* --- Their options (options.c), and those of every device (faults.c) --- */
+const hcy_option *hcy__option_find(const hcy_option *options, const char *key); /* NULL: none */
+int hcy__option_read(void *settings, const hcy_spec *spec, const hcy_option *option, const char *value);
+extern const hcy_option hcy__fault_options[];
+/* Takes these options out of the string. */
+int hcy__faults_take(struct hcy__faults *faults, struct hcy__spec *spec);
+/* 0, or the failure of this allocation that was asked for. */
+int hcy__fault_alloc(hcy_device *dev);
+
 /* --- Backends (loader.c) --- */
 typedef struct {
     const char *name;
     hcy_backend_entry_fn entry;
 } hcy__static_backend;
-extern const hcy__static_backend hcy__static_backends[]; /* generated; name NULL at the end */
-extern const hcy_family *const hcy__families[];          /* families/families.c; NULL at the end */
+/* What the library is made of besides the HAL, handed over by whoever puts it together: backends/no_static.c, or a
+ * generated table.  The HAL itself names neither a family nor a backend. */
+struct hcy__library {
+    const hcy_family *const *families;   /* NULL at the end */
+    const hcy__static_backend *backends; /* name NULL at the end */
+};
+extern const struct hcy__library hcy__library;
+
+/* --- Families (family.c) --- */
+const hcy_signature *hcy__signature_find(const char *kernel); /* NULL: no family has it */
+/* The code that was registered for it; NULL: none. */
+const hcy_kernel_code *hcy__code_find(const char *kernel, const char *backend);
 
 /* Names of all backends that could be there and that HALCYON_BACKENDS lets through, accelerators first;
  * free with hcy_list_free().  `null` is among them only if it is named there. */

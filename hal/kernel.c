@@ -20,15 +20,6 @@ static void destroy_kernel(void *object)
     free(kernel);
 }
 
-static const hcy_signature *find_signature(const char *name)
-{
-    for (const hcy_family *const *f = hcy__families; *f; f++)
-        for (size_t i = 0; i < (*f)->n_kernels; i++)
-            if (!strcmp((*f)->kernels[i].name, name))
-                return &(*f)->kernels[i];
-    return NULL;
-}
-
 static hcy_kernel *new_kernel(hcy_device *dev, const hcy_signature *signature)
 {
     hcy_kernel *kernel = calloc(1, sizeof *kernel);
@@ -43,6 +34,33 @@ static hcy_kernel *new_kernel(hcy_device *dev, const hcy_signature *signature)
     return kernel;
 }
 
+/* The backend's own kernel of that name. */
+static int get_own(hcy_kernel *kernel)
+{
+    const hcy_device *dev = kernel->dev;
+    if (!HCY_HAS_OP(dev->backend->ops, kernel_get))
+        return hcy__unsupported(dev, kernel->signature->name);
+    return dev->backend->ops->kernel_get(dev->impl, kernel->signature, &kernel->impl, &kernel->variant);
+}
+
+/* That which its family brought along for such a backend. */
+static int get_code(hcy_kernel *kernel, const hcy_kernel_code *code)
+{
+    hcy_program *program = NULL;
+    int status = hcy_program_create(&program, kernel->dev, code->format, code->data, code->size, code->options);
+    if (!status)
+        status = kernel->dev->backend->ops->program_kernel(program->impl, code->kernel, kernel->signature,
+                                                           &kernel->impl);
+    if (status) {
+        hcy_program_release(program);
+        return status;
+    }
+    kernel->program = program;
+    kernel->code = code;
+    kernel->variant = code->format;
+    return 0;
+}
+
 int hcy_kernel_get(hcy_kernel **out, hcy_device *dev, const char *name)
 {
     int status = hcy__device_check(dev);
@@ -50,15 +68,16 @@ int hcy_kernel_get(hcy_kernel **out, hcy_device *dev, const char *name)
         return status;
     if (!out || !name)
         return hcy_fail(HCY_EINVAL, "hcy_kernel_get: %s", out ? "no name" : "no place for the kernel");
-    const hcy_signature *signature = find_signature(name);
+    const hcy_signature *signature = hcy__signature_find(name);
     if (!signature)
-        return hcy_fail(HCY_ENOENT, "no kernel family of this library has a kernel \"%s\"", name);
-    if (!HCY_HAS_OP(dev->backend->ops, kernel_get))
-        return hcy__unsupported(dev, name);
+        return hcy_fail(HCY_ENOENT, "no kernel family of this library, or registered, has a kernel \"%s\"", name);
     hcy_kernel *kernel = new_kernel(dev, signature);
     if (!kernel)
         return HCY_ENOMEM;
-    status = dev->backend->ops->kernel_get(dev->impl, signature, &kernel->impl, &kernel->variant);
+    status = get_own(kernel);
+    const hcy_kernel_code *code = status == HCY_EUNSUPPORTED ? hcy__code_find(name, dev->backend->name) : NULL;
+    if (code)
+        status = get_code(kernel, code);
     if (status) {
         free(kernel);
         return status;
@@ -291,6 +310,8 @@ int hcy_kernel_scratch_size(hcy_kernel *kernel, size_t items, const hcy_arg *arg
     if (status)
         return status;
     *size = 0;
+    if (kernel->code)
+        return hcy_size_mul(size, items, kernel->code->scratch);
     if (!HCY_HAS_OP(kernel->dev->backend->ops, scratch_size))
         return 0;
     status = take_args(&keep, &launch, kernel, args, n);
@@ -313,6 +334,10 @@ int hcy_kernel_preferred_batch(hcy_kernel *kernel, const hcy_arg *args, size_t n
     if (status)
         return status;
     *items = 1;
+    if (kernel->code) {
+        *items = kernel->dev->info.units ? kernel->dev->info.units : 1;
+        return 0;
+    }
     if (!HCY_HAS_OP(kernel->dev->backend->ops, preferred_batch))
         return 0;
     status = take_args(&keep, &launch, kernel, args, n);
@@ -360,14 +385,26 @@ static int submit(hcy_queue *queue, hcy_kernel *kernel, size_t items, const hcy_
     return status;
 }
 
+/* Registered code: a group of the explicit grid for each item. */
+static int submit_code(hcy_queue *queue, hcy_kernel *kernel, size_t items, const hcy_arg *args, size_t n)
+{
+    const hcy_kernel_code *code = kernel->code;
+    if (items > INT32_MAX) /* what all devices take as a number of groups */
+        return hcy_fail(HCY_ERANGE, "kernel %s: %zu items in one launch", kernel_name(kernel), items);
+    const hcy_grid grid = { { (uint32_t)items, 1, 1 }, { code->group ? code->group : 1, 1, 1 }, code->local_bytes };
+    return submit(queue, kernel, 0, &grid, args, n);
+}
+
 int hcy_launch(hcy_queue *queue, hcy_kernel *kernel, size_t items, const hcy_arg *args, size_t n)
 {
     int status = check_launch(queue, kernel);
     if (status)
         return status;
-    if (kernel->program)
+    if (kernel->program && !kernel->code)
         return hcy_fail(HCY_EINVAL, "a user's kernel is launched with hcy_launch_grid()");
-    return items ? submit(queue, kernel, items, NULL, args, n) : check_args(kernel, args, n, false);
+    if (!items)
+        return check_args(kernel, args, n, false);
+    return kernel->code ? submit_code(queue, kernel, items, args, n) : submit(queue, kernel, items, NULL, args, n);
 }
 
 int hcy_launch_grid(hcy_queue *queue, hcy_kernel *kernel, const hcy_grid *grid, const hcy_arg *args, size_t n)
@@ -375,7 +412,7 @@ int hcy_launch_grid(hcy_queue *queue, hcy_kernel *kernel, const hcy_grid *grid, 
     int status = check_launch(queue, kernel);
     if (status)
         return status;
-    if (!kernel->program)
+    if (!kernel->program || kernel->code)
         return hcy_fail(HCY_EINVAL, "kernel %s is launched with hcy_launch()", kernel_name(kernel));
     for (int d = 0; d < 3; d++)
         if (!grid || !grid->groups[d] || !grid->group[d])

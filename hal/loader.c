@@ -167,7 +167,7 @@ int hcy__backend_names(char (**list)[24], size_t *n)
     struct names names = { calloc(MAX_BACKENDS, 24), 0, false };
     if (!names.list)
         return hcy_fail(HCY_ENOMEM, "out of memory for the list of backends");
-    for (const hcy__static_backend *s = hcy__static_backends; s->name; s++)
+    for (const hcy__static_backend *s = hcy__library.backends; s->name; s++)
         add_name(&names, s->name, strlen(s->name));
     each_directory(add_modules, &names);
     qsort(names.list, names.n, sizeof names.list[0], accelerators_first);
@@ -198,7 +198,7 @@ static bool find_module(void *context, const char *directory)
 
 static hcy_backend_entry_fn find_entry(const char *name, char *origin, size_t size)
 {
-    for (const hcy__static_backend *s = hcy__static_backends; s->name; s++)
+    for (const hcy__static_backend *s = hcy__library.backends; s->name; s++)
         if (!strcmp(s->name, name)) {
             snprintf(origin, size, "built in");
             return s->entry;
@@ -225,52 +225,18 @@ static hcy_backend_entry_fn find_entry(const char *name, char *origin, size_t si
     return entry;
 }
 
-uint64_t hcy_family_hash(const hcy_family *family)
-{
-    if (!family)
-        return 0;
-    uint64_t h = 14695981039346656037u; /* FNV-1a */
-    const uint64_t prime = 1099511628211u;
-#define MIX_STRING(s)                                                     \
-    for (const char *c = (s);; c++) {                                     \
-        h = (h ^ (unsigned char)*c) * prime;                              \
-        if (!*c)                                                          \
-            break;                                                        \
-    }
-#define MIX_NUMBER(x)                                                     \
-    for (unsigned shift = 0; shift < 32; shift += 8)                      \
-        h = (h ^ ((uint32_t)(x) >> shift & 255u)) * prime;
-    MIX_STRING(family->stem)
-    MIX_NUMBER(family->version)
-    for (size_t k = 0; k < family->n_kernels; k++) {
-        const hcy_signature *s = &family->kernels[k];
-        MIX_STRING(s->name)
-        MIX_NUMBER(s->n_args)
-        for (size_t i = 0; i < s->n_args; i++) {
-            MIX_STRING(s->args[i].name)
-            MIX_NUMBER(s->args[i].type)
-            MIX_NUMBER(s->args[i].size)
-        }
-    }
-#undef MIX_STRING
-#undef MIX_NUMBER
-    return h;
-}
-
-/* A module built with other kernel declarations than ours would misread every argument. */
+/* A module built with other kernel declarations than ours would misread every argument.  Families that nobody has
+ * told us of yet are the module's own, and known from now on. */
 static int check_families(const hcy_backend *backend)
 {
-    for (const hcy_family *const *theirs = backend->families; theirs && *theirs; theirs++) {
-        const hcy_family *const *ours = hcy__families;
-        while (*ours && strcmp((*ours)->stem, (*theirs)->stem))
-            ours++;
-        if (!*ours || hcy_family_hash(*ours) != hcy_family_hash(*theirs))
-            return hcy_fail(HCY_EABI,
-                            "backend \"%s\" was built with other kernels of the family \"%s\" than this "
-                            "library (%s): rebuild it",
-                            backend->name, (*theirs)->stem, hcy_version());
-    }
-    return 0;
+    int status = 0;
+    for (const hcy_family *const *f = backend->families; !status && f && *f; f++)
+        status = hcy_family_register(*f, NULL, 0);
+    if (!status)
+        return 0;
+    const hcy_error e = *hcy_last_error();
+    return hcy_fail(status, "backend \"%s\" was built with other kernels than this library (%s): rebuild it; %s",
+                    backend->name, hcy_version(), e.text);
 }
 
 /* Slots may be missing (unsupported), but not the ones that belong to a slot that is there. */

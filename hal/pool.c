@@ -90,18 +90,23 @@ static bool take_kept(struct hcy__pool *pool, int mem, size_t class, hcy_block *
     return e != NULL;
 }
 
+static int alloc(hcy_device *dev, int mem, size_t size, hcy_block *block)
+{
+    int status = hcy__fault_alloc(dev);
+    return status ? status : dev->backend->ops->alloc(dev->impl, mem, size, block);
+}
+
 int hcy__pool_alloc(struct hcy__pool *pool, int mem, size_t size, hcy_block *block)
 {
-    const hcy_backend_ops *ops = pool->dev->backend->ops;
     size_t rounded, class = class_of(size, &rounded);
     if (rounded < size || class >= CLASSES)
         return hcy_fail(HCY_ERANGE, "%zu bytes are more than any device has", size);
     if (take_kept(pool, mem, class, block))
         return 0;
-    int status = ops->alloc(pool->dev->impl, mem, rounded, block);
+    int status = alloc(pool->dev, mem, rounded, block);
     if (status == HCY_ENOMEM) {
         hcy__pool_trim(pool);
-        status = ops->alloc(pool->dev->impl, mem, rounded, block);
+        status = alloc(pool->dev, mem, rounded, block);
     }
     if (status)
         return status;

@@ -178,10 +178,10 @@ static void destroy_device(void *object)
     free(dev);
 }
 
-static int open_spec(hcy_device **out, const hcy_spec *spec)
+static int open_spec(hcy_device **out, struct hcy__spec *spec)
 {
     const hcy_backend *backend;
-    int status = hcy__backend_load(&backend, spec->backend, NULL);
+    int status = hcy__backend_load(&backend, spec->spec.backend, NULL);
     if (status)
         return status;
     hcy_device *dev = calloc(1, sizeof *dev);
@@ -192,7 +192,9 @@ static int open_spec(hcy_device **out, const hcy_spec *spec)
     pthread_mutex_init(&dev->lock, NULL);
     hcy__notes_init(&dev->notes);
     snprintf(dev->info.backend, sizeof dev->info.backend, "%s", backend->name);
-    status = backend->ops->open(dev, spec, &dev->info, &dev->impl);
+    status = hcy__faults_take(&dev->faults, spec);
+    if (!status)
+        status = backend->ops->open(dev, &spec->spec, &dev->info, &dev->impl);
     if (status) {
         hcy__notes_destroy(&dev->notes);
         pthread_mutex_destroy(&dev->lock);
@@ -220,7 +222,7 @@ static int open_one(hcy_device **dev, const char *text)
         status = hcy__spec_parse(&spec, resolved ? resolved : text);
     if (!status) {
         hcy__fork_watch();
-        status = open_spec(dev, &spec.spec);
+        status = open_spec(dev, &spec);
         hcy__spec_free(&spec);
     }
     free(resolved);

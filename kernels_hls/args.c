@@ -1,10 +1,6 @@
 /* args.c - the table of args.h, expanded from the kernels.def files in three passes. */
 #include "args.h"
 
-#include "azint/azint_format.h"
-#include "bslz4/bslz4_format.h"
-#include "nufft/nufft_format.h"
-
 #include <string.h>
 
 #define COUNT(table) (sizeof(table) / sizeof(table)[0])

@@ -9,15 +9,14 @@ libhls_args_la_SOURCES = kernels_hls/args.c kernels_hls/args.h
 # What the host makes of a plan, and the model of the design.
 noinst_LTLIBRARIES += libhls_plan.la
 libhls_plan_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/kernels_hls
-libhls_plan_la_SOURCES = kernels_hls/azint/plan.c kernels_hls/azint/plan.h kernels_hls/design.h kernels_hls/model.c kernels_hls/model.h
+libhls_plan_la_SOURCES = kernels_hls/design.h kernels_hls/model.c kernels_hls/model.h
 
-# The kernels themselves, where there is a C++ compiler; sim/ stands for what v++ has.
-EXTRA_DIST += kernels_hls/sim/hls_stream.h kernels_hls/hls_common.h kernels_hls/hls_numbers.h kernels_hls/bslz4/bslz4_engine.h \
-    kernels_hls/bslz4/bslz4.cpp kernels_hls/azint/azint_engine.h kernels_hls/azint/azint.cpp
+# The kernels themselves, each family's in its folder, where there is a C++ compiler; sim/ stands for what v++ has.
+EXTRA_DIST += kernels_hls/sim/hls_stream.h kernels_hls/hls_common.h kernels_hls/hls_numbers.h
 hls_cppflags = -I$(srcdir)/kernels_hls/sim -I$(srcdir)/kernels_hls $(AM_CPPFLAGS) $(HLS_CPPFLAGS)
 if HAVE_CXX
 noinst_LTLIBRARIES += libhls.la
 libhls_la_CPPFLAGS = $(hls_cppflags)
 libhls_la_CXXFLAGS = $(HCY_CXXFLAGS)
-libhls_la_SOURCES = kernels_hls/bslz4/bslz4.cpp kernels_hls/azint/azint.cpp
+libhls_la_SOURCES =
 endif

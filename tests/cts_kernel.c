@@ -1,8 +1,7 @@
 /* cts_kernel.c - conformance: named kernels, their signatures and needs, launches; the user's functions. */
 #include "cts_gate.h"
 
-#include "azint/azint_format.h"
-#include "nufft/nufft_format.h"
+#include "families.h"
 
 static hcy_device *dev;
 static hcy_queue *queue;

@@ -1,5 +1,5 @@
 /* fake_cuda.c - a driver of CUDA's (libcuda.so.1) without a GPU; an FFT (libcufft.so, with -DFAKE_CUFFT) and the
- * management library (libnvidia-ml.so.1, with -DFAKE_NVML) beside it.
+ * management library (libnvidia-ml.so.1, with -DFAKE_NVML) and a compiler (libnvrtc.so, with -DFAKE_NVRTC) beside it.
  *
  * Two GPUs whose memory is the host's; streams do at once what they are told.  It holds the backend to CUDA's rules:
  * a call without a current context fails, what was not released is counted (fakeLive), a thread's contexts are a stack
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-#if !defined FAKE_CUFFT && !defined FAKE_NVML
+#if !defined FAKE_CUFFT && !defined FAKE_NVML && !defined FAKE_NVRTC
 
 enum { GPUS = 2, DEPTH = 32, LIMIT = 1 << 30, ILLEGAL_ADDRESS = 700, NO_CONTEXT = 201, INVALID = 1 };
 
@@ -497,6 +497,44 @@ F(nvmlDeviceGetTemperature, uintptr_t device, int sensor, unsigned *celsius)
 }
 SAYS(nvmlDeviceGetNumGpuCores, unsigned, 9 * 128)
 SAYS(nvmlDeviceGetPowerUsage, unsigned, 100000)
+
+#elif defined FAKE_NVRTC /* Takes every text; what comes out is a program for the driver above. */
+
+#define F(name, ...)                                                                                         \
+    int name(__VA_ARGS__);                                                                                   \
+    int name(__VA_ARGS__)
+F(nvrtcVersion, int *major, int *minor)
+{
+    return *major = 99, *minor = 0;
+}
+F(nvrtcCreateProgram, nvrtcProgram *program, const char *text, const char *name, int n, const char *const *headers,
+  const char *const *names)
+{
+    *program = malloc(1);
+    return (void)text, (void)name, (void)n, (void)headers, (void)names, !*program;
+}
+F(nvrtcDestroyProgram, nvrtcProgram *program)
+{
+    return free(*program), 0;
+}
+F(nvrtcCompileProgram, nvrtcProgram program, int n, const char *const *options)
+{
+    return (void)program, (void)n, (void)options, 0;
+}
+static const char made[] = "made of nothing";
+#define GIVES(what)                                                                                          \
+    F(nvrtcGet##what##Size, nvrtcProgram program, size_t *size)                                              \
+    {                                                                                                        \
+        return (void)program, *size = sizeof made, 0;                                                        \
+    }                                                                                                        \
+    F(nvrtcGet##what, nvrtcProgram program, char *out)                                                       \
+    {                                                                                                        \
+        memcpy(out, made, sizeof made);                                                                      \
+        return (void)program, 0;                                                                             \
+    }
+GIVES(CUBIN)
+GIVES(PTX)
+GIVES(ProgramLog)
 
 #else /* An FFT through FFTW, which has the same words for a transform's layout. */
 

@@ -61,9 +61,9 @@ static const struct module {
       "ENTRY(static const hcy_backend mine = { HCY_BACKEND_ABI, sizeof mine, \"stale\", &ops, families };\n"
       "      families[0] = &family; *b = &mine; return 0;)",
       HCY_EABI, "bslz4" },
-    { "unknown",
+    { "taken",
       "FAMILY(\"nosuchfamily\") OPS(sizeof ops, CORE)\n"
-      "ENTRY(static const hcy_backend mine = { HCY_BACKEND_ABI, sizeof mine, \"unknown\", &ops, families };\n"
+      "ENTRY(static const hcy_backend mine = { HCY_BACKEND_ABI, sizeof mine, \"taken\", &ops, families };\n"
       "      families[0] = &family; *b = &mine; return 0;)",
       HCY_EABI, "nosuchfamily" },
     { "absent", "ENTRY(return hcy_fail(HCY_ENODEV, \"libvendor.so.1 is not installed\");)", HCY_ENODEV,

@@ -1,7 +1,7 @@
 # The rules that a reader of the source relies on.  From the makefile: top_srcdir.
 cd "$top_srcdir" || exit 99
 rooms="hal families backends src h5plugin" # of the library and its modules
-echo "1..17"
+echo "1..18"
 
 none() { # TEXT; reads the lines that must not be there
     found=$(cat)
@@ -39,7 +39,8 @@ code() {
 code src | grep -iE '(cuda|opencl|nvrtc|cufft|xrt)' | none "src/ names no vendor"
 code backends/xrt | grep -E '\<xrt(Device|Xclbin|BO|Kernel|Run|ErrorGet)' | grep -v -e '/card\.c:' -e '/xrt_syms\.def:' |
     none "XRT's interface is used in one file"
-sources hal | xargs grep -niE 'bslz4|bitshuffle|azint|azimuth|nufft|poni' | none "hal/ names no algorithm"
+stems=$(for folder in families/*/; do basename "$folder"; done | paste -sd '|')
+sources hal | xargs grep -niE "$stems|bitshuffle|azimuth|poni|hcy__families|families\.(h|def)" | none "hal/ names no algorithm, nor the table of families"
 code $rooms | grep -v '^src/cli/' \
     | grep -E '[^a-z_](v?printf|puts|putchar|perror|abort|_?exit|assert)[[:space:]]*\(|f(printf|puts|putc) *\(.*std(out|err)' \
     | none "the library never prints, aborts or exits"
@@ -56,6 +57,15 @@ grep -rlE '\<(hcy_arg|hcy_value|cpu_call|gpu_call)\>' src backends bench --inclu
     | none "arguments of kernels go by their names, not by their places (families/arguments.h)"
 code src backends h5plugin | grep -E 'HCY_AZINT_RUN_(BIN|N|MORE)\>|HCY_PIXEL_[A-Z0-9]+\] *= *[{0-9]' |
     none "runs, types of pixels are read and tabled in families/ alone"
+# One line for a family in the register of families and one in the makefile's; all else is in its folders.
+{
+    for stem in $(echo "$stems" | tr '|' ' '); do
+        [ "$(grep -c "$stem" families/families.def)" = 1 ] || echo "families/families.def: $stem"
+        [ "$(grep -c "^include.*$stem" Makefile.am)" = 1 ] || echo "Makefile.am: $stem"
+    done
+    grep -nE "$stems" configure.ac families/families.[ch] hal/local.mk backends/*/local.mk kernels_hls/local.mk \
+        backends/cpu/*.[ch] backends/gpu/gpu_kernels.c backends/gpu/text.sh kernels_hls/args.[ch]
+} | none "a kernel family is a line in families.def and one in Makefile.am"
 # Law 1.  Headers have names of their own, so an include is told from the name alone whatever path it is found by.
 headers_of() { find "$@" -name '*.h' | sed 's#.*/##' | LC_ALL=C sort -u; }
 includes_of() { grep -rnE '^ *# *include "' "$@" --include='*.[ch]' --include='*.cl' --include='*.cpp' --include='*.def'; }

@@ -14,12 +14,16 @@ cts_programs = tests/cts_device tests/cts_buffer tests/cts_queue tests/cts_kerne
 EXTRA_DIST += tests/cts.h tests/cts_gate.h
 
 # The HAL's own parts.
-test_public += tests/hal_status tests/hal_modules tests/hal_null tests/nulls
+test_public += tests/hal_status tests/hal_modules tests/hal_null tests/nulls tests/hal_options
 test_internal += tests/hal_spec
 tests_hal_spec_LDADD = libinternal.la
 check_PROGRAMS += tests/cuda
 cts_launchers = tests/cuda-cuda.t
 test_scripts += tests/fake_cuda.t tests/embedded.t
+# A family and a backend from outside.
+test_scripts += tests/toy.t
+EXTRA_DIST += tests/toy-family/toy_format.h tests/toy-family/kernels.def tests/toy-family/toy.h tests/toy-family/toy.c \
+    tests/toy-family/toy_cpu.c tests/toy-family/toy.cl tests/toy-family/toy_test.c tests/toy-backend/toy_backend.c
 EXTRA_DIST += tests/fake_cuda.c
 
 # Who launches kernels and who is launched, compiled once more with the arguments of each kernel in reverse order.

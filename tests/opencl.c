@@ -239,7 +239,7 @@ static void test_profile(void)
     st_ok(status, "a fill between two events");
     ok(before <= times[0] && times[0] < times[1] && times[1] <= hcy_now_ns(), "takes some of the host's time (%.1f us)",
        1e-3 * (double)(times[1] - times[0]));
-    st_says(hcy_device_open(&none, cts_with(spec, sizeof spec, cts_spec, "@profile=2")), HCY_EINVAL, "from 0 to 1",
+    st_says(hcy_device_open(&none, cts_with(spec, sizeof spec, cts_spec, "@profile=2")), HCY_EINVAL, "0 or 1",
             "another value is refused");
     for (int i = 0; i < 2; i++)
         hcy_event_release(events[i]);

@@ -6,14 +6,11 @@
  *   simd=NAME       the SIMD variant, no better than the processor's: portable, neon, dotprod, avx2, avx512
  *   memory=BYTES    a limit for its buffers
  *   discrete=1      device memory cannot be reached by the host, as on an accelerator (for tests of that path)
- *   fail-alloc=N, fail-launch=N, lose-launch=N   the N-th allocation or launch fails, or loses the device (tests)
  * Several may be open at once; each has its own threads.
  */
 #include "cpu_priv.h"
 #include "families.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +23,6 @@ struct cpu_device {
     bool discrete, pinned;    /* pinned: to cores */
     uint64_t memory;          /* limit */
     atomic_uint_least64_t used;
-    /* Faults to inject: 0 never, else how many are still to come. */
-    atomic_long fail_alloc, fail_launch, lose_launch;
 };
 
 struct cpu_kernel_instance {
@@ -40,69 +35,52 @@ struct cpu_kernel_instance {
 /* --- Opening --- */
 
 struct settings {
-    long threads, memory, discrete, fail_alloc, fail_launch, lose_launch;
+    int64_t threads; /* 0: not said */
+    uint64_t memory;
+    const char *core_list;
     unsigned *cores, n_cores;
-    enum cpu_simd simd;
+    bool discrete;
+    int simd; /* enum cpu_simd; -1: not said */
 };
 
-static int parse_number(const hcy_spec_option *o, long min, long max, long *value)
-{
-    char *end;
-    errno = 0;
-    *value = strtol(o->value, &end, 10);
-    if (o->value[0] < '0' || o->value[0] > '9' || *end || errno || *value < min || *value > max)
-        return hcy_fail(HCY_EINVAL, "cpu@%s=%s: a number from %ld to %ld is wanted", o->key, o->value, min,
-                        max);
-    return 0;
-}
+#define WORD(name) #name " "
+static const hcy_option options[] = {
+    { "threads", HCY_OPTION_INT, offsetof(struct settings, threads), "threads of its pool", 1, 4096, NULL },
+    { "cores", HCY_OPTION_STRING, offsetof(struct settings, core_list), "processors they are tied to, as in 0-1+4", 0,
+      0, NULL },
+    { "simd", HCY_OPTION_WORD, offsetof(struct settings, simd), "the variant of its kernels", 0, 0,
+      CPU_SIMD_NAMES(WORD) },
+    { "memory", HCY_OPTION_SIZE, offsetof(struct settings, memory), "a limit for its buffers", 0, 0, NULL },
+    { "discrete", HCY_OPTION_BOOL, offsetof(struct settings, discrete), "device memory hidden from the host", 0, 0,
+      NULL },
+    { .key = NULL },
+};
 
-static int parse_simd(const hcy_spec_option *o, enum cpu_simd *simd)
+static int check_simd(enum cpu_simd simd)
 {
-    for (int i = 0; i < CPU_SIMD_COUNT; i++)
-        if (!strcmp(o->value, cpu_simd_name((enum cpu_simd)i))) {
-            *simd = (enum cpu_simd)i;
-            return *simd <= cpu_simd_best() && cpu_simd_built(*simd) == *simd
-                       ? 0
-                       : hcy_fail(HCY_EUNSUPPORTED, "cpu@simd=%s: this processor's best is %s", o->value,
-                                  cpu_simd_name(cpu_simd_best()));
-        }
-    return hcy_fail(HCY_EINVAL, "cpu@simd=%s: there is no such variant (portable, neon, dotprod, avx2,"
-                    " avx512)",
-                    o->value);
-}
-
-static int parse_option(const hcy_spec_option *o, struct settings *s)
-{
-    const struct {
-        const char *key;
-        long min, max, *value;
-    } numbers[] = {
-        { "threads", 1, 4096, &s->threads },           { "memory", 1, LONG_MAX, &s->memory },
-        { "discrete", 0, 1, &s->discrete },            { "fail-alloc", 1, LONG_MAX, &s->fail_alloc },
-        { "fail-launch", 1, LONG_MAX, &s->fail_launch }, { "lose-launch", 1, LONG_MAX, &s->lose_launch },
-    };
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        if (!strcmp(o->key, numbers[i].key))
-            return parse_number(o, numbers[i].min, numbers[i].max, numbers[i].value);
-    if (!strcmp(o->key, "simd"))
-        return parse_simd(o, &s->simd);
-    if (!strcmp(o->key, "cores"))
-        return cpu_parse_cores(&s->cores, &s->n_cores, o->value);
-    return hcy_fail(HCY_EINVAL, "cpu@%s: the CPU has no such option (threads, cores, simd, memory, discrete)",
-                    o->key);
+    return simd <= cpu_simd_best() && cpu_simd_built(simd) == simd
+               ? 0
+               : hcy_fail(HCY_EUNSUPPORTED, "cpu@simd=%s: this processor's best is %s", cpu_simd_name(simd),
+                          cpu_simd_name(cpu_simd_best()));
 }
 
 static int parse_settings(const hcy_spec *spec, struct settings *s)
 {
-    *s = (struct settings){ .simd = cpu_simd_best() };
+    *s = (struct settings){ .simd = -1 };
     int status = 0;
     if (*spec->selector && strcmp(spec->selector, "0"))
         status = hcy_fail(HCY_ENODEV, "\"%s\": there is one CPU, \"cpu\" (cpu@cores=... takes a part of it)",
                           spec->text);
-    for (size_t i = 0; !status && i < spec->n_options; i++)
-        status = parse_option(&spec->options[i], s);
+    if (!status)
+        status = hcy_options_read(s, spec, options);
+    if (!status && s->simd >= 0)
+        status = check_simd((enum cpu_simd)s->simd);
+    if (s->simd < 0)
+        s->simd = (int)cpu_simd_best();
+    if (!status && s->core_list)
+        status = cpu_parse_cores(&s->cores, &s->n_cores, s->core_list);
     if (!status && !s->threads)
-        s->threads = (long)(s->n_cores ? s->n_cores : cpu_usable());
+        s->threads = s->n_cores ? s->n_cores : cpu_usable();
     if (!status)
         status = cpu_check_cores(s->cores, s->n_cores);
     return status;
@@ -177,14 +155,11 @@ static int open_device(hcy_device *dev, const hcy_spec *spec, hcy_device_info *i
         return status;
     }
     d->dev = dev;
-    d->simd = s.simd;
+    d->simd = (enum cpu_simd)s.simd;
     d->discrete = s.discrete;
     d->pinned = s.n_cores != 0;
-    d->memory = s.memory ? (uint64_t)s.memory : machine_memory();
-    atomic_store(&d->fail_alloc, s.fail_alloc);
-    atomic_store(&d->fail_launch, s.fail_launch);
-    atomic_store(&d->lose_launch, s.lose_launch);
-    fill_info(info, spec->text, cpu_pool_threads(d->pool), s.simd, s.discrete, d->memory);
+    d->memory = s.memory ? s.memory : machine_memory();
+    fill_info(info, spec->text, cpu_pool_threads(d->pool), d->simd, s.discrete, d->memory);
     *impl = d;
     return 0;
 }
@@ -219,12 +194,6 @@ static int mem_info(void *impl, uint64_t *free_bytes, uint64_t *total_bytes)
 
 /* --- Memory --- */
 
-/* Counts one event down; true when it is the one that shall fail. */
-static bool strikes(atomic_long *countdown)
-{
-    return atomic_load(countdown) > 0 && atomic_fetch_sub(countdown, 1) == 1;
-}
-
 static void set_block(const struct cpu_device *d, hcy_block *block, int mem, void *p, size_t size)
 {
     bool hidden = d->discrete && mem == HCY_MEM_DEVICE;
@@ -245,7 +214,7 @@ static bool take_memory(struct cpu_device *d, size_t size)
 static int alloc(void *impl, int mem, size_t size, hcy_block *block)
 {
     struct cpu_device *d = impl;
-    bool taken = !strikes(&d->fail_alloc) && take_memory(d, size);
+    bool taken = take_memory(d, size);
     void *p = taken ? cpu_pages_alloc(size, mem != HCY_MEM_MAPPED) : NULL;
     if (!p) {
         if (taken)
@@ -351,11 +320,9 @@ static int run_launch(void *command)
 {
     const struct launch *l = command;
     struct cpu_device *d = l->kernel->dev;
-    if (strikes(&d->lose_launch))
-        return hcy_device_lose(d->dev, "as lose-launch asked for");
-    if (strikes(&d->fail_launch))
-        return hcy_fail(HCY_ELAUNCH, "%s: this launch failed as fail-launch asked for",
-                        hcy_device_get_info(d->dev)->name);
+    int status = hcy_fault_launch(d->dev);
+    if (status)
+        return status;
     if (l->kernel->function)
         return cpu_program_run(d->pool, l->kernel->function, l->desc);
     struct cpu_call call = call_of(l->kernel, l->desc->items, l->desc->values, l->desc->n_values);
@@ -416,10 +383,8 @@ static int wait(void *qimpl, hcy_event *event)
 
 static const struct cpu_kernel *find_kernel(const char *name)
 {
-    static const struct cpu_kernel *const families[] = { cpu_bslz4_kernels, cpu_azint_kernels,
-                                                        cpu_filter_kernels, cpu_nufft_kernels };
-    for (size_t f = 0; f < sizeof families / sizeof families[0]; f++)
-        for (const struct cpu_kernel *k = families[f]; k->name; k++)
+    for (const struct cpu_kernel *const *table = cpu_kernel_tables; *table; table++)
+        for (const struct cpu_kernel *k = *table; k->name; k++)
             if (!strcmp(k->name, name))
                 return k;
     return NULL;

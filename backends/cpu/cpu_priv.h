@@ -21,6 +21,7 @@ enum cpu_simd {
     CPU_SIMD_AVX512,
     CPU_SIMD_COUNT
 };
+#define CPU_SIMD_NAMES(NAME) NAME(portable) NAME(neon) NAME(dotprod) NAME(avx2) NAME(avx512)
 /* The best this processor and operating system can run. */
 enum cpu_simd cpu_simd_best(void);
 /* The best variant that kernels are compiled for, up to `simd`. */
@@ -124,10 +125,8 @@ int cpu_fft_check_run(size_t axis, size_t threads);
 void cpu_fft_many_run(const struct cpu_fft_kept *plan, void *data); /* any thread */
 void cpu_fft_many_put(struct cpu_fft_kept *plan);
 
-/* The families' tables, NULL name at the end. */
-extern const struct cpu_kernel cpu_bslz4_kernels[]; /* bslz4.c */
-extern const struct cpu_kernel cpu_azint_kernels[]; /* azint.c */
-extern const struct cpu_kernel cpu_filter_kernels[]; /* azint_filter.c */
-extern const struct cpu_kernel cpu_nufft_kernels[]; /* nufft.c */
+/* The families' tables of kernels, each with a NULL name at its end: generated from what the families' folders add to
+ * cpu_kernel_tables (local.mk).  NULL at the end. */
+extern const struct cpu_kernel *const cpu_kernel_tables[];
 
 #endif

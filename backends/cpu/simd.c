@@ -61,6 +61,8 @@ enum cpu_simd cpu_simd_built(enum cpu_simd simd)
 
 const char *cpu_simd_name(enum cpu_simd simd)
 {
-    static const char *const names[CPU_SIMD_COUNT] = { "portable", "neon", "dotprod", "avx2", "avx512" };
+#define NAME(name) #name,
+    static const char *const names[CPU_SIMD_COUNT] = { CPU_SIMD_NAMES(NAME) };
+#undef NAME
     return names[simd];
 }

@@ -1,7 +1,8 @@
 /* device.c - which GPUs there are, opening and closing them.
  *
  * Listing asks NVML, or the driver for attributes, and makes no context.  A device is "cuda:0" or "cuda:GPU-<uuid>"; an
- * ordinal counts as CUDA does (CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER).  Options: row=N, keep=1 (gpu_tuning.h).
+ * ordinal counts as CUDA does (CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER).  Options: row=N, keep=1
+ * (gpu_tuning.h), nvrtc=0.
  */
 #include "cuda_priv.h"
 
@@ -155,24 +156,17 @@ static int check_context(struct cuda_device *d)
                            d->ordinal);
 }
 
-/* nvrtc=0: as if the run-time compiler were not here (tests). */
-static int parse_options(const hcy_spec *spec, struct gpu_choice *choice, bool *without_nvrtc)
-{
-    int status = 0;
-    for (size_t i = 0; !status && i < spec->n_options; i++) {
-        const hcy_spec_option *o = &spec->options[i];
-        status = gpu_choice_option(choice, o);
-        if (status > 0 && !strcmp(o->key, "nvrtc")) {
-            *without_nvrtc = !strcmp(o->value, "0");
-            status = *without_nvrtc || !strcmp(o->value, "1")
-                         ? 0
-                         : hcy_fail(HCY_EINVAL, "cuda@nvrtc=%s: 0 or 1 is wanted", o->value);
-        }
-        if (status > 0)
-            status = hcy_fail(HCY_EINVAL, "cuda@%s: a GPU has no such option (row, keep, nvrtc)", o->key);
-    }
-    return status;
-}
+struct settings {
+    struct gpu_choice choice;
+    bool nvrtc; /* false: as if the run-time compiler were not here (tests) */
+};
+
+static const hcy_option options[] = {
+    GPU_ROW_OPTION(struct settings),
+    GPU_KEEP_OPTION(struct settings),
+    { "nvrtc", HCY_OPTION_BOOL, offsetof(struct settings, nvrtc), "CUDA's run-time compiler", 0, 0, NULL },
+    { .key = NULL },
+};
 
 /* Which parameters its kernels have: by the GPU's name and its driver's version. */
 static int settle(struct cuda_device *d)
@@ -191,9 +185,8 @@ static int settle(struct cuda_device *d)
 int cuda_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl)
 {
     int ordinal;
-    struct gpu_choice choice = { GPU_NO_ROW, 0 };
-    bool without_nvrtc = false;
-    int status = parse_options(spec, &choice, &without_nvrtc);
+    struct settings s = { .choice.row = GPU_NO_ROW, .nvrtc = true };
+    int status = hcy_options_read(&s, spec, options);
     if (!status)
         status = find_device(spec, &ordinal);
     if (status)
@@ -216,8 +209,8 @@ int cuda_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void
     d->arch = attribute(d->device, CUDA_ATTR_MAJOR) * 10 + attribute(d->device, CUDA_ATTR_MINOR);
     d->units = attribute(d->device, CUDA_ATTR_UNITS);
     d->local_bytes = (size_t)attribute(d->device, CUDA_ATTR_LOCAL_BYTES);
-    d->choice = choice;
-    d->without_nvrtc = without_nvrtc;
+    d->choice = s.choice;
+    d->without_nvrtc = !s.nvrtc;
     status = settle(d);
     if (status) {
         cu.cuDevicePrimaryCtxRelease(d->device);
@@ -226,8 +219,8 @@ int cuda_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void
     }
     pthread_mutex_init(&d->lock, NULL);
     fill_info(info, ordinal, d->device);
-    const char *options = spec->text + strcspn(spec->text, "@");
-    strncat(info->name, options, sizeof info->name - strlen(info->name) - 1);
+    const char *said = spec->text + strcspn(spec->text, "@");
+    strncat(info->name, said, sizeof info->name - strlen(info->name) - 1);
     *impl = d;
     return 0;
 }

@@ -302,6 +302,11 @@ static int run_user(struct cuda_queue *q, struct cuda_kernel *k, const hcy_launc
 static int run_launch(struct cuda_queue *q, const struct cuda_command *c)
 {
     struct cuda_kernel *k = c->of.launch.kernel;
+    int status = hcy_fault_launch(q->dev->dev);
+    if (status) {
+        q->error = *hcy_last_error(); /* as if it had failed when it ran: not the call's failure */
+        return status;
+    }
     return k->ours ? gpu_kernel_launch(k->ours, q, c->of.launch.desc) : run_user(q, k, c->of.launch.desc);
 }
 

@@ -107,10 +107,13 @@ int cuda_submit(struct cuda_queue *q, const struct cuda_command *c, hcy_keep *ke
     int status = 0;
     bool skipped = false;
     pthread_mutex_lock(&q->lock);
-    if (q->held)
+    if (q->held) {
         status = hold(q, &(struct cuda_held){ .keep = keep, .command = *c });
-    else if (!(skipped = q->error.status != 0))
+    } else if (!(skipped = q->error.status != 0)) {
         status = run_now(q, c, keep);
+        skipped = status && q->error.status; /* by the command itself: that is the queue's failure, not the call's */
+        status = skipped ? 0 : status;
+    }
     pthread_mutex_unlock(&q->lock);
     if (skipped)
         hcy_keep_release(keep);

@@ -9,46 +9,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct gpu_family {
-    const char *name;
-    int (*launch)(const struct gpu_call *call);
-    int (*scratch)(const struct gpu_call *call, size_t *size);
-    gpu_make_tables *tables; /* NULL: it takes none */
-    size_t batch;            /* frames a launch should take */
-    bool doubles;            /* it adds doubles atomically */
-} families[] = {
-    { "bslz4_decode", gpu_decode_launch, gpu_decode_scratch, NULL, GPU_BATCH, false },
-    { "azint_image", gpu_image_launch, gpu_image_scratch, gpu_tables_make, GPU_BATCH, false },
-    { "bslz4_azint", gpu_azint_launch, gpu_azint_scratch, gpu_tables_make, GPU_BATCH, false },
-    { "azint_filter", gpu_filter_launch, gpu_filter_scratch, gpu_filter_tables, GPU_FILTER_BATCH, false },
-    { "bslz4_azint_spread", gpu_spread_launch, gpu_spread_scratch, gpu_filter_plain_tables, GPU_FILTER_BATCH, false },
-    { "nufft_sort", gpu_nufft_sort_launch, gpu_nufft_sort_scratch, NULL, GPU_BATCH, false },
-    { "nufft_spread", gpu_nufft_spread_launch, gpu_nufft_spread_scratch, NULL, GPU_BATCH, true },
-    { "nufft_interp", gpu_nufft_interp_launch, gpu_nufft_no_scratch, NULL, GPU_BATCH, false },
-    { "nufft_crop", gpu_nufft_crop_launch, gpu_nufft_no_scratch, NULL, GPU_BATCH, false },
-    { "nufft_pad", gpu_nufft_pad_launch, gpu_nufft_no_scratch, NULL, GPU_BATCH, false },
-    { "nufft_scale", gpu_nufft_scale_launch, gpu_nufft_no_scratch, NULL, GPU_BATCH, false },
-};
+static const struct gpu_family *find_kernel(const char *name)
+{
+    for (const struct gpu_family *const *table = gpu_kernel_tables; *table; table++)
+        for (const struct gpu_family *k = *table; k->name; k++)
+            if (!strcmp(k->name, name))
+                return k;
+    return NULL;
+}
 
 int gpu_kernel_get(struct gpu_kernel **out, const struct gpu_ops *ops, void *device, const char *name)
 {
-    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
-        if (strcmp(families[i].name, name))
-            continue;
-        if (ops->atomics32 && families[i].doubles)
-            return hcy_fail(HCY_EUNSUPPORTED, "the kernel \"%s\" needs atomics of 64 bits, which this device lacks",
-                            name);
-        struct gpu_kernel *k = calloc(1, sizeof *k);
-        if (!k)
-            return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
-        k->ops = ops;
-        k->device = device;
-        k->family = &families[i];
-        pthread_mutex_init(&k->lock, NULL);
-        *out = k;
-        return 0;
-    }
-    return hcy_fail(HCY_EUNSUPPORTED, "a GPU has no kernel \"%s\"", name);
+    const struct gpu_family *found = find_kernel(name);
+    if (!found)
+        return hcy_fail(HCY_EUNSUPPORTED, "a GPU has no kernel \"%s\"", name);
+    if (ops->atomics32 && found->doubles)
+        return hcy_fail(HCY_EUNSUPPORTED, "the kernel \"%s\" needs atomics of 64 bits, which this device lacks", name);
+    struct gpu_kernel *k = calloc(1, sizeof *k);
+    if (!k)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
+    k->ops = ops;
+    k->device = device;
+    k->family = found;
+    pthread_mutex_init(&k->lock, NULL);
+    *out = k;
+    return 0;
 }
 
 const char *gpu_kernel_name(const struct gpu_kernel *k)

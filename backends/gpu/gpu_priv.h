@@ -38,7 +38,19 @@ struct gpu_shape {
     uint32_t vectors, range; /* vectors and points of a group */
     uint32_t resident;       /* tensor cores (pencil.cl): groups of a multiprocessor; 0: without them */
 };
-struct gpu_family;
+/* A kernel of a family, as its table gpu_NAME_kernels has it: a NULL name at the end. */
+struct gpu_call;
+struct gpu_family {
+    const char *name;
+    int (*launch)(const struct gpu_call *call);
+    int (*scratch)(const struct gpu_call *call, size_t *size);
+    gpu_make_tables *tables; /* NULL: it takes none */
+    size_t batch;            /* frames a launch should take */
+    bool doubles;            /* it adds doubles atomically */
+};
+/* Generated from what the families' folders add to gpu_kernel_tables (local.mk).  NULL at the end. */
+extern const struct gpu_family *const gpu_kernel_tables[];
+
 struct gpu_kernel {
     const struct gpu_ops *ops;
     void *device;

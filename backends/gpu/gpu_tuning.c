@@ -4,27 +4,21 @@
 #include "gpu.h"
 #include "gpu_cache.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct gpu_row rows[] = {
+static const struct gpu_row rows[GPU_ROWS] = {
     { 8, 8, 256, 4 }, /* an H200's and, alone, a processor's best */
     { 4, 8, 256, 8 }, /* groups that fit 48 KiB of local memory */
     { 4, 16, 128, 2 },
     { 8, 16, 512, 4 },
 };
-enum { N_ROWS = sizeof rows / sizeof rows[0], LARGE = 0, SMALL = 1 };
-
-long gpu_rows(void)
-{
-    return N_ROWS;
-}
+enum { LARGE = 0, SMALL = 1 };
 
 const struct gpu_row *gpu_row_of(const struct gpu_choice *choice)
 {
-    return &rows[choice->row >= 0 && choice->row < N_ROWS ? choice->row : 0];
+    return &rows[choice->row >= 0 && choice->row < GPU_ROWS ? choice->row : 0];
 }
 
 /* Of all that is compiled: other texts or rows make another choice necessary. */
@@ -34,23 +28,23 @@ static uint64_t hash_of(uint64_t h, uint64_t key)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         for (const char *p = texts[i]; *p; p++)
             h = (h ^ (unsigned char)*p) * 1099511628211u;
-    for (const unsigned char *p = (const unsigned char *)rows; p < (const unsigned char *)(rows + N_ROWS); p++)
+    for (const unsigned char *p = (const unsigned char *)rows; p < (const unsigned char *)(rows + GPU_ROWS); p++)
         h = (h ^ *p) * 1099511628211u;
     return (h ^ key) * 1099511628211u;
 }
 
-static long kept(const struct gpu_tuned *of, uint64_t key, uint64_t check)
+static int64_t kept(const struct gpu_tuned *of, uint64_t key, uint64_t check)
 {
     size_t size;
     char kind[32];
     snprintf(kind, sizeof kind, "tuned-%s", of->backend);
     unsigned char *data = gpu_cache_read(kind, key, check, &size);
-    long row = data && size == 1 && *data < N_ROWS ? *data : GPU_NO_ROW;
+    int64_t row = data && size == 1 && *data < GPU_ROWS ? *data : GPU_NO_ROW;
     free(data);
     return row;
 }
 
-static int keep(const struct gpu_tuned *of, uint64_t key, uint64_t check, long row)
+static int keep(const struct gpu_tuned *of, uint64_t key, uint64_t check, int64_t row)
 {
     char kind[32];
     unsigned char byte = (unsigned char)row;
@@ -60,20 +54,6 @@ static int keep(const struct gpu_tuned *of, uint64_t key, uint64_t check, long r
                ? 0
                : hcy_fail(HCY_EIO, "%s@keep=1: there is no directory for what is kept, or it cannot be written"
                                    " (HALCYON_CACHE_DIR)", of->backend);
-}
-
-int gpu_choice_option(struct gpu_choice *choice, const hcy_spec_option *option)
-{
-    const bool row = !strcmp(option->key, "row");
-    char *end;
-    if (!row && strcmp(option->key, "keep"))
-        return 1;
-    errno = 0;
-    long value = strtol(option->value, &end, 10), most = row ? N_ROWS - 1 : 1;
-    if (*option->value < '0' || *option->value > '9' || *end || errno || value > most)
-        return hcy_fail(HCY_EINVAL, "@%s=%s: a number from 0 to %ld is wanted", option->key, option->value, most);
-    *(row ? &choice->row : &choice->keep) = value;
-    return 0;
 }
 
 int gpu_choice_settle(struct gpu_choice *choice, const struct gpu_tuned *of)
@@ -95,6 +75,6 @@ bool gpu_choice_number(const struct gpu_choice *choice, const char *key, int64_t
 {
     const bool number = !strcmp(key, "tuning_rows"), own = !strcmp(key, "tuning_row");
     if (number || own)
-        *value = number ? N_ROWS : choice->row;
+        *value = number ? GPU_ROWS : choice->row;
     return number || own;
 }

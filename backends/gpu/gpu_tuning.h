@@ -18,10 +18,16 @@ struct gpu_row {
 };
 
 struct gpu_choice {
-    long row; /* none until it is settled: GPU_NO_ROW */
-    long keep;
+    int64_t row; /* none until it is settled: GPU_NO_ROW */
+    bool keep;
 };
 #define GPU_NO_ROW (-1)
+enum { GPU_ROWS = 4 };
+/* What a device string says of it, for the table of a backend whose settings have a gpu_choice. */
+#define GPU_ROW_OPTION(settings)  \
+    { "row", HCY_OPTION_INT, offsetof(settings, choice.row), "its kernels' parameters", 0, GPU_ROWS - 1, NULL }
+#define GPU_KEEP_OPTION(settings) \
+    { "keep", HCY_OPTION_BOOL, offsetof(settings, choice.keep), "that row from now on", 0, 0, NULL }
 
 /* What a choice depends on. */
 struct gpu_tuned {
@@ -31,11 +37,8 @@ struct gpu_tuned {
     bool alone;         /* a processor */
 };
 
-long gpu_rows(void);
 /* The row of a settled choice; the first of a choice that never was. */
 const struct gpu_row *gpu_row_of(const struct gpu_choice *choice);
-/* Takes the options "row" and "keep"; 1 for any other. */
-int gpu_choice_option(struct gpu_choice *choice, const hcy_spec_option *option);
 /* Checks a row that was named and keeps it if that is asked for; else finds what was kept, else the default. */
 int gpu_choice_settle(struct gpu_choice *choice, const struct gpu_tuned *of);
 /* "tuning_rows" and "tuning_row" of a device's numbers; false for any other key. */

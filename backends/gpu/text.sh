@@ -34,7 +34,7 @@ awk '
         return header
     }
     BEGIN {
-        n = split("backends/gpu/ families/ families/azint/", folders, " ")
+        n = split("backends/gpu/ families/ '"$(echo families/*/)"'", folders, " ")
         for (i = 1; i < ARGC; i++)
             take(ARGV[i])
         exit failed

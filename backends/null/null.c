@@ -7,7 +7,7 @@
  * ones.
  *
  * Ownership: a device owns nothing but its settings; blocks are posix_memalign()ed, one allocation each.
- * Threads: settings do not change after open, the two counters are atomic.
+ * Threads: settings do not change after open, the counter is atomic.
  */
 #include "families.h"
 
@@ -27,9 +27,9 @@
 
 struct null_device {
     hcy_device *dev; /* not a reference: it owns us */
-    bool noop, wait_on_host;
-    uint64_t delay_us, fail_launch, lose_launch, fail_alloc; /* the last three count from 1; 0 is never */
-    atomic_uint_fast64_t launches, allocations;
+    int noop, wait_on_host;
+    int64_t delay_us;
+    atomic_uint_fast64_t launches;
 };
 
 struct null_kernel {
@@ -70,77 +70,39 @@ static int null_list(hcy_device_info **infos, size_t *n)
     return 0;
 }
 
-/* A whole decimal number; strtoull alone would take "-1" and " 1". */
-static int parse_number(uint64_t *value, const char *text)
-{
-    char *end;
-    if (*text < '0' || *text > '9')
-        return -1;
-    errno = 0;
-    unsigned long long v = strtoull(text, &end, 10);
-    if (errno || *end)
-        return -1;
-    *value = v;
-    return 0;
-}
+static const hcy_option options[] = {
+    { "kernels", HCY_OPTION_WORD, offsetof(struct null_device, noop), "which kernels there are", 0, 0, "none noop" },
+    { "wait", HCY_OPTION_WORD, offsetof(struct null_device, wait_on_host), "who waits for events", 0, 0, "queue host" },
+    { "delay-us", HCY_OPTION_INT, offsetof(struct null_device, delay_us), "microseconds an item", 0, INT64_MAX, NULL },
+    { .key = NULL },
+};
 
-static int set_option(struct null_device *d, const hcy_spec *spec, const hcy_spec_option *option)
+/* The number in a selector: "" is the first device. */
+static int find_device(const hcy_spec *spec, size_t *i)
 {
-    const struct {
-        const char *key, *yes, *no;
-        bool *value;
-    } words[] = {
-        { "kernels", "noop", "none", &d->noop },
-        { "wait", "host", "queue", &d->wait_on_host },
-    };
-    const struct {
-        const char *key;
-        uint64_t *value;
-    } numbers[] = {
-        { "delay-us", &d->delay_us },
-        { "fail-launch", &d->fail_launch },
-        { "lose-launch", &d->lose_launch },
-        { "fail-alloc", &d->fail_alloc },
-    };
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (!strcmp(option->key, words[i].key)) {
-            *words[i].value = !strcmp(option->value, words[i].yes);
-            if (!*words[i].value && strcmp(option->value, words[i].no))
-                return hcy_fail(HCY_EINVAL, "device string \"%s\": %s is \"%s\" or \"%s\", not \"%s\"",
-                                spec->text, option->key, words[i].yes, words[i].no, option->value);
+    for (*i = 0; *i < N_DEVICES; ++*i)
+        if (spec->selector[0] == (char)('0' + *i) && !spec->selector[1])
             return 0;
-        }
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        if (!strcmp(option->key, numbers[i].key)) {
-            if (parse_number(numbers[i].value, option->value))
-                return hcy_fail(HCY_EINVAL, "device string \"%s\": %s is a whole number, not \"%s\"",
-                                spec->text, option->key, option->value);
-            return 0;
-        }
-    return hcy_fail(
-        HCY_EINVAL,
-        "device string \"%s\": the null backend has no option \"%s\" (it has kernels, wait, delay-us, "
-        "fail-launch, lose-launch, fail-alloc)",
-        spec->text, option->key);
+    *i = 0;
+    return *spec->selector ? hcy_fail(HCY_ENODEV, "\"%s\": there are null:0 to null:%d", spec->text, N_DEVICES - 1) : 0;
 }
 
 static int null_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl)
 {
-    uint64_t i = 0;
-    if (*spec->selector && (parse_number(&i, spec->selector) || i >= N_DEVICES))
-        return hcy_fail(HCY_ENODEV, "\"%s\": there are null:0 to null:%d", spec->text, N_DEVICES - 1);
+    size_t i;
+    int status = find_device(spec, &i);
+    if (status)
+        return status;
     struct null_device *d = calloc(1, sizeof *d);
     if (!d)
         return hcy_fail(HCY_ENOMEM, "out of memory for a null device");
     d->dev = dev;
-    for (size_t k = 0; k < spec->n_options; k++) {
-        int status = set_option(d, spec, &spec->options[k]);
-        if (status) {
-            free(d);
-            return status;
-        }
+    status = hcy_options_read(d, spec, options);
+    if (status) {
+        free(d);
+        return status;
     }
-    describe(info, (size_t)i);
+    describe(info, i);
     *impl = d;
     return 0;
 }
@@ -163,11 +125,10 @@ static int null_get_i64(void *impl, const char *key, int64_t *value)
 
 static int null_alloc(void *impl, int mem, size_t size, hcy_block *block)
 {
-    struct null_device *d = impl;
     void *p;
+    (void)impl;
     (void)mem; /* all kinds are the host's memory */
-    if (atomic_fetch_add(&d->allocations, 1) + 1 == d->fail_alloc || size > MEMORY ||
-        posix_memalign(&p, ALIGNMENT, size))
+    if (size > MEMORY || posix_memalign(&p, ALIGNMENT, size))
         return hcy_fail(HCY_ENOMEM, "the null device has no %zu bytes left", size);
     *block = (hcy_block){ .handle = p, .address = (uintptr_t)p, .host = p, .size = size };
     return 0;
@@ -229,19 +190,18 @@ static int null_fill(void *qimpl, const hcy_place *dst, size_t size, const void 
 
 struct launch {
     struct null_device *device;
-    uint64_t number, items;
+    uint64_t items;
 };
 
-/* Failures are made here, when the launch runs, as a real device would have them. */
+/* Failures that were asked for are made here, when the launch runs, as a real device would have them. */
 static int run_launch(void *command)
 {
     const struct launch *l = command;
     const struct null_device *d = l->device;
-    if (l->number == d->lose_launch)
-        return hcy_device_lose(d->dev, "launch %llu, as @lose-launch asked", (unsigned long long)l->number);
-    if (l->number == d->fail_launch)
-        return hcy_fail(HCY_ELAUNCH, "launch %llu, as @fail-launch asked", (unsigned long long)l->number);
-    uint64_t us = d->delay_us && l->items > UINT64_MAX / d->delay_us ? UINT64_MAX : l->items * d->delay_us;
+    int status = hcy_fault_launch(d->dev);
+    if (status)
+        return status;
+    uint64_t delay = (uint64_t)d->delay_us, us = delay && l->items > UINT64_MAX / delay ? UINT64_MAX : l->items * delay;
     struct timespec left = { (time_t)(us / 1000000), (long)(us % 1000000) * 1000 };
     while (nanosleep(&left, &left) && errno == EINTR)
         ;
@@ -251,7 +211,8 @@ static int run_launch(void *command)
 static int null_launch(void *qimpl, void *kimpl, const hcy_launch_desc *launch, hcy_keep *keep)
 {
     struct null_queue *q = qimpl;
-    struct launch l = { q->device, atomic_fetch_add(&q->device->launches, 1) + 1, launch->items };
+    struct launch l = { q->device, launch->items };
+    atomic_fetch_add(&q->device->launches, 1);
     return hcy_hostqueue_submit(q->host, ((struct null_kernel *)kimpl)->name, 0, run_launch, &l, sizeof l,
                                 keep);
 }

@@ -53,8 +53,6 @@ struct cl_device {
     size_t align;             /* of a sub-buffer */
     uint64_t key;             /* of the device and its compiler, for the cache */
     atomic_uint_least64_t used;
-    /* Faults to inject: 0 never, else how many are still to come. */
-    atomic_long fail_alloc, fail_launch, lose_launch;
     bool alone;           /* a processor */
     bool atomics32;       /* no atomic sums of 64 bits */
     int capability;       /* of NVIDIA's devices: 9 */
@@ -81,12 +79,6 @@ static inline int cl_check_at(const char *file, int line, struct cl_device *d, c
                               const char *what)
 {
     return code == CL_SUCCESS ? 0 : cl_fail_at(file, line, d, code, ran, what);
-}
-
-/* Counts one event down; true when it is the one that shall fail. */
-static inline bool cl_strikes(atomic_long *countdown)
-{
-    return atomic_load(countdown) > 0 && atomic_fetch_sub(countdown, 1) == 1;
 }
 
 /* --- Devices (list.c, device.c) --- */

@@ -7,49 +7,29 @@
  *   discrete=1      device memory is not the host's, where it could be (for tests of that path)
  *   atomics=32      kernels do without atomic sums of 64 bits, as they must where the device has none (tests)
  *   row=N, keep=1   which row of parameters kernels are compiled with (gpu_tuning.h); the one to have from now on
- *   fail-alloc=N, fail-launch=N, lose-launch=N   the N-th allocation or launch fails, or loses the device (tests)
  */
 #include "cl_priv.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct settings {
-    long memory, discrete, profile, atomics, fail_alloc, fail_launch, lose_launch;
+    uint64_t memory;
+    bool discrete, profile;
+    int atomics32; /* 0: yes; -1: not said */
     struct gpu_choice choice;
 };
 
-static int parse_option(const hcy_spec_option *o, struct settings *s)
-{
-    const struct {
-        const char *key;
-        long min, max, *value;
-    } numbers[] = {
-        { "memory", 1, LONG_MAX, &s->memory },           { "discrete", 0, 1, &s->discrete },
-        { "atomics", 32, 32, &s->atomics },              { "profile", 0, 1, &s->profile },
-        { "fail-alloc", 1, LONG_MAX, &s->fail_alloc },   { "fail-launch", 1, LONG_MAX, &s->fail_launch },
-        { "lose-launch", 1, LONG_MAX, &s->lose_launch },
-    };
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        char *end;
-        if (strcmp(o->key, numbers[i].key))
-            continue;
-        errno = 0;
-        *numbers[i].value = strtol(o->value, &end, 10);
-        if (*o->value < '0' || *o->value > '9' || *end || errno || *numbers[i].value < numbers[i].min ||
-            *numbers[i].value > numbers[i].max)
-            return hcy_fail(HCY_EINVAL, "opencl@%s=%s: a number from %ld to %ld is wanted", o->key, o->value,
-                            numbers[i].min, numbers[i].max);
-        return 0;
-    }
-    int status = gpu_choice_option(&s->choice, o);
-    return status <= 0 ? status
-                       : hcy_fail(HCY_EINVAL, "opencl@%s: an OpenCL device has no such option (memory, discrete, profile, row)",
-                                  o->key);
-}
+static const hcy_option options[] = {
+    { "memory", HCY_OPTION_SIZE, offsetof(struct settings, memory), "a limit for its buffers", 0, 0, NULL },
+    { "discrete", HCY_OPTION_BOOL, offsetof(struct settings, discrete), "device memory is not the host's", 0, 0, NULL },
+    { "profile", HCY_OPTION_BOOL, offsetof(struct settings, profile), "the device's own times", 0, 0, NULL },
+    { "atomics", HCY_OPTION_WORD, offsetof(struct settings, atomics32), "no atomic sums of 64 bits", 0, 0, "32" },
+    GPU_ROW_OPTION(struct settings),
+    GPU_KEEP_OPTION(struct settings),
+    { .key = NULL },
+};
 
 /* The device that the selector names: "", a number, or what follows "opencl:" in a stable name. */
 static int find_device(const hcy_spec *spec, const struct cl_found *found, size_t n, struct cl_found *one)
@@ -93,7 +73,7 @@ static void set_up_kernels(struct cl_device *d, const struct settings *s)
     cl_text(d->at.device, CL_DEVICE_EXTENSIONS, extensions, sizeof extensions);
     cl_text(d->at.device, CL_DEVICE_VERSION, version, sizeof version);
     d->alone = d->at.info.kind == HCY_KIND_CPU;
-    d->atomics32 = s->atomics == 32 || !strstr(extensions, "cl_khr_int64_base_atomics");
+    d->atomics32 = s->atomics32 == 0 || !strstr(extensions, "cl_khr_int64_base_atomics");
     if (!(d->at.info.caps & HCY_CAP_F64))
         snprintf(d->lacks, sizeof d->lacks, "double precision");
     else if (spaces == 3 && strncmp(version, "OpenCL 1.", 9) == 0)
@@ -112,13 +92,10 @@ static void set_up(struct cl_device *d, const struct settings *s)
     set_up_kernels(d, s);
     d->shared = d->at.quirk->shared && !s->discrete;
     d->measures = s->profile || hcy_trace_on();
-    d->memory = s->memory ? (uint64_t)s->memory : d->at.info.memory;
+    d->memory = s->memory ? s->memory : d->at.info.memory;
     d->largest = cl_number(d->at.device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
     d->align = cl_number(d->at.device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
     d->key = key_of(&d->at);
-    atomic_store(&d->fail_alloc, s->fail_alloc);
-    atomic_store(&d->fail_launch, s->fail_launch);
-    atomic_store(&d->lose_launch, s->lose_launch);
 }
 
 static int open_found(struct cl_device *d, const hcy_spec *spec, const struct settings *s,
@@ -131,10 +108,10 @@ static int open_found(struct cl_device *d, const hcy_spec *spec, const struct se
     if (status)
         return status;
     set_up(d, s);
-    const char *options = spec->text + strcspn(spec->text, "@");
+    const char *said = spec->text + strcspn(spec->text, "@");
     size_t name = strlen(d->at.info.name), stable = strlen(d->at.info.stable);
-    snprintf(d->at.info.name + name, sizeof d->at.info.name - name, "%s", options);
-    snprintf(d->at.info.stable + stable, sizeof d->at.info.stable - stable, "%s", options);
+    snprintf(d->at.info.name + name, sizeof d->at.info.name - name, "%s", said);
+    snprintf(d->at.info.stable + stable, sizeof d->at.info.stable - stable, "%s", said);
     d->at.info.memory = d->memory;
     if (!d->shared)
         d->at.info.caps &= ~(uint32_t)(HCY_CAP_HOST_MEMORY | HCY_CAP_MAPPED | HCY_CAP_IMPORT_HOST);
@@ -144,12 +121,10 @@ static int open_found(struct cl_device *d, const hcy_spec *spec, const struct se
 
 int cl_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl)
 {
-    struct settings s = { .choice.row = GPU_NO_ROW };
+    struct settings s = { .atomics32 = -1, .choice.row = GPU_NO_ROW };
     struct cl_found *found = NULL;
     size_t n = 0;
-    int status = 0;
-    for (size_t i = 0; !status && i < spec->n_options; i++)
-        status = parse_option(&spec->options[i], &s);
+    int status = hcy_options_read(&s, spec, options);
     struct cl_device *d = status ? NULL : calloc(1, sizeof *d);
     if (!status && !d)
         status = hcy_fail(HCY_ENOMEM, "out of memory for a device");

@@ -245,14 +245,13 @@ static int run_launch(void *command)
 {
     const struct launch *l = command;
     struct cl_device *d = l->lane->dev;
-    if (cl_strikes(&d->lose_launch))
-        return hcy_device_lose(d->dev, "a launch, as @lose-launch asked");
-    if (cl_strikes(&d->fail_launch))
-        return hcy_fail(HCY_ELAUNCH, "a launch, as @fail-launch asked");
+    int status = hcy_fault_launch(d->dev);
+    if (status)
+        return status;
     struct parts parts = { .n = 0 };
     const struct cl_span span = cl_lane_begin(l->lane);
-    int status = l->kernel->user ? run_user(l, &parts) : gpu_kernel_launch(l->kernel->ours, l->lane, l->desc),
-        ran = cl_check_ran(d, cl_lane_finish(l->lane, &span), "a kernel");
+    status = l->kernel->user ? run_user(l, &parts) : gpu_kernel_launch(l->kernel->ours, l->lane, l->desc);
+    int ran = cl_check_ran(d, cl_lane_finish(l->lane, &span), "a kernel");
     while (parts.n)
         cl.clReleaseMemObject(parts.list[--parts.n]);
     return status ? status : ran;

@@ -78,7 +78,7 @@ static int make_own(struct cl_device *d, int mem, size_t size, struct cl_memory 
 int cl_alloc(void *impl, int mem, size_t size, hcy_block *block)
 {
     struct cl_device *d = impl;
-    if (cl_strikes(&d->fail_alloc) || !take_memory(d, size))
+    if (!take_memory(d, size))
         return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes (%llu of %llu are in use)",
                         hcy_device_get_info(d->dev)->name, size, (unsigned long long)atomic_load(&d->used),
                         (unsigned long long)d->memory);

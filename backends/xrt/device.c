@@ -4,11 +4,9 @@
  *   xclbin=FILE      the program (else the first that fits in HALCYON_XCLBIN_PATH)
  *   timeout-ms=N     a run that takes longer is taken for hung, and the device for lost (60000)
  *   memory=BYTES     a limit for its buffers
- *   fail-alloc=N, fail-launch=N, lose-launch=N   the N-th allocation or launch fails, or loses the device (tests)
  */
 #include "xrt_priv.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,38 +14,17 @@
 
 struct settings {
     const char *xclbin;
-    long timeout_ms, memory, fail_alloc, fail_launch, lose_launch;
+    int64_t timeout_ms;
+    uint64_t memory;
 };
 
-static int parse_option(const hcy_spec_option *o, struct settings *s)
-{
-    const struct {
-        const char *key;
-        long most, *value;
-    } numbers[] = {
-        { "timeout-ms", INT_MAX, &s->timeout_ms },    { "memory", LONG_MAX, &s->memory },
-        { "fail-alloc", LONG_MAX, &s->fail_alloc },   { "fail-launch", LONG_MAX, &s->fail_launch },
-        { "lose-launch", LONG_MAX, &s->lose_launch },
-    };
-    if (!strcmp(o->key, "xclbin")) {
-        s->xclbin = o->value;
-        return 0;
-    }
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        char *end;
-        if (strcmp(o->key, numbers[i].key))
-            continue;
-        errno = 0;
-        *numbers[i].value = strtol(o->value, &end, 10);
-        if (*o->value < '0' || *o->value > '9' || *end || errno || *numbers[i].value < 1 ||
-            *numbers[i].value > numbers[i].most)
-            return hcy_fail(HCY_EINVAL, "xrt@%s=%s: a number from 1 to %ld is wanted", o->key, o->value,
-                            numbers[i].most);
-        return 0;
-    }
-    return hcy_fail(HCY_EINVAL, "xrt@%s: an FPGA card has no such option (xclbin, timeout-ms, memory)",
-                    o->key);
-}
+static const hcy_option options[] = {
+    { "xclbin", HCY_OPTION_STRING, offsetof(struct settings, xclbin), "the file of its program", 0, 0, NULL },
+    { "timeout-ms", HCY_OPTION_INT, offsetof(struct settings, timeout_ms), "until a run is taken for hung", 1, INT_MAX,
+      NULL },
+    { "memory", HCY_OPTION_SIZE, offsetof(struct settings, memory), "a limit for its buffers", 0, 0, NULL },
+    { .key = NULL },
+};
 
 static int find_card(const hcy_spec *spec, struct xrt_found *card, size_t *number)
 {
@@ -152,11 +129,11 @@ static void give_card(struct xrt_device *d, bool lost)
 static void fill_info(struct xrt_device *d, const struct xrt_found *card, size_t number, const hcy_spec *spec,
                       hcy_device_info *info)
 {
-    const char *options = spec->text + strcspn(spec->text, "@");
+    const char *said = spec->text + strcspn(spec->text, "@");
     xrt_describe(info, card, number);
     size_t name = strlen(info->name), stable = strlen(info->stable);
-    snprintf(info->name + name, sizeof info->name - name, "%s", options);
-    snprintf(info->stable + stable, sizeof info->stable - stable, "%s", options);
+    snprintf(info->name + name, sizeof info->name - name, "%s", said);
+    snprintf(info->stable + stable, sizeof info->stable - stable, "%s", said);
     info->units = 0;
     for (int32_t i = 0; i < d->xclbin.units->n; i++)
         info->units += d->xclbin.units->list[i].type == XCLBIN_KERNEL;
@@ -186,10 +163,7 @@ static void take_settings(struct xrt_device *d, const struct settings *s)
     d->timeout_ms = (unsigned)s->timeout_ms;
     d->group = first_group(&d->xclbin);
     d->host_group = host_group(&d->xclbin);
-    d->memory = s->memory ? (uint64_t)s->memory : xclbin_memory(&d->xclbin);
-    atomic_store(&d->fail_alloc, s->fail_alloc);
-    atomic_store(&d->fail_launch, s->fail_launch);
-    atomic_store(&d->lose_launch, s->lose_launch);
+    d->memory = s->memory ? s->memory : xclbin_memory(&d->xclbin);
 }
 
 int xrt_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl)
@@ -197,9 +171,7 @@ int xrt_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void 
     struct settings s = { .timeout_ms = 60000 };
     struct xrt_found card;
     size_t number = 0;
-    int status = 0;
-    for (size_t i = 0; !status && i < spec->n_options; i++)
-        status = parse_option(&spec->options[i], &s);
+    int status = hcy_options_read(&s, spec, options);
     struct xrt_device *d = status ? NULL : calloc(1, sizeof *d);
     if (!status && !d)
         status = hcy_fail(HCY_ENOMEM, "out of memory for a device");

@@ -317,14 +317,9 @@ static int fly_all(struct launch *l)
 static int run_launch(void *command)
 {
     struct launch *l = command;
-    struct xrt_device *d = l->kernel->device;
-    if (xrt_strikes(&d->lose_launch)) {
-        atomic_store(&d->lost, true);
-        return hcy_device_lose(d->dev, "a launch, as @lose-launch asked");
-    }
-    if (xrt_strikes(&d->fail_launch))
-        return hcy_fail(HCY_ELAUNCH, "a launch, as @fail-launch asked");
-    int status = l->kernel->shape->look(l->desc->values, l->item_bytes);
+    int status = hcy_fault_launch(l->kernel->device->dev);
+    if (!status)
+        status = l->kernel->shape->look(l->desc->values, l->item_bytes);
     if (!status)
         status = check_sizes(l);
     return status ? status : fly_all(l);

@@ -281,7 +281,7 @@ static bool take(struct xrt_device *d, size_t size)
 int xrt_alloc(void *impl, int mem, size_t size, hcy_block *block)
 {
     struct xrt_device *d = impl;
-    if (xrt_strikes(&d->fail_alloc) || (mem == HCY_MEM_DEVICE && !take(d, size)))
+    if (mem == HCY_MEM_DEVICE && !take(d, size))
         return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes (%llu of %llu are in use)",
                         hcy_device_get_info(d->dev)->name, size, (unsigned long long)atomic_load(&d->used),
                         (unsigned long long)d->memory);

@@ -43,19 +43,12 @@ struct xrt_device {
     uint64_t memory;
     atomic_uint_least64_t used;
     atomic_bool lost, hung; /* hung: a run is still in flight, so that nothing can be released any more */
-    /* Faults to inject: 0 never, else how many are still to come. */
-    atomic_long fail_alloc, fail_launch, lose_launch;
 };
 int xrt_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl);
 void xrt_close(void *impl);
 int xrt_get_i64(void *impl, const char *key, int64_t *value);
 int xrt_mem_info(void *impl, uint64_t *free_bytes, uint64_t *total_bytes);
 int xrt_lose(struct xrt_device *d, const char *what, int code); /* HCY_ELOST */
-
-static inline bool xrt_strikes(atomic_long *countdown)
-{
-    return atomic_load(countdown) > 0 && atomic_fetch_sub(countdown, 1) == 1;
-}
 
 /* --- Memory (memory.c) --- */
 

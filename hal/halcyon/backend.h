@@ -12,8 +12,8 @@
 #ifndef HALCYON_BACKEND_H
 #define HALCYON_BACKEND_H
 
+#include <halcyon/family.h>
 #include <halcyon/fft.h>
-#include <halcyon/kernel.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -138,22 +138,12 @@ typedef struct hcy_backend_ops {
 
 #define HCY_HAS_OP(ops, op) ((ops)->size >= offsetof(hcy_backend_ops, op) + sizeof((ops)->op) && (ops)->op)
 
-/* A kernel family: its stem, its format's version, the kernels of its kernels.def. */
-typedef struct hcy_family {
-    const char *stem;
-    uint32_t version; /* of <stem>_format.h */
-    const hcy_signature *kernels;
-    size_t n_kernels;
-} hcy_family;
-/* What library and module must agree on: stem, version, every name, type and size. */
-HCY_API uint64_t hcy_family_hash(const hcy_family *family);
-
 typedef struct hcy_backend {
     uint32_t abi; /* HCY_BACKEND_ABI */
     size_t size;  /* sizeof(hcy_backend) */
     const char *name;
     const hcy_backend_ops *ops;
-    const hcy_family *const *families; /* those the module was built with, NULL-terminated */
+    const hcy_family *const *families; /* those it was built with, NULL-terminated; new ones become known */
 } hcy_backend;
 
 /* What a module exports.  *backend stays valid for ever.  An error means: nothing of it here (its vendor's library
@@ -174,6 +164,32 @@ typedef int (*hcy_backend_entry_fn)(uint32_t host_abi, const hcy_backend **backe
     HCY_BACKEND_EXPORT int HCY_BACKEND_SYMBOL(name)(uint32_t host_abi, const hcy_backend **backend)
 
 /* --- Services of the HAL --- */
+
+/* One option of a backend's device strings, and where its value goes: the settings' member at `offset`, whose type is
+ * that of the kind.  A table ends with a key of NULL. */
+enum hcy_option_kind {
+    HCY_OPTION_BOOL,   /* bool: 0 or 1 */
+    HCY_OPTION_INT,    /* int64_t: from `least` to `most`; INT64_MAX: any that large */
+    HCY_OPTION_SIZE,   /* uint64_t: bytes, one at least */
+    HCY_OPTION_WORD,   /* int: which of `words`, counted from 0 */
+    HCY_OPTION_STRING, /* const char *, until the device is open; "" is refused */
+};
+typedef struct hcy_option {
+    const char *key;
+    int kind;
+    size_t offset;
+    const char *help; /* what it is, for messages */
+    int64_t least, most;
+    const char *words; /* "none noop": separated by blanks */
+} hcy_option;
+/* Reads all options of a device string.  What it does not name keeps the value that is there: the caller sets defaults
+ * before.  HCY_EINVAL for values that are not wanted, saying which are, and for unknown keys, naming those there are.
+ * The options of hal/faults.c ("fail-alloc=", ...) are every device's, and never seen by its backend. */
+HCY_API int hcy_options_read(void *settings, const hcy_spec *spec, const hcy_option *options);
+
+/* 0, or the failure that the device string asked for.  A backend calls it once for each launch, where that runs; what
+ * it returns fails the queue as the device's own failure would. */
+HCY_API int hcy_fault_launch(hcy_device *dev);
 
 /* A command has run, failed or was refused: what it kept alive goes.  Any thread, once. */
 HCY_API void hcy_keep_release(hcy_keep *keep);

@@ -12,3 +12,4 @@ libazint_la_SOURCES = families/azint/azint_format.h families/azint/kernels.def s
     src/azint/plan.c src/azint/poni.c src/azint/result.c src/azint/row.c src/azint/split.c \
     src/azint/unit.c
 halcyoninclude_HEADERS += src/azint/halcyon/azint.h families/azint/azint_format.h
+dist_man_MANS += doc/halcyon_azint.3

@@ -3,7 +3,7 @@ EXTRA_DIST += tests/virtual-board/README.md tests/virtual-board/halcyon-virtual-
     tests/virtual-board/run
 
 if VIRTUAL_BOARD
-BOARD_CPPFLAGS = -I$(srcdir)/families -I$(srcdir)/families/bslz4 -I$(srcdir)/families/azint -I$(srcdir)/families/nufft
+BOARD_CPPFLAGS = -I$(srcdir)/families
 pkglib_LTLIBRARIES += virtual_board.la fpga_kernels.la
 virtual_board_la_CPPFLAGS = $(BOARD_CPPFLAGS)
 virtual_board_la_CFLAGS = $(HCY_PLAIN_CFLAGS)

@@ -364,3 +364,9 @@ int gpu_azint_launch(const struct gpu_call *call)
         status = gpu_coded_decode(&a.coded, call, a.coded.scratch, a.images);
     return status ? status : run_image(&a, call, a.coded.scratch, a.images);
 }
+
+const struct gpu_family gpu_azint_kernels[] = {
+    { "azint_image", gpu_image_launch, gpu_image_scratch, gpu_tables_make, GPU_BATCH, false },
+    { "bslz4_azint", gpu_azint_launch, gpu_azint_scratch, gpu_tables_make, GPU_BATCH, false },
+    { .name = NULL },
+};

@@ -142,3 +142,9 @@ int gpu_spread_launch(const struct gpu_call *call)
         status = gpu_coded_decode(&s.coded, call, s.coded.scratch, s.images);
     return status ? status : run(&s.filter, call, s.coded.scratch, s.images);
 }
+
+const struct gpu_family gpu_filter_kernels[] = {
+    { "azint_filter", gpu_filter_launch, gpu_filter_scratch, gpu_filter_tables, GPU_FILTER_BATCH, false },
+    { "bslz4_azint_spread", gpu_spread_launch, gpu_spread_scratch, gpu_filter_plain_tables, GPU_FILTER_BATCH, false },
+    { .name = NULL },
+};

@@ -253,3 +253,8 @@ int gpu_decode_launch(const struct gpu_call *call)
         c.batch.fast = 0;
     return gpu_coded_decode(&c, call, images, 0);
 }
+
+const struct gpu_family gpu_bslz4_kernels[] = {
+    { "bslz4_decode", gpu_decode_launch, gpu_decode_scratch, NULL, GPU_BATCH, false },
+    { .name = NULL },
+};

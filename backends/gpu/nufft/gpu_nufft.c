@@ -548,3 +548,13 @@ int gpu_nufft_scale_launch(const struct gpu_call *call)
     }
     return status;
 }
+
+const struct gpu_family gpu_nufft_kernels[] = {
+    { "nufft_sort", gpu_nufft_sort_launch, gpu_nufft_sort_scratch, NULL, GPU_BATCH, false },
+    { "nufft_spread", gpu_nufft_spread_launch, gpu_nufft_spread_scratch, NULL, GPU_BATCH, true },
+    { "nufft_interp", gpu_nufft_interp_launch, gpu_nufft_no_scratch, NULL, GPU_BATCH, false },
+    { "nufft_crop", gpu_nufft_crop_launch, gpu_nufft_no_scratch, NULL, GPU_BATCH, false },
+    { "nufft_pad", gpu_nufft_pad_launch, gpu_nufft_no_scratch, NULL, GPU_BATCH, false },
+    { "nufft_scale", gpu_nufft_scale_launch, gpu_nufft_no_scratch, NULL, GPU_BATCH, false },
+    { .name = NULL },
+};

@@ -1,0 +1,6 @@
+# The family azint: its folders.
+AM_CPPFLAGS += -I$(srcdir)/families/azint -I$(srcdir)/src/azint
+include $(srcdir)/src/azint/local.mk
+include $(srcdir)/backends/cpu/azint/local.mk
+include $(srcdir)/backends/gpu/azint/local.mk
+include $(srcdir)/kernels_hls/azint/local.mk
