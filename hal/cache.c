@@ -41,6 +41,16 @@ int hcy_cache_folder(char *path, size_t size, const char *folder)
     return n <= 0 || (size_t)n >= size ? HCY_ENOENT : make_folders(path);
 }
 
+static int make_folder_of(const char *path)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == path)
+        return 0;
+    return (size_t)snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path) >= sizeof folder ||
+           make_folders(folder);
+}
+
 static int write_all(int fd, const void *data, size_t size)
 {
     for (const char *at = data; size;) {
@@ -57,24 +67,20 @@ static int write_all(int fd, const void *data, size_t size)
 
 int hcy_cache_write(const char *path, const void *head, size_t head_size, const void *data, size_t size)
 {
-    char temporary[PATH_MAX];
-    char *slash;
-    if (!path || (size_t)snprintf(temporary, sizeof temporary, "%s.XXXXXX", path) >= sizeof temporary)
+    hcy_output *output;
+    hcy_error before = *hcy_last_error(); /* that the cache cannot be written is nobody's failure */
+    if (!path || make_folder_of(path))
         return HCY_ENOENT;
-    slash = strrchr(temporary, '/');
-    if (slash && slash > temporary) {
-        *slash = 0;
-        if (make_folders(temporary))
-            return HCY_ENOENT;
-        *slash = '/';
+    int st = hcy_output_open(&output, path, 0);
+    if (!st) {
+        int fd = hcy_output_fd(output);
+        if (write_all(fd, head, head_size) || write_all(fd, data, size) || fchmod(fd, 0644)) {
+            hcy_output_discard(output);
+            st = HCY_ENOENT;
+        } else {
+            st = hcy_output_commit(output);
+        }
     }
-    int fd = mkstemp(temporary);
-    if (fd < 0)
-        return HCY_ENOENT;
-    int bad = write_all(fd, head, head_size) || write_all(fd, data, size) || fchmod(fd, 0644);
-    bad |= close(fd);
-    if (!bad && !rename(temporary, path))
-        return 0;
-    unlink(temporary);
-    return HCY_ENOENT;
+    hcy_fail_again(&before);
+    return st ? HCY_ENOENT : 0;
 }
