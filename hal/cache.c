@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* All folders of `path`, which is as it was afterwards. */
 static int make_folders(char *path)
@@ -51,20 +50,6 @@ static int make_folder_of(const char *path)
            make_folders(folder);
 }
 
-static int write_all(int fd, const void *data, size_t size)
-{
-    for (const char *at = data; size;) {
-        ssize_t n = write(fd, at, size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return -1;
-        at += n;
-        size -= (size_t)n;
-    }
-    return 0;
-}
-
 int hcy_cache_write(const char *path, const void *head, size_t head_size, const void *data, size_t size)
 {
     hcy_output *output;
@@ -73,13 +58,12 @@ int hcy_cache_write(const char *path, const void *head, size_t head_size, const 
         return HCY_ENOENT;
     int st = hcy_output_open(&output, path, 0);
     if (!st) {
-        int fd = hcy_output_fd(output);
-        if (write_all(fd, head, head_size) || write_all(fd, data, size) || fchmod(fd, 0644)) {
-            hcy_output_discard(output);
-            st = HCY_ENOENT;
-        } else {
-            st = hcy_output_commit(output);
-        }
+        st = hcy_output_write(output, head, head_size, 0);
+        if (!st)
+            st = hcy_output_write(output, data, size, head_size);
+        if (!st && fchmod(hcy_output_fd(output), 0644))
+            st = HCY_EIO;
+        st = hcy_output_commit(output, st);
     }
     hcy_fail_again(&before);
     return st ? HCY_ENOENT : 0;

@@ -3,7 +3,8 @@
  * An output is written beside the file that it will be, as NAME.partial-PID, and renamed: whoever looks finds what was
  * there before, or all of the new.  Symbolic links are followed, so that they stay; the new file has the permissions
  * of the old one.  What is no file (a pipe, a device) gets its bytes at once, and so does a file in a folder where
- * none may be made.  One thread at a time may use an output; hcy_output_abandon() may be called from signal handlers.
+ * none may be made.  One thread at a time may use an output, but for
+ * hcy_output_write(); hcy_output_abandon() may be called from signal handlers.
  */
 #include "hal_priv.h"
 
@@ -24,6 +25,7 @@ struct hcy_output {
     int fd;
     bool replaces, listed; /* there is a file of that name; `temporary` is among the unfinished */
     FILE *stream;
+    uint64_t piped; /* bytes that went to what is no file */
 };
 
 /* Names of files that are unfinished, for hcy_output_abandon(); who takes one out owns it.  Files beyond these are
@@ -240,6 +242,25 @@ int hcy_output_fd(const hcy_output *o)
     return o->fd;
 }
 
+int hcy_output_write(hcy_output *o, const void *bytes, size_t size, uint64_t offset)
+{
+    for (const char *from = bytes; size;) {
+        ssize_t n = pwrite(o->fd, from, size, (off_t)offset);
+        if (n < 0 && errno == ESPIPE && offset == o->piped) { /* no file: what comes in order can be written */
+            n = write(o->fd, from, size);
+            o->piped += n > 0 ? (uint64_t)n : 0;
+        }
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return failed(o->path, ": writing failed", n < 0 ? errno : EIO);
+        from += n;
+        size -= (size_t)n;
+        offset += (uint64_t)n;
+    }
+    return 0;
+}
+
 FILE *hcy_output_stream(hcy_output *o)
 {
     if (!o->stream)
@@ -284,8 +305,12 @@ static void free_output(struct hcy_output *o)
     free(o);
 }
 
-int hcy_output_commit(hcy_output *o)
+int hcy_output_commit(hcy_output *o, int status)
 {
+    if (status) {
+        hcy_output_discard(o);
+        return status;
+    }
     int number = close_all(o), st = 0;
     if (!number && o->temporary && rename(o->temporary, o->target))
         number = errno;

@@ -244,7 +244,7 @@ static void test_output(void)
     ok(access(file, F_OK), "until it is whole there is no such file");
     snprintf(partial, sizeof partial, "%s", hcy_output_place(o));
     ok(strstr(partial, "/file.partial-") && holds(partial, "one"), "... but one whose name says that it is unfinished");
-    is_int(hcy_output_commit(o), 0, "committed");
+    is_int(hcy_output_commit(o, 0), 0, "committed");
     ok(holds(file, "one") && files_in(root) == 1, "... it is there, and nothing beside it");
 
     chmod(file, 0640);
@@ -252,11 +252,11 @@ static void test_output(void)
     ok(holds(file, "one"), "an earlier file stays until then");
     hcy_output_discard(o);
     ok(holds(file, "one") && files_in(root) == 1, "... and for good if the new one is discarded");
-    is_int(hcy_output_commit(begin(file, 0, "two")), 0, "replaced");
+    is_int(hcy_output_commit(begin(file, 0, "two"), 0), 0, "replaced");
     ok(holds(file, "two") && !stat(file, &is) && (is.st_mode & 0777) == 0640, "... with its permissions");
 
     is_int(symlink("through2", through), 0, "a link to nothing yet");
-    is_int(hcy_output_commit(begin(through, 0, "far")), 0, "written through it");
+    is_int(hcy_output_commit(begin(through, 0, "far"), 0), 0, "written through it");
     ok(!lstat(through, &is) && S_ISLNK(is.st_mode) && holds(through, "far"), "... the link stays, what it names is made");
     unlink(through);
     is_int(symlink(through, through), 0, "a link to itself");
@@ -264,7 +264,7 @@ static void test_output(void)
 
     o = begin(other, HCY_OUTPUT_GROWS, "grows");
     ok(holds(other, "grows"), "what grows is there from the beginning");
-    is_int(hcy_output_commit(o), 0, "... and stays");
+    is_int(hcy_output_commit(o, 0), 0, "... and stays");
     o = begin(file, 0, "half");
     snprintf(partial, sizeof partial, "%s", hcy_output_place(o));
     is_int(hcy_output_keep(o), 0, "kept under the name that it has");
@@ -282,7 +282,7 @@ static void test_output(void)
         is_int(hcy_output_open(&o, "/dev/full", 0), 0, "a device is written to as it is");
         if (hcy_output_stream(o))
             fputs("text", hcy_output_stream(o));
-        is_int(hcy_output_commit(o), HCY_EIO, "... what did not arrive is an error");
+        is_int(hcy_output_commit(o, 0), HCY_EIO, "... what did not arrive is an error");
     } else {
         skip(2, "/dev/full is not there");
     }
@@ -291,7 +291,7 @@ static void test_output(void)
         is_int(hcy_output_open(&o, file, 0), HCY_EIO, "a file that may not be written is not replaced");
         chmod(file, 0640);
         chmod(root, 0550);
-        is_int(hcy_output_commit(begin(file, 0, "in")), 0, "in a folder that is closed, the file itself is written");
+        is_int(hcy_output_commit(begin(file, 0, "in"), 0), 0, "in a folder that is closed, the file itself is written");
         ok(holds(file, "in"), "... as it must be"); /* over "two" */
         chmod(root, 0750);
     } else {

@@ -167,7 +167,7 @@ tests_pipeline_push_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc 
     -Wl,--wrap=posix_memalign -Wl,--wrap=aligned_alloc
 tests_pipeline_push_LDADD = libinternal.la
 check_PROGRAMS += tests/cli_json
-test_scripts += tests/locale.t tests/valgrind.t tests/convert.t tests/inject.t tests/endings.t tests/aarch64.t
+test_scripts += tests/locale.t tests/valgrind.t tests/convert.t tests/inject.t tests/endings.t tests/outputs.t tests/aarch64.t
 EXTRA_DIST += tests/inject.c
 test_internal += tests/mutations
 tests_mutations_SOURCES = tests/mutations.c tests/mutate.h tests/bslz4_ref.h tests/stack_make.h tests/stack_read.h

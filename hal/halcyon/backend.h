@@ -219,14 +219,17 @@ typedef struct hcy_output hcy_output;
 #define HCY_OUTPUT_GROWS 1u /* under its own name from the first byte on, for who reads it as it grows */
 HCY_API int hcy_output_open(hcy_output **output, const char *path, unsigned flags) HCY_MUST_USE;
 HCY_API int hcy_output_fd(const hcy_output *output); /* for reading too, where it is a file */
+/* Writes so many bytes at `offset`, from any thread.  HCY_EIO. */
+HCY_API int hcy_output_write(hcy_output *output, const void *bytes, size_t size, uint64_t offset) HCY_MUST_USE;
 /* The same for text, to be used in its place; NULL: no memory. */
 HCY_API FILE *hcy_output_stream(hcy_output *output);
 /* The name that it will have, from the root on where it is a file; the one that it has now. */
 HCY_API const char *hcy_output_name(const hcy_output *output);
 HCY_API const char *hcy_output_place(const hcy_output *output);
-/* Each closes and frees: the file takes its name (HCY_EIO: not all arrived, and nothing is left of it); it stays under
- * the name that it has; it is taken away (NULL is fine).  What is not written beside stays in any case. */
-HCY_API int hcy_output_commit(hcy_output *output) HCY_MUST_USE;
+/* Each closes and frees: the file takes its name, if `status` is 0 (HCY_EIO: not all arrived, and nothing is left of
+ * it), else it is taken away and that status returned, with the last error as it is; it stays under the name that it
+ * has; it is taken away (NULL is fine).  What is not written beside stays in any case. */
+HCY_API int hcy_output_commit(hcy_output *output, int status) HCY_MUST_USE;
 HCY_API int hcy_output_keep(hcy_output *output) HCY_MUST_USE;
 HCY_API void hcy_output_discard(hcy_output *output);
 /* For the handler of a signal that ends the process: takes away all files that are written beside others. */

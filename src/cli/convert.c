@@ -101,10 +101,16 @@ static int convert(struct frames *f, const struct values *v, uint32_t codec)
         f->payload = &c;
         status = frames_run(f);
         double written = (double)hcy_stack_writer_bytes(c.writer);
-        int closed = hcy_stack_writer_close(c.writer);
-        if (closed && !f->error.status) /* else it has been said */
+        int whole = frames_all_taken(f), closed = 0;
+        if (whole)
+            closed = hcy_stack_writer_close(c.writer);
+        else
+            hcy_stack_writer_discard(c.writer);
+        if (closed)
             status = cli_fail(closed);
-        else if (!closed && !f->error.status && !v->quiet)
+        if (closed || !whole)
+            cli_not_written(v->output);
+        else if (!v->quiet)
             fprintf(stderr, "%s: %.1f MB of pixels in %.1f MB\n", v->output,
                     1e-6 * (double)f->stats.bytes_raw, 1e-6 * written);
     }
@@ -132,6 +138,8 @@ static int run(const struct cli_command *command, int argc, char **argv, int pac
     frames.threads = packs && processors > 2 ? (unsigned)processors : 0; /* which code what they write */
     frames.quiet = values.quiet;
     status = frames_open(&frames);
+    if (!status)
+        status = frames_guard(&frames, values.output);
     if (!status)
         status = convert(&frames, &values,
                          !packs              ? HCY_CODEC_NONE

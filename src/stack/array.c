@@ -138,17 +138,15 @@ static int write_npy(const hcy_array *a, const char *path)
     int st = bytes_of(a, &bytes);
     if (st)
         return st;
-    FILE *f = fopen(path, "wb");
+    hcy_output *output;
+    st = hcy_output_open(&output, path, 0);
+    if (st)
+        return st;
     hcy__npy_write(header, a->is_complex ? 'c' : 'f', (unsigned)element(a), a->rank, a->shape);
-    int written =
-        f && fwrite(header, sizeof header, 1, f) == 1 && (!bytes || fwrite(a->data, bytes, 1, f) == 1);
-    int number = errno;
-    if (f && fclose(f))
-        written = 0;
-    char words[128];
-    return written ? 0
-                   : hcy_fail(HCY_EIO, "%s: writing failed: %s", path,
-                              hcy__errno_text(number ? number : EIO, words, sizeof words));
+    st = hcy_output_write(output, header, sizeof header, 0);
+    if (!st)
+        st = hcy_output_write(output, a->data, bytes, sizeof header);
+    return hcy_output_commit(output, st);
 }
 
 int hcy_array_read(hcy_array *a, const char *path)

@@ -10,6 +10,7 @@ struct hcy_curves {
     void *state;
     size_t n_bins;
     int with_sigma;
+    uint64_t rows;
     hcy_error failed; /* status 0: none yet */
 };
 
@@ -32,7 +33,7 @@ static int has_suffix(const hcy__curves_format *format, const char *suffix)
 static int find_format(const hcy__curves_format **format, const char *path, const char *name)
 {
     const char *base = strrchr(path, '/'), *suffix = strrchr(base ? base : path, '.');
-    if (!name && !strcmp(path, "-"))
+    if (!name && (!strcmp(path, "-") || (!suffix && !strncmp(path, "/dev/", 5))))
         name = "dat";
     for (size_t i = 0; i < N_FORMATS; i++) {
         *format = formats[i];
@@ -146,14 +147,30 @@ int hcy_curves_append(hcy_curves *c, uint64_t frame, const hcy_azint_result *res
     int st = c->format->append(c->state, frame, result, why ? why : "no reason given");
     if (st)
         c->failed = *hcy_last_error();
+    c->rows += !st;
     return st;
 }
 
 int hcy_curves_close(hcy_curves *c)
 {
+    char place[8];
     if (!c)
         return 0;
-    int st = c->format->close(c->state);
+    if (c->failed.status)
+        return hcy_curves_stop(c, place, sizeof place);
+    int st = c->format->close(c->state, HCY__WHOLE);
+    free(c);
+    return st;
+}
+
+int hcy_curves_stop(hcy_curves *c, char *place, size_t size)
+{
+    *place = 0;
+    if (!c)
+        return 0;
+    const char *name = c->rows ? c->format->place(c->state) : NULL;
+    snprintf(place, size, "%s", name ? name : "");
+    int st = c->format->close(c->state, c->rows ? HCY__STOPPED : HCY__DISCARDED);
     if (c->failed.status)
         st = hcy_fail_again(&c->failed);
     free(c);

@@ -12,6 +12,7 @@ struct hcy_stack_writer {
     uint64_t frames;
     hcy_bslz4_job job;
     _Atomic uint64_t bytes;
+    _Atomic int broken; /* a frame could not be written */
 };
 
 static int check(const hcy_stack_writer_opts *opts, size_t *image_bytes)
@@ -94,7 +95,9 @@ int hcy_stack_write_chunk(hcy_stack_writer *w, uint64_t frame, const void *chunk
         return hcy_fail(HCY_EINVAL, "frame %llu: %zu bytes, where its pixels take %llu",
                         (unsigned long long)frame, size, (unsigned long long)w->job.image_bytes);
     int st = w->format->put(w->state, frame, chunk, size);
-    if (!st)
+    if (st)
+        atomic_store(&w->broken, 1);
+    else
         atomic_fetch_add(&w->bytes, size);
     return st;
 }
@@ -128,7 +131,16 @@ int hcy_stack_writer_close(hcy_stack_writer *w)
 {
     if (!w)
         return 0;
-    int st = w->format->close(w->state);
+    int broken = atomic_load(&w->broken), st = w->format->close(w->state, !broken);
+    if (broken && !st)
+        st = hcy_fail(HCY_EIO, "the file is not kept: a frame could not be written");
     free(w);
     return st;
+}
+
+void hcy_stack_writer_discard(hcy_stack_writer *w)
+{
+    if (w)
+        (void)!w->format->close(w->state, 0);
+    free(w);
 }
