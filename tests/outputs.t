@@ -62,6 +62,32 @@ check 'plot onto what is plotted' refused 1 'name another file' "$halcyon" plot 
 HALCYON_TRACE=monitor.txt "$halcyon" nufft -t 1 -p one.npy -i one.npy -n 4 -o x.npy 2>words
 check 'a trace is written over nothing but a trace' unharmed
 
+# Sources of a virtual dataset that HDF5 must put together (here: tiles), and external storage.
+python=${PYTHON:-python3}
+if "$python" -c 'import h5py' 2>no.h5py; then
+    "$python" - <<'END'
+import h5py, numpy
+for name in ("left", "right"):
+    with h5py.File(name + ".h5", "w") as f:
+        f["data"] = numpy.ones((2, 64, 45), "u2")
+layout = h5py.VirtualLayout((2, 64, 90), "u2")
+layout[:, :, :45] = h5py.VirtualSource("left.h5", "data", (2, 64, 45))
+layout[:, :, 45:] = h5py.VirtualSource("right.h5", "data", (2, 64, 45))
+with h5py.File("tiles.h5", "w") as f:
+    f.create_virtual_dataset("data", layout)
+with h5py.File("outside.h5", "w") as f:
+    f.create_dataset("data", (2, 64, 90), "u2", data=numpy.ones((2, 64, 90)), external=[("outside.bin", 0, 2 * 64 * 90 * 2)])
+END
+    cp left.h5 right.h5 tiles.h5 outside.h5 outside.bin kept
+    ln -s right.h5 right.npy
+    ln -s outside.bin outside.npy
+    spared 'the source of a virtual dataset' "$halcyon" sum tiles.h5 -o right.npy -q
+    spared 'the virtual dataset itself' "$halcyon" sum tiles.h5 -o tiles.h5 -q
+    spared 'external storage' "$halcyon" sum outside.h5 -o outside.npy -q
+else
+    skip "$python has no h5py (PYTHON names one that has)"
+fi
+
 # --- Pipes, links, permissions ---
 "$halcyon" integrate s.h5 -p s.poni -n 20 -o plain.xy -q
 for out in - /dev/stdout /dev/fd/1; do
@@ -82,6 +108,88 @@ cat pipe.dat >through &
 check 'to a pipe' "$halcyon" integrate s.h5 -p s.poni -n 20 -o pipe.dat -q
 wait $!
 check 'to a pipe: all of it' equals "`grep -c '^# frame' through`" 4
+
+# --- Suffixes: what is written is what they say, or they are refused with those that are written ---
+while read -r suffix those command; do
+    # shellcheck disable=SC2086 # several words
+    check "$suffix is refused: $command" refused 2 "$those" "$halcyon" $command.$suffix
+done <<'END'
+txt .h5.*.npy.*.tif sum s.h5 -o x
+jpg .h5.*.npy.*.tif sum s.h5 -o x
+npz .h5.*.npy.*.tif decompress s.h5 -o x
+dat .h5.*.npy.*.tif decompress s.h5 -o x
+tif .h5 compress s.h5 -o x
+npy .h5 compress s.h5 -o x
+tif .npy.*.npz nufft -t 1 -p one.npy -i one.npy -n 4 -o x
+tif .npy.*.dat sum s.h5 --roi 0,0,9,9 -o x
+gif .svg.*.png.*.pdf plot first.h5 -o x
+END
+check 'tif is refused: integrate' refused 1 '.h5.*.dat.*.xy' "$halcyon" integrate s.h5 -p s.poni -n 20 -o x.tif -q
+check 'edf is refused for curves' refused 1 '.h5.*.dat.*.xy' "$halcyon" integrate s.h5 -p s.poni -n 20 -o x.edf -q
+check 'no suffix is none' refused 2 '.h5' "$halcyon" sum s.h5 -o x
+check 'none of these left a file' sh -c 'not() { ! "$@"; }; not ls x.txt x.jpg x.npz x.dat x.gif x 2>ls.err'
+
+"$halcyon" decompress s.h5 -o all.npy -q
+"$halcyon" sum s.h5 -o total.npy -q
+"$halcyon" sum s.h5 --max -o largest.npy -q
+formats='edf'
+[ -n "${HCY_TIFF-yes}" ] && formats='edf tif'
+for suffix in $formats; do
+    check "decompress to .$suffix" "$halcyon" decompress s.h5 -o all.$suffix -q
+    check "decompress to .$suffix: the same pixels" \
+        sh -c "'$halcyon' decompress all.$suffix -o again.npy -q && cmp all.npy again.npy"
+    check "sum to .$suffix" "$halcyon" sum s.h5 -o total.$suffix -q
+    check "sum to .$suffix: the same sums" \
+        sh -c "'$halcyon' decompress total.$suffix -o again.npy -q && cmp total.npy again.npy"
+done
+for suffix in $formats cbf npy; do
+    check "decompress to a .$suffix a frame" "$halcyon" decompress s.h5 --frames 1:4 -o f_%03d.$suffix -q
+    check "a .$suffix a frame: numbered as the frames" equals "`echo f_*.$suffix`" "f_001.$suffix f_002.$suffix f_003.$suffix"
+    "$halcyon" decompress s.h5 --frames 1:4 -o part.npy -q
+    check "a .$suffix a frame: the same pixels" \
+        sh -c "'$halcyon' decompress f_%03d.$suffix -o again.npy -q && cmp part.npy again.npy"
+done
+check 'sum --max to .cbf' "$halcyon" sum s.h5 --max -o largest.cbf -q
+check 'sum --max to .cbf: the same' sh -c "'$halcyon' decompress largest.cbf -o again.npy -q && cmp largest.npy again.npy"
+check '.cbf of several frames: refused' refused 1 '%05d.cbf' "$halcyon" decompress s.h5 -o x.cbf -q
+check '.cbf of 64 bits: refused' refused 1 '4 bytes.*\.tif' "$halcyon" sum s.h5 -o x.cbf -q
+"$halcyon" decompress s.h5 -o f_%03d.npy -q
+check 'a file a frame over its own files' refused 1 'f_000.npy is' "$halcyon" decompress f_%03d.npy -o f_%03d.npy -q
+
+# --- Other programs read them ---
+printf '%s\n' 'import fabio, numpy, sys' 'a = numpy.load("all.npy")' \
+    'for n in range(4):' \
+    '    for name in sys.argv[1:]:' \
+    '        with fabio.open(name % n if "%" in name else name) as f:' \
+    '            got = f.data if "%" in name else f.get_frame(n).data' \
+    '            assert got.dtype.kind in "ui" and (got == a[n]).all(), (name, n, got.dtype)' \
+    't = numpy.load("total.npy")[0]' 'g = fabio.open("total.edf").data' 'assert g.dtype == t.dtype and (g == t).all()' \
+    'm = numpy.load("largest.npy")[0]' 'assert (fabio.open("largest.cbf").data == m).all()' >read.py
+if "$python" -c 'import fabio' 2>no.fabio; then
+    "$halcyon" decompress s.h5 -o g_%d.cbf -q
+    "$halcyon" decompress s.h5 -o g_%d.edf -q
+    "$halcyon" decompress s.h5 -o g_%d.tif -q
+    "$halcyon" decompress s.h5 -o g.tif -q
+    check 'fabio reads TIFF, EDF and CBF' "$python" read.py g_%d.cbf g_%d.edf g_%d.tif g.tif all.edf
+else
+    skip "$python has no fabio (PYTHON names one that has)"
+fi
+
+printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }" >points.npy
+printf '\000\000\000\000\000\000\360\077\000\000\000\000\000\000\000\100\000\000\000\000\000\000\010\100' >>points.npy
+for out in out.npy out.npz out.h5 out.h5:/more/f; do
+    check "nufft to $out" "$halcyon" nufft -t 1 -p points.npy -i points.npy -n 4 -o $out -q
+done
+check 'nufft: a dataset more in a file' sh -c "'$halcyon' nufft -t 2 -p points.npy -i out.h5:/more/f -o a.npy -q &&
+    '$halcyon' nufft -t 2 -p points.npy -i out.h5:/data -o b.npy -q && cmp a.npy b.npy"
+if "$python" -c 'import numpy' 2>no.numpy; then
+    check 'NumPy reads .npz' "$python" -c 'import numpy
+z = numpy.load("out.npz")
+assert z.files == ["arr_0"] and (z["arr_0"] == numpy.load("out.npy")).all()
+assert __import__("zipfile").ZipFile("out.npz").testzip() is None'
+else
+    skip "$python has no NumPy"
+fi
 
 echo "1..$n"
 exit $failed

@@ -81,6 +81,9 @@ void cli_note(const char *fmt, ...) HCY_PRINTF(1, 2);
 int cli_fail(int status);
 /* FILE cannot be written, because of an errno; returns CLI_FAILED. */
 int cli_write_failed(const char *path, int number);
+/* An output's suffix is one that is written for this (HCY_WRITE_*); of tables it may be "-".  CLI_OK, or CLI_USAGE with
+ * a message. */
+int cli_check_format(const char *path, unsigned use);
 /* Says what is at an output's place after a run that did not come to its end. */
 void cli_not_written(const char *path);
 /* Set by main(): the subcommand's name for messages. */

@@ -407,8 +407,7 @@ static int choose_terminal(struct plot *p, const struct values *v)
     }
     if (known)
         return CLI_OK;
-    cli_error("%s: a plot's name ends with .svg, .png or .pdf; see `halcyon plot --help`", v->output);
-    return CLI_USAGE;
+    return cli_check_format(v->output, HCY_WRITE_PICTURE);
 }
 
 /* The picture, whole, to its file. */

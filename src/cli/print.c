@@ -1,6 +1,7 @@
 /* print.c - messages on stderr and JSON on stdout, for the subcommands. */
 #include "cli.h"
 #include <errno.h>
+#include <halcyon/stack.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -51,6 +52,18 @@ int cli_write_failed(const char *path, int number)
     if (strerror_r(number, words, sizeof words))
         words[0] = 0;
     return cli_error("%s cannot be written: %s", path, words);
+}
+
+int cli_check_format(const char *path, unsigned use)
+{
+    const char *format;
+    struct stat is;
+    if (!stat(path, &is) && S_ISDIR(is.st_mode)) /* which is worth words of its own, of guard_writes() */
+        return CLI_OK;
+    if ((use == HCY_WRITE_TABLE && !strcmp(path, "-")) || !hcy_format_of(&format, path, use))
+        return CLI_OK;
+    cli_error("%s; see `halcyon %s --help`", hcy_last_error()->text, cli_name);
+    return CLI_USAGE;
 }
 
 void cli_not_written(const char *path)

@@ -17,7 +17,7 @@ struct values {
 
 #define AT(member) offsetof(struct values, member)
 static const struct cli_option options[] = {
-    { "output", 'o', CLI_TEXT, AT(output), "FILE", "OUT.h5 or OUT.npy; with --roi .dat too, - for stdout",
+    { "output", 'o', CLI_TEXT, AT(output), "FILE", "OUT.h5, .npy, .tif, .edf, of --max also .cbf; regions\nto .dat, .h5, .npy, or - for stdout",
       0, 0, NULL },
     { "max", 0, CLI_FLAG, AT(max), NULL, "the largest values instead of the sums", 0, 0, NULL },
     { "roi", 0, CLI_TEXT, AT(roi), "LIST",
@@ -244,6 +244,9 @@ int cli_sum(int argc, char **argv)
     size_t n_rois = values.roi ? roi_parse(rois, values.roi) : 0;
     if (values.roi && !n_rois)
         return CLI_USAGE;
+    status = cli_check_format(values.output, n_rois ? HCY_WRITE_TABLE : HCY_WRITE_IMAGES);
+    if (status)
+        return status;
     frames.dataset = values.dataset;
     frames.channel = values.channel;
     frames.raw = values.raw;

@@ -131,20 +131,25 @@ static int read_npy(hcy_array *a, const char *path)
     return st;
 }
 
-static int write_npy(const hcy_array *a, const char *path)
+static int write_numpy(const hcy_array *a, const char *path)
 {
+    const char *format;
     char header[HCY__NPY_HEADER];
     size_t bytes;
-    int st = bytes_of(a, &bytes);
-    if (st)
-        return st;
+    int st = hcy_format_of(&format, path, HCY_WRITE_ARRAY);
+    if (!st)
+        st = bytes_of(a, &bytes);
     hcy_output *output;
-    st = hcy_output_open(&output, path, 0);
+    if (!st)
+        st = hcy_output_open(&output, path, 0);
     if (st)
         return st;
     hcy__npy_write(header, a->is_complex ? 'c' : 'f', (unsigned)element(a), a->rank, a->shape);
-    st = hcy_output_write(output, header, sizeof header, 0);
-    if (!st)
+    if (!strcmp(format, "npz"))
+        st = hcy__array_write_npz(output, header, sizeof header, a->data, bytes);
+    else
+        st = hcy_output_write(output, header, sizeof header, 0);
+    if (!st && strcmp(format, "npz"))
         st = hcy_output_write(output, a->data, bytes, sizeof header);
     return hcy_output_commit(output, st);
 }
@@ -176,7 +181,7 @@ int hcy_array_write(const hcy_array *a, const char *path)
     if (!file)
         return hcy_fail(HCY_ENOMEM, "no memory to write %s", path);
     const char *dataset = h5_name(file);
-    int st = dataset ? hcy__array_write_h5(a, file, dataset) : write_npy(a, path);
+    int st = dataset ? hcy__array_write_h5(a, file, dataset) : write_numpy(a, path);
     free(file);
     return st;
 }

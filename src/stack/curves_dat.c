@@ -362,5 +362,5 @@ static int xy_open(void **state, const hcy__curves_head *head)
     return open_text(state, head, 1);
 }
 
-const hcy__curves_format hcy__curves_dat = { "dat", ".dat.txt.", dat_open, dat_append, dat_place, dat_close };
-const hcy__curves_format hcy__curves_xy = { "xy", ".xy.", xy_open, dat_append, dat_place, dat_close };
+const hcy__curves_format hcy__curves_dat = { "dat", dat_open, dat_append, dat_place, dat_close };
+const hcy__curves_format hcy__curves_xy = { "xy", xy_open, dat_append, dat_place, dat_close };

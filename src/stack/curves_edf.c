@@ -138,4 +138,4 @@ static int edf_open(void **state, const hcy__curves_head *head)
     return 0;
 }
 
-const hcy__curves_format hcy__curves_edf = { "edf", ".edf.", edf_open, edf_append, edf_place, edf_close };
+const hcy__curves_format hcy__curves_edf = { "edf", edf_open, edf_append, edf_place, edf_close };

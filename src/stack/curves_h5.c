@@ -491,4 +491,4 @@ static int h5_open(void **state, const hcy__curves_head *head)
     return 0;
 }
 
-const hcy__curves_format hcy__curves_h5 = { "h5", ".h5.hdf5.nxs.", h5_open, h5_append, h5_place, h5_close };
+const hcy__curves_format hcy__curves_h5 = { "h5", h5_open, h5_append, h5_place, h5_close };

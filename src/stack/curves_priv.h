@@ -26,7 +26,6 @@ enum hcy__curves_end { HCY__WHOLE, HCY__STOPPED, HCY__DISCARDED };
 
 typedef struct hcy__curves_format {
     const char *name;
-    const char *suffixes; /* ".dat.txt." */
     int (*open)(void **state, const hcy__curves_head *head);
     /* result NULL: the frame failed, `why` is then never NULL. */
     int (*append)(void *state, uint64_t frame, const hcy_azint_result *result, const char *why);

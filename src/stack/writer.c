@@ -39,18 +39,15 @@ static int check(const hcy_stack_writer_opts *opts, size_t *image_bytes)
 
 static int open_format(hcy_stack_writer *w, const char *path, const hcy_stack_writer_opts *opts)
 {
-    size_t n = strlen(path);
-    if (n > 4 && !strcmp(path + n - 4, ".npy")) {
-        if (opts->codec != HCY_CODEC_NONE)
-            return hcy_fail(HCY_EUNSUPPORTED, "%s: NumPy files hold plain pixels; name a .h5 file", path);
-        w->format = &hcy__writer_npy;
-    } else {
+    const char *format;
+    int st = hcy_format_of(&format, path, opts->codec == HCY_CODEC_NONE ? HCY_WRITE_IMAGES : HCY_WRITE_PACKED);
+    if (st)
+        return st;
+    w->format = !strcmp(format, "npy") && !strchr(path, '%') ? &hcy__writer_npy : &hcy__writer_images;
 #ifdef HAVE_HDF5
+    if (!strcmp(format, "h5"))
         w->format = &hcy__writer_h5;
-#else
-        return hcy_fail(HCY_EUNSUPPORTED, "%s: this build of Halcyon has no HDF5", path);
 #endif
-    }
     return w->format->open(&w->state, path, opts, &w->job);
 }
 

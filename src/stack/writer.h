@@ -17,5 +17,6 @@ typedef struct hcy__writer_format {
 
 extern const hcy__writer_format hcy__writer_npy;
 extern const hcy__writer_format hcy__writer_h5;
+extern const hcy__writer_format hcy__writer_images; /* files that hold no coded frames, and one a frame */
 
 #endif

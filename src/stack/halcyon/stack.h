@@ -258,6 +258,21 @@ HCY_API void hcy_corrections_free(hcy_corrections *corrections); /* NULL is fine
 HCY_API void hcy_corrections_use(hcy_azint_options *options, const hcy_corrections *corrections,
                                  const hcy_stack *stack);
 
+/* --- Formats that are written --- */
+
+/* What for; a bit each. */
+#define HCY_WRITE_CURVES  1u  /* hcy_curves_open() */
+#define HCY_WRITE_CAKES   2u  /* ... of images in radius and azimuth */
+#define HCY_WRITE_IMAGES  4u  /* hcy_stack_create(), plain pixels */
+#define HCY_WRITE_PACKED  8u  /* ... and coded ones */
+#define HCY_WRITE_ARRAY   16u /* hcy_array_write() */
+#define HCY_WRITE_TABLE   32u /* the command's sums of regions */
+#define HCY_WRITE_PICTURE 64u /* its plots */
+
+/* The format that a path's suffix says: "h5", "npy", "npz", "tiff", "edf", "cbf", "dat", "xy", "svg", "png", "pdf".
+ * HCY_EINVAL with those there are, if that is none for `use`, which is one of the above. */
+HCY_API int hcy_format_of(const char **format, const char *path, unsigned use) HCY_MUST_USE;
+
 /* --- Writing stacks --- */
 
 typedef struct hcy_stack_writer hcy_stack_writer;
@@ -276,11 +291,14 @@ typedef struct hcy_stack_writer_opts {
                                 dataset are copied */
     int growing; /* 1: under its own name from the first frame on, for those who read it while it grows; 0: it takes
                     its name when it is closed, and an earlier file stays until then */
+    uint64_t first_number; /* of a path with %d: the first frame's */
 } hcy_stack_writer_opts;
-#define HCY_STACK_WRITER_OPTS_INIT { sizeof(hcy_stack_writer_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define HCY_STACK_WRITER_OPTS_INIT { sizeof(hcy_stack_writer_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/* A NumPy file if the path ends with .npy (plain pixels alone), else HDF5 with one chunk a frame.  A frame that
- * is not written is missing in HDF5's chunks, and zeros elsewhere.  HCY_EIO where it cannot be written. */
+/* The path's suffix says the format: HDF5 with one chunk a frame; plain pixels also as NumPy, TIFF and EDF, and one
+ * image of whole numbers of up to 4 bytes as CBF.  A path with one %d: one file a frame, of these but HDF5.  A frame
+ * that is not written is missing in HDF5's chunks, no file of those with %d, and zeros elsewhere.  HCY_EINVAL: another
+ * suffix; HCY_EUNSUPPORTED: pixels that the format has not; HCY_EIO where it cannot be written. */
 HCY_API int hcy_stack_create(hcy_stack_writer **writer, const char *path,
                              const hcy_stack_writer_opts *opts) HCY_MUST_USE;
 /* Writes a decoded frame: coded in the calling thread, so several threads may write different frames of one
