@@ -135,7 +135,7 @@ check '--npt-azim: whole blocks of header, then floats' \
     equals `expr '(' \`wc -c <image.edf\` - 1800 ')' % 512` 0
 check '--npt-azim: HDF5' integrate -o image.h5 --npt-azim 9 -n 50
 check '--npt-azim: text is refused' refused 1 'edf' integrate -o x.dat --npt-azim 9
-check 'EDF of curves is refused' refused 1 'images' integrate -o x.edf
+check 'EDF of curves is refused' refused 1 'curves are not written as .edf' integrate -o x.edf
 check '--along-chi' integrate -o chi.dat --frames 0 --along-chi -n 72
 check '--along-chi: 72 rows' equals "`rows chi.dat | wc -l | tr -d ' '`" 72
 check '--along-chi: in the header' grep -q '^# *chi_deg  *I *$' chi.dat

@@ -46,7 +46,7 @@ int hcy_stack_files(hcy_stack_file **files, size_t *n, const hcy_stack *stack)
             add(&l, &is);
 #ifdef HAVE_HDF5
         if (part->dataset >= 0)
-            hcy__h5_sources(part->dataset, stack->path, add_path, &l);
+            hcy__h5_read_files(part->dataset, stack->path, add_path, &l);
 #endif
     }
     *files = l.files;

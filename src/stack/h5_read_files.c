@@ -1,4 +1,4 @@
-/* h5_sources.c - the files that HDF5 itself opens for a dataset: sources of virtual ones, external storage. */
+/* h5_read_files.c - the files that HDF5 itself opens for a dataset: sources of virtual ones, external storage. */
 #include "h5.h"
 #include "stack_priv.h"
 #include <stdio.h>
@@ -16,7 +16,7 @@ static void give(const char *name, const char *from, void (*take)(void *, const 
         take(payload, path);
 }
 
-void hcy__h5_sources(int64_t dataset, const char *from, void (*take)(void *, const char *), void *payload)
+void hcy__h5_read_files(int64_t dataset, const char *from, void (*take)(void *, const char *), void *payload)
 {
     char name[4096];
     size_t n = 0;
