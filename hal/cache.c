@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* All folders of `path`, which is as it was afterwards. */
 static int make_folders(char *path)
@@ -41,40 +40,31 @@ int hcy_cache_folder(char *path, size_t size, const char *folder)
     return n <= 0 || (size_t)n >= size ? HCY_ENOENT : make_folders(path);
 }
 
-static int write_all(int fd, const void *data, size_t size)
+static int make_folder_of(const char *path)
 {
-    for (const char *at = data; size;) {
-        ssize_t n = write(fd, at, size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return -1;
-        at += n;
-        size -= (size_t)n;
-    }
-    return 0;
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == path)
+        return 0;
+    return (size_t)snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path) >= sizeof folder ||
+           make_folders(folder);
 }
 
 int hcy_cache_write(const char *path, const void *head, size_t head_size, const void *data, size_t size)
 {
-    char temporary[PATH_MAX];
-    char *slash;
-    if (!path || (size_t)snprintf(temporary, sizeof temporary, "%s.XXXXXX", path) >= sizeof temporary)
+    hcy_output *output;
+    hcy_error before = *hcy_last_error(); /* that the cache cannot be written is nobody's failure */
+    if (!path || make_folder_of(path))
         return HCY_ENOENT;
-    slash = strrchr(temporary, '/');
-    if (slash && slash > temporary) {
-        *slash = 0;
-        if (make_folders(temporary))
-            return HCY_ENOENT;
-        *slash = '/';
+    int st = hcy_output_open(&output, path, 0);
+    if (!st) {
+        st = hcy_output_write(output, head, head_size, 0);
+        if (!st)
+            st = hcy_output_write(output, data, size, head_size);
+        if (!st && fchmod(hcy_output_fd(output), 0644))
+            st = HCY_EIO;
+        st = hcy_output_commit(output, st);
     }
-    int fd = mkstemp(temporary);
-    if (fd < 0)
-        return HCY_ENOENT;
-    int bad = write_all(fd, head, head_size) || write_all(fd, data, size) || fchmod(fd, 0644);
-    bad |= close(fd);
-    if (!bad && !rename(temporary, path))
-        return 0;
-    unlink(temporary);
-    return HCY_ENOENT;
+    hcy_fail_again(&before);
+    return st ? HCY_ENOENT : 0;
 }

@@ -1,13 +1,15 @@
 /* trace.c - the timeline HALCYON_TRACE=FILE asks for, in Chrome's trace format (chrome://tracing, perfetto).
  *
  * The file is valid JSON after every span: each one is written over the closing bracket, which is written again
- * behind it.  One process row a device, one thread row a queue.  Thread-safe; off, it costs one atomic load.
+ * behind it.  It has its name from the beginning, as it is wanted most of what did not come to its end.  One process
+ * row a device, one thread row a queue.  Thread-safe; off, it costs one atomic load.
  */
 #include "hal_priv.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #define MAX_LANES 256
 static const char tail[] = "\n]\n";
@@ -21,10 +23,25 @@ static const void *lanes[MAX_LANES];
 static size_t n_devices, n_lanes;
 static bool first = true;
 
+/* Nothing but an earlier trace is written over, whatever the variable names by mistake. */
+static bool is_trace_or_new(const char *path)
+{
+    struct stat is;
+    if (stat(path, &is) || !S_ISREG(is.st_mode) || !is.st_size)
+        return true;
+    FILE *earlier = fopen(path, "r");
+    bool good = earlier && fgetc(earlier) == '[';
+    if (earlier)
+        fclose(earlier);
+    return good;
+}
+
 static void start(void)
 {
     const char *path = getenv("HALCYON_TRACE");
     if (!path || !*path)
+        return;
+    if (!is_trace_or_new(path))
         return;
     file = fopen(path, "w");
     if (file && fprintf(file, "[%s", tail) > 0)

@@ -135,7 +135,7 @@ check '--npt-azim: whole blocks of header, then floats' \
     equals `expr '(' \`wc -c <image.edf\` - 1800 ')' % 512` 0
 check '--npt-azim: HDF5' integrate -o image.h5 --npt-azim 9 -n 50
 check '--npt-azim: text is refused' refused 1 'edf' integrate -o x.dat --npt-azim 9
-check 'EDF of curves is refused' refused 1 'images' integrate -o x.edf
+check 'EDF of curves is refused' refused 1 'curves are not written as .edf' integrate -o x.edf
 check '--along-chi' integrate -o chi.dat --frames 0 --along-chi -n 72
 check '--along-chi: 72 rows' equals "`rows chi.dat | wc -l | tr -d ' '`" 72
 check '--along-chi: in the header' grep -q '^# *chi_deg  *I *$' chi.dat
@@ -229,18 +229,19 @@ check 'a device that fails: it is reported' grep -q 'null.* was given up' words
 check 'a device that fails: all frames are there' equals "`grep -c '^# frame [0-9]*$' x.dat`" 6
 check 'no device left' \
     refused 1 'given up: .*as @fail-launch asked' integrate -d null@kernels=noop@fail-launch=2 --batch 1 -o x.dat
-rm -f x.dat
+rm -f x.dat x.dat.partial-*
 "$halcyon" integrate s.h5 -p s.poni -d $noop@delay-us=900000 --batch 1 -o x.dat 2>words &
 pid=$!
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-    grep '^# frame 0' x.dat >/dev/null 2>&1 && break
+    grep '^# frame 0' x.dat.partial-* >/dev/null 2>&1 && break
     sleep 1
 done
 kill -TERM $pid
 wait $pid
 check 'a signal ends a run with status 1' equals $? 1
 check 'a signal: it says how far it was' grep -q 'stopped after . of 6 frames' words
-check 'a signal: what was done is kept' grep -q '^# frame 0' x.dat
+check 'a signal: what was done is kept' grep -q '^# frame 0' x.dat.partial-$pid
+check 'a signal: under no other name' test ! -e x.dat
 
 # --- How fast ---
 "$halcyon" bench s.h5 -p s.poni -d cpu@threads=1 --rounds 1 --json >bench.json

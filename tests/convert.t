@@ -48,7 +48,7 @@ check 'compress without -o' refused 2 '-o' "$halcyon" compress a.npy
 check 'decompress of a .npy' "$halcyon" decompress a.npy -o b.npy -q
 check 'decompress of a .npy: the same pixels' equals "`values b.npy u1`" "`values a.npy u1`"
 check 'frames that are not there' refused 1 'frames 0 to 2' "$halcyon" decompress a.npy -o x.npy --frames 1:9
-check 'packed images are not for NumPy' refused 1 '.h5' "$halcyon" compress a.npy -o x.npy
+check 'packed images are not for NumPy' refused 2 '.h5' "$halcyon" compress a.npy -o x.npy
 
 if [ -z "${HCY_HDF5-yes}" ]; then
     echo "1..$n"

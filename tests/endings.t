@@ -1,5 +1,5 @@
-# Runs that end early: signals, full disks, outputs that cannot be written.  What is done is kept in a file that opens,
-# or nothing is left; the status is 1, with words.
+# Runs that end early: signals, full disks, outputs that cannot be written.  An earlier output stays; what integrate has
+# done is kept beside it in a file that opens, of other commands nothing is left; the status is 1, with words.
 test_name=endings
 . "${top_srcdir:-.}/tests/cli.sh"
 
@@ -8,8 +8,7 @@ HALCYON_BACKENDS=cpu,null # and not what vendors' libraries keep
 export HALCYON_BACKENDS
 
 opens() { "$halcyon" sum "$1" -o opens.npy -q; }
-# Images that open: frames are there, or are known not to be.
-has_frames() { "$halcyon" decompress "$1" --frames :1 -o opens.npy -q 2>opens.err || grep 'was never written' opens.err; }
+stays() { equals "`cat "$1"`" 'an earlier output' && not ls "$1".partial-* 2>ls.err; }
 
 "$halcyon" simulate s.h5 --shape 64x90 --dtype uint16 -n 40 -q || exit 99
 "$halcyon" decompress s.h5 --frames :6 -o six.npy -q || exit 99
@@ -21,13 +20,15 @@ interrupted()
 {
     signal=$1 file=$2
     shift 2
-    rm -f "$file"
+    rm -f "$file".partial-*
+    echo 'an earlier output' >"$file"
     "$halcyon" "$@" -d $slow >words 2>&1 &
     pid=$!
     for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-        [ -e "$file" ] && break
+        ls "$file".partial-* >ls.out 2>&1 && break
         sleep 0.1
     done
+    sleep 0.1 # some frames
     kill -$signal $pid
     wait $pid
     status=$?
@@ -38,17 +39,27 @@ for signal in $signals; do
     interrupted $signal curves.h5 integrate s.h5 -p s.poni --batch 1 -n 50 -o curves.h5
     check "integrate, $signal: status 1" equals $status 1
     check "integrate, $signal: it says so" grep -q 'stopped after [0-9]* of 40 frames' words
-    check "integrate, $signal: the file opens" opens curves.h5
+    check "integrate, $signal: it says where they are" grep -q 'what was done is in .*/curves.h5.partial-' words
+    check "integrate, $signal: the file opens" opens curves.h5.partial-*
+    check "integrate, $signal: an earlier one stays" grep -q 'earlier' curves.h5
+    if command -v h5dump >/dev/null; then
+        check "integrate, $signal: it says so in itself" \
+            sh -c 'h5dump -a /entry_0000/integrate/halcyon/status curves.h5.partial-* | grep stopped'
+    fi
+    interrupted $signal curves.dat integrate s.h5 -p s.poni --batch 1 -n 50 -o curves.dat
+    check "integrate to text, $signal: whole curves" \
+        sh -c 'set -- `grep -vc "^#\|^$" curves.dat.partial-*`; test $1 -gt 0 -a $((`expr $1 % 50`)) = 0'
     [ $signal = HUP ] && continue
     for sub in decompress compress; do
         interrupted $signal images.h5 $sub s.h5 -o images.h5
         check "$sub, $signal: status 1" equals $status 1
         check "$sub, $signal: it says so" grep -q 'stopped after [0-9]* of 40 frames' words
-        check "$sub, $signal: the file opens" has_frames images.h5
+        check "$sub, $signal: an earlier file stays, alone" stays images.h5
+        check "$sub, $signal: it says that" grep -q 'images.h5 stays as it was before' words
     done
     interrupted $signal images.npy decompress s.h5 -o images.npy
     check "decompress, $signal: status 1" equals $status 1
-    check "decompress, $signal: the file opens" opens images.npy
+    check "decompress, $signal: an earlier file stays, alone" stays images.npy
 done
 ( trap '' HUP; interrupted HUP curves.h5 integrate s.h5 -p s.poni --batch 1 -n 50 -o curves.h5; exit $status )
 check 'integrate under nohup: goes on' equals $? 0
@@ -73,15 +84,25 @@ for signal in INT TERM; do
     "$halcyon" simulate stack.h5 --shape 640x900 -n 5000 -q >words 2>&1 &
     pid=$!
     for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-        [ -e stack.h5 ] && break
+        ls stack.h5.partial-* >ls.out 2>&1 && break
         sleep 0.1
     done
     kill -$signal $pid
     wait $pid
     check "simulate, $signal: status 1" equals $? 1
     check "simulate, $signal: it says so" grep -q 'stopped' words
-    check "simulate, $signal: no stack of some frames" test ! -e stack.h5
+    check "simulate, $signal: no stack of some frames" not ls stack.*
 done
+"$halcyon" simulate stack.h5 --shape 640x900 -n 5000 -q >words 2>&1 &
+pid=$!
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    ls stack.h5.partial-* >ls.out 2>&1 && break
+    sleep 0.1
+done
+kill -KILL $pid
+wait $pid 2>ls.err
+check 'simulate, KILL: what is left says that it is unfinished' equals "`echo stack.*`" stack.h5.partial-$pid
+rm -f stack.*
 
 # --- A disk that is full, here for files of this process; /dev/full ---
 outputs='integrate six.npy -p s.poni -n 20000 -o full.h5
@@ -95,16 +116,19 @@ sum s.h5 -o full.npy
 sum s.h5 -o full.h5
 simulate full.h5 --shape 64x90 -n 50'
 while read -r command; do
+    file=`expr "$command" : '.*\(full[.][a-z0-9]*\)'`
+    echo 'an earlier output' >$file
     # shellcheck disable=SC2086 # several words
     check "a full disk: $command" refused 1 'full[.]' sh -c "ulimit -f 16; exec '$halcyon' $command -q"
     case $command in
-    sum*.h5) check 'sum: nothing of it is left' test ! -e full.h5 ;;
     integrate*full.dat)
         # shellcheck disable=SC2086
         sh -c "ulimit -f 16; exec '$halcyon' $command" 2>words
         check '... which is said once' equals "`grep -c 'writing failed' words`" 1
-        check '... and that it is not complete' grep -q '^full[.]dat is not complete$' words ;;
+        check '... and what is there now' grep -q 'full[.]dat stays as it was before' words ;;
+    integrate*) rm -f $file.partial-* ;;
     esac
+    check '... an earlier output stays' stays $file
     rm -f full.*
 done <<END
 $outputs

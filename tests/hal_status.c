@@ -1,9 +1,11 @@
-/* hal_status.c - the status table, the record of a failure, checked sizes, files of the cache, the hash of a family. */
+/* hal_status.c - the status table, the record of a failure, checked sizes, files of the cache, files that are
+ * whole or not there, the hash of a family. */
 #include "tap.h"
 
 #include <halcyon/backend.h>
 #include <dirent.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* --- The table --- */
@@ -212,12 +214,101 @@ static void test_cache(void)
         diag("%s stays", root);
 }
 
+/* --- Files that get their name when they are whole --- */
+
+static bool put(hcy_output *o, const char *text)
+{
+    return o && write(hcy_output_fd(o), text, strlen(text)) == (ssize_t)strlen(text);
+}
+
+static hcy_output *begin(const char *path, unsigned flags, const char *text)
+{
+    hcy_output *o = NULL;
+    is_int(hcy_output_open(&o, path, flags), 0, "an output is opened");
+    ok(put(o, text), "... and written to");
+    return o;
+}
+
+static void test_output(void)
+{
+    char root[] = "/tmp/halcyon-output-XXXXXX", file[64], other[64], through[64], partial[128];
+    struct stat is;
+    hcy_output *o;
+    if (!mkdtemp(root))
+        bail_out("no temporary folder");
+    snprintf(file, sizeof file, "%s/file", root);
+    snprintf(other, sizeof other, "%s/other", root);
+    snprintf(through, sizeof through, "%s/through", root);
+
+    o = begin(file, 0, "one");
+    ok(access(file, F_OK), "until it is whole there is no such file");
+    snprintf(partial, sizeof partial, "%s", hcy_output_place(o));
+    ok(strstr(partial, "/file.partial-") && holds(partial, "one"), "... but one whose name says that it is unfinished");
+    is_int(hcy_output_commit(o, 0), 0, "committed");
+    ok(holds(file, "one") && files_in(root) == 1, "... it is there, and nothing beside it");
+
+    chmod(file, 0640);
+    o = begin(file, 0, "two");
+    ok(holds(file, "one"), "an earlier file stays until then");
+    hcy_output_discard(o);
+    ok(holds(file, "one") && files_in(root) == 1, "... and for good if the new one is discarded");
+    is_int(hcy_output_commit(begin(file, 0, "two"), 0), 0, "replaced");
+    ok(holds(file, "two") && !stat(file, &is) && (is.st_mode & 0777) == 0640, "... with its permissions");
+
+    is_int(symlink("through2", through), 0, "a link to nothing yet");
+    is_int(hcy_output_commit(begin(through, 0, "far"), 0), 0, "written through it");
+    ok(!lstat(through, &is) && S_ISLNK(is.st_mode) && holds(through, "far"), "... the link stays, what it names is made");
+    unlink(through);
+    is_int(symlink(through, through), 0, "a link to itself");
+    ok(hcy_output_open(&o, through, 0) == HCY_EIO && !o, "... is refused");
+
+    o = begin(other, HCY_OUTPUT_GROWS, "grows");
+    ok(holds(other, "grows"), "what grows is there from the beginning");
+    is_int(hcy_output_commit(o, 0), 0, "... and stays");
+    o = begin(file, 0, "half");
+    snprintf(partial, sizeof partial, "%s", hcy_output_place(o));
+    is_int(hcy_output_keep(o), 0, "kept under the name that it has");
+    ok(holds(partial, "half") && holds(file, "two"), "... beside the earlier file");
+    unlink(partial);
+    o = begin(file, 0, "half");
+    hcy_output_abandon();
+    ok(files_in(root) == 4, "abandoned: nothing is left of it");
+    hcy_output_discard(o);
+
+    is_int(hcy_output_open(&o, root, 0), HCY_EIO, "a folder is no file");
+    snprintf(partial, sizeof partial, "%s/nowhere/file", root);
+    is_int(hcy_output_open(&o, partial, 0), HCY_EIO, "a folder that is not there");
+    if (!access("/dev/full", W_OK)) {
+        is_int(hcy_output_open(&o, "/dev/full", 0), 0, "a device is written to as it is");
+        if (hcy_output_stream(o))
+            fputs("text", hcy_output_stream(o));
+        is_int(hcy_output_commit(o, 0), HCY_EIO, "... what did not arrive is an error");
+    } else {
+        skip(2, "/dev/full is not there");
+    }
+    if (geteuid()) {
+        chmod(file, 0440);
+        is_int(hcy_output_open(&o, file, 0), HCY_EIO, "a file that may not be written is not replaced");
+        chmod(file, 0640);
+        chmod(root, 0550);
+        is_int(hcy_output_commit(begin(file, 0, "in"), 0), 0, "in a folder that is closed, the file itself is written");
+        ok(holds(file, "in"), "... as it must be"); /* over "two" */
+        chmod(root, 0750);
+    } else {
+        skip(5, "root may write everywhere");
+    }
+    snprintf(partial, sizeof partial, "rm -rf %s", root);
+    if (system(partial))
+        diag("%s stays", root);
+}
+
 int main(void)
 {
     test_table();
     test_record();
     test_sizes();
     test_cache();
+    test_output();
     test_hash();
     return done_testing();
 }

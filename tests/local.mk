@@ -194,7 +194,7 @@ tests_pipeline_push_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc 
     -Wl,--wrap=posix_memalign -Wl,--wrap=aligned_alloc
 tests_pipeline_push_LDADD = libinternal.la
 check_PROGRAMS += tests/cli_json
-test_scripts += tests/locale.t tests/valgrind.t tests/convert.t tests/inject.t tests/endings.t tests/aarch64.t
+test_scripts += tests/locale.t tests/valgrind.t tests/convert.t tests/inject.t tests/endings.t tests/outputs.t tests/aarch64.t
 EXTRA_DIST += tests/inject.c
 test_internal += tests/mutations
 tests_mutations_SOURCES = tests/mutations.c tests/mutate.h tests/bslz4_ref.h tests/stack_make.h tests/stack_read.h
@@ -345,7 +345,8 @@ AM_TESTS_ENVIRONMENT = \
     top_srcdir='$(abs_top_srcdir)'; top_builddir='$(abs_top_builddir)'; export top_srcdir top_builddir; \
     CC='$(CC)'; CXX='$(HCY_CXX)'; NM='$(NM_TOOL)'; export CC CXX NM; \
     HCY_SANITIZER='$(HCY_LDFLAGS)'; export HCY_SANITIZER; \
-    HCY_HEADERS='$(halcyoninclude_HEADERS)'; HCY_HDF5='$(HDF5_LIBS)'; export HCY_HEADERS HCY_HDF5; \
+    HCY_HEADERS='$(halcyoninclude_HEADERS)'; HCY_HDF5='$(HDF5_LIBS)'; HCY_TIFF='$(TIFF_LIBS)'; \
+    export HCY_HEADERS HCY_HDF5 HCY_TIFF; \
     ASAN_OPTIONS=$${ASAN_OPTIONS-detect_leaks=1:allocator_may_return_null=1}; export ASAN_OPTIONS; \
     TSAN_OPTIONS=$${TSAN_OPTIONS-halt_on_error=1:allocator_may_return_null=1}; export TSAN_OPTIONS;
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh

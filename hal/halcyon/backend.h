@@ -14,6 +14,8 @@
 
 #include <halcyon/family.h>
 #include <halcyon/fft.h>
+#include <halcyon/kernel.h>
+#include <stdio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -218,13 +220,37 @@ HCY_API int hcy_size_add(size_t *out, size_t a, size_t b);
 /* The folder for what a backend keeps from run to run, of HALCYON_CACHE_DIR or the user's cache, made if need be, to
  * `path`; HCY_ENOENT without a description: there is none. */
 HCY_API int hcy_cache_folder(char *path, size_t size, const char *folder);
-/* A file of a head and data in such a folder, whole or not at all: it is written as PATH.XXXXXX and renamed, so other
- * processes see no halves.  Folders are made if need be.  HCY_ENOENT without a description: it cannot be written. */
+/* A file of a head and data in such a folder, whole or not at all, as hcy_output_open() has it.  Folders are made if
+ * need be.  HCY_ENOENT without a description: it cannot be written. */
 HCY_API int hcy_cache_write(const char *path, const void *head, size_t head_size, const void *data, size_t size);
 
 /* Bytes of host memory that this process may still take, by the machine's MemAvailable, its cgroups' limits and its
  * own: for who needs much and would rather say so than be killed.  UINT64_MAX: nothing says. */
 HCY_API uint64_t hcy_memory_left(void);
+
+/* A file that is whole, or not there: it is written beside `path`, as PATH.partial-PID, and takes that name when it is
+ * committed; an earlier file stays until then, and gives it its permissions.  Symbolic links are followed.  "-" is
+ * standard output, which gets its bytes at once, as do pipes, devices, and files in folders where none may be made.
+ * HCY_EIO: it cannot be written. */
+typedef struct hcy_output hcy_output;
+#define HCY_OUTPUT_GROWS 1u /* under its own name from the first byte on, for who reads it as it grows */
+HCY_API int hcy_output_open(hcy_output **output, const char *path, unsigned flags) HCY_MUST_USE;
+HCY_API int hcy_output_fd(const hcy_output *output); /* for reading too, where it is a file */
+/* Writes so many bytes at `offset`, from any thread.  HCY_EIO. */
+HCY_API int hcy_output_write(hcy_output *output, const void *bytes, size_t size, uint64_t offset) HCY_MUST_USE;
+/* The same for text, to be used in its place; NULL: no memory. */
+HCY_API FILE *hcy_output_stream(hcy_output *output);
+/* The name that it will have, from the root on where it is a file; the one that it has now. */
+HCY_API const char *hcy_output_name(const hcy_output *output);
+HCY_API const char *hcy_output_place(const hcy_output *output);
+/* Each closes and frees: the file takes its name, if `status` is 0 (HCY_EIO: not all arrived, and nothing is left of
+ * it), else it is taken away and that status returned, with the last error as it is; it stays under the name that it
+ * has; it is taken away (NULL is fine).  What is not written beside stays in any case. */
+HCY_API int hcy_output_commit(hcy_output *output, int status) HCY_MUST_USE;
+HCY_API int hcy_output_keep(hcy_output *output) HCY_MUST_USE;
+HCY_API void hcy_output_discard(hcy_output *output);
+/* For the handler of a signal that ends the process: takes away all files that are written beside others. */
+HCY_API void hcy_output_abandon(void);
 
 /* A queue for backends whose device has none of its own (hal/hostqueue.c): a thread that runs commands in order,
  * with events, sticky failures and the trace.  `run` gets a private copy of `size` bytes of `command`. */

@@ -4,7 +4,7 @@
  * `halcyon integrate` does, without writing.  Every figure is the best of several rounds over all frames. */
 #include "azint_arguments.h"
 #include "bench_tune.h"
-#include "cli.h"
+#include "guard.h"
 #include "mask.h"
 #include "progress.h"
 #include <halcyon/pipeline.h>
@@ -550,6 +550,9 @@ static int measure(struct bench *b, const char *path)
         return cli_fail(status);
     b->info = hcy_stack_get_info(b->stack);
     b->source = hcy_pipeline_source_of(b->info);
+    status = guard_trace_alone(b->stack, b->values->poni);
+    if (status)
+        return status;
     status = hcy_device_open_list(&b->devices, &b->n_devices, b->values->devices);
     if (status)
         return cli_fail(status);

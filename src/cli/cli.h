@@ -81,12 +81,11 @@ void cli_note(const char *fmt, ...) HCY_PRINTF(1, 2);
 int cli_fail(int status);
 /* FILE cannot be written, because of an errno; returns CLI_FAILED. */
 int cli_write_failed(const char *path, int number);
-/* Before the work, whose results would be lost: `path` is no directory and none of the inputs[0 .. n) (NULL: none),
- * and can be written as far as can be told without doing it.  "-", standard output, can.  Of FILE.h5:DATASET the file
- * is meant.  CLI_OK, or CLI_FAILED with a message. */
-int cli_check_output(const char *path, const char *const *inputs, size_t n);
-/* Takes away an output that was begun and will not be whole; what is no regular file stays. */
-void cli_remove(const char *path);
+/* An output's suffix is one that is written for this (HCY_WRITE_*); of tables it may be "-".  CLI_OK, or CLI_USAGE with
+ * a message. */
+int cli_check_format(const char *path, unsigned use);
+/* Says what is at an output's place after a run that did not come to its end. */
+void cli_not_written(const char *path);
 /* Set by main(): the subcommand's name for messages. */
 extern const char *cli_name;
 /* Flushes stdout and says so if what was printed did not arrive; returns `status` or CLI_FAILED. */

@@ -30,7 +30,7 @@ static const char *const codecs[] = { "bslz4", "lz4", NULL };
         NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL                                                         \
     }
 static const struct cli_option decompress_options[] = {
-    { "output", 'o', CLI_TEXT, AT(output), "FILE", "OUT.h5 or OUT.npy", 0, 0, NULL },
+    { "output", 'o', CLI_TEXT, AT(output), "FILE", "OUT.h5, .npy, .tif or .edf; a file a frame:\nOUT_%05d.tif, .edf, .cbf, .npy, numbered as the frames", 0, 0, NULL },
     { "contiguous", 0, CLI_FLAG, AT(contiguous), NULL, "HDF5: frames next to one another, not in chunks", 0,
       0, NULL },
     COMMON
@@ -50,7 +50,7 @@ static const struct cli_option compress_options[] = {
     "are 255, the value of masked pixels.  Exit status: 0 if every frame was done, else 1; 2: usage."
 
 const struct cli_command cli_decompress_command = { "decompress",
-                                                    "the images of a stack as plain pixels, in HDF5 or NumPy",
+                                                    "the images of a stack as plain pixels: HDF5, NumPy, TIFF, EDF, CBF",
                                                     "STACK -o FILE",
                                                     1,
                                                     1,
@@ -89,6 +89,7 @@ static int convert(struct frames *f, const struct values *v, uint32_t codec)
     opts.block_bytes = (uint32_t)v->block.value;
     opts.contiguous = v->contiguous;
     opts.source = f->stack;
+    opts.first_number = f->first;
     c.masked = malloc(f->info->frame_bytes);
     if (!c.masked)
         return cli_error("out of memory for an image of %u x %u", opts.height, opts.width);
@@ -101,10 +102,16 @@ static int convert(struct frames *f, const struct values *v, uint32_t codec)
         f->payload = &c;
         status = frames_run(f);
         double written = (double)hcy_stack_writer_bytes(c.writer);
-        int closed = hcy_stack_writer_close(c.writer);
-        if (closed && !f->error.status) /* else it has been said */
+        int whole = frames_all_taken(f), closed = 0;
+        if (whole)
+            closed = hcy_stack_writer_close(c.writer);
+        else
+            hcy_stack_writer_discard(c.writer);
+        if (closed)
             status = cli_fail(closed);
-        else if (!closed && !f->error.status && !v->quiet)
+        if (closed || !whole)
+            cli_not_written(v->output);
+        else if (!v->quiet)
             fprintf(stderr, "%s: %.1f MB of pixels in %.1f MB\n", v->output,
                     1e-6 * (double)f->stats.bytes_raw, 1e-6 * written);
     }
@@ -123,6 +130,9 @@ static int run(const struct cli_command *command, int argc, char **argv, int pac
         cli_error("where the images go is missing: give -o FILE; see `halcyon %s --help`", command->name);
         return CLI_USAGE;
     }
+    status = cli_check_format(values.output, packs ? HCY_WRITE_PACKED : HCY_WRITE_IMAGES);
+    if (status)
+        return status;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     frames.dataset = values.dataset;
     frames.channel = values.channel;
@@ -132,6 +142,8 @@ static int run(const struct cli_command *command, int argc, char **argv, int pac
     frames.threads = packs && processors > 2 ? (unsigned)processors : 0; /* which code what they write */
     frames.quiet = values.quiet;
     status = frames_open(&frames);
+    if (!status)
+        status = frames_guard(&frames, values.output);
     if (!status)
         status = convert(&frames, &values,
                          !packs              ? HCY_CODEC_NONE

@@ -2,7 +2,7 @@
  *
  * Frames are read and parsed, their blocks walked by kernels_hls/model.c; the plan's records are made as for a card.
  * Every figure is modelled and said to be; none is measured.  Single-threaded. */
-#include "cli.h"
+#include "guard.h"
 #include "mask.h"
 #include "model.h"
 #include "azint/plan.h"
@@ -246,6 +246,9 @@ static int run_model(struct model *m, const char *path)
     int status = hcy_stack_open(&m->stack, path, v->dataset);
     if (status)
         return cli_fail(status);
+    status = guard_trace_alone(m->stack, m->values->poni);
+    if (status)
+        return status;
     m->info = hcy_stack_get_info(m->stack);
     m->source = hcy_pipeline_source_of(m->info);
     if (m->source.coding.elem_size > 4)

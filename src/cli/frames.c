@@ -1,5 +1,6 @@
 /* frames.c - reading and decoding by threads, and what is said about it. */
 #include "frames.h"
+#include "guard.h"
 #include "interrupt.h"
 #include <halcyon/bslz4.h>
 #include <stdlib.h>
@@ -46,6 +47,19 @@ int frames_open(struct frames *f)
     f->batch = fit > MAX_BATCH ? MAX_BATCH : fit ? (size_t)fit : 1;
     interrupt_catch();
     return CLI_OK;
+}
+
+int frames_guard(const struct frames *f, const char *output)
+{
+    struct guard guard = { 0 };
+    guard_reads_stack(&guard, f->stack);
+    guard_reads(&guard, "--pedestal", f->raw.pedestal);
+    guard_reads(&guard, "--gain", f->raw.gain);
+    int status = guard_writes(&guard, "-o", output, f->first, f->last);
+    if (!status)
+        status = guard_trace(&guard);
+    guard_free(&guard);
+    return status;
 }
 
 void frames_close(struct frames *f)
@@ -286,4 +300,9 @@ int frames_run(struct frames *f)
         print_failed(f);
     }
     return status ? status : f->stats.failed ? CLI_FAILED : CLI_OK;
+}
+
+int frames_all_taken(const struct frames *f)
+{
+    return !f->error.status && f->stats.frames && f->stats.done == f->stats.frames;
 }

@@ -45,10 +45,14 @@ struct frames {
 
 /* Opens the stack and the devices; CLI_* with the message printed.  frames_close() in any case. */
 int frames_open(struct frames *f);
+/* Before `output` is written: it is none of what is read. */
+int frames_guard(const struct frames *f, const char *output);
 /* Before frames_run(): how many threads there will be. */
 unsigned frames_threads(const struct frames *f);
 /* CLI_OK if every frame was taken and none failed.  Prints what failed, and the summary. */
 int frames_run(struct frames *f);
+/* After it: whether every frame was taken, be it as one that failed. */
+int frames_all_taken(const struct frames *f);
 void frames_close(struct frames *f);
 
 #endif

@@ -6,6 +6,7 @@
 #include "follow.h"
 #include "geometry.h"
 #include "group.h"
+#include "guard.h"
 #include "integrate.h"
 #include "interrupt.h"
 #include "mask.h"
@@ -38,7 +39,8 @@ struct job {
     char output[4096]; /* its path */
     uint64_t written;  /* curves that are in it */
     hcy_error said;    /* why the run ended, if it failed */
-    int cut;           /* 1: the output could not be written to its end */
+    int whole;         /* 1: all frames came */
+    char place[4096];  /* where curves are if not all are there; "": nowhere */
     hcy_pipeline *pipeline;
     struct group group;
     struct progress progress;
@@ -235,6 +237,29 @@ static int choose_output(struct job *job)
     return check_rows_alone(job);
 }
 
+/* Nothing that is read is written over. */
+static int guard_files(const struct job *job)
+{
+    const struct integrate_values *v = job->values;
+    const char *const reads[][2] = {
+        { "the geometry", v->poni },     { "--config", v->config_file }, { "--mask", v->mask },
+        { "--flat", v->flat },           { "--absorption", v->absorption }, { "--dark", v->dark },
+        { "--variance", v->variance },   { "--monitor", v->monitor }, { "--detector", v->detector },
+        { "the detector", job->poni.detector_file }, { "--pedestal", v->raw.pedestal }, { "--gain", v->raw.gain },
+    };
+    struct guard guard = { 0 };
+    guard_reads_stack(&guard, job->stack);
+    for (size_t i = 0; i < sizeof reads / sizeof reads[0]; i++)
+        guard_reads(&guard, reads[i][0], reads[i][1]);
+    int status = guard_writes(&guard, "-o", job->output, job->first, job->last);
+    if (!status)
+        status = guard_writes(&guard, "--save-config", v->save_config, 0, 0);
+    if (!status)
+        status = guard_trace(&guard);
+    guard_free(&guard);
+    return status;
+}
+
 static int open_output(struct job *job)
 {
     const struct integrate_values *v = job->values;
@@ -261,6 +286,7 @@ static int open_output(struct job *job)
     pixels_corrections(corrections, &job->pixels);
     opts.corrections = *corrections ? corrections : NULL;
     opts.file_mask = *job->pixels.file_mask ? job->pixels.file_mask : NULL;
+    opts.growing = v->follow;
     interrupt_catch();
     status = hcy_curves_open(&job->curves, job->output, job->plan, &opts);
     opts.mask = v->mask;
@@ -356,6 +382,7 @@ static int integrate(struct job *job)
         status = group_end(&job->group, job->curves, &written);
     job->written += written;
     progress_clear(&job->progress);
+    job->whole = !status;
     if (status) {
         job->said = *hcy_last_error();
         return cli_fail(status);
@@ -409,6 +436,28 @@ static void give_hint(const struct job *job, const hcy_pipeline_stats *stats)
                 (unsigned long long)job->pixels.least, (unsigned long long)job->first);
 }
 
+/* Closes the output, and says what remains of one that is not whole. */
+static int close_output(struct job *job)
+{
+    if (!job->curves)
+        return CLI_OK;
+    int closed = job->whole ? hcy_curves_close(job->curves)
+                            : hcy_curves_stop(job->curves, job->place, sizeof job->place);
+    int said = !closed || !strcmp(job->said.text, hcy_last_error()->text);
+    job->whole = job->whole && !closed;
+    if (!said)
+        (void)cli_fail(closed);
+    if (job->whole)
+        return CLI_OK;
+    if (!strcmp(job->output, "-") || !strcmp(job->place, job->output))
+        cli_note("%s is not complete", strcmp(job->output, "-") ? job->output : "standard output");
+    else if (*job->place || strchr(job->output, '%'))
+        cli_note("what was done is in %s", *job->place ? job->place : job->output);
+    if (strcmp(job->output, "-") && strcmp(job->place, job->output) && !strchr(job->output, '%'))
+        cli_not_written(job->output);
+    return CLI_FAILED;
+}
+
 static int report(const struct job *job, int status)
 {
     const hcy_pipeline_stats *stats = job->pipeline ? hcy_pipeline_get_stats(job->pipeline) : NULL;
@@ -429,9 +478,7 @@ static int report(const struct job *job, int status)
         progress_summary(stats);
         print_failed(job);
         pixels_summary(&job->pixels);
-        if (job->cut)
-            fprintf(stderr, "%s is not complete\n", strcmp(job->output, "-") ? job->output : "standard output");
-        else if (job->written && strcmp(job->output, "-"))
+        if (job->whole && job->written && strcmp(job->output, "-"))
             fprintf(stderr, "%s: %llu %s\n", job->output, (unsigned long long)job->written,
                     job->written == 1 ? "curve" : "curves");
         give_hint(job, stats);
@@ -446,7 +493,7 @@ static int run(struct job *job)
         return status;
     status = choose_output(job);
     if (!status)
-        status = cli_check_output(job->output, &job->path, 1);
+        status = guard_files(job);
     if (status)
         return status;
     status = hcy_device_open_list(&job->devices, &job->n_devices, job->values->devices);
@@ -474,11 +521,8 @@ static int run(struct job *job)
     if (!status)
         status = integrate(job);
     progress_clear(&job->progress);
-    int closed = hcy_curves_close(job->curves);
-    job->cut = closed != 0;
-    if (closed)
-        status = strcmp(job->said.text, hcy_last_error()->text) ? cli_fail(closed) : CLI_FAILED;
-    return report(job, status);
+    int closed = close_output(job);
+    return report(job, closed ? closed : status);
 }
 
 static void clean_up(struct job *job)

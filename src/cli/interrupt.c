@@ -1,6 +1,7 @@
-/* interrupt.c - SIGINT, SIGTERM and SIGHUP (a terminal that is closed): the first ends the run and keeps what is
- * written, the second the process.  A SIGHUP that is ignored (nohup) stays so. */
+/* interrupt.c - SIGINT, SIGTERM and SIGHUP (a terminal that is closed): while they are caught the first ends the run,
+ * which cleans up, and the second the process; else the first one does.  Either way nothing unfinished stays behind. */
 #include "interrupt.h"
+#include <halcyon/backend.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -8,35 +9,49 @@
 static atomic_int interrupted; /* threads read it */
 static hcy_pipeline *_Atomic running;
 
+/* The end that the signal means; what is unfinished beside outputs goes first. */
+static void end(int number)
+{
+    hcy_output_abandon();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
 static void note(int number)
 {
     hcy_pipeline *pipeline = atomic_load(&running);
-    (void)number;
-    atomic_store(&interrupted, 1);
-    if (pipeline)
+    if (atomic_exchange(&interrupted, 1))
+        end(number);
+    else if (pipeline)
         hcy_pipeline_cancel(pipeline);
 }
 
-static void handle(void (*handler)(int))
+/* A SIGHUP that is ignored stays so, with `polite` every signal. */
+static void handle(void (*handler)(int), int polite)
 {
-    struct sigaction action, hangup;
+    static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+    struct sigaction action, before;
     memset(&action, 0, sizeof action);
     action.sa_handler = handler;
-    action.sa_flags = (int)SA_RESETHAND;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
-        sigaction(SIGHUP, &action, NULL);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (!sigaction(numbers[i], NULL, &before) &&
+            (before.sa_handler != SIG_IGN || (!polite && numbers[i] != SIGHUP)))
+            sigaction(numbers[i], &action, NULL);
 }
 
 void interrupt_catch(void)
 {
-    handle(note);
+    handle(note, 0);
+}
+
+void interrupt_begin(void)
+{
+    handle(end, 1);
 }
 
 void interrupt_release(void)
 {
-    handle(SIG_DFL);
+    handle(end, 1);
     atomic_store(&running, NULL);
 }
 

@@ -4,6 +4,8 @@
 
 #include <halcyon/pipeline.h>
 
+/* Once a process: signals that end it take away what is unfinished. */
+void interrupt_begin(void);
 /* From before the output is made until it is closed. */
 void interrupt_catch(void);
 void interrupt_release(void);

@@ -1,5 +1,6 @@
 /* main.c - the halcyon command: finds the subcommand and leaves the rest to it. */
 #include "cli.h"
+#include "interrupt.h"
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -99,5 +100,6 @@ int main(int argc, char **argv)
         return unknown(word);
     cli_name = table[i].command->name;
     signal(SIGXFSZ, SIG_IGN); /* a file that grows past a limit is a failed write, said in words */
+    interrupt_begin();
     return table[i].run(argc - n, argv + n);
 }

@@ -1,7 +1,7 @@
 /* nufft.c - halcyon nufft: one non-uniform FFT from arrays in files to an array in a file.
  *
  * Points are [n][axes]; all is computed in double if any input is, else in float. */
-#include "cli.h"
+#include "guard.h"
 #include "progress.h"
 #include <halcyon/array.h>
 #include <halcyon/nufft.h>
@@ -28,7 +28,7 @@ static const struct cli_option options[] = {
       NULL },
     { "points", 'p', CLI_TEXT, AT(points), "FILE", "coordinates in radians, [n][axes] or [n]", 0, 0, NULL },
     { "in", 'i', CLI_TEXT, AT(in), "FILE", "strengths [n], type 2: modes; or many of either", 0, 0, NULL },
-    { "out", 'o', CLI_TEXT, AT(out), "FILE", "the result, complex", 0, 0, NULL },
+    { "out", 'o', CLI_TEXT, AT(out), "FILE", "the result, complex: x.npy, x.npz or x.h5:DATASET", 0, 0, NULL },
     { "targets", 0, CLI_TEXT, AT(targets), "FILE", "type 3: frequencies, [n][axes] or [n]", 0, 0, NULL },
     { "modes", 'n', CLI_TEXT, AT(modes), "N1,N2,N3", "type 1: how many on each axis; type 2: what --in must have",
       0, 0, NULL },
@@ -340,6 +340,15 @@ static int transform(struct job *j)
     return status ? (status < 0 ? cli_fail(status) : status) : CLI_OK;
 }
 
+static int check_output(const char *path)
+{
+    static const char *const ends[] = { ".h5:", ".hdf5:", ".nxs:" }; /* and a dataset */
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        if (strstr(path, ends[i]))
+            return CLI_OK;
+    return cli_check_format(path, HCY_WRITE_ARRAY);
+}
+
 /* What is missing, or does not go together. */
 static int check_usage(const struct values *v)
 {
@@ -360,7 +369,25 @@ static int check_usage(const struct values *v)
         return cli_error("--modes is for types 1 and 2; see `halcyon nufft --help`"), CLI_USAGE;
     if (v->sign.given && !v->sign.value)
         return cli_error("--sign is +1 or -1; see `halcyon nufft --help`"), CLI_USAGE;
-    return 0;
+    return check_output(v->out);
+}
+
+/* A dataset more in a file that is read is no loss. */
+static int guard_files(const struct values *v)
+{
+    const char *const reads[][2] = { { "--points", v->points }, { "--in", v->in }, { "--targets", v->targets } };
+    const char *dataset = strstr(v->out, ".h5:");
+    struct guard guard = { 0 };
+    for (size_t i = 0; i < 3; i++)
+        if (reads[i][1] && (!dataset || !strcmp(reads[i][1], v->out) || !strstr(reads[i][1], ".h5")))
+            guard_reads(&guard, reads[i][0], reads[i][1]);
+    int status = guard_writes(&guard, "--out", v->out, 0, 0);
+    for (size_t i = 0; i < 3; i++)
+        guard_reads(&guard, reads[i][0], reads[i][1]);
+    if (!status)
+        status = guard_trace(&guard);
+    guard_free(&guard);
+    return status;
 }
 
 int cli_nufft(int argc, char **argv)
@@ -378,7 +405,7 @@ int cli_nufft(int argc, char **argv)
     j.eps = v.eps.value;
     j.points = j.targets = j.in = j.out = (hcy_array)HCY_ARRAY_INIT;
     progress_begin(&j.progress, !v.quiet);
-    status = cli_check_output(v.out, (const char *[]){ v.points, v.in, v.targets }, 3);
+    status = guard_files(&v);
     if (!status)
         status = load(&j);
     if (!status)

@@ -4,9 +4,11 @@
  * Reads what integrate has written (hcy_results), decides what is shown, and leaves the drawing to gnuplot
  * (plot_script.c, gnuplot.c).  A map of many curves is averaged to the picture's resolution as it is read, so
  * memory does not depend on how many there are. */
+#include "guard.h"
 #include "plot.h"
 #include "cli.h"
 #include "gnuplot.h"
+#include <halcyon/backend.h>
 #include <errno.h>
 #include <halcyon/stack.h>
 #include <math.h>
@@ -405,8 +407,7 @@ static int choose_terminal(struct plot *p, const struct values *v)
     }
     if (known)
         return CLI_OK;
-    cli_error("%s: a plot's name ends with .svg, .png or .pdf; see `halcyon plot --help`", v->output);
-    return CLI_USAGE;
+    return cli_check_format(v->output, HCY_WRITE_PICTURE);
 }
 
 /* The picture, whole, to its file. */
@@ -414,19 +415,17 @@ static int save(FILE *picture, const char *path)
 {
     char buffer[65536];
     size_t n;
-    FILE *out = fopen(path, "wbe");
-    int bad = !out;
+    hcy_output *output;
+    int status = hcy_output_open(&output, path, 0);
+    FILE *out = status ? NULL : hcy_output_stream(output);
     rewind(picture);
-    while (!bad && (n = fread(buffer, 1, sizeof buffer, picture)) > 0)
-        bad = fwrite(buffer, 1, n, out) != n;
-    if (!bad)
-        bad = ferror(picture);
-    int number = errno;
-    if (out && fclose(out) && !bad) {
-        bad = 1;
-        number = errno;
-    }
-    return bad ? cli_write_failed(path, number) : CLI_OK;
+    while (out && (n = fread(buffer, 1, sizeof buffer, picture)) > 0 && fwrite(buffer, 1, n, out) == n)
+        ;
+    if (!status && (!out || ferror(picture)))
+        status = hcy_fail(HCY_EIO, "%s: the picture that was drawn cannot be read", path);
+    if (output)
+        status = hcy_output_commit(output, status);
+    return status ? cli_fail(status) : CLI_OK;
 }
 
 static int draw(struct job *job)
@@ -457,6 +456,12 @@ static int run(struct job *job)
 {
     struct plot *p = &job->plot;
     int status = open_files(job);
+    struct guard guard = { 0 };
+    for (size_t i = 0; !status && i < job->n_files; i++)
+        guard_reads(&guard, "what is plotted", job->paths[i]);
+    if (!status)
+        status = guard_writes(&guard, "-o", job->values->output, 0, 0);
+    guard_free(&guard);
     if (status)
         return status;
     p->kind = (enum plot_kind)job->values->as;

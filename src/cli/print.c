@@ -1,7 +1,7 @@
 /* print.c - messages on stderr and JSON on stdout, for the subcommands. */
 #include "cli.h"
 #include <errno.h>
-#include <libgen.h>
+#include <halcyon/stack.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -54,31 +54,23 @@ int cli_write_failed(const char *path, int number)
     return cli_error("%s cannot be written: %s", path, words);
 }
 
-int cli_check_output(const char *path, const char *const *inputs, size_t n)
+int cli_check_format(const char *path, unsigned use)
 {
-    struct stat is, in;
-    char folder[4096];
-    size_t length = strcspn(path, ":");
-    int there = !stat(path, &is);
-    if (!strcmp(path, "-"))
+    const char *format;
+    struct stat is;
+    if (!stat(path, &is) && S_ISDIR(is.st_mode)) /* which is worth words of its own, of guard_writes() */
         return CLI_OK;
-    if (there && S_ISDIR(is.st_mode))
-        return cli_error("%s is a directory; name a file in it", path);
-    for (size_t i = 0; i < n; i++)
-        if (inputs[i] && (!strcmp(path, inputs[i]) || (there && !stat(inputs[i], &in) && in.st_dev == is.st_dev &&
-                                                       in.st_ino == is.st_ino)))
-            return cli_error("%s is read; name another file for the results", path);
-    snprintf(folder, sizeof folder, "%.*s", (int)length, path);
-    if (there ? access(path, W_OK) : length < sizeof folder && access(dirname(folder), W_OK))
-        return cli_write_failed(path, errno);
-    return CLI_OK;
+    if ((use == HCY_WRITE_TABLE && !strcmp(path, "-")) || !hcy_format_of(&format, path, use))
+        return CLI_OK;
+    cli_error("%s; see `halcyon %s --help`", hcy_last_error()->text, cli_name);
+    return CLI_USAGE;
 }
 
-void cli_remove(const char *path)
+void cli_not_written(const char *path)
 {
     struct stat is;
-    if (!lstat(path, &is) && S_ISREG(is.st_mode))
-        unlink(path);
+    int there = !stat(path, &is) && S_ISREG(is.st_mode);
+    cli_note(there ? "%s stays as it was before" : "%s is not written", path);
 }
 
 int cli_close_stdout(int status)

@@ -4,6 +4,7 @@
  * Threads fill rows of one table, which is written at the end: text in frame order, or an array
  * [frames][regions][4] in HDF5 or NumPy. */
 #include "roi.h"
+#include <halcyon/backend.h>
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -160,19 +161,14 @@ static void put_text(FILE *out, const struct table *t)
 
 static int write_text(const struct table *t, const char *path)
 {
-    if (!strcmp(path, "-")) {
-        put_text(stdout, t);
-        return cli_close_stdout(CLI_OK);
+    hcy_output *output;
+    int status = hcy_output_open(&output, path, 0);
+    if (!status) {
+        if (hcy_output_stream(output))
+            put_text(hcy_output_stream(output), t);
+        status = hcy_output_commit(output, 0);
     }
-    FILE *out = fopen(path, "we");
-    if (out)
-        put_text(out, t);
-    int bad = !out || ferror(out), number = errno;
-    if (out && fclose(out) && !bad) {
-        bad = 1;
-        number = errno;
-    }
-    return bad ? cli_write_failed(path, number) : CLI_OK;
+    return status ? cli_fail(status) : CLI_OK;
 }
 
 /* All bytes of frames that failed are 255, as decompress has it. */
@@ -193,14 +189,10 @@ static int write_array(const struct table *t, const char *path)
             memset(row, 255, t->n * ROI_VALUES * sizeof *row);
         status = hcy_stack_write(writer, f, row);
     }
-    int created = writer != NULL;
-    hcy_error error = *hcy_last_error();
-    int closed = hcy_stack_writer_close(writer);
-    if (!status && !closed)
-        return CLI_OK;
-    status = cli_fail(status ? hcy_fail_again(&error) : closed);
-    if (created)
-        cli_remove(path);
+    if (!status)
+        return (status = hcy_stack_writer_close(writer)) ? cli_fail(status) : CLI_OK;
+    status = cli_fail(status);
+    hcy_stack_writer_discard(writer);
     return status;
 }
 
@@ -235,7 +227,10 @@ int roi_run(struct frames *f, const struct roi *rois, size_t n, const char *path
     f->payload = &t;
     if (t.rows && t.state) {
         status = frames_run(f);
-        int written = is_text(path) ? write_text(&t, path) : write_array(&t, path);
+        int whole = frames_all_taken(f),
+            written = !whole ? CLI_FAILED : is_text(path) ? write_text(&t, path) : write_array(&t, path);
+        if (!whole)
+            cli_not_written(path);
         status = written ? written : status;
     } else {
         status = cli_error("no memory for %zu rows of %zu regions", frames, n);

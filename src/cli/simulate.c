@@ -4,11 +4,12 @@
  * Worker threads draw, code and write whole frames, each taking the next number that is free; the main thread
  * shows how far they are.  The pixels depend on the seed and the frame's number alone, never on the threads.
  */
+#include "guard.h"
 #include "interrupt.h"
 #include "simulate.h"
 #include "progress.h"
 #include <errno.h>
-#include <halcyon/device.h>
+#include <halcyon/backend.h>
 #include <halcyon/stack.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -150,20 +151,32 @@ static char *poni_path(const char *path)
 static int write_poni(const struct run *run)
 {
     char text[2048], *path = poni_path(run->path);
-    size_t length;
-    int st = hcy_poni_format(text, sizeof text, &length, &run->poni), bad = 1;
-    FILE *out = !st && path ? fopen(path, "w") : NULL;
-    if (out) {
-        fprintf(out, "# Made by halcyon simulate for %s\n", run->path);
-        bad = fwrite(text, 1, length, out) != length;
-        bad |= fclose(out) != 0;
+    hcy_output *output;
+    int st = hcy_poni_format(text, sizeof text, NULL, &run->poni);
+    if (!st)
+        st = path ? hcy_output_open(&output, path, 0) : hcy_fail(HCY_ENOMEM, "no memory for the PONI file's name");
+    if (!st) {
+        FILE *out = hcy_output_stream(output);
+        if (out)
+            fprintf(out, "# Made by halcyon simulate for %s\n%s", run->path, text);
+        st = hcy_output_commit(output, 0);
     }
-    if (st)
-        cli_fail(st);
-    else if (bad)
-        cli_error("%s cannot be written: %s", path ? path : "the PONI file", strerror(errno));
     free(path);
-    return st || bad ? CLI_FAILED : 0;
+    return st ? cli_fail(st) : 0;
+}
+
+static int guard_files(const struct run *run)
+{
+    struct guard guard = { 0 };
+    char *poni = poni_path(run->path);
+    int status = guard_writes(&guard, "the stack", run->path, 0, 0);
+    if (!status)
+        status = guard_writes(&guard, "its geometry", poni, 0, 0);
+    if (!status)
+        status = guard_trace(&guard);
+    guard_free(&guard);
+    free(poni);
+    return status;
 }
 
 static int create_stack(struct run *run)
@@ -238,7 +251,7 @@ static void *make_frames(void *payload)
     int made = 0;
     for (uint64_t frame; (frame = take_frame(run, made)) < run->frames;) {
         sim_draw(pixels, run->elem_size, run->counter, frame);
-        int st = interrupt_came() ? hcy_fail(HCY_ECANCELLED, "stopped; %s is not kept", run->path)
+        int st = interrupt_came() ? hcy_fail(HCY_ECANCELLED, "stopped")
                                   : hcy_stack_write(run->writer, frame, pixels);
         made = !st;
         if (st)
@@ -334,7 +347,9 @@ static int simulate(struct run *run)
     if (status)
         return status;
     run->n_pixels = (size_t)run->poni.height * run->poni.width;
-    status = make_mean(run);
+    status = guard_files(run);
+    if (!status)
+        status = make_mean(run);
     interrupt_catch();
     if (!status)
         status = create_stack(run);
@@ -342,13 +357,17 @@ static int simulate(struct run *run)
         return status;
     status = run_threads(run, &progress);
     uint64_t stored = hcy_stack_writer_bytes(run->writer);
-    int closed = hcy_stack_writer_close(run->writer);
-    if (!status && closed)
-        status = cli_fail(closed);
     if (!status)
-        status = write_poni(run);
+        status = write_poni(run); /* first: a stack that is there is of use with it alone */
+    int closed = 0;
+    if (!status)
+        closed = hcy_stack_writer_close(run->writer);
+    else
+        hcy_stack_writer_discard(run->writer);
+    if (closed)
+        status = cli_fail(closed);
     if (status)
-        cli_remove(run->path); /* half a stack is of no use to anybody */
+        cli_not_written(run->path);
     else if (!run->values->quiet)
         summarize(run, stored, progress_seconds(&progress));
     return status;

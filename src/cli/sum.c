@@ -17,7 +17,7 @@ struct values {
 
 #define AT(member) offsetof(struct values, member)
 static const struct cli_option options[] = {
-    { "output", 'o', CLI_TEXT, AT(output), "FILE", "OUT.h5 or OUT.npy; with --roi .dat too, - for stdout",
+    { "output", 'o', CLI_TEXT, AT(output), "FILE", "OUT.h5, .npy, .tif, .edf, of --max also .cbf; regions\nto .dat, .h5, .npy, or - for stdout",
       0, 0, NULL },
     { "max", 0, CLI_FLAG, AT(max), NULL, "the largest values instead of the sums", 0, 0, NULL },
     { "roi", 0, CLI_TEXT, AT(roi), "LIST",
@@ -183,14 +183,10 @@ static int write_image(const struct frames *f, const char *path, uint32_t pixel_
     int status = hcy_stack_create(&writer, path, &opts);
     if (!status)
         status = hcy_stack_write(writer, 0, pixels);
-    int created = writer != NULL;
-    hcy_error why = *hcy_last_error();
-    int closed = hcy_stack_writer_close(writer);
-    if (!status && !closed)
-        return CLI_OK;
-    status = cli_fail(status ? hcy_fail_again(&why) : closed);
-    if (created) /* pixels that are missing look like sums of 0 */
-        cli_remove(path);
+    if (!status)
+        return (status = hcy_stack_writer_close(writer)) ? cli_fail(status) : CLI_OK;
+    status = cli_fail(status);
+    hcy_stack_writer_discard(writer);
     return status;
 }
 
@@ -211,7 +207,7 @@ static int sum(struct frames *f, const struct values *v)
     f->payload = &s;
     int status = frames_run(f);
     void *all = merge(&s, v->max ? kind->max : kind->merge, threads);
-    if (all && f->stats.done == f->stats.frames) {
+    if (all && frames_all_taken(f)) {
         int written = write_image(f, v->output, v->max ? kind->type : kind->sum_type, all);
         status = written ? written : status;
         if (!written && !v->quiet)
@@ -219,8 +215,10 @@ static int sum(struct frames *f, const struct values *v)
                     (unsigned long long)(f->stats.done - f->stats.failed),
                     frames_word(f->stats.done - f->stats.failed));
     } else if (!status) {
-        status = cli_error("no frame is good: %s is not written", v->output);
+        status = cli_error("no frame is good");
     }
+    if (!all || !frames_all_taken(f))
+        cli_not_written(v->output);
     for (unsigned i = 0; i < threads; i++)
         free(s.images[i]);
     free(s.images);
@@ -246,6 +244,9 @@ int cli_sum(int argc, char **argv)
     size_t n_rois = values.roi ? roi_parse(rois, values.roi) : 0;
     if (values.roi && !n_rois)
         return CLI_USAGE;
+    status = cli_check_format(values.output, n_rois ? HCY_WRITE_TABLE : HCY_WRITE_IMAGES);
+    if (status)
+        return status;
     frames.dataset = values.dataset;
     frames.channel = values.channel;
     frames.raw = values.raw;
@@ -254,7 +255,7 @@ int cli_sum(int argc, char **argv)
     frames.quiet = values.quiet;
     status = frames_open(&frames);
     if (!status)
-        status = cli_check_output(values.output, &frames.path, 1);
+        status = frames_guard(&frames, values.output);
     if (!status)
         status = n_rois ? roi_run(&frames, rois, n_rois, values.output) : sum(&frames, &values);
     frames_close(&frames);

@@ -131,24 +131,27 @@ static int read_npy(hcy_array *a, const char *path)
     return st;
 }
 
-static int write_npy(const hcy_array *a, const char *path)
+static int write_numpy(const hcy_array *a, const char *path)
 {
+    const char *format;
     char header[HCY__NPY_HEADER];
     size_t bytes;
-    int st = bytes_of(a, &bytes);
+    int st = hcy_format_of(&format, path, HCY_WRITE_ARRAY);
+    if (!st)
+        st = bytes_of(a, &bytes);
+    hcy_output *output;
+    if (!st)
+        st = hcy_output_open(&output, path, 0);
     if (st)
         return st;
-    FILE *f = fopen(path, "wb");
     hcy__npy_write(header, a->is_complex ? 'c' : 'f', (unsigned)element(a), a->rank, a->shape);
-    int written =
-        f && fwrite(header, sizeof header, 1, f) == 1 && (!bytes || fwrite(a->data, bytes, 1, f) == 1);
-    int number = errno;
-    if (f && fclose(f))
-        written = 0;
-    char words[128];
-    return written ? 0
-                   : hcy_fail(HCY_EIO, "%s: writing failed: %s", path,
-                              hcy__errno_text(number ? number : EIO, words, sizeof words));
+    if (!strcmp(format, "npz"))
+        st = hcy__array_write_npz(output, header, sizeof header, a->data, bytes);
+    else
+        st = hcy_output_write(output, header, sizeof header, 0);
+    if (!st && strcmp(format, "npz"))
+        st = hcy_output_write(output, a->data, bytes, sizeof header);
+    return hcy_output_commit(output, st);
 }
 
 int hcy_array_read(hcy_array *a, const char *path)
@@ -178,7 +181,7 @@ int hcy_array_write(const hcy_array *a, const char *path)
     if (!file)
         return hcy_fail(HCY_ENOMEM, "no memory to write %s", path);
     const char *dataset = h5_name(file);
-    int st = dataset ? hcy__array_write_h5(a, file, dataset) : write_npy(a, path);
+    int st = dataset ? hcy__array_write_h5(a, file, dataset) : write_numpy(a, path);
     free(file);
     return st;
 }

@@ -3,8 +3,12 @@
 #define HCY_STACK_ARRAY_H
 
 #include <halcyon/array.h>
+#include <halcyon/backend.h>
 
 int hcy__array_read_h5(hcy_array *array, const char *file, const char *dataset);
 int hcy__array_write_h5(const hcy_array *array, const char *file, const char *dataset);
+
+/* One file of these bytes, a head and data. */
+int hcy__array_write_npz(hcy_output *output, const void *head, size_t head_size, const void *data, size_t size);
 
 #endif

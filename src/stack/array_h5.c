@@ -1,5 +1,6 @@
 /* array_h5.c - whole arrays in HDF5 files.  Complex numbers are compounds { r, i }. */
 #include "array.h"
+#include "h5_file.h"
 #include "h5_read.h"
 #include "h5_virtual.h"
 
@@ -119,18 +120,19 @@ static int write_data(const hcy_array *a, hid_t file, const char *name)
 
 int hcy__array_write_h5(const hcy_array *a, const char *path, const char *name)
 {
+    hcy__h5_file *file;
     hcy__h5_lock();
-    int there = H5Fis_hdf5(path) > 0, st = 0;
-    hid_t file = there ? H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT)
-                       : H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-    if (file < 0)
-        st = hcy__h5_fail(HCY_EIO, "%s cannot be %s", path, there ? "opened for writing" : "made");
-    else if (there && H5Lexists(file, name, H5P_DEFAULT) > 0 && H5Ldelete(file, name, H5P_DEFAULT) < 0)
-        st = hcy__h5_fail(HCY_EIO, "%s:%s cannot be replaced", path, name);
-    else if (write_data(a, file, name))
-        st = hcy__h5_fail(HCY_EIO, "%s:%s: writing failed", path, name);
-    if (file >= 0 && H5Fclose(file) < 0 && !st)
-        st = hcy__h5_fail(HCY_EIO, "%s: writing failed", path);
+    int there = H5Fis_hdf5(path) > 0;
+    int st = there ? hcy__h5_file_change(&file, path) : hcy__h5_file_create(&file, path, 0);
+    if (!st) {
+        if (there && H5Lexists(file->id, name, H5P_DEFAULT) > 0 && H5Ldelete(file->id, name, H5P_DEFAULT) < 0)
+            st = hcy__h5_fail(HCY_EIO, "%s:%s cannot be replaced", path, name);
+        else if (write_data(a, file->id, name))
+            st = hcy__h5_fail(HCY_EIO, "%s:%s: writing failed", path, name);
+        hcy_error why = *hcy_last_error();
+        int closed = hcy__h5_file_close(file, st ? HCY__H5_DISCARD : HCY__H5_WHOLE);
+        st = st ? hcy_fail_again(&why) : closed;
+    }
     hcy__h5_unlock();
     return st;
 }

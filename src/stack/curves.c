@@ -10,6 +10,7 @@ struct hcy_curves {
     void *state;
     size_t n_bins;
     int with_sigma;
+    uint64_t rows;
     hcy_error failed; /* status 0: none yet */
 };
 
@@ -23,29 +24,18 @@ static const hcy__curves_format *const formats[] = {
 };
 enum { N_FORMATS = sizeof formats / sizeof formats[0] };
 
-static int has_suffix(const hcy__curves_format *format, const char *suffix)
-{
-    const char *at = strstr(format->suffixes, suffix);
-    return at && at[strlen(suffix)] == '.';
-}
-
-static int find_format(const hcy__curves_format **format, const char *path, const char *name)
+static int find_format(const hcy__curves_format **format, const char *path, const char *name, int images)
 {
     const char *base = strrchr(path, '/'), *suffix = strrchr(base ? base : path, '.');
-    if (!name && !strcmp(path, "-"))
+    if (!name && (!strcmp(path, "-") || (!suffix && !strncmp(path, "/dev/", 5))))
         name = "dat";
-    for (size_t i = 0; i < N_FORMATS; i++) {
+    int st = name ? 0 : hcy_format_of(&name, path, images ? HCY_WRITE_CAKES : HCY_WRITE_CURVES);
+    for (size_t i = 0; !st && i < N_FORMATS; i++) {
         *format = formats[i];
-        if (name ? !strcmp(name, formats[i]->name) : suffix && suffix[1] && has_suffix(formats[i], suffix))
+        if (!strcmp(name, formats[i]->name))
             return 0;
     }
-#ifndef HAVE_HDF5
-    if (name ? !strcmp(name, "h5") : suffix && (!strcmp(suffix, ".h5") || !strcmp(suffix, ".hdf5")))
-        return hcy_fail(HCY_EUNSUPPORTED, "%s: this build of Halcyon has no HDF5; write .dat", path);
-#endif
-    return hcy_fail(HCY_EINVAL, "%s: the suffix says no format that curves are written in; use .dat, .xy or .h5,"
-                    " for images .edf or .h5",
-                    path);
+    return st ? st : hcy_fail(HCY_EINVAL, "%s: there is no format '%s' for curves in this build", path, name);
 }
 
 const char *hcy__curves_mask_words(const hcy__curves_head *head)
@@ -116,7 +106,7 @@ int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azint_plan 
     if (!st && !c)
         st = hcy_fail(HCY_ENOMEM, "no memory to write %s", path);
     if (!st)
-        st = find_format(&c->format, path, head.opts.format);
+        st = find_format(&c->format, path, head.opts.format, head.plan.n_azim && head.plan.n_radial > 1);
     if (!st)
         st = set_axes(&head.plan, c->format, path);
     if (!st && strcmp(path, "-"))
@@ -146,14 +136,30 @@ int hcy_curves_append(hcy_curves *c, uint64_t frame, const hcy_azint_result *res
     int st = c->format->append(c->state, frame, result, why ? why : "no reason given");
     if (st)
         c->failed = *hcy_last_error();
+    c->rows += !st;
     return st;
 }
 
 int hcy_curves_close(hcy_curves *c)
 {
+    char place[8];
     if (!c)
         return 0;
-    int st = c->format->close(c->state);
+    if (c->failed.status)
+        return hcy_curves_stop(c, place, sizeof place);
+    int st = c->format->close(c->state, HCY__WHOLE);
+    free(c);
+    return st;
+}
+
+int hcy_curves_stop(hcy_curves *c, char *place, size_t size)
+{
+    *place = 0;
+    if (!c)
+        return 0;
+    const char *name = c->rows ? c->format->place(c->state) : NULL;
+    snprintf(place, size, "%s", name ? name : "");
+    int st = c->format->close(c->state, c->rows ? HCY__STOPPED : HCY__DISCARDED);
     if (c->failed.status)
         st = hcy_fail_again(&c->failed);
     free(c);

@@ -2,7 +2,6 @@
 #include "corrections.h"
 #include "curves_priv.h"
 #include <halcyon/backend.h>
-#include <errno.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -215,21 +214,21 @@ int hcy_config_write(const char *path, const hcy_azint_plan *plan, const hcy_cur
     if (!path || !plan)
         return hcy_fail(HCY_EINVAL, "hcy_config_write: path and plan must not be NULL");
     hcy__curves_head head = { path, HCY_AZINT_PLAN_INFO_INIT, opts ? *opts : none, 0, NULL, { NULL } };
-    char *json = NULL, words[128];
+    hcy_output *output;
+    char *json = NULL;
     int st = hcy_azint_plan_info_get(&head.plan, plan);
     if (!st)
         st = hcy__config_names(&head);
     if (!st)
         st = hcy__curves_config(&json, &head);
-    FILE *out = st ? NULL : fopen(path, "we");
-    int bad = !out || fprintf(out, "%s\n", json) < 0;
-    int number = errno;
-    if (out && fclose(out) && !bad) {
-        bad = 1;
-        number = errno;
+    if (!st)
+        st = hcy_output_open(&output, path, 0);
+    if (!st) {
+        FILE *out = hcy_output_stream(output);
+        if (out)
+            fprintf(out, "%s\n", json);
+        st = hcy_output_commit(output, 0);
     }
-    if (!st && bad)
-        st = hcy_fail(HCY_EIO, "%s cannot be written: %s", path, hcy__errno_text(number, words, sizeof words));
     free(json);
     hcy__config_names_free(&head);
     return st;

@@ -6,7 +6,7 @@
  */
 #include "curves_priv.h"
 #include <errno.h>
-#include <fcntl.h>
+#include <halcyon/backend.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,15 +15,19 @@
 #include <unistd.h>
 
 struct dat {
-    FILE *out;         /* NULL between the files of a numbered path */
+    hcy_output *output; /* NULL between the files of a numbered path */
+    FILE *out;          /* its stream */
     char *path;        /* "-": standard output */
     hcy__numbered numbered; /* a path with %d: one file a frame */
+    hcy_stack_file *read;   /* [n_read] which are never written over */
+    size_t n_read;
     char *header;      /* up to the line with the file's name */
     double *radial;
     size_t n_bins;
     const char *unit; /* of the static table of units */
     int with_sigma, keep_existing;
-    int bare;         /* rows alone */
+    int bare;    /* rows alone */
+    int growing; /* the file is there from the first frame on, and says when it is complete */
     uint64_t written; /* frames */
     locale_t plain;   /* numbers with a point, whatever the program's locale */
 };
@@ -125,20 +129,17 @@ static int write_failed(const char *path, int number)
 
 static int open_out(struct dat *dat, const char *path)
 {
-    char words[128];
-    int fd = strcmp(path, "-") ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)
-                               : fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
-    dat->out = fd < 0 ? NULL : fdopen(fd, "w");
-    if (!dat->out) {
-        int number = errno;
-        if (fd >= 0)
-            close(fd);
-        return hcy_fail(HCY_EIO, "%s cannot be created: %s", path,
-                        hcy__errno_text(number, words, sizeof words));
-    }
+    int st = hcy_output_open(&dat->output, path, dat->growing ? HCY_OUTPUT_GROWS : 0);
+    if (st)
+        return st;
+    dat->out = hcy_output_stream(dat->output);
+    if (!dat->out)
+        return hcy_fail(HCY_ENOMEM, "no memory to write %s", path);
     if (dat->bare)
         return 0;
     fputs(dat->header, dat->out);
+    if (dat->growing)
+        fputs("# Status: grows frame by frame; the last line of what is complete is `# complete`\n", dat->out);
     fprintf(dat->out, "# --> %s\n", path);
     if (dat->with_sigma)
         fprintf(dat->out, "#%14s  %14s  %14s\n", dat->unit, "I ", "sigma ");
@@ -147,17 +148,21 @@ static int open_out(struct dat *dat, const char *path)
     return 0;
 }
 
-static int close_out(struct dat *dat, const char *path)
+static int close_out(struct dat *dat, enum hcy__curves_end end)
 {
-    if (!dat->out)
-        return 0;
-    int bad = ferror(dat->out), number = errno;
-    if (fclose(dat->out)) {
-        bad = 1;
-        number = errno;
-    }
+    hcy_output *output = dat->output;
+    if (output && end == HCY__WHOLE && dat->growing)
+        fputs("# complete\n", dat->out);
+    dat->output = NULL;
     dat->out = NULL;
-    return bad ? write_failed(path, number) : 0;
+    if (!output)
+        return 0;
+    if (end == HCY__WHOLE)
+        return hcy_output_commit(output, 0);
+    if (end == HCY__STOPPED)
+        return hcy_output_keep(output);
+    hcy_output_discard(output);
+    return 0;
 }
 
 /* --- Frames --- */
@@ -252,16 +257,19 @@ static int append_block(struct dat *dat, uint64_t frame, const hcy_azint_result 
 static int write_file(struct dat *dat, const char *path, uint64_t frame, const hcy_azint_result *result)
 {
     int st = hcy__may_write(path, dat->keep_existing, NULL);
+    if (!st && hcy__is_among(dat->read, dat->n_read, path))
+        st = hcy_fail(HCY_EINVAL, "%s is read; name other files for the results", path);
     if (!st && !result) {
         unlink(path);
         return 0;
     }
     if (!st)
         st = open_out(dat, path);
-    if (st)
-        return st;
-    put_frame(dat, frame, result, "");
-    return close_out(dat, path);
+    if (!st) {
+        put_frame(dat, frame, result, "");
+        st = close_out(dat, HCY__WHOLE);
+    }
+    return st;
 }
 
 static int dat_append(void *state, uint64_t frame, const hcy_azint_result *result, const char *why)
@@ -281,12 +289,19 @@ static int dat_append(void *state, uint64_t frame, const hcy_azint_result *resul
     return st;
 }
 
-static int dat_close(void *state)
+static const char *dat_place(void *state)
+{
+    const struct dat *dat = state;
+    return dat->output ? hcy_output_place(dat->output) : NULL;
+}
+
+static int dat_close(void *state, enum hcy__curves_end end)
 {
     struct dat *dat = state;
-    int st = close_out(dat, dat->path);
+    int st = close_out(dat, end);
     if (dat->plain)
         freelocale(dat->plain);
+    hcy_list_free(dat->read);
     free(dat->header);
     free(dat->radial);
     free(dat->path);
@@ -310,6 +325,9 @@ static int fill(struct dat *dat, const hcy__curves_head *head)
     int st = make_header(dat, head);
     if (!st)
         st = hcy__numbered_parse(&dat->numbered, dat->path);
+    if (!st && dat->numbered.length && head->opts.source)
+        st = hcy_stack_files(&dat->read, &dat->n_read, head->opts.source);
+    dat->growing = head->opts.growing && !dat->bare && !dat->numbered.length && strcmp(dat->path, "-");
     if (!st && !dat->numbered.length)
         st = open_out(dat, dat->path);
     uselocale(before);
@@ -327,7 +345,7 @@ static int open_text(void **state, const hcy__curves_head *head, int bare)
         st = write_failed(dat->path, errno);
     if (st) {
         hcy_error why = *hcy_last_error();
-        (void)!dat_close(dat);
+        (void)!dat_close(dat, HCY__DISCARDED);
         return hcy_fail_again(&why);
     }
     *state = dat;
@@ -344,5 +362,5 @@ static int xy_open(void **state, const hcy__curves_head *head)
     return open_text(state, head, 1);
 }
 
-const hcy__curves_format hcy__curves_dat = { "dat", ".dat.txt.", dat_open, dat_append, dat_close };
-const hcy__curves_format hcy__curves_xy = { "xy", ".xy.", xy_open, dat_append, dat_close };
+const hcy__curves_format hcy__curves_dat = { "dat", dat_open, dat_append, dat_place, dat_close };
+const hcy__curves_format hcy__curves_xy = { "xy", xy_open, dat_append, dat_place, dat_close };

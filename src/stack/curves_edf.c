@@ -5,6 +5,7 @@
  */
 #include "curves_priv.h"
 #include <errno.h>
+#include <halcyon/backend.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +15,8 @@
 enum { BLOCK = 512 }; /* headers are whole blocks */
 
 struct edf {
-    FILE *out;
+    hcy_output *output;
+    FILE *out; /* its stream */
     char *path, *keys; /* of every header */
     float *row;        /* an image */
     size_t n_radial, n_azim;
@@ -76,10 +78,21 @@ static int edf_append(void *state, uint64_t frame, const hcy_azint_result *resul
     return fflush(edf->out) || ferror(edf->out) ? write_failed(edf, errno) : 0;
 }
 
-static int edf_close(void *state)
+static const char *edf_place(void *state)
+{
+    return hcy_output_place(((struct edf *)state)->output);
+}
+
+static int edf_close(void *state, enum hcy__curves_end end)
 {
     struct edf *edf = state;
-    int st = edf->out && fclose(edf->out) ? write_failed(edf, errno) : 0;
+    int st = 0;
+    if (edf->output && end == HCY__WHOLE)
+        st = hcy_output_commit(edf->output, 0);
+    else if (edf->output && end == HCY__STOPPED)
+        st = hcy_output_keep(edf->output);
+    else
+        hcy_output_discard(edf->output);
     free(edf->path);
     free(edf->keys);
     free(edf->row);
@@ -89,7 +102,6 @@ static int edf_close(void *state)
 
 static int fill(struct edf *edf, const hcy__curves_head *head)
 {
-    char words[128];
     locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
     edf->n_radial = head->plan.n_radial;
     edf->n_azim = head->plan.n_azim;
@@ -104,9 +116,10 @@ static int fill(struct edf *edf, const hcy__curves_head *head)
     int st = make_keys(edf, head);
     uselocale(before);
     freelocale(plain);
-    if (!st && !(edf->out = fopen(head->path, "wbe")))
-        st = hcy_fail(HCY_EIO, "%s cannot be created: %s", head->path,
-                      hcy__errno_text(errno, words, sizeof words));
+    if (!st)
+        st = hcy_output_open(&edf->output, head->path, 0);
+    if (!st && !(edf->out = hcy_output_stream(edf->output)))
+        st = hcy_fail(HCY_ENOMEM, "no memory to write %s", head->path);
     return st;
 }
 
@@ -118,11 +131,11 @@ static int edf_open(void **state, const hcy__curves_head *head)
     int st = fill(edf, head);
     if (st) {
         hcy_error why = *hcy_last_error();
-        (void)!edf_close(edf);
+        (void)!edf_close(edf, HCY__DISCARDED);
         return hcy_fail_again(&why);
     }
     *state = edf;
     return 0;
 }
 
-const hcy__curves_format hcy__curves_edf = { "edf", ".edf.", edf_open, edf_append, edf_close };
+const hcy__curves_format hcy__curves_edf = { "edf", edf_open, edf_append, edf_place, edf_close };

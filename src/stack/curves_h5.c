@@ -191,23 +191,22 @@ static void now_text(char date[32])
 /* The file that a link in `path` leads to: its name alone where both lie in one folder. */
 static char *link_target(const char *path, const char *source)
 {
-    char *here = realpath(path, NULL), *there = realpath(source, NULL);
-    const char *name = there ? strrchr(there, '/') : NULL;
-    if (here && name && name - there == strrchr(here, '/') - here &&
-        !strncmp(here, there, (size_t)(name - there)))
+    char *there = realpath(source, NULL);
+    const char *name = there ? strrchr(there, '/') : NULL, *end = strrchr(path, '/');
+    if (end && name && name - there == end - path && !strncmp(path, there, (size_t)(name - there)))
         memmove(there, name + 1, strlen(name));
-    free(here);
     return there;
 }
 
 /* Links to the datasets that the frames come from. */
-static int put_source(hid_t file, const hcy__curves_head *head)
+static int put_source(hcy__h5_file *out, const hcy__curves_head *head)
 {
+    hid_t file = out->id;
     const hcy_stack *stack = head->opts.source;
     if (!stack || !stack->dataset)
         return 0;
     int st = hcy__h5_put_group(file, ENTRY "/measurement", "NXdata");
-    char *target = st ? NULL : link_target(head->path, stack->path);
+    char *target = st ? NULL : link_target(hcy_output_name(out->output), stack->path);
     for (size_t i = 0; target && !st && i < stack->n_parts; i++) {
         char name[64];
         snprintf(name, sizeof name, ENTRY "/measurement/images_%04zu", i + 1);
@@ -257,7 +256,7 @@ static int put_fields(hid_t file, const hcy__curves_head *head)
 }
 
 /* Groups, and the attributes by which viewers find what to plot. */
-static int put_groups(hid_t file, const hcy__curves_head *head)
+static int put_groups(hcy__h5_file *out)
 {
     static const char *const groups[][2] = {
         { ENTRY, "NXentry" },
@@ -266,19 +265,19 @@ static int put_groups(hid_t file, const hcy__curves_head *head)
         { PROCESS "/halcyon", "NXcollection" },
         { RESULTS, "NXdata" },
     };
-    char version[32], date[32], *path = realpath(head->path, NULL);
+    char version[32], date[32];
+    hid_t file = out->id;
     unsigned v[3] = { 0 };
     int st = 0;
     H5get_libversion(&v[0], &v[1], &v[2]);
     snprintf(version, sizeof version, "%u.%u.%u", v[0], v[1], v[2]);
     now_text(date);
-    const hcy__h5_text root[] = { { "NX_class", "NXroot" }, { "file_name", path ? path : head->path },
+    const hcy__h5_text root[] = { { "NX_class", "NXroot" }, { "file_name", hcy_output_name(out->output) },
                                   { "file_time", date },    { "HDF5_Version", version },
                                   { "creator", "halcyon" }, { "default", "entry_0000" } };
     hid_t top = H5Gopen2(file, "/", H5P_DEFAULT);
     st = hcy__h5_put_texts(top, root, sizeof root / sizeof root[0]);
     H5Gclose(top);
-    free(path);
     for (size_t i = 0; !st && i < sizeof groups / sizeof groups[0]; i++)
         st = hcy__h5_put_group(file, groups[i][0], groups[i][1]);
     if (!st)
@@ -287,6 +286,8 @@ static int put_groups(hid_t file, const hcy__curves_head *head)
         st = hcy__h5_put_text_at(file, PROCESS, "default", "results");
     if (!st)
         st = hcy__h5_put_text_at(file, PROCESS "/configuration", "desc", "PyFAI worker configuration");
+    if (!st)
+        st = hcy__h5_put_text_at(file, PROCESS "/halcyon", "status", "growing");
     return st ? st : hcy__h5_put_text_at(file, RESULTS, "signal", column_names[INTENSITY]);
 }
 
@@ -305,9 +306,9 @@ static int put_integer(hid_t file, const char *path, const char *name, int64_t v
 
 static int create(struct h5 *h5, const hcy__curves_head *head)
 {
-    int st = hcy__h5_file_create(&h5->file, head->path);
+    int st = hcy__h5_file_create(&h5->file, head->path, head->opts.growing ? HCY_OUTPUT_GROWS : 0);
     if (!st)
-        st = put_groups(h5->file->id, head);
+        st = put_groups(h5->file);
     if (!st)
         st = put_fields(h5->file->id, head);
     if (!st)
@@ -315,7 +316,7 @@ static int create(struct h5 *h5, const hcy__curves_head *head)
     if (!st)
         st = put_integer(h5->file->id, head->path, PROCESS "/halcyon/masked_pixels", (int64_t)head->plan.n_masked);
     if (!st)
-        st = put_source(h5->file->id, head);
+        st = put_source(h5->file, head);
     if (st)
         return st;
     hid_t group = H5Gopen2(h5->file->id, RESULTS, H5P_DEFAULT);
@@ -411,11 +412,14 @@ static int h5_append(void *state, uint64_t frame, const hcy_azint_result *result
 
 /* --- Closing --- */
 
-static int put_end(hid_t file)
+static int put_end(hid_t file, const char *status)
 {
     char date[32];
     now_text(date);
-    int st = hcy__h5_put_field(file, ENTRY "/end_time", date);
+    H5Adelete_by_name(file, PROCESS "/halcyon", "status", H5P_DEFAULT);
+    int st = hcy__h5_put_text_at(file, PROCESS "/halcyon", "status", status);
+    if (!st)
+        st = hcy__h5_put_field(file, ENTRY "/end_time", date);
     return st ? st : hcy__h5_put_text_at(file, "/", "file_update_time", date);
 }
 
@@ -429,15 +433,26 @@ static void cut_to(struct h5 *h5, uint64_t rows)
     }
 }
 
-static int h5_close(void *state)
+static const char *h5_place(void *state)
 {
+    struct h5 *h5 = state;
+    hcy__h5_lock();
+    if (!hcy__h5_file_status(h5->file))
+        (void)!flush(h5);
+    hcy__h5_unlock();
+    return h5->on_disk ? hcy_output_place(h5->file->output) : NULL;
+}
+
+static int h5_close(void *state, enum hcy__curves_end end)
+{
+    static const enum hcy__h5_end ends[] = { HCY__H5_WHOLE, HCY__H5_KEEP, HCY__H5_DISCARD };
     struct h5 *h5 = state;
     hcy__h5_lock();
     int st = h5->file ? hcy__h5_file_status(h5->file) : 0;
     if (!st && h5->file)
         st = flush(h5);
     if (!st && h5->file && h5->opened)
-        st = put_end(h5->file->id);
+        st = put_end(h5->file->id, end == HCY__WHOLE ? "complete" : "stopped");
     if (st)
         cut_to(h5, h5->on_disk);
     for (int i = 0; i < N_COLUMNS; i++) {
@@ -445,7 +460,7 @@ static int h5_close(void *state)
             H5Dclose(h5->columns[i].dataset);
         free(h5->columns[i].block);
     }
-    int closed = hcy__h5_file_close(h5->file);
+    int closed = hcy__h5_file_close(h5->file, end == HCY__STOPPED && !h5->on_disk ? HCY__H5_DISCARD : ends[end]);
     hcy__h5_unlock();
     free(h5);
     return st ? st : closed;
@@ -468,7 +483,7 @@ static int h5_open(void **state, const hcy__curves_head *head)
     h5->flushed_ns = hcy_now_ns();
     if (st) {
         hcy_error why = *hcy_last_error();
-        (void)!h5_close(h5);
+        (void)!h5_close(h5, HCY__DISCARDED);
         return hcy_fail_again(&why);
     }
     h5->opened = 1;
@@ -476,4 +491,4 @@ static int h5_open(void **state, const hcy__curves_head *head)
     return 0;
 }
 
-const hcy__curves_format hcy__curves_h5 = { "h5", ".h5.hdf5.nxs.", h5_open, h5_append, h5_close };
+const hcy__curves_format hcy__curves_h5 = { "h5", h5_open, h5_append, h5_place, h5_close };

@@ -21,13 +21,19 @@ typedef struct hcy__curves_head {
     char *files[HCY__CONFIG_FILES]; /* of the configuration, from the root on: hcy__config_names() */
 } hcy__curves_head;
 
+/* The file gets its name; it ends early and stays under the name it has (hcy_curves_stop); it is taken away. */
+enum hcy__curves_end { HCY__WHOLE, HCY__STOPPED, HCY__DISCARDED };
+
 typedef struct hcy__curves_format {
     const char *name;
-    const char *suffixes; /* ".dat.txt." */
     int (*open)(void **state, const hcy__curves_head *head);
     /* result NULL: the frame failed, `why` is then never NULL. */
     int (*append)(void *state, uint64_t frame, const hcy_azint_result *result, const char *why);
-    int (*close)(void *state);
+    /* The name that the file has now, to which all curves were written that came; NULL: none did, or there is one a
+     * frame. */
+    const char *(*place)(void *state);
+    /* Closes and frees.  HCY__STOPPED: it says so in itself. */
+    int (*close)(void *state, enum hcy__curves_end end);
 } hcy__curves_format;
 
 extern const hcy__curves_format hcy__curves_dat;

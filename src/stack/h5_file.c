@@ -5,7 +5,6 @@
  */
 #include "h5_file.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <halcyon/backend.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,10 +30,17 @@ static herr_t driver_end(void)
     return 0;
 }
 
-static void note_failure(hcy__h5_file *file, int number)
+/* The last error is what went wrong. */
+static void note_failure(hcy__h5_file *file)
 {
-    if (!file->number)
-        file->number = number ? number : EIO;
+    if (!file->failed.status)
+        file->failed = *hcy_last_error();
+}
+
+static int failed(const hcy__h5_file *file, const char *what, int number)
+{
+    char words[128];
+    return hcy_fail(HCY_EIO, "%s: %s failed: %s", file->path, what, hcy__errno_text(number, words, sizeof words));
 }
 
 static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr_t most)
@@ -90,9 +96,11 @@ static herr_t driver_read(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t 
     (void)transfer;
     hcy__h5_file *file = ((struct driver_file *)pub)->file;
     int number;
-    uint64_t done = hcy__read_at(file->fd, buffer, size, address, &number);
-    if (number)
-        note_failure(file, number);
+    uint64_t done = hcy__read_at(hcy_output_fd(file->output), buffer, size, address, &number);
+    if (number) {
+        (void)failed(file, "reading", number);
+        note_failure(file);
+    }
     memset((char *)buffer + done, 0, size - done);
     return 0;
 }
@@ -103,21 +111,10 @@ static herr_t driver_write(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t
     (void)type;
     (void)transfer;
     hcy__h5_file *file = ((struct driver_file *)pub)->file;
-    const char *at = buffer;
     if (address + size > file->end)
         file->end = address + size;
-    while (size) {
-        ssize_t n = pwrite(file->fd, at, size, (off_t)address);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            note_failure(file, errno);
-            break;
-        }
-        at += n;
-        size -= (size_t)n;
-        address += (haddr_t)n;
-    }
+    if (hcy_output_write(file->output, buffer, size, address))
+        note_failure(file);
     return 0;
 }
 
@@ -127,8 +124,10 @@ static herr_t driver_truncate(H5FD_t *pub, hid_t transfer, hbool_t closing)
     (void)closing;
     struct driver_file *df = (struct driver_file *)pub;
     if (df->allocated != df->file->end) {
-        if (ftruncate(df->file->fd, (off_t)df->allocated))
-            note_failure(df->file, errno);
+        if (ftruncate(hcy_output_fd(df->file->output), (off_t)df->allocated)) {
+            (void)failed(df->file, "writing", errno);
+            note_failure(df->file);
+        }
         df->file->end = df->allocated;
     }
     return 0;
@@ -158,17 +157,6 @@ static const H5FD_class_t driver = {
 
 /* --- Files --- */
 
-static int open_fd(hcy__h5_file *file)
-{
-    char words[128];
-    file->fd = open(file->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (file->fd >= 0)
-        return 0;
-    int number = errno;
-    return hcy_fail(HCY_EIO, "%s cannot be created: %s", file->path,
-                    hcy__errno_text(number, words, sizeof words));
-}
-
 /* What describes the file reaches it when it is flushed, and never in part in between. */
 static void keep_metadata(hid_t access)
 {
@@ -182,24 +170,42 @@ static void keep_metadata(hid_t access)
     H5Pset_mdc_config(access, &config);
 }
 
-static int create_in(hcy__h5_file *file)
+/* HDF5's own part of opening, where bytes go to file->output. */
+static int open_in(hcy__h5_file *file, int fresh)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    int st = 0;
     if (registered < 0)
         registered = H5FDregister(&driver);
-    int st = open_fd(file);
-    if (!st) {
-        H5Pset_driver(access, registered, &file);
-        keep_metadata(access);
-        file->id = H5Fcreate(file->path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
-        if (file->id < 0)
-            st = hcy__h5_fail(HCY_EIO, "%s cannot be created", file->path);
-    }
+    H5Pset_driver(access, registered, &file);
+    keep_metadata(access);
+    file->id = fresh ? H5Fcreate(file->path, H5F_ACC_TRUNC, H5P_DEFAULT, access)
+                     : H5Fopen(file->path, H5F_ACC_RDWR, access);
+    if (file->id < 0)
+        st = hcy__h5_fail(HCY_EIO, "%s cannot be %s", file->path, fresh ? "created" : "opened for writing");
     H5Pclose(access);
     return st;
 }
 
-int hcy__h5_file_create(hcy__h5_file **file, const char *path)
+/* All bytes of the file that is there already. */
+static int copy_in(hcy__h5_file *file)
+{
+    enum { PIECE = 1 << 20 };
+    char *piece = malloc(PIECE);
+    int from = -1, number = 0, st = piece ? hcy__open_file(&from, file->path)
+                                          : hcy_fail(HCY_ENOMEM, "no memory to copy %s", file->path);
+    for (uint64_t n = PIECE; !st && n == PIECE; file->end += n) {
+        n = hcy__read_at(from, piece, PIECE, file->end, &number);
+        st = number ? failed(file, "copying it", number)
+                    : hcy_output_write(file->output, piece, (size_t)n, file->end);
+    }
+    if (from >= 0)
+        close(from);
+    free(piece);
+    return st;
+}
+
+static int begin(hcy__h5_file **file, const char *path, unsigned flags, int fresh)
 {
     hcy__h5_file *made = calloc(1, sizeof *made);
     *file = NULL;
@@ -207,26 +213,36 @@ int hcy__h5_file_create(hcy__h5_file **file, const char *path)
         free(made);
         return hcy_fail(HCY_ENOMEM, "no memory to create %s", path);
     }
-    made->id = made->fd = -1;
-    int st = create_in(made);
+    made->id = -1;
+    int st = hcy_output_open(&made->output, path, flags);
+    if (!st && !fresh)
+        st = copy_in(made);
+    if (!st)
+        st = open_in(made, fresh);
     if (st) {
-        if (made->fd >= 0)
-            close(made->fd);
+        hcy_error why = *hcy_last_error();
+        hcy_output_discard(made->output);
         free(made->path);
         free(made);
-        return st;
+        return hcy_fail_again(&why);
     }
     *file = made;
     return 0;
 }
 
+int hcy__h5_file_create(hcy__h5_file **file, const char *path, unsigned flags)
+{
+    return begin(file, path, flags, 1);
+}
+
+int hcy__h5_file_change(hcy__h5_file **file, const char *path)
+{
+    return begin(file, path, 0, 0);
+}
+
 int hcy__h5_file_status(const hcy__h5_file *file)
 {
-    char words[128];
-    if (!file->number)
-        return 0;
-    return hcy_fail(HCY_EIO, "%s: writing failed: %s", file->path,
-                    hcy__errno_text(file->number, words, sizeof words));
+    return file->failed.status ? hcy_fail_again(&file->failed) : 0;
 }
 
 int hcy__h5_file_flush(hcy__h5_file *file)
@@ -238,17 +254,23 @@ int hcy__h5_file_flush(hcy__h5_file *file)
     return st;
 }
 
-int hcy__h5_file_close(hcy__h5_file *file)
+int hcy__h5_file_close(hcy__h5_file *file, enum hcy__h5_end end)
 {
     if (!file)
         return 0;
     herr_t done = H5Fclose(file->id);
     const char *words = done < 0 ? hcy__h5_words() : "";
-    if (close(file->fd))
-        note_failure(file, errno);
-    int st = hcy__h5_file_status(file);
+    int st = hcy__h5_file_status(file), ended = 0;
     if (!st && done < 0)
         st = hcy_fail_vendor(HCY_EIO, 0, words, "%s: closing it failed", file->path);
+    hcy_error why = *hcy_last_error();
+    if (end == HCY__H5_KEEP)
+        ended = hcy_output_keep(file->output);
+    else if (end == HCY__H5_WHOLE && !st)
+        ended = hcy_output_commit(file->output, 0);
+    else
+        hcy_output_discard(file->output);
+    st = st ? hcy_fail_again(&why) : ended;
     free(file->path);
     free(file);
     return st;

@@ -11,20 +11,24 @@
 
 typedef struct hcy__h5_file {
     hid_t id; /* the file, -1: not open */
-    int fd;
+    struct hcy_output *output;
     char *path;
     uint64_t end; /* how far the file reaches */
-    int number;   /* errno of the first failure, 0: none */
+    hcy_error failed; /* the first failure; status 0: none */
 } hcy__h5_file;
 
-/* Creates (or replaces) path.  HCY_EIO. */
-int hcy__h5_file_create(hcy__h5_file **file, const char *path);
+/* Begins path, to be whole when it is closed; `flags` are hcy_output_open()'s.  HCY_EIO. */
+int hcy__h5_file_create(hcy__h5_file **file, const char *path, unsigned flags);
+/* The same with what an HDF5 file of that name holds. */
+int hcy__h5_file_change(hcy__h5_file **file, const char *path);
 /* HCY_EIO if something did not reach the file, else 0. */
 int hcy__h5_file_status(const hcy__h5_file *file);
 /* Flushes what HDF5 still holds, and asks. */
 int hcy__h5_file_flush(hcy__h5_file *file);
-/* Closes and frees: the status, as above.  Every object of the file must be closed before. */
-int hcy__h5_file_close(hcy__h5_file *file);
+/* Closes and frees: the status, as above.  Every object of the file must be closed before.  The file gets its name
+ * (not after a failure), stays where it is, or is taken away. */
+enum hcy__h5_end { HCY__H5_WHOLE, HCY__H5_KEEP, HCY__H5_DISCARD };
+int hcy__h5_file_close(hcy__h5_file *file, enum hcy__h5_end end);
 
 /* Text is of variable length in UTF-8, as h5py writes it; a NULL text is left out. */
 typedef struct hcy__h5_text {

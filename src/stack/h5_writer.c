@@ -7,6 +7,7 @@
 #include "h5_driver.h"
 #include "h5_file.h"
 #include "writer.h"
+#include <halcyon/backend.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,11 +114,11 @@ static void copy_attributes(hid_t to, const hcy_stack *source)
 
 /* --- The format --- */
 
-static int close_locked(struct h5_writer *w)
+static int close_locked(struct h5_writer *w, int whole)
 {
     if (w->dataset >= 0)
         H5Dclose(w->dataset);
-    int st = hcy__h5_file_close(w->file);
+    int st = hcy__h5_file_close(w->file, whole ? HCY__H5_WHOLE : HCY__H5_DISCARD);
     free(w);
     return st;
 }
@@ -125,14 +126,14 @@ static int close_locked(struct h5_writer *w)
 static int open_locked(struct h5_writer *w, const char *path, const hcy_stack_writer_opts *opts,
                        const hcy_bslz4_job *job)
 {
-    int st = hcy__h5_file_create(&w->file, path);
+    int st = hcy__h5_file_create(&w->file, path, opts->growing ? HCY_OUTPUT_GROWS : 0);
     if (!st)
         st = create_dataset(w, opts, job);
     if (!st)
         copy_attributes(w->dataset, opts->source);
     if (st) {
         hcy_error why = *hcy_last_error();
-        (void)!close_locked(w);
+        (void)!close_locked(w, 0);
         return hcy_fail_again(&why);
     }
     return 0;
@@ -181,10 +182,10 @@ static int put_h5(void *state, uint64_t frame, const void *bytes, size_t size)
     return st;
 }
 
-static int close_h5(void *state)
+static int close_h5(void *state, int whole)
 {
     hcy__h5_lock();
-    int st = close_locked(state);
+    int st = close_locked(state, whole);
     hcy__h5_unlock();
     return st;
 }

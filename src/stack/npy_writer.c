@@ -2,41 +2,16 @@
 #include "writer.h"
 #include "npy.h"
 #include <errno.h>
-#include <fcntl.h>
+#include <halcyon/backend.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 struct npy_writer {
-    char *path;
-    int fd;
+    hcy_output *output;
     size_t image_bytes;
 };
-
-static int failed(const char *path, const char *what)
-{
-    char words[128];
-    int number = errno;
-    return hcy_fail(HCY_EIO, "%s: %s failed: %s", path, what,
-                    hcy__errno_text(number ? number : EIO, words, sizeof words));
-}
-
-static int write_at(const struct npy_writer *w, const void *bytes, size_t size, uint64_t at)
-{
-    const char *from = bytes;
-    while (size) {
-        ssize_t n = pwrite(w->fd, from, size, (off_t)at);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return failed(w->path, "writing");
-        from += n;
-        at += (uint64_t)n;
-        size -= (size_t)n;
-    }
-    return 0;
-}
 
 void hcy__npy_write(char header[HCY__NPY_HEADER], char kind, unsigned element, int rank, const uint64_t *shape)
 {
@@ -57,20 +32,25 @@ void hcy__npy_write(char header[HCY__NPY_HEADER], char kind, unsigned element, i
 
 static int write_header(const struct npy_writer *w, const hcy_stack_writer_opts *opts)
 {
-    char header[HCY__NPY_HEADER];
+    char header[HCY__NPY_HEADER], words[128];
     const hcy__pixel *pixel = hcy__pixel_of_type(opts->pixel_type);
     const uint64_t shape[3] = { opts->frames, opts->height, opts->width };
     hcy__npy_write(header, pixel->kind, pixel->size, 3, shape);
-    if (ftruncate(w->fd, (off_t)(HCY__NPY_HEADER + opts->frames * w->image_bytes)))
-        return failed(w->path, "making it as large as the stack");
-    return write_at(w, header, HCY__NPY_HEADER, 0);
+    if (ftruncate(hcy_output_fd(w->output), (off_t)(HCY__NPY_HEADER + opts->frames * w->image_bytes)) &&
+        errno != EINVAL) /* of what is no file */
+        return hcy_fail(HCY_EIO, "%s: making it as large as the stack failed: %s", hcy_output_name(w->output),
+                        hcy__errno_text(errno, words, sizeof words));
+    return hcy_output_write(w->output, header, HCY__NPY_HEADER, 0);
 }
 
-static int close_npy(void *state)
+static int close_npy(void *state, int whole)
 {
     struct npy_writer *w = state;
-    int st = close(w->fd) ? failed(w->path, "closing") : 0;
-    free(w->path);
+    int st = 0;
+    if (whole)
+        st = hcy_output_commit(w->output, 0);
+    else
+        hcy_output_discard(w->output);
     free(w);
     return st;
 }
@@ -79,19 +59,16 @@ static int open_npy(void **state, const char *path, const hcy_stack_writer_opts 
                     const hcy_bslz4_job *job)
 {
     struct npy_writer *w = calloc(1, sizeof *w);
-    if (!w || !(w->path = strdup(path))) {
-        free(w);
+    if (!w)
         return hcy_fail(HCY_ENOMEM, "no memory to create %s", path);
-    }
     w->image_bytes = job->image_bytes;
-    w->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    int st = w->fd < 0 ? failed(path, "creating it") : write_header(w, opts);
+    int st = hcy_output_open(&w->output, path, opts->growing ? HCY_OUTPUT_GROWS : 0);
+    if (!st)
+        st = write_header(w, opts);
     if (st) {
-        if (w->fd >= 0)
-            close(w->fd);
-        free(w->path);
-        free(w);
-        return st;
+        hcy_error why = *hcy_last_error();
+        (void)!close_npy(w, 0);
+        return hcy_fail_again(&why);
     }
     *state = w;
     return 0;
@@ -100,7 +77,7 @@ static int open_npy(void **state, const char *path, const hcy_stack_writer_opts 
 static int put_npy(void *state, uint64_t frame, const void *bytes, size_t size)
 {
     const struct npy_writer *w = state;
-    return write_at(w, bytes, size, HCY__NPY_HEADER + frame * w->image_bytes);
+    return hcy_output_write(w->output, bytes, size, HCY__NPY_HEADER + frame * w->image_bytes);
 }
 
 const hcy__writer_format hcy__writer_npy = { open_npy, put_npy, close_npy };

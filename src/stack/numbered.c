@@ -29,3 +29,18 @@ char *hcy__numbered_path(const hcy__numbered *n, uint64_t number)
                  (unsigned long long)number, n->path + n->at + n->length);
     return path;
 }
+
+int hcy_numbered_path(char *path, size_t size, const char *pattern, uint64_t number)
+{
+    hcy__numbered numbered;
+    if (!path || !pattern)
+        return hcy_fail(HCY_EINVAL, "hcy_numbered_path: path and pattern must not be NULL");
+    int st = hcy__numbered_parse(&numbered, pattern);
+    char *made = st ? NULL : numbered.length ? hcy__numbered_path(&numbered, number) : strdup(pattern);
+    if (!st && !made)
+        st = hcy_fail(HCY_ENOMEM, "no memory for a file's name");
+    if (made && (size_t)snprintf(path, size, "%s", made) >= size)
+        st = hcy_fail(HCY_ERANGE, "%s: the name is too long", pattern);
+    free(made);
+    return st;
+}

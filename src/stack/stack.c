@@ -127,36 +127,6 @@ int hcy__fetch_pread(const hcy_stack *stack, const hcy__part *part, uint64_t fra
         (unsigned long long)place->size, (unsigned long long)place->offset, part->name);
 }
 
-int hcy__stack_reads(const hcy_stack *stack, const char *path)
-{
-    struct stat want, have;
-    if (stat(path, &want))
-        return 0;
-    if (!stat(stack->path, &have) && have.st_dev == want.st_dev && have.st_ino == want.st_ino)
-        return 1;
-    for (size_t i = 0; i < stack->n_parts; i++) {
-        const hcy__part *part = &stack->parts[i];
-        int known = part->format ? !stat(part->name, &have) : part->fd >= 0 && !fstat(part->fd, &have);
-        if (known && have.st_dev == want.st_dev && have.st_ino == want.st_ino)
-            return 1;
-    }
-    return 0;
-}
-
-int hcy__may_write(const char *path, int keep_existing, const hcy_stack *source)
-{
-    struct stat is;
-    if (stat(path, &is))
-        return 0; /* whether it can be created, creating it will tell */
-    if (S_ISDIR(is.st_mode))
-        return hcy_fail(HCY_EIO, "%s is a directory; name a file in it", path);
-    if (source && hcy__stack_reads(source, path))
-        return hcy_fail(HCY_EINVAL, "%s is the stack that is read; name another file for the results", path);
-    if (keep_existing && S_ISREG(is.st_mode))
-        return hcy_fail(HCY_ESTATE, "%s exists already, and is kept", path);
-    return 0;
-}
-
 /* --- Opening --- */
 
 /* Image files by their first bytes; all else is HDF5's to understand (its signature may stand behind a user

@@ -110,8 +110,11 @@ int hcy__zstd_planes(void *dst, const hcy_bslz4_job *job, const void *chunk, siz
 uint64_t hcy__read_at(int fd, void *dst, uint64_t size, uint64_t offset, int *number);
 /* Opens `path` for reading: *fd, or HCY_ENOENT; HCY_EIO, also for what is no plain file. */
 int hcy__open_file(int *fd, const char *path);
-/* Is `path` one of the files this stack is read from? */
-int hcy__stack_reads(const hcy_stack *stack, const char *path);
+/* Is `path` one of these files? */
+int hcy__is_among(const hcy_stack_file *files, size_t n, const char *path);
+/* Names all files that HDF5 opens for a dataset of the file `from`. */
+void hcy__h5_read_files(int64_t dataset, const char *from, void (*take)(void *payload, const char *path),
+                        void *payload);
 /* The words for an errno, in `buf`. */
 const char *hcy__errno_text(int number, char *buf, size_t size);
 /* Refuses a path that exists if `keep_existing`, that is no regular file, or that `source` (may be NULL) is

@@ -12,6 +12,7 @@ struct hcy_stack_writer {
     uint64_t frames;
     hcy_bslz4_job job;
     _Atomic uint64_t bytes;
+    _Atomic int broken; /* a frame could not be written */
 };
 
 static int check(const hcy_stack_writer_opts *opts, size_t *image_bytes)
@@ -38,18 +39,15 @@ static int check(const hcy_stack_writer_opts *opts, size_t *image_bytes)
 
 static int open_format(hcy_stack_writer *w, const char *path, const hcy_stack_writer_opts *opts)
 {
-    size_t n = strlen(path);
-    if (n > 4 && !strcmp(path + n - 4, ".npy")) {
-        if (opts->codec != HCY_CODEC_NONE)
-            return hcy_fail(HCY_EUNSUPPORTED, "%s: NumPy files hold plain pixels; name a .h5 file", path);
-        w->format = &hcy__writer_npy;
-    } else {
+    const char *format;
+    int st = hcy_format_of(&format, path, opts->codec == HCY_CODEC_NONE ? HCY_WRITE_IMAGES : HCY_WRITE_PACKED);
+    if (st)
+        return st;
+    w->format = !strcmp(format, "npy") && !strchr(path, '%') ? &hcy__writer_npy : &hcy__writer_images;
 #ifdef HAVE_HDF5
+    if (!strcmp(format, "h5"))
         w->format = &hcy__writer_h5;
-#else
-        return hcy_fail(HCY_EUNSUPPORTED, "%s: this build of Halcyon has no HDF5", path);
 #endif
-    }
     return w->format->open(&w->state, path, opts, &w->job);
 }
 
@@ -94,7 +92,9 @@ int hcy_stack_write_chunk(hcy_stack_writer *w, uint64_t frame, const void *chunk
         return hcy_fail(HCY_EINVAL, "frame %llu: %zu bytes, where its pixels take %llu",
                         (unsigned long long)frame, size, (unsigned long long)w->job.image_bytes);
     int st = w->format->put(w->state, frame, chunk, size);
-    if (!st)
+    if (st)
+        atomic_store(&w->broken, 1);
+    else
         atomic_fetch_add(&w->bytes, size);
     return st;
 }
@@ -128,7 +128,16 @@ int hcy_stack_writer_close(hcy_stack_writer *w)
 {
     if (!w)
         return 0;
-    int st = w->format->close(w->state);
+    int broken = atomic_load(&w->broken), st = w->format->close(w->state, !broken);
+    if (broken && !st)
+        st = hcy_fail(HCY_EIO, "the file is not kept: a frame could not be written");
     free(w);
     return st;
+}
+
+void hcy_stack_writer_discard(hcy_stack_writer *w)
+{
+    if (w)
+        (void)!w->format->close(w->state, 0);
+    free(w);
 }

@@ -11,10 +11,12 @@ typedef struct hcy__writer_format {
     int (*open)(void **state, const char *path, const hcy_stack_writer_opts *opts, const hcy_bslz4_job *job);
     /* Thread-safe. */
     int (*put)(void *state, uint64_t frame, const void *bytes, size_t size);
-    int (*close)(void *state);
+    /* Lets the file have its name, or takes it away; frees. */
+    int (*close)(void *state, int whole);
 } hcy__writer_format;
 
 extern const hcy__writer_format hcy__writer_npy;
 extern const hcy__writer_format hcy__writer_h5;
+extern const hcy__writer_format hcy__writer_images; /* files that hold no coded frames, and one a frame */
 
 #endif

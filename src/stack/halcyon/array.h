@@ -30,7 +30,8 @@ typedef struct hcy_array {
  * the file; HCY_EFORMAT: no array of integers, float or double, nor complex of the latter, or big-endian (NumPy);
  * HCY_ECORRUPT: it ends early; HCY_EUNSUPPORTED: HDF5, in a build without; HCY_ENOMEM. */
 HCY_API int hcy_array_read(hcy_array *array, const char *path) HCY_MUST_USE;
-/* A NumPy file that is there is replaced; an HDF5 file keeps its other datasets. */
+/* FILE.npz too, one array that is not compressed.  A NumPy file that is there is replaced; an HDF5 file keeps its other
+ * datasets: it is copied, changed and renamed. */
 HCY_API int hcy_array_write(const hcy_array *array, const char *path) HCY_MUST_USE;
 HCY_API void hcy_array_free(hcy_array *array);
 /* Numbers in it; HCY_ERANGE: more than can be addressed. */

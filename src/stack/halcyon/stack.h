@@ -167,6 +167,18 @@ typedef struct hcy_stack_raw_opts {
  * HCY_EFORMAT: pixels of another type; HCY_EINVAL, HCY_ENOMEM. */
 HCY_API int hcy_stack_convert(hcy_stack *stack, const hcy_stack_raw_opts *opts) HCY_MUST_USE;
 
+/* A file that a stack is read from: st_dev and st_ino. */
+typedef struct hcy_stack_file {
+    uint64_t device, inode;
+} hcy_stack_file;
+/* All of them: its own, the files behind links, virtual datasets and external storage, those of a series.  (*files)[*n]
+ * is freed with hcy_list_free(). */
+HCY_API int hcy_stack_files(hcy_stack_file **files, size_t *n, const hcy_stack *stack) HCY_MUST_USE;
+
+/* "img_%05d.tif" with a number in its place; a path without % as it is.  HCY_EINVAL: a % that is no %d, or a second
+ * one; HCY_ERANGE: it does not fit. */
+HCY_API int hcy_numbered_path(char *path, size_t size, const char *pattern, uint64_t number) HCY_MUST_USE;
+
 /* --- Detectors --- */
 
 /* What an HDF5 file says of its detector: one of pyFAI's detector files (NexusDetector), or a measurement with an
@@ -246,6 +258,21 @@ HCY_API void hcy_corrections_free(hcy_corrections *corrections); /* NULL is fine
 HCY_API void hcy_corrections_use(hcy_azint_options *options, const hcy_corrections *corrections,
                                  const hcy_stack *stack);
 
+/* --- Formats that are written --- */
+
+/* What for; a bit each. */
+#define HCY_WRITE_CURVES  1u  /* hcy_curves_open() */
+#define HCY_WRITE_CAKES   2u  /* ... of images in radius and azimuth */
+#define HCY_WRITE_IMAGES  4u  /* hcy_stack_create(), plain pixels */
+#define HCY_WRITE_PACKED  8u  /* ... and coded ones */
+#define HCY_WRITE_ARRAY   16u /* hcy_array_write() */
+#define HCY_WRITE_TABLE   32u /* the command's sums of regions */
+#define HCY_WRITE_PICTURE 64u /* its plots */
+
+/* The format that a path's suffix says: "h5", "npy", "npz", "tiff", "edf", "cbf", "dat", "xy", "svg", "png", "pdf".
+ * HCY_EINVAL with those there are, if that is none for `use`, which is one of the above. */
+HCY_API int hcy_format_of(const char **format, const char *path, unsigned use) HCY_MUST_USE;
+
 /* --- Writing stacks --- */
 
 typedef struct hcy_stack_writer hcy_stack_writer;
@@ -262,11 +289,16 @@ typedef struct hcy_stack_writer_opts {
     int contiguous;          /* HCY_CODEC_NONE: 1: frames lie next to one another, not in chunks */
     const hcy_stack *source; /* where the frames come from, or NULL: never written over; the attributes of its
                                 dataset are copied */
+    int growing; /* 1: under its own name from the first frame on, for those who read it while it grows; 0: it takes
+                    its name when it is closed, and an earlier file stays until then */
+    uint64_t first_number; /* of a path with %d: the first frame's */
 } hcy_stack_writer_opts;
-#define HCY_STACK_WRITER_OPTS_INIT { sizeof(hcy_stack_writer_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define HCY_STACK_WRITER_OPTS_INIT { sizeof(hcy_stack_writer_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/* A NumPy file if the path ends with .npy (plain pixels alone), else HDF5 with one chunk a frame.  A frame that
- * is not written is missing in HDF5's chunks, and zeros elsewhere.  HCY_EIO where it cannot be written. */
+/* The path's suffix says the format: HDF5 with one chunk a frame; plain pixels also as NumPy, TIFF and EDF, and one
+ * image of whole numbers of up to 4 bytes as CBF.  A path with one %d: one file a frame, of these but HDF5.  A frame
+ * that is not written is missing in HDF5's chunks, no file of those with %d, and zeros elsewhere.  HCY_EINVAL: another
+ * suffix; HCY_EUNSUPPORTED: pixels that the format has not; HCY_EIO where it cannot be written. */
 HCY_API int hcy_stack_create(hcy_stack_writer **writer, const char *path,
                              const hcy_stack_writer_opts *opts) HCY_MUST_USE;
 /* Writes a decoded frame: coded in the calling thread, so several threads may write different frames of one
@@ -277,9 +309,11 @@ HCY_API int hcy_stack_write_chunk(hcy_stack_writer *writer, uint64_t frame, cons
                                   size_t size) HCY_MUST_USE;
 /* Bytes of all chunks written so far. */
 HCY_API uint64_t hcy_stack_writer_bytes(const hcy_stack_writer *writer);
-/* Closes the file and frees the writer, whatever it returns: HCY_EIO where what was written did not reach the
- * disk. */
+/* Closes the file and frees the writer, whatever it returns: HCY_EIO where what was written did not reach the disk;
+ * no file is left then, but an earlier one of that name. */
 HCY_API int hcy_stack_writer_close(hcy_stack_writer *writer); /* NULL is fine */
+/* Instead, where the stack will not be whole: no file is left but an earlier one; one that grows stays as it is. */
+HCY_API void hcy_stack_writer_discard(hcy_stack_writer *writer); /* NULL is fine */
 
 /* --- Writing curves --- */
 
@@ -297,8 +331,10 @@ typedef struct hcy_curves_opts {
     const char *dark, *flat, *monitor; /* where they come from, or NULL */
     const char *file_mask;   /* a mask that the stack's own file has and that was used, FILE::/path, or NULL */
     const char *corrections; /* what was done with masks and corrections of that file, in words, or NULL */
+    int growing; /* 1: HDF5 and pyFAI's text have their name from the first frame on and say in themselves how far they
+                    are good; 0: every file takes its name when it is closed, and an earlier one stays until then */
 } hcy_curves_opts;
-#define HCY_CURVES_OPTS_INIT { sizeof(hcy_curves_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define HCY_CURVES_OPTS_INIT { sizeof(hcy_curves_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Opens a file for the curves of `plan` (only read during the call).  opts NULL: the defaults.  The suffix
  * of `path` says the format:
@@ -310,7 +346,9 @@ typedef struct hcy_curves_opts {
  *   .h5 .hdf5 .nxs  HDF5 in the layout of pyFAI's HDF5Writer: /entry_0000/integrate/results with radial[n],
  *                   data[frames][n], data_errors[frames][n], the frames' numbers, frame[frames], and
  *                   pixels[n], those of each bin; .../configuration/data is pyFAI's WorkerConfig as JSON.
- *                   Flushed once a second, so that an interruption leaves a valid file.
+ *                   Flushed once a second, so that an interruption leaves a valid file;
+ *                   /entry_0000/integrate/halcyon/status is an attribute that says "growing", "stopped" or
+ *                   "complete".
  *   .edf            images in radius and azimuth (plans with n_azim bins) in single precision, one after the other.
  * Images go to .h5 too: chi[n_azim], data[frames][n_azim][n].  Curves along chi (one bin in radius) are curves.
  * HCY_EINVAL unknown suffix or the source itself, images as text, curves as EDF, HCY_ESTATE exists, HCY_EIO not
@@ -321,11 +359,16 @@ HCY_API int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azi
 /* The next curve, written at once; frames come in the order in which they shall stand.  result NULL: the
  * frame failed, `why` says why (may be NULL); its row is NaN, in text the line `# frame N failed: why`,
  * and no file where each frame has its own.
- * HCY_EIO: full disk ...; the file keeps what was written before. */
+ * HCY_EIO: full disk ...; nothing more is written then. */
 HCY_API int hcy_curves_append(hcy_curves *curves, uint64_t frame, const hcy_azint_result *result,
                               const char *why) HCY_MUST_USE;
-/* Closes and frees, whatever it returns: HCY_EIO where what was written did not reach the disk. */
+/* All curves are there: closes and frees, whatever it returns.  HCY_EIO where what was written did not reach the disk:
+ * no file of that name is left then, but an earlier one; an append that failed is told again, and ends as
+ * hcy_curves_stop() does. */
 HCY_API int hcy_curves_close(hcy_curves *curves); /* NULL is fine */
+/* Instead, where curves are missing: what there is stays under the name that it has until it is whole, which comes to
+ * `place` (of `size` bytes; "": nothing is left, or one file a frame), and an earlier file stays. */
+HCY_API int hcy_curves_stop(hcy_curves *curves, char *place, size_t size); /* NULL is fine */
 
 /* --- Configurations: pyFAI's WorkerConfig as JSON --- */
 

@@ -1,0 +1,146 @@
+/* guard.c - see guard.h.  Files are the same if device and inode are. */
+#include "guard.h"
+#include <errno.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct guard_file {
+    uint64_t device, inode;
+    const char *what, *written; /* written: its path, if it is an output */
+};
+
+static void add(struct guard *g, struct guard_file file)
+{
+    if (g->n == g->room) {
+        size_t room = g->room ? 2 * g->room : 16;
+        struct guard_file *more = realloc(g->files, room * sizeof *more);
+        g->failed |= !more;
+        if (!more)
+            return;
+        g->files = more;
+        g->room = room;
+    }
+    g->files[g->n++] = file;
+}
+
+/* The file in `path`, up to its dataset. */
+static int file_of(char *file, size_t size, const char *path)
+{
+    const char *colon = strstr(path, "::"), *h5 = strstr(path, ".h5:");
+    struct stat is;
+    size_t n = colon ? (size_t)(colon - path) : h5 ? (size_t)(h5 + 3 - path) : strlen(path);
+    if (!stat(path, &is))
+        n = strlen(path);
+    return (size_t)snprintf(file, size, "%.*s", (int)n, path) < size;
+}
+
+static int identify(struct guard_file *file, const char *path)
+{
+    char name[4096];
+    struct stat is;
+    if (!file_of(name, sizeof name, path) || stat(name, &is) || S_ISCHR(is.st_mode) || S_ISFIFO(is.st_mode))
+        return 0;
+    file->device = (uint64_t)is.st_dev;
+    file->inode = (uint64_t)is.st_ino;
+    return 1;
+}
+
+void guard_reads(struct guard *g, const char *what, const char *path)
+{
+    struct guard_file file = { .what = what };
+    if (path && identify(&file, path))
+        add(g, file);
+}
+
+void guard_reads_stack(struct guard *g, const hcy_stack *stack)
+{
+    hcy_stack_file *files = NULL;
+    size_t n = 0;
+    g->failed |= hcy_stack_files(&files, &n, stack) != 0;
+    for (size_t i = 0; i < n; i++)
+        add(g, (struct guard_file){ files[i].device, files[i].inode, "the stack", NULL });
+    hcy_list_free(files);
+}
+
+/* One file that will be written. */
+static int check(const struct guard *g, const char *what, const char *path)
+{
+    struct guard_file file;
+    int there = identify(&file, path);
+    for (size_t i = 0; i < g->n; i++)
+        if ((there && g->files[i].device == file.device && g->files[i].inode == file.inode) ||
+            (g->files[i].written && !strcmp(g->files[i].written, path)))
+            return g->files[i].written
+                       ? cli_error("%s would be written twice, for %s and for %s; name another file", path,
+                                   g->files[i].what, what)
+                       : cli_error("%s is read (%s), and %s would write over it; name another file", path,
+                                   g->files[i].what, what);
+    return CLI_OK;
+}
+
+static int can_be_written(const char *path)
+{
+    char folder[4096], file[4096];
+    struct stat is;
+    if (!file_of(file, sizeof file, path))
+        return cli_error("%s: the name is too long", path);
+    int there = !stat(file, &is);
+    if (there && S_ISDIR(is.st_mode))
+        return cli_error("%s is a directory; name a file in it", path);
+    snprintf(folder, sizeof folder, "%s", file);
+    if (there ? access(file, W_OK) : access(dirname(folder), W_OK))
+        return cli_write_failed(path, errno);
+    return CLI_OK;
+}
+
+int guard_writes(struct guard *g, const char *what, const char *path, uint64_t first, uint64_t last)
+{
+    if (!path || !strcmp(path, "-"))
+        return CLI_OK;
+    if (g->failed)
+        return cli_error("no memory for the names of all files that are read");
+    const char *number = strchr(path, '%');
+    if (!number) {
+        int status = check(g, what, path);
+        if (!status)
+            status = can_be_written(path);
+        struct guard_file file = { .what = what, .written = path };
+        (void)identify(&file, path);
+        if (!status)
+            add(g, file);
+        return status;
+    }
+    for (uint64_t i = first; last != UINT64_MAX && i < last; i++) {
+        char name[4096];
+        int st = hcy_numbered_path(name, sizeof name, path, i);
+        if (st)
+            return cli_fail(st);
+        if (check(g, what, name))
+            return CLI_FAILED;
+    }
+    return CLI_OK;
+}
+
+int guard_trace(struct guard *g)
+{
+    const char *path = getenv("HALCYON_TRACE");
+    return path && *path ? guard_writes(g, "HALCYON_TRACE", path, 0, 0) : CLI_OK;
+}
+
+int guard_trace_alone(const hcy_stack *stack, const char *poni)
+{
+    struct guard g = { 0 };
+    guard_reads_stack(&g, stack);
+    guard_reads(&g, "the geometry", poni);
+    int status = guard_trace(&g);
+    guard_free(&g);
+    return status;
+}
+
+void guard_free(struct guard *g)
+{
+    free(g->files);
+}

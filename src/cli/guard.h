@@ -1,0 +1,28 @@
+/* guard.h - no command writes over what it reads.  A command names all files that it reads, then all that it writes,
+ * before it writes any.  Begin with a zeroed struct, end with guard_free(); single-threaded. */
+#ifndef HCY_CLI_GUARD_H
+#define HCY_CLI_GUARD_H
+
+#include "cli.h"
+#include <halcyon/stack.h>
+
+struct guard {
+    struct guard_file *files;
+    size_t n, room;
+    int failed; /* no memory for all of them */
+};
+
+/* FILE, FILE::/dataset or FILE.h5:DATASET; `what` is for messages: "--flat".  NULL, and what is not there, is fine. */
+void guard_reads(struct guard *g, const char *what, const char *path);
+void guard_reads_stack(struct guard *g, const hcy_stack *stack);
+/* Before the work, whose results would be lost: `path` is no directory and none of the files that are read or were
+ * named to this before, and can be written as far as can be told without doing it.  With %d in it, all from `first` to
+ * `last` (UINT64_MAX: not known yet).  "-" can be written, NULL is fine.  CLI_OK, or CLI_FAILED with a message. */
+int guard_writes(struct guard *g, const char *what, const char *path, uint64_t first, uint64_t last);
+/* The same of what the environment wants written: HALCYON_TRACE. */
+int guard_trace(struct guard *g);
+/* For a command that reads a stack and a geometry, and writes nothing of its own. */
+int guard_trace_alone(const hcy_stack *stack, const char *poni);
+void guard_free(struct guard *g);
+
+#endif
