@@ -193,7 +193,7 @@ static void run(struct problem *p, const char *name)
         CHECK(hcy_nufft_set_point_buffers(plan, (int64_t)c->m, p->points));
         set = round ? best_of(set, now() - start) : 0;
     }
-    CHECK(hcy_nufft_info_get(&info, plan));
+    CHECK(hcy_nufft_get_info(&info, plan));
     CHECK(hcy_buffer_write_now(p->strengths, 0, p->c, 2 * c->m * p->real)); /* the other type wrote there */
     CHECK(hcy_buffer_write_now(p->modes, 0, p->f, 2 * p->n * p->real));
     CHECK(hcy_nufft_submit(queue, plan, p->strengths, p->modes, 0));

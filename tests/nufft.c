@@ -205,7 +205,7 @@ static void check_planes(hcy_device *dev)
             o.separate_fft = separate;
             hcy_nufft *plan = status ? NULL : oracle_plan(&p, dev, 1e-2, &o, &status);
             if (!status)
-                status = hcy_nufft_info_get(&info, plan);
+                status = hcy_nufft_get_info(&info, plan);
             size_t grid = 2 * info.grid[0] * info.grid[1] * info.grid[2] * 16, coefficients = 2 * p.n * 16;
             in_size = stage == HCY_NUFFT_TO_MODES ? grid : coefficients;
             out_size = stage == HCY_NUFFT_TO_MODES ? coefficients : grid;

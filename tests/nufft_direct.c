@@ -23,7 +23,7 @@ static hcy_nufft *plan_of(const struct problem *p, hcy_device *d, int method, do
 static bool is_direct(const hcy_nufft *plan)
 {
     hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
-    return !hcy_nufft_info_get(&info, plan) && info.direct;
+    return !hcy_nufft_get_info(&info, plan) && info.direct;
 }
 
 static void check_exact(void)
@@ -152,7 +152,7 @@ static void check_stages(void)
     hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
     oracle_open(&p, HCY_F64, 1, 2, modes, 12, 0, 1);
     hcy_nufft *plan = plan_of(&p, dev, HCY_NUFFT_AUTO, 1e-9, &status);
-    is_int(status ? status : hcy_nufft_info_get(&info, plan), 0, "a direct sum");
+    is_int(status ? status : hcy_nufft_get_info(&info, plan), 0, "a direct sum");
     ok(info.direct && info.grid[0] > 6 && info.grid[1] > 5 && info.width > 5, "... has the grid of its stages");
     void *grid = malloc(16 * info.grid[0] * info.grid[1]);
     is_int(hcy_nufft_execute_stage(plan, HCY_NUFFT_SPREAD, p.c, grid), 0, "... points to grid");

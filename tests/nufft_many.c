@@ -97,7 +97,7 @@ static void check_each_stages(struct each *e, hcy_device *dev, hcy_nufft *plan)
     hcy_queue *q = NULL;
     hcy_buffer *f = NULL;
     bool first = e->p[0].type == 1;
-    if (hcy_nufft_info_get(&info, plan) || hcy_queue_create(&q, dev) ||
+    if (hcy_nufft_get_info(&info, plan) || hcy_queue_create(&q, dev) ||
         hcy_buffer_create(&f, dev, HCY_MEM_DEVICE, e->f_bytes))
         bail_out("%s", hcy_last_error()->text);
     size_t cells = info.grid[0] * (info.dim > 1 ? info.grid[1] : 1), real = e->p[0].real;
@@ -145,7 +145,7 @@ static void check_each(hcy_device *dev, int precision, int type, int dim, int me
         double back = status ? 1 : worst_each(&e, true);
         ok(forward < 5e-5 && back < 5e-5, "... each is right, and its adjoint: %.1e, %.1e", forward, back);
     }
-    ok(!hcy_nufft_info_get(&info, plan) && (info.point_bytes > 0 || method != HCY_NUFFT_GRID), "... memory is said");
+    ok(!hcy_nufft_get_info(&info, plan) && (info.point_bytes > 0 || method != HCY_NUFFT_GRID), "... memory is said");
     int status = submit_each(&e, dev, plan, 0);
     double error = status ? 1 : worst_each(&e, false);
     ok(error < 5e-5, "... on a queue: %.1e", error);
@@ -356,7 +356,7 @@ static void check_pieces(void)
         double there = status ? INFINITY : oracle_execute(&p, plan, false);
         double back = status ? INFINITY : oracle_execute(&p, plan, true);
         if (!status)
-            status = hcy_nufft_info_get(&info, plan);
+            status = hcy_nufft_get_info(&info, plan);
         if (n_targets && k == 1) { /* no room but for a few targets */
             ok(status == HCY_ENOMEM && strstr(hcy_last_error()->text, "fewer targets"), "type 3: %s",
                hcy_last_error()->text);

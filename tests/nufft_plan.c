@@ -180,12 +180,12 @@ static void check_type3_grid(void)
     oracle_open(&p, HCY_F64, 3, 1, (const int64_t[]){ 20000 }, 30, 30, 1);
     hcy_nufft *plan = oracle_plan(&p, dev, 1e-6, NULL, &status);
     double error = status ? 1 : oracle_execute(&p, plan, false);
-    is_int(hcy_nufft_info_get(&few, plan), 0, "type 3 of few points on a large grid: %.1e", error);
+    is_int(hcy_nufft_get_info(&few, plan), 0, "type 3 of few points on a large grid: %.1e", error);
     hcy_nufft_destroy(plan);
     oracle_close(&p);
     oracle_open(&p, HCY_F64, 3, 1, (const int64_t[]){ 20 }, 20000, 30, 1);
     plan = oracle_plan(&p, dev, 1e-6, NULL, &status);
-    is_int(hcy_nufft_info_get(&many, plan), 0, "... of many on a small one");
+    is_int(hcy_nufft_get_info(&many, plan), 0, "... of many on a small one");
     ok(few.upsampling < many.upsampling && few.width > many.width && error < 3e-6,
        "... upsampling %g and %g, %u and %u cells", few.upsampling, many.upsampling, few.width, many.width);
     hcy_nufft_destroy(plan);
@@ -265,7 +265,7 @@ static void check_choices(void)
     o.width = 9; /* not what eps needs */
     o.upsampling = 1.5;
     hcy_nufft *plan = oracle_plan(&p, dev, 1e-4, &o, &status);
-    is_int(hcy_nufft_info_get(&info, plan), 0, "what a plan has chosen");
+    is_int(hcy_nufft_get_info(&info, plan), 0, "what a plan has chosen");
     ok(info.width == 9 && info.upsampling >= 1.5 && info.upsampling < 1.7,
        "width and upsampling are as given");
     ok(info.point_bytes > 0 && info.grid_bytes == 3 * 16 * info.grid[0] * info.grid[1] && info.variant[0],
@@ -278,15 +278,15 @@ static void check_choices(void)
     o.separate_fft = 1;
     plan = oracle_plan(&p, dev, 1e-6, &o, &status);
     double error = status ? 1 : oracle_execute(&p, plan, false);
-    is_int(hcy_nufft_info_get(&info, plan), 0, "... another");
+    is_int(hcy_nufft_get_info(&info, plan), 0, "... another");
     ok(info.grid[0] == 33 && info.grid[1] == 25 && info.grid_bytes == 2 * 16 * 33 * 25 && error <= 2e-6,
        "a grid as given, two vectors at once, the general FFT: %.1e", error);
     hcy_nufft_destroy(plan);
     is_int(hcy_nufft_create(&plan, dev, 1, 2, modes, 1, 1, 1e-4, NULL), 0, "a plan without points");
-    is_int(hcy_nufft_info_get(&before, plan), 0, "... can be asked");
+    is_int(hcy_nufft_get_info(&before, plan), 0, "... can be asked");
     ok(before.grid[0] == 0 && before.point_bytes == 0, "... and has no grid yet");
     before.size--;
-    is_int(hcy_nufft_info_get(&before, plan), HCY_EINVAL, "a structure of another size");
+    is_int(hcy_nufft_get_info(&before, plan), HCY_EINVAL, "a structure of another size");
     hcy_nufft_destroy(plan);
     oracle_close(&p);
 }
@@ -315,7 +315,7 @@ static void check_grids(void)
         hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
         hcy_nufft *plan = NULL;
         if (hcy_nufft_create(&plan, dev, 1, 1, &sizes[i], 1, 1, 1e-6, &o) ||
-            hcy_nufft_set_points(plan, 1, points, 0, NULL) || hcy_nufft_info_get(&info, plan))
+            hcy_nufft_set_points(plan, 1, points, 0, NULL) || hcy_nufft_get_info(&info, plan))
             bail_out("%s", hcy_last_error()->text);
         uint64_t least = 2 * (uint64_t)sizes[i] > 2 * info.width ? 2 * (uint64_t)sizes[i] : 2 * info.width;
         ok(info.grid[0] == next_smooth(least), "%lld modes: a grid of %llu, the next that FFTs like",
@@ -400,7 +400,7 @@ static void check_stages(hcy_device *d)
             oracle_open(&p, HCY_F64, type, 2, modes, 50, 0, 3);
             hcy_nufft *plan = oracle_plan(&p, d, 1e-7, &o, &status);
             size_t c_bytes = 3 * 16 * p.m, f_bytes = 3 * 16 * p.n;
-            if (status || hcy_nufft_info_get(&info, plan) || hcy_queue_create(&q, d) ||
+            if (status || hcy_nufft_get_info(&info, plan) || hcy_queue_create(&q, d) ||
                 hcy_buffer_create(&c, d, HCY_MEM_DEVICE, c_bytes) ||
                 hcy_buffer_create(&f, d, HCY_MEM_DEVICE, f_bytes) ||
                 hcy_buffer_create(&grid, d, HCY_MEM_DEVICE, 3 * 16 * info.grid[0] * info.grid[1]) ||

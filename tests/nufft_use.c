@@ -44,7 +44,7 @@ static void check_asynchronous(const char *spec)
         hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
         oracle_open(&p, HCY_F64, type, 2, modes, 60, type == 3 ? 40 : 0, 6);
         hcy_nufft *plan = oracle_plan(&p, dev, 1e-7, NULL, &status);
-        if (status || hcy_nufft_info_get(&info, plan))
+        if (status || hcy_nufft_get_info(&info, plan))
             bail_out("%s", hcy_last_error()->text);
         size_t c_bytes = 6 * 16 * p.m, f_bytes = 6 * 16 * p.n;
         hcy_buffer *c = buffer(dev, c_bytes), *f = buffer(dev, f_bytes);
@@ -187,7 +187,7 @@ static void check_grid_for_four(hcy_device *dev)
     for (int i = 0; i < 2 * M; i++)
         x[i / 2] = c[i] = oracle_uniform();
     if (hcy_nufft_create(&plan, dev, 1, 1, modes, 1, 1, 1e-6, NULL) ||
-        hcy_nufft_set_points(plan, M, points, 0, NULL) || hcy_nufft_info_get(&info, plan))
+        hcy_nufft_set_points(plan, M, points, 0, NULL) || hcy_nufft_get_info(&info, plan))
         bail_out("%s", hcy_last_error()->text);
     for (int i = 0; i < ASKERS; i++) {
         askers[i] = (struct asker){ .plan = plan, .c = c, .grid = malloc(16 * info.grid[0]) };
@@ -335,7 +335,7 @@ static void check_destroyed(hcy_device *dev)
     st_is(hcy_nufft_execute_adjoint(plan, room, room), HCY_EINVAL, "... execute_adjoint");
     st_is(hcy_nufft_execute_stage(plan, HCY_NUFFT_SPREAD, room, room), HCY_EINVAL, "... execute_stage");
     st_is(hcy_nufft_set_points(plan, 0, none, 0, NULL), HCY_EINVAL, "... set_points");
-    st_is(hcy_nufft_info_get(&info, plan), HCY_EINVAL, "... info_get");
+    st_is(hcy_nufft_get_info(&info, plan), HCY_EINVAL, "... info_get");
     st_is(hcy_nufft_submit(q, plan, buf, buf, 0), HCY_EINVAL, "... submit");
     st_is(hcy_nufft_submit_stage(q, plan, HCY_NUFFT_SPREAD, buf, buf), HCY_EINVAL, "... submit_stage");
     st_is(hcy_nufft_submit_self_adjoint(q, plan, buf, buf), HCY_EINVAL, "... submit_self_adjoint");

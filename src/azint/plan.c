@@ -387,12 +387,12 @@ const hcy_azint_bin_norm *hcy_azint_plan_norms(const hcy_azint_plan *plan)
     return plan ? plan->bin_norms : NULL;
 }
 
-int hcy_azint_plan_info_get(hcy_azint_plan_info *info, const hcy_azint_plan *plan)
+int hcy_azint_plan_get_info(hcy_azint_plan_info *info, const hcy_azint_plan *plan)
 {
     hcy_span spans[HCY_AZINT_SPANS];
 
     if (!info || !plan || info->size != sizeof(*info))
-        return hcy_fail(HCY_EINVAL, "hcy_azint_plan_info_get: plan is NULL, or info is NULL or does not begin "
+        return hcy_fail(HCY_EINVAL, "hcy_azint_plan_get_info: plan is NULL, or info is NULL or does not begin "
                                     "with HCY_AZINT_PLAN_INFO_INIT");
     hcy_azint_plan_tables(spans, plan);
     info->height = plan->head.height;

@@ -318,7 +318,7 @@ static int rounds(const struct bench *b, const struct problem *p, hcy_nufft *pla
         return status;
     ours->error = error_of(p);
     ours->info = (hcy_nufft_info)HCY_NUFFT_INFO_INIT;
-    status = hcy_nufft_info_get(&ours->info, plan);
+    status = hcy_nufft_get_info(&ours->info, plan);
     return status ? cli_fail(status) : 0;
 }
 

@@ -273,7 +273,7 @@ static double check(struct job *j, size_t n)
 static void summary(const struct job *j, const hcy_nufft *plan, double set, double run)
 {
     hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
-    if (j->v->quiet || hcy_nufft_info_get(&info, plan))
+    if (j->v->quiet || hcy_nufft_get_info(&info, plan))
         return;
     fprintf(stderr, "type %d in %d-D on %s (%s, %s): %zu points, %zu vector%s, eps %g; ", j->type, j->dim,
             hcy_device_get_info(j->dev)->name, info.direct ? "the host" : info.variant,

@@ -190,7 +190,7 @@ static int set_turned(hcy_finufft_plan *p, const void *const points[3])
 static int check_cells(const hcy_finufft_plan *p)
 {
     hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
-    int status = hcy_nufft_info_get(&info, p->nufft);
+    int status = hcy_nufft_get_info(&info, p->nufft);
     double cells = 1;
     for (int d = 0; d < p->dim; d++)
         cells *= (double)info.grid[d];

@@ -213,7 +213,7 @@ int hcy__nufft_pieces_info(hcy_nufft_info *info, const hcy_nufft *p)
 {
     struct hcy__nufft_pieces *s = p->pieces;
     pthread_mutex_lock(&s->lock);
-    int status = hcy_nufft_info_get(info, s->plan);
+    int status = hcy_nufft_get_info(info, s->plan);
     pthread_mutex_unlock(&s->lock);
     info->pieces = (p->n_points + s->length - 1) / s->length;
     return status;

@@ -542,12 +542,12 @@ int hcy_nufft_set_points_each(hcy_nufft *p, const int64_t *n_points, const void 
     return end_points(p, status);
 }
 
-int hcy_nufft_info_get(hcy_nufft_info *info, const hcy_nufft *p)
+int hcy_nufft_get_info(hcy_nufft_info *info, const hcy_nufft *p)
 {
     int status = hcy__nufft_alive(p);
     if (!status && (!info || info->size < sizeof *info))
         status = hcy_fail(HCY_EINVAL,
-                          "hcy_nufft_info_get: no structure, or of another size (HCY_NUFFT_INFO_INIT fills it)");
+                          "hcy_nufft_get_info: no structure, or of another size (HCY_NUFFT_INFO_INIT fills it)");
     if (status)
         return status;
     if (p->pieces)

@@ -117,7 +117,7 @@ static int init_sync(hcy_pipeline *p)
 }
 
 static int check_create(hcy_device *const *devices, size_t n, const hcy_azint_plan *plan,
-                        const hcy_pipeline_source *source, const hcy_pipeline_opts *opts)
+                        const hcy_pipeline_source *source, const hcy_pipeline_options *opts)
 {
     int whole = devices && n && plan && source;
     for (size_t i = 0; whole && i < n; i++)
@@ -125,7 +125,7 @@ static int check_create(hcy_device *const *devices, size_t n, const hcy_azint_pl
     if (!whole)
         return hcy_fail(HCY_EINVAL, "a pipeline needs a device, a plan and a source");
     if (opts && opts->size != sizeof *opts)
-        return hcy_fail(HCY_EINVAL, "hcy_pipeline_opts.size is %zu; begin with HCY_PIPELINE_OPTS_INIT",
+        return hcy_fail(HCY_EINVAL, "hcy_pipeline_options.size is %zu; begin with HCY_PIPELINE_OPTIONS_INIT",
                         opts->size);
     if (opts && opts->readers > MAX_READERS)
         return hcy_fail(HCY_EINVAL, "%u readers: at most %d", opts->readers, MAX_READERS);
@@ -142,7 +142,7 @@ static int is_spread(const hcy_pipeline *p, const hcy_azint_plan_info *info)
 static int init(hcy_pipeline *p, hcy_device *const *devices)
 {
     hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
-    int status = hcy_azint_plan_info_get(&info, p->plan);
+    int status = hcy_azint_plan_get_info(&info, p->plan);
     if (!status)
         status = hcy_azint_plan_job(&p->job, p->plan, p->source.pixel_type);
     if (!status)
@@ -203,7 +203,7 @@ static int create_memory(hcy_pipeline *p)
 
 int hcy_pipeline_create(hcy_pipeline **pipeline, hcy_device *const *devices, size_t n_devices,
                         const hcy_azint_plan *plan, const hcy_pipeline_source *source,
-                        const hcy_pipeline_opts *opts)
+                        const hcy_pipeline_options *opts)
 {
     int status = pipeline ? hcy_fork_check() : hcy_fail(HCY_EINVAL, "hcy_pipeline_create: no place for the pipeline");
     if (!status)
@@ -219,7 +219,7 @@ int hcy_pipeline_create(hcy_pipeline **pipeline, hcy_device *const *devices, siz
     }
     p->plan = hcy_azint_plan_retain((hcy_azint_plan *)plan);
     p->source = *source;
-    p->opts = opts ? *opts : (hcy_pipeline_opts)HCY_PIPELINE_OPTS_INIT;
+    p->opts = opts ? *opts : (hcy_pipeline_options)HCY_PIPELINE_OPTIONS_INIT;
     p->workers = workers;
     p->n_workers = n_devices;
     p->stopped = 1; /* until there is a run */

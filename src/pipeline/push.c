@@ -185,14 +185,14 @@ int hcy_pipeline_poll(const hcy_pipeline_frame **frame, hcy_pipeline *p, uint64_
 
 /* --- Beginning and end --- */
 
-static int check_start(const hcy_pipeline *p, const hcy_pipeline_push_opts *opts)
+static int check_start(const hcy_pipeline *p, const hcy_pipeline_push_options *opts)
 {
     int status = hcy__check_call(p, "hcy_pipeline_start");
     if (status)
         return status;
     if (opts && opts->size != sizeof *opts)
         return hcy_fail(HCY_EINVAL,
-                        "hcy_pipeline_push_opts.size is %zu; begin with HCY_PIPELINE_PUSH_OPTS_INIT",
+                        "hcy_pipeline_push_options.size is %zu; begin with HCY_PIPELINE_PUSH_OPTIONS_INIT",
                         opts->size);
     if (opts && (opts->queue > MAX_QUEUE || opts->overflow > HCY_PIPELINE_DROP_OLDEST))
         return hcy_fail(HCY_EINVAL, "a queue of %u frames (at most %d), overflow %u", opts->queue, MAX_QUEUE,
@@ -291,7 +291,7 @@ static void end(hcy_pipeline *p)
     destroy(p, push);
 }
 
-int hcy_pipeline_start(hcy_pipeline *p, const hcy_pipeline_push_opts *opts)
+int hcy_pipeline_start(hcy_pipeline *p, const hcy_pipeline_push_options *opts)
 {
     int status = check_start(p, opts);
     if (!status)
@@ -303,7 +303,7 @@ int hcy_pipeline_start(hcy_pipeline *p, const hcy_pipeline_push_opts *opts)
         hcy__run_give_up(p);
         return hcy_fail(HCY_ENOMEM, "a pipeline's push form");
     }
-    push->opts = opts ? *opts : (hcy_pipeline_push_opts)HCY_PIPELINE_PUSH_OPTS_INIT;
+    push->opts = opts ? *opts : (hcy_pipeline_push_options)HCY_PIPELINE_PUSH_OPTIONS_INIT;
     push->opts.queue = push->opts.queue ? push->opts.queue : QUEUE;
     status = import_memory(p, push);
     if (!status)

@@ -209,14 +209,14 @@ int hcy__curves_config(char **json, const hcy__curves_head *head)
     return st;
 }
 
-int hcy_config_write(const char *path, const hcy_azint_plan *plan, const hcy_curves_opts *opts)
+int hcy_config_write(const char *path, const hcy_azint_plan *plan, const hcy_curves_options *opts)
 {
-    static const hcy_curves_opts none = HCY_CURVES_OPTS_INIT;
+    static const hcy_curves_options none = HCY_CURVES_OPTIONS_INIT;
     if (!path || !plan)
         return hcy_fail(HCY_EINVAL, "hcy_config_write: path and plan must not be NULL");
     hcy__curves_head head = { path, HCY_AZINT_PLAN_INFO_INIT, opts ? *opts : none, 0, NULL, { NULL } };
     char *json = NULL, words[128];
-    int st = hcy_azint_plan_info_get(&head.plan, plan);
+    int st = hcy_azint_plan_get_info(&head.plan, plan);
     if (!st)
         st = hcy__config_names(&head);
     if (!st)

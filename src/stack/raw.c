@@ -122,7 +122,7 @@ void hcy__raw_free(struct hcy__raw *raw)
 }
 
 /* Copies the maps; what cannot be converted has a factor of NaN. */
-static int set_maps(struct hcy__raw *raw, const hcy_stack_raw_opts *opts)
+static int set_maps(struct hcy__raw *raw, const hcy_stack_raw_options *opts)
 {
     double energy = raw->counts ? opts->photon_energy : 1;
     for (size_t k = 0; k < 3; k++) {
@@ -139,7 +139,7 @@ static int set_maps(struct hcy__raw *raw, const hcy_stack_raw_opts *opts)
     return 0;
 }
 
-int hcy_stack_convert(hcy_stack *stack, const hcy_stack_raw_opts *opts)
+int hcy_stack_convert(hcy_stack *stack, const hcy_stack_raw_options *opts)
 {
     if (!stack || !opts || opts->size != sizeof *opts || !opts->pedestal || !opts->gain)
         return hcy_fail(HCY_EINVAL, "hcy_stack_convert: a stack, and options with pedestals and gains, are needed");

@@ -272,14 +272,14 @@ static int open_empty(hcy_stack *stack, int rest)
     return st ? st : complete(stack);
 }
 
-int hcy_stack_open_with(hcy_stack **stack, const char *path, const hcy_stack_opts *opts)
+int hcy_stack_open_with(hcy_stack **stack, const char *path, const hcy_stack_options *opts)
 {
-    static const hcy_stack_opts none = HCY_STACK_OPTS_INIT;
+    static const hcy_stack_options none = HCY_STACK_OPTIONS_INIT;
     if (!stack || !path)
         return hcy_fail(HCY_EINVAL, "hcy_stack_open: stack and path must not be NULL");
     opts = opts ? opts : &none;
     if (opts->size != sizeof *opts)
-        return hcy_fail(HCY_EINVAL, "hcy_stack_open_with: opts.size is not sizeof(hcy_stack_opts)");
+        return hcy_fail(HCY_EINVAL, "hcy_stack_open_with: opts.size is not sizeof(hcy_stack_options)");
     hcy_stack *s = calloc(1, sizeof *s);
     *stack = NULL;
     if (!s || !(s->path = strdup(path)) || (opts->dataset && !(s->wanted = strdup(opts->dataset))) ||
@@ -299,7 +299,7 @@ int hcy_stack_open_with(hcy_stack **stack, const char *path, const hcy_stack_opt
 
 int hcy_stack_open(hcy_stack **stack, const char *path, const char *dataset)
 {
-    hcy_stack_opts opts = HCY_STACK_OPTS_INIT;
+    hcy_stack_options opts = HCY_STACK_OPTIONS_INIT;
     opts.dataset = dataset;
     return hcy_stack_open_with(stack, path, &opts);
 }

@@ -14,10 +14,10 @@ struct hcy_stack_writer {
     _Atomic uint64_t bytes;
 };
 
-static int check(const hcy_stack_writer_opts *opts, size_t *image_bytes)
+static int check(const hcy_stack_writer_options *opts, size_t *image_bytes)
 {
     if (opts->size != sizeof *opts)
-        return hcy_fail(HCY_EINVAL, "hcy_stack_create: opts.size is not sizeof(hcy_stack_writer_opts)");
+        return hcy_fail(HCY_EINVAL, "hcy_stack_create: opts.size is not sizeof(hcy_stack_writer_options)");
     const hcy__pixel *pixel = hcy__pixel_of_type(opts->pixel_type);
     if (!pixel)
         return hcy_fail(HCY_EINVAL, "hcy_stack_create: there is no pixel type %u", opts->pixel_type);
@@ -36,7 +36,7 @@ static int check(const hcy_stack_writer_opts *opts, size_t *image_bytes)
     return 0;
 }
 
-static int open_format(hcy_stack_writer *w, const char *path, const hcy_stack_writer_opts *opts)
+static int open_format(hcy_stack_writer *w, const char *path, const hcy_stack_writer_options *opts)
 {
     size_t n = strlen(path);
     if (n > 4 && !strcmp(path + n - 4, ".npy")) {
@@ -53,7 +53,7 @@ static int open_format(hcy_stack_writer *w, const char *path, const hcy_stack_wr
     return w->format->open(&w->state, path, opts, &w->job);
 }
 
-int hcy_stack_create(hcy_stack_writer **writer, const char *path, const hcy_stack_writer_opts *opts)
+int hcy_stack_create(hcy_stack_writer **writer, const char *path, const hcy_stack_writer_options *opts)
 {
     size_t image_bytes, bound;
     if (!writer || !path || !opts)

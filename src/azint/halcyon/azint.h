@@ -201,7 +201,7 @@ typedef struct hcy_azint_plan_info {
     { sizeof(hcy_azint_plan_info), 0, 0, 0, 0, 0, 0, NULL, 0, 0, NULL, NULL, HCY_AZINT_OPTIONS_INIT, \
       HCY_PONI_INIT, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0 }
 /* Fills `info`, whose pointers are the plan's own.  HCY_EINVAL: NULL, or of another size. */
-HCY_API int hcy_azint_plan_info_get(hcy_azint_plan_info *info, const hcy_azint_plan *plan) HCY_MUST_USE;
+HCY_API int hcy_azint_plan_get_info(hcy_azint_plan_info *info, const hcy_azint_plan *plan) HCY_MUST_USE;
 
 /* The canonical tables of azint_format.h, for hcy_kernel_prepare(); they live as long as the plan. */
 HCY_API void hcy_azint_plan_tables(hcy_span spans[HCY_AZINT_SPANS], const hcy_azint_plan *plan);
