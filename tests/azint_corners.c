@@ -205,7 +205,7 @@ static void test_file(void)
     static const char poni_text[] = "poni_version: 2.1\nDetector: NexusDetector\nDetector_config: {\"filename\": "
                                     "\"bent.h5\"}\nDistance: 0.1\nPoni1: 0\nPoni2: 0\nRot1: 0\nRot2: 0\nRot3: 0\n";
     hcy_detector_info *info = NULL;
-    hcy_poni poni, again;
+    hcy_poni poni = HCY_PONI_INIT, again = HCY_PONI_INIT;
     char text[4096];
 
     make_corners(corners, 0);

@@ -14,7 +14,7 @@ cts_programs = tests/cts_device tests/cts_buffer tests/cts_queue tests/cts_kerne
 EXTRA_DIST += tests/cts.h tests/cts_gate.h
 
 # The HAL's own parts.
-test_public += tests/hal_status tests/hal_modules tests/hal_null tests/nulls
+test_public += tests/hal_status tests/hal_modules tests/hal_null tests/nulls tests/sized
 test_internal += tests/hal_spec
 tests_hal_spec_LDADD = libinternal.la
 check_PROGRAMS += tests/cuda

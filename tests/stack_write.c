@@ -258,7 +258,7 @@ static void test_bad_outputs(void)
           "a file that is kept");
     ok(!curves, "and nothing is open");
     opts.size = 3;
-    is_int(hcy_curves_open(&curves, in_folder("named"), plan, &opts), HCY_EINVAL, "options of another size");
+    is_int(hcy_curves_open(&curves, in_folder("named"), plan, &opts), HCY_EINVAL, "options of no size");
     mkdir(in_folder("dir.dat"), 0700);
     fails(hcy_curves_open(&curves, in_folder("dir.dat"), plan, NULL), HCY_EIO, "dir.dat|directory",
           "a directory");

@@ -502,7 +502,7 @@ static void clean_up(struct job *job)
 int cli_integrate(int argc, char **argv)
 {
     struct integrate_values values;
-    struct job job = { .values = &values };
+    struct job job = { .values = &values, .poni = HCY_PONI_INIT };
     int status;
     if (!integrate_parse(&values, argc, argv, &job.path, &status)) {
         progress_begin(&job.progress, !values.quiet);

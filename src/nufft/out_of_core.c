@@ -5,6 +5,7 @@
  * transform of its own, so what a device must have room for is the grid, and a piece's points.
  */
 #include "nufft_priv.h"
+#include "sized.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -209,14 +210,15 @@ void hcy__nufft_free_pieces(struct hcy__nufft_pieces *s)
     free(s);
 }
 
-int hcy__nufft_pieces_info(hcy_nufft_info *info, const hcy_nufft *p)
+int hcy__nufft_pieces_info(hcy_nufft_info *out, const hcy_nufft *p)
 {
+    hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
     struct hcy__nufft_pieces *s = p->pieces;
     pthread_mutex_lock(&s->lock);
-    int status = hcy_nufft_get_info(info, s->plan);
+    int status = hcy_nufft_get_info(&info, s->plan);
     pthread_mutex_unlock(&s->lock);
-    info->pieces = (p->n_points + s->length - 1) / s->length;
-    return status;
+    info.pieces = (p->n_points + s->length - 1) / s->length;
+    return status ? status : hcy__sized_write(out, &info, sizeof info, "hcy_nufft_info");
 }
 
 /* --- Execution --- */

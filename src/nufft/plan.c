@@ -1,5 +1,6 @@
 /* plan.c - making and ending plans, and setting their points. */
 #include "nufft_priv.h"
+#include "sized.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,9 +21,6 @@ static int upload(hcy_buffer **buf, hcy_device *dev, const void *data, size_t si
 static int check_options(const hcy_nufft_options *o, int type, int dim)
 {
     bool some = false, all = true;
-    if (o->size < sizeof *o)
-        return hcy_fail(HCY_EINVAL,
-                        "hcy_nufft_create: options of another size (HCY_NUFFT_OPTIONS_INIT fills it)");
     for (int d = 0; d < dim; d++)
         *(o->grid[d] ? &some : &all) = o->grid[d] != 0;
     if (o->precision != HCY_F32 && o->precision != HCY_F64)
@@ -106,13 +104,14 @@ static int get_kernels(hcy_nufft *p)
 }
 
 int hcy_nufft_create(hcy_nufft **out, hcy_device *dev, int type, int dim, const int64_t *modes, int sign,
-                     int64_t n_transforms, double eps, const hcy_nufft_options *opts)
+                     int64_t n_transforms, double eps, const hcy_nufft_options *user)
 {
-    const hcy_nufft_options defaults = HCY_NUFFT_OPTIONS_INIT;
+    hcy_nufft_options options = HCY_NUFFT_OPTIONS_INIT, *opts = &options;
     if (!out || !dev)
         return hcy_fail(HCY_EINVAL, "hcy_nufft_create: %s", out ? "no device" : "no place for the plan");
-    opts = opts ? opts : &defaults;
-    int status = check_arguments(type, dim, modes, n_transforms, eps, opts);
+    int status = user ? hcy__sized_read(opts, sizeof *opts, user, "hcy_nufft_options") : 0;
+    if (!status)
+        status = check_arguments(type, dim, modes, n_transforms, eps, opts);
     if (!status)
         status = hcy_fork_check();
     if (status)
@@ -542,35 +541,30 @@ int hcy_nufft_set_points_each(hcy_nufft *p, const int64_t *n_points, const void 
     return end_points(p, status);
 }
 
-int hcy_nufft_get_info(hcy_nufft_info *info, const hcy_nufft *p)
+int hcy_nufft_get_info(hcy_nufft_info *out, const hcy_nufft *p)
 {
+    hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
     int status = hcy__nufft_alive(p);
-    if (!status && (!info || info->size < sizeof *info))
-        status = hcy_fail(HCY_EINVAL,
-                          "hcy_nufft_get_info: no structure, or of another size (HCY_NUFFT_INFO_INIT fills it)");
     if (status)
         return status;
     if (p->pieces)
-        return hcy__nufft_pieces_info(info, p);
+        return hcy__nufft_pieces_info(out, p);
     size_t points = p->sorted ? hcy_buffer_size(p->sorted) : 0;
     for (size_t i = 0; p->each && i < p->n_transforms; i++)
         points += p->each[i]->sorted ? hcy_buffer_size(p->each[i]->sorted) : 0;
     p = p->each ? p->each[0] : p;
-    size_t cells = p->ready ? p->batch * 2 * hcy__nufft_real(p) : 0;
-    *info = (hcy_nufft_info){ .size = sizeof *info,
-                              .type = p->type,
-                              .dim = p->dim,
-                              .precision = p->opts.precision,
-                              .width = p->job.width,
-                              .upsampling = p->upsampling,
-                              .direct = p->direct != NULL,
-                              .pieces = 1,
-                              .point_bytes = points,
-                              .variant = hcy_kernel_variant(p->kernels[SPREAD]) };
+    info.type = p->type;
+    info.dim = p->dim;
+    info.precision = p->opts.precision;
+    info.width = p->job.width;
+    info.upsampling = p->upsampling;
+    info.direct = p->direct != NULL;
+    info.point_bytes = points;
+    info.grid_bytes = p->ready ? p->batch * 2 * hcy__nufft_real(p) : 0;
+    info.variant = hcy_kernel_variant(p->kernels[SPREAD]);
     for (int d = 0; d < p->dim; d++) {
-        info->grid[d] = p->ready ? (size_t)p->job.grid[d] : 0;
-        cells *= (size_t)p->job.grid[d];
+        info.grid[d] = p->ready ? (size_t)p->job.grid[d] : 0;
+        info.grid_bytes *= (size_t)p->job.grid[d];
     }
-    info->grid_bytes = cells;
-    return 0;
+    return hcy__sized_write(out, &info, sizeof info, "hcy_nufft_info");
 }

@@ -172,7 +172,7 @@ typedef struct hcy_nufft_info {
     size_t pieces;        /* in which points go to the device: 1, if they fit */
 } hcy_nufft_info;
 #define HCY_NUFFT_INFO_INIT { sizeof(hcy_nufft_info), 0, 0, 0, 0, { 0, 0, 0 }, 0, 0, 0, NULL, 0, 1 }
-/* Fills `info`.  HCY_EINVAL: NULL, or of another size. */
+/* Fills `info`.  HCY_EINVAL: NULL, or its size is none. */
 HCY_API int hcy_nufft_get_info(hcy_nufft_info *info, const hcy_nufft *plan) HCY_MUST_USE;
 
 #ifdef __cplusplus

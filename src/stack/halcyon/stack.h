@@ -202,9 +202,9 @@ HCY_API int hcy_detector_read(hcy_detector_info **info, const char *path) HCY_MU
 HCY_API void hcy_detector_info_free(hcy_detector_info *info); /* NULL is fine */
 /* Puts the detector of a file into a geometry, which keeps pointing at info's corners. */
 HCY_API void hcy_detector_to_poni(hcy_poni *poni, const hcy_detector_info *info);
-/* A whole geometry for frames of height x width: its frame, or beam centre and distance, the detector at right angles
- * to the beam; one that is known by its pixels has its gaps masked.  HCY_ENOENT: the file does not say all of it;
- * HCY_EUNSUPPORTED: its frame cannot be used. */
+/* A whole geometry, which begins with HCY_PONI_INIT, for frames of height x width: its frame, or beam centre and
+ * distance, the detector at right angles to the beam; one that is known by its pixels has its gaps masked.
+ * HCY_ENOENT: the file does not say all of it; HCY_EUNSUPPORTED: its frame cannot be used. */
 HCY_API int hcy_detector_geometry(hcy_poni *poni, const hcy_detector_info *info, uint32_t height,
                                   uint32_t width) HCY_MUST_USE;
 
