@@ -183,11 +183,10 @@ static void run(struct problem *p, const char *name)
     const struct cell *c = p->cell;
     hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
     hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
-    const int64_t modes[3] = { c->n, c->n, c->n };
+    hcy_nufft_desc desc = { sizeof desc, p->type, c->precision, c->dim, { c->n, c->n, c->n }, +1, 1, c->eps };
     hcy_nufft *plan = NULL;
     double set = 0, whole, stage, error;
-    o.precision = c->precision;
-    CHECK(hcy_nufft_create(&plan, dev, p->type, c->dim, modes, +1, 1, c->eps, &o));
+    CHECK(hcy_nufft_create(&plan, dev, &desc, &o));
     for (int round = 0; round < ROUNDS + 1; round++) {
         double start = now();
         CHECK(hcy_nufft_set_point_buffers(plan, (int64_t)c->m, p->points));

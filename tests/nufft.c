@@ -131,7 +131,6 @@ static void check_points(hcy_device *dev)
 static void check_large(hcy_device *dev)
 {
     hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
-    o.precision = HCY_F32;
     o.method = HCY_NUFFT_GRID;
     for (int type = 1; type <= 3; type++) {
         struct problem p;

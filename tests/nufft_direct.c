@@ -10,10 +10,10 @@ static hcy_nufft *plan_of(const struct problem *p, hcy_device *d, int method, do
 {
     hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
     hcy_nufft *plan = NULL;
-    o.precision = p->real == 8 ? HCY_F64 : HCY_F32;
     o.order = p->zero_first ? HCY_NUFFT_ZERO_FIRST : HCY_NUFFT_CENTRED;
     o.method = method;
-    *status = hcy_nufft_create(&plan, d, p->type, p->dim, p->modes, p->sign, p->n_vectors, eps, &o);
+    const hcy_nufft_desc desc = oracle_desc_of(p, eps);
+    *status = hcy_nufft_create(&plan, d, &desc, &o);
     if (!*status)
         *status = hcy_nufft_set_points(plan, (int64_t)p->m, (const void *const *)p->x,
                                        p->type == 3 ? (int64_t)p->n : 0, (const void *const *)p->s);
@@ -99,12 +99,12 @@ static void check_choice(void)
     hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
     hcy_nufft *plan;
     o.method = 3;
-    is_int(hcy_nufft_create(&plan, dev, 1, 1, modes, 1, 1, 1e-6, &o), HCY_EINVAL, "method 3");
+    is_int(oracle_create(&plan, dev, 1, 1, modes, 1, 1, 1e-6, &o), HCY_EINVAL, "method 3");
     o.method = HCY_NUFFT_AUTO;
     o.width = 5;
     const double x[2] = { 1, 2 };
     const void *const points[1] = { x };
-    is_int(hcy_nufft_create(&plan, dev, 1, 1, modes, 1, 1, 1e-3, &o), 0, "a width is given");
+    is_int(oracle_create(&plan, dev, 1, 1, modes, 1, 1, 1e-3, &o), 0, "a width is given");
     is_int(hcy_nufft_set_points(plan, 2, points, 0, NULL), 0, "... two points");
     ok(!is_direct(plan), "... and a grid");
     hcy_nufft_destroy(plan);
@@ -117,7 +117,7 @@ static void check_turns(hcy_device *d)
         hcy_nufft *plan = NULL;
         double worst = 0;
         hcy_queue *q;
-        if (hcy_nufft_create(&plan, d, type, 1, (const int64_t[]){ 40 }, -1, 1, 1e-9, NULL) || hcy_queue_create(&q, d))
+        if (oracle_create(&plan, d, type, 1, (const int64_t[]){ 40 }, -1, 1, 1e-9, NULL) || hcy_queue_create(&q, d))
             bail_out("%s", hcy_last_error()->text);
         for (int turn = 0; turn < 4; turn++) {
             struct problem p;

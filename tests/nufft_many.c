@@ -129,9 +129,9 @@ static void check_each(hcy_device *dev, int precision, int type, int dim, int me
     hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
     hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
     open_each(&e, precision, type, dim);
-    o.precision = precision;
     o.method = method;
-    if (hcy_nufft_create(&plan, dev, type, dim, modes, -1, TRANSFORMS, 1e-5, &o))
+    const hcy_nufft_desc desc = oracle_desc(precision, type, dim, modes, -1, TRANSFORMS, 1e-5);
+    if (hcy_nufft_create(&plan, dev, &desc, &o))
         bail_out("%s", hcy_last_error()->text);
     is_int(hcy_nufft_set_points_each(plan, NULL, e.points, e.n_targets, e.targets), HCY_EINVAL, "no points");
     is_int(hcy_nufft_execute(plan, e.c, e.f), HCY_ESTATE, "... and no execution");
@@ -171,7 +171,8 @@ static hcy_nufft_split *open_split(const struct problem *p, hcy_device *const *d
                                    const hcy_nufft_options *o)
 {
     hcy_nufft_split *s = NULL;
-    if (hcy_nufft_split_create(&s, devices, n, p->type, p->dim, p->modes, p->sign, p->n_vectors, 1e-7, o) ||
+    const hcy_nufft_desc desc = oracle_desc_of(p, 1e-7);
+    if (hcy_nufft_split_create(&s, devices, n, &desc, o) ||
         hcy_nufft_split_set_points(s, (int64_t)p->m, (const void *const *)p->x, p->type == 3 ? (int64_t)p->n : 0,
                                    (const void *const *)p->s))
         bail_out("%s", hcy_last_error()->text);
@@ -200,7 +201,7 @@ static void check_split(hcy_device *const *devices, size_t n, int type, int vect
         is_int(hcy_nufft_split_set_points(s, (int64_t)m, (const void *const *)p.x, (int64_t)p.n,
                                           (const void *const *)p.s), 0, "... points once more");
     }
-    for (size_t i = 0; i < n && !hcy_nufft_split_share(s, i, &share, NULL); i++)
+    for (size_t i = 0; i < n && !hcy_nufft_split_share(&share, NULL, s, i); i++)
         shares += share;
     ok(shares == (vectors < (int)n ? m : n * m), "... every point has its device");
     hcy_nufft_split_destroy(s);
@@ -219,10 +220,10 @@ static void check_weights(hcy_device *const *devices)
     hcy_nufft_split *s = open_split(&p, devices, 2, NULL);
     is_int(hcy_nufft_split_execute(s, p.c, p.f, 0), 0, "a transform on two devices");
     for (size_t i = 0; i < 2; i++)
-        is_int(hcy_nufft_split_share(s, i, NULL, &speed[i]), 0, "... speed of device %zu", i);
+        is_int(hcy_nufft_split_share(NULL, &speed[i], s, i), 0, "... speed of device %zu", i);
     is_int(hcy_nufft_split_set_points(s, M, (const void *const *)p.x, 0, NULL), 0, "... points once more");
     for (size_t i = 0; i < 2; i++)
-        is_int(hcy_nufft_split_share(s, i, &share[i], NULL), 0, "... share of device %zu", i);
+        is_int(hcy_nufft_split_share(&share[i], NULL, s, i), 0, "... share of device %zu", i);
     ok(speed[0] > 0 && speed[1] > 0 && fabs((double)share[0] - M * speed[0] / (speed[0] + speed[1])) < 2,
        "... shares %zu and %zu are as speeds %.3g and %.3g", share[0], share[1], speed[0], speed[1]);
     /* For so few a point takes hundreds of times as long, as it does where kernels are compiled. */
@@ -230,7 +231,7 @@ static void check_weights(hcy_device *const *devices)
     is_int(hcy_nufft_split_execute(s, p.c, p.f, 0), 0, "... their first transform");
     for (size_t i = 0; i < 2; i++) {
         double slow = 0;
-        is_int(hcy_nufft_split_share(s, i, NULL, &slow), 0, "... speed of device %zu after it", i);
+        is_int(hcy_nufft_split_share(NULL, &slow, s, i), 0, "... speed of device %zu after it", i);
         ok(slow >= 0.5 * speed[i], "... is half of what it was at least: %.3g after %.3g", slow, speed[i]);
     }
     hcy_nufft_split_destroy(s);
@@ -254,7 +255,7 @@ static void check_fixed(hcy_device *const *devices)
         same = same && (!turn || !memcmp(first, p.f, bytes));
         memcpy(first, p.f, bytes);
     }
-    ok(same && !hcy_nufft_split_share(s, 0, &share, NULL) && share == 150, "deterministic: shares are even");
+    ok(same && !hcy_nufft_split_share(&share, NULL, s, 0) && share == 150, "deterministic: shares are even");
     hcy_nufft_split_destroy(s);
     free(first);
     oracle_close(&p);
@@ -299,10 +300,16 @@ static void check_split_arguments(hcy_device *const *devices)
     hcy_nufft_split *s = NULL;
     size_t share;
     oracle_open(&p, HCY_F64, 1, 2, modes, 100, 0, 1);
-    is_int(hcy_nufft_split_create(&s, devices, 0, 1, 2, modes, 1, 1, 1e-6, NULL), HCY_EINVAL, "no devices");
-    is_int(hcy_nufft_split_create(&s, devices, 2, 1, 2, modes, 1, 0, 1e-6, NULL), HCY_EINVAL, "no transforms");
-    is_int(hcy_nufft_split_create(&s, devices, 2, 5, 2, modes, 1, 1, 1e-6, NULL), HCY_EINVAL, "type 5");
-    is_int(hcy_nufft_split_create(&s, devices, 2, 1, 2, modes, 1, 1, 1e-6, NULL), 0, "two devices");
+    hcy_nufft_desc desc = oracle_desc(HCY_F64, 1, 2, modes, 1, 1, 1e-6);
+    is_int(hcy_nufft_split_create(&s, devices, 0, &desc, NULL), HCY_EINVAL, "no devices");
+    is_int(hcy_nufft_split_create(&s, devices, 2, NULL, NULL), HCY_EINVAL, "no description");
+    desc.n_transforms = 0;
+    is_int(hcy_nufft_split_create(&s, devices, 2, &desc, NULL), HCY_EINVAL, "no transforms");
+    desc.n_transforms = 1;
+    desc.type = 5;
+    is_int(hcy_nufft_split_create(&s, devices, 2, &desc, NULL), HCY_EINVAL, "type 5");
+    desc.type = 1;
+    is_int(hcy_nufft_split_create(&s, devices, 2, &desc, NULL), 0, "two devices");
     is_int(hcy_nufft_split_execute(s, p.c, p.f, 0), HCY_ESTATE, "... no points yet");
     is_int(hcy_nufft_split_set_points(NULL, 0, NULL, 0, NULL), HCY_EINVAL, "... no plan for points");
     is_int(hcy_nufft_split_set_points(s, 100, (const void *const *)p.x, 0, NULL), 0, "... points");
@@ -315,7 +322,7 @@ static void check_split_arguments(hcy_device *const *devices)
     oracle_put(&p, p.x[1], 80, INFINITY);
     is_int(hcy_nufft_split_set_points(s, 100, (const void *const *)p.x, 0, NULL), HCY_EINVAL, "... a bad point");
     ok(strstr(hcy_last_error()->text, "point 80 ") != NULL, "... is told by its number: %s", hcy_last_error()->text);
-    is_int(hcy_nufft_split_share(s, 2, &share, NULL), HCY_EINVAL, "... a device that is none");
+    is_int(hcy_nufft_split_share(&share, NULL, s, 2), HCY_EINVAL, "... a device that is none");
     is_int(hcy_nufft_split_execute(NULL, p.c, p.f, 0), HCY_EINVAL, "... no plan");
     hcy_nufft_split_destroy(s);
     hcy_nufft_split_destroy(NULL);

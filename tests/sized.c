@@ -34,11 +34,19 @@ static int use_fft(void *desc)
     return status == HCY_EUNSUPPORTED ? 0 : status; /* of a build without FFTW */
 }
 
+static int use_nufft_desc(void *desc)
+{
+    hcy_nufft *p = NULL;
+    int status = hcy_nufft_create(&p, dev, desc, NULL);
+    hcy_nufft_destroy(p);
+    return status;
+}
+
 static int use_nufft_options(void *options)
 {
-    const int64_t modes[1] = { 16 };
+    const hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
     hcy_nufft *p = NULL;
-    int status = hcy_nufft_create(&p, dev, 1, 1, modes, 1, 1, 1e-3, options);
+    int status = hcy_nufft_create(&p, dev, &desc, options);
     hcy_nufft_destroy(p);
     return status;
 }
@@ -162,6 +170,7 @@ static const struct sized {
     const char *name;
     union { /* begins with HCY_..._INIT */
         hcy_fft_desc fft;
+        hcy_nufft_desc nufft_desc;
         hcy_nufft_options nufft;
         hcy_nufft_info nufft_info;
         hcy_azint_options azint;
@@ -180,6 +189,8 @@ static const struct sized {
     bool is_given; /* by the library */
 } all[] = {
     { "hcy_fft_desc", { .fft = HCY_FFT_DESC_INIT }, sizeof(hcy_fft_desc), offsetof(hcy_fft_desc, inner), use_fft, false },
+    { "hcy_nufft_desc", { .nufft_desc = HCY_NUFFT_DESC_INIT }, sizeof(hcy_nufft_desc), offsetof(hcy_nufft_desc, eps),
+      use_nufft_desc, false },
     { "hcy_nufft_options", { .nufft = HCY_NUFFT_OPTIONS_INIT }, sizeof(hcy_nufft_options),
       offsetof(hcy_nufft_options, upsampling), use_nufft_options, false },
     { "hcy_nufft_info", { .nufft_info = HCY_NUFFT_INFO_INIT }, sizeof(hcy_nufft_info), offsetof(hcy_nufft_info, variant),
@@ -246,7 +257,7 @@ static void test(const struct sized *s)
 
 int main(void)
 {
-    const int64_t modes[1] = { 16 };
+    const hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
     hcy_poni poni = HCY_PONI_INIT;
     hcy_azint_options options = HCY_AZINT_OPTIONS_INIT;
     poni.dist = poni.wavelength = 1;
@@ -257,7 +268,7 @@ int main(void)
         maps[i] = 1;
     if (!mkdtemp(folder) || hcy_device_open(&dev, "cpu@threads=1") ||
         hcy_azint_plan_create(&the_plan, &poni, SIDE, SIDE, &options) ||
-        hcy_nufft_create(&the_nufft, dev, 1, 1, modes, 1, 1, 1e-3, NULL) || write_stack(&writer) ||
+        hcy_nufft_create(&the_nufft, dev, &desc, NULL) || write_stack(&writer) ||
         hcy_stack_open(&raw, in_folder("stack.npy"), NULL))
         bail_out("%s", hcy_last_error()->text);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)

@@ -32,18 +32,18 @@ static size_t padded(size_t n)
 /* ns of a transform of one vector, measured, and a tenth of what setting the points takes: sines and cosines. */
 static double cost(const hcy_nufft *p, double n_points, size_t n_targets)
 {
-    size_t last = p->type == 3 ? n_targets : (size_t)p->job.modes[p->dim - 1];
-    double rows = p->type == 3 ? 1 : (double)p->n_modes / (double)last, sum = 0;
-    for (int d = 0; d < p->dim; d++)
-        sum += p->type == 3 ? 20 * (double)n_targets / p->dim : 100 + 2 * (double)p->job.modes[d];
+    size_t last = p->desc.type == 3 ? n_targets : (size_t)p->job.modes[p->desc.dim - 1];
+    double rows = p->desc.type == 3 ? 1 : (double)p->n_modes / (double)last, sum = 0;
+    for (int d = 0; d < p->desc.dim; d++)
+        sum += p->desc.type == 3 ? 20 * (double)n_targets / p->desc.dim : 100 + 2 * (double)p->job.modes[d];
     return n_points * (5 + rows * (3 + 0.65 * (double)padded(last)) + 0.1 * sum);
 }
 
 bool hcy__nufft_is_direct(const hcy_nufft *p, size_t n_points, size_t n_targets, double grid_ns)
 {
     const hcy_nufft_options *o = &p->opts;
-    const double launches = p->type == 3 ? 1e5 : 1e4, little = 1e5; /* ns; launches: and a tenth of the tables */
-    if (!n_points || (p->type == 3 && !n_targets) || o->method == HCY_NUFFT_GRID)
+    const double launches = p->desc.type == 3 ? 1e5 : 1e4, little = 1e5; /* ns; launches: and a tenth of the tables */
+    if (!n_points || (p->desc.type == 3 && !n_targets) || o->method == HCY_NUFFT_GRID)
         return false;
     if (o->method == HCY_NUFFT_DIRECT)
         return true;
@@ -65,7 +65,7 @@ void hcy__nufft_free_direct(struct hcy__nufft_direct *d)
 
 static double value(const hcy_nufft *p, const void *values, size_t i)
 {
-    return p->opts.precision == HCY_F64 ? ((const double *)values)[i] : (double)((const float *)values)[i];
+    return p->desc.precision == HCY_F64 ? ((const double *)values)[i] : (double)((const float *)values)[i];
 }
 
 /* exp(i k x) for k = -(n/2) ..., or from 0 up and then from the negative ones up, of a whole turn times `turns`: powers
@@ -106,7 +106,7 @@ static void fill_modes(const hcy_nufft *p, struct hcy__nufft_direct *d, const vo
 {
     for (size_t j = 0; j < p->n_points; j++) {
         double *re = d->re + j * d->row, *im = d->im + j * d->row;
-        for (int a = 0; a < p->dim; a++) {
+        for (int a = 0; a < p->desc.dim; a++) {
             double turns = value(p, points[a], j) / (2 * PI);
             if (!(turns < 0x1p40 && turns > -0x1p40)) {
                 *bad = j < *bad ? j : *bad;
@@ -125,7 +125,7 @@ static void fill_targets(const hcy_nufft *p, struct hcy__nufft_direct *d, const 
     for (size_t j = 0; j < p->n_points; j++)
         for (size_t k = 0; k < p->n_targets; k++) {
             double phase = 0;
-            for (int a = 0; a < p->dim; a++)
+            for (int a = 0; a < p->desc.dim; a++)
                 phase += value(p, points[a], j) * value(p, targets[a], k);
             d->re[j * d->row + k] = cos(phase);
             d->im[j * d->row + k] = sin(phase);
@@ -135,9 +135,9 @@ static void fill_targets(const hcy_nufft *p, struct hcy__nufft_direct *d, const 
 static int copy_ends(const hcy_nufft *p, struct hcy__nufft_direct *d, const void *const *points,
                      const void *const *targets)
 {
-    for (int i = 0; i < 3 + p->dim && (i < 3 || p->type == 3); i++) {
+    for (int i = 0; i < 3 + p->desc.dim && (i < 3 || p->desc.type == 3); i++) {
         size_t n = i < 3 ? p->n_points : p->n_targets;
-        if (i % 3 >= p->dim)
+        if (i % 3 >= p->desc.dim)
             continue;
         d->copies[i] = malloc(n * hcy__nufft_real(p));
         if (!d->copies[i])
@@ -154,10 +154,10 @@ int hcy__nufft_set_direct(hcy_nufft *p, const void *const *points, const void *c
     if (!d)
         return hcy_fail(HCY_ENOMEM, "out of memory for %zu points", p->n_points);
     p->direct = d;
-    int axes = p->type == 3 ? 1 : p->dim;
+    int axes = p->desc.type == 3 ? 1 : p->desc.dim;
     for (int a = 0; a < 3; a++)
-        d->n[a] = a < axes && p->type != 3 ? (size_t)p->job.modes[a] : 1;
-    d->real_n = p->type == 3 ? p->n_targets : d->n[axes - 1];
+        d->n[a] = a < axes && p->desc.type != 3 ? (size_t)p->job.modes[a] : 1;
+    d->real_n = p->desc.type == 3 ? p->n_targets : d->n[axes - 1];
     d->n[axes - 1] = padded(d->real_n);
     for (int a = 0; a < axes; a++)
         d->row += d->n[a];
@@ -171,7 +171,7 @@ int hcy__nufft_set_direct(hcy_nufft *p, const void *const *points, const void *c
     status = copy_ends(p, d, points, targets);
     if (status)
         return status;
-    if (p->type == 3)
+    if (p->desc.type == 3)
         fill_targets(p, d, points, targets);
     else
         fill_modes(p, d, points, &bad);
@@ -211,7 +211,7 @@ static void sum_row(const double *restrict fr, const double *restrict fi, const 
 static void one_point(const hcy_nufft *p, size_t j, double *fr, double *fi, double *r, double *s, bool to_modes)
 {
     const struct hcy__nufft_direct *d = p->direct;
-    int axes = p->type == 3 ? 1 : p->dim;
+    int axes = p->desc.type == 3 ? 1 : p->desc.dim;
     size_t outer = axes > 2 ? d->n[0] : 1, middle = axes > 1 ? d->n[axes - 2] : 1, last = d->n[axes - 1];
     const double *re = d->re + j * d->row, *im = d->im + j * d->row;
     const double *mr = re + (axes > 2 ? outer : 0), *mi = im + (axes > 2 ? outer : 0);
@@ -245,7 +245,7 @@ static void move_modes(const hcy_nufft *p, char *f, double *fr, double *fi, doub
         if (in) {
             fr[at] = value(p, f, 2 * k);
             fi[at] = s * value(p, f, 2 * k + 1);
-        } else if (p->opts.precision == HCY_F64) {
+        } else if (p->desc.precision == HCY_F64) {
             ((double *)(void *)f)[2 * k] = fr[at];
             ((double *)(void *)f)[2 * k + 1] = s * fi[at];
         } else {
@@ -272,7 +272,7 @@ static struct ordered *order_points(const hcy_nufft *p, const char *c)
     struct ordered *points = p->n_points <= SIZE_MAX / sizeof *points ? calloc(p->n_points, sizeof *points) : NULL;
     for (size_t j = 0; points && j < p->n_points; j++) {
         points[j].j = j;
-        for (int a = 0; a < p->dim; a++)
+        for (int a = 0; a < p->desc.dim; a++)
             points[j].x[a] = value(p, p->direct->copies[a], j);
         for (int i = 0; i < 2; i++)
             points[j].c[i] = value(p, c, 2 * j + (size_t)i);
@@ -284,8 +284,8 @@ static struct ordered *order_points(const hcy_nufft *p, const char *c)
 
 static int one_vector(const hcy_nufft *p, char *c, char *f, double *fr, double *fi, size_t n, bool adjoint)
 {
-    bool to_modes = (p->type == 2) == adjoint;
-    double s = (p->sign > 0) == adjoint ? -1 : 1; /* conjugates go in and come out for exp(-i...) */
+    bool to_modes = (p->desc.type == 2) == adjoint;
+    double s = (p->desc.sign > 0) == adjoint ? -1 : 1; /* conjugates go in and come out for exp(-i...) */
     struct ordered *order = to_modes && p->opts.deterministic ? order_points(p, c) : NULL;
     if (to_modes && p->opts.deterministic && !order)
         return hcy_fail(HCY_ENOMEM, "out of memory for the order of %zu points", p->n_points);
@@ -297,7 +297,7 @@ static int one_vector(const hcy_nufft *p, char *c, char *f, double *fr, double *
         size_t j = order ? order[n_done].j : n_done;
         double r = to_modes ? value(p, c, 2 * j) : 0, i = to_modes ? s * value(p, c, 2 * j + 1) : 0;
         one_point(p, j, fr, fi, &r, &i, to_modes);
-        if (!to_modes && p->opts.precision == HCY_F64) {
+        if (!to_modes && p->desc.precision == HCY_F64) {
             ((double *)(void *)c)[2 * j] = r;
             ((double *)(void *)c)[2 * j + 1] = s * i;
         } else if (!to_modes) {
@@ -332,12 +332,9 @@ static int make_grid(hcy_nufft *p)
 {
     hcy_nufft_options o = p->opts;
     hcy_nufft *made = NULL;
-    int64_t modes[3];
     const struct hcy__nufft_direct *d = p->direct;
-    for (int a = 0; a < 3; a++)
-        modes[a] = (int64_t)p->job.modes[a];
     o.method = HCY_NUFFT_GRID;
-    int status = hcy_nufft_create(&made, p->dev, p->type, p->dim, modes, p->sign, (int64_t)p->n_transforms, p->eps, &o);
+    int status = hcy_nufft_create(&made, p->dev, &p->desc, &o);
     if (!status)
         status = hcy_nufft_set_points(made, (int64_t)p->n_points, (const void *const *)d->copies,
                                       (int64_t)p->n_targets, (const void *const *)d->copies + 3);

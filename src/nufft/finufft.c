@@ -103,9 +103,15 @@ static int check(int type, int dim, int ntr, const hcy_finufft_opts *o)
 
 static int make(hcy_finufft_plan *p, const int64_t *n_modes, int iflag, double tol, const hcy_finufft_opts *o)
 {
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
     hcy_nufft_options options = HCY_NUFFT_OPTIONS_INIT;
-    int64_t modes[3] = { 1, 1, 1 };
-    options.precision = p->real == 8 ? HCY_F64 : HCY_F32;
+    int64_t *modes = desc.modes;
+    desc.type = p->type;
+    desc.precision = p->real == 8 ? HCY_F64 : HCY_F32;
+    desc.dim = p->dim;
+    desc.sign = iflag;
+    desc.n_transforms = (int64_t)p->ntr;
+    desc.eps = tol;
     options.upsampling = o->upsampfac < 8 ? o->upsampfac : 8;
     options.order = o->modeord == 1 ? HCY_NUFFT_ZERO_FIRST : HCY_NUFFT_CENTRED;
     options.max_batch = o->maxbatchsize > 0 ? (size_t)o->maxbatchsize : 0;
@@ -124,7 +130,7 @@ static int make(hcy_finufft_plan *p, const int64_t *n_modes, int iflag, double t
         modes[d] = (int64_t)fmax(1, (double)modes[d] / options.upsampling);
     }
     if (!status)
-        status = hcy_nufft_create(&p->nufft, p->dev, p->type, p->dim, modes, iflag, (int64_t)p->ntr, tol, &options);
+        status = hcy_nufft_create(&p->nufft, p->dev, &desc, &options);
     if (!status && p->one_stage)
         p->nufft->job.flags |= HCY_NUFFT_WIDE_POINTS;
     return status;

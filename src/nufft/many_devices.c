@@ -7,6 +7,7 @@
  * own during a call.  One call at a time.
  */
 #include "nufft_priv.h"
+#include "sized.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -91,32 +92,37 @@ static int for_all(hcy_nufft_split *s, int (*work)(struct part *part))
 
 /* --- Creating --- */
 
-int hcy_nufft_split_create(hcy_nufft_split **out, hcy_device *const *devices, size_t n_devices, int type, int dim,
-                           const int64_t *modes, int sign, int64_t n_transforms, double eps,
-                           const hcy_nufft_options *opts)
+int hcy_nufft_split_create(hcy_nufft_split **out, hcy_device *const *devices, size_t n_devices,
+                           const hcy_nufft_desc *user, const hcy_nufft_options *opts)
 {
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
     if (!out || !devices || !n_devices || n_devices > HCY_NUFFT_MAX_DEVICES)
         return hcy_fail(HCY_EINVAL, "hcy_nufft_split_create: %s",
                         out ? "1 to 64 devices are needed" : "no place for the plan");
+    int status = hcy__sized_read(&desc, sizeof desc, user, "hcy_nufft_desc");
+    if (status)
+        return status;
+    hcy_nufft_desc one = desc; /* of each device's plan; none at all is refused there */
+    bool by_vectors = n_devices > 1 && desc.n_transforms >= (int64_t)n_devices;
+    if (!by_vectors && desc.n_transforms > 1)
+        one.n_transforms = 1;
     hcy_nufft_split *s = calloc(1, sizeof *s + n_devices * sizeof *s->parts);
-    int status = 0;
     if (!s)
         return hcy_fail(HCY_ENOMEM, "out of memory for a plan");
     s->n_parts = n_devices;
-    s->type = type;
-    s->fixed = opts && opts->deterministic;
-    bool by_vectors = n_transforms >= (int64_t)n_devices && n_devices > 1;
     for (size_t i = 0; i < n_devices && !status; i++) {
         s->parts[i].split = s;
-        status = hcy_nufft_create(&s->parts[i].plan, devices[i], type, dim, modes, sign,
-                                  by_vectors || n_transforms < 1 ? n_transforms : 1, eps, opts);
+        status = hcy_nufft_create(&s->parts[i].plan, devices[i], &one, opts);
     }
     if (status) {
         hcy_nufft_split_destroy(s);
         return status;
     }
     const hcy_nufft *first = s->parts[0].plan;
-    s->n_transforms = (size_t)n_transforms;
+    s->type = desc.type;
+    s->fixed = first->opts.deterministic;
+    s->n_transforms = (size_t)desc.n_transforms;
+    /* Pieces of a batch, but small enough that every device has one. */
     s->piece = by_vectors ? first->batch : 0;
     if (s->piece > s->n_transforms / n_devices)
         s->piece = by_vectors ? s->n_transforms / n_devices : 0;
@@ -144,7 +150,7 @@ static int set_part(struct part *part)
     const hcy_nufft_split *s = part->split;
     const hcy_nufft *p = part->plan;
     const void *mine[3] = { NULL, NULL, NULL };
-    for (int d = 0; d < p->dim && s->points; d++)
+    for (int d = 0; d < p->desc.dim && s->points; d++)
         mine[d] = s->points[d] ? (const char *)s->points[d] + part->first * s->real : NULL;
     part->plan->first_number = part->first;
     part->fresh = true;
@@ -320,7 +326,7 @@ int hcy_nufft_split_execute(hcy_nufft_split *s, void *c, void *f, int adjoint)
     return status;
 }
 
-int hcy_nufft_split_share(const hcy_nufft_split *s, size_t device, size_t *n_points, double *speed)
+int hcy_nufft_split_share(size_t *n_points, double *speed, const hcy_nufft_split *s, size_t device)
 {
     if (!s || device >= s->n_parts)
         return hcy_fail(HCY_EINVAL, "hcy_nufft_split_share: no %s", s ? "such device" : "plan");

@@ -23,10 +23,9 @@ struct hcy__nufft_work {
 struct hcy_nufft {
     hcy_device *dev;
     hcy_kernel *kernels[N_KERNELS]; /* TO_MODES and TO_GRID may be NULL */
+    hcy_nufft_desc desc; /* modes of 1 where there are none, the sign +1 or -1 */
     hcy_nufft_options opts;
-    int type, dim, sign;
     size_t n_transforms, batch;
-    double eps;
     size_t n_modes;    /* in all */
     hcy_nufft_job job; /* modes known from the start, the rest from the points on */
     struct hcy__window window;
@@ -61,13 +60,13 @@ struct hcy_nufft {
 
 static inline size_t hcy__nufft_real(const hcy_nufft *p)
 {
-    return p->opts.precision == HCY_F64 ? 8 : 4;
+    return p->desc.precision == HCY_F64 ? 8 : 4;
 }
 
 /* Of a vector: coefficients, or what stands for them. */
 static inline size_t hcy__nufft_results(const hcy_nufft *p)
 {
-    return p->type == 3 ? p->n_targets : p->n_modes;
+    return p->desc.type == 3 ? p->n_targets : p->n_modes;
 }
 
 /* choose.c: width and fine grid for n_points; HCY_ERANGE, HCY_EINVAL. */

@@ -41,7 +41,7 @@ static int scratch(const hcy_nufft *p, const hcy_nufft_job *job, int kernel, siz
 static double grid_bytes(const hcy_nufft *p, const hcy_nufft_job *job, size_t batch)
 {
     double bytes = (double)batch * 2 * (double)hcy__nufft_real(p);
-    for (int d = 0; d < p->dim; d++)
+    for (int d = 0; d < p->desc.dim; d++)
         bytes *= (double)job->grid[d];
     return bytes;
 }
@@ -65,22 +65,22 @@ static int working(const hcy_nufft *p, const hcy_nufft_job *job, const hcy_nufft
 /* Bytes of device memory that n points and their transform take, `batch` vectors at once. */
 static int need(const hcy_nufft *p, size_t n, size_t batch, double *bytes)
 {
-    hcy_nufft q = { .dev = p->dev, .opts = p->opts, .type = p->type, .dim = p->dim, .eps = p->eps, .job = p->job };
+    hcy_nufft q = { .dev = p->dev, .desc = p->desc, .opts = p->opts, .job = p->job };
     hcy_nufft_job inner;
     const double one = 2 * (double)hcy__nufft_real(p), results = (double)hcy__nufft_results(p);
-    double sorted = 0, targets = 0, work = 0, coordinates = (double)n * p->dim * (p->type == 3 ? 8 : one / 2);
-    int status = p->type == 3 ? hcy__nufft_inner_job(p, &inner) : hcy__nufft_choose(&q, n ? n : 1);
+    double sorted = 0, targets = 0, work = 0, coordinates = (double)n * p->desc.dim * (p->desc.type == 3 ? 8 : one / 2);
+    int status = p->desc.type == 3 ? hcy__nufft_inner_job(p, &inner) : hcy__nufft_choose(&q, n ? n : 1);
     q.job.n_points = n;
-    if (p->type != 3)
+    if (p->desc.type != 3)
         inner = q.job;
     if (!status)
         status = scratch(p, &q.job, SORT, 6, n, &sorted);
-    if (!status && p->type == 3)
+    if (!status && p->desc.type == 3)
         status = scratch(p, &inner, SORT, 6, p->n_targets, &targets);
     if (!status)
         status = working(p, &q.job, &inner, batch, &work);
     work += grid_bytes(p, &q.job, batch) + (double)batch * one * ((double)n + results);
-    if (p->type == 3) { /* factors of both ends, and one end multiplied */
+    if (p->desc.type == 3) { /* factors of both ends, and one end multiplied */
         targets += one * ((double)n + results);
         work += grid_bytes(p, &inner, batch) + (double)batch * one * fmax((double)n, results);
     }
@@ -103,7 +103,7 @@ static double limit_of(const hcy_nufft *p)
 /* Whether memory is worth a thought at all. */
 static bool is_little(const hcy_nufft *p, size_t n)
 {
-    double vectors = (double)p->batch * 2 * (double)hcy__nufft_real(p), upsampled = pow(2.5, p->dim);
+    double vectors = (double)p->batch * 2 * (double)hcy__nufft_real(p), upsampled = pow(2.5, p->desc.dim);
     double most = (double)n * (vectors + 100) + vectors * 3 * upsampled * ((double)p->n_modes + 1e4);
     return !p->opts.memory && most < (double)hcy_device_get_info(p->dev)->memory / 16;
 }
@@ -112,7 +112,7 @@ int hcy__nufft_piece_length(const hcy_nufft *p, size_t n, size_t *length)
 {
     double bytes, limit;
     *length = 0;
-    if (!n || p->whole || (p->type != 3 && is_little(p, n)))
+    if (!n || p->whole || (p->desc.type != 3 && is_little(p, n)))
         return 0;
     limit = limit_of(p);
     int status = need(p, n, p->batch, &bytes);
@@ -123,7 +123,7 @@ int hcy__nufft_piece_length(const hcy_nufft *p, size_t n, size_t *length)
         if (bytes <= limit)
             break;
     }
-    if (!status && p->type == 3 && bytes > limit)
+    if (!status && p->desc.type == 3 && bytes > limit)
         status = hcy_fail(HCY_ENOMEM, "%zu targets and their grid need %.3g bytes of the device, which has %.3g: fewer "
                                       "targets at a time, or points and targets nearer to each other",
                           p->n_targets, bytes, limit);
@@ -137,7 +137,7 @@ int hcy__nufft_piece_length(const hcy_nufft *p, size_t n, size_t *length)
 static int copy_points(const hcy_nufft *p, void *copies[3], const void *const *points, size_t n)
 {
     size_t bytes = n * hcy__nufft_real(p);
-    for (int d = 0; d < p->dim; d++) {
+    for (int d = 0; d < p->desc.dim; d++) {
         copies[d] = malloc(bytes);
         if (!copies[d])
             return hcy_fail(HCY_ENOMEM, "out of memory for a copy of %zu points", n);
@@ -152,7 +152,7 @@ static int set_piece(const hcy_nufft *p, struct hcy__nufft_pieces *s, size_t at)
     size_t n = p->n_points - at < s->length ? p->n_points - at : s->length;
     if (s->at == at)
         return 0;
-    for (int d = 0; d < p->dim; d++)
+    for (int d = 0; d < p->desc.dim; d++)
         x[d] = (const char *)s->x[d] + at * hcy__nufft_real(p);
     s->at = SIZE_MAX;
     s->plan->first_number = p->first_number + at;
@@ -164,12 +164,11 @@ static int set_piece(const hcy_nufft *p, struct hcy__nufft_pieces *s, size_t at)
 
 static int make_plan(const hcy_nufft *p, hcy_nufft **plan)
 {
+    hcy_nufft_desc one = p->desc;
     hcy_nufft_options o = p->opts;
-    int64_t modes[3];
-    for (int d = 0; d < 3; d++)
-        modes[d] = (int64_t)p->job.modes[d];
+    one.n_transforms = 1;
     o.method = HCY_NUFFT_GRID;
-    int status = hcy_nufft_create(plan, p->dev, p->type, p->dim, modes, p->sign, 1, p->eps, &o);
+    int status = hcy_nufft_create(plan, p->dev, &one, &o);
     if (!status)
         (*plan)->whole = true;
     return status;
@@ -185,13 +184,13 @@ int hcy__nufft_set_pieces(hcy_nufft *p, const void *const *points, const void *c
     s->length = length;
     s->at = SIZE_MAX;
     int status = copy_points(p, s->x, points, p->n_points);
-    if (!status && p->type == 3)
+    if (!status && p->desc.type == 3)
         status = copy_points(p, s->t, targets, p->n_targets);
     if (!status)
         status = make_plan(p, &s->plan);
     if (!status)
         status = set_piece(p, s, 0);
-    bool looks = p->opts.check_points && p->type != 3; /* which has looked at all of them */
+    bool looks = p->opts.check_points && p->desc.type != 3; /* which has looked at all of them */
     for (size_t at = s->length; !status && at < p->n_points && looks; at += s->length)
         status = set_piece(p, s, at);
     return status;
@@ -234,7 +233,7 @@ void hcy__nufft_add(void *to, const void *from, size_t n, size_t real)
 /* The piece that is set, of one vector; coefficients are added to but for the first piece's. */
 static int run_piece(const hcy_nufft *p, const struct hcy__nufft_pieces *s, char *c, char *f, char *sums, bool adjoint)
 {
-    bool adds = (p->type == 2) == adjoint && s->at;
+    bool adds = (p->desc.type == 2) == adjoint && s->at;
     int status = hcy__nufft_execute_some(s->plan, c + s->at * 2 * hcy__nufft_real(p), adds ? sums : f, 1, adjoint);
     if (!status && adds)
         hcy__nufft_add(f, sums, 2 * hcy__nufft_results(p), hcy__nufft_real(p));

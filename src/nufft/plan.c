@@ -18,13 +18,36 @@ static int upload(hcy_buffer **buf, hcy_device *dev, const void *data, size_t si
 
 /* --- Creating --- */
 
-static int check_options(const hcy_nufft_options *o, int type, int dim)
+static int check_desc(const hcy_nufft_desc *d)
+{
+    bool single = d->precision == HCY_F32;
+    double reach = single ? 0x1p-23 : 0x1p-52;
+    if (d->type < 1 || d->type > 3)
+        return hcy_fail(HCY_EINVAL, "%d is no type of non-uniform FFT (1, 2, 3)", d->type);
+    if (d->dim < 1 || d->dim > 3)
+        return hcy_fail(HCY_EINVAL, "%d dimensions; 1, 2 and 3 are possible", d->dim);
+    if (d->precision != HCY_F32 && d->precision != HCY_F64)
+        return hcy_fail(HCY_EINVAL, "%d is no precision (HCY_F32, HCY_F64)", d->precision);
+    if (d->n_transforms < 1)
+        return hcy_fail(HCY_EINVAL, "%lld transforms; 1 at least", (long long)d->n_transforms);
+    if (!(d->eps > 0)) /* NaN too */
+        return hcy_fail(HCY_EINVAL, "an eps of %g is not above 0", d->eps);
+    if (d->eps < reach)
+        return hcy_fail(HCY_ERANGE, "an eps of %g is below what %s can reach, %.2g", d->eps,
+                        single ? "float" : "double", reach);
+    for (int a = 0; a < d->dim && d->type != 3; a++)
+        if (d->modes[a] < 1)
+            return hcy_fail(HCY_EINVAL, "%lld modes on axis %d; 1 at least", (long long)d->modes[a], a);
+    return 0;
+}
+
+static int check_options(const hcy_nufft_options *o, const hcy_nufft_desc *desc)
 {
     bool some = false, all = true;
-    for (int d = 0; d < dim; d++)
-        *(o->grid[d] ? &some : &all) = o->grid[d] != 0;
-    if (o->precision != HCY_F32 && o->precision != HCY_F64)
-        return hcy_fail(HCY_EINVAL, "%d is no precision (HCY_F32, HCY_F64)", o->precision);
+    for (int d = 0; d < desc->dim; d++) {
+        some = some || o->grid[d];
+        all = all && o->grid[d];
+    }
     if (o->upsampling != 0 && !(o->upsampling > 1 && o->upsampling <= 8))
         return hcy_fail(HCY_EINVAL, "an upsampling of %g: above 1 to 8, or 0", o->upsampling);
     if (o->width && (o->width < HCY_NUFFT_MIN_WIDTH || o->width > HCY_NUFFT_MAX_WIDTH))
@@ -34,51 +57,44 @@ static int check_options(const hcy_nufft_options *o, int type, int dim)
         return hcy_fail(HCY_EINVAL, "%d is no order of modes", o->order);
     if (o->method < HCY_NUFFT_AUTO || o->method > HCY_NUFFT_DIRECT)
         return hcy_fail(HCY_EINVAL, "%d is no method (HCY_NUFFT_AUTO, HCY_NUFFT_GRID, HCY_NUFFT_DIRECT)", o->method);
-    if (some && (!all || type == 3))
+    if (some && (!all || desc->type == 3))
         return hcy_fail(HCY_EINVAL, "a grid is given %s", all ? "to a type 3" : "for some axes only");
     return 0;
 }
 
-static int check_arguments(int type, int dim, const int64_t *modes, int64_t n_transforms, double eps,
-                           const hcy_nufft_options *o)
+/* The caller's two structs, whatever their version, in one form. */
+static int read_request(hcy_nufft_desc *desc, hcy_nufft_options *opts, const hcy_nufft_desc *user,
+                        const hcy_nufft_options *user_opts)
 {
-    double reach = o->precision == HCY_F32 ? 0x1p-23 : 0x1p-52;
-    if (type < 1 || type > 3)
-        return hcy_fail(HCY_EINVAL, "%d is no type of non-uniform FFT (1, 2, 3)", type);
-    if (dim < 1 || dim > 3)
-        return hcy_fail(HCY_EINVAL, "%d dimensions; 1, 2 and 3 are possible", dim);
-    int status = check_options(o, type, dim);
-    if (status)
-        return status;
-    if (n_transforms < 1)
-        return hcy_fail(HCY_EINVAL, "%lld transforms; 1 at least", (long long)n_transforms);
-    if (!(eps > 0))
-        return hcy_fail(HCY_EINVAL, "an eps of %g is not above 0", eps);
-    if (eps < reach)
-        return hcy_fail(HCY_ERANGE, "an eps of %g is below what %s can reach, %.2g", eps,
-                        o->precision == HCY_F32 ? "float" : "double", reach);
-    for (int d = 0; d < dim && type != 3; d++)
-        if (!modes || modes[d] < 1)
-            return hcy_fail(HCY_EINVAL, "%lld modes on axis %d; 1 at least", modes ? (long long)modes[d] : 0,
-                            d);
-    return 0;
+    int status = hcy__sized_read(desc, sizeof *desc, user, "hcy_nufft_desc");
+    if (!status && user_opts)
+        status = hcy__sized_read(opts, sizeof *opts, user_opts, "hcy_nufft_options");
+    if (!status)
+        status = check_desc(desc);
+    if (!status)
+        status = check_options(opts, desc);
+    desc->sign = desc->sign < 0 ? -1 : 1;
+    for (int d = 0; d < 3; d++) /* whoever copies a desc need not ask which of them count */
+        desc->modes[d] = desc->type != 3 && d < desc->dim ? desc->modes[d] : 1;
+    return status;
 }
 
-static int set_modes(hcy_nufft *p, const int64_t *modes)
+static int set_modes(hcy_nufft *p)
 {
+    const hcy_nufft_desc *desc = &p->desc;
     size_t bytes = 0;
-    p->job = (hcy_nufft_job){ .dim = (uint32_t)p->dim,
-                              .precision = (uint32_t)p->opts.precision,
+    p->job = (hcy_nufft_job){ .dim = (uint32_t)desc->dim,
+                              .precision = (uint32_t)desc->precision,
                               .flags = (p->opts.deterministic ? HCY_NUFFT_FIXED_ORDER : 0u) |
                                        (p->opts.order ? HCY_NUFFT_FFT_ORDER : 0u),
-                              .sign = p->sign,
+                              .sign = desc->sign,
                               .modes = { 1, 1, 1 },
                               .grid = { 1, 1, 1 } };
     p->n_modes = 1;
     int status = 0;
-    for (int d = 0; d < p->dim && p->type != 3 && !status; d++) {
-        p->job.modes[d] = (uint64_t)modes[d];
-        status = hcy_size_mul(&p->n_modes, p->n_modes, (size_t)modes[d]);
+    for (int d = 0; d < 3 && !status; d++) {
+        p->job.modes[d] = (uint64_t)desc->modes[d];
+        status = hcy_size_mul(&p->n_modes, p->n_modes, (size_t)desc->modes[d]);
     }
     if (!status)
         status = hcy_size_mul(&bytes, p->n_modes, 16);
@@ -103,15 +119,13 @@ static int get_kernels(hcy_nufft *p)
     return 0;
 }
 
-int hcy_nufft_create(hcy_nufft **out, hcy_device *dev, int type, int dim, const int64_t *modes, int sign,
-                     int64_t n_transforms, double eps, const hcy_nufft_options *user)
+int hcy_nufft_create(hcy_nufft **out, hcy_device *dev, const hcy_nufft_desc *user, const hcy_nufft_options *user_opts)
 {
-    hcy_nufft_options options = HCY_NUFFT_OPTIONS_INIT, *opts = &options;
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
+    hcy_nufft_options opts = HCY_NUFFT_OPTIONS_INIT;
     if (!out || !dev)
         return hcy_fail(HCY_EINVAL, "hcy_nufft_create: %s", out ? "no device" : "no place for the plan");
-    int status = user ? hcy__sized_read(opts, sizeof *opts, user, "hcy_nufft_options") : 0;
-    if (!status)
-        status = check_arguments(type, dim, modes, n_transforms, eps, opts);
+    int status = read_request(&desc, &opts, user, user_opts);
     if (!status)
         status = hcy_fork_check();
     if (status)
@@ -123,21 +137,19 @@ int hcy_nufft_create(hcy_nufft **out, hcy_device *dev, int type, int dim, const 
     pthread_mutex_init(&p->grid_lock, NULL);
     hcy__nufft_born(p);
     p->dev = hcy_device_retain(dev);
-    p->opts = *opts;
-    p->type = type;
-    p->dim = dim;
-    p->sign = sign < 0 ? -1 : 1;
-    p->may_be_direct = !opts->upsampling && !opts->width && !opts->grid[0] && !opts->separate_fft;
-    p->n_transforms = (size_t)n_transforms;
-    p->eps = eps;
-    p->batch = opts->max_batch ? opts->max_batch : 4;
+    p->desc = desc;
+    p->opts = opts;
+    p->may_be_direct = !opts.upsampling && !opts.width && !opts.grid[0] && !opts.separate_fft;
+    p->n_transforms = (size_t)desc.n_transforms;
+    p->batch = opts.max_batch ? opts.max_batch : 4;
     p->batch = p->batch < p->n_transforms ? p->batch : p->n_transforms;
-    status = set_modes(p, modes);
+    status = set_modes(p);
     if (!status)
         status = get_kernels(p);
-    if (!status && type != 3)
-        status = hcy__nufft_choose(p, p->n_modes); /* what cannot be met is said here */
-    if (!status && type != 3)
+    /* What types 1 and 2 cannot have, whatever the points, is said here; the grid itself is chosen with the points. */
+    if (!status && desc.type != 3)
+        status = hcy__nufft_choose(p, p->n_modes);
+    if (!status && desc.type != 3)
         p->job.grid[0] = p->job.grid[1] = p->job.grid[2] = 0;
     if (status)
         hcy_nufft_destroy(p);
@@ -212,7 +224,7 @@ void hcy_nufft_destroy(hcy_nufft *p)
 int hcy__nufft_upload_reals(hcy_buffer **buf, const hcy_nufft *p, double *values, size_t n)
 {
     drop(buf);
-    if (p->opts.precision == HCY_F32)
+    if (p->desc.precision == HCY_F32)
         for (size_t i = 0; i < n; i++) { /* in place: never ahead of what is still to be read */
             float single = (float)values[i];
             memcpy((char *)values + i * sizeof single, &single, sizeof single);
@@ -223,12 +235,12 @@ int hcy__nufft_upload_reals(hcy_buffer **buf, const hcy_nufft *p, double *values
 static int make_factors(hcy_nufft *p)
 {
     size_t n = 0, at = 0;
-    for (int d = 0; d < p->dim; d++)
+    for (int d = 0; d < p->desc.dim; d++)
         n += (size_t)p->job.modes[d];
     double *values = calloc(n, sizeof *values);
     if (!values)
         return hcy_fail(HCY_ENOMEM, "out of memory for %zu factors", n);
-    for (int d = 0; d < p->dim; d++) {
+    for (int d = 0; d < p->desc.dim; d++) {
         int64_t modes = (int64_t)p->job.modes[d], below = modes / 2;
         for (int64_t k = 0; k <= below; k++) {
             double one = 1 / hcy__window_hat(&p->window, (double)k, (double)p->job.grid[d]);
@@ -248,14 +260,14 @@ static int make_fft(hcy_nufft *p)
     const uint64_t *grid = p->job.grid;
     hcy_fft_desc desc = HCY_FFT_DESC_INIT;
     release_fft(p);
-    desc.precision = p->opts.precision;
-    desc.rank = p->dim;
+    desc.precision = p->desc.precision;
+    desc.rank = p->desc.dim;
     desc.batch = p->batch;
     desc.flags = p->opts.deterministic ? HCY_FFT_DETERMINISTIC : 0;
-    for (int d = 0; d < p->dim; d++)
+    for (int d = 0; d < p->desc.dim; d++)
         desc.n[d] = (size_t)grid[d];
     size_t planes = (size_t)(p->job.modes[0] - p->job.modes[0] / 2);
-    if (p->dim < 3 || p->opts.separate_fft || 2 * planes > grid[0])
+    if (p->desc.dim < 3 || p->opts.separate_fft || 2 * planes > grid[0])
         return hcy_fft_create(&p->fft, p->dev, &desc);
     hcy_fft_desc others = desc;
     p->planes = planes;
@@ -293,7 +305,7 @@ static int point_buffers(hcy_buffer *buffers[3], hcy_nufft *p, size_t n, const v
     bool import = (hcy_device_get_info(p->dev)->caps & in_place) == in_place;
     int status = 0;
     for (int d = 0; d < 3 && !status; d++) {
-        if (d >= p->dim)
+        if (d >= p->desc.dim)
             buffers[d] = hcy_buffer_retain(buffers[0]);
         else if (import)
             status =
@@ -371,7 +383,7 @@ static int check_end(const hcy_nufft *p, int64_t n, const void *const *points, c
     if (n > (int64_t)UINT32_MAX - 64)
         return hcy_fail(HCY_ERANGE, "%lld %s; %lld are the most", (long long)n, what,
                         (long long)UINT32_MAX - 64);
-    for (int d = 0; n && d < p->dim; d++)
+    for (int d = 0; n && d < p->desc.dim; d++)
         if (!points || !points[d])
             return hcy_fail(HCY_EINVAL, "%s have no coordinates on axis %d", what, d);
     return 0;
@@ -381,7 +393,7 @@ int hcy__nufft_check_points(const hcy_nufft *p, int64_t n_points, const void *co
                             const void *const *targets)
 {
     int status = check_end(p, n_points, points, "points");
-    return status || p->type != 3 ? status : check_end(p, n_targets, targets, "targets");
+    return status || p->desc.type != 3 ? status : check_end(p, n_targets, targets, "targets");
 }
 
 /* Window, grid and tables for so many points on the device. */
@@ -401,7 +413,7 @@ static int prepare(hcy_nufft *p, size_t n)
 /* Types 1 and 2, from host memory: summed directly, in pieces, or all at once. */
 static int set_host_points(hcy_nufft *p, size_t n, const void *const *points)
 {
-    hcy_nufft q = { .dev = p->dev, .opts = p->opts, .type = p->type, .dim = p->dim, .eps = p->eps, .job = p->job };
+    hcy_nufft q = { .dev = p->dev, .desc = p->desc, .opts = p->opts, .job = p->job };
     size_t length;
     int status = hcy__nufft_choose(&q, n ? n : 1);
     if (!status && hcy__nufft_is_direct(p, n, 0, hcy__nufft_cost(&q.job, n))) {
@@ -440,9 +452,9 @@ int hcy_nufft_set_points(hcy_nufft *p, int64_t n_points, const void *const *poin
     if (status)
         return status;
     hcy__nufft_forget(p);
-    p->n_targets = p->type == 3 ? (size_t)n_targets : 0;
+    p->n_targets = p->desc.type == 3 ? (size_t)n_targets : 0;
     p->n_points = (size_t)n_points;
-    if (p->type == 3)
+    if (p->desc.type == 3)
         return end_points(p, hcy__nufft_set_type3(p, (size_t)n_points, points, (size_t)n_targets, targets));
     return end_points(p, set_host_points(p, (size_t)n_points, points));
 }
@@ -450,11 +462,11 @@ int hcy_nufft_set_points(hcy_nufft *p, int64_t n_points, const void *const *poin
 int hcy_nufft_set_point_buffers(hcy_nufft *p, int64_t n_points, hcy_buffer *const *points)
 {
     int status = hcy__nufft_alive(p);
-    if (!status && p->type == 3)
+    if (!status && p->desc.type == 3)
         status = hcy_fail(HCY_EUNSUPPORTED, "points of type 3 must be in host memory");
     if (!status)
         status = hcy__nufft_check_points(p, n_points, (const void *const *)points, 0, NULL);
-    for (int d = 0; !status && n_points && d < p->dim; d++)
+    for (int d = 0; !status && n_points && d < p->desc.dim; d++)
         if (hcy_buffer_device(points[d]) != p->dev ||
             hcy_buffer_size(points[d]) < (size_t)n_points * hcy__nufft_real(p))
             status = hcy_fail(HCY_EINVAL, "coordinates on axis %d are on another device, or fewer than %lld", d,
@@ -463,22 +475,21 @@ int hcy_nufft_set_point_buffers(hcy_nufft *p, int64_t n_points, hcy_buffer *cons
         return status;
     hcy__nufft_forget(p);
     status = prepare(p, (size_t)n_points);
-    hcy_buffer *const buffers[3] = { n_points ? points[0] : NULL, n_points ? points[p->dim > 1] : NULL,
-                                     n_points ? points[p->dim > 2 ? 2 : 0] : NULL };
+    hcy_buffer *const buffers[3] = { n_points ? points[0] : NULL, n_points ? points[p->desc.dim > 1] : NULL,
+                                     n_points ? points[p->desc.dim > 2 ? 2 : 0] : NULL };
     return end_points(p, status ? status : sort_buffers(p, (size_t)n_points, buffers, false));
 }
 
 /* A plan of one vector for each transform. */
 static int make_each(hcy_nufft *p)
 {
-    int64_t modes[3];
-    for (int d = 0; d < 3; d++)
-        modes[d] = (int64_t)p->job.modes[d];
+    hcy_nufft_desc one = p->desc;
+    one.n_transforms = 1;
     p->each = calloc(p->n_transforms, sizeof *p->each);
     if (!p->each)
         return hcy_fail(HCY_ENOMEM, "out of memory for %zu transforms", p->n_transforms);
     for (size_t i = 0; i < p->n_transforms; i++) {
-        int status = hcy_nufft_create(&p->each[i], p->dev, p->type, p->dim, modes, p->sign, 1, p->eps, &p->opts);
+        int status = hcy_nufft_create(&p->each[i], p->dev, &one, &p->opts);
         if (status)
             return status;
         p->each[i]->owner = p;
@@ -501,7 +512,7 @@ static int share_grid(hcy_nufft *p, const int64_t *n_points)
     drop(&p->table); /* of another grid */
     for (size_t i = 0; i < p->n_transforms && !status; i++) {
         hcy_nufft *e = p->each[i], *first = p->each[0];
-        for (int d = 0; d < p->dim; d++)
+        for (int d = 0; d < p->desc.dim; d++)
             e->opts.grid[d] = (size_t)p->job.grid[d];
         e->opts.width = p->job.width;
         e->job = p->job;
@@ -523,18 +534,18 @@ int hcy_nufft_set_points_each(hcy_nufft *p, const int64_t *n_points, const void 
                               const int64_t *n_targets, const void *const *targets)
 {
     int status = hcy__nufft_alive(p);
-    if (!status && (!n_points || !points || (p->type == 3 && (!n_targets || !targets))))
+    if (!status && (!n_points || !points || (p->desc.type == 3 && (!n_targets || !targets))))
         status = hcy_fail(HCY_EINVAL, "hcy_nufft_set_points_each: no points, or no targets");
     if (status)
         return status;
     hcy__nufft_forget(p);
     status = make_each(p);
-    if (!status && p->type != 3)
+    if (!status && p->desc.type != 3)
         status = share_grid(p, n_points);
     for (size_t i = 0; i < p->n_transforms && !status; i++) {
-        size_t at = i * (size_t)p->dim;
-        status = hcy_nufft_set_points(p->each[i], n_points[i], points + at, p->type == 3 ? n_targets[i] : 0,
-                                      p->type == 3 ? targets + at : NULL);
+        size_t at = i * (size_t)p->desc.dim;
+        status = hcy_nufft_set_points(p->each[i], n_points[i], points + at, p->desc.type == 3 ? n_targets[i] : 0,
+                                      p->desc.type == 3 ? targets + at : NULL);
         if (status)
             status = hcy_fail(status, "transform %zu: %s", i, hcy_last_error()->text);
     }
@@ -553,16 +564,16 @@ int hcy_nufft_get_info(hcy_nufft_info *out, const hcy_nufft *p)
     for (size_t i = 0; p->each && i < p->n_transforms; i++)
         points += p->each[i]->sorted ? hcy_buffer_size(p->each[i]->sorted) : 0;
     p = p->each ? p->each[0] : p;
-    info.type = p->type;
-    info.dim = p->dim;
-    info.precision = p->opts.precision;
+    info.type = p->desc.type;
+    info.dim = p->desc.dim;
+    info.precision = p->desc.precision;
     info.width = p->job.width;
     info.upsampling = p->upsampling;
     info.direct = p->direct != NULL;
     info.point_bytes = points;
     info.grid_bytes = p->ready ? p->batch * 2 * hcy__nufft_real(p) : 0;
     info.variant = hcy_kernel_variant(p->kernels[SPREAD]);
-    for (int d = 0; d < p->dim; d++) {
+    for (int d = 0; d < p->desc.dim; d++) {
         info.grid[d] = p->ready ? (size_t)p->job.grid[d] : 0;
         info.grid_bytes *= (size_t)p->job.grid[d];
     }

@@ -71,8 +71,8 @@ int hcy__nufft_need(hcy_buffer **buf, const hcy_nufft *p, size_t size)
 
 size_t hcy__nufft_cells(const hcy_nufft *p)
 {
-    return (size_t)p->job.grid[0] * (p->dim > 1 ? (size_t)p->job.grid[1] : 1) *
-           (p->dim > 2 ? (size_t)p->job.grid[2] : 1);
+    return (size_t)p->job.grid[0] * (p->desc.dim > 1 ? (size_t)p->job.grid[1] : 1) *
+           (p->desc.dim > 2 ? (size_t)p->job.grid[2] : 1);
 }
 
 int hcy__nufft_need_grid(const hcy_nufft *p, struct hcy__nufft_work *w)
@@ -212,12 +212,12 @@ static int type3_vectors(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, 
 int hcy__nufft_vectors(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, hcy_buffer *c, hcy_buffer *f,
                        size_t n, bool adjoint)
 {
-    int sign = adjoint ? -p->sign : p->sign, status = hcy__nufft_need_grid(p, w);
+    int sign = adjoint ? -p->desc.sign : p->desc.sign, status = hcy__nufft_need_grid(p, w);
     if (status)
         return status;
-    if (p->type == 3)
+    if (p->desc.type == 3)
         return type3_vectors(q, p, w, c, f, n, adjoint);
-    if ((p->type == 2) == !adjoint) {
+    if ((p->desc.type == 2) == !adjoint) {
         status = hcy__nufft_transform(q, p, w, f, n, sign, true);
         return status ? status : hcy__nufft_spread(q, p, w, c, w->grid, n, true);
     }
@@ -228,8 +228,8 @@ int hcy__nufft_vectors(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, hc
 /* Without points, modes or targets sums are empty. */
 static int empty(hcy_nufft *p, bool adjoint, bool *writes_c)
 {
-    *writes_c = (p->type == 2) == !adjoint;
-    return !p->n_points || (p->type == 3 && !p->n_targets);
+    *writes_c = (p->desc.type == 2) == !adjoint;
+    return !p->n_points || (p->desc.type == 3 && !p->n_targets);
 }
 
 static size_t vector_bytes(const hcy_nufft *p, bool of_c)
@@ -402,12 +402,11 @@ int hcy_nufft_submit(hcy_queue *q, hcy_nufft *p, hcy_buffer *c, hcy_buffer *f, i
     return status;
 }
 
-int hcy_nufft_run(hcy_device *dev, int type, int dim, const int64_t *modes, int sign, double eps,
-                  const hcy_nufft_options *opts, int64_t n_points, const void *const *points, void *c,
-                  int64_t n_targets, const void *const *targets, void *f)
+int hcy_nufft_run(hcy_device *dev, const hcy_nufft_desc *desc, int64_t n_points, const void *const *points,
+                  int64_t n_targets, const void *const *targets, void *c, void *f)
 {
     hcy_nufft *p;
-    int status = hcy_nufft_create(&p, dev, type, dim, modes, sign, 1, eps, opts);
+    int status = hcy_nufft_create(&p, dev, desc, NULL);
     if (status)
         return status;
     status = hcy_nufft_set_points(p, n_points, points, n_targets, targets);

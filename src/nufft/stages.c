@@ -4,7 +4,7 @@
 static int check(const hcy_nufft *p)
 {
     int status = hcy__nufft_ready(p);
-    return status || p->type != 3 ? status : hcy_fail(HCY_EUNSUPPORTED, "stages are there for types 1 and 2");
+    return status || p->desc.type != 3 ? status : hcy_fail(HCY_EUNSUPPORTED, "stages are there for types 1 and 2");
 }
 
 /* *plan is the one that has a grid afterwards. */
@@ -45,7 +45,7 @@ static int run(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, int stage,
                hcy_buffer *to, size_t n)
 {
     bool to_grid = stage == HCY_NUFFT_TO_GRID;
-    int sign = to_grid == (p->type == 2) ? p->sign : -p->sign, status;
+    int sign = to_grid == (p->desc.type == 2) ? p->desc.sign : -p->desc.sign, status;
     size_t grid = n * hcy__nufft_cells(p) * 2 * hcy__nufft_real(p);
     if (stage == HCY_NUFFT_SPREAD)
         return p->n_points ? hcy__nufft_spread(q, p, w, from, to, n, false)
@@ -154,9 +154,9 @@ int hcy_nufft_submit_self_adjoint(hcy_queue *q, hcy_nufft *p, hcy_buffer *from, 
     if (strengths)
         status = hcy_buffer_create(&c, p->dev, HCY_MEM_DEVICE, strengths);
     if (!status) /* modes to points: type 2, and the adjoint of type 1 */
-        status = hcy_nufft_submit(q, p, c, from, p->type == 1);
+        status = hcy_nufft_submit(q, p, c, from, p->desc.type == 1);
     if (!status)
-        status = hcy_nufft_submit(q, p, c, to, p->type == 2);
+        status = hcy_nufft_submit(q, p, c, to, p->desc.type == 2);
     hcy_buffer_release(c);
     return status;
 }

@@ -25,7 +25,7 @@ struct axis {
 
 static double at(const hcy_nufft *p, const void *const *points, int axis, size_t i)
 {
-    return p->opts.precision == HCY_F64 ? ((const double *)points[axis])[i]
+    return p->desc.precision == HCY_F64 ? ((const double *)points[axis])[i]
                                         : (double)((const float *)points[axis])[i];
 }
 
@@ -71,7 +71,7 @@ static int try_upsampling(hcy_nufft *p, struct axis *axes, double upsampling)
     int status = 0;
     p->upsampling = upsampling;
     p->job.width = hcy__nufft_width_for(p, upsampling);
-    for (int d = 0; d < p->dim && !status; d++) {
+    for (int d = 0; d < p->desc.dim && !status; d++) {
         status = choose_axis(p, &axes[d], d);
         if (!status && hcy_size_mul(&bytes, bytes, (size_t)p->job.grid[d]))
             status =
@@ -84,12 +84,14 @@ static int try_upsampling(hcy_nufft *p, struct axis *axes, double upsampling)
  * and targets may all be there. */
 static double inner_eps(const hcy_nufft *p)
 {
-    return fmax(p->eps / 5, p->opts.precision == HCY_F32 ? 0x1p-23 : 0x1p-52);
+    return fmax(p->desc.eps / 5, p->desc.precision == HCY_F32 ? 0x1p-23 : 0x1p-52);
 }
 
 int hcy__nufft_inner_job(const hcy_nufft *p, hcy_nufft_job *job)
 {
-    hcy_nufft inner = { .opts = p->opts, .type = 2, .dim = p->dim, .eps = inner_eps(p), .job = p->job };
+    hcy_nufft inner = { .desc = p->desc, .opts = p->opts, .job = p->job };
+    inner.desc.type = 2;
+    inner.desc.eps = inner_eps(p);
     int status = hcy__nufft_choose(&inner, p->n_targets);
     *job = inner.job;
     job->n_points = p->n_targets;
@@ -112,7 +114,7 @@ static int choose(hcy_nufft *p, struct axis *axes, size_t n, const void *const *
     double best = 0, ns, s;
     *least = INFINITY;
     int status = 0;
-    for (int d = 0; d < p->dim && !status; d++) {
+    for (int d = 0; d < p->desc.dim && !status; d++) {
         status = reach(p, points, d, n, "point", &axes[d].c, &axes[d].x);
         if (!status)
             status = reach(p, targets, d, n_targets, "target", &axes[d].d, &axes[d].s);
@@ -137,7 +139,7 @@ static void turn(const hcy_nufft *p, const struct axis *axes, const void *const 
 {
     for (size_t i = 0; i < n; i++) {
         double phase = 0, weight = 1;
-        for (int d = 0; d < p->dim; d++) {
+        for (int d = 0; d < p->desc.dim; d++) {
             const struct axis *a = &axes[d];
             double v = at(p, points, d, i), cells = (double)p->job.grid[d];
             if (is_target) {
@@ -150,7 +152,7 @@ static void turn(const hcy_nufft *p, const struct axis *axes, const void *const 
             }
         }
         factors[2 * i] = weight * cos(phase);
-        factors[2 * i + 1] = weight * p->sign * sin(phase);
+        factors[2 * i + 1] = weight * p->desc.sign * sin(phase);
     }
 }
 
@@ -175,15 +177,17 @@ static int take_end(hcy_nufft *p, const struct axis *axes, const void *const *po
 static int make_inner(hcy_nufft *p)
 {
     hcy_nufft_options o = p->opts;
-    int64_t modes[3];
-    for (int d = 0; d < p->dim; d++)
-        modes[d] = (int64_t)p->job.grid[d];
+    hcy_nufft_desc desc = p->desc;
+    for (int d = 0; d < p->desc.dim; d++)
+        desc.modes[d] = (int64_t)p->job.grid[d];
+    desc.type = 2;
+    desc.n_transforms = (int64_t)p->batch;
+    desc.eps = inner_eps(p);
     o.order = HCY_NUFFT_ZERO_FIRST; /* cell n - 1 stands at x' = -2 pi / n */
     o.max_batch = p->batch;
     o.method = HCY_NUFFT_GRID;
     o.check_points = 0;
-    int status =
-        hcy_nufft_create(&p->inner, p->dev, 2, p->dim, modes, p->sign, (int64_t)p->batch, inner_eps(p), &o);
+    int status = hcy_nufft_create(&p->inner, p->dev, &desc, &o);
     if (status)
         return status;
     p->inner->whole = true;
