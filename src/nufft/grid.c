@@ -1,4 +1,4 @@
-/* run.c - executing plans.  A plan's tables and sorted points are only read; what an execution writes is its
+/* grid.c - executing plans.  A plan's tables and sorted points are only read; what an execution writes is its
  * work. */
 #include "nufft_priv.h"
 

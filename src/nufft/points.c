@@ -1,4 +1,4 @@
-/* plan.c - making and ending plans, and setting their points. */
+/* points.c - making and ending plans, and setting their points. */
 #include "nufft_priv.h"
 #include "sized.h"
 
