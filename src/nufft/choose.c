@@ -150,7 +150,8 @@ double hcy__nufft_candidate(const hcy_nufft *p, size_t i)
     const unsigned widest = p->desc.precision == HCY_F64 ? HCY_NUFFT_MAX_WIDTH : HCY_NUFFT_MAX_WIDTH / 2;
     if (i >= sizeof candidates / sizeof candidates[0])
         return 0;
-    bool fits = !i || p->opts.width || hcy__nufft_width(p->desc.eps, p->desc.dim, p->desc.type == 3, candidates[i]) <= widest;
+    bool fits = !i || p->opts.width ||
+                hcy__nufft_width(p->desc.eps, p->desc.dim, p->desc.type == 3, candidates[i]) <= widest;
     return fits ? candidates[i] : 0;
 }
 

@@ -16,13 +16,20 @@
 #define PI 3.14159265358979323846
 enum { LANES = 8 };
 
-struct hcy__nufft_direct {
+struct direct {
     size_t n[3]; /* values of an axis; the last axis: padded */
     size_t real_n, row; /* of the last axis without padding; values a point */
     double *re, *im;    /* [point][row] */
-    /* What the grid, if stages or queues ask for it, is given. */
+    /* What the grid is given, once stages or queues ask for it, and the plan that has it, under the lock. */
     void *copies[6];
+    pthread_mutex_t lock;
+    hcy_nufft *gridded;
 };
+
+static struct direct *direct_of(const hcy_nufft *p)
+{
+    return p->state;
+}
 
 static size_t padded(size_t n)
 {
@@ -30,7 +37,7 @@ static size_t padded(size_t n)
 }
 
 /* ns of a transform of one vector, measured, and a tenth of what setting the points takes: sines and cosines. */
-static double cost(const hcy_nufft *p, double n_points, size_t n_targets)
+static double direct_cost(const hcy_nufft *p, double n_points, size_t n_targets)
 {
     size_t last = p->desc.type == 3 ? n_targets : (size_t)p->job.modes[p->desc.dim - 1];
     double rows = p->desc.type == 3 ? 1 : (double)p->n_modes / (double)last, sum = 0;
@@ -47,15 +54,18 @@ bool hcy__nufft_is_direct(const hcy_nufft *p, size_t n_points, size_t n_targets,
         return false;
     if (o->method == HCY_NUFFT_DIRECT)
         return true;
-    double ns = cost(p, (double)n_points, n_targets);
+    double ns = direct_cost(p, (double)n_points, n_targets);
     /* One thread does it: beyond a little only where a grid on several threads is no match. */
     return p->may_be_direct && ns < grid_ns + launches && (ns < little || 16 * ns < grid_ns);
 }
 
-void hcy__nufft_free_direct(struct hcy__nufft_direct *d)
+static void forget_direct(hcy_nufft *p)
 {
+    struct direct *d = direct_of(p);
     if (!d)
         return;
+    hcy_nufft_destroy(d->gridded);
+    pthread_mutex_destroy(&d->lock);
     for (int i = 0; i < 6; i++)
         free(d->copies[i]);
     free(d->re);
@@ -102,7 +112,7 @@ static void powers(double turns, size_t n, bool zero_first, double *re, double *
 }
 
 /* The rows of types 1 and 2; coordinates that are none count as 0, and *bad is the first one. */
-static void fill_modes(const hcy_nufft *p, struct hcy__nufft_direct *d, const void *const *points, size_t *bad)
+static void fill_modes(const hcy_nufft *p, struct direct *d, const void *const *points, size_t *bad)
 {
     for (size_t j = 0; j < p->n_points; j++) {
         double *re = d->re + j * d->row, *im = d->im + j * d->row;
@@ -119,7 +129,7 @@ static void fill_modes(const hcy_nufft *p, struct hcy__nufft_direct *d, const vo
     }
 }
 
-static void fill_targets(const hcy_nufft *p, struct hcy__nufft_direct *d, const void *const *points,
+static void fill_targets(const hcy_nufft *p, struct direct *d, const void *const *points,
                          const void *const *targets)
 {
     for (size_t j = 0; j < p->n_points; j++)
@@ -132,7 +142,7 @@ static void fill_targets(const hcy_nufft *p, struct hcy__nufft_direct *d, const 
         }
 }
 
-static int copy_ends(const hcy_nufft *p, struct hcy__nufft_direct *d, const void *const *points,
+static int copy_ends(const hcy_nufft *p, struct direct *d, const void *const *points,
                      const void *const *targets)
 {
     for (int i = 0; i < 3 + p->desc.dim && (i < 3 || p->desc.type == 3); i++) {
@@ -147,13 +157,15 @@ static int copy_ends(const hcy_nufft *p, struct hcy__nufft_direct *d, const void
     return 0;
 }
 
-int hcy__nufft_set_direct(hcy_nufft *p, const void *const *points, const void *const *targets)
+static int set_direct_points(hcy_nufft *p, const void *const *points, const void *const *targets)
 {
-    struct hcy__nufft_direct *d = calloc(1, sizeof *d);
+    struct direct *d = calloc(1, sizeof *d);
     size_t bad = SIZE_MAX, all;
     if (!d)
         return hcy_fail(HCY_ENOMEM, "out of memory for %zu points", p->n_points);
-    p->direct = d;
+    p->state = d;
+    pthread_mutex_init(&d->lock, NULL);
+    hcy__nufft_drop(&p->table); /* no execution needs it, and it may be another grid's */
     int axes = p->desc.type == 3 ? 1 : p->desc.dim;
     for (int a = 0; a < 3; a++)
         d->n[a] = a < axes && p->desc.type != 3 ? (size_t)p->job.modes[a] : 1;
@@ -210,7 +222,7 @@ static void sum_row(const double *restrict fr, const double *restrict fi, const 
 /* One point: strength (*r, *s) to all modes, or their sum to it. */
 static void one_point(const hcy_nufft *p, size_t j, double *fr, double *fi, double *r, double *s, bool to_modes)
 {
-    const struct hcy__nufft_direct *d = p->direct;
+    const struct direct *d = direct_of(p);
     int axes = p->desc.type == 3 ? 1 : p->desc.dim;
     size_t outer = axes > 2 ? d->n[0] : 1, middle = axes > 1 ? d->n[axes - 2] : 1, last = d->n[axes - 1];
     const double *re = d->re + j * d->row, *im = d->im + j * d->row;
@@ -238,7 +250,7 @@ static void one_point(const hcy_nufft *p, size_t j, double *fr, double *fi, doub
 /* Coefficients of one vector between the caller's array and two of doubles with padding; imaginary parts times s. */
 static void move_modes(const hcy_nufft *p, char *f, double *fr, double *fi, double s, bool in)
 {
-    const struct hcy__nufft_direct *d = p->direct;
+    const struct direct *d = direct_of(p);
     size_t last = padded(d->real_n), n = hcy__nufft_results(p);
     for (size_t k = 0; k < n; k++) {
         size_t at = k / d->real_n * last + k % d->real_n;
@@ -273,7 +285,7 @@ static struct ordered *order_points(const hcy_nufft *p, const char *c)
     for (size_t j = 0; points && j < p->n_points; j++) {
         points[j].j = j;
         for (int a = 0; a < p->desc.dim; a++)
-            points[j].x[a] = value(p, p->direct->copies[a], j);
+            points[j].x[a] = value(p, direct_of(p)->copies[a], j);
         for (int i = 0; i < 2; i++)
             points[j].c[i] = value(p, c, 2 * j + (size_t)i);
     }
@@ -311,9 +323,9 @@ static int one_vector(const hcy_nufft *p, char *c, char *f, double *fr, double *
     return 0;
 }
 
-int hcy__nufft_run_direct(const hcy_nufft *p, char *c, char *f, size_t n_vectors, bool adjoint)
+static int execute_direct(hcy_nufft *p, char *c, char *f, size_t n_vectors, bool adjoint)
 {
-    const struct hcy__nufft_direct *d = p->direct;
+    const struct direct *d = direct_of(p);
     size_t n = hcy__nufft_results(p) / d->real_n * padded(d->real_n), complex_ = 2 * hcy__nufft_real(p);
     double *room = n <= SIZE_MAX / 32 ? calloc(n, 2 * sizeof *room) : NULL;
     if (!room)
@@ -332,7 +344,7 @@ static int make_grid(hcy_nufft *p)
 {
     hcy_nufft_options o = p->opts;
     hcy_nufft *made = NULL;
-    const struct hcy__nufft_direct *d = p->direct;
+    const struct direct *d = direct_of(p);
     o.method = HCY_NUFFT_GRID;
     int status = hcy_nufft_create(&made, p->dev, &p->desc, &o);
     if (!status)
@@ -341,23 +353,43 @@ static int make_grid(hcy_nufft *p)
     if (status)
         hcy_nufft_destroy(made);
     else
-        p->gridded = made;
+        direct_of(p)->gridded = made;
     return status;
 }
 
-int hcy__nufft_gridded(hcy_nufft **out, hcy_nufft *p)
+/* *out belongs to the plan, of which any thread may ask for it. */
+static int gridded(hcy_nufft **out, hcy_nufft *p)
 {
-    int status = 0;
-    *out = p;
-    if (p->pieces)
-        return hcy_fail(HCY_ENOMEM, "the device has no room for %zu points at once: execute from host memory",
-                        p->n_points);
-    if (!p->direct)
-        return 0;
-    pthread_mutex_lock(&p->grid_lock);
-    if (!p->gridded)
-        status = make_grid(p);
-    *out = p->gridded;
-    pthread_mutex_unlock(&p->grid_lock);
+    struct direct *d = direct_of(p);
+    pthread_mutex_lock(&d->lock);
+    int status = d->gridded ? 0 : make_grid(p);
+    *out = d->gridded;
+    pthread_mutex_unlock(&d->lock);
     return status;
 }
+
+static int submit_direct(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, struct hcy__nufft_span *c,
+                         struct hcy__nufft_span *f, bool adjoint)
+{
+    hcy_nufft *g;
+    int status = gridded(&g, p);
+    return status ? status : g->way->submit(q, g, w, c, f, adjoint);
+}
+
+static int submit_direct_stage(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, int stage,
+                               struct hcy__nufft_span *from, struct hcy__nufft_span *to)
+{
+    hcy_nufft *g;
+    int status = gridded(&g, p);
+    return status ? status : g->way->stage(q, g, w, stage, from, to);
+}
+
+static int tell_direct(hcy_nufft_info *info, const hcy_nufft *p)
+{
+    (void)p;
+    info->direct = 1;
+    return 0;
+}
+
+const struct hcy__nufft_way hcy__nufft_direct = { set_direct_points,   execute_direct, submit_direct,
+                                                  submit_direct_stage, tell_direct,    forget_direct };

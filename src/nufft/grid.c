@@ -1,5 +1,9 @@
-/* grid.c - executing plans.  A plan's tables and sorted points are only read; what an execution writes is its
- * work. */
+/* grid.c - transforms of types 1 and 2 on a fine grid: the way that all others come down to.
+ *
+ * A plan's tables and sorted points are only read here, by any number of executions at once; what an execution writes
+ * is its work, which it takes from its plan's list and gives back (plans that are part of another: from that one's).
+ * Executions from host memory have a queue of their work's own; those on a caller's queue leave memory to its commands.
+ */
 #include "nufft_priv.h"
 
 #include <stdlib.h>
@@ -81,6 +85,20 @@ int hcy__nufft_need_grid(const hcy_nufft *p, struct hcy__nufft_work *w)
     int status = hcy_size_mul(&size, hcy__nufft_cells(p) * 2 * hcy__nufft_real(p), p->batch);
     return status ? hcy_fail(status, "the grids are larger than can be addressed")
                   : hcy__nufft_need(&w->grid, p, size);
+}
+
+int hcy__nufft_borrow(hcy_buffer **out, hcy_buffer **own, hcy_nufft *p, hcy_queue *q, void *host, size_t size,
+                      bool input)
+{
+    const uint32_t in_place = HCY_CAP_HOST_MEMORY | HCY_CAP_IMPORT_HOST;
+    if ((hcy_device_get_info(p->dev)->caps & in_place) == in_place)
+        return hcy_buffer_import_host(out, p->dev, host, size, NULL, NULL);
+    int status = hcy__nufft_need(own, p, size);
+    if (!status && input)
+        status = hcy_buffer_write(q, *own, 0, host, size);
+    if (!status)
+        *out = hcy_buffer_retain(*own);
+    return status;
 }
 
 /* --- Stages, on device buffers --- */
@@ -165,59 +183,15 @@ int hcy__nufft_transform(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_wor
     return status || !to_grid ? status : fft(q, p, w, n, sign, true);
 }
 
-static int scale(hcy_queue *q, const hcy_nufft *p, hcy_buffer *in, hcy_buffer *factors, hcy_buffer *out,
-                 size_t n, size_t length, int sign)
-{
-    hcy_nufft_job job = p->job;
-    job.sign = sign;
-    hcy_arg args[4] = { hcy_arg_buf(in), hcy_arg_buf(factors), hcy_arg_struct(&job, sizeof job),
-                        hcy_arg_buf(out) };
-    job.n_points = length;
-    return hcy_launch(q, p->kernels[SCALE], n, args, 4);
-}
-
-/* --- Type 3: strengths, phases, grid, a type 2 to the targets, phases --- */
-
-static int type3_vectors(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, hcy_buffer *c, hcy_buffer *f,
-                         size_t n, bool adjoint)
-{
-    size_t complex_ = 2 * hcy__nufft_real(p);
-    int status = hcy__nufft_need(&w->scaled, p, p->batch * complex_ * (adjoint ? p->n_targets : p->n_points));
-    if (!status && !w->inner)
-        status = hcy__nufft_take_work(&w->inner, p->inner, false);
-    if (status)
-        return status;
-    if (!adjoint) {
-        status = scale(q, p, c, p->before, w->scaled, n, p->n_points, 1);
-        if (!status)
-            status = hcy__nufft_spread(q, p, w, w->scaled, w->grid, n, false);
-        if (!status)
-            status = hcy__nufft_vectors(q, p->inner, w->inner, f, w->grid, n, false);
-        if (!status)
-            status = scale(q, p, f, p->after, f, n, p->n_targets, 1);
-    } else {
-        status = scale(q, p, f, p->after, w->scaled, n, p->n_targets, -1);
-        if (!status)
-            status = hcy__nufft_vectors(q, p->inner, w->inner, w->scaled, w->grid, n, true);
-        if (!status)
-            status = hcy__nufft_spread(q, p, w, c, w->grid, n, true);
-        if (!status)
-            status = scale(q, p, c, p->before, c, n, p->n_points, -1);
-    }
-    return status;
-}
-
 /* --- Whole transforms --- */
 
-int hcy__nufft_vectors(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, hcy_buffer *c, hcy_buffer *f,
-                       size_t n, bool adjoint)
+int hcy__nufft_grid_vectors(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, hcy_buffer *c, hcy_buffer *f,
+                            size_t n, bool adjoint)
 {
     int sign = adjoint ? -p->desc.sign : p->desc.sign, status = hcy__nufft_need_grid(p, w);
     if (status)
         return status;
-    if (p->desc.type == 3)
-        return type3_vectors(q, p, w, c, f, n, adjoint);
-    if ((p->desc.type == 2) == !adjoint) {
+    if (hcy__nufft_writes_c(p, adjoint)) {
         status = hcy__nufft_transform(q, p, w, f, n, sign, true);
         return status ? status : hcy__nufft_spread(q, p, w, c, w->grid, n, true);
     }
@@ -225,193 +199,171 @@ int hcy__nufft_vectors(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, hc
     return status ? status : hcy__nufft_transform(q, p, w, f, n, sign, false);
 }
 
-/* Without points, modes or targets sums are empty. */
-static int empty(hcy_nufft *p, bool adjoint, bool *writes_c)
+/* Without points or targets sums are empty, and there is nothing sorted to launch a kernel on. */
+static bool is_empty(const hcy_nufft *p)
 {
-    *writes_c = (p->desc.type == 2) == !adjoint;
     return !p->n_points || (p->desc.type == 3 && !p->n_targets);
 }
 
-static size_t vector_bytes(const hcy_nufft *p, bool of_c)
+/* The next vectors of an execution: a batch, or what is left. */
+static size_t batch_of(const hcy_nufft *p, size_t left)
 {
-    return (of_c ? p->n_points : hcy__nufft_results(p)) * 2 * hcy__nufft_real(p);
+    return left < p->batch ? left : p->batch;
 }
 
-int hcy__nufft_borrow(hcy_buffer **out, hcy_buffer **own, hcy_nufft *p, hcy_queue *q, void *host, size_t size,
-                      bool input)
-{
-    const uint32_t in_place = HCY_CAP_HOST_MEMORY | HCY_CAP_IMPORT_HOST;
-    if ((hcy_device_get_info(p->dev)->caps & in_place) == in_place)
-        return hcy_buffer_import_host(out, p->dev, host, size, NULL, NULL);
-    int status = hcy__nufft_need(own, p, size);
-    if (!status && input)
-        status = hcy_buffer_write(q, *own, 0, host, size);
-    if (!status)
-        *out = hcy_buffer_retain(*own);
-    return status;
-}
-
-static int run_batch(hcy_nufft *p, struct hcy__nufft_work *w, char *c, char *f, size_t n, bool adjoint,
-                     bool writes_c)
+static int run_batch(hcy_nufft *p, hcy__nufft_vectors *vectors, struct hcy__nufft_work *w, char *c, char *f, size_t n,
+                     bool adjoint)
 {
     hcy_buffer *cb = NULL, *fb = NULL;
-    size_t c_bytes = n * vector_bytes(p, true), f_bytes = n * vector_bytes(p, false);
+    const bool writes_c = hcy__nufft_writes_c(p, adjoint);
+    size_t c_bytes = n * hcy__nufft_vector_bytes(p, true), f_bytes = n * hcy__nufft_vector_bytes(p, false);
     int status = hcy__nufft_borrow(&cb, &w->c, p, w->queue, c, c_bytes, !writes_c);
     if (!status)
         status = hcy__nufft_borrow(&fb, &w->f, p, w->queue, f, f_bytes, writes_c);
     if (!status)
-        status = hcy__nufft_vectors(w->queue, p, w, cb, fb, n, adjoint);
+        status = vectors(w->queue, p, w, cb, fb, n, adjoint);
+    /* A result that was not written in place is in the work's own buffer. */
     if (!status && (writes_c ? cb == w->c : fb == w->f))
         status =
             hcy_buffer_read(w->queue, writes_c ? c : f, writes_c ? cb : fb, 0, writes_c ? c_bytes : f_bytes);
+    /* Failed or not: nothing may use the caller's memory when this returns. */
     int finished = hcy_queue_finish(w->queue);
     hcy_buffer_release(cb);
     hcy_buffer_release(fb);
     return status ? status : finished;
 }
 
-int hcy__nufft_ready(const hcy_nufft *p)
+int hcy__nufft_execute_batches(hcy_nufft *p, hcy__nufft_vectors *vectors, char *c, char *f, size_t n, bool adjoint)
 {
-    int status = hcy__nufft_alive(p);
-    return status || p->ready ? status : hcy_fail(HCY_ESTATE, "the plan has no points yet: hcy_nufft_set_points()");
-}
-
-/* n vectors of a plan whose points they share. */
-static int execute_shared(hcy_nufft *p, struct hcy__nufft_work *w, char *c, char *f, size_t n, bool adjoint)
-{
-    bool writes_c;
-    int nothing = empty(p, adjoint, &writes_c), status = 0;
-    size_t c_bytes = vector_bytes(p, true), f_bytes = vector_bytes(p, false);
-    if (nothing) {
+    struct hcy__nufft_work *w;
+    const bool writes_c = hcy__nufft_writes_c(p, adjoint);
+    size_t c_bytes = hcy__nufft_vector_bytes(p, true), f_bytes = hcy__nufft_vector_bytes(p, false);
+    if (is_empty(p)) {
         size_t size = n * (writes_c ? c_bytes : f_bytes);
         if (size)
             memset(writes_c ? c : f, 0, size);
         return 0;
     }
-    if (p->direct)
-        return hcy__nufft_run_direct(p, c, f, n, adjoint);
-    if (p->pieces)
-        return hcy__nufft_run_pieces(p, c, f, n, adjoint);
+    int status = hcy__nufft_take_work(&w, p, true);
+    if (status)
+        return status;
     for (size_t done = 0; !status && done < n; done += p->batch)
-        status = run_batch(p, w, c + done * c_bytes, f + done * f_bytes, n - done < p->batch ? n - done : p->batch,
-                           adjoint, writes_c);
-    return status;
-}
-
-/* Bytes of all strengths or coefficients. */
-static size_t all_bytes(const hcy_nufft *p, bool of_c)
-{
-    size_t sum = 0;
-    for (size_t i = 0; p->each && i < p->n_transforms; i++)
-        sum += vector_bytes(p->each[i], of_c);
-    return p->each ? sum : p->n_transforms * vector_bytes(p, of_c);
-}
-
-int hcy__nufft_execute_some(hcy_nufft *p, void *c, void *f, size_t n, bool adjoint)
-{
-    struct hcy__nufft_work *w;
-    char *ci = c, *fi = f;
-    int status = hcy__nufft_ready(p);
-    if (status)
-        return status;
-    if ((!c && all_bytes(p, true)) || (!f && all_bytes(p, false)))
-        return hcy_fail(HCY_EINVAL, "hcy_nufft_execute: no %s", c ? "coefficients" : "strengths");
-    status = hcy__nufft_take_work(&w, p, true);
-    if (status)
-        return status;
-    if (!p->each)
-        status = execute_shared(p, w, c, f, n, adjoint);
-    for (size_t i = 0; p->each && i < n && !status; i++) {
-        status = execute_shared(p->each[i], w, ci, fi, 1, adjoint);
-        ci += vector_bytes(p->each[i], true);
-        fi += vector_bytes(p->each[i], false);
-    }
+        status = run_batch(p, vectors, w, c + done * c_bytes, f + done * f_bytes, batch_of(p, n - done), adjoint);
     hcy__nufft_give_work(w, p);
     return status;
 }
 
-static int execute(hcy_nufft *p, void *c, void *f, bool adjoint)
+/* The next bytes of a span as a buffer, NULL if there are none. */
+static int take_span(hcy_buffer **buf, struct hcy__nufft_span *span, size_t bytes)
 {
-    int status = hcy__nufft_alive(p);
-    return status ? status : hcy__nufft_execute_some(p, c, f, p->n_transforms, adjoint);
+    *buf = NULL;
+    int status = bytes ? hcy_buffer_sub(buf, span->buf, span->at, bytes) : 0;
+    span->at += bytes;
+    return status;
 }
 
-int hcy_nufft_execute(hcy_nufft *p, void *c, void *f)
+int hcy__nufft_submit_batches(hcy_queue *q, hcy_nufft *p, hcy__nufft_vectors *vectors, struct hcy__nufft_work *w,
+                              struct hcy__nufft_span *c, struct hcy__nufft_span *f, bool adjoint)
 {
-    return execute(p, c, f, false);
-}
-
-int hcy_nufft_execute_adjoint(hcy_nufft *p, void *c, void *f)
-{
-    return execute(p, c, f, true);
-}
-
-/* --- On a queue of the caller's --- */
-
-/* All vectors of a plan whose points they share, from these offsets on. */
-static int submit_shared(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, hcy_buffer *c, size_t c_at,
-                         hcy_buffer *f, size_t f_at, bool adjoint)
-{
-    bool writes_c;
-    int nothing = empty(p, adjoint, &writes_c), status = 0;
-    size_t c_bytes = vector_bytes(p, true), f_bytes = vector_bytes(p, false);
-    if (nothing) {
-        size_t size = p->n_transforms * (writes_c ? c_bytes : f_bytes);
-        return size ? hcy_buffer_fill(q, writes_c ? c : f, writes_c ? c_at : f_at, size, "", 1) : 0;
+    const size_t c_bytes = hcy__nufft_vector_bytes(p, true), f_bytes = hcy__nufft_vector_bytes(p, false);
+    int status = 0;
+    if (is_empty(p)) {
+        struct hcy__nufft_span *to = hcy__nufft_writes_c(p, adjoint) ? c : f;
+        size_t size = p->n_transforms * (to == c ? c_bytes : f_bytes);
+        status = size ? hcy_buffer_fill(q, to->buf, to->at, size, "", 1) : 0;
+        c->at += p->n_transforms * c_bytes;
+        f->at += p->n_transforms * f_bytes;
+        return status;
     }
-    status = hcy__nufft_gridded(&p, p);
     for (size_t done = 0; !status && done < p->n_transforms; done += p->batch) {
-        size_t n = p->n_transforms - done < p->batch ? p->n_transforms - done : p->batch;
+        size_t n = batch_of(p, p->n_transforms - done);
         hcy_buffer *cb = NULL, *fb = NULL;
-        status = hcy_buffer_sub(&cb, c, c_at + done * c_bytes, n * c_bytes);
+        status = take_span(&cb, c, n * c_bytes);
         if (!status)
-            status = hcy_buffer_sub(&fb, f, f_at + done * f_bytes, n * f_bytes);
+            status = take_span(&fb, f, n * f_bytes);
         if (!status)
-            status = hcy__nufft_vectors(q, p, w, cb, fb, n, adjoint);
+            status = vectors(q, p, w, cb, fb, n, adjoint);
         hcy_buffer_release(cb);
         hcy_buffer_release(fb);
     }
     return status;
 }
 
-int hcy_nufft_submit(hcy_queue *q, hcy_nufft *p, hcy_buffer *c, hcy_buffer *f, int adjoint)
+/* --- Single stages --- */
+
+size_t hcy__nufft_stage_bytes(const hcy_nufft *p, int stage, bool output)
 {
-    struct hcy__nufft_work *w;
-    size_t c_at = 0, f_at = 0;
-    int status = hcy__nufft_ready(p);
-    if (!status && !q)
-        status = hcy_fail(HCY_EINVAL, "hcy_nufft_submit: no queue");
-    if (status)
-        return status;
-    size_t c_all = all_bytes(p, true), f_all = all_bytes(p, false);
-    if ((c_all && (!c || hcy_buffer_size(c) < c_all)) || (f_all && (!f || hcy_buffer_size(f) < f_all)))
-        return hcy_fail(HCY_EINVAL, "hcy_nufft_submit: strengths need %zu bytes, coefficients %zu", c_all,
-                        f_all);
-    status = hcy__nufft_take_work(&w, p, false);
-    if (status)
-        return status;
-    if (!p->each)
-        status = submit_shared(q, p, w, c, 0, f, 0, adjoint != 0);
-    for (size_t i = 0; p->each && i < p->n_transforms && !status; i++) {
-        status = submit_shared(q, p->each[i], w, c, c_at, f, f_at, adjoint != 0);
-        c_at += vector_bytes(p->each[i], true);
-        f_at += vector_bytes(p->each[i], false);
+    bool grid = output ? stage == HCY_NUFFT_SPREAD || stage == HCY_NUFFT_TO_GRID
+                       : stage == HCY_NUFFT_INTERPOLATE || stage == HCY_NUFFT_TO_MODES;
+    size_t numbers = stage <= HCY_NUFFT_INTERPOLATE ? p->all_points : p->n_transforms * p->n_modes;
+    return 2 * hcy__nufft_real(p) * (grid ? p->n_transforms * hcy__nufft_cells(p) : numbers);
+}
+
+static int run_stage(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, int stage, hcy_buffer *from,
+                     hcy_buffer *to, size_t n)
+{
+    const bool to_grid = stage == HCY_NUFFT_TO_GRID;
+    int sign = to_grid == (p->desc.type == 2) ? p->desc.sign : -p->desc.sign, status;
+    size_t grid = n * hcy__nufft_cells(p) * 2 * hcy__nufft_real(p);
+    if (stage == HCY_NUFFT_SPREAD)
+        return p->n_points ? hcy__nufft_spread(q, p, w, from, to, n, false)
+                           : hcy_buffer_fill(q, to, 0, grid, "", 1);
+    if (stage == HCY_NUFFT_INTERPOLATE)
+        return p->n_points ? hcy__nufft_spread(q, p, w, to, from, n, true) : 0;
+    /* Transforms take the work's grid: it is overwritten, and as large as a batch. */
+    status = hcy__nufft_need_grid(p, w);
+    if (!status && !to_grid)
+        status = hcy_buffer_copy(q, w->grid, 0, from, 0, grid);
+    if (!status)
+        status = hcy__nufft_transform(q, p, w, to_grid ? from : to, n, sign, to_grid);
+    return status || !to_grid ? status : hcy_buffer_copy(q, to, 0, w->grid, 0, grid);
+}
+
+static int submit_grid_stage(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, int stage,
+                             struct hcy__nufft_span *from, struct hcy__nufft_span *to)
+{
+    size_t in = hcy__nufft_stage_bytes(p, stage, false) / p->n_transforms,
+           out = hcy__nufft_stage_bytes(p, stage, true) / p->n_transforms;
+    int status = 0;
+    for (size_t done = 0; !status && done < p->n_transforms; done += p->batch) {
+        size_t n = batch_of(p, p->n_transforms - done);
+        hcy_buffer *a = NULL, *b = NULL;
+        status = take_span(&a, from, n * in);
+        if (!status)
+            status = take_span(&b, to, n * out);
+        if (!status)
+            status = run_stage(q, p, w, stage, a, b, n);
+        hcy_buffer_release(a);
+        hcy_buffer_release(b);
     }
-    /* Commands keep their buffers: the next execution gets others, from the device's pool. */
-    hcy__nufft_free_work(w);
     return status;
 }
 
-int hcy_nufft_run(hcy_device *dev, const hcy_nufft_desc *desc, int64_t n_points, const void *const *points,
-                  int64_t n_targets, const void *const *targets, void *c, void *f)
+/* --- The way --- */
+
+static int set_grid_points(hcy_nufft *p, const void *const *points, const void *const *targets)
 {
-    hcy_nufft *p;
-    int status = hcy_nufft_create(&p, dev, desc, NULL);
-    if (status)
-        return status;
-    status = hcy_nufft_set_points(p, n_points, points, n_targets, targets);
-    if (!status)
-        status = hcy_nufft_execute(p, c, f);
-    hcy_nufft_destroy(p);
-    return status;
+    int status = hcy__nufft_grid_tables(p);
+    (void)targets;
+    return status ? status : hcy__nufft_sort(p, p->n_points, points);
 }
+
+static int execute_on_grid(hcy_nufft *p, char *c, char *f, size_t n, bool adjoint)
+{
+    return hcy__nufft_execute_batches(p, hcy__nufft_grid_vectors, c, f, n, adjoint);
+}
+
+static int submit_on_grid(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, struct hcy__nufft_span *c,
+                          struct hcy__nufft_span *f, bool adjoint)
+{
+    return hcy__nufft_submit_batches(q, p, hcy__nufft_grid_vectors, w, c, f, adjoint);
+}
+
+/* Sorted points belong to the plan: other ways have them too. */
+static void forget_nothing(hcy_nufft *p)
+{
+    (void)p;
+}
+
+const struct hcy__nufft_way hcy__nufft_on_grid = { set_grid_points, execute_on_grid, submit_on_grid, submit_grid_stage,
+                                                   NULL,            forget_nothing };

@@ -5,7 +5,6 @@
  * transform of its own, so what a device must have room for is the grid, and a piece's points.
  */
 #include "nufft_priv.h"
-#include "sized.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,12 +12,17 @@
 
 enum { LEAST = 1024 }; /* points of a piece, at least */
 
-struct hcy__nufft_pieces {
+struct pieces {
+    pthread_mutex_t lock; /* of what is in the plan: one execution at a time */
     hcy_nufft *plan; /* of one vector, and the points from `at` on */
     size_t length, at;
     void *x[3], *t[3]; /* all points, and all targets */
-    pthread_mutex_t lock;
 };
+
+static struct pieces *pieces_of(const hcy_nufft *p)
+{
+    return p->state;
+}
 
 /* --- How many points at a time --- */
 
@@ -108,8 +112,9 @@ static bool is_little(const hcy_nufft *p, size_t n)
     return !p->opts.memory && most < (double)hcy_device_get_info(p->dev)->memory / 16;
 }
 
-int hcy__nufft_piece_length(const hcy_nufft *p, size_t n, size_t *length)
+int hcy__nufft_piece_length(const hcy_nufft *p, size_t *length)
 {
+    const size_t n = p->n_points;
     double bytes, limit;
     *length = 0;
     if (!n || p->whole || (p->desc.type != 3 && is_little(p, n)))
@@ -146,7 +151,7 @@ static int copy_points(const hcy_nufft *p, void *copies[3], const void *const *p
     return 0;
 }
 
-static int set_piece(const hcy_nufft *p, struct hcy__nufft_pieces *s, size_t at)
+static int set_piece(const hcy_nufft *p, struct pieces *s, size_t at)
 {
     const void *x[3] = { NULL, NULL, NULL };
     size_t n = p->n_points - at < s->length ? p->n_points - at : s->length;
@@ -162,7 +167,7 @@ static int set_piece(const hcy_nufft *p, struct hcy__nufft_pieces *s, size_t at)
     return status;
 }
 
-static int make_plan(const hcy_nufft *p, hcy_nufft **plan)
+static int make_piece_plan(const hcy_nufft *p, hcy_nufft **plan)
 {
     hcy_nufft_desc one = p->desc;
     hcy_nufft_options o = p->opts;
@@ -174,30 +179,32 @@ static int make_plan(const hcy_nufft *p, hcy_nufft **plan)
     return status;
 }
 
-int hcy__nufft_set_pieces(hcy_nufft *p, const void *const *points, const void *const *targets, size_t length)
+static int set_all_pieces(hcy_nufft *p, const void *const *points, const void *const *targets)
 {
-    struct hcy__nufft_pieces *s = calloc(1, sizeof *s);
+    struct pieces *s = p->state = calloc(1, sizeof *s);
     if (!s)
         return hcy_fail(HCY_ENOMEM, "out of memory for %zu points", p->n_points);
     pthread_mutex_init(&s->lock, NULL);
-    p->pieces = s;
-    s->length = length;
+    hcy__nufft_drop_tables(p); /* the device has no memory to spare, and the pieces' plan has its own */
+    s->length = p->piece_length;
     s->at = SIZE_MAX;
     int status = copy_points(p, s->x, points, p->n_points);
     if (!status && p->desc.type == 3)
         status = copy_points(p, s->t, targets, p->n_targets);
     if (!status)
-        status = make_plan(p, &s->plan);
+        status = make_piece_plan(p, &s->plan);
     if (!status)
         status = set_piece(p, s, 0);
-    bool looks = p->opts.check_points && p->desc.type != 3; /* which has looked at all of them */
+    /* Bad points are said now, not in the midst of an execution; choosing type 3's grid has looked at all of them. */
+    bool looks = p->opts.check_points && p->desc.type != 3;
     for (size_t at = s->length; !status && at < p->n_points && looks; at += s->length)
         status = set_piece(p, s, at);
     return status;
 }
 
-void hcy__nufft_free_pieces(struct hcy__nufft_pieces *s)
+static void forget_pieces(hcy_nufft *p)
 {
+    struct pieces *s = pieces_of(p);
     if (!s)
         return;
     hcy_nufft_destroy(s->plan);
@@ -209,15 +216,15 @@ void hcy__nufft_free_pieces(struct hcy__nufft_pieces *s)
     free(s);
 }
 
-int hcy__nufft_pieces_info(hcy_nufft_info *out, const hcy_nufft *p)
+/* What a piece has chosen, and how many there are. */
+static int tell_pieces(hcy_nufft_info *info, const hcy_nufft *p)
 {
-    hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
-    struct hcy__nufft_pieces *s = p->pieces;
+    struct pieces *s = pieces_of(p);
     pthread_mutex_lock(&s->lock);
-    int status = hcy_nufft_get_info(&info, s->plan);
+    int status = hcy_nufft_get_info(info, s->plan);
     pthread_mutex_unlock(&s->lock);
-    info.pieces = (p->n_points + s->length - 1) / s->length;
-    return status ? status : hcy__sized_write(out, &info, sizeof info, "hcy_nufft_info");
+    info->pieces = (p->n_points + s->length - 1) / s->length;
+    return status;
 }
 
 /* --- Execution --- */
@@ -231,7 +238,7 @@ void hcy__nufft_add(void *to, const void *from, size_t n, size_t real)
 }
 
 /* The piece that is set, of one vector; coefficients are added to but for the first piece's. */
-static int run_piece(const hcy_nufft *p, const struct hcy__nufft_pieces *s, char *c, char *f, char *sums, bool adjoint)
+static int run_piece(const hcy_nufft *p, const struct pieces *s, char *c, char *f, char *sums, bool adjoint)
 {
     bool adds = (p->desc.type == 2) == adjoint && s->at;
     int status = hcy__nufft_execute_some(s->plan, c + s->at * 2 * hcy__nufft_real(p), adds ? sums : f, 1, adjoint);
@@ -240,9 +247,9 @@ static int run_piece(const hcy_nufft *p, const struct hcy__nufft_pieces *s, char
     return status;
 }
 
-int hcy__nufft_run_pieces(const hcy_nufft *p, char *c, char *f, size_t n_vectors, bool adjoint)
+static int execute_pieces(hcy_nufft *p, char *c, char *f, size_t n_vectors, bool adjoint)
 {
-    struct hcy__nufft_pieces *s = p->pieces;
+    struct pieces *s = pieces_of(p);
     size_t complex_ = 2 * hcy__nufft_real(p), results = hcy__nufft_results(p);
     char *sums = malloc(results * complex_);
     int status = sums ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for the sums of %zu coefficients", results);
@@ -256,3 +263,27 @@ int hcy__nufft_run_pieces(const hcy_nufft *p, char *c, char *f, size_t n_vectors
     free(sums);
     return status;
 }
+
+/* The host adds up what pieces come to, so nothing can be left to a queue. */
+static int refuse_pieces(const hcy_nufft *p)
+{
+    return hcy_fail(HCY_ENOMEM, "the device has no room for %zu points at once: execute from host memory",
+                    p->n_points);
+}
+
+static int submit_pieces(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, struct hcy__nufft_span *c,
+                         struct hcy__nufft_span *f, bool adjoint)
+{
+    (void)q, (void)w, (void)c, (void)f, (void)adjoint;
+    return refuse_pieces(p);
+}
+
+static int submit_pieces_stage(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, int stage,
+                               struct hcy__nufft_span *from, struct hcy__nufft_span *to)
+{
+    (void)q, (void)w, (void)stage, (void)from, (void)to;
+    return refuse_pieces(p);
+}
+
+const struct hcy__nufft_way hcy__nufft_pieces = { set_all_pieces,      execute_pieces, submit_pieces,
+                                                  submit_pieces_stage, tell_pieces,    forget_pieces };
