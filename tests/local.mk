@@ -237,6 +237,7 @@ endif
 cts_launchers += $(cts_programs:=-opencl.t) tests/bslz4_decode-opencl.t tests/azint_kernels-opencl-few.t \
     tests/nufft_kernels-opencl-few.t tests/nufft-opencl-few.t tests/nufft_plan-opencl.t tests/nufft_kernels-cuda.t \
     tests/nufft-cuda.t tests/nufft_plan-cuda.t tests/nufft_use-cuda.t tests/nufft_order-opencl-few.t tests/nufft_order-cuda.t \
+    tests/nufft_many-opencl.t tests/nufft_many-cuda.t \
     tests/azint_large-opencl.t tests/azint_large-cuda.t \
     tests/azint_kernels-opencl-atomics32.t tests/azint_filter-opencl-few.t \
     tests/opencl-opencl.t tests/opencl-opencl-discrete.t \

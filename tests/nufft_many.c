@@ -1,5 +1,5 @@
 /* nufft_many - transforms of points of their own, one transform on several devices, and points that a device has no
- * room for, against direct sums. */
+ * room for, against direct sums.  Argument: a device, of which the first is tried in three dimensions. */
 #include "nufft_oracle.h"
 #include "tap.h"
 
@@ -389,8 +389,24 @@ static void check_pieces(void)
     }
 }
 
-int main(void)
+/* Of three dimensions, on a device whose FFT takes the first axis and planes of the others. */
+static int test_device(const char *name)
 {
+    hcy_device *dev;
+    if (hcy_device_open(&dev, name))
+        skip_all("%s: %s", name, hcy_last_error()->text);
+    if (!(hcy_device_get_info(dev)->caps & HCY_CAP_FFT))
+        skip_all("%s has no FFT here", name);
+    for (int type = 1; type <= 2; type++)
+        check_each(dev, HCY_F64, type, 3, HCY_NUFFT_GRID);
+    hcy_device_release(dev);
+    return done_testing();
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        return test_device(argv[1]);
     static const char *const names[] = { "cpu@threads=1", "cpu@threads=2@simd=portable", "cpu@threads=2@discrete=1" };
     hcy_device *devices[3];
     for (size_t i = 0; i < 3; i++)
