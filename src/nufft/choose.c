@@ -160,6 +160,7 @@ int hcy__nufft_choose(hcy_nufft *p, size_t n_points)
     double best = 0, given = p->opts.upsampling;
     hcy_nufft_job job = p->job;
     bool own_grid = p->opts.grid[0] != 0;
+    /* A grid outright says its upsampling: the least of the axes', which the width must do for. */
     if (own_grid && !given) {
         given = 1e300;
         for (int d = 0; d < p->desc.dim; d++)
@@ -167,6 +168,7 @@ int hcy__nufft_choose(hcy_nufft *p, size_t n_points)
         if (!(given > 1))
             return hcy_fail(HCY_EINVAL, "the grid given is not finer than the modes");
     }
+    /* One of two is known, so there is nothing to weigh. */
     if (given) {
         int status = set_grid(&job, &p->opts, given, hcy__nufft_width_for(p, given));
         if (status)
@@ -175,6 +177,7 @@ int hcy__nufft_choose(hcy_nufft *p, size_t n_points)
         p->upsampling = upsampling_of(&job);
         return 0;
     }
+    /* Coarser grids want wider windows.  The first candidate always counts; of equals the finer one is kept. */
     double s;
     for (size_t i = 0; (s = hcy__nufft_candidate(p, i)) != 0; i++) {
         int status = set_grid(&job, &p->opts, s, hcy__nufft_width_for(p, s));

@@ -73,7 +73,7 @@ static void forget_direct(hcy_nufft *p)
     free(d);
 }
 
-static double value(const hcy_nufft *p, const void *values, size_t i)
+static double real_of(const hcy_nufft *p, const void *values, size_t i)
 {
     return p->desc.precision == HCY_F64 ? ((const double *)values)[i] : (double)((const float *)values)[i];
 }
@@ -84,6 +84,8 @@ static void powers(double turns, size_t n, bool zero_first, double *re, double *
 {
     size_t below = n / 2, zero = zero_first ? 0 : below, most = n - below - 1;
     double *pr = re + zero, *pi = im + zero;
+    /* From 0 up: a doubling at a time, so that errors grow with the logarithm of n only.  Whole turns count nothing and are
+     * taken off while it is exact. */
     turns -= rint(turns);
     pr[0] = 1;
     pi[0] = 0;
@@ -97,6 +99,7 @@ static void powers(double turns, size_t n, bool zero_first, double *re, double *
             pi[have + k] = r * pi[k] + i * pr[k];
         }
     }
+    /* Below 0 the conjugates are. */
     for (size_t k = 1; k <= below; k++) {
         size_t at = zero_first ? n - k : below - k;
         if (k <= most) {
@@ -117,7 +120,7 @@ static void fill_modes(const hcy_nufft *p, struct direct *d, const void *const *
     for (size_t j = 0; j < p->n_points; j++) {
         double *re = d->re + j * d->row, *im = d->im + j * d->row;
         for (int a = 0; a < p->desc.dim; a++) {
-            double turns = value(p, points[a], j) / (2 * PI);
+            double turns = real_of(p, points[a], j) / (2 * PI);
             if (!(turns < 0x1p40 && turns > -0x1p40)) {
                 *bad = j < *bad ? j : *bad;
                 turns = 0;
@@ -136,7 +139,7 @@ static void fill_targets(const hcy_nufft *p, struct direct *d, const void *const
         for (size_t k = 0; k < p->n_targets; k++) {
             double phase = 0;
             for (int a = 0; a < p->desc.dim; a++)
-                phase += value(p, points[a], j) * value(p, targets[a], k);
+                phase += real_of(p, points[a], j) * real_of(p, targets[a], k);
             d->re[j * d->row + k] = cos(phase);
             d->im[j * d->row + k] = sin(phase);
         }
@@ -166,6 +169,7 @@ static int set_direct_points(hcy_nufft *p, const void *const *points, const void
     p->state = d;
     pthread_mutex_init(&d->lock, NULL);
     hcy__nufft_drop(&p->table); /* no execution needs it, and it may be another grid's */
+    /* A point's row has its axes one behind the other; the last one is padded, for it is what inner loops run over. */
     int axes = p->desc.type == 3 ? 1 : p->desc.dim;
     for (int a = 0; a < 3; a++)
         d->n[a] = a < axes && p->desc.type != 3 ? (size_t)p->job.modes[a] : 1;
@@ -173,6 +177,7 @@ static int set_direct_points(hcy_nufft *p, const void *const *points, const void
     d->n[axes - 1] = padded(d->real_n);
     for (int a = 0; a < axes; a++)
         d->row += d->n[a];
+    /* calloc, because the padding is added up as well and must be 0. */
     int status = hcy_size_mul(&all, p->n_points, d->row);
     if (!status) {
         d->re = calloc(all, sizeof *d->re);
@@ -180,6 +185,7 @@ static int set_direct_points(hcy_nufft *p, const void *const *points, const void
     }
     if (status || !d->re || !d->im)
         return hcy_fail(HCY_ENOMEM, "out of memory for %zu points times %zu values", p->n_points, d->row);
+    /* The caller's points go when this returns, but a grid may be asked for later. */
     status = copy_ends(p, d, points, targets);
     if (status)
         return status;
@@ -193,8 +199,8 @@ static int set_direct_points(hcy_nufft *p, const void *const *points, const void
 /* --- Execution --- */
 
 /* f += (r + i s) e, and the sum over f times conj(e) or e; n: whole groups. */
-static void add_row(double *restrict fr, double *restrict fi, const double *restrict er, const double *restrict ei,
-                    double r, double s, size_t n)
+static void add_to_modes(double *restrict fr, double *restrict fi, const double *restrict er, const double *restrict ei,
+                         double r, double s, size_t n)
 {
     for (size_t k = 0; k < n; k += LANES)
         for (size_t l = k; l < k + LANES; l++) {
@@ -203,8 +209,8 @@ static void add_row(double *restrict fr, double *restrict fi, const double *rest
         }
 }
 
-static void sum_row(const double *restrict fr, const double *restrict fi, const double *restrict er,
-                    const double *restrict ei, size_t n, double *r, double *s)
+static void sum_over_modes(const double *restrict fr, const double *restrict fi, const double *restrict er,
+                           const double *restrict ei, size_t n, double *r, double *s)
 {
     double sr[LANES] = { 0 }, si[LANES] = { 0 };
     for (size_t k = 0; k < n; k += LANES)
@@ -234,10 +240,10 @@ static void one_point(const hcy_nufft *p, size_t j, double *fr, double *fi, doub
             double a = axes > 2 ? re[o] : 1, b = axes > 2 ? im[o] : 0, c = axes > 1 ? mr[m] : 1,
                    e = axes > 1 ? mi[m] : 0, wr = a * c - b * e, wi = a * e + b * c, tr, ti;
             if (to_modes) {
-                add_row(fr, fi, lr, li, wr * *r - wi * *s, wr * *s + wi * *r, last);
+                add_to_modes(fr, fi, lr, li, wr * *r - wi * *s, wr * *s + wi * *r, last);
                 continue;
             }
-            sum_row(fr, fi, lr, li, last, &tr, &ti);
+            sum_over_modes(fr, fi, lr, li, last, &tr, &ti);
             sum_r += wr * tr - wi * ti;
             sum_i += wr * ti + wi * tr;
         }
@@ -255,8 +261,8 @@ static void move_modes(const hcy_nufft *p, char *f, double *fr, double *fi, doub
     for (size_t k = 0; k < n; k++) {
         size_t at = k / d->real_n * last + k % d->real_n;
         if (in) {
-            fr[at] = value(p, f, 2 * k);
-            fi[at] = s * value(p, f, 2 * k + 1);
+            fr[at] = real_of(p, f, 2 * k);
+            fi[at] = s * real_of(p, f, 2 * k + 1);
         } else if (p->desc.precision == HCY_F64) {
             ((double *)(void *)f)[2 * k] = fr[at];
             ((double *)(void *)f)[2 * k + 1] = s * fi[at];
@@ -279,15 +285,15 @@ static int compare(const void *a, const void *b)
 }
 
 /* The points of a sum that is not to depend on the order they came in; NULL: there is no memory. */
-static struct ordered *order_points(const hcy_nufft *p, const char *c)
+static struct ordered *order_by_value(const hcy_nufft *p, const char *c)
 {
     struct ordered *points = p->n_points <= SIZE_MAX / sizeof *points ? calloc(p->n_points, sizeof *points) : NULL;
     for (size_t j = 0; points && j < p->n_points; j++) {
         points[j].j = j;
         for (int a = 0; a < p->desc.dim; a++)
-            points[j].x[a] = value(p, direct_of(p)->copies[a], j);
+            points[j].x[a] = real_of(p, direct_of(p)->copies[a], j);
         for (int i = 0; i < 2; i++)
-            points[j].c[i] = value(p, c, 2 * j + (size_t)i);
+            points[j].c[i] = real_of(p, c, 2 * j + (size_t)i);
     }
     if (points)
         qsort(points, p->n_points, sizeof *points, compare);
@@ -298,16 +304,18 @@ static int one_vector(const hcy_nufft *p, char *c, char *f, double *fr, double *
 {
     bool to_modes = (p->desc.type == 2) == adjoint;
     double s = (p->desc.sign > 0) == adjoint ? -1 : 1; /* conjugates go in and come out for exp(-i...) */
-    struct ordered *order = to_modes && p->opts.deterministic ? order_points(p, c) : NULL;
+    /* Sums over points depend on their order; what goes to a point is a sum over modes, whose order is fixed. */
+    struct ordered *order = to_modes && p->opts.deterministic ? order_by_value(p, c) : NULL;
     if (to_modes && p->opts.deterministic && !order)
         return hcy_fail(HCY_ENOMEM, "out of memory for the order of %zu points", p->n_points);
     if (to_modes)
         memset(fr, 0, 2 * n * sizeof *fr);
     else
         move_modes(p, f, fr, fi, s, true);
+    /* All in double; what is rounded to float is rounded once, on the way out. */
     for (size_t n_done = 0; n_done < p->n_points; n_done++) {
         size_t j = order ? order[n_done].j : n_done;
-        double r = to_modes ? value(p, c, 2 * j) : 0, i = to_modes ? s * value(p, c, 2 * j + 1) : 0;
+        double r = to_modes ? real_of(p, c, 2 * j) : 0, i = to_modes ? s * real_of(p, c, 2 * j + 1) : 0;
         one_point(p, j, fr, fi, &r, &i, to_modes);
         if (!to_modes && p->desc.precision == HCY_F64) {
             ((double *)(void *)c)[2 * j] = r;

@@ -206,13 +206,13 @@ static bool is_empty(const hcy_nufft *p)
 }
 
 /* The next vectors of an execution: a batch, or what is left. */
-static size_t batch_of(const hcy_nufft *p, size_t left)
+static size_t vectors_now(const hcy_nufft *p, size_t left)
 {
     return left < p->batch ? left : p->batch;
 }
 
-static int run_batch(hcy_nufft *p, hcy__nufft_vectors *vectors, struct hcy__nufft_work *w, char *c, char *f, size_t n,
-                     bool adjoint)
+static int execute_batch(hcy_nufft *p, hcy__nufft_vectors *vectors, struct hcy__nufft_work *w, char *c, char *f, size_t n,
+                         bool adjoint)
 {
     hcy_buffer *cb = NULL, *fb = NULL;
     const bool writes_c = hcy__nufft_writes_c(p, adjoint);
@@ -248,7 +248,7 @@ int hcy__nufft_execute_batches(hcy_nufft *p, hcy__nufft_vectors *vectors, char *
     if (status)
         return status;
     for (size_t done = 0; !status && done < n; done += p->batch)
-        status = run_batch(p, vectors, w, c + done * c_bytes, f + done * f_bytes, batch_of(p, n - done), adjoint);
+        status = execute_batch(p, vectors, w, c + done * c_bytes, f + done * f_bytes, vectors_now(p, n - done), adjoint);
     hcy__nufft_give_work(w, p);
     return status;
 }
@@ -276,7 +276,7 @@ int hcy__nufft_submit_batches(hcy_queue *q, hcy_nufft *p, hcy__nufft_vectors *ve
         return status;
     }
     for (size_t done = 0; !status && done < p->n_transforms; done += p->batch) {
-        size_t n = batch_of(p, p->n_transforms - done);
+        size_t n = vectors_now(p, p->n_transforms - done);
         hcy_buffer *cb = NULL, *fb = NULL;
         status = take_span(&cb, c, n * c_bytes);
         if (!status)
@@ -326,7 +326,7 @@ static int submit_grid_stage(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work 
            out = hcy__nufft_stage_bytes(p, stage, true) / p->n_transforms;
     int status = 0;
     for (size_t done = 0; !status && done < p->n_transforms; done += p->batch) {
-        size_t n = batch_of(p, p->n_transforms - done);
+        size_t n = vectors_now(p, p->n_transforms - done);
         hcy_buffer *a = NULL, *b = NULL;
         status = take_span(&a, from, n * in);
         if (!status)

@@ -15,7 +15,7 @@ static const char *const kernel_names[N_KERNELS] = { "nufft_sort", "nufft_spread
 
 /* --- Making and ending --- */
 
-static int check_desc(const hcy_nufft_desc *d)
+static int check_transform(const hcy_nufft_desc *d)
 {
     bool single = d->precision == HCY_F32;
     double reach = single ? 0x1p-23 : 0x1p-52;
@@ -38,7 +38,7 @@ static int check_desc(const hcy_nufft_desc *d)
     return 0;
 }
 
-static int check_options(const hcy_nufft_options *o, const hcy_nufft_desc *desc)
+static int check_how(const hcy_nufft_options *o, const hcy_nufft_desc *desc)
 {
     bool some = false, all = true;
     for (int d = 0; d < desc->dim; d++) {
@@ -67,9 +67,9 @@ static int read_request(hcy_nufft_desc *desc, hcy_nufft_options *opts, const hcy
     if (!status && user_opts)
         status = hcy__sized_read(opts, sizeof *opts, user_opts, "hcy_nufft_options");
     if (!status)
-        status = check_desc(desc);
+        status = check_transform(desc);
     if (!status)
-        status = check_options(opts, desc);
+        status = check_how(opts, desc);
     desc->sign = desc->sign < 0 ? -1 : 1;
     for (int d = 0; d < 3; d++) /* whoever copies a desc need not ask which of them count */
         desc->modes[d] = desc->type != 3 && d < desc->dim ? desc->modes[d] : 1;
@@ -127,6 +127,7 @@ int hcy_nufft_create(hcy_nufft **out, hcy_device *dev, const hcy_nufft_desc *use
         status = hcy_fork_check();
     if (status)
         return status;
+    /* From here on hcy_nufft_destroy() takes the plan apart, however far it came. */
     hcy_nufft *p = calloc(1, sizeof *p);
     if (!p)
         return hcy_fail(HCY_ENOMEM, "out of memory for a plan");
@@ -137,6 +138,7 @@ int hcy_nufft_create(hcy_nufft **out, hcy_device *dev, const hcy_nufft_desc *use
     p->opts = opts;
     p->may_be_direct = !opts.upsampling && !opts.width && !opts.grid[0] && !opts.separate_fft;
     p->n_transforms = (size_t)desc.n_transforms;
+    /* Vectors at once share launches, but every one has a grid of its own: memory bounds their number. */
     p->batch = opts.max_batch ? opts.max_batch : 4;
     p->batch = p->batch < p->n_transforms ? p->batch : p->n_transforms;
     status = set_modes(p);
@@ -191,7 +193,7 @@ void hcy_nufft_destroy(hcy_nufft *p)
 
 /* --- Points --- */
 
-static int check_end(const hcy_nufft *p, int64_t n, const void *const *points, const char *what)
+static int check_point_arrays(const hcy_nufft *p, int64_t n, const void *const *points, const char *what)
 {
     if (n < 0)
         return hcy_fail(HCY_EINVAL, "%lld %s", (long long)n, what);
@@ -207,8 +209,8 @@ static int check_end(const hcy_nufft *p, int64_t n, const void *const *points, c
 int hcy__nufft_check_points(const hcy_nufft *p, int64_t n_points, const void *const *points, int64_t n_targets,
                             const void *const *targets)
 {
-    int status = check_end(p, n_points, points, "points");
-    return status || p->desc.type != 3 ? status : check_end(p, n_targets, targets, "targets");
+    int status = check_point_arrays(p, n_points, points, "points");
+    return status || p->desc.type != 3 ? status : check_point_arrays(p, n_targets, targets, "targets");
 }
 
 /* Window and grid for these points, and who does it with them: what a transform would take decides. */

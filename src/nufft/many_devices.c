@@ -109,6 +109,7 @@ int hcy_nufft_split_create(hcy_nufft_split **out, hcy_device *const *devices, si
     hcy_nufft_split *s = calloc(1, sizeof *s + n_devices * sizeof *s->parts);
     if (!s)
         return hcy_fail(HCY_ENOMEM, "out of memory for a plan");
+    /* Parts know their split from the first, so that it can be destroyed when only some of them have a plan. */
     s->n_parts = n_devices;
     for (size_t i = 0; i < n_devices && !status; i++) {
         s->parts[i].split = s;
@@ -145,7 +146,7 @@ void hcy_nufft_split_destroy(hcy_nufft_split *s)
 
 /* --- Points --- */
 
-static int set_part(struct part *part)
+static int set_part_points(struct part *part)
 {
     const hcy_nufft_split *s = part->split;
     const hcy_nufft *p = part->plan;
@@ -164,11 +165,11 @@ static size_t sums_of(const hcy_nufft_split *s)
 }
 
 /* A few points there and back, of no strength: how fast the device is. */
-static int probe(struct part *part)
+static int time_a_few_points(struct part *part)
 {
     const hcy_nufft_split *s = part->split;
     void *c = calloc(part->n + 1, 2 * s->real), *f = calloc(sums_of(s) + 1, 2 * s->real);
-    int status = c && f ? set_part(part) : hcy_fail(HCY_ENOMEM, "out of memory to measure a device's speed");
+    int status = c && f ? set_part_points(part) : hcy_fail(HCY_ENOMEM, "out of memory to measure a device's speed");
     for (int i = 0; i < 2 && !status; i++) { /* the first one warms up */
         double start = seconds();
         status = hcy__nufft_execute_some(part->plan, c, f, 1, false);
@@ -203,7 +204,7 @@ static void share_points(hcy_nufft_split *s)
     }
 }
 
-static int measure(hcy_nufft_split *s)
+static int measure_speeds(hcy_nufft_split *s)
 {
     size_t n = s->n_points / (4 * s->n_parts) + 1;
     bool known = s->fixed;
@@ -212,7 +213,7 @@ static int measure(hcy_nufft_split *s)
         s->parts[i].first = 0;
         s->parts[i].n = n < PROBE ? n : PROBE;
     }
-    return known || s->n_parts == 1 || !s->n_points ? 0 : for_all(s, probe);
+    return known || s->n_parts == 1 || !s->n_points ? 0 : for_all(s, time_a_few_points);
 }
 
 int hcy_nufft_split_set_points(hcy_nufft_split *s, int64_t n_points, const void *const *points, int64_t n_targets,
@@ -227,7 +228,7 @@ int hcy_nufft_split_set_points(hcy_nufft_split *s, int64_t n_points, const void 
     s->n_targets = s->type == 3 ? (size_t)n_targets : 0;
     s->points = points;
     s->targets = targets;
-    status = s->piece ? 0 : measure(s);
+    status = s->piece ? 0 : measure_speeds(s);
     if (!status && !s->piece)
         share_points(s);
     for (size_t i = 0; i < s->n_parts && s->piece; i++) {
@@ -235,7 +236,7 @@ int hcy_nufft_split_set_points(hcy_nufft_split *s, int64_t n_points, const void 
         s->parts[i].n = s->n_points;
     }
     if (!status)
-        status = for_all(s, set_part);
+        status = for_all(s, set_part_points);
     s->points = s->targets = NULL;
     return status;
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int upload(hcy_buffer **buf, hcy_device *dev, const void *data, size_t size)
+static int upload_new(hcy_buffer **buf, hcy_device *dev, const void *data, size_t size)
 {
     int status = hcy_buffer_create(buf, dev, HCY_MEM_DEVICE, size);
     return status ? status : hcy_buffer_write_now(*buf, 0, data, size);
@@ -32,7 +32,7 @@ int hcy__nufft_upload_reals(hcy_buffer **buf, const hcy_nufft *p, double *values
             float single = (float)values[i];
             memcpy((char *)values + i * sizeof single, &single, sizeof single);
         }
-    return upload(buf, p->dev, values, n * hcy__nufft_real(p));
+    return upload_new(buf, p->dev, values, n * hcy__nufft_real(p));
 }
 
 static int make_factors(hcy_nufft *p)
@@ -145,7 +145,7 @@ static int point_buffers(hcy_buffer *buffers[3], hcy_nufft *p, size_t n, const v
             status =
                 hcy_buffer_import_host(&buffers[d], p->dev, (void *)(uintptr_t)points[d], bytes, NULL, NULL);
         else
-            status = upload(&buffers[d], p->dev, points[d], bytes);
+            status = upload_new(&buffers[d], p->dev, points[d], bytes);
     }
     return status;
 }

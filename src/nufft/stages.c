@@ -16,7 +16,7 @@ static int check_stage(const hcy_nufft *p, int stage)
     return status;
 }
 
-static int check_queue(const hcy_queue *q)
+static int check_stage_queue(const hcy_queue *q)
 {
     return q ? 0 : hcy_fail(HCY_EINVAL, "no queue for a stage of a non-uniform FFT");
 }
@@ -27,7 +27,7 @@ int hcy_nufft_submit_stage(hcy_queue *q, hcy_nufft *p, int stage, hcy_buffer *fr
     struct hcy__nufft_span in_from = { from, 0 }, in_to = { to, 0 };
     int status = check_stage(p, stage);
     if (!status)
-        status = check_queue(q);
+        status = check_stage_queue(q);
     if (status)
         return status;
     size_t in = hcy__nufft_stage_bytes(p, stage, false), out = hcy__nufft_stage_bytes(p, stage, true);
@@ -54,6 +54,7 @@ int hcy_nufft_execute_stage(hcy_nufft *p, int stage, const void *from, void *to)
     status = hcy__nufft_take_work(&w, p, true);
     if (status)
         return status;
+    /* Ends in host memory are used in place where the device can, else they go through the work's two buffers. */
     if (in)
         status = hcy__nufft_borrow(&a, &w->c, p, w->queue, (void *)(uintptr_t)from, in, true);
     if (!status && out)
@@ -61,6 +62,7 @@ int hcy_nufft_execute_stage(hcy_nufft *p, int stage, const void *from, void *to)
     struct hcy__nufft_span in_from = { a, 0 }, in_to = { b, 0 };
     if (!status)
         status = p->way->stage(w->queue, p, w, stage, &in_from, &in_to);
+    /* Read back only what was not written in place; whatever failed, nothing may use the caller's memory afterwards. */
     if (!status && out && b == w->f)
         status = hcy_buffer_read(w->queue, to, b, 0, out);
     int finished = hcy_queue_finish(w->queue);
@@ -75,7 +77,7 @@ int hcy_nufft_submit_self_adjoint(hcy_queue *q, hcy_nufft *p, hcy_buffer *from, 
     hcy_buffer *c = NULL;
     int status = check_has_stages(p);
     if (!status)
-        status = check_queue(q);
+        status = check_stage_queue(q);
     size_t strengths = status ? 0 : hcy__nufft_stage_bytes(p, HCY_NUFFT_INTERPOLATE, true);
     if (strengths)
         status = hcy_buffer_create(&c, p->dev, HCY_MEM_DEVICE, strengths);

@@ -29,18 +29,18 @@ static struct type3 *type3_of(const hcy_nufft *p)
     return p->state;
 }
 
-static double coordinate(const hcy_nufft *p, const void *const *points, int axis, size_t i)
+static double coordinate_of(const hcy_nufft *p, const void *const *points, int axis, size_t i)
 {
     return p->desc.precision == HCY_F64 ? ((const double *)points[axis])[i]
                                         : (double)((const float *)points[axis])[i];
 }
 
-static int reach(const hcy_nufft *p, const void *const *points, int axis, size_t n, const char *what,
-                 double *centre, double *half)
+static int centre_and_reach(const hcy_nufft *p, const void *const *points, int axis, size_t n, const char *what,
+                            double *centre, double *half)
 {
     double low = INFINITY, high = -INFINITY;
     for (size_t i = 0; i < n; i++) {
-        double v = coordinate(p, points, axis, i);
+        double v = coordinate_of(p, points, axis, i);
         if (!isfinite(v))
             return hcy_fail(HCY_EINVAL, "%s %zu has a coordinate that is no number or infinite", what,
                             i + (what[0] == 'p' ? p->first_number : 0));
@@ -121,9 +121,9 @@ int hcy__nufft_choose_type3(hcy_nufft *p, const void *const *points, const void 
     *least = INFINITY;
     p->job.flags |= HCY_NUFFT_WIDE_POINTS; /* points are moved, in double */
     for (int d = 0; d < p->desc.dim && !status; d++) {
-        status = reach(p, points, d, p->n_points, "point", &axes[d].c, &axes[d].x);
+        status = centre_and_reach(p, points, d, p->n_points, "point", &axes[d].c, &axes[d].x);
         if (!status)
-            status = reach(p, targets, d, p->n_targets, "target", &axes[d].d, &axes[d].s);
+            status = centre_and_reach(p, targets, d, p->n_targets, "target", &axes[d].d, &axes[d].s);
     }
     if (p->opts.upsampling > 0)
         return status ? status : try_upsampling(p, axes, p->opts.upsampling);
@@ -141,14 +141,14 @@ int hcy__nufft_choose_type3(hcy_nufft *p, const void *const *points, const void 
 }
 
 /* Points to x', or targets to s', and the factors of one end. */
-static void turn(const hcy_nufft *p, const struct hcy__nufft_axis *axes, const void *const *points, size_t n,
-                 bool is_target, double *const *moved, double *factors)
+static void turn_end(const hcy_nufft *p, const struct hcy__nufft_axis *axes, const void *const *points, size_t n,
+                     bool is_target, double *const *moved, double *factors)
 {
     for (size_t i = 0; i < n; i++) {
         double phase = 0, weight = 1;
         for (int d = 0; d < p->desc.dim; d++) {
             const struct hcy__nufft_axis *a = &axes[d];
-            double v = coordinate(p, points, d, i), cells = (double)p->job.grid[d];
+            double v = coordinate_of(p, points, d, i), cells = (double)p->job.grid[d];
             if (is_target) {
                 phase += (v - a->d) * a->c;
                 weight /= hcy__window_hat(&p->window, a->gamma * (v - a->d), cells);
@@ -172,7 +172,7 @@ static int take_end(hcy_nufft *p, const struct hcy__nufft_axis *axes, const void
         return hcy_fail(HCY_ENOMEM, "out of memory for %zu points", n);
     double *moved[3] = { room + 2 * n, room + 3 * n, room + 4 * n };
     const void *const coordinates[3] = { moved[0], moved[1], moved[2] };
-    turn(p, axes, points, n, is_target, moved, room);
+    turn_end(p, axes, points, n, is_target, moved, room);
     int status = hcy__nufft_upload_reals(factors, p, room, 2 * n);
     if (!status)
         status = is_target ? hcy_nufft_set_points(to, (int64_t)n, coordinates, 0, NULL)
@@ -256,6 +256,7 @@ static int type3_vectors(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, 
         status = hcy__nufft_take_work(&w->inner, t->inner, false);
     if (status)
         return status;
+    /* The caller's input stays as it is, so its end is multiplied into memory of the work's; the result in place. */
     if (!adjoint) {
         status = scale(q, p, c, t->before, w->scaled, n, p->n_points, 1);
         if (!status)
