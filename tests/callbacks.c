@@ -441,7 +441,7 @@ static int in_child(hcy_pipeline *idle, hcy_pipeline *pushing, hcy_pipeline *pol
     hcy_pipeline *p = NULL;
     hcy_nufft *plan = NULL;
     hcy_pipeline_source source = { .coding = coding, .pixel_type = HCY_PIXEL_U32 };
-    const int64_t modes = 8;
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
     double x[2] = { 0, 1 }, c[4] = { 0 }, f[64];
     const void *points[1] = { x };
     hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
@@ -454,7 +454,7 @@ static int in_child(hcy_pipeline *idle, hcy_pipeline *pushing, hcy_pipeline *pol
                              hcy_pipeline_finish(polled),
                              hcy_pipeline_get_stats(pushing) ? 0 : hcy_last_error()->status,
                              hcy_pipeline_create(&p, &device, 1, the_plan, &source, NULL),
-                             hcy_nufft_create(&plan, device, 1, 1, &modes, 1, 1, 1e-6, NULL),
+                             hcy_nufft_create(&plan, device, &desc, NULL),
                              hcy_nufft_set_points(nufft, 2, points, 0, NULL),
                              hcy_nufft_execute(nufft, c, f),
                              hcy_nufft_get_info(&info, nufft),
@@ -481,16 +481,17 @@ static void test_fork(void)
     struct host h = { .at = FRAMES };
     hcy_pipeline *idle = must_pipeline(NULL, HCY_CODEC_NONE), *polled = must_pipeline(NULL, HCY_CODEC_BSLZ4);
     hcy_pipeline_push_options push = HCY_PIPELINE_PUSH_OPTIONS_INIT;
-    const int64_t modes = 8;
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
     double x[2] = { 0, 1 }, c[4] = { 1, 0, 1, 0 }, f[16];
     const void *points[1] = { x };
     int refused, status = 0;
     h.pipeline = must_pipeline(NULL, HCY_CODEC_BSLZ4);
     push.sink = see;
     push.payload = &h;
+    desc.modes[0] = 8;
     if (hcy_pipeline_start(h.pipeline, &push) || hcy_pipeline_start(polled, NULL) ||
-        hcy_nufft_create(&nufft, device, 1, 1, &modes, 1, 1, 1e-6, NULL) ||
-        hcy_nufft_split_create(&split, &device, 1, 1, 1, &modes, 1, 1, 1e-6, NULL) ||
+        hcy_nufft_create(&nufft, device, &desc, NULL) ||
+        hcy_nufft_split_create(&split, &device, 1, &desc, NULL) ||
         hcy_nufft_set_points(nufft, 2, points, 0, NULL) || hcy_nufft_split_set_points(split, 2, points, 0, NULL))
         bail_out("%s", hcy_last_error()->text);
     fflush(stdout);

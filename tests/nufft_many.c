@@ -100,7 +100,8 @@ static void check_each_stages(struct each *e, hcy_device *dev, hcy_nufft *plan)
     if (hcy_nufft_get_info(&info, plan) || hcy_queue_create(&q, dev) ||
         hcy_buffer_create(&f, dev, HCY_MEM_DEVICE, e->f_bytes))
         bail_out("%s", hcy_last_error()->text);
-    size_t cells = info.grid[0] * (info.dim > 1 ? info.grid[1] : 1), real = e->p[0].real;
+    size_t cells = info.grid[0] * (info.dim > 1 ? info.grid[1] : 1) * (info.dim > 2 ? info.grid[2] : 1);
+    size_t real = e->p[0].real;
     void *grid = malloc(TRANSFORMS * cells * 2 * real);
     move_each(e, true);
     int status = first ? hcy_nufft_execute_stage(plan, HCY_NUFFT_SPREAD, e->c, grid)

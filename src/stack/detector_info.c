@@ -144,7 +144,7 @@ static int from_frame(hcy_poni *poni, const hcy_detector_info *info, uint32_t he
 
 int hcy_detector_geometry(hcy_poni *out, const hcy_detector_info *info, uint32_t height, uint32_t width)
 {
-    if (!poni || !info)
+    if (!out || !info)
         return hcy_fail(HCY_EINVAL, "hcy_detector_geometry: no geometry, or no detector");
     static const hcy_poni init = HCY_PONI_INIT;
     hcy_poni poni = init;
