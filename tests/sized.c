@@ -188,13 +188,14 @@ static const struct sized {
     int (*use)(void *object);
     bool is_given; /* by the library */
 } all[] = {
-    { "hcy_fft_desc", { .fft = HCY_FFT_DESC_INIT }, sizeof(hcy_fft_desc), offsetof(hcy_fft_desc, inner), use_fft, false },
+    { "hcy_fft_desc", { .fft = HCY_FFT_DESC_INIT }, sizeof(hcy_fft_desc), offsetof(hcy_fft_desc, inner), use_fft,
+      false },
     { "hcy_nufft_desc", { .nufft_desc = HCY_NUFFT_DESC_INIT }, sizeof(hcy_nufft_desc), offsetof(hcy_nufft_desc, eps),
       use_nufft_desc, false },
     { "hcy_nufft_options", { .nufft = HCY_NUFFT_OPTIONS_INIT }, sizeof(hcy_nufft_options),
       offsetof(hcy_nufft_options, upsampling), use_nufft_options, false },
-    { "hcy_nufft_info", { .nufft_info = HCY_NUFFT_INFO_INIT }, sizeof(hcy_nufft_info), offsetof(hcy_nufft_info, variant),
-      use_nufft_info, true },
+    { "hcy_nufft_info", { .nufft_info = HCY_NUFFT_INFO_INIT }, sizeof(hcy_nufft_info),
+      offsetof(hcy_nufft_info, variant), use_nufft_info, true },
     { "hcy_azint_options", { .azint = HCY_AZINT_OPTIONS_INIT }, sizeof(hcy_azint_options),
       offsetof(hcy_azint_options, split), use_azint_options, false },
     { "hcy_azint_plan_info", { .azint_info = HCY_AZINT_PLAN_INFO_INIT }, sizeof(hcy_azint_plan_info),

@@ -84,8 +84,8 @@ static void powers(double turns, size_t n, bool zero_first, double *re, double *
 {
     size_t below = n / 2, zero = zero_first ? 0 : below, most = n - below - 1;
     double *pr = re + zero, *pi = im + zero;
-    /* From 0 up: a doubling at a time, so that errors grow with the logarithm of n only.  Whole turns count nothing and are
-     * taken off while it is exact. */
+    /* From 0 up: a doubling at a time, so that errors grow with the logarithm of n only.  Whole turns count nothing and
+     * are taken off while it is exact. */
     turns -= rint(turns);
     pr[0] = 1;
     pi[0] = 0;

@@ -211,8 +211,8 @@ static size_t vectors_now(const hcy_nufft *p, size_t left)
     return left < p->batch ? left : p->batch;
 }
 
-static int execute_batch(hcy_nufft *p, hcy__nufft_vectors *vectors, struct hcy__nufft_work *w, char *c, char *f, size_t n,
-                         bool adjoint)
+static int execute_batch(hcy_nufft *p, hcy__nufft_vectors *vectors, struct hcy__nufft_work *w, char *c, char *f,
+                         size_t n, bool adjoint)
 {
     hcy_buffer *cb = NULL, *fb = NULL;
     const bool writes_c = hcy__nufft_writes_c(p, adjoint);
@@ -248,7 +248,8 @@ int hcy__nufft_execute_batches(hcy_nufft *p, hcy__nufft_vectors *vectors, char *
     if (status)
         return status;
     for (size_t done = 0; !status && done < n; done += p->batch)
-        status = execute_batch(p, vectors, w, c + done * c_bytes, f + done * f_bytes, vectors_now(p, n - done), adjoint);
+        status = execute_batch(p, vectors, w, c + done * c_bytes, f + done * f_bytes, vectors_now(p, n - done),
+                               adjoint);
     hcy__nufft_give_work(w, p);
     return status;
 }
