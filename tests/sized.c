@@ -137,7 +137,9 @@ static int write_curves(void *options)
 {
     hcy_curves *curves = NULL;
     int status = hcy_curves_open(&curves, in_folder("curves.dat"), the_plan, options);
-    return status ? status : hcy_curves_close(curves);
+    if (!status)
+        status = hcy_curves_close(curves);
+    return status ? status : hcy_config_write(in_folder("config.json"), the_plan, options);
 }
 
 static int create_pipeline(hcy_pipeline **p, const hcy_pipeline_options *options)
@@ -278,7 +280,7 @@ int main(void)
     hcy_nufft_destroy(the_nufft);
     hcy_azint_plan_release(the_plan);
     hcy_device_release(dev);
-    static const char *const files[] = { "array.npy", "stack.npy", "curves.dat" };
+    static const char *const files[] = { "array.npy", "stack.npy", "curves.dat", "config.json" };
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
         unlink(in_folder(files[i]));
     ok(!rmdir(folder), "no other file is left");

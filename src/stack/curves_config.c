@@ -1,6 +1,7 @@
 /* curves_config.c - how curves were made, in pyFAI's words: the JSON of its WorkerConfig, version 5. */
 #include "corrections.h"
 #include "curves_priv.h"
+#include "sized.h"
 #include <halcyon/backend.h>
 #include <errno.h>
 #include <locale.h>
@@ -211,12 +212,13 @@ int hcy__curves_config(char **json, const hcy__curves_head *head)
 
 int hcy_config_write(const char *path, const hcy_azint_plan *plan, const hcy_curves_options *opts)
 {
-    static const hcy_curves_options none = HCY_CURVES_OPTIONS_INIT;
     if (!path || !plan)
         return hcy_fail(HCY_EINVAL, "hcy_config_write: path and plan must not be NULL");
-    hcy__curves_head head = { path, HCY_AZINT_PLAN_INFO_INIT, opts ? *opts : none, 0, NULL, { NULL } };
+    hcy__curves_head head = { path, HCY_AZINT_PLAN_INFO_INIT, HCY_CURVES_OPTIONS_INIT, 0, NULL, { NULL } };
     char *json = NULL, words[128];
-    int st = hcy_azint_plan_get_info(&head.plan, plan);
+    int st = opts ? hcy__sized_read(&head.opts, sizeof head.opts, opts, "hcy_curves_options") : 0;
+    if (!st)
+        st = hcy_azint_plan_get_info(&head.plan, plan);
     if (!st)
         st = hcy__config_names(&head);
     if (!st)
