@@ -88,7 +88,7 @@ static int measure(hcy_device *dev, hcy_buffer *images, const hcy_azint_plan *pl
     hcy_arg args[HCY_MAX_ARGS];
     size_t n = 0, size = 0;
     const uint64_t zero = 0;
-    int status = hcy_azint_plan_info_get(&info, plan);
+    int status = hcy_azint_plan_get_info(&info, plan);
     hcy_azint_plan_tables(spans, plan);
     if (!status && info.filtered)
         status = hcy_azint_plan_filter(&filter, plan);

@@ -183,17 +183,16 @@ static void run(struct problem *p, const char *name)
     const struct cell *c = p->cell;
     hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
     hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
-    const int64_t modes[3] = { c->n, c->n, c->n };
+    hcy_nufft_desc desc = { sizeof desc, p->type, c->precision, c->dim, { c->n, c->n, c->n }, +1, 1, c->eps };
     hcy_nufft *plan = NULL;
     double set = 0, whole, stage, error;
-    o.precision = c->precision;
-    CHECK(hcy_nufft_create(&plan, dev, p->type, c->dim, modes, +1, 1, c->eps, &o));
+    CHECK(hcy_nufft_create(&plan, dev, &desc, &o));
     for (int round = 0; round < ROUNDS + 1; round++) {
         double start = now();
         CHECK(hcy_nufft_set_point_buffers(plan, (int64_t)c->m, p->points));
         set = round ? best_of(set, now() - start) : 0;
     }
-    CHECK(hcy_nufft_info_get(&info, plan));
+    CHECK(hcy_nufft_get_info(&info, plan));
     CHECK(hcy_buffer_write_now(p->strengths, 0, p->c, 2 * c->m * p->real)); /* the other type wrote there */
     CHECK(hcy_buffer_write_now(p->modes, 0, p->f, 2 * p->n * p->real));
     CHECK(hcy_nufft_submit(queue, plan, p->strengths, p->modes, 0));

@@ -119,7 +119,7 @@ static int run(struct host *host)
     struct card cards[CARDS];
     pthread_t threads[CARDS];
     size_t n = 0;
-    hcy_pipeline_push_opts push = HCY_PIPELINE_PUSH_OPTS_INIT;
+    hcy_pipeline_push_options push = HCY_PIPELINE_PUSH_OPTIONS_INIT;
     push.overflow = HCY_PIPELINE_DROP_OLDEST;
     push.queue = 16;
     push.sink = take_curve;

@@ -128,8 +128,14 @@ static int reconstruct(struct scene *s, hcy_device *dev)
 {
     const void *const points[2] = { s->x[0], s->x[1] };
     size_t n = (size_t)(s->modes[0] * s->modes[1]);
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
     hcy_nufft *plan;
-    int status = hcy_nufft_create(&plan, dev, 2, 2, s->modes, -1, 1, 1e-6, NULL);
+    desc.type = 2;
+    desc.dim = 2;
+    desc.modes[0] = s->modes[0];
+    desc.modes[1] = s->modes[1];
+    desc.sign = -1;
+    int status = hcy_nufft_create(&plan, dev, &desc, NULL);
     if (status)
         return status;
     status = hcy_nufft_set_points(plan, (int64_t)s->n_points, points, 0, NULL);

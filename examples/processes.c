@@ -41,14 +41,19 @@ static int pin(int i, int n)
 
 static int transform(struct shared *s, const char *device, int i, int n)
 {
-    const int64_t modes[2] = { MODES, MODES };
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
     const void *const points[2] = { s->x[0], s->x[1] };
     int first = VECTORS * i / n, end = VECTORS * (i + 1) / n, cores = pin(i, n);
     hcy_device *dev = NULL;
     hcy_nufft *plan = NULL;
     int status = hcy_device_open(&dev, device);
+    desc.type = 2;
+    desc.dim = 2;
+    desc.modes[0] = desc.modes[1] = MODES;
+    desc.n_transforms = end - first;
+    desc.eps = 1e-9;
     if (!status)
-        status = hcy_nufft_create(&plan, dev, 2, 2, modes, +1, end - first, 1e-9, NULL);
+        status = hcy_nufft_create(&plan, dev, &desc, NULL);
     if (!status)
         status = hcy_nufft_set_points(plan, POINTS, points, 0, NULL);
     if (!status)

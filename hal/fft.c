@@ -1,5 +1,6 @@
 /* fft.c - Fourier transforms: descriptions and buffers checked here, done by a backend.  Plans are immutable. */
 #include "hal_priv.h"
+#include "sized.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,24 +43,25 @@ static int check_desc(const hcy_fft_desc *d)
     return status;
 }
 
-int hcy_fft_create(hcy_fft **out, hcy_device *dev, const hcy_fft_desc *desc)
+int hcy_fft_create(hcy_fft **out, hcy_device *dev, const hcy_fft_desc *user)
 {
+    hcy_fft_desc desc = HCY_FFT_DESC_INIT;
     int status = hcy__device_check(dev);
-    if (status)
-        return status;
-    if (!out || !desc || desc->size < sizeof *desc)
-        return hcy_fail(HCY_EINVAL, "hcy_fft_create: %s",
-                        !out ? "no place for the plan" : "no description (HCY_FFT_DESC_INIT fills its size)");
-    if (!HCY_HAS_OP(dev->backend->ops, fft_create))
+    if (!status && !out)
+        status = hcy_fail(HCY_EINVAL, "hcy_fft_create: no place for the plan");
+    if (!status)
+        status = hcy__sized_read(&desc, sizeof desc, user, "hcy_fft_desc");
+    if (!status && !HCY_HAS_OP(dev->backend->ops, fft_create))
         return hcy__unsupported(dev, "FFT");
-    status = check_desc(desc);
+    if (!status)
+        status = check_desc(&desc);
     if (status)
         return status;
     hcy_fft *fft = calloc(1, sizeof *fft);
     if (!fft)
         return hcy_fail(HCY_ENOMEM, "out of memory for an FFT's record");
-    fft->desc = *desc;
-    for (int i = desc->rank; i < 3; i++)
+    fft->desc = desc;
+    for (int i = desc.rank; i < 3; i++)
         fft->desc.n[i] = 1;
     status = dev->backend->ops->fft_create(dev->impl, &fft->desc, &fft->impl, &fft->workspace);
     if (status == HCY_ENOMEM) { /* a plan has memory of its own, which the pool may be holding */

@@ -74,8 +74,8 @@ static void test_curve(const char *what, int error_model, int filter, uint32_t f
     double curve[BINS] = { 0 };
     hcy_azint_plan *plan = flat_plan(error_model, filter);
     hcy_pipeline *pipeline = NULL;
-    hcy_pipeline_opts opts = HCY_PIPELINE_OPTS_INIT;
-    hcy_pipeline_push_opts push = HCY_PIPELINE_PUSH_OPTS_INIT;
+    hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
+    hcy_pipeline_push_options push = HCY_PIPELINE_PUSH_OPTIONS_INIT;
     hcy_pipeline_source source = { .coding = { .codec = HCY_CODEC_NONE, .elem_size = 4, .image_bytes = sizeof image },
                                    .pixel_type = HCY_PIXEL_U32 };
     int sevens = 0;

@@ -152,7 +152,7 @@ static void test_dummy(void)
     hcy_azint_options o;
     float near_one[N];
 
-    if (hcy_azint_plan_info_get(&info, base))
+    if (hcy_azint_plan_get_info(&info, base))
         bail_out("%s", hcy_last_error()->text);
     o = info.options;
     for (int i = 0; i < N; i++)

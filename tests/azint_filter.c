@@ -761,7 +761,7 @@ static hcy_azint_plan *dark_plan(const float *dark, int split)
     hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
     hcy_azint_options o;
 
-    if (hcy_azint_plan_info_get(&info, base))
+    if (hcy_azint_plan_get_info(&info, base))
         bail_out("%s", hcy_last_error()->text);
     o = info.options;
     o.npt = DARK_BINS;
@@ -967,7 +967,7 @@ static void test_refusals(void)
     hcy_buffer *tables = NULL;
     hcy_azint_filter f;
 
-    if (hcy_azint_plan_info_get(&info, p) || hcy_kernel_get(&kernel, devices[0], "azint_filter"))
+    if (hcy_azint_plan_get_info(&info, p) || hcy_kernel_get(&kernel, devices[0], "azint_filter"))
         bail_out("%s", hcy_last_error()->text);
     ok(info.filtered && info.n_sums == HCY_AZINT_FILTERED, "a plan says that it filters");
     o = info.options;

@@ -70,7 +70,7 @@ static void check_case(const struct azint_case *c, int number)
     hcy_span spans[HCY_AZINT_SPANS];
     const uint8_t *at, *w;
 
-    if (hcy_azint_plan_info_get(&info, p))
+    if (hcy_azint_plan_get_info(&info, p))
         bail_out("%s", hcy_last_error()->text);
     hcy_azint_plan_tables(spans, p);
     at = spans[1].data;

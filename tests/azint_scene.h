@@ -49,7 +49,7 @@ static inline hcy_azint_plan_info must_info(const hcy_azint_plan *p)
 {
     hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
 
-    if (hcy_azint_plan_info_get(&info, p))
+    if (hcy_azint_plan_get_info(&info, p))
         bail_out("%s", hcy_last_error()->text);
     return info;
 }

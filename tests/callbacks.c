@@ -115,7 +115,7 @@ static void take_back(void *payload, uint64_t number, int status)
     call_back(h, 1);
 }
 
-static hcy_pipeline *must_pipeline(const hcy_pipeline_opts *opts, uint32_t codec)
+static hcy_pipeline *must_pipeline(const hcy_pipeline_options *opts, uint32_t codec)
 {
     hcy_pipeline_source source = { .coding = coding, .pixel_type = HCY_PIXEL_U32 };
     hcy_pipeline *p;
@@ -148,8 +148,8 @@ static int back_once(struct host *h, size_t n)
 static void test_push(int status, int words, int in_place, int blocks)
 {
     struct host h = { .status = status, .words = words, .at = 2, .blocks = blocks };
-    hcy_pipeline_push_opts push = HCY_PIPELINE_PUSH_OPTS_INIT;
-    hcy_pipeline_opts opts = HCY_PIPELINE_OPTS_INIT;
+    hcy_pipeline_push_options push = HCY_PIPELINE_PUSH_OPTIONS_INIT;
+    hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
     int refused;
     opts.batch = 4;
     h.pipeline = must_pipeline(&opts, HCY_CODEC_BSLZ4);
@@ -177,7 +177,7 @@ static void test_push(int status, int words, int in_place, int blocks)
 static void test_push_reenters(void)
 {
     struct host h = { .reenters = 1 };
-    hcy_pipeline_push_opts push = HCY_PIPELINE_PUSH_OPTS_INIT;
+    hcy_pipeline_push_options push = HCY_PIPELINE_PUSH_OPTIONS_INIT;
     int refused;
     h.pipeline = must_pipeline(NULL, HCY_CODEC_BSLZ4);
     push.sink = see;
@@ -206,8 +206,8 @@ static int submit_more(void *payload, const hcy_pipeline_frame *frame)
 static void test_push_submits(void)
 {
     struct host h = { 0 };
-    hcy_pipeline_push_opts push = HCY_PIPELINE_PUSH_OPTS_INIT;
-    hcy_pipeline_opts opts = HCY_PIPELINE_OPTS_INIT;
+    hcy_pipeline_push_options push = HCY_PIPELINE_PUSH_OPTIONS_INIT;
+    hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
     opts.batch = 1;
     h.pipeline = must_pipeline(&opts, HCY_CODEC_BSLZ4);
     push.sink = submit_more;
@@ -231,7 +231,7 @@ static int cancel(void *payload, const hcy_pipeline_frame *frame)
 static void test_push_cancels(void)
 {
     struct host h = { 0 };
-    hcy_pipeline_push_opts push = HCY_PIPELINE_PUSH_OPTS_INIT;
+    hcy_pipeline_push_options push = HCY_PIPELINE_PUSH_OPTIONS_INIT;
     int refused;
     h.pipeline = must_pipeline(NULL, HCY_CODEC_BSLZ4);
     push.sink = cancel;
@@ -308,7 +308,7 @@ static double count(void *payload, uint64_t number)
 static void test_normalization(void)
 {
     struct host h = { .at = FRAMES, .blocks = 1, .reenters = 1 };
-    hcy_pipeline_opts opts = HCY_PIPELINE_OPTS_INIT;
+    hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
     opts.normalization = count;
     opts.normalization_payload = &h;
     h.pipeline = must_pipeline(&opts, HCY_CODEC_NONE);
@@ -441,7 +441,7 @@ static int in_child(hcy_pipeline *idle, hcy_pipeline *pushing, hcy_pipeline *pol
     hcy_pipeline *p = NULL;
     hcy_nufft *plan = NULL;
     hcy_pipeline_source source = { .coding = coding, .pixel_type = HCY_PIXEL_U32 };
-    const int64_t modes = 8;
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
     double x[2] = { 0, 1 }, c[4] = { 0 }, f[64];
     const void *points[1] = { x };
     hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
@@ -454,10 +454,10 @@ static int in_child(hcy_pipeline *idle, hcy_pipeline *pushing, hcy_pipeline *pol
                              hcy_pipeline_finish(polled),
                              hcy_pipeline_get_stats(pushing) ? 0 : hcy_last_error()->status,
                              hcy_pipeline_create(&p, &device, 1, the_plan, &source, NULL),
-                             hcy_nufft_create(&plan, device, 1, 1, &modes, 1, 1, 1e-6, NULL),
+                             hcy_nufft_create(&plan, device, &desc, NULL),
                              hcy_nufft_set_points(nufft, 2, points, 0, NULL),
                              hcy_nufft_execute(nufft, c, f),
-                             hcy_nufft_info_get(&info, nufft),
+                             hcy_nufft_get_info(&info, nufft),
                              hcy_nufft_split_set_points(split, 2, points, 0, NULL),
                              hcy_nufft_split_execute(split, c, f, 0) };
     int wrong = 0;
@@ -480,17 +480,18 @@ static void test_fork(void)
 {
     struct host h = { .at = FRAMES };
     hcy_pipeline *idle = must_pipeline(NULL, HCY_CODEC_NONE), *polled = must_pipeline(NULL, HCY_CODEC_BSLZ4);
-    hcy_pipeline_push_opts push = HCY_PIPELINE_PUSH_OPTS_INIT;
-    const int64_t modes = 8;
+    hcy_pipeline_push_options push = HCY_PIPELINE_PUSH_OPTIONS_INIT;
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
     double x[2] = { 0, 1 }, c[4] = { 1, 0, 1, 0 }, f[16];
     const void *points[1] = { x };
     int refused, status = 0;
     h.pipeline = must_pipeline(NULL, HCY_CODEC_BSLZ4);
     push.sink = see;
     push.payload = &h;
+    desc.modes[0] = 8;
     if (hcy_pipeline_start(h.pipeline, &push) || hcy_pipeline_start(polled, NULL) ||
-        hcy_nufft_create(&nufft, device, 1, 1, &modes, 1, 1, 1e-6, NULL) ||
-        hcy_nufft_split_create(&split, &device, 1, 1, 1, &modes, 1, 1, 1e-6, NULL) ||
+        hcy_nufft_create(&nufft, device, &desc, NULL) ||
+        hcy_nufft_split_create(&split, &device, 1, &desc, NULL) ||
         hcy_nufft_set_points(nufft, 2, points, 0, NULL) || hcy_nufft_split_set_points(split, 2, points, 0, NULL))
         bail_out("%s", hcy_last_error()->text);
     fflush(stdout);

@@ -114,7 +114,7 @@ static void test_round_trip(void)
     for (int k = 0; k < 6; k++) {
         hcy_poni poni = HCY_PONI_INIT;
         hcy_azint_options o = HCY_AZINT_OPTIONS_INIT;
-        hcy_curves_opts opts = HCY_CURVES_OPTS_INIT;
+        hcy_curves_options opts = HCY_CURVES_OPTIONS_INIT;
         hcy_azint_plan *plan = NULL;
         hcy_config *config = NULL;
         poni.dist = 0.123456789012345678;

@@ -140,7 +140,7 @@ static hcy_corrections *read_of(const char *words, const char *channel, unsigned
 {
     hcy_corrections *c = NULL;
     hcy_stack *stack = NULL;
-    hcy_stack_opts opts = HCY_STACK_OPTS_INIT;
+    hcy_stack_options opts = HCY_STACK_OPTIONS_INIT;
     opts.channel = channel;
     make(in_folder("m.h5"), words);
     if (hcy_stack_open_with(&stack, in_folder("m.h5"), &opts))

@@ -527,7 +527,7 @@ static void test_refused_plans(void)
     const hcy_fft_desc good = HCY_FFT_DESC_INIT;
     hcy_fft_desc d;
 #define REFUSED(status, change, what) d = good, change, refused(status, &d, what)
-    REFUSED(HCY_EINVAL, d.size = 8, "a description of an unknown size");
+    REFUSED(HCY_EINVAL, d.size = 7, "a description of no size");
     REFUSED(HCY_EINVAL, d.type = 0, "no type");
     REFUSED(HCY_EINVAL, d.type = 4, "an unknown type");
     REFUSED(HCY_EINVAL, d.precision = 3, "an unknown precision");

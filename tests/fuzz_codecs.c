@@ -194,7 +194,7 @@ static hcy_pipeline **pipelines(void)
                      { "cpu@threads=1", 0 } };
     static hcy_pipeline *made[WAYS];
     hcy_pipeline_source source = { { HCY_CODEC_BSLZ4, 4, PIXELS * 4, 0, 0 }, HCY_PIXEL_U32, 0 };
-    hcy_pipeline_opts opts = HCY_PIPELINE_OPTS_INIT;
+    hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
     opts.batch = 1;
     opts.readers = 1;
     hcy_azint_plan *the_plan = made[0] ? NULL : make_plan(HEIGHT, WIDTH);

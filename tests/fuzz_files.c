@@ -188,7 +188,7 @@ static void seed_h5(void)
     static const uint32_t codecs[] = { HCY_CODEC_BSLZ4, HCY_CODEC_LZ4, HCY_CODEC_NONE };
     for (size_t i = 0; i < 3; i++) {
         uint16_t pixels[24 * 31];
-        hcy_stack_writer_opts opts = HCY_STACK_WRITER_OPTS_INIT;
+        hcy_stack_writer_options opts = HCY_STACK_WRITER_OPTIONS_INIT;
         hcy_stack_writer *writer = NULL;
         hcy_stack_info info = { .height = 24, .width = 31, .pixel_type = HCY_PIXEL_U16, .elem_size = 2 };
         opts.frames = 3;

@@ -155,7 +155,7 @@ static void test_stack_reads(uint32_t codec, int filter, size_t n, const unsigne
 static void test_stack_writes(uint32_t pixel_type, hid_t type, size_t size)
 {
     enum { FRAMES = 2, HEIGHT = 37, WIDTH = 53, N = HEIGHT * WIDTH };
-    hcy_stack_writer_opts opts = HCY_STACK_WRITER_OPTS_INIT;
+    hcy_stack_writer_options opts = HCY_STACK_WRITER_OPTIONS_INIT;
     hcy_stack_writer *writer = NULL;
     static uint8_t pixels[FRAMES][N * 8], got[FRAMES * N * 8];
     fill((uint8_t *)pixels, sizeof pixels);

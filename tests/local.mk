@@ -14,7 +14,7 @@ cts_programs = tests/cts_device tests/cts_buffer tests/cts_queue tests/cts_kerne
 EXTRA_DIST += tests/cts.h tests/cts_gate.h
 
 # The HAL's own parts.
-test_public += tests/hal_status tests/hal_modules tests/hal_null tests/nulls tests/hal_options
+test_public += tests/hal_status tests/hal_modules tests/hal_null tests/nulls tests/hal_options tests/sized
 test_internal += tests/hal_spec
 tests_hal_spec_LDADD = libinternal.la
 check_PROGRAMS += tests/cuda
@@ -264,6 +264,7 @@ endif
 cts_launchers += $(cts_programs:=-opencl.t) tests/arguments-opencl-few.t tests/bslz4_decode-opencl.t tests/azint_kernels-opencl-few.t \
     tests/nufft_kernels-opencl-few.t tests/nufft-opencl-few.t tests/nufft_plan-opencl.t tests/nufft_kernels-cuda.t \
     tests/nufft-cuda.t tests/nufft_plan-cuda.t tests/nufft_use-cuda.t tests/nufft_order-opencl-few.t tests/nufft_order-cuda.t \
+    tests/nufft_many-opencl.t tests/nufft_many-cuda.t \
     tests/azint_large-opencl.t tests/azint_large-cuda.t \
     tests/azint_kernels-opencl-atomics32.t tests/azint_filter-opencl-few.t \
     tests/opencl-opencl.t tests/opencl-opencl-discrete.t \

@@ -158,7 +158,7 @@ static int in_child(const uint8_t *whole, size_t size, uint64_t seed, size_t fir
 
 static void test_files(size_t n, uint64_t seed)
 {
-    hcy_stack_writer_opts opts = HCY_STACK_WRITER_OPTS_INIT;
+    hcy_stack_writer_options opts = HCY_STACK_WRITER_OPTIONS_INIT;
     hcy_stack_writer *writer = NULL;
     hcy_stack_info info = { .height = 24, .width = 31, .pixel_type = HCY_PIXEL_U32, .elem_size = ELEM };
     static uint8_t pixels[24 * 31 * ELEM], whole[1 << 16];

@@ -131,7 +131,6 @@ static void check_points(hcy_device *dev)
 static void check_large(hcy_device *dev)
 {
     hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
-    o.precision = HCY_F32;
     o.method = HCY_NUFFT_GRID;
     for (int type = 1; type <= 3; type++) {
         struct problem p;
@@ -205,7 +204,7 @@ static void check_planes(hcy_device *dev)
             o.separate_fft = separate;
             hcy_nufft *plan = status ? NULL : oracle_plan(&p, dev, 1e-2, &o, &status);
             if (!status)
-                status = hcy_nufft_info_get(&info, plan);
+                status = hcy_nufft_get_info(&info, plan);
             size_t grid = 2 * info.grid[0] * info.grid[1] * info.grid[2] * 16, coefficients = 2 * p.n * 16;
             in_size = stage == HCY_NUFFT_TO_MODES ? grid : coefficients;
             out_size = stage == HCY_NUFFT_TO_MODES ? coefficients : grid;

@@ -10,10 +10,10 @@ static hcy_nufft *plan_of(const struct problem *p, hcy_device *d, int method, do
 {
     hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
     hcy_nufft *plan = NULL;
-    o.precision = p->real == 8 ? HCY_F64 : HCY_F32;
     o.order = p->zero_first ? HCY_NUFFT_ZERO_FIRST : HCY_NUFFT_CENTRED;
     o.method = method;
-    *status = hcy_nufft_create(&plan, d, p->type, p->dim, p->modes, p->sign, p->n_vectors, eps, &o);
+    const hcy_nufft_desc desc = oracle_desc_of(p, eps);
+    *status = hcy_nufft_create(&plan, d, &desc, &o);
     if (!*status)
         *status = hcy_nufft_set_points(plan, (int64_t)p->m, (const void *const *)p->x,
                                        p->type == 3 ? (int64_t)p->n : 0, (const void *const *)p->s);
@@ -23,7 +23,7 @@ static hcy_nufft *plan_of(const struct problem *p, hcy_device *d, int method, do
 static bool is_direct(const hcy_nufft *plan)
 {
     hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
-    return !hcy_nufft_info_get(&info, plan) && info.direct;
+    return !hcy_nufft_get_info(&info, plan) && info.direct;
 }
 
 static void check_exact(void)
@@ -99,12 +99,12 @@ static void check_choice(void)
     hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
     hcy_nufft *plan;
     o.method = 3;
-    is_int(hcy_nufft_create(&plan, dev, 1, 1, modes, 1, 1, 1e-6, &o), HCY_EINVAL, "method 3");
+    is_int(oracle_create(&plan, dev, 1, 1, modes, 1, 1, 1e-6, &o), HCY_EINVAL, "method 3");
     o.method = HCY_NUFFT_AUTO;
     o.width = 5;
     const double x[2] = { 1, 2 };
     const void *const points[1] = { x };
-    is_int(hcy_nufft_create(&plan, dev, 1, 1, modes, 1, 1, 1e-3, &o), 0, "a width is given");
+    is_int(oracle_create(&plan, dev, 1, 1, modes, 1, 1, 1e-3, &o), 0, "a width is given");
     is_int(hcy_nufft_set_points(plan, 2, points, 0, NULL), 0, "... two points");
     ok(!is_direct(plan), "... and a grid");
     hcy_nufft_destroy(plan);
@@ -117,7 +117,7 @@ static void check_turns(hcy_device *d)
         hcy_nufft *plan = NULL;
         double worst = 0;
         hcy_queue *q;
-        if (hcy_nufft_create(&plan, d, type, 1, (const int64_t[]){ 40 }, -1, 1, 1e-9, NULL) || hcy_queue_create(&q, d))
+        if (oracle_create(&plan, d, type, 1, (const int64_t[]){ 40 }, -1, 1, 1e-9, NULL) || hcy_queue_create(&q, d))
             bail_out("%s", hcy_last_error()->text);
         for (int turn = 0; turn < 4; turn++) {
             struct problem p;
@@ -152,7 +152,7 @@ static void check_stages(void)
     hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
     oracle_open(&p, HCY_F64, 1, 2, modes, 12, 0, 1);
     hcy_nufft *plan = plan_of(&p, dev, HCY_NUFFT_AUTO, 1e-9, &status);
-    is_int(status ? status : hcy_nufft_info_get(&info, plan), 0, "a direct sum");
+    is_int(status ? status : hcy_nufft_get_info(&info, plan), 0, "a direct sum");
     ok(info.direct && info.grid[0] > 6 && info.grid[1] > 5 && info.width > 5, "... has the grid of its stages");
     void *grid = malloc(16 * info.grid[0] * info.grid[1]);
     is_int(hcy_nufft_execute_stage(plan, HCY_NUFFT_SPREAD, p.c, grid), 0, "... points to grid");

@@ -72,7 +72,7 @@ static void check_spare(void)
     ok(strstr(hcy_last_error()->text, "nufft_spread") != NULL, "... which takes nufft_spread (%s)",
        hcy_last_error()->text);
     hcy_nufft_info got = HCY_NUFFT_INFO_INIT;
-    is_int(hcy_nufft_info_get(&got, plan), 0, "... tells of itself");
+    is_int(hcy_nufft_get_info(&got, plan), 0, "... tells of itself");
     ok(got.variant && *got.variant, "... with its variant");
     hcy_nufft_destroy(plan);
     lacking = "";

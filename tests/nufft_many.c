@@ -1,5 +1,5 @@
 /* nufft_many - transforms of points of their own, one transform on several devices, and points that a device has no
- * room for, against direct sums. */
+ * room for, against direct sums.  Argument: a device, of which the first is tried in three dimensions. */
 #include "nufft_oracle.h"
 #include "tap.h"
 
@@ -97,10 +97,11 @@ static void check_each_stages(struct each *e, hcy_device *dev, hcy_nufft *plan)
     hcy_queue *q = NULL;
     hcy_buffer *f = NULL;
     bool first = e->p[0].type == 1;
-    if (hcy_nufft_info_get(&info, plan) || hcy_queue_create(&q, dev) ||
+    if (hcy_nufft_get_info(&info, plan) || hcy_queue_create(&q, dev) ||
         hcy_buffer_create(&f, dev, HCY_MEM_DEVICE, e->f_bytes))
         bail_out("%s", hcy_last_error()->text);
-    size_t cells = info.grid[0] * (info.dim > 1 ? info.grid[1] : 1), real = e->p[0].real;
+    size_t cells = info.grid[0] * (info.dim > 1 ? info.grid[1] : 1) * (info.dim > 2 ? info.grid[2] : 1);
+    size_t real = e->p[0].real;
     void *grid = malloc(TRANSFORMS * cells * 2 * real);
     move_each(e, true);
     int status = first ? hcy_nufft_execute_stage(plan, HCY_NUFFT_SPREAD, e->c, grid)
@@ -129,9 +130,9 @@ static void check_each(hcy_device *dev, int precision, int type, int dim, int me
     hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
     hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
     open_each(&e, precision, type, dim);
-    o.precision = precision;
     o.method = method;
-    if (hcy_nufft_create(&plan, dev, type, dim, modes, -1, TRANSFORMS, 1e-5, &o))
+    const hcy_nufft_desc desc = oracle_desc(precision, type, dim, modes, -1, TRANSFORMS, 1e-5);
+    if (hcy_nufft_create(&plan, dev, &desc, &o))
         bail_out("%s", hcy_last_error()->text);
     is_int(hcy_nufft_set_points_each(plan, NULL, e.points, e.n_targets, e.targets), HCY_EINVAL, "no points");
     is_int(hcy_nufft_execute(plan, e.c, e.f), HCY_ESTATE, "... and no execution");
@@ -145,7 +146,7 @@ static void check_each(hcy_device *dev, int precision, int type, int dim, int me
         double back = status ? 1 : worst_each(&e, true);
         ok(forward < 5e-5 && back < 5e-5, "... each is right, and its adjoint: %.1e, %.1e", forward, back);
     }
-    ok(!hcy_nufft_info_get(&info, plan) && (info.point_bytes > 0 || method != HCY_NUFFT_GRID), "... memory is said");
+    ok(!hcy_nufft_get_info(&info, plan) && (info.point_bytes > 0 || method != HCY_NUFFT_GRID), "... memory is said");
     int status = submit_each(&e, dev, plan, 0);
     double error = status ? 1 : worst_each(&e, false);
     ok(error < 5e-5, "... on a queue: %.1e", error);
@@ -171,7 +172,8 @@ static hcy_nufft_split *open_split(const struct problem *p, hcy_device *const *d
                                    const hcy_nufft_options *o)
 {
     hcy_nufft_split *s = NULL;
-    if (hcy_nufft_split_create(&s, devices, n, p->type, p->dim, p->modes, p->sign, p->n_vectors, 1e-7, o) ||
+    const hcy_nufft_desc desc = oracle_desc_of(p, 1e-7);
+    if (hcy_nufft_split_create(&s, devices, n, &desc, o) ||
         hcy_nufft_split_set_points(s, (int64_t)p->m, (const void *const *)p->x, p->type == 3 ? (int64_t)p->n : 0,
                                    (const void *const *)p->s))
         bail_out("%s", hcy_last_error()->text);
@@ -200,7 +202,7 @@ static void check_split(hcy_device *const *devices, size_t n, int type, int vect
         is_int(hcy_nufft_split_set_points(s, (int64_t)m, (const void *const *)p.x, (int64_t)p.n,
                                           (const void *const *)p.s), 0, "... points once more");
     }
-    for (size_t i = 0; i < n && !hcy_nufft_split_share(s, i, &share, NULL); i++)
+    for (size_t i = 0; i < n && !hcy_nufft_split_share(&share, NULL, s, i); i++)
         shares += share;
     ok(shares == (vectors < (int)n ? m : n * m), "... every point has its device");
     hcy_nufft_split_destroy(s);
@@ -219,10 +221,10 @@ static void check_weights(hcy_device *const *devices)
     hcy_nufft_split *s = open_split(&p, devices, 2, NULL);
     is_int(hcy_nufft_split_execute(s, p.c, p.f, 0), 0, "a transform on two devices");
     for (size_t i = 0; i < 2; i++)
-        is_int(hcy_nufft_split_share(s, i, NULL, &speed[i]), 0, "... speed of device %zu", i);
+        is_int(hcy_nufft_split_share(NULL, &speed[i], s, i), 0, "... speed of device %zu", i);
     is_int(hcy_nufft_split_set_points(s, M, (const void *const *)p.x, 0, NULL), 0, "... points once more");
     for (size_t i = 0; i < 2; i++)
-        is_int(hcy_nufft_split_share(s, i, &share[i], NULL), 0, "... share of device %zu", i);
+        is_int(hcy_nufft_split_share(&share[i], NULL, s, i), 0, "... share of device %zu", i);
     ok(speed[0] > 0 && speed[1] > 0 && fabs((double)share[0] - M * speed[0] / (speed[0] + speed[1])) < 2,
        "... shares %zu and %zu are as speeds %.3g and %.3g", share[0], share[1], speed[0], speed[1]);
     /* For so few a point takes hundreds of times as long, as it does where kernels are compiled. */
@@ -230,7 +232,7 @@ static void check_weights(hcy_device *const *devices)
     is_int(hcy_nufft_split_execute(s, p.c, p.f, 0), 0, "... their first transform");
     for (size_t i = 0; i < 2; i++) {
         double slow = 0;
-        is_int(hcy_nufft_split_share(s, i, NULL, &slow), 0, "... speed of device %zu after it", i);
+        is_int(hcy_nufft_split_share(NULL, &slow, s, i), 0, "... speed of device %zu after it", i);
         ok(slow >= 0.5 * speed[i], "... is half of what it was at least: %.3g after %.3g", slow, speed[i]);
     }
     hcy_nufft_split_destroy(s);
@@ -254,7 +256,7 @@ static void check_fixed(hcy_device *const *devices)
         same = same && (!turn || !memcmp(first, p.f, bytes));
         memcpy(first, p.f, bytes);
     }
-    ok(same && !hcy_nufft_split_share(s, 0, &share, NULL) && share == 150, "deterministic: shares are even");
+    ok(same && !hcy_nufft_split_share(&share, NULL, s, 0) && share == 150, "deterministic: shares are even");
     hcy_nufft_split_destroy(s);
     free(first);
     oracle_close(&p);
@@ -299,10 +301,16 @@ static void check_split_arguments(hcy_device *const *devices)
     hcy_nufft_split *s = NULL;
     size_t share;
     oracle_open(&p, HCY_F64, 1, 2, modes, 100, 0, 1);
-    is_int(hcy_nufft_split_create(&s, devices, 0, 1, 2, modes, 1, 1, 1e-6, NULL), HCY_EINVAL, "no devices");
-    is_int(hcy_nufft_split_create(&s, devices, 2, 1, 2, modes, 1, 0, 1e-6, NULL), HCY_EINVAL, "no transforms");
-    is_int(hcy_nufft_split_create(&s, devices, 2, 5, 2, modes, 1, 1, 1e-6, NULL), HCY_EINVAL, "type 5");
-    is_int(hcy_nufft_split_create(&s, devices, 2, 1, 2, modes, 1, 1, 1e-6, NULL), 0, "two devices");
+    hcy_nufft_desc desc = oracle_desc(HCY_F64, 1, 2, modes, 1, 1, 1e-6);
+    is_int(hcy_nufft_split_create(&s, devices, 0, &desc, NULL), HCY_EINVAL, "no devices");
+    is_int(hcy_nufft_split_create(&s, devices, 2, NULL, NULL), HCY_EINVAL, "no description");
+    desc.n_transforms = 0;
+    is_int(hcy_nufft_split_create(&s, devices, 2, &desc, NULL), HCY_EINVAL, "no transforms");
+    desc.n_transforms = 1;
+    desc.type = 5;
+    is_int(hcy_nufft_split_create(&s, devices, 2, &desc, NULL), HCY_EINVAL, "type 5");
+    desc.type = 1;
+    is_int(hcy_nufft_split_create(&s, devices, 2, &desc, NULL), 0, "two devices");
     is_int(hcy_nufft_split_execute(s, p.c, p.f, 0), HCY_ESTATE, "... no points yet");
     is_int(hcy_nufft_split_set_points(NULL, 0, NULL, 0, NULL), HCY_EINVAL, "... no plan for points");
     is_int(hcy_nufft_split_set_points(s, 100, (const void *const *)p.x, 0, NULL), 0, "... points");
@@ -315,7 +323,7 @@ static void check_split_arguments(hcy_device *const *devices)
     oracle_put(&p, p.x[1], 80, INFINITY);
     is_int(hcy_nufft_split_set_points(s, 100, (const void *const *)p.x, 0, NULL), HCY_EINVAL, "... a bad point");
     ok(strstr(hcy_last_error()->text, "point 80 ") != NULL, "... is told by its number: %s", hcy_last_error()->text);
-    is_int(hcy_nufft_split_share(s, 2, &share, NULL), HCY_EINVAL, "... a device that is none");
+    is_int(hcy_nufft_split_share(&share, NULL, s, 2), HCY_EINVAL, "... a device that is none");
     is_int(hcy_nufft_split_execute(NULL, p.c, p.f, 0), HCY_EINVAL, "... no plan");
     hcy_nufft_split_destroy(s);
     hcy_nufft_split_destroy(NULL);
@@ -356,7 +364,7 @@ static void check_pieces(void)
         double there = status ? INFINITY : oracle_execute(&p, plan, false);
         double back = status ? INFINITY : oracle_execute(&p, plan, true);
         if (!status)
-            status = hcy_nufft_info_get(&info, plan);
+            status = hcy_nufft_get_info(&info, plan);
         if (n_targets && k == 1) { /* no room but for a few targets */
             ok(status == HCY_ENOMEM && strstr(hcy_last_error()->text, "fewer targets"), "type 3: %s",
                hcy_last_error()->text);
@@ -382,8 +390,24 @@ static void check_pieces(void)
     }
 }
 
-int main(void)
+/* Of three dimensions, on a device whose FFT takes the first axis and planes of the others. */
+static int test_device(const char *name)
 {
+    hcy_device *dev;
+    if (hcy_device_open(&dev, name))
+        skip_all("%s: %s", name, hcy_last_error()->text);
+    if (!(hcy_device_get_info(dev)->caps & HCY_CAP_FFT))
+        skip_all("%s has no FFT here", name);
+    for (int type = 1; type <= 2; type++)
+        check_each(dev, HCY_F64, type, 3, HCY_NUFFT_GRID);
+    hcy_device_release(dev);
+    return done_testing();
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        return test_device(argv[1]);
     static const char *const names[] = { "cpu@threads=1", "cpu@threads=2@simd=portable", "cpu@threads=2@discrete=1" };
     hcy_device *devices[3];
     for (size_t i = 0; i < 3; i++)

@@ -149,6 +149,35 @@ static inline double oracle_error(const struct problem *p, const void *in, bool 
     return all > 0 ? (double)sqrtl(bad / all) : bad > 0 ? INFINITY : 0;
 }
 
+static inline hcy_nufft_desc oracle_desc(int precision, int type, int dim, const int64_t *modes, int sign,
+                                         int64_t n_transforms, double eps)
+{
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
+    desc.type = type;
+    desc.precision = precision;
+    desc.dim = dim;
+    for (int d = 0; modes && d < dim && d < 3; d++)
+        desc.modes[d] = modes[d];
+    desc.sign = sign;
+    desc.n_transforms = n_transforms;
+    desc.eps = eps;
+    return desc;
+}
+
+/* A plan for doubles. */
+static inline int oracle_create(hcy_nufft **plan, hcy_device *dev, int type, int dim, const int64_t *modes, int sign,
+                                int64_t n_transforms, double eps, const hcy_nufft_options *opts)
+{
+    const hcy_nufft_desc desc = oracle_desc(HCY_F64, type, dim, modes, sign, n_transforms, eps);
+    return hcy_nufft_create(plan, dev, &desc, opts);
+}
+
+/* What the problem is, as the library is told. */
+static inline hcy_nufft_desc oracle_desc_of(const struct problem *p, double eps)
+{
+    return oracle_desc(p->real == 8 ? HCY_F64 : HCY_F32, p->type, p->dim, p->modes, p->sign, p->n_vectors, eps);
+}
+
 /* A plan for the problem with its points set; *status says how that went. */
 static inline hcy_nufft *oracle_plan(const struct problem *p, hcy_device *dev, double eps,
                                      const hcy_nufft_options *opts, int *status)
@@ -159,9 +188,9 @@ static inline hcy_nufft *oracle_plan(const struct problem *p, hcy_device *dev, d
         o = *opts;
     if (o.method == HCY_NUFFT_AUTO) /* problems are small here */
         o.method = HCY_NUFFT_GRID;
-    o.precision = p->real == 8 ? HCY_F64 : HCY_F32;
     o.order = p->zero_first ? HCY_NUFFT_ZERO_FIRST : HCY_NUFFT_CENTRED;
-    *status = hcy_nufft_create(&plan, dev, p->type, p->dim, p->modes, p->sign, p->n_vectors, eps, &o);
+    const hcy_nufft_desc desc = oracle_desc_of(p, eps);
+    *status = hcy_nufft_create(&plan, dev, &desc, &o);
     if (!*status)
         *status = hcy_nufft_set_points(plan, (int64_t)p->m, (const void *const *)p->x,
                                        p->type == 3 ? (int64_t)p->n : 0, (const void *const *)p->s);

@@ -13,7 +13,7 @@ static int create(int type, int dim, const int64_t *n, int64_t n_transforms, dou
                   const hcy_nufft_options *o)
 {
     hcy_nufft *plan = NULL;
-    int status = hcy_nufft_create(&plan, dev, type, dim, n, 1, n_transforms, eps, o);
+    int status = oracle_create(&plan, dev, type, dim, n, 1, n_transforms, eps, o);
     hcy_nufft_destroy(plan);
     return status;
 }
@@ -26,7 +26,6 @@ static void check_arguments(void)
     is_int(create(4, 1, modes, 1, 1e-6, NULL), HCY_EINVAL, "type 4");
     is_int(create(1, 0, modes, 1, 1e-6, NULL), HCY_EINVAL, "no dimension");
     is_int(create(1, 4, modes, 1, 1e-6, NULL), HCY_EINVAL, "four dimensions");
-    is_int(create(1, 2, NULL, 1, 1e-6, NULL), HCY_EINVAL, "modes that are NULL");
     is_int(create(1, 2, zero, 1, 1e-6, NULL), HCY_EINVAL, "0 modes");
     is_int(create(1, 3, huge, 1, 1e-6, NULL), HCY_ERANGE, "modes beyond what can be addressed");
     is_int(create(2, 1, large, 1, 1e-6, NULL), HCY_ERANGE, "an axis that is too long");
@@ -36,8 +35,15 @@ static void check_arguments(void)
     is_int(create(1, 1, modes, 1, NAN, NULL), HCY_EINVAL, "eps no number");
     is_int(create(1, 1, modes, 1, 1e-17, NULL), HCY_ERANGE, "eps below what double reaches");
     is_int(create(1, 1, modes, 1, 1e-15, NULL), 0, "eps at the end of what double reaches");
-    is_int(hcy_nufft_create(NULL, dev, 1, 1, modes, 1, 1, 1e-6, NULL), HCY_EINVAL, "no place");
-    is_int(hcy_nufft_create(&plan, NULL, 1, 1, modes, 1, 1, 1e-6, NULL), HCY_EINVAL, "no device");
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
+    is_int(hcy_nufft_create(NULL, dev, &desc, NULL), HCY_EINVAL, "no place");
+    is_int(hcy_nufft_create(&plan, NULL, &desc, NULL), HCY_EINVAL, "no device");
+    is_int(hcy_nufft_create(&plan, dev, NULL, NULL), HCY_EINVAL, "no description");
+    desc.precision = 3;
+    is_int(hcy_nufft_create(&plan, dev, &desc, NULL), HCY_EINVAL, "precision 3");
+    desc.precision = HCY_F32;
+    desc.eps = 1e-8;
+    is_int(hcy_nufft_create(&plan, dev, &desc, NULL), HCY_ERANGE, "eps below what float reaches");
 }
 
 static void check_options(void)
@@ -47,7 +53,6 @@ static void check_options(void)
         double value;
         const char *what;
     } table[] = {
-        { offsetof(hcy_nufft_options, precision), 4, 3, "precision 3" },
         { offsetof(hcy_nufft_options, upsampling), 8, 1, "upsampling 1" },
         { offsetof(hcy_nufft_options, upsampling), 8, 9, "upsampling 9" },
         { offsetof(hcy_nufft_options, width), 4, 1, "width 1" },
@@ -62,10 +67,8 @@ static void check_options(void)
         is_int(create(1, 2, modes, 1, 1e-6, &o), HCY_EINVAL, "%s", table[i].what);
     }
     hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
-    o.precision = HCY_F32;
-    is_int(create(1, 1, modes, 1, 1e-8, &o), HCY_ERANGE, "eps below what float reaches");
-    o.size--;
-    is_int(create(1, 1, modes, 1, 1e-3, &o), HCY_EINVAL, "options of another size");
+    o.size = 7;
+    is_int(create(1, 1, modes, 1, 1e-3, &o), HCY_EINVAL, "options of no size");
     o = (hcy_nufft_options)HCY_NUFFT_OPTIONS_INIT;
     o.grid[0] = 30;
     is_int(create(1, 2, modes, 1, 1e-3, &o), HCY_EINVAL, "a grid for one of two axes");
@@ -82,7 +85,7 @@ static void check_points(void)
     hcy_nufft *plan;
     int status;
     oracle_open(&p, HCY_F64, 1, 2, modes, 20, 0, 1);
-    if (hcy_nufft_create(&plan, dev, 1, 2, modes, 1, 1, 1e-6, NULL))
+    if (oracle_create(&plan, dev, 1, 2, modes, 1, 1, 1e-6, NULL))
         bail_out("%s", hcy_last_error()->text);
     const void *const *x = (const void *const *)p.x, *some[3] = { p.x[0], NULL, NULL };
     is_int(hcy_nufft_execute(plan, p.c, p.f), HCY_ESTATE, "execution without points");
@@ -180,12 +183,12 @@ static void check_type3_grid(void)
     oracle_open(&p, HCY_F64, 3, 1, (const int64_t[]){ 20000 }, 30, 30, 1);
     hcy_nufft *plan = oracle_plan(&p, dev, 1e-6, NULL, &status);
     double error = status ? 1 : oracle_execute(&p, plan, false);
-    is_int(hcy_nufft_info_get(&few, plan), 0, "type 3 of few points on a large grid: %.1e", error);
+    is_int(hcy_nufft_get_info(&few, plan), 0, "type 3 of few points on a large grid: %.1e", error);
     hcy_nufft_destroy(plan);
     oracle_close(&p);
     oracle_open(&p, HCY_F64, 3, 1, (const int64_t[]){ 20 }, 20000, 30, 1);
     plan = oracle_plan(&p, dev, 1e-6, NULL, &status);
-    is_int(hcy_nufft_info_get(&many, plan), 0, "... of many on a small one");
+    is_int(hcy_nufft_get_info(&many, plan), 0, "... of many on a small one");
     ok(few.upsampling < many.upsampling && few.width > many.width && error < 3e-6,
        "... upsampling %g and %g, %u and %u cells", few.upsampling, many.upsampling, few.width, many.width);
     hcy_nufft_destroy(plan);
@@ -265,7 +268,7 @@ static void check_choices(void)
     o.width = 9; /* not what eps needs */
     o.upsampling = 1.5;
     hcy_nufft *plan = oracle_plan(&p, dev, 1e-4, &o, &status);
-    is_int(hcy_nufft_info_get(&info, plan), 0, "what a plan has chosen");
+    is_int(hcy_nufft_get_info(&info, plan), 0, "what a plan has chosen");
     ok(info.width == 9 && info.upsampling >= 1.5 && info.upsampling < 1.7,
        "width and upsampling are as given");
     ok(info.point_bytes > 0 && info.grid_bytes == 3 * 16 * info.grid[0] * info.grid[1] && info.variant[0],
@@ -278,15 +281,15 @@ static void check_choices(void)
     o.separate_fft = 1;
     plan = oracle_plan(&p, dev, 1e-6, &o, &status);
     double error = status ? 1 : oracle_execute(&p, plan, false);
-    is_int(hcy_nufft_info_get(&info, plan), 0, "... another");
+    is_int(hcy_nufft_get_info(&info, plan), 0, "... another");
     ok(info.grid[0] == 33 && info.grid[1] == 25 && info.grid_bytes == 2 * 16 * 33 * 25 && error <= 2e-6,
        "a grid as given, two vectors at once, the general FFT: %.1e", error);
     hcy_nufft_destroy(plan);
-    is_int(hcy_nufft_create(&plan, dev, 1, 2, modes, 1, 1, 1e-4, NULL), 0, "a plan without points");
-    is_int(hcy_nufft_info_get(&before, plan), 0, "... can be asked");
+    is_int(oracle_create(&plan, dev, 1, 2, modes, 1, 1, 1e-4, NULL), 0, "a plan without points");
+    is_int(hcy_nufft_get_info(&before, plan), 0, "... can be asked");
     ok(before.grid[0] == 0 && before.point_bytes == 0, "... and has no grid yet");
-    before.size--;
-    is_int(hcy_nufft_info_get(&before, plan), HCY_EINVAL, "a structure of another size");
+    before.size = 0;
+    is_int(hcy_nufft_get_info(&before, plan), HCY_EINVAL, "a structure of no size");
     hcy_nufft_destroy(plan);
     oracle_close(&p);
 }
@@ -314,8 +317,8 @@ static void check_grids(void)
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
         hcy_nufft *plan = NULL;
-        if (hcy_nufft_create(&plan, dev, 1, 1, &sizes[i], 1, 1, 1e-6, &o) ||
-            hcy_nufft_set_points(plan, 1, points, 0, NULL) || hcy_nufft_info_get(&info, plan))
+        if (oracle_create(&plan, dev, 1, 1, &sizes[i], 1, 1, 1e-6, &o) ||
+            hcy_nufft_set_points(plan, 1, points, 0, NULL) || hcy_nufft_get_info(&info, plan))
             bail_out("%s", hcy_last_error()->text);
         uint64_t least = 2 * (uint64_t)sizes[i] > 2 * info.width ? 2 * (uint64_t)sizes[i] : 2 * info.width;
         ok(info.grid[0] == next_smooth(least), "%lld modes: a grid of %llu, the next that FFTs like",
@@ -400,7 +403,7 @@ static void check_stages(hcy_device *d)
             oracle_open(&p, HCY_F64, type, 2, modes, 50, 0, 3);
             hcy_nufft *plan = oracle_plan(&p, d, 1e-7, &o, &status);
             size_t c_bytes = 3 * 16 * p.m, f_bytes = 3 * 16 * p.n;
-            if (status || hcy_nufft_info_get(&info, plan) || hcy_queue_create(&q, d) ||
+            if (status || hcy_nufft_get_info(&info, plan) || hcy_queue_create(&q, d) ||
                 hcy_buffer_create(&c, d, HCY_MEM_DEVICE, c_bytes) ||
                 hcy_buffer_create(&f, d, HCY_MEM_DEVICE, f_bytes) ||
                 hcy_buffer_create(&grid, d, HCY_MEM_DEVICE, 3 * 16 * info.grid[0] * info.grid[1]) ||
@@ -482,7 +485,7 @@ static void check_point_buffers(hcy_device *d)
         oracle_close(&p);
     }
     hcy_nufft *plan;
-    is_int(hcy_nufft_create(&plan, d, 3, 1, NULL, 1, 1, 1e-6, NULL), 0, "a plan of type 3");
+    is_int(oracle_create(&plan, d, 3, 1, NULL, 1, 1, 1e-6, NULL), 0, "a plan of type 3");
     is_int(hcy_nufft_set_point_buffers(plan, 0, NULL), HCY_EUNSUPPORTED, "... takes no buffers");
     hcy_nufft_destroy(plan);
 }
@@ -491,12 +494,13 @@ static void check_one_call(void)
 {
     struct problem p;
     oracle_open(&p, HCY_F64, 3, 3, modes, 40, 30, 1);
-    int status = hcy_nufft_run(dev, 3, 3, NULL, p.sign, 1e-6, NULL, 40, (const void *const *)p.x, p.c, 30,
-                               (const void *const *)p.s, p.f);
+    const void *const *x = (const void *const *)p.x;
+    hcy_nufft_desc desc = oracle_desc_of(&p, 1e-6);
+    int status = hcy_nufft_run(dev, &desc, 40, x, 30, (const void *const *)p.s, p.c, p.f);
     double error = oracle_error(&p, p.c, true);
     ok(!status && error <= 3e-6, "all in one call: %.1e", error);
-    is_int(hcy_nufft_run(dev, 7, 3, NULL, 1, 1e-6, NULL, 40, (const void *const *)p.x, p.c, 30, NULL, p.f),
-           HCY_EINVAL, "... with a wrong type");
+    desc.type = 7;
+    is_int(hcy_nufft_run(dev, &desc, 40, x, 30, NULL, p.c, p.f), HCY_EINVAL, "... with a wrong type");
     oracle_close(&p);
 }
 

@@ -44,7 +44,7 @@ static void check_asynchronous(const char *spec)
         hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
         oracle_open(&p, HCY_F64, type, 2, modes, 60, type == 3 ? 40 : 0, 6);
         hcy_nufft *plan = oracle_plan(&p, dev, 1e-7, NULL, &status);
-        if (status || hcy_nufft_info_get(&info, plan))
+        if (status || hcy_nufft_get_info(&info, plan))
             bail_out("%s", hcy_last_error()->text);
         size_t c_bytes = 6 * 16 * p.m, f_bytes = 6 * 16 * p.n;
         hcy_buffer *c = buffer(dev, c_bytes), *f = buffer(dev, f_bytes);
@@ -186,8 +186,8 @@ static void check_grid_for_four(hcy_device *dev)
     bool same = true;
     for (int i = 0; i < 2 * M; i++)
         x[i / 2] = c[i] = oracle_uniform();
-    if (hcy_nufft_create(&plan, dev, 1, 1, modes, 1, 1, 1e-6, NULL) ||
-        hcy_nufft_set_points(plan, M, points, 0, NULL) || hcy_nufft_info_get(&info, plan))
+    if (oracle_create(&plan, dev, 1, 1, modes, 1, 1, 1e-6, NULL) ||
+        hcy_nufft_set_points(plan, M, points, 0, NULL) || hcy_nufft_get_info(&info, plan))
         bail_out("%s", hcy_last_error()->text);
     for (int i = 0; i < ASKERS; i++) {
         askers[i] = (struct asker){ .plan = plan, .c = c, .grid = malloc(16 * info.grid[0]) };
@@ -244,8 +244,8 @@ static void check_signs(hcy_device *dev)
         struct problem p;
         oracle_open(&p, HCY_F64, 1, 1, modes, 30, 0, 1);
         p.sign = signs[i] < 0 ? -1 : 1;
-        int status = hcy_nufft_run(dev, 1, 1, modes, signs[i], 1e-9, NULL, 30, (const void *const *)p.x, p.c, 0, NULL,
-                                   p.f);
+        const hcy_nufft_desc desc = oracle_desc(HCY_F64, 1, 1, modes, signs[i], 1, 1e-9);
+        int status = hcy_nufft_run(dev, &desc, 30, (const void *const *)p.x, 0, NULL, p.c, p.f);
         double error = status ? INFINITY : oracle_error(&p, p.c, true);
         ok(error <= 2e-9, "a sign of %d: %.1e", signs[i], error);
         oracle_close(&p);
@@ -270,7 +270,7 @@ static void check_sort(hcy_device *dev)
     const int64_t n = 100;
     hcy_buffer *points = buffer(dev, M * sizeof *x);
     if (hcy_buffer_write_now(points, 0, x, M * sizeof *x) || hcy_buffer_write_now(fb, 0, f, sizeof f) ||
-        hcy_nufft_create(&plan, dev, 2, 1, &n, 1, 1, 1e-6, &o))
+        oracle_create(&plan, dev, 2, 1, &n, 1, 1, 1e-6, &o))
         bail_out("%s", hcy_last_error()->text);
     st_ok(hcy_nufft_set_point_buffers(plan, M, &points), "unchecked points of buffers");
     for (int i = 0; i < 2; i++) {
@@ -324,7 +324,7 @@ static void check_destroyed(hcy_device *dev)
     const int64_t n_points[1] = { 0 };
     const void *const none[3] = { NULL, NULL, NULL };
     hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
-    st_ok(hcy_nufft_create(&plan, dev, 1, 2, modes, 1, 1, 1e-6, NULL), "a plan");
+    st_ok(oracle_create(&plan, dev, 1, 2, modes, 1, 1, 1e-6, NULL), "a plan");
     hcy_queue *q = cts_queue(dev);
     hcy_buffer *buf = buffer(dev, 64);
     hcy_buffer *const points[2] = { buf, buf };
@@ -335,7 +335,7 @@ static void check_destroyed(hcy_device *dev)
     st_is(hcy_nufft_execute_adjoint(plan, room, room), HCY_EINVAL, "... execute_adjoint");
     st_is(hcy_nufft_execute_stage(plan, HCY_NUFFT_SPREAD, room, room), HCY_EINVAL, "... execute_stage");
     st_is(hcy_nufft_set_points(plan, 0, none, 0, NULL), HCY_EINVAL, "... set_points");
-    st_is(hcy_nufft_info_get(&info, plan), HCY_EINVAL, "... info_get");
+    st_is(hcy_nufft_get_info(&info, plan), HCY_EINVAL, "... info_get");
     st_is(hcy_nufft_submit(q, plan, buf, buf, 0), HCY_EINVAL, "... submit");
     st_is(hcy_nufft_submit_stage(q, plan, HCY_NUFFT_SPREAD, buf, buf), HCY_EINVAL, "... submit_stage");
     st_is(hcy_nufft_submit_self_adjoint(q, plan, buf, buf), HCY_EINVAL, "... submit_self_adjoint");
@@ -355,7 +355,7 @@ static void check_lacking(void)
 {
     hcy_nufft *plan = NULL;
     hcy_device *null = cts_open_spec("null");
-    st_is(hcy_nufft_create(&plan, null, 1, 2, modes, 1, 1, 1e-6, NULL), HCY_EUNSUPPORTED, "a device without kernels");
+    st_is(oracle_create(&plan, null, 1, 2, modes, 1, 1, 1e-6, NULL), HCY_EUNSUPPORTED, "a device without kernels");
     hcy_device_release(null);
 }
 

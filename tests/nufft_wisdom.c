@@ -13,12 +13,15 @@ static double complex c[POINTS];
 
 static int transform(hcy_device *dev, int deterministic, double complex *f)
 {
-    const int64_t modes[2] = { N, N };
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
     const void *const points[2] = { x[0], x[1] };
     hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
     hcy_nufft *plan;
     o.deterministic = deterministic;
-    int status = hcy_nufft_create(&plan, dev, 1, 2, modes, 1, 1, 1e-4, &o);
+    desc.dim = 2;
+    desc.modes[0] = desc.modes[1] = N;
+    desc.eps = 1e-4;
+    int status = hcy_nufft_create(&plan, dev, &desc, &o);
     if (status)
         return status;
     status = hcy_nufft_set_points(plan, POINTS, points, 0, NULL);

@@ -21,7 +21,7 @@ static hcy_stack *npy, *h5; /* plain pixels; compressed, one frame damaged, one 
 static int make_h5(void)
 {
     uint32_t pixels[PIXELS];
-    hcy_stack_writer_opts opts = HCY_STACK_WRITER_OPTS_INIT;
+    hcy_stack_writer_options opts = HCY_STACK_WRITER_OPTIONS_INIT;
     hcy_stack_writer *writer;
     opts.frames = FRAMES;
     opts.height = HEIGHT;
@@ -98,7 +98,7 @@ struct rig {
     struct seen seen;
 };
 
-static int rig_open(struct rig *r, const char *devices, hcy_stack *stack, const hcy_pipeline_opts *opts)
+static int rig_open(struct rig *r, const char *devices, hcy_stack *stack, const hcy_pipeline_options *opts)
 {
     hcy_pipeline_source source = hcy_pipeline_source_of(hcy_stack_get_info(stack));
     memset(r, 0, sizeof *r);
@@ -125,9 +125,9 @@ static void rig_close(struct rig *r)
     hcy_list_free(r->devices);
 }
 
-static hcy_pipeline_opts batches_of(uint32_t n)
+static hcy_pipeline_options batches_of(uint32_t n)
 {
-    hcy_pipeline_opts opts = HCY_PIPELINE_OPTS_INIT;
+    hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
     opts.batch = n;
     return opts;
 }
@@ -137,7 +137,7 @@ static hcy_pipeline_opts batches_of(uint32_t n)
 static void test_order(void)
 {
     struct rig r;
-    hcy_pipeline_opts opts = batches_of(4);
+    hcy_pipeline_options opts = batches_of(4);
     opts.readers = 3;
     if (!is_int(rig_open(&r, "null@kernels=noop@delay-us=100,null:1@kernels=noop@delay-us=1000", npy, &opts),
                 0, "a pipeline on a fast and a slow device"))
@@ -166,7 +166,7 @@ static void test_device_fails(const char *how, int status)
 {
     struct rig r;
     char devices[128];
-    hcy_pipeline_opts opts = batches_of(4);
+    hcy_pipeline_options opts = batches_of(4);
     snprintf(devices, sizeof devices, "null@kernels=noop@delay-us=200,null:1@kernels=noop@delay-us=200@%s=3",
              how);
     if (!is_int(rig_open(&r, devices, npy, &opts), 0, "a pipeline with a device that will have %s", how))
@@ -185,7 +185,7 @@ static void test_device_fails(const char *how, int status)
 static void test_all_fail(void)
 {
     struct rig r;
-    hcy_pipeline_opts opts = batches_of(4);
+    hcy_pipeline_options opts = batches_of(4);
     if (!is_int(rig_open(&r, "null@kernels=noop@fail-launch=3,null:1@kernels=noop@fail-launch=5", npy, &opts),
                 0, "a pipeline whose devices will all fail"))
         return;
@@ -198,7 +198,7 @@ static void test_all_fail(void)
 static void test_bounds(void)
 {
     struct rig r;
-    hcy_pipeline_opts opts = batches_of(2);
+    hcy_pipeline_options opts = batches_of(2);
     if (!is_int(rig_open(&r, "null@kernels=noop,null:1@kernels=noop@delay-us=20000", npy, &opts), 0,
                 "a pipeline whose second device is very slow"))
         return;
@@ -214,7 +214,7 @@ static void test_bounds(void)
 static void test_small_window(void)
 {
     struct rig r;
-    hcy_pipeline_opts opts = batches_of(8);
+    hcy_pipeline_options opts = batches_of(8);
     if (rig_open(&r, "null@kernels=noop,null:1@kernels=noop@delay-us=300", npy, &opts))
         bail_out("no pipeline");
     size_t window = r.pipeline->window;
@@ -229,7 +229,7 @@ static void test_small_window(void)
 static void test_memory(void)
 {
     struct rig r;
-    hcy_pipeline_opts opts = batches_of(4);
+    hcy_pipeline_options opts = batches_of(4);
     hcy_pool_stats before, after;
     if (rig_open(&r, "null@kernels=noop", npy, &opts))
         bail_out("no pipeline");
@@ -288,7 +288,7 @@ static void test_tables(void)
 static void test_endings(void)
 {
     struct rig r;
-    hcy_pipeline_opts opts = batches_of(4);
+    hcy_pipeline_options opts = batches_of(4);
     if (rig_open(&r, "null@kernels=noop@delay-us=50,null:1@kernels=noop@delay-us=50", npy, &opts))
         bail_out("no pipeline");
     r.seen.cancel_at = 10;
@@ -327,7 +327,7 @@ static void test_source(void)
 static void test_arguments(void)
 {
     hcy_pipeline_source source = hcy_pipeline_source_of(hcy_stack_get_info(npy));
-    hcy_pipeline_opts opts = HCY_PIPELINE_OPTS_INIT;
+    hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
     hcy_azint_plan *other = make_plan(HEIGHT, WIDTH / 2);
     hcy_device *device = NULL, *none = NULL;
     hcy_pipeline *p = NULL;
@@ -350,7 +350,7 @@ static void test_arguments(void)
 static void test_broken_frames(void)
 {
     struct rig r;
-    hcy_pipeline_opts opts = batches_of(8);
+    hcy_pipeline_options opts = batches_of(8);
     if (!h5) {
         skip(6, "this build writes no HDF5");
         return;
@@ -369,7 +369,7 @@ static void test_broken_frames(void)
 static double *curves_of(const char *devices, hcy_stack *stack, uint32_t flags, uint32_t batch)
 {
     struct rig r;
-    hcy_pipeline_opts opts = batches_of(batch);
+    hcy_pipeline_options opts = batches_of(batch);
     double *curves = calloc(FRAMES * 2 * BINS, sizeof *curves);
     opts.flags = flags;
     if (!curves || rig_open(&r, devices, stack, &opts))

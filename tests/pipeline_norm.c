@@ -43,8 +43,8 @@ static void run(struct seen *s, hcy_pipeline_normalization normalization, int pu
     hcy_device *device = NULL;
     hcy_stack *stack = NULL;
     hcy_pipeline *pipeline = NULL;
-    hcy_pipeline_opts opts = HCY_PIPELINE_OPTS_INIT;
-    hcy_pipeline_push_opts push_opts = HCY_PIPELINE_PUSH_OPTS_INIT;
+    hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
+    hcy_pipeline_push_options push_opts = HCY_PIPELINE_PUSH_OPTIONS_INIT;
     static uint32_t pixels[SOME][PIXELS];
     memset(s, 0, sizeof *s);
     opts.normalization = normalization;
@@ -217,7 +217,7 @@ static void test_numbers(void)
 #ifdef HAVE_HDF5
     static const uint16_t list[SOME] = { 3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8 };
     hcy_stack_writer *writer = NULL;
-    hcy_stack_writer_opts opts = HCY_STACK_WRITER_OPTS_INIT;
+    hcy_stack_writer_options opts = HCY_STACK_WRITER_OPTIONS_INIT;
     char h5[80], name[128];
     opts.frames = opts.height = 1;
     opts.width = SOME;

@@ -143,14 +143,14 @@ struct rig {
     hcy_device **devices;
     size_t n;
     hcy_pipeline *pipeline;
-    hcy_pipeline_push_opts push;
+    hcy_pipeline_push_options push;
     struct seen seen;
 };
 
 static void rig_open(struct rig *r, const char *devices, uint32_t batch, uint32_t flags)
 {
     hcy_pipeline_source source = { .coding = coding, .pixel_type = HCY_PIXEL_U32 };
-    hcy_pipeline_opts opts = HCY_PIPELINE_OPTS_INIT;
+    hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
     memset(r, 0, sizeof *r);
     opts.batch = batch;
     opts.flags = flags;
@@ -158,7 +158,7 @@ static void rig_open(struct rig *r, const char *devices, uint32_t batch, uint32_
     if (hcy_device_open_list(&r->devices, &r->n, devices) ||
         hcy_pipeline_create(&r->pipeline, r->devices, r->n, the_plan, &source, &opts))
         bail_out("%s: %s", devices, hcy_last_error()->text);
-    r->push = (hcy_pipeline_push_opts)HCY_PIPELINE_PUSH_OPTS_INIT;
+    r->push = (hcy_pipeline_push_options)HCY_PIPELINE_PUSH_OPTIONS_INIT;
     r->push.sink = see;
     r->push.payload = &r->seen;
     r->seen.pipeline = r->pipeline;

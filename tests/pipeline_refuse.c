@@ -73,7 +73,7 @@ struct rig {
 static int rig_open(struct rig *r, const char *names, size_t refuse, uint32_t flags)
 {
     hcy_pipeline_source source = hcy_pipeline_source_of(hcy_stack_get_info(the_stack));
-    hcy_pipeline_opts opts = HCY_PIPELINE_OPTS_INIT;
+    hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
     opts.batch = 4;
     opts.flags = flags;
     r->seen = calloc(1, sizeof *r->seen);
@@ -166,7 +166,7 @@ static void test_push(void)
     struct rig r;
     atomic_int back = 0;
     uint32_t(*memory)[PIXELS] = aligned_alloc(4096, FRAMES * sizeof *memory);
-    hcy_pipeline_push_opts opts = HCY_PIPELINE_PUSH_OPTS_INIT;
+    hcy_pipeline_push_options opts = HCY_PIPELINE_PUSH_OPTIONS_INIT;
     every = EVERY;
     if (!memory || !is_int(rig_open(&r, "cpu@threads=1,cpu@threads=1", 1, 0), 0, "the push form"))
         return;

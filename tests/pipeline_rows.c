@@ -64,8 +64,8 @@ static void run(struct frames *f, const char *name, hcy_azint_plan *plan, uint32
 {
     hcy_pipeline_source source = { .coding = { .codec = HCY_CODEC_NONE, .elem_size = 4, .image_bytes = PIXELS * 4 },
                                    .pixel_type = pixel_type };
-    hcy_pipeline_opts opts = HCY_PIPELINE_OPTS_INIT;
-    hcy_pipeline_push_opts push = HCY_PIPELINE_PUSH_OPTS_INIT;
+    hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
+    hcy_pipeline_push_options push = HCY_PIPELINE_PUSH_OPTIONS_INIT;
     hcy_device *device;
     hcy_pipeline *pipeline;
     opts.batch = 2;

@@ -64,7 +64,7 @@ static void check_file(const char *path, const hcy_azint_plan *plan, const char 
     double intensity[RADIAL * AZIM], sigma[RADIAL * AZIM];
     const int hdf5 = strstr(path, ".h5") != NULL;
     int good = 1, along_chi;
-    if (!ok(!hcy_azint_plan_info_get(&want, plan) && !hcy_results_open(&results, path), "%s opens", path)) {
+    if (!ok(!hcy_azint_plan_get_info(&want, plan) && !hcy_results_open(&results, path), "%s opens", path)) {
         diag("%s", hcy_last_error()->text);
         return;
     }
@@ -195,7 +195,7 @@ static void test_others(void)
     hcy_results_close(NULL);
 #ifdef HAVE_HDF5
     hcy_stack_writer *writer = NULL;
-    hcy_stack_writer_opts opts = HCY_STACK_WRITER_OPTS_INIT;
+    hcy_stack_writer_options opts = HCY_STACK_WRITER_OPTIONS_INIT;
     opts.frames = 1;
     opts.height = opts.width = 4;
     opts.pixel_type = HCY_PIXEL_U16;

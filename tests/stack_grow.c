@@ -152,7 +152,7 @@ static void write_file(const void *payload)
 
 static hcy_stack *open_growing(const char *path, int want, const char *what)
 {
-    hcy_stack_opts opts = HCY_STACK_OPTS_INIT;
+    hcy_stack_options opts = HCY_STACK_OPTIONS_INIT;
     hcy_stack *stack = NULL;
     opts.growing = 1;
     int st = hcy_stack_open_with(&stack, path, &opts);

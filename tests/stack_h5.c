@@ -252,7 +252,7 @@ static void put_channels(hid_t file, const char *name, const hsize_t *chunk, uns
 
 static int open_channel(hcy_stack **stack, const char *path, const char *channel)
 {
-    hcy_stack_opts opts = HCY_STACK_OPTS_INIT;
+    hcy_stack_options opts = HCY_STACK_OPTIONS_INIT;
     opts.channel = channel;
     return hcy_stack_open_with(stack, path, &opts);
 }
@@ -334,7 +334,7 @@ static void test_channels(void)
 
 static void write_coded(const char *path, uint32_t type, uint64_t frames)
 {
-    hcy_stack_writer_opts opts = HCY_STACK_WRITER_OPTS_INIT;
+    hcy_stack_writer_options opts = HCY_STACK_WRITER_OPTIONS_INIT;
     opts.frames = frames;
     opts.height = 67;
     opts.width = 71; /* an odd number of pixels: tails */

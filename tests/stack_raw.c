@@ -73,7 +73,7 @@ static void put_all(void)
 
 static hcy_stack *open_converted(const char *path, double energy)
 {
-    hcy_stack_raw_opts opts = HCY_STACK_RAW_OPTS_INIT;
+    hcy_stack_raw_options opts = HCY_STACK_RAW_OPTIONS_INIT;
     hcy_stack *stack;
     opts.pedestal = pedestal;
     opts.gain = gain;
@@ -107,7 +107,7 @@ static void test_photons(const char *path, const char *what)
         right = right && frame_is_right(stack, f);
     ok(right, "%s: photons", what);
     fails(hcy_stack_read(&size, stack, 0, &size, 8), HCY_ERANGE, "frame 0|room for 8", "too little room");
-    hcy_stack_raw_opts again = HCY_STACK_RAW_OPTS_INIT;
+    hcy_stack_raw_options again = HCY_STACK_RAW_OPTIONS_INIT;
     again.pedestal = again.gain = gain;
     fails(hcy_stack_convert(stack, &again), HCY_EINVAL, "already", "twice");
     hcy_stack_close(stack);
@@ -164,7 +164,7 @@ static void test_threads(const char *path)
 #ifdef HAVE_HDF5
 static void put_coded(const char *path, uint32_t codec)
 {
-    hcy_stack_writer_opts opts = HCY_STACK_WRITER_OPTS_INIT;
+    hcy_stack_writer_options opts = HCY_STACK_WRITER_OPTIONS_INIT;
     hcy_stack_writer *writer;
     static uint16_t words[N];
     static int32_t want[N];
@@ -186,8 +186,8 @@ static void put_coded(const char *path, uint32_t codec)
 
 static void test_growing(const char *path)
 {
-    hcy_stack_opts open = HCY_STACK_OPTS_INIT;
-    hcy_stack_raw_opts opts = HCY_STACK_RAW_OPTS_INIT;
+    hcy_stack_options open = HCY_STACK_OPTIONS_INIT;
+    hcy_stack_raw_options opts = HCY_STACK_RAW_OPTIONS_INIT;
     hcy_stack *stack;
     open.growing = 1;
     opts.pedestal = pedestal;
@@ -204,7 +204,7 @@ static void test_growing(const char *path)
 
 static void test_bad(void)
 {
-    hcy_stack_raw_opts opts = HCY_STACK_RAW_OPTS_INIT;
+    hcy_stack_raw_options opts = HCY_STACK_RAW_OPTIONS_INIT;
     hcy_stack *stack;
     float *values = NULL;
     opts.pedestal = pedestal;

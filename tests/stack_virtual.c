@@ -95,7 +95,7 @@ static void test_in_a_row(void)
     static const struct piece two[] = { { "a.h5", "data", 0, 1, 0, HEIGHT, 0 },
                                         { "b.h5", "data", 4, 1, 0, HEIGHT, 0 } };
     hcy_stack *stack = NULL;
-    hcy_stack_opts growing = HCY_STACK_OPTS_INIT;
+    hcy_stack_options growing = HCY_STACK_OPTIONS_INIT;
     growing.growing = 1;
     put_virtual("row.h5", 9, two, 2);
     open_fails(in_folder("row.h5"), NULL, HCY_ENOENT, "row.h5::/data|none of its sources|a.h5|b.h5",

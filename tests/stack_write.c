@@ -75,12 +75,12 @@ static void test_dat(void)
     hcy_azint_plan *plan = make_plan(HCY_ERRORS_POISSON);
     hcy_azint_result *result = make_result(plan, 100);
     hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
-    hcy_curves_opts opts = HCY_CURVES_OPTS_INIT;
+    hcy_curves_options opts = HCY_CURVES_OPTIONS_INIT;
     hcy_curves *curves = NULL;
     char row[80];
     opts.devices = "cpu";
     opts.mask = "mask.npy";
-    is_int(hcy_azint_plan_info_get(&info, plan), 0, "the plan");
+    is_int(hcy_azint_plan_get_info(&info, plan), 0, "the plan");
     is_int(hcy_curves_open(&curves, in_folder("a.dat"), plan, &opts), 0, "text opens");
     is_int(hcy_curves_append(curves, 3, result, NULL), 0, "a frame");
     is_int(hcy_curves_append(curves, 4, NULL, "block 7 is damaged"), 0, "one that failed");
@@ -185,7 +185,7 @@ static void test_xy(void)
         hcy_azint_result *result = make_result(plans[sigma], 100);
         hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
         hcy_curves *curves = NULL;
-        int st = hcy_azint_plan_info_get(&info, plans[sigma]);
+        int st = hcy_azint_plan_get_info(&info, plans[sigma]);
         if (!st)
             st = hcy_curves_open(&curves, in_folder("rows.xy"), plans[sigma], NULL);
         if (!st)
@@ -237,7 +237,7 @@ static void test_bad_outputs(void)
 {
     hcy_azint_plan *plan = make_plan(HCY_ERRORS_NONE), *other = make_plan(HCY_ERRORS_POISSON);
     hcy_azint_result *result = make_result(plan, 0);
-    hcy_curves_opts opts = HCY_CURVES_OPTS_INIT;
+    hcy_curves_options opts = HCY_CURVES_OPTIONS_INIT;
     hcy_curves *curves = NULL;
     static const char *const names[] = { "no/where.dat",
 #ifdef HAVE_HDF5
@@ -258,7 +258,7 @@ static void test_bad_outputs(void)
           "a file that is kept");
     ok(!curves, "and nothing is open");
     opts.size = 3;
-    is_int(hcy_curves_open(&curves, in_folder("named"), plan, &opts), HCY_EINVAL, "options of another size");
+    is_int(hcy_curves_open(&curves, in_folder("named"), plan, &opts), HCY_EINVAL, "options of no size");
     mkdir(in_folder("dir.dat"), 0700);
     fails(hcy_curves_open(&curves, in_folder("dir.dat"), plan, NULL), HCY_EIO, "dir.dat|directory",
           "a directory");
@@ -269,7 +269,7 @@ static void test_bad_outputs(void)
     if (access("/dev/full", W_OK)) {
         skip(2, "no /dev/full here");
     } else {
-        opts = (hcy_curves_opts)HCY_CURVES_OPTS_INIT;
+        opts = (hcy_curves_options)HCY_CURVES_OPTIONS_INIT;
         opts.format = "dat";
         int st = hcy_curves_open(&curves, "/dev/full", plan, &opts);
         fails(st, HCY_EIO, "/dev/full|No space", "text on a full disk");
@@ -291,7 +291,7 @@ static void test_bad_outputs(void)
 static void test_source(void)
 {
     hcy_azint_plan *plan = make_plan(HCY_ERRORS_NONE);
-    hcy_curves_opts opts = HCY_CURVES_OPTS_INIT;
+    hcy_curves_options opts = HCY_CURVES_OPTIONS_INIT;
     hcy_stack *stack = NULL;
     hcy_curves *curves = NULL;
     put_npy(in_folder("source.npy"), 1, "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 2), }", "abcd",
@@ -440,9 +440,9 @@ static void test_h5(void)
     hcy_azint_plan *plan = make_plan(HCY_ERRORS_POISSON);
     hcy_azint_result *result = make_result(plan, 1);
     hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
-    hcy_curves_opts opts = HCY_CURVES_OPTS_INIT;
+    hcy_curves_options opts = HCY_CURVES_OPTIONS_INIT;
     hcy_curves *curves = NULL;
-    int st = hcy_azint_plan_info_get(&info, plan);
+    int st = hcy_azint_plan_get_info(&info, plan);
     opts.config = "--npt 7";
     opts.devices = "cpu,cpu@threads=1";
     opts.mask = "a \"mask\".npy";
@@ -484,8 +484,8 @@ static void test_h5_links(void)
     hcy_azint_plan *plan;
     hcy_poni poni = HCY_PONI_INIT;
     hcy_azint_options options = HCY_AZINT_OPTIONS_INIT;
-    hcy_curves_opts opts = HCY_CURVES_OPTS_INIT;
-    hcy_stack_writer_opts frames = HCY_STACK_WRITER_OPTS_INIT;
+    hcy_curves_options opts = HCY_CURVES_OPTIONS_INIT;
+    hcy_stack_writer_options frames = HCY_STACK_WRITER_OPTIONS_INIT;
     hcy_stack_writer *writer = NULL;
     hcy_stack *stack = NULL;
     hcy_curves *curves = NULL;
@@ -597,7 +597,7 @@ static int write_curves(const hcy_azint_plan *plan, const hcy_azint_result *resu
 
 static int write_stack(void)
 {
-    hcy_stack_writer_opts opts = HCY_STACK_WRITER_OPTS_INIT;
+    hcy_stack_writer_options opts = HCY_STACK_WRITER_OPTIONS_INIT;
     hcy_stack_writer *writer = NULL;
     static uint32_t pixels[64 * 64];
     opts.frames = 300;
@@ -639,7 +639,7 @@ static void test_full_disk(void)
 
 static void test_bad_stacks(void)
 {
-    hcy_stack_writer_opts opts = HCY_STACK_WRITER_OPTS_INIT;
+    hcy_stack_writer_options opts = HCY_STACK_WRITER_OPTIONS_INIT;
     hcy_stack_writer *writer = NULL;
     fails(hcy_stack_create(&writer, in_folder("s.h5"), &opts), HCY_EINVAL, "pixel type", "no pixel type");
     opts.pixel_type = HCY_PIXEL_U8;

@@ -9,7 +9,7 @@ enum { FRAMES = 3, HEIGHT = 41, WIDTH = 67 };
 
 static hcy_queue *queue;
 
-static int write_stack(const char *name, const hcy_stack_writer_opts *opts)
+static int write_stack(const char *name, const hcy_stack_writer_options *opts)
 {
     hcy_stack_writer *writer = NULL;
     uint32_t elem_size = opts->pixel_type == HCY_PIXEL_U8 ? 1 : opts->pixel_type == HCY_PIXEL_U16 ? 2 : 8;
@@ -27,7 +27,7 @@ static int write_stack(const char *name, const hcy_stack_writer_opts *opts)
     return st ? st : closed;
 }
 
-static int reads_back(const char *name, const hcy_stack_writer_opts *opts, uint32_t codec)
+static int reads_back(const char *name, const hcy_stack_writer_options *opts, uint32_t codec)
 {
     hcy_stack *stack = NULL;
     if (hcy_stack_open(&stack, in_folder(name), NULL))
@@ -77,7 +77,7 @@ static void test_forms(void)
     static const uint32_t types[] = { HCY_PIXEL_U8, HCY_PIXEL_U16, HCY_PIXEL_F64 };
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
         for (size_t t = 0; t < 3; t++) {
-            hcy_stack_writer_opts opts = HCY_STACK_WRITER_OPTS_INIT;
+            hcy_stack_writer_options opts = HCY_STACK_WRITER_OPTIONS_INIT;
             opts.frames = FRAMES;
             opts.height = HEIGHT;
             opts.width = WIDTH;
@@ -92,7 +92,7 @@ static void test_forms(void)
 
 static void test_refused(void)
 {
-    hcy_stack_writer_opts opts = HCY_STACK_WRITER_OPTS_INIT;
+    hcy_stack_writer_options opts = HCY_STACK_WRITER_OPTIONS_INIT;
     opts.frames = FRAMES;
     opts.height = HEIGHT;
     opts.width = WIDTH;
@@ -139,7 +139,7 @@ static void test_source(void)
     H5Fclose(file);
 
     hcy_stack *source = NULL;
-    hcy_stack_writer_opts opts = HCY_STACK_WRITER_OPTS_INIT;
+    hcy_stack_writer_options opts = HCY_STACK_WRITER_OPTIONS_INIT;
     is_int(hcy_stack_open(&source, in_folder("source.h5"), NULL), 0, "the source");
     opts.frames = FRAMES;
     opts.height = HEIGHT;

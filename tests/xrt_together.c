@@ -35,7 +35,7 @@ static int keep(void *payload, const hcy_pipeline_frame *frame)
 static int integrate(struct job *job, hcy_device *dev)
 {
     hcy_pipeline_source source = hcy_pipeline_source_of(hcy_stack_get_info(job->stack));
-    hcy_pipeline_opts opts = HCY_PIPELINE_OPTS_INIT;
+    hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
     hcy_pipeline *p = NULL;
     opts.batch = 5;
     job->n = 0;

@@ -163,9 +163,6 @@ static inline void azint_dark_round(uint64_t cd[2], const uint64_t fine[2], int 
 
 /* --- Checking (check.c) --- */
 
-/* A copy of a structure that begins with its size, on top of its initial value: what an older caller does not
- * know stays as it was, what a newer one knows and this library does not has to be 0. */
-int hcy__azint_copy_tagged(void *to, size_t known, const void *from, const char *name);
 /* The geometry of an image of this shape, with nothing left open. */
 int hcy__azint_resolve_poni(hcy_poni *poni, size_t height, size_t width);
 int hcy__azint_check_options(const hcy_azint_options *options, size_t height, size_t width);

@@ -1,24 +1,8 @@
-/* check.c - what a caller gives for a plan: copied whatever its version, checked, and nothing in the geometry left
- * open.  No state; any thread. */
+/* check.c - what a caller gives for a plan: checked, and nothing in the geometry left open.  No state; any thread. */
 #include "azint_priv.h"
 
 #include <math.h>
 #include <string.h>
-
-int hcy__azint_copy_tagged(void *to, size_t known, const void *from, const char *name)
-{
-    size_t size = from ? *(const size_t *)from : 0;
-
-    if (size < sizeof(size_t) || size > 4096)
-        return hcy_fail(HCY_EINVAL, "%s %s", name, from ? "does not begin with its INIT macro" : "is NULL");
-    for (size_t i = known; i < size; i++) {
-        if (((const char *)from)[i])
-            return hcy_fail(HCY_EINVAL, "%s has fields that this version does not know", name);
-    }
-    memcpy(to, from, size < known ? size : known);
-    *(size_t *)to = known;
-    return 0;
-}
 
 static int check_finite(const char *name, double x)
 {

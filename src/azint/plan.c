@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE /* sched_getaffinity, where there is one */
 #include "build.h"
+#include "sized.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -280,8 +281,8 @@ static int fill_plan(hcy_azint_plan *plan, const hcy_poni *poni, size_t height, 
 
     plan->poni = poni_init;
     plan->options = options_init;
-    if ((rc = hcy__azint_copy_tagged(&plan->poni, sizeof plan->poni, poni, "hcy_poni")) ||
-        (rc = hcy__azint_copy_tagged(&plan->options, sizeof plan->options, options, "hcy_azint_options")))
+    if ((rc = hcy__sized_read(&plan->poni, sizeof plan->poni, poni, "hcy_poni")) ||
+        (rc = hcy__sized_read(&plan->options, sizeof plan->options, options, "hcy_azint_options")))
         return rc;
     if (hcy_size_mul(&n, height, width) || n > MAX_PIXELS || !n)
         return hcy_fail(height && width ? HCY_ERANGE : HCY_EINVAL,
@@ -387,39 +388,38 @@ const hcy_azint_bin_norm *hcy_azint_plan_norms(const hcy_azint_plan *plan)
     return plan ? plan->bin_norms : NULL;
 }
 
-int hcy_azint_plan_info_get(hcy_azint_plan_info *info, const hcy_azint_plan *plan)
+int hcy_azint_plan_get_info(hcy_azint_plan_info *out, const hcy_azint_plan *plan)
 {
+    hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
     hcy_span spans[HCY_AZINT_SPANS];
 
-    if (!info || !plan || info->size != sizeof(*info))
-        return hcy_fail(HCY_EINVAL, "hcy_azint_plan_info_get: plan is NULL, or info is NULL or does not begin "
-                                    "with HCY_AZINT_PLAN_INFO_INIT");
+    if (!plan)
+        return hcy_fail(HCY_EINVAL, "hcy_azint_plan_get_info: plan is NULL");
     hcy_azint_plan_tables(spans, plan);
-    info->height = plan->head.height;
-    info->width = plan->head.width;
-    info->n_bins = plan->head.n_bins;
-    info->n_masked = plan->n_masked;
-    info->n_weights = plan->head.n_weights;
-    info->table_bytes = 0;
+    info.height = plan->head.height;
+    info.width = plan->head.width;
+    info.n_bins = plan->head.n_bins;
+    info.n_masked = plan->n_masked;
+    info.n_weights = plan->head.n_weights;
     for (int i = 0; i < HCY_AZINT_SPANS; i++)
-        info->table_bytes += spans[i].size;
-    info->radial = plan->radial;
-    info->radial_min = plan->min;
-    info->radial_max = plan->max;
-    info->unit = plan->scale.unit;
-    info->hash = plan->hash;
-    info->options = plan->options;
-    info->poni = plan->poni;
-    info->has_flat = plan->has_flat;
-    info->has_absorption = plan->has_absorption;
-    info->has_dark = plan->darks != NULL;
-    info->from_cache = plan->map != NULL;
-    info->n_radial = plan->options.npt;
-    info->n_azim = plan->options.npt_azim;
-    info->azimuthal = plan->azimuthal;
-    info->azimuth_min = plan->azimuth_min;
-    info->azimuth_max = plan->azimuth_max;
-    info->filtered = plan->filtered;
-    info->n_sums = plan->filtered ? HCY_AZINT_FILTERED : HCY_AZINT_SUMS;
-    return 0;
+        info.table_bytes += spans[i].size;
+    info.radial = plan->radial;
+    info.radial_min = plan->min;
+    info.radial_max = plan->max;
+    info.unit = plan->scale.unit;
+    info.hash = plan->hash;
+    info.options = plan->options;
+    info.poni = plan->poni;
+    info.has_flat = plan->has_flat;
+    info.has_absorption = plan->has_absorption;
+    info.has_dark = plan->darks != NULL;
+    info.from_cache = plan->map != NULL;
+    info.n_radial = plan->options.npt;
+    info.n_azim = plan->options.npt_azim;
+    info.azimuthal = plan->azimuthal;
+    info.azimuth_min = plan->azimuth_min;
+    info.azimuth_max = plan->azimuth_max;
+    info.filtered = plan->filtered;
+    info.n_sums = plan->filtered ? HCY_AZINT_FILTERED : HCY_AZINT_SUMS;
+    return hcy__sized_write(out, &info, sizeof info, "hcy_azint_plan_info");
 }

@@ -10,6 +10,7 @@
 #include "azint_priv.h"
 #include "flatjson.h"
 #include "plain_locale.h"
+#include "sized.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -286,11 +287,10 @@ int hcy_poni_parse(hcy_poni *poni, const char *text, size_t size, const char *na
     copy[size] = 0;
     plain = hcy__plain_enter();
     split_lines(&e, copy);
-    if (!(rc = read_entries(&read, &e)))
-        *poni = read;
+    rc = read_entries(&read, &e);
     hcy__plain_leave(plain);
     free(copy);
-    return rc;
+    return rc ? rc : hcy__sized_write(poni, &read, sizeof read, "hcy_poni");
 }
 
 /* A detector's file is named as seen from the working directory, or from the folder of the PONI file. */
@@ -309,6 +309,7 @@ static void look_beside(hcy_poni *poni, const char *path)
 int hcy_poni_read(hcy_poni *poni, const char *path)
 {
     char words[128], *text = NULL;
+    hcy_poni read = HCY_PONI_INIT;
     size_t size = 0;
     FILE *f;
     int fd, rc;
@@ -326,12 +327,12 @@ int hcy_poni_read(hcy_poni *poni, const char *path)
     else if ((size = fread(text, 1, MAX_FILE + 1, f)), ferror(f))
         rc = hcy_fail(HCY_EIO, "%s cannot be read: %s", path, hcy__errno_text(errno, words, sizeof words));
     else
-        rc = hcy_poni_parse(poni, text, size, path);
+        rc = hcy_poni_parse(&read, text, size, path);
     if (!rc)
-        look_beside(poni, path);
+        look_beside(&read, path);
     free(text);
     fclose(f);
-    return rc;
+    return rc ? rc : hcy__sized_write(poni, &read, sizeof read, "hcy_poni");
 }
 
 /* The shortest text that reads back as x. */
@@ -388,16 +389,18 @@ static int format_poni(char *text, size_t capacity, const hcy_poni *poni)
                     wavelength);
 }
 
-int hcy_poni_format(char *text, size_t capacity, size_t *length, const hcy_poni *poni)
+int hcy_poni_format(char *text, size_t capacity, size_t *length, const hcy_poni *user)
 {
+    hcy_poni poni = HCY_PONI_INIT;
     hcy__plain plain;
-    int n;
+    int n, rc;
 
-    if (!text || !poni || poni->size < sizeof(*poni))
-        return hcy_fail(HCY_EINVAL, "hcy_poni_format: %s",
-                        !text ? "text is NULL" : "poni is NULL or does not begin with HCY_PONI_INIT");
+    if (!text)
+        return hcy_fail(HCY_EINVAL, "hcy_poni_format: text is NULL");
+    if ((rc = hcy__sized_read(&poni, sizeof poni, user, "hcy_poni")))
+        return rc;
     plain = hcy__plain_enter();
-    n = format_poni(text, capacity, poni);
+    n = format_poni(text, capacity, &poni);
     hcy__plain_leave(plain);
     if (n < 0 || (size_t)n >= capacity)
         return hcy_fail(HCY_ERANGE, "the PONI text has %d bytes, there is room for %zu", n, capacity);

@@ -382,7 +382,7 @@ static int drop(void *payload, const hcy_pipeline_frame *frame)
 
 static int whole(struct bench *b, hcy_device *const *devices, size_t n, const char *name)
 {
-    hcy_pipeline_opts opts = HCY_PIPELINE_OPTS_INIT;
+    hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
     hcy_pipeline *pipeline;
     double best = INFINITY;
     opts.batch = (uint32_t)b->values->batch.value;
@@ -501,7 +501,7 @@ static void print_settings(struct bench *b, double plan_seconds)
     cli_json_begin(&b->json, stdout);
     cli_json_open(&b->json, NULL, '{');
     cli_json_real(&b->json, "plan_seconds", plan_seconds);
-    cli_json_text(&b->json, "plan", hcy_azint_plan_info_get(&info, b->plan) ? NULL : info.hash);
+    cli_json_text(&b->json, "plan", hcy_azint_plan_get_info(&info, b->plan) ? NULL : info.hash);
     cli_json_int(&b->json, "bins", (int64_t)b->n_bins);
     cli_json_text(&b->json, "split", splits[v->split]);
     cli_json_text(&b->json, "error_model", errors[v->errors]);

@@ -318,7 +318,7 @@ static int rounds(const struct bench *b, const struct problem *p, hcy_nufft *pla
         return status;
     ours->error = error_of(p);
     ours->info = (hcy_nufft_info)HCY_NUFFT_INFO_INIT;
-    status = hcy_nufft_info_get(&ours->info, plan);
+    status = hcy_nufft_get_info(&ours->info, plan);
     return status ? cli_fail(status) : 0;
 }
 
@@ -410,14 +410,15 @@ static int run_cell(struct bench *b, const struct cell *cell, const char *name)
     hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
     hcy_nufft *plan = NULL;
     void *peer_plan = NULL;
-    const int64_t modes[3] = { cell->n, cell->n, cell->n };
+    const hcy_nufft_desc desc = {
+        sizeof desc, cell->type, cell->precision, cell->dim, { cell->n, cell->n, cell->n }, +1, 1, cell->eps
+    };
     int status = make(&p, cell, b->values);
     if (status)
         return status;
-    o.precision = cell->precision;
     o.upsampling = b->values->upsampling.value;
     o.width = (unsigned)b->values->width.value;
-    status = hcy_nufft_create(&plan, b->dev, cell->type, cell->dim, modes, +1, 1, cell->eps, &o);
+    status = hcy_nufft_create(&plan, b->dev, &desc, &o);
     status = status ? cli_fail(status) : 0;
     if (!status && b->peer.there)
         status = make_peer(b, cell, &peer_plan);

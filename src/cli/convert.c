@@ -80,7 +80,7 @@ static int write_frame(void *payload, unsigned thread, uint64_t frame, const voi
 static int convert(struct frames *f, const struct values *v, uint32_t codec)
 {
     struct convert c = { .first = f->first };
-    hcy_stack_writer_opts opts = HCY_STACK_WRITER_OPTS_INIT;
+    hcy_stack_writer_options opts = HCY_STACK_WRITER_OPTIONS_INIT;
     opts.frames = f->last - f->first;
     opts.height = f->info->height;
     opts.width = f->info->width;

@@ -21,7 +21,7 @@ static void nap(double seconds)
     nanosleep(&t, NULL); /* a signal ends it */
 }
 
-int follow_open(hcy_stack **stack, const char *path, const hcy_stack_opts *opts, double timeout)
+int follow_open(hcy_stack **stack, const char *path, const hcy_stack_options *opts, double timeout)
 {
     double until = now() + timeout;
     for (;;) {

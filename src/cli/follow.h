@@ -16,7 +16,7 @@ struct follow {
 };
 
 /* Opens the stack as soon as it has a frame.  The last failure's status after `timeout` seconds. */
-int follow_open(hcy_stack **stack, const char *path, const hcy_stack_opts *opts, double timeout);
+int follow_open(hcy_stack **stack, const char *path, const hcy_stack_options *opts, double timeout);
 /* hcy_pipeline_run() over the frames as they come.  0 after the last one; HCY_ETIMEOUT if it did not come: then
  * *next is the first frame that was not done.  HCY_ENOENT: it came, but not what it needs. */
 int follow_run(const struct follow *follow, uint64_t *next, hcy_pipeline_sink sink, hcy_pipeline_progress progress,

@@ -26,7 +26,7 @@ int frames_open(struct frames *f)
     progress_begin(&f->progress, !f->quiet);
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->changed, NULL);
-    hcy_stack_opts opts = HCY_STACK_OPTS_INIT;
+    hcy_stack_options opts = HCY_STACK_OPTIONS_INIT;
     opts.dataset = f->dataset;
     opts.channel = f->channel;
     progress_say(&f->progress, "opening %s ...", f->path);

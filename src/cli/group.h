@@ -26,7 +26,7 @@ int group_read_monitor(struct group *group, const hcy_stack *stack, const char *
 uint64_t group_monitored(void *group, uint64_t n, int rest);
 /* Before the run. */
 int group_open(struct group *group, const hcy_azint_plan *plan, uint64_t size);
-/* For hcy_pipeline_opts, the payload being the group. */
+/* For hcy_pipeline_options, the payload being the group. */
 double group_monitor(void *group, uint64_t number);
 /* Takes a frame, and writes a curve where one is complete: *written says how many good ones.  A status of the
  * library's. */

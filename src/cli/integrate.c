@@ -70,7 +70,7 @@ static int check_frames(struct job *job)
 static int open_input(struct job *job)
 {
     const struct integrate_values *v = job->values;
-    hcy_stack_opts opts = HCY_STACK_OPTS_INIT;
+    hcy_stack_options opts = HCY_STACK_OPTIONS_INIT;
     opts.dataset = v->dataset;
     opts.channel = v->channel;
     opts.growing = v->follow;
@@ -188,7 +188,7 @@ static int make_plan(struct job *job)
     if (status)
         return cli_fail(status);
     hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
-    status = hcy_azint_plan_info_get(&info, job->plan);
+    status = hcy_azint_plan_get_info(&info, job->plan);
     job->pixels.masked = info.n_masked;
     job->pixels.has_marks = job->pixels.sentinels && info.poni.detector && info.poni.detector->has_dummy &&
                             (job->info->pixel_type == HCY_PIXEL_F32 || job->info->pixel_type == HCY_PIXEL_F64);
@@ -200,7 +200,7 @@ static int make_plan(struct job *job)
 static void check_rings(struct job *job)
 {
     hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
-    if (job->values->quiet || job->values->follow || hcy_azint_plan_info_get(&info, job->plan) ||
+    if (job->values->quiet || job->values->follow || hcy_azint_plan_get_info(&info, job->plan) ||
         (info.from_cache && *job->info->dataset))
         return;
     progress_say(&job->progress, "looking at the rings of frame %llu ...", (unsigned long long)job->first);
@@ -263,7 +263,7 @@ static int guard_files(const struct job *job)
 static int open_output(struct job *job)
 {
     const struct integrate_values *v = job->values;
-    hcy_curves_opts opts = HCY_CURVES_OPTS_INIT;
+    hcy_curves_options opts = HCY_CURVES_OPTIONS_INIT;
     char mask[1024], devices[1024] = "", corrections[PIXELS_TEXT];
     size_t used = 0;
     int status;
@@ -356,7 +356,7 @@ static int run_frames(struct job *job)
 
 static int integrate(struct job *job)
 {
-    hcy_pipeline_opts opts = HCY_PIPELINE_OPTS_INIT;
+    hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
     hcy_pipeline_source source = hcy_pipeline_source_of(job->info);
     opts.flags = job->values->two_stage ? HCY_PIPELINE_TWO_STAGE : 0;
     if (job->group.size < 2) /* files have no room for more */
@@ -546,7 +546,7 @@ static void clean_up(struct job *job)
 int cli_integrate(int argc, char **argv)
 {
     struct integrate_values values;
-    struct job job = { .values = &values };
+    struct job job = { .values = &values, .poni = HCY_PONI_INIT };
     int status;
     if (!integrate_parse(&values, argc, argv, &job.path, &status)) {
         progress_begin(&job.progress, !values.quiet);

@@ -273,7 +273,7 @@ static double check(struct job *j, size_t n)
 static void summary(const struct job *j, const hcy_nufft *plan, double set, double run)
 {
     hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
-    if (j->v->quiet || hcy_nufft_info_get(&info, plan))
+    if (j->v->quiet || hcy_nufft_get_info(&info, plan))
         return;
     fprintf(stderr, "type %d in %d-D on %s (%s, %s): %zu points, %zu vector%s, eps %g; ", j->type, j->dim,
             hcy_device_get_info(j->dev)->name, info.direct ? "the host" : info.variant,
@@ -310,16 +310,23 @@ static int run_plan(struct job *j, hcy_nufft *plan)
 
 static int transform(struct job *j)
 {
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
     hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
     hcy_nufft *plan;
-    o.precision = j->wide ? HCY_F64 : HCY_F32;
+    desc.type = j->type;
+    desc.precision = j->wide ? HCY_F64 : HCY_F32;
+    desc.dim = j->dim;
+    for (int d = 0; d < j->dim; d++)
+        desc.modes[d] = j->modes[d];
+    desc.sign = j->sign;
+    desc.n_transforms = (int64_t)j->vectors;
+    desc.eps = j->eps;
     o.method = j->v->method;
     o.deterministic = j->v->deterministic;
     progress_say(&j->progress, "preparing the device ...");
     int status = hcy_device_open(&j->dev, j->v->device);
     if (!status)
-        status = hcy_nufft_create(&plan, j->dev, j->type, j->dim, j->modes, j->sign, (int64_t)j->vectors,
-                                  j->eps, &o);
+        status = hcy_nufft_create(&plan, j->dev, &desc, &o);
     progress_clear(&j->progress);
     if (status)
         return cli_fail(status);

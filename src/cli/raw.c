@@ -5,7 +5,7 @@
 int cli_raw_convert(hcy_stack *stack, const struct cli_raw *raw)
 {
     const hcy_stack_info *info = hcy_stack_get_info(stack);
-    hcy_stack_raw_opts opts = HCY_STACK_RAW_OPTS_INIT;
+    hcy_stack_raw_options opts = HCY_STACK_RAW_OPTIONS_INIT;
     float *pedestal = NULL, *gain = NULL;
     if (!raw->pedestal && !raw->gain && !raw->photon_energy.given)
         return CLI_OK;

@@ -62,7 +62,7 @@ static hcy_azint_result *integrate(const struct view *view, const hcy_poni *poni
 {
     const hcy_stack_info *info = hcy_stack_get_info(view->stack);
     hcy_pipeline_source source = hcy_pipeline_source_of(info);
-    hcy_pipeline_opts opts = HCY_PIPELINE_OPTS_INIT;
+    hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
     hcy_pipeline *pipeline = NULL;
     hcy_azint_plan *plan = NULL;
     hcy_azint_result *sums = NULL;

@@ -174,7 +174,7 @@ static int write_text(const struct table *t, const char *path)
 /* All bytes of frames that failed are 255, as decompress has it. */
 static int write_array(const struct table *t, const char *path)
 {
-    hcy_stack_writer_opts opts = HCY_STACK_WRITER_OPTS_INIT;
+    hcy_stack_writer_options opts = HCY_STACK_WRITER_OPTIONS_INIT;
     hcy_stack_writer *writer = NULL;
     opts.dataset = "/entry/roi/data";
     opts.frames = t->frames->last - t->frames->first;

@@ -57,18 +57,18 @@ static int write_mask(const char *path, const uint8_t *mask, const hcy_azint_pla
     return status;
 }
 
-int saved_config_write(const char *path, const hcy_azint_plan *plan, const hcy_curves_opts *given,
+int saved_config_write(const char *path, const hcy_azint_plan *plan, const hcy_curves_options *given,
                        const struct pixels *pixels, const uint8_t *mask, const float *flat)
 {
     hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
-    hcy_curves_opts opts = *given;
+    hcy_curves_options opts = *given;
     char mask_file[4200], flat_file[4200];
     uint64_t masked = mask ? pixels_count(mask, pixels->pixels) : 0;
     int own_mask = masked && pixels->own->mask_is_plain && pixels->own->n_masked == masked,
         users_mask = masked && given->mask && pixels->mask_is_plain && pixels->by_mask == masked,
         own_flat = flat && flat == pixels->own->flat,
         flat_is_plain = own_flat ? !pixels->own->flat_multiplies : !given->flat || pixels->flat_is_plain;
-    int status = hcy_azint_plan_info_get(&info, plan);
+    int status = hcy_azint_plan_get_info(&info, plan);
     if (status)
         return cli_fail(status);
     name_beside(mask_file, sizeof mask_file, path, "mask");

@@ -6,7 +6,7 @@
 
 /* Writes it to `path`, with the mask and the flat field (NULL: none) of the run; `opts` name --mask, --flat and the
  * file's own mask.  What pyFAI cannot read from one of these files is written beside it. */
-int saved_config_write(const char *path, const hcy_azint_plan *plan, const hcy_curves_opts *opts,
+int saved_config_write(const char *path, const hcy_azint_plan *plan, const hcy_curves_options *opts,
                        const struct pixels *pixels, const uint8_t *mask, const float *flat);
 
 #endif

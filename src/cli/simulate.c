@@ -181,7 +181,7 @@ static int guard_files(const struct run *run)
 
 static int create_stack(struct run *run)
 {
-    hcy_stack_writer_opts opts = HCY_STACK_WRITER_OPTS_INIT;
+    hcy_stack_writer_options opts = HCY_STACK_WRITER_OPTIONS_INIT;
     opts.frames = run->frames;
     opts.height = run->poni.height;
     opts.width = run->poni.width;

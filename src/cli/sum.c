@@ -173,7 +173,7 @@ static void *merge(struct sum *s, add_fn merge_two, unsigned threads)
 
 static int write_image(const struct frames *f, const char *path, uint32_t pixel_type, const void *pixels)
 {
-    hcy_stack_writer_opts opts = HCY_STACK_WRITER_OPTS_INIT;
+    hcy_stack_writer_options opts = HCY_STACK_WRITER_OPTIONS_INIT;
     hcy_stack_writer *writer = NULL;
     opts.frames = 1;
     opts.height = f->info->height;

@@ -107,7 +107,7 @@ static double cost_on(const hcy_nufft *p, const hcy_nufft_job *job, size_t n_poi
 {
     const uint64_t *grid = job->grid;
     double cells = cells_cost(job);
-    if (p->dim < 3 || !p->dev || hcy_device_get_info(p->dev)->kind != HCY_KIND_GPU)
+    if (p->desc.dim < 3 || !p->dev || hcy_device_get_info(p->dev)->kind != HCY_KIND_GPU)
         return hcy__nufft_cost(job, n_points);
     double points = job->precision == HCY_F64 && !p->opts.deterministic ? (double)n_points * (8 + 9.3 * job->width)
                                                                          : hcy__nufft_cost(job, n_points) - cells;
@@ -128,18 +128,18 @@ static double upsampling_of(const hcy_nufft_job *job)
 static double eps_for(const hcy_nufft *p)
 {
     bool few = false;
-    for (int d = 0; d < p->dim; d++)
+    for (int d = 0; d < p->desc.dim; d++)
         few = few || (p->job.modes[d] > 1 && p->job.modes[d] < 16);
-    return few ? p->eps / 1.4 : p->eps;
+    return few ? p->desc.eps / 1.4 : p->desc.eps;
 }
 
 unsigned hcy__nufft_width_for(const hcy_nufft *p, double upsampling)
 {
     /* Float loses to rounding what more than 8 cells gain on a coarse grid, where factors at the ends are large. */
-    unsigned most = p->opts.precision == HCY_F32 && upsampling < 1.4 ? 8 : HCY_NUFFT_MAX_WIDTH;
+    unsigned most = p->desc.precision == HCY_F32 && upsampling < 1.4 ? 8 : HCY_NUFFT_MAX_WIDTH;
     if (p->opts.width)
         return p->opts.width;
-    unsigned width = hcy__nufft_width(eps_for(p), p->dim, p->type == 3, upsampling);
+    unsigned width = hcy__nufft_width(eps_for(p), p->desc.dim, p->desc.type == 3, upsampling);
     return width < most ? width : most;
 }
 
@@ -147,10 +147,11 @@ double hcy__nufft_candidate(const hcy_nufft *p, size_t i)
 {
     static const double candidates[] = { 2, 1.85, 1.75, 1.65, 1.55, 1.45, 1.35, 1.25 };
     /* Float loses what a coarser grid with a wider window gains. */
-    const unsigned widest = p->opts.precision == HCY_F64 ? HCY_NUFFT_MAX_WIDTH : HCY_NUFFT_MAX_WIDTH / 2;
+    const unsigned widest = p->desc.precision == HCY_F64 ? HCY_NUFFT_MAX_WIDTH : HCY_NUFFT_MAX_WIDTH / 2;
     if (i >= sizeof candidates / sizeof candidates[0])
         return 0;
-    bool fits = !i || p->opts.width || hcy__nufft_width(p->eps, p->dim, p->type == 3, candidates[i]) <= widest;
+    bool fits = !i || p->opts.width ||
+                hcy__nufft_width(p->desc.eps, p->desc.dim, p->desc.type == 3, candidates[i]) <= widest;
     return fits ? candidates[i] : 0;
 }
 
@@ -159,13 +160,15 @@ int hcy__nufft_choose(hcy_nufft *p, size_t n_points)
     double best = 0, given = p->opts.upsampling;
     hcy_nufft_job job = p->job;
     bool own_grid = p->opts.grid[0] != 0;
+    /* A grid outright says its upsampling: the least of the axes', which the width must do for. */
     if (own_grid && !given) {
         given = 1e300;
-        for (int d = 0; d < p->dim; d++)
+        for (int d = 0; d < p->desc.dim; d++)
             given = fmin(given, (double)p->opts.grid[d] / (double)job.modes[d]);
         if (!(given > 1))
             return hcy_fail(HCY_EINVAL, "the grid given is not finer than the modes");
     }
+    /* One of two is known, so there is nothing to weigh. */
     if (given) {
         int status = set_grid(&job, &p->opts, given, hcy__nufft_width_for(p, given));
         if (status)
@@ -174,6 +177,7 @@ int hcy__nufft_choose(hcy_nufft *p, size_t n_points)
         p->upsampling = upsampling_of(&job);
         return 0;
     }
+    /* Coarser grids want wider windows.  The first candidate always counts; of equals the finer one is kept. */
     double s;
     for (size_t i = 0; (s = hcy__nufft_candidate(p, i)) != 0; i++) {
         int status = set_grid(&job, &p->opts, s, hcy__nufft_width_for(p, s));

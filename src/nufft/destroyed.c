@@ -11,7 +11,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static hcy_nufft *lists[LISTS];
 
 /* Where the plan's list points to it, or that list's end. */
-static hcy_nufft **find(const hcy_nufft *p)
+static hcy_nufft **find_live(const hcy_nufft *p)
 {
     hcy_nufft **at = &lists[((uintptr_t)p >> 6) % LISTS];
     while (*at && *at != p)
@@ -22,14 +22,14 @@ static hcy_nufft **find(const hcy_nufft *p)
 void hcy__nufft_born(hcy_nufft *p)
 {
     pthread_mutex_lock(&lock);
-    *find(p) = p;
+    *find_live(p) = p;
     pthread_mutex_unlock(&lock);
 }
 
 bool hcy__nufft_dies(hcy_nufft *p)
 {
     pthread_mutex_lock(&lock);
-    hcy_nufft **at = find(p);
+    hcy_nufft **at = find_live(p);
     bool lived = *at != NULL;
     if (lived)
         *at = p->next_live;
@@ -43,7 +43,7 @@ int hcy__nufft_alive(const hcy_nufft *p)
     if (status)
         return status;
     pthread_mutex_lock(&lock);
-    bool lives = *find(p) != NULL;
+    bool lives = *find_live(p) != NULL;
     pthread_mutex_unlock(&lock);
     return lives ? 0 : hcy_fail(HCY_EINVAL, "this plan of a non-uniform FFT was destroyed before");
 }

@@ -42,7 +42,7 @@ static int code_of(int status)
 }
 
 /* A status of FINUFFT's with the words of one of ours. */
-static int refuse(int code, const char *what)
+static int refuse_as(int code, const char *what)
 {
     (void)hcy_fail(HCY_EINVAL, "FINUFFT's interface: %s", what);
     return code;
@@ -74,7 +74,7 @@ void hcy_finufft_default_opts(hcy_finufft_opts *o)
                              .spread_nthr_atomic = -1 };
 }
 
-static int open_device(hcy_device **dev, int threads)
+static int open_finufft_device(hcy_device **dev, int threads)
 {
     char name[48] = "cpu";
     if (threads > 0)
@@ -82,34 +82,40 @@ static int open_device(hcy_device **dev, int threads)
     return hcy_device_open(dev, getenv("HALCYON_DEVICE") ? NULL : name);
 }
 
-static int check(int type, int dim, int ntr, const hcy_finufft_opts *o)
+static int check_call(int type, int dim, int ntr, const hcy_finufft_opts *o)
 {
     if (type < 1 || type > 3)
-        return refuse(FINUFFT_ERR_TYPE_NOTVALID, "the type must be 1, 2 or 3");
+        return refuse_as(FINUFFT_ERR_TYPE_NOTVALID, "the type must be 1, 2 or 3");
     if (dim < 1 || dim > 3)
-        return refuse(FINUFFT_ERR_DIM_NOTVALID, "1, 2 or 3 dimensions are possible");
+        return refuse_as(FINUFFT_ERR_DIM_NOTVALID, "1, 2 or 3 dimensions are possible");
     if (ntr < 1)
-        return refuse(FINUFFT_ERR_NTRANS_NOTVALID, "there must be 1 transform at least");
+        return refuse_as(FINUFFT_ERR_NTRANS_NOTVALID, "there must be 1 transform at least");
     if (o->upsampfac != 0 && !(o->upsampfac > 1))
-        return refuse(FINUFFT_ERR_UPSAMPFAC_TOO_SMALL, "upsampfac must be above 1, or 0");
+        return refuse_as(FINUFFT_ERR_UPSAMPFAC_TOO_SMALL, "upsampfac must be above 1, or 0");
     if (o->spread_thread < 0 || o->spread_thread > 2)
-        return refuse(FINUFFT_ERR_SPREAD_THREAD_NOTVALID, "spread_thread must be 0, 1 or 2");
+        return refuse_as(FINUFFT_ERR_SPREAD_THREAD_NOTVALID, "spread_thread must be 0, 1 or 2");
     if (o->spread_kerformula < 0 || o->spread_kerformula > last_formula)
-        return refuse(FINUFFT_ERR_KERFORMULA_NOTVALID, "there is no such spread_kerformula");
+        return refuse_as(FINUFFT_ERR_KERFORMULA_NOTVALID, "there is no such spread_kerformula");
     if (!o->fftw_lock_fun != !o->fftw_unlock_fun)
-        return refuse(FINUFFT_ERR_LOCK_FUNS_INVALID, "of the lock functions one is missing");
+        return refuse_as(FINUFFT_ERR_LOCK_FUNS_INVALID, "of the lock functions one is missing");
     return 0;
 }
 
-static int make(hcy_finufft_plan *p, const int64_t *n_modes, int iflag, double tol, const hcy_finufft_opts *o)
+static int make_nufft(hcy_finufft_plan *p, const int64_t *n_modes, int iflag, double tol, const hcy_finufft_opts *o)
 {
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
     hcy_nufft_options options = HCY_NUFFT_OPTIONS_INIT;
-    int64_t modes[3] = { 1, 1, 1 };
-    options.precision = p->real == 8 ? HCY_F64 : HCY_F32;
+    int64_t *modes = desc.modes;
+    desc.type = p->type;
+    desc.precision = p->real == 8 ? HCY_F64 : HCY_F32;
+    desc.dim = p->dim;
+    desc.sign = iflag;
+    desc.n_transforms = (int64_t)p->ntr;
+    desc.eps = tol;
     options.upsampling = o->upsampfac < 8 ? o->upsampfac : 8;
     options.order = o->modeord == 1 ? HCY_NUFFT_ZERO_FIRST : HCY_NUFFT_CENTRED;
     options.max_batch = o->maxbatchsize > 0 ? (size_t)o->maxbatchsize : 0;
-    int status = open_device(&p->dev, o->nthreads);
+    int status = open_finufft_device(&p->dev, o->nthreads);
     p->n = 1;
     for (int d = 0; d < p->dim && p->type != 3; d++) {
         modes[d] = n_modes[p->dim - 1 - d];
@@ -124,7 +130,7 @@ static int make(hcy_finufft_plan *p, const int64_t *n_modes, int iflag, double t
         modes[d] = (int64_t)fmax(1, (double)modes[d] / options.upsampling);
     }
     if (!status)
-        status = hcy_nufft_create(&p->nufft, p->dev, p->type, p->dim, modes, iflag, (int64_t)p->ntr, tol, &options);
+        status = hcy_nufft_create(&p->nufft, p->dev, &desc, &options);
     if (!status && p->one_stage)
         p->nufft->job.flags |= HCY_NUFFT_WIDE_POINTS;
     return status;
@@ -138,17 +144,19 @@ int hcy_finufft_makeplan(unsigned precision, int type, int dim, const int64_t *n
     if (opts)
         o = *opts;
     if (!plan || (!n_modes && type != 3))
-        return refuse(FINUFFT_ERR_INVALID_ARGUMENT, "no place for the plan, or no modes");
+        return refuse_as(FINUFFT_ERR_INVALID_ARGUMENT, "no place for the plan, or no modes");
+    /* What FINUFFT has a status for is refused here; our plan would refuse some of it too, by another status. */
     *plan = NULL;
-    int code = check(type, dim, ntr, &o);
+    int code = check_call(type, dim, ntr, &o);
     if (code)
         return code;
+    /* A tolerance that cannot be met is a warning there and an error here, so the least one is asked for. */
     double least = precision == 8 ? 0x1p-52 : 0x1p-23;
     bool small = !(tol >= least) ||
                  (o.upsampfac > 1 && hcy__nufft_width(tol, dim, type == 3, o.upsampfac) > HCY_NUFFT_MAX_WIDTH);
     hcy_finufft_plan *p = calloc(1, sizeof *p);
     if (!p)
-        return refuse(FINUFFT_ERR_ALLOC, "out of memory for a plan");
+        return refuse_as(FINUFFT_ERR_ALLOC, "out of memory for a plan");
     p->type = type;
     p->dim = dim;
     p->ntr = (size_t)ntr;
@@ -156,9 +164,11 @@ int hcy_finufft_makeplan(unsigned precision, int type, int dim, const int64_t *n
     p->lock = o.fftw_lock_fun;
     p->unlock = o.fftw_unlock_fun;
     p->lock_data = o.fftw_lock_data;
+    /* Our plans may make plans of FFTW, which the caller's own threads may be doing as well. */
     lock(p);
-    int status = make(p, n_modes, iflag, tol >= least ? tol : least, &o);
+    int status = make_nufft(p, n_modes, iflag, tol >= least ? tol : least, &o);
     unlock(p);
+    /* With spreadinterponly all but the grid was checked above, so what is left to refuse is its size. */
     code = status == HCY_EINVAL && p->one_stage ? FINUFFT_ERR_SPREAD_BOX_SMALL : code_of(status);
     if (code) {
         hcy_finufft_destroy(p);
@@ -190,12 +200,12 @@ static int set_turned(hcy_finufft_plan *p, const void *const points[3])
 static int check_cells(const hcy_finufft_plan *p)
 {
     hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
-    int status = hcy_nufft_info_get(&info, p->nufft);
+    int status = hcy_nufft_get_info(&info, p->nufft);
     double cells = 1;
     for (int d = 0; d < p->dim; d++)
         cells *= (double)info.grid[d];
     if (!status && cells > most_cells)
-        return refuse(FINUFFT_ERR_MAXNALLOC, "the fine grid has more than 1e12 cells");
+        return refuse_as(FINUFFT_ERR_MAXNALLOC, "the fine grid has more than 1e12 cells");
     return code_of(status);
 }
 
@@ -205,9 +215,9 @@ int hcy_finufft_setpts(hcy_finufft_plan *p, int64_t m, const void *x, const void
     const void *const ends[2][3] = { { x, y, z }, { s, t, u } };
     const void *points[3] = { NULL, NULL, NULL }, *targets[3] = { NULL, NULL, NULL };
     if (!p)
-        return refuse(FINUFFT_ERR_PLAN_NOTVALID, "no plan");
+        return refuse_as(FINUFFT_ERR_PLAN_NOTVALID, "no plan");
     if (m < 0 || m > most_points || (p->type == 3 && (n < 0 || n > most_points)))
-        return refuse(FINUFFT_ERR_NUM_NU_PTS_INVALID, "the number of points is below 0 or above 1e14");
+        return refuse_as(FINUFFT_ERR_NUM_NU_PTS_INVALID, "the number of points is below 0 or above 1e14");
     p->m = (size_t)m;
     for (int d = 0; d < p->dim; d++) {
         points[d] = ends[0][p->dim - 1 - d];
@@ -222,7 +232,7 @@ int hcy_finufft_setpts(hcy_finufft_plan *p, int64_t m, const void *x, const void
     return status ? code_of(status) : check_cells(p);
 }
 
-static int execute(hcy_finufft_plan *p, void *c, void *f, bool adjoint)
+static int run_plan_or_stage(hcy_finufft_plan *p, void *c, void *f, bool adjoint)
 {
     bool spreads = (p->type == 1) == !adjoint;
     if (p->nufft && p->one_stage)
@@ -238,9 +248,9 @@ static int execute(hcy_finufft_plan *p, void *c, void *f, bool adjoint)
 int hcy_finufft_execute(hcy_finufft_plan *p, void *c, void *f, int adjoint)
 {
     if (!p)
-        return refuse(FINUFFT_ERR_PLAN_NOTVALID, "no plan");
+        return refuse_as(FINUFFT_ERR_PLAN_NOTVALID, "no plan");
     lock(p);
-    int status = execute(p, c, f, adjoint != 0);
+    int status = run_plan_or_stage(p, c, f, adjoint != 0);
     unlock(p);
     return code_of(status);
 }

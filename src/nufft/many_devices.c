@@ -7,6 +7,7 @@
  * own during a call.  One call at a time.
  */
 #include "nufft_priv.h"
+#include "sized.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -91,32 +92,38 @@ static int for_all(hcy_nufft_split *s, int (*work)(struct part *part))
 
 /* --- Creating --- */
 
-int hcy_nufft_split_create(hcy_nufft_split **out, hcy_device *const *devices, size_t n_devices, int type, int dim,
-                           const int64_t *modes, int sign, int64_t n_transforms, double eps,
-                           const hcy_nufft_options *opts)
+int hcy_nufft_split_create(hcy_nufft_split **out, hcy_device *const *devices, size_t n_devices,
+                           const hcy_nufft_desc *user, const hcy_nufft_options *opts)
 {
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
     if (!out || !devices || !n_devices || n_devices > HCY_NUFFT_MAX_DEVICES)
         return hcy_fail(HCY_EINVAL, "hcy_nufft_split_create: %s",
                         out ? "1 to 64 devices are needed" : "no place for the plan");
+    int status = hcy__sized_read(&desc, sizeof desc, user, "hcy_nufft_desc");
+    if (status)
+        return status;
+    hcy_nufft_desc one = desc; /* of each device's plan; none at all is refused there */
+    bool by_vectors = n_devices > 1 && desc.n_transforms >= (int64_t)n_devices;
+    if (!by_vectors && desc.n_transforms > 1)
+        one.n_transforms = 1;
     hcy_nufft_split *s = calloc(1, sizeof *s + n_devices * sizeof *s->parts);
-    int status = 0;
     if (!s)
         return hcy_fail(HCY_ENOMEM, "out of memory for a plan");
+    /* Parts know their split from the first, so that it can be destroyed when only some of them have a plan. */
     s->n_parts = n_devices;
-    s->type = type;
-    s->fixed = opts && opts->deterministic;
-    bool by_vectors = n_transforms >= (int64_t)n_devices && n_devices > 1;
     for (size_t i = 0; i < n_devices && !status; i++) {
         s->parts[i].split = s;
-        status = hcy_nufft_create(&s->parts[i].plan, devices[i], type, dim, modes, sign,
-                                  by_vectors || n_transforms < 1 ? n_transforms : 1, eps, opts);
+        status = hcy_nufft_create(&s->parts[i].plan, devices[i], &one, opts);
     }
     if (status) {
         hcy_nufft_split_destroy(s);
         return status;
     }
     const hcy_nufft *first = s->parts[0].plan;
-    s->n_transforms = (size_t)n_transforms;
+    s->type = desc.type;
+    s->fixed = first->opts.deterministic;
+    s->n_transforms = (size_t)desc.n_transforms;
+    /* Pieces of a batch, but small enough that every device has one. */
     s->piece = by_vectors ? first->batch : 0;
     if (s->piece > s->n_transforms / n_devices)
         s->piece = by_vectors ? s->n_transforms / n_devices : 0;
@@ -139,12 +146,12 @@ void hcy_nufft_split_destroy(hcy_nufft_split *s)
 
 /* --- Points --- */
 
-static int set_part(struct part *part)
+static int set_part_points(struct part *part)
 {
     const hcy_nufft_split *s = part->split;
     const hcy_nufft *p = part->plan;
     const void *mine[3] = { NULL, NULL, NULL };
-    for (int d = 0; d < p->dim && s->points; d++)
+    for (int d = 0; d < p->desc.dim && s->points; d++)
         mine[d] = s->points[d] ? (const char *)s->points[d] + part->first * s->real : NULL;
     part->plan->first_number = part->first;
     part->fresh = true;
@@ -158,11 +165,11 @@ static size_t sums_of(const hcy_nufft_split *s)
 }
 
 /* A few points there and back, of no strength: how fast the device is. */
-static int probe(struct part *part)
+static int time_a_few_points(struct part *part)
 {
     const hcy_nufft_split *s = part->split;
     void *c = calloc(part->n + 1, 2 * s->real), *f = calloc(sums_of(s) + 1, 2 * s->real);
-    int status = c && f ? set_part(part) : hcy_fail(HCY_ENOMEM, "out of memory to measure a device's speed");
+    int status = c && f ? set_part_points(part) : hcy_fail(HCY_ENOMEM, "out of memory to measure a device's speed");
     for (int i = 0; i < 2 && !status; i++) { /* the first one warms up */
         double start = seconds();
         status = hcy__nufft_execute_some(part->plan, c, f, 1, false);
@@ -197,7 +204,7 @@ static void share_points(hcy_nufft_split *s)
     }
 }
 
-static int measure(hcy_nufft_split *s)
+static int measure_speeds(hcy_nufft_split *s)
 {
     size_t n = s->n_points / (4 * s->n_parts) + 1;
     bool known = s->fixed;
@@ -206,7 +213,7 @@ static int measure(hcy_nufft_split *s)
         s->parts[i].first = 0;
         s->parts[i].n = n < PROBE ? n : PROBE;
     }
-    return known || s->n_parts == 1 || !s->n_points ? 0 : for_all(s, probe);
+    return known || s->n_parts == 1 || !s->n_points ? 0 : for_all(s, time_a_few_points);
 }
 
 int hcy_nufft_split_set_points(hcy_nufft_split *s, int64_t n_points, const void *const *points, int64_t n_targets,
@@ -221,7 +228,7 @@ int hcy_nufft_split_set_points(hcy_nufft_split *s, int64_t n_points, const void 
     s->n_targets = s->type == 3 ? (size_t)n_targets : 0;
     s->points = points;
     s->targets = targets;
-    status = s->piece ? 0 : measure(s);
+    status = s->piece ? 0 : measure_speeds(s);
     if (!status && !s->piece)
         share_points(s);
     for (size_t i = 0; i < s->n_parts && s->piece; i++) {
@@ -229,7 +236,7 @@ int hcy_nufft_split_set_points(hcy_nufft_split *s, int64_t n_points, const void 
         s->parts[i].n = s->n_points;
     }
     if (!status)
-        status = for_all(s, set_part);
+        status = for_all(s, set_part_points);
     s->points = s->targets = NULL;
     return status;
 }
@@ -320,7 +327,7 @@ int hcy_nufft_split_execute(hcy_nufft_split *s, void *c, void *f, int adjoint)
     return status;
 }
 
-int hcy_nufft_split_share(const hcy_nufft_split *s, size_t device, size_t *n_points, double *speed)
+int hcy_nufft_split_share(size_t *n_points, double *speed, const hcy_nufft_split *s, size_t device)
 {
     if (!s || device >= s->n_parts)
         return hcy_fail(HCY_EINVAL, "hcy_nufft_split_share: no %s", s ? "such device" : "plan");

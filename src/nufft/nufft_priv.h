@@ -1,4 +1,9 @@
-/* nufft_priv.h - what the files of src/nufft share: the plan, and how sizes are chosen. */
+/* nufft_priv.h - what the files of src/nufft share: the plan, the ways that a transform is done, how sizes are chosen.
+ *
+ * The arrows: window, choose and destroyed know no other file; points and grid make tables, sort, and transform;
+ * the ways stand on these; interface, stages and many_devices are the public functions.  A way that is made of other
+ * plans makes and sets them through the public functions, as any user would.
+ */
 #ifndef HCY_NUFFT_PRIV_H
 #define HCY_NUFFT_PRIV_H
 
@@ -10,10 +15,10 @@
 #include "nufft_format.h"
 #include "window.h"
 
-/* In the order of hcy__nufft_kernels[]. */
+/* In the order of kernel_names[]. */
 enum { SORT, SPREAD, INTERP, CROP, PAD, TO_MODES, TO_GRID, SCALE, N_KERNELS };
 
-/* Memory of one execution; a plan keeps those that are free. */
+/* Memory of one execution, which has it alone; a plan keeps those that are free. */
 struct hcy__nufft_work {
     struct hcy__nufft_work *next;
     struct hcy__nufft_work *inner; /* type 3 */
@@ -21,54 +26,114 @@ struct hcy__nufft_work {
     hcy_buffer *grid, *scratch, *fft_work, *scaled, *c, *f;
 };
 
+/* Where the next vectors are in a caller's buffer; what takes them moves on. */
+struct hcy__nufft_span {
+    hcy_buffer *buf;
+    size_t at;
+};
+
+/* How a plan's transforms are done, from the points on: chosen when they are set (interface.c).  What a way needs for
+ * itself is p->state. */
+struct hcy__nufft_way {
+    /* p->n_points points of the host's, and targets, which may go afterwards.  After a failure forget() is called. */
+    int (*set_points)(hcy_nufft *p, const void *const *points, const void *const *targets);
+    /* The first n vectors, from and to host memory; done on return.  Several threads at once. */
+    int (*execute)(hcy_nufft *p, char *c, char *f, size_t n, bool adjoint);
+    /* All vectors, in buffers that are large enough, with memory of a work that is not used again. */
+    int (*submit)(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, struct hcy__nufft_span *c,
+                  struct hcy__nufft_span *f, bool adjoint);
+    /* One stage of all vectors, types 1 and 2. */
+    int (*stage)(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, int stage, struct hcy__nufft_span *from,
+                 struct hcy__nufft_span *to);
+    /* What differs from a plan with a grid; NULL: nothing. */
+    int (*info)(hcy_nufft_info *info, const hcy_nufft *p);
+    void (*forget)(hcy_nufft *p); /* the state, whole or half made or NULL */
+};
+extern const struct hcy__nufft_way hcy__nufft_on_grid, hcy__nufft_type3, /* the device has points and a grid */
+    hcy__nufft_direct, /* small problems: the sum itself, on the host */
+    hcy__nufft_pieces, /* points that the device has no room for at once */
+    hcy__nufft_each;   /* points of each transform's own */
+
+/* Type 3, an axis: centres and half widths of points and targets, and the scale. */
+struct hcy__nufft_axis {
+    double c, x, d, s, gamma;
+};
+
 struct hcy_nufft {
+    /* What it is: constant (interface.c). */
     hcy_device *dev;
     hcy_kernel *kernels[N_KERNELS]; /* NULL: the device has none */
+    hcy_nufft_desc desc; /* modes of 1 where there are none, the sign +1 or -1 */
     hcy_nufft_options opts;
-    int type, dim, sign;
     size_t n_transforms, batch;
-    double eps;
-    size_t n_modes;    /* in all */
-    hcy_nufft_job job; /* modes known from the start, the rest from the points on */
-    struct hcy__window window;
+    size_t n_modes;      /* in all */
+    bool may_be_direct;  /* nothing about the grid was asked for */
+    bool whole;          /* never in pieces: part of another plan */
+    size_t first_number; /* what words call the first point */
+    hcy_nufft *owner;    /* whose work is taken, or NULL (each.c) */
+    hcy_nufft *next_live; /* destroyed.c's */
+
+    /* What is chosen for the points (choose.c, type3.c): constant from the points on. */
+    hcy_nufft_job job; /* its modes from the start */
     double upsampling;
+    size_t n_points, n_targets;
+    size_t all_points, all_results; /* of all transforms */
+    size_t piece_length;
+    struct hcy__nufft_axis axes[3]; /* type 3 */
+    const struct hcy__nufft_way *way; /* NULL: no points are set */
+    void *state; /* the way's own */
+
+    /* What is on the device (points.c).  Tables are of the job that tables_of was. */
+    hcy_nufft_job tables_of;
+    struct hcy__window window;
     hcy_buffer *table, *factors, *sorted, *report;
     hcy_event *sorting; /* NULL: the points are sorted */
     /* Where the device lacks TO_MODES or TO_GRID; for job.grid: of all axes, or (3-D) of the first alone and, of the
      * planes that have modes, of the others: of `planes` of them on either side. */
     hcy_fft *fft, *first_axis;
     size_t planes;
-    bool ready;   /* points are set */
-    size_t n_points, n_targets;
-    size_t first_number;   /* what words call the first point */
-    /* Points of each transform's own: a plan each, of one vector, whose work is that of its owner. */
-    hcy_nufft **each, *owner;
-    hcy_nufft *next_live; /* destroyed.c's */
+
+    /* Executions, of any threads (grid.c). */
     pthread_mutex_t lock; /* of: */
     struct hcy__nufft_work *free_work;
-    /* Type 3: strengths times `before`, to the grid, whose cells are the modes of `inner`, a type 2; times
-     * `after`. */
-    hcy_nufft *inner;
-    hcy_buffer *before, *after;
-    /* Small problems: direct sums; `gridded`, under its lock, is the same plan with a grid, once something asks for
-     * it. */
-    struct hcy__nufft_direct *direct;
-    pthread_mutex_t grid_lock;
-    hcy_nufft *gridded;
-    struct hcy__nufft_pieces *pieces; /* points that the device has no room for at once */
-    bool whole;                       /* never in pieces: part of another plan */
-    bool may_be_direct;               /* nothing about the grid was asked for */
 };
 
 static inline size_t hcy__nufft_real(const hcy_nufft *p)
 {
-    return p->opts.precision == HCY_F64 ? 8 : 4;
+    return p->desc.precision == HCY_F64 ? 8 : 4;
 }
 
 /* Of a vector: coefficients, or what stands for them. */
 static inline size_t hcy__nufft_results(const hcy_nufft *p)
 {
-    return p->type == 3 ? p->n_targets : p->n_modes;
+    return p->desc.type == 3 ? p->n_targets : p->n_modes;
+}
+
+/* Whether strengths are the result, not the coefficients. */
+static inline bool hcy__nufft_writes_c(const hcy_nufft *p, bool adjoint)
+{
+    return (p->desc.type == 2) == !adjoint;
+}
+
+/* Bytes of one vector of strengths, or of coefficients. */
+static inline size_t hcy__nufft_vector_bytes(const hcy_nufft *p, bool of_c)
+{
+    return (of_c ? p->n_points : hcy__nufft_results(p)) * 2 * hcy__nufft_real(p);
+}
+
+/* So many for every transform. */
+static inline void hcy__nufft_count_points(hcy_nufft *p, size_t n_points, size_t n_targets)
+{
+    p->n_points = n_points;
+    p->n_targets = n_targets;
+    p->all_points = p->n_transforms * n_points;
+    p->all_results = p->n_transforms * hcy__nufft_results(p);
+}
+
+static inline void hcy__nufft_drop(hcy_buffer **buf)
+{
+    hcy_buffer_release(*buf);
+    *buf = NULL;
 }
 
 /* choose.c: width and fine grid for n_points; HCY_ERANGE, HCY_EINVAL. */
@@ -89,76 +154,84 @@ void hcy__nufft_born(hcy_nufft *plan);
 bool hcy__nufft_dies(hcy_nufft *plan);
 int hcy__nufft_alive(const hcy_nufft *plan);
 
-/* plan.c */
-/* Numbers and pointers of points and, for type 3, targets. */
-int hcy__nufft_check_points(const hcy_nufft *plan, int64_t n_points, const void *const *points, int64_t n_targets,
-                            const void *const *targets);
+/* points.c */
 /* job.width and job.grid are chosen: window, table, factors (types 1 and 2), FFT. */
 int hcy__nufft_tables(hcy_nufft *plan, bool factors);
-/* HCY_EUNSUPPORTED, and which kernel it is that the device lacks. */
+/* interface.c: HCY_EUNSUPPORTED, and which kernel it is that the device lacks. */
 int hcy__nufft_lacks(const hcy_nufft *plan, int kernel);
 bool hcy__nufft_has_fft(const hcy_nufft *plan); /* the device's general one */
+/* The same, types 1 and 2, unless the plan has them. */
+int hcy__nufft_grid_tables(hcy_nufft *plan);
+/* Those of a plan with the same grid and precision. */
+void hcy__nufft_share_tables(hcy_nufft *plan, const hcy_nufft *from);
+void hcy__nufft_drop_tables(hcy_nufft *plan);
 /* Points in host memory, doubles if the job says so. */
 int hcy__nufft_sort(hcy_nufft *plan, size_t n, const void *const *points);
+/* Points on the device.  waits: they may go when this returns. */
+int hcy__nufft_sort_buffers(hcy_nufft *plan, size_t n, hcy_buffer *const buffers[3], bool waits);
 /* HCY_EINVAL, and which point it was. */
 int hcy__nufft_bad_point(const hcy_nufft *plan, size_t point);
 /* `values` to a buffer of reals of the plan's precision, in place of what *buf was; `values` are
  * overwritten. */
 int hcy__nufft_upload_reals(hcy_buffer **buf, const hcy_nufft *plan, double *values, size_t n);
-void hcy__nufft_forget(hcy_nufft *plan); /* points and what came from them */
 
-/* run.c */
+/* grid.c */
 int hcy__nufft_take_work(struct hcy__nufft_work **work, hcy_nufft *plan, bool queue);
 void hcy__nufft_give_work(struct hcy__nufft_work *work, hcy_nufft *plan);
 void hcy__nufft_free_memory(struct hcy__nufft_work *work); /* what the work has, but for its queue */
 void hcy__nufft_free_work(struct hcy__nufft_work *work);
-/* n vectors, at most plan->batch, from and to buffers of the device. */
-int hcy__nufft_vectors(hcy_queue *q, hcy_nufft *plan, struct hcy__nufft_work *w, hcy_buffer *c, hcy_buffer *f,
-                       size_t n, bool adjoint);
-
+/* A buffer of the work, at least this large. */
+int hcy__nufft_need(hcy_buffer **buf, const hcy_nufft *plan, size_t size);
+int hcy__nufft_need_grid(const hcy_nufft *plan, struct hcy__nufft_work *w);
+/* Memory of the host as a buffer: imported where the device reads it, else the work's `own`, written to if it
+ * is input. */
+int hcy__nufft_borrow(hcy_buffer **out, hcy_buffer **own, hcy_nufft *plan, hcy_queue *queue, void *host,
+                      size_t size, bool input);
+size_t hcy__nufft_cells(const hcy_nufft *plan);
 /* Points to grid or back; the work's grid to modes or back. */
 int hcy__nufft_spread(hcy_queue *q, const hcy_nufft *plan, struct hcy__nufft_work *w, hcy_buffer *c,
                       hcy_buffer *grid, size_t n, bool interpolates);
 int hcy__nufft_transform(hcy_queue *q, const hcy_nufft *plan, struct hcy__nufft_work *w, hcy_buffer *f,
                          size_t n, int sign, bool to_grid);
-/* A buffer of the work, at least this large. */
-int hcy__nufft_need(hcy_buffer **buf, const hcy_nufft *plan, size_t size);
-/* Memory of the host as a buffer: imported where the device reads it, else the work's `own`, written to if it
- * is input. */
-int hcy__nufft_borrow(hcy_buffer **out, hcy_buffer **own, hcy_nufft *plan, hcy_queue *queue, void *host,
-                      size_t size, bool input);
-/* The first n of the plan's vectors, from and to host memory. */
-int hcy__nufft_execute_some(hcy_nufft *plan, void *c, void *f, size_t n, bool adjoint);
-int hcy__nufft_need_grid(const hcy_nufft *plan, struct hcy__nufft_work *w);
-int hcy__nufft_ready(const hcy_nufft *plan); /* HCY_ESTATE without points */
-size_t hcy__nufft_cells(const hcy_nufft *plan);
+/* n vectors, at most plan->batch, from and to buffers of the device. */
+typedef int hcy__nufft_vectors(hcy_queue *q, hcy_nufft *plan, struct hcy__nufft_work *w, hcy_buffer *c, hcy_buffer *f,
+                               size_t n, bool adjoint);
+hcy__nufft_vectors hcy__nufft_grid_vectors;
+/* A way's execute and submit: its vectors, batch by batch. */
+int hcy__nufft_execute_batches(hcy_nufft *plan, hcy__nufft_vectors *vectors, char *c, char *f, size_t n, bool adjoint);
+int hcy__nufft_submit_batches(hcy_queue *q, hcy_nufft *plan, hcy__nufft_vectors *vectors, struct hcy__nufft_work *w,
+                              struct hcy__nufft_span *c, struct hcy__nufft_span *f, bool adjoint);
+/* Bytes that a stage of all vectors takes, or gives. */
+size_t hcy__nufft_stage_bytes(const hcy_nufft *plan, int stage, bool output);
 
-/* direct.c */
-/* Whether a transform is to be a direct sum where a grid takes grid_ns. */
+/* direct.c: whether a transform is to be a direct sum where a grid takes grid_ns. */
 bool hcy__nufft_is_direct(const hcy_nufft *plan, size_t n_points, size_t n_targets, double grid_ns);
-/* plan->n_points points, and targets, are set: HCY_EINVAL, HCY_ENOMEM. */
-int hcy__nufft_set_direct(hcy_nufft *plan, const void *const *points, const void *const *targets);
-void hcy__nufft_free_direct(struct hcy__nufft_direct *direct);
-int hcy__nufft_run_direct(const hcy_nufft *plan, char *c, char *f, size_t n_vectors, bool adjoint);
-/* The plan itself, or if it is direct one with a grid, which belongs to it. */
-int hcy__nufft_gridded(hcy_nufft **gridded, hcy_nufft *plan);
 
 /* out_of_core.c */
-/* How many of n points are taken to the device at a time; 0: all, and as many vectors as the plan wants.  Type 3:
- * window and grid are chosen. */
-int hcy__nufft_piece_length(const hcy_nufft *plan, size_t n, size_t *length);
-int hcy__nufft_set_pieces(hcy_nufft *plan, const void *const *points, const void *const *targets,
-                          size_t length);
-void hcy__nufft_free_pieces(struct hcy__nufft_pieces *pieces);
-int hcy__nufft_pieces_info(hcy_nufft_info *info, const hcy_nufft *plan);
-int hcy__nufft_run_pieces(const hcy_nufft *plan, char *c, char *f, size_t n_vectors, bool adjoint);
+/* How many of the plan's points are taken to the device at a time; 0: all, and as many vectors as the plan wants.
+ * Window and grid are chosen. */
+int hcy__nufft_piece_length(const hcy_nufft *plan, size_t *length);
 /* n reals added to others. */
 void hcy__nufft_add(void *to, const void *from, size_t n, size_t real);
 
 /* type3.c */
 /* Of the type 2 that is part of it: window and grid for the plan's targets. */
 int hcy__nufft_inner_job(const hcy_nufft *plan, hcy_nufft_job *job);
-int hcy__nufft_set_type3(hcy_nufft *plan, size_t n_points, const void *const *points, size_t n_targets,
-                         const void *const *targets);
+/* Window, grid and axes for its points and targets; *least: ns of a transform with the grid chosen, or infinite with
+ * one that was asked for. */
+int hcy__nufft_choose_type3(hcy_nufft *plan, const void *const *points, const void *const *targets, double *least);
+
+/* each.c: a plan for each transform, whose points are set. */
+int hcy__nufft_set_each(hcy_nufft *plan, const int64_t *n_points, const void *const *points, const int64_t *n_targets,
+                        const void *const *targets);
+
+/* interface.c */
+/* Numbers and pointers of points and, for type 3, targets. */
+int hcy__nufft_check_points(const hcy_nufft *plan, int64_t n_points, const void *const *points, int64_t n_targets,
+                            const void *const *targets);
+int hcy__nufft_ready(const hcy_nufft *plan); /* HCY_ESTATE without points */
+void hcy__nufft_forget(hcy_nufft *plan); /* points and what came from them */
+/* The first n of the plan's vectors, from and to host memory. */
+int hcy__nufft_execute_some(hcy_nufft *plan, void *c, void *f, size_t n, bool adjoint);
 
 #endif

@@ -12,12 +12,17 @@
 
 enum { LEAST = 1024 }; /* points of a piece, at least */
 
-struct hcy__nufft_pieces {
+struct pieces {
+    pthread_mutex_t lock; /* of what is in the plan: one execution at a time */
     hcy_nufft *plan; /* of one vector, and the points from `at` on */
     size_t length, at;
     void *x[3], *t[3]; /* all points, and all targets */
-    pthread_mutex_t lock;
 };
+
+static struct pieces *pieces_of(const hcy_nufft *p)
+{
+    return p->state;
+}
 
 /* --- How many points at a time --- */
 
@@ -47,7 +52,7 @@ static int scratch(const hcy_nufft *p, const hcy_nufft_job *job, int kernel, siz
 static double grid_bytes(const hcy_nufft *p, const hcy_nufft_job *job, size_t batch)
 {
     double bytes = (double)batch * 2 * (double)hcy__nufft_real(p);
-    for (int d = 0; d < p->dim; d++)
+    for (int d = 0; d < p->desc.dim; d++)
         bytes *= (double)job->grid[d];
     return bytes;
 }
@@ -71,22 +76,22 @@ static int working(const hcy_nufft *p, const hcy_nufft_job *job, const hcy_nufft
 /* Bytes of device memory that n points and their transform take, `batch` vectors at once. */
 static int need(const hcy_nufft *p, size_t n, size_t batch, double *bytes)
 {
-    hcy_nufft q = { .dev = p->dev, .opts = p->opts, .type = p->type, .dim = p->dim, .eps = p->eps, .job = p->job };
+    hcy_nufft q = { .dev = p->dev, .desc = p->desc, .opts = p->opts, .job = p->job };
     hcy_nufft_job inner;
     const double one = 2 * (double)hcy__nufft_real(p), results = (double)hcy__nufft_results(p);
-    double sorted = 0, targets = 0, work = 0, coordinates = (double)n * p->dim * (p->type == 3 ? 8 : one / 2);
-    int status = p->type == 3 ? hcy__nufft_inner_job(p, &inner) : hcy__nufft_choose(&q, n ? n : 1);
+    double sorted = 0, targets = 0, work = 0, coordinates = (double)n * p->desc.dim * (p->desc.type == 3 ? 8 : one / 2);
+    int status = p->desc.type == 3 ? hcy__nufft_inner_job(p, &inner) : hcy__nufft_choose(&q, n ? n : 1);
     q.job.n_points = n;
-    if (p->type != 3)
+    if (p->desc.type != 3)
         inner = q.job;
     if (!status)
         status = scratch(p, &q.job, SORT, n, &sorted);
-    if (!status && p->type == 3)
+    if (!status && p->desc.type == 3)
         status = scratch(p, &inner, SORT, p->n_targets, &targets);
     if (!status)
         status = working(p, &q.job, &inner, batch, &work);
     work += grid_bytes(p, &q.job, batch) + (double)batch * one * ((double)n + results);
-    if (p->type == 3) { /* factors of both ends, and one end multiplied */
+    if (p->desc.type == 3) { /* factors of both ends, and one end multiplied */
         targets += one * ((double)n + results);
         work += grid_bytes(p, &inner, batch) + (double)batch * one * fmax((double)n, results);
     }
@@ -109,16 +114,17 @@ static double limit_of(const hcy_nufft *p)
 /* Whether memory is worth a thought at all. */
 static bool is_little(const hcy_nufft *p, size_t n)
 {
-    double vectors = (double)p->batch * 2 * (double)hcy__nufft_real(p), upsampled = pow(2.5, p->dim);
+    double vectors = (double)p->batch * 2 * (double)hcy__nufft_real(p), upsampled = pow(2.5, p->desc.dim);
     double most = (double)n * (vectors + 100) + vectors * 3 * upsampled * ((double)p->n_modes + 1e4);
     return !p->opts.memory && most < (double)hcy_device_get_info(p->dev)->memory / 16;
 }
 
-int hcy__nufft_piece_length(const hcy_nufft *p, size_t n, size_t *length)
+int hcy__nufft_piece_length(const hcy_nufft *p, size_t *length)
 {
+    const size_t n = p->n_points;
     double bytes, limit;
     *length = 0;
-    if (!n || p->whole || (p->type != 3 && is_little(p, n)))
+    if (!n || p->whole || (p->desc.type != 3 && is_little(p, n)))
         return 0;
     limit = limit_of(p);
     int status = need(p, n, p->batch, &bytes);
@@ -129,7 +135,7 @@ int hcy__nufft_piece_length(const hcy_nufft *p, size_t n, size_t *length)
         if (bytes <= limit)
             break;
     }
-    if (!status && p->type == 3 && bytes > limit)
+    if (!status && p->desc.type == 3 && bytes > limit)
         status = hcy_fail(HCY_ENOMEM, "%zu targets and their grid need %.3g bytes of the device, which has %.3g: fewer "
                                       "targets at a time, or points and targets nearer to each other",
                           p->n_targets, bytes, limit);
@@ -143,7 +149,7 @@ int hcy__nufft_piece_length(const hcy_nufft *p, size_t n, size_t *length)
 static int copy_points(const hcy_nufft *p, void *copies[3], const void *const *points, size_t n)
 {
     size_t bytes = n * hcy__nufft_real(p);
-    for (int d = 0; d < p->dim; d++) {
+    for (int d = 0; d < p->desc.dim; d++) {
         copies[d] = malloc(bytes);
         if (!copies[d])
             return hcy_fail(HCY_ENOMEM, "out of memory for a copy of %zu points", n);
@@ -152,13 +158,13 @@ static int copy_points(const hcy_nufft *p, void *copies[3], const void *const *p
     return 0;
 }
 
-static int set_piece(const hcy_nufft *p, struct hcy__nufft_pieces *s, size_t at)
+static int set_piece(const hcy_nufft *p, struct pieces *s, size_t at)
 {
     const void *x[3] = { NULL, NULL, NULL };
     size_t n = p->n_points - at < s->length ? p->n_points - at : s->length;
     if (s->at == at)
         return 0;
-    for (int d = 0; d < p->dim; d++)
+    for (int d = 0; d < p->desc.dim; d++)
         x[d] = (const char *)s->x[d] + at * hcy__nufft_real(p);
     s->at = SIZE_MAX;
     s->plan->first_number = p->first_number + at;
@@ -168,43 +174,44 @@ static int set_piece(const hcy_nufft *p, struct hcy__nufft_pieces *s, size_t at)
     return status;
 }
 
-static int make_plan(const hcy_nufft *p, hcy_nufft **plan)
+static int make_piece_plan(const hcy_nufft *p, hcy_nufft **plan)
 {
+    hcy_nufft_desc one = p->desc;
     hcy_nufft_options o = p->opts;
-    int64_t modes[3];
-    for (int d = 0; d < 3; d++)
-        modes[d] = (int64_t)p->job.modes[d];
+    one.n_transforms = 1;
     o.method = HCY_NUFFT_GRID;
-    int status = hcy_nufft_create(plan, p->dev, p->type, p->dim, modes, p->sign, 1, p->eps, &o);
+    int status = hcy_nufft_create(plan, p->dev, &one, &o);
     if (!status)
         (*plan)->whole = true;
     return status;
 }
 
-int hcy__nufft_set_pieces(hcy_nufft *p, const void *const *points, const void *const *targets, size_t length)
+static int set_all_pieces(hcy_nufft *p, const void *const *points, const void *const *targets)
 {
-    struct hcy__nufft_pieces *s = calloc(1, sizeof *s);
+    struct pieces *s = p->state = calloc(1, sizeof *s);
     if (!s)
         return hcy_fail(HCY_ENOMEM, "out of memory for %zu points", p->n_points);
     pthread_mutex_init(&s->lock, NULL);
-    p->pieces = s;
-    s->length = length;
+    hcy__nufft_drop_tables(p); /* the device has no memory to spare, and the pieces' plan has its own */
+    s->length = p->piece_length;
     s->at = SIZE_MAX;
     int status = copy_points(p, s->x, points, p->n_points);
-    if (!status && p->type == 3)
+    if (!status && p->desc.type == 3)
         status = copy_points(p, s->t, targets, p->n_targets);
     if (!status)
-        status = make_plan(p, &s->plan);
+        status = make_piece_plan(p, &s->plan);
     if (!status)
         status = set_piece(p, s, 0);
-    bool looks = p->opts.check_points && p->type != 3; /* which has looked at all of them */
+    /* Bad points are said now, not in the midst of an execution; choosing type 3's grid has looked at all of them. */
+    bool looks = p->opts.check_points && p->desc.type != 3;
     for (size_t at = s->length; !status && at < p->n_points && looks; at += s->length)
         status = set_piece(p, s, at);
     return status;
 }
 
-void hcy__nufft_free_pieces(struct hcy__nufft_pieces *s)
+static void forget_pieces(hcy_nufft *p)
 {
+    struct pieces *s = pieces_of(p);
     if (!s)
         return;
     hcy_nufft_destroy(s->plan);
@@ -216,11 +223,12 @@ void hcy__nufft_free_pieces(struct hcy__nufft_pieces *s)
     free(s);
 }
 
-int hcy__nufft_pieces_info(hcy_nufft_info *info, const hcy_nufft *p)
+/* What a piece has chosen, and how many there are. */
+static int tell_pieces(hcy_nufft_info *info, const hcy_nufft *p)
 {
-    struct hcy__nufft_pieces *s = p->pieces;
+    struct pieces *s = pieces_of(p);
     pthread_mutex_lock(&s->lock);
-    int status = hcy_nufft_info_get(info, s->plan);
+    int status = hcy_nufft_get_info(info, s->plan);
     pthread_mutex_unlock(&s->lock);
     info->pieces = (p->n_points + s->length - 1) / s->length;
     return status;
@@ -237,18 +245,18 @@ void hcy__nufft_add(void *to, const void *from, size_t n, size_t real)
 }
 
 /* The piece that is set, of one vector; coefficients are added to but for the first piece's. */
-static int run_piece(const hcy_nufft *p, const struct hcy__nufft_pieces *s, char *c, char *f, char *sums, bool adjoint)
+static int run_piece(const hcy_nufft *p, const struct pieces *s, char *c, char *f, char *sums, bool adjoint)
 {
-    bool adds = (p->type == 2) == adjoint && s->at;
+    bool adds = (p->desc.type == 2) == adjoint && s->at;
     int status = hcy__nufft_execute_some(s->plan, c + s->at * 2 * hcy__nufft_real(p), adds ? sums : f, 1, adjoint);
     if (!status && adds)
         hcy__nufft_add(f, sums, 2 * hcy__nufft_results(p), hcy__nufft_real(p));
     return status;
 }
 
-int hcy__nufft_run_pieces(const hcy_nufft *p, char *c, char *f, size_t n_vectors, bool adjoint)
+static int execute_pieces(hcy_nufft *p, char *c, char *f, size_t n_vectors, bool adjoint)
 {
-    struct hcy__nufft_pieces *s = p->pieces;
+    struct pieces *s = pieces_of(p);
     size_t complex_ = 2 * hcy__nufft_real(p), results = hcy__nufft_results(p);
     char *sums = malloc(results * complex_);
     int status = sums ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for the sums of %zu coefficients", results);
@@ -262,3 +270,27 @@ int hcy__nufft_run_pieces(const hcy_nufft *p, char *c, char *f, size_t n_vectors
     free(sums);
     return status;
 }
+
+/* The host adds up what pieces come to, so nothing can be left to a queue. */
+static int refuse_pieces(const hcy_nufft *p)
+{
+    return hcy_fail(HCY_ENOMEM, "the device has no room for %zu points at once: execute from host memory",
+                    p->n_points);
+}
+
+static int submit_pieces(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, struct hcy__nufft_span *c,
+                         struct hcy__nufft_span *f, bool adjoint)
+{
+    (void)q, (void)w, (void)c, (void)f, (void)adjoint;
+    return refuse_pieces(p);
+}
+
+static int submit_pieces_stage(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, int stage,
+                               struct hcy__nufft_span *from, struct hcy__nufft_span *to)
+{
+    (void)q, (void)w, (void)stage, (void)from, (void)to;
+    return refuse_pieces(p);
+}
+
+const struct hcy__nufft_way hcy__nufft_pieces = { set_all_pieces,      execute_pieces, submit_pieces,
+                                                  submit_pieces_stage, tell_pieces,    forget_pieces };

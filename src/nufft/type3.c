@@ -18,23 +18,29 @@
 
 #define PI 3.14159265358979323846
 
-/* An axis: centres and half widths of points and targets, and the scale. */
-struct axis {
-    double c, x, d, s, gamma;
+/* The plan's state; its own grid and sorted points are those of the spreading. */
+struct type3 {
+    hcy_nufft *inner; /* a type 2, whose modes are the cells of the plan's grid */
+    hcy_buffer *before, *after; /* factors: of strengths; of results */
 };
 
-static double at(const hcy_nufft *p, const void *const *points, int axis, size_t i)
+static struct type3 *type3_of(const hcy_nufft *p)
 {
-    return p->opts.precision == HCY_F64 ? ((const double *)points[axis])[i]
+    return p->state;
+}
+
+static double coordinate_of(const hcy_nufft *p, const void *const *points, int axis, size_t i)
+{
+    return p->desc.precision == HCY_F64 ? ((const double *)points[axis])[i]
                                         : (double)((const float *)points[axis])[i];
 }
 
-static int reach(const hcy_nufft *p, const void *const *points, int axis, size_t n, const char *what,
-                 double *centre, double *half)
+static int centre_and_reach(const hcy_nufft *p, const void *const *points, int axis, size_t n, const char *what,
+                            double *centre, double *half)
 {
     double low = INFINITY, high = -INFINITY;
     for (size_t i = 0; i < n; i++) {
-        double v = at(p, points, axis, i);
+        double v = coordinate_of(p, points, axis, i);
         if (!isfinite(v))
             return hcy_fail(HCY_EINVAL, "%s %zu has a coordinate that is no number or infinite", what,
                             i + (what[0] == 'p' ? p->first_number : 0));
@@ -46,7 +52,7 @@ static int reach(const hcy_nufft *p, const void *const *points, int axis, size_t
     return 0;
 }
 
-static int choose_axis(hcy_nufft *p, struct axis *a, int d)
+static int choose_axis(hcy_nufft *p, struct hcy__nufft_axis *a, int d)
 {
     double x = a->x, s = a->s, least = p->job.width + 1;
     if (x == 0)
@@ -65,13 +71,13 @@ static int choose_axis(hcy_nufft *p, struct axis *a, int d)
 }
 
 /* Window and grid for an upsampling. */
-static int try_upsampling(hcy_nufft *p, struct axis *axes, double upsampling)
+static int try_upsampling(hcy_nufft *p, struct hcy__nufft_axis *axes, double upsampling)
 {
     size_t bytes = 2 * hcy__nufft_real(p) * p->batch;
     int status = 0;
     p->upsampling = upsampling;
     p->job.width = hcy__nufft_width_for(p, upsampling);
-    for (int d = 0; d < p->dim && !status; d++) {
+    for (int d = 0; d < p->desc.dim && !status; d++) {
         status = choose_axis(p, &axes[d], d);
         if (!status && hcy_size_mul(&bytes, bytes, (size_t)p->job.grid[d]))
             status =
@@ -84,12 +90,14 @@ static int try_upsampling(hcy_nufft *p, struct axis *axes, double upsampling)
  * and targets may all be there. */
 static double inner_eps(const hcy_nufft *p)
 {
-    return fmax(p->eps / 5, p->opts.precision == HCY_F32 ? 0x1p-23 : 0x1p-52);
+    return fmax(p->desc.eps / 5, p->desc.precision == HCY_F32 ? 0x1p-23 : 0x1p-52);
 }
 
 int hcy__nufft_inner_job(const hcy_nufft *p, hcy_nufft_job *job)
 {
-    hcy_nufft inner = { .opts = p->opts, .type = 2, .dim = p->dim, .eps = inner_eps(p), .job = p->job };
+    hcy_nufft inner = { .desc = p->desc, .opts = p->opts, .job = p->job };
+    inner.desc.type = 2;
+    inner.desc.eps = inner_eps(p);
     int status = hcy__nufft_choose(&inner, p->n_targets);
     *job = inner.job;
     job->n_points = p->n_targets;
@@ -97,49 +105,50 @@ int hcy__nufft_inner_job(const hcy_nufft *p, hcy_nufft_job *job)
 }
 
 /* Of the spreading, and of the type 2 that follows. */
-static int cost(const hcy_nufft *p, size_t n, double *ns)
+static int type3_cost(const hcy_nufft *p, double *ns)
 {
     hcy_nufft_job inner;
     int status = hcy__nufft_inner_job(p, &inner);
-    *ns = status ? INFINITY : hcy__nufft_cost(&p->job, n) + hcy__nufft_cost(&inner, p->n_targets);
+    *ns = status ? INFINITY : hcy__nufft_cost(&p->job, p->n_points) + hcy__nufft_cost(&inner, p->n_targets);
     return status;
 }
 
-/* *least: ns with the grid chosen, or infinite with one that was asked for. */
-static int choose(hcy_nufft *p, struct axis *axes, size_t n, const void *const *points, size_t n_targets,
-                  const void *const *targets, double *least)
+int hcy__nufft_choose_type3(hcy_nufft *p, const void *const *points, const void *const *targets, double *least)
 {
+    struct hcy__nufft_axis *axes = p->axes;
     double best = 0, ns, s;
-    *least = INFINITY;
     int status = 0;
-    for (int d = 0; d < p->dim && !status; d++) {
-        status = reach(p, points, d, n, "point", &axes[d].c, &axes[d].x);
+    *least = INFINITY;
+    p->job.flags |= HCY_NUFFT_WIDE_POINTS; /* points are moved, in double */
+    for (int d = 0; d < p->desc.dim && !status; d++) {
+        status = centre_and_reach(p, points, d, p->n_points, "point", &axes[d].c, &axes[d].x);
         if (!status)
-            status = reach(p, targets, d, n_targets, "target", &axes[d].d, &axes[d].s);
+            status = centre_and_reach(p, targets, d, p->n_targets, "target", &axes[d].d, &axes[d].s);
     }
     if (p->opts.upsampling > 0)
         return status ? status : try_upsampling(p, axes, p->opts.upsampling);
     for (size_t i = 0; !status && (s = hcy__nufft_candidate(p, i)) != 0; i++) {
         int failed = try_upsampling(p, axes, s); /* a coarser grid may fit where a finer one does not */
         if (!failed)
-            failed = cost(p, n, &ns);
+            failed = type3_cost(p, &ns);
         if (!failed && ns < *least) {
             *least = ns;
             best = s;
         }
     }
+    /* The last one tried is not the best one; if none fits, the finest says why. */
     return status ? status : try_upsampling(p, axes, best > 0 ? best : 2);
 }
 
 /* Points to x', or targets to s', and the factors of one end. */
-static void turn(const hcy_nufft *p, const struct axis *axes, const void *const *points, size_t n,
-                 bool is_target, double *const *moved, double *factors)
+static void turn_end(const hcy_nufft *p, const struct hcy__nufft_axis *axes, const void *const *points, size_t n,
+                     bool is_target, double *const *moved, double *factors)
 {
     for (size_t i = 0; i < n; i++) {
         double phase = 0, weight = 1;
-        for (int d = 0; d < p->dim; d++) {
-            const struct axis *a = &axes[d];
-            double v = at(p, points, d, i), cells = (double)p->job.grid[d];
+        for (int d = 0; d < p->desc.dim; d++) {
+            const struct hcy__nufft_axis *a = &axes[d];
+            double v = coordinate_of(p, points, d, i), cells = (double)p->job.grid[d];
             if (is_target) {
                 phase += (v - a->d) * a->c;
                 weight /= hcy__window_hat(&p->window, a->gamma * (v - a->d), cells);
@@ -150,12 +159,12 @@ static void turn(const hcy_nufft *p, const struct axis *axes, const void *const 
             }
         }
         factors[2 * i] = weight * cos(phase);
-        factors[2 * i + 1] = weight * p->sign * sin(phase);
+        factors[2 * i + 1] = weight * p->desc.sign * sin(phase);
     }
 }
 
 /* Moved coordinates of one end, and its factors to the device; what is done with the coordinates. */
-static int take_end(hcy_nufft *p, const struct axis *axes, const void *const *points, size_t n,
+static int take_end(hcy_nufft *p, const struct hcy__nufft_axis *axes, const void *const *points, size_t n,
                     bool is_target, hcy_buffer **factors, hcy_nufft *to)
 {
     double *room = n <= SIZE_MAX / 40 ? malloc(n * 5 * sizeof *room) : NULL;
@@ -163,7 +172,7 @@ static int take_end(hcy_nufft *p, const struct axis *axes, const void *const *po
         return hcy_fail(HCY_ENOMEM, "out of memory for %zu points", n);
     double *moved[3] = { room + 2 * n, room + 3 * n, room + 4 * n };
     const void *const coordinates[3] = { moved[0], moved[1], moved[2] };
-    turn(p, axes, points, n, is_target, moved, room);
+    turn_end(p, axes, points, n, is_target, moved, room);
     int status = hcy__nufft_upload_reals(factors, p, room, 2 * n);
     if (!status)
         status = is_target ? hcy_nufft_set_points(to, (int64_t)n, coordinates, 0, NULL)
@@ -172,49 +181,116 @@ static int take_end(hcy_nufft *p, const struct axis *axes, const void *const *po
     return status;
 }
 
-static int make_inner(hcy_nufft *p)
+static int make_inner(hcy_nufft *p, hcy_nufft **made)
 {
     hcy_nufft_options o = p->opts;
-    int64_t modes[3];
-    for (int d = 0; d < p->dim; d++)
-        modes[d] = (int64_t)p->job.grid[d];
+    hcy_nufft_desc desc = p->desc;
+    for (int d = 0; d < p->desc.dim; d++)
+        desc.modes[d] = (int64_t)p->job.grid[d];
+    desc.type = 2;
+    desc.n_transforms = (int64_t)p->batch;
+    desc.eps = inner_eps(p);
     o.order = HCY_NUFFT_ZERO_FIRST; /* cell n - 1 stands at x' = -2 pi / n */
     o.max_batch = p->batch;
     o.method = HCY_NUFFT_GRID;
     o.check_points = 0;
-    int status =
-        hcy_nufft_create(&p->inner, p->dev, 2, p->dim, modes, p->sign, (int64_t)p->batch, inner_eps(p), &o);
+    int status = hcy_nufft_create(made, p->dev, &desc, &o);
     if (status)
         return status;
-    p->inner->whole = true;
-    p->inner->job.flags |= HCY_NUFFT_WIDE_POINTS;
+    (*made)->whole = true;
+    (*made)->job.flags |= HCY_NUFFT_WIDE_POINTS;
     return 0;
 }
 
-int hcy__nufft_set_type3(hcy_nufft *p, size_t n, const void *const *points, size_t n_targets,
-                         const void *const *targets)
+/* Nothing is chosen, and no kernel is launched, where there are no points or no targets. */
+static int set_type3_points(hcy_nufft *p, const void *const *points, const void *const *targets)
 {
-    struct axis axes[3];
-    size_t length;
-    p->n_points = n;
-    if (!n || !n_targets)
+    if (!p->n_points || !p->n_targets)
         return 0;
-    p->job.flags |= HCY_NUFFT_WIDE_POINTS;
-    double ns;
-    int status = choose(p, axes, n, points, n_targets, targets, &ns);
-    if (!status && hcy__nufft_is_direct(p, n, n_targets, ns))
-        return hcy__nufft_set_direct(p, points, targets);
+    struct type3 *t = p->state = calloc(1, sizeof *t);
+    if (!t)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a type 3");
+    int status = hcy__nufft_tables(p, false);
     if (!status)
-        status = hcy__nufft_piece_length(p, n, &length);
-    if (!status && length)
-        return hcy__nufft_set_pieces(p, points, targets, length);
+        status = make_inner(p, &t->inner);
     if (!status)
-        status = hcy__nufft_tables(p, false);
+        status = take_end(p, p->axes, points, p->n_points, false, &t->before, p);
     if (!status)
-        status = make_inner(p);
-    if (!status)
-        status = take_end(p, axes, points, n, false, &p->before, p);
-    if (!status)
-        status = take_end(p, axes, targets, n_targets, true, &p->after, p->inner);
+        status = take_end(p, p->axes, targets, p->n_targets, true, &t->after, t->inner);
     return status;
 }
+
+static void forget_type3(hcy_nufft *p)
+{
+    struct type3 *t = type3_of(p);
+    if (!t)
+        return;
+    hcy_nufft_destroy(t->inner);
+    hcy__nufft_drop(&t->before);
+    hcy__nufft_drop(&t->after);
+    free(t);
+}
+
+/* --- Execution: strengths, factors, grid, a type 2 to the targets, factors; the adjoint the other way round --- */
+
+#define AT(name) HCY_ARG_AT(nufft_scale, name)
+
+static int scale(hcy_queue *q, const hcy_nufft *p, hcy_buffer *in, hcy_buffer *factors, hcy_buffer *out,
+                 size_t n, size_t length, int sign)
+{
+    hcy_nufft_job job = p->job;
+    job.sign = sign;
+    hcy_arg args[HCY_N_ARGS(nufft_scale)] = { [AT(in)] = hcy_arg_buf(in),
+                                              [AT(factors)] = hcy_arg_buf(factors),
+                                              [AT(job)] = hcy_arg_struct(&job, sizeof job),
+                                              [AT(out)] = hcy_arg_buf(out) };
+    job.n_points = length;
+    return hcy_launch(q, p->kernels[SCALE], n, args, HCY_N_ARGS(nufft_scale));
+}
+
+static int type3_vectors(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, hcy_buffer *c, hcy_buffer *f,
+                         size_t n, bool adjoint)
+{
+    const struct type3 *t = type3_of(p);
+    size_t complex_ = 2 * hcy__nufft_real(p);
+    int status = hcy__nufft_need_grid(p, w);
+    if (!status)
+        status = hcy__nufft_need(&w->scaled, p, p->batch * complex_ * (adjoint ? p->n_targets : p->n_points));
+    if (!status && !w->inner)
+        status = hcy__nufft_take_work(&w->inner, t->inner, false);
+    if (status)
+        return status;
+    /* The caller's input stays as it is, so its end is multiplied into memory of the work's; the result in place. */
+    if (!adjoint) {
+        status = scale(q, p, c, t->before, w->scaled, n, p->n_points, 1);
+        if (!status)
+            status = hcy__nufft_spread(q, p, w, w->scaled, w->grid, n, false);
+        if (!status)
+            status = hcy__nufft_grid_vectors(q, t->inner, w->inner, f, w->grid, n, false);
+        if (!status)
+            status = scale(q, p, f, t->after, f, n, p->n_targets, 1);
+    } else {
+        status = scale(q, p, f, t->after, w->scaled, n, p->n_targets, -1);
+        if (!status)
+            status = hcy__nufft_grid_vectors(q, t->inner, w->inner, w->scaled, w->grid, n, true);
+        if (!status)
+            status = hcy__nufft_spread(q, p, w, c, w->grid, n, true);
+        if (!status)
+            status = scale(q, p, c, t->before, c, n, p->n_points, -1);
+    }
+    return status;
+}
+
+static int execute_type3(hcy_nufft *p, char *c, char *f, size_t n, bool adjoint)
+{
+    return hcy__nufft_execute_batches(p, type3_vectors, c, f, n, adjoint);
+}
+
+static int submit_type3(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, struct hcy__nufft_span *c,
+                        struct hcy__nufft_span *f, bool adjoint)
+{
+    return hcy__nufft_submit_batches(q, p, type3_vectors, w, c, f, adjoint);
+}
+
+const struct hcy__nufft_way hcy__nufft_type3 = { set_type3_points, execute_type3, submit_type3, NULL, NULL,
+                                                 forget_type3 };

@@ -19,7 +19,7 @@ struct matrix {
     double d[HCY__WINDOW_TERMS], e[HCY__WINDOW_TERMS]; /* diagonal; beside it, from row i to i + 1 */
 };
 
-static void fill(struct matrix *m, double c)
+static void fill_matrix(struct matrix *m, double c)
 {
     m->n = 60 + (int)c;
     for (int i = 0; i < m->n; i++) {
@@ -128,7 +128,7 @@ void hcy__window_init(struct hcy__window *w, unsigned width, double sigma)
     memset(w, 0, sizeof *w);
     w->width = width;
     w->c = PI * width * (1 - 1 / (2 * sigma)) - 0.05; /* the margin is FINUFFT's choice */
-    fill(&m, w->c);
+    fill_matrix(&m, w->c);
     smallest(&m, w->terms);
     for (int i = 0; i < m.n; i++)
         w->terms[i] *= sqrt(2.0 * i + 0.5);

@@ -1,6 +1,7 @@
 /* pipeline.c - making a pipeline, one run of it in the caller's thread, and what runs and the push form
  * (push.c) have in common: beginning, handing the ring's front out, ending. */
 #include "pipeline_priv.h"
+#include "sized.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -117,19 +118,22 @@ static int init_sync(hcy_pipeline *p)
 }
 
 static int check_create(hcy_device *const *devices, size_t n, const hcy_azint_plan *plan,
-                        const hcy_pipeline_source *source, const hcy_pipeline_opts *opts)
+                        const hcy_pipeline_source *source)
 {
     int whole = devices && n && plan && source;
     for (size_t i = 0; whole && i < n; i++)
         whole = devices[i] != NULL;
     if (!whole)
         return hcy_fail(HCY_EINVAL, "a pipeline needs a device, a plan and a source");
-    if (opts && opts->size != sizeof *opts)
-        return hcy_fail(HCY_EINVAL, "hcy_pipeline_opts.size is %zu; begin with HCY_PIPELINE_OPTS_INIT",
-                        opts->size);
-    if (opts && opts->readers > MAX_READERS)
-        return hcy_fail(HCY_EINVAL, "%u readers: at most %d", opts->readers, MAX_READERS);
     return 0;
+}
+
+static int read_options(hcy_pipeline_options *to, const hcy_pipeline_options *opts)
+{
+    int status = opts ? hcy__sized_read(to, sizeof *to, opts, "hcy_pipeline_options") : 0;
+    if (!status && to->readers > MAX_READERS)
+        return hcy_fail(HCY_EINVAL, "%u readers: at most %d", to->readers, MAX_READERS);
+    return status;
 }
 
 /* Azimuthal errors without a filter, of what bslz4_azint_spread takes. */
@@ -142,7 +146,7 @@ static int is_spread(const hcy_pipeline *p, const hcy_azint_plan_info *info)
 static int init(hcy_pipeline *p, hcy_device *const *devices)
 {
     hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
-    int status = hcy_azint_plan_info_get(&info, p->plan);
+    int status = hcy_azint_plan_get_info(&info, p->plan);
     if (!status)
         status = hcy_azint_plan_job(&p->job, p->plan, p->source.pixel_type);
     if (!status)
@@ -203,11 +207,14 @@ static int create_memory(hcy_pipeline *p)
 
 int hcy_pipeline_create(hcy_pipeline **pipeline, hcy_device *const *devices, size_t n_devices,
                         const hcy_azint_plan *plan, const hcy_pipeline_source *source,
-                        const hcy_pipeline_opts *opts)
+                        const hcy_pipeline_options *opts)
 {
+    hcy_pipeline_options options = HCY_PIPELINE_OPTIONS_INIT;
     int status = pipeline ? hcy_fork_check() : hcy_fail(HCY_EINVAL, "hcy_pipeline_create: no place for the pipeline");
     if (!status)
-        status = check_create(devices, n_devices, plan, source, opts);
+        status = check_create(devices, n_devices, plan, source);
+    if (!status)
+        status = read_options(&options, opts);
     if (status)
         return status;
     hcy_pipeline *p = calloc(1, sizeof *p);
@@ -219,7 +226,7 @@ int hcy_pipeline_create(hcy_pipeline **pipeline, hcy_device *const *devices, siz
     }
     p->plan = hcy_azint_plan_retain((hcy_azint_plan *)plan);
     p->source = *source;
-    p->opts = opts ? *opts : (hcy_pipeline_opts)HCY_PIPELINE_OPTS_INIT;
+    p->opts = options;
     p->workers = workers;
     p->n_workers = n_devices;
     p->stopped = 1; /* until there is a run */

@@ -159,7 +159,7 @@ struct pipe_latency {
 
 /* What the push form adds (push.c). */
 struct pipe_push {
-    hcy_pipeline_push_opts opts;
+    hcy_pipeline_push_options opts;
     struct pipe_chunk *queue; /* [lock] a ring of opts.queue, `head` the oldest of n */
     size_t head, n;
     uint64_t dropped; /* [lock] since the last one that left the queue */
@@ -181,7 +181,7 @@ struct pipe_run {
 struct hcy_pipeline {
     const hcy_azint_plan *plan;
     hcy_pipeline_source source;
-    hcy_pipeline_opts opts;
+    hcy_pipeline_options opts;
     hcy_azint_job job;
     int filtered; /* frames go through azint_filter: */
     hcy_azint_filter filter;

@@ -10,6 +10,7 @@
  * changed, and that a result has been handed out.
  */
 #include "pipeline_priv.h"
+#include "sized.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -185,19 +186,16 @@ int hcy_pipeline_poll(const hcy_pipeline_frame **frame, hcy_pipeline *p, uint64_
 
 /* --- Beginning and end --- */
 
-static int check_start(const hcy_pipeline *p, const hcy_pipeline_push_opts *opts)
+/* *options are the defaults before. */
+static int check_start(hcy_pipeline_push_options *options, const hcy_pipeline *p, const hcy_pipeline_push_options *opts)
 {
     int status = hcy__check_call(p, "hcy_pipeline_start");
-    if (status)
-        return status;
-    if (opts && opts->size != sizeof *opts)
-        return hcy_fail(HCY_EINVAL,
-                        "hcy_pipeline_push_opts.size is %zu; begin with HCY_PIPELINE_PUSH_OPTS_INIT",
-                        opts->size);
-    if (opts && (opts->queue > MAX_QUEUE || opts->overflow > HCY_PIPELINE_DROP_OLDEST))
-        return hcy_fail(HCY_EINVAL, "a queue of %u frames (at most %d), overflow %u", opts->queue, MAX_QUEUE,
-                        opts->overflow);
-    return 0;
+    if (!status && opts)
+        status = hcy__sized_read(options, sizeof *options, opts, "hcy_pipeline_push_options");
+    if (!status && (options->queue > MAX_QUEUE || options->overflow > HCY_PIPELINE_DROP_OLDEST))
+        return hcy_fail(HCY_EINVAL, "a queue of %u frames (at most %d), overflow %u", options->queue, MAX_QUEUE,
+                        options->overflow);
+    return status;
 }
 
 /* The host's memory as each device sees it, if all can read it where it is. */
@@ -291,9 +289,10 @@ static void end(hcy_pipeline *p)
     destroy(p, push);
 }
 
-int hcy_pipeline_start(hcy_pipeline *p, const hcy_pipeline_push_opts *opts)
+int hcy_pipeline_start(hcy_pipeline *p, const hcy_pipeline_push_options *opts)
 {
-    int status = check_start(p, opts);
+    hcy_pipeline_push_options options = HCY_PIPELINE_PUSH_OPTIONS_INIT;
+    int status = check_start(&options, p, opts);
     if (!status)
         status = hcy__run_claim(p);
     if (status)
@@ -303,7 +302,7 @@ int hcy_pipeline_start(hcy_pipeline *p, const hcy_pipeline_push_opts *opts)
         hcy__run_give_up(p);
         return hcy_fail(HCY_ENOMEM, "a pipeline's push form");
     }
-    push->opts = opts ? *opts : (hcy_pipeline_push_opts)HCY_PIPELINE_PUSH_OPTS_INIT;
+    push->opts = options;
     push->opts.queue = push->opts.queue ? push->opts.queue : QUEUE;
     status = import_memory(p, push);
     if (!status)

@@ -3,6 +3,7 @@
 #include "files.h"
 #include "npy.h"
 #include "stack_priv.h"
+#include "sized.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -154,34 +155,38 @@ static int write_numpy(const hcy_array *a, const char *path)
     return hcy_output_commit(output, st);
 }
 
-int hcy_array_read(hcy_array *a, const char *path)
+int hcy_array_read(hcy_array *out, const char *path)
 {
-    if (!a || !path || a->size < sizeof *a)
-        return hcy_fail(HCY_EINVAL,
-                        "hcy_array_read: no path, no array, or one of another size (HCY_ARRAY_INIT)");
+    if (!path)
+        return hcy_fail(HCY_EINVAL, "hcy_array_read: path is NULL");
+    hcy_array a = HCY_ARRAY_INIT;
+    int st = hcy__sized_write(out, &a, sizeof a, "hcy_array"); /* empty if reading fails */
+    if (st)
+        return st;
     char *file = strdup(path);
     if (!file)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
     const char *dataset = h5_name(file);
-    a->data = NULL;
-    int st = dataset ? hcy__array_read_h5(a, file, dataset) : read_npy(a, path);
+    st = dataset ? hcy__array_read_h5(&a, file, dataset) : read_npy(&a, path);
     free(file);
     if (st)
-        hcy_array_free(a);
-    return st;
+        hcy_array_free(&a);
+    return st ? st : hcy__sized_write(out, &a, sizeof a, "hcy_array");
 }
 
-int hcy_array_write(const hcy_array *a, const char *path)
+int hcy_array_write(const hcy_array *array, const char *path)
 {
-    if (!a || !path || a->size < sizeof *a || a->rank < 0 || a->rank > HCY_ARRAY_MAX_RANK ||
-        (a->bytes != 4 && a->bytes != 8))
-        return hcy_fail(HCY_EINVAL,
-                        "hcy_array_write: no path, or no array of floats or doubles (HCY_ARRAY_INIT)");
+    hcy_array a = HCY_ARRAY_INIT;
+    int st = hcy__sized_read(&a, sizeof a, array, "hcy_array");
+    if (st)
+        return st;
+    if (!path || a.rank < 0 || a.rank > HCY_ARRAY_MAX_RANK || (a.bytes != 4 && a.bytes != 8))
+        return hcy_fail(HCY_EINVAL, "hcy_array_write: no path, or no array of floats or doubles");
     char *file = strdup(path);
     if (!file)
         return hcy_fail(HCY_ENOMEM, "no memory to write %s", path);
     const char *dataset = h5_name(file);
-    int st = dataset ? hcy__array_write_h5(a, file, dataset) : write_numpy(a, path);
+    st = dataset ? hcy__array_write_h5(&a, file, dataset) : write_numpy(&a, path);
     free(file);
     return st;
 }

@@ -1,5 +1,6 @@
 /* curves.c - writing curves: which format, and what is the same for all of them. */
 #include "curves_priv.h"
+#include "sized.h"
 #include <halcyon/backend.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,17 +91,17 @@ static int set_axes(hcy_azint_plan_info *plan, const hcy__curves_format *format,
 }
 
 int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azint_plan *plan,
-                    const hcy_curves_opts *opts)
+                    const hcy_curves_options *opts)
 {
-    static const hcy_curves_opts none = HCY_CURVES_OPTS_INIT;
     if (!curves || !path || !plan)
         return hcy_fail(HCY_EINVAL, "hcy_curves_open: curves, path and plan must not be NULL");
     *curves = NULL;
-    hcy__curves_head head = { path, HCY_AZINT_PLAN_INFO_INIT, opts ? *opts : none, 0, hcy_azint_plan_norms(plan),
+    hcy__curves_head head = { path, HCY_AZINT_PLAN_INFO_INIT, HCY_CURVES_OPTIONS_INIT, 0, hcy_azint_plan_norms(plan),
                               { NULL } };
-    if (head.opts.size != sizeof head.opts)
-        return hcy_fail(HCY_EINVAL, "hcy_curves_open: opts.size is not sizeof(hcy_curves_opts)");
-    int st = hcy_azint_plan_info_get(&head.plan, plan);
+    int st = opts ? hcy__sized_read(&head.opts, sizeof head.opts, opts, "hcy_curves_options") : 0;
+    if (st)
+        return st;
+    st = hcy_azint_plan_get_info(&head.plan, plan);
     head.with_sigma = head.plan.options.error_model != HCY_ERRORS_NONE;
     hcy_curves *c = calloc(1, sizeof *c);
     if (!st && !c)

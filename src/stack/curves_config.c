@@ -1,6 +1,7 @@
 /* curves_config.c - how curves were made, in pyFAI's words: the JSON of its WorkerConfig, version 5. */
 #include "corrections.h"
 #include "curves_priv.h"
+#include "sized.h"
 #include <halcyon/backend.h>
 #include <locale.h>
 #include <stdio.h>
@@ -208,15 +209,16 @@ int hcy__curves_config(char **json, const hcy__curves_head *head)
     return st;
 }
 
-int hcy_config_write(const char *path, const hcy_azint_plan *plan, const hcy_curves_opts *opts)
+int hcy_config_write(const char *path, const hcy_azint_plan *plan, const hcy_curves_options *opts)
 {
-    static const hcy_curves_opts none = HCY_CURVES_OPTS_INIT;
     if (!path || !plan)
         return hcy_fail(HCY_EINVAL, "hcy_config_write: path and plan must not be NULL");
-    hcy__curves_head head = { path, HCY_AZINT_PLAN_INFO_INIT, opts ? *opts : none, 0, NULL, { NULL } };
+    hcy__curves_head head = { path, HCY_AZINT_PLAN_INFO_INIT, HCY_CURVES_OPTIONS_INIT, 0, NULL, { NULL } };
     hcy_output *output;
     char *json = NULL;
-    int st = hcy_azint_plan_info_get(&head.plan, plan);
+    int st = opts ? hcy__sized_read(&head.opts, sizeof head.opts, opts, "hcy_curves_options") : 0;
+    if (!st)
+        st = hcy_azint_plan_get_info(&head.plan, plan);
     if (!st)
         st = hcy__config_names(&head);
     if (!st)

@@ -15,7 +15,7 @@ enum { HCY__CONFIG_MASK, HCY__CONFIG_DARK, HCY__CONFIG_FLAT, HCY__CONFIG_FILES }
 typedef struct hcy__curves_head {
     const char *path;
     hcy_azint_plan_info plan;
-    hcy_curves_opts opts;
+    hcy_curves_options opts;
     int with_sigma;
     const hcy_azint_bin_norm *norms; /* [n_bins] */
     char *files[HCY__CONFIG_FILES]; /* of the configuration, from the root on: hcy__config_names() */

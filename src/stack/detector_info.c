@@ -1,5 +1,6 @@
 /* detector_info.c - a detector that a file describes, put into a geometry.  The reading is h5_detector.c's. */
 #include "stack_priv.h"
+#include "sized.h"
 #include <halcyon/backend.h>
 #include <math.h>
 #include <stdlib.h>
@@ -141,11 +142,12 @@ static int from_frame(hcy_poni *poni, const hcy_detector_info *info, uint32_t he
     return agrees(info, poni, height, a[2] / c[2], b[2] / c[2]);
 }
 
-int hcy_detector_geometry(hcy_poni *poni, const hcy_detector_info *info, uint32_t height, uint32_t width)
+int hcy_detector_geometry(hcy_poni *out, const hcy_detector_info *info, uint32_t height, uint32_t width)
 {
-    if (!poni || !info)
+    if (!out || !info)
         return hcy_fail(HCY_EINVAL, "hcy_detector_geometry: no geometry, or no detector");
     static const hcy_poni init = HCY_PONI_INIT;
+    hcy_poni poni = init;
     if (info->has_frame < 0)
         return hcy_fail(HCY_EUNSUPPORTED, "where the detector is cannot be used: %s", info->frame_problem);
     const char *missing = !(info->pixel1 > 0) || !(info->pixel2 > 0) ? "pixel size"
@@ -155,21 +157,20 @@ int hcy_detector_geometry(hcy_poni *poni, const hcy_detector_info *info, uint32_
                                                                      : NULL;
     if (missing)
         return hcy_fail(HCY_ENOENT, "the file does not say the detector's %s", missing);
-    *poni = init;
-    int way = info->has_frame ? from_frame(poni, info, height) : BY_BEAM;
+    int way = info->has_frame ? from_frame(&poni, info, height) : BY_BEAM;
     if (way < 0)
         return way;
     if (way == BY_BEAM) {
-        *poni = init;
-        poni->dist = info->distance;
-        poni->poni1 = info->beam_y * info->pixel1;
-        poni->poni2 = info->beam_x * info->pixel2;
+        poni = init;
+        poni.dist = info->distance;
+        poni.poni1 = info->beam_y * info->pixel1;
+        poni.poni2 = info->beam_x * info->pixel2;
     }
-    poni->detector = known_detector(info, height, width);
-    poni->pixel1 = info->pixel1;
-    poni->pixel2 = info->pixel2;
-    poni->height = height;
-    poni->width = width;
-    poni->wavelength = info->wavelength > 0 ? info->wavelength : 0;
-    return 0;
+    poni.detector = known_detector(info, height, width);
+    poni.pixel1 = info->pixel1;
+    poni.pixel2 = info->pixel2;
+    poni.height = height;
+    poni.width = width;
+    poni.wavelength = info->wavelength > 0 ? info->wavelength : 0;
+    return hcy__sized_write(out, &poni, sizeof poni, "hcy_poni");
 }

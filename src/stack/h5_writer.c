@@ -20,7 +20,7 @@ struct h5_writer {
 
 static const char default_dataset[] = "/entry/data/data";
 
-static const char *dataset_name(const hcy_stack_writer_opts *opts)
+static const char *dataset_name(const hcy_stack_writer_options *opts)
 {
     if (opts->dataset)
         return opts->dataset;
@@ -47,7 +47,7 @@ static void set_filter(hid_t plist, const hcy_bslz4_job *job)
         H5Pset_filter(plist, 32004, H5Z_FLAG_OPTIONAL, 1, lz4);
 }
 
-static int create_dataset(struct h5_writer *w, const hcy_stack_writer_opts *opts, const hcy_bslz4_job *job)
+static int create_dataset(struct h5_writer *w, const hcy_stack_writer_options *opts, const hcy_bslz4_job *job)
 {
     const char *name = dataset_name(opts);
     hsize_t dims[3] = { opts->frames, opts->height, opts->width };
@@ -123,7 +123,7 @@ static int close_locked(struct h5_writer *w, int whole)
     return st;
 }
 
-static int open_locked(struct h5_writer *w, const char *path, const hcy_stack_writer_opts *opts,
+static int open_locked(struct h5_writer *w, const char *path, const hcy_stack_writer_options *opts,
                        const hcy_bslz4_job *job)
 {
     int st = hcy__h5_file_create(&w->file, path, opts->growing ? HCY_OUTPUT_GROWS : 0);
@@ -139,7 +139,7 @@ static int open_locked(struct h5_writer *w, const char *path, const hcy_stack_wr
     return 0;
 }
 
-static int open_h5(void **state, const char *path, const hcy_stack_writer_opts *opts,
+static int open_h5(void **state, const char *path, const hcy_stack_writer_options *opts,
                    const hcy_bslz4_job *job)
 {
     struct h5_writer *w = calloc(1, sizeof *w);

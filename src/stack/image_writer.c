@@ -291,7 +291,7 @@ static int close_images(void *state, int whole)
     return st;
 }
 
-static int fill(struct images *w, const hcy_stack_writer_opts *opts)
+static int fill(struct images *w, const hcy_stack_writer_options *opts)
 {
     int st = hcy__numbered_parse(&w->numbered, w->path);
     if (st)
@@ -302,7 +302,7 @@ static int fill(struct images *w, const hcy_stack_writer_opts *opts)
     return st ? st : w->form->heads(&w->shape, w->output);
 }
 
-static int open_images(void **state, const char *path, const hcy_stack_writer_opts *opts, const hcy_bslz4_job *job)
+static int open_images(void **state, const char *path, const hcy_stack_writer_options *opts, const hcy_bslz4_job *job)
 {
     const char *format = NULL;
     int st = hcy_format_of(&format, path, HCY_WRITE_IMAGES);

@@ -30,7 +30,7 @@ void hcy__npy_write(char header[HCY__NPY_HEADER], char kind, unsigned element, i
     end[-1] = '\n';
 }
 
-static int write_header(const struct npy_writer *w, const hcy_stack_writer_opts *opts)
+static int write_header(const struct npy_writer *w, const hcy_stack_writer_options *opts)
 {
     char header[HCY__NPY_HEADER], words[128];
     const hcy__pixel *pixel = hcy__pixel_of_type(opts->pixel_type);
@@ -55,7 +55,7 @@ static int close_npy(void *state, int whole)
     return st;
 }
 
-static int open_npy(void **state, const char *path, const hcy_stack_writer_opts *opts,
+static int open_npy(void **state, const char *path, const hcy_stack_writer_options *opts,
                     const hcy_bslz4_job *job)
 {
     struct npy_writer *w = calloc(1, sizeof *w);

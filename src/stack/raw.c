@@ -5,6 +5,7 @@
  * instead of three.  Single precision in a fixed order: the same bits everywhere.  Read-only after it was set up.
  */
 #include "stack_priv.h"
+#include "sized.h"
 #include <halcyon/backend.h>
 #include <halcyon/device.h>
 #include <math.h>
@@ -122,7 +123,7 @@ void hcy__raw_free(struct hcy__raw *raw)
 }
 
 /* Copies the maps; what cannot be converted has a factor of NaN. */
-static int set_maps(struct hcy__raw *raw, const hcy_stack_raw_opts *opts)
+static int set_maps(struct hcy__raw *raw, const hcy_stack_raw_options *opts)
 {
     double energy = raw->counts ? opts->photon_energy : 1;
     for (size_t k = 0; k < 3; k++) {
@@ -139,9 +140,14 @@ static int set_maps(struct hcy__raw *raw, const hcy_stack_raw_opts *opts)
     return 0;
 }
 
-int hcy_stack_convert(hcy_stack *stack, const hcy_stack_raw_opts *opts)
+int hcy_stack_convert(hcy_stack *stack, const hcy_stack_raw_options *user)
 {
-    if (!stack || !opts || opts->size != sizeof *opts || !opts->pedestal || !opts->gain)
+    hcy_stack_raw_options options = HCY_STACK_RAW_OPTIONS_INIT;
+    const hcy_stack_raw_options *opts = &options;
+    int st = hcy__sized_read(&options, sizeof options, user, "hcy_stack_raw_options");
+    if (st)
+        return st;
+    if (!stack || !opts->pedestal || !opts->gain)
         return hcy_fail(HCY_EINVAL, "hcy_stack_convert: a stack, and options with pedestals and gains, are needed");
     if (!(opts->photon_energy >= 0) || !isfinite(opts->photon_energy))
         return hcy_fail(HCY_EINVAL, "a photon energy of %g keV", opts->photon_energy);
@@ -155,7 +161,7 @@ int hcy_stack_convert(hcy_stack *stack, const hcy_stack_raw_opts *opts)
         return hcy_fail(HCY_ENOMEM, "no memory to convert %s", stack->path);
     raw->n = (size_t)stack->info.height * stack->info.width;
     raw->counts = opts->photon_energy > 0;
-    int st = set_maps(raw, opts);
+    st = set_maps(raw, opts);
     if (!st && stack->info.codec != HCY_CODEC_NONE)
         st = hcy_device_open(&raw->device, "cpu@threads=1");
     if (st) {

@@ -4,6 +4,7 @@
  * hcy_stack_read() takes no lock and writes to nothing but the caller's memory.
  */
 #include "files.h"
+#include "sized.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <halcyon/backend.h>
@@ -242,23 +243,23 @@ static int open_empty(hcy_stack *stack, int rest)
     return st ? st : complete(stack);
 }
 
-int hcy_stack_open_with(hcy_stack **stack, const char *path, const hcy_stack_opts *opts)
+int hcy_stack_open_with(hcy_stack **stack, const char *path, const hcy_stack_options *opts)
 {
-    static const hcy_stack_opts none = HCY_STACK_OPTS_INIT;
+    hcy_stack_options options = HCY_STACK_OPTIONS_INIT;
     if (!stack || !path)
         return hcy_fail(HCY_EINVAL, "hcy_stack_open: stack and path must not be NULL");
-    opts = opts ? opts : &none;
-    if (opts->size != sizeof *opts)
-        return hcy_fail(HCY_EINVAL, "hcy_stack_open_with: opts.size is not sizeof(hcy_stack_opts)");
+    int st = opts ? hcy__sized_read(&options, sizeof options, opts, "hcy_stack_options") : 0;
+    if (st)
+        return st;
     hcy_stack *s = calloc(1, sizeof *s);
     *stack = NULL;
-    if (!s || !(s->path = strdup(path)) || (opts->dataset && !(s->wanted = strdup(opts->dataset))) ||
-        (opts->channel && !(s->channel = strdup(opts->channel)))) {
+    if (!s || !(s->path = strdup(path)) || (options.dataset && !(s->wanted = strdup(options.dataset))) ||
+        (options.channel && !(s->channel = strdup(options.channel)))) {
         hcy_stack_close(s);
         return hcy_fail(HCY_ENOMEM, "no memory to open %s", path);
     }
-    s->growing = opts->growing;
-    int st = open_empty(s, 0);
+    s->growing = options.growing;
+    st = open_empty(s, 0);
     if (st) {
         hcy_stack_close(s);
         return st;
@@ -269,7 +270,7 @@ int hcy_stack_open_with(hcy_stack **stack, const char *path, const hcy_stack_opt
 
 int hcy_stack_open(hcy_stack **stack, const char *path, const char *dataset)
 {
-    hcy_stack_opts opts = HCY_STACK_OPTS_INIT;
+    hcy_stack_options opts = HCY_STACK_OPTIONS_INIT;
     opts.dataset = dataset;
     return hcy_stack_open_with(stack, path, &opts);
 }

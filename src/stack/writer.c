@@ -1,5 +1,6 @@
 /* writer.c - writing stacks, whatever the format: arguments, and frames coded by the calling thread. */
 #include "writer.h"
+#include "sized.h"
 #include <halcyon/backend.h>
 #include <halcyon/bslz4.h>
 #include <stdatomic.h>
@@ -15,10 +16,8 @@ struct hcy_stack_writer {
     _Atomic int broken; /* a frame could not be written */
 };
 
-static int check(const hcy_stack_writer_opts *opts, size_t *image_bytes)
+static int check(const hcy_stack_writer_options *opts, size_t *image_bytes)
 {
-    if (opts->size != sizeof *opts)
-        return hcy_fail(HCY_EINVAL, "hcy_stack_create: opts.size is not sizeof(hcy_stack_writer_opts)");
     const hcy__pixel *pixel = hcy__pixel_of_type(opts->pixel_type);
     if (!pixel)
         return hcy_fail(HCY_EINVAL, "hcy_stack_create: there is no pixel type %u", opts->pixel_type);
@@ -37,7 +36,7 @@ static int check(const hcy_stack_writer_opts *opts, size_t *image_bytes)
     return 0;
 }
 
-static int open_format(hcy_stack_writer *w, const char *path, const hcy_stack_writer_opts *opts)
+static int open_format(hcy_stack_writer *w, const char *path, const hcy_stack_writer_options *opts)
 {
     const char *format;
     int st = hcy_format_of(&format, path, opts->codec == HCY_CODEC_NONE ? HCY_WRITE_IMAGES : HCY_WRITE_PACKED);
@@ -51,13 +50,17 @@ static int open_format(hcy_stack_writer *w, const char *path, const hcy_stack_wr
     return w->format->open(&w->state, path, opts, &w->job);
 }
 
-int hcy_stack_create(hcy_stack_writer **writer, const char *path, const hcy_stack_writer_opts *opts)
+int hcy_stack_create(hcy_stack_writer **writer, const char *path, const hcy_stack_writer_options *user)
 {
+    hcy_stack_writer_options options = HCY_STACK_WRITER_OPTIONS_INIT;
+    const hcy_stack_writer_options *opts = &options;
     size_t image_bytes, bound;
-    if (!writer || !path || !opts)
+    if (!writer || !path || !user)
         return hcy_fail(HCY_EINVAL, "hcy_stack_create: no argument may be NULL");
     *writer = NULL;
-    int st = check(opts, &image_bytes);
+    int st = hcy__sized_read(&options, sizeof options, user, "hcy_stack_writer_options");
+    if (!st)
+        st = check(opts, &image_bytes);
     if (st)
         return st;
     hcy_stack_writer *w = calloc(1, sizeof *w);

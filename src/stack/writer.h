@@ -8,7 +8,7 @@
 #include "stack_priv.h"
 
 typedef struct hcy__writer_format {
-    int (*open)(void **state, const char *path, const hcy_stack_writer_opts *opts, const hcy_bslz4_job *job);
+    int (*open)(void **state, const char *path, const hcy_stack_writer_options *opts, const hcy_bslz4_job *job);
     /* Thread-safe. */
     int (*put)(void *state, uint64_t frame, const void *bytes, size_t size);
     /* Lets the file have its name, or takes it away; frees. */

@@ -68,9 +68,9 @@ typedef struct hcy_poni {
 } hcy_poni;
 #define HCY_PONI_INIT { sizeof(hcy_poni), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, "", 0 }
 
-/* Read a PONI file, versions 1, 2, 2.1 and 3.  HCY_EIO, HCY_ENOENT: the file; HCY_EFORMAT: a key is missing
- * or has no valid value (words: file, line, key); HCY_EUNSUPPORTED: a later version, parallax, a spline, a
- * detector that is not known. */
+/* Read a PONI file, versions 1, 2, 2.1 and 3, to a geometry that begins with HCY_PONI_INIT.  HCY_EIO, HCY_ENOENT: the
+ * file; HCY_EFORMAT: a key is missing or has no valid value (words: file, line, key); HCY_EUNSUPPORTED: a later
+ * version, parallax, a spline, a detector that is not known. */
 HCY_API int hcy_poni_read(hcy_poni *poni, const char *path) HCY_MUST_USE;
 /* The same from memory; `name` stands for the file in messages. */
 HCY_API int hcy_poni_parse(hcy_poni *poni, const char *text, size_t size, const char *name) HCY_MUST_USE;
@@ -200,8 +200,8 @@ typedef struct hcy_azint_plan_info {
 #define HCY_AZINT_PLAN_INFO_INIT                                                                     \
     { sizeof(hcy_azint_plan_info), 0, 0, 0, 0, 0, 0, NULL, 0, 0, NULL, NULL, HCY_AZINT_OPTIONS_INIT, \
       HCY_PONI_INIT, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0 }
-/* Fills `info`, whose pointers are the plan's own.  HCY_EINVAL: NULL, or of another size. */
-HCY_API int hcy_azint_plan_info_get(hcy_azint_plan_info *info, const hcy_azint_plan *plan) HCY_MUST_USE;
+/* Fills `info`, whose pointers are the plan's own.  HCY_EINVAL: NULL, or its size is none. */
+HCY_API int hcy_azint_plan_get_info(hcy_azint_plan_info *info, const hcy_azint_plan *plan) HCY_MUST_USE;
 
 /* The canonical tables of azint_format.h, for hcy_kernel_prepare(); they live as long as the plan. */
 HCY_API void hcy_azint_plan_tables(hcy_span spans[HCY_AZINT_SPANS], const hcy_azint_plan *plan);

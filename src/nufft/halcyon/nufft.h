@@ -1,8 +1,11 @@
 /* halcyon/nufft.h - non-uniform fast Fourier transforms of types 1, 2 and 3 in one to three dimensions.
  *
- *     hcy_nufft_create(&plan, device, 1, 2, modes, +1, 1, 1e-6, NULL);   once a size and accuracy
- *     hcy_nufft_set_points(plan, n, points, 0, NULL);                    once a set of points
- *     hcy_nufft_execute(plan, strengths, coefficients);                  as often as there is data
+ *     hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;           double, type 1, +1, one vector, 1e-6
+ *     desc.dim = 2;
+ *     desc.modes[0] = desc.modes[1] = 128;
+ *     hcy_nufft_create(&plan, device, &desc, NULL);        once a size and accuracy
+ *     hcy_nufft_set_points(plan, n, points, 0, NULL);      once a set of points
+ *     hcy_nufft_execute(plan, strengths, coefficients);    as often as there is data
  *     hcy_nufft_destroy(plan);
  *
  * With points x_j, strengths c_j, modes k and their coefficients f_k (or frequencies s_k):
@@ -52,9 +55,22 @@ enum hcy_nufft_method {
     HCY_NUFFT_DIRECT = 2 /* the sum itself, on the host in double: small problems; the same bits on every device */
 };
 
+/* What a transform is. */
+typedef struct hcy_nufft_desc {
+    size_t size;          /* sizeof(hcy_nufft_desc) */
+    int type;             /* 1, 2, 3 */
+    int precision;        /* HCY_F64 or HCY_F32: of points, strengths and coefficients */
+    int dim;              /* 1 to 3 */
+    int64_t modes[3];     /* of `dim` axes, above 0; ignored for type 3 */
+    int sign;             /* of the exponent: any number counts by its sign, 0 as +1 */
+    int64_t n_transforms; /* vectors at a time, above 0, which share their points */
+    double eps;           /* the error wanted, above 0 */
+} hcy_nufft_desc;
+#define HCY_NUFFT_DESC_INIT { sizeof(hcy_nufft_desc), 1, HCY_F64, 1, { 1, 1, 1 }, 1, 1, 1e-6 }
+
+/* How it is done. */
 typedef struct hcy_nufft_options {
     size_t size;        /* sizeof(hcy_nufft_options) */
-    int precision;      /* HCY_F64 or HCY_F32: of points, strengths and coefficients */
     double upsampling;  /* fine grid over modes, above 1 to 8; 0: whatever is fastest, 1.25 to 2 */
     unsigned width;     /* of the window, in cells, 2 to 16 (PyNUFFT's Jd); 0: what eps needs */
     size_t grid[3];     /* the fine grid outright (PyNUFFT's Kd), or 0; not for type 3 */
@@ -69,16 +85,14 @@ typedef struct hcy_nufft_options {
                          * points than fit, from host memory, are taken in pieces */
 } hcy_nufft_options;
 #define HCY_NUFFT_OPTIONS_INIT \
-    { sizeof(hcy_nufft_options), HCY_F64, 0, 0, { 0, 0, 0 }, 0, 0, 1, 0, 0, HCY_NUFFT_AUTO, 0 }
+    { sizeof(hcy_nufft_options), 0, 0, { 0, 0, 0 }, 0, 0, 1, 0, 0, HCY_NUFFT_AUTO, 0 }
 
-/* A plan for n_transforms vectors (> 0) at a time, which share their points. modes[dim] are numbers of
- * modes (> 0; ignored for type 3); sign is +1 or -1, any other number counts by its sign, 0 as +1. opts may
- * be NULL; how many threads there are is the device's (cpu@threads=4), and points are always sorted. The device is
- * retained. HCY_EINVAL: type, dim, modes, n_transforms, eps (not above 0) or an
- * option; HCY_ERANGE: eps below the precision's reach (2.2e-16, 1.2e-7), sizes beyond what can be addressed;
- * HCY_EUNSUPPORTED: the device lacks a kernel that this type takes (it is named), or an FFT; HCY_ENOMEM. */
-HCY_API int hcy_nufft_create(hcy_nufft **plan, hcy_device *dev, int type, int dim, const int64_t *modes, int sign,
-                             int64_t n_transforms, double eps, const hcy_nufft_options *opts) HCY_MUST_USE;
+/* desc and opts are copied; opts may be NULL.  How many threads there are is the device's (cpu@threads=4), and points
+ * are always sorted.  The device is retained.  HCY_EINVAL: what desc or opts say; HCY_ERANGE: eps below the precision's
+ * reach (2.2e-16, 1.2e-7), sizes beyond what can be addressed; HCY_EUNSUPPORTED: the device lacks a kernel that this
+ * type takes (it is named), or an FFT; HCY_ENOMEM. */
+HCY_API int hcy_nufft_create(hcy_nufft **plan, hcy_device *dev, const hcy_nufft_desc *desc,
+                             const hcy_nufft_options *opts) HCY_MUST_USE;
 HCY_API void hcy_nufft_destroy(hcy_nufft *plan); /* NULL is fine; nobody else may be using it */
 
 /* points[axis][n_points], reals of the plan's precision in host memory, and for type 3
@@ -134,10 +148,9 @@ HCY_API int hcy_nufft_execute_stage(hcy_nufft *plan, int stage, const void *from
 HCY_API int hcy_nufft_submit_self_adjoint(hcy_queue *queue, hcy_nufft *plan, hcy_buffer *from,
                                           hcy_buffer *to) HCY_MUST_USE;
 
-/* Plan, points, execution, all in one, of one vector. */
-HCY_API int hcy_nufft_run(hcy_device *dev, int type, int dim, const int64_t *modes, int sign, double eps,
-                          const hcy_nufft_options *opts, int64_t n_points, const void *const *points, void *c,
-                          int64_t n_targets, const void *const *targets, void *f) HCY_MUST_USE;
+/* Plan, points, execution, all in one, with the options' defaults. */
+HCY_API int hcy_nufft_run(hcy_device *dev, const hcy_nufft_desc *desc, int64_t n_points, const void *const *points,
+                          int64_t n_targets, const void *const *targets, void *c, void *f) HCY_MUST_USE;
 
 /* One transform on several devices, which may be of different kinds: arguments and arrays are those of a plan, in
  * host memory. With as many vectors as devices, devices take vectors, whoever is free (with opts->deterministic: the
@@ -146,17 +159,16 @@ HCY_API int hcy_nufft_run(hcy_device *dev, int type, int dim, const int64_t *mod
  * time. */
 typedef struct hcy_nufft_split hcy_nufft_split;
 #define HCY_NUFFT_MAX_DEVICES 64
-HCY_API int hcy_nufft_split_create(hcy_nufft_split **split, hcy_device *const *devices, size_t n_devices, int type,
-                                   int dim, const int64_t *modes, int sign, int64_t n_transforms, double eps,
-                                   const hcy_nufft_options *opts) HCY_MUST_USE;
+HCY_API int hcy_nufft_split_create(hcy_nufft_split **split, hcy_device *const *devices, size_t n_devices,
+                                   const hcy_nufft_desc *desc, const hcy_nufft_options *opts) HCY_MUST_USE;
 HCY_API void hcy_nufft_split_destroy(hcy_nufft_split *split); /* NULL is fine */
 HCY_API int hcy_nufft_split_set_points(hcy_nufft_split *split, int64_t n_points, const void *const *points,
                                        int64_t n_targets, const void *const *targets) HCY_MUST_USE;
 HCY_API int hcy_nufft_split_execute(hcy_nufft_split *split, void *c, void *f, int adjoint) HCY_MUST_USE;
 /* How many points a device has (all of them where vectors are shared out), and how many a second it was last measured
  * to do, 0 if it was not; either may be NULL. */
-HCY_API int hcy_nufft_split_share(const hcy_nufft_split *split, size_t device, size_t *n_points,
-                                  double *speed) HCY_MUST_USE;
+HCY_API int hcy_nufft_split_share(size_t *n_points, double *speed, const hcy_nufft_split *split,
+                                  size_t device) HCY_MUST_USE;
 
 /* What a plan has chosen; sizes of the fine grid are 0 before the points are known. */
 typedef struct hcy_nufft_info {
@@ -172,8 +184,8 @@ typedef struct hcy_nufft_info {
     size_t pieces;        /* in which points go to the device: 1, if they fit */
 } hcy_nufft_info;
 #define HCY_NUFFT_INFO_INIT { sizeof(hcy_nufft_info), 0, 0, 0, 0, { 0, 0, 0 }, 0, 0, 0, NULL, 0, 1 }
-/* Fills `info`.  HCY_EINVAL: NULL, or of another size. */
-HCY_API int hcy_nufft_info_get(hcy_nufft_info *info, const hcy_nufft *plan) HCY_MUST_USE;
+/* Fills `info`.  HCY_EINVAL: NULL, or its size is none. */
+HCY_API int hcy_nufft_get_info(hcy_nufft_info *info, const hcy_nufft *plan) HCY_MUST_USE;
 
 #ifdef __cplusplus
 }

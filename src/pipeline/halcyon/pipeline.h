@@ -56,7 +56,7 @@ enum hcy_pipeline_flag {
  * not finite, is a frame that fails. */
 typedef double (*hcy_pipeline_normalization)(void *payload, uint64_t number);
 
-typedef struct hcy_pipeline_opts {
+typedef struct hcy_pipeline_options {
     size_t size;      /* sizeof this struct */
     uint32_t flags;   /* HCY_PIPELINE_* */
     uint32_t readers; /* threads that read, 1 to 64; 0: one for two processors of this process */
@@ -65,11 +65,8 @@ typedef struct hcy_pipeline_opts {
                          384 MiB where frames are copied to a device */
     hcy_pipeline_normalization normalization; /* NULL: 1 for all frames */
     void *normalization_payload;
-} hcy_pipeline_opts;
-#define HCY_PIPELINE_OPTS_INIT                                                                               \
-    {                                                                                                        \
-        sizeof(hcy_pipeline_opts), 0, 0, 0, 0, NULL, NULL                                                    \
-    }
+} hcy_pipeline_options;
+#define HCY_PIPELINE_OPTIONS_INIT { sizeof(hcy_pipeline_options), 0, 0, 0, 0, NULL, NULL }
 
 /* Opens nothing: `devices` are open, and kept; so is the plan.  Every device gets its tables, kernels and
  * buffers.  `source` and `opts` (NULL: defaults) are copied.
@@ -79,7 +76,7 @@ typedef struct hcy_pipeline_opts {
  * one's words; HCY_ENOMEM; what the devices say. */
 HCY_API int hcy_pipeline_create(hcy_pipeline **pipeline, hcy_device *const *devices, size_t n_devices,
                                 const hcy_azint_plan *plan, const hcy_pipeline_source *source,
-                                const hcy_pipeline_opts *opts) HCY_MUST_USE;
+                                const hcy_pipeline_options *opts) HCY_MUST_USE;
 /* Not while hcy_pipeline_run() is in progress, nor in a callback.  NULL is fine. */
 HCY_API void hcy_pipeline_destroy(hcy_pipeline *pipeline);
 
@@ -150,7 +147,7 @@ enum hcy_pipeline_overflow {                              /* when opts.queue fra
  * submits included. */
 typedef void (*hcy_pipeline_release)(void *payload, uint64_t number, int status);
 
-typedef struct hcy_pipeline_push_opts {
+typedef struct hcy_pipeline_push_options {
     size_t size;            /* sizeof this struct */
     uint32_t queue;         /* frames that wait for a slot, at most; 0: 64 */
     uint32_t overflow;      /* HCY_PIPELINE_WAIT or HCY_PIPELINE_DROP_OLDEST */
@@ -158,11 +155,8 @@ typedef struct hcy_pipeline_push_opts {
     void *payload;          /* of the sink */
     void *memory;           /* where most chunks will lie (a receiver's ring), or NULL */
     size_t memory_size;     /* until finish all of it stays readable */
-} hcy_pipeline_push_opts;
-#define HCY_PIPELINE_PUSH_OPTS_INIT                                                                          \
-    {                                                                                                        \
-        sizeof(hcy_pipeline_push_opts), 0, 0, NULL, NULL, NULL, 0                                            \
-    }
+} hcy_pipeline_push_options;
+#define HCY_PIPELINE_PUSH_OPTIONS_INIT { sizeof(hcy_pipeline_push_options), 0, 0, NULL, NULL, NULL, 0 }
 
 /* Makes ready for submitted frames; `opts` (NULL: defaults) are copied.  Chunks inside opts.memory are not
  * copied where all devices read host memory directly (HCY_CAP_HOST_MEMORY); other chunks are copied once, and
@@ -170,7 +164,7 @@ typedef struct hcy_pipeline_push_opts {
  * than the format's default; nor do the HAL's queues, which use their records of commands again.  A batch is what
  * has come while the devices were busy, the pipeline's batch at most.
  * HCY_EINVAL: another push or bad options; HCY_ENOMEM; what the devices say. */
-HCY_API int hcy_pipeline_start(hcy_pipeline *pipeline, const hcy_pipeline_push_opts *opts) HCY_MUST_USE;
+HCY_API int hcy_pipeline_start(hcy_pipeline *pipeline, const hcy_pipeline_push_options *opts) HCY_MUST_USE;
 
 /* One frame's chunk as stored, any alignment, unchanged until `release` (may be NULL).  `number` is the host's
  * name for it.  Results come in the order of submission: who wants frame order submits in frame order.  No

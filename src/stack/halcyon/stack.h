@@ -73,13 +73,13 @@ HCY_API int hcy_stack_open(hcy_stack **stack, const char *path, const char *data
 HCY_API void hcy_stack_close(hcy_stack *stack); /* NULL is fine */
 HCY_API const hcy_stack_info *hcy_stack_get_info(const hcy_stack *stack);
 
-typedef struct hcy_stack_opts {
+typedef struct hcy_stack_options {
     size_t size;         /* sizeof this struct */
     const char *dataset; /* as above; NULL: found */
     const char *channel; /* of a detector with several energy thresholds: "1", "threshold_2", "difference"; NULL */
     int growing;         /* 1: it may be written at this moment; hcy_stack_refresh() looks for more frames */
-} hcy_stack_opts;
-#define HCY_STACK_OPTS_INIT { sizeof(hcy_stack_opts), NULL, NULL, 0 }
+} hcy_stack_options;
+#define HCY_STACK_OPTIONS_INIT { sizeof(hcy_stack_options), NULL, NULL, 0 }
 
 /* The same with options (NULL: none).
  * Channels are the second of four dimensions (frames x channels x height x width), named by the dataset `channel`
@@ -88,7 +88,7 @@ typedef struct hcy_stack_opts {
  * A growing stack is one of chunks in HDF5 (written with SWMR, or flushed now and then), an EIGER master file whose
  * data files appear, or a series.  Its frames are those before the first one that is not there yet; while there is
  * none, HCY_ENOENT. */
-HCY_API int hcy_stack_open_with(hcy_stack **stack, const char *path, const hcy_stack_opts *opts) HCY_MUST_USE;
+HCY_API int hcy_stack_open_with(hcy_stack **stack, const char *path, const hcy_stack_options *opts) HCY_MUST_USE;
 
 /* Looks again at a growing stack: info's frames, bytes and max_chunk are new, everything else is as it was.  `rest`
  * not 0: nobody writes any more, so frames behind one that is missing count, too.  Not while another thread is in a
@@ -151,13 +151,13 @@ HCY_API int hcy_images_read(float **values, uint32_t n, uint32_t height, uint32_
 
 /* PSI's JUNGFRAU: 16 bits a pixel, the lower 14 what its converter counted, the upper two its gain: 0, 1 and 3 are the
  * maps' first, second and third. */
-typedef struct hcy_stack_raw_opts {
+typedef struct hcy_stack_raw_options {
     size_t size;           /* sizeof this struct */
     const float *pedestal; /* [3][height][width]: counts without light */
     const float *gain;     /* [3][height][width]: counts for a keV, with their sign */
     double photon_energy;  /* keV; 0: pixels become keV */
-} hcy_stack_raw_opts;
-#define HCY_STACK_RAW_OPTS_INIT { sizeof(hcy_stack_raw_opts), NULL, NULL, 0 }
+} hcy_stack_raw_options;
+#define HCY_STACK_RAW_OPTIONS_INIT { sizeof(hcy_stack_raw_options), NULL, NULL, 0 }
 
 /* From now on the stack's frames are given converted, by the threads that read them: (count - pedestal) / gain, in
  * single precision.  With a photon energy that is divided by it and rounded to the nearest whole number:
@@ -165,7 +165,7 @@ typedef struct hcy_stack_raw_opts {
  * set, a gain of 0 or not finite) become INT32_MIN, those at the end of the third gain, which counts down, INT32_MAX;
  * in keV both are NaN.  info changes; maps are copied.  Not while another thread is in a call on this stack, and once.
  * HCY_EFORMAT: pixels of another type; HCY_EINVAL, HCY_ENOMEM. */
-HCY_API int hcy_stack_convert(hcy_stack *stack, const hcy_stack_raw_opts *opts) HCY_MUST_USE;
+HCY_API int hcy_stack_convert(hcy_stack *stack, const hcy_stack_raw_options *opts) HCY_MUST_USE;
 
 /* A file that a stack is read from: st_dev and st_ino. */
 typedef struct hcy_stack_file {
@@ -214,9 +214,9 @@ HCY_API int hcy_detector_read(hcy_detector_info **info, const char *path) HCY_MU
 HCY_API void hcy_detector_info_free(hcy_detector_info *info); /* NULL is fine */
 /* Puts the detector of a file into a geometry, which keeps pointing at info's corners. */
 HCY_API void hcy_detector_to_poni(hcy_poni *poni, const hcy_detector_info *info);
-/* A whole geometry for frames of height x width: its frame, or beam centre and distance, the detector at right angles
- * to the beam; one that is known by its pixels has its gaps masked.  HCY_ENOENT: the file does not say all of it;
- * HCY_EUNSUPPORTED: its frame cannot be used. */
+/* A whole geometry, which begins with HCY_PONI_INIT, for frames of height x width: its frame, or beam centre and
+ * distance, the detector at right angles to the beam; one that is known by its pixels has its gaps masked.
+ * HCY_ENOENT: the file does not say all of it; HCY_EUNSUPPORTED: its frame cannot be used. */
 HCY_API int hcy_detector_geometry(hcy_poni *poni, const hcy_detector_info *info, uint32_t height,
                                   uint32_t width) HCY_MUST_USE;
 
@@ -277,7 +277,7 @@ HCY_API int hcy_format_of(const char **format, const char *path, unsigned use) H
 
 typedef struct hcy_stack_writer hcy_stack_writer;
 
-typedef struct hcy_stack_writer_opts {
+typedef struct hcy_stack_writer_options {
     size_t size;         /* sizeof this struct */
     const char *dataset; /* NULL: the source's where that is one dataset, else /entry/data/data */
     uint64_t frames;     /* >= 1 */
@@ -292,15 +292,15 @@ typedef struct hcy_stack_writer_opts {
     int growing; /* 1: under its own name from the first frame on, for those who read it while it grows; 0: it takes
                     its name when it is closed, and an earlier file stays until then */
     uint64_t first_number; /* of a path with %d: the first frame's */
-} hcy_stack_writer_opts;
-#define HCY_STACK_WRITER_OPTS_INIT { sizeof(hcy_stack_writer_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+} hcy_stack_writer_options;
+#define HCY_STACK_WRITER_OPTIONS_INIT { sizeof(hcy_stack_writer_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* The path's suffix says the format: HDF5 with one chunk a frame; plain pixels also as NumPy, TIFF and EDF, and one
  * image of whole numbers of up to 4 bytes as CBF.  A path with one %d: one file a frame, of these but HDF5.  A frame
  * that is not written is missing in HDF5's chunks, no file of those with %d, and zeros elsewhere.  HCY_EINVAL: another
  * suffix; HCY_EUNSUPPORTED: pixels that the format has not; HCY_EIO where it cannot be written. */
 HCY_API int hcy_stack_create(hcy_stack_writer **writer, const char *path,
-                             const hcy_stack_writer_opts *opts) HCY_MUST_USE;
+                             const hcy_stack_writer_options *opts) HCY_MUST_USE;
 /* Writes a decoded frame: coded in the calling thread, so several threads may write different frames of one
  * writer at once.  HCY_ERANGE no such frame, HCY_EIO, HCY_ENOMEM. */
 HCY_API int hcy_stack_write(hcy_stack_writer *writer, uint64_t frame, const void *pixels) HCY_MUST_USE;
@@ -320,7 +320,7 @@ HCY_API void hcy_stack_writer_discard(hcy_stack_writer *writer); /* NULL is fine
 typedef struct hcy_curves hcy_curves;
 
 /* What the file says beside the plan; strings are copied where they are needed later. */
-typedef struct hcy_curves_opts {
+typedef struct hcy_curves_options {
     size_t size;             /* sizeof this struct */
     const char *format;      /* "dat", "xy", "edf", "h5"; NULL: by the path's suffix, "-" is dat */
     const hcy_stack *source; /* where the frames come from, or NULL: recorded, and never written over */
@@ -333,8 +333,8 @@ typedef struct hcy_curves_opts {
     const char *corrections; /* what was done with masks and corrections of that file, in words, or NULL */
     int growing; /* 1: HDF5 and pyFAI's text have their name from the first frame on and say in themselves how far they
                     are good; 0: every file takes its name when it is closed, and an earlier one stays until then */
-} hcy_curves_opts;
-#define HCY_CURVES_OPTS_INIT { sizeof(hcy_curves_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+} hcy_curves_options;
+#define HCY_CURVES_OPTIONS_INIT { sizeof(hcy_curves_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Opens a file for the curves of `plan` (only read during the call).  opts NULL: the defaults.  The suffix
  * of `path` says the format:
@@ -355,7 +355,7 @@ typedef struct hcy_curves_opts {
  * writable, HCY_EUNSUPPORTED.
  */
 HCY_API int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azint_plan *plan,
-                            const hcy_curves_opts *opts) HCY_MUST_USE;
+                            const hcy_curves_options *opts) HCY_MUST_USE;
 /* The next curve, written at once; frames come in the order in which they shall stand.  result NULL: the
  * frame failed, `why` says why (may be NULL); its row is NaN, in text the line `# frame N failed: why`,
  * and no file where each frame has its own.
@@ -391,7 +391,7 @@ HCY_API void hcy_config_free(hcy_config *config); /* NULL is fine */
  * that HDF5 files of curves have inside.  Files get their whole path, HDF5 files their dataset.  HCY_EIO,
  * HCY_ENOMEM. */
 HCY_API int hcy_config_write(const char *path, const hcy_azint_plan *plan,
-                             const hcy_curves_opts *opts) HCY_MUST_USE;
+                             const hcy_curves_options *opts) HCY_MUST_USE;
 
 /* --- Reading curves --- */
 

@@ -1,0 +1,419 @@
+/* interface.c - the public functions of plans: making and ending them, their points, whole executions.
+ *
+ * Whoever makes a plan owns it.  Setting points has it for itself and chooses its way; from then on executions, by any
+ * number of threads, only read it, but for its list of free work, which has a lock.
+ */
+#include "nufft_priv.h"
+#include "sized.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const kernel_names[N_KERNELS] = { "nufft_sort", "nufft_spread", "nufft_interp",
+                                                     "nufft_crop", "nufft_pad",    "nufft_modes",
+                                                     "nufft_grid", "nufft_scale" };
+
+/* --- Making and ending --- */
+
+static int check_transform(const hcy_nufft_desc *d)
+{
+    bool single = d->precision == HCY_F32;
+    double reach = single ? 0x1p-23 : 0x1p-52;
+    if (d->type < 1 || d->type > 3)
+        return hcy_fail(HCY_EINVAL, "%d is no type of non-uniform FFT (1, 2, 3)", d->type);
+    if (d->dim < 1 || d->dim > 3)
+        return hcy_fail(HCY_EINVAL, "%d dimensions; 1, 2 and 3 are possible", d->dim);
+    if (d->precision != HCY_F32 && d->precision != HCY_F64)
+        return hcy_fail(HCY_EINVAL, "%d is no precision (HCY_F32, HCY_F64)", d->precision);
+    if (d->n_transforms < 1)
+        return hcy_fail(HCY_EINVAL, "%lld transforms; 1 at least", (long long)d->n_transforms);
+    if (!(d->eps > 0)) /* NaN too */
+        return hcy_fail(HCY_EINVAL, "an eps of %g is not above 0", d->eps);
+    if (d->eps < reach)
+        return hcy_fail(HCY_ERANGE, "an eps of %g is below what %s can reach, %.2g", d->eps,
+                        single ? "float" : "double", reach);
+    for (int a = 0; a < d->dim && d->type != 3; a++)
+        if (d->modes[a] < 1)
+            return hcy_fail(HCY_EINVAL, "%lld modes on axis %d; 1 at least", (long long)d->modes[a], a);
+    return 0;
+}
+
+static int check_how(const hcy_nufft_options *o, const hcy_nufft_desc *desc)
+{
+    bool some = false, all = true;
+    for (int d = 0; d < desc->dim; d++) {
+        some = some || o->grid[d];
+        all = all && o->grid[d];
+    }
+    if (o->upsampling != 0 && !(o->upsampling > 1 && o->upsampling <= 8))
+        return hcy_fail(HCY_EINVAL, "an upsampling of %g: above 1 to 8, or 0", o->upsampling);
+    if (o->width && (o->width < HCY_NUFFT_MIN_WIDTH || o->width > HCY_NUFFT_MAX_WIDTH))
+        return hcy_fail(HCY_EINVAL, "a window of %u cells: %u to %u, or 0", o->width, HCY_NUFFT_MIN_WIDTH,
+                        HCY_NUFFT_MAX_WIDTH);
+    if (o->order != HCY_NUFFT_CENTRED && o->order != HCY_NUFFT_ZERO_FIRST)
+        return hcy_fail(HCY_EINVAL, "%d is no order of modes", o->order);
+    if (o->method < HCY_NUFFT_AUTO || o->method > HCY_NUFFT_DIRECT)
+        return hcy_fail(HCY_EINVAL, "%d is no method (HCY_NUFFT_AUTO, HCY_NUFFT_GRID, HCY_NUFFT_DIRECT)", o->method);
+    if (some && (!all || desc->type == 3))
+        return hcy_fail(HCY_EINVAL, "a grid is given %s", all ? "to a type 3" : "for some axes only");
+    return 0;
+}
+
+/* The caller's two structs, whatever their version, in one form. */
+static int read_request(hcy_nufft_desc *desc, hcy_nufft_options *opts, const hcy_nufft_desc *user,
+                        const hcy_nufft_options *user_opts)
+{
+    int status = hcy__sized_read(desc, sizeof *desc, user, "hcy_nufft_desc");
+    if (!status && user_opts)
+        status = hcy__sized_read(opts, sizeof *opts, user_opts, "hcy_nufft_options");
+    if (!status)
+        status = check_transform(desc);
+    if (!status)
+        status = check_how(opts, desc);
+    desc->sign = desc->sign < 0 ? -1 : 1;
+    for (int d = 0; d < 3; d++) /* whoever copies a desc need not ask which of them count */
+        desc->modes[d] = desc->type != 3 && d < desc->dim ? desc->modes[d] : 1;
+    return status;
+}
+
+static int set_modes(hcy_nufft *p)
+{
+    const hcy_nufft_desc *desc = &p->desc;
+    size_t bytes = 0;
+    p->job = (hcy_nufft_job){ .dim = (uint32_t)desc->dim,
+                              .precision = (uint32_t)desc->precision,
+                              .flags = (p->opts.deterministic ? HCY_NUFFT_FIXED_ORDER : 0u) |
+                                       (p->opts.order ? HCY_NUFFT_FFT_ORDER : 0u),
+                              .sign = desc->sign,
+                              .modes = { 1, 1, 1 },
+                              .grid = { 1, 1, 1 } };
+    p->n_modes = 1;
+    int status = 0;
+    for (int d = 0; d < 3 && !status; d++) {
+        p->job.modes[d] = (uint64_t)desc->modes[d];
+        status = hcy_size_mul(&p->n_modes, p->n_modes, (size_t)desc->modes[d]);
+    }
+    if (!status)
+        status = hcy_size_mul(&bytes, p->n_modes, 16);
+    if (!status)
+        status = hcy_size_mul(&bytes, bytes, p->n_transforms);
+    return status ? hcy_fail(status, "the modes are more than can be addressed") : 0;
+}
+
+int hcy__nufft_lacks(const hcy_nufft *p, int kernel)
+{
+    return hcy_fail(HCY_EUNSUPPORTED, "%s lacks the kernel %s, which this transform of type %d takes",
+                    hcy_device_get_info(p->dev)->name, kernel_names[kernel], p->desc.type);
+}
+
+bool hcy__nufft_has_fft(const hcy_nufft *p)
+{
+    return (hcy_device_get_info(p->dev)->caps & HCY_CAP_FFT) != 0;
+}
+
+/* Whether the device has all that the plan's own direction takes; what only the adjoint does is missed when somebody
+ * asks for that (grid.c).  A plan of type 3 has a type 2 for its transforms, which asks for itself. */
+static int check_kernels(const hcy_nufft *p)
+{
+    const int move = p->desc.type == 2 ? INTERP : SPREAD;
+    const int at_once = p->desc.type == 2 ? TO_GRID : TO_MODES, apart = p->desc.type == 2 ? PAD : CROP;
+    const char *name = hcy_device_get_info(p->dev)->name;
+    if (!p->kernels[SORT] || !p->kernels[move])
+        return hcy__nufft_lacks(p, p->kernels[SORT] ? move : SORT);
+    if (p->desc.type == 3)
+        return p->kernels[SCALE] ? 0 : hcy__nufft_lacks(p, SCALE);
+    if (p->kernels[at_once])
+        return 0;
+    if (!hcy__nufft_has_fft(p) && p->opts.separate_fft)
+        return hcy_fail(HCY_EUNSUPPORTED, "%s has no FFT, which separate_fft asks for", name);
+    if (!hcy__nufft_has_fft(p))
+        return hcy_fail(HCY_EUNSUPPORTED, "%s has no FFT, nor the kernel %s in its place", name, kernel_names[at_once]);
+    return p->kernels[apart] ? 0 : hcy__nufft_lacks(p, apart);
+}
+
+static int get_kernels(hcy_nufft *p)
+{
+    for (int i = 0; i < N_KERNELS; i++) {
+        const bool wanted = !p->opts.separate_fft || (i != TO_MODES && i != TO_GRID);
+        int status = wanted ? hcy_kernel_get(&p->kernels[i], p->dev, kernel_names[i]) : HCY_EUNSUPPORTED;
+        if (status && status != HCY_EUNSUPPORTED)
+            return status;
+        if (status)
+            p->kernels[i] = NULL;
+    }
+    return check_kernels(p);
+}
+
+int hcy_nufft_create(hcy_nufft **out, hcy_device *dev, const hcy_nufft_desc *user, const hcy_nufft_options *user_opts)
+{
+    hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
+    hcy_nufft_options opts = HCY_NUFFT_OPTIONS_INIT;
+    if (!out || !dev)
+        return hcy_fail(HCY_EINVAL, "hcy_nufft_create: %s", out ? "no device" : "no place for the plan");
+    int status = read_request(&desc, &opts, user, user_opts);
+    if (!status)
+        status = hcy_fork_check();
+    if (status)
+        return status;
+    /* From here on hcy_nufft_destroy() takes the plan apart, however far it came. */
+    hcy_nufft *p = calloc(1, sizeof *p);
+    if (!p)
+        return hcy_fail(HCY_ENOMEM, "out of memory for a plan");
+    pthread_mutex_init(&p->lock, NULL);
+    hcy__nufft_born(p);
+    p->dev = hcy_device_retain(dev);
+    p->desc = desc;
+    p->opts = opts;
+    p->may_be_direct = !opts.upsampling && !opts.width && !opts.grid[0] && !opts.separate_fft;
+    p->n_transforms = (size_t)desc.n_transforms;
+    /* Vectors at once share launches, but every one has a grid of its own: memory bounds their number. */
+    p->batch = opts.max_batch ? opts.max_batch : 4;
+    p->batch = p->batch < p->n_transforms ? p->batch : p->n_transforms;
+    status = set_modes(p);
+    if (!status)
+        status = get_kernels(p);
+    /* What types 1 and 2 cannot have, whatever the points, is said here; the grid itself is chosen with the points. */
+    if (!status && desc.type != 3)
+        status = hcy__nufft_choose(p, p->n_modes);
+    if (!status && desc.type != 3)
+        p->job.grid[0] = p->job.grid[1] = p->job.grid[2] = 0;
+    if (status)
+        hcy_nufft_destroy(p);
+    else
+        *out = p;
+    return status;
+}
+
+void hcy__nufft_forget(hcy_nufft *p)
+{
+    /* One work keeps its queue, which the next points' sort wants: making one takes longer than sorting few points. */
+    struct hcy__nufft_work *kept = p->free_work, *next;
+    for (struct hcy__nufft_work *w = kept ? kept->next : NULL; w; w = next) {
+        next = w->next;
+        hcy__nufft_free_work(w);
+    }
+    if (kept)
+        hcy__nufft_free_memory(kept);
+    if (p->way)
+        p->way->forget(p);
+    p->way = NULL;
+    p->state = NULL;
+    hcy_event_release(p->sorting);
+    p->sorting = NULL;
+    hcy__nufft_drop(&p->sorted);
+    p->all_points = p->all_results = 0;
+}
+
+void hcy_nufft_destroy(hcy_nufft *p)
+{
+    if (!p || hcy_fork_check() || !hcy__nufft_dies(p)) /* in a child nothing can be given back */
+        return;
+    hcy__nufft_forget(p);
+    hcy__nufft_free_work(p->free_work);
+    hcy__nufft_drop_tables(p);
+    hcy__nufft_drop(&p->report);
+    for (int i = 0; i < N_KERNELS; i++)
+        hcy_kernel_release(p->kernels[i]);
+    hcy_device_release(p->dev);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+}
+
+/* --- Points --- */
+
+static int check_point_arrays(const hcy_nufft *p, int64_t n, const void *const *points, const char *what)
+{
+    if (n < 0)
+        return hcy_fail(HCY_EINVAL, "%lld %s", (long long)n, what);
+    if (n > (int64_t)UINT32_MAX - 64)
+        return hcy_fail(HCY_ERANGE, "%lld %s; %lld are the most", (long long)n, what,
+                        (long long)UINT32_MAX - 64);
+    for (int d = 0; n && d < p->desc.dim; d++)
+        if (!points || !points[d])
+            return hcy_fail(HCY_EINVAL, "%s have no coordinates on axis %d", what, d);
+    return 0;
+}
+
+int hcy__nufft_check_points(const hcy_nufft *p, int64_t n_points, const void *const *points, int64_t n_targets,
+                            const void *const *targets)
+{
+    int status = check_point_arrays(p, n_points, points, "points");
+    return status || p->desc.type != 3 ? status : check_point_arrays(p, n_targets, targets, "targets");
+}
+
+/* Window and grid for these points, and who does it with them: what a transform would take decides. */
+static int choose_way(hcy_nufft *p, const void *const *points, const void *const *targets)
+{
+    const bool type3 = p->desc.type == 3;
+    double grid_ns = 0;
+    size_t n = p->n_points;
+    p->way = type3 ? &hcy__nufft_type3 : &hcy__nufft_on_grid;
+    if (type3 && (!n || !p->n_targets)) /* there is no grid to choose */
+        return 0;
+    int status = type3 ? hcy__nufft_choose_type3(p, points, targets, &grid_ns) : hcy__nufft_choose(p, n ? n : 1);
+    if (!status && !type3)
+        grid_ns = hcy__nufft_cost(&p->job, n);
+    if (!status && hcy__nufft_is_direct(p, n, p->n_targets, grid_ns)) {
+        p->way = &hcy__nufft_direct;
+        return 0;
+    }
+    if (!status)
+        status = hcy__nufft_piece_length(p, &p->piece_length);
+    if (!status && p->piece_length)
+        p->way = &hcy__nufft_pieces;
+    return status;
+}
+
+/* Points are all set, or forgotten. */
+static int end_points(hcy_nufft *p, int status)
+{
+    if (status)
+        hcy__nufft_forget(p);
+    return status;
+}
+
+int hcy_nufft_set_points(hcy_nufft *p, int64_t n_points, const void *const *points, int64_t n_targets,
+                         const void *const *targets)
+{
+    int status = hcy__nufft_alive(p);
+    if (!status)
+        status = hcy__nufft_check_points(p, n_points, points, n_targets, targets);
+    if (status)
+        return status;
+    hcy__nufft_forget(p);
+    hcy__nufft_count_points(p, (size_t)n_points, p->desc.type == 3 ? (size_t)n_targets : 0);
+    status = choose_way(p, points, targets);
+    return end_points(p, status ? status : p->way->set_points(p, points, targets));
+}
+
+int hcy_nufft_set_point_buffers(hcy_nufft *p, int64_t n_points, hcy_buffer *const *points)
+{
+    int status = hcy__nufft_alive(p);
+    if (!status && p->desc.type == 3)
+        status = hcy_fail(HCY_EUNSUPPORTED, "points of type 3 must be in host memory");
+    if (!status)
+        status = hcy__nufft_check_points(p, n_points, (const void *const *)points, 0, NULL);
+    for (int d = 0; !status && n_points && d < p->desc.dim; d++)
+        if (hcy_buffer_device(points[d]) != p->dev ||
+            hcy_buffer_size(points[d]) < (size_t)n_points * hcy__nufft_real(p))
+            status = hcy_fail(HCY_EINVAL, "coordinates on axis %d are on another device, or fewer than %lld", d,
+                              (long long)n_points);
+    if (status)
+        return status;
+    hcy__nufft_forget(p);
+    hcy__nufft_count_points(p, (size_t)n_points, 0);
+    /* The host does not see these points, so neither direct sums nor pieces can be made of them. */
+    p->way = &hcy__nufft_on_grid;
+    status = hcy__nufft_choose(p, n_points ? (size_t)n_points : 1);
+    if (!status)
+        status = hcy__nufft_grid_tables(p);
+    hcy_buffer *const buffers[3] = { n_points ? points[0] : NULL, n_points ? points[p->desc.dim > 1] : NULL,
+                                     n_points ? points[p->desc.dim > 2 ? 2 : 0] : NULL };
+    return end_points(p, status ? status : hcy__nufft_sort_buffers(p, (size_t)n_points, buffers, false));
+}
+
+int hcy_nufft_set_points_each(hcy_nufft *p, const int64_t *n_points, const void *const *points,
+                              const int64_t *n_targets, const void *const *targets)
+{
+    int status = hcy__nufft_alive(p);
+    if (!status && (!n_points || !points || (p->desc.type == 3 && (!n_targets || !targets))))
+        status = hcy_fail(HCY_EINVAL, "hcy_nufft_set_points_each: no points, or no targets");
+    if (status)
+        return status;
+    hcy__nufft_forget(p);
+    p->way = &hcy__nufft_each;
+    return end_points(p, hcy__nufft_set_each(p, n_points, points, n_targets, targets));
+}
+
+int hcy_nufft_get_info(hcy_nufft_info *out, const hcy_nufft *p)
+{
+    hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
+    int status = hcy__nufft_alive(p);
+    if (status)
+        return status;
+    info.type = p->desc.type;
+    info.dim = p->desc.dim;
+    info.precision = p->desc.precision;
+    info.width = p->job.width;
+    info.upsampling = p->upsampling;
+    info.point_bytes = p->sorted ? hcy_buffer_size(p->sorted) : 0;
+    info.grid_bytes = p->way ? p->batch * 2 * hcy__nufft_real(p) : 0;
+    info.variant = hcy_kernel_variant(p->kernels[p->kernels[SPREAD] ? SPREAD : INTERP]);
+    for (int d = 0; d < p->desc.dim; d++) {
+        info.grid[d] = p->way ? (size_t)p->job.grid[d] : 0;
+        info.grid_bytes *= (size_t)p->job.grid[d];
+    }
+    if (p->way && p->way->info)
+        status = p->way->info(&info, p);
+    return status ? status : hcy__sized_write(out, &info, sizeof info, "hcy_nufft_info");
+}
+
+/* --- Executions --- */
+
+int hcy__nufft_ready(const hcy_nufft *p)
+{
+    int status = hcy__nufft_alive(p);
+    return status || p->way ? status : hcy_fail(HCY_ESTATE, "the plan has no points yet: hcy_nufft_set_points()");
+}
+
+int hcy__nufft_execute_some(hcy_nufft *p, void *c, void *f, size_t n, bool adjoint)
+{
+    int status = hcy__nufft_ready(p);
+    if (status)
+        return status;
+    if ((!c && p->all_points) || (!f && p->all_results))
+        return hcy_fail(HCY_EINVAL, "hcy_nufft_execute: no %s", c ? "coefficients" : "strengths");
+    return p->way->execute(p, c, f, n, adjoint);
+}
+
+static int execute_all(hcy_nufft *p, void *c, void *f, bool adjoint)
+{
+    int status = hcy__nufft_alive(p);
+    return status ? status : hcy__nufft_execute_some(p, c, f, p->n_transforms, adjoint);
+}
+
+int hcy_nufft_execute(hcy_nufft *p, void *c, void *f)
+{
+    return execute_all(p, c, f, false);
+}
+
+int hcy_nufft_execute_adjoint(hcy_nufft *p, void *c, void *f)
+{
+    return execute_all(p, c, f, true);
+}
+
+int hcy_nufft_submit(hcy_queue *q, hcy_nufft *p, hcy_buffer *c, hcy_buffer *f, int adjoint)
+{
+    struct hcy__nufft_work *w;
+    struct hcy__nufft_span at_c = { c, 0 }, at_f = { f, 0 };
+    int status = hcy__nufft_ready(p);
+    if (!status && !q)
+        status = hcy_fail(HCY_EINVAL, "hcy_nufft_submit: no queue");
+    if (status)
+        return status;
+    size_t c_all = p->all_points * 2 * hcy__nufft_real(p), f_all = p->all_results * 2 * hcy__nufft_real(p);
+    if ((c_all && (!c || hcy_buffer_size(c) < c_all)) || (f_all && (!f || hcy_buffer_size(f) < f_all)))
+        return hcy_fail(HCY_EINVAL, "hcy_nufft_submit: strengths need %zu bytes, coefficients %zu", c_all,
+                        f_all);
+    status = hcy__nufft_take_work(&w, p, false);
+    if (status)
+        return status;
+    status = p->way->submit(q, p, w, &at_c, &at_f, adjoint != 0);
+    /* Commands keep their buffers: the next execution gets others, from the device's pool. */
+    hcy__nufft_free_work(w);
+    return status;
+}
+
+int hcy_nufft_run(hcy_device *dev, const hcy_nufft_desc *desc, int64_t n_points, const void *const *points,
+                  int64_t n_targets, const void *const *targets, void *c, void *f)
+{
+    hcy_nufft *p;
+    int status = hcy_nufft_create(&p, dev, desc, NULL);
+    if (status)
+        return status;
+    status = hcy_nufft_set_points(p, n_points, points, n_targets, targets);
+    if (!status)
+        status = hcy_nufft_execute(p, c, f);
+    hcy_nufft_destroy(p);
+    return status;
+}

@@ -1,0 +1,215 @@
+/* points.c - what a plan with a grid has on its device: the tables of its window and grid, and its sorted points.
+ *
+ * Tables belong to the plan and outlive its points, for the next ones often need the same.  Sorted points go with
+ * hcy__nufft_forget().  Setting points has the plan for itself; executions only read what is made here.
+ */
+#include "nufft_priv.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int upload_new(hcy_buffer **buf, hcy_device *dev, const void *data, size_t size)
+{
+    int status = hcy_buffer_create(buf, dev, HCY_MEM_DEVICE, size);
+    return status ? status : hcy_buffer_write_now(*buf, 0, data, size);
+}
+
+/* --- Tables --- */
+
+static void release_fft(hcy_nufft *p)
+{
+    hcy_fft_release(p->fft);
+    hcy_fft_release(p->first_axis);
+    p->fft = p->first_axis = NULL;
+}
+
+int hcy__nufft_upload_reals(hcy_buffer **buf, const hcy_nufft *p, double *values, size_t n)
+{
+    hcy__nufft_drop(buf);
+    if (p->desc.precision == HCY_F32)
+        for (size_t i = 0; i < n; i++) { /* in place: never ahead of what is still to be read */
+            float single = (float)values[i];
+            memcpy((char *)values + i * sizeof single, &single, sizeof single);
+        }
+    return upload_new(buf, p->dev, values, n * hcy__nufft_real(p));
+}
+
+static int make_factors(hcy_nufft *p)
+{
+    size_t n = 0, at = 0;
+    for (int d = 0; d < p->desc.dim; d++)
+        n += (size_t)p->job.modes[d];
+    double *values = calloc(n, sizeof *values);
+    if (!values)
+        return hcy_fail(HCY_ENOMEM, "out of memory for %zu factors", n);
+    for (int d = 0; d < p->desc.dim; d++) {
+        int64_t modes = (int64_t)p->job.modes[d], below = modes / 2;
+        for (int64_t k = 0; k <= below; k++) {
+            double one = 1 / hcy__window_hat(&p->window, (double)k, (double)p->job.grid[d]);
+            values[at + (size_t)(below - k)] = one;
+            if (below + k < modes)
+                values[at + (size_t)(below + k)] = one;
+        }
+        at += (size_t)modes;
+    }
+    int status = hcy__nufft_upload_reals(&p->factors, p, values, n);
+    free(values);
+    return status;
+}
+
+static int make_fft(hcy_nufft *p)
+{
+    const uint64_t *grid = p->job.grid;
+    hcy_fft_desc desc = HCY_FFT_DESC_INIT;
+    release_fft(p);
+    desc.precision = p->desc.precision;
+    desc.rank = p->desc.dim;
+    desc.batch = p->batch;
+    desc.flags = p->opts.deterministic ? HCY_FFT_DETERMINISTIC : 0;
+    for (int d = 0; d < p->desc.dim; d++)
+        desc.n[d] = (size_t)grid[d];
+    size_t planes = (size_t)(p->job.modes[0] - p->job.modes[0] / 2);
+    if (p->desc.dim < 3 || p->opts.separate_fft || 2 * planes > grid[0])
+        return hcy_fft_create(&p->fft, p->dev, &desc);
+    hcy_fft_desc others = desc;
+    p->planes = planes;
+    desc.rank = 1;
+    desc.inner = (size_t)(grid[1] * grid[2]);
+    others.rank = 2;
+    others.n[0] = (size_t)grid[1];
+    others.n[1] = (size_t)grid[2];
+    others.batch = planes;
+    int status = hcy_fft_create(&p->first_axis, p->dev, &desc);
+    return status ? status : hcy_fft_create(&p->fft, p->dev, &others);
+}
+
+void hcy__nufft_drop_tables(hcy_nufft *p)
+{
+    hcy__nufft_drop(&p->table);
+    hcy__nufft_drop(&p->factors);
+    release_fft(p);
+}
+
+int hcy__nufft_tables(hcy_nufft *p, bool factors)
+{
+    double table[HCY_NUFFT_MAX_COEFS * HCY_NUFFT_MAX_WIDTH];
+    hcy__window_init(&p->window, p->job.width, p->upsampling);
+    hcy__window_table(&p->window, table);
+    int status =
+        hcy__nufft_upload_reals(&p->table, p, table, HCY_NUFFT_COEFS(p->job.width) * HCY_NUFFT_MAX_WIDTH);
+    if (!status && factors)
+        status = make_factors(p);
+    if (!status && factors && !(p->kernels[TO_MODES] && p->kernels[TO_GRID]) && hcy__nufft_has_fft(p))
+        status = make_fft(p);
+    return status;
+}
+
+int hcy__nufft_grid_tables(hcy_nufft *p)
+{
+    const hcy_nufft_job *had = &p->tables_of, *job = &p->job;
+    if (p->table && had->width == job->width && !memcmp(had->grid, job->grid, sizeof job->grid))
+        return 0;
+    int status = hcy__nufft_tables(p, true);
+    p->tables_of = p->job;
+    if (status)
+        hcy__nufft_drop(&p->table); /* half of them are none */
+    return status;
+}
+
+void hcy__nufft_share_tables(hcy_nufft *p, const hcy_nufft *from)
+{
+    hcy__nufft_drop_tables(p);
+    p->tables_of = from->tables_of;
+    p->window = from->window;
+    p->table = hcy_buffer_retain(from->table);
+    p->factors = hcy_buffer_retain(from->factors);
+    p->fft = from->fft ? hcy_fft_retain(from->fft) : NULL;
+    p->first_axis = from->first_axis ? hcy_fft_retain(from->first_axis) : NULL;
+    p->planes = from->planes;
+}
+
+/* --- Points --- */
+
+/* Points that the device reads where they are, or copies of them. */
+static int point_buffers(hcy_buffer *buffers[3], hcy_nufft *p, size_t n, const void *const *points)
+{
+    size_t bytes = n * (p->job.flags & HCY_NUFFT_WIDE_POINTS ? sizeof(double) : hcy__nufft_real(p));
+    const uint32_t in_place = HCY_CAP_HOST_MEMORY | HCY_CAP_IMPORT_HOST;
+    bool import = (hcy_device_get_info(p->dev)->caps & in_place) == in_place;
+    int status = 0;
+    for (int d = 0; d < 3 && !status; d++) {
+        if (d >= p->desc.dim)
+            buffers[d] = hcy_buffer_retain(buffers[0]);
+        else if (import)
+            status =
+                hcy_buffer_import_host(&buffers[d], p->dev, (void *)(uintptr_t)points[d], bytes, NULL, NULL);
+        else
+            status = upload_new(&buffers[d], p->dev, points[d], bytes);
+    }
+    return status;
+}
+
+#define AT(name) HCY_ARG_AT(nufft_sort, name)
+
+/* The sort, and what it reports; without a place for that nothing is waited for. */
+static int launch_sort(hcy_nufft *p, hcy_buffer *const points[3], hcy_nufft_report *report)
+{
+    struct hcy__nufft_work *w;
+    hcy_nufft_job job = p->job;
+    hcy_arg args[HCY_N_ARGS(nufft_sort)] = { [AT(job)] = hcy_arg_struct(&job, sizeof job),
+                                             [AT(report)] = hcy_arg_buf(p->report),
+                                             [AT(sorted)] = hcy_arg_buf(NULL) };
+    size_t size;
+    for (unsigned d = 0; d < 3; d++)
+        args[hcy_nufft_points_at(d)] = hcy_arg_buf(points[d]);
+    int status = hcy_kernel_scratch_size(p->kernels[SORT], p->n_points, args, HCY_N_ARGS(nufft_sort), &size);
+    if (!status)
+        status = hcy_buffer_create(&p->sorted, p->dev, HCY_MEM_DEVICE, size);
+    if (!status)
+        status = hcy__nufft_take_work(&w, p, true);
+    if (status)
+        return status;
+    args[AT(sorted)] = hcy_arg_buf(p->sorted);
+    status = hcy_launch(w->queue, p->kernels[SORT], p->n_points, args, HCY_N_ARGS(nufft_sort));
+    if (!status)
+        status = report ? hcy_buffer_read(w->queue, report, p->report, 0, sizeof *report)
+                        : hcy_event_record(&p->sorting, w->queue);
+    int finished = report || status ? hcy_queue_finish(w->queue) : 0;
+    hcy__nufft_give_work(w, p);
+    return status ? status : finished;
+}
+
+int hcy__nufft_bad_point(const hcy_nufft *p, size_t point)
+{
+    return hcy_fail(HCY_EINVAL, "point %zu has a coordinate that is no number, infinite or out of range",
+                    point + p->first_number);
+}
+
+int hcy__nufft_sort_buffers(hcy_nufft *p, size_t n, hcy_buffer *const buffers[3], bool waits)
+{
+    hcy_nufft_report report;
+    int status = 0;
+    p->n_points = n;
+    p->job.n_points = n;
+    if (!n)
+        return 0;
+    if (!p->report)
+        status = hcy_buffer_create(&p->report, p->dev, HCY_MEM_DEVICE, sizeof report);
+    if (!status)
+        status = launch_sort(p, buffers, waits || p->opts.check_points ? &report : NULL);
+    if (status || !p->opts.check_points || report.first_bad == UINT64_MAX)
+        return status;
+    return hcy__nufft_bad_point(p, (size_t)report.first_bad);
+}
+
+int hcy__nufft_sort(hcy_nufft *p, size_t n, const void *const *points)
+{
+    hcy_buffer *buffers[3] = { NULL, NULL, NULL };
+    int status = n ? point_buffers(buffers, p, n, points) : 0;
+    if (!status)
+        status = hcy__nufft_sort_buffers(p, n, buffers, true);
+    for (int d = 0; d < 3; d++)
+        hcy_buffer_release(buffers[d]);
+    return status;
+}
