@@ -239,11 +239,13 @@ int hcy_output_open(hcy_output **output, const char *path, unsigned flags)
 
 int hcy_output_fd(const hcy_output *o)
 {
-    return o->fd;
+    return o ? o->fd : -1;
 }
 
 int hcy_output_write(hcy_output *o, const void *bytes, size_t size, uint64_t offset)
 {
+    if (!o || (!bytes && size))
+        return hcy_fail(HCY_EINVAL, "hcy_output_write: output and bytes must not be NULL");
     for (const char *from = bytes; size;) {
         ssize_t n = pwrite(o->fd, from, size, (off_t)offset);
         if (n < 0 && errno == ESPIPE && offset == o->piped) { /* no file: what comes in order can be written */
@@ -263,19 +265,19 @@ int hcy_output_write(hcy_output *o, const void *bytes, size_t size, uint64_t off
 
 FILE *hcy_output_stream(hcy_output *o)
 {
-    if (!o->stream)
+    if (o && !o->stream)
         o->stream = fdopen(o->fd, "w");
-    return o->stream;
+    return o ? o->stream : NULL;
 }
 
 const char *hcy_output_name(const hcy_output *o)
 {
-    return o->target ? o->target : o->path;
+    return !o ? NULL : o->target ? o->target : o->path;
 }
 
 const char *hcy_output_place(const hcy_output *o)
 {
-    return o->temporary ? o->temporary : o->path;
+    return !o ? NULL : o->temporary ? o->temporary : o->path;
 }
 
 /* --- Closing --- */
@@ -307,6 +309,8 @@ static void free_output(struct hcy_output *o)
 
 int hcy_output_commit(hcy_output *o, int status)
 {
+    if (!o)
+        return hcy_fail(HCY_EINVAL, "hcy_output_commit: output must not be NULL");
     if (status) {
         hcy_output_discard(o);
         return status;
@@ -325,6 +329,8 @@ int hcy_output_commit(hcy_output *o, int status)
 
 int hcy_output_keep(hcy_output *o)
 {
+    if (!o)
+        return hcy_fail(HCY_EINVAL, "hcy_output_keep: output must not be NULL");
     int number = close_all(o), st = number ? failed(hcy_output_place(o), ": writing failed", number) : 0;
     free_output(o);
     return st;

@@ -116,7 +116,8 @@ static void fill(double *values, size_t n, double scale)
 static void test_nufft(int type, int dim, int separate_fft)
 {
     static double points[3][POINTS], targets[3][TARGETS], c[2][2 * POINTS], f[2][2 * MODES * MODES * MODES];
-    const int64_t modes[3] = { MODES, MODES, MODES };
+    const hcy_nufft_desc desc = { .size = sizeof desc, .type = type, .precision = HCY_F64, .dim = dim,
+                                  .modes = { MODES, MODES, MODES }, .sign = 1, .n_transforms = 1, .eps = 1e-9 };
     const void *x[3] = { points[0], points[1], points[2] }, *s[3] = { targets[0], targets[1], targets[2] };
     hcy_nufft_options options = HCY_NUFFT_OPTIONS_INIT;
     const bool back = type == 2;
@@ -131,8 +132,13 @@ static void test_nufft(int type, int dim, int separate_fft)
     options.separate_fft = separate_fft;
     for (int direct = 0; !st && direct < 2; direct++) {
         options.method = direct ? HCY_NUFFT_DIRECT : HCY_NUFFT_GRID;
-        st = hcy_nufft_run(dev, type, dim, modes, 1, 1e-9, &options, POINTS, x, c[direct], type == 3 ? TARGETS : 0,
-                           s, f[direct]);
+        hcy_nufft *plan = NULL;
+        st = hcy_nufft_create(&plan, dev, &desc, &options);
+        if (!st)
+            st = hcy_nufft_set_points(plan, POINTS, x, type == 3 ? TARGETS : 0, s);
+        if (!st)
+            st = hcy_nufft_execute(plan, c[direct], f[direct]);
+        hcy_nufft_destroy(plan);
     }
     size_t n = back ? 2 * POINTS : type == 3 ? 2 * TARGETS : 2 * (size_t)pow(MODES, dim);
     for (size_t i = 0; i < n; i++) {

@@ -38,9 +38,11 @@ static hcy_nufft_options options = HCY_NUFFT_OPTIONS_INIT;
 
 static int create(hcy_nufft **plan, int type, int dim)
 {
-    const int64_t modes[3] = { MODES, MODES, MODES };
+    const hcy_nufft_desc desc = { .size = sizeof desc, .type = type, .precision = HCY_F64, .dim = dim,
+                                  .modes = { MODES, MODES, MODES }, .sign = 1, .n_transforms = TRANSFORMS,
+                                  .eps = 1e-9 };
     *plan = NULL;
-    return hcy_nufft_create(plan, dev, type, dim, modes, 1, TRANSFORMS, 1e-9, &options);
+    return hcy_nufft_create(plan, dev, &desc, &options);
 }
 
 /* Of a plan of this kind, on a device that lacks these: what is said, or that it works. */

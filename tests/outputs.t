@@ -89,7 +89,7 @@ else
 fi
 
 # --- Pipes, links, permissions ---
-"$halcyon" integrate s.h5 -p s.poni -n 20 -o plain.xy -q
+"$halcyon" integrate s.h5 -p s.poni -n 20 -o plain.xy --frames 3 -q
 for out in - /dev/stdout /dev/fd/1; do
     check "-o $out" sh -c "'$halcyon' integrate s.h5 -p s.poni -n 20 -o $out -q | grep -v '^#' | tail -20 >got; tail -20 plain.xy | cmp - got"
 done

@@ -4,6 +4,7 @@
  * own; and a flat field that divides.  Several masks, a mask from a frame, NXdetector's bits 8 to 15 and DECTRIS' flat
  * fields are none of these: CONFIG_mask.npy, CONFIG_flat.npy. */
 #include "saved_config.h"
+#include "guard.h"
 #include <halcyon/array.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,21 @@ static int write_mask(const char *path, const uint8_t *mask, const hcy_azint_pla
     return status;
 }
 
+/* What is written beside the configuration is none of what the run reads; NULL: it is not written. */
+static int guard_files(const hcy_curves_options *given, const char *mask_file, const char *flat_file)
+{
+    struct guard guard = { 0 };
+    guard_reads_stack(&guard, given->source);
+    guard_reads(&guard, "--mask", given->mask);
+    guard_reads(&guard, "--flat", given->flat);
+    guard_reads(&guard, "--dark", given->dark);
+    int status = guard_writes(&guard, "the mask of --save-config", mask_file, 0, 0);
+    if (!status)
+        status = guard_writes(&guard, "the flat field of --save-config", flat_file, 0, 0);
+    guard_free(&guard);
+    return status;
+}
+
 int saved_config_write(const char *path, const hcy_azint_plan *plan, const hcy_curves_options *given,
                        const struct pixels *pixels, const uint8_t *mask, const float *flat)
 {
@@ -74,13 +90,15 @@ int saved_config_write(const char *path, const hcy_azint_plan *plan, const hcy_c
     name_beside(mask_file, sizeof mask_file, path, "mask");
     name_beside(flat_file, sizeof flat_file, path, "flat");
     opts.mask = own_mask ? given->file_mask : users_mask ? given->mask : masked ? mask_file : NULL;
-    if (masked && !own_mask && !users_mask)
+    int needs_mask = masked && !own_mask && !users_mask, needs_flat = flat && !flat_is_plain;
+    status = guard_files(given, needs_mask ? mask_file : NULL, needs_flat ? flat_file : NULL);
+    if (!status && needs_mask)
         status = write_mask(mask_file, mask, &info);
-    if (!status && flat && !flat_is_plain)
+    if (!status && needs_flat)
         status = write_image(flat_file, flat, info.height, info.width);
     if (status)
         return status;
-    if (flat && !flat_is_plain)
+    if (needs_flat)
         opts.flat = flat_file;
     else if (own_flat)
         opts.flat = pixels->file_flat;

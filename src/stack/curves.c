@@ -143,11 +143,10 @@ int hcy_curves_append(hcy_curves *c, uint64_t frame, const hcy_azint_result *res
 
 int hcy_curves_close(hcy_curves *c)
 {
-    char place[8];
     if (!c)
         return 0;
     if (c->failed.status)
-        return hcy_curves_stop(c, place, sizeof place);
+        return hcy_curves_stop(c, NULL, 0);
     int st = c->format->close(c->state, HCY__WHOLE);
     free(c);
     return st;
@@ -155,11 +154,13 @@ int hcy_curves_close(hcy_curves *c)
 
 int hcy_curves_stop(hcy_curves *c, char *place, size_t size)
 {
-    *place = 0;
+    if (place && size)
+        *place = 0;
     if (!c)
         return 0;
     const char *name = c->rows ? c->format->place(c->state) : NULL;
-    snprintf(place, size, "%s", name ? name : "");
+    if (place)
+        snprintf(place, size, "%s", name ? name : "");
     int st = c->format->close(c->state, c->rows ? HCY__STOPPED : HCY__DISCARDED);
     if (c->failed.status)
         st = hcy_fail_again(&c->failed);
