@@ -56,7 +56,7 @@ int hcy_cache_write(const char *path, const void *head, size_t head_size, const 
     hcy_error before = *hcy_last_error(); /* that the cache cannot be written is nobody's failure */
     if (!path || make_folder_of(path))
         return HCY_ENOENT;
-    int st = hcy_output_open(&output, path, 0);
+    int st = hcy_output_open(&output, path, HCY_OUTPUT_REPLACES); /* a pipe would wait for its reader */
     if (!st) {
         st = hcy_output_write(output, head, head_size, 0);
         if (!st)

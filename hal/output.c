@@ -191,13 +191,13 @@ static int open_file(struct hcy_output *o, unsigned flags)
         return hcy_fail(HCY_EIO, "%s is a directory; name a file in it", o->path);
     if (o->replaces && access(o->target, W_OK))
         return failed(o->path, " cannot be written", errno);
-    if (o->replaces && !S_ISREG(old.st_mode)) {
+    if (o->replaces && !S_ISREG(old.st_mode) && !(flags & HCY_OUTPUT_REPLACES)) {
         o->fd = open(o->target, O_WRONLY | O_CLOEXEC);
     } else if (flags & HCY_OUTPUT_GROWS) {
         o->fd = open(o->target, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     } else {
         o->fd = make_temporary(o);
-        if (o->fd >= 0 && o->replaces)
+        if (o->fd >= 0 && o->replaces && S_ISREG(old.st_mode))
             take_permissions(o->fd, &old);
         else if (o->fd < 0 && o->replaces && (errno == EACCES || errno == EPERM || errno == EROFS))
             o->fd = open(o->target, O_RDWR | O_TRUNC | O_CLOEXEC);

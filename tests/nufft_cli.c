@@ -166,7 +166,7 @@ static void check_wrong_files(void)
     is_int(hcy_array_read(&a, at("head.npy")), HCY_EINVAL, "an array of no size");
     if (hdf5) {
         a = (hcy_array)HCY_ARRAY_INIT;
-        is_int(hcy_array_read(&a, at("head.npy.h5")), HCY_EIO, "no HDF5 file");
+        is_int(hcy_array_read(&a, at("head.npy.h5")), HCY_ENOENT, "an HDF5 file that is not there");
         is_int(hcy_array_read(&a, at("array.h5:/nothing")), HCY_ENOENT, "no such dataset");
         check_array("array.h5:/another", 4, 0, 2);
         check_array("array.h5:/another", 8, 1, 1);

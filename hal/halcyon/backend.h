@@ -233,7 +233,8 @@ HCY_API uint64_t hcy_memory_left(void);
  * standard output, which gets its bytes at once, as do pipes, devices, and files in folders where none may be made.
  * HCY_EIO: it cannot be written. */
 typedef struct hcy_output hcy_output;
-#define HCY_OUTPUT_GROWS 1u /* under its own name from the first byte on, for who reads it as it grows */
+#define HCY_OUTPUT_GROWS    1u /* under its own name from the first byte on, for who reads it as it grows */
+#define HCY_OUTPUT_REPLACES 2u /* a pipe or device of that name is replaced, not written to */
 HCY_API int hcy_output_open(hcy_output **output, const char *path, unsigned flags) HCY_MUST_USE;
 HCY_API int hcy_output_fd(const hcy_output *output); /* for reading too, where it is a file */
 /* Writes so many bytes at `offset`, from any thread.  HCY_EIO. */

@@ -145,6 +145,8 @@ void hcy_corrections_free(hcy_corrections *corrections)
 void hcy_corrections_use(hcy_azint_options *options, const hcy_corrections *corrections, const hcy_stack *stack)
 {
     const hcy_stack_info *info = hcy_stack_get_info(stack);
+    if (!options || !corrections || !info)
+        return;
     if (corrections->mask && !options->mask) {
         options->mask = corrections->mask;
         options->mask_height = info->height;

@@ -140,6 +140,8 @@ void hcy__image_add_mask(uint8_t *mask, const hcy_image *image, size_t low_bytes
 
 void hcy_image_to_mask(uint8_t *mask, const hcy_image *image)
 {
+    if (!mask || !image || !image->pixels)
+        return;
     memset(mask, 0, (size_t)image->height * image->width);
     hcy__image_add_mask(mask, image, image->elem_size);
 }
