@@ -64,7 +64,7 @@ struct decode {
     uint8_t *work, *plain;
 };
 
-static int decode_block(const struct decode *d, uint32_t b, size_t bytes, uint8_t *out)
+static int decode_h5_block(const struct decode *d, uint32_t b, size_t bytes, uint8_t *out)
 {
     const hcy_bslz4_block *block = &d->blocks[b];
     const uint8_t *coded = d->chunk + block->offset;
@@ -78,12 +78,12 @@ static int decode_block(const struct decode *d, uint32_t b, size_t bytes, uint8_
                                 bytes, d->work, out);
 }
 
-static int decode_blocks(const struct decode *d, uint8_t *out)
+static int decode_h5_blocks(const struct decode *d, uint8_t *out)
 {
     const hcy_bslz4_frame *f = &d->frame;
     for (uint32_t b = 0; b < f->n_blocks; b++) {
         size_t bytes = HCY_BLOCK_BYTES(f, b);
-        int st = decode_block(d, b, bytes, out + (size_t)b * f->block_bytes);
+        int st = decode_h5_block(d, b, bytes, out + (size_t)b * f->block_bytes);
         if (st)
             return hcy_fail(st, "block %u of %u, at byte %u of the chunk, is damaged", b, f->n_blocks,
                             d->blocks[b].offset);
@@ -158,7 +158,7 @@ int hcy__h5_decode(void **out, size_t *size, size_t *room, h5_coding *coding, co
     if (!st && !image)
         st = hcy_fail(HCY_ENOMEM, "no memory for %zu bytes of pixels", most);
     if (!st)
-        st = decode_blocks(&d, image);
+        st = decode_h5_blocks(&d, image);
     if (st && image)
         hcy__h5_free(image);
     free(d.blocks);

@@ -27,7 +27,7 @@ void hcy__h5_host_is(void *address)
 }
 
 /* A function's address in the type it has; POSIX lets an object pointer hold it. */
-static void find(void *function, const char *name)
+static void find_symbol(void *function, const char *name)
 {
     void *at = atomic_load(&host);
     *(void **)function = at ? dlsym(at, name) : NULL;
@@ -38,10 +38,10 @@ void hcy__h5_push(const char *function, const char *words)
     int (*push)(h5_id stack, const char *file, const char *func, unsigned line, h5_id class, h5_id major,
                 h5_id minor, const char *format, ...);
     h5_id *class, *major, *minor;
-    find(&push, "H5Epush2");
-    find(&class, "H5E_ERR_CLS_g");
-    find(&major, "H5E_PLINE_g");
-    find(&minor, "H5E_CALLBACK_g");
+    find_symbol(&push, "H5Epush2");
+    find_symbol(&class, "H5E_ERR_CLS_g");
+    find_symbol(&major, "H5E_PLINE_g");
+    find_symbol(&minor, "H5E_CALLBACK_g");
     if (push && class && major && minor)
         push(0, __FILE__, function, __LINE__, *class, *major, *minor, "%s", words);
 }
@@ -49,14 +49,14 @@ void hcy__h5_push(const char *function, const char *words)
 void *hcy__h5_allocate(size_t size)
 {
     void *(*allocate)(size_t size, _Bool clear);
-    find(&allocate, "H5allocate_memory");
+    find_symbol(&allocate, "H5allocate_memory");
     return allocate ? allocate(size, 0) : malloc(size);
 }
 
 void hcy__h5_free(void *memory)
 {
     int (*give_back)(void *memory);
-    find(&give_back, "H5free_memory");
+    find_symbol(&give_back, "H5free_memory");
     if (give_back)
         give_back(memory);
     else
@@ -67,20 +67,20 @@ int hcy__h5_get_values(h5_id plist, int filter, unsigned *flags, size_t *n, unsi
 {
     int (*get)(h5_id plist, int filter, unsigned *flags, size_t *n, unsigned *values, size_t name_size,
                char *name, unsigned *config);
-    find(&get, "H5Pget_filter_by_id2");
+    find_symbol(&get, "H5Pget_filter_by_id2");
     return get && get(plist, filter, flags, n, values, 0, NULL, NULL) >= 0 ? 0 : -1;
 }
 
 int hcy__h5_set_values(h5_id plist, int filter, unsigned flags, size_t n, const unsigned *values)
 {
     int (*modify)(h5_id plist, int filter, unsigned flags, size_t n, const unsigned *values);
-    find(&modify, "H5Pmodify_filter");
+    find_symbol(&modify, "H5Pmodify_filter");
     return modify && modify(plist, filter, flags, n, values) >= 0 ? 0 : -1;
 }
 
 size_t hcy__h5_type_size(h5_id type)
 {
     size_t (*size)(h5_id type);
-    find(&size, "H5Tget_size");
+    find_symbol(&size, "H5Tget_size");
     return size ? size(type) : 0;
 }

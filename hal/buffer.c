@@ -112,21 +112,21 @@ int hcy_buffer_sub(hcy_buffer **out, hcy_buffer *parent, size_t offset, size_t s
 
 typedef int (*import_fn)(hcy_device *dev, uint64_t what, size_t size, hcy_block *block);
 
-static int import_host(hcy_device *dev, uint64_t what, size_t size, hcy_block *block)
+static int import_host_memory(hcy_device *dev, uint64_t what, size_t size, hcy_block *block)
 {
     if (!HCY_HAS_OP(dev->backend->ops, import_host))
         return hcy__unsupported(dev, "import of host memory");
     return dev->backend->ops->import_host(dev->impl, (void *)(uintptr_t)what, size, block);
 }
 
-static int import_device(hcy_device *dev, uint64_t what, size_t size, hcy_block *block)
+static int import_device_memory(hcy_device *dev, uint64_t what, size_t size, hcy_block *block)
 {
     if (!HCY_HAS_OP(dev->backend->ops, import_device))
         return hcy__unsupported(dev, "import of device memory");
     return dev->backend->ops->import_device(dev->impl, what, size, block);
 }
 
-static int import(hcy_buffer **out, hcy_device *dev, import_fn fn, int mem, uint64_t what, size_t size,
+static int import_memory(hcy_buffer **out, hcy_device *dev, import_fn fn, int mem, uint64_t what, size_t size,
                   void (*done)(void *), void *payload)
 {
     int status = hcy__device_check(dev);
@@ -155,13 +155,13 @@ static int import(hcy_buffer **out, hcy_device *dev, import_fn fn, int mem, uint
 int hcy_buffer_import_host(hcy_buffer **buf, hcy_device *dev, void *host, size_t size, void (*done)(void *),
                            void *payload)
 {
-    return import(buf, dev, import_host, HCY_MEM_MAPPED, (uintptr_t)host, size, done, payload);
+    return import_memory(buf, dev, import_host_memory, HCY_MEM_MAPPED, (uintptr_t)host, size, done, payload);
 }
 
 int hcy_buffer_import_device(hcy_buffer **buf, hcy_device *dev, uint64_t handle, size_t size,
                              void (*done)(void *), void *payload)
 {
-    return import(buf, dev, import_device, HCY_MEM_DEVICE, handle, size, done, payload);
+    return import_memory(buf, dev, import_device_memory, HCY_MEM_DEVICE, handle, size, done, payload);
 }
 
 hcy_buffer *hcy_buffer_retain(hcy_buffer *buf)

@@ -41,7 +41,7 @@ void hcy__notes_destroy(struct hcy__notes *notes)
 }
 
 /* 0: there are enough of that kind. */
-static int keep(struct hcy__notes *notes, struct note *note)
+static int keep_note(struct hcy__notes *notes, struct note *note)
 {
     pthread_mutex_lock(&notes->lock);
     int kept = note->kind < HCY__NOTE_SIZES && notes->n_kept[note->kind] < MOST_KEPT;
@@ -54,7 +54,7 @@ static int keep(struct hcy__notes *notes, struct note *note)
     return kept;
 }
 
-static struct note *make(size_t kind, size_t size)
+static struct note *make_note(size_t kind, size_t size)
 {
     struct note *note = malloc(sizeof *note + (kind < HCY__NOTE_SIZES ? sizes[kind].size : size));
     if (note)
@@ -72,8 +72,8 @@ void hcy__notes_add_queue(struct hcy__notes *notes)
     pthread_mutex_unlock(&notes->lock);
     for (size_t k = 0; more && k < HCY__NOTE_SIZES; k++)
         for (size_t i = 0; i < sizes[k].a_queue; i++) {
-            struct note *note = make(k, 0);
-            if (note && !keep(notes, note))
+            struct note *note = make_note(k, 0);
+            if (note && !keep_note(notes, note))
                 free(note);
         }
 }
@@ -100,7 +100,7 @@ void *hcy__note_new(hcy_device *dev, size_t size)
         }
         pthread_mutex_unlock(&notes->lock);
     }
-    if (!note && !(note = make(k, size)))
+    if (!note && !(note = make_note(k, size)))
         return NULL;
     note->dev = hcy_device_retain(dev);
     return note->data;
@@ -112,7 +112,7 @@ void hcy__note_free(void *data)
         return;
     struct note *note = (struct note *)((char *)data - offsetof(struct note, data));
     hcy_device *dev = note->dev;
-    if (!keep(&dev->notes, note))
+    if (!keep_note(&dev->notes, note))
         free(note);
     hcy_device_release(dev);
 }

@@ -22,7 +22,7 @@ static hcy_place host_place(const void *host)
     return (hcy_place){ .host = (void *)(uintptr_t)host };
 }
 
-static int check_range(const hcy_buffer *buf, size_t offset, size_t size, const char *what)
+static int check_buffer_range(const hcy_buffer *buf, size_t offset, size_t size, const char *what)
 {
     if (offset > buf->size || size > buf->size - offset)
         return hcy_fail(HCY_ERANGE, "%s of %zu bytes at %zu is past the buffer's %zu", what, size, offset,
@@ -65,7 +65,7 @@ static int host_copy(hcy_queue *queue, hcy_buffer *buf, size_t offset, const voi
         status = hcy_fail(HCY_EINVAL, "%s: the buffer is on device %s, the queue on %s", what,
                           buf->dev->info.name, queue->dev->info.name);
     if (!status)
-        status = check_range(buf, offset, size, what);
+        status = check_buffer_range(buf, offset, size, what);
     if (status || !size)
         return status;
     hcy_place here = buffer_place(buf, offset), there = host_place(host);
@@ -105,7 +105,7 @@ static hcy_place as_seen_from(hcy_place place, const hcy_device *dev)
 }
 
 /* What `after` gets from now on waits for what `before` has got so far. */
-static int order(hcy_queue *after, hcy_queue *before)
+static int order_queues(hcy_queue *after, hcy_queue *before)
 {
     hcy_event *event = NULL;
     int status = hcy_event_record(&event, before);
@@ -125,14 +125,14 @@ static int stage_piece(const struct staged *s, size_t dst_at, size_t src_at, siz
 {
     bool from_other = s->src->dev != s->queue->dev;
     hcy_queue *first = from_other ? s->other : s->queue, *second = from_other ? s->queue : s->other;
-    int status = from_other ? order(s->other, s->queue) : 0;
+    int status = from_other ? order_queues(s->other, s->queue) : 0;
     if (!status)
         status = hcy_buffer_copy(first, s->stage, 0, s->src, src_at, size);
     if (!status)
-        status = order(second, first);
+        status = order_queues(second, first);
     if (!status)
         status = hcy_buffer_copy(second, s->dst, dst_at, s->stage, 0, size);
-    return !status && !from_other ? order(s->queue, s->other) : status;
+    return !status && !from_other ? order_queues(s->queue, s->other) : status;
 }
 
 static int stage_row(const struct staged *s, size_t dst_at, size_t src_at, size_t size)
@@ -158,7 +158,7 @@ static int check_pair(hcy_queue *queue, hcy_buffer *dst, hcy_buffer *src)
     return status ? status : hcy__device_check(src->dev);
 }
 
-static size_t offset_of(const hcy_place *place, size_t y, size_t z)
+static size_t row_offset(const hcy_place *place, size_t y, size_t z)
 {
     return place->offset + z * place->slice_stride + y * place->row_stride;
 }
@@ -173,8 +173,8 @@ static int copy_staged(hcy_queue *queue, hcy_buffer *dst, hcy_buffer *src, const
                                    row < STAGE_BYTES ? row : STAGE_BYTES);
     for (size_t z = 0; !status && z < copy->extent[2]; z++)
         for (size_t y = 0; !status && y < copy->extent[1]; y++)
-            status = stage_row(&s, offset_of(&copy->dst, y, z) - dst->offset,
-                               offset_of(&copy->src, y, z) - src->offset, row);
+            status = stage_row(&s, row_offset(&copy->dst, y, z) - dst->offset,
+                               row_offset(&copy->src, y, z) - src->offset, row);
     hcy_buffer_release(s.stage);
     hcy_queue_release(s.other);
     return status;
@@ -196,9 +196,9 @@ int hcy_buffer_copy(hcy_queue *queue, hcy_buffer *dst, size_t dst_offset, hcy_bu
 {
     int status = check_pair(queue, dst, src);
     if (!status)
-        status = check_range(dst, dst_offset, size, "a copy");
+        status = check_buffer_range(dst, dst_offset, size, "a copy");
     if (!status)
-        status = check_range(src, src_offset, size, "a copy");
+        status = check_buffer_range(src, src_offset, size, "a copy");
     if (!status && hcy__overlap(dst, dst_offset, size, src, src_offset, size))
         status = hcy_fail(HCY_EINVAL, "a copy's source and destination overlap in one buffer");
     if (status || !size)
@@ -238,9 +238,9 @@ int hcy_buffer_copy_rect(hcy_queue *queue, hcy_buffer *dst, const hcy_rect *dst_
     if (!status)
         status = rect_span(&src_span, src_rect, extent);
     if (!status)
-        status = check_range(dst, dst_rect->offset, dst_span, "a copy's rectangle");
+        status = check_buffer_range(dst, dst_rect->offset, dst_span, "a copy's rectangle");
     if (!status)
-        status = check_range(src, src_rect->offset, src_span, "a copy's rectangle");
+        status = check_buffer_range(src, src_rect->offset, src_span, "a copy's rectangle");
     if (!status && hcy__overlap(dst, dst_rect->offset, dst_span, src, src_rect->offset, src_span))
         status = hcy_fail(HCY_EINVAL, "a copy's source and destination overlap in one buffer");
     if (status)
@@ -269,7 +269,7 @@ int hcy_buffer_fill(hcy_queue *queue, hcy_buffer *dst, size_t offset, size_t siz
     if (dst->dev != queue->dev)
         return hcy_fail(HCY_EINVAL, "a fill: the buffer is on device %s, the queue on %s",
                         dst->dev->info.name, queue->dev->info.name);
-    status = check_range(dst, offset, size, "a fill");
+    status = check_buffer_range(dst, offset, size, "a fill");
     if (status || !size)
         return status;
     if (!HCY_HAS_OP(queue->dev->backend->ops, fill))
@@ -288,7 +288,7 @@ int hcy_buffer_fill(hcy_queue *queue, hcy_buffer *dst, size_t offset, size_t siz
 
 /* --- And waited for --- */
 
-static int now(hcy_buffer *buf, size_t offset, const void *host, size_t size, bool write)
+static int copy_now(hcy_buffer *buf, size_t offset, const void *host, size_t size, bool write)
 {
     hcy_queue *queue = NULL;
     if (!buf)
@@ -304,18 +304,18 @@ static int now(hcy_buffer *buf, size_t offset, const void *host, size_t size, bo
 
 int hcy_buffer_write_now(hcy_buffer *dst, size_t offset, const void *src, size_t size)
 {
-    return now(dst, offset, src, size, true);
+    return copy_now(dst, offset, src, size, true);
 }
 
 int hcy_buffer_read_now(void *dst, hcy_buffer *src, size_t offset, size_t size)
 {
-    return now(src, offset, dst, size, false);
+    return copy_now(src, offset, dst, size, false);
 }
 
 /* --- For backends whose memory the host reaches --- */
 
 /* A block that only pretends to be out of the host's reach has its address as its handle. */
-static char *address_of(const hcy_place *place)
+static char *host_address(const hcy_place *place)
 {
     char *base = !place->block ? place->host : place->block->host ? place->block->host : place->block->handle;
     return base + place->offset;
@@ -325,8 +325,8 @@ int hcy_host_copy(const hcy_copy *copy)
 {
     if (!copy)
         return hcy_fail(HCY_EINVAL, "hcy_host_copy: no copy");
-    char *dst = address_of(&copy->dst);
-    const char *src = address_of(&copy->src);
+    char *dst = host_address(&copy->dst);
+    const char *src = host_address(&copy->src);
     for (size_t z = 0; z < copy->extent[2]; z++)
         for (size_t y = 0; y < copy->extent[1]; y++)
             memcpy(dst + z * copy->dst.slice_stride + y * copy->dst.row_stride,
@@ -339,7 +339,7 @@ int hcy_host_fill(const hcy_place *place, size_t size, const void *pattern, size
 {
     if (!place || !pattern)
         return hcy_fail(HCY_EINVAL, "hcy_host_fill: nothing to fill with");
-    char *dst = address_of(place);
+    char *dst = host_address(place);
     memcpy(dst, pattern, pattern_size);
     for (size_t done = pattern_size; done < size;) {
         size_t n = done < size - done ? done : size - done;

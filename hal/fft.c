@@ -143,7 +143,7 @@ static int check_execution(hcy_queue *queue, hcy_fft *fft, int direction, const 
     return 0;
 }
 
-static hcy_value value_of(const hcy_buffer *buf)
+static hcy_value fft_value(const hcy_buffer *buf)
 {
     hcy_value v = { .type = HCY_ARG_INOUT };
     if (buf)
@@ -162,9 +162,9 @@ int hcy_fft_execute(hcy_queue *queue, hcy_fft *fft, int direction, hcy_buffer *i
     if (!keep)
         return hcy_fail(HCY_ENOMEM, "out of memory for an FFT's record");
     hcy_value *v = storage;
-    v[0] = value_of(in);
-    v[1] = value_of(out);
-    v[2] = value_of(work);
+    v[0] = fft_value(in);
+    v[1] = fft_value(out);
+    v[2] = fft_value(work);
     hcy__keep_add(keep, fft);
     hcy__keep_add(keep, in);
     hcy__keep_add(keep, out);

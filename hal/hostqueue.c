@@ -197,7 +197,7 @@ static struct command *next_command(struct hcy_hostqueue *hq, bool ran)
     return c;
 }
 
-static void *serve(void *arg)
+static void *serve_queue(void *arg)
 {
     struct hcy_hostqueue *hq = arg;
     struct command *c;
@@ -238,7 +238,7 @@ int hcy_hostqueue_create(hcy_hostqueue **out, hcy_device *dev)
     pthread_mutex_init(&hq->lock, NULL);
     pthread_cond_init(&hq->work, NULL);
     pthread_cond_init(&hq->progress, NULL);
-    int error = pthread_create(&thread, NULL, serve, hq);
+    int error = pthread_create(&thread, NULL, serve_queue, hq);
     if (error) {
         hcy_device_release(dev);
         free(hq);
@@ -298,7 +298,7 @@ int hcy_hostqueue_submit(hcy_hostqueue *hq, const char *name, uint64_t bytes, hc
     return 0;
 }
 
-static int run_copy(void *command)
+static int run_host_copy(void *command)
 {
     return hcy_host_copy(command);
 }
@@ -309,7 +309,7 @@ int hcy_hostqueue_copy(hcy_hostqueue *hq, const hcy_copy *copy, hcy_keep *keep)
         return hcy_fail(HCY_EINVAL, "hcy_hostqueue_copy: no copy");
     const char *name = !copy->src.block ? "write" : !copy->dst.block ? "read" : "copy";
     uint64_t bytes = (uint64_t)copy->extent[0] * copy->extent[1] * copy->extent[2];
-    return hcy_hostqueue_submit(hq, name, bytes, run_copy, copy, sizeof *copy, keep);
+    return hcy_hostqueue_submit(hq, name, bytes, run_host_copy, copy, sizeof *copy, keep);
 }
 
 struct fill {
@@ -318,7 +318,7 @@ struct fill {
     unsigned char pattern[8];
 };
 
-static int run_fill(void *command)
+static int run_host_fill(void *command)
 {
     const struct fill *f = command;
     return hcy_host_fill(&f->dst, f->size, f->pattern, f->pattern_size);
@@ -331,7 +331,7 @@ int hcy_hostqueue_fill(hcy_hostqueue *hq, const hcy_place *dst, size_t size, con
         return hcy_fail(HCY_EINVAL, "hcy_hostqueue_fill: nothing to fill with");
     struct fill f = { .dst = *dst, .size = size, .pattern_size = pattern_size };
     memcpy(f.pattern, pattern, pattern_size);
-    return hcy_hostqueue_submit(hq, "fill", size, run_fill, &f, sizeof f, keep);
+    return hcy_hostqueue_submit(hq, "fill", size, run_host_fill, &f, sizeof f, keep);
 }
 
 int hcy_hostqueue_record(hcy_hostqueue *hq, void **eimpl)

@@ -68,7 +68,7 @@ hcy_device *hcy_queue_device(const hcy_queue *queue)
     return queue ? queue->dev : NULL;
 }
 
-static int check_queue(hcy_queue *queue)
+static int check_queue_device(hcy_queue *queue)
 {
     return queue ? hcy__device_check(queue->dev) : hcy_fail(HCY_EINVAL, "no queue");
 }
@@ -83,13 +83,13 @@ static int inherited_failure(hcy_queue *queue)
 
 int hcy__queue_check(hcy_queue *queue)
 {
-    int status = check_queue(queue);
+    int status = check_queue_device(queue);
     return status ? status : inherited_failure(queue);
 }
 
 int hcy_queue_finish(hcy_queue *queue)
 {
-    int status = check_queue(queue); /* not under the lock: others may go on submitting while one waits */
+    int status = check_queue_device(queue); /* not under the lock: others may go on submitting while one waits */
     if (!status)
         status = queue->dev->backend->ops->finish(queue->impl);
     return status ? status : hcy__queue_check(queue); /* its device may have been lost meanwhile */
@@ -97,7 +97,7 @@ int hcy_queue_finish(hcy_queue *queue)
 
 int hcy_queue_status(hcy_queue *queue)
 {
-    int status = check_queue(queue);
+    int status = check_queue_device(queue);
     if (!status)
         status = queue->dev->backend->ops->status(queue->impl);
     return status ? status : inherited_failure(queue);
@@ -117,7 +117,7 @@ static void destroy_event(void *object)
 
 int hcy_event_record(hcy_event **out, hcy_queue *queue)
 {
-    int status = check_queue(queue);
+    int status = check_queue_device(queue);
     if (status)
         return status;
     if (!out)
@@ -162,7 +162,7 @@ int hcy_queue_finish_within(hcy_queue *queue, uint64_t timeout_ns)
 
 int hcy_queue_wait(hcy_queue *queue, hcy_event *event)
 {
-    int status = check_queue(queue);
+    int status = check_queue_device(queue);
     if (status)
         return status;
     if (!event)

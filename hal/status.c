@@ -52,7 +52,7 @@ const char *hcy_version(void)
 }
 
 /* The text is made in a buffer of its own: an argument may be the old record's text. */
-static int record(const char *file, int line, int status, long code, const char *words, const char *fmt,
+static int record_failure(const char *file, int line, int status, long code, const char *words, const char *fmt,
                   va_list ap)
 {
     hcy_error e = { .status = status, .vendor_code = code, .file = file, .line = line };
@@ -66,7 +66,7 @@ int hcy_fail_at(const char *file, int line, int status, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    record(file, line, status, 0, NULL, fmt, ap);
+    record_failure(file, line, status, 0, NULL, fmt, ap);
     va_end(ap);
     return status;
 }
@@ -76,7 +76,7 @@ int hcy_fail_vendor_at(const char *file, int line, int status, long code, const 
 {
     va_list ap;
     va_start(ap, fmt);
-    record(file, line, status, code, words, fmt, ap);
+    record_failure(file, line, status, code, words, fmt, ap);
     va_end(ap);
     return status;
 }

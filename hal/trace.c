@@ -36,7 +36,7 @@ static bool is_trace_or_new(const char *path)
     return good;
 }
 
-static void start(void)
+static void open_trace(void)
 {
     const char *path = getenv("HALCYON_TRACE");
     if (!path || !*path)
@@ -50,7 +50,7 @@ static void start(void)
 
 int hcy_trace_on(void)
 {
-    pthread_once(&once, start);
+    pthread_once(&once, open_trace);
     return atomic_load_explicit(&on, memory_order_relaxed);
 }
 
@@ -83,7 +83,7 @@ static void name_device(size_t pid, const hcy_device *dev)
 }
 
 /* Index of `p` in table, added if new; the last place is shared by all that no longer fit. */
-static size_t place_of(const void **table, size_t *n, const void *p, bool *is_new)
+static size_t lane_of(const void **table, size_t *n, const void *p, bool *is_new)
 {
     *is_new = false;
     for (size_t i = 0; i < *n; i++)
@@ -120,8 +120,8 @@ void hcy_trace_span(const hcy_device *dev, const void *lane, const char *what, u
         return;
     bool new_device, new_lane;
     pthread_mutex_lock(&lock);
-    size_t pid = place_of((const void **)devices, &n_devices, dev, &new_device);
-    size_t tid = place_of(lanes, &n_lanes, lane, &new_lane);
+    size_t pid = lane_of((const void **)devices, &n_devices, dev, &new_device);
+    size_t tid = lane_of(lanes, &n_lanes, lane, &new_lane);
     if (new_device)
         name_device(pid, dev);
     open_record();

@@ -41,7 +41,7 @@ struct walk {
     int stale;
 };
 
-static void copied(struct walk *w)
+static void count_chunk(struct walk *w)
 {
     if (w->stale)
         w->refreshes++;
@@ -50,25 +50,25 @@ static void copied(struct walk *w)
 }
 
 /* n bytes in chunks of up to 8, which planes cut. */
-static void copy(struct walk *w, uint32_t n)
+static void walk_copy(struct walk *w, uint32_t n)
 {
     while (n) {
         uint32_t room = w->plane ? w->plane - w->at % w->plane : 8, k = n < room ? n : room;
         k = k < 8 ? k : 8;
-        copied(w);
+        count_chunk(w);
         w->at += k;
         n -= k;
     }
 }
 
-static void literals(struct walk *w, uint32_t n)
+static void walk_literals(struct walk *w, uint32_t n)
 {
     w->work->literals += n;
     for (; n; n -= n < 8 ? n : 8)
-        copy(w, n < 8 ? n : 8);
+        walk_copy(w, n < 8 ? n : 8);
 }
 
-static void match(struct walk *w, uint32_t n, uint32_t offset)
+static void walk_match(struct walk *w, uint32_t n, uint32_t offset)
 {
     uint32_t from = w->at, power = !(offset & (offset - 1)) && offset <= w->plane;
     w->work->matches += n;
@@ -81,14 +81,14 @@ static void match(struct walk *w, uint32_t n, uint32_t offset)
             w->at += w->plane;
             n -= w->plane;
         } else {
-            copy(w, k);
+            walk_copy(w, k);
             n -= k;
         }
     }
 }
 
 /* The rest of a length that its first four bits did not hold. */
-static uint32_t more(const uint8_t **p, const uint8_t *end, struct walk *w)
+static uint32_t walk_length(const uint8_t **p, const uint8_t *end, struct walk *w)
 {
     uint32_t n = 0, byte = 255;
     while (byte == 255 && *p < end) {
@@ -107,30 +107,30 @@ static void walk_lz4(struct walk *w, const uint8_t *p, const uint8_t *end)
         w->steps++;
         w->work->sequences++;
         if (n == 15)
-            n += more(&p, end, w);
+            n += walk_length(&p, end, w);
         if (n > (size_t)(end - p) || n > w->bytes - w->at)
             return;
         p += n;
         if (end - p < 2)
             quick = 0;
         w->steps += quick ? 0 : (n + 7) / 8;
-        literals(w, n);
+        walk_literals(w, n);
         if (end - p < 2)
             return;
         offset = p[0] | (uint32_t)p[1] << 8;
         p += 2;
         w->steps += !quick;
         if (m == 19)
-            m += more(&p, end, w);
+            m += walk_length(&p, end, w);
         if (!offset || offset > w->at || m > w->bytes - w->at)
             return;
-        match(w, m, offset);
+        walk_match(w, m, offset);
     }
 }
 
 /* One block; the clocks of its engine: parse and copy run side by side, transpose empties its planes before it takes
  * the next. */
-static void block(hls_work *work, const hcy_bslz4_job *job, const hcy_bslz4_block *b, uint32_t bytes, int tail,
+static void walk_block(hls_work *work, const hcy_bslz4_job *job, const hcy_bslz4_block *b, uint32_t bytes, int tail,
                   const uint8_t *coded)
 {
     struct walk w = { .work = work, .bytes = bytes };
@@ -145,7 +145,7 @@ static void block(hls_work *work, const hcy_bslz4_job *job, const hcy_bslz4_bloc
     }
     if (tail || b->size & HCY_BLOCK_STORED || job->codec == HCY_CODEC_NONE) {
         w.steps = (size + 7) / 8;
-        literals(&w, size);
+        walk_literals(&w, size);
     } else {
         walk_lz4(&w, coded, coded + size);
     }
@@ -171,7 +171,7 @@ void hls_work_frame(hls_work *work, const hcy_bslz4_frame *frame, const hcy_bslz
             break;
         uint64_t at = frame->offset + b.offset;
         work->words += (at % 8 + (b.size & ~HCY_BLOCK_STORED) + 7) / 8;
-        block(work, job, &b, tail ? frame->tail_bytes : HCY_BLOCK_BYTES(frame, i), tail, chunks + at);
+        walk_block(work, job, &b, tail ? frame->tail_bytes : HCY_BLOCK_BYTES(frame, i), tail, chunks + at);
     }
     work->groups += (job->image_bytes + pixels - 1) / pixels;
     work->frames++;
@@ -187,7 +187,7 @@ static void add_costs(hls_rates *r, double n, double lut, double bram, double ur
     r->dsp += n * dsp;
 }
 
-static void costs(hls_rates *r, const hls_design *d)
+static void sum_costs(hls_rates *r, const hls_design *d)
 {
     double n = d->units, engines = n * d->engines;
     r->lut = r->bram = r->uram = r->dsp = 0;
@@ -211,7 +211,7 @@ static double walk_pieces(const hls_design *d, double pace)
     return summed > settled ? summed : settled;
 }
 
-static void stages(hls_rates *r, const hls_work *work, const hls_design *d, double frames)
+static void fill_stages(hls_rates *r, const hls_work *work, const hls_design *d, double frames)
 {
     r->records = r->bins = 0;
     for (uint64_t k = 0; k < d->n_pieces; k++) {
@@ -251,7 +251,7 @@ static void bound_by(hls_rates *r, double rate, int what)
 void hls_rates_get(hls_rates *r, const hls_work *work, const hls_design *d)
 {
     double frames = work->frames ? (double)work->frames : 1, coded = (double)work->coded_bytes / frames;
-    stages(r, work, d, frames);
+    fill_stages(r, work, d, frames);
     double weights = (double)r->records * HLS_RECORD + 4 * (double)r->bins;
     double sums = (double)d->rows * (double)r->bins * BEAT + (double)d->sums_bytes;
     r->unit = d->clock / r->frame;
@@ -266,5 +266,5 @@ void hls_rates_get(hls_rates *r, const hls_work *work, const hls_design *d)
     r->weights = r->all * weights;
     r->coded = 2 * r->all * coded;
     r->sums = r->all * sums;
-    costs(r, d);
+    sum_costs(r, d);
 }

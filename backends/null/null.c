@@ -44,7 +44,7 @@ struct null_queue {
 
 /* --- Devices --- */
 
-static void describe(hcy_device_info *info, size_t i)
+static void describe_null(hcy_device_info *info, size_t i)
 {
     *info = (hcy_device_info){
         .backend = "null",
@@ -64,7 +64,7 @@ static int null_list(hcy_device_info **infos, size_t *n)
     if (!list)
         return hcy_fail(HCY_ENOMEM, "out of memory for the list of null devices");
     for (size_t i = 0; i < N_DEVICES; i++)
-        describe(&list[i], i);
+        describe_null(&list[i], i);
     *infos = list;
     *n = N_DEVICES;
     return 0;
@@ -78,7 +78,7 @@ static const hcy_option options[] = {
 };
 
 /* The number in a selector: "" is the first device. */
-static int find_device(const hcy_spec *spec, size_t *i)
+static int find_null(const hcy_spec *spec, size_t *i)
 {
     for (*i = 0; *i < N_DEVICES; ++*i)
         if (spec->selector[0] == (char)('0' + *i) && !spec->selector[1])
@@ -90,7 +90,7 @@ static int find_device(const hcy_spec *spec, size_t *i)
 static int null_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl)
 {
     size_t i;
-    int status = find_device(spec, &i);
+    int status = find_null(spec, &i);
     if (status)
         return status;
     struct null_device *d = calloc(1, sizeof *d);
@@ -102,7 +102,7 @@ static int null_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *inf
         free(d);
         return status;
     }
-    describe(info, i);
+    describe_null(info, i);
     *impl = d;
     return 0;
 }
@@ -194,7 +194,7 @@ struct launch {
 };
 
 /* Failures that were asked for are made here, when the launch runs, as a real device would have them. */
-static int run_launch(void *command)
+static int run_noop(void *command)
 {
     const struct launch *l = command;
     const struct null_device *d = l->device;
@@ -213,7 +213,7 @@ static int null_launch(void *qimpl, void *kimpl, const hcy_launch_desc *launch, 
     struct null_queue *q = qimpl;
     struct launch l = { q->device, launch->items };
     atomic_fetch_add(&q->device->launches, 1);
-    return hcy_hostqueue_submit(q->host, ((struct null_kernel *)kimpl)->name, 0, run_launch, &l, sizeof l,
+    return hcy_hostqueue_submit(q->host, ((struct null_kernel *)kimpl)->name, 0, run_noop, &l, sizeof l,
                                 keep);
 }
 

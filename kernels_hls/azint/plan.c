@@ -43,7 +43,7 @@ struct make {
 };
 
 /* n more bytes, and up to the next multiple of 64; all zero. */
-static int grow(struct text *t, size_t n, uint8_t **at)
+static int add_room(struct text *t, size_t n, uint8_t **at)
 {
     size_t size = (t->size + n + 63) / 64 * 64;
     if (size > t->room) {
@@ -137,7 +137,7 @@ static int by_bin(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void put_entry(uint8_t *record, unsigned lane, uint32_t bin, const struct entry *e)
+static void put_lane_entry(uint8_t *record, unsigned lane, uint32_t bin, const struct entry *e)
 {
     uint32_t flags = bin | HLS_USED | (e->two ? HLS_TWO : 0);
     uint8_t *p = record + 5 * lane;
@@ -156,7 +156,7 @@ static unsigned put_group(struct make *m, unsigned n)
         for (; records < count || !records; records++)
             memset(m->rows[records], 0, HLS_RECORD);
         for (int k = 0; k < count; k++)
-            put_entry(m->rows[k], lane, m->local[m->entries[k].bin], &m->entries[k]);
+            put_lane_entry(m->rows[k], lane, m->local[m->entries[k].bin], &m->entries[k]);
     }
     for (int k = 0; k + 1 < records; k++)
         m->rows[k][4] |= HLS_MORE >> 8;
@@ -172,7 +172,7 @@ static int put_records(struct make *m, hls_piece *piece, uint64_t n_pixels)
     for (; n_pixels && !status; piece->n_groups++) {
         unsigned n = n_pixels < HLS_LANES ? (unsigned)n_pixels : HLS_LANES, records = put_group(m, n);
         m->body.size = size;
-        status = grow(&m->body, records * (size_t)HLS_RECORD, &at);
+        status = add_room(&m->body, records * (size_t)HLS_RECORD, &at);
         if (!status)
             memcpy(at, m->rows, records * (size_t)HLS_RECORD);
         size += records * (size_t)HLS_RECORD;
@@ -183,7 +183,7 @@ static int put_records(struct make *m, hls_piece *piece, uint64_t n_pixels)
 }
 
 /* A piece of n pixels, whose bins are noted; its runs begin at `start`. */
-static int put_piece(struct make *m, const uint8_t *start, uint64_t n)
+static int put_one_piece(struct make *m, const uint8_t *start, uint64_t n)
 {
     hls_piece piece = { .bins = m->body.size, .n_bins = m->n_bins };
     uint8_t *at;
@@ -194,7 +194,7 @@ static int put_piece(struct make *m, const uint8_t *start, uint64_t n)
         m->bins[k] |= m->begun[bin] ? 0 : HLS_FIRST;
         m->begun[bin] = 1;
     }
-    int status = grow(&m->body, m->n_bins * sizeof *m->bins, &at);
+    int status = add_room(&m->body, m->n_bins * sizeof *m->bins, &at);
     if (status)
         return status;
     memcpy(at, m->bins, m->n_bins * sizeof *m->bins);
@@ -202,13 +202,13 @@ static int put_piece(struct make *m, const uint8_t *start, uint64_t n)
     m->at = start;
     status = put_records(m, &piece, n);
     if (!status)
-        status = grow(&m->pieces, sizeof piece, &at);
+        status = add_room(&m->pieces, sizeof piece, &at);
     if (!status)
         memcpy(at, &piece, sizeof piece);
     return status;
 }
 
-static int put_pieces(struct make *m)
+static int cut_pieces(struct make *m)
 {
     uint64_t left = m->head->n_pixels;
     for (uint32_t number = 1; left; number++) {
@@ -225,7 +225,7 @@ static int put_pieces(struct make *m)
         }
         if (!n)
             return hcy_fail(HCY_EUNSUPPORTED, "FPGA tables: %u pixels fall into more than %u bins", UNIT, HLS_BINS);
-        int status = put_piece(m, start, n);
+        int status = put_one_piece(m, start, n);
         if (status)
             return status;
         m->n_full++;
@@ -242,7 +242,7 @@ static int put_empty_bins(struct make *m)
     for (uint32_t bin = 0; bin <= m->head->n_bins && !status; bin++) {
         bool all = bin == m->head->n_bins;
         if (m->n_bins == HLS_BINS || (all && m->n_bins)) {
-            status = put_piece(m, m->at, 0);
+            status = put_one_piece(m, m->at, 0);
             m->n_bins = 0;
         }
         if (!all && !m->begun[bin])
@@ -261,7 +261,7 @@ static size_t next_piece(const struct make *m, size_t n, size_t *full, size_t *e
 }
 
 /* Head, pieces, body in one; their places are counted from its start. */
-static int assemble(void **span, size_t *size, struct make *m)
+static int join_span(void **span, size_t *size, struct make *m)
 {
     hls_plan_head head = { .magic = HLS_PLAN_MAGIC, .hash = m->head->hash };
     size_t front = sizeof head + m->pieces.size;
@@ -286,7 +286,7 @@ static int assemble(void **span, size_t *size, struct make *m)
 }
 
 /* Everything but the runs and starts, which are checked as they are read. */
-static int check_spans(const hcy_span *spans, size_t n)
+static int check_plan_spans(const hcy_span *spans, size_t n)
 {
     const hcy_azint_head *head = n == HCY_AZINT_SPANS ? spans[0].data : NULL;
     if (!head || spans[0].size < sizeof *head || !spans[1].data || !spans[2].data)
@@ -307,7 +307,7 @@ static int check_spans(const hcy_span *spans, size_t n)
 
 int hcy__hls_records(void **span, size_t *size, const hcy_span *spans, size_t n)
 {
-    int status = check_spans(spans, n);
+    int status = check_plan_spans(spans, n);
     if (status)
         return status;
     struct make *m = calloc(1, sizeof *m);
@@ -321,12 +321,12 @@ int hcy__hls_records(void **span, size_t *size, const hcy_span *spans, size_t n)
     m->local = calloc((size_t)m->head->n_bins + 1, sizeof *m->local);
     m->begun = calloc(m->head->n_bins, 1);
     status = m->seen && m->local && m->begun
-                 ? put_pieces(m)
+                 ? cut_pieces(m)
                  : hcy_fail(HCY_ENOMEM, "FPGA tables: no memory for %u bins", m->head->n_bins);
     if (!status)
         status = put_empty_bins(m);
     if (!status)
-        status = assemble(span, size, m);
+        status = join_span(span, size, m);
     free(m->seen);
     free(m->local);
     free(m->begun);
