@@ -15,14 +15,17 @@ static _Atomic(void *) host;
 void hcy__h5_host_is(void *address)
 {
     Dl_info where;
+    /* The first caller counts: memory must be freed by the library that allocated it. */
     if (atomic_load(&host) || !dladdr(address, &where))
         return;
+    /* RTLD_NOLOAD: a second copy of the library would have an allocator and errors of its own. */
     void *found = dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     if (!found || !dlsym(found, "H5Pmodify_filter")) { /* the program itself, with HDF5 linked in */
         if (found)
             dlclose(found);
         found = dlopen(NULL, RTLD_LAZY);
     }
+    /* NULL is possible, and everything below copes with it. */
     atomic_store(&host, found);
 }
 
@@ -42,6 +45,8 @@ void hcy__h5_push(const char *function, const char *words)
     find_symbol(&class, "H5E_ERR_CLS_g");
     find_symbol(&major, "H5E_PLINE_g");
     find_symbol(&minor, "H5E_CALLBACK_g");
+    /* The numbers are variables of the library that has been opened, so they are read now, not when this was
+     * built. */
     if (push && class && major && minor)
         push(0, __FILE__, function, __LINE__, *class, *major, *minor, "%s", words);
 }
@@ -49,6 +54,7 @@ void hcy__h5_push(const char *function, const char *words)
 void *hcy__h5_allocate(size_t size)
 {
     void *(*allocate)(size_t size, _Bool clear);
+    /* Without the function HDF5 is linked in hidden, and then it takes memory from malloc too. */
     find_symbol(&allocate, "H5allocate_memory");
     return allocate ? allocate(size, 0) : malloc(size);
 }

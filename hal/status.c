@@ -58,6 +58,7 @@ static int record_failure(const char *file, int line, int status, long code, con
     hcy_error e = { .status = status, .vendor_code = code, .file = file, .line = line };
     vsnprintf(e.text, sizeof e.text, fmt, ap);
     snprintf(e.vendor, sizeof e.vendor, "%s", words ? words : "");
+    /* Only now: until here the arguments may have pointed into the old record. */
     last = e;
     return status;
 }
@@ -85,6 +86,7 @@ int hcy_fail_again(const hcy_error *error)
 {
     if (!error)
         return hcy_fail(HCY_EINVAL, "hcy_fail_again: no record");
+    /* A record is often passed on by the thread that made it; copying it onto itself would not be defined. */
     if (error != &last)
         last = *error;
     return last.status;
