@@ -138,7 +138,7 @@ static int import_device_memory(hcy_device *dev, uint64_t what, size_t size, hcy
     return dev->backend->ops->import_device(dev->impl, what, size, block);
 }
 
-static int import_memory(hcy_buffer **out, hcy_device *dev, import_fn fn, int mem, uint64_t what, size_t size,
+static int wrap_import(hcy_buffer **out, hcy_device *dev, import_fn fn, int mem, uint64_t what, size_t size,
                   void (*done)(void *), void *payload)
 {
     int status = hcy__device_check(dev);
@@ -170,13 +170,13 @@ static int import_memory(hcy_buffer **out, hcy_device *dev, import_fn fn, int me
 int hcy_buffer_import_host(hcy_buffer **buf, hcy_device *dev, void *host, size_t size, void (*done)(void *),
                            void *payload)
 {
-    return import_memory(buf, dev, import_host_memory, HCY_MEM_MAPPED, (uintptr_t)host, size, done, payload);
+    return wrap_import(buf, dev, import_host_memory, HCY_MEM_MAPPED, (uintptr_t)host, size, done, payload);
 }
 
 int hcy_buffer_import_device(hcy_buffer **buf, hcy_device *dev, uint64_t handle, size_t size,
                              void (*done)(void *), void *payload)
 {
-    return import_memory(buf, dev, import_device_memory, HCY_MEM_DEVICE, handle, size, done, payload);
+    return wrap_import(buf, dev, import_device_memory, HCY_MEM_DEVICE, handle, size, done, payload);
 }
 
 hcy_buffer *hcy_buffer_retain(hcy_buffer *buf)
