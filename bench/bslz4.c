@@ -49,20 +49,21 @@ static void run_lz4(struct bench *s, const struct cpu_block_ops *ops, size_t i)
 static void run_planes(struct bench *s, const struct cpu_block_ops *ops, size_t i)
 {
     const hcy_bslz4_frame *f = &s->frames[i];
+    const uint8_t *chunk = s->stored.frames[i].chunk;
     unsigned same;
     for (uint32_t b = 0; b < f->n_blocks; b++)
-        ops->planes(s->stored.frames[i].chunk + s->blocks[i][b].offset, s->blocks[i][b].size,
-                    s->stored.frames[i].chunk + f->size + HCY_BSLZ4_PADDING, block_bytes(f, b), s->stored.coding.elem_size,
-                    s->work + CPU_BLOCK_LEAD, &same);
+        ops->planes(chunk + s->blocks[i][b].offset, s->blocks[i][b].size, chunk + f->size + HCY_BSLZ4_PADDING,
+                    block_bytes(f, b), s->stored.coding.elem_size, s->work + CPU_BLOCK_LEAD, &same);
 }
 
 static void run_image(struct bench *s, const struct cpu_block_ops *ops, size_t i)
 {
     const hcy_bslz4_frame *f = &s->frames[i];
+    const uint8_t *chunk = s->stored.frames[i].chunk;
     uint8_t *image = s->image + i * s->stored.coding.image_bytes;
     for (uint32_t b = 0; b < f->n_blocks; b++)
-        cpu_bslz4_block(ops, &s->stored.coding, s->stored.frames[i].chunk + s->blocks[i][b].offset, s->blocks[i][b].size,
-                        s->stored.frames[i].chunk + f->size + HCY_BSLZ4_PADDING, block_bytes(f, b), s->work,
+        cpu_bslz4_block(ops, &s->stored.coding, chunk + s->blocks[i][b].offset, s->blocks[i][b].size,
+                        chunk + f->size + HCY_BSLZ4_PADDING, block_bytes(f, b), s->work,
                         image + (size_t)b * f->block_bytes);
 }
 
@@ -78,10 +79,10 @@ static void describe(struct bench *s, const struct cpu_block_ops *ops)
     size_t n = 0, sum = 0;
     for (size_t i = 0; i < s->stored.n; i++)
         for (uint32_t b = 0; b < s->frames[i].n_blocks; b++, n++) {
+            const uint8_t *chunk = s->stored.frames[i].chunk;
             unsigned same = 0;
-            ops->planes(s->stored.frames[i].chunk + s->blocks[i][b].offset, s->blocks[i][b].size,
-                        s->stored.frames[i].chunk + s->frames[i].size, block_bytes(&s->frames[i], b), s->stored.coding.elem_size,
-                        s->work + CPU_BLOCK_LEAD, &same);
+            ops->planes(chunk + s->blocks[i][b].offset, s->blocks[i][b].size, chunk + s->frames[i].size,
+                        block_bytes(&s->frames[i], b), s->stored.coding.elem_size, s->work + CPU_BLOCK_LEAD, &same);
             sum += same + 1;
         }
     printf("%zu frames of %" PRIu64 " bytes, elements of %u, ratio %.2f, %.1f different planes a block\n",

@@ -32,7 +32,7 @@ static uint8_t *mask;
 static struct stored made;
 static hcy_bslz4_job coding; /* how they are stored */
 
-/* Above 100 counts single pixels of up to 10^6 as well, as Bragg peaks are: their blocks have planes that others lack. */
+/* Above 100 counts single pixels hold up to 10^6, as Bragg peaks do: their blocks have planes that others lack. */
 static void make_frames(unsigned elem_size)
 {
     static struct scene scene;
@@ -137,8 +137,9 @@ static void open_batch(struct batch *b, hcy_device *dev, size_t n)
     b->reports = memory(dev, HCY_MEM_DEVICE, n * sizeof(hcy_frame_report));
     CHECK(hcy_queue_create(&b->queue, dev));
     for (size_t i = 0; i < n; i++) {
-        memcpy((uint8_t *)hcy_buffer_host(b->pinned) + at, made.frames[i % DISTINCT].chunk, made.frames[i % DISTINCT].size);
-        at += aligned(made.frames[i % DISTINCT].size);
+        const struct stored_frame *f = &made.frames[i % DISTINCT];
+        memcpy((uint8_t *)hcy_buffer_host(b->pinned) + at, f->chunk, f->size);
+        at += aligned(f->size);
     }
     parse(b);
     CHECK(hcy_buffer_copy(b->queue, b->coded, 0, b->pinned, 0, b->total));

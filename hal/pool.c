@@ -96,7 +96,7 @@ static bool take_kept(struct hcy__pool *pool, int mem, size_t class, hcy_block *
     return e != NULL;
 }
 
-static int alloc(hcy_device *dev, int mem, size_t size, hcy_block *block)
+static int alloc_block(hcy_device *dev, int mem, size_t size, hcy_block *block)
 {
     int status = hcy__fault_alloc(dev);
     return status ? status : dev->backend->ops->alloc(dev->impl, mem, size, block);
@@ -109,11 +109,11 @@ int hcy__pool_alloc(struct hcy__pool *pool, int mem, size_t size, hcy_block *blo
         return hcy_fail(HCY_ERANGE, "%zu bytes are more than any device has", size);
     if (take_kept(pool, mem, class, block))
         return 0;
-    int status = alloc(pool->dev, mem, rounded, block);
+    int status = alloc_block(pool->dev, mem, rounded, block);
     /* What is kept here may be all that was missing. */
     if (status == HCY_ENOMEM) {
         hcy__pool_trim(pool);
-        status = alloc(pool->dev, mem, rounded, block);
+        status = alloc_block(pool->dev, mem, rounded, block);
     }
     if (status)
         return status;
