@@ -21,7 +21,8 @@ int follow_open(hcy_stack **stack, const char *path, const hcy_stack_options *op
     double until = timer_now() + timeout;
     for (;;) {
         int status = hcy_stack_open_with(stack, path, opts);
-        if (!status || status == HCY_ENOMEM || status == HCY_EINVAL || status == HCY_EUNSUPPORTED || timer_now() >= until)
+        if (!status || status == HCY_ENOMEM || status == HCY_EINVAL || status == HCY_EUNSUPPORTED ||
+            timer_now() >= until)
             return status;
         nap(NAP);
     }
@@ -59,7 +60,8 @@ int follow_run(const struct follow *f, uint64_t *next, hcy_pipeline_sink sink, h
         if (hcy_stack_refresh(f->stack, rest) && rest) /* else the next look may succeed */
             break;
         last = there(f, rest);
-        look = timer_now() + (11 * (timer_now() - start) > SHORTEST_PAUSE ? 10 * (timer_now() - start) : SHORTEST_PAUSE);
+        double took = timer_now() - start;
+        look = timer_now() + (11 * took > SHORTEST_PAUSE ? 10 * took : SHORTEST_PAUSE);
     }
     if (!status && interrupt_came())
         return hcy_fail(HCY_ECANCELLED, "stopped after frame %llu", (unsigned long long)*next);
