@@ -9,19 +9,17 @@
  */
 #include "azint/azint_arguments.h"
 #include "azint/cpu_azint.h"
+#include "bench.h"
+#include "scene.h"
 #include <halcyon/azint.h>
 #include <halcyon/bslz4.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
-#ifdef HAVE_HDF5
-#include <hdf5.h>
-#endif
 
-enum { MAX_FRAMES = 256, MADE_FRAMES = 16, MIN_FRAMES = 64, MAX_BATCH = 64 };
+enum { MAX_FRAMES = STORED_FRAMES, MADE_FRAMES = 16, MIN_FRAMES = 64, MAX_BATCH = 64 };
 
 struct stack {
     hcy_bslz4_job coding;
@@ -41,38 +39,23 @@ static size_t only_batch;
 static size_t bins = 1000, azimuthal; /* azimuthal: bins of an image's other axis, 0 for curves */
 static const char *only_split, *only_variant;
 
-static _Noreturn void stop(const char *what)
-{
-    fprintf(stderr, "bench_azint: %s: %s\n", what, hcy_last_error()->text);
-    exit(1);
-}
-
-static double now(void)
-{
-    return 1e-9 * (double)hcy_now_ns();
-}
-
 /* --- Frames --- */
 
 static void add_chunk(struct stack *s, const uint8_t *chunk, size_t size)
 {
     size_t count, need = (s->size + size + HCY_BSLZ4_ALIGN) / HCY_BSLZ4_ALIGN * HCY_BSLZ4_ALIGN;
-    if (hcy_bslz4_block_count(&count, &s->coding, chunk, size))
-        stop("chunk");
+    CHECK(hcy_bslz4_block_count(&count, &s->coding, chunk, size));
     if (need + HCY_BSLZ4_PADDING > s->room) {
         s->room = 2 * (need + HCY_BSLZ4_PADDING);
-        s->chunks = realloc(s->chunks, s->room);
+        s->chunks = bench_need(realloc(s->chunks, s->room));
     }
     if (s->n_blocks + count + 1 > s->blocks_room) {
         s->blocks_room = 2 * (s->n_blocks + count + 1);
-        s->blocks = realloc(s->blocks, s->blocks_room * sizeof *s->blocks);
+        s->blocks = bench_need(realloc(s->blocks, s->blocks_room * sizeof *s->blocks));
     }
-    if (!s->chunks || !s->blocks)
-        stop("memory");
     memcpy(s->chunks + s->size, chunk, size);
     hcy_bslz4_frame *f = &s->frames[s->n];
-    if (hcy_bslz4_parse(f, s->blocks + s->n_blocks, count, NULL, &s->coding, chunk, size))
-        stop("chunk");
+    CHECK(hcy_bslz4_parse(f, s->blocks + s->n_blocks, count, NULL, &s->coding, chunk, size));
     f->offset = s->size;
     f->first_block = (uint32_t)s->n_blocks;
     s->n_blocks += f->n_blocks;
@@ -80,82 +63,17 @@ static void add_chunk(struct stack *s, const uint8_t *chunk, size_t size)
     s->n++;
 }
 
-static void make_stack(struct stack *s)
+/* The frames one behind the other, over and over until there are enough to keep a launch's input out of the caches. */
+static void add_frames(struct stack *s, const struct stored *stored)
 {
-    uint64_t state = 1;
-    size_t bound, size;
-    s->height = 2167;
-    s->width = 2070;
-    s->coding = (hcy_bslz4_job){ .codec = HCY_CODEC_BSLZ4,
-                                 .elem_size = 4,
-                                 .image_bytes = (uint64_t)s->height * s->width * 4 };
-    uint32_t *pixels = malloc(s->coding.image_bytes);
-    if (!pixels || hcy_bslz4_encode_bound(&bound, &s->coding))
-        stop("memory");
-    uint8_t *chunk = malloc(bound);
-    for (int k = 0; k < MADE_FRAMES; k++) {
-        for (size_t i = 0; i < (size_t)s->height * s->width; i++) {
-            size_t y = i / s->width, x = i % s->width;
-            state = state * 6364136223846793005u + 1442695040888963407u;
-            uint32_t r = (uint32_t)(state >> 32);
-            bool gap = y % 551 >= 514 || x % 1040 >= 1030;
-            pixels[i] = gap ? UINT32_MAX : (uint32_t)__builtin_popcount(r & r >> 16 & 0xffff);
-        }
-        if (!chunk || hcy_bslz4_encode(&size, chunk, bound, &s->coding, pixels))
-            stop("encode");
-        add_chunk(s, chunk, size);
+    s->coding = stored->coding;
+    s->height = stored->height;
+    s->width = stored->width;
+    while (s->n < MIN_FRAMES || s->n < stored->n) {
+        const struct stored_frame *f = &stored->frames[s->n % stored->n];
+        add_chunk(s, f->chunk, f->size);
     }
-    free(chunk);
-    free(pixels);
-}
-
-#ifdef HAVE_HDF5
-static void read_stack(struct stack *s, const char *path, const char *name)
-{
-    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT), set = H5Dopen2(file, name, H5P_DEFAULT);
-    hid_t space = H5Dget_space(set), type = H5Dget_type(set);
-    hsize_t dims[3] = { 0 };
-    if (set < 0 || H5Sget_simple_extent_ndims(space) != 3 || H5Sget_simple_extent_dims(space, dims, NULL) < 0)
-        stop(path);
-    s->height = (uint32_t)dims[1];
-    s->width = (uint32_t)dims[2];
-    s->coding = (hcy_bslz4_job){ .codec = HCY_CODEC_BSLZ4, .elem_size = (uint32_t)H5Tget_size(type) };
-    s->coding.image_bytes = dims[1] * dims[2] * s->coding.elem_size;
-    for (hsize_t i = 0; i < dims[0] && i < MAX_FRAMES; i++) {
-        hsize_t at[3] = { i, 0, 0 }, size = 0;
-        uint32_t filters;
-        if (H5Dget_chunk_storage_size(set, at, &size) < 0 || !size)
-            stop(path);
-        uint8_t *chunk = malloc(size);
-        if (!chunk || H5Dread_chunk(set, H5P_DEFAULT, at, &filters, chunk) < 0)
-            stop(path);
-        add_chunk(s, chunk, size);
-        free(chunk);
-    }
-    H5Tclose(type);
-    H5Sclose(space);
-    H5Dclose(set);
-    H5Fclose(file);
-}
-#else
-static void read_stack(struct stack *s, const char *path, const char *name)
-{
-    (void)s, (void)path, (void)name;
-    stop("built without HDF5; without arguments it makes its own frames");
-}
-#endif
-
-/* Repeats the frames until there are enough to keep a launch's input out of the caches. */
-static void repeat_frames(struct stack *s)
-{
-    for (size_t n = s->n, i = 0; s->n < MIN_FRAMES; i = (i + 1) % n) {
-        uint8_t *copy = malloc(s->frames[i].size);
-        if (!copy)
-            stop("memory");
-        memcpy(copy, s->chunks + s->frames[i].offset, s->frames[i].size);
-        add_chunk(s, copy, s->frames[i].size);
-        free(copy);
-    }
+    memset(s->chunks + s->size, 0, HCY_BSLZ4_PADDING);
 }
 
 static void make_mask(struct stack *s)
@@ -165,17 +83,17 @@ static void make_mask(struct stack *s)
     const hcy_bslz4_frame *f = &s->frames[0];
     const struct cpu_block_ops *ops = cpu_block_ops(cpu_simd_best());
     const uint8_t *chunk = s->chunks + f->offset;
-    uint8_t *image = malloc(s->coding.image_bytes);
-    uint8_t *work = aligned_alloc(64, (CPU_BLOCK_WORK(f->block_bytes) + 63) / 64 * 64);
-    s->mask = malloc(n);
-    if (!image || !work || !s->mask)
-        stop("memory");
+    uint8_t *image = bench_need(malloc(s->coding.image_bytes));
+    uint8_t *work = bench_need(aligned_alloc(64, (CPU_BLOCK_WORK(f->block_bytes) + 63) / 64 * 64));
+    s->mask = bench_need(malloc(n));
     for (uint32_t b = 0; b < f->n_blocks; b++) {
         const hcy_bslz4_block *block = &s->blocks[f->first_block + b];
         size_t bytes = b + 1 == f->n_blocks ? f->last_bytes : f->block_bytes;
         if (cpu_bslz4_block(ops, &s->coding, chunk + block->offset, block->size, s->chunks + s->size, bytes,
-                            work, image + (size_t)b * f->block_bytes))
-            stop("first frame");
+                            work, image + (size_t)b * f->block_bytes)) {
+            fprintf(stderr, "bench_azint: the first frame, which is to be the mask, is damaged\n");
+            exit(1);
+        }
     }
     memcpy(image + s->coding.image_bytes - f->tail_bytes, chunk + f->tail_offset, f->tail_bytes);
     for (size_t i = 0; i < n; i++)
@@ -198,8 +116,7 @@ struct bench {
 static hcy_buffer *buffer(hcy_device *dev, size_t size)
 {
     hcy_buffer *b;
-    if (hcy_buffer_create(&b, dev, HCY_MEM_MAPPED, size))
-        stop("buffer");
+    CHECK(hcy_buffer_create(&b, dev, HCY_MEM_MAPPED, size));
     return b;
 }
 
@@ -224,10 +141,10 @@ static double launch(struct bench *k, const struct stack *s, size_t first, size_
     size_t n_args = set_args(args, k, s);
     for (size_t i = 0; i < n; i++)
         frames[i] = s->frames[(first + i) % s->n];
-    double t = now();
-    if (hcy_launch(k->queue, k->kernel, n, args, n_args) || hcy_queue_finish(k->queue))
-        stop("launch");
-    return now() - t;
+    double t = timer_now();
+    CHECK(hcy_launch(k->queue, k->kernel, n, args, n_args));
+    CHECK(hcy_queue_finish(k->queue));
+    return timer_now() - t;
 }
 
 static uint32_t pixel_type(const struct stack *s)
@@ -241,24 +158,22 @@ static void bench_open(struct bench *k, const struct stack *s, hcy_azint_plan *p
     hcy_span spans[HCY_AZINT_SPANS];
     size_t scratch;
     hcy_azint_plan_tables(spans, plan);
-    if (hcy_device_open(&k->dev, device) || hcy_kernel_get(&k->kernel, k->dev, "bslz4_azint") ||
-        hcy_queue_create(&k->queue, k->dev) || hcy_azint_plan_job(&k->job, plan, pixel_type(s)))
-        stop(device);
-    k->prepare = now();
-    if (hcy_kernel_prepare(&k->tables, k->kernel, spans, HCY_AZINT_SPANS))
-        stop("prepare");
-    k->prepare = now() - k->prepare;
-    if (hcy_buffer_import_host(&k->chunks, k->dev, s->chunks, s->size + HCY_BSLZ4_PADDING, NULL, NULL) ||
-        hcy_buffer_import_host(&k->blocks, k->dev, s->blocks, s->n_blocks * sizeof *s->blocks, NULL, NULL))
-        stop("import");
+    CHECK(hcy_device_open(&k->dev, device));
+    CHECK(hcy_kernel_get(&k->kernel, k->dev, "bslz4_azint"));
+    CHECK(hcy_queue_create(&k->queue, k->dev));
+    CHECK(hcy_azint_plan_job(&k->job, plan, pixel_type(s)));
+    k->prepare = timer_now();
+    CHECK(hcy_kernel_prepare(&k->tables, k->kernel, spans, HCY_AZINT_SPANS));
+    k->prepare = timer_now() - k->prepare;
+    CHECK(hcy_buffer_import_host(&k->chunks, k->dev, s->chunks, s->size + HCY_BSLZ4_PADDING, NULL, NULL));
+    CHECK(hcy_buffer_import_host(&k->blocks, k->dev, s->blocks, s->n_blocks * sizeof *s->blocks, NULL, NULL));
     k->frames = buffer(k->dev, MAX_BATCH * sizeof(hcy_bslz4_frame));
     k->sums = buffer(k->dev, MAX_BATCH * HCY_AZINT_SUMS * 8 * k->job.n_bins);
     k->reports = buffer(k->dev, MAX_BATCH * sizeof(hcy_frame_report));
     hcy_arg args[HCY_MAX_ARGS];
     k->scratch = NULL;
     size_t n_args = set_args(args, k, s);
-    if (hcy_kernel_scratch_size(k->kernel, MAX_BATCH, args, n_args, &scratch))
-        stop("scratch");
+    CHECK(hcy_kernel_scratch_size(k->kernel, MAX_BATCH, args, n_args, &scratch));
     k->scratch = buffer(k->dev, scratch);
 }
 
@@ -327,15 +242,15 @@ static void stage_blocks(struct stages *g, size_t strip, unsigned lane, size_t s
             unsigned same;
             if (b + 1 >= frame->n_blocks)
                 continue;
-            double t = now();
+            double t = timer_now();
             g->blocks->planes(s->chunks + frame->offset + block->offset, block->size, s->chunks + s->size,
                               frame->block_bytes, s->coding.elem_size, g->planes, &same);
-            double u = now();
+            double u = timer_now();
             for (unsigned p = 0; p < 8; p++)
                 planes[p] = g->planes + (p < same ? p : same) * step / 8;
             g->blocks->bytes(planes, step / 8, g->rows + f * AZINT_PITCH + b * step % AZINT_STRIP);
             g->decode += u - t;
-            g->digits += now() - u;
+            g->digits += timer_now() - u;
         }
 }
 
@@ -349,9 +264,9 @@ static void stage_strip(struct stages *g, size_t number)
         stage_blocks(g, number, lane, g->s->frames[0].block_bytes / g->s->coding.elem_size);
         for (unsigned l = 0; l < lanes; l++)
             rows[l] = g->rows + (lane + l) * AZINT_PITCH;
-        double t = now();
+        double t = timer_now();
         g->ops->tiles.tile(rows, 0, AZINT_STRIP, g->x + (size_t)lane * AZINT_STRIP);
-        g->tile += now() - t;
+        g->tile += timer_now() - t;
     }
     for (uint32_t first = 0; first < strip->n_entries; first += AZINT_CHUNK) {
         uint32_t last = strip->n_entries - first < AZINT_CHUNK ? strip->n_entries : first + AZINT_CHUNK;
@@ -360,16 +275,16 @@ static void stage_strip(struct stages *g, size_t number)
         while (seg < end && seg->end <= last)
             seg++;
         part.n_segs = (size_t)(seg - part.segs);
-        double t = now();
+        double t = timer_now();
         if (!g->plan->unit) {
             const uint8_t *weights = azint_at(g->plan, strip->weights);
             g->ops->expand(weights + 12 * (size_t)first, last - first, g->weights);
             part.weights = g->weights;
         }
-        double u = now();
+        double u = timer_now();
         g->ops->tiles.many(&part, g->x, g->x, AZINT_V_MAX, groups, g->sums);
         g->expand += u - t;
-        g->kernel += now() - u;
+        g->kernel += timer_now() - u;
     }
 }
 
@@ -382,8 +297,8 @@ static void stages(const struct stack *s, hcy_azint_plan *plan, const char *spli
     size_t size;
     double best[5];
     hcy_azint_plan_tables(spans, plan);
-    if (cpu_pool_create(&pool, 1, NULL, 0) || azint_prepare(pool, simd, spans, HCY_AZINT_SPANS, &blob, &size))
-        stop("prepare");
+    CHECK(cpu_pool_create(&pool, 1, NULL, 0));
+    CHECK(azint_prepare(pool, simd, spans, HCY_AZINT_SPANS, &blob, &size));
     g.plan = blob;
     g.n = g.ops->pass;
     g.planes = (uint8_t *)aligned_alloc(64, CPU_BLOCK_WORK(1 << 17)) + CPU_BLOCK_LEAD;
@@ -455,20 +370,21 @@ int main(int argc, char **argv)
 {
     static const char *const splits[] = { "no", "bbox", "full" };
     static struct stack s;
+    static struct stored stored;
     if (!read_options(argc, argv))
         return 2;
     hcy_poni poni = HCY_PONI_INIT;
     poni.dist = 0.2, poni.poni1 = 0.0845, poni.poni2 = 0.073, poni.wavelength = 1e-10,
     poni.pixel1 = poni.pixel2 = 75e-6;
     if (optind < argc)
-        read_stack(&s, argv[optind], optind + 2 < argc ? argv[optind + 2] : "/entry/data/data");
+        stored_read(&stored, argv[optind], optind + 2 < argc ? argv[optind + 2] : NULL, MAX_FRAMES);
     else
-        make_stack(&s);
-    if (optind + 1 < argc && hcy_poni_read(&poni, argv[optind + 1]))
-        stop(argv[optind + 1]);
+        stored_make_flat(&stored, MADE_FRAMES);
+    if (optind + 1 < argc)
+        CHECK(hcy_poni_read(&poni, argv[optind + 1]));
+    add_frames(&s, &stored);
+    stored_free(&stored);
     make_mask(&s);
-    repeat_frames(&s);
-    memset(s.chunks + s.size, 0, HCY_BSLZ4_PADDING);
     threads = threads ? threads : cpu_usable();
     printf("%u x %u, elements of %u, %.2f MB a frame coded, %zu bins\n", s.height, s.width,
            s.coding.elem_size, 1e-6 * (double)s.size / (double)s.n, bins);
@@ -480,10 +396,9 @@ int main(int argc, char **argv)
         o.mask_height = s.height, o.mask_width = s.width, o.sentinels = HCY_SENTINELS_ALWAYS;
         if (only_split && strcmp(only_split, splits[split]) != 0)
             continue;
-        double t = now();
-        if (hcy_azint_plan_create(&plan, &poni, s.height, s.width, &o))
-            stop("plan");
-        printf("plan %s: %.0f ms\n", splits[split], 1e3 * (now() - t));
+        double t = timer_now();
+        CHECK(hcy_azint_plan_create(&plan, &poni, s.height, s.width, &o));
+        printf("plan %s: %.0f ms\n", splits[split], 1e3 * (timer_now() - t));
         for (int simd = CPU_SIMD_PORTABLE; simd <= (int)cpu_simd_best(); simd++) {
             const char *name = cpu_simd_name((enum cpu_simd)simd);
             bool wanted = !only_variant || strcmp(only_variant, name) == 0;

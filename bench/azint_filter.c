@@ -3,6 +3,8 @@
  *
  * usage: bench/azint_filter [DEVICE (cpu@threads=1) [CASE]] */
 #include "azint/azint_arguments.h"
+#include "bench.h"
+#include "scene.h"
 #include <bslz4/bslz4_format.h>
 #include <halcyon/azint.h>
 #include <stdio.h>
@@ -12,13 +14,6 @@
 
 enum { HEIGHT = 2167, WIDTH = 2070, FRAMES = 8, TURNS = 5 };
 
-static int failed(int status)
-{
-    if (status)
-        fprintf(stderr, "%s\n", hcy_last_error()->text);
-    return status;
-}
-
 /* Of all threads of this process: what others do counts little. */
 static double cpu_ms(void)
 {
@@ -27,18 +22,14 @@ static double cpu_ms(void)
     return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
-/* Rings, noise of about the root, and a bright pixel here and there. */
+/* Rings, and a bright pixel here and there for the filters to find. */
+static struct scene scene = { .kind = SCENE_RINGS, .height = HEIGHT, .width = WIDTH, .elem_size = 4, .counts = 4,
+                              .peaks = 1e-3, .highest = 800 };
 static void make_images(uint32_t *images)
 {
-    uint64_t state = 1;
-    for (size_t i = 0; i < (size_t)FRAMES * HEIGHT * WIDTH; i++) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        size_t p = i % ((size_t)HEIGHT * WIDTH);
-        long y = (long)(p / WIDTH) - 1000, x = (long)(p % WIDTH) - 1100;
-        uint32_t mean = 4 + (uint32_t)(20 * ((x * x + y * y) % 90000 < 3000));
-        uint32_t noise = (uint32_t)(state >> 40 & 3) + (uint32_t)(state >> 45 & 3) + (uint32_t)(state >> 50 & 1);
-        images[i] = mean - 3 + noise + (state >> 54 == 77) * 400;
-    }
+    scene_open(&scene);
+    for (size_t i = 0; i < FRAMES; i++)
+        scene_draw(images + i * HEIGHT * WIDTH, &scene, i);
 }
 
 static const struct {
@@ -71,6 +62,9 @@ static int make_plan(hcy_azint_plan **plan, size_t at, int split)
     o.threshold = cases[at].threshold;
     o.percentile[0] = cases[at].from;
     o.percentile[1] = cases[at].to;
+    o.mask = scene.gaps;
+    o.mask_height = HEIGHT;
+    o.mask_width = WIDTH;
     o.use_polarization = 1;
     o.polarization = 0.99;
     return hcy_azint_plan_create(plan, &poni, HEIGHT, WIDTH, &o);
@@ -139,9 +133,8 @@ int main(int argc, char **argv)
     hcy_device *dev = NULL;
     hcy_buffer *images = NULL;
     size_t bytes = sizeof(uint32_t) * FRAMES * HEIGHT * WIDTH;
-    if (failed(hcy_device_open(&dev, argc > 1 ? argv[1] : "cpu@threads=1")) ||
-        failed(hcy_buffer_create(&images, dev, HCY_MEM_MAPPED, bytes)))
-        return 1;
+    CHECK(hcy_device_open(&dev, argc > 1 ? argv[1] : "cpu@threads=1"));
+    CHECK(hcy_buffer_create(&images, dev, HCY_MEM_MAPPED, bytes));
     make_images(hcy_buffer_host(images));
     for (int split = HCY_SPLIT_NO; split <= HCY_SPLIT_FULL; split += 2)
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -149,12 +142,13 @@ int main(int argc, char **argv)
             double ms = 0;
             if (argc > 2 && !strstr(cases[i].name, argv[2]))
                 continue;
-            if (failed(make_plan(&plan, i, split)) || failed(measure(dev, images, plan, &ms)))
-                return 1;
+            CHECK(make_plan(&plan, i, split));
+            CHECK(measure(dev, images, plan, &ms));
             printf("splitting %-4s %-22s %8.2f ms/frame\n", splits[split], cases[i].name, ms);
             fflush(stdout);
             hcy_azint_plan_release(plan);
         }
+    scene_close(&scene);
     hcy_buffer_release(images);
     hcy_device_release(dev);
     return 0;

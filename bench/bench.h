@@ -1,15 +1,15 @@
-/* bench.h - what benchmarks share: a call that must succeed, and the clock. */
+/* bench.h - what benchmarks share: the clock, and calls that must succeed. */
 #ifndef BENCH_H
 #define BENCH_H
 
+#include "cli/timer.h"
 #include <halcyon/status.h>
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
-#define CHECK(call) check((call), #call, __LINE__)
-static inline void check(int status, const char *what, int line)
+#define CHECK(call) bench_check((call), #call, __LINE__)
+static inline void bench_check(int status, const char *what, int line)
 {
     if (!status)
         return;
@@ -18,12 +18,13 @@ static inline void check(int status, const char *what, int line)
     exit(1);
 }
 
-/* Seconds. */
-static inline double now(void)
+/* Memory that must be there. */
+static inline void *bench_need(void *memory)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    if (memory)
+        return memory;
+    fprintf(stderr, "out of memory\n");
+    exit(1);
 }
 
 #endif

@@ -11,6 +11,7 @@
  */
 #include "azint/azint_arguments.h"
 #include "bench.h"
+#include "scene.h"
 #include <halcyon/azint.h>
 #include <halcyon/bslz4.h>
 
@@ -26,83 +27,23 @@ static int height = 2167, width = 2070, pixels;
 
 /* --- Frames --- */
 
-struct frame {
-    void *chunk;
-    size_t size;
-};
-
-static struct frame made[DISTINCT];
-static hcy_bslz4_job coding = { HCY_CODEC_BSLZ4, 4, 0, 0, 0 };
 static double mean = 4;
 static uint8_t *mask;
+static struct stored made;
+static hcy_bslz4_job coding; /* how they are stored */
 
-static double random_unit(uint64_t *s)
+/* Above 100 counts single pixels hold up to 10^6, as Bragg peaks do: their blocks have planes that others lack. */
+static void make_frames(unsigned elem_size)
 {
-    uint64_t z = *s += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
-}
-
-static uint32_t poisson(double m, uint64_t *s)
-{
-    if (m > 50) {
-        double u = random_unit(s), v = random_unit(s);
-        double x = m + sqrt(m) * sqrt(-2 * log(u + 1e-300)) * cos(6.283185307179586 * v);
-        return x < 0 ? 0 : (uint32_t)(x + 0.5);
-    }
-    double limit = exp(-m), p = 1;
-    uint32_t k = 0;
-    while ((p *= random_unit(s)) > limit)
-        k++;
-    return k;
-}
-
-static double expected(int y, int x)
-{
-    static const double rings[] = { 0.8, 1.1, 1.55, 1.9, 2.2, 2.7, 3.1 };
-    double r = hypot(y - 0.52 * height, x - 0.47 * width) * 75e-6;
-    double q = 12.566370614359172 * sin(0.5 * atan(r / 0.2)), v = mean * (0.2 + 0.8 * exp(-q / 2));
-    for (int i = 0; i < 7; i++)
-        v += mean * 6 / (1 + i) * exp(-0.5 * (q - rings[i]) * (q - rings[i]) / 1e-4);
-    return v;
-}
-
-static void *make_frame(void *context)
-{
-    struct frame *f = context;
-    uint64_t seed = (uint64_t)(f - made) * 77 + 1;
-    uint8_t *image = malloc(coding.image_bytes);
-    size_t bound;
-    for (int i = 0; i < pixels; i++) {
-        uint32_t v = mask[i] ? UINT32_MAX : poisson(expected(i / width, i % width), &seed);
-        if (mean > 100 && !mask[i] && random_unit(&seed) < 1e-5)
-            v = (uint32_t)(1e6 * random_unit(&seed));
-        memcpy(image + (size_t)i * coding.elem_size, &v, coding.elem_size);
-    }
-    CHECK(hcy_bslz4_encode_bound(&bound, &coding));
-    f->chunk = malloc(bound);
-    CHECK(hcy_bslz4_encode(&f->size, f->chunk, bound, &coding, image));
-    free(image);
-    return NULL;
-}
-
-static void make_frames(void)
-{
-    pthread_t threads[DISTINCT];
-    size_t total = 0;
-    mask = malloc((size_t)pixels);
-    for (int i = 0; i < pixels; i++)
-        mask[i] = i / width % 551 >= 514 || i % width % 1040 >= 1030;
-    for (int i = 0; i < DISTINCT; i++)
-        if (pthread_create(&threads[i], NULL, make_frame, &made[i]))
-            exit(1);
-    for (int i = 0; i < DISTINCT; i++) {
-        pthread_join(threads[i], NULL);
-        total += made[i].size;
-    }
-    printf("frames of %zu bytes coded, ratio %.2f\n", total / DISTINCT,
-           (double)coding.image_bytes * DISTINCT / (double)total);
+    static struct scene scene;
+    scene = (struct scene){ .kind = SCENE_RINGS, .height = height, .width = width, .elem_size = elem_size,
+                            .counts = mean, .peaks = mean > 100 ? 1e-5 : 0, .highest = 1000000 };
+    scene_open(&scene);
+    mask = scene.gaps;
+    stored_make(&made, &scene, DISTINCT);
+    coding = made.coding;
+    printf("frames of %zu bytes coded, ratio %.2f\n", made.bytes / DISTINCT,
+           (double)coding.image_bytes * DISTINCT / (double)made.bytes);
 }
 
 static hcy_azint_plan *make_plan(int split)
@@ -169,7 +110,7 @@ static void parse(struct batch *b)
     hcy_bslz4_block *blocks = (void *)(host + b->blocks);
     size_t room = (b->total - b->blocks) / sizeof *blocks, used = 0, at = 0;
     for (size_t i = 0; i < b->n; i++) {
-        size_t size = made[i % DISTINCT].size;
+        size_t size = made.frames[i % DISTINCT].size;
         CHECK(hcy_bslz4_parse(&frames[i], blocks + used, room - used, NULL, &coding, host + at, size));
         frames[i].offset = at;
         frames[i].first_block = (uint32_t)used;
@@ -186,7 +127,7 @@ static void open_batch(struct batch *b, hcy_device *dev, size_t n)
     b->dev = dev;
     b->n = n;
     for (size_t i = 0; i < n; i++)
-        b->chunks += aligned(made[i % DISTINCT].size);
+        b->chunks += aligned(made.frames[i % DISTINCT].size);
     b->chunks += HCY_BSLZ4_PADDING;
     b->frames = b->chunks;
     b->blocks = aligned(b->frames + n * sizeof(hcy_bslz4_frame));
@@ -196,8 +137,9 @@ static void open_batch(struct batch *b, hcy_device *dev, size_t n)
     b->reports = memory(dev, HCY_MEM_DEVICE, n * sizeof(hcy_frame_report));
     CHECK(hcy_queue_create(&b->queue, dev));
     for (size_t i = 0; i < n; i++) {
-        memcpy((uint8_t *)hcy_buffer_host(b->pinned) + at, made[i % DISTINCT].chunk, made[i % DISTINCT].size);
-        at += aligned(made[i % DISTINCT].size);
+        const struct stored_frame *f = &made.frames[i % DISTINCT];
+        memcpy((uint8_t *)hcy_buffer_host(b->pinned) + at, f->chunk, f->size);
+        at += aligned(f->size);
     }
     parse(b);
     CHECK(hcy_buffer_copy(b->queue, b->coded, 0, b->pinned, 0, b->total));
@@ -279,12 +221,12 @@ static hcy_buffer *make_tables(hcy_device *dev, const hcy_azint_plan *plan)
     hcy_span spans[HCY_AZINT_SPANS];
     hcy_kernel *kernel;
     hcy_buffer *tables;
-    double start = now();
+    double start = timer_now();
     CHECK(hcy_kernel_get(&kernel, dev, "bslz4_azint"));
     hcy_azint_plan_tables(spans, plan);
     CHECK(hcy_kernel_prepare(&tables, kernel, spans, HCY_AZINT_SPANS));
     printf("tables of %s: %.1f MB in %.2f s\n", hcy_device_get_info(dev)->name,
-           (double)hcy_buffer_size(tables) * 1e-6, now() - start);
+           (double)hcy_buffer_size(tables) * 1e-6, timer_now() - start);
     hcy_kernel_release(kernel);
     return tables;
 }
@@ -329,15 +271,15 @@ static double resident(struct batch *b, size_t queues)
     size_t rounds = 1024 * (size_t)PIXELS_4M / (size_t)pixels / (b[0].n * queues) + 4;
     double best = INFINITY;
     for (int k = 0; k < 4; k++) {
-        double start = now();
+        double start = timer_now();
         for (size_t i = 0; i < rounds; i++)
             for (size_t q = 0; q < queues; q++)
                 launch(&b[q]);
         for (size_t q = 0; q < queues; q++)
             CHECK(hcy_queue_finish(b[q].queue));
-        best = fmin(best, (now() - start) / (double)(rounds * queues * b[0].n));
+        best = timer_best(best, start);
     }
-    return best;
+    return best / (double)(rounds * queues * b[0].n);
 }
 
 /* The second launch finds what the first has left in caches. */
@@ -396,24 +338,24 @@ static void one_batch(struct worker *w, double done[PARTS])
     size_t sums = b->n * HCY_AZINT_SUMS * BINS * 8;
     uint8_t *host = hcy_buffer_host(b->back);
     CHECK(hcy_buffer_copy(b->queue, b->coded, 0, b->pinned, 0, b->frames));
-    done[PART_COPY] = now();
+    done[PART_COPY] = timer_now();
     if (!w->copy_only)
         parse(b); /* while the chunks are on their way */
-    done[PART_PARSE] = now();
+    done[PART_PARSE] = timer_now();
     CHECK(hcy_buffer_copy(b->queue, b->coded, b->frames, b->pinned, b->frames, b->total - b->frames));
-    done[PART_TABLES] = now();
+    done[PART_TABLES] = timer_now();
     if (!w->copy_only)
         launch(b);
-    done[PART_LAUNCH] = now();
+    done[PART_LAUNCH] = timer_now();
     if (!w->copy_only)
         CHECK(hcy_buffer_copy(b->queue, b->back, 0, b->both, 0, hcy_buffer_size(b->both)));
-    done[PART_BACK] = now();
+    done[PART_BACK] = timer_now();
     CHECK(hcy_queue_finish(b->queue));
-    done[PART_WAIT] = now();
+    done[PART_WAIT] = timer_now();
     for (size_t i = 0; !w->copy_only && i < b->n; i++)
         CHECK(hcy_azint_finish(w->result, w->plan, w->job, (uint64_t *)host + i * HCY_AZINT_SUMS * BINS,
                                (hcy_frame_report *)(host + sums) + i, 1.0));
-    done[PART_DIVISION] = now();
+    done[PART_DIVISION] = timer_now();
 }
 
 static void *work(void *context)
@@ -432,7 +374,7 @@ static double end_to_end(struct worker *w, size_t n_workers, long frames)
     atomic_long left;
     frames = frames * PIXELS_4M / pixels;
     atomic_init(&left, frames);
-    double start = now();
+    double start = timer_now();
     for (size_t i = 0; i < n_workers; i++) {
         w[i].left = &left;
         if (pthread_create(&threads[i], NULL, work, &w[i]))
@@ -440,7 +382,7 @@ static double end_to_end(struct worker *w, size_t n_workers, long frames)
     }
     for (size_t i = 0; i < n_workers; i++)
         pthread_join(threads[i], NULL);
-    return (double)frames / (now() - start);
+    return (double)frames / (timer_now() - start);
 }
 
 static void time_end_to_end(hcy_device *dev, const hcy_azint_plan *plan, hcy_buffer *tables,
@@ -490,7 +432,7 @@ static void time_latency(hcy_device *dev, const hcy_azint_plan *plan, hcy_buffer
     open_azint(&w.batch, dev, 1, tables, job);
     CHECK(hcy_azint_result_create(&w.result, plan));
     for (int i = 0; i < N; i++) {
-        double start = now(), done[PARTS];
+        double start = timer_now(), done[PARTS];
         one_batch(&w, done);
         t[i] = done[PARTS - 1] - start;
         for (int k = 0; k < PARTS; k++)
@@ -518,23 +460,26 @@ int main(int argc, char **argv)
         return 2;
     }
     mean = argc > 2 ? atof(argv[2]) : 4;
-    coding.elem_size = argc > 3 ? (uint32_t)atoi(argv[3]) : 4;
+    unsigned elem_size = argc > 3 ? (unsigned)atoi(argv[3]) : 4;
+    if (elem_size != 2 && elem_size != 4) {
+        fprintf(stderr, "%s: pixels have 2 or 4 bytes, not %s\n", argv[0], argv[3]);
+        return 2;
+    }
     if (argc > 6 && (sscanf(argv[6], "%dx%d", &height, &width) != 2 || height < 1 || width < 1 ||
                      height > 20000 || width > 20000)) {
         fprintf(stderr, "%s: no shape HEIGHTxWIDTH: %s\n", argv[0], argv[6]);
         return 2;
     }
     pixels = height * width;
-    coding.image_bytes = (uint64_t)pixels * coding.elem_size;
     int split = argc > 4 && !strcmp(argv[4], "no") ? HCY_SPLIT_NO : HCY_SPLIT_FULL;
     setvbuf(stdout, NULL, _IOLBF, 0); /* what is done is seen, wherever it goes */
     CHECK(hcy_device_open(&dev, argv[1]));
     CHECK(hcy_device_open(&cpu, "cpu"));
     printf("%s, %s; %d x %d, mean %g, %u bytes, splitting %s\n", hcy_device_get_info(dev)->name,
-           hcy_device_get_info(dev)->description, height, width, mean, coding.elem_size, split ? "full" : "no");
-    make_frames();
+           hcy_device_get_info(dev)->description, height, width, mean, elem_size, split ? "full" : "no");
+    make_frames(elem_size);
     hcy_azint_plan *plan = make_plan(split);
-    CHECK(hcy_azint_plan_job(&job, plan, coding.elem_size == 2 ? HCY_PIXEL_U16 : HCY_PIXEL_U32));
+    CHECK(hcy_azint_plan_job(&job, plan, elem_size == 2 ? HCY_PIXEL_U16 : HCY_PIXEL_U32));
     hcy_buffer *tables = make_tables(dev, plan), *cpu_tables = make_tables(cpu, plan);
     size_t only = argc > 5 ? (size_t)atoi(argv[5]) : 0;
     if (only)

@@ -1,17 +1,18 @@
-# Benchmarks: what the figures in the README come from.  `make bench` builds them; each runs by itself.
+# Benchmarks: what the figures of doc/performance.md come from.  `make bench` builds them; each runs by itself.
 # A program that uses internals says bench_NAME_LDADD = libinternal.la.
-bench_programs =
-bench_programs += bench/bslz4
-bench_bslz4_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/cpu
-bench_bslz4_LDADD = libinternal.la $(LZ4_LIBS) $(HDF5_LIBS)
-bench_programs += bench/azint
-bench_azint_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/cpu
-bench_azint_LDADD = libinternal.la $(HDF5_LIBS)
-bench_programs += bench/gpu
-bench_programs += bench/nufft
-bench_programs += bench/azint_filter
+bench_programs = bench/bslz4 bench/azint bench/azint_filter bench/gpu bench/nufft
+# The frames, and what `halcyon simulate` draws them with.
+bench_scene = bench/bench.h bench/scene.h bench/scene.c src/cli/timer.h src/cli/simulate.h src/cli/simulate_image.c \
+    src/cli/simulate_noise.c
+bench_bslz4_SOURCES = bench/bslz4.c $(bench_scene)
+bench_bslz4_LDADD = libinternal.la $(LZ4_LIBS)
+bench_azint_SOURCES = bench/azint.c $(bench_scene)
+bench_azint_LDADD = libinternal.la
+bench_azint_filter_SOURCES = bench/azint_filter.c $(bench_scene)
+bench_gpu_SOURCES = bench/gpu.c $(bench_scene)
+bench_nufft_SOURCES = bench/nufft.c bench/bench.h src/cli/timer.h src/cli/simulate.h src/cli/simulate_noise.c
 EXTRA_PROGRAMS += $(bench_programs)
-EXTRA_DIST += bench/bench.h bench/compare.sh bench/finufft.sh bench/azint_peers.py bench/nufft_peers.py
+EXTRA_DIST += bench/compare.sh bench/finufft.sh bench/azint_peers.py bench/nufft_peers.py
 CLEANFILES += $(bench_programs)
 bench: $(bench_programs)
 .PHONY: bench

@@ -8,6 +8,7 @@
  * stage between points and grid alone, each the best of three rounds; transforms are queued several at a time.  Errors
  * are those of 16 results against the direct sum. */
 #include "bench.h"
+#include "cli/simulate.h"
 #include <halcyon/nufft.h>
 
 #include <math.h>
@@ -16,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PI 3.14159265358979323846
 enum { CHECKED = 16, ROUNDS = 3, QUEUED = 4 };
 
 static const struct cell {
@@ -50,11 +50,6 @@ static hcy_device *dev;
 static hcy_queue *queue;
 
 static uint64_t state = 20261121;
-static double uniform(void)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (double)(state >> 11) * 0x1p-53;
-}
 
 static double get(const struct problem *p, const void *array, size_t i)
 {
@@ -63,17 +58,13 @@ static double get(const struct problem *p, const void *array, size_t i)
 
 static void *made(const struct problem *p, size_t n, int is_points, double sigma, hcy_buffer **buf)
 {
-    char *array = malloc(n * p->real);
-    if (!array)
-        exit(1);
+    void *array = bench_need(malloc(n * p->real));
     for (size_t i = 0; i < n; i++) {
-        double v = uniform() - 0.5;
-        if (is_points)
-            v = sigma > 0 ? sigma * sqrt(-2 * log(0.5 - v)) * cos(2 * PI * uniform()) : 2 * PI * v;
+        double v = is_points ? sim_coordinate(&state, sigma) : sim_uniform(&state) - 0.5;
         if (p->real == 8)
-            ((double *)(void *)array)[i] = v;
+            ((double *)array)[i] = v;
         else
-            ((float *)(void *)array)[i] = (float)v;
+            ((float *)array)[i] = (float)v;
     }
     CHECK(hcy_buffer_create(buf, dev, HCY_MEM_DEVICE, n * p->real));
     CHECK(hcy_buffer_write_now(*buf, 0, array, n * p->real));
@@ -139,7 +130,7 @@ static double error_of(struct problem *p)
     struct thread each[CHECKED];
     double bad = 0, all = 0;
     for (int i = 0; i < CHECKED; i++) {
-        p->sample[i] = (size_t)(uniform() * (double)(p->type == 1 ? p->n : p->cell->m));
+        p->sample[i] = (size_t)(sim_uniform(&state) * (double)(p->type == 1 ? p->n : p->cell->m));
         each[i] = (struct thread){ .p = p, .i = i };
         if (pthread_create(&threads[i], NULL, sum_directly, &each[i]))
             exit(1);
@@ -154,16 +145,11 @@ static double error_of(struct problem *p)
 
 /* --- Times --- */
 
-static double best_of(double best, double time)
-{
-    return best > 0 && best < time ? best : time;
-}
-
 static double time_of(const struct problem *p, hcy_nufft *plan, int stage)
 {
-    double best = 0;
+    double best = INFINITY;
     for (int round = 0; round < ROUNDS; round++) {
-        double start = now();
+        double start = timer_now();
         for (int i = 0; i < QUEUED; i++) {
             if (stage == HCY_NUFFT_SPREAD)
                 CHECK(hcy_nufft_submit_stage(queue, plan, stage, p->strengths, p->grid));
@@ -173,9 +159,9 @@ static double time_of(const struct problem *p, hcy_nufft *plan, int stage)
                 CHECK(hcy_nufft_submit(queue, plan, p->strengths, p->modes, 0));
         }
         CHECK(hcy_queue_finish(queue));
-        best = best_of(best, (now() - start) / QUEUED);
+        best = timer_best(best, start);
     }
-    return best;
+    return best / QUEUED;
 }
 
 static void run(struct problem *p, const char *name)
@@ -185,12 +171,12 @@ static void run(struct problem *p, const char *name)
     hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
     hcy_nufft_desc desc = { sizeof desc, p->type, c->precision, c->dim, { c->n, c->n, c->n }, +1, 1, c->eps };
     hcy_nufft *plan = NULL;
-    double set = 0, whole, stage, error;
+    double set = INFINITY, whole, stage, error;
     CHECK(hcy_nufft_create(&plan, dev, &desc, &o));
     for (int round = 0; round < ROUNDS + 1; round++) {
-        double start = now();
+        double start = timer_now();
         CHECK(hcy_nufft_set_point_buffers(plan, (int64_t)c->m, p->points));
-        set = round ? best_of(set, now() - start) : 0;
+        set = round ? timer_best(set, start) : INFINITY; /* the first one warms up */
     }
     CHECK(hcy_nufft_get_info(&info, plan));
     CHECK(hcy_buffer_write_now(p->strengths, 0, p->c, 2 * c->m * p->real)); /* the other type wrote there */

@@ -64,13 +64,15 @@ struct decode {
     uint8_t *work, *plain;
 };
 
-static int decode_block(const struct decode *d, uint32_t b, size_t bytes, uint8_t *out)
+static int decode_h5_block(const struct decode *d, uint32_t b, size_t bytes, uint8_t *out)
 {
     const hcy_bslz4_block *block = &d->blocks[b];
     const uint8_t *coded = d->chunk + block->offset;
+    /* A copy, since a block that was unpacked here is to the CPU's functions one without compression. */
     hcy_bslz4_job job = d->coding->job;
     if (!d->coding->zstd)
         return cpu_bslz4_block(d->ops, &job, coded, block->size, d->limit, bytes, d->work, out);
+    /* Zstandard writes to memory of its own, because the bits are still to be transposed. */
     int st = zstd_block(d->plain, coded, block->size, bytes);
     job.codec = HCY_CODEC_BITSHUFFLE;
     return st ? st
@@ -78,16 +80,18 @@ static int decode_block(const struct decode *d, uint32_t b, size_t bytes, uint8_
                                 bytes, d->work, out);
 }
 
-static int decode_blocks(const struct decode *d, uint8_t *out)
+static int decode_h5_blocks(const struct decode *d, uint8_t *out)
 {
     const hcy_bslz4_frame *f = &d->frame;
     for (uint32_t b = 0; b < f->n_blocks; b++) {
         size_t bytes = HCY_BLOCK_BYTES(f, b);
-        int st = decode_block(d, b, bytes, out + (size_t)b * f->block_bytes);
+        /* All blocks but the last are of one size, which the parse has checked against the image's. */
+        int st = decode_h5_block(d, b, bytes, out + (size_t)b * f->block_bytes);
         if (st)
             return hcy_fail(st, "block %u of %u, at byte %u of the chunk, is damaged", b, f->n_blocks,
                             d->blocks[b].offset);
     }
+    /* Elements that do not fill eights are stored as they are, behind the last block. */
     memcpy(out + d->coding->job.image_bytes - f->tail_bytes, d->chunk + f->tail_offset, f->tail_bytes);
     return 0;
 }
@@ -96,10 +100,13 @@ static int decode_blocks(const struct decode *d, uint8_t *out)
 static int promised_bytes(h5_coding *coding, const uint8_t *chunk, size_t size)
 {
     hcy_bslz4_job *job = &coding->job;
+    /* A chunk without a header is not compressed: it decodes to as many bytes. */
     job->image_bytes = size;
     if (!hcy__bslz4_has_header(job->codec))
         return 0;
     int st = hcy__bslz4_promised(&job->image_bytes, chunk, size);
+    /* A forged header must not make us allocate what no stream of this size could fill; Zstandard has no such
+     * bound. */
     if (!st && !coding->zstd && job->image_bytes / MOST_GROWTH > size)
         st = hcy_fail(HCY_ECORRUPT, "the chunk's %zu bytes cannot hold the %llu that it promises", size,
                       (unsigned long long)job->image_bytes);
@@ -110,9 +117,11 @@ static int parse_chunk(struct decode *d, size_t size)
 {
     const hcy_bslz4_job *job = &d->coding->job;
     size_t most = size / 5 + 1; /* a coded block takes 5 bytes at least */
+    /* Without a header no block has its size in front, so that a block may be as short as a byte. */
     if (!hcy__bslz4_has_header(job->codec))
         most = size;
     size_t unit = hcy__bslz4_has_planes(job->codec) ? 8 * (size_t)job->elem_size : job->elem_size;
+    /* Nor can there be more blocks than the image has of the smallest. */
     if (most > job->image_bytes / unit + 1)
         most = job->image_bytes / unit + 1;
     d->blocks = malloc(most * sizeof *d->blocks);
@@ -124,6 +133,7 @@ static int parse_chunk(struct decode *d, size_t size)
 static int reserve_work(struct decode *d)
 {
     size_t room = (CPU_BLOCK_WORK(d->frame.block_bytes) + 63) / 64 * 64;
+    /* Pixels that need no transposition are decoded straight to their place. */
     if (!hcy__bslz4_has_planes(d->coding->job.codec) || !d->frame.n_blocks)
         return 0;
     d->work = aligned_alloc(64, room);
@@ -142,6 +152,7 @@ int hcy__h5_decode(void **out, size_t *size, size_t *room, h5_coding *coding, co
                         .limit = chunk + (*room > chunk_size ? *room : chunk_size) };
     size_t most = 0;
     void *image = NULL;
+    /* Everything is checked before the image is allocated, from the cheapest on. */
     int st = check_zstd(coding);
     if (!st)
         st = promised_bytes(coding, chunk, chunk_size);
@@ -152,13 +163,15 @@ int hcy__h5_decode(void **out, size_t *size, size_t *room, h5_coding *coding, co
     if (!st)
         st = reserve_work(&d);
     if (!st) {
+        /* HDF5 may have made its buffer larger than the pixels, and reads all of it. */
         most = *room > coding->job.image_bytes ? *room : coding->job.image_bytes;
         image = hcy__h5_allocate(most);
     }
     if (!st && !image)
         st = hcy_fail(HCY_ENOMEM, "no memory for %zu bytes of pixels", most);
     if (!st)
-        st = decode_blocks(&d, image);
+        st = decode_h5_blocks(&d, image);
+    /* The image is HDF5's memory, so HDF5 has to free it; on failure its own buffer stays as it was. */
     if (st && image)
         hcy__h5_free(image);
     free(d.blocks);
@@ -169,6 +182,7 @@ int hcy__h5_decode(void **out, size_t *size, size_t *room, h5_coding *coding, co
     *out = image;
     *size = coding->job.image_bytes;
     *room = most;
+    /* What lies behind the pixels goes to a file or a caller: it must not be what was in memory before. */
     memset((char *)image + *size, 0, most - *size);
     return 0;
 }
@@ -188,6 +202,8 @@ int hcy__h5_encode(void **out, size_t *size, size_t *room, h5_coding *coding, co
 #endif
     if (job->codec == HCY_CODEC_LZ4 && job->block_bytes > image_size)
         job->block_bytes = (uint32_t)image_size; /* as the original filter writes it */
+    /* A failure leaves HDF5's buffer as it is: where the filter is optional, HDF5 then stores the chunk without
+     * it. */
     int st = check_zstd(coding);
     if (!st)
         st = hcy__bslz4_encode_bound(room, job, &coder);

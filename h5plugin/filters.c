@@ -13,7 +13,7 @@ EXPORT int H5PLget_plugin_type(void);
 EXPORT const void *H5PLget_plugin_info(void);
 
 /* One direction of one chunk; 0 is failure. */
-static size_t run(unsigned flags, h5_coding *coding, size_t n_bytes, size_t *buf_size, void **buf)
+static size_t convert_chunk(unsigned flags, h5_coding *coding, size_t n_bytes, size_t *buf_size, void **buf)
 {
     void *out = NULL;
     size_t size = 0, room = *buf_size;
@@ -22,10 +22,12 @@ static size_t run(unsigned flags, h5_coding *coding, size_t n_bytes, size_t *buf
         st = hcy__h5_decode(&out, &size, &room, coding, *buf, n_bytes);
     else
         st = hcy__h5_encode(&out, &size, &room, coding, *buf, n_bytes);
+    /* HDF5's buffer is not touched, as it asks of filters that fail. */
     if (st) {
         hcy__h5_push(flags & H5_REVERSE ? "hcy__h5_decode" : "hcy__h5_encode", hcy_last_error()->text);
         return 0;
     }
+    /* HDF5 takes over the new memory, which therefore came from its own allocator. */
     hcy__h5_free(*buf);
     *buf = out;
     *buf_size = room;
@@ -39,28 +41,31 @@ enum { AT_ELEMENT = 2, AT_BLOCK, AT_CODE, AT_LEVEL, N_GIVEN = 8, N_VALUES = 11 }
 enum { CODE_NONE = 0, CODE_LZ4 = 2, CODE_ZSTD = 3 };
 static const unsigned version[2] = { 0, 4 }; /* of the bitshuffle whose rules these are */
 
-static int refuse(const char *words)
+static int refuse_values(const char *words)
 {
-    hcy__h5_push("set_local", words);
+    hcy__h5_push("complete_values", words);
     return -1;
 }
 
-static int set_local(h5_id plist, h5_id type, h5_id space)
+static int complete_values(h5_id plist, h5_id type, h5_id space)
 {
     unsigned values[N_VALUES] = { version[0], version[1] }, flags = 0;
     size_t n = N_GIVEN;
     (void)space;
+    /* What the user gave moves up by three places, to where readers look for it. */
     if (hcy__h5_get_values(plist, HCY_H5_FILTER, &flags, &n, values + AT_BLOCK))
-        return refuse("the filter's values cannot be asked for");
+        return refuse_values("the filter's values cannot be asked for");
+    /* HDF5 gives the number that the dataset has, which may be more than there was room for. */
     if (n > N_GIVEN)
         n = N_GIVEN;
+    /* Readers have no type to ask: the size of an element stands among the values. */
     values[AT_ELEMENT] = (unsigned)hcy__h5_type_size(type);
     if (!values[AT_ELEMENT])
-        return refuse("the size of the dataset's elements is not known");
+        return refuse_values("the size of the dataset's elements is not known");
     if (values[AT_BLOCK] % 8)
-        return refuse("a block must be a multiple of 8 elements");
+        return refuse_values("a block must be a multiple of 8 elements");
     if (values[AT_CODE] != CODE_NONE && values[AT_CODE] != CODE_LZ4 && values[AT_CODE] != CODE_ZSTD)
-        return refuse("the code must be 0 (none), 2 (LZ4) or 3 (Zstandard)");
+        return refuse_values("the code must be 0 (none), 2 (LZ4) or 3 (Zstandard)");
     return hcy__h5_set_values(plist, HCY_H5_FILTER, flags, AT_BLOCK + n, values) ? -1 : 1;
 }
 
@@ -85,7 +90,7 @@ static int coding_of(h5_coding *coding, size_t n, const unsigned values[])
 }
 
 #define NAME      "bitshuffle; see https://github.com/kiyo-masui/bitshuffle"
-#define SET_LOCAL set_local
+#define SET_LOCAL complete_values
 #else
 /* One value: bytes of a block. */
 enum { USUAL_BLOCK = 1 << 30 };
@@ -107,8 +112,9 @@ static size_t filter(unsigned flags, size_t n_values, const unsigned values[], s
                      size_t *buf_size, void **buf)
 {
     h5_coding coding;
+    /* Values that are not understood end here: pixels that were guessed at would look right. */
     if (!coding_of(&coding, n_values, values))
-        return run(flags, &coding, n_bytes, buf_size, buf);
+        return convert_chunk(flags, &coding, n_bytes, buf_size, buf);
     hcy__h5_push("coding_of", hcy_last_error()->text);
     return 0;
 }
@@ -121,6 +127,7 @@ int H5PLget_plugin_type(void)
 const void *H5PLget_plugin_info(void)
 {
     static const h5_filter info = { H5_FILTER_VERSION, HCY_H5_FILTER, 1, 1, NAME, NULL, SET_LOCAL, filter };
+    /* The caller is the HDF5 that loads us, the one whose functions the filter has to use. */
     hcy__h5_host_is(__builtin_return_address(0));
     return &info;
 }

@@ -7,6 +7,8 @@ static void destroy_buffer(void *object)
 {
     hcy_buffer *buf = object;
     const hcy_backend_ops *ops = buf->dev->backend->ops;
+    /* A child of fork has none of the driver's state: to free anything there would undo what the parent still
+     * uses. */
     if (hcy__forked())
         return;
     switch (buf->origin) {
@@ -14,18 +16,22 @@ static void destroy_buffer(void *object)
         hcy__pool_free(buf->dev->pool, buf->mem, &buf->block);
         break;
     case HCY__TABLES:
+        /* The backend allocated the tables itself, so their size is none of the pool's classes. */
         ops->free(buf->dev->impl, buf->mem, &buf->block);
         break;
     case HCY__IMPORTED:
+        /* The caller may give the memory back in done(), so the device has to let go of it before. */
         if (HCY_HAS_OP(ops, unimport))
             ops->unimport(buf->dev->impl, &buf->block);
         if (buf->done)
             buf->done(buf->payload);
         break;
     case HCY__SUB:
+        /* A view owns nothing but its reference on the buffer that it looks into. */
         hcy_buffer_release(buf->parent);
         break;
     }
+    /* The device comes last: pool and backend were needed until here. */
     hcy_device_release(buf->dev);
     free(buf);
 }
@@ -48,6 +54,7 @@ static hcy_buffer *new_buffer(hcy_device *dev, enum hcy__origin origin, int mem,
 /* For a buffer whose memory never came about. */
 static void drop_empty(hcy_buffer *buf)
 {
+    /* hcy_buffer_release would hand a block to the pool that was never allocated. */
     hcy_device_release(buf->dev);
     free(buf);
 }
@@ -62,10 +69,12 @@ int hcy_buffer_create(hcy_buffer **out, hcy_device *dev, int mem, size_t size)
                         !out    ? "no place for the buffer"
                         : !size ? "0 bytes"
                                 : "the kind of memory is none of HCY_MEM_*");
+    /* A backend need not look at kinds that it does not have: its capabilities say it here. */
     if (mem == HCY_MEM_MAPPED && !(dev->info.caps & HCY_CAP_MAPPED))
         return hcy__unsupported(dev, "mapped memory");
     if (!HCY_HAS_OP(dev->backend->ops, alloc))
         return hcy__unsupported(dev, "memory");
+    /* The record comes first: where there is no memory for it, the device has not been asked for anything. */
     hcy_buffer *buf = new_buffer(dev, HCY__POOLED, mem, size);
     if (!buf)
         return HCY_ENOMEM;
@@ -82,6 +91,7 @@ int hcy__buffer_tables(hcy_buffer **out, hcy_device *dev, const hcy_block *block
     hcy_buffer *buf = new_buffer(dev, HCY__TABLES, HCY_MEM_DEVICE, block->size);
     if (!buf)
         return HCY_ENOMEM;
+    /* From here on the block is the buffer's; if there was no memory, it still is the caller's. */
     buf->block = *block;
     *out = buf;
     return 0;
@@ -97,6 +107,7 @@ int hcy_buffer_sub(hcy_buffer **out, hcy_buffer *parent, size_t offset, size_t s
     int status = hcy__device_check(parent->dev);
     if (status)
         return status;
+    /* The difference cannot wrap, because the offset was found to be no larger. */
     if (offset > parent->size || size > parent->size - offset)
         return hcy_fail(HCY_ERANGE, "a view of %zu bytes at %zu is past the buffer's %zu", size, offset,
                         parent->size);
@@ -104,6 +115,7 @@ int hcy_buffer_sub(hcy_buffer **out, hcy_buffer *parent, size_t offset, size_t s
     if (!buf)
         return HCY_ENOMEM;
     buf->parent = hcy_buffer_retain(parent);
+    /* The offset counts from the block's start, so that a view of a view costs backends nothing. */
     buf->block = parent->block;
     buf->offset = parent->offset + offset;
     *out = buf;
@@ -112,21 +124,21 @@ int hcy_buffer_sub(hcy_buffer **out, hcy_buffer *parent, size_t offset, size_t s
 
 typedef int (*import_fn)(hcy_device *dev, uint64_t what, size_t size, hcy_block *block);
 
-static int import_host(hcy_device *dev, uint64_t what, size_t size, hcy_block *block)
+static int import_host_memory(hcy_device *dev, uint64_t what, size_t size, hcy_block *block)
 {
     if (!HCY_HAS_OP(dev->backend->ops, import_host))
         return hcy__unsupported(dev, "import of host memory");
     return dev->backend->ops->import_host(dev->impl, (void *)(uintptr_t)what, size, block);
 }
 
-static int import_device(hcy_device *dev, uint64_t what, size_t size, hcy_block *block)
+static int import_device_memory(hcy_device *dev, uint64_t what, size_t size, hcy_block *block)
 {
     if (!HCY_HAS_OP(dev->backend->ops, import_device))
         return hcy__unsupported(dev, "import of device memory");
     return dev->backend->ops->import_device(dev->impl, what, size, block);
 }
 
-static int import(hcy_buffer **out, hcy_device *dev, import_fn fn, int mem, uint64_t what, size_t size,
+static int wrap_import(hcy_buffer **out, hcy_device *dev, import_fn fn, int mem, uint64_t what, size_t size,
                   void (*done)(void *), void *payload)
 {
     int status = hcy__device_check(dev);
@@ -140,11 +152,14 @@ static int import(hcy_buffer **out, hcy_device *dev, import_fn fn, int mem, uint
     hcy_buffer *buf = new_buffer(dev, HCY__IMPORTED, mem, size);
     if (!buf)
         return HCY_ENOMEM;
+    /* The buffer is not complete yet: after a failure done() must not be called, since the memory stays the
+     * caller's. */
     status = fn(dev, what, size, &buf->block);
     if (status) {
         drop_empty(buf);
         return status;
     }
+    /* Whatever size the backend noted, the memory ends where the caller said. */
     buf->block.size = size;
     buf->done = done;
     buf->payload = payload;
@@ -155,13 +170,13 @@ static int import(hcy_buffer **out, hcy_device *dev, import_fn fn, int mem, uint
 int hcy_buffer_import_host(hcy_buffer **buf, hcy_device *dev, void *host, size_t size, void (*done)(void *),
                            void *payload)
 {
-    return import(buf, dev, import_host, HCY_MEM_MAPPED, (uintptr_t)host, size, done, payload);
+    return wrap_import(buf, dev, import_host_memory, HCY_MEM_MAPPED, (uintptr_t)host, size, done, payload);
 }
 
 int hcy_buffer_import_device(hcy_buffer **buf, hcy_device *dev, uint64_t handle, size_t size,
                              void (*done)(void *), void *payload)
 {
-    return import(buf, dev, import_device, HCY_MEM_DEVICE, handle, size, done, payload);
+    return wrap_import(buf, dev, import_device_memory, HCY_MEM_DEVICE, handle, size, done, payload);
 }
 
 hcy_buffer *hcy_buffer_retain(hcy_buffer *buf)
@@ -204,5 +219,6 @@ hcy_device *hcy_buffer_device(const hcy_buffer *buf)
 
 void *hcy_buffer_host(const hcy_buffer *buf)
 {
+    /* NULL says that the host does not reach the memory, which is the usual case on GPUs. */
     return buf && buf->block.host ? (char *)buf->block.host + buf->offset : NULL;
 }

@@ -31,6 +31,7 @@ void hcy__notes_init(struct hcy__notes *notes)
 
 void hcy__notes_destroy(struct hcy__notes *notes)
 {
+    /* Nobody else has the device any more, so the lock is not taken. */
     for (size_t k = 0; k < HCY__NOTE_SIZES; k++)
         while (notes->kept[k]) {
             struct note *note = notes->kept[k];
@@ -41,9 +42,10 @@ void hcy__notes_destroy(struct hcy__notes *notes)
 }
 
 /* 0: there are enough of that kind. */
-static int keep(struct hcy__notes *notes, struct note *note)
+static int keep_note(struct hcy__notes *notes, struct note *note)
 {
     pthread_mutex_lock(&notes->lock);
+    /* The bound keeps what one burst of commands has needed from staying allocated for ever. */
     int kept = note->kind < HCY__NOTE_SIZES && notes->n_kept[note->kind] < MOST_KEPT;
     if (kept) {
         note->next = notes->kept[note->kind];
@@ -54,7 +56,7 @@ static int keep(struct hcy__notes *notes, struct note *note)
     return kept;
 }
 
-static struct note *make(size_t kind, size_t size)
+static struct note *make_note(size_t kind, size_t size)
 {
     struct note *note = malloc(sizeof *note + (kind < HCY__NOTE_SIZES ? sizes[kind].size : size));
     if (note)
@@ -66,14 +68,17 @@ static struct note *make(size_t kind, size_t size)
 void hcy__notes_add_queue(struct hcy__notes *notes)
 {
     pthread_mutex_lock(&notes->lock);
+    /* A queue that takes the place of a released one finds that one's notes, so only a new highest number
+     * brings more. */
     int more = ++notes->queues > notes->most_queues && notes->queues <= MOST_QUEUES;
     if (more)
         notes->most_queues = notes->queues;
     pthread_mutex_unlock(&notes->lock);
+    /* Allocated outside of the lock: other queues of the device go on submitting. */
     for (size_t k = 0; more && k < HCY__NOTE_SIZES; k++)
         for (size_t i = 0; i < sizes[k].a_queue; i++) {
-            struct note *note = make(k, 0);
-            if (note && !keep(notes, note))
+            struct note *note = make_note(k, 0);
+            if (note && !keep_note(notes, note))
                 free(note);
         }
 }
@@ -90,6 +95,7 @@ void *hcy__note_new(hcy_device *dev, size_t size)
     struct hcy__notes *notes = &dev->notes;
     struct note *note = NULL;
     size_t k = 0;
+    /* The first size that is large enough; what is larger than all of them is allocated each time. */
     while (k < HCY__NOTE_SIZES && size > sizes[k].size)
         k++;
     if (k < HCY__NOTE_SIZES) {
@@ -100,8 +106,9 @@ void *hcy__note_new(hcy_device *dev, size_t size)
         }
         pthread_mutex_unlock(&notes->lock);
     }
-    if (!note && !(note = make(k, size)))
+    if (!note && !(note = make_note(k, size)))
         return NULL;
+    /* A command in flight keeps its device, and so the place that the note comes back to. */
     note->dev = hcy_device_retain(dev);
     return note->data;
 }
@@ -111,9 +118,11 @@ void hcy__note_free(void *data)
     if (!data)
         return;
     struct note *note = (struct note *)((char *)data - offsetof(struct note, data));
+    /* Read before the note goes back: another thread may take it at once. */
     hcy_device *dev = note->dev;
-    if (!keep(&dev->notes, note))
+    if (!keep_note(&dev->notes, note))
         free(note);
+    /* Last, because this reference may be the one that keeps the notes' lock alive. */
     hcy_device_release(dev);
 }
 
@@ -123,6 +132,7 @@ hcy_keep *hcy__keep_new(hcy_device *dev, size_t n, size_t extra, void **storage)
 {
     const size_t align = _Alignof(max_align_t);
     size_t head = sizeof(hcy_keep) + n * sizeof(struct hcy__object *);
+    /* The storage behind the references holds values of any type, so it begins where any type may. */
     head = (head + align - 1) / align * align;
     hcy_keep *keep = hcy__note_new(dev, head + extra);
     if (!keep)
@@ -143,7 +153,9 @@ void hcy_keep_release(hcy_keep *keep)
 {
     if (!keep)
         return;
+    /* In reverse order: what was added first may be what the others belong to. */
     for (size_t i = keep->n; i-- > 0;)
         hcy__release(keep->objects[i]);
+    /* The note has a reference on the device of its own, so the device outlives all of the objects. */
     hcy__note_free(keep);
 }

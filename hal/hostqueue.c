@@ -65,6 +65,7 @@ static struct hostevent *new_event(void)
     atomic_init(&e->refs, 2); /* the command and the HAL's event */
     pthread_mutex_init(&e->lock, NULL);
     pthread_condattr_init(&attr);
+    /* Timeouts must not depend on somebody setting the clock. */
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&e->changed, &attr);
     pthread_condattr_destroy(&attr);
@@ -76,6 +77,7 @@ void hcy_hostevent_destroy(void *eimpl)
     if (!eimpl)
         return;
     struct hostevent *e = eimpl;
+    /* The command and the HAL's event let go in either order, each in its own thread. */
     if (atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) != 1)
         return;
     pthread_cond_destroy(&e->changed);
@@ -86,16 +88,20 @@ void hcy_hostevent_destroy(void *eimpl)
 static void complete_event(struct hostevent *e, const hcy_error *error, uint64_t ended)
 {
     pthread_mutex_lock(&e->lock);
+    /* The device's own time counts if the event was recorded before it; else the event waited for nothing that
+     * was still running. */
     e->time = ended > e->recorded ? ended : hcy_now_ns();
     e->error = *error;
     e->done = true;
     pthread_cond_broadcast(&e->changed);
     pthread_mutex_unlock(&e->lock);
+    /* This was the command's reference; a waiting thread has the other one. */
     hcy_hostevent_destroy(e);
 }
 
 static struct timespec deadline(uint64_t timeout_ns)
 {
+    /* Forever is the largest number, which the sum must not wrap to a moment that is past. */
     uint64_t now = hcy_now_ns(), at = timeout_ns > INT64_MAX - now ? INT64_MAX : now + timeout_ns;
     return (struct timespec){ (time_t)(at / 1000000000u), (long)(at % 1000000000u) };
 }
@@ -108,12 +114,14 @@ int hcy_hostevent_wait(void *eimpl, uint64_t timeout_ns)
     struct timespec until = deadline(timeout_ns);
     int timed_out = 0;
     pthread_mutex_lock(&e->lock);
+    /* Threads may wake up without a reason, so only these two end the wait. */
     while (!e->done && timed_out != ETIMEDOUT)
         timed_out = pthread_cond_timedwait(&e->changed, &e->lock, &until);
     bool done = e->done;
     pthread_mutex_unlock(&e->lock);
     if (!done)
         return hcy_fail(HCY_ETIMEOUT, "an event did not complete within %.3f s", (double)timeout_ns / 1e9);
+    /* Once done, an event does not change, so it is read without the lock. */
     return e->error.status ? hcy_fail_again(&e->error) : 0;
 }
 
@@ -147,15 +155,19 @@ static int run_command(struct hcy_hostqueue *hq, struct command *c)
     int status = hcy__device_check(hq->dev);
     if (status)
         return status;
+    /* Events of other devices too: this thread may block, for it serves this queue alone. */
     if (c->wait)
         return hcy_event_wait(c->wait, HCY_FOREVER);
     if (!c->run)
         return 0;
     bool traced = hcy_trace_on(); /* before the command, so that the file is there while the first one runs */
     uint64_t start = hcy_now_ns();
+    /* Only a backend that calls hcy_hostqueue_ran in this command has a time to tell. */
     ran.start = ran.end = 0;
     status = c->run(c->data);
     uint64_t end = hcy_now_ns();
+    /* A device's time outside of the call shows that its clock was not fitted well to the host's, and is not
+     * believed. */
     bool told = ran.end >= start && ran.end <= end;
     hq->ended = told ? ran.end : 0;
     if (traced)
@@ -172,10 +184,12 @@ void hcy_hostqueue_ran(uint64_t start_ns, uint64_t end_ns)
 
 static void finish_command(struct command *c, const hcy_error *error, uint64_t ended)
 {
+    /* Events first: whoever waits for one may go on while references are given back. */
     if (c->complete)
         complete_event(c->complete, error, ended);
     hcy_event_release(c->wait);
     hcy_keep_release(c->keep);
+    /* Last, since the note may hold the last reference on the device. */
     hcy__note_free(c);
 }
 
@@ -183,13 +197,17 @@ static void finish_command(struct command *c, const hcy_error *error, uint64_t e
 static struct command *next_command(struct hcy_hostqueue *hq, bool ran)
 {
     pthread_mutex_lock(&hq->lock);
+    /* Counted only now, when the command's references are gone: whoever waits for the queue may then free what
+     * it used. */
     hq->completed += ran;
     pthread_cond_broadcast(&hq->progress);
+    /* What is left when the handle is destroyed still runs: commands are never dropped. */
     while (!hq->first && !hq->closing)
         pthread_cond_wait(&hq->work, &hq->lock);
     struct command *c = hq->first;
     if (c) {
         hq->first = c->next;
+        /* The end points into the command that leaves, so it has to come back to the head. */
         if (!hq->first)
             hq->end = &hq->first;
     }
@@ -197,13 +215,14 @@ static struct command *next_command(struct hcy_hostqueue *hq, bool ran)
     return c;
 }
 
-static void *serve(void *arg)
+static void *serve_queue(void *arg)
 {
     struct hcy_hostqueue *hq = arg;
     struct command *c;
     served = hq;
     for (bool ran = false; (c = next_command(hq, ran)); ran = true) {
         pthread_mutex_lock(&hq->lock);
+        /* After a failure nothing more runs, but events are completed and references given back as ever. */
         bool failed = hq->error.status != 0;
         pthread_mutex_unlock(&hq->lock);
         int status = failed ? 0 : run_command(hq, c);
@@ -216,6 +235,7 @@ static void *serve(void *arg)
         }
         finish_command(c, &hq->error, hq->ended); /* only this thread writes error */
     }
+    /* The handle is gone, and no command is left: only this thread knows the queue. */
     hcy_device *dev = hq->dev;
     pthread_cond_destroy(&hq->work);
     pthread_cond_destroy(&hq->progress);
@@ -233,18 +253,20 @@ int hcy_hostqueue_create(hcy_hostqueue **out, hcy_device *dev)
     pthread_t thread;
     if (!hq)
         return hcy_fail(HCY_ENOMEM, "out of memory for a queue");
+    /* The thread outlives the handle, so the queue holds the device itself. */
     hq->dev = hcy_device_retain(dev);
     hq->end = &hq->first;
     pthread_mutex_init(&hq->lock, NULL);
     pthread_cond_init(&hq->work, NULL);
     pthread_cond_init(&hq->progress, NULL);
-    int error = pthread_create(&thread, NULL, serve, hq);
+    int error = pthread_create(&thread, NULL, serve_queue, hq);
     if (error) {
         hcy_device_release(dev);
         free(hq);
         return hcy_fail_vendor(HCY_ENOMEM, error, "pthread_create",
                                "no thread for a queue: the system's limit of threads is reached");
     }
+    /* Nobody joins it: it ends by itself behind the last command. */
     pthread_detach(thread);
     *out = hq;
     return 0;
@@ -265,6 +287,7 @@ void hcy_hostqueue_destroy(hcy_hostqueue *hq)
 static void append(struct hcy_hostqueue *hq, struct command *c)
 {
     pthread_mutex_lock(&hq->lock);
+    /* c->next is NULL: commands are cleared when they are made. */
     *hq->end = c;
     hq->end = &c->next;
     hq->submitted++;
@@ -276,6 +299,7 @@ static struct command *new_command(struct hcy_hostqueue *hq, const char *name, s
 {
     struct command *c = hcy__note_new(hq->dev, sizeof *c + size);
     if (c)
+        /* The data behind the head are the caller's to fill; they need not be cleared. */
         *c = (struct command){ .name = name };
     else
         hcy_fail(HCY_ENOMEM, "out of memory for a queue's command");
@@ -292,13 +316,14 @@ int hcy_hostqueue_submit(hcy_hostqueue *hq, const char *name, uint64_t bytes, hc
         return HCY_ENOMEM;
     c->bytes = bytes;
     c->run = run;
+    /* Taken over only now that nothing can fail. */
     c->keep = keep;
     memcpy(c->data, command, size);
     append(hq, c);
     return 0;
 }
 
-static int run_copy(void *command)
+static int run_host_copy(void *command)
 {
     return hcy_host_copy(command);
 }
@@ -307,9 +332,10 @@ int hcy_hostqueue_copy(hcy_hostqueue *hq, const hcy_copy *copy, hcy_keep *keep)
 {
     if (!copy)
         return hcy_fail(HCY_EINVAL, "hcy_hostqueue_copy: no copy");
+    /* The trace calls a copy by its direction. */
     const char *name = !copy->src.block ? "write" : !copy->dst.block ? "read" : "copy";
     uint64_t bytes = (uint64_t)copy->extent[0] * copy->extent[1] * copy->extent[2];
-    return hcy_hostqueue_submit(hq, name, bytes, run_copy, copy, sizeof *copy, keep);
+    return hcy_hostqueue_submit(hq, name, bytes, run_host_copy, copy, sizeof *copy, keep);
 }
 
 struct fill {
@@ -318,7 +344,7 @@ struct fill {
     unsigned char pattern[8];
 };
 
-static int run_fill(void *command)
+static int run_host_fill(void *command)
 {
     const struct fill *f = command;
     return hcy_host_fill(&f->dst, f->size, f->pattern, f->pattern_size);
@@ -331,7 +357,7 @@ int hcy_hostqueue_fill(hcy_hostqueue *hq, const hcy_place *dst, size_t size, con
         return hcy_fail(HCY_EINVAL, "hcy_hostqueue_fill: nothing to fill with");
     struct fill f = { .dst = *dst, .size = size, .pattern_size = pattern_size };
     memcpy(f.pattern, pattern, pattern_size);
-    return hcy_hostqueue_submit(hq, "fill", size, run_fill, &f, sizeof f, keep);
+    return hcy_hostqueue_submit(hq, "fill", size, run_host_fill, &f, sizeof f, keep);
 }
 
 int hcy_hostqueue_record(hcy_hostqueue *hq, void **eimpl)
@@ -345,6 +371,7 @@ int hcy_hostqueue_record(hcy_hostqueue *hq, void **eimpl)
         return hcy_fail(HCY_ENOMEM, "out of memory for an event");
     }
     c->complete = e;
+    /* Set before the thread can see the event, which compares with it. */
     e->recorded = hcy_now_ns();
     *eimpl = e;
     append(hq, c);
@@ -358,6 +385,7 @@ int hcy_hostqueue_wait(hcy_hostqueue *hq, hcy_event *event)
     struct command *c = new_command(hq, "wait", 0);
     if (!c)
         return HCY_ENOMEM;
+    /* The caller may release the event before the thread comes to it. */
     c->wait = hcy_event_retain(event);
     append(hq, c);
     return 0;
@@ -367,6 +395,7 @@ int hcy_hostqueue_finish(hcy_hostqueue *hq)
 {
     if (!hq)
         return hcy_fail(HCY_EINVAL, "hcy_hostqueue_finish: no queue");
+    /* The thread would wait for itself. */
     if (hq == served)
         return hcy_fail(HCY_ESTATE, "a callback in a queue's thread cannot wait for the queue");
     pthread_mutex_lock(&hq->lock);
@@ -382,6 +411,7 @@ int hcy_hostqueue_status(hcy_hostqueue *hq)
     if (!hq)
         return hcy_fail(HCY_EINVAL, "hcy_hostqueue_status: no queue");
     pthread_mutex_lock(&hq->lock);
+    /* A copy, so that making it this thread's last error needs no lock. */
     hcy_error error = hq->error;
     pthread_mutex_unlock(&hq->lock);
     return error.status ? hcy_fail_again(&error) : 0;

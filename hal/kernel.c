@@ -235,6 +235,7 @@ static int take_args(hcy_keep **out, struct launch **launch, hcy_kernel *kernel,
     void *storage;
     size_t slot = HCY_ARG_STRUCT_MAX;
     size_t extra = sizeof(struct launch) + n * (sizeof(hcy_value) + slot);
+    /* One allocation holds the references, the values and the scalars, and lives as long as the launch. */
     hcy_keep *keep = hcy__keep_new(kernel->dev, n + 1, extra, &storage);
     if (!keep)
         return hcy_fail(HCY_ENOMEM, "out of memory for a launch's record");
@@ -252,6 +253,7 @@ static int take_args(hcy_keep **out, struct launch **launch, hcy_kernel *kernel,
                 v->block = &buf->block, v->offset = buf->offset, v->bytes_left = buf->size;
         } else {
             v->size = scalar_size(v->type, args[i].size);
+            /* A copy: the caller's structures may change as soon as the launch is submitted. */
             v->bytes =
                 memcpy(bytes + i * slot, v->type == HCY_ARG_STRUCT ? args[i].v.bytes : &args[i].v, v->size);
         }
@@ -264,7 +266,7 @@ static int take_args(hcy_keep **out, struct launch **launch, hcy_kernel *kernel,
 
 /* --- What a launch would need --- */
 
-static int check_kernel(hcy_kernel *kernel)
+static int check_kernel_device(hcy_kernel *kernel)
 {
     return kernel ? hcy__device_check(kernel->dev) : hcy_fail(HCY_EINVAL, "no kernel");
 }
@@ -279,7 +281,7 @@ static bool takes_tables(const hcy_kernel *kernel)
 
 int hcy_kernel_prepare(hcy_buffer **tables, hcy_kernel *kernel, const hcy_span *spans, size_t n)
 {
-    int status = check_kernel(kernel);
+    int status = check_kernel_device(kernel);
     if (status)
         return status;
     if (!tables || (n && !spans))
@@ -302,7 +304,7 @@ int hcy_kernel_scratch_size(hcy_kernel *kernel, size_t items, const hcy_arg *arg
 {
     hcy_keep *keep;
     struct launch *launch;
-    int status = check_kernel(kernel);
+    int status = check_kernel_device(kernel);
     if (!status && !size)
         status = hcy_fail(HCY_EINVAL, "hcy_kernel_scratch_size: no place for the answer");
     if (!status)
@@ -326,7 +328,7 @@ int hcy_kernel_preferred_batch(hcy_kernel *kernel, const hcy_arg *args, size_t n
 {
     hcy_keep *keep;
     struct launch *launch;
-    int status = check_kernel(kernel);
+    int status = check_kernel_device(kernel);
     if (!status && !items)
         status = hcy_fail(HCY_EINVAL, "hcy_kernel_preferred_batch: no place for the answer");
     if (!status)
@@ -363,7 +365,7 @@ static int check_launch(hcy_queue *queue, hcy_kernel *kernel)
     return status;
 }
 
-static int submit(hcy_queue *queue, hcy_kernel *kernel, size_t items, const hcy_grid *grid,
+static int submit_launch(hcy_queue *queue, hcy_kernel *kernel, size_t items, const hcy_grid *grid,
                   const hcy_arg *args, size_t n)
 {
     hcy_keep *keep;
@@ -392,7 +394,7 @@ static int submit_code(hcy_queue *queue, hcy_kernel *kernel, size_t items, const
     if (items > INT32_MAX) /* what all devices take as a number of groups */
         return hcy_fail(HCY_ERANGE, "kernel %s: %zu items in one launch", kernel_name(kernel), items);
     const hcy_grid grid = { { (uint32_t)items, 1, 1 }, { code->group ? code->group : 1, 1, 1 }, code->local_bytes };
-    return submit(queue, kernel, 0, &grid, args, n);
+    return submit_launch(queue, kernel, 0, &grid, args, n);
 }
 
 int hcy_launch(hcy_queue *queue, hcy_kernel *kernel, size_t items, const hcy_arg *args, size_t n)
@@ -404,7 +406,8 @@ int hcy_launch(hcy_queue *queue, hcy_kernel *kernel, size_t items, const hcy_arg
         return hcy_fail(HCY_EINVAL, "a user's kernel is launched with hcy_launch_grid()");
     if (!items)
         return check_args(kernel, args, n, false);
-    return kernel->code ? submit_code(queue, kernel, items, args, n) : submit(queue, kernel, items, NULL, args, n);
+    return kernel->code ? submit_code(queue, kernel, items, args, n)
+                        : submit_launch(queue, kernel, items, NULL, args, n);
 }
 
 int hcy_launch_grid(hcy_queue *queue, hcy_kernel *kernel, const hcy_grid *grid, const hcy_arg *args, size_t n)
@@ -417,7 +420,7 @@ int hcy_launch_grid(hcy_queue *queue, hcy_kernel *kernel, const hcy_grid *grid, 
     for (int d = 0; d < 3; d++)
         if (!grid || !grid->groups[d] || !grid->group[d])
             return hcy_fail(HCY_EINVAL, "a grid launch needs a grid whose sizes are all above 0");
-    return submit(queue, kernel, 0, grid, args, n);
+    return submit_launch(queue, kernel, 0, grid, args, n);
 }
 
 /* --- Programs --- */

@@ -203,6 +203,7 @@ static hcy_backend_entry_fn find_entry(const char *name, char *origin, size_t si
             snprintf(origin, size, "built in");
             return s->entry;
         }
+    /* What is built in comes first: a module of the same name cannot take its place. */
     struct search search = { .name = name };
     if (!each_directory(find_module, &search)) {
         hcy_fail(
@@ -213,12 +214,14 @@ static hcy_backend_entry_fn find_entry(const char *name, char *origin, size_t si
         return NULL;
     }
     snprintf(origin, size, "%.*s", (int)size - 1, search.path);
+    /* Modules are never closed: threads and vendor libraries may hold addresses in them. */
     void *module = dlopen(search.path, RTLD_NOW | RTLD_LOCAL);
     if (!module) {
         hcy_fail_vendor(HCY_EBACKEND, 0, dlerror(), "module %s cannot be loaded", search.path);
         return NULL;
     }
     hcy_backend_entry_fn entry;
+    /* POSIX lets an object pointer hold a function's address; C has no conversion for it. */
     *(void **)&entry = dlsym(module, HCY_BACKEND_ENTRY);
     if (!entry)
         hcy_fail(HCY_EABI, "%s is not a backend of Halcyon: it has no " HCY_BACKEND_ENTRY "()", search.path);

@@ -14,7 +14,7 @@ static uint64_t less(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t smaller_limit(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -57,7 +57,7 @@ static uint64_t left_in(const char *group)
         uint64_t used = number_in(path, "", 0);
         snprintf(path + at, sizeof path - (size_t)at, "memory.stat");
         if (limit < UINT64_MAX)
-            left = least(left, less(limit, less(used, number_in(path, versions[k].cache, 0))));
+            left = smaller_limit(left, less(limit, less(used, number_in(path, versions[k].cache, 0))));
     }
     return left;
 }
@@ -80,7 +80,7 @@ static uint64_t left_in_groups(void)
     if (f)
         fclose(f);
     for (char *slash = group; slash; *slash = 0) {
-        left = least(left, left_in(strcmp(group, "/") ? group : ""));
+        left = smaller_limit(left, left_in(strcmp(group, "/") ? group : ""));
         slash = strrchr(group, '/');
         if (!slash)
             break;
@@ -103,5 +103,5 @@ uint64_t hcy_memory_left(void)
 {
     uint64_t kib = number_in("/proc/meminfo", "MemAvailable:", UINT64_MAX / 1024);
 
-    return least(least(kib * 1024, left_in_groups()), left_in_space());
+    return smaller_limit(smaller_limit(kib * 1024, left_in_groups()), left_in_space());
 }

@@ -14,6 +14,8 @@ void *hcy__retain(void *object)
 {
     struct hcy__object *o = object;
     if (o)
+        /* Relaxed is enough: whoever adds a reference has one already, so nothing can be destroyed
+         * meanwhile. */
         atomic_fetch_add_explicit(&o->refs, 1, memory_order_relaxed);
     return object;
 }
@@ -21,6 +23,7 @@ void *hcy__retain(void *object)
 void hcy__release(void *object)
 {
     struct hcy__object *o = object;
+    /* What other threads did with the object must be seen by the one that destroys it. */
     if (o && atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) == 1)
         o->destroy(o);
 }
@@ -36,6 +39,7 @@ int hcy_size_mul(size_t *out, size_t a, size_t b)
 {
     if (!out)
         return hcy_fail(HCY_EINVAL, "hcy_size_mul: no place for the product");
+    /* A division cannot wrap where the product could. */
     if (b && a > SIZE_MAX / b)
         return hcy_fail(HCY_ERANGE, "%zu times %zu is more than memory can address", a, b);
     *out = a * b;

@@ -29,10 +29,13 @@ struct hcy__pool {
 static size_t class_of(size_t size, size_t *rounded)
 {
     size_t base = MIN_SIZE, index = 0;
+    /* The second condition ends the loop for sizes that cannot be rounded; their rounded size is below them,
+     * which the caller finds. */
     while (size > base * 2 && base <= SIZE_MAX / 4) {
         base *= 2;
         index += 8;
     }
+    /* Between two powers there are 8 steps, so a block is at most an eighth larger than what was asked for. */
     size_t step = base / 8, steps = size <= base ? 0 : (size - base + step - 1) / step;
     *rounded = base + steps * step;
     return index + steps;
@@ -44,6 +47,7 @@ int hcy__pool_create(struct hcy__pool **pool, hcy_device *dev)
     if (!p)
         return hcy_fail(HCY_ENOMEM, "out of memory for a device's pool");
     p->dev = dev;
+    /* Kept memory is lost to other processes on the device, so it stays a small share. */
     p->limit = dev->info.memory / 8;
     pthread_mutex_init(&p->lock, NULL);
     *pool = p;
@@ -69,6 +73,7 @@ void hcy__pool_destroy(struct hcy__pool *pool)
 {
     if (!pool)
         return;
+    /* Buffers hold the device, so none is in use any more: all blocks are kept ones. */
     hcy__pool_trim(pool);
     pthread_mutex_destroy(&pool->lock);
     free(pool);
@@ -86,11 +91,12 @@ static bool take_kept(struct hcy__pool *pool, int mem, size_t class, hcy_block *
         pool->stats.hits++;
     }
     pthread_mutex_unlock(&pool->lock);
+    /* Outside of the lock, as nothing else needs to wait for the allocator. */
     free(e);
     return e != NULL;
 }
 
-static int alloc(hcy_device *dev, int mem, size_t size, hcy_block *block)
+static int alloc_block(hcy_device *dev, int mem, size_t size, hcy_block *block)
 {
     int status = hcy__fault_alloc(dev);
     return status ? status : dev->backend->ops->alloc(dev->impl, mem, size, block);
@@ -103,17 +109,20 @@ int hcy__pool_alloc(struct hcy__pool *pool, int mem, size_t size, hcy_block *blo
         return hcy_fail(HCY_ERANGE, "%zu bytes are more than any device has", size);
     if (take_kept(pool, mem, class, block))
         return 0;
-    int status = alloc(pool->dev, mem, rounded, block);
+    int status = alloc_block(pool->dev, mem, rounded, block);
+    /* What is kept here may be all that was missing. */
     if (status == HCY_ENOMEM) {
         hcy__pool_trim(pool);
-        status = alloc(pool->dev, mem, rounded, block);
+        status = alloc_block(pool->dev, mem, rounded, block);
     }
     if (status)
         return status;
+    /* All blocks of a class have one size, so that any of them serves the next request. */
     block->size = rounded;
     pthread_mutex_lock(&pool->lock);
     pool->stats.misses++;
     pool->stats.in_use += rounded;
+    /* Only an allocation can make a new peak: taking and keeping move bytes between the two. */
     if (pool->stats.in_use + pool->stats.cached > pool->stats.peak)
         pool->stats.peak = pool->stats.in_use + pool->stats.cached;
     pthread_mutex_unlock(&pool->lock);
@@ -123,9 +132,11 @@ int hcy__pool_alloc(struct hcy__pool *pool, int mem, size_t size, hcy_block *blo
 void hcy__pool_free(struct hcy__pool *pool, int mem, hcy_block *block)
 {
     size_t rounded, class = class_of(block->size, &rounded);
+    /* Before the lock; without memory for the entry the block is simply given back. */
     struct entry *e = malloc(sizeof *e);
     pthread_mutex_lock(&pool->lock);
     pool->stats.in_use -= block->size;
+    /* A lost device's memory is of no use to the next one. */
     bool keep = e && pool->stats.cached + block->size <= pool->limit && !atomic_load(&pool->dev->is_lost);
     if (keep) {
         e->block = *block;
@@ -134,6 +145,7 @@ void hcy__pool_free(struct hcy__pool *pool, int mem, hcy_block *block)
         pool->stats.cached += block->size;
     }
     pthread_mutex_unlock(&pool->lock);
+    /* Drivers may wait for the device here, so the lock is not held. */
     if (!keep) {
         free(e);
         pool->dev->backend->ops->free(pool->dev->impl, mem, block);

@@ -6,6 +6,7 @@
 static void destroy_queue(void *object)
 {
     hcy_queue *queue = object;
+    /* A child of fork has no thread and no driver behind this queue. */
     if (hcy__forked())
         return;
     queue->dev->backend->ops->queue_destroy(queue->impl);
@@ -27,6 +28,7 @@ int hcy_queue_create(hcy_queue **out, hcy_device *dev)
     hcy_queue *queue = calloc(1, sizeof *queue);
     if (!queue)
         return hcy_fail(HCY_ENOMEM, "out of memory for a queue");
+    /* The backend gets the handle before it is complete, to keep and not to use. */
     status = dev->backend->ops->queue_create(dev->impl, queue, &queue->impl);
     if (status) {
         free(queue);
@@ -35,6 +37,7 @@ int hcy_queue_create(hcy_queue **out, hcy_device *dev)
     hcy__object_init(queue, destroy_queue);
     pthread_mutex_init(&queue->lock, NULL);
     queue->dev = hcy_device_retain(dev);
+    /* Notes are made now, so that the first commands need not allocate any. */
     hcy__notes_add_queue(&dev->notes);
     *out = queue;
     return 0;
@@ -68,7 +71,7 @@ hcy_device *hcy_queue_device(const hcy_queue *queue)
     return queue ? queue->dev : NULL;
 }
 
-static int check_queue(hcy_queue *queue)
+static int check_queue_device(hcy_queue *queue)
 {
     return queue ? hcy__device_check(queue->dev) : hcy_fail(HCY_EINVAL, "no queue");
 }
@@ -76,6 +79,7 @@ static int check_queue(hcy_queue *queue)
 static int inherited_failure(hcy_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
+    /* A copy, because hcy_fail_again writes to this thread's record alone and needs no lock. */
     hcy_error error = queue->inherited;
     pthread_mutex_unlock(&queue->lock);
     return error.status ? hcy_fail_again(&error) : 0;
@@ -83,13 +87,13 @@ static int inherited_failure(hcy_queue *queue)
 
 int hcy__queue_check(hcy_queue *queue)
 {
-    int status = check_queue(queue);
+    int status = check_queue_device(queue);
     return status ? status : inherited_failure(queue);
 }
 
 int hcy_queue_finish(hcy_queue *queue)
 {
-    int status = check_queue(queue); /* not under the lock: others may go on submitting while one waits */
+    int status = check_queue_device(queue); /* not under the lock: others may go on submitting while one waits */
     if (!status)
         status = queue->dev->backend->ops->finish(queue->impl);
     return status ? status : hcy__queue_check(queue); /* its device may have been lost meanwhile */
@@ -97,8 +101,9 @@ int hcy_queue_finish(hcy_queue *queue)
 
 int hcy_queue_status(hcy_queue *queue)
 {
-    int status = check_queue(queue);
+    int status = check_queue_device(queue);
     if (!status)
+        /* The backend's own failure comes before one that was only inherited. */
         status = queue->dev->backend->ops->status(queue->impl);
     return status ? status : inherited_failure(queue);
 }
@@ -108,6 +113,7 @@ int hcy_queue_status(hcy_queue *queue)
 static void destroy_event(void *object)
 {
     hcy_event *event = object;
+    /* In a child of fork the driver's event is not there. */
     if (hcy__forked())
         return;
     event->dev->backend->ops->event_destroy(event->impl);
@@ -117,7 +123,7 @@ static void destroy_event(void *object)
 
 int hcy_event_record(hcy_event **out, hcy_queue *queue)
 {
-    int status = check_queue(queue);
+    int status = check_queue_device(queue);
     if (status)
         return status;
     if (!out)
@@ -125,6 +131,7 @@ int hcy_event_record(hcy_event **out, hcy_queue *queue)
     hcy_event *event = calloc(1, sizeof *event);
     if (!event)
         return hcy_fail(HCY_ENOMEM, "out of memory for an event");
+    /* Under the lock, so that the event stands where the caller put it among other threads' commands. */
     HCY__ON_QUEUE(status, queue, queue->dev->backend->ops->record(queue->impl, &event->impl));
     if (status) {
         free(event);
@@ -132,6 +139,7 @@ int hcy_event_record(hcy_event **out, hcy_queue *queue)
     }
     hcy__object_init(event, destroy_event);
     event->dev = hcy_device_retain(queue->dev);
+    /* A wait done by the host has left no command behind that could carry its failure, so the event does. */
     pthread_mutex_lock(&queue->lock);
     event->inherited = queue->inherited;
     pthread_mutex_unlock(&queue->lock);
@@ -142,9 +150,12 @@ int hcy_event_record(hcy_event **out, hcy_queue *queue)
 /* For a backend that cannot wait for this event.  What was submitted before goes on meanwhile. */
 static void wait_on_host(hcy_queue *queue, hcy_event *event)
 {
+    /* Not under the lock: other threads may go on submitting, what they submit is not ordered against this
+     * wait. */
     if (!hcy_event_wait(event, HCY_FOREVER))
         return;
     pthread_mutex_lock(&queue->lock);
+    /* The first failure counts, as everywhere. */
     if (!queue->inherited.status)
         queue->inherited = *hcy_last_error();
     pthread_mutex_unlock(&queue->lock);
@@ -156,17 +167,19 @@ int hcy_queue_finish_within(hcy_queue *queue, uint64_t timeout_ns)
     int status = hcy_event_record(&event, queue);
     if (!status)
         status = hcy_event_wait(event, timeout_ns);
+    /* Also if it has not completed: the queue holds what it still needs. */
     hcy_event_release(event);
     return status ? status : hcy__queue_check(queue);
 }
 
 int hcy_queue_wait(hcy_queue *queue, hcy_event *event)
 {
-    int status = check_queue(queue);
+    int status = check_queue_device(queue);
     if (status)
         return status;
     if (!event)
         return hcy_fail(HCY_EINVAL, "hcy_queue_wait: no event");
+    /* A backend without this slot, or with one that does not know such events, leaves the wait to the host. */
     status = HCY_EUNSUPPORTED;
     if (HCY_HAS_OP(queue->dev->backend->ops, wait))
         HCY__ON_QUEUE(status, queue, queue->dev->backend->ops->wait(queue->impl, event));
@@ -206,6 +219,7 @@ int hcy_event_wait(hcy_event *event, uint64_t timeout_ns)
     int status = check_event(event);
     if (!status)
         status = event->dev->backend->ops->event_wait(event->impl, timeout_ns);
+    /* The backend knows nothing of what the queue inherited before the event was recorded. */
     return status || !event->inherited.status ? status : hcy_fail_again(&event->inherited);
 }
 
@@ -216,6 +230,7 @@ int hcy_event_query(hcy_event *event, int *done)
         status = hcy_fail(HCY_EINVAL, "hcy_event_query: no place for the answer");
     if (!status)
         status = event->dev->backend->ops->event_query(event->impl, done);
+    /* An event that has not completed has no failure yet, whatever its queue inherited. */
     return status || !*done || !event->inherited.status ? status : hcy_fail_again(&event->inherited);
 }
 

@@ -136,10 +136,12 @@ static int resolve_word(char **name, const char *text)
     *name = NULL;
     if (head < sizeof word)
         memcpy(word, text, head);
+    /* A longer word than any kind's stays empty, and is then the name of a backend. */
     int kind = wanted_kind(word);
     if (!strcmp(word, "all"))
         return hcy_fail(HCY_EINVAL,
                         "device string \"%s\": \"all\" stands alone, without options and other devices", text);
+    /* No name comes back: the string says its backend itself. */
     if (!kind && strcmp(word, "auto"))
         return 0;
     if (text[head] == ':')
@@ -150,6 +152,7 @@ static int resolve_word(char **name, const char *text)
     int status = hcy_device_list(&list, &n);
     if (status)
         return status;
+    /* The options behind the word are kept and go to whichever device is found. */
     const hcy_device_info *found = kind ? first_of_kind(list, n, kind, 0) : best_device(list, n);
     if (!found)
         status = hcy_fail(
@@ -187,6 +190,7 @@ static int open_spec(hcy_device **out, struct hcy__spec *spec)
     hcy_device *dev = calloc(1, sizeof *dev);
     if (!dev)
         return hcy_fail(HCY_ENOMEM, "out of memory for a device");
+    /* The backend may keep the handle in open(), so it is complete but for what open() finds out. */
     hcy__object_init(dev, destroy_device);
     dev->backend = backend;
     pthread_mutex_init(&dev->lock, NULL);
@@ -195,12 +199,14 @@ static int open_spec(hcy_device **out, struct hcy__spec *spec)
     status = hcy__faults_take(&dev->faults, spec);
     if (!status)
         status = backend->ops->open(dev, &spec->spec, &dev->info, &dev->impl);
+    /* The backend has opened nothing, so destroy_device must not close it. */
     if (status) {
         hcy__notes_destroy(&dev->notes);
         pthread_mutex_destroy(&dev->lock);
         free(dev);
         return status;
     }
+    /* From here on the backend's device is open, and a release closes it. */
     status = hcy__pool_create(&dev->pool, dev);
     if (status)
         hcy_device_release(dev);

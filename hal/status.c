@@ -52,12 +52,13 @@ const char *hcy_version(void)
 }
 
 /* The text is made in a buffer of its own: an argument may be the old record's text. */
-static int record(const char *file, int line, int status, long code, const char *words, const char *fmt,
+static int record_failure(const char *file, int line, int status, long code, const char *words, const char *fmt,
                   va_list ap)
 {
     hcy_error e = { .status = status, .vendor_code = code, .file = file, .line = line };
     vsnprintf(e.text, sizeof e.text, fmt, ap);
     snprintf(e.vendor, sizeof e.vendor, "%s", words ? words : "");
+    /* Only now: until here the arguments may have pointed into the old record. */
     last = e;
     return status;
 }
@@ -66,7 +67,7 @@ int hcy_fail_at(const char *file, int line, int status, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    record(file, line, status, 0, NULL, fmt, ap);
+    record_failure(file, line, status, 0, NULL, fmt, ap);
     va_end(ap);
     return status;
 }
@@ -76,7 +77,7 @@ int hcy_fail_vendor_at(const char *file, int line, int status, long code, const 
 {
     va_list ap;
     va_start(ap, fmt);
-    record(file, line, status, code, words, fmt, ap);
+    record_failure(file, line, status, code, words, fmt, ap);
     va_end(ap);
     return status;
 }
@@ -85,6 +86,7 @@ int hcy_fail_again(const hcy_error *error)
 {
     if (!error)
         return hcy_fail(HCY_EINVAL, "hcy_fail_again: no record");
+    /* A record is often passed on by the thread that made it; copying it onto itself would not be defined. */
     if (error != &last)
         last = *error;
     return last.status;

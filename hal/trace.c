@@ -36,13 +36,14 @@ static bool is_trace_or_new(const char *path)
     return good;
 }
 
-static void start(void)
+static void open_trace(void)
 {
     const char *path = getenv("HALCYON_TRACE");
     if (!path || !*path)
         return;
     if (!is_trace_or_new(path))
         return;
+    /* A file that cannot be written is no reason to fail: the program works without its timeline. */
     file = fopen(path, "w");
     if (file && fprintf(file, "[%s", tail) > 0)
         atomic_store(&on, true);
@@ -50,7 +51,8 @@ static void start(void)
 
 int hcy_trace_on(void)
 {
-    pthread_once(&once, start);
+    pthread_once(&once, open_trace);
+    /* Relaxed: pthread_once has ordered what was written before. */
     return atomic_load_explicit(&on, memory_order_relaxed);
 }
 
@@ -61,6 +63,7 @@ static void put_string(const char *s)
     for (; *s; s++) {
         if (*s == '"' || *s == '\\')
             fputc('\\', file);
+        /* Control characters are not allowed in JSON, and a name loses nothing by their absence. */
         if ((unsigned char)*s >= ' ')
             fputc(*s, file);
     }
@@ -69,6 +72,7 @@ static void put_string(const char *s)
 
 static void open_record(void)
 {
+    /* The closing bracket is overwritten, and every record writes it again. */
     fseek(file, -(long)(sizeof tail - 1), SEEK_CUR);
     fputs(first ? "\n" : ",\n", file);
     first = false;
@@ -83,12 +87,14 @@ static void name_device(size_t pid, const hcy_device *dev)
 }
 
 /* Index of `p` in table, added if new; the last place is shared by all that no longer fit. */
-static size_t place_of(const void **table, size_t *n, const void *p, bool *is_new)
+static size_t lane_of(const void **table, size_t *n, const void *p, bool *is_new)
 {
     *is_new = false;
     for (size_t i = 0; i < *n; i++)
         if (table[i] == p)
             return i;
+    /* A bound on what is searched for every span; programs that make queues without end still get their spans
+     * drawn. */
     if (*n == MAX_LANES)
         return MAX_LANES - 1;
     *is_new = true;
@@ -101,6 +107,7 @@ void hcy__trace_forget(const hcy_device *dev)
     if (!hcy_trace_on())
         return;
     pthread_mutex_lock(&lock);
+    /* The next device may be allocated at the same address, and would get this one's name. */
     for (size_t i = 0; i < n_devices; i++)
         if (devices[i] == dev)
             devices[i] = NULL;
@@ -119,9 +126,11 @@ void hcy_trace_span(const hcy_device *dev, const void *lane, const char *what, u
     if (!dev || !what || !hcy_trace_on())
         return;
     bool new_device, new_lane;
+    /* One lock for table and file: two records must not be mixed. */
     pthread_mutex_lock(&lock);
-    size_t pid = place_of((const void **)devices, &n_devices, dev, &new_device);
-    size_t tid = place_of(lanes, &n_lanes, lane, &new_lane);
+    size_t pid = lane_of((const void **)devices, &n_devices, dev, &new_device);
+    size_t tid = lane_of(lanes, &n_lanes, lane, &new_lane);
+    /* A device is named by a record of its own before its first span. */
     if (new_device)
         name_device(pid, dev);
     open_record();
@@ -131,6 +140,7 @@ void hcy_trace_span(const hcy_device *dev, const void *lane, const char *what, u
     put_microseconds("ts", start_ns);
     put_microseconds("dur", end_ns - start_ns);
     fprintf(file, ",\"args\":{\"bytes\":%" PRIu64 "}}%s", bytes, tail);
+    /* Whatever ends the program later, the file is whole up to here. */
     fflush(file);
     pthread_mutex_unlock(&lock);
 }

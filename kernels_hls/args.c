@@ -69,6 +69,7 @@ const hcy_hls_family hcy__hls_families[] = {
 
 const hcy_hls_layout *hcy__hls_layout(const char *kernel)
 {
+    /* Names of kernels are unlike one another over all families, so the first one found is the one. */
     for (const hcy_hls_family *f = hcy__hls_families; f->stem; f++)
         for (size_t i = 0; i < f->n_kernels; i++)
             if (!strcmp(f->kernels[i].kernel, kernel))

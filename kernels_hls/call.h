@@ -23,15 +23,15 @@ template <class T> struct argument<T *> {
 };
 
 template <class... A, std::size_t... I>
-void call(void (*kernel)(A...), unsigned char *memory, const uint64_t *args, std::index_sequence<I...>)
+void call_kernel(void (*kernel)(A...), unsigned char *memory, const uint64_t *args, std::index_sequence<I...>)
 {
     kernel(argument<A>::of(memory, args[I])...);
 }
 
-template <std::size_t N, class... A> void run(void (*kernel)(A...), unsigned char *memory, const uint64_t *args)
+template <std::size_t N, class... A> void run_board(void (*kernel)(A...), unsigned char *memory, const uint64_t *args)
 {
     static_assert(sizeof...(A) == N, "the function has other arguments than kernels.def");
-    call(kernel, memory, args, std::index_sequence_for<A...>());
+    call_kernel(kernel, memory, args, std::index_sequence_for<A...>());
 }
 
 } // namespace hcy_hls
@@ -40,7 +40,7 @@ template <std::size_t N, class... A> void run(void (*kernel)(A...), unsigned cha
     extern "C" void name##_run(unsigned char *memory, const uint64_t *args);      \
     extern "C" void name##_run(unsigned char *memory, const uint64_t *args)       \
     {                                                                             \
-        hcy_hls::run<hcy_hls_n_##name>(name, memory, args);                       \
+        hcy_hls::run_board<hcy_hls_n_##name>(name, memory, args);                 \
     }
 
 #endif

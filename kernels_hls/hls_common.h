@@ -73,6 +73,7 @@ static inline uint64_t hls_load(const uint64_t *words, uint64_t i, uint64_t byte
     return words[i];
 #else
     uint64_t value = 0;
+    /* The last word may be cut off by the buffer's end; hardware reads whole words, which memory has. */
     for (unsigned k = 0; k < 8 && 8 * i + k < bytes; k++)
         value |= (uint64_t)((const uint8_t *)words)[8 * i + k] << 8 * k;
     return value;
@@ -95,6 +96,7 @@ static inline void hls_frame_get(hcy_bslz4_frame *f, const uint64_t *words, uint
 {
     const uint64_t *w = words + item * (sizeof(hcy_bslz4_frame) / 8);
     uint64_t c = w[2], d = w[3], e = w[4], s = w[5];
+    /* Two numbers of 32 bits share a word, the first one in its low half. */
     f->offset = w[0];
     f->size = w[1];
     f->first_block = hls_low(c);

@@ -41,8 +41,9 @@ struct walk {
     int stale;
 };
 
-static void copied(struct walk *w)
+static void count_chunk(struct walk *w)
 {
+    /* Behind planes that were left out the registers are loaded again, once, before the next bytes. */
     if (w->stale)
         w->refreshes++;
     w->stale = 0;
@@ -50,30 +51,36 @@ static void copied(struct walk *w)
 }
 
 /* n bytes in chunks of up to 8, which planes cut. */
-static void copy(struct walk *w, uint32_t n)
+static void walk_copy(struct walk *w, uint32_t n)
 {
     while (n) {
+        /* A chunk never reaches into the next plane: transpose starts a bank with each. */
         uint32_t room = w->plane ? w->plane - w->at % w->plane : 8, k = n < room ? n : room;
         k = k < 8 ? k : 8;
-        copied(w);
+        count_chunk(w);
         w->at += k;
         n -= k;
     }
 }
 
-static void literals(struct walk *w, uint32_t n)
+static void walk_literals(struct walk *w, uint32_t n)
 {
     w->work->literals += n;
-    for (; n; n -= n < 8 ? n : 8)
-        copy(w, n < 8 ? n : 8);
+    while (n) {
+        uint32_t k = n < 8 ? n : 8;
+        walk_copy(w, k);
+        n -= k;
+    }
 }
 
-static void match(struct walk *w, uint32_t n, uint32_t offset)
+static void walk_match(struct walk *w, uint32_t n, uint32_t offset)
 {
+    /* The same test as hls_copier_same: a power of two divides the plane, so the match repeats it whole. */
     uint32_t from = w->at, power = !(offset & (offset - 1)) && offset <= w->plane;
     w->work->matches += n;
     while (n) {
         uint32_t room = w->plane ? w->plane - w->at % w->plane : n, k = n < room ? n : room;
+        /* One clock for a plane, however long it is. */
         if (w->shift && w->at % w->plane == 0 && power && n >= w->plane && w->at - from >= w->plane - offset) {
             w->work->same_planes++;
             w->chunks++;
@@ -81,16 +88,17 @@ static void match(struct walk *w, uint32_t n, uint32_t offset)
             w->at += w->plane;
             n -= w->plane;
         } else {
-            copy(w, k);
+            walk_copy(w, k);
             n -= k;
         }
     }
 }
 
 /* The rest of a length that its first four bits did not hold. */
-static uint32_t more(const uint8_t **p, const uint8_t *end, struct walk *w)
+static uint32_t walk_length(const uint8_t **p, const uint8_t *end, struct walk *w)
 {
     uint32_t n = 0, byte = 255;
+    /* The parser takes a byte of a length in each of its steps. */
     while (byte == 255 && *p < end) {
         byte = *(*p)++;
         n += byte;
@@ -103,52 +111,61 @@ static void walk_lz4(struct walk *w, const uint8_t *p, const uint8_t *end)
 {
     while (p < end) {
         uint32_t token = *p++, n = token >> 4, m = (token & 15) + 4, offset;
+        /* The parser takes a token, up to 5 literals and the offset in one step: 8 bytes are all that it
+         * sees. */
         int quick = n <= 5;
         w->steps++;
         w->work->sequences++;
         if (n == 15)
-            n += more(&p, end, w);
+            n += walk_length(&p, end, w);
+        /* A damaged block ends the walk; what it did until then counts. */
         if (n > (size_t)(end - p) || n > w->bytes - w->at)
             return;
         p += n;
         if (end - p < 2)
             quick = 0;
+        /* Literals that do not fit into the token's step take eight bytes a step. */
         w->steps += quick ? 0 : (n + 7) / 8;
-        literals(w, n);
+        walk_literals(w, n);
         if (end - p < 2)
             return;
         offset = p[0] | (uint32_t)p[1] << 8;
         p += 2;
+        /* So does an offset: a step of its own. */
         w->steps += !quick;
         if (m == 19)
-            m += more(&p, end, w);
+            m += walk_length(&p, end, w);
+        /* The same rules as the parser's, as far as they keep this walk inside of the block. */
         if (!offset || offset > w->at || m > w->bytes - w->at)
             return;
-        match(w, m, offset);
+        walk_match(w, m, offset);
     }
 }
 
 /* One block; the clocks of its engine: parse and copy run side by side, transpose empties its planes before it takes
  * the next. */
-static void block(hls_work *work, const hcy_bslz4_job *job, const hcy_bslz4_block *b, uint32_t bytes, int tail,
+static void walk_block(hls_work *work, const hcy_bslz4_job *job, const hcy_bslz4_block *b, uint32_t bytes, int tail,
                   const uint8_t *coded)
 {
     struct walk w = { .work = work, .bytes = bytes };
     uint32_t size = b->size & ~HCY_BLOCK_STORED;
     int planes = job->codec == HCY_CODEC_BSLZ4 || job->codec == HCY_CODEC_BITSHUFFLE;
     uint64_t busy, groups = 0;
+    /* Equal planes are looked for only where a plane's bytes are a power of two, so that a shift finds it. */
     if (planes && !tail) {
         w.plane = bytes / (8 * job->elem_size);
         groups = w.plane;
         if (w.plane >= HLS_ALIAS && !(w.plane & (w.plane - 1)))
             w.shift = 1;
     }
+    /* Stored bytes go through parser and copier as one long run of literals. */
     if (tail || b->size & HCY_BLOCK_STORED || job->codec == HCY_CODEC_NONE) {
         w.steps = (size + 7) / 8;
-        literals(&w, size);
+        walk_literals(&w, size);
     } else {
         walk_lz4(&w, coded, coded + size);
     }
+    /* Parse and copy work at the same time, so the slower one counts; each refresh is four clocks of copy. */
     busy = II_PARSE * w.steps > w.chunks + 4 * w.refreshes ? II_PARSE * w.steps : w.chunks + 4 * w.refreshes;
     work->engine += busy + groups + BLOCK_LATENCY;
     work->steps += w.steps;
@@ -162,6 +179,7 @@ void hls_work_frame(hls_work *work, const hcy_bslz4_frame *frame, const hcy_bslz
                     const hcy_bslz4_job *job, const uint8_t *chunks)
 {
     uint32_t pixels = HLS_LANES * job->elem_size;
+    /* One more than there are blocks: the tail is a unit like them. */
     for (uint32_t i = 0; i <= frame->n_blocks; i++) {
         hcy_bslz4_block b = { frame->tail_offset, frame->tail_bytes };
         int tail = i == frame->n_blocks;
@@ -170,8 +188,9 @@ void hls_work_frame(hls_work *work, const hcy_bslz4_frame *frame, const hcy_bslz
         if (tail && !frame->tail_bytes)
             break;
         uint64_t at = frame->offset + b.offset;
+        /* Memory is read in whole words, so a block that begins inside of one takes that one too. */
         work->words += (at % 8 + (b.size & ~HCY_BLOCK_STORED) + 7) / 8;
-        block(work, job, &b, tail ? frame->tail_bytes : HCY_BLOCK_BYTES(frame, i), tail, chunks + at);
+        walk_block(work, job, &b, tail ? frame->tail_bytes : HCY_BLOCK_BYTES(frame, i), tail, chunks + at);
     }
     work->groups += (job->image_bytes + pixels - 1) / pixels;
     work->frames++;
@@ -187,10 +206,11 @@ static void add_costs(hls_rates *r, double n, double lut, double bram, double ur
     r->dsp += n * dsp;
 }
 
-static void costs(hls_rates *r, const hls_design *d)
+static void sum_costs(hls_rates *r, const hls_design *d)
 {
     double n = d->units, engines = n * d->engines;
     r->lut = r->bram = r->uram = r->dsp = 0;
+    /* Engines are counted one by one; sums and ports belong to a compute unit. */
     add_costs(r, engines, engine_costs.lut, engine_costs.bram, engine_costs.uram, engine_costs.dsp);
     add_costs(r, n, sums_costs.lut, sums_costs.bram, sums_costs.uram, sums_costs.dsp);
     add_costs(r, n, port_costs.lut, port_costs.bram, port_costs.uram, port_costs.dsp);
@@ -203,34 +223,43 @@ static double walk_pieces(const hls_design *d, double pace)
     double summed = 0, settled = 0;
     for (uint64_t k = 0; k < d->n_pieces; k++) {
         const hls_piece *p = &d->pieces[k];
+        /* All records of the piece are added before its banks can be emptied. */
         double full = summed + pace * p->n_records;
         summed = full + 0.5 * p->n_bins;
+        /* The FIFO holds the sums of one piece: those of the one before must have left it. */
         summed = summed > settled ? summed : settled;
+        /* Settle begins as soon as the banks are emptied, and not before it is done with the last piece. */
         settled = (full > settled ? full : settled) + (double)d->rows * p->n_bins;
     }
     return summed > settled ? summed : settled;
 }
 
-static void stages(hls_rates *r, const hls_work *work, const hls_design *d, double frames)
+static void fill_stages(hls_rates *r, const hls_work *work, const hls_design *d, double frames)
 {
     r->records = r->bins = 0;
     for (uint64_t k = 0; k < d->n_pieces; k++) {
         r->records += d->pieces[k].n_records;
         r->bins += d->pieces[k].n_bins;
     }
+    /* Bytes that a port moves in a clock of the design. */
     double port = d->card->port / d->clock, records = r->records ? (double)r->records : 1, pace = records;
     double written = (double)d->rows * (double)r->bins, beats = written * BEAT / port;
+    /* A burst waits for its first word, and fetch does not ask for the next block before. */
     r->clocks[HLS_AT_FETCH] = ((double)work->words + (double)work->blocks * BURST_LATENCY) / frames;
     r->clocks[HLS_AT_ENGINES] = (double)work->engine / frames / d->engines;
     r->clocks[HLS_AT_WEIGHTS] = ((double)r->records * HLS_RECORD + 4 * (double)r->bins) / port;
     r->clocks[HLS_AT_INTEGRATE] = (double)r->records + 0.5 * (double)r->bins;
     r->clocks[HLS_AT_NOTE] = (double)work->groups / frames;
+    /* Sums are written one by one, each costing a whole beat of memory. */
     r->clocks[HLS_AT_SETTLE] = written > beats ? written : beats;
-    for (int k = r->limit = 0; k < HLS_STAGES; k++)
+    r->limit = 0;
+    for (int k = 1; k < HLS_STAGES; k++)
         if (r->clocks[k] > r->clocks[r->limit])
             r->limit = k;
+    /* The stages before integrate set the pace at which pixels and records come. */
     for (int k = 0; k < HLS_AT_INTEGRATE; k++)
         pace = pace > r->clocks[k] ? pace : r->clocks[k];
+    /* The pieces one after the other take longer than any stage alone where they are small and many. */
     double walked = walk_pieces(d, pace / records);
     r->frame = (walked > r->clocks[r->limit] ? walked : r->clocks[r->limit]) + FRAME_LATENCY;
 }
@@ -251,10 +280,11 @@ static void bound_by(hls_rates *r, double rate, int what)
 void hls_rates_get(hls_rates *r, const hls_work *work, const hls_design *d)
 {
     double frames = work->frames ? (double)work->frames : 1, coded = (double)work->coded_bytes / frames;
-    stages(r, work, d, frames);
+    fill_stages(r, work, d, frames);
     double weights = (double)r->records * HLS_RECORD + 4 * (double)r->bins;
     double sums = (double)d->rows * (double)r->bins * BEAT + (double)d->sums_bytes;
     r->unit = d->clock / r->frame;
+    /* What all compute units share can only lower this. */
     r->all = r->kernels = r->unit * d->units;
     r->bound = r->limit;
     r->link = per_second(d->card->link, coded);
@@ -263,8 +293,9 @@ void hls_rates_get(hls_rates *r, const hls_work *work, const hls_design *d)
     bound_by(r, r->link, HLS_AT_LINK);
     bound_by(r, r->back, HLS_AT_LINK_BACK);
     bound_by(r, r->memory, HLS_AT_MEMORY);
+    /* At the rate that is left after all bounds. */
     r->weights = r->all * weights;
     r->coded = 2 * r->all * coded;
     r->sums = r->all * sums;
-    costs(r, d);
+    sum_costs(r, d);
 }

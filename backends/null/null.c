@@ -44,7 +44,7 @@ struct null_queue {
 
 /* --- Devices --- */
 
-static void describe(hcy_device_info *info, size_t i)
+static void describe_null(hcy_device_info *info, size_t i)
 {
     *info = (hcy_device_info){
         .backend = "null",
@@ -63,8 +63,9 @@ static int null_list(hcy_device_info **infos, size_t *n)
     hcy_device_info *list = malloc(N_DEVICES * sizeof *list);
     if (!list)
         return hcy_fail(HCY_ENOMEM, "out of memory for the list of null devices");
+    /* The list is given away: the HAL frees it. */
     for (size_t i = 0; i < N_DEVICES; i++)
-        describe(&list[i], i);
+        describe_null(&list[i], i);
     *infos = list;
     *n = N_DEVICES;
     return 0;
@@ -78,11 +79,12 @@ static const hcy_option options[] = {
 };
 
 /* The number in a selector: "" is the first device. */
-static int find_device(const hcy_spec *spec, size_t *i)
+static int find_null(const hcy_spec *spec, size_t *i)
 {
     for (*i = 0; *i < N_DEVICES; ++*i)
         if (spec->selector[0] == (char)('0' + *i) && !spec->selector[1])
             return 0;
+    /* The loop has left the number behind the last device. */
     *i = 0;
     return *spec->selector ? hcy_fail(HCY_ENODEV, "\"%s\": there are null:0 to null:%d", spec->text, N_DEVICES - 1) : 0;
 }
@@ -90,19 +92,21 @@ static int find_device(const hcy_spec *spec, size_t *i)
 static int null_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl)
 {
     size_t i;
-    int status = find_device(spec, &i);
+    int status = find_null(spec, &i);
     if (status)
         return status;
     struct null_device *d = calloc(1, sizeof *d);
     if (!d)
         return hcy_fail(HCY_ENOMEM, "out of memory for a null device");
     d->dev = dev;
+    /* The table says where each option goes; what is not in it is refused with the names that are. */
     status = hcy_options_read(d, spec, options);
     if (status) {
         free(d);
         return status;
     }
-    describe(info, i);
+    /* Nothing can fail any more; the HAL takes `impl` over with the 0. */
+    describe_null(info, i);
     *impl = d;
     return 0;
 }
@@ -144,6 +148,7 @@ static void null_free(void *impl, int mem, hcy_block *block)
 static int null_import_host(void *impl, void *host, size_t size, hcy_block *block)
 {
     (void)impl;
+    /* The memory stays the caller's: there is no unimport, because nothing was made. */
     *block = (hcy_block){ .handle = host, .address = (uintptr_t)host, .host = host, .size = size };
     return 0;
 }
@@ -158,6 +163,7 @@ static int null_queue_create(void *impl, hcy_queue *queue, void **qimpl)
     if (!q)
         return hcy_fail(HCY_ENOMEM, "out of memory for a queue");
     q->device = d;
+    /* The host queue holds a reference on the device, so `d` outlives this queue. */
     int status = hcy_hostqueue_create(&q->host, d->dev);
     if (status) {
         free(q);
@@ -170,6 +176,7 @@ static int null_queue_create(void *impl, hcy_queue *queue, void **qimpl)
 static void null_queue_destroy(void *qimpl)
 {
     struct null_queue *q = qimpl;
+    /* Commands that are left still run, in the host queue's thread, and look at the device alone. */
     hcy_hostqueue_destroy(q->host);
     free(q);
 }
@@ -179,6 +186,7 @@ static int null_copy(void *qimpl, const hcy_copy *copy, hcy_keep *keep)
     /* Memory of another device that the host does not reach: the HAL goes by way of the host. */
     if ((copy->dst.block && !copy->dst.block->host) || (copy->src.block && !copy->src.block->host))
         return hcy_fail(HCY_EUNSUPPORTED, "the null device cannot reach another device's memory");
+    /* Every other place is host memory, which one memcpy a row reaches. */
     return hcy_hostqueue_copy(((struct null_queue *)qimpl)->host, copy, keep);
 }
 
@@ -194,7 +202,7 @@ struct launch {
 };
 
 /* Failures that were asked for are made here, when the launch runs, as a real device would have them. */
-static int run_launch(void *command)
+static int run_noop(void *command)
 {
     const struct launch *l = command;
     const struct null_device *d = l->device;
@@ -203,6 +211,7 @@ static int run_launch(void *command)
         return status;
     uint64_t delay = (uint64_t)d->delay_us, us = delay && l->items > UINT64_MAX / delay ? UINT64_MAX : l->items * delay;
     struct timespec left = { (time_t)(us / 1000000), (long)(us % 1000000) * 1000 };
+    /* A signal ends a nap early; the rest of it is slept then. */
     while (nanosleep(&left, &left) && errno == EINTR)
         ;
     return 0;
@@ -213,7 +222,7 @@ static int null_launch(void *qimpl, void *kimpl, const hcy_launch_desc *launch, 
     struct null_queue *q = qimpl;
     struct launch l = { q->device, launch->items };
     atomic_fetch_add(&q->device->launches, 1);
-    return hcy_hostqueue_submit(q->host, ((struct null_kernel *)kimpl)->name, 0, run_launch, &l, sizeof l,
+    return hcy_hostqueue_submit(q->host, ((struct null_kernel *)kimpl)->name, 0, run_noop, &l, sizeof l,
                                 keep);
 }
 
@@ -235,6 +244,7 @@ static int null_record(void *qimpl, void **eimpl)
 static int null_wait(void *qimpl, hcy_event *event)
 {
     struct null_queue *q = qimpl;
+    /* The HAL then waits on the host, which tests want to see as well. */
     if (q->device->wait_on_host)
         return hcy_fail(HCY_EUNSUPPORTED, "this null device does not wait for events, as @wait=host asked");
     return hcy_hostqueue_wait(q->host, event);
@@ -252,6 +262,7 @@ static int null_kernel_get(void *impl, const hcy_signature *signature, void **ki
     struct null_kernel *k = malloc(sizeof *k);
     if (!k)
         return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
+    /* The signature is static data of the family's, so its name may be kept. */
     *k = (struct null_kernel){ d, signature->name };
     *kimpl = k;
     *variant = "noop";
@@ -277,6 +288,7 @@ static int null_scratch_size(void *kimpl, size_t items, const hcy_value *values,
     (void)items;
     (void)values;
     (void)n;
+    /* What computes nothing needs no space. */
     *size = 0;
     return 0;
 }
@@ -286,6 +298,7 @@ static int null_preferred_batch(void *kimpl, const hcy_value *values, size_t n, 
     (void)kimpl;
     (void)values;
     (void)n;
+    /* The delay is the same for every item, so that larger launches gain nothing. */
     *items = 1;
     return 0;
 }

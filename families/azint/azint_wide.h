@@ -40,6 +40,7 @@ AZINT_FUNCTION void azint_negate(uint64_t x[2])
 AZINT_FUNCTION void azint_mul(uint64_t p[2], uint64_t a, uint64_t b)
 {
     uint64_t a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;
+    /* Neither sum wraps: (2^32 - 1)^2 + 2^32 - 1 is below 2^64. */
     uint64_t mid = a1 * b0 + (a0 * b0 >> 32), mid2 = a0 * b1 + (mid & 0xffffffffu);
 
     p[0] = mid2 << 32 | (a0 * b0 & 0xffffffffu);
@@ -52,6 +53,7 @@ AZINT_FUNCTION uint64_t azint_mul_shift(uint64_t a, uint64_t b, unsigned shift)
     uint64_t p[2];
 
     azint_mul(p, a, b);
+    /* Half of the last place, so that the shift rounds to nearest. */
     azint_add(p, (uint64_t)1 << (shift - 1), 0);
     return p[0] >> shift | p[1] << (64 - shift);
 }
@@ -59,6 +61,7 @@ AZINT_FUNCTION uint64_t azint_mul_shift(uint64_t a, uint64_t b, unsigned shift)
 /* sum += c * x, without a rounding. */
 AZINT_FUNCTION void azint_add_product(uint64_t sum[2], uint32_t c, uint64_t x)
 {
+    /* Both products stay below 2^64, because c has 32 bits and so has each half of x. */
     uint64_t high = c * (x >> 32);
 
     azint_add(sum, c * (x & 0xffffffffu), 0);
@@ -86,10 +89,12 @@ AZINT_FUNCTION double azint_double(uint64_t lo, uint64_t hi)
 
 AZINT_FUNCTION double azint_signed_double(uint64_t lo, uint64_t hi)
 {
+    /* The high word repeats the sign, so 64 bits say it all. */
     if (lo >> 63 ? !~hi : !hi)
         return (double)(int64_t)lo;
     if (!(hi >> 63))
         return azint_double(lo, hi);
+    /* Rounding is symmetric, so the magnitude may be rounded and the sign put back. */
     return -azint_double(~lo + 1, ~hi + (lo == 0));
 }
 
@@ -103,6 +108,7 @@ AZINT_FUNCTION void azint_add_256(uint64_t sum[4], const uint64_t x[4], unsigned
 
     for (unsigned i = words; i < 4; i++) {
         uint64_t word = bits ? x[i - words] << bits | below >> (64 - bits) : x[i - words], s = sum[i] + word;
+        /* The two additions cannot both carry: after the first one has, the sum is at most 2^64 - 2. */
         uint64_t over = s < word;
 
         below = x[i - words];
@@ -162,7 +168,9 @@ AZINT_FUNCTION double azint_spread(const uint64_t square[2], const uint64_t cros
     if (wide && k > 47) /* the first sum has room for 2^(2 k + WIDE_SQUARE) */
         k = 47;
     m[0] = (uint64_t)(ldexp(fabs(mean), k) / HCY_AZINT_ONE + 0.5);
+    /* The three terms are brought to one scale of 2^(2k): x = 2^(2k) square - 2^(k+1) m cross + m^2 norm2. */
     azint_mul(mm, m[0], m[0]);
+    /* Magnitudes are multiplied; `negative` is the sign of mean * cross, and the term is subtracted. */
     if (b[1] >> 63)
         azint_negate(b);
     azint_mul_256(p, m, b);
@@ -193,6 +201,8 @@ AZINT_FUNCTION double azint_chauvenet(const hcy_azint_filter *filter, double n)
     unsigned i = (unsigned)at;
 
     at -= i;
+    /* The straight line between the host's two values, then the term of second order: the second derivative of
+     * ln is -1 / y^2. */
     ln = filter->log[i] + AZINT_PRODUCT(at, filter->log[i + 1] - filter->log[i]);
     ln += AZINT_PRODUCT(AZINT_PRODUCT(at, 1 - at), 0.5 * h * h) / AZINT_PRODUCT(y, y);
     ln += AZINT_PRODUCT((double)(exponent - 1), filter->log[HCY_AZINT_LOG_STEPS]) - filter->log_root;

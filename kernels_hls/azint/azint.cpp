@@ -10,6 +10,7 @@ static void hls_sum_chunk(const uint64_t *chunks, const uint64_t *blocks, const 
                           hls_sums_run run, uint32_t *damaged, hls_losses *losses)
 {
 #pragma HLS DATAFLOW
+    /* Depths (design.h) even out a few clocks, or hold a burst of the memory, or a whole piece of the plan. */
     hls::stream<hls_unit, HLS_SMALL_DEPTH> listed("listed");
     hls::stream<hls_unit, 2> units[HLS_ENGINES], copies[HLS_ENGINES], turns[HLS_ENGINES];
     hls::stream<uint64_t, HLS_CODED_DEPTH> coded[HLS_ENGINES];
@@ -19,11 +20,13 @@ static void hls_sum_chunk(const uint64_t *chunks, const uint64_t *blocks, const 
     hls::stream<hls_group, HLS_SMALL_DEPTH> groups("groups");
     hls::stream<hls_piece, 2> to_integrate("to_integrate"), to_note("to_note"), to_settle("to_settle");
     hls::stream<hls_record, HLS_PIXEL_DEPTH> records("records");
+    /* This FIFO and `totals` hold a whole piece, so that settle works while the next one is added up. */
     hls::stream<uint64_t, HLS_PAIR_DEPTH> bins("bins");
 #pragma HLS BIND_STORAGE variable=bins type=fifo impl=uram
     hls::stream<uint8_t, HLS_PIXEL_DEPTH> lost("lost");
     hls::stream<hls_pair, HLS_PAIR_DEPTH> totals("totals");
 #pragma HLS BIND_STORAGE variable=totals type=fifo impl=uram
+    /* Names are for the C simulation, whose model counts what went through. */
     HLS_NAMED(units, "units")
     HLS_NAMED(copies, "copies")
     HLS_NAMED(turns, "turns")
@@ -32,6 +35,8 @@ static void hls_sum_chunk(const uint64_t *chunks, const uint64_t *blocks, const 
     HLS_NAMED(decoded, "decoded")
     HLS_NAMED(pieces, "pieces")
     HLS_STAGES
+    /* Every stage runs at the same time; only FIFOs join them, so the order of these lines is that of the
+     * data. */
     HLS_STAGE(hls_list(blocks, coded_run, listed));
     HLS_STAGE(hls_fetch(chunks, coded_run, listed, units, coded));
     for (uint32_t e = 0; e < HLS_ENGINES; e++) {
@@ -40,6 +45,7 @@ static void hls_sum_chunk(const uint64_t *chunks, const uint64_t *blocks, const 
         HLS_STAGE_OF(e, hls_copy(coded_run, e, copies[e], sequences[e], turns[e], decoded[e]));
         HLS_STAGE_OF(e, hls_transpose(coded_run, e, turns[e], decoded[e], pieces[e]));
     }
+    /* From here on there is one stream again, eight pixels a clock. */
     HLS_STAGE(hls_collect(coded_run, pieces, groups, damaged));
     HLS_STAGE(hls_weights(plan, run, to_integrate, to_note, to_settle, records, bins));
     HLS_STAGE(hls_integrate(run, to_integrate, records, groups, lost, totals));
@@ -80,6 +86,7 @@ extern "C" void bslz4_azint(uint64_t items, const uint64_t *chunks, uint64_t chu
     hcy_bslz4_job code;
     hls_sums_run run;
     hls_coding_get(&code, coding);
+    /* What is wrong with the plan or the job is wrong for each frame, and is reported with each. */
     int32_t unable = hls_sums_open(run, job, plan, plan_bytes);
     if (!unable && (code.elem_size != run.elem || code.image_bytes != run.job.n_pixels * run.elem))
         unable = HCY_EINVAL;
@@ -89,18 +96,24 @@ extern "C" void bslz4_azint(uint64_t items, const uint64_t *chunks, uint64_t chu
         hls_run r;
         uint32_t damaged = UINT32_MAX;
         hls_losses losses = { 0, 0 };
+        /* Without a place for the report nothing can be said, so nothing is done either. */
         if ((i + 1) * sizeof(hcy_bslz4_frame) > frames_bytes || (i + 1) * sizeof(hcy_frame_report) > reports_bytes)
             break;
         hls_frame_get(&r.frame, frames, i);
+        /* Frames come from the caller, who need not have parsed them with the library: every device checks
+         * them. */
         int32_t status = hls_frame_check(r.frame, code, chunks_bytes, blocks_bytes / sizeof(hcy_bslz4_block));
         if (!status && unable)
             status = unable;
         if (!status && (i + 1) * frame_sums * 8 > sums_bytes)
             status = HCY_ERANGE;
+        /* By value to all stages: none of them may change what another one reads. */
         r.chunks_bytes = chunks_bytes;
         r.n_units = r.frame.n_blocks + (r.frame.tail_bytes > 0);
         r.codec = code.codec;
         r.elem = code.elem_size;
+        /* More lost pixels than the list holds make another run, whose sums are thrown away, for the next part
+         * of the list. */
         for (uint64_t done = 0; !status && (!done || done < losses.groups); done += HLS_LOST) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=1 max=256
             hls_sum_chunk(chunks, blocks, plan, sums, i * frame_sums, done, list, r, run, &damaged, &losses);
@@ -133,6 +146,7 @@ static void hls_sum_image(const uint64_t *images, uint64_t images_bytes, uint64_
     hls::stream<hls_pair, HLS_PAIR_DEPTH> totals("totals");
 #pragma HLS BIND_STORAGE variable=totals type=fifo impl=uram
     HLS_STAGES
+    /* The stages behind collect are those of bslz4_azint: pixels are pixels, wherever they came from. */
     HLS_STAGE(hls_read_image(images, images_bytes, image, run.job.n_pixels * run.elem, pieces));
     HLS_STAGE(hls_collect_image(run.elem, pieces, groups));
     HLS_STAGE(hls_weights(plan, run, to_integrate, to_note, to_settle, records, bins));
@@ -172,6 +186,7 @@ extern "C" void azint_image(uint64_t items, const uint64_t *images, uint64_t ima
         if ((i + 1) * sizeof(hcy_frame_report) > reports_bytes)
             break;
         uint64_t *report = reports + i * (sizeof(hcy_frame_report) / 8);
+        /* A frame that was not decoded has its status in the report already, which must stay. */
         int32_t before = (int32_t)hls_low(report[0]), status = unable;
         if (!status && ((i + 1) * frame_sums * 8 > sums_bytes || (i + 1) * image_bytes > images_bytes))
             status = HCY_ERANGE;
@@ -181,6 +196,7 @@ extern "C" void azint_image(uint64_t items, const uint64_t *images, uint64_t ima
             hls_report_put(reports, i, status, 0, 0, 0);
             continue;
         }
+        /* As above: once, and again for what the list could not hold. */
         for (uint64_t done = 0; !done || done < losses.groups; done += HLS_LOST) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=1 max=256
             hls_sum_image(images, images_bytes, i * image_bytes, plan, sums, i * frame_sums, done, list, run, &losses);

@@ -81,6 +81,7 @@ static inline hls_group hls_gear_take(hls_gear &g, uint32_t elem)
         }
         out.pixel[i] = value;
     }
+    /* Zeros follow, so that the last group of a frame is filled up with pixels that no record uses. */
     for (uint32_t k = 0; k < 64; k++) {
 #pragma HLS UNROLL
         g.bytes[k] = k + size < 64 ? g.bytes[k + size] : 0;
@@ -92,6 +93,7 @@ static inline hls_group hls_gear_take(hls_gear &g, uint32_t elem)
 static inline void hls_gear_put(hls_gear &g, const hls_pixels &p)
 {
 #pragma HLS INLINE
+    /* There is room: a group leaves as soon as it is whole, so less than 32 bytes stand here before 32 come. */
     for (uint32_t k = 0; k < 32; k++) {
 #pragma HLS UNROLL
         if (k < p.n)
@@ -108,6 +110,7 @@ static void hls_collect_unit(hls_gear &gear, uint32_t elem, hls::stream<hls_pixe
     while (!last) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=256 max=1048576
+        /* A piece is one group at most, so one group a clock keeps the gear from running over. */
         hls_pixels p = pieces.read();
         hls_gear_put(gear, p);
         if (gear.fill >= HLS_LANES * elem)
@@ -124,13 +127,16 @@ static void hls_collect(hls_run run, hls::stream<hls_pixels, HLS_PIXEL_DEPTH> (&
 #pragma HLS ARRAY_PARTITION variable=gear.bytes complete
     uint32_t first = UINT32_MAX;
     hls_gear_begin(gear);
+    /* In the turn in which fetch dealt the blocks to the engines: the image's order. */
     for (uint32_t unit = 0; unit < run.n_units; unit++) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=2191 max=16384
         bool bad = false;
         hls_collect_unit(gear, run.elem, pieces[unit % HLS_ENGINES], groups, &bad);
+        /* Damaged blocks come as zeros: counting goes on, and the first one is reported. */
         if (bad && first == UINT32_MAX)
             first = unit;
     }
+    /* The number of pixels need not be a multiple of eight. */
     if (gear.fill)
         groups.write(hls_gear_take(gear, run.elem));
     *damaged = first;
@@ -140,6 +146,7 @@ static void hls_collect(hls_run run, hls::stream<hls_pixels, HLS_PIXEL_DEPTH> (&
 static void hls_read_image(const uint64_t *images, uint64_t images_bytes, uint64_t at, uint64_t bytes,
                            hls::stream<hls_pixels, HLS_PIXEL_DEPTH> &pieces)
 {
+    /* An image may begin anywhere, memory is read in words: two neighbours make one of ours. */
     uint32_t skip = (uint32_t)(at & 7);
     uint64_t word = hls_load(images, at / 8, images_bytes), left = bytes;
     for (uint64_t i = at / 8 + 1; left; i++) {
@@ -147,6 +154,7 @@ static void hls_read_image(const uint64_t *images, uint64_t images_bytes, uint64
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=2242845 max=16777216
         hls_pixels p = { { 0, 0, 0, 0 }, (uint8_t)(left < 8 ? left : 8), left <= 8, 0 };
         bool more = left + skip > 8;
+        /* The word behind the image may be behind the buffer, so it is not read. */
         uint64_t next = more ? hls_load(images, i, images_bytes) : 0;
         p.w[0] = skip ? word >> 8 * skip | next << (64 - 8 * skip) : word;
         word = next;
@@ -178,6 +186,7 @@ static inline uint64_t hls_table_u64(const hls_word *plan, uint64_t at)
 static inline uint32_t hls_table_u32(const hls_word *plan, uint64_t at)
 {
     uint32_t shift = 8 * (uint32_t)(at & 7);
+    /* The second word is read only where the four bytes reach into it: there may be none. */
     uint64_t low = hls_table_u64(plan, at), high = shift > 32 ? hls_table_u64(plan, at + 4) : 0;
     return (uint32_t)(low >> shift | (shift > 32 ? high << (64 - shift) : 0));
 }
@@ -200,6 +209,7 @@ static void hls_weights_piece(const hls_word *plan, uint64_t at, uint32_t n_reco
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=560712 max=4194304
         hls_record out;
+        /* At most 4 words are left then, so 13 are room enough for 8 more. */
         if (have < 5) {
             hls_word w = plan[at++];
             for (uint32_t k = 0; k < 8; k++) {
@@ -244,6 +254,7 @@ static void hls_weights(const hls_word *plan, hls_sums_run run, hls::stream<hls_
     for (uint64_t i = 0; i < run.n_pieces; i++) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=1 max=4096
         hls_piece p = hls_piece_get(plan, span, i);
+        /* Each stage gets the piece in a FIFO of its own, since they are at different pieces at one moment. */
         to_integrate.write(p);
         to_note.write(p);
         to_settle.write(p);
@@ -285,6 +296,7 @@ static inline void hls_bank_add(hls_bin (&bank)[HLS_BINS / 2], hls_written &w, u
 {
 #pragma HLS INLINE
     hls_bin x = bank[row];
+    /* The newest one wins: it is looked at last. What was read from memory may be older than all of them. */
     for (uint32_t k = HLS_WRITES; k-- > 0;) {
 #pragma HLS UNROLL
         if (w.row[k] == row)
@@ -292,6 +304,7 @@ static inline void hls_bank_add(hls_bin (&bank)[HLS_BINS / 2], hls_written &w, u
     }
     x = hls_bin_add(x, add);
     bank[row] = x;
+    /* After HLS_WRITES clocks memory has the sum, and its register can be given to another. */
     for (uint32_t k = HLS_WRITES - 1; k > 0; k--) {
 #pragma HLS UNROLL
         w.row[k] = w.row[k - 1];
@@ -306,6 +319,7 @@ static inline uint64_t hls_record_entry(const hls_record &r, uint32_t lane)
 {
     uint32_t word = lane * 5 / 8, shift = lane * 5 % 8 * 8;
     uint64_t entry = r.w[word] >> shift;
+    /* The entry reaches into the next word. */
     if (shift > 24)
         entry |= r.w[word + 1] << (64 - shift);
     return entry & 0xffffffffffu;
@@ -324,6 +338,7 @@ static inline bool hls_invalid(int64_t value, const hls_sums_run &run)
     for (uint32_t k = 0; k < HCY_AZINT_MAX_INVALID; k++) {
 #pragma HLS UNROLL
         const hcy_azint_range &r = run.job.invalid[k];
+        /* Signed and unsigned limits have the same bits and another order. */
         bool in = run.is_signed ? value >= (int64_t)r.lo && value <= (int64_t)r.hi
                                 : (uint64_t)value >= r.lo && (uint64_t)value <= r.hi;
         is |= k < run.job.n_invalid && in;
@@ -349,8 +364,10 @@ static inline void hls_lane(hls_bin (&banks)[2][HLS_BINS / 2], hls_written (&wri
 #pragma HLS INLINE
     uint32_t c = (uint32_t)entry & 0xffffff, flags = (uint32_t)(entry >> 24), bin = flags & HLS_BIN_MASK;
     bool two = flags & HLS_TWO, odd = bin & 1;
+    /* The weights of two bins add up to one, so the second follows from the first. */
     hls_bin first = hls_weigh(c, value, want_variance), second = hls_weigh(HCY_AZINT_ONE - c, value, want_variance);
     uint32_t next = (bin + 1) & HLS_BIN_MASK;
+    /* Neighbouring bins are in different banks, so both are added to in the same clock. */
     if (!odd || two)
         hls_bank_add(banks[0], written[0], odd ? next >> 1 : bin >> 1, odd ? second : first);
     if (odd || two)
@@ -365,6 +382,7 @@ static void hls_integrate_piece(const hls_sums_run &run, uint32_t n_records, uin
 {
     bool want_variance = run.job.flags & HCY_AZINT_WANT_VARIANCE, first = true;
     uint32_t taken = 0, given = 0;
+    /* Registers of the piece before must not be taken for this one's: no row has the number UINT32_MAX. */
     hls_written written[HLS_LANES][2];
 #pragma HLS ARRAY_PARTITION variable=written complete dim=0
     hls_group g;
@@ -384,6 +402,7 @@ static void hls_integrate_piece(const hls_sums_run &run, uint32_t n_records, uin
 #pragma HLS DEPENDENCE variable=banks inter RAW distance=4 true
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=560712 max=4194304
         hls_record record = records.read();
+        /* Further records of the same pixels keep them and what is known of them. */
         if (first && taken < n_groups) {
             g = groups.read();
             gone = 0;
@@ -394,17 +413,21 @@ static void hls_integrate_piece(const hls_sums_run &run, uint32_t n_records, uin
             uint64_t entry = hls_record_entry(record, k);
             int64_t value = hls_value(g.pixel[k], run);
             bool used = entry >> 24 & HLS_USED;
+            /* All weights of a pixel are lost with it, so it is looked at with its first record only. */
             if (first && used && hls_invalid(value, run))
                 gone |= (uint8_t)(1u << k);
             if (used && !(gone >> k & 1))
                 hls_lane(banks[k], written[k], entry, value, want_variance);
         }
+        /* MORE stands with the first pixel, for all eight. */
         first = !(hls_record_entry(record, 0) >> 24 & HLS_MORE);
         if (first && given < taken) {
             lost.write(gone);
             given++;
         }
     }
+    /* Records that contradict the piece must not leave other stages waiting for ever, so the groups that are
+     * missing are taken and answered here. */
     for (uint32_t i = given; i < n_groups; i++) { /* records that were none */
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=0 avg=0 max=4194304
@@ -424,6 +447,7 @@ static void hls_integrate_flush(uint32_t n_bins, hls_banks &banks, hls::stream<h
         hls_pair total = { { hls_bin_zero(), hls_bin_zero() } };
         for (uint32_t k = 0; k < HLS_LANES; k++) {
 #pragma HLS UNROLL
+            /* Emptied with the reading, so that the next piece, or frame, finds zeros. */
             for (uint32_t odd = 0; odd < 2; odd++) {
 #pragma HLS UNROLL
                 total.bin[odd] = hls_bin_add(total.bin[odd], banks[k][odd][i]);
@@ -444,6 +468,7 @@ static void hls_integrate(hls_sums_run run, hls::stream<hls_piece, 2> &pieces,
 #pragma HLS ARRAY_PARTITION variable=banks complete dim=1
 #pragma HLS ARRAY_PARTITION variable=banks complete dim=2
 #pragma HLS BIND_STORAGE variable=banks type=ram_s2p impl=uram
+    /* The banks hold one piece; they are empty before and after each. */
     for (uint64_t i = 0; i < run.n_pieces; i++) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=1 max=4096
         hls_piece p = pieces.read();
@@ -477,11 +502,14 @@ static void hls_note(hls_sums_run run, hls_lost (&list)[HLS_LOST], uint64_t skip
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=0 avg=560712 max=4194304
             uint8_t which = lost.read();
+            /* Groups before `skip` were listed in an earlier run; the difference then wraps to a large
+             * number. */
             uint64_t place = found.groups - skip;
             if (which && found.groups >= skip && place < HLS_LOST) {
                 list[place].group = group + g;
                 list[place].which = which;
             }
+            /* Counted to the end even if the list is full: the count says whether another run is needed. */
             found.groups += which > 0;
             found.pixels += hls_bits(which);
         }
@@ -528,11 +556,15 @@ static void hls_settle_piece(uint64_t *sums, uint64_t at, uint64_t n_bins, hls_r
         }
         uint32_t place = half ? hls_high(places) : hls_low(places), bin = place & ~HLS_FIRST;
         uint64_t to = at + row * rows.step * n_bins + bin, add = hls_limb(pair.bin[half], row * rows.step);
+        /* A bin that does not exist is passed over; `dry` takes the sums out of the FIFO alone. */
         bool there = bin < n_bins && !dry;
+        /* A FIRST bin's memory holds an older frame's sum, which is not read. */
         uint64_t sum = add + (there && !(place & HLS_FIRST) ? sums[to] : 0);
         if (there)
             sums[to] = sum + carry;
+        /* The high row comes next, so the carry waits for one clock. */
         carry = rows.step == 1 && !(row & 1) && sum < add;
+        /* Both bins of a pair one after the other, all rows of each. */
         half ^= row + 1 == rows.n;
         row = row + 1 == rows.n ? 0 : row + 1;
     }
@@ -558,6 +590,8 @@ static inline uint64_t hls_fixed(uint32_t bits, int32_t shift)
 {
     int32_t exponent = (int32_t)(bits >> 23 & 0xff);
     uint64_t digits = (bits & 0x7fffff) | (exponent ? 0x800000u : 0);
+    /* A float's digits are an integer times 2^(exponent - 150); subnormal numbers have the exponent of the
+     * smallest normal ones. */
     int32_t by = (exponent ? exponent : 1) - 150 + shift;
     return by >= 40 || by <= -24 ? 0 : by >= 0 ? digits << by : digits >> -by;
 }
@@ -577,6 +611,7 @@ static inline void hls_lose_dark(uint64_t sum[2], uint32_t c, uint64_t x, int32_
 {
     uint64_t p[2];
     azint_mul(p, c, x);
+    /* Half of the last place is added to the magnitude, so the sign comes afterwards. */
     if (shift) {
         azint_add(p, (uint64_t)1 << (shift - 1), 0);
         p[0] = p[0] >> shift | p[1] << (64 - shift);
@@ -591,16 +626,20 @@ static inline void hls_lose_dark(uint64_t sum[2], uint32_t c, uint64_t x, int32_
 static void hls_lose_weight(uint64_t *sums, uint64_t n_bins, const hls_sums_run &run, uint32_t c, uint64_t norm,
                             uint32_t dark, uint32_t variance)
 {
+    /* The same roundings as on every device: these sums are taken off the plan's, which the host has added
+     * up. */
     uint64_t cn = azint_mul_shift(c, norm, 24), square = azint_mul_shift(cn, cn, HCY_AZINT_NORM_SHIFT);
     sums[HCY_SUM_LOST_COUNT * n_bins] += c;
     hls_lose_row(sums, HCY_SUM_LOST_NORM_LO * n_bins, n_bins, cn);
     hls_lose_row(sums, HCY_SUM_LOST_NORM2_LO * n_bins, n_bins, square);
+    /* The host will take the dark current of all pixels off, so that of a lost one is added before. */
     if (run.dark_shift >= 0) {
         uint64_t sum[2] = { sums[HCY_SUM_SIGNAL_LO * n_bins], sums[HCY_SUM_SIGNAL_HI * n_bins] };
         hls_lose_dark(sum, c, hls_fixed(dark, run.dark_shift), run.dark_shift, dark >> 31);
         sums[HCY_SUM_SIGNAL_LO * n_bins] = sum[0];
         sums[HCY_SUM_SIGNAL_HI * n_bins] = sum[1];
     }
+    /* The same holds for variances that were given. */
     if (run.variance_shift >= 0) {
         uint64_t sum[2] = { sums[HCY_SUM_VARIANCE_LO * n_bins], sums[HCY_SUM_VARIANCE_HI * n_bins] };
         azint_add_product(sum, azint_square(c),
@@ -622,6 +661,7 @@ static uint64_t hls_runs_of(const hls_word *plan, const hls_sums_run &run, uint6
 {
     uint64_t at = run.span[1] + hls_table_u64(plan, run.span[2] + pixel / HCY_AZINT_START_EVERY * 8);
     uint32_t skip = (uint32_t)(pixel % HCY_AZINT_START_EVERY);
+    /* Only every 16th pixel's place is stored; a pixel may have several runs, the last of them has no MORE. */
     while (skip) {
 #pragma HLS PIPELINE off
 #pragma HLS LOOP_TRIPCOUNT min=0 avg=8 max=15
@@ -638,6 +678,7 @@ static void hls_lose_pixel(const hls_word *plan, const hls_sums_run &run, uint64
     uint64_t norm = hls_fixed(hls_table_u32(plan, run.span[3] + 4 * pixel), HCY_AZINT_NORM_SHIFT);
     uint32_t dark = run.dark_shift >= 0 ? hls_table_u32(plan, run.span[4] + 4 * pixel) : 0;
     uint32_t variance = run.variance_shift >= 0 ? hls_table_u32(plan, run.span[5] + 4 * pixel) : 0;
+    /* Set so that the loop is entered; the first run takes its place. */
     uint32_t word = 0x80000000u;
     while (HCY_AZINT_RUN_MORE(word)) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=1 max=3
@@ -647,6 +688,7 @@ static void hls_lose_pixel(const hls_word *plan, const hls_sums_run &run, uint64
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=2 max=127
             uint32_t c = hls_table_u32(plan, runs + 4 + 3 * (uint64_t)k) & 0xffffff;
             uint64_t bin = (uint64_t)HCY_AZINT_RUN_BIN(word) + k;
+            /* Tables from the host may be damaged: no sum outside of the frame's is written. */
             if (bin < n_bins)
                 hls_lose_weight(sums + bin, n_bins, run, c, norm, dark, variance);
         }
@@ -659,6 +701,7 @@ static void hls_lose(const hls_word *plan, const hls_sums_run &run, const hls_lo
                      bool again, uint64_t *sums)
 {
     uint64_t n_bins = run.job.n_bins, end = again ? 0 : HCY_AZINT_SUMS * n_bins;
+    /* Cleared by the first of a frame's runs alone; frames without lost pixels do not touch them. */
     for (uint64_t i = HCY_SUM_LOST_COUNT * n_bins; i < end; i++) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=5 avg=5000 max=83886080
@@ -701,10 +744,13 @@ static int32_t hls_sums_open(hls_sums_run &run, const uint64_t *job, const hls_w
     uint64_t n = run.job.n_pixels, groups = 0;
     uint64_t size[HLS_SPAN + 1];
 #pragma HLS ARRAY_PARTITION variable=size complete
+    /* The lanes add integers of up to 32 bits, so other pixels are left to other devices. */
     run.elem = hls_pixel_bytes(run.job.pixel_type);
     run.is_signed = run.job.pixel_type >= HCY_PIXEL_I8;
     if (!run.elem)
         return HCY_EUNSUPPORTED;
+    /* The tables come from the host's memory: whatever they say is held against their size before it is
+     * used. */
     if (plan_bytes < sizeof(hcy_hls_tables) || hls_table_u64(plan, 0) <= HLS_SPAN ||
         run.job.n_invalid > HCY_AZINT_MAX_INVALID)
         return HCY_EINVAL;
@@ -715,6 +761,7 @@ static int32_t hls_sums_open(hls_sums_run &run, const uint64_t *job, const hls_w
         if (!hls_span_fits(run.span[k], size[k], plan_bytes))
             return HCY_EINVAL;
     }
+    /* Records are of the very plan that the other spans describe: the hash stands in both. */
     if (size[0] < sizeof(hcy_azint_head) || size[HLS_SPAN] < 64 ||
         hls_table_u64(plan, run.span[HLS_SPAN]) != HLS_PLAN_MAGIC ||
         hls_table_u64(plan, run.span[0] + 8) != n || hls_high(hls_table_u64(plan, run.span[0])) != run.job.n_bins ||
@@ -722,9 +769,12 @@ static int32_t hls_sums_open(hls_sums_run &run, const uint64_t *job, const hls_w
         return HCY_EINVAL;
     run.n_pieces = hls_table_u64(plan, run.span[HLS_SPAN] + 8);
     uint64_t shifts = hls_table_u64(plan, run.span[0] + 40);
+    /* An empty span means that the plan has no dark current, or no variances. */
     run.dark_shift = size[4] ? (int32_t)hls_low(shifts) : -1;
     run.variance_shift = size[5] ? (int32_t)hls_high(shifts) : -1;
     run.runs_end = run.span[1] + size[1];
+    /* Each pixel has a norm, and a place among the starts for every 16th; so no table is read past its end
+     * later. */
     if (run.n_pieces >= size[HLS_SPAN] / 64 || n > UINT32_MAX || size[3] < 4 * n ||
         size[2] < 8 * (n / HCY_AZINT_START_EVERY + 1) || (size[4] && (size[4] < 4 * n || hls_low(shifts) > 62)) ||
         (size[5] && size[5] < 4 * n))
@@ -736,6 +786,8 @@ static int32_t hls_sums_open(hls_sums_run &run, const uint64_t *job, const hls_w
         if (!hls_span_fits(p.records, hls_words_up(HLS_RECORD * (uint64_t)p.n_records), size[HLS_SPAN]) ||
             !hls_span_fits(p.bins, hls_words_up(4 * (uint64_t)p.n_bins), size[HLS_SPAN]) || p.n_bins > HLS_BINS)
             return HCY_EINVAL;
+        /* All pieces together must take the frame's pixels exactly, or the stages would wait for one
+         * another. */
         groups += p.n_groups;
     }
     return groups != (n + HLS_LANES - 1) / HLS_LANES || groups > UINT32_MAX ? HCY_EINVAL : 0;

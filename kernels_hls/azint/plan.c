@@ -43,9 +43,10 @@ struct make {
 };
 
 /* n more bytes, and up to the next multiple of 64; all zero. */
-static int grow(struct text *t, size_t n, uint8_t **at)
+static int add_room(struct text *t, size_t n, uint8_t **at)
 {
     size_t size = (t->size + n + 63) / 64 * 64;
+    /* Twice what is needed, so that a span of any size is moved only a few times. */
     if (size > t->room) {
         size_t room = 2 * size;
         uint8_t *bytes = realloc(t->bytes, room);
@@ -72,13 +73,17 @@ static int take_pixel(struct make *m)
     struct azint_run run;
     do {
         size_t at = 0;
+        /* The runs come from the caller and are read before they are checked as a whole, so each is checked here. */
         if (!azint_run_next(&run, m->at, (size_t)(m->end - m->at), &at, m->head->n_bins))
             return -1;
         for (uint32_t k = 0; k < run.n; k++) {
             uint32_t c = azint_weight(&run, k);
+            /* Splitting a pixel into two bins gives weights that add up to one: the second follows from the first
+             * and needs no entry. */
             bool two = k + 1 < run.n && c + azint_weight(&run, k + 1) == HCY_AZINT_ONE;
             if (n < MAX_ENTRIES)
                 m->entries[n] = (struct entry){ run.bin + k, c, two };
+            /* One beyond the most says that there were too many; further ones need not be counted. */
             n += n <= MAX_ENTRIES;
             k += two;
         }
@@ -95,8 +100,10 @@ static bool starts_here(const struct make *m, uint64_t pixel)
 
 static bool note_bin(struct make *m, uint32_t bin, uint32_t piece)
 {
+    /* Pieces are numbered from 1, so that memory which was cleared belongs to none of them. */
     if (m->seen[bin] == piece)
         return true;
+    /* A compute unit has banks for so many bins: the piece is full. */
     if (m->n_bins == HLS_BINS)
         return false;
     m->seen[bin] = piece;
@@ -112,6 +119,7 @@ static int note_unit(struct make *m, uint64_t pixel, uint64_t n, uint32_t piece)
     const uint8_t *start = m->at;
     uint32_t before = m->n_bins;
     for (; n; n--, pixel++) {
+        /* Before the pixel is taken, because that moves to the next one. */
         bool begins = starts_here(m, pixel);
         int count = take_pixel(m);
         bool room = count <= MAX_ENTRIES;
@@ -123,6 +131,7 @@ static int note_unit(struct make *m, uint64_t pixel, uint64_t n, uint32_t piece)
             room = note_bin(m, e[k].bin, piece) && (!e[k].two || note_bin(m, e[k].bin + 1, piece));
         if (room)
             continue;
+        /* The unit goes to the next piece as a whole, so what was noted of it is forgotten. */
         while (m->n_bins > before)
             m->seen[m->bins[--m->n_bins]] = 0;
         m->at = start;
@@ -137,10 +146,11 @@ static int by_bin(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void put_entry(uint8_t *record, unsigned lane, uint32_t bin, const struct entry *e)
+static void put_lane_entry(uint8_t *record, unsigned lane, uint32_t bin, const struct entry *e)
 {
     uint32_t flags = bin | HLS_USED | (e->two ? HLS_TWO : 0);
     uint8_t *p = record + 5 * lane;
+    /* Written byte by byte: the card reads little-endian whatever the host is. */
     for (int k = 0; k < 3; k++)
         p[k] = (uint8_t)(e->c >> 8 * k);
     p[3] = (uint8_t)flags;
@@ -153,11 +163,14 @@ static unsigned put_group(struct make *m, unsigned n)
     int records = 0;
     for (unsigned lane = 0; lane < n; lane++) {
         int count = take_pixel(m);
+        /* A group of pixels without weights has one record as well, which tells the lanes to take the
+         * pixels. */
         for (; records < count || !records; records++)
             memset(m->rows[records], 0, HLS_RECORD);
         for (int k = 0; k < count; k++)
-            put_entry(m->rows[k], lane, m->local[m->entries[k].bin], &m->entries[k]);
+            put_lane_entry(m->rows[k], lane, m->local[m->entries[k].bin], &m->entries[k]);
     }
+    /* The card takes the next eight pixels behind the record that has no MORE. */
     for (int k = 0; k + 1 < records; k++)
         m->rows[k][4] |= HLS_MORE >> 8;
     return (unsigned)records;
@@ -171,8 +184,9 @@ static int put_records(struct make *m, hls_piece *piece, uint64_t n_pixels)
     int status = 0;
     for (; n_pixels && !status; piece->n_groups++) {
         unsigned n = n_pixels < HLS_LANES ? (unsigned)n_pixels : HLS_LANES, records = put_group(m, n);
+        /* add_room rounds up to 64, and records are to follow one another without a gap. */
         m->body.size = size;
-        status = grow(&m->body, records * (size_t)HLS_RECORD, &at);
+        status = add_room(&m->body, records * (size_t)HLS_RECORD, &at);
         if (!status)
             memcpy(at, m->rows, records * (size_t)HLS_RECORD);
         size += records * (size_t)HLS_RECORD;
@@ -183,32 +197,35 @@ static int put_records(struct make *m, hls_piece *piece, uint64_t n_pixels)
 }
 
 /* A piece of n pixels, whose bins are noted; its runs begin at `start`. */
-static int put_piece(struct make *m, const uint8_t *start, uint64_t n)
+static int put_one_piece(struct make *m, const uint8_t *start, uint64_t n)
 {
     hls_piece piece = { .bins = m->body.size, .n_bins = m->n_bins };
     uint8_t *at;
+    /* In ascending order, so that a pixel's next bin has the next number and sits in the other bank. */
     qsort(m->bins, m->n_bins, sizeof *m->bins, by_bin);
     for (uint32_t k = 0; k < m->n_bins; k++) {
         uint32_t bin = m->bins[k];
         m->local[bin] = k;
+        /* The first piece with a bin writes its sum; later ones read it and add. */
         m->bins[k] |= m->begun[bin] ? 0 : HLS_FIRST;
         m->begun[bin] = 1;
     }
-    int status = grow(&m->body, m->n_bins * sizeof *m->bins, &at);
+    int status = add_room(&m->body, m->n_bins * sizeof *m->bins, &at);
     if (status)
         return status;
     memcpy(at, m->bins, m->n_bins * sizeof *m->bins);
     piece.records = m->body.size;
+    /* The pixels are read a second time, now that their bins have numbers. */
     m->at = start;
     status = put_records(m, &piece, n);
     if (!status)
-        status = grow(&m->pieces, sizeof piece, &at);
+        status = add_room(&m->pieces, sizeof piece, &at);
     if (!status)
         memcpy(at, &piece, sizeof piece);
     return status;
 }
 
-static int put_pieces(struct make *m)
+static int cut_pieces(struct make *m)
 {
     uint64_t left = m->head->n_pixels;
     for (uint32_t number = 1; left; number++) {
@@ -217,15 +234,17 @@ static int put_pieces(struct make *m)
         int full = 0;
         m->n_bins = 0;
         while (n < left && !full) {
+            /* A group of eight pixels shares its records, so no piece ends inside of one. */
             uint64_t unit = left - n < UNIT ? left - n : UNIT;
             full = note_unit(m, m->head->n_pixels - left + n, unit, number);
             if (full < 0)
                 return full;
             n += full ? 0 : unit;
         }
+        /* Not even one group fits, and a smaller one is not possible. */
         if (!n)
             return hcy_fail(HCY_EUNSUPPORTED, "FPGA tables: %u pixels fall into more than %u bins", UNIT, HLS_BINS);
-        int status = put_piece(m, start, n);
+        int status = put_one_piece(m, start, n);
         if (status)
             return status;
         m->n_full++;
@@ -240,11 +259,13 @@ static int put_empty_bins(struct make *m)
     int status = 0;
     m->n_bins = 0;
     for (uint32_t bin = 0; bin <= m->head->n_bins && !status; bin++) {
+        /* One turn more than there are bins writes what is left. */
         bool all = bin == m->head->n_bins;
         if (m->n_bins == HLS_BINS || (all && m->n_bins)) {
-            status = put_piece(m, m->at, 0);
+            status = put_one_piece(m, m->at, 0);
             m->n_bins = 0;
         }
+        /* Their sums have to be written too: memory holds those of another frame. */
         if (!all && !m->begun[bin])
             m->bins[m->n_bins++] = bin;
     }
@@ -261,7 +282,7 @@ static size_t next_piece(const struct make *m, size_t n, size_t *full, size_t *e
 }
 
 /* Head, pieces, body in one; their places are counted from its start. */
-static int assemble(void **span, size_t *size, struct make *m)
+static int join_span(void **span, size_t *size, struct make *m)
 {
     hls_plan_head head = { .magic = HLS_PLAN_MAGIC, .hash = m->head->hash };
     size_t front = sizeof head + m->pieces.size;
@@ -272,6 +293,7 @@ static int assemble(void **span, size_t *size, struct make *m)
     for (size_t k = 0, full = 0, empty = 0; k < head.n_pieces; k++) {
         hls_piece piece;
         memcpy(&piece, m->pieces.bytes + next_piece(m, head.n_pieces, &full, &empty) * sizeof piece, sizeof piece);
+        /* Only now is it known how far the bodies begin from the span's start. */
         piece.records += front;
         piece.bins += front;
         head.n_records += piece.n_records;
@@ -286,20 +308,23 @@ static int assemble(void **span, size_t *size, struct make *m)
 }
 
 /* Everything but the runs and starts, which are checked as they are read. */
-static int check_spans(const hcy_span *spans, size_t n)
+static int check_plan_spans(const hcy_span *spans, size_t n)
 {
     const hcy_azint_head *head = n == HCY_AZINT_SPANS ? spans[0].data : NULL;
+    /* Plans come through a public interface, so nothing of them is trusted. */
     if (!head || spans[0].size < sizeof *head || !spans[1].data || !spans[2].data)
         return bad_spans("too few of them");
     if (head->version != HCY_AZINT_VERSION && head->version != HCY_AZINT_VERSION_FULL)
         return bad_spans("another version");
     uint64_t pixels = head->n_pixels, starts = (pixels + HCY_AZINT_START_EVERY - 1) / HCY_AZINT_START_EVERY + 1;
+    /* The kernels count pixels in 32 bits. */
     if (!head->n_bins || head->n_bins > HCY_AZINT_MAX_BINS || pixels > UINT32_MAX || spans[2].size / 8 < starts ||
         spans[3].size / 4 < pixels)
         return bad_spans("sizes that contradict one another");
     for (int k = 4; k < HCY_AZINT_SPANS; k++)
         if (spans[k].size && spans[k].size / 4 < pixels)
             return bad_spans("a dark current or variances cut short");
+    /* The kernels shift by these numbers. */
     if (head->dark_shift < 0 || head->dark_shift > 62 || head->variance_shift < 0)
         return bad_spans("a scale that is none");
     return 0;
@@ -307,9 +332,10 @@ static int check_spans(const hcy_span *spans, size_t n)
 
 int hcy__hls_records(void **span, size_t *size, const hcy_span *spans, size_t n)
 {
-    int status = check_spans(spans, n);
+    int status = check_plan_spans(spans, n);
     if (status)
         return status;
+    /* Too large for a stack: it holds the bins of a piece and the records of a group. */
     struct make *m = calloc(1, sizeof *m);
     if (!m)
         return hcy_fail(HCY_ENOMEM, "FPGA tables: no memory");
@@ -317,16 +343,18 @@ int hcy__hls_records(void **span, size_t *size, const hcy_span *spans, size_t n)
     m->runs = m->at = spans[1].data;
     m->starts = spans[2].data;
     m->end = m->at + spans[1].size;
+    /* Cleared: 0 is the number of no piece. */
     m->seen = calloc((size_t)m->head->n_bins + 1, sizeof *m->seen);
     m->local = calloc((size_t)m->head->n_bins + 1, sizeof *m->local);
     m->begun = calloc(m->head->n_bins, 1);
     status = m->seen && m->local && m->begun
-                 ? put_pieces(m)
+                 ? cut_pieces(m)
                  : hcy_fail(HCY_ENOMEM, "FPGA tables: no memory for %u bins", m->head->n_bins);
     if (!status)
         status = put_empty_bins(m);
     if (!status)
-        status = assemble(span, size, m);
+        status = join_span(span, size, m);
+    /* On failure `span` was never set, and all that was made goes the same way. */
     free(m->seen);
     free(m->local);
     free(m->begun);

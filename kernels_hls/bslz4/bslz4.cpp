@@ -9,11 +9,13 @@ struct hls_writer {
 
 static inline void hls_writer_put(hls_writer &w, uint64_t *images, uint64_t bytes, uint32_t n)
 {
+    /* Shifting by 64 is not defined, so an empty word needs its own case. */
     uint64_t rest = w.fill ? bytes >> (64 - 8 * w.fill) : 0;
     w.word |= bytes << 8 * w.fill;
     w.fill += n;
     if (w.fill < 8)
         return;
+    /* The first word may belong in part to the image before, which another frame has written. */
     if (w.from)
         hls_store_masked(&images[w.index], w.word, w.from, 8);
     else
@@ -37,6 +39,7 @@ static void hls_store(hls_run run, hls::stream<hls_pixels, HLS_PIXEL_DEPTH> (&pi
         while (done < p.n || !p.last) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=1024 max=1048576
+            /* A piece of up to 32 bytes leaves in words, one a clock; only then the next one is taken. */
             if (done >= p.n) {
                 p = pieces[unit % HLS_ENGINES].read();
                 done = 0;
@@ -45,10 +48,12 @@ static void hls_store(hls_run run, hls::stream<hls_pixels, HLS_PIXEL_DEPTH> (&pi
             if (n)
                 hls_writer_put(w, images, p.w[done / 8], n);
             done += 8;
+            /* A damaged block comes as zeros, so the others stay in their places. */
             if (p.bad && bad == UINT32_MAX)
                 bad = unit;
         }
     }
+    /* The last word may be shared with the next image, so only our bytes of it are written. */
     if (w.fill > w.from)
         hls_store_masked(&images[w.index], w.word, w.from, w.fill);
     *damaged = bad;
@@ -72,6 +77,7 @@ static void hls_decode_frame(const uint64_t *chunks, const uint64_t *blocks, uin
     HLS_NAMED(decoded, "decoded")
     HLS_NAMED(pieces, "pieces")
     HLS_STAGES
+    /* The engines' stages are copied HLS_ENGINES times: each has its own FIFOs and blocks. */
     HLS_STAGE(hls_list(blocks, run, listed));
     HLS_STAGE(hls_fetch(chunks, run, listed, units, coded));
     for (uint32_t e = 0; e < HLS_ENGINES; e++) {
@@ -80,6 +86,7 @@ static void hls_decode_frame(const uint64_t *chunks, const uint64_t *blocks, uin
         HLS_STAGE_OF(e, hls_copy(run, e, copies[e], sequences[e], turns[e], decoded[e]));
         HLS_STAGE_OF(e, hls_transpose(run, e, turns[e], decoded[e], pieces[e]));
     }
+    /* It takes blocks in the turn in which they were dealt, so the image is written from front to back. */
     HLS_STAGE(hls_store(run, pieces, images, at, damaged));
     HLS_STAGES_END
 }
@@ -114,6 +121,7 @@ extern "C" void bslz4_decode(uint64_t items, const uint64_t *chunks, uint64_t ch
     (void)scratch;
     (void)scratch_bytes;
     hls_coding_get(&coding, job);
+    /* The registers may say anything: no more frames are taken than the tables have. */
     uint64_t n = hls_least(hls_least(items, reports_bytes / sizeof(hcy_frame_report)),
                            frames_bytes / sizeof(hcy_bslz4_frame));
     for (uint64_t i = 0; i < n; i++) { /* HLS_OUTER */
@@ -122,6 +130,7 @@ extern "C" void bslz4_decode(uint64_t items, const uint64_t *chunks, uint64_t ch
         uint32_t damaged = UINT32_MAX;
         hls_frame_get(&run.frame, frames, i);
         int32_t status = hls_frame_check(run.frame, coding, chunks_bytes, blocks_bytes / sizeof(hcy_bslz4_block));
+        /* The image's place, which the check of the frame knows nothing of. */
         if (!status && (i + 1) * coding.image_bytes > images_bytes)
             status = HCY_EINVAL;
         run.chunks_bytes = chunks_bytes;
@@ -130,6 +139,7 @@ extern "C" void bslz4_decode(uint64_t items, const uint64_t *chunks, uint64_t ch
         run.elem = coding.elem_size;
         if (!status)
             hls_decode_frame(chunks, blocks, images, i * coding.image_bytes, run, &damaged);
+        /* A damaged frame's report says where the block begins in the chunk. */
         if (damaged == UINT32_MAX)
             hls_report_put(reports, i, status, 0, 0, 0);
         else

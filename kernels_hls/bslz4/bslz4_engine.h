@@ -81,6 +81,7 @@ static inline int32_t hls_frame_check(const hcy_bslz4_frame &f, const hcy_bslz4_
         return f.status;
     if (f.n_blocks)
         bytes += (uint64_t)(f.n_blocks - 1) * f.block_bytes + f.last_bytes;
+    /* Differences instead of sums, which could wrap; every comparison before the one that relies on it. */
     bool fits = f.offset <= chunks_bytes && f.size <= chunks_bytes - f.offset && f.first_block <= n_blocks &&
                 f.n_blocks <= n_blocks - f.first_block && bytes == job.image_bytes &&
                 (!f.n_blocks || (f.block_bytes && f.last_bytes <= f.block_bytes)) &&
@@ -88,6 +89,7 @@ static inline int32_t hls_frame_check(const hcy_bslz4_frame &f, const hcy_bslz4_
                 (uint64_t)f.tail_offset + f.tail_bytes <= f.size;
     if (!fits || job.codec > HCY_CODEC_BITSHUFFLE)
         return HCY_EINVAL;
+    /* The engines hold blocks of 8 KiB with planes; a frame of larger ones is good, but for another device. */
     return planes && (!sized || (f.n_blocks && f.block_bytes > HLS_BLOCK)) ? HCY_EUNSUPPORTED : 0;
 }
 
@@ -102,12 +104,15 @@ static inline hls_unit hls_unit_get(const hls_run &run, uint32_t unit, uint64_t 
     u.bytes = hls_unit_bytes(run, unit);
     u.plane = tail || !hls_has_planes(run.codec) ? 0 : u.bytes >> shift;
     u.mode = stored || tail ? HLS_STORED : HLS_LZ4;
+    /* The tail is not in the table of blocks; it is one more unit, of stored bytes. */
     if (tail) {
         offset = run.frame.tail_offset;
         size = u.bytes;
     }
+    /* Marked instead of refused: the engines stay in turn, and the report names the block. */
     if (!size || (uint64_t)offset + size > run.frame.size || (u.mode == HLS_STORED && size != u.bytes))
         u.mode = HLS_BROKEN;
+    /* Of a broken block nothing is fetched. */
     u.coded = u.mode == HLS_BROKEN ? 0 : size;
     u.at = run.frame.offset + offset;
     u.skip = (uint8_t)(u.at & 7);
@@ -132,6 +137,7 @@ static void hls_fetch(const uint64_t *chunks, hls_run run, hls::stream<hls_unit,
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=2191 max=16384
         hls_unit u = listed.read();
         uint32_t words = (u.skip + u.coded + 7) / 8;
+        /* In turn, not to whoever is idle: whoever collects can then know whose piece comes next. */
         units[unit % HLS_ENGINES].write(u);
         for (uint32_t i = 0; i < words; i++) {
 #pragma HLS PIPELINE II=1
@@ -153,6 +159,7 @@ static inline void hls_input_fill(hls_input &in, hls::stream<uint64_t, HLS_CODED
 {
     if (in.have > 8 || !in.words)
         return;
+    /* `have` is at most 8, so one word fits; a shift by 64 has to be kept out of both cases. */
     uint64_t word = coded.read();
     in.low = in.have == 8 ? in.low : in.low | word << 8 * in.have;
     in.high = in.have == 8 ? word : in.have == 0 ? 0 : word >> (64 - 8 * in.have);
@@ -202,6 +209,8 @@ static inline void hls_parser_literals(hls_parser &p)
 static inline bool hls_parser_match(hls_parser &p)
 {
     uint64_t end = (uint64_t)p.out + p.match;
+    /* liblz4 lets a match end only 5 bytes before the block does, except for its quick way for short
+     * sequences. */
     bool good = p.offset && p.offset <= p.out && end <= p.bytes &&
                 ((p.relaxed && p.match < 19 && p.offset >= 8) || end + 5 <= p.bytes);
     p.state = !good ? HLS_DAMAGED : HLS_TOKEN;
@@ -233,12 +242,14 @@ static inline uint32_t hls_parser_step(hls_parser &p, uint64_t low, uint32_t hav
     s.literals = low;
     s.match = s.offset = 0;
     s.n = s.end = 0;
+    /* A step handles one state, except for the usual short sequence, which it takes whole. */
     if (p.state == HLS_TOKEN) {
         uint32_t token = low & 0xff;
         p.literals = token >> 4;
         p.match = (token & 15) + 4;
         p.left--;
         taken = 1;
+        /* Fifteen and four say that the length goes on in further bytes. */
         if (p.literals == 15) {
             p.state = p.left ? HLS_LITERAL_LENGTH : HLS_DAMAGED;
             return taken;
@@ -253,6 +264,7 @@ static inline uint32_t hls_parser_step(hls_parser &p, uint64_t low, uint32_t hav
         taken += p.literals + 2;
         hls_parser_offset(p, (uint32_t)(low >> 8 * (1 + p.literals)));
         p.literals = 0;
+        /* The match's length is not known yet; its literals can leave already. */
         if (p.match == 19) {
             p.state = HLS_MATCH_LENGTH;
             put = s.n > 0;
@@ -267,6 +279,7 @@ static inline uint32_t hls_parser_step(hls_parser &p, uint64_t low, uint32_t hav
             p.state = HLS_DAMAGED;
         return taken;
     } else if (p.state == HLS_LITERALS) {
+        /* A sequence carries eight literals at most, so a step takes no more. */
         taken = p.literals < 8 ? p.literals : 8;
         s.n = (uint8_t)taken;
         p.literals -= taken;
@@ -290,6 +303,7 @@ static inline uint32_t hls_parser_step(hls_parser &p, uint64_t low, uint32_t hav
         else if (!p.left)
             p.state = HLS_DAMAGED;
     }
+    /* Only matches that were found good come here: the copier checks nothing. */
     if (put && p.match) {
         s.match = p.match;
         s.offset = p.offset;
@@ -323,12 +337,14 @@ static void hls_parse_unit(const hls_unit &u, hls::stream<uint64_t, HLS_CODED_DE
     hls_parser p = hls_parser_begin(u);
     hls_input in = { 0, 0, 0, (u.skip + u.coded + 7) / 8 };
     uint32_t drop = u.skip;
+    /* A block that is damaged is read to its end, else its words would be taken for the next one's. */
     while ((p.state != HLS_DONE && p.state != HLS_DAMAGED) || in.words) {
 #pragma HLS PIPELINE II=2
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=80 max=2048
         hls_sequence s;
         bool put = false;
         hls_input_fill(in, coded);
+        /* Bytes of the first word that are not this block's. */
         if (drop) {
             hls_input_drop(in, drop);
             drop = 0;
@@ -353,6 +369,7 @@ static void hls_parse(hls_run run, uint32_t engine, hls::stream<hls_unit, 2> &un
     for (uint32_t i = 0; i < n; i++) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=548 max=4096
         hls_unit u = units.read();
+        /* Before the block is parsed, so that copy can begin with the first sequence. */
         copies.write(u);
         hls_parse_unit(u, coded, sequences);
     }
@@ -389,6 +406,7 @@ static inline void hls_copier_begin(hls_copier &c, const hls_unit &u)
     c.end = HLS_DATA;
     c.stale = false;
     c.shift = 0;
+    /* Planes of HLS_ALIAS bytes and more, a power of two; others are copied like any bytes. */
     for (uint32_t k = 6; k < 14; k++) {
 #pragma HLS UNROLL
         if (u.plane == 1u << k)
@@ -404,6 +422,8 @@ static inline void hls_copier_begin(hls_copier &c, const hls_unit &u)
 /* May the plane that begins here be left out: does the match repeat the one before it all along? */
 static inline bool hls_copier_same(const hls_copier &c)
 {
+    /* The offset divides the plane, and the match wrote all of the plane before but its first `offset` bytes:
+     * so both repeat the same bytes. */
     bool power = (c.offset & (c.offset - 1)) == 0 && c.offset <= c.plane;
     return c.shift && !c.in_plane && power && c.match >= c.plane && c.at - c.from >= c.plane - c.offset;
 }
@@ -424,9 +444,11 @@ static inline hls_chunk hls_copier_bytes(hls_copier &c, uint8_t (&window)[8][HLS
     uint32_t n = want < room ? want : room, lag = 0;
     uint8_t bytes[8];
     hls_chunk out = { 0, 0, HLS_DATA };
+    /* Eight bytes, but none of the next plane, because a plane begins a bank. */
     n = n < 8 ? n : 8;
     for (uint32_t k = 0; k < 8; k++) {
 #pragma HLS UNROLL
+        /* A match may overlap itself: its bytes repeat with the offset as period. */
         uint32_t back = c.offset - lag, place = hls_copier_place(c, c.at + lag - c.offset);
         if (c.n)
             bytes[k] = (uint8_t)(c.literals >> 8 * k);
@@ -438,17 +460,20 @@ static inline hls_chunk hls_copier_bytes(hls_copier &c, uint8_t (&window)[8][HLS
     }
     for (uint32_t k = 0; k < 8; k++) {
 #pragma HLS UNROLL
+        /* Eight neighbouring bytes are in eight banks, so one clock writes them all. */
         uint32_t place = hls_copier_place(c, c.at + k);
         if (k < n) {
             window[place & 7][place >> 3] = bytes[k];
             out.bytes |= (uint64_t)bytes[k] << 8 * k;
         }
     }
+    /* The newest byte stands first, so that a match's offset, less one, is an index. */
     for (uint32_t k = HLS_RECENT; k-- > 0;) {
 #pragma HLS UNROLL
         c.recent[k] = k >= n ? c.recent[k - n] : bytes[(n - 1 - k) & 7];
     }
     out.n = (uint8_t)n;
+    /* A match that follows begins behind its literals. */
     if (c.n) {
         c.n -= n;
         c.literals = n == 8 ? 0 : c.literals >> 8 * n;
@@ -487,6 +512,7 @@ static void hls_copy_unit(const hls_unit &u, hls::stream<hls_sequence, HLS_SMALL
 #pragma HLS ARRAY_PARTITION variable=c.recent complete
 #pragma HLS ARRAY_PARTITION variable=c.real complete
     hls_copier_begin(c, u);
+    /* One loop for sequences, bytes and planes: an inner one would empty the pipeline each time. */
     while (c.end == HLS_DATA || c.n || c.match) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=300 max=8192
@@ -502,6 +528,7 @@ static void hls_copy_unit(const hls_unit &u, hls::stream<hls_sequence, HLS_SMALL
         }
         if (!c.n && !c.match)
             continue;
+        /* Nothing moves: the plane's bytes are those of the plane before, wherever that one has them. */
         if (!c.n && hls_copier_same(c)) {
             uint32_t plane = c.at >> c.shift & 31;
             c.real[plane] = c.real[(plane - 1) & 31];
@@ -509,6 +536,7 @@ static void hls_copy_unit(const hls_unit &u, hls::stream<hls_sequence, HLS_SMALL
             c.at += c.plane;
             c.stale = true;
         } else {
+            /* `recent` went on without the planes that were left out. */
             if (c.stale)
                 hls_copier_refresh(c, window);
             out = hls_copier_bytes(c, window);
@@ -544,6 +572,7 @@ struct hls_planes {
 static bool hls_planes_fill(hls_planes &planes, uint32_t plane, uint32_t elem,
                             hls::stream<hls_chunk, HLS_SMALL_DEPTH> &chunks)
 {
+    /* With fewer planes each one is longer and takes more banks. */
     uint32_t shift = elem == 4 ? 0 : elem == 2 ? 1 : 2, p = 0, at = 0;
     uint8_t what = HLS_DATA;
     for (uint32_t k = 0; k < 32; k++) {
@@ -555,16 +584,19 @@ static bool hls_planes_fill(hls_planes &planes, uint32_t plane, uint32_t elem,
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=300 max=8192
         hls_chunk c = chunks.read();
         what = c.what;
+        /* Only the mark is kept; the pixels' wiring takes the plane before. */
         if (what == HLS_SAME)
             planes.same[p++ & 31] = true;
         for (uint32_t k = 0; k < 8; k++) {
 #pragma HLS UNROLL
+            /* Eight bytes go to eight memories of a bank, or of two, in one clock. */
             uint32_t byte = at + k;
             if (k < c.n)
                 planes.bank[((p << shift) + (byte >> 8)) & 31][byte & 7][byte >> 3 & 31] =
                     (uint8_t)(c.bytes >> 8 * k);
         }
         at += c.n;
+        /* Chunks end where planes do, so this is never passed by. */
         if (c.n && at == plane) {
             at = 0;
             p++;
@@ -584,6 +616,7 @@ static inline hls_pixels hls_planes_pixels(const hls_planes &planes, uint32_t g,
     hls_pixels out = { { 0, 0, 0, 0 }, (uint8_t)(8 * elem), g + 1 == plane, 0 };
     for (uint32_t p = 0; p < 32; p++) {
 #pragma HLS UNROLL
+        /* Ascending: a plane equal to the one before has its row at hand. */
         if (p < 8 * elem)
             row = planes.same[p] ? row : planes.bank[((p << shift) + (g >> 8)) & 31][g & 7][g >> 3 & 31];
         bits[p] = p < 8 * elem ? row : 0;
@@ -609,6 +642,7 @@ static void hls_planes_unit(const hls_unit &u, uint32_t elem, hls::stream<hls_ch
 #pragma HLS ARRAY_PARTITION variable=planes.same complete
 #pragma HLS BIND_STORAGE variable=planes.bank type=ram_s2p impl=lutram
     bool bad = hls_planes_fill(planes, u.plane, elem, chunks);
+    /* Two passes over one memory: the block has to be there before its first pixel is. */
     for (uint32_t g = 0; g < u.plane; g++) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=256 max=1024
@@ -626,6 +660,7 @@ static void hls_bytes_unit(const hls_unit &u, hls::stream<hls_chunk, HLS_SMALL_D
     while (!out.last) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=1024 max=1048576
+        /* A damaged block ends early; zeros fill it up, because collect counts bytes. */
         if (!out.bad) {
             hls_chunk c = chunks.read();
             out.w[0] = c.bytes;

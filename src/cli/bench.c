@@ -7,6 +7,7 @@
 #include "guard.h"
 #include "mask.h"
 #include "progress.h"
+#include "timer.h"
 #include <halcyon/pipeline.h>
 #include <math.h>
 #include <stdlib.h>
@@ -134,11 +135,11 @@ static int host_stage(struct bench *b, const char *stage, int (*all)(struct benc
 {
     double best = INFINITY;
     for (int64_t i = 0; i < b->values->rounds.value; i++) {
-        double start = progress_now();
+        double start = timer_now();
         int status = all(b);
         if (status)
             return status;
-        best = fmin(best, progress_now() - start);
+        best = timer_best(best, start);
     }
     print_figure(b, "host, one thread", stage, 1, best, 0);
     return 0;
@@ -358,9 +359,9 @@ static int kernel_stage(struct bench *b, hcy_device *device, const char *label, 
     if (!status && !strcmp(name, "azint_image"))
         status = fill_images(&s);
     for (int64_t i = 0; !status && i < b->values->rounds.value; i++) {
-        double start = progress_now();
+        double start = timer_now();
         status = stage_round(&s, name);
-        best = fmin(best, progress_now() - start);
+        best = timer_best(best, start);
     }
     if (!status) {
         print_figure(b, hcy_device_get_info(device)->name, label, s.batch, best, 0);
@@ -532,9 +533,9 @@ static int make_plan(struct bench *b)
     azint.mask = b->mask;
     azint.mask_height = b->info->height;
     azint.mask_width = b->info->width;
-    double start = progress_now();
+    double start = timer_now();
     status = hcy_azint_plan_create(&b->plan, &poni, b->info->height, b->info->width, &azint);
-    double seconds = progress_now() - start;
+    double seconds = timer_now() - start;
     if (!status)
         status = hcy_azint_plan_job(&b->job, b->plan, b->info->pixel_type);
     if (status)

@@ -4,7 +4,8 @@
  * two executions (--quick: one); the best of each counts.  Errors are those of 40 results (--quick: 10) against the
  * direct sum in double. */
 #include "cli.h"
-#include "progress.h"
+#include "simulate.h"
+#include "timer.h"
 #include <complex.h>
 #include <dlfcn.h>
 #include <halcyon/nufft.h>
@@ -12,8 +13,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define PI 3.14159265358979323846
 
 struct cell {
     int dim, type;
@@ -164,11 +163,6 @@ static void drop_peer(const struct bench *b, const struct cell *cell, void *plan
 /* --- Problems --- */
 
 static uint64_t state;
-static double uniform(void)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (double)(state >> 11) * 0x1p-53;
-}
 
 static void put(const struct problem *p, void *array, size_t i, double v)
 {
@@ -181,12 +175,6 @@ static void put(const struct problem *p, void *array, size_t i, double v)
 static double get(const struct problem *p, const void *array, size_t i)
 {
     return p->real == 8 ? ((const double *)array)[i] : (double)((const float *)array)[i];
-}
-
-static double coordinate(double cluster)
-{
-    return cluster > 0 ? cluster * sqrt(-2 * log(1 - uniform())) * cos(2 * PI * uniform())
-                       : 2 * PI * (uniform() - 0.5);
 }
 
 static void drop(struct problem *p)
@@ -204,7 +192,7 @@ static void make_sums(struct problem *p)
     const void *in = to_modes ? p->c : p->f;
     size_t results = to_modes ? p->n : p->m, terms = to_modes ? p->m : p->n;
     for (int i = 0; i < p->n_checked; i++) {
-        size_t r = (size_t)(uniform() * (double)results);
+        size_t r = (size_t)(sim_uniform(&state) * (double)results);
         double complex sum = 0;
         for (size_t t = 0; t < terms; t++) {
             size_t mode = to_modes ? r : t, point = to_modes ? t : r;
@@ -235,16 +223,16 @@ static int make(struct problem *p, const struct cell *cell, const struct values 
         p->x[d] = malloc(p->m * p->real);
         there = p->x[d] != NULL;
         for (size_t i = 0; i < p->m && there; i++)
-            put(p, p->x[d], i, coordinate(v->cluster.value));
+            put(p, p->x[d], i, sim_coordinate(&state, v->cluster.value));
     }
     if (!there) {
         drop(p);
         return cli_error("out of memory for %zu points and %zu modes", p->m, p->n);
     }
     for (size_t i = 0; i < 2 * p->m; i++)
-        put(p, p->c, i, uniform() - 0.5);
+        put(p, p->c, i, sim_uniform(&state) - 0.5);
     for (size_t i = 0; i < 2 * p->n; i++)
-        put(p, p->f, i, uniform() - 0.5);
+        put(p, p->f, i, sim_uniform(&state) - 0.5);
     make_sums(p);
     return 0;
 }
@@ -265,22 +253,16 @@ static double error_of(const struct problem *p)
 
 /* --- Rounds --- */
 
-static void keep_best(double *best, double time)
-{
-    if (*best == 0 || time < *best)
-        *best = time;
-}
-
 static int round_ours(const struct problem *p, hcy_nufft *plan, int executions, struct figures *f)
 {
     const void *const x[3] = { p->x[0], p->x[1], p->x[2] };
-    double start = progress_now();
+    double start = timer_now();
     int status = hcy_nufft_set_points(plan, (int64_t)p->m, x, 0, NULL);
-    keep_best(&f->set, progress_now() - start);
+    f->set = timer_best(f->set, start);
     for (int i = 0; i < executions && !status; i++) {
-        start = progress_now();
+        start = timer_now();
         status = hcy_nufft_execute(plan, p->c, p->f);
-        keep_best(&f->run, progress_now() - start);
+        f->run = timer_best(f->run, start);
     }
     return status ? cli_fail(status) : 0;
 }
@@ -290,13 +272,13 @@ static int round_peer(const struct bench *b, const struct problem *p, void *plan
     bool single = p->real == 4;
     int last = p->cell->dim - 1;
     void *x = p->x[last], *y = last > 0 ? p->x[last - 1] : NULL, *z = last > 1 ? p->x[0] : NULL;
-    double start = progress_now();
+    double start = timer_now();
     int code = (single ? b->peer.setf : b->peer.set)(plan, (int64_t)p->m, x, y, z, 0, NULL, NULL, NULL);
-    keep_best(&f->set, progress_now() - start);
+    f->set = timer_best(f->set, start);
     for (int i = 0; i < (b->values->quick ? 1 : 2) && code <= 1; i++) {
-        start = progress_now();
+        start = timer_now();
         code = (single ? b->peer.runf : b->peer.run)(plan, p->c, p->f);
-        keep_best(&f->run, progress_now() - start);
+        f->run = timer_best(f->run, start);
     }
     return code > 1 ? cli_error("FINUFFT transforms nothing: its status is %d", code) : 0;
 }
@@ -406,7 +388,7 @@ static void print_end(struct bench *b)
 static int run_cell(struct bench *b, const struct cell *cell, const char *name)
 {
     struct problem p;
-    struct figures ours = { 0 }, peer = { 0 };
+    struct figures ours = { .set = INFINITY, .run = INFINITY }, peer = ours;
     hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
     hcy_nufft *plan = NULL;
     void *peer_plan = NULL;

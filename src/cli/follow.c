@@ -4,16 +4,11 @@
  * more frames there are, so that the pause between two of them is ten times what the last one took. */
 #include "follow.h"
 #include "interrupt.h"
-#include <halcyon/backend.h>
+#include "timer.h"
 #include <time.h>
 
 #define SHORTEST_PAUSE 0.02
 #define NAP 0.05
-
-static double now(void)
-{
-    return 1e-9 * (double)hcy_now_ns();
-}
 
 static void nap(double seconds)
 {
@@ -23,10 +18,11 @@ static void nap(double seconds)
 
 int follow_open(hcy_stack **stack, const char *path, const hcy_stack_options *opts, double timeout)
 {
-    double until = now() + timeout;
+    double until = timer_now() + timeout;
     for (;;) {
         int status = hcy_stack_open_with(stack, path, opts);
-        if (!status || status == HCY_ENOMEM || status == HCY_EINVAL || status == HCY_EUNSUPPORTED || now() >= until)
+        if (!status || status == HCY_ENOMEM || status == HCY_EINVAL || status == HCY_EUNSUPPORTED ||
+            timer_now() >= until)
             return status;
         nap(NAP);
     }
@@ -42,7 +38,7 @@ static uint64_t there(const struct follow *f, int rest)
 int follow_run(const struct follow *f, uint64_t *next, hcy_pipeline_sink sink, hcy_pipeline_progress progress,
                void *payload)
 {
-    double came = now(), look = came; /* when a frame came last, when to look next */
+    double came = timer_now(), look = came; /* when a frame came last, when to look next */
     uint64_t last = there(f, 0);
     int status = 0, rest = 0;
     *next = f->first;
@@ -50,21 +46,22 @@ int follow_run(const struct follow *f, uint64_t *next, hcy_pipeline_sink sink, h
         if (*next < last) {
             status = hcy_pipeline_run(f->pipeline, f->stack, *next, last, sink, progress, payload);
             *next = last;
-            came = now();
+            came = timer_now();
             if (rest)
                 break;
         } else if (rest) {
             break;
-        } else if (now() < look) {
-            nap(look - now());
+        } else if (timer_now() < look) {
+            nap(look - timer_now());
             continue;
         }
-        double start = now();
+        double start = timer_now();
         rest = start - came >= f->timeout;
         if (hcy_stack_refresh(f->stack, rest) && rest) /* else the next look may succeed */
             break;
         last = there(f, rest);
-        look = now() + (11 * (now() - start) > SHORTEST_PAUSE ? 10 * (now() - start) : SHORTEST_PAUSE);
+        double took = timer_now() - start;
+        look = timer_now() + (11 * took > SHORTEST_PAUSE ? 10 * took : SHORTEST_PAUSE);
     }
     if (!status && interrupt_came())
         return hcy_fail(HCY_ECANCELLED, "stopped after frame %llu", (unsigned long long)*next);

@@ -1,29 +1,17 @@
 /* progress.c - the line on the terminal, and the closing words. */
 #include "progress.h"
+#include "timer.h"
 #include <stdarg.h>
-#include <time.h>
 #include <unistd.h>
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 void progress_begin(struct progress *progress, int wanted)
 {
-    *progress = (struct progress){ wanted && isatty(STDERR_FILENO), 0, now_ns() };
-}
-
-double progress_now(void)
-{
-    return 1e-9 * (double)now_ns();
+    *progress = (struct progress){ wanted && isatty(STDERR_FILENO), 0, timer_now() };
 }
 
 double progress_seconds(const struct progress *progress)
 {
-    return 1e-9 * (double)(now_ns() - progress->start);
+    return timer_now() - progress->start;
 }
 
 void progress_clear(struct progress *progress)

@@ -9,12 +9,11 @@
 struct progress {
     int on;         /* there is a terminal, and it is wanted */
     int shown;      /* a line stands there */
-    uint64_t start; /* ns */
+    double start;   /* of timer_now */
 };
 
 void progress_begin(struct progress *progress, int wanted);
 double progress_seconds(const struct progress *progress);
-double progress_now(void); /* seconds since some moment of the machine's */
 /* Replaces the line. */
 void progress_say(struct progress *progress, const char *fmt, ...) HCY_PRINTF(2, 3);
 void progress_frames(struct progress *progress, const hcy_pipeline_stats *stats);

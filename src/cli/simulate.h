@@ -23,6 +23,16 @@ void sim_place(hcy_poni *poni, const struct sim_rings *rings);
  * no memory. */
 int sim_mean(float *mean, const hcy_poni *poni, const struct sim_rings *rings, double counts);
 
+/* gaps[height * width]: 1 where an EIGER of this shape has no pixel because modules meet there, else 0. */
+void sim_eiger_gaps(uint8_t *gaps, uint32_t height, uint32_t width);
+
+/* --- Plain random numbers (simulate_noise.c), for points and for samples --- */
+
+/* From 0 to below 1; the state is any number at first. */
+double sim_uniform(uint64_t *state);
+/* Uniform from -pi to pi, or normal around 0 with a deviation of `sigma` if that is above 0. */
+double sim_coordinate(uint64_t *state, double sigma);
+
 /* --- Counting (simulate_noise.c) --- */
 
 /* What each pixel does, prepared once and then only read: any number of threads may draw frames from it. */

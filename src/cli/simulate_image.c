@@ -110,6 +110,14 @@ int sim_rings_find(struct sim_rings *rings, const char *name, char *why, size_t 
 
 /* --- Geometry --- */
 
+/* Modules of 514 x 1030 pixels, 37 rows and 10 columns apart. */
+void sim_eiger_gaps(uint8_t *gaps, uint32_t height, uint32_t width)
+{
+    for (size_t y = 0; y < height; y++)
+        for (size_t x = 0; x < width; x++)
+            gaps[y * width + x] = y % (514 + 37) >= 514 || x % (1030 + 10) >= 1030;
+}
+
 /* The first ring at 0.3 of the way to the nearest edge. */
 void sim_place(hcy_poni *poni, const struct sim_rings *rings)
 {

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PI 3.14159265358979323846
 enum { GRID_PER_ONE = 16, GRID_MAX = 40, GRID = GRID_MAX * GRID_PER_ONE, GUIDE = 256, SPECIAL = 0xfff0 };
 enum { LARGE = SPECIAL + 4 }; /* below it: SPECIAL + enum sim_pixel */
 
@@ -31,6 +32,22 @@ struct sim_counter {
     struct inverse table[GRID];
     uint32_t *cdfs;
 };
+
+/* --- Plain random numbers --- */
+
+double sim_uniform(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    /* The highest 53 bits, because the lowest ones of such a generator repeat soon. */
+    return (double)(*state >> 11) * 0x1p-53;
+}
+
+double sim_coordinate(uint64_t *state, double sigma)
+{
+    double u = sim_uniform(state);
+    /* Box and Muller; 1 - u is never 0, so that the logarithm is finite. */
+    return sigma > 0 ? sigma * sqrt(-2 * log(1 - u)) * cos(2 * PI * sim_uniform(state)) : 2 * PI * (u - 0.5);
+}
 
 /* --- Philox --- */
 
