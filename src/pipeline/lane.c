@@ -13,6 +13,7 @@ static int create_parts(struct pipe_worker *w, struct pipe_lane *lane)
     lane->parts = calloc(w->n_parts, sizeof *lane->parts);
     if (!lane->parts)
         return hcy_fail(HCY_ENOMEM, "the parts of a batch");
+    /* A launch's items count from 0, so each part has views that begin at its own frames. */
     for (size_t i = 0, at = 0; i < w->n_parts; i++, at += w->part) {
         struct pipe_part *part = &lane->parts[i];
         size_t n = p->batch - at < w->part ? p->batch - at : w->part;
@@ -38,6 +39,7 @@ static int create_back(struct pipe_worker *w, struct pipe_lane *lane)
         lane->host_reports = hcy_buffer_host(lane->reports);
         return 0;
     }
+    /* Both in one piece: pinned memory comes in pages and is slow to get. */
     int status =
         hcy__memory_create(&lane->back, w->device, sums + w->pipeline->batch * sizeof(hcy_frame_report));
     if (status)
@@ -129,6 +131,7 @@ static void destroy_lane(struct pipe_worker *w, struct pipe_lane *lane)
 {
     hcy_buffer *buffers[] = { lane->chunks, lane->frames,  lane->blocks, lane->images,
                               lane->sums,   lane->reports, lane->scratch };
+    /* Of a lane that could not be made, or was never asked for, all or some of these are NULL. */
     for (size_t i = 0; lane->parts && i < w->n_parts; i++) {
         hcy_buffer_release(lane->parts[i].frames);
         hcy_buffer_release(lane->parts[i].sums);

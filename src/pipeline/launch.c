@@ -101,8 +101,9 @@ static int launch_part(const struct pipe_worker *w, const struct pipe_lane *lane
 }
 
 /* Where the device's kernels read the chunks of a slot. */
-static hcy_buffer *chunks_of(const struct pipe_worker *w, const struct pipe_lane *lane)
+static hcy_buffer *chunks_to_read(const struct pipe_worker *w, const struct pipe_lane *lane)
 {
+    /* The frames' offsets count from the beginning of the host's memory then, of which each device has one view. */
     if (lane->slot->in_place)
         return hcy__push_view(w->pipeline->push, w->index);
     return w->direct ? lane->slot->views[w->index] : lane->chunks;
@@ -189,7 +190,7 @@ static int receive_outcome(const struct pipe_worker *w, const struct pipe_lane *
 int hcy__launch_batch(const struct pipe_worker *w, struct pipe_lane *lane)
 {
     const uint64_t zero = 0;
-    hcy_buffer *chunks = chunks_of(w, lane);
+    hcy_buffer *chunks = chunks_to_read(w, lane);
     int status = send_slot(w, lane);
     /* A kernel that leaves a frame alone leaves its report alone, and the last batch's is still there. */
     if (!status)

@@ -98,6 +98,7 @@ static void hand_out(hcy_pipeline *p, const struct pipe_lane *lane, size_t first
     for (size_t i = first; i < last; i++)
         if (is_due(lane, i)) {
             hcy__output_make_ready(hcy__ring_at(&p->ring, lane->first + i));
+            /* A frame with a status is left alone by the next device. */
             if (lane->slot)
                 ((hcy_bslz4_frame *)lane->slot->frames.host)[i].status = HCY_ECANCELLED;
         }

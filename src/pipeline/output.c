@@ -91,6 +91,7 @@ void hcy__front_lend(hcy_pipeline *p, hcy_pipeline_frame *frame)
     *frame = (hcy_pipeline_frame){ output->number,  output->report.status ? NULL : output->result,
                                    &output->report, output->why,
                                    output->device,  output->dropped };
+    /* A latency ends here: how long the host then keeps the result is its own affair. */
     output->lent = hcy_now_ns();
 }
 

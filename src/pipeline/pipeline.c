@@ -152,6 +152,7 @@ static int describe_job(hcy_pipeline *p)
     int status = hcy_azint_plan_get_info(&info, p->plan);
     if (!status)
         status = hcy_azint_plan_job(&p->job, p->plan, p->source.pixel_type);
+    /* Rows that narrow sums leave unwritten are not looked at: who makes curves asks the job. */
     if (!status)
         status = hcy_azint_plan_narrow(&p->job, p->plan);
     p->filtered = info.filtered;

@@ -248,19 +248,22 @@ static int create_feeders(hcy_pipeline *p, struct pipe_push *push)
     push->feeders = calloc(n, sizeof *push->feeders);
     if (!push->queue || !push->threads || !push->feeders)
         return hcy_fail(HCY_ENOMEM, "a queue of %u frames", push->opts.queue);
+    /* Counted before their tables are there, so that a failure leaves none behind. */
+    push->n_feeders = n;
     for (size_t i = 0; i < n; i++) {
         push->feeders[i].pipeline = p;
         push->feeders[i].parser.capacity = blocks;
+        /* One more, because a calloc() of nothing may be NULL. */
         push->feeders[i].parser.blocks = calloc(blocks + 1, sizeof(hcy_bslz4_block));
         if (!push->feeders[i].parser.blocks)
             return hcy_fail(HCY_ENOMEM, "a table of %zu blocks", blocks);
     }
-    push->n_feeders = n;
     return 0;
 }
 
 static int start_push_threads(hcy_pipeline *p, struct pipe_push *push)
 {
+    /* Those that run are counted, because end_push() joins just them. */
     for (size_t i = 0; i < push->n_feeders; i++, push->n_threads++)
         if (pthread_create(&push->threads[i], NULL, feed_slots, &push->feeders[i]))
             return hcy_fail(HCY_ENOMEM, "a thread that takes submitted frames");
@@ -292,6 +295,7 @@ static void end_push(hcy_pipeline *p)
     hcy__halt(&p->control);
     if (push->delivers)
         pthread_join(push->delivery, NULL);
+    /* Who polled has the last frame until here; its result goes back to the idle ones. */
     if (push->lent)
         hcy__front_retire(p);
     for (size_t i = 0; i < push->n_threads; i++)
@@ -354,7 +358,8 @@ static int make_queue_room(hcy_pipeline *p, struct pipe_chunk *dropped)
     while (!hcy__is_stopped(&p->control) && push->n == push->opts.queue && !drops) {
         /* The queue may move on only when this callback returns. */
         if (hcy__in_callback(p))
-            return hcy_fail(HCY_EBUSY, "the queue's %u frames wait, and a callback of the pipeline cannot wait for them",
+            return hcy_fail(HCY_EBUSY,
+                            "the queue's %u frames wait, and a callback of the pipeline cannot wait for them",
                             push->opts.queue);
         hcy__pipe_wait_until(&p->control, PIPE_SPACE, hcy_now_ns() + PIPE_TICK_NS);
         heed_cancel(p);
@@ -378,6 +383,7 @@ int hcy_pipeline_submit(hcy_pipeline *p, const void *chunk, size_t size, uint64_
     int status = hcy__check_call(p, "hcy_pipeline_submit");
     if (status)
         return status;
+    /* The latency that is told includes the wait for room. */
     uint64_t now = hcy_now_ns();
     hcy__pipe_lock(&p->control);
     struct pipe_push *push = p->push;

@@ -119,6 +119,7 @@ void hcy__slots_destroy(hcy_pipeline *p)
 {
     for (size_t i = 0; i < p->slots.n; i++) {
         struct pipe_slot *slot = &p->slots.all[i];
+        /* What could not be made is NULL. */
         for (size_t w = 0; slot->views && w < hcy__n_devices(&p->workers); w++)
             hcy_buffer_release(slot->views[w]);
         free(slot->views);
@@ -208,6 +209,7 @@ static size_t limit_batch(const hcy_pipeline *p)
 {
     uint64_t left = hcy__frames_left(&p->reader), all = hcy__frames_of_run(&p->reader);
     uint64_t alive = hcy__workers_alive(&p->workers), devices = alive ? alive : 1;
+    /* Never less than LEAST_BATCH, unless the whole run has less for each device. */
     uint64_t share = (left + devices - 1) / devices, least = (all + devices - 1) / devices;
     least = least < LEAST_BATCH ? least : LEAST_BATCH;
     if (share < least)
@@ -218,6 +220,7 @@ static size_t limit_batch(const hcy_pipeline *p)
 /* [lock] */
 static struct pipe_slot *open_slot(hcy_pipeline *p, int in_place)
 {
+    /* One slot is filled at a time, so the ordinals of its frames follow each other from `first`. */
     for (size_t i = 0; i < p->slots.n; i++) {
         struct pipe_slot *slot = &p->slots.all[i];
         if (slot->state == SLOT_FREE) {

@@ -24,6 +24,7 @@ void hcy__stats_begin(struct pipe_stats *stats, uint64_t frames, int goes_on)
         stats->start = hcy_now_ns();
     }
     stats->counts.frames += frames;
+    /* A push never goes on from a run, and only its frames have latencies. */
     memset(&stats->latency, 0, sizeof stats->latency);
 }
 

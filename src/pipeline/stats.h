@@ -32,6 +32,7 @@ void hcy__stats_destroy(struct pipe_stats *stats);
 void hcy__stats_begin(struct pipe_stats *stats, uint64_t frames, int goes_on);
 /* A copy for the caller that stays as it is until the next one. */
 const hcy_pipeline_stats *hcy__stats_show(hcy_pipeline *p);
+
 static inline const hcy_pipeline_stats *hcy__stats_shown(const struct pipe_stats *stats)
 {
     return &stats->shown;

@@ -52,6 +52,7 @@ static struct pipe_slot *take_slot(struct pipe_worker *w, int wait)
     struct pipe_control *c = &p->control;
     struct pipe_slot *slot = NULL;
     hcy__pipe_lock(c);
+    /* Slots of a run that was stopped stay where they are until its end. */
     while (!hcy__is_quitting(c) && !w->failed) {
         if (!hcy__is_stopped(c))
             slot = find_or_close_slot(w);
@@ -89,6 +90,7 @@ static void account_batch(struct pipe_worker *w, struct pipe_lane *lane)
     hcy_pipeline *p = w->pipeline;
     uint64_t now = hcy_now_ns(), start = lane->started > w->busy_until ? lane->started : w->busy_until;
     size_t refused = hcy__count_refused(lane);
+    /* Batches overlap on the device: this one's time is counted from the end of the one before. */
     w->busy_until = now;
     hcy__pipe_lock(&p->control);
     /* Decided once and kept: a device that fails a moment later must not change whose these frames are. */
@@ -122,6 +124,7 @@ static void hand_slot_on(struct pipe_worker *w, struct pipe_lane *lane)
         slot = NULL;
     }
     hcy__pipe_lock(&p->control);
+    /* As soon as the slot is listed it may be another device's, so this is the last thing done with it. */
     if (slot) {
         slot->again = slot->refused[w->index] = 1;
         hcy__slot_make_ready(p, slot);
@@ -203,6 +206,7 @@ static void *run_worker(void *worker)
     struct pipe_worker *w = worker;
     struct pipe_control *c = &w->pipeline->control;
     int status = hcy__prepare_tables(w);
+    /* The record is this thread's, so it is left where the thread that creates the pipeline finds it. */
     hcy__pipe_lock(c);
     w->ready = 1;
     w->setup = status;
@@ -253,6 +257,7 @@ static int leave_out(struct pipe_worker *w, int status)
     w->stats.error = *hcy_last_error();
     w->failed = 1;
     int none = ++p->workers.n_failed == p->workers.n;
+    /* Its thread, if it has one, waits for slots, and ends. */
     hcy__pipe_wake(&p->control, PIPE_WORK);
     hcy__pipe_unlock(&p->control);
     return none ? hcy_fail_again(&p->workers.all[0].stats.error) : 0;
@@ -286,6 +291,7 @@ static int start_worker_thread(struct pipe_worker *w)
 int hcy__workers_start(hcy_pipeline *p)
 {
     int status = 0;
+    /* All are started before one is waited for, so that the devices prepare side by side. */
     for (size_t i = 0; i < p->workers.n && !status; i++)
         if (!p->workers.all[i].failed)
             status = start_worker_thread(&p->workers.all[i]);
