@@ -61,8 +61,8 @@ static void explain_report(const hcy_pipeline *p, const struct pipe_worker *w, s
         others = ", nor does another device of this run";
     if (report->status == HCY_ERANGE) /* azint_filter's alone */
         snprintf(output->why, sizeof output->why,
-                 "a pixel has more counts than a filter or azimuthal errors take of 64-bit pixels, 2^35, or 2^32 with a "
-                 "dark current: mask it, or convert the frames to floats");
+                 "a pixel has more counts than a filter or azimuthal errors take of 64-bit pixels, 2^35, or 2^32 with "
+                 "a dark current: mask it, or convert the frames to floats");
     else if (report->status == HCY_EUNSUPPORTED)
         snprintf(output->why, sizeof output->why,
                  "%s does not take frames that are stored like this one (its blocks, or their elements)%s",

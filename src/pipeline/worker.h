@@ -3,9 +3,10 @@
  * The part belongs to four files: worker.c (which device takes what, its thread), lane.c (what a batch in flight needs
  * on a device), launch.c (a batch's way onto the device and back), outcome.c (from its sums to curves in the ring).
  *
- * Lock rules: members marked [lock] are under the lock; `failed` and `direct` may be read without it while the
- * pipeline is made.  All else of a worker belongs to its thread once that runs, and to the pipeline's creator before
- * (its lanes: until the first run).
+ * Lock rules: members marked [lock] are under the lock.  `failed` changes only while the pipeline is made or a run is
+ * in progress, so whoever has claimed the run reads it before the beginning without the lock.  `direct`, the device
+ * and its name never change once they are set.  All else of a worker belongs to its thread once that runs, and to the
+ * pipeline's creator before (its lanes: until the first run).
  */
 #ifndef HCY_PIPELINE_WORKER_H
 #define HCY_PIPELINE_WORKER_H
