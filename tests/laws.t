@@ -1,7 +1,7 @@
 # The rules that a reader of the source relies on.  From the makefile: top_srcdir.
 cd "$top_srcdir" || exit 99
 rooms="hal families backends src h5plugin" # of the library and its modules
-echo "1..18"
+echo "1..19"
 
 none() { # TEXT; reads the lines that must not be there
     found=$(cat)
@@ -81,6 +81,18 @@ headers_of backends kernels_hls | grep -v '^cpu\.h$' > "$names"
 includes_of hal families src | grep -v '^src/cli/fpga_model\.c:' | not_among "$names" |
     none "src/ includes hal/ and families/; nothing of backends/ (but for the model of the FPGA kernels)"
 rm -f "$names"
+# A pipeline's parts: PART and the files that own it.
+while read -r part owners; do
+    code src/pipeline | grep -E "\<(p|pipeline)->$part(->|\.)" | grep -vE "^src/pipeline/($owners)\.[ch]:"
+done << PARTS | none "each part of a pipeline is touched by its owner's files alone"
+control control
+reader reader
+slots slot
+workers worker|lane|launch|outcome
+ring output
+push push
+stats stats|latency
+PARTS
 find hal families src backends kernels_hls h5plugin -name '*.h' -not -path '*/halcyon/*' | sed 's#.*/##' | LC_ALL=C sort | uniq -d |
     none "no two headers have one name"
 sources $rooms tests bench examples | xargs grep -nE '\b(TODO|FIXME|XXX|HACK)\b' \

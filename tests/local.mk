@@ -28,7 +28,7 @@ EXTRA_DIST += tests/fake_cuda.c
 
 # Who launches kernels and who is launched, compiled once more with the arguments of each kernel in reverse order.
 test_internal += tests/arguments
-reversed_sources = src/bslz4/decode.c src/pipeline/worker.c src/nufft/interface.c src/nufft/points.c src/nufft/grid.c src/nufft/each.c src/nufft/type3.c src/nufft/out_of_core.c \
+reversed_sources = src/bslz4/decode.c src/pipeline/launch.c src/nufft/interface.c src/nufft/points.c src/nufft/grid.c src/nufft/each.c src/nufft/type3.c src/nufft/out_of_core.c \
     backends/cpu/bslz4/decode_images.c backends/cpu/azint/pass.c backends/cpu/azint/azint_launch.c \
     backends/cpu/azint/filter.c backends/cpu/nufft/sort.c backends/cpu/nufft/spread_interp.c backends/cpu/nufft/cut.c \
     backends/cpu/nufft/cut_fft.c backends/gpu/bslz4/gpu_bslz4.c backends/gpu/azint/gpu_azint.c \

@@ -72,9 +72,9 @@ static int see(void *payload, const hcy_pipeline_frame *frame)
         memcpy(curve, frame->result->intensity, BINS * sizeof *curve);
         memcpy(curve + BINS, frame->result->sigma, BINS * sizeof *curve);
     }
-    pthread_mutex_lock(&s->pipeline->lock);
-    size_t ahead = (size_t)(s->pipeline->accepted - s->pipeline->emitted);
-    pthread_mutex_unlock(&s->pipeline->lock);
+    hcy__pipe_lock(&s->pipeline->control);
+    size_t ahead = (size_t)(hcy__ring_accepted(&s->pipeline->ring) - hcy__ring_emitted(&s->pipeline->ring));
+    hcy__pipe_unlock(&s->pipeline->control);
     s->ahead = ahead > s->ahead ? ahead : s->ahead;
     if (s->delay_us)
         usleep((useconds_t)s->delay_us);
@@ -204,9 +204,9 @@ static void test_bounds(void)
         return;
     r.seen.delay_us = 50;
     is_int(rig_run(&r, npy, 0, FRAMES), 0, "it runs");
-    ok(r.seen.ahead <= r.pipeline->window, "no more frames are on their way than the ring holds (%zu of %zu)",
-       r.seen.ahead, r.pipeline->window);
-    ok(r.pipeline->window < FRAMES, "the ring is smaller than the stack");
+    ok(r.seen.ahead <= r.pipeline->ring.window, "no more frames are on their way than the ring holds (%zu of %zu)",
+       r.seen.ahead, r.pipeline->ring.window);
+    ok(r.pipeline->ring.window < FRAMES, "the ring is smaller than the stack");
     is_int((intmax_t)r.seen.out_of_order, 0, "in order");
     rig_close(&r);
 }
@@ -217,10 +217,10 @@ static void test_small_window(void)
     hcy_pipeline_options opts = batches_of(8);
     if (rig_open(&r, "null@kernels=noop,null:1@kernels=noop@delay-us=300", npy, &opts))
         bail_out("no pipeline");
-    size_t window = r.pipeline->window;
-    r.pipeline->window = 5; /* smaller than a batch: slots are closed before they are full */
+    size_t window = r.pipeline->ring.window;
+    r.pipeline->ring.window = 5; /* smaller than a batch: slots are closed before they are full */
     is_int(rig_run(&r, npy, 0, FRAMES), 0, "a ring smaller than a batch does not stop a run");
-    r.pipeline->window = window;
+    r.pipeline->ring.window = window;
     is_int((intmax_t)r.seen.n, FRAMES, "all frames");
     is_int((intmax_t)r.seen.out_of_order, 0, "in order");
     rig_close(&r);

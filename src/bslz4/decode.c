@@ -21,9 +21,10 @@ struct batch {
 #define N_ARGS   HCY_N_ARGS(bslz4_decode)
 
 /* Where the chunks will lie, and how many blocks they have at most. */
-static int measure(struct batch *b, const hcy_bslz4_job *job, const hcy_span *chunks)
+static int measure_chunks(struct batch *b, const hcy_bslz4_job *job, const hcy_span *chunks)
 {
     int st = 0;
+    /* Kernels read a little past a chunk's end, so the last one has padding behind it. */
     for (size_t i = 0; i < b->n && !st; i++) {
         size_t blocks = 0, room;
         if (!chunks[i].data)
@@ -35,6 +36,7 @@ static int measure(struct batch *b, const hcy_bslz4_job *job, const hcy_span *ch
             st = hcy_size_add(&b->chunks_size, b->chunks_size, room / HCY_BSLZ4_ALIGN * HCY_BSLZ4_ALIGN);
         b->n_blocks += blocks;
     }
+    /* A frame's first_block has 32 bits. */
     if (!st && b->n_blocks >= UINT32_MAX)
         return hcy_fail(HCY_ERANGE, "hcy_bslz4_decode: %zu blocks are too many for one batch", b->n_blocks);
     return st ? st : hcy_size_add(&b->chunks_size, b->chunks_size, HCY_BSLZ4_PADDING);
@@ -50,6 +52,7 @@ static int fill_batch(struct batch *b, const hcy_bslz4_job *job, const hcy_span 
     b->reports = calloc(b->n, sizeof *b->reports);
     if (!b->chunks || !b->frames || !b->blocks || !b->parsed || !b->reports)
         return hcy_fail(HCY_ENOMEM, "hcy_bslz4_decode: no memory for %zu chunks", b->n);
+    /* A chunk that is damaged keeps its place, with a status in its frame: devices leave it alone. */
     for (size_t i = 0; i < b->n; i++) {
         hcy_bslz4_frame *f = &b->frames[i];
         memcpy(b->chunks + at, chunks[i].data, chunks[i].size);
@@ -80,11 +83,12 @@ static int add_buffer(hcy_arg *arg, hcy_queue *queue, void *data, size_t size, i
 }
 
 /* Host memory given to the queue is the batch's and the caller's: the queue is always waited for. */
-static int run_batch(struct batch *b, hcy_arg *args, hcy_queue *queue, hcy_kernel *kernel,
-                     const hcy_bslz4_job *job, void *images)
+static int decode_on_queue(struct batch *b, hcy_arg *args, hcy_queue *queue, hcy_kernel *kernel,
+                           const hcy_bslz4_job *job, void *images)
 {
     size_t scratch = 0, images_size = 0;
     args[AT(job)] = hcy_arg_struct(job, sizeof *job);
+    /* Sizes first: the kernel must accept the job before anything is made for it. */
     int st = hcy_size_mul(&images_size, b->n, job->image_bytes);
     if (st)
         return hcy_fail(st, "hcy_bslz4_decode: %zu images of %llu bytes", b->n,
@@ -104,6 +108,7 @@ static int run_batch(struct batch *b, hcy_arg *args, hcy_queue *queue, hcy_kerne
         st = add_buffer(&args[AT(scratch)], queue, NULL, scratch, 0);
     if (!st)
         st = hcy_launch(queue, kernel, b->n, args, N_ARGS);
+    /* Where the device worked in the host's memory, the outcome is there already. */
     if (!st && hcy_buffer_host(args[AT(images)].v.buf) != images)
         st = hcy_buffer_read(queue, images, args[AT(images)].v.buf, 0, images_size);
     if (!st && hcy_buffer_host(args[AT(reports)].v.buf) != b->reports)
@@ -112,7 +117,7 @@ static int run_batch(struct batch *b, hcy_arg *args, hcy_queue *queue, hcy_kerne
 }
 
 /* The verdicts of parse and kernel in one; the status of the first bad frame, said in words. */
-static int judge(struct batch *b, hcy_frame_report *reports)
+static int judge_frames(struct batch *b, hcy_frame_report *reports)
 {
     int st = 0;
     for (size_t i = 0; i < b->n; i++) {
@@ -140,16 +145,18 @@ int hcy_bslz4_decode(void *images, hcy_frame_report *reports, hcy_queue *queue, 
     if (!st)
         st = hcy_kernel_get(&kernel, hcy_queue_device(queue), "bslz4_decode");
     if (!st)
-        st = measure(&b, job, chunks);
+        st = measure_chunks(&b, job, chunks);
     if (!st)
         st = fill_batch(&b, job, chunks);
+    /* Commands that were submitted before a failure use this batch's memory: the queue is waited for in any case, and
+     * the first failure is the one that is told. */
     if (!st) {
-        int submitted = run_batch(&b, args, queue, kernel, job, images);
+        int submitted = decode_on_queue(&b, args, queue, kernel, job, images);
         st = hcy_queue_finish(queue);
         st = submitted ? submitted : st;
     }
     if (!st)
-        st = judge(&b, reports);
+        st = judge_frames(&b, reports);
     for (size_t i = 0; i < N_ARGS; i++)
         if (i != AT(job))
             hcy_buffer_release(args[i].v.buf);

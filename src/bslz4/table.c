@@ -25,7 +25,7 @@ static uint64_t load_be(const uint8_t *p, unsigned n)
     return v;
 }
 
-/* Elements come in eights where there are bit-planes. */
+/* What a block's bytes are a multiple of: where there are bit-planes, elements come in eights. */
 static uint32_t block_unit(const hcy_bslz4_job *job)
 {
     return hcy__bslz4_has_planes(job->codec) ? 8 * job->elem_size : job->elem_size;
@@ -68,9 +68,11 @@ uint32_t hcy__bslz4_block_bytes(const hcy_bslz4_job *job)
 
 void hcy__bslz4_cut(hcy_bslz4_frame *frame, const hcy_bslz4_job *job, uint32_t block_bytes)
 {
+    /* The job was checked, so an image's size has 32 bits.  Elements that fill no unit are the tail, left raw. */
     uint32_t image = (uint32_t)job->image_bytes, tail = image % block_unit(job), coded = image - tail;
+    /* Working space is a block's, so a header that asks for a larger one than the image must not get it. */
     if (block_bytes > coded && coded)
-        block_bytes = coded; /* so that working space never exceeds an image */
+        block_bytes = coded;
     frame->block_bytes = block_bytes;
     frame->tail_bytes = tail;
     frame->n_blocks = coded / block_bytes + (coded % block_bytes != 0);
@@ -84,7 +86,7 @@ static int too_short(size_t size)
 }
 
 /* The header of a chunk that has one: the block size it asks for. */
-static int read_header(uint32_t *block_bytes, const hcy_bslz4_job *job, const uint8_t *chunk, size_t size)
+static int read_chunk_header(uint32_t *block_bytes, const hcy_bslz4_job *job, const uint8_t *chunk, size_t size)
 {
     if (size < HCY__BSLZ4_HEADER)
         return too_short(size);
@@ -94,12 +96,14 @@ static int read_header(uint32_t *block_bytes, const hcy_bslz4_job *job, const ui
                         (unsigned long long)total, (unsigned long long)job->image_bytes);
     if (!block)
         block = default_block(job);
+    /* One block, whatever size the writer's filter was set to. */
     if (job->codec == HCY_CODEC_LZ4 && block > job->image_bytes)
-        block = job->image_bytes; /* one block, whatever size the writer's filter was set to */
+        block = job->image_bytes;
     if (block % block_unit(job))
         return hcy_fail(hcy__bslz4_has_planes(job->codec) ? HCY_ECORRUPT : HCY_EUNSUPPORTED,
                         "chunk: its header asks for blocks of %llu bytes, not a multiple of %u",
                         (unsigned long long)block, block_unit(job));
+    /* A large block of a smaller image is cut down to it, which LZ4 can hold. */
     if (block > HCY__LZ4_MAX && job->image_bytes > HCY__LZ4_MAX)
         return hcy_fail(HCY_EUNSUPPORTED, "chunk: blocks of %llu bytes, more than LZ4 can hold",
                         (unsigned long long)block);
@@ -108,14 +112,15 @@ static int read_header(uint32_t *block_bytes, const hcy_bslz4_job *job, const ui
 }
 
 /* What can be known before the blocks are walked. */
-static int outline(hcy_bslz4_frame *frame, const hcy_bslz4_job *job, const uint8_t *chunk, size_t size)
+static int outline_chunk(hcy_bslz4_frame *frame, const hcy_bslz4_job *job, const uint8_t *chunk, size_t size)
 {
     uint32_t block_bytes = hcy__bslz4_block_bytes(job);
+    /* Offsets in a chunk have 32 bits. */
     if (size > UINT32_MAX)
         return hcy_fail(HCY_EUNSUPPORTED, "chunk of %zu bytes: less than 4 GiB is supported, as in HDF5",
                         size);
     if (chunk && hcy__bslz4_has_header(job->codec)) {
-        int st = read_header(&block_bytes, job, chunk, size);
+        int st = read_chunk_header(&block_bytes, job, chunk, size);
         if (st)
             return st;
     }
@@ -139,7 +144,7 @@ int hcy_bslz4_block_count(size_t *n_blocks, const hcy_bslz4_job *job, const void
     if (!st && !n_blocks)
         st = hcy_fail(HCY_EINVAL, "hcy_bslz4_block_count: nowhere to put the number");
     if (!st)
-        st = outline(&frame, job, chunk, chunk ? size : 0);
+        st = outline_chunk(&frame, job, chunk, chunk ? size : 0);
     if (!st)
         *n_blocks = frame.n_blocks;
     return st;
@@ -149,6 +154,7 @@ int hcy_bslz4_block_count(size_t *n_blocks, const hcy_bslz4_job *job, const void
 static int lay_blocks(hcy_bslz4_block *blocks, const hcy_bslz4_frame *frame, uint32_t *at, uint32_t *block)
 {
     uint32_t size = (uint32_t)frame->size;
+    /* *block is kept up to date, so that a caller can say where it failed; *at never passes size. */
     for (uint32_t b = 0; b < frame->n_blocks; b++) {
         uint32_t n = HCY_BLOCK_BYTES(frame, b);
         *block = b;
@@ -168,6 +174,7 @@ static int check_tail(hcy_bslz4_frame *frame, uint32_t at)
 {
     uint32_t left = (uint32_t)frame->size - at;
     frame->tail_offset = at;
+    /* Bytes too many are damage, too: a whole chunk has none. */
     if (left == frame->tail_bytes)
         return 0;
     if (left < frame->tail_bytes)
@@ -183,9 +190,10 @@ int hcy__bslz4_parse(hcy_bslz4_frame *frame, hcy_bslz4_block *blocks, size_t cap
     hcy_frame_report verdict = { 0 };
     uint32_t at = 0;
     memset(frame, 0, sizeof *frame);
+    /* Bounds are checked from the outside in: the job, the header, the room for blocks, each block, the tail. */
     int st = hcy__bslz4_check_chunk(job);
     if (!st)
-        st = outline(frame, job, chunk, size);
+        st = outline_chunk(frame, job, chunk, size);
     if (!st && frame->n_blocks > capacity)
         st = hcy_fail(HCY_ERANGE, "chunk of %u blocks: room for %zu was given", frame->n_blocks, capacity);
     if (!st && hcy__bslz4_has_header(job->codec)) {
@@ -197,6 +205,7 @@ int hcy__bslz4_parse(hcy_bslz4_frame *frame, hcy_bslz4_block *blocks, size_t cap
     verdict.byte = at;
     if (!st)
         st = check_tail(frame, at);
+    /* Blocks that were found before the damage do not count: a bad frame has none. */
     if (st) {
         verdict.status = st;
         frame->status = st;
@@ -218,6 +227,7 @@ int hcy_bslz4_parse(hcy_bslz4_frame *frame, hcy_bslz4_block *blocks, size_t capa
     int st = hcy__bslz4_check_job(job);
     if (!st)
         return hcy__bslz4_parse(frame, blocks, capacity, report, job, chunk, size);
+    /* Frame and report say what the status says, for callers that look at these alone. */
     memset(frame, 0, sizeof *frame);
     frame->status = st;
     if (report)

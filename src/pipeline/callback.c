@@ -54,6 +54,7 @@ int hcy__call_sink(hcy_pipeline *p, hcy_pipeline_sink sink, void *payload, const
     hcy__call_begin(&call, p);
     int status = sink(payload, frame);
     hcy__call_end(&call);
+    /* A record of the same status was made by the sink's hcy_fail(): those words are kept. */
     if (!status)
         hcy_fail_again(&before);
     else if (hcy_last_error()->status != status)

@@ -6,8 +6,7 @@
  *               by its slot until a device has read it; another is copied and given back at once.
  *     delivery  (a thread) hands the ring's front to the sink; without a sink hcy_pipeline_poll() does.
  *
- * All state is under pipeline.lock; callbacks are called without it.  `space` also says that the queue has
- * changed, and that a result has been handed out.
+ * PIPE_SPACE also says that the queue has changed, and that a result has been handed out.
  */
 #include "pipeline_priv.h"
 #include "sized.h"
@@ -21,14 +20,29 @@
 #define MAX_QUEUE   65536
 #define MAX_FEEDERS 4
 
-struct pipe_feeder {
+struct push_feeder {
     hcy_pipeline *pipeline;
     struct pipe_parser parser;
 };
 
+struct pipe_push {
+    hcy_pipeline_push_options opts;
+    struct pipe_chunk *queue; /* [lock] a ring of opts.queue, `head` the oldest of n */
+    size_t head, n;           /* [lock] */
+    uint64_t dropped;         /* [lock] since the last one that left the queue */
+    int lent;                 /* the ring's front is with who polls: */
+    hcy_pipeline_frame frame;
+    hcy_buffer **views; /* a device: opts.memory, NULL where chunks are copied */
+    struct push_feeder *feeders;
+    pthread_t *threads; /* of feeders, n_threads run */
+    size_t n_feeders, n_threads;
+    pthread_t delivery;
+    int delivers; /* `delivery` runs */
+};
+
 /* --- Chunks --- */
 
-static void give_back(const hcy_pipeline *p, const struct pipe_chunk *chunk, int status)
+void hcy__chunk_give_back(const hcy_pipeline *p, const struct pipe_chunk *chunk, int status)
 {
     struct pipe_call call;
     if (!chunk->release)
@@ -38,19 +52,17 @@ static void give_back(const hcy_pipeline *p, const struct pipe_chunk *chunk, int
     hcy__call_end(&call);
 }
 
-void hcy__held_release(const hcy_pipeline *p, struct pipe_slot *slot, int status)
+size_t hcy__push_offset(const struct pipe_push *push, const uint8_t *chunk)
 {
-    for (size_t i = 0; i < slot->n_held; i++)
-        give_back(p, &slot->held[i], status);
-    slot->n_held = 0;
+    return (size_t)(chunk - (const uint8_t *)push->opts.memory);
 }
 
-size_t hcy__push_offset(const hcy_pipeline *p, const uint8_t *chunk)
+hcy_buffer *hcy__push_view(const struct pipe_push *push, size_t device)
 {
-    return (size_t)(chunk - (const uint8_t *)p->push->opts.memory);
+    return push->views[device];
 }
 
-/* The chunk, if devices can read it where it is. */
+/* The chunk, if devices can read it where it is: all of it must lie in the memory that the host has named. */
 static const uint8_t *where_it_is(const struct pipe_push *push, const struct pipe_chunk *chunk)
 {
     uintptr_t begin = (uintptr_t)push->opts.memory, at = (uintptr_t)chunk->data;
@@ -60,7 +72,7 @@ static const uint8_t *where_it_is(const struct pipe_push *push, const struct pip
 }
 
 /* [lock] */
-static struct pipe_chunk pop(struct pipe_push *push)
+static struct pipe_chunk pop_chunk(struct pipe_push *push)
 {
     struct pipe_chunk chunk = push->queue[push->head];
     push->head = (push->head + 1) % push->opts.queue;
@@ -71,7 +83,7 @@ static struct pipe_chunk pop(struct pipe_push *push)
 /* --- Feeders --- */
 
 /* [lock] Takes the queue's head into a slot, if there is one for it.  *status: what is wrong with it. */
-static int reserve(hcy_pipeline *p, struct pipe_place *place, struct pipe_chunk *chunk, int *status)
+static int reserve_chunk(hcy_pipeline *p, struct pipe_place *place, struct pipe_chunk *chunk, int *status)
 {
     struct pipe_push *push = p->push;
     if (!push->n)
@@ -79,47 +91,51 @@ static int reserve(hcy_pipeline *p, struct pipe_place *place, struct pipe_chunk 
     const struct pipe_chunk *next = &push->queue[push->head];
     const uint8_t *in_place = where_it_is(push, next);
     *status = 0;
+    /* It takes its turn as a frame that has failed; its bytes are not touched, and go back at once. */
     if (next->size > p->capacity) {
         *status = hcy_fail(HCY_ERANGE, "its %zu bytes are more than any frame was said to have (%zu)",
                            next->size, p->capacity);
         in_place = NULL;
     }
+    /* It leaves the queue only when it has its place: what waits there can still be dropped. */
     if (!hcy__slot_reserve(p, *status ? 0 : next->size, in_place, place))
         return 0;
-    *chunk = pop(push);
+    *chunk = pop_chunk(push);
     hcy__output_begin(place->output, chunk->number);
     place->output->submitted = chunk->submitted;
     place->output->dropped = push->dropped;
     push->dropped = 0;
     if (in_place)
-        place->slot->held[place->slot->n_held++] = *chunk;
-    pthread_cond_broadcast(&p->space);
+        hcy__slot_hold(place->slot, chunk);
+    hcy__pipe_wake(&p->control, PIPE_SPACE);
     return 1;
 }
 
-static void *feed(void *feeder)
+static void *feed_slots(void *feeder)
 {
-    struct pipe_feeder *f = feeder;
+    struct push_feeder *f = feeder;
     hcy_pipeline *p = f->pipeline;
     struct pipe_place place;
     struct pipe_chunk chunk;
     int status;
-    pthread_mutex_lock(&p->lock);
-    while (!p->stopped) {
-        if (!reserve(p, &place, &chunk, &status)) {
-            pthread_cond_wait(&p->space, &p->lock);
+    hcy__pipe_lock(&p->control);
+    while (!hcy__is_stopped(&p->control)) {
+        if (!reserve_chunk(p, &place, &chunk, &status)) {
+            hcy__pipe_wait(&p->control, PIPE_SPACE);
             continue;
         }
+        hcy__pipe_unlock(&p->control);
+        /* Without the lock: the place is this thread's, and the host is called back.  A chunk that is copied goes back
+         * before it is parsed, so that the host has its buffer soon; parsing reads the copy. */
         int copied = status || place.into;
-        pthread_mutex_unlock(&p->lock);
         if (!status && place.into)
             memcpy(place.into, chunk.data, chunk.size);
         if (copied)
-            give_back(p, &chunk, 0);
+            hcy__chunk_give_back(p, &chunk, 0);
         hcy__slot_commit(p, &place, &f->parser, status, chunk.size);
-        pthread_mutex_lock(&p->lock);
+        hcy__pipe_lock(&p->control);
     }
-    pthread_mutex_unlock(&p->lock);
+    hcy__pipe_unlock(&p->control);
     return NULL;
 }
 
@@ -128,27 +144,28 @@ static void *feed(void *feeder)
 /* [lock] Ends the push if somebody has cancelled it. */
 static void heed_cancel(hcy_pipeline *p)
 {
-    if (!atomic_load(&p->cancelled) || p->stopped)
+    if (!hcy__is_cancelled(&p->control) || hcy__is_stopped(&p->control))
         return;
-    hcy_fail(HCY_ECANCELLED, "stopped after %llu of %llu frames", (unsigned long long)p->emitted,
-             (unsigned long long)p->stats.frames);
-    hcy__stop(p, HCY_ECANCELLED, hcy_last_error());
+    hcy_fail(HCY_ECANCELLED, "stopped after %llu of %llu frames",
+             (unsigned long long)hcy__ring_emitted(&p->ring), (unsigned long long)hcy__stats_frames(&p->stats));
+    hcy__stop(&p->control, HCY_ECANCELLED, hcy_last_error());
 }
 
-static void *deliver(void *pipeline)
+static void *deliver_results(void *pipeline)
 {
     hcy_pipeline *p = pipeline;
     int status = 0, found = 0;
-    while (!status && found >= 0 && !atomic_load(&p->cancelled)) {
+    while (!status && found >= 0 && !hcy__is_cancelled(&p->control)) {
         found = hcy__front_wait(p, hcy_now_ns() + PIPE_TICK_NS);
         if (found > 0)
-            status = hcy__deliver(p, p->push->opts.sink, p->push->opts.payload);
+            status = hcy__front_deliver(p, p->push->opts.sink, p->push->opts.payload);
     }
-    pthread_mutex_lock(&p->lock);
+    /* Nobody waits for this thread, so why it ends is noted for those who submit, flush and finish. */
+    hcy__pipe_lock(&p->control);
     if (status)
-        hcy__stop(p, status, hcy_last_error());
+        hcy__stop(&p->control, status, hcy_last_error());
     heed_cancel(p);
-    pthread_mutex_unlock(&p->lock);
+    hcy__pipe_unlock(&p->control);
     return NULL;
 }
 
@@ -161,19 +178,22 @@ int hcy_pipeline_poll(const hcy_pipeline_frame **frame, hcy_pipeline *p, uint64_
         return hcy_fail(HCY_EINVAL, "polling is for a pipeline that was started without a sink");
     uint64_t now = hcy_now_ns(), end = timeout_ns > UINT64_MAX - now ? UINT64_MAX : now + timeout_ns;
     *frame = NULL;
+    /* The last one polled was lent until now. */
     if (p->push->lent)
         hcy__front_retire(p);
     p->push->lent = 0;
     for (;; now = hcy_now_ns()) {
-        pthread_mutex_lock(&p->lock);
+        hcy__pipe_lock(&p->control);
         heed_cancel(p);
-        int nothing_left = !p->stopped && p->emitted == p->stats.frames;
-        pthread_mutex_unlock(&p->lock);
+        int nothing_left =
+            !hcy__is_stopped(&p->control) && hcy__ring_emitted(&p->ring) == hcy__stats_frames(&p->stats);
+        hcy__pipe_unlock(&p->control);
         if (nothing_left)
             return 0;
+        /* In steps, so that a cancellation is seen: it cannot wake anybody. */
         int found = hcy__front_wait(p, end - now < PIPE_TICK_NS ? end : now + PIPE_TICK_NS);
         if (found < 0)
-            return hcy__stopped(p);
+            return hcy__stopped(&p->control);
         if (found) {
             hcy__front_lend(p, &p->push->frame);
             p->push->lent = 1;
@@ -187,7 +207,7 @@ int hcy_pipeline_poll(const hcy_pipeline_frame **frame, hcy_pipeline *p, uint64_
 /* --- Beginning and end --- */
 
 /* *options are the defaults before. */
-static int check_start(hcy_pipeline_push_options *options, const hcy_pipeline *p, const hcy_pipeline_push_options *opts)
+static int check_push(hcy_pipeline_push_options *options, const hcy_pipeline *p, const hcy_pipeline_push_options *opts)
 {
     int status = hcy__check_call(p, "hcy_pipeline_start");
     if (!status && opts)
@@ -199,19 +219,19 @@ static int check_start(hcy_pipeline_push_options *options, const hcy_pipeline *p
 }
 
 /* The host's memory as each device sees it, if all can read it where it is. */
-static int import_memory(hcy_pipeline *p, struct pipe_push *push)
+static int view_memory(const hcy_pipeline *p, struct pipe_push *push)
 {
-    int direct = push->opts.memory && push->opts.memory_size, status = 0;
-    for (size_t i = 0; i < p->n_workers; i++)
-        direct &= p->workers[i].failed || p->workers[i].direct;
-    if (!direct)
+    const struct pipe_workers *devices = &p->workers;
+    int status = 0;
+    /* A slot may go to any device, so one that needs copies means copies for all. */
+    if (!push->opts.memory || !push->opts.memory_size || hcy__count_devices(devices, 0))
         return 0;
-    push->views = calloc(p->n_workers, sizeof *push->views);
+    push->views = calloc(hcy__n_devices(devices), sizeof *push->views);
     if (!push->views)
         return hcy_fail(HCY_ENOMEM, "the devices' views of a host's memory");
-    for (size_t i = 0; i < p->n_workers && !status; i++)
-        if (!p->workers[i].failed)
-            status = hcy_buffer_import_host(&push->views[i], p->workers[i].device, push->opts.memory,
+    for (size_t i = 0; i < hcy__n_devices(devices) && !status; i++)
+        if (hcy__device_reads_host(devices, i))
+            status = hcy_buffer_import_host(&push->views[i], hcy__device_at(devices, i), push->opts.memory,
                                             push->opts.memory_size, NULL, NULL);
     return status;
 }
@@ -228,33 +248,36 @@ static int create_feeders(hcy_pipeline *p, struct pipe_push *push)
     push->feeders = calloc(n, sizeof *push->feeders);
     if (!push->queue || !push->threads || !push->feeders)
         return hcy_fail(HCY_ENOMEM, "a queue of %u frames", push->opts.queue);
+    /* Counted before their tables are there, so that a failure leaves none behind. */
+    push->n_feeders = n;
     for (size_t i = 0; i < n; i++) {
         push->feeders[i].pipeline = p;
         push->feeders[i].parser.capacity = blocks;
+        /* One more, because a calloc() of nothing may be NULL. */
         push->feeders[i].parser.blocks = calloc(blocks + 1, sizeof(hcy_bslz4_block));
         if (!push->feeders[i].parser.blocks)
             return hcy_fail(HCY_ENOMEM, "a table of %zu blocks", blocks);
     }
-    push->n_feeders = n;
     return 0;
 }
 
-static int start_threads(hcy_pipeline *p, struct pipe_push *push)
+static int start_push_threads(hcy_pipeline *p, struct pipe_push *push)
 {
+    /* Those that run are counted, because end_push() joins just them. */
     for (size_t i = 0; i < push->n_feeders; i++, push->n_threads++)
-        if (pthread_create(&push->threads[i], NULL, feed, &push->feeders[i]))
+        if (pthread_create(&push->threads[i], NULL, feed_slots, &push->feeders[i]))
             return hcy_fail(HCY_ENOMEM, "a thread that takes submitted frames");
     if (!push->opts.sink)
         return 0;
-    if (pthread_create(&push->delivery, NULL, deliver, p))
+    if (pthread_create(&push->delivery, NULL, deliver_results, p))
         return hcy_fail(HCY_ENOMEM, "a thread that hands results out");
     push->delivers = 1;
     return 0;
 }
 
-static void destroy(hcy_pipeline *p, struct pipe_push *push)
+static void destroy_push(const hcy_pipeline *p, struct pipe_push *push)
 {
-    for (size_t i = 0; push->views && i < p->n_workers; i++)
+    for (size_t i = 0; push->views && i < hcy__n_devices(&p->workers); i++)
         hcy_buffer_release(push->views[i]);
     for (size_t i = 0; push->feeders && i < push->n_feeders; i++)
         free(push->feeders[i].parser.blocks);
@@ -266,83 +289,87 @@ static void destroy(hcy_pipeline *p, struct pipe_push *push)
 }
 
 /* Stops, waits for all threads and devices, gives all chunks back. */
-static void end(hcy_pipeline *p)
+static void end_push(hcy_pipeline *p)
 {
     struct pipe_push *push = p->push;
-    pthread_mutex_lock(&p->lock);
-    p->stopped = 1;
-    pthread_cond_broadcast(&p->output);
-    pthread_mutex_unlock(&p->lock);
+    hcy__halt(&p->control);
     if (push->delivers)
         pthread_join(push->delivery, NULL);
+    /* Who polled has the last frame until here; its result goes back to the idle ones. */
     if (push->lent)
         hcy__front_retire(p);
-    hcy__run_end(p, push->threads, push->n_threads);
+    for (size_t i = 0; i < push->n_threads; i++)
+        pthread_join(push->threads[i], NULL);
+    hcy__run_end(p);
+    /* No thread takes chunks out of the queue any more, and nobody submits during a finish. */
     while (push->n) {
-        struct pipe_chunk chunk = pop(push);
-        give_back(p, &chunk, HCY_ECANCELLED);
+        struct pipe_chunk chunk = pop_chunk(push);
+        hcy__chunk_give_back(p, &chunk, HCY_ECANCELLED);
     }
-    pthread_mutex_lock(&p->lock);
+    hcy__pipe_lock(&p->control);
     p->push = NULL;
-    p->busy = 0;
-    pthread_mutex_unlock(&p->lock);
-    destroy(p, push);
+    hcy__pipe_unlock(&p->control);
+    hcy__control_give_up(&p->control);
+    destroy_push(p, push);
 }
 
 int hcy_pipeline_start(hcy_pipeline *p, const hcy_pipeline_push_options *opts)
 {
     hcy_pipeline_push_options options = HCY_PIPELINE_PUSH_OPTIONS_INIT;
-    int status = check_start(&options, p, opts);
+    int status = check_push(&options, p, opts);
     if (!status)
         status = hcy__run_claim(p);
     if (status)
         return status;
+    /* Until the push has begun it is taken apart here; from then on there may be threads and chunks, and end_push()
+     * does it. */
     struct pipe_push *push = calloc(1, sizeof *push);
     if (!push) {
-        hcy__run_give_up(p);
+        hcy__control_give_up(&p->control);
         return hcy_fail(HCY_ENOMEM, "a pipeline's push form");
     }
     push->opts = options;
     push->opts.queue = push->opts.queue ? push->opts.queue : QUEUE;
-    status = import_memory(p, push);
+    status = view_memory(p, push);
     if (!status)
         status = create_feeders(p, push);
     if (status) {
-        destroy(p, push);
-        hcy__run_give_up(p);
+        destroy_push(p, push);
+        hcy__control_give_up(&p->control);
         return status;
     }
-    status = hcy__run_begin(p, push, &(struct pipe_run){ NULL, 0, 0, UINT64_MAX / 2 });
+    status = hcy__run_begin(p, push, NULL, 0, 0);
     if (!status)
-        status = start_threads(p, push);
+        status = start_push_threads(p, push);
     if (status) {
         hcy_error error = *hcy_last_error();
-        end(p);
+        end_push(p);
         return hcy_fail_again(&error);
     }
     return 0;
 }
 
 /* [lock] Room in the queue, made or waited for; *dropped is what had to go. */
-static int make_room(hcy_pipeline *p, struct pipe_chunk *dropped)
+static int make_queue_room(hcy_pipeline *p, struct pipe_chunk *dropped)
 {
     struct pipe_push *push = p->push;
     int drops = push->opts.overflow == HCY_PIPELINE_DROP_OLDEST;
     heed_cancel(p);
-    while (!p->stopped && push->n == push->opts.queue && !drops) {
+    while (!hcy__is_stopped(&p->control) && push->n == push->opts.queue && !drops) {
+        /* The queue may move on only when this callback returns. */
         if (hcy__in_callback(p))
-            return hcy_fail(HCY_EBUSY, "the queue's %u frames wait, and a callback of the pipeline cannot wait for them",
+            return hcy_fail(HCY_EBUSY,
+                            "the queue's %u frames wait, and a callback of the pipeline cannot wait for them",
                             push->opts.queue);
-        hcy__wait(p, &p->space, hcy_now_ns() + PIPE_TICK_NS);
+        hcy__pipe_wait_until(&p->control, PIPE_SPACE, hcy_now_ns() + PIPE_TICK_NS);
         heed_cancel(p);
     }
-    if (p->stopped)
-        return hcy__stopped(p);
+    if (hcy__is_stopped(&p->control))
+        return hcy__stopped(&p->control);
     if (push->n == push->opts.queue) {
-        *dropped = pop(push);
+        *dropped = pop_chunk(push);
         push->dropped++;
-        p->stats.dropped++;
-        p->stats.frames--;
+        hcy__stats_dropped(&p->stats);
     }
     return 0;
 }
@@ -356,18 +383,23 @@ int hcy_pipeline_submit(hcy_pipeline *p, const void *chunk, size_t size, uint64_
     int status = hcy__check_call(p, "hcy_pipeline_submit");
     if (status)
         return status;
+    /* The latency that is told includes the wait for room. */
     uint64_t now = hcy_now_ns();
-    pthread_mutex_lock(&p->lock);
+    hcy__pipe_lock(&p->control);
     struct pipe_push *push = p->push;
-    status = push ? make_room(p, &dropped) : hcy_fail(HCY_EINVAL, "hcy_pipeline_submit: the pipeline was not started");
+    if (push)
+        status = make_queue_room(p, &dropped);
+    else
+        status = hcy_fail(HCY_EINVAL, "hcy_pipeline_submit: the pipeline was not started");
     if (!status) {
         push->queue[(push->head + push->n++) % push->opts.queue] =
             (struct pipe_chunk){ chunk, size, number, now, release, payload };
-        p->stats.frames++;
-        pthread_cond_broadcast(&p->space);
+        hcy__stats_submitted(&p->stats);
+        hcy__pipe_wake(&p->control, PIPE_SPACE);
     }
-    pthread_mutex_unlock(&p->lock);
-    give_back(p, &dropped, HCY_ECANCELLED);
+    hcy__pipe_unlock(&p->control);
+    /* The host is called without the lock. */
+    hcy__chunk_give_back(p, &dropped, HCY_ECANCELLED);
     return status;
 }
 
@@ -378,12 +410,13 @@ int hcy_pipeline_flush(hcy_pipeline *p)
         return status;
     if (!p->push || !p->push->opts.sink)
         return hcy_fail(HCY_EINVAL, "flushing is for a pipeline that was started with a sink");
-    pthread_mutex_lock(&p->lock);
-    uint64_t target = p->stats.frames; /* dropping one means that another was submitted: it never shrinks */
-    while (!p->stopped && p->emitted < target)
-        pthread_cond_wait(&p->space, &p->lock);
-    status = p->stopped ? hcy__stopped(p) : 0;
-    pthread_mutex_unlock(&p->lock);
+    hcy__pipe_lock(&p->control);
+    /* Dropping a frame means that another was submitted, so this number never shrinks. */
+    uint64_t target = hcy__stats_frames(&p->stats);
+    while (!hcy__is_stopped(&p->control) && hcy__ring_emitted(&p->ring) < target)
+        hcy__pipe_wait(&p->control, PIPE_SPACE);
+    status = hcy__is_stopped(&p->control) ? hcy__stopped(&p->control) : 0;
+    hcy__pipe_unlock(&p->control);
     return status;
 }
 
@@ -394,18 +427,20 @@ int hcy_pipeline_finish(hcy_pipeline *p)
         return status;
     if (!p->push)
         return hcy_fail(HCY_EINVAL, "there is no push to finish");
-    pthread_mutex_lock(&p->lock);
-    while (p->push->opts.sink && !p->stopped && p->emitted < p->stats.frames)
-        pthread_cond_wait(&p->space, &p->lock);
-    hcy_error error = p->error;
-    status = p->stopped ? p->status : 0;
-    pthread_mutex_unlock(&p->lock);
-    end(p);
+    hcy_error error;
+    hcy__pipe_lock(&p->control);
+    while (p->push->opts.sink && !hcy__is_stopped(&p->control) &&
+           hcy__ring_emitted(&p->ring) < hcy__stats_frames(&p->stats))
+        hcy__pipe_wait(&p->control, PIPE_SPACE);
+    /* Asked before the end, which stops what has come to its end, too. */
+    status = hcy__stop_status(&error, &p->control);
+    hcy__pipe_unlock(&p->control);
+    end_push(p);
     return status ? hcy_fail_again(&error) : 0;
 }
 
 void hcy__push_abandon(hcy_pipeline *p)
 {
     if (p->push)
-        end(p);
+        end_push(p);
 }

@@ -6,36 +6,57 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#define MOST_BY_DEFAULT 16               /* threads */
+#define ENDLESS         (UINT64_MAX / 2) /* frames of a push: sums with it stay in 64 bits */
+
+/* Readers take a CPU's time from its kernels; an accelerator takes all that half of the processors can read. */
+uint32_t hcy__readers_default(const hcy_pipeline *p)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    uint32_t n = 0, half = processors > 3 ? (uint32_t)(processors + 1) / 2 : 2;
+    for (size_t i = 0; i < hcy__n_devices(&p->workers); i++) {
+        const hcy_device_info *info = hcy_device_get_info(hcy__device_at(&p->workers, i));
+        n += info->kind == HCY_KIND_CPU ? (info->units + 1) / 2 : half;
+    }
+    if (n < 1)
+        return 1;
+    return n < MOST_BY_DEFAULT ? n : MOST_BY_DEFAULT;
+}
+
 /* On a CPU readers compete with the kernels, where one thread that is interrupted keeps all the others
- * waiting at the end of a launch.  So readers step back, and take what is left over at just those ends (16
- * threads: a fifth more frames).  While kernels wait for frames, nobody is in the readers' way. */
+ * waiting at the end of a launch.  So readers step back, and take what is left over at just those ends (with 16
+ * threads, a fifth more frames were measured).  While kernels wait for frames, nobody is in the readers' way. */
 static void step_back(void)
 {
 #ifdef __linux__ /* elsewhere it would be the whole process that steps back */
     if (nice(10) == -1)
-        return; /* then without */
+        return; /* reading goes on without */
 #endif
 }
 
 /* [lock] A place for the run's next frame, or 0 if there is none now.  *status says what is known to be
  * wrong. */
-static int reserve(hcy_pipeline *p, struct pipe_place *place, uint64_t *number, int *status)
+static int reserve_frame(hcy_pipeline *p, struct pipe_place *place, uint64_t *number, int *status)
 {
+    struct pipe_reader *r = &p->reader;
     size_t size = 0;
-    *number = p->run.next;
-    *status = hcy_stack_frame_size(&size, p->run.stack, *number);
+    *number = r->next;
+    *status = hcy_stack_frame_size(&size, r->stack, *number);
+    /* The place is only as large as any frame was said to be, so one that claims more is never read. */
     if (!*status && size > p->capacity)
         *status =
             hcy_fail(HCY_ERANGE, "its %zu bytes are more than any frame of the stack was said to have (%zu)",
                      size, p->capacity);
+    /* A frame that is known to be bad takes a place all the same: the sink is told of it in its turn. */
     if (!hcy__slot_reserve(p, *status ? 0 : size, NULL, place))
         return 0;
-    if (++p->run.next == p->run.last)
+    /* Nothing will fill this slot any further, and no device would take it otherwise. */
+    if (++r->next == r->last)
         hcy__slot_close(p);
     return 1;
 }
 
-void *hcy__reader(void *pipeline)
+static void *read_frames(void *pipeline)
 {
     hcy_pipeline *p = pipeline;
     struct pipe_parser parser = { NULL, 0 };
@@ -43,21 +64,48 @@ void *hcy__reader(void *pipeline)
     uint64_t number;
     int status;
     step_back();
-    pthread_mutex_lock(&p->lock);
-    while (!p->stopped && p->run.next < p->run.last) {
-        if (!reserve(p, &place, &number, &status)) {
-            pthread_cond_wait(&p->space, &p->lock);
+    hcy__pipe_lock(&p->control);
+    while (!hcy__is_stopped(&p->control) && hcy__frames_left(&p->reader)) {
+        if (!reserve_frame(p, &place, &number, &status)) {
+            hcy__pipe_wait(&p->control, PIPE_SPACE);
             continue;
         }
-        pthread_mutex_unlock(&p->lock);
+        hcy__pipe_unlock(&p->control);
+        /* The place is this thread's until it commits, so reading and parsing need no lock. */
         size_t size = 0;
         hcy__output_begin(place.output, number);
         if (!status)
-            status = hcy_stack_read(&size, p->run.stack, number, place.into, place.capacity);
+            status = hcy_stack_read(&size, p->reader.stack, number, place.into, place.capacity);
         hcy__slot_commit(p, &place, &parser, status, size);
-        pthread_mutex_lock(&p->lock);
+        hcy__pipe_lock(&p->control);
     }
-    pthread_mutex_unlock(&p->lock);
+    hcy__pipe_unlock(&p->control);
     free(parser.blocks);
     return NULL;
+}
+
+void hcy__reader_begin(struct pipe_reader *r, hcy_stack *stack, uint64_t first, uint64_t last)
+{
+    r->stack = stack;
+    r->first = r->next = stack ? first : 0;
+    r->last = stack ? last : ENDLESS;
+    r->n_threads = 0;
+}
+
+int hcy__readers_start(hcy_pipeline *p)
+{
+    struct pipe_reader *r = &p->reader;
+    uint64_t frames = hcy__frames_of_run(r);
+    /* Fewer threads than were asked for read more slowly, which is no failure; none at all is one. */
+    while (r->n_threads < p->opts.readers && r->n_threads < frames &&
+           !pthread_create(&r->threads[r->n_threads], NULL, read_frames, p))
+        r->n_threads++;
+    return r->n_threads ? 0 : hcy_fail(HCY_ENOMEM, "a thread that reads");
+}
+
+void hcy__readers_join(struct pipe_reader *r)
+{
+    for (size_t i = 0; i < r->n_threads; i++)
+        pthread_join(r->threads[i], NULL);
+    r->n_threads = 0;
 }

@@ -1,10 +1,9 @@
 /* slot.c - the batches on their way to the devices: their memory, their filling, the list of those that are
  * ready.
  *
- * FREE -> FILLING (producers) -> READY (listed) -> RUNNING (a worker) -> FREE, or back to READY if the device
- * failed, or does not take some of its frames. One slot is being filled at a time, by any number of producers;
- * it is closed when it is full, when the ring is, or when the frames end, and ready when the last producer has
- * committed.
+ * One slot is being filled at a time, by any number of producers; it is closed when it is full, when the ring is, or
+ * when the frames end, and ready when the last producer has committed.  A slot is READY again if its device failed, or
+ * does not take some of its frames.
  */
 #include "pipeline_priv.h"
 
@@ -14,6 +13,8 @@
 
 #include <halcyon/backend.h>
 
+#define LEAST_BATCH 8 /* frames; smaller ones cost more in launches than devices that end together save */
+
 int hcy__memory_create(struct pipe_memory *memory, hcy_device *home, size_t size)
 {
     *memory = (struct pipe_memory){ NULL, NULL, size };
@@ -22,6 +23,7 @@ int hcy__memory_create(struct pipe_memory *memory, hcy_device *home, size_t size
         memory->host = hcy_buffer_host(memory->buffer);
     if (status != HCY_EUNSUPPORTED)
         return status;
+    /* Whole pages: devices that import host memory import pages. */
     if (posix_memalign(&memory->host, 4096, size)) {
         memory->host = NULL;
         return hcy_fail(HCY_ENOMEM, "%zu bytes for a slot of the pipeline", size);
@@ -41,20 +43,22 @@ void hcy__memory_free(struct pipe_memory *memory)
 /* --- Their life --- */
 
 /* How each device's kernels get at the slot's chunks. */
-static int create_views(hcy_pipeline *p, struct pipe_slot *slot)
+static int view_slot(hcy_pipeline *p, struct pipe_slot *slot)
 {
-    slot->views = calloc(p->n_workers, sizeof *slot->views);
+    const size_t n = hcy__n_devices(&p->workers);
+    slot->views = calloc(n, sizeof *slot->views);
     if (!slot->views)
         return hcy_fail(HCY_ENOMEM, "the views of a slot");
-    for (size_t i = 0; i < p->n_workers; i++) {
-        const struct pipe_worker *w = &p->workers[i];
+    for (size_t i = 0; i < n; i++) {
+        hcy_device *device = hcy__device_at(&p->workers, i);
         int status = 0;
-        if (!w->direct || w->failed)
+        if (!hcy__device_reads_host(&p->workers, i))
             continue;
-        if (w->device == slot->home && slot->chunks.buffer)
+        /* Its own pinned memory a device knows already; every other device is shown it as the host's. */
+        if (device == slot->home && slot->chunks.buffer)
             slot->views[i] = hcy_buffer_retain(slot->chunks.buffer);
         else
-            status = hcy_buffer_import_host(&slot->views[i], w->device, slot->chunks.host, slot->chunks.size,
+            status = hcy_buffer_import_host(&slot->views[i], device, slot->chunks.host, slot->chunks.size,
                                             NULL, NULL);
         if (status)
             return status;
@@ -62,9 +66,10 @@ static int create_views(hcy_pipeline *p, struct pipe_slot *slot)
     return 0;
 }
 
-static int create(hcy_pipeline *p, struct pipe_slot *slot, hcy_device *home)
+static int create_slot(hcy_pipeline *p, struct pipe_slot *slot, hcy_device *home)
 {
     size_t blocks, frames;
+    /* Blocks of the default size; a chunk with smaller ones makes the table grow (grow_table). */
     int status = hcy_bslz4_block_count(&blocks, &p->source.coding, NULL, 0);
     if (!status)
         status = hcy_size_mul(&blocks, blocks, p->batch * sizeof(hcy_bslz4_block));
@@ -73,6 +78,7 @@ static int create(hcy_pipeline *p, struct pipe_slot *slot, hcy_device *home)
     if (status)
         return status;
     slot->home = home;
+    /* Kernels may load a few bytes past a chunk's end, so the last one has padding behind it. */
     status = hcy__memory_create(&slot->chunks, home, p->capacity + HCY_BSLZ4_PADDING);
     if (!status)
         status = hcy__memory_create(&slot->frames, home, frames);
@@ -80,32 +86,29 @@ static int create(hcy_pipeline *p, struct pipe_slot *slot, hcy_device *home)
         status = hcy__memory_create(&slot->blocks, home, blocks ? blocks : sizeof(hcy_bslz4_block));
     if (!status && !(slot->held = calloc(p->batch, sizeof *slot->held)))
         status = hcy_fail(HCY_ENOMEM, "a slot's list of %zu frames", p->batch);
-    if (!status && !(slot->refused = calloc(p->n_workers, 1)))
-        status = hcy_fail(HCY_ENOMEM, "a slot's list of %zu devices", p->n_workers);
-    return status ? status : create_views(p, slot);
+    if (!status && !(slot->refused = calloc(hcy__n_devices(&p->workers), 1)))
+        status = hcy_fail(HCY_ENOMEM, "a slot's list of %zu devices", hcy__n_devices(&p->workers));
+    return status ? status : view_slot(p, slot);
 }
 
 /* Slots live at devices that must copy from them, if there are any: those gain from pinned memory of their
  * own. */
-static hcy_device *home_of(const hcy_pipeline *p, size_t i)
+static hcy_device *choose_home(const hcy_pipeline *p, size_t i)
 {
-    size_t n = 0;
-    for (size_t w = 0; w < p->n_workers; w++)
-        n += !p->workers[w].failed && !p->workers[w].direct;
-    int direct = !n;
-    i %= direct ? p->n_workers - p->n_failed : n;
-    for (size_t w = 0;; w++)
-        if (!p->workers[w].failed && p->workers[w].direct == direct && !i--)
-            return p->workers[w].device;
+    const size_t copying = hcy__count_devices(&p->workers, 0);
+    if (copying)
+        return hcy__find_device(&p->workers, 0, i % copying);
+    return hcy__find_device(&p->workers, 1, i % hcy__count_devices(&p->workers, 1));
 }
 
-int hcy__slots_create(hcy_pipeline *p)
+int hcy__slots_create(hcy_pipeline *p, size_t n)
 {
-    p->slots = calloc(p->n_slots, sizeof *p->slots);
-    if (!p->slots)
-        return hcy_fail(HCY_ENOMEM, "%zu slots of the pipeline", p->n_slots);
-    for (size_t i = 0; i < p->n_slots; i++) {
-        int status = create(p, &p->slots[i], home_of(p, i));
+    p->slots.all = calloc(n, sizeof *p->slots.all);
+    if (!p->slots.all)
+        return hcy_fail(HCY_ENOMEM, "%zu slots of the pipeline", n);
+    p->slots.n = n;
+    for (size_t i = 0; i < n; i++) {
+        int status = create_slot(p, &p->slots.all[i], choose_home(p, i));
         if (status)
             return status;
     }
@@ -114,9 +117,10 @@ int hcy__slots_create(hcy_pipeline *p)
 
 void hcy__slots_destroy(hcy_pipeline *p)
 {
-    for (size_t i = 0; p->slots && i < p->n_slots; i++) {
-        struct pipe_slot *slot = &p->slots[i];
-        for (size_t w = 0; slot->views && w < p->n_workers; w++)
+    for (size_t i = 0; i < p->slots.n; i++) {
+        struct pipe_slot *slot = &p->slots.all[i];
+        /* What could not be made is NULL. */
+        for (size_t w = 0; slot->views && w < hcy__n_devices(&p->workers); w++)
             hcy_buffer_release(slot->views[w]);
         free(slot->views);
         free(slot->held);
@@ -125,69 +129,107 @@ void hcy__slots_destroy(hcy_pipeline *p)
         hcy__memory_free(&slot->frames);
         hcy__memory_free(&slot->blocks);
     }
-    free(p->slots);
+    free(p->slots.all);
 }
 
-/* --- Filling --- */
-
-static void release(const hcy_pipeline *p, struct pipe_slot *slot)
+/* [lock] */
+static void clear_slot(const hcy_pipeline *p, struct pipe_slot *slot)
 {
     slot->state = SLOT_FREE;
     slot->closed = slot->again = 0;
-    memset(slot->refused, 0, p->n_workers);
+    memset(slot->refused, 0, hcy__n_devices(&p->workers));
     slot->n = slot->used = slot->n_blocks = slot->pending = slot->n_held = 0;
+}
+
+static void give_chunks_back(const hcy_pipeline *p, struct pipe_slot *slot, int status)
+{
+    for (size_t i = 0; i < slot->n_held; i++)
+        hcy__chunk_give_back(p, &slot->held[i], status);
+    slot->n_held = 0;
 }
 
 void hcy__slot_release(hcy_pipeline *p, struct pipe_slot *slot)
 {
-    release(p, slot);
-    pthread_cond_broadcast(&p->space);
+    /* The slot is still this worker's while the host's callbacks run, without the lock. */
+    give_chunks_back(p, slot, 0);
+    hcy__pipe_lock(&p->control);
+    clear_slot(p, slot);
+    hcy__pipe_wake(&p->control, PIPE_SPACE);
+    hcy__pipe_unlock(&p->control);
 }
+
+void hcy__slots_empty(hcy_pipeline *p)
+{
+    for (size_t i = 0; i < p->slots.n; i++)
+        give_chunks_back(p, &p->slots.all[i], HCY_ECANCELLED);
+    hcy__pipe_lock(&p->control);
+    p->slots.filling = p->slots.ready = NULL;
+    for (size_t i = 0; i < p->slots.n; i++)
+        clear_slot(p, &p->slots.all[i]);
+    hcy__pipe_unlock(&p->control);
+}
+
+/* --- Filling --- */
 
 void hcy__slot_make_ready(hcy_pipeline *p, struct pipe_slot *slot)
 {
-    struct pipe_slot **at = &p->ready;
+    /* By their frames: the ring waits for the oldest, and slots that a device gave back are older than others. */
+    struct pipe_slot **at = &p->slots.ready;
     while (*at && (*at)->first < slot->first)
         at = &(*at)->next;
     slot->next = *at;
     *at = slot;
     slot->state = SLOT_READY;
-    pthread_cond_broadcast(&p->work);
+    hcy__pipe_wake(&p->control, PIPE_WORK);
+}
+
+void hcy__slot_take(struct pipe_slots *slots, struct pipe_slot *slot)
+{
+    struct pipe_slot **at = &slots->ready;
+    while (*at != slot)
+        at = &(*at)->next;
+    *at = slot->next;
+    slot->state = SLOT_RUNNING;
 }
 
 void hcy__slot_close(hcy_pipeline *p)
 {
-    struct pipe_slot *slot = p->filling;
+    struct pipe_slot *slot = p->slots.filling;
     if (!slot)
         return;
-    p->filling = NULL;
+    p->slots.filling = NULL;
     slot->closed = 1;
+    /* Else the last of its producers makes it ready. */
     if (!slot->pending)
         hcy__slot_make_ready(p, slot);
 }
 
-/* Batches shrink towards the end of a run, so that several devices end together; a short run is shared out. */
-static size_t limit(const hcy_pipeline *p)
+/* [lock] Batches shrink towards the end of a run, so that several devices end together; a short run is shared out. */
+static size_t limit_batch(const hcy_pipeline *p)
 {
-    uint64_t left = p->run.last - p->run.next, all = p->run.last - p->run.first;
-    uint64_t devices = p->n_workers > p->n_failed ? p->n_workers - p->n_failed : 1;
+    uint64_t left = hcy__frames_left(&p->reader), all = hcy__frames_of_run(&p->reader);
+    uint64_t alive = hcy__workers_alive(&p->workers), devices = alive ? alive : 1;
+    /* Never less than LEAST_BATCH, unless the whole run has less for each device. */
     uint64_t share = (left + devices - 1) / devices, least = (all + devices - 1) / devices;
-    least = least < 8 ? least : 8;
+    least = least < LEAST_BATCH ? least : LEAST_BATCH;
     if (share < least)
         share = least;
     return share < p->batch ? (size_t)share : p->batch;
 }
 
+/* [lock] */
 static struct pipe_slot *open_slot(hcy_pipeline *p, int in_place)
 {
-    for (size_t i = 0; i < p->n_slots; i++) {
-        struct pipe_slot *slot = &p->slots[i];
+    /* One slot is filled at a time, so the ordinals of its frames follow each other from `first`. */
+    for (size_t i = 0; i < p->slots.n; i++) {
+        struct pipe_slot *slot = &p->slots.all[i];
         if (slot->state == SLOT_FREE) {
             slot->state = SLOT_FILLING;
-            slot->first = p->accepted;
+            slot->first = hcy__ring_accepted(&p->ring);
             slot->in_place = in_place;
-            slot->limit = limit(p);
-            return p->filling = slot;
+            slot->limit = limit_batch(p);
+            p->slots.filling = slot;
+            return slot;
         }
     }
     return NULL;
@@ -196,42 +238,51 @@ static struct pipe_slot *open_slot(hcy_pipeline *p, int in_place)
 int hcy__slot_reserve(hcy_pipeline *p, size_t size, const uint8_t *in_place, struct pipe_place *place)
 {
     size_t room = size > p->capacity ? 0 : (size + HCY_BSLZ4_ALIGN - 1) / HCY_BSLZ4_ALIGN * HCY_BSLZ4_ALIGN;
-    struct pipe_slot *slot = p->filling;
+    struct pipe_slot *slot = p->slots.filling;
+    /* Kernels get one buffer of chunks a batch, so chunks in the host's memory and copied ones do not mix. */
     if (slot &&
         (slot->n == slot->limit || room > p->capacity - slot->used || slot->in_place != (in_place != NULL))) {
         hcy__slot_close(p);
         slot = NULL;
     }
-    if (hcy__ring_is_full(p)) {
-        pthread_cond_broadcast(&p->work); /* what the ring waits for may be in the slot: an idle device takes it */
+    if (hcy__ring_is_full(&p->ring)) {
+        /* The frames that the ring waits for may be in the slot: an idle device takes it before it is full. */
+        hcy__pipe_wake(&p->control, PIPE_WORK);
         return 0;
     }
-    if (!slot && !(slot = open_slot(p, in_place != NULL)))
+    if (!slot)
+        slot = open_slot(p, in_place != NULL);
+    if (!slot)
         return 0;
     place->slot = slot;
     place->index = slot->n++;
-    place->offset = in_place ? hcy__push_offset(p, in_place) : slot->used;
+    place->offset = in_place ? hcy__push_offset(p->push, in_place) : slot->used;
     place->into = in_place ? NULL : (uint8_t *)slot->chunks.host + slot->used;
     place->at = in_place ? in_place : place->into;
     place->capacity = room;
-    place->output = hcy__output_at(p, p->accepted++);
+    place->output = hcy__ring_accept(&p->ring);
     slot->used += room;
     slot->pending++;
     return 1;
 }
 
+void hcy__slot_hold(struct pipe_slot *slot, const struct pipe_chunk *chunk)
+{
+    slot->held[slot->n_held++] = *chunk;
+}
+
 /* --- Block tables --- */
 
 /* A damaged or missing chunk: the frame stays in its batch and devices leave it alone. */
-static void note_failure(struct pipe_output *output, hcy_bslz4_frame *frame, int status)
+static void note_bad_chunk(struct pipe_output *output, hcy_bslz4_frame *frame, int status)
 {
     *frame = (hcy_bslz4_frame){ .status = status };
     output->report.status = status;
     snprintf(output->why, sizeof output->why, "%s", hcy_last_error()->text);
 }
 
-static int parse(hcy_pipeline *p, const struct pipe_place *place, struct pipe_parser *parser,
-                 hcy_bslz4_frame *frame, size_t size)
+static int parse_into_table(hcy_pipeline *p, const struct pipe_place *place, struct pipe_parser *parser,
+                       hcy_bslz4_frame *frame, size_t size)
 {
     hcy_frame_report *report = &place->output->report;
     const hcy_bslz4_job *job = &p->source.coding;
@@ -241,6 +292,7 @@ static int parse(hcy_pipeline *p, const struct pipe_place *place, struct pipe_pa
         report->status = status;
         return status;
     }
+    /* Chunks of one stack ask for the same table, so this happens once a thread. */
     if (need > parser->capacity) {
         hcy_bslz4_block *more = realloc(parser->blocks, need * sizeof *more);
         if (!more)
@@ -253,12 +305,13 @@ static int parse(hcy_pipeline *p, const struct pipe_place *place, struct pipe_pa
 
 /* [lock] Room for n more blocks in the slot's table; producers copy into it under the lock, so it may move.
  */
-static int grow(struct pipe_slot *slot, size_t n)
+static int grow_table(struct pipe_slot *slot, size_t n)
 {
     struct pipe_memory more;
     size_t used = slot->n_blocks * sizeof(hcy_bslz4_block), need = used + n * sizeof(hcy_bslz4_block);
     if (need <= slot->blocks.size)
         return 0;
+    /* Twice what is needed: chunks behind this one have as many blocks, and pinned memory is slow to get. */
     int status = hcy__memory_create(&more, slot->home, 2 * need);
     if (status)
         return status;
@@ -273,13 +326,15 @@ void hcy__slot_commit(hcy_pipeline *p, const struct pipe_place *place, struct pi
 {
     struct pipe_slot *slot = place->slot;
     hcy_bslz4_frame frame = { 0 }, *entry = (hcy_bslz4_frame *)slot->frames.host + place->index;
+    /* Into the producer's own table first: how many blocks frames have is known only when they are parsed, and
+     * frames of one slot are parsed side by side. */
     if (!status)
-        status = parse(p, place, parser, &frame, size);
-    pthread_mutex_lock(&p->lock);
+        status = parse_into_table(p, place, parser, &frame, size);
+    hcy__pipe_lock(&p->control);
     if (!status)
-        status = grow(slot, frame.n_blocks);
+        status = grow_table(slot, frame.n_blocks);
     if (status) {
-        note_failure(place->output, entry, status);
+        note_bad_chunk(place->output, entry, status);
     } else {
         frame.offset = place->offset;
         frame.first_block = (uint32_t)slot->n_blocks;
@@ -288,11 +343,13 @@ void hcy__slot_commit(hcy_pipeline *p, const struct pipe_place *place, struct pi
             memcpy((hcy_bslz4_block *)slot->blocks.host + slot->n_blocks, parser->blocks,
                    frame.n_blocks * sizeof(hcy_bslz4_block));
         slot->n_blocks += frame.n_blocks;
+        hcy__stats_stored(&p->stats, size);
     }
-    p->stats.bytes_stored += status ? 0 : size;
+    /* A slot that is still open waits for more frames, except in a push: nobody knows when the next one comes, so an
+     * idle device takes what there is. */
     if (!--slot->pending && slot->closed)
         hcy__slot_make_ready(p, slot);
     else if (p->push)
-        pthread_cond_broadcast(&p->work); /* an idle device takes what there is */
-    pthread_mutex_unlock(&p->lock);
+        hcy__pipe_wake(&p->control, PIPE_WORK);
+    hcy__pipe_unlock(&p->control);
 }

@@ -1,0 +1,209 @@
+/* launch.c - a batch's way onto its device and back: the kernels' arguments, the copies, the launches.
+ *
+ * Called in the worker's thread, after its set-up.  Nothing here waits but hcy__await_batch().
+ */
+#include "pipeline_priv.h"
+#include "azint_arguments.h"
+
+#include <halcyon/backend.h>
+
+#define MANY_BINS 16384 /* from which on sums are read row by row */
+
+/* --- What a launch takes --- */
+
+/* Arguments of the kernel that makes sums; returns how many they are. */
+static size_t name_sums_args(const struct pipe_worker *w, const struct pipe_lane *lane, const struct pipe_part *part,
+                             hcy_buffer *chunks, hcy_arg args[HCY_MAX_ARGS])
+{
+    const hcy_pipeline *p = w->pipeline;
+    const struct hcy_azint_arguments all = { .chunks = hcy_arg_buf(chunks),
+                                             .frames = hcy_arg_buf(part->frames),
+                                             .blocks = hcy_arg_buf(lane->blocks),
+                                             .coding = hcy_arg_struct(&p->source.coding, sizeof p->source.coding),
+                                             .images = hcy_arg_buf(lane->images),
+                                             .plan = hcy_arg_buf(w->tables),
+                                             .job = hcy_arg_struct(&p->job, sizeof p->job),
+                                             .filter = hcy_arg_struct(&p->filter, sizeof p->filter),
+                                             .sums = hcy_arg_buf(part->sums),
+                                             .reports = hcy_arg_buf(part->reports),
+                                             .scratch = hcy_arg_buf(lane->scratch) };
+    return hcy_azint_arguments(args, hcy__sums_kernel(w), &all);
+}
+
+#define DECODE_AT(name) HCY_ARG_AT(bslz4_decode, name)
+#define DECODE_ARGS     HCY_N_ARGS(bslz4_decode)
+
+static void name_decode_args(const struct pipe_worker *w, const struct pipe_lane *lane,
+                             const struct pipe_part *part, hcy_buffer *chunks, hcy_arg args[DECODE_ARGS])
+{
+    const hcy_bslz4_job *coding = &w->pipeline->source.coding;
+    args[DECODE_AT(chunks)] = hcy_arg_buf(chunks);
+    args[DECODE_AT(frames)] = hcy_arg_buf(part->frames);
+    args[DECODE_AT(blocks)] = hcy_arg_buf(lane->blocks);
+    args[DECODE_AT(job)] = hcy_arg_struct(coding, sizeof *coding);
+    args[DECODE_AT(images)] = hcy_arg_buf(lane->images);
+    args[DECODE_AT(reports)] = hcy_arg_buf(part->reports);
+    args[DECODE_AT(scratch)] = hcy_arg_buf(lane->scratch);
+}
+
+int hcy__launch_scratch(const struct pipe_worker *w, size_t *size)
+{
+    /* No buffer is there yet: sizes follow from the number of items, the jobs and the tables. */
+    const struct pipe_lane nothing = { 0 };
+    const struct pipe_part part = { NULL, NULL, NULL };
+    hcy_arg args[HCY_MAX_ARGS];
+    size_t decode = 0;
+    int status = 0;
+    if (!w->fused) {
+        name_decode_args(w, &nothing, &part, NULL, args);
+        status = hcy_kernel_scratch_size(w->decode, w->part, args, DECODE_ARGS, &decode);
+    }
+    if (status)
+        return status;
+    size_t n = name_sums_args(w, &nothing, &part, NULL, args);
+    status = hcy_kernel_scratch_size(hcy__sums_kernel(w), w->part, args, n, size);
+    /* One kernel runs after the other, so they share it. */
+    if (!status && decode > *size)
+        *size = decode;
+    return status;
+}
+
+int hcy__prepare_tables(struct pipe_worker *w)
+{
+    const struct pipe_lane nothing = { 0 };
+    const struct pipe_part part = { NULL, NULL, NULL };
+    hcy_kernel *kernel = hcy__sums_kernel(w);
+    hcy_span spans[HCY_AZINT_SPANS];
+    hcy_arg args[HCY_MAX_ARGS];
+    hcy_azint_plan_tables(spans, w->pipeline->plan);
+    int status = hcy_kernel_prepare(&w->tables, kernel, spans, HCY_AZINT_SPANS);
+    if (status)
+        return status;
+    size_t n = name_sums_args(w, &nothing, &part, NULL, args);
+    return hcy_kernel_preferred_batch(kernel, args, n, &w->preferred);
+}
+
+/* --- To the device --- */
+
+static int launch_part(const struct pipe_worker *w, const struct pipe_lane *lane,
+                       const struct pipe_part *part, hcy_buffer *chunks, size_t n)
+{
+    hcy_arg args[HCY_MAX_ARGS];
+    int status = 0;
+    if (!w->fused) {
+        name_decode_args(w, lane, part, chunks, args);
+        status = hcy_launch(lane->queue, w->decode, n, args, DECODE_ARGS);
+    }
+    if (status)
+        return status;
+    size_t n_args = name_sums_args(w, lane, part, chunks, args);
+    return hcy_launch(lane->queue, hcy__sums_kernel(w), n, args, n_args);
+}
+
+/* Where the device's kernels read the chunks of a slot. */
+static hcy_buffer *chunks_to_read(const struct pipe_worker *w, const struct pipe_lane *lane)
+{
+    /* The frames' offsets count from the beginning of the host's memory then, of which each device has one view. */
+    if (lane->slot->in_place)
+        return hcy__push_view(w->pipeline->push, w->index);
+    return w->direct ? lane->slot->views[w->index] : lane->chunks;
+}
+
+/* The slot's chunks and tables to the device. */
+static int send_slot(const struct pipe_worker *w, struct pipe_lane *lane)
+{
+    const struct pipe_slot *slot = lane->slot;
+    size_t blocks = slot->n_blocks * sizeof(hcy_bslz4_block);
+    int status = 0;
+    /* The slot's table has grown.  The lane's last batch is done, so nothing reads the old one. */
+    if (blocks > hcy_buffer_size(lane->blocks)) {
+        hcy_buffer_release(lane->blocks);
+        lane->blocks = NULL;
+        status = hcy_buffer_create(&lane->blocks, w->device, HCY_MEM_DEVICE, slot->blocks.size);
+    }
+    if (!status && !w->direct && slot->used)
+        status = hcy_buffer_write(lane->queue, lane->chunks, 0, slot->chunks.host, slot->used);
+    if (!status)
+        status = hcy_buffer_write(lane->queue, lane->frames, 0, slot->frames.host,
+                                  slot->n * sizeof(hcy_bslz4_frame));
+    if (!status && blocks)
+        status = hcy_buffer_write(lane->queue, lane->blocks, 0, slot->blocks.host, blocks);
+    return status;
+}
+
+/* --- And back --- */
+
+/* Rows of a frame's sums. */
+static int receive_rows(const struct pipe_worker *w, const struct pipe_lane *lane, size_t frame, size_t row, size_t n)
+{
+    size_t bytes = w->pipeline->n_bins * sizeof(uint64_t), at = frame * w->pipeline->sums_bytes + row * bytes;
+    return hcy_buffer_read(lane->queue, (char *)lane->back.host + at, lane->sums, at, n * bytes);
+}
+
+/* Of frames with many bins only those rows are read that hold something; rows of lost pixels are asked for when it is
+ * known that there are any. */
+static int reads_by_rows(const struct pipe_worker *w)
+{
+    return !w->direct && !w->pipeline->filtered && w->pipeline->n_bins >= MANY_BINS;
+}
+
+static int receive_sums(const struct pipe_worker *w, const struct pipe_lane *lane)
+{
+    const uint32_t flags = w->pipeline->job.flags;
+    int narrow = flags & HCY_AZINT_NARROW, status = 0;
+    if (!reads_by_rows(w))
+        return hcy_buffer_read(lane->queue, lane->back.host, lane->sums, 0, lane->n * w->pipeline->sums_bytes);
+    /* Of a narrow plan nobody reads the high words, nor variances that are not wanted. */
+    for (size_t i = 0; i < lane->n && !status; i++) {
+        status = receive_rows(w, lane, i, HCY_SUM_SIGNAL_LO, narrow ? 1 : HCY_SUM_LOST_COUNT);
+        if (!status && narrow && flags & HCY_AZINT_WANT_VARIANCE)
+            status = receive_rows(w, lane, i, HCY_SUM_VARIANCE_LO, 1);
+    }
+    return status;
+}
+
+/* The rows of lost pixels, of frames that have some. */
+static int receive_lost(const struct pipe_worker *w, const struct pipe_lane *lane)
+{
+    int status = 0, some = 0;
+    for (size_t i = 0; i < lane->n && !status && reads_by_rows(w); i++)
+        if (!lane->host_reports[i].status && lane->host_reports[i].n_lost) {
+            some = 1;
+            status = receive_rows(w, lane, i, HCY_SUM_LOST_COUNT, HCY_AZINT_SUMS - HCY_SUM_LOST_COUNT);
+        }
+    return status || !some ? status : hcy_queue_finish(lane->queue);
+}
+
+static int receive_outcome(const struct pipe_worker *w, const struct pipe_lane *lane)
+{
+    if (w->direct)
+        return 0;
+    int status = receive_sums(w, lane);
+    if (status)
+        return status;
+    return hcy_buffer_read(lane->queue, (void *)lane->host_reports, lane->reports, 0,
+                           lane->n * sizeof(hcy_frame_report));
+}
+
+/* --- A batch --- */
+
+int hcy__launch_batch(const struct pipe_worker *w, struct pipe_lane *lane)
+{
+    const uint64_t zero = 0;
+    hcy_buffer *chunks = chunks_to_read(w, lane);
+    int status = send_slot(w, lane);
+    /* A kernel that leaves a frame alone leaves its report alone, and the last batch's is still there. */
+    if (!status)
+        status = hcy_buffer_fill(lane->queue, lane->reports, 0, lane->n * sizeof(hcy_frame_report), &zero,
+                                 sizeof zero);
+    for (size_t i = 0, at = 0; !status && at < lane->n; i++, at += w->part)
+        status =
+            launch_part(w, lane, &lane->parts[i], chunks, lane->n - at < w->part ? lane->n - at : w->part);
+    return status ? status : receive_outcome(w, lane);
+}
+
+int hcy__await_batch(const struct pipe_worker *w, const struct pipe_lane *lane)
+{
+    int status = hcy_queue_finish(lane->queue);
+    return status ? status : receive_lost(w, lane);
+}

@@ -1,0 +1,58 @@
+/* stats.c - what a run has done so far, and the copy of it that callers see. */
+#include "pipeline_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <halcyon/backend.h>
+
+int hcy__stats_create(struct pipe_stats *stats, size_t n_devices)
+{
+    stats->devices = calloc(n_devices, sizeof *stats->devices);
+    return stats->devices ? 0 : hcy_fail(HCY_ENOMEM, "the statistics of %zu devices", n_devices);
+}
+
+void hcy__stats_destroy(struct pipe_stats *stats)
+{
+    free(stats->devices);
+}
+
+void hcy__stats_begin(struct pipe_stats *stats, uint64_t frames, int goes_on)
+{
+    if (!goes_on) {
+        stats->counts = (hcy_pipeline_stats){ 0 };
+        stats->start = hcy_now_ns();
+    }
+    stats->counts.frames += frames;
+    /* A push never goes on from a run, and only its frames have latencies. */
+    memset(&stats->latency, 0, sizeof stats->latency);
+}
+
+const hcy_pipeline_stats *hcy__stats_show(hcy_pipeline *p)
+{
+    struct pipe_stats *stats = &p->stats;
+    hcy__pipe_lock(&p->control);
+    stats->shown = stats->counts;
+    hcy__latency_show(&stats->latency, &stats->shown);
+    hcy__workers_show(&p->workers, stats->devices);
+    hcy__pipe_unlock(&p->control);
+    stats->shown.seconds = 1e-9 * (double)(hcy_now_ns() - stats->start);
+    stats->shown.batch = p->batch;
+    stats->shown.n_devices = hcy__n_devices(&p->workers);
+    stats->shown.devices = stats->devices;
+    return &stats->shown;
+}
+
+int hcy__stats_cancelled(const struct pipe_stats *stats)
+{
+    return hcy_fail(HCY_ECANCELLED, "stopped after %llu of %llu frames", (unsigned long long)stats->counts.done,
+                    (unsigned long long)stats->counts.frames);
+}
+
+const hcy_pipeline_stats *hcy_pipeline_get_stats(const hcy_pipeline *p)
+{
+    if (hcy__check_call(p, "hcy_pipeline_get_stats"))
+        return NULL;
+    /* A run makes copies in its own thread, where callbacks look at them; in a push nobody else makes any. */
+    return p->push ? hcy__stats_show((hcy_pipeline *)p) : &p->stats.shown;
+}

@@ -1,0 +1,78 @@
+/* stats.h - what a run has done so far (stats.c owns it, with latency.c).
+ *
+ * Lock rules: `counts` and `latency` are under the lock while a run is in progress.  `shown`, its copy, belongs to one
+ * thread: the run's, or in a push the one that asks for it.
+ */
+#ifndef HCY_PIPELINE_STATS_H
+#define HCY_PIPELINE_STATS_H
+
+#include <halcyon/pipeline.h>
+
+/* Times in buckets, 32 to a power of two: percentiles are right to 2 in 100. */
+#define PIPE_LATENCY_STEPS   32
+#define PIPE_LATENCY_BUCKETS (PIPE_LATENCY_STEPS * 44)
+struct pipe_latency {
+    uint64_t counts[PIPE_LATENCY_BUCKETS], n, max;
+};
+/* [lock] One time more, and what they come to. */
+void hcy__latency_add(struct pipe_latency *latency, uint64_t ns);
+void hcy__latency_show(const struct pipe_latency *latency, hcy_pipeline_stats *stats);
+
+struct pipe_stats {
+    hcy_pipeline_stats counts;   /* [lock] */
+    struct pipe_latency latency; /* [lock] */
+    uint64_t start;              /* ns, of the first run that the counts are of; 0: there was none */
+    hcy_pipeline_stats shown;
+    hcy_pipeline_device *devices; /* of `shown` */
+};
+
+int hcy__stats_create(struct pipe_stats *stats, size_t n_devices);
+void hcy__stats_destroy(struct pipe_stats *stats);
+/* [lock] A run of so many frames begins; goes_on: its counts are added to those that there are. */
+void hcy__stats_begin(struct pipe_stats *stats, uint64_t frames, int goes_on);
+/* A copy for the caller that stays as it is until the next one. */
+const hcy_pipeline_stats *hcy__stats_show(hcy_pipeline *p);
+
+static inline const hcy_pipeline_stats *hcy__stats_shown(const struct pipe_stats *stats)
+{
+    return &stats->shown;
+}
+
+static inline int hcy__stats_has_run(const struct pipe_stats *stats)
+{
+    return stats->start != 0;
+}
+/* [lock] A chunk was read; a frame was handed out, of so many decoded bytes, and how long it took. */
+static inline void hcy__stats_stored(struct pipe_stats *stats, uint64_t bytes)
+{
+    stats->counts.bytes_stored += bytes;
+}
+static inline void hcy__stats_done(struct pipe_stats *stats, uint64_t bytes, int failed)
+{
+    stats->counts.done++;
+    stats->counts.failed += (uint64_t)failed;
+    stats->counts.bytes_raw += bytes;
+}
+static inline void hcy__stats_latency(struct pipe_stats *stats, uint64_t ns)
+{
+    hcy__latency_add(&stats->latency, ns);
+}
+/* [lock] A push: a frame more; one of those less, which will have no result. */
+static inline void hcy__stats_submitted(struct pipe_stats *stats)
+{
+    stats->counts.frames++;
+}
+static inline void hcy__stats_dropped(struct pipe_stats *stats)
+{
+    stats->counts.dropped++;
+    stats->counts.frames--;
+}
+/* [lock] Frames to be done. */
+static inline uint64_t hcy__stats_frames(const struct pipe_stats *stats)
+{
+    return stats->counts.frames;
+}
+/* HCY_ECANCELLED, and after how many frames. */
+int hcy__stats_cancelled(const struct pipe_stats *stats);
+
+#endif

@@ -1,0 +1,138 @@
+/* worker.h - the devices, a thread each, and the batches that they work on.
+ *
+ * The part belongs to four files: worker.c (which device takes what, its thread), lane.c (what a batch in flight needs
+ * on a device), launch.c (a batch's way onto the device and back), outcome.c (from its sums to curves in the ring).
+ *
+ * Lock rules: members marked [lock] are under the lock.  `failed` changes only while the pipeline is made or a run is
+ * in progress, so whoever has claimed the run reads it before the beginning without the lock.  `direct`, the device
+ * and its name never change once they are set.  All else of a worker belongs to its thread once that runs, and to the
+ * pipeline's creator before (its lanes: until the first run).
+ */
+#ifndef HCY_PIPELINE_WORKER_H
+#define HCY_PIPELINE_WORKER_H
+
+#include <halcyon/pipeline.h>
+#include <pthread.h>
+
+#include "slot.h"
+
+#define PIPE_LANES 2 /* batches in flight on a device */
+
+/* --- For the pipeline's other parts --- */
+
+struct pipe_workers {
+    struct pipe_worker *all;
+    size_t n;
+    size_t n_failed;  /* [lock] */
+    size_t n_running; /* [lock] batches whose outcome is not in the ring yet */
+};
+
+/* In this order.  create finds the kernels; start has every device prepare its tables in its own thread, all at once;
+ * create_lanes when the sizes of batches and slots are chosen.  A device that does not take such frames is left out as
+ * long as there is another: HCY_EUNSUPPORTED when none is left. */
+int hcy__workers_create(hcy_pipeline *p, hcy_device *const *devices, size_t n);
+int hcy__workers_start(hcy_pipeline *p);
+int hcy__workers_create_lanes(hcy_pipeline *p);
+void hcy__workers_destroy(hcy_pipeline *p);
+
+/* [lock] goes_on: their statistics are added to.  Fails if earlier runs have left no device. */
+int hcy__workers_begin(hcy_pipeline *p, int goes_on);
+/* Until no device has a batch, in a run that has been stopped. */
+void hcy__workers_await(hcy_pipeline *p);
+/* [lock] Copies of their statistics. */
+void hcy__workers_show(const struct pipe_workers *workers, hcy_pipeline_device *shown);
+
+static inline size_t hcy__n_devices(const struct pipe_workers *workers)
+{
+    return workers->n;
+}
+/* [lock] Devices that have not been given up. */
+static inline size_t hcy__workers_alive(const struct pipe_workers *workers)
+{
+    return workers->n - workers->n_failed;
+}
+hcy_device *hcy__device_at(const struct pipe_workers *workers, size_t i);
+/* It is at work, and its kernels read memory of the host where it is. */
+int hcy__device_reads_host(const struct pipe_workers *workers, size_t i);
+/* Of the devices at work those that read the host's memory (direct), or that need copies: how many there are, and the
+ * i-th of them, which must exist. */
+size_t hcy__count_devices(const struct pipe_workers *workers, int direct);
+hcy_device *hcy__find_device(const struct pipe_workers *workers, int direct, size_t i);
+/* Frames a launch, as the device says that wants most. */
+size_t hcy__preferred_batch(const struct pipe_workers *workers);
+
+/* --- For the part's own files --- */
+
+/* What one launch of a batch works on: all of it, or, in two stages, as many frames as there are images for.
+ */
+struct pipe_part {
+    hcy_buffer *frames, *sums, *reports;
+};
+
+/* What a batch in flight needs. */
+struct pipe_lane {
+    hcy_queue *queue;
+    hcy_buffer *chunks; /* NULL where every slot is read directly */
+    hcy_buffer *frames, *blocks, *images, *sums, *reports, *scratch;
+    struct pipe_part *parts;
+    struct pipe_memory back; /* sums and reports read back; unused where the host reads them in place */
+    const uint64_t *host_sums;
+    const hcy_frame_report *host_reports;
+    struct pipe_slot *slot; /* in flight */
+    int hands_on;           /* the frames that the device has refused go to another one */
+    uint64_t first, bytes, started;
+    size_t n;
+};
+
+struct pipe_worker {
+    hcy_pipeline *pipeline;
+    hcy_device *device;
+    size_t index;
+    int direct; /* its kernels read the slots where they are */
+    int failed; /* [lock] given up, or not taking frames of this kind at all */
+    int ready;  /* [lock] its tables are prepared, or that failed: */
+    int setup;  /* [lock] status */
+    hcy_error error;
+    hcy_kernel *fused, *decode, *image; /* fused, or the other two; `image` may be azint_filter */
+    hcy_buffer *tables;
+    struct pipe_lane lanes[PIPE_LANES];
+    size_t preferred, part, n_parts;
+    size_t oldest, in_flight; /* lanes */
+    uint64_t busy_until;
+    hcy_pipeline_device stats; /* [lock] */
+    pthread_t thread;
+    int started;
+};
+
+/* Batches in flight.  Sums outlive their launch by the time it takes to make curves, so there are PIPE_LANES
+ * of them. */
+static inline size_t hcy__worker_depth(const struct pipe_worker *w)
+{
+    return w->direct ? 1 : PIPE_LANES;
+}
+
+/* lane.c */
+int hcy__lanes_create(struct pipe_worker *w);
+void hcy__lanes_destroy(struct pipe_worker *w);
+
+/* launch.c: the kernel that makes sums, at once or from images; the device's own tables, and what it says of batches
+ * with them; scratch of a launch of w->part frames. */
+static inline hcy_kernel *hcy__sums_kernel(const struct pipe_worker *w)
+{
+    return w->fused ? w->fused : w->image;
+}
+int hcy__prepare_tables(struct pipe_worker *w);
+int hcy__launch_scratch(const struct pipe_worker *w, size_t *size);
+/* A lane's slot onto the device, its kernels, and its outcome on the way back; waiting for that. */
+int hcy__launch_batch(const struct pipe_worker *w, struct pipe_lane *lane);
+int hcy__await_batch(const struct pipe_worker *w, const struct pipe_lane *lane);
+
+/* outcome.c */
+/* The outcome of n frames from the lane's sums, to the ring; a lane that still has its slot: of those that no other
+ * device has done, or will do. */
+void hcy__finish_batch(hcy_pipeline *p, const struct pipe_worker *w, const struct pipe_lane *lane);
+/* How many frames of a lane with its slot that is; how many of those the device does not take. */
+size_t hcy__count_due(const struct pipe_lane *lane);
+size_t hcy__count_refused(const struct pipe_lane *lane);
+
+#endif
