@@ -7,19 +7,19 @@
 
 #include <string.h>
 
-static bool is_device(const hcy_place *p)
+static bool is_on_gpu(const hcy_place *p)
 {
     return p->block && p->mem == HCY_MEM_DEVICE;
 }
 
-static CUdeviceptr address_of(const hcy_place *p)
+static CUdeviceptr place_address(const hcy_place *p)
 {
-    if (is_device(p))
+    if (is_on_gpu(p))
         return p->block->address + p->offset;
     return (CUdeviceptr)(uintptr_t)(p->block ? p->block->host : p->host) + p->offset;
 }
 
-static struct cuda_device *device_of(const struct cuda_queue *q, const hcy_place *p)
+static struct cuda_device *place_device(const struct cuda_queue *q, const hcy_place *p)
 {
     return p->block ? hcy_device_impl(p->dev) : q->dev;
 }
@@ -41,15 +41,15 @@ static void enable_peer(struct cuda_device *d, struct cuda_device *peer)
 static int copy_rect(struct cuda_queue *q, const hcy_copy *c)
 {
     struct cuda_memcpy3d r = { .width = c->extent[0], .height = 1, .depth = 1 };
-    r.src_type = is_device(&c->src) ? CUDA_MEMORY_DEVICE : CUDA_MEMORY_HOST;
-    r.dst_type = is_device(&c->dst) ? CUDA_MEMORY_DEVICE : CUDA_MEMORY_HOST;
+    r.src_type = is_on_gpu(&c->src) ? CUDA_MEMORY_DEVICE : CUDA_MEMORY_HOST;
+    r.dst_type = is_on_gpu(&c->dst) ? CUDA_MEMORY_DEVICE : CUDA_MEMORY_HOST;
     r.height = c->extent[1];
     r.src_pitch = c->extent[1] > 1 ? c->src.row_stride : c->extent[0];
     r.dst_pitch = c->extent[1] > 1 ? c->dst.row_stride : c->extent[0];
     int status = 0;
     for (size_t z = 0; !status && z < c->extent[2]; z++) {
-        CUdeviceptr src = address_of(&c->src) + z * c->src.slice_stride,
-                    dst = address_of(&c->dst) + z * c->dst.slice_stride;
+        CUdeviceptr src = place_address(&c->src) + z * c->src.slice_stride,
+                    dst = place_address(&c->dst) + z * c->dst.slice_stride;
         r.src_device = src;
         r.dst_device = dst;
         r.src_host = (const void *)(uintptr_t)src;
@@ -73,25 +73,25 @@ static int copy_rect_peer(struct cuda_queue *q, const hcy_copy *c, struct cuda_d
     r.dst_pitch = c->extent[1] > 1 ? c->dst.row_stride : c->extent[0];
     int status = 0;
     for (size_t z = 0; !status && z < c->extent[2]; z++) {
-        r.src_device = address_of(&c->src) + z * c->src.slice_stride;
-        r.dst_device = address_of(&c->dst) + z * c->dst.slice_stride;
+        r.src_device = place_address(&c->src) + z * c->src.slice_stride;
+        r.dst_device = place_address(&c->dst) + z * c->dst.slice_stride;
         status =
             cuda_check(q->dev, cu.cuMemcpy3DPeerAsync(&r, q->stream), "a copy with strides between GPUs");
     }
     return status;
 }
 
-static int run_copy(struct cuda_queue *q, const struct cuda_command *command)
+static int run_stream_copy(struct cuda_queue *q, const struct cuda_command *command)
 {
     const hcy_copy *c = &command->of.copy;
-    struct cuda_device *to = device_of(q, &c->dst), *from = device_of(q, &c->src);
+    struct cuda_device *to = place_device(q, &c->dst), *from = place_device(q, &c->src);
     bool plain = c->extent[1] == 1 && c->extent[2] == 1,
-         between = to->device != from->device && is_device(&c->dst) && is_device(&c->src);
+         between = to->device != from->device && is_on_gpu(&c->dst) && is_on_gpu(&c->src);
     if (between)
         enable_peer(q->dev, to == q->dev ? from : to);
     if (!plain)
         return between ? copy_rect_peer(q, c, to, from) : copy_rect(q, c);
-    CUdeviceptr dst = address_of(&c->dst), src = address_of(&c->src);
+    CUdeviceptr dst = place_address(&c->dst), src = place_address(&c->src);
     if (between)
         return cuda_check(q->dev,
                           cu.cuMemcpyPeerAsync(dst, to->context, src, from->context, c->extent[0], q->stream),
@@ -99,20 +99,20 @@ static int run_copy(struct cuda_queue *q, const struct cuda_command *command)
     return cuda_check(q->dev, cu.cuMemcpyAsync(dst, src, c->extent[0], q->stream), "a copy");
 }
 
-static bool is_foreign(const hcy_place *p)
+static bool is_foreign_place(const hcy_place *p)
 {
     return p->block && strcmp(hcy_device_get_info(p->dev)->backend, "cuda");
 }
 
 int cuda_copy(void *qimpl, const hcy_copy *copy, hcy_keep *keep)
 {
-    if (is_foreign(&copy->dst) || is_foreign(&copy->src))
+    if (is_foreign_place(&copy->dst) || is_foreign_place(&copy->src))
         return hcy_fail(HCY_EUNSUPPORTED, "a GPU cannot reach memory of another kind of device");
     struct cuda_command c = { .name = !copy->src.block   ? "write"
                                       : !copy->dst.block ? "read"
                                                          : "copy",
                               .bytes = copy->extent[0] * copy->extent[1] * copy->extent[2],
-                              .run = run_copy };
+                              .run = run_stream_copy };
     c.of.copy = *copy;
     return cuda_submit(qimpl, &c, keep);
 }
@@ -135,7 +135,7 @@ static int fill_doubling(struct cuda_queue *q, CUdeviceptr dst, size_t size, con
     return cuda_check(q->dev, r, "a fill");
 }
 
-static int run_fill(struct cuda_queue *q, const struct cuda_command *command)
+static int run_stream_fill(struct cuda_queue *q, const struct cuda_command *command)
 {
     const unsigned char *p = command->of.fill.pattern;
     size_t size = command->of.fill.size, n = command->of.fill.pattern_size;
@@ -158,7 +158,7 @@ static int run_fill(struct cuda_queue *q, const struct cuda_command *command)
 int cuda_fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size,
               hcy_keep *keep)
 {
-    struct cuda_command c = { .name = "fill", .bytes = size, .run = run_fill };
+    struct cuda_command c = { .name = "fill", .bytes = size, .run = run_stream_fill };
     c.of.fill.dst = *dst;
     c.of.fill.size = size;
     c.of.fill.pattern_size = pattern_size;

@@ -26,7 +26,7 @@ static int start_driver(void)
     return cuda_check(NULL, r, "starting the driver (cuInit)");
 }
 
-static int attribute(CUdevice device, enum cuda_attribute which)
+static int read_attribute(CUdevice device, enum cuda_attribute which)
 {
     int value = 0;
     return cu.cuDeviceGetAttribute(&value, (int)which, device) ? 0 : value;
@@ -56,15 +56,15 @@ void cuda_describe(hcy_device_info *info, const char *name, const char *uuid, un
         info->caps |= HCY_CAP_FFT;
 }
 
-static void fill_info(hcy_device_info *info, int ordinal, CUdevice device)
+static void describe_by_driver(hcy_device_info *info, int ordinal, CUdevice device)
 {
     char name[80] = "", uuid[48];
     size_t memory = 0;
     cu.cuDeviceGetName(name, sizeof name, device);
     cu.cuDeviceTotalMem(&memory, device);
     uuid_text(uuid, device);
-    cuda_describe(info, name, uuid, (unsigned)attribute(device, CUDA_ATTR_UNITS),
-                  attribute(device, CUDA_ATTR_MAJOR), attribute(device, CUDA_ATTR_MINOR));
+    cuda_describe(info, name, uuid, (unsigned)read_attribute(device, CUDA_ATTR_UNITS),
+                  read_attribute(device, CUDA_ATTR_MAJOR), read_attribute(device, CUDA_ATTR_MINOR));
     snprintf(info->name, sizeof info->name, "cuda:%d", ordinal);
     info->memory = memory;
 }
@@ -86,7 +86,7 @@ int cuda_list(hcy_device_info **infos, size_t *n)
     for (int i = 0; i < count; i++) {
         CUdevice device;
         if (!cu.cuDeviceGet(&device, i))
-            fill_info(&(*infos)[(*n)++], i, device);
+            describe_by_driver(&(*infos)[(*n)++], i, device);
     }
     return 0;
 }
@@ -122,7 +122,7 @@ static int find_by_uuid(const hcy_spec *spec, int count, int *ordinal)
     return hcy_fail(HCY_ENODEV, "\"%s\": none of the %d GPUs here has that UUID", spec->text, count);
 }
 
-static int find_device(const hcy_spec *spec, int *ordinal)
+static int find_gpu(const hcy_spec *spec, int *ordinal)
 {
     int count = 0;
     int status = start_driver();
@@ -169,7 +169,7 @@ static const hcy_option options[] = {
 };
 
 /* Which parameters its kernels have: by the GPU's name and its driver's version. */
-static int settle(struct cuda_device *d)
+static int settle_choice(struct cuda_device *d)
 {
     char name[80] = "";
     int driver = 0;
@@ -188,7 +188,7 @@ int cuda_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void
     struct settings s = { .choice.row = GPU_NO_ROW, .nvrtc = true };
     int status = hcy_options_read(&s, spec, options);
     if (!status)
-        status = find_device(spec, &ordinal);
+        status = find_gpu(spec, &ordinal);
     if (status)
         return status;
     struct cuda_device *d = calloc(1, sizeof *d);
@@ -206,19 +206,19 @@ int cuda_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void
         free(d);
         return status;
     }
-    d->arch = attribute(d->device, CUDA_ATTR_MAJOR) * 10 + attribute(d->device, CUDA_ATTR_MINOR);
-    d->units = attribute(d->device, CUDA_ATTR_UNITS);
-    d->local_bytes = (size_t)attribute(d->device, CUDA_ATTR_LOCAL_BYTES);
+    d->arch = read_attribute(d->device, CUDA_ATTR_MAJOR) * 10 + read_attribute(d->device, CUDA_ATTR_MINOR);
+    d->units = read_attribute(d->device, CUDA_ATTR_UNITS);
+    d->local_bytes = (size_t)read_attribute(d->device, CUDA_ATTR_LOCAL_BYTES);
     d->choice = s.choice;
     d->without_nvrtc = !s.nvrtc;
-    status = settle(d);
+    status = settle_choice(d);
     if (status) {
         cu.cuDevicePrimaryCtxRelease(d->device);
         free(d);
         return status;
     }
     pthread_mutex_init(&d->lock, NULL);
-    fill_info(info, ordinal, d->device);
+    describe_by_driver(info, ordinal, d->device);
     const char *said = spec->text + strcspn(spec->text, "@");
     strncat(info->name, said, sizeof info->name - strlen(info->name) - 1);
     *impl = d;
@@ -255,7 +255,7 @@ int cuda_get_i64(void *impl, const char *key, int64_t *value)
     struct cuda_device *d = impl;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (!strcmp(key, numbers[i].key)) {
-            *value = attribute(d->device, numbers[i].attribute);
+            *value = read_attribute(d->device, numbers[i].attribute);
             return 0;
         }
     if (!strcmp(key, "cu_device") || !strcmp(key, "cu_context")) {

@@ -181,7 +181,7 @@ static bool wait_until_recorded(struct cuda_event *e, uint64_t until)
 }
 
 /* The event completed: its time is noted while it is fresh, its failure passed on. */
-static int completed(struct cuda_event *e)
+static int pass_failure_on(struct cuda_event *e)
 {
     return e->error.status ? hcy_fail_again(&e->error) : 0;
 }
@@ -214,7 +214,7 @@ int cuda_event_wait(void *eimpl, uint64_t timeout_ns)
     }
     if (status == HCY_ETIMEOUT)
         return hcy_fail(HCY_ETIMEOUT, "an event did not complete within %.3f s", (double)timeout_ns / 1e9);
-    return status ? status : completed(e);
+    return status ? status : pass_failure_on(e);
 }
 
 int cuda_event_query(void *eimpl, int *done)
@@ -233,7 +233,7 @@ int cuda_event_query(void *eimpl, int *done)
         return 0;
     *done = 1;
     status = cuda_check(e->dev, r, "asking for an event");
-    return status ? status : completed(e);
+    return status ? status : pass_failure_on(e);
 }
 
 int cuda_event_time(void *eimpl, uint64_t *ns)

@@ -18,7 +18,7 @@ struct module {
     CUmodule module;
 };
 
-static int compile(void *device, const char *text, const char *const *options, int n, void **out)
+static int compile_module(void *device, const char *text, const char *const *options, int n, void **out)
 {
     struct cuda_device *d = device;
     struct module *m = malloc(sizeof *m);
@@ -41,7 +41,7 @@ static int compile(void *device, const char *text, const char *const *options, i
     return status;
 }
 
-static void module_release(void *device, void *module)
+static void unload_module(void *device, void *module)
 {
     struct cuda_device *d = device;
     struct module *m = module;
@@ -63,7 +63,7 @@ static int allow_local(struct cuda_device *d, CUfunction f, uint32_t bytes)
                       "asking for local memory");
 }
 
-static int function(void *device, void *module, const char *name, uint32_t local_bytes, void **out)
+static int find_function(void *device, void *module, const char *name, uint32_t local_bytes, void **out)
 {
     struct cuda_device *d = device;
     CUfunction f = NULL;
@@ -79,19 +79,19 @@ static int function(void *device, void *module, const char *name, uint32_t local
     return status;
 }
 
-static CUdeviceptr address_of(const hcy_value *v)
+static CUdeviceptr argument_address(const hcy_value *v)
 {
     return v->block ? v->block->address + v->offset : 0;
 }
 
-static int step(void *queue, void *f, const struct gpu_grid *grid, const struct gpu_arg *args, size_t n)
+static int launch_step(void *queue, void *f, const struct gpu_grid *grid, const struct gpu_arg *args, size_t n)
 {
     struct cuda_queue *q = queue;
     CUdeviceptr addresses[MAX_ARGS];
     void *params[MAX_ARGS];
     for (size_t i = 0; i < n; i++) {
         if (args[i].buffer)
-            addresses[i] = address_of(args[i].buffer) + args[i].offset;
+            addresses[i] = argument_address(args[i].buffer) + args[i].offset;
         params[i] = args[i].buffer ? (void *)&addresses[i] : (void *)(uintptr_t)args[i].bytes;
     }
     return cuda_check(q->dev,
@@ -100,14 +100,14 @@ static int step(void *queue, void *f, const struct gpu_grid *grid, const struct 
                       "launching a kernel");
 }
 
-static int zero(void *queue, const hcy_value *buffer, size_t offset, size_t size)
+static int zero_on_stream(void *queue, const hcy_value *buffer, size_t offset, size_t size)
 {
     struct cuda_queue *q = queue;
-    return cuda_check(q->dev, cu.cuMemsetD8Async(address_of(buffer) + offset, 0, size, q->stream),
+    return cuda_check(q->dev, cu.cuMemsetD8Async(argument_address(buffer) + offset, 0, size, q->stream),
                       "zeroing memory");
 }
 
-static int put_pieces(struct cuda_device *d, const struct gpu_piece *pieces, size_t n, CUdeviceptr to)
+static int upload_pieces(struct cuda_device *d, const struct gpu_piece *pieces, size_t n, CUdeviceptr to)
 {
     CUstream stream = NULL;
     int status = cuda_check(d, cu.cuStreamCreate(&stream, CUDA_STREAM_NON_BLOCKING), "making a stream");
@@ -125,8 +125,8 @@ static int put_pieces(struct cuda_device *d, const struct gpu_piece *pieces, siz
     return status;
 }
 
-static int tables(void *device, const struct gpu_piece *pieces, size_t n, size_t size, void *handle,
-                  hcy_block *block)
+static int upload_tables(void *device, const struct gpu_piece *pieces, size_t n, size_t size, void *handle,
+                         hcy_block *block)
 {
     struct cuda_device *d = device;
     int status = cuda_alloc(d, HCY_MEM_DEVICE, size, block);
@@ -134,7 +134,7 @@ static int tables(void *device, const struct gpu_piece *pieces, size_t n, size_t
         status = cuda_enter(d);
     if (status)
         return status;
-    status = put_pieces(d, pieces, n, block->address);
+    status = upload_pieces(d, pieces, n, block->address);
     cuda_leave();
     if (status)
         cuda_free(d, HCY_MEM_DEVICE, block);
@@ -144,7 +144,7 @@ static int tables(void *device, const struct gpu_piece *pieces, size_t n, size_t
 }
 
 /* A plan's host side is the handle of its block; other memory has its own address there. */
-static const void *plan(const hcy_block *block)
+static const void *plan_behind(const hcy_block *block)
 {
     return !block->host && (uintptr_t)block->handle != block->address ? block->handle : NULL;
 }
@@ -168,8 +168,9 @@ int cuda_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, co
     if (!k)
         return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
     k->dev = d;
-    k->ops = (struct gpu_ops){ .compile = compile, .module_release = module_release, .function = function,
-                               .launch = step, .zero = zero, .tables = tables, .plan = plan,
+    k->ops = (struct gpu_ops){ .compile = compile_module, .module_release = unload_module, .function = find_function,
+                               .launch = launch_step, .zero = zero_on_stream, .tables = upload_tables,
+                               .plan = plan_behind,
                                .units = (uint32_t)d->units, .lanes = true,
                                .products = d->arch >= 90 ? 2 : d->arch >= 80 ? 1 : 0,
                                .row = gpu_row_of(&d->choice), .local_bytes = d->local_bytes };
@@ -194,7 +195,7 @@ void cuda_kernel_release(void *kimpl)
     free(k);
 }
 
-static struct gpu_kernel *ours(struct cuda_kernel *k)
+static struct gpu_kernel *own_kernel(struct cuda_kernel *k)
 {
     if (!k->ours)
         hcy_fail(HCY_EUNSUPPORTED, "a user's kernel has no tables and asks for no scratch memory");
@@ -261,23 +262,23 @@ int cuda_kernel_i64(void *kimpl, const char *key, int64_t *value)
 
 int cuda_prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *block)
 {
-    struct gpu_kernel *k = ours(kimpl);
+    struct gpu_kernel *k = own_kernel(kimpl);
     return k ? gpu_kernel_prepare(k, spans, n, block) : HCY_EUNSUPPORTED;
 }
 
 int cuda_scratch_size(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size)
 {
-    struct gpu_kernel *k = ours(kimpl);
+    struct gpu_kernel *k = own_kernel(kimpl);
     return k ? gpu_kernel_scratch_size(k, items, values, n, size) : HCY_EUNSUPPORTED;
 }
 
 int cuda_preferred_batch(void *kimpl, const hcy_value *values, size_t n, size_t *items)
 {
-    struct gpu_kernel *k = ours(kimpl);
+    struct gpu_kernel *k = own_kernel(kimpl);
     return k ? gpu_kernel_preferred_batch(k, values, n, items) : HCY_EUNSUPPORTED;
 }
 
-static int run_user(struct cuda_queue *q, struct cuda_kernel *k, const hcy_launch_desc *l)
+static int run_user_grid(struct cuda_queue *q, struct cuda_kernel *k, const hcy_launch_desc *l)
 {
     CUdeviceptr addresses[MAX_ARGS];
     void *params[MAX_ARGS];
@@ -287,7 +288,7 @@ static int run_user(struct cuda_queue *q, struct cuda_kernel *k, const hcy_launc
                         l->n_values);
     for (size_t i = 0; i < l->n_values; i++) {
         const hcy_value *v = &l->values[i];
-        addresses[i] = address_of(v);
+        addresses[i] = argument_address(v);
         params[i] = v->bytes ? (void *)(uintptr_t)v->bytes : (void *)&addresses[i];
     }
     int status = allow_local(q->dev, k->function, g->local_bytes);
@@ -299,7 +300,7 @@ static int run_user(struct cuda_queue *q, struct cuda_kernel *k, const hcy_launc
                       "launching the user's kernel");
 }
 
-static int run_launch(struct cuda_queue *q, const struct cuda_command *c)
+static int run_cuda_launch(struct cuda_queue *q, const struct cuda_command *c)
 {
     struct cuda_kernel *k = c->of.launch.kernel;
     int status = hcy_fault_launch(q->dev->dev);
@@ -307,14 +308,14 @@ static int run_launch(struct cuda_queue *q, const struct cuda_command *c)
         q->error = *hcy_last_error(); /* as if it had failed when it ran: not the call's failure */
         return status;
     }
-    return k->ours ? gpu_kernel_launch(k->ours, q, c->of.launch.desc) : run_user(q, k, c->of.launch.desc);
+    return k->ours ? gpu_kernel_launch(k->ours, q, c->of.launch.desc) : run_user_grid(q, k, c->of.launch.desc);
 }
 
 int cuda_launch(void *qimpl, void *kimpl, const hcy_launch_desc *launch, hcy_keep *keep)
 {
     struct cuda_kernel *k = kimpl;
     struct cuda_command c = { .name = k->ours ? gpu_kernel_name(k->ours) : "user's kernel",
-                              .run = run_launch };
+                              .run = run_cuda_launch };
     c.of.launch.kernel = k;
     c.of.launch.desc = launch;
     return cuda_submit(qimpl, &c, keep);

@@ -33,7 +33,7 @@ static void open_nvml(void)
 #undef NVML
 }
 
-static bool begin(void)
+static bool begin_nvml(void)
 {
     pthread_once(&once, open_nvml);
     return there && !nvml.init();
@@ -48,7 +48,7 @@ static unsigned cores_of(int major, int minor)
     return few ? 64 : 128;
 }
 
-static bool fill(hcy_device_info *info, nvmlDevice_t device)
+static bool fill_from_nvml(hcy_device_info *info, nvmlDevice_t device)
 {
     struct nvml_memory memory;
     unsigned cores, mig, later;
@@ -113,7 +113,7 @@ static bool order_known(const hcy_device_info *all, size_t n)
 bool cuda_nvml_list(hcy_device_info **infos, size_t *n)
 {
     unsigned count = 0;
-    bool good = begin();
+    bool good = begin_nvml();
     if (!good)
         return false;
     good = !nvml.count(&count);
@@ -121,7 +121,7 @@ bool cuda_nvml_list(hcy_device_info **infos, size_t *n)
     good = good && all;
     for (unsigned i = 0; good && i < count; i++) {
         nvmlDevice_t device;
-        good = !nvml.by_index(i, &device) && fill(&all[i], device);
+        good = !nvml.by_index(i, &device) && fill_from_nvml(&all[i], device);
     }
     nvml.shutdown();
     good = good && order_known(all, count) && keep_visible(kept, n, all, count);
@@ -162,7 +162,7 @@ int cuda_nvml_read(const char *uuid, const char *key, int64_t *value)
 {
     nvmlDevice_t device;
     unsigned number = 0;
-    if (!begin())
+    if (!begin_nvml())
         return hcy_fail(HCY_EUNSUPPORTED, "the GPU's \"%s\" cannot be read: libnvidia-ml.so.1 is not here",
                         key);
     int result = nvml.by_uuid(uuid, &device);

@@ -22,14 +22,14 @@ struct program {
 /* --- Compiling --- */
 
 /* Two hashes from different starts: 128 bits in all. */
-static uint64_t hash_of(uint64_t start, const struct nvrtc_api *rtc, const char *text,
-                        const char *const *options, int n)
+static uint64_t hash_source(uint64_t start, const struct nvrtc_api *rtc, const char *text,
+                            const char *const *options, int n)
 {
     start = (start ^ (uint64_t)rtc->major) * 1099511628211u;
     return cuda_hash((start ^ (uint64_t)rtc->minor) * 1099511628211u, text, options, n);
 }
 
-static char *log_of(const struct nvrtc_api *rtc, nvrtcProgram program)
+static char *nvrtc_log(const struct nvrtc_api *rtc, nvrtcProgram program)
 {
     size_t size = 0;
     if (rtc->nvrtcGetProgramLogSize(program, &size) || size < 2)
@@ -49,7 +49,7 @@ static int compile_now(const struct nvrtc_api *rtc, const char *text, const char
     if (rtc->nvrtcCreateProgram(&program, text, "kernel.cu", 0, NULL, NULL))
         return hcy_fail(HCY_ENOMEM, "out of memory for a compilation");
     int failed = rtc->nvrtcCompileProgram(program, n, options), status = 0;
-    char *words = log_of(rtc, program);
+    char *words = nvrtc_log(rtc, program);
     *cubin = NULL;
     if (failed)
         status = hcy_fail_vendor(HCY_ECOMPILE, failed, "NVRTC", "CUDA source does not compile: %s",
@@ -104,8 +104,8 @@ int cuda_compile(struct cuda_device *d, const char *text, const char *const *opt
     all[0] = arch;
     for (int i = 0; i < n_options; i++)
         all[i + 1] = options[i];
-    uint64_t key = hash_of(CUDA_HASH_KEY, rtc, text, all, n_options + 1);
-    uint64_t check = hash_of(CUDA_HASH_CHECK, rtc, text, all, n_options + 1);
+    uint64_t key = hash_source(CUDA_HASH_KEY, rtc, text, all, n_options + 1);
+    uint64_t check = hash_source(CUDA_HASH_CHECK, rtc, text, all, n_options + 1);
     *image = gpu_cache_read("cuda", key, check, size);
     if (*image)
         return 0;

@@ -89,7 +89,7 @@ static int run_now(struct cuda_queue *q, const struct cuda_command *c, hcy_keep 
     return status;
 }
 
-static int hold(struct cuda_queue *q, const struct cuda_held *like)
+static int hold_command(struct cuda_queue *q, const struct cuda_held *like)
 {
     struct cuda_held *h = malloc(sizeof *h);
     if (!h)
@@ -108,7 +108,7 @@ int cuda_submit(struct cuda_queue *q, const struct cuda_command *c, hcy_keep *ke
     bool skipped = false;
     pthread_mutex_lock(&q->lock);
     if (q->held) {
-        status = hold(q, &(struct cuda_held){ .keep = keep, .command = *c });
+        status = hold_command(q, &(struct cuda_held){ .keep = keep, .command = *c });
     } else if (!(skipped = q->error.status != 0)) {
         status = run_now(q, c, keep);
         skipped = status && q->error.status; /* by the command itself: that is the queue's failure, not the call's */
@@ -217,7 +217,7 @@ static void free_queue(struct cuda_queue *q)
     hcy_device_release(dev);
 }
 
-static void *serve(void *arg)
+static void *serve_stream(void *arg)
 {
     struct cuda_queue *q = arg;
     for (;;) {
@@ -247,7 +247,7 @@ static void *serve(void *arg)
 static int start_thread(struct cuda_queue *q)
 {
     pthread_t thread;
-    int error = pthread_create(&thread, NULL, serve, q);
+    int error = pthread_create(&thread, NULL, serve_stream, q);
     if (error)
         return hcy_fail_vendor(HCY_ENOMEM, error, "pthread_create",
                                "no thread for a queue: the system's limit of threads is reached");
@@ -342,7 +342,7 @@ int cuda_queue_record(void *qimpl, void **eimpl)
     pthread_mutex_lock(&q->lock);
     if (q->held) {
         atomic_fetch_add(&e->refs, 1);
-        status = hold(q, &(struct cuda_held){ .record = e });
+        status = hold_command(q, &(struct cuda_held){ .record = e });
         if (status)
             atomic_fetch_sub(&e->refs, 1);
     } else {
@@ -397,7 +397,7 @@ int cuda_queue_wait(void *qimpl, hcy_event *event)
         goto out;
     }
     if (!done) {
-        status = hold(q, &(struct cuda_held){ .wait = hcy_event_retain(event) });
+        status = hold_command(q, &(struct cuda_held){ .wait = hcy_event_retain(event) });
         if (status)
             hcy_event_release(event);
     }

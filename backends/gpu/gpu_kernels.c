@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct gpu_family *find_kernel(const char *name)
+static const struct gpu_kernel_kind *find_kernel_kind(const char *name)
 {
-    for (const struct gpu_family *const *table = gpu_kernel_tables; *table; table++)
-        for (const struct gpu_family *k = *table; k->name; k++)
+    for (const struct gpu_kernel_kind *const *table = gpu_kernel_tables; *table; table++)
+        for (const struct gpu_kernel_kind *k = *table; k->name; k++)
             if (!strcmp(k->name, name))
                 return k;
     return NULL;
@@ -20,7 +20,7 @@ static const struct gpu_family *find_kernel(const char *name)
 
 int gpu_kernel_get(struct gpu_kernel **out, const struct gpu_ops *ops, void *device, const char *name)
 {
-    const struct gpu_family *found = find_kernel(name);
+    const struct gpu_kernel_kind *found = find_kernel_kind(name);
     if (!found)
         return hcy_fail(HCY_EUNSUPPORTED, "a GPU has no kernel \"%s\"", name);
     if (ops->atomics32 && found->doubles)
@@ -30,7 +30,7 @@ int gpu_kernel_get(struct gpu_kernel **out, const struct gpu_ops *ops, void *dev
         return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
     k->ops = ops;
     k->device = device;
-    k->family = found;
+    k->kind = found;
     pthread_mutex_init(&k->lock, NULL);
     *out = k;
     return 0;
@@ -38,7 +38,7 @@ int gpu_kernel_get(struct gpu_kernel **out, const struct gpu_ops *ops, void *dev
 
 const char *gpu_kernel_name(const struct gpu_kernel *k)
 {
-    return k->family->name;
+    return k->kind->name;
 }
 
 void gpu_kernel_release(struct gpu_kernel *k)
@@ -124,7 +124,7 @@ static int open_call(struct gpu_call *call, struct gpu_kernel *k, void *queue, s
 {
     *call = (struct gpu_call){ .kernel = k, .queue = queue, .items = items, .values = values };
     if (items > UINT32_MAX / 2)
-        return hcy_fail(HCY_ERANGE, "%s: %zu items in one launch", k->family->name, items);
+        return hcy_fail(HCY_ERANGE, "%s: %zu items in one launch", k->kind->name, items);
     return 0;
 }
 
@@ -132,7 +132,7 @@ int gpu_kernel_launch(struct gpu_kernel *k, void *queue, const hcy_launch_desc *
 {
     struct gpu_call call;
     int status = open_call(&call, k, queue, launch->items, launch->values);
-    return status ? status : k->family->launch(&call);
+    return status ? status : k->kind->launch(&call);
 }
 
 int gpu_kernel_scratch_size(struct gpu_kernel *k, size_t items, const hcy_value *values, size_t n,
@@ -141,14 +141,14 @@ int gpu_kernel_scratch_size(struct gpu_kernel *k, size_t items, const hcy_value 
     struct gpu_call call;
     (void)n;
     int status = open_call(&call, k, NULL, items, values);
-    return status ? status : k->family->scratch(&call, size);
+    return status ? status : k->kind->scratch(&call, size);
 }
 
 int gpu_kernel_preferred_batch(struct gpu_kernel *k, const hcy_value *values, size_t n, size_t *items)
 {
     (void)values;
     (void)n;
-    *items = k->family->batch;
+    *items = k->kind->batch;
     return 0;
 }
 
@@ -157,8 +157,8 @@ struct put {
     hcy_block *block;
 };
 
-static int put_tables(void *context, const struct gpu_piece *pieces, size_t n, size_t size,
-                      struct gpu_plan *plan)
+static int put_plan_tables(void *context, const struct gpu_piece *pieces, size_t n, size_t size,
+                           struct gpu_plan *plan)
 {
     struct put *p = context;
     return p->kernel->ops->tables(p->kernel->device, pieces, n, size, plan, p->block);
@@ -167,7 +167,7 @@ static int put_tables(void *context, const struct gpu_piece *pieces, size_t n, s
 int gpu_kernel_prepare(struct gpu_kernel *k, const hcy_span *spans, size_t n, hcy_block *tables)
 {
     struct put put = { k, tables };
-    if (!k->family->tables)
-        return hcy_fail(HCY_EUNSUPPORTED, "kernel %s takes no tables", k->family->name);
-    return k->family->tables(spans, n, put_tables, &put);
+    if (!k->kind->tables)
+        return hcy_fail(HCY_EUNSUPPORTED, "kernel %s takes no tables", k->kind->name);
+    return k->kind->tables(spans, n, put_plan_tables, &put);
 }

@@ -32,7 +32,7 @@ static const hcy_option options[] = {
 };
 
 /* The device that the selector names: "", a number, or what follows "opencl:" in a stable name. */
-static int find_device(const hcy_spec *spec, const struct cl_found *found, size_t n, struct cl_found *one)
+static int select_device(const hcy_spec *spec, const struct cl_found *found, size_t n, struct cl_found *one)
 {
     const char *s = *spec->selector ? spec->selector : "0";
     for (size_t i = 0; i < n; i++) {
@@ -49,7 +49,7 @@ static int find_device(const hcy_spec *spec, const struct cl_found *found, size_
 }
 
 /* What a compiled kernel depends on besides its text. */
-static uint64_t key_of(const struct cl_found *f)
+static uint64_t compiler_key(const struct cl_found *f)
 {
     static const cl_uint texts[] = { CL_DEVICE_NAME, CL_DEVICE_VENDOR, CL_DEVICE_VERSION, CL_DRIVER_VERSION };
     uint64_t h = 14695981039346656037u;
@@ -87,7 +87,7 @@ static void set_up_kernels(struct cl_device *d, const struct settings *s)
              d->at.quirk->lanes, d->atomics32 ? 32 : 64, language);
 }
 
-static void set_up(struct cl_device *d, const struct settings *s)
+static void set_up_device(struct cl_device *d, const struct settings *s)
 {
     set_up_kernels(d, s);
     d->shared = d->at.quirk->shared && !s->discrete;
@@ -95,7 +95,7 @@ static void set_up(struct cl_device *d, const struct settings *s)
     d->memory = s->memory ? s->memory : d->at.info.memory;
     d->largest = cl_number(d->at.device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
     d->align = cl_number(d->at.device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
-    d->key = key_of(&d->at);
+    d->key = compiler_key(&d->at);
 }
 
 static int open_found(struct cl_device *d, const hcy_spec *spec, const struct settings *s,
@@ -107,7 +107,7 @@ static int open_found(struct cl_device *d, const hcy_spec *spec, const struct se
     int status = cl_check(NULL, error, "making a context");
     if (status)
         return status;
-    set_up(d, s);
+    set_up_device(d, s);
     const char *said = spec->text + strcspn(spec->text, "@");
     size_t name = strlen(d->at.info.name), stable = strlen(d->at.info.stable);
     snprintf(d->at.info.name + name, sizeof d->at.info.name - name, "%s", said);
@@ -131,7 +131,7 @@ int cl_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void *
     if (!status)
         status = cl_find(&found, &n);
     if (!status)
-        status = find_device(spec, found, n, &d->at);
+        status = select_device(spec, found, n, &d->at);
     if (!status)
         status = open_found(d, spec, &s, info);
     if (!status) {
@@ -263,17 +263,18 @@ struct cl_span cl_lane_begin(struct cl_lane *lane)
     return span;
 }
 
-static bool time_of(cl_event event, cl_uint what, uint64_t *ns)
+static bool event_time(cl_event event, cl_uint what, uint64_t *ns)
 {
     return !cl.clGetEventProfilingInfo(event, what, sizeof *ns, ns, NULL);
 }
 
 /* The device's clock is its own: the first marker was queued, by both clocks, at the same time. */
-static void tell(const struct cl_span *span, cl_event ended)
+static void report_times(const struct cl_span *span, cl_event ended)
 {
     uint64_t queued, start, end;
-    if (time_of(span->began, CL_PROFILING_COMMAND_QUEUED, &queued) &&
-        time_of(span->began, CL_PROFILING_COMMAND_END, &start) && time_of(ended, CL_PROFILING_COMMAND_END, &end) &&
+    if (event_time(span->began, CL_PROFILING_COMMAND_QUEUED, &queued) &&
+        event_time(span->began, CL_PROFILING_COMMAND_END, &start) &&
+        event_time(ended, CL_PROFILING_COMMAND_END, &end) &&
         queued <= start && start <= end)
         hcy_hostqueue_ran(span->began_ns + (start - queued), span->began_ns + (end - queued));
 }
@@ -284,7 +285,7 @@ cl_int cl_lane_finish(struct cl_lane *lane, const struct cl_span *span)
     bool measured = span->began && !cl.clEnqueueMarkerWithWaitList(lane->queue, 0, NULL, &ended);
     cl_int code = cl.clFinish(lane->queue);
     if (measured && !code)
-        tell(span, ended);
+        report_times(span, ended);
     if (measured)
         cl.clReleaseEvent(ended);
     if (span->began)

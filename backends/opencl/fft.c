@@ -61,7 +61,7 @@ static cl_program build_program(const char *text, cl_int *error)
     return program;
 }
 
-static VkFFTResult initialize(struct fft *f, VkFFTApplication *app, const VkFFTConfiguration *c)
+static VkFFTResult initialize_quietly(struct fft *f, VkFFTApplication *app, const VkFFTConfiguration *c)
 {
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (!plain)
@@ -75,7 +75,7 @@ static VkFFTResult initialize(struct fft *f, VkFFTApplication *app, const VkFFTC
     return result;
 }
 
-static int failure(const struct fft *f, VkFFTResult result, const char *what)
+static int vkfft_status(const struct fft *f, VkFFTResult result, const char *what)
 {
     const char *name = hcy_device_get_info(f->dev->dev)->name;
     const size_t *n = f->desc.n;
@@ -92,7 +92,7 @@ static int failure(const struct fft *f, VkFFTResult result, const char *what)
 }
 
 /* Rows without padding on either side; backward to real numbers goes from the buffer to the input. */
-static void configure(struct fft *f, bool backward, VkFFTConfiguration *c)
+static void configure_vkfft(struct fft *f, bool backward, VkFFTConfiguration *c)
 {
     bool complex_only = f->desc.type == HCY_FFT_C2C || f->single;
     uint64_t real_stride = 1, complex_stride = 1;
@@ -138,8 +138,8 @@ static int plan_direction(struct fft *f, bool backward)
     if (!app)
         return hcy_fail(HCY_ENOMEM, "out of memory for an FFT's plan");
     memset(&c, 0, sizeof c);
-    configure(f, backward, &c);
-    int status = failure(f, initialize(f, app, &c), "planning");
+    configure_vkfft(f, backward, &c);
+    int status = vkfft_status(f, initialize_quietly(f, app, &c), "planning");
     if (status) {
         free(app); /* VkFFT has released what was in it */
         return status;
@@ -221,7 +221,7 @@ struct execution {
 };
 
 /* Hands the transform over; `work` has no block where the plan needs none. */
-static int transform(const struct execution *e, const hcy_value *in, const hcy_value *out)
+static int append_transform(const struct execution *e, const hcy_value *in, const hcy_value *out)
 {
     struct fft *f = e->fft;
     bool to_real = f->desc.type == HCY_FFT_C2R && !f->single;
@@ -246,7 +246,7 @@ static int transform(const struct execution *e, const hcy_value *in, const hcy_v
             app->configuration.tempBuffer[0] = cl_mem_of(e->work->block);
             launch.tempBufferOffset = e->work->offset;
         }
-        status = failure(f, VkFFTAppend(app, e->backward ? 1 : -1, &launch), "running");
+        status = vkfft_status(f, VkFFTAppend(app, e->backward ? 1 : -1, &launch), "running");
         if (app->configuration.allocateTempBuffer)
             app->configuration.tempBuffer[0] = NULL; /* not VkFFT's to release */
     }
@@ -254,7 +254,7 @@ static int transform(const struct execution *e, const hcy_value *in, const hcy_v
     return status;
 }
 
-static int copy(const struct execution *e)
+static int copy_one_point(const struct execution *e)
 {
     return cl_check(e->lane->dev,
                     cl.clEnqueueCopyBuffer(e->lane->queue, cl_mem_of(e->in->block), cl_mem_of(e->out->block),
@@ -280,26 +280,26 @@ static int copy_reals(const struct execution *e, bool widen)
     return cl_check(e->lane->dev, code, "copying an FFT's rows of one point");
 }
 
-static int submit(const struct execution *e)
+static int submit_execution(const struct execution *e)
 {
     const struct fft *f = e->fft;
     int status = 0;
     if (!f->single)
-        return f->rank ? transform(e, e->in, e->out) : copy(e);
+        return f->rank ? append_transform(e, e->in, e->out) : copy_one_point(e);
     if (f->desc.type == HCY_FFT_R2C) {
         status = copy_reals(e, true);
-        return status || !f->rank ? status : transform(e, e->out, e->out);
+        return status || !f->rank ? status : append_transform(e, e->out, e->out);
     }
     if (f->rank)
-        status = transform(e, e->in, e->in);
+        status = append_transform(e, e->in, e->in);
     return status ? status : copy_reals(e, false);
 }
 
-static int run(void *command)
+static int run_execution(void *command)
 {
     const struct execution *e = command;
     const struct cl_span span = cl_lane_begin(e->lane);
-    int status = submit(e), ran = cl_check_ran(e->lane->dev, cl_lane_finish(e->lane, &span), "an FFT");
+    int status = submit_execution(e), ran = cl_check_ran(e->lane->dev, cl_lane_finish(e->lane, &span), "an FFT");
     return status ? status : ran;
 }
 
@@ -309,5 +309,5 @@ int cl_fft_execute(void *qimpl, void *fimpl, int direction, const hcy_value *in,
     struct cl_queue *q = qimpl;
     struct fft *f = fimpl;
     struct execution e = { q->lane, f, in, out, work, direction == HCY_FFT_BACKWARD };
-    return hcy_hostqueue_submit(q->host, "fft", f->bytes[0] + f->bytes[1], run, &e, sizeof e, keep);
+    return hcy_hostqueue_submit(q->host, "fft", f->bytes[0] + f->bytes[1], run_execution, &e, sizeof e, keep);
 }

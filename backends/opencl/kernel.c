@@ -25,7 +25,7 @@ struct module {
     struct function *functions;
 };
 
-static int compile(void *device, const char *text, const char *const *options, int n, void **out)
+static int build_module(void *device, const char *text, const char *const *options, int n, void **out)
 {
     struct cl_device *d = device;
     char all[1024];
@@ -44,7 +44,7 @@ static int compile(void *device, const char *text, const char *const *options, i
     return status;
 }
 
-static void module_release(void *device, void *module)
+static void release_module(void *device, void *module)
 {
     struct module *m = module;
     (void)device;
@@ -59,7 +59,7 @@ static void module_release(void *device, void *module)
     free(m);
 }
 
-static int function(void *device, void *module, const char *name, uint32_t local_bytes, void **out)
+static int create_function(void *device, void *module, const char *name, uint32_t local_bytes, void **out)
 {
     struct cl_device *d = device;
     struct module *m = module;
@@ -81,7 +81,7 @@ static int function(void *device, void *module, const char *name, uint32_t local
 }
 
 /* A buffer is two arguments: the whole of it, and where its part begins. */
-static int set_arguments(struct cl_device *d, cl_kernel kernel, const struct gpu_arg *args, size_t n)
+static int set_cl_arguments(struct cl_device *d, cl_kernel kernel, const struct gpu_arg *args, size_t n)
 {
     cl_int code = CL_SUCCESS;
     cl_uint at = 0;
@@ -99,15 +99,15 @@ static int set_arguments(struct cl_device *d, cl_kernel kernel, const struct gpu
     return cl_check(d, code, "setting a kernel's arguments");
 }
 
-static int step(void *queue, void *function, const struct gpu_grid *grid, const struct gpu_arg *args,
-                size_t n)
+static int enqueue_step(void *queue, void *function, const struct gpu_grid *grid, const struct gpu_arg *args,
+                        size_t n)
 {
     struct cl_lane *lane = queue;
     struct function *f = function;
     size_t group[2] = { grid->group, 1 },
            items[2] = { (size_t)grid->groups[0] * grid->group, grid->groups[1] };
     pthread_mutex_lock(&f->lock);
-    int status = set_arguments(lane->dev, f->kernel, args, n);
+    int status = set_cl_arguments(lane->dev, f->kernel, args, n);
     if (!status)
         status =
             cl_check(lane->dev,
@@ -117,7 +117,7 @@ static int step(void *queue, void *function, const struct gpu_grid *grid, const 
     return status;
 }
 
-static int zero(void *queue, const hcy_value *buffer, size_t offset, size_t size)
+static int zero_buffer(void *queue, const hcy_value *buffer, size_t offset, size_t size)
 {
     static const uint64_t zeros;
     struct cl_lane *lane = queue;
@@ -130,7 +130,7 @@ static int zero(void *queue, const hcy_value *buffer, size_t offset, size_t size
         "zeroing memory");
 }
 
-static int put_pieces(struct cl_device *d, const struct gpu_piece *pieces, size_t n, const hcy_block *block)
+static int write_pieces(struct cl_device *d, const struct gpu_piece *pieces, size_t n, const hcy_block *block)
 {
     struct cl_lane *lane = block->host ? NULL : cl_lane_take(d);
     cl_int code = CL_SUCCESS;
@@ -150,13 +150,13 @@ static int put_pieces(struct cl_device *d, const struct gpu_piece *pieces, size_
     return status ? status : ran;
 }
 
-static int tables(void *device, const struct gpu_piece *pieces, size_t n, size_t size, void *handle,
-                  hcy_block *block)
+static int write_tables(void *device, const struct gpu_piece *pieces, size_t n, size_t size, void *handle,
+                        hcy_block *block)
 {
     int status = cl_alloc(device, HCY_MEM_DEVICE, size, block);
     if (status)
         return status;
-    status = put_pieces(device, pieces, n, block);
+    status = write_pieces(device, pieces, n, block);
     if (status)
         cl_free(device, HCY_MEM_DEVICE, block);
     else
@@ -164,7 +164,7 @@ static int tables(void *device, const struct gpu_piece *pieces, size_t n, size_t
     return status;
 }
 
-static const void *plan(const hcy_block *block)
+static const void *plan_of_block(const hcy_block *block)
 {
     return ((const struct cl_memory *)block->handle)->tables;
 }
@@ -178,7 +178,7 @@ struct launch {
 };
 
 /* A buffer's part as a cl_mem of its own, for the length of a launch. */
-static int part_of(struct cl_device *d, const hcy_value *v, cl_mem *part)
+static int make_sub_buffer(struct cl_device *d, const hcy_value *v, cl_mem *part)
 {
     const struct cl_region region = { v->offset, v->bytes_left };
     cl_int error = 0;
@@ -207,7 +207,7 @@ static int set_user_argument(struct cl_device *d, cl_kernel kernel, cl_uint i, c
     if (v->block && v->offset) {
         if (parts->n == MAX_PARTS)
             return hcy_fail(HCY_ERANGE, "a launch takes up to %d views of buffers", MAX_PARTS);
-        status = part_of(d, v, &mem);
+        status = make_sub_buffer(d, v, &mem);
         if (!status)
             parts->list[parts->n++] = mem;
     }
@@ -215,7 +215,7 @@ static int set_user_argument(struct cl_device *d, cl_kernel kernel, cl_uint i, c
                   : cl_check(d, cl.clSetKernelArg(kernel, i, sizeof mem, &mem), "setting an argument");
 }
 
-static int run_user(const struct launch *l, struct parts *parts)
+static int run_user_kernel(const struct launch *l, struct parts *parts)
 {
     struct cl_device *d = l->lane->dev;
     const hcy_grid *g = l->desc->grid;
@@ -241,7 +241,7 @@ static int run_user(const struct launch *l, struct parts *parts)
     return status;
 }
 
-static int run_launch(void *command)
+static int run_cl_launch(void *command)
 {
     const struct launch *l = command;
     struct cl_device *d = l->lane->dev;
@@ -250,7 +250,7 @@ static int run_launch(void *command)
         return status;
     struct parts parts = { .n = 0 };
     const struct cl_span span = cl_lane_begin(l->lane);
-    status = l->kernel->user ? run_user(l, &parts) : gpu_kernel_launch(l->kernel->ours, l->lane, l->desc);
+    status = l->kernel->user ? run_user_kernel(l, &parts) : gpu_kernel_launch(l->kernel->ours, l->lane, l->desc);
     int ran = cl_check_ran(d, cl_lane_finish(l->lane, &span), "a kernel");
     while (parts.n)
         cl.clReleaseMemObject(parts.list[--parts.n]);
@@ -262,7 +262,7 @@ int cl_launch(void *qimpl, void *kimpl, const hcy_launch_desc *launch, hcy_keep 
     struct cl_queue *q = qimpl;
     struct launch l = { q->lane, kimpl, launch };
     const char *name = l.kernel->user ? "user's kernel" : gpu_kernel_name(l.kernel->ours);
-    return hcy_hostqueue_submit(q->host, name, 0, run_launch, &l, sizeof l, keep);
+    return hcy_hostqueue_submit(q->host, name, 0, run_cl_launch, &l, sizeof l, keep);
 }
 
 void cl_kernel_release(void *kimpl)
@@ -318,8 +318,9 @@ int cl_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, cons
     if (!k)
         return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
     k->dev = d;
-    k->ops = (struct gpu_ops){ .compile = compile, .module_release = module_release, .function = function,
-                               .launch = step, .zero = zero, .tables = tables, .plan = plan,
+    k->ops = (struct gpu_ops){ .compile = build_module, .module_release = release_module, .function = create_function,
+                               .launch = enqueue_step, .zero = zero_buffer, .tables = write_tables,
+                               .plan = plan_of_block,
                                .units = d->at.info.units, .lanes = quirk->lanes,
                                .products = d->capability >= 9 ? 2 : d->capability >= 8 ? 1 : 0, .alone = d->alone,
                                .static_local = true, .atomics32 = d->atomics32, .row = gpu_row_of(&d->choice) };
@@ -333,7 +334,7 @@ int cl_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, cons
     return 0;
 }
 
-static struct gpu_kernel *ours(struct cl_kernel_object *k)
+static struct gpu_kernel *kernel_of_ours(struct cl_kernel_object *k)
 {
     if (!k->ours)
         hcy_fail(HCY_EUNSUPPORTED, "a user's kernel has no tables and asks for no scratch memory");
@@ -342,18 +343,18 @@ static struct gpu_kernel *ours(struct cl_kernel_object *k)
 
 int cl_prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *block)
 {
-    struct gpu_kernel *k = ours(kimpl);
+    struct gpu_kernel *k = kernel_of_ours(kimpl);
     return k ? gpu_kernel_prepare(k, spans, n, block) : HCY_EUNSUPPORTED;
 }
 
 int cl_scratch_size(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size)
 {
-    struct gpu_kernel *k = ours(kimpl);
+    struct gpu_kernel *k = kernel_of_ours(kimpl);
     return k ? gpu_kernel_scratch_size(k, items, values, n, size) : HCY_EUNSUPPORTED;
 }
 
 int cl_preferred_batch(void *kimpl, const hcy_value *values, size_t n, size_t *items)
 {
-    struct gpu_kernel *k = ours(kimpl);
+    struct gpu_kernel *k = kernel_of_ours(kimpl);
     return k ? gpu_kernel_preferred_batch(k, values, n, items) : HCY_EUNSUPPORTED;
 }

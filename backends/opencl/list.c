@@ -44,7 +44,7 @@ void cl_text(cl_device_id device, cl_uint what, char *text, size_t size)
     free(all);
 }
 
-static int kind_of(cl_device_id device)
+static int kind_of_device(cl_device_id device)
 {
     uint64_t type = cl_number(device, CL_DEVICE_TYPE);
     return type & CL_DEVICE_TYPE_GPU   ? HCY_KIND_GPU
@@ -68,13 +68,13 @@ static uint32_t caps_of(const struct cl_found *f)
 }
 
 /* `number` counts all devices, `of_nick` those of platforms of its name. */
-static void fill_info(struct cl_found *f, size_t number, size_t of_nick)
+static void describe_found(struct cl_found *f, size_t number, size_t of_nick)
 {
     char name[80], version[40];
     hcy_device_info *info = &f->info;
     cl_text(f->device, CL_DEVICE_NAME, name, sizeof name);
     cl_text(f->device, CL_DEVICE_VERSION, version, sizeof version);
-    *info = (hcy_device_info){ .backend = "opencl", .kind = kind_of(f->device), .caps = caps_of(f) };
+    *info = (hcy_device_info){ .backend = "opencl", .kind = kind_of_device(f->device), .caps = caps_of(f) };
     info->units = (uint32_t)cl_number(f->device, CL_DEVICE_MAX_COMPUTE_UNITS);
     info->memory = cl_number(f->device, CL_DEVICE_GLOBAL_MEM_SIZE);
     snprintf(info->name, sizeof info->name, "opencl:%zu", number);
@@ -101,7 +101,7 @@ static void find_of_platform(cl_platform_id platform, struct cl_found *found, si
     for (cl_uint i = 0; i < count && i < MAX_DEVICES && *n < MAX_DEVICES; i++) {
         struct cl_found *f = &found[*n];
         *f = (struct cl_found){ .platform = platform, .device = devices[i], .quirk = cl_quirk_of(name) };
-        fill_info(f, *n, count_nick(found, *n, f->quirk));
+        describe_found(f, *n, count_nick(found, *n, f->quirk));
         (*n)++;
     }
 }
@@ -141,7 +141,7 @@ static void be_quiet(void)
         dup2(null, fd);
 }
 
-static void tell(int to)
+static void tell_parent(int to)
 {
     struct listed *l = calloc(1, sizeof *l);
     struct cl_found *found = NULL;
@@ -162,7 +162,7 @@ static void tell(int to)
 }
 
 /* The child's answer, or what it lacks of one at its end. */
-static size_t hear(int from, struct listed *l)
+static size_t hear_child(int from, struct listed *l)
 {
     uint64_t until = hcy_now_ns() + PATIENCE_NS;
     size_t got = 0;
@@ -191,11 +191,11 @@ static int ask_child(struct listed *l)
     pid_t child = fork();
     if (child == 0) {
         be_quiet();
-        tell(ends[1]);
+        tell_parent(ends[1]);
         _Exit(0);
     }
     close(ends[1]);
-    size_t lacks = child < 0 ? sizeof *l : hear(ends[0], l);
+    size_t lacks = child < 0 ? sizeof *l : hear_child(ends[0], l);
     close(ends[0]);
     if (child > 0) {
         if (lacks)

@@ -12,7 +12,7 @@
 #define ALIGN ((size_t)4096)
 
 /* Counts `size` bytes in if they are within the limit; a request for too much must not disturb others. */
-static bool take_memory(struct cl_device *d, size_t size)
+static bool count_in(struct cl_device *d, size_t size)
 {
     uint_least64_t used = atomic_load(&d->used);
     do
@@ -22,7 +22,7 @@ static bool take_memory(struct cl_device *d, size_t size)
     return true;
 }
 
-static void drop(struct cl_device *d, struct cl_memory *m)
+static void drop_memory(struct cl_device *d, struct cl_memory *m)
 {
     if (m->mem)
         cl.clReleaseMemObject(m->mem);
@@ -78,7 +78,7 @@ static int make_own(struct cl_device *d, int mem, size_t size, struct cl_memory 
 int cl_alloc(void *impl, int mem, size_t size, hcy_block *block)
 {
     struct cl_device *d = impl;
-    if (!take_memory(d, size))
+    if (!count_in(d, size))
         return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes (%llu of %llu are in use)",
                         hcy_device_get_info(d->dev)->name, size, (unsigned long long)atomic_load(&d->used),
                         (unsigned long long)d->memory);
@@ -89,7 +89,7 @@ int cl_alloc(void *impl, int mem, size_t size, hcy_block *block)
     if (status) {
         atomic_fetch_sub(&d->used, size);
         if (m)
-            drop(d, m);
+            drop_memory(d, m);
         return status;
     }
     *block = (hcy_block){ .handle = m, .host = m->host, .size = size };
@@ -108,7 +108,7 @@ void cl_free(void *impl, int mem, hcy_block *block)
     }
     atomic_fetch_sub(&d->used, block->size);
     free(m->tables);
-    drop(d, m);
+    drop_memory(d, m);
 }
 
 int cl_buffer_i64(void *impl, const hcy_block *block, size_t offset, const char *key, int64_t *value)
@@ -125,7 +125,7 @@ int cl_buffer_i64(void *impl, const hcy_block *block, size_t offset, const char 
 
 /* --- Memory of others' --- */
 
-static int wrap(hcy_block *block, cl_mem mem, void *host, size_t size)
+static int wrap_mem(hcy_block *block, cl_mem mem, void *host, size_t size)
 {
     struct cl_memory *m = calloc(1, sizeof *m);
     if (!m) {
@@ -146,7 +146,7 @@ int cl_import_host(void *impl, void *host, size_t size, hcy_block *block)
                         hcy_device_get_info(d->dev)->name);
     cl_mem mem = cl.clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, size, host, &error);
     int status = cl_check(d, error, "importing host memory");
-    return status ? status : wrap(block, mem, host, size);
+    return status ? status : wrap_mem(block, mem, host, size);
 }
 
 /* A cl_mem, kept by a reference of ours. */
@@ -161,7 +161,7 @@ int cl_import_device(void *impl, uint64_t handle, size_t size, hcy_block *block)
         status = hcy_fail(HCY_ERANGE, "the cl_mem has %zu bytes, not %zu", there, size);
     if (!status)
         status = cl_check(d, cl.clRetainMemObject(mem), "importing a cl_mem");
-    return status ? status : wrap(block, mem, NULL, size);
+    return status ? status : wrap_mem(block, mem, NULL, size);
 }
 
 void cl_unimport(void *impl, hcy_block *block)

@@ -27,7 +27,7 @@ enum { TO_DEVICE = 0, FROM_DEVICE = 1 };              /* xclBOSyncDirection */
 enum { HOST_ONLY = 1 << 29 };                         /* xrtBufferFlags */
 enum { COMPLETED = 4, ABORTED = 6, NO_RESPONSE = 9 }; /* ert_cmd_state; between the last two a run goes on */
 
-static void *find(void *library, const char *symbol)
+static void *find_in_xrt(void *library, const char *symbol)
 {
     void *p = dlsym(library, symbol);
     if (!p && !*missing)
@@ -35,7 +35,7 @@ static void *find(void *library, const char *symbol)
     return p;
 }
 
-static void open_library(void)
+static void open_coreutil(void)
 {
     const char *root = getenv("XILINX_XRT");
     char path[400];
@@ -51,7 +51,7 @@ static void open_library(void)
         snprintf(missing, sizeof missing, "%s", dlerror());
         return;
     }
-#define X(type, name, parameters) *(void **)&xrt.name = find(library, #name);
+#define X(type, name, parameters) *(void **)&xrt.name = find_in_xrt(library, #name);
 #include "xrt_syms.def"
 #undef X
     if (!*missing)
@@ -60,7 +60,7 @@ static void open_library(void)
 
 int card_load_library(void)
 {
-    pthread_once(&once, open_library);
+    pthread_once(&once, open_coreutil);
     return *missing ? hcy_fail_vendor(HCY_ENODEV, 0, missing, "there is no usable XRT here") : 0;
 }
 

@@ -26,7 +26,7 @@ static const hcy_option options[] = {
     { .key = NULL },
 };
 
-static int find_card(const hcy_spec *spec, struct xrt_found *card, size_t *number)
+static int select_card(const hcy_spec *spec, struct xrt_found *card, size_t *number)
 {
     struct xrt_found found[XRT_MOST_CARDS];
     const char *s = *spec->selector ? spec->selector : "0";
@@ -126,8 +126,8 @@ static void give_card(struct xrt_device *d, bool lost)
 
 /* --- Opening --- */
 
-static void fill_info(struct xrt_device *d, const struct xrt_found *card, size_t number, const hcy_spec *spec,
-                      hcy_device_info *info)
+static void fill_card_info(struct xrt_device *d, const struct xrt_found *card, size_t number, const hcy_spec *spec,
+                           hcy_device_info *info)
 {
     const char *said = spec->text + strcspn(spec->text, "@");
     xrt_describe(info, card, number);
@@ -176,7 +176,7 @@ int xrt_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void 
     if (!status && !d)
         status = hcy_fail(HCY_ENOMEM, "out of memory for a device");
     if (!status)
-        status = find_card(spec, &card, &number);
+        status = select_card(spec, &card, &number);
     if (!status)
         status = read_program(&d->xclbin, &card, s.xclbin);
     if (!status)
@@ -189,7 +189,7 @@ int xrt_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void 
     }
     d->dev = dev;
     take_settings(d, &s);
-    fill_info(d, &card, number, spec, info);
+    fill_card_info(d, &card, number, spec, info);
     *impl = d;
     return 0;
 }

@@ -160,7 +160,7 @@ static int set_structure(struct run *r, size_t argument, size_t value, const hcy
 }
 
 /* The part of a buffer that belongs to items [first, first + n). */
-static void part_of(struct piece *p, const hcy_value *v, size_t item_bytes, size_t first, size_t n)
+static void take_piece(struct piece *p, const hcy_value *v, size_t item_bytes, size_t first, size_t n)
 {
     p->home = v->block->handle;
     p->offset = v->offset + item_bytes * first;
@@ -201,7 +201,7 @@ static int set_buffer(struct run *r, size_t argument, size_t value, const hcy_va
             "kernel %s: argument %s is a view at byte %zu of its buffer; FPGA kernels want multiples of 8",
             r->kernel->name, r->kernel->layout->args[argument].name, v->offset);
     } else {
-        part_of(p, v, item_bytes, range[0], range[1]);
+        take_piece(p, v, item_bytes, range[0], range[1]);
         status = set_part(r, argument, p, v);
     }
     if (!status && !card_run_set_number(r->handle, (int)argument + 1, absent ? 0 : p->size))
@@ -217,7 +217,7 @@ static int set_scalar(struct run *r, size_t argument, const hcy_value *v)
 }
 
 /* All arguments for items [range[0], range[0] + range[1]). */
-static int set_arguments(struct run *r, const struct launch *l, const size_t range[2])
+static int set_run_arguments(struct run *r, const struct launch *l, const size_t range[2])
 {
     const hcy_hls_layout *layout = l->kernel->layout;
     const hcy_value *v = l->desc->values;
@@ -252,7 +252,7 @@ static int check_sizes(const struct launch *l)
 }
 
 /* The oldest run in flight is waited for, and its results are brought home. */
-static int land(struct launch *l)
+static int land_oldest(struct launch *l)
 {
     struct run *r = l->flying[0];
     memmove(&l->flying[0], &l->flying[1], --l->n_flying * sizeof l->flying[0]);
@@ -266,16 +266,16 @@ static int land(struct launch *l)
     return status;
 }
 
-static int fly(struct launch *l, const size_t range[2])
+static int fly_range(struct launch *l, const size_t range[2])
 {
     struct xrt_kernel *k = l->kernel;
     struct run *r = NULL;
     int status = 0;
     while (!status && !(r = take_run(k, l->n_flying == 0)) && l->n_flying)
-        status = land(l);
+        status = land_oldest(l);
     if (status || !r)
         return status ? status : xrt_lose(k->device, "the card is lost", 0);
-    status = set_arguments(r, l, range);
+    status = set_run_arguments(r, l, range);
     r->deadline_ns = hcy_now_ns() + (uint64_t)k->device->timeout_ms * 1000000;
     if (!status && !card_run_start(r->handle))
         status = xrt_lose(k->device, "a run cannot be started", 0);
@@ -304,17 +304,17 @@ static int fly_all(struct launch *l)
     for (size_t i = 0, first = 0; !status && i < n; i++) {
         size_t end = (all / n * (i + 1) + (i + 1 < all % n ? i + 1 : all % n)) * granule;
         end = end < items ? end : items;
-        status = fly(l, (size_t[2]){ first, end - first });
+        status = fly_range(l, (size_t[2]){ first, end - first });
         first = end;
     }
     while (l->n_flying) {
-        int landed = land(l);
+        int landed = land_oldest(l);
         status = status ? status : landed;
     }
     return status;
 }
 
-static int run_launch(void *command)
+static int run_xrt_launch(void *command)
 {
     struct launch *l = command;
     int status = hcy_fault_launch(l->kernel->device->dev);
@@ -329,31 +329,31 @@ int xrt_launch(void *qimpl, void *kimpl, const hcy_launch_desc *desc, hcy_keep *
 {
     struct xrt_queue *q = qimpl;
     struct launch l = { .kernel = kimpl, .desc = desc };
-    return hcy_hostqueue_submit(q->host, l.kernel->name, 0, run_launch, &l, sizeof l, keep);
+    return hcy_hostqueue_submit(q->host, l.kernel->name, 0, run_xrt_launch, &l, sizeof l, keep);
 }
 
 /* --- Tables --- */
 
-static size_t up(size_t n)
+static size_t aligned_up(size_t n)
 {
     return (n + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-static int lay_out(hcy_hls_tables *head, const hcy_span *spans, size_t n, size_t *size)
+static int lay_out_spans(hcy_hls_tables *head, const hcy_span *spans, size_t n, size_t *size)
 {
     int status = 0;
-    *size = up(sizeof *head);
+    *size = aligned_up(sizeof *head);
     *head = (hcy_hls_tables){ .n_spans = n };
     for (size_t i = 0; !status && i < n; i++) {
         head->span[i].offset = *size;
         head->span[i].size = spans[i].size;
-        status = hcy_size_add(size, *size, up(spans[i].size));
+        status = hcy_size_add(size, *size, aligned_up(spans[i].size));
     }
     return status;
 }
 
-static int put_tables(const struct xrt_kernel *k, const hcy_hls_tables *head, const hcy_span *spans,
-                      size_t size, hcy_block *tables)
+static int put_span_tables(const struct xrt_kernel *k, const hcy_hls_tables *head, const hcy_span *spans,
+                           size_t size, hcy_block *tables)
 {
     struct xrt_memory *m = tables->handle;
     void *first = spans[0].size ? malloc(spans[0].size) : NULL;
@@ -386,11 +386,11 @@ int xrt_prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tables)
         return status;
     memcpy(all, spans, n * sizeof *spans);
     all[n] = (hcy_span){ more, size };
-    status = lay_out(&head, all, n + 1, &size);
+    status = lay_out_spans(&head, all, n + 1, &size);
     if (!status)
         status = xrt_alloc(k->device, HCY_MEM_DEVICE, size, tables);
     if (!status)
-        status = put_tables(k, &head, all, size, tables);
+        status = put_span_tables(k, &head, all, size, tables);
     free(more);
     return status;
 }

@@ -10,7 +10,7 @@
 #define DEVICE "/sys/bus/pci/devices/"
 
 /* The first line of a file. */
-static bool read_line(const char *path, char *line, size_t size)
+static bool read_sys_line(const char *path, char *line, size_t size)
 {
     FILE *f = fopen(path, "r");
     bool read = f && fgets(line, (int)size, f);
@@ -31,18 +31,18 @@ static bool read_platform(struct xrt_found *f)
     for (struct dirent *e; dir && !read && (e = readdir(dir));)
         if (!strncmp(e->d_name, "rom", 3)) {
             snprintf(path, sizeof path, DEVICE "%s/%s/VBNV", f->bdf, e->d_name);
-            read = read_line(path, f->platform, sizeof f->platform);
+            read = read_sys_line(path, f->platform, sizeof f->platform);
         }
     if (dir)
         closedir(dir);
     return read;
 }
 
-static bool is_ready(const char *bdf)
+static bool is_card_ready(const char *bdf)
 {
     char path[100], line[20];
     snprintf(path, sizeof path, DEVICE "%s/ready", bdf);
-    return read_line(path, line, sizeof line) && strtoul(line, NULL, 0) == 1;
+    return read_sys_line(path, line, sizeof line) && strtoul(line, NULL, 0) == 1;
 }
 
 static int by_bdf(const void *a, const void *b)
@@ -61,7 +61,7 @@ size_t xrt_find(struct xrt_found found[XRT_MOST_CARDS])
             sscanf(e->d_name, "%x:%x:%x.%u", &numbers[0], &numbers[1], &numbers[2], &numbers[3]) != 4)
             continue;
         memcpy(f->bdf, e->d_name, strlen(e->d_name) + 1);
-        f->ready = is_ready(f->bdf);
+        f->ready = is_card_ready(f->bdf);
         n += read_platform(f);
     }
     if (dir)

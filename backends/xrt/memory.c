@@ -26,7 +26,7 @@ static struct xrt_memory *new_record(struct xrt_device *d, size_t size)
     return m;
 }
 
-static int no_room(const struct xrt_device *d, size_t size, uint32_t group)
+static int no_room_on_card(const struct xrt_device *d, size_t size, uint32_t group)
 {
     const struct xclbin_memory *at = &d->xclbin.memories->list[group];
     if (group >= (uint32_t)d->xclbin.memories->n)
@@ -48,7 +48,7 @@ static int take_buffer(struct xrt_memory *m, void *buffer, uint32_t group)
     if (buffer && !host)
         card_buffer_free(buffer);
     if (!host)
-        return no_room(m->device, m->size, group);
+        return no_room_on_card(m->device, m->size, group);
     m->buffer = buffer;
     m->host = host;
     m->group = group;
@@ -107,7 +107,7 @@ int xrt_put(struct xrt_memory *m, size_t offset, const void *data, size_t size)
 /* --- Where compute units find it --- */
 
 /* The memory of the first compute unit that uses it becomes its own. */
-static int move(struct xrt_memory *m, uint32_t group)
+static int move_memory(struct xrt_memory *m, uint32_t group)
 {
     struct xrt_memory old = *m;
     int status = xrt_transfer(m, 0, m->size, false);
@@ -130,7 +130,7 @@ static void give_buffer(struct xrt_memory *m, uint32_t group)
 }
 
 /* [lock] Makes m ready for compute units of this memory. */
-static int place(struct xrt_memory *m, uint32_t group)
+static int make_memory_ready(struct xrt_memory *m, uint32_t group)
 {
     int status = 0;
     if (m->users && !m->buffer)
@@ -139,7 +139,7 @@ static int place(struct xrt_memory *m, uint32_t group)
         if (m->placed)
             status = xrt_transfer(m, 0, m->size, false);
         else
-            status = move(m, group);
+            status = move_memory(m, group);
         m->at_host = !status && m->placed;
     }
     m->placed = !status;
@@ -169,7 +169,7 @@ int xrt_memory_in(struct xrt_memory *m, uint32_t group, size_t offset, size_t si
                   struct xrt_memory **out)
 {
     pthread_rwlock_wrlock(&m->lock);
-    int status = place(m, group);
+    int status = make_memory_ready(m, group);
     if (!status)
         status = find_copy(m, group, out);
     if (!status && bring && m->at_host && !(*out)->complete) {
@@ -268,7 +268,7 @@ void xrt_unimport(void *impl, hcy_block *block)
     xrt_memory_free(block->handle);
 }
 
-static bool take(struct xrt_device *d, size_t size)
+static bool take_card_memory(struct xrt_device *d, size_t size)
 {
     uint_least64_t used = atomic_load(&d->used);
     do
@@ -281,7 +281,7 @@ static bool take(struct xrt_device *d, size_t size)
 int xrt_alloc(void *impl, int mem, size_t size, hcy_block *block)
 {
     struct xrt_device *d = impl;
-    if (mem == HCY_MEM_DEVICE && !take(d, size))
+    if (mem == HCY_MEM_DEVICE && !take_card_memory(d, size))
         return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes (%llu of %llu are in use)",
                         hcy_device_get_info(d->dev)->name, size, (unsigned long long)atomic_load(&d->used),
                         (unsigned long long)d->memory);

@@ -41,24 +41,24 @@ struct filter_bin {
 /* An entry and its pixel. */
 struct seen {
     u32 pixel, c, first, norm24;
-    u64 v;    /* as widen() makes it */
+    u64 v;    /* as widen_pixel() makes it */
     i64 fine; /* less the dark current, as squares are made of it */
     float x;  /* the intensity */
     u32 valid;
 };
 
 #if !PIXEL_FLOAT
-DEVICE u32 is_too_large(const struct filter_bin *b, u64 v)
+DEVICE u32 is_past_range(const struct filter_bin *b, u64 v)
 {
     const i64 top = HCY_AZINT_VALUE_MAX(b->shift), value = (i64)v;
     /* Unsigned ones may look negative. */
     return PIXEL_BYTES == 8 ? value > top || value < (PIXEL_SIGNED ? -top : 0) : 0;
 }
 
-DEVICE i64 fine_of(const struct filter_bin *b, u64 v, u32 pixel)
+DEVICE i64 fine_value(const struct filter_bin *b, u64 v, u32 pixel)
 {
     const i64 most = HCY_AZINT_SQUARE_MAX(b->shift);
-    i64 value = is_too_large(b, v) ? 0 : (i64)v * ((i64)1 << b->shift);
+    i64 value = is_past_range(b, v) ? 0 : (i64)v * ((i64)1 << b->shift);
     if (b->plan.at.has_darks) {
         double dark = (double)((const float *)(b->plan.base + b->plan.at.darks))[pixel], end = (double)most;
         dark = floor(MUL_F64(dark, power_of_two(b->shift)) + 0.5);
@@ -68,12 +68,12 @@ DEVICE i64 fine_of(const struct filter_bin *b, u64 v, u32 pixel)
 }
 #endif
 
-DEVICE double dark_of(const struct filter_bin *b, u32 pixel)
+DEVICE double dark_of_pixel(const struct filter_bin *b, u32 pixel)
 {
     return b->plan.at.has_darks ? (double)((const float *)(b->plan.base + b->plan.at.darks))[pixel] : 0.0;
 }
 
-DEVICE struct seen look(const struct filter_bin *b, u32 i)
+DEVICE struct seen see_entry(const struct filter_bin *b, u32 i)
 {
     uint4 entry = b->entries[i];
     struct seen e;
@@ -82,20 +82,20 @@ DEVICE struct seen look(const struct filter_bin *b, u32 i)
     e.first = entry.y >> 31;
     e.norm24 = entry.z;
     e.v = load_pixel(b->image, e.pixel);
-    e.valid = !is_invalid(b->job, e.v);
+    e.valid = !is_invalid_pixel(b->job, e.v);
 #if PIXEL_FLOAT
     e.fine = 0;
-    e.x = (float)MUL_F64(AS_DOUBLE(e.v) - dark_of(b, e.pixel), (double)AS_FLOAT(entry.w));
+    e.x = (float)MUL_F64(AS_DOUBLE(e.v) - dark_of_pixel(b, e.pixel), (double)AS_FLOAT(entry.w));
     e.valid &= e.x == e.x;
 #else
-    e.fine = fine_of(b, e.v, e.pixel);
+    e.fine = fine_value(b, e.v, e.pixel);
     e.x = (float)e.fine * AS_FLOAT(entry.w);
 #endif
     return e;
 }
 
 /* Intensities in their order, then entries in theirs. */
-DEVICE u64 key_of(const struct seen *e, u32 i)
+DEVICE u64 intensity_key(const struct seen *e, u32 i)
 {
     u32 bits = AS_BITS32(e->x);
     bits = bits == 0x80000000u ? 0 : bits;
@@ -104,7 +104,7 @@ DEVICE u64 key_of(const struct seen *e, u32 i)
 
 DEVICE int is_in(const struct filter_bin *b, const struct seen *e, u32 i)
 {
-    u64 key = key_of(e, i);
+    u64 key = intensity_key(e, i);
     return e->valid && !(e->x < b->lo) && !(e->x > b->hi) && key >= b->first && key <= b->last;
 }
 
@@ -117,26 +117,26 @@ DEVICE void wide_take(struct wide *w, u64 lo, u64 hi)
 }
 
 /* In units of 2^bits, half up. */
-DEVICE void round_off(struct wide *w, u32 bits)
+DEVICE void round_sum(struct wide *w, u32 bits)
 {
     wide_add(w, (u64)1 << (bits - 1), 0);
     w->lo = w->lo >> bits | w->hi << (64 - bits);
     w->hi >>= bits;
 }
 
-DEVICE void put_value(const struct filter_bin *b, const struct seen *e, struct filter_sums *s)
+DEVICE void put_products(const struct filter_bin *b, const struct seen *e, struct filter_sums *s)
 {
 #if !PIXEL_FLOAT
     struct wide unwanted = { 0, 0 };
-    weigh(e->c, e->v, &s->of[SUM_SIGNAL], b->poisson ? &s->of[SUM_VARIANCE] : &unwanted);
+    add_weight(e->c, e->v, &s->of[SUM_SIGNAL], b->poisson ? &s->of[SUM_VARIANCE] : &unwanted);
     if (b->spread) {
         u64 c2 = square_of(e->c), q = c2 * e->norm24, v = (u64)e->fine, magnitude = e->fine < 0 ? 0 - v : v;
         u64 lo = magnitude * magnitude, hi = MUL_HI64(magnitude, magnitude); /* below 2^104 */
         struct wide square = { lo * c2, MUL_HI64(lo, c2) + hi * c2 };
         if (PIXEL_BYTES > 2 && b->shift) {
             struct wide cross = { q * magnitude, MUL_HI64(q, magnitude) };
-            round_off(&square, HCY_AZINT_WIDE_SQUARE);
-            round_off(&cross, HCY_AZINT_WIDE_CROSS);
+            round_sum(&square, HCY_AZINT_WIDE_SQUARE);
+            round_sum(&cross, HCY_AZINT_WIDE_CROSS);
             if (e->fine < 0)
                 wide_take(&s->of[SUM_CROSS], cross.lo, cross.hi);
             else
@@ -149,7 +149,7 @@ DEVICE void put_value(const struct filter_bin *b, const struct seen *e, struct f
 #endif
 }
 
-DEVICE void put_constants(const struct filter_bin *b, const struct seen *e, struct filter_sums *s)
+DEVICE void put_norms(const struct filter_bin *b, const struct seen *e, struct filter_sums *s)
 {
     struct wide squared;
     u64 cn = norm_of(&b->plan, e->pixel, e->c, &squared), n24 = e->norm24, q = (u64)square_of(e->c) * n24;
@@ -184,7 +184,7 @@ DEVICE void take_sums(struct filter_sums *s, const struct filter_sums *off)
 
 /* --- All items' sums to the first one's --- */
 
-DEVICE void join(u32 k, struct wide *sum, u64 lo, u64 hi)
+DEVICE void join_sums(u32 k, struct wide *sum, u64 lo, u64 hi)
 {
     if (PIXEL_FLOAT && k <= SUM_SQUARE)
         sum->lo = AS_BITS64(AS_DOUBLE(sum->lo) + AS_DOUBLE(lo));
@@ -208,7 +208,7 @@ DEVICE void reduce(struct filter_sums *s, NEAR u64 *room)
     }
     BARRIER();
     for (u32 i = part; i < GROUP_SIZE; i += parts)
-        join(k, &sum, low[k * GROUP_SIZE + i], high[k * GROUP_SIZE + i]);
+        join_sums(k, &sum, low[k * GROUP_SIZE + i], high[k * GROUP_SIZE + i]);
     BARRIER();
     low[k * parts + part] = sum.lo;
     high[k * parts + part] = sum.hi;
@@ -217,7 +217,7 @@ DEVICE void reduce(struct filter_sums *s, NEAR u64 *room)
         for (u32 i = 0; i < SUMS; i++) {
             s->of[i].lo = s->of[i].hi = 0;
             for (u32 j = 0; j < parts; j++)
-                join(i, &s->of[i], low[i * parts + j], high[i * parts + j]);
+                join_sums(i, &s->of[i], low[i * parts + j], high[i * parts + j]);
         }
     BARRIER();
 #endif
@@ -229,8 +229,8 @@ struct limits {
     double mean, deviation;
 };
 
-/* Of float pixels the sums are those of measure(). */
-DEVICE_CALL int statistics(const struct filter_bin *b, const struct filter_sums *s, u32 spread, struct limits *out)
+/* Of float pixels the sums are those of measure_floats(). */
+DEVICE_CALL int bin_statistics(const struct filter_bin *b, const struct filter_sums *s, u32 spread, struct limits *out)
 {
     const double weight = 1.0 / 16777216.0, unit = 1.0 / 1099511627776.0;
     const struct wide *of = s->of;
@@ -258,18 +258,19 @@ DEVICE_CALL int statistics(const struct filter_bin *b, const struct filter_sums 
 
 #if PIXEL_FLOAT
 /* Sums of what is in, as doubles, and about the mean of that if `spread` is wanted. */
-DEVICE void measure(const struct filter_bin *b, struct filter_sums *s, u32 spread, NEAR u64 *room, NEAR u64 *said)
+DEVICE void measure_floats(const struct filter_bin *b, struct filter_sums *s, u32 spread, NEAR u64 *room,
+                           NEAR u64 *said)
 {
     struct filter_sums own;
     struct limits at;
     double signal = 0, variance = 0, square = 0, mean;
     clear_sums(&own);
     for (u32 i = ITEM; i < b->n; i += GROUP_SIZE) {
-        struct seen e = look(b, i);
+        struct seen e = see_entry(b, i);
         double v = AS_DOUBLE(e.v), own_variance = v > 1 ? v : 1;
         if (!is_in(b, &e, i))
             continue;
-        signal += MUL_F64((double)e.c, v - dark_of(b, e.pixel));
+        signal += MUL_F64((double)e.c, v - dark_of_pixel(b, e.pixel));
         if (!b->poisson && b->plan.at.has_variances)
             own_variance = (double)((const float *)(b->plan.base + b->plan.at.variances))[e.pixel];
         if (b->poisson || b->plan.at.has_variances)
@@ -283,7 +284,7 @@ DEVICE void measure(const struct filter_bin *b, struct filter_sums *s, u32 sprea
         s->of[SUM_VARIANCE].lo = own.of[SUM_VARIANCE].lo;
         s->of[SUM_SQUARE].lo = 0;
         at.mean = 0;
-        statistics(b, s, 0, &at);
+        bin_statistics(b, s, 0, &at);
         said[0] = AS_BITS64(at.mean);
     }
     BARRIER();
@@ -292,9 +293,9 @@ DEVICE void measure(const struct filter_bin *b, struct filter_sums *s, u32 sprea
         return;
     clear_sums(&own);
     for (u32 i = ITEM; i < b->n; i += GROUP_SIZE) {
-        struct seen e = look(b, i);
+        struct seen e = see_entry(b, i);
         double norm = (double)((const float *)(b->plan.base + b->plan.at.norms))[e.pixel];
-        double r = AS_DOUBLE(e.v) - dark_of(b, e.pixel) - MUL_F64(mean, norm);
+        double r = AS_DOUBLE(e.v) - dark_of_pixel(b, e.pixel) - MUL_F64(mean, norm);
         if (is_in(b, &e, i))
             square += MUL_F64((double)square_of(e.c), MUL_F64(r, r));
     }
@@ -312,7 +313,7 @@ DEVICE_CALL int next_limits(const struct filter_bin *b, const hcy_azint_filter *
                             NEAR u64 *said)
 {
     struct limits at;
-    if (!statistics(b, s, filter->flags & HCY_AZINT_CLIP_SPREAD, &at))
+    if (!bin_statistics(b, s, filter->flags & HCY_AZINT_CLIP_SPREAD, &at))
         return 0;
     double cut = azint_chauvenet(filter, (double)s->of[SUM_COUNT].lo / HCY_AZINT_ONE);
     cut = cut > filter->threshold ? cut : filter->threshold;
@@ -322,14 +323,14 @@ DEVICE_CALL int next_limits(const struct filter_bin *b, const hcy_azint_filter *
     return 1;
 }
 
-DEVICE void clip(struct filter_bin *b, const hcy_azint_filter *filter, struct filter_sums *s, NEAR u64 *room,
-                 NEAR u64 *said)
+DEVICE void clip_bin(struct filter_bin *b, const hcy_azint_filter *filter, struct filter_sums *s, NEAR u64 *room,
+                     NEAR u64 *said)
 {
     u64 gone = 1; /* of the first item */
     for (u32 turn = 0; turn < filter->max_iter; turn++) {
         struct filter_sums off;
 #if PIXEL_FLOAT
-        measure(b, s, filter->flags & HCY_AZINT_CLIP_SPREAD, room, said);
+        measure_floats(b, s, filter->flags & HCY_AZINT_CLIP_SPREAD, room, said);
         BARRIER();
 #endif
         if (ITEM == 0)
@@ -340,11 +341,11 @@ DEVICE void clip(struct filter_bin *b, const hcy_azint_filter *filter, struct fi
         float lo = AS_FLOAT((u32)said[0]), hi = AS_FLOAT((u32)said[1]);
         clear_sums(&off);
         for (u32 i = ITEM; i < b->n; i += GROUP_SIZE) {
-            struct seen e = look(b, i);
+            struct seen e = see_entry(b, i);
             if (!(e.x < lo || e.x > hi) || !is_in(b, &e, i))
                 continue;
-            put_value(b, &e, &off);
-            put_constants(b, &e, &off);
+            put_products(b, &e, &off);
+            put_norms(b, &e, &off);
             off.of[SUM_COUNT].hi++;
         }
         b->lo = lo > b->lo ? lo : b->lo;
@@ -373,9 +374,9 @@ DEVICE void find_key(const struct filter_bin *b, struct wide want, NEAR u64 *roo
             room[i] = 0;
         BARRIER();
         for (u32 i = ITEM; i < b->n; i += GROUP_SIZE) {
-            struct seen e = look(b, i);
+            struct seen e = see_entry(b, i);
             struct wide unused;
-            u64 own = key_of(&e, i);
+            u64 own = intensity_key(&e, i);
             if (!e.valid || (shift < 56 && (own ^ key) >> (shift + 8)))
                 continue;
             u64 cn = norm_of(&b->plan, e.pixel, e.c, &unused);
@@ -412,8 +413,8 @@ DEVICE struct wide quantile(u64 q, struct wide all, u32 more)
     return at;
 }
 
-DEVICE void cut_percentiles(struct filter_bin *b, const hcy_azint_filter *filter, struct filter_sums *s, NEAR u64 *room,
-                            NEAR u64 *said)
+DEVICE void keep_percentiles(struct filter_bin *b, const hcy_azint_filter *filter, struct filter_sums *s,
+                             NEAR u64 *room, NEAR u64 *said)
 {
     struct wide all, from, to;
     if (ITEM == 0) {
@@ -437,11 +438,11 @@ DEVICE void cut_percentiles(struct filter_bin *b, const hcy_azint_filter *filter
     BARRIER();
     clear_sums(s);
     for (u32 i = ITEM; i < b->n; i += GROUP_SIZE) {
-        struct seen e = look(b, i);
+        struct seen e = see_entry(b, i);
         if (!is_in(b, &e, i))
             continue;
-        put_value(b, &e, s);
-        put_constants(b, &e, s);
+        put_products(b, &e, s);
+        put_norms(b, &e, s);
     }
     reduce(s, room);
 }
@@ -457,14 +458,14 @@ DEVICE u32 sum_all(const struct filter_bin *b, u64 bin, struct filter_sums *s, N
     clear_sums(&off);
     clear_sums(&own);
     for (u32 i = ITEM; i < b->n; i += GROUP_SIZE) {
-        struct seen e = look(b, i);
+        struct seen e = see_entry(b, i);
         if (e.valid) {
-            put_value(b, &e, &own);
+            put_products(b, &e, &own);
 #if !PIXEL_FLOAT
-            refused |= is_too_large(b, e.v);
+            refused |= is_past_range(b, e.v);
 #endif
         } else {
-            put_constants(b, &e, &off);
+            put_norms(b, &e, &off);
             off.of[SUM_COUNT].hi += e.first;
         }
     }
@@ -491,32 +492,32 @@ DEVICE u32 sum_all(const struct filter_bin *b, u64 bin, struct filter_sums *s, N
     return refused;
 }
 
-DEVICE void put_row(u64 *sums, u64 n_bins, u32 row, u64 lo, u64 hi)
+DEVICE void put_wide_row(u64 *sums, u64 n_bins, u32 row, u64 lo, u64 hi)
 {
     sums[row * n_bins] = lo;
     sums[(row + 1) * n_bins] = hi;
 }
 
 /* `sums` begins at the bin. */
-DEVICE void put_sums(const struct filter_bin *b, const struct filter_sums *s, u64 *sums, u32 wanted)
+DEVICE void put_bin_sums(const struct filter_bin *b, const struct filter_sums *s, u64 *sums, u32 wanted)
 {
     u64 n = b->plan.at.n_bins;
     const struct wide *of = s->of;
     const int exact = PIXEL_FLOAT ? 0 : wanted != 0;
 #if PIXEL_FLOAT
     struct limits unused;
-    const int any = statistics(b, s, 0, &unused);
+    const int any = bin_statistics(b, s, 0, &unused);
 #else
     const int any = 1; /* or else all are zeros */
 #endif
-    put_row(sums, n, HCY_SUM_SIGNAL_LO, any ? of[SUM_SIGNAL].lo : 0, PIXEL_FLOAT ? 0 : of[SUM_SIGNAL].hi);
-    put_row(sums, n, HCY_SUM_VARIANCE_LO, any ? of[SUM_VARIANCE].lo : 0, PIXEL_FLOAT ? 0 : of[SUM_VARIANCE].hi);
+    put_wide_row(sums, n, HCY_SUM_SIGNAL_LO, any ? of[SUM_SIGNAL].lo : 0, PIXEL_FLOAT ? 0 : of[SUM_SIGNAL].hi);
+    put_wide_row(sums, n, HCY_SUM_VARIANCE_LO, any ? of[SUM_VARIANCE].lo : 0, PIXEL_FLOAT ? 0 : of[SUM_VARIANCE].hi);
     sums[HCY_SUM_LOST_COUNT * n] = of[SUM_COUNT].lo;
-    put_row(sums, n, HCY_SUM_LOST_NORM_LO, of[SUM_NORM].lo, of[SUM_NORM].hi);
-    put_row(sums, n, HCY_SUM_LOST_NORM2_LO, of[SUM_NORM2].lo, of[SUM_NORM2].hi);
-    put_row(sums, n, HCY_SUM_SQUARE_LO, (wanted ? any : 0) ? of[SUM_SQUARE].lo : 0, exact ? of[SUM_SQUARE].hi : 0);
-    put_row(sums, n, HCY_SUM_CROSS_LO, exact ? of[SUM_CROSS].lo : 0, exact ? of[SUM_CROSS].hi : 0);
-    put_row(sums, n, HCY_SUM_NORM24_LO, exact ? of[SUM_NORM24].lo : 0, exact ? of[SUM_NORM24].hi : 0);
+    put_wide_row(sums, n, HCY_SUM_LOST_NORM_LO, of[SUM_NORM].lo, of[SUM_NORM].hi);
+    put_wide_row(sums, n, HCY_SUM_LOST_NORM2_LO, of[SUM_NORM2].lo, of[SUM_NORM2].hi);
+    put_wide_row(sums, n, HCY_SUM_SQUARE_LO, (wanted ? any : 0) ? of[SUM_SQUARE].lo : 0, exact ? of[SUM_SQUARE].hi : 0);
+    put_wide_row(sums, n, HCY_SUM_CROSS_LO, exact ? of[SUM_CROSS].lo : 0, exact ? of[SUM_CROSS].hi : 0);
+    put_wide_row(sums, n, HCY_SUM_NORM24_LO, exact ? of[SUM_NORM24].lo : 0, exact ? of[SUM_NORM24].hi : 0);
 }
 
 /* Groups share the bins of an item. */
@@ -559,16 +560,16 @@ void gpu_filter(hcy_azint_job job, hcy_azint_filter filter, struct gpu_plan_at a
             lost += sums.of[SUM_COUNT].hi;
         BARRIER();
         if (filter.kind == HCY_AZINT_FILTER_CLIP)
-            clip(&b, &filter, &sums, room, said);
+            clip_bin(&b, &filter, &sums, room, said);
         else if (filter.kind == HCY_AZINT_FILTER_PERCENTILE)
-            cut_percentiles(&b, &filter, &sums, room, said);
+            keep_percentiles(&b, &filter, &sums, room, said);
 #if PIXEL_FLOAT
         BARRIER();
-        measure(&b, &sums, filter.flags & HCY_AZINT_WANT_SPREAD, room, said);
+        measure_floats(&b, &sums, filter.flags & HCY_AZINT_WANT_SPREAD, room, said);
 #endif
         if (ITEM == 0)
-            put_sums(&b, &sums, all_sums + (u64)item * HCY_AZINT_FILTERED * at.n_bins + bin,
-                     filter.flags & HCY_AZINT_WANT_SPREAD);
+            put_bin_sums(&b, &sums, all_sums + (u64)item * HCY_AZINT_FILTERED * at.n_bins + bin,
+                         filter.flags & HCY_AZINT_WANT_SPREAD);
         BARRIER();
     }
     if (lost)

@@ -108,7 +108,7 @@ static int run_image_alone(const struct azint *a, const struct gpu_call *call, c
 }
 
 /* Segment by segment, from images at offset `at`. */
-static int run_image(const struct azint *a, const struct gpu_call *call, const hcy_value *images, size_t at)
+static int run_image_groups(const struct azint *a, const struct gpu_call *call, const hcy_value *images, size_t at)
 {
     struct gpu_grid grid = { { a->plan->at.n_tiles, (uint32_t)call->items },
                              call->kernel->ops->row->image_group,
@@ -147,7 +147,7 @@ int gpu_image_launch(const struct gpu_call *call)
     status = open_sums(&a, call);
     if (!status)
         status = GPU_STEP(call, a.variant, "gpu_azint_reset", &grid, GPU_BYTES(items), gpu_at(a.reports, 0));
-    return status ? status : run_image(&a, call, &v[IMAGE_AT(images)], 0);
+    return status ? status : run_image_groups(&a, call, &v[IMAGE_AT(images)], 0);
 }
 
 /* --- bslz4_azint --- */
@@ -163,7 +163,7 @@ static uint64_t first_invalid(const hcy_azint_job *job)
 }
 
 /* Eight windows of a group of `wide` are more than some devices have; there images come between. */
-static bool has_room(const struct gpu_call *call)
+static bool has_local_room(const struct gpu_call *call)
 {
     const struct gpu_ops *ops = call->kernel->ops;
     return !ops->local_bytes || ops->local_bytes >= gpu_fast_local_bytes(ops->row);
@@ -220,7 +220,7 @@ static int open_coded(struct azint *a, const struct gpu_call *call)
     if (status)
         return status;
     status = gpu_coded_open(&a->coded, call, coding,
-                            !a->pixel->is_signed && first_invalid(a->job) > BYTE && has_room(call));
+                            !a->pixel->is_signed && first_invalid(a->job) > BYTE && has_local_room(call));
     a->unit = a->plan->unit && a->job->n_pixels < UNIT_PIXELS;
     if (!status)
         status = lay_sums(a, call);
@@ -239,7 +239,7 @@ int gpu_azint_scratch(const struct gpu_call *call, size_t *size)
     return status;
 }
 
-static uint32_t groups_of(const struct gpu_call *call)
+static uint32_t frame_groups(const struct gpu_call *call)
 {
     return (uint32_t)((call->items + GPU_FRAMES - 1) / GPU_FRAMES);
 }
@@ -248,7 +248,7 @@ static int run_small(const struct azint *a, const struct gpu_call *call)
 {
     const struct gpu_coded *c = &a->coded;
     uint32_t plane = GPU_BLOCK / (8 * c->batch.elem_size);
-    struct gpu_grid grid = { { groups_of(call), c->batch.n_blocks },
+    struct gpu_grid grid = { { frame_groups(call), c->batch.n_blocks },
                              GPU_LANES * GPU_FRAMES,
                              GPU_FRAMES * (GPU_SMALL_COMP + GPU_SMALL_PLANES(c->batch.elem_size) * plane) };
     return GPU_STEP(call, c->variant, "gpu_azint_small", &grid, GPU_BYTES(c->batch), GPU_BYTES(*a->job),
@@ -278,7 +278,7 @@ static int run_one(const struct azint *a, const struct gpu_call *call)
 static int run_wide(const struct azint *a, const struct gpu_call *call)
 {
     const struct gpu_coded *c = &a->coded;
-    uint32_t groups = groups_of(call), all = groups * c->batch.n_blocks,
+    uint32_t groups = frame_groups(call), all = groups * c->batch.n_blocks,
              resident = call->kernel->ops->units * WIDE_RESIDENT;
     struct gpu_grid grid = { { resident < all ? resident : all, 1 },
                              GPU_LANES * GPU_FRAMES,
@@ -362,10 +362,10 @@ int gpu_azint_launch(const struct gpu_call *call)
     status = open_sums(&a, call);
     if (!status)
         status = gpu_coded_decode(&a.coded, call, a.coded.scratch, a.images);
-    return status ? status : run_image(&a, call, a.coded.scratch, a.images);
+    return status ? status : run_image_groups(&a, call, a.coded.scratch, a.images);
 }
 
-const struct gpu_family gpu_azint_kernels[] = {
+const struct gpu_kernel_kind gpu_azint_kernels[] = {
     { "azint_image", gpu_image_launch, gpu_image_scratch, gpu_tables_make, GPU_BATCH, false },
     { "bslz4_azint", gpu_azint_launch, gpu_azint_scratch, gpu_tables_make, GPU_BATCH, false },
     { .name = NULL },

@@ -71,7 +71,7 @@ static void add_dark(uint64_t sum[2], const struct sorter *s, uint32_t pixel, ui
     azint_add(sum, cd[0], cd[1]);
 }
 
-static void put_weight(struct sorter *s, uint32_t bin, uint32_t pixel, uint32_t weight)
+static void put_filter_weight(struct sorter *s, uint32_t bin, uint32_t pixel, uint32_t weight)
 {
     double norm = (double)s->norms[pixel];
     uint32_t c = weight & ~GPU_ENTRY_FIRST32, norm24 = azint_norm24(s->norms[pixel]);
@@ -99,7 +99,7 @@ static int check_norms(const hcy_span *spans)
     return 0;
 }
 
-static int sort(struct sorter *s)
+static int sort_weights_by_bin(struct sorter *s)
 {
     size_t n_bins = s->head->n_bins;
     int status = each_weight(s, count_weight);
@@ -110,7 +110,7 @@ static int sort(struct sorter *s)
         s->next[b] = s->starts[b];
     }
     s->entries = malloc((s->starts[n_bins] + 1) * sizeof *s->entries);
-    return s->entries ? each_weight(s, put_weight) : hcy_fail(HCY_ENOMEM, "out of memory for a plan's tables");
+    return s->entries ? each_weight(s, put_filter_weight) : hcy_fail(HCY_ENOMEM, "out of memory for a plan's tables");
 }
 
 static int hand_over(const struct sorter *s, const hcy_span *spans, gpu_put *put, void *context)
@@ -150,7 +150,8 @@ int gpu_filter_tables(const hcy_span *spans, size_t n, gpu_put *put, void *conte
     s.starts = calloc(s.head->n_bins + 1ull, sizeof *s.starts);
     s.next = calloc(s.head->n_bins, sizeof *s.next);
     s.totals = calloc(s.head->n_bins, sizeof *s.totals);
-    status = s.starts && s.next && s.totals ? sort(&s) : hcy_fail(HCY_ENOMEM, "out of memory for a plan's tables");
+    status = s.starts && s.next && s.totals ? sort_weights_by_bin(&s)
+                                            : hcy_fail(HCY_ENOMEM, "out of memory for a plan's tables");
     if (!status)
         status = hand_over(&s, spans, put, context);
     free(s.starts);

@@ -89,7 +89,7 @@ static void space_free(struct space *s)
 }
 
 /* One weight.  Weights of zero change nothing, but the first of a pixel says that the pixel has some. */
-static int put_weight(struct space *s, uint32_t bin, uint32_t c, uint32_t pixel, bool first)
+static int put_tile_weight(struct space *s, uint32_t bin, uint32_t c, uint32_t pixel, bool first)
 {
     if (!c && !first)
         return 0;
@@ -100,7 +100,7 @@ static int put_weight(struct space *s, uint32_t bin, uint32_t c, uint32_t pixel,
 }
 
 /* The runs of one pixel at *at. */
-static int put_pixel(struct builder *b, struct space *s, uint32_t pixel, size_t *at, bool *live)
+static int put_pixel_runs(struct builder *b, struct space *s, uint32_t pixel, size_t *at, bool *live)
 {
     struct azint_run run;
     *live = false;
@@ -111,7 +111,7 @@ static int put_pixel(struct builder *b, struct space *s, uint32_t pixel, size_t 
             uint32_t c = azint_weight(&run, k);
             if (c != HCY_AZINT_ONE)
                 atomic_store_explicit(&b->not_unit, true, memory_order_relaxed);
-            int status = put_weight(s, run.bin + k, c, pixel, !*live);
+            int status = put_tile_weight(s, run.bin + k, c, pixel, !*live);
             if (status)
                 return status;
             *live = true;
@@ -120,7 +120,7 @@ static int put_pixel(struct builder *b, struct space *s, uint32_t pixel, size_t 
     return 0;
 }
 
-static int collect(struct builder *b, struct space *s, uint32_t tile)
+static int collect_tile(struct builder *b, struct space *s, uint32_t tile)
 {
     uint64_t first = (uint64_t)tile * GPU_TILE,
              n = b->head->n_pixels - first < GPU_TILE ? b->head->n_pixels - first : GPU_TILE;
@@ -131,7 +131,7 @@ static int collect(struct builder *b, struct space *s, uint32_t tile)
         bool live;
         if (i % HCY_AZINT_START_EVERY == 0 && b->starts[(first + i) / HCY_AZINT_START_EVERY] != at)
             return HCY_EINVAL;
-        status = put_pixel(b, s, i, &at, &live);
+        status = put_pixel_runs(b, s, i, &at, &live);
         if (live)
             b->masked[(first + i) / 32] &= ~(1u << i % 32);
     }
@@ -183,7 +183,7 @@ static uint32_t longest(const struct segment *segments, uint32_t n)
 }
 
 /* Entry k of lane `lane`, into quad rows that begin as zeros. */
-static void put_entry(struct tile *t, size_t row, uint32_t k, uint32_t lane, const struct item *item)
+static void put_quad_entry(struct tile *t, size_t row, uint32_t k, uint32_t lane, const struct item *item)
 {
     struct gpu_quad *weights = t->quads + row * GPU_QUAD_ROW + lane, *squares = weights + GPU_LANES;
     uint32_t square = azint_square(item->c);
@@ -204,8 +204,8 @@ static void fill_slice(struct tile *t, uint32_t slice, const struct space *s, co
     for (uint32_t lane = 0; lane < GPU_LANES; lane++) {
         t->bins[GPU_LANES * slice + lane] = lane < n ? segments[lane].bin : GPU_NO_BIN;
         for (uint32_t k = 0; k < 4 * length; k++)
-            put_entry(t, first + k / 4, k % 4, lane,
-                      lane < n && k < segments[lane].n ? &s->items[segments[lane].first + k] : &nothing);
+            put_quad_entry(t, first + k / 4, k % 4, lane,
+                           lane < n && k < segments[lane].n ? &s->items[segments[lane].first + k] : &nothing);
     }
 }
 
@@ -219,7 +219,7 @@ static uint32_t of_slice(uint32_t n, uint32_t i)
 static int make_tile(struct builder *b, struct space *s, uint32_t number)
 {
     struct tile *t = &b->tiles[number];
-    int status = collect(b, s, number);
+    int status = collect_tile(b, s, number);
     if (status)
         return status;
     sort_items(s, b->head->n_bins);
@@ -275,8 +275,8 @@ struct totals {
 };
 
 /* Offsets of everything; returns the size. */
-static size_t lay_out(const struct builder *b, const hcy_span *spans, struct gpu_plan *plan,
-                      const struct totals *t)
+static size_t lay_out_plan(const struct builder *b, const hcy_span *spans, struct gpu_plan *plan,
+                           const struct totals *t)
 {
     struct gpu_plan_at *y = &plan->at;
     size_t at = 0, n_starts = (b->head->n_pixels + HCY_AZINT_START_EVERY - 1) / HCY_AZINT_START_EVERY + 1;
@@ -316,14 +316,14 @@ size_t gpu_array_pieces(struct gpu_piece *pieces, const struct gpu_plan_at *at, 
 }
 
 /* Copies the tiles' tables behind one another and hands all pieces over. */
-static int assemble(struct builder *b, const hcy_span *spans, struct gpu_plan *plan, gpu_put *put, void *context)
+static int assemble_plan(struct builder *b, const hcy_span *spans, struct gpu_plan *plan, gpu_put *put, void *context)
 {
     struct totals t = { 0, 0 };
     uint32_t *slice_of = malloc(((size_t)b->n_tiles + 1) * sizeof *slice_of);
     size_t n = 0, slices = 0, rows = 0;
     for (uint32_t i = 0; i < b->n_tiles; i++)
         t.slices += b->tiles[i].n_slices, t.rows += b->tiles[i].n_rows;
-    size_t size = lay_out(b, spans, plan, &t);
+    size_t size = lay_out_plan(b, spans, plan, &t);
     struct gpu_piece *pieces = malloc((4 * (size_t)b->n_tiles + 7) * sizeof *pieces);
     int status = slice_of && pieces ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for a plan's tables");
     if (!status && t.rows > UINT32_MAX)
@@ -425,7 +425,7 @@ int gpu_tables_make(const hcy_span *spans, size_t n, gpu_put *put, void *context
                                                        : "a plan's runs are damaged");
     plan->unit = !atomic_load(&b.not_unit);
     if (!status)
-        status = assemble(&b, spans, plan, put, context);
+        status = assemble_plan(&b, spans, plan, put, context);
 out:
     free_tiles(&b);
     if (status)

@@ -9,7 +9,7 @@
 #include "azint/azint_runs.h"
 
 /* A pixel as its job's ranges see it: the bits of a uint64, an int64 or a double. */
-DEVICE int is_invalid(const hcy_azint_job *job, u64 v)
+DEVICE int is_invalid_pixel(const hcy_azint_job *job, u64 v)
 {
     int invalid = 0;
 #if PIXEL_FLOAT
@@ -27,8 +27,8 @@ DEVICE int is_invalid(const hcy_azint_job *job, u64 v)
     return invalid;
 }
 
-/* An element's low bytes to the bits that is_invalid() and the sums take. */
-DEVICE u64 widen(u64 v)
+/* An element's low bytes to the bits that is_invalid_pixel() and the sums take. */
+DEVICE u64 widen_pixel(u64 v)
 {
 #if PIXEL_FLOAT && PIXEL_BYTES == 4
     return AS_BITS64((double)AS_FLOAT((u32)v));
@@ -48,7 +48,7 @@ DEVICE u32 square_of(u32 c)
 /* --- Sums --- */
 
 /* x + 2^64 high, two's complement, to rows `row` and `row` + 1; any order gives the same bits. */
-DEVICE void add_wide(u64 *sums, u64 n_bins, u32 row, u64 bin, u64 x, u64 high)
+DEVICE void add_to_sum(u64 *sums, u64 n_bins, u32 row, u64 bin, u64 x, u64 high)
 {
     u64 *at = sums + row * n_bins + bin;
     high += add_carry(at, x);
@@ -66,7 +66,7 @@ DEVICE void wide_add(struct wide *w, u64 lo, u64 hi)
 }
 
 /* What one weight of a pixel adds to signal and variance: integers in 128 bits, floats in the bits of a double. */
-DEVICE void weigh(u32 c, u64 v, struct wide *signal, struct wide *variance)
+DEVICE void add_weight(u32 c, u64 v, struct wide *signal, struct wide *variance)
 {
 #if PIXEL_FLOAT
     double x = AS_DOUBLE(v);
@@ -94,7 +94,7 @@ DEVICE void add_sum(u64 *sums, u64 n_bins, u32 row, u64 bin, const struct wide *
         ATOMIC_ADD_F64((double *)(sums + row * n_bins + bin), AS_DOUBLE(x->lo));
 #else
     if (x->lo | x->hi)
-        add_wide(sums, n_bins, row, bin, x->lo, x->hi);
+        add_to_sum(sums, n_bins, row, bin, x->lo, x->hi);
 #endif
 }
 
@@ -153,14 +153,14 @@ DEVICE u64 norm_of(const struct azint_plan *plan, u64 pixel, u32 c, struct wide 
 
 /* What a weight of a lost pixel takes off the norms, and what the plan's dark current and variances will take off and
  * add in vain. */
-DEVICE_CALL void lose(const struct azint_plan *plan, u64 *sums, u64 pixel, u64 bin, u32 c)
+DEVICE_CALL void lose_weight(const struct azint_plan *plan, u64 *sums, u64 pixel, u64 bin, u32 c)
 {
     u64 n_bins = plan->at.n_bins;
     struct wide squared;
     u64 cn = norm_of(plan, pixel, c, &squared);
     ATOMIC_ADD64(sums + HCY_SUM_LOST_COUNT * n_bins + bin, c);
-    add_wide(sums, n_bins, HCY_SUM_LOST_NORM_LO, bin, cn, 0);
-    add_wide(sums, n_bins, HCY_SUM_LOST_NORM2_LO, bin, squared.lo, squared.hi);
+    add_to_sum(sums, n_bins, HCY_SUM_LOST_NORM_LO, bin, cn, 0);
+    add_to_sum(sums, n_bins, HCY_SUM_LOST_NORM2_LO, bin, squared.lo, squared.hi);
     if (plan->at.has_darks | plan->at.has_variances) {
         struct extra e = extra_of(plan, pixel, c);
         add_sum(sums, n_bins, HCY_SUM_SIGNAL_LO, bin, &e.dark);
@@ -185,13 +185,13 @@ DEVICE int is_masked(const struct azint_plan *plan, u64 pixel)
 DEVICE u64 load_pixel(const u8 *image, u64 i)
 {
 #if PIXEL_BYTES == 1
-    return widen(image[i]);
+    return widen_pixel(image[i]);
 #elif PIXEL_BYTES == 2
-    return widen(((const u16 *)image)[i]);
+    return widen_pixel(((const u16 *)image)[i]);
 #elif PIXEL_BYTES == 4
-    return widen(((const u32 *)image)[i]);
+    return widen_pixel(((const u32 *)image)[i]);
 #else
-    return widen(((const u64 *)image)[i]);
+    return widen_pixel(((const u64 *)image)[i]);
 #endif
 }
 
@@ -239,11 +239,11 @@ void gpu_azint_image(hcy_azint_job job, struct gpu_plan_at at, BUFFER(const u8, 
             if (!(c | first))
                 continue;
             u64 pixel = (u64)tile * GPU_TILE + place_pixel(place), v = load_pixel(image, pixel);
-            if (is_invalid(&job, v)) {
+            if (is_invalid_pixel(&job, v)) {
                 lost += first != 0;
-                lose(&plan, sums, pixel, bin, c);
+                lose_weight(&plan, sums, pixel, bin, c);
             } else {
-                weigh(c, v, &signal, &variance);
+                add_weight(c, v, &signal, &variance);
             }
         }
         if (bin == GPU_NO_BIN)

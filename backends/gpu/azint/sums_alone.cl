@@ -50,7 +50,7 @@ DEVICE void put_sum(const struct alone *a, u64 *sums, u32 row, u64 bin, const st
 /* A lost pixel's weight; returns 1 if it is the pixel's first. */
 static __attribute__((noinline)) u64 lose_entry(const struct alone *a, u32 j, u32 c, u32 place, u64 bin)
 {
-    lose(&a->plan, a->sums[j], a->tile * GPU_TILE + place_pixel(place), bin, c);
+    lose_weight(&a->plan, a->sums[j], a->tile * GPU_TILE + place_pixel(place), bin, c);
     return (place & GPU_ENTRY_FIRST) != 0;
 }
 
@@ -78,7 +78,7 @@ DEVICE void sum_lane(struct alone *a, const uint4 *quads, u32 n, u64 bin, u32 j,
             UNROLL
             for (u32 f = 0; f < frames; f++) {
                 u64 v = load_pixel(images[f], pixel);
-                if (v >= lowest && is_invalid(a->job, v)) {
+                if (v >= lowest && is_invalid_pixel(a->job, v)) {
                     a->lost[j + f] += lose_entry(a, j + f, (u32)c, place, bin);
                     continue;
                 }
@@ -105,10 +105,10 @@ DEVICE void sum_lane(struct alone *a, const uint4 *quads, u32 n, u64 bin, u32 j,
             if (!(c | (place & GPU_ENTRY_FIRST)))
                 continue;
             u64 v = load_pixel(a->images[j + f], place_pixel(place));
-            if (is_invalid(a->job, v))
+            if (is_invalid_pixel(a->job, v))
                 a->lost[j + f] += lose_entry(a, j + f, c, place, bin);
             else
-                weigh(c, v, &signal, &variance);
+                add_weight(c, v, &signal, &variance);
         }
         put_sum(a, a->sums[j + f], HCY_SUM_SIGNAL_LO, bin, &signal);
         put_sum(a, a->sums[j + f], HCY_SUM_VARIANCE_LO, bin, &variance);
@@ -116,7 +116,7 @@ DEVICE void sum_lane(struct alone *a, const uint4 *quads, u32 n, u64 bin, u32 j,
 #endif
 }
 
-DEVICE void sum_slice(struct alone *a, u32 s, u32 frames)
+DEVICE void sum_slice_alone(struct alone *a, u32 s, u32 frames)
 {
     const u8 *base = a->plan.base;
     struct gpu_slice slice = ((const struct gpu_slice *)(base + a->plan.at.slices))[s];
@@ -161,7 +161,7 @@ void gpu_azint_alone(hcy_azint_job job, struct gpu_plan_at at, u32 items, u32 fr
             for (u32 i = 0; i < GPU_TILE * PIXEL_BYTES; i += 64)
                 AHEAD(a.images[j] + GROUPS * GPU_TILE * PIXEL_BYTES + i);
         for (u32 s = slice_of[tile]; s < slice_of[tile + 1]; s++)
-            sum_slice(&a, s, live);
+            sum_slice_alone(&a, s, live);
     }
     for (u32 j = 0; j < live; j++)
         if (a.lost[j])

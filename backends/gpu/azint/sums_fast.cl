@@ -74,7 +74,8 @@ DEVICE void put_high(const struct azint_target *t, const NEAR u8 *windows, const
             high = high_pixels(window, &eight->places[frame], planes, w) & wanted;
         for (; high; high &= high - 1) {
             u32 bit = (u32)FIRST_BIT(high);
-            put_pixel(t, GROUP * FRAMES + frame, first + bit, one_pixel(window, &eight->places[frame], w, bit), 1);
+            put_single_pixel(t, GROUP * FRAMES + frame, first + bit,
+                             one_pixel(window, &eight->places[frame], w, bit), 1);
         }
     }
 }
@@ -95,7 +96,7 @@ DEVICE void fill_tile(const struct azint_target *t, const NEAR u8 *windows, cons
             q[k][i] = 0;
         if (planes) {
             u32 high = high_pixels(window, &eight->places[frame], planes, tile * 64 + w);
-            load_eight(window, &eight->places[frame], tile * 64 + w, 0, q[k]);
+            load_eight_planes(window, &eight->places[frame], tile * 64 + w, 0, q[k]);
             UNROLL
             for (int i = 0; i < 8; i++)
                 q[k][i] &= ~high;
@@ -345,10 +346,10 @@ DEVICE void wide_pixels(const struct azint_target *t, NEAR u32 *words, const NEA
 #endif
         for (lost &= ~masked; lost; lost &= lost - 1) {
             u32 i = (u32)FIRST_BIT(lost), v = wide_pixel(words, w, i);
-            if (!is_invalid(t->job, v))
+            if (!is_invalid_pixel(t->job, v))
                 continue;
             words[i % (32 * ELEM / 4) * PLANE_WORDS + w] &= ELEM == 4 ? 0u : 0xffff0000u >> (i & 16);
-            put_pixel(t, item, first + i, v, 1);
+            put_single_pixel(t, item, first + i, v, 1);
         }
     }
 }

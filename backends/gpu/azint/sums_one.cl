@@ -35,7 +35,7 @@ DEVICE void fill_one(const struct azint_target *t, const NEAR u32 *window, const
         u64 first = (u64)b * BLOCK_PIXELS + tile * GPU_TILE + 32 * w;
         u32 masked = ((const u32 *)(t->plan.base + t->plan.at.masked))[first / 32], in = tile * 64 + w, q[8];
         u32 high = high_pixels(window, places, new_planes, in);
-        load_eight(window, places, in, 0, q);
+        load_eight_planes(window, places, in, 0, q);
         UNROLL
         for (int i = 0; i < 8; i++)
             q[i] &= ~high;
@@ -45,7 +45,7 @@ DEVICE void fill_one(const struct azint_target *t, const NEAR u32 *window, const
             pixels[i * GPU_PITCH + w] = (u8)(q[i & 7] >> (i & 24));
         for (high &= ~masked; high; high &= high - 1) {
             u32 bit = (u32)FIRST_BIT(high);
-            put_pixel(t, 0, first + bit, one_pixel(window, places, in, bit), 1);
+            put_single_pixel(t, 0, first + bit, one_pixel(window, places, in, bit), 1);
         }
     }
     if (lane == 0)
@@ -56,7 +56,7 @@ DEVICE void fill_one(const struct azint_target *t, const NEAR u32 *window, const
 #define SLICE_ROWS (GPU_SEGMENT / 4) /* of quads, at most: all are on their way at once */
 
 /* A slice of a tile of bytes: a lane has a segment, four entries are one step. */
-DEVICE void sum_slice(const struct azint_target *t, const NEAR u8 *pixels, u32 s, u32 first, u32 n, u32 lane)
+DEVICE void sum_slice_bytes(const struct azint_target *t, const NEAR u8 *pixels, u32 s, u32 first, u32 n, u32 lane)
 {
     const struct azint_plan *plan = &t->plan;
     u32 bin = READ_ONLY((const u32 *)(plan->base + plan->at.bins) + s * GPU_LANES + lane), n_bins = plan->at.n_bins;
@@ -95,7 +95,7 @@ DEVICE void sum_slice(const struct azint_target *t, const NEAR u8 *pixels, u32 s
 }
 
 /* All slices of a tile, whose heads the lanes read together. */
-DEVICE void sum_one(const struct azint_target *t, const NEAR u8 *pixels, u32 tile, u32 lane)
+DEVICE void sum_tile_alone(const struct azint_target *t, const NEAR u8 *pixels, u32 tile, u32 lane)
 {
     const u32 *slice_of = (const u32 *)(t->plan.base + t->plan.at.slice_of);
     const struct gpu_slice *slices = (const struct gpu_slice *)(t->plan.base + t->plan.at.slices);
@@ -106,7 +106,7 @@ DEVICE void sum_one(const struct azint_target *t, const NEAR u8 *pixels, u32 til
         if (lane < here)
             head = slices[s + lane];
         for (u32 k = 0; k < here; k++)
-            sum_slice(t, pixels, s + k, SHUFFLE(head.first, (int)k), SHUFFLE(head.n, (int)k), lane);
+            sum_slice_bytes(t, pixels, s + k, SHUFFLE(head.first, (int)k), SHUFFLE(head.n, (int)k), lane);
     }
     LANES_BARRIER();
 }
@@ -180,6 +180,6 @@ void gpu_azint_one(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_at
     }
     for (u32 t = 0; t < BLOCK_TILES && b * BLOCK_TILES + t < at.n_tiles; t++) {
         fill_one(&target, (const NEAR u32 *)window, places, info.new_planes, pixels, b, t, lane);
-        sum_one(&target, pixels, b * BLOCK_TILES + t, lane);
+        sum_tile_alone(&target, pixels, b * BLOCK_TILES + t, lane);
     }
 }

@@ -21,7 +21,7 @@ DEVICE void pack_pixels(u32 a[32])
  * detector's modules): the bytes in the pixels' order, then a bit a pixel for what is above them.  False, and nothing
  * done, where they are not. */
 #define WORDS (PLANE_WORDS / GPU_LANES) /* of a plane, that a lane takes */
-DEVICE int fill_bytes(NEAR u32 *words, const NEAR struct plane_places *places, u32 new_planes, u32 lane)
+DEVICE int bytes_from_planes(NEAR u32 *words, const NEAR struct plane_places *places, u32 new_planes, u32 lane)
 {
     u32 q[WORDS][8], above[WORDS], differ = 0;
     UNROLL
@@ -35,7 +35,7 @@ DEVICE int fill_bytes(NEAR u32 *words, const NEAR struct plane_places *places, u
         return 0;
     UNROLL
     for (u32 h = 0; h < WORDS; h++) {
-        load_eight(words, places, GPU_LANES * h + lane, 0, q[h]);
+        load_eight_planes(words, places, GPU_LANES * h + lane, 0, q[h]);
         transpose8x4(q[h]);
     }
     LANES_BARRIER();
@@ -125,7 +125,7 @@ void gpu_decode_fast(struct gpu_batch batch, BUFFER(const u8, chunks), BUFFER(co
     u32 *out = (u32 *)(images + item * batch.image_bytes + (u64)b * GPU_BLOCK);
     u64 left = (batch.image_bytes - (u64)b * GPU_BLOCK) / 4;
     u32 n = left < GPU_BLOCK / 4 ? (u32)left : GPU_BLOCK / 4;
-    if (fill_bytes(words, &places[warp], info.new_planes, lane)) {
+    if (bytes_from_planes(words, &places[warp], info.new_planes, lane)) {
         write_bytes(words, out, n, lane);
         return;
     }

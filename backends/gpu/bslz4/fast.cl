@@ -31,7 +31,7 @@
 #define SMALL_LATE 24 /* commands that concern planes 8 and up: more of them, and many pixels exceed a byte */
 #define WIDE 0x01000000u
 
-DEVICE u32 place_of(u32 new_planes, u32 plane)
+DEVICE u32 place_of_plane(u32 new_planes, u32 plane)
 {
     return POPCOUNT(new_planes & ((2u << plane) - 1)) - 1;
 }
@@ -52,7 +52,7 @@ struct parser {
 DEVICE u32 place_at(const struct parser *p, u32 pos)
 {
     return p->plane == PLANE_BYTES ? pos - p->removed
-                                   : place_of(p->new_planes, pos / p->plane) * PLANE_BYTES + pos % p->plane;
+                                   : place_of_plane(p->new_planes, pos / p->plane) * PLANE_BYTES + pos % p->plane;
 }
 
 DEVICE void put_match(struct parser *p, u32 place, u32 bytes, u32 distance)
@@ -62,7 +62,7 @@ DEVICE void put_match(struct parser *p, u32 place, u32 bytes, u32 distance)
 }
 
 /* A match at `pos`, once places are no longer positions: its source is looked up plane by plane.  False: no room. */
-DEVICE int put_pieces(struct parser *p, u32 pos, u32 bytes, u32 offset)
+DEVICE int put_match_pieces(struct parser *p, u32 pos, u32 bytes, u32 offset)
 {
     while (bytes) {
         u32 from = pos - offset, in = from % p->plane, n = bytes < p->plane - in ? bytes : p->plane - in;
@@ -71,7 +71,7 @@ DEVICE int put_pieces(struct parser *p, u32 pos, u32 bytes, u32 offset)
         if (p->n_matches >= COMMANDS - 2)
             return 0;
         u32 place = place_at(p, pos);
-        put_match(p, place, n, place - (place_of(p->new_planes, from / p->plane) * PLANE_BYTES + in));
+        put_match(p, place, n, place - (place_of_plane(p->new_planes, from / p->plane) * PLANE_BYTES + in));
         pos += n;
         bytes -= n;
     }
@@ -98,14 +98,14 @@ DEVICE int parse_match(struct parser *p, u32 pos, u32 bytes, u32 offset)
     u32 before = equal ? first * p->plane - pos : bytes;
     if (before && !p->removed && p->plane == PLANE_BYTES)
         put_match(p, pos, before, offset);
-    else if (before && !put_pieces(p, pos, before, offset))
+    else if (before && !put_match_pieces(p, pos, before, offset))
         return 0;
     if (!equal)
         return 1;
     p->new_planes &= ~equal;
     p->removed += (last - first) * p->plane;
     if (end % p->plane && last < PLANES)
-        put_match(p, place_of(p->new_planes, last) * PLANE_BYTES, end % p->plane, PLANE_BYTES);
+        put_match(p, place_of_plane(p->new_planes, last) * PLANE_BYTES, end % p->plane, PLANE_BYTES);
     return 1;
 }
 
@@ -136,7 +136,7 @@ DEVICE u32 any_word(const u8 *s, u32 at)
 }
 
 /* Of a block of n coded bytes. */
-DEVICE struct block_info info_of(const struct parser *p, u32 n, u32 late)
+DEVICE struct block_info block_info_of(const struct parser *p, u32 n, u32 late)
 {
     u32 planes = POPCOUNT(p->new_planes);
     u32 wide = planes > SMALL_PLANES || n > SMALL_CODED || late > SMALL_LATE ? WIDE : 0;
@@ -188,7 +188,7 @@ DEVICE int parse_block(const u8 *s, i32 n, i32 total, u32 differ, struct command
     }
     if (q != n || pos != total)
         return 1;
-    *info = info_of(&p, (u32)n, late);
+    *info = block_info_of(&p, (u32)n, late);
     return 0;
 }
 
@@ -310,8 +310,8 @@ DEVICE void copy_apart(u32 to, const struct source *s, u32 from, u32 n, u32 lane
 }
 
 /* Literals do not depend on one another: the short ones a lane each, the others by all lanes in turn. */
-DEVICE void copy_literals(const struct command *literals, u32 n, const struct source *coded, u32 skip, u32 window,
-                          u32 lane)
+DEVICE void carry_out_literals(const struct command *literals, u32 n, const struct source *coded, u32 skip, u32 window,
+                               u32 lane)
 {
     for (u32 first = 0; first < n; first += GPU_LANES) {
         uint2 c = { 0, 0 };
@@ -334,8 +334,8 @@ DEVICE void copy_literals(const struct command *literals, u32 n, const struct so
     }
 }
 
-/* A match of more bytes than lanes; the barriers of copy_matches() stand before and behind it. */
-DEVICE void copy_match(u32 to, u32 bytes, u32 distance, u32 inverse, u32 lane)
+/* A match of more bytes than lanes; the barriers of carry_out_matches() stand before and behind it. */
+DEVICE void carry_out_long_match(u32 to, u32 bytes, u32 distance, u32 inverse, u32 lane)
 {
     struct source window = { 0, NULL_PTR, 0 };
     u32 at = to + lane;
@@ -363,7 +363,7 @@ DEVICE void copy_match(u32 to, u32 bytes, u32 distance, u32 inverse, u32 lane)
 /* Matches in order: a short one takes one step, its command read by all lanes at once.  These steps are most of the
  * kernels' time, so nothing in them branches or is computed twice: lanes behind a match's end repeat its last byte.
  * The barriers between steps are needed: without them lanes were seen to run apart and fail. */
-DEVICE void copy_matches(const struct command *matches, u32 n, u32 window, NEAR uint4 *queue, u32 lane)
+DEVICE void carry_out_matches(const struct command *matches, u32 n, u32 window, NEAR uint4 *queue, u32 lane)
 {
     u32 inverse = reciprocal(lane), commands = NEAR_ADDRESS(queue);
     for (u32 first = 0; first < n; first += GPU_LANES) {
@@ -393,7 +393,7 @@ DEVICE void copy_matches(const struct command *matches, u32 n, u32 window, NEAR 
             }
             if (!slow)
                 break;
-            copy_match(e.x, e.y + 1, 0u - e.z, e.w, lane);
+            carry_out_long_match(e.x, e.y + 1, 0u - e.z, e.w, lane);
             at += 16;
             e = near_quad(at);
             LANES_BARRIER();
@@ -409,7 +409,7 @@ DEVICE void put_raw(const u8 *raw, u32 bytes, u32 plane, u32 new_planes, u32 win
     for (u32 k = 0; k * ELEM < bytes; k++)
         x |= (raw_element(raw, k) >> (lane & (PLANES - 1)) & 1) << k;
     if (lane < PLANES && new_planes >> lane & 1)
-        near_put_byte(window + place_of(new_planes, lane) * PLANE_BYTES + plane, x);
+        near_put_byte(window + place_of_plane(new_planes, lane) * PLANE_BYTES + plane, x);
 }
 
 /* A block's planes to its window.  The source begins `skip` bytes before the coded ones. */
@@ -418,9 +418,9 @@ DEVICE void carry_out(const hcy_bslz4_frame *f, const u8 *chunks, u32 b, const s
                       NEAR uint4 *queue, u32 lane)
 {
     u32 to = NEAR_ADDRESS(window), bytes = decoded_bytes(f, b);
-    copy_literals(commands + COMMANDS, info->counts >> 8 & 255, coded, skip, to, lane);
+    carry_out_literals(commands + COMMANDS, info->counts >> 8 & 255, coded, skip, to, lane);
     LANES_BARRIER();
-    copy_matches(commands, info->counts & 255, to, queue, lane);
+    carry_out_matches(commands, info->counts & 255, to, queue, lane);
     if (bytes != GPU_BLOCK)
         put_raw(chunks + f->offset + f->tail_offset, f->tail_bytes, bytes / PLANES, info->new_planes, to, lane);
     LANES_BARRIER();
@@ -489,11 +489,11 @@ struct plane_places {
 };
 DEVICE void find_planes(NEAR struct plane_places *places, u32 new_planes, u32 lane)
 {
-    ((NEAR u32 *)places)[lane] = place_of(new_planes, lane) * PLANE_WORDS;
+    ((NEAR u32 *)places)[lane] = place_of_plane(new_planes, lane) * PLANE_WORDS;
 }
 
 /* Word w of planes 8 d to 8 d + 7, transposed. */
-DEVICE void load_eight(const NEAR u32 *window, const NEAR struct plane_places *places, u32 w, int d, u32 q[8])
+DEVICE void load_eight_planes(const NEAR u32 *window, const NEAR struct plane_places *places, u32 w, int d, u32 q[8])
 {
     uint4 a = places->of[2 * d], b = places->of[2 * d + 1];
     q[0] = window[a.x + w];
@@ -527,7 +527,7 @@ DEVICE void load_pixels(const NEAR u32 *window, const NEAR struct plane_places *
             }
             break;
         }
-        load_eight(window, places, w, d, q);
+        load_eight_planes(window, places, w, d, q);
         transpose8x4(q);
         UNROLL
         for (int i = 0; i < 32; i++)

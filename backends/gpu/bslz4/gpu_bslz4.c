@@ -13,7 +13,7 @@
 /* Of groups, in the second direction of a grid. */
 #define MOST_ROWS 65535u
 
-static size_t up(size_t n)
+static size_t whole_lines(size_t n)
 {
     return (n + 255) / 256 * 256;
 }
@@ -40,27 +40,27 @@ int gpu_row_options(const struct gpu_call *call, char *options, int used)
                            row->decode_blocks);
 }
 
-static int place(size_t *offset, size_t *at, size_t items, size_t size)
+static int place_items(size_t *offset, size_t *at, size_t items, size_t size)
 {
     size_t bytes;
     int status = hcy_size_mul(&bytes, items, size);
     *offset = *at;
-    return status ? status : hcy_size_add(at, *at, up(bytes));
+    return status ? status : hcy_size_add(at, *at, whole_lines(bytes));
 }
 
 /* State and frames, then the list, the slots, what the parser makes. */
-static int lay_out(struct gpu_coded *c, const struct gpu_call *call)
+static int lay_out_scratch(struct gpu_coded *c, const struct gpu_call *call)
 {
     size_t state, n = call->items * c->batch.n_blocks; /* each below 2^31, and 2^19: no overflow */
-    int status = place(&state, &c->end, 1,
-                       sizeof(struct gpu_state) + call->items * sizeof(struct gpu_frame_state) +
+    int status = place_items(&state, &c->end, 1,
+                             sizeof(struct gpu_state) + call->items * sizeof(struct gpu_frame_state) +
                            c->batch.list_room * sizeof(struct gpu_listed));
     if (!status)
-        status = place(&c->slots, &c->end, 1, c->batch.slot_bytes);
+        status = place_items(&c->slots, &c->end, 1, c->batch.slot_bytes);
     if (!status && c->batch.fast)
-        status = place(&c->infos, &c->end, n, sizeof(struct gpu_block_info));
+        status = place_items(&c->infos, &c->end, n, sizeof(struct gpu_block_info));
     if (!status && c->batch.fast)
-        status = place(&c->commands, &c->end, n, 2 * GPU_COMMANDS * sizeof(struct gpu_command));
+        status = place_items(&c->commands, &c->end, n, 2 * GPU_COMMANDS * sizeof(struct gpu_command));
     return status;
 }
 
@@ -77,15 +77,15 @@ int gpu_coded_open(struct gpu_coded *c, const struct gpu_call *call, const hcy_b
                                    .items = (uint32_t)call->items,
                                    .codec = job->codec,
                                    .elem_size = job->elem_size };
-    c->batch.slot_bytes = job->image_bytes > SLOT_BYTES ? up(job->image_bytes) : SLOT_BYTES;
+    c->batch.slot_bytes = job->image_bytes > SLOT_BYTES ? whole_lines(job->image_bytes) : SLOT_BYTES;
     c->batch.n_blocks = c->full_blocks + (coded % GPU_BLOCK != 0);
     c->batch.fast = c->fast_text = fast && may_be_fast(c, call);
     if (c->batch.fast)
         c->batch.list_room = (uint32_t)call->items * c->batch.n_blocks;
-    return lay_out(c, call);
+    return lay_out_scratch(c, call);
 }
 
-static bool holds(const hcy_value *v, size_t n, size_t size)
+static bool holds_items(const hcy_value *v, size_t n, size_t size)
 {
     return v->bytes_left / size >= n;
 }
@@ -102,8 +102,8 @@ int gpu_coded_set(struct gpu_coded *c, const struct gpu_call *call, struct gpu_c
     c->batch.table_blocks = c->blocks->bytes_left / sizeof(hcy_bslz4_block);
     if ((c->chunks->block->address + c->chunks->offset) % 16)
         c->batch.fast = 0; /* its frames go the general way; what was laid out for them stays unused */
-    if (!holds(c->frames, call->items, sizeof(hcy_bslz4_frame)) ||
-        !holds(c->reports, call->items, sizeof(hcy_frame_report)) || !c->scratch->block ||
+    if (!holds_items(c->frames, call->items, sizeof(hcy_bslz4_frame)) ||
+        !holds_items(c->reports, call->items, sizeof(hcy_frame_report)) || !c->scratch->block ||
         c->scratch->bytes_left < c->end)
         return hcy_fail(HCY_EINVAL, "%s: frames, reports or scratch too small for %zu frames",
                         gpu_kernel_name(call->kernel), call->items);
@@ -138,7 +138,7 @@ static uint32_t parse_lanes(const struct gpu_coded *c, const struct gpu_call *ca
 
 /* All lanes of a group to a block, while that fits the device at once. */
 #define GROUPS_AT_ONCE 32u /* of a multiprocessor */
-static int parse_by_lanes(const struct gpu_coded *c, const struct gpu_call *call)
+static int parse_few(const struct gpu_coded *c, const struct gpu_call *call)
 {
     struct gpu_grid grid = { { c->batch.n_blocks, c->batch.items }, GPU_LANES, 0 };
     return GPU_STEP(call, c->variant, "gpu_parse_lanes", &grid, GPU_BYTES(c->batch), gpu_at(c->chunks, 0),
@@ -146,10 +146,10 @@ static int parse_by_lanes(const struct gpu_coded *c, const struct gpu_call *call
                     gpu_at(c->scratch, c->infos), gpu_at(c->scratch, c->commands));
 }
 
-static int parse(const struct gpu_coded *c, const struct gpu_call *call)
+static int parse_batch(const struct gpu_coded *c, const struct gpu_call *call)
 {
     if ((uint64_t)c->batch.n_blocks * c->batch.items <= GROUPS_AT_ONCE * (uint64_t)call->kernel->ops->units)
-        return parse_by_lanes(c, call);
+        return parse_few(c, call);
     uint32_t lanes = parse_lanes(c, call), blocks = GPU_PARSE_GROUP / GPU_LANES * lanes;
     struct gpu_grid grid = { { (c->batch.n_blocks + blocks - 1) / blocks, c->batch.items },
                              GPU_PARSE_GROUP,
@@ -166,7 +166,7 @@ int gpu_coded_begin(const struct gpu_coded *c, const struct gpu_call *call)
     if (!status)
         status = GPU_STEP(call, c->variant, "gpu_begin", &grid, GPU_BYTES(c->batch), gpu_at(c->frames, 0),
                           gpu_at(c->reports, 0), gpu_at(c->scratch, 0));
-    return !status && c->batch.fast ? parse(c, call) : status;
+    return !status && c->batch.fast ? parse_batch(c, call) : status;
 }
 
 int gpu_coded_end(const struct gpu_coded *c, const struct gpu_call *call)
@@ -247,14 +247,14 @@ int gpu_decode_launch(const struct gpu_call *call)
         status = gpu_coded_set(&c, call, GPU_CODED_AT(bslz4_decode));
     if (status)
         return status;
-    if (!holds(images, call->items, c.batch.image_bytes))
+    if (!holds_items(images, call->items, c.batch.image_bytes))
         return hcy_fail(HCY_EINVAL, "bslz4_decode: images too small for %zu frames", call->items);
     if ((images->block->address + images->offset) % (4 * words_at_once(&c)))
         c.batch.fast = 0;
     return gpu_coded_decode(&c, call, images, 0);
 }
 
-const struct gpu_family gpu_bslz4_kernels[] = {
+const struct gpu_kernel_kind gpu_bslz4_kernels[] = {
     { "bslz4_decode", gpu_decode_launch, gpu_decode_scratch, NULL, GPU_BATCH, false },
     { .name = NULL },
 };

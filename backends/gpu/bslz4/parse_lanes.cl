@@ -153,7 +153,7 @@ DEVICE int parse_by_lanes(NEAR struct lanes_room *room, u32 skip, u32 n, struct 
             parse_match(&p, behind, q.match, q.offset);
     }
     struct parser whole = { commands, commands, used & 0xffff, used >> 16, all & ~gone, 0, 0, 0 };
-    *info = info_of(&whole, n, late);
+    *info = block_info_of(&whole, n, late);
     return good && made == GPU_BLOCK;
 }
 

@@ -19,7 +19,7 @@ DEVICE u64 mode_at(u64 i, u64 m, u32 fft_order)
     u64 below = m / 2;
     return !fft_order ? i : i < below ? i + m - below : i - below;
 }
-DEVICE u64 cell_at(u64 i, u64 m, u64 n)
+DEVICE u64 cell_of_mode(u64 i, u64 m, u64 n)
 {
     u64 below = m / 2;
     return i < below ? n - below + i : i - below;
@@ -47,12 +47,12 @@ void gpu_nufft_crop(struct gpu_nufft_cut cut, BUFFER(const REAL, grid), BUFFER(c
     for EACH_ROW(row, rows) {
         u64 j = row % cut.modes[1], i = row / cut.modes[1] % cut.modes[0], item = row / cut.modes[1] / cut.modes[0];
         REAL f = factor_of(&cut, factors, i, j);
-        const REAL *from = grid + 2 * cut.grid[2] * (cell_at(j, cut.modes[1], cut.grid[1]) + cut.grid[1] *
-                                                     (cell_at(i, cut.modes[0], cut.grid[0]) + cut.grid[0] * item));
+        const REAL *from = grid + 2 * cut.grid[2] * (cell_of_mode(j, cut.modes[1], cut.grid[1]) + cut.grid[1] *
+                                                     (cell_of_mode(i, cut.modes[0], cut.grid[0]) + cut.grid[0] * item));
         REAL *to = modes + 2 * cut.modes[2] * (mode_at(j, cut.modes[1], cut.fft_order) + cut.modes[1] *
                                                (mode_at(i, cut.modes[0], cut.fft_order) + cut.modes[0] * item));
         for EACH_IN_ROW(k, cut.modes[2]) {
-            u64 a = 2 * cell_at(k, cut.modes[2], cut.grid[2]), b = 2 * mode_at(k, cut.modes[2], cut.fft_order);
+            u64 a = 2 * cell_of_mode(k, cut.modes[2], cut.grid[2]), b = 2 * mode_at(k, cut.modes[2], cut.fft_order);
             REAL s = f * factors[cut.factors[2] + k];
             to[b] = from[a] * s;
             to[b + 1] = from[a + 1] * s;

@@ -31,14 +31,14 @@ struct nufft {
 
 /* --- A job --- */
 
-static bool is_good(const hcy_nufft_job *j)
+static bool is_nufft_job(const hcy_nufft_job *j)
 {
     return j->dim >= 1 && j->dim <= 3 && j->precision >= 1 && j->precision <= 2 &&
            j->width >= HCY_NUFFT_MIN_WIDTH && j->width <= HCY_NUFFT_MAX_WIDTH &&
            j->n_points <= UINT32_MAX - 64;
 }
 
-static int set_axes(struct nufft *n, const hcy_nufft_job *job)
+static int set_grid_axes(struct nufft *n, const hcy_nufft_job *job)
 {
     size_t cells = 1;
     for (unsigned d = 0; d < 3; d++) {
@@ -69,12 +69,12 @@ static void set_record(struct nufft *n)
         n->at.scale[d] = ldexp(1, (int)(n->places - n->at.bits[d]));
 }
 
-static uint32_t over(uint64_t n, uint32_t by)
+static uint32_t parts_of(uint64_t n, uint32_t by)
 {
     return (uint32_t)((n + by - 1) / by);
 }
 
-static struct gpu_shape shape_of(struct gpu_kernel *k, const hcy_nufft_job *job)
+static struct gpu_shape cached_shape(struct gpu_kernel *k, const hcy_nufft_job *job)
 {
     pthread_mutex_lock(&k->lock);
     if (memcmp(&k->shaped, job, sizeof *job)) {
@@ -90,24 +90,24 @@ static int set_keys(struct nufft *n, const struct gpu_call *call)
 {
     const hcy_nufft_job *job = n->job;
     size_t keys;
-    n->shape = shape_of(call->kernel, job);
+    n->shape = cached_shape(call->kernel, job);
     n->at.range = n->shape.range;
-    n->at.bins[0] = job->dim > 1 ? over(n->at.n[0], n->shape.xb) : 1;
-    n->at.bins[1] = job->dim > 2 ? over(n->at.n[1], n->shape.yb) : 1;
-    n->at.slabs = over(n->at.n[job->dim - 1], n->shape.zs);
+    n->at.bins[0] = job->dim > 1 ? parts_of(n->at.n[0], n->shape.xb) : 1;
+    n->at.bins[1] = job->dim > 2 ? parts_of(n->at.n[1], n->shape.yb) : 1;
+    n->at.slabs = parts_of(n->at.n[job->dim - 1], n->shape.zs);
     if (hcy_size_mul(&keys, (size_t)n->at.bins[0] * n->at.bins[1], n->at.slabs) || keys > UINT32_MAX / 2)
         return hcy_fail(HCY_ERANGE, "nufft: a grid of %llu cells is too large",
                         (unsigned long long)n->at.cells);
     n->at.n_keys = (uint32_t)keys;
-    n->at.reach = (job->dim > 1 ? over(job->width - 1, n->shape.xb) + 1 : 1) *
-                  (job->dim > 2 ? over(job->width - 1, n->shape.yb) + 1 : 1) *
-                  (over(job->width - 1, n->shape.zs) + 1);
+    n->at.reach = (job->dim > 1 ? parts_of(job->width - 1, n->shape.xb) + 1 : 1) *
+                  (job->dim > 2 ? parts_of(job->width - 1, n->shape.yb) + 1 : 1) *
+                  (parts_of(job->width - 1, n->shape.zs) + 1);
     n->n_sums = (keys + GPU_NUFFT_SCAN - 1) / GPU_NUFFT_SCAN;
     return 0;
 }
 
 /* The size of `n` elements after what is there, and where they begin. */
-static int place(size_t *at, struct nufft *n, size_t count, size_t size)
+static int place_array(size_t *at, struct nufft *n, size_t count, size_t size)
 {
     size_t bytes;
     *at = n->end;
@@ -126,44 +126,44 @@ static int place(size_t *at, struct nufft *n, size_t count, size_t size)
 
 static int set_buckets(struct nufft *n, const struct gpu_ops *ops)
 {
-    uint32_t buckets = over(n->at.n_points, SETTLED);
+    uint32_t buckets = parts_of(n->at.n_points, SETTLED);
     if (n->record > 16 || ops->local_bytes < SETTLE_BYTES + 1024 || n->at.n_points < MANY_POINTS ||
         buckets > GPU_NUFFT_CODES / 2)
         return 0;
     n->n_buckets = buckets;
-    int status = place(&n->codes, n, n->at.n_keys, 4);
+    int status = place_array(&n->codes, n, n->at.n_keys, 4);
     if (!status)
-        status = place(&n->cursors, n, buckets, 8);
-    return status ? status : place(&n->buckets, n, buckets, sizeof(struct gpu_nufft_bucket));
+        status = place_array(&n->cursors, n, buckets, 8);
+    return status ? status : place_array(&n->buckets, n, buckets, sizeof(struct gpu_nufft_bucket));
 }
 
 static int open_job(struct nufft *n, const struct gpu_call *call, const hcy_nufft_job *job)
 {
     size_t head;
     memset(n, 0, sizeof *n);
-    if (!is_good(job))
+    if (!is_nufft_job(job))
         return hcy_fail(HCY_EINVAL, "nufft: a job with %u axes, precision %u, width %u, %llu points",
                         job->dim, job->precision, job->width, (unsigned long long)job->n_points);
     n->job = job;
     n->real = job->precision == HCY_F64 ? 8 : 4;
     n->at.n_points = job->n_points;
-    int status = set_axes(n, job);
+    int status = set_grid_axes(n, job);
     if (!status)
         status = set_keys(n, call);
     set_record(n);
     if (!status)
-        status = place(&head, n, 1, sizeof(struct gpu_nufft_head));
+        status = place_array(&head, n, 1, sizeof(struct gpu_nufft_head));
     if (!status)
-        status = place(&n->records, n, (size_t)job->n_points, n->record);
+        status = place_array(&n->records, n, (size_t)job->n_points, n->record);
     if (!status)
-        status = place(&n->counts, n, n->at.n_keys, 4);
+        status = place_array(&n->counts, n, n->at.n_keys, 4);
     if (!status)
-        status = place(&n->sums, n, n->n_sums, 4);
+        status = place_array(&n->sums, n, n->n_sums, 4);
     n->fixed = (job->flags & HCY_NUFFT_FIXED_ORDER) != 0;
     if (!status)
         status = set_buckets(n, call->kernel->ops);
     if (!status && !n->n_buckets)
-        status = place(&n->ranks, n, (size_t)job->n_points, 4);
+        status = place_array(&n->ranks, n, (size_t)job->n_points, 4);
     return status;
 }
 
@@ -183,7 +183,7 @@ static struct gpu_grid spread_over(const struct gpu_call *call, uint64_t n, uint
     return (struct gpu_grid){ { (uint32_t)(groups < most ? groups ? groups : 1 : most), rows }, group, 0 };
 }
 
-static bool holds(const hcy_value *v, size_t n, size_t size)
+static bool holds_elements(const hcy_value *v, size_t n, size_t size)
 {
     return v->block && v->bytes_left / size >= n;
 }
@@ -236,12 +236,12 @@ static int sort_many(const struct nufft *n, const struct sort *s, const hcy_valu
     const struct gpu_call *call = s->call;
     const hcy_value *sorted = &call->values[SORT_AT(sorted)];
     uint32_t units = call->kernel->ops->units, n_codes = 2 * n->n_buckets;
-    uint32_t tile = over(n->at.n_points, over(n->n_buckets, units) * units);
+    uint32_t tile = parts_of(n->at.n_points, parts_of(n->n_buckets, units) * units);
     bool few_keys = n->at.n_keys <= SETTLE_BYTES / 4;
     struct gpu_grid points = spread_over(call, n->at.n_points, SETTLERS, 1),
                     keys = spread_over(call, n->at.n_keys, SETTLERS, 1),
                     near = { { units, 1 }, SETTLERS, SETTLE_BYTES },
-                    tiles = { { over(n->at.n_points, tile), 1 }, SETTLERS, SETTLE_BYTES },
+                    tiles = { { parts_of(n->at.n_points, tile), 1 }, SETTLERS, SETTLE_BYTES },
                     buckets = { { n->n_buckets, 1 }, SETTLERS, SETTLE_BYTES };
     int status = call->kernel->ops->zero(call->queue, sorted, n->cursors, n->end - n->cursors);
     if (!status)
@@ -282,7 +282,7 @@ static int run_sort(const struct nufft *n, const struct sort *s)
                           gpu_at(sorted, n->ranks), gpu_at(sorted, 0));
     if (!status)
         status = sum_up(n, s);
-    uint32_t passes = passes_of(n, call), each = over(n->at.n_keys, passes);
+    uint32_t passes = passes_of(n, call), each = parts_of(n->at.n_keys, passes);
     for (uint32_t first = 0; !status && first < n->at.n_keys; first += each)
         status = GPU_STEP(call, s->points, "gpu_nufft_scatter", &points, GPU_BYTES(n->at), GPU_BYTES(first),
                           GPU_BYTES(each), gpu_at(x[0], 0), gpu_at(x[1], 0), gpu_at(x[2], 0),
@@ -302,10 +302,10 @@ int gpu_nufft_sort_launch(const struct gpu_call *call)
     if (status)
         return status;
     for (uint32_t d = 0; d < job->dim; d++)
-        if (!holds(&call->values[hcy_nufft_points_at(d)], (size_t)job->n_points, wide ? 8 : 4))
+        if (!holds_elements(&call->values[hcy_nufft_points_at(d)], (size_t)job->n_points, wide ? 8 : 4))
             return hcy_fail(HCY_EINVAL, "nufft_sort: coordinates %u are fewer than the job's points", d);
-    if (!holds(&call->values[SORT_AT(sorted)], 1, n.end) ||
-        !holds(&call->values[SORT_AT(report)], 1, sizeof(hcy_nufft_report)))
+    if (!holds_elements(&call->values[SORT_AT(sorted)], 1, n.end) ||
+        !holds_elements(&call->values[SORT_AT(report)], 1, sizeof(hcy_nufft_report)))
         return hcy_fail(HCY_EINVAL, "nufft_sort: the buffers are too small");
     int used = options_of(&n, n.n_buckets ? SETTLERS : s.group, options);
     snprintf(options + used, sizeof options - (size_t)used, " -DPOINT=%s -DBUCKET=%u", wide ? "double" : "float",
@@ -330,12 +330,13 @@ static int open_move(struct nufft *n, const struct gpu_call *call, bool spreads,
     if (status)
         return status;
     size_t complex_ = 2 * n->real;
-    if (!holds(&values[at->sorted], 1, n->end))
+    if (!holds_elements(&values[at->sorted], 1, n->end))
         return hcy_fail(HCY_EINVAL, "nufft: the points were not sorted, or for another job");
     if (hcy_size_mul(&strengths, (size_t)n->at.n_points, call->items) ||
         hcy_size_mul(&grids, (size_t)n->at.cells, call->items) ||
-        !holds(&values[at->strengths], strengths, complex_) || !holds(&values[at->grid], grids, complex_) ||
-        !holds(&values[at->table], HCY_NUFFT_COEFS(n->job->width) * HCY_NUFFT_MAX_WIDTH, n->real))
+        !holds_elements(&values[at->strengths], strengths, complex_) ||
+        !holds_elements(&values[at->grid], grids, complex_) ||
+        !holds_elements(&values[at->table], HCY_NUFFT_COEFS(n->job->width) * HCY_NUFFT_MAX_WIDTH, n->real))
         return hcy_fail(HCY_EINVAL, "nufft: strengths, grid or window are smaller than the job says");
     gpu_shape_for(&n->shape, n->job, call->kernel->ops->units, call->items, spreads);
     n->at.range = n->shape.range;
@@ -350,13 +351,13 @@ static int open_move(struct nufft *n, const struct gpu_call *call, bool spreads,
 /* A group a range of points and some vectors. */
 static struct gpu_grid move_grid(const struct nufft *n, size_t vectors)
 {
-    uint32_t rows = over(vectors, n->shape.vectors);
-    return (struct gpu_grid){ { over(n->at.n_points, n->at.range), rows }, n->shape.group, 0 };
+    uint32_t rows = parts_of(vectors, n->shape.vectors);
+    return (struct gpu_grid){ { parts_of(n->at.n_points, n->at.range), rows }, n->shape.group, 0 };
 }
 
 /* Up to MOST_ROWS vectors, from the `done`-th on. */
-static int move_rows(const struct nufft *n, const struct gpu_call *call, struct gpu_variant *v, bool spreads,
-                     size_t done)
+static int move_vectors(const struct nufft *n, const struct gpu_call *call, struct gpu_variant *v, bool spreads,
+                        size_t done)
 {
     const struct hcy_nufft_move_at *of = hcy_nufft_move_at(spreads);
     const hcy_value *values = call->values;
@@ -377,7 +378,7 @@ int gpu_nufft_interp_launch(const struct gpu_call *call)
     struct gpu_variant *v;
     int status = open_move(&n, call, false, &v);
     for (size_t done = 0; !status && done < call->items && n.at.n_points; done += MOST_ROWS)
-        status = move_rows(&n, call, v, false, done);
+        status = move_vectors(&n, call, v, false, done);
     return status;
 }
 
@@ -411,7 +412,7 @@ static int spread_fixed(const struct nufft *n, const struct gpu_call *call, stru
                     grid = move_grid(n, call->items);
     struct gpu_nufft at = n->at;
     int status = call->items <= MOST_ROWS ? fixed_scratch(n, call->items, &grids, &size) : HCY_ERANGE;
-    if (status || !holds(scratch, 1, size))
+    if (status || !holds_elements(scratch, 1, size))
         return hcy_fail(status ? status : HCY_EINVAL, "nufft_spread: %zu vectors at once in fixed order",
                         call->items);
     at.vectors = rows;
@@ -441,7 +442,7 @@ int gpu_nufft_spread_launch(const struct gpu_call *call)
     status = call->kernel->ops->zero(call->queue, &call->values[SPREAD_AT(grid)], 0,
                                      call->items * (size_t)n.at.cells * 2 * n.real);
     for (size_t done = 0; !status && done < call->items && n.at.n_points; done += MOST_ROWS)
-        status = move_rows(&n, call, v, true, done);
+        status = move_vectors(&n, call, v, true, done);
     return status;
 }
 
@@ -480,7 +481,7 @@ static struct gpu_grid cut_grid(const struct gpu_call *call, uint64_t rows, uint
     return grid;
 }
 
-static int cut(const struct gpu_call *call, bool crops)
+static int launch_cut(const struct gpu_call *call, bool crops)
 {
     const struct hcy_nufft_cut_at *at = hcy_nufft_cut_at(crops, false);
     const hcy_value *values = call->values, *cells = &values[at->grid], *coefficients = &values[at->modes];
@@ -492,7 +493,7 @@ static int cut(const struct gpu_call *call, bool crops)
                                .fft_order = (job->flags & HCY_NUFFT_FFT_ORDER) != 0 };
     uint32_t group = gpu_group(call, GPU_NUFFT_GROUP);
     size_t factors = 0, modes = call->items, grids;
-    int status = is_good(job) ? set_axes(&n, job) : hcy_fail(HCY_EINVAL, "nufft: a job that is none");
+    int status = is_nufft_job(job) ? set_grid_axes(&n, job) : hcy_fail(HCY_EINVAL, "nufft: a job that is none");
     for (uint32_t d = 0; !status && d < 3; d++) {
         bool there = d + job->dim >= 3;
         uint32_t axis = there ? d + job->dim - 3 : 0;
@@ -506,8 +507,8 @@ static int cut(const struct gpu_call *call, bool crops)
         return status;
     size_t real = job->precision == HCY_F64 ? 8 : 4;
     if (hcy_size_mul(&grids, (size_t)n.at.cells, call->items) ||
-        !holds(cells, grids, 2 * real) || !holds(coefficients, modes, 2 * real) ||
-        !holds(&values[at->factors], factors, real))
+        !holds_elements(cells, grids, 2 * real) || !holds_elements(coefficients, modes, 2 * real) ||
+        !holds_elements(&values[at->factors], factors, real))
         return hcy_fail(HCY_EINVAL, "nufft: grid, modes or factors are smaller than the job says");
     uint64_t *along = crops ? c.modes : c.grid, rows = call->items * along[0] * along[1];
     struct gpu_grid grid = cut_grid(call, rows, along[2], &c.row_items);
@@ -520,12 +521,12 @@ static int cut(const struct gpu_call *call, bool crops)
 
 int gpu_nufft_crop_launch(const struct gpu_call *call)
 {
-    return cut(call, true);
+    return launch_cut(call, true);
 }
 
 int gpu_nufft_pad_launch(const struct gpu_call *call)
 {
-    return cut(call, false);
+    return launch_cut(call, false);
 }
 
 int gpu_nufft_scale_launch(const struct gpu_call *call)
@@ -535,8 +536,9 @@ int gpu_nufft_scale_launch(const struct gpu_call *call)
     struct gpu_variant *v;
     uint32_t group = gpu_group(call, GPU_NUFFT_GROUP), conjugate = job->sign < 0;
     size_t complex_ = job->precision == HCY_F64 ? 16 : 8, n = (size_t)job->n_points, all;
-    if (hcy_size_mul(&all, n, call->items) || !holds(&values[SCALE_AT(in)], all, complex_) ||
-        !holds(&values[SCALE_AT(out)], all, complex_) || !holds(&values[SCALE_AT(factors)], n, complex_))
+    if (hcy_size_mul(&all, n, call->items) || !holds_elements(&values[SCALE_AT(in)], all, complex_) ||
+        !holds_elements(&values[SCALE_AT(out)], all, complex_) ||
+        !holds_elements(&values[SCALE_AT(factors)], n, complex_))
         return hcy_fail(HCY_EINVAL, "nufft_scale: the buffers are smaller than the job says");
     int status = cut_variant(call, job, group, &v);
     for (size_t done = 0; !status && done < call->items; done += MOST_ROWS) {
@@ -549,7 +551,7 @@ int gpu_nufft_scale_launch(const struct gpu_call *call)
     return status;
 }
 
-const struct gpu_family gpu_nufft_kernels[] = {
+const struct gpu_kernel_kind gpu_nufft_kernels[] = {
     { "nufft_sort", gpu_nufft_sort_launch, gpu_nufft_sort_scratch, NULL, GPU_BATCH, false },
     { "nufft_spread", gpu_nufft_spread_launch, gpu_nufft_spread_scratch, NULL, GPU_BATCH, true },
     { "nufft_interp", gpu_nufft_interp_launch, gpu_nufft_no_scratch, NULL, GPU_BATCH, false },

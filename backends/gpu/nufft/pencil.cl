@@ -188,7 +188,7 @@ DEVICE void meet(void)
 }
 
 /* Weights to a row of `length`, `by` < `most` from its start. */
-DEVICE void put_row(REAL *row, u32 by, u32 most, u32 length, NEAR REAL *to)
+DEVICE void put_weight_row(REAL *row, u32 by, u32 most, u32 length, NEAR REAL *to)
 {
     UNROLL
     for (int j = WIDTH; j < (int)length; j++)
@@ -222,7 +222,7 @@ DEVICE void take_points(const struct gpu_nufft *job, NEAR struct near *near, con
         REAL t[DIM], rows[DIM][MOST_WEIGHTS];
         UNROLL
         for (int d = 0; d < DIM; d++) {
-            u64 place = place_of(r, d);
+            u64 place = place_on_axis(r, d);
             cell[d] = cell_of(job, d, place);
             t[d] = t_of(job, d, place);
         }
@@ -233,7 +233,7 @@ DEVICE void take_points(const struct gpu_nufft *job, NEAR struct near *near, con
         near->bin[p][1] = at / RING;
         near->bin[p][2] = 0;
         weights_of(near->table, t, 1, rows);
-        put_row(rows[0], at % RING, RING, 2 * RING, weights);
+        put_weight_row(rows[0], at % RING, RING, 2 * RING, weights);
 #else
         u32 x = cell[0] / XB, y = DIM > 2 ? cell[1] / YB : 0;
         near->key[p] = (y * job->bins[0] + x) * job->slabs + slab;
@@ -247,12 +247,12 @@ DEVICE void take_points(const struct gpu_nufft *job, NEAR struct near *near, con
 #define WEIGH(d) weights_of(near->table, t + (d), 1, rows + (d))
 #endif
         WEIGH(0);
-        put_row(rows[0], cell[0] - x * XB, XB, 8 * MT, weights);
+        put_weight_row(rows[0], cell[0] - x * XB, XB, 8 * MT, weights);
         WEIGH(Z);
-        put_row(rows[Z], cell[Z] - slab * ZS, ZS, RING, weights + AT_Z);
+        put_weight_row(rows[Z], cell[Z] - slab * ZS, ZS, RING, weights + AT_Z);
 #if DIM > 2
         WEIGH(1);
-        put_row(rows[1], cell[1] - y * YB, YB, ROOM_Y, weights + AT_Y);
+        put_weight_row(rows[1], cell[1] - y * YB, YB, ROOM_Y, weights + AT_Y);
 #endif
 #endif
         near->bin[p][3] = r->number;
@@ -284,7 +284,7 @@ DEVICE u32 in_row(const struct place *here, u32 q)
 }
 
 /* The cell of a column of this lane, `own` of 8 (at a plane, on one axis), and a row, in a plane of the grid. */
-DEVICE u32 cell_at(const struct gpu_nufft *job, const struct place *here, int m, u32 own, int y, u32 plane)
+DEVICE u32 cell_of_column(const struct gpu_nufft *job, const struct place *here, int m, u32 own, int y, u32 plane)
 {
     u32 column = DIM > 1 ? here->pencil[0] * XB + 8 * m + own : here->pencil[0] * ZS + own * RING + plane;
     u32 row = DIM > 2 ? here->pencil[1] * YB + ROW_OF(0) : 0, end = job->n[0] * job->n[1];
@@ -293,14 +293,14 @@ DEVICE u32 cell_at(const struct gpu_nufft *job, const struct place *here, int m,
 }
 
 /* Bytes before a plane, as a number of its own: its cells are then reached by an instruction each. */
-DEVICE u64 offset_of(const struct gpu_nufft *job, u32 plane)
+DEVICE u64 plane_offset(const struct gpu_nufft *job, u32 plane)
 {
     return SETTLED64(DIM > 1 ? plane_at(job, plane) * sizeof(PAIR) : 0);
 }
 
 #if SPREADS
 /* The strengths of a point. */
-DEVICE void fetch(const struct gpu_nufft *job, const PAIR *strengths, const struct record *r, PAIR *c)
+DEVICE void fetch_strengths(const struct gpu_nufft *job, const PAIR *strengths, const struct record *r, PAIR *c)
 {
     EACH_VECTOR(v)
     {
@@ -315,17 +315,17 @@ DEVICE void fetch(const struct gpu_nufft *job, const PAIR *strengths, const stru
 #define IS_MUCH(added) (PRECISION == 1 && !ROUNDED && (added) >= 96)
 
 /* Sums of tile m and row y to cells of a plane. */
-DEVICE void put_sums(const struct gpu_nufft *job, const struct place *here, int m, int y, u32 plane, PAIR *cells,
-                     REAL a, REAL b)
+DEVICE void add_tile_sums(const struct gpu_nufft *job, const struct place *here, int m, int y, u32 plane, PAIR *cells,
+                          REAL a, REAL b)
 {
 #if SINGLY
     if (IS_CELL(m, 0))
-        ATOMIC_ADD_F64((double *)(cells + cell_at(job, here, m, CELL_OF(0), y, plane)) + G % 2, a);
+        ATOMIC_ADD_F64((double *)(cells + cell_of_column(job, here, m, CELL_OF(0), y, plane)) + G % 2, a);
     if (IS_CELL(m, 1))
-        ATOMIC_ADD_F64((double *)(cells + cell_at(job, here, m, CELL_OF(1), y, plane)) + G % 2, b);
+        ATOMIC_ADD_F64((double *)(cells + cell_of_column(job, here, m, CELL_OF(1), y, plane)) + G % 2, b);
 #else
     if (IS_CELL(m, 0))
-        ATOMIC_ADD_PAIR((REAL *)(cells + cell_at(job, here, m, CELL_OF(0), y, plane)), MOVED(a), MOVED(b));
+        ATOMIC_ADD_PAIR((REAL *)(cells + cell_of_column(job, here, m, CELL_OF(0), y, plane)), MOVED(a), MOVED(b));
 #endif
 }
 
@@ -339,7 +339,7 @@ DEVICE void put_planes(const struct gpu_nufft *job, const struct place *here, u3
         u32 plane = PLANE(here, 8 * n + COLUMN(2 * T + e));
         if (plane >= limit || (RING > REACHED && plane - here->base >= REACHED)) /* beyond is nothing */
             continue;
-        PAIR *cells = (PAIR *)((u8 *)grid + offset_of(job, plane));
+        PAIR *cells = (PAIR *)((u8 *)grid + plane_offset(job, plane));
         UNROLL
         for (int y = 0; y < MINE; y++) {
             UNROLL
@@ -347,8 +347,8 @@ DEVICE void put_planes(const struct gpu_nufft *job, const struct place *here, u3
                 EACH_VECTOR(v)
                 {
                     if (IS_ROW(y) && IS_VECTOR(job, v))
-                        put_sums(job, here, m, y, plane, cells + v * job->cells, piece[v][m][y][n][e],
-                                 piece[v][m][y][n][2 + e]);
+                        add_tile_sums(job, here, m, y, plane, cells + v * job->cells, piece[v][m][y][n][e],
+                                      piece[v][m][y][n][2 + e]);
                     piece[v][m][y][n][e] = piece[v][m][y][n][2 + e] = 0;
                 }
             }
@@ -424,13 +424,13 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
         piece[i / (MT * MINE * NT * 4)][i / (MINE * NT * 4) % MT][i / (NT * 4) % MINE][i / 4 % NT][i % 4] = 0;
     struct record mine = record_at(records, first, last), next = record_at(records, first + BATCH, last);
     PAIR c[VECTORS];
-    fetch(&job, given, &mine, c);
+    fetch_strengths(&job, given, &mine, c);
     take_table(near->table, table);
     for (u64 at = first; at < last; at += BATCH) {
         u32 n = last - at < BATCH ? (u32)(last - at) : BATCH;
         take_points(&job, near, &mine, n, c);
         mine = next; /* and strengths, which lie anywhere, are on their way while these points are added */
-        fetch(&job, given, &mine, c);
+        fetch_strengths(&job, given, &mine, c);
         next = record_at(records, at + 2 * BATCH, last);
         for (u32 chunk = 0; chunk < n; chunk += GPU_LANES) {
             u32 left = n - chunk < GPU_LANES ? n - chunk : GPU_LANES,
@@ -465,12 +465,12 @@ DEVICE void get_planes(const struct gpu_nufft *job, const struct place *here, u3
         u32 plane = PLANE(here, 8 * n + 4 * h + T);
         if (plane < from)
             continue;
-        const PAIR *cells = (const PAIR *)((const u8 *)grid + offset_of(job, plane));
+        const PAIR *cells = (const PAIR *)((const u8 *)grid + plane_offset(job, plane));
         UNROLL
         for (int y = 0; y < MINE; y++) {
             UNROLL
             for (int m = 0; m < MT; m++) {
-                const PAIR *cell = cells + cell_at(job, here, m, G, y, plane);
+                const PAIR *cell = cells + cell_of_column(job, here, m, G, y, plane);
                 EACH_VECTOR(v)
                 {
                     PAIR g;
@@ -548,7 +548,7 @@ DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 p, 
 }
 
 /* Of all warps, for this item's point. */
-DEVICE PAIR sum_of(const NEAR struct near *near, u32 v)
+DEVICE PAIR sum_over_warps(const NEAR struct near *near, u32 v)
 {
     PAIR sum = near->c[v * BATCH + ITEM];
     UNROLL
@@ -597,7 +597,7 @@ void gpu_nufft_interp(struct gpu_nufft job, BUFFER(const struct record, records)
         meet();
         EACH_VECTOR(v)
             if (ITEM < n && IS_VECTOR(&job, v))
-                c[v * job.n_points + near->bin[ITEM][3]] = sum_of(near, v);
+                c[v * job.n_points + near->bin[ITEM][3]] = sum_over_warps(near, v);
         if (PRECISION == 2) /* a piece of doubles leaves it no registers */
             mine = record_at(records, at + BATCH, last);
     }

@@ -192,7 +192,7 @@ void gpu_nufft_settle(struct gpu_nufft job, BUFFER(u32, starts), BUFFER(const st
             continue;
         u64 place[DIM];
         for (int d = 0; d < DIM; d++)
-            place[d] = place_of(&r[m], d);
+            place[d] = place_on_axis(&r[m], d);
         u32 key = key_at(&job, place);
         u32 to = fits ? NEAR_ADD32(&next[key - b.first_key], 1) : ATOMIC_ADD32(&starts[key], 1);
         near[to - b.first] = r[m];

@@ -190,8 +190,8 @@ DEVICE void weigh_points(NEAR struct near *near, u32 n)
 #endif
 
 /* A batch of points: what is near of them, and their weights.  c: the vectors' strengths (spreading). */
-DEVICE void take_points(const struct gpu_nufft *job, NEAR struct near *near, const struct record *records, u32 n,
-                        const REAL *c)
+DEVICE void take_batch(const struct gpu_nufft *job, NEAR struct near *near, const struct record *records, u32 n,
+                       const REAL *c)
 {
     BARRIER();
     for (u32 p = ITEM; p < n; p += GROUP_SIZE) {
@@ -199,7 +199,7 @@ DEVICE void take_points(const struct gpu_nufft *job, NEAR struct near *near, con
         u32 cell[DIM];
         REAL t[DIM];
         for (int d = 0; d < DIM; d++) {
-            u64 place = place_of(&r, d);
+            u64 place = place_on_axis(&r, d);
             cell[d] = cell_of(job, d, place);
             t[d] = t_of(job, d, place);
         }
@@ -235,7 +235,8 @@ DEVICE void take_points(const struct gpu_nufft *job, NEAR struct near *near, con
 }
 
 /* To the pencil and slab of a point. */
-DEVICE void go_to(const struct gpu_nufft *job, const NEAR struct near *near, u32 p, int same_pencil, struct piece *here)
+DEVICE void go_to_slab(const struct gpu_nufft *job, const NEAR struct near *near, u32 p, int same_pencil,
+                        struct piece *here)
 {
     here->key = near->key[p];
     here->base = near->slab[p] * ZS;
@@ -262,7 +263,7 @@ DEVICE void go_to(const struct gpu_nufft *job, const NEAR struct near *near, u32
     ((DIM > 1 ? (near)->x[(p)*PITCH_X + COLUMN_X(s)] : 1) * (DIM > 2 ? (near)->y[(p)*PITCH_Y + COLUMN_Y(s)] : 1))
 
 /* Nowhere yet. */
-DEVICE void start(struct piece *here)
+DEVICE void start_piece(struct piece *here)
 {
     here->key = NO_KEY;
     here->base = here->turn = 0;
@@ -326,7 +327,7 @@ void gpu_nufft_floating(struct gpu_nufft job, BUFFER(const struct gpu_nufft_head
 #endif
 
 /* Planes before `limit` to the grids. */
-DEVICE void put_planes(const struct gpu_nufft *job, struct piece *here, u32 limit, CELL *grid)
+DEVICE void add_planes(const struct gpu_nufft *job, struct piece *here, u32 limit, CELL *grid)
 {
     EACH_PLACE(r)
     {
@@ -363,7 +364,7 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
     CELL *grid = grids + 2 * job.cells * FIRST_VECTOR;
     u64 first = (u64)GROUP * job.range, last = first + job.range < job.n_points ? first + job.range : job.n_points;
     struct piece here;
-    start(&here);
+    start_piece(&here);
     EACH_VECTOR(v)
         scales[v] = 1;
 #if FIXED
@@ -375,14 +376,14 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
     take_table(near->table, table);
     for (u64 at = first; at < last; at += BATCH) {
         u32 n = last - at < BATCH ? (u32)(last - at) : BATCH;
-        take_points(&job, near, records + at, n, c);
+        take_batch(&job, near, records + at, n, c);
         for (u32 p = 0; p < n; p++) {
             const NEAR REAL *z = near->z + p * PITCH_Z + FIRST;
             if (near->key[p] != here.key) {
                 int same = IS_SAME_PENCIL(near, p, &here);
                 if (here.key != NO_KEY)
-                    put_planes(&job, &here, same ? near->slab[p] * ZS : 0xffffffffu, grid);
-                go_to(&job, near, p, same, &here);
+                    add_planes(&job, &here, same ? near->slab[p] * ZS : 0xffffffffu, grid);
+                go_to_slab(&job, near, p, same, &here);
             }
             EACH_SLOT(s)
             {
@@ -399,11 +400,11 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
             }
         }
     }
-    put_planes(&job, &here, 0xffffffffu, grid);
+    add_planes(&job, &here, 0xffffffffu, grid);
 }
 #else
 /* Planes from `from` on, of those that the slab's windows reach. */
-DEVICE void get_planes(const struct gpu_nufft *job, struct piece *here, u32 from, const REAL *grid)
+DEVICE void load_planes(const struct gpu_nufft *job, struct piece *here, u32 from, const REAL *grid)
 {
     EACH_PLACE(r)
     {
@@ -467,18 +468,18 @@ void gpu_nufft_interp(struct gpu_nufft job, BUFFER(const struct record, records)
     const REAL *grid = grids + 2 * job.cells * FIRST_VECTOR;
     u64 first = (u64)GROUP * job.range, last = first + job.range < job.n_points ? first + job.range : job.n_points;
     struct piece here;
-    start(&here);
+    start_piece(&here);
     take_table(near->table, table);
     for (u64 at = first; at < last; at += BATCH) {
         u32 n = last - at < BATCH ? (u32)(last - at) : BATCH;
-        take_points(&job, near, records + at, n, NULL_PTR);
+        take_batch(&job, near, records + at, n, NULL_PTR);
         for (u32 p = 0; p < n; p++) {
             const NEAR REAL *z = near->z + p * PITCH_Z + FIRST;
             if (near->key[p] != here.key) {
                 int same = IS_SAME_PENCIL(near, p, &here);
                 u32 from = same ? here.base + RING : 0;
-                go_to(&job, near, p, same, &here);
-                get_planes(&job, &here, from, grid);
+                go_to_slab(&job, near, p, same, &here);
+                load_planes(&job, &here, from, grid);
             }
             EACH_VECTOR(v)
             {
