@@ -32,6 +32,7 @@ static void open_cuda(void)
 #define CU(name, symbol, params) *(void **)&cu.name = find_in_driver(library, symbol, cuda_words, sizeof cuda_words);
 #include "cuda_syms.def"
 #undef CU
+    /* One missing symbol rules the driver out: later calls go through the table without looking. */
     cuda_there = !*cuda_words;
 }
 
@@ -57,6 +58,7 @@ static void *open_one_of(const char *const *names, char *words, size_t size)
 
 static void open_nvrtc(void)
 {
+    /* The plain name comes from development packages; run-time packages have versions alone, newest first. */
     static const char *const names[] = { "libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12",
                                          "libnvrtc.so.11.2", "/usr/local/cuda/lib64/libnvrtc.so", NULL };
     void *library = open_one_of(names, nvrtc_words, sizeof nvrtc_words);
@@ -80,6 +82,7 @@ const struct nvrtc_api *nvrtc_load(void)
 
 static void open_cufft(void)
 {
+    /* As NVRTC's: the plain name first, then the versions that run-time packages install. */
     static const char *const names[] = { "libcufft.so", "libcufft.so.12", "libcufft.so.11",
                                          "libcufft.so.10", "/usr/local/cuda/lib64/libcufft.so", NULL };
     void *library = open_one_of(names, cufft_words, sizeof cufft_words);
@@ -110,6 +113,8 @@ const struct cufft_api *cufft_load(void)
 /* Results after which a context is of no more use, until the process ends. */
 static bool ruins_context(CUresult r)
 {
+    /* The faults of kernels and of hardware, after which CUDA answers every call in the context with the
+     * same error. */
     static const short fatal[] = { 214, 220, 226, 700, 702, 709, 710, 714,
                                    715, 716, 717, 718, 719, 721, 911, 999 };
     for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++)
@@ -128,6 +133,7 @@ int cuda_fail_at(const char *file, int line, struct cuda_device *d, CUresult r, 
 {
     const char *name = d ? hcy_device_get_info(d->dev)->name : "CUDA";
     if (d && ruins_context(r)) {
+        /* This comes first: whoever releases objects from now on must not call into the dead context. */
         atomic_store(&d->lost, true);
         return hcy_device_lose(
             d->dev, "%s failed with CUDA error %d, %s; the GPU's context is unusable until this process ends",
@@ -141,6 +147,8 @@ int cuda_fail_at(const char *file, int line, struct cuda_device *d, CUresult r, 
 
 int cuda_enter(struct cuda_device *d)
 {
+    /* The context is pushed and not set, so that what the calling program had current comes back
+     * afterwards. */
     return cuda_check(d, cu.cuCtxPushCurrent(d->context), "entering the context");
 }
 

@@ -49,6 +49,7 @@ static int plan_cufft(const struct cufft_api *fft, struct cuda_fft *f, const hcy
                                     [HCY_FFT_R2C] = { CUFFT_R2C, CUFFT_D2Z },
                                     [HCY_FFT_C2R] = { CUFFT_C2R, CUFFT_Z2D } };
     long long n[3], half[3], full_points = 1, half_points = 1;
+    /* Of real transforms the complex side has half of the last dimension, as FFTW has it. */
     for (int i = 0; i < d->rank; i++) {
         n[i] = half[i] = (long long)d->n[i];
         if (i == d->rank - 1)
@@ -58,8 +59,11 @@ static int plan_cufft(const struct cufft_api *fft, struct cuda_fft *f, const hcy
     }
     bool half_in = d->type == HCY_FFT_C2R, half_out = d->type == HCY_FFT_R2C, beside = d->inner > 1;
     long long inner = (long long)d->inner;
+    /* cuFFT has one distance between transforms of a batch: where those that lie side by side use it up,
+     * batches become a loop. */
     f->loops = beside ? d->batch : 1;
     f->stride = (size_t)(full_points * inner) * (d->precision == HCY_F64 ? 16 : 8);
+    /* Working space is the caller's: cuFFT would else keep its own for each plan, as large as the data. */
     int status = check_cufft(f->dev, fft->cufftSetAutoAllocation(f->plan, 0), "making an FFT's plan");
     return status ? status
                   : check_cufft(f->dev,
@@ -92,6 +96,7 @@ int cuda_fft_create(void *impl, const hcy_fft_desc *desc, void **fimpl, size_t *
     int status = cuda_enter(d);
     if (!status) {
         status = check_cufft(d, fft->cufftCreate(&f->plan), "making an FFT's plan");
+        /* The handle exists before it is planned, and must be destroyed if that fails. */
         if (!status && (status = plan_cufft(fft, f, desc)))
             fft->cufftDestroy(f->plan);
         cuda_leave();
@@ -136,6 +141,7 @@ static int run_cufft(struct cuda_queue *q, const struct cuda_command *c)
 {
     const struct cufft_api *fft = cufft_load();
     struct cuda_fft *f = c->of.fft.fft;
+    /* From here to the last transform nobody may give the plan another stream or working space. */
     pthread_mutex_lock(&f->lock);
     int status = check_cufft(f->dev, fft->cufftSetStream(f->plan, q->stream), "giving an FFT its stream");
     if (!status && f->workspace)
@@ -154,6 +160,7 @@ int cuda_fft_execute(void *qimpl, void *fimpl, int direction, const hcy_value *i
     struct cuda_command c = { .name = "fft", .bytes = in->bytes_left + out->bytes_left, .run = run_cufft };
     c.of.fft.fft = fimpl;
     c.of.fft.direction = direction;
+    /* The HAL keeps these values as long as the command's keep, so they need no copy. */
     c.of.fft.in = in;
     c.of.fft.out = out;
     c.of.fft.work = work;

@@ -26,6 +26,7 @@ static int compile_module(void *device, const char *text, const char *const *opt
     size_t size;
     if (!m)
         return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
+    /* Compiling takes seconds and needs no context, so it is done before one is entered. */
     int status = cuda_compile(d, text, options, n, &cubin, &size, NULL);
     if (!status)
         status = cuda_enter(d);
@@ -45,6 +46,7 @@ static void unload_module(void *device, void *module)
 {
     struct cuda_device *d = device;
     struct module *m = module;
+    /* A lost context has taken its modules along. */
     if (!atomic_load(&d->lost) && !cu.cuCtxPushCurrent(d->context)) {
         cu.cuModuleUnload(m->module);
         cuda_leave();
@@ -54,6 +56,7 @@ static void unload_module(void *device, void *module)
 
 static int allow_local(struct cuda_device *d, CUfunction f, uint32_t bytes)
 {
+    /* Asking changes how much cache the kernel has, so it is asked for only where it is needed. */
     if (bytes <= DEFAULT_LOCAL_BYTES)
         return 0;
     if (bytes > d->local_bytes)
@@ -72,6 +75,7 @@ static int find_function(void *device, void *module, const char *name, uint32_t 
         return status;
     status = cuda_check(d, cu.cuModuleGetFunction(&f, ((struct module *)module)->module, name),
                         "finding a kernel");
+    /* What a launch will want is allowed once, here, and not at each launch. */
     if (!status)
         status = allow_local(d, f, local_bytes);
     cuda_leave();
@@ -90,6 +94,8 @@ static int launch_step(void *queue, void *f, const struct gpu_grid *grid, const 
     CUdeviceptr addresses[MAX_ARGS];
     void *params[MAX_ARGS];
     for (size_t i = 0; i < n; i++) {
+        /* CUDA reads the parameters through pointers before the launch returns, so the addresses may lie
+         * on this stack. */
         if (args[i].buffer)
             addresses[i] = argument_address(args[i].buffer) + args[i].offset;
         params[i] = args[i].buffer ? (void *)&addresses[i] : (void *)(uintptr_t)args[i].bytes;
@@ -109,6 +115,7 @@ static int zero_on_stream(void *queue, const hcy_value *buffer, size_t offset, s
 
 static int upload_pieces(struct cuda_device *d, const struct gpu_piece *pieces, size_t n, CUdeviceptr to)
 {
+    /* The default stream would wait for all others, and the caller's queue may be busy for long. */
     CUstream stream = NULL;
     int status = cuda_check(d, cu.cuStreamCreate(&stream, CUDA_STREAM_NON_BLOCKING), "making a stream");
     for (size_t i = 0; !status && i < n; i++)
@@ -117,6 +124,8 @@ static int upload_pieces(struct cuda_device *d, const struct gpu_piece *pieces, 
                                 cu.cuMemcpyAsync(to + pieces[i].at, (CUdeviceptr)(uintptr_t)pieces[i].data,
                                                  pieces[i].size, stream),
                                 "copying a plan's tables");
+    /* The pieces are the caller's and are freed after this call, so the copies must be over, even after a
+     * failure. */
     if (stream) {
         int waited = cuda_check(d, cu.cuStreamSynchronize(stream), "copying a plan's tables");
         status = status ? status : waited;
@@ -139,6 +148,7 @@ static int upload_tables(void *device, const struct gpu_piece *pieces, size_t n,
     if (status)
         cuda_free(d, HCY_MEM_DEVICE, block);
     else
+        /* From now on the block owns the plan's host side; cuda_free() knows it by this handle. */
         block->handle = handle;
     return status;
 }
@@ -156,6 +166,7 @@ static int need_compiler(const struct cuda_device *d, const char *kernel)
 {
     if (cuda_compiler(d) || (cuda_ptx_has(kernel) && d->arch >= CUDA_PTX_ARCH))
         return 0;
+    /* The failure of the compiler says what to install; it is kept behind the name of the kernel. */
     hcy_error e = *hcy_last_error();
     return hcy_fail_vendor(HCY_EUNSUPPORTED, 0, e.vendor, "%s has no kernel \"%s\": %s",
                            hcy_device_get_info(d->dev)->name, kernel, e.text);
@@ -210,6 +221,7 @@ static bool parse_occupancy(const char *key, int *items, size_t *local_bytes)
     if (strncmp(key, start, sizeof start - 1))
         return false;
     unsigned long n = strtoul(key + sizeof start - 1, &end, 10);
+    /* CUDA takes an int; what exceeds any group is refused there with its own message. */
     *items = n <= 1u << 20 ? (int)n : 1 << 20;
     if (*end++ != ':')
         return false;
@@ -228,6 +240,7 @@ static int attribute_of(const struct cuda_kernel *k, const char *key, int *value
                     { "registers", CUDA_FUNC_REGISTERS } };
     int items = 0, groups = 0;
     size_t local_bytes = 0;
+    /* Plain attributes are looked up in a table; what CUDA calculates from a group's size follows. */
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (!strcmp(key, numbers[i].key))
             return cuda_check(k->dev, cu.cuFuncGetAttribute(value, numbers[i].attribute, k->function),
@@ -249,6 +262,7 @@ int cuda_kernel_i64(void *kimpl, const char *key, int64_t *value)
 {
     struct cuda_kernel *k = kimpl;
     int number = 0;
+    /* A kernel of ours is several functions in a row, so no single number would describe it. */
     if (k->ours)
         return hcy_fail(HCY_ENOENT, "only a user's kernel has numbers, \"%s\" among them", key);
     int status = cuda_enter(k->dev);
@@ -287,10 +301,13 @@ static int run_user_grid(struct cuda_queue *q, struct cuda_kernel *k, const hcy_
         return hcy_fail(HCY_ERANGE, "a kernel of the user's takes up to %d arguments, not %zu", MAX_ARGS,
                         l->n_values);
     for (size_t i = 0; i < l->n_values; i++) {
+        /* Bytes are passed as they are; of a buffer, CUDA wants the address of a variable that holds its
+         * address. */
         const hcy_value *v = &l->values[i];
         addresses[i] = argument_address(v);
         params[i] = v->bytes ? (void *)(uintptr_t)v->bytes : (void *)&addresses[i];
     }
+    /* The size is the launch's own, so it can only be allowed here. */
     int status = allow_local(q->dev, k->function, g->local_bytes);
     if (status)
         return status;

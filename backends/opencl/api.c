@@ -36,6 +36,7 @@ static void open_loader(void)
 int cl_load(void)
 {
     pthread_once(&once, open_loader);
+    /* The reason is kept for every later call, because the loader is only tried once. */
     if (!*missing)
         return 0;
     return hcy_fail_vendor(HCY_ENODEV, 0, missing, "there is no usable OpenCL here (libOpenCL.so.1): %s",
@@ -46,6 +47,8 @@ int cl_load(void)
 
 static const char *opencl_words(cl_int code)
 {
+    /* OpenCL has no call for this, so the codes that its users may meet stand here under the names of its
+     * header. */
     static const struct {
         cl_int code;
         const char *words;

@@ -33,6 +33,7 @@ static int build_module(void *device, const char *text, const char *const *optio
     struct module *m = calloc(1, sizeof *m);
     if (!m)
         return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
+    /* snprintf tells what it would have written: beyond the end the options are incomplete and refused. */
     for (int i = 0; i < n && used < sizeof all; i++)
         used += (size_t)snprintf(all + used, sizeof all - used, " %s", options[i]);
     int status = used < sizeof all ? cl_build(d, text, all, &m->program, NULL)
@@ -48,6 +49,7 @@ static void release_module(void *device, void *module)
 {
     struct module *m = module;
     (void)device;
+    /* OpenCL wants kernels released before their program, at least in some drivers. */
     while (m->functions) {
         struct function *f = m->functions;
         m->functions = f->next;
@@ -65,6 +67,7 @@ static int create_function(void *device, void *module, const char *name, uint32_
     struct module *m = module;
     cl_int error = 0;
     struct function *f = calloc(1, sizeof *f);
+    /* Our texts have static local memory under OpenCL, so nothing must be allowed for a launch. */
     (void)local_bytes;
     if (!f)
         return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
@@ -74,6 +77,7 @@ static int create_function(void *device, void *module, const char *name, uint32_
         return cl_fail(d, error, "finding a kernel");
     }
     pthread_mutex_init(&f->lock, NULL);
+    /* The caller holds the kernel's lock, so the list needs none of its own. */
     f->next = m->functions;
     m->functions = f;
     *out = f;
@@ -90,6 +94,7 @@ static int set_cl_arguments(struct cl_device *d, cl_kernel kernel, const struct 
             code = cl.clSetKernelArg(kernel, at++, args[i].size, args[i].bytes);
             continue;
         }
+        /* OpenCL 1.2 has no addresses to add to, so the text adds the offset itself (OPEN in dialect.h). */
         cl_mem mem = cl_mem_of(args[i].buffer->block);
         cl_ulong offset = args[i].buffer->offset + args[i].offset;
         code = cl.clSetKernelArg(kernel, at++, sizeof mem, &mem);
@@ -106,6 +111,7 @@ static int enqueue_step(void *queue, void *function, const struct gpu_grid *grid
     struct function *f = function;
     size_t group[2] = { grid->group, 1 },
            items[2] = { (size_t)grid->groups[0] * grid->group, grid->groups[1] };
+    /* The driver copies arguments when the kernel is enqueued, so the lock need not be held while it runs. */
     pthread_mutex_lock(&f->lock);
     int status = set_cl_arguments(lane->dev, f->kernel, args, n);
     if (!status)
@@ -121,6 +127,7 @@ static int zero_buffer(void *queue, const hcy_value *buffer, size_t offset, size
 {
     static const uint64_t zeros;
     struct cl_lane *lane = queue;
+    /* Drivers fill by the pattern's size, and single bytes are several times as slow. */
     size_t at = buffer->offset + offset, n = at % 8 || size % 8 ? 1 : 8;
     if (!size)
         return 0;
@@ -136,6 +143,7 @@ static int write_pieces(struct cl_device *d, const struct gpu_piece *pieces, siz
     cl_int code = CL_SUCCESS;
     if (!block->host && !lane)
         return hcy_last_error()->status;
+    /* Shared memory is written at once; otherwise the copies follow one another without waits. */
     for (size_t i = 0; !code && i < n; i++)
         if (block->host)
             memcpy((char *)block->host + pieces[i].at, pieces[i].data, pieces[i].size);
@@ -144,6 +152,7 @@ static int write_pieces(struct cl_device *d, const struct gpu_piece *pieces, siz
                                            pieces[i].data, 0, NULL, NULL);
     if (!lane)
         return 0;
+    /* The pieces are freed by the caller, so they are waited for even if a copy has failed. */
     int status = cl_check(d, code, "copying a plan's tables");
     int ran = cl_check_ran(d, cl.clFinish(lane->queue), "copying a plan's tables");
     cl_lane_give(lane);
@@ -204,6 +213,7 @@ static int set_user_argument(struct cl_device *d, cl_kernel kernel, cl_uint i, c
     int status = 0;
     if (v->bytes)
         return cl_check(d, cl.clSetKernelArg(kernel, i, v->size, v->bytes), "setting an argument");
+    /* A view is a sub-buffer, because the user's kernel takes one pointer and knows of no offset. */
     if (v->block && v->offset) {
         if (parts->n == MAX_PARTS)
             return hcy_fail(HCY_ERANGE, "a launch takes up to %d views of buffers", MAX_PARTS);
@@ -225,9 +235,11 @@ static int run_user_kernel(const struct launch *l, struct parts *parts)
         group[i] = g->group[i];
         items[i] = (size_t)g->groups[i] * g->group[i];
     }
+    /* Arguments belong to the kernel: two queues may launch it at once. */
     pthread_mutex_lock(&l->kernel->lock);
     for (cl_uint i = 0; !status && i < l->desc->n_values; i++)
         status = set_user_argument(d, l->kernel->user, i, &l->desc->values[i], parts);
+    /* An argument of a size without bytes is local memory; its place is behind those that the HAL knows. */
     if (!status && g->local_bytes)
         status =
             cl_check(d, cl.clSetKernelArg(l->kernel->user, (cl_uint)l->desc->n_values, g->local_bytes, NULL),
@@ -251,6 +263,7 @@ static int run_cl_launch(void *command)
     struct parts parts = { .n = 0 };
     const struct cl_span span = cl_lane_begin(l->lane);
     status = l->kernel->user ? run_user_kernel(l, &parts) : gpu_kernel_launch(l->kernel->ours, l->lane, l->desc);
+    /* The parts are in use until the launch is over, whatever its status. */
     int ran = cl_check_ran(d, cl_lane_finish(l->lane, &span), "a kernel");
     while (parts.n)
         cl.clReleaseMemObject(parts.list[--parts.n]);
@@ -288,6 +301,7 @@ int cl_kernel_i64(void *kimpl, const char *key, int64_t *value)
                     { "private_bytes", CL_KERNEL_PRIVATE_MEM_SIZE } };
     struct cl_kernel_object *k = kimpl;
     uint64_t number = 0; /* size_t or cl_ulong, of 64 bits both */
+    /* A kernel of ours is several kernels of OpenCL, for which no one number would be true. */
     if (!k->user)
         return hcy_fail(HCY_ENOENT, "only a user's kernel has numbers, \"%s\" among them", key);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
@@ -314,6 +328,7 @@ int cl_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, cons
     if (*d->lacks)
         return hcy_fail(HCY_EUNSUPPORTED, "%s has no kernel \"%s\": it lacks %s",
                         hcy_device_get_info(d->dev)->name, signature->name, d->lacks);
+    /* Whether the device can have kernels at all was found when it was opened. */
     struct cl_kernel_object *k = calloc(1, sizeof *k);
     if (!k)
         return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");

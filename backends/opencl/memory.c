@@ -54,6 +54,7 @@ static int make_own(struct cl_device *d, int mem, size_t size, struct cl_memory 
 {
     cl_int error = 0;
     cl_ulong flags = CL_MEM_READ_WRITE | (mem == HCY_MEM_DEVICE ? 0 : CL_MEM_ALLOC_HOST_PTR);
+    /* Some drivers accept larger buffers and fail when they are used. */
     if (d->largest && size > d->largest)
         return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes in one piece (at most %llu)",
                         hcy_device_get_info(d->dev)->name, size, (unsigned long long)d->largest);
@@ -61,6 +62,7 @@ static int make_own(struct cl_device *d, int mem, size_t size, struct cl_memory 
     int status = cl_check(d, error, "allocating memory");
     if (status || (mem == HCY_MEM_DEVICE && !d->at.quirk->lazy))
         return status;
+    /* Pinned memory stays mapped for its whole life, so the host needs no call of the driver to use it. */
     struct cl_lane *lane = cl_lane_take(d);
     if (!lane)
         return hcy_last_error()->status;
@@ -82,6 +84,7 @@ int cl_alloc(void *impl, int mem, size_t size, hcy_block *block)
         return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes (%llu of %llu are in use)",
                         hcy_device_get_info(d->dev)->name, size, (unsigned long long)atomic_load(&d->used),
                         (unsigned long long)d->memory);
+    /* The bytes are counted before the driver is asked: of two threads, one would else exceed the limit. */
     struct cl_memory *m = calloc(1, sizeof *m);
     int status = !m          ? hcy_fail(HCY_ENOMEM, "out of memory for a buffer")
                  : d->shared ? make_shared(d, size, m)
@@ -100,6 +103,8 @@ void cl_free(void *impl, int mem, hcy_block *block)
 {
     struct cl_device *d = impl;
     struct cl_memory *m = block->handle;
+    /* Mapped memory is unmapped before it is released, and the driver must have done so before this
+     * returns. */
     struct cl_lane *lane = mem != HCY_MEM_DEVICE && !d->shared && m->host ? cl_lane_take(d) : NULL;
     if (lane) {
         cl.clEnqueueUnmapMemObject(lane->queue, m->mem, m->host, 0, NULL, NULL);
@@ -155,6 +160,7 @@ int cl_import_device(void *impl, uint64_t handle, size_t size, hcy_block *block)
     struct cl_device *d = impl;
     cl_mem mem = (cl_mem)(uintptr_t)handle;
     size_t there = 0;
+    /* The size is asked for because reading behind a cl_mem's end would lose the device. */
     int status = cl_check(d, cl.clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof there, &there, NULL),
                           "importing a cl_mem");
     if (!status && size > there)

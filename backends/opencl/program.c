@@ -41,6 +41,7 @@ static char *build_log(struct cl_device *d, cl_program program)
         free(log);
         return NULL;
     }
+    /* Drivers do not agree whether the size counts the zero byte, so there is one more. */
     if (log)
         log[size] = 0;
     return log;
@@ -78,6 +79,7 @@ static bool build_cached(struct cl_device *d, uint64_t key, uint64_t check, cons
     free(binary);
     if (error)
         return false;
+    /* Binaries want to be built too, which then only links them. */
     if (!accepted && !build_program_now(d, *program, options, NULL))
         return true;
     if (accepted)
@@ -92,6 +94,7 @@ static void keep_binary(cl_program program, uint64_t key, uint64_t check)
         cl.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL) || !size
             ? NULL
             : malloc(size);
+    /* Whatever fails here costs a compilation next time and nothing else. */
     if (binary && !cl.clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL))
         gpu_cache_write("opencl", key, check, binary, size);
     free(binary);
@@ -101,6 +104,7 @@ int cl_build(struct cl_device *d, const char *text, const char *options, cl_prog
 {
     uint64_t key = hash_for_device(14695981039346656037u, d, text, options),
              check = hash_for_device(0x9e3779b97f4a7c15u, d, text, options);
+    /* Two hashes from different starts leave no chance that another text's binary fits. */
     cl_int error = 0;
     if (build_cached(d, key, check, options, program))
         return 0;
@@ -142,6 +146,7 @@ static int build_source(struct cl_device *d, const void *data, size_t size, cons
     char *text = malloc(size + 1);
     if (!text)
         return hcy_fail(HCY_ENOMEM, "out of memory for a program");
+    /* The driver wants a zero at the end, which the caller's text need not have. */
     memcpy(text, data, size);
     text[size] = 0;
     int status = cl_build(d, text, options, program, log);

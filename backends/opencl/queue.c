@@ -15,6 +15,7 @@ int cl_queue_create(void *impl, hcy_queue *queue, void **qimpl)
     (void)queue;
     if (!q)
         return hcy_fail(HCY_ENOMEM, "out of memory for a queue");
+    /* The lane comes first, so that the thread finds it as soon as it runs. */
     q->lane = cl_lane_take(d);
     int status = q->lane ? hcy_hostqueue_create(&q->host, d->dev) : hcy_last_error()->status;
     if (!status) {
@@ -87,6 +88,7 @@ static cl_int enqueue_row(struct cl_lane *lane, const hcy_copy *c, size_t y, siz
 {
     unsigned char *to = host_address(&c->dst), *from = host_address(&c->src);
     size_t dst = offset_in_place(&c->dst, y, z), src = offset_in_place(&c->src, y, z), size = c->extent[0];
+    /* The calls do not block: the rows of a copy are waited for together. */
     if (from)
         return cl.clEnqueueWriteBuffer(lane->queue, cl_mem_of(c->dst.block), 0, c->dst.offset + dst, size,
                                        from + src, 0, NULL, NULL);
@@ -101,9 +103,12 @@ static int run_cl_copy(void *command)
 {
     const struct copy *c = command;
     cl_int code = CL_SUCCESS;
+    /* Where the host reaches both sides, a copy of memory is faster than any driver. */
     if (host_address(&c->copy.dst) && host_address(&c->copy.src))
         return hcy_host_copy(&c->copy);
     const struct cl_span span = cl_lane_begin(c->lane);
+    /* Row by row, and not with OpenCL's copies of rectangles, whose limits on pitches differ between
+     * drivers. */
     for (size_t z = 0; !code && z < c->copy.extent[2]; z++)
         for (size_t y = 0; !code && y < c->copy.extent[1]; y++)
             code = enqueue_row(c->lane, &c->copy, y, z);
@@ -152,6 +157,7 @@ static cl_int fill_single_bytes(const struct fill *f, size_t from, size_t to)
 static cl_int fill_buffer(const struct fill *f)
 {
     size_t n = f->pattern_size, skew = (n - f->dst.offset % n) % n, whole = (f->size - skew) / n * n;
+    /* OpenCL refuses fills at addresses that are not multiples of the pattern's size. */
     unsigned char turned[8];
     for (size_t i = 0; i < n; i++)
         turned[i] = f->pattern[(i + skew) % n];

@@ -44,6 +44,7 @@ static void open_coreutil(void)
         return;
     }
     snprintf(path, sizeof path, "%s/lib/libxrt_coreutil.so.2", root);
+    /* The one in XILINX_XRT comes first, as its shim must be of the same version. */
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library)
         library = dlopen("libxrt_coreutil.so.2", RTLD_NOW | RTLD_LOCAL);
@@ -54,6 +55,7 @@ static void open_coreutil(void)
 #define X(type, name, parameters) *(void **)&xrt.name = find_in_xrt(library, #name);
 #include "xrt_syms.def"
 #undef X
+    /* XRT writes its warnings to the terminal otherwise, and printing is the program's business. */
     if (!*missing)
         xrt.xrtIniStringSet("Runtime.runtime_log", "null");
 }
@@ -81,6 +83,7 @@ static void close_gate(void)
     const struct timespec tick = { 0, 1000000 };
     for (int i = 0; i < EXIT_PATIENCE_MS && atomic_load(&in_flight) > 0 && !atomic_load(&closed); i++)
         nanosleep(&tick, NULL);
+    /* From here on new calls fail; taking the lock for writing waits for those that are still inside. */
     atomic_store(&closed, true);
     pthread_rwlock_wrlock(&gate);
     pthread_rwlock_unlock(&gate);
@@ -102,6 +105,7 @@ bool card_enter(void)
 {
     if (atomic_load(&closed))
         return false;
+    /* It may have closed between the first look and the lock. */
     pthread_rwlock_rdlock(&gate);
     if (!atomic_load(&closed))
         return true;
@@ -236,6 +240,7 @@ bool card_run_set_number(void *run, int argument, uint64_t number)
 
 bool card_run_start(void *run)
 {
+    /* Counted before it starts: a process that ends in between must wait for it. */
     atomic_fetch_add(&in_flight, 1);
     CALL(int, -1, xrt.xrtRunStart(run))
     AT_EXIT;

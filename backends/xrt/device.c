@@ -34,6 +34,8 @@ static int select_card(const hcy_spec *spec, struct xrt_found *card, size_t *num
     for (size_t i = 0; i < n; i++) {
         char text[24];
         snprintf(text, sizeof text, "%zu", i);
+        /* Cards are listed in the order of their addresses, so both names mean the same card from call to
+         * call. */
         if (!strcmp(s, text) || !strcmp(s, found[i].bdf)) {
             *card = found[i];
             *number = i;
@@ -54,6 +56,7 @@ static int read_program(struct xclbin *x, const struct xrt_found *card, const ch
     int status = wish ? 0 : xclbin_search(card->platform, path, sizeof path);
     if (status)
         return status;
+    /* The user's own file is taken or refused; no other is searched for in its place. */
     const char *file = wish ? wish : path;
     status = xclbin_read(x, file);
     if (!status && strcmp(x->head->platform, card->platform))
@@ -78,6 +81,8 @@ static pthread_mutex_t cards_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct xrt_card *card_at(const char *bdf)
 {
     struct xrt_card *c = cards;
+    /* A card keeps its entry for the life of the process; the last entry is shared if there should be more
+     * cards. */
     while (c < cards + XRT_MOST_CARDS - 1 && *c->bdf && strcmp(c->bdf, bdf))
         c++;
     snprintf(c->bdf, sizeof c->bdf, "%s", bdf);
@@ -92,6 +97,7 @@ static int program_card(struct xrt_card *c, const struct xclbin *x)
         c->handle = card_open(c->bdf);
     if (!c->handle)
         return hcy_fail(HCY_EBACKEND, "XRT cannot open card %s", c->bdf);
+    /* Loading another program would take it away under the devices that use it. */
     if (c->users && memcmp(c->uuid, x->head->uuid, sizeof c->uuid))
         return hcy_fail(HCY_EBUSY, "card %s is open with another program", c->bdf);
     if (!card_program(c->handle, x->head))
@@ -171,6 +177,7 @@ int xrt_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void 
     struct settings s = { .timeout_ms = 60000 };
     struct xrt_found card;
     size_t number = 0;
+    /* Steps go from what is cheap to check to what changes the card. */
     int status = hcy_options_read(&s, spec, options);
     struct xrt_device *d = status ? NULL : calloc(1, sizeof *d);
     if (!status && !d)
@@ -204,6 +211,7 @@ void xrt_close(void *impl)
 
 int xrt_lose(struct xrt_device *d, const char *what, int code)
 {
+    /* Threads that wait for a free run look at this and give up. */
     atomic_store(&d->lost, true);
     give_card(d, true);
     return hcy_device_lose(d->dev, "%s (XRT's state %d); the card is unusable until the process ends", what,

@@ -29,6 +29,7 @@ static bool read_platform(struct xrt_found *f)
     snprintf(path, sizeof path, DEVICE "%s", f->bdf);
     DIR *dir = opendir(path);
     for (struct dirent *e; dir && !read && (e = readdir(dir));)
+        /* The driver numbers its folders anew at each start, so the name is looked for. */
         if (!strncmp(e->d_name, "rom", 3)) {
             snprintf(path, sizeof path, DEVICE "%s/%s/VBNV", f->bdf, e->d_name);
             read = read_sys_line(path, f->platform, sizeof f->platform);
@@ -56,6 +57,7 @@ size_t xrt_find(struct xrt_found found[XRT_MOST_CARDS])
     DIR *dir = opendir(DRIVER);
     for (struct dirent *e; dir && n < XRT_MOST_CARDS && (e = readdir(dir));) {
         struct xrt_found *f = &found[n];
+        /* The folder has other entries too; only PCI addresses are cards. */
         unsigned numbers[4];
         if (strlen(e->d_name) >= sizeof f->bdf ||
             sscanf(e->d_name, "%x:%x:%x.%u", &numbers[0], &numbers[1], &numbers[2], &numbers[3]) != 4)
@@ -66,6 +68,7 @@ size_t xrt_find(struct xrt_found found[XRT_MOST_CARDS])
     }
     if (dir)
         closedir(dir);
+    /* Folders have no order, and numbers shall mean the same cards at each start. */
     qsort(found, n, sizeof found[0], by_bdf);
     return n;
 }

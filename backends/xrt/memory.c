@@ -109,6 +109,7 @@ int xrt_put(struct xrt_memory *m, size_t offset, const void *data, size_t size)
 /* The memory of the first compute unit that uses it becomes its own. */
 static int move_memory(struct xrt_memory *m, uint32_t group)
 {
+    /* The old buffer is kept until its contents are in the new one. */
     struct xrt_memory old = *m;
     int status = xrt_transfer(m, 0, m->size, false);
     if (!status)
@@ -135,6 +136,7 @@ static int make_memory_ready(struct xrt_memory *m, uint32_t group)
     int status = 0;
     if (m->users && !m->buffer)
         give_buffer(m, group);
+    /* Once a unit has used it in one memory it stays there: moving to and fro would cost more than copies. */
     if (!m->at_host && m->group != group) {
         if (m->placed)
             status = xrt_transfer(m, 0, m->size, false);
@@ -151,6 +153,7 @@ static int find_copy(struct xrt_memory *m, uint32_t group, struct xrt_memory **o
 {
     struct xrt_memory *c = m;
     int status = 0;
+    /* Copies are made when they are first needed and freed with the original. */
     while (c->group != group && c->copies)
         c = c->copies;
     if (c->group != group && !(status = xrt_memory_new(m->device, m->size, group, &c->copies)))
@@ -173,6 +176,7 @@ int xrt_memory_in(struct xrt_memory *m, uint32_t group, size_t offset, size_t si
     if (!status)
         status = find_copy(m, group, out);
     if (!status && bring && m->at_host && !(*out)->complete) {
+        /* Tables do not change, so they are brought there once and as a whole. */
         bool all = m->tables.data != NULL;
         status = bring_there(m, *out, all ? 0 : offset, all ? m->size : size);
         (*out)->complete = !status && all;
@@ -184,6 +188,7 @@ int xrt_memory_in(struct xrt_memory *m, uint32_t group, size_t offset, size_t si
 int xrt_memory_back(struct xrt_memory *m, struct xrt_memory *there, size_t offset, size_t size)
 {
     pthread_rwlock_wrlock(&m->lock);
+    /* Where the card's side counts, results stay on the card until they are read. */
     int status = m->at_host ? xrt_transfer(there, offset, size, false) : 0;
     if (!status && m != there)
         status = xrt_put(m, offset, there->host + offset, size);
@@ -207,9 +212,11 @@ static int alloc_on_card(struct xrt_device *d, size_t size, hcy_block *block)
     int status = HCY_ENOMEM;
     uint64_t largest = 0;
     for (int32_t i = 0; status == HCY_ENOMEM && i < all->n; i++) {
+        /* The search begins at the card's first memory and wraps around. */
         uint32_t group = (d->group + (uint32_t)i) % (uint32_t)all->n;
         if (may_hold(&all->list[group], size))
             status = xrt_memory_new(d, size, group, &m);
+        /* Noted for the message, because a card's memory comes in pieces. */
         if (may_hold(&all->list[group], 0) && all->list[group].kib > largest)
             largest = all->list[group].kib;
     }
@@ -255,6 +262,7 @@ int xrt_import_host(void *impl, void *host, size_t size, hcy_block *block)
     struct xrt_memory *m = new_record(impl, size);
     if (!m)
         return HCY_ENOMEM;
+    /* Imported memory keeps its own size: pages that are not whole are not the card's to write. */
     m->size = size;
     m->host = host;
     m->at_host = m->users = true;

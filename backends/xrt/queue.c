@@ -81,6 +81,7 @@ static int copy_row_over(const struct copy *k, size_t to, size_t from, size_t si
     int status = on_card(k->from) ? xrt_transfer(k->from, c->src.offset + from, size, false) : 0;
     if (status)
         return status;
+    /* Source and destination may be rows of one buffer. */
     memmove(host_side(k->to, &c->dst) + to, host_side(k->from, &c->src) + from, size);
     return on_card(k->to) ? xrt_transfer(k->to, c->dst.offset + to, size, true) : 0;
 }
@@ -112,6 +113,7 @@ static void let_memory_go(struct xrt_memory *m)
 static int run_card_copy(void *command)
 {
     const struct copy *k = command;
+    /* A lock is taken once if both ends lie in one buffer. */
     struct xrt_memory *other = k->from == k->to ? NULL : k->from;
     if (!card_enter())
         return xrt_ends();
@@ -156,6 +158,7 @@ static int run_card_fill(void *command)
     if (!card_enter())
         return xrt_ends();
     hold_memory(m);
+    /* The host's side is written first; one transfer then takes all of it over the bus. */
     for (size_t i = 0; i < f->size; i += f->pattern_size)
         memcpy(m->host + f->offset + i, f->pattern, f->pattern_size);
     int status = on_card(m) ? xrt_transfer(m, f->offset, f->size, true) : 0;

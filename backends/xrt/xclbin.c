@@ -17,6 +17,7 @@ static int read_xclbin_file(const char *path, char **data, size_t *size)
 {
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe is not waited for, and has no length */
     FILE *f = fd < 0 ? NULL : fdopen(fd, "rb");
+    /* The size decides the allocation, so it is held against a limit first. */
     long n = -1;
     if (f && !fseek(f, 0, SEEK_END) && (n = ftell(f)) >= 0)
         rewind(f);
@@ -65,6 +66,7 @@ static int check_head(const struct xclbin_head *h, size_t size, const char *path
     if (!h->n_sections || h->n_sections > MOST_SECTIONS ||
         size - sizeof *h < (h->n_sections - 1) * sizeof h->sections[0])
         return refuse_xclbin(path, "its table of sections is damaged");
+    /* Lengths come from the file: they are compared by subtraction, which cannot overflow here. */
     for (uint32_t i = 0; i < h->n_sections; i++)
         if (h->sections[i].offset > size || h->sections[i].size > size - h->sections[i].offset)
             return refuse_xclbin(path, "a section lies outside of it");
@@ -76,6 +78,7 @@ static int check_tables(struct xclbin *x, const char *path)
     const struct xclbin_head *h = x->head;
     x->memories =
         find_table(h, XCLBIN_GROUPS, offsetof(struct xclbin_memories, list), sizeof(struct xclbin_memory));
+    /* Programs of older tools have no groups, and then units see the memories themselves. */
     if (!x->memories)
         x->memories = find_table(h, XCLBIN_MEMORIES, offsetof(struct xclbin_memories, list),
                                  sizeof(struct xclbin_memory));
@@ -85,6 +88,7 @@ static int check_tables(struct xclbin *x, const char *path)
     const struct xclbin_section *xml = find_section(h, XCLBIN_METADATA);
     if (!x->memories || !x->units || !c || !xml)
         return refuse_xclbin(path, "a table of memories, units or connections, or the metadata, is missing or damaged");
+    /* Names are printed and compared later without looking at their room. */
     for (int32_t i = 0; i < x->units->n; i++)
         if (!memchr(x->units->list[i].name, 0, sizeof x->units->list[i].name))
             return refuse_xclbin(path, "a compute unit's name has no end");
@@ -162,6 +166,7 @@ static bool find_kernel_element(const struct xclbin *x, const char *name, struct
 {
     char value[80];
     *kernel = (struct text){ x->xml, x->xml + x->xml_size };
+    /* A whole parser of XML would read no more than this needs; the tools write one form. */
     while (skip_to(kernel, "<kernel"))
         if (read_xml_attribute(*kernel, "name", value, sizeof value) && !strcmp(value, name)) {
             struct text end = *kernel;
@@ -191,6 +196,7 @@ static int check_layout(const struct xclbin *x, const hcy_hls_layout *layout, co
     size_t n = 0;
     if (!find_kernel_element(x, layout->kernel, &kernel))
         return 0; /* not in this one */
+    /* Registers are written by number, so a kernel with other arguments would take a size for an address. */
     while (skip_to(&kernel, "<arg")) {
         if (n >= layout->n_args || !argument_is(kernel, &layout->args[n], n))
             return hcy_fail(HCY_EABI, "%s: kernel %s: argument %zu is not that of this library (%s)", path,
@@ -213,6 +219,7 @@ static bool metadata_says(struct text t, const char *key, uint32_t number)
 int xclbin_check(const struct xclbin *x, const char *path)
 {
     const struct xclbin_section *s = find_section(x->head, XCLBIN_USER_METADATA);
+    /* The builder has noted what it was built from; the layouts are compared beside that. */
     const char *at = s ? (const char *)x->head + s->offset : "";
     struct text t = { at, at + (s ? s->size : 0) };
     if (!metadata_says(t, "halcyon-interface", HCY_HLS_INTERFACE))
@@ -282,6 +289,7 @@ static bool search_folder(const char *folder, const char *platform, char *path, 
     bool found = false;
     DIR *dir = opendir(folder);
     for (struct dirent *e; dir && (e = readdir(dir));) {
+        /* All candidates are read, so the first by name is found whatever order the folder has. */
         const char *dot = strrchr(e->d_name, '.');
         if (!dot || strcmp(dot, ".xclbin") ||
             snprintf(one, sizeof one, "%s/%s", folder, e->d_name) >= (int)sizeof one)
