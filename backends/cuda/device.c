@@ -149,7 +149,7 @@ static int check_context(struct cuda_device *d)
 {
     size_t a, b;
     CUresult r = cu.cuCtxPushCurrent(d->context);
-    /* Pushing alone does not tell: the driver reports a fault only at calls that reach the GPU. */
+    /* Pushing a context may succeed after a fault, so a call that reaches the GPU is made. */
     if (!r) {
         r = cu.cuMemGetInfo(&a, &b);
         cuda_leave();
@@ -269,7 +269,7 @@ int cuda_get_i64(void *impl, const char *key, int64_t *value)
         { "pci_device", CUDA_ATTR_PCI_DEVICE }, { "local_bytes", CUDA_ATTR_LOCAL_BYTES },
     };
     struct cuda_device *d = impl;
-    /* Attributes are asked for anew each time; they are constant, and nobody asks in a loop. */
+    /* Attributes are asked for each time: they are constant, and nobody asks in a loop. */
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (!strcmp(key, numbers[i].key)) {
             *value = read_attribute(d->device, numbers[i].attribute);

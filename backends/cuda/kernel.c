@@ -56,7 +56,7 @@ static void unload_module(void *device, void *module)
 
 static int allow_local(struct cuda_device *d, CUfunction f, uint32_t bytes)
 {
-    /* Asking changes how much cache the kernel has, so it is asked for only where it is needed. */
+    /* Up to here a kernel need not ask. */
     if (bytes <= DEFAULT_LOCAL_BYTES)
         return 0;
     if (bytes > d->local_bytes)

@@ -129,7 +129,8 @@ bool cuda_nvml_list(hcy_device_info **infos, size_t *n)
         nvmlDevice_t device;
         good = !nvml.by_index(i, &device) && fill_from_nvml(&all[i], device);
     }
-    /* The session ends at once: an open one would keep the driver's state loaded for the process's life. */
+    /* The session ends at once: the list is complete, and nothing of NVML is needed until a sensor is
+     * read. */
     nvml.shutdown();
     good = good && order_known(all, count) && keep_visible(kept, n, all, count);
     if (!good) {

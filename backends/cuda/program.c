@@ -103,8 +103,7 @@ int cuda_compile(struct cuda_device *d, const char *text, const char *const *opt
         return use_embedded(d, text, options, n_options, image);
     if (n_options > MAX_OPTIONS)
         return hcy_fail(HCY_ERANGE, "more than %d options for the compiler", MAX_OPTIONS);
-    /* Machine code for this very GPU needs no second compilation in the driver, which PTX would at every
-     * start. */
+    /* Machine code for this very GPU is loaded as it is, without a second compilation in the driver. */
     snprintf(arch, sizeof arch, "-arch=sm_%d", d->arch);
     all[0] = arch;
     for (int i = 0; i < n_options; i++)

@@ -151,8 +151,8 @@ static void reap(struct cuda_queue *q, uint64_t number)
         if (!q->pending)
             q->pending_end = &q->pending;
         pthread_mutex_unlock(&q->lock);
-        /* The keep is released last: it may hold the last reference to memory whose release takes the
-         * device's lock. */
+        /* It is released without the lock: it may hold last references to buffers, whose release calls
+         * this backend again. */
         hcy_keep *keep = p->keep;
         if (!cu.cuCtxPushCurrent(q->dev->context)) {
             trace_pending(q, p);

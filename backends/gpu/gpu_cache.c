@@ -53,6 +53,8 @@ void *gpu_cache_read(const char *kind, uint64_t key, uint64_t check, size_t *siz
     FILE *f = entry_path(path, sizeof path, kind, key) ? open_entry(path) : NULL;
     if (!f)
         return NULL;
+    /* The size comes from a file that anybody may have written, so it has a limit before it is allocated,
+     * and the sum tells whether all of it is there. */
     if (fread(&head, sizeof head, 1, f) == 1 && head.magic == MAGIC && head.key == key &&
         head.check == check && head.size && head.size <= LARGEST && (data = malloc(head.size)) &&
         (fread(data, 1, head.size, f) != head.size || sum_bytes(data, head.size) != head.sum)) {

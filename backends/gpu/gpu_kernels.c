@@ -23,6 +23,7 @@ int gpu_kernel_get(struct gpu_kernel **out, const struct gpu_ops *ops, void *dev
     const struct gpu_kernel_kind *found = find_kernel_kind(name);
     if (!found)
         return hcy_fail(HCY_EUNSUPPORTED, "a GPU has no kernel \"%s\"", name);
+    /* Sums of 64-bit integers can be made of two halves, sums of doubles cannot. */
     if (ops->atomics32 && found->doubles)
         return hcy_fail(HCY_EUNSUPPORTED, "the kernel \"%s\" needs atomics of 64 bits, which this device lacks", name);
     struct gpu_kernel *k = calloc(1, sizeof *k);
@@ -65,10 +66,13 @@ static int make_variant(struct gpu_kernel *k, const char *text, const char *opti
         return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
     snprintf(v->options, sizeof v->options, "%s", options);
     memcpy(copy, v->options, sizeof copy);
+    /* The options are cut up in a copy: they are compared as one string later. */
     for (char *word = strtok_r(copy, " ", &save); word && n < GPU_MAX_OPTIONS;
          word = strtok_r(NULL, " ", &save))
         list[n++] = word;
     v->text = text;
+    /* Compiling goes on under the kernel's lock: a second thread that wants the same text shall wait for
+     * it and not compile it again. */
     int status = k->ops->compile(k->device, text, list, n, &v->module);
     if (status) {
         free(v);
@@ -84,6 +88,7 @@ int gpu_variant_get(struct gpu_kernel *k, const char *text, const char *options,
 {
     int status = 0;
     pthread_mutex_lock(&k->lock);
+    /* There are a handful of variants at most, and texts are told apart by address. */
     for (*out = k->variants; *out; *out = (*out)->next)
         if ((*out)->text == text && !strcmp((*out)->options, options))
             break;
@@ -101,6 +106,7 @@ int gpu_step(const struct gpu_call *call, struct gpu_variant *v, const char *nam
     int status = 0;
     size_t i = 0;
     pthread_mutex_lock(&call->kernel->lock);
+    /* Functions are looked up when they are first launched, as few launches use all that a text has. */
     while (i < v->n_functions && strcmp(v->functions[i].name, name))
         i++;
     if (i == v->n_functions && i < GPU_MAX_FUNCTIONS) {
@@ -112,6 +118,7 @@ int gpu_step(const struct gpu_call *call, struct gpu_variant *v, const char *nam
     if (!status && i < v->n_functions)
         function = v->functions[i].function;
     pthread_mutex_unlock(&call->kernel->lock);
+    /* Nothing of the kernel is locked while it is launched, because functions are never taken away. */
     if (!status && !function)
         status = hcy_fail(HCY_ERANGE, "a module with more than %d kernels", GPU_MAX_FUNCTIONS);
     return status ? status : ops->launch(call->queue, function, grid, args, n);
@@ -123,6 +130,7 @@ static int open_call(struct gpu_call *call, struct gpu_kernel *k, void *queue, s
                      const hcy_value *values)
 {
     *call = (struct gpu_call){ .kernel = k, .queue = queue, .items = items, .values = values };
+    /* Kernels number items with 32 bits, and products of two such numbers have 64. */
     if (items > UINT32_MAX / 2)
         return hcy_fail(HCY_ERANGE, "%s: %zu items in one launch", k->kind->name, items);
     return 0;
@@ -146,6 +154,7 @@ int gpu_kernel_scratch_size(struct gpu_kernel *k, size_t items, const hcy_value 
 
 int gpu_kernel_preferred_batch(struct gpu_kernel *k, const hcy_value *values, size_t n, size_t *items)
 {
+    /* How many frames fill a device depends on the kernel, hardly on the job. */
     (void)values;
     (void)n;
     *items = k->kind->batch;

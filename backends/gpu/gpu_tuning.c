@@ -24,6 +24,7 @@ const struct gpu_row *gpu_row_of(const struct gpu_choice *choice)
 /* Of all that is compiled: other texts or rows make another choice necessary. */
 static uint64_t hash_texts(uint64_t h, uint64_t key)
 {
+    /* Only these texts are compiled with a row's parameters. */
     const char *const texts[] = { gpu_text_decode_fast, gpu_text_azint_fast };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         for (const char *p = texts[i]; *p; p++)
@@ -50,6 +51,7 @@ static int keep_tuned_row(const struct gpu_tuned *of, uint64_t key, uint64_t che
     unsigned char byte = (unsigned char)row;
     snprintf(kind, sizeof kind, "tuned-%s", of->backend);
     gpu_cache_write(kind, key, check, &byte, 1);
+    /* Writing the cache never fails aloud, so what is kept is read back: the user has asked for this row. */
     return kept_tuned_row(of, key, check) == row
                ? 0
                : hcy_fail(HCY_EIO, "%s@keep=1: there is no directory for what is kept, or it cannot be written"
@@ -59,11 +61,13 @@ static int keep_tuned_row(const struct gpu_tuned *of, uint64_t key, uint64_t che
 int gpu_choice_settle(struct gpu_choice *choice, const struct gpu_tuned *of)
 {
     uint64_t key = hash_texts(14695981039346656037u, of->key), check = hash_texts(0x9e3779b97f4a7c15u, of->key);
+    /* The large row's groups want more local memory than some devices have. */
     bool small = !of->alone && of->local_bytes && of->local_bytes < gpu_fast_local_bytes(&rows[LARGE]);
     if (choice->keep && choice->row == GPU_NO_ROW)
         return hcy_fail(HCY_EINVAL, "%s@keep=1: which row, is said by row=N", of->backend);
     if (choice->keep)
         return keep_tuned_row(of, key, check, choice->row);
+    /* What the user says comes first, then what was kept, then what is known of such devices. */
     if (choice->row == GPU_NO_ROW)
         choice->row = kept_tuned_row(of, key, check);
     if (choice->row == GPU_NO_ROW)

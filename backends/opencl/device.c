@@ -248,7 +248,7 @@ struct cl_lane *cl_lane_take(struct cl_device *d)
     pthread_mutex_unlock(&d->lock);
     if (lane)
         return lane;
-    /* Making a command queue takes milliseconds in some drivers, so lanes are kept for the next queue. */
+    /* Lanes that are free are used again, so there are no more of them than there were queues at once. */
     lane = calloc(1, sizeof *lane);
     if (!lane) {
         hcy_fail(HCY_ENOMEM, "out of memory for a queue");

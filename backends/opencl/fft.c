@@ -169,8 +169,7 @@ static void set_sizes(struct fft *f)
     f->single = d->type != HCY_FFT_C2C && f->row == 1;
     if (d->inner > 1) /* as a dimension that is not transformed */
         f->size[f->rank++] = d->inner;
-    /* VkFFT counts dimensions from the fastest; those of one point change nothing and some of its kernels
-     * refuse them. */
+    /* VkFFT counts dimensions from the fastest; those of one point change nothing and are left out. */
     for (int i = d->rank - 1; i >= 0; i--) {
         f->rows *= i < d->rank - 1 ? d->n[i] : 1;
         if (d->n[i] > 1)
@@ -291,7 +290,7 @@ static int copy_reals(const struct execution *e, bool widen)
                  region[3] = { f->real, f->rows, 1 }, narrow = f->real, wide = 2 * f->real;
     static const uint64_t zero;
     cl_int code = CL_SUCCESS;
-    /* The imaginary parts must be zeros, and filling all of it is cheaper than a second strided write. */
+    /* The imaginary parts must be zeros, so all is zeroed before the real parts are written over it. */
     if (widen)
         code = cl.clEnqueueFillBuffer(e->lane->queue, cl_mem_of(e->out->block), &zero, f->real,
                                       e->out->offset, f->bytes[1], 0, NULL, NULL);

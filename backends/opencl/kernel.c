@@ -49,7 +49,7 @@ static void release_module(void *device, void *module)
 {
     struct module *m = module;
     (void)device;
-    /* OpenCL wants kernels released before their program, at least in some drivers. */
+    /* Kernels refer to their program, so it goes last. */
     while (m->functions) {
         struct function *f = m->functions;
         m->functions = f->next;
@@ -127,7 +127,7 @@ static int zero_buffer(void *queue, const hcy_value *buffer, size_t offset, size
 {
     static const uint64_t zeros;
     struct cl_lane *lane = queue;
-    /* Drivers fill by the pattern's size, and single bytes are several times as slow. */
+    /* Wider patterns are fewer writes; a fill's place and size must be multiples of them. */
     size_t at = buffer->offset + offset, n = at % 8 || size % 8 ? 1 : 8;
     if (!size)
         return 0;

@@ -54,7 +54,7 @@ static int make_own(struct cl_device *d, int mem, size_t size, struct cl_memory 
 {
     cl_int error = 0;
     cl_ulong flags = CL_MEM_READ_WRITE | (mem == HCY_MEM_DEVICE ? 0 : CL_MEM_ALLOC_HOST_PTR);
-    /* Some drivers accept larger buffers and fail when they are used. */
+    /* OpenCL promises nothing beyond this size, whatever a driver accepts when it is asked. */
     if (d->largest && size > d->largest)
         return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes in one piece (at most %llu)",
                         hcy_device_get_info(d->dev)->name, size, (unsigned long long)d->largest);

@@ -41,7 +41,7 @@ static char *build_log(struct cl_device *d, cl_program program)
         free(log);
         return NULL;
     }
-    /* Drivers do not agree whether the size counts the zero byte, so there is one more. */
+    /* The size may leave out the zero at the end, so there is a byte more for it. */
     if (log)
         log[size] = 0;
     return log;

@@ -107,8 +107,7 @@ static int run_cl_copy(void *command)
     if (host_address(&c->copy.dst) && host_address(&c->copy.src))
         return hcy_host_copy(&c->copy);
     const struct cl_span span = cl_lane_begin(c->lane);
-    /* Row by row, and not with OpenCL's copies of rectangles, whose limits on pitches differ between
-     * drivers. */
+    /* Row by row: OpenCL's copies of rectangles want slices of whole rows, which ours need not have. */
     for (size_t z = 0; !code && z < c->copy.extent[2]; z++)
         for (size_t y = 0; !code && y < c->copy.extent[1]; y++)
             code = enqueue_row(c->lane, &c->copy, y, z);

@@ -81,8 +81,8 @@ static pthread_mutex_t cards_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct xrt_card *card_at(const char *bdf)
 {
     struct xrt_card *c = cards;
-    /* A card keeps its entry for the life of the process; the last entry is shared if there should be more
-     * cards. */
+    /* A card keeps its entry for the life of the process, and there are as many entries as cards are
+     * listed. */
     while (c < cards + XRT_MOST_CARDS - 1 && *c->bdf && strcmp(c->bdf, bdf))
         c++;
     snprintf(c->bdf, sizeof c->bdf, "%s", bdf);

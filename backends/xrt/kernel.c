@@ -198,7 +198,7 @@ static int set_buffer(struct run *r, size_t argument, size_t value, const hcy_va
     struct piece *p = &r->pieces[value];
     bool absent = !v->block || !v->bytes_left;
     int status;
-    /* XRT refuses a run with an argument unset, so an empty page stands in, with size 0. */
+    /* Every register must have a value, so an empty page stands in for the address, with size 0. */
     if (absent) {
         status = own_memory(r, value, r->unit->groups[argument]);
         if (!status && !card_run_set_buffer(r->handle, (int)argument, r->own[value]->buffer))
@@ -289,8 +289,7 @@ static int fly_range(struct launch *l, const size_t range[2])
     if (status || !r)
         return status ? status : xrt_lose(k->device, "the card is lost", 0);
     status = set_run_arguments(r, l, range);
-    /* Counted from its start: a run behind another on its unit has the time of both, so timeouts are
-     * generous. */
+    /* Counted from when it is handed over, so the time of a run before it on the same unit is in it. */
     r->deadline_ns = hcy_now_ns() + (uint64_t)k->device->timeout_ms * 1000000;
     if (!status && !card_run_start(r->handle))
         status = xrt_lose(k->device, "a run cannot be started", 0);
@@ -508,7 +507,7 @@ int xrt_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, con
 void xrt_kernel_release(void *kimpl)
 {
     struct xrt_kernel *k = kimpl;
-    /* XRT waits for a run that is closed, so those of a card that hangs are left to the process's end. */
+    /* What hangs cannot be closed: runs and units of such a card are left until the process ends. */
     if (!atomic_load(&k->device->hung)) {
         for (size_t i = 0; i < k->n_runs; i++)
             card_run_close(k->runs[i].handle);

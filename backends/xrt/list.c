@@ -29,7 +29,7 @@ static bool read_platform(struct xrt_found *f)
     snprintf(path, sizeof path, DEVICE "%s", f->bdf);
     DIR *dir = opendir(path);
     for (struct dirent *e; dir && !read && (e = readdir(dir));)
-        /* The driver numbers its folders anew at each start, so the name is looked for. */
+        /* The number behind "rom" is not known beforehand, so the folder is looked for. */
         if (!strncmp(e->d_name, "rom", 3)) {
             snprintf(path, sizeof path, DEVICE "%s/%s/VBNV", f->bdf, e->d_name);
             read = read_sys_line(path, f->platform, sizeof f->platform);

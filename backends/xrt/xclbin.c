@@ -78,7 +78,7 @@ static int check_tables(struct xclbin *x, const char *path)
     const struct xclbin_head *h = x->head;
     x->memories =
         find_table(h, XCLBIN_GROUPS, offsetof(struct xclbin_memories, list), sizeof(struct xclbin_memory));
-    /* Programs of older tools have no groups, and then units see the memories themselves. */
+    /* Not every program has groups; in one without them units are connected to the memories themselves. */
     if (!x->memories)
         x->memories = find_table(h, XCLBIN_MEMORIES, offsetof(struct xclbin_memories, list),
                                  sizeof(struct xclbin_memory));

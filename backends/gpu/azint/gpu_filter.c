@@ -39,6 +39,7 @@ static int open_filter(struct filter *f, const struct gpu_call *call, const hcy_
     int status = hcy_azint_check_filter(gpu_kernel_name(call->kernel), how);
     if (status)
         return status;
+    /* Items without a pixel of their own only cost time in sums over the group. */
     f->group = gpu_group(call, f->plan->n_entries / f->plan->at.n_bins < MANY ? GROUP_SMALL : GROUP_LARGE);
     gpu_pixel_options(options, f->group, f->pixel, true); /* Poisson's is summed where the job asks for it */
     return gpu_variant_get(call->kernel, gpu_text_filter, options, &f->variant);
@@ -48,6 +49,7 @@ static int run_filter(const struct filter *f, const struct gpu_call *call, const
 {
     uint32_t items = (uint32_t)call->items, bins = f->plan->at.n_bins, most = call->kernel->ops->units * GROUPS_ALONE;
     struct gpu_grid reset = gpu_over(call, items, 1), grid = { { bins, items }, f->group, 0 };
+    /* A processor's groups are loops, of which some thousands cost more than they even out. */
     if (call->kernel->ops->alone && bins > most)
         grid.groups[0] = most;
     int status = GPU_STEP(call, f->variant, "gpu_azint_reset", &reset, GPU_BYTES(items), gpu_at(f->reports, 0));
@@ -112,6 +114,7 @@ static int open_spread(struct spread *s, const struct gpu_call *call)
         status = gpu_coded_open(&s->coded, call, coding, coding->image_bytes % 4 == 0);
     if (!status)
         status = gpu_decode_variant(&s->coded, call);
+    /* The images stand behind the decoder's own scratch memory, aligned as buffers are. */
     s->images = (s->coded.end + 255) / 256 * 256;
     if (!status)
         status = hcy_size_mul(&size, call->items, coding->image_bytes);

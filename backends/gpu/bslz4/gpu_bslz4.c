@@ -36,6 +36,7 @@ size_t gpu_fast_local_bytes(const struct gpu_row *row)
 int gpu_row_options(const struct gpu_call *call, char *options, int used)
 {
     const struct gpu_row *row = call->kernel->ops->row;
+    /* A row's numbers are compiled in, because they size arrays in local memory. */
     return used + snprintf(options + used, GPU_OPTIONS_BYTES - (size_t)used, " -DDECODE_BLOCKS=%u",
                            row->decode_blocks);
 }
@@ -57,6 +58,7 @@ static int lay_out_scratch(struct gpu_coded *c, const struct gpu_call *call)
                            c->batch.list_room * sizeof(struct gpu_listed));
     if (!status)
         status = place_items(&c->slots, &c->end, 1, c->batch.slot_bytes);
+    /* Only parsed blocks have infos and commands; they are most of the scratch memory. */
     if (!status && c->batch.fast)
         status = place_items(&c->infos, &c->end, n, sizeof(struct gpu_block_info));
     if (!status && c->batch.fast)
@@ -71,6 +73,7 @@ int gpu_coded_open(struct gpu_coded *c, const struct gpu_call *call, const hcy_b
     int status = hcy_bslz4_check_launch("bslz4", job, UINT32_MAX);
     if (status)
         return status;
+    /* Elements that do not fill a byte of each plane are stored raw behind the last block. */
     uint32_t coded = (uint32_t)(job->image_bytes - job->image_bytes % (8 * job->elem_size));
     c->full_blocks = coded / GPU_BLOCK;
     c->batch = (struct gpu_batch){ .image_bytes = job->image_bytes,
@@ -80,6 +83,7 @@ int gpu_coded_open(struct gpu_coded *c, const struct gpu_call *call, const hcy_b
     c->batch.slot_bytes = job->image_bytes > SLOT_BYTES ? whole_lines(job->image_bytes) : SLOT_BYTES;
     c->batch.n_blocks = c->full_blocks + (coded % GPU_BLOCK != 0);
     c->batch.fast = c->fast_text = fast && may_be_fast(c, call);
+    /* At worst every block is listed for `rest`, so the list has room for all. */
     if (c->batch.fast)
         c->batch.list_room = (uint32_t)call->items * c->batch.n_blocks;
     return lay_out_scratch(c, call);
@@ -100,8 +104,10 @@ int gpu_coded_set(struct gpu_coded *c, const struct gpu_call *call, struct gpu_c
     c->scratch = &v[at.scratch];
     c->batch.chunks_size = c->chunks->bytes_left;
     c->batch.table_blocks = c->blocks->bytes_left / sizeof(hcy_bslz4_block);
+    /* The fast kernels load 16 bytes at once from the beginning of a chunk. */
     if ((c->chunks->block->address + c->chunks->offset) % 16)
         c->batch.fast = 0; /* its frames go the general way; what was laid out for them stays unused */
+    /* A kernel writes reports and scratch by the number of frames alone, so their sizes are proved here. */
     if (!holds_items(c->frames, call->items, sizeof(hcy_bslz4_frame)) ||
         !holds_items(c->reports, call->items, sizeof(hcy_frame_report)) || !c->scratch->block ||
         c->scratch->bytes_left < c->end)
@@ -130,6 +136,8 @@ struct gpu_grid gpu_rest_grid(const struct gpu_coded *c, const struct gpu_call *
 #define PARSE_WARPS 16u /* of a multiprocessor */
 static uint32_t parse_lanes(const struct gpu_coded *c, const struct gpu_call *call)
 {
+    /* Lanes of a warp that parse wait for one another at every branch: they share a warp only when all
+     * warps have work. */
     uint64_t all = (uint64_t)c->batch.n_blocks * c->batch.items;
     uint64_t lanes = 1 + all / (PARSE_WARPS * (uint64_t)call->kernel->ops->units);
     uint32_t most = call->kernel->ops->row->parse_blocks;
@@ -150,6 +158,7 @@ static int parse_batch(const struct gpu_coded *c, const struct gpu_call *call)
 {
     if ((uint64_t)c->batch.n_blocks * c->batch.items <= GROUPS_AT_ONCE * (uint64_t)call->kernel->ops->units)
         return parse_few(c, call);
+    /* With more blocks than that a lane for each makes more of the device, though a block takes longer. */
     uint32_t lanes = parse_lanes(c, call), blocks = GPU_PARSE_GROUP / GPU_LANES * lanes;
     struct gpu_grid grid = { { (c->batch.n_blocks + blocks - 1) / blocks, c->batch.items },
                              GPU_PARSE_GROUP,
@@ -162,6 +171,7 @@ static int parse_batch(const struct gpu_coded *c, const struct gpu_call *call)
 int gpu_coded_begin(const struct gpu_coded *c, const struct gpu_call *call)
 {
     struct gpu_grid grid = over_frames(call);
+    /* The state counts what is listed, and must begin at zero for each launch. */
     int status = call->kernel->ops->zero(call->queue, c->scratch, 0, sizeof(struct gpu_state));
     if (!status)
         status = GPU_STEP(call, c->variant, "gpu_begin", &grid, GPU_BYTES(c->batch), gpu_at(c->frames, 0),
@@ -179,6 +189,7 @@ int gpu_coded_end(const struct gpu_coded *c, const struct gpu_call *call)
 static int decode_fast(const struct gpu_coded *c, const struct gpu_call *call, const hcy_value *images,
                        size_t at)
 {
+    /* Warps of a group share nothing; several of them make a multiprocessor hold more at once. */
     uint32_t blocks = call->kernel->ops->row->decode_blocks;
     struct gpu_grid grid = { { (c->batch.n_blocks + blocks - 1) / blocks, c->batch.items },
                              GPU_LANES * blocks,
@@ -193,6 +204,7 @@ int gpu_coded_decode(const struct gpu_coded *c, const struct gpu_call *call, con
 {
     struct gpu_grid grid = gpu_rest_grid(c, call);
     int status = gpu_coded_begin(c, call);
+    /* What this step leaves out is in the list that the next one reads. */
     if (!status && c->batch.fast)
         status = decode_fast(c, call, images, at);
     if (!status)
@@ -214,6 +226,7 @@ int gpu_decode_variant(struct gpu_coded *c, const struct gpu_call *call)
 {
     char options[GPU_OPTIONS_BYTES];
     int n = snprintf(options, sizeof options, "-DGROUP_SIZE=%u", gpu_rest_group(c, call));
+    /* The general text is compiled without the element's size, so that one variant serves all of them. */
     if (!c->fast_text)
         return gpu_variant_get(call->kernel, gpu_text_decode, options, &c->variant);
     n += snprintf(options + n, sizeof options - (size_t)n, " -DELEM=%u -DOUT=%u", c->batch.elem_size,
@@ -249,6 +262,7 @@ int gpu_decode_launch(const struct gpu_call *call)
         return status;
     if (!holds_items(images, call->items, c.batch.image_bytes))
         return hcy_fail(HCY_EINVAL, "bslz4_decode: images too small for %zu frames", call->items);
+    /* The fast kernel writes several words at once, which must be aligned in every image. */
     if ((images->block->address + images->offset) % (4 * words_at_once(&c)))
         c.batch.fast = 0;
     return gpu_coded_decode(&c, call, images, 0);
