@@ -57,8 +57,12 @@ DEVICE u32 is_past_range(const struct filter_bin *b, u64 v)
 
 DEVICE i64 fine_value(const struct filter_bin *b, u64 v, u32 pixel)
 {
+    /* Products of this value have room in 128 bits only up to here; what is cut off is refused by the
+     * report. */
     const i64 most = HCY_AZINT_SQUARE_MAX(b->shift);
     i64 value = is_past_range(b, v) ? 0 : (i64)v * ((i64)1 << b->shift);
+    /* The double is cut to the range before it becomes an integer, as a conversion beyond it has no
+     * defined result. */
     if (b->plan.at.has_darks) {
         double dark = (double)((const float *)(b->plan.base + b->plan.at.darks))[pixel], end = (double)most;
         dark = floor(MUL_F64(dark, power_of_two(b->shift)) + 0.5);
@@ -86,6 +90,7 @@ DEVICE struct seen see_entry(const struct filter_bin *b, u32 i)
 #if PIXEL_FLOAT
     e.fine = 0;
     e.x = (float)MUL_F64(AS_DOUBLE(e.v) - dark_of_pixel(b, e.pixel), (double)AS_FLOAT(entry.w));
+    /* A pixel without an intensity can be compared with no limit, so it is lost for the filter. */
     e.valid &= e.x == e.x;
 #else
     e.fine = fine_value(b, e.v, e.pixel);
@@ -98,6 +103,7 @@ DEVICE struct seen see_entry(const struct filter_bin *b, u32 i)
 DEVICE u64 intensity_key(const struct seen *e, u32 i)
 {
     u32 bits = AS_BITS32(e->x);
+    /* Both zeros are one intensity; their order is that of the entries. */
     bits = bits == 0x80000000u ? 0 : bits;
     return (u64)(bits >> 31 ? ~bits : bits | 0x80000000u) << 32 | i;
 }
@@ -133,6 +139,8 @@ DEVICE void put_products(const struct filter_bin *b, const struct seen *e, struc
         u64 c2 = square_of(e->c), q = c2 * e->norm24, v = (u64)e->fine, magnitude = e->fine < 0 ? 0 - v : v;
         u64 lo = magnitude * magnitude, hi = MUL_HI64(magnitude, magnitude); /* below 2^104 */
         struct wide square = { lo * c2, MUL_HI64(lo, c2) + hi * c2 };
+        /* Only wide pixels with a fine dark current need more than 128 bits, so their sums are kept in
+         * coarser units. */
         if (PIXEL_BYTES > 2 && b->shift) {
             struct wide cross = { q * magnitude, MUL_HI64(q, magnitude) };
             round_sum(&square, HCY_AZINT_WIDE_SQUARE);
@@ -158,6 +166,7 @@ DEVICE void put_norms(const struct filter_bin *b, const struct seen *e, struct f
     wide_add(&s->of[SUM_NORM24], q * n24, MUL_HI64(q, n24));
     s->of[SUM_COUNT].lo += e->c;
 #if !PIXEL_FLOAT
+    /* The plan's totals contain this pixel's dark current and variance, which go with it. */
     if (b->plan.at.has_darks | b->plan.at.has_variances) {
         struct extra extra = extra_of(&b->plan, e->pixel, e->c);
         wide_take(&s->of[SUM_SIGNAL], extra.dark.lo, extra.dark.hi);
@@ -198,6 +207,7 @@ DEVICE void join_sums(u32 k, struct wide *sum, u64 lo, u64 hi)
 DEVICE void reduce(struct filter_sums *s, NEAR u64 *room)
 {
 #if GROUP_SIZE > 1
+    /* As many items as there are share each sum, so that no item walks over the whole group's. */
     const u32 parts = GROUP_SIZE / SUMS, k = ITEM / parts, part = ITEM % parts;
     NEAR u64 *low = room, *high = room + SUMS * GROUP_SIZE;
     struct wide sum = { 0, 0 };
@@ -213,6 +223,7 @@ DEVICE void reduce(struct filter_sums *s, NEAR u64 *room)
     low[k * parts + part] = sum.lo;
     high[k * parts + part] = sum.hi;
     BARRIER();
+    /* The last few are one item's: it alone has the sums from here on. */
     if (ITEM == 0)
         for (u32 i = 0; i < SUMS; i++) {
             s->of[i].lo = s->of[i].hi = 0;
@@ -236,6 +247,7 @@ DEVICE_CALL int bin_statistics(const struct filter_bin *b, const struct filter_s
     const struct wide *of = s->of;
     double norm = azint_double(of[SUM_NORM].lo, of[SUM_NORM].hi) * unit;
     double norm2 = azint_double(of[SUM_NORM2].lo, of[SUM_NORM2].hi) * unit, variance;
+    /* A bin without pixels has no mean, and nothing that could be clipped. */
     if (!(norm > 0 && norm2 > 0 && of[SUM_COUNT].lo))
         return 0;
 #if PIXEL_FLOAT
@@ -252,6 +264,7 @@ DEVICE_CALL int bin_statistics(const struct filter_bin *b, const struct filter_s
         variance = ldexp(variance, 2 * b->shift - (b->plan.at.has_variances ? b->plan.at.variance_shift : 0));
     }
 #endif
+    /* Every operation above is a single IEEE one, so a CPU finds the same limits. */
     out->deviation = sqrt(variance / norm2);
     return 1;
 }
@@ -264,6 +277,7 @@ DEVICE void measure_floats(const struct filter_bin *b, struct filter_sums *s, u3
     struct filter_sums own;
     struct limits at;
     double signal = 0, variance = 0, square = 0, mean;
+    /* First come the sums that the mean is made of. */
     clear_sums(&own);
     for (u32 i = ITEM; i < b->n; i += GROUP_SIZE) {
         struct seen e = see_entry(b, i);
@@ -278,7 +292,10 @@ DEVICE void measure_floats(const struct filter_bin *b, struct filter_sums *s, u3
     }
     own.of[SUM_SIGNAL].lo = AS_BITS64(signal);
     own.of[SUM_VARIANCE].lo = AS_BITS64(variance);
+    /* Sums of doubles depend on their order, which is the same here for each launch of the same group
+     * size. */
     reduce(&own, room);
+    /* The mean is one item's work and all items' need: it goes through local memory. */
     if (ITEM == 0) {
         s->of[SUM_SIGNAL].lo = own.of[SUM_SIGNAL].lo;
         s->of[SUM_VARIANCE].lo = own.of[SUM_VARIANCE].lo;
@@ -294,6 +311,8 @@ DEVICE void measure_floats(const struct filter_bin *b, struct filter_sums *s, u3
     clear_sums(&own);
     for (u32 i = ITEM; i < b->n; i += GROUP_SIZE) {
         struct seen e = see_entry(b, i);
+        /* The second pass takes squares about the mean: taken about zero they would lose the digits that
+         * matter. */
         double norm = (double)((const float *)(b->plan.base + b->plan.at.norms))[e.pixel];
         double r = AS_DOUBLE(e.v) - dark_of_pixel(b, e.pixel) - MUL_F64(mean, norm);
         if (is_in(b, &e, i))
@@ -317,6 +336,7 @@ DEVICE_CALL int next_limits(const struct filter_bin *b, const hcy_azint_filter *
         return 0;
     double cut = azint_chauvenet(filter, (double)s->of[SUM_COUNT].lo / HCY_AZINT_ONE);
     cut = cut > filter->threshold ? cut : filter->threshold;
+    /* A small part of the mean is added, so that bins of equal pixels are not clipped for their rounding. */
     double reach = MUL_F64(cut, at.deviation) + MUL_F64(fabs(at.mean), 1.0 / 4194304.0);
     said[0] = AS_BITS32((float)(at.mean - reach));
     said[1] = AS_BITS32((float)(at.mean + reach));
@@ -333,6 +353,7 @@ DEVICE void clip_bin(struct filter_bin *b, const hcy_azint_filter *filter, struc
         measure_floats(b, s, filter->flags & HCY_AZINT_CLIP_SPREAD, room, said);
         BARRIER();
 #endif
+        /* Only the first item has the sums; all others read its decision, and leave together. */
         if (ITEM == 0)
             said[2] = (u64)(gone && next_limits(b, filter, s, said));
         BARRIER();
@@ -342,12 +363,14 @@ DEVICE void clip_bin(struct filter_bin *b, const hcy_azint_filter *filter, struc
         clear_sums(&off);
         for (u32 i = ITEM; i < b->n; i += GROUP_SIZE) {
             struct seen e = see_entry(b, i);
+            /* What is taken off was in before and is not any more; pixels that stay are not summed again. */
             if (!(e.x < lo || e.x > hi) || !is_in(b, &e, i))
                 continue;
             put_products(b, &e, &off);
             put_norms(b, &e, &off);
             off.of[SUM_COUNT].hi++;
         }
+        /* Intervals only shrink, so a pixel once out stays out without a mark of its own. */
         b->lo = lo > b->lo ? lo : b->lo;
         b->hi = hi < b->hi ? hi : b->hi;
         reduce(&off, room);
@@ -368,6 +391,8 @@ DEVICE void find_key(const struct filter_bin *b, struct wide want, NEAR u64 *roo
     u64 key = 0;
     struct wide below = { 0, 0 }; /* of the first item */
     for (i32 shift = 56; shift >= 0; shift -= 8) {
+        /* Eight bits at a time: the lower half of a key is the entry's number, of which small bins have
+         * few digits. */
         if (shift < 32 && !((b->n - 1) >> shift))
             continue; /* entries have no such digit */
         for (u32 i = ITEM; i < 2 * HISTOGRAM; i += GROUP_SIZE)
@@ -377,6 +402,7 @@ DEVICE void find_key(const struct filter_bin *b, struct wide want, NEAR u64 *roo
             struct seen e = see_entry(b, i);
             struct wide unused;
             u64 own = intensity_key(&e, i);
+            /* Only keys that begin with the digits found so far count. */
             if (!e.valid || (shift < 56 && (own ^ key) >> (shift + 8)))
                 continue;
             u64 cn = norm_of(&b->plan, e.pixel, e.c, &unused);
@@ -384,6 +410,7 @@ DEVICE void find_key(const struct filter_bin *b, struct wide want, NEAR u64 *roo
             NEAR_ADD64(high + (own >> shift & 255), cn >> 32);
         }
         BARRIER();
+        /* One item walks over the histogram, which is shorter than what all have just read. */
         if (ITEM == 0) {
             u64 digit = 0;
             for (; digit < HISTOGRAM; digit++) {
@@ -397,6 +424,7 @@ DEVICE void find_key(const struct filter_bin *b, struct wide want, NEAR u64 *roo
             said[0] = digit < HISTOGRAM ? key | digit << shift : ~(u64)0;
         }
         BARRIER();
+        /* All items go on with the same digits, or stop together. */
         key = said[0];
         if (key == ~(u64)0)
             break;
@@ -417,6 +445,7 @@ DEVICE void keep_percentiles(struct filter_bin *b, const hcy_azint_filter *filte
                              NEAR u64 *room, NEAR u64 *said)
 {
     struct wide all, from, to;
+    /* The norms are the first item's and the quantiles everybody's. */
     if (ITEM == 0) {
         said[0] = s->of[SUM_NORM].lo;
         said[1] = s->of[SUM_NORM].hi;
@@ -424,11 +453,13 @@ DEVICE void keep_percentiles(struct filter_bin *b, const hcy_azint_filter *filte
     BARRIER();
     all.lo = said[0];
     all.hi = said[1];
+    /* Each item calculates the same bounds, which is cheaper than telling them. */
     from = quantile(filter->quantile[0], all, 0);
     to = quantile(filter->quantile[1], all, 1);
     BARRIER();
     find_key(b, from, room, said);
     u64 first = said[0];
+    /* Of a median both keys are one, and the search is all this costs. */
     if (from.lo != to.lo || from.hi != to.hi) {
         BARRIER();
         find_key(b, to, room, said);
@@ -436,6 +467,7 @@ DEVICE void keep_percentiles(struct filter_bin *b, const hcy_azint_filter *filte
     b->first = first;
     b->last = said[0];
     BARRIER();
+    /* What is left may be far less than what is out, so it is summed anew. */
     clear_sums(s);
     for (u32 i = ITEM; i < b->n; i += GROUP_SIZE) {
         struct seen e = see_entry(b, i);
@@ -459,6 +491,7 @@ DEVICE u32 sum_all(const struct filter_bin *b, u64 bin, struct filter_sums *s, N
     clear_sums(&own);
     for (u32 i = ITEM; i < b->n; i += GROUP_SIZE) {
         struct seen e = see_entry(b, i);
+        /* Constants of all pixels are in the plan's totals already: only lost ones cost something. */
         if (e.valid) {
             put_products(b, &e, &own);
 #if !PIXEL_FLOAT
@@ -472,10 +505,12 @@ DEVICE u32 sum_all(const struct filter_bin *b, u64 bin, struct filter_sums *s, N
 #if !PIXEL_FLOAT
     UNROLL
     for (int k = SUM_SIGNAL; k <= SUM_CROSS; k++)
+        /* One reduction serves for both: values are summed with their sign turned round, and taken off. */
         wide_take(&off.of[k], own.of[k].lo, own.of[k].hi);
 #endif
     reduce(&off, room);
     if (ITEM == 0) {
+        /* Only the first item has all items' sums, so it alone ends with the bin's. */
         const struct gpu_total *total = (const struct gpu_total *)(b->plan.base + b->plan.at.totals) + bin;
         clear_sums(s);
 #if !PIXEL_FLOAT
@@ -503,6 +538,7 @@ DEVICE void put_bin_sums(const struct filter_bin *b, const struct filter_sums *s
 {
     u64 n = b->plan.at.n_bins;
     const struct wide *of = s->of;
+    /* Floats have neither squares nor norms as integers: their rows are zeros. */
     const int exact = PIXEL_FLOAT ? 0 : wanted != 0;
 #if PIXEL_FLOAT
     struct limits unused;
@@ -539,6 +575,7 @@ void gpu_filter(hcy_azint_job job, hcy_azint_filter filter, struct gpu_plan_at a
     BARRIER();
     if (status)
         return;
+    /* A bin needs nothing of another one, so groups never meet. */
     for (u32 bin = GROUP; bin < at.n_bins; bin += GROUPS) {
         struct filter_sums sums;
         struct filter_bin b;
@@ -555,6 +592,7 @@ void gpu_filter(hcy_azint_job job, hcy_azint_filter filter, struct gpu_plan_at a
         b.hi = AS_FLOAT(0x7f800000u);
         b.first = 0;
         b.last = ~(u64)0;
+        /* Without a filter this is all, and with one it is what the filter takes from. */
         refused |= sum_all(&b, bin, &sums, room);
         if (ITEM == 0)
             lost += sums.of[SUM_COUNT].hi;
@@ -574,6 +612,7 @@ void gpu_filter(hcy_azint_job job, hcy_azint_filter filter, struct gpu_plan_at a
     }
     if (lost)
         ATOMIC_ADD64(&reports[item].n_lost, lost);
+    /* Several items may write it: all write the same. */
     if (refused)
         reports[item].status = ERROR_RANGE;
 }

@@ -188,8 +188,7 @@ static int lay_sums(struct azint *a, const struct gpu_call *call)
         status = hcy_size_mul(&size, call->items, a->coded.batch.image_bytes);
         return status ? status : hcy_size_add(&a->coded.end, a->images, size);
     }
-    /* The rows are of whole groups: a group of eight writes its eight rows without asking how many frames
-     * there are. */
+    /* The rows are of whole groups of eight: a frame alone uses all eight as copies of its sums. */
     status = hcy_size_mul(&size, groups * GPU_FRAMES * GPU_FAST_ROWS, row);
     if (!status)
         status = hcy_size_add(&a->pairs, a->fast, size);
@@ -342,7 +341,8 @@ static int begin_many(const struct azint *a, const struct gpu_call *call)
 static int begin_one(const struct azint *a, const struct gpu_call *call)
 {
     const struct gpu_coded *c = &a->coded;
-    /* Launches of their own for zeroing would take longer than all that is done for one frame. */
+    /* Each launch has a cost of its own, which counts for one frame: zeroing and looking at the frame are
+     * one step. */
     uint32_t n_bins = a->job->n_bins, zeros = GPU_FAST_ROWS * GPU_FRAMES * n_bins;
     struct gpu_grid grid = { { (zeros + GPU_ONE_BEGIN - 1) / GPU_ONE_BEGIN, 1 }, GPU_ONE_BEGIN, 0 };
     size_t size;

@@ -49,7 +49,7 @@ static int run_filter(const struct filter *f, const struct gpu_call *call, const
 {
     uint32_t items = (uint32_t)call->items, bins = f->plan->at.n_bins, most = call->kernel->ops->units * GROUPS_ALONE;
     struct gpu_grid reset = gpu_over(call, items, 1), grid = { { bins, items }, f->group, 0 };
-    /* A processor's groups are loops, of which some thousands cost more than they even out. */
+    /* On a processor groups follow one another, so there are only as many as keep its cores busy. */
     if (call->kernel->ops->alone && bins > most)
         grid.groups[0] = most;
     int status = GPU_STEP(call, f->variant, "gpu_azint_reset", &reset, GPU_BYTES(items), gpu_at(f->reports, 0));

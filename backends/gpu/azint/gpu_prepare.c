@@ -261,8 +261,8 @@ static void *make_tiles(void *context)
     struct builder *b = context;
     struct space s = { 0 };
     int status = space_grow(&s) ? 0 : HCY_ENOMEM;
-    /* Tiles are taken one by one, because those in the detector's corners have fewer weights; a failure of
-     * any thread ends them all. */
+    /* Tiles are taken one by one, because some have far more weights than others; a failure of any thread
+     * ends them all. */
     for (uint32_t i; !status && !atomic_load(&b->status) && (i = atomic_fetch_add(&b->next, 1)) < b->n_tiles;)
         status = make_tile(b, &s, i);
     if (status)

@@ -51,6 +51,7 @@ DEVICE u32 square_of(u32 c)
 DEVICE void add_to_sum(u64 *sums, u64 n_bins, u32 row, u64 bin, u64 x, u64 high)
 {
     u64 *at = sums + row * n_bins + bin;
+    /* The carry of each addition is known from what was there before, so no lock is needed. */
     high += add_carry(at, x);
     if (high)
         ATOMIC_ADD64(at + n_bins, high);
@@ -122,6 +123,7 @@ DEVICE struct extra extra_of(const struct azint_plan *plan, u64 pixel, u32 c)
     struct extra e = { { AS_BITS64(MUL_F64((double)c, dark)), 0 },
                        { AS_BITS64(MUL_F64((double)square_of(c), variance)), 0 } };
 #else
+    /* The magnitude is rounded and then gets its sign, as everywhere else, so that the bits are the same. */
     u32 shift = (u32)plan->at.dark_shift;
     u64 d = (u64)MUL_F64(dark < 0 ? -dark : dark, power_of_two(plan->at.dark_shift));
     u64 v = (u64)MUL_F64(variance, power_of_two(plan->at.variance_shift));
@@ -142,6 +144,7 @@ DEVICE struct extra extra_of(const struct azint_plan *plan, u64 pixel, u32 c)
 /* A weight's part of its bin's norm, and the square of that. */
 DEVICE u64 norm_of(const struct azint_plan *plan, u64 pixel, u32 c, struct wide *squared)
 {
+    /* A norm goes to 40 bits behind the point, cut and not rounded, as the host makes the plan's totals. */
     u64 n = (u64)MUL_F64((double)((const float *)(plan->base + plan->at.norms))[pixel], 1099511627776.0);
     u64 lo = (u64)c * n + (1u << 23), hi = MUL_HI64((u64)c, n) + (lo < (1u << 23));
     u64 cn = lo >> 24 | hi << 40;
@@ -158,6 +161,7 @@ DEVICE_CALL void lose_weight(const struct azint_plan *plan, u64 *sums, u64 pixel
     u64 n_bins = plan->at.n_bins;
     struct wide squared;
     u64 cn = norm_of(plan, pixel, c, &squared);
+    /* Lost pixels are few, so nothing is gathered before it is added. */
     ATOMIC_ADD64(sums + HCY_SUM_LOST_COUNT * n_bins + bin, c);
     add_to_sum(sums, n_bins, HCY_SUM_LOST_NORM_LO, bin, cn, 0);
     add_to_sum(sums, n_bins, HCY_SUM_LOST_NORM2_LO, bin, squared.lo, squared.hi);
@@ -224,6 +228,7 @@ void gpu_azint_image(hcy_azint_job job, struct gpu_plan_at at, BUFFER(const u8, 
     const u32 *slice_of = (const u32 *)(base + at.slice_of), *bins = (const u32 *)(base + at.bins);
     struct azint_plan plan = { base, at };
     u32 lane = ITEM % GPU_LANES, lost = 0;
+    /* A damaged frame has no pixels to add; its sums stay zeros. */
     if (reports[item].status)
         return;
     for (u32 s = slice_of[tile] + ITEM / GPU_LANES; s < slice_of[tile + 1]; s += GROUP_SIZE / GPU_LANES) {
@@ -231,11 +236,14 @@ void gpu_azint_image(hcy_azint_job job, struct gpu_plan_at at, BUFFER(const u8, 
         const uint4 *quads = (const uint4 *)(base + at.quads) + (u64)slice.first * GPU_QUAD_ROW + lane;
         u64 bin = bins[s * GPU_LANES + lane];
         struct wide signal = { 0, 0 }, variance = { 0, 0 };
+        /* All lanes of a slice have as many entries: those that fill up have no weight and are passed
+         * over. */
         for (u32 k = 0; k < 4 * slice.n; k++) {
             uint4 weights = quads[k / 4 * GPU_QUAD_ROW],
                   squares = quads[k / 4 * GPU_QUAD_ROW + GPU_LANES]; /* in the cache, all but the first */
             u32 c = quad_weight(weights, k % 4), place = quad_place(weights, squares, k % 4);
             u32 first = place & GPU_ENTRY_FIRST;
+            /* The first entry of a pixel counts even without a weight, as it says that the pixel is lost. */
             if (!(c | first))
                 continue;
             u64 pixel = (u64)tile * GPU_TILE + place_pixel(place), v = load_pixel(image, pixel);
@@ -248,6 +256,7 @@ void gpu_azint_image(hcy_azint_job job, struct gpu_plan_at at, BUFFER(const u8, 
         }
         if (bin == GPU_NO_BIN)
             continue;
+        /* A segment is of one bin, so its sums are added once. */
         add_sum(sums, n_bins, HCY_SUM_SIGNAL_LO, bin, &signal);
         add_sum(sums, n_bins, HCY_SUM_VARIANCE_LO, bin, &variance);
     }

@@ -40,6 +40,7 @@ DEVICE_CALL void put_pixel_at(const struct azint_target *t, u32 item, u64 pixel,
         return;
     u64 *signal = fast_row(t->fast, n_bins, item, FAST_SIGNAL);
     u64 *variance = fast_row(t->fast, n_bins, item, FAST_VARIANCE);
+    /* What the pixel adds, or what its loss takes off, goes to each bin of its runs. */
     int lost = is_invalid_pixel(t->job, v);
     const u8 *p = runs_of(plan, pixel);
     struct azint_run r;
@@ -48,8 +49,10 @@ DEVICE_CALL void put_pixel_at(const struct azint_target *t, u32 item, u64 pixel,
         for (u32 k = 0; k < r.n; k++) {
             u32 c = azint_weight(&r, k);
             u64 square = square_of(c);
+            /* The tile had a zero in its place, whose variance was added as one. */
             if (VARIANCE && counted)
                 ATOMIC_ADD64(variance + r.bin + k, 0 - square);
+            /* A pixel is lost once, however many bins it falls into. */
             if (lost) {
                 lose_weight(plan, t->sums + (u64)item * HCY_AZINT_SUMS * n_bins, pixel, r.bin + k, c);
                 continue;

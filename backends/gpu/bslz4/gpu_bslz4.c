@@ -189,7 +189,7 @@ int gpu_coded_end(const struct gpu_coded *c, const struct gpu_call *call)
 static int decode_fast(const struct gpu_coded *c, const struct gpu_call *call, const hcy_value *images,
                        size_t at)
 {
-    /* Warps of a group share nothing; several of them make a multiprocessor hold more at once. */
+    /* Warps share nothing: how many of them make a group is for the device's row to say. */
     uint32_t blocks = call->kernel->ops->row->decode_blocks;
     struct gpu_grid grid = { { (c->batch.n_blocks + blocks - 1) / blocks, c->batch.items },
                              GPU_LANES * blocks,

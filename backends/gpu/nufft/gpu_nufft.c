@@ -44,7 +44,7 @@ static int set_grid_axes(struct nufft *n, const hcy_nufft_job *job)
     for (unsigned d = 0; d < 3; d++) {
         /* Devices count axes from the fastest, and jobs from the slowest. */
         uint64_t size = d < job->dim ? job->grid[job->dim - 1 - d] : 1;
-        /* A window that were longer than half of its axis would reach a cell twice. */
+        /* Pieces wrap around an axis at most once, for which axes of two windows are long enough. */
         if (size > INT32_MAX || (d < job->dim && (size < 2 * job->width || job->modes[d] > job->grid[d])) ||
             hcy_size_mul(&cells, cells, (size_t)size))
             return hcy_fail(HCY_EINVAL, "nufft: axis %u has %llu cells", d, (unsigned long long)size);
