@@ -176,6 +176,7 @@ static int put_plan_tables(void *context, const struct gpu_piece *pieces, size_t
 int gpu_kernel_prepare(struct gpu_kernel *k, const hcy_span *spans, size_t n, hcy_block *tables)
 {
     struct put put = { k, tables };
+    /* Only integrations have plans whose tables a device keeps. */
     if (!k->kind->tables)
         return hcy_fail(HCY_EUNSUPPORTED, "kernel %s takes no tables", k->kind->name);
     return k->kind->tables(spans, n, put_plan_tables, &put);

@@ -40,6 +40,7 @@ static int64_t kept_tuned_row(const struct gpu_tuned *of, uint64_t key, uint64_t
     char kind[32];
     snprintf(kind, sizeof kind, "tuned-%s", of->backend);
     unsigned char *data = gpu_cache_read(kind, key, check, &size);
+    /* What the cache has may be of another version with other rows: it counts only if it is one of ours. */
     int64_t row = data && size == 1 && *data < GPU_ROWS ? *data : GPU_NO_ROW;
     free(data);
     return row;

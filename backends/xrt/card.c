@@ -244,6 +244,7 @@ bool card_run_start(void *run)
     atomic_fetch_add(&in_flight, 1);
     CALL(int, -1, xrt.xrtRunStart(run))
     AT_EXIT;
+    /* A run that has not started never ends, and nobody will wait for it. */
     if (result)
         atomic_fetch_sub(&in_flight, 1);
     return result == 0;
@@ -252,6 +253,7 @@ bool card_run_start(void *run)
 enum card_state card_run_wait(void *run, unsigned milliseconds, int *code)
 {
     CALL(int, ABORTED, xrt.xrtRunWaitFor(run, milliseconds))
+    /* At the end of the process the run counts as aborted, so nobody waits for it any longer. */
     *code = result;
     if (result < COMPLETED || (result > ABORTED && result < NO_RESPONSE))
         return CARD_RUNS;

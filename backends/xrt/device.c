@@ -104,6 +104,7 @@ static int program_card(struct xrt_card *c, const struct xclbin *x)
         return hcy_fail(
             HCY_EBUSY,
             "XRT cannot load the program onto card %s: another process may use it with another one", c->bdf);
+    /* The program is known by its UUID, which the next device on this card is held against. */
     memcpy(c->uuid, x->head->uuid, sizeof c->uuid);
     c->users++;
     return 0;
@@ -126,6 +127,8 @@ static void give_card(struct xrt_device *d, bool lost)
 {
     pthread_mutex_lock(&cards_lock);
     d->at->users -= !lost;
+    /* A lost device still counts as a user, so that no other program is loaded while a run may be in
+     * flight. */
     d->at->lost |= lost;
     pthread_mutex_unlock(&cards_lock);
 }
@@ -140,6 +143,7 @@ static void fill_card_info(struct xrt_device *d, const struct xrt_found *card, s
     size_t name = strlen(info->name), stable = strlen(info->stable);
     snprintf(info->name + name, sizeof info->name - name, "%s", said);
     snprintf(info->stable + stable, sizeof info->stable - stable, "%s", said);
+    /* Only kernels count as units: an xclbin's table has the platform's own parts too. */
     info->units = 0;
     for (int32_t i = 0; i < d->xclbin.units->n; i++)
         info->units += d->xclbin.units->list[i].type == XCLBIN_KERNEL;
@@ -150,6 +154,7 @@ static void fill_card_info(struct xrt_device *d, const struct xrt_found *card, s
 static uint32_t first_group(const struct xclbin *x)
 {
     int32_t i = 0;
+    /* The last memory is taken if none is the card's own: allocating there gives the message. */
     while (i + 1 < x->memories->n && (!x->memories->list[i].used || x->memories->list[i].type == XCLBIN_HOST))
         i++;
     return (uint32_t)i;
@@ -235,6 +240,7 @@ int xrt_mem_info(void *impl, uint64_t *free_bytes, uint64_t *total_bytes)
     struct xrt_device *d = impl;
     uint64_t used = atomic_load(&d->used);
     *total_bytes = d->memory;
+    /* XRT does not say how much of a memory is free, so our own count does. */
     *free_bytes = used < d->memory ? d->memory - used : 0;
     return 0;
 }

@@ -69,6 +69,8 @@ struct launch {
 static void wait_a_little(struct xrt_kernel *k)
 {
     struct timespec until;
+    /* The limit is on the real-time clock, as the condition was made; if that is set, one wait is longer
+     * or shorter. */
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += 100000000;
     until.tv_sec += until.tv_nsec / 1000000000;
@@ -138,6 +140,7 @@ static int await_run(struct run *r)
 /* Memory of the run's own for a structure, or in place of no buffer. */
 static int own_memory(struct run *r, size_t value, uint32_t group)
 {
+    /* It is kept from launch to launch, because a run is used again for the same arguments. */
     return r->own[value] ? 0 : xrt_memory_new(r->kernel->device, XRT_PAGE, group, &r->own[value]);
 }
 
@@ -169,6 +172,7 @@ static void take_piece(struct piece *p, const hcy_value *v, size_t item_bytes, s
 {
     p->home = v->block->handle;
     p->offset = v->offset + item_bytes * first;
+    /* What does not belong to items is wanted whole by every run. */
     p->size = item_bytes ? item_bytes * n : v->bytes_left;
     p->back = v->type == HCY_ARG_OUT || v->type == HCY_ARG_INOUT;
 }
@@ -305,6 +309,7 @@ static size_t granule_of(const struct launch *l)
 {
     size_t granule = 1;
     for (size_t i = 0; i < l->desc->n_values; i++)
+        /* Powers of two are enough, since the addresses must be multiples of one. */
         while (l->item_bytes[i] * granule % 8)
             granule *= 2;
     return granule;
@@ -335,6 +340,7 @@ static int run_xrt_launch(void *command)
     struct launch *l = command;
     int status = hcy_fault_launch(l->kernel->device->dev);
     if (!status)
+        /* The check is the command's and not the call's, so that its failure comes in order. */
         status = l->kernel->shape->look(l->desc->values, l->item_bytes);
     if (!status)
         status = check_sizes(l);
@@ -361,6 +367,7 @@ static int lay_out_spans(hcy_hls_tables *head, const hcy_span *spans, size_t n, 
     *size = aligned_up(sizeof *head);
     *head = (hcy_hls_tables){ .n_spans = n };
     for (size_t i = 0; !status && i < n; i++) {
+        /* Spans begin at whole words of the card's memory bus. */
         head->span[i].offset = *size;
         head->span[i].size = spans[i].size;
         status = hcy_size_add(size, *size, aligned_up(spans[i].size));

@@ -45,6 +45,7 @@ static void *buffer_in(const struct xrt_device *d, size_t size, uint32_t group)
 static int take_buffer(struct xrt_memory *m, void *buffer, uint32_t group)
 {
     unsigned char *host = buffer ? card_buffer_host(buffer) : NULL;
+    /* A buffer that the host cannot see is of no use here: all copies go through its host's side. */
     if (buffer && !host)
         card_buffer_free(buffer);
     if (!host)
@@ -72,6 +73,7 @@ void xrt_memory_free(struct xrt_memory *m)
 {
     while (m) {
         struct xrt_memory *next = m->copies;
+        /* A unit that hangs may still write there, so the memory is left to it. */
         if (m->buffer && !atomic_load(&m->device->hung))
             card_buffer_free(m->buffer);
         if (!m->buffer && !m->users)
@@ -124,6 +126,7 @@ static int move_memory(struct xrt_memory *m, uint32_t group)
 /* Memory of the caller's has no buffer before it is used; one that is not whole pages gets copies. */
 static void give_buffer(struct xrt_memory *m, uint32_t group)
 {
+    /* XRT maps whole pages only. */
     if ((uintptr_t)m->host % XRT_PAGE || m->size % XRT_PAGE)
         return;
     m->buffer = card_buffer_of(m->device->card, m->host, m->size, group);
@@ -164,6 +167,7 @@ static int find_copy(struct xrt_memory *m, uint32_t group, struct xrt_memory **o
 
 static int bring_there(const struct xrt_memory *m, struct xrt_memory *there, size_t offset, size_t size)
 {
+    /* The host's side of the original is what counts, so a copy is written from it. */
     int status = there == m ? 0 : xrt_put(there, offset, m->host + offset, size);
     return status ? status : xrt_transfer(there, offset, size, true);
 }
@@ -293,6 +297,7 @@ int xrt_alloc(void *impl, int mem, size_t size, hcy_block *block)
         return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes (%llu of %llu are in use)",
                         hcy_device_get_info(d->dev)->name, size, (unsigned long long)atomic_load(&d->used),
                         (unsigned long long)d->memory);
+    /* Only device memory counts against the limit: the rest is the host's. */
     int status = mem == HCY_MEM_DEVICE   ? alloc_on_card(d, size, block)
                  : mem == HCY_MEM_MAPPED && d->host_group >= 0 ? alloc_mapped(d, size, block)
                                          : alloc_pinned(d, size, block);

@@ -78,6 +78,7 @@ struct copy {
 static int copy_row_over(const struct copy *k, size_t to, size_t from, size_t size)
 {
     const hcy_copy *c = &k->what;
+    /* The host's side is stale while the card's counts, so the row is fetched before it is read. */
     int status = on_card(k->from) ? xrt_transfer(k->from, c->src.offset + from, size, false) : 0;
     if (status)
         return status;
@@ -115,6 +116,7 @@ static int run_card_copy(void *command)
     const struct copy *k = command;
     /* A lock is taken once if both ends lie in one buffer. */
     struct xrt_memory *other = k->from == k->to ? NULL : k->from;
+    /* Once the process ends XRT's mappings may be gone, which this thread would write to. */
     if (!card_enter())
         return xrt_ends();
     hold_memory(k->to);
@@ -136,6 +138,7 @@ int xrt_copy(void *qimpl, const hcy_copy *copy, hcy_keep *keep)
 {
     struct xrt_queue *q = qimpl;
     const char *name = !copy->src.block ? "write" : !copy->dst.block ? "read" : "copy";
+    /* The HAL then takes the copy through the host. */
     if (!is_card_or_host(q, &copy->dst) || !is_card_or_host(q, &copy->src))
         return hcy_fail(HCY_EUNSUPPORTED, "an FPGA card cannot reach another device's memory");
     struct copy k = { *copy, card_memory(q, &copy->dst), card_memory(q, &copy->src) };

@@ -413,6 +413,7 @@ static int fixed_scratch(const struct nufft *n, size_t items, size_t *grids, siz
     int status = hcy_size_mul(size, items, (size_t)n->at.cells);
     if (!status)
         status = hcy_size_mul(size, *size, 16);
+    /* The exponents come first, rounded up so that the grids are aligned for atomics. */
     *grids = (items * 4 + 255) / 256 * 256;
     return status ? status : hcy_size_add(size, *size, *grids);
 }

@@ -193,6 +193,7 @@ DEVICE void put_weight_row(REAL *row, u32 by, u32 most, u32 length, NEAR REAL *t
     UNROLL
     for (int j = WIDTH; j < (int)length; j++)
         row[j] = 0;
+    /* Registers cannot be addressed, so a row is shifted by powers of two, each taken or not. */
     UNROLL
     for (int step = 1; step < (int)most; step *= 2) {
         UNROLL
@@ -214,6 +215,8 @@ DEVICE struct record record_at(const struct record *records, u64 at, u64 last)
 DEVICE void take_points(const struct gpu_nufft *job, NEAR struct near *near, const struct record *r, u32 n,
                         const PAIR *c)
 {
+    /* The barriers keep the batch before until all warps have added it, and this one until all its weights
+     * are there. */
     u32 p = ITEM;
     meet();
     if (p < n) {
@@ -226,6 +229,7 @@ DEVICE void take_points(const struct gpu_nufft *job, NEAR struct near *near, con
             cell[d] = cell_of(job, d, place);
             t[d] = t_of(job, d, place);
         }
+        /* Where the window lies in its pencil and slab decides how far its rows are shifted. */
         u32 slab = cell[Z] / ZS;
 #if DIM == 1
         u32 at = cell[0] - slab * ZS;
@@ -288,6 +292,7 @@ DEVICE u32 cell_of_column(const struct gpu_nufft *job, const struct place *here,
 {
     u32 column = DIM > 1 ? here->pencil[0] * XB + 8 * m + own : here->pencil[0] * ZS + own * RING + plane;
     u32 row = DIM > 2 ? here->pencil[1] * YB + ROW_OF(0) : 0, end = job->n[0] * job->n[1];
+    /* Rows beyond the axis's end are the first ones again, found without a division. */
     int left = (int)(job->n[1] - row); /* rows before the axis's end */
     return wrapped(column, job->n[0]) + row * job->n[0] + y * job->n[0] - (DIM > 2 && y >= left ? end : 0);
 }
@@ -319,6 +324,7 @@ DEVICE void add_tile_sums(const struct gpu_nufft *job, const struct place *here,
                           REAL a, REAL b)
 {
 #if SINGLY
+    /* Columns that only fill up a tile have no cell. */
     if (IS_CELL(m, 0))
         ATOMIC_ADD_F64((double *)(cells + cell_of_column(job, here, m, CELL_OF(0), y, plane)) + G % 2, a);
     if (IS_CELL(m, 1))
@@ -339,6 +345,7 @@ DEVICE void put_planes(const struct gpu_nufft *job, const struct place *here, u3
         u32 plane = PLANE(here, 8 * n + COLUMN(2 * T + e));
         if (plane >= limit || (RING > REACHED && plane - here->base >= REACHED)) /* beyond is nothing */
             continue;
+        /* The plane's cells are one base and a number of 32 bits each. */
         PAIR *cells = (PAIR *)((u8 *)grid + plane_offset(job, plane));
         UNROLL
         for (int y = 0; y < MINE; y++) {
@@ -360,6 +367,7 @@ DEVICE void put_planes(const struct gpu_nufft *job, const struct place *here, u3
 DEVICE void add_points(const NEAR struct near *near, const struct place *here, u32 p, u32 n,
                        REAL piece[VECTORS][MT][MINE][NT][4])
 {
+    /* A lane has two of the points; one that is not there is replaced by the first, with a strength of 0. */
     u32 other = DIM > 1 ? T + 4 : T, p0 = p + (T < n ? T : 0), p1 = p + (other < n ? other : 0);
     const NEAR REAL *w0 = near->weights + p0 * APART, *w1 = near->weights + p1 * APART + (DIM > 1 ? 0 : RING);
     REAL z0[NT], z1[NT];
@@ -372,6 +380,7 @@ DEVICE void add_points(const NEAR struct near *near, const struct place *here, u
     }
     EACH_VECTOR(v)
     {
+        /* Operand A is x weights times strength, the same for all rows of the pencil. */
         PAIR c0 = near->c[v * BATCH + p0], c1 = near->c[v * BATCH + p1];
         if (T >= n)
             c0.x = c0.y = 0;
@@ -390,6 +399,7 @@ DEVICE void add_points(const NEAR struct near *near, const struct place *here, u
     }
     UNROLL
     for (int y = 0; y < MINE; y++) {
+        /* The y weight goes to operand B, so that a row costs two products of numbers and no new A. */
         REAL y0 = DIM > 2 ? w0[AT_Y + ROW_OF(y)] : 1, y1 = DIM > 2 ? w1[AT_Y + ROW_OF(y)] : 1;
         UNROLL
         for (int i = 0; i < NT; i++) {
@@ -463,6 +473,7 @@ DEVICE void get_planes(const struct gpu_nufft *job, const struct place *here, u3
     for (int i = 0; i < 2 * NT; i++) {
         int n = i / 2, h = i % 2;
         u32 plane = PLANE(here, 8 * n + 4 * h + T);
+        /* Planes that the slab before has loaded are where they must be. */
         if (plane < from)
             continue;
         const PAIR *cells = (const PAIR *)((const u8 *)grid + plane_offset(job, plane));
@@ -490,6 +501,7 @@ DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 p, 
                        struct a_part piece[VECTORS][MT][MINE][NT])
 {
     const NEAR REAL *w = near->weights + (p + (G < n ? G : 0)) * APART;
+    /* Points that are missing repeat one that is there, and their sums are not written. */
     u32 p0 = p + (2 * T < n ? 2 * T : 0), p1 = p + (2 * T + 1 < n ? 2 * T + 1 : 0);
     REAL sums[HALVES][CHAINS][VECTORS][MT][4];
     UNROLL
@@ -499,6 +511,7 @@ DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 p, 
     UNROLL
     for (int i = 0; i < HALVES * NT; i++) {
         u32 h = i / NT, at = AT_Z + h * RING, plane = i % NT * 8;
+        /* Operand B is z weights times y weight; A, the piece, stays in registers. */
         REAL z0 = w[at + in_row(here, plane + T)], z1 = w[at + in_row(here, plane + T + 4)];
         UNROLL
         for (int y = 0; y < MINE; y++) {
@@ -527,6 +540,7 @@ DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 p, 
         REAL re0 = 0, re1 = 0, im0 = 0, im1 = 0;
         UNROLL
         for (int i = 0; i < HALVES * MT; i++) {
+            /* What is left are sums for each column, to be weighed along x and added. */
             const REAL *sum = sums[i / MT][0][v][i % MT];
             REAL x0 = DIM > 1 ? near->weights[p0 * APART + 8 * i + G] : G == near->bin[p0][1] + i,
                  x1 = DIM > 1 ? near->weights[p1 * APART + 8 * i + G] : G == near->bin[p1][1] + i;

@@ -153,6 +153,7 @@ DEVICE void weigh_pair(NEAR struct near *near, u32 p, u32 axis, u32 j)
 {
     const NEAR REAL *table = near->table + j;
     REAL t = near->t[p][axis], u = t * t, a = table[0], b = table[PITCH];
+    /* Even and odd powers are two polynomials in t squared, whose sum and difference are two weights. */
     for (u32 c = 2; c < COEFS; c++) {
         REAL more = table[c * PITCH];
         if (c % 2)
@@ -195,6 +196,7 @@ DEVICE void take_batch(const struct gpu_nufft *job, NEAR struct near *near, cons
 {
     BARRIER();
     for (u32 p = ITEM; p < n; p += GROUP_SIZE) {
+        /* Items find points first, as each needs its point's cell before any weight has a place. */
         struct record r = records[p];
         u32 cell[DIM];
         REAL t[DIM];
@@ -332,6 +334,7 @@ DEVICE void add_planes(const struct gpu_nufft *job, struct piece *here, u32 limi
     EACH_PLACE(r)
     {
         u32 q = FIRST + r, plane = PLANE(here, q);
+        /* Planes that the next slab still reaches stay in registers. */
         if (plane >= limit || !IS_PLACE(q))
             continue;
         CELL *cells = grid + 2 * plane_at(job, plane);
@@ -376,8 +379,11 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
     take_table(near->table, table);
     for (u64 at = first; at < last; at += BATCH) {
         u32 n = last - at < BATCH ? (u32)(last - at) : BATCH;
+        /* From here on all that a point needs is near, and items work without a barrier until the batch
+         * ends. */
         take_batch(&job, near, records + at, n, c);
         for (u32 p = 0; p < n; p++) {
+            /* Points come in the order of slabs, so the piece changes seldom. */
             const NEAR REAL *z = near->z + p * PITCH_Z + FIRST;
             if (near->key[p] != here.key) {
                 int same = IS_SAME_PENCIL(near, p, &here);
@@ -416,6 +422,7 @@ DEVICE void load_planes(const struct gpu_nufft *job, struct piece *here, u32 fro
         {
             EACH_SLOT(s)
             {
+                /* Slots and vectors that are none read nothing, and weigh as zeros. */
                 int there = IS_SLOT(s) && IS_VECTOR(job, v);
                 here->re[v][s][r] = there ? cells[2 * here->column[s]] : 0;
                 here->im[v][s][r] = there ? cells[2 * here->column[s] + 1] : 0;
@@ -434,6 +441,7 @@ DEVICE void put_strengths(const struct gpu_nufft *job, NEAR struct near *near, u
     BARRIER();
 #if HELPERS > 1
     for (u32 i = ITEM; i < n * VECTORS * HELPERS; i += GROUP_SIZE) {
+        /* A few items fold the group's sums first, so that the last step adds up only as many. */
         NEAR REAL *sums = SUMS(near, 0, i / HELPERS);
         u32 h = i % HELPERS;
         for (u32 k = h + HELPERS; k < GROUP_SIZE; k += HELPERS) {
@@ -476,6 +484,7 @@ void gpu_nufft_interp(struct gpu_nufft job, BUFFER(const struct record, records)
         for (u32 p = 0; p < n; p++) {
             const NEAR REAL *z = near->z + p * PITCH_Z + FIRST;
             if (near->key[p] != here.key) {
+                /* In the same pencil the planes that both slabs reach are in registers already. */
                 int same = IS_SAME_PENCIL(near, p, &here);
                 u32 from = same ? here.base + RING : 0;
                 go_to_slab(&job, near, p, same, &here);
@@ -483,6 +492,8 @@ void gpu_nufft_interp(struct gpu_nufft job, BUFFER(const struct record, records)
             }
             EACH_VECTOR(v)
             {
+                /* Items leave their sums for all points of the batch, which are added up together at its
+                 * end. */
                 NEAR REAL *sums = SUMS(near, p, v);
                 REAL re = 0, im = 0;
                 EACH_SLOT(s)
@@ -500,6 +511,7 @@ void gpu_nufft_interp(struct gpu_nufft job, BUFFER(const struct record, records)
                 sums[2 * ITEM + 1] = im;
             }
         }
+        /* The batch's sums are near, and complete once all items have come here. */
         put_strengths(&job, near, n, c);
     }
 }
