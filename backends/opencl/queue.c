@@ -73,7 +73,7 @@ struct copy {
 };
 
 /* The host's address of a place, NULL if it is the device's. */
-static unsigned char *host_address(const hcy_place *p)
+static unsigned char *mapped_address(const hcy_place *p)
 {
     unsigned char *base = p->block ? p->block->host : p->host;
     return base ? base + p->offset : NULL;
@@ -86,7 +86,7 @@ static size_t offset_in_place(const hcy_place *p, size_t y, size_t z)
 
 static cl_int enqueue_row(struct cl_lane *lane, const hcy_copy *c, size_t y, size_t z)
 {
-    unsigned char *to = host_address(&c->dst), *from = host_address(&c->src);
+    unsigned char *to = mapped_address(&c->dst), *from = mapped_address(&c->src);
     size_t dst = offset_in_place(&c->dst, y, z), src = offset_in_place(&c->src, y, z), size = c->extent[0];
     /* The calls do not block: the rows of a copy are waited for together. */
     if (from)
@@ -104,7 +104,7 @@ static int run_cl_copy(void *command)
     const struct copy *c = command;
     cl_int code = CL_SUCCESS;
     /* Where the host reaches both sides, a copy of memory is faster than any driver. */
-    if (host_address(&c->copy.dst) && host_address(&c->copy.src))
+    if (mapped_address(&c->copy.dst) && mapped_address(&c->copy.src))
         return hcy_host_copy(&c->copy);
     const struct cl_span span = cl_lane_begin(c->lane);
     /* Row by row: OpenCL's copies of rectangles want slices of whole rows, which ours need not have. */
@@ -119,7 +119,7 @@ static int run_cl_copy(void *command)
 /* The device's own memory, or memory that the host reaches. */
 static bool is_reached(const struct cl_queue *q, const hcy_place *p)
 {
-    return host_address(p) || hcy_device_impl(p->dev) == q->lane->dev;
+    return mapped_address(p) || hcy_device_impl(p->dev) == q->lane->dev;
 }
 
 int cl_copy(void *qimpl, const hcy_copy *copy, hcy_keep *keep)
