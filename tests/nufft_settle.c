@@ -118,7 +118,7 @@ static void check(u32 cells, u32 clump, const char *what)
         most = key > most ? key : most;
         for (int d = 0; d < 2 && n < POINTS; d++) {
             double turns = (d ? y[n] : x[n]) / TURN - job.offset[d];
-            double place = (double)place_of(&records[i], d) * ldexp(1, (int)job.bits[d] - 64) / job.n[d];
+            double place = (double)place_on_axis(&records[i], d) * ldexp(1, (int)job.bits[d] - 64) / job.n[d];
             elsewhere += fabs(place - (turns - floor(turns))) > 1e-12;
         }
     }

@@ -14,7 +14,7 @@ static bool cuda_there, nvrtc_there, cufft_is_there;
 static char cuda_words[200], nvrtc_words[200], cufft_words[200];
 
 /* The symbol, or NULL and its name noted as what is missing. */
-static void *find(void *library, const char *symbol, char *words, size_t size)
+static void *find_in_driver(void *library, const char *symbol, char *words, size_t size)
 {
     void *p = dlsym(library, symbol);
     if (!p && !*words)
@@ -29,9 +29,10 @@ static void open_cuda(void)
         snprintf(cuda_words, sizeof cuda_words, "%s", dlerror());
         return;
     }
-#define CU(name, symbol, params) *(void **)&cu.name = find(library, symbol, cuda_words, sizeof cuda_words);
+#define CU(name, symbol, params) *(void **)&cu.name = find_in_driver(library, symbol, cuda_words, sizeof cuda_words);
 #include "cuda_syms.def"
 #undef CU
+    /* One missing symbol rules the driver out: later calls go through the table without looking. */
     cuda_there = !*cuda_words;
 }
 
@@ -57,12 +58,13 @@ static void *open_one_of(const char *const *names, char *words, size_t size)
 
 static void open_nvrtc(void)
 {
+    /* The plain name comes from development packages; run-time packages have versions alone, newest first. */
     static const char *const names[] = { "libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12",
                                          "libnvrtc.so.11.2", "/usr/local/cuda/lib64/libnvrtc.so", NULL };
     void *library = open_one_of(names, nvrtc_words, sizeof nvrtc_words);
     if (!library)
         return;
-#define RTC(name, params) *(void **)&nvrtc.name = find(library, #name, nvrtc_words, sizeof nvrtc_words);
+#define RTC(name, params) *(void **)&nvrtc.name = find_in_driver(library, #name, nvrtc_words, sizeof nvrtc_words);
 #include "nvrtc_syms.def"
 #undef RTC
     nvrtc_there = !*nvrtc_words && !nvrtc.nvrtcVersion(&nvrtc.major, &nvrtc.minor);
@@ -80,12 +82,13 @@ const struct nvrtc_api *nvrtc_load(void)
 
 static void open_cufft(void)
 {
+    /* As NVRTC's: the plain name first, then the versions that run-time packages install. */
     static const char *const names[] = { "libcufft.so", "libcufft.so.12", "libcufft.so.11",
                                          "libcufft.so.10", "/usr/local/cuda/lib64/libcufft.so", NULL };
     void *library = open_one_of(names, cufft_words, sizeof cufft_words);
     if (!library)
         return;
-#define FFT(name, params) *(void **)&cufft.name = find(library, #name, cufft_words, sizeof cufft_words);
+#define FFT(name, params) *(void **)&cufft.name = find_in_driver(library, #name, cufft_words, sizeof cufft_words);
 #include "cufft_syms.def"
 #undef FFT
     cufft_is_there = !*cufft_words;
@@ -108,8 +111,10 @@ const struct cufft_api *cufft_load(void)
 /* --- Failures --- */
 
 /* Results after which a context is of no more use, until the process ends. */
-static bool is_fatal(CUresult r)
+static bool ruins_context(CUresult r)
 {
+    /* The faults of kernels and of hardware, after which CUDA answers every call in the context with the
+     * same error. */
     static const short fatal[] = { 214, 220, 226, 700, 702, 709, 710, 714,
                                    715, 716, 717, 718, 719, 721, 911, 999 };
     for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++)
@@ -118,7 +123,7 @@ static bool is_fatal(CUresult r)
     return false;
 }
 
-static const char *words_of(CUresult r)
+static const char *driver_words(CUresult r)
 {
     const char *text = NULL;
     return cu.cuGetErrorString(r, &text) || !text ? "unknown" : text;
@@ -127,20 +132,23 @@ static const char *words_of(CUresult r)
 int cuda_fail_at(const char *file, int line, struct cuda_device *d, CUresult r, const char *what)
 {
     const char *name = d ? hcy_device_get_info(d->dev)->name : "CUDA";
-    if (d && is_fatal(r)) {
+    if (d && ruins_context(r)) {
+        /* This comes first: whoever releases objects from now on must not call into the dead context. */
         atomic_store(&d->lost, true);
         return hcy_device_lose(
             d->dev, "%s failed with CUDA error %d, %s; the GPU's context is unusable until this process ends",
-            what, r, words_of(r));
+            what, r, driver_words(r));
     }
     int status = r == CUDA_ERROR_OUT_OF_MEMORY ? HCY_ENOMEM
                  : r == CUDA_ERROR_NO_DEVICE   ? HCY_ENODEV
                                                : HCY_EBACKEND;
-    return hcy_fail_vendor_at(file, line, status, r, words_of(r), "%s: %s failed", name, what);
+    return hcy_fail_vendor_at(file, line, status, r, driver_words(r), "%s: %s failed", name, what);
 }
 
 int cuda_enter(struct cuda_device *d)
 {
+    /* The context is pushed and not set, so that what the calling program had current comes back
+     * afterwards. */
     return cuda_check(d, cu.cuCtxPushCurrent(d->context), "entering the context");
 }
 

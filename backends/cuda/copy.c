@@ -7,19 +7,20 @@
 
 #include <string.h>
 
-static bool is_device(const hcy_place *p)
+static bool is_on_gpu(const hcy_place *p)
 {
     return p->block && p->mem == HCY_MEM_DEVICE;
 }
 
-static CUdeviceptr address_of(const hcy_place *p)
+static CUdeviceptr place_address(const hcy_place *p)
 {
-    if (is_device(p))
+    if (is_on_gpu(p))
         return p->block->address + p->offset;
+    /* With unified addressing a host pointer is a valid address for every copy. */
     return (CUdeviceptr)(uintptr_t)(p->block ? p->block->host : p->host) + p->offset;
 }
 
-static struct cuda_device *device_of(const struct cuda_queue *q, const hcy_place *p)
+static struct cuda_device *place_device(const struct cuda_queue *q, const hcy_place *p)
 {
     return p->block ? hcy_device_impl(p->dev) : q->dev;
 }
@@ -30,10 +31,13 @@ static void enable_peer(struct cuda_device *d, struct cuda_device *peer)
     if (peer->ordinal >= CUDA_MAX_PEERS)
         return;
     pthread_mutex_lock(&d->lock);
+    /* The answer is remembered even if it was no: asking costs a call of the driver, and it does not
+     * change. */
     bool asked = d->peer[peer->ordinal];
     d->peer[peer->ordinal] = 1;
     pthread_mutex_unlock(&d->lock);
     int can = 0;
+    /* This may fail without harm, because the copy then goes through the host. */
     if (!asked && !cu.cuDeviceCanAccessPeer(&can, d->device, peer->device) && can)
         cu.cuCtxEnablePeerAccess(peer->context, 0);
 }
@@ -41,15 +45,18 @@ static void enable_peer(struct cuda_device *d, struct cuda_device *peer)
 static int copy_rect(struct cuda_queue *q, const hcy_copy *c)
 {
     struct cuda_memcpy3d r = { .width = c->extent[0], .height = 1, .depth = 1 };
-    r.src_type = is_device(&c->src) ? CUDA_MEMORY_DEVICE : CUDA_MEMORY_HOST;
-    r.dst_type = is_device(&c->dst) ? CUDA_MEMORY_DEVICE : CUDA_MEMORY_HOST;
+    r.src_type = is_on_gpu(&c->src) ? CUDA_MEMORY_DEVICE : CUDA_MEMORY_HOST;
+    r.dst_type = is_on_gpu(&c->dst) ? CUDA_MEMORY_DEVICE : CUDA_MEMORY_HOST;
     r.height = c->extent[1];
+    /* A single row may have a stride of 0 or a huge one, which CUDA would refuse as a pitch. */
     r.src_pitch = c->extent[1] > 1 ? c->src.row_stride : c->extent[0];
     r.dst_pitch = c->extent[1] > 1 ? c->dst.row_stride : c->extent[0];
     int status = 0;
+    /* CUDA wants a slice's stride in whole rows, which ours need not be: each slice is a copy of its own. */
     for (size_t z = 0; !status && z < c->extent[2]; z++) {
-        CUdeviceptr src = address_of(&c->src) + z * c->src.slice_stride,
-                    dst = address_of(&c->dst) + z * c->dst.slice_stride;
+        CUdeviceptr src = place_address(&c->src) + z * c->src.slice_stride,
+                    dst = place_address(&c->dst) + z * c->dst.slice_stride;
+        /* The driver reads the field that the type names, so setting both needs no distinction. */
         r.src_device = src;
         r.dst_device = dst;
         r.src_host = (const void *)(uintptr_t)src;
@@ -69,29 +76,33 @@ static int copy_rect_peer(struct cuda_queue *q, const hcy_copy *c, struct cuda_d
                                     .dst_type = CUDA_MEMORY_DEVICE,
                                     .src_context = from->context,
                                     .dst_context = to->context };
+    /* The pitches and slices obey the same rules as in copy_rect(). */
     r.src_pitch = c->extent[1] > 1 ? c->src.row_stride : c->extent[0];
     r.dst_pitch = c->extent[1] > 1 ? c->dst.row_stride : c->extent[0];
     int status = 0;
     for (size_t z = 0; !status && z < c->extent[2]; z++) {
-        r.src_device = address_of(&c->src) + z * c->src.slice_stride;
-        r.dst_device = address_of(&c->dst) + z * c->dst.slice_stride;
+        r.src_device = place_address(&c->src) + z * c->src.slice_stride;
+        r.dst_device = place_address(&c->dst) + z * c->dst.slice_stride;
         status =
             cuda_check(q->dev, cu.cuMemcpy3DPeerAsync(&r, q->stream), "a copy with strides between GPUs");
     }
     return status;
 }
 
-static int run_copy(struct cuda_queue *q, const struct cuda_command *command)
+static int run_stream_copy(struct cuda_queue *q, const struct cuda_command *command)
 {
     const hcy_copy *c = &command->of.copy;
-    struct cuda_device *to = device_of(q, &c->dst), *from = device_of(q, &c->src);
+    struct cuda_device *to = place_device(q, &c->dst), *from = place_device(q, &c->src);
     bool plain = c->extent[1] == 1 && c->extent[2] == 1,
-         between = to->device != from->device && is_device(&c->dst) && is_device(&c->src);
+         between = to->device != from->device && is_on_gpu(&c->dst) && is_on_gpu(&c->src);
+    /* The queue's own device may be at either end; access is asked for from its side, because it makes the
+     * copy. */
     if (between)
         enable_peer(q->dev, to == q->dev ? from : to);
     if (!plain)
         return between ? copy_rect_peer(q, c, to, from) : copy_rect(q, c);
-    CUdeviceptr dst = address_of(&c->dst), src = address_of(&c->src);
+    /* Plain copies are by far the most, and cost less to submit than those with strides. */
+    CUdeviceptr dst = place_address(&c->dst), src = place_address(&c->src);
     if (between)
         return cuda_check(q->dev,
                           cu.cuMemcpyPeerAsync(dst, to->context, src, from->context, c->extent[0], q->stream),
@@ -99,20 +110,21 @@ static int run_copy(struct cuda_queue *q, const struct cuda_command *command)
     return cuda_check(q->dev, cu.cuMemcpyAsync(dst, src, c->extent[0], q->stream), "a copy");
 }
 
-static bool is_foreign(const hcy_place *p)
+static bool is_foreign_place(const hcy_place *p)
 {
     return p->block && strcmp(hcy_device_get_info(p->dev)->backend, "cuda");
 }
 
 int cuda_copy(void *qimpl, const hcy_copy *copy, hcy_keep *keep)
 {
-    if (is_foreign(&copy->dst) || is_foreign(&copy->src))
+    if (is_foreign_place(&copy->dst) || is_foreign_place(&copy->src))
         return hcy_fail(HCY_EUNSUPPORTED, "a GPU cannot reach memory of another kind of device");
+    /* The names are the HAL's view of a copy: what has no block is the caller's own memory. */
     struct cuda_command c = { .name = !copy->src.block   ? "write"
                                       : !copy->dst.block ? "read"
                                                          : "copy",
                               .bytes = copy->extent[0] * copy->extent[1] * copy->extent[2],
-                              .run = run_copy };
+                              .run = run_stream_copy };
     c.of.copy = *copy;
     return cuda_submit(qimpl, &c, keep);
 }
@@ -124,10 +136,12 @@ int cuda_copy(void *qimpl, const hcy_copy *copy, hcy_keep *keep)
 static int fill_doubling(struct cuda_queue *q, CUdeviceptr dst, size_t size, const unsigned char *pattern,
                          size_t n)
 {
+    /* A pattern has at most 8 bytes, so this is at most 8 small commands. */
     CUresult r = CUDA_SUCCESS;
     for (size_t i = 0; !r && i < n; i++)
         r = cu.cuMemsetD8Async(dst + i, pattern[i], 1, q->stream);
     for (size_t done = n; !r && done < size;) {
+        /* Source and destination do not overlap: no more is copied than is there. */
         size_t more = done < size - done ? done : size - done;
         r = cu.cuMemcpyAsync(dst + done, dst, more, q->stream);
         done += more;
@@ -135,14 +149,16 @@ static int fill_doubling(struct cuda_queue *q, CUdeviceptr dst, size_t size, con
     return cuda_check(q->dev, r, "a fill");
 }
 
-static int run_fill(struct cuda_queue *q, const struct cuda_command *command)
+static int run_stream_fill(struct cuda_queue *q, const struct cuda_command *command)
 {
     const unsigned char *p = command->of.fill.pattern;
     size_t size = command->of.fill.size, n = command->of.fill.pattern_size;
     CUdeviceptr dst = command->of.fill.dst.block->address + command->of.fill.dst.offset;
     CUresult r;
+    /* CUDA has no fill of 8 bytes, but zeros and other repeated words are most of them. */
     if (n == 8 && !memcmp(p, p + 4, 4))
         n = 4;
+    /* The driver refuses a pattern at an address that is not a multiple of its size. */
     if (dst % n || n == 8)
         return fill_doubling(q, dst, size, p, n);
     if (n == 1)
@@ -158,7 +174,7 @@ static int run_fill(struct cuda_queue *q, const struct cuda_command *command)
 int cuda_fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size,
               hcy_keep *keep)
 {
-    struct cuda_command c = { .name = "fill", .bytes = size, .run = run_fill };
+    struct cuda_command c = { .name = "fill", .bytes = size, .run = run_stream_fill };
     c.of.fill.dst = *dst;
     c.of.fill.size = size;
     c.of.fill.pattern_size = pattern_size;

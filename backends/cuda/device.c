@@ -16,6 +16,8 @@ static atomic_long started_by;
 
 static int start_driver(void)
 {
+    /* The first process to come here is noted even if cuInit() failed, because a failed start does not
+     * survive a fork either. */
     long expected = 0;
     CUresult r = cu.cuInit(0);
     if (!atomic_compare_exchange_strong(&started_by, &expected, (long)getpid()) && expected != (long)getpid())
@@ -26,7 +28,7 @@ static int start_driver(void)
     return cuda_check(NULL, r, "starting the driver (cuInit)");
 }
 
-static int attribute(CUdevice device, enum cuda_attribute which)
+static int read_attribute(CUdevice device, enum cuda_attribute which)
 {
     int value = 0;
     return cu.cuDeviceGetAttribute(&value, (int)which, device) ? 0 : value;
@@ -56,15 +58,15 @@ void cuda_describe(hcy_device_info *info, const char *name, const char *uuid, un
         info->caps |= HCY_CAP_FFT;
 }
 
-static void fill_info(hcy_device_info *info, int ordinal, CUdevice device)
+static void describe_by_driver(hcy_device_info *info, int ordinal, CUdevice device)
 {
     char name[80] = "", uuid[48];
     size_t memory = 0;
     cu.cuDeviceGetName(name, sizeof name, device);
     cu.cuDeviceTotalMem(&memory, device);
     uuid_text(uuid, device);
-    cuda_describe(info, name, uuid, (unsigned)attribute(device, CUDA_ATTR_UNITS),
-                  attribute(device, CUDA_ATTR_MAJOR), attribute(device, CUDA_ATTR_MINOR));
+    cuda_describe(info, name, uuid, (unsigned)read_attribute(device, CUDA_ATTR_UNITS),
+                  read_attribute(device, CUDA_ATTR_MAJOR), read_attribute(device, CUDA_ATTR_MINOR));
     snprintf(info->name, sizeof info->name, "cuda:%d", ordinal);
     info->memory = memory;
 }
@@ -72,6 +74,7 @@ static void fill_info(hcy_device_info *info, int ordinal, CUdevice device)
 int cuda_list(hcy_device_info **infos, size_t *n)
 {
     int count = 0;
+    /* Listing must leave the process free to fork, as long as nobody has opened a device. */
     if (atomic_load(&started_by) != (long)getpid() && cuda_nvml_list(infos, n))
         return 0;
     int status = start_driver();
@@ -86,7 +89,7 @@ int cuda_list(hcy_device_info **infos, size_t *n)
     for (int i = 0; i < count; i++) {
         CUdevice device;
         if (!cu.cuDeviceGet(&device, i))
-            fill_info(&(*infos)[(*n)++], i, device);
+            describe_by_driver(&(*infos)[(*n)++], i, device);
     }
     return 0;
 }
@@ -98,6 +101,7 @@ static int find_by_number(const hcy_spec *spec, int count, int *ordinal)
     char *end;
     errno = 0;
     long value = strtol(spec->selector, &end, 10);
+    /* "0x1", "1 " and numbers that overflow are mistakes, never another device. */
     if (*end || errno || value < 0)
         return hcy_fail(HCY_ENODEV, "\"%s\": a GPU's number or GPU-<uuid> must follow the ':'", spec->text);
     if (value >= count)
@@ -111,6 +115,7 @@ static int find_by_uuid(const hcy_spec *spec, int count, int *ordinal)
     for (int i = 0; i < count; i++) {
         CUdevice device;
         char uuid[48];
+        /* A GPU that is broken must not keep the others from being found. */
         if (cu.cuDeviceGet(&device, i))
             continue;
         uuid_text(uuid, device);
@@ -122,7 +127,7 @@ static int find_by_uuid(const hcy_spec *spec, int count, int *ordinal)
     return hcy_fail(HCY_ENODEV, "\"%s\": none of the %d GPUs here has that UUID", spec->text, count);
 }
 
-static int find_device(const hcy_spec *spec, int *ordinal)
+static int find_gpu(const hcy_spec *spec, int *ordinal)
 {
     int count = 0;
     int status = start_driver();
@@ -130,6 +135,7 @@ static int find_device(const hcy_spec *spec, int *ordinal)
         status = cuda_check(NULL, cu.cuDeviceGetCount(&count), "counting the GPUs");
     if (status)
         return status;
+    /* Without a selector the first one is meant, as CUDA itself orders them. */
     *ordinal = 0;
     if (!*spec->selector)
         return count ? 0 : hcy_fail(HCY_ENODEV, "\"%s\": there is no GPU", spec->text);
@@ -143,6 +149,7 @@ static int check_context(struct cuda_device *d)
 {
     size_t a, b;
     CUresult r = cu.cuCtxPushCurrent(d->context);
+    /* Pushing a context may succeed after a fault, so a call that reaches the GPU is made. */
     if (!r) {
         r = cu.cuMemGetInfo(&a, &b);
         cuda_leave();
@@ -169,13 +176,15 @@ static const hcy_option options[] = {
 };
 
 /* Which parameters its kernels have: by the GPU's name and its driver's version. */
-static int settle(struct cuda_device *d)
+static int settle_choice(struct cuda_device *d)
 {
     char name[80] = "";
     int driver = 0;
     uint64_t key = 14695981039346656037u;
     cu.cuDeviceGetName(name, sizeof name, d->device);
     cu.cuDriverGetVersion(&driver);
+    /* A new driver may compile the same text to other code, whose best row is another: so it is part of
+     * the key. */
     for (const char *p = name; *p; p++)
         key = (key ^ (unsigned char)*p) * 1099511628211u;
     const struct gpu_tuned tuned = { "cuda", (key ^ (uint64_t)driver) * 1099511628211u, d->local_bytes, false };
@@ -188,9 +197,11 @@ int cuda_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void
     struct settings s = { .choice.row = GPU_NO_ROW, .nvrtc = true };
     int status = hcy_options_read(&s, spec, options);
     if (!status)
-        status = find_device(spec, &ordinal);
+        status = find_gpu(spec, &ordinal);
     if (status)
         return status;
+    /* Options and selector are checked first, so that a typing error does not cost the time of making a
+     * context. */
     struct cuda_device *d = calloc(1, sizeof *d);
     if (!d)
         return hcy_fail(HCY_ENOMEM, "out of memory for a device");
@@ -206,19 +217,22 @@ int cuda_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void
         free(d);
         return status;
     }
-    d->arch = attribute(d->device, CUDA_ATTR_MAJOR) * 10 + attribute(d->device, CUDA_ATTR_MINOR);
-    d->units = attribute(d->device, CUDA_ATTR_UNITS);
-    d->local_bytes = (size_t)attribute(d->device, CUDA_ATTR_LOCAL_BYTES);
+    /* What kernels are compiled and launched by is asked for once: these numbers are read at every launch. */
+    d->arch = read_attribute(d->device, CUDA_ATTR_MAJOR) * 10 + read_attribute(d->device, CUDA_ATTR_MINOR);
+    d->units = read_attribute(d->device, CUDA_ATTR_UNITS);
+    d->local_bytes = (size_t)read_attribute(d->device, CUDA_ATTR_LOCAL_BYTES);
     d->choice = s.choice;
     d->without_nvrtc = !s.nvrtc;
-    status = settle(d);
+    status = settle_choice(d);
     if (status) {
         cu.cuDevicePrimaryCtxRelease(d->device);
         free(d);
         return status;
     }
     pthread_mutex_init(&d->lock, NULL);
-    fill_info(info, ordinal, d->device);
+    describe_by_driver(info, ordinal, d->device);
+    /* The device is named as the user has asked for it, options included, so that the name opens the same
+     * device again. */
     const char *said = spec->text + strcspn(spec->text, "@");
     strncat(info->name, said, sizeof info->name - strlen(info->name) - 1);
     *impl = d;
@@ -228,6 +242,8 @@ int cuda_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void
 void cuda_close(void *impl)
 {
     struct cuda_device *d = impl;
+    /* A lost context stays with the process: releasing it would reset the GPU under other users of the
+     * primary context. */
     if (!atomic_load(&d->lost) && !cu.cuCtxPushCurrent(d->context)) {
         cuda_event_pools_free(d);
         if (d->clock)
@@ -253,15 +269,17 @@ int cuda_get_i64(void *impl, const char *key, int64_t *value)
         { "pci_device", CUDA_ATTR_PCI_DEVICE }, { "local_bytes", CUDA_ATTR_LOCAL_BYTES },
     };
     struct cuda_device *d = impl;
+    /* Attributes are asked for each time: they are constant, and nobody asks in a loop. */
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (!strcmp(key, numbers[i].key)) {
-            *value = attribute(d->device, numbers[i].attribute);
+            *value = read_attribute(d->device, numbers[i].attribute);
             return 0;
         }
     if (!strcmp(key, "cu_device") || !strcmp(key, "cu_context")) {
         *value = key[3] == 'd' ? (int64_t)d->device : (int64_t)(intptr_t)d->context;
         return 0;
     }
+    /* Tuning, then sensors: each knows its own keys, and this function need not. */
     if (gpu_choice_number(&d->choice, key, value))
         return 0;
     if (cuda_nvml_knows(key))

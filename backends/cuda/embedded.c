@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t mix(uint64_t h, const char *text)
+static uint64_t mix_ptx(uint64_t h, const char *text)
 {
     do
         h = (h ^ (unsigned char)*text) * 1099511628211u;
@@ -16,8 +16,8 @@ static uint64_t mix(uint64_t h, const char *text)
 uint64_t cuda_hash(uint64_t start, const char *text, const char *const *options, int n)
 {
     for (int i = 0; i < n; i++)
-        start = mix(start, options[i]);
-    return mix(start, text);
+        start = mix_ptx(start, options[i]);
+    return mix_ptx(start, text);
 }
 
 bool cuda_ptx_has(const char *kernel)

@@ -29,6 +29,7 @@ CUevent cuda_event_take(struct cuda_device *d, bool timed)
     pthread_mutex_unlock(&d->lock);
     if (event)
         return event;
+    /* A waiting thread sleeps and does not spin: it shares the cores with readers and decoders. */
     unsigned flags = CUDA_EVENT_BLOCKING_SYNC | (timed ? 0u : (unsigned)CUDA_EVENT_DISABLE_TIMING);
     return cuda_check(d, cu.cuEventCreate(&event, flags), "making an event") ? NULL : event;
 }
@@ -39,6 +40,8 @@ void cuda_event_give(struct cuda_device *d, CUevent event, bool timed)
     if (!event)
         return;
     pthread_mutex_lock(&d->lock);
+    /* If the list cannot grow, the event is left to the context, which frees it in the end; there is
+     * nothing to report. */
     if (pool->n == pool->room) {
         size_t room = pool->room ? 2 * pool->room : 32;
         CUevent *list = realloc(pool->list, room * sizeof *list);
@@ -54,6 +57,7 @@ void cuda_event_give(struct cuda_device *d, CUevent event, bool timed)
 
 void cuda_event_pools_free(struct cuda_device *d)
 {
+    /* No queue is left at this point: each of them retains the device. */
     struct cuda_event_pool *pools[] = { &d->timed, &d->plain };
     for (int i = 0; i < 2; i++)
         while (pools[i]->n)
@@ -69,6 +73,7 @@ static int set_base(struct cuda_device *d)
 {
     uint64_t best = UINT64_MAX;
     int status = 0;
+    /* A stream of its own is empty, so that the event completes at once, and not behind the user's work. */
     if (!d->clock)
         status = cuda_check(d, cu.cuStreamCreate(&d->clock, CUDA_STREAM_NON_BLOCKING), "making a stream");
     for (int i = 0; !status && i < 4; i++) {
@@ -76,11 +81,13 @@ static int set_base(struct cuda_device *d)
         status = cuda_check(d, cu.cuEventCreate(&event, 0), "making an event");
         if (status)
             return status;
+        /* The event completed somewhere between the two readings; half of a short time is a small error. */
         uint64_t before = hcy_now_ns();
         status = cuda_check(d, cu.cuEventRecord(event, d->clock), "recording an event");
         if (!status)
             status = cuda_check(d, cu.cuEventSynchronize(event), "waiting for an event");
         uint64_t after = hcy_now_ns();
+        /* The better of the two is kept, so that a try that was interrupted by the scheduler does no harm. */
         CUevent worse = event;
         if (!status && after - before < best) {
             best = after - before;
@@ -99,6 +106,7 @@ int cuda_event_when(struct cuda_device *d, CUevent event, uint64_t *ns)
     float ms = 0;
     int status = 0;
     pthread_mutex_lock(&d->lock);
+    /* A float of milliseconds keeps a microsecond for some seconds only. */
     if (!d->base || hcy_now_ns() - d->base_ns > BASE_AGE)
         status = set_base(d);
     if (!status)
@@ -125,6 +133,7 @@ struct cuda_event *cuda_event_new(struct cuda_device *d)
     atomic_init(&e->refs, 1);
     e->dev = d;
     pthread_mutex_init(&e->lock, NULL);
+    /* Waits with a limit must not depend on a wall clock that somebody sets. */
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&e->changed, &attr);
@@ -137,6 +146,7 @@ void cuda_event_destroy(void *eimpl)
     struct cuda_event *e = eimpl;
     if (atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) != 1)
         return;
+    /* After a loss the driver frees its events with the context, when the process ends. */
     if (!atomic_load(&e->dev->lost) && !cu.cuCtxPushCurrent(e->dev->context)) {
         cuda_event_give(e->dev, e->event, true);
         cuda_leave();
@@ -149,7 +159,9 @@ void cuda_event_destroy(void *eimpl)
 void cuda_event_record(struct cuda_event *e, CUstream stream, const hcy_error *error)
 {
     pthread_mutex_lock(&e->lock);
+    /* The queue's error is copied, because the queue may be gone when somebody asks the event. */
     e->error = *error;
+    /* An event cannot complete before it was recorded: this bounds the time that CUDA's clock tells. */
     e->recorded_ns = hcy_now_ns();
     if (cuda_check(e->dev, cu.cuEventRecord(e->event, stream), "recording an event") && !e->error.status)
         e->error = *hcy_last_error();
@@ -181,7 +193,7 @@ static bool wait_until_recorded(struct cuda_event *e, uint64_t until)
 }
 
 /* The event completed: its time is noted while it is fresh, its failure passed on. */
-static int completed(struct cuda_event *e)
+static int pass_failure_on(struct cuda_event *e)
 {
     return e->error.status ? hcy_fail_again(&e->error) : 0;
 }
@@ -203,6 +215,8 @@ int cuda_event_wait(void *eimpl, uint64_t timeout_ns)
 {
     struct cuda_event *e = eimpl;
     uint64_t now = hcy_now_ns(), until = timeout_ns > INT64_MAX - now ? INT64_MAX : now + timeout_ns;
+    /* An event behind a held command has no place in a stream yet, so the wait has two parts with one
+     * limit. */
     int status = wait_until_recorded(e, until) ? 0 : HCY_ETIMEOUT;
     if (!status)
         status = cuda_enter(e->dev);
@@ -214,7 +228,7 @@ int cuda_event_wait(void *eimpl, uint64_t timeout_ns)
     }
     if (status == HCY_ETIMEOUT)
         return hcy_fail(HCY_ETIMEOUT, "an event did not complete within %.3f s", (double)timeout_ns / 1e9);
-    return status ? status : completed(e);
+    return status ? status : pass_failure_on(e);
 }
 
 int cuda_event_query(void *eimpl, int *done)
@@ -227,13 +241,14 @@ int cuda_event_query(void *eimpl, int *done)
     int status = cuda_enter(e->dev);
     if (status)
         return status;
+    /* Not ready is no failure here; any other result than success is the command's. */
     CUresult r = cu.cuEventQuery(e->event);
     cuda_leave();
     if (r == CUDA_ERROR_NOT_READY)
         return 0;
     *done = 1;
     status = cuda_check(e->dev, r, "asking for an event");
-    return status ? status : completed(e);
+    return status ? status : pass_failure_on(e);
 }
 
 int cuda_event_time(void *eimpl, uint64_t *ns)
@@ -250,6 +265,8 @@ int cuda_event_time(void *eimpl, uint64_t *ns)
     uint64_t now = hcy_now_ns();
     if (!e->time_ns)
         status = cuda_event_when(e->dev, e->event, &e->time_ns);
+    /* The two clocks agree to microseconds only; what cannot be true is cut off, so that times never run
+     * backwards. */
     if (e->time_ns < e->recorded_ns)
         e->time_ns = e->recorded_ns;
     if (e->time_ns > now)

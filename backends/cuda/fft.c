@@ -17,7 +17,7 @@ struct cuda_fft {
     int plan;
 };
 
-static const char *words_of(int result)
+static const char *cufft_words(int result)
 {
     static const char *const words[] = {
         [1] = "CUFFT_INVALID_PLAN",    [2] = "CUFFT_ALLOC_FAILED",        [3] = "CUFFT_INVALID_TYPE",
@@ -31,24 +31,25 @@ static const char *words_of(int result)
 }
 
 /* cuFFT's codes have no room for a fault: whether the device is lost the stream says, at the next command. */
-static int check(const struct cuda_device *d, int result, const char *what)
+static int check_cufft(const struct cuda_device *d, int result, const char *what)
 {
     int status = result == 2                                   ? HCY_ENOMEM
                  : result == 8 || result == 14 || result == 16 ? HCY_EUNSUPPORTED
                                                                : HCY_EBACKEND;
-    return result ? hcy_fail_vendor(status, result, words_of(result), "%s: %s failed",
+    return result ? hcy_fail_vendor(status, result, cufft_words(result), "%s: %s failed",
                                     hcy_device_get_info(d->dev)->name, what)
                   : 0;
 }
 
 /* Rows without padding on either side, one transform behind the other; cuFFT takes those that lie side by side as
  * one batch, and then a launch is a transform's. */
-static int make_plan(const struct cufft_api *fft, struct cuda_fft *f, const hcy_fft_desc *d)
+static int plan_cufft(const struct cufft_api *fft, struct cuda_fft *f, const hcy_fft_desc *d)
 {
     static const int types[][2] = { [HCY_FFT_C2C] = { CUFFT_C2C, CUFFT_Z2Z },
                                     [HCY_FFT_R2C] = { CUFFT_R2C, CUFFT_D2Z },
                                     [HCY_FFT_C2R] = { CUFFT_C2R, CUFFT_Z2D } };
     long long n[3], half[3], full_points = 1, half_points = 1;
+    /* Of real transforms the complex side has half of the last dimension, as FFTW has it. */
     for (int i = 0; i < d->rank; i++) {
         n[i] = half[i] = (long long)d->n[i];
         if (i == d->rank - 1)
@@ -58,12 +59,15 @@ static int make_plan(const struct cufft_api *fft, struct cuda_fft *f, const hcy_
     }
     bool half_in = d->type == HCY_FFT_C2R, half_out = d->type == HCY_FFT_R2C, beside = d->inner > 1;
     long long inner = (long long)d->inner;
+    /* cuFFT has one distance between transforms of a batch: where those that lie side by side use it up,
+     * batches become a loop. */
     f->loops = beside ? d->batch : 1;
     f->stride = (size_t)(full_points * inner) * (d->precision == HCY_F64 ? 16 : 8);
-    int status = check(f->dev, fft->cufftSetAutoAllocation(f->plan, 0), "making an FFT's plan");
+    /* Working space is the caller's: cuFFT would else keep its own for each plan, as large as the data. */
+    int status = check_cufft(f->dev, fft->cufftSetAutoAllocation(f->plan, 0), "making an FFT's plan");
     return status ? status
-                  : check(f->dev,
-                          fft->cufftMakePlanMany64(
+                  : check_cufft(f->dev,
+                                fft->cufftMakePlanMany64(
                               f->plan, d->rank, n, half_in ? half : n, inner,
                               beside    ? 1
                               : half_in ? half_points
@@ -74,7 +78,7 @@ static int make_plan(const struct cufft_api *fft, struct cuda_fft *f, const hcy_
                                          : full_points,
                               types[d->type][d->precision == HCY_F64], beside ? inner : (long long)d->batch,
                               &f->workspace),
-                          "planning an FFT");
+                                "planning an FFT");
 }
 
 int cuda_fft_create(void *impl, const hcy_fft_desc *desc, void **fimpl, size_t *workspace)
@@ -91,8 +95,9 @@ int cuda_fft_create(void *impl, const hcy_fft_desc *desc, void **fimpl, size_t *
     f->precision = desc->precision;
     int status = cuda_enter(d);
     if (!status) {
-        status = check(d, fft->cufftCreate(&f->plan), "making an FFT's plan");
-        if (!status && (status = make_plan(fft, f, desc)))
+        status = check_cufft(d, fft->cufftCreate(&f->plan), "making an FFT's plan");
+        /* The handle exists before it is planned, and must be destroyed if that fails. */
+        if (!status && (status = plan_cufft(fft, f, desc)))
             fft->cufftDestroy(f->plan);
         cuda_leave();
     }
@@ -117,12 +122,12 @@ void cuda_fft_release(void *fimpl)
     free(f);
 }
 
-static void *address_of(const hcy_value *v)
+static void *transform_address(const hcy_value *v)
 {
     return (void *)(uintptr_t)(v->block ? v->block->address + v->offset : 0);
 }
 
-static int execute(const struct cufft_api *fft, const struct cuda_fft *f, int direction, void *in, void *out)
+static int execute_cufft(const struct cufft_api *fft, const struct cuda_fft *f, int direction, void *in, void *out)
 {
     bool is_double = f->precision == HCY_F64;
     if (f->type == HCY_FFT_R2C)
@@ -132,18 +137,19 @@ static int execute(const struct cufft_api *fft, const struct cuda_fft *f, int di
     return (is_double ? fft->cufftExecZ2Z : fft->cufftExecC2C)(f->plan, in, out, direction);
 }
 
-static int run_fft(struct cuda_queue *q, const struct cuda_command *c)
+static int run_cufft(struct cuda_queue *q, const struct cuda_command *c)
 {
     const struct cufft_api *fft = cufft_load();
     struct cuda_fft *f = c->of.fft.fft;
+    /* From here to the last transform nobody may give the plan another stream or working space. */
     pthread_mutex_lock(&f->lock);
-    int status = check(f->dev, fft->cufftSetStream(f->plan, q->stream), "giving an FFT its stream");
+    int status = check_cufft(f->dev, fft->cufftSetStream(f->plan, q->stream), "giving an FFT its stream");
     if (!status && f->workspace)
-        status = check(f->dev, fft->cufftSetWorkArea(f->plan, address_of(c->of.fft.work)),
-                       "giving an FFT its working space");
-    char *in = address_of(c->of.fft.in), *out = address_of(c->of.fft.out);
+        status = check_cufft(f->dev, fft->cufftSetWorkArea(f->plan, transform_address(c->of.fft.work)),
+                             "giving an FFT its working space");
+    char *in = transform_address(c->of.fft.in), *out = transform_address(c->of.fft.out);
     for (size_t i = 0; !status && i < f->loops; i++, in += f->stride, out += f->stride)
-        status = check(f->dev, execute(fft, f, c->of.fft.direction, in, out), "an FFT");
+        status = check_cufft(f->dev, execute_cufft(fft, f, c->of.fft.direction, in, out), "an FFT");
     pthread_mutex_unlock(&f->lock);
     return status;
 }
@@ -151,9 +157,10 @@ static int run_fft(struct cuda_queue *q, const struct cuda_command *c)
 int cuda_fft_execute(void *qimpl, void *fimpl, int direction, const hcy_value *in, const hcy_value *out,
                      const hcy_value *work, hcy_keep *keep)
 {
-    struct cuda_command c = { .name = "fft", .bytes = in->bytes_left + out->bytes_left, .run = run_fft };
+    struct cuda_command c = { .name = "fft", .bytes = in->bytes_left + out->bytes_left, .run = run_cufft };
     c.of.fft.fft = fimpl;
     c.of.fft.direction = direction;
+    /* The HAL keeps these values as long as the command's keep, so they need no copy. */
     c.of.fft.in = in;
     c.of.fft.out = out;
     c.of.fft.work = work;

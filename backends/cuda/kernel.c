@@ -18,7 +18,7 @@ struct module {
     CUmodule module;
 };
 
-static int compile(void *device, const char *text, const char *const *options, int n, void **out)
+static int compile_module(void *device, const char *text, const char *const *options, int n, void **out)
 {
     struct cuda_device *d = device;
     struct module *m = malloc(sizeof *m);
@@ -26,6 +26,7 @@ static int compile(void *device, const char *text, const char *const *options, i
     size_t size;
     if (!m)
         return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
+    /* Compiling takes seconds and needs no context, so it is done before one is entered. */
     int status = cuda_compile(d, text, options, n, &cubin, &size, NULL);
     if (!status)
         status = cuda_enter(d);
@@ -41,10 +42,11 @@ static int compile(void *device, const char *text, const char *const *options, i
     return status;
 }
 
-static void module_release(void *device, void *module)
+static void unload_module(void *device, void *module)
 {
     struct cuda_device *d = device;
     struct module *m = module;
+    /* A lost context has taken its modules along. */
     if (!atomic_load(&d->lost) && !cu.cuCtxPushCurrent(d->context)) {
         cu.cuModuleUnload(m->module);
         cuda_leave();
@@ -54,6 +56,7 @@ static void module_release(void *device, void *module)
 
 static int allow_local(struct cuda_device *d, CUfunction f, uint32_t bytes)
 {
+    /* Up to here a kernel need not ask. */
     if (bytes <= DEFAULT_LOCAL_BYTES)
         return 0;
     if (bytes > d->local_bytes)
@@ -63,7 +66,7 @@ static int allow_local(struct cuda_device *d, CUfunction f, uint32_t bytes)
                       "asking for local memory");
 }
 
-static int function(void *device, void *module, const char *name, uint32_t local_bytes, void **out)
+static int find_function(void *device, void *module, const char *name, uint32_t local_bytes, void **out)
 {
     struct cuda_device *d = device;
     CUfunction f = NULL;
@@ -72,6 +75,7 @@ static int function(void *device, void *module, const char *name, uint32_t local
         return status;
     status = cuda_check(d, cu.cuModuleGetFunction(&f, ((struct module *)module)->module, name),
                         "finding a kernel");
+    /* What a launch will want is allowed once, here, and not at each launch. */
     if (!status)
         status = allow_local(d, f, local_bytes);
     cuda_leave();
@@ -79,19 +83,21 @@ static int function(void *device, void *module, const char *name, uint32_t local
     return status;
 }
 
-static CUdeviceptr address_of(const hcy_value *v)
+static CUdeviceptr argument_address(const hcy_value *v)
 {
     return v->block ? v->block->address + v->offset : 0;
 }
 
-static int step(void *queue, void *f, const struct gpu_grid *grid, const struct gpu_arg *args, size_t n)
+static int launch_step(void *queue, void *f, const struct gpu_grid *grid, const struct gpu_arg *args, size_t n)
 {
     struct cuda_queue *q = queue;
     CUdeviceptr addresses[MAX_ARGS];
     void *params[MAX_ARGS];
     for (size_t i = 0; i < n; i++) {
+        /* CUDA reads the parameters through pointers before the launch returns, so the addresses may lie
+         * on this stack. */
         if (args[i].buffer)
-            addresses[i] = address_of(args[i].buffer) + args[i].offset;
+            addresses[i] = argument_address(args[i].buffer) + args[i].offset;
         params[i] = args[i].buffer ? (void *)&addresses[i] : (void *)(uintptr_t)args[i].bytes;
     }
     return cuda_check(q->dev,
@@ -100,15 +106,16 @@ static int step(void *queue, void *f, const struct gpu_grid *grid, const struct 
                       "launching a kernel");
 }
 
-static int zero(void *queue, const hcy_value *buffer, size_t offset, size_t size)
+static int zero_on_stream(void *queue, const hcy_value *buffer, size_t offset, size_t size)
 {
     struct cuda_queue *q = queue;
-    return cuda_check(q->dev, cu.cuMemsetD8Async(address_of(buffer) + offset, 0, size, q->stream),
+    return cuda_check(q->dev, cu.cuMemsetD8Async(argument_address(buffer) + offset, 0, size, q->stream),
                       "zeroing memory");
 }
 
-static int put_pieces(struct cuda_device *d, const struct gpu_piece *pieces, size_t n, CUdeviceptr to)
+static int upload_pieces(struct cuda_device *d, const struct gpu_piece *pieces, size_t n, CUdeviceptr to)
 {
+    /* The default stream would wait for all others, and the caller's queue may be busy for long. */
     CUstream stream = NULL;
     int status = cuda_check(d, cu.cuStreamCreate(&stream, CUDA_STREAM_NON_BLOCKING), "making a stream");
     for (size_t i = 0; !status && i < n; i++)
@@ -117,6 +124,8 @@ static int put_pieces(struct cuda_device *d, const struct gpu_piece *pieces, siz
                                 cu.cuMemcpyAsync(to + pieces[i].at, (CUdeviceptr)(uintptr_t)pieces[i].data,
                                                  pieces[i].size, stream),
                                 "copying a plan's tables");
+    /* The pieces are the caller's and are freed after this call, so the copies must be over, even after a
+     * failure. */
     if (stream) {
         int waited = cuda_check(d, cu.cuStreamSynchronize(stream), "copying a plan's tables");
         status = status ? status : waited;
@@ -125,8 +134,8 @@ static int put_pieces(struct cuda_device *d, const struct gpu_piece *pieces, siz
     return status;
 }
 
-static int tables(void *device, const struct gpu_piece *pieces, size_t n, size_t size, void *handle,
-                  hcy_block *block)
+static int upload_tables(void *device, const struct gpu_piece *pieces, size_t n, size_t size, void *handle,
+                         hcy_block *block)
 {
     struct cuda_device *d = device;
     int status = cuda_alloc(d, HCY_MEM_DEVICE, size, block);
@@ -134,17 +143,18 @@ static int tables(void *device, const struct gpu_piece *pieces, size_t n, size_t
         status = cuda_enter(d);
     if (status)
         return status;
-    status = put_pieces(d, pieces, n, block->address);
+    status = upload_pieces(d, pieces, n, block->address);
     cuda_leave();
     if (status)
         cuda_free(d, HCY_MEM_DEVICE, block);
     else
+        /* From now on the block owns the plan's host side; cuda_free() knows it by this handle. */
         block->handle = handle;
     return status;
 }
 
 /* A plan's host side is the handle of its block; other memory has its own address there. */
-static const void *plan(const hcy_block *block)
+static const void *plan_behind(const hcy_block *block)
 {
     return !block->host && (uintptr_t)block->handle != block->address ? block->handle : NULL;
 }
@@ -156,6 +166,7 @@ static int need_compiler(const struct cuda_device *d, const char *kernel)
 {
     if (cuda_compiler(d) || (cuda_ptx_has(kernel) && d->arch >= CUDA_PTX_ARCH))
         return 0;
+    /* The failure of the compiler says what to install; it is kept behind the name of the kernel. */
     hcy_error e = *hcy_last_error();
     return hcy_fail_vendor(HCY_EUNSUPPORTED, 0, e.vendor, "%s has no kernel \"%s\": %s",
                            hcy_device_get_info(d->dev)->name, kernel, e.text);
@@ -168,8 +179,9 @@ int cuda_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, co
     if (!k)
         return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
     k->dev = d;
-    k->ops = (struct gpu_ops){ .compile = compile, .module_release = module_release, .function = function,
-                               .launch = step, .zero = zero, .tables = tables, .plan = plan,
+    k->ops = (struct gpu_ops){ .compile = compile_module, .module_release = unload_module, .function = find_function,
+                               .launch = launch_step, .zero = zero_on_stream, .tables = upload_tables,
+                               .plan = plan_behind,
                                .units = (uint32_t)d->units, .lanes = true,
                                .products = d->arch >= 90 ? 2 : d->arch >= 80 ? 1 : 0,
                                .row = gpu_row_of(&d->choice), .local_bytes = d->local_bytes };
@@ -194,7 +206,7 @@ void cuda_kernel_release(void *kimpl)
     free(k);
 }
 
-static struct gpu_kernel *ours(struct cuda_kernel *k)
+static struct gpu_kernel *own_kernel(struct cuda_kernel *k)
 {
     if (!k->ours)
         hcy_fail(HCY_EUNSUPPORTED, "a user's kernel has no tables and asks for no scratch memory");
@@ -209,6 +221,7 @@ static bool parse_occupancy(const char *key, int *items, size_t *local_bytes)
     if (strncmp(key, start, sizeof start - 1))
         return false;
     unsigned long n = strtoul(key + sizeof start - 1, &end, 10);
+    /* CUDA takes an int; what exceeds any group is refused there with its own message. */
     *items = n <= 1u << 20 ? (int)n : 1 << 20;
     if (*end++ != ':')
         return false;
@@ -227,6 +240,7 @@ static int attribute_of(const struct cuda_kernel *k, const char *key, int *value
                     { "registers", CUDA_FUNC_REGISTERS } };
     int items = 0, groups = 0;
     size_t local_bytes = 0;
+    /* Plain attributes are looked up in a table; what CUDA calculates from a group's size follows. */
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (!strcmp(key, numbers[i].key))
             return cuda_check(k->dev, cu.cuFuncGetAttribute(value, numbers[i].attribute, k->function),
@@ -248,6 +262,7 @@ int cuda_kernel_i64(void *kimpl, const char *key, int64_t *value)
 {
     struct cuda_kernel *k = kimpl;
     int number = 0;
+    /* A kernel of ours is several functions in a row, so no single number would describe it. */
     if (k->ours)
         return hcy_fail(HCY_ENOENT, "only a user's kernel has numbers, \"%s\" among them", key);
     int status = cuda_enter(k->dev);
@@ -261,23 +276,23 @@ int cuda_kernel_i64(void *kimpl, const char *key, int64_t *value)
 
 int cuda_prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *block)
 {
-    struct gpu_kernel *k = ours(kimpl);
+    struct gpu_kernel *k = own_kernel(kimpl);
     return k ? gpu_kernel_prepare(k, spans, n, block) : HCY_EUNSUPPORTED;
 }
 
 int cuda_scratch_size(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size)
 {
-    struct gpu_kernel *k = ours(kimpl);
+    struct gpu_kernel *k = own_kernel(kimpl);
     return k ? gpu_kernel_scratch_size(k, items, values, n, size) : HCY_EUNSUPPORTED;
 }
 
 int cuda_preferred_batch(void *kimpl, const hcy_value *values, size_t n, size_t *items)
 {
-    struct gpu_kernel *k = ours(kimpl);
+    struct gpu_kernel *k = own_kernel(kimpl);
     return k ? gpu_kernel_preferred_batch(k, values, n, items) : HCY_EUNSUPPORTED;
 }
 
-static int run_user(struct cuda_queue *q, struct cuda_kernel *k, const hcy_launch_desc *l)
+static int run_user_grid(struct cuda_queue *q, struct cuda_kernel *k, const hcy_launch_desc *l)
 {
     CUdeviceptr addresses[MAX_ARGS];
     void *params[MAX_ARGS];
@@ -286,10 +301,13 @@ static int run_user(struct cuda_queue *q, struct cuda_kernel *k, const hcy_launc
         return hcy_fail(HCY_ERANGE, "a kernel of the user's takes up to %d arguments, not %zu", MAX_ARGS,
                         l->n_values);
     for (size_t i = 0; i < l->n_values; i++) {
+        /* Bytes are passed as they are; of a buffer, CUDA wants the address of a variable that holds its
+         * address. */
         const hcy_value *v = &l->values[i];
-        addresses[i] = address_of(v);
+        addresses[i] = argument_address(v);
         params[i] = v->bytes ? (void *)(uintptr_t)v->bytes : (void *)&addresses[i];
     }
+    /* The size is the launch's own, so it can only be allowed here. */
     int status = allow_local(q->dev, k->function, g->local_bytes);
     if (status)
         return status;
@@ -299,7 +317,7 @@ static int run_user(struct cuda_queue *q, struct cuda_kernel *k, const hcy_launc
                       "launching the user's kernel");
 }
 
-static int run_launch(struct cuda_queue *q, const struct cuda_command *c)
+static int run_cuda_launch(struct cuda_queue *q, const struct cuda_command *c)
 {
     struct cuda_kernel *k = c->of.launch.kernel;
     int status = hcy_fault_launch(q->dev->dev);
@@ -307,14 +325,14 @@ static int run_launch(struct cuda_queue *q, const struct cuda_command *c)
         q->error = *hcy_last_error(); /* as if it had failed when it ran: not the call's failure */
         return status;
     }
-    return k->ours ? gpu_kernel_launch(k->ours, q, c->of.launch.desc) : run_user(q, k, c->of.launch.desc);
+    return k->ours ? gpu_kernel_launch(k->ours, q, c->of.launch.desc) : run_user_grid(q, k, c->of.launch.desc);
 }
 
 int cuda_launch(void *qimpl, void *kimpl, const hcy_launch_desc *launch, hcy_keep *keep)
 {
     struct cuda_kernel *k = kimpl;
     struct cuda_command c = { .name = k->ours ? gpu_kernel_name(k->ours) : "user's kernel",
-                              .run = run_launch };
+                              .run = run_cuda_launch };
     c.of.launch.kernel = k;
     c.of.launch.desc = launch;
     return cuda_submit(qimpl, &c, keep);

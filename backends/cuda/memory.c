@@ -16,6 +16,7 @@ int cuda_mem_info(void *impl, uint64_t *free_bytes, uint64_t *total_bytes)
         return status;
     status = cuda_check(d, cu.cuMemGetInfo(&f, &t), "asking for free memory");
     cuda_leave();
+    /* After a failure both are 0, which callers take for no room. */
     *free_bytes = f;
     *total_bytes = t;
     return status;
@@ -32,6 +33,7 @@ static int map_host(struct cuda_device *d, void *host, size_t size, hcy_block *b
 static int alloc_host(struct cuda_device *d, size_t size, hcy_block *block)
 {
     void *host = NULL;
+    /* Memory is portable, so that one buffer can feed several GPUs without a copy. */
     int status = cuda_check(d, cu.cuMemHostAlloc(&host, size, CUDA_HOST_PORTABLE | CUDA_HOST_DEVICEMAP),
                             "allocating pinned memory");
     if (status)
@@ -46,6 +48,8 @@ static int alloc_device(struct cuda_device *d, size_t size, hcy_block *block)
 {
     CUdeviceptr address = 0;
     CUresult r = cu.cuMemAlloc(&address, size);
+    /* The HAL empties its pool and tries again after this status, so it must be told apart from all
+     * others. */
     if (r == CUDA_ERROR_OUT_OF_MEMORY)
         return hcy_fail_vendor(HCY_ENOMEM, r, "out of memory", "%s has no %zu bytes free",
                                hcy_device_get_info(d->dev)->name, size);
@@ -112,6 +116,7 @@ int cuda_import_device(void *impl, uint64_t handle, size_t size, hcy_block *bloc
     int status = cuda_enter(d);
     if (status)
         return status;
+    /* A host pointer or a freed address would only fail in a kernel, which would cost the whole device. */
     CUresult r = cu.cuPointerGetAttribute(&type, CUDA_POINTER_MEMORY_TYPE, handle);
     cuda_leave();
     if (r || type != CUDA_MEMORY_DEVICE)
@@ -124,6 +129,7 @@ int cuda_import_device(void *impl, uint64_t handle, size_t size, hcy_block *bloc
 void cuda_unimport(void *impl, hcy_block *block)
 {
     struct cuda_device *d = impl;
+    /* Device memory stays the program's, and host memory without a handle was registered by somebody else. */
     if (!block->host || !block->handle || cu.cuCtxPushCurrent(d->context))
         return;
     cu.cuMemHostUnregister(block->host);

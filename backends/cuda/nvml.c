@@ -27,13 +27,14 @@ static bool there;
 static void open_nvml(void)
 {
     void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    /* All symbols or none: with a part of them lists would miss GPUs without a word. */
     there = library != NULL;
 #define NVML(name, symbol, params) there = there && (*(void **)&nvml.name = dlsym(library, symbol)) != NULL;
 #include "nvml_syms.def"
 #undef NVML
 }
 
-static bool begin(void)
+static bool begin_nvml(void)
 {
     pthread_once(&once, open_nvml);
     return there && !nvml.init();
@@ -48,7 +49,7 @@ static unsigned cores_of(int major, int minor)
     return few ? 64 : 128;
 }
 
-static bool fill(hcy_device_info *info, nvmlDevice_t device)
+static bool fill_from_nvml(hcy_device_info *info, nvmlDevice_t device)
 {
     struct nvml_memory memory;
     unsigned cores, mig, later;
@@ -56,6 +57,8 @@ static bool fill(hcy_device_info *info, nvmlDevice_t device)
     char name[80] = "", uuid[80] = "";
     if (!nvml.mig(device, &mig, &later) && mig)
         return false; /* CUDA sees the slices, not the GPU */
+    /* A GPU that does not tell everything would be listed otherwise than the driver does, so the driver is
+     * asked instead. */
     if (nvml.name(device, name, sizeof name) || nvml.uuid(device, uuid, sizeof uuid) ||
         nvml.memory(device, &memory) || nvml.capability(device, &major, &minor) || nvml.cores(device, &cores))
         return false;
@@ -71,6 +74,7 @@ static int find_visible(const char *word, const hcy_device_info *all, size_t n)
     long number = strtol(word, &end, 10);
     if (end != word && !*end)
         return number >= 0 && (size_t)number < n ? (int)number : -1;
+    /* CUDA refuses a beginning that fits several GPUs; -2 is as good as not found. */
     int found = -1;
     for (size_t i = 0; i < n && *word; i++)
         if (!strncmp(all[i].stable + strlen("cuda:"), word, strlen(word)))
@@ -88,6 +92,7 @@ static bool keep_visible(hcy_device_info *kept, size_t *n_kept, const hcy_device
         memcpy(kept, all, n * sizeof *all);
         return true;
     }
+    /* Slices of a GPU are named in ways that only CUDA resolves. */
     if (strlen(visible) >= sizeof text || strstr(visible, "MIG"))
         return false;
     snprintf(text, sizeof text, "%s", visible);
@@ -113,22 +118,26 @@ static bool order_known(const hcy_device_info *all, size_t n)
 bool cuda_nvml_list(hcy_device_info **infos, size_t *n)
 {
     unsigned count = 0;
-    bool good = begin();
+    bool good = begin_nvml();
     if (!good)
         return false;
     good = !nvml.count(&count);
+    /* One allocation holds all and behind them those that are kept; the caller frees it as a whole. */
     hcy_device_info *all = calloc(2 * (size_t)count + 1, sizeof *all), *kept = all ? all + count : NULL;
     good = good && all;
     for (unsigned i = 0; good && i < count; i++) {
         nvmlDevice_t device;
-        good = !nvml.by_index(i, &device) && fill(&all[i], device);
+        good = !nvml.by_index(i, &device) && fill_from_nvml(&all[i], device);
     }
+    /* The session ends at once: the list is complete, and nothing of NVML is needed until a sensor is
+     * read. */
     nvml.shutdown();
     good = good && order_known(all, count) && keep_visible(kept, n, all, count);
     if (!good) {
         free(all);
         return false;
     }
+    /* The visible ones are numbered in CUDA's order, so that these names open the same GPUs. */
     memmove(all, kept, *n * sizeof *all);
     for (size_t i = 0; i < *n; i++)
         snprintf(all[i].name, sizeof all[i].name, "cuda:%zu", i);
@@ -162,9 +171,10 @@ int cuda_nvml_read(const char *uuid, const char *key, int64_t *value)
 {
     nvmlDevice_t device;
     unsigned number = 0;
-    if (!begin())
+    if (!begin_nvml())
         return hcy_fail(HCY_EUNSUPPORTED, "the GPU's \"%s\" cannot be read: libnvidia-ml.so.1 is not here",
                         key);
+    /* NVML counts GPUs otherwise than CUDA does under CUDA_VISIBLE_DEVICES; the UUID is the same in both. */
     int result = nvml.by_uuid(uuid, &device);
     if (!result)
         result = read_sensor(device, key, &number);

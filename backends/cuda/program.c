@@ -22,16 +22,17 @@ struct program {
 /* --- Compiling --- */
 
 /* Two hashes from different starts: 128 bits in all. */
-static uint64_t hash_of(uint64_t start, const struct nvrtc_api *rtc, const char *text,
-                        const char *const *options, int n)
+static uint64_t hash_source(uint64_t start, const struct nvrtc_api *rtc, const char *text,
+                            const char *const *options, int n)
 {
     start = (start ^ (uint64_t)rtc->major) * 1099511628211u;
     return cuda_hash((start ^ (uint64_t)rtc->minor) * 1099511628211u, text, options, n);
 }
 
-static char *log_of(const struct nvrtc_api *rtc, nvrtcProgram program)
+static char *nvrtc_log(const struct nvrtc_api *rtc, nvrtcProgram program)
 {
     size_t size = 0;
+    /* An empty log has its zero byte alone, and is none. */
     if (rtc->nvrtcGetProgramLogSize(program, &size) || size < 2)
         return NULL;
     char *log = malloc(size);
@@ -49,7 +50,8 @@ static int compile_now(const struct nvrtc_api *rtc, const char *text, const char
     if (rtc->nvrtcCreateProgram(&program, text, "kernel.cu", 0, NULL, NULL))
         return hcy_fail(HCY_ENOMEM, "out of memory for a compilation");
     int failed = rtc->nvrtcCompileProgram(program, n, options), status = 0;
-    char *words = log_of(rtc, program);
+    /* Warnings stand in the log of a good compilation too, so it is read before the result is looked at. */
+    char *words = nvrtc_log(rtc, program);
     *cubin = NULL;
     if (failed)
         status = hcy_fail_vendor(HCY_ECOMPILE, failed, "NVRTC", "CUDA source does not compile: %s",
@@ -81,6 +83,7 @@ const struct nvrtc_api *cuda_compiler(const struct cuda_device *d)
 static int use_embedded(const struct cuda_device *d, const char *text, const char *const *options, int n, void **ptx)
 {
     char words[300] = "";
+    /* Looking for PTX may set another error; the first one says what the user can do. */
     const hcy_error e = *hcy_last_error();
     *ptx = d->arch >= CUDA_PTX_ARCH ? cuda_ptx_find(text, options, n) : NULL;
     for (int i = 0; i < n; i++)
@@ -100,12 +103,13 @@ int cuda_compile(struct cuda_device *d, const char *text, const char *const *opt
         return use_embedded(d, text, options, n_options, image);
     if (n_options > MAX_OPTIONS)
         return hcy_fail(HCY_ERANGE, "more than %d options for the compiler", MAX_OPTIONS);
+    /* Machine code for this very GPU is loaded as it is, without a second compilation in the driver. */
     snprintf(arch, sizeof arch, "-arch=sm_%d", d->arch);
     all[0] = arch;
     for (int i = 0; i < n_options; i++)
         all[i + 1] = options[i];
-    uint64_t key = hash_of(CUDA_HASH_KEY, rtc, text, all, n_options + 1);
-    uint64_t check = hash_of(CUDA_HASH_CHECK, rtc, text, all, n_options + 1);
+    uint64_t key = hash_source(CUDA_HASH_KEY, rtc, text, all, n_options + 1);
+    uint64_t check = hash_source(CUDA_HASH_CHECK, rtc, text, all, n_options + 1);
     *image = gpu_cache_read("cuda", key, check, size);
     if (*image)
         return 0;
@@ -124,7 +128,9 @@ int cuda_module_load(struct cuda_device *d, const void *image, CUmodule *module,
     int options[] = { CUDA_JIT_ERROR_BUFFER, CUDA_JIT_ERROR_SIZE };
     void *values[] = { words ? words : nothing, (void *)(uintptr_t)(words ? LOG_BYTES - 1 : 0) };
     CUresult r = cu.cuModuleLoadDataEx(module, image, 2, options, values);
+    /* The driver's log says what PTX it does not accept; codes alone do not. */
     int status = 0;
+    /* These are the device's failures and not the program's, so the text is not to blame. */
     if (r == CUDA_ERROR_OUT_OF_MEMORY || (r >= 700 && r < 800))
         status = cuda_fail(d, r, "loading a program");
     else if (r) {
@@ -177,6 +183,7 @@ int cuda_program_create(void *impl, const char *format, const void *data, size_t
                         "CUDA does not know the format \"%s\" of a program; it knows \"cuda-c\", \"ptx\","
                         " \"cubin\" and \"fatbin\"",
                         format);
+    /* Formats are refused before anything is allocated. */
     struct program *p = calloc(1, sizeof *p);
     char *text = p ? malloc(size + 1) : NULL; /* text must end in a zero, which the caller's need not have */
     if (!text) {
@@ -186,6 +193,7 @@ int cuda_program_create(void *impl, const char *format, const void *data, size_t
     memcpy(text, data, size);
     text[size] = 0;
     p->dev = d;
+    /* PTX, cubins and fatbins go to the driver as they are, because it recognises them. */
     int status = source ? compile_source(d, text, options, &image, log) : 0;
     if (!status)
         status = cuda_enter(d);
@@ -223,6 +231,7 @@ int cuda_program_kernel(void *pimpl, const char *name, const hcy_signature *sign
     int status = cuda_enter(p->dev);
     if (!status) {
         CUresult r = cu.cuModuleGetFunction(&k->function, p->module, name);
+        /* C++ mangles names unless told otherwise, which is the usual reason. */
         status = r == CUDA_ERROR_NOT_FOUND
                      ? hcy_fail(HCY_ENOENT, "the program has no kernel \"%s\" (is it extern \"C\"?)", name)
                      : cuda_check(p->dev, r, "finding a kernel");

@@ -50,6 +50,7 @@ static struct cuda_pending *new_pending(struct cuda_queue *q, const struct cuda_
     }
     p->name = c->name;
     p->bytes = c->bytes;
+    /* Events with times cost more, so they are made only while there is a trace. */
     p->timed = hcy_trace_on();
     p->end = cuda_event_take(q->dev, p->timed);
     if (p->end && p->timed && (p->start = cuda_event_take(q->dev, true)))
@@ -79,9 +80,12 @@ static int run_now(struct cuda_queue *q, const struct cuda_command *c, hcy_keep 
     status = p ? c->run(q, c) : hcy_last_error()->status;
     if (!status)
         status = cuda_check(q->dev, cu.cuEventRecord(p->end, q->stream), "recording an event");
+    /* The keep is given to the record only now: after any failure before this line it is still the
+     * caller's. */
     if (!status) {
         append_pending(q, p, keep);
     } else if (p) {
+        /* A part of the command may have been submitted, and its objects are about to be released. */
         cu.cuStreamSynchronize(q->stream);
         drop_pending(q->dev, p);
     }
@@ -89,7 +93,7 @@ static int run_now(struct cuda_queue *q, const struct cuda_command *c, hcy_keep 
     return status;
 }
 
-static int hold(struct cuda_queue *q, const struct cuda_held *like)
+static int hold_command(struct cuda_queue *q, const struct cuda_held *like)
 {
     struct cuda_held *h = malloc(sizeof *h);
     if (!h)
@@ -107,8 +111,9 @@ int cuda_submit(struct cuda_queue *q, const struct cuda_command *c, hcy_keep *ke
     int status = 0;
     bool skipped = false;
     pthread_mutex_lock(&q->lock);
+    /* Nothing may overtake what is held, or commands would run out of order. */
     if (q->held) {
-        status = hold(q, &(struct cuda_held){ .keep = keep, .command = *c });
+        status = hold_command(q, &(struct cuda_held){ .keep = keep, .command = *c });
     } else if (!(skipped = q->error.status != 0)) {
         status = run_now(q, c, keep);
         skipped = status && q->error.status; /* by the command itself: that is the queue's failure, not the call's */
@@ -134,6 +139,8 @@ static void trace_pending(struct cuda_queue *q, const struct cuda_pending *p)
 static void reap(struct cuda_queue *q, uint64_t number)
 {
     for (;;) {
+        /* Records are taken off one at a time, so that the lock is free while objects are released, which
+         * may take long. */
         pthread_mutex_lock(&q->lock);
         struct cuda_pending *p = q->pending;
         if (!p || p->number > number) {
@@ -144,6 +151,8 @@ static void reap(struct cuda_queue *q, uint64_t number)
         if (!q->pending)
             q->pending_end = &q->pending;
         pthread_mutex_unlock(&q->lock);
+        /* It is released without the lock: it may hold last references to buffers, whose release calls
+         * this backend again. */
         hcy_keep *keep = p->keep;
         if (!cu.cuCtxPushCurrent(q->dev->context)) {
             trace_pending(q, p);
@@ -154,6 +163,7 @@ static void reap(struct cuda_queue *q, uint64_t number)
         }
         hcy_keep_release(keep);
         pthread_mutex_lock(&q->lock);
+        /* Counted after the release: whoever waits for it may rely on its objects being gone. */
         q->reaped++;
         pthread_cond_broadcast(&q->changed);
         pthread_mutex_unlock(&q->lock);
@@ -176,9 +186,11 @@ static void serve_held(struct cuda_queue *q, struct cuda_held *h)
 {
     hcy_keep *drop = h->keep;
     hcy_error failed = { 0 };
+    /* Without the lock, because others must be able to line up behind this command meanwhile. */
     if (h->wait && hcy_event_wait(h->wait, HCY_FOREVER))
         failed = *hcy_last_error();
     pthread_mutex_lock(&q->lock);
+    /* After a failure commands are skipped, but events are recorded still, so that nobody waits for ever. */
     if (!q->error.status && !h->wait && !h->record) {
         if (run_now(q, &h->command, h->keep))
             failed = *hcy_last_error();
@@ -191,6 +203,7 @@ static void serve_held(struct cuda_queue *q, struct cuda_held *h)
         cuda_event_record(h->record, q->stream, &q->error);
         cuda_leave();
     }
+    /* Only now does the next command go straight to the stream again. */
     q->held = h->next;
     if (!q->held)
         q->held_end = &q->held;
@@ -217,13 +230,15 @@ static void free_queue(struct cuda_queue *q)
     hcy_device_release(dev);
 }
 
-static void *serve(void *arg)
+static void *serve_stream(void *arg)
 {
     struct cuda_queue *q = arg;
     for (;;) {
         pthread_mutex_lock(&q->lock);
+        /* Closing ends the thread only after all that was submitted is done. */
         while (!q->pending && !q->held && !q->closing)
             pthread_cond_wait(&q->work, &q->lock);
+        /* Waiting for the newest one alone lets many short commands be released with a single wake-up. */
         struct cuda_pending *newest = q->pending;
         while (newest && newest->next)
             newest = newest->next;
@@ -247,7 +262,7 @@ static void *serve(void *arg)
 static int start_thread(struct cuda_queue *q)
 {
     pthread_t thread;
-    int error = pthread_create(&thread, NULL, serve, q);
+    int error = pthread_create(&thread, NULL, serve_stream, q);
     if (error)
         return hcy_fail_vendor(HCY_ENOMEM, error, "pthread_create",
                                "no thread for a queue: the system's limit of threads is reached");
@@ -263,6 +278,7 @@ int cuda_queue_create(void *impl, hcy_queue *queue, void **qimpl)
     if (!q)
         return hcy_fail(HCY_ENOMEM, "out of memory for a queue");
     q->dev = d;
+    /* The lists are empty, and both ends point at their heads. */
     q->held_end = &q->held;
     q->pending_end = &q->pending;
     pthread_mutex_init(&q->lock, NULL);
@@ -273,8 +289,10 @@ int cuda_queue_create(void *impl, hcy_queue *queue, void **qimpl)
         free(q);
         return status;
     }
+    /* The stream must not wait for the default stream, or a program's own work there would stop the queue. */
     status = cuda_check(d, cu.cuStreamCreate(&q->stream, CUDA_STREAM_NON_BLOCKING), "making a stream");
     cuda_leave();
+    /* The thread outlives the HAL's queue, and needs the device until its last command is released. */
     q->keeps_dev = hcy_device_retain(d->dev);
     if (!status && (status = start_thread(q)))
         free_queue(q);
@@ -311,6 +329,7 @@ int cuda_queue_finish(void *qimpl)
     pthread_mutex_lock(&q->lock);
     while (q->held)
         pthread_cond_wait(&q->changed, &q->lock);
+    /* What others submit from here on is not waited for. */
     uint64_t number = q->submitted;
     pthread_mutex_unlock(&q->lock);
     int status = cuda_enter(q->dev);
@@ -320,6 +339,7 @@ int cuda_queue_finish(void *qimpl)
     cuda_leave();
     if (status)
         return status;
+    /* This thread helps to release, so that memory is free when the call returns and not some time later. */
     reap(q, number);
     pthread_mutex_lock(&q->lock);
     while (q->reaped < number) /* the thread has taken some of them */
@@ -340,12 +360,15 @@ int cuda_queue_record(void *qimpl, void **eimpl)
         return hcy_last_error()->status;
     }
     pthread_mutex_lock(&q->lock);
+    /* Behind a held command the event is recorded by the queue's thread, which then has a reference of its
+     * own. */
     if (q->held) {
         atomic_fetch_add(&e->refs, 1);
-        status = hold(q, &(struct cuda_held){ .record = e });
+        status = hold_command(q, &(struct cuda_held){ .record = e });
         if (status)
             atomic_fetch_sub(&e->refs, 1);
     } else {
+        /* The error is that of all commands before the event, so it is read under the lock. */
         cuda_event_record(e, q->stream, &q->error);
     }
     pthread_mutex_unlock(&q->lock);
@@ -375,6 +398,7 @@ static bool wait_in_stream(struct cuda_queue *q, hcy_event *event)
     struct cuda_event *e = hcy_event_impl(event);
     if (!cuda_event_is_recorded(e, &error))
         return false;
+    /* What the event waited for has failed: commands behind it would read what was never written. */
     if (error.status) {
         q->error = error;
         return true;
@@ -392,12 +416,13 @@ int cuda_queue_wait(void *qimpl, hcy_event *event)
     pthread_mutex_lock(&q->lock);
     if (!q->held && (q->error.status || wait_in_stream(q, event)))
         goto out;
+    /* An event of another backend that has completed already needs no thread to wait for it. */
     if (!q->held && hcy_event_query(event, &done)) {
         q->error = *hcy_last_error();
         goto out;
     }
     if (!done) {
-        status = hold(q, &(struct cuda_held){ .wait = hcy_event_retain(event) });
+        status = hold_command(q, &(struct cuda_held){ .wait = hcy_event_retain(event) });
         if (status)
             hcy_event_release(event);
     }

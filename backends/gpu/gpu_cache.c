@@ -19,7 +19,7 @@ struct head {
     uint64_t magic, key, check, size, sum;
 };
 
-static uint64_t sum_of(const void *data, size_t size)
+static uint64_t sum_bytes(const void *data, size_t size)
 {
     const unsigned char *p = data;
     uint64_t h = 14695981039346656037u;
@@ -53,9 +53,11 @@ void *gpu_cache_read(const char *kind, uint64_t key, uint64_t check, size_t *siz
     FILE *f = entry_path(path, sizeof path, kind, key) ? open_entry(path) : NULL;
     if (!f)
         return NULL;
+    /* The size comes from a file that anybody may have written, so it has a limit before it is allocated,
+     * and the sum tells whether all of it is there. */
     if (fread(&head, sizeof head, 1, f) == 1 && head.magic == MAGIC && head.key == key &&
         head.check == check && head.size && head.size <= LARGEST && (data = malloc(head.size)) &&
-        (fread(data, 1, head.size, f) != head.size || sum_of(data, head.size) != head.sum)) {
+        (fread(data, 1, head.size, f) != head.size || sum_bytes(data, head.size) != head.sum)) {
         free(data);
         data = NULL;
     }
@@ -67,7 +69,7 @@ void *gpu_cache_read(const char *kind, uint64_t key, uint64_t check, size_t *siz
 void gpu_cache_write(const char *kind, uint64_t key, uint64_t check, const void *data, size_t size)
 {
     char path[PATH_MAX + 40];
-    struct head head = { MAGIC, key, check, size, sum_of(data, size) };
+    struct head head = { MAGIC, key, check, size, sum_bytes(data, size) };
     if (entry_path(path, sizeof path, kind, key))
         (void)hcy_cache_write(path, &head, sizeof head, data, size); /* or not: it is compiled again */
 }

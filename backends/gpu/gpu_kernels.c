@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct gpu_family *find_kernel(const char *name)
+static const struct gpu_kernel_kind *find_kernel_kind(const char *name)
 {
-    for (const struct gpu_family *const *table = gpu_kernel_tables; *table; table++)
-        for (const struct gpu_family *k = *table; k->name; k++)
+    for (const struct gpu_kernel_kind *const *table = gpu_kernel_tables; *table; table++)
+        for (const struct gpu_kernel_kind *k = *table; k->name; k++)
             if (!strcmp(k->name, name))
                 return k;
     return NULL;
@@ -20,9 +20,10 @@ static const struct gpu_family *find_kernel(const char *name)
 
 int gpu_kernel_get(struct gpu_kernel **out, const struct gpu_ops *ops, void *device, const char *name)
 {
-    const struct gpu_family *found = find_kernel(name);
+    const struct gpu_kernel_kind *found = find_kernel_kind(name);
     if (!found)
         return hcy_fail(HCY_EUNSUPPORTED, "a GPU has no kernel \"%s\"", name);
+    /* Sums of 64-bit integers can be made of two halves, sums of doubles cannot. */
     if (ops->atomics32 && found->doubles)
         return hcy_fail(HCY_EUNSUPPORTED, "the kernel \"%s\" needs atomics of 64 bits, which this device lacks", name);
     struct gpu_kernel *k = calloc(1, sizeof *k);
@@ -30,7 +31,7 @@ int gpu_kernel_get(struct gpu_kernel **out, const struct gpu_ops *ops, void *dev
         return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
     k->ops = ops;
     k->device = device;
-    k->family = found;
+    k->kind = found;
     pthread_mutex_init(&k->lock, NULL);
     *out = k;
     return 0;
@@ -38,7 +39,7 @@ int gpu_kernel_get(struct gpu_kernel **out, const struct gpu_ops *ops, void *dev
 
 const char *gpu_kernel_name(const struct gpu_kernel *k)
 {
-    return k->family->name;
+    return k->kind->name;
 }
 
 void gpu_kernel_release(struct gpu_kernel *k)
@@ -65,10 +66,13 @@ static int make_variant(struct gpu_kernel *k, const char *text, const char *opti
         return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
     snprintf(v->options, sizeof v->options, "%s", options);
     memcpy(copy, v->options, sizeof copy);
+    /* The options are cut up in a copy: they are compared as one string later. */
     for (char *word = strtok_r(copy, " ", &save); word && n < GPU_MAX_OPTIONS;
          word = strtok_r(NULL, " ", &save))
         list[n++] = word;
     v->text = text;
+    /* Compiling goes on under the kernel's lock: a second thread that wants the same text shall wait for
+     * it and not compile it again. */
     int status = k->ops->compile(k->device, text, list, n, &v->module);
     if (status) {
         free(v);
@@ -84,6 +88,7 @@ int gpu_variant_get(struct gpu_kernel *k, const char *text, const char *options,
 {
     int status = 0;
     pthread_mutex_lock(&k->lock);
+    /* There are a handful of variants at most, and texts are told apart by address. */
     for (*out = k->variants; *out; *out = (*out)->next)
         if ((*out)->text == text && !strcmp((*out)->options, options))
             break;
@@ -101,6 +106,7 @@ int gpu_step(const struct gpu_call *call, struct gpu_variant *v, const char *nam
     int status = 0;
     size_t i = 0;
     pthread_mutex_lock(&call->kernel->lock);
+    /* Functions are looked up when they are first launched, as few launches use all that a text has. */
     while (i < v->n_functions && strcmp(v->functions[i].name, name))
         i++;
     if (i == v->n_functions && i < GPU_MAX_FUNCTIONS) {
@@ -112,6 +118,7 @@ int gpu_step(const struct gpu_call *call, struct gpu_variant *v, const char *nam
     if (!status && i < v->n_functions)
         function = v->functions[i].function;
     pthread_mutex_unlock(&call->kernel->lock);
+    /* Nothing of the kernel is locked while it is launched, because functions are never taken away. */
     if (!status && !function)
         status = hcy_fail(HCY_ERANGE, "a module with more than %d kernels", GPU_MAX_FUNCTIONS);
     return status ? status : ops->launch(call->queue, function, grid, args, n);
@@ -123,8 +130,9 @@ static int open_call(struct gpu_call *call, struct gpu_kernel *k, void *queue, s
                      const hcy_value *values)
 {
     *call = (struct gpu_call){ .kernel = k, .queue = queue, .items = items, .values = values };
+    /* Kernels number items with 32 bits, and products of two such numbers have 64. */
     if (items > UINT32_MAX / 2)
-        return hcy_fail(HCY_ERANGE, "%s: %zu items in one launch", k->family->name, items);
+        return hcy_fail(HCY_ERANGE, "%s: %zu items in one launch", k->kind->name, items);
     return 0;
 }
 
@@ -132,7 +140,7 @@ int gpu_kernel_launch(struct gpu_kernel *k, void *queue, const hcy_launch_desc *
 {
     struct gpu_call call;
     int status = open_call(&call, k, queue, launch->items, launch->values);
-    return status ? status : k->family->launch(&call);
+    return status ? status : k->kind->launch(&call);
 }
 
 int gpu_kernel_scratch_size(struct gpu_kernel *k, size_t items, const hcy_value *values, size_t n,
@@ -141,14 +149,15 @@ int gpu_kernel_scratch_size(struct gpu_kernel *k, size_t items, const hcy_value 
     struct gpu_call call;
     (void)n;
     int status = open_call(&call, k, NULL, items, values);
-    return status ? status : k->family->scratch(&call, size);
+    return status ? status : k->kind->scratch(&call, size);
 }
 
 int gpu_kernel_preferred_batch(struct gpu_kernel *k, const hcy_value *values, size_t n, size_t *items)
 {
+    /* How many frames fill a device depends on the kernel, hardly on the job. */
     (void)values;
     (void)n;
-    *items = k->family->batch;
+    *items = k->kind->batch;
     return 0;
 }
 
@@ -157,8 +166,8 @@ struct put {
     hcy_block *block;
 };
 
-static int put_tables(void *context, const struct gpu_piece *pieces, size_t n, size_t size,
-                      struct gpu_plan *plan)
+static int put_plan_tables(void *context, const struct gpu_piece *pieces, size_t n, size_t size,
+                           struct gpu_plan *plan)
 {
     struct put *p = context;
     return p->kernel->ops->tables(p->kernel->device, pieces, n, size, plan, p->block);
@@ -167,7 +176,8 @@ static int put_tables(void *context, const struct gpu_piece *pieces, size_t n, s
 int gpu_kernel_prepare(struct gpu_kernel *k, const hcy_span *spans, size_t n, hcy_block *tables)
 {
     struct put put = { k, tables };
-    if (!k->family->tables)
-        return hcy_fail(HCY_EUNSUPPORTED, "kernel %s takes no tables", k->family->name);
-    return k->family->tables(spans, n, put_tables, &put);
+    /* Only integrations have plans whose tables a device keeps. */
+    if (!k->kind->tables)
+        return hcy_fail(HCY_EUNSUPPORTED, "kernel %s takes no tables", k->kind->name);
+    return k->kind->tables(spans, n, put_plan_tables, &put);
 }

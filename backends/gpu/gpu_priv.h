@@ -38,9 +38,9 @@ struct gpu_shape {
     uint32_t vectors, range; /* vectors and points of a group */
     uint32_t resident;       /* tensor cores (pencil.cl): groups of a multiprocessor; 0: without them */
 };
-/* A kernel of a family, as its table gpu_NAME_kernels has it: a NULL name at the end. */
+/* What a kernel of a family is, as its table gpu_NAME_kernels has it: a NULL name at the end. */
 struct gpu_call;
-struct gpu_family {
+struct gpu_kernel_kind {
     const char *name;
     int (*launch)(const struct gpu_call *call);
     int (*scratch)(const struct gpu_call *call, size_t *size);
@@ -49,12 +49,12 @@ struct gpu_family {
     bool doubles;            /* it adds doubles atomically */
 };
 /* Generated from what the families' folders add to gpu_kernel_tables (local.mk).  NULL at the end. */
-extern const struct gpu_family *const gpu_kernel_tables[];
+extern const struct gpu_kernel_kind *const gpu_kernel_tables[];
 
 struct gpu_kernel {
     const struct gpu_ops *ops;
     void *device;
-    const struct gpu_family *family;
+    const struct gpu_kernel_kind *kind;
     pthread_mutex_t lock; /* of what follows */
     struct gpu_variant *variants;
     hcy_nufft_job shaped; /* the last job, and its shape: finding one takes longer than launching a kernel */

@@ -11,8 +11,8 @@ backends/gpu/gpu_texts.c: backends/gpu/text.sh backends/gpu/dialect.h backends/g
 	    $(SHELL) backends/gpu/text.sh gpu_text_`echo $$text | sed 's#:# backends/gpu/#g'` || exit 1; done) \
 	    > $@.tmp && mv $@.tmp $@
 backends/gpu/gpu_kernel_tables.c: Makefile
-	$(AM_V_GEN)$(MKDIR_P) backends/gpu && $(SHELL) $(srcdir)/build-aux/kernel-tables gpu_priv.h 'struct gpu_family' gpu \
-	    $(gpu_kernel_tables) > $@.tmp && mv $@.tmp $@
+	$(AM_V_GEN)$(MKDIR_P) backends/gpu && $(SHELL) $(srcdir)/build-aux/kernel-tables gpu_priv.h 'struct gpu_kernel_kind' \
+	    gpu $(gpu_kernel_tables) > $@.tmp && mv $@.tmp $@
 CLEANFILES += backends/gpu/gpu_texts.c backends/gpu/gpu_kernel_tables.c
 
 # Linked in once, beside the backends that use it.

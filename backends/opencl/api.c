@@ -11,7 +11,7 @@ struct cl_api cl;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static char missing[200];
 
-static void *find(void *library, const char *symbol)
+static void *find_in_loader(void *library, const char *symbol)
 {
     void *p = dlsym(library, symbol);
     if (!p && !*missing)
@@ -19,14 +19,14 @@ static void *find(void *library, const char *symbol)
     return p;
 }
 
-static void open_library(void)
+static void open_loader(void)
 {
     void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         snprintf(missing, sizeof missing, "%s", dlerror());
         return;
     }
-#define CL(type, name, params)       *(void **)&cl.name = find(library, #name);
+#define CL(type, name, params)       *(void **)&cl.name = find_in_loader(library, #name);
 #define CL_NEWER(type, name, params) *(void **)&cl.name = dlsym(library, #name);
 #include "cl_syms.def"
 #undef CL
@@ -35,7 +35,8 @@ static void open_library(void)
 
 int cl_load(void)
 {
-    pthread_once(&once, open_library);
+    pthread_once(&once, open_loader);
+    /* The reason is kept for every later call, because the loader is only tried once. */
     if (!*missing)
         return 0;
     return hcy_fail_vendor(HCY_ENODEV, 0, missing, "there is no usable OpenCL here (libOpenCL.so.1): %s",
@@ -44,8 +45,10 @@ int cl_load(void)
 
 /* --- Failures --- */
 
-static const char *words_of(cl_int code)
+static const char *opencl_words(cl_int code)
 {
+    /* OpenCL has no call for this, so the codes that its users may meet stand here under the names of its
+     * header. */
     static const struct {
         cl_int code;
         const char *words;
@@ -88,13 +91,13 @@ static const char *words_of(cl_int code)
 
 /* After these nothing in the context works any more.  A queue that has become invalid, or has run out of resources,
  * while commands ran is how drivers report a kernel's fault. */
-static bool is_fatal(cl_int code, bool ran)
+static bool breaks_context(cl_int code, bool ran)
 {
     return code == CL_NVIDIA_FAULT || code == CL_DEVICE_NOT_AVAILABLE ||
            (ran && (code == CL_OUT_OF_RESOURCES || code == CL_INVALID_COMMAND_QUEUE));
 }
 
-static int status_of(cl_int code)
+static int status_of_code(cl_int code)
 {
     if (code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY ||
         code == CL_OUT_OF_RESOURCES || code == CL_INVALID_BUFFER_SIZE)
@@ -104,10 +107,10 @@ static int status_of(cl_int code)
 
 int cl_fail_at(const char *file, int line, struct cl_device *d, cl_int code, bool ran, const char *what)
 {
-    if (d && is_fatal(code, ran))
+    if (d && breaks_context(code, ran))
         return hcy_device_lose(
             d->dev, "%s failed with OpenCL error %d, %s; the device is unusable until it is opened anew",
-            what, code, words_of(code));
-    return hcy_fail_vendor_at(file, line, status_of(code), code, words_of(code), "%s: %s failed",
+            what, code, opencl_words(code));
+    return hcy_fail_vendor_at(file, line, status_of_code(code), code, opencl_words(code), "%s: %s failed",
                               d ? hcy_device_get_info(d->dev)->name : "OpenCL", what);
 }

@@ -32,12 +32,13 @@ static const hcy_option options[] = {
 };
 
 /* The device that the selector names: "", a number, or what follows "opencl:" in a stable name. */
-static int find_device(const hcy_spec *spec, const struct cl_found *found, size_t n, struct cl_found *one)
+static int select_device(const hcy_spec *spec, const struct cl_found *found, size_t n, struct cl_found *one)
 {
     const char *s = *spec->selector ? spec->selector : "0";
     for (size_t i = 0; i < n; i++) {
         const char *number = strchr(found[i].info.name, ':') + 1,
                    *stable = strchr(found[i].info.stable, ':') + 1;
+        /* "opencl:pocl" alone means the platform's first device, which comes first in the list. */
         if (!strcmp(s, number) || !strcmp(s, stable) || !strcmp(s, found[i].quirk->nick)) {
             *one = found[i];
             return 0;
@@ -49,11 +50,12 @@ static int find_device(const hcy_spec *spec, const struct cl_found *found, size_
 }
 
 /* What a compiled kernel depends on besides its text. */
-static uint64_t key_of(const struct cl_found *f)
+static uint64_t compiler_key(const struct cl_found *f)
 {
     static const cl_uint texts[] = { CL_DEVICE_NAME, CL_DEVICE_VENDOR, CL_DEVICE_VERSION, CL_DRIVER_VERSION };
     uint64_t h = 14695981039346656037u;
     char text[256] = "";
+    /* A driver's update changes what it makes of the same text, and old binaries must not be found then. */
     for (size_t i = 0; i <= sizeof texts / sizeof texts[0]; i++) {
         if (i < sizeof texts / sizeof texts[0])
             cl_text(f->device, texts[i], text, sizeof text);
@@ -73,11 +75,15 @@ static void set_up_kernels(struct cl_device *d, const struct settings *s)
     cl_text(d->at.device, CL_DEVICE_EXTENSIONS, extensions, sizeof extensions);
     cl_text(d->at.device, CL_DEVICE_VERSION, version, sizeof version);
     d->alone = d->at.info.kind == HCY_KIND_CPU;
+    /* Sums of 64 bits from two halves are slower and the same; the option forces them where the device
+     * could do better. */
     d->atomics32 = s->atomics32 == 0 || !strstr(extensions, "cl_khr_int64_base_atomics");
+    /* A device that lacks something is still opened: the user's own programs and copies need none of it. */
     if (!(d->at.info.caps & HCY_CAP_F64))
         snprintf(d->lacks, sizeof d->lacks, "double precision");
     else if (spaces == 3 && strncmp(version, "OpenCL 1.", 9) == 0)
         snprintf(d->lacks, sizeof d->lacks, "OpenCL C 2.0's generic pointers");
+    /* Generic pointers are optional in OpenCL C 3.0, but in 2.0 any compiler has them. */
     const char *language = spaces < 3                         ? ""
                            : strncmp(version, "OpenCL 2.", 9) ? " -cl-std=CL3.0"
                                                               : " -cl-std=CL2.0";
@@ -87,32 +93,36 @@ static void set_up_kernels(struct cl_device *d, const struct settings *s)
              d->at.quirk->lanes, d->atomics32 ? 32 : 64, language);
 }
 
-static void set_up(struct cl_device *d, const struct settings *s)
+static void set_up_device(struct cl_device *d, const struct settings *s)
 {
     set_up_kernels(d, s);
     d->shared = d->at.quirk->shared && !s->discrete;
+    /* Profiling costs time with some drivers, so it is off unless somebody reads the times. */
     d->measures = s->profile || hcy_trace_on();
     d->memory = s->memory ? s->memory : d->at.info.memory;
     d->largest = cl_number(d->at.device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
     d->align = cl_number(d->at.device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
-    d->key = key_of(&d->at);
+    d->key = compiler_key(&d->at);
 }
 
 static int open_found(struct cl_device *d, const hcy_spec *spec, const struct settings *s,
                       hcy_device_info *info)
 {
+    /* A context of one device keeps a fault on it from taking others along. */
     const intptr_t properties[] = { CL_CONTEXT_PLATFORM, (intptr_t)d->at.platform, 0 };
     cl_int error = 0;
     d->context = cl.clCreateContext(properties, 1, &d->at.device, NULL, NULL, &error);
     int status = cl_check(NULL, error, "making a context");
     if (status)
         return status;
-    set_up(d, s);
+    set_up_device(d, s);
+    /* The names carry the options, so that they open the same device again. */
     const char *said = spec->text + strcspn(spec->text, "@");
     size_t name = strlen(d->at.info.name), stable = strlen(d->at.info.stable);
     snprintf(d->at.info.name + name, sizeof d->at.info.name - name, "%s", said);
     snprintf(d->at.info.stable + stable, sizeof d->at.info.stable - stable, "%s", said);
     d->at.info.memory = d->memory;
+    /* What the platform could do is taken back where the option has switched it off. */
     if (!d->shared)
         d->at.info.caps &= ~(uint32_t)(HCY_CAP_HOST_MEMORY | HCY_CAP_MAPPED | HCY_CAP_IMPORT_HOST);
     *info = d->at.info;
@@ -124,6 +134,7 @@ int cl_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void *
     struct settings s = { .atomics32 = -1, .choice.row = GPU_NO_ROW };
     struct cl_found *found = NULL;
     size_t n = 0;
+    /* Options come before the platforms: a mistake in them must not load drivers. */
     int status = hcy_options_read(&s, spec, options);
     struct cl_device *d = status ? NULL : calloc(1, sizeof *d);
     if (!status && !d)
@@ -131,10 +142,11 @@ int cl_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void *
     if (!status)
         status = cl_find(&found, &n);
     if (!status)
-        status = find_device(spec, found, n, &d->at);
+        status = select_device(spec, found, n, &d->at);
     if (!status)
         status = open_found(d, spec, &s, info);
     if (!status) {
+        /* Which parameters kernels have is settled once, when the driver's version is known. */
         const struct gpu_tuned tuned = { "opencl", d->key, 0, d->alone };
         d->choice = s.choice;
         status = gpu_choice_settle(&d->choice, &tuned);
@@ -155,6 +167,7 @@ int cl_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void *
 void cl_close(void *impl)
 {
     struct cl_device *d = impl;
+    /* All lanes are free by now, because each queue keeps the device until its last command is done. */
     while (d->lanes) {
         struct cl_lane *lane = d->lanes;
         d->lanes = lane->next;
@@ -168,6 +181,7 @@ void cl_close(void *impl)
 
 int cl_get_i64(void *impl, const char *key, int64_t *value)
 {
+    /* The vendor's handles differ from device to device, so their table cannot be static. */
     static const struct {
         const char *key;
         cl_uint what;
@@ -180,6 +194,7 @@ int cl_get_i64(void *impl, const char *key, int64_t *value)
         { "largest_buffer", CL_DEVICE_MAX_MEM_ALLOC_SIZE },
     };
     struct cl_device *d = impl;
+    /* These are asked of the driver each time, as it keeps them anyway. */
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (!strcmp(key, numbers[i].key)) {
             *value = (int64_t)cl_number(d->at.device, numbers[i].what);
@@ -211,6 +226,8 @@ int cl_mem_info(void *impl, uint64_t *free_bytes, uint64_t *total_bytes)
     uint64_t used = atomic_load(&d->used), free_kib[2] = { 0, 0 };
     *total_bytes = d->memory;
     *free_bytes = used < d->memory ? d->memory - used : 0;
+    /* OpenCL knows no free memory; AMD's extension does, and where it says less than our own count, it is
+     * right. */
     if (!cl.clGetDeviceInfo(d->at.device, CL_DEVICE_GLOBAL_FREE_MEMORY_AMD, sizeof free_kib, free_kib,
                             NULL) &&
         free_kib[0] && free_kib[0] * 1024 < *free_bytes)
@@ -231,6 +248,7 @@ struct cl_lane *cl_lane_take(struct cl_device *d)
     pthread_mutex_unlock(&d->lock);
     if (lane)
         return lane;
+    /* Lanes that are free are used again, so there are no more of them than there were queues at once. */
     lane = calloc(1, sizeof *lane);
     if (!lane) {
         hcy_fail(HCY_ENOMEM, "out of memory for a queue");
@@ -257,23 +275,25 @@ void cl_lane_give(struct cl_lane *lane)
 
 struct cl_span cl_lane_begin(struct cl_lane *lane)
 {
+    /* The host's clock is read before the marker is queued, so that both clocks have one moment in common. */
     struct cl_span span = { NULL, hcy_now_ns() };
     if (lane->dev->measures && cl.clEnqueueMarkerWithWaitList(lane->queue, 0, NULL, &span.began))
         span.began = NULL;
     return span;
 }
 
-static bool time_of(cl_event event, cl_uint what, uint64_t *ns)
+static bool event_time(cl_event event, cl_uint what, uint64_t *ns)
 {
     return !cl.clGetEventProfilingInfo(event, what, sizeof *ns, ns, NULL);
 }
 
 /* The device's clock is its own: the first marker was queued, by both clocks, at the same time. */
-static void tell(const struct cl_span *span, cl_event ended)
+static void report_times(const struct cl_span *span, cl_event ended)
 {
     uint64_t queued, start, end;
-    if (time_of(span->began, CL_PROFILING_COMMAND_QUEUED, &queued) &&
-        time_of(span->began, CL_PROFILING_COMMAND_END, &start) && time_of(ended, CL_PROFILING_COMMAND_END, &end) &&
+    if (event_time(span->began, CL_PROFILING_COMMAND_QUEUED, &queued) &&
+        event_time(span->began, CL_PROFILING_COMMAND_END, &start) &&
+        event_time(ended, CL_PROFILING_COMMAND_END, &end) &&
         queued <= start && start <= end)
         hcy_hostqueue_ran(span->began_ns + (start - queued), span->began_ns + (end - queued));
 }
@@ -282,9 +302,10 @@ cl_int cl_lane_finish(struct cl_lane *lane, const struct cl_span *span)
 {
     cl_event ended = NULL;
     bool measured = span->began && !cl.clEnqueueMarkerWithWaitList(lane->queue, 0, NULL, &ended);
+    /* The wait is here and not in the caller: a command is over for the HAL once its thread goes on. */
     cl_int code = cl.clFinish(lane->queue);
     if (measured && !code)
-        tell(span, ended);
+        report_times(span, ended);
     if (measured)
         cl.clReleaseEvent(ended);
     if (span->began)

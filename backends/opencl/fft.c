@@ -56,13 +56,16 @@ static _Thread_local struct cl_device *planning;
 
 static cl_program build_program(const char *text, cl_int *error)
 {
+    /* VkFFT's texts go through the cache like our own; only the device is not passed on, so it is a
+     * thread's variable. */
     cl_program program = NULL;
     *error = cl_build(planning, text, "", &program, NULL) ? CL_BUILD_PROGRAM_FAILURE : CL_SUCCESS;
     return program;
 }
 
-static VkFFTResult initialize(struct fft *f, VkFFTApplication *app, const VkFFTConfiguration *c)
+static VkFFTResult initialize_quietly(struct fft *f, VkFFTApplication *app, const VkFFTConfiguration *c)
 {
+    /* VkFFT writes numbers into source text with printf: a comma for the decimal point would not compile. */
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (!plain)
         return VKFFT_ERROR_MALLOC_FAILED;
@@ -75,7 +78,7 @@ static VkFFTResult initialize(struct fft *f, VkFFTApplication *app, const VkFFTC
     return result;
 }
 
-static int failure(const struct fft *f, VkFFTResult result, const char *what)
+static int vkfft_status(const struct fft *f, VkFFTResult result, const char *what)
 {
     const char *name = hcy_device_get_info(f->dev->dev)->name;
     const size_t *n = f->desc.n;
@@ -83,6 +86,7 @@ static int failure(const struct fft *f, VkFFTResult result, const char *what)
         return 0;
     if (result == VKFFT_ERROR_FAILED_TO_CREATE_PROGRAM) /* cl_build() has said why */
         return hcy_last_error()->status;
+    /* Sizes that VkFFT cannot do are the caller's matter, and not a failure of the device. */
     if (result >= VKFFT_ERROR_UNSUPPORTED_RADIX && result < VKFFT_ERROR_FAILED_TO_ALLOCATE)
         return hcy_fail_vendor(HCY_EUNSUPPORTED, result, "VkFFT",
                                "%s: VkFFT has no transform of %zu x %zu x %zu", name, n[0], n[1], n[2]);
@@ -92,12 +96,14 @@ static int failure(const struct fft *f, VkFFTResult result, const char *what)
 }
 
 /* Rows without padding on either side; backward to real numbers goes from the buffer to the input. */
-static void configure(struct fft *f, bool backward, VkFFTConfiguration *c)
+static void configure_vkfft(struct fft *f, bool backward, VkFFTConfiguration *c)
 {
     bool complex_only = f->desc.type == HCY_FFT_C2C || f->single;
     uint64_t real_stride = 1, complex_stride = 1;
     c->device = &f->dev->at.device;
     c->context = &f->dev->context;
+    /* The transforms of a batch lie one behind another; what lies side by side is a dimension that is left
+     * out. */
     c->FFTdim = f->rank;
     c->numberBatches = f->desc.batch;
     c->doublePrecision = f->desc.precision == HCY_F64;
@@ -109,7 +115,9 @@ static void configure(struct fft *f, bool backward, VkFFTConfiguration *c)
     c->isInputFormatted = 1;
     c->inverseReturnToInputBuffer = backward && !complex_only;
     c->specifyOffsetsAtLaunch = 1;
+    /* Indices of 32 bits are faster, so longer ones are taken only where they are needed. */
     c->useUint64 = f->bytes[0] / f->real >> 31 || f->bytes[1] / f->real >> 31;
+    /* Strides are given because VkFFT would else pad real rows for transforms in place. */
     for (uint64_t i = 0; i < f->rank; i++) {
         c->size[i] = f->size[i];
         real_stride *= f->size[i];
@@ -137,13 +145,15 @@ static int plan_direction(struct fft *f, bool backward)
     VkFFTApplication *app = calloc(1, sizeof *app);
     if (!app)
         return hcy_fail(HCY_ENOMEM, "out of memory for an FFT's plan");
+    /* VkFFT takes zeros for its own choices. */
     memset(&c, 0, sizeof c);
-    configure(f, backward, &c);
-    int status = failure(f, initialize(f, app, &c), "planning");
+    configure_vkfft(f, backward, &c);
+    int status = vkfft_status(f, initialize_quietly(f, app, &c), "planning");
     if (status) {
         free(app); /* VkFFT has released what was in it */
         return status;
     }
+    /* The other direction may be planned later, and must not need more than was announced. */
     size_t workspace = take_workspace(app);
     f->workspace = workspace > f->workspace ? workspace : f->workspace;
     f->apps[backward] = app;
@@ -159,11 +169,14 @@ static void set_sizes(struct fft *f)
     f->single = d->type != HCY_FFT_C2C && f->row == 1;
     if (d->inner > 1) /* as a dimension that is not transformed */
         f->size[f->rank++] = d->inner;
+    /* VkFFT counts dimensions from the fastest; those of one point change nothing and are left out. */
     for (int i = d->rank - 1; i >= 0; i--) {
         f->rows *= i < d->rank - 1 ? d->n[i] : 1;
         if (d->n[i] > 1)
             f->size[f->rank++] = d->n[i];
     }
+    /* A row of complex results has half its points and one; real numbers take half of what complex ones
+     * do. */
     uint64_t full = f->rows * f->row * 2 * f->real, half = f->rows * (f->row / 2 + 1) * 2 * f->real;
     f->bytes[0] = d->type == HCY_FFT_C2C ? full : d->type == HCY_FFT_R2C ? full / 2 : half;
     f->bytes[1] = d->type == HCY_FFT_C2C ? full : d->type == HCY_FFT_R2C ? half : full / 2;
@@ -195,10 +208,13 @@ int cl_fft_create(void *impl, const hcy_fft_desc *desc, void **fimpl, size_t *wo
     pthread_mutex_init(&f->lock, NULL);
     set_sizes(f);
     int status = 0;
+    /* A plan that no buffer could serve is refused now, with a reason, and not when it runs. */
     if (d->largest && (f->bytes[0] > d->largest || f->bytes[1] > d->largest))
         status = hcy_fail(HCY_EUNSUPPORTED, "%s has buffers of at most %llu bytes; this FFT needs %llu", name,
                           (unsigned long long)d->largest,
                           (unsigned long long)(f->bytes[0] > f->bytes[1] ? f->bytes[0] : f->bytes[1]));
+    /* The direction that is sure to be used is planned now, because compiling in the first execution would
+     * surprise. */
     else if (f->rank)
         status = plan_direction(f, desc->type == HCY_FFT_C2R);
     if (status) {
@@ -221,12 +237,15 @@ struct execution {
 };
 
 /* Hands the transform over; `work` has no block where the plan needs none. */
-static int transform(const struct execution *e, const hcy_value *in, const hcy_value *out)
+static int append_transform(const struct execution *e, const hcy_value *in, const hcy_value *out)
 {
     struct fft *f = e->fft;
+    /* VkFFT's buffer holds the complex side; the other one is its input, also where the transform goes
+     * back to it. */
     bool to_real = f->desc.type == HCY_FFT_C2R && !f->single;
     const hcy_value *input = to_real ? out : in, *buffer = to_real ? in : out;
     pthread_mutex_lock(&f->lock);
+    /* The second direction is planned here, under the lock, as two executions may want it at once. */
     size_t given = f->workspace;
     int status = f->apps[e->backward] ? 0 : plan_direction(f, e->backward);
     if (!status && f->workspace > given)
@@ -235,6 +254,7 @@ static int transform(const struct execution *e, const hcy_value *in, const hcy_v
     if (!status) {
         VkFFTLaunchParams launch;
         memset(&launch, 0, sizeof launch);
+        /* VkFFT keeps pointers to these handles, so they live in the plan and not on this stack. */
         f->input = cl_mem_of(input->block);
         f->buffer = cl_mem_of(buffer->block);
         launch.commandQueue = &e->lane->queue;
@@ -246,7 +266,7 @@ static int transform(const struct execution *e, const hcy_value *in, const hcy_v
             app->configuration.tempBuffer[0] = cl_mem_of(e->work->block);
             launch.tempBufferOffset = e->work->offset;
         }
-        status = failure(f, VkFFTAppend(app, e->backward ? 1 : -1, &launch), "running");
+        status = vkfft_status(f, VkFFTAppend(app, e->backward ? 1 : -1, &launch), "running");
         if (app->configuration.allocateTempBuffer)
             app->configuration.tempBuffer[0] = NULL; /* not VkFFT's to release */
     }
@@ -254,7 +274,7 @@ static int transform(const struct execution *e, const hcy_value *in, const hcy_v
     return status;
 }
 
-static int copy(const struct execution *e)
+static int copy_one_point(const struct execution *e)
 {
     return cl_check(e->lane->dev,
                     cl.clEnqueueCopyBuffer(e->lane->queue, cl_mem_of(e->in->block), cl_mem_of(e->out->block),
@@ -270,6 +290,7 @@ static int copy_reals(const struct execution *e, bool widen)
                  region[3] = { f->real, f->rows, 1 }, narrow = f->real, wide = 2 * f->real;
     static const uint64_t zero;
     cl_int code = CL_SUCCESS;
+    /* The imaginary parts must be zeros, so all is zeroed before the real parts are written over it. */
     if (widen)
         code = cl.clEnqueueFillBuffer(e->lane->queue, cl_mem_of(e->out->block), &zero, f->real,
                                       e->out->offset, f->bytes[1], 0, NULL, NULL);
@@ -280,26 +301,29 @@ static int copy_reals(const struct execution *e, bool widen)
     return cl_check(e->lane->dev, code, "copying an FFT's rows of one point");
 }
 
-static int submit(const struct execution *e)
+static int submit_execution(const struct execution *e)
 {
     const struct fft *f = e->fft;
     int status = 0;
+    /* Rows of one number are their own transforms, so they are widened or narrowed by copies around the
+     * others. */
     if (!f->single)
-        return f->rank ? transform(e, e->in, e->out) : copy(e);
+        return f->rank ? append_transform(e, e->in, e->out) : copy_one_point(e);
     if (f->desc.type == HCY_FFT_R2C) {
         status = copy_reals(e, true);
-        return status || !f->rank ? status : transform(e, e->out, e->out);
+        return status || !f->rank ? status : append_transform(e, e->out, e->out);
     }
     if (f->rank)
-        status = transform(e, e->in, e->in);
+        status = append_transform(e, e->in, e->in);
     return status ? status : copy_reals(e, false);
 }
 
-static int run(void *command)
+static int run_execution(void *command)
 {
     const struct execution *e = command;
+    /* What was enqueued before a failure runs still, so it is waited for in any case. */
     const struct cl_span span = cl_lane_begin(e->lane);
-    int status = submit(e), ran = cl_check_ran(e->lane->dev, cl_lane_finish(e->lane, &span), "an FFT");
+    int status = submit_execution(e), ran = cl_check_ran(e->lane->dev, cl_lane_finish(e->lane, &span), "an FFT");
     return status ? status : ran;
 }
 
@@ -309,5 +333,5 @@ int cl_fft_execute(void *qimpl, void *fimpl, int direction, const hcy_value *in,
     struct cl_queue *q = qimpl;
     struct fft *f = fimpl;
     struct execution e = { q->lane, f, in, out, work, direction == HCY_FFT_BACKWARD };
-    return hcy_hostqueue_submit(q->host, "fft", f->bytes[0] + f->bytes[1], run, &e, sizeof e, keep);
+    return hcy_hostqueue_submit(q->host, "fft", f->bytes[0] + f->bytes[1], run_execution, &e, sizeof e, keep);
 }

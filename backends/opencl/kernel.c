@@ -25,7 +25,7 @@ struct module {
     struct function *functions;
 };
 
-static int compile(void *device, const char *text, const char *const *options, int n, void **out)
+static int build_module(void *device, const char *text, const char *const *options, int n, void **out)
 {
     struct cl_device *d = device;
     char all[1024];
@@ -33,6 +33,7 @@ static int compile(void *device, const char *text, const char *const *options, i
     struct module *m = calloc(1, sizeof *m);
     if (!m)
         return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
+    /* snprintf tells what it would have written: beyond the end the options are incomplete and refused. */
     for (int i = 0; i < n && used < sizeof all; i++)
         used += (size_t)snprintf(all + used, sizeof all - used, " %s", options[i]);
     int status = used < sizeof all ? cl_build(d, text, all, &m->program, NULL)
@@ -44,10 +45,11 @@ static int compile(void *device, const char *text, const char *const *options, i
     return status;
 }
 
-static void module_release(void *device, void *module)
+static void release_module(void *device, void *module)
 {
     struct module *m = module;
     (void)device;
+    /* Kernels refer to their program, so it goes last. */
     while (m->functions) {
         struct function *f = m->functions;
         m->functions = f->next;
@@ -59,12 +61,13 @@ static void module_release(void *device, void *module)
     free(m);
 }
 
-static int function(void *device, void *module, const char *name, uint32_t local_bytes, void **out)
+static int create_function(void *device, void *module, const char *name, uint32_t local_bytes, void **out)
 {
     struct cl_device *d = device;
     struct module *m = module;
     cl_int error = 0;
     struct function *f = calloc(1, sizeof *f);
+    /* Our texts have static local memory under OpenCL, so nothing must be allowed for a launch. */
     (void)local_bytes;
     if (!f)
         return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
@@ -74,6 +77,7 @@ static int function(void *device, void *module, const char *name, uint32_t local
         return cl_fail(d, error, "finding a kernel");
     }
     pthread_mutex_init(&f->lock, NULL);
+    /* The caller holds the kernel's lock, so the list needs none of its own. */
     f->next = m->functions;
     m->functions = f;
     *out = f;
@@ -81,7 +85,7 @@ static int function(void *device, void *module, const char *name, uint32_t local
 }
 
 /* A buffer is two arguments: the whole of it, and where its part begins. */
-static int set_arguments(struct cl_device *d, cl_kernel kernel, const struct gpu_arg *args, size_t n)
+static int set_cl_arguments(struct cl_device *d, cl_kernel kernel, const struct gpu_arg *args, size_t n)
 {
     cl_int code = CL_SUCCESS;
     cl_uint at = 0;
@@ -90,6 +94,7 @@ static int set_arguments(struct cl_device *d, cl_kernel kernel, const struct gpu
             code = cl.clSetKernelArg(kernel, at++, args[i].size, args[i].bytes);
             continue;
         }
+        /* OpenCL 1.2 has no addresses to add to, so the text adds the offset itself (OPEN in dialect.h). */
         cl_mem mem = cl_mem_of(args[i].buffer->block);
         cl_ulong offset = args[i].buffer->offset + args[i].offset;
         code = cl.clSetKernelArg(kernel, at++, sizeof mem, &mem);
@@ -99,15 +104,16 @@ static int set_arguments(struct cl_device *d, cl_kernel kernel, const struct gpu
     return cl_check(d, code, "setting a kernel's arguments");
 }
 
-static int step(void *queue, void *function, const struct gpu_grid *grid, const struct gpu_arg *args,
-                size_t n)
+static int enqueue_step(void *queue, void *function, const struct gpu_grid *grid, const struct gpu_arg *args,
+                        size_t n)
 {
     struct cl_lane *lane = queue;
     struct function *f = function;
     size_t group[2] = { grid->group, 1 },
            items[2] = { (size_t)grid->groups[0] * grid->group, grid->groups[1] };
+    /* The driver copies arguments when the kernel is enqueued, so the lock need not be held while it runs. */
     pthread_mutex_lock(&f->lock);
-    int status = set_arguments(lane->dev, f->kernel, args, n);
+    int status = set_cl_arguments(lane->dev, f->kernel, args, n);
     if (!status)
         status =
             cl_check(lane->dev,
@@ -117,10 +123,11 @@ static int step(void *queue, void *function, const struct gpu_grid *grid, const 
     return status;
 }
 
-static int zero(void *queue, const hcy_value *buffer, size_t offset, size_t size)
+static int zero_buffer(void *queue, const hcy_value *buffer, size_t offset, size_t size)
 {
     static const uint64_t zeros;
     struct cl_lane *lane = queue;
+    /* Wider patterns are fewer writes; a fill's place and size must be multiples of them. */
     size_t at = buffer->offset + offset, n = at % 8 || size % 8 ? 1 : 8;
     if (!size)
         return 0;
@@ -130,12 +137,13 @@ static int zero(void *queue, const hcy_value *buffer, size_t offset, size_t size
         "zeroing memory");
 }
 
-static int put_pieces(struct cl_device *d, const struct gpu_piece *pieces, size_t n, const hcy_block *block)
+static int write_pieces(struct cl_device *d, const struct gpu_piece *pieces, size_t n, const hcy_block *block)
 {
     struct cl_lane *lane = block->host ? NULL : cl_lane_take(d);
     cl_int code = CL_SUCCESS;
     if (!block->host && !lane)
         return hcy_last_error()->status;
+    /* Shared memory is written at once; otherwise the copies follow one another without waits. */
     for (size_t i = 0; !code && i < n; i++)
         if (block->host)
             memcpy((char *)block->host + pieces[i].at, pieces[i].data, pieces[i].size);
@@ -144,19 +152,20 @@ static int put_pieces(struct cl_device *d, const struct gpu_piece *pieces, size_
                                            pieces[i].data, 0, NULL, NULL);
     if (!lane)
         return 0;
+    /* The pieces are freed by the caller, so they are waited for even if a copy has failed. */
     int status = cl_check(d, code, "copying a plan's tables");
     int ran = cl_check_ran(d, cl.clFinish(lane->queue), "copying a plan's tables");
     cl_lane_give(lane);
     return status ? status : ran;
 }
 
-static int tables(void *device, const struct gpu_piece *pieces, size_t n, size_t size, void *handle,
-                  hcy_block *block)
+static int write_tables(void *device, const struct gpu_piece *pieces, size_t n, size_t size, void *handle,
+                        hcy_block *block)
 {
     int status = cl_alloc(device, HCY_MEM_DEVICE, size, block);
     if (status)
         return status;
-    status = put_pieces(device, pieces, n, block);
+    status = write_pieces(device, pieces, n, block);
     if (status)
         cl_free(device, HCY_MEM_DEVICE, block);
     else
@@ -164,7 +173,7 @@ static int tables(void *device, const struct gpu_piece *pieces, size_t n, size_t
     return status;
 }
 
-static const void *plan(const hcy_block *block)
+static const void *plan_of_block(const hcy_block *block)
 {
     return ((const struct cl_memory *)block->handle)->tables;
 }
@@ -178,7 +187,7 @@ struct launch {
 };
 
 /* A buffer's part as a cl_mem of its own, for the length of a launch. */
-static int part_of(struct cl_device *d, const hcy_value *v, cl_mem *part)
+static int make_sub_buffer(struct cl_device *d, const hcy_value *v, cl_mem *part)
 {
     const struct cl_region region = { v->offset, v->bytes_left };
     cl_int error = 0;
@@ -204,10 +213,11 @@ static int set_user_argument(struct cl_device *d, cl_kernel kernel, cl_uint i, c
     int status = 0;
     if (v->bytes)
         return cl_check(d, cl.clSetKernelArg(kernel, i, v->size, v->bytes), "setting an argument");
+    /* A view is a sub-buffer, because the user's kernel takes one pointer and knows of no offset. */
     if (v->block && v->offset) {
         if (parts->n == MAX_PARTS)
             return hcy_fail(HCY_ERANGE, "a launch takes up to %d views of buffers", MAX_PARTS);
-        status = part_of(d, v, &mem);
+        status = make_sub_buffer(d, v, &mem);
         if (!status)
             parts->list[parts->n++] = mem;
     }
@@ -215,7 +225,7 @@ static int set_user_argument(struct cl_device *d, cl_kernel kernel, cl_uint i, c
                   : cl_check(d, cl.clSetKernelArg(kernel, i, sizeof mem, &mem), "setting an argument");
 }
 
-static int run_user(const struct launch *l, struct parts *parts)
+static int run_user_kernel(const struct launch *l, struct parts *parts)
 {
     struct cl_device *d = l->lane->dev;
     const hcy_grid *g = l->desc->grid;
@@ -225,9 +235,11 @@ static int run_user(const struct launch *l, struct parts *parts)
         group[i] = g->group[i];
         items[i] = (size_t)g->groups[i] * g->group[i];
     }
+    /* Arguments belong to the kernel: two queues may launch it at once. */
     pthread_mutex_lock(&l->kernel->lock);
     for (cl_uint i = 0; !status && i < l->desc->n_values; i++)
         status = set_user_argument(d, l->kernel->user, i, &l->desc->values[i], parts);
+    /* An argument of a size without bytes is local memory; its place is behind those that the HAL knows. */
     if (!status && g->local_bytes)
         status =
             cl_check(d, cl.clSetKernelArg(l->kernel->user, (cl_uint)l->desc->n_values, g->local_bytes, NULL),
@@ -241,7 +253,7 @@ static int run_user(const struct launch *l, struct parts *parts)
     return status;
 }
 
-static int run_launch(void *command)
+static int run_cl_launch(void *command)
 {
     const struct launch *l = command;
     struct cl_device *d = l->lane->dev;
@@ -250,7 +262,8 @@ static int run_launch(void *command)
         return status;
     struct parts parts = { .n = 0 };
     const struct cl_span span = cl_lane_begin(l->lane);
-    status = l->kernel->user ? run_user(l, &parts) : gpu_kernel_launch(l->kernel->ours, l->lane, l->desc);
+    status = l->kernel->user ? run_user_kernel(l, &parts) : gpu_kernel_launch(l->kernel->ours, l->lane, l->desc);
+    /* The parts are in use until the launch is over, whatever its status. */
     int ran = cl_check_ran(d, cl_lane_finish(l->lane, &span), "a kernel");
     while (parts.n)
         cl.clReleaseMemObject(parts.list[--parts.n]);
@@ -262,7 +275,7 @@ int cl_launch(void *qimpl, void *kimpl, const hcy_launch_desc *launch, hcy_keep 
     struct cl_queue *q = qimpl;
     struct launch l = { q->lane, kimpl, launch };
     const char *name = l.kernel->user ? "user's kernel" : gpu_kernel_name(l.kernel->ours);
-    return hcy_hostqueue_submit(q->host, name, 0, run_launch, &l, sizeof l, keep);
+    return hcy_hostqueue_submit(q->host, name, 0, run_cl_launch, &l, sizeof l, keep);
 }
 
 void cl_kernel_release(void *kimpl)
@@ -288,6 +301,7 @@ int cl_kernel_i64(void *kimpl, const char *key, int64_t *value)
                     { "private_bytes", CL_KERNEL_PRIVATE_MEM_SIZE } };
     struct cl_kernel_object *k = kimpl;
     uint64_t number = 0; /* size_t or cl_ulong, of 64 bits both */
+    /* A kernel of ours is several kernels of OpenCL, for which no one number would be true. */
     if (!k->user)
         return hcy_fail(HCY_ENOENT, "only a user's kernel has numbers, \"%s\" among them", key);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
@@ -314,12 +328,14 @@ int cl_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, cons
     if (*d->lacks)
         return hcy_fail(HCY_EUNSUPPORTED, "%s has no kernel \"%s\": it lacks %s",
                         hcy_device_get_info(d->dev)->name, signature->name, d->lacks);
+    /* Whether the device can have kernels at all was found when it was opened. */
     struct cl_kernel_object *k = calloc(1, sizeof *k);
     if (!k)
         return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
     k->dev = d;
-    k->ops = (struct gpu_ops){ .compile = compile, .module_release = module_release, .function = function,
-                               .launch = step, .zero = zero, .tables = tables, .plan = plan,
+    k->ops = (struct gpu_ops){ .compile = build_module, .module_release = release_module, .function = create_function,
+                               .launch = enqueue_step, .zero = zero_buffer, .tables = write_tables,
+                               .plan = plan_of_block,
                                .units = d->at.info.units, .lanes = quirk->lanes,
                                .products = d->capability >= 9 ? 2 : d->capability >= 8 ? 1 : 0, .alone = d->alone,
                                .static_local = true, .atomics32 = d->atomics32, .row = gpu_row_of(&d->choice) };
@@ -333,7 +349,7 @@ int cl_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, cons
     return 0;
 }
 
-static struct gpu_kernel *ours(struct cl_kernel_object *k)
+static struct gpu_kernel *kernel_of_ours(struct cl_kernel_object *k)
 {
     if (!k->ours)
         hcy_fail(HCY_EUNSUPPORTED, "a user's kernel has no tables and asks for no scratch memory");
@@ -342,18 +358,18 @@ static struct gpu_kernel *ours(struct cl_kernel_object *k)
 
 int cl_prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *block)
 {
-    struct gpu_kernel *k = ours(kimpl);
+    struct gpu_kernel *k = kernel_of_ours(kimpl);
     return k ? gpu_kernel_prepare(k, spans, n, block) : HCY_EUNSUPPORTED;
 }
 
 int cl_scratch_size(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size)
 {
-    struct gpu_kernel *k = ours(kimpl);
+    struct gpu_kernel *k = kernel_of_ours(kimpl);
     return k ? gpu_kernel_scratch_size(k, items, values, n, size) : HCY_EUNSUPPORTED;
 }
 
 int cl_preferred_batch(void *kimpl, const hcy_value *values, size_t n, size_t *items)
 {
-    struct gpu_kernel *k = ours(kimpl);
+    struct gpu_kernel *k = kernel_of_ours(kimpl);
     return k ? gpu_kernel_preferred_batch(k, values, n, items) : HCY_EUNSUPPORTED;
 }

@@ -27,6 +27,7 @@ uint64_t cl_number(cl_device_id device, cl_uint what)
         uint32_t small;
     } value = { 0 };
     size_t size = 0;
+    /* OpenCL has numbers of 4 and of 8 bytes, and the size that comes back tells which one this is. */
     if (cl.clGetDeviceInfo(device, what, sizeof value, &value, &size))
         return 0;
     return size == sizeof value.small ? value.small : value.large;
@@ -44,7 +45,7 @@ void cl_text(cl_device_id device, cl_uint what, char *text, size_t size)
     free(all);
 }
 
-static int kind_of(cl_device_id device)
+static int kind_of_device(cl_device_id device)
 {
     uint64_t type = cl_number(device, CL_DEVICE_TYPE);
     return type & CL_DEVICE_TYPE_GPU   ? HCY_KIND_GPU
@@ -68,13 +69,13 @@ static uint32_t caps_of(const struct cl_found *f)
 }
 
 /* `number` counts all devices, `of_nick` those of platforms of its name. */
-static void fill_info(struct cl_found *f, size_t number, size_t of_nick)
+static void describe_found(struct cl_found *f, size_t number, size_t of_nick)
 {
     char name[80], version[40];
     hcy_device_info *info = &f->info;
     cl_text(f->device, CL_DEVICE_NAME, name, sizeof name);
     cl_text(f->device, CL_DEVICE_VERSION, version, sizeof version);
-    *info = (hcy_device_info){ .backend = "opencl", .kind = kind_of(f->device), .caps = caps_of(f) };
+    *info = (hcy_device_info){ .backend = "opencl", .kind = kind_of_device(f->device), .caps = caps_of(f) };
     info->units = (uint32_t)cl_number(f->device, CL_DEVICE_MAX_COMPUTE_UNITS);
     info->memory = cl_number(f->device, CL_DEVICE_GLOBAL_MEM_SIZE);
     snprintf(info->name, sizeof info->name, "opencl:%zu", number);
@@ -98,10 +99,12 @@ static void find_of_platform(cl_platform_id platform, struct cl_found *found, si
     cl.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name - 1, name, NULL);
     if (cl.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MAX_DEVICES, devices, &count))
         return; /* a driver without a device, or one that fails: not there */
+    /* Numbers count what was found before, so a device keeps its number as long as the drivers are the
+     * same. */
     for (cl_uint i = 0; i < count && i < MAX_DEVICES && *n < MAX_DEVICES; i++) {
         struct cl_found *f = &found[*n];
         *f = (struct cl_found){ .platform = platform, .device = devices[i], .quirk = cl_quirk_of(name) };
-        fill_info(f, *n, count_nick(found, *n, f->quirk));
+        describe_found(f, *n, count_nick(found, *n, f->quirk));
         (*n)++;
     }
 }
@@ -111,6 +114,7 @@ int cl_find(struct cl_found **found, size_t *n)
     cl_platform_id platforms[MAX_PLATFORMS];
     cl_uint count = 0;
     *n = 0;
+    /* The loader without drivers is usual on machines without GPUs, and gets a reason of its own. */
     cl_int code = cl.clGetPlatformIDs(MAX_PLATFORMS, platforms, &count);
     if (code == CL_PLATFORM_NOT_FOUND_KHR || (!code && !count))
         return hcy_fail(HCY_ENODEV, "OpenCL's loader is here, and no driver for it (/etc/OpenCL/vendors)");
@@ -141,7 +145,7 @@ static void be_quiet(void)
         dup2(null, fd);
 }
 
-static void tell(int to)
+static void tell_parent(int to)
 {
     struct listed *l = calloc(1, sizeof *l);
     struct cl_found *found = NULL;
@@ -151,6 +155,7 @@ static void tell(int to)
         l->error = *hcy_last_error();
     for (size_t i = 0; i < l->n; i++)
         l->infos[i] = found[i].info;
+    /* The structure goes through the pipe as it is, because the child is the same program. */
     const char *p = (const char *)l;
     for (size_t left = sizeof *l; left;) {
         ssize_t written = write(to, p, left);
@@ -162,13 +167,14 @@ static void tell(int to)
 }
 
 /* The child's answer, or what it lacks of one at its end. */
-static size_t hear(int from, struct listed *l)
+static size_t hear_child(int from, struct listed *l)
 {
     uint64_t until = hcy_now_ns() + PATIENCE_NS;
     size_t got = 0;
     while (got < sizeof *l) {
         uint64_t now = hcy_now_ns();
         struct pollfd fd = { .fd = from, .events = POLLIN };
+        /* A driver may hang for ever; the limit is far above what slow ones take to start. */
         int ready = now < until ? poll(&fd, 1, (int)((until - now) / 1000000 + 1)) : 0;
         if (ready < 0 && errno == EINTR)
             continue;
@@ -186,18 +192,22 @@ static int ask_child(struct listed *l)
     if (pipe(ends))
         return hcy_fail_vendor(HCY_EBACKEND, errno, "pipe",
                                "OpenCL's devices cannot be listed: no more files can be opened");
+    /* Programs that other threads start meanwhile must not inherit the pipe, or its end would never come. */
     fcntl(ends[0], F_SETFD, FD_CLOEXEC);
     fcntl(ends[1], F_SETFD, FD_CLOEXEC);
     pid_t child = fork();
+    /* The child leaves without exit handlers, because those of the parent's libraries are not its own. */
     if (child == 0) {
         be_quiet();
-        tell(ends[1]);
+        tell_parent(ends[1]);
         _Exit(0);
     }
+    /* The reader hears the end only once nobody else holds this one. */
     close(ends[1]);
-    size_t lacks = child < 0 ? sizeof *l : hear(ends[0], l);
+    size_t lacks = child < 0 ? sizeof *l : hear_child(ends[0], l);
     close(ends[0]);
     if (child > 0) {
+        /* A driver that hangs would keep the child, and waitpid() would then wait for ever. */
         if (lacks)
             kill(child, SIGKILL);
         while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
@@ -216,6 +226,7 @@ int cl_list(hcy_device_info **infos, size_t *n)
     static struct listed *answer; /* of the first time that there was one */
     int status = 0;
     pthread_mutex_lock(&lock);
+    /* Only a good answer is kept: a failure may be gone at the next call. */
     struct listed *l = answer ? answer : calloc(1, sizeof *l);
     if (!l)
         status = hcy_fail(HCY_ENOMEM, "out of memory for the list of devices");
@@ -229,6 +240,7 @@ int cl_list(hcy_device_info **infos, size_t *n)
     *infos = malloc((l->n + 1) * sizeof **infos);
     if (!*infos)
         return hcy_fail(HCY_ENOMEM, "out of memory for the list of devices");
+    /* The caller frees its list, so it gets a copy. */
     memcpy(*infos, l->infos, l->n * sizeof **infos);
     *n = l->n;
     return 0;

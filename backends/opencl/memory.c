@@ -12,7 +12,7 @@
 #define ALIGN ((size_t)4096)
 
 /* Counts `size` bytes in if they are within the limit; a request for too much must not disturb others. */
-static bool take_memory(struct cl_device *d, size_t size)
+static bool count_in(struct cl_device *d, size_t size)
 {
     uint_least64_t used = atomic_load(&d->used);
     do
@@ -22,7 +22,7 @@ static bool take_memory(struct cl_device *d, size_t size)
     return true;
 }
 
-static void drop(struct cl_device *d, struct cl_memory *m)
+static void drop_memory(struct cl_device *d, struct cl_memory *m)
 {
     if (m->mem)
         cl.clReleaseMemObject(m->mem);
@@ -54,6 +54,7 @@ static int make_own(struct cl_device *d, int mem, size_t size, struct cl_memory 
 {
     cl_int error = 0;
     cl_ulong flags = CL_MEM_READ_WRITE | (mem == HCY_MEM_DEVICE ? 0 : CL_MEM_ALLOC_HOST_PTR);
+    /* OpenCL promises nothing beyond this size, whatever a driver accepts when it is asked. */
     if (d->largest && size > d->largest)
         return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes in one piece (at most %llu)",
                         hcy_device_get_info(d->dev)->name, size, (unsigned long long)d->largest);
@@ -61,6 +62,7 @@ static int make_own(struct cl_device *d, int mem, size_t size, struct cl_memory 
     int status = cl_check(d, error, "allocating memory");
     if (status || (mem == HCY_MEM_DEVICE && !d->at.quirk->lazy))
         return status;
+    /* Pinned memory stays mapped for its whole life, so the host needs no call of the driver to use it. */
     struct cl_lane *lane = cl_lane_take(d);
     if (!lane)
         return hcy_last_error()->status;
@@ -78,10 +80,11 @@ static int make_own(struct cl_device *d, int mem, size_t size, struct cl_memory 
 int cl_alloc(void *impl, int mem, size_t size, hcy_block *block)
 {
     struct cl_device *d = impl;
-    if (!take_memory(d, size))
+    if (!count_in(d, size))
         return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes (%llu of %llu are in use)",
                         hcy_device_get_info(d->dev)->name, size, (unsigned long long)atomic_load(&d->used),
                         (unsigned long long)d->memory);
+    /* The bytes are counted before the driver is asked: of two threads, one would else exceed the limit. */
     struct cl_memory *m = calloc(1, sizeof *m);
     int status = !m          ? hcy_fail(HCY_ENOMEM, "out of memory for a buffer")
                  : d->shared ? make_shared(d, size, m)
@@ -89,7 +92,7 @@ int cl_alloc(void *impl, int mem, size_t size, hcy_block *block)
     if (status) {
         atomic_fetch_sub(&d->used, size);
         if (m)
-            drop(d, m);
+            drop_memory(d, m);
         return status;
     }
     *block = (hcy_block){ .handle = m, .host = m->host, .size = size };
@@ -100,6 +103,8 @@ void cl_free(void *impl, int mem, hcy_block *block)
 {
     struct cl_device *d = impl;
     struct cl_memory *m = block->handle;
+    /* Mapped memory is unmapped before it is released, and the driver must have done so before this
+     * returns. */
     struct cl_lane *lane = mem != HCY_MEM_DEVICE && !d->shared && m->host ? cl_lane_take(d) : NULL;
     if (lane) {
         cl.clEnqueueUnmapMemObject(lane->queue, m->mem, m->host, 0, NULL, NULL);
@@ -108,7 +113,7 @@ void cl_free(void *impl, int mem, hcy_block *block)
     }
     atomic_fetch_sub(&d->used, block->size);
     free(m->tables);
-    drop(d, m);
+    drop_memory(d, m);
 }
 
 int cl_buffer_i64(void *impl, const hcy_block *block, size_t offset, const char *key, int64_t *value)
@@ -125,7 +130,7 @@ int cl_buffer_i64(void *impl, const hcy_block *block, size_t offset, const char 
 
 /* --- Memory of others' --- */
 
-static int wrap(hcy_block *block, cl_mem mem, void *host, size_t size)
+static int wrap_mem(hcy_block *block, cl_mem mem, void *host, size_t size)
 {
     struct cl_memory *m = calloc(1, sizeof *m);
     if (!m) {
@@ -146,7 +151,7 @@ int cl_import_host(void *impl, void *host, size_t size, hcy_block *block)
                         hcy_device_get_info(d->dev)->name);
     cl_mem mem = cl.clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, size, host, &error);
     int status = cl_check(d, error, "importing host memory");
-    return status ? status : wrap(block, mem, host, size);
+    return status ? status : wrap_mem(block, mem, host, size);
 }
 
 /* A cl_mem, kept by a reference of ours. */
@@ -155,13 +160,14 @@ int cl_import_device(void *impl, uint64_t handle, size_t size, hcy_block *block)
     struct cl_device *d = impl;
     cl_mem mem = (cl_mem)(uintptr_t)handle;
     size_t there = 0;
+    /* The size is asked for because reading behind a cl_mem's end would lose the device. */
     int status = cl_check(d, cl.clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof there, &there, NULL),
                           "importing a cl_mem");
     if (!status && size > there)
         status = hcy_fail(HCY_ERANGE, "the cl_mem has %zu bytes, not %zu", there, size);
     if (!status)
         status = cl_check(d, cl.clRetainMemObject(mem), "importing a cl_mem");
-    return status ? status : wrap(block, mem, NULL, size);
+    return status ? status : wrap_mem(block, mem, NULL, size);
 }
 
 void cl_unimport(void *impl, hcy_block *block)

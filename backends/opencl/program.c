@@ -17,7 +17,7 @@ struct program {
 
 /* --- Building --- */
 
-static uint64_t mix(uint64_t h, const char *text)
+static uint64_t mix_text(uint64_t h, const char *text)
 {
     do
         h = (h ^ (unsigned char)*text) * 1099511628211u;
@@ -25,12 +25,12 @@ static uint64_t mix(uint64_t h, const char *text)
     return h;
 }
 
-static uint64_t hash_of(uint64_t start, const struct cl_device *d, const char *text, const char *options)
+static uint64_t hash_for_device(uint64_t start, const struct cl_device *d, const char *text, const char *options)
 {
-    return mix(mix(start ^ d->key, options), text);
+    return mix_text(mix_text(start ^ d->key, options), text);
 }
 
-static char *log_of(struct cl_device *d, cl_program program)
+static char *build_log(struct cl_device *d, cl_program program)
 {
     size_t size = 0;
     char *log =
@@ -41,16 +41,17 @@ static char *log_of(struct cl_device *d, cl_program program)
         free(log);
         return NULL;
     }
+    /* The size may leave out the zero at the end, so there is a byte more for it. */
     if (log)
         log[size] = 0;
     return log;
 }
 
 /* Builds what was created, or releases it. */
-static int build(struct cl_device *d, cl_program program, const char *options, char **log)
+static int build_program_now(struct cl_device *d, cl_program program, const char *options, char **log)
 {
     cl_int code = cl.clBuildProgram(program, 1, &d->at.device, options, NULL, NULL);
-    char *words = log_of(d, program);
+    char *words = build_log(d, program);
     int status = 0;
     if (code)
         status =
@@ -78,7 +79,8 @@ static bool build_cached(struct cl_device *d, uint64_t key, uint64_t check, cons
     free(binary);
     if (error)
         return false;
-    if (!accepted && !build(d, *program, options, NULL))
+    /* Binaries want to be built too, which then only links them. */
+    if (!accepted && !build_program_now(d, *program, options, NULL))
         return true;
     if (accepted)
         cl.clReleaseProgram(*program);
@@ -92,6 +94,7 @@ static void keep_binary(cl_program program, uint64_t key, uint64_t check)
         cl.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL) || !size
             ? NULL
             : malloc(size);
+    /* Whatever fails here costs a compilation next time and nothing else. */
     if (binary && !cl.clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL))
         gpu_cache_write("opencl", key, check, binary, size);
     free(binary);
@@ -99,15 +102,16 @@ static void keep_binary(cl_program program, uint64_t key, uint64_t check)
 
 int cl_build(struct cl_device *d, const char *text, const char *options, cl_program *program, char **log)
 {
-    uint64_t key = hash_of(14695981039346656037u, d, text, options),
-             check = hash_of(0x9e3779b97f4a7c15u, d, text, options);
+    uint64_t key = hash_for_device(14695981039346656037u, d, text, options),
+             check = hash_for_device(0x9e3779b97f4a7c15u, d, text, options);
+    /* Two hashes from different starts leave no chance that another text's binary fits. */
     cl_int error = 0;
     if (build_cached(d, key, check, options, program))
         return 0;
     *program = cl.clCreateProgramWithSource(d->context, 1, &text, NULL, &error);
     int status = cl_check(d, error, "taking a program's source");
     if (!status)
-        status = build(d, *program, options, log);
+        status = build_program_now(d, *program, options, log);
     if (!status)
         keep_binary(*program, key, check);
     return status;
@@ -133,7 +137,7 @@ static int build_spirv(struct cl_device *d, const void *data, size_t size, const
     if (error)
         return hcy_fail_vendor(HCY_ECOMPILE, error, "clCreateProgramWithIL",
                                "a program is no SPIR-V that %s takes", hcy_device_get_info(d->dev)->name);
-    return build(d, *program, options, log);
+    return build_program_now(d, *program, options, log);
 }
 
 static int build_source(struct cl_device *d, const void *data, size_t size, const char *options,
@@ -142,6 +146,7 @@ static int build_source(struct cl_device *d, const void *data, size_t size, cons
     char *text = malloc(size + 1);
     if (!text)
         return hcy_fail(HCY_ENOMEM, "out of memory for a program");
+    /* The driver wants a zero at the end, which the caller's text need not have. */
     memcpy(text, data, size);
     text[size] = 0;
     int status = cl_build(d, text, options, program, log);

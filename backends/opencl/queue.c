@@ -15,6 +15,7 @@ int cl_queue_create(void *impl, hcy_queue *queue, void **qimpl)
     (void)queue;
     if (!q)
         return hcy_fail(HCY_ENOMEM, "out of memory for a queue");
+    /* The lane comes first, so that the thread finds it as soon as it runs. */
     q->lane = cl_lane_take(d);
     int status = q->lane ? hcy_hostqueue_create(&q->host, d->dev) : hcy_last_error()->status;
     if (!status) {
@@ -72,21 +73,22 @@ struct copy {
 };
 
 /* The host's address of a place, NULL if it is the device's. */
-static unsigned char *host_of(const hcy_place *p)
+static unsigned char *mapped_address(const hcy_place *p)
 {
     unsigned char *base = p->block ? p->block->host : p->host;
     return base ? base + p->offset : NULL;
 }
 
-static size_t at(const hcy_place *p, size_t y, size_t z)
+static size_t offset_in_place(const hcy_place *p, size_t y, size_t z)
 {
     return z * p->slice_stride + y * p->row_stride;
 }
 
-static cl_int copy_row(struct cl_lane *lane, const hcy_copy *c, size_t y, size_t z)
+static cl_int enqueue_row(struct cl_lane *lane, const hcy_copy *c, size_t y, size_t z)
 {
-    unsigned char *to = host_of(&c->dst), *from = host_of(&c->src);
-    size_t dst = at(&c->dst, y, z), src = at(&c->src, y, z), size = c->extent[0];
+    unsigned char *to = mapped_address(&c->dst), *from = mapped_address(&c->src);
+    size_t dst = offset_in_place(&c->dst, y, z), src = offset_in_place(&c->src, y, z), size = c->extent[0];
+    /* The calls do not block: the rows of a copy are waited for together. */
     if (from)
         return cl.clEnqueueWriteBuffer(lane->queue, cl_mem_of(c->dst.block), 0, c->dst.offset + dst, size,
                                        from + src, 0, NULL, NULL);
@@ -97,25 +99,27 @@ static cl_int copy_row(struct cl_lane *lane, const hcy_copy *c, size_t y, size_t
                                   c->src.offset + src, c->dst.offset + dst, size, 0, NULL, NULL);
 }
 
-static int run_copy(void *command)
+static int run_cl_copy(void *command)
 {
     const struct copy *c = command;
     cl_int code = CL_SUCCESS;
-    if (host_of(&c->copy.dst) && host_of(&c->copy.src))
+    /* Where the host reaches both sides, a copy of memory is faster than any driver. */
+    if (mapped_address(&c->copy.dst) && mapped_address(&c->copy.src))
         return hcy_host_copy(&c->copy);
     const struct cl_span span = cl_lane_begin(c->lane);
+    /* Row by row: OpenCL's copies of rectangles want slices of whole rows, which ours need not have. */
     for (size_t z = 0; !code && z < c->copy.extent[2]; z++)
         for (size_t y = 0; !code && y < c->copy.extent[1]; y++)
-            code = copy_row(c->lane, &c->copy, y, z);
+            code = enqueue_row(c->lane, &c->copy, y, z);
     int status = cl_check(c->lane->dev, code, "a copy"),
         ran = cl_check_ran(c->lane->dev, cl_lane_finish(c->lane, &span), "a copy");
     return status ? status : ran;
 }
 
 /* The device's own memory, or memory that the host reaches. */
-static bool is_ours(const struct cl_queue *q, const hcy_place *p)
+static bool is_reached(const struct cl_queue *q, const hcy_place *p)
 {
-    return host_of(p) || hcy_device_impl(p->dev) == q->lane->dev;
+    return mapped_address(p) || hcy_device_impl(p->dev) == q->lane->dev;
 }
 
 int cl_copy(void *qimpl, const hcy_copy *copy, hcy_keep *keep)
@@ -123,10 +127,10 @@ int cl_copy(void *qimpl, const hcy_copy *copy, hcy_keep *keep)
     struct cl_queue *q = qimpl;
     struct copy c = { q->lane, *copy };
     const char *name = !copy->src.block ? "write" : !copy->dst.block ? "read" : "copy";
-    if (!is_ours(q, &copy->dst) || !is_ours(q, &copy->src))
+    if (!is_reached(q, &copy->dst) || !is_reached(q, &copy->src))
         return hcy_fail(HCY_EUNSUPPORTED, "an OpenCL device cannot reach another device's memory");
     uint64_t bytes = (uint64_t)copy->extent[0] * copy->extent[1] * copy->extent[2];
-    return hcy_hostqueue_submit(q->host, name, bytes, run_copy, &c, sizeof c, keep);
+    return hcy_hostqueue_submit(q->host, name, bytes, run_cl_copy, &c, sizeof c, keep);
 }
 
 /* --- Fills --- */
@@ -138,7 +142,7 @@ struct fill {
     unsigned char pattern[8];
 };
 
-static cl_int fill_bytes(const struct fill *f, size_t from, size_t to)
+static cl_int fill_single_bytes(const struct fill *f, size_t from, size_t to)
 {
     cl_int code = CL_SUCCESS;
     for (size_t i = from; !code && i < to; i++)
@@ -149,26 +153,27 @@ static cl_int fill_bytes(const struct fill *f, size_t from, size_t to)
 }
 
 /* A pattern across its natural addresses is turned until it lies along them; the ends are written byte by byte. */
-static cl_int fill_device(const struct fill *f)
+static cl_int fill_buffer(const struct fill *f)
 {
     size_t n = f->pattern_size, skew = (n - f->dst.offset % n) % n, whole = (f->size - skew) / n * n;
+    /* OpenCL refuses fills at addresses that are not multiples of the pattern's size. */
     unsigned char turned[8];
     for (size_t i = 0; i < n; i++)
         turned[i] = f->pattern[(i + skew) % n];
-    cl_int code = fill_bytes(f, 0, skew);
+    cl_int code = fill_single_bytes(f, 0, skew);
     if (!code && whole)
         code = cl.clEnqueueFillBuffer(f->lane->queue, cl_mem_of(f->dst.block), turned, n,
                                       f->dst.offset + skew, whole, 0, NULL, NULL);
-    return code ? code : fill_bytes(f, skew + whole, f->size);
+    return code ? code : fill_single_bytes(f, skew + whole, f->size);
 }
 
-static int run_fill(void *command)
+static int run_cl_fill(void *command)
 {
     const struct fill *f = command;
     if (f->dst.block->host)
         return hcy_host_fill(&f->dst, f->size, f->pattern, f->pattern_size);
     const struct cl_span span = cl_lane_begin(f->lane);
-    int status = cl_check(f->lane->dev, fill_device(f), "a fill");
+    int status = cl_check(f->lane->dev, fill_buffer(f), "a fill");
     int ran = cl_check_ran(f->lane->dev, cl_lane_finish(f->lane, &span), "a fill");
     return status ? status : ran;
 }
@@ -179,5 +184,5 @@ int cl_fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern,
     struct cl_queue *q = qimpl;
     struct fill f = { .lane = q->lane, .dst = *dst, .size = size, .pattern_size = pattern_size };
     memcpy(f.pattern, pattern, pattern_size);
-    return hcy_hostqueue_submit(q->host, "fill", size, run_fill, &f, sizeof f, keep);
+    return hcy_hostqueue_submit(q->host, "fill", size, run_cl_fill, &f, sizeof f, keep);
 }

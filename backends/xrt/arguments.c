@@ -19,6 +19,7 @@
 static int look_at_decode(const hcy_value *v, size_t item_bytes[])
 {
     const hcy_bslz4_job *job = v[DECODE_AT(job)].bytes;
+    /* What is not named here has no items: the whole buffer goes to every run. */
     item_bytes[DECODE_AT(frames)] = sizeof(hcy_bslz4_frame);
     item_bytes[DECODE_AT(images)] = job->image_bytes;
     item_bytes[DECODE_AT(reports)] = sizeof(hcy_frame_report);
@@ -35,6 +36,7 @@ static uint32_t pixel_bytes(uint32_t type)
 static int look_at_job(const hcy_azint_job *job, const hcy_value *plan)
 {
     const struct xrt_memory *m = plan->block ? plan->block->handle : NULL;
+    /* The plan's head was kept on the host, so that a launch is checked without asking the card. */
     const hcy_azint_head *head = m && m->tables.size >= sizeof *head ? m->tables.data : NULL;
     if (!head)
         return hcy_azint_no_plan("azint");

@@ -27,7 +27,7 @@ enum { TO_DEVICE = 0, FROM_DEVICE = 1 };              /* xclBOSyncDirection */
 enum { HOST_ONLY = 1 << 29 };                         /* xrtBufferFlags */
 enum { COMPLETED = 4, ABORTED = 6, NO_RESPONSE = 9 }; /* ert_cmd_state; between the last two a run goes on */
 
-static void *find(void *library, const char *symbol)
+static void *find_in_xrt(void *library, const char *symbol)
 {
     void *p = dlsym(library, symbol);
     if (!p && !*missing)
@@ -35,7 +35,7 @@ static void *find(void *library, const char *symbol)
     return p;
 }
 
-static void open_library(void)
+static void open_coreutil(void)
 {
     const char *root = getenv("XILINX_XRT");
     char path[400];
@@ -44,6 +44,7 @@ static void open_library(void)
         return;
     }
     snprintf(path, sizeof path, "%s/lib/libxrt_coreutil.so.2", root);
+    /* The one in XILINX_XRT comes first, as its shim must be of the same version. */
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library)
         library = dlopen("libxrt_coreutil.so.2", RTLD_NOW | RTLD_LOCAL);
@@ -51,16 +52,17 @@ static void open_library(void)
         snprintf(missing, sizeof missing, "%s", dlerror());
         return;
     }
-#define X(type, name, parameters) *(void **)&xrt.name = find(library, #name);
+#define X(type, name, parameters) *(void **)&xrt.name = find_in_xrt(library, #name);
 #include "xrt_syms.def"
 #undef X
+    /* XRT writes its warnings to the terminal otherwise, and printing is the program's business. */
     if (!*missing)
         xrt.xrtIniStringSet("Runtime.runtime_log", "null");
 }
 
 int card_load_library(void)
 {
-    pthread_once(&once, open_library);
+    pthread_once(&once, open_coreutil);
     return *missing ? hcy_fail_vendor(HCY_ENODEV, 0, missing, "there is no usable XRT here") : 0;
 }
 
@@ -81,6 +83,7 @@ static void close_gate(void)
     const struct timespec tick = { 0, 1000000 };
     for (int i = 0; i < EXIT_PATIENCE_MS && atomic_load(&in_flight) > 0 && !atomic_load(&closed); i++)
         nanosleep(&tick, NULL);
+    /* From here on new calls fail; taking the lock for writing waits for those that are still inside. */
     atomic_store(&closed, true);
     pthread_rwlock_wrlock(&gate);
     pthread_rwlock_unlock(&gate);
@@ -102,6 +105,7 @@ bool card_enter(void)
 {
     if (atomic_load(&closed))
         return false;
+    /* It may have closed between the first look and the lock. */
     pthread_rwlock_rdlock(&gate);
     if (!atomic_load(&closed))
         return true;
@@ -236,9 +240,11 @@ bool card_run_set_number(void *run, int argument, uint64_t number)
 
 bool card_run_start(void *run)
 {
+    /* Counted before it starts: a process that ends in between must wait for it. */
     atomic_fetch_add(&in_flight, 1);
     CALL(int, -1, xrt.xrtRunStart(run))
     AT_EXIT;
+    /* A run that has not started never ends, and nobody will wait for it. */
     if (result)
         atomic_fetch_sub(&in_flight, 1);
     return result == 0;
@@ -247,6 +253,7 @@ bool card_run_start(void *run)
 enum card_state card_run_wait(void *run, unsigned milliseconds, int *code)
 {
     CALL(int, ABORTED, xrt.xrtRunWaitFor(run, milliseconds))
+    /* At the end of the process the run counts as aborted, so nobody waits for it any longer. */
     *code = result;
     if (result < COMPLETED || (result > ABORTED && result < NO_RESPONSE))
         return CARD_RUNS;

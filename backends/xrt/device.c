@@ -26,7 +26,7 @@ static const hcy_option options[] = {
     { .key = NULL },
 };
 
-static int find_card(const hcy_spec *spec, struct xrt_found *card, size_t *number)
+static int select_card(const hcy_spec *spec, struct xrt_found *card, size_t *number)
 {
     struct xrt_found found[XRT_MOST_CARDS];
     const char *s = *spec->selector ? spec->selector : "0";
@@ -34,6 +34,8 @@ static int find_card(const hcy_spec *spec, struct xrt_found *card, size_t *numbe
     for (size_t i = 0; i < n; i++) {
         char text[24];
         snprintf(text, sizeof text, "%zu", i);
+        /* Cards are listed in the order of their addresses, so both names mean the same card from call to
+         * call. */
         if (!strcmp(s, text) || !strcmp(s, found[i].bdf)) {
             *card = found[i];
             *number = i;
@@ -54,6 +56,7 @@ static int read_program(struct xclbin *x, const struct xrt_found *card, const ch
     int status = wish ? 0 : xclbin_search(card->platform, path, sizeof path);
     if (status)
         return status;
+    /* The user's own file is taken or refused; no other is searched for in its place. */
     const char *file = wish ? wish : path;
     status = xclbin_read(x, file);
     if (!status && strcmp(x->head->platform, card->platform))
@@ -78,6 +81,8 @@ static pthread_mutex_t cards_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct xrt_card *card_at(const char *bdf)
 {
     struct xrt_card *c = cards;
+    /* A card keeps its entry for the life of the process, and there are as many entries as cards are
+     * listed. */
     while (c < cards + XRT_MOST_CARDS - 1 && *c->bdf && strcmp(c->bdf, bdf))
         c++;
     snprintf(c->bdf, sizeof c->bdf, "%s", bdf);
@@ -92,12 +97,14 @@ static int program_card(struct xrt_card *c, const struct xclbin *x)
         c->handle = card_open(c->bdf);
     if (!c->handle)
         return hcy_fail(HCY_EBACKEND, "XRT cannot open card %s", c->bdf);
+    /* Loading another program would take it away under the devices that use it. */
     if (c->users && memcmp(c->uuid, x->head->uuid, sizeof c->uuid))
         return hcy_fail(HCY_EBUSY, "card %s is open with another program", c->bdf);
     if (!card_program(c->handle, x->head))
         return hcy_fail(
             HCY_EBUSY,
             "XRT cannot load the program onto card %s: another process may use it with another one", c->bdf);
+    /* The program is known by its UUID, which the next device on this card is held against. */
     memcpy(c->uuid, x->head->uuid, sizeof c->uuid);
     c->users++;
     return 0;
@@ -120,20 +127,23 @@ static void give_card(struct xrt_device *d, bool lost)
 {
     pthread_mutex_lock(&cards_lock);
     d->at->users -= !lost;
+    /* A lost device still counts as a user, so that no other program is loaded while a run may be in
+     * flight. */
     d->at->lost |= lost;
     pthread_mutex_unlock(&cards_lock);
 }
 
 /* --- Opening --- */
 
-static void fill_info(struct xrt_device *d, const struct xrt_found *card, size_t number, const hcy_spec *spec,
-                      hcy_device_info *info)
+static void fill_card_info(struct xrt_device *d, const struct xrt_found *card, size_t number, const hcy_spec *spec,
+                           hcy_device_info *info)
 {
     const char *said = spec->text + strcspn(spec->text, "@");
     xrt_describe(info, card, number);
     size_t name = strlen(info->name), stable = strlen(info->stable);
     snprintf(info->name + name, sizeof info->name - name, "%s", said);
     snprintf(info->stable + stable, sizeof info->stable - stable, "%s", said);
+    /* Only kernels count as units: an xclbin's table has the platform's own parts too. */
     info->units = 0;
     for (int32_t i = 0; i < d->xclbin.units->n; i++)
         info->units += d->xclbin.units->list[i].type == XCLBIN_KERNEL;
@@ -144,6 +154,7 @@ static void fill_info(struct xrt_device *d, const struct xrt_found *card, size_t
 static uint32_t first_group(const struct xclbin *x)
 {
     int32_t i = 0;
+    /* The last memory is taken if none is the card's own: allocating there gives the message. */
     while (i + 1 < x->memories->n && (!x->memories->list[i].used || x->memories->list[i].type == XCLBIN_HOST))
         i++;
     return (uint32_t)i;
@@ -171,12 +182,13 @@ int xrt_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void 
     struct settings s = { .timeout_ms = 60000 };
     struct xrt_found card;
     size_t number = 0;
+    /* Steps go from what is cheap to check to what changes the card. */
     int status = hcy_options_read(&s, spec, options);
     struct xrt_device *d = status ? NULL : calloc(1, sizeof *d);
     if (!status && !d)
         status = hcy_fail(HCY_ENOMEM, "out of memory for a device");
     if (!status)
-        status = find_card(spec, &card, &number);
+        status = select_card(spec, &card, &number);
     if (!status)
         status = read_program(&d->xclbin, &card, s.xclbin);
     if (!status)
@@ -189,7 +201,7 @@ int xrt_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void 
     }
     d->dev = dev;
     take_settings(d, &s);
-    fill_info(d, &card, number, spec, info);
+    fill_card_info(d, &card, number, spec, info);
     *impl = d;
     return 0;
 }
@@ -204,6 +216,7 @@ void xrt_close(void *impl)
 
 int xrt_lose(struct xrt_device *d, const char *what, int code)
 {
+    /* Threads that wait for a free run look at this and give up. */
     atomic_store(&d->lost, true);
     give_card(d, true);
     return hcy_device_lose(d->dev, "%s (XRT's state %d); the card is unusable until the process ends", what,
@@ -227,6 +240,7 @@ int xrt_mem_info(void *impl, uint64_t *free_bytes, uint64_t *total_bytes)
     struct xrt_device *d = impl;
     uint64_t used = atomic_load(&d->used);
     *total_bytes = d->memory;
+    /* XRT does not say how much of a memory is free, so our own count does. */
     *free_bytes = used < d->memory ? d->memory - used : 0;
     return 0;
 }

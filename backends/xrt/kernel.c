@@ -69,6 +69,8 @@ struct launch {
 static void wait_a_little(struct xrt_kernel *k)
 {
     struct timespec until;
+    /* The limit is on the real-time clock, as the condition was made; if that is set, one wait is longer
+     * or shorter. */
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += 100000000;
     until.tv_sec += until.tv_nsec / 1000000000;
@@ -82,6 +84,7 @@ static struct run *take_run(struct xrt_kernel *k, bool wait)
     struct run *best = NULL;
     pthread_mutex_lock(&k->lock);
     while (!best && !atomic_load(&k->device->lost)) {
+        /* The unit with the fewest in flight comes first: one run works there and one waits. */
         for (size_t i = 0; i < k->n_runs; i++) {
             struct run *r = &k->runs[i];
             if (!r->busy && (!best || r->unit->in_flight < best->unit->in_flight))
@@ -104,6 +107,7 @@ static void give_run(struct run *r)
 {
     struct xrt_kernel *k = r->kernel;
     for (size_t i = 0; i < XRT_MOST_VALUES; i++)
+        /* Views are the launch's own; the buffers behind them stay with their owners. */
         if (r->pieces[i].view)
             card_buffer_free(r->pieces[i].view);
     memset(r->pieces, 0, sizeof r->pieces);
@@ -120,11 +124,13 @@ static int await_run(struct run *r)
     struct xrt_device *d = r->kernel->device;
     enum card_state state = CARD_RUNS;
     int code = 0;
+    /* Waiting in slices lets the end of the process come between. */
     while (state == CARD_RUNS && hcy_now_ns() < r->deadline_ns)
         state = card_run_wait(r->handle, SLICE_MS, &code);
     if (state == CARD_DONE)
         return 0;
     if (state == CARD_RUNS)
+        /* A unit that hangs may still write: nothing that it can reach is freed from now on. */
         atomic_store(&d->hung, true);
     return xrt_lose(d, state == CARD_RUNS ? "a run did not end in time" : "a run failed", code);
 }
@@ -134,6 +140,7 @@ static int await_run(struct run *r)
 /* Memory of the run's own for a structure, or in place of no buffer. */
 static int own_memory(struct run *r, size_t value, uint32_t group)
 {
+    /* It is kept from launch to launch, because a run is used again for the same arguments. */
     return r->own[value] ? 0 : xrt_memory_new(r->kernel->device, XRT_PAGE, group, &r->own[value]);
 }
 
@@ -149,6 +156,7 @@ static int set_structure(struct run *r, size_t argument, size_t value, const hcy
     int status = own_memory(r, value, r->unit->groups[argument]);
     if (status)
         return status;
+    /* Structures are written anew for each run, as launches of different jobs share the runs. */
     status = xrt_put(r->own[value], 0, v->bytes, v->size);
     if (!status)
         status = xrt_transfer(r->own[value], 0, v->size, true);
@@ -160,10 +168,11 @@ static int set_structure(struct run *r, size_t argument, size_t value, const hcy
 }
 
 /* The part of a buffer that belongs to items [first, first + n). */
-static void part_of(struct piece *p, const hcy_value *v, size_t item_bytes, size_t first, size_t n)
+static void take_piece(struct piece *p, const hcy_value *v, size_t item_bytes, size_t first, size_t n)
 {
     p->home = v->block->handle;
     p->offset = v->offset + item_bytes * first;
+    /* What does not belong to items is wanted whole by every run. */
     p->size = item_bytes ? item_bytes * n : v->bytes_left;
     p->back = v->type == HCY_ARG_OUT || v->type == HCY_ARG_INOUT;
 }
@@ -172,6 +181,7 @@ static int set_part(struct run *r, size_t argument, struct piece *p, const hcy_v
 {
     int status = xrt_memory_in(p->home, r->unit->groups[argument], p->offset, p->size, v->type != HCY_ARG_OUT,
                                &p->there);
+    /* The message says which argument has no room, because units see few of the card's memories. */
     if (status == HCY_ENOMEM) {
         hcy_error why = *hcy_last_error();
         return hcy_fail(status, "kernel %s, argument %s: %s", r->kernel->name,
@@ -179,6 +189,7 @@ static int set_part(struct run *r, size_t argument, struct piece *p, const hcy_v
     }
     if (status)
         return status;
+    /* XRT passes on the address of a buffer alone, so a part needs a buffer of its own. */
     p->view = card_view(p->there->buffer, p->size, p->offset);
     return p->view && card_run_set_buffer(r->handle, (int)argument, p->view)
                ? 0
@@ -191,6 +202,7 @@ static int set_buffer(struct run *r, size_t argument, size_t value, const hcy_va
     struct piece *p = &r->pieces[value];
     bool absent = !v->block || !v->bytes_left;
     int status;
+    /* Every register must have a value, so an empty page stands in for the address, with size 0. */
     if (absent) {
         status = own_memory(r, value, r->unit->groups[argument]);
         if (!status && !card_run_set_buffer(r->handle, (int)argument, r->own[value]->buffer))
@@ -201,7 +213,7 @@ static int set_buffer(struct run *r, size_t argument, size_t value, const hcy_va
             "kernel %s: argument %s is a view at byte %zu of its buffer; FPGA kernels want multiples of 8",
             r->kernel->name, r->kernel->layout->args[argument].name, v->offset);
     } else {
-        part_of(p, v, item_bytes, range[0], range[1]);
+        take_piece(p, v, item_bytes, range[0], range[1]);
         status = set_part(r, argument, p, v);
     }
     if (!status && !card_run_set_number(r->handle, (int)argument + 1, absent ? 0 : p->size))
@@ -217,11 +229,12 @@ static int set_scalar(struct run *r, size_t argument, const hcy_value *v)
 }
 
 /* All arguments for items [range[0], range[0] + range[1]). */
-static int set_arguments(struct run *r, const struct launch *l, const size_t range[2])
+static int set_run_arguments(struct run *r, const struct launch *l, const size_t range[2])
 {
     const hcy_hls_layout *layout = l->kernel->layout;
     const hcy_value *v = l->desc->values;
     int status = card_run_set_number(r->handle, 0, range[1]) ? 0 : set_failed(l->kernel, 0);
+    /* Register 0 is the number of items; a buffer takes two registers, its address and its size. */
     for (size_t i = 1, value = 0; !status && i < layout->n_args; i++)
         switch (layout->args[i].kind) {
         case HCY_HLS_ADDRESS:
@@ -252,30 +265,35 @@ static int check_sizes(const struct launch *l)
 }
 
 /* The oldest run in flight is waited for, and its results are brought home. */
-static int land(struct launch *l)
+static int land_oldest(struct launch *l)
 {
     struct run *r = l->flying[0];
+    /* Runs end about in the order in which they started, so the first is waited for. */
     memmove(&l->flying[0], &l->flying[1], --l->n_flying * sizeof l->flying[0]);
     int status = await_run(r);
     for (size_t i = 0; !status && i < l->desc->n_values; i++)
         if (r->pieces[i].back)
             status = xrt_memory_back(r->pieces[i].home, r->pieces[i].there, r->pieces[i].offset,
                                      r->pieces[i].size);
+    /* After a hang the run and its memory stay as they are, because the card may still use them. */
     if (!atomic_load(&l->kernel->device->hung))
         give_run(r);
     return status;
 }
 
-static int fly(struct launch *l, const size_t range[2])
+static int fly_range(struct launch *l, const size_t range[2])
 {
     struct xrt_kernel *k = l->kernel;
     struct run *r = NULL;
     int status = 0;
+    /* Waiting for others with runs of our own in flight could be for ever: two launches might wait for
+     * each other. */
     while (!status && !(r = take_run(k, l->n_flying == 0)) && l->n_flying)
-        status = land(l);
+        status = land_oldest(l);
     if (status || !r)
         return status ? status : xrt_lose(k->device, "the card is lost", 0);
-    status = set_arguments(r, l, range);
+    status = set_run_arguments(r, l, range);
+    /* Counted from when it is handed over, so the time of a run before it on the same unit is in it. */
     r->deadline_ns = hcy_now_ns() + (uint64_t)k->device->timeout_ms * 1000000;
     if (!status && !card_run_start(r->handle))
         status = xrt_lose(k->device, "a run cannot be started", 0);
@@ -291,6 +309,7 @@ static size_t granule_of(const struct launch *l)
 {
     size_t granule = 1;
     for (size_t i = 0; i < l->desc->n_values; i++)
+        /* Powers of two are enough, since the addresses must be multiples of one. */
         while (l->item_bytes[i] * granule % 8)
             granule *= 2;
     return granule;
@@ -302,23 +321,26 @@ static int fly_all(struct launch *l)
            n = all < l->kernel->n_runs ? all : l->kernel->n_runs;
     int status = 0;
     for (size_t i = 0, first = 0; !status && i < n; i++) {
+        /* Runs differ by one granule at most, so that units end together. */
         size_t end = (all / n * (i + 1) + (i + 1 < all % n ? i + 1 : all % n)) * granule;
         end = end < items ? end : items;
-        status = fly(l, (size_t[2]){ first, end - first });
+        status = fly_range(l, (size_t[2]){ first, end - first });
         first = end;
     }
+    /* Also after a failure: what flies uses the caller's buffers. */
     while (l->n_flying) {
-        int landed = land(l);
+        int landed = land_oldest(l);
         status = status ? status : landed;
     }
     return status;
 }
 
-static int run_launch(void *command)
+static int run_xrt_launch(void *command)
 {
     struct launch *l = command;
     int status = hcy_fault_launch(l->kernel->device->dev);
     if (!status)
+        /* The check is the command's and not the call's, so that its failure comes in order. */
         status = l->kernel->shape->look(l->desc->values, l->item_bytes);
     if (!status)
         status = check_sizes(l);
@@ -329,31 +351,32 @@ int xrt_launch(void *qimpl, void *kimpl, const hcy_launch_desc *desc, hcy_keep *
 {
     struct xrt_queue *q = qimpl;
     struct launch l = { .kernel = kimpl, .desc = desc };
-    return hcy_hostqueue_submit(q->host, l.kernel->name, 0, run_launch, &l, sizeof l, keep);
+    return hcy_hostqueue_submit(q->host, l.kernel->name, 0, run_xrt_launch, &l, sizeof l, keep);
 }
 
 /* --- Tables --- */
 
-static size_t up(size_t n)
+static size_t aligned_up(size_t n)
 {
     return (n + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-static int lay_out(hcy_hls_tables *head, const hcy_span *spans, size_t n, size_t *size)
+static int lay_out_spans(hcy_hls_tables *head, const hcy_span *spans, size_t n, size_t *size)
 {
     int status = 0;
-    *size = up(sizeof *head);
+    *size = aligned_up(sizeof *head);
     *head = (hcy_hls_tables){ .n_spans = n };
     for (size_t i = 0; !status && i < n; i++) {
+        /* Spans begin at whole words of the card's memory bus. */
         head->span[i].offset = *size;
         head->span[i].size = spans[i].size;
-        status = hcy_size_add(size, *size, up(spans[i].size));
+        status = hcy_size_add(size, *size, aligned_up(spans[i].size));
     }
     return status;
 }
 
-static int put_tables(const struct xrt_kernel *k, const hcy_hls_tables *head, const hcy_span *spans,
-                      size_t size, hcy_block *tables)
+static int put_span_tables(const struct xrt_kernel *k, const hcy_hls_tables *head, const hcy_span *spans,
+                           size_t size, hcy_block *tables)
 {
     struct xrt_memory *m = tables->handle;
     void *first = spans[0].size ? malloc(spans[0].size) : NULL;
@@ -364,6 +387,7 @@ static int put_tables(const struct xrt_kernel *k, const hcy_hls_tables *head, co
             status = xrt_put(m, head->span[i].offset, spans[i].data, spans[i].size);
     if (!status)
         status = xrt_transfer(m, 0, size, true);
+    /* A copy of the head stays on the host: launches are checked against it. */
     if (first)
         m->tables = (hcy_span){ memcpy(first, spans[0].data, spans[0].size), spans[0].size };
     if (status)
@@ -384,13 +408,14 @@ int xrt_prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tables)
     int status = k->shape->more(&more, &size, spans, n);
     if (status)
         return status;
+    /* The kernel's own records follow as one more span, so one head describes everything. */
     memcpy(all, spans, n * sizeof *spans);
     all[n] = (hcy_span){ more, size };
-    status = lay_out(&head, all, n + 1, &size);
+    status = lay_out_spans(&head, all, n + 1, &size);
     if (!status)
         status = xrt_alloc(k->device, HCY_MEM_DEVICE, size, tables);
     if (!status)
-        status = put_tables(k, &head, all, size, tables);
+        status = put_span_tables(k, &head, all, size, tables);
     free(more);
     return status;
 }
@@ -424,6 +449,7 @@ static int open_unit(struct xrt_kernel *k, const char *name)
         return hcy_fail(HCY_EBUSY,
                         "XRT does not give compute unit %s: another process may hold it for itself", name);
     k->n_units++;
+    /* Where each argument's memory is was decided when the program was linked. */
     for (size_t i = 0; i < k->layout->n_args; i++)
         if (k->layout->args[i].kind == HCY_HLS_ADDRESS || k->layout->args[i].kind == HCY_HLS_STRUCT) {
             int group = card_unit_group(u->handle, (int)i);
@@ -439,6 +465,8 @@ static int open_runs(struct xrt_kernel *k)
 {
     for (; k->n_runs < RUNS_PER_UNIT * k->n_units; k->n_runs++) {
         struct run *r = &k->runs[k->n_runs];
+        /* Runs are spread over the units in turn, so that the first ones of a launch go to different
+         * units. */
         *r = (struct run){ .kernel = k, .unit = &k->units[k->n_runs % k->n_units] };
         r->handle = card_run_open(r->unit->handle);
         if (!r->handle)
@@ -486,6 +514,7 @@ int xrt_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, con
 void xrt_kernel_release(void *kimpl)
 {
     struct xrt_kernel *k = kimpl;
+    /* What hangs cannot be closed: runs and units of such a card are left until the process ends. */
     if (!atomic_load(&k->device->hung)) {
         for (size_t i = 0; i < k->n_runs; i++)
             card_run_close(k->runs[i].handle);

@@ -10,7 +10,7 @@
 #define DEVICE "/sys/bus/pci/devices/"
 
 /* The first line of a file. */
-static bool read_line(const char *path, char *line, size_t size)
+static bool read_sys_line(const char *path, char *line, size_t size)
 {
     FILE *f = fopen(path, "r");
     bool read = f && fgets(line, (int)size, f);
@@ -29,20 +29,21 @@ static bool read_platform(struct xrt_found *f)
     snprintf(path, sizeof path, DEVICE "%s", f->bdf);
     DIR *dir = opendir(path);
     for (struct dirent *e; dir && !read && (e = readdir(dir));)
+        /* The number behind "rom" is not known beforehand, so the folder is looked for. */
         if (!strncmp(e->d_name, "rom", 3)) {
             snprintf(path, sizeof path, DEVICE "%s/%s/VBNV", f->bdf, e->d_name);
-            read = read_line(path, f->platform, sizeof f->platform);
+            read = read_sys_line(path, f->platform, sizeof f->platform);
         }
     if (dir)
         closedir(dir);
     return read;
 }
 
-static bool is_ready(const char *bdf)
+static bool is_card_ready(const char *bdf)
 {
     char path[100], line[20];
     snprintf(path, sizeof path, DEVICE "%s/ready", bdf);
-    return read_line(path, line, sizeof line) && strtoul(line, NULL, 0) == 1;
+    return read_sys_line(path, line, sizeof line) && strtoul(line, NULL, 0) == 1;
 }
 
 static int by_bdf(const void *a, const void *b)
@@ -56,16 +57,18 @@ size_t xrt_find(struct xrt_found found[XRT_MOST_CARDS])
     DIR *dir = opendir(DRIVER);
     for (struct dirent *e; dir && n < XRT_MOST_CARDS && (e = readdir(dir));) {
         struct xrt_found *f = &found[n];
+        /* The folder has other entries too; only PCI addresses are cards. */
         unsigned numbers[4];
         if (strlen(e->d_name) >= sizeof f->bdf ||
             sscanf(e->d_name, "%x:%x:%x.%u", &numbers[0], &numbers[1], &numbers[2], &numbers[3]) != 4)
             continue;
         memcpy(f->bdf, e->d_name, strlen(e->d_name) + 1);
-        f->ready = is_ready(f->bdf);
+        f->ready = is_card_ready(f->bdf);
         n += read_platform(f);
     }
     if (dir)
         closedir(dir);
+    /* Folders have no order, and numbers shall mean the same cards at each start. */
     qsort(found, n, sizeof found[0], by_bdf);
     return n;
 }

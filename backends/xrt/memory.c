@@ -26,7 +26,7 @@ static struct xrt_memory *new_record(struct xrt_device *d, size_t size)
     return m;
 }
 
-static int no_room(const struct xrt_device *d, size_t size, uint32_t group)
+static int no_room_on_card(const struct xrt_device *d, size_t size, uint32_t group)
 {
     const struct xclbin_memory *at = &d->xclbin.memories->list[group];
     if (group >= (uint32_t)d->xclbin.memories->n)
@@ -45,10 +45,11 @@ static void *buffer_in(const struct xrt_device *d, size_t size, uint32_t group)
 static int take_buffer(struct xrt_memory *m, void *buffer, uint32_t group)
 {
     unsigned char *host = buffer ? card_buffer_host(buffer) : NULL;
+    /* A buffer that the host cannot see is of no use here: all copies go through its host's side. */
     if (buffer && !host)
         card_buffer_free(buffer);
     if (!host)
-        return no_room(m->device, m->size, group);
+        return no_room_on_card(m->device, m->size, group);
     m->buffer = buffer;
     m->host = host;
     m->group = group;
@@ -72,6 +73,7 @@ void xrt_memory_free(struct xrt_memory *m)
 {
     while (m) {
         struct xrt_memory *next = m->copies;
+        /* A unit that hangs may still write there, so the memory is left to it. */
         if (m->buffer && !atomic_load(&m->device->hung))
             card_buffer_free(m->buffer);
         if (!m->buffer && !m->users)
@@ -107,8 +109,9 @@ int xrt_put(struct xrt_memory *m, size_t offset, const void *data, size_t size)
 /* --- Where compute units find it --- */
 
 /* The memory of the first compute unit that uses it becomes its own. */
-static int move(struct xrt_memory *m, uint32_t group)
+static int move_memory(struct xrt_memory *m, uint32_t group)
 {
+    /* The old buffer is kept until its contents are in the new one. */
     struct xrt_memory old = *m;
     int status = xrt_transfer(m, 0, m->size, false);
     if (!status)
@@ -123,6 +126,7 @@ static int move(struct xrt_memory *m, uint32_t group)
 /* Memory of the caller's has no buffer before it is used; one that is not whole pages gets copies. */
 static void give_buffer(struct xrt_memory *m, uint32_t group)
 {
+    /* XRT maps whole pages only. */
     if ((uintptr_t)m->host % XRT_PAGE || m->size % XRT_PAGE)
         return;
     m->buffer = card_buffer_of(m->device->card, m->host, m->size, group);
@@ -130,16 +134,17 @@ static void give_buffer(struct xrt_memory *m, uint32_t group)
 }
 
 /* [lock] Makes m ready for compute units of this memory. */
-static int place(struct xrt_memory *m, uint32_t group)
+static int make_memory_ready(struct xrt_memory *m, uint32_t group)
 {
     int status = 0;
     if (m->users && !m->buffer)
         give_buffer(m, group);
+    /* Once a unit has used it in one memory it stays there: moving to and fro would cost more than copies. */
     if (!m->at_host && m->group != group) {
         if (m->placed)
             status = xrt_transfer(m, 0, m->size, false);
         else
-            status = move(m, group);
+            status = move_memory(m, group);
         m->at_host = !status && m->placed;
     }
     m->placed = !status;
@@ -151,6 +156,7 @@ static int find_copy(struct xrt_memory *m, uint32_t group, struct xrt_memory **o
 {
     struct xrt_memory *c = m;
     int status = 0;
+    /* Copies are made when they are first needed and freed with the original. */
     while (c->group != group && c->copies)
         c = c->copies;
     if (c->group != group && !(status = xrt_memory_new(m->device, m->size, group, &c->copies)))
@@ -161,6 +167,7 @@ static int find_copy(struct xrt_memory *m, uint32_t group, struct xrt_memory **o
 
 static int bring_there(const struct xrt_memory *m, struct xrt_memory *there, size_t offset, size_t size)
 {
+    /* The host's side of the original is what counts, so a copy is written from it. */
     int status = there == m ? 0 : xrt_put(there, offset, m->host + offset, size);
     return status ? status : xrt_transfer(there, offset, size, true);
 }
@@ -169,10 +176,11 @@ int xrt_memory_in(struct xrt_memory *m, uint32_t group, size_t offset, size_t si
                   struct xrt_memory **out)
 {
     pthread_rwlock_wrlock(&m->lock);
-    int status = place(m, group);
+    int status = make_memory_ready(m, group);
     if (!status)
         status = find_copy(m, group, out);
     if (!status && bring && m->at_host && !(*out)->complete) {
+        /* Tables do not change, so they are brought there once and as a whole. */
         bool all = m->tables.data != NULL;
         status = bring_there(m, *out, all ? 0 : offset, all ? m->size : size);
         (*out)->complete = !status && all;
@@ -184,6 +192,7 @@ int xrt_memory_in(struct xrt_memory *m, uint32_t group, size_t offset, size_t si
 int xrt_memory_back(struct xrt_memory *m, struct xrt_memory *there, size_t offset, size_t size)
 {
     pthread_rwlock_wrlock(&m->lock);
+    /* Where the card's side counts, results stay on the card until they are read. */
     int status = m->at_host ? xrt_transfer(there, offset, size, false) : 0;
     if (!status && m != there)
         status = xrt_put(m, offset, there->host + offset, size);
@@ -207,9 +216,11 @@ static int alloc_on_card(struct xrt_device *d, size_t size, hcy_block *block)
     int status = HCY_ENOMEM;
     uint64_t largest = 0;
     for (int32_t i = 0; status == HCY_ENOMEM && i < all->n; i++) {
+        /* The search begins at the card's first memory and wraps around. */
         uint32_t group = (d->group + (uint32_t)i) % (uint32_t)all->n;
         if (may_hold(&all->list[group], size))
             status = xrt_memory_new(d, size, group, &m);
+        /* Noted for the message, because a card's memory comes in pieces. */
         if (may_hold(&all->list[group], 0) && all->list[group].kib > largest)
             largest = all->list[group].kib;
     }
@@ -255,6 +266,7 @@ int xrt_import_host(void *impl, void *host, size_t size, hcy_block *block)
     struct xrt_memory *m = new_record(impl, size);
     if (!m)
         return HCY_ENOMEM;
+    /* Imported memory keeps its own size: pages that are not whole are not the card's to write. */
     m->size = size;
     m->host = host;
     m->at_host = m->users = true;
@@ -268,7 +280,7 @@ void xrt_unimport(void *impl, hcy_block *block)
     xrt_memory_free(block->handle);
 }
 
-static bool take(struct xrt_device *d, size_t size)
+static bool take_card_memory(struct xrt_device *d, size_t size)
 {
     uint_least64_t used = atomic_load(&d->used);
     do
@@ -281,10 +293,11 @@ static bool take(struct xrt_device *d, size_t size)
 int xrt_alloc(void *impl, int mem, size_t size, hcy_block *block)
 {
     struct xrt_device *d = impl;
-    if (mem == HCY_MEM_DEVICE && !take(d, size))
+    if (mem == HCY_MEM_DEVICE && !take_card_memory(d, size))
         return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes (%llu of %llu are in use)",
                         hcy_device_get_info(d->dev)->name, size, (unsigned long long)atomic_load(&d->used),
                         (unsigned long long)d->memory);
+    /* Only device memory counts against the limit: the rest is the host's. */
     int status = mem == HCY_MEM_DEVICE   ? alloc_on_card(d, size, block)
                  : mem == HCY_MEM_MAPPED && d->host_group >= 0 ? alloc_mapped(d, size, block)
                                          : alloc_pinned(d, size, block);

@@ -54,7 +54,7 @@ int xrt_wait(void *qimpl, hcy_event *event)
 /* --- Copies --- */
 
 /* The buffer that a place is in; NULL: memory of the user's, or another device's that the host reaches. */
-static struct xrt_memory *memory_of(const struct xrt_queue *q, const hcy_place *p)
+static struct xrt_memory *card_memory(const struct xrt_queue *q, const hcy_place *p)
 {
     return p->block && hcy_device_impl(p->dev) == q->device ? p->block->handle : NULL;
 }
@@ -65,7 +65,7 @@ static bool on_card(const struct xrt_memory *m)
     return m && !m->at_host;
 }
 
-static unsigned char *host_of(const struct xrt_memory *m, const hcy_place *p)
+static unsigned char *host_side(const struct xrt_memory *m, const hcy_place *p)
 {
     return (m ? m->host : (unsigned char *)(p->block ? p->block->host : p->host)) + p->offset;
 }
@@ -75,13 +75,15 @@ struct copy {
     struct xrt_memory *to, *from;
 };
 
-static int copy_row(const struct copy *k, size_t to, size_t from, size_t size)
+static int copy_row_over(const struct copy *k, size_t to, size_t from, size_t size)
 {
     const hcy_copy *c = &k->what;
+    /* The host's side is stale while the card's counts, so the row is fetched before it is read. */
     int status = on_card(k->from) ? xrt_transfer(k->from, c->src.offset + from, size, false) : 0;
     if (status)
         return status;
-    memmove(host_of(k->to, &c->dst) + to, host_of(k->from, &c->src) + from, size);
+    /* Source and destination may be rows of one buffer. */
+    memmove(host_side(k->to, &c->dst) + to, host_side(k->from, &c->src) + from, size);
     return on_card(k->to) ? xrt_transfer(k->to, c->dst.offset + to, size, true) : 0;
 }
 
@@ -91,41 +93,43 @@ static int copy_rows(const struct copy *k)
     int status = 0;
     for (size_t z = 0; !status && z < c->extent[2]; z++)
         for (size_t y = 0; !status && y < c->extent[1]; y++)
-            status = copy_row(k, z * c->dst.slice_stride + y * c->dst.row_stride,
-                              z * c->src.slice_stride + y * c->src.row_stride, c->extent[0]);
+            status = copy_row_over(k, z * c->dst.slice_stride + y * c->dst.row_stride,
+                                   z * c->src.slice_stride + y * c->src.row_stride, c->extent[0]);
     return status;
 }
 
 /* While it is copied memory stays where it is. */
-static void hold(struct xrt_memory *m)
+static void hold_memory(struct xrt_memory *m)
 {
     if (m)
         pthread_rwlock_rdlock(&m->lock);
 }
 
-static void let_go(struct xrt_memory *m)
+static void let_memory_go(struct xrt_memory *m)
 {
     if (m)
         pthread_rwlock_unlock(&m->lock);
 }
 
-static int run_copy(void *command)
+static int run_card_copy(void *command)
 {
     const struct copy *k = command;
+    /* A lock is taken once if both ends lie in one buffer. */
     struct xrt_memory *other = k->from == k->to ? NULL : k->from;
+    /* Once the process ends XRT's mappings may be gone, which this thread would write to. */
     if (!card_enter())
         return xrt_ends();
-    hold(k->to);
-    hold(other);
+    hold_memory(k->to);
+    hold_memory(other);
     int status = copy_rows(k);
-    let_go(other);
-    let_go(k->to);
+    let_memory_go(other);
+    let_memory_go(k->to);
     card_leave();
     return status;
 }
 
 /* The card's own memory, or memory that the host reaches. */
-static bool is_ours(const struct xrt_queue *q, const hcy_place *p)
+static bool is_card_or_host(const struct xrt_queue *q, const hcy_place *p)
 {
     return !p->block || p->block->host || hcy_device_impl(p->dev) == q->device;
 }
@@ -134,11 +138,12 @@ int xrt_copy(void *qimpl, const hcy_copy *copy, hcy_keep *keep)
 {
     struct xrt_queue *q = qimpl;
     const char *name = !copy->src.block ? "write" : !copy->dst.block ? "read" : "copy";
-    if (!is_ours(q, &copy->dst) || !is_ours(q, &copy->src))
+    /* The HAL then takes the copy through the host. */
+    if (!is_card_or_host(q, &copy->dst) || !is_card_or_host(q, &copy->src))
         return hcy_fail(HCY_EUNSUPPORTED, "an FPGA card cannot reach another device's memory");
-    struct copy k = { *copy, memory_of(q, &copy->dst), memory_of(q, &copy->src) };
+    struct copy k = { *copy, card_memory(q, &copy->dst), card_memory(q, &copy->src) };
     uint64_t bytes = (uint64_t)copy->extent[0] * copy->extent[1] * copy->extent[2];
-    return hcy_hostqueue_submit(q->host, name, bytes, run_copy, &k, sizeof k, keep);
+    return hcy_hostqueue_submit(q->host, name, bytes, run_card_copy, &k, sizeof k, keep);
 }
 
 /* --- Fills --- */
@@ -149,17 +154,18 @@ struct fill {
     unsigned char pattern[8];
 };
 
-static int run_fill(void *command)
+static int run_card_fill(void *command)
 {
     const struct fill *f = command;
     struct xrt_memory *m = f->memory;
     if (!card_enter())
         return xrt_ends();
-    hold(m);
+    hold_memory(m);
+    /* The host's side is written first; one transfer then takes all of it over the bus. */
     for (size_t i = 0; i < f->size; i += f->pattern_size)
         memcpy(m->host + f->offset + i, f->pattern, f->pattern_size);
     int status = on_card(m) ? xrt_transfer(m, f->offset, f->size, true) : 0;
-    let_go(m);
+    let_memory_go(m);
     card_leave();
     return status;
 }
@@ -171,5 +177,5 @@ int xrt_fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern
     struct fill f = { .memory = dst->block->handle, .offset = dst->offset, .size = size,
                       .pattern_size = pattern_size };
     memcpy(f.pattern, pattern, pattern_size);
-    return hcy_hostqueue_submit(q->host, "fill", size, run_fill, &f, sizeof f, keep);
+    return hcy_hostqueue_submit(q->host, "fill", size, run_card_fill, &f, sizeof f, keep);
 }

@@ -13,10 +13,11 @@
 
 /* --- Reading --- */
 
-static int read_all(const char *path, char **data, size_t *size)
+static int read_xclbin_file(const char *path, char **data, size_t *size)
 {
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe is not waited for, and has no length */
     FILE *f = fd < 0 ? NULL : fdopen(fd, "rb");
+    /* The size decides the allocation, so it is held against a limit first. */
     long n = -1;
     if (f && !fseek(f, 0, SEEK_END) && (n = ftell(f)) >= 0)
         rewind(f);
@@ -32,7 +33,7 @@ static int read_all(const char *path, char **data, size_t *size)
     return hcy_fail(f ? HCY_EIO : HCY_ENOENT, "xclbin %s cannot be read", path);
 }
 
-static int bad(const char *path, const char *why)
+static int refuse_xclbin(const char *path, const char *why)
 {
     return hcy_fail(HCY_EFORMAT, "%s is no usable xclbin: %s", path, why);
 }
@@ -59,16 +60,17 @@ static const void *find_table(const struct xclbin_head *h, uint32_t kind, size_t
 static int check_head(const struct xclbin_head *h, size_t size, const char *path)
 {
     if (size < sizeof *h || memcmp(h->magic, XCLBIN_MAGIC, sizeof h->magic))
-        return bad(path, "it does not begin as one");
+        return refuse_xclbin(path, "it does not begin as one");
     if (h->length != size)
-        return bad(path, "it is cut short, or longer than it says");
+        return refuse_xclbin(path, "it is cut short, or longer than it says");
     if (!h->n_sections || h->n_sections > MOST_SECTIONS ||
         size - sizeof *h < (h->n_sections - 1) * sizeof h->sections[0])
-        return bad(path, "its table of sections is damaged");
+        return refuse_xclbin(path, "its table of sections is damaged");
+    /* Lengths come from the file: they are compared by subtraction, which cannot overflow here. */
     for (uint32_t i = 0; i < h->n_sections; i++)
         if (h->sections[i].offset > size || h->sections[i].size > size - h->sections[i].offset)
-            return bad(path, "a section lies outside of it");
-    return memchr(h->platform, 0, sizeof h->platform) ? 0 : bad(path, "its platform has no end");
+            return refuse_xclbin(path, "a section lies outside of it");
+    return memchr(h->platform, 0, sizeof h->platform) ? 0 : refuse_xclbin(path, "its platform has no end");
 }
 
 static int check_tables(struct xclbin *x, const char *path)
@@ -76,6 +78,7 @@ static int check_tables(struct xclbin *x, const char *path)
     const struct xclbin_head *h = x->head;
     x->memories =
         find_table(h, XCLBIN_GROUPS, offsetof(struct xclbin_memories, list), sizeof(struct xclbin_memory));
+    /* Not every program has groups; in one without them units are connected to the memories themselves. */
     if (!x->memories)
         x->memories = find_table(h, XCLBIN_MEMORIES, offsetof(struct xclbin_memories, list),
                                  sizeof(struct xclbin_memory));
@@ -84,14 +87,15 @@ static int check_tables(struct xclbin *x, const char *path)
         h, XCLBIN_CONNECTIVITY, offsetof(struct xclbin_connections, list), sizeof(struct xclbin_connection));
     const struct xclbin_section *xml = find_section(h, XCLBIN_METADATA);
     if (!x->memories || !x->units || !c || !xml)
-        return bad(path, "a table of memories, units or connections, or the metadata, is missing or damaged");
+        return refuse_xclbin(path, "a table of memories, units or connections, or the metadata, is missing or damaged");
+    /* Names are printed and compared later without looking at their room. */
     for (int32_t i = 0; i < x->units->n; i++)
         if (!memchr(x->units->list[i].name, 0, sizeof x->units->list[i].name))
-            return bad(path, "a compute unit's name has no end");
+            return refuse_xclbin(path, "a compute unit's name has no end");
     for (int32_t i = 0; i < c->n; i++)
         if (c->list[i].unit < 0 || c->list[i].unit >= x->units->n || c->list[i].memory < 0 ||
             c->list[i].argument < 0)
-            return bad(path, "a connection leads nowhere");
+            return refuse_xclbin(path, "a connection leads nowhere");
     x->xml = (const char *)h + xml->offset;
     x->xml_size = xml->size;
     return 0;
@@ -102,7 +106,7 @@ int xclbin_read(struct xclbin *x, const char *path)
     char *data;
     size_t size;
     memset(x, 0, sizeof *x);
-    int status = read_all(path, &data, &size);
+    int status = read_xclbin_file(path, &data, &size);
     if (status)
         return status;
     x->head = (struct xclbin_head *)(void *)data;
@@ -140,7 +144,7 @@ static bool skip_to(struct text *t, const char *word)
 }
 
 /* The value of an attribute of the element that `t` is in, into `value`. */
-static bool attribute(struct text t, const char *name, char *value, size_t size)
+static bool read_xml_attribute(struct text t, const char *name, char *value, size_t size)
 {
     char key[40];
     struct text end = t;
@@ -158,12 +162,13 @@ static bool attribute(struct text t, const char *name, char *value, size_t size)
 }
 
 /* The element of a kernel, up to its end. */
-static bool find_kernel(const struct xclbin *x, const char *name, struct text *kernel)
+static bool find_kernel_element(const struct xclbin *x, const char *name, struct text *kernel)
 {
     char value[80];
     *kernel = (struct text){ x->xml, x->xml + x->xml_size };
+    /* A whole parser of XML would read no more than this needs; the tools write one form. */
     while (skip_to(kernel, "<kernel"))
-        if (attribute(*kernel, "name", value, sizeof value) && !strcmp(value, name)) {
+        if (read_xml_attribute(*kernel, "name", value, sizeof value) && !strcmp(value, name)) {
             struct text end = *kernel;
             if (!skip_to(&end, "</kernel>"))
                 return false;
@@ -178,19 +183,20 @@ static bool argument_is(struct text arg, const hcy_hls_arg *want, size_t i)
 {
     char name[80], id[20], offset[20], qualifier[20];
     bool address = want->kind == HCY_HLS_ADDRESS || want->kind == HCY_HLS_STRUCT;
-    return attribute(arg, "name", name, sizeof name) && attribute(arg, "id", id, sizeof id) &&
-           attribute(arg, "offset", offset, sizeof offset) &&
-           attribute(arg, "addressQualifier", qualifier, sizeof qualifier) && !strcmp(name, want->name) &&
+    return read_xml_attribute(arg, "name", name, sizeof name) && read_xml_attribute(arg, "id", id, sizeof id) &&
+           read_xml_attribute(arg, "offset", offset, sizeof offset) &&
+           read_xml_attribute(arg, "addressQualifier", qualifier, sizeof qualifier) && !strcmp(name, want->name) &&
            strtoul(id, NULL, 0) == i && strtoul(offset, NULL, 0) == HCY_HLS_REGISTER(i) &&
            (strtoul(qualifier, NULL, 0) == 1) == address;
 }
 
-static int check_kernel(const struct xclbin *x, const hcy_hls_layout *layout, const char *path)
+static int check_layout(const struct xclbin *x, const hcy_hls_layout *layout, const char *path)
 {
     struct text kernel;
     size_t n = 0;
-    if (!find_kernel(x, layout->kernel, &kernel))
+    if (!find_kernel_element(x, layout->kernel, &kernel))
         return 0; /* not in this one */
+    /* Registers are written by number, so a kernel with other arguments would take a size for an address. */
     while (skip_to(&kernel, "<arg")) {
         if (n >= layout->n_args || !argument_is(kernel, &layout->args[n], n))
             return hcy_fail(HCY_EABI, "%s: kernel %s: argument %zu is not that of this library (%s)", path,
@@ -203,7 +209,7 @@ static int check_kernel(const struct xclbin *x, const hcy_hls_layout *layout, co
 }
 
 /* "\nKEY NUMBER\n" in the builder's text. */
-static bool says(struct text t, const char *key, uint32_t number)
+static bool metadata_says(struct text t, const char *key, uint32_t number)
 {
     char line[80];
     snprintf(line, sizeof line, "%s %u\n", key, number);
@@ -213,20 +219,21 @@ static bool says(struct text t, const char *key, uint32_t number)
 int xclbin_check(const struct xclbin *x, const char *path)
 {
     const struct xclbin_section *s = find_section(x->head, XCLBIN_USER_METADATA);
+    /* The builder has noted what it was built from; the layouts are compared beside that. */
     const char *at = s ? (const char *)x->head + s->offset : "";
     struct text t = { at, at + (s ? s->size : 0) };
-    if (!says(t, "halcyon-interface", HCY_HLS_INTERFACE))
+    if (!metadata_says(t, "halcyon-interface", HCY_HLS_INTERFACE))
         return hcy_fail(HCY_EABI, "%s was not built for interface %u of the FPGA kernels", path,
                         HCY_HLS_INTERFACE);
     for (const hcy_hls_family *f = hcy__hls_families; f->stem; f++) {
         char key[60];
         snprintf(key, sizeof key, "family %s", f->stem);
-        bool same = says(t, key, f->version);
+        bool same = metadata_says(t, key, f->version);
         for (size_t i = 0; i < f->n_kernels; i++) {
             struct text kernel;
-            if (!same && find_kernel(x, f->kernels[i].kernel, &kernel))
+            if (!same && find_kernel_element(x, f->kernels[i].kernel, &kernel))
                 return hcy_fail(HCY_EABI, "%s was not built for version %u of %s", path, f->version, f->stem);
-            int status = check_kernel(x, &f->kernels[i], path);
+            int status = check_layout(x, &f->kernels[i], path);
             if (status)
                 return status;
         }
@@ -249,7 +256,7 @@ bool xclbin_has(const struct xclbin *x, const char *kernel)
 {
     char names[1][80];
     struct text found;
-    return xclbin_instances(x, kernel, names, 1) && find_kernel(x, kernel, &found);
+    return xclbin_instances(x, kernel, names, 1) && find_kernel_element(x, kernel, &found);
 }
 
 /* Without groups of memories, which are behind them in their table. */
@@ -267,7 +274,7 @@ uint64_t xclbin_memory(const struct xclbin *x)
 
 /* --- Searching --- */
 
-static bool fits(const char *path, const char *platform)
+static bool fits_platform(const char *path, const char *platform)
 {
     struct xclbin x;
     bool good = !xclbin_read(&x, path) && !strcmp(x.head->platform, platform) && !xclbin_check(&x, path);
@@ -282,11 +289,12 @@ static bool search_folder(const char *folder, const char *platform, char *path, 
     bool found = false;
     DIR *dir = opendir(folder);
     for (struct dirent *e; dir && (e = readdir(dir));) {
+        /* All candidates are read, so the first by name is found whatever order the folder has. */
         const char *dot = strrchr(e->d_name, '.');
         if (!dot || strcmp(dot, ".xclbin") ||
             snprintf(one, sizeof one, "%s/%s", folder, e->d_name) >= (int)sizeof one)
             continue;
-        if ((!found || strcmp(one, path) < 0) && strlen(one) < size && fits(one, platform)) {
+        if ((!found || strcmp(one, path) < 0) && strlen(one) < size && fits_platform(one, platform)) {
             memcpy(path, one, strlen(one) + 1);
             found = true;
         }

@@ -44,6 +44,7 @@ int gpu_check_room(const struct gpu_call *call, const hcy_azint_job *job, uint32
         return status;
     if (sums->bytes_left < *size || reports->bytes_left / sizeof(hcy_frame_report) < call->items)
         return hcy_fail(HCY_EINVAL, "%s: sums or reports too small for %zu frames", name, call->items);
+    /* Frames are the second direction of the grid, where CUDA has 16 bits. */
     if (call->items > 65535)
         return hcy_fail(HCY_ERANGE, "%s: %zu frames in one launch; 65535 are possible", name, call->items);
     return 0;
@@ -61,6 +62,7 @@ static int open_azint(struct azint *a, const struct gpu_call *call, const hcy_va
 {
     memset(a, 0, sizeof *a);
     a->tables = tables;
+    /* A NULL plan is one that other kernels made, or none; gpu_job_pixel() says so. */
     a->plan = tables->block ? call->kernel->ops->plan(tables->block) : NULL;
     a->job = job->bytes;
     a->pixel = gpu_job_pixel(call, a->plan, false, a->job);
@@ -79,6 +81,7 @@ static int image_variant(struct azint *a, const struct gpu_call *call)
     const struct gpu_row *row = call->kernel->ops->row;
     int n = gpu_pixel_options(options, gpu_group(call, row->image_group), a->pixel,
                               a->job->flags & HCY_AZINT_WANT_VARIANCE);
+    /* Frames at once are loops that only unroll if their number is known when the text is compiled. */
     if (call->kernel->ops->alone)
         snprintf(options + n, sizeof options - (size_t)n, " -DFRAMES_ALONE=%u", row->frames_alone);
     return gpu_variant_get(call->kernel, gpu_text_azint, options, &a->variant);
@@ -99,7 +102,10 @@ static int run_image_alone(const struct azint *a, const struct gpu_call *call, c
 {
     uint32_t items = (uint32_t)call->items, units = call->kernel->ops->units, frames = items / units;
     const uint32_t most = call->kernel->ops->row->frames_alone;
+    /* Frames that share a pass over the plan read it once, but all cores should have work: that comes
+     * first. */
     frames = frames < 1 ? 1 : frames > most ? most : frames;
+    /* Four parts a core even out tiles that cost more than others. */
     uint32_t rows = (items + frames - 1) / frames, parts = rows < units ? (4 * units + rows - 1) / rows : 1;
     struct gpu_grid grid = { { parts < a->plan->at.n_tiles ? parts : a->plan->at.n_tiles, rows }, 1, 0 };
     return GPU_STEP(call, a->variant, "gpu_azint_alone", &grid, GPU_BYTES(*a->job), GPU_BYTES(a->plan->at),
@@ -108,7 +114,7 @@ static int run_image_alone(const struct azint *a, const struct gpu_call *call, c
 }
 
 /* Segment by segment, from images at offset `at`. */
-static int run_image(const struct azint *a, const struct gpu_call *call, const hcy_value *images, size_t at)
+static int run_image_groups(const struct azint *a, const struct gpu_call *call, const hcy_value *images, size_t at)
 {
     struct gpu_grid grid = { { a->plan->at.n_tiles, (uint32_t)call->items },
                              call->kernel->ops->row->image_group,
@@ -142,12 +148,13 @@ int gpu_image_launch(const struct gpu_call *call)
         return status;
     a.sums = &v[IMAGE_AT(sums)];
     a.reports = &v[IMAGE_AT(reports)];
+    /* Divisions cannot overflow, as the product of frames and pixels could. */
     if (v[IMAGE_AT(images)].bytes_left / a.pixel->bytes / a.job->n_pixels < call->items)
         return hcy_fail(HCY_EINVAL, "azint_image: images too small for %zu frames", call->items);
     status = open_sums(&a, call);
     if (!status)
         status = GPU_STEP(call, a.variant, "gpu_azint_reset", &grid, GPU_BYTES(items), gpu_at(a.reports, 0));
-    return status ? status : run_image(&a, call, &v[IMAGE_AT(images)], 0);
+    return status ? status : run_image_groups(&a, call, &v[IMAGE_AT(images)], 0);
 }
 
 /* --- bslz4_azint --- */
@@ -163,7 +170,7 @@ static uint64_t first_invalid(const hcy_azint_job *job)
 }
 
 /* Eight windows of a group of `wide` are more than some devices have; there images come between. */
-static bool has_room(const struct gpu_call *call)
+static bool has_local_room(const struct gpu_call *call)
 {
     const struct gpu_ops *ops = call->kernel->ops;
     return !ops->local_bytes || ops->local_bytes >= gpu_fast_local_bytes(ops->row);
@@ -176,10 +183,12 @@ static int lay_sums(struct azint *a, const struct gpu_call *call)
            size;
     a->images = a->fast = a->pairs = a->list = (a->coded.end + 255) / 256 * 256;
     int status;
+    /* Where the fused kernels cannot go, whole images come between decoding and summing. */
     if (!a->coded.batch.fast) {
         status = hcy_size_mul(&size, call->items, a->coded.batch.image_bytes);
         return status ? status : hcy_size_add(&a->coded.end, a->images, size);
     }
+    /* The rows are of whole groups of eight: a frame alone uses all eight as copies of its sums. */
     status = hcy_size_mul(&size, groups * GPU_FRAMES * GPU_FAST_ROWS, row);
     if (!status)
         status = hcy_size_add(&a->pairs, a->fast, size);
@@ -219,8 +228,10 @@ static int open_coded(struct azint *a, const struct gpu_call *call)
     status = hcy_azint_check_coding(gpu_kernel_name(call->kernel), a->job, coding);
     if (status)
         return status;
+    /* The fast kernels count pixels of a byte without looking at them, so no such value may be invalid. */
     status = gpu_coded_open(&a->coded, call, coding,
-                            !a->pixel->is_signed && first_invalid(a->job) > BYTE && has_room(call));
+                            !a->pixel->is_signed && first_invalid(a->job) > BYTE && has_local_room(call));
+    /* Sums of two frames share a word, which more pixels might overflow. */
     a->unit = a->plan->unit && a->job->n_pixels < UNIT_PIXELS;
     if (!status)
         status = lay_sums(a, call);
@@ -239,7 +250,7 @@ int gpu_azint_scratch(const struct gpu_call *call, size_t *size)
     return status;
 }
 
-static uint32_t groups_of(const struct gpu_call *call)
+static uint32_t frame_groups(const struct gpu_call *call)
 {
     return (uint32_t)((call->items + GPU_FRAMES - 1) / GPU_FRAMES);
 }
@@ -247,8 +258,10 @@ static uint32_t groups_of(const struct gpu_call *call)
 static int run_small(const struct azint *a, const struct gpu_call *call)
 {
     const struct gpu_coded *c = &a->coded;
+    /* Local memory decides how many groups a multiprocessor holds, so windows have room for as many planes
+     * as small blocks have. */
     uint32_t plane = GPU_BLOCK / (8 * c->batch.elem_size);
-    struct gpu_grid grid = { { groups_of(call), c->batch.n_blocks },
+    struct gpu_grid grid = { { frame_groups(call), c->batch.n_blocks },
                              GPU_LANES * GPU_FRAMES,
                              GPU_FRAMES * (GPU_SMALL_COMP + GPU_SMALL_PLANES(c->batch.elem_size) * plane) };
     return GPU_STEP(call, c->variant, "gpu_azint_small", &grid, GPU_BYTES(c->batch), GPU_BYTES(*a->job),
@@ -262,6 +275,7 @@ static int run_small(const struct azint *a, const struct gpu_call *call)
 static int run_one(const struct azint *a, const struct gpu_call *call)
 {
     const struct gpu_coded *c = &a->coded;
+    /* A group has four blocks: with one frame there are too few blocks for larger groups to fill a device. */
     struct gpu_grid grid = { { (c->batch.n_blocks + GPU_ONE_BLOCKS - 1) / GPU_ONE_BLOCKS, 1 },
                              GPU_LANES * GPU_ONE_BLOCKS,
                              GPU_ONE_BLOCKS * (GPU_BLOCK + GPU_SMALL_COMP) };
@@ -278,7 +292,9 @@ static int run_one(const struct azint *a, const struct gpu_call *call)
 static int run_wide(const struct azint *a, const struct gpu_call *call)
 {
     const struct gpu_coded *c = &a->coded;
-    uint32_t groups = groups_of(call), all = groups * c->batch.n_blocks,
+    /* How many blocks are wide is known on the device alone, so as many groups as fit take them from the
+     * list. */
+    uint32_t groups = frame_groups(call), all = groups * c->batch.n_blocks,
              resident = call->kernel->ops->units * WIDE_RESIDENT;
     struct gpu_grid grid = { { resident < all ? resident : all, 1 },
                              GPU_LANES * GPU_FRAMES,
@@ -293,6 +309,7 @@ static int run_wide(const struct azint *a, const struct gpu_call *call)
 static int run_rest(const struct azint *a, const struct gpu_call *call)
 {
     const struct gpu_coded *c = &a->coded;
+    /* The list of what is left is on the device too; the groups share it. */
     struct gpu_grid grid = gpu_rest_grid(c, call);
     return GPU_STEP(call, c->variant, "gpu_azint_rest", &grid, GPU_BYTES(c->batch), GPU_BYTES(*a->job),
                     GPU_BYTES(a->plan->at), gpu_at(c->chunks, 0), gpu_at(c->frames, 0), gpu_at(c->blocks, 0),
@@ -313,6 +330,7 @@ static int run_finish(const struct azint *a, const struct gpu_call *call, uint32
 static int begin_many(const struct azint *a, const struct gpu_call *call)
 {
     const struct gpu_coded *c = &a->coded;
+    /* The steps are in one queue, in order, so each one sees what those before it wrote. */
     int status = open_sums(a, call);
     if (!status)
         status = gpu_coded_begin(c, call);
@@ -323,6 +341,8 @@ static int begin_many(const struct azint *a, const struct gpu_call *call)
 static int begin_one(const struct azint *a, const struct gpu_call *call)
 {
     const struct gpu_coded *c = &a->coded;
+    /* Each launch has a cost of its own, which counts for one frame: zeroing and looking at the frame are
+     * one step. */
     uint32_t n_bins = a->job->n_bins, zeros = GPU_FAST_ROWS * GPU_FRAMES * n_bins;
     struct gpu_grid grid = { { (zeros + GPU_ONE_BEGIN - 1) / GPU_ONE_BEGIN, 1 }, GPU_ONE_BEGIN, 0 };
     size_t size;
@@ -336,6 +356,7 @@ static int begin_one(const struct azint *a, const struct gpu_call *call)
 static int run_fast(const struct azint *a, const struct gpu_call *call)
 {
     const bool fast = a->coded.batch.fast, one = fast && call->items == 1;
+    /* A frame alone goes another way to the same sums, because integers have the same sum in any order. */
     int status = one ? begin_one(a, call) : begin_many(a, call);
     if (!status && fast)
         status = one ? run_one(a, call) : run_small(a, call);
@@ -350,6 +371,8 @@ int gpu_azint_launch(const struct gpu_call *call)
 {
     struct azint a;
     int status = open_coded(&a, call);
+    /* Read before the buffers are set: chunks that are not aligned clear the flag, but the memory was laid
+     * out for the fast kernels. */
     bool fast = a.coded.batch.fast;
     if (!status)
         status = gpu_coded_set(&a.coded, call, GPU_CODED_AT(bslz4_azint));
@@ -362,10 +385,10 @@ int gpu_azint_launch(const struct gpu_call *call)
     status = open_sums(&a, call);
     if (!status)
         status = gpu_coded_decode(&a.coded, call, a.coded.scratch, a.images);
-    return status ? status : run_image(&a, call, a.coded.scratch, a.images);
+    return status ? status : run_image_groups(&a, call, a.coded.scratch, a.images);
 }
 
-const struct gpu_family gpu_azint_kernels[] = {
+const struct gpu_kernel_kind gpu_azint_kernels[] = {
     { "azint_image", gpu_image_launch, gpu_image_scratch, gpu_tables_make, GPU_BATCH, false },
     { "bslz4_azint", gpu_azint_launch, gpu_azint_scratch, gpu_tables_make, GPU_BATCH, false },
     { .name = NULL },

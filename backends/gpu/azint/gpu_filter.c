@@ -39,15 +39,17 @@ static int open_filter(struct filter *f, const struct gpu_call *call, const hcy_
     int status = hcy_azint_check_filter(gpu_kernel_name(call->kernel), how);
     if (status)
         return status;
+    /* Items without a pixel of their own only cost time in sums over the group. */
     f->group = gpu_group(call, f->plan->n_entries / f->plan->at.n_bins < MANY ? GROUP_SMALL : GROUP_LARGE);
     gpu_pixel_options(options, f->group, f->pixel, true); /* Poisson's is summed where the job asks for it */
     return gpu_variant_get(call->kernel, gpu_text_filter, options, &f->variant);
 }
 
-static int run(const struct filter *f, const struct gpu_call *call, const hcy_value *images, size_t at)
+static int run_filter(const struct filter *f, const struct gpu_call *call, const hcy_value *images, size_t at)
 {
     uint32_t items = (uint32_t)call->items, bins = f->plan->at.n_bins, most = call->kernel->ops->units * GROUPS_ALONE;
     struct gpu_grid reset = gpu_over(call, items, 1), grid = { { bins, items }, f->group, 0 };
+    /* On a processor groups follow one another, so there are only as many as keep its cores busy. */
     if (call->kernel->ops->alone && bins > most)
         grid.groups[0] = most;
     int status = GPU_STEP(call, f->variant, "gpu_azint_reset", &reset, GPU_BYTES(items), gpu_at(f->reports, 0));
@@ -85,7 +87,7 @@ int gpu_filter_launch(const struct gpu_call *call)
     status = gpu_check_room(call, f.job, HCY_AZINT_FILTERED, f.sums, f.reports, &size);
     if (!status && v[IMAGE_AT(images)].bytes_left / f.pixel->bytes / f.job->n_pixels < call->items)
         status = hcy_fail(HCY_EINVAL, "azint_filter: images too small for %zu frames", call->items);
-    return status ? status : run(&f, call, &v[IMAGE_AT(images)], 0);
+    return status ? status : run_filter(&f, call, &v[IMAGE_AT(images)], 0);
 }
 
 /* --- bslz4_azint_spread --- */
@@ -112,6 +114,7 @@ static int open_spread(struct spread *s, const struct gpu_call *call)
         status = gpu_coded_open(&s->coded, call, coding, coding->image_bytes % 4 == 0);
     if (!status)
         status = gpu_decode_variant(&s->coded, call);
+    /* The images stand behind the decoder's own scratch memory, aligned as buffers are. */
     s->images = (s->coded.end + 255) / 256 * 256;
     if (!status)
         status = hcy_size_mul(&size, call->items, coding->image_bytes);
@@ -140,10 +143,10 @@ int gpu_spread_launch(const struct gpu_call *call)
     status = gpu_check_room(call, s.filter.job, HCY_AZINT_FILTERED, s.filter.sums, s.filter.reports, &size);
     if (!status)
         status = gpu_coded_decode(&s.coded, call, s.coded.scratch, s.images);
-    return status ? status : run(&s.filter, call, s.coded.scratch, s.images);
+    return status ? status : run_filter(&s.filter, call, s.coded.scratch, s.images);
 }
 
-const struct gpu_family gpu_filter_kernels[] = {
+const struct gpu_kernel_kind gpu_filter_kernels[] = {
     { "azint_filter", gpu_filter_launch, gpu_filter_scratch, gpu_filter_tables, GPU_FILTER_BATCH, false },
     { "bslz4_azint_spread", gpu_spread_launch, gpu_spread_scratch, gpu_filter_plain_tables, GPU_FILTER_BATCH, false },
     { .name = NULL },

@@ -26,10 +26,14 @@ static int each_weight(struct sorter *s, void (*put)(struct sorter *s, uint32_t 
         uint32_t first = GPU_ENTRY_FIRST32;
         struct azint_run run;
         do {
+            /* Spans may come from a damaged file: every run is checked in both readings, and the second
+             * finds what the first found. */
             if (!azint_run_next(&run, s->runs->data, s->runs->size, &at, s->head->n_bins))
                 return hcy_fail(HCY_EINVAL, "azint_filter: the plan's runs are not well formed");
             for (uint32_t k = 0; k < run.n; k++) {
                 uint32_t c = azint_weight(&run, k);
+                /* Weights of zero add nothing, and an entry without weight would be looked at for each
+                 * frame. */
                 if (c)
                     put(s, run.bin + k, (uint32_t)pixel, c | first);
                 first = c ? 0 : first;
@@ -60,6 +64,7 @@ static void add_dark(uint64_t sum[2], const struct sorter *s, uint32_t pixel, ui
     unsigned shift = (unsigned)s->head->dark_shift;
     double dark = ldexp((double)s->darks[pixel], (int)shift);
     uint64_t cd[2];
+    /* The magnitude is rounded and the sign put on afterwards, as the CPU does: same bits. */
     azint_mul(cd, c, (uint64_t)fabs(dark));
     if (shift) {
         azint_add(cd, (uint64_t)1 << (shift - 1), 0);
@@ -71,10 +76,12 @@ static void add_dark(uint64_t sum[2], const struct sorter *s, uint32_t pixel, ui
     azint_add(sum, cd[0], cd[1]);
 }
 
-static void put_weight(struct sorter *s, uint32_t bin, uint32_t pixel, uint32_t weight)
+static void put_filter_weight(struct sorter *s, uint32_t bin, uint32_t pixel, uint32_t weight)
 {
     double norm = (double)s->norms[pixel];
     uint32_t c = weight & ~GPU_ENTRY_FIRST32, norm24 = azint_norm24(s->norms[pixel]);
+    /* The totals follow the rounding of the single pixels, so that taking lost ones off leaves exactly the
+     * others. */
     uint64_t c2 = azint_square(c);
     uint64_t cn = azint_mul_shift(c, (uint64_t)ldexp(norm, HCY_AZINT_NORM_SHIFT), 24);
     struct gpu_total *t = &s->totals[bin];
@@ -99,18 +106,19 @@ static int check_norms(const hcy_span *spans)
     return 0;
 }
 
-static int sort(struct sorter *s)
+static int sort_weights_by_bin(struct sorter *s)
 {
     size_t n_bins = s->head->n_bins;
     int status = each_weight(s, count_weight);
     if (status)
         return status;
+    /* Counts become starts; the copies in `next` move on as entries come. */
     for (size_t b = 0; b < n_bins; b++) {
         s->starts[b + 1] += s->starts[b];
         s->next[b] = s->starts[b];
     }
     s->entries = malloc((s->starts[n_bins] + 1) * sizeof *s->entries);
-    return s->entries ? each_weight(s, put_weight) : hcy_fail(HCY_ENOMEM, "out of memory for a plan's tables");
+    return s->entries ? each_weight(s, put_filter_weight) : hcy_fail(HCY_ENOMEM, "out of memory for a plan's tables");
 }
 
 static int hand_over(const struct sorter *s, const hcy_span *spans, gpu_put *put, void *context)
@@ -120,6 +128,7 @@ static int hand_over(const struct sorter *s, const hcy_span *spans, gpu_put *put
     if (!plan)
         return hcy_fail(HCY_ENOMEM, "out of memory for a plan's tables");
     plan->filter = true;
+    /* The pieces' places are decided here and nowhere else; kernels get them with the plan. */
     plan->at.starts_of = gpu_place(&size, (n_bins + 1) * sizeof *s->starts);
     plan->at.totals = gpu_place(&size, n_bins * sizeof *s->totals);
     plan->at.entries = gpu_place(&size, n * sizeof *s->entries);
@@ -144,13 +153,15 @@ int gpu_filter_tables(const hcy_span *spans, size_t n, gpu_put *put, void *conte
         status = check_norms(spans);
     if (status)
         return status;
+    /* Nothing is allocated before the spans are known to fit together. */
     struct sorter s = { .head = spans[0].data, .runs = &spans[1], .norms = spans[3].data,
                         .darks = spans[4].size ? spans[4].data : NULL,
                         .variances = spans[5].size ? spans[5].data : NULL };
     s.starts = calloc(s.head->n_bins + 1ull, sizeof *s.starts);
     s.next = calloc(s.head->n_bins, sizeof *s.next);
     s.totals = calloc(s.head->n_bins, sizeof *s.totals);
-    status = s.starts && s.next && s.totals ? sort(&s) : hcy_fail(HCY_ENOMEM, "out of memory for a plan's tables");
+    status = s.starts && s.next && s.totals ? sort_weights_by_bin(&s)
+                                            : hcy_fail(HCY_ENOMEM, "out of memory for a plan's tables");
     if (!status)
         status = hand_over(&s, spans, put, context);
     free(s.starts);

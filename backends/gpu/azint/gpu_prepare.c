@@ -62,6 +62,7 @@ struct space {
 static bool space_grow(struct space *s)
 {
     size_t room = s->room ? 2 * s->room : 16384;
+    /* Each pointer is taken over as soon as it is there, so that a failure of a later one leaks nothing. */
     void *items = realloc(s->items, room * sizeof *s->items);
     if (items)
         s->items = items;
@@ -89,7 +90,7 @@ static void space_free(struct space *s)
 }
 
 /* One weight.  Weights of zero change nothing, but the first of a pixel says that the pixel has some. */
-static int put_weight(struct space *s, uint32_t bin, uint32_t c, uint32_t pixel, bool first)
+static int put_tile_weight(struct space *s, uint32_t bin, uint32_t c, uint32_t pixel, bool first)
 {
     if (!c && !first)
         return 0;
@@ -100,7 +101,7 @@ static int put_weight(struct space *s, uint32_t bin, uint32_t c, uint32_t pixel,
 }
 
 /* The runs of one pixel at *at. */
-static int put_pixel(struct builder *b, struct space *s, uint32_t pixel, size_t *at, bool *live)
+static int put_pixel_runs(struct builder *b, struct space *s, uint32_t pixel, size_t *at, bool *live)
 {
     struct azint_run run;
     *live = false;
@@ -109,9 +110,11 @@ static int put_pixel(struct builder *b, struct space *s, uint32_t pixel, size_t 
             return HCY_EINVAL;
         for (uint32_t k = 0; k < run.n; k++) {
             uint32_t c = azint_weight(&run, k);
+            /* One share of a pixel is enough to make the plan's weights differ: no order between threads
+             * is needed to note that. */
             if (c != HCY_AZINT_ONE)
                 atomic_store_explicit(&b->not_unit, true, memory_order_relaxed);
-            int status = put_weight(s, run.bin + k, c, pixel, !*live);
+            int status = put_tile_weight(s, run.bin + k, c, pixel, !*live);
             if (status)
                 return status;
             *live = true;
@@ -120,10 +123,12 @@ static int put_pixel(struct builder *b, struct space *s, uint32_t pixel, size_t 
     return 0;
 }
 
-static int collect(struct builder *b, struct space *s, uint32_t tile)
+static int collect_tile(struct builder *b, struct space *s, uint32_t tile)
 {
     uint64_t first = (uint64_t)tile * GPU_TILE,
              n = b->head->n_pixels - first < GPU_TILE ? b->head->n_pixels - first : GPU_TILE;
+    /* The starts come from the plan and are held against the runs: a tile that began elsewhere would
+     * integrate other pixels. */
     size_t at = b->starts[first / HCY_AZINT_START_EVERY];
     int status = at <= b->runs->size ? 0 : HCY_EINVAL;
     s->n = 0;
@@ -131,7 +136,8 @@ static int collect(struct builder *b, struct space *s, uint32_t tile)
         bool live;
         if (i % HCY_AZINT_START_EVERY == 0 && b->starts[(first + i) / HCY_AZINT_START_EVERY] != at)
             return HCY_EINVAL;
-        status = put_pixel(b, s, i, &at, &live);
+        status = put_pixel_runs(b, s, i, &at, &live);
+        /* A tile's words of the mask belong to the thread that has the tile. */
         if (live)
             b->masked[(first + i) / 32] &= ~(1u << i % 32);
     }
@@ -142,6 +148,8 @@ static int collect(struct builder *b, struct space *s, uint32_t tile)
 static void sort_items(struct space *s, uint32_t n_bins)
 {
     enum { DIGIT = 8, SIZE = 1 << DIGIT };
+    /* Digit by digit from the lowest: as each pass is stable, entries of a bin stay in the order of
+     * pixels. */
     for (unsigned shift = 0; shift < 32 && (n_bins - 1) >> shift; shift += DIGIT) {
         uint32_t count[SIZE + 1] = { 0 };
         for (size_t i = 0; i < s->n; i++)
@@ -150,6 +158,7 @@ static void sort_items(struct space *s, uint32_t n_bins)
             count[i + 1] += count[i];
         for (size_t i = 0; i < s->n; i++)
             s->other[count[s->items[i].bin >> shift & (SIZE - 1)]++] = s->items[i];
+        /* The result of a pass is the next one's source, so nothing is copied back. */
         struct item *swap = s->items;
         s->items = s->other;
         s->other = swap;
@@ -167,6 +176,8 @@ static uint32_t make_segments(struct space *s)
         s->segments[n] = (struct segment){ s->items[i].bin, i, k };
         i += k;
     }
+    /* Lanes of a slice take as long as its longest segment: like lengths stand together, and bins stay
+     * sorted among them. */
     for (uint32_t key = GPU_SEGMENT / LENGTH_STEP; key-- > 0;)
         for (uint32_t i = 0; i < n; i++)
             if ((s->segments[i].n - 1) / LENGTH_STEP == key)
@@ -183,7 +194,7 @@ static uint32_t longest(const struct segment *segments, uint32_t n)
 }
 
 /* Entry k of lane `lane`, into quad rows that begin as zeros. */
-static void put_entry(struct tile *t, size_t row, uint32_t k, uint32_t lane, const struct item *item)
+static void put_quad_entry(struct tile *t, size_t row, uint32_t k, uint32_t lane, const struct item *item)
 {
     struct gpu_quad *weights = t->quads + row * GPU_QUAD_ROW + lane, *squares = weights + GPU_LANES;
     uint32_t square = azint_square(item->c);
@@ -200,12 +211,13 @@ static void fill_slice(struct tile *t, uint32_t slice, const struct space *s, co
 {
     static const struct item nothing = { 0, 0, GPU_NO_PLACE };
     uint32_t first = t->slices[slice].first, length = t->slices[slice].n;
+    /* Entries are put together byte by byte with OR, so they begin as zeros. */
     memset(t->quads + GPU_QUAD_ROW * (size_t)first, 0, GPU_QUAD_ROW * (size_t)length * sizeof *t->quads);
     for (uint32_t lane = 0; lane < GPU_LANES; lane++) {
         t->bins[GPU_LANES * slice + lane] = lane < n ? segments[lane].bin : GPU_NO_BIN;
         for (uint32_t k = 0; k < 4 * length; k++)
-            put_entry(t, first + k / 4, k % 4, lane,
-                      lane < n && k < segments[lane].n ? &s->items[segments[lane].first + k] : &nothing);
+            put_quad_entry(t, first + k / 4, k % 4, lane,
+                           lane < n && k < segments[lane].n ? &s->items[segments[lane].first + k] : &nothing);
     }
 }
 
@@ -219,7 +231,7 @@ static uint32_t of_slice(uint32_t n, uint32_t i)
 static int make_tile(struct builder *b, struct space *s, uint32_t number)
 {
     struct tile *t = &b->tiles[number];
-    int status = collect(b, s, number);
+    int status = collect_tile(b, s, number);
     if (status)
         return status;
     sort_items(s, b->head->n_bins);
@@ -229,6 +241,7 @@ static int make_tile(struct builder *b, struct space *s, uint32_t number)
     t->bins = malloc((t->n_slices + 1) * BINS);
     if (!t->slices || !t->bins)
         return HCY_ENOMEM;
+    /* The rows are counted before they are allocated: the quads are most of a plan's memory. */
     for (uint32_t i = 0; i < t->n_slices; i++) {
         uint32_t most = longest(s->sorted + GPU_LANES * i, of_slice(n, i));
         t->slices[i] = (struct gpu_slice){ t->n_rows, (most + 3) / 4 };
@@ -248,6 +261,8 @@ static void *make_tiles(void *context)
     struct builder *b = context;
     struct space s = { 0 };
     int status = space_grow(&s) ? 0 : HCY_ENOMEM;
+    /* Tiles are taken one by one, because some have far more weights than others; a failure of any thread
+     * ends them all. */
     for (uint32_t i; !status && !atomic_load(&b->status) && (i = atomic_fetch_add(&b->next, 1)) < b->n_tiles;)
         status = make_tile(b, &s, i);
     if (status)
@@ -261,6 +276,7 @@ static void share_tiles(struct builder *b)
     pthread_t threads[MAX_THREADS];
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     int n = 0, want = cores > MAX_THREADS ? MAX_THREADS : (int)cores;
+    /* A thread that cannot be made is no failure: this one and the others do its tiles. */
     while (n < want - 1 && !pthread_create(&threads[n], NULL, make_tiles, b))
         n++;
     make_tiles(b);
@@ -275,8 +291,8 @@ struct totals {
 };
 
 /* Offsets of everything; returns the size. */
-static size_t lay_out(const struct builder *b, const hcy_span *spans, struct gpu_plan *plan,
-                      const struct totals *t)
+static size_t lay_out_plan(const struct builder *b, const hcy_span *spans, struct gpu_plan *plan,
+                           const struct totals *t)
 {
     struct gpu_plan_at *y = &plan->at;
     size_t at = 0, n_starts = (b->head->n_pixels + HCY_AZINT_START_EVERY - 1) / HCY_AZINT_START_EVERY + 1;
@@ -316,20 +332,24 @@ size_t gpu_array_pieces(struct gpu_piece *pieces, const struct gpu_plan_at *at, 
 }
 
 /* Copies the tiles' tables behind one another and hands all pieces over. */
-static int assemble(struct builder *b, const hcy_span *spans, struct gpu_plan *plan, gpu_put *put, void *context)
+static int assemble_plan(struct builder *b, const hcy_span *spans, struct gpu_plan *plan, gpu_put *put, void *context)
 {
     struct totals t = { 0, 0 };
     uint32_t *slice_of = malloc(((size_t)b->n_tiles + 1) * sizeof *slice_of);
     size_t n = 0, slices = 0, rows = 0;
+    /* The sizes of all must be known before any offset is. */
     for (uint32_t i = 0; i < b->n_tiles; i++)
         t.slices += b->tiles[i].n_slices, t.rows += b->tiles[i].n_rows;
-    size_t size = lay_out(b, spans, plan, &t);
+    size_t size = lay_out_plan(b, spans, plan, &t);
+    /* Tiles are not copied together on the host: each goes to the device from where it was made. */
     struct gpu_piece *pieces = malloc((4 * (size_t)b->n_tiles + 7) * sizeof *pieces);
     int status = slice_of && pieces ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for a plan's tables");
+    /* Slices count rows with 32 bits. */
     if (!status && t.rows > UINT32_MAX)
         status = hcy_fail(HCY_EUNSUPPORTED, "a plan of %zu weights is too large for a GPU", t.rows * GPU_PLACE_ROW);
     for (uint32_t i = 0; !status && i < b->n_tiles; i++) {
         struct tile *tile = &b->tiles[i];
+        /* What a tile counted from its own beginning is counted from the plan's from here on. */
         slice_of[i] = (uint32_t)slices;
         for (uint32_t k = 0; k < tile->n_slices; k++)
             tile->slices[k].first += (uint32_t)rows;
@@ -346,6 +366,7 @@ static int assemble(struct builder *b, const hcy_span *spans, struct gpu_plan *p
         rows += tile->n_rows;
     }
     if (!status) {
+        /* One entry more than tiles: a tile ends where the next one begins. */
         slice_of[b->n_tiles] = (uint32_t)slices;
         pieces[n++] =
             (struct gpu_piece){ slice_of, plan->at.slice_of, ((size_t)b->n_tiles + 1) * sizeof *slice_of };
@@ -365,6 +386,7 @@ int gpu_check_spans(const hcy_span *spans, size_t n)
     if (n != HCY_AZINT_SPANS || spans[0].size != sizeof(hcy_azint_head))
         return hcy_fail(HCY_EINVAL, "a plan has %d tables, the first a head of %zu bytes", HCY_AZINT_SPANS,
                         sizeof(hcy_azint_head));
+    /* The head's numbers decide all sizes that follow, so it is the first to be looked at. */
     const hcy_azint_head *head = spans[0].data;
     size_t n_starts = (head->n_pixels + HCY_AZINT_START_EVERY - 1) / HCY_AZINT_START_EVERY + 1;
     bool full = head->version == HCY_AZINT_VERSION_FULL;
@@ -375,10 +397,12 @@ int gpu_check_spans(const hcy_span *spans, size_t n)
                         head->version, head->n_bins, (unsigned long long)head->n_pixels);
     if (!full && (spans[4].size || spans[5].size || head->dark_shift || head->variance_shift))
         return hcy_fail(HCY_EINVAL, "a plan of version %u has neither darks nor variances", head->version);
+    /* Kernels shift by these numbers and make powers of two of them: others have no meaning there. */
     if (head->dark_shift < 0 || head->dark_shift > 62 || head->variance_shift < -1000 ||
         head->variance_shift > 1000)
         return hcy_fail(HCY_EINVAL, "a plan's darks and variances have no shifts of %d and %d",
                         head->dark_shift, head->variance_shift);
+    /* An absent array is empty, never short. */
     for (size_t i = 4; i < HCY_AZINT_SPANS; i++)
         if (spans[i].size && spans[i].size != head->n_pixels * sizeof(float))
             return hcy_fail(HCY_EINVAL, "a plan's %s do not fit its %llu pixels",
@@ -417,15 +441,18 @@ int gpu_tables_make(const hcy_span *spans, size_t n, gpu_put *put, void *context
         status = hcy_fail(HCY_ENOMEM, "out of memory for a plan's tables");
         goto out;
     }
+    /* All is masked until a weight is seen; what is behind the last pixel stays so, and kernels need no
+     * end of their own. */
     memset(b.masked, 0xff, (size_t)b.n_tiles * GPU_TILE / 8);
     share_tiles(&b);
+    /* Threads leave a status alone: the message belongs to this thread's last error. */
     status = atomic_load(&b.status);
     if (status)
         status = hcy_fail(status, status == HCY_ENOMEM ? "out of memory for a plan's tables"
                                                        : "a plan's runs are damaged");
     plan->unit = !atomic_load(&b.not_unit);
     if (!status)
-        status = assemble(&b, spans, plan, put, context);
+        status = assemble_plan(&b, spans, plan, put, context);
 out:
     free_tiles(&b);
     if (status)

@@ -9,7 +9,7 @@
 #include "azint/azint_runs.h"
 
 /* A pixel as its job's ranges see it: the bits of a uint64, an int64 or a double. */
-DEVICE int is_invalid(const hcy_azint_job *job, u64 v)
+DEVICE int is_invalid_pixel(const hcy_azint_job *job, u64 v)
 {
     int invalid = 0;
 #if PIXEL_FLOAT
@@ -27,8 +27,8 @@ DEVICE int is_invalid(const hcy_azint_job *job, u64 v)
     return invalid;
 }
 
-/* An element's low bytes to the bits that is_invalid() and the sums take. */
-DEVICE u64 widen(u64 v)
+/* An element's low bytes to the bits that is_invalid_pixel() and the sums take. */
+DEVICE u64 widen_pixel(u64 v)
 {
 #if PIXEL_FLOAT && PIXEL_BYTES == 4
     return AS_BITS64((double)AS_FLOAT((u32)v));
@@ -48,9 +48,10 @@ DEVICE u32 square_of(u32 c)
 /* --- Sums --- */
 
 /* x + 2^64 high, two's complement, to rows `row` and `row` + 1; any order gives the same bits. */
-DEVICE void add_wide(u64 *sums, u64 n_bins, u32 row, u64 bin, u64 x, u64 high)
+DEVICE void add_to_sum(u64 *sums, u64 n_bins, u32 row, u64 bin, u64 x, u64 high)
 {
     u64 *at = sums + row * n_bins + bin;
+    /* The carry of each addition is known from what was there before, so no lock is needed. */
     high += add_carry(at, x);
     if (high)
         ATOMIC_ADD64(at + n_bins, high);
@@ -66,7 +67,7 @@ DEVICE void wide_add(struct wide *w, u64 lo, u64 hi)
 }
 
 /* What one weight of a pixel adds to signal and variance: integers in 128 bits, floats in the bits of a double. */
-DEVICE void weigh(u32 c, u64 v, struct wide *signal, struct wide *variance)
+DEVICE void add_weight(u32 c, u64 v, struct wide *signal, struct wide *variance)
 {
 #if PIXEL_FLOAT
     double x = AS_DOUBLE(v);
@@ -94,7 +95,7 @@ DEVICE void add_sum(u64 *sums, u64 n_bins, u32 row, u64 bin, const struct wide *
         ATOMIC_ADD_F64((double *)(sums + row * n_bins + bin), AS_DOUBLE(x->lo));
 #else
     if (x->lo | x->hi)
-        add_wide(sums, n_bins, row, bin, x->lo, x->hi);
+        add_to_sum(sums, n_bins, row, bin, x->lo, x->hi);
 #endif
 }
 
@@ -122,6 +123,7 @@ DEVICE struct extra extra_of(const struct azint_plan *plan, u64 pixel, u32 c)
     struct extra e = { { AS_BITS64(MUL_F64((double)c, dark)), 0 },
                        { AS_BITS64(MUL_F64((double)square_of(c), variance)), 0 } };
 #else
+    /* The magnitude is rounded and then gets its sign, as everywhere else, so that the bits are the same. */
     u32 shift = (u32)plan->at.dark_shift;
     u64 d = (u64)MUL_F64(dark < 0 ? -dark : dark, power_of_two(plan->at.dark_shift));
     u64 v = (u64)MUL_F64(variance, power_of_two(plan->at.variance_shift));
@@ -142,6 +144,7 @@ DEVICE struct extra extra_of(const struct azint_plan *plan, u64 pixel, u32 c)
 /* A weight's part of its bin's norm, and the square of that. */
 DEVICE u64 norm_of(const struct azint_plan *plan, u64 pixel, u32 c, struct wide *squared)
 {
+    /* A norm goes to 40 bits behind the point, cut and not rounded, as the host makes the plan's totals. */
     u64 n = (u64)MUL_F64((double)((const float *)(plan->base + plan->at.norms))[pixel], 1099511627776.0);
     u64 lo = (u64)c * n + (1u << 23), hi = MUL_HI64((u64)c, n) + (lo < (1u << 23));
     u64 cn = lo >> 24 | hi << 40;
@@ -153,14 +156,15 @@ DEVICE u64 norm_of(const struct azint_plan *plan, u64 pixel, u32 c, struct wide 
 
 /* What a weight of a lost pixel takes off the norms, and what the plan's dark current and variances will take off and
  * add in vain. */
-DEVICE_CALL void lose(const struct azint_plan *plan, u64 *sums, u64 pixel, u64 bin, u32 c)
+DEVICE_CALL void lose_weight(const struct azint_plan *plan, u64 *sums, u64 pixel, u64 bin, u32 c)
 {
     u64 n_bins = plan->at.n_bins;
     struct wide squared;
     u64 cn = norm_of(plan, pixel, c, &squared);
+    /* Lost pixels are few, so nothing is gathered before it is added. */
     ATOMIC_ADD64(sums + HCY_SUM_LOST_COUNT * n_bins + bin, c);
-    add_wide(sums, n_bins, HCY_SUM_LOST_NORM_LO, bin, cn, 0);
-    add_wide(sums, n_bins, HCY_SUM_LOST_NORM2_LO, bin, squared.lo, squared.hi);
+    add_to_sum(sums, n_bins, HCY_SUM_LOST_NORM_LO, bin, cn, 0);
+    add_to_sum(sums, n_bins, HCY_SUM_LOST_NORM2_LO, bin, squared.lo, squared.hi);
     if (plan->at.has_darks | plan->at.has_variances) {
         struct extra e = extra_of(plan, pixel, c);
         add_sum(sums, n_bins, HCY_SUM_SIGNAL_LO, bin, &e.dark);
@@ -185,13 +189,13 @@ DEVICE int is_masked(const struct azint_plan *plan, u64 pixel)
 DEVICE u64 load_pixel(const u8 *image, u64 i)
 {
 #if PIXEL_BYTES == 1
-    return widen(image[i]);
+    return widen_pixel(image[i]);
 #elif PIXEL_BYTES == 2
-    return widen(((const u16 *)image)[i]);
+    return widen_pixel(((const u16 *)image)[i]);
 #elif PIXEL_BYTES == 4
-    return widen(((const u32 *)image)[i]);
+    return widen_pixel(((const u32 *)image)[i]);
 #else
-    return widen(((const u64 *)image)[i]);
+    return widen_pixel(((const u64 *)image)[i]);
 #endif
 }
 
@@ -224,6 +228,7 @@ void gpu_azint_image(hcy_azint_job job, struct gpu_plan_at at, BUFFER(const u8, 
     const u32 *slice_of = (const u32 *)(base + at.slice_of), *bins = (const u32 *)(base + at.bins);
     struct azint_plan plan = { base, at };
     u32 lane = ITEM % GPU_LANES, lost = 0;
+    /* A damaged frame has no pixels to add; its sums stay zeros. */
     if (reports[item].status)
         return;
     for (u32 s = slice_of[tile] + ITEM / GPU_LANES; s < slice_of[tile + 1]; s += GROUP_SIZE / GPU_LANES) {
@@ -231,23 +236,27 @@ void gpu_azint_image(hcy_azint_job job, struct gpu_plan_at at, BUFFER(const u8, 
         const uint4 *quads = (const uint4 *)(base + at.quads) + (u64)slice.first * GPU_QUAD_ROW + lane;
         u64 bin = bins[s * GPU_LANES + lane];
         struct wide signal = { 0, 0 }, variance = { 0, 0 };
+        /* All lanes of a slice have as many entries: those that fill up have no weight and are passed
+         * over. */
         for (u32 k = 0; k < 4 * slice.n; k++) {
             uint4 weights = quads[k / 4 * GPU_QUAD_ROW],
                   squares = quads[k / 4 * GPU_QUAD_ROW + GPU_LANES]; /* in the cache, all but the first */
             u32 c = quad_weight(weights, k % 4), place = quad_place(weights, squares, k % 4);
             u32 first = place & GPU_ENTRY_FIRST;
+            /* The first entry of a pixel counts even without a weight, as it says that the pixel is lost. */
             if (!(c | first))
                 continue;
             u64 pixel = (u64)tile * GPU_TILE + place_pixel(place), v = load_pixel(image, pixel);
-            if (is_invalid(&job, v)) {
+            if (is_invalid_pixel(&job, v)) {
                 lost += first != 0;
-                lose(&plan, sums, pixel, bin, c);
+                lose_weight(&plan, sums, pixel, bin, c);
             } else {
-                weigh(c, v, &signal, &variance);
+                add_weight(c, v, &signal, &variance);
             }
         }
         if (bin == GPU_NO_BIN)
             continue;
+        /* A segment is of one bin, so its sums are added once. */
         add_sum(sums, n_bins, HCY_SUM_SIGNAL_LO, bin, &signal);
         add_sum(sums, n_bins, HCY_SUM_VARIANCE_LO, bin, &variance);
     }

@@ -50,7 +50,7 @@ DEVICE void put_sum(const struct alone *a, u64 *sums, u32 row, u64 bin, const st
 /* A lost pixel's weight; returns 1 if it is the pixel's first. */
 static __attribute__((noinline)) u64 lose_entry(const struct alone *a, u32 j, u32 c, u32 place, u64 bin)
 {
-    lose(&a->plan, a->sums[j], a->tile * GPU_TILE + place_pixel(place), bin, c);
+    lose_weight(&a->plan, a->sums[j], a->tile * GPU_TILE + place_pixel(place), bin, c);
     return (place & GPU_ENTRY_FIRST) != 0;
 }
 
@@ -58,6 +58,7 @@ static __attribute__((noinline)) u64 lose_entry(const struct alone *a, u32 j, u3
 DEVICE void sum_lane(struct alone *a, const uint4 *quads, u32 n, u64 bin, u32 j, u32 frames)
 {
 #if NARROW
+    /* Up to 16 products of 24 and 32 bits need no more than 64. */
     u64 signal[FRAMES_ALONE], variance[FRAMES_ALONE], lowest = a->lowest;
     const u8 *images[FRAMES_ALONE];
     UNROLL
@@ -67,10 +68,12 @@ DEVICE void sum_lane(struct alone *a, const uint4 *quads, u32 n, u64 bin, u32 j,
     }
     for (u32 q = 0; q < n; q++) {
         const uint4 weights = quads[q * GPU_QUAD_ROW], squares = quads[q * GPU_QUAD_ROW + GPU_LANES];
+        /* The next lane's entries follow this one's by as many rows. */
         AHEAD(quads + (q + n) * GPU_QUAD_ROW);
         AHEAD(quads + (q + n) * GPU_QUAD_ROW + GPU_LANES);
         UNROLL
         for (u32 k = 0; k < 4; k++) {
+            /* Weight and place are decoded once for all frames. */
             u32 place = quad_place(weights, squares, k), pixel = place_pixel(place);
             u64 c = quad_weight(weights, k), c2 = quad_weight(squares, k);
             if (!(c | (place & GPU_ENTRY_FIRST)))
@@ -78,7 +81,8 @@ DEVICE void sum_lane(struct alone *a, const uint4 *quads, u32 n, u64 bin, u32 j,
             UNROLL
             for (u32 f = 0; f < frames; f++) {
                 u64 v = load_pixel(images[f], pixel);
-                if (v >= lowest && is_invalid(a->job, v)) {
+                /* One comparison answers for most pixels; the job's ranges are asked only above it. */
+                if (v >= lowest && is_invalid_pixel(a->job, v)) {
                     a->lost[j + f] += lose_entry(a, j + f, (u32)c, place, bin);
                     continue;
                 }
@@ -90,6 +94,7 @@ DEVICE void sum_lane(struct alone *a, const uint4 *quads, u32 n, u64 bin, u32 j,
     }
     UNROLL
     for (u32 f = 0; f < frames; f++) {
+        /* Sums over a segment go to memory once, whatever its length. */
         struct wide s = { signal[f], 0 }, v = { variance[f], 0 };
         put_sum(a, a->sums[j + f], HCY_SUM_SIGNAL_LO, bin, &s);
         if (VARIANCE)
@@ -97,6 +102,7 @@ DEVICE void sum_lane(struct alone *a, const uint4 *quads, u32 n, u64 bin, u32 j,
     }
 #else
     for (u32 f = 0; f < frames; f++) {
+        /* Other pixels need the full width at each step, and frames gain nothing from one another. */
         struct wide signal = { 0, 0 }, variance = { 0, 0 };
         for (u32 k = 0; k < 4 * n; k++) {
             uint4 weights = quads[k / 4 * GPU_QUAD_ROW];
@@ -105,10 +111,10 @@ DEVICE void sum_lane(struct alone *a, const uint4 *quads, u32 n, u64 bin, u32 j,
             if (!(c | (place & GPU_ENTRY_FIRST)))
                 continue;
             u64 v = load_pixel(a->images[j + f], place_pixel(place));
-            if (is_invalid(a->job, v))
+            if (is_invalid_pixel(a->job, v))
                 a->lost[j + f] += lose_entry(a, j + f, c, place, bin);
             else
-                weigh(c, v, &signal, &variance);
+                add_weight(c, v, &signal, &variance);
         }
         put_sum(a, a->sums[j + f], HCY_SUM_SIGNAL_LO, bin, &signal);
         put_sum(a, a->sums[j + f], HCY_SUM_VARIANCE_LO, bin, &variance);
@@ -116,7 +122,7 @@ DEVICE void sum_lane(struct alone *a, const uint4 *quads, u32 n, u64 bin, u32 j,
 #endif
 }
 
-DEVICE void sum_slice(struct alone *a, u32 s, u32 frames)
+DEVICE void sum_slice_alone(struct alone *a, u32 s, u32 frames)
 {
     const u8 *base = a->plan.base;
     struct gpu_slice slice = ((const struct gpu_slice *)(base + a->plan.at.slices))[s];
@@ -145,9 +151,11 @@ void gpu_azint_alone(hcy_azint_job job, struct gpu_plan_at at, u32 items, u32 fr
     a.job = &job;
     a.lowest = 0xffffffffu;
     a.shared = GROUPS > 1;
+    /* Found once for the launch, as each pixel is held against it. */
     for (u32 k = 0; k < job.n_invalid; k++)
         a.lowest = job.invalid[k].lo < a.lowest ? job.invalid[k].lo : a.lowest;
     for (u32 j = first; j < first + n; j++)
+        /* Damaged frames are left out here, so that no loop below asks for them. */
         if (!reports[j].status) {
             a.sums[live] = all_sums + (u64)j * HCY_AZINT_SUMS * at.n_bins;
             a.lost[live] = 0;
@@ -159,11 +167,13 @@ void gpu_azint_alone(hcy_azint_job job, struct gpu_plan_at at, u32 items, u32 fr
             a.images[j] = images + (which[j] * at.n_pixels + (u64)tile * GPU_TILE) * PIXEL_BYTES;
         for (u32 j = 0; j < live; j++)
             for (u32 i = 0; i < GPU_TILE * PIXEL_BYTES; i += 64)
+                /* The group's next tile is asked for while this one is summed. */
                 AHEAD(a.images[j] + GROUPS * GPU_TILE * PIXEL_BYTES + i);
         for (u32 s = slice_of[tile]; s < slice_of[tile + 1]; s++)
-            sum_slice(&a, s, live);
+            sum_slice_alone(&a, s, live);
     }
     for (u32 j = 0; j < live; j++)
+        /* Other groups count lost pixels of the same frame. */
         if (a.lost[j])
             ATOMIC_ADD64(&reports[which[j]].n_lost, a.lost[j]);
 }

@@ -33,6 +33,8 @@ DEVICE int own_info(const struct gpu_batch *batch, const struct block_info *info
 {
     struct block_info info = { 0, 0 };
     u32 item = group * FRAMES + lane, warp = ITEM / GPU_LANES;
+    /* Eight lanes read what all eight warps need, so every warp comes to the same decision without a
+     * barrier. */
     if (lane < FRAMES && item < batch->items)
         info = infos[(u64)item * batch->n_blocks + b];
     *wide = ANY((info.counts & WIDE) != 0);
@@ -72,9 +74,11 @@ DEVICE void put_high(const struct azint_target *t, const NEAR u8 *windows, const
         u32 planes = eight->new_planes[frame], high = 0;
         if (planes)
             high = high_pixels(window, &eight->places[frame], planes, w) & wanted;
+        /* Each is looked up plane by plane, which is slow, and seldom done. */
         for (; high; high &= high - 1) {
             u32 bit = (u32)FIRST_BIT(high);
-            put_pixel(t, GROUP * FRAMES + frame, first + bit, one_pixel(window, &eight->places[frame], w, bit), 1);
+            put_single_pixel(t, GROUP * FRAMES + frame, first + bit,
+                             one_pixel(window, &eight->places[frame], w, bit), 1);
         }
     }
 }
@@ -84,6 +88,7 @@ DEVICE void fill_tile(const struct azint_target *t, const NEAR u8 *windows, cons
                       NEAR u8 *pixels, u32 b, u32 tile)
 {
     u32 w = ITEM & 63, quad = ITEM >> 6, q[4][8], any = 0;
+    /* The image's pixel that word w begins with; a mask has a bit for each of the 32. */
     u64 first = (u64)b * BLOCK_PIXELS + tile * GPU_TILE + 32 * w;
     u32 masked = ((const u32 *)(t->plan.base + t->plan.at.masked))[first / 32];
     UNROLL
@@ -93,9 +98,10 @@ DEVICE void fill_tile(const struct azint_target *t, const NEAR u8 *windows, cons
         UNROLL
         for (int i = 0; i < 8; i++)
             q[k][i] = 0;
+        /* A frame whose block is not here stays zeros, and its sums are left out later. */
         if (planes) {
             u32 high = high_pixels(window, &eight->places[frame], planes, tile * 64 + w);
-            load_eight(window, &eight->places[frame], tile * 64 + w, 0, q[k]);
+            load_eight_planes(window, &eight->places[frame], tile * 64 + w, 0, q[k]);
             UNROLL
             for (int i = 0; i < 8; i++)
                 q[k][i] &= ~high;
@@ -105,6 +111,7 @@ DEVICE void fill_tile(const struct azint_target *t, const NEAR u8 *windows, cons
     }
     UNROLL
     for (int i = 0; i < 8; i++) {
+        /* Bytes of the same pixel come together from four frames, so one word is written for them. */
         u32 x0 = BYTE_PERM(q[0][i], q[1][i], 0x5140), x1 = BYTE_PERM(q[0][i], q[1][i], 0x7362);
         u32 y0 = BYTE_PERM(q[2][i], q[3][i], 0x5140), y1 = BYTE_PERM(q[2][i], q[3][i], 0x7362);
         u32 r[4] = { BYTE_PERM(x0, y0, 0x5410), BYTE_PERM(x0, y0, 0x7632), BYTE_PERM(x1, y1, 0x5410),
@@ -113,6 +120,7 @@ DEVICE void fill_tile(const struct azint_target *t, const NEAR u8 *windows, cons
         for (int c = 0; c < 4; c++)
             *(NEAR u32 *)(pixels + ((8 * c + i) * GPU_PITCH + w) * FRAMES + 4 * quad) = r[c];
     }
+    /* Gaps of a detector are bright and masked, so most high pixels need no second look. */
     if (any & ~masked)
         put_high(t, windows, eight, 4 * quad, tile * 64 + w, first, ~masked);
 }
@@ -138,6 +146,7 @@ DEVICE u32 one_at_least(u32 x)
 
 DEVICE void add_bytes(u64 *to, const u32 sums[3])
 {
+    /* The three sums belong to the weights' three bytes, and are put together at their places. */
     u64 x = sums[0];
     MUL_ADD_WIDE(x, sums[1], 0x100u);
     MUL_ADD_WIDE(x, sums[2], 0x10000u);
@@ -151,6 +160,7 @@ DEVICE void sum_tile(const struct azint_target *t, const NEAR u8 *pixels, const 
                      const NEAR struct eight *eight, u64 *pairs)
 {
     const struct azint_plan *plan = &t->plan;
+    /* Segments have 16 entries at most, so 16 bits hold their sums of bytes, and two frames share a word. */
     u32 lane = ITEM % GPU_LANES, n_bins = plan->at.n_bins;
     for (u32 s = at->first + ITEM / GPU_LANES; s < at->end; s += FRAMES) {
         struct gpu_slice slice = slice_at(plan, at, s);
@@ -166,11 +176,13 @@ DEVICE void sum_tile(const struct azint_target *t, const NEAR u8 *pixels, const 
             a[2] += BYTE_PERM(v.y, 0, 0x4240);
             a[3] += BYTE_PERM(v.y, 0, 0x4341);
             if (VARIANCE) {
+                /* Entries that fill up point to a zero, which must not be counted as a pixel. */
                 u32 there = p != GPU_NO_PLACE;
                 zx += (~(((v.x & 0x7f7f7f7fu) + 0x7f7f7f7fu) | v.x) >> 7 & 0x01010101u) * there;
                 zy += (~(((v.y & 0x7f7f7f7fu) + 0x7f7f7f7fu) | v.y) >> 7 & 0x01010101u) * there;
             }
         }
+        /* A lane without a segment has gone along for the shuffles and adds nothing. */
         if (bin == GPU_NO_BIN)
             continue;
         u32 z[4] = { BYTE_PERM(zx, 0, 0x4240), BYTE_PERM(zx, 0, 0x4341), BYTE_PERM(zy, 0, 0x4240),
@@ -194,6 +206,8 @@ DEVICE void sum_tile(const struct azint_target *t, const NEAR u8 *pixels, const 
 {
     const struct azint_plan *plan = &t->plan;
     u32 lane = ITEM % GPU_LANES, n_bins = plan->at.n_bins;
+    /* Four frames at a time: their sums are 24 registers already, and a multiprocessor shall hold four
+     * groups. */
     for (u32 i = ITEM / GPU_LANES; i < 2 * (at->end - at->first); i += FRAMES) {
         u32 s = at->first + i / 2, four = i % 2 * 4;
         struct gpu_slice slice = slice_at(plan, at, s);
@@ -272,16 +286,19 @@ void gpu_azint_small(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_
     struct block_info info;
     if (!own_info(&batch, infos, GROUP, b, lane, &info, &wide))
         return;
+    /* One wide block sends the group's eight to the other kernel, as they share every weight. */
     if (wide) {
         if (ITEM == 0)
             wide_list[ATOMIC_ADD32(&state->wide, 1)] = b * GROUPS + GROUP;
         return;
     }
+    /* The slices' heads are on their way while the blocks are decoded. */
     struct azint_target target = { { base, at }, &job, sums, fast, reports };
     struct tile_at tile = open_tile(&target.plan, b * BLOCK_TILES, heads);
     if (info.counts) {
         const hcy_bslz4_frame *f = &frames[item];
         hcy_bslz4_block block = blocks[f->first_block + b];
+        /* Coded bytes are read in small pieces, for which local memory is the nearest. */
         NEAR u8 *coded = room + warp * SMALL_COMP;
         u32 skip = stage_block(chunks + f->offset + block.offset, block.size, coded, lane);
         struct source source = { 0, NULL_PTR, NEAR_ADDRESS(coded) };
@@ -295,6 +312,7 @@ void gpu_azint_small(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_
         BARRIER();
         if (t)
             tile = open_tile(&target.plan, b * BLOCK_TILES + t, heads);
+        /* 128 items fill a tile; one of the others writes the zero that entries without a pixel read. */
         if (ITEM < 128)
             fill_tile(&target, windows, &eight, room, b, t);
         else if (ITEM == 255)
@@ -321,6 +339,7 @@ DEVICE void wide_pixels(const struct azint_target *t, NEAR u32 *words, const NEA
                         u32 new_planes, u32 b, u32 item, u32 lane)
 {
     for (u32 w = lane; w < PLANE_WORDS; w += GPU_LANES) {
+        /* 32 pixels of a word fit a lane's registers, so the window itself can take them. */
         u32 a[32], masked = 0xffffffffu, lost = 0;
         u64 first = (u64)b * BLOCK_PIXELS + 32 * w;
         UNROLL
@@ -345,10 +364,11 @@ DEVICE void wide_pixels(const struct azint_target *t, NEAR u32 *words, const NEA
 #endif
         for (lost &= ~masked; lost; lost &= lost - 1) {
             u32 i = (u32)FIRST_BIT(lost), v = wide_pixel(words, w, i);
-            if (!is_invalid(t->job, v))
+            /* Values above the lowest invalid one may still be valid. */
+            if (!is_invalid_pixel(t->job, v))
                 continue;
             words[i % (32 * ELEM / 4) * PLANE_WORDS + w] &= ELEM == 4 ? 0u : 0xffff0000u >> (i & 16);
-            put_pixel(t, item, first + i, v, 1);
+            put_single_pixel(t, item, first + i, v, 1);
         }
     }
 }
@@ -362,6 +382,7 @@ DEVICE void sum_wide(const struct azint_target *t, const NEAR u8 *windows, const
         struct gpu_slice slice = slice_at(plan, at, s);
         u32 bin = READ_ONLY((const u32 *)(plan->base + plan->at.bins) + s * GPU_LANES + lane);
         const uint4 *quad = (const uint4 *)(plan->base + plan->at.quads) + (u64)slice.first * GPU_QUAD_ROW + lane;
+        /* A weight is decoded once and serves all eight frames. */
         u64 signal[FRAMES], variance[FRAMES];
         UNROLL
         for (int j = 0; j < FRAMES; j++)
@@ -371,6 +392,7 @@ DEVICE void sum_wide(const struct azint_target *t, const NEAR u8 *windows, const
             for (u32 k = 0; k < 4; k++) {
                 u32 c = quad_weight(weights, k), c2 = quad_weight(squares, k);
                 u32 place = quad_place(weights, squares, k) & GPU_ENTRY_PLACE, row = GPU_PITCHES(place);
+                /* The place of a tile of bytes is turned into row and column of whole pixels. */
                 u32 column = tile * 64 + place - row * GPU_PITCH;
                 UNROLL
                 for (int j = 0; j < FRAMES; j++) {
@@ -385,6 +407,7 @@ DEVICE void sum_wide(const struct azint_target *t, const NEAR u8 *windows, const
             continue;
         UNROLL
         for (int j = 0; j < FRAMES; j++) {
+            /* A frame without this block has zeros here, whose variance would count as one. */
             if (!eight->new_planes[j])
                 continue;
             add_wide_sum(fast_row(t->fast, n_bins, first + j, FAST_SIGNAL) + bin, n_bins, signal[j]);
@@ -403,6 +426,7 @@ DEVICE void wide_group(const struct azint_target *t, const struct gpu_batch *bat
     u32 lane = ITEM % GPU_LANES, warp = ITEM / GPU_LANES, item = group * FRAMES + warp, wide;
     NEAR u8 *window = room + warp * GPU_BLOCK;
     struct block_info info;
+    /* Who is in was decided when the block was listed; here each warp learns of its own frame. */
     own_info(batch, infos, group, b, lane, &info, &wide);
     u32 new_planes = info.counts ? info.new_planes : 0;
     if (info.counts) {
@@ -413,6 +437,7 @@ DEVICE void wide_group(const struct azint_target *t, const struct gpu_batch *bat
                   window, queue, lane);
     }
     find_planes(&eight->places[warp], new_planes, lane);
+    /* Warps prepare their windows alone and meet only before the sums, which read all of them. */
     LANES_BARRIER();
     wide_pixels(t, (NEAR u32 *)window, &eight->places[warp], new_planes, b, item, lane);
     if (lane == 0)
@@ -468,12 +493,14 @@ KERNEL void gpu_azint_finish(u32 n_bins, u32 copies, BUFFER(const hcy_bslz4_fram
     OPEN(const hcy_bslz4_frame, frames) OPEN(const hcy_bslz4_block, blocks) OPEN(hcy_frame_report, reports)
     OPEN(struct gpu_state, state) OPEN(const u64, fast) OPEN(const u64, pairs) OPEN(u64, all_sums)
     u32 bin = ITEM_OF_ALL, item = GROUP_Y;
+    /* Every frame has an item with bin 0, and it writes the report. */
     if (bin == 0)
         end_frame(&frames[item], blocks, reports, state, item);
     if (bin >= n_bins)
         return;
     u64 *sums = all_sums + (u64)item * HCY_AZINT_SUMS * n_bins;
     const u64 *row = fast + (u64)item * FAST_ROWS * n_bins + bin;
+    /* Integers have one sum in any order, so copies can be added as they come. */
     u64 x[FAST_ROWS] = { 0, 0, 0, 0 };
     UNROLL
     for (u32 copy = 0; copy < FRAMES; copy++) {
@@ -481,11 +508,13 @@ KERNEL void gpu_azint_finish(u32 n_bins, u32 copies, BUFFER(const hcy_bslz4_fram
         for (u32 r = 0; r < FAST_ROWS; r++)
             x[r] += copy < copies ? row[(copy * FAST_ROWS + r) * n_bins] : 0;
     }
+    /* Low terms may have been taken off the variance, so its row counts as signed. */
     struct wide signal = { x[FAST_SIGNAL], 0 }, variance = { 0, 0 };
     wide_add(&signal, x[FAST_SIGNAL_HIGH] << 32, x[FAST_SIGNAL_HIGH] >> 32);
     wide_add(&variance, x[FAST_VARIANCE], 0 - (x[FAST_VARIANCE] >> 63));
     wide_add(&variance, x[FAST_VARIANCE_HIGH] << 32, x[FAST_VARIANCE_HIGH] >> 32);
 #if UNIT
+    /* Pairs hold plain numbers of counts, which get the weight of one here. */
     u32 in = item % FRAMES, upper = in >> 1 & 1;
     const u64 *pair = pairs + ((u64)(item / FRAMES) * 8 + (in >> 2) * 2 + (in & 1)) * n_bins + bin;
     u64 sum = pair[0] >> 32 * upper & 0xffffffffu, zeros = pair[4 * (u64)n_bins] >> 32 * upper & 0xffffffffu;

@@ -35,7 +35,7 @@ DEVICE void fill_one(const struct azint_target *t, const NEAR u32 *window, const
         u64 first = (u64)b * BLOCK_PIXELS + tile * GPU_TILE + 32 * w;
         u32 masked = ((const u32 *)(t->plan.base + t->plan.at.masked))[first / 32], in = tile * 64 + w, q[8];
         u32 high = high_pixels(window, places, new_planes, in);
-        load_eight(window, places, in, 0, q);
+        load_eight_planes(window, places, in, 0, q);
         UNROLL
         for (int i = 0; i < 8; i++)
             q[i] &= ~high;
@@ -43,9 +43,10 @@ DEVICE void fill_one(const struct azint_target *t, const NEAR u32 *window, const
         UNROLL
         for (int i = 0; i < 32; i++)
             pixels[i * GPU_PITCH + w] = (u8)(q[i & 7] >> (i & 24));
+        /* too_bright() has made sure that these are few. */
         for (high &= ~masked; high; high &= high - 1) {
             u32 bit = (u32)FIRST_BIT(high);
-            put_pixel(t, 0, first + bit, one_pixel(window, places, in, bit), 1);
+            put_single_pixel(t, 0, first + bit, one_pixel(window, places, in, bit), 1);
         }
     }
     if (lane == 0)
@@ -56,12 +57,13 @@ DEVICE void fill_one(const struct azint_target *t, const NEAR u32 *window, const
 #define SLICE_ROWS (GPU_SEGMENT / 4) /* of quads, at most: all are on their way at once */
 
 /* A slice of a tile of bytes: a lane has a segment, four entries are one step. */
-DEVICE void sum_slice(const struct azint_target *t, const NEAR u8 *pixels, u32 s, u32 first, u32 n, u32 lane)
+DEVICE void sum_slice_bytes(const struct azint_target *t, const NEAR u8 *pixels, u32 s, u32 first, u32 n, u32 lane)
 {
     const struct azint_plan *plan = &t->plan;
     u32 bin = READ_ONLY((const u32 *)(plan->base + plan->at.bins) + s * GPU_LANES + lane), n_bins = plan->at.n_bins;
     const uint4 *quad = (const uint4 *)(plan->base + plan->at.quads) + (u64)first * GPU_QUAD_ROW + lane;
     u32 signal[3] = { 0, 0, 0 }, variance[3] = { 0, 0, 0 };
+    /* All loads start before the first is used: one frame has too few warps to hide their latency. */
     uint4 weights[SLICE_ROWS], squares[SLICE_ROWS];
     UNROLL
     for (u32 k = 0; k < SLICE_ROWS; k++)
@@ -74,6 +76,7 @@ DEVICE void sum_slice(const struct azint_target *t, const NEAR u8 *pixels, u32 s
         if (k >= n)
             break;
         uint4 c = weights[k], c2 = squares[k];
+        /* Four pixels become a word, for dot products with four weights' bytes. */
         u32 y = BYTE_PERM(BYTE_PERM(pixels[c.w & GPU_ENTRY_PLACE], pixels[c.w >> 16 & GPU_ENTRY_PLACE], 0x0040),
                           BYTE_PERM(pixels[c2.w & GPU_ENTRY_PLACE], pixels[c2.w >> 16 & GPU_ENTRY_PLACE], 0x0040),
                           0x5410);
@@ -95,7 +98,7 @@ DEVICE void sum_slice(const struct azint_target *t, const NEAR u8 *pixels, u32 s
 }
 
 /* All slices of a tile, whose heads the lanes read together. */
-DEVICE void sum_one(const struct azint_target *t, const NEAR u8 *pixels, u32 tile, u32 lane)
+DEVICE void sum_tile_alone(const struct azint_target *t, const NEAR u8 *pixels, u32 tile, u32 lane)
 {
     const u32 *slice_of = (const u32 *)(t->plan.base + t->plan.at.slice_of);
     const struct gpu_slice *slices = (const struct gpu_slice *)(t->plan.base + t->plan.at.slices);
@@ -103,10 +106,11 @@ DEVICE void sum_one(const struct azint_target *t, const NEAR u8 *pixels, u32 til
     for (u32 s = READ_ONLY(slice_of + tile); s < end; s += GPU_LANES) {
         struct gpu_slice head = { 0, 0 };
         u32 here = end - s < GPU_LANES ? end - s : GPU_LANES;
+        /* A load for each slice would be waited for each time. */
         if (lane < here)
             head = slices[s + lane];
         for (u32 k = 0; k < here; k++)
-            sum_slice(t, pixels, s + k, SHUFFLE(head.first, (int)k), SHUFFLE(head.n, (int)k), lane);
+            sum_slice_bytes(t, pixels, s + k, SHUFFLE(head.first, (int)k), SHUFFLE(head.n, (int)k), lane);
     }
     LANES_BARRIER();
 }
@@ -126,6 +130,7 @@ void gpu_azint_begin_one(struct gpu_batch batch, u32 n_bins, BUFFER(const hcy_bs
         fast[i] = 0;
     if (UNIT && i < GPU_PAIR_ROWS * n_bins)
         pairs[i] = 0;
+    /* The state is few words: the first item does the rest alone. */
     if (i)
         return;
     state->listed = state->slot = state->wide = state->loose = 0;
@@ -151,9 +156,11 @@ void gpu_azint_one(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_at
         return;
     NEAR u8 *window = room + warp * (GPU_BLOCK + GPU_SMALL_COMP), *pixels = window + GPU_BLOCK;
     NEAR struct plane_places *places = &all_places[warp];
+    /* Neighbouring groups add to different copies of the sums, as they run at the same time. */
     u64 *copy = fast_row(fast, at.n_bins, GROUP % GPU_FRAMES, 0);
     struct azint_target target = { { base, at }, &job, sums, copy, reports };
     struct command *own = commands + (u64)b * (2 * COMMANDS);
+    /* The window is free until the block is decoded, so the parser works there. */
     struct block_info info = parse_together(&batch, chunks, frames, blocks, state, 0, b, own,
                                             (NEAR struct lanes_room *)window, lane);
     if (lane == 0)
@@ -162,6 +169,7 @@ void gpu_azint_one(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_at
         return;
     hcy_bslz4_block block = blocks[frames->first_block + b];
     const u8 *coded = chunks + frames->offset + block.offset;
+    /* The tile's room takes the coded bytes where they fit; larger blocks are read from where they are. */
     if (block.size <= SMALL_CODED) {
         skip = stage_block(coded, block.size, pixels, lane);
         struct source source = { 0, NULL_PTR, NEAR_ADDRESS(pixels) };
@@ -173,6 +181,7 @@ void gpu_azint_one(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_at
     }
     find_planes(places, info.new_planes, lane);
     LANES_BARRIER();
+    /* Commands stay in memory, so `wide` can do the block again without parsing. */
     if (too_bright(&target, (const NEAR u32 *)window, places, info.new_planes, b, lane)) {
         if (lane == 0)
             wide_list[ATOMIC_ADD32(&state->wide, 1)] = b;
@@ -180,6 +189,6 @@ void gpu_azint_one(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_at
     }
     for (u32 t = 0; t < BLOCK_TILES && b * BLOCK_TILES + t < at.n_tiles; t++) {
         fill_one(&target, (const NEAR u32 *)window, places, info.new_planes, pixels, b, t, lane);
-        sum_one(&target, pixels, b * BLOCK_TILES + t, lane);
+        sum_tile_alone(&target, pixels, b * BLOCK_TILES + t, lane);
     }
 }

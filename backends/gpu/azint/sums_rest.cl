@@ -40,7 +40,8 @@ DEVICE_CALL void put_pixel_at(const struct azint_target *t, u32 item, u64 pixel,
         return;
     u64 *signal = fast_row(t->fast, n_bins, item, FAST_SIGNAL);
     u64 *variance = fast_row(t->fast, n_bins, item, FAST_VARIANCE);
-    int lost = is_invalid(t->job, v);
+    /* What the pixel adds, or what its loss takes off, goes to each bin of its runs. */
+    int lost = is_invalid_pixel(t->job, v);
     const u8 *p = runs_of(plan, pixel);
     struct azint_run r;
     do {
@@ -48,10 +49,12 @@ DEVICE_CALL void put_pixel_at(const struct azint_target *t, u32 item, u64 pixel,
         for (u32 k = 0; k < r.n; k++) {
             u32 c = azint_weight(&r, k);
             u64 square = square_of(c);
+            /* The tile had a zero in its place, whose variance was added as one. */
             if (VARIANCE && counted)
                 ATOMIC_ADD64(variance + r.bin + k, 0 - square);
+            /* A pixel is lost once, however many bins it falls into. */
             if (lost) {
-                lose(plan, t->sums + (u64)item * HCY_AZINT_SUMS * n_bins, pixel, r.bin + k, c);
+                lose_weight(plan, t->sums + (u64)item * HCY_AZINT_SUMS * n_bins, pixel, r.bin + k, c);
                 continue;
             }
             add_wide_sum(signal + r.bin + k, n_bins, (u64)c * v);
@@ -67,7 +70,7 @@ DEVICE_CALL void put_pixel_at(const struct azint_target *t, u32 item, u64 pixel,
 /* All of a pixel: its sums, or what its loss takes off.  `counted`: it has been taken for a zero, whose variance
  * is 1.  What the callee sees is copied here, where it is needed: were it the kernel's own, every item would write it
  * to its memory, 300 bytes, whether it comes here or not. */
-DEVICE void put_pixel(const struct azint_target *t, u32 item, u64 pixel, u32 v, int counted)
+DEVICE void put_single_pixel(const struct azint_target *t, u32 item, u64 pixel, u32 v, int counted)
 {
     struct azint_target own = *t;
     hcy_azint_job job = *t->job;
@@ -85,6 +88,6 @@ DEVICE void rest_pixels(const struct rest_target *target, u32 item, u64 first, c
         u64 v[8];
         eight_elements(d, i, v);
         for (u32 k = 0; k < 8 && 8 * i + k < d->n; k++)
-            put_pixel(target->azint, item, first + 8 * i + k, (u32)v[k], 0);
+            put_single_pixel(target->azint, item, first + 8 * i + k, (u32)v[k], 0);
     }
 }

@@ -26,6 +26,7 @@ struct lz4_sequence {
 DEVICE int lz4_length(const u8 *s, i32 *at, i32 limit, i32 *length)
 {
     i32 q = *at;
+    /* Long matches have lengths of many bytes of 255, of which four at a time are read. */
     while (q + 4 <= limit && (s[q] & s[q + 1] & s[q + 2] & s[q + 3]) == 255 && *length < LZ4_LONGEST) {
         *length += 4 * 255;
         q += 4;
@@ -33,6 +34,7 @@ DEVICE int lz4_length(const u8 *s, i32 *at, i32 limit, i32 *length)
     for (;;) {
         i32 more = s[q++];
         *length += more;
+        /* The verdict must be liblz4's: it stops at the same byte. */
         if (q > limit || *length > LZ4_LONGEST)
             return 0;
         if (more != 255)
@@ -51,6 +53,7 @@ DEVICE int lz4_next(const u8 *s, i32 n, i32 total, i32 *at, i32 *made, struct lz
     i32 literals = (i32)(token >> 4), match = (i32)(token & 15) + 4;
     if (literals == 15 && (q >= n - 15 || !lz4_length(s, &q, n - 15, &literals)))
         return 0;
+    /* Literals come first in every sequence, and the last one has nothing else. */
     seq->literals_at = (u32)q;
     seq->literals = (u32)literals;
     seq->match = 0;
@@ -59,6 +62,7 @@ DEVICE int lz4_next(const u8 *s, i32 n, i32 total, i32 *at, i32 *made, struct lz
         return 0;
     q += literals;
     i32 pos = *made + literals;
+    /* LZ4 ends with literals: so near to the end no match may begin, and the stream must end exactly here. */
     if (pos > total - 12 || q > n - 8) {
         *made = pos;
         *at = q;
@@ -68,6 +72,7 @@ DEVICE int lz4_next(const u8 *s, i32 n, i32 total, i32 *at, i32 *made, struct lz
     q += 2;
     if (match == 19 && !lz4_length(s, &q, n - 4, &match))
         return 0;
+    /* A match must begin behind the block's first byte, and leaves at least five bytes to literals. */
     if (!offset || offset > (u32)pos || match > total - 5 - pos)
         return 0;
     seq->offset = offset;
@@ -105,6 +110,7 @@ DEVICE u32 copy_lines(u8 *to, const u8 *from, u32 n)
 DEVICE void copy_match_alone(u8 *to, u32 offset, u32 n, u32 room)
 {
     u32 i = 0;
+    /* Whole lines may be copied only where a line's source is written before it is read. */
     if (offset >= 32) {
         i = copy_lines(to, to - offset, n);
     } else if (offset < 8) { /* repeated until it is further away */
@@ -125,6 +131,7 @@ DEVICE_CALL int lz4_block(const u8 *s, u32 n, u8 *to, u32 total)
         u32 begin = (u32)made, room;
         if (!lz4_next(s, (i32)n, (i32)total, &at, &made, &seq))
             return 0;
+        /* Copies may write behind their end what later ones write again, but never behind the block's. */
         room = total - begin < n - seq.literals_at ? total - begin : n - seq.literals_at;
         copy_alone(to + begin, s + seq.literals_at, seq.literals, room);
         begin += seq.literals;
@@ -143,10 +150,13 @@ DEVICE_CALL int lz4_block(const u8 *s, u32 n, u8 *to, u32 total)
         i32 begin = made;
         if (!lz4_next(s, (i32)n, (i32)total, &at, &made, &seq))
             return 0;
+        /* All items have parsed the same sequence; each copies its share of the bytes. */
         for (u32 i = ITEM; i < seq.literals; i += GROUP_SIZE)
             to[begin + i] = s[seq.literals_at + i];
         u32 pos = (u32)begin + seq.literals;
         BARRIER();
+        /* A match that overlaps itself repeats its first bytes, which are all written: no item waits for
+         * another. */
         for (u32 i = ITEM; i < seq.match; i += GROUP_SIZE)
             to[pos + i] = to[pos - seq.offset + (i < seq.offset ? i : i % seq.offset)];
         BARRIER();
@@ -182,6 +192,7 @@ DEVICE u64 eight_bytes(const u8 *planes, u32 plane, u32 digit, u32 i)
 /* The table was checked where it was made; a kernel still reads and writes nothing outside its buffers. */
 DEVICE int frame_fits(const hcy_bslz4_frame *f, const struct gpu_batch *batch)
 {
+    /* Planes have whole bytes, so blocks have multiples of eight elements. */
     u32 unit =
         batch->codec == HCY_CODEC_BSLZ4 || batch->codec == HCY_CODEC_BITSHUFFLE ? 8 * batch->elem_size : 1;
     u64 bytes = f->tail_bytes;
@@ -218,6 +229,7 @@ DEVICE void list_block(struct gpu_state *state, const struct gpu_batch *batch, u
 {
     u32 at = ATOMIC_ADD32(&state->listed, 1);
     struct gpu_listed listed = { item, block };
+    /* The count goes on beyond the room, but nothing is written there. */
     if (at < batch->list_room)
         list_of(state, batch->items)[at] = listed;
 }
@@ -234,6 +246,7 @@ DEVICE void begin_frame(const struct gpu_batch *batch, const hcy_bslz4_frame *f,
                         struct gpu_state *state, u32 item)
 {
     hcy_frame_report report = { f->status, 0, 0, 0 };
+    /* What the host has refused keeps its status. */
     if (!f->status && !frame_fits(f, batch))
         report.status = ERROR_INVALID;
     struct gpu_frame_state s = { 0xffffffffu, GPU_WAY_REST, 0, 0 };
@@ -241,6 +254,7 @@ DEVICE void begin_frame(const struct gpu_batch *batch, const hcy_bslz4_frame *f,
         s.way = GPU_WAY_NONE;
     else if (is_usual(f, batch))
         s.way = GPU_WAY_FAST;
+    /* `rest` looks at the frames one by one only if there is something for it. */
     if (s.way == GPU_WAY_REST || (s.way == GPU_WAY_FAST && f->tail_bytes && f->last_bytes == f->block_bytes))
         ATOMIC_MAX32(&state->loose, 1);
     reports[item] = report;
@@ -252,6 +266,7 @@ DEVICE void end_frame(const hcy_bslz4_frame *f, const hcy_bslz4_block *blocks, h
                       struct gpu_state *state, u32 item)
 {
     u32 damaged = frame_states(state)[item].damaged;
+    /* The lowest damaged block is reported, so that the report does not depend on which group came first. */
     if (damaged == 0xffffffffu)
         return;
     reports[item].status = ERROR_CORRUPT;
@@ -298,6 +313,7 @@ DEVICE void eight_elements(const struct decoded *d, u32 i, u64 values[8])
     u32 es = d->elem_size;
     for (u32 k = 0; k < 8; k++)
         values[k] = 0;
+    /* Elements are put together byte by byte, whatever their size is. */
     for (u32 digit = 0; digit < es; digit++) {
         u64 x = d->plane ? eight_bytes(d->bytes, d->plane, digit, i) : 0;
         for (u32 k = 0; k < 8 && 8 * i + k < d->n; k++)
@@ -314,6 +330,7 @@ DEVICE int decode_any(const u8 *coded, u32 size, u32 bytes, const struct gpu_bat
     d->elem_size = batch->elem_size;
     d->n = bytes / batch->elem_size;
     d->plane = planes ? bytes / (8 * batch->elem_size) : 0;
+    /* Stored blocks are used where they are, without a copy. */
     d->bytes = stored ? coded : memory;
     return stored || lz4_block(coded, size, memory, bytes);
 }

@@ -12,6 +12,7 @@ struct rest_target {
 #define LINE 512
 DEVICE void join_digits(const u8 *digits, u8 *to, u32 n, u32 es)
 {
+    /* Whole elements are written where their address allows, because that lets compilers use vectors. */
     if (es == 4 && (u64)to % 4 == 0)
         for (u32 i = 0; i < n; i++)
             ((u32 *)to)[i] = digits[i] | (u32)digits[LINE + i] << 8 | (u32)digits[2 * LINE + i] << 16 |
@@ -32,6 +33,7 @@ DEVICE void sixty_four_bytes(const u8 *planes, u32 plane, u64 *to)
     UNROLL
     for (u32 b = 1; b < 8; b++)
         x |= convert_ulong8(vload8(0, planes + b * plane)) << (ulong8)(8 * b);
+    /* The same steps as in transpose8(), on eight words at once. */
     t = (x ^ (x >> 7)) & 0x00AA00AA00AA00AAul;
     x ^= t ^ (t << 7);
     t = (x ^ (x >> 14)) & 0x0000CCCC0000CCCCul;
@@ -43,6 +45,7 @@ DEVICE void sixty_four_bytes(const u8 *planes, u32 plane, u64 *to)
 DEVICE void write_planes(const struct decoded *d, u8 *to)
 {
     u64 digits[8 * LINE / 8];
+    /* The pieces are so short that their digits stay in the nearest cache. */
     for (u32 first = 0; first < d->n; first += LINE) {
         u32 n = d->n - first < LINE ? d->n - first : LINE;
         const u8 *planes = d->bytes + first / 8;
@@ -64,6 +67,7 @@ DEVICE void rest_pixels(const struct rest_target *target, u32 item, u64 first, c
 {
     u8 *to = target->images + item * target->image_bytes + first * d->elem_size;
     if (!d->plane) {
+        /* Without planes, elements stand in the block as in the image. */
         for (u32 i = ITEM; i < d->n * d->elem_size; i += GROUP_SIZE)
             to[i] = d->bytes[i];
         return;

@@ -21,7 +21,7 @@ DEVICE void pack_pixels(u32 a[32])
  * detector's modules): the bytes in the pixels' order, then a bit a pixel for what is above them.  False, and nothing
  * done, where they are not. */
 #define WORDS (PLANE_WORDS / GPU_LANES) /* of a plane, that a lane takes */
-DEVICE int fill_bytes(NEAR u32 *words, const NEAR struct plane_places *places, u32 new_planes, u32 lane)
+DEVICE int bytes_from_planes(NEAR u32 *words, const NEAR struct plane_places *places, u32 new_planes, u32 lane)
 {
     u32 q[WORDS][8], above[WORDS], differ = 0;
     UNROLL
@@ -31,16 +31,20 @@ DEVICE int fill_bytes(NEAR u32 *words, const NEAR struct plane_places *places, u
         for (u32 late = new_planes >> 9; late; late &= late - 1)
             differ |= above[h] ^ *(at += PLANE_WORDS);
     }
+    /* Nothing has been written so far, so the other way finds the window as it was. */
     if (ANY(differ))
         return 0;
     UNROLL
     for (u32 h = 0; h < WORDS; h++) {
-        load_eight(words, places, GPU_LANES * h + lane, 0, q[h]);
+        load_eight_planes(words, places, GPU_LANES * h + lane, 0, q[h]);
         transpose8x4(q[h]);
     }
+    /* The bytes take the planes' place, so all lanes must have read theirs before one writes. */
     LANES_BARRIER();
     UNROLL
     for (u32 h = 0; h < WORDS; h++) {
+        /* A lane has 32 pixels, of which a transposition gives every eighth; two more bring them into
+         * their order. */
         u32 even[4], odd[4];
         transpose4x4(q[h], even);
         transpose4x4(q[h] + 4, odd);
@@ -77,6 +81,8 @@ DEVICE void widen_bytes(const NEAR u32 *words, u32 i, u32 x[4])
 /* n words of an image, which may begin at any. */
 DEVICE void write_bytes(const NEAR u32 *words, u32 *out, u32 n, u32 lane)
 {
+    /* Frames whose size is no multiple of 16 bytes begin anywhere: writes are as wide as the address
+     * allows. */
     u32 odd = (u32)(u64)out & 15;
     for (u32 i = 4 * lane; i < n; i += 4 * GPU_LANES) {
         u32 x[4];
@@ -112,6 +118,7 @@ void gpu_decode_fast(struct gpu_batch batch, BUFFER(const u8, chunks), BUFFER(co
         return;
     u64 block_at = (u64)item * batch.n_blocks + b;
     struct block_info info = infos[block_at];
+    /* This block is `rest`'s, or its frame is not decoded at all. */
     if (!info.counts)
         return;
     const hcy_bslz4_frame *f = &frames[item];
@@ -119,13 +126,15 @@ void gpu_decode_fast(struct gpu_batch batch, BUFFER(const u8, chunks), BUFFER(co
     NEAR u32 *words = (NEAR u32 *)window;
     u32 skip;
     struct source source = far_source(chunks + f->offset + blocks[f->first_block + b].offset, &skip);
+    /* Each warp has a window and a queue of its own, so warps never wait for one another. */
     carry_out(f, chunks, b, &info, commands + block_at * (2 * COMMANDS), &source, skip, window, queues[warp], lane);
     find_planes(&places[warp], info.new_planes, lane);
     LANES_BARRIER();
     u32 *out = (u32 *)(images + item * batch.image_bytes + (u64)b * GPU_BLOCK);
     u64 left = (batch.image_bytes - (u64)b * GPU_BLOCK) / 4;
     u32 n = left < GPU_BLOCK / 4 ? (u32)left : GPU_BLOCK / 4;
-    if (fill_bytes(words, &places[warp], info.new_planes, lane)) {
+    /* Most detectors' pixels fit a byte, and this way is the shorter one. */
+    if (bytes_from_planes(words, &places[warp], info.new_planes, lane)) {
         write_bytes(words, out, n, lane);
         return;
     }
@@ -141,6 +150,7 @@ void gpu_decode_fast(struct gpu_batch batch, BUFFER(const u8, chunks), BUFFER(co
             words[i * PLANE_WORDS + (w ^ i)] = a[i];
     }
     LANES_BARRIER();
+    /* What a lane writes next is a multiple of the rows further on, so its row stays the same. */
     u32 row = lane * OUT % ROWS; /* of all that the lane writes */
     const NEAR u32 *from = words + row * PLANE_WORDS;
     for (u32 i = lane * OUT; i < n; i += GPU_LANES * OUT) {

@@ -31,7 +31,7 @@
 #define SMALL_LATE 24 /* commands that concern planes 8 and up: more of them, and many pixels exceed a byte */
 #define WIDE 0x01000000u
 
-DEVICE u32 place_of(u32 new_planes, u32 plane)
+DEVICE u32 place_of_plane(u32 new_planes, u32 plane)
 {
     return POPCOUNT(new_planes & ((2u << plane) - 1)) - 1;
 }
@@ -52,7 +52,7 @@ struct parser {
 DEVICE u32 place_at(const struct parser *p, u32 pos)
 {
     return p->plane == PLANE_BYTES ? pos - p->removed
-                                   : place_of(p->new_planes, pos / p->plane) * PLANE_BYTES + pos % p->plane;
+                                   : place_of_plane(p->new_planes, pos / p->plane) * PLANE_BYTES + pos % p->plane;
 }
 
 DEVICE void put_match(struct parser *p, u32 place, u32 bytes, u32 distance)
@@ -62,16 +62,18 @@ DEVICE void put_match(struct parser *p, u32 place, u32 bytes, u32 distance)
 }
 
 /* A match at `pos`, once places are no longer positions: its source is looked up plane by plane.  False: no room. */
-DEVICE int put_pieces(struct parser *p, u32 pos, u32 bytes, u32 offset)
+DEVICE int put_match_pieces(struct parser *p, u32 pos, u32 bytes, u32 offset)
 {
     while (bytes) {
+        /* A piece ends where its source's plane does, because the next plane may stand elsewhere in the
+         * window. */
         u32 from = pos - offset, in = from % p->plane, n = bytes < p->plane - in ? bytes : p->plane - in;
         if (p->plane != PLANE_BYTES && n > p->plane - pos % p->plane)
             n = p->plane - pos % p->plane;
         if (p->n_matches >= COMMANDS - 2)
             return 0;
         u32 place = place_at(p, pos);
-        put_match(p, place, n, place - (place_of(p->new_planes, from / p->plane) * PLANE_BYTES + in));
+        put_match(p, place, n, place - (place_of_plane(p->new_planes, from / p->plane) * PLANE_BYTES + in));
         pos += n;
         bytes -= n;
     }
@@ -82,6 +84,7 @@ DEVICE int put_pieces(struct parser *p, u32 pos, u32 bytes, u32 offset)
 DEVICE u32 planes_alike(u32 plane, u32 pos, u32 bytes, u32 offset, u32 *first, u32 *last)
 {
     *first = *last = 0;
+    /* The copy repeats with the length of a plane only if its distance divides it. */
     if (bytes >= 2 * plane && offset <= plane && plane % offset == 0) {
         *first = (pos + 2 * plane - 1 - offset) / plane;
         *last = (pos + bytes) / plane;
@@ -93,19 +96,23 @@ DEVICE u32 planes_alike(u32 plane, u32 pos, u32 bytes, u32 offset, u32 *first, u
 DEVICE int parse_match(struct parser *p, u32 pos, u32 bytes, u32 offset)
 {
     u32 end = pos + bytes, first, last, equal = planes_alike(p->plane, pos, bytes, offset, &first, &last);
+    /* A plane whose byte of raw elements differs has to be written after all. */
     if (p->differ & equal)
         equal = 0;
     u32 before = equal ? first * p->plane - pos : bytes;
+    /* As long as no plane is left out, places are positions, and a match is one command. */
     if (before && !p->removed && p->plane == PLANE_BYTES)
         put_match(p, pos, before, offset);
-    else if (before && !put_pieces(p, pos, before, offset))
+    else if (before && !put_match_pieces(p, pos, before, offset))
         return 0;
+    /* What stands before the planes that are alike is copied; what stands behind them follows below. */
     if (!equal)
         return 1;
     p->new_planes &= ~equal;
     p->removed += (last - first) * p->plane;
+    /* The rest of the match lies in a plane that begins like the one before it. */
     if (end % p->plane && last < PLANES)
-        put_match(p, place_of(p->new_planes, last) * PLANE_BYTES, end % p->plane, PLANE_BYTES);
+        put_match(p, place_of_plane(p->new_planes, last) * PLANE_BYTES, end % p->plane, PLANE_BYTES);
     return 1;
 }
 
@@ -113,6 +120,7 @@ DEVICE int parse_match(struct parser *p, u32 pos, u32 bytes, u32 offset)
 DEVICE int parse_literals(struct parser *p, u32 pos, u32 from, u32 bytes)
 {
     while (bytes) {
+        /* In a partial block planes stand apart in the window, so literals end with each of them. */
         u32 n = bytes;
         if (p->plane != PLANE_BYTES && n > p->plane - pos % p->plane)
             n = p->plane - pos % p->plane;
@@ -136,7 +144,7 @@ DEVICE u32 any_word(const u8 *s, u32 at)
 }
 
 /* Of a block of n coded bytes. */
-DEVICE struct block_info info_of(const struct parser *p, u32 n, u32 late)
+DEVICE struct block_info block_info_of(const struct parser *p, u32 n, u32 late)
 {
     u32 planes = POPCOUNT(p->new_planes);
     u32 wide = planes > SMALL_PLANES || n > SMALL_CODED || late > SMALL_LATE ? WIDE : 0;
@@ -158,15 +166,19 @@ DEVICE int parse_block(const u8 *s, i32 n, i32 total, u32 differ, struct command
         i32 literals = (i32)(token >> 4), match = (i32)(token & 15) + 4;
         if (literals == 15 && (q >= n - 15 || !lz4_length(s, &q, n - 15, &literals)))
             return 1;
+        /* These are the rules of lz4_next(), in the same order, so both call the same blocks damaged. */
         if (literals > total - pos || literals > n - q)
             return 1;
+        /* A block with more commands goes another way, and is not damaged. */
         if (p.n_matches >= COMMANDS - 4 || !parse_literals(&p, (u32)pos, (u32)q, (u32)literals))
             return 2;
         pos += literals;
         q += literals;
+        /* Commands above the eighth plane tell how many pixels exceed a byte. */
         late += (u32)pos >= 8 * p.plane;
         if (pos > total - 12 || q > n - 8)
             break;
+        /* Four bytes are there even at the end: a frame has room behind it (is_usual()). */
         u32 word = any_word(s, (u32)q), offset = word & 0xffff;
         q += 2;
         token = word >> 16 & 255;
@@ -188,7 +200,7 @@ DEVICE int parse_block(const u8 *s, i32 n, i32 total, u32 differ, struct command
     }
     if (q != n || pos != total)
         return 1;
-    *info = info_of(&p, (u32)n, late);
+    *info = block_info_of(&p, (u32)n, late);
     return 0;
 }
 
@@ -219,6 +231,7 @@ DEVICE int parse_alone(const u8 *chunks, const hcy_bslz4_frame *f, hcy_bslz4_blo
     const u8 *coded = chunks + f->offset + block.offset;
     if (!block_fits(f, block, bytes))
         return 1;
+    /* Stored blocks have no LZ4 stream that could be parsed. */
     if (block.size & HCY_BLOCK_STORED)
         return 2;
     if (bytes == GPU_BLOCK)
@@ -235,6 +248,7 @@ DEVICE void note_parsed(const struct gpu_batch *batch, struct gpu_state *state, 
         ATOMIC_MIN32(&frame_states(state)[item].damaged, b);
     else if (how == 2)
         list_block(state, batch, item, b);
+    /* The raw elements behind a partial block go with it, or else `rest` has to write them. */
     if (bytes != GPU_BLOCK && !how)
         frame_states(state)[item].tail = 1;
     else if (bytes != GPU_BLOCK)
@@ -256,6 +270,7 @@ void gpu_parse(struct gpu_batch batch, u32 lanes, BUFFER(const u8, chunks), BUFF
     const hcy_bslz4_frame *f = &frames[item];
     struct block_info info = { 0, 0 };
     u64 block_at = (u64)item * batch.n_blocks + b;
+    /* Lanes without a block leave: nothing below needs them all. */
     if (lane >= lanes || b >= batch.n_blocks)
         return;
     if (frame_states(state)[item].way == GPU_WAY_FAST) {
@@ -299,24 +314,28 @@ DEVICE u32 source_word(const struct source *s, u32 at)
 DEVICE void copy_apart(u32 to, const struct source *s, u32 from, u32 n, u32 lane)
 {
     u32 head = 0u - to & 3, whole = (n - head) & ~3u, skew = from + head & 3, pick = 0x3210 + 0x1111 * skew;
+    /* The first four lanes have the bytes before whole words, the next four those behind them. */
     u32 edge = lane < 4 ? lane : head + whole + lane - 4, next = skew ? 4 : 0;
     if (lane < 4 ? lane < head : lane < 8 && edge < n)
         near_put_byte(to + edge, source_byte(s, from + edge));
     from = (from + head & ~3u) + 4 * lane;
     for (u32 i = 4 * lane; i < whole; i += 4 * GPU_LANES, from += 4 * GPU_LANES) {
+        /* Two neighbouring words hold any four bytes, and a permutation picks them. */
         u32 low = source_word(s, from), high = source_word(s, from + next);
         near_put_word(to + head + i, BYTE_PERM(low, high, pick));
     }
 }
 
 /* Literals do not depend on one another: the short ones a lane each, the others by all lanes in turn. */
-DEVICE void copy_literals(const struct command *literals, u32 n, const struct source *coded, u32 skip, u32 window,
-                          u32 lane)
+DEVICE void carry_out_literals(const struct command *literals, u32 n, const struct source *coded, u32 skip, u32 window,
+                               u32 lane)
 {
     for (u32 first = 0; first < n; first += GPU_LANES) {
         uint2 c = { 0, 0 };
         if (first + lane < n)
             c = ((const uint2 *)literals)[first + lane];
+        /* Each lane loads all of its short literals before it writes any, so that the loads do not wait
+         * for one another. */
         u32 to = window + (c.x & 0xffff), from = skip + (c.x >> 16), few = c.y <= 8 ? c.y : 0, v[8];
         UNROLL
         for (u32 j = 0; j < 8; j++)
@@ -326,6 +345,7 @@ DEVICE void copy_literals(const struct command *literals, u32 n, const struct so
         for (u32 j = 0; j < 8; j++)
             if (j < few)
                 near_put_byte(to + j, v[j]);
+        /* Long ones are worth all lanes, one after another. */
         for (u32 m = BALLOT(c.y > 8); m; m &= m - 1) {
             int k = FIRST_BIT(m);
             u32 bytes = SHUFFLE(c.y, k), at = SHUFFLE(to, k), source = SHUFFLE(from, k);
@@ -334,8 +354,8 @@ DEVICE void copy_literals(const struct command *literals, u32 n, const struct so
     }
 }
 
-/* A match of more bytes than lanes; the barriers of copy_matches() stand before and behind it. */
-DEVICE void copy_match(u32 to, u32 bytes, u32 distance, u32 inverse, u32 lane)
+/* A match of more bytes than lanes; the barriers of carry_out_matches() stand before and behind it. */
+DEVICE void carry_out_long_match(u32 to, u32 bytes, u32 distance, u32 inverse, u32 lane)
 {
     struct source window = { 0, NULL_PTR, 0 };
     u32 at = to + lane;
@@ -344,11 +364,13 @@ DEVICE void copy_match(u32 to, u32 bytes, u32 distance, u32 inverse, u32 lane)
         copy_apart(to, &window, to - distance, bytes, lane);
     } else if (distance >= GPU_LANES) {
         for (i32 c = 0; c < (i32)bytes; c += GPU_LANES, left -= GPU_LANES, at += GPU_LANES) {
+            /* No source is nearer than a step is long, so lanes of one step do not read what it writes. */
             if (left > 0)
                 near_put_byte(at, near_byte(at - distance));
             LANES_BARRIER();
         }
     } else {
+        /* The match repeats its first bytes: r is the lane's place in the period, kept without a division. */
         u32 r = lane - distance * (lane * inverse >> 12), step = GPU_LANES - distance * (GPU_LANES * inverse >> 12);
         u32 from = to - distance;
         for (i32 c = 0; c < (i32)bytes; c += GPU_LANES, left -= GPU_LANES, at += GPU_LANES) {
@@ -363,7 +385,7 @@ DEVICE void copy_match(u32 to, u32 bytes, u32 distance, u32 inverse, u32 lane)
 /* Matches in order: a short one takes one step, its command read by all lanes at once.  These steps are most of the
  * kernels' time, so nothing in them branches or is computed twice: lanes behind a match's end repeat its last byte.
  * The barriers between steps are needed: without them lanes were seen to run apart and fail. */
-DEVICE void copy_matches(const struct command *matches, u32 n, u32 window, NEAR uint4 *queue, u32 lane)
+DEVICE void carry_out_matches(const struct command *matches, u32 n, u32 window, NEAR uint4 *queue, u32 lane)
 {
     u32 inverse = reciprocal(lane), commands = NEAR_ADDRESS(queue);
     for (u32 first = 0; first < n; first += GPU_LANES) {
@@ -371,18 +393,22 @@ DEVICE void copy_matches(const struct command *matches, u32 n, u32 window, NEAR 
         if (first + lane < n)
             c = ((const uint2 *)matches)[first + lane];
         u32 own = SHUFFLE(inverse, c.y & (GPU_LANES - 1)), bytes = c.x >> 16;
+        /* A lane prepares a match: all that does not depend on the lanes is computed here, once. */
         uint4 q;
         q.x = window + (c.x & 0xffff);
         q.y = bytes - 1;
         q.z = 0u - c.y;
         q.w = c.y < GPU_LANES ? own : 0;
         LANES_BARRIER();
+        /* The queue is local memory that all lanes read at one address, which is a single access. */
         queue[lane] = q;
         u32 slow = BALLOT(bytes > GPU_LANES), at = commands,
             end = commands + 16 * (n - first < GPU_LANES ? n - first : GPU_LANES);
         LANES_BARRIER();
+        /* The next command is read while this one is carried out. */
         uint4 e = near_quad(at);
         for (;; slow &= slow - 1) {
+            /* Up to the next long match all are short, so the loop does not ask. */
             u32 until = settled(slow ? commands + 16 * (u32)FIRST_BIT(slow) : end);
             while (at < until) {
                 u32 in = lane < e.y ? lane : e.y, to = e.x + in, from = to + e.z * ((in * e.w + 4096) >> 12);
@@ -393,7 +419,7 @@ DEVICE void copy_matches(const struct command *matches, u32 n, u32 window, NEAR 
             }
             if (!slow)
                 break;
-            copy_match(e.x, e.y + 1, 0u - e.z, e.w, lane);
+            carry_out_long_match(e.x, e.y + 1, 0u - e.z, e.w, lane);
             at += 16;
             e = near_quad(at);
             LANES_BARRIER();
@@ -409,7 +435,7 @@ DEVICE void put_raw(const u8 *raw, u32 bytes, u32 plane, u32 new_planes, u32 win
     for (u32 k = 0; k * ELEM < bytes; k++)
         x |= (raw_element(raw, k) >> (lane & (PLANES - 1)) & 1) << k;
     if (lane < PLANES && new_planes >> lane & 1)
-        near_put_byte(window + place_of(new_planes, lane) * PLANE_BYTES + plane, x);
+        near_put_byte(window + place_of_plane(new_planes, lane) * PLANE_BYTES + plane, x);
 }
 
 /* A block's planes to its window.  The source begins `skip` bytes before the coded ones. */
@@ -418,9 +444,9 @@ DEVICE void carry_out(const hcy_bslz4_frame *f, const u8 *chunks, u32 b, const s
                       NEAR uint4 *queue, u32 lane)
 {
     u32 to = NEAR_ADDRESS(window), bytes = decoded_bytes(f, b);
-    copy_literals(commands + COMMANDS, info->counts >> 8 & 255, coded, skip, to, lane);
+    carry_out_literals(commands + COMMANDS, info->counts >> 8 & 255, coded, skip, to, lane);
     LANES_BARRIER();
-    copy_matches(commands, info->counts & 255, to, queue, lane);
+    carry_out_matches(commands, info->counts & 255, to, queue, lane);
     if (bytes != GPU_BLOCK)
         put_raw(chunks + f->offset + f->tail_offset, f->tail_bytes, bytes / PLANES, info->new_planes, to, lane);
     LANES_BARRIER();
@@ -489,11 +515,11 @@ struct plane_places {
 };
 DEVICE void find_planes(NEAR struct plane_places *places, u32 new_planes, u32 lane)
 {
-    ((NEAR u32 *)places)[lane] = place_of(new_planes, lane) * PLANE_WORDS;
+    ((NEAR u32 *)places)[lane] = place_of_plane(new_planes, lane) * PLANE_WORDS;
 }
 
 /* Word w of planes 8 d to 8 d + 7, transposed. */
-DEVICE void load_eight(const NEAR u32 *window, const NEAR struct plane_places *places, u32 w, int d, u32 q[8])
+DEVICE void load_eight_planes(const NEAR u32 *window, const NEAR struct plane_places *places, u32 w, int d, u32 q[8])
 {
     uint4 a = places->of[2 * d], b = places->of[2 * d + 1];
     q[0] = window[a.x + w];
@@ -527,7 +553,7 @@ DEVICE void load_pixels(const NEAR u32 *window, const NEAR struct plane_places *
             }
             break;
         }
-        load_eight(window, places, w, d, q);
+        load_eight_planes(window, places, w, d, q);
         transpose8x4(q);
         UNROLL
         for (int i = 0; i < 32; i++)

@@ -13,7 +13,7 @@
 /* Of groups, in the second direction of a grid. */
 #define MOST_ROWS 65535u
 
-static size_t up(size_t n)
+static size_t whole_lines(size_t n)
 {
     return (n + 255) / 256 * 256;
 }
@@ -36,31 +36,33 @@ size_t gpu_fast_local_bytes(const struct gpu_row *row)
 int gpu_row_options(const struct gpu_call *call, char *options, int used)
 {
     const struct gpu_row *row = call->kernel->ops->row;
+    /* A row's numbers are compiled in, because they size arrays in local memory. */
     return used + snprintf(options + used, GPU_OPTIONS_BYTES - (size_t)used, " -DDECODE_BLOCKS=%u",
                            row->decode_blocks);
 }
 
-static int place(size_t *offset, size_t *at, size_t items, size_t size)
+static int place_items(size_t *offset, size_t *at, size_t items, size_t size)
 {
     size_t bytes;
     int status = hcy_size_mul(&bytes, items, size);
     *offset = *at;
-    return status ? status : hcy_size_add(at, *at, up(bytes));
+    return status ? status : hcy_size_add(at, *at, whole_lines(bytes));
 }
 
 /* State and frames, then the list, the slots, what the parser makes. */
-static int lay_out(struct gpu_coded *c, const struct gpu_call *call)
+static int lay_out_scratch(struct gpu_coded *c, const struct gpu_call *call)
 {
     size_t state, n = call->items * c->batch.n_blocks; /* each below 2^31, and 2^19: no overflow */
-    int status = place(&state, &c->end, 1,
-                       sizeof(struct gpu_state) + call->items * sizeof(struct gpu_frame_state) +
+    int status = place_items(&state, &c->end, 1,
+                             sizeof(struct gpu_state) + call->items * sizeof(struct gpu_frame_state) +
                            c->batch.list_room * sizeof(struct gpu_listed));
     if (!status)
-        status = place(&c->slots, &c->end, 1, c->batch.slot_bytes);
+        status = place_items(&c->slots, &c->end, 1, c->batch.slot_bytes);
+    /* Only parsed blocks have infos and commands; they are most of the scratch memory. */
     if (!status && c->batch.fast)
-        status = place(&c->infos, &c->end, n, sizeof(struct gpu_block_info));
+        status = place_items(&c->infos, &c->end, n, sizeof(struct gpu_block_info));
     if (!status && c->batch.fast)
-        status = place(&c->commands, &c->end, n, 2 * GPU_COMMANDS * sizeof(struct gpu_command));
+        status = place_items(&c->commands, &c->end, n, 2 * GPU_COMMANDS * sizeof(struct gpu_command));
     return status;
 }
 
@@ -71,21 +73,23 @@ int gpu_coded_open(struct gpu_coded *c, const struct gpu_call *call, const hcy_b
     int status = hcy_bslz4_check_launch("bslz4", job, UINT32_MAX);
     if (status)
         return status;
+    /* Elements that do not fill a byte of each plane are stored raw behind the last block. */
     uint32_t coded = (uint32_t)(job->image_bytes - job->image_bytes % (8 * job->elem_size));
     c->full_blocks = coded / GPU_BLOCK;
     c->batch = (struct gpu_batch){ .image_bytes = job->image_bytes,
                                    .items = (uint32_t)call->items,
                                    .codec = job->codec,
                                    .elem_size = job->elem_size };
-    c->batch.slot_bytes = job->image_bytes > SLOT_BYTES ? up(job->image_bytes) : SLOT_BYTES;
+    c->batch.slot_bytes = job->image_bytes > SLOT_BYTES ? whole_lines(job->image_bytes) : SLOT_BYTES;
     c->batch.n_blocks = c->full_blocks + (coded % GPU_BLOCK != 0);
     c->batch.fast = c->fast_text = fast && may_be_fast(c, call);
+    /* At worst every block is listed for `rest`, so the list has room for all. */
     if (c->batch.fast)
         c->batch.list_room = (uint32_t)call->items * c->batch.n_blocks;
-    return lay_out(c, call);
+    return lay_out_scratch(c, call);
 }
 
-static bool holds(const hcy_value *v, size_t n, size_t size)
+static bool holds_items(const hcy_value *v, size_t n, size_t size)
 {
     return v->bytes_left / size >= n;
 }
@@ -100,10 +104,12 @@ int gpu_coded_set(struct gpu_coded *c, const struct gpu_call *call, struct gpu_c
     c->scratch = &v[at.scratch];
     c->batch.chunks_size = c->chunks->bytes_left;
     c->batch.table_blocks = c->blocks->bytes_left / sizeof(hcy_bslz4_block);
+    /* The fast kernels load 16 bytes at once from the beginning of a chunk. */
     if ((c->chunks->block->address + c->chunks->offset) % 16)
         c->batch.fast = 0; /* its frames go the general way; what was laid out for them stays unused */
-    if (!holds(c->frames, call->items, sizeof(hcy_bslz4_frame)) ||
-        !holds(c->reports, call->items, sizeof(hcy_frame_report)) || !c->scratch->block ||
+    /* A kernel writes reports and scratch by the number of frames alone, so their sizes are proved here. */
+    if (!holds_items(c->frames, call->items, sizeof(hcy_bslz4_frame)) ||
+        !holds_items(c->reports, call->items, sizeof(hcy_frame_report)) || !c->scratch->block ||
         c->scratch->bytes_left < c->end)
         return hcy_fail(HCY_EINVAL, "%s: frames, reports or scratch too small for %zu frames",
                         gpu_kernel_name(call->kernel), call->items);
@@ -130,6 +136,8 @@ struct gpu_grid gpu_rest_grid(const struct gpu_coded *c, const struct gpu_call *
 #define PARSE_WARPS 16u /* of a multiprocessor */
 static uint32_t parse_lanes(const struct gpu_coded *c, const struct gpu_call *call)
 {
+    /* Lanes of a warp that parse wait for one another at every branch: they share a warp only when all
+     * warps have work. */
     uint64_t all = (uint64_t)c->batch.n_blocks * c->batch.items;
     uint64_t lanes = 1 + all / (PARSE_WARPS * (uint64_t)call->kernel->ops->units);
     uint32_t most = call->kernel->ops->row->parse_blocks;
@@ -138,7 +146,7 @@ static uint32_t parse_lanes(const struct gpu_coded *c, const struct gpu_call *ca
 
 /* All lanes of a group to a block, while that fits the device at once. */
 #define GROUPS_AT_ONCE 32u /* of a multiprocessor */
-static int parse_by_lanes(const struct gpu_coded *c, const struct gpu_call *call)
+static int parse_few(const struct gpu_coded *c, const struct gpu_call *call)
 {
     struct gpu_grid grid = { { c->batch.n_blocks, c->batch.items }, GPU_LANES, 0 };
     return GPU_STEP(call, c->variant, "gpu_parse_lanes", &grid, GPU_BYTES(c->batch), gpu_at(c->chunks, 0),
@@ -146,10 +154,11 @@ static int parse_by_lanes(const struct gpu_coded *c, const struct gpu_call *call
                     gpu_at(c->scratch, c->infos), gpu_at(c->scratch, c->commands));
 }
 
-static int parse(const struct gpu_coded *c, const struct gpu_call *call)
+static int parse_batch(const struct gpu_coded *c, const struct gpu_call *call)
 {
     if ((uint64_t)c->batch.n_blocks * c->batch.items <= GROUPS_AT_ONCE * (uint64_t)call->kernel->ops->units)
-        return parse_by_lanes(c, call);
+        return parse_few(c, call);
+    /* With more blocks than that a lane for each makes more of the device, though a block takes longer. */
     uint32_t lanes = parse_lanes(c, call), blocks = GPU_PARSE_GROUP / GPU_LANES * lanes;
     struct gpu_grid grid = { { (c->batch.n_blocks + blocks - 1) / blocks, c->batch.items },
                              GPU_PARSE_GROUP,
@@ -162,11 +171,12 @@ static int parse(const struct gpu_coded *c, const struct gpu_call *call)
 int gpu_coded_begin(const struct gpu_coded *c, const struct gpu_call *call)
 {
     struct gpu_grid grid = over_frames(call);
+    /* The state counts what is listed, and must begin at zero for each launch. */
     int status = call->kernel->ops->zero(call->queue, c->scratch, 0, sizeof(struct gpu_state));
     if (!status)
         status = GPU_STEP(call, c->variant, "gpu_begin", &grid, GPU_BYTES(c->batch), gpu_at(c->frames, 0),
                           gpu_at(c->reports, 0), gpu_at(c->scratch, 0));
-    return !status && c->batch.fast ? parse(c, call) : status;
+    return !status && c->batch.fast ? parse_batch(c, call) : status;
 }
 
 int gpu_coded_end(const struct gpu_coded *c, const struct gpu_call *call)
@@ -179,6 +189,7 @@ int gpu_coded_end(const struct gpu_coded *c, const struct gpu_call *call)
 static int decode_fast(const struct gpu_coded *c, const struct gpu_call *call, const hcy_value *images,
                        size_t at)
 {
+    /* Warps share nothing: how many of them make a group is for the device's row to say. */
     uint32_t blocks = call->kernel->ops->row->decode_blocks;
     struct gpu_grid grid = { { (c->batch.n_blocks + blocks - 1) / blocks, c->batch.items },
                              GPU_LANES * blocks,
@@ -193,6 +204,7 @@ int gpu_coded_decode(const struct gpu_coded *c, const struct gpu_call *call, con
 {
     struct gpu_grid grid = gpu_rest_grid(c, call);
     int status = gpu_coded_begin(c, call);
+    /* What this step leaves out is in the list that the next one reads. */
     if (!status && c->batch.fast)
         status = decode_fast(c, call, images, at);
     if (!status)
@@ -214,6 +226,7 @@ int gpu_decode_variant(struct gpu_coded *c, const struct gpu_call *call)
 {
     char options[GPU_OPTIONS_BYTES];
     int n = snprintf(options, sizeof options, "-DGROUP_SIZE=%u", gpu_rest_group(c, call));
+    /* The general text is compiled without the element's size, so that one variant serves all of them. */
     if (!c->fast_text)
         return gpu_variant_get(call->kernel, gpu_text_decode, options, &c->variant);
     n += snprintf(options + n, sizeof options - (size_t)n, " -DELEM=%u -DOUT=%u", c->batch.elem_size,
@@ -247,14 +260,15 @@ int gpu_decode_launch(const struct gpu_call *call)
         status = gpu_coded_set(&c, call, GPU_CODED_AT(bslz4_decode));
     if (status)
         return status;
-    if (!holds(images, call->items, c.batch.image_bytes))
+    if (!holds_items(images, call->items, c.batch.image_bytes))
         return hcy_fail(HCY_EINVAL, "bslz4_decode: images too small for %zu frames", call->items);
+    /* The fast kernel writes several words at once, which must be aligned in every image. */
     if ((images->block->address + images->offset) % (4 * words_at_once(&c)))
         c.batch.fast = 0;
     return gpu_coded_decode(&c, call, images, 0);
 }
 
-const struct gpu_family gpu_bslz4_kernels[] = {
+const struct gpu_kernel_kind gpu_bslz4_kernels[] = {
     { "bslz4_decode", gpu_decode_launch, gpu_decode_scratch, NULL, GPU_BATCH, false },
     { .name = NULL },
 };

@@ -101,6 +101,8 @@ DEVICE u32 add_below(u32 *sum, u32 x, u32 lane)
 /* Commands that parse_match() will make. */
 DEVICE u32 match_commands(u32 pos, const struct lanes_sequence *q, u32 equal, u32 first, u32 last, u32 gone)
 {
+    /* Lanes must know where to write before they write, so commands are counted by the rules of
+     * parse_match(). */
     u32 end = pos + q->match, before = equal ? first * PLANE_BYTES - pos : q->match;
     u32 tail = equal && end % PLANE_BYTES && last < PLANES;
     return tail + (gone ? ((pos - q->offset) % PLANE_BYTES * (before != 0) + before + PLANE_BYTES - 1) / PLANE_BYTES
@@ -112,11 +114,13 @@ DEVICE int parse_by_lanes(NEAR struct lanes_room *room, u32 skip, u32 n, struct 
                           struct block_info *info, u32 lane)
 {
     const NEAR u8 *s = (const NEAR u8 *)room->coded + skip;
+    /* First every byte is taken for a token, which most are not: cheap, as all lanes do it side by side. */
     UNROLL_4
     for (u32 i = lane; i < n; i += GPU_LANES)
         room->next[i] = (u16)usual_sequence(s, n, i);
     LANES_BARRIER();
     u32 count = 0, at = 0;
+    /* Then the real sequences are followed from the first, one load each. */
     for (; at < n && count < COMMANDS; count++) {
         u32 next = room->next[at];
         if (lane == 0)
@@ -125,26 +129,31 @@ DEVICE int parse_by_lanes(NEAR struct lanes_room *room, u32 skip, u32 n, struct 
     }
     LANES_BARRIER();
     u32 all = 0xffffffffu >> (32 - PLANES), made = 0, gone = 0, used = 0, late = 0;
+    /* With more sequences than commands the block is left to one lane, which says why. */
     int good = at >= n;
     for (u32 first = 0; good && first < count; first += GPU_LANES) {
         struct lanes_sequence q = { 0, 0, 0, 0, 1 };
         u32 k = first + lane, first_alike = 0, last_alike = 0, equal = 0;
         if (k < count)
             q = sequence_at(s, n, room->begins[k], k + 1 == count);
+        /* How much came before a sequence is a sum over the lanes below it. */
         u32 pos = add_below(&made, q.literals + q.match, lane), behind = pos + q.literals;
         if (q.match && q.good) {
             q.good = behind + 12 <= GPU_BLOCK && q.offset && q.offset <= behind && q.match + 5 + behind <= GPU_BLOCK;
             if (q.good)
                 equal = planes_alike(PLANE_BYTES, behind, q.match, q.offset, &first_alike, &last_alike);
         }
+        /* One bad sequence makes the whole block doubtful, and all lanes leave together. */
         good = !ANY(!q.good);
         u32 before = add_below(&gone, equal, lane); /* a plane is left out once */
+        /* Two counts share a word, so that one sum over the lanes finds both places. */
         u32 mine = (q.literals != 0) << 16;
         if (q.match && good)
             mine += match_commands(behind, &q, equal, first_alike, last_alike, before);
         u32 from = add_below(&used, mine, lane);
         late += POPCOUNT(BALLOT(k < count && behind >= 8 * PLANE_BYTES));
         good &= (used & 0xffff) < COMMANDS - 4 && used >> 16 < COMMANDS;
+        /* Each lane writes its own sequence's commands with the functions that a single lane uses. */
         struct parser p = { commands, commands + COMMANDS, from & 0xffff, from >> 16, all & ~before,
                             POPCOUNT(before) * PLANE_BYTES, PLANE_BYTES, 0 };
         if (good && q.literals)
@@ -153,7 +162,7 @@ DEVICE int parse_by_lanes(NEAR struct lanes_room *room, u32 skip, u32 n, struct 
             parse_match(&p, behind, q.match, q.offset);
     }
     struct parser whole = { commands, commands, used & 0xffff, used >> 16, all & ~gone, 0, 0, 0 };
-    *info = info_of(&whole, n, late);
+    *info = block_info_of(&whole, n, late);
     return good && made == GPU_BLOCK;
 }
 
@@ -165,6 +174,7 @@ DEVICE struct block_info parse_together(const struct gpu_batch *batch, const u8 
     hcy_bslz4_block block = blocks[f->first_block + b];
     u32 bytes = decoded_bytes(f, b);
     struct block_info info = { 0, 0 };
+    /* What does not fit, in size or in kind, is left to the first lane. */
     int how = 1;
     if (bytes == GPU_BLOCK && block.size <= LANES_CODED && block_fits(f, block, bytes)) {
         u32 skip = stage_block(chunks + f->offset + block.offset, block.size, (NEAR u8 *)room->coded, lane);

@@ -31,6 +31,7 @@ DEVICE void rest_block(const struct gpu_batch *batch, const u8 *chunks, const hc
     hcy_bslz4_block block = blocks[f->first_block + b];
     u32 bytes = decoded_bytes(f, b);
     struct decoded d;
+    /* The table was checked on the host, but memory may have changed: nothing is read outside the chunk. */
     int good = block_fits(f, block, bytes);
     if (good) {
         const u8 *coded = chunks + f->offset + block.offset;
@@ -41,6 +42,7 @@ DEVICE void rest_block(const struct gpu_batch *batch, const u8 *chunks, const hc
         rest_pixels(target, item, (u64)b * f->block_bytes / batch->elem_size, &d);
     else if (ITEM == 0)
         ATOMIC_MIN32(&frame_states(state)[item].damaged, b);
+    /* The next block uses the same memory. */
     BARRIER();
 }
 
@@ -63,6 +65,7 @@ DEVICE void rest_run(const struct gpu_batch *batch, const u8 *chunks, const hcy_
 {
     const struct gpu_frame_state *states = frame_states(state);
     u32 listed = state->listed < batch->list_room ? state->listed : batch->list_room;
+    /* Listed blocks are the usual ones, which fit local memory. */
     for (u32 i = GROUP; i < listed; i += GROUPS) {
         struct gpu_listed at = list_of(state, batch->items)[i];
         rest_block(batch, chunks, frames, blocks, state, at.item, at.block, room, room, target);
@@ -75,6 +78,7 @@ DEVICE void rest_run(const struct gpu_batch *batch, const u8 *chunks, const hcy_
             rest_tail(batch, chunks, f, item, target);
         if (states[item].way != GPU_WAY_REST)
             continue;
+        /* A slot must hold the frame's largest block, so large blocks leave work for fewer groups. */
         u64 largest = f->n_blocks > 1 ? f->block_bytes : f->last_bytes, slot = (largest + 15) / 16 * 16;
         u64 most = largest <= LOCAL_BLOCK ? GROUPS : batch->slot_bytes / slot;
         u32 share = most < GROUPS ? (u32)most : GROUPS;

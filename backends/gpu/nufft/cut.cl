@@ -19,7 +19,7 @@ DEVICE u64 mode_at(u64 i, u64 m, u32 fft_order)
     u64 below = m / 2;
     return !fft_order ? i : i < below ? i + m - below : i - below;
 }
-DEVICE u64 cell_at(u64 i, u64 m, u64 n)
+DEVICE u64 cell_of_mode(u64 i, u64 m, u64 n)
 {
     u64 below = m / 2;
     return i < below ? n - below + i : i - below;
@@ -47,12 +47,13 @@ void gpu_nufft_crop(struct gpu_nufft_cut cut, BUFFER(const REAL, grid), BUFFER(c
     for EACH_ROW(row, rows) {
         u64 j = row % cut.modes[1], i = row / cut.modes[1] % cut.modes[0], item = row / cut.modes[1] / cut.modes[0];
         REAL f = factor_of(&cut, factors, i, j);
-        const REAL *from = grid + 2 * cut.grid[2] * (cell_at(j, cut.modes[1], cut.grid[1]) + cut.grid[1] *
-                                                     (cell_at(i, cut.modes[0], cut.grid[0]) + cut.grid[0] * item));
+        /* Row by row: all that is the same for a row is found before its loop. */
+        const REAL *from = grid + 2 * cut.grid[2] * (cell_of_mode(j, cut.modes[1], cut.grid[1]) + cut.grid[1] *
+                                                     (cell_of_mode(i, cut.modes[0], cut.grid[0]) + cut.grid[0] * item));
         REAL *to = modes + 2 * cut.modes[2] * (mode_at(j, cut.modes[1], cut.fft_order) + cut.modes[1] *
                                                (mode_at(i, cut.modes[0], cut.fft_order) + cut.modes[0] * item));
         for EACH_IN_ROW(k, cut.modes[2]) {
-            u64 a = 2 * cell_at(k, cut.modes[2], cut.grid[2]), b = 2 * mode_at(k, cut.modes[2], cut.fft_order);
+            u64 a = 2 * cell_of_mode(k, cut.modes[2], cut.grid[2]), b = 2 * mode_at(k, cut.modes[2], cut.fft_order);
             REAL s = f * factors[cut.factors[2] + k];
             to[b] = from[a] * s;
             to[b + 1] = from[a + 1] * s;
@@ -69,6 +70,7 @@ void gpu_nufft_pad(struct gpu_nufft_cut cut, BUFFER(const REAL, modes), BUFFER(c
     u64 rows = cut.items * cut.grid[0] * cut.grid[1];
     for EACH_ROW(row, rows) {
         u64 i = 0, j = 0, item = row / cut.grid[1] / cut.grid[0];
+        /* A row without modes is all zeros, and is written the same way. */
         int some = mode_of(row % cut.grid[1], cut.modes[1], cut.grid[1], &j) &
                    mode_of(row / cut.grid[1] % cut.grid[0], cut.modes[0], cut.grid[0], &i);
         REAL f = some ? factor_of(&cut, factors, i, j) : 0;
@@ -95,6 +97,7 @@ void gpu_nufft_scale(u64 n, u32 conjugate, BUFFER(const REAL, in), BUFFER(const 
     OPEN(const REAL, in) OPEN(const REAL, factors) OPEN(REAL, out)
     u64 row = 2 * n * GROUP_Y;
     for EACH(i, n) {
+        /* Backward the phases are the conjugates of those that are kept. */
         REAL fr = factors[2 * i], fi = conjugate ? -factors[2 * i + 1] : factors[2 * i + 1];
         REAL re = in[row + 2 * i], im = in[row + 2 * i + 1];
         out[row + 2 * i] = re * fr - im * fi;

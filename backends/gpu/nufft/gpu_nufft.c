@@ -31,18 +31,20 @@ struct nufft {
 
 /* --- A job --- */
 
-static bool is_good(const hcy_nufft_job *j)
+static bool is_nufft_job(const hcy_nufft_job *j)
 {
     return j->dim >= 1 && j->dim <= 3 && j->precision >= 1 && j->precision <= 2 &&
            j->width >= HCY_NUFFT_MIN_WIDTH && j->width <= HCY_NUFFT_MAX_WIDTH &&
            j->n_points <= UINT32_MAX - 64;
 }
 
-static int set_axes(struct nufft *n, const hcy_nufft_job *job)
+static int set_grid_axes(struct nufft *n, const hcy_nufft_job *job)
 {
     size_t cells = 1;
     for (unsigned d = 0; d < 3; d++) {
+        /* Devices count axes from the fastest, and jobs from the slowest. */
         uint64_t size = d < job->dim ? job->grid[job->dim - 1 - d] : 1;
+        /* Pieces wrap around an axis at most once, for which axes of two windows are long enough. */
         if (size > INT32_MAX || (d < job->dim && (size < 2 * job->width || job->modes[d] > job->grid[d])) ||
             hcy_size_mul(&cells, cells, (size_t)size))
             return hcy_fail(HCY_EINVAL, "nufft: axis %u has %llu cells", d, (unsigned long long)size);
@@ -62,6 +64,7 @@ static void set_record(struct nufft *n)
             n->at.bits[d]++;
         longest = n->at.n[d] > longest ? n->at.n[d] : longest;
     }
+    /* The fewer bytes a record has, the less the sort writes; doubles need all bits. */
     bool narrow = n->job->precision == HCY_F32 && dim > 1 && (dim == 2 || longest <= 512);
     n->places = !narrow ? 64 : dim == 2 ? 48 : 32;
     n->record = narrow || dim == 1 ? 16 : 32;
@@ -69,14 +72,16 @@ static void set_record(struct nufft *n)
         n->at.scale[d] = ldexp(1, (int)(n->places - n->at.bits[d]));
 }
 
-static uint32_t over(uint64_t n, uint32_t by)
+static uint32_t parts_of(uint64_t n, uint32_t by)
 {
     return (uint32_t)((n + by - 1) / by);
 }
 
-static struct gpu_shape shape_of(struct gpu_kernel *k, const hcy_nufft_job *job)
+static struct gpu_shape cached_shape(struct gpu_kernel *k, const hcy_nufft_job *job)
 {
     pthread_mutex_lock(&k->lock);
+    /* Jobs are compared byte by byte: they are plain data, and a plan launches the same one again and
+     * again. */
     if (memcmp(&k->shaped, job, sizeof *job)) {
         k->shape = gpu_shape_of(k->ops, job);
         k->shaped = *job;
@@ -90,24 +95,25 @@ static int set_keys(struct nufft *n, const struct gpu_call *call)
 {
     const hcy_nufft_job *job = n->job;
     size_t keys;
-    n->shape = shape_of(call->kernel, job);
+    n->shape = cached_shape(call->kernel, job);
     n->at.range = n->shape.range;
-    n->at.bins[0] = job->dim > 1 ? over(n->at.n[0], n->shape.xb) : 1;
-    n->at.bins[1] = job->dim > 2 ? over(n->at.n[1], n->shape.yb) : 1;
-    n->at.slabs = over(n->at.n[job->dim - 1], n->shape.zs);
+    n->at.bins[0] = job->dim > 1 ? parts_of(n->at.n[0], n->shape.xb) : 1;
+    n->at.bins[1] = job->dim > 2 ? parts_of(n->at.n[1], n->shape.yb) : 1;
+    n->at.slabs = parts_of(n->at.n[job->dim - 1], n->shape.zs);
     if (hcy_size_mul(&keys, (size_t)n->at.bins[0] * n->at.bins[1], n->at.slabs) || keys > UINT32_MAX / 2)
         return hcy_fail(HCY_ERANGE, "nufft: a grid of %llu cells is too large",
                         (unsigned long long)n->at.cells);
     n->at.n_keys = (uint32_t)keys;
-    n->at.reach = (job->dim > 1 ? over(job->width - 1, n->shape.xb) + 1 : 1) *
-                  (job->dim > 2 ? over(job->width - 1, n->shape.yb) + 1 : 1) *
-                  (over(job->width - 1, n->shape.zs) + 1);
+    /* Sums in fixed point are scaled by how many slabs' points can meet in one cell. */
+    n->at.reach = (job->dim > 1 ? parts_of(job->width - 1, n->shape.xb) + 1 : 1) *
+                  (job->dim > 2 ? parts_of(job->width - 1, n->shape.yb) + 1 : 1) *
+                  (parts_of(job->width - 1, n->shape.zs) + 1);
     n->n_sums = (keys + GPU_NUFFT_SCAN - 1) / GPU_NUFFT_SCAN;
     return 0;
 }
 
 /* The size of `n` elements after what is there, and where they begin. */
-static int place(size_t *at, struct nufft *n, size_t count, size_t size)
+static int place_array(size_t *at, struct nufft *n, size_t count, size_t size)
 {
     size_t bytes;
     *at = n->end;
@@ -126,44 +132,47 @@ static int place(size_t *at, struct nufft *n, size_t count, size_t size)
 
 static int set_buckets(struct nufft *n, const struct gpu_ops *ops)
 {
-    uint32_t buckets = over(n->at.n_points, SETTLED);
+    uint32_t buckets = parts_of(n->at.n_points, SETTLED);
+    /* Where records are large, local memory small, or points few, one step is as good. */
     if (n->record > 16 || ops->local_bytes < SETTLE_BYTES + 1024 || n->at.n_points < MANY_POINTS ||
         buckets > GPU_NUFFT_CODES / 2)
         return 0;
     n->n_buckets = buckets;
-    int status = place(&n->codes, n, n->at.n_keys, 4);
+    int status = place_array(&n->codes, n, n->at.n_keys, 4);
     if (!status)
-        status = place(&n->cursors, n, buckets, 8);
-    return status ? status : place(&n->buckets, n, buckets, sizeof(struct gpu_nufft_bucket));
+        status = place_array(&n->cursors, n, buckets, 8);
+    return status ? status : place_array(&n->buckets, n, buckets, sizeof(struct gpu_nufft_bucket));
 }
 
 static int open_job(struct nufft *n, const struct gpu_call *call, const hcy_nufft_job *job)
 {
     size_t head;
     memset(n, 0, sizeof *n);
-    if (!is_good(job))
+    if (!is_nufft_job(job))
         return hcy_fail(HCY_EINVAL, "nufft: a job with %u axes, precision %u, width %u, %llu points",
                         job->dim, job->precision, job->width, (unsigned long long)job->n_points);
     n->job = job;
     n->real = job->precision == HCY_F64 ? 8 : 4;
     n->at.n_points = job->n_points;
-    int status = set_axes(n, job);
+    int status = set_grid_axes(n, job);
     if (!status)
         status = set_keys(n, call);
+    /* The head comes first; the order of what follows is the same for the sort and for all that reads it. */
     set_record(n);
     if (!status)
-        status = place(&head, n, 1, sizeof(struct gpu_nufft_head));
+        status = place_array(&head, n, 1, sizeof(struct gpu_nufft_head));
     if (!status)
-        status = place(&n->records, n, (size_t)job->n_points, n->record);
+        status = place_array(&n->records, n, (size_t)job->n_points, n->record);
     if (!status)
-        status = place(&n->counts, n, n->at.n_keys, 4);
+        status = place_array(&n->counts, n, n->at.n_keys, 4);
     if (!status)
-        status = place(&n->sums, n, n->n_sums, 4);
+        status = place_array(&n->sums, n, n->n_sums, 4);
     n->fixed = (job->flags & HCY_NUFFT_FIXED_ORDER) != 0;
     if (!status)
         status = set_buckets(n, call->kernel->ops);
+    /* The sort in two steps finds ranks as it goes, so only the other one keeps them. */
     if (!status && !n->n_buckets)
-        status = place(&n->ranks, n, (size_t)job->n_points, 4);
+        status = place_array(&n->ranks, n, (size_t)job->n_points, 4);
     return status;
 }
 
@@ -179,11 +188,12 @@ static int options_of(const struct nufft *n, uint32_t group, char *options)
 static struct gpu_grid spread_over(const struct gpu_call *call, uint64_t n, uint32_t group, uint32_t rows)
 {
     const struct gpu_ops *ops = call->kernel->ops;
+    /* More groups than keep a device busy only begin anew what the others go on with. */
     uint64_t groups = (n + group - 1) / group, most = ops->alone ? ops->units * 4 : ops->units * 64;
     return (struct gpu_grid){ { (uint32_t)(groups < most ? groups ? groups : 1 : most), rows }, group, 0 };
 }
 
-static bool holds(const hcy_value *v, size_t n, size_t size)
+static bool holds_elements(const hcy_value *v, size_t n, size_t size)
 {
     return v->block && v->bytes_left / size >= n;
 }
@@ -210,6 +220,8 @@ static int sum_up(const struct nufft *n, const struct sort *s)
 {
     const struct gpu_call *call = s->call;
     const hcy_value *sorted = &call->values[SORT_AT(sorted)];
+    /* Three kernels, because groups cannot wait for one another: sums of groups, their sums, then each
+     * key's. */
     uint32_t n_sums = (uint32_t)n->n_sums;
     struct gpu_grid scans = { { n_sums, 1 }, s->group, 0 }, one = { { 1, 1 }, s->group, 0 };
     int status = GPU_STEP(call, s->scan, "gpu_nufft_sums", &scans, GPU_BYTES(n->at), gpu_at(sorted, n->counts),
@@ -235,25 +247,30 @@ static int sort_many(const struct nufft *n, const struct sort *s, const hcy_valu
 {
     const struct gpu_call *call = s->call;
     const hcy_value *sorted = &call->values[SORT_AT(sorted)];
+    /* Groups have so much near memory that a multiprocessor holds one of them. */
     uint32_t units = call->kernel->ops->units, n_codes = 2 * n->n_buckets;
-    uint32_t tile = over(n->at.n_points, over(n->n_buckets, units) * units);
+    uint32_t tile = parts_of(n->at.n_points, parts_of(n->n_buckets, units) * units);
     bool few_keys = n->at.n_keys <= SETTLE_BYTES / 4;
     struct gpu_grid points = spread_over(call, n->at.n_points, SETTLERS, 1),
                     keys = spread_over(call, n->at.n_keys, SETTLERS, 1),
                     near = { { units, 1 }, SETTLERS, SETTLE_BYTES },
-                    tiles = { { over(n->at.n_points, tile), 1 }, SETTLERS, SETTLE_BYTES },
+                    tiles = { { parts_of(n->at.n_points, tile), 1 }, SETTLERS, SETTLE_BYTES },
                     buckets = { { n->n_buckets, 1 }, SETTLERS, SETTLE_BYTES };
+    /* Codes and cursors of keys and buckets that get no points are read as zeros. */
     int status = call->kernel->ops->zero(call->queue, sorted, n->cursors, n->end - n->cursors);
     if (!status)
         status = GPU_STEP(call, s->points, few_keys ? "gpu_nufft_count_near" : "gpu_nufft_count_many",
                           few_keys ? &near : &points, GPU_BYTES(n->at), gpu_at(x[0], 0), gpu_at(x[1], 0),
                           gpu_at(x[2], 0), gpu_at(sorted, n->counts), gpu_at(sorted, 0));
     if (!status)
+        /* Where keys begin decides which keys make a bucket. */
         status = sum_up(n, s);
     if (!status)
         status = GPU_STEP(call, s->points, "gpu_nufft_buckets", &keys, GPU_BYTES(n->at), gpu_at(sorted, n->counts),
                           gpu_at(sorted, n->codes), gpu_at(sorted, n->cursors), gpu_at(sorted, n->buckets));
     if (!status)
+        /* The first step writes runs of records to their buckets, the second one orders each bucket in
+         * near memory. */
         status = GPU_STEP(call, s->points, "gpu_nufft_part", &tiles, GPU_BYTES(n->at), GPU_BYTES(tile),
                           GPU_BYTES(n_codes), gpu_at(x[0], 0), gpu_at(x[1], 0), gpu_at(x[2], 0),
                           gpu_at(sorted, n->codes), gpu_at(sorted, n->cursors), gpu_at(sorted, n->records));
@@ -271,6 +288,7 @@ static int run_sort(const struct nufft *n, const struct sort *s)
     struct gpu_grid points = spread_over(call, n->at.n_points, s->group, 1),
                     keys = spread_over(call, n->at.n_keys, s->group, 1);
     for (uint32_t d = 0; d < 3; d++)
+        /* An axis that is not there gets the first one's coordinates, which no kernel reads. */
         x[d] = &call->values[hcy_nufft_points_at(d < n->job->dim ? n->job->dim - 1 - d : 0)];
     int status = GPU_STEP(call, s->scan, "gpu_nufft_begin", &keys, GPU_BYTES(n->at),
                           gpu_at(sorted, n->counts), gpu_at(sorted, 0));
@@ -282,7 +300,8 @@ static int run_sort(const struct nufft *n, const struct sort *s)
                           gpu_at(sorted, n->ranks), gpu_at(sorted, 0));
     if (!status)
         status = sum_up(n, s);
-    uint32_t passes = passes_of(n, call), each = over(n->at.n_keys, passes);
+    /* Fewer keys a pass are fewer places that are written at a time. */
+    uint32_t passes = passes_of(n, call), each = parts_of(n->at.n_keys, passes);
     for (uint32_t first = 0; !status && first < n->at.n_keys; first += each)
         status = GPU_STEP(call, s->points, "gpu_nufft_scatter", &points, GPU_BYTES(n->at), GPU_BYTES(first),
                           GPU_BYTES(each), gpu_at(x[0], 0), gpu_at(x[1], 0), gpu_at(x[2], 0),
@@ -301,12 +320,14 @@ int gpu_nufft_sort_launch(const struct gpu_call *call)
     int status = open_job(&n, call, job);
     if (status)
         return status;
+    /* Buffers are proved against the job here; kernels trust them. */
     for (uint32_t d = 0; d < job->dim; d++)
-        if (!holds(&call->values[hcy_nufft_points_at(d)], (size_t)job->n_points, wide ? 8 : 4))
+        if (!holds_elements(&call->values[hcy_nufft_points_at(d)], (size_t)job->n_points, wide ? 8 : 4))
             return hcy_fail(HCY_EINVAL, "nufft_sort: coordinates %u are fewer than the job's points", d);
-    if (!holds(&call->values[SORT_AT(sorted)], 1, n.end) ||
-        !holds(&call->values[SORT_AT(report)], 1, sizeof(hcy_nufft_report)))
+    if (!holds_elements(&call->values[SORT_AT(sorted)], 1, n.end) ||
+        !holds_elements(&call->values[SORT_AT(report)], 1, sizeof(hcy_nufft_report)))
         return hcy_fail(HCY_EINVAL, "nufft_sort: the buffers are too small");
+    /* Both texts are compiled before anything is launched, so a failure leaves the buffers alone. */
     int used = options_of(&n, n.n_buckets ? SETTLERS : s.group, options);
     snprintf(options + used, sizeof options - (size_t)used, " -DPOINT=%s -DBUCKET=%u", wide ? "double" : "float",
              SETTLED);
@@ -330,13 +351,17 @@ static int open_move(struct nufft *n, const struct gpu_call *call, bool spreads,
     if (status)
         return status;
     size_t complex_ = 2 * n->real;
-    if (!holds(&values[at->sorted], 1, n->end))
+    /* A buffer sorted for another job would have another size, or keys beyond this grid. */
+    if (!holds_elements(&values[at->sorted], 1, n->end))
         return hcy_fail(HCY_EINVAL, "nufft: the points were not sorted, or for another job");
     if (hcy_size_mul(&strengths, (size_t)n->at.n_points, call->items) ||
         hcy_size_mul(&grids, (size_t)n->at.cells, call->items) ||
-        !holds(&values[at->strengths], strengths, complex_) || !holds(&values[at->grid], grids, complex_) ||
-        !holds(&values[at->table], HCY_NUFFT_COEFS(n->job->width) * HCY_NUFFT_MAX_WIDTH, n->real))
+        !holds_elements(&values[at->strengths], strengths, complex_) ||
+        !holds_elements(&values[at->grid], grids, complex_) ||
+        !holds_elements(&values[at->table], HCY_NUFFT_COEFS(n->job->width) * HCY_NUFFT_MAX_WIDTH, n->real))
         return hcy_fail(HCY_EINVAL, "nufft: strengths, grid or window are smaller than the job says");
+    /* Pencils are the sort's; what a group takes of them depends on the direction and the number of
+     * vectors. */
     gpu_shape_for(&n->shape, n->job, call->kernel->ops->units, call->items, spreads);
     n->at.range = n->shape.range;
     const struct gpu_shape *s = &n->shape;
@@ -350,19 +375,20 @@ static int open_move(struct nufft *n, const struct gpu_call *call, bool spreads,
 /* A group a range of points and some vectors. */
 static struct gpu_grid move_grid(const struct nufft *n, size_t vectors)
 {
-    uint32_t rows = over(vectors, n->shape.vectors);
-    return (struct gpu_grid){ { over(n->at.n_points, n->at.range), rows }, n->shape.group, 0 };
+    uint32_t rows = parts_of(vectors, n->shape.vectors);
+    return (struct gpu_grid){ { parts_of(n->at.n_points, n->at.range), rows }, n->shape.group, 0 };
 }
 
 /* Up to MOST_ROWS vectors, from the `done`-th on. */
-static int move_rows(const struct nufft *n, const struct gpu_call *call, struct gpu_variant *v, bool spreads,
-                     size_t done)
+static int move_vectors(const struct nufft *n, const struct gpu_call *call, struct gpu_variant *v, bool spreads,
+                        size_t done)
 {
     const struct hcy_nufft_move_at *of = hcy_nufft_move_at(spreads);
     const hcy_value *values = call->values;
     size_t rows = call->items - done < MOST_ROWS ? call->items - done : MOST_ROWS, complex_ = 2 * n->real;
     struct gpu_nufft at = n->at;
     struct gpu_grid grid = move_grid(n, rows);
+    /* Offsets are in bytes from the launch's first vector, so kernels count vectors from 0. */
     size_t points = done * n->at.n_points * complex_, cells = done * n->at.cells * complex_;
     at.vectors = (uint32_t)rows;
     return GPU_STEP(call, v, spreads ? "gpu_nufft_spread" : "gpu_nufft_interp", &grid, GPU_BYTES(at),
@@ -377,7 +403,7 @@ int gpu_nufft_interp_launch(const struct gpu_call *call)
     struct gpu_variant *v;
     int status = open_move(&n, call, false, &v);
     for (size_t done = 0; !status && done < call->items && n.at.n_points; done += MOST_ROWS)
-        status = move_rows(&n, call, v, false, done);
+        status = move_vectors(&n, call, v, false, done);
     return status;
 }
 
@@ -387,6 +413,7 @@ static int fixed_scratch(const struct nufft *n, size_t items, size_t *grids, siz
     int status = hcy_size_mul(size, items, (size_t)n->at.cells);
     if (!status)
         status = hcy_size_mul(size, *size, 16);
+    /* The exponents come first, rounded up so that the grids are aligned for atomics. */
     *grids = (items * 4 + 255) / 256 * 256;
     return status ? status : hcy_size_add(size, *size, *grids);
 }
@@ -406,14 +433,17 @@ static int spread_fixed(const struct nufft *n, const struct gpu_call *call, stru
     const hcy_value *scratch = &values[SPREAD_AT(scratch)], *sorted = &values[SPREAD_AT(sorted)];
     uint32_t rows = (uint32_t)call->items;
     size_t grids, size;
+    /* Three steps: the largest strength gives the scale, integers are summed, and become floating point
+     * again. */
     struct gpu_grid points = spread_over(call, 2 * n->at.n_points, n->shape.group, rows),
                     cells = spread_over(call, 2 * n->at.cells, n->shape.group, rows),
                     grid = move_grid(n, call->items);
     struct gpu_nufft at = n->at;
     int status = call->items <= MOST_ROWS ? fixed_scratch(n, call->items, &grids, &size) : HCY_ERANGE;
-    if (status || !holds(scratch, 1, size))
+    if (status || !holds_elements(scratch, 1, size))
         return hcy_fail(status ? status : HCY_EINVAL, "nufft_spread: %zu vectors at once in fixed order",
                         call->items);
+    /* The exponents' maximum and the integer grids both begin at zero. */
     at.vectors = rows;
     status = call->kernel->ops->zero(call->queue, scratch, 0, size);
     if (!status)
@@ -438,10 +468,11 @@ int gpu_nufft_spread_launch(const struct gpu_call *call)
         return status;
     if (n.fixed && n.at.n_points)
         return spread_fixed(&n, call, v);
+    /* Groups add to the grid where pieces overlap, so it begins as zeros. */
     status = call->kernel->ops->zero(call->queue, &call->values[SPREAD_AT(grid)], 0,
                                      call->items * (size_t)n.at.cells * 2 * n.real);
     for (size_t done = 0; !status && done < call->items && n.at.n_points; done += MOST_ROWS)
-        status = move_rows(&n, call, v, true, done);
+        status = move_vectors(&n, call, v, true, done);
     return status;
 }
 
@@ -469,6 +500,7 @@ static struct gpu_grid cut_grid(const struct gpu_call *call, uint64_t rows, uint
 {
     uint32_t group = gpu_group(call, GPU_NUFFT_GROUP), share = group < GPU_LANES ? group : GPU_LANES;
     uint64_t enough = (uint64_t)call->kernel->ops->units * 2048;
+    /* Finding a row takes divisions, so items stay in one while others keep the device busy. */
     while (share < group && share < columns && rows * share < enough)
         share *= 2;
     uint64_t high = (rows + group / share - 1) / (group / share);
@@ -480,7 +512,7 @@ static struct gpu_grid cut_grid(const struct gpu_call *call, uint64_t rows, uint
     return grid;
 }
 
-static int cut(const struct gpu_call *call, bool crops)
+static int launch_cut(const struct gpu_call *call, bool crops)
 {
     const struct hcy_nufft_cut_at *at = hcy_nufft_cut_at(crops, false);
     const hcy_value *values = call->values, *cells = &values[at->grid], *coefficients = &values[at->modes];
@@ -492,7 +524,8 @@ static int cut(const struct gpu_call *call, bool crops)
                                .fft_order = (job->flags & HCY_NUFFT_FFT_ORDER) != 0 };
     uint32_t group = gpu_group(call, GPU_NUFFT_GROUP);
     size_t factors = 0, modes = call->items, grids;
-    int status = is_good(job) ? set_axes(&n, job) : hcy_fail(HCY_EINVAL, "nufft: a job that is none");
+    int status = is_nufft_job(job) ? set_grid_axes(&n, job) : hcy_fail(HCY_EINVAL, "nufft: a job that is none");
+    /* Missing axes come first and have one mode and one cell, so the kernel has no cases for them. */
     for (uint32_t d = 0; !status && d < 3; d++) {
         bool there = d + job->dim >= 3;
         uint32_t axis = there ? d + job->dim - 3 : 0;
@@ -506,9 +539,10 @@ static int cut(const struct gpu_call *call, bool crops)
         return status;
     size_t real = job->precision == HCY_F64 ? 8 : 4;
     if (hcy_size_mul(&grids, (size_t)n.at.cells, call->items) ||
-        !holds(cells, grids, 2 * real) || !holds(coefficients, modes, 2 * real) ||
-        !holds(&values[at->factors], factors, real))
+        !holds_elements(cells, grids, 2 * real) || !holds_elements(coefficients, modes, 2 * real) ||
+        !holds_elements(&values[at->factors], factors, real))
         return hcy_fail(HCY_EINVAL, "nufft: grid, modes or factors are smaller than the job says");
+    /* Both directions walk over what they write, so that no item adds to another's. */
     uint64_t *along = crops ? c.modes : c.grid, rows = call->items * along[0] * along[1];
     struct gpu_grid grid = cut_grid(call, rows, along[2], &c.row_items);
     status = cut_variant(call, job, group, &v);
@@ -520,12 +554,12 @@ static int cut(const struct gpu_call *call, bool crops)
 
 int gpu_nufft_crop_launch(const struct gpu_call *call)
 {
-    return cut(call, true);
+    return launch_cut(call, true);
 }
 
 int gpu_nufft_pad_launch(const struct gpu_call *call)
 {
-    return cut(call, false);
+    return launch_cut(call, false);
 }
 
 int gpu_nufft_scale_launch(const struct gpu_call *call)
@@ -535,10 +569,12 @@ int gpu_nufft_scale_launch(const struct gpu_call *call)
     struct gpu_variant *v;
     uint32_t group = gpu_group(call, GPU_NUFFT_GROUP), conjugate = job->sign < 0;
     size_t complex_ = job->precision == HCY_F64 ? 16 : 8, n = (size_t)job->n_points, all;
-    if (hcy_size_mul(&all, n, call->items) || !holds(&values[SCALE_AT(in)], all, complex_) ||
-        !holds(&values[SCALE_AT(out)], all, complex_) || !holds(&values[SCALE_AT(factors)], n, complex_))
+    if (hcy_size_mul(&all, n, call->items) || !holds_elements(&values[SCALE_AT(in)], all, complex_) ||
+        !holds_elements(&values[SCALE_AT(out)], all, complex_) ||
+        !holds_elements(&values[SCALE_AT(factors)], n, complex_))
         return hcy_fail(HCY_EINVAL, "nufft_scale: the buffers are smaller than the job says");
     int status = cut_variant(call, job, group, &v);
+    /* Vectors are the grid's second direction, which has room for 65535 of them. */
     for (size_t done = 0; !status && done < call->items; done += MOST_ROWS) {
         size_t rows = call->items - done < MOST_ROWS ? call->items - done : MOST_ROWS;
         struct gpu_grid grid = spread_over(call, n, group, (uint32_t)rows);
@@ -549,7 +585,7 @@ int gpu_nufft_scale_launch(const struct gpu_call *call)
     return status;
 }
 
-const struct gpu_family gpu_nufft_kernels[] = {
+const struct gpu_kernel_kind gpu_nufft_kernels[] = {
     { "nufft_sort", gpu_nufft_sort_launch, gpu_nufft_sort_scratch, NULL, GPU_BATCH, false },
     { "nufft_spread", gpu_nufft_spread_launch, gpu_nufft_spread_scratch, NULL, GPU_BATCH, true },
     { "nufft_interp", gpu_nufft_interp_launch, gpu_nufft_no_scratch, NULL, GPU_BATCH, false },

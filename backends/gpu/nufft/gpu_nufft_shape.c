@@ -26,15 +26,16 @@ static double slab_points(const struct gpu_shape *s, const hcy_nufft_job *job)
 
 /* Points of uniform density: those of a slab that has some, and planes that come and go with it, all of them if there
  * are none in the slabs beside it. */
-static double planes_of(const struct gpu_shape *s, const hcy_nufft_job *job, double *many)
+static double planes_moved(const struct gpu_shape *s, const hcy_nufft_job *job, double *many)
 {
+    /* A slab without points is never gone to, so the planes are shared by those that have some. */
     double points = slab_points(s, job), some = 1 - exp(-points), all = s->zs + job->width - 1.0;
     *many = points / some;
     return s->zs / some < all ? s->zs / some : all;
 }
 
 /* Pieces of these sizes are no longer than their axis and a cell. */
-static bool fits(const hcy_nufft_job *job, uint32_t x, uint32_t y, uint32_t z)
+static bool fits_axes(const hcy_nufft_job *job, uint32_t x, uint32_t y, uint32_t z)
 {
     const uint32_t sizes[3] = { z, x, y };
     for (uint32_t d = 0; d < job->dim; d++) /* the ring's axis is the job's first; x is its last */
@@ -62,6 +63,7 @@ static uint32_t vectors_of(const struct gpu_shape *s, const hcy_nufft_job *job, 
 {
     uint32_t part, slots = slots_of(s, job->dim, job->width, &part);
     uint32_t words = real_words(job), v = 1;
+    /* Weights are found once for all vectors, as long as their pieces stay in registers. */
     while (s->group > 1 && v < 4 && v < items && 2 * v * slots * part * 2 * words <= MOST_WORDS(s) &&
            (spreads || 2 * v * s->batch * (s->group + 1) * 2 * words * 4 <= MOST_SUMS))
         v *= 2;
@@ -71,12 +73,13 @@ static uint32_t vectors_of(const struct gpu_shape *s, const hcy_nufft_job *job, 
 /* Instructions of a point, per GPU_LANES, counted in what NVIDIA's compiler makes of spread_interp.cl: the slots', its
  * weights', and its part of a slab's coming and going and of the sort's keys.  Doubles take two where they are
  * calculated with.  0 if registers do not hold the slots. */
-static double cost(const struct gpu_shape *s, const hcy_nufft_job *job)
+static double column_cost(const struct gpu_shape *s, const hcy_nufft_job *job)
 {
     uint32_t part, slots = slots_of(s, job->dim, job->width, &part), real = real_words(job);
     double warps = s->group / (double)GPU_LANES, w = job->width, points = slab_points(s, job);
     if (slots * part * 2 * real > MOST_WORDS(s))
         return 0;
+    /* The terms follow the kernel's inner loops: adding, weights, and what a change of slab costs. */
     double add = warps * (slots * (2.0 * part * real + 2 * real + 4) + part * real / 4.0 + 12);
     double weights = s->batch >= s->group ? job->dim * (w * (w + 2) * real * 0.7 + 9 * w) / GPU_LANES
                                           : job->dim * w * ((w + 2) * (1 + real) + 40) / (2 * GPU_LANES);
@@ -95,12 +98,12 @@ static void keep_cheaper(struct gpu_shape *best, double *least, const struct gpu
 /* Where points are few, adding to the grid is most of it: what that takes more than the instructions counted above. */
 static double cost_of_adding(const struct gpu_shape *s, const hcy_nufft_job *job)
 {
-    double many, planes = planes_of(s, job, &many), halo = job->width - 1.0;
+    double many, planes = planes_moved(s, job, &many), halo = job->width - 1.0;
     return 0.05 * planes * (job->dim > 1 ? s->xb + halo : 1) * (job->dim > 2 ? s->yb + halo : 1) / many;
 }
 
 /* The cheapest shape, and its cost. */
-static struct gpu_shape choose(const hcy_nufft_job *job, double *least)
+static struct gpu_shape choose_columns(const hcy_nufft_job *job, double *least)
 {
     static const uint32_t pencils[3][6][2] = {
         { { 1, 1 } },
@@ -108,8 +111,10 @@ static struct gpu_shape choose(const hcy_nufft_job *job, double *least)
         { { 2, 2 }, { 2, 4 }, { 4, 2 }, { 4, 4 }, { 8, 4 }, { 8, 8 } }
     };
     static const uint32_t slabs[] = { 2, 4, 8, 16, 26 };
+    /* The smallest shape always fits, and is kept where no other does. */
     struct gpu_shape best = { 2, 2, 2, 256, 8, 1, 1, 0, 0 }, s = { .vectors = 1 };
     uint32_t halo = job->width - 1;
+    /* All shapes are tried: there are some hundreds, and the result is kept with the kernel. */
     for (int i = 0; i < 6 && pencils[job->dim - 1][i][0]; i++)
         for (int k = 0; k < 5; k++)
             for (s.group = GPU_LANES; s.group <= 256; s.group *= 2)
@@ -118,18 +123,19 @@ static struct gpu_shape choose(const hcy_nufft_job *job, double *least)
                     s.yb = pencils[job->dim - 1][i][1];
                     s.zs = slabs[k];
                     s.batch = s.group > 64 ? 8 : 64 / s.group * 16;
-                    if (s.parts <= s.zs + halo && fits(job, s.xb + halo, s.yb + halo, s.zs + halo))
-                        keep_cheaper(&best, least, &s, cost(&s, job));
+                    if (s.parts <= s.zs + halo && fits_axes(job, s.xb + halo, s.yb + halo, s.zs + halo))
+                        keep_cheaper(&best, least, &s, column_cost(&s, job));
                 }
     return best;
 }
 
 /* A processor runs a piece in sequence, planes side by side in its vectors. */
-static struct gpu_shape alone(const hcy_nufft_job *job)
+static struct gpu_shape shape_alone(const hcy_nufft_job *job)
 {
     uint32_t halo = job->width - 1, ring = (job->width + (job->dim == 1 ? 31 : 1) + 7) / 8 * 8;
+    /* Rings of whole vectors of 8 planes; a grid too short for them takes the smallest shape. */
     struct gpu_shape s = { 4, 4, ring - halo, 1, 16, 1, 1, 0, 0 }, small = { 2, 2, 2, 1, 16, 1, 1, 0, 0 };
-    return fits(job, 4 + halo, 4 + halo, ring) ? s : small;
+    return fits_axes(job, 4 + halo, 4 + halo, ring) ? s : small;
 }
 
 /* --- Products --- */
@@ -151,6 +157,7 @@ static struct tiles tiles_of(const struct gpu_shape *s, const hcy_nufft_job *job
 {
     uint32_t warps = s->group / GPU_LANES, halo = job->width - 1;
     struct tiles t = { (s->xb + halo + 7) / 8, (s->zs + halo + 7) / 8, job->dim > 2 ? s->yb + halo : 1, 0 };
+    /* One axis has no columns to share; folding the slab makes some. */
     if (job->dim == 1) /* a slab is folded: 8 columns of n tiles each */
         t = (struct tiles){ 1, job->width > 9 ? 2 : 1, 1, 0 };
     t.mine = (t.rows + warps - 1) / warps;
@@ -186,7 +193,8 @@ static double pencil_cost(const struct gpu_shape *s, const hcy_nufft_job *job)
 {
     struct tiles t = tiles_of(s, job);
     double rows = t.mine * (s->group / GPU_LANES);
-    double points = slab_points(s, job), many, planes = planes_of(s, job, &many);
+    double points = slab_points(s, job), many, planes = planes_moved(s, job, &many);
+    /* A product of 8 points costs the same with fewer, so half a product is lost at each slab. */
     double together = job->dim > 1 ? 8 : 4, products = many / together + 0.5, halo = job->width - 1;
     double cells = planes * (job->dim > 1 ? s->xb + halo : 1) * t.rows;
     bool wide = job->precision == HCY_F64, narrow = job->width <= GPU_NUFFT_NARROW;
@@ -205,7 +213,8 @@ static struct gpu_shape choose_pencil(const hcy_nufft_job *job, double *least)
         for (uint32_t n = 1; n <= 3; n++)
             for (int i = 0; i < (job->dim > 2 ? 8 : 1); i++) {
                 uint32_t planes = job->dim == 1 ? (job->width > 9 ? 128 : 64) : 8 * n;
-                if ((job->dim > 1 && 8 * m <= halo) || planes <= halo || !fits(job, 8 * m, rows[i] + halo, planes))
+                /* A pencil that is all halo would hold no points of its own. */
+                if ((job->dim > 1 && 8 * m <= halo) || planes <= halo || !fits_axes(job, 8 * m, rows[i] + halo, planes))
                     continue;
                 s.xb = job->dim > 1 ? 8 * m - halo : 1;
                 s.yb = rows[i];
@@ -217,7 +226,7 @@ static struct gpu_shape choose_pencil(const hcy_nufft_job *job, double *least)
 }
 
 /* What a direction makes of a pencil. */
-static void share(struct gpu_shape *s, const hcy_nufft_job *job, uint32_t units, size_t items, bool spreads)
+static void share_pencil(struct gpu_shape *s, const hcy_nufft_job *job, uint32_t units, size_t items, bool spreads)
 {
     bool wide = job->precision == HCY_F64;
     uint32_t others = 72, warps; /* registers beside the pieces': compilers like more, but more warps gain more */
@@ -225,11 +234,14 @@ static void share(struct gpu_shape *s, const hcy_nufft_job *job, uint32_t units,
     set_warps(s, job, spreads);
     while (s->vectors < 4 && s->vectors < items && 2 * piece_words(s, job, spreads) <= MOST_PIECE(job))
         s->vectors *= 2;
+    /* A batch of one point an item is best, as long as near memory has room for its weights. */
     for (s->batch = s->group; s->batch > GPU_LANES && near_bytes(s, job, spreads) > MOST_NEAR;)
         s->batch -= GPU_LANES;
     warps = 4 * (REGISTERS / (piece_words(s, job, spreads) + others));
     s->resident = (warps < 32 ? warps : 32) / (s->group / GPU_LANES);
     s->resident = s->resident ? s->resident : 1;
+    /* Short ranges end together but repeat a piece's start; long ones leave multiprocessors idle at the
+     * end. */
     uint64_t range = job->n_points / ((uint64_t)units * s->resident * WAVES);
     /* What groups that run together take and add to shall stay in the device's cache, until their neighbours have. */
     uint64_t top = wide ? 512 : job->dim > 2 ? 256 : 2048;
@@ -242,8 +254,9 @@ static void share(struct gpu_shape *s, const hcy_nufft_job *job, uint32_t units,
 struct gpu_shape gpu_shape_of(const struct gpu_ops *ops, const hcy_nufft_job *job)
 {
     double least = 0, least_pencil = 0;
-    struct gpu_shape s = ops->alone ? alone(job) : choose(job, &least);
+    struct gpu_shape s = ops->alone ? shape_alone(job) : choose_columns(job, &least);
     s.range = job->n_points > 1000000 ? 512 : 128; /* few enough to fill a device, many enough to be worth a ring */
+    /* Tensor cores sum in an order of their own, so fixed order goes without them. */
     if (ops->products < job->precision || (job->flags & HCY_NUFFT_FIXED_ORDER))
         return s;
     struct gpu_shape pencil = choose_pencil(job, &least_pencil);
@@ -253,7 +266,7 @@ struct gpu_shape gpu_shape_of(const struct gpu_ops *ops, const hcy_nufft_job *jo
 void gpu_shape_for(struct gpu_shape *s, const hcy_nufft_job *job, uint32_t units, size_t items, bool spreads)
 {
     if (s->resident)
-        share(s, job, units, items, spreads);
+        share_pencil(s, job, units, items, spreads);
     else
         s->vectors = vectors_of(s, job, items, spreads);
 }

@@ -18,6 +18,7 @@ DEVICE u32 sum_before(NEAR u32 *room, u32 mine, u32 *all)
     *all = mine;
     return 0;
 #elif defined SHUFFLE
+    /* Lanes sum by shuffles; only each warp's total goes through local memory. */
     u32 lane = ITEM % GPU_LANES, sum = mine, before = 0;
     UNROLL
     for (u32 step = 1; step < GPU_LANES; step *= 2) {
@@ -28,6 +29,7 @@ DEVICE u32 sum_before(NEAR u32 *room, u32 mine, u32 *all)
         room[ITEM / GPU_LANES] = sum;
     BARRIER();
     *all = 0;
+    /* There are so few warps that every item adds up their totals itself. */
     for (u32 w = 0; w < GROUP_SIZE / GPU_LANES; w++) {
         before += w < ITEM / GPU_LANES ? room[w] : 0;
         *all += room[w];
@@ -37,6 +39,7 @@ DEVICE u32 sum_before(NEAR u32 *room, u32 mine, u32 *all)
 #else
     room[ITEM] = mine;
     BARRIER();
+    /* Without lanes in step the sums double their reach from barrier to barrier. */
     for (u32 step = 1; step < GROUP_SIZE; step *= 2) {
         u32 more = ITEM >= step ? room[ITEM - step] : 0;
         BARRIER();

@@ -188,11 +188,12 @@ DEVICE void meet(void)
 }
 
 /* Weights to a row of `length`, `by` < `most` from its start. */
-DEVICE void put_row(REAL *row, u32 by, u32 most, u32 length, NEAR REAL *to)
+DEVICE void put_weight_row(REAL *row, u32 by, u32 most, u32 length, NEAR REAL *to)
 {
     UNROLL
     for (int j = WIDTH; j < (int)length; j++)
         row[j] = 0;
+    /* Registers cannot be addressed, so a row is shifted by powers of two, each taken or not. */
     UNROLL
     for (int step = 1; step < (int)most; step *= 2) {
         UNROLL
@@ -214,6 +215,8 @@ DEVICE struct record record_at(const struct record *records, u64 at, u64 last)
 DEVICE void take_points(const struct gpu_nufft *job, NEAR struct near *near, const struct record *r, u32 n,
                         const PAIR *c)
 {
+    /* The barriers keep the batch before until all warps have added it, and this one until all its weights
+     * are there. */
     u32 p = ITEM;
     meet();
     if (p < n) {
@@ -222,10 +225,11 @@ DEVICE void take_points(const struct gpu_nufft *job, NEAR struct near *near, con
         REAL t[DIM], rows[DIM][MOST_WEIGHTS];
         UNROLL
         for (int d = 0; d < DIM; d++) {
-            u64 place = place_of(r, d);
+            u64 place = place_on_axis(r, d);
             cell[d] = cell_of(job, d, place);
             t[d] = t_of(job, d, place);
         }
+        /* Where the window lies in its pencil and slab decides how far its rows are shifted. */
         u32 slab = cell[Z] / ZS;
 #if DIM == 1
         u32 at = cell[0] - slab * ZS;
@@ -233,7 +237,7 @@ DEVICE void take_points(const struct gpu_nufft *job, NEAR struct near *near, con
         near->bin[p][1] = at / RING;
         near->bin[p][2] = 0;
         weights_of(near->table, t, 1, rows);
-        put_row(rows[0], at % RING, RING, 2 * RING, weights);
+        put_weight_row(rows[0], at % RING, RING, 2 * RING, weights);
 #else
         u32 x = cell[0] / XB, y = DIM > 2 ? cell[1] / YB : 0;
         near->key[p] = (y * job->bins[0] + x) * job->slabs + slab;
@@ -247,12 +251,12 @@ DEVICE void take_points(const struct gpu_nufft *job, NEAR struct near *near, con
 #define WEIGH(d) weights_of(near->table, t + (d), 1, rows + (d))
 #endif
         WEIGH(0);
-        put_row(rows[0], cell[0] - x * XB, XB, 8 * MT, weights);
+        put_weight_row(rows[0], cell[0] - x * XB, XB, 8 * MT, weights);
         WEIGH(Z);
-        put_row(rows[Z], cell[Z] - slab * ZS, ZS, RING, weights + AT_Z);
+        put_weight_row(rows[Z], cell[Z] - slab * ZS, ZS, RING, weights + AT_Z);
 #if DIM > 2
         WEIGH(1);
-        put_row(rows[1], cell[1] - y * YB, YB, ROOM_Y, weights + AT_Y);
+        put_weight_row(rows[1], cell[1] - y * YB, YB, ROOM_Y, weights + AT_Y);
 #endif
 #endif
         near->bin[p][3] = r->number;
@@ -284,23 +288,24 @@ DEVICE u32 in_row(const struct place *here, u32 q)
 }
 
 /* The cell of a column of this lane, `own` of 8 (at a plane, on one axis), and a row, in a plane of the grid. */
-DEVICE u32 cell_at(const struct gpu_nufft *job, const struct place *here, int m, u32 own, int y, u32 plane)
+DEVICE u32 cell_of_column(const struct gpu_nufft *job, const struct place *here, int m, u32 own, int y, u32 plane)
 {
     u32 column = DIM > 1 ? here->pencil[0] * XB + 8 * m + own : here->pencil[0] * ZS + own * RING + plane;
     u32 row = DIM > 2 ? here->pencil[1] * YB + ROW_OF(0) : 0, end = job->n[0] * job->n[1];
+    /* Rows beyond the axis's end are the first ones again, found without a division. */
     int left = (int)(job->n[1] - row); /* rows before the axis's end */
     return wrapped(column, job->n[0]) + row * job->n[0] + y * job->n[0] - (DIM > 2 && y >= left ? end : 0);
 }
 
 /* Bytes before a plane, as a number of its own: its cells are then reached by an instruction each. */
-DEVICE u64 offset_of(const struct gpu_nufft *job, u32 plane)
+DEVICE u64 plane_offset(const struct gpu_nufft *job, u32 plane)
 {
     return SETTLED64(DIM > 1 ? plane_at(job, plane) * sizeof(PAIR) : 0);
 }
 
 #if SPREADS
 /* The strengths of a point. */
-DEVICE void fetch(const struct gpu_nufft *job, const PAIR *strengths, const struct record *r, PAIR *c)
+DEVICE void fetch_strengths(const struct gpu_nufft *job, const PAIR *strengths, const struct record *r, PAIR *c)
 {
     EACH_VECTOR(v)
     {
@@ -315,17 +320,18 @@ DEVICE void fetch(const struct gpu_nufft *job, const PAIR *strengths, const stru
 #define IS_MUCH(added) (PRECISION == 1 && !ROUNDED && (added) >= 96)
 
 /* Sums of tile m and row y to cells of a plane. */
-DEVICE void put_sums(const struct gpu_nufft *job, const struct place *here, int m, int y, u32 plane, PAIR *cells,
-                     REAL a, REAL b)
+DEVICE void add_tile_sums(const struct gpu_nufft *job, const struct place *here, int m, int y, u32 plane, PAIR *cells,
+                          REAL a, REAL b)
 {
 #if SINGLY
+    /* Columns that only fill up a tile have no cell. */
     if (IS_CELL(m, 0))
-        ATOMIC_ADD_F64((double *)(cells + cell_at(job, here, m, CELL_OF(0), y, plane)) + G % 2, a);
+        ATOMIC_ADD_F64((double *)(cells + cell_of_column(job, here, m, CELL_OF(0), y, plane)) + G % 2, a);
     if (IS_CELL(m, 1))
-        ATOMIC_ADD_F64((double *)(cells + cell_at(job, here, m, CELL_OF(1), y, plane)) + G % 2, b);
+        ATOMIC_ADD_F64((double *)(cells + cell_of_column(job, here, m, CELL_OF(1), y, plane)) + G % 2, b);
 #else
     if (IS_CELL(m, 0))
-        ATOMIC_ADD_PAIR((REAL *)(cells + cell_at(job, here, m, CELL_OF(0), y, plane)), MOVED(a), MOVED(b));
+        ATOMIC_ADD_PAIR((REAL *)(cells + cell_of_column(job, here, m, CELL_OF(0), y, plane)), MOVED(a), MOVED(b));
 #endif
 }
 
@@ -339,7 +345,8 @@ DEVICE void put_planes(const struct gpu_nufft *job, const struct place *here, u3
         u32 plane = PLANE(here, 8 * n + COLUMN(2 * T + e));
         if (plane >= limit || (RING > REACHED && plane - here->base >= REACHED)) /* beyond is nothing */
             continue;
-        PAIR *cells = (PAIR *)((u8 *)grid + offset_of(job, plane));
+        /* The plane's cells are one base and a number of 32 bits each. */
+        PAIR *cells = (PAIR *)((u8 *)grid + plane_offset(job, plane));
         UNROLL
         for (int y = 0; y < MINE; y++) {
             UNROLL
@@ -347,8 +354,8 @@ DEVICE void put_planes(const struct gpu_nufft *job, const struct place *here, u3
                 EACH_VECTOR(v)
                 {
                     if (IS_ROW(y) && IS_VECTOR(job, v))
-                        put_sums(job, here, m, y, plane, cells + v * job->cells, piece[v][m][y][n][e],
-                                 piece[v][m][y][n][2 + e]);
+                        add_tile_sums(job, here, m, y, plane, cells + v * job->cells, piece[v][m][y][n][e],
+                                      piece[v][m][y][n][2 + e]);
                     piece[v][m][y][n][e] = piece[v][m][y][n][2 + e] = 0;
                 }
             }
@@ -360,6 +367,7 @@ DEVICE void put_planes(const struct gpu_nufft *job, const struct place *here, u3
 DEVICE void add_points(const NEAR struct near *near, const struct place *here, u32 p, u32 n,
                        REAL piece[VECTORS][MT][MINE][NT][4])
 {
+    /* A lane has two of the points; one that is not there is replaced by the first, with a strength of 0. */
     u32 other = DIM > 1 ? T + 4 : T, p0 = p + (T < n ? T : 0), p1 = p + (other < n ? other : 0);
     const NEAR REAL *w0 = near->weights + p0 * APART, *w1 = near->weights + p1 * APART + (DIM > 1 ? 0 : RING);
     REAL z0[NT], z1[NT];
@@ -372,6 +380,7 @@ DEVICE void add_points(const NEAR struct near *near, const struct place *here, u
     }
     EACH_VECTOR(v)
     {
+        /* Operand A is x weights times strength, the same for all rows of the pencil. */
         PAIR c0 = near->c[v * BATCH + p0], c1 = near->c[v * BATCH + p1];
         if (T >= n)
             c0.x = c0.y = 0;
@@ -390,6 +399,7 @@ DEVICE void add_points(const NEAR struct near *near, const struct place *here, u
     }
     UNROLL
     for (int y = 0; y < MINE; y++) {
+        /* The y weight goes to operand B, so that a row costs two products of numbers and no new A. */
         REAL y0 = DIM > 2 ? w0[AT_Y + ROW_OF(y)] : 1, y1 = DIM > 2 ? w1[AT_Y + ROW_OF(y)] : 1;
         UNROLL
         for (int i = 0; i < NT; i++) {
@@ -424,13 +434,13 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
         piece[i / (MT * MINE * NT * 4)][i / (MINE * NT * 4) % MT][i / (NT * 4) % MINE][i / 4 % NT][i % 4] = 0;
     struct record mine = record_at(records, first, last), next = record_at(records, first + BATCH, last);
     PAIR c[VECTORS];
-    fetch(&job, given, &mine, c);
+    fetch_strengths(&job, given, &mine, c);
     take_table(near->table, table);
     for (u64 at = first; at < last; at += BATCH) {
         u32 n = last - at < BATCH ? (u32)(last - at) : BATCH;
         take_points(&job, near, &mine, n, c);
         mine = next; /* and strengths, which lie anywhere, are on their way while these points are added */
-        fetch(&job, given, &mine, c);
+        fetch_strengths(&job, given, &mine, c);
         next = record_at(records, at + 2 * BATCH, last);
         for (u32 chunk = 0; chunk < n; chunk += GPU_LANES) {
             u32 left = n - chunk < GPU_LANES ? n - chunk : GPU_LANES,
@@ -463,14 +473,15 @@ DEVICE void get_planes(const struct gpu_nufft *job, const struct place *here, u3
     for (int i = 0; i < 2 * NT; i++) {
         int n = i / 2, h = i % 2;
         u32 plane = PLANE(here, 8 * n + 4 * h + T);
+        /* Planes that the slab before has loaded are where they must be. */
         if (plane < from)
             continue;
-        const PAIR *cells = (const PAIR *)((const u8 *)grid + offset_of(job, plane));
+        const PAIR *cells = (const PAIR *)((const u8 *)grid + plane_offset(job, plane));
         UNROLL
         for (int y = 0; y < MINE; y++) {
             UNROLL
             for (int m = 0; m < MT; m++) {
-                const PAIR *cell = cells + cell_at(job, here, m, G, y, plane);
+                const PAIR *cell = cells + cell_of_column(job, here, m, G, y, plane);
                 EACH_VECTOR(v)
                 {
                     PAIR g;
@@ -490,6 +501,7 @@ DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 p, 
                        struct a_part piece[VECTORS][MT][MINE][NT])
 {
     const NEAR REAL *w = near->weights + (p + (G < n ? G : 0)) * APART;
+    /* Points that are missing repeat one that is there, and their sums are not written. */
     u32 p0 = p + (2 * T < n ? 2 * T : 0), p1 = p + (2 * T + 1 < n ? 2 * T + 1 : 0);
     REAL sums[HALVES][CHAINS][VECTORS][MT][4];
     UNROLL
@@ -499,6 +511,7 @@ DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 p, 
     UNROLL
     for (int i = 0; i < HALVES * NT; i++) {
         u32 h = i / NT, at = AT_Z + h * RING, plane = i % NT * 8;
+        /* Operand B is z weights times y weight; A, the piece, stays in registers. */
         REAL z0 = w[at + in_row(here, plane + T)], z1 = w[at + in_row(here, plane + T + 4)];
         UNROLL
         for (int y = 0; y < MINE; y++) {
@@ -527,6 +540,7 @@ DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 p, 
         REAL re0 = 0, re1 = 0, im0 = 0, im1 = 0;
         UNROLL
         for (int i = 0; i < HALVES * MT; i++) {
+            /* What is left are sums for each column, to be weighed along x and added. */
             const REAL *sum = sums[i / MT][0][v][i % MT];
             REAL x0 = DIM > 1 ? near->weights[p0 * APART + 8 * i + G] : G == near->bin[p0][1] + i,
                  x1 = DIM > 1 ? near->weights[p1 * APART + 8 * i + G] : G == near->bin[p1][1] + i;
@@ -548,7 +562,7 @@ DEVICE void sum_points(NEAR struct near *near, const struct place *here, u32 p, 
 }
 
 /* Of all warps, for this item's point. */
-DEVICE PAIR sum_of(const NEAR struct near *near, u32 v)
+DEVICE PAIR sum_over_warps(const NEAR struct near *near, u32 v)
 {
     PAIR sum = near->c[v * BATCH + ITEM];
     UNROLL
@@ -597,7 +611,7 @@ void gpu_nufft_interp(struct gpu_nufft job, BUFFER(const struct record, records)
         meet();
         EACH_VECTOR(v)
             if (ITEM < n && IS_VECTOR(&job, v))
-                c[v * job.n_points + near->bin[ITEM][3]] = sum_of(near, v);
+                c[v * job.n_points + near->bin[ITEM][3]] = sum_over_warps(near, v);
         if (PRECISION == 2) /* a piece of doubles leaves it no registers */
             mine = record_at(records, at + BATCH, last);
     }

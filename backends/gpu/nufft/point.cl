@@ -40,7 +40,7 @@ DEVICE REAL t_of(const struct gpu_nufft *job, int axis, u64 place)
 #endif
 }
 
-DEVICE u64 place_of(const struct record *r, int axis)
+DEVICE u64 place_on_axis(const struct record *r, int axis)
 {
 #if PLACES == 32
     return (u64)r->high[axis] << 32;

@@ -36,6 +36,7 @@ void gpu_nufft_sums(struct gpu_nufft job, BUFFER(const u32, counts), BUFFER(u32,
     sum_before(room, sum, &all);
     if (ITEM == 0)
         sums[GROUP] = all;
+    /* The fullest slab bounds how many terms a cell's sum can have. */
     ATOMIC_MAX32(&head->most, most);
 }
 
@@ -65,6 +66,7 @@ void gpu_nufft_starts(struct gpu_nufft job, BUFFER(u32, counts), BUFFER(const u3
     LOCAL u32 room[ROOM_TO_SUM], near[APART(GPU_NUFFT_SCAN)];
     u64 first = (u64)GROUP * GPU_NUFFT_SCAN;
     u32 n = job.n_keys - first < GPU_NUFFT_SCAN ? (u32)(job.n_keys - first) : GPU_NUFFT_SCAN, sum = 0, all;
+    /* Items read far memory side by side, and sum keys that follow one another from near memory. */
     for (u32 i = ITEM; i < GPU_NUFFT_SCAN; i += GROUP_SIZE)
         near[APART(i)] = i < n ? counts[first + i] : 0;
     BARRIER();

@@ -30,6 +30,7 @@ void gpu_nufft_count_many(struct gpu_nufft job, BUFFER(const POINT, x), BUFFER(c
         int there = i < job.n_points;
         struct point p = point_at(&job, x, y, z, there ? i : 0);
         u32 key = key_at(&job, p.place), theirs = SHUFFLE(key, 0), same = BALLOT(there && key == theirs);
+        /* Dense clusters give all lanes one key; they add once, as in count_one(). */
         u32 many = POPCOUNT(same);
         if (many > 8 && ITEM % GPU_LANES == 0)
             ATOMIC_ADD32(&counts[key], many);
@@ -74,10 +75,12 @@ void gpu_nufft_buckets(struct gpu_nufft job, BUFFER(const u32, starts), BUFFER(u
         u32 b = first / BUCKET, after = next / BUCKET;
         if (first == next)
             continue;
+        /* A key that ends in another bucket's part is the one that reaches beyond. */
         int whole = (next - 1) / BUCKET == b;
         codes[k] = 2 * b + !whole;
         if (!whole)
             cursors[2 * b + 1] = first;
+        /* The last key that begins in a part ends its bucket, and the key after it begins the next one. */
         if (after != b || next == job.n_points) {
             buckets[b].last = whole ? next : first;
             buckets[b].last_key = (u32)k + whole;
@@ -94,6 +97,7 @@ DEVICE void take_places(u32 *cursors, u32 n_codes, NEAR u32 *room, NEAR u32 *bef
 {
     u32 done = 0, all;
     for (u32 c = 8 * ITEM; c < n_codes + 8 * ITEM; c += 8 * GROUP_SIZE) {
+        /* Eight codes an item: the atomics of all are on their way at once. */
         u32 many[8], place[8], sum = 0;
         UNROLL
         for (u32 k = 0; k < 8; k++) {
@@ -103,6 +107,7 @@ DEVICE void take_places(u32 *cursors, u32 n_codes, NEAR u32 *room, NEAR u32 *bef
         UNROLL
         for (u32 k = 0; k < 8; k++)
             place[k] = many[k] ? ATOMIC_ADD32(&cursors[c + k], many[k]) : 0;
+        /* Tiles take their places in any order, which moves records within a key but not between keys. */
         sum = done + sum_before(room, sum, &all);
         done += all;
         UNROLL
@@ -136,6 +141,7 @@ void gpu_nufft_part(struct gpu_nufft job, u32 tile, u32 n_codes, BUFFER(const PO
     EACH_OF_MINE(m, i) {
         if (i >= n)
             continue;
+        /* All coordinates are loaded before the first is used. */
         at[m][0] = x[first + i];
         at[m][1] = DIM > 1 ? y[first + i] : 0;
         at[m][2] = DIM > 2 ? z[first + i] : 0;
@@ -144,6 +150,7 @@ void gpu_nufft_part(struct gpu_nufft job, u32 tile, u32 n_codes, BUFFER(const PO
         if (i >= n)
             continue;
         struct point p = point_of(&job, at[m][0], at[m][1], at[m][2]);
+        /* The code is kept for the two steps below; its record waits in near memory. */
         mine[m] = codes[key_at(&job, p.place)];
         near[i] = record_of(&p, (u32)(first + i));
     }
@@ -156,6 +163,8 @@ void gpu_nufft_part(struct gpu_nufft job, u32 tile, u32 n_codes, BUFFER(const PO
     BARRIER();
     EACH_OF_MINE(m, i) {
         if (i < n)
+            /* Points of a code come to stand together, so that neighbouring items write neighbouring
+             * records. */
             order[before[mine[m] >> 16] + (mine[m] & 0xffff)] = (mine[m] & 0xffff0000u) | i;
     }
     BARRIER();
@@ -176,6 +185,7 @@ void gpu_nufft_settle(struct gpu_nufft job, BUFFER(u32, starts), BUFFER(const st
     NEAR u32 *next = (NEAR u32 *)(near + BUCKET); /* where keys' next records go */
     struct gpu_nufft_bucket b = buckets[GROUP];
     u32 n = b.last - b.first, n_keys = b.last_key - b.first_key;
+    /* Of a bucket with more keys than near memory has room for, the keys' counters stay in far memory. */
     int fits = n_keys <= GPU_NUFFT_CODES;
     struct record r[MINE];
     if (ITEM_OF_ALL == 0)
@@ -184,6 +194,7 @@ void gpu_nufft_settle(struct gpu_nufft job, BUFFER(u32, starts), BUFFER(const st
         next[k] = starts[b.first_key + k];
     EACH_OF_MINE(m, i) {
         if (i < n)
+            /* All records are read before any is written, as they go back to the same place. */
             r[m] = records[b.first + i];
     }
     BARRIER();
@@ -192,8 +203,9 @@ void gpu_nufft_settle(struct gpu_nufft job, BUFFER(u32, starts), BUFFER(const st
             continue;
         u64 place[DIM];
         for (int d = 0; d < DIM; d++)
-            place[d] = place_of(&r[m], d);
+            place[d] = place_on_axis(&r[m], d);
         u32 key = key_at(&job, place);
+        /* Starts move on as records come, and nobody needs them afterwards. */
         u32 to = fits ? NEAR_ADD32(&next[key - b.first_key], 1) : ATOMIC_ADD32(&starts[key], 1);
         near[to - b.first] = r[m];
     }

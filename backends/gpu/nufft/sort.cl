@@ -21,7 +21,7 @@ DEVICE u64 fold(const struct gpu_nufft *job, int axis, POINT x, int *bad)
     return u < job->n[axis] ? (u64)ceil(u * job->scale[axis]) << CUT_OFF : 0;
 }
 
-DEVICE u32 key_of(const struct gpu_nufft *job, const u32 *cell)
+DEVICE u32 key_of_cell(const struct gpu_nufft *job, const u32 *cell)
 {
 #if DIM == 1
     return cell[0] / ZS;
@@ -56,7 +56,7 @@ DEVICE u32 key_at(const struct gpu_nufft *job, const u64 *place)
     u32 cell[DIM];
     for (int d = 0; d < DIM; d++)
         cell[d] = cell_of(job, d, place[d]);
-    return key_of(job, cell);
+    return key_of_cell(job, cell);
 }
 
 DEVICE struct record record_of(const struct point *p, u32 number)

@@ -153,6 +153,7 @@ DEVICE void weigh_pair(NEAR struct near *near, u32 p, u32 axis, u32 j)
 {
     const NEAR REAL *table = near->table + j;
     REAL t = near->t[p][axis], u = t * t, a = table[0], b = table[PITCH];
+    /* Even and odd powers are two polynomials in t squared, whose sum and difference are two weights. */
     for (u32 c = 2; c < COEFS; c++) {
         REAL more = table[c * PITCH];
         if (c % 2)
@@ -190,16 +191,17 @@ DEVICE void weigh_points(NEAR struct near *near, u32 n)
 #endif
 
 /* A batch of points: what is near of them, and their weights.  c: the vectors' strengths (spreading). */
-DEVICE void take_points(const struct gpu_nufft *job, NEAR struct near *near, const struct record *records, u32 n,
-                        const REAL *c)
+DEVICE void take_batch(const struct gpu_nufft *job, NEAR struct near *near, const struct record *records, u32 n,
+                       const REAL *c)
 {
     BARRIER();
     for (u32 p = ITEM; p < n; p += GROUP_SIZE) {
+        /* Items find points first, as each needs its point's cell before any weight has a place. */
         struct record r = records[p];
         u32 cell[DIM];
         REAL t[DIM];
         for (int d = 0; d < DIM; d++) {
-            u64 place = place_of(&r, d);
+            u64 place = place_on_axis(&r, d);
             cell[d] = cell_of(job, d, place);
             t[d] = t_of(job, d, place);
         }
@@ -235,7 +237,8 @@ DEVICE void take_points(const struct gpu_nufft *job, NEAR struct near *near, con
 }
 
 /* To the pencil and slab of a point. */
-DEVICE void go_to(const struct gpu_nufft *job, const NEAR struct near *near, u32 p, int same_pencil, struct piece *here)
+DEVICE void go_to_slab(const struct gpu_nufft *job, const NEAR struct near *near, u32 p, int same_pencil,
+                        struct piece *here)
 {
     here->key = near->key[p];
     here->base = near->slab[p] * ZS;
@@ -262,7 +265,7 @@ DEVICE void go_to(const struct gpu_nufft *job, const NEAR struct near *near, u32
     ((DIM > 1 ? (near)->x[(p)*PITCH_X + COLUMN_X(s)] : 1) * (DIM > 2 ? (near)->y[(p)*PITCH_Y + COLUMN_Y(s)] : 1))
 
 /* Nowhere yet. */
-DEVICE void start(struct piece *here)
+DEVICE void start_piece(struct piece *here)
 {
     here->key = NO_KEY;
     here->base = here->turn = 0;
@@ -326,11 +329,12 @@ void gpu_nufft_floating(struct gpu_nufft job, BUFFER(const struct gpu_nufft_head
 #endif
 
 /* Planes before `limit` to the grids. */
-DEVICE void put_planes(const struct gpu_nufft *job, struct piece *here, u32 limit, CELL *grid)
+DEVICE void add_planes(const struct gpu_nufft *job, struct piece *here, u32 limit, CELL *grid)
 {
     EACH_PLACE(r)
     {
         u32 q = FIRST + r, plane = PLANE(here, q);
+        /* Planes that the next slab still reaches stay in registers. */
         if (plane >= limit || !IS_PLACE(q))
             continue;
         CELL *cells = grid + 2 * plane_at(job, plane);
@@ -363,7 +367,7 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
     CELL *grid = grids + 2 * job.cells * FIRST_VECTOR;
     u64 first = (u64)GROUP * job.range, last = first + job.range < job.n_points ? first + job.range : job.n_points;
     struct piece here;
-    start(&here);
+    start_piece(&here);
     EACH_VECTOR(v)
         scales[v] = 1;
 #if FIXED
@@ -375,14 +379,17 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
     take_table(near->table, table);
     for (u64 at = first; at < last; at += BATCH) {
         u32 n = last - at < BATCH ? (u32)(last - at) : BATCH;
-        take_points(&job, near, records + at, n, c);
+        /* From here on all that a point needs is near, and items work without a barrier until the batch
+         * ends. */
+        take_batch(&job, near, records + at, n, c);
         for (u32 p = 0; p < n; p++) {
+            /* Points come in the order of slabs, so the piece changes seldom. */
             const NEAR REAL *z = near->z + p * PITCH_Z + FIRST;
             if (near->key[p] != here.key) {
                 int same = IS_SAME_PENCIL(near, p, &here);
                 if (here.key != NO_KEY)
-                    put_planes(&job, &here, same ? near->slab[p] * ZS : 0xffffffffu, grid);
-                go_to(&job, near, p, same, &here);
+                    add_planes(&job, &here, same ? near->slab[p] * ZS : 0xffffffffu, grid);
+                go_to_slab(&job, near, p, same, &here);
             }
             EACH_SLOT(s)
             {
@@ -399,11 +406,11 @@ void gpu_nufft_spread(struct gpu_nufft job, BUFFER(const struct record, records)
             }
         }
     }
-    put_planes(&job, &here, 0xffffffffu, grid);
+    add_planes(&job, &here, 0xffffffffu, grid);
 }
 #else
 /* Planes from `from` on, of those that the slab's windows reach. */
-DEVICE void get_planes(const struct gpu_nufft *job, struct piece *here, u32 from, const REAL *grid)
+DEVICE void load_planes(const struct gpu_nufft *job, struct piece *here, u32 from, const REAL *grid)
 {
     EACH_PLACE(r)
     {
@@ -415,6 +422,7 @@ DEVICE void get_planes(const struct gpu_nufft *job, struct piece *here, u32 from
         {
             EACH_SLOT(s)
             {
+                /* Slots and vectors that are none read nothing, and weigh as zeros. */
                 int there = IS_SLOT(s) && IS_VECTOR(job, v);
                 here->re[v][s][r] = there ? cells[2 * here->column[s]] : 0;
                 here->im[v][s][r] = there ? cells[2 * here->column[s] + 1] : 0;
@@ -433,6 +441,7 @@ DEVICE void put_strengths(const struct gpu_nufft *job, NEAR struct near *near, u
     BARRIER();
 #if HELPERS > 1
     for (u32 i = ITEM; i < n * VECTORS * HELPERS; i += GROUP_SIZE) {
+        /* A few items fold the group's sums first, so that the last step adds up only as many. */
         NEAR REAL *sums = SUMS(near, 0, i / HELPERS);
         u32 h = i % HELPERS;
         for (u32 k = h + HELPERS; k < GROUP_SIZE; k += HELPERS) {
@@ -467,21 +476,24 @@ void gpu_nufft_interp(struct gpu_nufft job, BUFFER(const struct record, records)
     const REAL *grid = grids + 2 * job.cells * FIRST_VECTOR;
     u64 first = (u64)GROUP * job.range, last = first + job.range < job.n_points ? first + job.range : job.n_points;
     struct piece here;
-    start(&here);
+    start_piece(&here);
     take_table(near->table, table);
     for (u64 at = first; at < last; at += BATCH) {
         u32 n = last - at < BATCH ? (u32)(last - at) : BATCH;
-        take_points(&job, near, records + at, n, NULL_PTR);
+        take_batch(&job, near, records + at, n, NULL_PTR);
         for (u32 p = 0; p < n; p++) {
             const NEAR REAL *z = near->z + p * PITCH_Z + FIRST;
             if (near->key[p] != here.key) {
+                /* In the same pencil the planes that both slabs reach are in registers already. */
                 int same = IS_SAME_PENCIL(near, p, &here);
                 u32 from = same ? here.base + RING : 0;
-                go_to(&job, near, p, same, &here);
-                get_planes(&job, &here, from, grid);
+                go_to_slab(&job, near, p, same, &here);
+                load_planes(&job, &here, from, grid);
             }
             EACH_VECTOR(v)
             {
+                /* Items leave their sums for all points of the batch, which are added up together at its
+                 * end. */
                 NEAR REAL *sums = SUMS(near, p, v);
                 REAL re = 0, im = 0;
                 EACH_SLOT(s)
@@ -499,6 +511,7 @@ void gpu_nufft_interp(struct gpu_nufft job, BUFFER(const struct record, records)
                 sums[2 * ITEM + 1] = im;
             }
         }
+        /* The batch's sums are near, and complete once all items have come here. */
         put_strengths(&job, near, n, c);
     }
 }

@@ -40,6 +40,8 @@ DEVICE void weights_of(const NEAR REAL *table, const REAL *t, int axes, REAL k[]
     REAL a[3][HALF], b[3][HALF], u[3];
     UNROLLED
     for (int d = 0; d < axes; d++) {
+        /* Horner's rule for even and odd powers at once, in t squared: half the steps wait for one
+         * another. */
         u[d] = t[d] * t[d];
         UNROLLED
         for (int j = 0; j < HALF; j++) {
@@ -52,6 +54,7 @@ DEVICE void weights_of(const NEAR REAL *table, const REAL *t, int axes, REAL k[]
         table += 2 * PITCH;
         UNROLLED
         for (int j = 0; j < HALF; j++) {
+            /* A coefficient is read once and serves all axes. */
             REAL more_a = table[j], more_b = table[PITCH + j];
             UNROLLED
             for (int d = 0; d < axes; d++) {
@@ -66,6 +69,7 @@ DEVICE void weights_of(const NEAR REAL *table, const REAL *t, int axes, REAL k[]
         for (int d = 0; d < axes; d++) {
             if (EVEN_FIRST)
                 a[d][j] = a[d][j] * u[d] + table[2 * PITCH + j];
+            /* Polynomials j and WIDTH - 1 - j differ in the signs of odd powers alone. */
             REAL even = EVEN_FIRST ? a[d][j] : b[d][j], odd = (EVEN_FIRST ? b[d][j] : a[d][j]) * t[d];
             k[d][j] = even + odd;
             k[d][WIDTH - 1 - j] = even - odd;
