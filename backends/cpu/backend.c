@@ -111,7 +111,7 @@ static void read_model(char *model, size_t size)
 }
 
 /* The stable name is without a selector: "cpu:0" is "cpu", as it is listed; the options stay. */
-static void fill_info(hcy_device_info *info, const char *name, unsigned threads, enum cpu_simd simd,
+static void fill_cpu_info(hcy_device_info *info, const char *name, unsigned threads, enum cpu_simd simd,
                       bool discrete, uint64_t memory)
 {
     char model[80];
@@ -130,12 +130,12 @@ static void fill_info(hcy_device_info *info, const char *name, unsigned threads,
     info->memory = memory;
 }
 
-static int list(hcy_device_info **infos, size_t *n)
+static int list_cpu(hcy_device_info **infos, size_t *n)
 {
     *infos = calloc(1, sizeof **infos);
     if (!*infos)
         return hcy_fail(HCY_ENOMEM, "out of memory for the list of devices");
-    fill_info(*infos, "cpu", cpu_usable(), cpu_simd_best(), false, machine_memory());
+    fill_cpu_info(*infos, "cpu", cpu_usable(), cpu_simd_best(), false, machine_memory());
     *n = 1;
     return 0;
 }
@@ -159,7 +159,7 @@ static int open_device(hcy_device *dev, const hcy_spec *spec, hcy_device_info *i
     d->discrete = s.discrete;
     d->pinned = s.n_cores != 0;
     d->memory = s.memory ? s.memory : machine_memory();
-    fill_info(info, spec->text, cpu_pool_threads(d->pool), d->simd, s.discrete, d->memory);
+    fill_cpu_info(info, spec->text, cpu_pool_threads(d->pool), d->simd, s.discrete, d->memory);
     *impl = d;
     return 0;
 }
@@ -201,7 +201,7 @@ static void set_block(const struct cpu_device *d, hcy_block *block, int mem, voi
 }
 
 /* Counts `size` bytes in if they are within the limit; a request for too much must not disturb others. */
-static bool take_memory(struct cpu_device *d, size_t size)
+static bool count_memory_in(struct cpu_device *d, size_t size)
 {
     uint_least64_t used = atomic_load(&d->used);
     do
@@ -211,10 +211,10 @@ static bool take_memory(struct cpu_device *d, size_t size)
     return true;
 }
 
-static int alloc(void *impl, int mem, size_t size, hcy_block *block)
+static int alloc_block(void *impl, int mem, size_t size, hcy_block *block)
 {
     struct cpu_device *d = impl;
-    bool taken = take_memory(d, size);
+    bool taken = count_memory_in(d, size);
     void *p = taken ? cpu_pages_alloc(size, mem != HCY_MEM_MAPPED) : NULL;
     if (!p) {
         if (taken)
@@ -236,13 +236,13 @@ static void free_block(void *impl, int mem, hcy_block *block)
         cpu_blob_free(block->handle, block->size);
 }
 
-static int import_host(void *impl, void *host, size_t size, hcy_block *block)
+static int wrap_host_memory(void *impl, void *host, size_t size, hcy_block *block)
 {
     set_block(impl, block, HCY_MEM_MAPPED, host, size);
     return 0;
 }
 
-static int import_device(void *impl, uint64_t handle, size_t size, hcy_block *block)
+static int wrap_device_memory(void *impl, uint64_t handle, size_t size, hcy_block *block)
 {
     set_block(impl, block, HCY_MEM_DEVICE, (void *)(uintptr_t)handle, size);
     return 0;
@@ -291,7 +291,7 @@ static void queue_destroy(void *qimpl)
     free(q);
 }
 
-static int copy(void *qimpl, const hcy_copy *c, hcy_keep *keep)
+static int cpu_queue_copy(void *qimpl, const hcy_copy *c, hcy_keep *keep)
 {
     struct cpu_queue *q = qimpl;
     if ((c->dst.block && c->dst.dev != q->dev->dev) || (c->src.block && c->src.dev != q->dev->dev))
@@ -299,7 +299,7 @@ static int copy(void *qimpl, const hcy_copy *c, hcy_keep *keep)
     return hcy_hostqueue_copy(q->hq, c, keep);
 }
 
-static int fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size,
+static int cpu_queue_fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size,
                 hcy_keep *keep)
 {
     return hcy_hostqueue_fill(((struct cpu_queue *)qimpl)->hq, dst, size, pattern, pattern_size, keep);
@@ -316,7 +316,7 @@ static struct cpu_call call_of(const struct cpu_kernel_instance *k, size_t items
     return (struct cpu_call){ k->dev->pool, k->simd, items, values, n };
 }
 
-static int run_launch(void *command)
+static int run_kernel_command(void *command)
 {
     const struct launch *l = command;
     struct cpu_device *d = l->kernel->dev;
@@ -329,12 +329,12 @@ static int run_launch(void *command)
     return l->kernel->kernel->run(&call);
 }
 
-static int launch(void *qimpl, void *kimpl, const hcy_launch_desc *desc, hcy_keep *keep)
+static int cpu_queue_launch(void *qimpl, void *kimpl, const hcy_launch_desc *desc, hcy_keep *keep)
 {
     struct cpu_queue *q = qimpl;
     struct launch l = { kimpl, desc };
     const char *name = l.kernel->kernel ? l.kernel->kernel->name : "user's kernel";
-    return hcy_hostqueue_submit(q->hq, name, 0, run_launch, &l, sizeof l, keep);
+    return hcy_hostqueue_submit(q->hq, name, 0, run_kernel_command, &l, sizeof l, keep);
 }
 
 struct fft_command {
@@ -343,7 +343,7 @@ struct fft_command {
     int direction;
 };
 
-static int run_fft(void *command)
+static int run_fft_command(void *command)
 {
     const struct fft_command *f = command;
     return cpu_fft_run(f->pool, f->fft, f->direction, f->in, f->out);
@@ -356,32 +356,32 @@ static int fft_execute(void *qimpl, void *fimpl, int direction, const hcy_value 
     struct fft_command f = { q->dev->pool, fimpl, (char *)in->block->handle + in->offset,
                              (char *)out->block->handle + out->offset, direction };
     (void)work;
-    return hcy_hostqueue_submit(q->hq, "fft", in->bytes_left, run_fft, &f, sizeof f, keep);
+    return hcy_hostqueue_submit(q->hq, "fft", in->bytes_left, run_fft_command, &f, sizeof f, keep);
 }
 
-static int finish(void *qimpl)
+static int cpu_queue_finish(void *qimpl)
 {
     return hcy_hostqueue_finish(((struct cpu_queue *)qimpl)->hq);
 }
 
-static int status_of(void *qimpl)
+static int cpu_queue_status(void *qimpl)
 {
     return hcy_hostqueue_status(((struct cpu_queue *)qimpl)->hq);
 }
 
-static int record(void *qimpl, void **eimpl)
+static int cpu_queue_record(void *qimpl, void **eimpl)
 {
     return hcy_hostqueue_record(((struct cpu_queue *)qimpl)->hq, eimpl);
 }
 
-static int wait(void *qimpl, hcy_event *event)
+static int cpu_queue_wait(void *qimpl, hcy_event *event)
 {
     return hcy_hostqueue_wait(((struct cpu_queue *)qimpl)->hq, event);
 }
 
 /* --- Kernels --- */
 
-static const struct cpu_kernel *find_kernel(const char *name)
+static const struct cpu_kernel *find_cpu_kernel(const char *name)
 {
     for (const struct cpu_kernel *const *table = cpu_kernel_tables; *table; table++)
         for (const struct cpu_kernel *k = *table; k->name; k++)
@@ -403,7 +403,7 @@ static int new_instance(struct cpu_device *d, const struct cpu_kernel *kernel, v
 
 static int kernel_get(void *impl, const hcy_signature *signature, void **kimpl, const char **variant)
 {
-    const struct cpu_kernel *kernel = find_kernel(signature->name);
+    const struct cpu_kernel *kernel = find_cpu_kernel(signature->name);
     if (!kernel)
         return hcy_fail(HCY_EUNSUPPORTED, "the CPU has no kernel \"%s\"", signature->name);
     int status = new_instance(impl, kernel, NULL, kimpl);
@@ -417,7 +417,7 @@ static void kernel_release(void *kimpl)
     free(kimpl);
 }
 
-static int prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tables)
+static int prepare_tables(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tables)
 {
     struct cpu_kernel_instance *k = kimpl;
     void *blob = NULL;
@@ -435,7 +435,7 @@ static int prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tabl
     return 0;
 }
 
-static int scratch_size(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size)
+static int kernel_scratch_size(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size)
 {
     struct cpu_kernel_instance *k = kimpl;
     struct cpu_call call = call_of(k, items, values, n);
@@ -443,7 +443,7 @@ static int scratch_size(void *kimpl, size_t items, const hcy_value *values, size
     return k->kernel && k->kernel->scratch_size ? k->kernel->scratch_size(&call, size) : 0;
 }
 
-static int preferred_batch(void *kimpl, const hcy_value *values, size_t n, size_t *items)
+static int kernel_preferred_batch(void *kimpl, const hcy_value *values, size_t n, size_t *items)
 {
     struct cpu_kernel_instance *k = kimpl;
     struct cpu_call call = call_of(k, 0, values, n);
@@ -492,34 +492,34 @@ static int program_kernel(void *pimpl, const char *name, const hcy_signature *si
 
 static const hcy_backend_ops ops = {
     .size = sizeof ops,
-    .list = list,
+    .list = list_cpu,
     .open = open_device,
     .close = close_device,
     .get_i64 = get_i64,
     .mem_info = mem_info,
-    .alloc = alloc,
+    .alloc = alloc_block,
     .free = free_block,
-    .import_host = import_host,
-    .import_device = import_device,
+    .import_host = wrap_host_memory,
+    .import_device = wrap_device_memory,
     .queue_create = queue_create,
     .queue_destroy = queue_destroy,
-    .copy = copy,
-    .fill = fill,
-    .launch = launch,
+    .copy = cpu_queue_copy,
+    .fill = cpu_queue_fill,
+    .launch = cpu_queue_launch,
     .fft_execute = fft_execute,
-    .finish = finish,
-    .status = status_of,
-    .record = record,
-    .wait = wait,
+    .finish = cpu_queue_finish,
+    .status = cpu_queue_status,
+    .record = cpu_queue_record,
+    .wait = cpu_queue_wait,
     .event_wait = hcy_hostevent_wait,
     .event_query = hcy_hostevent_query,
     .event_time = hcy_hostevent_time,
     .event_destroy = hcy_hostevent_destroy,
     .kernel_get = kernel_get,
     .kernel_release = kernel_release,
-    .prepare = prepare,
-    .scratch_size = scratch_size,
-    .preferred_batch = preferred_batch,
+    .prepare = prepare_tables,
+    .scratch_size = kernel_scratch_size,
+    .preferred_batch = kernel_preferred_batch,
     .program_create = program_create,
     .program_release = program_release,
     .program_kernel = program_kernel,

@@ -117,7 +117,7 @@ PRECISION(fftwf, float, f32)
 
 /* --- Wisdom; under the planner's lock --- */
 
-static char *put_aside(const struct precision *p)
+static char *put_wisdom_aside(const struct precision *p)
 {
     char *wisdom = p->wisdom();
     if (wisdom)
@@ -125,7 +125,7 @@ static char *put_aside(const struct precision *p)
     return wisdom;
 }
 
-static void take_back(const struct precision *p, char *wisdom)
+static void take_wisdom_back(const struct precision *p, char *wisdom)
 {
     if (wisdom)
         p->learn(wisdom);
@@ -140,7 +140,7 @@ static bool wisdom_path(const struct precision *p, char *path, size_t size)
 }
 
 /* What earlier runs measured, once. */
-static void learn(const struct precision *p)
+static void learn_wisdom(const struct precision *p)
 {
     static bool known[2];
     char path[PATH_MAX + 64];
@@ -158,7 +158,7 @@ static void learn(const struct precision *p)
 }
 
 /* What has changed is kept if that is possible. */
-static void keep(const struct precision *p, const char *before)
+static void keep_wisdom(const struct precision *p, const char *before)
 {
     char path[PATH_MAX + 64], *now = p->wisdom();
     bool same = !now || (before && !strcmp(before, now));
@@ -226,13 +226,13 @@ void cpu_fft_release(void *fimpl)
 }
 
 /* FFTW_ESTIMATE touches no array, but their alignment and whether they are one decide on the plan. */
-static void *make_plan(struct fft *f, int direction, bool in_place, bool aligned)
+static void *plan_transform(struct fft *f, int direction, bool in_place, bool aligned)
 {
     unsigned flags = FFTW_ESTIMATE | (aligned ? 0 : FFTW_UNALIGNED);
     char *in = f->p->alloc(f->in_stride), *out = in_place ? in : f->p->alloc(f->out_stride);
-    char *wisdom = put_aside(f->p);
+    char *wisdom = put_wisdom_aside(f->p);
     void *plan = in && out ? f->p->plan(&f->desc, direction, in, out, flags) : NULL;
-    take_back(f->p, wisdom);
+    take_wisdom_back(f->p, wisdom);
     if (out != in)
         f->p->free(out);
     f->p->free(in);
@@ -254,7 +254,7 @@ static int plan_for(void **found, struct fft *f, int direction, bool in_place, b
     void **plan = &f->plans[direction == HCY_FFT_FORWARD][in_place][aligned];
     if (!*plan)
         status = check_plan(longest_axis(f), false);
-    if (!*plan && !status && !(*plan = make_plan(f, direction, in_place, aligned)))
+    if (!*plan && !status && !(*plan = plan_transform(f, direction, in_place, aligned)))
         status = hcy_fail(HCY_EUNSUPPORTED, "FFTW cannot plan this transform, or is out of memory");
     *found = *plan;
     pthread_mutex_unlock(&planner);
@@ -326,14 +326,14 @@ static int make_kept(struct cpu_fft_kept **made, const struct cpu_fft_many *many
     size_t span = (size_t)(many->n - 1) * (size_t)many->stride + (size_t)(many->howmany - 1) * (size_t)many->dist + 1;
     void *data = k->p->alloc(span * 2 * k->p->real);
     unsigned flags = (many->measured ? FFTW_MEASURE : FFTW_ESTIMATE) | (many->aligned ? 0 : FFTW_UNALIGNED);
-    char *wisdom = many->measured ? NULL : put_aside(k->p);
+    char *wisdom = many->measured ? NULL : put_wisdom_aside(k->p);
     if (many->measured)
-        learn(k->p);
+        learn_wisdom(k->p);
     char *before = many->measured ? k->p->wisdom() : NULL;
     k->plan = data ? k->p->plan_many(many, data, flags) : NULL;
-    take_back(k->p, wisdom);
+    take_wisdom_back(k->p, wisdom);
     if (many->measured)
-        keep(k->p, before);
+        keep_wisdom(k->p, before);
     free(before);
     k->p->free(data);
     *made = k;

@@ -34,7 +34,7 @@ struct cpu_pool {
     atomic_size_t next;
 };
 
-static void tie(pthread_t thread, unsigned core)
+static void tie_to_core(pthread_t thread, unsigned core)
 {
 #ifdef CPU_SET
     cpu_set_t set;
@@ -50,7 +50,7 @@ static void tie(pthread_t thread, unsigned core)
 void cpu_pool_pin_caller(const struct cpu_pool *pool)
 {
     if (pool->cores)
-        tie(pthread_self(), pool->cores[0]);
+        tie_to_core(pthread_self(), pool->cores[0]);
 }
 
 unsigned cpu_pool_threads(const struct cpu_pool *pool)
@@ -58,7 +58,7 @@ unsigned cpu_pool_threads(const struct cpu_pool *pool)
     return pool->threads;
 }
 
-static void pull(struct cpu_pool *pool, unsigned thread)
+static void pull_pieces(struct cpu_pool *pool, unsigned thread)
 {
     for (;;) {
         size_t begin = atomic_fetch_add_explicit(&pool->next, pool->grain, memory_order_relaxed);
@@ -69,7 +69,7 @@ static void pull(struct cpu_pool *pool, unsigned thread)
     }
 }
 
-static void *work(void *arg)
+static void *work_on_jobs(void *arg)
 {
     struct worker *self = arg;
     struct cpu_pool *pool = self->pool;
@@ -82,7 +82,7 @@ static void *work(void *arg)
             break;
         seen = pool->job;
         pthread_mutex_unlock(&pool->lock);
-        pull(pool, self->index);
+        pull_pieces(pool, self->index);
         pthread_mutex_lock(&pool->lock);
         if (--pool->busy == 0)
             pthread_cond_signal(&pool->done);
@@ -107,13 +107,13 @@ void cpu_pool_for(struct cpu_pool *pool, size_t n, size_t grain, cpu_range_fn fn
         pool->job++;
         pthread_cond_broadcast(&pool->start);
         pthread_mutex_unlock(&pool->lock);
-        pull(pool, 0);
+        pull_pieces(pool, 0);
         pthread_mutex_lock(&pool->lock);
         while (pool->busy)
             pthread_cond_wait(&pool->done, &pool->lock);
         pthread_mutex_unlock(&pool->lock);
     } else
-        pull(pool, 0);
+        pull_pieces(pool, 0);
     pthread_mutex_unlock(&pool->turn);
 }
 
@@ -130,7 +130,7 @@ static int take_cores(struct cpu_pool *pool, const unsigned *cores, unsigned n)
     return 0;
 }
 
-static int start_workers(struct cpu_pool *pool)
+static int start_threads(struct cpu_pool *pool)
 {
     pool->workers = calloc(pool->threads, sizeof *pool->workers);
     if (!pool->workers)
@@ -139,12 +139,12 @@ static int start_workers(struct cpu_pool *pool)
     for (pool->threads = 1; pool->threads < wanted; pool->threads++) {
         struct worker *w = &pool->workers[pool->threads];
         *w = (struct worker){ .pool = pool, .index = pool->threads };
-        int error = pthread_create(&w->thread, NULL, work, w);
+        int error = pthread_create(&w->thread, NULL, work_on_jobs, w);
         if (error)
             return hcy_fail_vendor(HCY_ENOMEM, error, "pthread_create",
                                    "only %u of %u threads could be started", pool->threads, wanted);
         if (pool->cores)
-            tie(w->thread, pool->cores[pool->threads]);
+            tie_to_core(w->thread, pool->cores[pool->threads]);
     }
     return 0;
 }
@@ -161,7 +161,7 @@ int cpu_pool_create(struct cpu_pool **out, unsigned threads, const unsigned *cor
     pthread_cond_init(&pool->done, NULL);
     int status = take_cores(pool, cores, n_cores);
     if (!status)
-        status = start_workers(pool);
+        status = start_threads(pool);
     if (status)
         cpu_pool_destroy(pool);
     else

@@ -27,7 +27,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct tables *all;
 
 /* [lock] */
-static struct tables *find(const struct tables *like)
+static struct tables *find_tables(const struct tables *like)
 {
     struct tables *t = all;
     while (t && (t->prepare != like->prepare || t->simd != like->simd || t->n != like->n ||
@@ -37,7 +37,7 @@ static struct tables *find(const struct tables *like)
 }
 
 /* [lock] */
-static void drop(struct tables *tables)
+static void drop_tables(struct tables *tables)
 {
     struct tables **at = &all;
     while (*at != tables)
@@ -47,12 +47,12 @@ static void drop(struct tables *tables)
 }
 
 /* [lock] The tables, if others have prepared them, or are about to; NULL: it is the caller's turn. */
-static struct tables *join(const struct tables *like)
+static struct tables *join_tables(const struct tables *like)
 {
-    struct tables *found = find(like);
+    struct tables *found = find_tables(like);
     while (found && !found->blob) {
         pthread_cond_wait(&changed, &lock);
-        found = find(like); /* gone, if that failed */
+        found = find_tables(like); /* gone, if that failed */
     }
     if (found)
         found->refs++;
@@ -73,7 +73,7 @@ int cpu_tables_prepare(cpu_prepare_fn prepare, struct cpu_pool *pool, enum cpu_s
     mine->refs = 1;
     memcpy(mine->spans, spans, n * sizeof *spans);
     pthread_mutex_lock(&lock);
-    if ((found = join(mine))) {
+    if ((found = join_tables(mine))) {
         *blob = found->blob;
         *size = found->size;
     } else {
@@ -88,7 +88,7 @@ int cpu_tables_prepare(cpu_prepare_fn prepare, struct cpu_pool *pool, enum cpu_s
     int status = prepare(pool, simd, spans, n, blob, size);
     pthread_mutex_lock(&lock);
     if (status) {
-        drop(mine);
+        drop_tables(mine);
     } else {
         mine->blob = *blob;
         mine->size = *size;
@@ -107,7 +107,7 @@ bool cpu_tables_release(void *blob)
     bool found = blob && t, last = found && --t->refs == 0;
     size_t size = last ? t->size : 0;
     if (last)
-        drop(t);
+        drop_tables(t);
     pthread_mutex_unlock(&lock);
     if (last)
         cpu_blob_free(blob, size);

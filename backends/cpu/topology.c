@@ -13,7 +13,7 @@
 
 #define MAX_CORES 4096
 
-static unsigned by_affinity(void)
+static unsigned count_by_affinity(void)
 {
 #ifdef CPU_COUNT
     cpu_set_t set;
@@ -25,7 +25,7 @@ static unsigned by_affinity(void)
 }
 
 /* The first line of a file; false if there is none. */
-static bool read_line(const char *path, char *line, int size)
+static bool read_first_line(const char *path, char *line, int size)
 {
     FILE *f = fopen(path, "r");
     if (!f)
@@ -36,7 +36,7 @@ static bool read_line(const char *path, char *line, int size)
 }
 
 /* quota / period rounded up; 0 for none. */
-static unsigned ratio(double quota, double period)
+static unsigned round_quota(double quota, double period)
 {
     if (quota <= 0 || period <= 0)
         return 0;
@@ -49,18 +49,18 @@ static unsigned quota_of(const char *group)
     char path[PATH_MAX + 64], line[128];
     double quota, period;
     snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
-    if (read_line(path, line, sizeof line))
-        return sscanf(line, "%lf %lf", &quota, &period) == 2 ? ratio(quota, period) : 0;
+    if (read_first_line(path, line, sizeof line))
+        return sscanf(line, "%lf %lf", &quota, &period) == 2 ? round_quota(quota, period) : 0;
     snprintf(path, sizeof path, "/sys/fs/cgroup/cpu%s/cpu.cfs_quota_us", group);
-    if (!read_line(path, line, sizeof line))
+    if (!read_first_line(path, line, sizeof line))
         return 0;
     quota = atof(line);
     snprintf(path, sizeof path, "/sys/fs/cgroup/cpu%s/cpu.cfs_period_us", group);
-    return read_line(path, line, sizeof line) ? ratio(quota, atof(line)) : 0;
+    return read_first_line(path, line, sizeof line) ? round_quota(quota, atof(line)) : 0;
 }
 
 /* The tightest quota from this process's group up to the root; 0 for none. */
-static unsigned by_cgroup(void)
+static unsigned count_by_cgroup(void)
 {
     char line[PATH_MAX], group[PATH_MAX] = "";
     FILE *f = fopen("/proc/self/cgroup", "r");
@@ -87,7 +87,7 @@ static unsigned by_cgroup(void)
 
 unsigned cpu_usable(void)
 {
-    unsigned n = by_affinity(), quota = by_cgroup();
+    unsigned n = count_by_affinity(), quota = count_by_cgroup();
     return quota && quota < n ? quota : n;
 }
 

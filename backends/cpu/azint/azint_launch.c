@@ -51,12 +51,12 @@ const struct azint_tiles *azint_tiles_for(const struct azint_launch *l, size_t n
 
 size_t azint_stride_of(const struct azint_launch *l, size_t n_frames)
 {
-    return n_frames <= l->ops->single ? n_frames : azint_up(n_frames, azint_tiles_for(l, n_frames)->lanes);
+    return n_frames <= l->ops->few_frames ? n_frames : azint_up(n_frames, azint_tiles_for(l, n_frames)->lanes);
 }
 
 void azint_choose_pass(const struct azint_launch *l, size_t items, struct azint_layout *y)
 {
-    size_t bin = 2 * sizeof(int64_t) * l->plan->n_bins * (l->spread ? AZINT_SPREAD_SLOTS / 5 : 1);
+    size_t bin = 2 * sizeof(int64_t) * l->plan->n_bins * (l->deviation ? AZINT_DEVIATION_SLOTS / 5 : 1);
     y->workers = cpu_pool_threads(l->call->pool);
     y->frames = items < l->ops->pass ? (unsigned)items : l->ops->pass;
     if (l->type->is_float)
@@ -68,7 +68,7 @@ void azint_choose_pass(const struct azint_launch *l, size_t items, struct azint_
         y->workers--;
 }
 
-static size_t place(size_t *at, size_t size)
+static size_t place_part(size_t *at, size_t size)
 {
     size_t start = *at;
     *at = azint_up(start + size, 64);
@@ -80,21 +80,21 @@ static void lay_space(const struct azint_launch *l, struct azint_layout *y)
 {
     size_t at = 0, elem_size = l->type->elem_size, block = AZINT_STRIP * elem_size;
     size_t n = l->type->is_float ? 0 : y->frames, stride = azint_stride_of(l, n),
-           tiles = n > l->ops->single ? stride : 0;
-    size_t slots = l->spread ? AZINT_SPREAD_SLOTS : l->type->digits;
+           tiles = n > l->ops->few_frames ? stride : 0;
+    size_t slots = l->deviation ? AZINT_DEVIATION_SLOTS : l->type->digits;
     size_t sums = 2 * stride * slots < HCY_AZINT_SUMS ? HCY_AZINT_SUMS : 2 * stride * slots;
-    y->planes = place(&at, CPU_BLOCK_WORK(block)) + CPU_BLOCK_LEAD;
-    y->pixels = place(&at, block + 64);
-    y->masked = place(&at, block + 64);
-    y->rows = place(&at, n * l->type->digits * AZINT_PITCH);
-    y->vrows = place(&at, n * AZINT_PITCH);
-    y->x = place(&at, tiles * AZINT_STRIP);
-    y->v = place(&at, tiles * AZINT_STRIP);
-    y->weights = place(&at, (AZINT_CHUNK + 4) * AZINT_EXPANDED);
-    y->bits = place(&at, 3 * (AZINT_STRIP_BYTES + 64));
-    y->singles = place(&at, AZINT_MAX_SINGLES * sizeof(struct azint_single));
-    y->touched = place(&at, azint_block_words(l->plan->n_bins) * sizeof(uint64_t));
-    y->sums = place(&at, l->type->is_float ? 0 : sums * l->plan->n_bins * sizeof(int64_t));
+    y->planes = place_part(&at, CPU_BLOCK_WORK(block)) + CPU_BLOCK_LEAD;
+    y->pixels = place_part(&at, block + 64);
+    y->masked = place_part(&at, block + 64);
+    y->rows = place_part(&at, n * l->type->digits * AZINT_PITCH);
+    y->vrows = place_part(&at, n * AZINT_PITCH);
+    y->x = place_part(&at, tiles * AZINT_STRIP);
+    y->v = place_part(&at, tiles * AZINT_STRIP);
+    y->weights = place_part(&at, (AZINT_CHUNK + 4) * AZINT_EXPANDED);
+    y->bits = place_part(&at, 3 * (AZINT_STRIP_BYTES + 64));
+    y->outliers = place_part(&at, AZINT_MAX_OUTLIERS * sizeof(struct azint_outlier));
+    y->touched = place_part(&at, azint_block_words(l->plan->n_bins) * sizeof(uint64_t));
+    y->sums = place_part(&at, l->type->is_float ? 0 : sums * l->plan->n_bins * sizeof(int64_t));
     y->space_size = azint_up(at, 4096) + 1024;
 }
 
@@ -108,20 +108,20 @@ void azint_lay_out(const struct azint_launch *l, size_t items, struct azint_layo
         y->n_images = IMAGES_BUDGET / l->image_bytes ? IMAGES_BUDGET / l->image_bytes : 1;
         y->n_images = y->n_images < y->frames ? y->n_images : y->frames;
     }
-    place(&at, y->workers * sizeof(struct azint_space));
-    y->spaces = place(&at, y->workers * y->space_size);
-    y->lost_any = place(&at, (size_t)y->frames * l->plan->n_strips);
-    y->lost = place(&at, l->type->is_float ? 0 : (size_t)y->frames * l->plan->n_strips * AZINT_STRIP_BYTES);
-    y->plain = place(&at, l->spread ? items * HCY_AZINT_SUMS * sizeof(uint64_t) * l->plan->n_bins : 0);
-    y->lost24 = place(&at, l->spread ? y->frames * sizeof(azint_u128) * l->plan->n_bins : 0);
-    y->images = place(&at, y->n_images * (l->image_bytes + 64));
+    place_part(&at, y->workers * sizeof(struct azint_space));
+    y->spaces = place_part(&at, y->workers * y->space_size);
+    y->lost_any = place_part(&at, (size_t)y->frames * l->plan->n_strips);
+    y->lost = place_part(&at, l->type->is_float ? 0 : (size_t)y->frames * l->plan->n_strips * AZINT_STRIP_BYTES);
+    y->plain = place_part(&at, l->deviation ? items * HCY_AZINT_SUMS * sizeof(uint64_t) * l->plan->n_bins : 0);
+    y->lost24 = place_part(&at, l->deviation ? y->frames * sizeof(azint_u128) * l->plan->n_bins : 0);
+    y->images = place_part(&at, y->n_images * (l->image_bytes + 64));
     y->total = at + 64; /* the buffer itself may start anywhere */
 }
 
 /* What bslz4_azint_spread wants beyond what bslz4_azint does. */
-static int check_spread(const struct azint_launch *l)
+static int check_deviation(const struct azint_launch *l)
 {
-    if (!l->plan->spread)
+    if (!l->plan->deviation)
         return hcy_fail(HCY_EINVAL, "bslz4_azint_spread: the plan's tables are those of another kernel");
     if (l->type->is_float || l->type->elem_size > 4)
         return hcy_fail(HCY_EUNSUPPORTED, "bslz4_azint_spread: pixels that are not integers of 4 bytes at most");
@@ -132,7 +132,7 @@ int azint_launch_open(struct azint_launch *l, const struct cpu_call *call, const
 {
     memset(l, 0, sizeof *l);
     l->call = call;
-    l->spread = kernel->spread;
+    l->deviation = kernel->deviation;
     l->plan = azint_plan_at(cpu_arg(call, kernel->plan), cpu_arg_size(call, kernel->plan));
     l->job = call->values[kernel->job].bytes;
     l->coding = kernel->coded ? call->values[kernel->coding].bytes : NULL;
@@ -149,5 +149,5 @@ int azint_launch_open(struct azint_launch *l, const struct cpu_call *call, const
     status = l->coding ? hcy_azint_check_coding("azint", l->job, l->coding) : 0;
     if (status)
         return status;
-    return kernel->spread ? check_spread(l) : 0;
+    return kernel->deviation ? check_deviation(l) : 0;
 }

@@ -14,7 +14,7 @@
 
 static const uint8_t zeros[AZINT_STRIP_BYTES + 64];
 
-static uint64_t value_at(const struct azint_block *b, size_t pixel)
+static uint64_t plane_value(const struct azint_block *b, size_t pixel)
 {
     uint64_t value = 0;
     for (unsigned p = 0; p <= b->same; p++)
@@ -30,12 +30,12 @@ static void put_by(struct azint_pass *pass, struct azint_space *space, const str
     for (size_t i = 0; i < b->n_words; i++)
         for (uint64_t bits = space->out[i]; bits; bits &= bits - 1) {
             size_t k = 64 * i + (size_t)__builtin_ctzll(bits);
-            struct azint_single single = { where->frame, (uint32_t)(where->at + k), value_at(b, k) };
-            if (space->n_singles < AZINT_MAX_SINGLES)
-                space->singles[space->n_singles++] = single;
+            struct azint_outlier outlier = { where->frame, (uint32_t)(where->at + k), plane_value(b, k) };
+            if (space->n_outliers < AZINT_MAX_OUTLIERS)
+                space->outliers[space->n_outliers++] = outlier;
             else
-                azint_slow_pixel(pass, space, single.frame,
-                                 (uint64_t)where->strip * AZINT_STRIP + single.pixel, single.bits);
+                azint_slow_pixel(pass, space, outlier.frame,
+                                 (uint64_t)where->strip * AZINT_STRIP + outlier.pixel, outlier.bits);
         }
 }
 
@@ -52,7 +52,7 @@ static void mark_lost(struct azint_pass *pass, struct azint_space *space, const 
 }
 
 /* Rows of zeros for the frame's digits up to `digits`. */
-static void grow(const struct azint_pass *pass, struct azint_space *space, unsigned frame, unsigned digits)
+static void grow_digits(const struct azint_pass *pass, struct azint_space *space, unsigned frame, unsigned digits)
 {
     for (; space->digits[frame] < digits; space->digits[frame]++)
         memset(azint_row(pass, space, space->digits[frame], frame), 0, AZINT_PITCH);
@@ -62,7 +62,7 @@ static void grow(const struct azint_pass *pass, struct azint_space *space, unsig
 static void put_digits(struct azint_pass *pass, struct azint_space *space, const struct azint_where *where,
                        const struct azint_block *b, unsigned digits)
 {
-    grow(pass, space, where->frame, digits);
+    grow_digits(pass, space, where->frame, digits);
     for (unsigned d = 0; d < digits; d++) {
         const uint8_t *planes[8];
         for (unsigned k = 0; k < 8; k++) {
@@ -80,14 +80,14 @@ static __attribute__((noinline)) void put_hard(struct azint_pass *pass, struct a
 {
     bool lost = pass->ops->lost(b, pass->job, space->lost);
     unsigned digits = 1;
-    size_t single;
-    while ((single = pass->ops->beyond(b, AZINT_DIGIT_BITS * digits, space->lost, space->out)) > FEW)
+    size_t n_outliers;
+    while ((n_outliers = pass->ops->beyond(b, AZINT_DIGIT_BITS * digits, space->lost, space->out)) > FEW)
         digits++;
     if (lost)
         mark_lost(pass, space, where, b);
-    if (single)
+    if (n_outliers)
         put_by(pass, space, where, b);
-    if (lost || single) {
+    if (lost || n_outliers) {
         for (size_t i = 0; i < b->n_words; i++)
             space->drop[i] = space->lost[i] | space->out[i];
         pass->ops->drop(b, AZINT_DIGIT_BITS * digits + 1, space->drop, space->masked);
@@ -144,41 +144,41 @@ static unsigned digits_of(uint64_t bits, bool is_signed)
 }
 
 /* The pixel's digits to the frame's rows; its first one also to the tile, which has been made already. */
-static void put_single(struct azint_pass *pass, struct azint_space *space, const struct azint_single *single,
+static void put_outlier(struct azint_pass *pass, struct azint_space *space, const struct azint_outlier *outlier,
                        unsigned digits)
 {
-    size_t p = single->pixel, lanes = pass->tiles->lanes, lane = single->frame % lanes;
+    size_t p = outlier->pixel, lanes = pass->tiles->lanes, lane = outlier->frame % lanes;
     bool is_signed = pass->type->is_signed;
-    grow(pass, space, single->frame, digits);
+    grow_digits(pass, space, outlier->frame, digits);
     for (unsigned d = 0; d < digits; d++) {
-        uint64_t rest = is_signed ? (uint64_t)((int64_t)single->bits >> AZINT_DIGIT_BITS * d)
-                                  : single->bits >> AZINT_DIGIT_BITS * d;
-        azint_row(pass, space, d, single->frame)[p] =
+        uint64_t rest = is_signed ? (uint64_t)((int64_t)outlier->bits >> AZINT_DIGIT_BITS * d)
+                                  : outlier->bits >> AZINT_DIGIT_BITS * d;
+        azint_row(pass, space, d, outlier->frame)[p] =
             (uint8_t)(is_signed && d + 1 == digits ? rest : rest & 0x7f);
     }
-    if (!pass->single)
-        space->x[(single->frame - lane) * AZINT_STRIP + p / 4 * 4 * lanes + 4 * lane + p % 4] =
-            *(azint_row(pass, space, 0, single->frame) + p);
+    if (!pass->few_frames)
+        space->x[(outlier->frame - lane) * AZINT_STRIP + p / 4 * 4 * lanes + 4 * lane + p % 4] =
+            *(azint_row(pass, space, 0, outlier->frame) + p);
 }
 
-/* A digit costs every frame a pass over the strip, a single pixel a walk through the tables: about as much as an
+/* A digit costs every frame a pass over the strip, an outlier a walk through the tables: about as much as an
  * eighth of a frame's pass.  So digits are added until few enough pixels need more. */
 void azint_settle(struct azint_pass *pass, struct azint_space *space, size_t strip)
 {
-    size_t with[AZINT_MAX_DIGITS + 2] = { 0 }, left = space->n_singles,
+    size_t with[AZINT_MAX_DIGITS + 2] = { 0 }, left = space->n_outliers,
                                    few = 128 + 8 * (size_t)pass->n_frames;
     unsigned digits = 1;
-    for (size_t i = 0; i < space->n_singles; i++)
-        with[digits_of(space->singles[i].bits, pass->type->is_signed)]++;
+    for (size_t i = 0; i < space->n_outliers; i++)
+        with[digits_of(space->outliers[i].bits, pass->type->is_signed)]++;
     while (left > few)
         left -= with[++digits];
-    for (size_t i = 0; i < space->n_singles; i++) {
-        const struct azint_single *single = &space->singles[i];
-        unsigned need = digits_of(single->bits, pass->type->is_signed);
+    for (size_t i = 0; i < space->n_outliers; i++) {
+        const struct azint_outlier *outlier = &space->outliers[i];
+        unsigned need = digits_of(outlier->bits, pass->type->is_signed);
         if (need <= digits)
-            put_single(pass, space, single, need);
+            put_outlier(pass, space, outlier, need);
         else
-            azint_slow_pixel(pass, space, single->frame, (uint64_t)strip * AZINT_STRIP + single->pixel,
-                             single->bits);
+            azint_slow_pixel(pass, space, outlier->frame, (uint64_t)strip * AZINT_STRIP + outlier->pixel,
+                             outlier->bits);
     }
 }

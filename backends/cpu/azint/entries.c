@@ -45,7 +45,7 @@ void azint_make_tile(const struct azint_pass *pass, const uint8_t *rows, unsigne
 
 void azint_variance_tiles(const struct azint_pass *pass, struct azint_space *space, size_t n)
 {
-    for (unsigned g = 0; !pass->single && g * pass->tiles->lanes < pass->n_frames; g++)
+    for (unsigned g = 0; !pass->few_frames && g * pass->tiles->lanes < pass->n_frames; g++)
         azint_make_tile(pass, space->vrows, g, 0, azint_up64(n), space->v);
 }
 
@@ -55,7 +55,7 @@ static void add_part(struct azint_pass *pass, struct azint_space *space, const s
     int64_t *sums = azint_sums(pass, space, source->slot);
     bool own = azint_own_variance(pass, source->digit);
     const uint8_t *vrows = own ? space->vrows : azint_row(pass, space, source->digit, 0);
-    if (!pass->single) {
+    if (!pass->few_frames) {
         unsigned lanes = pass->tiles->lanes;
         pass->tiles->many(part, space->x, own ? space->v : space->x, source->variance,
                         (pass->n_frames + lanes - 1) / lanes, sums);

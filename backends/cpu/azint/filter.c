@@ -1,4 +1,4 @@
-/* azint_filter.c - the kernel azint_filter: images to sums over those pixels of each bin that a filter keeps.
+/* filter.c - the kernel azint_filter: images to sums over those pixels of each bin that a filter keeps.
  *
  * Threads take ranges of neighbouring bins; in each, frame after frame, so that the tables of the bins are read from
  * memory once a batch.  A bin belongs to one thread: nothing is merged.
@@ -51,17 +51,17 @@ const struct filter_ops *cpu_filter_ops(enum cpu_simd simd)
 
 /* --- One bin's pixels --- */
 
-static bool is_too_large(const struct filter_bin *bin, size_t i)
+static bool exceeds_squares(const struct filter_bin *bin, size_t i)
 {
     const int64_t top = HCY_AZINT_VALUE_MAX(bin->shift), value = bin->values[i];
     return value > top || (bin->type->is_signed ? value < -top : value < 0);
 }
 
 /* A value less the dark current, as squares are made of it; of one that is too large it does not matter. */
-static int64_t fine_of(const struct filter_bin *bin, size_t i)
+static int64_t fine_value(const struct filter_bin *bin, size_t i)
 {
     const int64_t most = HCY_AZINT_SQUARE_MAX(bin->shift);
-    int64_t value = is_too_large(bin, i) ? 0 : bin->values[i] * ((int64_t)1 << bin->shift);
+    int64_t value = exceeds_squares(bin, i) ? 0 : bin->values[i] * ((int64_t)1 << bin->shift);
     if (bin->plan->darks) {
         double dark = floor(ldexp((double)bin->plan->darks[bin->pixels[i]], bin->shift) + 0.5), end = (double)most;
         value -= (int64_t)(dark > end ? end : dark < -end ? -end : dark);
@@ -70,7 +70,7 @@ static int64_t fine_of(const struct filter_bin *bin, size_t i)
 }
 
 /* A value of any integer type, extended to 64 bits. */
-static int64_t value_at(const struct filter_bin *bin, size_t i)
+static int64_t image_value(const struct filter_bin *bin, size_t i)
 {
     size_t size = bin->type->elem_size;
     uint64_t value = 0;
@@ -117,10 +117,10 @@ static bool load_wide(struct filter_bin *bin)
 {
     bool large = false;
     for (size_t i = 0; i < bin->n; i++) {
-        bin->values[i] = value_at(bin, i);
-        bin->fine[i] = fine_of(bin, i);
+        bin->values[i] = image_value(bin, i);
+        bin->fine[i] = fine_value(bin, i);
         bin->x[i] = (float)bin->fine[i] * bin->inverse[i];
-        large |= is_too_large(bin, i);
+        large |= exceeds_squares(bin, i);
     }
     return large;
 }
@@ -180,7 +180,7 @@ static size_t open_bin(const struct launch *l, struct filter_bin *bin)
         firsts += !bin->weights || (bin->weights[bin->found[k]] & FILTER_FIRST);
     }
     for (size_t i = 0; large && i < bin->n; i++) /* those that are not lost */
-        bin->is_refused |= is_too_large(bin, i);
+        bin->is_refused |= exceeds_squares(bin, i);
     if (n_lost && fast && seen >> 24) /* sentinels, mostly: what is left decides */
         for (size_t i = seen = 0; i < bin->n; i++)
             seen |= (uint64_t)(bin->values[i] ^ bin->values[i] >> 63);
@@ -199,7 +199,7 @@ struct limits {
 };
 
 /* Mean and standard deviation of what is in; false if nothing is. */
-static bool statistics(struct filter_bin *bin, bool spread, struct limits *out)
+static bool find_limits(struct filter_bin *bin, bool deviation, struct limits *out)
 {
     const struct filter_sums *s = &bin->sums;
     double norm = azint_double((uint64_t)s->norm, (uint64_t)(s->norm >> 64)) * NORM;
@@ -209,15 +209,15 @@ static bool statistics(struct filter_bin *bin, bool spread, struct limits *out)
     if (bin->type->is_float) {
         filter_sum_floats(bin);
         out->mean = s->float_signal * WEIGHT / norm;
-        if (spread)
-            filter_spread_floats(bin, out->mean);
-        variance = (spread ? s->float_spread : s->float_variance) * WEIGHT;
+        if (deviation)
+            filter_deviation_floats(bin, out->mean);
+        variance = (deviation ? s->float_deviation : s->float_variance) * WEIGHT;
         out->deviation = sqrt(variance / norm2);
         return true;
     }
     signal = azint_signed_double((uint64_t)s->signal, (uint64_t)(s->signal >> 64)) * WEIGHT;
     out->mean = ldexp(signal / norm, bin->shift);
-    if (spread) {
+    if (deviation) {
         const uint64_t square[2] = { (uint64_t)s->square, (uint64_t)(s->square >> 64) };
         const uint64_t cross[2] = { (uint64_t)s->cross, (uint64_t)(s->cross >> 64) };
         const uint64_t norm24[2] = { (uint64_t)s->norm24, (uint64_t)(s->norm24 >> 64) };
@@ -230,14 +230,14 @@ static bool statistics(struct filter_bin *bin, bool spread, struct limits *out)
     return true;
 }
 
-/* Takes off what lies outside, until nothing does.  Intensities are rounded to single precision: what differs from the
+/* Takes off what lies outside, until nothing does.  Intensities are rounded to float: what differs from the
  * mean by a few of its last digits does not differ. */
-static void clip(const struct launch *l, struct filter_bin *bin)
+static void clip_bin(const struct launch *l, struct filter_bin *bin)
 {
     const hcy_azint_filter *filter = bin->filter;
     struct limits at;
     for (uint32_t turn = 0; turn < filter->max_iter; turn++) {
-        if (!statistics(bin, filter->flags & HCY_AZINT_CLIP_SPREAD, &at))
+        if (!find_limits(bin, filter->flags & HCY_AZINT_CLIP_SPREAD, &at))
             return;
         double cut = azint_chauvenet(filter, (double)bin->sums.count / HCY_AZINT_ONE);
         cut = cut > filter->threshold ? cut : filter->threshold;
@@ -252,7 +252,7 @@ static void clip(const struct launch *l, struct filter_bin *bin)
 /* --- Percentiles --- */
 
 /* A float's bits in the order of its value. */
-static uint32_t key_of(float x)
+static uint32_t order_key(float x)
 {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -260,14 +260,14 @@ static uint32_t key_of(float x)
 }
 
 /* The entries that are in, by x and then in their order: their numbers in the low words.  Returns where. */
-static const uint64_t *sort(struct filter_bin *bin, size_t *n)
+static const uint64_t *sort_bin(struct filter_bin *bin, size_t *n)
 {
     enum { BITS = 11, SIZE = 1 << BITS };
     uint64_t *from = bin->sorted, *to = bin->sorted + (bin->n + FILTER_STEP);
     size_t count = 0;
     for (size_t i = 0; i < bin->n; i++)
         if (bin->x[i] == bin->x[i])
-            from[count++] = (uint64_t)key_of(bin->x[i] + 0.0f) << 32 | i;
+            from[count++] = (uint64_t)order_key(bin->x[i] + 0.0f) << 32 | i;
     for (unsigned shift = 32; shift < 64; shift += BITS) {
         size_t places[SIZE + 1] = { 0 };
         for (size_t i = 0; i < count; i++)
@@ -285,10 +285,10 @@ static const uint64_t *sort(struct filter_bin *bin, size_t *n)
 }
 
 /* Of n sorted entries those whose share of the norms' sum touches the two quantiles or lies between: all else goes. */
-static void cut_percentiles(struct filter_bin *bin)
+static void keep_percentiles(struct filter_bin *bin)
 {
     size_t n;
-    const uint64_t *order = sort(bin, &n);
+    const uint64_t *order = sort_bin(bin, &n);
     const azint_u128 last = bin->sums.norm;
     azint_u128 lower = 0;
     size_t kept = 0;
@@ -311,36 +311,36 @@ static void cut_percentiles(struct filter_bin *bin)
 
 /* --- A launch --- */
 
-static void put_row(uint64_t *sums, size_t n_bins, int row, azint_u128 x)
+static void put_bin_row(uint64_t *sums, size_t n_bins, int row, azint_u128 x)
 {
     sums[(size_t)row * n_bins] = (uint64_t)x;
     sums[((size_t)row + 1) * n_bins] = (uint64_t)(x >> 64);
 }
 
-static azint_u128 bits_of(double x)
+static azint_u128 double_bits(double x)
 {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
     return bits;
 }
 
-static void put_sums(const struct launch *l, struct filter_bin *bin, size_t frame)
+static void put_bin_sums(const struct launch *l, struct filter_bin *bin, size_t frame)
 {
     size_t n = l->plan->n_bins;
     uint64_t *at = l->sums + frame * HCY_AZINT_FILTERED * n + bin->number;
     bool wanted = l->filter->flags & HCY_AZINT_WANT_SPREAD, is_float = bin->type->is_float;
     struct filter_sums *s = &bin->sums;
     struct limits unused;
-    if (is_float && !statistics(bin, wanted, &unused))
-        s->float_signal = s->float_variance = s->float_spread = 0;
-    put_row(at, n, HCY_SUM_SIGNAL_LO, is_float ? bits_of(s->float_signal) : (azint_u128)s->signal);
-    put_row(at, n, HCY_SUM_VARIANCE_LO, is_float ? bits_of(s->float_variance) : s->variance);
+    if (is_float && !find_limits(bin, wanted, &unused))
+        s->float_signal = s->float_variance = s->float_deviation = 0;
+    put_bin_row(at, n, HCY_SUM_SIGNAL_LO, is_float ? double_bits(s->float_signal) : (azint_u128)s->signal);
+    put_bin_row(at, n, HCY_SUM_VARIANCE_LO, is_float ? double_bits(s->float_variance) : s->variance);
     at[HCY_SUM_LOST_COUNT * n] = s->count;
-    put_row(at, n, HCY_SUM_LOST_NORM_LO, s->norm);
-    put_row(at, n, HCY_SUM_LOST_NORM2_LO, s->norm2);
-    put_row(at, n, HCY_SUM_SQUARE_LO, !wanted ? 0 : is_float ? bits_of(s->float_spread) : s->square);
-    put_row(at, n, HCY_SUM_CROSS_LO, wanted && !is_float ? (azint_u128)s->cross : 0);
-    put_row(at, n, HCY_SUM_NORM24_LO, wanted && !is_float ? s->norm24 : 0);
+    put_bin_row(at, n, HCY_SUM_LOST_NORM_LO, s->norm);
+    put_bin_row(at, n, HCY_SUM_LOST_NORM2_LO, s->norm2);
+    put_bin_row(at, n, HCY_SUM_SQUARE_LO, !wanted ? 0 : is_float ? double_bits(s->float_deviation) : s->square);
+    put_bin_row(at, n, HCY_SUM_CROSS_LO, wanted && !is_float ? (azint_u128)s->cross : 0);
+    put_bin_row(at, n, HCY_SUM_NORM24_LO, wanted && !is_float ? s->norm24 : 0);
 }
 
 /* A thread's memory. */
@@ -367,17 +367,17 @@ static void run_bin(const struct launch *l, struct filter_bin *bin, size_t frame
     bin->weights = l->plan->unit ? NULL : (const uint32_t *)filter_at(l->plan, l->plan->weights) + starts[number];
     *n_lost += open_bin(l, bin);
     if (l->filter->kind == HCY_AZINT_FILTER_CLIP)
-        clip(l, bin);
+        clip_bin(l, bin);
     else if (l->filter->kind == HCY_AZINT_FILTER_PERCENTILE)
-        cut_percentiles(bin);
-    put_sums(l, bin, frame);
+        keep_percentiles(bin);
+    put_bin_sums(l, bin, frame);
 }
 
 static void run_range(void *context, size_t begin, size_t end, unsigned thread)
 {
     const struct launch *l = context;
     struct filter_bin bin = { .plan = l->plan, .job = l->job, .filter = l->filter, .type = l->type };
-    bin.spread = l->filter->flags & (HCY_AZINT_CLIP_SPREAD | HCY_AZINT_WANT_SPREAD);
+    bin.deviation = l->filter->flags & (HCY_AZINT_CLIP_SPREAD | HCY_AZINT_WANT_SPREAD);
     bin.shift = l->plan->darks && !l->type->is_float ? HCY_AZINT_SQUARE_SHIFT(l->type->elem_size) : 0;
     set_space(l, &bin, thread);
     for (size_t f = 0; f < l->items; f++) {
@@ -394,7 +394,7 @@ static void run_range(void *context, size_t begin, size_t end, unsigned thread)
     }
 }
 
-static int open_launch(struct launch *l, const struct cpu_call *call)
+static int open_filter_launch(struct launch *l, const struct cpu_call *call)
 {
     memset(l, 0, sizeof *l);
     l->plan = filter_plan_at(cpu_arg(call, AT(plan)), cpu_arg_size(call, AT(plan)));
@@ -420,10 +420,10 @@ static int open_launch(struct launch *l, const struct cpu_call *call)
                   : 0;
 }
 
-static int scratch_size(const struct cpu_call *call, size_t *size)
+static int filter_scratch(const struct cpu_call *call, size_t *size)
 {
     struct launch l;
-    int status = open_launch(&l, call);
+    int status = open_filter_launch(&l, call);
     if (!status)
         status = hcy_size_mul(size, l.space_size, cpu_pool_threads(call->pool));
     if (!status)
@@ -431,20 +431,20 @@ static int scratch_size(const struct cpu_call *call, size_t *size)
     return status;
 }
 
-static int preferred_batch(const struct cpu_call *call, size_t *items)
+static int filter_batch(const struct cpu_call *call, size_t *items)
 {
     struct launch l;
     *items = BATCH;
-    return open_launch(&l, call);
+    return open_filter_launch(&l, call);
 }
 
-static int run(const struct cpu_call *call)
+static int run_filter(const struct cpu_call *call)
 {
     struct launch l;
     size_t need = 0, sums = 0;
-    int status = open_launch(&l, call);
+    int status = open_filter_launch(&l, call);
     if (!status)
-        status = scratch_size(call, &need);
+        status = filter_scratch(call, &need);
     if (!status)
         status = hcy_size_mul(&sums, l.items, HCY_AZINT_FILTERED * sizeof(uint64_t) * (size_t)l.plan->n_bins);
     if (status)
@@ -476,6 +476,6 @@ static int run(const struct cpu_call *call)
 }
 
 const struct cpu_kernel cpu_filter_kernels[] = {
-    { "azint_filter", run, scratch_size, preferred_batch, filter_prepare, cpu_simd_built },
+    { "azint_filter", run_filter, filter_scratch, filter_batch, filter_prepare, cpu_simd_built },
     { .name = NULL },
 };

@@ -21,7 +21,7 @@ struct eight {
     __m512i v, norm, weight;
 };
 
-static inline struct eight load_eight(const struct filter_bin *bin, size_t at, __mmask8 there)
+static inline struct eight load_entries(const struct filter_bin *bin, size_t at, __mmask8 there)
 {
     struct eight e = { _mm512_maskz_loadu_epi64(there, bin->values + at),
                        _mm512_cvtepu32_epi64(_mm256_maskz_loadu_epi32(there, bin->norms24 + at)),
@@ -32,7 +32,7 @@ static inline struct eight load_eight(const struct filter_bin *bin, size_t at, _
     return e;
 }
 
-static inline __mmask8 there(size_t at, size_t last)
+static inline __mmask8 lanes_left(size_t at, size_t last)
 {
     return (__mmask8)(last - at < 8 ? (1u << (last - at)) - 1 : 0xffu);
 }
@@ -42,8 +42,8 @@ static void sum_unit_512(const struct filter_bin *bin, size_t first, size_t last
     const __m512i one = _mm512_set1_epi64(1);
     __m512i signal = _mm512_setzero_si512(), variance = signal, square = signal, cross = signal;
     for (size_t at = first; at < last; at += 8) {
-        __mmask8 in = there(at, last);
-        struct eight e = load_eight(bin, at, in);
+        __mmask8 in = lanes_left(at, last);
+        struct eight e = load_entries(bin, at, in);
         signal = _mm512_add_epi64(signal, e.v);
         variance = _mm512_add_epi64(variance, _mm512_maskz_max_epi64(in, e.v, one));
         square = _mm512_add_epi64(square, _mm512_mul_epi32(e.v, e.v));
@@ -66,12 +66,12 @@ static void sum_512(const struct filter_bin *bin, size_t first, size_t last, str
     for (unsigned k = 0; k < 6; k++)
         s[k] = _mm512_setzero_si512();
     for (size_t at = first; at < last; at += 8) {
-        __mmask8 in = there(at, last);
-        struct eight e = load_eight(bin, at, in);
+        __mmask8 in = lanes_left(at, last);
+        struct eight e = load_entries(bin, at, in);
         __m512i c2 = _mm512_srli_epi64(_mm512_add_epi64(_mm512_mul_epu32(e.weight, e.weight), half), 24);
         s[0] = _mm512_add_epi64(s[0], _mm512_mul_epi32(e.weight, e.v));
         s[1] = _mm512_add_epi64(s[1], _mm512_mul_epi32(c2, _mm512_max_epi64(e.v, one)));
-        if (!bin->spread)
+        if (!bin->deviation)
             continue;
         __m512i square = _mm512_mul_epi32(e.v, e.v), q = _mm512_mul_epi32(c2, e.norm);
         s[2] = _mm512_add_epi64(s[2], _mm512_mul_epi32(c2, _mm512_and_si512(square, low)));
@@ -117,7 +117,7 @@ static size_t square_512(const struct filter_digits *of, size_t n, uint8_t *out)
     if (of->n == 2 && of->digit < 5)
         return square_two_512(of, n, out);
     if (of->n > 1 || of->is_signed)
-        return square(of, n, out);
+        return square_digits(of, n, out);
     for (unsigned v = 0; v < 128; v++)
         table[v] = (uint8_t)(v * v >> AZINT_DIGIT_BITS * of->digit & 0x7f);
     const __m512i low = _mm512_loadu_si512(table), high = _mm512_loadu_si512(table + 64);
@@ -131,4 +131,4 @@ static size_t square_512(const struct filter_digits *of, size_t n, uint8_t *out)
     return count;
 }
 
-const struct filter_ops filter_ops_avx512 = { load, lost, sum_512, outside_512, square_512 };
+const struct filter_ops filter_ops_avx512 = { load_bin, find_lost, sum_512, outside_512, square_512 };

@@ -25,7 +25,7 @@
         }                                                                                                   \
     } while (0)
 
-static uint64_t load(struct filter_bin *bin)
+static uint64_t load_bin(struct filter_bin *bin)
 {
     const uint32_t *restrict pixels = bin->pixels;
     const float *restrict inverse = bin->inverse;
@@ -56,7 +56,7 @@ static uint64_t load(struct filter_bin *bin)
     return seen;
 }
 
-static size_t lost(const struct filter_bin *bin)
+static size_t find_lost(const struct filter_bin *bin)
 {
     const hcy_azint_job *job = bin->job;
     const int64_t *values = bin->values;
@@ -92,7 +92,7 @@ static inline void sum_unit(const struct filter_bin *bin, size_t first, size_t l
         signal += values[i];
         variance += values[i] > 1 ? values[i] : 1;
     }
-    for (size_t i = first; i < last && bin->spread; i++) {
+    for (size_t i = first; i < last && bin->deviation; i++) {
         int64_t v = (int32_t)values[i];
         square += v * v;
         cross += v * (int32_t)norms[i];
@@ -100,7 +100,7 @@ static inline void sum_unit(const struct filter_bin *bin, size_t first, size_t l
     *parts = (struct filter_parts){ signal, variance, { square, 0 }, { cross, 0 } };
 }
 
-static inline void sum(const struct filter_bin *bin, size_t first, size_t last, struct filter_parts *parts)
+static inline void sum_bin(const struct filter_bin *bin, size_t first, size_t last, struct filter_parts *parts)
 {
     const int64_t *values = bin->values;
     const uint32_t *norms = bin->norms24, *weights = bin->weights;
@@ -115,7 +115,7 @@ static inline void sum(const struct filter_bin *bin, size_t first, size_t last, 
         signal += c * v;
         variance += c2 * (v > 1 ? v : 1);
     }
-    for (size_t i = first; i < last && bin->spread; i++) {
+    for (size_t i = first; i < last && bin->deviation; i++) {
         int64_t v = (int32_t)values[i], c = weights[i] & 0xffffff, c2 = (c * c + (1 << 23)) >> 24;
         int64_t vv = v * v, q = c2 * (int32_t)norms[i];
         square[0] += c2 * (vv & low);
@@ -126,7 +126,7 @@ static inline void sum(const struct filter_bin *bin, size_t first, size_t last, 
     *parts = (struct filter_parts){ signal, variance, { square[0], square[1] }, { cross[0], cross[1] } };
 }
 
-static inline size_t outside(const struct filter_bin *bin, float lo, float hi)
+static inline size_t find_outside(const struct filter_bin *bin, float lo, float hi)
 {
     const float *x = bin->x;
     size_t count = 0;
@@ -184,7 +184,7 @@ static inline unsigned square_n(const struct filter_digits *of, size_t at, uint8
     return count;
 }
 
-static size_t square(const struct filter_digits *of, size_t n, uint8_t *out)
+static size_t square_digits(const struct filter_digits *of, size_t n, uint8_t *out)
 {
     unsigned shift = AZINT_DIGIT_BITS * of->digit;
     size_t count = 0;
@@ -210,7 +210,7 @@ static size_t square(const struct filter_digits *of, size_t n, uint8_t *out)
 
 #define FILTER_OPS                                                                                          \
     {                                                                                                       \
-        load, lost, sum, outside, square                                                                            \
+        load_bin, find_lost, sum_bin, find_outside, square_digits                                           \
     }
 
 #endif

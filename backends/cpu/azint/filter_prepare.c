@@ -19,11 +19,6 @@ struct sorter {
     uint32_t *cuts; /* bins of piece k: from cuts[k] on, to cuts[k + 1] */
 };
 
-static size_t aligned(size_t n)
-{
-    return (n + 63) / 64 * 64;
-}
-
 /* Counts the entries of all bins, to counts[bin + 1]; checks the runs. */
 static int count_entries(const struct sorter *s, uint64_t *counts, bool *unit)
 {
@@ -44,7 +39,7 @@ static int count_entries(const struct sorter *s, uint64_t *counts, bool *unit)
     return 0;
 }
 
-static void put_entry(const struct sorter *s, uint32_t bin, uint32_t pixel, uint32_t weight)
+static void put_filter_entry(const struct sorter *s, uint32_t bin, uint32_t pixel, uint32_t weight)
 {
     const struct filter_plan *plan = s->plan;
     uint64_t at = s->next[bin]++;
@@ -59,7 +54,7 @@ static void put_entry(const struct sorter *s, uint32_t bin, uint32_t pixel, uint
 }
 
 /* Pieces [begin, end): each reads all runs, and writes those of its own bins. */
-static void put_range(void *context, size_t begin, size_t end, unsigned thread)
+static void put_piece_range(void *context, size_t begin, size_t end, unsigned thread)
 {
     const struct sorter *s = context;
     (void)thread;
@@ -74,7 +69,7 @@ static void put_range(void *context, size_t begin, size_t end, unsigned thread)
                 for (uint32_t k = 0; k < r.n; k++) {
                     uint32_t c = azint_weight(&r, k);
                     if (c && r.bin + k >= from && r.bin + k < to)
-                        put_entry(s, r.bin + k, pixel, c | first);
+                        put_filter_entry(s, r.bin + k, pixel, c | first);
                     first = c ? 0 : first;
                 }
                 p = azint_run_end(&r);
@@ -84,7 +79,7 @@ static void put_range(void *context, size_t begin, size_t end, unsigned thread)
 }
 
 /* Bins in pieces of about as many entries. */
-static void cut(struct sorter *s, size_t n_pieces)
+static void cut_bins(struct sorter *s, size_t n_pieces)
 {
     uint32_t bin = 0;
     for (size_t k = 0; k <= n_pieces; k++) {
@@ -94,7 +89,7 @@ static void cut(struct sorter *s, size_t n_pieces)
     }
 }
 
-static int check_spans(const hcy_span *spans, size_t n)
+static int check_filter_spans(const hcy_span *spans, size_t n)
 {
     int status = azint_check_spans(spans, n);
     if (status)
@@ -110,19 +105,19 @@ static int check_spans(const hcy_span *spans, size_t n)
 }
 
 /* The head with the arrays' places; returns the size of all. */
-static size_t lay_out(struct filter_plan *plan)
+static size_t lay_out_filter(struct filter_plan *plan)
 {
-    size_t at = aligned(sizeof *plan), column = aligned(plan->n_entries * sizeof(uint32_t) + PAD);
+    size_t at = azint_up64(sizeof *plan), column = azint_up64(plan->n_entries * sizeof(uint32_t) + PAD);
     plan->starts = at;
-    plan->totals = plan->starts + aligned((plan->n_bins + 1ull) * sizeof(uint64_t));
-    plan->pixels = plan->totals + aligned(plan->n_bins * sizeof(struct filter_total));
+    plan->totals = plan->starts + azint_up64((plan->n_bins + 1ull) * sizeof(uint64_t));
+    plan->pixels = plan->totals + azint_up64(plan->n_bins * sizeof(struct filter_total));
     plan->inverse = plan->pixels + column;
     plan->norms24 = plan->inverse + column;
     plan->weights = plan->norms24 + column;
     return plan->weights + (plan->unit ? 0 : column);
 }
 
-static void sort(struct sorter *s, struct cpu_pool *pool)
+static void sort_by_bins(struct sorter *s, struct cpu_pool *pool)
 {
     size_t pieces = cpu_pool_threads(pool);
     for (uint32_t b = 0; b < s->plan->n_bins; b++) {
@@ -130,8 +125,8 @@ static void sort(struct sorter *s, struct cpu_pool *pool)
         s->plan->largest = n > s->plan->largest ? n : s->plan->largest;
         s->next[b] = s->starts[b];
     }
-    cut(s, pieces);
-    cpu_pool_for(pool, pieces, 1, put_range, s);
+    cut_bins(s, pieces);
+    cpu_pool_for(pool, pieces, 1, put_piece_range, s);
 }
 
 int filter_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans, size_t n, void **blob,
@@ -139,7 +134,7 @@ int filter_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *sp
 {
     struct filter_plan plan = { .magic = MAGIC };
     struct sorter s = { .plan = &plan };
-    int status = check_spans(spans, n);
+    int status = check_filter_spans(spans, n);
     (void)simd; /* one layout for all */
     if (status)
         return status;
@@ -166,7 +161,7 @@ int filter_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *sp
             starts[b + 1] += starts[b];
         plan.n_entries = starts[head->n_bins];
         plan.unit = unit;
-        *size = lay_out(&plan);
+        *size = lay_out_filter(&plan);
         *blob = cpu_blob_alloc(*size);
         if (!*blob)
             status = hcy_fail(HCY_ENOMEM, "azint_filter: no memory for a plan of %zu bytes", *size);
@@ -178,7 +173,7 @@ int filter_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *sp
         memcpy(*blob, &plan, sizeof plan);
         s.starts = (uint64_t *)filter_at(s.plan, plan.starts);
         memcpy(s.starts, starts, (head->n_bins + 1ull) * sizeof *starts);
-        sort(&s, pool);
+        sort_by_bins(&s, pool);
     }
     free(starts);
     free(s.next);

@@ -1,4 +1,4 @@
-/* outliers.c - single pixels, through the canonical runs: values that fit no digit, and pixels lost in a
+/* outliers.c - pixels one by one, through the canonical runs: values that fit no digit, and pixels lost in a
  * frame.
  *
  * Lost pixels are marked while strips run and counted afterwards.  Gaps that the static mask does not know
@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* c * magnitude to the digits' sums of one bin, with the sign. */
-static void add_digits(struct azint_pass *pass, struct azint_space *space, size_t place, uint64_t magnitude,
+static void add_outlier_digits(struct azint_pass *pass, struct azint_space *space, size_t place, uint64_t magnitude,
                        int64_t factor)
 {
     for (unsigned d = 0; magnitude; d++, magnitude >>= AZINT_DIGIT_BITS) {
@@ -35,19 +35,19 @@ void azint_slow_pixel(struct azint_pass *pass, struct azint_space *space, unsign
             uint32_t c = azint_weight(&r, k);
             int64_t c1 = pass->plan->unit ? 1 : c, c2 = pass->plan->unit ? 1 : azint_square(c);
             size_t place = ((size_t)r.bin + k) * 2 * pass->stride + azint_frame_at(pass, frame);
-            add_digits(pass, space, place, magnitude, negative ? -c1 : c1);
+            add_outlier_digits(pass, space, place, magnitude, negative ? -c1 : c1);
             if (pass->job->flags & HCY_AZINT_WANT_VARIANCE) {
-                add_digits(pass, space, place + pass->stride, variance, c2);
+                add_outlier_digits(pass, space, place + pass->stride, variance, c2);
                 azint_sums(pass, space, 0)[place + pass->stride] -= c2;
             }
         }
         p = azint_run_end(&r);
     } while (r.more);
-    if (pass->spread)
-        azint_spread_pixel(pass, space, frame, pixel, magnitude, negative);
+    if (pass->deviation)
+        azint_deviation_pixel(pass, space, frame, pixel, magnitude, negative);
 }
 
-static void add_wide(uint64_t *lo, uint64_t *hi, azint_u128 x, bool back)
+static void add_to_words(uint64_t *lo, uint64_t *hi, azint_u128 x, bool back)
 {
     azint_u128 sum = (azint_u128)*hi << 64 | *lo;
     sum = back ? sum - x : sum + x;
@@ -63,12 +63,12 @@ static void lose_extra(const struct azint_plan *plan, uint64_t pixel, uint32_t c
         double dark = (double)plan->darks[pixel] * (double)(1ull << plan->dark_shift);
         uint64_t d = (uint64_t)fabs(dark);
         azint_u128 half = plan->dark_shift ? (azint_u128)1 << (plan->dark_shift - 1) : 0;
-        add_wide(at + HCY_SUM_SIGNAL_LO * row, at + HCY_SUM_SIGNAL_HI * row,
+        add_to_words(at + HCY_SUM_SIGNAL_LO * row, at + HCY_SUM_SIGNAL_HI * row,
                  ((azint_u128)c * d + half) >> plan->dark_shift, back != (dark < 0));
     }
     if (plan->variances) {
         uint64_t v = (uint64_t)ldexp((double)plan->variances[pixel], plan->variance_shift);
-        add_wide(at + HCY_SUM_VARIANCE_LO * row, at + HCY_SUM_VARIANCE_HI * row,
+        add_to_words(at + HCY_SUM_VARIANCE_LO * row, at + HCY_SUM_VARIANCE_HI * row,
                  (azint_u128)azint_square(c) * v, back);
     }
 }
@@ -89,12 +89,12 @@ void azint_lose_pixel(const struct azint_plan *plan, uint64_t pixel, bool back, 
             azint_u128 cn = ((azint_u128)c * norm + half) >> 24;
             azint_u128 square = (cn * cn + half_square) >> HCY_AZINT_NORM_SHIFT;
             at[HCY_SUM_LOST_COUNT * row] += back ? 0 - (uint64_t)c : c;
-            add_wide(at + HCY_SUM_LOST_NORM_LO * row, at + HCY_SUM_LOST_NORM_HI * row, cn, back);
-            add_wide(at + HCY_SUM_LOST_NORM2_LO * row, at + HCY_SUM_LOST_NORM2_HI * row, square, back);
+            add_to_words(at + HCY_SUM_LOST_NORM_LO * row, at + HCY_SUM_LOST_NORM_HI * row, cn, back);
+            add_to_words(at + HCY_SUM_LOST_NORM2_LO * row, at + HCY_SUM_LOST_NORM2_HI * row, square, back);
             if (what != AZINT_LOSS_NORMS)
                 lose_extra(plan, pixel, c, back, at);
             if (what == AZINT_LOSS_ONE)
-                add_wide(at + HCY_SUM_VARIANCE_LO * row, at + HCY_SUM_VARIANCE_HI * row, azint_square(c),
+                add_to_words(at + HCY_SUM_VARIANCE_LO * row, at + HCY_SUM_VARIANCE_HI * row, azint_square(c),
                          !back);
         }
         p = azint_run_end(&r);
@@ -159,7 +159,7 @@ static void add_rows(uint64_t *sums, const uint64_t *other, size_t n_bins)
         sums[HCY_SUM_LOST_COUNT * n_bins + b] += other[HCY_SUM_LOST_COUNT * n_bins + b];
     for (size_t i = 0; i < sizeof wide; i++)
         for (size_t b = wide[i] * n_bins; b < (wide[i] + 1) * n_bins; b++)
-            add_wide(&sums[b], &sums[b + n_bins], (azint_u128)other[b + n_bins] << 64 | other[b], false);
+            add_to_words(&sums[b], &sums[b + n_bins], (azint_u128)other[b + n_bins] << 64 | other[b], false);
 }
 
 static void frames_range(void *context, size_t begin, size_t end, unsigned thread)

@@ -2,7 +2,7 @@
  * strip.
  *
  * A pass is as many frames as are worth one reading of the weights (struct azint_ops says).  Workers pull
- * strips, each sums into memory of its own in the scratch buffer; then bins are spread over the threads,
+ * strips, each sums into memory of its own in the scratch buffer; then bins are shared out to the threads,
  * which add the workers' digits up to 128 bits.  Blocks too large for a strip are first decoded to images in
  * the scratch buffer.
  */
@@ -51,7 +51,7 @@ static void set_spaces(struct batch *b)
             .v = at + y->v,
             .weights = at + y->weights,
             .sums = (void *)(at + y->sums),
-            .singles = (void *)(at + y->singles),
+            .outliers = (void *)(at + y->outliers),
             .touched = (void *)(at + y->touched),
             .lost = bits,
             .out = bits + words,
@@ -69,7 +69,7 @@ static bool fits_strips(const struct batch *b, const hcy_bslz4_frame *f)
 }
 
 /* Adds an item to the pass; false if the pass must be run first. */
-static bool add_frame(struct batch *b, size_t item)
+static bool add_to_pass(struct batch *b, size_t item)
 {
     hcy_frame_report *report = &b->pass.reports[item];
     struct azint_frame *frame = &b->pass.frames[b->pass.n_frames];
@@ -102,7 +102,7 @@ static bool add_frame(struct batch *b, size_t item)
     return true;
 }
 
-static void decode_block(struct batch *b, struct azint_frame *frame, uint32_t block, uint8_t *image)
+static void decode_large_block(struct batch *b, struct azint_frame *frame, uint32_t block, uint8_t *image)
 {
     struct azint_space space = { 0 };
     size_t bytes = frame->frame->block_bytes;
@@ -127,13 +127,13 @@ static void decode_range(void *context, size_t begin, size_t end, unsigned threa
         struct azint_frame *frame = &b->pass.frames[f];
         size_t n = b->decode_to[f] ? frame->frame->n_blocks : 0;
         for (size_t i = first > begin ? first : begin; i < first + n && i < end; i++)
-            decode_block(b, frame, (uint32_t)(i - first), b->decode_to[f]);
+            decode_large_block(b, frame, (uint32_t)(i - first), b->decode_to[f]);
         first += n;
     }
 }
 
 /* Frames whose blocks do not fit strips become plain images. */
-static int decode_images(struct batch *b)
+static int decode_large_blocks(struct batch *b)
 {
     size_t n = 0;
     for (unsigned f = 0; f < b->pass.n_frames; f++)
@@ -153,7 +153,7 @@ static int decode_images(struct batch *b)
 }
 
 /* Frames in step block by block where their blocks allow it, else a strip at a time. */
-static size_t step_of(const struct azint_pass *pass)
+static size_t choose_step(const struct azint_pass *pass)
 {
     size_t step = 2048;
     for (unsigned f = 0; f < pass->n_frames; f++) {
@@ -176,8 +176,8 @@ static void strips_range(void *context, size_t begin, size_t end, unsigned threa
     (void)thread;
     for (size_t w = begin; w < end; w++) {
         struct azint_space *space = &pass->spaces[w];
-        space->used = pass->spread ? 0 : 1; /* spread's sums are read without asking: all are zeroed */
-        memset(space->touched, pass->spread ? 0xff : 0, words * sizeof *space->touched);
+        space->used = pass->deviation ? 0 : 1; /* the deviation's sums are read without asking: all are zeroed */
+        memset(space->touched, pass->deviation ? 0xff : 0, words * sizeof *space->touched);
         azint_sums(pass, space, 0);
         for (unsigned v = 0; v < pass->n_workers; v++) { /* its own strips, then what others have left */
             struct azint_space *whose = &pass->spaces[(w + v) % pass->n_workers];
@@ -277,17 +277,17 @@ static void report_damage(struct azint_pass *pass)
     }
 }
 
-static int run_pass(struct batch *b)
+static int run_one_pass(struct batch *b)
 {
     struct azint_pass *pass = &b->pass;
     struct cpu_pool *pool = b->l.call->pool;
-    int status = b->pass.n_frames ? decode_images(b) : 0;
+    int status = b->pass.n_frames ? decode_large_blocks(b) : 0;
     if (status || !pass->n_frames)
         return status;
-    pass->single = pass->n_frames <= pass->ops->single;
+    pass->few_frames = pass->n_frames <= pass->ops->few_frames;
     pass->tiles = azint_tiles_for(&b->l, pass->n_frames);
     pass->stride = azint_stride_of(&b->l, pass->n_frames);
-    pass->step = step_of(pass);
+    pass->step = choose_step(pass);
     pass->n_workers = b->layout.workers;
     pass->lost = b->scratch + b->layout.lost;
     pass->lost_any = b->scratch + b->layout.lost_any;
@@ -302,11 +302,11 @@ static int run_pass(struct batch *b)
         }
         cpu_pool_for(pool, pass->n_workers, 1, strips_range, pass);
         cpu_pool_for(pool, pass->plan->n_bins, AZINT_BLOCK_BINS, merge_range, pass);
-        if (pass->spread)
-            azint_spread_sums(pass, pool, b->out);
+        if (pass->deviation)
+            azint_deviation_sums(pass, pool, b->out);
         azint_lost_run(pass, pool);
-        if (pass->spread)
-            azint_spread_finish(pass, pool, b->out, (azint_u128 *)(b->scratch + b->layout.lost24));
+        if (pass->deviation)
+            azint_deviation_finish(pass, pool, b->out, (azint_u128 *)(b->scratch + b->layout.lost24));
     }
     report_damage(pass);
     pass->n_frames = 0;
@@ -325,11 +325,11 @@ static bool small_invalid(const hcy_azint_job *job, const struct azint_type *typ
     return false;
 }
 
-static int run_batch(struct batch *b, size_t sums_size, size_t reports_size, size_t scratch_size)
+static int run_passes(struct batch *b, size_t sums_size, size_t reports_size, size_t scratch_size)
 {
     const struct azint_launch *l = &b->l;
     size_t items = l->call->items, need;
-    const size_t rows = l->spread ? HCY_AZINT_FILTERED : HCY_AZINT_SUMS;
+    const size_t rows = l->deviation ? HCY_AZINT_FILTERED : HCY_AZINT_SUMS;
     int status = hcy_size_mul(&need, items, rows * sizeof(uint64_t) * (size_t)l->plan->n_bins);
     azint_lay_out(l, items, &b->layout);
     if (status || sums_size < need || reports_size / sizeof(hcy_frame_report) < items ||
@@ -337,9 +337,9 @@ static int run_batch(struct batch *b, size_t sums_size, size_t reports_size, siz
         return hcy_fail(HCY_ERANGE, "azint: sums, reports or scratch are too small for %zu frames", items);
     b->scratch += (64 - (uintptr_t)b->scratch % 64) % 64;
     b->pass.plan = l->plan;
-    b->pass.spread = l->spread;
+    b->pass.deviation = l->deviation;
     b->pass.filter_ops = cpu_filter_ops(l->call->simd);
-    if (l->spread) {
+    if (l->deviation) {
         b->out = b->pass.sums;
         b->pass.sums = (uint64_t *)(b->scratch + b->layout.plain);
     }
@@ -350,11 +350,11 @@ static int run_batch(struct batch *b, size_t sums_size, size_t reports_size, siz
     b->pass.small_invalid = small_invalid(l->job, l->type);
     set_spaces(b);
     for (size_t i = 0; i < items && !status; i++)
-        if (!add_frame(b, i)) {
-            status = run_pass(b);
+        if (!add_to_pass(b, i)) {
+            status = run_one_pass(b);
             i--;
         }
-    return status ? status : run_pass(b);
+    return status ? status : run_one_pass(b);
 }
 
 /* --- The kernels --- */
@@ -368,18 +368,18 @@ static int run_batch(struct batch *b, size_t sums_size, size_t reports_size, siz
 
 static const struct azint_kernel image_kernel = { .images = HCY_ARG_AT(azint_image, images), SUMS_OF(azint_image) };
 static const struct azint_kernel coded_kernel = { CHUNKS_OF(bslz4_azint), SUMS_OF(bslz4_azint) };
-static const struct azint_kernel spread_kernel = { .spread = true, CHUNKS_OF(bslz4_azint_spread),
+static const struct azint_kernel deviation_kernel = { .deviation = true, CHUNKS_OF(bslz4_azint_spread),
                                                    SUMS_OF(bslz4_azint_spread) };
 
-static int run_frames(struct batch *b, const struct cpu_call *call, const struct azint_kernel *k)
+static int run_call(struct batch *b, const struct cpu_call *call, const struct azint_kernel *k)
 {
     b->scratch = cpu_arg(call, k->scratch);
     b->pass.reports = cpu_arg(call, k->reports);
     b->pass.sums = cpu_arg(call, k->sums);
-    return run_batch(b, cpu_arg_size(call, k->sums), cpu_arg_size(call, k->reports), cpu_arg_size(call, k->scratch));
+    return run_passes(b, cpu_arg_size(call, k->sums), cpu_arg_size(call, k->reports), cpu_arg_size(call, k->scratch));
 }
 
-static int run_image(const struct cpu_call *call)
+static int run_plain(const struct cpu_call *call)
 {
     const struct azint_kernel *k = &image_kernel;
     struct batch b = { .images = cpu_arg(call, k->images) };
@@ -388,7 +388,7 @@ static int run_image(const struct cpu_call *call)
         return status;
     if (cpu_arg_size(call, k->images) / b.l.image_bytes < call->items)
         return hcy_fail(HCY_ERANGE, "azint_image: fewer than %zu images", call->items);
-    return run_frames(&b, call, k);
+    return run_call(&b, call, k);
 }
 
 static int run_chunks(const struct cpu_call *call, const struct azint_kernel *k)
@@ -407,7 +407,7 @@ static int run_chunks(const struct cpu_call *call, const struct azint_kernel *k)
         return hcy_fail(HCY_ERANGE, "bslz4_azint: fewer than %zu frames", call->items);
     b.pass.coding = *b.l.coding;
     b.pass.limit = b.chunks + b.chunks_size;
-    return run_frames(&b, call, k);
+    return run_call(&b, call, k);
 }
 
 static int run_coded(const struct cpu_call *call)
@@ -415,9 +415,9 @@ static int run_coded(const struct cpu_call *call)
     return run_chunks(call, &coded_kernel);
 }
 
-static int run_spread(const struct cpu_call *call)
+static int run_deviation(const struct cpu_call *call)
 {
-    return run_chunks(call, &spread_kernel);
+    return run_chunks(call, &deviation_kernel);
 }
 
 static int scratch_of(const struct cpu_call *call, const struct azint_kernel *k, size_t *size)
@@ -457,9 +457,9 @@ static int scratch_coded(const struct cpu_call *call, size_t *size)
     return scratch_of(call, &coded_kernel, size);
 }
 
-static int scratch_spread(const struct cpu_call *call, size_t *size)
+static int scratch_deviation(const struct cpu_call *call, size_t *size)
 {
-    return scratch_of(call, &spread_kernel, size);
+    return scratch_of(call, &deviation_kernel, size);
 }
 
 static int batch_image(const struct cpu_call *call, size_t *items)
@@ -472,14 +472,15 @@ static int batch_coded(const struct cpu_call *call, size_t *items)
     return batch_of(call, &coded_kernel, items);
 }
 
-static int batch_spread(const struct cpu_call *call, size_t *items)
+static int batch_deviation(const struct cpu_call *call, size_t *items)
 {
-    return batch_of(call, &spread_kernel, items);
+    return batch_of(call, &deviation_kernel, items);
 }
 
 const struct cpu_kernel cpu_azint_kernels[] = {
-    { "azint_image", run_image, scratch_image, batch_image, azint_prepare, cpu_simd_built },
+    { "azint_image", run_plain, scratch_image, batch_image, azint_prepare, cpu_simd_built },
     { "bslz4_azint", run_coded, scratch_coded, batch_coded, azint_prepare, cpu_simd_built },
-    { "bslz4_azint_spread", run_spread, scratch_spread, batch_spread, azint_spread_prepare, cpu_simd_built },
+    { "bslz4_azint_spread", run_deviation, scratch_deviation, batch_deviation, azint_deviation_prepare,
+      cpu_simd_built },
     { .name = NULL },
 };

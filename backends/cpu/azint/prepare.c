@@ -13,7 +13,6 @@
 #include <sys/mman.h>
 
 #define MAGIC 0x31544e495a414348u
-#define ALIGN 64u
 #define PAD   64u /* readable behind indices and weights: kernels read whole vectors */
 
 /* One (group, bin) and its four weights. */
@@ -62,11 +61,6 @@ struct list {
 };
 #define FEW_ENTRIES 32u
 #define MUCH_MEMORY ((size_t)4 << 20) /* of one piece */
-
-static size_t aligned(size_t n)
-{
-    return (n + ALIGN - 1) / ALIGN * ALIGN;
-}
 
 static bool list_grow(struct list *list)
 {
@@ -233,7 +227,7 @@ static bool seg_ends(const struct list *list, size_t i)
            list->entries[list->order[i]].bin != list->entries[list->order[i + 1]].bin;
 }
 
-static void put_entry(const struct builder *b, const struct entry *e, uint16_t *index, uint8_t *weights)
+static void put_strip_entry(const struct builder *b, const struct entry *e, uint16_t *index, uint8_t *weights)
 {
     *index = b->unit ? (uint16_t)(e->group << 4 | e->mask) : e->group;
     for (unsigned k = 0; !b->unit && k < 12; k++)
@@ -241,7 +235,7 @@ static void put_entry(const struct builder *b, const struct entry *e, uint16_t *
 }
 
 /* Is there room for a piece, and for those to come if they are alike?  (The blob takes them over one by one.) */
-static bool has_room(struct builder *b, size_t size)
+static bool leaves_room(struct builder *b, size_t size)
 {
     size_t done = atomic_fetch_add(&b->done_bytes, size) + size, n = atomic_fetch_add(&b->n_done, 1) + 1;
     if (size < MUCH_MEMORY)
@@ -254,7 +248,7 @@ static bool has_room(struct builder *b, size_t size)
 }
 
 /* The sorted list as a piece. */
-static int put_piece(struct builder *b, const struct list *list, struct piece *piece)
+static int put_strip_piece(struct builder *b, const struct list *list, struct piece *piece)
 {
     size_t n_segs = 0;
     for (size_t i = 0; i < list->n; i++)
@@ -263,11 +257,11 @@ static int put_piece(struct builder *b, const struct list *list, struct piece *p
     strip->n_entries = (uint32_t)list->n;
     strip->n_segs = (uint32_t)n_segs;
     strip->index = 0;
-    strip->weights = aligned(2 * list->n + PAD);
-    strip->segs = strip->weights + (b->unit ? 0 : aligned(12 * list->n + PAD));
-    strip->blocks = strip->segs + aligned(n_segs * sizeof(struct azint_seg));
-    piece->size = strip->blocks + aligned(azint_block_words(b->head->n_bins) * sizeof(uint64_t));
-    if (!has_room(b, piece->size))
+    strip->weights = azint_up64(2 * list->n + PAD);
+    strip->segs = strip->weights + (b->unit ? 0 : azint_up64(12 * list->n + PAD));
+    strip->blocks = strip->segs + azint_up64(n_segs * sizeof(struct azint_seg));
+    piece->size = strip->blocks + azint_up64(azint_block_words(b->head->n_bins) * sizeof(uint64_t));
+    if (!leaves_room(b, piece->size))
         return HCY_ENOMEM;
     void *memory = mmap(NULL, piece->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
@@ -277,7 +271,7 @@ static int put_piece(struct builder *b, const struct list *list, struct piece *p
     uint64_t *blocks = (void *)(piece->memory + strip->blocks);
     for (size_t i = 0; i < list->n; i++) {
         const struct entry *e = &list->entries[list->order[i]];
-        put_entry(b, e, (uint16_t *)memory + i, piece->memory + strip->weights + 12 * i);
+        put_strip_entry(b, e, (uint16_t *)memory + i, piece->memory + strip->weights + 12 * i);
         blocks[e->bin / AZINT_BLOCK_BINS / 64] |= (uint64_t)1 << e->bin / AZINT_BLOCK_BINS % 64;
         if (seg_ends(list, i))
             *segs++ = (struct azint_seg){ e->bin, (uint32_t)i + 1 };
@@ -301,7 +295,7 @@ static int build_strip(struct builder *b, struct list *list, size_t strip)
             return status;
     }
     sort_by_bin(list, b->head->n_bins);
-    return put_piece(b, list, &b->pieces[strip]);
+    return put_strip_piece(b, list, &b->pieces[strip]);
 }
 
 static void build_range(void *context, size_t begin, size_t end, unsigned thread)
@@ -385,16 +379,16 @@ int azint_check_spans(const hcy_span *spans, size_t n)
 }
 
 /* Lays the blob out and fills it from the pieces. */
-static int finish(struct builder *b, struct cpu_pool *pool, const hcy_span *spans, size_t n_strips,
+static int fill_blob(struct builder *b, struct cpu_pool *pool, const hcy_span *spans, size_t n_strips,
                   void **blob, size_t *size)
 {
-    size_t live_size = aligned(n_strips * AZINT_STRIP_BYTES + PAD);
+    size_t live_size = azint_up64(n_strips * AZINT_STRIP_BYTES + PAD);
     struct azint_plan plan = { .magic = MAGIC,
                                .n_bins = b->head->n_bins,
                                .n_strips = (uint32_t)n_strips,
                                .n_pixels = b->head->n_pixels,
                                .unit = b->unit,
-                               .live = aligned(sizeof plan),
+                               .live = azint_up64(sizeof plan),
                                .runs = spans[1].data,
                                .starts = spans[2].data,
                                .norms = spans[3].data,
@@ -403,7 +397,7 @@ static int finish(struct builder *b, struct cpu_pool *pool, const hcy_span *span
                                .dark_shift = b->head->dark_shift,
                                .variance_shift = b->head->variance_shift };
     plan.strips = plan.live + live_size;
-    size_t total = plan.strips + aligned(n_strips * sizeof(struct azint_strip));
+    size_t total = plan.strips + azint_up64(n_strips * sizeof(struct azint_strip));
     for (size_t s = 0; s < n_strips; s++) {
         b->places[s] = total;
         total += b->pieces[s].size;
@@ -419,7 +413,7 @@ static int finish(struct builder *b, struct cpu_pool *pool, const hcy_span *span
     return 0;
 }
 
-static int no_room(const struct builder *b, uint64_t need)
+static int fail_for_room(const struct builder *b, uint64_t need)
 {
     return hcy_fail(HCY_ENOMEM, "azint: the plan's %llu weights take %llu MiB or more on this device, and %llu MiB are left: "
                     "take fewer bins, or no splitting", (unsigned long long)b->head->n_weights,
@@ -440,7 +434,7 @@ int azint_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spa
     b.starts = spans[2].data;
     size_t n_strips = (size_t)((b.head->n_pixels + AZINT_STRIP - 1) / AZINT_STRIP);
     b.n_strips = n_strips;
-    b.live = calloc(1, aligned(n_strips * AZINT_STRIP_BYTES + PAD));
+    b.live = calloc(1, azint_up64(n_strips * AZINT_STRIP_BYTES + PAD));
     b.pieces = calloc(n_strips, sizeof *b.pieces);
     b.places = calloc(n_strips, sizeof *b.places);
     if (!b.live || !b.pieces || !b.places || n_strips > UINT32_MAX) {
@@ -451,18 +445,18 @@ int azint_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spa
     b.unit = !atomic_load(&b.not_unit);
     uint64_t least = b.head->n_weights / 4 * (b.unit ? 2 : 14); /* as if every four pixels had the same bins */
     if (least > MUCH_MEMORY && least > hcy_memory_left()) {
-        status = no_room(&b, least);
+        status = fail_for_room(&b, least);
         goto out;
     }
     cpu_pool_for(pool, n_strips, 4, build_range, &b);
     if (atomic_load(&b.status) == HCY_EINVAL)
         status = hcy_fail(HCY_EINVAL, "azint: the plan's runs are not well formed");
     else if (atomic_load(&b.need))
-        status = no_room(&b, atomic_load(&b.need));
+        status = fail_for_room(&b, atomic_load(&b.need));
     else if (atomic_load(&b.status))
         status = hcy_fail(HCY_ENOMEM, "azint: no memory to prepare the plan");
     else
-        status = finish(&b, pool, spans, n_strips, blob, size);
+        status = fill_blob(&b, pool, spans, n_strips, blob, size);
 out:
     for (size_t s = 0; b.pieces && s < n_strips; s++)
         if (b.pieces[s].memory)

@@ -109,7 +109,7 @@ static void fill_group(struct azint_pass *pass, struct azint_space *space, size_
             struct azint_where where = { f, strip, at, 0 };
             (pass->frames[f].pixels ? fill_plain : fill_coded)(pass, space, where, stop);
         }
-        if (!pass->single)
+        if (!pass->few_frames)
             azint_make_tile(pass, space->rows, begin / pass->tiles->lanes, at, azint_up64(stop), space->x);
     }
 }
@@ -136,14 +136,14 @@ static void make_digit(struct azint_pass *pass, struct azint_space *space, unsig
     for (unsigned f = 0; f < pass->n_frames; f++)
         if (space->digits[f] <= digit)
             memset(azint_row(pass, space, digit, f), 0, AZINT_PITCH);
-    for (unsigned g = 0; !pass->single && g * pass->tiles->lanes < pass->n_frames; g++)
+    for (unsigned g = 0; !pass->few_frames && g * pass->tiles->lanes < pass->n_frames; g++)
         azint_make_tile(pass, azint_row(pass, space, digit, 0), g, 0, azint_up64(n), space->x);
 }
 
 /* Where the digits' variance comes from.  With one digit it is max(1, digit), which the kernels find as they go. */
-static enum azint_variance variance_of(const struct azint_pass *pass, unsigned digits)
+static enum azint_variance variance_source(const struct azint_pass *pass, unsigned digits)
 {
-    if (pass->spread)
+    if (pass->deviation)
         return AZINT_V_TILE;
     if (!(pass->job->flags & HCY_AZINT_WANT_VARIANCE))
         return AZINT_V_NONE;
@@ -161,24 +161,24 @@ static void add_digit(struct azint_pass *pass, struct azint_space *space, size_t
                                    variance };
     if (digit)
         make_digit(pass, space, digit, n);
-    if (pass->spread)
-        azint_spread_rows(pass, space, number, digit, n);
+    if (pass->deviation)
+        azint_deviation_rows(pass, space, number, digit, n);
     else if (variance == AZINT_V_TILE && azint_own_variance(pass, digit))
         make_variance(pass, space, digit, n);
     azint_add_entries(pass, space, strip, &source);
-    if (pass->spread)
-        azint_spread_cross(pass, space, number, digit);
+    if (pass->deviation)
+        azint_deviation_cross(pass, space, number, digit);
 }
 
 void azint_strip_run(struct azint_pass *pass, struct azint_space *space, size_t number)
 {
     uint64_t left = pass->plan->n_pixels - (uint64_t)number * AZINT_STRIP;
     size_t n = left < AZINT_STRIP ? (size_t)left : AZINT_STRIP;
-    unsigned digits = 1, lanes = pass->single ? 1 : pass->tiles->lanes;
+    unsigned digits = 1, lanes = pass->few_frames ? 1 : pass->tiles->lanes;
 
     /* Every frame begins with one digit: most strips of most detectors never need another. */
     memset(space->digits, 1, sizeof space->digits);
-    space->n_singles = 0;
+    space->n_outliers = 0;
     azint_touch_bins(pass, space, azint_strip_at(pass->plan, number));
 
     /* Blocks to rows, a group of lanes after the other.  Pixels beyond a digit are put by until all frames are in,
@@ -191,7 +191,7 @@ void azint_strip_run(struct azint_pass *pass, struct azint_space *space, size_t 
     for (unsigned f = 0; f < pass->n_frames; f++)
         digits = space->digits[f] > digits ? space->digits[f] : digits;
     for (unsigned d = 0; d < digits; d++)
-        add_digit(pass, space, number, d, variance_of(pass, digits), n);
-    if (pass->spread)
-        azint_spread_rest(pass, space, number, digits, n);
+        add_digit(pass, space, number, d, variance_source(pass, digits), n);
+    if (pass->deviation)
+        azint_deviation_rest(pass, space, number, digits, n);
 }

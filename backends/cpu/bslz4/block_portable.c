@@ -85,7 +85,7 @@ static inline void bytes64(const uint8_t *const *rows, size_t at, uint8_t *restr
         memcpy(out, v, sizeof v);                                                                            \
     } while (0)
 
-static inline __attribute__((always_inline)) void widen(const uint8_t *bytes, unsigned w, unsigned elem_size,
+static inline __attribute__((always_inline)) void widen_rows(const uint8_t *bytes, unsigned w, unsigned elem_size,
                                                         uint8_t *out)
 {
     if (elem_size == 2)
@@ -98,4 +98,4 @@ static inline __attribute__((always_inline)) void widen(const uint8_t *bytes, un
 
 #include "plane_pixels.h"
 
-const struct cpu_block_ops cpu_block_ops_portable = { cpu_planes_safe, pixels_of, bytes_of };
+const struct cpu_block_ops cpu_block_ops_portable = { cpu_planes_safe, planes_to_pixels, planes_to_bytes };

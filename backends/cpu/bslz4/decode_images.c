@@ -39,7 +39,7 @@ static void note_damage(struct decode *d, size_t frame, uint32_t block)
         ;
 }
 
-static void decode_blocks(struct decode *d, size_t frame, uint32_t begin, uint32_t end, uint8_t *work)
+static void decode_one_piece(struct decode *d, size_t frame, uint32_t begin, uint32_t end, uint8_t *work)
 {
     const hcy_bslz4_frame *f = &d->frames[frame];
     const uint8_t *chunk = d->chunks + f->offset, *limit = d->chunks + d->chunks_size;
@@ -81,12 +81,12 @@ static void decode_pieces(void *context, size_t begin, size_t end, unsigned thre
             }
         }
         size_t last = f->n_blocks - first < PIECE_BLOCKS ? f->n_blocks : first + PIECE_BLOCKS;
-        decode_blocks(d, frame, (uint32_t)first, (uint32_t)last, work);
+        decode_one_piece(d, frame, (uint32_t)first, (uint32_t)last, work);
         free(heap);
     }
 }
 
-static int check_call(const struct cpu_call *call, const hcy_bslz4_job *job)
+static int check_decode_call(const struct cpu_call *call, const hcy_bslz4_job *job)
 {
     size_t n = call->items;
     int status = hcy_bslz4_check_launch("bslz4_decode", job, UINT64_MAX);
@@ -102,7 +102,7 @@ static int check_call(const struct cpu_call *call, const hcy_bslz4_job *job)
 }
 
 /* Reports and damage marks as they are before any block; the number of pieces. */
-static void start(struct decode *d)
+static void start_reports(struct decode *d)
 {
     size_t most = 1;
     for (size_t i = 0; i < d->items; i++) {
@@ -117,7 +117,7 @@ static void start(struct decode *d)
     d->pieces = (most + PIECE_BLOCKS - 1) / PIECE_BLOCKS;
 }
 
-static void finish(struct decode *d)
+static void report_damaged_blocks(struct decode *d)
 {
     for (size_t i = 0; i < d->items; i++) {
         uint32_t block = atomic_load(&d->damaged[i]);
@@ -133,7 +133,7 @@ static int run_decode(const struct cpu_call *call)
 {
     const hcy_bslz4_job *job = call->values[AT(job)].bytes;
     size_t pieces;
-    int st = check_call(call, job);
+    int st = check_decode_call(call, job);
     if (st)
         return st;
     struct decode d = {
@@ -149,7 +149,7 @@ static int run_decode(const struct cpu_call *call)
         .reports = cpu_arg(call, AT(reports)),
         .damaged = cpu_arg(call, AT(scratch)),
     };
-    start(&d);
+    start_reports(&d);
     st = hcy_size_mul(&pieces, d.items, d.pieces);
     if (st)
         return hcy_fail(st, "bslz4_decode: %zu frames of %zu pieces", d.items, d.pieces);
@@ -157,7 +157,7 @@ static int run_decode(const struct cpu_call *call)
     if (atomic_load(&d.out_of_memory))
         return hcy_fail(HCY_ENOMEM, "bslz4_decode: no memory to work on blocks of more than %d bytes",
                         STACK_BLOCK);
-    finish(&d);
+    report_damaged_blocks(&d);
     return 0;
 }
 

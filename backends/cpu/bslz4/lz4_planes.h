@@ -3,11 +3,11 @@
  * Accepts a subset of what liblz4 accepts, with the same bytes; at anything unusual it gives up and the
  * caller asks liblz4.  The including file defines, for pointers with the room that block.h promises:
  *     run_length(&ip, iend)           sum of the length bytes at ip, moved past them (damage: past iend)
- *     copy_literals(op, ip, n)        n > 14 bytes
+ *     copy_long_literals(op, ip, n)   n > 14 bytes
  *     copy_literals16(op, ip)         16 bytes
  *     copy_match18(op, offset)        at least 18 bytes, up to 64 written
  *     copy_match64(op, offset, n)     n <= 64 bytes, up to 128 written
- *     copy_match(op, offset, n)       n bytes, up to 256 or n + 64 written
+ *     copy_long_match(op, offset, n)  n bytes, up to 256 or n + 64 written
  */
 
 /* What the last literals and the last match must keep from the end, by LZ4's own rules. */
@@ -26,7 +26,7 @@ struct lz4_block {
  * last few literals, and repeats something of which a plane is a multiple, all planes from some plane on are
  * equal: write up to the end of that plane and return its number.  0 for "go on" (plane 0 alone is left to
  * the usual way). */
-static inline unsigned stop_at(const struct lz4_block *b, uint8_t *op, const uint8_t *ip, size_t offset,
+static inline unsigned stop_in_match(const struct lz4_block *b, uint8_t *op, const uint8_t *ip, size_t offset,
                                size_t n)
 {
     size_t tail = (size_t)(b->oend - op) - n, plane = b->plane;
@@ -40,7 +40,7 @@ static inline unsigned stop_at(const struct lz4_block *b, uint8_t *op, const uin
     if (q + 1 >= b->n_planes)
         return 0;
     uint8_t *end = b->out + (q + 1) * plane;
-    copy_match(op, offset, (size_t)(end - op));
+    copy_long_match(op, offset, (size_t)(end - op));
     return memcmp(ip + 1, end - tail, tail) ? 0 : q + 1;
 }
 
@@ -56,7 +56,7 @@ static int decode_planes(const uint8_t *ip, const struct lz4_block *b, unsigned 
             n += run_length(&ip, iend);
             if (ip > iend || (ptrdiff_t)n > oend - op || (ptrdiff_t)n > iend - ip)
                 return -1;
-            copy_literals(op, ip, n);
+            copy_long_literals(op, ip, n);
         } else {
             copy_literals16(op, ip);
         }
@@ -83,18 +83,18 @@ static int decode_planes(const uint8_t *ip, const struct lz4_block *b, unsigned 
             }
             if ((ptrdiff_t)n > oend - op)
                 return -1;
-            unsigned same = stop_at(b, op, ip, offset, n);
+            unsigned same = stop_in_match(b, op, ip, offset, n);
             if (same) {
                 *same_from = same - 1;
                 return 0;
             }
-            copy_match(op, offset, n);
+            copy_long_match(op, offset, n);
         }
         op += n;
     }
 }
 
-static int planes_of(const uint8_t *src, size_t size, const uint8_t *limit, size_t block_bytes,
+static int decode_block_planes(const uint8_t *src, size_t size, const uint8_t *limit, size_t block_bytes,
                      unsigned elem_size, uint8_t *planes, unsigned *same_from)
 {
     struct lz4_block b = { src + size, planes, planes + block_bytes, block_bytes / (8 * elem_size),

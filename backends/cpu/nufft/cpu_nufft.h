@@ -8,7 +8,7 @@
  * it.
  *
  *   sort.c      layouts, sorting
- *   nufft.c           the kernels' list; spreading and interpolation: sharing subproblems out, adding up
+ *   spread_interp.c  the kernels' list; spreading and interpolation: sharing subproblems out, adding up
  *   cut.c       crop, pad, scale
  *   cut_fft.c       Fourier transforms between grid and modes that leave out rows of zeros or of no interest
  *   rows.h      points of a subproblem, for one precision and vector length; nufft_<simd>.c compile it

@@ -32,7 +32,7 @@ struct fft {
     size_t fine_n;
 };
 
-static size_t up(size_t n)
+static size_t align_up(size_t n)
 {
     return (n + ALIGN - 1) / ALIGN * ALIGN;
 }
@@ -53,7 +53,7 @@ static bool is_long(const struct nufft_cut *c)
 }
 
 /* Lengths and scratch: [buffers][turned][powers][coarse][fine]. */
-static size_t lay_out(struct fft *f, unsigned threads, char *scratch)
+static size_t lay_out_fft(struct fft *f, unsigned threads, char *scratch)
 {
     const hcy_nufft_job *job = &f->c.job;
     size_t longest = 1, at = 0;
@@ -70,17 +70,17 @@ static size_t lay_out(struct fft *f, unsigned threads, char *scratch)
         f->fine_n = (size_t)ceil(sqrt((double)f->c.cells));
     }
     f->buffers = scratch;
-    f->buffer = up(longest * COLUMNS * f->size + ALIGN * COLUMNS);
+    f->buffer = align_up(longest * COLUMNS * f->size + ALIGN * COLUMNS);
     at = threads * f->buffer;
     if (f->n1) {
         f->turned = scratch ? scratch + at : NULL;
-        at += f->c.crops ? 0 : up(f->c.cells * f->size);
+        at += f->c.crops ? 0 : align_up(f->c.cells * f->size);
         f->powers = scratch ? scratch + at : NULL;
-        at += up(f->n1 * COLUMNS * f->size);
+        at += align_up(f->n1 * COLUMNS * f->size);
         f->coarse = scratch ? (double *)(void *)(scratch + at) : NULL;
-        at += up((f->fine_n + 2) * 16);
+        at += align_up((f->fine_n + 2) * 16);
         f->fine = scratch ? (double *)(void *)(scratch + at) : NULL;
-        at += up((f->fine_n + 2) * 16);
+        at += align_up((f->fine_n + 2) * 16);
     }
     for (int k = 0; k < 2; k++)
         f->blocks[k] = (f->c.spans[job->dim - 1][k].n + COLUMNS - 1) / COLUMNS;
@@ -89,7 +89,7 @@ static size_t lay_out(struct fft *f, unsigned threads, char *scratch)
 }
 
 /* Both kernels ask here. */
-static int scratch_size(const struct cpu_call *call, const hcy_nufft_job *job, size_t *size)
+static int cut_fft_scratch(const struct cpu_call *call, const hcy_nufft_job *job, size_t *size)
 {
     struct fft f = { 0 };
     struct nufft_layout l;
@@ -99,18 +99,18 @@ static int scratch_size(const struct cpu_call *call, const hcy_nufft_job *job, s
         return status;
     f.c.real = l.real;
     f.c.cells = l.cells;
-    *size = lay_out(&f, cpu_pool_threads(call->pool), NULL);
+    *size = lay_out_fft(&f, cpu_pool_threads(call->pool), NULL);
     return 0;
 }
 
 int nufft_modes_scratch(const struct cpu_call *call, size_t *size)
 {
-    return scratch_size(call, call->values[HCY_ARG_AT(nufft_modes, job)].bytes, size);
+    return cut_fft_scratch(call, call->values[HCY_ARG_AT(nufft_modes, job)].bytes, size);
 }
 
 int nufft_grid_scratch(const struct cpu_call *call, size_t *size)
 {
-    return scratch_size(call, call->values[HCY_ARG_AT(nufft_grid, job)].bytes, size);
+    return cut_fft_scratch(call, call->values[HCY_ARG_AT(nufft_grid, job)].bytes, size);
 }
 
 /* --- Blocks of columns --- */
@@ -129,7 +129,7 @@ static struct block block_at(const struct fft *f, size_t i)
 }
 
 /* n rows of a block, `stride` bytes apart, to the buffer from its row `at` on, and back. */
-static void gather(const struct fft *f, char *buffer, size_t at, const char *from, size_t stride, size_t n,
+static void gather_columns(const struct fft *f, char *buffer, size_t at, const char *from, size_t stride, size_t n,
                    size_t columns)
 {
     size_t bytes = columns * f->size, row = COLUMNS * f->size;
@@ -140,7 +140,7 @@ static void gather(const struct fft *f, char *buffer, size_t at, const char *fro
     }
 }
 
-static void give_back(const struct fft *f, const char *buffer, size_t at, char *to, size_t stride, size_t n,
+static void give_columns_back(const struct fft *f, const char *buffer, size_t at, char *to, size_t stride, size_t n,
                       size_t columns)
 {
     for (size_t i = 0; i < n; i++)
@@ -155,7 +155,7 @@ static void zero_rows(const struct fft *f, char *buffer, size_t begin, size_t en
 /* --- Two and three axes: the fastest, and the middle one of three, plane by plane --- */
 
 /* Columns of the middle axis in a plane. */
-static void middle(const struct fft *f, char *plane, char *buffer)
+static void transform_middle(const struct fft *f, char *plane, char *buffer)
 {
     const struct nufft_span *y = f->c.spans[f->c.job.dim - 2];
     size_t stride = f->n[0] * f->size;
@@ -163,18 +163,18 @@ static void middle(const struct fft *f, char *plane, char *buffer)
         struct block b = block_at(f, i);
         char *at = plane + b.x * f->size;
         if (f->c.crops) {
-            gather(f, buffer, 0, at, stride, f->n[1], b.n);
+            gather_columns(f, buffer, 0, at, stride, f->n[1], b.n);
         } else {
             zero_rows(f, buffer, y[0].n, f->n[1] - y[1].n);
             for (int k = 0; k < 2; k++)
-                gather(f, buffer, y[k].grid, at + y[k].grid * stride, stride, y[k].n, b.n);
+                gather_columns(f, buffer, y[k].grid, at + y[k].grid * stride, stride, y[k].n, b.n);
         }
         cpu_fft_many_run(f->middle, buffer);
         if (f->c.crops)
             for (int k = 0; k < 2; k++)
-                give_back(f, buffer, y[k].grid, at + y[k].grid * stride, stride, y[k].n, b.n);
+                give_columns_back(f, buffer, y[k].grid, at + y[k].grid * stride, stride, y[k].n, b.n);
         else
-            give_back(f, buffer, 0, at, stride, f->n[1], b.n);
+            give_columns_back(f, buffer, 0, at, stride, f->n[1], b.n);
     }
 }
 
@@ -192,14 +192,14 @@ static void plane_range(void *context, size_t begin, size_t end, unsigned thread
     for (size_t i = begin; i < end; i++) {
         char *plane = f->c.grid + i * rows * bytes;
         if (f->c.job.dim == 3 && !f->c.crops)
-            middle(f, plane, f->buffers + thread * f->buffer);
+            transform_middle(f, plane, f->buffers + thread * f->buffer);
         for (size_t y = 0; y < rows; y++) {
             if (!f->c.crops)
                 zero_between(f, plane + y * bytes);
             cpu_fft_many_run(f->rows, plane + y * bytes);
         }
         if (f->c.job.dim == 3 && f->c.crops)
-            middle(f, plane, f->buffers + thread * f->buffer);
+            transform_middle(f, plane, f->buffers + thread * f->buffer);
     }
 }
 
@@ -215,7 +215,7 @@ static void slow_block(const struct fft *f, size_t item, const struct block *b, 
     char *modes = c->modes + (item * c->all + my * (size_t)c->job.modes[last] + b->mode) * f->size;
     const char *factors = c->factors[last] + b->factor * c->real;
     if (c->crops) {
-        gather(f, buffer, 0, grid, stride, n, b->n);
+        gather_columns(f, buffer, 0, grid, stride, n, b->n);
         cpu_fft_many_run(f->slow, buffer);
     } else {
         zero_rows(f, buffer, 0, n);
@@ -229,7 +229,7 @@ static void slow_block(const struct fft *f, size_t item, const struct block *b, 
         }
     if (!c->crops) {
         cpu_fft_many_run(f->slow, buffer);
-        give_back(f, buffer, 0, grid, stride, n, b->n);
+        give_columns_back(f, buffer, 0, grid, stride, n, b->n);
     }
 }
 
@@ -289,13 +289,13 @@ static void short_range(void *context, size_t begin, size_t end, unsigned thread
 
 static void put_complex(const struct fft *f, char *at, double re, double im)
 {
-    float single[2] = { (float)re, (float)im };
+    float floats[2] = { (float)re, (float)im };
     double both[2] = { re, im };
-    memcpy(at, f->size == 16 ? (void *)both : (void *)single, f->size);
+    memcpy(at, f->size == 16 ? (void *)both : (void *)floats, f->size);
 }
 
 /* exp(sign 2 pi i j / n), j below n, from the two tables. */
-static void root(const struct fft *f, size_t j, double *re, double *im)
+static void root_of_unity(const struct fft *f, size_t j, double *re, double *im)
 {
     const double *a = f->coarse + 2 * (j / f->fine_n), *b = f->fine + 2 * (j % f->fine_n);
     *re = a[0] * b[0] - a[1] * b[1];
@@ -314,18 +314,18 @@ static void make_roots(struct fft *f)
     for (size_t k = 0; k < f->n1; k++)
         for (size_t c = 0; c < COLUMNS; c++) {
             double re, im;
-            root(f, k * c % f->c.cells, &re, &im);
+            root_of_unity(f, k * c % f->c.cells, &re, &im);
             put_complex(f, f->powers + (k * COLUMNS + c) * f->size, re, im);
         }
 }
 
 /* Row k1 of the buffer times exp(2 pi i k1 (l2 + c) / n), c its column. */
-static void twiddle(const struct fft *f, char *buffer, size_t l2)
+static void twiddle_rows(const struct fft *f, char *buffer, size_t l2)
 {
     for (size_t k = 0; k < f->n1; k++) {
         char first[16], row[COLUMNS * 16];
         double re, im;
-        root(f, k * l2 % f->c.cells, &re, &im);
+        root_of_unity(f, k * l2 % f->c.cells, &re, &im);
         put_complex(f, first, re, im);
         for (size_t c = 0; c < COLUMNS; c++)
             memcpy(row + c * f->size, first, f->size);
@@ -359,20 +359,20 @@ static void column_range(void *context, size_t begin, size_t end, unsigned threa
     for (size_t i = begin; i < end; i++) {
         size_t l2 = i * COLUMNS, n = f->n2 - l2 < COLUMNS ? f->n2 - l2 : COLUMNS, stride = f->n2 * f->size;
         if (f->c.crops) {
-            gather(f, buffer, 0, grid + l2 * f->size, stride, f->n1, n);
+            gather_columns(f, buffer, 0, grid + l2 * f->size, stride, f->n1, n);
         } else {
             zero_rows(f, buffer, 0, f->n1);
             for (size_t l1 = 0; l1 < f->n1; l1++)
                 put_modes(f, l1 * f->n2 + l2, n, buffer + l1 * COLUMNS * f->size);
         }
         cpu_fft_many_run(f->slow, buffer);
-        twiddle(f, buffer, l2);
-        give_back(f, buffer, 0, to + l2 * f->size, stride, f->n1, n);
+        twiddle_rows(f, buffer, l2);
+        give_columns_back(f, buffer, 0, to + l2 * f->size, stride, f->n1, n);
     }
 }
 
 /* Numbers of ROWS rows of a buffer side by side: out[row] = column j of the row, for 8 bytes and for 16. */
-static void transpose(const struct fft *f, const char *rows, size_t pitch, size_t n, size_t j, char *out)
+static void put_side_by_side(const struct fft *f, const char *rows, size_t pitch, size_t n, size_t j, char *out)
 {
     for (size_t r = 0; r < n; r++)
         memcpy(out + r * f->size, rows + r * pitch + j * f->size, f->size);
@@ -396,7 +396,7 @@ static void row_range(void *context, size_t begin, size_t end, unsigned thread)
         for (size_t k2 = 0; k2 < f->n2; k2++) {
             size_t cell = k1 + f->n1 * k2;
             if (!c->crops) {
-                transpose(f, buffer, pitch, n, k2, grid + cell * f->size);
+                put_side_by_side(f, buffer, pitch, n, k2, grid + cell * f->size);
                 continue;
             }
             for (int k = 0; k < 2; k++) {
@@ -405,7 +405,7 @@ static void row_range(void *context, size_t begin, size_t end, unsigned thread)
                        to = cell + n < s->grid + s->n ? cell + n : s->grid + s->n;
                 if (from >= to)
                     continue;
-                transpose(f, buffer, pitch, n, k2, line);
+                put_side_by_side(f, buffer, pitch, n, k2, line);
                 c->ops->weigh(modes + (s->mode + from - s->grid) * f->size, line + (from - cell) * f->size,
                               c->factors[0] + (s->factor + from - s->grid) * c->real, 1, to - from);
             }
@@ -424,7 +424,7 @@ static void run_long(struct fft *f, struct cpu_pool *pool, size_t items)
 
 /* --- The kernels --- */
 
-static int plan(struct cpu_fft_kept **kept, const struct fft *f, size_t n, bool in_rows)
+static int get_axis_plan(struct cpu_fft_kept **kept, const struct fft *f, size_t n, bool in_rows)
 {
     bool aligned = !in_rows || (n * f->size % ALIGN == 0 && (uintptr_t)f->c.grid % ALIGN == 0);
     bool measured = !(f->c.job.flags & HCY_NUFFT_FIXED_ORDER) && f->c.cells >= WORTH_MEASURING;
@@ -437,11 +437,11 @@ static int plan(struct cpu_fft_kept **kept, const struct fft *f, size_t n, bool 
 static int make_plans(struct fft *f)
 {
     unsigned dim = f->c.job.dim;
-    int status = plan(&f->rows, f, f->n1 ? f->n2 : f->n[0], true);
+    int status = get_axis_plan(&f->rows, f, f->n1 ? f->n2 : f->n[0], true);
     if (!status && dim == 3)
-        status = plan(&f->middle, f, f->n[1], false);
+        status = get_axis_plan(&f->middle, f, f->n[1], false);
     if (!status && (dim > 1 || f->n1))
-        status = plan(&f->slow, f, f->n1 ? f->n1 : f->n[dim - 1], false);
+        status = get_axis_plan(&f->slow, f, f->n1 ? f->n1 : f->n[dim - 1], false);
     return status;
 }
 
@@ -452,7 +452,7 @@ static size_t axis_bytes(const struct fft *f)
     return (n > other ? n : other) * f->size;
 }
 
-static int run(const struct cpu_call *call, bool crops)
+static int run_cut_fft(const struct cpu_call *call, bool crops)
 {
     const struct hcy_nufft_cut_at *at = hcy_nufft_cut_at(crops, true);
     struct fft f = { 0 };
@@ -460,7 +460,7 @@ static int run(const struct cpu_call *call, bool crops)
     if (status)
         return status;
     unsigned dim = f.c.job.dim;
-    size_t size = lay_out(&f, cpu_pool_threads(call->pool), cpu_arg(call, at->scratch));
+    size_t size = lay_out_fft(&f, cpu_pool_threads(call->pool), cpu_arg(call, at->scratch));
     if (cpu_arg_size(call, at->scratch) < size)
         return hcy_fail(HCY_EINVAL, "nufft: %zu bytes of scratch are needed", size);
     status = make_plans(&f);
@@ -480,11 +480,11 @@ static int run(const struct cpu_call *call, bool crops)
 
 int nufft_run_modes(const struct cpu_call *call)
 {
-    return run(call, true);
+    return run_cut_fft(call, true);
 }
 
 int nufft_run_grid(const struct cpu_call *call)
 {
-    return run(call, false);
+    return run_cut_fft(call, false);
 }
 #endif

@@ -27,7 +27,7 @@ static const uint8_t sub_logs[2][3][3] = { { { 12 }, { 6, 5 }, { 2, 2, 2 } }, { 
 /* Points of a subproblem: few enough that sums in float stay exact enough where points are dense. */
 static const uint16_t limits[2][3] = { { 8192, 2048, 2048 }, { 8192, 8192, 8192 } };
 
-static void set_axis(struct nufft_layout *l, unsigned d, uint64_t cells, bool fixed)
+static void set_layout_axis(struct nufft_layout *l, unsigned d, uint64_t cells, bool fixed)
 {
     struct nufft_axis *a = &l->axis[d];
     uint32_t log_bin = bin_logs[l->is_double][l->dim - 1][d], all = log_up(cells);
@@ -40,7 +40,7 @@ static void set_axis(struct nufft_layout *l, unsigned d, uint64_t cells, bool fi
 }
 
 /* Finer sorting than a few points a sub-bin does not pay. */
-static void coarsen(struct nufft_layout *l)
+static void coarsen_keys(struct nufft_layout *l)
 {
     for (unsigned d = 0; d < 3; d++)
         if (l->n_keys > l->n_bins && l->n_keys > l->n_points) {
@@ -51,7 +51,7 @@ static void coarsen(struct nufft_layout *l)
 }
 
 /* A cell of the small grid beyond the bin's, and rows that do not start in the same cache sets. */
-static void set_local(struct nufft_layout *l)
+static void set_small_grid(struct nufft_layout *l)
 {
     size_t extent[3];
     for (unsigned d = 0; d < 3; d++)
@@ -82,15 +82,15 @@ int nufft_layout_of(struct nufft_layout *l, const hcy_nufft_job *job)
         if (cells > INT32_MAX || (d < job->dim && (cells < 2 * job->width || job->modes[d] > job->grid[d])) ||
             hcy_size_mul(&l->cells, l->cells, (size_t)cells))
             return hcy_fail(HCY_EINVAL, "nufft: axis %u has %llu cells", d, (unsigned long long)cells);
-        set_axis(l, d, cells, job->flags & HCY_NUFFT_FIXED_ORDER);
+        set_layout_axis(l, d, cells, job->flags & HCY_NUFFT_FIXED_ORDER);
         l->n_bins *= l->axis[d].bins;
         l->n_keys *= (size_t)l->axis[d].bins * l->axis[d].subs;
     }
     if (l->n_keys > UINT32_MAX / 2)
         return hcy_fail(HCY_ERANGE, "nufft: a grid of %zu cells is too large", l->cells);
-    coarsen(l);
+    coarsen_keys(l);
     l->limit = limits[l->is_double][l->dim - 1];
-    set_local(l);
+    set_small_grid(l);
     return 0;
 }
 

@@ -117,7 +117,7 @@ static int take_move(struct move *m, const struct cpu_call *call, bool spreads)
 }
 
 /* The first cell of a bin on each axis, and how many cells it reaches from there. */
-static void extent(const struct nufft_layout *l, uint32_t bin, size_t first[3], size_t n[3])
+static void reach_of(const struct nufft_layout *l, uint32_t bin, size_t first[3], size_t n[3])
 {
     for (unsigned d = 0; d < 3; d++) {
         const struct nufft_axis *a = &l->axis[d];
@@ -131,12 +131,12 @@ static void extent(const struct nufft_layout *l, uint32_t bin, size_t first[3], 
 
 /* The rows [begin, end) of a bin's reach on the slowest axis, counted from its first, between small and fine
  * grid. */
-static void move_rows(const struct move *m, uint32_t bin, size_t begin, size_t end, char *local, char *grid,
+static void move_bin_rows(const struct move *m, uint32_t bin, size_t begin, size_t end, char *local, char *grid,
                       bool adds)
 {
     const struct nufft_layout *l = &m->layout;
     size_t first[3], n[3], c = 2 * l->real;
-    extent(l, bin, first, n);
+    reach_of(l, bin, first, n);
     n[l->dim - 1] = end;
     size_t straight = l->axis[0].n - first[0], x0 = l->dim == 1 ? begin : 0;
     straight = straight < n[0] ? straight : n[0]; /* then the axis begins again */
@@ -160,21 +160,21 @@ static void move_rows(const struct move *m, uint32_t bin, size_t begin, size_t e
         }
 }
 
-static void enter(const struct move *m, struct slab *slab, uint32_t turn)
+static void enter_slab(const struct move *m, struct slab *slab, uint32_t turn)
 {
     pthread_mutex_lock(&slab->lock);
     while (m->in_order && slab->next != turn)
         pthread_cond_wait(&slab->moved_on, &slab->lock);
 }
 
-static void leave(struct slab *slab)
+static void leave_slab(struct slab *slab)
 {
     slab->next++;
     pthread_cond_broadcast(&slab->moved_on);
     pthread_mutex_unlock(&slab->lock);
 }
 
-static void add_up(const struct move *m, const struct nufft_sub *sub, size_t vector, char *local)
+static void add_to_grid(const struct move *m, const struct nufft_sub *sub, size_t vector, char *local)
 {
     const struct nufft_layout *l = &m->layout;
     uint32_t cell, n, own = nufft_slab_of(l, sub->bin);
@@ -185,10 +185,10 @@ static void add_up(const struct move *m, const struct nufft_sub *sub, size_t vec
             return;
         struct slab *s = m->slabs ? &m->slabs[vector * l->axis[l->dim - 1].bins + slab] : NULL;
         if (s)
-            enter(m, s, sub->turn[i]);
-        move_rows(m, sub->bin, done, done + n, local, m->grid + vector * l->cells * 2 * l->real, true);
+            enter_slab(m, s, sub->turn[i]);
+        move_bin_rows(m, sub->bin, done, done + n, local, m->grid + vector * l->cells * 2 * l->real, true);
         if (s)
-            leave(s);
+            leave_slab(s);
         done += n;
     }
 }
@@ -205,7 +205,7 @@ static void spread_range(void *context, size_t begin, size_t end, unsigned threa
         memset(local, 0, l->local * 2 * l->real);
         m->ops->spread(&m->rows, records + sub->begin * l->record, sub->end - sub->begin,
                        m->strengths + vector * l->n_points * 2 * l->real, local);
-        add_up(m, sub, vector, local);
+        add_to_grid(m, sub, vector, local);
     }
 }
 
@@ -219,8 +219,8 @@ static void interp_range(void *context, size_t begin, size_t end, unsigned threa
         size_t vector = i / m->s->n_subs, first[3], n[3];
         const struct nufft_sub *sub = &m->subs[i % m->s->n_subs];
         if (i == begin || i % m->s->n_subs == 0 || sub[-1].bin != sub->bin) {
-            extent(l, sub->bin, first, n);
-            move_rows(m, sub->bin, 0, n[l->dim - 1], local, m->grid + vector * l->cells * 2 * l->real, false);
+            reach_of(l, sub->bin, first, n);
+            move_bin_rows(m, sub->bin, 0, n[l->dim - 1], local, m->grid + vector * l->cells * 2 * l->real, false);
         }
         m->ops->interp(&m->rows, records + sub->begin * l->record, sub->end - sub->begin,
                        m->strengths + vector * l->n_points * 2 * l->real, local);
@@ -292,7 +292,7 @@ static void settle_range(void *context, size_t begin, size_t end, unsigned threa
 }
 
 /* Strengths of points at the same place in an order by what they are; *copy is what they are then read from. */
-static int settle(struct move *m, const struct cpu_call *call, char **copy)
+static int settle_strengths(struct move *m, const struct cpu_call *call, char **copy)
 {
     size_t c = 2 * m->layout.real, all = call->items * m->layout.n_points * c;
     struct settle s = { m, malloc(call->items * m->s->longest * c) };
@@ -305,7 +305,7 @@ static int settle(struct move *m, const struct cpu_call *call, char **copy)
     return s.room && *copy ? 0 : hcy_fail(HCY_ENOMEM, "nufft_spread: out of memory for a copy of the strengths");
 }
 
-static int run_spread(const struct cpu_call *call)
+static int run_nufft_spread(const struct cpu_call *call)
 {
     struct move m;
     char *copy = NULL;
@@ -316,7 +316,7 @@ static int run_spread(const struct cpu_call *call)
     if (cpu_pool_threads(call->pool) > 1)
         status = make_slabs(&m, n_slabs);
     if (!status && m.in_order && m.s->longest > 1)
-        status = settle(&m, call, &copy);
+        status = settle_strengths(&m, call, &copy);
     if (!status) {
         nufft_zero(call->pool, m.grid, call->items * m.layout.cells * 2 * m.layout.real);
         cpu_pool_for(call->pool, call->items * m.s->n_subs, 1, spread_range, &m);
@@ -326,7 +326,7 @@ static int run_spread(const struct cpu_call *call)
     return status;
 }
 
-static int run_interp(const struct cpu_call *call)
+static int run_nufft_interp(const struct cpu_call *call)
 {
     struct move m;
     int status = take_move(&m, call, false);
@@ -340,8 +340,8 @@ static int run_interp(const struct cpu_call *call)
 
 const struct cpu_kernel cpu_nufft_kernels[] = {
     { .name = "nufft_sort", .run = nufft_run_sort, .scratch_size = nufft_sorted_size, .variant = cpu_simd_built },
-    { .name = "nufft_spread", .run = run_spread, .scratch_size = spread_scratch, .variant = cpu_simd_built },
-    { .name = "nufft_interp", .run = run_interp, .scratch_size = interp_scratch, .variant = cpu_simd_built },
+    { .name = "nufft_spread", .run = run_nufft_spread, .scratch_size = spread_scratch, .variant = cpu_simd_built },
+    { .name = "nufft_interp", .run = run_nufft_interp, .scratch_size = interp_scratch, .variant = cpu_simd_built },
     { .name = "nufft_crop", .run = nufft_run_crop, .variant = cpu_simd_built },
     { .name = "nufft_pad", .run = nufft_run_pad, .variant = cpu_simd_built },
     { .name = "nufft_scale", .run = nufft_run_scale, .variant = cpu_simd_built },
