@@ -56,14 +56,17 @@ size_t azint_stride_of(const struct azint_launch *l, size_t n_frames)
 
 void azint_choose_pass(const struct azint_launch *l, size_t items, struct azint_layout *y)
 {
+    /* The budgets are for the sums of one digit of up to five; the deviation has five slots for each of these. */
     size_t bin = 2 * sizeof(int64_t) * l->plan->n_bins * (l->deviation ? AZINT_DEVIATION_SLOTS / 5 : 1);
     y->workers = cpu_pool_threads(l->call->pool);
     y->frames = items < l->ops->pass ? (unsigned)items : l->ops->pass;
+    /* A float frame is summed straight into the caller's rows, so workers need no sums of their own. */
     if (l->type->is_float)
         return;
     size_t most = SUMS_BUDGET / y->workers < WORKER_BUDGET ? SUMS_BUDGET / y->workers : WORKER_BUDGET;
     while (y->frames > 1 && bin * azint_stride_of(l, y->frames) > most)
         y->frames--;
+    /* With very many bins even the sums of one frame are too much memory for all workers, so fewer take part. */
     while (y->workers > 1 && bin * y->workers > SUMS_BUDGET / 4)
         y->workers--;
 }
@@ -79,9 +82,13 @@ static size_t place_part(size_t *at, size_t size)
 static void lay_space(const struct azint_launch *l, struct azint_layout *y)
 {
     size_t at = 0, elem_size = l->type->elem_size, block = AZINT_STRIP * elem_size;
+    /* Float frames have no rows, and up to few_frames frames have no tiles, because the kernel `one` reads their
+     * rows. */
     size_t n = l->type->is_float ? 0 : y->frames, stride = azint_stride_of(l, n),
            tiles = n > l->ops->few_frames ? stride : 0;
     size_t slots = l->deviation ? AZINT_DEVIATION_SLOTS : l->type->digits;
+    /* After the merge azint_lost_run() keeps HCY_AZINT_SUMS rows in the same memory, which may be more than a
+     * pass's. */
     size_t sums = 2 * stride * slots < HCY_AZINT_SUMS ? HCY_AZINT_SUMS : 2 * stride * slots;
     y->planes = place_part(&at, CPU_BLOCK_WORK(block)) + CPU_BLOCK_LEAD;
     y->pixels = place_part(&at, block + 64);
@@ -95,6 +102,7 @@ static void lay_space(const struct azint_launch *l, struct azint_layout *y)
     y->outliers = place_part(&at, AZINT_MAX_OUTLIERS * sizeof(struct azint_outlier));
     y->touched = place_part(&at, azint_block_words(l->plan->n_bins) * sizeof(uint64_t));
     y->sums = place_part(&at, l->type->is_float ? 0 : sums * l->plan->n_bins * sizeof(int64_t));
+    /* The 1024 bytes are the skew between two workers' tables. */
     y->space_size = azint_up(at, 4096) + 1024;
 }
 
@@ -103,6 +111,8 @@ void azint_lay_out(const struct azint_launch *l, size_t items, struct azint_layo
     size_t at = 0;
     azint_choose_pass(l, items, y);
     lay_space(l, y);
+    /* Which frames must be decoded to images is not known before a pass, so there is room for all that the budget
+     * allows. */
     y->n_images = 0;
     if (l->coding && l->coding->codec != HCY_CODEC_NONE) {
         y->n_images = IMAGES_BUDGET / l->image_bytes ? IMAGES_BUDGET / l->image_bytes : 1;
@@ -123,6 +133,7 @@ static int check_deviation(const struct azint_launch *l)
 {
     if (!l->plan->deviation)
         return hcy_fail(HCY_EINVAL, "bslz4_azint_spread: the plan's tables are those of another kernel");
+    /* A value's square must fit 64 bits, and floats have no digits. */
     if (l->type->is_float || l->type->elem_size > 4)
         return hcy_fail(HCY_EUNSUPPORTED, "bslz4_azint_spread: pixels that are not integers of 4 bytes at most");
     return 0;
@@ -138,6 +149,7 @@ int azint_launch_open(struct azint_launch *l, const struct cpu_call *call, const
     l->coding = kernel->coded ? call->values[kernel->coding].bytes : NULL;
     l->type = azint_type(l->job->pixel_type);
     l->ops = azint_ops(call->simd);
+    /* The job is checked against the plan, so the plan comes first. */
     if (!l->plan)
         return hcy_azint_no_plan("azint");
     int status = hcy_azint_check_job("azint", l->job, l->plan->n_pixels, l->plan->n_bins);

@@ -55,6 +55,8 @@ static void strip_range(void *context, size_t begin, size_t end, unsigned thread
         const struct azint_strip *strip = azint_strip_at(plan, s);
         const uint16_t *index = azint_at(plan, strip->index);
         struct azint_deviation_strip *to = &b->strips[s];
+        /* A unit plan's entries carry masks, which weights replace here: such a plan needs an index of groups
+         * alone. */
         to->index = plan->unit ? b->places[s] : strip->index;
         to->low = b->places[s] + (plan->unit ? column_bytes(strip, 2) : 0);
         to->high = to->low + column_bytes(strip, 12);
@@ -63,7 +65,10 @@ static void strip_range(void *context, size_t begin, size_t end, unsigned thread
             for (unsigned p = 0; p < 4; p++) {
                 uint32_t c = entry_weight(plan, strip, e, p);
                 uint64_t pixel = (uint64_t)s * AZINT_STRIP + 4 * group + p;
+                /* A pixel that has no weight in this entry gets a product of 0, whatever its norm is. */
                 uint64_t norm = c ? azint_norm24(plan->norms[pixel]) : 0, q = azint_square(c) * norm;
+                /* c2 * n24 has 48 bits and takes two parts.  A unit plan's c2 is the same for all and comes in at
+                 * the end. */
                 put_weight_digits((uint8_t *)plan + to->low + 12 * e, p, (uint32_t)(plan->unit ? norm : q & 0xffffff));
                 if (!plan->unit)
                     put_weight_digits((uint8_t *)plan + to->high + 12 * e, p, (uint32_t)(q >> 24));
@@ -87,6 +92,8 @@ static void add_totals(const struct builder *b)
             r = azint_run_at(p);
             for (uint32_t k = 0; k < r.n; k++) {
                 uint32_t c = azint_weight(&r, k);
+                /* Rounded as filter_total_add() does it, so that complete sums are those of azint_filter to the
+                 * last bit. */
                 uint64_t cn = azint_mul_shift(c, norm, 24);
                 struct azint_deviation_total *t = &b->totals[r.bin + k];
                 t->count += c;
@@ -103,6 +110,7 @@ static int check_plan(const struct azint_plan *plan)
 {
     if (plan->darks || plan->variances)
         return hcy_fail(HCY_EUNSUPPORTED, "bslz4_azint_spread: a plan with a dark current or variances");
+    /* n24 must fit the three digits of a weight, which it does for norms up to 1. */
     for (size_t i = 0; i < plan->n_pixels; i++)
         if (plan->norms[i] > 1)
             return hcy_fail(HCY_EINVAL, "bslz4_azint_spread: the plan has a norm of %g; 1 is the most",
@@ -121,6 +129,7 @@ int azint_deviation_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy
         return status;
     const struct azint_plan *plan = base;
     const struct azint_strip *strips = azint_at(plan, plan->strips);
+    /* Only the finished base says whether this is a unit plan, and so how large a strip's columns are. */
     uint64_t *places = calloc(plan->n_strips, sizeof *places);
     struct azint_deviation head = { azint_up64(base_size) + azint_up64(sizeof head), 0 };
     head.strips = head.totals + azint_up64(plan->n_bins * sizeof(struct azint_deviation_total));
@@ -135,6 +144,7 @@ int azint_deviation_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy
     if (!status && !*blob)
         status = hcy_fail(HCY_ENOMEM, "bslz4_azint_spread: no memory for a plan of %zu bytes", *size);
     if (!status) {
+        /* The base is copied to the start of the larger block, so its offsets stay true. */
         struct builder b = { *blob, NULL, NULL, places };
         memset(*blob, 0, *size);
         memcpy(*blob, base, base_size);
@@ -168,6 +178,8 @@ static size_t make_rows(struct azint_pass *pass, struct azint_space *space, size
                                     azint_live(pass, (uint64_t)strip * AZINT_STRIP) };
         for (unsigned d = 0; d < space->digits[f]; d++)
             rows[d] = azint_row(pass, space, d, f);
+        /* Every digit of the square is made from the value's digits when its turn comes, so one row a frame is
+         * enough. */
         found += pass->filter_ops->square(&of, (n + 63) / 64 * 64, space->vrows + f * (size_t)AZINT_PITCH);
     }
     return found;
@@ -187,6 +199,7 @@ void azint_deviation_cross(struct azint_pass *pass, struct azint_space *space, s
     struct azint_source source = { azint_at(plan, at->index), azint_at(plan, at->low), digit,
                                    AZINT_DEVIATION_CROSS + 2 * digit, AZINT_V_NONE };
     azint_add_entries(pass, space, azint_strip_at(plan, strip), &source);
+    /* n24 alone fits the first part. */
     if (plan->unit)
         return;
     source.weights = azint_at(plan, at->high);
@@ -217,9 +230,11 @@ static void add_few(struct azint_pass *pass, struct azint_space *space, size_t s
     for (unsigned f = 0; f < pass->n_frames; f++) {
         const uint8_t *row = space->vrows + f * (size_t)AZINT_PITCH;
         for (size_t at = 0; at < n; at += 8) {
+            /* Hardly any pixel has a digit here, so eight are looked at together. */
             uint64_t word;
             memcpy(&word, row + at, 8);
             for (size_t i = at; word && live[at / 8] && i < at + 8; i++)
+                /* What rows hold for pixels without weights is not defined, so the bit is asked too. */
                 if (row[i] && live[i / 8] >> i % 8 & 1)
                     add_one(pass, space, slot, f, (uint64_t)strip * AZINT_STRIP + i, row[i]);
         }
@@ -229,11 +244,14 @@ static void add_few(struct azint_pass *pass, struct azint_space *space, size_t s
 void azint_deviation_rest(struct azint_pass *pass, struct azint_space *space, size_t strip, unsigned digits, size_t n)
 {
     const struct azint_strip *at = azint_strip_at(pass->plan, strip);
+    /* The square of a value of n digits has 2 n, and one more for the most negative value of a signed type.  The
+     * first n went along with the signal's digits. */
     for (unsigned k = digits; k < 2 * digits + pass->type->is_signed; k++) {
         struct azint_source source = { azint_at(pass->plan, at->index),
                                        pass->plan->unit ? NULL : azint_at(pass->plan, at->weights), digits - 1,
                                        AZINT_DEVIATION_SQUARES + k, AZINT_V_TILE };
         size_t found = make_rows(pass, space, strip, k, n, true);
+        /* High digits of squares are rare where counts are few: then no reading of all entries pays. */
         if (found > FEW) {
             azint_variance_tiles(pass, space, n);
             azint_add_entries(pass, space, at, &source);
@@ -264,6 +282,8 @@ void azint_deviation_pixel(struct azint_pass *pass, struct azint_space *space, u
         for (uint32_t k = 0; k < r.n; k++) {
             uint64_t c2 = azint_square(azint_weight(&r, k)), q = c2 * norm;
             size_t place = ((size_t)r.bin + k) * 2 * pass->stride + azint_frame_at(pass, frame);
+            /* The first digit goes where the strip's rows put it; the others go to slots of the squares alone,
+             * which sums_range() adds to the slots that they share with the signal. */
             bool unit = pass->plan->unit;
             add_deviation_digits(pass, space, AZINT_DEVIATION_SQUARES + 1, 1, place + pass->stride,
                                  square >> AZINT_DIGIT_BITS, unit ? 1 : (int64_t)c2);
@@ -298,6 +318,7 @@ static void lost_range(void *context, size_t begin, size_t end, unsigned thread)
         for (size_t s = 0; s < plan->n_strips; s++) {
             size_t place = f * plan->n_strips + s;
             const uint8_t *bits = pass->lost + place * AZINT_STRIP_BYTES;
+            /* The bits are left from earlier passes where the strip has lost nothing, so lost_any decides. */
             for (size_t i = 0; pass->lost_any[place] && i < AZINT_STRIP; i++) {
                 if (!(bits[i / 8] >> i % 8 & 1))
                     continue;
@@ -320,6 +341,8 @@ static azint_i128 gather_slots(const struct azint_pass *pass, unsigned first, un
 {
     size_t slot_size = (size_t)pass->plan->n_bins * 2 * pass->stride;
     azint_i128 sum = 0;
+    /* Horner's rule from the top digit down.  A slot that a worker never asked for is not zeroed and must not be
+     * read. */
     for (unsigned k = n; k-- > 0;) {
         unsigned slot = first + k * step;
         int64_t digit = 0;
@@ -349,9 +372,12 @@ static void sums_range(void *context, size_t begin, size_t end, unsigned thread)
         uint64_t *out = to->out + (size_t)pass->frames[f].item * HCY_AZINT_FILTERED * n;
         for (size_t b = begin; b < end; b++) {
             size_t place = b * 2 * pass->stride + azint_frame_at(pass, f);
+            /* The first digits of squares stand beside digits of the signal, the later ones (and those of outliers)
+             * in slots of their own: a digit may be in both. */
             azint_i128 square = gather_slots(pass, 0, 1, digits, place + pass->stride);
             square += gather_slots(pass, AZINT_DEVIATION_SQUARES + 1, 1, squares - 1, place + pass->stride) *
                       (1 << AZINT_DIGIT_BITS);
+            /* Cross products have two parts a digit, which stand in every other slot. */
             azint_i128 cross = gather_slots(pass, AZINT_DEVIATION_CROSS, 2, digits, place);
             cross += gather_slots(pass, AZINT_DEVIATION_CROSS + 1, 2, digits, place) * (1 << 24);
             put_sum_words(out + b, n, HCY_SUM_SQUARE_LO, (azint_u128)(square * c2));
@@ -378,6 +404,7 @@ static void constants_range(void *context, size_t begin, size_t end, unsigned th
             azint_u128 norm = totals[b].norm, norm2 = totals[b].norm2;
             for (int row = HCY_SUM_SIGNAL_LO; row < HCY_SUM_LOST_COUNT; row++)
                 out[(size_t)row * n + b] = at[(size_t)row * n];
+            /* In a frame that lost nothing the LOST rows are not written at all. */
             if (lost) {
                 norm -= (azint_u128)at[HCY_SUM_LOST_NORM_HI * n] << 64 | at[HCY_SUM_LOST_NORM_LO * n];
                 norm2 -= (azint_u128)at[HCY_SUM_LOST_NORM2_HI * n] << 64 | at[HCY_SUM_LOST_NORM2_LO * n];

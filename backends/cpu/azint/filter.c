@@ -64,6 +64,7 @@ static int64_t fine_value(const struct filter_bin *bin, size_t i)
     int64_t value = exceeds_squares(bin, i) ? 0 : bin->values[i] * ((int64_t)1 << bin->shift);
     if (bin->plan->darks) {
         double dark = floor(ldexp((double)bin->plan->darks[bin->pixels[i]], bin->shift) + 0.5), end = (double)most;
+        /* The limits come before the conversion, which is not defined for what 64 bits cannot hold. */
         value -= (int64_t)(dark > end ? end : dark < -end ? -end : dark);
     }
     return value > most ? most : value < -most ? -most : value;
@@ -105,6 +106,7 @@ static size_t load_floats(struct filter_bin *bin)
             memcpy(&value, bin->image + 8ull * bin->pixels[i], sizeof value);
         }
         memcpy(&bin->values[i], &value, sizeof value);
+        /* The sums use the whole value; x only decides what is in, and may be rounded. */
         bin->x[i] = (float)((value - dark) * (double)bin->inverse[i]);
         if (invalid_float(bin->job, value))
             bin->found[count++] = (uint32_t)i;
@@ -132,6 +134,7 @@ static void sum_narrow(const struct filter_ops *ops, struct filter_bin *bin)
     const azint_i128 c = unit ? HCY_AZINT_ONE : 1, c2 = unit ? azint_square(HCY_AZINT_ONE) : 1;
     struct filter_sums *s = &bin->sums;
     for (size_t at = 0; at < bin->n; at += FILTER_PART) {
+        /* FILTER_PART entries fit 64 bits; only their total needs more. */
         struct filter_parts p;
         ops->sum(bin, at, bin->n - at < FILTER_PART ? bin->n : at + FILTER_PART, &p);
         s->signal += p.signal * c;
@@ -162,12 +165,14 @@ static size_t open_bin(const struct launch *l, struct filter_bin *bin)
                                       .norm = total->norm,
                                       .norm2 = total->norm2,
                                       .norm24 = total->norm24 };
+    /* The plan's constants are those of all pixels: what is lost is taken off at the end. */
     if (bin->type->is_float)
         n_lost = load_floats(bin);
     else if (fast)
         seen = l->ops->load(bin);
     else
         large = load_wide(bin);
+    /* Loops go over whole steps; a NaN is outside of no interval. */
     for (size_t i = bin->n; i < (bin->n + FILTER_STEP - 1) / FILTER_STEP * FILTER_STEP; i++) {
         bin->x[i] = NAN;
         bin->values[i] = 0;
@@ -177,6 +182,7 @@ static size_t open_bin(const struct launch *l, struct filter_bin *bin)
     for (size_t k = 0; k < n_lost; k++) {
         bin->values[bin->found[k]] = 0;
         bin->fine[bin->found[k]] = 0;
+        /* A pixel in several bins is counted at its first entry, so that it counts once. */
         firsts += !bin->weights || (bin->weights[bin->found[k]] & FILTER_FIRST);
     }
     for (size_t i = 0; large && i < bin->n; i++) /* those that are not lost */
@@ -184,6 +190,7 @@ static size_t open_bin(const struct launch *l, struct filter_bin *bin)
     if (n_lost && fast && seen >> 24) /* sentinels, mostly: what is left decides */
         for (size_t i = seen = 0; i < bin->n; i++)
             seen |= (uint64_t)(bin->values[i] ^ bin->values[i] >> 63);
+    /* Below 2^24 products are summed in 64 bits by vectors; larger values go one by one. */
     if (fast && !(seen >> 24))
         sum_narrow(l->ops, bin);
     else if (!bin->type->is_float)
@@ -206,6 +213,7 @@ static bool find_limits(struct filter_bin *bin, bool deviation, struct limits *o
     double norm2 = azint_double((uint64_t)s->norm2, (uint64_t)(s->norm2 >> 64)) * NORM, signal, variance;
     if (!(norm > 0 && norm2 > 0 && s->count))
         return false;
+    /* Floats are summed anew each time, because taking pixels off would leave rounding errors behind. */
     if (bin->type->is_float) {
         filter_sum_floats(bin);
         out->mean = s->float_signal * WEIGHT / norm;
@@ -215,6 +223,7 @@ static bool find_limits(struct filter_bin *bin, bool deviation, struct limits *o
         out->deviation = sqrt(variance / norm2);
         return true;
     }
+    /* Exact integers are rounded once, so the limits are the same on every device. */
     signal = azint_signed_double((uint64_t)s->signal, (uint64_t)(s->signal >> 64)) * WEIGHT;
     out->mean = ldexp(signal / norm, bin->shift);
     if (deviation) {
@@ -239,8 +248,10 @@ static void clip_bin(const struct launch *l, struct filter_bin *bin)
     for (uint32_t turn = 0; turn < filter->max_iter; turn++) {
         if (!find_limits(bin, filter->flags & HCY_AZINT_CLIP_SPREAD, &at))
             return;
+        /* Chauvenet's limit follows the number of pixels that are left; the given threshold is the least. */
         double cut = azint_chauvenet(filter, (double)bin->sums.count / HCY_AZINT_ONE);
         cut = cut > filter->threshold ? cut : filter->threshold;
+        /* 2^-22 of the mean are the last digits of a float, in which equal pixels may differ. */
         double half = cut * at.deviation + fabs(at.mean) * (1.0 / 4194304.0);
         size_t n = l->ops->outside(bin, (float)(at.mean - half), (float)(at.mean + half));
         if (!n)
@@ -266,8 +277,10 @@ static const uint64_t *sort_bin(struct filter_bin *bin, size_t *n)
     uint64_t *from = bin->sorted, *to = bin->sorted + (bin->n + FILTER_STEP);
     size_t count = 0;
     for (size_t i = 0; i < bin->n; i++)
+        /* Adding 0 makes -0 equal to 0. */
         if (bin->x[i] == bin->x[i])
             from[count++] = (uint64_t)order_key(bin->x[i] + 0.0f) << 32 | i;
+    /* Only the upper word is sorted by, stably: pixels of equal intensity stay in their order, on every device. */
     for (unsigned shift = 32; shift < 64; shift += BITS) {
         size_t places[SIZE + 1] = { 0 };
         for (size_t i = 0; i < count; i++)
@@ -298,12 +311,14 @@ static void keep_percentiles(struct filter_bin *bin)
         uint64_t norm = (uint64_t)((double)bin->plan->norms[bin->pixels[i]] * (double)(1ull << HCY_AZINT_NORM_SHIFT));
         t.norm = azint_mul_shift(filter_weight(bin, i), norm, 24);
         azint_u128 upper = lower + t.norm;
+        /* Shares are compared as integers, so that no device rounds them differently. */
         if (upper << 32 >= bin->filter->quantile[0] * last && lower << 32 <= bin->filter->quantile[1] * last)
             bin->found[kept++] = i;
         else
             bin->x[i] = NAN;
         lower = upper;
     }
+    /* Few may be left of many, so they are added anew instead of taking the others off. */
     bin->sums = (struct filter_sums){ .signal = 0 };
     for (size_t k = 0; k < kept; k++)
         filter_add(bin, bin->found[k]);
@@ -331,6 +346,7 @@ static void put_bin_sums(const struct launch *l, struct filter_bin *bin, size_t 
     bool wanted = l->filter->flags & HCY_AZINT_WANT_SPREAD, is_float = bin->type->is_float;
     struct filter_sums *s = &bin->sums;
     struct limits unused;
+    /* The sums of floats are by-products of the limits; without any pixel there are none. */
     if (is_float && !find_limits(bin, wanted, &unused))
         s->float_signal = s->float_variance = s->float_deviation = 0;
     put_bin_row(at, n, HCY_SUM_SIGNAL_LO, is_float ? double_bits(s->float_signal) : (azint_u128)s->signal);
@@ -351,6 +367,7 @@ static void set_space(const struct launch *l, struct filter_bin *bin, unsigned t
     bin->sorted = (void *)at;
     at += l->filter->kind == HCY_AZINT_FILTER_PERCENTILE ? 2 * l->padded * sizeof(uint64_t) : 0;
     bin->values = (void *)at;
+    /* Without a dark current a value and its fine value are the same, and so is their memory. */
     bin->fine = fast ? bin->values : bin->values + l->padded;
     bin->x = (void *)(bin->values + (fast ? 1 : 2) * l->padded);
     bin->found = (void *)(bin->x + l->padded);
@@ -378,6 +395,7 @@ static void run_range(void *context, size_t begin, size_t end, unsigned thread)
     const struct launch *l = context;
     struct filter_bin bin = { .plan = l->plan, .job = l->job, .filter = l->filter, .type = l->type };
     bin.deviation = l->filter->flags & (HCY_AZINT_CLIP_SPREAD | HCY_AZINT_WANT_SPREAD);
+    /* A dark current has a fraction, for which values are scaled up. */
     bin.shift = l->plan->darks && !l->type->is_float ? HCY_AZINT_SQUARE_SHIFT(l->type->elem_size) : 0;
     set_space(l, &bin, thread);
     for (size_t f = 0; f < l->items; f++) {
@@ -388,6 +406,7 @@ static void run_range(void *context, size_t begin, size_t end, unsigned thread)
         bin.image = l->images + f * l->image_bytes;
         for (size_t b = begin; b < end; b++)
             run_bin(l, &bin, f, (uint32_t)b, &n_lost);
+        /* A frame has its bins on several threads. */
         atomic_fetch_add(&l->n_lost[f], n_lost);
         if (bin.is_refused)
             atomic_fetch_or(&l->n_lost[f], REFUSED);
@@ -410,6 +429,7 @@ static int open_filter_launch(struct launch *l, const struct cpu_call *call)
     if (status)
         return status;
     l->items = call->items;
+    /* The largest bin decides how much memory each thread needs. */
     l->padded = (size_t)(l->plan->largest + 2 * FILTER_STEP - 1) / FILTER_STEP * FILTER_STEP;
     l->space_size = l->padded * (2 * sizeof(int64_t) + sizeof(float) + sizeof(uint32_t));
     if (l->filter->kind == HCY_AZINT_FILTER_PERCENTILE)
@@ -454,6 +474,7 @@ static int run_filter(const struct cpu_call *call)
         cpu_arg_size(call, AT(scratch)) < need)
         return hcy_fail(HCY_ERANGE, "azint_filter: images, sums, reports or scratch are too small for %zu frames",
                         l.items);
+    /* The scratch buffer holds the frames' counters and then a part for each thread, all from a cache line's start. */
     uint8_t *scratch = cpu_arg(call, AT(scratch));
     scratch += (64 - (uintptr_t)scratch % 64) % 64;
     l.images = cpu_arg(call, AT(images));
@@ -463,10 +484,12 @@ static int run_filter(const struct cpu_call *call)
     l.spaces = scratch + (l.items * sizeof *l.n_lost + 63) / 64 * 64;
     for (size_t f = 0; f < l.items; f++)
         atomic_init(&l.n_lost[f], 0);
+    /* Bins differ in size, so a task is measured in entries: small enough that all threads end together. */
     uint64_t grain = TASK_ENTRIES * (uint64_t)l.plan->n_bins / (l.plan->n_entries + 1);
     grain = grain < 1 ? 1 : grain > TASK_BINS ? TASK_BINS : grain;
     cpu_pool_for(call->pool, l.plan->n_bins, (size_t)grain, run_range, &l);
     for (size_t f = 0; f < l.items; f++)
+        /* One count that is too large makes the sums of its frame worthless, and the report says so. */
         if (!l.reports[f].status) {
             uint64_t n_lost = atomic_load(&l.n_lost[f]);
             l.reports[f].n_lost = n_lost & ~REFUSED;

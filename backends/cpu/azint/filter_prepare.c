@@ -31,6 +31,7 @@ static int count_entries(const struct sorter *s, uint64_t *counts, bool *unit)
                 return HCY_EINVAL;
             for (uint32_t k = 0; k < r.n; k++) {
                 uint32_t c = azint_weight(&r, k);
+                /* Counted one place on, so that a running sum makes starts of them. */
                 counts[r.bin + k + 1] += c > 0;
                 *unit &= c == HCY_AZINT_ONE || !c;
             }
@@ -61,6 +62,7 @@ static void put_piece_range(void *context, size_t begin, size_t end, unsigned th
     for (size_t piece = begin; piece < end; piece++) {
         const uint8_t *p = s->runs;
         uint32_t from = s->cuts[piece], to = s->cuts[piece + 1];
+        /* Every thread reads all runs, which is cheap, and writes its own bins alone, so nothing needs a lock. */
         for (uint32_t pixel = 0; pixel < s->plan->n_pixels; pixel++) {
             uint32_t first = FILTER_FIRST;
             struct azint_run r;
@@ -70,6 +72,7 @@ static void put_piece_range(void *context, size_t begin, size_t end, unsigned th
                     uint32_t c = azint_weight(&r, k);
                     if (c && r.bin + k >= from && r.bin + k < to)
                         put_filter_entry(s, r.bin + k, pixel, c | first);
+                    /* The mark is the pixel's first entry, even where that is in another thread's bins. */
                     first = c ? 0 : first;
                 }
                 p = azint_run_end(&r);
@@ -83,6 +86,7 @@ static void cut_bins(struct sorter *s, size_t n_pieces)
 {
     uint32_t bin = 0;
     for (size_t k = 0; k <= n_pieces; k++) {
+        /* Bins differ in size: a piece is measured in entries. */
         while (bin < s->plan->n_bins && s->starts[bin] < s->plan->n_entries * k / n_pieces)
             bin++;
         s->cuts[k] = k == n_pieces ? s->plan->n_bins : bin;
@@ -96,6 +100,7 @@ static int check_filter_spans(const hcy_span *spans, size_t n)
         return status;
     const hcy_azint_head *head = spans[0].data;
     const float *norms = spans[3].data;
+    /* An entry has 32 bits for its pixel and 24 for its norm. */
     if (head->n_pixels > UINT32_MAX)
         return hcy_fail(HCY_EINVAL, "azint_filter: a plan of %llu pixels", (unsigned long long)head->n_pixels);
     for (size_t i = 0; i < head->n_pixels; i++)
@@ -157,6 +162,7 @@ int filter_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *sp
     if (!status && count_entries(&s, starts, &unit))
         status = hcy_fail(HCY_EINVAL, "azint_filter: the plan's runs are not well formed");
     if (!status) {
+        /* Counts become starts, and with them the size of the plan is known. */
         for (uint32_t b = 0; b < head->n_bins; b++)
             starts[b + 1] += starts[b];
         plan.n_entries = starts[head->n_bins];
@@ -168,6 +174,8 @@ int filter_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *sp
     }
     if (!status) {
         s.plan = *blob;
+        /* Totals are added to, and the pixels' padding is prefetched by: both must be zero.  The columns are
+         * written whole. */
         memset(*blob, 0, plan.pixels);
         memset((uint8_t *)*blob + plan.pixels + plan.n_entries * sizeof(uint32_t), 0, PAD);
         memcpy(*blob, &plan, sizeof plan);

@@ -46,6 +46,7 @@ static void add_entry_value(struct filter_bin *bin, size_t i, int sign)
     azint_i128 value = bin->type->is_signed ? (azint_i128)bin->values[i] : (azint_i128)(uint64_t)bin->values[i];
     s->signal += sign * (value * c);
     if (bin->job->flags & HCY_AZINT_WANT_VARIANCE) {
+        /* Modulo 2^128 taking off is adding the negative. */
         azint_u128 v = (azint_u128)c2 * (negative || value == 0 ? 1 : (uint64_t)value);
         s->variance += sign > 0 ? v : -v;
     }
@@ -53,6 +54,7 @@ static void add_entry_value(struct filter_bin *bin, size_t i, int sign)
         int64_t v = bin->fine[i];
         azint_u128 square = (azint_u128)((azint_i128)v * v) * c2;
         azint_i128 cross = (azint_i128)v * (int64_t)((uint64_t)c2 * bin->norms24[i]);
+        /* Rounded by magnitude, so that what is added is what is taken off, and v and -v cancel. */
         if (bin->shift == HCY_AZINT_SQUARE_WIDE) {
             square = round_sum(square, HCY_AZINT_WIDE_SQUARE);
             cross = v < 0 ? -(azint_i128)round_sum((azint_u128)-cross, HCY_AZINT_WIDE_CROSS)
@@ -117,6 +119,7 @@ void filter_sum_floats(struct filter_bin *bin)
     for (size_t i = 0; i < bin->n; i++) {
         uint32_t c = filter_weight(bin, i);
         double value = float_at(bin, i);
+        /* A NaN marks what is out. */
         if (bin->x[i] != bin->x[i])
             continue;
         signal += c * (value - dark_at(bin, i));

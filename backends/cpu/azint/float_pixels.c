@@ -41,9 +41,12 @@ static void put_float(struct walk *walk, double value)
     size_t n_bins = pass->plan->n_bins;
     bool want_variance = pass->job->flags & HCY_AZINT_WANT_VARIANCE, skip = is_invalid_float(pass->job, value),
          live = false;
+    /* The host applies the plan's dark current and variance to whole bins, so a lost pixel's part in them is undone
+     * here. */
     double dark = skip && pass->plan->darks ? (double)pass->plan->darks[walk->pixel] : 0;
     double variance = skip && pass->plan->variances ? (double)pass->plan->variances[walk->pixel] : 0;
     struct azint_run r;
+    /* The runs are read even of a pixel that is skipped, because they lead to those of the next. */
     do {
         r = azint_run_at(walk->runs);
         live |= r.n > 0;
@@ -62,6 +65,7 @@ static void put_float(struct walk *walk, double value)
         walk->runs = azint_run_end(&r);
     } while (r.more);
     if (skip && live) {
+        /* The LOST rows are read only if a pixel is lost, so the first one zeroes them. */
         if (!walk->n_lost++)
             memset(walk->sums + HCY_SUM_LOST_COUNT * n_bins, 0,
                    (HCY_AZINT_SUMS - HCY_SUM_LOST_COUNT) * n_bins * 8);
@@ -92,6 +96,7 @@ static void put_float_blocks(struct walk *walk, struct azint_space *space, struc
     const hcy_bslz4_frame *f = frame->frame;
     for (uint32_t b = 0; b < f->n_blocks; b++) {
         if (azint_block_pixels(walk->pass, space, frame, b, space->pixels)) {
+            /* What comes after the first damaged block would not change the report. */
             azint_damaged(frame, b);
             return;
         }

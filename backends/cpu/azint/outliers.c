@@ -26,18 +26,21 @@ void azint_slow_pixel(struct azint_pass *pass, struct azint_space *space, unsign
 {
     bool negative = pass->type->is_signed && (int64_t)bits < 0;
     uint64_t magnitude = negative ? 0 - bits : bits;
+    /* Poisson's variance is 1 at least, as it is for digits. */
     uint64_t variance = negative || bits == 0 ? 1 : bits;
     const uint8_t *p = azint_pixel_runs(pass->plan, pixel);
     struct azint_run r;
     do {
         r = azint_run_at(p);
         for (uint32_t k = 0; k < r.n; k++) {
+            /* A unit plan's weight is multiplied in by the merge. */
             uint32_t c = azint_weight(&r, k);
             int64_t c1 = pass->plan->unit ? 1 : c, c2 = pass->plan->unit ? 1 : azint_square(c);
             size_t place = ((size_t)r.bin + k) * 2 * pass->stride + azint_frame_at(pass, frame);
             add_outlier_digits(pass, space, place, magnitude, negative ? -c1 : c1);
             if (pass->job->flags & HCY_AZINT_WANT_VARIANCE) {
                 add_outlier_digits(pass, space, place + pass->stride, variance, c2);
+                /* The pixel's digits are zeros, for which the strip adds a variance of 1: it is taken off again. */
                 azint_sums(pass, space, 0)[place + pass->stride] -= c2;
             }
         }
@@ -86,6 +89,7 @@ void azint_lose_pixel(const struct azint_plan *plan, uint64_t pixel, bool back, 
             uint64_t *at = sums + r.bin + k;
             size_t row = plan->n_bins;
             uint32_t c = azint_weight(&r, k);
+            /* Rounded as the plan's norms were, so that what is left of a bin is exact. */
             azint_u128 cn = ((azint_u128)c * norm + half) >> 24;
             azint_u128 square = (cn * cn + half_square) >> HCY_AZINT_NORM_SHIFT;
             at[HCY_SUM_LOST_COUNT * row] += back ? 0 - (uint64_t)c : c;
@@ -128,6 +132,7 @@ static void lose_strip(const struct loss *loss, size_t strip, const uint8_t *in,
         uint64_t a, b;
         memcpy(&a, in + i, 8);
         memcpy(&b, out + i, 8);
+        /* Mostly both frames have lost the same pixels, and nothing is left of the word. */
         for (a &= ~b; a; a &= a - 1)
             azint_lose_pixel(loss->pass->plan,
                              (uint64_t)strip * AZINT_STRIP + 8 * i + (unsigned)__builtin_ctzll(a), back,
@@ -144,6 +149,7 @@ static void reference_range(void *context, size_t begin, size_t end, unsigned th
     for (size_t w = begin; w < end; w++) {
         uint64_t *sums = rows_of(pass, w);
         memset(sums, 0, HCY_AZINT_SUMS * (size_t)pass->plan->n_bins * sizeof *sums);
+        /* Whoever is free takes the next strip: sums of integers do not depend on who adds them. */
         for (size_t s; (s = atomic_fetch_add(&pass->next_strip, 1)) < pass->plan->n_strips;)
             if (pass->lost_any[(size_t)loss->frame * pass->plan->n_strips + s])
                 lose_strip(loss, s, lost_bits(pass, loss->frame, s), none, false, sums);
@@ -155,6 +161,7 @@ static void add_rows(uint64_t *sums, const uint64_t *other, size_t n_bins)
 {
     static const unsigned char wide[] = { HCY_SUM_SIGNAL_LO, HCY_SUM_VARIANCE_LO, HCY_SUM_LOST_NORM_LO,
                                           HCY_SUM_LOST_NORM2_LO };
+    /* The count is one word, the other rows are two. */
     for (size_t b = 0; b < n_bins; b++)
         sums[HCY_SUM_LOST_COUNT * n_bins + b] += other[HCY_SUM_LOST_COUNT * n_bins + b];
     for (size_t i = 0; i < sizeof wide; i++)
@@ -173,9 +180,11 @@ static void frames_range(void *context, size_t begin, size_t end, unsigned threa
         uint64_t *sums = pass->sums + (size_t)item * HCY_AZINT_SUMS * n_bins;
         if (!pass->reports[item].n_lost)
             continue;
+        /* Signal and variance are there already; the LOST rows are not written before. */
         memset(sums + HCY_SUM_LOST_COUNT * n_bins, 0,
                (HCY_AZINT_SUMS - HCY_SUM_LOST_COUNT) * n_bins * sizeof *sums);
         add_rows(sums, rows_of(pass, 0), n_bins);
+        /* Then only the pixels in which this frame differs from the reference. */
         for (size_t s = 0; s < pass->plan->n_strips; s++) {
             const uint8_t *mine = lost_bits(pass, (unsigned)f, s), *other = lost_bits(pass, loss->frame, s);
             if (mine != other && memcmp(mine, other, AZINT_STRIP_BYTES) != 0) {
@@ -206,6 +215,7 @@ void azint_lost_run(struct azint_pass *pass, struct cpu_pool *pool)
 {
     bool poisson = pass->job->flags & HCY_AZINT_WANT_VARIANCE;
     struct loss loss = { pass, pass->n_frames, poisson ? AZINT_LOSS_ONE : AZINT_LOSS_PLAN };
+    /* From the last frame down, so that `frame` ends as the first one that has lost a pixel. */
     for (unsigned f = pass->n_frames; f-- > 0;) {
         hcy_frame_report *report = &pass->reports[pass->frames[f].item];
         report->n_lost = count_lost(pass, f);
@@ -214,6 +224,7 @@ void azint_lost_run(struct azint_pass *pass, struct cpu_pool *pool)
     }
     if (loss.frame == pass->n_frames)
         return;
+    /* The reference frame is summed by all workers, the differences by a thread a frame. */
     atomic_store(&pass->next_strip, 0);
     cpu_pool_for(pool, pass->n_workers, 1, reference_range, &loss);
     for (unsigned w = 1; w < pass->n_workers; w++)

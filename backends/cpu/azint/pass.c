@@ -40,6 +40,7 @@ static void set_spaces(struct batch *b)
     for (unsigned w = 0; w < y->workers; w++) {
         uint8_t *at = b->scratch + y->spaces + w * y->space_size;
         uint64_t *bits = (void *)(at + y->bits);
+        /* Kernels read and write whole vectors, up to 64 bytes beyond a bitmap. */
         size_t words = AZINT_STRIP / 64 + 8;
         b->pass.spaces[w] = (struct azint_space){
             .planes = at + y->planes,
@@ -74,6 +75,7 @@ static bool add_to_pass(struct batch *b, size_t item)
     hcy_frame_report *report = &b->pass.reports[item];
     struct azint_frame *frame = &b->pass.frames[b->pass.n_frames];
     const hcy_bslz4_frame *f = b->l.coding ? &b->frames[item] : NULL;
+    /* A frame that was refused before, or whose tables lead out of the buffers, is reported and takes no part. */
     if (f) {
         *report = (hcy_frame_report){ .status = f->status };
         if (!f->status && !cpu_frame_fits(b->l.coding, f, b->chunks_size, b->n_blocks))
@@ -82,6 +84,7 @@ static bool add_to_pass(struct batch *b, size_t item)
     if (report->status)
         return true;
     bool decode = f && b->l.coding->codec != HCY_CODEC_NONE && !fits_strips(b, f);
+    /* The pass is full: it must run before this item finds room. */
     if (b->pass.n_frames == b->layout.frames || (decode && b->used_images == b->layout.n_images))
         return false;
     frame->item = (uint32_t)item;
@@ -93,6 +96,7 @@ static bool add_to_pass(struct batch *b, size_t item)
     frame->frame = f;
     frame->chunk = b->chunks + f->offset;
     frame->blocks = b->blocks + f->first_block;
+    /* A frame without blocks is all tail; 1 keeps divisions by a block's size defined. */
     frame->block_pixels = f->n_blocks ? f->block_bytes / b->l.type->elem_size : 1;
     if (b->l.coding->codec == HCY_CODEC_NONE)
         frame->pixels = frame->chunk;
@@ -126,6 +130,7 @@ static void decode_range(void *context, size_t begin, size_t end, unsigned threa
     for (unsigned f = 0; f < b->pass.n_frames; f++) {
         struct azint_frame *frame = &b->pass.frames[f];
         size_t n = b->decode_to[f] ? frame->frame->n_blocks : 0;
+        /* `first` counts the blocks of the frames before, as a range may begin and end within a frame. */
         for (size_t i = first > begin ? first : begin; i < first + n && i < end; i++)
             decode_large_block(b, frame, (uint32_t)(i - first), b->decode_to[f]);
         first += n;
@@ -160,6 +165,7 @@ static size_t choose_step(const struct azint_pass *pass)
         const struct azint_frame *frame = &pass->frames[f];
         if (frame->pixels)
             continue;
+        /* A block that crosses the end of a strip or of a 64-pixel word cannot be a step of its own. */
         if (AZINT_STRIP % frame->block_pixels || frame->block_pixels % 64)
             return AZINT_STRIP;
         step = frame->block_pixels > step ? frame->block_pixels : step;
@@ -196,6 +202,7 @@ static void merge_digit(const struct azint_pass *pass, unsigned digit, size_t pl
     for (unsigned w = 0; w < pass->n_workers; w++) {
         const struct azint_space *space = &pass->spaces[w];
         const int64_t *from = space->sums + digit * pass->plan->n_bins * step + place;
+        /* Sums that a worker never asked for are not zeroed and must not be read. */
         if (digit ? space->used >> digit & 1 : space->touched[block / 64] >> block % 64 & 1)
             for (size_t i = 0; i < end - begin; i++)
                 sum[i] += from[i * step];
@@ -212,6 +219,7 @@ static void merge_row(const struct azint_pass *pass, unsigned frame, unsigned ro
     uint64_t *hi = lo + n_bins;
     int64_t digit[AZINT_BLOCK_BINS];
     azint_i128 sum[AZINT_BLOCK_BINS] = { 0 };
+    /* In the usual case one digit is all there is, and its sum over the workers fits 64 bits. */
     if (digits == 1) {
         merge_digit(pass, 0, place, begin, end, digit);
         for (size_t b = begin; b < end; b++)
@@ -220,6 +228,7 @@ static void merge_row(const struct azint_pass *pass, unsigned frame, unsigned ro
             hi[b] = (uint64_t)((azint_i128)digit[b - begin] * unit >> 64);
         return;
     }
+    /* Horner's rule from the top digit down, in integers: no order of workers changes a bit. */
     for (unsigned d = digits; d-- > 0;) {
         merge_digit(pass, d, place, begin, end, digit);
         for (size_t i = 0; i < end - begin; i++)
@@ -241,6 +250,7 @@ static void merge_range(void *context, size_t begin, size_t end, unsigned thread
     uint32_t used = 0;
     unsigned digits = 0;
     (void)thread;
+    /* A digit counts as soon as one worker has used it. */
     for (unsigned w = 0; w < pass->n_workers; w++)
         used |= pass->spaces[w].used;
     used &= (2u << (pass->type->digits - 1)) - 1; /* further slots hold other sums */
@@ -251,6 +261,7 @@ static void merge_range(void *context, size_t begin, size_t end, unsigned thread
         merge_row(pass, f, 0, digits, c, begin, end);
         if (want_variance)
             merge_row(pass, f, 1, digits, c2, begin, end);
+        /* Without a variance the kernels leave anything in its sums, so its rows are zeroed, not merged. */
         for (size_t k = HCY_SUM_VARIANCE_LO; clear && k <= HCY_SUM_VARIANCE_HI; k++)
             memset(sums + k * n_bins + begin, 0, (end - begin) * sizeof *sums);
     }
@@ -272,6 +283,8 @@ static void report_damage(struct azint_pass *pass)
         uint32_t block = atomic_load(&frame->damaged);
         if (block == UINT32_MAX)
             continue;
+        /* The damage was found while the frame was summed; whatever its sums are, the report tells that they do not
+         * count. */
         pass->reports[frame->item] =
             (hcy_frame_report){ .status = HCY_ECORRUPT, .block = block, .byte = frame->blocks[block].offset };
     }
@@ -284,6 +297,7 @@ static int run_one_pass(struct batch *b)
     int status = b->pass.n_frames ? decode_large_blocks(b) : 0;
     if (status || !pass->n_frames)
         return status;
+    /* All of this depends on the number of frames, and the last pass of a batch may have fewer than the others. */
     pass->few_frames = pass->n_frames <= pass->ops->few_frames;
     pass->tiles = azint_tiles_for(&b->l, pass->n_frames);
     pass->stride = azint_stride_of(&b->l, pass->n_frames);
@@ -292,16 +306,20 @@ static int run_one_pass(struct batch *b)
     pass->lost = b->scratch + b->layout.lost;
     pass->lost_any = b->scratch + b->layout.lost_any;
     atomic_store(&pass->next_strip, 0);
+    /* A float frame belongs to one thread, so that the order of its additions is that of its pixels. */
     if (pass->type->is_float) {
         cpu_pool_for(pool, pass->n_workers, 1, floats_range, pass);
     } else {
         memset(pass->lost_any, 0, (size_t)pass->n_frames * pass->plan->n_strips);
+        /* A worker owns neighbouring strips, which have bins in common; whoever is done early helps others. */
         for (size_t w = 0, n = pass->n_workers, strips = pass->plan->n_strips; w < n; w++) {
             atomic_store(&pass->spaces[w].next, strips * w / n);
             pass->spaces[w].end = strips * (w + 1) / n;
         }
         cpu_pool_for(pool, pass->n_workers, 1, strips_range, pass);
         cpu_pool_for(pool, pass->plan->n_bins, AZINT_BLOCK_BINS, merge_range, pass);
+        /* azint_lost_run() takes the memory of the slots, so squares and products are read before it; the other
+         * rows need the plain sums that it completes. */
         if (pass->deviation)
             azint_deviation_sums(pass, pool, b->out);
         azint_lost_run(pass, pool);
@@ -331,14 +349,17 @@ static int run_passes(struct batch *b, size_t sums_size, size_t reports_size, si
     size_t items = l->call->items, need;
     const size_t rows = l->deviation ? HCY_AZINT_FILTERED : HCY_AZINT_SUMS;
     int status = hcy_size_mul(&need, items, rows * sizeof(uint64_t) * (size_t)l->plan->n_bins);
+    /* The size that the host was told comes from the same function, so the places are the same. */
     azint_lay_out(l, items, &b->layout);
     if (status || sums_size < need || reports_size / sizeof(hcy_frame_report) < items ||
         scratch_size < b->layout.total)
         return hcy_fail(HCY_ERANGE, "azint: sums, reports or scratch are too small for %zu frames", items);
+    /* Places count from the start of a cache line, for which the total has 64 bytes to spare. */
     b->scratch += (64 - (uintptr_t)b->scratch % 64) % 64;
     b->pass.plan = l->plan;
     b->pass.deviation = l->deviation;
     b->pass.filter_ops = cpu_filter_ops(l->call->simd);
+    /* The caller's buffer has other rows than the plain sums, which therefore lie in the scratch buffer. */
     if (l->deviation) {
         b->out = b->pass.sums;
         b->pass.sums = (uint64_t *)(b->scratch + b->layout.plain);
@@ -349,6 +370,7 @@ static int run_passes(struct batch *b, size_t sums_size, size_t reports_size, si
     b->pass.job = l->job;
     b->pass.small_invalid = small_invalid(l->job, l->type);
     set_spaces(b);
+    /* A full pass refuses an item, which comes again after the pass has run. */
     for (size_t i = 0; i < items && !status; i++)
         if (!add_to_pass(b, i)) {
             status = run_one_pass(b);
@@ -442,6 +464,7 @@ static int batch_of(const struct cpu_call *call, const struct azint_kernel *k, s
     azint_choose_pass(&l, l.ops->pass, &layout);
     size_t most = BATCH_BUDGET / l.image_bytes;
     *items = most < layout.frames ? (most ? most : 1) : layout.frames;
+    /* Float frames are shared out whole, so a batch must have one for each thread. */
     if (l.type->is_float && *items < cpu_pool_threads(call->pool))
         *items = cpu_pool_threads(call->pool); /* a thread a frame */
     return 0;

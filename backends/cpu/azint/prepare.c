@@ -74,6 +74,7 @@ static bool list_grow(struct list *list)
     void *other = realloc(list->other, room * sizeof *list->other);
     if (other)
         list->other = other;
+    /* Whatever could be grown stays in the list, for list_free(). */
     if (!entries || !order || !other)
         return false;
     list->room = room;
@@ -92,6 +93,7 @@ static void list_free(struct list *list)
 static uint32_t *list_slot(const struct list *list, uint32_t bin)
 {
     size_t last = list->n_slots - 1, s = (size_t)((bin * 0x9e3779b97f4a7c15u) >> 32) & last;
+    /* list_index() leaves half of the slots free, so the search ends. */
     while (list->slots[s] && list->entries[list->first + list->slots[s] - 1].bin != bin)
         s = (s + 1) & last;
     return &list->slots[s];
@@ -110,11 +112,14 @@ static bool list_index(struct list *list)
         list->slots = slots;
         list->slots_room = n_slots;
     }
+    /* A table that is made anew has twice the room it needs, so that this stays rare. */
     if (2 * n > list->n_slots) {
         list->n_slots = n_slots;
         list->n_indexed = 0;
         memset(list->slots, 0, n_slots * sizeof *list->slots);
     }
+    /* Entries are only appended, so those that are missing are the last ones; the first entry of a bin keeps its
+     * slot. */
     for (; list->n_indexed < n; list->n_indexed++) {
         uint32_t *slot = list_slot(list, list->entries[list->first + list->n_indexed].bin);
         *slot = *slot ? *slot : (uint32_t)list->n_indexed + 1;
@@ -134,6 +139,7 @@ static void list_next_group(struct list *list)
 static bool list_from(struct list *list, uint32_t bin, size_t *from)
 {
     *from = list->n;
+    /* A bin beyond those of the group is a new one. */
     if (bin < list->lowest || bin > list->highest)
         return true;
     *from = list->first;
@@ -162,6 +168,7 @@ static struct entry *list_find(struct list *list, uint16_t group, uint32_t bin, 
 {
     struct entry *entries = list->entries;
     size_t at = list->last + 1;
+    /* A pixel's run mostly goes along the bins of its neighbour's, so the next entry is tried first. */
     if (at < list->n && entries[at].bin == bin && !entries[at].c[p]) {
         list->last = at;
         return &entries[at];
@@ -187,6 +194,7 @@ static int add_pixel(struct builder *b, struct list *list, uint64_t pixel, size_
             b->live[pixel / 8] |= (uint8_t)(1u << pixel % 8);
         for (uint32_t k = 0; k < r.n; k++) {
             uint32_t c = azint_weight(&r, k);
+            /* A weight of 0 would take an entry and add nothing. */
             if (!c)
                 continue;
             struct entry *e = list_find(list, (uint16_t)(pixel % AZINT_STRIP / 4), r.bin + k, pixel % 4);
@@ -205,6 +213,7 @@ static void sort_by_bin(struct list *list, uint32_t n_bins)
     enum { BITS = 11, SIZE = 1 << BITS };
     for (size_t i = 0; i < list->n; i++)
         list->order[i] = (uint32_t)i;
+    /* A plan of few bins needs one turn. */
     for (unsigned shift = 0; shift < 24 && (shift == 0 || (n_bins - 1) >> shift); shift += BITS) {
         uint32_t count[SIZE + 1] = { 0 };
         for (size_t i = 0; i < list->n; i++)
@@ -230,6 +239,7 @@ static bool seg_ends(const struct list *list, size_t i)
 static void put_strip_entry(const struct builder *b, const struct entry *e, uint16_t *index, uint8_t *weights)
 {
     *index = b->unit ? (uint16_t)(e->group << 4 | e->mask) : e->group;
+    /* The digits of the four pixels stand together, as struct azint_strip has them. */
     for (unsigned k = 0; !b->unit && k < 12; k++)
         weights[k] = (uint8_t)(e->c[k % 4] >> 8 * (k / 4));
 }
@@ -240,6 +250,8 @@ static bool leaves_room(struct builder *b, size_t size)
     size_t done = atomic_fetch_add(&b->done_bytes, size) + size, n = atomic_fetch_add(&b->n_done, 1) + 1;
     if (size < MUCH_MEMORY)
         return true;
+    /* The mean of the strips that are done stands for those to come.  What is done is no longer among what is left,
+     * and one piece is there twice while it moves. */
     uint64_t all = (uint64_t)((double)done / (double)n * (double)b->n_strips), left = hcy_memory_left();
     if (all - (done - size) + size <= left)
         return true;
@@ -263,6 +275,7 @@ static int put_strip_piece(struct builder *b, const struct list *list, struct pi
     piece->size = strip->blocks + azint_up64(azint_block_words(b->head->n_bins) * sizeof(uint64_t));
     if (!leaves_room(b, piece->size))
         return HCY_ENOMEM;
+    /* The memory is mapped so that it goes back to the system piece by piece, which free() does not promise. */
     void *memory = mmap(NULL, piece->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return HCY_ENOMEM;
@@ -286,6 +299,7 @@ static int build_strip(struct builder *b, struct list *list, size_t strip)
     size_t at = b->starts[pixel / HCY_AZINT_START_EVERY];
     list->n = 0;
     for (; pixel < end; pixel++) {
+        /* Outliers and lost pixels are looked up by the starts, which must agree with the runs. */
         if (pixel % HCY_AZINT_START_EVERY == 0 && at != b->starts[pixel / HCY_AZINT_START_EVERY])
             return HCY_EINVAL;
         if (pixel % 4 == 0)
@@ -304,6 +318,7 @@ static void build_range(void *context, size_t begin, size_t end, unsigned thread
     struct list list = { 0 };
     int status = list_grow(&list) ? 0 : HCY_ENOMEM;
     (void)thread;
+    /* The list is used for all strips of the range; one failure stops all threads. */
     for (size_t s = begin; s < end && !status && !atomic_load(&b->status); s++)
         status = build_strip(b, &list, s);
     list_free(&list);
@@ -319,6 +334,7 @@ static void unit_range(void *context, size_t begin, size_t end, unsigned thread)
     size_t at = b->starts[first / HCY_AZINT_START_EVERY];
     size_t stop = last < b->head->n_pixels ? b->starts[last / HCY_AZINT_START_EVERY] : b->runs_size;
     (void)thread;
+    /* One weight other than 1 decides.  The flag only ever rises, so its order with other memory does not matter. */
     while (at < stop && stop - at >= 4 && !atomic_load_explicit(&b->not_unit, memory_order_relaxed)) {
         struct azint_run r = azint_run_at(b->runs + at);
         at += 4 + 3 * (size_t)r.n;
@@ -344,6 +360,7 @@ static void move_range(void *context, size_t begin, size_t end, unsigned thread)
         strips[s].weights += b->places[s];
         strips[s].segs += b->places[s];
         strips[s].blocks += b->places[s];
+        /* Each piece is given back at once: pieces and blob together are never much more than the plan. */
         munmap(piece->memory, piece->size);
         piece->memory = NULL;
     }
@@ -356,6 +373,7 @@ int azint_check_spans(const hcy_span *spans, size_t n)
         (head->version != HCY_AZINT_VERSION && head->version != HCY_AZINT_VERSION_FULL))
         return hcy_fail(HCY_EINVAL, "azint: the plan's tables are not %d spans with a head of version %u",
                         HCY_AZINT_SPANS, HCY_AZINT_VERSION);
+    /* Within these limits the sizes computed below cannot overflow. */
     if (!head->n_pixels || head->n_pixels > UINT64_MAX / 4 || !head->n_bins ||
         head->n_bins > HCY_AZINT_MAX_BINS)
         return hcy_fail(HCY_EINVAL, "azint: a plan of %llu pixels and %u bins",
@@ -370,6 +388,7 @@ int azint_check_spans(const hcy_span *spans, size_t n)
                             (unsigned long long)head->n_pixels);
     if (head->dark_shift < 0 || head->dark_shift > 62)
         return hcy_fail(HCY_EINVAL, "azint: a dark shift of %d", (int)head->dark_shift);
+    /* Kernels follow the starts without another check. */
     const uint64_t *starts = spans[2].data;
     for (uint64_t i = 0; i < n_starts; i++)
         if (starts[i] > spans[1].size || (i && starts[i] < starts[i - 1]))
@@ -396,6 +415,7 @@ static int fill_blob(struct builder *b, struct cpu_pool *pool, const hcy_span *s
                                .variances = spans[5].size ? spans[5].data : NULL,
                                .dark_shift = b->head->dark_shift,
                                .variance_shift = b->head->variance_shift };
+    /* Behind the head and the list of strips each piece stands as it was built, moved by all threads. */
     plan.strips = plan.live + live_size;
     size_t total = plan.strips + azint_up64(n_strips * sizeof(struct azint_strip));
     for (size_t s = 0; s < n_strips; s++) {
@@ -441,6 +461,7 @@ int azint_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spa
         status = hcy_fail(HCY_ENOMEM, "azint: no memory to prepare a plan of %zu strips", n_strips);
         goto out;
     }
+    /* Whether all weights are 1 decides on the layout of every strip, so it is found out first. */
     cpu_pool_for(pool, n_strips, 8, unit_range, &b);
     b.unit = !atomic_load(&b.not_unit);
     uint64_t least = b.head->n_weights / 4 * (b.unit ? 2 : 14); /* as if every four pixels had the same bins */
@@ -449,6 +470,7 @@ int azint_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spa
         goto out;
     }
     cpu_pool_for(pool, n_strips, 4, build_range, &b);
+    /* Error records belong to the calling thread, so the threads of the pool leave only a status. */
     if (atomic_load(&b.status) == HCY_EINVAL)
         status = hcy_fail(HCY_EINVAL, "azint: the plan's runs are not well formed");
     else if (atomic_load(&b.need))

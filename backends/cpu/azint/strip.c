@@ -23,6 +23,7 @@ int azint_block_pixels(const struct azint_pass *pass, struct azint_space *space,
 void azint_damaged(struct azint_frame *frame, uint32_t block)
 {
     unsigned seen = atomic_load(&frame->damaged);
+    /* The report names the first damaged block, whichever a thread finds first. */
     while (block < seen && !atomic_compare_exchange_weak(&frame->damaged, &seen, block))
         ;
 }
@@ -48,6 +49,7 @@ static void put_block(struct azint_pass *pass, struct azint_space *space, const 
     size_t bytes = HCY_BLOCK_BYTES(frame->frame, block);
     const hcy_bslz4_block *b = &frame->blocks[block];
     prefetch_block(frame, block + 1);
+    /* Bitshuffle-LZ4 goes from planes to digits and never becomes pixels; other codecs have no planes. */
     if (pass->coding.codec != HCY_CODEC_BSLZ4) {
         if (azint_block_pixels(pass, space, frame, block, space->pixels) == 0) {
             azint_put_pixels(pass, space, where, space->pixels + skip * elem_size);
@@ -59,6 +61,7 @@ static void put_block(struct azint_pass *pass, struct azint_space *space, const 
         azint_put_planes(pass, space, where, space->planes + skip / 8, bytes / elem_size / 8, same);
         return;
     }
+    /* The other frames of the pass go on, and zeros keep the damaged one from reading what was never written. */
     azint_damaged(frame, block);
     memset(azint_row(pass, space, 0, where->frame) + where->at, 0, where->n);
 }
@@ -72,6 +75,7 @@ static void fill_coded(struct azint_pass *pass, struct azint_space *space, struc
     while (where.at < end) {
         uint64_t pixel = (uint64_t)where.strip * AZINT_STRIP + where.at;
         uint64_t block = pixel / frame->block_pixels;
+        /* The last block may be shorter than the others, and the tail behind it is not coded. */
         if (block < frame->frame->n_blocks &&
             pixel - block * frame->block_pixels <
                 HCY_BLOCK_BYTES(frame->frame, (uint32_t)block) / elem_size) {
@@ -109,6 +113,7 @@ static void fill_group(struct azint_pass *pass, struct azint_space *space, size_
             struct azint_where where = { f, strip, at, 0 };
             (pass->frames[f].pixels ? fill_plain : fill_coded)(pass, space, where, stop);
         }
+        /* The rows were written a moment ago and are still in the L1 cache. */
         if (!pass->few_frames)
             azint_make_tile(pass, space->rows, begin / pass->tiles->lanes, at, azint_up64(stop), space->x);
     }
@@ -122,6 +127,7 @@ static void make_variance(const struct azint_pass *pass, struct azint_space *spa
         uint8_t *out = space->vrows + f * (size_t)AZINT_PITCH;
         for (unsigned d = 0; d < space->digits[f]; d++)
             rows[d] = azint_row(pass, space, d, f);
+        /* A frame without this digit adds nothing to it: the least variance of 1 is in the first digit. */
         if (space->digits[f] > digit)
             pass->ops->variance(rows, space->digits[f], digit, azint_up64(n), out);
         else

@@ -26,6 +26,7 @@ static void variance_digit_avx2(const uint8_t *const *rows, unsigned digits, uns
         __m256i all = _mm256_loadu_si256((const void *)(rows[0] + i)), own;
         for (unsigned d = 1; d < digits; d++)
             all = _mm256_or_si256(all, _mm256_loadu_si256((const void *)(rows[d] + i)));
+        /* Only a negative value has a negative digit, so the sign of all of them together is its sign. */
         __m256i negative = _mm256_cmpgt_epi8(zero, all);
         own = _mm256_andnot_si256(negative, _mm256_loadu_si256((const void *)(rows[digit] + i)));
         all = _mm256_or_si256(negative, _mm256_cmpeq_epi8(all, zero)); /* where 1 is the value */
@@ -53,6 +54,8 @@ static void expand_avx2(const uint8_t *weights, size_t n, uint8_t *out)
             _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const void *)(weights + 12 * i))),
                                     _mm_loadu_si128((const void *)(weights + 12 * i + 12)), 1);
         __m256i c = _mm256_shuffle_epi8(digits, gather), odd = _mm256_srli_epi64(c, 32);
+        /* A multiplication takes every other lane, so even and odd pixels are squared apart, rounded as
+         * azint_square() does. */
         __m256i c2 = _mm256_srli_epi64(_mm256_add_epi64(_mm256_mul_epu32(c, c), half), 24);
         __m256i odd2 = _mm256_srli_epi64(_mm256_add_epi64(_mm256_mul_epu32(odd, odd), half), 24);
         c2 = split_avx2(_mm256_or_si256(c2, _mm256_slli_epi64(odd2, 32)));
@@ -95,6 +98,7 @@ INLINE void dot_unit_avx2(__m256i *acc, __m256i x, __m256i weights)
 INLINE void flush_avx2(const __m256i acc[2], bool unit, int64_t *sum)
 {
     const __m256i factor = _mm256_set1_epi64x(unit ? 0 : 1 << 12), one = _mm256_set1_epi64x(1);
+    /* AVX2 has no arithmetic shift of 64 bits, so a multiplication by 1 extends the signs. */
     __m256i even = _mm256_mul_epi32(acc[0], one);
     __m256i odd = _mm256_mul_epi32(_mm256_srli_epi64(acc[0], 32), one);
     if (!unit) {
@@ -117,6 +121,7 @@ INLINE void many_groups(const struct azint_part *part, const uint8_t *x, const u
     const size_t next = (size_t)LANES * AZINT_STRIP;
     uint32_t e = 0;
     for (size_t s = 0; s < part->n_segs; s++) {
+        /* [group][signal, variance][digit]: a bin stays in registers until its entries have passed. */
         __m256i acc[2][2][2];
         for (unsigned g = 0; g < G; g++)
             for (unsigned k = 0; k < 4; k++)
@@ -136,6 +141,7 @@ INLINE void many_groups(const struct azint_part *part, const uint8_t *x, const u
                     unit ? dot_unit_avx2(acc[g][1], vs, mask) : dot_avx2(acc[g][1], vs, w + 16);
             }
         }
+        /* A segment is short enough for 32 bits; 64 are needed only from here on. */
         int64_t *sum = sums + (size_t)part->segs[s].bin * 2 * stride;
         for (unsigned g = 0; g < G; g++) {
             flush_avx2(acc[g][0], unit, sum + g * LANES);
@@ -161,6 +167,8 @@ INLINE void one_frame(const struct azint_part *part, const uint8_t *x, const uin
             __m256i values = dword_avx2(x + at);
             if (from_tile)
                 values = _mm256_blend_epi32(values, dword_avx2(v + at), 0xf0);
+            /* A maximum with -128 changes nothing and one with 1 makes the variance: one instruction serves both
+             * halves. */
             values = _mm256_max_epi8(values, least);
             if (unit) {
                 dot_unit_avx2(&acc, values, dword_avx2(&unit_weights[part->index[e] & 15]));
@@ -194,6 +202,7 @@ INLINE __m256i byte_of_avx2(const uint8_t *pixels, unsigned elem_size, unsigned 
         for (unsigned i = 0; i < 2; i++)
             v[i] =
                 _mm256_and_si256(_mm256_srl_epi16(_mm256_loadu_si256(p + i), count), _mm256_set1_epi16(0xff));
+        /* Packing works within halves of 128 bits, whose order is restored. */
         return _mm256_permute4x64_epi64(_mm256_packus_epi16(v[0], v[1]), 0xd8);
     }
     for (unsigned i = 0; i < 4; i++) /* eight pixels each, as dwords */
@@ -216,6 +225,7 @@ static void to_planes_avx2(const void *pixels, size_t n, unsigned elem_size, uin
     for (size_t i = 0; i < n; i += 32)
         for (unsigned b = 0; b < elem_size; b++) {
             __m256i v = byte_of_avx2((const uint8_t *)pixels + i * elem_size, elem_size, b);
+            /* The top bits of all bytes are taken, and doubling brings up the next ones. */
             for (unsigned k = 8; k-- > 0; v = _mm256_add_epi8(v, v)) {
                 int bits = _mm256_movemask_epi8(v);
                 memcpy(planes + (8 * b + k) * stride + i / 8, &bits, sizeof bits);
@@ -246,6 +256,7 @@ static int narrow_avx2(const void *pixels, size_t n, unsigned elem_size, bool is
         wide |= bits & too_wide(from + i * elem_size, elem_size, is_signed);
         _mm256_storeu_si256((void *)(out + i), byte_of_avx2(from + i * elem_size, elem_size, 0));
     }
+    /* The last pixels go the portable way, so that nothing behind them is read. */
     return wide != 0 || (i < n && azint_ops_portable.narrow(from + i * elem_size, n - i, elem_size, is_signed,
                                                             live + i / 8, out + i));
 }

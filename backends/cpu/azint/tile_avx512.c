@@ -37,6 +37,7 @@ static void variance_digit_avx512(const uint8_t *const *rows, unsigned digits, u
         __m512i all = _mm512_loadu_si512(rows[0] + i);
         for (unsigned d = 1; d < digits; d++)
             all = _mm512_or_si512(all, _mm512_loadu_si512(rows[d] + i));
+        /* Only a negative value has a negative digit; 1, its variance, is in the first one. */
         __mmask64 negative = _mm512_movepi8_mask(all),
                   one = digit ? 0 : negative | _mm512_testn_epi8_mask(all, all);
         __m512i own = _mm512_maskz_loadu_epi8(~negative, rows[digit] + i);
@@ -109,10 +110,12 @@ INLINE void one_frame(const struct azint_part *part, const uint8_t *x, const uin
             } else {
                 w = _mm256_load_si256((const void *)(part->weights + (size_t)e * BYTES));
             }
+            /* Two sums in turn, because each dot product would wait for the one before. */
             acc[e & 1] = _mm256_dpbusd_epi32(acc[e & 1], w, values);
         }
         __m512i sum = _mm512_cvtepi32_epi64(_mm256_add_epi32(acc[0], acc[1]));
         int64_t *to = sums + (size_t)part->segs[s].bin * 2 * stride;
+        /* The digits count 2^0, 2^8 and 2^16; the fourth is none and is shifted out. */
         if (!unit) {
             sum = _mm512_sllv_epi64(sum, shift);
             sum = _mm512_add_epi64(sum, _mm512_permutex_epi64(sum, 0x4e));
@@ -142,9 +145,11 @@ static int narrow_avx512(const void *pixels, size_t n, unsigned elem_size, bool 
     uint64_t wide = 0;
     for (size_t i = 0; i < n; i += per) {
         size_t left = n - i < per ? n - i : per;
+        /* Masks keep loads and stores within the n pixels. */
         uint64_t there = left == 64 ? UINT64_MAX : (1ull << left) - 1;
         uint64_t bits = live_bits(live + i / 64 * 8, 64) >> i % 64 & there;
         const uint8_t *p = from + i * elem_size;
+        /* Signed values from -128 on are moved up by 128: one unsigned comparison tests both ends. */
         if (elem_size == 1) {
             __m512i v = _mm512_maskz_loadu_epi8(there, p);
             wide |= is_signed ? 0 : bits & _mm512_movepi8_mask(v);
@@ -200,6 +205,7 @@ static void to_planes_avx512(const void *pixels, size_t n, unsigned elem_size, u
     for (size_t i = 0; i < n; i += 64)
         for (unsigned b = 0; b < elem_size; b++) {
             __m512i v = byte_of_avx512((const uint8_t *)pixels + i * elem_size, elem_size, b);
+            /* The top bits of all bytes are taken, and doubling brings up the next ones. */
             for (unsigned k = 8; k-- > 0; v = _mm512_add_epi8(v, v)) {
                 uint64_t bits = _mm512_movepi8_mask(v);
                 memcpy(planes + (8 * b + k) * stride + i / 8, &bits, sizeof bits);

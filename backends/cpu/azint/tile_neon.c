@@ -45,6 +45,7 @@ static void variance_digit_neon(const uint8_t *const *rows, unsigned digits, uns
         uint8x16_t all = vld1q_u8(rows[0] + i);
         for (unsigned d = 1; d < digits; d++)
             all = vorrq_u8(all, vld1q_u8(rows[d] + i));
+        /* Only a negative value has a negative digit, so the sign of all of them together is its sign. */
         uint8x16_t negative = vcltzq_s8(vreinterpretq_s8_u8(all));
         uint8x16_t own = vbicq_u8(vld1q_u8(rows[digit] + i), negative);
         uint8x16_t one = vorrq_u8(negative, vceqzq_u8(all)); /* where 1 is the value */
@@ -77,6 +78,7 @@ static void expand_neon(const uint8_t *weights, size_t n, uint8_t *out)
     for (size_t i = 0; i < n; i++) {
         uint32x4_t c = vreinterpretq_u32_u8(vqtbl1q_u8(vld1q_u8(weights + 12 * i), gather));
         uint64x2_t low = vmull_u32(vget_low_u32(c), vget_low_u32(c)), high = vmull_high_u32(c, c);
+        /* The narrowing shift rounds as azint_square() does. */
         vst1q_u8(out + BYTES * i, split_neon(c));
         vst1q_u8(out + BYTES * i + 16, split_neon(vcombine_u32(vrshrn_n_u64(low, 24), vrshrn_n_u64(high, 24))));
     }
@@ -166,6 +168,7 @@ INLINE void many_groups(const struct azint_part *part, const uint8_t *x, const u
     const size_t next = (size_t)LANES * AZINT_STRIP;
     uint32_t e = 0;
     for (size_t s = 0; s < part->n_segs; s++) {
+        /* [group][signal, variance]: a bin stays in registers until its entries have passed. */
         struct four acc[2][2];
         for (unsigned k = 0; k < 16; k++)
             acc[k / 8][k / 4 % 2].d[k % 4] = vdupq_n_s32(0);
@@ -185,6 +188,7 @@ INLINE void many_groups(const struct azint_part *part, const uint8_t *x, const u
                     unit ? dot_unit_neon(&acc[g][1], vs, mask) : dot_neon(&acc[g][1], vs, w + 16);
             }
         }
+        /* A segment is short enough for 32 bits; 64 are needed only from here on. */
         int64_t *sum = sums + (size_t)part->segs[s].bin * 2 * stride;
         for (unsigned g = 0; g < G; g++) {
             flush_neon(&acc[g][0], unit, sum + g * LANES);
@@ -239,6 +243,7 @@ INLINE void one_frame(const struct azint_part *part, const uint8_t *x, const uin
     const int8_t least = from_tile ? -128 : 1;
     uint32_t e = 0;
     for (size_t s = 0; s < part->n_segs; s++) {
+        /* One frame has no neighbours to fill the lanes, so they take its digits. */
         struct one signal = { { vdupq_n_s32(0), vdupq_n_s32(0) } }, square = signal;
         for (const uint32_t end = part->segs[s].end - part->first; e < end; e++) {
             size_t at = (size_t)(unit ? part->index[e] >> 4 : part->index[e]) * 4;
@@ -318,6 +323,7 @@ INLINE uint8x16_t narrow16(const uint8_t *pixels, unsigned elem_size, bool is_si
     const uint8x16_t bit = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201));
     uint8x16_t b[8], there = vcombine_u8(vdup_n_u8(live[0]), vdup_n_u8(live[1]));
     load_pixel_bytes(pixels, elem_size, b);
+    /* An unsigned byte with its top bit set is too large as well as one with bytes above it. */
     uint8x16_t top = vcltzq_s8(vreinterpretq_s8_u8(b[0])), wide = is_signed ? vdupq_n_u8(0) : top;
     for (unsigned k = 1; k < elem_size; k++)
         wide = vorrq_u8(wide, is_signed ? veorq_u8(b[k], top) : b[k]);
@@ -333,6 +339,7 @@ static int narrow_neon(const void *pixels, size_t n, unsigned elem_size, bool is
     size_t i = 0;
     for (; i + 16 <= n; i += 16)
         wide = vorrq_u8(wide, narrow16(from + i * elem_size, elem_size, is_signed, live + i / 8, out + i));
+    /* The last pixels go the portable way, so that nothing behind them is read. */
     return vmaxvq_u8(wide) != 0 || (i < n && azint_ops_portable.narrow(from + i * elem_size, n - i, elem_size,
                                                                        is_signed, live + i / 8, out + i));
 }

@@ -25,6 +25,7 @@ static void variance_portable(const uint8_t *const *rows, unsigned digits, unsig
         uint8_t all = 0;
         for (unsigned d = 0; d < digits; d++)
             all |= rows[d][i];
+        /* max(1, value): for what is 0 or negative it is 1, which is in the first digit. */
         out[i] = all & 0x80 ? digit == 0 : (uint8_t)(rows[digit][i] | (digit == 0 && all == 0));
     }
 }
@@ -50,6 +51,7 @@ static void expand_portable(const uint8_t *weights, size_t n, uint8_t *out)
 static void unit_entry(uint16_t entry, struct wide *w)
 {
     memset(w, 0, sizeof *w);
+    /* A weight of 1 is its own square. */
     for (unsigned p = 0; p < 4; p++)
         w->digit[0][0][p] = w->digit[1][0][p] = (int16_t)(entry >> p & 1);
 }
@@ -86,6 +88,7 @@ static inline void add_part_portable(const struct azint_part *part, const uint8_
             else if (from == AZINT_V_TILE)
                 dot_portable(acc[1], w.digit[1], (const int8_t *)v + 4 * lanes * group, lanes, -128);
         }
+        /* A segment is short enough for 32 bits; the two digits of the weights meet in 64. */
         int64_t *sum = sums + (size_t)part->segs[s].bin * 2 * stride;
         for (unsigned l = 0; l < lanes; l++)
             for (unsigned k = 0; k < 2; k++)
@@ -137,6 +140,7 @@ static void to_planes_portable(const void *pixels, size_t n, unsigned elem_size,
             uint64_t word = 0;
             for (unsigned k = 0; k < 8; k++)
                 word |= (uint64_t)bytes[(i + k) * elem_size + b] << 8 * k;
+            /* Byte k of eight pixels is a matrix of bits, whose transpose has a plane in each byte. */
             word = hcy_transpose8(word);
             for (unsigned k = 0; k < 8; k++)
                 planes[(8 * b + k) * stride + i / 8] = (uint8_t)(word >> 8 * k);

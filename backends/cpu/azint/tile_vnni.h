@@ -39,6 +39,7 @@ INLINE void flush_vnni(const vec acc[3], const bool unit, int64_t *sum)
     const vec second = SET64(1 << 8), third = SET64(1 << 16);
     vec even = V(mul_epi32)(acc[0], SET64(1));
     vec odd = V(srai_epi64)(acc[0], 32);
+    /* The second and third digits count 2^8 and 2^16: a multiplication extends them and shifts them at once. */
     if (!unit) {
         even = V(add_epi64)(even, V(mul_epi32)(acc[1], second));
         odd = V(add_epi64)(odd, V(mul_epi32)(V(srli_epi64)(acc[1], 32), second));
@@ -75,6 +76,7 @@ INLINE void add_entry(struct six *acc, const uint8_t *w, const uint8_t *x, const
 {
     const vec values = V(load_epi32)(x);
     dot_vnni(acc->signal, w, values, unit);
+    /* A unit plan's weights are their own squares. */
     if (variance == AZINT_V_MAX)
         dot_vnni(acc->variance, w + (unit ? 0 : 16), V(max_epi8)(values, V(set1_epi8)(1)), unit);
     else if (variance == AZINT_V_TILE)
@@ -106,6 +108,7 @@ INLINE void many_groups(const struct azint_part *part, const uint8_t *x, const u
     const uint16_t *index = part->index;
     uint32_t e = 0;
     for (size_t s = 0; s < part->n_segs; s++) {
+        /* Bins come one after the other, so their sums are registers, and memory is added to once a segment. */
         struct six a, b;
         clear_six(&a);
         clear_six(&b);
