@@ -73,12 +73,14 @@ static int parse_settings(const hcy_spec *spec, struct settings *s)
                           spec->text);
     if (!status)
         status = hcy_options_read(s, spec, options);
+    /* A variant that this processor cannot run must not be taken: it would end the process. */
     if (!status && s->simd >= 0)
         status = check_simd((enum cpu_simd)s->simd);
     if (s->simd < 0)
         s->simd = (int)cpu_simd_best();
     if (!status && s->core_list)
         status = cpu_parse_cores(&s->cores, &s->n_cores, s->core_list);
+    /* A thread for each core that was named, else for each that this process may use. */
     if (!status && !s->threads)
         s->threads = s->n_cores ? s->n_cores : cpu_usable();
     if (!status)
@@ -101,6 +103,7 @@ static void read_model(char *model, size_t size)
     while (f && fgets(line, sizeof line, f)) {
         char *value = strstr(line, ": ");
         if (!strncmp(line, "model name", 10) && value) {
+            /* All processors of a machine have the same name here, so the first line is enough. */
             value[strcspn(value, "\n")] = 0;
             snprintf(model, size, "%s", value + 2);
             break;
@@ -135,6 +138,7 @@ static int list_cpu(hcy_device_info **infos, size_t *n)
     *infos = calloc(1, sizeof **infos);
     if (!*infos)
         return hcy_fail(HCY_ENOMEM, "out of memory for the list of devices");
+    /* What is listed is the device without options. */
     fill_cpu_info(*infos, "cpu", cpu_usable(), cpu_simd_best(), false, machine_memory());
     *n = 1;
     return 0;
@@ -149,6 +153,7 @@ static int open_device(hcy_device *dev, const hcy_spec *spec, hcy_device_info *i
         status = hcy_fail(HCY_ENOMEM, "out of memory for a device");
     if (!status)
         status = cpu_pool_create(&d->pool, (unsigned)s.threads, s.cores, s.n_cores);
+    /* The pool has its own copy of the cores. */
     free(s.cores);
     if (status) {
         free(d);
@@ -196,6 +201,7 @@ static int mem_info(void *impl, uint64_t *free_bytes, uint64_t *total_bytes)
 
 static void set_block(const struct cpu_device *d, hcy_block *block, int mem, void *p, size_t size)
 {
+    /* A discrete device hides what an accelerator would; the address is there all the same. */
     bool hidden = d->discrete && mem == HCY_MEM_DEVICE;
     *block = (hcy_block){ .handle = p, .address = (uintptr_t)p, .host = hidden ? NULL : p, .size = size };
 }
@@ -217,6 +223,7 @@ static int alloc_block(void *impl, int mem, size_t size, hcy_block *block)
     bool taken = count_memory_in(d, size);
     void *p = taken ? cpu_pages_alloc(size, mem != HCY_MEM_MAPPED) : NULL;
     if (!p) {
+        /* The count is taken back at once, so that others are not refused for nothing. */
         if (taken)
             atomic_fetch_sub(&d->used, size);
         return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes (%llu of %llu are in use)",
@@ -231,7 +238,9 @@ static void free_block(void *impl, int mem, hcy_block *block)
 {
     struct cpu_device *d = impl;
     (void)mem;
+    /* Tables count as used by each device that has them, even where several share them. */
     atomic_fetch_sub(&d->used, block->size);
+    /* A block may be tables that other devices share, which go with their last user. */
     if (!cpu_tables_release(block->handle))
         cpu_blob_free(block->handle, block->size);
 }
@@ -275,6 +284,8 @@ static int queue_create(void *impl, hcy_queue *queue, void **qimpl)
         free(q);
         return status;
     }
+    /* The queue's thread works as thread 0 of the pool, so it is tied to the same core; it does so itself, as its
+     * first command. */
     status = hcy_hostqueue_submit(q->hq, "pin", 0, run_pin, &d, sizeof d, NULL);
     if (status) {
         hcy_hostqueue_destroy(q->hq);
@@ -294,6 +305,7 @@ static void queue_destroy(void *qimpl)
 static int cpu_queue_copy(void *qimpl, const hcy_copy *c, hcy_keep *keep)
 {
     struct cpu_queue *q = qimpl;
+    /* Memory of another device may not be addressable here. */
     if ((c->dst.block && c->dst.dev != q->dev->dev) || (c->src.block && c->src.dev != q->dev->dev))
         return hcy_fail(HCY_EUNSUPPORTED, "the CPU cannot reach another device's memory");
     return hcy_hostqueue_copy(q->hq, c, keep);
@@ -320,6 +332,7 @@ static int run_kernel_command(void *command)
 {
     const struct launch *l = command;
     struct cpu_device *d = l->kernel->dev;
+    /* Tests let launches fail here, where a real one would. */
     int status = hcy_fault_launch(d->dev);
     if (status)
         return status;
@@ -332,6 +345,7 @@ static int run_kernel_command(void *command)
 static int cpu_queue_launch(void *qimpl, void *kimpl, const hcy_launch_desc *desc, hcy_keep *keep)
 {
     struct cpu_queue *q = qimpl;
+    /* The description lives as long as `keep`, which goes with the command. */
     struct launch l = { kimpl, desc };
     const char *name = l.kernel->kernel ? l.kernel->kernel->name : "user's kernel";
     return hcy_hostqueue_submit(q->hq, name, 0, run_kernel_command, &l, sizeof l, keep);
@@ -395,6 +409,7 @@ static int new_instance(struct cpu_device *d, const struct cpu_kernel *kernel, v
     struct cpu_kernel_instance *k = malloc(sizeof *k);
     if (!k)
         return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
+    /* A kernel may have fewer variants than the processor: its name for the user is that of the one that runs. */
     *k = (struct cpu_kernel_instance){ d, kernel, function,
                                        kernel && kernel->variant ? kernel->variant(d->simd) : d->simd };
     *kimpl = k;
@@ -425,6 +440,7 @@ static int prepare_tables(void *kimpl, const hcy_span *spans, size_t n, hcy_bloc
     if (!k->kernel || !k->kernel->prepare)
         return hcy_fail(HCY_EUNSUPPORTED, "kernel %s takes no tables",
                         k->kernel ? k->kernel->name : "of the user's");
+    /* Tables of a device that is tied to cores are its own, in memory near those; others share them. */
     cpu_prepare_fn make = k->kernel->prepare;
     int status = k->dev->pinned ? make(k->dev->pool, k->simd, spans, n, &blob, &size)
                                 : cpu_tables_prepare(make, k->dev->pool, k->simd, spans, n, &blob, &size);
@@ -447,6 +463,7 @@ static int kernel_preferred_batch(void *kimpl, const hcy_value *values, size_t n
 {
     struct cpu_kernel_instance *k = kimpl;
     struct cpu_call call = call_of(k, 0, values, n);
+    /* A kernel that has no opinion is best served by an item for each thread. */
     *items = cpu_pool_threads(k->dev->pool);
     return k->kernel && k->kernel->preferred_batch ? k->kernel->preferred_batch(&call, items) : 0;
 }
@@ -532,6 +549,7 @@ HCY_BACKEND_HEAD(cpu);
 HCY_BACKEND_HEAD(cpu)
 {
     static const hcy_backend cpu = { HCY_BACKEND_ABI, sizeof cpu, "cpu", &ops, hcy__families };
+    /* The library may be older or newer than this backend, which is a file of its own. */
     if (host_abi != HCY_BACKEND_ABI)
         return hcy_fail(HCY_EABI, "the CPU backend has interface %u, the library wants %u", HCY_BACKEND_ABI,
                         host_abi);

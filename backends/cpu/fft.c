@@ -35,6 +35,8 @@ static pthread_mutex_t planner = PTHREAD_MUTEX_INITIALIZER;
 
 static int check_room(size_t bytes)
 {
+    /* A mapping is refused where malloc() would be, under a limit as well as without overcommitment, and costs no
+     * page. */
     void *trial = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (trial == MAP_FAILED)
         return hcy_fail(HCY_ENOMEM, "out of memory for an FFT: FFTW may need %zu bytes, which are not there", bytes);
@@ -127,6 +129,7 @@ static char *put_wisdom_aside(const struct precision *p)
 
 static void take_wisdom_back(const struct precision *p, char *wisdom)
 {
+    /* Learning adds to what is known, which put_wisdom_aside() has emptied. */
     if (wisdom)
         p->learn(wisdom);
     free(wisdom);
@@ -144,6 +147,7 @@ static void learn_wisdom(const struct precision *p)
 {
     static bool known[2];
     char path[PATH_MAX + 64];
+    /* Marked before it is read: a damaged file is not tried again. */
     if (known[p->real == sizeof(float)] || !wisdom_path(p, path, sizeof path))
         return;
     known[p->real == sizeof(float)] = true;
@@ -161,6 +165,7 @@ static void learn_wisdom(const struct precision *p)
 static void keep_wisdom(const struct precision *p, const char *before)
 {
     char path[PATH_MAX + 64], *now = p->wisdom();
+    /* Writing the same again would only wear the disk and race with others. */
     bool same = !now || (before && !strcmp(before, now));
     if (!same && wisdom_path(p, path, sizeof path))
         (void)hcy_cache_write(path, now, strlen(now), NULL, 0);
@@ -190,6 +195,7 @@ static void set_strides(struct fft *f)
         rows *= d->n[i];
     size_t full = rows * last * 2 * f->p->real, half = rows * (last / 2 + 1) * 2 * f->p->real,
            real = rows * last * f->p->real;
+    /* A real transform keeps half of its complex numbers, as the others are their conjugates. */
     f->in_stride = d->type == HCY_FFT_C2C ? full : d->type == HCY_FFT_R2C ? real : half;
     f->out_stride = d->type == HCY_FFT_C2C ? full : d->type == HCY_FFT_R2C ? half : real;
 }
@@ -199,6 +205,7 @@ int cpu_fft_create(void *impl, const hcy_fft_desc *desc, void **fimpl, size_t *w
     (void)impl;
     if (desc->inner > INT32_MAX)
         return hcy_fail(HCY_EUNSUPPORTED, "FFTW takes up to %d transforms side by side, not %zu", INT32_MAX, desc->inner);
+    /* FFTW counts in int. */
     for (int i = 0; i < desc->rank; i++)
         if (desc->n[i] > INT32_MAX)
             return hcy_fail(HCY_EUNSUPPORTED, "FFTW takes up to %d points a dimension, not %zu", INT32_MAX,
@@ -230,6 +237,7 @@ static void *plan_transform(struct fft *f, int direction, bool in_place, bool al
 {
     unsigned flags = FFTW_ESTIMATE | (aligned ? 0 : FFTW_UNALIGNED);
     char *in = f->p->alloc(f->in_stride), *out = in_place ? in : f->p->alloc(f->out_stride);
+    /* Nothing that was measured before may change this plan, or the bits would depend on it. */
     char *wisdom = put_wisdom_aside(f->p);
     void *plan = in && out ? f->p->plan(&f->desc, direction, in, out, flags) : NULL;
     take_wisdom_back(f->p, wisdom);
@@ -252,6 +260,7 @@ static int plan_for(void **found, struct fft *f, int direction, bool in_place, b
     int status = 0;
     pthread_mutex_lock(&planner);
     void **plan = &f->plans[direction == HCY_FFT_FORWARD][in_place][aligned];
+    /* FFTW would end the process where memory lacks, so it is tried whether it is there. */
     if (!*plan)
         status = check_plan(longest_axis(f), false);
     if (!*plan && !status && !(*plan = plan_transform(f, direction, in_place, aligned)))
@@ -285,6 +294,7 @@ int cpu_fft_run(struct cpu_pool *pool, void *fimpl, int direction, void *in, voi
                   !f->p->alignment((char *)out + i * f->out_stride);
     struct run run = { f, NULL, in, out };
     size_t threads = cpu_pool_threads(pool);
+    /* A plan for aligned data needs all transforms of the batch to be aligned alike. */
     int status = plan_for(&run.plan, f, direction, in == out, aligned);
     if (!status)
         status = cpu_fft_check_run(longest_axis(f), threads < f->desc.batch ? threads : f->desc.batch);
@@ -323,9 +333,11 @@ static int make_kept(struct cpu_fft_kept **made, const struct cpu_fft_many *many
         return status ? status : hcy_fail(HCY_ENOMEM, "out of memory for an FFT's plan");
     k->many = *many;
     k->p = p;
+    /* The planner overwrites its data when it measures, so it gets memory of its own, of the same shape. */
     size_t span = (size_t)(many->n - 1) * (size_t)many->stride + (size_t)(many->howmany - 1) * (size_t)many->dist + 1;
     void *data = k->p->alloc(span * 2 * k->p->real);
     unsigned flags = (many->measured ? FFTW_MEASURE : FFTW_ESTIMATE) | (many->aligned ? 0 : FFTW_UNALIGNED);
+    /* A measured plan learns from earlier runs; an estimated one must not know of them. */
     char *wisdom = many->measured ? NULL : put_wisdom_aside(k->p);
     if (many->measured)
         learn_wisdom(k->p);
@@ -337,6 +349,7 @@ static int make_kept(struct cpu_fft_kept **made, const struct cpu_fft_many *many
     free(before);
     k->p->free(data);
     *made = k;
+    /* The plan remains valid without the data it was made with. */
     if (k->plan)
         return 0;
     free(k);
@@ -351,6 +364,7 @@ int cpu_fft_many_get(struct cpu_fft_kept **plan, const struct cpu_fft_many *many
     pthread_mutex_lock(&planner);
     while (*at && !same_many(&(*at)->many, many))
         at = &(*at)->next;
+    /* A plan that is found moves to the front, so that the list is in the order of use. */
     k = *at;
     if (k)
         *at = k->next;
@@ -380,6 +394,7 @@ void cpu_fft_many_put(struct cpu_fft_kept *plan)
     plan->users--;
     for (struct cpu_fft_kept **at = &kept; *at;) {
         struct cpu_fft_kept *k = *at;
+        /* Plans in use may stand anywhere and do not count as idle. */
         if (k->users || ++idle <= MAX_IDLE) {
             at = &k->next;
             continue;

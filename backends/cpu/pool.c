@@ -61,6 +61,7 @@ unsigned cpu_pool_threads(const struct cpu_pool *pool)
 static void pull_pieces(struct cpu_pool *pool, unsigned thread)
 {
     for (;;) {
+        /* Relaxed: the job was handed over under the lock, and pieces do not depend on each other. */
         size_t begin = atomic_fetch_add_explicit(&pool->next, pool->grain, memory_order_relaxed);
         if (begin >= pool->n)
             return;
@@ -76,12 +77,14 @@ static void *work_on_jobs(void *arg)
     unsigned long seen = 0;
     pthread_mutex_lock(&pool->lock);
     for (;;) {
+        /* Jobs are counted, so a worker that is late neither misses one nor does one twice. */
         while (pool->job == seen && !pool->closing)
             pthread_cond_wait(&pool->start, &pool->lock);
         if (pool->closing)
             break;
         seen = pool->job;
         pthread_mutex_unlock(&pool->lock);
+        /* The work itself is done without the lock. */
         pull_pieces(pool, self->index);
         pthread_mutex_lock(&pool->lock);
         if (--pool->busy == 0)
@@ -95,12 +98,14 @@ void cpu_pool_for(struct cpu_pool *pool, size_t n, size_t grain, cpu_range_fn fn
 {
     if (!n)
         return;
+    /* Callers of several queues take turns, so that the job below is one at a time. */
     pthread_mutex_lock(&pool->turn);
     pool->fn = fn;
     pool->context = context;
     pool->n = n;
     pool->grain = grain ? grain : 1;
     atomic_store(&pool->next, 0);
+    /* A job of one piece is not worth waking anybody for. */
     if (pool->threads > 1 && n > pool->grain) {
         pthread_mutex_lock(&pool->lock);
         pool->busy = pool->threads - 1;
@@ -109,6 +114,7 @@ void cpu_pool_for(struct cpu_pool *pool, size_t n, size_t grain, cpu_range_fn fn
         pthread_mutex_unlock(&pool->lock);
         pull_pieces(pool, 0);
         pthread_mutex_lock(&pool->lock);
+        /* All workers must have left the job before it goes, even those that found nothing to do. */
         while (pool->busy)
             pthread_cond_wait(&pool->done, &pool->lock);
         pthread_mutex_unlock(&pool->lock);
@@ -136,6 +142,7 @@ static int start_threads(struct cpu_pool *pool)
     if (!pool->workers)
         return hcy_fail(HCY_ENOMEM, "out of memory for a pool of threads");
     unsigned wanted = pool->threads;
+    /* `threads` counts those that run, so that a failure destroys just these. */
     for (pool->threads = 1; pool->threads < wanted; pool->threads++) {
         struct worker *w = &pool->workers[pool->threads];
         *w = (struct worker){ .pool = pool, .index = pool->threads };
@@ -177,6 +184,7 @@ void cpu_pool_destroy(struct cpu_pool *pool)
     pool->closing = true;
     pthread_cond_broadcast(&pool->start);
     pthread_mutex_unlock(&pool->lock);
+    /* Thread 0 is whoever calls. */
     for (unsigned i = 1; pool->workers && i < pool->threads; i++)
         pthread_join(pool->workers[i].thread, NULL);
     pthread_cond_destroy(&pool->start);

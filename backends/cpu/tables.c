@@ -50,6 +50,7 @@ static void drop_tables(struct tables *tables)
 static struct tables *join_tables(const struct tables *like)
 {
     struct tables *found = find_tables(like);
+    /* Another thread prepares them: waiting takes less time, and half the memory, than doing it again. */
     while (found && !found->blob) {
         pthread_cond_wait(&changed, &lock);
         found = find_tables(like); /* gone, if that failed */
@@ -62,8 +63,10 @@ static struct tables *join_tables(const struct tables *like)
 int cpu_tables_prepare(cpu_prepare_fn prepare, struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans,
                        size_t n, void **blob, size_t *size)
 {
+    /* No family has so many spans; such tables are just not shared. */
     if (n > MOST_SPANS)
         return prepare(pool, simd, spans, n, blob, size);
+    /* The entry is made before the lock is taken, so that allocation and waiting for it do not mix. */
     struct tables *mine = calloc(1, sizeof *mine), *found;
     if (!mine)
         return hcy_fail(HCY_ENOMEM, "out of memory for a kernel's tables");
@@ -77,6 +80,7 @@ int cpu_tables_prepare(cpu_prepare_fn prepare, struct cpu_pool *pool, enum cpu_s
         *blob = found->blob;
         *size = found->size;
     } else {
+        /* An entry without a blob tells others that these tables are under way. */
         mine->next = all;
         all = mine;
     }
@@ -85,8 +89,10 @@ int cpu_tables_prepare(cpu_prepare_fn prepare, struct cpu_pool *pool, enum cpu_s
         free(mine);
         return 0;
     }
+    /* Preparing may take seconds and uses all threads, so it must not hold the lock. */
     int status = prepare(pool, simd, spans, n, blob, size);
     pthread_mutex_lock(&lock);
+    /* After a failure those who waited find nothing, and one of them tries for itself. */
     if (status) {
         drop_tables(mine);
     } else {
@@ -104,6 +110,7 @@ bool cpu_tables_release(void *blob)
     struct tables *t = all;
     while (t && t->blob != blob)
         t = t->next;
+    /* Blobs that are not in the list are the caller's own to free. */
     bool found = blob && t, last = found && --t->refs == 0;
     size_t size = last ? t->size : 0;
     if (last)

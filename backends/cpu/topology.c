@@ -20,6 +20,7 @@ static unsigned count_by_affinity(void)
     if (!sched_getaffinity(0, sizeof set, &set) && CPU_COUNT(&set) > 0)
         return (unsigned)CPU_COUNT(&set);
 #endif
+    /* The set may be too small for this machine; then the number that is online has to do. */
     long n = sysconf(_SC_NPROCESSORS_ONLN);
     return n > 0 ? (unsigned)n : 1;
 }
@@ -51,6 +52,7 @@ static unsigned quota_of(const char *group)
     snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
     if (read_first_line(path, line, sizeof line))
         return sscanf(line, "%lf %lf", &quota, &period) == 2 ? round_quota(quota, period) : 0;
+    /* Without the file of version 2 the cgroups may be of version 1. */
     snprintf(path, sizeof path, "/sys/fs/cgroup/cpu%s/cpu.cfs_quota_us", group);
     if (!read_first_line(path, line, sizeof line))
         return 0;
@@ -66,6 +68,7 @@ static unsigned count_by_cgroup(void)
     FILE *f = fopen("/proc/self/cgroup", "r");
     while (f && fgets(line, sizeof line, f)) {
         char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
+        /* Version 2 names no controllers; in version 1 the group with the CPU's is ours. */
         if (path && (path == controllers + 1 || strstr(controllers, "cpu"))) {
             path[strcspn(path, "\n")] = 0;
             memmove(group, path + 1, strlen(path));
@@ -75,6 +78,7 @@ static unsigned count_by_cgroup(void)
         fclose(f);
     unsigned least = 0;
     for (;;) {
+        /* A group is bound by the quotas of all groups above it. */
         unsigned n = quota_of(strcmp(group, "/") ? group : "");
         if (n && (!least || n < least))
             least = n;
@@ -96,6 +100,7 @@ static int parse_range(const char **at, unsigned *cores, unsigned *n, const char
 {
     char *end;
     unsigned long a = strtoul(*at, &end, 10), b = a;
+    /* strtoul() takes signs, which a list must not have. */
     bool good = end != *at && **at != '-' && **at != '+';
     if (good && *end == '-') {
         const char *second = end + 1;

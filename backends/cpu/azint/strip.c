@@ -49,7 +49,7 @@ static void put_block(struct azint_pass *pass, struct azint_space *space, const 
     size_t bytes = HCY_BLOCK_BYTES(frame->frame, block);
     const hcy_bslz4_block *b = &frame->blocks[block];
     prefetch_block(frame, block + 1);
-    /* Bitshuffle-LZ4 goes from planes to digits and never becomes pixels; other codecs have no planes. */
+    /* Bitshuffle-LZ4 goes from planes to digits and never becomes pixels; all other codecs become pixels first. */
     if (pass->coding.codec != HCY_CODEC_BSLZ4) {
         if (azint_block_pixels(pass, space, frame, block, space->pixels) == 0) {
             azint_put_pixels(pass, space, where, space->pixels + skip * elem_size);
@@ -61,7 +61,7 @@ static void put_block(struct azint_pass *pass, struct azint_space *space, const 
         azint_put_planes(pass, space, where, space->planes + skip / 8, bytes / elem_size / 8, same);
         return;
     }
-    /* The other frames of the pass go on, and zeros keep the damaged one from reading what was never written. */
+    /* The other frames of the pass go on, and zeros keep the digits of the damaged one defined. */
     azint_damaged(frame, block);
     memset(azint_row(pass, space, 0, where->frame) + where->at, 0, where->n);
 }

@@ -45,6 +45,7 @@ static inline size_t run_length(const uint8_t **at, const uint8_t *iend)
         }
         ip += 32;
         sum += 32 * 255;
+        /* A run that leads out of the codes is damage, which the caller sees by the place behind their end. */
         if (ip >= iend) {
             *at = iend + 1;
             return 0;
@@ -74,6 +75,7 @@ static inline void bytes32(const uint8_t *const *rows, size_t at, uint8_t *out)
             y[h + k] = _mm256_unpacklo_epi16(x[h + 2 * k], x[h + 2 * k + 1]);
             y[h + 2 + k] = _mm256_unpackhi_epi16(x[h + 2 * k], x[h + 2 * k + 1]);
         }
+    /* After three steps a word holds one byte of each plane: a matrix of bits to transpose. */
     for (int h = 0; h < 8; h += 2) {
         x[h] = transpose_bits(_mm256_unpacklo_epi32(y[h], y[h + 1]));
         x[h + 1] = transpose_bits(_mm256_unpackhi_epi32(y[h], y[h + 1]));

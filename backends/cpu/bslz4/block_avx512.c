@@ -38,6 +38,7 @@ static inline size_t run_length(const uint8_t **at, const uint8_t *iend)
         }
         ip += 64;
         sum += 64 * 255;
+        /* A run that leads out of the codes is damage, which the caller sees by the place behind their end. */
         if (ip >= iend) {
             *at = iend + 1;
             return 0;
@@ -90,8 +91,10 @@ static inline void copy_long_match(uint8_t *op, size_t offset, size_t n)
             store_vector(op + i, load_vector(op + i - offset));
         return;
     }
+    /* A short period is repeated in a register, so no load waits for the store before it. */
     __m512i v = match64(op, offset);
     size_t step = 64 / offset * offset;
+    /* Four stores serve most matches without a branch on the length. */
     for (size_t i = 0; i < 4 * step; i += step)
         store_vector(op + i, v);
     for (size_t i = 4 * step; i < n; i += step)

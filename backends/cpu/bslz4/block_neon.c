@@ -41,6 +41,7 @@ static inline size_t run_length(const uint8_t **at, const uint8_t *iend)
     size_t sum = 0;
     for (;; ip += 8, sum += 8 * 255) {
         uint64_t word;
+        /* A run that leads out of the codes is damage, which the caller sees by the place behind their end. */
         if (ip >= iend) {
             *at = iend + 1;
             return 0;
@@ -104,6 +105,7 @@ INLINE void widen_rows(const uint8_t *bytes, unsigned w, unsigned elem_size, uin
         } else if (elem_size == 4) {
             vst4q_u8(out, (uint8x16x4_t){ { r[0], r[1], r[2], r[3] } });
         } else {
+            /* There is no store of eight interleaved registers, so pairs of bytes are stored as four words. */
             uint16x8x4_t low, high;
             for (unsigned k = 0; k < 4; k++) {
                 low.val[k] = vreinterpretq_u16_u8(vzip1q_u8(r[2 * k], r[2 * k + 1]));

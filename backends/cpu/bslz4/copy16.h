@@ -40,6 +40,7 @@ static inline void copy_long_match(uint8_t *op, size_t offset, size_t n)
         for (size_t i = 0; i < n; i += 16)
             store16(op + i, load16(op + i - offset));
     } else {
+        /* A short period is repeated in a register, so no load waits for the store before it. */
         vec16 v = permute16(load16(op - offset), load16(pattern[offset]));
         size_t step = 16 / offset * offset;
         for (size_t i = 0; i < n; i += step)
@@ -58,6 +59,7 @@ static inline void copy_match18(uint8_t *op, size_t offset)
         store16(op, load16(op - offset));
         store16(op + 16, load16(op + 16 - offset));
     } else {
+        /* The second store begins a whole number of periods after the first. */
         vec16 v = permute16(load16(op - offset), load16(pattern[offset]));
         store16(op, v);
         store16(op + 16 / offset * offset, v);

@@ -34,6 +34,7 @@ static inline void widen512(const uint8_t *bytes, unsigned w, unsigned elem_size
 static inline void put_512_pixels(const uint8_t *const *rows, size_t at, unsigned w, unsigned elem_size, uint8_t *out)
 {
     _Alignas(64) uint8_t bytes[8 * 512];
+    /* One byte a pixel needs no second step. */
     if (elem_size == 1) {
         bytes64(rows, at, out);
         return;
@@ -52,6 +53,7 @@ static void planes_to_pixels(const uint8_t *planes, unsigned same_from, size_t b
     uint8_t *to = out, last[8 * 512];
     size_t at = 0;
     for (unsigned k = 0; k < 8 * w; k++)
+        /* Planes from same_from on are equal and only the first of them was written. */
         rows[k] = planes + plane * (k < same_from ? k : same_from);
     for (; at + 64 <= plane; at += 64, to += step)
         put_512_pixels(rows, at, w, elem_size, to);
@@ -66,6 +68,7 @@ static void planes_to_bytes(const uint8_t *const planes[8], size_t n_bytes, uint
     size_t at = 0;
     for (; at + 64 <= n_bytes; at += 64)
         bytes64(planes, at, out + 8 * at);
+    /* The last columns, fewer than 64, go one by one, so that nothing behind the planes is read. */
     for (; at < n_bytes; at++) {
         uint64_t x = 0;
         for (unsigned k = 0; k < 8; k++)

@@ -63,17 +63,20 @@ static size_t lay_out_fft(struct fft *f, unsigned threads, char *scratch)
         f->n[d] = d < job->dim ? (size_t)job->grid[job->dim - 1 - d] : 1;
         longest = d && f->n[d] > longest ? f->n[d] : longest;
     }
+    /* One long axis is treated as a table of n1 by n2, as near to a square as its divisors allow. */
     if (is_long(&f->c)) {
         f->n1 = near_root(f->c.cells);
         f->n2 = f->c.cells / f->n1;
         longest = f->n2 > f->n1 ? f->n2 : f->n1;
         f->fine_n = (size_t)ceil(sqrt((double)f->c.cells));
     }
+    /* Without scratch memory only the size is asked for, so places are then not made. */
     f->buffers = scratch;
     f->buffer = align_up(longest * COLUMNS * f->size + ALIGN * COLUMNS);
     at = threads * f->buffer;
     if (f->n1) {
         f->turned = scratch ? scratch + at : NULL;
+        /* Cropping turns within the grid itself, which it may overwrite; padding writes the grid at the end. */
         at += f->c.crops ? 0 : align_up(f->c.cells * f->size);
         f->powers = scratch ? scratch + at : NULL;
         at += align_up(f->n1 * COLUMNS * f->size);
@@ -82,6 +85,7 @@ static size_t lay_out_fft(struct fft *f, unsigned threads, char *scratch)
         f->fine = scratch ? (double *)(void *)(scratch + at) : NULL;
         at += align_up((f->fine_n + 2) * 16);
     }
+    /* Modes of both signs lie at both ends of an axis, so columns are taken from two spans. */
     for (int k = 0; k < 2; k++)
         f->blocks[k] = (f->c.spans[job->dim - 1][k].n + COLUMNS - 1) / COLUMNS;
     f->all = f->blocks[0] + f->blocks[1];
@@ -135,6 +139,7 @@ static void gather_columns(const struct fft *f, char *buffer, size_t at, const c
     size_t bytes = columns * f->size, row = COLUMNS * f->size;
     for (size_t i = 0; i < n; i++) {
         memcpy(buffer + (at + i) * row, from + i * stride, bytes);
+        /* The columns that are missing are transformed too, so they must be numbers. */
         if (bytes < row)
             memset(buffer + (at + i) * row + bytes, 0, row - bytes);
     }
@@ -162,6 +167,7 @@ static void transform_middle(const struct fft *f, char *plane, char *buffer)
     for (size_t i = 0; i < f->all; i++) {
         struct block b = block_at(f, i);
         char *at = plane + b.x * f->size;
+        /* Cropping needs all rows and keeps some; padding has some and needs all, so the others are zeros. */
         if (f->c.crops) {
             gather_columns(f, buffer, 0, at, stride, f->n[1], b.n);
         } else {
@@ -191,6 +197,8 @@ static void plane_range(void *context, size_t begin, size_t end, unsigned thread
     size_t rows = f->c.job.dim == 3 ? f->n[1] : 1, bytes = f->n[0] * f->size;
     for (size_t i = begin; i < end; i++) {
         char *plane = f->c.grid + i * rows * bytes;
+        /* Padding goes from the slowest axis to the fastest and cropping back, so that rows of zeros, or of no
+         * interest, are never transformed. */
         if (f->c.job.dim == 3 && !f->c.crops)
             transform_middle(f, plane, f->buffers + thread * f->buffer);
         for (size_t y = 0; y < rows; y++) {
@@ -214,12 +222,15 @@ static void slow_block(const struct fft *f, size_t item, const struct block *b, 
     char *grid = c->grid + (item * c->cells + gy * f->n[0] + b->x) * f->size;
     char *modes = c->modes + (item * c->all + my * (size_t)c->job.modes[last] + b->mode) * f->size;
     const char *factors = c->factors[last] + b->factor * c->real;
+    /* The block is copied to the buffer because its rows lie a plane apart: the transform would miss the cache at
+     * each. */
     if (c->crops) {
         gather_columns(f, buffer, 0, grid, stride, n, b->n);
         cpu_fft_many_run(f->slow, buffer);
     } else {
         zero_rows(f, buffer, 0, n);
     }
+    /* The factors are multiplied in by the copy that is needed anyway. */
     for (int k = 0; k < 2; k++)
         for (size_t i = 0; i < slow[k].n; i++) {
             char *row = buffer + (slow[k].grid + i) * COLUMNS * f->size;
@@ -227,6 +238,7 @@ static void slow_block(const struct fft *f, size_t item, const struct block *b, 
             double all = s * nufft_factor(c, 0, slow[k].factor + i);
             c->ops->weigh(c->crops ? mode : row, c->crops ? row : mode, factors, all, b->n);
         }
+    /* For padding the modes were put into the buffer first, and the transform comes after. */
     if (!c->crops) {
         cpu_fft_many_run(f->slow, buffer);
         give_columns_back(f, buffer, 0, grid, stride, n, b->n);
@@ -242,6 +254,7 @@ static void slow_range(void *context, size_t begin, size_t end, unsigned thread)
         size_t j = i / f->all % rows, item = i / f->all / rows, gy = 0, my = 0;
         struct block b = block_at(f, i % f->all);
         double s = 1;
+        /* Only rows that have modes are transformed: j counts them through both spans. */
         if (f->c.job.dim == 3) {
             int k = j >= y[0].n;
             j -= k ? y[0].n : 0;
@@ -257,6 +270,7 @@ static void run_axes(struct fft *f, struct cpu_pool *pool, size_t items)
 {
     size_t planes = items * f->n[f->c.job.dim - 1], rows = f->c.job.dim == 3 ? (size_t)f->c.job.modes[1] : 1;
     size_t grain = f->c.job.dim == 3 ? 1 : ROWS;
+    /* The axes depend on one another: each pool call ends before the next begins. */
     if (f->c.crops)
         cpu_pool_for(pool, planes, grain, plane_range, f);
     cpu_pool_for(pool, items * rows * f->all, 1, slow_range, f);
@@ -273,6 +287,7 @@ static void short_range(void *context, size_t begin, size_t end, unsigned thread
     (void)thread;
     for (size_t i = begin; i < end; i++) {
         char *grid = c->grid + i * c->cells * f->size, *modes = c->modes + i * c->all * f->size;
+        /* A short axis is one transform, and a thread takes a whole vector. */
         if (c->crops)
             cpu_fft_many_run(f->rows, grid);
         else
@@ -297,6 +312,7 @@ static void put_complex(const struct fft *f, char *at, double re, double im)
 /* exp(sign 2 pi i j / n), j below n, from the two tables. */
 static void root_of_unity(const struct fft *f, size_t j, double *re, double *im)
 {
+    /* Two tables of about sqrt(n) numbers stand for n of them, at the cost of one multiplication in double. */
     const double *a = f->coarse + 2 * (j / f->fine_n), *b = f->fine + 2 * (j % f->fine_n);
     *re = a[0] * b[0] - a[1] * b[1];
     *im = a[0] * b[1] + a[1] * b[0];
@@ -306,6 +322,7 @@ static void make_roots(struct fft *f)
 {
     double unit = f->sign * TWO_PI / (double)f->c.cells;
     for (size_t i = 0; i <= f->fine_n; i++) {
+        /* Each number comes from the library and none from the one before, so errors do not add up. */
         f->fine[2 * i] = cos(unit * (double)i);
         f->fine[2 * i + 1] = sin(unit * (double)i);
         f->coarse[2 * i] = cos(unit * (double)(i * f->fine_n));
@@ -325,6 +342,8 @@ static void twiddle_rows(const struct fft *f, char *buffer, size_t l2)
     for (size_t k = 0; k < f->n1; k++) {
         char first[16], row[COLUMNS * 16];
         double re, im;
+        /* One root for the block and a table of powers for its columns: a sine for each number would cost more than
+         * the transform. */
         root_of_unity(f, k * l2 % f->c.cells, &re, &im);
         put_complex(f, first, re, im);
         for (size_t c = 0; c < COLUMNS; c++)
@@ -358,6 +377,7 @@ static void column_range(void *context, size_t begin, size_t end, unsigned threa
     char *to = f->c.crops ? grid : f->turned;
     for (size_t i = begin; i < end; i++) {
         size_t l2 = i * COLUMNS, n = f->n2 - l2 < COLUMNS ? f->n2 - l2 : COLUMNS, stride = f->n2 * f->size;
+        /* Padding has no grid yet: a column is made of the modes that fall on it. */
         if (f->c.crops) {
             gather_columns(f, buffer, 0, grid + l2 * f->size, stride, f->n1, n);
         } else {
@@ -383,18 +403,22 @@ static void row_range(void *context, size_t begin, size_t end, unsigned thread)
 {
     const struct fft *f = context;
     const struct nufft_cut *c = &f->c;
+    /* Rows lie a cache line more than their length apart, so that the same column of all rows is not in one cache
+     * set. */
     char *buffer = f->buffers + thread * f->buffer, *grid = c->grid + f->item * c->cells * f->size;
     char *modes = c->modes + f->item * c->all * f->size, line[ROWS * 16];
     size_t pitch = f->n2 * f->size + ALIGN;
     for (size_t i = begin; i < end; i++) {
         size_t k1 = i * ROWS, n = f->n1 - k1 < ROWS ? f->n1 - k1 : ROWS;
         for (size_t r = 0; r < n; r++) {
+            /* The rows are copied, because their results are interleaved with those of other rows. */
             memcpy(buffer + r * pitch, (c->crops ? grid : f->turned) + (k1 + r) * f->n2 * f->size,
                    f->n2 * f->size);
             cpu_fft_many_run(f->rows, buffer + r * pitch);
         }
         for (size_t k2 = 0; k2 < f->n2; k2++) {
             size_t cell = k1 + f->n1 * k2;
+            /* The results of neighbouring rows are neighbours in the grid: ROWS of them are written together. */
             if (!c->crops) {
                 put_side_by_side(f, buffer, pitch, n, k2, grid + cell * f->size);
                 continue;
@@ -403,6 +427,7 @@ static void row_range(void *context, size_t begin, size_t end, unsigned thread)
                 const struct nufft_span *s = &c->spans[0][k];
                 size_t from = cell > s->grid ? cell : s->grid,
                        to = cell + n < s->grid + s->n ? cell + n : s->grid + s->n;
+                /* Cells without modes are cut away by not being copied. */
                 if (from >= to)
                     continue;
                 put_side_by_side(f, buffer, pitch, n, k2, line);
@@ -416,6 +441,7 @@ static void row_range(void *context, size_t begin, size_t end, unsigned thread)
 static void run_long(struct fft *f, struct cpu_pool *pool, size_t items)
 {
     make_roots(f);
+    /* The vectors share one work table, so they go one after the other, each on all threads. */
     for (f->item = 0; f->item < items; f->item++) {
         cpu_pool_for(pool, (f->n2 + COLUMNS - 1) / COLUMNS, 1, column_range, f);
         cpu_pool_for(pool, (f->n1 + ROWS - 1) / ROWS, 1, row_range, f);
@@ -427,6 +453,8 @@ static void run_long(struct fft *f, struct cpu_pool *pool, size_t items)
 static int get_axis_plan(struct cpu_fft_kept **kept, const struct fft *f, size_t n, bool in_rows)
 {
     bool aligned = !in_rows || (n * f->size % ALIGN == 0 && (uintptr_t)f->c.grid % ALIGN == 0);
+    /* What is measured may differ from run to run, which a fixed order forbids, and takes longer than a small grid
+     * is worth. */
     bool measured = !(f->c.job.flags & HCY_NUFFT_FIXED_ORDER) && f->c.cells >= WORTH_MEASURING;
     struct cpu_fft_many many = { f->size == 16, aligned, measured, f->sign, (int)n, 1, 1, (int)n };
     if (!in_rows)
@@ -438,6 +466,7 @@ static int make_plans(struct fft *f)
 {
     unsigned dim = f->c.job.dim;
     int status = get_axis_plan(&f->rows, f, f->n1 ? f->n2 : f->n[0], true);
+    /* Which plan stands for which axis depends on the way: a long axis has rows and columns. */
     if (!status && dim == 3)
         status = get_axis_plan(&f->middle, f, f->n[1], false);
     if (!status && (dim > 1 || f->n1))
@@ -464,6 +493,7 @@ static int run_cut_fft(const struct cpu_call *call, bool crops)
     if (cpu_arg_size(call, at->scratch) < size)
         return hcy_fail(HCY_EINVAL, "nufft: %zu bytes of scratch are needed", size);
     status = make_plans(&f);
+    /* FFTW ends the process when memory lacks, so its needs are tried before the axes run. */
     if (!status)
         status = cpu_fft_check_run(axis_bytes(&f), cpu_pool_threads(call->pool));
     if (!status && dim > 1)
@@ -472,6 +502,7 @@ static int run_cut_fft(const struct cpu_call *call, bool crops)
         run_long(&f, call->pool, call->items);
     else if (!status)
         cpu_pool_for(call->pool, call->items, 1, short_range, &f);
+    /* Plans that were not made are NULL, which is no plan to give back. */
     cpu_fft_many_put(f.rows);
     cpu_fft_many_put(f.middle);
     cpu_fft_many_put(f.slow);
