@@ -115,7 +115,7 @@ static void read_model(char *model, size_t size)
 
 /* The stable name is without a selector: "cpu:0" is "cpu", as it is listed; the options stay. */
 static void fill_cpu_info(hcy_device_info *info, const char *name, unsigned threads, enum cpu_simd simd,
-                      bool discrete, uint64_t memory)
+                          bool discrete, uint64_t memory)
 {
     char model[80];
     read_model(model, sizeof model);
@@ -312,7 +312,7 @@ static int cpu_queue_copy(void *qimpl, const hcy_copy *c, hcy_keep *keep)
 }
 
 static int cpu_queue_fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size,
-                hcy_keep *keep)
+                          hcy_keep *keep)
 {
     return hcy_hostqueue_fill(((struct cpu_queue *)qimpl)->hq, dst, size, pattern, pattern_size, keep);
 }

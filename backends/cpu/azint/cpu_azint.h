@@ -116,7 +116,7 @@ struct azint_deviation_strip {
     uint64_t index, low, high; /* high absent from a unit plan */
 };
 int azint_deviation_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans, size_t n, void **blob,
-                         size_t *size);
+                            size_t *size);
 
 /* --- SIMD variants --- */
 
@@ -351,7 +351,7 @@ void azint_deviation_cross(struct azint_pass *pass, struct azint_space *space, s
 void azint_deviation_rest(struct azint_pass *pass, struct azint_space *space, size_t strip, unsigned digits, size_t n);
 /* One pixel as azint_slow_pixel() adds it. */
 void azint_deviation_pixel(struct azint_pass *pass, struct azint_space *space, unsigned frame, uint64_t pixel,
-                        uint64_t magnitude, bool negative);
+                           uint64_t magnitude, bool negative);
 /* After a pass, before its slots are used for other things: squares and cross products to `out`,
  * u64[items][HCY_AZINT_FILTERED][n_bins]; then, from the plain sums, all other rows.  lost24: [frames][n_bins]. */
 void azint_deviation_sums(struct azint_pass *pass, struct cpu_pool *pool, uint64_t *out);

@@ -120,7 +120,7 @@ static int check_plan(const struct azint_plan *plan)
 
 /* The common plan with what is ours behind it. */
 int azint_deviation_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans, size_t n, void **blob,
-                         size_t *size)
+                            size_t *size)
 {
     void *base = NULL;
     size_t base_size = 0;
@@ -271,7 +271,7 @@ static void add_deviation_digits(struct azint_pass *pass, struct azint_space *sp
 }
 
 void azint_deviation_pixel(struct azint_pass *pass, struct azint_space *space, unsigned frame, uint64_t pixel,
-                        uint64_t magnitude, bool negative)
+                           uint64_t magnitude, bool negative)
 {
     const uint8_t *p = azint_pixel_runs(pass->plan, pixel);
     uint64_t norm = azint_norm24(pass->plan->norms[pixel]), square = magnitude * magnitude;

@@ -156,7 +156,7 @@ static unsigned digits_of(uint64_t bits, bool is_signed)
 
 /* The pixel's digits to the frame's rows; its first one also to the tile, which has been made already. */
 static void put_outlier(struct azint_pass *pass, struct azint_space *space, const struct azint_outlier *outlier,
-                       unsigned digits)
+                        unsigned digits)
 {
     size_t p = outlier->pixel, lanes = pass->tiles->lanes, lane = outlier->frame % lanes;
     bool is_signed = pass->type->is_signed;

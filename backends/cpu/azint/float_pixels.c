@@ -60,7 +60,7 @@ static void put_float(struct walk *walk, double value)
             add_double(&walk->sums[HCY_SUM_SIGNAL_LO * n_bins + r.bin + k], c * value);
             if (want_variance)
                 add_double(&walk->sums[HCY_SUM_VARIANCE_LO * n_bins + r.bin + k],
-                    azint_square(c) * (value > 1 ? value : 1));
+                           azint_square(c) * (value > 1 ? value : 1));
         }
         walk->runs = azint_run_end(&r);
     } while (r.more);

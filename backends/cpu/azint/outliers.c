@@ -12,7 +12,7 @@
 
 /* c * magnitude to the digits' sums of one bin, with the sign. */
 static void add_outlier_digits(struct azint_pass *pass, struct azint_space *space, size_t place, uint64_t magnitude,
-                       int64_t factor)
+                               int64_t factor)
 {
     for (unsigned d = 0; magnitude; d++, magnitude >>= AZINT_DIGIT_BITS) {
         int64_t digit = (int64_t)(magnitude & ((1u << AZINT_DIGIT_BITS) - 1));
@@ -67,12 +67,12 @@ static void lose_extra(const struct azint_plan *plan, uint64_t pixel, uint32_t c
         uint64_t d = (uint64_t)fabs(dark);
         azint_u128 half = plan->dark_shift ? (azint_u128)1 << (plan->dark_shift - 1) : 0;
         add_to_words(at + HCY_SUM_SIGNAL_LO * row, at + HCY_SUM_SIGNAL_HI * row,
-                 ((azint_u128)c * d + half) >> plan->dark_shift, back != (dark < 0));
+                     ((azint_u128)c * d + half) >> plan->dark_shift, back != (dark < 0));
     }
     if (plan->variances) {
         uint64_t v = (uint64_t)ldexp((double)plan->variances[pixel], plan->variance_shift);
         add_to_words(at + HCY_SUM_VARIANCE_LO * row, at + HCY_SUM_VARIANCE_HI * row,
-                 (azint_u128)azint_square(c) * v, back);
+                     (azint_u128)azint_square(c) * v, back);
     }
 }
 
@@ -99,7 +99,7 @@ void azint_lose_pixel(const struct azint_plan *plan, uint64_t pixel, bool back, 
                 lose_extra(plan, pixel, c, back, at);
             if (what == AZINT_LOSS_ONE)
                 add_to_words(at + HCY_SUM_VARIANCE_LO * row, at + HCY_SUM_VARIANCE_HI * row, azint_square(c),
-                         !back);
+                             !back);
         }
         p = azint_run_end(&r);
     } while (r.more);

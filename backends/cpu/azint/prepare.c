@@ -399,7 +399,7 @@ int azint_check_spans(const hcy_span *spans, size_t n)
 
 /* Lays the blob out and fills it from the pieces. */
 static int fill_blob(struct builder *b, struct cpu_pool *pool, const hcy_span *spans, size_t n_strips,
-                  void **blob, size_t *size)
+                     void **blob, size_t *size)
 {
     size_t live_size = azint_up64(n_strips * AZINT_STRIP_BYTES + PAD);
     struct azint_plan plan = { .magic = MAGIC,

@@ -19,7 +19,7 @@ enum {
 #include "tile8.h"
 
 static void variance_digit_avx2(const uint8_t *const *rows, unsigned digits, unsigned digit, size_t n,
-                           uint8_t *out)
+                                uint8_t *out)
 {
     const __m256i zero = _mm256_setzero_si256(), least = _mm256_set1_epi8(digit ? 0 : 1);
     for (size_t i = 0; i < n; i += 32) {
@@ -246,7 +246,7 @@ INLINE uint32_t too_wide(const uint8_t *pixels, unsigned elem_size, bool is_sign
 }
 
 static int narrow_avx2(const void *pixels, size_t n, unsigned elem_size, bool is_signed, const uint8_t *live,
-                  uint8_t *out)
+                       uint8_t *out)
 {
     const uint8_t *from = pixels;
     uint32_t wide = 0, bits;

@@ -31,7 +31,7 @@ static void tile16(const uint8_t *const *rows, size_t first, size_t last, uint8_
 }
 
 static void variance_digit_avx512(const uint8_t *const *rows, unsigned digits, unsigned digit, size_t n,
-                           uint8_t *out)
+                                  uint8_t *out)
 {
     for (size_t i = 0; i < n; i += 64) {
         __m512i all = _mm512_loadu_si512(rows[0] + i);
@@ -137,7 +137,7 @@ INLINE uint64_t live_bits(const uint8_t *live, size_t n)
 }
 
 static int narrow_avx512(const void *pixels, size_t n, unsigned elem_size, bool is_signed, const uint8_t *live,
-                  uint8_t *out)
+                         uint8_t *out)
 {
     const uint8_t *from = pixels;
     const int low = is_signed ? 128 : 0, most = is_signed ? 255 : 127;

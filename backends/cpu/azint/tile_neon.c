@@ -332,7 +332,7 @@ INLINE uint8x16_t narrow16(const uint8_t *pixels, unsigned elem_size, bool is_si
 }
 
 static int narrow_neon(const void *pixels, size_t n, unsigned elem_size, bool is_signed, const uint8_t *live,
-                  uint8_t *out)
+                       uint8_t *out)
 {
     const uint8_t *from = pixels;
     uint8x16_t wide = vdupq_n_u8(0);

@@ -68,7 +68,7 @@ static inline void dot_portable(int32_t acc[2][LANES], int16_t digit[2][4], cons
 }
 
 static inline void add_part_portable(const struct azint_part *part, const uint8_t *x, const uint8_t *v,
-                       enum azint_variance from, unsigned lanes, size_t stride, int64_t *sums)
+                                     enum azint_variance from, unsigned lanes, size_t stride, int64_t *sums)
 {
     uint32_t e = part->first;
     for (size_t s = 0; s < part->n_segs; s++) {
@@ -97,7 +97,7 @@ static inline void add_part_portable(const struct azint_part *part, const uint8_
 }
 
 static void many_portable(const struct azint_part *part, const uint8_t *x, const uint8_t *v, enum azint_variance from,
-                 unsigned groups, int64_t *sums)
+                          unsigned groups, int64_t *sums)
 {
     for (unsigned g = 0; g < groups; g++) {
         size_t tile_at = (size_t)g * LANES * AZINT_STRIP;
@@ -106,7 +106,7 @@ static void many_portable(const struct azint_part *part, const uint8_t *x, const
 }
 
 static void one_portable(const struct azint_part *part, const uint8_t *x, const uint8_t *v, enum azint_variance from,
-                size_t stride, int64_t *sums)
+                         size_t stride, int64_t *sums)
 {
     add_part_portable(part, x, v, from, 1, stride, sums);
 }
@@ -120,7 +120,7 @@ static int64_t pixel_value(const uint8_t *pixels, size_t i, unsigned elem_size, 
 }
 
 static int narrow_portable(const void *pixels, size_t n, unsigned elem_size, bool is_signed, const uint8_t *live,
-                  uint8_t *out)
+                           uint8_t *out)
 {
     int wide = 0;
     for (size_t i = 0; i < n; i++) {

@@ -88,7 +88,7 @@ static inline void bytes64(const uint8_t *const *rows, size_t at, uint8_t *restr
     } while (0)
 
 static inline __attribute__((always_inline)) void widen_rows(const uint8_t *bytes, unsigned w, unsigned elem_size,
-                                                        uint8_t *out)
+                                                             uint8_t *out)
 {
     if (elem_size == 2)
         WIDEN_TO(uint16_t);

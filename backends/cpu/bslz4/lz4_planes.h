@@ -27,7 +27,7 @@ struct lz4_block {
  * equal: write up to the end of that plane and return its number.  0 for "go on" (plane 0 alone is left to
  * the usual way). */
 static inline unsigned stop_in_match(const struct lz4_block *b, uint8_t *op, const uint8_t *ip, size_t offset,
-                               size_t n)
+                                     size_t n)
 {
     size_t tail = (size_t)(b->oend - op) - n, plane = b->plane;
     /* The match must be the last one: behind it stands one token, with as many literals as are missing. */
@@ -102,7 +102,7 @@ static int decode_planes(const uint8_t *ip, const struct lz4_block *b, unsigned 
 }
 
 static int decode_block_planes(const uint8_t *src, size_t size, const uint8_t *limit, size_t block_bytes,
-                     unsigned elem_size, uint8_t *planes, unsigned *same_from)
+                               unsigned elem_size, uint8_t *planes, unsigned *same_from)
 {
     struct lz4_block b = { src + size, planes, planes + block_bytes, block_bytes / (8 * elem_size),
                            8 * elem_size };

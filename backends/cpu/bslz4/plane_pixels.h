@@ -45,7 +45,7 @@ static inline void put_512_pixels(const uint8_t *const *rows, size_t at, unsigne
 }
 
 static void planes_to_pixels(const uint8_t *planes, unsigned same_from, size_t block_bytes, unsigned elem_size,
-                      void *out)
+                             void *out)
 {
     const size_t plane = block_bytes / (8 * elem_size), step = (size_t)512 * elem_size;
     const unsigned w = width_of(same_from);

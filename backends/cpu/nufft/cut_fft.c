@@ -134,7 +134,7 @@ static struct block block_at(const struct fft *f, size_t i)
 
 /* n rows of a block, `stride` bytes apart, to the buffer from its row `at` on, and back. */
 static void gather_columns(const struct fft *f, char *buffer, size_t at, const char *from, size_t stride, size_t n,
-                   size_t columns)
+                           size_t columns)
 {
     size_t bytes = columns * f->size, row = COLUMNS * f->size;
     for (size_t i = 0; i < n; i++) {
@@ -146,7 +146,7 @@ static void gather_columns(const struct fft *f, char *buffer, size_t at, const c
 }
 
 static void give_columns_back(const struct fft *f, const char *buffer, size_t at, char *to, size_t stride, size_t n,
-                      size_t columns)
+                              size_t columns)
 {
     for (size_t i = 0; i < n; i++)
         memcpy(to + i * stride, buffer + (at + i) * COLUMNS * f->size, columns * f->size);

@@ -135,7 +135,7 @@ static void reach_of(const struct nufft_layout *l, uint32_t bin, size_t first[3]
 /* The rows [begin, end) of a bin's reach on the slowest axis, counted from its first, between small and fine
  * grid. */
 static void move_bin_rows(const struct move *m, uint32_t bin, size_t begin, size_t end, char *local, char *grid,
-                      bool adds)
+                          bool adds)
 {
     const struct nufft_layout *l = &m->layout;
     size_t first[3], n[3], c = 2 * l->real;
