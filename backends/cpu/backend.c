@@ -217,7 +217,7 @@ static bool count_memory_in(struct cpu_device *d, size_t size)
     return true;
 }
 
-static int alloc_block(void *impl, int mem, size_t size, hcy_block *block)
+static int alloc_cpu_block(void *impl, int mem, size_t size, hcy_block *block)
 {
     struct cpu_device *d = impl;
     bool taken = count_memory_in(d, size);
@@ -514,7 +514,7 @@ static const hcy_backend_ops ops = {
     .close = close_device,
     .get_i64 = get_i64,
     .mem_info = mem_info,
-    .alloc = alloc_block,
+    .alloc = alloc_cpu_block,
     .free = free_block,
     .import_host = wrap_host_memory,
     .import_device = wrap_device_memory,

@@ -2,7 +2,7 @@
  *
  * FFTW's planner is not thread-safe: every planner call of the process that goes through here takes one lock; another
  * user of FFTW in the same process must do the same or call fftw_make_planner_thread_safe().  Plans are made for one
- * transform with FFTW_ESTIMATE (kernels may ask otherwise), so they never depend on timings; a batch is spread over
+ * transform with FFTW_ESTIMATE (kernels may ask otherwise), so they never depend on timings; a batch is shared out to
  * the device's threads, one transform a thread: the same bits for any number of threads.  One plan a direction and
  * placement is made at its first use; executions use FFTW's new-array interface, which is thread-safe.
  *
@@ -196,8 +196,14 @@ static void set_strides(struct fft *f)
     size_t full = rows * last * 2 * f->p->real, half = rows * (last / 2 + 1) * 2 * f->p->real,
            real = rows * last * f->p->real;
     /* A real transform keeps half of its complex numbers, as the others are their conjugates. */
-    f->in_stride = d->type == HCY_FFT_C2C ? full : d->type == HCY_FFT_R2C ? real : half;
-    f->out_stride = d->type == HCY_FFT_C2C ? full : d->type == HCY_FFT_R2C ? half : real;
+    f->in_stride = f->out_stride = full;
+    if (d->type == HCY_FFT_R2C) {
+        f->in_stride = real;
+        f->out_stride = half;
+    } else if (d->type == HCY_FFT_C2R) {
+        f->in_stride = half;
+        f->out_stride = real;
+    }
 }
 
 int cpu_fft_create(void *impl, const hcy_fft_desc *desc, void **fimpl, size_t *workspace)

@@ -42,7 +42,9 @@ static unsigned round_quota(double quota, double period)
     if (quota <= 0 || period <= 0)
         return 0;
     double n = quota / period;
-    return n < 1 ? 1 : n > MAX_CORES ? 0 : (unsigned)n + (n > (unsigned)n);
+    if (n < 1)
+        return 1;
+    return n > MAX_CORES ? 0 : (unsigned)n + (n > (unsigned)n);
 }
 
 static unsigned quota_of(const char *group)

@@ -1,7 +1,7 @@
 /* cpu_filter.h - azint_filter on the CPU: pixels sorted by bin, so that a bin is an array that stays in a core's cache
  * while it is looked at again and again.
  *
- *   filter_prepare.c    prepare: the canonical runs, sorted by bin
+ *   filter_prepare.c   prepare: the canonical runs, sorted by bin
  *   filter.c           the kernel: bins shared out to threads; one bin of one frame, clipped or cut by percentiles
  *   filter_sums.c      what one pixel adds to a bin, in 128 bits
  *   filter_loops.h     what is done to all pixels of a bin: compiled once a SIMD variant

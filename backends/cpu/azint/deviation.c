@@ -1,4 +1,4 @@
-/* deviation.c - bslz4_azint_spread: what the strips of bslz4_azint add up besides, for the variance that the pixels
+/* deviation.c - bslz4_azint_spread: the further sums that a strip adds up, for the variance that the pixels
  * of a bin show; its tables; and complete sums, which are those of azint_filter to the last bit.
  *
  * Squares are sums of digits like the signal's: of value * value, with the variance's weights.  Cross products are the

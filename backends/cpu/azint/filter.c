@@ -486,7 +486,10 @@ static int run_filter(const struct cpu_call *call)
         atomic_init(&l.n_lost[f], 0);
     /* Bins differ in size, so a task is measured in entries: small enough that all threads end together. */
     uint64_t grain = TASK_ENTRIES * (uint64_t)l.plan->n_bins / (l.plan->n_entries + 1);
-    grain = grain < 1 ? 1 : grain > TASK_BINS ? TASK_BINS : grain;
+    if (grain < 1)
+        grain = 1;
+    if (grain > TASK_BINS)
+        grain = TASK_BINS;
     cpu_pool_for(call->pool, l.plan->n_bins, (size_t)grain, run_range, &l);
     for (size_t f = 0; f < l.items; f++)
         /* One count that is too large makes the sums of its frame worthless, and the report says so. */

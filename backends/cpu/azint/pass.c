@@ -371,11 +371,9 @@ static int run_passes(struct batch *b, size_t sums_size, size_t reports_size, si
     b->pass.small_invalid = small_invalid(l->job, l->type);
     set_spaces(b);
     /* A full pass refuses an item, which comes again after the pass has run. */
-    for (size_t i = 0; i < items && !status; i++)
-        if (!add_to_pass(b, i)) {
+    for (size_t i = 0; i < items; i++)
+        while (!status && !add_to_pass(b, i))
             status = run_one_pass(b);
-            i--;
-        }
     return status ? status : run_one_pass(b);
 }
 

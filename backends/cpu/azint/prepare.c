@@ -433,7 +433,7 @@ static int fill_blob(struct builder *b, struct cpu_pool *pool, const hcy_span *s
     return 0;
 }
 
-static int fail_for_room(const struct builder *b, uint64_t need)
+static int fail_plan_memory(const struct builder *b, uint64_t need)
 {
     return hcy_fail(HCY_ENOMEM, "azint: the plan's %llu weights take %llu MiB or more on this device, and %llu MiB are left: "
                     "take fewer bins, or no splitting", (unsigned long long)b->head->n_weights,
@@ -466,7 +466,7 @@ int azint_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spa
     b.unit = !atomic_load(&b.not_unit);
     uint64_t least = b.head->n_weights / 4 * (b.unit ? 2 : 14); /* as if every four pixels had the same bins */
     if (least > MUCH_MEMORY && least > hcy_memory_left()) {
-        status = fail_for_room(&b, least);
+        status = fail_plan_memory(&b, least);
         goto out;
     }
     cpu_pool_for(pool, n_strips, 4, build_range, &b);
@@ -474,7 +474,7 @@ int azint_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spa
     if (atomic_load(&b.status) == HCY_EINVAL)
         status = hcy_fail(HCY_EINVAL, "azint: the plan's runs are not well formed");
     else if (atomic_load(&b.need))
-        status = fail_for_room(&b, atomic_load(&b.need));
+        status = fail_plan_memory(&b, atomic_load(&b.need));
     else if (atomic_load(&b.status))
         status = hcy_fail(HCY_ENOMEM, "azint: no memory to prepare the plan");
     else

@@ -1,6 +1,6 @@
 /* block.c - one block of any codec, and the variant that decodes it.
  *
- * With bslz4_<variant>.c and simd.c this is all that decoding a block takes: the HDF5 filters link it without
+ * With block_<variant>.c and simd.c this is all that decoding a block takes: the HDF5 filters link it without
  * the rest of the backend.  No state; any thread.
  */
 #include "block.h"

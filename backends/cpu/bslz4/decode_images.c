@@ -1,6 +1,6 @@
 /* decode_images.c - the kernel bslz4_decode: blocks of many frames over the pool's threads.
  *
- * A piece of work is a range of blocks of one frame, so that a single frame keeps all threads busy.  A piece
+ * A piece of work is a range of blocks of one frame, so that one frame keeps all threads busy.  A piece
  * stops at its first damaged block and lowers the frame's entry in the scratch memory to its number: the
  * report names the first damaged block whatever the threads did.
  */

@@ -1,5 +1,5 @@
 /* cut.c - the kernels nufft_crop, nufft_pad and nufft_scale: modes out of the fine grid and into it, weighed,
- * and numbers times factors.  Each runs on its queue's thread and spreads itself over the device's pool.
+ * and numbers times factors.  Each runs on its queue's thread and is shared out to the device's pool.
  */
 #include "cpu_nufft.h"
 

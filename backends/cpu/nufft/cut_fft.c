@@ -2,7 +2,7 @@
  *
  * Axis by axis, rows that are cut away afterwards, or are zero before, are left out.  The fastest axis is
  * transformed in its rows; others in COLUMNS numbers side by side, copied to a small buffer and back.  The
- * last copy multiplies with the factors.  A long single axis of n = n1 n2 cells is cut into n1 columns and
+ * last copy multiplies with the factors.  One long axis of n = n1 n2 cells is cut into n1 columns and
  * n2 rows (Bailey's four steps), which several threads share, which keeps to the caches, and whose result
  * does not depend on the number of threads.
  */
@@ -477,8 +477,12 @@ static int make_plans(struct fft *f)
 /* The longest of those. */
 static size_t axis_bytes(const struct fft *f)
 {
-    size_t n = f->n1 ? f->n1 : f->n[0], other = f->n1 ? f->n2 : f->n[1] > f->n[2] ? f->n[1] : f->n[2];
-    return (n > other ? n : other) * f->size;
+    const size_t lengths[] = { f->n[0], f->n[1], f->n[2] }, parts[] = { f->n1, f->n2, 1 };
+    const size_t *n = f->n1 ? parts : lengths;
+    size_t longest = n[0];
+    for (int i = 1; i < 3; i++)
+        longest = n[i] > longest ? n[i] : longest;
+    return longest * f->size;
 }
 
 static int run_cut_fft(const struct cpu_call *call, bool crops)

@@ -1,4 +1,4 @@
-/* rows.h - points into rows of a small grid and back: the text that nufft_<simd>.c compile for float
+/* rows.h - points into rows of a small grid and back: the text that points_<simd>.c compile for float
  * and double.
  *
  * Included with REAL, VECTOR (bytes), LANES, NAME(x) and, where lanes move freely, SHIFT and NAME(moved). A

@@ -1,7 +1,7 @@
 /* sort.c - the kernel nufft_sort: how a job's grid is cut into bins, points put into their order, and
  * subproblems made of them.
  *
- * It runs on its queue's thread and spreads itself over the device's pool: each thread counts a range of points,
+ * It runs on its queue's thread and is shared out to the device's pool: each thread counts a range of points,
  * then puts their records behind those of the ranges before it.
  */
 #include "cpu_nufft.h"
@@ -208,7 +208,9 @@ uint32_t nufft_segment(const struct nufft_layout *l, uint32_t slab, unsigned i, 
 
 uint32_t nufft_slab_of(const struct nufft_layout *l, uint32_t bin)
 {
-    uint32_t a_slab = l->dim == 1 ? 1 : l->dim == 2 ? l->axis[0].bins : l->axis[0].bins * l->axis[1].bins;
+    uint32_t a_slab = 1;
+    for (unsigned d = 0; d + 1 < l->dim; d++)
+        a_slab *= l->axis[d].bins;
     return bin / a_slab;
 }
 

@@ -1,7 +1,7 @@
 /* spread_interp.c - the kernels of the family nufft: spreading and interpolation, whose subproblems are shared
  * out to threads.
  *
- * A kernel runs on its queue's thread and spreads itself over the device's pool; what it keeps between
+ * A kernel runs on its queue's thread and is shared out to the device's pool; what it keeps between
  * launches is the buffer `sorted`. Parts of the fine grid that neighbouring subproblems add to are guarded
  * slab by slab (a slab: the bins of one place on the slowest axis); with HCY_NUFFT_FIXED_ORDER a slab also
  * takes its subproblems in their order.  That cannot deadlock: threads take subproblems in their order, so
