@@ -73,12 +73,14 @@ static int parse_settings(const hcy_spec *spec, struct settings *s)
                           spec->text);
     if (!status)
         status = hcy_options_read(s, spec, options);
+    /* A variant that this processor cannot run must not be taken: it would end the process. */
     if (!status && s->simd >= 0)
         status = check_simd((enum cpu_simd)s->simd);
     if (s->simd < 0)
         s->simd = (int)cpu_simd_best();
     if (!status && s->core_list)
         status = cpu_parse_cores(&s->cores, &s->n_cores, s->core_list);
+    /* A thread for each core that was named, else for each that this process may use. */
     if (!status && !s->threads)
         s->threads = s->n_cores ? s->n_cores : cpu_usable();
     if (!status)
@@ -101,6 +103,7 @@ static void read_model(char *model, size_t size)
     while (f && fgets(line, sizeof line, f)) {
         char *value = strstr(line, ": ");
         if (!strncmp(line, "model name", 10) && value) {
+            /* All processors of a machine have the same name here, so the first line is enough. */
             value[strcspn(value, "\n")] = 0;
             snprintf(model, size, "%s", value + 2);
             break;
@@ -111,8 +114,8 @@ static void read_model(char *model, size_t size)
 }
 
 /* The stable name is without a selector: "cpu:0" is "cpu", as it is listed; the options stay. */
-static void fill_info(hcy_device_info *info, const char *name, unsigned threads, enum cpu_simd simd,
-                      bool discrete, uint64_t memory)
+static void fill_cpu_info(hcy_device_info *info, const char *name, unsigned threads, enum cpu_simd simd,
+                          bool discrete, uint64_t memory)
 {
     char model[80];
     read_model(model, sizeof model);
@@ -130,12 +133,13 @@ static void fill_info(hcy_device_info *info, const char *name, unsigned threads,
     info->memory = memory;
 }
 
-static int list(hcy_device_info **infos, size_t *n)
+static int list_cpu(hcy_device_info **infos, size_t *n)
 {
     *infos = calloc(1, sizeof **infos);
     if (!*infos)
         return hcy_fail(HCY_ENOMEM, "out of memory for the list of devices");
-    fill_info(*infos, "cpu", cpu_usable(), cpu_simd_best(), false, machine_memory());
+    /* What is listed is the device without options. */
+    fill_cpu_info(*infos, "cpu", cpu_usable(), cpu_simd_best(), false, machine_memory());
     *n = 1;
     return 0;
 }
@@ -149,6 +153,7 @@ static int open_device(hcy_device *dev, const hcy_spec *spec, hcy_device_info *i
         status = hcy_fail(HCY_ENOMEM, "out of memory for a device");
     if (!status)
         status = cpu_pool_create(&d->pool, (unsigned)s.threads, s.cores, s.n_cores);
+    /* The pool has its own copy of the cores. */
     free(s.cores);
     if (status) {
         free(d);
@@ -159,7 +164,7 @@ static int open_device(hcy_device *dev, const hcy_spec *spec, hcy_device_info *i
     d->discrete = s.discrete;
     d->pinned = s.n_cores != 0;
     d->memory = s.memory ? s.memory : machine_memory();
-    fill_info(info, spec->text, cpu_pool_threads(d->pool), d->simd, s.discrete, d->memory);
+    fill_cpu_info(info, spec->text, cpu_pool_threads(d->pool), d->simd, s.discrete, d->memory);
     *impl = d;
     return 0;
 }
@@ -196,12 +201,13 @@ static int mem_info(void *impl, uint64_t *free_bytes, uint64_t *total_bytes)
 
 static void set_block(const struct cpu_device *d, hcy_block *block, int mem, void *p, size_t size)
 {
+    /* A discrete device hides what an accelerator would; the address is there all the same. */
     bool hidden = d->discrete && mem == HCY_MEM_DEVICE;
     *block = (hcy_block){ .handle = p, .address = (uintptr_t)p, .host = hidden ? NULL : p, .size = size };
 }
 
 /* Counts `size` bytes in if they are within the limit; a request for too much must not disturb others. */
-static bool take_memory(struct cpu_device *d, size_t size)
+static bool count_memory_in(struct cpu_device *d, size_t size)
 {
     uint_least64_t used = atomic_load(&d->used);
     do
@@ -211,12 +217,13 @@ static bool take_memory(struct cpu_device *d, size_t size)
     return true;
 }
 
-static int alloc(void *impl, int mem, size_t size, hcy_block *block)
+static int alloc_cpu_block(void *impl, int mem, size_t size, hcy_block *block)
 {
     struct cpu_device *d = impl;
-    bool taken = take_memory(d, size);
+    bool taken = count_memory_in(d, size);
     void *p = taken ? cpu_pages_alloc(size, mem != HCY_MEM_MAPPED) : NULL;
     if (!p) {
+        /* The count is taken back at once, so that others are not refused for nothing. */
         if (taken)
             atomic_fetch_sub(&d->used, size);
         return hcy_fail(HCY_ENOMEM, "%s has no %zu bytes (%llu of %llu are in use)",
@@ -231,18 +238,20 @@ static void free_block(void *impl, int mem, hcy_block *block)
 {
     struct cpu_device *d = impl;
     (void)mem;
+    /* Tables count as used by each device that has them, even where several share them. */
     atomic_fetch_sub(&d->used, block->size);
+    /* A block may be tables that other devices share, which go with their last user. */
     if (!cpu_tables_release(block->handle))
         cpu_blob_free(block->handle, block->size);
 }
 
-static int import_host(void *impl, void *host, size_t size, hcy_block *block)
+static int wrap_host_memory(void *impl, void *host, size_t size, hcy_block *block)
 {
     set_block(impl, block, HCY_MEM_MAPPED, host, size);
     return 0;
 }
 
-static int import_device(void *impl, uint64_t handle, size_t size, hcy_block *block)
+static int wrap_device_memory(void *impl, uint64_t handle, size_t size, hcy_block *block)
 {
     set_block(impl, block, HCY_MEM_DEVICE, (void *)(uintptr_t)handle, size);
     return 0;
@@ -275,6 +284,8 @@ static int queue_create(void *impl, hcy_queue *queue, void **qimpl)
         free(q);
         return status;
     }
+    /* The queue's thread works as thread 0 of the pool, so it is tied to the same core; it does so itself, as its
+     * first command. */
     status = hcy_hostqueue_submit(q->hq, "pin", 0, run_pin, &d, sizeof d, NULL);
     if (status) {
         hcy_hostqueue_destroy(q->hq);
@@ -291,16 +302,17 @@ static void queue_destroy(void *qimpl)
     free(q);
 }
 
-static int copy(void *qimpl, const hcy_copy *c, hcy_keep *keep)
+static int cpu_queue_copy(void *qimpl, const hcy_copy *c, hcy_keep *keep)
 {
     struct cpu_queue *q = qimpl;
+    /* Memory of another device may not be addressable here. */
     if ((c->dst.block && c->dst.dev != q->dev->dev) || (c->src.block && c->src.dev != q->dev->dev))
         return hcy_fail(HCY_EUNSUPPORTED, "the CPU cannot reach another device's memory");
     return hcy_hostqueue_copy(q->hq, c, keep);
 }
 
-static int fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size,
-                hcy_keep *keep)
+static int cpu_queue_fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size,
+                          hcy_keep *keep)
 {
     return hcy_hostqueue_fill(((struct cpu_queue *)qimpl)->hq, dst, size, pattern, pattern_size, keep);
 }
@@ -316,10 +328,11 @@ static struct cpu_call call_of(const struct cpu_kernel_instance *k, size_t items
     return (struct cpu_call){ k->dev->pool, k->simd, items, values, n };
 }
 
-static int run_launch(void *command)
+static int run_kernel_command(void *command)
 {
     const struct launch *l = command;
     struct cpu_device *d = l->kernel->dev;
+    /* Tests let launches fail here, where a real one would. */
     int status = hcy_fault_launch(d->dev);
     if (status)
         return status;
@@ -329,12 +342,13 @@ static int run_launch(void *command)
     return l->kernel->kernel->run(&call);
 }
 
-static int launch(void *qimpl, void *kimpl, const hcy_launch_desc *desc, hcy_keep *keep)
+static int cpu_queue_launch(void *qimpl, void *kimpl, const hcy_launch_desc *desc, hcy_keep *keep)
 {
     struct cpu_queue *q = qimpl;
+    /* The description lives as long as `keep`, which goes with the command. */
     struct launch l = { kimpl, desc };
     const char *name = l.kernel->kernel ? l.kernel->kernel->name : "user's kernel";
-    return hcy_hostqueue_submit(q->hq, name, 0, run_launch, &l, sizeof l, keep);
+    return hcy_hostqueue_submit(q->hq, name, 0, run_kernel_command, &l, sizeof l, keep);
 }
 
 struct fft_command {
@@ -343,7 +357,7 @@ struct fft_command {
     int direction;
 };
 
-static int run_fft(void *command)
+static int run_fft_command(void *command)
 {
     const struct fft_command *f = command;
     return cpu_fft_run(f->pool, f->fft, f->direction, f->in, f->out);
@@ -356,32 +370,32 @@ static int fft_execute(void *qimpl, void *fimpl, int direction, const hcy_value 
     struct fft_command f = { q->dev->pool, fimpl, (char *)in->block->handle + in->offset,
                              (char *)out->block->handle + out->offset, direction };
     (void)work;
-    return hcy_hostqueue_submit(q->hq, "fft", in->bytes_left, run_fft, &f, sizeof f, keep);
+    return hcy_hostqueue_submit(q->hq, "fft", in->bytes_left, run_fft_command, &f, sizeof f, keep);
 }
 
-static int finish(void *qimpl)
+static int cpu_queue_finish(void *qimpl)
 {
     return hcy_hostqueue_finish(((struct cpu_queue *)qimpl)->hq);
 }
 
-static int status_of(void *qimpl)
+static int cpu_queue_status(void *qimpl)
 {
     return hcy_hostqueue_status(((struct cpu_queue *)qimpl)->hq);
 }
 
-static int record(void *qimpl, void **eimpl)
+static int cpu_queue_record(void *qimpl, void **eimpl)
 {
     return hcy_hostqueue_record(((struct cpu_queue *)qimpl)->hq, eimpl);
 }
 
-static int wait(void *qimpl, hcy_event *event)
+static int cpu_queue_wait(void *qimpl, hcy_event *event)
 {
     return hcy_hostqueue_wait(((struct cpu_queue *)qimpl)->hq, event);
 }
 
 /* --- Kernels --- */
 
-static const struct cpu_kernel *find_kernel(const char *name)
+static const struct cpu_kernel *find_cpu_kernel(const char *name)
 {
     for (const struct cpu_kernel *const *table = cpu_kernel_tables; *table; table++)
         for (const struct cpu_kernel *k = *table; k->name; k++)
@@ -395,6 +409,7 @@ static int new_instance(struct cpu_device *d, const struct cpu_kernel *kernel, v
     struct cpu_kernel_instance *k = malloc(sizeof *k);
     if (!k)
         return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
+    /* A kernel may have fewer variants than the processor: its name for the user is that of the one that runs. */
     *k = (struct cpu_kernel_instance){ d, kernel, function,
                                        kernel && kernel->variant ? kernel->variant(d->simd) : d->simd };
     *kimpl = k;
@@ -403,7 +418,7 @@ static int new_instance(struct cpu_device *d, const struct cpu_kernel *kernel, v
 
 static int kernel_get(void *impl, const hcy_signature *signature, void **kimpl, const char **variant)
 {
-    const struct cpu_kernel *kernel = find_kernel(signature->name);
+    const struct cpu_kernel *kernel = find_cpu_kernel(signature->name);
     if (!kernel)
         return hcy_fail(HCY_EUNSUPPORTED, "the CPU has no kernel \"%s\"", signature->name);
     int status = new_instance(impl, kernel, NULL, kimpl);
@@ -417,7 +432,7 @@ static void kernel_release(void *kimpl)
     free(kimpl);
 }
 
-static int prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tables)
+static int prepare_tables(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tables)
 {
     struct cpu_kernel_instance *k = kimpl;
     void *blob = NULL;
@@ -425,6 +440,7 @@ static int prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tabl
     if (!k->kernel || !k->kernel->prepare)
         return hcy_fail(HCY_EUNSUPPORTED, "kernel %s takes no tables",
                         k->kernel ? k->kernel->name : "of the user's");
+    /* Tables of a device that is tied to cores are its own, in memory near those; others share them. */
     cpu_prepare_fn make = k->kernel->prepare;
     int status = k->dev->pinned ? make(k->dev->pool, k->simd, spans, n, &blob, &size)
                                 : cpu_tables_prepare(make, k->dev->pool, k->simd, spans, n, &blob, &size);
@@ -435,7 +451,7 @@ static int prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tabl
     return 0;
 }
 
-static int scratch_size(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size)
+static int kernel_scratch_size(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size)
 {
     struct cpu_kernel_instance *k = kimpl;
     struct cpu_call call = call_of(k, items, values, n);
@@ -443,10 +459,11 @@ static int scratch_size(void *kimpl, size_t items, const hcy_value *values, size
     return k->kernel && k->kernel->scratch_size ? k->kernel->scratch_size(&call, size) : 0;
 }
 
-static int preferred_batch(void *kimpl, const hcy_value *values, size_t n, size_t *items)
+static int kernel_preferred_batch(void *kimpl, const hcy_value *values, size_t n, size_t *items)
 {
     struct cpu_kernel_instance *k = kimpl;
     struct cpu_call call = call_of(k, 0, values, n);
+    /* A kernel that has no opinion is best served by an item for each thread. */
     *items = cpu_pool_threads(k->dev->pool);
     return k->kernel && k->kernel->preferred_batch ? k->kernel->preferred_batch(&call, items) : 0;
 }
@@ -492,34 +509,34 @@ static int program_kernel(void *pimpl, const char *name, const hcy_signature *si
 
 static const hcy_backend_ops ops = {
     .size = sizeof ops,
-    .list = list,
+    .list = list_cpu,
     .open = open_device,
     .close = close_device,
     .get_i64 = get_i64,
     .mem_info = mem_info,
-    .alloc = alloc,
+    .alloc = alloc_cpu_block,
     .free = free_block,
-    .import_host = import_host,
-    .import_device = import_device,
+    .import_host = wrap_host_memory,
+    .import_device = wrap_device_memory,
     .queue_create = queue_create,
     .queue_destroy = queue_destroy,
-    .copy = copy,
-    .fill = fill,
-    .launch = launch,
+    .copy = cpu_queue_copy,
+    .fill = cpu_queue_fill,
+    .launch = cpu_queue_launch,
     .fft_execute = fft_execute,
-    .finish = finish,
-    .status = status_of,
-    .record = record,
-    .wait = wait,
+    .finish = cpu_queue_finish,
+    .status = cpu_queue_status,
+    .record = cpu_queue_record,
+    .wait = cpu_queue_wait,
     .event_wait = hcy_hostevent_wait,
     .event_query = hcy_hostevent_query,
     .event_time = hcy_hostevent_time,
     .event_destroy = hcy_hostevent_destroy,
     .kernel_get = kernel_get,
     .kernel_release = kernel_release,
-    .prepare = prepare,
-    .scratch_size = scratch_size,
-    .preferred_batch = preferred_batch,
+    .prepare = prepare_tables,
+    .scratch_size = kernel_scratch_size,
+    .preferred_batch = kernel_preferred_batch,
     .program_create = program_create,
     .program_release = program_release,
     .program_kernel = program_kernel,
@@ -532,6 +549,7 @@ HCY_BACKEND_HEAD(cpu);
 HCY_BACKEND_HEAD(cpu)
 {
     static const hcy_backend cpu = { HCY_BACKEND_ABI, sizeof cpu, "cpu", &ops, hcy__families };
+    /* The library may be older or newer than this backend, which is a file of its own. */
     if (host_abi != HCY_BACKEND_ABI)
         return hcy_fail(HCY_EABI, "the CPU backend has interface %u, the library wants %u", HCY_BACKEND_ABI,
                         host_abi);

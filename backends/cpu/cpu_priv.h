@@ -1,8 +1,8 @@
 /* cpu_priv.h - the CPU backend's own types: a device, its threads, a kernel and one call of it.
  *
  * A device owns a pool of threads (pool.c); its queues are the HAL's host queues (queue.c), each with a thread of
- * its own that runs one command after the other and spreads kernels over the pool.  A kernel family brings one file
- * <stem>.c with a table of struct cpu_kernel, and its SIMD variants in <stem>_<variant>.c.
+ * its own that runs one command after the other and shares kernels out to the pool.  A kernel family brings a folder
+ * with tables of struct cpu_kernel, and its SIMD variants in files that end in the variant's name.
  */
 #ifndef HCY_CPU_PRIV_H
 #define HCY_CPU_PRIV_H
@@ -66,7 +66,7 @@ typedef int (*cpu_prepare_fn)(struct cpu_pool *pool, enum cpu_simd simd, const h
 
 struct cpu_kernel {
     const char *name;                        /* of the signature */
-    int (*run)(const struct cpu_call *call); /* on the queue's thread; spreads itself with cpu_pool_for */
+    int (*run)(const struct cpu_call *call); /* on the queue's thread; shared out by cpu_pool_for() */
     int (*scratch_size)(const struct cpu_call *call, size_t *size);     /* NULL: none needed */
     int (*preferred_batch)(const struct cpu_call *call, size_t *items); /* NULL: one item a thread */
     cpu_prepare_fn prepare; /* NULL: takes no tables */
@@ -74,10 +74,10 @@ struct cpu_kernel {
     enum cpu_simd (*variant)(enum cpu_simd simd);
 };
 
-/* Tables are one block of memory, aligned to a huge page where that pays.  NULL if out of memory. */
 /* pages.c; to be freed with free().  Huge pages pay for tables, which are read from end to end for every batch; not for
  * mapped memory, results mostly, which may have rows that nothing touches. */
 void *cpu_pages_alloc(size_t size, bool huge);
+/* Tables are one block of memory, aligned to a huge page where that pays.  NULL if out of memory. */
 void *cpu_blob_alloc(size_t size);
 void cpu_blob_free(void *blob, size_t size);
 /* What `prepare` makes of these spans, shared with others who ask for the same; tables.c. */

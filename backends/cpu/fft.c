@@ -2,7 +2,7 @@
  *
  * FFTW's planner is not thread-safe: every planner call of the process that goes through here takes one lock; another
  * user of FFTW in the same process must do the same or call fftw_make_planner_thread_safe().  Plans are made for one
- * transform with FFTW_ESTIMATE (kernels may ask otherwise), so they never depend on timings; a batch is spread over
+ * transform with FFTW_ESTIMATE (kernels may ask otherwise), so they never depend on timings; a batch is shared out to
  * the device's threads, one transform a thread: the same bits for any number of threads.  One plan a direction and
  * placement is made at its first use; executions use FFTW's new-array interface, which is thread-safe.
  *
@@ -35,6 +35,8 @@ static pthread_mutex_t planner = PTHREAD_MUTEX_INITIALIZER;
 
 static int check_room(size_t bytes)
 {
+    /* A mapping is refused where malloc() would be, under a limit as well as without overcommitment, and costs no
+     * page. */
     void *trial = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (trial == MAP_FAILED)
         return hcy_fail(HCY_ENOMEM, "out of memory for an FFT: FFTW may need %zu bytes, which are not there", bytes);
@@ -117,7 +119,7 @@ PRECISION(fftwf, float, f32)
 
 /* --- Wisdom; under the planner's lock --- */
 
-static char *put_aside(const struct precision *p)
+static char *put_wisdom_aside(const struct precision *p)
 {
     char *wisdom = p->wisdom();
     if (wisdom)
@@ -125,8 +127,9 @@ static char *put_aside(const struct precision *p)
     return wisdom;
 }
 
-static void take_back(const struct precision *p, char *wisdom)
+static void take_wisdom_back(const struct precision *p, char *wisdom)
 {
+    /* Learning adds to what is known, which put_wisdom_aside() has emptied. */
     if (wisdom)
         p->learn(wisdom);
     free(wisdom);
@@ -140,10 +143,11 @@ static bool wisdom_path(const struct precision *p, char *path, size_t size)
 }
 
 /* What earlier runs measured, once. */
-static void learn(const struct precision *p)
+static void learn_wisdom(const struct precision *p)
 {
     static bool known[2];
     char path[PATH_MAX + 64];
+    /* Marked before it is read: a damaged file is not tried again. */
     if (known[p->real == sizeof(float)] || !wisdom_path(p, path, sizeof path))
         return;
     known[p->real == sizeof(float)] = true;
@@ -158,9 +162,10 @@ static void learn(const struct precision *p)
 }
 
 /* What has changed is kept if that is possible. */
-static void keep(const struct precision *p, const char *before)
+static void keep_wisdom(const struct precision *p, const char *before)
 {
     char path[PATH_MAX + 64], *now = p->wisdom();
+    /* Writing the same again would only wear the disk and race with others. */
     bool same = !now || (before && !strcmp(before, now));
     if (!same && wisdom_path(p, path, sizeof path))
         (void)hcy_cache_write(path, now, strlen(now), NULL, 0);
@@ -190,8 +195,15 @@ static void set_strides(struct fft *f)
         rows *= d->n[i];
     size_t full = rows * last * 2 * f->p->real, half = rows * (last / 2 + 1) * 2 * f->p->real,
            real = rows * last * f->p->real;
-    f->in_stride = d->type == HCY_FFT_C2C ? full : d->type == HCY_FFT_R2C ? real : half;
-    f->out_stride = d->type == HCY_FFT_C2C ? full : d->type == HCY_FFT_R2C ? half : real;
+    /* A real transform keeps half of its complex numbers, as the others are their conjugates. */
+    f->in_stride = f->out_stride = full;
+    if (d->type == HCY_FFT_R2C) {
+        f->in_stride = real;
+        f->out_stride = half;
+    } else if (d->type == HCY_FFT_C2R) {
+        f->in_stride = half;
+        f->out_stride = real;
+    }
 }
 
 int cpu_fft_create(void *impl, const hcy_fft_desc *desc, void **fimpl, size_t *workspace)
@@ -199,6 +211,7 @@ int cpu_fft_create(void *impl, const hcy_fft_desc *desc, void **fimpl, size_t *w
     (void)impl;
     if (desc->inner > INT32_MAX)
         return hcy_fail(HCY_EUNSUPPORTED, "FFTW takes up to %d transforms side by side, not %zu", INT32_MAX, desc->inner);
+    /* FFTW counts in int. */
     for (int i = 0; i < desc->rank; i++)
         if (desc->n[i] > INT32_MAX)
             return hcy_fail(HCY_EUNSUPPORTED, "FFTW takes up to %d points a dimension, not %zu", INT32_MAX,
@@ -226,13 +239,14 @@ void cpu_fft_release(void *fimpl)
 }
 
 /* FFTW_ESTIMATE touches no array, but their alignment and whether they are one decide on the plan. */
-static void *make_plan(struct fft *f, int direction, bool in_place, bool aligned)
+static void *plan_transform(struct fft *f, int direction, bool in_place, bool aligned)
 {
     unsigned flags = FFTW_ESTIMATE | (aligned ? 0 : FFTW_UNALIGNED);
     char *in = f->p->alloc(f->in_stride), *out = in_place ? in : f->p->alloc(f->out_stride);
-    char *wisdom = put_aside(f->p);
+    /* Nothing that was measured before may change this plan, or the bits would depend on it. */
+    char *wisdom = put_wisdom_aside(f->p);
     void *plan = in && out ? f->p->plan(&f->desc, direction, in, out, flags) : NULL;
-    take_back(f->p, wisdom);
+    take_wisdom_back(f->p, wisdom);
     if (out != in)
         f->p->free(out);
     f->p->free(in);
@@ -252,9 +266,10 @@ static int plan_for(void **found, struct fft *f, int direction, bool in_place, b
     int status = 0;
     pthread_mutex_lock(&planner);
     void **plan = &f->plans[direction == HCY_FFT_FORWARD][in_place][aligned];
+    /* FFTW would end the process where memory lacks, so it is tried whether it is there. */
     if (!*plan)
         status = check_plan(longest_axis(f), false);
-    if (!*plan && !status && !(*plan = make_plan(f, direction, in_place, aligned)))
+    if (!*plan && !status && !(*plan = plan_transform(f, direction, in_place, aligned)))
         status = hcy_fail(HCY_EUNSUPPORTED, "FFTW cannot plan this transform, or is out of memory");
     *found = *plan;
     pthread_mutex_unlock(&planner);
@@ -285,6 +300,7 @@ int cpu_fft_run(struct cpu_pool *pool, void *fimpl, int direction, void *in, voi
                   !f->p->alignment((char *)out + i * f->out_stride);
     struct run run = { f, NULL, in, out };
     size_t threads = cpu_pool_threads(pool);
+    /* A plan for aligned data needs all transforms of the batch to be aligned alike. */
     int status = plan_for(&run.plan, f, direction, in == out, aligned);
     if (!status)
         status = cpu_fft_check_run(longest_axis(f), threads < f->desc.batch ? threads : f->desc.batch);
@@ -323,20 +339,23 @@ static int make_kept(struct cpu_fft_kept **made, const struct cpu_fft_many *many
         return status ? status : hcy_fail(HCY_ENOMEM, "out of memory for an FFT's plan");
     k->many = *many;
     k->p = p;
+    /* The planner overwrites its data when it measures, so it gets memory of its own, of the same shape. */
     size_t span = (size_t)(many->n - 1) * (size_t)many->stride + (size_t)(many->howmany - 1) * (size_t)many->dist + 1;
     void *data = k->p->alloc(span * 2 * k->p->real);
     unsigned flags = (many->measured ? FFTW_MEASURE : FFTW_ESTIMATE) | (many->aligned ? 0 : FFTW_UNALIGNED);
-    char *wisdom = many->measured ? NULL : put_aside(k->p);
+    /* A measured plan learns from earlier runs; an estimated one must not know of them. */
+    char *wisdom = many->measured ? NULL : put_wisdom_aside(k->p);
     if (many->measured)
-        learn(k->p);
+        learn_wisdom(k->p);
     char *before = many->measured ? k->p->wisdom() : NULL;
     k->plan = data ? k->p->plan_many(many, data, flags) : NULL;
-    take_back(k->p, wisdom);
+    take_wisdom_back(k->p, wisdom);
     if (many->measured)
-        keep(k->p, before);
+        keep_wisdom(k->p, before);
     free(before);
     k->p->free(data);
     *made = k;
+    /* The plan remains valid without the data it was made with. */
     if (k->plan)
         return 0;
     free(k);
@@ -351,6 +370,7 @@ int cpu_fft_many_get(struct cpu_fft_kept **plan, const struct cpu_fft_many *many
     pthread_mutex_lock(&planner);
     while (*at && !same_many(&(*at)->many, many))
         at = &(*at)->next;
+    /* A plan that is found moves to the front, so that the list is in the order of use. */
     k = *at;
     if (k)
         *at = k->next;
@@ -380,6 +400,7 @@ void cpu_fft_many_put(struct cpu_fft_kept *plan)
     plan->users--;
     for (struct cpu_fft_kept **at = &kept; *at;) {
         struct cpu_fft_kept *k = *at;
+        /* Plans in use may stand anywhere and do not count as idle. */
         if (k->users || ++idle <= MAX_IDLE) {
             at = &k->next;
             continue;

@@ -12,6 +12,7 @@ void *cpu_pages_alloc(size_t size, bool huge)
     size_t align = huge && size >= 4 * HUGE_PAGE ? HUGE_PAGE : ALIGN;
     if (size > SIZE_MAX - align)
         return NULL;
+    /* Sizes are rounded up, as aligned_alloc() wants multiples of the alignment. */
     void *p = aligned_alloc(align, (size + align - 1) / align * align);
 #ifdef MADV_HUGEPAGE
     if (p && align == HUGE_PAGE)

@@ -34,7 +34,7 @@ struct cpu_pool {
     atomic_size_t next;
 };
 
-static void tie(pthread_t thread, unsigned core)
+static void tie_to_core(pthread_t thread, unsigned core)
 {
 #ifdef CPU_SET
     cpu_set_t set;
@@ -50,7 +50,7 @@ static void tie(pthread_t thread, unsigned core)
 void cpu_pool_pin_caller(const struct cpu_pool *pool)
 {
     if (pool->cores)
-        tie(pthread_self(), pool->cores[0]);
+        tie_to_core(pthread_self(), pool->cores[0]);
 }
 
 unsigned cpu_pool_threads(const struct cpu_pool *pool)
@@ -58,9 +58,10 @@ unsigned cpu_pool_threads(const struct cpu_pool *pool)
     return pool->threads;
 }
 
-static void pull(struct cpu_pool *pool, unsigned thread)
+static void pull_pieces(struct cpu_pool *pool, unsigned thread)
 {
     for (;;) {
+        /* Relaxed: the job was handed over under the lock, and pieces do not depend on each other. */
         size_t begin = atomic_fetch_add_explicit(&pool->next, pool->grain, memory_order_relaxed);
         if (begin >= pool->n)
             return;
@@ -69,20 +70,22 @@ static void pull(struct cpu_pool *pool, unsigned thread)
     }
 }
 
-static void *work(void *arg)
+static void *work_on_jobs(void *arg)
 {
     struct worker *self = arg;
     struct cpu_pool *pool = self->pool;
     unsigned long seen = 0;
     pthread_mutex_lock(&pool->lock);
     for (;;) {
+        /* Jobs are counted, so a worker that is late neither misses one nor does one twice. */
         while (pool->job == seen && !pool->closing)
             pthread_cond_wait(&pool->start, &pool->lock);
         if (pool->closing)
             break;
         seen = pool->job;
         pthread_mutex_unlock(&pool->lock);
-        pull(pool, self->index);
+        /* The work itself is done without the lock. */
+        pull_pieces(pool, self->index);
         pthread_mutex_lock(&pool->lock);
         if (--pool->busy == 0)
             pthread_cond_signal(&pool->done);
@@ -95,25 +98,28 @@ void cpu_pool_for(struct cpu_pool *pool, size_t n, size_t grain, cpu_range_fn fn
 {
     if (!n)
         return;
+    /* Callers of several queues take turns, so that the job below is one at a time. */
     pthread_mutex_lock(&pool->turn);
     pool->fn = fn;
     pool->context = context;
     pool->n = n;
     pool->grain = grain ? grain : 1;
     atomic_store(&pool->next, 0);
+    /* A job of one piece is not worth waking anybody for. */
     if (pool->threads > 1 && n > pool->grain) {
         pthread_mutex_lock(&pool->lock);
         pool->busy = pool->threads - 1;
         pool->job++;
         pthread_cond_broadcast(&pool->start);
         pthread_mutex_unlock(&pool->lock);
-        pull(pool, 0);
+        pull_pieces(pool, 0);
         pthread_mutex_lock(&pool->lock);
+        /* All workers must have left the job before it goes, even those that found nothing to do. */
         while (pool->busy)
             pthread_cond_wait(&pool->done, &pool->lock);
         pthread_mutex_unlock(&pool->lock);
     } else
-        pull(pool, 0);
+        pull_pieces(pool, 0);
     pthread_mutex_unlock(&pool->turn);
 }
 
@@ -130,21 +136,22 @@ static int take_cores(struct cpu_pool *pool, const unsigned *cores, unsigned n)
     return 0;
 }
 
-static int start_workers(struct cpu_pool *pool)
+static int start_threads(struct cpu_pool *pool)
 {
     pool->workers = calloc(pool->threads, sizeof *pool->workers);
     if (!pool->workers)
         return hcy_fail(HCY_ENOMEM, "out of memory for a pool of threads");
     unsigned wanted = pool->threads;
+    /* `threads` counts those that run, so that a failure destroys just these. */
     for (pool->threads = 1; pool->threads < wanted; pool->threads++) {
         struct worker *w = &pool->workers[pool->threads];
         *w = (struct worker){ .pool = pool, .index = pool->threads };
-        int error = pthread_create(&w->thread, NULL, work, w);
+        int error = pthread_create(&w->thread, NULL, work_on_jobs, w);
         if (error)
             return hcy_fail_vendor(HCY_ENOMEM, error, "pthread_create",
                                    "only %u of %u threads could be started", pool->threads, wanted);
         if (pool->cores)
-            tie(w->thread, pool->cores[pool->threads]);
+            tie_to_core(w->thread, pool->cores[pool->threads]);
     }
     return 0;
 }
@@ -161,7 +168,7 @@ int cpu_pool_create(struct cpu_pool **out, unsigned threads, const unsigned *cor
     pthread_cond_init(&pool->done, NULL);
     int status = take_cores(pool, cores, n_cores);
     if (!status)
-        status = start_workers(pool);
+        status = start_threads(pool);
     if (status)
         cpu_pool_destroy(pool);
     else
@@ -177,6 +184,7 @@ void cpu_pool_destroy(struct cpu_pool *pool)
     pool->closing = true;
     pthread_cond_broadcast(&pool->start);
     pthread_mutex_unlock(&pool->lock);
+    /* Thread 0 is whoever calls. */
     for (unsigned i = 1; pool->workers && i < pool->threads; i++)
         pthread_join(pool->workers[i].thread, NULL);
     pthread_cond_destroy(&pool->start);

@@ -24,6 +24,7 @@ int cpu_program_create(void *impl, const char *format, const void *data, size_t 
                         HCY_CPU_FUNCTIONS);
     if (size % sizeof(hcy_cpu_function))
         return hcy_fail(HCY_EINVAL, "%zu bytes are no table of hcy_cpu_function", size);
+    /* The table is copied, because the caller may free it. */
     struct program *p = malloc(sizeof *p + size);
     if (!p)
         return hcy_fail(HCY_ENOMEM, "out of memory for a program");
@@ -60,6 +61,7 @@ static void run_groups(void *context, size_t begin, size_t end, unsigned thread)
 {
     struct run *run = context;
     const uint32_t *n = run->grid->groups;
+    /* Groups of a range run one after the other, so they share the local memory. */
     void *local = run->grid->local_bytes ? malloc(run->grid->local_bytes) : NULL;
     (void)thread;
     if (run->grid->local_bytes && !local)
@@ -70,6 +72,7 @@ static void run_groups(void *context, size_t begin, size_t end, unsigned thread)
                             { n[0], n[1], n[2] },
                             { run->grid->group[0], run->grid->group[1], run->grid->group[2] },
                             local };
+        /* Of several failures any one is kept, as each fails the launch. */
         int result = run->function->fn(&g, run->args);
         if (result)
             atomic_store(&run->failure, result);
@@ -86,6 +89,7 @@ int cpu_program_run(struct cpu_pool *pool, void *function, const hcy_launch_desc
                         launch->n_values);
     for (size_t i = 0; i < launch->n_values; i++) {
         const hcy_value *v = &launch->values[i];
+        /* Buffers are passed by their address, other arguments by that of their bytes. */
         run.args[i] = v->block ? (char *)v->block->handle + v->offset : (void *)(uintptr_t)v->bytes;
     }
     int status = hcy_size_mul(&total, launch->grid->groups[0], launch->grid->groups[1]);
@@ -93,6 +97,7 @@ int cpu_program_run(struct cpu_pool *pool, void *function, const hcy_launch_desc
         status = hcy_size_mul(&total, total, launch->grid->groups[2]);
     if (status)
         return status;
+    /* Eight ranges a thread: enough for groups of different cost, few enough for cheap ones. */
     cpu_pool_for(pool, total, total / (cpu_pool_threads(pool) * 8) + 1, run_groups, &run);
     int result = atomic_load(&run.failure);
     return result ? hcy_fail_vendor(HCY_ELAUNCH, result, "", "the function \"%s\" returned %d",

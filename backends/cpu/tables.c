@@ -27,7 +27,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct tables *all;
 
 /* [lock] */
-static struct tables *find(const struct tables *like)
+static struct tables *find_tables(const struct tables *like)
 {
     struct tables *t = all;
     while (t && (t->prepare != like->prepare || t->simd != like->simd || t->n != like->n ||
@@ -37,7 +37,7 @@ static struct tables *find(const struct tables *like)
 }
 
 /* [lock] */
-static void drop(struct tables *tables)
+static void drop_tables(struct tables *tables)
 {
     struct tables **at = &all;
     while (*at != tables)
@@ -47,12 +47,13 @@ static void drop(struct tables *tables)
 }
 
 /* [lock] The tables, if others have prepared them, or are about to; NULL: it is the caller's turn. */
-static struct tables *join(const struct tables *like)
+static struct tables *join_tables(const struct tables *like)
 {
-    struct tables *found = find(like);
+    struct tables *found = find_tables(like);
+    /* Another thread prepares them: waiting takes less time, and half the memory, than doing it again. */
     while (found && !found->blob) {
         pthread_cond_wait(&changed, &lock);
-        found = find(like); /* gone, if that failed */
+        found = find_tables(like); /* gone, if that failed */
     }
     if (found)
         found->refs++;
@@ -62,8 +63,10 @@ static struct tables *join(const struct tables *like)
 int cpu_tables_prepare(cpu_prepare_fn prepare, struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans,
                        size_t n, void **blob, size_t *size)
 {
+    /* No family has so many spans; such tables are just not shared. */
     if (n > MOST_SPANS)
         return prepare(pool, simd, spans, n, blob, size);
+    /* The entry is made before the lock is taken, so that allocation and waiting for it do not mix. */
     struct tables *mine = calloc(1, sizeof *mine), *found;
     if (!mine)
         return hcy_fail(HCY_ENOMEM, "out of memory for a kernel's tables");
@@ -73,10 +76,11 @@ int cpu_tables_prepare(cpu_prepare_fn prepare, struct cpu_pool *pool, enum cpu_s
     mine->refs = 1;
     memcpy(mine->spans, spans, n * sizeof *spans);
     pthread_mutex_lock(&lock);
-    if ((found = join(mine))) {
+    if ((found = join_tables(mine))) {
         *blob = found->blob;
         *size = found->size;
     } else {
+        /* An entry without a blob tells others that these tables are under way. */
         mine->next = all;
         all = mine;
     }
@@ -85,10 +89,12 @@ int cpu_tables_prepare(cpu_prepare_fn prepare, struct cpu_pool *pool, enum cpu_s
         free(mine);
         return 0;
     }
+    /* Preparing may take seconds and uses all threads, so it must not hold the lock. */
     int status = prepare(pool, simd, spans, n, blob, size);
     pthread_mutex_lock(&lock);
+    /* After a failure those who waited find nothing, and one of them tries for itself. */
     if (status) {
-        drop(mine);
+        drop_tables(mine);
     } else {
         mine->blob = *blob;
         mine->size = *size;
@@ -104,10 +110,11 @@ bool cpu_tables_release(void *blob)
     struct tables *t = all;
     while (t && t->blob != blob)
         t = t->next;
+    /* Blobs that are not in the list are the caller's own to free. */
     bool found = blob && t, last = found && --t->refs == 0;
     size_t size = last ? t->size : 0;
     if (last)
-        drop(t);
+        drop_tables(t);
     pthread_mutex_unlock(&lock);
     if (last)
         cpu_blob_free(blob, size);

@@ -13,19 +13,20 @@
 
 #define MAX_CORES 4096
 
-static unsigned by_affinity(void)
+static unsigned count_by_affinity(void)
 {
 #ifdef CPU_COUNT
     cpu_set_t set;
     if (!sched_getaffinity(0, sizeof set, &set) && CPU_COUNT(&set) > 0)
         return (unsigned)CPU_COUNT(&set);
 #endif
+    /* The set may be too small for this machine; then the number that is online has to do. */
     long n = sysconf(_SC_NPROCESSORS_ONLN);
     return n > 0 ? (unsigned)n : 1;
 }
 
 /* The first line of a file; false if there is none. */
-static bool read_line(const char *path, char *line, int size)
+static bool read_first_line(const char *path, char *line, int size)
 {
     FILE *f = fopen(path, "r");
     if (!f)
@@ -36,12 +37,14 @@ static bool read_line(const char *path, char *line, int size)
 }
 
 /* quota / period rounded up; 0 for none. */
-static unsigned ratio(double quota, double period)
+static unsigned round_quota(double quota, double period)
 {
     if (quota <= 0 || period <= 0)
         return 0;
     double n = quota / period;
-    return n < 1 ? 1 : n > MAX_CORES ? 0 : (unsigned)n + (n > (unsigned)n);
+    if (n < 1)
+        return 1;
+    return n > MAX_CORES ? 0 : (unsigned)n + (n > (unsigned)n);
 }
 
 static unsigned quota_of(const char *group)
@@ -49,23 +52,25 @@ static unsigned quota_of(const char *group)
     char path[PATH_MAX + 64], line[128];
     double quota, period;
     snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
-    if (read_line(path, line, sizeof line))
-        return sscanf(line, "%lf %lf", &quota, &period) == 2 ? ratio(quota, period) : 0;
+    if (read_first_line(path, line, sizeof line))
+        return sscanf(line, "%lf %lf", &quota, &period) == 2 ? round_quota(quota, period) : 0;
+    /* Without the file of version 2 the cgroups may be of version 1. */
     snprintf(path, sizeof path, "/sys/fs/cgroup/cpu%s/cpu.cfs_quota_us", group);
-    if (!read_line(path, line, sizeof line))
+    if (!read_first_line(path, line, sizeof line))
         return 0;
     quota = atof(line);
     snprintf(path, sizeof path, "/sys/fs/cgroup/cpu%s/cpu.cfs_period_us", group);
-    return read_line(path, line, sizeof line) ? ratio(quota, atof(line)) : 0;
+    return read_first_line(path, line, sizeof line) ? round_quota(quota, atof(line)) : 0;
 }
 
 /* The tightest quota from this process's group up to the root; 0 for none. */
-static unsigned by_cgroup(void)
+static unsigned count_by_cgroup(void)
 {
     char line[PATH_MAX], group[PATH_MAX] = "";
     FILE *f = fopen("/proc/self/cgroup", "r");
     while (f && fgets(line, sizeof line, f)) {
         char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
+        /* Version 2 names no controllers; in version 1 the group with the CPU's is ours. */
         if (path && (path == controllers + 1 || strstr(controllers, "cpu"))) {
             path[strcspn(path, "\n")] = 0;
             memmove(group, path + 1, strlen(path));
@@ -75,6 +80,7 @@ static unsigned by_cgroup(void)
         fclose(f);
     unsigned least = 0;
     for (;;) {
+        /* A group is bound by the quotas of all groups above it. */
         unsigned n = quota_of(strcmp(group, "/") ? group : "");
         if (n && (!least || n < least))
             least = n;
@@ -87,7 +93,7 @@ static unsigned by_cgroup(void)
 
 unsigned cpu_usable(void)
 {
-    unsigned n = by_affinity(), quota = by_cgroup();
+    unsigned n = count_by_affinity(), quota = count_by_cgroup();
     return quota && quota < n ? quota : n;
 }
 
@@ -96,6 +102,7 @@ static int parse_range(const char **at, unsigned *cores, unsigned *n, const char
 {
     char *end;
     unsigned long a = strtoul(*at, &end, 10), b = a;
+    /* strtoul() takes signs, which a list must not have. */
     bool good = end != *at && **at != '-' && **at != '+';
     if (good && *end == '-') {
         const char *second = end + 1;

@@ -51,24 +51,27 @@ const struct azint_tiles *azint_tiles_for(const struct azint_launch *l, size_t n
 
 size_t azint_stride_of(const struct azint_launch *l, size_t n_frames)
 {
-    return n_frames <= l->ops->single ? n_frames : azint_up(n_frames, azint_tiles_for(l, n_frames)->lanes);
+    return n_frames <= l->ops->few_frames ? n_frames : azint_up(n_frames, azint_tiles_for(l, n_frames)->lanes);
 }
 
 void azint_choose_pass(const struct azint_launch *l, size_t items, struct azint_layout *y)
 {
-    size_t bin = 2 * sizeof(int64_t) * l->plan->n_bins * (l->spread ? AZINT_SPREAD_SLOTS / 5 : 1);
+    /* The budgets are for the sums of one digit of up to five; the deviation has five slots for each of these. */
+    size_t bin = 2 * sizeof(int64_t) * l->plan->n_bins * (l->deviation ? AZINT_DEVIATION_SLOTS / 5 : 1);
     y->workers = cpu_pool_threads(l->call->pool);
     y->frames = items < l->ops->pass ? (unsigned)items : l->ops->pass;
+    /* A float frame is summed straight into the caller's rows, so workers need no sums of their own. */
     if (l->type->is_float)
         return;
     size_t most = SUMS_BUDGET / y->workers < WORKER_BUDGET ? SUMS_BUDGET / y->workers : WORKER_BUDGET;
     while (y->frames > 1 && bin * azint_stride_of(l, y->frames) > most)
         y->frames--;
+    /* With very many bins even the sums of one frame are too much memory for all workers, so fewer take part. */
     while (y->workers > 1 && bin * y->workers > SUMS_BUDGET / 4)
         y->workers--;
 }
 
-static size_t place(size_t *at, size_t size)
+static size_t place_part(size_t *at, size_t size)
 {
     size_t start = *at;
     *at = azint_up(start + size, 64);
@@ -79,22 +82,27 @@ static size_t place(size_t *at, size_t size)
 static void lay_space(const struct azint_launch *l, struct azint_layout *y)
 {
     size_t at = 0, elem_size = l->type->elem_size, block = AZINT_STRIP * elem_size;
+    /* Float frames have no rows, and up to few_frames frames have no tiles, because the kernel `one` reads their
+     * rows. */
     size_t n = l->type->is_float ? 0 : y->frames, stride = azint_stride_of(l, n),
-           tiles = n > l->ops->single ? stride : 0;
-    size_t slots = l->spread ? AZINT_SPREAD_SLOTS : l->type->digits;
+           tiles = n > l->ops->few_frames ? stride : 0;
+    size_t slots = l->deviation ? AZINT_DEVIATION_SLOTS : l->type->digits;
+    /* After the merge azint_lost_run() keeps HCY_AZINT_SUMS rows in the same memory, which may be more than a
+     * pass's. */
     size_t sums = 2 * stride * slots < HCY_AZINT_SUMS ? HCY_AZINT_SUMS : 2 * stride * slots;
-    y->planes = place(&at, CPU_BLOCK_WORK(block)) + CPU_BLOCK_LEAD;
-    y->pixels = place(&at, block + 64);
-    y->masked = place(&at, block + 64);
-    y->rows = place(&at, n * l->type->digits * AZINT_PITCH);
-    y->vrows = place(&at, n * AZINT_PITCH);
-    y->x = place(&at, tiles * AZINT_STRIP);
-    y->v = place(&at, tiles * AZINT_STRIP);
-    y->weights = place(&at, (AZINT_CHUNK + 4) * AZINT_EXPANDED);
-    y->bits = place(&at, 3 * (AZINT_STRIP_BYTES + 64));
-    y->singles = place(&at, AZINT_MAX_SINGLES * sizeof(struct azint_single));
-    y->touched = place(&at, azint_block_words(l->plan->n_bins) * sizeof(uint64_t));
-    y->sums = place(&at, l->type->is_float ? 0 : sums * l->plan->n_bins * sizeof(int64_t));
+    y->planes = place_part(&at, CPU_BLOCK_WORK(block)) + CPU_BLOCK_LEAD;
+    y->pixels = place_part(&at, block + 64);
+    y->masked = place_part(&at, block + 64);
+    y->rows = place_part(&at, n * l->type->digits * AZINT_PITCH);
+    y->vrows = place_part(&at, n * AZINT_PITCH);
+    y->x = place_part(&at, tiles * AZINT_STRIP);
+    y->v = place_part(&at, tiles * AZINT_STRIP);
+    y->weights = place_part(&at, (AZINT_CHUNK + 4) * AZINT_EXPANDED);
+    y->bits = place_part(&at, 3 * (AZINT_STRIP_BYTES + 64));
+    y->outliers = place_part(&at, AZINT_MAX_OUTLIERS * sizeof(struct azint_outlier));
+    y->touched = place_part(&at, azint_block_words(l->plan->n_bins) * sizeof(uint64_t));
+    y->sums = place_part(&at, l->type->is_float ? 0 : sums * l->plan->n_bins * sizeof(int64_t));
+    /* The 1024 bytes are the skew between two workers' tables. */
     y->space_size = azint_up(at, 4096) + 1024;
 }
 
@@ -103,26 +111,29 @@ void azint_lay_out(const struct azint_launch *l, size_t items, struct azint_layo
     size_t at = 0;
     azint_choose_pass(l, items, y);
     lay_space(l, y);
+    /* Which frames must be decoded to images is not known before a pass, so there is room for all that the budget
+     * allows. */
     y->n_images = 0;
     if (l->coding && l->coding->codec != HCY_CODEC_NONE) {
         y->n_images = IMAGES_BUDGET / l->image_bytes ? IMAGES_BUDGET / l->image_bytes : 1;
         y->n_images = y->n_images < y->frames ? y->n_images : y->frames;
     }
-    place(&at, y->workers * sizeof(struct azint_space));
-    y->spaces = place(&at, y->workers * y->space_size);
-    y->lost_any = place(&at, (size_t)y->frames * l->plan->n_strips);
-    y->lost = place(&at, l->type->is_float ? 0 : (size_t)y->frames * l->plan->n_strips * AZINT_STRIP_BYTES);
-    y->plain = place(&at, l->spread ? items * HCY_AZINT_SUMS * sizeof(uint64_t) * l->plan->n_bins : 0);
-    y->lost24 = place(&at, l->spread ? y->frames * sizeof(azint_u128) * l->plan->n_bins : 0);
-    y->images = place(&at, y->n_images * (l->image_bytes + 64));
+    place_part(&at, y->workers * sizeof(struct azint_space));
+    y->spaces = place_part(&at, y->workers * y->space_size);
+    y->lost_any = place_part(&at, (size_t)y->frames * l->plan->n_strips);
+    y->lost = place_part(&at, l->type->is_float ? 0 : (size_t)y->frames * l->plan->n_strips * AZINT_STRIP_BYTES);
+    y->plain = place_part(&at, l->deviation ? items * HCY_AZINT_SUMS * sizeof(uint64_t) * l->plan->n_bins : 0);
+    y->lost24 = place_part(&at, l->deviation ? y->frames * sizeof(azint_u128) * l->plan->n_bins : 0);
+    y->images = place_part(&at, y->n_images * (l->image_bytes + 64));
     y->total = at + 64; /* the buffer itself may start anywhere */
 }
 
 /* What bslz4_azint_spread wants beyond what bslz4_azint does. */
-static int check_spread(const struct azint_launch *l)
+static int check_deviation(const struct azint_launch *l)
 {
-    if (!l->plan->spread)
+    if (!l->plan->deviation)
         return hcy_fail(HCY_EINVAL, "bslz4_azint_spread: the plan's tables are those of another kernel");
+    /* A value's square must fit 64 bits, and floats have no digits. */
     if (l->type->is_float || l->type->elem_size > 4)
         return hcy_fail(HCY_EUNSUPPORTED, "bslz4_azint_spread: pixels that are not integers of 4 bytes at most");
     return 0;
@@ -132,12 +143,13 @@ int azint_launch_open(struct azint_launch *l, const struct cpu_call *call, const
 {
     memset(l, 0, sizeof *l);
     l->call = call;
-    l->spread = kernel->spread;
+    l->deviation = kernel->deviation;
     l->plan = azint_plan_at(cpu_arg(call, kernel->plan), cpu_arg_size(call, kernel->plan));
     l->job = call->values[kernel->job].bytes;
     l->coding = kernel->coded ? call->values[kernel->coding].bytes : NULL;
     l->type = azint_type(l->job->pixel_type);
     l->ops = azint_ops(call->simd);
+    /* The job is checked against the plan, so the plan comes first. */
     if (!l->plan)
         return hcy_azint_no_plan("azint");
     int status = hcy_azint_check_job("azint", l->job, l->plan->n_pixels, l->plan->n_bins);
@@ -149,5 +161,5 @@ int azint_launch_open(struct azint_launch *l, const struct cpu_call *call, const
     status = l->coding ? hcy_azint_check_coding("azint", l->job, l->coding) : 0;
     if (status)
         return status;
-    return kernel->spread ? check_spread(l) : 0;
+    return kernel->deviation ? check_deviation(l) : 0;
 }

@@ -7,7 +7,7 @@
 
 /* One of the kernels, and where its arguments stand; of azint_image there are no chunks, of the others no images. */
 struct azint_kernel {
-    bool coded, spread;
+    bool coded, deviation;
     size_t images, chunks, frames, blocks, coding;
     size_t plan, job, sums, reports, scratch;
 };
@@ -19,7 +19,7 @@ struct azint_launch {
     const hcy_bslz4_job *coding; /* NULL: images */
     const struct azint_type *type;
     const struct azint_ops *ops;
-    bool spread; /* bslz4_azint_spread */
+    bool deviation; /* bslz4_azint_spread */
     size_t image_bytes;
 };
 
@@ -28,7 +28,7 @@ struct azint_layout {
     unsigned frames, workers; /* of a pass */
     size_t n_images;          /* decoded at once */
     size_t spaces, space_size, images, lost, lost_any, plain, lost24, total;
-    size_t planes, pixels, masked, rows, vrows, x, v, weights, sums, bits, singles,
+    size_t planes, pixels, masked, rows, vrows, x, v, weights, sums, bits, outliers,
         touched; /* of a worker, from its start */
 };
 

@@ -14,7 +14,7 @@
  *   strip.c           one strip: blocks to rows of digits, digit after digit
  *   digits.c          one block of one frame to digits; pixels that do not fit, or are masked in their frame
  *   planes.h          what its bit-planes say
- *   outliers.c        single pixels through the canonical runs: outliers, and what masked ones take off
+ *   outliers.c        pixels one by one through the canonical runs: outliers, and what masked ones take off
  *   deviation.c       squares and cross products, for the deviation of pixels from their bin's mean
  *   entries.c         rows to tiles, tiles and weights to sums
  *   tile_<simd>.c     struct azint_ops: what a SIMD variant does
@@ -23,7 +23,7 @@
  *
  * WHERE THE TIME GOES (bench/azint, EIGER 4M, 1000 bins, full splitting with variance, one Zen 5 core, AVX-512,
  * 32 frames at once; ms a frame): LZ4 to planes 0.70, planes to digits 0.22, tiles 0.09, expanding weights
- * 0.13, sums 0.24.  A single frame takes 7: the weights, 14 bytes an entry, are then read for it alone.
+ * 0.13, sums 0.24.  One frame alone takes 7: the weights, 14 bytes an entry, are then read for it alone.
  *
  * Everything is an integer until the end, so no order, thread count or variant changes a bit of the result.
  */
@@ -59,12 +59,12 @@ struct azint_plan {
     uint32_t reserved;
     uint64_t live;   /* a bit a pixel: it has weights; padded with zeros to whole strips and 64 bytes more */
     uint64_t strips; /* struct azint_strip[n_strips] */
-    const uint8_t *runs; /* the canonical spans, still the caller's: single pixels are looked up there */
+    const uint8_t *runs; /* the canonical spans, still the caller's: outliers and lost pixels are looked up there */
     const uint64_t *starts;
     const float *norms;
     const float *darks, *variances; /* NULL without */
     int32_t dark_shift, variance_shift;
-    uint64_t spread; /* struct azint_spread; 0: none */
+    uint64_t deviation; /* struct azint_deviation; 0: none */
 };
 
 struct azint_strip {
@@ -106,17 +106,17 @@ static inline const uint8_t *azint_pixel_runs(const struct azint_plan *plan, uin
     return azint_runs_of(plan->runs, plan->starts, pixel);
 }
 
-/* What bslz4_azint_spread needs besides (deviation.c): weights c2 * n24 of the entries, in two parts of 24 bits, in
- * the form of a strip's weights; of a unit plan n24 alone. */
-struct azint_spread {
-    uint64_t totals; /* struct azint_spread_total[n_bins] */
-    uint64_t strips; /* struct azint_spread_strip[n_strips] */
+/* What bslz4_azint_spread needs in addition to the common plan (deviation.c): weights c2 * n24 of the entries, in two
+ * parts of 24 bits, in the form of a strip's weights; of a unit plan n24 alone. */
+struct azint_deviation {
+    uint64_t totals; /* struct azint_deviation_total[n_bins] */
+    uint64_t strips; /* struct azint_deviation_strip[n_strips] */
 };
-struct azint_spread_strip {
+struct azint_deviation_strip {
     uint64_t index, low, high; /* high absent from a unit plan */
 };
-int azint_spread_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans, size_t n, void **blob,
-                         size_t *size);
+int azint_deviation_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans, size_t n, void **blob,
+                            size_t *size);
 
 /* --- SIMD variants --- */
 
@@ -154,14 +154,14 @@ struct azint_ops {
     struct azint_tiles tiles;
     const struct azint_tiles *few; /* for no more frames than its lanes; NULL: none such */
     unsigned pass;                 /* frames worth taking at once */
-    unsigned single;               /* frames up to which `one` beats tiles that are mostly empty: measured */
+    unsigned few_frames;           /* frames up to which `one` beats tiles that are mostly empty: measured */
     /* A digit of max(1, value) from all the value's digits, rows of a multiple of 64 bytes.  Only the top
      * digit of a negative value is negative. */
     void (*variance)(const uint8_t *const *rows, unsigned digits, unsigned digit, size_t n, uint8_t *out);
     /* n entries of 12 bytes to the form `many` and `one` take, weights and their squares.  Reads and writes
      * up to three entries more. */
     void (*expand)(const uint8_t *weights, size_t n, uint8_t *out);
-    /* What many() of struct azint_tiles does, for a single frame straight from its row; sums of a bin are
+    /* What many() of struct azint_tiles does, for one frame straight from its row; sums of a bin are
      * int64_t [2][stride]. */
     void (*one)(const struct azint_part *part, const uint8_t *x, const uint8_t *v,
                 enum azint_variance variance, size_t stride, int64_t *sums);
@@ -218,11 +218,11 @@ struct azint_frame {
 };
 
 /* A pixel of the strip that did not fit its block's digits. */
-struct azint_single {
+struct azint_outlier {
     uint32_t frame, pixel; /* in the strip */
     uint64_t bits;         /* its value, sign-extended */
 };
-#define AZINT_MAX_SINGLES 4096
+#define AZINT_MAX_OUTLIERS 4096
 
 /* A thread's own memory; pointers into the scratch buffer. */
 struct azint_space {
@@ -235,8 +235,8 @@ struct azint_space {
     uint8_t *weights;             /* expanded */
     int64_t *sums;                /* [digit][bin][2][stride] */
     uint64_t *lost, *out, *drop;  /* bitmaps of a block */
-    struct azint_single *singles; /* of the strip */
-    size_t n_singles;
+    struct azint_outlier *outliers; /* of the strip: pixels put by until all frames are in */
+    size_t n_outliers;
     uint32_t used; /* digits whose sums have been zeroed; the first one's are as far as `touched` says */
     uint64_t *touched;
     atomic_size_t next; /* of its own strips, up to `end`: neighbours, which have bins in common */
@@ -255,9 +255,9 @@ struct azint_pass {
     const uint8_t *limit; /* end of the coded bytes */
     struct azint_frame frames[AZINT_MAX_PASS];
     unsigned n_frames;
-    bool spread;                /* squares and cross products too: deviation.c */
+    bool deviation;             /* squares and cross products too: deviation.c */
     const struct filter_ops *filter_ops;
-    bool single;                /* few frames: kernel `one`, no tiles */
+    bool few_frames;            /* few_frames of `ops` at most: kernel `one`, no tiles */
     size_t stride;              /* frames in a row of sums */
     size_t step;                /* pixels taken from each frame in turn */
     bool small_invalid;         /* an invalid range holds values of one digit */
@@ -281,7 +281,7 @@ static inline uint8_t *azint_row(const struct azint_pass *pass, const struct azi
 }
 static inline size_t azint_frame_at(const struct azint_pass *pass, unsigned frame)
 {
-    return pass->single ? frame : azint_lane(frame, pass->tiles->lanes);
+    return pass->few_frames ? frame : azint_lane(frame, pass->tiles->lanes);
 }
 
 /* digits.c: n pixels from pixel `at` of the strip on to the frame's rows. */
@@ -294,7 +294,7 @@ void azint_put_planes(struct azint_pass *pass, struct azint_space *space, const 
 void azint_put_pixels(struct azint_pass *pass, struct azint_space *space, const struct azint_where *where,
                       const uint8_t *pixels);
 
-/* When all frames are in: the strip's single pixels one by one, or, if they are too many, to digits after all. */
+/* When all frames are in: the strip's outliers one by one, or, if they are too many, to digits after all. */
 void azint_settle(struct azint_pass *pass, struct azint_space *space, size_t strip);
 
 /* strip.c */
@@ -314,6 +314,7 @@ void azint_touch_bins(const struct azint_pass *pass, struct azint_space *space, 
 /* The rows of a group of lanes, pixels [first, last) of them, to the group's part of `tile`. */
 void azint_make_tile(const struct azint_pass *pass, const uint8_t *rows, unsigned group, size_t first, size_t last,
                      uint8_t *tile);
+
 static inline size_t azint_up64(size_t n)
 {
     return (n + 63) / 64 * 64;
@@ -322,7 +323,7 @@ static inline size_t azint_up64(size_t n)
  * the first one, and for negative values in all. */
 static inline bool azint_own_variance(const struct azint_pass *pass, unsigned digit)
 {
-    return pass->spread || digit == 0 || pass->type->is_signed;
+    return pass->deviation || digit == 0 || pass->type->is_signed;
 }
 
 /* Entries of a strip, and which digit of the pixels they take to which sums. */
@@ -339,22 +340,22 @@ void azint_variance_tiles(const struct azint_pass *pass, struct azint_space *spa
 
 /* deviation.c: sums are in slots.  0 to 4: the signal's digits, and the first of the squares' in the variance's
  * place; then the others of these, then two a digit of the cross products. */
-#define AZINT_SPREAD_SQUARES 4u /* square digit k that no digit of the signal goes with is in slot 4 + k */
-#define AZINT_SPREAD_CROSS   15u
-#define AZINT_SPREAD_SLOTS   25u
+#define AZINT_DEVIATION_SQUARES 4u /* square digit k that no digit of the signal goes with is in slot 4 + k */
+#define AZINT_DEVIATION_CROSS   15u
+#define AZINT_DEVIATION_SLOTS   25u
 /* vrows and their tiles with digit `digit` of the squares. */
-void azint_spread_rows(struct azint_pass *pass, struct azint_space *space, size_t strip, unsigned digit, size_t n);
+void azint_deviation_rows(struct azint_pass *pass, struct azint_space *space, size_t strip, unsigned digit, size_t n);
 /* After digit `digit` of the signal, whose tile is still there. */
-void azint_spread_cross(struct azint_pass *pass, struct azint_space *space, size_t strip, unsigned digit);
+void azint_deviation_cross(struct azint_pass *pass, struct azint_space *space, size_t strip, unsigned digit);
 /* After the last of `digits`: the squares' other digits. */
-void azint_spread_rest(struct azint_pass *pass, struct azint_space *space, size_t strip, unsigned digits, size_t n);
+void azint_deviation_rest(struct azint_pass *pass, struct azint_space *space, size_t strip, unsigned digits, size_t n);
 /* One pixel as azint_slow_pixel() adds it. */
-void azint_spread_pixel(struct azint_pass *pass, struct azint_space *space, unsigned frame, uint64_t pixel,
-                        uint64_t magnitude, bool negative);
+void azint_deviation_pixel(struct azint_pass *pass, struct azint_space *space, unsigned frame, uint64_t pixel,
+                           uint64_t magnitude, bool negative);
 /* After a pass, before its slots are used for other things: squares and cross products to `out`,
  * u64[items][HCY_AZINT_FILTERED][n_bins]; then, from the plain sums, all other rows.  lost24: [frames][n_bins]. */
-void azint_spread_sums(struct azint_pass *pass, struct cpu_pool *pool, uint64_t *out);
-void azint_spread_finish(struct azint_pass *pass, struct cpu_pool *pool, uint64_t *out, azint_u128 *lost24);
+void azint_deviation_sums(struct azint_pass *pass, struct cpu_pool *pool, uint64_t *out);
+void azint_deviation_finish(struct azint_pass *pass, struct cpu_pool *pool, uint64_t *out, azint_u128 *lost24);
 
 /* outliers.c */
 /* One pixel whose value did not go into digits (they hold zero, so its variance was taken for 1). */

@@ -1,15 +1,15 @@
 /* cpu_filter.h - azint_filter on the CPU: pixels sorted by bin, so that a bin is an array that stays in a core's cache
  * while it is looked at again and again.
  *
- *   filter_prepare.c    prepare: the canonical runs, sorted by bin
- *   azint_filter.c           the kernel: bins spread over threads; one bin of one frame, clipped or cut by percentiles
- *   filter_sums.c      what a single pixel adds to a bin, in 128 bits
+ *   filter_prepare.c   prepare: the canonical runs, sorted by bin
+ *   filter.c           the kernel: bins shared out to threads; one bin of one frame, clipped or cut by percentiles
+ *   filter_sums.c      what one pixel adds to a bin, in 128 bits
  *   filter_loops.h     what is done to all pixels of a bin: compiled once a SIMD variant
  *
  * A bin's pixels are gathered from the image once a frame.  Neighbouring bins lie in the same cache lines of the
  * image, and a thread takes neighbouring bins.  Sums are made over all pixels; those that a filter leaves out are taken
  * off one by one, as they are few.  All sums are integers (float pixels: doubles, in the order of the pixels), and
- * means and deviations single IEEE operations on them, so threads, batches and variants change no bit.
+ * means and deviations are one IEEE operation each on them, so threads, batches and variants change no bit.
  */
 #ifndef HCY_CPU_FILTER_H
 #define HCY_CPU_FILTER_H
@@ -64,7 +64,7 @@ struct filter_sums {
     azint_i128 signal, cross;
     azint_u128 variance, norm, norm2, square, norm24;
     uint64_t count;
-    double float_signal, float_variance, float_spread; /* of float pixels */
+    double float_signal, float_variance, float_deviation; /* of float pixels */
 };
 
 struct filter_bin {
@@ -75,7 +75,7 @@ struct filter_bin {
     const uint8_t *image;
     uint32_t number;
     int shift; /* of `fine`, and so of x: values times 2^shift */
-    bool spread; /* SQUARE, CROSS and NORM24 are needed */
+    bool deviation; /* SQUARE, CROSS and NORM24 are needed */
     bool is_refused; /* its frame: a count is too large */
     size_t n;
     const uint32_t *pixels, *norms24, *weights; /* of this bin; weights NULL: unit */
@@ -102,9 +102,9 @@ void filter_total_add(struct filter_total *total, const struct filter_plan *plan
                       uint32_t norm24);
 /* Everything of all entries: what is in the values, and the plan's totals. */
 void filter_sum_wide(struct filter_bin *bin);
-/* Of float pixels: SIGNAL and VARIANCE of the entries that are in, and the spread about `mean`. */
+/* Of float pixels: SIGNAL and VARIANCE of the entries that are in, and the squares of what they deviate from `mean`. */
 void filter_sum_floats(struct filter_bin *bin);
-void filter_spread_floats(struct filter_bin *bin, double mean);
+void filter_deviation_floats(struct filter_bin *bin, double mean);
 
 /* What the sums of values below 2^24 come from. */
 struct filter_parts {

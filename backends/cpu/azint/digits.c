@@ -14,11 +14,13 @@
 
 static const uint8_t zeros[AZINT_STRIP_BYTES + 64];
 
-static uint64_t value_at(const struct azint_block *b, size_t pixel)
+static uint64_t plane_value(const struct azint_block *b, size_t pixel)
 {
     uint64_t value = 0;
     for (unsigned p = 0; p <= b->same; p++)
         value |= (uint64_t)(b->planes[p * b->stride + pixel / 8] >> pixel % 8 & 1) << p;
+    /* All planes above `same` equal it, so extending its bit restores them; an unsigned value ends at its top
+     * plane. */
     unsigned shift = 63 - b->same;
     int64_t extended = (int64_t)(value << shift) >> shift;
     return b->is_signed ? (uint64_t)extended : (uint64_t)extended & UINT64_MAX >> (63 - b->top);
@@ -30,12 +32,14 @@ static void put_by(struct azint_pass *pass, struct azint_space *space, const str
     for (size_t i = 0; i < b->n_words; i++)
         for (uint64_t bits = space->out[i]; bits; bits &= bits - 1) {
             size_t k = 64 * i + (size_t)__builtin_ctzll(bits);
-            struct azint_single single = { where->frame, (uint32_t)(where->at + k), value_at(b, k) };
-            if (space->n_singles < AZINT_MAX_SINGLES)
-                space->singles[space->n_singles++] = single;
+            struct azint_outlier outlier = { where->frame, (uint32_t)(where->at + k), plane_value(b, k) };
+            /* The list is as long as the scratch buffer has room; pixels beyond it are added at once, which only
+             * takes longer. */
+            if (space->n_outliers < AZINT_MAX_OUTLIERS)
+                space->outliers[space->n_outliers++] = outlier;
             else
-                azint_slow_pixel(pass, space, single.frame,
-                                 (uint64_t)where->strip * AZINT_STRIP + single.pixel, single.bits);
+                azint_slow_pixel(pass, space, outlier.frame,
+                                 (uint64_t)where->strip * AZINT_STRIP + outlier.pixel, outlier.bits);
         }
 }
 
@@ -44,6 +48,7 @@ static void mark_lost(struct azint_pass *pass, struct azint_space *space, const 
 {
     size_t place = (size_t)where->frame * pass->plan->n_strips + where->strip;
     uint8_t *bits = pass->lost + place * AZINT_STRIP_BYTES;
+    /* Most strips of most frames lose nothing, so bits are cleared when the first pixel is lost. */
     if (!pass->lost_any[place]) {
         memset(bits, 0, AZINT_STRIP_BYTES);
         pass->lost_any[place] = 1;
@@ -52,7 +57,7 @@ static void mark_lost(struct azint_pass *pass, struct azint_space *space, const 
 }
 
 /* Rows of zeros for the frame's digits up to `digits`. */
-static void grow(const struct azint_pass *pass, struct azint_space *space, unsigned frame, unsigned digits)
+static void grow_digits(const struct azint_pass *pass, struct azint_space *space, unsigned frame, unsigned digits)
 {
     for (; space->digits[frame] < digits; space->digits[frame]++)
         memset(azint_row(pass, space, space->digits[frame], frame), 0, AZINT_PITCH);
@@ -62,11 +67,12 @@ static void grow(const struct azint_pass *pass, struct azint_space *space, unsig
 static void put_digits(struct azint_pass *pass, struct azint_space *space, const struct azint_where *where,
                        const struct azint_block *b, unsigned digits)
 {
-    grow(pass, space, where->frame, digits);
+    grow_digits(pass, space, where->frame, digits);
     for (unsigned d = 0; d < digits; d++) {
         const uint8_t *planes[8];
         for (unsigned k = 0; k < 8; k++) {
             unsigned p = AZINT_DIGIT_BITS * d + k;
+            /* The eighth bit of a digit is its sign, which only the top digit of a signed value may have. */
             bool in = k < 7 ? b->is_signed || p <= b->top : b->is_signed && d + 1 == digits;
             planes[k] = in ? azint_plane(b, p) : zeros;
         }
@@ -80,14 +86,16 @@ static __attribute__((noinline)) void put_hard(struct azint_pass *pass, struct a
 {
     bool lost = pass->ops->lost(b, pass->job, space->lost);
     unsigned digits = 1;
-    size_t single;
-    while ((single = pass->ops->beyond(b, AZINT_DIGIT_BITS * digits, space->lost, space->out)) > FEW)
+    size_t n_outliers;
+    /* The block takes a digit more as long as more than FEW pixels do not fit; what is lost does not count. */
+    while ((n_outliers = pass->ops->beyond(b, AZINT_DIGIT_BITS * digits, space->lost, space->out)) > FEW)
         digits++;
     if (lost)
         mark_lost(pass, space, where, b);
-    if (single)
+    if (n_outliers)
         put_by(pass, space, where, b);
-    if (lost || single) {
+    if (lost || n_outliers) {
+        /* Lost pixels and outliers become zeros in the planes, so that the rows hold the sum without them. */
         for (size_t i = 0; i < b->n_words; i++)
             space->drop[i] = space->lost[i] | space->out[i];
         pass->ops->drop(b, AZINT_DIGIT_BITS * digits + 1, space->drop, space->masked);
@@ -109,6 +117,7 @@ void azint_put_planes(struct azint_pass *pass, struct azint_space *space, const 
                              n_words,
                              UINT64_MAX >> (64 * n_words - where->n),
                              azint_live(pass, (uint64_t)where->strip * AZINT_STRIP + where->at) };
+    /* Invalid values mostly are the largest ones: a block without a large pixel has none, and needs no second look. */
     if (pass->small_invalid || pass->ops->beyond(&b, AZINT_DIGIT_BITS, NULL, space->out))
         put_hard(pass, space, where, &b);
     else
@@ -121,9 +130,11 @@ void azint_put_pixels(struct azint_pass *pass, struct azint_space *space, const 
     unsigned elem_size = pass->type->elem_size;
     const uint8_t *live = azint_live(pass, (uint64_t)where->strip * AZINT_STRIP + where->at);
     uint8_t *row = azint_row(pass, space, 0, where->frame) + where->at;
+    /* Plain pixels that all fit one digit never become planes. */
     if (!pass->ops->narrow(pixels, where->n, elem_size, pass->type->is_signed, live, row) &&
         !pass->small_invalid)
         return;
+    /* to_planes() takes multiples of 64 pixels, so the last ones are copied and filled up with zeros. */
     size_t n = (where->n + 63) / 64 * 64, stride = n / 8;
     if (n != where->n) {
         memcpy(space->masked, pixels, where->n * elem_size);
@@ -144,41 +155,44 @@ static unsigned digits_of(uint64_t bits, bool is_signed)
 }
 
 /* The pixel's digits to the frame's rows; its first one also to the tile, which has been made already. */
-static void put_single(struct azint_pass *pass, struct azint_space *space, const struct azint_single *single,
-                       unsigned digits)
+static void put_outlier(struct azint_pass *pass, struct azint_space *space, const struct azint_outlier *outlier,
+                        unsigned digits)
 {
-    size_t p = single->pixel, lanes = pass->tiles->lanes, lane = single->frame % lanes;
+    size_t p = outlier->pixel, lanes = pass->tiles->lanes, lane = outlier->frame % lanes;
     bool is_signed = pass->type->is_signed;
-    grow(pass, space, single->frame, digits);
+    grow_digits(pass, space, outlier->frame, digits);
     for (unsigned d = 0; d < digits; d++) {
-        uint64_t rest = is_signed ? (uint64_t)((int64_t)single->bits >> AZINT_DIGIT_BITS * d)
-                                  : single->bits >> AZINT_DIGIT_BITS * d;
-        azint_row(pass, space, d, single->frame)[p] =
+        /* The arithmetic shift leaves the sign in the top digit alone. */
+        uint64_t rest = is_signed ? (uint64_t)((int64_t)outlier->bits >> AZINT_DIGIT_BITS * d)
+                                  : outlier->bits >> AZINT_DIGIT_BITS * d;
+        azint_row(pass, space, d, outlier->frame)[p] =
             (uint8_t)(is_signed && d + 1 == digits ? rest : rest & 0x7f);
     }
-    if (!pass->single)
-        space->x[(single->frame - lane) * AZINT_STRIP + p / 4 * 4 * lanes + 4 * lane + p % 4] =
-            *(azint_row(pass, space, 0, single->frame) + p);
+    /* The first tile has been made already, the later ones are made from the rows. */
+    if (!pass->few_frames)
+        space->x[(outlier->frame - lane) * AZINT_STRIP + p / 4 * 4 * lanes + 4 * lane + p % 4] =
+            *(azint_row(pass, space, 0, outlier->frame) + p);
 }
 
-/* A digit costs every frame a pass over the strip, a single pixel a walk through the tables: about as much as an
+/* A digit costs every frame a pass over the strip, an outlier a walk through the tables: about as much as an
  * eighth of a frame's pass.  So digits are added until few enough pixels need more. */
 void azint_settle(struct azint_pass *pass, struct azint_space *space, size_t strip)
 {
-    size_t with[AZINT_MAX_DIGITS + 2] = { 0 }, left = space->n_singles,
+    size_t with[AZINT_MAX_DIGITS + 2] = { 0 }, left = space->n_outliers,
                                    few = 128 + 8 * (size_t)pass->n_frames;
     unsigned digits = 1;
-    for (size_t i = 0; i < space->n_singles; i++)
-        with[digits_of(space->singles[i].bits, pass->type->is_signed)]++;
+    for (size_t i = 0; i < space->n_outliers; i++)
+        with[digits_of(space->outliers[i].bits, pass->type->is_signed)]++;
+    /* with[d] outliers have d digits: they fit as soon as the strip takes that many. */
     while (left > few)
         left -= with[++digits];
-    for (size_t i = 0; i < space->n_singles; i++) {
-        const struct azint_single *single = &space->singles[i];
-        unsigned need = digits_of(single->bits, pass->type->is_signed);
+    for (size_t i = 0; i < space->n_outliers; i++) {
+        const struct azint_outlier *outlier = &space->outliers[i];
+        unsigned need = digits_of(outlier->bits, pass->type->is_signed);
         if (need <= digits)
-            put_single(pass, space, single, need);
+            put_outlier(pass, space, outlier, need);
         else
-            azint_slow_pixel(pass, space, single->frame, (uint64_t)strip * AZINT_STRIP + single->pixel,
-                             single->bits);
+            azint_slow_pixel(pass, space, outlier->frame, (uint64_t)strip * AZINT_STRIP + outlier->pixel,
+                             outlier->bits);
     }
 }

@@ -11,6 +11,7 @@
 int64_t *azint_sums(struct azint_pass *pass, struct azint_space *space, unsigned digit)
 {
     size_t n = (size_t)pass->plan->n_bins * 2 * pass->stride;
+    /* Most passes never need the sums of higher digits, which are as large as those of the first. */
     if (!(space->used >> digit & 1)) {
         space->used |= 1u << digit;
         memset(space->sums + n * digit, 0, n * sizeof(int64_t));
@@ -26,6 +27,7 @@ void azint_touch_bins(const struct azint_pass *pass, struct azint_space *space, 
         for (uint64_t bits = blocks[i] & ~space->touched[i]; bits; bits &= bits - 1) {
             size_t bin = (64 * i + (size_t)__builtin_ctzll(bits)) * AZINT_BLOCK_BINS;
             size_t n = n_bins - bin < AZINT_BLOCK_BINS ? n_bins - bin : AZINT_BLOCK_BINS;
+            /* Zeroed shortly before they are added to, the sums are read from memory once. */
             memset(space->sums + bin * row, 0, n * row * sizeof *space->sums);
         }
         space->touched[i] |= blocks[i];
@@ -45,7 +47,7 @@ void azint_make_tile(const struct azint_pass *pass, const uint8_t *rows, unsigne
 
 void azint_variance_tiles(const struct azint_pass *pass, struct azint_space *space, size_t n)
 {
-    for (unsigned g = 0; !pass->single && g * pass->tiles->lanes < pass->n_frames; g++)
+    for (unsigned g = 0; !pass->few_frames && g * pass->tiles->lanes < pass->n_frames; g++)
         azint_make_tile(pass, space->vrows, g, 0, azint_up64(n), space->v);
 }
 
@@ -54,13 +56,15 @@ static void add_part(struct azint_pass *pass, struct azint_space *space, const s
 {
     int64_t *sums = azint_sums(pass, space, source->slot);
     bool own = azint_own_variance(pass, source->digit);
+    /* Where the variance has no rows of its own its digit is the signal's. */
     const uint8_t *vrows = own ? space->vrows : azint_row(pass, space, source->digit, 0);
-    if (!pass->single) {
+    if (!pass->few_frames) {
         unsigned lanes = pass->tiles->lanes;
         pass->tiles->many(part, space->x, own ? space->v : space->x, source->variance,
                         (pass->n_frames + lanes - 1) / lanes, sums);
         return;
     }
+    /* Every frame reads the weights again, from the L1 cache, where they were just expanded to. */
     for (unsigned f = 0; f < pass->n_frames; f++)
         pass->ops->one(part, azint_row(pass, space, source->digit, f), vrows + f * (size_t)AZINT_PITCH,
                        source->variance, pass->stride, sums + f);
@@ -85,9 +89,11 @@ void azint_add_entries(struct azint_pass *pass, struct azint_space *space, const
     for (uint32_t first = 0; first < strip->n_entries; first += AZINT_CHUNK) {
         uint32_t last = strip->n_entries - first < AZINT_CHUNK ? strip->n_entries : first + AZINT_CHUNK;
         struct azint_part part = { source->index + first, NULL, seg, 0, first };
+        /* Segments end where chunks do (prepare.c), so each belongs to one part. */
         while (seg < end && seg->end <= last)
             seg++;
         part.n_segs = (size_t)(seg - part.segs);
+        /* A unit plan's index holds masks, which the kernels turn into weights themselves. */
         if (source->weights) {
             pass->ops->expand(source->weights + 12 * (size_t)first, last - first, space->weights);
             part.weights = space->weights;

@@ -8,6 +8,7 @@ static size_t outside_512(const struct filter_bin *bin, float lo, float hi)
     const __m512 least = _mm512_set1_ps(lo), most = _mm512_set1_ps(hi);
     uint32_t *found = bin->found;
     for (size_t at = 0; at < bin->n; at += 16) {
+        /* The padding is NaN, which an ordered comparison leaves out. */
         __m512 x = _mm512_loadu_ps(bin->x + at);
         unsigned out = _mm512_cmp_ps_mask(x, least, _CMP_LT_OQ) | _mm512_cmp_ps_mask(x, most, _CMP_GT_OQ);
         for (; out; out &= out - 1)
@@ -21,7 +22,7 @@ struct eight {
     __m512i v, norm, weight;
 };
 
-static inline struct eight load_eight(const struct filter_bin *bin, size_t at, __mmask8 there)
+static inline struct eight load_entries(const struct filter_bin *bin, size_t at, __mmask8 there)
 {
     struct eight e = { _mm512_maskz_loadu_epi64(there, bin->values + at),
                        _mm512_cvtepu32_epi64(_mm256_maskz_loadu_epi32(there, bin->norms24 + at)),
@@ -32,7 +33,7 @@ static inline struct eight load_eight(const struct filter_bin *bin, size_t at, _
     return e;
 }
 
-static inline __mmask8 there(size_t at, size_t last)
+static inline __mmask8 lanes_left(size_t at, size_t last)
 {
     return (__mmask8)(last - at < 8 ? (1u << (last - at)) - 1 : 0xffu);
 }
@@ -40,10 +41,11 @@ static inline __mmask8 there(size_t at, size_t last)
 static void sum_unit_512(const struct filter_bin *bin, size_t first, size_t last, struct filter_parts *parts)
 {
     const __m512i one = _mm512_set1_epi64(1);
+    /* The mask matters: the maximum of 1 and a lane that is not there would count. */
     __m512i signal = _mm512_setzero_si512(), variance = signal, square = signal, cross = signal;
     for (size_t at = first; at < last; at += 8) {
-        __mmask8 in = there(at, last);
-        struct eight e = load_eight(bin, at, in);
+        __mmask8 in = lanes_left(at, last);
+        struct eight e = load_entries(bin, at, in);
         signal = _mm512_add_epi64(signal, e.v);
         variance = _mm512_add_epi64(variance, _mm512_maskz_max_epi64(in, e.v, one));
         square = _mm512_add_epi64(square, _mm512_mul_epi32(e.v, e.v));
@@ -66,12 +68,13 @@ static void sum_512(const struct filter_bin *bin, size_t first, size_t last, str
     for (unsigned k = 0; k < 6; k++)
         s[k] = _mm512_setzero_si512();
     for (size_t at = first; at < last; at += 8) {
-        __mmask8 in = there(at, last);
-        struct eight e = load_eight(bin, at, in);
+        __mmask8 in = lanes_left(at, last);
+        struct eight e = load_entries(bin, at, in);
         __m512i c2 = _mm512_srli_epi64(_mm512_add_epi64(_mm512_mul_epu32(e.weight, e.weight), half), 24);
+        /* A multiplication takes the low 32 bits of a lane, which values below 2^24 do not exceed. */
         s[0] = _mm512_add_epi64(s[0], _mm512_mul_epi32(e.weight, e.v));
         s[1] = _mm512_add_epi64(s[1], _mm512_mul_epi32(c2, _mm512_max_epi64(e.v, one)));
-        if (!bin->spread)
+        if (!bin->deviation)
             continue;
         __m512i square = _mm512_mul_epi32(e.v, e.v), q = _mm512_mul_epi32(c2, e.norm);
         s[2] = _mm512_add_epi64(s[2], _mm512_mul_epi32(c2, _mm512_and_si512(square, low)));
@@ -97,8 +100,10 @@ static size_t square_two_512(const struct filter_digits *of, size_t n, uint8_t *
     for (size_t at = 0; at < n; at += 32) {
         __m512i d0 = _mm512_cvtepi8_epi16(_mm256_loadu_si256((const void *)(of->rows[0] + at)));
         __m512i d1 = _mm512_cvtepi8_epi16(_mm256_loadu_si256((const void *)(of->rows[1] + at)));
+        /* The square of the magnitude is the same, and 14 bits without a sign fit. */
         __m512i v = _mm512_abs_epi16(_mm512_add_epi16(_mm512_slli_epi16(d1, 7), d0));
         __m512i lo = _mm512_mullo_epi16(v, v), hi = _mm512_mulhi_epu16(v, v);
+        /* The digit may lie across both halves of the product. */
         __m512i x = _mm512_or_si512(_mm512_srl_epi16(lo, low), _mm512_srl_epi16(hi, high));
         x = _mm512_and_si512(_mm512_or_si512(x, _mm512_sll_epi16(hi, left)), _mm512_set1_epi16(0x7f));
         uint32_t live;
@@ -117,7 +122,8 @@ static size_t square_512(const struct filter_digits *of, size_t n, uint8_t *out)
     if (of->n == 2 && of->digit < 5)
         return square_two_512(of, n, out);
     if (of->n > 1 || of->is_signed)
-        return square(of, n, out);
+        return square_digits(of, n, out);
+    /* A table for every call costs little beside the pixels of a strip. */
     for (unsigned v = 0; v < 128; v++)
         table[v] = (uint8_t)(v * v >> AZINT_DIGIT_BITS * of->digit & 0x7f);
     const __m512i low = _mm512_loadu_si512(table), high = _mm512_loadu_si512(table + 64);
@@ -131,4 +137,4 @@ static size_t square_512(const struct filter_digits *of, size_t n, uint8_t *out)
     return count;
 }
 
-const struct filter_ops filter_ops_avx512 = { load, lost, sum_512, outside_512, square_512 };
+const struct filter_ops filter_ops_avx512 = { load_bin, find_lost, sum_512, outside_512, square_512 };

@@ -25,7 +25,7 @@
         }                                                                                                   \
     } while (0)
 
-static uint64_t load(struct filter_bin *bin)
+static uint64_t load_bin(struct filter_bin *bin)
 {
     const uint32_t *restrict pixels = bin->pixels;
     const float *restrict inverse = bin->inverse;
@@ -33,6 +33,8 @@ static uint64_t load(struct filter_bin *bin)
     float *restrict x = bin->x;
     size_t n = bin->n;
     uint32_t seen = 0;
+    /* `found` is not in use yet and takes the gathered pixels, so that the loop that gathers, which no vector
+     * speeds up, is apart from the arithmetic. */
     switch (bin->job->pixel_type) {
     case HCY_PIXEL_U8:
         LOAD(uint8_t, int32_t, NO_SIGN);
@@ -56,7 +58,7 @@ static uint64_t load(struct filter_bin *bin)
     return seen;
 }
 
-static size_t lost(const struct filter_bin *bin)
+static size_t find_lost(const struct filter_bin *bin)
 {
     const hcy_azint_job *job = bin->job;
     const int64_t *values = bin->values;
@@ -65,6 +67,8 @@ static size_t lost(const struct filter_bin *bin)
         return 0;
     for (size_t at = 0; at < bin->n; at += FILTER_STEP) {
         size_t end = bin->n - at < FILTER_STEP ? bin->n : at + FILTER_STEP;
+        /* A step is tested without branches; one by one only where something was found.  The unsigned difference
+         * tests both ends of a range at once. */
         uint64_t any = 0;
         for (unsigned r = 0; r < job->n_invalid; r++) {
             uint64_t lo = job->invalid[r].lo, span = job->invalid[r].hi - lo;
@@ -92,7 +96,8 @@ static inline void sum_unit(const struct filter_bin *bin, size_t first, size_t l
         signal += values[i];
         variance += values[i] > 1 ? values[i] : 1;
     }
-    for (size_t i = first; i < last && bin->spread; i++) {
+    for (size_t i = first; i < last && bin->deviation; i++) {
+        /* Values are below 2^24; the cast lets compilers multiply 32 bits by 32. */
         int64_t v = (int32_t)values[i];
         square += v * v;
         cross += v * (int32_t)norms[i];
@@ -100,7 +105,7 @@ static inline void sum_unit(const struct filter_bin *bin, size_t first, size_t l
     *parts = (struct filter_parts){ signal, variance, { square, 0 }, { cross, 0 } };
 }
 
-static inline void sum(const struct filter_bin *bin, size_t first, size_t last, struct filter_parts *parts)
+static inline void sum_bin(const struct filter_bin *bin, size_t first, size_t last, struct filter_parts *parts)
 {
     const int64_t *values = bin->values;
     const uint32_t *norms = bin->norms24, *weights = bin->weights;
@@ -115,8 +120,9 @@ static inline void sum(const struct filter_bin *bin, size_t first, size_t last, 
         signal += c * v;
         variance += c2 * (v > 1 ? v : 1);
     }
-    for (size_t i = first; i < last && bin->spread; i++) {
+    for (size_t i = first; i < last && bin->deviation; i++) {
         int64_t v = (int32_t)values[i], c = weights[i] & 0xffffff, c2 = (c * c + (1 << 23)) >> 24;
+        /* Products of c2 have 72 bits, so they are summed in two parts. */
         int64_t vv = v * v, q = c2 * (int32_t)norms[i];
         square[0] += c2 * (vv & low);
         square[1] += c2 * (vv >> 24);
@@ -126,11 +132,12 @@ static inline void sum(const struct filter_bin *bin, size_t first, size_t last, 
     *parts = (struct filter_parts){ signal, variance, { square[0], square[1] }, { cross[0], cross[1] } };
 }
 
-static inline size_t outside(const struct filter_bin *bin, float lo, float hi)
+static inline size_t find_outside(const struct filter_bin *bin, float lo, float hi)
 {
     const float *x = bin->x;
     size_t count = 0;
     for (size_t at = 0; at < bin->n; at += FILTER_STEP) {
+        /* A NaN, which is out already, compares false. */
         int any = 0;
         for (size_t i = at; i < at + FILTER_STEP; i++)
             any |= (x[i] < lo) | (x[i] > hi);
@@ -184,7 +191,7 @@ static inline unsigned square_n(const struct filter_digits *of, size_t at, uint8
     return count;
 }
 
-static size_t square(const struct filter_digits *of, size_t n, uint8_t *out)
+static size_t square_digits(const struct filter_digits *of, size_t n, uint8_t *out)
 {
     unsigned shift = AZINT_DIGIT_BITS * of->digit;
     size_t count = 0;
@@ -192,6 +199,7 @@ static size_t square(const struct filter_digits *of, size_t n, uint8_t *out)
         uint64_t live;
         unsigned found;
         memcpy(&live, of->live + at / 8, sizeof live);
+        /* Nearly all values have one digit or two, whose squares fit the lanes that vectors have most of. */
         if (of->n == 1 && shift < 16)
             found = square_1(of, at, out + at);
         else if (of->n == 2 && shift < 32)
@@ -200,6 +208,7 @@ static size_t square(const struct filter_digits *of, size_t n, uint8_t *out)
             found = square_n(of, at, out + at);
         if (!of->count || !live)
             continue;
+        /* Pixels without weights do not count, whatever is in their rows. */
         if (live != UINT64_MAX && found)
             for (size_t i = found = 0; i < 64; i++)
                 found += out[at + i] && live >> i & 1;
@@ -210,7 +219,7 @@ static size_t square(const struct filter_digits *of, size_t n, uint8_t *out)
 
 #define FILTER_OPS                                                                                          \
     {                                                                                                       \
-        load, lost, sum, outside, square                                                                            \
+        load_bin, find_lost, sum_bin, find_outside, square_digits                                           \
     }
 
 #endif

@@ -19,11 +19,6 @@ struct sorter {
     uint32_t *cuts; /* bins of piece k: from cuts[k] on, to cuts[k + 1] */
 };
 
-static size_t aligned(size_t n)
-{
-    return (n + 63) / 64 * 64;
-}
-
 /* Counts the entries of all bins, to counts[bin + 1]; checks the runs. */
 static int count_entries(const struct sorter *s, uint64_t *counts, bool *unit)
 {
@@ -36,6 +31,7 @@ static int count_entries(const struct sorter *s, uint64_t *counts, bool *unit)
                 return HCY_EINVAL;
             for (uint32_t k = 0; k < r.n; k++) {
                 uint32_t c = azint_weight(&r, k);
+                /* Counted one place on, so that a running sum makes starts of them. */
                 counts[r.bin + k + 1] += c > 0;
                 *unit &= c == HCY_AZINT_ONE || !c;
             }
@@ -44,7 +40,7 @@ static int count_entries(const struct sorter *s, uint64_t *counts, bool *unit)
     return 0;
 }
 
-static void put_entry(const struct sorter *s, uint32_t bin, uint32_t pixel, uint32_t weight)
+static void put_filter_entry(const struct sorter *s, uint32_t bin, uint32_t pixel, uint32_t weight)
 {
     const struct filter_plan *plan = s->plan;
     uint64_t at = s->next[bin]++;
@@ -59,13 +55,14 @@ static void put_entry(const struct sorter *s, uint32_t bin, uint32_t pixel, uint
 }
 
 /* Pieces [begin, end): each reads all runs, and writes those of its own bins. */
-static void put_range(void *context, size_t begin, size_t end, unsigned thread)
+static void put_piece_range(void *context, size_t begin, size_t end, unsigned thread)
 {
     const struct sorter *s = context;
     (void)thread;
     for (size_t piece = begin; piece < end; piece++) {
         const uint8_t *p = s->runs;
         uint32_t from = s->cuts[piece], to = s->cuts[piece + 1];
+        /* Every thread reads all runs, which is cheap, and writes its own bins alone, so nothing needs a lock. */
         for (uint32_t pixel = 0; pixel < s->plan->n_pixels; pixel++) {
             uint32_t first = FILTER_FIRST;
             struct azint_run r;
@@ -74,7 +71,8 @@ static void put_range(void *context, size_t begin, size_t end, unsigned thread)
                 for (uint32_t k = 0; k < r.n; k++) {
                     uint32_t c = azint_weight(&r, k);
                     if (c && r.bin + k >= from && r.bin + k < to)
-                        put_entry(s, r.bin + k, pixel, c | first);
+                        put_filter_entry(s, r.bin + k, pixel, c | first);
+                    /* The mark is the pixel's first entry, even where that is in another thread's bins. */
                     first = c ? 0 : first;
                 }
                 p = azint_run_end(&r);
@@ -84,23 +82,25 @@ static void put_range(void *context, size_t begin, size_t end, unsigned thread)
 }
 
 /* Bins in pieces of about as many entries. */
-static void cut(struct sorter *s, size_t n_pieces)
+static void cut_bins(struct sorter *s, size_t n_pieces)
 {
     uint32_t bin = 0;
     for (size_t k = 0; k <= n_pieces; k++) {
+        /* Bins differ in size: a piece is measured in entries. */
         while (bin < s->plan->n_bins && s->starts[bin] < s->plan->n_entries * k / n_pieces)
             bin++;
         s->cuts[k] = k == n_pieces ? s->plan->n_bins : bin;
     }
 }
 
-static int check_spans(const hcy_span *spans, size_t n)
+static int check_filter_spans(const hcy_span *spans, size_t n)
 {
     int status = azint_check_spans(spans, n);
     if (status)
         return status;
     const hcy_azint_head *head = spans[0].data;
     const float *norms = spans[3].data;
+    /* An entry has 32 bits for its pixel and 24 for its norm. */
     if (head->n_pixels > UINT32_MAX)
         return hcy_fail(HCY_EINVAL, "azint_filter: a plan of %llu pixels", (unsigned long long)head->n_pixels);
     for (size_t i = 0; i < head->n_pixels; i++)
@@ -110,19 +110,19 @@ static int check_spans(const hcy_span *spans, size_t n)
 }
 
 /* The head with the arrays' places; returns the size of all. */
-static size_t lay_out(struct filter_plan *plan)
+static size_t lay_out_filter(struct filter_plan *plan)
 {
-    size_t at = aligned(sizeof *plan), column = aligned(plan->n_entries * sizeof(uint32_t) + PAD);
+    size_t at = azint_up64(sizeof *plan), column = azint_up64(plan->n_entries * sizeof(uint32_t) + PAD);
     plan->starts = at;
-    plan->totals = plan->starts + aligned((plan->n_bins + 1ull) * sizeof(uint64_t));
-    plan->pixels = plan->totals + aligned(plan->n_bins * sizeof(struct filter_total));
+    plan->totals = plan->starts + azint_up64((plan->n_bins + 1ull) * sizeof(uint64_t));
+    plan->pixels = plan->totals + azint_up64(plan->n_bins * sizeof(struct filter_total));
     plan->inverse = plan->pixels + column;
     plan->norms24 = plan->inverse + column;
     plan->weights = plan->norms24 + column;
     return plan->weights + (plan->unit ? 0 : column);
 }
 
-static void sort(struct sorter *s, struct cpu_pool *pool)
+static void sort_by_bins(struct sorter *s, struct cpu_pool *pool)
 {
     size_t pieces = cpu_pool_threads(pool);
     for (uint32_t b = 0; b < s->plan->n_bins; b++) {
@@ -130,8 +130,8 @@ static void sort(struct sorter *s, struct cpu_pool *pool)
         s->plan->largest = n > s->plan->largest ? n : s->plan->largest;
         s->next[b] = s->starts[b];
     }
-    cut(s, pieces);
-    cpu_pool_for(pool, pieces, 1, put_range, s);
+    cut_bins(s, pieces);
+    cpu_pool_for(pool, pieces, 1, put_piece_range, s);
 }
 
 int filter_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans, size_t n, void **blob,
@@ -139,7 +139,7 @@ int filter_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *sp
 {
     struct filter_plan plan = { .magic = MAGIC };
     struct sorter s = { .plan = &plan };
-    int status = check_spans(spans, n);
+    int status = check_filter_spans(spans, n);
     (void)simd; /* one layout for all */
     if (status)
         return status;
@@ -162,23 +162,26 @@ int filter_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *sp
     if (!status && count_entries(&s, starts, &unit))
         status = hcy_fail(HCY_EINVAL, "azint_filter: the plan's runs are not well formed");
     if (!status) {
+        /* Counts become starts, and with them the size of the plan is known. */
         for (uint32_t b = 0; b < head->n_bins; b++)
             starts[b + 1] += starts[b];
         plan.n_entries = starts[head->n_bins];
         plan.unit = unit;
-        *size = lay_out(&plan);
+        *size = lay_out_filter(&plan);
         *blob = cpu_blob_alloc(*size);
         if (!*blob)
             status = hcy_fail(HCY_ENOMEM, "azint_filter: no memory for a plan of %zu bytes", *size);
     }
     if (!status) {
         s.plan = *blob;
+        /* Totals are added to, and the pixels' padding is prefetched by: both must be zero.  The columns are
+         * written whole. */
         memset(*blob, 0, plan.pixels);
         memset((uint8_t *)*blob + plan.pixels + plan.n_entries * sizeof(uint32_t), 0, PAD);
         memcpy(*blob, &plan, sizeof plan);
         s.starts = (uint64_t *)filter_at(s.plan, plan.starts);
         memcpy(s.starts, starts, (head->n_bins + 1ull) * sizeof *starts);
-        sort(&s, pool);
+        sort_by_bins(&s, pool);
     }
     free(starts);
     free(s.next);

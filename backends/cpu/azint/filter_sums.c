@@ -1,8 +1,8 @@
-/* filter_sums.c - what single pixels add to a bin that is filtered.  Called from any thread, on its own bins. */
+/* filter_sums.c - what pixels, one by one, add to a bin that is filtered.  Called from any thread, on its own bins. */
 #include "cpu_filter.h"
 
 /* c * |D| on the scale of c * value, with D's sign: azint_format.h. */
-static azint_i128 dark_of(const struct filter_plan *plan, uint32_t pixel, uint32_t c)
+static azint_i128 weighed_dark(const struct filter_plan *plan, uint32_t pixel, uint32_t c)
 {
     if (!plan->darks)
         return 0;
@@ -12,7 +12,7 @@ static azint_i128 dark_of(const struct filter_plan *plan, uint32_t pixel, uint32
     return dark < 0 ? -cd : cd;
 }
 
-static azint_u128 variance_of(const struct filter_plan *plan, uint32_t pixel, uint32_t c)
+static azint_u128 weighed_variance(const struct filter_plan *plan, uint32_t pixel, uint32_t c)
 {
     if (!plan->variances)
         return 0;
@@ -28,17 +28,17 @@ void filter_total_add(struct filter_total *total, const struct filter_plan *plan
     total->norm += cn;
     total->norm2 += azint_mul_shift(cn, cn, HCY_AZINT_NORM_SHIFT);
     total->norm24 += (azint_u128)((uint64_t)azint_square(c) * norm24) * norm24;
-    total->dark += dark_of(plan, pixel, c);
-    total->variance += variance_of(plan, pixel, c);
+    total->dark += weighed_dark(plan, pixel, c);
+    total->variance += weighed_variance(plan, pixel, c);
 }
 
-static azint_u128 round_off(azint_u128 x, unsigned bits)
+static azint_u128 round_sum(azint_u128 x, unsigned bits)
 {
     return (x + ((azint_u128)1 << (bits - 1))) >> bits;
 }
 
 /* What depends on the value.  Poisson's variance is 1 at least, for lost pixels too, whose value is 0. */
-static void put_value(struct filter_bin *bin, size_t i, int sign)
+static void add_entry_value(struct filter_bin *bin, size_t i, int sign)
 {
     struct filter_sums *s = &bin->sums;
     uint32_t c = filter_weight(bin, i), c2 = azint_square(c);
@@ -46,24 +46,26 @@ static void put_value(struct filter_bin *bin, size_t i, int sign)
     azint_i128 value = bin->type->is_signed ? (azint_i128)bin->values[i] : (azint_i128)(uint64_t)bin->values[i];
     s->signal += sign * (value * c);
     if (bin->job->flags & HCY_AZINT_WANT_VARIANCE) {
+        /* Modulo 2^128 taking off is adding the negative. */
         azint_u128 v = (azint_u128)c2 * (negative || value == 0 ? 1 : (uint64_t)value);
         s->variance += sign > 0 ? v : -v;
     }
-    if (bin->spread) {
+    if (bin->deviation) {
         int64_t v = bin->fine[i];
         azint_u128 square = (azint_u128)((azint_i128)v * v) * c2;
         azint_i128 cross = (azint_i128)v * (int64_t)((uint64_t)c2 * bin->norms24[i]);
+        /* Rounded by magnitude, so that what is added is what is taken off, and v and -v cancel. */
         if (bin->shift == HCY_AZINT_SQUARE_WIDE) {
-            square = round_off(square, HCY_AZINT_WIDE_SQUARE);
-            cross = v < 0 ? -(azint_i128)round_off((azint_u128)-cross, HCY_AZINT_WIDE_CROSS)
-                          : (azint_i128)round_off((azint_u128)cross, HCY_AZINT_WIDE_CROSS);
+            square = round_sum(square, HCY_AZINT_WIDE_SQUARE);
+            cross = v < 0 ? -(azint_i128)round_sum((azint_u128)-cross, HCY_AZINT_WIDE_CROSS)
+                          : (azint_i128)round_sum((azint_u128)cross, HCY_AZINT_WIDE_CROSS);
         }
         s->square += sign > 0 ? square : -square;
         s->cross += sign * cross;
     }
 }
 
-static void put_constants(struct filter_bin *bin, size_t i, int sign)
+static void add_entry_constants(struct filter_bin *bin, size_t i, int sign)
 {
     struct filter_total t = { 0 };
     struct filter_sums *s = &bin->sums;
@@ -79,21 +81,21 @@ static void put_constants(struct filter_bin *bin, size_t i, int sign)
 void filter_add(struct filter_bin *bin, size_t i)
 {
     if (!bin->type->is_float)
-        put_value(bin, i, 1);
-    put_constants(bin, i, 1);
+        add_entry_value(bin, i, 1);
+    add_entry_constants(bin, i, 1);
 }
 
 void filter_take(struct filter_bin *bin, size_t i)
 {
     if (!bin->type->is_float)
-        put_value(bin, i, -1);
-    put_constants(bin, i, -1);
+        add_entry_value(bin, i, -1);
+    add_entry_constants(bin, i, -1);
 }
 
 void filter_sum_wide(struct filter_bin *bin)
 {
     for (size_t i = 0; i < bin->n; i++)
-        put_value(bin, i, 1);
+        add_entry_value(bin, i, 1);
 }
 
 /* --- Float pixels --- */
@@ -117,6 +119,7 @@ void filter_sum_floats(struct filter_bin *bin)
     for (size_t i = 0; i < bin->n; i++) {
         uint32_t c = filter_weight(bin, i);
         double value = float_at(bin, i);
+        /* A NaN marks what is out. */
         if (bin->x[i] != bin->x[i])
             continue;
         signal += c * (value - dark_at(bin, i));
@@ -129,13 +132,13 @@ void filter_sum_floats(struct filter_bin *bin)
     bin->sums.float_variance = variance;
 }
 
-void filter_spread_floats(struct filter_bin *bin, double mean)
+void filter_deviation_floats(struct filter_bin *bin, double mean)
 {
-    double spread = 0;
+    double deviation = 0;
     for (size_t i = 0; i < bin->n; i++) {
         double r = float_at(bin, i) - dark_at(bin, i) - mean * (double)bin->plan->norms[bin->pixels[i]];
         if (bin->x[i] == bin->x[i])
-            spread += azint_square(filter_weight(bin, i)) * (r * r);
+            deviation += azint_square(filter_weight(bin, i)) * (r * r);
     }
-    bin->sums.float_spread = spread;
+    bin->sums.float_deviation = deviation;
 }

@@ -1,4 +1,4 @@
-/* outliers.c - single pixels, through the canonical runs: values that fit no digit, and pixels lost in a
+/* outliers.c - pixels one by one, through the canonical runs: values that fit no digit, and pixels lost in a
  * frame.
  *
  * Lost pixels are marked while strips run and counted afterwards.  Gaps that the static mask does not know
@@ -11,8 +11,8 @@
 #include <string.h>
 
 /* c * magnitude to the digits' sums of one bin, with the sign. */
-static void add_digits(struct azint_pass *pass, struct azint_space *space, size_t place, uint64_t magnitude,
-                       int64_t factor)
+static void add_outlier_digits(struct azint_pass *pass, struct azint_space *space, size_t place, uint64_t magnitude,
+                               int64_t factor)
 {
     for (unsigned d = 0; magnitude; d++, magnitude >>= AZINT_DIGIT_BITS) {
         int64_t digit = (int64_t)(magnitude & ((1u << AZINT_DIGIT_BITS) - 1));
@@ -26,28 +26,31 @@ void azint_slow_pixel(struct azint_pass *pass, struct azint_space *space, unsign
 {
     bool negative = pass->type->is_signed && (int64_t)bits < 0;
     uint64_t magnitude = negative ? 0 - bits : bits;
+    /* Poisson's variance is 1 at least, as it is for digits. */
     uint64_t variance = negative || bits == 0 ? 1 : bits;
     const uint8_t *p = azint_pixel_runs(pass->plan, pixel);
     struct azint_run r;
     do {
         r = azint_run_at(p);
         for (uint32_t k = 0; k < r.n; k++) {
+            /* A unit plan's weight is multiplied in by the merge. */
             uint32_t c = azint_weight(&r, k);
             int64_t c1 = pass->plan->unit ? 1 : c, c2 = pass->plan->unit ? 1 : azint_square(c);
             size_t place = ((size_t)r.bin + k) * 2 * pass->stride + azint_frame_at(pass, frame);
-            add_digits(pass, space, place, magnitude, negative ? -c1 : c1);
+            add_outlier_digits(pass, space, place, magnitude, negative ? -c1 : c1);
             if (pass->job->flags & HCY_AZINT_WANT_VARIANCE) {
-                add_digits(pass, space, place + pass->stride, variance, c2);
+                add_outlier_digits(pass, space, place + pass->stride, variance, c2);
+                /* The pixel's digits are zeros, for which the strip adds a variance of 1: it is taken off again. */
                 azint_sums(pass, space, 0)[place + pass->stride] -= c2;
             }
         }
         p = azint_run_end(&r);
     } while (r.more);
-    if (pass->spread)
-        azint_spread_pixel(pass, space, frame, pixel, magnitude, negative);
+    if (pass->deviation)
+        azint_deviation_pixel(pass, space, frame, pixel, magnitude, negative);
 }
 
-static void add_wide(uint64_t *lo, uint64_t *hi, azint_u128 x, bool back)
+static void add_to_words(uint64_t *lo, uint64_t *hi, azint_u128 x, bool back)
 {
     azint_u128 sum = (azint_u128)*hi << 64 | *lo;
     sum = back ? sum - x : sum + x;
@@ -63,13 +66,13 @@ static void lose_extra(const struct azint_plan *plan, uint64_t pixel, uint32_t c
         double dark = (double)plan->darks[pixel] * (double)(1ull << plan->dark_shift);
         uint64_t d = (uint64_t)fabs(dark);
         azint_u128 half = plan->dark_shift ? (azint_u128)1 << (plan->dark_shift - 1) : 0;
-        add_wide(at + HCY_SUM_SIGNAL_LO * row, at + HCY_SUM_SIGNAL_HI * row,
-                 ((azint_u128)c * d + half) >> plan->dark_shift, back != (dark < 0));
+        add_to_words(at + HCY_SUM_SIGNAL_LO * row, at + HCY_SUM_SIGNAL_HI * row,
+                     ((azint_u128)c * d + half) >> plan->dark_shift, back != (dark < 0));
     }
     if (plan->variances) {
         uint64_t v = (uint64_t)ldexp((double)plan->variances[pixel], plan->variance_shift);
-        add_wide(at + HCY_SUM_VARIANCE_LO * row, at + HCY_SUM_VARIANCE_HI * row,
-                 (azint_u128)azint_square(c) * v, back);
+        add_to_words(at + HCY_SUM_VARIANCE_LO * row, at + HCY_SUM_VARIANCE_HI * row,
+                     (azint_u128)azint_square(c) * v, back);
     }
 }
 
@@ -86,16 +89,17 @@ void azint_lose_pixel(const struct azint_plan *plan, uint64_t pixel, bool back, 
             uint64_t *at = sums + r.bin + k;
             size_t row = plan->n_bins;
             uint32_t c = azint_weight(&r, k);
+            /* Rounded as the plan's norms were, so that what is left of a bin is exact. */
             azint_u128 cn = ((azint_u128)c * norm + half) >> 24;
             azint_u128 square = (cn * cn + half_square) >> HCY_AZINT_NORM_SHIFT;
             at[HCY_SUM_LOST_COUNT * row] += back ? 0 - (uint64_t)c : c;
-            add_wide(at + HCY_SUM_LOST_NORM_LO * row, at + HCY_SUM_LOST_NORM_HI * row, cn, back);
-            add_wide(at + HCY_SUM_LOST_NORM2_LO * row, at + HCY_SUM_LOST_NORM2_HI * row, square, back);
+            add_to_words(at + HCY_SUM_LOST_NORM_LO * row, at + HCY_SUM_LOST_NORM_HI * row, cn, back);
+            add_to_words(at + HCY_SUM_LOST_NORM2_LO * row, at + HCY_SUM_LOST_NORM2_HI * row, square, back);
             if (what != AZINT_LOSS_NORMS)
                 lose_extra(plan, pixel, c, back, at);
             if (what == AZINT_LOSS_ONE)
-                add_wide(at + HCY_SUM_VARIANCE_LO * row, at + HCY_SUM_VARIANCE_HI * row, azint_square(c),
-                         !back);
+                add_to_words(at + HCY_SUM_VARIANCE_LO * row, at + HCY_SUM_VARIANCE_HI * row, azint_square(c),
+                             !back);
         }
         p = azint_run_end(&r);
     } while (r.more);
@@ -128,6 +132,7 @@ static void lose_strip(const struct loss *loss, size_t strip, const uint8_t *in,
         uint64_t a, b;
         memcpy(&a, in + i, 8);
         memcpy(&b, out + i, 8);
+        /* Mostly both frames have lost the same pixels, and nothing is left of the word. */
         for (a &= ~b; a; a &= a - 1)
             azint_lose_pixel(loss->pass->plan,
                              (uint64_t)strip * AZINT_STRIP + 8 * i + (unsigned)__builtin_ctzll(a), back,
@@ -144,6 +149,7 @@ static void reference_range(void *context, size_t begin, size_t end, unsigned th
     for (size_t w = begin; w < end; w++) {
         uint64_t *sums = rows_of(pass, w);
         memset(sums, 0, HCY_AZINT_SUMS * (size_t)pass->plan->n_bins * sizeof *sums);
+        /* Whoever is free takes the next strip: sums of integers do not depend on who adds them. */
         for (size_t s; (s = atomic_fetch_add(&pass->next_strip, 1)) < pass->plan->n_strips;)
             if (pass->lost_any[(size_t)loss->frame * pass->plan->n_strips + s])
                 lose_strip(loss, s, lost_bits(pass, loss->frame, s), none, false, sums);
@@ -155,11 +161,12 @@ static void add_rows(uint64_t *sums, const uint64_t *other, size_t n_bins)
 {
     static const unsigned char wide[] = { HCY_SUM_SIGNAL_LO, HCY_SUM_VARIANCE_LO, HCY_SUM_LOST_NORM_LO,
                                           HCY_SUM_LOST_NORM2_LO };
+    /* The count is one word, the other rows are two. */
     for (size_t b = 0; b < n_bins; b++)
         sums[HCY_SUM_LOST_COUNT * n_bins + b] += other[HCY_SUM_LOST_COUNT * n_bins + b];
     for (size_t i = 0; i < sizeof wide; i++)
         for (size_t b = wide[i] * n_bins; b < (wide[i] + 1) * n_bins; b++)
-            add_wide(&sums[b], &sums[b + n_bins], (azint_u128)other[b + n_bins] << 64 | other[b], false);
+            add_to_words(&sums[b], &sums[b + n_bins], (azint_u128)other[b + n_bins] << 64 | other[b], false);
 }
 
 static void frames_range(void *context, size_t begin, size_t end, unsigned thread)
@@ -173,9 +180,11 @@ static void frames_range(void *context, size_t begin, size_t end, unsigned threa
         uint64_t *sums = pass->sums + (size_t)item * HCY_AZINT_SUMS * n_bins;
         if (!pass->reports[item].n_lost)
             continue;
+        /* Signal and variance are there already; the LOST rows are not written before. */
         memset(sums + HCY_SUM_LOST_COUNT * n_bins, 0,
                (HCY_AZINT_SUMS - HCY_SUM_LOST_COUNT) * n_bins * sizeof *sums);
         add_rows(sums, rows_of(pass, 0), n_bins);
+        /* Then only the pixels in which this frame differs from the reference. */
         for (size_t s = 0; s < pass->plan->n_strips; s++) {
             const uint8_t *mine = lost_bits(pass, (unsigned)f, s), *other = lost_bits(pass, loss->frame, s);
             if (mine != other && memcmp(mine, other, AZINT_STRIP_BYTES) != 0) {
@@ -206,6 +215,7 @@ void azint_lost_run(struct azint_pass *pass, struct cpu_pool *pool)
 {
     bool poisson = pass->job->flags & HCY_AZINT_WANT_VARIANCE;
     struct loss loss = { pass, pass->n_frames, poisson ? AZINT_LOSS_ONE : AZINT_LOSS_PLAN };
+    /* From the last frame down, so that `frame` ends as the first one that has lost a pixel. */
     for (unsigned f = pass->n_frames; f-- > 0;) {
         hcy_frame_report *report = &pass->reports[pass->frames[f].item];
         report->n_lost = count_lost(pass, f);
@@ -214,6 +224,7 @@ void azint_lost_run(struct azint_pass *pass, struct cpu_pool *pool)
     }
     if (loss.frame == pass->n_frames)
         return;
+    /* The reference frame is summed by all workers, the differences by a thread a frame. */
     atomic_store(&pass->next_strip, 0);
     cpu_pool_for(pool, pass->n_workers, 1, reference_range, &loss);
     for (unsigned w = 1; w < pass->n_workers; w++)

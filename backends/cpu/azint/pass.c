@@ -2,7 +2,7 @@
  * strip.
  *
  * A pass is as many frames as are worth one reading of the weights (struct azint_ops says).  Workers pull
- * strips, each sums into memory of its own in the scratch buffer; then bins are spread over the threads,
+ * strips, each sums into memory of its own in the scratch buffer; then bins are shared out to the threads,
  * which add the workers' digits up to 128 bits.  Blocks too large for a strip are first decoded to images in
  * the scratch buffer.
  */
@@ -40,6 +40,7 @@ static void set_spaces(struct batch *b)
     for (unsigned w = 0; w < y->workers; w++) {
         uint8_t *at = b->scratch + y->spaces + w * y->space_size;
         uint64_t *bits = (void *)(at + y->bits);
+        /* Kernels read and write whole vectors, up to 64 bytes beyond a bitmap. */
         size_t words = AZINT_STRIP / 64 + 8;
         b->pass.spaces[w] = (struct azint_space){
             .planes = at + y->planes,
@@ -51,7 +52,7 @@ static void set_spaces(struct batch *b)
             .v = at + y->v,
             .weights = at + y->weights,
             .sums = (void *)(at + y->sums),
-            .singles = (void *)(at + y->singles),
+            .outliers = (void *)(at + y->outliers),
             .touched = (void *)(at + y->touched),
             .lost = bits,
             .out = bits + words,
@@ -69,11 +70,12 @@ static bool fits_strips(const struct batch *b, const hcy_bslz4_frame *f)
 }
 
 /* Adds an item to the pass; false if the pass must be run first. */
-static bool add_frame(struct batch *b, size_t item)
+static bool add_to_pass(struct batch *b, size_t item)
 {
     hcy_frame_report *report = &b->pass.reports[item];
     struct azint_frame *frame = &b->pass.frames[b->pass.n_frames];
     const hcy_bslz4_frame *f = b->l.coding ? &b->frames[item] : NULL;
+    /* A frame that was refused before, or whose tables lead out of the buffers, is reported and takes no part. */
     if (f) {
         *report = (hcy_frame_report){ .status = f->status };
         if (!f->status && !cpu_frame_fits(b->l.coding, f, b->chunks_size, b->n_blocks))
@@ -82,6 +84,7 @@ static bool add_frame(struct batch *b, size_t item)
     if (report->status)
         return true;
     bool decode = f && b->l.coding->codec != HCY_CODEC_NONE && !fits_strips(b, f);
+    /* The pass is full: it must run before this item finds room. */
     if (b->pass.n_frames == b->layout.frames || (decode && b->used_images == b->layout.n_images))
         return false;
     frame->item = (uint32_t)item;
@@ -93,6 +96,7 @@ static bool add_frame(struct batch *b, size_t item)
     frame->frame = f;
     frame->chunk = b->chunks + f->offset;
     frame->blocks = b->blocks + f->first_block;
+    /* A frame without blocks is all tail; 1 keeps divisions by a block's size defined. */
     frame->block_pixels = f->n_blocks ? f->block_bytes / b->l.type->elem_size : 1;
     if (b->l.coding->codec == HCY_CODEC_NONE)
         frame->pixels = frame->chunk;
@@ -102,7 +106,7 @@ static bool add_frame(struct batch *b, size_t item)
     return true;
 }
 
-static void decode_block(struct batch *b, struct azint_frame *frame, uint32_t block, uint8_t *image)
+static void decode_large_block(struct batch *b, struct azint_frame *frame, uint32_t block, uint8_t *image)
 {
     struct azint_space space = { 0 };
     size_t bytes = frame->frame->block_bytes;
@@ -126,14 +130,15 @@ static void decode_range(void *context, size_t begin, size_t end, unsigned threa
     for (unsigned f = 0; f < b->pass.n_frames; f++) {
         struct azint_frame *frame = &b->pass.frames[f];
         size_t n = b->decode_to[f] ? frame->frame->n_blocks : 0;
+        /* `first` counts the blocks of the frames before, as a range may begin and end within a frame. */
         for (size_t i = first > begin ? first : begin; i < first + n && i < end; i++)
-            decode_block(b, frame, (uint32_t)(i - first), b->decode_to[f]);
+            decode_large_block(b, frame, (uint32_t)(i - first), b->decode_to[f]);
         first += n;
     }
 }
 
 /* Frames whose blocks do not fit strips become plain images. */
-static int decode_images(struct batch *b)
+static int decode_large_blocks(struct batch *b)
 {
     size_t n = 0;
     for (unsigned f = 0; f < b->pass.n_frames; f++)
@@ -153,13 +158,14 @@ static int decode_images(struct batch *b)
 }
 
 /* Frames in step block by block where their blocks allow it, else a strip at a time. */
-static size_t step_of(const struct azint_pass *pass)
+static size_t choose_step(const struct azint_pass *pass)
 {
     size_t step = 2048;
     for (unsigned f = 0; f < pass->n_frames; f++) {
         const struct azint_frame *frame = &pass->frames[f];
         if (frame->pixels)
             continue;
+        /* A block that crosses the end of a strip or of a 64-pixel word cannot be a step of its own. */
         if (AZINT_STRIP % frame->block_pixels || frame->block_pixels % 64)
             return AZINT_STRIP;
         step = frame->block_pixels > step ? frame->block_pixels : step;
@@ -176,8 +182,8 @@ static void strips_range(void *context, size_t begin, size_t end, unsigned threa
     (void)thread;
     for (size_t w = begin; w < end; w++) {
         struct azint_space *space = &pass->spaces[w];
-        space->used = pass->spread ? 0 : 1; /* spread's sums are read without asking: all are zeroed */
-        memset(space->touched, pass->spread ? 0xff : 0, words * sizeof *space->touched);
+        space->used = pass->deviation ? 0 : 1; /* the deviation's sums are read without asking: all are zeroed */
+        memset(space->touched, pass->deviation ? 0xff : 0, words * sizeof *space->touched);
         azint_sums(pass, space, 0);
         for (unsigned v = 0; v < pass->n_workers; v++) { /* its own strips, then what others have left */
             struct azint_space *whose = &pass->spaces[(w + v) % pass->n_workers];
@@ -196,6 +202,7 @@ static void merge_digit(const struct azint_pass *pass, unsigned digit, size_t pl
     for (unsigned w = 0; w < pass->n_workers; w++) {
         const struct azint_space *space = &pass->spaces[w];
         const int64_t *from = space->sums + digit * pass->plan->n_bins * step + place;
+        /* Sums that a worker never asked for are not zeroed and must not be read. */
         if (digit ? space->used >> digit & 1 : space->touched[block / 64] >> block % 64 & 1)
             for (size_t i = 0; i < end - begin; i++)
                 sum[i] += from[i * step];
@@ -212,6 +219,7 @@ static void merge_row(const struct azint_pass *pass, unsigned frame, unsigned ro
     uint64_t *hi = lo + n_bins;
     int64_t digit[AZINT_BLOCK_BINS];
     azint_i128 sum[AZINT_BLOCK_BINS] = { 0 };
+    /* In the usual case one digit is all there is, and its sum over the workers fits 64 bits. */
     if (digits == 1) {
         merge_digit(pass, 0, place, begin, end, digit);
         for (size_t b = begin; b < end; b++)
@@ -220,6 +228,7 @@ static void merge_row(const struct azint_pass *pass, unsigned frame, unsigned ro
             hi[b] = (uint64_t)((azint_i128)digit[b - begin] * unit >> 64);
         return;
     }
+    /* Horner's rule from the top digit down, in integers: no order of workers changes a bit. */
     for (unsigned d = digits; d-- > 0;) {
         merge_digit(pass, d, place, begin, end, digit);
         for (size_t i = 0; i < end - begin; i++)
@@ -241,6 +250,7 @@ static void merge_range(void *context, size_t begin, size_t end, unsigned thread
     uint32_t used = 0;
     unsigned digits = 0;
     (void)thread;
+    /* A digit counts as soon as one worker has used it. */
     for (unsigned w = 0; w < pass->n_workers; w++)
         used |= pass->spaces[w].used;
     used &= (2u << (pass->type->digits - 1)) - 1; /* further slots hold other sums */
@@ -251,6 +261,7 @@ static void merge_range(void *context, size_t begin, size_t end, unsigned thread
         merge_row(pass, f, 0, digits, c, begin, end);
         if (want_variance)
             merge_row(pass, f, 1, digits, c2, begin, end);
+        /* Without a variance the kernels leave anything in its sums, so its rows are zeroed, not merged. */
         for (size_t k = HCY_SUM_VARIANCE_LO; clear && k <= HCY_SUM_VARIANCE_HI; k++)
             memset(sums + k * n_bins + begin, 0, (end - begin) * sizeof *sums);
     }
@@ -272,41 +283,48 @@ static void report_damage(struct azint_pass *pass)
         uint32_t block = atomic_load(&frame->damaged);
         if (block == UINT32_MAX)
             continue;
+        /* The damage was found while the frame was summed; whatever its sums are, the report tells that they do not
+         * count. */
         pass->reports[frame->item] =
             (hcy_frame_report){ .status = HCY_ECORRUPT, .block = block, .byte = frame->blocks[block].offset };
     }
 }
 
-static int run_pass(struct batch *b)
+static int run_one_pass(struct batch *b)
 {
     struct azint_pass *pass = &b->pass;
     struct cpu_pool *pool = b->l.call->pool;
-    int status = b->pass.n_frames ? decode_images(b) : 0;
+    int status = b->pass.n_frames ? decode_large_blocks(b) : 0;
     if (status || !pass->n_frames)
         return status;
-    pass->single = pass->n_frames <= pass->ops->single;
+    /* All of this depends on the number of frames, and the last pass of a batch may have fewer than the others. */
+    pass->few_frames = pass->n_frames <= pass->ops->few_frames;
     pass->tiles = azint_tiles_for(&b->l, pass->n_frames);
     pass->stride = azint_stride_of(&b->l, pass->n_frames);
-    pass->step = step_of(pass);
+    pass->step = choose_step(pass);
     pass->n_workers = b->layout.workers;
     pass->lost = b->scratch + b->layout.lost;
     pass->lost_any = b->scratch + b->layout.lost_any;
     atomic_store(&pass->next_strip, 0);
+    /* A float frame belongs to one thread, so that the order of its additions is that of its pixels. */
     if (pass->type->is_float) {
         cpu_pool_for(pool, pass->n_workers, 1, floats_range, pass);
     } else {
         memset(pass->lost_any, 0, (size_t)pass->n_frames * pass->plan->n_strips);
+        /* A worker owns neighbouring strips, which have bins in common; whoever is done early helps others. */
         for (size_t w = 0, n = pass->n_workers, strips = pass->plan->n_strips; w < n; w++) {
             atomic_store(&pass->spaces[w].next, strips * w / n);
             pass->spaces[w].end = strips * (w + 1) / n;
         }
         cpu_pool_for(pool, pass->n_workers, 1, strips_range, pass);
         cpu_pool_for(pool, pass->plan->n_bins, AZINT_BLOCK_BINS, merge_range, pass);
-        if (pass->spread)
-            azint_spread_sums(pass, pool, b->out);
+        /* azint_lost_run() takes the memory of the slots, so squares and products are read before it; the other
+         * rows need the plain sums that it completes. */
+        if (pass->deviation)
+            azint_deviation_sums(pass, pool, b->out);
         azint_lost_run(pass, pool);
-        if (pass->spread)
-            azint_spread_finish(pass, pool, b->out, (azint_u128 *)(b->scratch + b->layout.lost24));
+        if (pass->deviation)
+            azint_deviation_finish(pass, pool, b->out, (azint_u128 *)(b->scratch + b->layout.lost24));
     }
     report_damage(pass);
     pass->n_frames = 0;
@@ -325,21 +343,24 @@ static bool small_invalid(const hcy_azint_job *job, const struct azint_type *typ
     return false;
 }
 
-static int run_batch(struct batch *b, size_t sums_size, size_t reports_size, size_t scratch_size)
+static int run_passes(struct batch *b, size_t sums_size, size_t reports_size, size_t scratch_size)
 {
     const struct azint_launch *l = &b->l;
     size_t items = l->call->items, need;
-    const size_t rows = l->spread ? HCY_AZINT_FILTERED : HCY_AZINT_SUMS;
+    const size_t rows = l->deviation ? HCY_AZINT_FILTERED : HCY_AZINT_SUMS;
     int status = hcy_size_mul(&need, items, rows * sizeof(uint64_t) * (size_t)l->plan->n_bins);
+    /* The size that the host was told comes from the same function, so the places are the same. */
     azint_lay_out(l, items, &b->layout);
     if (status || sums_size < need || reports_size / sizeof(hcy_frame_report) < items ||
         scratch_size < b->layout.total)
         return hcy_fail(HCY_ERANGE, "azint: sums, reports or scratch are too small for %zu frames", items);
+    /* Places count from the start of a cache line, for which the total has 64 bytes to spare. */
     b->scratch += (64 - (uintptr_t)b->scratch % 64) % 64;
     b->pass.plan = l->plan;
-    b->pass.spread = l->spread;
+    b->pass.deviation = l->deviation;
     b->pass.filter_ops = cpu_filter_ops(l->call->simd);
-    if (l->spread) {
+    /* The caller's buffer has other rows than the plain sums, which therefore lie in the scratch buffer. */
+    if (l->deviation) {
         b->out = b->pass.sums;
         b->pass.sums = (uint64_t *)(b->scratch + b->layout.plain);
     }
@@ -349,12 +370,11 @@ static int run_batch(struct batch *b, size_t sums_size, size_t reports_size, siz
     b->pass.job = l->job;
     b->pass.small_invalid = small_invalid(l->job, l->type);
     set_spaces(b);
-    for (size_t i = 0; i < items && !status; i++)
-        if (!add_frame(b, i)) {
-            status = run_pass(b);
-            i--;
-        }
-    return status ? status : run_pass(b);
+    /* A full pass refuses an item, which comes again after the pass has run. */
+    for (size_t i = 0; i < items; i++)
+        while (!status && !add_to_pass(b, i))
+            status = run_one_pass(b);
+    return status ? status : run_one_pass(b);
 }
 
 /* --- The kernels --- */
@@ -368,18 +388,18 @@ static int run_batch(struct batch *b, size_t sums_size, size_t reports_size, siz
 
 static const struct azint_kernel image_kernel = { .images = HCY_ARG_AT(azint_image, images), SUMS_OF(azint_image) };
 static const struct azint_kernel coded_kernel = { CHUNKS_OF(bslz4_azint), SUMS_OF(bslz4_azint) };
-static const struct azint_kernel spread_kernel = { .spread = true, CHUNKS_OF(bslz4_azint_spread),
+static const struct azint_kernel deviation_kernel = { .deviation = true, CHUNKS_OF(bslz4_azint_spread),
                                                    SUMS_OF(bslz4_azint_spread) };
 
-static int run_frames(struct batch *b, const struct cpu_call *call, const struct azint_kernel *k)
+static int run_call(struct batch *b, const struct cpu_call *call, const struct azint_kernel *k)
 {
     b->scratch = cpu_arg(call, k->scratch);
     b->pass.reports = cpu_arg(call, k->reports);
     b->pass.sums = cpu_arg(call, k->sums);
-    return run_batch(b, cpu_arg_size(call, k->sums), cpu_arg_size(call, k->reports), cpu_arg_size(call, k->scratch));
+    return run_passes(b, cpu_arg_size(call, k->sums), cpu_arg_size(call, k->reports), cpu_arg_size(call, k->scratch));
 }
 
-static int run_image(const struct cpu_call *call)
+static int run_plain(const struct cpu_call *call)
 {
     const struct azint_kernel *k = &image_kernel;
     struct batch b = { .images = cpu_arg(call, k->images) };
@@ -388,7 +408,7 @@ static int run_image(const struct cpu_call *call)
         return status;
     if (cpu_arg_size(call, k->images) / b.l.image_bytes < call->items)
         return hcy_fail(HCY_ERANGE, "azint_image: fewer than %zu images", call->items);
-    return run_frames(&b, call, k);
+    return run_call(&b, call, k);
 }
 
 static int run_chunks(const struct cpu_call *call, const struct azint_kernel *k)
@@ -407,7 +427,7 @@ static int run_chunks(const struct cpu_call *call, const struct azint_kernel *k)
         return hcy_fail(HCY_ERANGE, "bslz4_azint: fewer than %zu frames", call->items);
     b.pass.coding = *b.l.coding;
     b.pass.limit = b.chunks + b.chunks_size;
-    return run_frames(&b, call, k);
+    return run_call(&b, call, k);
 }
 
 static int run_coded(const struct cpu_call *call)
@@ -415,9 +435,9 @@ static int run_coded(const struct cpu_call *call)
     return run_chunks(call, &coded_kernel);
 }
 
-static int run_spread(const struct cpu_call *call)
+static int run_deviation(const struct cpu_call *call)
 {
-    return run_chunks(call, &spread_kernel);
+    return run_chunks(call, &deviation_kernel);
 }
 
 static int scratch_of(const struct cpu_call *call, const struct azint_kernel *k, size_t *size)
@@ -442,6 +462,7 @@ static int batch_of(const struct cpu_call *call, const struct azint_kernel *k, s
     azint_choose_pass(&l, l.ops->pass, &layout);
     size_t most = BATCH_BUDGET / l.image_bytes;
     *items = most < layout.frames ? (most ? most : 1) : layout.frames;
+    /* Float frames are shared out whole, so a batch must have one for each thread. */
     if (l.type->is_float && *items < cpu_pool_threads(call->pool))
         *items = cpu_pool_threads(call->pool); /* a thread a frame */
     return 0;
@@ -457,9 +478,9 @@ static int scratch_coded(const struct cpu_call *call, size_t *size)
     return scratch_of(call, &coded_kernel, size);
 }
 
-static int scratch_spread(const struct cpu_call *call, size_t *size)
+static int scratch_deviation(const struct cpu_call *call, size_t *size)
 {
-    return scratch_of(call, &spread_kernel, size);
+    return scratch_of(call, &deviation_kernel, size);
 }
 
 static int batch_image(const struct cpu_call *call, size_t *items)
@@ -472,14 +493,15 @@ static int batch_coded(const struct cpu_call *call, size_t *items)
     return batch_of(call, &coded_kernel, items);
 }
 
-static int batch_spread(const struct cpu_call *call, size_t *items)
+static int batch_deviation(const struct cpu_call *call, size_t *items)
 {
-    return batch_of(call, &spread_kernel, items);
+    return batch_of(call, &deviation_kernel, items);
 }
 
 const struct cpu_kernel cpu_azint_kernels[] = {
-    { "azint_image", run_image, scratch_image, batch_image, azint_prepare, cpu_simd_built },
+    { "azint_image", run_plain, scratch_image, batch_image, azint_prepare, cpu_simd_built },
     { "bslz4_azint", run_coded, scratch_coded, batch_coded, azint_prepare, cpu_simd_built },
-    { "bslz4_azint_spread", run_spread, scratch_spread, batch_spread, azint_spread_prepare, cpu_simd_built },
+    { "bslz4_azint_spread", run_deviation, scratch_deviation, batch_deviation, azint_deviation_prepare,
+      cpu_simd_built },
     { .name = NULL },
 };

@@ -39,9 +39,11 @@ static inline size_t azint_beyond(const struct azint_block *b, unsigned from, co
 {
     const uint8_t *sign = azint_plane(b, b->top);
     size_t n = b->n_words, count = 0;
+    /* Callers read `out` whatever is found. */
     memset(out, 0, n * sizeof *out);
     if (from > b->top)
         return 0;
+    /* A negative value fits if its upper planes equal its sign; the planes from `same` on do so by definition. */
     if (b->is_signed) {
         for (unsigned p = from; p < b->same; p++)
             for (size_t i = 0; i < n; i++)
@@ -55,6 +57,7 @@ static inline size_t azint_beyond(const struct azint_block *b, unsigned from, co
         out[i] &= azint_load(b->live + 8 * i);
     for (size_t i = 0; lost && i < n; i++)
         out[i] &= ~lost[i];
+    /* What stands behind the block's last pixel may belong to the next block. */
     out[n - 1] &= b->last;
     for (size_t i = 0; i < n; i++)
         count += (size_t)__builtin_popcountll(out[i]);
@@ -69,6 +72,7 @@ static inline void azint_compare(const struct azint_block *b, uint64_t value, ui
     const uint8_t *top = azint_plane(b, b->same);
     uint64_t upper = value >> b->same, ones = UINT64_MAX >> (63 - b->top) >> b->same;
     bool zeros_above = false, ones_above = ones > upper, zeros_equal = upper == 0, ones_equal = ones == upper;
+    /* As numbers the equal planes are 0 or `ones`; for signed types they are 0 or -1. */
     if (b->is_signed) {
         int64_t signed_upper = (int64_t)value >> b->same;
         zeros_above = 0 > signed_upper;
@@ -76,6 +80,7 @@ static inline void azint_compare(const struct azint_block *b, uint64_t value, ui
         zeros_equal = 0 == signed_upper;
         ones_equal = -1 == signed_upper;
     }
+    /* Masks choose between the two cases, so that the loops have no branches. */
     const uint64_t above0 = zeros_above ? UINT64_MAX : 0, above1 = ones_above ? UINT64_MAX : 0;
     const uint64_t equal0 = zeros_equal ? UINT64_MAX : 0, equal1 = ones_equal ? UINT64_MAX : 0;
     for (size_t i = 0; i < b->n_words; i++) {
@@ -83,6 +88,8 @@ static inline void azint_compare(const struct azint_block *b, uint64_t value, ui
         above[i] = (above0 & ~bits) | (above1 & bits);
         equal[i] = (equal0 & ~bits) | (equal1 & bits);
     }
+    /* From the top bit down a pixel is decided where it first differs from the value.  If neither case can be
+     * equal, all pixels are decided already. */
     for (unsigned p = b->same; p-- > 0 && (zeros_equal || ones_equal);) {
         const uint8_t *plane = b->planes + p * b->stride;
         const uint64_t set = value >> p & 1 ? UINT64_MAX : 0;
@@ -112,6 +119,7 @@ static inline bool azint_lost(const struct azint_block *b, const hcy_azint_job *
         for (size_t i = 0; i < b->n_words; i++)
             lost[i] |= (low[0][i] | low[1][i]) & ~high[0][i];
     }
+    /* Pixels that do not exist or have no weights are no loss. */
     lost[b->n_words - 1] &= b->last;
     for (size_t i = 0; i < b->n_words; i++) {
         lost[i] &= azint_load(b->live + 8 * i);
@@ -129,6 +137,7 @@ static inline void azint_drop(struct azint_block *b, unsigned n_planes, const ui
             uint64_t word = azint_load(b->planes + p * b->stride + 8 * i) & ~drop[i];
             memcpy(to + p * stride + 8 * i, &word, sizeof word);
         }
+    /* From here on the block is its copy; nobody asks for the planes that were not copied. */
     b->planes = to;
     b->stride = stride;
 }

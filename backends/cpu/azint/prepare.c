@@ -13,7 +13,6 @@
 #include <sys/mman.h>
 
 #define MAGIC 0x31544e495a414348u
-#define ALIGN 64u
 #define PAD   64u /* readable behind indices and weights: kernels read whole vectors */
 
 /* One (group, bin) and its four weights. */
@@ -63,11 +62,6 @@ struct list {
 #define FEW_ENTRIES 32u
 #define MUCH_MEMORY ((size_t)4 << 20) /* of one piece */
 
-static size_t aligned(size_t n)
-{
-    return (n + ALIGN - 1) / ALIGN * ALIGN;
-}
-
 static bool list_grow(struct list *list)
 {
     size_t room = list->room ? list->room * 2 : 1u << 16;
@@ -80,6 +74,7 @@ static bool list_grow(struct list *list)
     void *other = realloc(list->other, room * sizeof *list->other);
     if (other)
         list->other = other;
+    /* Whatever could be grown stays in the list, for list_free(). */
     if (!entries || !order || !other)
         return false;
     list->room = room;
@@ -98,6 +93,7 @@ static void list_free(struct list *list)
 static uint32_t *list_slot(const struct list *list, uint32_t bin)
 {
     size_t last = list->n_slots - 1, s = (size_t)((bin * 0x9e3779b97f4a7c15u) >> 32) & last;
+    /* list_index() leaves half of the slots free, so the search ends. */
     while (list->slots[s] && list->entries[list->first + list->slots[s] - 1].bin != bin)
         s = (s + 1) & last;
     return &list->slots[s];
@@ -116,11 +112,14 @@ static bool list_index(struct list *list)
         list->slots = slots;
         list->slots_room = n_slots;
     }
+    /* A table that is made anew has twice the room it needs, so that this stays rare. */
     if (2 * n > list->n_slots) {
         list->n_slots = n_slots;
         list->n_indexed = 0;
         memset(list->slots, 0, n_slots * sizeof *list->slots);
     }
+    /* Entries are only appended, so those that are missing are the last ones; the first entry of a bin keeps its
+     * slot. */
     for (; list->n_indexed < n; list->n_indexed++) {
         uint32_t *slot = list_slot(list, list->entries[list->first + list->n_indexed].bin);
         *slot = *slot ? *slot : (uint32_t)list->n_indexed + 1;
@@ -140,6 +139,7 @@ static void list_next_group(struct list *list)
 static bool list_from(struct list *list, uint32_t bin, size_t *from)
 {
     *from = list->n;
+    /* A bin beyond those of the group is a new one. */
     if (bin < list->lowest || bin > list->highest)
         return true;
     *from = list->first;
@@ -168,6 +168,7 @@ static struct entry *list_find(struct list *list, uint16_t group, uint32_t bin, 
 {
     struct entry *entries = list->entries;
     size_t at = list->last + 1;
+    /* A pixel's run mostly goes along the bins of its neighbour's, so the next entry is tried first. */
     if (at < list->n && entries[at].bin == bin && !entries[at].c[p]) {
         list->last = at;
         return &entries[at];
@@ -193,6 +194,7 @@ static int add_pixel(struct builder *b, struct list *list, uint64_t pixel, size_
             b->live[pixel / 8] |= (uint8_t)(1u << pixel % 8);
         for (uint32_t k = 0; k < r.n; k++) {
             uint32_t c = azint_weight(&r, k);
+            /* A weight of 0 would take an entry and add nothing. */
             if (!c)
                 continue;
             struct entry *e = list_find(list, (uint16_t)(pixel % AZINT_STRIP / 4), r.bin + k, pixel % 4);
@@ -211,6 +213,7 @@ static void sort_by_bin(struct list *list, uint32_t n_bins)
     enum { BITS = 11, SIZE = 1 << BITS };
     for (size_t i = 0; i < list->n; i++)
         list->order[i] = (uint32_t)i;
+    /* A plan of few bins needs one turn. */
     for (unsigned shift = 0; shift < 24 && (shift == 0 || (n_bins - 1) >> shift); shift += BITS) {
         uint32_t count[SIZE + 1] = { 0 };
         for (size_t i = 0; i < list->n; i++)
@@ -233,19 +236,22 @@ static bool seg_ends(const struct list *list, size_t i)
            list->entries[list->order[i]].bin != list->entries[list->order[i + 1]].bin;
 }
 
-static void put_entry(const struct builder *b, const struct entry *e, uint16_t *index, uint8_t *weights)
+static void put_strip_entry(const struct builder *b, const struct entry *e, uint16_t *index, uint8_t *weights)
 {
     *index = b->unit ? (uint16_t)(e->group << 4 | e->mask) : e->group;
+    /* The digits of the four pixels stand together, as struct azint_strip has them. */
     for (unsigned k = 0; !b->unit && k < 12; k++)
         weights[k] = (uint8_t)(e->c[k % 4] >> 8 * (k / 4));
 }
 
 /* Is there room for a piece, and for those to come if they are alike?  (The blob takes them over one by one.) */
-static bool has_room(struct builder *b, size_t size)
+static bool leaves_room(struct builder *b, size_t size)
 {
     size_t done = atomic_fetch_add(&b->done_bytes, size) + size, n = atomic_fetch_add(&b->n_done, 1) + 1;
     if (size < MUCH_MEMORY)
         return true;
+    /* The mean of the strips that are done stands for those to come.  What is done is no longer among what is left,
+     * and one piece is there twice while it moves. */
     uint64_t all = (uint64_t)((double)done / (double)n * (double)b->n_strips), left = hcy_memory_left();
     if (all - (done - size) + size <= left)
         return true;
@@ -254,7 +260,7 @@ static bool has_room(struct builder *b, size_t size)
 }
 
 /* The sorted list as a piece. */
-static int put_piece(struct builder *b, const struct list *list, struct piece *piece)
+static int put_strip_piece(struct builder *b, const struct list *list, struct piece *piece)
 {
     size_t n_segs = 0;
     for (size_t i = 0; i < list->n; i++)
@@ -263,12 +269,13 @@ static int put_piece(struct builder *b, const struct list *list, struct piece *p
     strip->n_entries = (uint32_t)list->n;
     strip->n_segs = (uint32_t)n_segs;
     strip->index = 0;
-    strip->weights = aligned(2 * list->n + PAD);
-    strip->segs = strip->weights + (b->unit ? 0 : aligned(12 * list->n + PAD));
-    strip->blocks = strip->segs + aligned(n_segs * sizeof(struct azint_seg));
-    piece->size = strip->blocks + aligned(azint_block_words(b->head->n_bins) * sizeof(uint64_t));
-    if (!has_room(b, piece->size))
+    strip->weights = azint_up64(2 * list->n + PAD);
+    strip->segs = strip->weights + (b->unit ? 0 : azint_up64(12 * list->n + PAD));
+    strip->blocks = strip->segs + azint_up64(n_segs * sizeof(struct azint_seg));
+    piece->size = strip->blocks + azint_up64(azint_block_words(b->head->n_bins) * sizeof(uint64_t));
+    if (!leaves_room(b, piece->size))
         return HCY_ENOMEM;
+    /* The memory is mapped so that it goes back to the system piece by piece, which free() does not promise. */
     void *memory = mmap(NULL, piece->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return HCY_ENOMEM;
@@ -277,7 +284,7 @@ static int put_piece(struct builder *b, const struct list *list, struct piece *p
     uint64_t *blocks = (void *)(piece->memory + strip->blocks);
     for (size_t i = 0; i < list->n; i++) {
         const struct entry *e = &list->entries[list->order[i]];
-        put_entry(b, e, (uint16_t *)memory + i, piece->memory + strip->weights + 12 * i);
+        put_strip_entry(b, e, (uint16_t *)memory + i, piece->memory + strip->weights + 12 * i);
         blocks[e->bin / AZINT_BLOCK_BINS / 64] |= (uint64_t)1 << e->bin / AZINT_BLOCK_BINS % 64;
         if (seg_ends(list, i))
             *segs++ = (struct azint_seg){ e->bin, (uint32_t)i + 1 };
@@ -292,6 +299,7 @@ static int build_strip(struct builder *b, struct list *list, size_t strip)
     size_t at = b->starts[pixel / HCY_AZINT_START_EVERY];
     list->n = 0;
     for (; pixel < end; pixel++) {
+        /* Outliers and lost pixels are looked up by the starts, which must agree with the runs. */
         if (pixel % HCY_AZINT_START_EVERY == 0 && at != b->starts[pixel / HCY_AZINT_START_EVERY])
             return HCY_EINVAL;
         if (pixel % 4 == 0)
@@ -301,7 +309,7 @@ static int build_strip(struct builder *b, struct list *list, size_t strip)
             return status;
     }
     sort_by_bin(list, b->head->n_bins);
-    return put_piece(b, list, &b->pieces[strip]);
+    return put_strip_piece(b, list, &b->pieces[strip]);
 }
 
 static void build_range(void *context, size_t begin, size_t end, unsigned thread)
@@ -310,6 +318,7 @@ static void build_range(void *context, size_t begin, size_t end, unsigned thread
     struct list list = { 0 };
     int status = list_grow(&list) ? 0 : HCY_ENOMEM;
     (void)thread;
+    /* The list is used for all strips of the range; one failure stops all threads. */
     for (size_t s = begin; s < end && !status && !atomic_load(&b->status); s++)
         status = build_strip(b, &list, s);
     list_free(&list);
@@ -325,6 +334,7 @@ static void unit_range(void *context, size_t begin, size_t end, unsigned thread)
     size_t at = b->starts[first / HCY_AZINT_START_EVERY];
     size_t stop = last < b->head->n_pixels ? b->starts[last / HCY_AZINT_START_EVERY] : b->runs_size;
     (void)thread;
+    /* One weight other than 1 decides.  The flag only ever rises, so its order with other memory does not matter. */
     while (at < stop && stop - at >= 4 && !atomic_load_explicit(&b->not_unit, memory_order_relaxed)) {
         struct azint_run r = azint_run_at(b->runs + at);
         at += 4 + 3 * (size_t)r.n;
@@ -350,6 +360,7 @@ static void move_range(void *context, size_t begin, size_t end, unsigned thread)
         strips[s].weights += b->places[s];
         strips[s].segs += b->places[s];
         strips[s].blocks += b->places[s];
+        /* Each piece is given back at once: pieces and blob together are never much more than the plan. */
         munmap(piece->memory, piece->size);
         piece->memory = NULL;
     }
@@ -362,6 +373,7 @@ int azint_check_spans(const hcy_span *spans, size_t n)
         (head->version != HCY_AZINT_VERSION && head->version != HCY_AZINT_VERSION_FULL))
         return hcy_fail(HCY_EINVAL, "azint: the plan's tables are not %d spans with a head of version %u",
                         HCY_AZINT_SPANS, HCY_AZINT_VERSION);
+    /* Within these limits the sizes computed below cannot overflow. */
     if (!head->n_pixels || head->n_pixels > UINT64_MAX / 4 || !head->n_bins ||
         head->n_bins > HCY_AZINT_MAX_BINS)
         return hcy_fail(HCY_EINVAL, "azint: a plan of %llu pixels and %u bins",
@@ -376,6 +388,7 @@ int azint_check_spans(const hcy_span *spans, size_t n)
                             (unsigned long long)head->n_pixels);
     if (head->dark_shift < 0 || head->dark_shift > 62)
         return hcy_fail(HCY_EINVAL, "azint: a dark shift of %d", (int)head->dark_shift);
+    /* Kernels follow the starts without another check. */
     const uint64_t *starts = spans[2].data;
     for (uint64_t i = 0; i < n_starts; i++)
         if (starts[i] > spans[1].size || (i && starts[i] < starts[i - 1]))
@@ -385,16 +398,16 @@ int azint_check_spans(const hcy_span *spans, size_t n)
 }
 
 /* Lays the blob out and fills it from the pieces. */
-static int finish(struct builder *b, struct cpu_pool *pool, const hcy_span *spans, size_t n_strips,
-                  void **blob, size_t *size)
+static int fill_blob(struct builder *b, struct cpu_pool *pool, const hcy_span *spans, size_t n_strips,
+                     void **blob, size_t *size)
 {
-    size_t live_size = aligned(n_strips * AZINT_STRIP_BYTES + PAD);
+    size_t live_size = azint_up64(n_strips * AZINT_STRIP_BYTES + PAD);
     struct azint_plan plan = { .magic = MAGIC,
                                .n_bins = b->head->n_bins,
                                .n_strips = (uint32_t)n_strips,
                                .n_pixels = b->head->n_pixels,
                                .unit = b->unit,
-                               .live = aligned(sizeof plan),
+                               .live = azint_up64(sizeof plan),
                                .runs = spans[1].data,
                                .starts = spans[2].data,
                                .norms = spans[3].data,
@@ -402,8 +415,9 @@ static int finish(struct builder *b, struct cpu_pool *pool, const hcy_span *span
                                .variances = spans[5].size ? spans[5].data : NULL,
                                .dark_shift = b->head->dark_shift,
                                .variance_shift = b->head->variance_shift };
+    /* Behind the head and the list of strips each piece stands as it was built, moved by all threads. */
     plan.strips = plan.live + live_size;
-    size_t total = plan.strips + aligned(n_strips * sizeof(struct azint_strip));
+    size_t total = plan.strips + azint_up64(n_strips * sizeof(struct azint_strip));
     for (size_t s = 0; s < n_strips; s++) {
         b->places[s] = total;
         total += b->pieces[s].size;
@@ -419,7 +433,7 @@ static int finish(struct builder *b, struct cpu_pool *pool, const hcy_span *span
     return 0;
 }
 
-static int no_room(const struct builder *b, uint64_t need)
+static int fail_plan_memory(const struct builder *b, uint64_t need)
 {
     return hcy_fail(HCY_ENOMEM, "azint: the plan's %llu weights take %llu MiB or more on this device, and %llu MiB are left: "
                     "take fewer bins, or no splitting", (unsigned long long)b->head->n_weights,
@@ -440,29 +454,31 @@ int azint_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spa
     b.starts = spans[2].data;
     size_t n_strips = (size_t)((b.head->n_pixels + AZINT_STRIP - 1) / AZINT_STRIP);
     b.n_strips = n_strips;
-    b.live = calloc(1, aligned(n_strips * AZINT_STRIP_BYTES + PAD));
+    b.live = calloc(1, azint_up64(n_strips * AZINT_STRIP_BYTES + PAD));
     b.pieces = calloc(n_strips, sizeof *b.pieces);
     b.places = calloc(n_strips, sizeof *b.places);
     if (!b.live || !b.pieces || !b.places || n_strips > UINT32_MAX) {
         status = hcy_fail(HCY_ENOMEM, "azint: no memory to prepare a plan of %zu strips", n_strips);
         goto out;
     }
+    /* Whether all weights are 1 decides on the layout of every strip, so it is found out first. */
     cpu_pool_for(pool, n_strips, 8, unit_range, &b);
     b.unit = !atomic_load(&b.not_unit);
     uint64_t least = b.head->n_weights / 4 * (b.unit ? 2 : 14); /* as if every four pixels had the same bins */
     if (least > MUCH_MEMORY && least > hcy_memory_left()) {
-        status = no_room(&b, least);
+        status = fail_plan_memory(&b, least);
         goto out;
     }
     cpu_pool_for(pool, n_strips, 4, build_range, &b);
+    /* Error records belong to the calling thread, so the threads of the pool leave only a status. */
     if (atomic_load(&b.status) == HCY_EINVAL)
         status = hcy_fail(HCY_EINVAL, "azint: the plan's runs are not well formed");
     else if (atomic_load(&b.need))
-        status = no_room(&b, atomic_load(&b.need));
+        status = fail_plan_memory(&b, atomic_load(&b.need));
     else if (atomic_load(&b.status))
         status = hcy_fail(HCY_ENOMEM, "azint: no memory to prepare the plan");
     else
-        status = finish(&b, pool, spans, n_strips, blob, size);
+        status = fill_blob(&b, pool, spans, n_strips, blob, size);
 out:
     for (size_t s = 0; b.pieces && s < n_strips; s++)
         if (b.pieces[s].memory)

@@ -23,6 +23,7 @@ int azint_block_pixels(const struct azint_pass *pass, struct azint_space *space,
 void azint_damaged(struct azint_frame *frame, uint32_t block)
 {
     unsigned seen = atomic_load(&frame->damaged);
+    /* The report names the first damaged block, whichever a thread finds first. */
     while (block < seen && !atomic_compare_exchange_weak(&frame->damaged, &seen, block))
         ;
 }
@@ -48,6 +49,7 @@ static void put_block(struct azint_pass *pass, struct azint_space *space, const 
     size_t bytes = HCY_BLOCK_BYTES(frame->frame, block);
     const hcy_bslz4_block *b = &frame->blocks[block];
     prefetch_block(frame, block + 1);
+    /* Bitshuffle-LZ4 goes from planes to digits and never becomes pixels; all other codecs become pixels first. */
     if (pass->coding.codec != HCY_CODEC_BSLZ4) {
         if (azint_block_pixels(pass, space, frame, block, space->pixels) == 0) {
             azint_put_pixels(pass, space, where, space->pixels + skip * elem_size);
@@ -59,6 +61,7 @@ static void put_block(struct azint_pass *pass, struct azint_space *space, const 
         azint_put_planes(pass, space, where, space->planes + skip / 8, bytes / elem_size / 8, same);
         return;
     }
+    /* The other frames of the pass go on, and zeros keep the digits of the damaged one defined. */
     azint_damaged(frame, block);
     memset(azint_row(pass, space, 0, where->frame) + where->at, 0, where->n);
 }
@@ -72,6 +75,7 @@ static void fill_coded(struct azint_pass *pass, struct azint_space *space, struc
     while (where.at < end) {
         uint64_t pixel = (uint64_t)where.strip * AZINT_STRIP + where.at;
         uint64_t block = pixel / frame->block_pixels;
+        /* The last block may be shorter than the others, and the tail behind it is not coded. */
         if (block < frame->frame->n_blocks &&
             pixel - block * frame->block_pixels <
                 HCY_BLOCK_BYTES(frame->frame, (uint32_t)block) / elem_size) {
@@ -109,7 +113,8 @@ static void fill_group(struct azint_pass *pass, struct azint_space *space, size_
             struct azint_where where = { f, strip, at, 0 };
             (pass->frames[f].pixels ? fill_plain : fill_coded)(pass, space, where, stop);
         }
-        if (!pass->single)
+        /* The rows were written a moment ago and are still in the L1 cache. */
+        if (!pass->few_frames)
             azint_make_tile(pass, space->rows, begin / pass->tiles->lanes, at, azint_up64(stop), space->x);
     }
 }
@@ -122,6 +127,7 @@ static void make_variance(const struct azint_pass *pass, struct azint_space *spa
         uint8_t *out = space->vrows + f * (size_t)AZINT_PITCH;
         for (unsigned d = 0; d < space->digits[f]; d++)
             rows[d] = azint_row(pass, space, d, f);
+        /* A frame without this digit adds nothing to it: the least variance of 1 is in the first digit. */
         if (space->digits[f] > digit)
             pass->ops->variance(rows, space->digits[f], digit, azint_up64(n), out);
         else
@@ -136,14 +142,14 @@ static void make_digit(struct azint_pass *pass, struct azint_space *space, unsig
     for (unsigned f = 0; f < pass->n_frames; f++)
         if (space->digits[f] <= digit)
             memset(azint_row(pass, space, digit, f), 0, AZINT_PITCH);
-    for (unsigned g = 0; !pass->single && g * pass->tiles->lanes < pass->n_frames; g++)
+    for (unsigned g = 0; !pass->few_frames && g * pass->tiles->lanes < pass->n_frames; g++)
         azint_make_tile(pass, azint_row(pass, space, digit, 0), g, 0, azint_up64(n), space->x);
 }
 
 /* Where the digits' variance comes from.  With one digit it is max(1, digit), which the kernels find as they go. */
-static enum azint_variance variance_of(const struct azint_pass *pass, unsigned digits)
+static enum azint_variance variance_source(const struct azint_pass *pass, unsigned digits)
 {
-    if (pass->spread)
+    if (pass->deviation)
         return AZINT_V_TILE;
     if (!(pass->job->flags & HCY_AZINT_WANT_VARIANCE))
         return AZINT_V_NONE;
@@ -161,24 +167,24 @@ static void add_digit(struct azint_pass *pass, struct azint_space *space, size_t
                                    variance };
     if (digit)
         make_digit(pass, space, digit, n);
-    if (pass->spread)
-        azint_spread_rows(pass, space, number, digit, n);
+    if (pass->deviation)
+        azint_deviation_rows(pass, space, number, digit, n);
     else if (variance == AZINT_V_TILE && azint_own_variance(pass, digit))
         make_variance(pass, space, digit, n);
     azint_add_entries(pass, space, strip, &source);
-    if (pass->spread)
-        azint_spread_cross(pass, space, number, digit);
+    if (pass->deviation)
+        azint_deviation_cross(pass, space, number, digit);
 }
 
 void azint_strip_run(struct azint_pass *pass, struct azint_space *space, size_t number)
 {
     uint64_t left = pass->plan->n_pixels - (uint64_t)number * AZINT_STRIP;
     size_t n = left < AZINT_STRIP ? (size_t)left : AZINT_STRIP;
-    unsigned digits = 1, lanes = pass->single ? 1 : pass->tiles->lanes;
+    unsigned digits = 1, lanes = pass->few_frames ? 1 : pass->tiles->lanes;
 
     /* Every frame begins with one digit: most strips of most detectors never need another. */
     memset(space->digits, 1, sizeof space->digits);
-    space->n_singles = 0;
+    space->n_outliers = 0;
     azint_touch_bins(pass, space, azint_strip_at(pass->plan, number));
 
     /* Blocks to rows, a group of lanes after the other.  Pixels beyond a digit are put by until all frames are in,
@@ -191,7 +197,7 @@ void azint_strip_run(struct azint_pass *pass, struct azint_space *space, size_t 
     for (unsigned f = 0; f < pass->n_frames; f++)
         digits = space->digits[f] > digits ? space->digits[f] : digits;
     for (unsigned d = 0; d < digits; d++)
-        add_digit(pass, space, number, d, variance_of(pass, digits), n);
-    if (pass->spread)
-        azint_spread_rest(pass, space, number, digits, n);
+        add_digit(pass, space, number, d, variance_source(pass, digits), n);
+    if (pass->deviation)
+        azint_deviation_rest(pass, space, number, digits, n);
 }

@@ -1,7 +1,7 @@
 /* tile8.h - tiles of eight lanes with AVX2: included by tile_avx2.c and tile8_avx512.c, which define
  * LANES. */
 
-static void tile(const uint8_t *const *rows, size_t first, size_t last, uint8_t *out)
+static void tile8(const uint8_t *const *rows, size_t first, size_t last, uint8_t *out)
 {
     for (size_t at = first; at < last; at += 16) {
         __m256i r[4];

@@ -13,4 +13,4 @@ typedef __m256i vec;
 #include "tile8.h"
 #include "tile_many.h"
 
-const struct azint_tiles azint_tiles_few_avx512 = { LANES, tile, many };
+const struct azint_tiles azint_tiles_few_avx512 = { LANES, tile8, many };

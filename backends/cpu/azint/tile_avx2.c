@@ -18,14 +18,15 @@ enum {
 
 #include "tile8.h"
 
-static void variance_digit(const uint8_t *const *rows, unsigned digits, unsigned digit, size_t n,
-                           uint8_t *out)
+static void variance_digit_avx2(const uint8_t *const *rows, unsigned digits, unsigned digit, size_t n,
+                                uint8_t *out)
 {
     const __m256i zero = _mm256_setzero_si256(), least = _mm256_set1_epi8(digit ? 0 : 1);
     for (size_t i = 0; i < n; i += 32) {
         __m256i all = _mm256_loadu_si256((const void *)(rows[0] + i)), own;
         for (unsigned d = 1; d < digits; d++)
             all = _mm256_or_si256(all, _mm256_loadu_si256((const void *)(rows[d] + i)));
+        /* Only a negative value has a negative digit, so the sign of all of them together is its sign. */
         __m256i negative = _mm256_cmpgt_epi8(zero, all);
         own = _mm256_andnot_si256(negative, _mm256_loadu_si256((const void *)(rows[digit] + i)));
         all = _mm256_or_si256(negative, _mm256_cmpeq_epi8(all, zero)); /* where 1 is the value */
@@ -34,7 +35,7 @@ static void variance_digit(const uint8_t *const *rows, unsigned digits, unsigned
 }
 
 /* Dwords of pixels 0..3 to 16-bit digits: low of 0 2 1 3, high of 0 2 1 3. */
-INLINE __m256i split(__m256i c)
+INLINE __m256i split_avx2(__m256i c)
 {
     const __m256i order =
         _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15));
@@ -43,7 +44,7 @@ INLINE __m256i split(__m256i c)
 }
 
 /* Two entries at a time, one a half. */
-static void expand(const uint8_t *weights, size_t n, uint8_t *out)
+static void expand_avx2(const uint8_t *weights, size_t n, uint8_t *out)
 {
     const __m256i gather =
         _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 4, 8, -1, 1, 5, 9, -1, 2, 6, 10, -1, 3, 7, 11, -1));
@@ -53,17 +54,19 @@ static void expand(const uint8_t *weights, size_t n, uint8_t *out)
             _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const void *)(weights + 12 * i))),
                                     _mm_loadu_si128((const void *)(weights + 12 * i + 12)), 1);
         __m256i c = _mm256_shuffle_epi8(digits, gather), odd = _mm256_srli_epi64(c, 32);
+        /* A multiplication takes every other lane, so even and odd pixels are squared apart, rounded as
+         * azint_square() does. */
         __m256i c2 = _mm256_srli_epi64(_mm256_add_epi64(_mm256_mul_epu32(c, c), half), 24);
         __m256i odd2 = _mm256_srli_epi64(_mm256_add_epi64(_mm256_mul_epu32(odd, odd), half), 24);
-        c2 = split(_mm256_or_si256(c2, _mm256_slli_epi64(odd2, 32)));
-        c = split(c);
+        c2 = split_avx2(_mm256_or_si256(c2, _mm256_slli_epi64(odd2, 32)));
+        c = split_avx2(c);
         __m256i *to = (void *)(out + BYTES * i);
         _mm256_store_si256(to, _mm256_permute2x128_si256(c, c2, 0x20));
         _mm256_store_si256(to + 1, _mm256_permute2x128_si256(c, c2, 0x31));
     }
 }
 
-INLINE __m256i dword(const void *p)
+INLINE __m256i dword_avx2(const void *p)
 {
     int x;
     memcpy(&x, p, sizeof x);
@@ -76,25 +79,26 @@ INLINE __m256i widen_even(__m256i x)
 }
 
 /* acc[0] and acc[1], low and high digit: += weights at w * the four bytes of each lane. */
-INLINE void dot(__m256i acc[2], __m256i x, const uint8_t *w)
+INLINE void dot_avx2(__m256i acc[2], __m256i x, const uint8_t *w)
 {
     __m256i even = widen_even(x), odd = _mm256_srai_epi16(x, 8);
     for (unsigned d = 0; d < 2; d++) {
-        acc[d] = _mm256_add_epi32(acc[d], _mm256_madd_epi16(even, dword(w + 8 * d)));
-        acc[d] = _mm256_add_epi32(acc[d], _mm256_madd_epi16(odd, dword(w + 8 * d + 4)));
+        acc[d] = _mm256_add_epi32(acc[d], _mm256_madd_epi16(even, dword_avx2(w + 8 * d)));
+        acc[d] = _mm256_add_epi32(acc[d], _mm256_madd_epi16(odd, dword_avx2(w + 8 * d + 4)));
     }
 }
 
 /* A unit plan's entry: bytes whose bit is set in the mask are added. */
-INLINE void dot_unit(__m256i *acc, __m256i x, __m256i weights)
+INLINE void dot_unit_avx2(__m256i *acc, __m256i x, __m256i weights)
 {
     __m256i pairs = _mm256_maddubs_epi16(weights, x);
     *acc = _mm256_add_epi32(*acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 }
 
-INLINE void flush(const __m256i acc[2], bool unit, int64_t *sum)
+INLINE void flush_avx2(const __m256i acc[2], bool unit, int64_t *sum)
 {
     const __m256i factor = _mm256_set1_epi64x(unit ? 0 : 1 << 12), one = _mm256_set1_epi64x(1);
+    /* AVX2 has no arithmetic shift of 64 bits, so a multiplication by 1 extends the signs. */
     __m256i even = _mm256_mul_epi32(acc[0], one);
     __m256i odd = _mm256_mul_epi32(_mm256_srli_epi64(acc[0], 32), one);
     if (!unit) {
@@ -117,6 +121,7 @@ INLINE void many_groups(const struct azint_part *part, const uint8_t *x, const u
     const size_t next = (size_t)LANES * AZINT_STRIP;
     uint32_t e = 0;
     for (size_t s = 0; s < part->n_segs; s++) {
+        /* [group][signal, variance][digit]: a bin stays in registers until its entries have passed. */
         __m256i acc[2][2][2];
         for (unsigned g = 0; g < G; g++)
             for (unsigned k = 0; k < 4; k++)
@@ -124,23 +129,24 @@ INLINE void many_groups(const struct azint_part *part, const uint8_t *x, const u
         for (const uint32_t end = part->segs[s].end - part->first; e < end; e++) {
             size_t at = (size_t)(unit ? part->index[e] >> 4 : part->index[e]) * 4 * LANES;
             const uint8_t *w = unit ? NULL : part->weights + (size_t)e * BYTES;
-            const __m256i mask = unit ? dword(&unit_weights[part->index[e] & 15]) : _mm256_setzero_si256();
+            const __m256i mask = unit ? dword_avx2(&unit_weights[part->index[e] & 15]) : _mm256_setzero_si256();
             for (unsigned g = 0; g < G; g++) {
                 __m256i xs = _mm256_load_si256((const void *)(x + g * next + at)), vs = xs;
                 if (variance == AZINT_V_MAX)
                     vs = _mm256_max_epi8(xs, _mm256_set1_epi8(1));
                 else if (variance == AZINT_V_TILE)
                     vs = _mm256_load_si256((const void *)(v + g * next + at));
-                unit ? dot_unit(acc[g][0], xs, mask) : dot(acc[g][0], xs, w);
+                unit ? dot_unit_avx2(acc[g][0], xs, mask) : dot_avx2(acc[g][0], xs, w);
                 if (variance != AZINT_V_NONE)
-                    unit ? dot_unit(acc[g][1], vs, mask) : dot(acc[g][1], vs, w + 16);
+                    unit ? dot_unit_avx2(acc[g][1], vs, mask) : dot_avx2(acc[g][1], vs, w + 16);
             }
         }
+        /* A segment is short enough for 32 bits; 64 are needed only from here on. */
         int64_t *sum = sums + (size_t)part->segs[s].bin * 2 * stride;
         for (unsigned g = 0; g < G; g++) {
-            flush(acc[g][0], unit, sum + g * LANES);
+            flush_avx2(acc[g][0], unit, sum + g * LANES);
             if (variance != AZINT_V_NONE)
-                flush(acc[g][1], unit, sum + stride + g * LANES);
+                flush_avx2(acc[g][1], unit, sum + stride + g * LANES);
         }
     }
 }
@@ -158,12 +164,14 @@ INLINE void one_frame(const struct azint_part *part, const uint8_t *x, const uin
         __m256i acc = _mm256_setzero_si256();
         for (const uint32_t end = part->segs[s].end - part->first; e < end; e++) {
             size_t at = (size_t)(unit ? part->index[e] >> 4 : part->index[e]) * 4;
-            __m256i values = dword(x + at);
+            __m256i values = dword_avx2(x + at);
             if (from_tile)
-                values = _mm256_blend_epi32(values, dword(v + at), 0xf0);
+                values = _mm256_blend_epi32(values, dword_avx2(v + at), 0xf0);
+            /* A maximum with -128 changes nothing and one with 1 makes the variance: one instruction serves both
+             * halves. */
             values = _mm256_max_epi8(values, least);
             if (unit) {
-                dot_unit(&acc, values, dword(&unit_weights[part->index[e] & 15]));
+                dot_unit_avx2(&acc, values, dword_avx2(&unit_weights[part->index[e] & 15]));
                 continue;
             }
             __m256i w = _mm256_load_si256((const void *)(part->weights + (size_t)e * BYTES));
@@ -183,7 +191,7 @@ INLINE void one_frame(const struct azint_part *part, const uint8_t *x, const uin
 #include "tile_cases.h"
 
 /* Byte b of 32 pixels. */
-INLINE __m256i byte_of(const uint8_t *pixels, unsigned elem_size, unsigned b)
+INLINE __m256i byte_of_avx2(const uint8_t *pixels, unsigned elem_size, unsigned b)
 {
     const __m128i count = _mm_cvtsi32_si128((int)(8 * b));
     const __m256i *p = (const void *)pixels;
@@ -194,6 +202,7 @@ INLINE __m256i byte_of(const uint8_t *pixels, unsigned elem_size, unsigned b)
         for (unsigned i = 0; i < 2; i++)
             v[i] =
                 _mm256_and_si256(_mm256_srl_epi16(_mm256_loadu_si256(p + i), count), _mm256_set1_epi16(0xff));
+        /* Packing works within halves of 128 bits, whose order is restored. */
         return _mm256_permute4x64_epi64(_mm256_packus_epi16(v[0], v[1]), 0xd8);
     }
     for (unsigned i = 0; i < 4; i++) /* eight pixels each, as dwords */
@@ -211,11 +220,12 @@ INLINE __m256i byte_of(const uint8_t *pixels, unsigned elem_size, unsigned b)
     return _mm256_permutevar8x32_epi32(words, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
-static void to_planes(const void *pixels, size_t n, unsigned elem_size, uint8_t *planes, size_t stride)
+static void to_planes_avx2(const void *pixels, size_t n, unsigned elem_size, uint8_t *planes, size_t stride)
 {
     for (size_t i = 0; i < n; i += 32)
         for (unsigned b = 0; b < elem_size; b++) {
-            __m256i v = byte_of((const uint8_t *)pixels + i * elem_size, elem_size, b);
+            __m256i v = byte_of_avx2((const uint8_t *)pixels + i * elem_size, elem_size, b);
+            /* The top bits of all bytes are taken, and doubling brings up the next ones. */
             for (unsigned k = 8; k-- > 0; v = _mm256_add_epi8(v, v)) {
                 int bits = _mm256_movemask_epi8(v);
                 memcpy(planes + (8 * b + k) * stride + i / 8, &bits, sizeof bits);
@@ -227,16 +237,16 @@ static void to_planes(const void *pixels, size_t n, unsigned elem_size, uint8_t 
  */
 INLINE uint32_t too_wide(const uint8_t *pixels, unsigned elem_size, bool is_signed)
 {
-    __m256i low = byte_of(pixels, elem_size, 0), wide = _mm256_setzero_si256();
+    __m256i low = byte_of_avx2(pixels, elem_size, 0), wide = _mm256_setzero_si256();
     __m256i sign = is_signed ? _mm256_cmpgt_epi8(_mm256_setzero_si256(), low) : _mm256_setzero_si256();
     for (unsigned b = 1; b < elem_size; b++)
-        wide = _mm256_or_si256(wide, _mm256_xor_si256(byte_of(pixels, elem_size, b), sign));
+        wide = _mm256_or_si256(wide, _mm256_xor_si256(byte_of_avx2(pixels, elem_size, b), sign));
     uint32_t fits = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(wide, _mm256_setzero_si256()));
     return ~fits | (is_signed ? 0 : (uint32_t)_mm256_movemask_epi8(low));
 }
 
-static int narrow(const void *pixels, size_t n, unsigned elem_size, bool is_signed, const uint8_t *live,
-                  uint8_t *out)
+static int narrow_avx2(const void *pixels, size_t n, unsigned elem_size, bool is_signed, const uint8_t *live,
+                       uint8_t *out)
 {
     const uint8_t *from = pixels;
     uint32_t wide = 0, bits;
@@ -244,22 +254,23 @@ static int narrow(const void *pixels, size_t n, unsigned elem_size, bool is_sign
     for (; i + 32 <= n; i += 32) {
         memcpy(&bits, live + i / 8, sizeof bits);
         wide |= bits & too_wide(from + i * elem_size, elem_size, is_signed);
-        _mm256_storeu_si256((void *)(out + i), byte_of(from + i * elem_size, elem_size, 0));
+        _mm256_storeu_si256((void *)(out + i), byte_of_avx2(from + i * elem_size, elem_size, 0));
     }
+    /* The last pixels go the portable way, so that nothing behind them is read. */
     return wide != 0 || (i < n && azint_ops_portable.narrow(from + i * elem_size, n - i, elem_size, is_signed,
                                                             live + i / 8, out + i));
 }
 
 const struct azint_ops azint_ops_avx2 = {
-    .tiles = { LANES, tile, many },
+    .tiles = { LANES, tile8, many },
     .pass = 2 * LANES,
-    .single = 1,
-    .variance = variance_digit,
-    .expand = expand,
+    .few_frames = 1,
+    .variance = variance_digit_avx2,
+    .expand = expand_avx2,
     .one = one,
     .beyond = azint_beyond,
     .lost = azint_lost,
     .drop = azint_drop,
-    .narrow = narrow,
-    .to_planes = to_planes,
+    .narrow = narrow_avx2,
+    .to_planes = to_planes_avx2,
 };

@@ -10,7 +10,7 @@ typedef __m512i vec;
 #include "tile_vnni.h"
 
 /* 16 x 16 dwords: four rows to each of four registers, 128 bits a row, then two unpack stages. */
-static void tile(const uint8_t *const *rows, size_t first, size_t last, uint8_t *out)
+static void tile16(const uint8_t *const *rows, size_t first, size_t last, uint8_t *out)
 {
     for (size_t at = first; at < last; at += 16) {
         __m512i r[4];
@@ -30,13 +30,14 @@ static void tile(const uint8_t *const *rows, size_t first, size_t last, uint8_t 
     }
 }
 
-static void variance_digit(const uint8_t *const *rows, unsigned digits, unsigned digit, size_t n,
-                           uint8_t *out)
+static void variance_digit_avx512(const uint8_t *const *rows, unsigned digits, unsigned digit, size_t n,
+                                  uint8_t *out)
 {
     for (size_t i = 0; i < n; i += 64) {
         __m512i all = _mm512_loadu_si512(rows[0] + i);
         for (unsigned d = 1; d < digits; d++)
             all = _mm512_or_si512(all, _mm512_loadu_si512(rows[d] + i));
+        /* Only a negative value has a negative digit; 1, its variance, is in the first one. */
         __mmask64 negative = _mm512_movepi8_mask(all),
                   one = digit ? 0 : negative | _mm512_testn_epi8_mask(all, all);
         __m512i own = _mm512_maskz_loadu_epi8(~negative, rows[digit] + i);
@@ -61,7 +62,7 @@ static const uint8_t to_entry[64] = {
 
 /* Four entries at a time: digits to 24-bit weights, squares by two even-lane multiplications, digits again.
  */
-static void expand(const uint8_t *weights, size_t n, uint8_t *out)
+static void expand_avx512(const uint8_t *weights, size_t n, uint8_t *out)
 {
     const __m512i gather = _mm512_loadu_si512(to_weight), low = _mm512_loadu_si512(to_entry);
     /* the second pair of entries: 24 bytes on in the digits, 32 in the squares */
@@ -109,10 +110,12 @@ INLINE void one_frame(const struct azint_part *part, const uint8_t *x, const uin
             } else {
                 w = _mm256_load_si256((const void *)(part->weights + (size_t)e * BYTES));
             }
+            /* Two sums in turn, because each dot product would wait for the one before. */
             acc[e & 1] = _mm256_dpbusd_epi32(acc[e & 1], w, values);
         }
         __m512i sum = _mm512_cvtepi32_epi64(_mm256_add_epi32(acc[0], acc[1]));
         int64_t *to = sums + (size_t)part->segs[s].bin * 2 * stride;
+        /* The digits count 2^0, 2^8 and 2^16; the fourth is none and is shifted out. */
         if (!unit) {
             sum = _mm512_sllv_epi64(sum, shift);
             sum = _mm512_add_epi64(sum, _mm512_permutex_epi64(sum, 0x4e));
@@ -133,8 +136,8 @@ INLINE uint64_t live_bits(const uint8_t *live, size_t n)
     return n < 64 ? bits & ((1ull << n) - 1) : bits;
 }
 
-static int narrow(const void *pixels, size_t n, unsigned elem_size, bool is_signed, const uint8_t *live,
-                  uint8_t *out)
+static int narrow_avx512(const void *pixels, size_t n, unsigned elem_size, bool is_signed, const uint8_t *live,
+                         uint8_t *out)
 {
     const uint8_t *from = pixels;
     const int low = is_signed ? 128 : 0, most = is_signed ? 255 : 127;
@@ -142,9 +145,11 @@ static int narrow(const void *pixels, size_t n, unsigned elem_size, bool is_sign
     uint64_t wide = 0;
     for (size_t i = 0; i < n; i += per) {
         size_t left = n - i < per ? n - i : per;
+        /* Masks keep loads and stores within the n pixels. */
         uint64_t there = left == 64 ? UINT64_MAX : (1ull << left) - 1;
         uint64_t bits = live_bits(live + i / 64 * 8, 64) >> i % 64 & there;
         const uint8_t *p = from + i * elem_size;
+        /* Signed values from -128 on are moved up by 128: one unsigned comparison tests both ends. */
         if (elem_size == 1) {
             __m512i v = _mm512_maskz_loadu_epi8(there, p);
             wide |= is_signed ? 0 : bits & _mm512_movepi8_mask(v);
@@ -170,7 +175,7 @@ static int narrow(const void *pixels, size_t n, unsigned elem_size, bool is_sign
 }
 
 /* Byte b of 64 pixels. */
-INLINE __m512i byte_of(const uint8_t *pixels, unsigned elem_size, unsigned b)
+INLINE __m512i byte_of_avx512(const uint8_t *pixels, unsigned elem_size, unsigned b)
 {
     __m128i q[4];
     if (elem_size == 1)
@@ -195,11 +200,12 @@ INLINE __m512i byte_of(const uint8_t *pixels, unsigned elem_size, unsigned b)
     return _mm512_inserti32x4(_mm512_inserti32x4(v, q[2], 2), q[3], 3);
 }
 
-static void to_planes(const void *pixels, size_t n, unsigned elem_size, uint8_t *planes, size_t stride)
+static void to_planes_avx512(const void *pixels, size_t n, unsigned elem_size, uint8_t *planes, size_t stride)
 {
     for (size_t i = 0; i < n; i += 64)
         for (unsigned b = 0; b < elem_size; b++) {
-            __m512i v = byte_of((const uint8_t *)pixels + i * elem_size, elem_size, b);
+            __m512i v = byte_of_avx512((const uint8_t *)pixels + i * elem_size, elem_size, b);
+            /* The top bits of all bytes are taken, and doubling brings up the next ones. */
             for (unsigned k = 8; k-- > 0; v = _mm512_add_epi8(v, v)) {
                 uint64_t bits = _mm512_movepi8_mask(v);
                 memcpy(planes + (8 * b + k) * stride + i / 8, &bits, sizeof bits);
@@ -208,16 +214,16 @@ static void to_planes(const void *pixels, size_t n, unsigned elem_size, uint8_t 
 }
 
 const struct azint_ops azint_ops_avx512 = {
-    .tiles = { LANES, tile, many },
+    .tiles = { LANES, tile16, many },
     .few = &azint_tiles_few_avx512,
     .pass = 2 * LANES,
-    .single = 1,
-    .variance = variance_digit,
-    .expand = expand,
+    .few_frames = 1,
+    .variance = variance_digit_avx512,
+    .expand = expand_avx512,
     .one = one,
     .beyond = azint_beyond,
     .lost = azint_lost,
     .drop = azint_drop,
-    .narrow = narrow,
-    .to_planes = to_planes,
+    .narrow = narrow_avx512,
+    .to_planes = to_planes_avx512,
 };

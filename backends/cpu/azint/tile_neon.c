@@ -28,7 +28,7 @@ enum {
 HCY_DEFINE_TRANSPOSE8(transpose8x2, uint64x2_t)
 
 /* Four rows' dwords in turn: what ST4 does. */
-static void tile(const uint8_t *const *rows, size_t first, size_t last, uint8_t *out)
+static void tile4(const uint8_t *const *rows, size_t first, size_t last, uint8_t *out)
 {
     for (size_t at = first; at < last; at += 16) {
         uint32x4x4_t r;
@@ -38,13 +38,14 @@ static void tile(const uint8_t *const *rows, size_t first, size_t last, uint8_t 
     }
 }
 
-static void variance_digit(const uint8_t *const *rows, unsigned digits, unsigned digit, size_t n, uint8_t *out)
+static void variance_digit_neon(const uint8_t *const *rows, unsigned digits, unsigned digit, size_t n, uint8_t *out)
 {
     const uint8x16_t least = vdupq_n_u8(digit ? 0 : 1);
     for (size_t i = 0; i < n; i += 16) {
         uint8x16_t all = vld1q_u8(rows[0] + i);
         for (unsigned d = 1; d < digits; d++)
             all = vorrq_u8(all, vld1q_u8(rows[d] + i));
+        /* Only a negative value has a negative digit, so the sign of all of them together is its sign. */
         uint8x16_t negative = vcltzq_s8(vreinterpretq_s8_u8(all));
         uint8x16_t own = vbicq_u8(vld1q_u8(rows[digit] + i), negative);
         uint8x16_t one = vorrq_u8(negative, vceqzq_u8(all)); /* where 1 is the value */
@@ -53,7 +54,7 @@ static void variance_digit(const uint8_t *const *rows, unsigned digits, unsigned
 }
 
 /* Dwords of pixels 0 to 3 to digits, as a register of an expanded entry. */
-INLINE uint8x16_t split(uint32x4_t c)
+INLINE uint8x16_t split_neon(uint32x4_t c)
 {
 #ifdef HCY_CPU_DOTPROD
     static const uint8_t by_digit[16] = { 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15 };
@@ -70,19 +71,20 @@ INLINE uint8x16_t split(uint32x4_t c)
 #endif
 }
 
-static void expand(const uint8_t *weights, size_t n, uint8_t *out)
+static void expand_neon(const uint8_t *weights, size_t n, uint8_t *out)
 {
     static const uint8_t by_pixel[16] = { 0, 4, 8, 255, 1, 5, 9, 255, 2, 6, 10, 255, 3, 7, 11, 255 };
     const uint8x16_t gather = vld1q_u8(by_pixel);
     for (size_t i = 0; i < n; i++) {
         uint32x4_t c = vreinterpretq_u32_u8(vqtbl1q_u8(vld1q_u8(weights + 12 * i), gather));
         uint64x2_t low = vmull_u32(vget_low_u32(c), vget_low_u32(c)), high = vmull_high_u32(c, c);
-        vst1q_u8(out + BYTES * i, split(c));
-        vst1q_u8(out + BYTES * i + 16, split(vcombine_u32(vrshrn_n_u64(low, 24), vrshrn_n_u64(high, 24))));
+        /* The narrowing shift rounds as azint_square() does. */
+        vst1q_u8(out + BYTES * i, split_neon(c));
+        vst1q_u8(out + BYTES * i + 16, split_neon(vcombine_u32(vrshrn_n_u64(low, 24), vrshrn_n_u64(high, 24))));
     }
 }
 
-INLINE int32_t dword(const void *p)
+INLINE int32_t dword_neon(const void *p)
 {
     int32_t x;
     memcpy(&x, p, sizeof x);
@@ -96,7 +98,7 @@ struct four {
 };
 
 /* += the weights at w * the four bytes of each lane. */
-INLINE void dot(struct four *acc, int8x16_t x, const uint8_t *w)
+INLINE void dot_neon(struct four *acc, int8x16_t x, const uint8_t *w)
 {
 #ifdef HCY_CPU_DOTPROD
     const int8x16_t digits = vreinterpretq_s8_u8(vld1q_u8(w));
@@ -108,8 +110,8 @@ INLINE void dot(struct four *acc, int8x16_t x, const uint8_t *w)
     const int16x8_t words = vreinterpretq_s16_s8(x);
     const int16x8_t even = vshrq_n_s16(vshlq_n_s16(words, 8), 8), odd = vshrq_n_s16(words, 8);
     for (unsigned d = 0; d < 2; d++) {
-        int16x4_t w02 = vreinterpret_s16_s32(vdup_n_s32(dword(w + 8 * d)));
-        int16x4_t w13 = vreinterpret_s16_s32(vdup_n_s32(dword(w + 8 * d + 4)));
+        int16x4_t w02 = vreinterpret_s16_s32(vdup_n_s32(dword_neon(w + 8 * d)));
+        int16x4_t w13 = vreinterpret_s16_s32(vdup_n_s32(dword_neon(w + 8 * d + 4)));
         acc->d[2 * d] = vmlal_s16(acc->d[2 * d], vget_low_s16(even), w02);
         acc->d[2 * d + 1] = vmlal_s16(acc->d[2 * d + 1], vget_high_s16(even), w02);
         acc->d[2 * d] = vmlal_s16(acc->d[2 * d], vget_low_s16(odd), w13);
@@ -129,7 +131,7 @@ INLINE int32x4_t lanes_of(const struct four *acc, unsigned digit)
 }
 
 /* A unit plan's entry: bytes whose bit is set in the mask are added. */
-INLINE void dot_unit(struct four *acc, int8x16_t x, int8x16_t mask)
+INLINE void dot_unit_neon(struct four *acc, int8x16_t x, int8x16_t mask)
 {
     acc->d[0] = vpadalq_s16(acc->d[0], vpaddlq_s8(vandq_s8(x, mask)));
 }
@@ -140,7 +142,7 @@ static const uint32_t unit_masks[16] = { MASK(0), MASK(1), MASK(2),  MASK(3),  M
                                          MASK(8), MASK(9), MASK(10), MASK(11), MASK(12), MASK(13), MASK(14), MASK(15) };
 
 /* To 64 bits: even lanes, then odd ones (azint_lane()). */
-INLINE void flush(const struct four *acc, const bool unit, int64_t *sum)
+INLINE void flush_neon(const struct four *acc, const bool unit, int64_t *sum)
 {
     int64x2_t even = vld1q_s64(sum), odd = vld1q_s64(sum + 2);
     for (unsigned d = 0; d < (unit ? 1 : DIGITS); d++) {
@@ -154,7 +156,7 @@ INLINE void flush(const struct four *acc, const bool unit, int64_t *sum)
     vst1q_s64(sum + 2, odd);
 }
 
-INLINE int8x16_t load(const uint8_t *p)
+INLINE int8x16_t load_digits(const uint8_t *p)
 {
     return vreinterpretq_s8_u8(vld1q_u8(p));
 }
@@ -166,6 +168,7 @@ INLINE void many_groups(const struct azint_part *part, const uint8_t *x, const u
     const size_t next = (size_t)LANES * AZINT_STRIP;
     uint32_t e = 0;
     for (size_t s = 0; s < part->n_segs; s++) {
+        /* [group][signal, variance]: a bin stays in registers until its entries have passed. */
         struct four acc[2][2];
         for (unsigned k = 0; k < 16; k++)
             acc[k / 8][k / 4 % 2].d[k % 4] = vdupq_n_s32(0);
@@ -175,21 +178,22 @@ INLINE void many_groups(const struct azint_part *part, const uint8_t *x, const u
             const int8x16_t mask =
                 vreinterpretq_s8_u32(vdupq_n_u32(unit ? unit_masks[part->index[e] & 15] : 0));
             for (unsigned g = 0; g < G; g++) {
-                int8x16_t xs = load(x + g * next + at), vs = xs;
+                int8x16_t xs = load_digits(x + g * next + at), vs = xs;
                 if (variance == AZINT_V_MAX)
                     vs = vmaxq_s8(xs, vdupq_n_s8(1));
                 else if (variance == AZINT_V_TILE)
-                    vs = load(v + g * next + at);
-                unit ? dot_unit(&acc[g][0], xs, mask) : dot(&acc[g][0], xs, w);
+                    vs = load_digits(v + g * next + at);
+                unit ? dot_unit_neon(&acc[g][0], xs, mask) : dot_neon(&acc[g][0], xs, w);
                 if (variance != AZINT_V_NONE)
-                    unit ? dot_unit(&acc[g][1], vs, mask) : dot(&acc[g][1], vs, w + 16);
+                    unit ? dot_unit_neon(&acc[g][1], vs, mask) : dot_neon(&acc[g][1], vs, w + 16);
             }
         }
+        /* A segment is short enough for 32 bits; 64 are needed only from here on. */
         int64_t *sum = sums + (size_t)part->segs[s].bin * 2 * stride;
         for (unsigned g = 0; g < G; g++) {
-            flush(&acc[g][0], unit, sum + g * LANES);
+            flush_neon(&acc[g][0], unit, sum + g * LANES);
             if (variance != AZINT_V_NONE)
-                flush(&acc[g][1], unit, sum + stride + g * LANES);
+                flush_neon(&acc[g][1], unit, sum + stride + g * LANES);
         }
     }
 }
@@ -220,7 +224,7 @@ INLINE void dot_one_unit(struct one *acc, int32_t four, uint32_t mask, int8_t le
     acc->d[0] = vaddw_s16(acc->d[0], vpaddl_s8(x));
 }
 
-INLINE int64_t sum_one(const struct one *acc, const bool unit)
+INLINE int64_t sum_frame_digits(const struct one *acc, const bool unit)
 {
     if (unit)
         return vaddvq_s32(acc->d[0]);
@@ -239,10 +243,11 @@ INLINE void one_frame(const struct azint_part *part, const uint8_t *x, const uin
     const int8_t least = from_tile ? -128 : 1;
     uint32_t e = 0;
     for (size_t s = 0; s < part->n_segs; s++) {
+        /* One frame has no neighbours to fill the lanes, so they take its digits. */
         struct one signal = { { vdupq_n_s32(0), vdupq_n_s32(0) } }, square = signal;
         for (const uint32_t end = part->segs[s].end - part->first; e < end; e++) {
             size_t at = (size_t)(unit ? part->index[e] >> 4 : part->index[e]) * 4;
-            int32_t xs = dword(x + at), vs = from_tile ? dword(v + at) : xs;
+            int32_t xs = dword_neon(x + at), vs = from_tile ? dword_neon(v + at) : xs;
             if (unit) {
                 dot_one_unit(&signal, xs, unit_masks[part->index[e] & 15], -128);
                 dot_one_unit(&square, vs, unit_masks[part->index[e] & 15], least);
@@ -252,15 +257,15 @@ INLINE void one_frame(const struct azint_part *part, const uint8_t *x, const uin
             }
         }
         int64_t *to = sums + (size_t)part->segs[s].bin * 2 * stride;
-        to[0] += sum_one(&signal, unit);
-        to[stride] += sum_one(&square, unit);
+        to[0] += sum_frame_digits(&signal, unit);
+        to[stride] += sum_frame_digits(&square, unit);
     }
 }
 
 #include "tile_cases.h"
 
 /* The bytes of 16 pixels, a register each. */
-INLINE void bytes_of(const uint8_t *pixels, unsigned elem_size, uint8x16_t b[8])
+INLINE void load_pixel_bytes(const uint8_t *pixels, unsigned elem_size, uint8x16_t b[8])
 {
     if (elem_size == 1) {
         b[0] = vld1q_u8(pixels);
@@ -279,12 +284,12 @@ INLINE void bytes_of(const uint8_t *pixels, unsigned elem_size, uint8x16_t b[8])
     }
 }
 
-INLINE void planes_of(const uint8_t *pixels, unsigned elem_size, uint8_t *planes, size_t stride)
+INLINE void pixel_planes(const uint8_t *pixels, unsigned elem_size, uint8_t *planes, size_t stride)
 {
     static const uint8_t first[16] = { 0, 8, 16, 24, 32, 40, 48, 56, 1, 9, 17, 25, 33, 41, 49, 57 };
     uint8x16_t b[4][8];
     for (unsigned i = 0; i < 4; i++)
-        bytes_of(pixels + (size_t)16 * i * elem_size, elem_size, b[i]);
+        load_pixel_bytes(pixels + (size_t)16 * i * elem_size, elem_size, b[i]);
     for (unsigned k = 0; k < elem_size; k++) {
         uint8x16x4_t words; /* byte p of word j: byte j of plane p */
         for (unsigned i = 0; i < 4; i++)
@@ -297,18 +302,18 @@ INLINE void planes_of(const uint8_t *pixels, unsigned elem_size, uint8_t *planes
     }
 }
 
-static void to_planes(const void *pixels, size_t n, unsigned elem_size, uint8_t *planes, size_t stride)
+static void to_planes_neon(const void *pixels, size_t n, unsigned elem_size, uint8_t *planes, size_t stride)
 {
     const uint8_t *from = pixels;
     for (size_t i = 0; i < n; i += 64, from += (size_t)64 * elem_size, planes += 8)
         if (elem_size == 1)
-            planes_of(from, 1, planes, stride);
+            pixel_planes(from, 1, planes, stride);
         else if (elem_size == 2)
-            planes_of(from, 2, planes, stride);
+            pixel_planes(from, 2, planes, stride);
         else if (elem_size == 4)
-            planes_of(from, 4, planes, stride);
+            pixel_planes(from, 4, planes, stride);
         else
-            planes_of(from, 8, planes, stride);
+            pixel_planes(from, 8, planes, stride);
 }
 
 /* Their low bytes, and a byte not 0 for each live one that does not fit: a higher byte is not all sign, or,
@@ -317,7 +322,8 @@ INLINE uint8x16_t narrow16(const uint8_t *pixels, unsigned elem_size, bool is_si
 {
     const uint8x16_t bit = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201));
     uint8x16_t b[8], there = vcombine_u8(vdup_n_u8(live[0]), vdup_n_u8(live[1]));
-    bytes_of(pixels, elem_size, b);
+    load_pixel_bytes(pixels, elem_size, b);
+    /* An unsigned byte with its top bit set is too large as well as one with bytes above it. */
     uint8x16_t top = vcltzq_s8(vreinterpretq_s8_u8(b[0])), wide = is_signed ? vdupq_n_u8(0) : top;
     for (unsigned k = 1; k < elem_size; k++)
         wide = vorrq_u8(wide, is_signed ? veorq_u8(b[k], top) : b[k]);
@@ -325,14 +331,15 @@ INLINE uint8x16_t narrow16(const uint8_t *pixels, unsigned elem_size, bool is_si
     return vandq_u8(wide, vtstq_u8(there, bit));
 }
 
-static int narrow(const void *pixels, size_t n, unsigned elem_size, bool is_signed, const uint8_t *live,
-                  uint8_t *out)
+static int narrow_neon(const void *pixels, size_t n, unsigned elem_size, bool is_signed, const uint8_t *live,
+                       uint8_t *out)
 {
     const uint8_t *from = pixels;
     uint8x16_t wide = vdupq_n_u8(0);
     size_t i = 0;
     for (; i + 16 <= n; i += 16)
         wide = vorrq_u8(wide, narrow16(from + i * elem_size, elem_size, is_signed, live + i / 8, out + i));
+    /* The last pixels go the portable way, so that nothing behind them is read. */
     return vmaxvq_u8(wide) != 0 || (i < n && azint_ops_portable.narrow(from + i * elem_size, n - i, elem_size,
                                                                        is_signed, live + i / 8, out + i));
 }
@@ -342,15 +349,15 @@ const struct azint_ops azint_ops_dotprod = {
 #else
 const struct azint_ops azint_ops_neon = {
 #endif
-    .tiles = { LANES, tile, many },
+    .tiles = { LANES, tile4, many },
     .pass = 4 * LANES,
-    .single = 1,
-    .variance = variance_digit,
-    .expand = expand,
+    .few_frames = 1,
+    .variance = variance_digit_neon,
+    .expand = expand_neon,
     .one = one,
     .beyond = azint_beyond,
     .lost = azint_lost,
     .drop = azint_drop,
-    .narrow = narrow,
-    .to_planes = to_planes,
+    .narrow = narrow_neon,
+    .to_planes = to_planes_neon,
 };

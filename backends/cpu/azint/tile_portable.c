@@ -12,24 +12,25 @@ struct wide {
     int16_t digit[2][2][4]; /* [weight, square][low, high][pixel] */
 };
 
-static void tile(const uint8_t *const *rows, size_t first, size_t last, uint8_t *out)
+static void tile_lanes(const uint8_t *const *rows, size_t first, size_t last, uint8_t *out)
 {
     for (size_t at = first; at < last; at += 4)
         for (size_t l = 0; l < LANES; l++)
             memcpy(out + at * LANES + 4 * l, rows[l] + at, 4);
 }
 
-static void variance(const uint8_t *const *rows, unsigned digits, unsigned digit, size_t n, uint8_t *out)
+static void variance_portable(const uint8_t *const *rows, unsigned digits, unsigned digit, size_t n, uint8_t *out)
 {
     for (size_t i = 0; i < n; i++) {
         uint8_t all = 0;
         for (unsigned d = 0; d < digits; d++)
             all |= rows[d][i];
+        /* max(1, value): for what is 0 or negative it is 1, which is in the first digit. */
         out[i] = all & 0x80 ? digit == 0 : (uint8_t)(rows[digit][i] | (digit == 0 && all == 0));
     }
 }
 
-static void expand(const uint8_t *weights, size_t n, uint8_t *out)
+static void expand_portable(const uint8_t *weights, size_t n, uint8_t *out)
 {
     for (size_t i = 0; i < n; i++, weights += 12) {
         struct wide w;
@@ -50,12 +51,13 @@ static void expand(const uint8_t *weights, size_t n, uint8_t *out)
 static void unit_entry(uint16_t entry, struct wide *w)
 {
     memset(w, 0, sizeof *w);
+    /* A weight of 1 is its own square. */
     for (unsigned p = 0; p < 4; p++)
         w->digit[0][0][p] = w->digit[1][0][p] = (int16_t)(entry >> p & 1);
 }
 
 /* acc[k][l] += digit k of the weights * the four bytes of lane l. */
-static inline void dot(int32_t acc[2][LANES], int16_t digit[2][4], const int8_t *x, unsigned lanes, int least)
+static inline void dot_portable(int32_t acc[2][LANES], int16_t digit[2][4], const int8_t *x, unsigned lanes, int least)
 {
     for (unsigned l = 0; l < lanes; l++) {
         int a = x[4 * l] < least ? least : x[4 * l], b = x[4 * l + 1] < least ? least : x[4 * l + 1];
@@ -65,8 +67,8 @@ static inline void dot(int32_t acc[2][LANES], int16_t digit[2][4], const int8_t 
     }
 }
 
-static inline void add(const struct azint_part *part, const uint8_t *x, const uint8_t *v,
-                       enum azint_variance from, unsigned lanes, size_t stride, int64_t *sums)
+static inline void add_part_portable(const struct azint_part *part, const uint8_t *x, const uint8_t *v,
+                                     enum azint_variance from, unsigned lanes, size_t stride, int64_t *sums)
 {
     uint32_t e = part->first;
     for (size_t s = 0; s < part->n_segs; s++) {
@@ -80,12 +82,13 @@ static inline void add(const struct azint_part *part, const uint8_t *x, const ui
                 unit_entry(part->index[i], &w);
                 group >>= 4;
             }
-            dot(acc[0], w.digit[0], (const int8_t *)x + 4 * lanes * group, lanes, -128);
+            dot_portable(acc[0], w.digit[0], (const int8_t *)x + 4 * lanes * group, lanes, -128);
             if (from == AZINT_V_MAX)
-                dot(acc[1], w.digit[1], (const int8_t *)x + 4 * lanes * group, lanes, 1);
+                dot_portable(acc[1], w.digit[1], (const int8_t *)x + 4 * lanes * group, lanes, 1);
             else if (from == AZINT_V_TILE)
-                dot(acc[1], w.digit[1], (const int8_t *)v + 4 * lanes * group, lanes, -128);
+                dot_portable(acc[1], w.digit[1], (const int8_t *)v + 4 * lanes * group, lanes, -128);
         }
+        /* A segment is short enough for 32 bits; the two digits of the weights meet in 64. */
         int64_t *sum = sums + (size_t)part->segs[s].bin * 2 * stride;
         for (unsigned l = 0; l < lanes; l++)
             for (unsigned k = 0; k < 2; k++)
@@ -93,22 +96,22 @@ static inline void add(const struct azint_part *part, const uint8_t *x, const ui
     }
 }
 
-static void many(const struct azint_part *part, const uint8_t *x, const uint8_t *v, enum azint_variance from,
-                 unsigned groups, int64_t *sums)
+static void many_portable(const struct azint_part *part, const uint8_t *x, const uint8_t *v, enum azint_variance from,
+                          unsigned groups, int64_t *sums)
 {
     for (unsigned g = 0; g < groups; g++) {
         size_t tile_at = (size_t)g * LANES * AZINT_STRIP;
-        add(part, x + tile_at, v + tile_at, from, LANES, (size_t)groups * LANES, sums + g * LANES);
+        add_part_portable(part, x + tile_at, v + tile_at, from, LANES, (size_t)groups * LANES, sums + g * LANES);
     }
 }
 
-static void one(const struct azint_part *part, const uint8_t *x, const uint8_t *v, enum azint_variance from,
-                size_t stride, int64_t *sums)
+static void one_portable(const struct azint_part *part, const uint8_t *x, const uint8_t *v, enum azint_variance from,
+                         size_t stride, int64_t *sums)
 {
-    add(part, x, v, from, 1, stride, sums);
+    add_part_portable(part, x, v, from, 1, stride, sums);
 }
 
-static int64_t pixel_at(const uint8_t *pixels, size_t i, unsigned elem_size, bool is_signed)
+static int64_t pixel_value(const uint8_t *pixels, size_t i, unsigned elem_size, bool is_signed)
 {
     int64_t value = 0;
     memcpy(&value, pixels + i * elem_size, elem_size);
@@ -116,12 +119,12 @@ static int64_t pixel_at(const uint8_t *pixels, size_t i, unsigned elem_size, boo
     return is_signed ? (int64_t)((uint64_t)value << shift) >> shift : value;
 }
 
-static int narrow(const void *pixels, size_t n, unsigned elem_size, bool is_signed, const uint8_t *live,
-                  uint8_t *out)
+static int narrow_portable(const void *pixels, size_t n, unsigned elem_size, bool is_signed, const uint8_t *live,
+                           uint8_t *out)
 {
     int wide = 0;
     for (size_t i = 0; i < n; i++) {
-        int64_t value = pixel_at(pixels, i, elem_size, is_signed);
+        int64_t value = pixel_value(pixels, i, elem_size, is_signed);
         bool fits = is_signed ? value >= -128 && value <= 127 : (uint64_t)value <= 127;
         wide |= !fits && live[i / 8] >> i % 8 & 1;
         out[i] = (uint8_t)value;
@@ -129,7 +132,7 @@ static int narrow(const void *pixels, size_t n, unsigned elem_size, bool is_sign
     return wide;
 }
 
-static void to_planes(const void *pixels, size_t n, unsigned elem_size, uint8_t *planes, size_t stride)
+static void to_planes_portable(const void *pixels, size_t n, unsigned elem_size, uint8_t *planes, size_t stride)
 {
     const uint8_t *bytes = pixels;
     for (size_t i = 0; i < n; i += 8)
@@ -137,6 +140,7 @@ static void to_planes(const void *pixels, size_t n, unsigned elem_size, uint8_t 
             uint64_t word = 0;
             for (unsigned k = 0; k < 8; k++)
                 word |= (uint64_t)bytes[(i + k) * elem_size + b] << 8 * k;
+            /* Byte k of eight pixels is a matrix of bits, whose transpose has a plane in each byte. */
             word = hcy_transpose8(word);
             for (unsigned k = 0; k < 8; k++)
                 planes[(8 * b + k) * stride + i / 8] = (uint8_t)(word >> 8 * k);
@@ -144,15 +148,15 @@ static void to_planes(const void *pixels, size_t n, unsigned elem_size, uint8_t 
 }
 
 const struct azint_ops azint_ops_portable = {
-    .tiles = { LANES, tile, many },
+    .tiles = { LANES, tile_lanes, many_portable },
     .pass = LANES,
-    .single = 3,
-    .variance = variance,
-    .expand = expand,
-    .one = one,
+    .few_frames = 3,
+    .variance = variance_portable,
+    .expand = expand_portable,
+    .one = one_portable,
     .beyond = azint_beyond,
     .lost = azint_lost,
     .drop = azint_drop,
-    .narrow = narrow,
-    .to_planes = to_planes,
+    .narrow = narrow_portable,
+    .to_planes = to_planes_portable,
 };

@@ -21,24 +21,25 @@ static const uint8_t unit_weights[16][4] = {
     { 0, 0, 1, 1 }, { 1, 0, 1, 1 }, { 0, 1, 1, 1 }, { 1, 1, 1, 1 },
 };
 
-INLINE vec dword(const void *p)
+INLINE vec broadcast_dword(const void *p)
 {
     int x;
     memcpy(&x, p, sizeof x);
     return V(set1_epi32)(x);
 }
 
-INLINE vec zero(void)
+INLINE vec zero_lanes(void)
 {
     return V(set1_epi32)(0);
 }
 
 /* Three digits' 32-bit sums to 64 bits: even lanes, then odd ones (azint_lane()). */
-INLINE void flush(const vec acc[3], const bool unit, int64_t *sum)
+INLINE void flush_vnni(const vec acc[3], const bool unit, int64_t *sum)
 {
     const vec second = SET64(1 << 8), third = SET64(1 << 16);
     vec even = V(mul_epi32)(acc[0], SET64(1));
     vec odd = V(srai_epi64)(acc[0], 32);
+    /* The second and third digits count 2^8 and 2^16: a multiplication extends them and shifts them at once. */
     if (!unit) {
         even = V(add_epi64)(even, V(mul_epi32)(acc[1], second));
         odd = V(add_epi64)(odd, V(mul_epi32)(V(srli_epi64)(acc[1], 32), second));
@@ -55,38 +56,39 @@ struct six {
     vec signal[3], variance[3];
 };
 
-INLINE void clear(struct six *acc)
+INLINE void clear_six(struct six *acc)
 {
-    acc->signal[0] = acc->signal[1] = acc->signal[2] = zero();
-    acc->variance[0] = acc->variance[1] = acc->variance[2] = zero();
+    acc->signal[0] = acc->signal[1] = acc->signal[2] = zero_lanes();
+    acc->variance[0] = acc->variance[1] = acc->variance[2] = zero_lanes();
 }
 
-INLINE void dot(vec acc[3], const uint8_t *w, vec values, const bool unit)
+INLINE void dot_vnni(vec acc[3], const uint8_t *w, vec values, const bool unit)
 {
-    acc[0] = V(dpbusd_epi32)(acc[0], dword(w), values);
+    acc[0] = V(dpbusd_epi32)(acc[0], broadcast_dword(w), values);
     if (unit)
         return;
-    acc[1] = V(dpbusd_epi32)(acc[1], dword(w + 4), values);
-    acc[2] = V(dpbusd_epi32)(acc[2], dword(w + 8), values);
+    acc[1] = V(dpbusd_epi32)(acc[1], broadcast_dword(w + 4), values);
+    acc[2] = V(dpbusd_epi32)(acc[2], broadcast_dword(w + 8), values);
 }
 
 INLINE void add_entry(struct six *acc, const uint8_t *w, const uint8_t *x, const uint8_t *v,
                       const enum azint_variance variance, const bool unit)
 {
     const vec values = V(load_epi32)(x);
-    dot(acc->signal, w, values, unit);
+    dot_vnni(acc->signal, w, values, unit);
+    /* A unit plan's weights are their own squares. */
     if (variance == AZINT_V_MAX)
-        dot(acc->variance, w + (unit ? 0 : 16), V(max_epi8)(values, V(set1_epi8)(1)), unit);
+        dot_vnni(acc->variance, w + (unit ? 0 : 16), V(max_epi8)(values, V(set1_epi8)(1)), unit);
     else if (variance == AZINT_V_TILE)
-        dot(acc->variance, w + (unit ? 0 : 16), V(load_epi32)(v), unit);
+        dot_vnni(acc->variance, w + (unit ? 0 : 16), V(load_epi32)(v), unit);
 }
 
 INLINE void flush_six(const struct six *acc, const enum azint_variance variance, const bool unit,
                       size_t stride, int64_t *sum)
 {
-    flush(acc->signal, unit, sum);
+    flush_vnni(acc->signal, unit, sum);
     if (variance != AZINT_V_NONE)
-        flush(acc->variance, unit, sum + stride);
+        flush_vnni(acc->variance, unit, sum + stride);
 }
 
 /* The sums of bins to come: those of many bins are in no cache, and no stream that hardware follows. */
@@ -106,9 +108,10 @@ INLINE void many_groups(const struct azint_part *part, const uint8_t *x, const u
     const uint16_t *index = part->index;
     uint32_t e = 0;
     for (size_t s = 0; s < part->n_segs; s++) {
+        /* Bins come one after the other, so their sums are registers, and memory is added to once a segment. */
         struct six a, b;
-        clear(&a);
-        clear(&b);
+        clear_six(&a);
+        clear_six(&b);
         for (const uint32_t end = part->segs[s].end - part->first; e < end; e++) {
             size_t at = (size_t)(unit ? index[e] >> 4 : index[e]) * 4 * LANES;
             const uint8_t *w = unit ? unit_weights[index[e] & 15] : part->weights + (size_t)e * BYTES;

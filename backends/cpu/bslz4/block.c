@@ -1,6 +1,6 @@
 /* block.c - one block of any codec, and the variant that decodes it.
  *
- * With bslz4_<variant>.c and simd.c this is all that decoding a block takes: the HDF5 filters link it without
+ * With block_<variant>.c and simd.c this is all that decoding a block takes: the HDF5 filters link it without
  * the rest of the backend.  No state; any thread.
  */
 #include "block.h"
@@ -36,6 +36,7 @@ bool cpu_frame_fits(const hcy_bslz4_job *job, const hcy_bslz4_frame *f, size_t c
     uint64_t bytes = f->tail_bytes;
     if (f->n_blocks)
         bytes += (uint64_t)(f->n_blocks - 1) * f->block_bytes + f->last_bytes;
+    /* Every sum is of 64 bits or compared as a difference, so that no table overflows the test. */
     return f->offset <= chunks_size && f->size <= chunks_size - f->offset && f->first_block <= n_blocks &&
            f->n_blocks <= n_blocks - f->first_block && bytes == job->image_bytes &&
            (!f->n_blocks || (f->block_bytes && f->last_bytes <= f->block_bytes)) &&
@@ -60,6 +61,7 @@ static void any_pixels(const struct cpu_block_ops *ops, const uint8_t *planes, u
         size_t n = plane - at < 64 ? plane - at : 64;
         for (unsigned k = 0; k < elem_size; k++) {
             for (unsigned b = 0; b < 8; b++)
+                /* Planes from same_from on are equal and only the first of them was written. */
                 rows[b] = planes + plane * (8 * k + b < same_from ? 8 * k + b : same_from) + at;
             ops->bytes(rows, n, row);
             for (size_t i = 0; i < 8 * n; i++)
@@ -79,6 +81,7 @@ int cpu_bslz4_block(const struct cpu_block_ops *ops, const hcy_bslz4_job *job, c
     if (job->codec == HCY_CODEC_LZ4)
         return cpu_lz4_safe(coded, size, out, bytes);
     uint8_t *planes = work + CPU_BLOCK_LEAD; /* without planes there may be no work */
+    /* A stored block holds its planes as they are, all of them different for all we know. */
     if (size & HCY_BLOCK_STORED) {
         memcpy(planes, coded, bytes);
     } else {
@@ -86,6 +89,7 @@ int cpu_bslz4_block(const struct cpu_block_ops *ops, const hcy_bslz4_job *job, c
         if (st)
             return st;
     }
+    /* The variants know elements of 1, 2, 4 and 8 bytes. */
     if (job->elem_size <= 8 && !(job->elem_size & (job->elem_size - 1)))
         ops->pixels(planes, same_from, bytes, job->elem_size, out);
     else

@@ -1,7 +1,7 @@
 /* block.h - one block on the CPU: LZ4 to bit-planes, bit-planes to pixels, or all of it for any codec.
  *
  * Used by the kernels bslz4_decode (whole images) and bslz4_azint (fused).  One implementation a SIMD variant
- * (bslz4_<variant>.c); all give the same bytes and the same verdict on damaged input.  No state, any thread.
+ * (block_<variant>.c); all give the same bytes and the same verdict on damaged input.  No state, any thread.
  *
  * PLANE ALIASING: in real frames the planes above the data all equal one another (all zero, or the mask of
  * gaps whose pixels are all ones), and LZ4 codes them as one long match.  Decoding stops there: planes

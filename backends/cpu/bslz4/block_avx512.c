@@ -15,12 +15,12 @@
 static const _Alignas(64) uint8_t pattern[65][64] = { { 0 },     P64X8(1),  P64X8(9),  P64X8(17), P64X8(25),
                                                       P64X8(33), P64X8(41), P64X8(49), P64X8(57) };
 
-static inline __m512i load(const void *p)
+static inline __m512i load_vector(const void *p)
 {
     return _mm512_loadu_si512(p);
 }
 
-static inline void store(void *p, __m512i v)
+static inline void store_vector(void *p, __m512i v)
 {
     _mm512_storeu_si512(p, v);
 }
@@ -30,7 +30,7 @@ static inline size_t run_length(const uint8_t **at, const uint8_t *iend)
     const uint8_t *ip = *at;
     size_t sum = 0;
     for (;;) {
-        uint64_t other = _mm512_cmpneq_epi8_mask(load(ip), _mm512_set1_epi8(-1));
+        uint64_t other = _mm512_cmpneq_epi8_mask(load_vector(ip), _mm512_set1_epi8(-1));
         if (!unlikely(other == 0)) {
             size_t n = (size_t)__builtin_ctzll(other);
             *at = ip + n + 1;
@@ -38,6 +38,7 @@ static inline size_t run_length(const uint8_t **at, const uint8_t *iend)
         }
         ip += 64;
         sum += 64 * 255;
+        /* A run that leads out of the codes is damage, which the caller sees by the place behind their end. */
         if (ip >= iend) {
             *at = iend + 1;
             return 0;
@@ -51,20 +52,20 @@ static inline void copy_literals16(uint8_t *op, const uint8_t *ip)
 }
 
 /* A few planes of noise are the usual case: one length for all of them spares the branch predictor. */
-static inline void copy_literals(uint8_t *op, const uint8_t *ip, size_t n)
+static inline void copy_long_literals(uint8_t *op, const uint8_t *ip, size_t n)
 {
-    store(op, load(ip));
+    store_vector(op, load_vector(ip));
     if (n <= 64)
         return;
     for (size_t i = 64; i < 832; i += 64)
-        store(op + i, load(ip + i));
+        store_vector(op + i, load_vector(ip + i));
     for (size_t i = 832; i < n; i += 64)
-        store(op + i, load(ip + i));
+        store_vector(op + i, load_vector(ip + i));
 }
 
 static inline __m512i match64(const uint8_t *op, size_t offset)
 {
-    return _mm512_permutexvar_epi8(load(pattern[offset < 64 ? offset : 64]), load(op - offset));
+    return _mm512_permutexvar_epi8(load_vector(pattern[offset < 64 ? offset : 64]), load_vector(op - offset));
 }
 
 /* Narrower vectors meet fewer of the stores before them half-way. */
@@ -78,24 +79,26 @@ static inline void copy_match18(uint8_t *op, size_t offset)
 static inline void copy_match64(uint8_t *op, size_t offset, size_t n)
 {
     (void)n;
-    store(op, match64(op, offset));
+    store_vector(op, match64(op, offset));
 }
 
-static inline void copy_match(uint8_t *op, size_t offset, size_t n)
+static inline void copy_long_match(uint8_t *op, size_t offset, size_t n)
 {
     if (offset >= 64) {
         for (size_t i = 0; i < 256; i += 64)
-            store(op + i, load(op + i - offset));
+            store_vector(op + i, load_vector(op + i - offset));
         for (size_t i = 256; i < n; i += 64)
-            store(op + i, load(op + i - offset));
+            store_vector(op + i, load_vector(op + i - offset));
         return;
     }
+    /* A short period is repeated in a register, so no load waits for the store before it. */
     __m512i v = match64(op, offset);
     size_t step = 64 / offset * offset;
+    /* Four stores serve most matches without a branch on the length. */
     for (size_t i = 0; i < 4 * step; i += step)
-        store(op + i, v);
+        store_vector(op + i, v);
     for (size_t i = 4 * step; i < n; i += step)
-        store(op + i, v);
+        store_vector(op + i, v);
 }
 
 /* Rows 0 .. 7 of eight 8-byte words to eight columns: word k of column j is word j of row k. */
@@ -129,14 +132,14 @@ static inline void bytes64(const uint8_t *const *rows, size_t at, uint8_t *out)
                                          0x0404040404040404, 0x0202020202020202, 0x0202020202020202, 0, 0));
     __m512i x[8];
     for (int k = 0; k < 8; k++)
-        x[k] = load(rows[k] + at);
+        x[k] = load_vector(rows[k] + at);
     transpose_words(x);
     for (int j = 0; j < 8; j++)
-        store(out + 64 * j, _mm512_gf2p8affine_epi64_epi8(unit, _mm512_permutexvar_epi8(order, x[j]), 0));
+        store_vector(out + 64 * j, _mm512_gf2p8affine_epi64_epi8(unit, _mm512_permutexvar_epi8(order, x[j]), 0));
 }
 
 /* Elements i.. of a vector's worth from row k: zero-extended, or sign-extended for the top row. */
-static inline __m512i extend(const uint8_t *row, unsigned elem_size, int top)
+static inline __m512i extend_avx512(const uint8_t *row, unsigned elem_size, int top)
 {
     if (elem_size == 2) {
         __m256i b = _mm256_loadu_si256((const __m256i *)row);
@@ -150,7 +153,7 @@ static inline __m512i extend(const uint8_t *row, unsigned elem_size, int top)
     return top ? _mm512_cvtepi8_epi64(b) : _mm512_cvtepu8_epi64(b);
 }
 
-static inline __m512i shift_left(__m512i v, unsigned elem_size, unsigned bits)
+static inline __m512i shift_left_avx512(__m512i v, unsigned elem_size, unsigned bits)
 {
     return elem_size == 2   ? _mm512_slli_epi16(v, bits)
            : elem_size == 4 ? _mm512_slli_epi32(v, bits)
@@ -159,18 +162,18 @@ static inline __m512i shift_left(__m512i v, unsigned elem_size, unsigned bits)
 
 #define INLINE static inline __attribute__((always_inline))
 
-INLINE void widen(const uint8_t *bytes, unsigned w, unsigned elem_size, uint8_t *out)
+INLINE void widen_rows(const uint8_t *bytes, unsigned w, unsigned elem_size, uint8_t *out)
 {
     for (size_t i = 0; i < 512; i += 64 / elem_size) {
-        __m512i v = extend(bytes + i, elem_size, w == 1);
+        __m512i v = extend_avx512(bytes + i, elem_size, w == 1);
         for (unsigned k = 1; k < w; k++)
             v = _mm512_or_si512(
-                v, shift_left(extend(bytes + 512 * k + i, elem_size, k == w - 1), elem_size, 8 * k));
-        store(out + i * elem_size, v);
+                v, shift_left_avx512(extend_avx512(bytes + 512 * k + i, elem_size, k == w - 1), elem_size, 8 * k));
+        store_vector(out + i * elem_size, v);
     }
 }
 
 #include "lz4_planes.h"
 #include "plane_pixels.h"
 
-const struct cpu_block_ops cpu_block_ops_avx512 = { planes_of, pixels_of, bytes_of };
+const struct cpu_block_ops cpu_block_ops_avx512 = { decode_block_planes, planes_to_pixels, planes_to_bytes };

@@ -20,12 +20,12 @@ static inline void store16(uint8_t *p, vec16 v)
     vst1q_u8(p, v);
 }
 
-static inline vec32 load(const uint8_t *p)
+static inline vec32 load_vector(const uint8_t *p)
 {
     return vld1q_u8_x2(p);
 }
 
-static inline void store(uint8_t *p, vec32 v)
+static inline void store_vector(uint8_t *p, vec32 v)
 {
     vst1q_u8_x2(p, v);
 }
@@ -41,6 +41,7 @@ static inline size_t run_length(const uint8_t **at, const uint8_t *iend)
     size_t sum = 0;
     for (;; ip += 8, sum += 8 * 255) {
         uint64_t word;
+        /* A run that leads out of the codes is damage, which the caller sees by the place behind their end. */
         if (ip >= iend) {
             *at = iend + 1;
             return 0;
@@ -93,7 +94,7 @@ INLINE uint8x16_t row_at(const uint8_t *bytes, unsigned w, unsigned k)
                  : vreinterpretq_u8_s8(vshrq_n_s8(vreinterpretq_s8_u8(vld1q_u8(bytes + 512 * (w - 1))), 7));
 }
 
-INLINE void widen(const uint8_t *bytes, unsigned w, unsigned elem_size, uint8_t *out)
+INLINE void widen_rows(const uint8_t *bytes, unsigned w, unsigned elem_size, uint8_t *out)
 {
     for (size_t i = 0; i < 512; i += 16, bytes += 16, out += 16 * elem_size) {
         uint8x16_t r[8];
@@ -104,6 +105,7 @@ INLINE void widen(const uint8_t *bytes, unsigned w, unsigned elem_size, uint8_t 
         } else if (elem_size == 4) {
             vst4q_u8(out, (uint8x16x4_t){ { r[0], r[1], r[2], r[3] } });
         } else {
+            /* There is no store of eight interleaved registers, so pairs of bytes are stored as four words. */
             uint16x8x4_t low, high;
             for (unsigned k = 0; k < 4; k++) {
                 low.val[k] = vreinterpretq_u16_u8(vzip1q_u8(r[2 * k], r[2 * k + 1]));
@@ -119,4 +121,4 @@ INLINE void widen(const uint8_t *bytes, unsigned w, unsigned elem_size, uint8_t 
 #include "lz4_planes.h"
 #include "plane_pixels.h"
 
-const struct cpu_block_ops cpu_block_ops_neon = { planes_of, pixels_of, bytes_of };
+const struct cpu_block_ops cpu_block_ops_neon = { decode_block_planes, planes_to_pixels, planes_to_bytes };

@@ -14,6 +14,7 @@ static int has_zero_offset(const uint8_t *ip, const uint8_t *iend)
                 n += more = *ip++;
             while (more == 255);
         ip += n;
+        /* liblz4 has accepted the stream, so its lengths lead to its end and not beyond. */
         if (ip >= iend)
             return 0;
         if (!(ip[0] | ip[1]))
@@ -37,6 +38,7 @@ int cpu_lz4_safe(const uint8_t *src, size_t size, uint8_t *dst, size_t dst_bytes
 unsigned cpu_same_planes(const uint8_t *planes, size_t plane, unsigned n_planes)
 {
     unsigned k = n_planes - 1;
+    /* From the top down, because equal planes are above the data. */
     while (k && !memcmp(planes + (k - 1) * plane, planes + k * plane, plane))
         k--;
     return k;
@@ -85,8 +87,8 @@ static inline void bytes64(const uint8_t *const *rows, size_t at, uint8_t *restr
         memcpy(out, v, sizeof v);                                                                            \
     } while (0)
 
-static inline __attribute__((always_inline)) void widen(const uint8_t *bytes, unsigned w, unsigned elem_size,
-                                                        uint8_t *out)
+static inline __attribute__((always_inline)) void widen_rows(const uint8_t *bytes, unsigned w, unsigned elem_size,
+                                                             uint8_t *out)
 {
     if (elem_size == 2)
         WIDEN_TO(uint16_t);
@@ -98,4 +100,4 @@ static inline __attribute__((always_inline)) void widen(const uint8_t *bytes, un
 
 #include "plane_pixels.h"
 
-const struct cpu_block_ops cpu_block_ops_portable = { cpu_planes_safe, pixels_of, bytes_of };
+const struct cpu_block_ops cpu_block_ops_portable = { cpu_planes_safe, planes_to_pixels, planes_to_bytes };

@@ -1,6 +1,6 @@
 /* decode_images.c - the kernel bslz4_decode: blocks of many frames over the pool's threads.
  *
- * A piece of work is a range of blocks of one frame, so that a single frame keeps all threads busy.  A piece
+ * A piece of work is a range of blocks of one frame, so that one frame keeps all threads busy.  A piece
  * stops at its first damaged block and lowers the frame's entry in the scratch memory to its number: the
  * report names the first damaged block whatever the threads did.
  */
@@ -35,11 +35,12 @@ struct decode {
 static void note_damage(struct decode *d, size_t frame, uint32_t block)
 {
     uint32_t known = atomic_load(&d->damaged[frame]);
+    /* Several threads may find damage in a frame; the lowest number stays. */
     while (block < known && !atomic_compare_exchange_weak(&d->damaged[frame], &known, block))
         ;
 }
 
-static void decode_blocks(struct decode *d, size_t frame, uint32_t begin, uint32_t end, uint8_t *work)
+static void decode_one_piece(struct decode *d, size_t frame, uint32_t begin, uint32_t end, uint8_t *work)
 {
     const hcy_bslz4_frame *f = &d->frames[frame];
     const uint8_t *chunk = d->chunks + f->offset, *limit = d->chunks + d->chunks_size;
@@ -50,6 +51,7 @@ static void decode_blocks(struct decode *d, size_t frame, uint32_t begin, uint32
         if (!cpu_block_fits(f, block, bytes) ||
             cpu_bslz4_block(d->ops, d->job, chunk + block->offset, block->size, limit, bytes, work,
                             image + (size_t)b * f->block_bytes)) {
+            /* What comes after the first damaged block of a piece would not change the report. */
             note_damage(d, frame, b);
             return;
         }
@@ -68,11 +70,14 @@ static void decode_pieces(void *context, size_t begin, size_t end, unsigned thre
         uint8_t *work = stack, *heap = NULL;
         if (d->reports[frame].status)
             continue;
+        /* The tail is not coded; it belongs to the first piece, which every frame has. */
         if (!first)
             memcpy(d->images + (frame + 1) * d->job->image_bytes - f->tail_bytes,
                    d->chunks + f->offset + f->tail_offset, f->tail_bytes);
+        /* A frame has as many pieces as the longest one, and pieces behind damage are of no use. */
         if (first >= f->n_blocks || first > atomic_load(&d->damaged[frame]))
             continue;
+        /* Blocks of the usual size are decoded on the stack, where no allocation can fail. */
         if (f->block_bytes > STACK_BLOCK && cpu_has_planes(d->job)) {
             work = heap = aligned_alloc(64, (CPU_BLOCK_WORK(f->block_bytes) + 63) / 64 * 64);
             if (!heap) {
@@ -81,17 +86,18 @@ static void decode_pieces(void *context, size_t begin, size_t end, unsigned thre
             }
         }
         size_t last = f->n_blocks - first < PIECE_BLOCKS ? f->n_blocks : first + PIECE_BLOCKS;
-        decode_blocks(d, frame, (uint32_t)first, (uint32_t)last, work);
+        decode_one_piece(d, frame, (uint32_t)first, (uint32_t)last, work);
         free(heap);
     }
 }
 
-static int check_call(const struct cpu_call *call, const hcy_bslz4_job *job)
+static int check_decode_call(const struct cpu_call *call, const hcy_bslz4_job *job)
 {
     size_t n = call->items;
     int status = hcy_bslz4_check_launch("bslz4_decode", job, UINT64_MAX);
     if (status)
         return status;
+    /* Whatever the tables say, nothing is read or written outside of the buffers. */
     if (cpu_arg_size(call, AT(frames)) / sizeof(hcy_bslz4_frame) < n ||
         cpu_arg_size(call, AT(reports)) / sizeof(hcy_frame_report) < n ||
         cpu_arg_size(call, AT(scratch)) / sizeof(uint32_t) < n ||
@@ -102,13 +108,14 @@ static int check_call(const struct cpu_call *call, const hcy_bslz4_job *job)
 }
 
 /* Reports and damage marks as they are before any block; the number of pieces. */
-static void start(struct decode *d)
+static void start_reports(struct decode *d)
 {
     size_t most = 1;
     for (size_t i = 0; i < d->items; i++) {
         const hcy_bslz4_frame *f = &d->frames[i];
         d->reports[i] = (hcy_frame_report){ .status = f->status };
         atomic_init(&d->damaged[i], UINT32_MAX);
+        /* A frame that was refused keeps its status; one whose tables lead out of the buffers gets one here. */
         if (!f->status && !cpu_frame_fits(d->job, f, d->chunks_size, d->n_blocks))
             d->reports[i].status = HCY_EINVAL;
         if (!d->reports[i].status && f->n_blocks > most)
@@ -117,12 +124,13 @@ static void start(struct decode *d)
     d->pieces = (most + PIECE_BLOCKS - 1) / PIECE_BLOCKS;
 }
 
-static void finish(struct decode *d)
+static void report_damaged_blocks(struct decode *d)
 {
     for (size_t i = 0; i < d->items; i++) {
         uint32_t block = atomic_load(&d->damaged[i]);
         if (block == UINT32_MAX)
             continue;
+        /* Reports are written when all threads are done, so none of them depends on their order. */
         d->reports[i].status = HCY_ECORRUPT;
         d->reports[i].block = block;
         d->reports[i].byte = d->blocks[d->frames[i].first_block + block].offset;
@@ -133,7 +141,7 @@ static int run_decode(const struct cpu_call *call)
 {
     const hcy_bslz4_job *job = call->values[AT(job)].bytes;
     size_t pieces;
-    int st = check_call(call, job);
+    int st = check_decode_call(call, job);
     if (st)
         return st;
     struct decode d = {
@@ -149,15 +157,17 @@ static int run_decode(const struct cpu_call *call)
         .reports = cpu_arg(call, AT(reports)),
         .damaged = cpu_arg(call, AT(scratch)),
     };
-    start(&d);
+    /* The number of pieces is the same for all frames, so a piece is found by a division. */
+    start_reports(&d);
     st = hcy_size_mul(&pieces, d.items, d.pieces);
     if (st)
         return hcy_fail(st, "bslz4_decode: %zu frames of %zu pieces", d.items, d.pieces);
     cpu_pool_for(call->pool, pieces, 1, decode_pieces, &d);
+    /* The threads only leave a mark, because error records belong to the calling thread. */
     if (atomic_load(&d.out_of_memory))
         return hcy_fail(HCY_ENOMEM, "bslz4_decode: no memory to work on blocks of more than %d bytes",
                         STACK_BLOCK);
-    finish(&d);
+    report_damaged_blocks(&d);
     return 0;
 }
 

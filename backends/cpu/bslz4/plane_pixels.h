@@ -2,7 +2,8 @@
  *
  * The including file defines
  *     bytes64(rows, at, out)          64 bytes at `at` of each of 8 planes to 512 bytes, bit k from plane k
- *     widen(bytes, w, elem_size, out) 512 elements of 2, 4 or 8 bytes from w = 1, 2, 4 or 8 <= elem_size rows
+ *     widen_rows(bytes, w, elem_size, out)
+ *                                     512 elements of 2, 4 or 8 bytes from w = 1, 2, 4 or 8 <= elem_size rows
  *                                     of 512 bytes, least significant first, sign-extended (always inlined)
  */
 
@@ -17,7 +18,7 @@ static inline void widen512(const uint8_t *bytes, unsigned w, unsigned elem_size
 {
 #define WIDEN(size, width)            \
     if (elem_size == size && w == width) \
-    widen(bytes, width, size, out)
+    widen_rows(bytes, width, size, out)
     WIDEN(2, 1);
     WIDEN(2, 2);
     WIDEN(4, 1);
@@ -30,9 +31,10 @@ static inline void widen512(const uint8_t *bytes, unsigned w, unsigned elem_size
 #undef WIDEN
 }
 
-static inline void piece(const uint8_t *const *rows, size_t at, unsigned w, unsigned elem_size, uint8_t *out)
+static inline void put_512_pixels(const uint8_t *const *rows, size_t at, unsigned w, unsigned elem_size, uint8_t *out)
 {
     _Alignas(64) uint8_t bytes[8 * 512];
+    /* One byte a pixel needs no second step. */
     if (elem_size == 1) {
         bytes64(rows, at, out);
         return;
@@ -42,8 +44,8 @@ static inline void piece(const uint8_t *const *rows, size_t at, unsigned w, unsi
     widen512(bytes, w, elem_size, out);
 }
 
-static void pixels_of(const uint8_t *planes, unsigned same_from, size_t block_bytes, unsigned elem_size,
-                      void *out)
+static void planes_to_pixels(const uint8_t *planes, unsigned same_from, size_t block_bytes, unsigned elem_size,
+                             void *out)
 {
     const size_t plane = block_bytes / (8 * elem_size), step = (size_t)512 * elem_size;
     const unsigned w = width_of(same_from);
@@ -51,20 +53,22 @@ static void pixels_of(const uint8_t *planes, unsigned same_from, size_t block_by
     uint8_t *to = out, last[8 * 512];
     size_t at = 0;
     for (unsigned k = 0; k < 8 * w; k++)
+        /* Planes from same_from on are equal and only the first of them was written. */
         rows[k] = planes + plane * (k < same_from ? k : same_from);
     for (; at + 64 <= plane; at += 64, to += step)
-        piece(rows, at, w, elem_size, to);
+        put_512_pixels(rows, at, w, elem_size, to);
     if (at < plane) { /* the planes' slack makes a full piece of it */
-        piece(rows, at, w, elem_size, last);
+        put_512_pixels(rows, at, w, elem_size, last);
         memcpy(to, last, (plane - at) * 8 * elem_size);
     }
 }
 
-static void bytes_of(const uint8_t *const planes[8], size_t n_bytes, uint8_t *out)
+static void planes_to_bytes(const uint8_t *const planes[8], size_t n_bytes, uint8_t *out)
 {
     size_t at = 0;
     for (; at + 64 <= n_bytes; at += 64)
         bytes64(planes, at, out + 8 * at);
+    /* The last columns, fewer than 64, go one by one, so that nothing behind the planes is read. */
     for (; at < n_bytes; at++) {
         uint64_t x = 0;
         for (unsigned k = 0; k < 8; k++)

@@ -7,11 +7,11 @@
  * grid of its own and adds that to the fine grid, or copies that part of the fine grid and interpolates in
  * it.
  *
- *   sort.c      layouts, sorting
- *   nufft.c           the kernels' list; spreading and interpolation: sharing subproblems out, adding up
- *   cut.c       crop, pad, scale
- *   cut_fft.c       Fourier transforms between grid and modes that leave out rows of zeros or of no interest
- *   rows.h      points of a subproblem, for one precision and vector length; nufft_<simd>.c compile it
+ *   sort.c            layouts, sorting
+ *   spread_interp.c   the kernels' list; spreading and interpolation: sharing subproblems out, adding up
+ *   cut.c             crop, pad, scale
+ *   cut_fft.c         Fourier transforms between grid and modes that leave out rows of zeros or of no interest
+ *   rows.h            points of a subproblem, for one precision and vector length; points_<simd>.c compile it
  *
  * Sums of floating point depend on their order.  With HCY_NUFFT_FIXED_ORDER subproblems are added in their
  * order, and points of equal place are ordered by where they stand between cells, those that are equal in this too by

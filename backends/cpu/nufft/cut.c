@@ -1,5 +1,5 @@
 /* cut.c - the kernels nufft_crop, nufft_pad and nufft_scale: modes out of the fine grid and into it, weighed,
- * and numbers times factors.  Each runs on its queue's thread and spreads itself over the device's pool.
+ * and numbers times factors.  Each runs on its queue's thread and is shared out to the device's pool.
  */
 #include "cpu_nufft.h"
 
@@ -17,6 +17,7 @@ int nufft_take_cut(struct nufft_cut *c, const struct cpu_call *call, bool crops,
     int status = nufft_layout_of(&l, &c->job);
     if (status)
         return status;
+    /* The layout has checked the job, so its sizes can be used. */
     c->ops = nufft_ops(call->simd, l.is_double);
     c->real = l.real;
     c->cells = l.cells;
@@ -24,6 +25,7 @@ int nufft_take_cut(struct nufft_cut *c, const struct cpu_call *call, bool crops,
     c->crops = crops;
     size_t factors = 0, grid, modes;
     for (int i = 0; i < 3; i++) {
+        /* The factors of all axes stand one behind the other, the slowest axis' first. */
         c->factors[i] = (const char *)cpu_arg(call, at->factors) + factors * l.real;
         if (i < (int)l.dim) {
             factors += (size_t)c->job.modes[i];
@@ -32,6 +34,7 @@ int nufft_take_cut(struct nufft_cut *c, const struct cpu_call *call, bool crops,
                         c->job.flags & HCY_NUFFT_FFT_ORDER);
         }
     }
+    /* Products of sizes are checked, as a job may say anything. */
     if (hcy_size_mul(&grid, c->cells * 2 * l.real, call->items) ||
         hcy_size_mul(&modes, c->all * 2 * l.real, call->items) || cpu_arg_size(call, at->grid) < grid ||
         cpu_arg_size(call, at->modes) < modes || cpu_arg_size(call, at->factors) < factors * l.real)
@@ -55,6 +58,7 @@ static void cut_row(const struct nufft_cut *c, size_t item, const struct nufft_s
 {
     int last = (int)c->job.dim - 1;
     size_t mode = item * c->all, cell = item * c->cells, n = (size_t)c->job.modes[last];
+    /* The factors of the slower axes are one number for the whole row. */
     double s = nufft_factor(c, last - 2, si ? si->factor + i : 0) *
                nufft_factor(c, last - 1, sj ? sj->factor + j : 0);
     size_t mi = si ? si->mode + i : 0, gi = si ? si->grid + i : 0;
@@ -76,6 +80,7 @@ static void cut_range(void *context, size_t begin, size_t end, unsigned thread)
     (void)thread;
     for (size_t at = begin; at < end; at++) { /* planes of the slowest axis of 3 */
         size_t planes = last == 2 ? (size_t)c->job.modes[0] : 1, item = at / planes, i = at % planes;
+        /* Modes of both signs are counted through, so a plane is found in one of two spans. */
         const struct nufft_span *si = last == 2 ? &c->spans[0][i >= c->spans[0][0].n] : NULL;
         i -= si == &c->spans[0][1] ? c->spans[0][0].n : 0;
         if (last == 0)
@@ -92,6 +97,7 @@ static int run_cut(const struct cpu_call *call, bool crops)
     int status = nufft_take_cut(&c, call, crops, hcy_nufft_cut_at(crops, false));
     if (status)
         return status;
+    /* Padding writes the modes alone; everything between them is zero. */
     if (!crops)
         nufft_zero(call->pool, c.grid, call->items * c.cells * 2 * c.real);
     cpu_pool_for(call->pool, call->items * (c.job.dim == 3 ? (size_t)c.job.modes[0] : 1), 1, cut_range, &c);

@@ -2,7 +2,7 @@
  *
  * Axis by axis, rows that are cut away afterwards, or are zero before, are left out.  The fastest axis is
  * transformed in its rows; others in COLUMNS numbers side by side, copied to a small buffer and back.  The
- * last copy multiplies with the factors.  A long single axis of n = n1 n2 cells is cut into n1 columns and
+ * last copy multiplies with the factors.  One long axis of n = n1 n2 cells is cut into n1 columns and
  * n2 rows (Bailey's four steps), which several threads share, which keeps to the caches, and whose result
  * does not depend on the number of threads.
  */
@@ -32,7 +32,7 @@ struct fft {
     size_t fine_n;
 };
 
-static size_t up(size_t n)
+static size_t align_up(size_t n)
 {
     return (n + ALIGN - 1) / ALIGN * ALIGN;
 }
@@ -53,7 +53,7 @@ static bool is_long(const struct nufft_cut *c)
 }
 
 /* Lengths and scratch: [buffers][turned][powers][coarse][fine]. */
-static size_t lay_out(struct fft *f, unsigned threads, char *scratch)
+static size_t lay_out_fft(struct fft *f, unsigned threads, char *scratch)
 {
     const hcy_nufft_job *job = &f->c.job;
     size_t longest = 1, at = 0;
@@ -63,25 +63,29 @@ static size_t lay_out(struct fft *f, unsigned threads, char *scratch)
         f->n[d] = d < job->dim ? (size_t)job->grid[job->dim - 1 - d] : 1;
         longest = d && f->n[d] > longest ? f->n[d] : longest;
     }
+    /* One long axis is treated as a table of n1 by n2, as near to a square as its divisors allow. */
     if (is_long(&f->c)) {
         f->n1 = near_root(f->c.cells);
         f->n2 = f->c.cells / f->n1;
         longest = f->n2 > f->n1 ? f->n2 : f->n1;
         f->fine_n = (size_t)ceil(sqrt((double)f->c.cells));
     }
+    /* Without scratch memory only the size is asked for, so places are then not made. */
     f->buffers = scratch;
-    f->buffer = up(longest * COLUMNS * f->size + ALIGN * COLUMNS);
+    f->buffer = align_up(longest * COLUMNS * f->size + ALIGN * COLUMNS);
     at = threads * f->buffer;
     if (f->n1) {
         f->turned = scratch ? scratch + at : NULL;
-        at += f->c.crops ? 0 : up(f->c.cells * f->size);
+        /* Cropping turns within the grid itself, which it may overwrite; padding writes the grid at the end. */
+        at += f->c.crops ? 0 : align_up(f->c.cells * f->size);
         f->powers = scratch ? scratch + at : NULL;
-        at += up(f->n1 * COLUMNS * f->size);
+        at += align_up(f->n1 * COLUMNS * f->size);
         f->coarse = scratch ? (double *)(void *)(scratch + at) : NULL;
-        at += up((f->fine_n + 2) * 16);
+        at += align_up((f->fine_n + 2) * 16);
         f->fine = scratch ? (double *)(void *)(scratch + at) : NULL;
-        at += up((f->fine_n + 2) * 16);
+        at += align_up((f->fine_n + 2) * 16);
     }
+    /* Modes of both signs lie at both ends of an axis, so columns are taken from two spans. */
     for (int k = 0; k < 2; k++)
         f->blocks[k] = (f->c.spans[job->dim - 1][k].n + COLUMNS - 1) / COLUMNS;
     f->all = f->blocks[0] + f->blocks[1];
@@ -89,7 +93,7 @@ static size_t lay_out(struct fft *f, unsigned threads, char *scratch)
 }
 
 /* Both kernels ask here. */
-static int scratch_size(const struct cpu_call *call, const hcy_nufft_job *job, size_t *size)
+static int cut_fft_scratch(const struct cpu_call *call, const hcy_nufft_job *job, size_t *size)
 {
     struct fft f = { 0 };
     struct nufft_layout l;
@@ -99,18 +103,18 @@ static int scratch_size(const struct cpu_call *call, const hcy_nufft_job *job, s
         return status;
     f.c.real = l.real;
     f.c.cells = l.cells;
-    *size = lay_out(&f, cpu_pool_threads(call->pool), NULL);
+    *size = lay_out_fft(&f, cpu_pool_threads(call->pool), NULL);
     return 0;
 }
 
 int nufft_modes_scratch(const struct cpu_call *call, size_t *size)
 {
-    return scratch_size(call, call->values[HCY_ARG_AT(nufft_modes, job)].bytes, size);
+    return cut_fft_scratch(call, call->values[HCY_ARG_AT(nufft_modes, job)].bytes, size);
 }
 
 int nufft_grid_scratch(const struct cpu_call *call, size_t *size)
 {
-    return scratch_size(call, call->values[HCY_ARG_AT(nufft_grid, job)].bytes, size);
+    return cut_fft_scratch(call, call->values[HCY_ARG_AT(nufft_grid, job)].bytes, size);
 }
 
 /* --- Blocks of columns --- */
@@ -129,19 +133,20 @@ static struct block block_at(const struct fft *f, size_t i)
 }
 
 /* n rows of a block, `stride` bytes apart, to the buffer from its row `at` on, and back. */
-static void gather(const struct fft *f, char *buffer, size_t at, const char *from, size_t stride, size_t n,
-                   size_t columns)
+static void gather_columns(const struct fft *f, char *buffer, size_t at, const char *from, size_t stride, size_t n,
+                           size_t columns)
 {
     size_t bytes = columns * f->size, row = COLUMNS * f->size;
     for (size_t i = 0; i < n; i++) {
         memcpy(buffer + (at + i) * row, from + i * stride, bytes);
+        /* The columns that are missing are transformed too, so they must be numbers. */
         if (bytes < row)
             memset(buffer + (at + i) * row + bytes, 0, row - bytes);
     }
 }
 
-static void give_back(const struct fft *f, const char *buffer, size_t at, char *to, size_t stride, size_t n,
-                      size_t columns)
+static void give_columns_back(const struct fft *f, const char *buffer, size_t at, char *to, size_t stride, size_t n,
+                              size_t columns)
 {
     for (size_t i = 0; i < n; i++)
         memcpy(to + i * stride, buffer + (at + i) * COLUMNS * f->size, columns * f->size);
@@ -155,26 +160,27 @@ static void zero_rows(const struct fft *f, char *buffer, size_t begin, size_t en
 /* --- Two and three axes: the fastest, and the middle one of three, plane by plane --- */
 
 /* Columns of the middle axis in a plane. */
-static void middle(const struct fft *f, char *plane, char *buffer)
+static void transform_middle(const struct fft *f, char *plane, char *buffer)
 {
     const struct nufft_span *y = f->c.spans[f->c.job.dim - 2];
     size_t stride = f->n[0] * f->size;
     for (size_t i = 0; i < f->all; i++) {
         struct block b = block_at(f, i);
         char *at = plane + b.x * f->size;
+        /* Cropping needs all rows and keeps some; padding has some and needs all, so the others are zeros. */
         if (f->c.crops) {
-            gather(f, buffer, 0, at, stride, f->n[1], b.n);
+            gather_columns(f, buffer, 0, at, stride, f->n[1], b.n);
         } else {
             zero_rows(f, buffer, y[0].n, f->n[1] - y[1].n);
             for (int k = 0; k < 2; k++)
-                gather(f, buffer, y[k].grid, at + y[k].grid * stride, stride, y[k].n, b.n);
+                gather_columns(f, buffer, y[k].grid, at + y[k].grid * stride, stride, y[k].n, b.n);
         }
         cpu_fft_many_run(f->middle, buffer);
         if (f->c.crops)
             for (int k = 0; k < 2; k++)
-                give_back(f, buffer, y[k].grid, at + y[k].grid * stride, stride, y[k].n, b.n);
+                give_columns_back(f, buffer, y[k].grid, at + y[k].grid * stride, stride, y[k].n, b.n);
         else
-            give_back(f, buffer, 0, at, stride, f->n[1], b.n);
+            give_columns_back(f, buffer, 0, at, stride, f->n[1], b.n);
     }
 }
 
@@ -191,15 +197,17 @@ static void plane_range(void *context, size_t begin, size_t end, unsigned thread
     size_t rows = f->c.job.dim == 3 ? f->n[1] : 1, bytes = f->n[0] * f->size;
     for (size_t i = begin; i < end; i++) {
         char *plane = f->c.grid + i * rows * bytes;
+        /* Padding goes from the slowest axis to the fastest and cropping back, so that rows of zeros, or of no
+         * interest, are never transformed. */
         if (f->c.job.dim == 3 && !f->c.crops)
-            middle(f, plane, f->buffers + thread * f->buffer);
+            transform_middle(f, plane, f->buffers + thread * f->buffer);
         for (size_t y = 0; y < rows; y++) {
             if (!f->c.crops)
                 zero_between(f, plane + y * bytes);
             cpu_fft_many_run(f->rows, plane + y * bytes);
         }
         if (f->c.job.dim == 3 && f->c.crops)
-            middle(f, plane, f->buffers + thread * f->buffer);
+            transform_middle(f, plane, f->buffers + thread * f->buffer);
     }
 }
 
@@ -214,12 +222,15 @@ static void slow_block(const struct fft *f, size_t item, const struct block *b, 
     char *grid = c->grid + (item * c->cells + gy * f->n[0] + b->x) * f->size;
     char *modes = c->modes + (item * c->all + my * (size_t)c->job.modes[last] + b->mode) * f->size;
     const char *factors = c->factors[last] + b->factor * c->real;
+    /* The block is copied to the buffer because its rows lie a plane apart: the transform would miss the cache at
+     * each. */
     if (c->crops) {
-        gather(f, buffer, 0, grid, stride, n, b->n);
+        gather_columns(f, buffer, 0, grid, stride, n, b->n);
         cpu_fft_many_run(f->slow, buffer);
     } else {
         zero_rows(f, buffer, 0, n);
     }
+    /* The factors are multiplied in by the copy that is needed anyway. */
     for (int k = 0; k < 2; k++)
         for (size_t i = 0; i < slow[k].n; i++) {
             char *row = buffer + (slow[k].grid + i) * COLUMNS * f->size;
@@ -227,9 +238,10 @@ static void slow_block(const struct fft *f, size_t item, const struct block *b, 
             double all = s * nufft_factor(c, 0, slow[k].factor + i);
             c->ops->weigh(c->crops ? mode : row, c->crops ? row : mode, factors, all, b->n);
         }
+    /* For padding the modes were put into the buffer first, and the transform comes after. */
     if (!c->crops) {
         cpu_fft_many_run(f->slow, buffer);
-        give_back(f, buffer, 0, grid, stride, n, b->n);
+        give_columns_back(f, buffer, 0, grid, stride, n, b->n);
     }
 }
 
@@ -242,6 +254,7 @@ static void slow_range(void *context, size_t begin, size_t end, unsigned thread)
         size_t j = i / f->all % rows, item = i / f->all / rows, gy = 0, my = 0;
         struct block b = block_at(f, i % f->all);
         double s = 1;
+        /* Only rows that have modes are transformed: j counts them through both spans. */
         if (f->c.job.dim == 3) {
             int k = j >= y[0].n;
             j -= k ? y[0].n : 0;
@@ -257,6 +270,7 @@ static void run_axes(struct fft *f, struct cpu_pool *pool, size_t items)
 {
     size_t planes = items * f->n[f->c.job.dim - 1], rows = f->c.job.dim == 3 ? (size_t)f->c.job.modes[1] : 1;
     size_t grain = f->c.job.dim == 3 ? 1 : ROWS;
+    /* The axes depend on one another: each pool call ends before the next begins. */
     if (f->c.crops)
         cpu_pool_for(pool, planes, grain, plane_range, f);
     cpu_pool_for(pool, items * rows * f->all, 1, slow_range, f);
@@ -273,6 +287,7 @@ static void short_range(void *context, size_t begin, size_t end, unsigned thread
     (void)thread;
     for (size_t i = begin; i < end; i++) {
         char *grid = c->grid + i * c->cells * f->size, *modes = c->modes + i * c->all * f->size;
+        /* A short axis is one transform, and a thread takes a whole vector. */
         if (c->crops)
             cpu_fft_many_run(f->rows, grid);
         else
@@ -289,14 +304,15 @@ static void short_range(void *context, size_t begin, size_t end, unsigned thread
 
 static void put_complex(const struct fft *f, char *at, double re, double im)
 {
-    float single[2] = { (float)re, (float)im };
+    float floats[2] = { (float)re, (float)im };
     double both[2] = { re, im };
-    memcpy(at, f->size == 16 ? (void *)both : (void *)single, f->size);
+    memcpy(at, f->size == 16 ? (void *)both : (void *)floats, f->size);
 }
 
 /* exp(sign 2 pi i j / n), j below n, from the two tables. */
-static void root(const struct fft *f, size_t j, double *re, double *im)
+static void root_of_unity(const struct fft *f, size_t j, double *re, double *im)
 {
+    /* Two tables of about sqrt(n) numbers stand for n of them, at the cost of one multiplication in double. */
     const double *a = f->coarse + 2 * (j / f->fine_n), *b = f->fine + 2 * (j % f->fine_n);
     *re = a[0] * b[0] - a[1] * b[1];
     *im = a[0] * b[1] + a[1] * b[0];
@@ -306,6 +322,7 @@ static void make_roots(struct fft *f)
 {
     double unit = f->sign * TWO_PI / (double)f->c.cells;
     for (size_t i = 0; i <= f->fine_n; i++) {
+        /* Each number comes from the library and none from the one before, so errors do not add up. */
         f->fine[2 * i] = cos(unit * (double)i);
         f->fine[2 * i + 1] = sin(unit * (double)i);
         f->coarse[2 * i] = cos(unit * (double)(i * f->fine_n));
@@ -314,18 +331,20 @@ static void make_roots(struct fft *f)
     for (size_t k = 0; k < f->n1; k++)
         for (size_t c = 0; c < COLUMNS; c++) {
             double re, im;
-            root(f, k * c % f->c.cells, &re, &im);
+            root_of_unity(f, k * c % f->c.cells, &re, &im);
             put_complex(f, f->powers + (k * COLUMNS + c) * f->size, re, im);
         }
 }
 
 /* Row k1 of the buffer times exp(2 pi i k1 (l2 + c) / n), c its column. */
-static void twiddle(const struct fft *f, char *buffer, size_t l2)
+static void twiddle_rows(const struct fft *f, char *buffer, size_t l2)
 {
     for (size_t k = 0; k < f->n1; k++) {
         char first[16], row[COLUMNS * 16];
         double re, im;
-        root(f, k * l2 % f->c.cells, &re, &im);
+        /* One root for the block and a table of powers for its columns: a sine for each number would cost more than
+         * the transform. */
+        root_of_unity(f, k * l2 % f->c.cells, &re, &im);
         put_complex(f, first, re, im);
         for (size_t c = 0; c < COLUMNS; c++)
             memcpy(row + c * f->size, first, f->size);
@@ -358,21 +377,22 @@ static void column_range(void *context, size_t begin, size_t end, unsigned threa
     char *to = f->c.crops ? grid : f->turned;
     for (size_t i = begin; i < end; i++) {
         size_t l2 = i * COLUMNS, n = f->n2 - l2 < COLUMNS ? f->n2 - l2 : COLUMNS, stride = f->n2 * f->size;
+        /* Padding has no grid yet: a column is made of the modes that fall on it. */
         if (f->c.crops) {
-            gather(f, buffer, 0, grid + l2 * f->size, stride, f->n1, n);
+            gather_columns(f, buffer, 0, grid + l2 * f->size, stride, f->n1, n);
         } else {
             zero_rows(f, buffer, 0, f->n1);
             for (size_t l1 = 0; l1 < f->n1; l1++)
                 put_modes(f, l1 * f->n2 + l2, n, buffer + l1 * COLUMNS * f->size);
         }
         cpu_fft_many_run(f->slow, buffer);
-        twiddle(f, buffer, l2);
-        give_back(f, buffer, 0, to + l2 * f->size, stride, f->n1, n);
+        twiddle_rows(f, buffer, l2);
+        give_columns_back(f, buffer, 0, to + l2 * f->size, stride, f->n1, n);
     }
 }
 
 /* Numbers of ROWS rows of a buffer side by side: out[row] = column j of the row, for 8 bytes and for 16. */
-static void transpose(const struct fft *f, const char *rows, size_t pitch, size_t n, size_t j, char *out)
+static void put_side_by_side(const struct fft *f, const char *rows, size_t pitch, size_t n, size_t j, char *out)
 {
     for (size_t r = 0; r < n; r++)
         memcpy(out + r * f->size, rows + r * pitch + j * f->size, f->size);
@@ -383,29 +403,34 @@ static void row_range(void *context, size_t begin, size_t end, unsigned thread)
 {
     const struct fft *f = context;
     const struct nufft_cut *c = &f->c;
+    /* Rows lie a cache line more than their length apart, so that the same column of all rows is not in one cache
+     * set. */
     char *buffer = f->buffers + thread * f->buffer, *grid = c->grid + f->item * c->cells * f->size;
     char *modes = c->modes + f->item * c->all * f->size, line[ROWS * 16];
     size_t pitch = f->n2 * f->size + ALIGN;
     for (size_t i = begin; i < end; i++) {
         size_t k1 = i * ROWS, n = f->n1 - k1 < ROWS ? f->n1 - k1 : ROWS;
         for (size_t r = 0; r < n; r++) {
+            /* The rows are copied, because their results are interleaved with those of other rows. */
             memcpy(buffer + r * pitch, (c->crops ? grid : f->turned) + (k1 + r) * f->n2 * f->size,
                    f->n2 * f->size);
             cpu_fft_many_run(f->rows, buffer + r * pitch);
         }
         for (size_t k2 = 0; k2 < f->n2; k2++) {
             size_t cell = k1 + f->n1 * k2;
+            /* The results of neighbouring rows are neighbours in the grid: ROWS of them are written together. */
             if (!c->crops) {
-                transpose(f, buffer, pitch, n, k2, grid + cell * f->size);
+                put_side_by_side(f, buffer, pitch, n, k2, grid + cell * f->size);
                 continue;
             }
             for (int k = 0; k < 2; k++) {
                 const struct nufft_span *s = &c->spans[0][k];
                 size_t from = cell > s->grid ? cell : s->grid,
                        to = cell + n < s->grid + s->n ? cell + n : s->grid + s->n;
+                /* Cells without modes are cut away by not being copied. */
                 if (from >= to)
                     continue;
-                transpose(f, buffer, pitch, n, k2, line);
+                put_side_by_side(f, buffer, pitch, n, k2, line);
                 c->ops->weigh(modes + (s->mode + from - s->grid) * f->size, line + (from - cell) * f->size,
                               c->factors[0] + (s->factor + from - s->grid) * c->real, 1, to - from);
             }
@@ -416,6 +441,7 @@ static void row_range(void *context, size_t begin, size_t end, unsigned thread)
 static void run_long(struct fft *f, struct cpu_pool *pool, size_t items)
 {
     make_roots(f);
+    /* The vectors share one work table, so they go one after the other, each on all threads. */
     for (f->item = 0; f->item < items; f->item++) {
         cpu_pool_for(pool, (f->n2 + COLUMNS - 1) / COLUMNS, 1, column_range, f);
         cpu_pool_for(pool, (f->n1 + ROWS - 1) / ROWS, 1, row_range, f);
@@ -424,9 +450,11 @@ static void run_long(struct fft *f, struct cpu_pool *pool, size_t items)
 
 /* --- The kernels --- */
 
-static int plan(struct cpu_fft_kept **kept, const struct fft *f, size_t n, bool in_rows)
+static int get_axis_plan(struct cpu_fft_kept **kept, const struct fft *f, size_t n, bool in_rows)
 {
     bool aligned = !in_rows || (n * f->size % ALIGN == 0 && (uintptr_t)f->c.grid % ALIGN == 0);
+    /* What is measured may differ from run to run, which a fixed order forbids, and takes longer than a small grid
+     * is worth. */
     bool measured = !(f->c.job.flags & HCY_NUFFT_FIXED_ORDER) && f->c.cells >= WORTH_MEASURING;
     struct cpu_fft_many many = { f->size == 16, aligned, measured, f->sign, (int)n, 1, 1, (int)n };
     if (!in_rows)
@@ -437,22 +465,27 @@ static int plan(struct cpu_fft_kept **kept, const struct fft *f, size_t n, bool 
 static int make_plans(struct fft *f)
 {
     unsigned dim = f->c.job.dim;
-    int status = plan(&f->rows, f, f->n1 ? f->n2 : f->n[0], true);
+    int status = get_axis_plan(&f->rows, f, f->n1 ? f->n2 : f->n[0], true);
+    /* Which plan stands for which axis depends on the way: a long axis has rows and columns. */
     if (!status && dim == 3)
-        status = plan(&f->middle, f, f->n[1], false);
+        status = get_axis_plan(&f->middle, f, f->n[1], false);
     if (!status && (dim > 1 || f->n1))
-        status = plan(&f->slow, f, f->n1 ? f->n1 : f->n[dim - 1], false);
+        status = get_axis_plan(&f->slow, f, f->n1 ? f->n1 : f->n[dim - 1], false);
     return status;
 }
 
 /* The longest of those. */
 static size_t axis_bytes(const struct fft *f)
 {
-    size_t n = f->n1 ? f->n1 : f->n[0], other = f->n1 ? f->n2 : f->n[1] > f->n[2] ? f->n[1] : f->n[2];
-    return (n > other ? n : other) * f->size;
+    const size_t lengths[] = { f->n[0], f->n[1], f->n[2] }, parts[] = { f->n1, f->n2, 1 };
+    const size_t *n = f->n1 ? parts : lengths;
+    size_t longest = n[0];
+    for (int i = 1; i < 3; i++)
+        longest = n[i] > longest ? n[i] : longest;
+    return longest * f->size;
 }
 
-static int run(const struct cpu_call *call, bool crops)
+static int run_cut_fft(const struct cpu_call *call, bool crops)
 {
     const struct hcy_nufft_cut_at *at = hcy_nufft_cut_at(crops, true);
     struct fft f = { 0 };
@@ -460,10 +493,11 @@ static int run(const struct cpu_call *call, bool crops)
     if (status)
         return status;
     unsigned dim = f.c.job.dim;
-    size_t size = lay_out(&f, cpu_pool_threads(call->pool), cpu_arg(call, at->scratch));
+    size_t size = lay_out_fft(&f, cpu_pool_threads(call->pool), cpu_arg(call, at->scratch));
     if (cpu_arg_size(call, at->scratch) < size)
         return hcy_fail(HCY_EINVAL, "nufft: %zu bytes of scratch are needed", size);
     status = make_plans(&f);
+    /* FFTW ends the process when memory lacks, so its needs are tried before the axes run. */
     if (!status)
         status = cpu_fft_check_run(axis_bytes(&f), cpu_pool_threads(call->pool));
     if (!status && dim > 1)
@@ -472,6 +506,7 @@ static int run(const struct cpu_call *call, bool crops)
         run_long(&f, call->pool, call->items);
     else if (!status)
         cpu_pool_for(call->pool, call->items, 1, short_range, &f);
+    /* Plans that were not made are NULL, which is no plan to give back. */
     cpu_fft_many_put(f.rows);
     cpu_fft_many_put(f.middle);
     cpu_fft_many_put(f.slow);
@@ -480,11 +515,11 @@ static int run(const struct cpu_call *call, bool crops)
 
 int nufft_run_modes(const struct cpu_call *call)
 {
-    return run(call, true);
+    return run_cut_fft(call, true);
 }
 
 int nufft_run_grid(const struct cpu_call *call)
 {
-    return run(call, false);
+    return run_cut_fft(call, false);
 }
 #endif

@@ -1,4 +1,4 @@
-/* rows.h - points into rows of a small grid and back: the text that nufft_<simd>.c compile for float
+/* rows.h - points into rows of a small grid and back: the text that points_<simd>.c compile for float
  * and double.
  *
  * Included with REAL, VECTOR (bytes), LANES, NAME(x) and, where lanes move freely, SHIFT and NAME(moved). A
@@ -182,6 +182,7 @@ static INLINE void NAME(put)(const int w, const int dim, const struct nufft_rows
     size_t at = NAME(cell)(dim, r, place);
     unsigned shift = 0;
 #ifdef SHIFT
+    /* A moved row is aligned, but must not take one more vector for it. */
     if (TIGHT(w) == LOOSE(w)) {
         shift = (unsigned)at & (HALF - 1);
         NAME(moved)(w, k, shift, kx);
@@ -190,6 +191,7 @@ static INLINE void NAME(put)(const int w, const int dim, const struct nufft_rows
         NAME(doubled)(w, k, kx);
     if (dim > 2)
         NAME(numbers)(w, r->table, t[2], kz);
+    /* The strength is multiplied into the row of x, which all other rows are multiples of. */
     vec cc = NAME(pairs)(c);
     REAL *q = local + 2 * (at - shift);
     UNROLL for (int v = 0; v < LOOSE(w); v++)
@@ -198,6 +200,7 @@ static INLINE void NAME(put)(const int w, const int dim, const struct nufft_rows
         NAME(add_row)(LOOSE(w), q, kx, NAME(all)(1));
         return;
     }
+    /* One plane at a time: its rows differ by the weight of y alone, so u stays in registers. */
     for (int z = 0; z < (dim == 3 ? w : 1); z++, q += plane) {
         vec u[MAX_VECTORS];
         REAL *row = q;
@@ -223,6 +226,7 @@ static INLINE void NAME(get)(const int w, const int dim, const struct nufft_rows
         NAME(numbers)(w, r->table, t[2], kz);
     UNROLL for (int v = 0; v < LOOSE(w); v++)
         sum[v] = dim == 1 ? NAME(load)(q + v * LANES) : (vec){ 0 };
+    /* Sums run over z and y first; the row of x comes in once, at the end. */
     for (int z = 0; dim > 1 && z < (dim == 3 ? w : 1); z++, q += plane) {
         vec u[MAX_VECTORS];
         const REAL *row = q;
@@ -342,6 +346,7 @@ static INLINE unsigned NAME(fold)(const struct nufft_axis *a, const double *turn
     const double cells = a->n, offset = a->offset;
     for (size_t i = 0; i < n; i++) {
         double turns = turn[i];
+        /* Written so that NaN is wrong too.  Beyond 2^40 turns a double has too few bits left for its cell. */
         int wrong = !(turns < 0x1p40 && turns > -0x1p40);
         turns = (wrong ? 0 : turns) - offset;
         turns -= __builtin_floor(turns);
@@ -367,6 +372,7 @@ static INLINE size_t NAME(find_keys)(const int dim, const struct nufft_fold *f)
         for (int d = dim - 1; d >= 0; d--) {
             const struct nufft_axis *a = &l->axis[d];
             NAME(turns)(f, d, at, n, turn);
+            /* Bad coordinates are rare: the loop counts them and which they are is found out afterwards. */
             if (NAME(fold)(a, turn, n, cell, t))
                 for (size_t i = n; i-- > 0;)
                     if (!(turn[i] < 0x1p40 && turn[i] > -0x1p40) && at + i < first_bad)

@@ -1,7 +1,7 @@
 /* sort.c - the kernel nufft_sort: how a job's grid is cut into bins, points put into their order, and
  * subproblems made of them.
  *
- * It runs on its queue's thread and spreads itself over the device's pool: each thread counts a range of points,
+ * It runs on its queue's thread and is shared out to the device's pool: each thread counts a range of points,
  * then puts their records behind those of the ranges before it.
  */
 #include "cpu_nufft.h"
@@ -27,11 +27,12 @@ static const uint8_t sub_logs[2][3][3] = { { { 12 }, { 6, 5 }, { 2, 2, 2 } }, { 
 /* Points of a subproblem: few enough that sums in float stay exact enough where points are dense. */
 static const uint16_t limits[2][3] = { { 8192, 2048, 2048 }, { 8192, 8192, 8192 } };
 
-static void set_axis(struct nufft_layout *l, unsigned d, uint64_t cells, bool fixed)
+static void set_layout_axis(struct nufft_layout *l, unsigned d, uint64_t cells, bool fixed)
 {
     struct nufft_axis *a = &l->axis[d];
     uint32_t log_bin = bin_logs[l->is_double][l->dim - 1][d], all = log_up(cells);
     a->n = (uint32_t)cells;
+    /* A bin is not larger than its axis, so that small grids have no bins of mostly nothing. */
     a->log_bin = log_bin < all ? log_bin : all;
     a->log_sub = sub_logs[fixed][l->dim - 1][d] < a->log_bin ? sub_logs[fixed][l->dim - 1][d] : a->log_bin;
     a->bins = (uint32_t)(((cells - 1) >> a->log_bin) + 1);
@@ -40,10 +41,11 @@ static void set_axis(struct nufft_layout *l, unsigned d, uint64_t cells, bool fi
 }
 
 /* Finer sorting than a few points a sub-bin does not pay. */
-static void coarsen(struct nufft_layout *l)
+static void coarsen_keys(struct nufft_layout *l)
 {
     for (unsigned d = 0; d < 3; d++)
         if (l->n_keys > l->n_bins && l->n_keys > l->n_points) {
+            /* From the fastest axis on, whose cells lie closest in memory anyway. */
             l->n_keys /= l->axis[d].subs;
             l->axis[d].log_sub = l->axis[d].log_bin;
             l->axis[d].subs = 1;
@@ -51,11 +53,12 @@ static void coarsen(struct nufft_layout *l)
 }
 
 /* A cell of the small grid beyond the bin's, and rows that do not start in the same cache sets. */
-static void set_local(struct nufft_layout *l)
+static void set_small_grid(struct nufft_layout *l)
 {
     size_t extent[3];
     for (unsigned d = 0; d < 3; d++)
         extent[d] = d < l->dim ? ((size_t)1 << l->axis[d].log_bin) + l->width - 1 : 1;
+    /* Rows are whole cache lines, so that moved rows are stored aligned. */
     size_t line = 32 / l->real; /* complex numbers of 64 bytes; an odd number of them a row */
     l->pitch = ((extent[0] + 16 + line - 1) / line | 1) * line;
     l->rows = extent[1];
@@ -70,6 +73,7 @@ int nufft_layout_of(struct nufft_layout *l, const hcy_nufft_job *job)
         job->n_points > UINT32_MAX - 64)
         return hcy_fail(HCY_EINVAL, "nufft: a job with %u axes, precision %u, width %u, %llu points",
                         job->dim, job->precision, job->width, (unsigned long long)job->n_points);
+    /* The job has been found sound; from here on sizes follow from it. */
     l->dim = job->dim;
     l->width = job->width;
     l->is_double = job->precision == HCY_F64;
@@ -78,19 +82,21 @@ int nufft_layout_of(struct nufft_layout *l, const hcy_nufft_job *job)
     l->n_points = (size_t)job->n_points;
     l->n_bins = l->n_keys = l->cells = 1;
     for (unsigned d = 0; d < 3; d++) {
+        /* The job counts axes from the slowest on, layouts from the fastest. */
         uint64_t cells = d < job->dim ? job->grid[job->dim - 1 - d] : 1;
         if (cells > INT32_MAX || (d < job->dim && (cells < 2 * job->width || job->modes[d] > job->grid[d])) ||
             hcy_size_mul(&l->cells, l->cells, (size_t)cells))
             return hcy_fail(HCY_EINVAL, "nufft: axis %u has %llu cells", d, (unsigned long long)cells);
-        set_axis(l, d, cells, job->flags & HCY_NUFFT_FIXED_ORDER);
+        set_layout_axis(l, d, cells, job->flags & HCY_NUFFT_FIXED_ORDER);
         l->n_bins *= l->axis[d].bins;
         l->n_keys *= (size_t)l->axis[d].bins * l->axis[d].subs;
     }
+    /* Keys and places have 32 bits. */
     if (l->n_keys > UINT32_MAX / 2)
         return hcy_fail(HCY_ERANGE, "nufft: a grid of %zu cells is too large", l->cells);
-    coarsen(l);
+    coarsen_keys(l);
     l->limit = limits[l->is_double][l->dim - 1];
-    set_local(l);
+    set_small_grid(l);
     return 0;
 }
 
@@ -103,7 +109,9 @@ static int place_sorted(struct nufft_sorted *s, const struct nufft_layout *l, st
 {
     size_t ranges = l->n_points / (l->n_keys / 2 + 1024) + 1, n_subs, bytes = nufft_up(sizeof *s, NUFFT_ALIGN);
     memset(s, 0, sizeof *s);
+    /* Every range has counts of all keys, which must not outweigh the points themselves. */
     ranges = ranges < cpu_pool_threads(pool) ? ranges : cpu_pool_threads(pool);
+    /* A bin with points has a subproblem, and one more for each `limit` of points. */
     n_subs = (l->n_bins < l->n_points ? l->n_bins : l->n_points) + l->n_points / l->limit + 1;
     const size_t sizes[4][2] = { { n_subs, sizeof(struct nufft_sub) },
                                  { l->n_points + NUFFT_AHEAD, l->record },
@@ -151,6 +159,7 @@ static struct nufft_fold range_of(const struct sort *s, size_t i)
 {
     struct nufft_fold f = s->fold;
     size_t blocks = s->layout.n_points / 64 + 1, ranges = s->s->ranges;
+    /* Ranges are cut between blocks of 64 points, which is what keys are made by. */
     f.begin = blocks * i / ranges * 64;
     f.end = i + 1 == ranges ? s->layout.n_points : blocks * (i + 1) / ranges * 64;
     f.end = f.end < s->layout.n_points ? f.end : s->layout.n_points;
@@ -185,6 +194,7 @@ uint32_t nufft_segment(const struct nufft_layout *l, uint32_t slab, unsigned i, 
     uint32_t size = 1u << a->log_bin, first = slab << a->log_bin;
     uint32_t left = (a->n - first < size ? a->n - first : size) + l->width - 1;
     for (;; i--) {
+        /* A window may reach over several short slabs, and around the end of the axis. */
         uint32_t end = a->n - (slab << a->log_bin);
         end = end < size ? end : size;
         *cell = slab << a->log_bin;
@@ -198,7 +208,9 @@ uint32_t nufft_segment(const struct nufft_layout *l, uint32_t slab, unsigned i, 
 
 uint32_t nufft_slab_of(const struct nufft_layout *l, uint32_t bin)
 {
-    uint32_t a_slab = l->dim == 1 ? 1 : l->dim == 2 ? l->axis[0].bins : l->axis[0].bins * l->axis[1].bins;
+    uint32_t a_slab = 1;
+    for (unsigned d = 0; d + 1 < l->dim; d++)
+        a_slab *= l->axis[d].bins;
     return bin / a_slab;
 }
 
@@ -209,7 +221,9 @@ static void order_range(void *context, size_t begin, size_t end, unsigned thread
     const struct nufft_layout *l = &s->layout;
     const uint32_t *ends = s->counts + (s->s->ranges - 1) * (l->n_keys + 16);
     for (size_t key = begin; key < end; key++) {
+        /* scatter() has moved the places on: those of the last range are where keys end. */
         uint32_t first = key ? ends[key - 1] : 0;
+        /* Keys are small, and each is ordered by one thread, so the order does not depend on their number. */
         size_t longest =
             s->ops->order(l->dim, (char *)s->fold.records + first * l->record, ends[key] - first);
         s->longest[thread] = longest > s->longest[thread] ? (uint32_t)longest : s->longest[thread];
@@ -239,6 +253,8 @@ static int make_subs(struct sort *s)
     if (!turns)
         return hcy_fail(HCY_ENOMEM, "nufft: out of memory for %u slabs", l->axis[l->dim - 1].bins);
     for (size_t bin = 0; bin < l->n_bins; bin++) {
+        /* Within a key the ranges follow each other, which keeps points in their order whatever the number of
+         * threads. */
         uint32_t first = at;
         for (size_t key = bin * keys_a_bin; key < (bin + 1) * keys_a_bin; key++)
             for (size_t r = 0; r < s->s->ranges; r++) {
@@ -249,8 +265,11 @@ static int make_subs(struct sort *s)
         for (; first < at; first += (uint32_t)l->limit) {
             struct nufft_sub *sub = &subs[n_subs++];
             *sub = (struct nufft_sub){ (uint32_t)bin, first, at, { 0 } };
+            /* A crowded bin is cut, so that threads can share it and sums in float stay short. */
             if (at - first > l->limit)
                 sub->end = first + (uint32_t)l->limit;
+            /* turn[] is the number of earlier subproblems that add to the same slab, which is what a fixed order
+             * waits for. */
             uint32_t cell, n, slab = nufft_slab_of(l, sub->bin);
             for (unsigned i = 0; i < NUFFT_SEGMENTS; i++) {
                 uint32_t there = nufft_segment(l, slab, i, &cell, &n);
@@ -275,6 +294,7 @@ int nufft_run_sort(const struct cpu_call *call)
         status = place_sorted(&placed, &s.layout, call->pool);
     if (status)
         return status;
+    /* Buffers are checked before anything is written, as the sizes are those of this job. */
     bool wide = (job->flags & HCY_NUFFT_WIDE_POINTS) != 0;
     size_t bytes = s.layout.n_points * (wide ? 8 : s.layout.real);
     if (cpu_arg_size(call, AT(sorted)) < placed.size ||
@@ -292,6 +312,7 @@ int nufft_run_sort(const struct cpu_call *call)
         if (cpu_arg_size(call, at) < bytes)
             return hcy_fail(HCY_EINVAL, "nufft_sort: coordinates %u are fewer than the job's points", d);
     }
+    /* Counting comes first: a place is known only when all points before it have been counted. */
     s.counts = (void *)((char *)s.s + placed.counts);
     s.first_bad = malloc(placed.ranges * sizeof *s.first_bad);
     if (!s.first_bad)
@@ -299,6 +320,7 @@ int nufft_run_sort(const struct cpu_call *call)
     cpu_pool_for(call->pool, placed.ranges, 1, count_range, &s);
     hcy_nufft_report *report = cpu_arg(call, AT(report));
     report->first_bad = UINT64_MAX;
+    /* Ranges are in the order of the points, so from the last down the first bad point stays. */
     for (size_t i = placed.ranges; i-- > 0;)
         if (s.first_bad[i] != SIZE_MAX)
             report->first_bad = s.first_bad[i];
@@ -307,6 +329,7 @@ int nufft_run_sort(const struct cpu_call *call)
     if (status)
         return status;
     cpu_pool_for(call->pool, placed.ranges, 1, scatter_range, &s);
+    /* The loops prefetch by records behind the last one, whose numbers must be points. */
     memset((char *)s.fold.records + s.layout.n_points * s.layout.record, 0, NUFFT_AHEAD * s.layout.record);
     return job->flags & HCY_NUFFT_FIXED_ORDER ? order_points(&s, call->pool) : 0;
 }

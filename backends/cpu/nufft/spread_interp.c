@@ -1,7 +1,7 @@
 /* spread_interp.c - the kernels of the family nufft: spreading and interpolation, whose subproblems are shared
  * out to threads.
  *
- * A kernel runs on its queue's thread and spreads itself over the device's pool; what it keeps between
+ * A kernel runs on its queue's thread and is shared out to the device's pool; what it keeps between
  * launches is the buffer `sorted`. Parts of the fine grid that neighbouring subproblems add to are guarded
  * slab by slab (a slab: the bins of one place on the slowest axis); with HCY_NUFFT_FIXED_ORDER a slab also
  * takes its subproblems in their order.  That cannot deadlock: threads take subproblems in their order, so
@@ -92,10 +92,12 @@ static int take_move(struct move *m, const struct cpu_call *call, bool spreads)
     if (status)
         return status;
     const struct nufft_layout *l = &m->layout;
+    /* The buffer says itself what it was sorted for, because hosts may hand over that of another job. */
     m->s = cpu_arg(call, at->sorted);
     if (cpu_arg_size(call, at->sorted) < sizeof *m->s || m->s->magic != NUFFT_MAGIC ||
         m->s->n_points != l->n_points || m->s->cells != l->cells)
         return hcy_fail(HCY_EINVAL, "nufft: the points were not sorted, or for another job");
+    /* All sizes are checked against the job once, so the loops need no tests. */
     if (hcy_size_mul(&strengths, l->n_points * 2 * l->real, call->items) ||
         hcy_size_mul(&grid, l->cells * 2 * l->real, call->items) || cpu_arg_size(call, at->scratch) < size ||
         cpu_arg_size(call, at->strengths) < strengths || cpu_arg_size(call, at->grid) < grid ||
@@ -106,6 +108,7 @@ static int take_move(struct move *m, const struct cpu_call *call, bool spreads)
     m->subs = (const void *)((const char *)m->s + m->s->subs);
     m->strengths = cpu_arg(call, at->strengths);
     m->grid = cpu_arg(call, at->grid);
+    /* The table is copied to where it is aligned, with narrow windows twice in a row. */
     char *table = cpu_arg(call, at->scratch);
     memcpy(table, cpu_arg(call, at->table), HCY_NUFFT_COEFS(l->width) * HCY_NUFFT_MAX_WIDTH * l->real);
     double_table(table, l, m->ops->lanes / 2 * l->real);
@@ -117,7 +120,7 @@ static int take_move(struct move *m, const struct cpu_call *call, bool spreads)
 }
 
 /* The first cell of a bin on each axis, and how many cells it reaches from there. */
-static void extent(const struct nufft_layout *l, uint32_t bin, size_t first[3], size_t n[3])
+static void reach_of(const struct nufft_layout *l, uint32_t bin, size_t first[3], size_t n[3])
 {
     for (unsigned d = 0; d < 3; d++) {
         const struct nufft_axis *a = &l->axis[d];
@@ -131,21 +134,24 @@ static void extent(const struct nufft_layout *l, uint32_t bin, size_t first[3], 
 
 /* The rows [begin, end) of a bin's reach on the slowest axis, counted from its first, between small and fine
  * grid. */
-static void move_rows(const struct move *m, uint32_t bin, size_t begin, size_t end, char *local, char *grid,
-                      bool adds)
+static void move_bin_rows(const struct move *m, uint32_t bin, size_t begin, size_t end, char *local, char *grid,
+                          bool adds)
 {
     const struct nufft_layout *l = &m->layout;
     size_t first[3], n[3], c = 2 * l->real;
-    extent(l, bin, first, n);
+    reach_of(l, bin, first, n);
     n[l->dim - 1] = end;
+    /* The fine grid is periodic: a row of the small grid is at most two parts of it. */
     size_t straight = l->axis[0].n - first[0], x0 = l->dim == 1 ? begin : 0;
     straight = straight < n[0] ? straight : n[0]; /* then the axis begins again */
     for (size_t z = l->dim == 3 ? begin : 0; z < n[2]; z++)
         for (size_t y = l->dim == 2 ? begin : 0; y < n[1]; y++) {
+            /* The window may reach around the end of the axis. */
             size_t gz = (first[2] + z) % l->axis[2].n, gy = (first[1] + y) % l->axis[1].n;
             char *row = grid + (gz * l->axis[1].n + gy) * l->axis[0].n * c;
             char *small = local + (z * l->rows + y) * l->pitch * c;
             size_t parts[2][3] = { { x0, straight, first[0] + x0 }, { straight, n[0], 0 } };
+            /* In one dimension a segment may begin behind the end of the axis. */
             if (x0 > straight)
                 parts[1][2] = x0 - straight, parts[1][0] = x0;
             for (int i = 0; i < 2; i++) {
@@ -160,21 +166,23 @@ static void move_rows(const struct move *m, uint32_t bin, size_t begin, size_t e
         }
 }
 
-static void enter(const struct move *m, struct slab *slab, uint32_t turn)
+static void enter_slab(const struct move *m, struct slab *slab, uint32_t turn)
 {
     pthread_mutex_lock(&slab->lock);
+    /* Who has the turn before is under way on another thread, so this ends. */
     while (m->in_order && slab->next != turn)
         pthread_cond_wait(&slab->moved_on, &slab->lock);
 }
 
-static void leave(struct slab *slab)
+static void leave_slab(struct slab *slab)
 {
     slab->next++;
+    /* Several may wait for different turns, and only they know which is theirs. */
     pthread_cond_broadcast(&slab->moved_on);
     pthread_mutex_unlock(&slab->lock);
 }
 
-static void add_up(const struct move *m, const struct nufft_sub *sub, size_t vector, char *local)
+static void add_to_grid(const struct move *m, const struct nufft_sub *sub, size_t vector, char *local)
 {
     const struct nufft_layout *l = &m->layout;
     uint32_t cell, n, own = nufft_slab_of(l, sub->bin);
@@ -183,12 +191,13 @@ static void add_up(const struct move *m, const struct nufft_sub *sub, size_t vec
         uint32_t slab = nufft_segment(l, own, i, &cell, &n);
         if (!n)
             return;
+        /* With one thread there are no slabs to lock. */
         struct slab *s = m->slabs ? &m->slabs[vector * l->axis[l->dim - 1].bins + slab] : NULL;
         if (s)
-            enter(m, s, sub->turn[i]);
-        move_rows(m, sub->bin, done, done + n, local, m->grid + vector * l->cells * 2 * l->real, true);
+            enter_slab(m, s, sub->turn[i]);
+        move_bin_rows(m, sub->bin, done, done + n, local, m->grid + vector * l->cells * 2 * l->real, true);
         if (s)
-            leave(s);
+            leave_slab(s);
         done += n;
     }
 }
@@ -202,10 +211,11 @@ static void spread_range(void *context, size_t begin, size_t end, unsigned threa
     for (size_t i = begin; i < end; i++) {
         size_t vector = i / m->s->n_subs;
         const struct nufft_sub *sub = &m->subs[i % m->s->n_subs];
+        /* Each subproblem has the whole small grid to itself, however few of its cells it uses. */
         memset(local, 0, l->local * 2 * l->real);
         m->ops->spread(&m->rows, records + sub->begin * l->record, sub->end - sub->begin,
                        m->strengths + vector * l->n_points * 2 * l->real, local);
-        add_up(m, sub, vector, local);
+        add_to_grid(m, sub, vector, local);
     }
 }
 
@@ -218,9 +228,10 @@ static void interp_range(void *context, size_t begin, size_t end, unsigned threa
     for (size_t i = begin; i < end; i++) {
         size_t vector = i / m->s->n_subs, first[3], n[3];
         const struct nufft_sub *sub = &m->subs[i % m->s->n_subs];
+        /* Subproblems of a bin follow each other and read the same cells, which are copied once. */
         if (i == begin || i % m->s->n_subs == 0 || sub[-1].bin != sub->bin) {
-            extent(l, sub->bin, first, n);
-            move_rows(m, sub->bin, 0, n[l->dim - 1], local, m->grid + vector * l->cells * 2 * l->real, false);
+            reach_of(l, sub->bin, first, n);
+            move_bin_rows(m, sub->bin, 0, n[l->dim - 1], local, m->grid + vector * l->cells * 2 * l->real, false);
         }
         m->ops->interp(&m->rows, records + sub->begin * l->record, sub->end - sub->begin,
                        m->strengths + vector * l->n_points * 2 * l->real, local);
@@ -285,6 +296,7 @@ static void settle_range(void *context, size_t begin, size_t end, unsigned threa
         for (size_t first = 0, next; first < m->s->n_subs; first = next) { /* a bin's: places are within it */
             for (next = first + 1; next < m->s->n_subs && m->subs[next].bin == m->subs[first].bin; next++)
                 ;
+            /* Strengths of a bin are not those of another, so vectors and bins are settled apart. */
             size_t at = m->subs[first].begin;
             m->ops->settle(l->dim, (const char *)m->s + m->s->records + at * l->record, m->subs[next - 1].end - at,
                            m->strengths + i * l->n_points * c, s->room + i * m->s->longest * c);
@@ -292,11 +304,12 @@ static void settle_range(void *context, size_t begin, size_t end, unsigned threa
 }
 
 /* Strengths of points at the same place in an order by what they are; *copy is what they are then read from. */
-static int settle(struct move *m, const struct cpu_call *call, char **copy)
+static int settle_strengths(struct move *m, const struct cpu_call *call, char **copy)
 {
     size_t c = 2 * m->layout.real, all = call->items * m->layout.n_points * c;
     struct settle s = { m, malloc(call->items * m->s->longest * c) };
     *copy = malloc(all);
+    /* The caller's strengths are not ours to reorder, so a copy is. */
     if (s.room && *copy) {
         m->strengths = memcpy(*copy, m->strengths, all);
         cpu_pool_for(call->pool, call->items, 1, settle_range, &s);
@@ -305,7 +318,7 @@ static int settle(struct move *m, const struct cpu_call *call, char **copy)
     return s.room && *copy ? 0 : hcy_fail(HCY_ENOMEM, "nufft_spread: out of memory for a copy of the strengths");
 }
 
-static int run_spread(const struct cpu_call *call)
+static int run_nufft_spread(const struct cpu_call *call)
 {
     struct move m;
     char *copy = NULL;
@@ -313,10 +326,12 @@ static int run_spread(const struct cpu_call *call)
     if (status)
         return status;
     size_t n_slabs = call->items * m.layout.axis[m.layout.dim - 1].bins;
+    /* Slabs are guarded only where threads can meet. */
     if (cpu_pool_threads(call->pool) > 1)
         status = make_slabs(&m, n_slabs);
+    /* Points at the same place could otherwise come in any order, which their sums would show. */
     if (!status && m.in_order && m.s->longest > 1)
-        status = settle(&m, call, &copy);
+        status = settle_strengths(&m, call, &copy);
     if (!status) {
         nufft_zero(call->pool, m.grid, call->items * m.layout.cells * 2 * m.layout.real);
         cpu_pool_for(call->pool, call->items * m.s->n_subs, 1, spread_range, &m);
@@ -326,7 +341,7 @@ static int run_spread(const struct cpu_call *call)
     return status;
 }
 
-static int run_interp(const struct cpu_call *call)
+static int run_nufft_interp(const struct cpu_call *call)
 {
     struct move m;
     int status = take_move(&m, call, false);
@@ -340,8 +355,8 @@ static int run_interp(const struct cpu_call *call)
 
 const struct cpu_kernel cpu_nufft_kernels[] = {
     { .name = "nufft_sort", .run = nufft_run_sort, .scratch_size = nufft_sorted_size, .variant = cpu_simd_built },
-    { .name = "nufft_spread", .run = run_spread, .scratch_size = spread_scratch, .variant = cpu_simd_built },
-    { .name = "nufft_interp", .run = run_interp, .scratch_size = interp_scratch, .variant = cpu_simd_built },
+    { .name = "nufft_spread", .run = run_nufft_spread, .scratch_size = spread_scratch, .variant = cpu_simd_built },
+    { .name = "nufft_interp", .run = run_nufft_interp, .scratch_size = interp_scratch, .variant = cpu_simd_built },
     { .name = "nufft_crop", .run = nufft_run_crop, .variant = cpu_simd_built },
     { .name = "nufft_pad", .run = nufft_run_pad, .variant = cpu_simd_built },
     { .name = "nufft_scale", .run = nufft_run_scale, .variant = cpu_simd_built },
