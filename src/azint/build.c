@@ -15,7 +15,7 @@
 
 #define MUCH_MEMORY ((uint64_t)64 << 20) /* less is not asked about */
 
-static void *work(void *arg)
+static void *take_rows(void *arg)
 {
     struct worker *w = arg;
     struct build *b = w->b;
@@ -31,7 +31,7 @@ static void *work(void *arg)
 }
 
 /* Every row once.  A thread that cannot be had is done without. */
-static void run_pass(struct build *b, int pass)
+static void pass_over_rows(struct build *b, int pass)
 {
     pthread_t *threads = b->threads;
     size_t started = 0;
@@ -40,9 +40,9 @@ static void run_pass(struct build *b, int pass)
     for (size_t k = 0; k < b->n_workers; k++)
         b->workers[k].pass = pass;
     while (started + 1 < b->n_workers &&
-           !pthread_create(&threads[started], NULL, work, &b->workers[started + 1]))
+           !pthread_create(&threads[started], NULL, take_rows, &b->workers[started + 1]))
         started++;
-    work(&b->workers[0]);
+    take_rows(&b->workers[0]);
     while (started)
         pthread_join(threads[--started], NULL);
 }
@@ -103,7 +103,7 @@ static double above(double max)
     return max > 0 ? max * (1 + eps) : max / (1 + eps);
 }
 
-static int set_azimuth(struct build *b)
+static int set_azimuth_bins(struct build *b)
 {
     const double pi = (float)AZINT_PI; /* as pyFAI has it: a little more */
     struct azint_grid *grid = &b->grid;
@@ -126,7 +126,7 @@ static int set_azimuth(struct build *b)
 }
 
 /* Of the radial values that the pass over them has found. */
-static void find_extent(const struct build *b, double *min, double *max)
+static void find_radial_extent(const struct build *b, double *min, double *max)
 {
     *min = INFINITY;
     *max = -INFINITY;
@@ -147,8 +147,8 @@ static int set_range(struct build *b)
     double min, max;
 
     if (!b->has_range || (b->grid.n_azim && !b->grid.check_chi))
-        run_pass(b, PASS_RANGE);
-    find_extent(b, &min, &max);
+        pass_over_rows(b, PASS_RANGE);
+    find_radial_extent(b, &min, &max);
     if (b->has_range) {
         min = b->range[0];
         max = b->range[1];
@@ -169,7 +169,7 @@ static int set_range(struct build *b)
                         "the pixels' %s runs from %g to %g, which cannot be cut into %zu bins: give a radial "
                         "range",
                         b->scale.unit->name, min * b->scale.scale, b->max * b->scale.scale, b->grid.n_bins);
-    return b->grid.n_azim ? set_azimuth(b) : 0;
+    return b->grid.n_azim ? set_azimuth_bins(b) : 0;
 }
 
 /* Why no pixel has a weight, with what the pixels have. */
@@ -178,8 +178,8 @@ static int nothing_left(struct build *b)
     double min, max, scale = b->scale.scale;
 
     if (b->has_range)
-        run_pass(b, PASS_RANGE);
-    find_extent(b, &min, &max);
+        pass_over_rows(b, PASS_RANGE);
+    find_radial_extent(b, &min, &max);
     if (!(min <= max))
         return no_pixel(b);
     min = min < 0 && !b->scale.may_be_negative ? 0 : min;
@@ -206,7 +206,7 @@ static int check_memory(const struct build *b, size_t bytes)
 }
 
 /* Where each row's runs go, and room for them. */
-static int make_room(struct build *b)
+static int allocate_runs(struct build *b)
 {
     size_t n = b->g.height * b->g.width, bytes = 0, most = 1, rows = b->g.height, one;
     int rc;
@@ -270,11 +270,11 @@ int hcy__azint_build(struct build *b)
     if (!rc)
         rc = set_range(b);
     if (!rc) {
-        run_pass(b, PASS_SIZE);
-        rc = make_room(b);
+        pass_over_rows(b, PASS_SIZE);
+        rc = allocate_runs(b);
     }
     if (!rc) {
-        run_pass(b, PASS_WRITE);
+        pass_over_rows(b, PASS_WRITE);
         for (size_t k = 1; k < b->n_workers; k++)
             add_worker(b, &b->workers[k]);
         for (size_t i = 0; i < b->g.height; i++)

@@ -36,7 +36,7 @@ struct section {
 };
 
 /* What a plan keeps in memory that its creation made; returns the file's size. */
-static size_t lay_out(struct section s[N_SECTIONS], hcy_azint_plan *p)
+static size_t place_sections(struct section s[N_SECTIONS], hcy_azint_plan *p)
 {
     size_t n = p->head.n_pixels, at = (sizeof(struct file_head) + ALIGN - 1) / ALIGN * ALIGN;
     const struct section list[N_SECTIONS] = {
@@ -57,7 +57,7 @@ static size_t lay_out(struct section s[N_SECTIONS], hcy_azint_plan *p)
 }
 
 /* With that of its tables. */
-static uint64_t sum_of(const struct file_head *head, uint64_t tables)
+static uint64_t sum_head(const struct file_head *head, uint64_t tables)
 {
     struct file_head h = *head;
     struct azint_hash hash = AZINT_HASH_INIT;
@@ -114,11 +114,11 @@ static int head_fits(hcy_azint_plan *found, const struct file_head *h, const str
     found->max = h->max;
     found->azimuth_min = h->azimuth_min;
     found->azimuth_max = h->azimuth_max;
-    return lay_out(s, found) == h->size;
+    return place_sections(s, found) == h->size;
 }
 
 /* The tables after such a head. */
-static int take(hcy_azint_plan *p, int fd, const struct file_head *h, const struct azint_hash *key, size_t threads)
+static int take_tables(hcy_azint_plan *p, int fd, const struct file_head *h, const struct azint_hash *key, size_t threads)
 {
     struct section old[N_SECTIONS], s[N_SECTIONS];
     hcy_azint_plan found = *p;
@@ -126,7 +126,7 @@ static int take(hcy_azint_plan *p, int fd, const struct file_head *h, const stru
 
     if (!head_fits(&found, h, key))
         return -1;
-    lay_out(s, &found);
+    place_sections(s, &found);
     size_t first = s[0].offset, size = (size_t)h->size - first;
     uint8_t *data = hcy__azint_cache_memory(&found, size);
     if (!data)
@@ -134,12 +134,12 @@ static int take(hcy_azint_plan *p, int fd, const struct file_head *h, const stru
     for (int i = 0; i < N_SECTIONS; i++)
         *s[i].data = s[i].size ? data + (s[i].offset - first) : NULL;
     found.azimuthal = found.radial + found.options.npt;
-    if (hcy__azint_cache_tables(&sum, data, size, fd, first, threads) || h->sum != sum_of(h, sum) ||
+    if (hcy__azint_cache_tables(&sum, data, size, fd, first, threads) || h->sum != sum_head(h, sum) ||
         hcy__azint_cache_check(&found, threads)) {
         hcy__azint_cache_free(&found);
         return -1;
     }
-    lay_out(old, p);
+    place_sections(old, p);
     for (int i = 0; i < N_SECTIONS; i++)
         free(*old[i].data);
     *p = found;
@@ -159,7 +159,7 @@ int hcy__azint_cache_load(hcy_azint_plan *plan, const char *folder, const struct
         return -1;
     if (!fstat(fd, &st) && S_ISREG(st.st_mode) && pread(fd, &h, sizeof h, 0) == sizeof h &&
         h.size == (uint64_t)st.st_size)
-        rc = take(plan, fd, &h, key, threads);
+        rc = take_tables(plan, fd, &h, key, threads);
     close(fd);
     if (!rc)
         (void)utimensat(AT_FDCWD, path, NULL, 0); /* used now: see cache_prune.c */
@@ -174,7 +174,7 @@ static uint8_t *make_image(size_t *size, hcy_azint_plan *plan, const struct azin
     struct section s[N_SECTIONS];
     struct file_head h;
     uint64_t sum;
-    *size = lay_out(s, plan);
+    *size = place_sections(s, plan);
     uint8_t *image = calloc(1, *size);
 
     if (!image)
@@ -188,7 +188,7 @@ static uint8_t *make_image(size_t *size, hcy_azint_plan *plan, const struct azin
         free(image);
         return NULL;
     }
-    h.sum = sum_of(&h, sum);
+    h.sum = sum_head(&h, sum);
     memcpy(image, &h, sizeof h);
     return image;
 }
@@ -200,7 +200,7 @@ void hcy__azint_cache_save(hcy_azint_plan *plan, const char *folder, const struc
     size_t size;
 
     path_of(path, sizeof path, folder, key);
-    if (strlen(path) + 1 == sizeof path || lay_out(s, plan) > hcy__azint_cache_limit())
+    if (strlen(path) + 1 == sizeof path || place_sections(s, plan) > hcy__azint_cache_limit())
         return;
     uint8_t *image = make_image(&size, plan, key);
     if (image && !hcy_cache_write(path, image, size, NULL, 0))

@@ -61,7 +61,7 @@ static int by_use(const void *a, const void *b)
 }
 
 /* Takes note of a plan; a file left unfinished is removed. */
-static void add(struct files *files, int folder, const char *name)
+static void note_plan_file(struct files *files, int folder, const char *name)
 {
     struct stat is;
     struct timespec now;
@@ -95,7 +95,7 @@ void hcy__azint_cache_prune(const char *path)
     if (!folder)
         return;
     for (struct dirent *entry; (entry = readdir(folder));)
-        add(&files, dirfd(folder), entry->d_name);
+        note_plan_file(&files, dirfd(folder), entry->d_name);
     for (size_t i = 0; i < files.n; i++)
         all += files.at[i].size;
     if (all > limit)

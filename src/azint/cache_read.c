@@ -84,7 +84,7 @@ struct tables {
     uint64_t *sums;
 };
 
-static int fetch(const struct tables *t, size_t first, size_t n)
+static int read_tables(const struct tables *t, size_t first, size_t n)
 {
     while (n) {
         ssize_t got = pread(t->fd, t->data + first, n, (off_t)(t->at + first));
@@ -104,7 +104,7 @@ static int do_piece(void *context, size_t piece)
     const struct tables *t = context;
     size_t first = piece * PIECE, n = t->size - first < PIECE ? t->size - first : PIECE;
 
-    if (t->fd >= 0 && fetch(t, first, n))
+    if (t->fd >= 0 && read_tables(t, first, n))
         return -1;
     t->sums[piece] = sum_lines(t->data + first, n, piece);
     return 0;

@@ -31,7 +31,7 @@ static void place_edges(double *edge, size_t n, double pixel, size_t chip)
 }
 
 /* Corners and centres along one axis, relative to poni; mirrored if the axis runs the other way. */
-static void place(double *corner, double *centre, size_t n, double pixel, size_t chip, double poni,
+static void place_axis(double *corner, double *centre, size_t n, double pixel, size_t chip, double poni,
                   int mirror)
 {
     place_edges(corner, n, pixel, chip);
@@ -102,8 +102,8 @@ int hcy__azint_geometry_init(struct azint_geometry *g, const hcy_poni *poni, siz
     g->centre2 = malloc(width * sizeof(double));
     if (!g->corner1 || !g->corner2 || !g->centre1 || !g->centre2)
         return hcy_fail(HCY_ENOMEM, "no memory for the positions of %zu x %zu pixels", height, width);
-    place(g->corner1, g->centre1, height, poni->pixel1, chip[0], poni->poni1, o == 1 || o == 2);
-    place(g->corner2, g->centre2, width, poni->pixel2, chip[1], poni->poni2, o == 1 || o == 4);
+    place_axis(g->corner1, g->centre1, height, poni->pixel1, chip[0], poni->poni1, o == 1 || o == 2);
+    place_axis(g->corner2, g->centre2, width, poni->pixel2, chip[1], poni->poni2, o == 1 || o == 4);
     g->contour = o == 2 || o == 4 ? -1 : 1;
     return 0;
 }

@@ -23,7 +23,7 @@ static void add_range(hcy_azint_job *job, uint64_t lo, uint64_t hi)
     job->n_invalid++;
 }
 
-static uint64_t bits_of(double x)
+static uint64_t bits_of_double(double x)
 {
     uint64_t u;
 
@@ -55,9 +55,9 @@ static void add_dummy(hcy_azint_job *job, const struct hcy_pixel_type *t, double
     if (t->kind != 'f')
         add_interval(job, t, dummy - delta, dummy + delta);
     else if (8 * t->bytes == 32)
-        add_range(job, bits_of((float)(dummy - delta)), bits_of((float)(dummy + delta)));
+        add_range(job, bits_of_double((float)(dummy - delta)), bits_of_double((float)(dummy + delta)));
     else
-        add_range(job, bits_of(dummy - delta), bits_of(dummy + delta));
+        add_range(job, bits_of_double(dummy - delta), bits_of_double(dummy + delta));
 }
 
 /* Reserved values of the detector: those of its rule, or those that most detectors use.  The ends of signed types are

@@ -30,7 +30,7 @@ static double to_radians(double degrees)
     return (turns >= 1 ? turns - 2 : turns) * AZINT_PI;
 }
 
-static void set_azimuth(struct azint_grid *grid, const double degrees[2])
+static void set_azimuth_range(struct azint_grid *grid, const double degrees[2])
 {
     grid->check_chi = degrees[0] != degrees[1];
     grid->chi_min = to_radians(degrees[0]);
@@ -41,7 +41,7 @@ static void set_azimuth(struct azint_grid *grid, const double degrees[2])
 }
 
 /* Processors this process may run on. */
-static size_t processors(void)
+static size_t count_processors(void)
 {
     long n = sysconf(_SC_NPROCESSORS_ONLN);
 #ifdef CPU_COUNT
@@ -55,7 +55,7 @@ static size_t processors(void)
 
 static size_t count_workers(const hcy_azint_options *o, size_t n_bins)
 {
-    size_t n = o->threads ? o->threads : processors();
+    size_t n = o->threads ? o->threads : count_processors();
     size_t room = NORMS_MEMORY / (n_bins * sizeof(hcy_azint_bin_norm));
 
     n = n < MAX_THREADS ? n : MAX_THREADS;
@@ -71,7 +71,7 @@ static int corners_are_finite(const float *corners)
     return 1;
 }
 
-static int make_mask(uint8_t **mask, size_t *n_masked, const hcy_azint_plan *plan, const uint8_t *user)
+static int make_plan_mask(uint8_t **mask, size_t *n_masked, const hcy_azint_plan *plan, const uint8_t *user)
 {
     size_t height = plan->head.height, width = plan->head.width, n = height * width;
     int rc = 0;
@@ -106,7 +106,7 @@ static int exponent_of(const float *a, const float *b, const uint8_t *mask, size
     return most > 0 ? exponent : 0;
 }
 
-static int keep(float **copy, const float *from, size_t n)
+static int copy_array(float **copy, const float *from, size_t n)
 {
     if (!from)
         return 0;
@@ -120,10 +120,10 @@ static int keep(float **copy, const float *from, size_t n)
 static int set_arrays(hcy_azint_plan *plan, struct build *b, const hcy_azint_options *user)
 {
     size_t n = plan->head.n_pixels;
-    int rc = keep(&plan->darks, user->dark, n);
+    int rc = copy_array(&plan->darks, user->dark, n);
 
     if (!rc)
-        rc = keep(&plan->variances, user->variance, n);
+        rc = copy_array(&plan->variances, user->variance, n);
     b->has_arrays = user->flat || user->absorption || user->dark || user->variance;
     if (rc || !b->has_arrays)
         return rc;
@@ -157,7 +157,7 @@ static int set_arrays(hcy_azint_plan *plan, struct build *b, const hcy_azint_opt
     return plan->extra ? 0 : hcy_fail(HCY_ENOMEM, "no memory for a plan of %u bins", plan->head.n_bins);
 }
 
-static void set_axis(double *axis, size_t n, double min, double max, double delta, double scale)
+static void set_axis_centres(double *axis, size_t n, double min, double max, double delta, double scale)
 {
     double first = min + 0.5 * delta, last = max - 0.5 * delta;
     double step = n > 1 ? (last - first) / (double)(n - 1) : 0;
@@ -168,12 +168,12 @@ static void set_axis(double *axis, size_t n, double min, double max, double delt
         axis[n - 1] = last * scale;
 }
 
-static void set_axes(hcy_azint_plan *plan, const struct build *b)
+static void set_plan_axes(hcy_azint_plan *plan, const struct build *b)
 {
     const double degrees = 180 / AZINT_PI;
 
-    set_axis(plan->radial, b->grid.n_bins, b->grid.min, b->max, b->grid.delta, plan->scale.scale);
-    set_axis(plan->azimuthal, b->grid.n_azim, b->grid.chi_min, b->grid.chi_end, b->grid.chi_delta, degrees);
+    set_axis_centres(plan->radial, b->grid.n_bins, b->grid.min, b->max, b->grid.delta, plan->scale.scale);
+    set_axis_centres(plan->azimuthal, b->grid.n_azim, b->grid.chi_min, b->grid.chi_end, b->grid.chi_delta, degrees);
     if (b->grid.n_azim) {
         plan->azimuth_min = b->grid.chi_min * degrees;
         plan->azimuth_max = b->grid.chi_end * degrees;
@@ -192,7 +192,7 @@ static void set_build(struct build *b, const hcy_azint_plan *plan)
     b->grid.n_bins = o->npt;
     b->grid.n_azim = o->npt_azim;
     b->n_bins = plan->head.n_bins;
-    set_azimuth(&b->grid, o->azimuth_range);
+    set_azimuth_range(&b->grid, o->azimuth_range);
     b->has_range = r0 != r1;
     b->range[0] = r0 < r1 ? r0 : r1;
     b->range[1] = r0 < r1 ? r1 : r0;
@@ -237,12 +237,12 @@ static int make_tables(hcy_azint_plan *plan, struct build *b)
     plan->head.hash = b->hash.a;
     plan->full_hash = b->hash;
     if (!rc)
-        set_axes(plan, b);
+        set_plan_axes(plan, b);
     hcy__azint_geometry_free(&b->g);
     return rc;
 }
 
-static int build(hcy_azint_plan *plan, const hcy_azint_options *user)
+static int build_plan(hcy_azint_plan *plan, const hcy_azint_options *user)
 {
     struct build b = { .hash = AZINT_HASH_INIT };
     struct azint_hash key = AZINT_HASH_INIT;
@@ -251,7 +251,7 @@ static int build(hcy_azint_plan *plan, const hcy_azint_options *user)
 
     set_build(&b, plan);
     b.bin_norms = plan->bin_norms;
-    rc = make_mask(&mask, &plan->n_masked, plan, user->mask);
+    rc = make_plan_mask(&mask, &plan->n_masked, plan, user->mask);
     b.mask = mask;
     if (!rc)
         rc = set_arrays(plan, &b, user);
@@ -314,7 +314,7 @@ static int fill_plan(hcy_azint_plan *plan, const hcy_poni *poni, size_t height, 
     if (!plan->radial || !plan->bin_norms)
         return hcy_fail(HCY_ENOMEM, "no memory for a plan of %u bins", plan->head.n_bins);
     plan->azimuthal = plan->radial + user.npt;
-    rc = build(plan, &user);
+    rc = build_plan(plan, &user);
     plan->poni.corners = NULL;
     return rc ? rc : hcy__azint_set_norms(plan);
 }

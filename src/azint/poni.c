@@ -39,7 +39,7 @@ struct entries {
     int line[N_KEYS];
 };
 
-static char *trim(char *s, char *end)
+static char *trim_blanks(char *s, char *end)
 {
     while (s < end && isspace((unsigned char)*s))
         s++;
@@ -56,7 +56,7 @@ static void split_lines(struct entries *e, char *text)
         char *colon = memchr(text, ':', (size_t)(end - text));
 
         if (colon && *text != '#') {
-            char *key = trim(text, colon), *value = trim(colon + 1, end);
+            char *key = trim_blanks(text, colon), *value = trim_blanks(colon + 1, end);
 
             for (int k = 0; k < N_KEYS; k++) {
                 if (!strcasecmp(key, key_names[k])) {
@@ -82,7 +82,7 @@ static int to_number(double *x, const char *s)
     return end != s && !*end && isfinite(*x) ? 0 : -1;
 }
 
-static int number(double *x, const struct entries *e, enum key key)
+static int read_entry_number(double *x, const struct entries *e, enum key key)
 {
     const char *s = e->value[key];
 
@@ -97,7 +97,7 @@ static int number(double *x, const struct entries *e, enum key key)
 
 static int optional_number(double *x, const struct entries *e, enum key key)
 {
-    return is_none(e->value[key]) ? 0 : number(x, e, key);
+    return is_none(e->value[key]) ? 0 : read_entry_number(x, e, key);
 }
 
 static int config_value(flatjson_value *v, const struct entries *e, const char *key)
@@ -194,7 +194,7 @@ static int config_unsupported(const hcy_poni *poni, const struct entries *e)
     return rc;
 }
 
-static int read_detector(hcy_poni *poni, const struct entries *e, double version)
+static int read_poni_detector(hcy_poni *poni, const struct entries *e, double version)
 {
     const char *name = e->value[DETECTOR];
     int rc;
@@ -258,12 +258,12 @@ static int read_entries(hcy_poni *poni, const struct entries *e)
     int rc = read_version(&version, e);
 
     for (size_t i = 0; !rc && i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        rc = number(numbers[i].x, e, numbers[i].key);
+        rc = read_entry_number(numbers[i].x, e, numbers[i].key);
     if (!rc)
         rc = optional_number(&poni->wavelength, e, WAVELENGTH);
     if (!rc && poni->wavelength < 0)
         rc = hcy_fail(HCY_EFORMAT, "%s:%d: Wavelength is negative", e->file, e->line[WAVELENGTH]);
-    return rc ? rc : read_detector(poni, e, version);
+    return rc ? rc : read_poni_detector(poni, e, version);
 }
 
 int hcy_poni_parse(hcy_poni *poni, const char *text, size_t size, const char *name)

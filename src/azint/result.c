@@ -17,14 +17,14 @@
 /* What the sums of signal and variance are. */
 enum form { WIDE, NARROW, FLOATS };
 
-static enum form form_of(const hcy_azint_job *job)
+static enum form form_of_sums(const hcy_azint_job *job)
 {
     if (job->pixel_type == HCY_PIXEL_F32 || job->pixel_type == HCY_PIXEL_F64)
         return FLOATS;
     return job->flags & HCY_AZINT_NARROW ? NARROW : WIDE;
 }
 
-static double sum_of(const uint64_t *sums, size_t n, size_t bin, int row, enum form form)
+static double read_sum(const uint64_t *sums, size_t n, size_t bin, int row, enum form form)
 {
     uint64_t lo = sums[(size_t)row * n + bin];
     double x;
@@ -66,7 +66,7 @@ static double clean_signal(const struct azint_bin_extra *extra, const uint64_t *
 }
 
 /* Dark current and given variances, on the scale of the sums. */
-static void add_extra(struct bin_sums *s, const hcy_azint_plan *plan, const uint64_t *sums, int is_float,
+static void add_bin_extra(struct bin_sums *s, const hcy_azint_plan *plan, const uint64_t *sums, int is_float,
                       size_t i)
 {
     const struct azint_bin_extra *extra = &plan->extra[i];
@@ -91,15 +91,15 @@ static struct bin_sums bin_sums(const hcy_azint_plan *plan, const hcy_azint_job 
                                 int lost, size_t i)
 {
     const hcy_azint_bin_norm *norm = &plan->bin_norms[i];
-    const enum form form = form_of(job);
+    const enum form form = form_of_sums(job);
     size_t n = job->n_bins;
     const uint64_t *at = sums + i;
     struct bin_sums s;
 
-    s.signal = sum_of(sums, n, i, HCY_SUM_SIGNAL_LO, form);
-    s.variance = sum_of(sums, n, i, HCY_SUM_VARIANCE_LO, form);
+    s.signal = read_sum(sums, n, i, HCY_SUM_SIGNAL_LO, form);
+    s.variance = read_sum(sums, n, i, HCY_SUM_VARIANCE_LO, form);
     if (plan->extra)
-        add_extra(&s, plan, sums, form == FLOATS, i);
+        add_bin_extra(&s, plan, sums, form == FLOATS, i);
     s.signal *= WEIGHT;
     s.variance *= WEIGHT;
     s.norm = remaining(norm->norm, lost ? at + HCY_SUM_LOST_NORM_LO * n : NULL, n) * NORM;
@@ -112,15 +112,15 @@ static struct bin_sums bin_sums(const hcy_azint_plan *plan, const hcy_azint_job 
 static struct bin_sums kept_sums(const hcy_azint_plan *plan, const hcy_azint_job *job, const uint64_t *sums,
                                  size_t i)
 {
-    const enum form form = form_of(job);
+    const enum form form = form_of_sums(job);
     const int floats = form == FLOATS;
     int shift = plan->darks && !floats ? HCY_AZINT_SQUARE_SHIFT(hcy__azint_pixel_bytes(job->pixel_type)) : 0;
     size_t n = job->n_bins;
     const uint64_t *at = sums + i;
     struct bin_sums s;
 
-    s.signal = sum_of(sums, n, i, HCY_SUM_SIGNAL_LO, form) * WEIGHT;
-    s.variance = sum_of(sums, n, i, HCY_SUM_VARIANCE_LO, form) * WEIGHT;
+    s.signal = read_sum(sums, n, i, HCY_SUM_SIGNAL_LO, form) * WEIGHT;
+    s.variance = read_sum(sums, n, i, HCY_SUM_VARIANCE_LO, form) * WEIGHT;
     s.norm = azint_double(at[HCY_SUM_LOST_NORM_LO * n], at[HCY_SUM_LOST_NORM_HI * n]) * NORM;
     s.norm2 = azint_double(at[HCY_SUM_LOST_NORM2_LO * n], at[HCY_SUM_LOST_NORM2_HI * n]) * NORM;
     s.count = (double)at[HCY_SUM_LOST_COUNT * n] * WEIGHT;
@@ -129,7 +129,7 @@ static struct bin_sums kept_sums(const hcy_azint_plan *plan, const hcy_azint_job
     if (plan->options.error_model != HCY_ERRORS_AZIMUTHAL)
         return s;
     if (floats) {
-        s.variance = sum_of(sums, n, i, HCY_SUM_SQUARE_LO, FLOATS) * WEIGHT;
+        s.variance = read_sum(sums, n, i, HCY_SUM_SQUARE_LO, FLOATS) * WEIGHT;
     } else {
         const uint64_t square[2] = { at[HCY_SUM_SQUARE_LO * n], at[HCY_SUM_SQUARE_HI * n] };
         const uint64_t cross[2] = { at[HCY_SUM_CROSS_LO * n], at[HCY_SUM_CROSS_HI * n] };
@@ -157,7 +157,7 @@ static void put_bin(struct block *b, const struct bin_sums *s, size_t i)
 }
 
 /* n numbers of 128 bits, low and high words `step` apart in rows, to doubles. */
-static void convert(double *restrict to, const uint64_t *lo, const uint64_t *hi, size_t step, double scale, size_t n)
+static void convert_wide(double *restrict to, const uint64_t *lo, const uint64_t *hi, size_t step, double scale, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         uint64_t low = lo[i * step], high = hi[i * step];
@@ -174,7 +174,7 @@ int hcy__azint_set_norms(hcy_azint_plan *plan)
     plan->full_norms = malloc(n * sizeof *plan->full_norms);
     if (!plan->full_norms)
         return hcy_fail(HCY_ENOMEM, "no memory for a plan of %zu bins", n);
-    convert(plan->full_norms, &norm->norm[0], &norm->norm[1], step, NORM, n);
+    convert_wide(plan->full_norms, &norm->norm[0], &norm->norm[1], step, NORM, n);
     for (size_t i = 0; i < n; i++)
         plan->max_count = norm[i].count > plan->max_count ? norm[i].count : plan->max_count;
     return 0;
@@ -211,14 +211,14 @@ static void plain_block(struct block *b, const hcy_azint_plan *plan, const hcy_a
         if (with_variance)
             convert_narrow(b->variance, variance, WEIGHT, n);
     } else {
-        convert(b->signal, signal, signal + plan->head.n_bins, 1, WEIGHT, n);
+        convert_wide(b->signal, signal, signal + plan->head.n_bins, 1, WEIGHT, n);
         if (with_variance)
-            convert(b->variance, variance, variance + plan->head.n_bins, 1, WEIGHT, n);
+            convert_wide(b->variance, variance, variance + plan->head.n_bins, 1, WEIGHT, n);
     }
     memcpy(b->norm, plan->full_norms + at, n * sizeof *b->norm);
     if (!all)
         return;
-    convert(b->norm2, &norm->norm2[0], &norm->norm2[1], sizeof *norm / sizeof *norm->norm2, NORM, n);
+    convert_wide(b->norm2, &norm->norm2[0], &norm->norm2[1], sizeof *norm / sizeof *norm->norm2, NORM, n);
     for (size_t i = 0; i < n; i++)
         b->count[i] = (double)norm[i].count * WEIGHT;
 }
@@ -275,7 +275,7 @@ int hcy_azint_finish(hcy_azint_result *result, const hcy_azint_plan *plan, const
                      const uint64_t *sums, const struct hcy_frame_report *report, double normalization)
 {
     int lost = report && report->n_lost;
-    int plain = plan && job && !plan->filtered && !plan->extra && !lost && form_of(job) != FLOATS;
+    int plain = plan && job && !plan->filtered && !plan->extra && !lost && form_of_sums(job) != FLOATS;
     double factor;
 
     if (!result || !plan || !job || !sums)
@@ -348,7 +348,7 @@ int hcy_azint_result_merge(hcy_azint_result *sum, uint64_t n, double normalizati
 }
 
 /* Intensity and sigma stand first. */
-static int create(hcy_azint_result **result, const hcy_azint_plan *plan, int all)
+static int create_result(hcy_azint_result **result, const hcy_azint_plan *plan, int all)
 {
     size_t n, axes, bytes, rows;
     double *a;
@@ -385,12 +385,12 @@ static int create(hcy_azint_result **result, const hcy_azint_plan *plan, int all
 
 int hcy_azint_result_create(hcy_azint_result **result, const hcy_azint_plan *plan)
 {
-    return create(result, plan, 1);
+    return create_result(result, plan, 1);
 }
 
 int hcy_azint_result_create_means(hcy_azint_result **result, const hcy_azint_plan *plan)
 {
-    return create(result, plan, 0);
+    return create_result(result, plan, 0);
 }
 
 void hcy_azint_result_destroy(hcy_azint_result *result)

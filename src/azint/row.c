@@ -46,7 +46,7 @@ static void extremes(struct azint_interval *out, const double x[4])
 
 /* Pixel j of the row at hand: its interval in the scale's values; corners for full splitting, chi if it
  * counts. */
-static void load(struct azint_pixel *p, const struct worker *w, size_t j)
+static void load_radial(struct azint_pixel *p, const struct worker *w, size_t j)
 {
     double d = 0, c = w->b->split == HCY_SPLIT_FULL ? 0 : w->centre.radial[j];
 
@@ -95,7 +95,7 @@ static void set_chi(struct azint_pixel *p, const struct worker *w, size_t j)
     p->azimuth.hi = c + farthest;
 }
 
-static void turn(struct azint_pixel *p, int turns)
+static void turn_pixel(struct azint_pixel *p, int turns)
 {
     p->azimuth.lo += turns * 2 * AZINT_PI;
     p->azimuth.hi += turns * 2 * AZINT_PI;
@@ -103,7 +103,7 @@ static void turn(struct azint_pixel *p, int turns)
         p->chi[i] += turns * 2 * AZINT_PI;
 }
 
-static double clip(double x, double lo, double hi)
+static double clip_to_range(double x, double lo, double hi)
 {
     return x < lo ? lo : x > hi ? hi : x;
 }
@@ -118,8 +118,8 @@ static struct azint_window place_area(struct azint_pixel *p, const struct azint_
         !isfinite(r->hi - r->lo))
         return window;
     for (int i = 0; i < 4; i++) {
-        p->bin[i] = (clip(p->bin[i], grid->min, grid->max) - grid->min) / grid->delta;
-        p->chi[i] = (clip(p->chi[i], grid->chi_min, grid->chi_max) - grid->chi_min) / grid->chi_delta;
+        p->bin[i] = (clip_to_range(p->bin[i], grid->min, grid->max) - grid->min) / grid->delta;
+        p->chi[i] = (clip_to_range(p->chi[i], grid->chi_min, grid->chi_max) - grid->chi_min) / grid->chi_delta;
     }
     extremes(r, p->bin);
     extremes(c, p->chi);
@@ -189,19 +189,19 @@ static unsigned place_turned(struct place at[2], const struct build *b)
         if (b->split == HCY_SPLIT_FULL || !grid->is_sector || last < grid->chi_min || n == 2)
             continue;
         at[n].p = p;
-        turn(&at[n].p, turns);
+        turn_pixel(&at[n].p, turns);
         at[n].window = place_boxes(&at[n].p, grid);
         n += azint_cells(at[n].window) > 0;
     }
     if (b->split != HCY_SPLIT_FULL && grid->is_sector)
         return n;
-    turn(&at[0].p, best);
+    turn_pixel(&at[0].p, best);
     at[0].window = b->split == HCY_SPLIT_FULL ? place_area(&at[0].p, grid) : place_boxes(&at[0].p, grid);
     return azint_cells(at[0].window) > 0;
 }
 
 /* Pixel j of row i in bins, in how many parts; `shape` asks for the corners' azimuth too. */
-static unsigned place(struct place at[2], const struct worker *w, size_t i, size_t j, int shape)
+static unsigned find_windows(struct place at[2], const struct worker *w, size_t i, size_t j, int shape)
 {
     const struct build *b = w->b;
     const struct azint_grid *grid = &b->grid;
@@ -210,7 +210,7 @@ static unsigned place(struct place at[2], const struct worker *w, size_t i, size
 
     if (b->mask[i * b->g.width + j] || !(b->norms[i * b->g.width + j] > 0))
         return 0;
-    load(p, w, j);
+    load_radial(p, w, j);
     if (b->split != HCY_SPLIT_NO && (shape || use_chi))
         load_chi(p, w, j);
     if (b->split == HCY_SPLIT_FULL && (shape || use_chi))
@@ -233,7 +233,7 @@ static void range_row(struct worker *w, size_t i)
     for (size_t j = 0; j < b->g.width; j++) {
         if (b->mask[i * b->g.width + j])
             continue;
-        load(&p, w, j);
+        load_radial(&p, w, j);
         if (!isfinite(p.radial.lo) || !isfinite(p.radial.hi))
             continue;
         w->min = p.radial.lo < w->min ? p.radial.lo : w->min;
@@ -292,7 +292,7 @@ static void size_row(struct worker *w, size_t i)
 
     norm_row(w, i);
     for (size_t j = 0; j < b->g.width; j++) {
-        unsigned n = place(at, w, i, j, 0);
+        unsigned n = find_windows(at, w, i, j, 0);
 
         bytes += n ? 0 : sizeof(uint32_t);
         for (unsigned k = 0; k < n; k++) {
@@ -347,7 +347,7 @@ static void add_norms(hcy_azint_bin_norm *norms, const uint8_t *runs, const uint
 }
 
 /* And its dark current and its variance to theirs. */
-static void add_extra(struct azint_bin_extra *extra, const struct build *b, const uint8_t *runs,
+static void add_pixel_extra(struct azint_bin_extra *extra, const struct build *b, const uint8_t *runs,
                       const uint8_t *end, size_t i)
 {
     double dark = b->dark ? b->dark[i] * b->dark_scale : 0;
@@ -383,7 +383,7 @@ static void write_row(struct worker *w, size_t i)
     struct place parts[2];
 
     for (size_t j = 0; j < b->g.width; j++) {
-        unsigned n = place(parts, w, i, j, 1);
+        unsigned n = find_windows(parts, w, i, j, 1);
         uint8_t *before = p;
 
         if ((at + j) % HCY_AZINT_START_EVERY == 0)
@@ -396,7 +396,7 @@ static void write_row(struct worker *w, size_t i)
         }
         add_norms(w->norms, before, p, b->norms[at + j]);
         if (w->extra && n)
-            add_extra(w->extra, b, before, p, at + j);
+            add_pixel_extra(w->extra, b, before, p, at + j);
     }
     hcy__azint_hash(&b->row_hash[i], start, (size_t)(p - start));
     hcy__azint_hash(&b->row_hash[i], b->norms + at, b->g.width * sizeof(float));

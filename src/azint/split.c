@@ -103,7 +103,7 @@ static int set_edges(struct edge out[MOST_EDGES], const struct azint_pixel *p, d
 
 /* To single precision where the pixel's corners are.  That is pyFAI's rule: chi may be 3 and a pixel's width in chi
  * 0.001, so that is felt in the fourth digit of a small share, and hot pixels would show it in the curve. */
-static inline double narrow(double x, int is_double)
+static inline double to_corner_precision(double x, int is_double)
 {
     return is_double ? x : (double)(float)x;
 }
@@ -122,12 +122,12 @@ static void add_edge(double *area, struct azint_span span, const struct edge *ed
         double from = x0 < x1 ? left : right, to = x0 < x1 ? right : left;
 
         area[b - span.first] =
-            narrow(area[b - span.first] + (to - from) * (0.5 * slope * (to + from) + y), is_double);
+            to_corner_precision(area[b - span.first] + (to - from) * (0.5 * slope * (to + from) + y), is_double);
     }
 }
 
 /* n areas to shares of their sum, added up; the same of each where there is none. */
-static void add_up(double *cum, size_t n)
+static void accumulate_shares(double *cum, size_t n)
 {
     double whole = 0, sum = 0;
 
@@ -148,7 +148,7 @@ void hcy__azint_shares_polygon(double *cum, const struct azint_pixel *p, struct 
         cum[k] = 0;
     for (int i = 0; i < n; i++)
         add_edge(cum, span, &edges[i], p->through);
-    add_up(cum, span.n);
+    accumulate_shares(cum, span.n);
 }
 
 /* --- Two dimensions --- */
@@ -182,8 +182,8 @@ static void pile(double *cell, struct azint_window w, double width, double area,
     for (uint32_t row = 0; row < w.chi.n && rest > 0; row++, cell += w.radial.n) {
         double piece = width > rest ? rest : width;
 
-        *cell = narrow(*cell + sign * piece, is_double);
-        rest = narrow(rest - piece, is_double);
+        *cell = to_corner_precision(*cell + sign * piece, is_double);
+        rest = to_corner_precision(rest - piece, is_double);
     }
 }
 
@@ -195,14 +195,14 @@ static void pile_edge(double *cells, struct azint_window w, const struct edge *e
 
     if (x0 == x1)
         return;
-    slope = narrow((y1 - y0) / (x1 - x0), is_double);
-    y = narrow(y1 - slope * x1, is_double);
+    slope = to_corner_precision((y1 - y0) / (x1 - x0), is_double);
+    y = to_corner_precision(y1 - slope * x1, is_double);
     for (uint32_t b = (uint32_t)lo; b < w.radial.n && b < hi; b++) {
         double left = lo > b ? lo : b, right = hi < b + 1.0 ? hi : b + 1.0;
         double from = x0 < x1 ? left : right, to = x0 < x1 ? right : left;
 
-        pile(cells + b, w, narrow(right - left, is_double),
-             narrow((to - from) * (0.5 * slope * (to + from) + y), is_double), is_double);
+        pile(cells + b, w, to_corner_precision(right - left, is_double),
+             to_corner_precision((to - from) * (0.5 * slope * (to + from) + y), is_double), is_double);
     }
 }
 
@@ -216,7 +216,7 @@ void hcy__azint_shares_area(double *cum, const struct azint_pixel *p, struct azi
         cum[k] = 0;
     for (int i = 0; i < n; i++)
         pile_edge(cum, w, &edges[i], p->through);
-    add_up(cum, cells);
+    accumulate_shares(cum, cells);
 }
 
 static double contour_area(const double radial[4], const double chi[4])
@@ -261,7 +261,7 @@ size_t hcy__azint_run_bytes(struct azint_window window)
     return window.chi.n * ((n + MOST - 1) / MOST * 4 + n * 3);
 }
 
-static inline uint8_t *put(uint8_t *p, uint32_t x, int bytes)
+static inline uint8_t *put_little_endian(uint8_t *p, uint32_t x, int bytes)
 {
     for (int b = 0; b < bytes; b++)
         *p++ = (uint8_t)(x >> 8 * b);
@@ -270,7 +270,7 @@ static inline uint8_t *put(uint8_t *p, uint32_t x, int bytes)
 
 uint8_t *hcy__azint_put_no_run(uint8_t *p)
 {
-    return put(p, HCY_AZINT_NO_RUN, 4);
+    return put_little_endian(p, HCY_AZINT_NO_RUN, 4);
 }
 
 /* A share as a weight: between those already given and 1. */
@@ -297,8 +297,8 @@ uint8_t *hcy__azint_put_runs(uint8_t *p, struct azint_window window, size_t n_ra
             uint32_t so_far = is_last ? HCY_AZINT_ONE : to_weight(cum[cell], before);
 
             if (k % MOST == 0)
-                p = put(p, (first + k) | n << 24 | (uint32_t)(cell + n < cells || more) << 31, 4);
-            p = put(p, so_far - before, 3);
+                p = put_little_endian(p, (first + k) | n << 24 | (uint32_t)(cell + n < cells || more) << 31, 4);
+            p = put_little_endian(p, so_far - before, 3);
             before = so_far;
         }
     }

@@ -38,7 +38,7 @@ static size_t element(const hcy_array *a)
     return a->bytes * (a->is_complex ? 2u : 1u);
 }
 
-static int bytes_of(const hcy_array *a, size_t *bytes)
+static int count_array_bytes(const hcy_array *a, size_t *bytes)
 {
     int st = hcy_array_count(a, bytes);
     if (!st && hcy_size_mul(bytes, *bytes, element(a)))
@@ -101,7 +101,7 @@ static int take_head(hcy_array *a, const hcy__pixel **integers, const struct hcy
     return 0;
 }
 
-static int read_npy(hcy_array *a, const char *path)
+static int read_npy_array(hcy_array *a, const char *path)
 {
     struct hcy__npy npy = { 0 };
     const hcy__pixel *integers = NULL;
@@ -139,7 +139,7 @@ static int write_numpy(const hcy_array *a, const char *path)
     size_t bytes;
     int st = hcy_format_of(&format, path, HCY_WRITE_ARRAY);
     if (!st)
-        st = bytes_of(a, &bytes);
+        st = count_array_bytes(a, &bytes);
     hcy_output *output;
     if (!st)
         st = hcy_output_open(&output, path, 0);
@@ -167,7 +167,7 @@ int hcy_array_read(hcy_array *out, const char *path)
     if (!file)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
     const char *dataset = h5_name(file);
-    st = dataset ? hcy__array_read_h5(&a, file, dataset) : read_npy(&a, path);
+    st = dataset ? hcy__array_read_h5(&a, file, dataset) : read_npy_array(&a, path);
     free(file);
     if (st)
         hcy_array_free(&a);

@@ -43,7 +43,7 @@ static int take_type(hcy_array *a, hid_t dataset)
     return good ? 0 : -1;
 }
 
-static int take_shape(hcy_array *a, hid_t dataset)
+static int take_array_shape(hcy_array *a, hid_t dataset)
 {
     hsize_t dims[H5S_MAX_RANK];
     hid_t space = H5Dget_space(dataset);
@@ -59,7 +59,7 @@ static int take_shape(hcy_array *a, hid_t dataset)
 static int read_data(hcy_array *a, hid_t dataset, const char *file, const char *name)
 {
     size_t n, bytes;
-    if (take_type(a, dataset) || take_shape(a, dataset))
+    if (take_type(a, dataset) || take_array_shape(a, dataset))
         return hcy_fail(HCY_EFORMAT, "%s:%s: no array of integers, float or double, nor complex of these", file,
                         name);
     int st = hcy_array_count(a, &n);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* The image of that name in the stack's file, of the frames' size. */
-static int read_image(hcy_image **image, const hcy_stack_info *stack, const char *file, const char *name,
+static int read_correction_image(hcy_image **image, const hcy_stack_info *stack, const char *file, const char *name,
                       const char *what)
 {
     char *path, *words;
@@ -45,7 +45,7 @@ static int read_mask(hcy_corrections *c, const hcy_stack_info *stack, const char
         st = hcy_fail(HCY_ENOMEM, "no memory for the pixel mask of %s", file);
     for (int i = 0; !st && i < names->n_masks; i++) {
         hcy_image *image;
-        st = read_image(&image, stack, file, names->masks[i], "pixel mask");
+        st = read_correction_image(&image, stack, file, names->masks[i], "pixel mask");
         if (st)
             break;
         hcy__image_add_mask(c->mask, image, REJECTING_BYTES);
@@ -64,7 +64,7 @@ static int read_flat(hcy_corrections *c, const hcy_stack_info *stack, const char
 {
     hcy_image *image;
     size_t n = (size_t)stack->height * stack->width;
-    int is_one = 1, st = read_image(&image, stack, file, names->flat, "flat field");
+    int is_one = 1, st = read_correction_image(&image, stack, file, names->flat, "flat field");
     if (st)
         return st;
     c->flat = malloc((n ? n : 1) * sizeof *c->flat);

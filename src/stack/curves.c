@@ -25,7 +25,7 @@ static const hcy__curves_format *const formats[] = {
 };
 enum { N_FORMATS = sizeof formats / sizeof formats[0] };
 
-static int find_format(const hcy__curves_format **format, const char *path, const char *name, int images)
+static int find_curves_format(const hcy__curves_format **format, const char *path, const char *name, int images)
 {
     const char *base = strrchr(path, '/'), *suffix = strrchr(base ? base : path, '.');
     if (!name && (!strcmp(path, "-") || (!suffix && !strncmp(path, "/dev/", 5))))
@@ -77,7 +77,7 @@ void hcy__curves_unit_words(char space[32], char symbol[32], const char *unit)
 }
 
 /* Images, or curves along chi, and whether the format takes images. */
-static int set_axes(hcy_azint_plan_info *plan, const hcy__curves_format *format, const char *path)
+static int set_curves_axes(hcy_azint_plan_info *plan, const hcy__curves_format *format, const char *path)
 {
     if (plan->n_azim && plan->n_radial == 1) {
         plan->unit = &chi;
@@ -107,9 +107,9 @@ int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azint_plan 
     if (!st && !c)
         st = hcy_fail(HCY_ENOMEM, "no memory to write %s", path);
     if (!st)
-        st = find_format(&c->format, path, head.opts.format, head.plan.n_azim && head.plan.n_radial > 1);
+        st = find_curves_format(&c->format, path, head.opts.format, head.plan.n_azim && head.plan.n_radial > 1);
     if (!st)
-        st = set_axes(&head.plan, c->format, path);
+        st = set_curves_axes(&head.plan, c->format, path);
     if (!st && strcmp(path, "-"))
         st = hcy__may_write(path, head.opts.keep_existing, head.opts.source);
     if (!st)

@@ -85,7 +85,7 @@ static void put_lines(FILE *out, const char *what, const char *text)
     putc('\n', out);
 }
 
-static void put_header(FILE *out, const hcy__curves_head *head)
+static void put_dat_header(FILE *out, const hcy__curves_head *head)
 {
     const hcy_azint_options *options = &head->plan.options;
     put_geometry(out, &head->plan.poni);
@@ -112,7 +112,7 @@ static int make_header(struct dat *dat, const hcy__curves_head *head)
     size_t size;
     FILE *out = open_memstream(&dat->header, &size);
     if (out)
-        put_header(out, head);
+        put_dat_header(out, head);
     if (!out || fclose(out))
         return hcy_fail(HCY_ENOMEM, "no memory for the header of %s", head->path);
     return 0;
@@ -120,7 +120,7 @@ static int make_header(struct dat *dat, const hcy__curves_head *head)
 
 /* --- Files --- */
 
-static int write_failed(const char *path, int number)
+static int fail_dat_write(const char *path, int number)
 {
     char words[128];
     return hcy_fail(HCY_EIO, "%s: writing failed: %s", strcmp(path, "-") ? path : "standard output",
@@ -167,7 +167,7 @@ static int close_out(struct dat *dat, enum hcy__curves_end end)
 
 /* --- Frames --- */
 
-/* The fast way of put_number(): 7 digits of a power of ten near the value.  -1: a value that needs the slow
+/* The fast way of put_decimal(): 7 digits of a power of ten near the value.  -1: a value that needs the slow
  * way, because it is out of the table's reach or so near to the middle between two decimals that one rounding
  * could decide. */
 static int seven_digits(uint32_t *digits, int *exponent, double value)
@@ -194,7 +194,7 @@ static int seven_digits(uint32_t *digits, int *exponent, double value)
 }
 
 /* printf("%14.6e"), which would take most of the time of writing; returns the end. */
-static char *put_number(char *at, double value)
+static char *put_decimal(char *at, double value)
 {
     uint32_t digits;
     int exponent;
@@ -219,13 +219,13 @@ static char *put_number(char *at, double value)
 static void put_rows(const struct dat *dat, const hcy_azint_result *result)
 {
     for (size_t i = 0; i < dat->n_bins; i++) {
-        char row[3 * NUMBER], *at = put_number(row, dat->radial[i]);
+        char row[3 * NUMBER], *at = put_decimal(row, dat->radial[i]);
         *at++ = ' ';
         *at++ = ' ';
-        at = put_number(at, result ? result->intensity[i] : NAN);
+        at = put_decimal(at, result ? result->intensity[i] : NAN);
         if (dat->with_sigma) {
             *at++ = ' ';
-            at = put_number(at, result ? result->sigma[i] : NAN);
+            at = put_decimal(at, result ? result->sigma[i] : NAN);
         }
         *at++ = '\n';
         fwrite(row, 1, (size_t)(at - row), dat->out);
@@ -233,7 +233,7 @@ static void put_rows(const struct dat *dat, const hcy_azint_result *result)
 }
 
 /* A failed frame is a comment, or rows of NaN where there are no comments. */
-static void put_frame(const struct dat *dat, uint64_t frame, const hcy_azint_result *result, const char *why)
+static void put_dat_frame(const struct dat *dat, uint64_t frame, const hcy_azint_result *result, const char *why)
 {
     if (result || dat->bare)
         put_rows(dat, result);
@@ -247,9 +247,9 @@ static int append_block(struct dat *dat, uint64_t frame, const hcy_azint_result 
         fputs("\n\n", dat->out);
     if (result && !dat->bare)
         fprintf(dat->out, "# frame %llu\n", (unsigned long long)frame);
-    put_frame(dat, frame, result, why);
+    put_dat_frame(dat, frame, result, why);
     if (fflush(dat->out) || ferror(dat->out))
-        return write_failed(dat->path, errno);
+        return fail_dat_write(dat->path, errno);
     return 0;
 }
 
@@ -266,7 +266,7 @@ static int write_file(struct dat *dat, const char *path, uint64_t frame, const h
     if (!st)
         st = open_out(dat, path);
     if (!st) {
-        put_frame(dat, frame, result, "");
+        put_dat_frame(dat, frame, result, "");
         st = close_out(dat, HCY__WHOLE);
     }
     return st;
@@ -309,7 +309,7 @@ static int dat_close(void *state, enum hcy__curves_end end)
     return st;
 }
 
-static int fill(struct dat *dat, const hcy__curves_head *head)
+static int fill_dat(struct dat *dat, const hcy__curves_head *head)
 {
     dat->n_bins = head->plan.n_bins;
     dat->unit = head->plan.unit->name;
@@ -340,9 +340,9 @@ static int open_text(void **state, const hcy__curves_head *head, int bare)
     if (!dat)
         return hcy_fail(HCY_ENOMEM, "no memory to write %s", head->path);
     dat->bare = bare;
-    int st = fill(dat, head);
+    int st = fill_dat(dat, head);
     if (!st && dat->out && (fflush(dat->out) || ferror(dat->out)))
-        st = write_failed(dat->path, errno);
+        st = fail_dat_write(dat->path, errno);
     if (st) {
         hcy_error why = *hcy_last_error();
         (void)!dat_close(dat, HCY__DISCARDED);

@@ -62,7 +62,7 @@ struct h5 {
 
 /* --- Creating --- */
 
-static int put_axis(hid_t group, const char *path, const char *name, const double *axis, hsize_t n,
+static int put_h5_axis(hid_t group, const char *path, const char *name, const double *axis, hsize_t n,
                     const hcy__h5_text *texts, size_t n_texts)
 {
     hid_t space = H5Screate_simple(1, &n, NULL);
@@ -82,7 +82,7 @@ static int put_chi(hid_t group, const hcy__curves_head *head)
                                           { "units", "deg" },
                                           { "interpretation", "scalar" },
                                           { "long_name", "Azimuthal angle \317\207 (degree)" } };
-    return put_axis(group, head->path, "chi", head->plan.azimuthal, head->plan.n_azim, texts,
+    return put_h5_axis(group, head->path, "chi", head->plan.azimuthal, head->plan.n_azim, texts,
                     sizeof texts / sizeof texts[0]);
 }
 
@@ -97,7 +97,7 @@ static int put_radial(hid_t group, const hcy__curves_head *head)
                                    { "interpretation", "scalar" },
                                    { "name", space_name },
                                    { "long_name", long_name } };
-    return put_axis(group, head->path, "radial", head->plan.radial, head->plan.n_radial, texts,
+    return put_h5_axis(group, head->path, "radial", head->plan.radial, head->plan.n_radial, texts,
                     sizeof texts / sizeof texts[0]);
 }
 
@@ -304,7 +304,7 @@ static int put_integer(hid_t file, const char *path, const char *name, int64_t v
     return st;
 }
 
-static int create(struct h5 *h5, const hcy__curves_head *head)
+static int create_curves(struct h5 *h5, const hcy__curves_head *head)
 {
     int st = hcy__h5_file_create(&h5->file, head->path, head->opts.growing ? HCY_OUTPUT_GROWS : 0);
     if (!st)
@@ -365,7 +365,7 @@ static int write_waiting(struct h5 *h5)
     return hcy__h5_file_status(h5->file);
 }
 
-static int flush(struct h5 *h5)
+static int flush_rows(struct h5 *h5)
 {
     int st = write_waiting(h5);
     if (!st)
@@ -376,7 +376,7 @@ static int flush(struct h5 *h5)
     return st;
 }
 
-static void put_row(struct h5 *h5, int which, const double *values)
+static void put_column_row(struct h5 *h5, int which, const double *values)
 {
     const struct column *c = &h5->columns[which];
     if (c->dataset < 0)
@@ -392,20 +392,20 @@ static void put_row(struct h5 *h5, int which, const double *values)
         row[i] = values ? values[i] : NAN;
 }
 
-static int h5_append(void *state, uint64_t frame, const hcy_azint_result *result, const char *why)
+static int h5_curves_append(void *state, uint64_t frame, const hcy_azint_result *result, const char *why)
 {
     (void)why;
     struct h5 *h5 = state;
     ((uint64_t *)h5->columns[FRAME].block)[h5->waiting] = frame;
     ((uint64_t *)h5->columns[MASKED].block)[h5->waiting] = result ? result->n_lost : 0;
-    put_row(h5, INTENSITY, result ? result->intensity : NULL);
-    put_row(h5, SIGMA, result ? result->sigma : NULL);
+    put_column_row(h5, INTENSITY, result ? result->intensity : NULL);
+    put_column_row(h5, SIGMA, result ? result->sigma : NULL);
     h5->waiting++;
     int late = hcy_now_ns() - h5->flushed_ns > FLUSH_NS;
     if (h5->waiting < h5->block_rows && !late)
         return 0;
     hcy__h5_lock();
-    int st = late ? flush(h5) : write_waiting(h5);
+    int st = late ? flush_rows(h5) : write_waiting(h5);
     hcy__h5_unlock();
     return st;
 }
@@ -433,24 +433,24 @@ static void cut_to(struct h5 *h5, uint64_t rows)
     }
 }
 
-static const char *h5_place(void *state)
+static const char *h5_curves_place(void *state)
 {
     struct h5 *h5 = state;
     hcy__h5_lock();
     if (!hcy__h5_file_status(h5->file))
-        (void)!flush(h5);
+        (void)!flush_rows(h5);
     hcy__h5_unlock();
     return h5->on_disk ? hcy_output_place(h5->file->output) : NULL;
 }
 
-static int h5_close(void *state, enum hcy__curves_end end)
+static int h5_curves_close(void *state, enum hcy__curves_end end)
 {
     static const enum hcy__h5_end ends[] = { HCY__H5_WHOLE, HCY__H5_KEEP, HCY__H5_DISCARD };
     struct h5 *h5 = state;
     hcy__h5_lock();
     int st = h5->file ? hcy__h5_file_status(h5->file) : 0;
     if (!st && h5->file)
-        st = flush(h5);
+        st = flush_rows(h5);
     if (!st && h5->file && h5->opened)
         st = put_end(h5->file->id, end == HCY__WHOLE ? "complete" : "stopped");
     if (st)
@@ -466,7 +466,7 @@ static int h5_close(void *state, enum hcy__curves_end end)
     return st ? st : closed;
 }
 
-static int h5_open(void **state, const hcy__curves_head *head)
+static int h5_curves_open(void **state, const hcy__curves_head *head)
 {
     struct h5 *h5 = calloc(1, sizeof *h5);
     if (!h5)
@@ -478,12 +478,12 @@ static int h5_open(void **state, const hcy__curves_head *head)
     h5->block_rows = BLOCK_BYTES / 8 / h5->n_bins;
     h5->block_rows = h5->block_rows < 1 ? 1 : h5->block_rows > 1024 ? 1024 : h5->block_rows;
     hcy__h5_lock();
-    int st = create(h5, head);
+    int st = create_curves(h5, head);
     hcy__h5_unlock();
     h5->flushed_ns = hcy_now_ns();
     if (st) {
         hcy_error why = *hcy_last_error();
-        (void)!h5_close(h5, HCY__DISCARDED);
+        (void)!h5_curves_close(h5, HCY__DISCARDED);
         return hcy_fail_again(&why);
     }
     h5->opened = 1;
@@ -491,4 +491,4 @@ static int h5_open(void **state, const hcy__curves_head *head)
     return 0;
 }
 
-const hcy__curves_format hcy__curves_h5 = { "h5", h5_open, h5_append, h5_place, h5_close };
+const hcy__curves_format hcy__curves_h5 = { "h5", h5_curves_open, h5_curves_append, h5_curves_place, h5_curves_close };

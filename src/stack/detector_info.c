@@ -82,7 +82,7 @@ static const hcy_detector *known_detector(const hcy_detector_info *info, uint32_
     return NULL;
 }
 
-static double dot(const double a[3], const double b[3])
+static double dot_product(const double a[3], const double b[3])
 {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
@@ -125,17 +125,17 @@ static int from_frame(hcy_poni *poni, const hcy_detector_info *info, uint32_t he
     turned(b, info->fast, 1);
     for (int i = 0; i < 3; i++)
         c[i] = a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3];
-    int mirrored = dot(c, corner) < 0;
-    if (!(fabs(dot(a, b)) < 1e-6) || !(fabs(dot(c, corner)) > 0))
+    int mirrored = dot_product(c, corner) < 0;
+    if (!(fabs(dot_product(a, b)) < 1e-6) || !(fabs(dot_product(c, corner)) > 0))
         return hcy_fail(HCY_EFORMAT, "the detector's axes are not at right angles, or the beam lies in its plane");
     for (int i = 0; mirrored && i < 3; i++) {
         a[i] = -a[i];
         c[i] = -c[i];
     }
     poni->orientation = mirrored ? 2 : 3;
-    poni->dist = dot(c, corner);
-    poni->poni1 = (mirrored ? height * info->pixel1 : 0) - dot(a, corner);
-    poni->poni2 = -dot(b, corner);
+    poni->dist = dot_product(c, corner);
+    poni->poni1 = (mirrored ? height * info->pixel1 : 0) - dot_product(a, corner);
+    poni->poni2 = -dot_product(b, corner);
     poni->rot1 = atan2(-b[2], c[2]);
     poni->rot2 = atan2(a[2], hypot(a[0], a[1]));
     poni->rot3 = atan2(a[1], a[0]);

@@ -38,7 +38,7 @@ static int edf_is(const unsigned char *head, size_t n)
 }
 
 /* Behind the brace and its line's end. */
-static size_t header_end(const char *text, size_t n)
+static size_t find_edf_end(const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (text[i] != '}')
@@ -75,7 +75,7 @@ int hcy__edf_value(char *value, size_t room, const char *text, const char *key)
 }
 
 /* A whole number below 2^62, or `otherwise`. */
-static uint64_t number_of(const char *text, const char *key, uint64_t otherwise)
+static uint64_t read_edf_number(const char *text, const char *key, uint64_t otherwise)
 {
     char value[32], *end;
     if (!hcy__edf_value(value, sizeof value, text, key) || *value < '0' || *value > '9')
@@ -84,7 +84,7 @@ static uint64_t number_of(const char *text, const char *key, uint64_t otherwise)
     return *end || n >> 62 ? otherwise : n;
 }
 
-static int parse_type(struct edf *edf, const char *text, const char *path)
+static int parse_edf_type(struct edf *edf, const char *text, const char *path)
 {
     char type[32] = "", order[32] = "", packed[32] = "";
     hcy__edf_value(type, sizeof type, text, "DataType");
@@ -102,23 +102,23 @@ static int parse_type(struct edf *edf, const char *text, const char *path)
     return 0;
 }
 
-static int parse(struct edf *edf, const char *text, uint64_t at, size_t length, const char *path)
+static int parse_edf(struct edf *edf, const char *text, uint64_t at, size_t length, const char *path)
 {
     size_t bytes = 0;
-    uint64_t header = number_of(text, "EDF_HeaderSize", length);
-    uint64_t size = number_of(text, "EDF_BinarySize", number_of(text, "Size", 0));
-    *edf = (struct edf){ .width = number_of(text, "Dim_1", 0), .height = number_of(text, "Dim_2", 0) };
+    uint64_t header = read_edf_number(text, "EDF_HeaderSize", length);
+    uint64_t size = read_edf_number(text, "EDF_BinarySize", read_edf_number(text, "Size", 0));
+    *edf = (struct edf){ .width = read_edf_number(text, "Dim_1", 0), .height = read_edf_number(text, "Dim_2", 0) };
     edf->data = at + (header >= length ? header : length);
     edf->stored = size;
-    edf->next = edf->data + number_of(text, "EDF_BinarySize", 0);
+    edf->next = edf->data + read_edf_number(text, "EDF_BinarySize", 0);
     char value[8];
     if (!hcy__edf_value(value, sizeof value, text, "Dim_1")) /* a header alone */
         return 0;
     edf->is_image = 1;
-    int st = parse_type(edf, text, path);
+    int st = parse_edf_type(edf, text, path);
     if (st)
         return st;
-    if (!edf->width || !edf->height || number_of(text, "Dim_3", 1) != 1)
+    if (!edf->width || !edf->height || read_edf_number(text, "Dim_3", 1) != 1)
         return hcy_fail(HCY_EFORMAT, "%s: a frame of Dim_1 = %llu, Dim_2 = %llu is no image", path,
                         (unsigned long long)edf->width, (unsigned long long)edf->height);
     if (edf->width > UINT32_MAX || edf->height > UINT32_MAX ||
@@ -134,14 +134,14 @@ static int parse(struct edf *edf, const char *text, uint64_t at, size_t length, 
     return 0;
 }
 
-static int read_header(struct edf *edf, const hcy__bytes *bytes, uint64_t at)
+static int read_edf_header(struct edf *edf, const hcy__bytes *bytes, uint64_t at)
 {
     char *text;
     size_t length;
-    int st = hcy__bytes_text(&text, &length, bytes, at, header_end);
+    int st = hcy__bytes_text(&text, &length, bytes, at, find_edf_end);
     if (st)
         return st;
-    st = parse(edf, text, at, length, bytes->path);
+    st = parse_edf(edf, text, at, length, bytes->path);
     free(text);
     return st;
 }
@@ -153,7 +153,7 @@ int hcy__edf_text(char **text, const char *path, uint64_t offset)
     int st = hcy__bytes_open(&bytes, path);
     if (st)
         return st;
-    st = hcy__bytes_text(text, &length, &bytes, offset, header_end);
+    st = hcy__bytes_text(text, &length, &bytes, offset, find_edf_end);
     hcy__bytes_close(&bytes);
     return st;
 }
@@ -164,7 +164,7 @@ static int scan_from(hcy__frames *frames, const hcy__bytes *bytes)
     struct edf edf;
     int st = 0;
     for (uint64_t at = 0; !st && edf_is(head, hcy__bytes_read(bytes, head, sizeof head, at)); at = edf.next) {
-        st = read_header(&edf, bytes, at);
+        st = read_edf_header(&edf, bytes, at);
         if (st || !edf.is_image)
             continue;
         if (!frames->n) {
@@ -212,7 +212,7 @@ static int edf_read(void *dst, const char *path, uint64_t at, const hcy_stack_in
     int st = hcy__bytes_open(&bytes, path);
     if (st)
         return st;
-    st = read_header(&edf, &bytes, at);
+    st = read_edf_header(&edf, &bytes, at);
     if (!st)
         st = hcy__frame_fits(info, path, edf.height, edf.width, edf.pixel);
     if (!st && edf.compressed)

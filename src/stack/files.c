@@ -53,7 +53,7 @@ static int fetch_file(const hcy_stack *stack, const hcy__part *part, uint64_t fr
 }
 
 /* The first file says what the stack is. */
-static int begin(hcy_stack *stack, const hcy__frames *frames)
+static int begin_stack(hcy_stack *stack, const hcy__frames *frames)
 {
     hcy_stack_info *info = &stack->info;
     size_t bytes;
@@ -83,14 +83,14 @@ static int is_whole(const hcy_stack *stack, const hcy__format *format, const cha
 
 /* A file behind the first that is missing or damaged is one frame that cannot be read; in a growing stack the
  * newest file may only not be all there yet. */
-static int take_file(hcy_stack *stack, const hcy__format *format, const char *path, int newest)
+static int take_image_file(hcy_stack *stack, const hcy__format *format, const char *path, int newest)
 {
     hcy__frames frames = { 0 };
     hcy__part *part;
     hcy__place *places;
     int missing = 0, st = format->scan(&frames, path);
     if (stack->n_parts == 0)
-        st = st ? st : begin(stack, &frames);
+        st = st ? st : begin_stack(stack, &frames);
     else if (st && st != HCY_ENOMEM) {
         missing = newest || st == HCY_ENOENT;
         frames.n = 0;
@@ -117,7 +117,7 @@ static int take_file(hcy_stack *stack, const hcy__format *format, const char *pa
     return st;
 }
 
-static int find_format(const hcy__format **format, const char *path)
+static int find_image_format(const hcy__format **format, const char *path)
 {
     unsigned char head[HCY__MAGIC];
     hcy__bytes bytes;
@@ -138,11 +138,11 @@ static int find_format(const hcy__format **format, const char *path)
 int hcy__files_open(hcy_stack *stack, int *taken)
 {
     const hcy__format *format;
-    int st = find_format(&format, stack->path);
+    int st = find_image_format(&format, stack->path);
     *taken = format != NULL;
     if (st || !format)
         return st;
-    return format == &hcy__format_npy ? hcy__npy_open(stack) : take_file(stack, format, stack->path, stack->growing);
+    return format == &hcy__format_npy ? hcy__npy_open(stack) : take_image_file(stack, format, stack->path, stack->growing);
 }
 
 /* --- Series --- */
@@ -208,12 +208,12 @@ int hcy__series_open(hcy_stack *stack)
         if (!path)
             st = hcy_fail(HCY_ENOMEM, "no memory for a file's name");
         else if (!format)
-            st = find_format(&format, path);
+            st = find_image_format(&format, path);
         if (!st && !format)
             st = hcy_fail(HCY_EFORMAT, "%s is neither TIFF, EDF, CBF nor NumPy; a series is of such files",
                           path);
         if (!st)
-            st = take_file(stack, format, path, stack->growing && range.first + i == range.last);
+            st = take_image_file(stack, format, path, stack->growing && range.first + i == range.last);
         free(path);
     }
     return st;

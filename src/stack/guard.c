@@ -10,7 +10,7 @@ struct list {
     int failed;
 };
 
-static void add(struct list *l, const struct stat *is)
+static void add_file(struct list *l, const struct stat *is)
 {
     if (l->n == l->room) {
         size_t room = l->room ? 2 * l->room : 16;
@@ -28,7 +28,7 @@ static void add_path(void *list, const char *path)
 {
     struct stat is;
     if (!stat(path, &is))
-        add(list, &is);
+        add_file(list, &is);
 }
 
 int hcy_stack_files(hcy_stack_file **files, size_t *n, const hcy_stack *stack)
@@ -43,7 +43,7 @@ int hcy_stack_files(hcy_stack_file **files, size_t *n, const hcy_stack *stack)
         if (part->format)
             add_path(&l, part->name);
         else if (part->fd >= 0 && !fstat(part->fd, &is))
-            add(&l, &is);
+            add_file(&l, &is);
 #ifdef HAVE_HDF5
         if (part->dataset >= 0)
             hcy__h5_read_files(part->dataset, stack->path, add_path, &l);

@@ -77,7 +77,7 @@ static int take_axis(struct axis *axis, hid_t file, hid_t data, const char *path
 }
 
 /* `name` may be relative to the group of `from`; the path is left in `path`. */
-static int read_axis(struct axis *axis, char path[MOST_PATH], hid_t file, const char *from, const char *name)
+static int read_chained_axis(struct axis *axis, char path[MOST_PATH], hid_t file, const char *from, const char *name)
 {
     char full[MOST_PATH];
     const char *slash = strrchr(from, '/');
@@ -96,7 +96,7 @@ static int read_axis(struct axis *axis, char path[MOST_PATH], hid_t file, const 
 }
 
 /* Turns v about the axis, by Rodrigues' formula. */
-static void turn(double v[3], const struct axis *axis)
+static void turn_vector(double v[3], const struct axis *axis)
 {
     const double *k = axis->vector, c = cos(axis->value), s = sin(axis->value);
     double dot = k[0] * v[0] + k[1] * v[1] + k[2] * v[2];
@@ -105,10 +105,10 @@ static void turn(double v[3], const struct axis *axis)
         v[i] = v[i] * c + cross[i] * s + k[i] * dot * (1 - c);
 }
 
-static void move(double point[3], const struct axis *axis)
+static void move_point(double point[3], const struct axis *axis)
 {
     if (axis->rotates)
-        turn(point, axis);
+        turn_vector(point, axis);
     for (int i = 0; i < 3; i++)
         point[i] += axis->offset[i] + (axis->rotates ? 0 : axis->value * axis->vector[i]);
 }
@@ -123,15 +123,15 @@ static int follow(double direction[3], double *point, int *turns, struct axis ax
         if (i == MOST_AXES)
             return hcy_fail(HCY_EFORMAT, "the axis %s depends on itself", path);
         memcpy(name, axis.depends_on, sizeof name);
-        st = read_axis(&axis, path, file, path, name);
+        st = read_chained_axis(&axis, path, file, path, name);
         if (st)
             break;
         if (axis.rotates) {
-            turn(direction, &axis);
+            turn_vector(direction, &axis);
             *turns |= axis.value != 0;
         }
         if (point)
-            move(point, &axis);
+            move_point(point, &axis);
     }
     return st;
 }
@@ -142,7 +142,7 @@ struct modules {
     char name[64];
 };
 
-static herr_t look_at(hid_t group, const char *name, const H5L_info_t *info, void *data)
+static herr_t count_module(hid_t group, const char *name, const H5L_info_t *info, void *data)
 {
     struct modules *modules = data;
     char class[32];
@@ -162,9 +162,9 @@ static int read_module(hcy_detector_info *info, int *turns, hid_t file, const ch
 {
     struct axis fast, slow;
     char fast_path[MOST_PATH], slow_path[MOST_PATH];
-    int st = read_axis(&fast, fast_path, file, path, "fast_pixel_direction");
+    int st = read_chained_axis(&fast, fast_path, file, path, "fast_pixel_direction");
     if (!st)
-        st = read_axis(&slow, slow_path, file, path, "slow_pixel_direction");
+        st = read_chained_axis(&slow, slow_path, file, path, "slow_pixel_direction");
     if (st)
         return st;
     if (fast.rotates || slow.rotates)
@@ -200,7 +200,7 @@ void hcy__h5_axes_read(hcy_detector_info *info, hid_t file, const char *path)
     hid_t group = H5Gopen2(file, path, H5P_DEFAULT);
     if (group < 0)
         return;
-    H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, look_at, &modules);
+    H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, count_module, &modules);
     int n = snprintf(within, sizeof within, "/%s/%s/x", path, modules.name);
     int turns = 0,
         st = modules.n == 0                                ? check_chain(&turns, file, group, path)

@@ -133,7 +133,7 @@ static int is_dectris(hid_t detector)
     return strstr(text, "dectris") != NULL;
 }
 
-static void find(struct hcy__correction_names *names, hid_t detector, const char *path, const char *channel)
+static void find_corrections(struct hcy__correction_names *names, hid_t detector, const char *path, const char *channel)
 {
     static const char *const flats[] = { "flatfield", NULL };
     static const char *const tables[] = { "countrate_correction_table", "countrate_correction_lookup_table", NULL };
@@ -179,7 +179,7 @@ int hcy__h5_corrections_find(struct hcy__correction_names *names, const hcy_stac
     if (!st && file >= 0)
         detector = hcy__h5_has(file, group) ? H5Gopen2(file, group, H5P_DEFAULT) : -1;
     if (detector >= 0) {
-        find(names, detector, group, stack->channel ? stack->channel_name : "");
+        find_corrections(names, detector, group, stack->channel ? stack->channel_name : "");
         H5Gclose(detector);
     }
     if (file >= 0)

@@ -21,7 +21,7 @@ struct found {
     int has_corners;
 };
 
-static int look_at(void *data, hid_t group, const char *name)
+static int look_for_detector(void *data, hid_t group, const char *name)
 {
     struct found *found = data;
     char class[32];
@@ -40,9 +40,9 @@ int hcy__h5_detector_find(char path[512], int *has_corners, hid_t file, const ch
 {
     struct found found = { "", 0 };
     hid_t root = H5Gopen2(file, "/", H5P_DEFAULT);
-    int st = root < 0 ? 0 : look_at(&found, root, ".");
+    int st = root < 0 ? 0 : look_for_detector(&found, root, ".");
     if (!st && root >= 0)
-        st = hcy__h5_visit(root, look_at, &found, name);
+        st = hcy__h5_visit(root, look_for_detector, &found, name);
     if (root >= 0)
         H5Gclose(root);
     snprintf(path, 512, "%s", found.path);
@@ -129,7 +129,7 @@ static int read_array(void **array, hcy_detector_info *info, hid_t group, const 
 }
 
 /* What only pyFAI's files have. */
-static int read_arrays(hcy_detector_info *info, hid_t group)
+static int read_pyfai_arrays(hcy_detector_info *info, hid_t group)
 {
     double flat = 0, shape[2];
     if (!read_numbers(shape, 2, group, "shape", 0) && shape[0] >= 1 && shape[1] >= 1) {
@@ -224,7 +224,7 @@ static void add_text(char *text, size_t size, hid_t group, const char *name)
     strncat(text, more, size - strlen(text) - 1);
 }
 
-static int read_detector(hcy_detector_info *info, hid_t file, const char *path)
+static int read_detector_group(hcy_detector_info *info, hid_t file, const char *path)
 {
     struct found found;
     int st = hcy__h5_detector_find(found.path, &found.has_corners, file, path);
@@ -233,7 +233,7 @@ static int read_detector(hcy_detector_info *info, hid_t file, const char *path)
         return st < 0 ? st : hcy_fail(HCY_ENOENT, "%s: there is no detector in it, no group of class NXdetector", path);
     st = 0;
     if (found.has_corners || H5Lexists(group, "API_VERSION", H5P_DEFAULT) > 0)
-        st = read_arrays(info, group);
+        st = read_pyfai_arrays(info, group);
     read_sizes(info, group);
     read_beam(info, file, group, found.path);
     hcy__h5_axes_read(info, file, found.path);
@@ -250,7 +250,7 @@ int hcy__h5_detector_read(hcy_detector_info *info, const char *path)
     hid_t file = hcy__h5_spy_open(path, &words);
     int st = file < 0 ? hcy_fail_vendor(HCY_EIO, 0, words, "%s cannot be opened as HDF5", path) : 0;
     if (!st)
-        st = read_detector(info, file, path);
+        st = read_detector_group(info, file, path);
     if (file >= 0)
         H5Fclose(file);
     hcy__h5_unlock();

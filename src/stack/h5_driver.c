@@ -25,13 +25,13 @@ static struct {
 static hid_t registered = H5I_INVALID_HID;
 
 /* HDF5 shuts down: when the process ends, or because a program calls H5close(), after which it may be used again. */
-static herr_t driver_end(void)
+static herr_t reader_end(void)
 {
     registered = H5I_INVALID_HID;
     return 0;
 }
 
-static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr_t most)
+static H5FD_t *reader_open(const char *name, unsigned flags, hid_t access, haddr_t most)
 {
     (void)access;
     (void)most;
@@ -49,14 +49,14 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr
     return &file->pub;
 }
 
-static herr_t driver_close(H5FD_t *pub)
+static herr_t reader_close(H5FD_t *pub)
 {
     close(((struct open_file *)pub)->fd);
     free(pub);
     return 0;
 }
 
-static herr_t driver_query(const H5FD_t *pub, unsigned long *flags)
+static herr_t reader_query(const H5FD_t *pub, unsigned long *flags)
 {
     (void)pub;
     *flags = H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_SUPPORTS_SWMR_IO;
@@ -64,27 +64,27 @@ static herr_t driver_query(const H5FD_t *pub, unsigned long *flags)
 }
 
 /* What HDF5 may read: all there is, where a writer has not yet noted in the head how far its file reaches. */
-static haddr_t driver_get_allocated(const H5FD_t *pub, H5FD_mem_t type)
+static haddr_t reader_get_allocated(const H5FD_t *pub, H5FD_mem_t type)
 {
     const struct open_file *file = (const struct open_file *)pub;
     (void)type;
     return file->allocated > file->end ? file->allocated : file->end;
 }
 
-static herr_t driver_set_allocated(H5FD_t *pub, H5FD_mem_t type, haddr_t address)
+static herr_t reader_set_allocated(H5FD_t *pub, H5FD_mem_t type, haddr_t address)
 {
     (void)type;
     ((struct open_file *)pub)->allocated = address;
     return 0;
 }
 
-static haddr_t driver_get_end(const H5FD_t *pub, H5FD_mem_t type)
+static haddr_t reader_get_end(const H5FD_t *pub, H5FD_mem_t type)
 {
     (void)type;
     return ((const struct open_file *)pub)->end;
 }
 
-static herr_t driver_read(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size,
+static herr_t reader_read(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size,
                           void *buffer)
 {
     (void)transfer;
@@ -100,7 +100,7 @@ static herr_t driver_read(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t 
 }
 
 /* Never called: files are open for reading. */
-static herr_t driver_write(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size,
+static herr_t reader_write(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size,
                            const void *buffer)
 {
     (void)pub;
@@ -120,15 +120,15 @@ static const H5FD_class_t driver = {
     .name = "halcyon-read",
     .maxaddr = (haddr_t)INT64_MAX,
     .fc_degree = H5F_CLOSE_WEAK,
-    .terminate = driver_end,
-    .open = driver_open,
-    .close = driver_close,
-    .query = driver_query,
-    .get_eoa = driver_get_allocated,
-    .set_eoa = driver_set_allocated,
-    .get_eof = driver_get_end,
-    .read = driver_read,
-    .write = driver_write,
+    .terminate = reader_end,
+    .open = reader_open,
+    .close = reader_close,
+    .query = reader_query,
+    .get_eoa = reader_get_allocated,
+    .set_eoa = reader_set_allocated,
+    .get_eof = reader_get_end,
+    .read = reader_read,
+    .write = reader_write,
     .fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 

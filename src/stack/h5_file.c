@@ -24,26 +24,26 @@ struct driver_file {
 /* The driver's registration, made once, as in h5_driver.c; under the lock. */
 static hid_t registered = H5I_INVALID_HID;
 
-static herr_t driver_end(void)
+static herr_t writer_end(void)
 {
     registered = H5I_INVALID_HID;
     return 0;
 }
 
 /* The last error is what went wrong. */
-static void note_failure(hcy__h5_file *file)
+static void keep_failure(hcy__h5_file *file)
 {
     if (!file->failed.status)
         file->failed = *hcy_last_error();
 }
 
-static int failed(const hcy__h5_file *file, const char *what, int number)
+static int fail_with(const hcy__h5_file *file, const char *what, int number)
 {
     char words[128];
     return hcy_fail(HCY_EIO, "%s: %s failed: %s", file->path, what, hcy__errno_text(number, words, sizeof words));
 }
 
-static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr_t most)
+static H5FD_t *writer_open(const char *name, unsigned flags, hid_t access, haddr_t most)
 {
     (void)name;
     (void)flags;
@@ -56,13 +56,13 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr
     return &df->pub;
 }
 
-static herr_t driver_close(H5FD_t *pub)
+static herr_t writer_close(H5FD_t *pub)
 {
     free(pub);
     return 0;
 }
 
-static herr_t driver_query(const H5FD_t *pub, unsigned long *flags)
+static herr_t writer_query(const H5FD_t *pub, unsigned long *flags)
 {
     (void)pub;
     *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
@@ -70,26 +70,26 @@ static herr_t driver_query(const H5FD_t *pub, unsigned long *flags)
     return 0;
 }
 
-static haddr_t driver_get_allocated(const H5FD_t *pub, H5FD_mem_t type)
+static haddr_t writer_get_allocated(const H5FD_t *pub, H5FD_mem_t type)
 {
     (void)type;
     return ((const struct driver_file *)pub)->allocated;
 }
 
-static herr_t driver_set_allocated(H5FD_t *pub, H5FD_mem_t type, haddr_t address)
+static herr_t writer_set_allocated(H5FD_t *pub, H5FD_mem_t type, haddr_t address)
 {
     (void)type;
     ((struct driver_file *)pub)->allocated = address;
     return 0;
 }
 
-static haddr_t driver_get_end(const H5FD_t *pub, H5FD_mem_t type)
+static haddr_t writer_get_end(const H5FD_t *pub, H5FD_mem_t type)
 {
     (void)type;
     return ((const struct driver_file *)pub)->file->end;
 }
 
-static herr_t driver_read(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size,
+static herr_t writer_read(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size,
                           void *buffer)
 {
     (void)type;
@@ -98,14 +98,14 @@ static herr_t driver_read(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t 
     int number;
     uint64_t done = hcy__read_at(hcy_output_fd(file->output), buffer, size, address, &number);
     if (number) {
-        (void)failed(file, "reading", number);
-        note_failure(file);
+        (void)fail_with(file, "reading", number);
+        keep_failure(file);
     }
     memset((char *)buffer + done, 0, size - done);
     return 0;
 }
 
-static herr_t driver_write(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size,
+static herr_t writer_write(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size,
                            const void *buffer)
 {
     (void)type;
@@ -114,19 +114,19 @@ static herr_t driver_write(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t
     if (address + size > file->end)
         file->end = address + size;
     if (hcy_output_write(file->output, buffer, size, address))
-        note_failure(file);
+        keep_failure(file);
     return 0;
 }
 
-static herr_t driver_truncate(H5FD_t *pub, hid_t transfer, hbool_t closing)
+static herr_t writer_truncate(H5FD_t *pub, hid_t transfer, hbool_t closing)
 {
     (void)transfer;
     (void)closing;
     struct driver_file *df = (struct driver_file *)pub;
     if (df->allocated != df->file->end) {
         if (ftruncate(hcy_output_fd(df->file->output), (off_t)df->allocated)) {
-            (void)failed(df->file, "writing", errno);
-            note_failure(df->file);
+            (void)fail_with(df->file, "writing", errno);
+            keep_failure(df->file);
         }
         df->file->end = df->allocated;
     }
@@ -141,17 +141,17 @@ static const H5FD_class_t driver = {
     .name = "halcyon",
     .maxaddr = (haddr_t)INT64_MAX,
     .fc_degree = H5F_CLOSE_STRONG,
-    .terminate = driver_end,
+    .terminate = writer_end,
     .fapl_size = sizeof(hcy__h5_file *),
-    .open = driver_open,
-    .close = driver_close,
-    .query = driver_query,
-    .get_eoa = driver_get_allocated,
-    .set_eoa = driver_set_allocated,
-    .get_eof = driver_get_end,
-    .read = driver_read,
-    .write = driver_write,
-    .truncate = driver_truncate,
+    .open = writer_open,
+    .close = writer_close,
+    .query = writer_query,
+    .get_eoa = writer_get_allocated,
+    .set_eoa = writer_set_allocated,
+    .get_eof = writer_get_end,
+    .read = writer_read,
+    .write = writer_write,
+    .truncate = writer_truncate,
     .fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 
@@ -171,7 +171,7 @@ static void keep_metadata(hid_t access)
 }
 
 /* HDF5's own part of opening, where bytes go to file->output. */
-static int open_in(hcy__h5_file *file, int fresh)
+static int open_h5_output(hcy__h5_file *file, int fresh)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     int st = 0;
@@ -196,7 +196,7 @@ static int copy_in(hcy__h5_file *file)
                                           : hcy_fail(HCY_ENOMEM, "no memory to copy %s", file->path);
     for (uint64_t n = PIECE; !st && n == PIECE; file->end += n) {
         n = hcy__read_at(from, piece, PIECE, file->end, &number);
-        st = number ? failed(file, "copying it", number)
+        st = number ? fail_with(file, "copying it", number)
                     : hcy_output_write(file->output, piece, (size_t)n, file->end);
     }
     if (from >= 0)
@@ -205,7 +205,7 @@ static int copy_in(hcy__h5_file *file)
     return st;
 }
 
-static int begin(hcy__h5_file **file, const char *path, unsigned flags, int fresh)
+static int begin_h5_file(hcy__h5_file **file, const char *path, unsigned flags, int fresh)
 {
     hcy__h5_file *made = calloc(1, sizeof *made);
     *file = NULL;
@@ -218,7 +218,7 @@ static int begin(hcy__h5_file **file, const char *path, unsigned flags, int fres
     if (!st && !fresh)
         st = copy_in(made);
     if (!st)
-        st = open_in(made, fresh);
+        st = open_h5_output(made, fresh);
     if (st) {
         hcy_error why = *hcy_last_error();
         hcy_output_discard(made->output);
@@ -232,12 +232,12 @@ static int begin(hcy__h5_file **file, const char *path, unsigned flags, int fres
 
 int hcy__h5_file_create(hcy__h5_file **file, const char *path, unsigned flags)
 {
-    return begin(file, path, flags, 1);
+    return begin_h5_file(file, path, flags, 1);
 }
 
 int hcy__h5_file_change(hcy__h5_file **file, const char *path)
 {
-    return begin(file, path, 0, 0);
+    return begin_h5_file(file, path, 0, 0);
 }
 
 int hcy__h5_file_status(const hcy__h5_file *file)

@@ -27,7 +27,7 @@ int hcy__h5_names_add(hcy__h5_names *names, const char *name)
 }
 
 /* "/group" and "name" as one path, without doubled slashes. */
-static char *join(const char *group, const char *name)
+static char *join_path(const char *group, const char *name)
 {
     size_t n = strlen(group), size = n + strlen(name) + 2;
     char *path = malloc(size);
@@ -37,7 +37,7 @@ static char *join(const char *group, const char *name)
 }
 
 /* H5I_DATASET, H5I_GROUP, or H5I_BADID where there is nothing that opens. */
-static H5I_type_t kind_of(hid_t file, const char *name)
+static H5I_type_t kind_of_object(hid_t file, const char *name)
 {
     hid_t object = H5Oopen(file, name, H5P_DEFAULT);
     if (object < 0)
@@ -86,13 +86,13 @@ static void list_dataset(struct search *search, const char *name, const hcy__h5_
     }
 }
 
-static int look_at(void *data, hid_t object, const char *name)
+static int look_at_dataset(void *data, hid_t object, const char *name)
 {
     struct search *search = data;
     hcy__h5_shape shape;
     if (H5Iget_type(object) != H5I_DATASET || hcy__h5_describe(&shape, object) || !hcy__h5_is_stack(&shape))
         return 0;
-    char *path = join(search->group, name);
+    char *path = join_path(search->group, name);
     if (!path)
         return hcy_fail(HCY_ENOMEM, "no memory for the names of the file's datasets");
     list_dataset(search, path, &shape);
@@ -115,7 +115,7 @@ static int search_group(struct search *search, hid_t file, const char *group, co
     hid_t at = H5Gopen2(file, group, H5P_DEFAULT);
     if (at < 0)
         return 0;
-    int st = hcy__h5_visit(at, look_at, search, path);
+    int st = hcy__h5_visit(at, look_at_dataset, search, path);
     H5Gclose(at);
     return st;
 }
@@ -141,9 +141,9 @@ static int numbered(hcy__h5_names *names, hid_t file, const hcy_stack *stack, co
     for (unsigned i = 0;; i++) {
         snprintf(name, sizeof name, "%s%06u", prefix, i);
         int st = 0;
-        if (kind_of(file, name) == H5I_DATASET)
+        if (kind_of_object(file, name) == H5I_DATASET)
             st = hcy__h5_names_add(names, name);
-        else if (i > 0 && H5Lexists(file, name, H5P_DEFAULT) > 0 && kind_of(file, name) == H5I_BADID &&
+        else if (i > 0 && H5Lexists(file, name, H5P_DEFAULT) > 0 && kind_of_object(file, name) == H5I_BADID &&
                  !(stack->growing && names->n))
             st = hcy__h5_fail(HCY_ENOENT,
                               "%s: its link %.200s leads nowhere; put the file it names beside it, or name "
@@ -160,13 +160,13 @@ static int numbered(hcy__h5_names *names, hid_t file, const hcy_stack *stack, co
 static int usual_names(hcy__h5_names *names, hid_t file, const hcy_stack *stack, const char *group)
 {
     hcy__h5_shape shape;
-    char *data = join(group, "data"), *prefix = join(group, "data_");
+    char *data = join_path(group, "data"), *prefix = join_path(group, "data_");
     int st = 0;
     if (!data || !prefix) {
         st = hcy_fail(HCY_ENOMEM, "no memory for the names of the file's datasets");
-    } else if (H5Lexists(file, data, H5P_DEFAULT) > 0 && kind_of(file, data) == H5I_BADID) {
+    } else if (H5Lexists(file, data, H5P_DEFAULT) > 0 && kind_of_object(file, data) == H5I_BADID) {
         st = hcy__h5_fail(HCY_EIO, "%s::%s cannot be opened", stack->path, data);
-    } else if (kind_of(file, data) == H5I_DATASET) {
+    } else if (kind_of_object(file, data) == H5I_DATASET) {
         if (describe_at(&shape, file, data) || hcy__h5_is_stack(&shape))
             st = hcy__h5_names_add(names, data);
     } else {
@@ -184,14 +184,14 @@ static int channel_group(hcy__h5_names *names, hid_t file, hcy_stack *stack, con
     char name[64];
     int number = !wanted[strspn(wanted, "0123456789")], st = 0;
     snprintf(name, sizeof name, "%s%.40s", number ? "threshold_" : "", wanted);
-    char *one = join(group, name), *other = join(group, stack->channel ? "threshold_1" : "threshold_2");
+    char *one = join_path(group, name), *other = join_path(group, stack->channel ? "threshold_1" : "threshold_2");
     if (!one || !other)
         st = hcy_fail(HCY_ENOMEM, "no memory for the names of the file's datasets");
-    else if (kind_of(file, one) == H5I_GROUP && !stack->channel && kind_of(file, other) == H5I_GROUP)
+    else if (kind_of_object(file, one) == H5I_GROUP && !stack->channel && kind_of_object(file, other) == H5I_GROUP)
         st = hcy_fail(HCY_EINVAL, "%s::%s has channels threshold_1, threshold_2 ...: choose one", stack->path, group);
-    else if (kind_of(file, one) != H5I_GROUP && stack->channel && kind_of(file, other) == H5I_GROUP)
+    else if (kind_of_object(file, one) != H5I_GROUP && stack->channel && kind_of_object(file, other) == H5I_GROUP)
         st = hcy_fail(HCY_EINVAL, "%s::%s has no channel %s beside threshold_1", stack->path, group, name);
-    else if (kind_of(file, one) == H5I_GROUP && !(st = usual_names(names, file, stack, one)) && names->n) {
+    else if (kind_of_object(file, one) == H5I_GROUP && !(st = usual_names(names, file, stack, one)) && names->n) {
         snprintf(stack->channel_name, sizeof stack->channel_name, "%s", name);
         stack->info.channel = (uint32_t)strtoul(wanted + strcspn(wanted, "0123456789"), NULL, 10);
     }
@@ -305,7 +305,7 @@ int hcy__h5_find(hcy__h5_names *names, hid_t file, hcy_stack *stack)
     const char *wanted = stack->wanted && *stack->wanted ? stack->wanted : NULL;
     static const char *const usual[] = { "/entry/data", "/entry" };
     *names = (hcy__h5_names){ 0 };
-    H5I_type_t kind = wanted ? kind_of(file, wanted) : H5I_GROUP;
+    H5I_type_t kind = wanted ? kind_of_object(file, wanted) : H5I_GROUP;
     if (kind == H5I_DATASET)
         return hcy__h5_names_add(names, wanted);
     if (kind != H5I_GROUP)

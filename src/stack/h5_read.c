@@ -17,7 +17,7 @@ int hcy__h5_open_file(hid_t *file, const char *path)
     return *file < 0 ? hcy__h5_fail(HCY_EFORMAT, "%s cannot be opened as HDF5", path) : 0;
 }
 
-static void copy(char *text, size_t size, const char *from, size_t n)
+static void copy_text(char *text, size_t size, const char *from, size_t n)
 {
     n = n < size ? n : size - 1;
     memcpy(text, from, n);
@@ -38,11 +38,11 @@ int hcy__h5_get_text(char *text, size_t size, hid_t object, const char *name)
         if (H5Tis_variable_str(type) > 0) {
             found = H5Aread(attribute, type, &value) >= 0 && value;
             if (found)
-                copy(text, size, value, strlen(value));
+                copy_text(text, size, value, strlen(value));
             H5free_memory(value);
         } else if ((value = calloc(1, n + 1)) != NULL) {
             found = H5Aread(attribute, type, value) >= 0;
-            copy(text, size, value, strlen(value));
+            copy_text(text, size, value, strlen(value));
             free(value);
         }
     }

@@ -135,7 +135,7 @@ static void drop_dataset(hcy__part *part)
     hcy__h5_unlock();
 }
 
-static int read_pixels(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__place *place,
+static int read_h5_pixels(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__place *place,
                        void *dst)
 {
     hid_t dataset = (hid_t)part->dataset, space = H5Dget_space(dataset);
@@ -158,7 +158,7 @@ static int fetch_pixels(const hcy_stack *stack, const hcy__part *part, uint64_t 
                         const hcy__place *place, void *dst)
 {
     hcy__h5_lock();
-    int st = read_pixels(stack, part, frame, place, dst);
+    int st = read_h5_pixels(stack, part, frame, place, dst);
     hcy__h5_unlock();
     return st;
 }
@@ -340,7 +340,7 @@ static void zstd_blocks(hcy_stack *stack, const hcy__part *part, const hcy__plac
 }
 
 /* The first dataset says what the stack is; the others must be the same. */
-static int fits(hcy_stack *stack, const struct layout *l, uint32_t codec, const char *name)
+static int check_likeness(hcy_stack *stack, const struct layout *l, uint32_t codec, const char *name)
 {
     hcy_stack_info *info = &stack->info;
     if (stack->n_parts == 0) {
@@ -411,7 +411,7 @@ static int take_source(hcy_stack *stack, hcy__place *places, const struct layout
     hsize_t all = source->shape.dims[0];
     if (!is_as_stored(source) || source->shape.dims[1] != l->shape.dims[1] ||
         source->shape.dims[2] != l->shape.dims[2] || source->shape.pixel != l->shape.pixel ||
-        fits(stack, source, source->codec, name))
+        check_likeness(stack, source, source->codec, name))
         return -1;
     hcy__place *found = calloc(all ? all : 1, sizeof *found);
     for (hsize_t i = 0; found && i < all; i++)
@@ -487,7 +487,7 @@ static int take_layout(hcy_stack *stack, const struct layout *l, hid_t file, con
         st = take_virtual(&taken, stack, l, name);
     if (st || taken)
         return st;
-    st = fits(stack, l, as_stored ? l->codec : HCY_CODEC_NONE, name);
+    st = check_likeness(stack, l, as_stored ? l->codec : HCY_CODEC_NONE, name);
     if (!st)
         st = hcy__stack_add_part(&part, stack, name);
     if (!st)
@@ -533,7 +533,7 @@ static uint64_t expected_frames(hid_t file)
     return triggers > 1 && images > UINT64_MAX / triggers ? 0 : images * (triggers ? triggers : 1);
 }
 
-static int open_locked(hcy_stack *stack)
+static int open_h5_stack(hcy_stack *stack)
 {
     hcy__h5_names names = { 0 };
     const char *words;
@@ -564,7 +564,7 @@ static int open_locked(hcy_stack *stack)
 int hcy__h5_open(hcy_stack *stack)
 {
     hcy__h5_lock();
-    int st = open_locked(stack);
+    int st = open_h5_stack(stack);
     hcy__h5_unlock();
     return st;
 }

@@ -64,13 +64,13 @@ static hsize_t frame_at(const struct frames *f, hsize_t k)
     return f->start + k / f->block * f->stride + k % f->block;
 }
 
-static hsize_t number_of(const struct frames *f)
+static hsize_t count_frames(const struct frames *f)
 {
     return f->endless || (f->count && f->block > UINT64_MAX / f->count) ? UINT64_MAX : f->count * f->block;
 }
 
 /* What is worst of a frame's pieces counts; a gap between pieces is none. */
-static void merge(uint32_t *why, uint32_t more)
+static void merge_reason(uint32_t *why, uint32_t more)
 {
     if (*why == H5_FRAME_UNMAPPED || (more != H5_FRAME_UNMAPPED && more > *why))
         *why = more;
@@ -86,22 +86,22 @@ static uint32_t given(const uint32_t *source, hsize_t m, hsize_t at)
 static void map_frames(uint32_t *why, hsize_t n, struct frames to, const uint32_t *source, hsize_t m,
                        struct frames from)
 {
-    hsize_t targets = number_of(&to), sources = number_of(&from);
+    hsize_t targets = count_frames(&to), sources = count_frames(&from);
     uint32_t worst = 0;
     int pairs = targets == sources || to.endless || from.endless;
     for (hsize_t k = 0; !pairs && k < sources && frame_at(&from, k) < m; k++)
-        merge(&worst, given(source, m, frame_at(&from, k)));
+        merge_reason(&worst, given(source, m, frame_at(&from, k)));
     for (hsize_t k = 0; k < targets && frame_at(&to, k) < n; k++) {
         hsize_t at = k < sources ? frame_at(&from, k) : UINT64_MAX;
         if (at >= m && pairs && to.endless)
             return; /* the mapping ends with its source */
-        merge(&why[frame_at(&to, k)], pairs ? given(source, m, at) : worst);
+        merge_reason(&why[frame_at(&to, k)], pairs ? given(source, m, at) : worst);
     }
 }
 
 /* --- Names --- */
 
-static int name_of(uint32_t *which, struct search *s, const char *name)
+static int number_reason(uint32_t *which, struct search *s, const char *name)
 {
     for (size_t i = s->names->n; i-- > 0;)
         if (!strcmp(s->names->at[i], name)) {
@@ -113,7 +113,7 @@ static int name_of(uint32_t *which, struct search *s, const char *name)
 }
 
 /* A name with the number of a block for each %b, and % for %%. */
-static int expand(char *to, size_t size, const char *from, hsize_t block)
+static int expand_name(char *to, size_t size, const char *from, hsize_t block)
 {
     size_t n = 0;
     for (; *from && n < size; from++) {
@@ -129,7 +129,7 @@ static int expand(char *to, size_t size, const char *from, hsize_t block)
     return 0;
 }
 
-static hid_t open_in(const char *folder, size_t length, const char *name)
+static hid_t open_in_folder(const char *folder, size_t length, const char *name)
 {
     const char *words;
     char path[MOST_NAME];
@@ -145,23 +145,23 @@ hid_t hcy__h5_open_source(hid_t dataset, const char *name)
     const char *prefix = getenv("HDF5_VDS_PREFIX"), *slash;
     if (!strcmp(name, "."))
         return H5Iget_file_id(dataset);
-    hid_t file = *name == '/' ? open_in("", 0, name) : -1;
+    hid_t file = *name == '/' ? open_in_folder("", 0, name) : -1;
     if (*name == '/')
         name = strrchr(name, '/') + 1;
     while (file < 0 && prefix && *prefix) {
         size_t n = strcspn(prefix, ":");
-        file = n ? open_in(prefix, n, name) : -1;
+        file = n ? open_in_folder(prefix, n, name) : -1;
         prefix += n + (prefix[n] == ':');
     }
     ssize_t n = H5Fget_name(dataset, here, sizeof here);
     slash = n > 0 && (size_t)n < sizeof here ? strrchr(here, '/') : NULL;
     if (file < 0 && slash)
-        file = open_in(here, (size_t)(slash - here), name);
+        file = open_in_folder(here, (size_t)(slash - here), name);
     if (file < 0)
-        file = open_in("", 0, name);
+        file = open_in_folder("", 0, name);
     char *real = file < 0 ? realpath(here, NULL) : NULL;
     if (real && (slash = strrchr(real, '/')))
-        file = open_in(real, (size_t)(slash - real), name);
+        file = open_in_folder(real, (size_t)(slash - real), name);
     free(real);
     return file;
 }
@@ -181,7 +181,7 @@ int hcy__h5_none_there(const char *file, const char *name, char *const *names, s
 
 /* --- Looking --- */
 
-static int look(struct search *s, uint32_t **why, hsize_t *n, hid_t dataset);
+static int look_at_frames(struct search *s, uint32_t **why, hsize_t *n, hid_t dataset);
 
 /* The chunks of a frame, from its first element to the end of the dataset. */
 static int is_written(uint64_t *bytes, hid_t dataset, int rank, const hsize_t *dims, const hsize_t *chunk,
@@ -253,10 +253,10 @@ static int look_at_source(struct search *s, struct source *source, hid_t dataset
     hid_t file = hcy__h5_open_source(dataset, path);
     hid_t other = file < 0 ? -1 : H5Dopen2(file, name, H5P_DEFAULT);
     if (other >= 0) {
-        st = look(s, &source->why, &source->n, other);
+        st = look_at_frames(s, &source->why, &source->n, other);
     } else {
         snprintf(words, sizeof words, file < 0 ? H5_NOT_THERE : "%s has no dataset %s", path, name);
-        st = name_of(&source->absent, s, words);
+        st = number_reason(&source->absent, s, words);
     }
     if (other >= 0)
         H5Dclose(other);
@@ -282,12 +282,12 @@ static int look_at_mapping(struct search *s, struct source *source, uint32_t *wh
     for (hsize_t b = 0; !st && (blocks ? to.start + b * to.stride < n : b == 0); b++) {
         if (blocks)
             block = (struct frames){ to.start + b * to.stride, 1, 1, to.block, 0 };
-        if (blocks && (expand(path_b, sizeof path_b, path, b) || expand(name_b, sizeof name_b, name, b)))
+        if (blocks && (expand_name(path_b, sizeof path_b, path, b) || expand_name(name_b, sizeof name_b, name, b)))
             st = hcy_fail(HCY_ERANGE, "%s::%s: the name of a source is too long", s->file, s->name);
         else
             st = look_at_source(s, source, dataset, blocks ? path_b : path, blocks ? name_b : name);
-        for (hsize_t k = 0; !st && source->absent && k < number_of(&block) && frame_at(&block, k) < n; k++)
-            merge(&why[frame_at(&block, k)], source->absent);
+        for (hsize_t k = 0; !st && source->absent && k < count_frames(&block) && frame_at(&block, k) < n; k++)
+            merge_reason(&why[frame_at(&block, k)], source->absent);
         if (!st && !source->absent)
             map_frames(why, n, block, source->why, source->n, selected(from_space, source->n));
     }
@@ -298,7 +298,7 @@ static int look_at_mapping(struct search *s, struct source *source, uint32_t *wh
     return st;
 }
 
-static int identify(struct identity *id, hid_t dataset)
+static int identify_dataset(struct identity *id, hid_t dataset)
 {
     char path[MOST_NAME];
     struct stat is;
@@ -310,10 +310,10 @@ static int identify(struct identity *id, hid_t dataset)
 }
 
 /* Goes on from a dataset, unless it is on the way already. */
-static int enter(struct search *s, hid_t dataset)
+static int enter_dataset(struct search *s, hid_t dataset)
 {
     struct identity id;
-    if (identify(&id, dataset))
+    if (identify_dataset(&id, dataset))
         return hcy__h5_fail(HCY_EIO, "%s::%s: one of its sources cannot be looked at", s->file, s->name);
     for (size_t i = 0; i < s->depth; i++)
         if (s->trail[i].device == id.device && s->trail[i].inode == id.inode && s->trail[i].address == id.address)
@@ -327,12 +327,12 @@ static int enter(struct search *s, hid_t dataset)
 }
 
 /* *why has *n frames, freed by the caller. */
-static int look(struct search *s, uint32_t **why, hsize_t *n, hid_t dataset)
+static int look_at_frames(struct search *s, uint32_t **why, hsize_t *n, hid_t dataset)
 {
     hsize_t dims[H5S_MAX_RANK];
     size_t mappings = 0;
     struct source source = { 0 };
-    int rank, st = enter(s, dataset);
+    int rank, st = enter_dataset(s, dataset);
     if (st)
         return st;
     hid_t plist = H5Dget_create_plist(dataset);
@@ -363,7 +363,7 @@ int hcy__h5_sources_find(hcy__h5_sources *sources, hid_t dataset, const char *fi
 {
     *sources = (hcy__h5_sources){ 0 };
     struct search s = { .names = &sources->names, .file = file, .name = name };
-    int st = look(&s, &sources->why, &sources->n, dataset);
+    int st = look_at_frames(&s, &sources->why, &sources->n, dataset);
     if (st)
         hcy__h5_sources_free(sources);
     return st;

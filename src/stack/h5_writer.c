@@ -123,7 +123,7 @@ static int close_locked(struct h5_writer *w, int whole)
     return st;
 }
 
-static int open_locked(struct h5_writer *w, const char *path, const hcy_stack_writer_options *opts,
+static int open_h5_writer(struct h5_writer *w, const char *path, const hcy_stack_writer_options *opts,
                        const hcy_bslz4_job *job)
 {
     int st = hcy__h5_file_create(&w->file, path, opts->growing ? HCY_OUTPUT_GROWS : 0);
@@ -150,7 +150,7 @@ static int open_h5(void **state, const char *path, const hcy_stack_writer_option
                              .type = hcy__h5_pixel_type(hcy__pixel_of_type(opts->pixel_type)),
                              .contiguous = opts->contiguous,
                              .count = { 1, opts->height, opts->width } };
-    int st = open_locked(w, path, opts, job);
+    int st = open_h5_writer(w, path, opts, job);
     hcy__h5_unlock();
     if (!st)
         *state = w;

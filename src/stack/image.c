@@ -28,7 +28,7 @@ int hcy__decode(void *pixels, const hcy_stack_info *info, hcy_device *device, co
     return st;
 }
 
-static int read_pixels(void *pixels, hcy_stack *stack, uint64_t frame)
+static int read_decoded_pixels(void *pixels, hcy_stack *stack, uint64_t frame)
 {
     const hcy_stack_info *info = &stack->info;
     size_t size;
@@ -44,7 +44,7 @@ static int read_pixels(void *pixels, hcy_stack *stack, uint64_t frame)
     return st;
 }
 
-static int read_image(hcy_image *image, hcy_stack *stack)
+static int decode_image(hcy_image *image, hcy_stack *stack)
 {
     const hcy_stack_info *info = &stack->info;
     if (info->frames != 1)
@@ -58,7 +58,7 @@ static int read_image(hcy_image *image, hcy_stack *stack)
     image->pixels = malloc(image->bytes);
     if (!image->pixels)
         return hcy_fail(HCY_ENOMEM, "no memory for the image in %s", info->path);
-    return read_pixels(image->pixels, stack, 0);
+    return read_decoded_pixels(image->pixels, stack, 0);
 }
 
 /* FILE or FILE::/dataset */
@@ -85,7 +85,7 @@ int hcy_image_read(hcy_image **image, const char *path)
     hcy_stack *stack = NULL;
     int st = made ? open_named(&stack, path) : hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
     if (!st)
-        st = read_image(made, stack);
+        st = decode_image(made, stack);
     hcy_stack_close(stack);
     if (st)
         hcy_image_free(made);
@@ -185,7 +185,7 @@ static int read_floats(float *values, hcy_stack *stack)
     if (!image.pixels)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", info->path);
     for (uint64_t i = 0; !st && i < info->frames; i++) {
-        st = read_pixels(image.pixels, stack, i);
+        st = read_decoded_pixels(image.pixels, stack, i);
         if (!st)
             hcy_image_to_floats(values + i * info->height * info->width, &image);
     }

@@ -90,7 +90,7 @@ static int edf_heads(struct shape *s, hcy_output *output)
 
 /* --- TIFF --- */
 
-static unsigned char *put_number(unsigned char *at, uint64_t value, unsigned bytes)
+static unsigned char *put_number_bytes(unsigned char *at, uint64_t value, unsigned bytes)
 {
     for (unsigned i = 0; i < bytes; i++)
         *at++ = (unsigned char)(value >> 8 * i);
@@ -100,10 +100,10 @@ static unsigned char *put_number(unsigned char *at, uint64_t value, unsigned byt
 /* A tag of one value; in classic TIFF (`big` 0) numbers have 4 bytes, in BigTIFF 8. */
 static unsigned char *put_tag(unsigned char *at, int big, unsigned tag, unsigned type, uint64_t value)
 {
-    at = put_number(at, tag, 2);
-    at = put_number(at, type, 2);
-    at = put_number(at, 1, big ? 8 : 4);
-    return put_number(at, value, big ? 8 : 4);
+    at = put_number_bytes(at, tag, 2);
+    at = put_number_bytes(at, type, 2);
+    at = put_number_bytes(at, 1, big ? 8 : 4);
+    return put_number_bytes(at, value, big ? 8 : 4);
 }
 
 static int tiff_heads(struct shape *s, hcy_output *output)
@@ -119,15 +119,15 @@ static int tiff_heads(struct shape *s, hcy_output *output)
     s->first = ((uint64_t)head + s->frames * (uint64_t)page + 15) / 16 * 16;
     s->step = s->image_bytes;
     memcpy(at, "II", 2);
-    at = put_number(at + 2, big ? 43 : 42, 2);
+    at = put_number_bytes(at + 2, big ? 43 : 42, 2);
     if (big)
-        at = put_number(at, 8, 4); /* bytes of an offset */
-    at = put_number(at, (uint64_t)head, next);
+        at = put_number_bytes(at, 8, 4); /* bytes of an offset */
+    at = put_number_bytes(at, (uint64_t)head, next);
     int st = hcy_output_write(output, text, (size_t)(at - text), 0);
     for (uint64_t i = 0; !st && i < s->frames; i++) {
         uint64_t here = (uint64_t)head + i * (uint64_t)page;
         unsigned kind = s->pixel->kind == 'u' ? 1 : s->pixel->kind == 'i' ? 2 : 3;
-        at = put_number(text, TIFF_TAGS, count);
+        at = put_number_bytes(text, TIFF_TAGS, count);
         at = put_tag(at, big, 256, LONG, s->width);
         at = put_tag(at, big, 257, LONG, s->height);
         at = put_tag(at, big, 258, SHORT, 8 * s->pixel->size);
@@ -138,7 +138,7 @@ static int tiff_heads(struct shape *s, hcy_output *output)
         at = put_tag(at, big, 278, LONG, s->height);
         at = put_tag(at, big, 279, whole, s->image_bytes);
         at = put_tag(at, big, 339, SHORT, kind);
-        at = put_number(at, i + 1 < s->frames ? here + (uint64_t)page : 0, next);
+        at = put_number_bytes(at, i + 1 < s->frames ? here + (uint64_t)page : 0, next);
         st = hcy_output_write(output, text, (size_t)(at - text), here);
     }
     return st;
@@ -157,7 +157,7 @@ static int cbf_heads(struct shape *s, hcy_output *output)
     return 0;
 }
 
-static int64_t pixel_at(const struct shape *s, const void *pixels, size_t i)
+static int64_t integer_at(const struct shape *s, const void *pixels, size_t i)
 {
     int sign = s->pixel->kind == 'i';
     switch (s->pixel->size) {
@@ -176,7 +176,7 @@ static size_t cbf_code(unsigned char *dst, const struct shape *s, const void *pi
     unsigned char *at = dst;
     int64_t before = 0;
     for (size_t i = 0; i < n; i++) {
-        int64_t is = pixel_at(s, pixels, i), step = (int32_t)(uint32_t)(uint64_t)(is - before);
+        int64_t is = integer_at(s, pixels, i), step = (int32_t)(uint32_t)(uint64_t)(is - before);
         before = is;
         if (step > -128 && step < 128) {
             *at++ = (unsigned char)step;
@@ -184,11 +184,11 @@ static size_t cbf_code(unsigned char *dst, const struct shape *s, const void *pi
         }
         *at++ = 0x80;
         if (step > -32768 && step < 32768) {
-            at = put_number(at, (uint64_t)step, 2);
+            at = put_number_bytes(at, (uint64_t)step, 2);
         } else if (step > INT32_MIN) {
-            at = put_number(put_number(at, 0x8000, 2), (uint64_t)step, 4);
+            at = put_number_bytes(put_number_bytes(at, 0x8000, 2), (uint64_t)step, 4);
         } else { /* the one step that is 4 bytes' mark for more */
-            at = put_number(put_number(put_number(at, 0x8000, 2), 0x80000000u, 4), (uint64_t)step, 8);
+            at = put_number_bytes(put_number_bytes(put_number_bytes(at, 0x8000, 2), 0x80000000u, 4), (uint64_t)step, 8);
         }
     }
     return (size_t)(at - dst);
@@ -228,7 +228,7 @@ static int cbf_put(const struct shape *s, hcy_output *output, const void *pixels
 
 /* --- The writer --- */
 
-static const struct form *form_of(const char *format)
+static const struct form *form_of_format(const char *format)
 {
     static const struct {
         const char *name;
@@ -291,7 +291,7 @@ static int close_images(void *state, int whole)
     return st;
 }
 
-static int fill(struct images *w, const hcy_stack_writer_options *opts)
+static int begin_images(struct images *w, const hcy_stack_writer_options *opts)
 {
     int st = hcy__numbered_parse(&w->numbered, w->path);
     if (st)
@@ -311,7 +311,7 @@ static int open_images(void **state, const char *path, const hcy_stack_writer_op
         free(w);
         return st ? st : hcy_fail(HCY_ENOMEM, "no memory to create %s", path);
     }
-    w->form = form_of(format);
+    w->form = form_of_format(format);
     w->shape = (struct shape){ .pixel = hcy__pixel_of_type(opts->pixel_type),
                                .frames = opts->frames,
                                .height = opts->height,
@@ -319,7 +319,7 @@ static int open_images(void **state, const char *path, const hcy_stack_writer_op
                                .image_bytes = (size_t)job->image_bytes };
     w->first_number = opts->first_number;
     w->keep_existing = opts->keep_existing;
-    st = fill(w, opts);
+    st = begin_images(w, opts);
     if (st) {
         hcy_error why = *hcy_last_error();
         (void)!close_images(w, 0);

@@ -18,7 +18,7 @@ enum { MAX_HEADER = 64 * 1024 };
 static const char magic[] = "\x93NUMPY";
 
 /* What stands behind 'key': in the dictionary, NULL if it is not there. */
-static const char *value_of(const char *text, const char *key)
+static const char *find_npy_value(const char *text, const char *key)
 {
     size_t n = strlen(key);
     for (const char *at = text; (at = strstr(at, key)); at++) {
@@ -32,9 +32,9 @@ static const char *value_of(const char *text, const char *key)
     return NULL;
 }
 
-static int parse_type(struct hcy__npy *npy, const char *path, const char *text)
+static int parse_npy_type(struct hcy__npy *npy, const char *path, const char *text)
 {
-    const char *value = value_of(text, "descr");
+    const char *value = find_npy_value(text, "descr");
     if (value && (*value == '\'' || *value == '"') && value[1] && value[2]) {
         npy->kind = value[2] == 'b' ? 'u' : value[2]; /* booleans are bytes */
         npy->element = strtoul(value + 3, NULL, 10);
@@ -57,9 +57,9 @@ static int need_pixel(const struct hcy__npy *npy, const hcy__pixel **pixel, cons
                              path, npy->type);
 }
 
-static int parse_shape(struct hcy__npy *npy, const char *path, const char *text)
+static int parse_npy_shape(struct hcy__npy *npy, const char *path, const char *text)
 {
-    const char *at = value_of(text, "shape");
+    const char *at = find_npy_value(text, "shape");
     if (!at || *at != '(')
         return hcy_fail(HCY_EFORMAT, "%s: its header has no shape", path);
     at++;
@@ -78,14 +78,14 @@ static int parse_shape(struct hcy__npy *npy, const char *path, const char *text)
     return 0;
 }
 
-static int parse(struct hcy__npy *npy, const char *path, const char *text)
+static int parse_npy(struct hcy__npy *npy, const char *path, const char *text)
 {
-    int st = parse_type(npy, path, text);
+    int st = parse_npy_type(npy, path, text);
     if (!st)
-        st = parse_shape(npy, path, text);
+        st = parse_npy_shape(npy, path, text);
     if (st)
         return st;
-    const char *order = value_of(text, "fortran_order");
+    const char *order = find_npy_value(text, "fortran_order");
     npy->fortran = npy->rank > 1 && (!order || strncmp(order, "False", 5));
     return 0;
 }
@@ -121,7 +121,7 @@ int hcy__npy_header(struct hcy__npy *npy, const char *path, int fd)
     } else {
         text[length] = 0;
         npy->data = at + length;
-        st = parse(npy, path, text);
+        st = parse_npy(npy, path, text);
     }
     free(text);
     return st;

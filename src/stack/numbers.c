@@ -47,7 +47,7 @@ static int read_dataset(double **values, size_t *n, const struct source *from)
 
 /* --- NumPy --- */
 
-static int read_npy(double **values, size_t *n, const struct source *from, int fd)
+static int read_npy_numbers(double **values, size_t *n, const struct source *from, int fd)
 {
     struct hcy__npy npy = { 0 };
     int number, st = hcy__npy_header(&npy, from->file, fd), long_ones = 0;
@@ -88,7 +88,7 @@ static int is_blank(char c)
 }
 
 /* The number in the column (from 1; 0: the only one) of a line, if it has any. */
-static int number_of(double *x, int *found, const char *line, size_t column, const struct source *from, size_t at)
+static int number_of_line(double *x, int *found, const char *line, size_t column, const struct source *from, size_t at)
 {
     size_t n = 0;
     for (char *end;; line = end) {
@@ -111,7 +111,7 @@ static int number_of(double *x, int *found, const char *line, size_t column, con
     return hcy_fail(HCY_EINVAL, "%s:%zu: there are %zu columns: name one, as in %s::2", from->file, at, n, from->file);
 }
 
-static int add(double **values, size_t *n, size_t *room, double x)
+static int add_number(double **values, size_t *n, size_t *room, double x)
 {
     if (*n == *room) {
         size_t more = *room ? 2 * *room : 1024;
@@ -138,14 +138,14 @@ static int parse_text(double **values, size_t *n, const struct source *from, cha
         next = end ? end + 1 : text + strlen(text);
         if (end)
             *end = 0;
-        st = number_of(&x, &found, text, column, from, ++at);
+        st = number_of_line(&x, &found, text, column, from, ++at);
         if (!st && found)
-            st = add(values, n, &room, x);
+            st = add_number(values, n, &room, x);
     }
     return st;
 }
 
-static int read_text(double **values, size_t *n, const struct source *from, int fd)
+static int read_text_numbers(double **values, size_t *n, const struct source *from, int fd)
 {
     struct stat is;
     int number;
@@ -181,13 +181,13 @@ static int read_any(double **values, size_t *n, const struct source *from)
         return st;
     (void)hcy__read_at(fd, magic, sizeof magic, 0, &number);
     if (!memcmp(magic, npy, sizeof npy) && !from->part)
-        st = read_npy(values, n, from, fd);
+        st = read_npy_numbers(values, n, from, fd);
     else if (from->part && (!memcmp(magic, hdf, sizeof hdf) || *from->part == '/'))
         st = read_dataset(values, n, from);
     else if (!memcmp(magic, hdf, sizeof hdf))
         st = hcy_fail(HCY_EINVAL, "%s is HDF5: name a dataset of it, as %s::/path", from->file, from->file);
     else
-        st = read_text(values, n, from, fd);
+        st = read_text_numbers(values, n, from, fd);
     close(fd);
     return st;
 }

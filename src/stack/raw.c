@@ -28,7 +28,7 @@ struct hcy__raw {
 };
 
 /* One pixel of any gain; NaN: not valid. */
-static float value_of(const struct hcy__raw *raw, uint16_t word, size_t i)
+static float convert_pixel(const struct hcy__raw *raw, uint16_t word, size_t i)
 {
     static const int maps[] = { 0, 1, -1, 2 };
     int map = maps[word >> 14];
@@ -64,7 +64,7 @@ static int is_first_gain(const uint16_t *word)
     return !(any & GAIN_BITS);
 }
 
-static void convert(void *dst, const struct hcy__raw *raw, const uint16_t *words)
+static void convert_frame(void *dst, const struct hcy__raw *raw, const uint16_t *words)
 {
     float values[RUN];
     for (size_t at = 0; at < raw->n; at += RUN) {
@@ -73,7 +73,7 @@ static void convert(void *dst, const struct hcy__raw *raw, const uint16_t *words
             first_gain(values, raw, words + at, at);
         else
             for (size_t i = 0; i < n; i++)
-                values[i] = value_of(raw, words[at + i], at + i);
+                values[i] = convert_pixel(raw, words[at + i], at + i);
         if (!raw->counts)
             memcpy((float *)dst + at, values, n * sizeof *values);
         else
@@ -86,7 +86,7 @@ int hcy__raw_convert(void *dst, const hcy_stack *stack, const void *chunk, size_
 {
     const struct hcy__raw *raw = stack->raw;
     if (stack->info.codec == HCY_CODEC_NONE) {
-        convert(dst, raw, chunk);
+        convert_frame(dst, raw, chunk);
         return 0;
     }
     uint16_t *words = malloc(raw->n * sizeof *words);
@@ -94,7 +94,7 @@ int hcy__raw_convert(void *dst, const hcy_stack *stack, const void *chunk, size_
         return hcy_fail(HCY_ENOMEM, "no memory for a raw frame of %s", stack->path);
     int st = hcy__decode(words, &stack->info, raw->device, chunk, size);
     if (!st)
-        convert(dst, raw, words);
+        convert_frame(dst, raw, words);
     free(words);
     return st;
 }

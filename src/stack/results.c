@@ -37,7 +37,7 @@ static const hcy__results_format hcy__results_h5 = { no_hdf5_open, NULL, NULL };
 static const hcy__results_format *const formats[] = { &hcy__results_h5, &hcy__results_edf,
                                                       &hcy__results_text };
 
-static int open_format(hcy_results *r)
+static int open_results_format(hcy_results *r)
 {
     int fd, st = hcy__open_file(&fd, r->path); /* HDF5 would wait for a pipe */
     if (st)
@@ -50,7 +50,7 @@ static int open_format(hcy_results *r)
     return st;
 }
 
-static void fill_info(hcy_results *r)
+static void fill_results_info(hcy_results *r)
 {
     const hcy__results_head *head = &r->head;
     const hcy_azint_unit *unit = hcy__curves_unit(head->unit);
@@ -77,13 +77,13 @@ int hcy_results_open(hcy_results **results, const char *path)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
     }
     r->head.path = r->path;
-    int st = open_format(r);
+    int st = open_results_format(r);
     if (st) {
         hcy_error why = *hcy_last_error();
         hcy_results_close(r);
         return hcy_fail_again(&why);
     }
-    fill_info(r);
+    fill_results_info(r);
     *results = r;
     return 0;
 }

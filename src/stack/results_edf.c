@@ -15,7 +15,7 @@ struct edf {
     void *pixels;
 };
 
-static void edf_close(void *state)
+static void edf_results_close(void *state)
 {
     struct edf *edf = state;
     free(edf->frames.offsets);
@@ -35,7 +35,7 @@ static int is_edf(const char *path)
 }
 
 /* n centres from NAME_min to NAME_max. */
-static int read_axis(double **axis, size_t n, const char *text, const char *name)
+static int read_edf_axis(double **axis, size_t n, const char *text, const char *name)
 {
     static const char *const ends[] = { "min", "max" };
     double at[2];
@@ -62,14 +62,14 @@ static int read_axes(hcy__results_head *head, const struct edf *edf, const char 
     const hcy_azint_unit *units = hcy_azint_unit_list(&n);
     int st = HCY_EFORMAT;
     for (size_t i = 0; i < n && st == HCY_EFORMAT; i++) {
-        st = read_axis(&head->radial, (size_t)edf->frames.width, text, units[i].name);
+        st = read_edf_axis(&head->radial, (size_t)edf->frames.width, text, units[i].name);
         if (!st)
             snprintf(head->unit, sizeof head->unit, "%s", units[i].name);
     }
     if (!st)
-        st = read_axis(&head->azimuthal, (size_t)edf->frames.height, text, "chi");
+        st = read_edf_axis(&head->azimuthal, (size_t)edf->frames.height, text, "chi");
     if (st == HCY_EFORMAT) /* pyFAI's name for it */
-        st = read_axis(&head->azimuthal, (size_t)edf->frames.height, text, "chi_deg");
+        st = read_edf_axis(&head->azimuthal, (size_t)edf->frames.height, text, "chi_deg");
     if (st == HCY_EFORMAT)
         return hcy_fail(HCY_EFORMAT,
                         "%s: its header has no range in radius and chi: it is no result of an integration",
@@ -77,7 +77,7 @@ static int read_axes(hcy__results_head *head, const struct edf *edf, const char 
     return st;
 }
 
-static int fill(struct edf *edf, hcy__results_head *head)
+static int fill_edf_results(struct edf *edf, hcy__results_head *head)
 {
     char *text = NULL;
     size_t bytes;
@@ -107,7 +107,7 @@ static int fill(struct edf *edf, hcy__results_head *head)
     return st;
 }
 
-static int edf_open(void **state, hcy__results_head *head)
+static int edf_results_open(void **state, hcy__results_head *head)
 {
     if (!is_edf(head->path))
         return 0;
@@ -116,12 +116,12 @@ static int edf_open(void **state, hcy__results_head *head)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", head->path);
     *state = edf;
     hcy__plain plain = hcy__plain_enter();
-    int st = fill(edf, head);
+    int st = fill_edf_results(edf, head);
     hcy__plain_leave(plain);
     return st;
 }
 
-static int edf_read(void *state, const hcy__results_head *head, uint64_t row, uint64_t *frame,
+static int edf_results_read(void *state, const hcy__results_head *head, uint64_t row, uint64_t *frame,
                     double *intensity, double *sigma)
 {
     struct edf *edf = state;
@@ -140,4 +140,4 @@ static int edf_read(void *state, const hcy__results_head *head, uint64_t row, ui
     return st;
 }
 
-const hcy__results_format hcy__results_edf = { edf_open, edf_read, edf_close };
+const hcy__results_format hcy__results_edf = { edf_results_open, edf_results_read, edf_results_close };

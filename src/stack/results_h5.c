@@ -17,7 +17,7 @@ struct h5 {
     int rank;
 };
 
-static void close_all(struct h5 *h5)
+static void close_h5_ids(struct h5 *h5)
 {
     if (h5->data >= 0)
         H5Dclose(h5->data);
@@ -27,11 +27,11 @@ static void close_all(struct h5 *h5)
         H5Fclose(h5->file);
 }
 
-static void h5_close(void *state)
+static void h5_results_close(void *state)
 {
     struct h5 *h5 = state;
     hcy__h5_lock();
-    close_all(h5);
+    close_h5_ids(h5);
     hcy__h5_unlock();
     free(h5->frames);
     free(h5);
@@ -126,7 +126,7 @@ static int open_axes(struct h5 *h5, hcy__results_head *head, hid_t group)
 }
 
 /* What pyFAI's files do not say. */
-static int read_pixels(hcy__results_head *head, hid_t group)
+static int read_bin_pixels(hcy__results_head *head, hid_t group)
 {
     hsize_t dims[4] = { 0 };
     int rank = 0;
@@ -159,7 +159,7 @@ static int open_results(struct h5 *h5, hcy__results_head *head)
     if (!st)
         st = open_axes(h5, head, group);
     if (!st)
-        st = read_pixels(head, group);
+        st = read_bin_pixels(head, group);
     if (!st)
         find_unit(head->unit, group);
     if (group >= 0)
@@ -167,7 +167,7 @@ static int open_results(struct h5 *h5, hcy__results_head *head)
     return st;
 }
 
-static int h5_open(void **state, hcy__results_head *head)
+static int h5_results_open(void **state, hcy__results_head *head)
 {
     hcy__h5_lock();
     int is = H5Fis_hdf5(head->path) > 0;
@@ -203,7 +203,7 @@ static int read_row(const struct h5 *h5, hid_t data, const hcy__results_head *he
     return st;
 }
 
-static int h5_read(void *state, const hcy__results_head *head, uint64_t row, uint64_t *frame,
+static int h5_results_read(void *state, const hcy__results_head *head, uint64_t row, uint64_t *frame,
                    double *intensity, double *sigma)
 {
     const struct h5 *h5 = state;
@@ -217,4 +217,4 @@ static int h5_read(void *state, const hcy__results_head *head, uint64_t row, uin
     return st;
 }
 
-const hcy__results_format hcy__results_h5 = { h5_open, h5_read, h5_close };
+const hcy__results_format hcy__results_h5 = { h5_results_open, h5_results_read, h5_results_close };

@@ -135,7 +135,7 @@ static int take_line(struct text *t, struct scan *scan, hcy__results_head *head,
 }
 
 /* All blocks alike, but for those of failed frames and a last one that is cut off. */
-static int check(struct text *t, const struct scan *scan, hcy__results_head *head)
+static int check_blocks(struct text *t, const struct scan *scan, hcy__results_head *head)
 {
     head->n_radial = scan->n_radial;
     if (!scan->n_radial)
@@ -163,7 +163,7 @@ static int scan(struct text *t, hcy__results_head *head)
                  : take_line(t, &scan, head, at);
     if (!st && ferror(t->in))
         st = hcy_fail(HCY_EIO, "%s cannot be read", head->path);
-    return st ? st : check(t, &scan, head);
+    return st ? st : check_blocks(t, &scan, head);
 }
 
 static int text_open(void **state, hcy__results_head *head)
@@ -186,7 +186,7 @@ static int text_open(void **state, hcy__results_head *head)
     return st;
 }
 
-static int read_rows(struct text *t, const struct block *block, const char *path, double *intensity,
+static int read_block_rows(struct text *t, const struct block *block, const char *path, double *intensity,
                      double *sigma)
 {
     double x[3];
@@ -216,7 +216,7 @@ static int text_read(void *state, const hcy__results_head *head, uint64_t row, u
             sigma[i] = NAN;
     }
     locale_t before = uselocale(t->plain);
-    int st = read_rows(t, block, head->path, intensity, sigma);
+    int st = read_block_rows(t, block, head->path, intensity, sigma);
     uselocale(before);
     return st;
 }

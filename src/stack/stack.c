@@ -222,7 +222,7 @@ const hcy__place *hcy__stack_known(const hcy_stack *stack, uint64_t frame)
 }
 
 /* A growing stack ends before the first frame that is not there; with `rest`, behind the last that is. */
-static int trim(hcy_stack *stack, int rest)
+static int trim_frames(hcy_stack *stack, int rest)
 {
     uint64_t n = 0, all = stack->info.frames;
     if (!stack->places)
@@ -239,7 +239,7 @@ static int open_empty(hcy_stack *stack, int rest)
 {
     int st = open_by_magic(stack);
     if (!st && stack->growing)
-        st = trim(stack, rest);
+        st = trim_frames(stack, rest);
     return st ? st : complete(stack);
 }
 

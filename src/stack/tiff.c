@@ -67,7 +67,7 @@ static int open_tiff(TIFF **tiff, struct words *words, const char *path)
 }
 
 /* The page that libtiff is at. */
-static int describe(uint64_t *height, uint64_t *width, const hcy__pixel **pixel, TIFF *tiff, const char *path)
+static int describe_page(uint64_t *height, uint64_t *width, const hcy__pixel **pixel, TIFF *tiff, const char *path)
 {
     uint32_t w = 0, h = 0;
     uint16_t bits = 1, samples = 1, format = SAMPLEFORMAT_UINT;
@@ -100,7 +100,7 @@ static int scan_pages(hcy__frames *frames, TIFF *tiff, const char *path)
         if (kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK))
             continue;
         if (!frames->n)
-            st = describe(&frames->height, &frames->width, &frames->pixel, tiff, path);
+            st = describe_page(&frames->height, &frames->width, &frames->pixel, tiff, path);
         if (!st)
             st = hcy__frames_add(frames, TIFFCurrentDirOffset(tiff));
     } while (!st && TIFFReadDirectory(tiff));
@@ -122,7 +122,7 @@ static int tiff_scan(hcy__frames *frames, const char *path)
 }
 
 /* Rows, from strips: 0 if all went well. */
-static int read_rows(char *dst, TIFF *tiff, uint32_t height, size_t row)
+static int read_strips(char *dst, TIFF *tiff, uint32_t height, size_t row)
 {
     if ((uint64_t)TIFFScanlineSize64(tiff) != row)
         return -1;
@@ -167,14 +167,14 @@ static int read_page(void *dst, TIFF *tiff, struct words *words, const char *pat
 {
     uint64_t height, width;
     const hcy__pixel *pixel;
-    int st = describe(&height, &width, &pixel, tiff, path);
+    int st = describe_page(&height, &width, &pixel, tiff, path);
     if (!st)
         st = hcy__frame_fits(info, path, height, width, pixel);
     if (st)
         return st;
     words->text[0] = 0;
     int bad = TIFFIsTiled(tiff) ? read_tiles(dst, tiff, info)
-                                : read_rows(dst, tiff, info->height, (size_t)info->width * info->elem_size);
+                                : read_strips(dst, tiff, info->height, (size_t)info->width * info->elem_size);
     if (bad)
         return hcy_fail_vendor(HCY_ECORRUPT, 0, words->text, "%s: its pixels cannot be read", path);
     return 0;
