@@ -43,6 +43,7 @@ static double remaining(const uint64_t norm[2], const uint64_t *lost, size_t n)
     uint64_t lo = norm[0], hi = norm[1];
 
     if (lost) {
+        /* Subtraction of 128 bits: the second term is the borrow of the low word. */
         hi -= lost[n] + (lo < lost[0]);
         lo -= lost[0];
     }
@@ -60,6 +61,8 @@ static double clean_signal(const struct azint_bin_extra *extra, const uint64_t *
     uint64_t signal[2] = { sums[HCY_SUM_SIGNAL_LO * n + i], sums[HCY_SUM_SIGNAL_HI * n + i] };
     uint64_t dark[2] = { extra->dark[0], extra->dark[1] };
 
+    /* Subtracted as integers, where it is exact; of doubles the small difference of two large sums would
+     * lose digits. */
     azint_negate(dark);
     azint_add(signal, dark[0], dark[1]);
     return azint_signed_double(signal[0], signal[1]);
@@ -72,11 +75,13 @@ static void add_bin_extra(struct bin_sums *s, const hcy_azint_plan *plan, const 
     const struct azint_bin_extra *extra = &plan->extra[i];
     size_t n = plan->head.n_bins;
 
+    /* Float pixels have no integer sum to subtract from; their dark current is on a finer scale instead. */
     if (plan->darks && is_float)
         s->signal -= ldexp(azint_signed_double(extra->dark_fine[0], extra->dark_fine[1]),
                            -plan->head.dark_shift);
     else if (plan->darks)
         s->signal = clean_signal(extra, sums, n, i);
+    /* The sums of a frame have what it lost, and the plan what all of its pixels have. */
     if (plan->variances && is_float)
         s->variance = ldexp(azint_double(extra->variance[0], extra->variance[1]), -plan->head.variance_shift) -
                       s->variance;
@@ -98,10 +103,13 @@ static struct bin_sums bin_sums(const hcy_azint_plan *plan, const hcy_azint_job 
 
     s.signal = read_sum(sums, n, i, HCY_SUM_SIGNAL_LO, form);
     s.variance = read_sum(sums, n, i, HCY_SUM_VARIANCE_LO, form);
+    /* Dark current comes off before the sums are scaled, while they are whole numbers. */
     if (plan->extra)
         add_bin_extra(&s, plan, sums, form == FLOATS, i);
     s.signal *= WEIGHT;
     s.variance *= WEIGHT;
+    /* Norms are sums of the plan less what this frame lost, so that a frame which lost nothing costs
+     * nothing. */
     s.norm = remaining(norm->norm, lost ? at + HCY_SUM_LOST_NORM_LO * n : NULL, n) * NORM;
     s.norm2 = remaining(norm->norm2, lost ? at + HCY_SUM_LOST_NORM2_LO * n : NULL, n) * NORM;
     s.count = (double)(norm->count - (lost ? at[HCY_SUM_LOST_COUNT * n] : 0)) * WEIGHT;
@@ -119,21 +127,26 @@ static struct bin_sums kept_sums(const hcy_azint_plan *plan, const hcy_azint_job
     const uint64_t *at = sums + i;
     struct bin_sums s;
 
+    /* A filter sums what it keeps, so the rows that otherwise hold what was lost hold what is left. */
     s.signal = read_sum(sums, n, i, HCY_SUM_SIGNAL_LO, form) * WEIGHT;
     s.variance = read_sum(sums, n, i, HCY_SUM_VARIANCE_LO, form) * WEIGHT;
     s.norm = azint_double(at[HCY_SUM_LOST_NORM_LO * n], at[HCY_SUM_LOST_NORM_HI * n]) * NORM;
     s.norm2 = azint_double(at[HCY_SUM_LOST_NORM2_LO * n], at[HCY_SUM_LOST_NORM2_HI * n]) * NORM;
     s.count = (double)at[HCY_SUM_LOST_COUNT * n] * WEIGHT;
+    /* Integer pixels add given variances on the plan's scale, float pixels as they are. */
     if (plan->options.error_model == HCY_ERRORS_VARIANCE && !floats)
         s.variance = ldexp(s.variance, -plan->head.variance_shift);
     if (plan->options.error_model != HCY_ERRORS_AZIMUTHAL)
         return s;
+    /* The azimuthal model has the spread about the bin's mean as its variance, from sums of squares. */
     if (floats) {
         s.variance = read_sum(sums, n, i, HCY_SUM_SQUARE_LO, FLOATS) * WEIGHT;
     } else {
         const uint64_t square[2] = { at[HCY_SUM_SQUARE_LO * n], at[HCY_SUM_SQUARE_HI * n] };
         const uint64_t cross[2] = { at[HCY_SUM_CROSS_LO * n], at[HCY_SUM_CROSS_HI * n] };
         const uint64_t norm2[2] = { at[HCY_SUM_NORM24_LO * n], at[HCY_SUM_NORM24_HI * n] };
+        /* The squares are taken about zero and moved to the mean in 128 bits: their difference as doubles
+         * would be rounding alone. */
         double mean = s.norm > 0 ? ldexp(s.signal / s.norm, shift) : 0;
 
         s.variance = ldexp(azint_spread(square, cross, norm2, mean, shift), -2 * shift) * WEIGHT;
@@ -162,6 +175,7 @@ static void convert_wide(double *restrict to, const uint64_t *lo, const uint64_t
     for (size_t i = 0; i < n; i++) {
         uint64_t low = lo[i * step], high = hi[i * step];
 
+        /* Most sums fit into one word, and one conversion is much faster than putting two together. */
         to[i] = scale * (((low >> 63) + high) ? azint_signed_double(low, high) : (double)(int64_t)low);
     }
 }
@@ -174,7 +188,9 @@ int hcy__azint_set_norms(hcy_azint_plan *plan)
     plan->full_norms = malloc(n * sizeof *plan->full_norms);
     if (!plan->full_norms)
         return hcy_fail(HCY_ENOMEM, "no memory for a plan of %zu bins", n);
+    /* Converted once a plan: most frames lose no pixel and are divided by just these. */
     convert_wide(plan->full_norms, &norm->norm[0], &norm->norm[1], step, NORM, n);
+    /* The largest count bounds every sum of a frame: see hcy_azint_plan_narrow(). */
     for (size_t i = 0; i < n; i++)
         plan->max_count = norm[i].count > plan->max_count ? norm[i].count : plan->max_count;
     return 0;
@@ -206,6 +222,7 @@ static void plain_block(struct block *b, const hcy_azint_plan *plan, const hcy_a
     const uint64_t *variance = sums + HCY_SUM_VARIANCE_LO * (size_t)plan->head.n_bins + at;
     const int with_variance = job->flags & HCY_AZINT_WANT_VARIANCE;
 
+    /* One word a sum where the job has proved that it suffices. */
     if (job->flags & HCY_AZINT_NARROW) {
         convert_narrow(b->signal, signal, WEIGHT, n);
         if (with_variance)
@@ -216,6 +233,7 @@ static void plain_block(struct block *b, const hcy_azint_plan *plan, const hcy_a
             convert_wide(b->variance, variance, variance + plan->head.n_bins, 1, WEIGHT, n);
     }
     memcpy(b->norm, plan->full_norms + at, n * sizeof *b->norm);
+    /* Results of means alone have no arrays for the rest. */
     if (!all)
         return;
     convert_wide(b->norm2, &norm->norm2[0], &norm->norm2[1], sizeof *norm / sizeof *norm->norm2, NORM, n);
@@ -280,20 +298,26 @@ int hcy_azint_finish(hcy_azint_result *result, const hcy_azint_plan *plan, const
 
     if (!result || !plan || !job || !sums)
         return hcy_fail(HCY_EINVAL, "hcy_azint_finish: result, plan, job or sums is NULL");
+    /* A job or a result of another plan has arrays of other lengths, which would be read past their ends. */
     if (result->n_bins != plan->head.n_bins || job->n_bins != plan->head.n_bins ||
         job->n_pixels != plan->head.n_pixels || !result->sigma != (plan->options.error_model == HCY_ERRORS_NONE) ||
         !(job->flags & HCY_AZINT_WANT_VARIANCE) != !hcy__azint_is_poisson(plan))
         return hcy_fail(HCY_EINVAL, "hcy_azint_finish: the result or the job is not of this plan");
+    /* A frame that could not be decoded has no curve; its own status is the caller's answer. */
     if (report && report->status)
         return report->status;
+    /* The plan's scale of norms is divided out here together with the caller's factors. */
     factor = plan->options.normalization * plan->norm_scale * normalization;
     if (factor == 0 || !isfinite(factor))
         return hcy_fail(HCY_EINVAL, "the frame's normalization is %g: its curve cannot be divided by that",
                         normalization);
+    /* In blocks that stay in the processor's first cache between their steps. */
     for (size_t at = 0; at < result->n_bins; at += BLOCK) {
         size_t n = result->n_bins - at < BLOCK ? result->n_bins - at : BLOCK;
         struct block b;
 
+        /* The usual frame goes through loops that compilers make vectors of; any other takes its bins one
+         * by one. */
         if (plain)
             plain_block(&b, plan, job, sums, result->sum_signal != NULL, at, n);
         for (size_t i = 0; i < n && !plain; i++) {
@@ -319,6 +343,7 @@ int hcy_azint_result_add(hcy_azint_result *sum, const hcy_azint_result *frame, u
     double *const to[] = { sum->sum_signal, sum->sum_norm, sum->sum_norm2, sum->count, sum->sum_variance };
     const double *const from[] = { frame->sum_signal, frame->sum_norm, frame->sum_norm2, frame->count,
                                    frame->sum_variance };
+    /* The first frame replaces what the arrays held, so that nobody has to clear them. */
     for (size_t k = 0; k < sizeof to / sizeof to[0]; k++)
         for (size_t i = 0; to[k] && i < sum->n_bins; i++)
             to[k][i] = (n ? to[k][i] : 0) + from[k][i];
@@ -334,6 +359,8 @@ int hcy_azint_result_merge(hcy_azint_result *sum, uint64_t n, double normalizati
         return hcy_fail(HCY_EINVAL, "the frames' normalization is %g: their curve cannot be divided by that",
                         normalization);
     for (size_t i = 0; i < sum->n_bins; i++) {
+        /* Norms and counts become means over the frames, signal and variance stay sums: intensities then
+         * are sums over frames, as of one long exposure. */
         double norm = sum->sum_norm[i] /= (double)n, norm2 = sum->sum_norm2[i] /= (double)n;
         sum->sum_norm[i] = norm *= normalization;
         sum->sum_norm2[i] = norm2 *= normalization * normalization;
@@ -359,7 +386,9 @@ static int create_result(hcy_azint_result **result, const hcy_azint_plan *plan, 
     n = plan->head.n_bins;
     axes = plan->options.npt + plan->options.npt_azim;
     errors = plan->options.error_model != HCY_ERRORS_NONE;
+    /* How many arrays there are follows from whether there are errors and whether sums are wanted. */
     rows = (all ? 5 : 1) + (errors ? all ? 3 : 1 : 0);
+    /* One block for the axes and all arrays, which is freed by its first. */
     if (hcy_size_mul(&bytes, n * rows + axes, sizeof(double)) || !(*result = malloc(sizeof(**result))))
         return hcy_fail(HCY_ENOMEM, "no memory for a curve of %zu bins", n);
     if (!(a = calloc(1, bytes))) {
@@ -367,9 +396,11 @@ static int create_result(hcy_azint_result **result, const hcy_azint_plan *plan, 
         *result = NULL;
         return hcy_fail(HCY_ENOMEM, "no memory for a curve of %zu bins", n);
     }
+    /* A copy of the axes, so that the result may outlive the plan. */
     memcpy(a, plan->radial, axes * sizeof(double));
     **result = (hcy_azint_result){ .n_bins = n, .radial = a, .azimuthal = a + plan->options.npt,
                                    .n_radial = plan->options.npt, .n_azim = plan->options.npt_azim };
+    /* In this order the first two are what results of means alone have. */
     double **const arrays[] = { &(*result)->intensity, errors ? &(*result)->sigma : NULL,
                                 &(*result)->sum_signal, &(*result)->sum_norm, &(*result)->sum_norm2,
                                 &(*result)->count, errors ? &(*result)->std : NULL,
