@@ -342,7 +342,7 @@ static int fill_plan(hcy_azint_plan *plan, const hcy_poni *poni, size_t height, 
         return hcy_fail(HCY_ENOMEM, "no memory for a plan of %u bins", plan->head.n_bins);
     plan->azimuthal = plan->radial + user.npt;
     rc = build_plan(plan, &user);
-    /* The caller's as well; they are in the tables by now. */
+    /* The corners are the caller's memory too, and what they said is in the tables by now. */
     plan->poni.corners = NULL;
     return rc ? rc : hcy__azint_set_norms(plan);
 }

@@ -42,9 +42,12 @@ int hcy__array_write_npz(hcy_output *output, const void *head, size_t head_size,
 {
     unsigned char local[LOCAL + NAME] = "PK\3\4", end[CENTRAL + NAME + END] = "PK\1\2";
     const uint64_t all = (uint64_t)head_size + size, behind = sizeof local + all;
+    /* Longer archives need ZIP64, which this does not write. */
     if (behind > UINT32_MAX - sizeof end)
         return hcy_fail(HCY_ERANGE, "%s: more than 4 GiB do not fit into .npz; use .npy or .h5", hcy_output_name(output));
     uint32_t crc = crc_of(crc_of(0, head, head_size), data, size);
+    /* The member's header stands before it, once more in the directory at the end, and the end says where
+     * that begins. */
     put_member(local + 4, crc, (uint32_t)all);
     memcpy(local + LOCAL, name, NAME);
     put_zip_number(end + 4, 20, 2);

@@ -59,6 +59,7 @@ static int parse_cbf_type(struct cbf *cbf, const char *text, const char *path)
                   { "signed 32-bit real IEEE", 'f', 4 }, { "signed 64-bit real IEEE", 'f', 8 } };
     const char *type = find_cbf_value(text, "X-Binary-Element-Type:");
     const char *coding = find_cbf_value(text, "conversions="), *how = find_cbf_value(text, "Content-Transfer-Encoding:");
+    /* The value still has its closing quote and what follows it, so that only its beginning is compared. */
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (!strncasecmp(type, types[i].name, strlen(types[i].name)))
             cbf->pixel = hcy__pixel_find(types[i].kind, types[i].size);
@@ -66,12 +67,14 @@ static int parse_cbf_type(struct cbf *cbf, const char *text, const char *path)
         return hcy_fail(HCY_EFORMAT, "%s: its element type '%.*s' is no pixel type", path,
                         (int)strcspn(type, "\"\r\n") % 64, type);
     cbf->coded = !strncasecmp(coding, "x-CBF_BYTE_OFFSET", 17);
+    /* What is not read is refused by its name, so that the user knows what to convert. */
     if (!cbf->coded && *coding && strncasecmp(coding, "x-CBF_NONE", 10))
         return hcy_fail(HCY_EUNSUPPORTED, "%s: its pixels are coded as %.*s; x-CBF_BYTE_OFFSET is read", path,
                         (int)strcspn(coding, "\"\r\n") % 64, coding);
     if (*how && strncasecmp(how, "BINARY", 6))
         return hcy_fail(HCY_EUNSUPPORTED, "%s: its pixels are text (%.*s); binary ones are read", path,
                         (int)strcspn(how, "\"\r\n") % 64, how);
+    /* The coding adds whole numbers; what a sum of floats' bits would mean nobody says. */
     if (cbf->coded && cbf->pixel->kind == 'f')
         return hcy_fail(HCY_EFORMAT, "%s: differences of floats", path);
     cbf->big_endian = !strncasecmp(find_cbf_value(text, "X-Binary-Element-Byte-Order:"), "BIG", 3);
@@ -93,6 +96,7 @@ static int parse_cbf(struct cbf *cbf, const char *text, size_t length, const hcy
         return st;
     if (read_cbf_number(section, "X-Binary-Size-Third-Dimension:") > 1)
         return hcy_fail(HCY_EUNSUPPORTED, "%s: a section of three dimensions", bytes->path);
+    /* Sizes are bounded before memory is asked for, since they come from text. */
     if (!cbf->width || !cbf->height || cbf->width > UINT32_MAX || cbf->height > UINT32_MAX ||
         hcy_size_mul(&n, (size_t)cbf->width, (size_t)cbf->height) ||
         hcy_size_mul(&least, n, cbf->pixel->size))
@@ -100,6 +104,7 @@ static int parse_cbf(struct cbf *cbf, const char *text, size_t length, const hcy
                         (unsigned long long)cbf->height, (unsigned long long)cbf->width);
     if (cbf->coded)
         least = n; /* each pixel takes a byte */
+    /* Some writers leave the size out: then the pixels are all that follows. */
     if (!cbf->stored)
         cbf->stored = bytes->size - length;
     if (cbf->stored > bytes->size - length || cbf->stored < least)
@@ -155,6 +160,7 @@ static int decode_differences(unsigned char *dst, size_t n, size_t size, const u
     for (size_t i = 0; i < n; i++, dst += size) {
         size_t width = 1;
         int64_t step = 0;
+        /* The least number of each width says that the next, twice as wide, has the step. */
         for (;; width *= 2) {
             if ((size_t)(end - src) < width)
                 return -1;
@@ -163,6 +169,7 @@ static int decode_differences(unsigned char *dst, size_t n, size_t size, const u
             if (width == 8 || step != -((int64_t)1 << (8 * width - 1)))
                 break;
         }
+        /* Without a sign, so that sums wrap as the writer's did. */
         value += (uint64_t)step;
         memcpy(dst, &value, size); /* little-endian hosts */
     }
@@ -190,6 +197,7 @@ static int cbf_read(void *dst, const char *path, uint64_t offset, const hcy_stac
     int st = hcy__bytes_open(&bytes, path);
     if (st)
         return st;
+    /* The header is read anew for each frame: nothing need be kept, and any thread can do it. */
     st = read_cbf_header(&cbf, &bytes);
     if (!st)
         st = hcy__frame_fits(info, path, cbf.height, cbf.width, cbf.pixel);

@@ -108,6 +108,7 @@ static void put_key(FILE *out, json_t *poni, const char *key, const char *line)
     json_t *value = json_object_get(poni, key);
     if (json_is_number(value))
         fprintf(out, "%s: %.17g\n", line, json_number_value(value));
+    /* A line's end within the value would begin a key of its own. */
     else if (json_is_string(value))
         fprintf(out, "%s: %.*s\n", line, (int)strcspn(json_string_value(value), "\r\n"),
                 json_string_value(value));
@@ -128,6 +129,7 @@ static void put_poni_lines(FILE *out, json_t *poni)
                                            { "rot3", "Rot3" },
                                            { "wavelength", "Wavelength" },
                                            { "parallax", "Parallax" } };
+    /* Keys that are there twice, as dist and distance, mean the same. */
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         put_key(out, poni, keys[i][0], keys[i][1]);
     char *config = json_dumps(json_object_get(poni, "detector_config"), JSON_COMPACT);
@@ -142,11 +144,13 @@ static int read_poni(const struct reading *r)
     hcy_config *c = &r->to->is;
     char *text = NULL;
     size_t size = 0;
+    /* pyFAI lets the geometry be the name of a PONI file. */
     if (json_is_string(poni)) {
         int st = hcy_poni_read(&c->poni, json_string_value(poni));
         c->has_poni = !st;
         return st;
     }
+    /* A configuration without a geometry is of use for its options. */
     if (!json_object_get(poni, "dist") && !json_object_get(poni, "distance"))
         return 0;
     FILE *out = open_memstream(&text, &size);
@@ -169,6 +173,7 @@ static int take_file_name(const char **to, const struct reading *r, const char *
 {
     json_t *value = get_value(r, key);
     *to = NULL;
+    /* pyFAI averages several dark or flat images, which would be another curve. */
     if (json_is_array(value) && json_array_size(value) > 1)
         return unsupported(r, key, "names several files, which pyFAI averages: name one");
     if (json_is_array(value))
@@ -184,9 +189,11 @@ static int take_file_name(const char **to, const struct reading *r, const char *
     char *copy = r->to->texts[slot] = malloc(size);
     if (!copy)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", r->path);
+    /* Such a scheme says which library reads the file, and is no part of its name. */
     if (!strncmp(name, "silx:", 5) || !strncmp(name, "fabio:", 6))
         name = strchr(name, ':') + 1;
     const char *query = strchr(name, '?'), *dataset = query ? strchr(query, '/') : NULL;
+    /* More after the path, as a slice, names a part of an image, which is not supported. */
     if (dataset && strcspn(dataset, "&") == strlen(dataset))
         snprintf(copy, size, "%.*s::%s", (int)(query - name), name, dataset);
     else if (query)
@@ -201,6 +208,7 @@ static int read_files(const struct reading *r)
 {
     hcy_config *c = &r->to->is;
     int st = 0;
+    /* Older versions name a file and switch it off by a key of its own. */
     if (!is_switched_off(r, "do_mask"))
         st = take_file_name(&c->mask, r, get_value(r, "mask_file") ? "mask_file" : "mask_image", 0);
     if (!st && !is_switched_off(r, "do_dark"))
@@ -231,6 +239,7 @@ static int read_unit(const struct reading *r)
     const char *name;
     int st = get_text(&name, r, "unit");
     const hcy_azint_unit *unit = hcy__curves_unit(name ? name : "2th_deg"); /* pyFAI's own default */
+    /* chi_deg is an axis of results and no unit to integrate in. */
     if (!st && (!unit || !strcmp(unit->name, "chi_deg")))
         st = unsupported(r, "unit", "is none that is known");
     if (!st)
@@ -242,6 +251,7 @@ static int read_error_model(const struct reading *r)
 {
     const char *name;
     int st = get_text(&name, r, "error_model");
+    /* Older versions have a switch for the one model that they knew. */
     if (!st && !name)
         name = json_is_true(get_value(r, "do_poisson")) ? "poisson" : "no";
     if (!st && !strcasecmp(name, "none"))
@@ -259,6 +269,7 @@ static int read_method(const struct reading *r)
 {
     json_t *method = get_value(r, "method");
     int split = HCY_SPLIT_BBOX;
+    /* Only the first entry changes the result; the others are which of pyFAI's engines computes it. */
     if (json_is_array(method)) {
         const char *name = json_string_value(json_array_get(method, 0));
         split = name ? index_of(name, hcy__config_splits) : HCY_SPLIT_BBOX;
@@ -267,9 +278,10 @@ static int read_method(const struct reading *r)
                                "splits pixels in a way that is not known (no, bbox and full are)");
     } else if (json_is_string(method)) {
         const char *word = json_string_value(method);
-        split = strstr(word, "nosplit") || !strcmp(word, "numpy") || !strncmp(word, "no", 2) ? HCY_SPLIT_NO
-                : strstr(word, "full") || strstr(word, "splitpixel")                         ? HCY_SPLIT_FULL
-                                                                                             : HCY_SPLIT_BBOX;
+        if (strstr(word, "nosplit") || !strcmp(word, "numpy") || !strncmp(word, "no", 2))
+            split = HCY_SPLIT_NO;
+        else if (strstr(word, "full") || strstr(word, "splitpixel"))
+            split = HCY_SPLIT_FULL;
     } else if (method) {
         return refuse_value(r, "method", "a list or a word");
     }
@@ -296,6 +308,7 @@ static int read_range(double range[2], const struct reading *r, const char *key,
         given[i] = json_is_number(end);
         range[i] = given[i] ? json_number_value(end) : 0;
     }
+    /* An open end would have to come from the pixels, which options of a plan cannot say. */
     if (given[0] != given[1])
         return unsupported(r, key, "has one end: give both");
     if (given[0] && !(range[0] < range[1]))
@@ -311,6 +324,7 @@ static int read_polarization(const struct reading *r)
     json_t *value = get_value(r, key), *offset = NULL;
     if (!value || is_switched_off(r, "do_polarization"))
         return 0;
+    /* Version 5 has factor and offset in one list, those before it in two keys. */
     if (json_is_array(value)) {
         offset = json_array_get(value, 1);
         value = json_array_get(value, 0);
@@ -344,13 +358,11 @@ static int check_extra(const struct reading *r, const char *const *known)
     const char *key;
     if (extra && !json_is_object(extra))
         return refuse_value(r, "extra_options", "an object");
-    json_object_foreach(
-        extra, key,
-        value) if (!json_is_null(value) &&
-                   index_of(key, known) <
-                       0) return hcy_fail(HCY_EUNSUPPORTED,
-                                          "%s: its \"extra_options\" have \"%s\", which is not supported",
-                                          r->path, key);
+    json_object_foreach(extra, key, value) {
+        if (!json_is_null(value) && index_of(key, known) < 0)
+            return hcy_fail(HCY_EUNSUPPORTED, "%s: its \"extra_options\" have \"%s\", which is not supported",
+                            r->path, key);
+    }
     return 0;
 }
 
@@ -365,6 +377,7 @@ static int read_clipping(const struct reading *r)
         o->error_model = HCY_ERRORS_AZIMUTHAL; /* as pyFAI's sigma_clip has it */
     if (threshold && !json_is_number(threshold) && !json_is_null(threshold))
         return refuse_value(r, "thres", "a number");
+    /* Bounded before the conversion, whose result would otherwise not be defined. */
     if (rounds &&
         (!json_is_number(rounds) || !(json_number_value(rounds) >= 0 && json_number_value(rounds) < 1e9)))
         return refuse_value(r, "max_iter", "a number of rounds");
@@ -411,29 +424,33 @@ static int read_bins(const struct reading *r)
         st = get_count(&o->npt, r, "nbpt_rad");
     if (!st)
         st = get_count(&n_azim, r, "nbpt_azim");
+    /* Without the name of a method the number of azimuthal bins tells curves from images. */
     int which = st || !method ? n_azim > 1 ? IMAGE : CURVE : index_of(method, methods);
     if (!st && which < 0)
         st = unsupported(r, "integrator_method", "is none that is known");
     if (!st && which < IMAGE && n_azim > 1)
         which = IMAGE; /* as pyFAI's worker has it */
+    /* pyFAI's images then run from 0 to 360 degrees, ours from -180 to 180 unless a range says otherwise. */
     if (!st && which >= IMAGE && which <= ALONG_CHI && json_is_true(get_value(r, "chi_discontinuity_at_0")) &&
         o->azimuth_range[0] == o->azimuth_range[1])
         st = unsupported(r, "chi_discontinuity_at_0", "needs an azimuth_range, 0 to 360");
     if (which >= IMAGE && which <= ALONG_CHI)
         o->npt_azim = n_azim;
+    /* A curve along chi is an image of one radial bin. */
     if (which == ALONG_CHI)
         o->npt = 1;
     if (st)
         return st;
-    return which >= PERCENTILE ? read_percentile(r)
-           : which >= CLIPPED  ? read_clipping(r)
-                               : check_extra(r, none);
+    if (which >= PERCENTILE)
+        return read_percentile(r);
+    return which >= CLIPPED ? read_clipping(r) : check_extra(r, none);
 }
 
 static int read_config_options(const struct reading *r)
 {
     hcy_azint_options *o = &r->to->is.options;
     int given, st = read_unit(r);
+    /* The error model comes before the bins: sigma clipping depends on it. */
     if (!st)
         st = read_error_model(r);
     if (!st)
@@ -450,6 +467,7 @@ static int read_config_options(const struct reading *r)
         st = read_dummy(r);
     if (!st)
         st = get_number(&o->normalization, &given, r, "normalization_factor");
+    /* The key was renamed in version 5. */
     json_t *solid = get_value(r, r->version < LATEST ? "do_solid_angle" : "correct_solid_angle");
     if (!st && solid && !json_is_boolean(solid))
         st = refuse_value(r, "correct_solid_angle", "true or false");
@@ -464,6 +482,7 @@ static void blank_constants(char *text)
 {
     static const char *const words[] = { "NaN", "-Infinity", "Infinity" };
     for (char *at = text; *at; at++) {
+        /* What stands in quotes is text, whatever it says. */
         if (*at == '"') {
             for (at++; *at && *at != '"'; at++)
                 at += *at == '\\' && at[1];
@@ -475,6 +494,7 @@ static void blank_constants(char *text)
             size_t n = strlen(words[i]);
             if (strncmp(at, words[i], n))
                 continue;
+            /* As many characters as there were, so that lines and columns in messages stay right. */
             memcpy(at, n == 3 ? "[] " : "null     ", n); /* NaN: no number, wherever one is wanted */
             break;
         }
@@ -494,6 +514,7 @@ static int read_config_text(char **text, const char *path)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
     if (number)
         return hcy_fail(HCY_EIO, "%s cannot be read: %s", path, hcy__errno_text(number, words, sizeof words));
+    /* A zero would end the text for jansson, and the rest would be passed over. */
     if (n > MAX_FILE || memchr(*text, 0, (size_t)n))
         return hcy_fail(HCY_EFORMAT, "%s is no configuration: not JSON", path);
     (*text)[n] = 0;
@@ -504,6 +525,7 @@ static int check_version(struct reading *r)
 {
     json_t *application = get_value(r, "application");
     const char *name = json_string_value(application);
+    /* pyFAI's other programs save JSON with other meanings of the same keys. */
     if (application && (!name || (strcmp(name, "worker") && strcmp(name, "pyfai-integrate"))))
         return unsupported(r, "application", "is not that of an integration");
     json_t *version = get_value(r, "version");
@@ -527,6 +549,7 @@ static int read_config_json(struct reading *r)
     if (!st) {
         blank_constants(text);
         r->json = json_loads(text, 0, &error);
+        /* jansson also takes lists and numbers as a whole file. */
         if (!json_is_object(r->json))
             st = hcy_fail(HCY_EFORMAT, "%s is no configuration: %s, line %d", r->path,
                           r->json ? "no JSON object" : error.text, r->json ? 1 : error.line);
@@ -558,6 +581,7 @@ int hcy_config_read(hcy_config **config, const char *path)
     }
     c->is.options = (hcy_azint_options)HCY_AZINT_OPTIONS_INIT;
     c->is.poni = (hcy_poni)HCY_PONI_INIT;
+    /* Numbers in JSON have a point, whatever the program's locale has. */
     locale_t before = uselocale(plain);
     int st = read_config_json(&reading);
     uselocale(before);

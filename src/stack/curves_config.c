@@ -17,6 +17,7 @@ static void put_json_text(FILE *out, const char *key, const char *text)
         return;
     }
     putc('"', out);
+    /* JSON has no control characters in text, and file names may have any. */
     for (; *text; text++)
         if (*text == '"' || *text == '\\')
             fprintf(out, "\\%c", *text);
@@ -49,6 +50,7 @@ static int put_json_poni(FILE *out, const hcy_poni *p)
 {
     static const char key[] = "Detector_config: ";
     char text[4096];
+    /* The detector's configuration is JSON in a PONI file already. */
     int st = hcy_poni_format(text, sizeof text, NULL, p);
     if (st)
         return st;
@@ -109,6 +111,7 @@ static int put_config(FILE *out, const hcy__curves_head *head)
     put_json_text(out, "flat_field", head->files[HCY__CONFIG_FLAT]);
     put_json_text(out, "mask_file", head->files[HCY__CONFIG_MASK]);
     put_json_text(out, "error_model", hcy__config_errors[o->error_model]);
+    /* The engine is one that every installation of pyFAI has; it does not change the result. */
     fprintf(out, "  \"method\": [\"%s\", \"csr\", \"cython\"],\n  \"opencl_device\": null,\n",
             hcy__config_splits[o->split]);
     put_json_range(out, "azimuth_range", o->azimuth_range);
@@ -132,6 +135,7 @@ static int find_dataset(char dataset[HCY__CORRECTION_NAME], const char *file, in
     hcy_stack *stack = NULL;
     if (!names)
         return hcy_fail(HCY_ENOMEM, "no memory to look into %s", file);
+    /* A file without such groups finds nothing, and the next way is tried. */
     (void)!hcy__h5_corrections_find(names, source ? hcy_stack_get_info(source) : &none, file);
     if (which != HCY__CONFIG_DARK)
         snprintf(dataset, HCY__CORRECTION_NAME, "%s", which == HCY__CONFIG_MASK ? names->masks[0] : names->flat);
@@ -153,6 +157,7 @@ static int whole_name(char **name, const char *given, int which, const hcy_stack
         return hcy_fail(HCY_ENOMEM, "no memory for the name of %s", given);
     if (parting)
         *parting = 0;
+    /* Configurations are read from other folders than the one that they were made in. */
     char *whole = realpath(file, NULL);
     int st = whole && !parting ? find_dataset(found, whole, which, source) : 0;
     const char *dataset = parting ? parting + 2 : found;
@@ -193,6 +198,7 @@ int hcy__curves_config(char **json, const hcy__curves_head *head)
     FILE *out = plain ? open_memstream(json, &size) : NULL;
     int st = 0, broken = !out;
     if (out) {
+        /* Numbers in JSON have a point, whatever the program's locale has. */
         locale_t before = uselocale(plain);
         st = put_config(out, head);
         uselocale(before);

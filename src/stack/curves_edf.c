@@ -59,6 +59,7 @@ static void put_edf_header(struct edf *edf, uint64_t frame)
                      "DataType = FloatValue ;\nDim_1 = %zu ;\nDim_2 = %zu ;\nSize = %zu ;\nframe = %llu ;\n",
                      (unsigned long long)edf->written + 1, (unsigned long long)edf->written + 1, edf->n_radial,
                      edf->n_azim, edf->n_radial * edf->n_azim * sizeof(float), (unsigned long long)frame);
+    /* Readers find the pixels by the header's length, which is a multiple of 512: blanks fill it up. */
     size_t used = (size_t)n + strlen(edf->keys) + 2;
     fputs(head, edf->out);
     fputs(edf->keys, edf->out);
@@ -70,6 +71,7 @@ static int edf_curves_append(void *state, uint64_t frame, const hcy_azint_result
     struct edf *edf = state;
     size_t n = edf->n_radial * edf->n_azim;
     (void)why;
+    /* A failed frame keeps its place, so that image k is frame k. */
     for (size_t i = 0; i < n; i++)
         edf->row[i] = result ? (float)result->intensity[i] : NAN;
     put_edf_header(edf, frame);
@@ -112,6 +114,7 @@ static int fill_edf_curves(struct edf *edf, const hcy__curves_head *head)
     edf->row = malloc(edf->n_radial * edf->n_azim * sizeof *edf->row);
     if (!edf->path || !edf->row || !plain)
         return hcy_fail(HCY_ENOMEM, "no memory to write %s", head->path);
+    /* The keys of all headers are made once; only these have numbers with a decimal point. */
     locale_t before = uselocale(plain);
     int st = make_keys(edf, head);
     uselocale(before);

@@ -202,10 +202,13 @@ void hcy__h5_axes_read(hcy_detector_info *info, hid_t file, const char *path)
         return;
     H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, count_module, &modules);
     int n = snprintf(within, sizeof within, "/%s/%s/x", path, modules.name);
-    int turns = 0,
-        st = modules.n == 0                                ? check_chain(&turns, file, group, path)
-             : modules.n > 1 || (size_t)n >= sizeof within ? hcy_fail(HCY_EUNSUPPORTED, "it has %d modules", modules.n)
-                                                           : read_module(info, &turns, file, within);
+    int turns = 0, st = 0;
+    if (modules.n == 0)
+        st = check_chain(&turns, file, group, path);
+    else if (modules.n > 1 || (size_t)n >= sizeof within)
+        st = hcy_fail(HCY_EUNSUPPORTED, "it has %d modules", modules.n);
+    else
+        st = read_module(info, &turns, file, within);
     info->has_frame = !st ? modules.n : turns ? -1 : 0;
     if (st)
         snprintf(info->frame_problem, sizeof info->frame_problem, "%.159s", hcy_last_error()->text);

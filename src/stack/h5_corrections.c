@@ -13,10 +13,12 @@
 
 /* --- Flags --- */
 
-static int of_word(const char *word)
+static int flag_of_word(const char *word)
 {
     int c = tolower((unsigned char)*word);
-    return c == 't' || c == 'y' || c == '1' ? 1 : c == 'f' || c == 'n' || c == '0' ? 0 : -1;
+    if (c == 't' || c == 'y' || c == '1')
+        return 1;
+    return c == 'f' || c == 'n' || c == '0' ? 0 : -1;
 }
 
 /* A truth as files have it: a number, a boolean (h5py's are an enumeration), a word.  -1: it says nothing. */
@@ -31,7 +33,7 @@ static int read_flag(hid_t group, const char *name)
     hid_t type = H5Dget_type(data), space = H5Dget_space(data);
     H5T_class_t class = H5Tget_class(type);
     if (class == H5T_STRING && !hcy__h5_text_of(word, sizeof word, group, name))
-        flag = of_word(word);
+        flag = flag_of_word(word);
     else if ((class == H5T_INTEGER || class == H5T_ENUM) && H5Sget_simple_extent_npoints(space) == 1 &&
              H5Tget_size(type) <= sizeof bytes && H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes) >= 0)
         for (size_t i = flag = 0; i < sizeof bytes; i++)

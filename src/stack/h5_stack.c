@@ -1,12 +1,14 @@
-/* h5_stack.c - HDF5 datasets as stacks: where each frame's bytes are, and HDF5 itself where that cannot be
- * known.
+/* h5_stack.c - HDF5 datasets as stacks: where each frame's bytes are, and HDF5 itself where that cannot be known.
  *
- * Two ways to a frame, the first that works:
- *   addresses  one frame a chunk, or contiguous: pread at the address, without HDF5, from any number of
- * threads pixels     any other layout or filter: H5Dread under the lock, decoded by HDF5 Asking HDF5 for the
- * addresses of all chunks takes time quadratic in their number up to version 1.12, so we let it read every
- * chunk through a driver that reads nothing and notes where it should have (h5_driver.c).  The frames of a
- * virtual dataset are those of its sources, where they can be.
+ * There are two ways to a frame, and the first that works is taken:
+ *
+ *   addresses   one frame a chunk, or contiguous frames: pread at the address, without HDF5, from any number of
+ *               threads
+ *   pixels      any other layout or filter: H5Dread under the lock, decoded by HDF5
+ *
+ * Asking HDF5 for the addresses of all chunks takes time quadratic in their number up to version 1.12, so we let
+ * it read every chunk through a driver that reads nothing and notes where it should have (h5_driver.c).  The
+ * frames of a virtual dataset are those of its sources, where they can be.
  */
 #include "h5_driver.h"
 #include "h5_read.h"
