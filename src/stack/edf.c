@@ -41,6 +41,7 @@ static int edf_is(const unsigned char *head, size_t n)
 static size_t find_edf_end(const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
+        /* A brace within a value is not at a line's end. */
         if (text[i] != '}')
             continue;
         if (i + 1 < n && text[i + 1] == '\n')
@@ -58,6 +59,7 @@ int hcy__edf_value(char *value, size_t room, const char *text, const char *key)
     for (const char *at = text + strspn(text, "{ \t\r\n"); *at; at += strspn(at, "; \t\r\n")) {
         size_t line = strcspn(at, ";");
         const char *is = memchr(at, '=', line);
+        /* The key must be all that stands before the sign, or Dim_1 would be found in Dim_10. */
         if (is && !strncasecmp(at, key, n) && at + n + strspn(at + n, blank) == is) {
             is += 1 + strspn(is + 1, blank);
             size_t size = is < at + line ? (size_t)(at + line - is) : 0;
@@ -108,10 +110,12 @@ static int parse_edf(struct edf *edf, const char *text, uint64_t at, size_t leng
     uint64_t header = read_edf_number(text, "EDF_HeaderSize", length);
     uint64_t size = read_edf_number(text, "EDF_BinarySize", read_edf_number(text, "Size", 0));
     *edf = (struct edf){ .width = read_edf_number(text, "Dim_1", 0), .height = read_edf_number(text, "Dim_2", 0) };
+    /* A header that is said to be shorter than its text would put the pixels into it. */
     edf->data = at + (header >= length ? header : length);
     edf->stored = size;
     edf->next = edf->data + read_edf_number(text, "EDF_BinarySize", 0);
     char value[8];
+    /* Files may begin with a header for all frames, which has no pixels of its own. */
     if (!hcy__edf_value(value, sizeof value, text, "Dim_1")) /* a header alone */
         return 0;
     edf->is_image = 1;
@@ -121,6 +125,8 @@ static int parse_edf(struct edf *edf, const char *text, uint64_t at, size_t leng
     if (!edf->width || !edf->height || read_edf_number(text, "Dim_3", 1) != 1)
         return hcy_fail(HCY_EFORMAT, "%s: a frame of Dim_1 = %llu, Dim_2 = %llu is no image", path,
                         (unsigned long long)edf->width, (unsigned long long)edf->height);
+    /* Sizes come from text: they are checked before they are multiplied, and so that offsets stay below
+     * 2^63. */
     if (edf->width > UINT32_MAX || edf->height > UINT32_MAX ||
         hcy_size_mul(&bytes, (size_t)edf->width, (size_t)edf->height) ||
         hcy_size_mul(&bytes, bytes, edf->pixel->size) || bytes >> 62)
@@ -130,6 +136,7 @@ static int parse_edf(struct edf *edf, const char *text, uint64_t at, size_t leng
         return hcy_fail(HCY_EFORMAT, "%s: compressed pixels without EDF_BinarySize or Size", path);
     if (!edf->compressed && size < bytes)
         edf->stored = bytes; /* what is there is more than what is said */
+    /* Padding behind the pixels is in the size that the header says. */
     edf->next = edf->data + edf->stored;
     return 0;
 }
@@ -167,6 +174,7 @@ static int scan_from(hcy__frames *frames, const hcy__bytes *bytes)
         st = read_edf_header(&edf, bytes, at);
         if (st || !edf.is_image)
             continue;
+        /* The first frame says what the stack is; hcy__frame_fits() compares each that is read with it. */
         if (!frames->n) {
             frames->width = edf.width;
             frames->height = edf.height;

@@ -53,8 +53,10 @@ static int take_axis(struct axis *axis, hid_t file, hid_t data, const char *path
     char type[32], units[32], offset_units[32];
     hcy__h5_get_text(type, sizeof type, data, "transformation_type");
     hcy__h5_get_text(units, sizeof units, data, "units");
+    /* A rotation's own unit is an angle, so that its offset has metres unless it says otherwise. */
     if (!hcy__h5_get_text(offset_units, sizeof offset_units, data, "offset_units"))
         snprintf(offset_units, sizeof offset_units, "%s", strcmp(type, "rotation") ? units : "m");
+    /* NeXus ends a chain with "."; where nothing is said it ends as well. */
     if (!hcy__h5_get_text(axis->depends_on, sizeof axis->depends_on, data, "depends_on"))
         snprintf(axis->depends_on, sizeof axis->depends_on, ".");
     axis->rotates = !strcmp(type, "rotation");
@@ -66,6 +68,7 @@ static int take_axis(struct axis *axis, hid_t file, hid_t data, const char *path
         return hcy_fail(HCY_EFORMAT, "the axis %s has no sound type, vector or unit", path);
     if (has_offset < 0 || (has_offset && !(offset_unit > 0)))
         return hcy_fail(HCY_EFORMAT, "the axis %s has no sound offset", path);
+    /* An axis with a value a frame is a scan: the geometry of one plan cannot follow it. */
     if (read_value(&axis->value, file, path))
         return hcy_fail(HCY_EUNSUPPORTED, "the axis %s has more values than one", path);
     axis->value *= unit;
@@ -86,6 +89,7 @@ static int read_chained_axis(struct axis *axis, char path[MOST_PATH], hid_t file
     *axis = (struct axis){ 0 };
     if (n < 0 || (size_t)n >= sizeof full)
         return hcy_fail(HCY_EFORMAT, "an axis has a path that is too long");
+    /* Files name axes that are not there, or link to files that are not: both are refused by name. */
     hid_t data = H5Oexists_by_name(file, full, H5P_DEFAULT) > 0 ? H5Dopen2(file, full, H5P_DEFAULT) : -1;
     if (data < 0)
         return hcy_fail(HCY_ENOENT, "there is no axis %s", full);
@@ -119,6 +123,7 @@ static int follow(double direction[3], double *point, int *turns, struct axis ax
 {
     char name[MOST_PATH];
     int st = 0;
+    /* The bound ends chains that lead back into themselves. */
     for (int i = 0; !st && strcmp(axis.depends_on, ".") && *axis.depends_on; i++) {
         if (i == MOST_AXES)
             return hcy_fail(HCY_EFORMAT, "the axis %s depends on itself", path);
@@ -126,6 +131,7 @@ static int follow(double direction[3], double *point, int *turns, struct axis ax
         st = read_chained_axis(&axis, path, file, path, name);
         if (st)
             break;
+        /* A direction has no place: translations leave it alone. */
         if (axis.rotates) {
             turn_vector(direction, &axis);
             *turns |= axis.value != 0;
@@ -169,6 +175,7 @@ static int read_module(hcy_detector_info *info, int *turns, hid_t file, const ch
         return st;
     if (fast.rotates || slow.rotates)
         return hcy_fail(HCY_EFORMAT, "the axis %s is a rotation", fast.rotates ? fast_path : slow_path);
+    /* The axes' own values are the sizes of pixels, for files that do not say them elsewhere. */
     if (!(info->pixel1 > 0 && info->pixel2 > 0)) {
         info->pixel1 = slow.value;
         info->pixel2 = fast.value;
@@ -176,6 +183,7 @@ static int read_module(hcy_detector_info *info, int *turns, hid_t file, const ch
     memcpy(info->fast, fast.vector, sizeof fast.vector);
     memcpy(info->slow, slow.vector, sizeof slow.vector);
     memcpy(info->corner, fast.offset, sizeof fast.offset);
+    /* Both directions hang on one chain, but files may give each its own. */
     st = follow(info->slow, NULL, turns, slow, file, slow_path);
     return st ? st : follow(info->fast, info->corner, turns, fast, file, fast_path);
 }

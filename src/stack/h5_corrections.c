@@ -36,6 +36,7 @@ static int read_flag(hid_t group, const char *name)
         flag = flag_of_word(word);
     else if ((class == H5T_INTEGER || class == H5T_ENUM) && H5Sget_simple_extent_npoints(space) == 1 &&
              H5Tget_size(type) <= sizeof bytes && H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes) >= 0)
+        /* Read as bytes, whatever its size and sign: any bit that is set makes it true. */
         for (size_t i = flag = 0; i < sizeof bytes; i++)
             flag |= bytes[i] != 0;
     H5Sclose(space);
@@ -68,6 +69,7 @@ static hid_t open_place(const char **place, char places[N_PLACES][96], int n, hi
     for (int i = 0; i < n; i++) {
         hid_t group = hcy__h5_has(detector, places[i]) ? H5Gopen2(detector, places[i], H5P_DEFAULT) : -1;
         *place = places[i];
+        /* A channel's own group comes first, since the others are of all channels. */
         if (group >= 0 && H5Lexists(group, name, H5P_DEFAULT) > 0)
             return group;
         if (group >= 0)
@@ -145,6 +147,7 @@ static void find_corrections(struct hcy__correction_names *names, hid_t detector
     find_one(names->flat, places, n, detector, path, flats);
     find_one(names->table, places, n, detector, path, tables);
     names->mask_applied = flag_of(places, n, detector, "pixel_mask_applied");
+    /* DECTRIS has its own name for the flag, and its flat fields multiply where others divide. */
     names->flat_applied = dectris >= 0 ? dectris : flag_of(places, n, detector, "flatfield_applied");
     names->countrate_applied = flag_of(places, n, detector, "countrate_correction_applied");
     names->flat_multiplies = dectris >= 0 || strstr(names->flat, "/detectorSpecific/") || is_dectris(detector);
@@ -162,6 +165,7 @@ static int find_detector(char path[512], hid_t file, const char *dataset, const 
         hcy__h5_get_text(class, sizeof class, group, "NX_class");
         H5Gclose(group);
     }
+    /* EIGER's frames stand in /entry/data, apart from their detector. */
     int st = strcmp(class, "NXdetector") ? hcy__h5_detector_find(path, &has_corners, file, name) : 0;
     if (!*path)
         snprintf(path, 512, "entry/instrument/detector");
@@ -175,6 +179,7 @@ int hcy__h5_corrections_find(struct hcy__correction_names *names, const hcy_stac
     char group[512];
     int st = 0;
     hcy__h5_lock();
+    /* A stack of other files has no such groups: that is no failure. */
     hid_t file = H5Fis_hdf5(path) > 0 ? hcy__h5_spy_open(path, &words) : H5I_INVALID_HID, detector = -1;
     if (file >= 0)
         st = find_detector(group, file, strcmp(path, stack->path) ? "" : stack->dataset, path);

@@ -39,6 +39,7 @@ static H5FD_t *reader_open(const char *name, unsigned flags, hid_t access, haddr
     struct open_file *file = flags & H5F_ACC_RDWR ? NULL : calloc(1, sizeof *file);
     if (!file)
         return NULL;
+    /* A pipe would be waited for, and a directory has words of its own. */
     if (hcy__open_file(&file->fd, name) || fstat(file->fd, &is)) {
         if (file->fd >= 0)
             close(file->fd);
@@ -89,6 +90,8 @@ static herr_t reader_read(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t 
 {
     (void)transfer;
     const struct open_file *file = (const struct open_file *)pub;
+    /* Pixels are not read while spying, only their place is noted; what describes the file must still
+     * come. */
     if (spy.armed && type == H5FD_MEM_DRAW) {
         spy.address = address;
         spy.size = size;
@@ -139,6 +142,7 @@ static int has_writer(const char *path)
     static const unsigned char magic[MAGIC] = { 0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n' };
     unsigned char head[HEAD] = { 0 };
     int fd, number;
+    /* That it cannot be opened H5Fopen() will say. */
     if (hcy__open_file(&fd, path))
         return 0;
     uint64_t n = hcy__read_at(fd, head, sizeof head, 0, &number);
@@ -161,6 +165,7 @@ hid_t hcy__h5_spy_open(const char *path, const char **words)
 int hcy__h5_spy_chunk(uint64_t *address, uint64_t *size, uint32_t *mask, hid_t dataset, const hsize_t *offset)
 {
     char nothing[8];
+    /* Nothing is written to `nothing`: the driver only notes where HDF5 would have read. */
     spy.armed = 1;
     spy.reads = 0;
 #if H5_VERSION_GE(2, 0, 0)
@@ -172,6 +177,7 @@ int hcy__h5_spy_chunk(uint64_t *address, uint64_t *size, uint32_t *mask, hid_t d
     spy.armed = 0;
     *address = spy.address;
     *size = spy.size;
+    /* A chunk that is in one piece is read at once; anything else has no address of its own. */
     return done < 0 || spy.reads != 1 ? -1 : 0;
 }
 
@@ -191,6 +197,7 @@ hsize_t hcy__h5_spy_box(hsize_t *all, uint64_t *bytes, hid_t dataset, int rank, 
             *bytes += size;
             n++;
         }
+        /* Counts like an odometer, the last dimension fastest; d < 0 says that all of the box was seen. */
         for (d = rank - 1; d >= 0 && (at[d] += chunk[d]) >= to[d]; d--)
             at[d] = from[d];
     }

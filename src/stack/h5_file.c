@@ -97,6 +97,7 @@ static herr_t writer_read(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t 
     hcy__h5_file *file = ((struct driver_file *)pub)->file;
     int number;
     uint64_t done = hcy__read_at(hcy_output_fd(file->output), buffer, size, address, &number);
+    /* HDF5 is told that all went well; the first failure is kept for hcy__h5_file_status(). */
     if (number) {
         (void)fail_with(file, "reading", number);
         keep_failure(file);
@@ -111,6 +112,7 @@ static herr_t writer_write(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t
     (void)type;
     (void)transfer;
     hcy__h5_file *file = ((struct driver_file *)pub)->file;
+    /* The end moves also when writing fails, so that HDF5's view of the file stays consistent. */
     if (address + size > file->end)
         file->end = address + size;
     if (hcy_output_write(file->output, buffer, size, address))
@@ -163,6 +165,8 @@ static void keep_metadata(hid_t access)
     H5AC_cache_config_t config = { .version = H5AC__CURR_CACHE_CONFIG_VERSION };
     if (H5Pget_mdc_config(access, &config) < 0)
         return;
+    /* The cache otherwise writes parts of it whenever it is full, and a process that is killed then leaves
+     * a file that cannot be opened. */
     config.evictions_enabled = 0;
     config.incr_mode = H5C_incr__off;
     config.flash_incr_mode = H5C_flash_incr__off;
@@ -194,6 +198,7 @@ static int copy_in(hcy__h5_file *file)
     char *piece = malloc(PIECE);
     int from = -1, number = 0, st = piece ? hcy__open_file(&from, file->path)
                                           : hcy_fail(HCY_ENOMEM, "no memory to copy %s", file->path);
+    /* The file itself is never written to: the copy replaces it when all went well. */
     for (uint64_t n = PIECE; !st && n == PIECE; file->end += n) {
         n = hcy__read_at(from, piece, PIECE, file->end, &number);
         st = number ? fail_with(file, "copying it", number)
@@ -214,6 +219,7 @@ static int begin_h5_file(hcy__h5_file **file, const char *path, unsigned flags, 
         return hcy_fail(HCY_ENOMEM, "no memory to create %s", path);
     }
     made->id = -1;
+    /* The output is opened first, so that its message about the path is the one that the user sees. */
     int st = hcy_output_open(&made->output, path, flags);
     if (!st && !fresh)
         st = copy_in(made);
@@ -263,7 +269,9 @@ int hcy__h5_file_close(hcy__h5_file *file, enum hcy__h5_end end)
     int st = hcy__h5_file_status(file), ended = 0;
     if (!st && done < 0)
         st = hcy_fail_vendor(HCY_EIO, 0, words, "%s: closing it failed", file->path);
+    /* What follows may set the error again. */
     hcy_error why = *hcy_last_error();
+    /* A file that failed is never put in the place of a good one. */
     if (end == HCY__H5_KEEP)
         ended = hcy_output_keep(file->output);
     else if (end == HCY__H5_WHOLE && !st)
@@ -336,6 +344,7 @@ int hcy__h5_put_field(hid_t file, const char *path, const char *text)
 
 int hcy__h5_put_group(hid_t file, const char *path, const char *nx_class)
 {
+    /* Groups above it are made on the way. */
     hid_t links = H5Pcreate(H5P_LINK_CREATE);
     H5Pset_create_intermediate_group(links, 1);
     hid_t group = H5Gcreate2(file, path, links, H5P_DEFAULT, H5P_DEFAULT);
