@@ -32,7 +32,7 @@ static void *take_rows(void *arg)
     }
 }
 
-/* Every row once.  A thread that cannot be had is done without. */
+/* Does every row once.  A thread that cannot be started is done without. */
 static void pass_over_rows(struct build *b, int pass)
 {
     pthread_t *threads = b->threads;
@@ -134,7 +134,7 @@ static int set_azimuth_bins(struct build *b)
     return 0;
 }
 
-/* Of the radial values that the pass over them has found. */
+/* The least and the largest radial value that the pass over them has found. */
 static void find_radial_extent(const struct build *b, double *min, double *max)
 {
     *min = INFINITY;
@@ -222,7 +222,7 @@ static int check_memory(const struct build *b, size_t bytes)
                     (unsigned long long)(left >> 20));
 }
 
-/* Where each row's runs go, and room for them. */
+/* Finds where each row's runs go, and allocates them. */
 static int allocate_runs(struct build *b)
 {
     size_t n = b->g.height * b->g.width, bytes = 0, most = 1, rows = b->g.height, one;
@@ -269,7 +269,7 @@ static int allocate_runs(struct build *b)
     return 0;
 }
 
-/* A worker's bins to the plan's. */
+/* Adds a worker's bins to the plan's. */
 static void add_worker(struct build *b, const struct worker *w)
 {
     for (size_t i = 0; i < b->n_bins; i++) {

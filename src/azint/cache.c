@@ -35,7 +35,7 @@ struct section {
     size_t size, offset;
 };
 
-/* What a plan keeps in memory that its creation made; returns the file's size. */
+/* Lists the memory that a plan's creation made, with its place in a file; returns the file's size. */
 static size_t place_sections(struct section s[N_SECTIONS], hcy_azint_plan *p)
 {
     size_t n = p->head.n_pixels, at = (sizeof(struct file_head) + ALIGN - 1) / ALIGN * ALIGN;
@@ -59,7 +59,7 @@ static size_t place_sections(struct section s[N_SECTIONS], hcy_azint_plan *p)
     return at;
 }
 
-/* With that of its tables. */
+/* The sum of a head, with the sum of its tables in the place of its own. */
 static uint64_t sum_head(const struct file_head *head, uint64_t tables)
 {
     struct file_head h = *head;
@@ -124,7 +124,7 @@ static int head_fits(hcy_azint_plan *found, const struct file_head *h, const str
     return place_sections(s, found) == h->size;
 }
 
-/* The tables after such a head. */
+/* Reads the tables behind a head that fits, and makes them the plan's. */
 static int take_tables(hcy_azint_plan *p, int fd, const struct file_head *h, const struct azint_hash *key, size_t threads)
 {
     struct section old[N_SECTIONS], s[N_SECTIONS];

@@ -61,7 +61,7 @@ static int do_pieces(size_t n, size_t threads, int (*work)(void *context, size_t
 
 /* --- Bytes --- */
 
-/* Of whole 64-byte lines, eight words at a time; any change of one word changes it. */
+/* The sum of whole 64-byte lines, eight words at a time; any change of one word changes it. */
 static uint64_t sum_lines(const uint8_t *p, size_t size, uint64_t seed)
 {
     uint64_t lane[8], w[8];
@@ -158,7 +158,7 @@ void hcy__azint_cache_free(hcy_azint_plan *plan)
 
 /* --- Runs --- */
 
-/* Of one pixel; *at moves on. */
+/* Do all runs of one pixel hold together?  Then *at is behind them. */
 static int pixel_is_sound(const hcy_azint_plan *p, size_t *at)
 {
     struct azint_run run;

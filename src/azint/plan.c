@@ -122,7 +122,7 @@ static int copy_array(float **copy, const float *from, size_t n)
     return 0;
 }
 
-/* Their scales, and copies of those that devices look up. */
+/* Takes the user's arrays in: their scales, and copies of those that devices look up. */
 static int set_arrays(hcy_azint_plan *plan, struct build *b, const hcy_azint_options *user)
 {
     size_t n = plan->head.n_pixels;
@@ -220,7 +220,7 @@ static void set_build(struct build *b, const hcy_azint_plan *plan)
     b->n_workers = count_workers(o, b->n_bins);
 }
 
-/* Of a plan and of what would make it differ. */
+/* The hash of everything that enters a plan, so that no other plan is taken for it. */
 static struct azint_hash cache_key(const hcy_azint_plan *plan, const struct build *b)
 {
     struct azint_hash key = AZINT_HASH_INIT;

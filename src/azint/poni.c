@@ -363,13 +363,13 @@ static const char *shortest(char s[32], double x)
     return s;
 }
 
-/* A pixel's; what a detector's file will say is left open. */
+/* A pixel's size as text; one that a detector's file will say is left open. */
 static const char *size_text(char s[32], double x)
 {
     return x > 0 ? shortest(s, x) : "null";
 }
 
-/* Another member of the configuration. */
+/* Appends the file's name as another member of the configuration. */
 static void quote(char *out, const char *file)
 {
     out += sprintf(out, ", \"filename\": \"");

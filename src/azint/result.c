@@ -14,7 +14,7 @@
 #define NORM (1.0 / 1099511627776.0)     /* 2^-40 */
 #define ONE (HCY_AZINT_ONE / 16777216.0) /* 1.0 as a weight, on that scale */
 
-/* What the sums of signal and variance are. */
+/* What the sums of signal and variance are made of: two words, one, or doubles. */
 enum form { WIDE, NARROW, FLOATS };
 
 static enum form form_of_sums(const hcy_azint_job *job)
@@ -264,7 +264,7 @@ static void set_means(hcy_azint_result *r, const struct block *b, double factor,
     }
 }
 
-/* And of the other arrays. */
+/* Bins [at, at + n) of the other arrays, which results of means alone do not have. */
 static void set_sums(hcy_azint_result *r, const struct block *b, double factor, size_t at, size_t n)
 {
     double *restrict sum_norm = r->sum_norm + at, *restrict sum_norm2 = r->sum_norm2 + at;
@@ -374,7 +374,7 @@ int hcy_azint_result_merge(hcy_azint_result *sum, uint64_t n, double normalizati
     return 0;
 }
 
-/* Intensity and sigma stand first. */
+/* Makes a result with all arrays, or with intensity and sigma alone, which stand first. */
 static int create_result(hcy_azint_result **result, const hcy_azint_plan *plan, int all)
 {
     size_t n, axes, bytes, rows;

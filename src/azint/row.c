@@ -27,14 +27,14 @@ static void to_single(double *x, size_t n)
         x[i] = (float)x[i];
 }
 
-/* But for the quadrilateral of a pixel across which a component of q is 0: its width in azimuth there has no digits in
- * single precision. */
+/* Not so the quadrilateral of a pixel across which a component of q is 0: there its width in azimuth has
+ * no digits left in single precision. */
 static int keeps_double(const struct build *b)
 {
     return b->scale.is_component && b->split == HCY_SPLIT_FULL;
 }
 
-/* From the least to the largest of four. */
+/* The interval from the least to the largest of four numbers. */
 static void extremes(struct azint_interval *out, const double x[4])
 {
     out->lo = out->hi = x[0];
@@ -174,7 +174,8 @@ struct place {
     struct azint_window window;
 };
 
-/* Two-dimensional.  Azimuth is what it is but for whole turns: a polygon is taken where it has most in the range. */
+/* In two dimensions azimuth is known but for whole turns: a polygon is taken where most of it is in the
+ * range. */
 static unsigned place_turned(struct place at[2], const struct build *b)
 {
     const struct azint_grid *grid = &b->grid;
@@ -276,7 +277,7 @@ static double correction(const struct build *b, size_t i)
     return flat > 0 && isfinite(flat) ? flat * b->gain : 0;
 }
 
-/* What a pixel's counts are divided by, but for the normalisation. */
+/* Computes what each pixel's counts are divided by, except the frame's normalisation. */
 static void norm_row(const struct worker *w, size_t i)
 {
     const struct build *b = w->b;
@@ -370,7 +371,8 @@ static void add_norms(hcy_azint_bin_norm *norms, const uint8_t *runs, const uint
     }
 }
 
-/* And its dark current and its variance to theirs. */
+/* Adds a pixel's dark current and its variance to those of its bins, by the weights that were written at
+ * `runs`. */
 static void add_pixel_extra(struct azint_bin_extra *extra, const struct build *b, const uint8_t *runs,
                       const uint8_t *end, size_t i)
 {
@@ -439,14 +441,14 @@ static void narrow_corners(struct azint_row *row, const struct build *b, size_t 
         to_single(row->chi, n);
 }
 
-/* A row of corners. */
+/* Evaluates row i of the corners that rows of pixels share. */
 static void eval_corners(struct azint_row *row, const struct build *b, size_t i, int want_chi)
 {
     hcy__azint_row_eval(row, &b->g, &b->scale, b->g.corner1[i], b->g.corner2, b->g.width + 1, want_chi);
     narrow_corners(row, b, b->g.width + 1, want_chi);
 }
 
-/* The corners of row i of pixels. */
+/* Makes the corners above and below row i of pixels the worker's, or the pixels' own corners. */
 static void next_corners(struct worker *w, size_t i, int want_chi)
 {
     const struct build *b = w->b;

@@ -26,7 +26,7 @@ struct azint_span hcy__azint_span_interval(struct azint_interval *x, size_t n_bi
     return span;
 }
 
-/* Of an interval in the first k bins of its span. */
+/* The share of an interval that is in the first k bins of its span. */
 static double part(const struct azint_interval *x, struct azint_span span, uint32_t k)
 {
     double edge = (double)span.first + k;
@@ -131,7 +131,7 @@ static void add_edge(double *area, struct azint_span span, const struct edge *ed
     }
 }
 
-/* n areas to shares of their sum, added up; the same of each where there is none. */
+/* Turns n areas into cumulated shares of their sum; where the sum is 0, each gets the same share. */
 static void accumulate_shares(double *cum, size_t n)
 {
     double whole = 0, sum = 0;

@@ -71,7 +71,7 @@ static void put_geometry(FILE *out, const hcy_poni *p)
         fprintf(out, "# Wavelength: %.15g m\n", p->wavelength);
 }
 
-/* One header line a line of text. */
+/* Writes a text as header lines, one for each of its own. */
 static void put_lines(FILE *out, const char *what, const char *text)
 {
     if (!text)

@@ -41,7 +41,8 @@ static hsize_t frames_in(int *rank, hsize_t *dims, hid_t dataset)
     return *rank < 3 ? 1 : dims[0];
 }
 
-/* Of `n` frames.  A selection that is no regular one counts from its first to its last frame. */
+/* What is selected of `n` frames.  A selection that is no regular one counts from its first to its last
+ * frame. */
 static struct frames selected(hid_t space, hsize_t n)
 {
     hsize_t start[H5S_MAX_RANK], stride[H5S_MAX_RANK], count[H5S_MAX_RANK], block[H5S_MAX_RANK];
@@ -49,6 +50,7 @@ static struct frames selected(hid_t space, hsize_t n)
     H5S_sel_type kind = H5Sget_select_type(space);
     if (kind == H5S_SEL_ALL || H5Sget_simple_extent_ndims(space) < 3)
         return all;
+    /* What an open end means is known only when the source's frames are. */
     if (kind == H5S_SEL_HYPERSLABS && H5Sis_regular_hyperslab(space) > 0 &&
         H5Sget_regular_hyperslab(space, start, stride, count, block) >= 0) {
         int endless = count[0] == H5S_UNLIMITED || block[0] == H5S_UNLIMITED;
@@ -88,6 +90,7 @@ static void map_frames(uint32_t *why, hsize_t n, struct frames to, const uint32_
 {
     hsize_t targets = count_frames(&to), sources = count_frames(&from);
     uint32_t worst = 0;
+    /* An open end has as many frames as the other side. */
     int pairs = targets == sources || to.endless || from.endless;
     for (hsize_t k = 0; !pairs && k < sources && frame_at(&from, k) < m; k++)
         merge_reason(&worst, given(source, m, frame_at(&from, k)));
@@ -145,6 +148,7 @@ hid_t hcy__h5_open_source(hid_t dataset, const char *name)
     const char *prefix = getenv("HDF5_VDS_PREFIX"), *slash;
     if (!strcmp(name, "."))
         return H5Iget_file_id(dataset);
+    /* In the order in which HDF5 looks, so that it opens the same file later. */
     hid_t file = *name == '/' ? open_in_folder("", 0, name) : -1;
     if (*name == '/')
         name = strrchr(name, '/') + 1;
@@ -159,6 +163,7 @@ hid_t hcy__h5_open_source(hid_t dataset, const char *name)
         file = open_in_folder(here, (size_t)(slash - here), name);
     if (file < 0)
         file = open_in_folder("", 0, name);
+    /* Masters are often linked to from elsewhere, with their data left beside the original. */
     char *real = file < 0 ? realpath(here, NULL) : NULL;
     if (real && (slash = strrchr(real, '/')))
         file = open_in_folder(real, (size_t)(slash - real), name);
@@ -170,6 +175,7 @@ int hcy__h5_none_there(const char *file, const char *name, char *const *names, s
 {
     char list[400] = "";
     size_t used = 0, i = 0;
+    /* As many names as a message holds; the rest is counted. */
     for (; i < n && used + strlen(names[i]) + 40 < sizeof list; i++)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
     if (i < n)
@@ -213,6 +219,7 @@ static void look_at_stored(uint32_t *why, hsize_t n, hid_t dataset, hid_t plist,
                   has_few_chunks(rank, dims, chunk);
     for (hsize_t i = 0; i < n; i++) {
         uint64_t bytes = 0;
+        /* Frames of one chunk share its answer. */
         if (chunked && rank > 2 && i % chunk[0])
             why[i] = why[i - 1];
         else
@@ -241,6 +248,7 @@ static int look_at_source(struct search *s, struct source *source, hid_t dataset
 {
     char words[2 * MOST_NAME + 64];
     int st = 0;
+    /* Thousands of mappings may be of one file, which is opened once. */
     if (source->path && !strcmp(source->path, path) && !strcmp(source->name, name))
         return 0;
     forget(source);
@@ -248,8 +256,10 @@ static int look_at_source(struct search *s, struct source *source, hid_t dataset
     source->name = strdup(name);
     if (!source->path || !source->name)
         return hcy_fail(HCY_ENOMEM, "%s::%s: no memory for its sources", s->file, s->name);
+    /* A small damaged file can name very many. */
     if (s->opened++ == MOST_OPENED)
         return hcy_fail(HCY_ERANGE, "%s::%s has more than %d sources", s->file, s->name, MOST_OPENED);
+    /* Two reasons why a source gives nothing, which the user mends in different ways. */
     hid_t file = hcy__h5_open_source(dataset, path);
     hid_t other = file < 0 ? -1 : H5Dopen2(file, name, H5P_DEFAULT);
     if (other >= 0) {
@@ -275,9 +285,11 @@ static int look_at_mapping(struct search *s, struct source *source, uint32_t *wh
     int st = 0;
     ssize_t n_path = H5Pget_virtual_filename(plist, i, path, sizeof path),
             n_name = H5Pget_virtual_dsetname(plist, i, name, sizeof name);
+    /* A name that was cut off would be another file's. */
     if (to_space < 0 || from_space < 0 || n_path < 0 || n_path >= MOST_NAME || n_name < 0 || n_name >= MOST_NAME)
         st = hcy__h5_fail(HCY_EIO, "%s::%s: mapping %zu cannot be read", s->file, s->name, i);
     struct frames to = st ? (struct frames){ 0 } : selected(to_space, n), block = to;
+    /* Only a mapping with an open end has blocks that are numbered. */
     int blocks = !st && to.endless && to.block != H5S_UNLIMITED && (strstr(path, "%b") || strstr(name, "%b"));
     for (hsize_t b = 0; !st && (blocks ? to.start + b * to.stride < n : b == 0); b++) {
         if (blocks)
@@ -286,6 +298,8 @@ static int look_at_mapping(struct search *s, struct source *source, uint32_t *wh
             st = hcy_fail(HCY_ERANGE, "%s::%s: the name of a source is too long", s->file, s->name);
         else
             st = look_at_source(s, source, dataset, blocks ? path_b : path, blocks ? name_b : name);
+        /* All that the mapping would give is missing; frames that other mappings give, too, keep the worse
+         * of both. */
         for (hsize_t k = 0; !st && source->absent && k < count_frames(&block) && frame_at(&block, k) < n; k++)
             merge_reason(&why[frame_at(&block, k)], source->absent);
         if (!st && !source->absent)
@@ -315,6 +329,7 @@ static int enter_dataset(struct search *s, hid_t dataset)
     struct identity id;
     if (identify_dataset(&id, dataset))
         return hcy__h5_fail(HCY_EIO, "%s::%s: one of its sources cannot be looked at", s->file, s->name);
+    /* The same dataset again on the way down is a circle; beside it, it is only used twice. */
     for (size_t i = 0; i < s->depth; i++)
         if (s->trail[i].device == id.device && s->trail[i].inode == id.inode && s->trail[i].address == id.address)
             return hcy_fail(HCY_ECORRUPT, "%s::%s is a virtual dataset whose sources lead back to itself", s->file,
@@ -339,6 +354,7 @@ static int look_at_frames(struct search *s, uint32_t **why, hsize_t *n, hid_t da
     *n = frames_in(&rank, dims, dataset);
     if (plist < 0 || rank < 0)
         st = hcy__h5_fail(HCY_EIO, "%s::%s: one of its sources cannot be looked at", s->file, s->name);
+    /* The number is the file's word: memory goes with it. */
     else if (*n > MOST_FRAMES)
         st = hcy_fail(HCY_ERANGE, "%s::%s: one of its sources has more than %d frames", s->file, s->name, MOST_FRAMES);
     else if (!(*why = malloc((size_t)(*n + 1) * sizeof **why)))
@@ -350,6 +366,7 @@ static int look_at_frames(struct search *s, uint32_t **why, hsize_t *n, hid_t da
             (*why)[i] = H5_FRAME_UNMAPPED;
     else
         st = hcy__h5_fail(HCY_EIO, "%s::%s: the mappings cannot be read", s->file, s->name);
+    /* Later mappings add to what earlier ones said of a frame. */
     for (size_t i = 0; !st && i < mappings; i++)
         st = look_at_mapping(s, &source, *why, *n, dataset, plist, i);
     forget(&source);
@@ -381,6 +398,7 @@ int hcy__h5_whole(hid_t dataset)
     char file[MOST_NAME] = "", name[MOST_NAME] = "";
     hcy__h5_sources sources;
     hid_t plist = H5Dget_create_plist(dataset);
+    /* Most datasets are not, and cost no more than this look. */
     int is_virtual = plist >= 0 && H5Pget_layout(plist) == H5D_VIRTUAL;
     if (plist >= 0)
         H5Pclose(plist);

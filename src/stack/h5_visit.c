@@ -99,6 +99,7 @@ static herr_t take_link(hid_t group, const char *name, const link_info *info, vo
 {
     struct level *level = data;
     (void)group;
+    /* What a soft or external link leads to is another's, or is found under its own name. */
     if (info->type != H5L_TYPE_HARD)
         return 0;
     if (level->n == level->room) {
@@ -157,6 +158,7 @@ static int visit_child(struct visit *v, const struct child *child, hcy__h5_look 
 {
     uint64_t at;
     memcpy(&at, &child->at, sizeof at); /* with which a token begins, too */
+    /* Groups may be linked in circles, and an object under many names: it is seen once. */
     int is_new, st = note_address(&is_new, v, at);
     if (st || !is_new)
         return st;
@@ -168,6 +170,7 @@ static int visit_child(struct visit *v, const struct child *child, hcy__h5_look 
     st = write_path(v, &v->levels[v->depth - 1], child->name);
     if (!st)
         st = look(data, object, v->path);
+    /* Its children are seen next, before its siblings: the order of H5Ovisit. */
     if (!st && H5Iget_type(object) == H5I_GROUP)
         st = enter_group(v, object, file);
     H5Oclose(object);

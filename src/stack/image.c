@@ -32,6 +32,7 @@ static int read_decoded_pixels(void *pixels, hcy_stack *stack, uint64_t frame)
 {
     const hcy_stack_info *info = &stack->info;
     size_t size;
+    /* No second buffer where the stored bytes are the pixels. */
     if (info->codec == HCY_CODEC_NONE)
         return hcy_stack_read(&size, stack, frame, pixels, info->frame_bytes);
     void *chunk = malloc(info->max_chunk ? info->max_chunk : 1);
@@ -100,6 +101,7 @@ int hcy_image_find(hcy_image **image, const char *path, const char *name)
                                           "/entry/instrument/detector/detectorSpecific" };
     if (!image || !path || !name)
         return hcy_fail(HCY_EINVAL, "hcy_image_find: image, path and name must not be NULL");
+    /* A dataset that is named in the path is taken at its word. */
     for (size_t i = 0; i < 2 && !strstr(path, "::"); i++) {
         size_t size = strlen(path) + strlen(places[i]) + strlen(name) + 4;
         char *full = malloc(size);
@@ -129,6 +131,7 @@ void hcy__image_add_mask(uint8_t *mask, const hcy_image *image, size_t low_bytes
     const unsigned char *pixel = image->pixels;
     size_t size = image->elem_size, n = (size_t)image->height * image->width;
     int is_float = hcy__pixel_of_type(image->pixel_type)->kind == 'f';
+    /* Bytes from the lowest on, as little-endian pixels have them. */
     size_t looked_at = is_float || size < low_bytes ? size : low_bytes;
     for (size_t i = 0; i < n; i++, pixel += size) {
         unsigned any = 0;
@@ -205,6 +208,7 @@ int hcy_images_read(float **values, uint32_t n, uint32_t height, uint32_t width,
     if (!st && (info->frames != n || info->height != height || info->width != width))
         st = hcy_fail(HCY_EFORMAT, "%s holds %llu images of %u x %u pixels where %u of %u x %u are wanted", path,
                       (unsigned long long)info->frames, info->height, info->width, n, height, width);
+    /* Sizes come from the caller and the file: they are checked before they are multiplied. */
     if (!st && (hcy_size_mul(&size, n, height) || hcy_size_mul(&size, size, width) ||
                 hcy_size_mul(&size, size, sizeof **values) || !(*values = malloc(size))))
         st = hcy_fail(HCY_ENOMEM, "no memory to read %s", path);

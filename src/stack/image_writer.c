@@ -22,7 +22,8 @@ struct shape {
     size_t image_bytes;
 };
 
-/* `heads` fills in where pixels go and writes what is around them; `put` is for formats whose frames have no place. */
+/* `heads` fills in where pixels go and writes what is around them; `put`, if not NULL, writes frames whose
+ * place is not known beforehand. */
 struct form {
     int (*heads)(struct shape *shape, hcy_output *output);
     int (*put)(const struct shape *shape, hcy_output *output, const void *pixels);
@@ -82,6 +83,7 @@ static int edf_heads(struct shape *s, hcy_output *output)
                          "DataType = %s ;\nDim_1 = %u ;\nDim_2 = %u ;\nSize = %zu ;\n",
                          (unsigned long long)i + 1, (unsigned long long)i + 1, edf_type(s->pixel), s->width,
                          s->height, s->image_bytes);
+        /* Blanks up to the block's end, where readers look for the pixels. */
         snprintf(head + n, sizeof head - (size_t)n, "%*s}\n", EDF_HEAD - 2 - n, "");
         st = hcy_output_write(output, head, EDF_HEAD, i * s->step);
     }
@@ -113,9 +115,12 @@ static int tiff_heads(struct shape *s, hcy_output *output)
     if (hcy_size_mul(&all, s->image_bytes, s->frames) || hcy_size_mul(&pages, s->frames, 256) ||
         hcy_size_add(&all, all, pages))
         return hcy_fail(HCY_ERANGE, "%s: more than a file can hold", hcy_output_name(output));
+    /* Classic TIFF counts offsets in 32 bits: it is used as long as all fits, since every program reads
+     * it. */
     int big = all > limit - 16, head = big ? 16 : 8, page = big ? 8 + TIFF_TAGS * 20 + 8 : 2 + TIFF_TAGS * 12 + 4;
     unsigned whole = big ? LONG8 : LONG, count = big ? 8 : 2, next = big ? 8 : 4;
     unsigned char text[256], *at = text;
+    /* All directories stand before the pixels, whose place then follows from the frame's number. */
     s->first = ((uint64_t)head + s->frames * (uint64_t)page + 15) / 16 * 16;
     s->step = s->image_bytes;
     memcpy(at, "II", 2);
@@ -124,6 +129,7 @@ static int tiff_heads(struct shape *s, hcy_output *output)
         at = put_number_bytes(at, 8, 4); /* bytes of an offset */
     at = put_number_bytes(at, (uint64_t)head, next);
     int st = hcy_output_write(output, text, (size_t)(at - text), 0);
+    /* Tags have to come in the order of their numbers. */
     for (uint64_t i = 0; !st && i < s->frames; i++) {
         uint64_t here = (uint64_t)head + i * (uint64_t)page;
         unsigned kind = s->pixel->kind == 'u' ? 1 : s->pixel->kind == 'i' ? 2 : 3;
@@ -160,6 +166,7 @@ static int cbf_heads(struct shape *s, hcy_output *output)
 static int64_t integer_at(const struct shape *s, const void *pixels, size_t i)
 {
     int sign = s->pixel->kind == 'i';
+    /* cbf_heads() has refused wider ones. */
     switch (s->pixel->size) {
     case 1:
         return sign ? ((const int8_t *)pixels)[i] : ((const uint8_t *)pixels)[i];
@@ -178,6 +185,7 @@ static size_t cbf_code(unsigned char *dst, const struct shape *s, const void *pi
     for (size_t i = 0; i < n; i++) {
         int64_t is = integer_at(s, pixels, i), step = (int32_t)(uint32_t)(uint64_t)(is - before);
         before = is;
+        /* The least number of each width marks a wider step, so that it is not used as a step itself. */
         if (step > -128 && step < 128) {
             *at++ = (unsigned char)step;
             continue;
@@ -199,11 +207,13 @@ static int cbf_put(const struct shape *s, hcy_output *output, const void *pixels
     static const unsigned char mark[4] = { 0x0c, 0x1a, 0x04, 0xd5 };
     static const char tail[] = "\r\n--CIF-BINARY-FORMAT-SECTION----\r\n;\r\n\r\n";
     size_t n = (size_t)s->height * s->width, room;
+    /* The worst pixel takes 15 bytes: twice CBF_MOST holds it. */
     unsigned char *coded = hcy_size_mul(&room, n, 2 * CBF_MOST) ? NULL : malloc(room);
     char head[1024];
     if (!coded)
         return hcy_fail(HCY_ENOMEM, "no memory to write %s", hcy_output_name(output));
     size_t size = cbf_code(coded, s, pixels, n);
+    /* The size of the coded pixels stands before them, so that they are coded first. */
     int length = snprintf(head, sizeof head,
                           "###CBF: VERSION 1.5, halcyon %s\r\n\r\ndata_image\r\n\r\n_array_data.data\r\n;\r\n"
                           "--CIF-BINARY-FORMAT-SECTION--\r\nContent-Type: application/octet-stream;\r\n"
@@ -217,6 +227,7 @@ static int cbf_put(const struct shape *s, hcy_output *output, const void *pixels
     const struct {
         const void *bytes;
         size_t size;
+    /* In the file's order; each begins where the one before ends. */
     } parts[] = { { head, (size_t)length }, { mark, sizeof mark }, { coded, size }, { tail, sizeof tail - 1 } };
     uint64_t at = 0;
     int st = 0;
@@ -254,12 +265,14 @@ static int put_file(const struct images *w, uint64_t frame, const void *pixels)
     struct shape shape = w->shape;
     hcy_output *output;
     char *path = hcy__numbered_path(&w->numbered, w->first_number + frame);
+    /* Each frame's path is asked about when its turn comes, for who knows what is there by then. */
     int st = path ? hcy__may_write(path, w->keep_existing, NULL) : hcy_fail(HCY_ENOMEM, "no memory for a file's name");
     if (!st && hcy__is_among(w->read, w->n_read, path))
         st = hcy_fail(HCY_EINVAL, "%s is the stack that is read; name other files for the results", path);
     if (!st)
         st = hcy_output_open(&output, path, 0);
     if (!st) {
+        /* The formats are told of a file of one image. */
         shape.frames = 1;
         st = w->form->heads(&shape, output);
         if (!st)
@@ -296,6 +309,7 @@ static int begin_images(struct images *w, const hcy_stack_writer_options *opts)
     int st = hcy__numbered_parse(&w->numbered, w->path);
     if (st)
         return st;
+    /* Files a frame are opened one by one; here only the files that must stay are noted. */
     if (w->numbered.length)
         return opts->source ? hcy_stack_files(&w->read, &w->n_read, opts->source) : 0;
     st = hcy_output_open(&w->output, w->path, opts->growing ? HCY_OUTPUT_GROWS : 0);
@@ -321,6 +335,7 @@ static int open_images(void **state, const char *path, const hcy_stack_writer_op
     w->keep_existing = opts->keep_existing;
     st = begin_images(w, opts);
     if (st) {
+        /* Closing may set another error. */
         hcy_error why = *hcy_last_error();
         (void)!close_images(w, 0);
         return hcy_fail_again(&why);

@@ -61,6 +61,7 @@ static int read_npy_numbers(double **values, size_t *n, const struct source *fro
         long_ones += npy.shape[i] != 1;
         *n = npy.shape[i] != 1 ? (size_t)npy.shape[i] : *n;
     }
+    /* The length is proved against the file before memory is asked for. */
     struct stat is;
     size_t bytes;
     if (long_ones > 1)
@@ -68,6 +69,7 @@ static int read_npy_numbers(double **values, size_t *n, const struct source *fro
     if (hcy_size_mul(&bytes, *n, pixel->size) || fstat(fd, &is) || (uint64_t)is.st_size < npy.data ||
         (uint64_t)is.st_size - npy.data < bytes)
         return hcy_fail(HCY_ECORRUPT, "%s is truncated", from->file);
+    /* Read as stored and widened, since the list is doubles whatever it was. */
     void *raw = malloc(bytes ? bytes : 1);
     *values = malloc(*n ? *n * sizeof **values : 1);
     if (!raw || !*values)
@@ -100,6 +102,7 @@ static int number_of_line(double *x, int *found, const char *line, size_t column
         if (end == line || (*end && !is_blank(*end)))
             return hcy_fail(HCY_EFORMAT, "%s:%zu: '%.40s' is no number", from->file, at, line);
         n++;
+        /* Without a column the first number counts, and there must be no other. */
         if (n == column || n == 1)
             *x = v;
     }
@@ -160,6 +163,7 @@ static int read_text_numbers(double **values, size_t *n, const struct source *fr
     uint64_t got = hcy__read_at(fd, text, (uint64_t)is.st_size, 0, &number);
     int st = number ? hcy_fail(HCY_EIO, "%s cannot be read", from->file) : 0;
     text[got] = 0;
+    /* A zero byte: some other format, whose bytes must not be read as numbers. */
     if (!st && strlen(text) != got)
         st = hcy_fail(HCY_EFORMAT, "%s is neither HDF5, NumPy nor text", from->file);
     hcy__plain plain = hcy__plain_enter();
@@ -180,6 +184,8 @@ static int read_any(double **values, size_t *n, const struct source *from)
     if (st)
         return st;
     (void)hcy__read_at(fd, magic, sizeof magic, 0, &number);
+    /* The first bytes tell the format.  A path behind :: can only mean HDF5, whose reader then says what
+     * is wrong. */
     if (!memcmp(magic, npy, sizeof npy) && !from->part)
         st = read_npy_numbers(values, n, from, fd);
     else if (from->part && (!memcmp(magic, hdf, sizeof hdf) || *from->part == '/'))

@@ -45,6 +45,7 @@ static int open_results_format(hcy_results *r)
     close(fd);
     for (size_t i = 0; !st && !r->state && i < sizeof formats / sizeof formats[0]; i++) {
         r->format = formats[i];
+        /* A format that does not know the file returns 0 and sets no state. */
         st = r->format->open(&r->state, &r->head);
     }
     return st;
@@ -79,6 +80,7 @@ int hcy_results_open(hcy_results **results, const char *path)
     r->head.path = r->path;
     int st = open_results_format(r);
     if (st) {
+        /* Closing may set another error. */
         hcy_error why = *hcy_last_error();
         hcy_results_close(r);
         return hcy_fail_again(&why);
@@ -103,6 +105,7 @@ int hcy_results_read(hcy_results *r, uint64_t row, uint64_t *frame, double *inte
                         (unsigned long long)row, (unsigned long long)r->head.rows);
     int st = r->format->read(r->state, &r->head, row, &number, intensity, r->head.has_sigma ? sigma : NULL);
     size_t n = r->head.n_radial * (r->head.n_azim ? r->head.n_azim : 1);
+    /* Whoever asks for errors that are not there gets NaN, and need not ask first. */
     for (size_t i = 0; !st && sigma && !r->head.has_sigma && i < n; i++)
         sigma[i] = NAN;
     if (!st && frame)

@@ -61,6 +61,7 @@ static int read_axes(hcy__results_head *head, const struct edf *edf, const char 
     size_t n;
     const hcy_azint_unit *units = hcy_azint_unit_list(&n);
     int st = HCY_EFORMAT;
+    /* The unit is not said; the header's keys begin with it, so each is tried. */
     for (size_t i = 0; i < n && st == HCY_EFORMAT; i++) {
         st = read_edf_axis(&head->radial, (size_t)edf->frames.width, text, units[i].name);
         if (!st)
@@ -85,10 +86,12 @@ static int fill_edf_results(struct edf *edf, hcy__results_head *head)
     if (st)
         return st;
     const hcy__frames *frames = &edf->frames;
+    /* Results are floats: whole numbers are raw frames, which the format's reader would take as well. */
     if (frames->pixel->kind != 'f' || hcy_size_mul(&bytes, (size_t)frames->height, (size_t)frames->width) ||
         hcy_size_mul(&bytes, bytes, sizeof(double)))
         return hcy_fail(HCY_EFORMAT, "%s: images of %s are no results of an integration", head->path,
                         frames->pixel->name);
+    /* Read through the format of stacks, which wants a stack's numbers. */
     edf->info = (hcy_stack_info){ .height = (uint32_t)frames->height,
                                   .width = (uint32_t)frames->width,
                                   .pixel_type = frames->pixel->type,
@@ -100,6 +103,7 @@ static int fill_edf_results(struct edf *edf, hcy__results_head *head)
     edf->pixels = malloc((size_t)edf->info.frame_bytes);
     if (!edf->pixels)
         return hcy_fail(HCY_ENOMEM, "no memory for an image of %s", head->path);
+    /* The first header has the axes of all. */
     st = hcy__edf_text(&text, head->path, frames->offsets[0]);
     if (!st)
         st = read_axes(head, edf, text);

@@ -42,6 +42,7 @@ static hid_t find_results(hid_t file)
 {
     char name[256], class[32];
     hid_t group = H5Gopen2(file, "/", H5P_DEFAULT);
+    /* The bound ends attributes that lead in a circle. */
     for (int i = 0; i < MAX_DEPTH && group >= 0; i++) {
         hcy__h5_get_text(class, sizeof class, group, "NX_class");
         if (!strcmp(class, "NXdata") || !hcy__h5_get_text(name, sizeof name, group, "default"))
@@ -79,6 +80,7 @@ static int open_data(struct h5 *h5, hcy__results_head *head, hid_t group)
     char signal[64], errors[80];
     hsize_t dims[4] = { 0 }, error_dims[4] = { 0 };
     int error_rank;
+    /* A file that names no signal is taken to have it under pyFAI's name. */
     if (!hcy__h5_get_text(signal, sizeof signal, group, "signal"))
         snprintf(signal, sizeof signal, "data");
     snprintf(errors, sizeof errors, "%s_errors", signal);
@@ -119,6 +121,7 @@ static int open_axes(struct h5 *h5, hcy__results_head *head, hid_t group)
     }
     if (!st && H5Lexists(group, "frame", H5P_DEFAULT) > 0) {
         st = hcy__h5_get_doubles(&h5->frames, &n, group, "frame", head->path);
+        /* Columns are written one after the other: an interrupted run may have fewer numbers than rows. */
         if (!st && n < head->rows)
             head->rows = n;
     }
@@ -177,6 +180,7 @@ static int h5_results_open(void **state, hcy__results_head *head)
     struct h5 *h5 = calloc(1, sizeof *h5);
     if (!h5)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", head->path);
+    /* So that closing knows what was opened. */
     h5->file = h5->data = h5->sigma = -1;
     *state = h5;
     hcy__h5_lock();
@@ -212,6 +216,7 @@ static int h5_results_read(void *state, const hcy__results_head *head, uint64_t 
     if (!st && sigma)
         st = read_row(h5, h5->sigma, head, row, sigma);
     hcy__h5_unlock();
+    /* Above 2^53 doubles are no longer whole numbers of their own. */
     if (h5->frames && h5->frames[row] >= 0 && h5->frames[row] < 0x1p53)
         *frame = (uint64_t)h5->frames[row];
     return st;

@@ -49,6 +49,7 @@ static int refuse_suffix(const char *path, const char *suffix, unsigned use)
 {
     char those[160] = "";
     size_t used = 0;
+    /* The message lists what this build can write, from the same table. */
     for (size_t i = 0; i < N_SUFFIXES; i++)
         if (table[i].uses & use)
             used += (size_t)snprintf(those + used, sizeof those - used, "%s%s", used ? ", " : "", table[i].suffix);

@@ -53,6 +53,8 @@ static int open_tiff(TIFF **tiff, struct words *words, const char *path)
     *tiff = NULL;
     words->text[0] = 0;
     TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
+    /* Messages go into the error record and not to standard error; damaged files cannot ask for all
+     * memory. */
     if (options) {
         TIFFOpenOptionsSetMaxSingleMemAlloc(options, MAX_BLOCK);
         TIFFOpenOptionsSetErrorHandlerExtR(options, keep_words, words);
@@ -73,6 +75,7 @@ static int describe_page(uint64_t *height, uint64_t *width, const hcy__pixel **p
     uint16_t bits = 1, samples = 1, format = SAMPLEFORMAT_UINT;
     TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &w);
     TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &h);
+    /* Tags that are left out have defaults: one sample of one bit without a sign. */
     TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &bits);
     TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &samples);
     TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLEFORMAT, &format);
@@ -97,6 +100,7 @@ static int scan_pages(hcy__frames *frames, TIFF *tiff, const char *path)
     do {
         uint32_t kind = 0;
         TIFFGetField(tiff, TIFFTAG_SUBFILETYPE, &kind);
+        /* Thumbnails and masks are pages as well, but no frames. */
         if (kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK))
             continue;
         if (!frames->n)
@@ -147,6 +151,8 @@ static int read_tiles(char *dst, TIFF *tiff, const hcy_stack_info *info)
     size_t bytes;
     TIFFGetField(tiff, TIFFTAG_TILEWIDTH, &width);
     TIFFGetField(tiff, TIFFTAG_TILELENGTH, &height);
+    /* The tile's size comes from the file: memory is asked for when it is known to agree with libtiff's
+     * own. */
     if (!width || !height || hcy_size_mul(&bytes, width, height) ||
         hcy_size_mul(&bytes, bytes, info->elem_size) || bytes != TIFFTileSize64(tiff) ||
         bytes > (size_t)MAX_BLOCK)
@@ -167,6 +173,7 @@ static int read_page(void *dst, TIFF *tiff, struct words *words, const char *pat
 {
     uint64_t height, width;
     const hcy__pixel *pixel;
+    /* Each page has tags of its own, and may differ from the first. */
     int st = describe_page(&height, &width, &pixel, tiff, path);
     if (!st)
         st = hcy__frame_fits(info, path, height, width, pixel);

@@ -42,6 +42,7 @@ static int open_writer_format(hcy_stack_writer *w, const char *path, const hcy_s
     int st = hcy_format_of(&format, path, opts->codec == HCY_CODEC_NONE ? HCY_WRITE_IMAGES : HCY_WRITE_PACKED);
     if (st)
         return st;
+    /* One NumPy file takes frames of any number of threads at their places. */
     w->format = !strcmp(format, "npy") && !strchr(path, '%') ? &hcy__writer_npy : &hcy__writer_images;
 #ifdef HAVE_HDF5
     if (!strcmp(format, "h5"))
@@ -95,6 +96,7 @@ int hcy_stack_write_chunk(hcy_stack_writer *w, uint64_t frame, const void *chunk
         return hcy_fail(HCY_EINVAL, "frame %llu: %zu bytes, where its pixels take %llu",
                         (unsigned long long)frame, size, (unsigned long long)w->job.image_bytes);
     int st = w->format->put(w->state, frame, chunk, size);
+    /* A stack with a gap is not kept: its readers could not tell a frame that failed from one of zeros. */
     if (st)
         atomic_store(&w->broken, 1);
     else
