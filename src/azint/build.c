@@ -15,12 +15,14 @@
 
 #define MUCH_MEMORY ((uint64_t)64 << 20) /* less is not asked about */
 
-static void *work(void *arg)
+static void *take_rows(void *arg)
 {
     struct worker *w = arg;
     struct build *b = w->b;
 
     for (;;) {
+        /* A band at a time: within it the lower corners of one row are the upper ones of the next,
+         * computed once. */
         size_t first = atomic_fetch_add(&b->next_row, AZINT_BAND);
 
         if (first >= b->g.height)
@@ -30,8 +32,8 @@ static void *work(void *arg)
     }
 }
 
-/* Every row once.  A thread that cannot be had is done without. */
-static void run_pass(struct build *b, int pass)
+/* Does every row once.  A thread that cannot be started is done without. */
+static void pass_over_rows(struct build *b, int pass)
 {
     pthread_t *threads = b->threads;
     size_t started = 0;
@@ -40,9 +42,10 @@ static void run_pass(struct build *b, int pass)
     for (size_t k = 0; k < b->n_workers; k++)
         b->workers[k].pass = pass;
     while (started + 1 < b->n_workers &&
-           !pthread_create(&threads[started], NULL, work, &b->workers[started + 1]))
+           !pthread_create(&threads[started], NULL, take_rows, &b->workers[started + 1]))
         started++;
-    work(&b->workers[0]);
+    /* The calling thread works too, so the pass is complete even where no thread could be started. */
+    take_rows(&b->workers[0]);
     while (started)
         pthread_join(threads[--started], NULL);
 }
@@ -55,6 +58,7 @@ static void free_workers(struct build *b)
         hcy__azint_row_free(&b->workers[k].centre);
         hcy__azint_row_free(&b->workers[k].quads);
         free(b->workers[k].cum);
+        /* The first worker's sums are the plan's own, which outlive the build. */
         if (k) {
             free(b->workers[k].norms);
             free(b->workers[k].extra);
@@ -80,6 +84,7 @@ static int make_workers(struct build *b)
         struct worker *w = &b->workers[k];
 
         w->b = b;
+        /* Any pixel's value replaces these; where none does, min > max says that no pixel is left. */
         w->min = INFINITY;
         w->max = -INFINITY;
         w->chi_min = INFINITY;
@@ -90,6 +95,8 @@ static int make_workers(struct build *b)
         if (!rc && b->g.corners)
             rc = hcy__azint_row_alloc(&w->quads, 4 * b->g.width);
     }
+    /* Each row has a hash of its own, so that the whole's does not depend on which thread did which
+     * row. */
     for (size_t i = 0; !rc && i < b->g.height; i++)
         b->row_hash[i] = (struct azint_hash)AZINT_HASH_INIT;
     return rc;
@@ -103,7 +110,7 @@ static double above(double max)
     return max > 0 ? max * (1 + eps) : max / (1 + eps);
 }
 
-static int set_azimuth(struct build *b)
+static int set_azimuth_bins(struct build *b)
 {
     const double pi = (float)AZINT_PI; /* as pyFAI has it: a little more */
     struct azint_grid *grid = &b->grid;
@@ -111,6 +118,7 @@ static int set_azimuth(struct build *b)
     if (!grid->check_chi) {
         grid->chi_min = INFINITY;
         grid->chi_max = -INFINITY;
+        /* Without a range the bins span what the pixels span, but no more than pyFAI's turn. */
         for (size_t k = 0; k < b->n_workers; k++) {
             grid->chi_min = b->workers[k].chi_min < grid->chi_min ? b->workers[k].chi_min : grid->chi_min;
             grid->chi_max = b->workers[k].chi_max > grid->chi_max ? b->workers[k].chi_max : grid->chi_max;
@@ -120,13 +128,14 @@ static int set_azimuth(struct build *b)
     }
     grid->chi_end = above(grid->chi_max);
     grid->chi_delta = (grid->chi_end - grid->chi_min) / (double)grid->n_azim;
+    /* All pixels may have one azimuth, or be masked; NaN fails this comparison too. */
     if (!(grid->chi_delta > 0))
         return hcy_fail(HCY_ERANGE, "the pixels' azimuth cannot be cut into %zu bins: give a range", grid->n_azim);
     return 0;
 }
 
-/* Of the radial values that the pass over them has found. */
-static void find_extent(const struct build *b, double *min, double *max)
+/* The least and the largest radial value that the pass over them has found. */
+static void find_radial_extent(const struct build *b, double *min, double *max)
 {
     *min = INFINITY;
     *max = -INFINITY;
@@ -146,9 +155,10 @@ static int set_range(struct build *b)
 {
     double min, max;
 
+    /* An extent that was given, in radius or in azimuth, need not be looked for. */
     if (!b->has_range || (b->grid.n_azim && !b->grid.check_chi))
-        run_pass(b, PASS_RANGE);
-    find_extent(b, &min, &max);
+        pass_over_rows(b, PASS_RANGE);
+    find_radial_extent(b, &min, &max);
     if (b->has_range) {
         min = b->range[0];
         max = b->range[1];
@@ -164,12 +174,14 @@ static int set_range(struct build *b)
     b->max = above(max);
     b->grid.min = min;
     b->grid.delta = (b->max - min) / (double)b->grid.n_bins;
+    /* Values that are equal, or so near that the width of a bin vanishes, would put every pixel at a
+     * quotient of 0 / 0. */
     if (!(b->grid.delta > 0) || !isfinite(b->grid.delta))
         return hcy_fail(HCY_ERANGE,
                         "the pixels' %s runs from %g to %g, which cannot be cut into %zu bins: give a radial "
                         "range",
                         b->scale.unit->name, min * b->scale.scale, b->max * b->scale.scale, b->grid.n_bins);
-    return b->grid.n_azim ? set_azimuth(b) : 0;
+    return b->grid.n_azim ? set_azimuth_bins(b) : 0;
 }
 
 /* Why no pixel has a weight, with what the pixels have. */
@@ -177,11 +189,14 @@ static int nothing_left(struct build *b)
 {
     double min, max, scale = b->scale.scale;
 
+    /* With a range given the extent is not known yet; the message is of use only with it. */
     if (b->has_range)
-        run_pass(b, PASS_RANGE);
-    find_extent(b, &min, &max);
+        pass_over_rows(b, PASS_RANGE);
+    find_radial_extent(b, &min, &max);
     if (!(min <= max))
         return no_pixel(b);
+    /* A pixel at the beam's centre has an interval that reaches below 0, which would puzzle whoever reads
+     * the message. */
     min = min < 0 && !b->scale.may_be_negative ? 0 : min;
     return hcy_fail(HCY_ERANGE,
                     "no pixel is left: those that are not masked have %s from %g to %g %s; in the radial and azimuthal "
@@ -192,9 +207,11 @@ static int nothing_left(struct build *b)
 /* Is there room for the weights and every thread's sums? */
 static int check_memory(const struct build *b, size_t bytes)
 {
+    /* The first worker adds into the plan's own bins, which are there already. */
     size_t bin = sizeof(hcy_azint_bin_norm) + (b->extra ? sizeof(*b->extra) : 0);
     uint64_t need = bytes + (uint64_t)(b->n_workers - 1) * bin * b->n_bins, left;
 
+    /* Asking the system costs more than such a plan, and malloc() reports what it does not have. */
     if (need < MUCH_MEMORY || need <= (left = hcy_memory_left()))
         return 0;
     return hcy_fail(HCY_ENOMEM,
@@ -205,12 +222,14 @@ static int check_memory(const struct build *b, size_t bytes)
                     (unsigned long long)(left >> 20));
 }
 
-/* Where each row's runs go, and room for them. */
-static int make_room(struct build *b)
+/* Finds where each row's runs go, and allocates them. */
+static int allocate_runs(struct build *b)
 {
     size_t n = b->g.height * b->g.width, bytes = 0, most = 1, rows = b->g.height, one;
     int rc;
 
+    /* Sizes become offsets in place.  The sum is checked, for it is what malloc() is given; the last entry
+     * is the end. */
     for (size_t i = 0; i <= rows; i++) {
         uint64_t row = i < rows ? b->row_bytes[i] : 0;
 
@@ -219,7 +238,10 @@ static int make_room(struct build *b)
             return hcy_fail(HCY_ERANGE, "a plan of %zu x %zu pixels and %zu bins is too large", rows,
                             b->g.width, b->n_bins);
     }
+    /* Whether there is any weight at all is known now, before the memory
+     * for them is asked for. */
     b->n_weights = 0;
+    /* The first worker takes the plan's bins; the others' are added to those after the pass. */
     for (size_t k = 0; k < b->n_workers; k++) {
         b->n_weights += b->workers[k].n_weights;
         most = b->workers[k].most > most ? b->workers[k].most : most;
@@ -228,6 +250,7 @@ static int make_room(struct build *b)
         return nothing_left(b);
     if ((rc = check_memory(b, bytes)))
         return rc;
+    /* Large memory comes last, when it is known that there is something to put there and room for it. */
     b->runs = malloc(bytes);
     b->starts = malloc((n / HCY_AZINT_START_EVERY + 2) * sizeof(*b->starts));
     if (hcy_size_mul(&one, b->n_bins, sizeof(hcy_azint_bin_norm)) || !b->runs || !b->starts)
@@ -239,12 +262,14 @@ static int make_room(struct build *b)
         if (!b->workers[k].cum || !b->workers[k].norms || (b->extra && !b->workers[k].extra))
             return hcy_fail(HCY_ENOMEM, "no memory for a plan of %zu bins", b->n_bins);
     }
+    /* Rows fill in the other starts; no row has this one, the end of the last segment, and readers rely on
+     * it. */
     b->starts[(n + HCY_AZINT_START_EVERY - 1) / HCY_AZINT_START_EVERY] = bytes;
     b->run_bytes = bytes;
     return 0;
 }
 
-/* A worker's bins to the plan's. */
+/* Adds a worker's bins to the plan's. */
 static void add_worker(struct build *b, const struct worker *w)
 {
     for (size_t i = 0; i < b->n_bins; i++) {
@@ -269,14 +294,19 @@ int hcy__azint_build(struct build *b)
 
     if (!rc)
         rc = set_range(b);
+    /* Sizes first, so that each row can then be written to its place by any thread, into memory that is
+     * exactly large enough. */
     if (!rc) {
-        run_pass(b, PASS_SIZE);
-        rc = make_room(b);
+        pass_over_rows(b, PASS_SIZE);
+        rc = allocate_runs(b);
     }
     if (!rc) {
-        run_pass(b, PASS_WRITE);
+        pass_over_rows(b, PASS_WRITE);
+        /* Sums are integers: they are the same in whatever order and from however many workers they
+         * are added. */
         for (size_t k = 1; k < b->n_workers; k++)
             add_worker(b, &b->workers[k]);
+        /* Rows are hashed in their order, not in that in which they were done. */
         for (size_t i = 0; i < b->g.height; i++)
             hcy__azint_hash(&b->hash, &b->row_hash[i], sizeof(b->row_hash[i]));
     }

@@ -35,10 +35,11 @@ struct section {
     size_t size, offset;
 };
 
-/* What a plan keeps in memory that its creation made; returns the file's size. */
-static size_t lay_out(struct section s[N_SECTIONS], hcy_azint_plan *p)
+/* Lists the memory that a plan's creation made, with its place in a file; returns the file's size. */
+static size_t place_sections(struct section s[N_SECTIONS], hcy_azint_plan *p)
 {
     size_t n = p->head.n_pixels, at = (sizeof(struct file_head) + ALIGN - 1) / ALIGN * ALIGN;
+    /* The arrays' order is the format: whoever changes it raises FORMAT. */
     const struct section list[N_SECTIONS] = {
         { (void **)&p->radial, (p->options.npt + p->options.npt_azim) * sizeof(double), 0 },
         { (void **)&p->bin_norms, p->head.n_bins * sizeof(*p->bin_norms), 0 },
@@ -50,14 +51,16 @@ static size_t lay_out(struct section s[N_SECTIONS], hcy_azint_plan *p)
 
     for (int i = 0; i < N_SECTIONS; i++) {
         s[i] = list[i];
+        /* Each begins on a line of its own, so that the sums, which go by whole lines, cover it with its
+         * padding. */
         s[i].offset = at;
         at += (s[i].size + ALIGN - 1) / ALIGN * ALIGN;
     }
     return at;
 }
 
-/* With that of its tables. */
-static uint64_t sum_of(const struct file_head *head, uint64_t tables)
+/* The sum of a head, with the sum of its tables in the place of its own. */
+static uint64_t sum_head(const struct file_head *head, uint64_t tables)
 {
     struct file_head h = *head;
     struct azint_hash hash = AZINT_HASH_INIT;
@@ -75,6 +78,7 @@ static void path_of(char *path, size_t size, const char *folder, const struct az
 
 static void set_head(struct file_head *h, const hcy_azint_plan *p, const struct azint_hash *key, size_t size)
 {
+    /* Padding is zero, for the sum covers the bytes of the structure. */
     memset(h, 0, sizeof(*h));
     memcpy(h->magic, magic, sizeof magic);
     h->format = FORMAT;
@@ -102,6 +106,8 @@ static int head_fits(hcy_azint_plan *found, const struct file_head *h, const str
     if (memcmp(h->magic, magic, sizeof magic) || h->format != FORMAT || h->bytes != sizeof *h ||
         memcmp(&h->key, key, sizeof *key) || h->run_bytes > h->size)
         return 0;
+    /* What the creation of the tables finds out is the file's to say; all else must be what the caller
+     * asked for. */
     head.n_weights = found->head.n_weights;
     head.hash = found->head.hash;
     if (memcmp(&head, &found->head, sizeof head))
@@ -114,11 +120,12 @@ static int head_fits(hcy_azint_plan *found, const struct file_head *h, const str
     found->max = h->max;
     found->azimuth_min = h->azimuth_min;
     found->azimuth_max = h->azimuth_max;
-    return lay_out(s, found) == h->size;
+    /* The file's own numbers decide how long it must be, so no section can lie beyond its end. */
+    return place_sections(s, found) == h->size;
 }
 
-/* The tables after such a head. */
-static int take(hcy_azint_plan *p, int fd, const struct file_head *h, const struct azint_hash *key, size_t threads)
+/* Reads the tables behind a head that fits, and makes them the plan's. */
+static int take_tables(hcy_azint_plan *p, int fd, const struct file_head *h, const struct azint_hash *key, size_t threads)
 {
     struct section old[N_SECTIONS], s[N_SECTIONS];
     hcy_azint_plan found = *p;
@@ -126,7 +133,7 @@ static int take(hcy_azint_plan *p, int fd, const struct file_head *h, const stru
 
     if (!head_fits(&found, h, key))
         return -1;
-    lay_out(s, &found);
+    place_sections(s, &found);
     size_t first = s[0].offset, size = (size_t)h->size - first;
     uint8_t *data = hcy__azint_cache_memory(&found, size);
     if (!data)
@@ -134,12 +141,14 @@ static int take(hcy_azint_plan *p, int fd, const struct file_head *h, const stru
     for (int i = 0; i < N_SECTIONS; i++)
         *s[i].data = s[i].size ? data + (s[i].offset - first) : NULL;
     found.azimuthal = found.radial + found.options.npt;
-    if (hcy__azint_cache_tables(&sum, data, size, fd, first, threads) || h->sum != sum_of(h, sum) ||
+    /* The plan is not touched before everything was read and proved. */
+    if (hcy__azint_cache_tables(&sum, data, size, fd, first, threads) || h->sum != sum_head(h, sum) ||
         hcy__azint_cache_check(&found, threads)) {
         hcy__azint_cache_free(&found);
         return -1;
     }
-    lay_out(old, p);
+    /* What the creation had allocated gives way to what was read. */
+    place_sections(old, p);
     for (int i = 0; i < N_SECTIONS; i++)
         free(*old[i].data);
     *p = found;
@@ -154,12 +163,13 @@ int hcy__azint_cache_load(hcy_azint_plan *plan, const char *folder, const struct
     int rc = -1;
 
     path_of(path, sizeof path, folder, key);
+    /* Somebody may have put a pipe there, for whose writer an open without O_NONBLOCK would wait. */
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return -1;
     if (!fstat(fd, &st) && S_ISREG(st.st_mode) && pread(fd, &h, sizeof h, 0) == sizeof h &&
         h.size == (uint64_t)st.st_size)
-        rc = take(plan, fd, &h, key, threads);
+        rc = take_tables(plan, fd, &h, key, threads);
     close(fd);
     if (!rc)
         (void)utimensat(AT_FDCWD, path, NULL, 0); /* used now: see cache_prune.c */
@@ -174,7 +184,7 @@ static uint8_t *make_image(size_t *size, hcy_azint_plan *plan, const struct azin
     struct section s[N_SECTIONS];
     struct file_head h;
     uint64_t sum;
-    *size = lay_out(s, plan);
+    *size = place_sections(s, plan);
     uint8_t *image = calloc(1, *size);
 
     if (!image)
@@ -184,11 +194,12 @@ static uint8_t *make_image(size_t *size, hcy_azint_plan *plan, const struct azin
         if (s[i].size)
             memcpy(image + s[i].offset, *s[i].data, s[i].size);
     }
+    /* Summed in memory by one thread: saving is done once a plan, beside a creation that took far longer. */
     if (hcy__azint_cache_tables(&sum, image + s[0].offset, *size - s[0].offset, -1, 0, 1)) {
         free(image);
         return NULL;
     }
-    h.sum = sum_of(&h, sum);
+    h.sum = sum_head(&h, sum);
     memcpy(image, &h, sizeof h);
     return image;
 }
@@ -200,9 +211,12 @@ void hcy__azint_cache_save(hcy_azint_plan *plan, const char *folder, const struc
     size_t size;
 
     path_of(path, sizeof path, folder, key);
-    if (strlen(path) + 1 == sizeof path || lay_out(s, plan) > hcy__azint_cache_limit())
+    /* A name that was cut off would be another file's; a plan above the limit would push out all others
+     * and itself. */
+    if (strlen(path) + 1 == sizeof path || place_sections(s, plan) > hcy__azint_cache_limit())
         return;
     uint8_t *image = make_image(&size, plan, key);
+    /* It is written beside and renamed, so that a reader sees all of it or nothing. */
     if (image && !hcy_cache_write(path, image, size, NULL, 0))
         hcy__azint_cache_prune(folder);
     free(image);

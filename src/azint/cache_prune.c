@@ -38,8 +38,11 @@ uint64_t hcy__azint_cache_limit(void)
     if (text && *text >= '0' && *text <= '9') {
         uint64_t given = strtoull(text, &end, 10);
 
+        /* A value that is no number is not taken for one: 2G would otherwise be 2 MiB, and empty the
+         * cache. */
         mib = *end ? USUAL : given;
     }
+    /* MiB that do not fit into 64 bits as bytes are no limit, as 0 is. */
     return mib && mib < UINT64_MAX >> 20 ? mib << 20 : UINT64_MAX;
 }
 
@@ -47,6 +50,7 @@ static int is_plan(const char *name)
 {
     size_t n = strlen(name);
 
+    /* Nothing is ever removed that does not have the name of a plan: the folder may hold other files. */
     return (n == NAME || n == UNFINISHED) && strspn(name, "0123456789abcdef") == 32 &&
            !strncmp(name + 32, ".plan", 5);
 }
@@ -61,13 +65,14 @@ static int by_use(const void *a, const void *b)
 }
 
 /* Takes note of a plan; a file left unfinished is removed. */
-static void add(struct files *files, int folder, const char *name)
+static void note_plan_file(struct files *files, int folder, const char *name)
 {
     struct stat is;
     struct timespec now;
 
     if (!is_plan(name) || fstatat(folder, name, &is, AT_SYMLINK_NOFOLLOW) || !S_ISREG(is.st_mode))
         return;
+    /* A younger one may belong to a process that is still writing it. */
     if (strlen(name) == UNFINISHED) {
         if (!clock_gettime(CLOCK_REALTIME, &now) && now.tv_sec - is.st_mtim.tv_sec > DAY)
             (void)unlinkat(folder, name, 0);
@@ -77,6 +82,7 @@ static void add(struct files *files, int folder, const char *name)
         size_t room = files->room ? 2 * files->room : 64;
         struct file *more = realloc(files->at, room * sizeof *more);
 
+        /* Without memory this file just stays; the next plan that is saved looks again. */
         if (!more)
             return;
         files->at = more;
@@ -95,12 +101,14 @@ void hcy__azint_cache_prune(const char *path)
     if (!folder)
         return;
     for (struct dirent *entry; (entry = readdir(folder));)
-        add(&files, dirfd(folder), entry->d_name);
+        note_plan_file(&files, dirfd(folder), entry->d_name);
     for (size_t i = 0; i < files.n; i++)
         all += files.at[i].size;
+    /* Only a folder that is too large needs the order. */
     if (all > limit)
         qsort(files.at, files.n, sizeof *files.at, by_use);
     for (size_t i = 0; i < files.n && all > limit; i++) {
+        /* Another process may have removed it just now: its bytes are gone in either case. */
         (void)unlinkat(dirfd(folder), files.at[i].name, 0);
         all -= files.at[i].size;
     }

@@ -49,6 +49,7 @@ static int do_pieces(size_t n, size_t threads, int (*work)(void *context, size_t
     size_t started = 0;
 
     threads = threads < MAX_THREADS ? threads : MAX_THREADS;
+    /* A thread for less than two pieces costs more to start than it saves. */
     threads = threads < n / 2 ? threads : n / 2;
     while (started + 1 < threads && !pthread_create(&others[started], NULL, take_pieces, &p))
         started++;
@@ -60,18 +61,21 @@ static int do_pieces(size_t n, size_t threads, int (*work)(void *context, size_t
 
 /* --- Bytes --- */
 
-/* Of whole 64-byte lines, eight words at a time; any change of one word changes it. */
+/* The sum of whole 64-byte lines, eight words at a time; any change of one word changes it. */
 static uint64_t sum_lines(const uint8_t *p, size_t size, uint64_t seed)
 {
     uint64_t lane[8], w[8];
 
     for (unsigned k = 0; k < 8; k++)
         lane[k] = seed + k;
+    /* Eight sums that do not wait for one another keep up with memory; sizes are whole lines by the file's
+     * layout. */
     for (; size >= sizeof w; p += sizeof w, size -= sizeof w) {
         memcpy(w, p, sizeof w);
         for (unsigned k = 0; k < 8; k++)
             lane[k] = (lane[k] ^ w[k]) * 0x9e3779b97f4a7c15u;
     }
+    /* The lanes are mixed in order, so that words which change places between lanes change the sum. */
     for (unsigned k = 1; k < 8; k++)
         lane[0] = (lane[0] ^ lane[k] >> 29) * 0x9e3779b97f4a7c15u + lane[k];
     return lane[0];
@@ -84,7 +88,7 @@ struct tables {
     uint64_t *sums;
 };
 
-static int fetch(const struct tables *t, size_t first, size_t n)
+static int read_tables(const struct tables *t, size_t first, size_t n)
 {
     while (n) {
         ssize_t got = pread(t->fd, t->data + first, n, (off_t)(t->at + first));
@@ -104,8 +108,10 @@ static int do_piece(void *context, size_t piece)
     const struct tables *t = context;
     size_t first = piece * PIECE, n = t->size - first < PIECE ? t->size - first : PIECE;
 
-    if (t->fd >= 0 && fetch(t, first, n))
+    if (t->fd >= 0 && read_tables(t, first, n))
         return -1;
+    /* Summed while it is still in the processor's cache; the number of the piece is the seed, so that
+     * pieces which change places are noticed. */
     t->sums[piece] = sum_lines(t->data + first, n, piece);
     return 0;
 }
@@ -118,6 +124,7 @@ int hcy__azint_cache_tables(uint64_t *sum, uint8_t *data, size_t size, int fd, s
     int bad = !t.sums || do_pieces(n, threads, do_piece, &t);
 
     if (!bad) {
+        /* One sum a piece, hashed in their order: the same for any number of threads. */
         hcy__azint_hash(&hash, t.sums, n * sizeof *t.sums);
         *sum = hash.a;
     }
@@ -135,6 +142,7 @@ uint8_t *hcy__azint_cache_memory(hcy_azint_plan *plan, size_t size)
         return NULL;
     plan->map = memory;
     plan->map_size = room;
+    /* The kernel gives large pages only where they are aligned; `room` has one more to allow for that. */
     memory += HUGE_PAGE - 1 - ((uintptr_t)memory + HUGE_PAGE - 1) % HUGE_PAGE;
 #ifdef MADV_HUGEPAGE
     (void)madvise(memory, size, MADV_HUGEPAGE);
@@ -150,7 +158,7 @@ void hcy__azint_cache_free(hcy_azint_plan *plan)
 
 /* --- Runs --- */
 
-/* Of one pixel; *at moves on. */
+/* Do all runs of one pixel hold together?  Then *at is behind them. */
 static int pixel_is_sound(const hcy_azint_plan *p, size_t *at)
 {
     struct azint_run run;
@@ -174,14 +182,18 @@ static int check_segments(void *context, size_t piece)
         size_t m = end - i < TOGETHER ? end - i : TOGETHER, at[TOGETHER];
         int sound = 1;
 
+        /* A start from a damaged file must not lead out of the runs before they are read there. */
         for (size_t k = 0; k < m; k++) {
             at[k] = p->starts[i + k];
             sound &= at[k] <= p->run_bytes;
         }
+        /* The last segment may have fewer pixels than the others. */
         for (size_t j = 0; sound && j < HCY_AZINT_START_EVERY; j++)
             for (size_t k = 0; k < m; k++)
                 if ((i + k) * HCY_AZINT_START_EVERY + j < p->head.n_pixels)
                     sound &= pixel_is_sound(p, &at[k]);
+        /* Each segment's end is the next one's begin, so that devices which start in the middle see
+         * the same runs. */
         for (size_t k = 0; sound && k < m; k++)
             sound = at[k] == p->starts[i + k + 1];
         if (!sound)
@@ -194,6 +206,8 @@ int hcy__azint_cache_check(hcy_azint_plan *p, size_t threads)
 {
     size_t n = (p->head.n_pixels + HCY_AZINT_START_EVERY - 1) / HCY_AZINT_START_EVERY;
 
+    /* With the ends fixed and each segment ending at the next start, every byte of the runs belongs to one
+     * pixel. */
     if (p->starts[0] || p->starts[n] != p->run_bytes)
         return -1;
     return do_pieces((n + SEGMENTS - 1) / SEGMENTS, threads, check_segments, p);

@@ -17,6 +17,7 @@ static int resolve_corners(const hcy_poni *p, size_t height, size_t width)
     if (p->height != height || p->width != width)
         return hcy_fail(HCY_EINVAL, "the image has %zu x %zu pixels, the detector's corners are of %u x %u", height,
                         width, p->height, p->width);
+    /* The corners' coordinates have the orientation in them already; another would have to turn them. */
     if (p->orientation != 3)
         return hcy_fail(HCY_EUNSUPPORTED, "orientation %d of a detector with corners: 3 alone is supported",
                         p->orientation);
@@ -35,10 +36,12 @@ int hcy__azint_resolve_poni(hcy_poni *p, size_t height, size_t width)
     uint32_t bin[2];
     int rc = 0;
 
+    /* NaN would pass the comparisons below, and infinite numbers make every bin empty. */
     for (size_t i = 0; !rc && i < sizeof(numbers) / sizeof(numbers[0]); i++)
         rc = check_finite(numbers[i].name, numbers[i].x);
     if (rc)
         return rc;
+    /* What was left open is the detector's; what the caller gave stays. */
     if (!p->detector)
         p->detector = hcy__detector_generic();
     if (!p->height || !p->width) {
@@ -48,6 +51,7 @@ int hcy__azint_resolve_poni(hcy_poni *p, size_t height, size_t width)
     p->pixel1 = p->pixel1 > 0 ? p->pixel1 : p->detector->pixel1;
     p->pixel2 = p->pixel2 > 0 ? p->pixel2 : p->detector->pixel2;
     p->orientation = p->orientation ? p->orientation : p->detector->orientation;
+    /* Integrating with the generic detector instead would give a curve that looks right and is not. */
     if (*p->detector_file && !p->detector_is_read)
         return hcy_fail(HCY_EINVAL, "the geometry's detector is in %s, which was not read: hcy_detector_read()",
                         p->detector_file);
@@ -61,6 +65,7 @@ int hcy__azint_resolve_poni(hcy_poni *p, size_t height, size_t width)
     if (p->wavelength < 0 || p->orientation < 1 || p->orientation > 4)
         return hcy_fail(HCY_EINVAL, "the geometry's %s",
                         p->wavelength < 0 ? "wavelength is negative" : "orientation is not 1, 2, 3 or 4");
+    /* A generic detector has no pixels of its own, so its images cannot be told to be binned. */
     if (hcy__detector_binning(bin, p->height, p->width, height, width) ||
         (!p->detector->pixel1 && (bin[0] > 1 || bin[1] > 1)))
         return hcy_fail(HCY_EINVAL, "the image has %zu x %zu pixels, the geometry's detector (%s) %u x %u",
@@ -70,6 +75,8 @@ int hcy__azint_resolve_poni(hcy_poni *p, size_t height, size_t width)
     ratio2 = p->detector->pixel2 > 0 ? floor(p->pixel2 / p->detector->pixel2 + 0.5) : 1;
     p->pixel1 *= bin[0] / (ratio1 >= 1 ? ratio1 : 1);
     p->pixel2 *= bin[1] / (ratio2 >= 1 ? ratio2 : 1);
+    /* A binned pixel at the edge of a chip would be wider than the others by an amount that the corners do
+     * not model. */
     if (p->detector->chip[0] && (bin[0] > 1 || bin[1] > 1))
         return hcy_fail(HCY_EUNSUPPORTED, "binned images of the %s are not supported: its pixels differ",
                         p->detector->name);
@@ -84,6 +91,7 @@ static int check_filter(const hcy_azint_options *o)
         return hcy_fail(HCY_EINVAL, "filter is %d, not one of HCY_FILTER_*", o->filter);
     if (o->filter == HCY_FILTER_SIGMA_CLIP && o->error_model == HCY_ERRORS_NONE)
         return hcy_fail(HCY_EINVAL, "sigma clipping needs an error model: azimuthal, hybrid, poisson or variance");
+    /* Comparisons are written so that NaN fails them. */
     if (o->filter == HCY_FILTER_SIGMA_CLIP && !(o->threshold >= 0 && isfinite(o->threshold)))
         return hcy_fail(HCY_EINVAL, "the threshold of clipping is %g: it has to be 0 or more", o->threshold);
     if (o->filter == HCY_FILTER_PERCENTILE && !(p[0] >= 0 && p[0] <= p[1] && p[1] <= 100))
@@ -105,24 +113,30 @@ int hcy__azint_check_options(const hcy_azint_options *o, size_t height, size_t w
                     { "the normalization factor", o->normalization } };
     int rc = 0;
 
+    /* The tests below compare, which NaN would pass. */
     for (size_t i = 0; !rc && i < sizeof(numbers) / sizeof(numbers[0]); i++)
         rc = check_finite(numbers[i].name, numbers[i].x);
     if (rc)
         return rc;
+    /* First how many bins there are, since sizes of all tables follow from it; the division keeps their
+     * product in bounds. */
     if (o->npt < 1 || o->npt > HCY_AZINT_MAX_BINS)
         return hcy_fail(HCY_EINVAL, "npt is %zu: it has to be from 1 to %u bins", o->npt, HCY_AZINT_MAX_BINS);
     if (o->npt_azim > HCY_AZINT_MAX_BINS / o->npt)
         return hcy_fail(HCY_EINVAL, "npt_azim is %zu: with %zu bins in radius it can be %zu at most", o->npt_azim,
                         o->npt, HCY_AZINT_MAX_BINS / o->npt);
+    /* Then the choices by number: whoever adds one to the header extends these ranges. */
     if (o->split < HCY_SPLIT_NO || o->split > HCY_SPLIT_FULL)
         return hcy_fail(HCY_EINVAL, "split is %d, not one of HCY_SPLIT_*", o->split);
     if (o->error_model < HCY_ERRORS_NONE || o->error_model > HCY_ERRORS_HYBRID)
         return hcy_fail(HCY_EINVAL, "error_model is %d, not one of HCY_ERRORS_*", o->error_model);
+    /* Variances that nobody uses are more likely a forgotten model than a wish. */
     if (!o->variance != (o->error_model != HCY_ERRORS_VARIANCE))
         return hcy_fail(HCY_EINVAL, o->variance ? "variances are given, which the error model does not use"
                                                 : "the error model is that of given variances: give them");
     if (o->sentinels < HCY_SENTINELS_OFF || o->sentinels > HCY_SENTINELS_ALWAYS)
         return hcy_fail(HCY_EINVAL, "sentinels is %d, not one of HCY_SENTINELS_*", o->sentinels);
+    /* At last what belongs to pixels and to their values. */
     if (o->mask && (o->mask_height != height || o->mask_width != width))
         return hcy_fail(HCY_EINVAL, "the mask has %zu x %zu pixels, the image %zu x %zu", o->mask_height,
                         o->mask_width, height, width);

@@ -104,6 +104,7 @@ static int same_name(const char *a, const char *b)
 static int has_alias(const char *aliases, const char *name)
 {
     while (*aliases) {
+        /* Aliases are one text, parted by bars. */
         if (same_name(aliases, name))
             return 1;
         aliases += strcspn(aliases, "|");
@@ -152,6 +153,8 @@ static void mark_gaps(uint8_t *marks, size_t n, uint32_t bin, uint32_t module, u
     for (size_t i = 0; i < n; i++) {
         marks[i] = 0;
         for (size_t k = i * bin; k < (i + 1) * bin; k++) {
+            /* Modules repeat with their gap, and the last one needs none behind it, so the remainder says
+             * where a row lies. */
             size_t at = k % (module + gap), from = module / 2 - columns / 2;
 
             marks[i] |= at >= module || (at >= from && at < from + columns);
@@ -174,10 +177,12 @@ int hcy_detector_mask(uint8_t *mask, const hcy_detector *detector, size_t height
     if (hcy_size_mul(&n, height, width))
         return hcy_fail(HCY_ERANGE, "a mask of %zu x %zu pixels is too large", height, width);
     memset(mask, 0, n);
+    /* A detector of one piece has no gaps to mask. */
     if (!detector->module[0])
         return 0;
     if (!(rows = malloc(height + width)))
         return hcy_fail(HCY_ENOMEM, "no memory for the mask of %zu x %zu pixels", height, width);
+    /* A pixel is in a gap if its row or its column is: two short lists say all. */
     mark_gaps(rows, height, bin[0], detector->module[0], detector->gap[0], 0);
     mark_gaps(rows + height, width, bin[1], detector->module[1], detector->gap[1], detector->masked_columns);
     for (size_t i = 0; i < height; i++) {

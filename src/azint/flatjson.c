@@ -84,6 +84,8 @@ int hcy__flatjson_find(flatjson_value *found, const char *text, const char *key)
     size_t n = strlen(key);
 
     *found = (flatjson_value){ NULL, 0 };
+    /* The whole text is gone through first, so that below every cursor stands on sound JSON and need not
+     * be tested. */
     if (!end || *blanks(end))
         return -1;
     for (p = blanks(p + 1); *p == '"';) {
@@ -92,6 +94,7 @@ int hcy__flatjson_find(flatjson_value *found, const char *text, const char *key)
 
         v = blanks(blanks(p) + 1);
         p = value(v, 1);
+        /* A key that is there twice has its last value, as Python's reader has it. */
         if (same)
             *found = (flatjson_value){ v, (size_t)(p - v) };
         p = blanks(p);
@@ -109,6 +112,7 @@ int hcy__flatjson_number(double *x, flatjson_value v)
 {
     char *end;
 
+    /* strtod() would also take blanks, hexadecimal numbers and "inf", which JSON does not have. */
     if (!v.text || (*v.text != '-' && !isdigit((unsigned char)*v.text)))
         return -1;
     *x = strtod(v.text, &end);
@@ -144,6 +148,8 @@ int hcy__flatjson_string(char *text, size_t size, flatjson_value v)
     if (!v.text || v.size < 2 || *v.text != '"')
         return -1;
     for (size_t i = 1; i + 1 < v.size; i++) {
+        /* Escapes that stand for other characters are refused: names with them would be other files'
+         * names. */
         if (v.text[i] == '\\' && !strchr("\"\\/", v.text[++i]))
             return -1;
         if (n + 1 >= size)

@@ -31,12 +31,14 @@ static void place_edges(double *edge, size_t n, double pixel, size_t chip)
 }
 
 /* Corners and centres along one axis, relative to poni; mirrored if the axis runs the other way. */
-static void place(double *corner, double *centre, size_t n, double pixel, size_t chip, double poni,
+static void place_axis(double *corner, double *centre, size_t n, double pixel, size_t chip, double poni,
                   int mirror)
 {
     place_edges(corner, n, pixel, chip);
     for (size_t i = 0; i < n; i++)
         centre[i] = 0.5 * (corner[i] + corner[i + 1]);
+    /* A detector that is read from its other end has the same edges in the other order; distances between
+     * them may differ. */
     for (size_t i = 0; mirror && i < n - i; i++) {
         double t = corner[i];
 
@@ -49,6 +51,7 @@ static void place(double *corner, double *centre, size_t n, double pixel, size_t
         centre[i] = centre[n - 1 - i];
         centre[n - 1 - i] = t;
     }
+    /* The point of normal incidence becomes the origin. */
     for (size_t i = 0; i <= n; i++)
         corner[i] -= poni;
     for (size_t i = 0; i < n; i++)
@@ -60,6 +63,8 @@ static void rotate(double m[3][3], const hcy_poni *p)
     double s1 = sin(p->rot1), c1 = cos(p->rot1), s2 = sin(p->rot2), c2 = cos(p->rot2), s3 = sin(p->rot3),
            c3 = cos(p->rot3), dist = p->dist;
 
+    /* The third column has the distance in it, so that a point of a flat detector needs two products a
+     * coordinate. */
     m[0][0] = c2 * c3;
     m[0][1] = c3 * s1 * s2 - c1 * s3;
     m[0][2] = -dist * (c1 * c3 * s2 + s1 * s3);
@@ -92,6 +97,7 @@ int hcy__azint_geometry_init(struct azint_geometry *g, const hcy_poni *poni, siz
 
     *g = (struct azint_geometry){ .height = height, .width = width, .dist = poni->dist };
     rotate(g->m, poni);
+    /* Pixels with corners of their own have no common edges to be kept. */
     if (poni->corners) {
         take_corners(g, poni);
         return 0;
@@ -102,8 +108,9 @@ int hcy__azint_geometry_init(struct azint_geometry *g, const hcy_poni *poni, siz
     g->centre2 = malloc(width * sizeof(double));
     if (!g->corner1 || !g->corner2 || !g->centre1 || !g->centre2)
         return hcy_fail(HCY_ENOMEM, "no memory for the positions of %zu x %zu pixels", height, width);
-    place(g->corner1, g->centre1, height, poni->pixel1, chip[0], poni->poni1, o == 1 || o == 2);
-    place(g->corner2, g->centre2, width, poni->pixel2, chip[1], poni->poni2, o == 1 || o == 4);
+    place_axis(g->corner1, g->centre1, height, poni->pixel1, chip[0], poni->poni1, o == 1 || o == 2);
+    place_axis(g->corner2, g->centre2, width, poni->pixel2, chip[1], poni->poni2, o == 1 || o == 4);
+    /* Exactly one mirrored axis turns the order of a pixel's corners round; two turn it back. */
     g->contour = o == 2 || o == 4 ? -1 : 1;
     return 0;
 }
@@ -120,6 +127,7 @@ int hcy__azint_row_alloc(struct azint_row *row, size_t width)
 {
     size_t n = width + 1;
 
+    /* One block for all five, so that there is one failure and one free(). */
     row->x = malloc(5 * n * sizeof(double));
     if (!row->x)
         return hcy_fail(HCY_ENOMEM, "no memory for a row of %zu pixels", width);
@@ -149,6 +157,7 @@ void hcy__azint_row_eval(struct azint_row *row, const struct azint_geometry *g,
     double y0 = p1 * g->m[0][0] + g->m[0][2], x0 = p1 * g->m[1][0] + g->m[1][2],
            z0 = p1 * g->m[2][0] + g->m[2][2];
 
+    /* All points of a row share p1: what depends on it alone is computed before the loop. */
     for (size_t i = 0; i < n; i++) {
         row->y[i] = y0 + p2[i] * g->m[0][1];
         row->x[i] = x0 + p2[i] * g->m[1][1];
@@ -174,6 +183,7 @@ void hcy__azint_quads_eval(struct azint_row *row, const struct azint_geometry *g
 {
     const float *corner = g->corners + 12 * i * g->width;
 
+    /* The row's own coordinates hold the detector's until to_lab() replaces them. */
     for (size_t k = 0; k < 4 * g->width; k++, corner += 3) {
         row->z[k] = corner[0];
         row->y[k] = corner[1];
@@ -208,6 +218,7 @@ double hcy__azint_incidence(const struct azint_row *centre, const struct azint_r
     double nx = ay * bz - az * by, ny = az * bx - ax * bz, nz = ax * by - ay * bx;
     double cx = centre->x[j], cy = centre->y[j], cz = centre->z[j];
 
+    /* The diagonals' cross product is normal to the pixel, also where its corners do not lie in one plane. */
     return fabs(nx * cx + ny * cy + nz * cz) /
            sqrt((nx * nx + ny * ny + nz * nz) * (cx * cx + cy * cy + cz * cz));
 }

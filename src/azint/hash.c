@@ -10,6 +10,8 @@ void hcy__azint_hash(struct azint_hash *h, const void *data, size_t size)
     const unsigned char *p = data;
     uint64_t w;
 
+    /* Eight bytes at a time; the last are filled up with zeros, so the size must be told apart by what
+     * else is hashed. */
     for (; size; p += 8, size -= size < 8 ? size : 8) {
         w = 0;
         memcpy(&w, p, size < 8 ? size : 8);
@@ -24,6 +26,8 @@ void hcy__azint_hash_inputs(struct azint_hash *h, const hcy_azint_plan *plan)
 {
     const hcy_azint_options *o = &plan->options;
     const hcy_poni *p = &plan->poni;
+    /* An option that is switched off counts as 0, so that a value left in it does not make another plan of
+     * it. */
     const double reals[] = { p->dist, p->poni1, p->poni2, p->rot1, p->rot2, p->rot3, p->wavelength, p->pixel1,
                              p->pixel2, o->radial_range[0], o->radial_range[1], o->azimuth_range[0],
                              o->azimuth_range[1], o->use_dummy ? o->dummy : 0,
@@ -36,10 +40,14 @@ void hcy__azint_hash_inputs(struct azint_hash *h, const hcy_azint_plan *plan)
                                 o->solid_angle != 0, o->use_polarization != 0, p->detector->has_dummy,
                                 plan->has_flat, plan->has_absorption, (int64_t)o->npt_azim };
 
+    /* Numbers are hashed as they lie in memory: the hash names plans of this kind of machine, as the
+     * tables are its. */
     hcy__azint_hash(h, reals, sizeof reals);
     hcy__azint_hash(h, numbers, sizeof numbers);
     hcy__azint_hash(h, plan->scale.unit->name, strlen(plan->scale.unit->name));
     hcy__azint_hash(h, &plan->norm_scale, sizeof plan->norm_scale);
+    /* Options that most plans do not use are hashed only where they are, so that they leave the hash of
+     * all others alone. */
     if (o->filter)
         hcy__azint_hash(h, filter, sizeof filter);
     if (o->saturation > 0)

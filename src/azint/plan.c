@@ -26,22 +26,25 @@ static double to_radians(double degrees)
 {
     double turns = fmod(degrees / 180.0, 2.0);
 
+    /* Whole turns are taken off in degrees, where they are exact. */
     turns += turns < 0 ? 2 : 0;
     return (turns >= 1 ? turns - 2 : turns) * AZINT_PI;
 }
 
-static void set_azimuth(struct azint_grid *grid, const double degrees[2])
+static void set_azimuth_range(struct azint_grid *grid, const double degrees[2])
 {
     grid->check_chi = degrees[0] != degrees[1];
     grid->chi_min = to_radians(degrees[0]);
     grid->chi_max = to_radians(degrees[1]);
+    /* A range may lead across +-pi; then its end is more than a half turn. */
     if (grid->chi_max <= grid->chi_min)
         grid->chi_max += 2 * AZINT_PI;
+    /* Degrees that went through radians may miss a whole turn by a rounding. */
     grid->is_sector = grid->check_chi && grid->chi_max - grid->chi_min < 2 * AZINT_PI * (1 - 1e-12);
 }
 
 /* Processors this process may run on. */
-static size_t processors(void)
+static size_t count_processors(void)
 {
     long n = sysconf(_SC_NPROCESSORS_ONLN);
 #ifdef CPU_COUNT
@@ -55,7 +58,8 @@ static size_t processors(void)
 
 static size_t count_workers(const hcy_azint_options *o, size_t n_bins)
 {
-    size_t n = o->threads ? o->threads : processors();
+    size_t n = o->threads ? o->threads : count_processors();
+    /* Each worker but the first has bins of its own: with very many bins fewer threads need less memory. */
     size_t room = NORMS_MEMORY / (n_bins * sizeof(hcy_azint_bin_norm));
 
     n = n < MAX_THREADS ? n : MAX_THREADS;
@@ -71,13 +75,14 @@ static int corners_are_finite(const float *corners)
     return 1;
 }
 
-static int make_mask(uint8_t **mask, size_t *n_masked, const hcy_azint_plan *plan, const uint8_t *user)
+static int make_plan_mask(uint8_t **mask, size_t *n_masked, const hcy_azint_plan *plan, const uint8_t *user)
 {
     size_t height = plan->head.height, width = plan->head.width, n = height * width;
     int rc = 0;
 
     if (!(*mask = calloc(n, 1)))
         return hcy_fail(HCY_ENOMEM, "no memory for the mask of %zu x %zu pixels", height, width);
+    /* A detector that brings its corners brings its mask as well, which the caller adds to the user's. */
     if (plan->options.detector_mask && !plan->poni.corners)
         rc = hcy_detector_mask(*mask, plan->poni.detector, height, width);
     *n_masked = 0;
@@ -100,13 +105,14 @@ static int exponent_of(const float *a, const float *b, const uint8_t *mask, size
     for (size_t i = 0; i < n; i++) {
         double x = fabs((double)(a ? a[i] : 1) * (b ? b[i] : 1));
 
+        /* Masked pixels often hold absurd values, and must not set the scale of all others. */
         most = !mask[i] && isfinite(x) && x > most ? x : most;
     }
     frexp(most, &exponent);
     return most > 0 ? exponent : 0;
 }
 
-static int keep(float **copy, const float *from, size_t n)
+static int copy_array(float **copy, const float *from, size_t n)
 {
     if (!from)
         return 0;
@@ -116,14 +122,16 @@ static int keep(float **copy, const float *from, size_t n)
     return 0;
 }
 
-/* Their scales, and copies of those that devices look up. */
+/* Takes the user's arrays in: their scales, and copies of those that devices look up. */
 static int set_arrays(hcy_azint_plan *plan, struct build *b, const hcy_azint_options *user)
 {
     size_t n = plan->head.n_pixels;
-    int rc = keep(&plan->darks, user->dark, n);
+    /* Devices look dark currents and variances up in each frame, so that the plan has copies; flat field
+     * and absorption are in the norms. */
+    int rc = copy_array(&plan->darks, user->dark, n);
 
     if (!rc)
-        rc = keep(&plan->variances, user->variance, n);
+        rc = copy_array(&plan->variances, user->variance, n);
     b->has_arrays = user->flat || user->absorption || user->dark || user->variance;
     if (rc || !b->has_arrays)
         return rc;
@@ -131,12 +139,17 @@ static int set_arrays(hcy_azint_plan *plan, struct build *b, const hcy_azint_opt
     b->absorption = user->absorption;
     b->dark = plan->darks;
     b->variance = plan->variances;
+    /* Norms near 1 use all bits of their fixed point.  The scale is a power of two, and divides out
+     * exactly. */
     if (b->flat || b->absorption)
         plan->norm_scale = ldexp(1, exponent_of(b->flat, b->absorption, b->mask, n));
     b->gain = 1 / plan->norm_scale;
     if (!b->dark && !b->variance)
         return 0;
+    /* The version tells devices whether there is anything to look up. */
     plan->head.version = HCY_AZINT_VERSION_FULL;
+    /* Dark currents are whole numbers on a scale on which the largest just fits, so that sums of them are
+     * exact. */
     if (b->dark) {
         int exponent = exponent_of(b->dark, NULL, b->mask, n);
 
@@ -147,6 +160,7 @@ static int set_arrays(hcy_azint_plan *plan, struct build *b, const hcy_azint_opt
                             plan->filtered ? " with a filter or azimuthal errors" : "");
         plan->head.dark_shift = exponent > 0 ? AZINT_MAX_EXPONENT - exponent : AZINT_MAX_EXPONENT;
     }
+    /* Variances have no sign and are not squared: they always fit on their own scale. */
     if (b->variance)
         plan->head.variance_shift = AZINT_MAX_EXPONENT - exponent_of(b->variance, NULL, b->mask, n);
     b->dark_shift = plan->head.dark_shift;
@@ -157,23 +171,24 @@ static int set_arrays(hcy_azint_plan *plan, struct build *b, const hcy_azint_opt
     return plan->extra ? 0 : hcy_fail(HCY_ENOMEM, "no memory for a plan of %u bins", plan->head.n_bins);
 }
 
-static void set_axis(double *axis, size_t n, double min, double max, double delta, double scale)
+static void set_axis_centres(double *axis, size_t n, double min, double max, double delta, double scale)
 {
     double first = min + 0.5 * delta, last = max - 0.5 * delta;
     double step = n > 1 ? (last - first) / (double)(n - 1) : 0;
 
     for (size_t i = 0; i < n; i++)
         axis[i] = (first + (double)i * step) * scale;
+    /* The last centre is set, since first + (n - 1) * step may miss it by a rounding. */
     if (n > 1)
         axis[n - 1] = last * scale;
 }
 
-static void set_axes(hcy_azint_plan *plan, const struct build *b)
+static void set_plan_axes(hcy_azint_plan *plan, const struct build *b)
 {
     const double degrees = 180 / AZINT_PI;
 
-    set_axis(plan->radial, b->grid.n_bins, b->grid.min, b->max, b->grid.delta, plan->scale.scale);
-    set_axis(plan->azimuthal, b->grid.n_azim, b->grid.chi_min, b->grid.chi_end, b->grid.chi_delta, degrees);
+    set_axis_centres(plan->radial, b->grid.n_bins, b->grid.min, b->max, b->grid.delta, plan->scale.scale);
+    set_axis_centres(plan->azimuthal, b->grid.n_azim, b->grid.chi_min, b->grid.chi_end, b->grid.chi_delta, degrees);
     if (b->grid.n_azim) {
         plan->azimuth_min = b->grid.chi_min * degrees;
         plan->azimuth_max = b->grid.chi_end * degrees;
@@ -192,8 +207,9 @@ static void set_build(struct build *b, const hcy_azint_plan *plan)
     b->grid.n_bins = o->npt;
     b->grid.n_azim = o->npt_azim;
     b->n_bins = plan->head.n_bins;
-    set_azimuth(&b->grid, o->azimuth_range);
+    set_azimuth_range(&b->grid, o->azimuth_range);
     b->has_range = r0 != r1;
+    /* The ends may come in either order, as pyFAI takes them. */
     b->range[0] = r0 < r1 ? r0 : r1;
     b->range[1] = r0 < r1 ? r1 : r0;
     b->use_solid_angle = o->solid_angle;
@@ -204,13 +220,14 @@ static void set_build(struct build *b, const hcy_azint_plan *plan)
     b->n_workers = count_workers(o, b->n_bins);
 }
 
-/* Of a plan and of what would make it differ. */
+/* The hash of everything that enters a plan, so that no other plan is taken for it. */
 static struct azint_hash cache_key(const hcy_azint_plan *plan, const struct build *b)
 {
     struct azint_hash key = AZINT_HASH_INIT;
     size_t n = plan->head.n_pixels;
 
     hcy__azint_hash_inputs(&key, plan);
+    /* Another version may make other tables of the same inputs. */
     hcy__azint_hash(&key, hcy_version(), strlen(hcy_version()));
     hcy__azint_hash(&key, plan->poni.detector->name, strlen(plan->poni.detector->name));
     hcy__azint_hash(&key, b->mask, n);
@@ -229,6 +246,7 @@ static int make_tables(hcy_azint_plan *plan, struct build *b)
         hcy__azint_hash_inputs(&b->hash, plan);
         rc = hcy__azint_build(b);
     }
+    /* The tables are handed over also after a failure, so that releasing the plan frees them. */
     plan->runs = b->runs;
     plan->run_bytes = b->run_bytes;
     plan->starts = b->starts;
@@ -237,12 +255,12 @@ static int make_tables(hcy_azint_plan *plan, struct build *b)
     plan->head.hash = b->hash.a;
     plan->full_hash = b->hash;
     if (!rc)
-        set_axes(plan, b);
+        set_plan_axes(plan, b);
     hcy__azint_geometry_free(&b->g);
     return rc;
 }
 
-static int build(hcy_azint_plan *plan, const hcy_azint_options *user)
+static int build_plan(hcy_azint_plan *plan, const hcy_azint_options *user)
 {
     struct build b = { .hash = AZINT_HASH_INIT };
     struct azint_hash key = AZINT_HASH_INIT;
@@ -251,12 +269,14 @@ static int build(hcy_azint_plan *plan, const hcy_azint_options *user)
 
     set_build(&b, plan);
     b.bin_norms = plan->bin_norms;
-    rc = make_mask(&mask, &plan->n_masked, plan, user->mask);
+    rc = make_plan_mask(&mask, &plan->n_masked, plan, user->mask);
     b.mask = mask;
     if (!rc)
         rc = set_arrays(plan, &b, user);
+    /* The key is made after the arrays were taken in, since their scales are part of it. */
     if (!rc && user->cache)
         key = cache_key(plan, &b);
+    /* A cached plan that is missing or damaged is no failure: the tables are made and saved again. */
     if (!rc && (!user->cache || hcy__azint_cache_load(plan, user->cache, &key, b.n_workers))) {
         rc = make_tables(plan, &b);
         if (!rc && user->cache)
@@ -279,11 +299,14 @@ static int fill_plan(hcy_azint_plan *plan, const hcy_poni *poni, size_t height, 
     size_t n;
     int rc;
 
+    /* Structures of callers that were compiled against an older header are shorter: what they lack keeps
+     * its default. */
     plan->poni = poni_init;
     plan->options = options_init;
     if ((rc = hcy__sized_read(&plan->poni, sizeof plan->poni, poni, "hcy_poni")) ||
         (rc = hcy__sized_read(&plan->options, sizeof plan->options, options, "hcy_azint_options")))
         return rc;
+    /* First the size, for everything that is checked below is measured against it. */
     if (hcy_size_mul(&n, height, width) || n > MAX_PIXELS || !n)
         return hcy_fail(height && width ? HCY_ERANGE : HCY_EINVAL,
                         "an image of %zu x %zu pixels: there have to be from 1 to %u", height, width,
@@ -294,6 +317,8 @@ static int fill_plan(hcy_azint_plan *plan, const hcy_poni *poni, size_t height, 
         (rc = hcy__azint_resolve_poni(&plan->poni, height, width)) ||
         (rc = hcy__azint_scale_init(&plan->scale, plan->options.unit, plan->poni.wavelength)))
         return rc;
+    /* The plan lives on after the caller's arrays are gone: it forgets their addresses, and `user` has
+     * them while it is built. */
     user = plan->options;
     plan->options.mask = NULL;
     plan->options.mask_height = plan->options.mask_width = 0;
@@ -301,6 +326,7 @@ static int fill_plan(hcy_azint_plan *plan, const hcy_poni *poni, size_t height, 
     plan->options.cache = NULL;
     plan->has_flat = user.flat != NULL;
     plan->has_absorption = user.absorption != NULL;
+    /* What the hash and the tables depend on stands in the plan before either is made. */
     plan->norm_scale = 1;
     plan->filtered = user.filter != HCY_FILTER_NONE || user.error_model == HCY_ERRORS_AZIMUTHAL;
     plan->options.unit = plan->scale.unit->name;
@@ -309,12 +335,14 @@ static int fill_plan(hcy_azint_plan *plan, const hcy_poni *poni, size_t height, 
     plan->head.n_pixels = n;
     plan->head.height = (uint32_t)height;
     plan->head.width = (uint32_t)width;
+    /* One block for both axes, as the cache reads it. */
     plan->radial = malloc((user.npt + user.npt_azim) * sizeof(double));
     plan->bin_norms = calloc(plan->head.n_bins, sizeof(*plan->bin_norms));
     if (!plan->radial || !plan->bin_norms)
         return hcy_fail(HCY_ENOMEM, "no memory for a plan of %u bins", plan->head.n_bins);
     plan->azimuthal = plan->radial + user.npt;
-    rc = build(plan, &user);
+    rc = build_plan(plan, &user);
+    /* The corners are the caller's memory too, and what they said is in the tables by now. */
     plan->poni.corners = NULL;
     return rc ? rc : hcy__azint_set_norms(plan);
 }
@@ -347,11 +375,13 @@ hcy_azint_plan *hcy_azint_plan_retain(hcy_azint_plan *plan)
 
 void hcy_azint_plan_release(hcy_azint_plan *plan)
 {
+    /* Whoever lets go last frees it. */
     if (!plan || atomic_fetch_sub(&plan->refs, 1) != 1)
         return;
     free(plan->darks);
     free(plan->full_norms);
     free(plan->variances);
+    /* Tables from the cache are parts of one block and cannot be freed one by one. */
     if (plan->map) {
         hcy__azint_cache_free(plan);
     } else {
@@ -395,6 +425,7 @@ int hcy_azint_plan_get_info(hcy_azint_plan_info *out, const hcy_azint_plan *plan
 
     if (!plan)
         return hcy_fail(HCY_EINVAL, "hcy_azint_plan_get_info: plan is NULL");
+    /* The sizes are those that devices are given, not worked out a second time. */
     hcy_azint_plan_tables(spans, plan);
     info.height = plan->head.height;
     info.width = plan->head.width;
@@ -403,6 +434,7 @@ int hcy_azint_plan_get_info(hcy_azint_plan_info *out, const hcy_azint_plan *plan
     info.n_weights = plan->head.n_weights;
     for (int i = 0; i < HCY_AZINT_SPANS; i++)
         info.table_bytes += spans[i].size;
+    /* Addresses in the plan: they hold as long as the caller has a reference to it. */
     info.radial = plan->radial;
     info.radial_min = plan->min;
     info.radial_max = plan->max;
@@ -421,5 +453,6 @@ int hcy_azint_plan_get_info(hcy_azint_plan_info *out, const hcy_azint_plan *plan
     info.azimuth_max = plan->azimuth_max;
     info.filtered = plan->filtered;
     info.n_sums = plan->filtered ? HCY_AZINT_FILTERED : HCY_AZINT_SUMS;
+    /* The caller's structure may be older and shorter than ours. */
     return hcy__sized_write(out, &info, sizeof info, "hcy_azint_plan_info");
 }

@@ -39,7 +39,7 @@ struct entries {
     int line[N_KEYS];
 };
 
-static char *trim(char *s, char *end)
+static char *trim_blanks(char *s, char *end)
 {
     while (s < end && isspace((unsigned char)*s))
         s++;
@@ -55,8 +55,10 @@ static void split_lines(struct entries *e, char *text)
         char *next = strchr(text, '\n'), *end = next ? next : text + strlen(text);
         char *colon = memchr(text, ':', (size_t)(end - text));
 
+        /* pyFAI appends to its files: of a key that is there twice the last value counts, as it does
+         * there. */
         if (colon && *text != '#') {
-            char *key = trim(text, colon), *value = trim(colon + 1, end);
+            char *key = trim_blanks(text, colon), *value = trim_blanks(colon + 1, end);
 
             for (int k = 0; k < N_KEYS; k++) {
                 if (!strcasecmp(key, key_names[k])) {
@@ -82,7 +84,7 @@ static int to_number(double *x, const char *s)
     return end != s && !*end && isfinite(*x) ? 0 : -1;
 }
 
-static int number(double *x, const struct entries *e, enum key key)
+static int read_entry_number(double *x, const struct entries *e, enum key key)
 {
     const char *s = e->value[key];
 
@@ -97,11 +99,12 @@ static int number(double *x, const struct entries *e, enum key key)
 
 static int optional_number(double *x, const struct entries *e, enum key key)
 {
-    return is_none(e->value[key]) ? 0 : number(x, e, key);
+    return is_none(e->value[key]) ? 0 : read_entry_number(x, e, key);
 }
 
 static int config_value(flatjson_value *v, const struct entries *e, const char *key)
 {
+    /* Old files have no configuration, which then says nothing of any key. */
     if (is_none(e->value[CONFIG])) {
         *v = (flatjson_value){ NULL, 0 };
         return 0;
@@ -166,6 +169,7 @@ static int config_file(hcy_poni *poni, const struct entries *e)
         return rc;
     if (hcy__flatjson_string(poni->detector_file, sizeof poni->detector_file, v) || !*poni->detector_file)
         return config_bad(e, "filename", v, "the name of a file");
+    /* A file of corners with a detector that has a shape of its own would be two answers to one question. */
     if (strcmp(poni->detector->name, "NexusDetector"))
         return hcy_fail(HCY_EUNSUPPORTED, "%s:%d: \"filename\" of Detector_config: that is for a NexusDetector",
                         e->file, e->line[CONFIG]);
@@ -186,6 +190,7 @@ static int config_unsupported(const hcy_poni *poni, const struct entries *e)
                           "%s:%d: \"%s\" of Detector_config: distortion files are not supported", e->file,
                           e->line[CONFIG], keys[i]);
     }
+    /* The gaps follow from the modules' size, and those of the table are the ones that are masked. */
     if (!rc && !(rc = config_value(&v, e, "module_size")) && !hcy__flatjson_is_null(v) &&
         (hcy__flatjson_numbers(size, 2, v) || size[0] != poni->detector->module[0] ||
          size[1] != poni->detector->module[1]))
@@ -194,16 +199,18 @@ static int config_unsupported(const hcy_poni *poni, const struct entries *e)
     return rc;
 }
 
-static int read_detector(hcy_poni *poni, const struct entries *e, double version)
+static int read_poni_detector(hcy_poni *poni, const struct entries *e, double version)
 {
     const char *name = e->value[DETECTOR];
     int rc;
 
+    /* Version 1 has pixel sizes alone, which the generic detector stands for. */
     if (version >= 2 && is_none(name))
         return hcy_fail(HCY_EFORMAT, "%s: no Detector, which version %g needs", e->file, version);
     if (hcy_detector_find(&poni->detector, is_none(name) ? "Detector" : name))
         return hcy_fail(HCY_EUNSUPPORTED, "%s:%d: %.300s", e->file, e->line[DETECTOR],
                         hcy_last_error()->text);
+    /* What the table says of the detector comes first, and what the file says replaces it. */
     poni->height = poni->detector->height;
     poni->width = poni->detector->width;
     poni->pixel1 = poni->detector->pixel1;
@@ -211,6 +218,7 @@ static int read_detector(hcy_poni *poni, const struct entries *e, double version
     if (!is_none(e->value[SPLINE]))
         return hcy_fail(HCY_EUNSUPPORTED, "%s:%d: SplineFile: distortion files are not supported", e->file,
                         e->line[SPLINE]);
+    /* Later keys win: the configuration is the newer way to say the same as PixelSize. */
     if ((rc = optional_number(&poni->pixel1, e, PIXEL1)) ||
         (rc = optional_number(&poni->pixel2, e, PIXEL2)) ||
         (rc = config_pixel(&poni->pixel1, e, "pixel1")) ||
@@ -220,6 +228,7 @@ static int read_detector(hcy_poni *poni, const struct entries *e, double version
         (rc = config_file(poni, e)) ||
         (rc = config_unsupported(poni, e)))
         return rc;
+    /* A detector's file will bring the sizes when it is read; otherwise they have to be known by now. */
     if (!*poni->detector_file && (!(poni->pixel1 > 0) || !(poni->pixel2 > 0)))
         return hcy_fail(HCY_EFORMAT, "%s: no pixel size: %s missing or not positive", e->file,
                         version >= 2 ? "\"pixel1\" or \"pixel2\" of Detector_config is"
@@ -235,6 +244,7 @@ static int read_version(double *version, const struct entries *e)
     *version = e->value[PARALLAX] ? 3 : e->value[CONFIG] ? 2 : 1;
     if ((rc = optional_number(version, e, PONI_VERSION)))
         return rc;
+    /* A newer version may mean something else by a key that is known. */
     if (*version > LATEST_VERSION)
         return hcy_fail(HCY_EUNSUPPORTED, "%s:%d: PONI version %g is newer than %g, the last one known",
                         e->file, e->line[PONI_VERSION], *version, LATEST_VERSION);
@@ -258,12 +268,12 @@ static int read_entries(hcy_poni *poni, const struct entries *e)
     int rc = read_version(&version, e);
 
     for (size_t i = 0; !rc && i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        rc = number(numbers[i].x, e, numbers[i].key);
+        rc = read_entry_number(numbers[i].x, e, numbers[i].key);
     if (!rc)
         rc = optional_number(&poni->wavelength, e, WAVELENGTH);
     if (!rc && poni->wavelength < 0)
         rc = hcy_fail(HCY_EFORMAT, "%s:%d: Wavelength is negative", e->file, e->line[WAVELENGTH]);
-    return rc ? rc : read_detector(poni, e, version);
+    return rc ? rc : read_poni_detector(poni, e, version);
 }
 
 int hcy_poni_parse(hcy_poni *poni, const char *text, size_t size, const char *name)
@@ -277,6 +287,7 @@ int hcy_poni_parse(hcy_poni *poni, const char *text, size_t size, const char *na
 
     if (!poni || (!text && size))
         return hcy_fail(HCY_EINVAL, "hcy_poni_parse: %s is NULL", poni ? "text" : "poni");
+    /* A zero would end the text early, and the rest would be passed over without a word. */
     if (size > MAX_FILE || memchr(text ? text : "", 0, size))
         return hcy_fail(HCY_EFORMAT, "%s: not a text file of at most %u bytes, so not a PONI file", e.file,
                         MAX_FILE);
@@ -285,11 +296,13 @@ int hcy_poni_parse(hcy_poni *poni, const char *text, size_t size, const char *na
     if (size)
         memcpy(copy, text, size);
     copy[size] = 0;
+    /* The file's numbers have a point, whatever the program's locale has. */
     plain = hcy__plain_enter();
     split_lines(&e, copy);
     rc = read_entries(&read, &e);
     hcy__plain_leave(plain);
     free(copy);
+    /* The caller's structure is left as it was unless all of the text was sound. */
     return rc ? rc : hcy__sized_write(poni, &read, sizeof read, "hcy_poni");
 }
 
@@ -299,6 +312,7 @@ static void look_beside(hcy_poni *poni, const char *path)
     const char *slash = strrchr(path, '/');
     char beside[sizeof poni->detector_file];
 
+    /* A name that is found from where we are is not looked for elsewhere: that is how pyFAI reads it. */
     if (!*poni->detector_file || *poni->detector_file == '/' || !slash || !access(poni->detector_file, F_OK))
         return;
     int n = snprintf(beside, sizeof beside, "%.*s/%s", (int)(slash - path), path, poni->detector_file);
@@ -316,12 +330,14 @@ int hcy_poni_read(hcy_poni *poni, const char *path)
 
     if (!poni || !path)
         return hcy_fail(HCY_EINVAL, "hcy_poni_read: %s is NULL", poni ? "path" : "poni");
+    /* A pipe or a directory under that name is refused here and not waited for. */
     if ((rc = hcy__open_file(&fd, path)))
         return rc;
     if (!(f = fdopen(fd, "rb"))) {
         close(fd);
         return hcy_fail(HCY_ENOMEM, "%s: no memory to read it", path);
     }
+    /* One byte more than is allowed tells a file that is too long from one that just fits. */
     if (!(text = malloc(MAX_FILE + 1)))
         rc = hcy_fail(HCY_ENOMEM, "%s: no memory to read it", path);
     else if ((size = fread(text, 1, MAX_FILE + 1, f)), ferror(f))
@@ -338,6 +354,7 @@ int hcy_poni_read(hcy_poni *poni, const char *path)
 /* The shortest text that reads back as x. */
 static const char *shortest(char s[32], double x)
 {
+    /* 15 digits are how people write it; 17 bring every double back. */
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(s, 32, "%.*g", digits, x);
         if (strtod(s, NULL) == x)
@@ -346,13 +363,13 @@ static const char *shortest(char s[32], double x)
     return s;
 }
 
-/* A pixel's; what a detector's file will say is left open. */
+/* A pixel's size as text; one that a detector's file will say is left open. */
 static const char *size_text(char s[32], double x)
 {
     return x > 0 ? shortest(s, x) : "null";
 }
 
-/* Another member of the configuration. */
+/* Appends the file's name as another member of the configuration. */
 static void quote(char *out, const char *file)
 {
     out += sprintf(out, ", \"filename\": \"");
@@ -370,6 +387,8 @@ static int format_poni(char *text, size_t capacity, const hcy_poni *poni)
     int orientation = poni->orientation ? poni->orientation : d->orientation;
     char n[9][32], shape[64] = "", wavelength[64] = "", file[2 * sizeof poni->detector_file + 32] = "";
 
+    /* A shape that the detector's name says already is not repeated, so that files of ours read as pyFAI's
+     * do. */
     if (poni->height && (poni->height != d->height || poni->width != d->width))
         snprintf(shape, sizeof shape, ", \"max_shape\": [%u, %u]", poni->height, poni->width);
     if (poni->wavelength > 0)
@@ -402,6 +421,7 @@ int hcy_poni_format(char *text, size_t capacity, size_t *length, const hcy_poni 
     plain = hcy__plain_enter();
     n = format_poni(text, capacity, &poni);
     hcy__plain_leave(plain);
+    /* snprintf() tells how long the text would have been: it is refused and not cut off. */
     if (n < 0 || (size_t)n >= capacity)
         return hcy_fail(HCY_ERANGE, "the PONI text has %d bytes, there is room for %zu", n, capacity);
     if (length)

@@ -14,17 +14,17 @@
 #define NORM (1.0 / 1099511627776.0)     /* 2^-40 */
 #define ONE (HCY_AZINT_ONE / 16777216.0) /* 1.0 as a weight, on that scale */
 
-/* What the sums of signal and variance are. */
+/* What the sums of signal and variance are made of: two words, one, or doubles. */
 enum form { WIDE, NARROW, FLOATS };
 
-static enum form form_of(const hcy_azint_job *job)
+static enum form form_of_sums(const hcy_azint_job *job)
 {
     if (job->pixel_type == HCY_PIXEL_F32 || job->pixel_type == HCY_PIXEL_F64)
         return FLOATS;
     return job->flags & HCY_AZINT_NARROW ? NARROW : WIDE;
 }
 
-static double sum_of(const uint64_t *sums, size_t n, size_t bin, int row, enum form form)
+static double read_sum(const uint64_t *sums, size_t n, size_t bin, int row, enum form form)
 {
     uint64_t lo = sums[(size_t)row * n + bin];
     double x;
@@ -43,6 +43,7 @@ static double remaining(const uint64_t norm[2], const uint64_t *lost, size_t n)
     uint64_t lo = norm[0], hi = norm[1];
 
     if (lost) {
+        /* Subtraction of 128 bits: the second term is the borrow of the low word. */
         hi -= lost[n] + (lo < lost[0]);
         lo -= lost[0];
     }
@@ -60,23 +61,27 @@ static double clean_signal(const struct azint_bin_extra *extra, const uint64_t *
     uint64_t signal[2] = { sums[HCY_SUM_SIGNAL_LO * n + i], sums[HCY_SUM_SIGNAL_HI * n + i] };
     uint64_t dark[2] = { extra->dark[0], extra->dark[1] };
 
+    /* Subtracted as integers, where it is exact; of doubles the small difference of two large sums would
+     * lose digits. */
     azint_negate(dark);
     azint_add(signal, dark[0], dark[1]);
     return azint_signed_double(signal[0], signal[1]);
 }
 
 /* Dark current and given variances, on the scale of the sums. */
-static void add_extra(struct bin_sums *s, const hcy_azint_plan *plan, const uint64_t *sums, int is_float,
+static void add_bin_extra(struct bin_sums *s, const hcy_azint_plan *plan, const uint64_t *sums, int is_float,
                       size_t i)
 {
     const struct azint_bin_extra *extra = &plan->extra[i];
     size_t n = plan->head.n_bins;
 
+    /* Float pixels have no integer sum to subtract from; their dark current is on a finer scale instead. */
     if (plan->darks && is_float)
         s->signal -= ldexp(azint_signed_double(extra->dark_fine[0], extra->dark_fine[1]),
                            -plan->head.dark_shift);
     else if (plan->darks)
         s->signal = clean_signal(extra, sums, n, i);
+    /* The sums of a frame have what it lost, and the plan what all of its pixels have. */
     if (plan->variances && is_float)
         s->variance = ldexp(azint_double(extra->variance[0], extra->variance[1]), -plan->head.variance_shift) -
                       s->variance;
@@ -91,17 +96,20 @@ static struct bin_sums bin_sums(const hcy_azint_plan *plan, const hcy_azint_job 
                                 int lost, size_t i)
 {
     const hcy_azint_bin_norm *norm = &plan->bin_norms[i];
-    const enum form form = form_of(job);
+    const enum form form = form_of_sums(job);
     size_t n = job->n_bins;
     const uint64_t *at = sums + i;
     struct bin_sums s;
 
-    s.signal = sum_of(sums, n, i, HCY_SUM_SIGNAL_LO, form);
-    s.variance = sum_of(sums, n, i, HCY_SUM_VARIANCE_LO, form);
+    s.signal = read_sum(sums, n, i, HCY_SUM_SIGNAL_LO, form);
+    s.variance = read_sum(sums, n, i, HCY_SUM_VARIANCE_LO, form);
+    /* Dark current comes off before the sums are scaled, while they are whole numbers. */
     if (plan->extra)
-        add_extra(&s, plan, sums, form == FLOATS, i);
+        add_bin_extra(&s, plan, sums, form == FLOATS, i);
     s.signal *= WEIGHT;
     s.variance *= WEIGHT;
+    /* Norms are sums of the plan less what this frame lost, so that a frame which lost nothing costs
+     * nothing. */
     s.norm = remaining(norm->norm, lost ? at + HCY_SUM_LOST_NORM_LO * n : NULL, n) * NORM;
     s.norm2 = remaining(norm->norm2, lost ? at + HCY_SUM_LOST_NORM2_LO * n : NULL, n) * NORM;
     s.count = (double)(norm->count - (lost ? at[HCY_SUM_LOST_COUNT * n] : 0)) * WEIGHT;
@@ -112,28 +120,33 @@ static struct bin_sums bin_sums(const hcy_azint_plan *plan, const hcy_azint_job 
 static struct bin_sums kept_sums(const hcy_azint_plan *plan, const hcy_azint_job *job, const uint64_t *sums,
                                  size_t i)
 {
-    const enum form form = form_of(job);
+    const enum form form = form_of_sums(job);
     const int floats = form == FLOATS;
     int shift = plan->darks && !floats ? HCY_AZINT_SQUARE_SHIFT(hcy__azint_pixel_bytes(job->pixel_type)) : 0;
     size_t n = job->n_bins;
     const uint64_t *at = sums + i;
     struct bin_sums s;
 
-    s.signal = sum_of(sums, n, i, HCY_SUM_SIGNAL_LO, form) * WEIGHT;
-    s.variance = sum_of(sums, n, i, HCY_SUM_VARIANCE_LO, form) * WEIGHT;
+    /* A filter sums what it keeps, so the rows that otherwise hold what was lost hold what is left. */
+    s.signal = read_sum(sums, n, i, HCY_SUM_SIGNAL_LO, form) * WEIGHT;
+    s.variance = read_sum(sums, n, i, HCY_SUM_VARIANCE_LO, form) * WEIGHT;
     s.norm = azint_double(at[HCY_SUM_LOST_NORM_LO * n], at[HCY_SUM_LOST_NORM_HI * n]) * NORM;
     s.norm2 = azint_double(at[HCY_SUM_LOST_NORM2_LO * n], at[HCY_SUM_LOST_NORM2_HI * n]) * NORM;
     s.count = (double)at[HCY_SUM_LOST_COUNT * n] * WEIGHT;
+    /* Integer pixels add given variances on the plan's scale, float pixels as they are. */
     if (plan->options.error_model == HCY_ERRORS_VARIANCE && !floats)
         s.variance = ldexp(s.variance, -plan->head.variance_shift);
     if (plan->options.error_model != HCY_ERRORS_AZIMUTHAL)
         return s;
+    /* The azimuthal model has the spread about the bin's mean as its variance, from sums of squares. */
     if (floats) {
-        s.variance = sum_of(sums, n, i, HCY_SUM_SQUARE_LO, FLOATS) * WEIGHT;
+        s.variance = read_sum(sums, n, i, HCY_SUM_SQUARE_LO, FLOATS) * WEIGHT;
     } else {
         const uint64_t square[2] = { at[HCY_SUM_SQUARE_LO * n], at[HCY_SUM_SQUARE_HI * n] };
         const uint64_t cross[2] = { at[HCY_SUM_CROSS_LO * n], at[HCY_SUM_CROSS_HI * n] };
         const uint64_t norm2[2] = { at[HCY_SUM_NORM24_LO * n], at[HCY_SUM_NORM24_HI * n] };
+        /* The squares are taken about zero and moved to the mean in 128 bits: their difference as doubles
+         * would be rounding alone. */
         double mean = s.norm > 0 ? ldexp(s.signal / s.norm, shift) : 0;
 
         s.variance = ldexp(azint_spread(square, cross, norm2, mean, shift), -2 * shift) * WEIGHT;
@@ -157,11 +170,12 @@ static void put_bin(struct block *b, const struct bin_sums *s, size_t i)
 }
 
 /* n numbers of 128 bits, low and high words `step` apart in rows, to doubles. */
-static void convert(double *restrict to, const uint64_t *lo, const uint64_t *hi, size_t step, double scale, size_t n)
+static void convert_wide(double *restrict to, const uint64_t *lo, const uint64_t *hi, size_t step, double scale, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         uint64_t low = lo[i * step], high = hi[i * step];
 
+        /* Most sums fit into one word, and one conversion is much faster than putting two together. */
         to[i] = scale * (((low >> 63) + high) ? azint_signed_double(low, high) : (double)(int64_t)low);
     }
 }
@@ -174,7 +188,9 @@ int hcy__azint_set_norms(hcy_azint_plan *plan)
     plan->full_norms = malloc(n * sizeof *plan->full_norms);
     if (!plan->full_norms)
         return hcy_fail(HCY_ENOMEM, "no memory for a plan of %zu bins", n);
-    convert(plan->full_norms, &norm->norm[0], &norm->norm[1], step, NORM, n);
+    /* Converted once a plan: most frames lose no pixel and are divided by just these. */
+    convert_wide(plan->full_norms, &norm->norm[0], &norm->norm[1], step, NORM, n);
+    /* The largest count bounds every sum of a frame: see hcy_azint_plan_narrow(). */
     for (size_t i = 0; i < n; i++)
         plan->max_count = norm[i].count > plan->max_count ? norm[i].count : plan->max_count;
     return 0;
@@ -206,19 +222,21 @@ static void plain_block(struct block *b, const hcy_azint_plan *plan, const hcy_a
     const uint64_t *variance = sums + HCY_SUM_VARIANCE_LO * (size_t)plan->head.n_bins + at;
     const int with_variance = job->flags & HCY_AZINT_WANT_VARIANCE;
 
+    /* One word a sum where the job has proved that it suffices. */
     if (job->flags & HCY_AZINT_NARROW) {
         convert_narrow(b->signal, signal, WEIGHT, n);
         if (with_variance)
             convert_narrow(b->variance, variance, WEIGHT, n);
     } else {
-        convert(b->signal, signal, signal + plan->head.n_bins, 1, WEIGHT, n);
+        convert_wide(b->signal, signal, signal + plan->head.n_bins, 1, WEIGHT, n);
         if (with_variance)
-            convert(b->variance, variance, variance + plan->head.n_bins, 1, WEIGHT, n);
+            convert_wide(b->variance, variance, variance + plan->head.n_bins, 1, WEIGHT, n);
     }
     memcpy(b->norm, plan->full_norms + at, n * sizeof *b->norm);
+    /* Results of means alone have no arrays for the rest. */
     if (!all)
         return;
-    convert(b->norm2, &norm->norm2[0], &norm->norm2[1], sizeof *norm / sizeof *norm->norm2, NORM, n);
+    convert_wide(b->norm2, &norm->norm2[0], &norm->norm2[1], sizeof *norm / sizeof *norm->norm2, NORM, n);
     for (size_t i = 0; i < n; i++)
         b->count[i] = (double)norm[i].count * WEIGHT;
 }
@@ -246,7 +264,7 @@ static void set_means(hcy_azint_result *r, const struct block *b, double factor,
     }
 }
 
-/* And of the other arrays. */
+/* Bins [at, at + n) of the other arrays, which results of means alone do not have. */
 static void set_sums(hcy_azint_result *r, const struct block *b, double factor, size_t at, size_t n)
 {
     double *restrict sum_norm = r->sum_norm + at, *restrict sum_norm2 = r->sum_norm2 + at;
@@ -275,25 +293,31 @@ int hcy_azint_finish(hcy_azint_result *result, const hcy_azint_plan *plan, const
                      const uint64_t *sums, const struct hcy_frame_report *report, double normalization)
 {
     int lost = report && report->n_lost;
-    int plain = plan && job && !plan->filtered && !plan->extra && !lost && form_of(job) != FLOATS;
+    int plain = plan && job && !plan->filtered && !plan->extra && !lost && form_of_sums(job) != FLOATS;
     double factor;
 
     if (!result || !plan || !job || !sums)
         return hcy_fail(HCY_EINVAL, "hcy_azint_finish: result, plan, job or sums is NULL");
+    /* A job or a result of another plan has arrays of other lengths, which would be read past their ends. */
     if (result->n_bins != plan->head.n_bins || job->n_bins != plan->head.n_bins ||
         job->n_pixels != plan->head.n_pixels || !result->sigma != (plan->options.error_model == HCY_ERRORS_NONE) ||
         !(job->flags & HCY_AZINT_WANT_VARIANCE) != !hcy__azint_is_poisson(plan))
         return hcy_fail(HCY_EINVAL, "hcy_azint_finish: the result or the job is not of this plan");
+    /* A frame that could not be decoded has no curve; its own status is the caller's answer. */
     if (report && report->status)
         return report->status;
+    /* The plan's scale of norms is divided out here together with the caller's factors. */
     factor = plan->options.normalization * plan->norm_scale * normalization;
     if (factor == 0 || !isfinite(factor))
         return hcy_fail(HCY_EINVAL, "the frame's normalization is %g: its curve cannot be divided by that",
                         normalization);
+    /* In blocks that stay in the processor's first cache between their steps. */
     for (size_t at = 0; at < result->n_bins; at += BLOCK) {
         size_t n = result->n_bins - at < BLOCK ? result->n_bins - at : BLOCK;
         struct block b;
 
+        /* The usual frame goes through loops that compilers make vectors of; any other takes its bins one
+         * by one. */
         if (plain)
             plain_block(&b, plan, job, sums, result->sum_signal != NULL, at, n);
         for (size_t i = 0; i < n && !plain; i++) {
@@ -319,6 +343,7 @@ int hcy_azint_result_add(hcy_azint_result *sum, const hcy_azint_result *frame, u
     double *const to[] = { sum->sum_signal, sum->sum_norm, sum->sum_norm2, sum->count, sum->sum_variance };
     const double *const from[] = { frame->sum_signal, frame->sum_norm, frame->sum_norm2, frame->count,
                                    frame->sum_variance };
+    /* The first frame replaces what the arrays held, so that nobody has to clear them. */
     for (size_t k = 0; k < sizeof to / sizeof to[0]; k++)
         for (size_t i = 0; to[k] && i < sum->n_bins; i++)
             to[k][i] = (n ? to[k][i] : 0) + from[k][i];
@@ -334,6 +359,8 @@ int hcy_azint_result_merge(hcy_azint_result *sum, uint64_t n, double normalizati
         return hcy_fail(HCY_EINVAL, "the frames' normalization is %g: their curve cannot be divided by that",
                         normalization);
     for (size_t i = 0; i < sum->n_bins; i++) {
+        /* Norms and counts become means over the frames, signal and variance stay sums: intensities then
+         * are sums over frames, as of one long exposure. */
         double norm = sum->sum_norm[i] /= (double)n, norm2 = sum->sum_norm2[i] /= (double)n;
         sum->sum_norm[i] = norm *= normalization;
         sum->sum_norm2[i] = norm2 *= normalization * normalization;
@@ -347,8 +374,8 @@ int hcy_azint_result_merge(hcy_azint_result *sum, uint64_t n, double normalizati
     return 0;
 }
 
-/* Intensity and sigma stand first. */
-static int create(hcy_azint_result **result, const hcy_azint_plan *plan, int all)
+/* Makes a result with all arrays, or with intensity and sigma alone, which stand first. */
+static int create_result(hcy_azint_result **result, const hcy_azint_plan *plan, int all)
 {
     size_t n, axes, bytes, rows;
     double *a;
@@ -359,7 +386,9 @@ static int create(hcy_azint_result **result, const hcy_azint_plan *plan, int all
     n = plan->head.n_bins;
     axes = plan->options.npt + plan->options.npt_azim;
     errors = plan->options.error_model != HCY_ERRORS_NONE;
+    /* How many arrays there are follows from whether there are errors and whether sums are wanted. */
     rows = (all ? 5 : 1) + (errors ? all ? 3 : 1 : 0);
+    /* One block for the axes and all arrays, which is freed by its first. */
     if (hcy_size_mul(&bytes, n * rows + axes, sizeof(double)) || !(*result = malloc(sizeof(**result))))
         return hcy_fail(HCY_ENOMEM, "no memory for a curve of %zu bins", n);
     if (!(a = calloc(1, bytes))) {
@@ -367,9 +396,11 @@ static int create(hcy_azint_result **result, const hcy_azint_plan *plan, int all
         *result = NULL;
         return hcy_fail(HCY_ENOMEM, "no memory for a curve of %zu bins", n);
     }
+    /* A copy of the axes, so that the result may outlive the plan. */
     memcpy(a, plan->radial, axes * sizeof(double));
     **result = (hcy_azint_result){ .n_bins = n, .radial = a, .azimuthal = a + plan->options.npt,
                                    .n_radial = plan->options.npt, .n_azim = plan->options.npt_azim };
+    /* In this order the first two are what results of means alone have. */
     double **const arrays[] = { &(*result)->intensity, errors ? &(*result)->sigma : NULL,
                                 &(*result)->sum_signal, &(*result)->sum_norm, &(*result)->sum_norm2,
                                 &(*result)->count, errors ? &(*result)->std : NULL,
@@ -385,12 +416,12 @@ static int create(hcy_azint_result **result, const hcy_azint_plan *plan, int all
 
 int hcy_azint_result_create(hcy_azint_result **result, const hcy_azint_plan *plan)
 {
-    return create(result, plan, 1);
+    return create_result(result, plan, 1);
 }
 
 int hcy_azint_result_create_means(hcy_azint_result **result, const hcy_azint_plan *plan)
 {
-    return create(result, plan, 0);
+    return create_result(result, plan, 0);
 }
 
 void hcy_azint_result_destroy(hcy_azint_result *result)

@@ -27,14 +27,14 @@ static void to_single(double *x, size_t n)
         x[i] = (float)x[i];
 }
 
-/* But for the quadrilateral of a pixel across which a component of q is 0: its width in azimuth there has no digits in
- * single precision. */
+/* Not so the quadrilateral of a pixel across which a component of q is 0: there its width in azimuth has
+ * no digits left in single precision. */
 static int keeps_double(const struct build *b)
 {
     return b->scale.is_component && b->split == HCY_SPLIT_FULL;
 }
 
-/* From the least to the largest of four. */
+/* The interval from the least to the largest of four numbers. */
 static void extremes(struct azint_interval *out, const double x[4])
 {
     out->lo = out->hi = x[0];
@@ -46,7 +46,7 @@ static void extremes(struct azint_interval *out, const double x[4])
 
 /* Pixel j of the row at hand: its interval in the scale's values; corners for full splitting, chi if it
  * counts. */
-static void load(struct azint_pixel *p, const struct worker *w, size_t j)
+static void load_radial(struct azint_pixel *p, const struct worker *w, size_t j)
 {
     double d = 0, c = w->b->split == HCY_SPLIT_FULL ? 0 : w->centre.radial[j];
 
@@ -55,6 +55,7 @@ static void load(struct azint_pixel *p, const struct worker *w, size_t j)
         return;
     }
     four(p->bin, w->upper.radial, w->lower.radial, w->quads.radial, j);
+    /* The box reaches from the centre as far as the farthest corner, to both sides: pyFAI's rule. */
     if (w->b->split == HCY_SPLIT_BBOX) {
         for (int i = 0; i < 4; i++)
             d = fabs(p->bin[i] - c) > d ? fabs(p->bin[i] - c) : d;
@@ -63,6 +64,7 @@ static void load(struct azint_pixel *p, const struct worker *w, size_t j)
         return;
     }
     extremes(&p->radial, p->bin);
+    /* Only a component of q can change its sign within a pixel. */
     p->through = keeps_double(w->b) && p->radial.lo < 0 && p->radial.hi > 0;
     if (keeps_double(w->b) && !p->through)
         to_single(p->bin, 4);
@@ -88,6 +90,7 @@ static void set_chi(struct azint_pixel *p, const struct worker *w, size_t j)
     for (int i = 0; w->b->split == HCY_SPLIT_BBOX && i < 4; i++) {
         double d = fabs(p->chi[i] - c);
 
+        /* The shorter way round: a pixel at +-pi is not a whole turn wide. */
         d = d < 2 * AZINT_PI - d ? d : 2 * AZINT_PI - d;
         farthest = d > farthest ? d : farthest;
     }
@@ -95,7 +98,7 @@ static void set_chi(struct azint_pixel *p, const struct worker *w, size_t j)
     p->azimuth.hi = c + farthest;
 }
 
-static void turn(struct azint_pixel *p, int turns)
+static void turn_pixel(struct azint_pixel *p, int turns)
 {
     p->azimuth.lo += turns * 2 * AZINT_PI;
     p->azimuth.hi += turns * 2 * AZINT_PI;
@@ -103,7 +106,7 @@ static void turn(struct azint_pixel *p, int turns)
         p->chi[i] += turns * 2 * AZINT_PI;
 }
 
-static double clip(double x, double lo, double hi)
+static double clip_to_range(double x, double lo, double hi)
 {
     return x < lo ? lo : x > hi ? hi : x;
 }
@@ -114,13 +117,15 @@ static struct azint_window place_area(struct azint_pixel *p, const struct azint_
     struct azint_window window = { .is_part = 0 };
     struct azint_interval *r = &p->radial, *c = &p->azimuth;
 
+    /* Pixels beyond the bins are left out before they are folded onto the edge, where they would count. */
     if (!(r->hi > grid->min) || !(r->lo < grid->max) || !(c->hi > grid->chi_min) || !(c->lo < grid->chi_max) ||
         !isfinite(r->hi - r->lo))
         return window;
     for (int i = 0; i < 4; i++) {
-        p->bin[i] = (clip(p->bin[i], grid->min, grid->max) - grid->min) / grid->delta;
-        p->chi[i] = (clip(p->chi[i], grid->chi_min, grid->chi_max) - grid->chi_min) / grid->chi_delta;
+        p->bin[i] = (clip_to_range(p->bin[i], grid->min, grid->max) - grid->min) / grid->delta;
+        p->chi[i] = (clip_to_range(p->chi[i], grid->chi_min, grid->chi_max) - grid->chi_min) / grid->chi_delta;
     }
+    /* The folded polygon's extent, and not the pixel's, tells which bins it has area in. */
     extremes(r, p->bin);
     extremes(c, p->chi);
     window.radial = hcy__azint_span_box(r->lo, r->hi);
@@ -169,7 +174,8 @@ struct place {
     struct azint_window window;
 };
 
-/* Two-dimensional.  Azimuth is what it is but for whole turns: a polygon is taken where it has most in the range. */
+/* In two dimensions azimuth is known but for whole turns: a polygon is taken where most of it is in the
+ * range. */
 static unsigned place_turned(struct place at[2], const struct build *b)
 {
     const struct azint_grid *grid = &b->grid;
@@ -178,47 +184,54 @@ static unsigned place_turned(struct place at[2], const struct build *b)
     unsigned n = 0;
     int best = 0;
 
+    /* Azimuth runs from -pi to 3 pi: ranges and recentred corners both may lie up to a turn above +pi. */
     for (int turns = -1; turns <= 2 && grid->check_chi; turns++) {
         double first = lo + turns * 2 * AZINT_PI, last = hi + turns * 2 * AZINT_PI, centre = 0.5 * (first + last);
         double overlap = fmin(last, grid->chi_max) - fmax(first, grid->chi_min);
 
+        /* A box is taken where its centre is in the range, a polygon where most of it is. */
         if (b->split == HCY_SPLIT_FULL ? overlap > most : centre >= grid->chi_min && centre < grid->chi_end) {
             most = overlap;
             best = turns;
         }
+        /* Only a sector has an outside from which a box can reach in at either end. */
         if (b->split == HCY_SPLIT_FULL || !grid->is_sector || last < grid->chi_min || n == 2)
             continue;
         at[n].p = p;
-        turn(&at[n].p, turns);
+        turn_pixel(&at[n].p, turns);
         at[n].window = place_boxes(&at[n].p, grid);
         n += azint_cells(at[n].window) > 0;
     }
+    /* The parts of a box that lie in the sector are all placed by now. */
     if (b->split != HCY_SPLIT_FULL && grid->is_sector)
         return n;
-    turn(&at[0].p, best);
+    turn_pixel(&at[0].p, best);
     at[0].window = b->split == HCY_SPLIT_FULL ? place_area(&at[0].p, grid) : place_boxes(&at[0].p, grid);
     return azint_cells(at[0].window) > 0;
 }
 
 /* Pixel j of row i in bins, in how many parts; `shape` asks for the corners' azimuth too. */
-static unsigned place(struct place at[2], const struct worker *w, size_t i, size_t j, int shape)
+static unsigned find_windows(struct place at[2], const struct worker *w, size_t i, size_t j, int shape)
 {
     const struct build *b = w->b;
     const struct azint_grid *grid = &b->grid;
     struct azint_pixel *p = &at[0].p;
     int use_chi = grid->check_chi || grid->n_azim;
 
+    /* A pixel without a positive norm cannot be divided by it: it counts as masked. */
     if (b->mask[i * b->g.width + j] || !(b->norms[i * b->g.width + j] > 0))
         return 0;
-    load(p, w, j);
+    load_radial(p, w, j);
     if (b->split != HCY_SPLIT_NO && (shape || use_chi))
         load_chi(p, w, j);
+    /* Where a component of q is 0 across the pixel the contour's direction says nothing of the +-pi line. */
     if (b->split == HCY_SPLIT_FULL && (shape || use_chi))
         hcy__azint_recentre(p->chi, p->bin, keeps_double(b) ? 0 : b->g.contour);
     if (use_chi)
         set_chi(p, w, j);
     if (grid->n_azim)
         return place_turned(at, b);
+    /* In one dimension azimuth only decides whether the pixel counts, as a whole. */
     if (use_chi && !hcy__azint_in_azimuth(grid, p->azimuth.lo, p->azimuth.hi))
         return 0;
     at[0].window = place_line(p, b);
@@ -233,11 +246,14 @@ static void range_row(struct worker *w, size_t i)
     for (size_t j = 0; j < b->g.width; j++) {
         if (b->mask[i * b->g.width + j])
             continue;
-        load(&p, w, j);
+        load_radial(&p, w, j);
+        /* d-spacings are infinite at the beam's centre: such a pixel has no bin, and must not set the
+         * range. */
         if (!isfinite(p.radial.lo) || !isfinite(p.radial.hi))
             continue;
         w->min = p.radial.lo < w->min ? p.radial.lo : w->min;
         w->max = p.radial.hi > w->max ? p.radial.hi : w->max;
+        /* Azimuth has bins in two dimensions alone. */
         if (!b->grid.n_azim)
             continue;
         if (b->split != HCY_SPLIT_NO)
@@ -261,7 +277,7 @@ static double correction(const struct build *b, size_t i)
     return flat > 0 && isfinite(flat) ? flat * b->gain : 0;
 }
 
-/* What a pixel's counts are divided by, but for the normalisation. */
+/* Computes what each pixel's counts are divided by, except the frame's normalisation. */
 static void norm_row(const struct worker *w, size_t i)
 {
     const struct build *b = w->b;
@@ -272,14 +288,18 @@ static void norm_row(const struct worker *w, size_t i)
     for (size_t j = 0; j < b->g.width; j++) {
         double x = c->x[j], y = c->y[j], z = c->z[j], r2 = x * x + y * y + z * z, norm = 1;
 
+        /* The cube of the cosine of incidence, which for a flat detector is its distance by the point's. */
         if (b->use_solid_angle)
             norm = l * l * l / (r2 * sqrt(r2));
+        /* Pixels that are not in one plane have an incidence of their own. */
         if (b->use_solid_angle && b->g.corners && !b->g.is_flat)
             norm = pow(hcy__azint_incidence(c, &w->quads, j), 3);
         if (b->use_polarization)
             norm *= 0.5 * (1 + (z * z - f * ((x * x - y * y) * c2 - 2 * x * y * s2)) / r2);
         if (b->has_arrays)
             norm *= correction(b, i * b->g.width + j);
+        /* Single precision is what the tables hold, so that everything that is computed from norms sees
+         * the same number. */
         norms[j] = (float)norm;
     }
 }
@@ -290,10 +310,12 @@ static void size_row(struct worker *w, size_t i)
     struct place at[2];
     uint64_t bytes = 0;
 
+    /* Norms first: whether a pixel has any decides whether it has runs. */
     norm_row(w, i);
     for (size_t j = 0; j < b->g.width; j++) {
-        unsigned n = place(at, w, i, j, 0);
+        unsigned n = find_windows(at, w, i, j, 0);
 
+        /* A pixel without weight still has a word, so that pixels can be counted along the runs. */
         bytes += n ? 0 : sizeof(uint32_t);
         for (unsigned k = 0; k < n; k++) {
             size_t cells = azint_cells(at[k].window);
@@ -310,6 +332,7 @@ static void shares(double *cum, struct azint_pixel *p, const struct build *b, st
 {
     struct azint_span span = window.radial;
 
+    /* The one bin of a whole pixel has all of it, and put_runs writes that without looking. */
     if (azint_cells(window) < 2 && !window.is_part)
         return;
     if (b->grid.n_azim && b->split == HCY_SPLIT_FULL) {
@@ -337,6 +360,8 @@ static void add_norms(hcy_azint_bin_norm *norms, const uint8_t *runs, const uint
         runs = azint_run_end(&run);
         for (uint32_t k = 0; k < run.n; k++, bin++) {
             uint32_t c = azint_weight(&run, k);
+            /* Fixed point as the devices compute it for pixels that are lost, so that both cancel to the
+             * last bit. */
             uint64_t cn = azint_mul_shift(c, n, 24);
 
             bin->count += c;
@@ -346,8 +371,9 @@ static void add_norms(hcy_azint_bin_norm *norms, const uint8_t *runs, const uint
     }
 }
 
-/* And its dark current and its variance to theirs. */
-static void add_extra(struct azint_bin_extra *extra, const struct build *b, const uint8_t *runs,
+/* Adds a pixel's dark current and its variance to those of its bins, by the weights that were written at
+ * `runs`. */
+static void add_pixel_extra(struct azint_bin_extra *extra, const struct build *b, const uint8_t *runs,
                       const uint8_t *end, size_t i)
 {
     double dark = b->dark ? b->dark[i] * b->dark_scale : 0;
@@ -362,6 +388,7 @@ static void add_extra(struct azint_bin_extra *extra, const struct build *b, cons
             uint32_t c = azint_weight(&run, k);
             uint64_t fine[2] = { 0, 0 }, cd[2] = { 0, 0 };
 
+            /* The magnitude is rounded and the sign put on after that, as devices do it. */
             azint_add_product(fine, c, d);
             azint_dark_round(cd, fine, b->dark_shift);
             if (dark < 0) {
@@ -383,9 +410,10 @@ static void write_row(struct worker *w, size_t i)
     struct place parts[2];
 
     for (size_t j = 0; j < b->g.width; j++) {
-        unsigned n = place(parts, w, i, j, 1);
+        unsigned n = find_windows(parts, w, i, j, 1);
         uint8_t *before = p;
 
+        /* Segments are counted over the image, not over the row, so a row may begin in the middle of one. */
         if ((at + j) % HCY_AZINT_START_EVERY == 0)
             b->starts[(at + j) / HCY_AZINT_START_EVERY] = (uint64_t)(p - b->runs);
         if (!n)
@@ -394,10 +422,12 @@ static void write_row(struct worker *w, size_t i)
             shares(w->cum, &parts[k].p, b, parts[k].window);
             p = hcy__azint_put_runs(p, parts[k].window, b->grid.n_bins, w->cum, k + 1 < n);
         }
+        /* The norms' sums are of the weights as written, in fixed point, and not of the shares. */
         add_norms(w->norms, before, p, b->norms[at + j]);
         if (w->extra && n)
-            add_extra(w->extra, b, before, p, at + j);
+            add_pixel_extra(w->extra, b, before, p, at + j);
     }
+    /* The row's bytes are complete and still in the cache. */
     hcy__azint_hash(&b->row_hash[i], start, (size_t)(p - start));
     hcy__azint_hash(&b->row_hash[i], b->norms + at, b->g.width * sizeof(float));
 }
@@ -411,14 +441,14 @@ static void narrow_corners(struct azint_row *row, const struct build *b, size_t 
         to_single(row->chi, n);
 }
 
-/* A row of corners. */
+/* Evaluates row i of the corners that rows of pixels share. */
 static void eval_corners(struct azint_row *row, const struct build *b, size_t i, int want_chi)
 {
     hcy__azint_row_eval(row, &b->g, &b->scale, b->g.corner1[i], b->g.corner2, b->g.width + 1, want_chi);
     narrow_corners(row, b, b->g.width + 1, want_chi);
 }
 
-/* The corners of row i of pixels. */
+/* Makes the corners above and below row i of pixels the worker's, or the pixels' own corners. */
 static void next_corners(struct worker *w, size_t i, int want_chi)
 {
     const struct build *b = w->b;
@@ -429,6 +459,7 @@ static void next_corners(struct worker *w, size_t i, int want_chi)
         narrow_corners(&w->quads, b, 4 * b->g.width, want_chi);
         return;
     }
+    /* Within a band the row above was this thread's too, and its lower corners are this one's upper ones. */
     if (i % AZINT_BAND == 0) {
         eval_corners(&w->upper, b, i, want_chi);
     } else {
@@ -449,6 +480,7 @@ void hcy__azint_do_row(struct worker *w, size_t i)
 
     if (corners || (w->pass == PASS_SIZE && b->g.corners && !b->g.is_flat)) /* the second: for their solid angle */
         next_corners(w, i, want_chi);
+    /* Full splitting needs centres for the norms alone. */
     if (!full || w->pass == PASS_SIZE)
         hcy__azint_centres_eval(&w->centre, &b->g, scale, i, check && !full);
     if (w->pass == PASS_RANGE)

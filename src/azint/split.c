@@ -17,18 +17,21 @@ struct azint_span hcy__azint_span_interval(struct azint_interval *x, size_t n_bi
     /* A point on the lower edge is in; an interval that ends there has nothing in. */
     if (!(x->hi > 0 || x->lo >= 0) || !(x->lo < end) || !isfinite(x->hi - x->lo))
         return none;
+    /* What lies beyond an end that is open counts in the bin at that end. */
     x->from = x->lo > 0 || open_low ? x->lo : 0;
     x->to = x->hi < end || open_high ? x->hi : end;
     span.first = x->lo > 0 ? (uint32_t)x->lo : 0;
+    /* The upper edge belongs to the bin above it, which is how conversion to an integer has it. */
     span.n = (uint32_t)(x->hi < end ? (size_t)x->hi : n_bins - 1) - span.first + 1;
     return span;
 }
 
-/* Of an interval in the first k bins of its span. */
+/* The share of an interval that is in the first k bins of its span. */
 static double part(const struct azint_interval *x, struct azint_span span, uint32_t k)
 {
     double edge = (double)span.first + k;
 
+    /* The last bin ends where the pixel does, so that a whole pixel's shares end with exactly 1. */
     if (k == span.n)
         return x->from > x->lo || x->to < x->hi ? (x->to - x->from) / (x->hi - x->lo) : 1;
     return k ? (edge - x->from) / (x->hi - x->lo) : 0;
@@ -88,6 +91,7 @@ static int set_edges(struct edge out[MOST_EDGES], const struct azint_pixel *p, d
         c[i] = (struct corner){ p->bin[i] - x0, p->chi[i] - y0 };
     for (int i = 0; i < 4; i++)
         out[i] = (struct edge){ c[i], c[(i + 1) % 4] };
+    /* Opposite edges are the only ones that can cross. */
     for (int i = 0; i < 2 && p->through; i++) {
         const struct corner *b = &c[i + 1], *d = &c[(i + 3) % 4];
 
@@ -103,7 +107,7 @@ static int set_edges(struct edge out[MOST_EDGES], const struct azint_pixel *p, d
 
 /* To single precision where the pixel's corners are.  That is pyFAI's rule: chi may be 3 and a pixel's width in chi
  * 0.001, so that is felt in the fourth digit of a small share, and hot pixels would show it in the curve. */
-static inline double narrow(double x, int is_double)
+static inline double to_corner_precision(double x, int is_double)
 {
     return is_double ? x : (double)(float)x;
 }
@@ -115,6 +119,7 @@ static void add_edge(double *area, struct azint_span span, const struct edge *ed
     double lo = x0 < x1 ? x0 : x1, hi = x0 < x1 ? x1 : x0, slope = (y1 - y0) / (x1 - x0), y = y0 - slope * x0;
     uint32_t end = span.first + span.n;
 
+    /* An edge along the bins' borders has no area under it, and no slope. */
     if (x0 == x1)
         return;
     for (uint32_t b = lo > span.first ? (uint32_t)lo : span.first; b < end && b <= hi; b++) {
@@ -122,12 +127,12 @@ static void add_edge(double *area, struct azint_span span, const struct edge *ed
         double from = x0 < x1 ? left : right, to = x0 < x1 ? right : left;
 
         area[b - span.first] =
-            narrow(area[b - span.first] + (to - from) * (0.5 * slope * (to + from) + y), is_double);
+            to_corner_precision(area[b - span.first] + (to - from) * (0.5 * slope * (to + from) + y), is_double);
     }
 }
 
-/* n areas to shares of their sum, added up; the same of each where there is none. */
-static void add_up(double *cum, size_t n)
+/* Turns n areas into cumulated shares of their sum; where the sum is 0, each gets the same share. */
+static void accumulate_shares(double *cum, size_t n)
 {
     double whole = 0, sum = 0;
 
@@ -148,7 +153,7 @@ void hcy__azint_shares_polygon(double *cum, const struct azint_pixel *p, struct 
         cum[k] = 0;
     for (int i = 0; i < n; i++)
         add_edge(cum, span, &edges[i], p->through);
-    add_up(cum, span.n);
+    accumulate_shares(cum, span.n);
 }
 
 /* --- Two dimensions --- */
@@ -158,6 +163,7 @@ void hcy__azint_shares_boxes(double *cum, const struct azint_pixel *p, struct az
     double inside = part(&p->radial, w.radial, w.radial.n);
 
     for (uint32_t row = 0; row < w.chi.n; row++) {
+        /* Cumulated over rows of bins: what lies below, and of this row what lies to the left. */
         double below = part(&p->azimuth, w.chi, row), share = part(&p->azimuth, w.chi, row + 1) - below;
 
         for (uint32_t k = 0; k < w.radial.n; k++)
@@ -180,10 +186,11 @@ static void pile(double *cell, struct azint_window w, double width, double area,
     double rest = fabs(area), sign = area < 0 ? -1 : 1;
 
     for (uint32_t row = 0; row < w.chi.n && rest > 0; row++, cell += w.radial.n) {
+        /* A cell that is full passes the rest on to the one above. */
         double piece = width > rest ? rest : width;
 
-        *cell = narrow(*cell + sign * piece, is_double);
-        rest = narrow(rest - piece, is_double);
+        *cell = to_corner_precision(*cell + sign * piece, is_double);
+        rest = to_corner_precision(rest - piece, is_double);
     }
 }
 
@@ -195,14 +202,14 @@ static void pile_edge(double *cells, struct azint_window w, const struct edge *e
 
     if (x0 == x1)
         return;
-    slope = narrow((y1 - y0) / (x1 - x0), is_double);
-    y = narrow(y1 - slope * x1, is_double);
+    slope = to_corner_precision((y1 - y0) / (x1 - x0), is_double);
+    y = to_corner_precision(y1 - slope * x1, is_double);
     for (uint32_t b = (uint32_t)lo; b < w.radial.n && b < hi; b++) {
         double left = lo > b ? lo : b, right = hi < b + 1.0 ? hi : b + 1.0;
         double from = x0 < x1 ? left : right, to = x0 < x1 ? right : left;
 
-        pile(cells + b, w, narrow(right - left, is_double),
-             narrow((to - from) * (0.5 * slope * (to + from) + y), is_double), is_double);
+        pile(cells + b, w, to_corner_precision(right - left, is_double),
+             to_corner_precision((to - from) * (0.5 * slope * (to + from) + y), is_double), is_double);
     }
 }
 
@@ -216,7 +223,7 @@ void hcy__azint_shares_area(double *cum, const struct azint_pixel *p, struct azi
         cum[k] = 0;
     for (int i = 0; i < n; i++)
         pile_edge(cum, w, &edges[i], p->through);
-    add_up(cum, cells);
+    accumulate_shares(cum, cells);
 }
 
 static double contour_area(const double radial[4], const double chi[4])
@@ -228,6 +235,7 @@ void hcy__azint_recentre(double chi[4], const double radial[4], double contour)
 {
     double sum = 0, lo = chi[0], hi = chi[0];
 
+    /* Without a contour a width of more than half a turn tells that the pixel lies across the line. */
     for (int i = 1; i < 4 && !contour; i++) {
         lo = chi[i] < lo ? chi[i] : lo;
         hi = chi[i] > hi ? chi[i] : hi;
@@ -239,12 +247,14 @@ void hcy__azint_recentre(double chi[4], const double radial[4], double contour)
         chi[i] += chi[i] < 0 ? 2 * AZINT_PI : 0;
         sum += chi[i];
     }
+    /* The side on which the pixel's mean lies is the one that it is counted on. */
     for (int i = 0; sum > 4 * AZINT_PI && i < 4; i++)
         chi[i] -= 2 * AZINT_PI;
 }
 
 int hcy__azint_in_azimuth(const struct azint_grid *grid, double lo, double hi)
 {
+    /* The grid's range and a recentred pixel may be a whole turn apart. */
     for (int turn = -1; turn <= 1; turn++) {
         if (hi + turn * 2 * AZINT_PI >= grid->chi_min && lo + turn * 2 * AZINT_PI <= grid->chi_max)
             return 1;
@@ -261,7 +271,7 @@ size_t hcy__azint_run_bytes(struct azint_window window)
     return window.chi.n * ((n + MOST - 1) / MOST * 4 + n * 3);
 }
 
-static inline uint8_t *put(uint8_t *p, uint32_t x, int bytes)
+static inline uint8_t *put_little_endian(uint8_t *p, uint32_t x, int bytes)
 {
     for (int b = 0; b < bytes; b++)
         *p++ = (uint8_t)(x >> 8 * b);
@@ -270,7 +280,7 @@ static inline uint8_t *put(uint8_t *p, uint32_t x, int bytes)
 
 uint8_t *hcy__azint_put_no_run(uint8_t *p)
 {
-    return put(p, HCY_AZINT_NO_RUN, 4);
+    return put_little_endian(p, HCY_AZINT_NO_RUN, 4);
 }
 
 /* A share as a weight: between those already given and 1. */
@@ -293,12 +303,15 @@ uint8_t *hcy__azint_put_runs(uint8_t *p, struct azint_window window, size_t n_ra
 
         for (uint32_t k = 0; k < window.radial.n; k++, cell++) {
             uint32_t left = window.radial.n - k, n = left < MOST ? left : MOST;
+            /* Weights are differences of rounded sums: they add up to exactly 1, and the last takes what
+             * roundings left. */
             int is_last = cell + 1 == cells && !window.is_part;
             uint32_t so_far = is_last ? HCY_AZINT_ONE : to_weight(cum[cell], before);
 
+            /* A run's length has 7 bits; the topmost bit says that the pixel goes on. */
             if (k % MOST == 0)
-                p = put(p, (first + k) | n << 24 | (uint32_t)(cell + n < cells || more) << 31, 4);
-            p = put(p, so_far - before, 3);
+                p = put_little_endian(p, (first + k) | n << 24 | (uint32_t)(cell + n < cells || more) << 31, 4);
+            p = put_little_endian(p, so_far - before, 3);
             before = so_far;
         }
     }

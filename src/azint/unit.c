@@ -17,6 +17,8 @@ typedef void (*unit_fn)(double *out, const double *x, const double *y, const dou
 /* sin(theta) of a point at `a2`, squared, from the axis along which 2 theta is measured. */
 static inline double sin_theta(double a2, double z)
 {
+    /* Before the sample 1 - cos would cancel for small angles, and behind it 1 + cos: each side has the
+     * form that does not. */
     double r = sqrt(a2 + z * z), s = r + fabs(z), half = z >= 0 ? a2 / (2 * r * s) : s / (2 * r);
 
     return sqrt(half);
@@ -45,6 +47,7 @@ static void times_sin(double *out, const double *x, const double *y, const doubl
 
 static void over_sin(double *out, const double *x, const double *y, const double *z, size_t n, double factor)
 {
+    /* At the beam's centre it is infinite, which leaves such pixels out. */
     times_sin(out, x, y, z, n, 1);
     for (size_t i = 0; i < n; i++)
         out[i] = factor / out[i];
@@ -126,6 +129,7 @@ int hcy__azint_scale_init(struct azint_scale *scale, const char *name, double wa
         if (!strcmp(units[i].name, name)) {
             const struct rule *r = &rules[i];
 
+            /* NaN and 0 both mean that the geometry does not say it. */
             if (r->wavelength && !(wavelength > 0))
                 return hcy_fail(HCY_EINVAL,
                                 "the unit %s needs the wavelength, which the geometry does not have: add "

@@ -38,7 +38,7 @@ static size_t element(const hcy_array *a)
     return a->bytes * (a->is_complex ? 2u : 1u);
 }
 
-static int bytes_of(const hcy_array *a, size_t *bytes)
+static int count_array_bytes(const hcy_array *a, size_t *bytes)
 {
     int st = hcy_array_count(a, bytes);
     if (!st && hcy_size_mul(bytes, *bytes, element(a)))
@@ -52,6 +52,8 @@ static const char *h5_name(char *file)
     static const char *const ends[] = { ".h5", ".hdf5", ".nxs" };
     char *colon = strrchr(file, ':');
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        /* The suffix stands before the colon: a folder or a file may have colons in its name without being
+         * HDF5. */
         size_t n = colon ? (size_t)(colon - file) : strlen(file), e = strlen(ends[i]);
         if (n > e && !strncmp(file + n - e, ends[i], e)) {
             if (colon)
@@ -72,11 +74,14 @@ static void take_numbers(hcy_array *a, const char *raw, const struct hcy__npy *n
         step[d] = step[d - 1] * (size_t)npy->shape[d - 1];
     for (size_t i = 0; i < n; i++) {
         char *to = (char *)a->data + i * bytes;
+        /* An array in memory has floats or doubles alone, so that integers become doubles. */
         if (integers)
             hcy__pixels_to_doubles((double *)(void *)to, raw + from * npy->element, integers->type, 1);
         else
             memcpy(to, raw + from * bytes, bytes);
         from += !npy->fortran;
+        /* In Fortran's order the file's first index is the fastest: this counts in C order, and steps as
+         * the file has it. */
         for (int d = npy->fortran ? npy->rank - 1 : -1; d >= 0; d--) {
             from += step[d];
             if (++at[d] < npy->shape[d])
@@ -95,13 +100,14 @@ static int take_head(hcy_array *a, const hcy__pixel **integers, const struct hcy
     a->bytes = *integers ? 8 : (unsigned)(npy->element / (a->is_complex ? 2 : 1));
     a->rank = npy->rank;
     memcpy(a->shape, npy->shape, sizeof a->shape);
+    /* What is neither is refused before memory is asked for. */
     if (!*integers && ((npy->kind != 'c' && npy->kind != 'f') || (a->bytes != 4 && a->bytes != 8)))
         return hcy_fail(HCY_EFORMAT, "%s: its type %s is no integer, float or double, nor complex of these", path,
                         npy->type);
     return 0;
 }
 
-static int read_npy(hcy_array *a, const char *path)
+static int read_npy_array(hcy_array *a, const char *path)
 {
     struct hcy__npy npy = { 0 };
     const hcy__pixel *integers = NULL;
@@ -117,9 +123,12 @@ static int read_npy(hcy_array *a, const char *path)
         st = hcy_array_count(a, &n);
     if (!st && (hcy_size_mul(&bytes, n, element(a)) || hcy_size_mul(&stored, n, npy.element)))
         st = hcy_fail(HCY_ERANGE, "%s: an array that is larger than can be addressed", path);
+    /* The length is compared before malloc(): a damaged header must not ask for more than the file could
+     * hold. */
     off_t size = st ? 0 : lseek(fd, 0, SEEK_END);
     if (!st && (size < 0 || (uint64_t)size < npy.data || (uint64_t)size - npy.data < stored))
         st = hcy_fail(HCY_ECORRUPT, "%s is truncated", path);
+    /* Most files lie on disk as the array does in memory, and are read straight into it. */
     bool as_is = !integers && !npy.fortran;
     if (!st && (!(a->data = malloc(bytes ? bytes : 1)) || (!as_is && !(raw = malloc(stored ? stored : 1)))))
         st = hcy_fail(HCY_ENOMEM, "no memory for %s, %zu bytes", path, as_is ? bytes : bytes + stored);
@@ -139,12 +148,13 @@ static int write_numpy(const hcy_array *a, const char *path)
     size_t bytes;
     int st = hcy_format_of(&format, path, HCY_WRITE_ARRAY);
     if (!st)
-        st = bytes_of(a, &bytes);
+        st = count_array_bytes(a, &bytes);
     hcy_output *output;
     if (!st)
         st = hcy_output_open(&output, path, 0);
     if (st)
         return st;
+    /* A .npz file has the same header and the same data, only packed. */
     hcy__npy_write(header, a->is_complex ? 'c' : 'f', (unsigned)element(a), a->rank, a->shape);
     if (!strcmp(format, "npz"))
         st = hcy__array_write_npz(output, header, sizeof header, a->data, bytes);
@@ -163,11 +173,12 @@ int hcy_array_read(hcy_array *out, const char *path)
     int st = hcy__sized_write(out, &a, sizeof a, "hcy_array"); /* empty if reading fails */
     if (st)
         return st;
+    /* h5_name() cuts the dataset off, for which it needs a copy. */
     char *file = strdup(path);
     if (!file)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
     const char *dataset = h5_name(file);
-    st = dataset ? hcy__array_read_h5(&a, file, dataset) : read_npy(&a, path);
+    st = dataset ? hcy__array_read_h5(&a, file, dataset) : read_npy_array(&a, path);
     free(file);
     if (st)
         hcy_array_free(&a);
@@ -180,6 +191,7 @@ int hcy_array_write(const hcy_array *array, const char *path)
     int st = hcy__sized_read(&a, sizeof a, array, "hcy_array");
     if (st)
         return st;
+    /* The caller fills the structure in by hand: its numbers are not to be trusted as array indices. */
     if (!path || a.rank < 0 || a.rank > HCY_ARRAY_MAX_RANK || (a.bytes != 4 && a.bytes != 8))
         return hcy_fail(HCY_EINVAL, "hcy_array_write: no path, or no array of floats or doubles");
     char *file = strdup(path);

@@ -31,6 +31,7 @@ static int take_type(hcy_array *a, hid_t dataset)
                     H5Tget_member_index(type, "r") == 0 && H5Tget_member_index(type, "i") == 1;
     if (a->is_complex)
         member = H5Tget_member_type(type, 0);
+    /* Both parts of a complex number have one type, in files that we and h5py write. */
     hid_t real = a->is_complex ? member : type;
     H5T_class_t class = real >= 0 ? H5Tget_class(real) : H5T_NO_CLASS;
     bool is_float = class == H5T_FLOAT && (H5Tget_size(real) == 4 || H5Tget_size(real) == 8);
@@ -43,7 +44,7 @@ static int take_type(hcy_array *a, hid_t dataset)
     return good ? 0 : -1;
 }
 
-static int take_shape(hcy_array *a, hid_t dataset)
+static int take_array_shape(hcy_array *a, hid_t dataset)
 {
     hsize_t dims[H5S_MAX_RANK];
     hid_t space = H5Dget_space(dataset);
@@ -59,10 +60,11 @@ static int take_shape(hcy_array *a, hid_t dataset)
 static int read_data(hcy_array *a, hid_t dataset, const char *file, const char *name)
 {
     size_t n, bytes;
-    if (take_type(a, dataset) || take_shape(a, dataset))
+    if (take_type(a, dataset) || take_array_shape(a, dataset))
         return hcy_fail(HCY_EFORMAT, "%s:%s: no array of integers, float or double, nor complex of these", file,
                         name);
     int st = hcy_array_count(a, &n);
+    /* Twice the bytes of a number: room for both of its parts. */
     if (st || hcy_size_mul(&bytes, n, 2 * a->bytes))
         return hcy_fail(HCY_ERANGE, "%s:%s is larger than can be addressed", file, name);
     a->data = malloc(bytes ? bytes : 1);
@@ -122,6 +124,7 @@ int hcy__array_write_h5(const hcy_array *a, const char *path, const char *name)
 {
     hcy__h5_file *file;
     hcy__h5_lock();
+    /* A file that is there keeps its other datasets: it is copied, changed and renamed over the old one. */
     int there = H5Fis_hdf5(path) > 0;
     int st = there ? hcy__h5_file_change(&file, path) : hcy__h5_file_create(&file, path, 0);
     if (!st) {
@@ -129,6 +132,7 @@ int hcy__array_write_h5(const hcy_array *a, const char *path, const char *name)
             st = hcy__h5_fail(HCY_EIO, "%s:%s cannot be replaced", path, name);
         else if (write_data(a, file->id, name))
             st = hcy__h5_fail(HCY_EIO, "%s:%s: writing failed", path, name);
+        /* Closing may fail as well, and must not hide the first error. */
         hcy_error why = *hcy_last_error();
         int closed = hcy__h5_file_close(file, st ? HCY__H5_DISCARD : HCY__H5_WHOLE);
         st = st ? hcy_fail_again(&why) : closed;

@@ -25,12 +25,14 @@ static int inflate_all(size_t *done, void *dst, size_t size, const void *src, si
         return Z_MEM_ERROR;
     int st = Z_OK;
     while (st == Z_OK) {
+        /* zlib counts in 32 bits, so that large buffers are given to it by the gigabyte. */
         uInt give = in > 1 << 30 ? 1u << 30 : (uInt)in, room = out > 1 << 30 ? 1u << 30 : (uInt)out;
         z.avail_in = give;
         z.avail_out = room;
         st = inflate(&z, Z_NO_FLUSH);
         in -= give - z.avail_in;
         out -= room - z.avail_out;
+        /* No byte taken and none given: without this it would go round for ever. */
         if (st == Z_OK && give == z.avail_in && room == z.avail_out)
             st = Z_BUF_ERROR;
     }
@@ -43,6 +45,7 @@ int hcy__inflate(void *dst, size_t size, const void *src, size_t src_size, const
 {
     size_t done;
     int st = inflate_all(&done, dst, size, src, src_size);
+    /* A stream that has more than the frame needs is all right; one that has less is damaged. */
     if (done == size && (st == Z_STREAM_END || st == Z_BUF_ERROR || st == Z_OK))
         return 0;
     return hcy_fail(HCY_ECORRUPT, "%s: its compressed pixels give %zu of %zu bytes", path, done, size);
@@ -53,9 +56,11 @@ static int inflate_file(hcy__bytes *b)
 {
     size_t size = (size_t)b->size, room = size < FIRST_TEXT ? 4 * FIRST_TEXT : 4 * size, done = 0;
     unsigned char *packed = malloc(size), *memory = NULL;
+    /* The size of the decompressed file is not known: gzip notes it modulo 2^32 alone. */
     int st = packed ? 0 : hcy_fail(HCY_ENOMEM, "no memory to read %s", b->path), z = Z_BUF_ERROR;
     if (!st)
         st = hcy__bytes_need(b, packed, size, 0);
+    /* Too small a room starts again from the front, four times as large: rare, and simpler than going on. */
     while (!st && z == Z_BUF_ERROR) {
         free(memory);
         memory = room > MAX_INFLATED ? NULL : malloc(room);
@@ -104,6 +109,7 @@ int hcy__bytes_open(hcy__bytes *b, const char *path)
         st = hcy_fail(HCY_EIO, "%s: its size is not known", path);
     } else {
         b->size = (uint64_t)is.st_size;
+        /* By its first bytes and not by its suffix: beamlines compress files without renaming them. */
         if (hcy__bytes_read(b, magic, 2, 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b)
             st = inflate_file(b);
     }
@@ -126,6 +132,7 @@ size_t hcy__bytes_read(const hcy__bytes *b, void *dst, size_t size, uint64_t off
     int number;
     if (offset >= b->size)
         return 0;
+    /* The file may have grown since it was opened; a frame is judged by what was there then. */
     if (size > b->size - offset)
         size = (size_t)(b->size - offset);
     if (!b->memory)
@@ -160,6 +167,7 @@ int hcy__bytes_text(char **text, size_t *length, const hcy__bytes *b, uint64_t o
             more[*length] = 0;
             return 0;
         }
+        /* The end of the file, or a header longer than any real one: what looked like one is damaged. */
         if (n < room || room >= MAX_TEXT) {
             free(more);
             return hcy_fail(HCY_ECORRUPT, "%s: its header at offset %llu has no end", b->path,

@@ -39,7 +39,7 @@ struct reading {
     int version;
 };
 
-static int bad(const struct reading *r, const char *key, const char *what)
+static int refuse_value(const struct reading *r, const char *key, const char *what)
 {
     return hcy_fail(HCY_EFORMAT, "%s: its \"%s\" is not %s", r->path, key, what);
 }
@@ -50,28 +50,28 @@ static int unsupported(const struct reading *r, const char *key, const char *wha
 }
 
 /* The value of a key that is there and not null, else NULL. */
-static json_t *get(const struct reading *r, const char *key)
+static json_t *get_value(const struct reading *r, const char *key)
 {
     json_t *value = json_object_get(r->json, key);
     return json_is_null(value) ? NULL : value;
 }
 
 /* Is what the key belongs to switched off (versions 3 and 4)?  No key: it is not. */
-static int off(const struct reading *r, const char *key)
+static int is_switched_off(const struct reading *r, const char *key)
 {
-    json_t *value = r->version < LATEST ? get(r, key) : NULL;
+    json_t *value = r->version < LATEST ? get_value(r, key) : NULL;
     return value && !json_is_true(value) && !(json_is_number(value) && json_number_value(value) != 0);
 }
 
 /* A number, where the key is there: *given. */
 static int get_number(double *x, int *given, const struct reading *r, const char *key)
 {
-    json_t *value = get(r, key);
+    json_t *value = get_value(r, key);
     *given = value != NULL;
     if (!value)
         return 0;
     if (!json_is_number(value))
-        return bad(r, key, "a number");
+        return refuse_value(r, key, "a number");
     *x = json_number_value(value);
     return 0;
 }
@@ -83,7 +83,7 @@ static int get_count(size_t *n, const struct reading *r, const char *key)
     if (st || !given)
         return st;
     if (!(x >= 1) || x > HCY_AZINT_MAX_BINS || x != floor(x))
-        return bad(r, key, "a number of bins");
+        return refuse_value(r, key, "a number of bins");
     *n = (size_t)x;
     return 0;
 }
@@ -91,10 +91,10 @@ static int get_count(size_t *n, const struct reading *r, const char *key)
 /* Text, or NULL. */
 static int get_text(const char **text, const struct reading *r, const char *key)
 {
-    json_t *value = get(r, key);
+    json_t *value = get_value(r, key);
     *text = NULL;
     if (value && !json_is_string(value))
-        return bad(r, key, "text");
+        return refuse_value(r, key, "text");
     if (value && *json_string_value(value))
         *text = json_string_value(value);
     return 0;
@@ -108,6 +108,7 @@ static void put_key(FILE *out, json_t *poni, const char *key, const char *line)
     json_t *value = json_object_get(poni, key);
     if (json_is_number(value))
         fprintf(out, "%s: %.17g\n", line, json_number_value(value));
+    /* A line's end within the value would begin a key of its own. */
     else if (json_is_string(value))
         fprintf(out, "%s: %.*s\n", line, (int)strcspn(json_string_value(value), "\r\n"),
                 json_string_value(value));
@@ -115,7 +116,7 @@ static void put_key(FILE *out, json_t *poni, const char *key, const char *line)
         fprintf(out, "%s: %s\n", line, json_is_true(value) ? "True" : "False");
 }
 
-static void put_poni(FILE *out, json_t *poni)
+static void put_poni_lines(FILE *out, json_t *poni)
 {
     static const char *const keys[][2] = { { "poni_version", "poni_version" },
                                            { "detector", "Detector" },
@@ -128,6 +129,7 @@ static void put_poni(FILE *out, json_t *poni)
                                            { "rot3", "Rot3" },
                                            { "wavelength", "Wavelength" },
                                            { "parallax", "Parallax" } };
+    /* Keys that are there twice, as dist and distance, mean the same. */
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         put_key(out, poni, keys[i][0], keys[i][1]);
     char *config = json_dumps(json_object_get(poni, "detector_config"), JSON_COMPACT);
@@ -138,20 +140,22 @@ static void put_poni(FILE *out, json_t *poni)
 
 static int read_poni(const struct reading *r)
 {
-    json_t *poni = r->version < 4 ? r->json : get(r, "poni");
+    json_t *poni = r->version < 4 ? r->json : get_value(r, "poni");
     hcy_config *c = &r->to->is;
     char *text = NULL;
     size_t size = 0;
+    /* pyFAI lets the geometry be the name of a PONI file. */
     if (json_is_string(poni)) {
         int st = hcy_poni_read(&c->poni, json_string_value(poni));
         c->has_poni = !st;
         return st;
     }
+    /* A configuration without a geometry is of use for its options. */
     if (!json_object_get(poni, "dist") && !json_object_get(poni, "distance"))
         return 0;
     FILE *out = open_memstream(&text, &size);
     if (out)
-        put_poni(out, poni);
+        put_poni_lines(out, poni);
     if (!out || fclose(out)) {
         free(text);
         return hcy_fail(HCY_ENOMEM, "no memory for the geometry in %s", r->path);
@@ -165,10 +169,11 @@ static int read_poni(const struct reading *r)
 /* --- Files --- */
 
 /* The name of one file, in `texts[slot]`; silx's FILE?path=/x and FILE?/x become FILE::/x. */
-static int take_file(const char **to, const struct reading *r, const char *key, size_t slot)
+static int take_file_name(const char **to, const struct reading *r, const char *key, size_t slot)
 {
-    json_t *value = get(r, key);
+    json_t *value = get_value(r, key);
     *to = NULL;
+    /* pyFAI averages several dark or flat images, which would be another curve. */
     if (json_is_array(value) && json_array_size(value) > 1)
         return unsupported(r, key, "names several files, which pyFAI averages: name one");
     if (json_is_array(value))
@@ -176,7 +181,7 @@ static int take_file(const char **to, const struct reading *r, const char *key, 
     if (!value || json_is_null(value))
         return 0;
     if (!json_is_string(value))
-        return bad(r, key, "the name of a file");
+        return refuse_value(r, key, "the name of a file");
     const char *name = json_string_value(value);
     if (!*name)
         return 0;
@@ -184,9 +189,11 @@ static int take_file(const char **to, const struct reading *r, const char *key, 
     char *copy = r->to->texts[slot] = malloc(size);
     if (!copy)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", r->path);
+    /* Such a scheme says which library reads the file, and is no part of its name. */
     if (!strncmp(name, "silx:", 5) || !strncmp(name, "fabio:", 6))
         name = strchr(name, ':') + 1;
     const char *query = strchr(name, '?'), *dataset = query ? strchr(query, '/') : NULL;
+    /* More after the path, as a slice, names a part of an image, which is not supported. */
     if (dataset && strcspn(dataset, "&") == strlen(dataset))
         snprintf(copy, size, "%.*s::%s", (int)(query - name), name, dataset);
     else if (query)
@@ -201,14 +208,15 @@ static int read_files(const struct reading *r)
 {
     hcy_config *c = &r->to->is;
     int st = 0;
-    if (!off(r, "do_mask"))
-        st = take_file(&c->mask, r, get(r, "mask_file") ? "mask_file" : "mask_image", 0);
-    if (!st && !off(r, "do_dark"))
-        st = take_file(&c->dark, r, "dark_current", 1);
-    if (!st && !off(r, "do_flat"))
-        st = take_file(&c->flat, r, "flat_field", 2);
+    /* Older versions name a file and switch it off by a key of its own. */
+    if (!is_switched_off(r, "do_mask"))
+        st = take_file_name(&c->mask, r, get_value(r, "mask_file") ? "mask_file" : "mask_image", 0);
+    if (!st && !is_switched_off(r, "do_dark"))
+        st = take_file_name(&c->dark, r, "dark_current", 1);
+    if (!st && !is_switched_off(r, "do_flat"))
+        st = take_file_name(&c->flat, r, "flat_field", 2);
     if (!st)
-        st = take_file(&c->monitor, r, "monitor_name", 3);
+        st = take_file_name(&c->monitor, r, "monitor_name", 3);
     if (!st && c->monitor && *c->monitor != '/' && !strstr(c->monitor, "::"))
         st = unsupported(r, "monitor_name",
                          "is a key of files' headers; /path or FILE::/path of a dataset can be read");
@@ -231,6 +239,7 @@ static int read_unit(const struct reading *r)
     const char *name;
     int st = get_text(&name, r, "unit");
     const hcy_azint_unit *unit = hcy__curves_unit(name ? name : "2th_deg"); /* pyFAI's own default */
+    /* chi_deg is an axis of results and no unit to integrate in. */
     if (!st && (!unit || !strcmp(unit->name, "chi_deg")))
         st = unsupported(r, "unit", "is none that is known");
     if (!st)
@@ -242,8 +251,9 @@ static int read_error_model(const struct reading *r)
 {
     const char *name;
     int st = get_text(&name, r, "error_model");
+    /* Older versions have a switch for the one model that they knew. */
     if (!st && !name)
-        name = json_is_true(get(r, "do_poisson")) ? "poisson" : "no";
+        name = json_is_true(get_value(r, "do_poisson")) ? "poisson" : "no";
     if (!st && !strcasecmp(name, "none"))
         name = "no";
     int model = st ? -1 : index_of(name, hcy__config_errors);
@@ -257,8 +267,9 @@ static int read_error_model(const struct reading *r)
 /* ["full", "csr", "cython"], or one of pyFAI's older words. */
 static int read_method(const struct reading *r)
 {
-    json_t *method = get(r, "method");
+    json_t *method = get_value(r, "method");
     int split = HCY_SPLIT_BBOX;
+    /* Only the first entry changes the result; the others are which of pyFAI's engines computes it. */
     if (json_is_array(method)) {
         const char *name = json_string_value(json_array_get(method, 0));
         split = name ? index_of(name, hcy__config_splits) : HCY_SPLIT_BBOX;
@@ -267,11 +278,12 @@ static int read_method(const struct reading *r)
                                "splits pixels in a way that is not known (no, bbox and full are)");
     } else if (json_is_string(method)) {
         const char *word = json_string_value(method);
-        split = strstr(word, "nosplit") || !strcmp(word, "numpy") || !strncmp(word, "no", 2) ? HCY_SPLIT_NO
-                : strstr(word, "full") || strstr(word, "splitpixel")                         ? HCY_SPLIT_FULL
-                                                                                             : HCY_SPLIT_BBOX;
+        if (strstr(word, "nosplit") || !strcmp(word, "numpy") || !strncmp(word, "no", 2))
+            split = HCY_SPLIT_NO;
+        else if (strstr(word, "full") || strstr(word, "splitpixel"))
+            split = HCY_SPLIT_FULL;
     } else if (method) {
-        return bad(r, "method", "a list or a word");
+        return refuse_value(r, "method", "a list or a word");
     }
     r->to->is.options.split = split;
     return 0;
@@ -281,25 +293,26 @@ static int read_method(const struct reading *r)
 static int read_range(double range[2], const struct reading *r, const char *key, const char *off_key)
 {
     static const char *const ends[] = { "min", "max" };
-    json_t *list = get(r, key);
+    json_t *list = get_value(r, key);
     int given[2] = { 0, 0 };
-    if (off(r, off_key))
+    if (is_switched_off(r, off_key))
         return 0;
     if (list && (!json_is_array(list) || json_array_size(list) != 2))
-        return bad(r, key, "two numbers");
+        return refuse_value(r, key, "two numbers");
     for (size_t i = 0; i < 2; i++) {
         char name[48];
         snprintf(name, sizeof name, "%s_%s", key, ends[i]);
         json_t *end = list ? json_array_get(list, i) : json_object_get(r->json, name);
         if (end && !json_is_null(end) && !json_is_number(end))
-            return bad(r, key, "two numbers");
+            return refuse_value(r, key, "two numbers");
         given[i] = json_is_number(end);
         range[i] = given[i] ? json_number_value(end) : 0;
     }
+    /* An open end would have to come from the pixels, which options of a plan cannot say. */
     if (given[0] != given[1])
         return unsupported(r, key, "has one end: give both");
     if (given[0] && !(range[0] < range[1]))
-        return bad(r, key, "a range from a smaller to a larger number");
+        return refuse_value(r, key, "a range from a smaller to a larger number");
     return 0;
 }
 
@@ -307,18 +320,19 @@ static int read_range(double range[2], const struct reading *r, const char *key,
 static int read_polarization(const struct reading *r)
 {
     hcy_azint_options *o = &r->to->is.options;
-    const char *key = get(r, "polarization_description") ? "polarization_description" : "polarization_factor";
-    json_t *value = get(r, key), *offset = NULL;
-    if (!value || off(r, "do_polarization"))
+    const char *key = get_value(r, "polarization_description") ? "polarization_description" : "polarization_factor";
+    json_t *value = get_value(r, key), *offset = NULL;
+    if (!value || is_switched_off(r, "do_polarization"))
         return 0;
+    /* Version 5 has factor and offset in one list, those before it in two keys. */
     if (json_is_array(value)) {
         offset = json_array_get(value, 1);
         value = json_array_get(value, 0);
     } else {
-        offset = get(r, "polarization_offset");
+        offset = get_value(r, "polarization_offset");
     }
     if (!json_is_number(value) || (offset && !json_is_number(offset) && !json_is_null(offset)))
-        return bad(r, key, "a factor and an angle");
+        return refuse_value(r, key, "a factor and an angle");
     o->use_polarization = 1;
     o->polarization = json_number_value(value);
     o->polarization_offset = json_number_value(offset);
@@ -329,7 +343,7 @@ static int read_dummy(const struct reading *r)
 {
     hcy_azint_options *o = &r->to->is.options;
     int given;
-    if (off(r, "do_dummy"))
+    if (is_switched_off(r, "do_dummy"))
         return 0;
     int st = get_number(&o->dummy, &o->use_dummy, r, "val_dummy");
     if (!st && o->use_dummy)
@@ -340,17 +354,15 @@ static int read_dummy(const struct reading *r)
 /* What pyFAI passes on to its method by name; any other name would be passed over. */
 static int check_extra(const struct reading *r, const char *const *known)
 {
-    json_t *extra = get(r, "extra_options"), *value;
+    json_t *extra = get_value(r, "extra_options"), *value;
     const char *key;
     if (extra && !json_is_object(extra))
-        return bad(r, "extra_options", "an object");
-    json_object_foreach(
-        extra, key,
-        value) if (!json_is_null(value) &&
-                   index_of(key, known) <
-                       0) return hcy_fail(HCY_EUNSUPPORTED,
-                                          "%s: its \"extra_options\" have \"%s\", which is not supported",
-                                          r->path, key);
+        return refuse_value(r, "extra_options", "an object");
+    json_object_foreach(extra, key, value) {
+        if (!json_is_null(value) && index_of(key, known) < 0)
+            return hcy_fail(HCY_EUNSUPPORTED, "%s: its \"extra_options\" have \"%s\", which is not supported",
+                            r->path, key);
+    }
     return 0;
 }
 
@@ -358,16 +370,17 @@ static int read_clipping(const struct reading *r)
 {
     static const char *const known[] = { "thres", "max_iter", NULL };
     hcy_azint_options *o = &r->to->is.options;
-    json_t *extra = get(r, "extra_options");
+    json_t *extra = get_value(r, "extra_options");
     json_t *threshold = json_object_get(extra, "thres"), *rounds = json_object_get(extra, "max_iter");
     o->filter = HCY_FILTER_SIGMA_CLIP;
     if (o->error_model == HCY_ERRORS_NONE)
         o->error_model = HCY_ERRORS_AZIMUTHAL; /* as pyFAI's sigma_clip has it */
     if (threshold && !json_is_number(threshold) && !json_is_null(threshold))
-        return bad(r, "thres", "a number");
+        return refuse_value(r, "thres", "a number");
+    /* Bounded before the conversion, whose result would otherwise not be defined. */
     if (rounds &&
         (!json_is_number(rounds) || !(json_number_value(rounds) >= 0 && json_number_value(rounds) < 1e9)))
-        return bad(r, "max_iter", "a number of rounds");
+        return refuse_value(r, "max_iter", "a number of rounds");
     if (threshold)
         o->threshold = json_number_value(threshold); /* null: Chauvenet's criterion alone */
     if (rounds)
@@ -379,12 +392,12 @@ static int read_percentile(const struct reading *r)
 {
     static const char *const known[] = { "percentile", NULL };
     hcy_azint_options *o = &r->to->is.options;
-    json_t *value = json_object_get(get(r, "extra_options"), "percentile");
+    json_t *value = json_object_get(get_value(r, "extra_options"), "percentile");
     o->filter = HCY_FILTER_PERCENTILE;
     for (size_t i = 0; i < 2 && value; i++) {
         json_t *end = json_is_array(value) ? json_array_get(value, i) : value;
         if (!json_is_number(end))
-            return bad(r, "percentile", "a number, or two");
+            return refuse_value(r, "percentile", "a number, or two");
         o->percentile[i] = json_number_value(end);
     }
     return check_extra(r, known);
@@ -402,7 +415,7 @@ static int read_bins(const struct reading *r)
     hcy_azint_options *o = &r->to->is.options;
     const char *method, *class;
     size_t n_azim = 1;
-    int st = get_text(&method, r, get(r, "integrator_method") ? "integrator_method" : "integrator_name");
+    int st = get_text(&method, r, get_value(r, "integrator_method") ? "integrator_method" : "integrator_name");
     if (!st)
         st = get_text(&class, r, "integrator_class");
     if (!st && class && strcmp(class, "AzimuthalIntegrator"))
@@ -411,29 +424,33 @@ static int read_bins(const struct reading *r)
         st = get_count(&o->npt, r, "nbpt_rad");
     if (!st)
         st = get_count(&n_azim, r, "nbpt_azim");
+    /* Without the name of a method the number of azimuthal bins tells curves from images. */
     int which = st || !method ? n_azim > 1 ? IMAGE : CURVE : index_of(method, methods);
     if (!st && which < 0)
         st = unsupported(r, "integrator_method", "is none that is known");
     if (!st && which < IMAGE && n_azim > 1)
         which = IMAGE; /* as pyFAI's worker has it */
-    if (!st && which >= IMAGE && which <= ALONG_CHI && json_is_true(get(r, "chi_discontinuity_at_0")) &&
+    /* pyFAI's images then run from 0 to 360 degrees, ours from -180 to 180 unless a range says otherwise. */
+    if (!st && which >= IMAGE && which <= ALONG_CHI && json_is_true(get_value(r, "chi_discontinuity_at_0")) &&
         o->azimuth_range[0] == o->azimuth_range[1])
         st = unsupported(r, "chi_discontinuity_at_0", "needs an azimuth_range, 0 to 360");
     if (which >= IMAGE && which <= ALONG_CHI)
         o->npt_azim = n_azim;
+    /* A curve along chi is an image of one radial bin. */
     if (which == ALONG_CHI)
         o->npt = 1;
     if (st)
         return st;
-    return which >= PERCENTILE ? read_percentile(r)
-           : which >= CLIPPED  ? read_clipping(r)
-                               : check_extra(r, none);
+    if (which >= PERCENTILE)
+        return read_percentile(r);
+    return which >= CLIPPED ? read_clipping(r) : check_extra(r, none);
 }
 
-static int read_options(const struct reading *r)
+static int read_config_options(const struct reading *r)
 {
     hcy_azint_options *o = &r->to->is.options;
     int given, st = read_unit(r);
+    /* The error model comes before the bins: sigma clipping depends on it. */
     if (!st)
         st = read_error_model(r);
     if (!st)
@@ -450,9 +467,10 @@ static int read_options(const struct reading *r)
         st = read_dummy(r);
     if (!st)
         st = get_number(&o->normalization, &given, r, "normalization_factor");
-    json_t *solid = get(r, r->version < LATEST ? "do_solid_angle" : "correct_solid_angle");
+    /* The key was renamed in version 5. */
+    json_t *solid = get_value(r, r->version < LATEST ? "do_solid_angle" : "correct_solid_angle");
     if (!st && solid && !json_is_boolean(solid))
-        st = bad(r, "correct_solid_angle", "true or false");
+        st = refuse_value(r, "correct_solid_angle", "true or false");
     o->solid_angle = !json_is_false(solid);
     return st;
 }
@@ -464,6 +482,7 @@ static void blank_constants(char *text)
 {
     static const char *const words[] = { "NaN", "-Infinity", "Infinity" };
     for (char *at = text; *at; at++) {
+        /* What stands in quotes is text, whatever it says. */
         if (*at == '"') {
             for (at++; *at && *at != '"'; at++)
                 at += *at == '\\' && at[1];
@@ -475,13 +494,14 @@ static void blank_constants(char *text)
             size_t n = strlen(words[i]);
             if (strncmp(at, words[i], n))
                 continue;
+            /* As many characters as there were, so that lines and columns in messages stay right. */
             memcpy(at, n == 3 ? "[] " : "null     ", n); /* NaN: no number, wherever one is wanted */
             break;
         }
     }
 }
 
-static int read_text(char **text, const char *path)
+static int read_config_text(char **text, const char *path)
 {
     int fd, number, st = hcy__open_file(&fd, path);
     char words[128];
@@ -494,6 +514,7 @@ static int read_text(char **text, const char *path)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
     if (number)
         return hcy_fail(HCY_EIO, "%s cannot be read: %s", path, hcy__errno_text(number, words, sizeof words));
+    /* A zero would end the text for jansson, and the rest would be passed over. */
     if (n > MAX_FILE || memchr(*text, 0, (size_t)n))
         return hcy_fail(HCY_EFORMAT, "%s is no configuration: not JSON", path);
     (*text)[n] = 0;
@@ -502,13 +523,14 @@ static int read_text(char **text, const char *path)
 
 static int check_version(struct reading *r)
 {
-    json_t *application = get(r, "application");
+    json_t *application = get_value(r, "application");
     const char *name = json_string_value(application);
+    /* pyFAI's other programs save JSON with other meanings of the same keys. */
     if (application && (!name || (strcmp(name, "worker") && strcmp(name, "pyfai-integrate"))))
         return unsupported(r, "application", "is not that of an integration");
-    json_t *version = get(r, "version");
+    json_t *version = get_value(r, "version");
     if (!json_is_number(version))
-        return bad(r, "version", "a number");
+        return refuse_value(r, "version", "a number");
     double v = json_number_value(version);
     if (!(v >= OLDEST && v <= LATEST))
         return hcy_fail(HCY_EUNSUPPORTED,
@@ -519,14 +541,15 @@ static int check_version(struct reading *r)
     return 0;
 }
 
-static int read_all(struct reading *r)
+static int read_config_json(struct reading *r)
 {
     char *text = NULL;
     json_error_t error;
-    int st = read_text(&text, r->path);
+    int st = read_config_text(&text, r->path);
     if (!st) {
         blank_constants(text);
         r->json = json_loads(text, 0, &error);
+        /* jansson also takes lists and numbers as a whole file. */
         if (!json_is_object(r->json))
             st = hcy_fail(HCY_EFORMAT, "%s is no configuration: %s, line %d", r->path,
                           r->json ? "no JSON object" : error.text, r->json ? 1 : error.line);
@@ -537,7 +560,7 @@ static int read_all(struct reading *r)
     if (!st)
         st = read_poni(r);
     if (!st)
-        st = read_options(r);
+        st = read_config_options(r);
     if (!st)
         st = read_files(r);
     json_decref(r->json);
@@ -558,8 +581,9 @@ int hcy_config_read(hcy_config **config, const char *path)
     }
     c->is.options = (hcy_azint_options)HCY_AZINT_OPTIONS_INIT;
     c->is.poni = (hcy_poni)HCY_PONI_INIT;
+    /* Numbers in JSON have a point, whatever the program's locale has. */
     locale_t before = uselocale(plain);
-    int st = read_all(&reading);
+    int st = read_config_json(&reading);
     uselocale(before);
     freelocale(plain);
     if (st)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* The image of that name in the stack's file, of the frames' size. */
-static int read_image(hcy_image **image, const hcy_stack_info *stack, const char *file, const char *name,
+static int read_correction_image(hcy_image **image, const hcy_stack_info *stack, const char *file, const char *name,
                       const char *what)
 {
     char *path, *words;
@@ -16,12 +16,14 @@ static int read_image(hcy_image **image, const hcy_stack_info *stack, const char
         return hcy_fail(HCY_ENOMEM, "no memory to read the %s in %s", what, file);
     snprintf(path, size, "%s::%s", file, name);
     int st = hcy_image_read(image, path);
+    /* The reason is in the error that hcy_fail() below replaces. */
     words = st ? strdup(hcy_last_error()->text) : NULL;
     if (st)
         st = hcy_fail(st, "%s: its %s cannot be used: %s", file, what, words ? words : path);
     else if ((*image)->height != stack->height || (*image)->width != stack->width) {
         st = hcy_fail(HCY_EFORMAT, "%s: its %s cannot be used: %s is %u x %u pixels, the frames are %u x %u", file,
                       what, name, (*image)->height, (*image)->width, stack->height, stack->width);
+        /* An image of another size must not reach the caller, who would go by the frames'. */
         hcy_image_free(*image);
         *image = NULL;
     }
@@ -40,14 +42,17 @@ static int read_mask(hcy_corrections *c, const hcy_stack_info *stack, const char
 {
     int st = 0;
     size_t n = (size_t)stack->height * stack->width;
+    /* pyFAI takes the lowest byte alone for a mask; where that is another mask, saved configurations
+     * cannot name ours. */
     uint8_t *pyfai = names->n_masks ? calloc(n, 1) : NULL;
     if (names->n_masks && (!pyfai || !(c->mask = calloc(n, 1))))
         st = hcy_fail(HCY_ENOMEM, "no memory for the pixel mask of %s", file);
     for (int i = 0; !st && i < names->n_masks; i++) {
         hcy_image *image;
-        st = read_image(&image, stack, file, names->masks[i], "pixel mask");
+        st = read_correction_image(&image, stack, file, names->masks[i], "pixel mask");
         if (st)
             break;
+        /* A pixel counts where none of the masks rejects it. */
         hcy__image_add_mask(c->mask, image, REJECTING_BYTES);
         hcy__image_add_mask(pyfai, image, 1);
         hcy_image_free(image);
@@ -64,7 +69,7 @@ static int read_flat(hcy_corrections *c, const hcy_stack_info *stack, const char
 {
     hcy_image *image;
     size_t n = (size_t)stack->height * stack->width;
-    int is_one = 1, st = read_image(&image, stack, file, names->flat, "flat field");
+    int is_one = 1, st = read_correction_image(&image, stack, file, names->flat, "flat field");
     if (st)
         return st;
     c->flat = malloc((n ? n : 1) * sizeof *c->flat);
@@ -73,6 +78,7 @@ static int read_flat(hcy_corrections *c, const hcy_stack_info *stack, const char
     else
         st = hcy_fail(HCY_ENOMEM, "no memory for the flat field of %s", file);
     hcy_image_free(image);
+    /* Plans divide by the flat field: one that multiplies is turned over. */
     for (size_t i = 0; !st && i < n; i++) {
         is_one &= c->flat[i] == 1;
         if (names->flat_multiplies) /* 0 stays what no pixel can be divided by: it is masked */
@@ -109,6 +115,7 @@ int hcy_corrections_read(hcy_corrections **corrections, const hcy_stack *stack, 
     int st = names && c ? find_names(names, info, file) : hcy_fail(HCY_ENOMEM, "no memory to read %s", file);
     if (st && names && c && !which) /* nothing of it is wanted: a file that cannot be gone through will do */
         st = 0;
+    /* What was found is reported even if it is not read, so that the user is told what was left out. */
     if (!st) {
         snprintf(c->mask_name, sizeof c->mask_name, "%s", names->masks[0]);
         snprintf(c->flat_name, sizeof c->flat_name, "%s", names->flat);
@@ -121,6 +128,7 @@ int hcy_corrections_read(hcy_corrections **corrections, const hcy_stack *stack, 
     }
     if (!st && which & HCY_CORRECTION_MASK)
         st = read_mask(c, info, file, names);
+    /* A flat field that the detector has applied already must not be applied twice. */
     int flat_wanted = which & HCY_CORRECTION_FLAT && *names->flat &&
                       (!names->flat_applied || which & HCY_CORRECTION_FLAT_ANYWAY);
     if (!st && flat_wanted)
@@ -147,6 +155,7 @@ void hcy_corrections_use(hcy_azint_options *options, const hcy_corrections *corr
     const hcy_stack_info *info = hcy_stack_get_info(stack);
     if (!options || !corrections || !info)
         return;
+    /* What the user gave goes first. */
     if (corrections->mask && !options->mask) {
         options->mask = corrections->mask;
         options->mask_height = info->height;

@@ -25,9 +25,10 @@ static const hcy__curves_format *const formats[] = {
 };
 enum { N_FORMATS = sizeof formats / sizeof formats[0] };
 
-static int find_format(const hcy__curves_format **format, const char *path, const char *name, int images)
+static int find_curves_format(const hcy__curves_format **format, const char *path, const char *name, int images)
 {
     const char *base = strrchr(path, '/'), *suffix = strrchr(base ? base : path, '.');
+    /* Standard output and devices have no suffix, and text is what one looks at there. */
     if (!name && (!strcmp(path, "-") || (!suffix && !strncmp(path, "/dev/", 5))))
         name = "dat";
     int st = name ? 0 : hcy_format_of(&name, path, images ? HCY_WRITE_CAKES : HCY_WRITE_CURVES);
@@ -77,8 +78,10 @@ void hcy__curves_unit_words(char space[32], char symbol[32], const char *unit)
 }
 
 /* Images, or curves along chi, and whether the format takes images. */
-static int set_axes(hcy_azint_plan_info *plan, const hcy__curves_format *format, const char *path)
+static int set_curves_axes(hcy_azint_plan_info *plan, const hcy__curves_format *format, const char *path)
 {
+    /* One radial bin makes a curve along chi, whose axis the formats then find where they look for the
+     * radial one. */
     if (plan->n_azim && plan->n_radial == 1) {
         plan->unit = &chi;
         plan->radial = plan->azimuthal;
@@ -101,19 +104,22 @@ int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azint_plan 
     int st = opts ? hcy__sized_read(&head.opts, sizeof head.opts, opts, "hcy_curves_options") : 0;
     if (st)
         return st;
+    /* All that may refuse comes before the file is made. */
     st = hcy_azint_plan_get_info(&head.plan, plan);
     head.with_sigma = head.plan.options.error_model != HCY_ERRORS_NONE;
     hcy_curves *c = calloc(1, sizeof *c);
     if (!st && !c)
         st = hcy_fail(HCY_ENOMEM, "no memory to write %s", path);
     if (!st)
-        st = find_format(&c->format, path, head.opts.format, head.plan.n_azim && head.plan.n_radial > 1);
+        st = find_curves_format(&c->format, path, head.opts.format, head.plan.n_azim && head.plan.n_radial > 1);
     if (!st)
-        st = set_axes(&head.plan, c->format, path);
+        st = set_curves_axes(&head.plan, c->format, path);
+    /* Writing over the frames that are being read would destroy them. */
     if (!st && strcmp(path, "-"))
         st = hcy__may_write(path, head.opts.keep_existing, head.opts.source);
     if (!st)
         st = hcy__config_names(&head);
+    /* From here on there is a file; each format removes its own if it fails. */
     if (!st)
         st = c->format->open(&c->state, &head);
     hcy__config_names_free(&head);
@@ -132,6 +138,7 @@ int hcy_curves_append(hcy_curves *c, uint64_t frame, const hcy_azint_result *res
     if (!c ||
         (result && (result->n_bins != c->n_bins || !result->intensity || (c->with_sigma && !result->sigma))))
         return hcy_fail(HCY_EINVAL, "hcy_curves_append: a result of another plan than the file's");
+    /* After a failure nothing is written any more: rows behind a gap would be taken for other frames. */
     if (c->failed.status)
         return hcy_fail_again(&c->failed);
     int st = c->format->append(c->state, frame, result, why ? why : "no reason given");
@@ -158,6 +165,7 @@ int hcy_curves_stop(hcy_curves *c, char *place, size_t size)
         *place = 0;
     if (!c)
         return 0;
+    /* Without a row there is nothing to keep, and the file is removed. */
     const char *name = c->rows ? c->format->place(c->state) : NULL;
     if (place)
         snprintf(place, size, "%s", name ? name : "");

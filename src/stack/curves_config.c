@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* "text", null for NULL. */
-static void put_text(FILE *out, const char *key, const char *text)
+static void put_json_text(FILE *out, const char *key, const char *text)
 {
     fprintf(out, "  \"%s\": ", key);
     if (!text) {
@@ -17,6 +17,7 @@ static void put_text(FILE *out, const char *key, const char *text)
         return;
     }
     putc('"', out);
+    /* JSON has no control characters in text, and file names may have any. */
     for (; *text; text++)
         if (*text == '"' || *text == '\\')
             fprintf(out, "\\%c", *text);
@@ -27,7 +28,7 @@ static void put_text(FILE *out, const char *key, const char *text)
     fputs("\",\n", out);
 }
 
-static void put_number(FILE *out, const char *key, double value, int given)
+static void put_json_number(FILE *out, const char *key, double value, int given)
 {
     if (given)
         fprintf(out, "  \"%s\": %.17g,\n", key, value);
@@ -36,19 +37,20 @@ static void put_number(FILE *out, const char *key, double value, int given)
 }
 
 /* A range, or null if it is none. */
-static void put_range(FILE *out, const char *key, const double range[2])
+static void put_json_range(FILE *out, const char *key, const double range[2])
 {
     if (range[0] != range[1])
         fprintf(out, "  \"%s\": [%.17g, %.17g],\n", key, range[0], range[1]);
     else
-        put_text(out, key, NULL);
+        put_json_text(out, key, NULL);
 }
 
 /* The geometry; the detector's own keys are those of a PONI file. */
-static int put_poni(FILE *out, const hcy_poni *p)
+static int put_json_poni(FILE *out, const hcy_poni *p)
 {
     static const char key[] = "Detector_config: ";
     char text[4096];
+    /* The detector's configuration is JSON in a PONI file already. */
     int st = hcy_poni_format(text, sizeof text, NULL, p);
     if (st)
         return st;
@@ -75,7 +77,7 @@ static void put_method(FILE *out, const hcy_azint_options *o)
         method = "sigma_clip_ng";
     if (o->filter == HCY_FILTER_PERCENTILE)
         method = "medfilt1d_ng";
-    put_text(out, "integrator_method", method);
+    put_json_text(out, "integrator_method", method);
     fputs("  \"extra_options\": {", out);
     if (o->filter == HCY_FILTER_SIGMA_CLIP)
         fprintf(out, "\"thres\": %.17g, \"max_iter\": %u", o->threshold, o->max_iter);
@@ -92,30 +94,31 @@ static int put_config(FILE *out, const hcy__curves_head *head)
     const hcy_azint_plan_info *plan = &head->plan;
     const hcy_azint_options *o = &plan->options;
     fputs("{\n  \"application\": \"worker\",\n  \"version\": 5,\n", out);
-    int st = put_poni(out, &plan->poni);
+    int st = put_json_poni(out, &plan->poni);
     fprintf(out, "  \"nbpt_rad\": %zu,\n  \"nbpt_azim\": %zu,\n", o->npt, o->npt_azim ? o->npt_azim : 1);
-    put_text(out, "unit", o->unit);
+    put_json_text(out, "unit", o->unit);
     fputs("  \"chi_discontinuity_at_0\": false,\n", out);
     if (o->use_polarization)
         fprintf(out, "  \"polarization_description\": [%.17g, %.17g],\n", o->polarization,
                 o->polarization_offset);
     else
-        put_text(out, "polarization_description", NULL);
-    put_number(out, "normalization_factor", o->normalization, 1);
-    put_number(out, "val_dummy", o->dummy, o->use_dummy);
-    put_number(out, "delta_dummy", o->delta_dummy, o->use_dummy);
+        put_json_text(out, "polarization_description", NULL);
+    put_json_number(out, "normalization_factor", o->normalization, 1);
+    put_json_number(out, "val_dummy", o->dummy, o->use_dummy);
+    put_json_number(out, "delta_dummy", o->delta_dummy, o->use_dummy);
     fprintf(out, "  \"correct_solid_angle\": %s,\n", o->solid_angle ? "true" : "false");
-    put_text(out, "dark_current", head->files[HCY__CONFIG_DARK]);
-    put_text(out, "flat_field", head->files[HCY__CONFIG_FLAT]);
-    put_text(out, "mask_file", head->files[HCY__CONFIG_MASK]);
-    put_text(out, "error_model", hcy__config_errors[o->error_model]);
+    put_json_text(out, "dark_current", head->files[HCY__CONFIG_DARK]);
+    put_json_text(out, "flat_field", head->files[HCY__CONFIG_FLAT]);
+    put_json_text(out, "mask_file", head->files[HCY__CONFIG_MASK]);
+    put_json_text(out, "error_model", hcy__config_errors[o->error_model]);
+    /* The engine is one that every installation of pyFAI has; it does not change the result. */
     fprintf(out, "  \"method\": [\"%s\", \"csr\", \"cython\"],\n  \"opencl_device\": null,\n",
             hcy__config_splits[o->split]);
-    put_range(out, "azimuth_range", o->azimuth_range);
-    put_range(out, "radial_range", o->radial_range);
-    put_text(out, "integrator_class", "AzimuthalIntegrator");
+    put_json_range(out, "azimuth_range", o->azimuth_range);
+    put_json_range(out, "radial_range", o->radial_range);
+    put_json_text(out, "integrator_class", "AzimuthalIntegrator");
     put_method(out, o);
-    put_text(out, "monitor_name", head->opts.monitor);
+    put_json_text(out, "monitor_name", head->opts.monitor);
     fprintf(out, "  \"shape\": [%zu, %zu]\n}", plan->height, plan->width);
     return st;
 }
@@ -132,6 +135,7 @@ static int find_dataset(char dataset[HCY__CORRECTION_NAME], const char *file, in
     hcy_stack *stack = NULL;
     if (!names)
         return hcy_fail(HCY_ENOMEM, "no memory to look into %s", file);
+    /* A file without such groups finds nothing, and the next way is tried. */
     (void)!hcy__h5_corrections_find(names, source ? hcy_stack_get_info(source) : &none, file);
     if (which != HCY__CONFIG_DARK)
         snprintf(dataset, HCY__CORRECTION_NAME, "%s", which == HCY__CONFIG_MASK ? names->masks[0] : names->flat);
@@ -153,6 +157,7 @@ static int whole_name(char **name, const char *given, int which, const hcy_stack
         return hcy_fail(HCY_ENOMEM, "no memory for the name of %s", given);
     if (parting)
         *parting = 0;
+    /* Configurations are read from other folders than the one that they were made in. */
     char *whole = realpath(file, NULL);
     int st = whole && !parting ? find_dataset(found, whole, which, source) : 0;
     const char *dataset = parting ? parting + 2 : found;
@@ -193,6 +198,7 @@ int hcy__curves_config(char **json, const hcy__curves_head *head)
     FILE *out = plain ? open_memstream(json, &size) : NULL;
     int st = 0, broken = !out;
     if (out) {
+        /* Numbers in JSON have a point, whatever the program's locale has. */
         locale_t before = uselocale(plain);
         st = put_config(out, head);
         uselocale(before);

@@ -44,6 +44,7 @@ static void put_fit2d(FILE *out, const hcy_poni *p)
 {
     double cos_tilt = cos(p->rot1) * cos(p->rot2), sin_tilt = sqrt(1 - cos_tilt * cos_tilt);
     double cos_plane = 1, sin_plane = 0, shift = 0;
+    /* Without a tilt its plane has no direction, and 0 is as good as any. */
     if (sin_tilt > 0) {
         cos_plane = fmax(-1, fmin(1, -cos(p->rot2) * sin(p->rot1) / sin_tilt));
         sin_plane = sin(p->rot2) / sin_tilt;
@@ -70,13 +71,14 @@ static void put_geometry(FILE *out, const hcy_poni *p)
         fprintf(out, "# Wavelength: %.15g m\n", p->wavelength);
 }
 
-/* One header line a line of text. */
+/* Writes a text as header lines, one for each of its own. */
 static void put_lines(FILE *out, const char *what, const char *text)
 {
     if (!text)
         return;
     fprintf(out, "# %s: ", what);
     for (; *text; text++) {
+        /* Every line of it begins with #, or readers would take it for numbers. */
         if (*text == '\n' && text[1])
             fputs("\n#   ", out);
         else if (*text != '\n' && *text != '\r')
@@ -85,7 +87,7 @@ static void put_lines(FILE *out, const char *what, const char *text)
     putc('\n', out);
 }
 
-static void put_header(FILE *out, const hcy__curves_head *head)
+static void put_dat_header(FILE *out, const hcy__curves_head *head)
 {
     const hcy_azint_options *options = &head->plan.options;
     put_geometry(out, &head->plan.poni);
@@ -112,7 +114,7 @@ static int make_header(struct dat *dat, const hcy__curves_head *head)
     size_t size;
     FILE *out = open_memstream(&dat->header, &size);
     if (out)
-        put_header(out, head);
+        put_dat_header(out, head);
     if (!out || fclose(out))
         return hcy_fail(HCY_ENOMEM, "no memory for the header of %s", head->path);
     return 0;
@@ -120,7 +122,7 @@ static int make_header(struct dat *dat, const hcy__curves_head *head)
 
 /* --- Files --- */
 
-static int write_failed(const char *path, int number)
+static int fail_dat_write(const char *path, int number)
 {
     char words[128];
     return hcy_fail(HCY_EIO, "%s: writing failed: %s", strcmp(path, "-") ? path : "standard output",
@@ -135,6 +137,7 @@ static int open_out(struct dat *dat, const char *path)
     dat->out = hcy_output_stream(dat->output);
     if (!dat->out)
         return hcy_fail(HCY_ENOMEM, "no memory to write %s", path);
+    /* Programs that want rows alone stumble over comments. */
     if (dat->bare)
         return 0;
     fputs(dat->header, dat->out);
@@ -153,6 +156,7 @@ static int close_out(struct dat *dat, enum hcy__curves_end end)
     hcy_output *output = dat->output;
     if (output && end == HCY__WHOLE && dat->growing)
         fputs("# complete\n", dat->out);
+    /* The output is gone after any of the three, whether it succeeded or not. */
     dat->output = NULL;
     dat->out = NULL;
     if (!output)
@@ -167,7 +171,7 @@ static int close_out(struct dat *dat, enum hcy__curves_end end)
 
 /* --- Frames --- */
 
-/* The fast way of put_number(): 7 digits of a power of ten near the value.  -1: a value that needs the slow
+/* The fast way of put_decimal(): 7 digits of a power of ten near the value.  -1: a value that needs the slow
  * way, because it is out of the table's reach or so near to the middle between two decimals that one rounding
  * could decide. */
 static int seven_digits(uint32_t *digits, int *exponent, double value)
@@ -177,8 +181,10 @@ static int seven_digits(uint32_t *digits, int *exponent, double value)
     if (!(value >= 1e-15 && value < 1e21))
         return -1;
     int binary, e;
+    /* The decimal exponent from the binary one, without a logarithm. */
     frexp(value, &binary);
     e = (int)floor((binary - 1) * 0.30102999566398120); /* of the power of two: right, or one too small */
+    /* Powers up to 1e22 are exact, so that there is just this one rounding. */
     double scaled = e <= 6 ? value * ten[6 - e] : value / ten[e - 6];
     if (scaled >= 1e7) {
         e++;
@@ -186,6 +192,8 @@ static int seven_digits(uint32_t *digits, int *exponent, double value)
     }
     uint32_t whole = (uint32_t)scaled;
     double rest = scaled - whole;
+    /* The rounding's error is far below 1e-5, so that only a rest this near to a half could go the other
+     * way. */
     if (whole < 1000000 || whole >= 9999999 || fabs(rest - 0.5) < 1e-5)
         return -1;
     *digits = whole + (rest > 0.5);
@@ -194,7 +202,7 @@ static int seven_digits(uint32_t *digits, int *exponent, double value)
 }
 
 /* printf("%14.6e"), which would take most of the time of writing; returns the end. */
-static char *put_number(char *at, double value)
+static char *put_decimal(char *at, double value)
 {
     uint32_t digits;
     int exponent;
@@ -219,13 +227,13 @@ static char *put_number(char *at, double value)
 static void put_rows(const struct dat *dat, const hcy_azint_result *result)
 {
     for (size_t i = 0; i < dat->n_bins; i++) {
-        char row[3 * NUMBER], *at = put_number(row, dat->radial[i]);
+        char row[3 * NUMBER], *at = put_decimal(row, dat->radial[i]);
         *at++ = ' ';
         *at++ = ' ';
-        at = put_number(at, result ? result->intensity[i] : NAN);
+        at = put_decimal(at, result ? result->intensity[i] : NAN);
         if (dat->with_sigma) {
             *at++ = ' ';
-            at = put_number(at, result ? result->sigma[i] : NAN);
+            at = put_decimal(at, result ? result->sigma[i] : NAN);
         }
         *at++ = '\n';
         fwrite(row, 1, (size_t)(at - row), dat->out);
@@ -233,7 +241,7 @@ static void put_rows(const struct dat *dat, const hcy_azint_result *result)
 }
 
 /* A failed frame is a comment, or rows of NaN where there are no comments. */
-static void put_frame(const struct dat *dat, uint64_t frame, const hcy_azint_result *result, const char *why)
+static void put_dat_frame(const struct dat *dat, uint64_t frame, const hcy_azint_result *result, const char *why)
 {
     if (result || dat->bare)
         put_rows(dat, result);
@@ -247,9 +255,10 @@ static int append_block(struct dat *dat, uint64_t frame, const hcy_azint_result 
         fputs("\n\n", dat->out);
     if (result && !dat->bare)
         fprintf(dat->out, "# frame %llu\n", (unsigned long long)frame);
-    put_frame(dat, frame, result, why);
+    put_dat_frame(dat, frame, result, why);
+    /* A full disk is noticed at the frame that it lost. */
     if (fflush(dat->out) || ferror(dat->out))
-        return write_failed(dat->path, errno);
+        return fail_dat_write(dat->path, errno);
     return 0;
 }
 
@@ -257,6 +266,7 @@ static int append_block(struct dat *dat, uint64_t frame, const hcy_azint_result 
 static int write_file(struct dat *dat, const char *path, uint64_t frame, const hcy_azint_result *result)
 {
     int st = hcy__may_write(path, dat->keep_existing, NULL);
+    /* The pattern may name one of the frames' own files with some number. */
     if (!st && hcy__is_among(dat->read, dat->n_read, path))
         st = hcy_fail(HCY_EINVAL, "%s is read; name other files for the results", path);
     if (!st && !result) {
@@ -266,7 +276,7 @@ static int write_file(struct dat *dat, const char *path, uint64_t frame, const h
     if (!st)
         st = open_out(dat, path);
     if (!st) {
-        put_frame(dat, frame, result, "");
+        put_dat_frame(dat, frame, result, "");
         st = close_out(dat, HCY__WHOLE);
     }
     return st;
@@ -276,6 +286,7 @@ static int dat_append(void *state, uint64_t frame, const hcy_azint_result *resul
 {
     struct dat *dat = state;
     int st;
+    /* The caller's thread may have any locale; printf() would write its decimal comma. */
     locale_t before = uselocale(dat->plain);
     if (dat->numbered.length) {
         char *path = hcy__numbered_path(&dat->numbered, frame);
@@ -309,7 +320,7 @@ static int dat_close(void *state, enum hcy__curves_end end)
     return st;
 }
 
-static int fill(struct dat *dat, const hcy__curves_head *head)
+static int fill_dat(struct dat *dat, const hcy__curves_head *head)
 {
     dat->n_bins = head->plan.n_bins;
     dat->unit = head->plan.unit->name;
@@ -320,13 +331,16 @@ static int fill(struct dat *dat, const hcy__curves_head *head)
     dat->plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
     if (!dat->path || !dat->radial || !dat->plain)
         return hcy_fail(HCY_ENOMEM, "no memory to write %s", head->path);
+    /* The plan may be gone before the last frame comes. */
     memcpy(dat->radial, head->plan.radial, dat->n_bins * sizeof *dat->radial);
     locale_t before = uselocale(dat->plain);
     int st = make_header(dat, head);
     if (!st)
         st = hcy__numbered_parse(&dat->numbered, dat->path);
+    /* Which files are read is asked once, not for each frame. */
     if (!st && dat->numbered.length && head->opts.source)
         st = hcy_stack_files(&dat->read, &dat->n_read, head->opts.source);
+    /* A file a frame is complete as soon as it is there, and standard output has no name to grow under. */
     dat->growing = head->opts.growing && !dat->bare && !dat->numbered.length && strcmp(dat->path, "-");
     if (!st && !dat->numbered.length)
         st = open_out(dat, dat->path);
@@ -340,10 +354,12 @@ static int open_text(void **state, const hcy__curves_head *head, int bare)
     if (!dat)
         return hcy_fail(HCY_ENOMEM, "no memory to write %s", head->path);
     dat->bare = bare;
-    int st = fill(dat, head);
+    int st = fill_dat(dat, head);
+    /* A header that does not fit onto the disk is noticed before the first frame is computed. */
     if (!st && dat->out && (fflush(dat->out) || ferror(dat->out)))
-        st = write_failed(dat->path, errno);
+        st = fail_dat_write(dat->path, errno);
     if (st) {
+        /* Closing may set another error, which would hide the reason. */
         hcy_error why = *hcy_last_error();
         (void)!dat_close(dat, HCY__DISCARDED);
         return hcy_fail_again(&why);

@@ -23,7 +23,7 @@ struct edf {
     uint64_t written;
 };
 
-static int write_failed(const struct edf *edf, int number)
+static int fail_edf_write(const struct edf *edf, int number)
 {
     char words[128];
     return hcy_fail(HCY_EIO, "%s: writing failed: %s", edf->path, hcy__errno_text(number, words, sizeof words));
@@ -51,7 +51,7 @@ static int make_keys(struct edf *edf, const hcy__curves_head *head)
     return 0;
 }
 
-static void put_header(struct edf *edf, uint64_t frame)
+static void put_edf_header(struct edf *edf, uint64_t frame)
 {
     char head[512];
     int n = snprintf(head, sizeof head,
@@ -59,31 +59,33 @@ static void put_header(struct edf *edf, uint64_t frame)
                      "DataType = FloatValue ;\nDim_1 = %zu ;\nDim_2 = %zu ;\nSize = %zu ;\nframe = %llu ;\n",
                      (unsigned long long)edf->written + 1, (unsigned long long)edf->written + 1, edf->n_radial,
                      edf->n_azim, edf->n_radial * edf->n_azim * sizeof(float), (unsigned long long)frame);
+    /* Readers find the pixels by the header's length, which is a multiple of 512: blanks fill it up. */
     size_t used = (size_t)n + strlen(edf->keys) + 2;
     fputs(head, edf->out);
     fputs(edf->keys, edf->out);
     fprintf(edf->out, "%*s}\n", (int)((BLOCK - used % BLOCK) % BLOCK), "");
 }
 
-static int edf_append(void *state, uint64_t frame, const hcy_azint_result *result, const char *why)
+static int edf_curves_append(void *state, uint64_t frame, const hcy_azint_result *result, const char *why)
 {
     struct edf *edf = state;
     size_t n = edf->n_radial * edf->n_azim;
     (void)why;
+    /* A failed frame keeps its place, so that image k is frame k. */
     for (size_t i = 0; i < n; i++)
         edf->row[i] = result ? (float)result->intensity[i] : NAN;
-    put_header(edf, frame);
+    put_edf_header(edf, frame);
     fwrite(edf->row, sizeof(float), n, edf->out);
     edf->written++;
-    return fflush(edf->out) || ferror(edf->out) ? write_failed(edf, errno) : 0;
+    return fflush(edf->out) || ferror(edf->out) ? fail_edf_write(edf, errno) : 0;
 }
 
-static const char *edf_place(void *state)
+static const char *edf_curves_place(void *state)
 {
     return hcy_output_place(((struct edf *)state)->output);
 }
 
-static int edf_close(void *state, enum hcy__curves_end end)
+static int edf_curves_close(void *state, enum hcy__curves_end end)
 {
     struct edf *edf = state;
     int st = 0;
@@ -100,7 +102,7 @@ static int edf_close(void *state, enum hcy__curves_end end)
     return st;
 }
 
-static int fill(struct edf *edf, const hcy__curves_head *head)
+static int fill_edf_curves(struct edf *edf, const hcy__curves_head *head)
 {
     locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
     edf->n_radial = head->plan.n_radial;
@@ -112,6 +114,7 @@ static int fill(struct edf *edf, const hcy__curves_head *head)
     edf->row = malloc(edf->n_radial * edf->n_azim * sizeof *edf->row);
     if (!edf->path || !edf->row || !plain)
         return hcy_fail(HCY_ENOMEM, "no memory to write %s", head->path);
+    /* The keys of all headers are made once; only these have numbers with a decimal point. */
     locale_t before = uselocale(plain);
     int st = make_keys(edf, head);
     uselocale(before);
@@ -123,19 +126,19 @@ static int fill(struct edf *edf, const hcy__curves_head *head)
     return st;
 }
 
-static int edf_open(void **state, const hcy__curves_head *head)
+static int edf_curves_open(void **state, const hcy__curves_head *head)
 {
     struct edf *edf = calloc(1, sizeof *edf);
     if (!edf)
         return hcy_fail(HCY_ENOMEM, "no memory to write %s", head->path);
-    int st = fill(edf, head);
+    int st = fill_edf_curves(edf, head);
     if (st) {
         hcy_error why = *hcy_last_error();
-        (void)!edf_close(edf, HCY__DISCARDED);
+        (void)!edf_curves_close(edf, HCY__DISCARDED);
         return hcy_fail_again(&why);
     }
     *state = edf;
     return 0;
 }
 
-const hcy__curves_format hcy__curves_edf = { "edf", edf_open, edf_append, edf_place, edf_close };
+const hcy__curves_format hcy__curves_edf = { "edf", edf_curves_open, edf_curves_append, edf_curves_place, edf_curves_close };

@@ -62,11 +62,12 @@ struct h5 {
 
 /* --- Creating --- */
 
-static int put_axis(hid_t group, const char *path, const char *name, const double *axis, hsize_t n,
+static int put_h5_axis(hid_t group, const char *path, const char *name, const double *axis, hsize_t n,
                     const hcy__h5_text *texts, size_t n_texts)
 {
     hid_t space = H5Screate_simple(1, &n, NULL);
     hid_t data = H5Dcreate2(group, name, H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    /* H5Dcreate2() refuses a dataspace that failed, so one test finds either failure. */
     int st = data < 0 || H5Dwrite(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, axis) < 0
                  ? hcy__h5_fail(HCY_EIO, "%s: the bins cannot be written", path)
                  : hcy__h5_put_texts(data, texts, n_texts);
@@ -82,7 +83,7 @@ static int put_chi(hid_t group, const hcy__curves_head *head)
                                           { "units", "deg" },
                                           { "interpretation", "scalar" },
                                           { "long_name", "Azimuthal angle \317\207 (degree)" } };
-    return put_axis(group, head->path, "chi", head->plan.azimuthal, head->plan.n_azim, texts,
+    return put_h5_axis(group, head->path, "chi", head->plan.azimuthal, head->plan.n_azim, texts,
                     sizeof texts / sizeof texts[0]);
 }
 
@@ -97,7 +98,7 @@ static int put_radial(hid_t group, const hcy__curves_head *head)
                                    { "interpretation", "scalar" },
                                    { "name", space_name },
                                    { "long_name", long_name } };
-    return put_axis(group, head->path, "radial", head->plan.radial, head->plan.n_radial, texts,
+    return put_h5_axis(group, head->path, "radial", head->plan.radial, head->plan.n_radial, texts,
                     sizeof texts / sizeof texts[0]);
 }
 
@@ -126,6 +127,7 @@ static int put_pixels(hid_t group, const hcy__curves_head *head, size_t n_azim)
 /* `rows` rows of a column, as dimensions; returns how many these are. */
 static int dims_of(hsize_t dims[3], const struct h5 *h5, int which, hsize_t rows)
 {
+    /* Numbers of a frame have one dimension, curves two and images three. */
     dims[0] = rows;
     dims[1] = is_number(which) ? 1 : h5->n_azim ? h5->n_azim : h5->n_bins;
     dims[2] = h5->n_azim ? h5->n_bins / h5->n_azim : 1;
@@ -137,6 +139,7 @@ static int create_column(struct h5 *h5, hid_t group, int which, const char *path
 {
     struct column *c = &h5->columns[which];
     double nan_value = NAN;
+    /* Curves are kept in double, images in single precision: see the head of this file. */
     c->row = is_number(which) ? 1 : h5->n_bins;
     c->type = is_number(which) ? H5T_NATIVE_UINT64 : h5->n_azim ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
     c->block = malloc(h5->block_rows * c->row * (h5->n_azim && !is_number(which) ? sizeof(float) : 8));
@@ -144,7 +147,9 @@ static int create_column(struct h5 *h5, hid_t group, int which, const char *path
     int rank = dims_of(dims, h5, which, 0);
     dims_of(most, h5, which, H5S_UNLIMITED);
     dims_of(chunk, h5, which, is_number(which) ? 1024 : h5->block_rows);
+    /* No row yet, and no limit: rows come one flush after the other. */
     hid_t space = H5Screate_simple(rank, dims, most), plist = H5Pcreate(H5P_DATASET_CREATE);
+    /* A chunk is a block of rows, so that each block is written once. */
     H5Pset_chunk(plist, rank, chunk);
     if (!is_number(which))
         H5Pset_fill_value(plist, H5T_NATIVE_DOUBLE, &nan_value);
@@ -193,6 +198,7 @@ static char *link_target(const char *path, const char *source)
 {
     char *there = realpath(source, NULL);
     const char *name = there ? strrchr(there, '/') : NULL, *end = strrchr(path, '/');
+    /* Links without a folder survive when both files are moved together. */
     if (end && name && name - there == end - path && !strncmp(path, there, (size_t)(name - there)))
         memmove(there, name + 1, strlen(name));
     return there;
@@ -207,6 +213,7 @@ static int put_source(hcy__h5_file *out, const hcy__curves_head *head)
         return 0;
     int st = hcy__h5_put_group(file, ENTRY "/measurement", "NXdata");
     char *target = st ? NULL : link_target(hcy_output_name(out->output), stack->path);
+    /* pyFAI's name for each part of the stack; the first is what viewers show. */
     for (size_t i = 0; target && !st && i < stack->n_parts; i++) {
         char name[64];
         snprintf(name, sizeof name, ENTRY "/measurement/images_%04zu", i + 1);
@@ -227,6 +234,7 @@ static int put_fields(hid_t file, const hcy__curves_head *head)
     int st = hcy_poni_format(poni, sizeof poni, NULL, &head->plan.poni);
     if (!st)
         st = hcy__curves_config(&config, head);
+    /* In the order of the file's layout above; a text that is NULL leaves its field out. */
     const hcy__h5_text fields[] = {
         { ENTRY "/program_name", "halcyon" },
         { ENTRY "/start_time", date },
@@ -272,20 +280,24 @@ static int put_groups(hcy__h5_file *out)
     H5get_libversion(&v[0], &v[1], &v[2]);
     snprintf(version, sizeof version, "%u.%u.%u", v[0], v[1], v[2]);
     now_text(date);
+    /* The root is there already and has only attributes put to it. */
     const hcy__h5_text root[] = { { "NX_class", "NXroot" }, { "file_name", hcy_output_name(out->output) },
                                   { "file_time", date },    { "HDF5_Version", version },
                                   { "creator", "halcyon" }, { "default", "entry_0000" } };
     hid_t top = H5Gopen2(file, "/", H5P_DEFAULT);
     st = hcy__h5_put_texts(top, root, sizeof root / sizeof root[0]);
     H5Gclose(top);
+    /* Outer groups come before those within them. */
     for (size_t i = 0; !st && i < sizeof groups / sizeof groups[0]; i++)
         st = hcy__h5_put_group(file, groups[i][0], groups[i][1]);
+    /* These lead a viewer from the root to the results. */
     if (!st)
         st = hcy__h5_put_text_at(file, ENTRY, "default", "integrate/results");
     if (!st)
         st = hcy__h5_put_text_at(file, PROCESS, "default", "results");
     if (!st)
         st = hcy__h5_put_text_at(file, PROCESS "/configuration", "desc", "PyFAI worker configuration");
+    /* A file whose writer was killed keeps saying so. */
     if (!st)
         st = hcy__h5_put_text_at(file, PROCESS "/halcyon", "status", "growing");
     return st ? st : hcy__h5_put_text_at(file, RESULTS, "signal", column_names[INTENSITY]);
@@ -304,8 +316,9 @@ static int put_integer(hid_t file, const char *path, const char *name, int64_t v
     return st;
 }
 
-static int create(struct h5 *h5, const hcy__curves_head *head)
+static int create_curves(struct h5 *h5, const hcy__curves_head *head)
 {
+    /* First what describes the run, then what depends on the plan, at last the columns that grow. */
     int st = hcy__h5_file_create(&h5->file, head->path, head->opts.growing ? HCY_OUTPUT_GROWS : 0);
     if (!st)
         st = put_groups(h5->file);
@@ -331,6 +344,7 @@ static int create(struct h5 *h5, const hcy__curves_head *head)
         if (i != SIGMA || head->with_sigma)
             st = create_column(h5, group, i, head->path);
     H5Gclose(group);
+    /* Who reads along finds a file with all its groups, if no row yet. */
     return st ? st : hcy__h5_file_flush(h5->file);
 }
 
@@ -342,6 +356,7 @@ static int write_column(struct h5 *h5, int which)
     hsize_t start[3] = { h5->rows, 0, 0 }, count[3], dims[3];
     int rank = dims_of(count, h5, which, h5->waiting);
     dims_of(dims, h5, which, h5->rows + h5->waiting);
+    /* A failure of these calls shows in H5Dwrite(), which is given what they made. */
     H5Dset_extent(c->dataset, dims);
     hid_t space = H5Dget_space(c->dataset), memory = H5Screate_simple(rank, count, NULL);
     H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
@@ -362,23 +377,26 @@ static int write_waiting(struct h5 *h5)
         return st;
     h5->rows += h5->waiting;
     h5->waiting = 0;
+    /* The driver reports failed writes as done, and notes them here. */
     return hcy__h5_file_status(h5->file);
 }
 
-static int flush(struct h5 *h5)
+static int flush_rows(struct h5 *h5)
 {
     int st = write_waiting(h5);
     if (!st)
         st = hcy__h5_file_flush(h5->file);
     if (!st)
         h5->on_disk = h5->rows;
+    /* Counted also after a failure, so that a full disk is not tried again with every frame. */
     h5->flushed_ns = hcy_now_ns();
     return st;
 }
 
-static void put_row(struct h5 *h5, int which, const double *values)
+static void put_column_row(struct h5 *h5, int which, const double *values)
 {
     const struct column *c = &h5->columns[which];
+    /* Without an error model there is no column of errors. */
     if (c->dataset < 0)
         return;
     if (h5->n_azim) {
@@ -392,20 +410,22 @@ static void put_row(struct h5 *h5, int which, const double *values)
         row[i] = values ? values[i] : NAN;
 }
 
-static int h5_append(void *state, uint64_t frame, const hcy_azint_result *result, const char *why)
+static int h5_curves_append(void *state, uint64_t frame, const hcy_azint_result *result, const char *why)
 {
     (void)why;
     struct h5 *h5 = state;
     ((uint64_t *)h5->columns[FRAME].block)[h5->waiting] = frame;
     ((uint64_t *)h5->columns[MASKED].block)[h5->waiting] = result ? result->n_lost : 0;
-    put_row(h5, INTENSITY, result ? result->intensity : NULL);
-    put_row(h5, SIGMA, result ? result->sigma : NULL);
+    put_column_row(h5, INTENSITY, result ? result->intensity : NULL);
+    put_column_row(h5, SIGMA, result ? result->sigma : NULL);
     h5->waiting++;
+    /* A full block only goes to HDF5's memory; once a second all goes to the file, for those who read
+     * along. */
     int late = hcy_now_ns() - h5->flushed_ns > FLUSH_NS;
     if (h5->waiting < h5->block_rows && !late)
         return 0;
     hcy__h5_lock();
-    int st = late ? flush(h5) : write_waiting(h5);
+    int st = late ? flush_rows(h5) : write_waiting(h5);
     hcy__h5_unlock();
     return st;
 }
@@ -433,26 +453,27 @@ static void cut_to(struct h5 *h5, uint64_t rows)
     }
 }
 
-static const char *h5_place(void *state)
+static const char *h5_curves_place(void *state)
 {
     struct h5 *h5 = state;
     hcy__h5_lock();
     if (!hcy__h5_file_status(h5->file))
-        (void)!flush(h5);
+        (void)!flush_rows(h5);
     hcy__h5_unlock();
     return h5->on_disk ? hcy_output_place(h5->file->output) : NULL;
 }
 
-static int h5_close(void *state, enum hcy__curves_end end)
+static int h5_curves_close(void *state, enum hcy__curves_end end)
 {
     static const enum hcy__h5_end ends[] = { HCY__H5_WHOLE, HCY__H5_KEEP, HCY__H5_DISCARD };
     struct h5 *h5 = state;
     hcy__h5_lock();
     int st = h5->file ? hcy__h5_file_status(h5->file) : 0;
     if (!st && h5->file)
-        st = flush(h5);
+        st = flush_rows(h5);
     if (!st && h5->file && h5->opened)
         st = put_end(h5->file->id, end == HCY__WHOLE ? "complete" : "stopped");
+    /* Rows that HDF5 took and the disk did not would read as zeros. */
     if (st)
         cut_to(h5, h5->on_disk);
     for (int i = 0; i < N_COLUMNS; i++) {
@@ -460,30 +481,33 @@ static int h5_close(void *state, enum hcy__curves_end end)
             H5Dclose(h5->columns[i].dataset);
         free(h5->columns[i].block);
     }
+    /* A file that was stopped before any row reached it says nothing. */
     int closed = hcy__h5_file_close(h5->file, end == HCY__STOPPED && !h5->on_disk ? HCY__H5_DISCARD : ends[end]);
     hcy__h5_unlock();
     free(h5);
     return st ? st : closed;
 }
 
-static int h5_open(void **state, const hcy__curves_head *head)
+static int h5_curves_open(void **state, const hcy__curves_head *head)
 {
     struct h5 *h5 = calloc(1, sizeof *h5);
     if (!h5)
         return hcy_fail(HCY_ENOMEM, "no memory to write %s", head->path);
+    /* So that closing after a failure knows which columns there are. */
     for (int i = 0; i < N_COLUMNS; i++)
         h5->columns[i].dataset = -1;
     h5->n_bins = head->plan.n_bins;
     h5->n_azim = head->plan.n_azim;
+    /* With few bins a block has many rows; the flush once a second bounds how long they wait. */
     h5->block_rows = BLOCK_BYTES / 8 / h5->n_bins;
     h5->block_rows = h5->block_rows < 1 ? 1 : h5->block_rows > 1024 ? 1024 : h5->block_rows;
     hcy__h5_lock();
-    int st = create(h5, head);
+    int st = create_curves(h5, head);
     hcy__h5_unlock();
     h5->flushed_ns = hcy_now_ns();
     if (st) {
         hcy_error why = *hcy_last_error();
-        (void)!h5_close(h5, HCY__DISCARDED);
+        (void)!h5_curves_close(h5, HCY__DISCARDED);
         return hcy_fail_again(&why);
     }
     h5->opened = 1;
@@ -491,4 +515,4 @@ static int h5_open(void **state, const hcy__curves_head *head)
     return 0;
 }
 
-const hcy__curves_format hcy__curves_h5 = { "h5", h5_open, h5_append, h5_place, h5_close };
+const hcy__curves_format hcy__curves_h5 = { "h5", h5_curves_open, h5_curves_append, h5_curves_place, h5_curves_close };

@@ -52,6 +52,7 @@ void hcy_detector_to_poni(hcy_poni *poni, const hcy_detector_info *info)
         poni->detector = nexus;
     poni->detector_is_read = 1;
     poni->corners = info->corners;
+    /* What the file does not say stays as the geometry has it. */
     if (info->height) {
         poni->height = info->height;
         poni->width = info->width;
@@ -75,6 +76,7 @@ static const hcy_detector *known_detector(const hcy_detector_info *info, uint32_
     size_t n;
     const hcy_detector *list = hcy_detector_list(&n);
     int cdte = strstr(info->description, "CdTe") != NULL;
+    /* Silicon and CdTe versions have the same pixels and different masked columns. */
     for (size_t i = 0; i < n; i++)
         if (list[i].height == height && list[i].width == width && is_near(info->pixel1, list[i].pixel1) &&
             is_near(info->pixel2, list[i].pixel2) && cdte == (strstr(list[i].name, "CdTe") != NULL))
@@ -82,7 +84,7 @@ static const hcy_detector *known_detector(const hcy_detector_info *info, uint32_
     return NULL;
 }
 
-static double dot(const double a[3], const double b[3])
+static double dot_product(const double a[3], const double b[3])
 {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
@@ -123,19 +125,23 @@ static int from_frame(hcy_poni *poni, const hcy_detector_info *info, uint32_t he
     turned(corner, info->corner, 1);
     turned(a, info->slow, 1);
     turned(b, info->fast, 1);
+    /* The cross product of the axes is the normal; which way it points tells how the rows run. */
     for (int i = 0; i < 3; i++)
         c[i] = a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3];
-    int mirrored = dot(c, corner) < 0;
-    if (!(fabs(dot(a, b)) < 1e-6) || !(fabs(dot(c, corner)) > 0))
+    int mirrored = dot_product(c, corner) < 0;
+    /* The comparisons are written so that NaN fails them. */
+    if (!(fabs(dot_product(a, b)) < 1e-6) || !(fabs(dot_product(c, corner)) > 0))
         return hcy_fail(HCY_EFORMAT, "the detector's axes are not at right angles, or the beam lies in its plane");
     for (int i = 0; mirrored && i < 3; i++) {
         a[i] = -a[i];
         c[i] = -c[i];
     }
     poni->orientation = mirrored ? 2 : 3;
-    poni->dist = dot(c, corner);
-    poni->poni1 = (mirrored ? height * info->pixel1 : 0) - dot(a, corner);
-    poni->poni2 = -dot(b, corner);
+    /* Seen along its own axes the corner is the distance away, and minus the PONI in the plane. */
+    poni->dist = dot_product(c, corner);
+    poni->poni1 = (mirrored ? height * info->pixel1 : 0) - dot_product(a, corner);
+    poni->poni2 = -dot_product(b, corner);
+    /* The rotation's columns are known, so that its three angles can be read off it. */
     poni->rot1 = atan2(-b[2], c[2]);
     poni->rot2 = atan2(a[2], hypot(a[0], a[1]));
     poni->rot3 = atan2(a[1], a[0]);
@@ -148,6 +154,7 @@ int hcy_detector_geometry(hcy_poni *out, const hcy_detector_info *info, uint32_t
         return hcy_fail(HCY_EINVAL, "hcy_detector_geometry: no geometry, or no detector");
     static const hcy_poni init = HCY_PONI_INIT;
     hcy_poni poni = init;
+    /* A chain of axes that was found and could not be followed may turn the detector: no guess is made. */
     if (info->has_frame < 0)
         return hcy_fail(HCY_EUNSUPPORTED, "where the detector is cannot be used: %s", info->frame_problem);
     const char *missing = !(info->pixel1 > 0) || !(info->pixel2 > 0) ? "pixel size"
@@ -160,12 +167,14 @@ int hcy_detector_geometry(hcy_poni *out, const hcy_detector_info *info, uint32_t
     int way = info->has_frame ? from_frame(&poni, info, height) : BY_BEAM;
     if (way < 0)
         return way;
+    /* Without a usable frame the detector stands upright across the beam, at its distance. */
     if (way == BY_BEAM) {
         poni = init;
         poni.dist = info->distance;
         poni.poni1 = info->beam_y * info->pixel1;
         poni.poni2 = info->beam_x * info->pixel2;
     }
+    /* NULL is all right here: the geometry then has pixels and shape of its own. */
     poni.detector = known_detector(info, height, width);
     poni.pixel1 = info->pixel1;
     poni.pixel2 = info->pixel2;

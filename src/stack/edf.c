@@ -38,9 +38,10 @@ static int edf_is(const unsigned char *head, size_t n)
 }
 
 /* Behind the brace and its line's end. */
-static size_t header_end(const char *text, size_t n)
+static size_t find_edf_end(const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
+        /* A brace within a value is not at a line's end. */
         if (text[i] != '}')
             continue;
         if (i + 1 < n && text[i + 1] == '\n')
@@ -58,6 +59,7 @@ int hcy__edf_value(char *value, size_t room, const char *text, const char *key)
     for (const char *at = text + strspn(text, "{ \t\r\n"); *at; at += strspn(at, "; \t\r\n")) {
         size_t line = strcspn(at, ";");
         const char *is = memchr(at, '=', line);
+        /* The key must be all that stands before the sign, or Dim_1 would be found in Dim_10. */
         if (is && !strncasecmp(at, key, n) && at + n + strspn(at + n, blank) == is) {
             is += 1 + strspn(is + 1, blank);
             size_t size = is < at + line ? (size_t)(at + line - is) : 0;
@@ -75,7 +77,7 @@ int hcy__edf_value(char *value, size_t room, const char *text, const char *key)
 }
 
 /* A whole number below 2^62, or `otherwise`. */
-static uint64_t number_of(const char *text, const char *key, uint64_t otherwise)
+static uint64_t read_edf_number(const char *text, const char *key, uint64_t otherwise)
 {
     char value[32], *end;
     if (!hcy__edf_value(value, sizeof value, text, key) || *value < '0' || *value > '9')
@@ -84,7 +86,7 @@ static uint64_t number_of(const char *text, const char *key, uint64_t otherwise)
     return *end || n >> 62 ? otherwise : n;
 }
 
-static int parse_type(struct edf *edf, const char *text, const char *path)
+static int parse_edf_type(struct edf *edf, const char *text, const char *path)
 {
     char type[32] = "", order[32] = "", packed[32] = "";
     hcy__edf_value(type, sizeof type, text, "DataType");
@@ -102,25 +104,29 @@ static int parse_type(struct edf *edf, const char *text, const char *path)
     return 0;
 }
 
-static int parse(struct edf *edf, const char *text, uint64_t at, size_t length, const char *path)
+static int parse_edf(struct edf *edf, const char *text, uint64_t at, size_t length, const char *path)
 {
     size_t bytes = 0;
-    uint64_t header = number_of(text, "EDF_HeaderSize", length);
-    uint64_t size = number_of(text, "EDF_BinarySize", number_of(text, "Size", 0));
-    *edf = (struct edf){ .width = number_of(text, "Dim_1", 0), .height = number_of(text, "Dim_2", 0) };
+    uint64_t header = read_edf_number(text, "EDF_HeaderSize", length);
+    uint64_t size = read_edf_number(text, "EDF_BinarySize", read_edf_number(text, "Size", 0));
+    *edf = (struct edf){ .width = read_edf_number(text, "Dim_1", 0), .height = read_edf_number(text, "Dim_2", 0) };
+    /* A header that is said to be shorter than its text would put the pixels into it. */
     edf->data = at + (header >= length ? header : length);
     edf->stored = size;
-    edf->next = edf->data + number_of(text, "EDF_BinarySize", 0);
+    edf->next = edf->data + read_edf_number(text, "EDF_BinarySize", 0);
     char value[8];
+    /* Files may begin with a header for all frames, which has no pixels of its own. */
     if (!hcy__edf_value(value, sizeof value, text, "Dim_1")) /* a header alone */
         return 0;
     edf->is_image = 1;
-    int st = parse_type(edf, text, path);
+    int st = parse_edf_type(edf, text, path);
     if (st)
         return st;
-    if (!edf->width || !edf->height || number_of(text, "Dim_3", 1) != 1)
+    if (!edf->width || !edf->height || read_edf_number(text, "Dim_3", 1) != 1)
         return hcy_fail(HCY_EFORMAT, "%s: a frame of Dim_1 = %llu, Dim_2 = %llu is no image", path,
                         (unsigned long long)edf->width, (unsigned long long)edf->height);
+    /* Sizes come from text: they are checked before they are multiplied, and so that offsets stay below
+     * 2^63. */
     if (edf->width > UINT32_MAX || edf->height > UINT32_MAX ||
         hcy_size_mul(&bytes, (size_t)edf->width, (size_t)edf->height) ||
         hcy_size_mul(&bytes, bytes, edf->pixel->size) || bytes >> 62)
@@ -130,18 +136,19 @@ static int parse(struct edf *edf, const char *text, uint64_t at, size_t length, 
         return hcy_fail(HCY_EFORMAT, "%s: compressed pixels without EDF_BinarySize or Size", path);
     if (!edf->compressed && size < bytes)
         edf->stored = bytes; /* what is there is more than what is said */
+    /* Padding behind the pixels is in the size that the header says. */
     edf->next = edf->data + edf->stored;
     return 0;
 }
 
-static int read_header(struct edf *edf, const hcy__bytes *bytes, uint64_t at)
+static int read_edf_header(struct edf *edf, const hcy__bytes *bytes, uint64_t at)
 {
     char *text;
     size_t length;
-    int st = hcy__bytes_text(&text, &length, bytes, at, header_end);
+    int st = hcy__bytes_text(&text, &length, bytes, at, find_edf_end);
     if (st)
         return st;
-    st = parse(edf, text, at, length, bytes->path);
+    st = parse_edf(edf, text, at, length, bytes->path);
     free(text);
     return st;
 }
@@ -153,7 +160,7 @@ int hcy__edf_text(char **text, const char *path, uint64_t offset)
     int st = hcy__bytes_open(&bytes, path);
     if (st)
         return st;
-    st = hcy__bytes_text(text, &length, &bytes, offset, header_end);
+    st = hcy__bytes_text(text, &length, &bytes, offset, find_edf_end);
     hcy__bytes_close(&bytes);
     return st;
 }
@@ -164,9 +171,10 @@ static int scan_from(hcy__frames *frames, const hcy__bytes *bytes)
     struct edf edf;
     int st = 0;
     for (uint64_t at = 0; !st && edf_is(head, hcy__bytes_read(bytes, head, sizeof head, at)); at = edf.next) {
-        st = read_header(&edf, bytes, at);
+        st = read_edf_header(&edf, bytes, at);
         if (st || !edf.is_image)
             continue;
+        /* The first frame says what the stack is; hcy__frame_fits() compares each that is read with it. */
         if (!frames->n) {
             frames->width = edf.width;
             frames->height = edf.height;
@@ -212,7 +220,7 @@ static int edf_read(void *dst, const char *path, uint64_t at, const hcy_stack_in
     int st = hcy__bytes_open(&bytes, path);
     if (st)
         return st;
-    st = read_header(&edf, &bytes, at);
+    st = read_edf_header(&edf, &bytes, at);
     if (!st)
         st = hcy__frame_fits(info, path, edf.height, edf.width, edf.pixel);
     if (!st && edf.compressed)

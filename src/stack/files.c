@@ -53,10 +53,11 @@ static int fetch_file(const hcy_stack *stack, const hcy__part *part, uint64_t fr
 }
 
 /* The first file says what the stack is. */
-static int begin(hcy_stack *stack, const hcy__frames *frames)
+static int begin_stack(hcy_stack *stack, const hcy__frames *frames)
 {
     hcy_stack_info *info = &stack->info;
     size_t bytes;
+    /* Every file of a series is compared with these numbers, so they are checked but once. */
     if (!frames->height || !frames->width || frames->height > UINT32_MAX || frames->width > UINT32_MAX ||
         hcy_size_mul(&bytes, (size_t)frames->height, (size_t)frames->width) ||
         hcy_size_mul(&bytes, bytes, frames->pixel->size))
@@ -75,6 +76,7 @@ static int begin(hcy_stack *stack, const hcy__frames *frames)
 /* Files are written from front to back: one is all there when its last frame can be read. */
 static int is_whole(const hcy_stack *stack, const hcy__format *format, const char *path, const hcy__frames *frames)
 {
+    /* Only reading the last frame tells: the header is written first and may promise what has not come. */
     void *pixels = malloc(stack->info.frame_bytes);
     int whole = pixels && !format->read(pixels, path, frames->offsets[frames->n - 1], &stack->info);
     free(pixels);
@@ -83,19 +85,22 @@ static int is_whole(const hcy_stack *stack, const hcy__format *format, const cha
 
 /* A file behind the first that is missing or damaged is one frame that cannot be read; in a growing stack the
  * newest file may only not be all there yet. */
-static int take_file(hcy_stack *stack, const hcy__format *format, const char *path, int newest)
+static int take_image_file(hcy_stack *stack, const hcy__format *format, const char *path, int newest)
 {
     hcy__frames frames = { 0 };
     hcy__part *part;
     hcy__place *places;
     int missing = 0, st = format->scan(&frames, path);
+    /* Without a first file nobody knows what the frames are; a later one that is bad costs its own frame
+     * alone. */
     if (stack->n_parts == 0)
-        st = st ? st : begin(stack, &frames);
+        st = st ? st : begin_stack(stack, &frames);
     else if (st && st != HCY_ENOMEM) {
         missing = newest || st == HCY_ENOENT;
         frames.n = 0;
         st = hcy__frames_add(&frames, 0);
     }
+    /* What was whole when it was last looked at need not be read again. */
     if (!st && newest && !missing && !hcy__stack_known(stack, stack->info.frames))
         missing = !is_whole(stack, format, path, &frames);
     if (!st)
@@ -117,7 +122,7 @@ static int take_file(hcy_stack *stack, const hcy__format *format, const char *pa
     return st;
 }
 
-static int find_format(const hcy__format **format, const char *path)
+static int find_image_format(const hcy__format **format, const char *path)
 {
     unsigned char head[HCY__MAGIC];
     hcy__bytes bytes;
@@ -129,6 +134,7 @@ static int find_format(const hcy__format **format, const char *path)
     for (size_t i = 0; i < N_FORMATS && !*format; i++)
         if (formats[i]->is(head, n))
             *format = formats[i];
+    /* Both are read at offsets of the file itself, which mean nothing in its compressed bytes. */
     if (*format && bytes.memory && (*format == &hcy__format_tiff || *format == &hcy__format_npy))
         st = hcy_fail(HCY_EUNSUPPORTED, "%s: %s in gzip; gunzip it first", path, (*format)->name);
     hcy__bytes_close(&bytes);
@@ -138,11 +144,12 @@ static int find_format(const hcy__format **format, const char *path)
 int hcy__files_open(hcy_stack *stack, int *taken)
 {
     const hcy__format *format;
-    int st = find_format(&format, stack->path);
+    int st = find_image_format(&format, stack->path);
     *taken = format != NULL;
     if (st || !format)
         return st;
-    return format == &hcy__format_npy ? hcy__npy_open(stack) : take_file(stack, format, stack->path, stack->growing);
+    /* One NumPy file stays open and is read by address; others are opened for each frame. */
+    return format == &hcy__format_npy ? hcy__npy_open(stack) : take_image_file(stack, format, stack->path, stack->growing);
 }
 
 /* --- Series --- */
@@ -157,6 +164,7 @@ static int find_numbers(struct range *range, const hcy__numbered *n)
     const char *slash = strrchr(n->path, '/');
     size_t folder = slash ? (size_t)(slash - n->path) + 1 : 0;
     *range = (struct range){ UINT64_MAX, 0, 0 };
+    /* One folder is listed; a number in a folder's name would need many. */
     if (n->at < folder)
         return hcy_fail(HCY_EINVAL, "%s: the number must stand in the file's name", n->path);
     char *name = folder ? strndup(n->path, folder) : strdup(".");
@@ -177,6 +185,7 @@ static int find_numbers(struct range *range, const hcy__numbered *n)
         if (strncmp(entry->d_name, n->path + folder, prefix))
             continue;
         uint64_t number = strtoull(entry->d_name + prefix, NULL, 10);
+        /* Only names that the pattern makes are in the series: img_1.tif is not of img_%03d.tif. */
         char *path = hcy__numbered_path(n, number);
         if (path && !strcmp(path + folder, entry->d_name)) {
             range->first = number < range->first ? number : range->first;
@@ -188,6 +197,7 @@ static int find_numbers(struct range *range, const hcy__numbered *n)
     closedir(dir);
     if (!range->n)
         return hcy_fail(HCY_ENOENT, "%s: there is no such file, with any number", n->path);
+    /* Each number of the range becomes a frame, and a date among the names would make millions of them. */
     if ((range->last - range->first) / 64 > range->n)
         return hcy_fail(HCY_EINVAL, "%s: %llu files with numbers from %llu to %llu are no series", n->path,
                         (unsigned long long)range->n, (unsigned long long)range->first,
@@ -207,13 +217,14 @@ int hcy__series_open(hcy_stack *stack)
         char *path = hcy__numbered_path(&numbered, range.first + i);
         if (!path)
             st = hcy_fail(HCY_ENOMEM, "no memory for a file's name");
+        /* The first file that is there decides for all of them. */
         else if (!format)
-            st = find_format(&format, path);
+            st = find_image_format(&format, path);
         if (!st && !format)
             st = hcy_fail(HCY_EFORMAT, "%s is neither TIFF, EDF, CBF nor NumPy; a series is of such files",
                           path);
         if (!st)
-            st = take_file(stack, format, path, stack->growing && range.first + i == range.last);
+            st = take_image_file(stack, format, path, stack->growing && range.first + i == range.last);
         free(path);
     }
     return st;

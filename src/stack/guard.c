@@ -10,7 +10,7 @@ struct list {
     int failed;
 };
 
-static void add(struct list *l, const struct stat *is)
+static void add_file(struct list *l, const struct stat *is)
 {
     if (l->n == l->room) {
         size_t room = l->room ? 2 * l->room : 16;
@@ -28,7 +28,7 @@ static void add_path(void *list, const char *path)
 {
     struct stat is;
     if (!stat(path, &is))
-        add(list, &is);
+        add_file(list, &is);
 }
 
 int hcy_stack_files(hcy_stack_file **files, size_t *n, const hcy_stack *stack)
@@ -40,10 +40,12 @@ int hcy_stack_files(hcy_stack_file **files, size_t *n, const hcy_stack *stack)
     add_path(&l, stack->path);
     for (size_t i = 0; i < stack->n_parts; i++) {
         const hcy__part *part = &stack->parts[i];
+        /* Files that are opened for each frame are known by name, open ones by their descriptor, which a
+         * rename cannot mislead. */
         if (part->format)
             add_path(&l, part->name);
         else if (part->fd >= 0 && !fstat(part->fd, &is))
-            add(&l, &is);
+            add_file(&l, &is);
 #ifdef HAVE_HDF5
         if (part->dataset >= 0)
             hcy__h5_read_files(part->dataset, stack->path, add_path, &l);
@@ -51,6 +53,7 @@ int hcy_stack_files(hcy_stack_file **files, size_t *n, const hcy_stack *stack)
     }
     *files = l.files;
     *n = l.n;
+    /* A list that is not complete would let a file be written over: better no answer. */
     if (!l.failed)
         return 0;
     hcy_list_free(l.files);
@@ -63,6 +66,7 @@ int hcy__is_among(const hcy_stack_file *files, size_t n, const char *path)
     struct stat is;
     if (!n || stat(path, &is))
         return 0;
+    /* By device and inode, so that links and other spellings of a path are found out. */
     for (size_t i = 0; i < n; i++)
         if (files[i].device == (uint64_t)is.st_dev && files[i].inode == (uint64_t)is.st_ino)
             return 1;
@@ -82,6 +86,7 @@ int hcy__may_write(const char *path, int keep_existing, const hcy_stack *source)
     if (!st && hcy__is_among(files, n, path))
         st = hcy_fail(HCY_EINVAL, "%s is the stack that is read; name another file for the results", path);
     hcy_list_free(files);
+    /* Devices and pipes exist always, and lose nothing. */
     if (!st && keep_existing && S_ISREG(is.st_mode))
         st = hcy_fail(HCY_ESTATE, "%s exists already, and is kept", path);
     return st;

@@ -13,6 +13,8 @@ static char words[128];
 void hcy__h5_lock(void)
 {
     pthread_mutex_lock(&lock);
+    /* HDF5 would print its errors; ours go into the record, and the program's own setting comes back
+     * afterwards. */
     H5Eget_auto2(H5E_DEFAULT, &saved_print, &saved_data);
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 }
@@ -61,6 +63,7 @@ static void describe_type(hcy__h5_shape *shape, hid_t type)
         kind = H5Tget_sign(type) == H5T_SGN_NONE ? 'u' : 'i';
     else if (class == H5T_FLOAT)
         kind = 'f';
+    /* Numbers with unused bits, as 12 of 16, may have them filled with anything. */
     if (kind && H5Tget_precision(type) == 8 * size)
         shape->pixel = hcy__pixel_find(kind, size);
     shape->little_endian = size == 1 || H5Tget_order(type) == H5T_ORDER_LE;
@@ -83,6 +86,7 @@ int hcy__h5_describe(hcy__h5_shape *shape, hid_t dataset)
         shape->rank = H5Sget_simple_extent_ndims(space);
         if (shape->rank >= 2 && shape->rank <= 4)
             H5Sget_simple_extent_dims(space, dims + 4 - shape->rank, most + 4 - shape->rank);
+        /* Only a damaged file is larger than it may become, and HDF5 would believe it. */
         for (int i = 0; i < 4; i++)
             shape->overgrown |= dims[i] > most[i];
         if (shape->rank == 3) /* frames came where channels are */

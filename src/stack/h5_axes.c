@@ -53,8 +53,10 @@ static int take_axis(struct axis *axis, hid_t file, hid_t data, const char *path
     char type[32], units[32], offset_units[32];
     hcy__h5_get_text(type, sizeof type, data, "transformation_type");
     hcy__h5_get_text(units, sizeof units, data, "units");
+    /* A rotation's own unit is an angle, so that its offset has metres unless it says otherwise. */
     if (!hcy__h5_get_text(offset_units, sizeof offset_units, data, "offset_units"))
         snprintf(offset_units, sizeof offset_units, "%s", strcmp(type, "rotation") ? units : "m");
+    /* NeXus ends a chain with "."; where nothing is said it ends as well. */
     if (!hcy__h5_get_text(axis->depends_on, sizeof axis->depends_on, data, "depends_on"))
         snprintf(axis->depends_on, sizeof axis->depends_on, ".");
     axis->rotates = !strcmp(type, "rotation");
@@ -66,6 +68,7 @@ static int take_axis(struct axis *axis, hid_t file, hid_t data, const char *path
         return hcy_fail(HCY_EFORMAT, "the axis %s has no sound type, vector or unit", path);
     if (has_offset < 0 || (has_offset && !(offset_unit > 0)))
         return hcy_fail(HCY_EFORMAT, "the axis %s has no sound offset", path);
+    /* An axis with a value a frame is a scan: the geometry of one plan cannot follow it. */
     if (read_value(&axis->value, file, path))
         return hcy_fail(HCY_EUNSUPPORTED, "the axis %s has more values than one", path);
     axis->value *= unit;
@@ -77,7 +80,7 @@ static int take_axis(struct axis *axis, hid_t file, hid_t data, const char *path
 }
 
 /* `name` may be relative to the group of `from`; the path is left in `path`. */
-static int read_axis(struct axis *axis, char path[MOST_PATH], hid_t file, const char *from, const char *name)
+static int read_chained_axis(struct axis *axis, char path[MOST_PATH], hid_t file, const char *from, const char *name)
 {
     char full[MOST_PATH];
     const char *slash = strrchr(from, '/');
@@ -86,6 +89,7 @@ static int read_axis(struct axis *axis, char path[MOST_PATH], hid_t file, const 
     *axis = (struct axis){ 0 };
     if (n < 0 || (size_t)n >= sizeof full)
         return hcy_fail(HCY_EFORMAT, "an axis has a path that is too long");
+    /* Files name axes that are not there, or link to files that are not: both are refused by name. */
     hid_t data = H5Oexists_by_name(file, full, H5P_DEFAULT) > 0 ? H5Dopen2(file, full, H5P_DEFAULT) : -1;
     if (data < 0)
         return hcy_fail(HCY_ENOENT, "there is no axis %s", full);
@@ -96,7 +100,7 @@ static int read_axis(struct axis *axis, char path[MOST_PATH], hid_t file, const 
 }
 
 /* Turns v about the axis, by Rodrigues' formula. */
-static void turn(double v[3], const struct axis *axis)
+static void turn_vector(double v[3], const struct axis *axis)
 {
     const double *k = axis->vector, c = cos(axis->value), s = sin(axis->value);
     double dot = k[0] * v[0] + k[1] * v[1] + k[2] * v[2];
@@ -105,10 +109,10 @@ static void turn(double v[3], const struct axis *axis)
         v[i] = v[i] * c + cross[i] * s + k[i] * dot * (1 - c);
 }
 
-static void move(double point[3], const struct axis *axis)
+static void move_point(double point[3], const struct axis *axis)
 {
     if (axis->rotates)
-        turn(point, axis);
+        turn_vector(point, axis);
     for (int i = 0; i < 3; i++)
         point[i] += axis->offset[i] + (axis->rotates ? 0 : axis->value * axis->vector[i]);
 }
@@ -119,19 +123,21 @@ static int follow(double direction[3], double *point, int *turns, struct axis ax
 {
     char name[MOST_PATH];
     int st = 0;
+    /* The bound ends chains that lead back into themselves. */
     for (int i = 0; !st && strcmp(axis.depends_on, ".") && *axis.depends_on; i++) {
         if (i == MOST_AXES)
             return hcy_fail(HCY_EFORMAT, "the axis %s depends on itself", path);
         memcpy(name, axis.depends_on, sizeof name);
-        st = read_axis(&axis, path, file, path, name);
+        st = read_chained_axis(&axis, path, file, path, name);
         if (st)
             break;
+        /* A direction has no place: translations leave it alone. */
         if (axis.rotates) {
-            turn(direction, &axis);
+            turn_vector(direction, &axis);
             *turns |= axis.value != 0;
         }
         if (point)
-            move(point, &axis);
+            move_point(point, &axis);
     }
     return st;
 }
@@ -142,7 +148,7 @@ struct modules {
     char name[64];
 };
 
-static herr_t look_at(hid_t group, const char *name, const H5L_info_t *info, void *data)
+static herr_t count_module(hid_t group, const char *name, const H5L_info_t *info, void *data)
 {
     struct modules *modules = data;
     char class[32];
@@ -162,13 +168,14 @@ static int read_module(hcy_detector_info *info, int *turns, hid_t file, const ch
 {
     struct axis fast, slow;
     char fast_path[MOST_PATH], slow_path[MOST_PATH];
-    int st = read_axis(&fast, fast_path, file, path, "fast_pixel_direction");
+    int st = read_chained_axis(&fast, fast_path, file, path, "fast_pixel_direction");
     if (!st)
-        st = read_axis(&slow, slow_path, file, path, "slow_pixel_direction");
+        st = read_chained_axis(&slow, slow_path, file, path, "slow_pixel_direction");
     if (st)
         return st;
     if (fast.rotates || slow.rotates)
         return hcy_fail(HCY_EFORMAT, "the axis %s is a rotation", fast.rotates ? fast_path : slow_path);
+    /* The axes' own values are the sizes of pixels, for files that do not say them elsewhere. */
     if (!(info->pixel1 > 0 && info->pixel2 > 0)) {
         info->pixel1 = slow.value;
         info->pixel2 = fast.value;
@@ -176,6 +183,7 @@ static int read_module(hcy_detector_info *info, int *turns, hid_t file, const ch
     memcpy(info->fast, fast.vector, sizeof fast.vector);
     memcpy(info->slow, slow.vector, sizeof slow.vector);
     memcpy(info->corner, fast.offset, sizeof fast.offset);
+    /* Both directions hang on one chain, but files may give each its own. */
     st = follow(info->slow, NULL, turns, slow, file, slow_path);
     return st ? st : follow(info->fast, info->corner, turns, fast, file, fast_path);
 }
@@ -200,12 +208,15 @@ void hcy__h5_axes_read(hcy_detector_info *info, hid_t file, const char *path)
     hid_t group = H5Gopen2(file, path, H5P_DEFAULT);
     if (group < 0)
         return;
-    H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, look_at, &modules);
+    H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, count_module, &modules);
     int n = snprintf(within, sizeof within, "/%s/%s/x", path, modules.name);
-    int turns = 0,
-        st = modules.n == 0                                ? check_chain(&turns, file, group, path)
-             : modules.n > 1 || (size_t)n >= sizeof within ? hcy_fail(HCY_EUNSUPPORTED, "it has %d modules", modules.n)
-                                                           : read_module(info, &turns, file, within);
+    int turns = 0, st = 0;
+    if (modules.n == 0)
+        st = check_chain(&turns, file, group, path);
+    else if (modules.n > 1 || (size_t)n >= sizeof within)
+        st = hcy_fail(HCY_EUNSUPPORTED, "it has %d modules", modules.n);
+    else
+        st = read_module(info, &turns, file, within);
     info->has_frame = !st ? modules.n : turns ? -1 : 0;
     if (st)
         snprintf(info->frame_problem, sizeof info->frame_problem, "%.159s", hcy_last_error()->text);

@@ -13,10 +13,12 @@
 
 /* --- Flags --- */
 
-static int of_word(const char *word)
+static int flag_of_word(const char *word)
 {
     int c = tolower((unsigned char)*word);
-    return c == 't' || c == 'y' || c == '1' ? 1 : c == 'f' || c == 'n' || c == '0' ? 0 : -1;
+    if (c == 't' || c == 'y' || c == '1')
+        return 1;
+    return c == 'f' || c == 'n' || c == '0' ? 0 : -1;
 }
 
 /* A truth as files have it: a number, a boolean (h5py's are an enumeration), a word.  -1: it says nothing. */
@@ -31,9 +33,10 @@ static int read_flag(hid_t group, const char *name)
     hid_t type = H5Dget_type(data), space = H5Dget_space(data);
     H5T_class_t class = H5Tget_class(type);
     if (class == H5T_STRING && !hcy__h5_text_of(word, sizeof word, group, name))
-        flag = of_word(word);
+        flag = flag_of_word(word);
     else if ((class == H5T_INTEGER || class == H5T_ENUM) && H5Sget_simple_extent_npoints(space) == 1 &&
              H5Tget_size(type) <= sizeof bytes && H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes) >= 0)
+        /* Read as bytes, whatever its size and sign: any bit that is set makes it true. */
         for (size_t i = flag = 0; i < sizeof bytes; i++)
             flag |= bytes[i] != 0;
     H5Sclose(space);
@@ -66,6 +69,7 @@ static hid_t open_place(const char **place, char places[N_PLACES][96], int n, hi
     for (int i = 0; i < n; i++) {
         hid_t group = hcy__h5_has(detector, places[i]) ? H5Gopen2(detector, places[i], H5P_DEFAULT) : -1;
         *place = places[i];
+        /* A channel's own group comes first, since the others are of all channels. */
         if (group >= 0 && H5Lexists(group, name, H5P_DEFAULT) > 0)
             return group;
         if (group >= 0)
@@ -133,7 +137,7 @@ static int is_dectris(hid_t detector)
     return strstr(text, "dectris") != NULL;
 }
 
-static void find(struct hcy__correction_names *names, hid_t detector, const char *path, const char *channel)
+static void find_corrections(struct hcy__correction_names *names, hid_t detector, const char *path, const char *channel)
 {
     static const char *const flats[] = { "flatfield", NULL };
     static const char *const tables[] = { "countrate_correction_table", "countrate_correction_lookup_table", NULL };
@@ -143,6 +147,7 @@ static void find(struct hcy__correction_names *names, hid_t detector, const char
     find_one(names->flat, places, n, detector, path, flats);
     find_one(names->table, places, n, detector, path, tables);
     names->mask_applied = flag_of(places, n, detector, "pixel_mask_applied");
+    /* DECTRIS has its own name for the flag, and its flat fields multiply where others divide. */
     names->flat_applied = dectris >= 0 ? dectris : flag_of(places, n, detector, "flatfield_applied");
     names->countrate_applied = flag_of(places, n, detector, "countrate_correction_applied");
     names->flat_multiplies = dectris >= 0 || strstr(names->flat, "/detectorSpecific/") || is_dectris(detector);
@@ -160,6 +165,7 @@ static int find_detector(char path[512], hid_t file, const char *dataset, const 
         hcy__h5_get_text(class, sizeof class, group, "NX_class");
         H5Gclose(group);
     }
+    /* EIGER's frames stand in /entry/data, apart from their detector. */
     int st = strcmp(class, "NXdetector") ? hcy__h5_detector_find(path, &has_corners, file, name) : 0;
     if (!*path)
         snprintf(path, 512, "entry/instrument/detector");
@@ -173,13 +179,14 @@ int hcy__h5_corrections_find(struct hcy__correction_names *names, const hcy_stac
     char group[512];
     int st = 0;
     hcy__h5_lock();
+    /* A stack of other files has no such groups: that is no failure. */
     hid_t file = H5Fis_hdf5(path) > 0 ? hcy__h5_spy_open(path, &words) : H5I_INVALID_HID, detector = -1;
     if (file >= 0)
         st = find_detector(group, file, strcmp(path, stack->path) ? "" : stack->dataset, path);
     if (!st && file >= 0)
         detector = hcy__h5_has(file, group) ? H5Gopen2(file, group, H5P_DEFAULT) : -1;
     if (detector >= 0) {
-        find(names, detector, group, stack->channel ? stack->channel_name : "");
+        find_corrections(names, detector, group, stack->channel ? stack->channel_name : "");
         H5Gclose(detector);
     }
     if (file >= 0)

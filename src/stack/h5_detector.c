@@ -21,7 +21,7 @@ struct found {
     int has_corners;
 };
 
-static int look_at(void *data, hid_t group, const char *name)
+static int look_for_detector(void *data, hid_t group, const char *name)
 {
     struct found *found = data;
     char class[32];
@@ -29,6 +29,8 @@ static int look_at(void *data, hid_t group, const char *name)
         return 0;
     hcy__h5_get_text(class, sizeof class, group, "NX_class");
     int has_corners = H5Lexists(group, "pixel_corners", H5P_DEFAULT) > 0;
+    /* A detector with corners is pyFAI's, made to be read as a geometry: it goes before what a beamline
+     * wrote. */
     if (!strcmp(class, "NXdetector") && (!*found->path || has_corners)) {
         snprintf(found->path, sizeof found->path, "%s", name);
         found->has_corners = has_corners;
@@ -40,9 +42,9 @@ int hcy__h5_detector_find(char path[512], int *has_corners, hid_t file, const ch
 {
     struct found found = { "", 0 };
     hid_t root = H5Gopen2(file, "/", H5P_DEFAULT);
-    int st = root < 0 ? 0 : look_at(&found, root, ".");
+    int st = root < 0 ? 0 : look_for_detector(&found, root, ".");
     if (!st && root >= 0)
-        st = hcy__h5_visit(root, look_at, &found, name);
+        st = hcy__h5_visit(root, look_for_detector, &found, name);
     if (root >= 0)
         H5Gclose(root);
     snprintf(path, 512, "%s", found.path);
@@ -60,6 +62,7 @@ int hcy__h5_has(hid_t at, const char *path)
         if ((size_t)(end - path) >= sizeof part)
             return 0;
         snprintf(part, sizeof part, "%.*s", (int)(end - path), path);
+        /* Group by group, as H5Lexists() asks for the last link of a path alone. */
         if (strcmp(part, ".") && H5Lexists(at, part, H5P_DEFAULT) <= 0)
             return 0;
     }
@@ -93,6 +96,7 @@ static int read_numbers(double *x, hsize_t n, hid_t at, const char *path, double
                       ? -1
                       : hcy__h5_read_whole(data, H5T_NATIVE_DOUBLE, x);
     hcy__h5_get_text(unit, sizeof unit, data, "units");
+    /* A unit that is said wins over the usual one; one that is not known is taken for the usual. */
     if (length > 0 && hcy__h5_metres(unit) > 0)
         length = hcy__h5_metres(unit);
     for (hsize_t i = 0; length > 0 && done >= 0 && i < n; i++)
@@ -112,6 +116,8 @@ static int read_array(void **array, hcy_detector_info *info, hid_t group, const 
     if (data < 0)
         return 0;
     hid_t space = H5Dget_space(data);
+    /* The shape is proved before memory is asked for: the last two dimensions stay 4 and 3 where there are
+     * only two. */
     if (H5Sget_simple_extent_ndims(space) != rank || H5Sget_simple_extent_dims(space, dims, NULL) < 0 ||
         dims[2] != 4 || dims[3] != 3 || !dims[0] || !dims[1] || dims[0] > UINT32_MAX || dims[1] > UINT32_MAX ||
         (info->height && (dims[0] != info->height || dims[1] != info->width)))
@@ -123,13 +129,14 @@ static int read_array(void **array, hcy_detector_info *info, hid_t group, const 
         st = hcy__h5_fail(HCY_EIO, "the detector's %s cannot be read", name);
     H5Sclose(space);
     H5Dclose(data);
+    /* The first array that is there gives the shape, which all others must have. */
     info->height = (uint32_t)dims[0];
     info->width = (uint32_t)dims[1];
     return st;
 }
 
 /* What only pyFAI's files have. */
-static int read_arrays(hcy_detector_info *info, hid_t group)
+static int read_pyfai_arrays(hcy_detector_info *info, hid_t group)
 {
     double flat = 0, shape[2];
     if (!read_numbers(shape, 2, group, "shape", 0) && shape[0] >= 1 && shape[1] >= 1) {
@@ -143,6 +150,7 @@ static int read_arrays(hcy_detector_info *info, hid_t group)
         st = read_array((void **)&info->flat, info, group, "flatfield", 2, H5T_NATIVE_FLOAT);
     if (!st)
         st = read_array((void **)&info->dark, info, group, "darkcurrent", 2, H5T_NATIVE_FLOAT);
+    /* pyFAI ignores the corners' heights of detectors that say they are flat. */
     if (!st && info->corners && !read_numbers(&flat, 1, group, "IS_FLAT", 0) && flat)
         for (size_t i = 0; i < (size_t)4 * info->height * info->width; i++)
             info->corners[3 * i] = 0;
@@ -152,6 +160,7 @@ static int read_arrays(hcy_detector_info *info, hid_t group)
 static void read_sizes(hcy_detector_info *info, hid_t group)
 {
     double pixel[2], orientation;
+    /* pyFAI's files have one list, NeXus two numbers. */
     if (!read_numbers(pixel, 2, group, "pixel_size", 1)) {
         info->pixel1 = pixel[0];
         info->pixel2 = pixel[1];
@@ -176,10 +185,12 @@ static void read_beam(hcy_detector_info *info, hid_t file, hid_t group, const ch
     char name[600];
     const char *entry = strchr(path, '/');
     int found = -1;
+    /* detector_distance is DECTRIS's name. */
     for (size_t i = 0; found && i < 2; i++)
         found = read_numbers(&info->distance, 1, group, distances[i], 1);
     info->has_beam = !found && !read_numbers(&info->beam_x, 1, group, "beam_center_x", 0) &&
                      !read_numbers(&info->beam_y, 1, group, "beam_center_y", 0);
+    /* Beamlines put the wavelength in many places; the most specific comes first. */
     for (size_t i = 0; entry && i < sizeof wavelengths / sizeof wavelengths[0]; i++) {
         snprintf(name, sizeof name, "%.*s/%s", (int)(entry - path), path, wavelengths[i]);
         if (H5Oexists_by_name(file, name, H5P_DEFAULT) > 0 &&
@@ -199,6 +210,7 @@ int hcy__h5_text_of(char *text, size_t size, hid_t group, const char *name)
     if (data < 0)
         return -1;
     hid_t type = H5Dget_type(data), space = H5Dget_space(data);
+    /* HDF5 reads text of variable length into memory of its own, and text of fixed length into ours. */
     int is_variable = H5Tis_variable_str(type) > 0, st = -1;
     if (H5Sget_simple_extent_npoints(space) == 1 && H5Tget_class(type) == H5T_STRING &&
         (is_variable || H5Tget_size(type) < sizeof fixed) &&
@@ -224,7 +236,7 @@ static void add_text(char *text, size_t size, hid_t group, const char *name)
     strncat(text, more, size - strlen(text) - 1);
 }
 
-static int read_detector(hcy_detector_info *info, hid_t file, const char *path)
+static int read_detector_group(hcy_detector_info *info, hid_t file, const char *path)
 {
     struct found found;
     int st = hcy__h5_detector_find(found.path, &found.has_corners, file, path);
@@ -232,8 +244,9 @@ static int read_detector(hcy_detector_info *info, hid_t file, const char *path)
     if (group < 0)
         return st < 0 ? st : hcy_fail(HCY_ENOENT, "%s: there is no detector in it, no group of class NXdetector", path);
     st = 0;
+    /* Arrays of these names in a measurement are not of pyFAI's making, and may mean something else. */
     if (found.has_corners || H5Lexists(group, "API_VERSION", H5P_DEFAULT) > 0)
-        st = read_arrays(info, group);
+        st = read_pyfai_arrays(info, group);
     read_sizes(info, group);
     read_beam(info, file, group, found.path);
     hcy__h5_axes_read(info, file, found.path);
@@ -250,7 +263,7 @@ int hcy__h5_detector_read(hcy_detector_info *info, const char *path)
     hid_t file = hcy__h5_spy_open(path, &words);
     int st = file < 0 ? hcy_fail_vendor(HCY_EIO, 0, words, "%s cannot be opened as HDF5", path) : 0;
     if (!st)
-        st = read_detector(info, file, path);
+        st = read_detector_group(info, file, path);
     if (file >= 0)
         H5Fclose(file);
     hcy__h5_unlock();

@@ -25,13 +25,13 @@ static struct {
 static hid_t registered = H5I_INVALID_HID;
 
 /* HDF5 shuts down: when the process ends, or because a program calls H5close(), after which it may be used again. */
-static herr_t driver_end(void)
+static herr_t reader_end(void)
 {
     registered = H5I_INVALID_HID;
     return 0;
 }
 
-static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr_t most)
+static H5FD_t *reader_open(const char *name, unsigned flags, hid_t access, haddr_t most)
 {
     (void)access;
     (void)most;
@@ -39,6 +39,7 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr
     struct open_file *file = flags & H5F_ACC_RDWR ? NULL : calloc(1, sizeof *file);
     if (!file)
         return NULL;
+    /* A pipe would be waited for, and a directory has words of its own. */
     if (hcy__open_file(&file->fd, name) || fstat(file->fd, &is)) {
         if (file->fd >= 0)
             close(file->fd);
@@ -49,14 +50,14 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr
     return &file->pub;
 }
 
-static herr_t driver_close(H5FD_t *pub)
+static herr_t reader_close(H5FD_t *pub)
 {
     close(((struct open_file *)pub)->fd);
     free(pub);
     return 0;
 }
 
-static herr_t driver_query(const H5FD_t *pub, unsigned long *flags)
+static herr_t reader_query(const H5FD_t *pub, unsigned long *flags)
 {
     (void)pub;
     *flags = H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_SUPPORTS_SWMR_IO;
@@ -64,31 +65,33 @@ static herr_t driver_query(const H5FD_t *pub, unsigned long *flags)
 }
 
 /* What HDF5 may read: all there is, where a writer has not yet noted in the head how far its file reaches. */
-static haddr_t driver_get_allocated(const H5FD_t *pub, H5FD_mem_t type)
+static haddr_t reader_get_allocated(const H5FD_t *pub, H5FD_mem_t type)
 {
     const struct open_file *file = (const struct open_file *)pub;
     (void)type;
     return file->allocated > file->end ? file->allocated : file->end;
 }
 
-static herr_t driver_set_allocated(H5FD_t *pub, H5FD_mem_t type, haddr_t address)
+static herr_t reader_set_allocated(H5FD_t *pub, H5FD_mem_t type, haddr_t address)
 {
     (void)type;
     ((struct open_file *)pub)->allocated = address;
     return 0;
 }
 
-static haddr_t driver_get_end(const H5FD_t *pub, H5FD_mem_t type)
+static haddr_t reader_get_end(const H5FD_t *pub, H5FD_mem_t type)
 {
     (void)type;
     return ((const struct open_file *)pub)->end;
 }
 
-static herr_t driver_read(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size,
+static herr_t reader_read(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size,
                           void *buffer)
 {
     (void)transfer;
     const struct open_file *file = (const struct open_file *)pub;
+    /* Pixels are not read while spying, only their place is noted; what describes the file must still
+     * come. */
     if (spy.armed && type == H5FD_MEM_DRAW) {
         spy.address = address;
         spy.size = size;
@@ -100,7 +103,7 @@ static herr_t driver_read(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t 
 }
 
 /* Never called: files are open for reading. */
-static herr_t driver_write(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size,
+static herr_t reader_write(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size,
                            const void *buffer)
 {
     (void)pub;
@@ -120,15 +123,15 @@ static const H5FD_class_t driver = {
     .name = "halcyon-read",
     .maxaddr = (haddr_t)INT64_MAX,
     .fc_degree = H5F_CLOSE_WEAK,
-    .terminate = driver_end,
-    .open = driver_open,
-    .close = driver_close,
-    .query = driver_query,
-    .get_eoa = driver_get_allocated,
-    .set_eoa = driver_set_allocated,
-    .get_eof = driver_get_end,
-    .read = driver_read,
-    .write = driver_write,
+    .terminate = reader_end,
+    .open = reader_open,
+    .close = reader_close,
+    .query = reader_query,
+    .get_eoa = reader_get_allocated,
+    .set_eoa = reader_set_allocated,
+    .get_eof = reader_get_end,
+    .read = reader_read,
+    .write = reader_write,
     .fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 
@@ -139,6 +142,7 @@ static int has_writer(const char *path)
     static const unsigned char magic[MAGIC] = { 0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n' };
     unsigned char head[HEAD] = { 0 };
     int fd, number;
+    /* That it cannot be opened H5Fopen() will say. */
     if (hcy__open_file(&fd, path))
         return 0;
     uint64_t n = hcy__read_at(fd, head, sizeof head, 0, &number);
@@ -161,6 +165,7 @@ hid_t hcy__h5_spy_open(const char *path, const char **words)
 int hcy__h5_spy_chunk(uint64_t *address, uint64_t *size, uint32_t *mask, hid_t dataset, const hsize_t *offset)
 {
     char nothing[8];
+    /* Nothing is written to `nothing`: the driver only notes where HDF5 would have read. */
     spy.armed = 1;
     spy.reads = 0;
 #if H5_VERSION_GE(2, 0, 0)
@@ -172,6 +177,7 @@ int hcy__h5_spy_chunk(uint64_t *address, uint64_t *size, uint32_t *mask, hid_t d
     spy.armed = 0;
     *address = spy.address;
     *size = spy.size;
+    /* A chunk that is in one piece is read at once; anything else has no address of its own. */
     return done < 0 || spy.reads != 1 ? -1 : 0;
 }
 
@@ -191,6 +197,7 @@ hsize_t hcy__h5_spy_box(hsize_t *all, uint64_t *bytes, hid_t dataset, int rank, 
             *bytes += size;
             n++;
         }
+        /* Counts like an odometer, the last dimension fastest; d < 0 says that all of the box was seen. */
         for (d = rank - 1; d >= 0 && (at[d] += chunk[d]) >= to[d]; d--)
             at[d] = from[d];
     }

@@ -24,26 +24,26 @@ struct driver_file {
 /* The driver's registration, made once, as in h5_driver.c; under the lock. */
 static hid_t registered = H5I_INVALID_HID;
 
-static herr_t driver_end(void)
+static herr_t writer_end(void)
 {
     registered = H5I_INVALID_HID;
     return 0;
 }
 
 /* The last error is what went wrong. */
-static void note_failure(hcy__h5_file *file)
+static void keep_failure(hcy__h5_file *file)
 {
     if (!file->failed.status)
         file->failed = *hcy_last_error();
 }
 
-static int failed(const hcy__h5_file *file, const char *what, int number)
+static int fail_with(const hcy__h5_file *file, const char *what, int number)
 {
     char words[128];
     return hcy_fail(HCY_EIO, "%s: %s failed: %s", file->path, what, hcy__errno_text(number, words, sizeof words));
 }
 
-static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr_t most)
+static H5FD_t *writer_open(const char *name, unsigned flags, hid_t access, haddr_t most)
 {
     (void)name;
     (void)flags;
@@ -56,13 +56,13 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr
     return &df->pub;
 }
 
-static herr_t driver_close(H5FD_t *pub)
+static herr_t writer_close(H5FD_t *pub)
 {
     free(pub);
     return 0;
 }
 
-static herr_t driver_query(const H5FD_t *pub, unsigned long *flags)
+static herr_t writer_query(const H5FD_t *pub, unsigned long *flags)
 {
     (void)pub;
     *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
@@ -70,26 +70,26 @@ static herr_t driver_query(const H5FD_t *pub, unsigned long *flags)
     return 0;
 }
 
-static haddr_t driver_get_allocated(const H5FD_t *pub, H5FD_mem_t type)
+static haddr_t writer_get_allocated(const H5FD_t *pub, H5FD_mem_t type)
 {
     (void)type;
     return ((const struct driver_file *)pub)->allocated;
 }
 
-static herr_t driver_set_allocated(H5FD_t *pub, H5FD_mem_t type, haddr_t address)
+static herr_t writer_set_allocated(H5FD_t *pub, H5FD_mem_t type, haddr_t address)
 {
     (void)type;
     ((struct driver_file *)pub)->allocated = address;
     return 0;
 }
 
-static haddr_t driver_get_end(const H5FD_t *pub, H5FD_mem_t type)
+static haddr_t writer_get_end(const H5FD_t *pub, H5FD_mem_t type)
 {
     (void)type;
     return ((const struct driver_file *)pub)->file->end;
 }
 
-static herr_t driver_read(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size,
+static herr_t writer_read(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size,
                           void *buffer)
 {
     (void)type;
@@ -97,36 +97,38 @@ static herr_t driver_read(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t 
     hcy__h5_file *file = ((struct driver_file *)pub)->file;
     int number;
     uint64_t done = hcy__read_at(hcy_output_fd(file->output), buffer, size, address, &number);
+    /* HDF5 is told that all went well; the first failure is kept for hcy__h5_file_status(). */
     if (number) {
-        (void)failed(file, "reading", number);
-        note_failure(file);
+        (void)fail_with(file, "reading", number);
+        keep_failure(file);
     }
     memset((char *)buffer + done, 0, size - done);
     return 0;
 }
 
-static herr_t driver_write(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size,
+static herr_t writer_write(H5FD_t *pub, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size,
                            const void *buffer)
 {
     (void)type;
     (void)transfer;
     hcy__h5_file *file = ((struct driver_file *)pub)->file;
+    /* The end moves also when writing fails, so that HDF5's view of the file stays consistent. */
     if (address + size > file->end)
         file->end = address + size;
     if (hcy_output_write(file->output, buffer, size, address))
-        note_failure(file);
+        keep_failure(file);
     return 0;
 }
 
-static herr_t driver_truncate(H5FD_t *pub, hid_t transfer, hbool_t closing)
+static herr_t writer_truncate(H5FD_t *pub, hid_t transfer, hbool_t closing)
 {
     (void)transfer;
     (void)closing;
     struct driver_file *df = (struct driver_file *)pub;
     if (df->allocated != df->file->end) {
         if (ftruncate(hcy_output_fd(df->file->output), (off_t)df->allocated)) {
-            (void)failed(df->file, "writing", errno);
-            note_failure(df->file);
+            (void)fail_with(df->file, "writing", errno);
+            keep_failure(df->file);
         }
         df->file->end = df->allocated;
     }
@@ -141,17 +143,17 @@ static const H5FD_class_t driver = {
     .name = "halcyon",
     .maxaddr = (haddr_t)INT64_MAX,
     .fc_degree = H5F_CLOSE_STRONG,
-    .terminate = driver_end,
+    .terminate = writer_end,
     .fapl_size = sizeof(hcy__h5_file *),
-    .open = driver_open,
-    .close = driver_close,
-    .query = driver_query,
-    .get_eoa = driver_get_allocated,
-    .set_eoa = driver_set_allocated,
-    .get_eof = driver_get_end,
-    .read = driver_read,
-    .write = driver_write,
-    .truncate = driver_truncate,
+    .open = writer_open,
+    .close = writer_close,
+    .query = writer_query,
+    .get_eoa = writer_get_allocated,
+    .set_eoa = writer_set_allocated,
+    .get_eof = writer_get_end,
+    .read = writer_read,
+    .write = writer_write,
+    .truncate = writer_truncate,
     .fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 
@@ -163,6 +165,8 @@ static void keep_metadata(hid_t access)
     H5AC_cache_config_t config = { .version = H5AC__CURR_CACHE_CONFIG_VERSION };
     if (H5Pget_mdc_config(access, &config) < 0)
         return;
+    /* The cache otherwise writes parts of it whenever it is full, and a process that is killed then leaves
+     * a file that cannot be opened. */
     config.evictions_enabled = 0;
     config.incr_mode = H5C_incr__off;
     config.flash_incr_mode = H5C_flash_incr__off;
@@ -171,7 +175,7 @@ static void keep_metadata(hid_t access)
 }
 
 /* HDF5's own part of opening, where bytes go to file->output. */
-static int open_in(hcy__h5_file *file, int fresh)
+static int open_h5_output(hcy__h5_file *file, int fresh)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     int st = 0;
@@ -194,9 +198,10 @@ static int copy_in(hcy__h5_file *file)
     char *piece = malloc(PIECE);
     int from = -1, number = 0, st = piece ? hcy__open_file(&from, file->path)
                                           : hcy_fail(HCY_ENOMEM, "no memory to copy %s", file->path);
+    /* The file itself is never written to: the copy replaces it when all went well. */
     for (uint64_t n = PIECE; !st && n == PIECE; file->end += n) {
         n = hcy__read_at(from, piece, PIECE, file->end, &number);
-        st = number ? failed(file, "copying it", number)
+        st = number ? fail_with(file, "copying it", number)
                     : hcy_output_write(file->output, piece, (size_t)n, file->end);
     }
     if (from >= 0)
@@ -205,7 +210,7 @@ static int copy_in(hcy__h5_file *file)
     return st;
 }
 
-static int begin(hcy__h5_file **file, const char *path, unsigned flags, int fresh)
+static int begin_h5_file(hcy__h5_file **file, const char *path, unsigned flags, int fresh)
 {
     hcy__h5_file *made = calloc(1, sizeof *made);
     *file = NULL;
@@ -214,11 +219,12 @@ static int begin(hcy__h5_file **file, const char *path, unsigned flags, int fres
         return hcy_fail(HCY_ENOMEM, "no memory to create %s", path);
     }
     made->id = -1;
+    /* The output is opened first, so that its message about the path is the one that the user sees. */
     int st = hcy_output_open(&made->output, path, flags);
     if (!st && !fresh)
         st = copy_in(made);
     if (!st)
-        st = open_in(made, fresh);
+        st = open_h5_output(made, fresh);
     if (st) {
         hcy_error why = *hcy_last_error();
         hcy_output_discard(made->output);
@@ -232,12 +238,12 @@ static int begin(hcy__h5_file **file, const char *path, unsigned flags, int fres
 
 int hcy__h5_file_create(hcy__h5_file **file, const char *path, unsigned flags)
 {
-    return begin(file, path, flags, 1);
+    return begin_h5_file(file, path, flags, 1);
 }
 
 int hcy__h5_file_change(hcy__h5_file **file, const char *path)
 {
-    return begin(file, path, 0, 0);
+    return begin_h5_file(file, path, 0, 0);
 }
 
 int hcy__h5_file_status(const hcy__h5_file *file)
@@ -263,7 +269,9 @@ int hcy__h5_file_close(hcy__h5_file *file, enum hcy__h5_end end)
     int st = hcy__h5_file_status(file), ended = 0;
     if (!st && done < 0)
         st = hcy_fail_vendor(HCY_EIO, 0, words, "%s: closing it failed", file->path);
+    /* What follows may set the error again. */
     hcy_error why = *hcy_last_error();
+    /* A file that failed is never put in the place of a good one. */
     if (end == HCY__H5_KEEP)
         ended = hcy_output_keep(file->output);
     else if (end == HCY__H5_WHOLE && !st)
@@ -336,6 +344,7 @@ int hcy__h5_put_field(hid_t file, const char *path, const char *text)
 
 int hcy__h5_put_group(hid_t file, const char *path, const char *nx_class)
 {
+    /* Groups above it are made on the way. */
     hid_t links = H5Pcreate(H5P_LINK_CREATE);
     H5Pset_create_intermediate_group(links, 1);
     hid_t group = H5Gcreate2(file, path, links, H5P_DEFAULT, H5P_DEFAULT);

@@ -16,6 +16,7 @@ void hcy__h5_names_free(hcy__h5_names *names)
 
 int hcy__h5_names_add(hcy__h5_names *names, const char *name)
 {
+    /* One at a time: names are few, and a name that failed leaves the list sound. */
     char **at = realloc(names->at, (names->n + 1) * sizeof *at);
     if (at)
         names->at = at;
@@ -27,7 +28,7 @@ int hcy__h5_names_add(hcy__h5_names *names, const char *name)
 }
 
 /* "/group" and "name" as one path, without doubled slashes. */
-static char *join(const char *group, const char *name)
+static char *join_path(const char *group, const char *name)
 {
     size_t n = strlen(group), size = n + strlen(name) + 2;
     char *path = malloc(size);
@@ -37,7 +38,7 @@ static char *join(const char *group, const char *name)
 }
 
 /* H5I_DATASET, H5I_GROUP, or H5I_BADID where there is nothing that opens. */
-static H5I_type_t kind_of(hid_t file, const char *name)
+static H5I_type_t kind_of_object(hid_t file, const char *name)
 {
     hid_t object = H5Oopen(file, name, H5P_DEFAULT);
     if (object < 0)
@@ -78,6 +79,7 @@ static void list_dataset(struct search *search, const char *name, const hcy__h5_
         n += snprintf(line + n, sizeof line - (size_t)n, "%llu x ", (unsigned long long)shape->channels);
     n += snprintf(line + n, sizeof line - (size_t)n, "%llu x %llu %s)", (unsigned long long)shape->dims[1],
                   (unsigned long long)shape->dims[2], shape->type);
+    /* The list is for a message of one line: what does not fit is counted. */
     if (search->used + (size_t)n < sizeof search->list) {
         memcpy(search->list + search->used, line, (size_t)n + 1);
         search->used += (size_t)n;
@@ -86,23 +88,26 @@ static void list_dataset(struct search *search, const char *name, const hcy__h5_
     }
 }
 
-static int look_at(void *data, hid_t object, const char *name)
+static int look_at_dataset(void *data, hid_t object, const char *name)
 {
     struct search *search = data;
     hcy__h5_shape shape;
     if (H5Iget_type(object) != H5I_DATASET || hcy__h5_describe(&shape, object) || !hcy__h5_is_stack(&shape))
         return 0;
-    char *path = join(search->group, name);
+    char *path = join_path(search->group, name);
     if (!path)
         return hcy_fail(HCY_ENOMEM, "no memory for the names of the file's datasets");
     list_dataset(search, path, &shape);
     uint64_t bytes = (uint64_t)(shape.dims[0] * shape.dims[1] * shape.dims[2] * shape.channels * shape.pixel->size);
+    /* Channels do not make a stack larger than one of frames: it is the bytes that decide then. */
     int rank = shape.rank == 4 ? 3 : shape.rank, st = 0;
+    /* A stack goes before any single image, however large that is: masks and flat fields are images. */
     if (rank > search->rank || (rank == search->rank && bytes > search->bytes)) {
         hcy__h5_names_free(&search->best);
         search->rank = rank;
         search->bytes = bytes;
     }
+    /* Datasets that are as large are all kept, for the message that asks which. */
     if (rank == search->rank && bytes == search->bytes)
         st = hcy__h5_names_add(&search->best, path);
     free(path);
@@ -115,7 +120,7 @@ static int search_group(struct search *search, hid_t file, const char *group, co
     hid_t at = H5Gopen2(file, group, H5P_DEFAULT);
     if (at < 0)
         return 0;
-    int st = hcy__h5_visit(at, look_at, search, path);
+    int st = hcy__h5_visit(at, look_at_dataset, search, path);
     H5Gclose(at);
     return st;
 }
@@ -141,9 +146,9 @@ static int numbered(hcy__h5_names *names, hid_t file, const hcy_stack *stack, co
     for (unsigned i = 0;; i++) {
         snprintf(name, sizeof name, "%s%06u", prefix, i);
         int st = 0;
-        if (kind_of(file, name) == H5I_DATASET)
+        if (kind_of_object(file, name) == H5I_DATASET)
             st = hcy__h5_names_add(names, name);
-        else if (i > 0 && H5Lexists(file, name, H5P_DEFAULT) > 0 && kind_of(file, name) == H5I_BADID &&
+        else if (i > 0 && H5Lexists(file, name, H5P_DEFAULT) > 0 && kind_of_object(file, name) == H5I_BADID &&
                  !(stack->growing && names->n))
             st = hcy__h5_fail(HCY_ENOENT,
                               "%s: its link %.200s leads nowhere; put the file it names beside it, or name "
@@ -160,13 +165,14 @@ static int numbered(hcy__h5_names *names, hid_t file, const hcy_stack *stack, co
 static int usual_names(hcy__h5_names *names, hid_t file, const hcy_stack *stack, const char *group)
 {
     hcy__h5_shape shape;
-    char *data = join(group, "data"), *prefix = join(group, "data_");
+    char *data = join_path(group, "data"), *prefix = join_path(group, "data_");
     int st = 0;
     if (!data || !prefix) {
         st = hcy_fail(HCY_ENOMEM, "no memory for the names of the file's datasets");
-    } else if (H5Lexists(file, data, H5P_DEFAULT) > 0 && kind_of(file, data) == H5I_BADID) {
+    /* A link that leads nowhere is reported, or the search would go on and find a mask. */
+    } else if (H5Lexists(file, data, H5P_DEFAULT) > 0 && kind_of_object(file, data) == H5I_BADID) {
         st = hcy__h5_fail(HCY_EIO, "%s::%s cannot be opened", stack->path, data);
-    } else if (kind_of(file, data) == H5I_DATASET) {
+    } else if (kind_of_object(file, data) == H5I_DATASET) {
         if (describe_at(&shape, file, data) || hcy__h5_is_stack(&shape))
             st = hcy__h5_names_add(names, data);
     } else {
@@ -182,16 +188,18 @@ static int channel_group(hcy__h5_names *names, hid_t file, hcy_stack *stack, con
 {
     const char *wanted = stack->channel ? stack->channel : "1";
     char name[64];
+    /* A channel is asked for by its number, or by the name of its group. */
     int number = !wanted[strspn(wanted, "0123456789")], st = 0;
     snprintf(name, sizeof name, "%s%.40s", number ? "threshold_" : "", wanted);
-    char *one = join(group, name), *other = join(group, stack->channel ? "threshold_1" : "threshold_2");
+    char *one = join_path(group, name), *other = join_path(group, stack->channel ? "threshold_1" : "threshold_2");
     if (!one || !other)
         st = hcy_fail(HCY_ENOMEM, "no memory for the names of the file's datasets");
-    else if (kind_of(file, one) == H5I_GROUP && !stack->channel && kind_of(file, other) == H5I_GROUP)
+    /* Nobody chose, and there is more than one: taking the first would pass the others over. */
+    else if (kind_of_object(file, one) == H5I_GROUP && !stack->channel && kind_of_object(file, other) == H5I_GROUP)
         st = hcy_fail(HCY_EINVAL, "%s::%s has channels threshold_1, threshold_2 ...: choose one", stack->path, group);
-    else if (kind_of(file, one) != H5I_GROUP && stack->channel && kind_of(file, other) == H5I_GROUP)
+    else if (kind_of_object(file, one) != H5I_GROUP && stack->channel && kind_of_object(file, other) == H5I_GROUP)
         st = hcy_fail(HCY_EINVAL, "%s::%s has no channel %s beside threshold_1", stack->path, group, name);
-    else if (kind_of(file, one) == H5I_GROUP && !(st = usual_names(names, file, stack, one)) && names->n) {
+    else if (kind_of_object(file, one) == H5I_GROUP && !(st = usual_names(names, file, stack, one)) && names->n) {
         snprintf(stack->channel_name, sizeof stack->channel_name, "%s", name);
         stack->info.channel = (uint32_t)strtoul(wanted + strcspn(wanted, "0123456789"), NULL, 10);
     }
@@ -202,6 +210,7 @@ static int channel_group(hcy__h5_names *names, hid_t file, hcy_stack *stack, con
 
 static int find_in(hcy__h5_names *names, hid_t file, hcy_stack *stack, const char *group)
 {
+    /* A group for the channel goes before data that may hold all of them. */
     int st = stack->channel ? channel_group(names, file, stack, group) : 0;
     if (!st && !names->n)
         st = usual_names(names, file, stack, group);
@@ -219,6 +228,7 @@ static int largest(hcy__h5_names *names, hid_t file, const hcy_stack *stack, con
         st = hcy_fail(HCY_ENOENT, "%s: there is no %sstack of images in it%s%s", stack->path,
                       stack->growing ? "" : "image and no ", strcmp(group, "/") ? " below " : "",
                       strcmp(group, "/") ? group : "");
+    /* The names change hands, so that freeing the search leaves them. */
     if (!st) {
         *names = search.best;
         search.best = (hcy__h5_names){ 0 };
@@ -230,6 +240,7 @@ static int largest(hcy__h5_names *names, hid_t file, const hcy_stack *stack, con
 static int not_there(hid_t file, const char *path, const char *wanted)
 {
     char why[128];
+    /* The search below calls HDF5 again, which wipes its words out. */
     snprintf(why, sizeof why, "%s", hcy__h5_words());
     struct search search = { 0 };
     int st = search_group(&search, file, "/", path);
@@ -247,12 +258,14 @@ static void channel_name(char name[64], hid_t file, const char *dataset, hsize_t
 {
     const char *slash = strrchr(dataset, '/');
     char path[512];
+    /* The name that EIGER's groups have, where the file has no list of its own. */
     snprintf(name, 64, "threshold_%llu", (unsigned long long)i + 1);
     snprintf(path, sizeof path, "%.*s/channel", slash ? (int)(slash - dataset) : 0, dataset);
     hid_t list = H5Dopen2(file, path, H5P_DEFAULT), type = list < 0 ? -1 : H5Dget_type(list),
           space = list < 0 ? -1 : H5Dget_space(list), one = H5Screate(H5S_SCALAR);
     size_t size = type < 0 || H5Tget_class(type) != H5T_STRING ? 0 : H5Tget_size(type);
     hsize_t n = 0;
+    /* One name of the list is read, not all: texts of variable length each take memory. */
     if (size && H5Sget_simple_extent_ndims(space) == 1 && H5Sget_simple_extent_dims(space, &n, NULL) > 0 && i < n) {
         char fixed[64] = "", *text = NULL;
         int variable = H5Tis_variable_str(type) > 0;
@@ -260,6 +273,7 @@ static void channel_name(char name[64], hid_t file, const char *dataset, hsize_t
         if ((variable || size < sizeof fixed) &&
             !hcy__h5_whole(list) && H5Dread(list, type, one, space, H5P_DEFAULT, variable ? (void *)&text : fixed) >= 0)
             snprintf(name, 64, "%s", variable ? (text ? text : "") : fixed);
+        /* HDF5 allocated a text of variable length, and has to free it. */
         if (text)
             H5Dvlen_reclaim(type, one, H5P_DEFAULT, &text);
     }
@@ -284,6 +298,7 @@ int hcy__h5_channel(hsize_t *channel, hcy_stack *stack, hid_t file, const char *
         return 0;
     for (hsize_t i = 0; i < channels && i < 32; i++) {
         channel_name(name, file, dataset, i);
+        /* By number or by name, as for groups. */
         int number = wanted && !wanted[strspn(wanted, "0123456789")];
         if (wanted && (number ? strtoull(wanted, NULL, 10) == i + 1 : !strcmp(wanted, name))) {
             *channel = i;
@@ -305,12 +320,13 @@ int hcy__h5_find(hcy__h5_names *names, hid_t file, hcy_stack *stack)
     const char *wanted = stack->wanted && *stack->wanted ? stack->wanted : NULL;
     static const char *const usual[] = { "/entry/data", "/entry" };
     *names = (hcy__h5_names){ 0 };
-    H5I_type_t kind = wanted ? kind_of(file, wanted) : H5I_GROUP;
+    H5I_type_t kind = wanted ? kind_of_object(file, wanted) : H5I_GROUP;
     if (kind == H5I_DATASET)
         return hcy__h5_names_add(names, wanted);
     if (kind != H5I_GROUP)
         return not_there(file, stack->path, wanted);
     int st = 0;
+    /* A group that was named stands in the place of the usual ones. */
     if (wanted)
         st = find_in(names, file, stack, wanted);
     for (size_t i = 0; !wanted && !st && !names->n && i < sizeof usual / sizeof usual[0]; i++)

@@ -17,7 +17,7 @@ int hcy__h5_open_file(hid_t *file, const char *path)
     return *file < 0 ? hcy__h5_fail(HCY_EFORMAT, "%s cannot be opened as HDF5", path) : 0;
 }
 
-static void copy(char *text, size_t size, const char *from, size_t n)
+static void copy_text(char *text, size_t size, const char *from, size_t n)
 {
     n = n < size ? n : size - 1;
     memcpy(text, from, n);
@@ -38,11 +38,12 @@ int hcy__h5_get_text(char *text, size_t size, hid_t object, const char *name)
         if (H5Tis_variable_str(type) > 0) {
             found = H5Aread(attribute, type, &value) >= 0 && value;
             if (found)
-                copy(text, size, value, strlen(value));
+                copy_text(text, size, value, strlen(value));
             H5free_memory(value);
+        /* Text of a fixed length need not end with a zero. */
         } else if ((value = calloc(1, n + 1)) != NULL) {
             found = H5Aread(attribute, type, value) >= 0;
-            copy(text, size, value, strlen(value));
+            copy_text(text, size, value, strlen(value));
             free(value);
         }
     }
@@ -60,6 +61,7 @@ hid_t hcy__h5_open_numbers(hid_t group, const char *name, int *rank, hsize_t dim
     hid_t space = H5Dget_space(data), type = H5Dget_type(data);
     H5T_class_t kind = H5Tget_class(type);
     *rank = H5Sget_simple_extent_ndims(space);
+    /* Read as doubles later, which HDF5 converts whole numbers and floats to, and nothing else. */
     int good = *rank >= 0 && *rank <= 4 && (kind == H5T_INTEGER || kind == H5T_FLOAT);
     if (good)
         H5Sget_simple_extent_dims(space, dims, NULL);
@@ -96,6 +98,7 @@ int hcy__h5_get_doubles(double **values, size_t *n, hid_t group, const char *nam
     if (data < 0)
         return hcy__h5_fail(HCY_ENOENT, "%s: there are no numbers at %s", path, name);
     hsize_t stored = H5Dget_storage_size(data);
+    /* A list may have been written as a column or a row, with other dimensions of 1. */
     if (length_of(n, dims))
         st = hcy_fail(HCY_EFORMAT, "%s: %s has %d dimensions where a list is wanted", path, name, rank);
     else if (*n > LEAST_NUMBERS && (*n - LEAST_NUMBERS) / H5_MOST_PACKED > stored) /* HDF5 would fill them in */

@@ -1,12 +1,14 @@
-/* h5_stack.c - HDF5 datasets as stacks: where each frame's bytes are, and HDF5 itself where that cannot be
- * known.
+/* h5_stack.c - HDF5 datasets as stacks: where each frame's bytes are, and HDF5 itself where that cannot be known.
  *
- * Two ways to a frame, the first that works:
- *   addresses  one frame a chunk, or contiguous: pread at the address, without HDF5, from any number of
- * threads pixels     any other layout or filter: H5Dread under the lock, decoded by HDF5 Asking HDF5 for the
- * addresses of all chunks takes time quadratic in their number up to version 1.12, so we let it read every
- * chunk through a driver that reads nothing and notes where it should have (h5_driver.c).  The frames of a
- * virtual dataset are those of its sources, where they can be.
+ * There are two ways to a frame, and the first that works is taken:
+ *
+ *   addresses   one frame a chunk, or contiguous frames: pread at the address, without HDF5, from any number of
+ *               threads
+ *   pixels      any other layout or filter: H5Dread under the lock, decoded by HDF5
+ *
+ * Asking HDF5 for the addresses of all chunks takes time quadratic in their number up to version 1.12, so we let
+ * it read every chunk through a driver that reads nothing and notes where it should have (h5_driver.c).  The
+ * frames of a virtual dataset are those of its sources, where they can be.
  */
 #include "h5_driver.h"
 #include "h5_read.h"
@@ -41,6 +43,7 @@ struct layout {
 static void bitshuffle_codec(struct layout *l, const unsigned *values, size_t n)
 {
     unsigned size = n > 2 ? values[2] : 0, kind = n > 4 ? values[4] : 0;
+    /* Bits shuffled as elements of another size are not the pixels' bits: HDF5's plugin has to do it. */
     if (size && size != l->shape.pixel->size)
         return;
 #ifdef HAVE_ZSTD
@@ -58,6 +61,7 @@ static void find_codec(struct layout *l)
     l->codec = HCY_CODEC_NONE;
     l->coded = n > 0;
     l->decodable = n == 0;
+    /* Filters in a row, as a checksum after the compression, are left to HDF5. */
     if (n != 1)
         return;
     unsigned values[MAX_FILTERS] = { 0 }, flags, config;
@@ -90,6 +94,7 @@ static int open_layout(struct layout *l, hcy_stack *stack, hid_t file, const cha
     if (l->dataset < 0 || hcy__h5_describe(&l->shape, l->dataset) ||
         (l->space = H5Dget_space(l->dataset)) < 0 || (l->plist = H5Dget_create_plist(l->dataset)) < 0)
         return hcy__h5_fail(HCY_EIO, "%s::%s cannot be opened", path, name);
+    /* Each reason to refuse has words of its own; all of them come before sizes are used. */
     if (l->shape.rank < 2 || l->shape.rank > 4)
         return hcy_fail(HCY_EFORMAT, "%s::%s has %d dimensions; an image has 2, a stack of images 3, or 4 with channels",
                         path, name, l->shape.rank);
@@ -104,6 +109,7 @@ static int open_layout(struct layout *l, hcy_stack *stack, hid_t file, const cha
         return hcy_fail(HCY_ERANGE, "%s::%s: images of that size are not supported", path, name);
     l->kind = H5Pget_layout(l->plist);
     find_codec(l);
+    /* Chunks that are exactly frames can be read as they are stored. */
     if (l->kind == H5D_CHUNKED) {
         int rank = l->shape.rank;
         H5Pget_chunk(l->plist, rank, l->chunk);
@@ -135,7 +141,7 @@ static void drop_dataset(hcy__part *part)
     hcy__h5_unlock();
 }
 
-static int read_pixels(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__place *place,
+static int read_h5_pixels(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__place *place,
                        void *dst)
 {
     hid_t dataset = (hid_t)part->dataset, space = H5Dget_space(dataset);
@@ -143,6 +149,7 @@ static int read_pixels(const hcy_stack *stack, const hcy__part *part, uint64_t f
     hsize_t start[4], count[4] = { 1, 1, stack->info.height, stack->info.width };
     hid_t memory = H5Screate_simple(4, count, NULL);
     origin_of(start, rank, frame - part->first, place->offset);
+    /* The last `rank` of the four dimensions are the dataset's. */
     H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count + 4 - rank, NULL);
     herr_t done = H5Dread(dataset, hcy__h5_pixel_type(hcy__pixel_of_type(stack->info.pixel_type)), memory,
                           space, H5P_DEFAULT, dst);
@@ -158,7 +165,7 @@ static int fetch_pixels(const hcy_stack *stack, const hcy__part *part, uint64_t 
                         const hcy__place *place, void *dst)
 {
     hcy__h5_lock();
-    int st = read_pixels(stack, part, frame, place, dst);
+    int st = read_h5_pixels(stack, part, frame, place, dst);
     hcy__h5_unlock();
     return st;
 }
@@ -199,6 +206,7 @@ static int addresses(hcy__place *places, const struct layout *l, const hcy_stack
         return 0;
     }
     haddr_t base = H5Dget_offset(l->dataset);
+    /* No address and nothing stored is a dataset that nobody wrote: its frames stay missing. */
     if (base == HADDR_UNDEF && H5Dget_storage_size(l->dataset))
         return -1;
     for (hsize_t i = 0; base != HADDR_UNDEF && i < l->shape.dims[0]; i++)
@@ -234,13 +242,15 @@ static hid_t open_with_cache(const struct layout *l, hid_t file, const char *nam
     return dataset;
 }
 
-/* Of a frame in tiles, or with others in a chunk: how many of its chunks were written, of *all; with `any`, it is
- * enough to find one. */
+/* For a frame in tiles, or with others in a chunk: how many of its *all chunks were written; with `any`,
+ * the search ends with the first. */
 static hsize_t chunks_of(hsize_t *all, const struct layout *l, hsize_t frame, int any)
 {
     int rank = l->shape.rank;
     hsize_t from[4], to[4] = { 0 };
     uint64_t bytes;
+    /* The box begins where the chunk does that has the frame, and has one chunk in each dimension but the
+     * image's two. */
     origin_of(from, rank, rank > 2 ? frame / l->chunk[0] * l->chunk[0] : 0, 0);
     if (rank > 3)
         from[1] = l->channel / l->chunk[1] * l->chunk[1];
@@ -256,6 +266,7 @@ static void written_frames(hcy__place *places, const struct layout *l, const hcy
 {
     hsize_t all = 1, n = 1;
     for (hsize_t i = 0; i < l->shape.dims[0]; i++) {
+        /* Frames of one chunk share its answer; what was there before stays there. */
         if (l->kind == H5D_CHUNKED && (l->shape.rank < 3 || i % l->chunk[0] == 0))
             n = hcy__stack_known(stack, stack->info.frames + i) ? all : chunks_of(&all, l, i, !stack->growing);
         places[i] = (hcy__place){ .offset = l->channel, .size = stack->info.frame_bytes };
@@ -275,6 +286,7 @@ static int virtual_frames(hcy__place *places, const struct layout *l, hcy_stack 
     for (hsize_t i = 0; !st && i < l->shape.dims[0] && i < sources.n; i++) {
         uint32_t why = sources.why[i];
         mapped += !why || why == H5_FRAME_UNWRITTEN;
+        /* A source that is missing is named at each of its frames, when they are read. */
         if (why >= H5_FRAME_NAMES)
             st = hcy__stack_absent(&places[i], stack, sources.names.at[why - H5_FRAME_NAMES]);
         else if (why)
@@ -286,7 +298,8 @@ static int virtual_frames(hcy__place *places, const struct layout *l, hcy_stack 
     return st;
 }
 
-/* By pixels: refused here and not at the first frame if the filter is not there. */
+/* Takes a dataset that HDF5 has to read.  A filter that is missing is refused here and not at the first
+ * frame. */
 static int take_pixels(hcy_stack *stack, hcy__part *part, hcy__place *places, const struct layout *l,
                        hid_t file, const char *name)
 {
@@ -303,6 +316,7 @@ static int take_pixels(hcy_stack *stack, hcy__part *part, hcy__place *places, co
                 "install it and set HDF5_PLUGIN_PATH",
                 stack->path, name, (int)id, (int)strcspn(filter, ";"), filter);
     }
+    /* Damaged files may claim more than they have, and HDF5 reads or allocates what they claim. */
     if (l->kind == H5D_COMPACT && /* HDF5 1.10 would read past what is there */
         H5Dget_storage_size(l->dataset) / stack->info.frame_bytes / l->shape.channels < l->shape.dims[0])
         return hcy_fail(HCY_ECORRUPT, "%s::%s is said to hold more than is stored of it", stack->path, name);
@@ -311,10 +325,12 @@ static int take_pixels(hcy_stack *stack, hcy__part *part, hcy__place *places, co
         stack->info.frame_bytes / H5_MOST_PACKED > stored) /* HDF5 would fill them in */
         return hcy_fail(HCY_ECORRUPT, "%s::%s says that a frame has %llu bytes, and stores %llu bytes of all",
                         stack->path, name, (unsigned long long)stack->info.frame_bytes, (unsigned long long)stored);
+    /* Which frames exist must be known before any is read: HDF5 gives the fill value for the others. */
     written_frames(places, l, stack);
     int st = l->kind == H5D_VIRTUAL ? virtual_frames(places, l, stack, name) : 0;
     if (st)
         return st;
+    /* The dataset stays open, with a cache made for its chunks. */
     part->dataset = open_with_cache(l, file, name);
     if (part->dataset < 0)
         return hcy__h5_fail(HCY_EIO, "%s::%s cannot be opened", stack->path, name);
@@ -340,7 +356,7 @@ static void zstd_blocks(hcy_stack *stack, const hcy__part *part, const hcy__plac
 }
 
 /* The first dataset says what the stack is; the others must be the same. */
-static int fits(hcy_stack *stack, const struct layout *l, uint32_t codec, const char *name)
+static int check_likeness(hcy_stack *stack, const struct layout *l, uint32_t codec, const char *name)
 {
     hcy_stack_info *info = &stack->info;
     if (stack->n_parts == 0) {
@@ -396,6 +412,7 @@ static int selected_frames(hsize_t *first, hsize_t *n, hid_t space)
         H5Sget_simple_extent_dims(space, dims, NULL) < 0 || H5Sis_regular_hyperslab(space) <= 0 ||
         H5Sget_regular_hyperslab(space, start, stride, count, block) < 0)
         return -1;
+    /* Whole frames alone can be read where they are: parts of them are HDF5's to put together. */
     for (int i = 1; i < 3; i++)
         if (start[i] || stretch(&length, stride[i], count[i], block[i]) || length != dims[i])
             return -1;
@@ -411,11 +428,14 @@ static int take_source(hcy_stack *stack, hcy__place *places, const struct layout
     hsize_t all = source->shape.dims[0];
     if (!is_as_stored(source) || source->shape.dims[1] != l->shape.dims[1] ||
         source->shape.dims[2] != l->shape.dims[2] || source->shape.pixel != l->shape.pixel ||
-        fits(stack, source, source->codec, name))
+        check_likeness(stack, source, source->codec, name))
         return -1;
+    /* All of the source's frames are looked up, though a mapping may want a few. */
     hcy__place *found = calloc(all ? all : 1, sizeof *found);
     for (hsize_t i = 0; found && i < all; i++)
         found[i].flags = PLACE_MISSING;
+    /* A source's frames have no numbers in the stack yet: numbers beyond any frame's find nothing that is
+     * known. */
     int st = !found || hcy__stack_add_part(&part, stack, name) ||
              addresses(found, source, stack, UINT64_MAX - all) || open_bytes(stack, part, source->dataset);
     if (!st && source->zstd && stack->n_parts == 1)
@@ -436,12 +456,14 @@ static int take_mapping(hcy_stack *stack, hcy__place *places, const struct layou
     hid_t space = H5Pget_virtual_vspace(l->plist, i), source_space = H5Pget_virtual_srcspace(l->plist, i);
     int st = selected_frames(&to, &n, space);
     m = n;
+    /* Both sides must be frames in a row, as many of one as of the other, within the dataset. */
     st = st || selected_frames(&from, &m, source_space) || n != m || to > l->shape.dims[0] ||
          n > l->shape.dims[0] - to ||
          H5Pget_virtual_filename(l->plist, i, path, sizeof path) >= (ssize_t)sizeof path ||
          H5Pget_virtual_dsetname(l->plist, i, name, sizeof name) >= (ssize_t)sizeof name;
     H5Sclose(source_space);
     H5Sclose(space);
+    /* A source that is not there makes its frames absent, and leaves the rest readable. */
     hid_t other = st ? -1 : hcy__h5_open_source(l->dataset, path);
     snprintf(reason, sizeof reason, H5_NOT_THERE, path);
     for (hsize_t k = 0; !st && other < 0 && k < n; k++)
@@ -473,6 +495,7 @@ static int take_virtual(int *taken, hcy_stack *stack, const struct layout *l, co
         return 0;
     }
     *taken = 0;
+    /* HDF5 puts the frames together instead: the stack goes back to what it was before. */
     hcy__stack_drop_parts(stack, n_parts);
     stack->info = before;
     return st;
@@ -485,9 +508,11 @@ static int take_layout(hcy_stack *stack, const struct layout *l, hid_t file, con
     int as_stored = is_as_stored(l), taken = 0, st = 0;
     if (l->kind == H5D_VIRTUAL)
         st = take_virtual(&taken, stack, l, name);
+    /* The frames of a virtual dataset are in the stack by now, as those of its sources. */
     if (st || taken)
         return st;
-    st = fits(stack, l, as_stored ? l->codec : HCY_CODEC_NONE, name);
+    /* Read through HDF5, frames come decoded. */
+    st = check_likeness(stack, l, as_stored ? l->codec : HCY_CODEC_NONE, name);
     if (!st)
         st = hcy__stack_add_part(&part, stack, name);
     if (!st)
@@ -495,6 +520,7 @@ static int take_layout(hcy_stack *stack, const struct layout *l, hid_t file, con
     if (st)
         return st;
     part->first = stack->info.frames;
+    /* Addresses where there are any; a compact dataset and one in external files have none. */
     if (as_stored && !addresses(places, l, stack, stack->info.frames)) {
         st = open_bytes(stack, part, l->dataset);
         if (!st && l->zstd && stack->n_parts == 1)
@@ -502,6 +528,8 @@ static int take_layout(hcy_stack *stack, const struct layout *l, hid_t file, con
     } else {
         st = take_pixels(stack, part, places, l, file, name);
     }
+    /* Places are filled in without their part, which is known here; absent ones have a reason's number in
+     * it. */
     for (uint64_t i = 0; !st && i < l->shape.dims[0]; i++)
         if (!(places[i].flags & PLACE_ABSENT))
             places[i].part = (uint32_t)(stack->n_parts - 1);
@@ -533,12 +561,13 @@ static uint64_t expected_frames(hid_t file)
     return triggers > 1 && images > UINT64_MAX / triggers ? 0 : images * (triggers ? triggers : 1);
 }
 
-static int open_locked(hcy_stack *stack)
+static int open_h5_stack(hcy_stack *stack)
 {
     hcy__h5_names names = { 0 };
     const char *words;
     hid_t file = hcy__h5_spy_open(stack->path, &words);
     if (file < 0) {
+        /* HDF5 says the same of every file that it cannot open: three cases are told apart for the user. */
         if (H5Fis_hdf5(stack->path) == 0)
             return hcy_fail(HCY_EFORMAT, "%s is neither HDF5, TIFF, EDF, CBF nor NumPy", stack->path);
         if (strstr(words, "truncated"))
@@ -553,6 +582,7 @@ static int open_locked(hcy_stack *stack)
             st = take_layout(stack, &layout, file, names.at[i]);
         close_layout(&layout);
     }
+    /* Numbered datasets go by the name of the first. */
     if (!st && !(stack->dataset = strdup(names.at[0])))
         st = hcy_fail(HCY_ENOMEM, "no memory to open %s", stack->path);
     stack->info.expected = expected_frames(file);
@@ -564,7 +594,7 @@ static int open_locked(hcy_stack *stack)
 int hcy__h5_open(hcy_stack *stack)
 {
     hcy__h5_lock();
-    int st = open_locked(stack);
+    int st = open_h5_stack(stack);
     hcy__h5_unlock();
     return st;
 }

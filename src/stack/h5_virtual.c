@@ -41,7 +41,8 @@ static hsize_t frames_in(int *rank, hsize_t *dims, hid_t dataset)
     return *rank < 3 ? 1 : dims[0];
 }
 
-/* Of `n` frames.  A selection that is no regular one counts from its first to its last frame. */
+/* What is selected of `n` frames.  A selection that is no regular one counts from its first to its last
+ * frame. */
 static struct frames selected(hid_t space, hsize_t n)
 {
     hsize_t start[H5S_MAX_RANK], stride[H5S_MAX_RANK], count[H5S_MAX_RANK], block[H5S_MAX_RANK];
@@ -49,6 +50,7 @@ static struct frames selected(hid_t space, hsize_t n)
     H5S_sel_type kind = H5Sget_select_type(space);
     if (kind == H5S_SEL_ALL || H5Sget_simple_extent_ndims(space) < 3)
         return all;
+    /* What an open end means is known only when the source's frames are. */
     if (kind == H5S_SEL_HYPERSLABS && H5Sis_regular_hyperslab(space) > 0 &&
         H5Sget_regular_hyperslab(space, start, stride, count, block) >= 0) {
         int endless = count[0] == H5S_UNLIMITED || block[0] == H5S_UNLIMITED;
@@ -64,13 +66,13 @@ static hsize_t frame_at(const struct frames *f, hsize_t k)
     return f->start + k / f->block * f->stride + k % f->block;
 }
 
-static hsize_t number_of(const struct frames *f)
+static hsize_t count_frames(const struct frames *f)
 {
     return f->endless || (f->count && f->block > UINT64_MAX / f->count) ? UINT64_MAX : f->count * f->block;
 }
 
 /* What is worst of a frame's pieces counts; a gap between pieces is none. */
-static void merge(uint32_t *why, uint32_t more)
+static void merge_reason(uint32_t *why, uint32_t more)
 {
     if (*why == H5_FRAME_UNMAPPED || (more != H5_FRAME_UNMAPPED && more > *why))
         *why = more;
@@ -86,22 +88,23 @@ static uint32_t given(const uint32_t *source, hsize_t m, hsize_t at)
 static void map_frames(uint32_t *why, hsize_t n, struct frames to, const uint32_t *source, hsize_t m,
                        struct frames from)
 {
-    hsize_t targets = number_of(&to), sources = number_of(&from);
+    hsize_t targets = count_frames(&to), sources = count_frames(&from);
     uint32_t worst = 0;
+    /* An open end has as many frames as the other side. */
     int pairs = targets == sources || to.endless || from.endless;
     for (hsize_t k = 0; !pairs && k < sources && frame_at(&from, k) < m; k++)
-        merge(&worst, given(source, m, frame_at(&from, k)));
+        merge_reason(&worst, given(source, m, frame_at(&from, k)));
     for (hsize_t k = 0; k < targets && frame_at(&to, k) < n; k++) {
         hsize_t at = k < sources ? frame_at(&from, k) : UINT64_MAX;
         if (at >= m && pairs && to.endless)
             return; /* the mapping ends with its source */
-        merge(&why[frame_at(&to, k)], pairs ? given(source, m, at) : worst);
+        merge_reason(&why[frame_at(&to, k)], pairs ? given(source, m, at) : worst);
     }
 }
 
 /* --- Names --- */
 
-static int name_of(uint32_t *which, struct search *s, const char *name)
+static int number_reason(uint32_t *which, struct search *s, const char *name)
 {
     for (size_t i = s->names->n; i-- > 0;)
         if (!strcmp(s->names->at[i], name)) {
@@ -113,7 +116,7 @@ static int name_of(uint32_t *which, struct search *s, const char *name)
 }
 
 /* A name with the number of a block for each %b, and % for %%. */
-static int expand(char *to, size_t size, const char *from, hsize_t block)
+static int expand_name(char *to, size_t size, const char *from, hsize_t block)
 {
     size_t n = 0;
     for (; *from && n < size; from++) {
@@ -129,7 +132,7 @@ static int expand(char *to, size_t size, const char *from, hsize_t block)
     return 0;
 }
 
-static hid_t open_in(const char *folder, size_t length, const char *name)
+static hid_t open_in_folder(const char *folder, size_t length, const char *name)
 {
     const char *words;
     char path[MOST_NAME];
@@ -145,23 +148,25 @@ hid_t hcy__h5_open_source(hid_t dataset, const char *name)
     const char *prefix = getenv("HDF5_VDS_PREFIX"), *slash;
     if (!strcmp(name, "."))
         return H5Iget_file_id(dataset);
-    hid_t file = *name == '/' ? open_in("", 0, name) : -1;
+    /* In the order in which HDF5 looks, so that it opens the same file later. */
+    hid_t file = *name == '/' ? open_in_folder("", 0, name) : -1;
     if (*name == '/')
         name = strrchr(name, '/') + 1;
     while (file < 0 && prefix && *prefix) {
         size_t n = strcspn(prefix, ":");
-        file = n ? open_in(prefix, n, name) : -1;
+        file = n ? open_in_folder(prefix, n, name) : -1;
         prefix += n + (prefix[n] == ':');
     }
     ssize_t n = H5Fget_name(dataset, here, sizeof here);
     slash = n > 0 && (size_t)n < sizeof here ? strrchr(here, '/') : NULL;
     if (file < 0 && slash)
-        file = open_in(here, (size_t)(slash - here), name);
+        file = open_in_folder(here, (size_t)(slash - here), name);
     if (file < 0)
-        file = open_in("", 0, name);
+        file = open_in_folder("", 0, name);
+    /* Masters are often linked to from elsewhere, with their data left beside the original. */
     char *real = file < 0 ? realpath(here, NULL) : NULL;
     if (real && (slash = strrchr(real, '/')))
-        file = open_in(real, (size_t)(slash - real), name);
+        file = open_in_folder(real, (size_t)(slash - real), name);
     free(real);
     return file;
 }
@@ -170,6 +175,7 @@ int hcy__h5_none_there(const char *file, const char *name, char *const *names, s
 {
     char list[400] = "";
     size_t used = 0, i = 0;
+    /* As many names as a message holds; the rest is counted. */
     for (; i < n && used + strlen(names[i]) + 40 < sizeof list; i++)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
     if (i < n)
@@ -181,7 +187,7 @@ int hcy__h5_none_there(const char *file, const char *name, char *const *names, s
 
 /* --- Looking --- */
 
-static int look(struct search *s, uint32_t **why, hsize_t *n, hid_t dataset);
+static int look_at_frames(struct search *s, uint32_t **why, hsize_t *n, hid_t dataset);
 
 /* The chunks of a frame, from its first element to the end of the dataset. */
 static int is_written(uint64_t *bytes, hid_t dataset, int rank, const hsize_t *dims, const hsize_t *chunk,
@@ -213,6 +219,7 @@ static void look_at_stored(uint32_t *why, hsize_t n, hid_t dataset, hid_t plist,
                   has_few_chunks(rank, dims, chunk);
     for (hsize_t i = 0; i < n; i++) {
         uint64_t bytes = 0;
+        /* Frames of one chunk share its answer. */
         if (chunked && rank > 2 && i % chunk[0])
             why[i] = why[i - 1];
         else
@@ -241,6 +248,7 @@ static int look_at_source(struct search *s, struct source *source, hid_t dataset
 {
     char words[2 * MOST_NAME + 64];
     int st = 0;
+    /* Thousands of mappings may be of one file, which is opened once. */
     if (source->path && !strcmp(source->path, path) && !strcmp(source->name, name))
         return 0;
     forget(source);
@@ -248,15 +256,17 @@ static int look_at_source(struct search *s, struct source *source, hid_t dataset
     source->name = strdup(name);
     if (!source->path || !source->name)
         return hcy_fail(HCY_ENOMEM, "%s::%s: no memory for its sources", s->file, s->name);
+    /* A small damaged file can name very many. */
     if (s->opened++ == MOST_OPENED)
         return hcy_fail(HCY_ERANGE, "%s::%s has more than %d sources", s->file, s->name, MOST_OPENED);
+    /* Two reasons why a source gives nothing, which the user mends in different ways. */
     hid_t file = hcy__h5_open_source(dataset, path);
     hid_t other = file < 0 ? -1 : H5Dopen2(file, name, H5P_DEFAULT);
     if (other >= 0) {
-        st = look(s, &source->why, &source->n, other);
+        st = look_at_frames(s, &source->why, &source->n, other);
     } else {
         snprintf(words, sizeof words, file < 0 ? H5_NOT_THERE : "%s has no dataset %s", path, name);
-        st = name_of(&source->absent, s, words);
+        st = number_reason(&source->absent, s, words);
     }
     if (other >= 0)
         H5Dclose(other);
@@ -275,19 +285,23 @@ static int look_at_mapping(struct search *s, struct source *source, uint32_t *wh
     int st = 0;
     ssize_t n_path = H5Pget_virtual_filename(plist, i, path, sizeof path),
             n_name = H5Pget_virtual_dsetname(plist, i, name, sizeof name);
+    /* A name that was cut off would be another file's. */
     if (to_space < 0 || from_space < 0 || n_path < 0 || n_path >= MOST_NAME || n_name < 0 || n_name >= MOST_NAME)
         st = hcy__h5_fail(HCY_EIO, "%s::%s: mapping %zu cannot be read", s->file, s->name, i);
     struct frames to = st ? (struct frames){ 0 } : selected(to_space, n), block = to;
+    /* Only a mapping with an open end has blocks that are numbered. */
     int blocks = !st && to.endless && to.block != H5S_UNLIMITED && (strstr(path, "%b") || strstr(name, "%b"));
     for (hsize_t b = 0; !st && (blocks ? to.start + b * to.stride < n : b == 0); b++) {
         if (blocks)
             block = (struct frames){ to.start + b * to.stride, 1, 1, to.block, 0 };
-        if (blocks && (expand(path_b, sizeof path_b, path, b) || expand(name_b, sizeof name_b, name, b)))
+        if (blocks && (expand_name(path_b, sizeof path_b, path, b) || expand_name(name_b, sizeof name_b, name, b)))
             st = hcy_fail(HCY_ERANGE, "%s::%s: the name of a source is too long", s->file, s->name);
         else
             st = look_at_source(s, source, dataset, blocks ? path_b : path, blocks ? name_b : name);
-        for (hsize_t k = 0; !st && source->absent && k < number_of(&block) && frame_at(&block, k) < n; k++)
-            merge(&why[frame_at(&block, k)], source->absent);
+        /* All that the mapping would give is missing; frames that other mappings give, too, keep the worse
+         * of both. */
+        for (hsize_t k = 0; !st && source->absent && k < count_frames(&block) && frame_at(&block, k) < n; k++)
+            merge_reason(&why[frame_at(&block, k)], source->absent);
         if (!st && !source->absent)
             map_frames(why, n, block, source->why, source->n, selected(from_space, source->n));
     }
@@ -298,7 +312,7 @@ static int look_at_mapping(struct search *s, struct source *source, uint32_t *wh
     return st;
 }
 
-static int identify(struct identity *id, hid_t dataset)
+static int identify_dataset(struct identity *id, hid_t dataset)
 {
     char path[MOST_NAME];
     struct stat is;
@@ -310,11 +324,12 @@ static int identify(struct identity *id, hid_t dataset)
 }
 
 /* Goes on from a dataset, unless it is on the way already. */
-static int enter(struct search *s, hid_t dataset)
+static int enter_dataset(struct search *s, hid_t dataset)
 {
     struct identity id;
-    if (identify(&id, dataset))
+    if (identify_dataset(&id, dataset))
         return hcy__h5_fail(HCY_EIO, "%s::%s: one of its sources cannot be looked at", s->file, s->name);
+    /* The same dataset again on the way down is a circle; beside it, it is only used twice. */
     for (size_t i = 0; i < s->depth; i++)
         if (s->trail[i].device == id.device && s->trail[i].inode == id.inode && s->trail[i].address == id.address)
             return hcy_fail(HCY_ECORRUPT, "%s::%s is a virtual dataset whose sources lead back to itself", s->file,
@@ -327,18 +342,19 @@ static int enter(struct search *s, hid_t dataset)
 }
 
 /* *why has *n frames, freed by the caller. */
-static int look(struct search *s, uint32_t **why, hsize_t *n, hid_t dataset)
+static int look_at_frames(struct search *s, uint32_t **why, hsize_t *n, hid_t dataset)
 {
     hsize_t dims[H5S_MAX_RANK];
     size_t mappings = 0;
     struct source source = { 0 };
-    int rank, st = enter(s, dataset);
+    int rank, st = enter_dataset(s, dataset);
     if (st)
         return st;
     hid_t plist = H5Dget_create_plist(dataset);
     *n = frames_in(&rank, dims, dataset);
     if (plist < 0 || rank < 0)
         st = hcy__h5_fail(HCY_EIO, "%s::%s: one of its sources cannot be looked at", s->file, s->name);
+    /* The number is the file's word: memory goes with it. */
     else if (*n > MOST_FRAMES)
         st = hcy_fail(HCY_ERANGE, "%s::%s: one of its sources has more than %d frames", s->file, s->name, MOST_FRAMES);
     else if (!(*why = malloc((size_t)(*n + 1) * sizeof **why)))
@@ -350,6 +366,7 @@ static int look(struct search *s, uint32_t **why, hsize_t *n, hid_t dataset)
             (*why)[i] = H5_FRAME_UNMAPPED;
     else
         st = hcy__h5_fail(HCY_EIO, "%s::%s: the mappings cannot be read", s->file, s->name);
+    /* Later mappings add to what earlier ones said of a frame. */
     for (size_t i = 0; !st && i < mappings; i++)
         st = look_at_mapping(s, &source, *why, *n, dataset, plist, i);
     forget(&source);
@@ -363,7 +380,7 @@ int hcy__h5_sources_find(hcy__h5_sources *sources, hid_t dataset, const char *fi
 {
     *sources = (hcy__h5_sources){ 0 };
     struct search s = { .names = &sources->names, .file = file, .name = name };
-    int st = look(&s, &sources->why, &sources->n, dataset);
+    int st = look_at_frames(&s, &sources->why, &sources->n, dataset);
     if (st)
         hcy__h5_sources_free(sources);
     return st;
@@ -381,6 +398,7 @@ int hcy__h5_whole(hid_t dataset)
     char file[MOST_NAME] = "", name[MOST_NAME] = "";
     hcy__h5_sources sources;
     hid_t plist = H5Dget_create_plist(dataset);
+    /* Most datasets are not, and cost no more than this look. */
     int is_virtual = plist >= 0 && H5Pget_layout(plist) == H5D_VIRTUAL;
     if (plist >= 0)
         H5Pclose(plist);

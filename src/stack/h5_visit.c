@@ -64,7 +64,7 @@ static uint64_t *seat(uint64_t *seen, size_t room, uint64_t key)
 }
 
 /* Half of the seats stay free. */
-static int make_room(struct visit *v)
+static int make_seats(struct visit *v)
 {
     if (2 * v->n_seen < v->seen_room)
         return 0;
@@ -82,9 +82,9 @@ static int make_room(struct visit *v)
 }
 
 /* *is_new: nobody has noted this address. */
-static int note(int *is_new, struct visit *v, uint64_t at)
+static int note_address(int *is_new, struct visit *v, uint64_t at)
 {
-    int st = make_room(v);
+    int st = make_seats(v);
     *is_new = !st && !*seat(v->seen, v->seen_room, at + 1);
     if (*is_new) {
         *seat(v->seen, v->seen_room, at + 1) = at + 1;
@@ -99,6 +99,7 @@ static herr_t take_link(hid_t group, const char *name, const link_info *info, vo
 {
     struct level *level = data;
     (void)group;
+    /* What a soft or external link leads to is another's, or is found under its own name. */
     if (info->type != H5L_TYPE_HARD)
         return 0;
     if (level->n == level->room) {
@@ -117,7 +118,7 @@ static herr_t take_link(hid_t group, const char *name, const link_info *info, vo
 }
 
 /* A damaged group gives what can be read of it. */
-static int enter(struct visit *v, hid_t group, const char *file)
+static int enter_group(struct visit *v, hid_t group, const char *file)
 {
     if (v->depth == MOST_DEPTH)
         return hcy_fail(HCY_ERANGE, "%s: more than %d groups are in one another; name the dataset that is wanted",
@@ -128,7 +129,7 @@ static int enter(struct visit *v, hid_t group, const char *file)
     return 0;
 }
 
-static void leave(struct visit *v)
+static void leave_group(struct visit *v)
 {
     struct level *level = &v->levels[--v->depth];
     for (size_t i = 0; i < level->n; i++)
@@ -157,7 +158,8 @@ static int visit_child(struct visit *v, const struct child *child, hcy__h5_look 
 {
     uint64_t at;
     memcpy(&at, &child->at, sizeof at); /* with which a token begins, too */
-    int is_new, st = note(&is_new, v, at);
+    /* Groups may be linked in circles, and an object under many names: it is seen once. */
+    int is_new, st = note_address(&is_new, v, at);
     if (st || !is_new)
         return st;
     if (v->n_seen > MOST_OBJECTS)
@@ -168,8 +170,9 @@ static int visit_child(struct visit *v, const struct child *child, hcy__h5_look 
     st = write_path(v, &v->levels[v->depth - 1], child->name);
     if (!st)
         st = look(data, object, v->path);
+    /* Its children are seen next, before its siblings: the order of H5Ovisit. */
     if (!st && H5Iget_type(object) == H5I_GROUP)
-        st = enter(v, object, file);
+        st = enter_group(v, object, file);
     H5Oclose(object);
     return st;
 }
@@ -179,7 +182,7 @@ static int note_top(struct visit *v)
 {
     uint64_t at;
     int is_new;
-    return hcy__h5_address(&at, v->top) ? 0 : note(&is_new, v, at);
+    return hcy__h5_address(&at, v->top) ? 0 : note_address(&is_new, v, at);
 }
 
 int hcy__h5_visit(hid_t group, hcy__h5_look look, void *data, const char *file)
@@ -187,16 +190,16 @@ int hcy__h5_visit(hid_t group, hcy__h5_look look, void *data, const char *file)
     struct visit v = { .top = group, .levels = malloc(MOST_DEPTH * sizeof *v.levels) };
     int st = v.levels ? note_top(&v) : no_memory();
     if (!st)
-        st = enter(&v, group, file);
+        st = enter_group(&v, group, file);
     while (!st && v.depth) {
         struct level *level = &v.levels[v.depth - 1];
         if (level->next < level->n)
             st = visit_child(&v, &level->children[level->next++], look, data, file);
         else
-            leave(&v);
+            leave_group(&v);
     }
     while (v.depth)
-        leave(&v);
+        leave_group(&v);
     free(v.levels);
     free(v.path);
     free(v.seen);

@@ -39,6 +39,7 @@ static int create_groups(hid_t file, const char *dataset)
 
 static void set_filter(hid_t plist, const hcy_bslz4_job *job)
 {
+    /* What the plugins' own writers put there: readers take the block's size from it. */
     const unsigned shuffled[5] = { 0, 2, job->elem_size, job->block_bytes / job->elem_size, 2 };
     const unsigned lz4[1] = { job->block_bytes ? job->block_bytes : 8192 };
     if (job->codec == HCY_CODEC_BSLZ4)
@@ -81,11 +82,13 @@ static herr_t copy_attribute(hid_t from, const char *name, const H5A_info_t *inf
     hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute), copy = -1;
     hssize_t n = H5Sget_simple_extent_npoints(space);
     size_t size = H5Tget_size(type);
+    /* The file may be damaged: how many there are is multiplied with care. */
     void *value = n > 0 && size && (size_t)n < SIZE_MAX / size ? calloc((size_t)n, size) : NULL;
     if (value && H5Tdetect_class(type, H5T_REFERENCE) <= 0 && H5Aread(attribute, type, value) >= 0) {
         copy = H5Acreate2(*(hid_t *)to, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
         if (copy >= 0)
             H5Awrite(copy, type, value);
+        /* Texts of variable length are HDF5's memory, and are freed by it. */
         H5Dvlen_reclaim(type, space, H5P_DEFAULT, value);
     }
     free(value);
@@ -123,7 +126,7 @@ static int close_locked(struct h5_writer *w, int whole)
     return st;
 }
 
-static int open_locked(struct h5_writer *w, const char *path, const hcy_stack_writer_options *opts,
+static int open_h5_writer(struct h5_writer *w, const char *path, const hcy_stack_writer_options *opts,
                        const hcy_bslz4_job *job)
 {
     int st = hcy__h5_file_create(&w->file, path, opts->growing ? HCY_OUTPUT_GROWS : 0);
@@ -150,7 +153,7 @@ static int open_h5(void **state, const char *path, const hcy_stack_writer_option
                              .type = hcy__h5_pixel_type(hcy__pixel_of_type(opts->pixel_type)),
                              .contiguous = opts->contiguous,
                              .count = { 1, opts->height, opts->width } };
-    int st = open_locked(w, path, opts, job);
+    int st = open_h5_writer(w, path, opts, job);
     hcy__h5_unlock();
     if (!st)
         *state = w;
@@ -172,6 +175,7 @@ static int put_h5(void *state, uint64_t frame, const void *bytes, size_t size)
     struct h5_writer *w = state;
     hsize_t offset[3] = { frame, 0, 0 };
     hcy__h5_lock();
+    /* A chunk goes to the file as it is, past HDF5's filters and its cache. */
     herr_t done = w->contiguous ? put_contiguous(w, offset, bytes)
                                 : H5Dwrite_chunk(w->dataset, H5P_DEFAULT, 0, offset, size, bytes);
     int st = hcy__h5_file_status(w->file);

@@ -28,10 +28,11 @@ int hcy__decode(void *pixels, const hcy_stack_info *info, hcy_device *device, co
     return st;
 }
 
-static int read_pixels(void *pixels, hcy_stack *stack, uint64_t frame)
+static int read_decoded_pixels(void *pixels, hcy_stack *stack, uint64_t frame)
 {
     const hcy_stack_info *info = &stack->info;
     size_t size;
+    /* No second buffer where the stored bytes are the pixels. */
     if (info->codec == HCY_CODEC_NONE)
         return hcy_stack_read(&size, stack, frame, pixels, info->frame_bytes);
     void *chunk = malloc(info->max_chunk ? info->max_chunk : 1);
@@ -44,7 +45,7 @@ static int read_pixels(void *pixels, hcy_stack *stack, uint64_t frame)
     return st;
 }
 
-static int read_image(hcy_image *image, hcy_stack *stack)
+static int decode_image(hcy_image *image, hcy_stack *stack)
 {
     const hcy_stack_info *info = &stack->info;
     if (info->frames != 1)
@@ -58,7 +59,7 @@ static int read_image(hcy_image *image, hcy_stack *stack)
     image->pixels = malloc(image->bytes);
     if (!image->pixels)
         return hcy_fail(HCY_ENOMEM, "no memory for the image in %s", info->path);
-    return read_pixels(image->pixels, stack, 0);
+    return read_decoded_pixels(image->pixels, stack, 0);
 }
 
 /* FILE or FILE::/dataset */
@@ -85,7 +86,7 @@ int hcy_image_read(hcy_image **image, const char *path)
     hcy_stack *stack = NULL;
     int st = made ? open_named(&stack, path) : hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
     if (!st)
-        st = read_image(made, stack);
+        st = decode_image(made, stack);
     hcy_stack_close(stack);
     if (st)
         hcy_image_free(made);
@@ -100,6 +101,7 @@ int hcy_image_find(hcy_image **image, const char *path, const char *name)
                                           "/entry/instrument/detector/detectorSpecific" };
     if (!image || !path || !name)
         return hcy_fail(HCY_EINVAL, "hcy_image_find: image, path and name must not be NULL");
+    /* A dataset that is named in the path is taken at its word. */
     for (size_t i = 0; i < 2 && !strstr(path, "::"); i++) {
         size_t size = strlen(path) + strlen(places[i]) + strlen(name) + 4;
         char *full = malloc(size);
@@ -129,6 +131,7 @@ void hcy__image_add_mask(uint8_t *mask, const hcy_image *image, size_t low_bytes
     const unsigned char *pixel = image->pixels;
     size_t size = image->elem_size, n = (size_t)image->height * image->width;
     int is_float = hcy__pixel_of_type(image->pixel_type)->kind == 'f';
+    /* Bytes from the lowest on, as little-endian pixels have them. */
     size_t looked_at = is_float || size < low_bytes ? size : low_bytes;
     for (size_t i = 0; i < n; i++, pixel += size) {
         unsigned any = 0;
@@ -185,7 +188,7 @@ static int read_floats(float *values, hcy_stack *stack)
     if (!image.pixels)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", info->path);
     for (uint64_t i = 0; !st && i < info->frames; i++) {
-        st = read_pixels(image.pixels, stack, i);
+        st = read_decoded_pixels(image.pixels, stack, i);
         if (!st)
             hcy_image_to_floats(values + i * info->height * info->width, &image);
     }
@@ -205,6 +208,7 @@ int hcy_images_read(float **values, uint32_t n, uint32_t height, uint32_t width,
     if (!st && (info->frames != n || info->height != height || info->width != width))
         st = hcy_fail(HCY_EFORMAT, "%s holds %llu images of %u x %u pixels where %u of %u x %u are wanted", path,
                       (unsigned long long)info->frames, info->height, info->width, n, height, width);
+    /* Sizes come from the caller and the file: they are checked before they are multiplied. */
     if (!st && (hcy_size_mul(&size, n, height) || hcy_size_mul(&size, size, width) ||
                 hcy_size_mul(&size, size, sizeof **values) || !(*values = malloc(size))))
         st = hcy_fail(HCY_ENOMEM, "no memory to read %s", path);

@@ -22,7 +22,8 @@ struct shape {
     size_t image_bytes;
 };
 
-/* `heads` fills in where pixels go and writes what is around them; `put` is for formats whose frames have no place. */
+/* `heads` fills in where pixels go and writes what is around them; `put`, if not NULL, writes frames whose
+ * place is not known beforehand. */
 struct form {
     int (*heads)(struct shape *shape, hcy_output *output);
     int (*put)(const struct shape *shape, hcy_output *output, const void *pixels);
@@ -82,6 +83,7 @@ static int edf_heads(struct shape *s, hcy_output *output)
                          "DataType = %s ;\nDim_1 = %u ;\nDim_2 = %u ;\nSize = %zu ;\n",
                          (unsigned long long)i + 1, (unsigned long long)i + 1, edf_type(s->pixel), s->width,
                          s->height, s->image_bytes);
+        /* Blanks up to the block's end, where readers look for the pixels. */
         snprintf(head + n, sizeof head - (size_t)n, "%*s}\n", EDF_HEAD - 2 - n, "");
         st = hcy_output_write(output, head, EDF_HEAD, i * s->step);
     }
@@ -90,7 +92,7 @@ static int edf_heads(struct shape *s, hcy_output *output)
 
 /* --- TIFF --- */
 
-static unsigned char *put_number(unsigned char *at, uint64_t value, unsigned bytes)
+static unsigned char *put_number_bytes(unsigned char *at, uint64_t value, unsigned bytes)
 {
     for (unsigned i = 0; i < bytes; i++)
         *at++ = (unsigned char)(value >> 8 * i);
@@ -100,10 +102,10 @@ static unsigned char *put_number(unsigned char *at, uint64_t value, unsigned byt
 /* A tag of one value; in classic TIFF (`big` 0) numbers have 4 bytes, in BigTIFF 8. */
 static unsigned char *put_tag(unsigned char *at, int big, unsigned tag, unsigned type, uint64_t value)
 {
-    at = put_number(at, tag, 2);
-    at = put_number(at, type, 2);
-    at = put_number(at, 1, big ? 8 : 4);
-    return put_number(at, value, big ? 8 : 4);
+    at = put_number_bytes(at, tag, 2);
+    at = put_number_bytes(at, type, 2);
+    at = put_number_bytes(at, 1, big ? 8 : 4);
+    return put_number_bytes(at, value, big ? 8 : 4);
 }
 
 static int tiff_heads(struct shape *s, hcy_output *output)
@@ -113,21 +115,25 @@ static int tiff_heads(struct shape *s, hcy_output *output)
     if (hcy_size_mul(&all, s->image_bytes, s->frames) || hcy_size_mul(&pages, s->frames, 256) ||
         hcy_size_add(&all, all, pages))
         return hcy_fail(HCY_ERANGE, "%s: more than a file can hold", hcy_output_name(output));
+    /* Classic TIFF counts offsets in 32 bits: it is used as long as all fits, since every program reads
+     * it. */
     int big = all > limit - 16, head = big ? 16 : 8, page = big ? 8 + TIFF_TAGS * 20 + 8 : 2 + TIFF_TAGS * 12 + 4;
     unsigned whole = big ? LONG8 : LONG, count = big ? 8 : 2, next = big ? 8 : 4;
     unsigned char text[256], *at = text;
+    /* All directories stand before the pixels, whose place then follows from the frame's number. */
     s->first = ((uint64_t)head + s->frames * (uint64_t)page + 15) / 16 * 16;
     s->step = s->image_bytes;
     memcpy(at, "II", 2);
-    at = put_number(at + 2, big ? 43 : 42, 2);
+    at = put_number_bytes(at + 2, big ? 43 : 42, 2);
     if (big)
-        at = put_number(at, 8, 4); /* bytes of an offset */
-    at = put_number(at, (uint64_t)head, next);
+        at = put_number_bytes(at, 8, 4); /* bytes of an offset */
+    at = put_number_bytes(at, (uint64_t)head, next);
     int st = hcy_output_write(output, text, (size_t)(at - text), 0);
+    /* Tags have to come in the order of their numbers. */
     for (uint64_t i = 0; !st && i < s->frames; i++) {
         uint64_t here = (uint64_t)head + i * (uint64_t)page;
         unsigned kind = s->pixel->kind == 'u' ? 1 : s->pixel->kind == 'i' ? 2 : 3;
-        at = put_number(text, TIFF_TAGS, count);
+        at = put_number_bytes(text, TIFF_TAGS, count);
         at = put_tag(at, big, 256, LONG, s->width);
         at = put_tag(at, big, 257, LONG, s->height);
         at = put_tag(at, big, 258, SHORT, 8 * s->pixel->size);
@@ -138,7 +144,7 @@ static int tiff_heads(struct shape *s, hcy_output *output)
         at = put_tag(at, big, 278, LONG, s->height);
         at = put_tag(at, big, 279, whole, s->image_bytes);
         at = put_tag(at, big, 339, SHORT, kind);
-        at = put_number(at, i + 1 < s->frames ? here + (uint64_t)page : 0, next);
+        at = put_number_bytes(at, i + 1 < s->frames ? here + (uint64_t)page : 0, next);
         st = hcy_output_write(output, text, (size_t)(at - text), here);
     }
     return st;
@@ -157,9 +163,10 @@ static int cbf_heads(struct shape *s, hcy_output *output)
     return 0;
 }
 
-static int64_t pixel_at(const struct shape *s, const void *pixels, size_t i)
+static int64_t integer_at(const struct shape *s, const void *pixels, size_t i)
 {
     int sign = s->pixel->kind == 'i';
+    /* cbf_heads() has refused wider ones. */
     switch (s->pixel->size) {
     case 1:
         return sign ? ((const int8_t *)pixels)[i] : ((const uint8_t *)pixels)[i];
@@ -176,19 +183,20 @@ static size_t cbf_code(unsigned char *dst, const struct shape *s, const void *pi
     unsigned char *at = dst;
     int64_t before = 0;
     for (size_t i = 0; i < n; i++) {
-        int64_t is = pixel_at(s, pixels, i), step = (int32_t)(uint32_t)(uint64_t)(is - before);
+        int64_t is = integer_at(s, pixels, i), step = (int32_t)(uint32_t)(uint64_t)(is - before);
         before = is;
+        /* The least number of each width marks a wider step, so that it is not used as a step itself. */
         if (step > -128 && step < 128) {
             *at++ = (unsigned char)step;
             continue;
         }
         *at++ = 0x80;
         if (step > -32768 && step < 32768) {
-            at = put_number(at, (uint64_t)step, 2);
+            at = put_number_bytes(at, (uint64_t)step, 2);
         } else if (step > INT32_MIN) {
-            at = put_number(put_number(at, 0x8000, 2), (uint64_t)step, 4);
+            at = put_number_bytes(put_number_bytes(at, 0x8000, 2), (uint64_t)step, 4);
         } else { /* the one step that is 4 bytes' mark for more */
-            at = put_number(put_number(put_number(at, 0x8000, 2), 0x80000000u, 4), (uint64_t)step, 8);
+            at = put_number_bytes(put_number_bytes(put_number_bytes(at, 0x8000, 2), 0x80000000u, 4), (uint64_t)step, 8);
         }
     }
     return (size_t)(at - dst);
@@ -199,11 +207,13 @@ static int cbf_put(const struct shape *s, hcy_output *output, const void *pixels
     static const unsigned char mark[4] = { 0x0c, 0x1a, 0x04, 0xd5 };
     static const char tail[] = "\r\n--CIF-BINARY-FORMAT-SECTION----\r\n;\r\n\r\n";
     size_t n = (size_t)s->height * s->width, room;
+    /* The worst pixel takes 15 bytes: twice CBF_MOST holds it. */
     unsigned char *coded = hcy_size_mul(&room, n, 2 * CBF_MOST) ? NULL : malloc(room);
     char head[1024];
     if (!coded)
         return hcy_fail(HCY_ENOMEM, "no memory to write %s", hcy_output_name(output));
     size_t size = cbf_code(coded, s, pixels, n);
+    /* The size of the coded pixels stands before them, so that they are coded first. */
     int length = snprintf(head, sizeof head,
                           "###CBF: VERSION 1.5, halcyon %s\r\n\r\ndata_image\r\n\r\n_array_data.data\r\n;\r\n"
                           "--CIF-BINARY-FORMAT-SECTION--\r\nContent-Type: application/octet-stream;\r\n"
@@ -217,6 +227,7 @@ static int cbf_put(const struct shape *s, hcy_output *output, const void *pixels
     const struct {
         const void *bytes;
         size_t size;
+    /* In the file's order; each begins where the one before ends. */
     } parts[] = { { head, (size_t)length }, { mark, sizeof mark }, { coded, size }, { tail, sizeof tail - 1 } };
     uint64_t at = 0;
     int st = 0;
@@ -228,7 +239,7 @@ static int cbf_put(const struct shape *s, hcy_output *output, const void *pixels
 
 /* --- The writer --- */
 
-static const struct form *form_of(const char *format)
+static const struct form *form_of_format(const char *format)
 {
     static const struct {
         const char *name;
@@ -254,12 +265,14 @@ static int put_file(const struct images *w, uint64_t frame, const void *pixels)
     struct shape shape = w->shape;
     hcy_output *output;
     char *path = hcy__numbered_path(&w->numbered, w->first_number + frame);
+    /* Each frame's path is asked about when its turn comes, for who knows what is there by then. */
     int st = path ? hcy__may_write(path, w->keep_existing, NULL) : hcy_fail(HCY_ENOMEM, "no memory for a file's name");
     if (!st && hcy__is_among(w->read, w->n_read, path))
         st = hcy_fail(HCY_EINVAL, "%s is the stack that is read; name other files for the results", path);
     if (!st)
         st = hcy_output_open(&output, path, 0);
     if (!st) {
+        /* The formats are told of a file of one image. */
         shape.frames = 1;
         st = w->form->heads(&shape, output);
         if (!st)
@@ -291,11 +304,12 @@ static int close_images(void *state, int whole)
     return st;
 }
 
-static int fill(struct images *w, const hcy_stack_writer_options *opts)
+static int begin_images(struct images *w, const hcy_stack_writer_options *opts)
 {
     int st = hcy__numbered_parse(&w->numbered, w->path);
     if (st)
         return st;
+    /* Files a frame are opened one by one; here only the files that must stay are noted. */
     if (w->numbered.length)
         return opts->source ? hcy_stack_files(&w->read, &w->n_read, opts->source) : 0;
     st = hcy_output_open(&w->output, w->path, opts->growing ? HCY_OUTPUT_GROWS : 0);
@@ -311,7 +325,7 @@ static int open_images(void **state, const char *path, const hcy_stack_writer_op
         free(w);
         return st ? st : hcy_fail(HCY_ENOMEM, "no memory to create %s", path);
     }
-    w->form = form_of(format);
+    w->form = form_of_format(format);
     w->shape = (struct shape){ .pixel = hcy__pixel_of_type(opts->pixel_type),
                                .frames = opts->frames,
                                .height = opts->height,
@@ -319,8 +333,9 @@ static int open_images(void **state, const char *path, const hcy_stack_writer_op
                                .image_bytes = (size_t)job->image_bytes };
     w->first_number = opts->first_number;
     w->keep_existing = opts->keep_existing;
-    st = fill(w, opts);
+    st = begin_images(w, opts);
     if (st) {
+        /* Closing may set another error. */
         hcy_error why = *hcy_last_error();
         (void)!close_images(w, 0);
         return hcy_fail_again(&why);

@@ -18,11 +18,12 @@ enum { MAX_HEADER = 64 * 1024 };
 static const char magic[] = "\x93NUMPY";
 
 /* What stands behind 'key': in the dictionary, NULL if it is not there. */
-static const char *value_of(const char *text, const char *key)
+static const char *find_npy_value(const char *text, const char *key)
 {
     size_t n = strlen(key);
     for (const char *at = text; (at = strstr(at, key)); at++) {
         const char *value = at + n;
+        /* The key in quotes of one kind: a value may contain the word. */
         if (at == text || (at[-1] != '\'' && at[-1] != '"') || *value != at[-1])
             continue;
         value += 1 + strspn(value + 1, " \t");
@@ -32,12 +33,14 @@ static const char *value_of(const char *text, const char *key)
     return NULL;
 }
 
-static int parse_type(struct hcy__npy *npy, const char *path, const char *text)
+static int parse_npy_type(struct hcy__npy *npy, const char *path, const char *text)
 {
-    const char *value = value_of(text, "descr");
+    const char *value = find_npy_value(text, "descr");
     if (value && (*value == '\'' || *value == '"') && value[1] && value[2]) {
         npy->kind = value[2] == 'b' ? 'u' : value[2]; /* booleans are bytes */
         npy->element = strtoul(value + 3, NULL, 10);
+        /* Such files are rare: the message says how to mend one, and no frame has to be swapped while it
+         * is read. */
         if (value[1] == '>' && npy->element > 1)
             return hcy_fail(HCY_EFORMAT, "%s: big-endian numbers; save it again with a.astype('<%c%lu')", path,
                             npy->kind, npy->element);
@@ -57,9 +60,9 @@ static int need_pixel(const struct hcy__npy *npy, const hcy__pixel **pixel, cons
                              path, npy->type);
 }
 
-static int parse_shape(struct hcy__npy *npy, const char *path, const char *text)
+static int parse_npy_shape(struct hcy__npy *npy, const char *path, const char *text)
 {
-    const char *at = value_of(text, "shape");
+    const char *at = find_npy_value(text, "shape");
     if (!at || *at != '(')
         return hcy_fail(HCY_EFORMAT, "%s: its header has no shape", path);
     at++;
@@ -78,14 +81,15 @@ static int parse_shape(struct hcy__npy *npy, const char *path, const char *text)
     return 0;
 }
 
-static int parse(struct hcy__npy *npy, const char *path, const char *text)
+static int parse_npy(struct hcy__npy *npy, const char *path, const char *text)
 {
-    int st = parse_type(npy, path, text);
+    int st = parse_npy_type(npy, path, text);
     if (!st)
-        st = parse_shape(npy, path, text);
+        st = parse_npy_shape(npy, path, text);
     if (st)
         return st;
-    const char *order = value_of(text, "fortran_order");
+    const char *order = find_npy_value(text, "fortran_order");
+    /* Of one dimension both orders are the same. */
     npy->fortran = npy->rank > 1 && (!order || strncmp(order, "False", 5));
     return 0;
 }
@@ -94,9 +98,11 @@ int hcy__npy_header(struct hcy__npy *npy, const char *path, int fd)
 {
     unsigned char head[12];
     char words[128];
+    /* Ten bytes in version 1 and twelve in later ones, which have a longer length. */
     ssize_t n = pread(fd, head, sizeof head, 0);
     if (n < 0)
         return hcy_fail(HCY_EIO, "%s cannot be read: %s", path, hcy__errno_text(errno, words, sizeof words));
+    /* The file is told from a NumPy file that was cut short: the user does different things about them. */
     if (n < 6 || memcmp(head, magic, 6))
         return hcy_fail(HCY_EFORMAT, "%s is no NumPy file", path);
     if (n < 10)
@@ -106,12 +112,14 @@ int hcy__npy_header(struct hcy__npy *npy, const char *path, int fd)
         length |= (size_t)head[10] << 16 | (size_t)head[11] << 24;
         at = 12;
     }
+    /* The length is bounded before memory is asked for. */
     if (head[6] < 1 || head[6] > 3 || length > MAX_HEADER)
         return hcy_fail(HCY_EFORMAT, "%s: NumPy format %d with a header of %zu bytes is not known", path,
                         head[6], length);
     char *text = malloc(length + 1);
     if (!text)
         return hcy_fail(HCY_ENOMEM, "%s: no memory for its header", path);
+    /* By pread, so that any thread may read the same descriptor. */
     n = pread(fd, text, length, (off_t)at);
     int st;
     if (n < 0) {
@@ -121,7 +129,7 @@ int hcy__npy_header(struct hcy__npy *npy, const char *path, int fd)
     } else {
         text[length] = 0;
         npy->data = at + length;
-        st = parse(npy, path, text);
+        st = parse_npy(npy, path, text);
     }
     free(text);
     return st;
@@ -140,6 +148,7 @@ static int read_image_header(struct hcy__npy *npy, const hcy__pixel **pixel, uin
     if (npy->rank != 2 && npy->rank != 3)
         return hcy_fail(HCY_EFORMAT, "%s: an array of %d dimensions; an image has 2, a stack of images 3",
                         path, npy->rank);
+    /* A single image is a stack of one. */
     for (int i = 0; i < 3; i++)
         image[i] = npy->rank == 3 ? npy->shape[i] : i ? npy->shape[i - 1] : 1;
     if (image[1] > UINT32_MAX || image[2] > UINT32_MAX)
@@ -189,6 +198,7 @@ static int npy_scan(hcy__frames *frames, const char *path)
     if (st)
         return st;
     st = read_image_header(&npy, &pixel, image, path, fd);
+    /* A header may promise more than the file has, in a series as well as alone. */
     if (!st && (hcy_size_mul(&bytes, (size_t)image[1], (size_t)image[2]) ||
                 hcy_size_mul(&bytes, bytes, pixel->size) || hcy_size_mul(&all, bytes, (size_t)image[0]) ||
                 fstat(fd, &is) || !all || npy.data + all > (uint64_t)is.st_size))

@@ -25,6 +25,7 @@ void hcy__npy_write(char header[HCY__NPY_HEADER], char kind, unsigned element, i
         at += snprintf(at, (size_t)(end - at), "%llu%s", (unsigned long long)shape[i],
                        rank == 1 ? "," : i + 1 < rank ? ", " : "");
     at += at < end ? snprintf(at, (size_t)(end - at), "), }") : 0;
+    /* The pixels begin at a fixed place: blanks fill the header up, as NumPy's own are. */
     if (at < end - 1)
         memset(at, ' ', (size_t)(end - 1 - at));
     end[-1] = '\n';
@@ -36,6 +37,8 @@ static int write_header(const struct npy_writer *w, const hcy_stack_writer_optio
     const hcy__pixel *pixel = hcy__pixel_of_type(opts->pixel_type);
     const uint64_t shape[3] = { opts->frames, opts->height, opts->width };
     hcy__npy_write(header, pixel->kind, pixel->size, 3, shape);
+    /* The file has its whole length at once: frames come in any order, and one that is never written reads
+     * as zeros. */
     if (ftruncate(hcy_output_fd(w->output), (off_t)(HCY__NPY_HEADER + opts->frames * w->image_bytes)) &&
         errno != EINVAL) /* of what is no file */
         return hcy_fail(HCY_EIO, "%s: making it as large as the stack failed: %s", hcy_output_name(w->output),

@@ -12,6 +12,7 @@ int hcy__numbered_parse(hcy__numbered *n, const char *path)
         return 0;
     char *end;
     n->zeros = at[1] == '0';
+    /* The conversion is read by hand and never given to printf(): a path is the user's text. */
     n->width = (int)strtol(at + 1, &end, 10);
     if (*end != 'd' || at[1] == '-' || at[1] == '+' || n->width < 0 || n->width > 20 || strchr(end, '%'))
         return hcy_fail(HCY_EINVAL, "%s: a numbered path has one %%d or %%04d, and no other %%", path);

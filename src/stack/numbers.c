@@ -47,7 +47,7 @@ static int read_dataset(double **values, size_t *n, const struct source *from)
 
 /* --- NumPy --- */
 
-static int read_npy(double **values, size_t *n, const struct source *from, int fd)
+static int read_npy_numbers(double **values, size_t *n, const struct source *from, int fd)
 {
     struct hcy__npy npy = { 0 };
     int number, st = hcy__npy_header(&npy, from->file, fd), long_ones = 0;
@@ -61,6 +61,7 @@ static int read_npy(double **values, size_t *n, const struct source *from, int f
         long_ones += npy.shape[i] != 1;
         *n = npy.shape[i] != 1 ? (size_t)npy.shape[i] : *n;
     }
+    /* The length is proved against the file before memory is asked for. */
     struct stat is;
     size_t bytes;
     if (long_ones > 1)
@@ -68,6 +69,7 @@ static int read_npy(double **values, size_t *n, const struct source *from, int f
     if (hcy_size_mul(&bytes, *n, pixel->size) || fstat(fd, &is) || (uint64_t)is.st_size < npy.data ||
         (uint64_t)is.st_size - npy.data < bytes)
         return hcy_fail(HCY_ECORRUPT, "%s is truncated", from->file);
+    /* Read as stored and widened, since the list is doubles whatever it was. */
     void *raw = malloc(bytes ? bytes : 1);
     *values = malloc(*n ? *n * sizeof **values : 1);
     if (!raw || !*values)
@@ -88,7 +90,7 @@ static int is_blank(char c)
 }
 
 /* The number in the column (from 1; 0: the only one) of a line, if it has any. */
-static int number_of(double *x, int *found, const char *line, size_t column, const struct source *from, size_t at)
+static int number_of_line(double *x, int *found, const char *line, size_t column, const struct source *from, size_t at)
 {
     size_t n = 0;
     for (char *end;; line = end) {
@@ -100,6 +102,7 @@ static int number_of(double *x, int *found, const char *line, size_t column, con
         if (end == line || (*end && !is_blank(*end)))
             return hcy_fail(HCY_EFORMAT, "%s:%zu: '%.40s' is no number", from->file, at, line);
         n++;
+        /* Without a column the first number counts, and there must be no other. */
         if (n == column || n == 1)
             *x = v;
     }
@@ -111,7 +114,7 @@ static int number_of(double *x, int *found, const char *line, size_t column, con
     return hcy_fail(HCY_EINVAL, "%s:%zu: there are %zu columns: name one, as in %s::2", from->file, at, n, from->file);
 }
 
-static int add(double **values, size_t *n, size_t *room, double x)
+static int add_number(double **values, size_t *n, size_t *room, double x)
 {
     if (*n == *room) {
         size_t more = *room ? 2 * *room : 1024;
@@ -138,14 +141,14 @@ static int parse_text(double **values, size_t *n, const struct source *from, cha
         next = end ? end + 1 : text + strlen(text);
         if (end)
             *end = 0;
-        st = number_of(&x, &found, text, column, from, ++at);
+        st = number_of_line(&x, &found, text, column, from, ++at);
         if (!st && found)
-            st = add(values, n, &room, x);
+            st = add_number(values, n, &room, x);
     }
     return st;
 }
 
-static int read_text(double **values, size_t *n, const struct source *from, int fd)
+static int read_text_numbers(double **values, size_t *n, const struct source *from, int fd)
 {
     struct stat is;
     int number;
@@ -160,6 +163,7 @@ static int read_text(double **values, size_t *n, const struct source *from, int 
     uint64_t got = hcy__read_at(fd, text, (uint64_t)is.st_size, 0, &number);
     int st = number ? hcy_fail(HCY_EIO, "%s cannot be read", from->file) : 0;
     text[got] = 0;
+    /* A zero byte: some other format, whose bytes must not be read as numbers. */
     if (!st && strlen(text) != got)
         st = hcy_fail(HCY_EFORMAT, "%s is neither HDF5, NumPy nor text", from->file);
     hcy__plain plain = hcy__plain_enter();
@@ -180,14 +184,16 @@ static int read_any(double **values, size_t *n, const struct source *from)
     if (st)
         return st;
     (void)hcy__read_at(fd, magic, sizeof magic, 0, &number);
+    /* The first bytes tell the format.  A path behind :: can only mean HDF5, whose reader then says what
+     * is wrong. */
     if (!memcmp(magic, npy, sizeof npy) && !from->part)
-        st = read_npy(values, n, from, fd);
+        st = read_npy_numbers(values, n, from, fd);
     else if (from->part && (!memcmp(magic, hdf, sizeof hdf) || *from->part == '/'))
         st = read_dataset(values, n, from);
     else if (!memcmp(magic, hdf, sizeof hdf))
         st = hcy_fail(HCY_EINVAL, "%s is HDF5: name a dataset of it, as %s::/path", from->file, from->file);
     else
-        st = read_text(values, n, from, fd);
+        st = read_text_numbers(values, n, from, fd);
     close(fd);
     return st;
 }

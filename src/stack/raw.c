@@ -28,7 +28,7 @@ struct hcy__raw {
 };
 
 /* One pixel of any gain; NaN: not valid. */
-static float value_of(const struct hcy__raw *raw, uint16_t word, size_t i)
+static float convert_pixel(const struct hcy__raw *raw, uint16_t word, size_t i)
 {
     static const int maps[] = { 0, 1, -1, 2 };
     int map = maps[word >> 14];
@@ -64,16 +64,17 @@ static int is_first_gain(const uint16_t *word)
     return !(any & GAIN_BITS);
 }
 
-static void convert(void *dst, const struct hcy__raw *raw, const uint16_t *words)
+static void convert_frame(void *dst, const struct hcy__raw *raw, const uint16_t *words)
 {
     float values[RUN];
     for (size_t at = 0; at < raw->n; at += RUN) {
         size_t n = raw->n - at < RUN ? raw->n - at : RUN;
+        /* One test for a run of pixels is cheaper than a choice of maps for each. */
         if (n == RUN && is_first_gain(words + at))
             first_gain(values, raw, words + at, at);
         else
             for (size_t i = 0; i < n; i++)
-                values[i] = value_of(raw, words[at + i], at + i);
+                values[i] = convert_pixel(raw, words[at + i], at + i);
         if (!raw->counts)
             memcpy((float *)dst + at, values, n * sizeof *values);
         else
@@ -86,15 +87,16 @@ int hcy__raw_convert(void *dst, const hcy_stack *stack, const void *chunk, size_
 {
     const struct hcy__raw *raw = stack->raw;
     if (stack->info.codec == HCY_CODEC_NONE) {
-        convert(dst, raw, chunk);
+        convert_frame(dst, raw, chunk);
         return 0;
     }
     uint16_t *words = malloc(raw->n * sizeof *words);
     if (!words)
         return hcy_fail(HCY_ENOMEM, "no memory for a raw frame of %s", stack->path);
+    /* Bitshuffled frames are decoded first, by one thread: callers convert frames side by side. */
     int st = hcy__decode(words, &stack->info, raw->device, chunk, size);
     if (!st)
-        convert(dst, raw, words);
+        convert_frame(dst, raw, words);
     free(words);
     return st;
 }
@@ -125,6 +127,7 @@ void hcy__raw_free(struct hcy__raw *raw)
 /* Copies the maps; what cannot be converted has a factor of NaN. */
 static int set_maps(struct hcy__raw *raw, const hcy_stack_raw_options *opts)
 {
+    /* The division by the energy is done here, once a pixel and not once a frame. */
     double energy = raw->counts ? opts->photon_energy : 1;
     for (size_t k = 0; k < 3; k++) {
         raw->pedestal[k] = malloc(raw->n * sizeof(float));
@@ -134,6 +137,7 @@ static int set_maps(struct hcy__raw *raw, const hcy_stack_raw_options *opts)
         memcpy(raw->pedestal[k], opts->pedestal + k * raw->n, raw->n * sizeof(float));
         for (size_t i = 0; i < raw->n; i++) {
             float factor = (float)(1 / (opts->gain[k * raw->n + i] * energy));
+            /* A NaN makes every value of the pixel invalid without a test in the loop. */
             raw->factor[k][i] = isfinite(factor) && factor != 0 ? factor : NAN;
         }
     }
@@ -149,25 +153,31 @@ int hcy_stack_convert(hcy_stack *stack, const hcy_stack_raw_options *user)
         return st;
     if (!stack || !opts->pedestal || !opts->gain)
         return hcy_fail(HCY_EINVAL, "hcy_stack_convert: a stack, and options with pedestals and gains, are needed");
+    /* Written so that NaN is refused. */
     if (!(opts->photon_energy >= 0) || !isfinite(opts->photon_energy))
         return hcy_fail(HCY_EINVAL, "a photon energy of %g keV", opts->photon_energy);
+    /* Converting twice would subtract the pedestals twice. */
     if (stack->raw)
         return hcy_fail(HCY_EINVAL, "%s is converted already", stack->path);
+    /* The gain stands in the upper bits of a word of 16, so that other pixels cannot be raw. */
     if (stack->info.elem_size != 2 || stack->info.pixel_type == HCY_PIXEL_I16)
         return hcy_fail(HCY_EFORMAT, "%s holds %s pixels; raw frames are of uint16", stack->path,
                         hcy__pixel_of_type(stack->info.pixel_type)->name);
     struct hcy__raw *raw = calloc(1, sizeof *raw);
     if (!raw)
         return hcy_fail(HCY_ENOMEM, "no memory to convert %s", stack->path);
+    /* The opener has checked that this product fits. */
     raw->n = (size_t)stack->info.height * stack->info.width;
     raw->counts = opts->photon_energy > 0;
     st = set_maps(raw, opts);
+    /* A device is opened once for the stack, not for each frame. */
     if (!st && stack->info.codec != HCY_CODEC_NONE)
         st = hcy_device_open(&raw->device, "cpu@threads=1");
     if (st) {
         hcy__raw_free(raw);
         return st;
     }
+    /* From here on frames are given converted, and the stack is shown so. */
     stack->raw = raw;
     hcy__raw_show(stack);
     return 0;

@@ -37,7 +37,7 @@ static const hcy__results_format hcy__results_h5 = { no_hdf5_open, NULL, NULL };
 static const hcy__results_format *const formats[] = { &hcy__results_h5, &hcy__results_edf,
                                                       &hcy__results_text };
 
-static int open_format(hcy_results *r)
+static int open_results_format(hcy_results *r)
 {
     int fd, st = hcy__open_file(&fd, r->path); /* HDF5 would wait for a pipe */
     if (st)
@@ -45,12 +45,13 @@ static int open_format(hcy_results *r)
     close(fd);
     for (size_t i = 0; !st && !r->state && i < sizeof formats / sizeof formats[0]; i++) {
         r->format = formats[i];
+        /* A format that does not know the file returns 0 and sets no state. */
         st = r->format->open(&r->state, &r->head);
     }
     return st;
 }
 
-static void fill_info(hcy_results *r)
+static void fill_results_info(hcy_results *r)
 {
     const hcy__results_head *head = &r->head;
     const hcy_azint_unit *unit = hcy__curves_unit(head->unit);
@@ -77,13 +78,14 @@ int hcy_results_open(hcy_results **results, const char *path)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
     }
     r->head.path = r->path;
-    int st = open_format(r);
+    int st = open_results_format(r);
     if (st) {
+        /* Closing may set another error. */
         hcy_error why = *hcy_last_error();
         hcy_results_close(r);
         return hcy_fail_again(&why);
     }
-    fill_info(r);
+    fill_results_info(r);
     *results = r;
     return 0;
 }
@@ -103,6 +105,7 @@ int hcy_results_read(hcy_results *r, uint64_t row, uint64_t *frame, double *inte
                         (unsigned long long)row, (unsigned long long)r->head.rows);
     int st = r->format->read(r->state, &r->head, row, &number, intensity, r->head.has_sigma ? sigma : NULL);
     size_t n = r->head.n_radial * (r->head.n_azim ? r->head.n_azim : 1);
+    /* Whoever asks for errors that are not there gets NaN, and need not ask first. */
     for (size_t i = 0; !st && sigma && !r->head.has_sigma && i < n; i++)
         sigma[i] = NAN;
     if (!st && frame)

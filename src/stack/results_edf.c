@@ -15,7 +15,7 @@ struct edf {
     void *pixels;
 };
 
-static void edf_close(void *state)
+static void edf_results_close(void *state)
 {
     struct edf *edf = state;
     free(edf->frames.offsets);
@@ -35,7 +35,7 @@ static int is_edf(const char *path)
 }
 
 /* n centres from NAME_min to NAME_max. */
-static int read_axis(double **axis, size_t n, const char *text, const char *name)
+static int read_edf_axis(double **axis, size_t n, const char *text, const char *name)
 {
     static const char *const ends[] = { "min", "max" };
     double at[2];
@@ -61,15 +61,16 @@ static int read_axes(hcy__results_head *head, const struct edf *edf, const char 
     size_t n;
     const hcy_azint_unit *units = hcy_azint_unit_list(&n);
     int st = HCY_EFORMAT;
+    /* The unit is not said; the header's keys begin with it, so each is tried. */
     for (size_t i = 0; i < n && st == HCY_EFORMAT; i++) {
-        st = read_axis(&head->radial, (size_t)edf->frames.width, text, units[i].name);
+        st = read_edf_axis(&head->radial, (size_t)edf->frames.width, text, units[i].name);
         if (!st)
             snprintf(head->unit, sizeof head->unit, "%s", units[i].name);
     }
     if (!st)
-        st = read_axis(&head->azimuthal, (size_t)edf->frames.height, text, "chi");
+        st = read_edf_axis(&head->azimuthal, (size_t)edf->frames.height, text, "chi");
     if (st == HCY_EFORMAT) /* pyFAI's name for it */
-        st = read_axis(&head->azimuthal, (size_t)edf->frames.height, text, "chi_deg");
+        st = read_edf_axis(&head->azimuthal, (size_t)edf->frames.height, text, "chi_deg");
     if (st == HCY_EFORMAT)
         return hcy_fail(HCY_EFORMAT,
                         "%s: its header has no range in radius and chi: it is no result of an integration",
@@ -77,7 +78,7 @@ static int read_axes(hcy__results_head *head, const struct edf *edf, const char 
     return st;
 }
 
-static int fill(struct edf *edf, hcy__results_head *head)
+static int fill_edf_results(struct edf *edf, hcy__results_head *head)
 {
     char *text = NULL;
     size_t bytes;
@@ -85,10 +86,12 @@ static int fill(struct edf *edf, hcy__results_head *head)
     if (st)
         return st;
     const hcy__frames *frames = &edf->frames;
+    /* Results are floats: whole numbers are raw frames, which the format's reader would take as well. */
     if (frames->pixel->kind != 'f' || hcy_size_mul(&bytes, (size_t)frames->height, (size_t)frames->width) ||
         hcy_size_mul(&bytes, bytes, sizeof(double)))
         return hcy_fail(HCY_EFORMAT, "%s: images of %s are no results of an integration", head->path,
                         frames->pixel->name);
+    /* Read through the format of stacks, which wants a stack's numbers. */
     edf->info = (hcy_stack_info){ .height = (uint32_t)frames->height,
                                   .width = (uint32_t)frames->width,
                                   .pixel_type = frames->pixel->type,
@@ -100,6 +103,7 @@ static int fill(struct edf *edf, hcy__results_head *head)
     edf->pixels = malloc((size_t)edf->info.frame_bytes);
     if (!edf->pixels)
         return hcy_fail(HCY_ENOMEM, "no memory for an image of %s", head->path);
+    /* The first header has the axes of all. */
     st = hcy__edf_text(&text, head->path, frames->offsets[0]);
     if (!st)
         st = read_axes(head, edf, text);
@@ -107,7 +111,7 @@ static int fill(struct edf *edf, hcy__results_head *head)
     return st;
 }
 
-static int edf_open(void **state, hcy__results_head *head)
+static int edf_results_open(void **state, hcy__results_head *head)
 {
     if (!is_edf(head->path))
         return 0;
@@ -116,12 +120,12 @@ static int edf_open(void **state, hcy__results_head *head)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", head->path);
     *state = edf;
     hcy__plain plain = hcy__plain_enter();
-    int st = fill(edf, head);
+    int st = fill_edf_results(edf, head);
     hcy__plain_leave(plain);
     return st;
 }
 
-static int edf_read(void *state, const hcy__results_head *head, uint64_t row, uint64_t *frame,
+static int edf_results_read(void *state, const hcy__results_head *head, uint64_t row, uint64_t *frame,
                     double *intensity, double *sigma)
 {
     struct edf *edf = state;
@@ -140,4 +144,4 @@ static int edf_read(void *state, const hcy__results_head *head, uint64_t row, ui
     return st;
 }
 
-const hcy__results_format hcy__results_edf = { edf_open, edf_read, edf_close };
+const hcy__results_format hcy__results_edf = { edf_results_open, edf_results_read, edf_results_close };

@@ -17,7 +17,7 @@ struct h5 {
     int rank;
 };
 
-static void close_all(struct h5 *h5)
+static void close_h5_ids(struct h5 *h5)
 {
     if (h5->data >= 0)
         H5Dclose(h5->data);
@@ -27,11 +27,11 @@ static void close_all(struct h5 *h5)
         H5Fclose(h5->file);
 }
 
-static void h5_close(void *state)
+static void h5_results_close(void *state)
 {
     struct h5 *h5 = state;
     hcy__h5_lock();
-    close_all(h5);
+    close_h5_ids(h5);
     hcy__h5_unlock();
     free(h5->frames);
     free(h5);
@@ -42,6 +42,7 @@ static hid_t find_results(hid_t file)
 {
     char name[256], class[32];
     hid_t group = H5Gopen2(file, "/", H5P_DEFAULT);
+    /* The bound ends attributes that lead in a circle. */
     for (int i = 0; i < MAX_DEPTH && group >= 0; i++) {
         hcy__h5_get_text(class, sizeof class, group, "NX_class");
         if (!strcmp(class, "NXdata") || !hcy__h5_get_text(name, sizeof name, group, "default"))
@@ -79,6 +80,7 @@ static int open_data(struct h5 *h5, hcy__results_head *head, hid_t group)
     char signal[64], errors[80];
     hsize_t dims[4] = { 0 }, error_dims[4] = { 0 };
     int error_rank;
+    /* A file that names no signal is taken to have it under pyFAI's name. */
     if (!hcy__h5_get_text(signal, sizeof signal, group, "signal"))
         snprintf(signal, sizeof signal, "data");
     snprintf(errors, sizeof errors, "%s_errors", signal);
@@ -119,6 +121,7 @@ static int open_axes(struct h5 *h5, hcy__results_head *head, hid_t group)
     }
     if (!st && H5Lexists(group, "frame", H5P_DEFAULT) > 0) {
         st = hcy__h5_get_doubles(&h5->frames, &n, group, "frame", head->path);
+        /* Columns are written one after the other: an interrupted run may have fewer numbers than rows. */
         if (!st && n < head->rows)
             head->rows = n;
     }
@@ -126,7 +129,7 @@ static int open_axes(struct h5 *h5, hcy__results_head *head, hid_t group)
 }
 
 /* What pyFAI's files do not say. */
-static int read_pixels(hcy__results_head *head, hid_t group)
+static int read_bin_pixels(hcy__results_head *head, hid_t group)
 {
     hsize_t dims[4] = { 0 };
     int rank = 0;
@@ -159,7 +162,7 @@ static int open_results(struct h5 *h5, hcy__results_head *head)
     if (!st)
         st = open_axes(h5, head, group);
     if (!st)
-        st = read_pixels(head, group);
+        st = read_bin_pixels(head, group);
     if (!st)
         find_unit(head->unit, group);
     if (group >= 0)
@@ -167,7 +170,7 @@ static int open_results(struct h5 *h5, hcy__results_head *head)
     return st;
 }
 
-static int h5_open(void **state, hcy__results_head *head)
+static int h5_results_open(void **state, hcy__results_head *head)
 {
     hcy__h5_lock();
     int is = H5Fis_hdf5(head->path) > 0;
@@ -177,6 +180,7 @@ static int h5_open(void **state, hcy__results_head *head)
     struct h5 *h5 = calloc(1, sizeof *h5);
     if (!h5)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", head->path);
+    /* So that closing knows what was opened. */
     h5->file = h5->data = h5->sigma = -1;
     *state = h5;
     hcy__h5_lock();
@@ -203,7 +207,7 @@ static int read_row(const struct h5 *h5, hid_t data, const hcy__results_head *he
     return st;
 }
 
-static int h5_read(void *state, const hcy__results_head *head, uint64_t row, uint64_t *frame,
+static int h5_results_read(void *state, const hcy__results_head *head, uint64_t row, uint64_t *frame,
                    double *intensity, double *sigma)
 {
     const struct h5 *h5 = state;
@@ -212,9 +216,10 @@ static int h5_read(void *state, const hcy__results_head *head, uint64_t row, uin
     if (!st && sigma)
         st = read_row(h5, h5->sigma, head, row, sigma);
     hcy__h5_unlock();
+    /* Above 2^53 doubles are no longer whole numbers of their own. */
     if (h5->frames && h5->frames[row] >= 0 && h5->frames[row] < 0x1p53)
         *frame = (uint64_t)h5->frames[row];
     return st;
 }
 
-const hcy__results_format hcy__results_h5 = { h5_open, h5_read, h5_close };
+const hcy__results_format hcy__results_h5 = { h5_results_open, h5_results_read, h5_results_close };

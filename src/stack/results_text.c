@@ -44,6 +44,7 @@ static void text_close(void *state)
 static int numbers(double x[3], const char *line)
 {
     int n = 0;
+    /* Commas are taken too, as spreadsheets write them. */
     for (char *end; n < 3; n++, line = end) {
         x[n] = strtod(line, &end);
         if (end == line || !strchr(" \t\r\n,", *end))
@@ -98,6 +99,7 @@ static int take_comment(struct text *t, struct scan *scan, hcy__results_head *he
     scan->inside = 0;
     if (n >= 1) {
         scan->next = number;
+        /* A failed frame has no rows, and becomes a curve of NaN. */
         if (n == 2 && !strcmp(rest, "failed:")) {
             scan->next++;
             return add_block(t, 0, number);
@@ -121,6 +123,8 @@ static int take_line(struct text *t, struct scan *scan, hcy__results_head *head,
     if (n < 2)
         return hcy_fail(HCY_EFORMAT, "%s: the line '%.40s' at byte %llu is no row of a curve", head->path,
                         t->line, (unsigned long long)at);
+    /* The first row behind a gap begins a curve, which has the number of the comment before, or the next
+     * one. */
     if (!scan->inside) {
         scan->inside = 1;
         int st = add_block(t, at, scan->next++);
@@ -131,11 +135,12 @@ static int take_line(struct text *t, struct scan *scan, hcy__results_head *head,
         scan->first = t->n_blocks;
     t->blocks[t->n_blocks - 1].n++;
     head->has_sigma |= n == 3;
+    /* Radii are taken from the first curve alone; all others must have as many rows. */
     return scan->first == t->n_blocks ? add_radius(scan, head, x[0]) : 0;
 }
 
 /* All blocks alike, but for those of failed frames and a last one that is cut off. */
-static int check(struct text *t, const struct scan *scan, hcy__results_head *head)
+static int check_blocks(struct text *t, const struct scan *scan, hcy__results_head *head)
 {
     head->n_radial = scan->n_radial;
     if (!scan->n_radial)
@@ -163,7 +168,7 @@ static int scan(struct text *t, hcy__results_head *head)
                  : take_line(t, &scan, head, at);
     if (!st && ferror(t->in))
         st = hcy_fail(HCY_EIO, "%s cannot be read", head->path);
-    return st ? st : check(t, &scan, head);
+    return st ? st : check_blocks(t, &scan, head);
 }
 
 static int text_open(void **state, hcy__results_head *head)
@@ -186,7 +191,7 @@ static int text_open(void **state, hcy__results_head *head)
     return st;
 }
 
-static int read_rows(struct text *t, const struct block *block, const char *path, double *intensity,
+static int read_block_rows(struct text *t, const struct block *block, const char *path, double *intensity,
                      double *sigma)
 {
     double x[3];
@@ -194,6 +199,7 @@ static int read_rows(struct text *t, const struct block *block, const char *path
         return hcy_fail(HCY_EIO, "%s cannot be read", path);
     for (size_t i = 0; i < block->n; i++) {
         int n = getline(&t->line, &t->room, t->in) < 0 ? 0 : numbers(x, t->line);
+        /* The file may be growing or have been replaced since its blocks were counted. */
         if (n < 2)
             return hcy_fail(HCY_ECORRUPT, "%s: the curve of frame %llu has changed since it was opened", path,
                             (unsigned long long)block->frame);
@@ -216,7 +222,7 @@ static int text_read(void *state, const hcy__results_head *head, uint64_t row, u
             sigma[i] = NAN;
     }
     locale_t before = uselocale(t->plain);
-    int st = read_rows(t, block, head->path, intensity, sigma);
+    int st = read_block_rows(t, block, head->path, intensity, sigma);
     uselocale(before);
     return st;
 }

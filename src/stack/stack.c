@@ -75,6 +75,7 @@ int hcy__stack_add_places(hcy__place **places, hcy_stack *stack, uint64_t n)
 int hcy__stack_absent(hcy__place *place, hcy_stack *stack, const char *reason)
 {
     size_t i = stack->n_absent;
+    /* Frames next to one another have the same reason, so that it is looked for from the end. */
     while (i > 0 && strcmp(stack->absent[i - 1], reason))
         i--;
     if (!i) {
@@ -96,6 +97,7 @@ uint64_t hcy__read_at(int fd, void *dst, uint64_t size, uint64_t offset, int *nu
     *number = 0;
     while (done < size) {
         ssize_t n = pread(fd, (char *)dst + done, size - done, (off_t)(offset + done));
+        /* A signal is no failure, and a short read may just be a network's. */
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -141,6 +143,7 @@ static int open_by_magic(hcy_stack *stack)
         st = hcy__series_open(stack);
     else
         st = hcy__files_open(stack, &taken);
+    /* A dataset or a channel that is asked for of an image would be passed over without a word. */
     if (!st && taken && dataset && dataset[0])
         return hcy_fail(HCY_EINVAL, "%s is no HDF5 file: it has no dataset '%s'", stack->path, dataset);
     if (!st && taken && stack->channel)
@@ -180,10 +183,13 @@ static int complete(hcy_stack *stack)
 {
     hcy_stack_info *info = &stack->info;
     size_t bytes, raw;
+    /* Addresses in the stack: they hold until it is closed. */
     info->path = stack->path;
     info->dataset = stack->dataset ? stack->dataset : "";
     info->channel_name = stack->channel_name;
     info->elem_size = hcy__pixel_of_type(info->pixel_type)->size;
+    /* The openers check what they use; that there are pixels, and that all of them can be addressed, is
+     * checked here for all. */
     if (!info->frames || !info->height || !info->width)
         return hcy_fail(HCY_EFORMAT, "%s%s%s holds no pixels: %llu frames of %u x %u", stack->path,
                         *info->dataset ? "::" : "", info->dataset, (unsigned long long)info->frames,
@@ -194,10 +200,12 @@ static int complete(hcy_stack *stack)
                         (unsigned long long)info->frames, info->height, info->width);
     info->frame_bytes = bytes;
     info->raw_bytes = raw;
+    /* Frames next to one another, all as large: no list is needed to add them up. */
     if (!stack->places) {
         info->max_chunk = bytes;
         info->stored_bytes = raw;
     }
+    /* Callers allocate max_chunk once and read any frame into it. */
     for (uint64_t i = 0; stack->places && i < info->frames; i++) {
         size_t size;
         int st = given_bytes(&size, info, &stack->places[i]);
@@ -207,6 +215,7 @@ static int complete(hcy_stack *stack)
             info->max_chunk = size;
         info->stored_bytes += stack->places[i].size;
     }
+    /* What callers see, which differs where frames are converted. */
     stack->shown = *info;
     if (stack->raw)
         hcy__raw_show(stack);
@@ -222,7 +231,7 @@ const hcy__place *hcy__stack_known(const hcy_stack *stack, uint64_t frame)
 }
 
 /* A growing stack ends before the first frame that is not there; with `rest`, behind the last that is. */
-static int trim(hcy_stack *stack, int rest)
+static int trim_frames(hcy_stack *stack, int rest)
 {
     uint64_t n = 0, all = stack->info.frames;
     if (!stack->places)
@@ -239,7 +248,7 @@ static int open_empty(hcy_stack *stack, int rest)
 {
     int st = open_by_magic(stack);
     if (!st && stack->growing)
-        st = trim(stack, rest);
+        st = trim_frames(stack, rest);
     return st ? st : complete(stack);
 }
 
@@ -253,6 +262,7 @@ int hcy_stack_open_with(hcy_stack **stack, const char *path, const hcy_stack_opt
         return st;
     hcy_stack *s = calloc(1, sizeof *s);
     *stack = NULL;
+    /* Copies, since the caller's texts need not outlive this call. */
     if (!s || !(s->path = strdup(path)) || (options.dataset && !(s->wanted = strdup(options.dataset))) ||
         (options.channel && !(s->channel = strdup(options.channel)))) {
         hcy_stack_close(s);
@@ -289,22 +299,27 @@ int hcy_stack_refresh(hcy_stack *stack, int rest)
     hcy_stack *next = calloc(1, sizeof *next);
     if (!next)
         return hcy_fail(HCY_ENOMEM, "no memory to look at %s again", stack->path);
+    /* A second stack is filled from the same words and the same maps, which it only borrows. */
     next->path = stack->path;
     next->wanted = stack->wanted;
     next->growing = 1;
     next->channel = stack->channel;
     next->raw = stack->raw;
     next->known = stack;
+    /* It knows the old one: frames that were there are not looked for again. */
     int st = open_empty(next, rest);
     if (!st && !is_same(&stack->info, &next->info))
         st = hcy_fail(HCY_EFORMAT, "%s is another stack than it was: frames are gone or of another kind", stack->path);
     next->known = NULL;
+    /* They change places whole, so that a failure leaves the old one as it was and the caller's pointer
+     * holds. */
     if (!st) {
         hcy_stack kept = *stack;
         *stack = *next;
         *next = kept;
         stack->info.channel_name = stack->shown.channel_name = stack->channel_name;
     }
+    /* What was borrowed is the stack's that stays, and must not be freed with the other. */
     next->path = next->wanted = next->channel = NULL;
     next->raw = NULL;
     hcy_stack_close(next);
@@ -432,7 +447,7 @@ static int too_small(const hcy_stack *stack, uint64_t frame, size_t need, size_t
                     stack->path, need, capacity);
 }
 
-/* As it is stored, whatever is made of it. */
+/* Reads a frame as it is stored, before any conversion. */
 static int read_stored(size_t *size, hcy_stack *stack, uint64_t frame, void *dst, size_t capacity)
 {
     hcy__place place;
@@ -462,6 +477,7 @@ int hcy_stack_read(size_t *size, hcy_stack *stack, uint64_t frame, void *dst, si
         return hcy_fail(HCY_EINVAL, "hcy_stack_read: no stack, or no place for the frame or its size");
     if (!stack->raw)
         return read_stored(size, stack, frame, dst, capacity);
+    /* Converted frames are floats or 32-bit numbers, and larger than those that are stored. */
     if (capacity < stack->shown.frame_bytes)
         return too_small(stack, frame, stack->shown.frame_bytes, capacity);
     void *chunk = malloc(stack->info.max_chunk ? stack->info.max_chunk : 1);

@@ -30,7 +30,7 @@ static const struct {
 };
 enum { N_SUFFIXES = sizeof table / sizeof table[0] };
 
-static const char *words_of(unsigned use)
+static const char *words_of_use(unsigned use)
 {
     static const struct {
         unsigned use;
@@ -45,10 +45,11 @@ static const char *words_of(unsigned use)
     return "results";
 }
 
-static int refuse(const char *path, const char *suffix, unsigned use)
+static int refuse_suffix(const char *path, const char *suffix, unsigned use)
 {
     char those[160] = "";
     size_t used = 0;
+    /* The message lists what this build can write, from the same table. */
     for (size_t i = 0; i < N_SUFFIXES; i++)
         if (table[i].uses & use)
             used += (size_t)snprintf(those + used, sizeof those - used, "%s%s", used ? ", " : "", table[i].suffix);
@@ -59,8 +60,8 @@ static int refuse(const char *path, const char *suffix, unsigned use)
 #endif
     if (!*suffix)
         return hcy_fail(HCY_EINVAL, "%s: the name has no suffix to say the format; %s are written as one of %s", path,
-                        words_of(use), those);
-    return hcy_fail(HCY_EINVAL, "%s: %s are not written as %s%s; use one of %s", path, words_of(use), suffix, without,
+                        words_of_use(use), those);
+    return hcy_fail(HCY_EINVAL, "%s: %s are not written as %s%s; use one of %s", path, words_of_use(use), suffix, without,
                     those);
 }
 
@@ -75,5 +76,5 @@ int hcy_format_of(const char **format, const char *path, unsigned use)
     for (size_t i = 0; i < N_SUFFIXES && !*format; i++)
         if ((table[i].uses & use) && !strcmp(suffix, table[i].suffix))
             *format = table[i].format;
-    return *format ? 0 : refuse(path, suffix, use);
+    return *format ? 0 : refuse_suffix(path, suffix, use);
 }

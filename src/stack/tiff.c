@@ -53,6 +53,8 @@ static int open_tiff(TIFF **tiff, struct words *words, const char *path)
     *tiff = NULL;
     words->text[0] = 0;
     TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
+    /* Messages go into the error record and not to standard error; damaged files cannot ask for all
+     * memory. */
     if (options) {
         TIFFOpenOptionsSetMaxSingleMemAlloc(options, MAX_BLOCK);
         TIFFOpenOptionsSetErrorHandlerExtR(options, keep_words, words);
@@ -67,12 +69,13 @@ static int open_tiff(TIFF **tiff, struct words *words, const char *path)
 }
 
 /* The page that libtiff is at. */
-static int describe(uint64_t *height, uint64_t *width, const hcy__pixel **pixel, TIFF *tiff, const char *path)
+static int describe_page(uint64_t *height, uint64_t *width, const hcy__pixel **pixel, TIFF *tiff, const char *path)
 {
     uint32_t w = 0, h = 0;
     uint16_t bits = 1, samples = 1, format = SAMPLEFORMAT_UINT;
     TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &w);
     TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &h);
+    /* Tags that are left out have defaults: one sample of one bit without a sign. */
     TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &bits);
     TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &samples);
     TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLEFORMAT, &format);
@@ -97,10 +100,11 @@ static int scan_pages(hcy__frames *frames, TIFF *tiff, const char *path)
     do {
         uint32_t kind = 0;
         TIFFGetField(tiff, TIFFTAG_SUBFILETYPE, &kind);
+        /* Thumbnails and masks are pages as well, but no frames. */
         if (kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK))
             continue;
         if (!frames->n)
-            st = describe(&frames->height, &frames->width, &frames->pixel, tiff, path);
+            st = describe_page(&frames->height, &frames->width, &frames->pixel, tiff, path);
         if (!st)
             st = hcy__frames_add(frames, TIFFCurrentDirOffset(tiff));
     } while (!st && TIFFReadDirectory(tiff));
@@ -122,7 +126,7 @@ static int tiff_scan(hcy__frames *frames, const char *path)
 }
 
 /* Rows, from strips: 0 if all went well. */
-static int read_rows(char *dst, TIFF *tiff, uint32_t height, size_t row)
+static int read_strips(char *dst, TIFF *tiff, uint32_t height, size_t row)
 {
     if ((uint64_t)TIFFScanlineSize64(tiff) != row)
         return -1;
@@ -147,6 +151,8 @@ static int read_tiles(char *dst, TIFF *tiff, const hcy_stack_info *info)
     size_t bytes;
     TIFFGetField(tiff, TIFFTAG_TILEWIDTH, &width);
     TIFFGetField(tiff, TIFFTAG_TILELENGTH, &height);
+    /* The tile's size comes from the file: memory is asked for when it is known to agree with libtiff's
+     * own. */
     if (!width || !height || hcy_size_mul(&bytes, width, height) ||
         hcy_size_mul(&bytes, bytes, info->elem_size) || bytes != TIFFTileSize64(tiff) ||
         bytes > (size_t)MAX_BLOCK)
@@ -167,14 +173,15 @@ static int read_page(void *dst, TIFF *tiff, struct words *words, const char *pat
 {
     uint64_t height, width;
     const hcy__pixel *pixel;
-    int st = describe(&height, &width, &pixel, tiff, path);
+    /* Each page has tags of its own, and may differ from the first. */
+    int st = describe_page(&height, &width, &pixel, tiff, path);
     if (!st)
         st = hcy__frame_fits(info, path, height, width, pixel);
     if (st)
         return st;
     words->text[0] = 0;
     int bad = TIFFIsTiled(tiff) ? read_tiles(dst, tiff, info)
-                                : read_rows(dst, tiff, info->height, (size_t)info->width * info->elem_size);
+                                : read_strips(dst, tiff, info->height, (size_t)info->width * info->elem_size);
     if (bad)
         return hcy_fail_vendor(HCY_ECORRUPT, 0, words->text, "%s: its pixels cannot be read", path);
     return 0;

@@ -16,7 +16,7 @@ struct hcy_stack_writer {
     _Atomic int broken; /* a frame could not be written */
 };
 
-static int check(const hcy_stack_writer_options *opts, size_t *image_bytes)
+static int check_writer_options(const hcy_stack_writer_options *opts, size_t *image_bytes)
 {
     const hcy__pixel *pixel = hcy__pixel_of_type(opts->pixel_type);
     if (!pixel)
@@ -36,12 +36,13 @@ static int check(const hcy_stack_writer_options *opts, size_t *image_bytes)
     return 0;
 }
 
-static int open_format(hcy_stack_writer *w, const char *path, const hcy_stack_writer_options *opts)
+static int open_writer_format(hcy_stack_writer *w, const char *path, const hcy_stack_writer_options *opts)
 {
     const char *format;
     int st = hcy_format_of(&format, path, opts->codec == HCY_CODEC_NONE ? HCY_WRITE_IMAGES : HCY_WRITE_PACKED);
     if (st)
         return st;
+    /* One NumPy file takes frames of any number of threads at their places. */
     w->format = !strcmp(format, "npy") && !strchr(path, '%') ? &hcy__writer_npy : &hcy__writer_images;
 #ifdef HAVE_HDF5
     if (!strcmp(format, "h5"))
@@ -60,7 +61,7 @@ int hcy_stack_create(hcy_stack_writer **writer, const char *path, const hcy_stac
     *writer = NULL;
     int st = hcy__sized_read(&options, sizeof options, user, "hcy_stack_writer_options");
     if (!st)
-        st = check(opts, &image_bytes);
+        st = check_writer_options(opts, &image_bytes);
     if (st)
         return st;
     hcy_stack_writer *w = calloc(1, sizeof *w);
@@ -75,7 +76,7 @@ int hcy_stack_create(hcy_stack_writer **writer, const char *path, const hcy_stac
     if (!st)
         st = hcy__may_write(path, opts->keep_existing, opts->source);
     if (!st)
-        st = open_format(w, path, opts);
+        st = open_writer_format(w, path, opts);
     if (st) {
         free(w);
         return st;
@@ -95,6 +96,7 @@ int hcy_stack_write_chunk(hcy_stack_writer *w, uint64_t frame, const void *chunk
         return hcy_fail(HCY_EINVAL, "frame %llu: %zu bytes, where its pixels take %llu",
                         (unsigned long long)frame, size, (unsigned long long)w->job.image_bytes);
     int st = w->format->put(w->state, frame, chunk, size);
+    /* A stack with a gap is not kept: its readers could not tell a frame that failed from one of zeros. */
     if (st)
         atomic_store(&w->broken, 1);
     else
