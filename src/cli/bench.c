@@ -100,7 +100,7 @@ static void print_figure(struct bench *b, const char *device, const char *stage,
 
 /* --- The host's stages --- */
 
-static int read_all(struct bench *b)
+static int read_all_chunks(struct bench *b)
 {
     size_t at = 0;
     for (size_t i = 0; i < b->n; i++) {
@@ -145,7 +145,7 @@ static int host_stage(struct bench *b, const char *stage, int (*all)(struct benc
     return 0;
 }
 
-static int load(struct bench *b)
+static int load_frames(struct bench *b)
 {
     size_t wanted = 0, count;
     int status;
@@ -161,7 +161,7 @@ static int load(struct bench *b)
     b->chunks = malloc(wanted + HCY_BSLZ4_PADDING);
     if (!b->chunks || !b->frames || !b->sizes)
         return hcy_fail(HCY_ENOMEM, "%zu bytes for %zu frames", wanted, b->n);
-    status = host_stage(b, "read", read_all);
+    status = host_stage(b, "read", read_all_chunks);
     for (size_t i = 0; !status && i < b->n; i++) {
         status =
             hcy_bslz4_block_count(&count, &b->source.coding, b->chunks + b->frames[i].offset, b->sizes[i]);
@@ -223,7 +223,7 @@ static int upload(struct stage *s)
     return status || !blocks ? status : hcy_buffer_write_now(s->blocks, 0, b->blocks, blocks);
 }
 
-static int create_views(struct stage *s)
+static int create_stage_views(struct stage *s)
 {
     size_t n = s->bench->n;
     s->n_views = (n + s->batch - 1) / s->batch;
@@ -292,7 +292,7 @@ static int stage_create(struct stage *s, const char *name)
             status = hcy_buffer_create(table[i].buffer, s->device, HCY_MEM_DEVICE, table[i].size);
     if (!status)
         status = upload(s);
-    return status ? status : create_views(s);
+    return status ? status : create_stage_views(s);
 }
 
 static void stage_destroy(struct stage *s)
@@ -373,7 +373,7 @@ static int kernel_stage(struct bench *b, hcy_device *device, const char *label, 
 
 /* --- The whole --- */
 
-static int drop(void *payload, const hcy_pipeline_frame *frame)
+static int check_frame_done(void *payload, const hcy_pipeline_frame *frame)
 {
     (void)payload;
     return frame->result ? 0
@@ -381,7 +381,7 @@ static int drop(void *payload, const hcy_pipeline_frame *frame)
                                     (unsigned long long)frame->number, frame->why);
 }
 
-static int whole(struct bench *b, hcy_device *const *devices, size_t n, const char *name)
+static int run_whole(struct bench *b, hcy_device *const *devices, size_t n, const char *name)
 {
     hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
     hcy_pipeline *pipeline;
@@ -393,7 +393,7 @@ static int whole(struct bench *b, hcy_device *const *devices, size_t n, const ch
     if (status)
         return status;
     for (int64_t i = 0; !status && i < b->values->rounds.value; i++) {
-        status = hcy_pipeline_run(pipeline, b->stack, 0, b->n, drop, NULL, NULL);
+        status = hcy_pipeline_run(pipeline, b->stack, 0, b->n, check_frame_done, NULL, NULL);
         best = fmin(best, hcy_pipeline_get_stats(pipeline)->seconds);
     }
     if (!status) {
@@ -423,7 +423,7 @@ static int tune_cost(void *context, hcy_device *device, double *seconds)
 
 static int tune_all(struct bench *b)
 {
-    int status = load(b);
+    int status = load_frames(b);
     for (size_t i = 0; !status && i < b->n_devices; i++) {
         const char *name = hcy_device_get_info(b->devices[i])->name;
         int64_t row = 0, rows = 0;
@@ -448,7 +448,7 @@ static int tune_all(struct bench *b)
 static int all_stages(struct bench *b)
 {
     double unused;
-    int status = load(b);
+    int status = load_frames(b);
     for (size_t i = 0; !status && i < b->n_devices; i++) {
         hcy_device *device = b->devices[i];
         status = kernel_stage(b, device, "decode", "bslz4_decode", &unused);
@@ -457,16 +457,16 @@ static int all_stages(struct bench *b)
         if (!status)
             status = kernel_stage(b, device, "fused", "bslz4_azint", &unused);
         if (!status)
-            status = whole(b, &device, 1, hcy_device_get_info(device)->name);
+            status = run_whole(b, &device, 1, hcy_device_get_info(device)->name);
     }
     if (!status && b->n_devices > 1)
-        status = whole(b, b->devices, b->n_devices, "all together");
+        status = run_whole(b, b->devices, b->n_devices, "all together");
     return status;
 }
 
 /* --- What is integrated --- */
 
-static int simulate(struct bench *b)
+static int simulate_stack(struct bench *b)
 {
     const char *folder = getenv("TMPDIR");
     if ((size_t)snprintf(b->simulated, sizeof b->simulated, "%s/halcyon-bench-%ld.h5",
@@ -511,7 +511,7 @@ static void print_settings(struct bench *b, double plan_seconds)
     cli_json_int(&b->json, "memory_mb", v->memory.value);
 }
 
-static int make_plan(struct bench *b)
+static int make_bench_plan(struct bench *b)
 {
     const struct values *v = b->values;
     hcy_poni poni = plain_geometry(b->info);
@@ -544,7 +544,7 @@ static int make_plan(struct bench *b)
     return CLI_OK;
 }
 
-static int measure(struct bench *b, const char *path)
+static int measure_stack(struct bench *b, const char *path)
 {
     int status = hcy_stack_open(&b->stack, path, b->values->dataset);
     if (status)
@@ -557,7 +557,7 @@ static int measure(struct bench *b, const char *path)
     status = hcy_device_open_list(&b->devices, &b->n_devices, b->values->devices);
     if (status)
         return cli_fail(status);
-    status = make_plan(b);
+    status = make_bench_plan(b);
     if (status)
         return status;
     b->n = (uint64_t)b->values->frames.value < b->info->frames ? (size_t)b->values->frames.value
@@ -574,7 +574,7 @@ static int measure(struct bench *b, const char *path)
     return CLI_OK;
 }
 
-static void clean_up(struct bench *b)
+static void free_bench(struct bench *b)
 {
     for (size_t i = 0; i < b->n_devices; i++)
         hcy_device_release(b->devices[i]);
@@ -605,13 +605,13 @@ int cli_bench(int argc, char **argv)
     if (cli_parse(&cli_bench_command, argc, argv, &values, &path, &status))
         return status;
     if (!path) {
-        status = simulate(&bench);
+        status = simulate_stack(&bench);
         path = bench.simulated;
     }
     if (!status)
-        status = measure(&bench, path);
+        status = measure_stack(&bench, path);
     if (!status && values.json)
         cli_json_close(&bench.json, '}');
-    clean_up(&bench);
+    free_bench(&bench);
     return status ? status : cli_close_stdout(CLI_OK);
 }

@@ -164,7 +164,7 @@ static void drop_peer(const struct bench *b, const struct cell *cell, void *plan
 
 static uint64_t state;
 
-static void put(const struct problem *p, void *array, size_t i, double v)
+static void put_real_number(const struct problem *p, void *array, size_t i, double v)
 {
     if (p->real == 8)
         ((double *)array)[i] = v;
@@ -172,12 +172,12 @@ static void put(const struct problem *p, void *array, size_t i, double v)
         ((float *)array)[i] = (float)v;
 }
 
-static double get(const struct problem *p, const void *array, size_t i)
+static double real_number_at(const struct problem *p, const void *array, size_t i)
 {
     return p->real == 8 ? ((const double *)array)[i] : (double)((const float *)array)[i];
 }
 
-static void drop(struct problem *p)
+static void free_problem(struct problem *p)
 {
     for (int d = 0; d < 3; d++)
         free(p->x[d]);
@@ -199,17 +199,17 @@ static void make_sums(struct problem *p)
             double phase = 0;
             for (int d = p->cell->dim - 1; d >= 0; d--) {
                 int64_t k = (int64_t)(mode % (size_t)p->cell->n) - p->cell->n / 2;
-                phase += get(p, p->x[d], point) * (double)k;
+                phase += real_number_at(p, p->x[d], point) * (double)k;
                 mode /= (size_t)p->cell->n;
             }
-            sum += (get(p, in, 2 * t) + I * get(p, in, 2 * t + 1)) * (cos(phase) + I * sin(phase));
+            sum += (real_number_at(p, in, 2 * t) + I * real_number_at(p, in, 2 * t + 1)) * (cos(phase) + I * sin(phase));
         }
         p->checked[i] = r;
         p->sums[i] = sum;
     }
 }
 
-static int make(struct problem *p, const struct cell *cell, const struct values *v)
+static int make_problem(struct problem *p, const struct cell *cell, const struct values *v)
 {
     *p = (struct problem){ .cell = cell, .m = (size_t)v->points.value, .n = 1 };
     p->real = cell->precision == HCY_F64 ? 8 : 4;
@@ -223,16 +223,16 @@ static int make(struct problem *p, const struct cell *cell, const struct values 
         p->x[d] = malloc(p->m * p->real);
         there = p->x[d] != NULL;
         for (size_t i = 0; i < p->m && there; i++)
-            put(p, p->x[d], i, sim_coordinate(&state, v->cluster.value));
+            put_real_number(p, p->x[d], i, sim_coordinate(&state, v->cluster.value));
     }
     if (!there) {
-        drop(p);
+        free_problem(p);
         return cli_error("out of memory for %zu points and %zu modes", p->m, p->n);
     }
     for (size_t i = 0; i < 2 * p->m; i++)
-        put(p, p->c, i, sim_uniform(&state) - 0.5);
+        put_real_number(p, p->c, i, sim_uniform(&state) - 0.5);
     for (size_t i = 0; i < 2 * p->n; i++)
-        put(p, p->f, i, sim_uniform(&state) - 0.5);
+        put_real_number(p, p->f, i, sim_uniform(&state) - 0.5);
     make_sums(p);
     return 0;
 }
@@ -244,7 +244,7 @@ static double error_of(const struct problem *p)
     double bad = 0, all = 0;
     for (int i = 0; i < p->n_checked; i++) {
         size_t r = p->checked[i];
-        double complex sum = p->sums[i], off = get(p, out, 2 * r) + I * get(p, out, 2 * r + 1) - sum;
+        double complex sum = p->sums[i], off = real_number_at(p, out, 2 * r) + I * real_number_at(p, out, 2 * r + 1) - sum;
         bad += creal(off * conj(off));
         all += creal(sum * conj(sum));
     }
@@ -283,8 +283,8 @@ static int round_peer(const struct bench *b, const struct problem *p, void *plan
     return code > 1 ? cli_error("FINUFFT transforms nothing: its status is %d", code) : 0;
 }
 
-static int rounds(const struct bench *b, const struct problem *p, hcy_nufft *plan, void *peer_plan,
-                  struct figures *ours, struct figures *peer)
+static int run_rounds(const struct bench *b, const struct problem *p, hcy_nufft *plan, void *peer_plan,
+                      struct figures *ours, struct figures *peer)
 {
     int status = 0;
     int64_t n = b->values->rounds.value;
@@ -395,7 +395,7 @@ static int run_cell(struct bench *b, const struct cell *cell, const char *name)
     const hcy_nufft_desc desc = {
         sizeof desc, cell->type, cell->precision, cell->dim, { cell->n, cell->n, cell->n }, +1, 1, cell->eps
     };
-    int status = make(&p, cell, b->values);
+    int status = make_problem(&p, cell, b->values);
     if (status)
         return status;
     o.upsampling = b->values->upsampling.value;
@@ -405,23 +405,23 @@ static int run_cell(struct bench *b, const struct cell *cell, const char *name)
     if (!status && b->peer.there)
         status = make_peer(b, cell, &peer_plan);
     if (!status)
-        status = rounds(b, &p, plan, peer_plan, &ours, &peer);
+        status = run_rounds(b, &p, plan, peer_plan, &ours, &peer);
     if (!status)
         print_row(b, name, &p, &ours, &peer);
     drop_peer(b, cell, peer_plan);
     hcy_nufft_destroy(plan);
-    drop(&p);
+    free_problem(&p);
     return status;
 }
 
-static void name_of(const struct cell *cell, char name[40])
+static void name_cell(const struct cell *cell, char name[40])
 {
     snprintf(name, 40, "%dd%d-%.0e-%s", cell->dim, cell->type, cell->eps,
              cell->precision == HCY_F32 ? "single" : "double");
 }
 
 /* Marks the cells that words name, all without words. */
-static int choose(bool chosen[CELLS], const char *const *words)
+static int choose_cells(bool chosen[CELLS], const char *const *words)
 {
     char name[40];
     for (size_t i = 0; i < CELLS; i++)
@@ -429,7 +429,7 @@ static int choose(bool chosen[CELLS], const char *const *words)
     for (; *words; words++) {
         bool seen = false;
         for (size_t i = 0; i < CELLS; i++) {
-            name_of(&cells[i], name);
+            name_cell(&cells[i], name);
             chosen[i] = chosen[i] || strstr(name, *words);
             seen = seen || strstr(name, *words);
         }
@@ -446,7 +446,7 @@ static int run_cells(struct bench *b, const bool chosen[CELLS])
     int status = 0;
     print_head(b);
     for (size_t i = 0; i < CELLS && !status; i++) {
-        name_of(&cells[i], name);
+        name_cell(&cells[i], name);
         if (chosen[i])
             status = run_cell(b, &cells[i], name);
     }
@@ -468,7 +468,7 @@ int cli_bench_nufft(int argc, char **argv)
         v.rounds.value = 2;
     state = 20261121;
     snprintf(device, sizeof device, "cpu@threads=%d", (int)v.threads.value);
-    status = choose(chosen, words);
+    status = choose_cells(chosen, words);
     if (!status)
         status = open_peer(&b);
     if (!status && hcy_device_open(&b.dev, v.device ? v.device : device))

@@ -77,7 +77,7 @@ static int write_frame(void *payload, unsigned thread, uint64_t frame, const voi
     return hcy_stack_write(c->writer, frame - c->first, pixels ? pixels : c->masked);
 }
 
-static int convert(struct frames *f, const struct values *v, uint32_t codec)
+static int convert_frames(struct frames *f, const struct values *v, uint32_t codec)
 {
     struct convert c = { .first = f->first };
     hcy_stack_writer_options opts = HCY_STACK_WRITER_OPTIONS_INIT;
@@ -119,7 +119,7 @@ static int convert(struct frames *f, const struct values *v, uint32_t codec)
     return status;
 }
 
-static int run(const struct cli_command *command, int argc, char **argv, int packs)
+static int run_conversion(const struct cli_command *command, int argc, char **argv, int packs)
 {
     struct values values = { 0 };
     struct frames frames = { 0 };
@@ -145,9 +145,9 @@ static int run(const struct cli_command *command, int argc, char **argv, int pac
     if (!status)
         status = frames_guard(&frames, values.output);
     if (!status)
-        status = convert(&frames, &values,
-                         !packs              ? HCY_CODEC_NONE
-                         : values.codec == 0 ? HCY_CODEC_BSLZ4
+        status = convert_frames(&frames, &values,
+                                !packs              ? HCY_CODEC_NONE
+                                : values.codec == 0 ? HCY_CODEC_BSLZ4
                                              : HCY_CODEC_LZ4);
     frames_close(&frames);
     return status;
@@ -155,10 +155,10 @@ static int run(const struct cli_command *command, int argc, char **argv, int pac
 
 int cli_decompress(int argc, char **argv)
 {
-    return run(&cli_decompress_command, argc, argv, 0);
+    return run_conversion(&cli_decompress_command, argc, argv, 0);
 }
 
 int cli_compress(int argc, char **argv)
 {
-    return run(&cli_compress_command, argc, argv, 1);
+    return run_conversion(&cli_compress_command, argc, argv, 1);
 }

@@ -29,7 +29,7 @@ int follow_open(hcy_stack **stack, const char *path, const hcy_stack_options *op
 }
 
 /* Frames that can be done. */
-static uint64_t there(const struct follow *f, int rest)
+static uint64_t count_ready_frames(const struct follow *f, int rest)
 {
     uint64_t frames = hcy_stack_get_info(f->stack)->frames, n = frames < f->last ? frames : f->last;
     return f->ready ? f->ready(f->ready_payload, n, rest) : n;
@@ -39,7 +39,7 @@ int follow_run(const struct follow *f, uint64_t *next, hcy_pipeline_sink sink, h
                void *payload)
 {
     double came = timer_now(), look = came; /* when a frame came last, when to look next */
-    uint64_t last = there(f, 0);
+    uint64_t last = count_ready_frames(f, 0);
     int status = 0, rest = 0;
     *next = f->first;
     while (!status && *next < f->last && !interrupt_came()) {
@@ -59,7 +59,7 @@ int follow_run(const struct follow *f, uint64_t *next, hcy_pipeline_sink sink, h
         rest = start - came >= f->timeout;
         if (hcy_stack_refresh(f->stack, rest) && rest) /* else the next look may succeed */
             break;
-        last = there(f, rest);
+        last = count_ready_frames(f, rest);
         double took = timer_now() - start;
         look = timer_now() + (11 * took > SHORTEST_PAUSE ? 10 * took : SHORTEST_PAUSE);
     }

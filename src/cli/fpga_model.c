@@ -58,7 +58,7 @@ struct model {
     void *records; /* of the plan */
 };
 
-static int make_plan(struct model *m)
+static int make_model_plan(struct model *m)
 {
     const struct values *v = m->values;
     hcy_poni poni = HCY_PONI_INIT;
@@ -87,7 +87,7 @@ static int make_plan(struct model *m)
 }
 
 /* The plan's records, and the sums of a frame: rows that kernels write, and that the host reads. */
-static int lay_out(struct model *m)
+static int lay_out_records(struct model *m)
 {
     hcy_span spans[HCY_AZINT_SPANS];
     hcy_azint_job job;
@@ -134,7 +134,7 @@ static int look_at_frame(struct model *m, uint64_t number)
     return CLI_OK;
 }
 
-static const hls_card *find_card(const char *name)
+static const hls_card *find_card_named(const char *name)
 {
     for (const hls_card *c = hls_cards; c->name; c++)
         if (!strcmp(c->name, name))
@@ -158,7 +158,7 @@ static void print_clocks(const struct model *m)
     printf("  %-10s %9.0f clocks from frame to frame\n", "all", r->frame);
 }
 
-static void print_text(const struct model *m)
+static void print_model_text(const struct model *m)
 {
     const hls_work *w = &m->work;
     const hls_design *d = &m->design;
@@ -182,7 +182,7 @@ static void print_text(const struct model *m)
            r->lut > c->lut || r->bram > c->bram || r->uram > c->uram || r->dsp > c->dsp ? ": TOO MUCH" : "");
 }
 
-static void print_json(const struct model *m)
+static void print_model_json(const struct model *m)
 {
     const hls_rates *r = &m->rates;
     const hls_work *w = &m->work;
@@ -254,16 +254,16 @@ static int run_model(struct model *m, const char *path)
     if (m->source.coding.elem_size > 4)
         return cli_error("%s: pixels of %u bytes; the FPGA kernels take integers of 4 at most", path,
                          m->source.coding.elem_size);
-    status = make_plan(m);
+    status = make_model_plan(m);
     if (!status)
-        status = lay_out(m);
+        status = lay_out_records(m);
     uint64_t n = (uint64_t)v->frames.value < m->info->frames ? (uint64_t)v->frames.value : m->info->frames;
     for (uint64_t i = 0; !status && i < n; i++)
         status = look_at_frame(m, i);
     if (status)
         return status;
     hls_rates_get(&m->rates, &m->work, &m->design);
-    (v->json ? print_json : print_text)(m);
+    (v->json ? print_model_json : print_model_text)(m);
     return CLI_OK;
 }
 
@@ -280,7 +280,7 @@ int cli_fpga_model(int argc, char **argv)
     int status;
     if (cli_parse(&cli_fpga_model_command, argc, argv, &v, &path, &status))
         return status;
-    m.design.card = find_card(v.platform);
+    m.design.card = find_card_named(v.platform);
     if (!v.poni || !m.design.card) {
         cli_error(v.poni ? "--platform %s: u55c, u50, u280, u250 and u200 are known" : "a geometry is needed: -p FILE.poni",
                   v.platform);

@@ -95,7 +95,7 @@ struct worker {
     int bad[MAX_BATCH];
 };
 
-static int prepare(struct worker *w)
+static int prepare_worker(struct worker *w)
 {
     const hcy_stack_info *info = w->run->info;
     size_t batch = w->run->batch;
@@ -106,7 +106,7 @@ static int prepare(struct worker *w)
     return w->chunks ? hcy_queue_create(&w->queue, w->run->devices[w->number % w->run->n_devices]) : 0;
 }
 
-static void release(struct worker *w)
+static void release_worker(struct worker *w)
 {
     hcy_queue_release(w->queue);
     free(w->chunks);
@@ -203,11 +203,11 @@ static int do_batch(struct worker *w, uint64_t first, size_t n)
     return status;
 }
 
-static void *work(void *data)
+static void *work_on_frames(void *data)
 {
     struct worker *w = data;
     struct frames *f = w->run;
-    int status = prepare(w);
+    int status = prepare_worker(w);
     while (!status && !interrupt_came()) {
         uint64_t first = atomic_fetch_add(&f->next, f->batch);
         if (first >= f->last)
@@ -220,7 +220,7 @@ static void *work(void *data)
     }
     if (status)
         atomic_store(&f->next, f->last);
-    release(w);
+    release_worker(w);
     pthread_mutex_lock(&f->lock);
     if (status && !f->error.status)
         f->error = *hcy_last_error();
@@ -232,7 +232,7 @@ static void *work(void *data)
 
 /* --- The run --- */
 
-static void show_until_done(struct frames *f)
+static void show_frames_until_done(struct frames *f)
 {
     pthread_mutex_lock(&f->lock);
     while (f->working) {
@@ -251,13 +251,13 @@ static void show_until_done(struct frames *f)
     pthread_mutex_unlock(&f->lock);
 }
 
-static int run_threads(struct frames *f, struct worker *workers, unsigned n)
+static int run_frame_threads(struct frames *f, struct worker *workers, unsigned n)
 {
     unsigned started = 0;
     f->working = n;
     for (; started < n; started++) {
         workers[started] = (struct worker){ .run = f, .number = started };
-        if (pthread_create(&workers[started].id, NULL, work, &workers[started]))
+        if (pthread_create(&workers[started].id, NULL, work_on_frames, &workers[started]))
             break;
     }
     pthread_mutex_lock(&f->lock);
@@ -265,13 +265,13 @@ static int run_threads(struct frames *f, struct worker *workers, unsigned n)
     pthread_mutex_unlock(&f->lock);
     if (!started)
         return cli_error("no thread could be started");
-    show_until_done(f);
+    show_frames_until_done(f);
     for (unsigned i = 0; i < started; i++)
         pthread_join(workers[i].id, NULL);
     return f->error.status ? cli_fail(hcy_fail_again(&f->error)) : CLI_OK;
 }
 
-static void print_failed(const struct frames *f)
+static void print_failed_numbers(const struct frames *f)
 {
     if (!f->stats.failed)
         return;
@@ -290,14 +290,14 @@ int frames_run(struct frames *f)
         return cli_error("no memory for %u threads", n);
     atomic_store(&f->next, f->first);
     f->stats.frames = f->last - f->first;
-    int status = run_threads(f, workers, n);
+    int status = run_frame_threads(f, workers, n);
     free(workers);
     if (!status && interrupt_came() && f->stats.done < f->stats.frames)
         status = cli_error("stopped after %llu of %llu %s", (unsigned long long)f->stats.done,
                            (unsigned long long)f->stats.frames, frames_word(f->stats.frames));
     if (!f->quiet) {
         progress_summary(&f->stats);
-        print_failed(f);
+        print_failed_numbers(f);
     }
     return status ? status : f->stats.failed ? CLI_FAILED : CLI_OK;
 }

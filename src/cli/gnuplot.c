@@ -41,7 +41,7 @@ void gnuplot_text(FILE *script, const char *text)
 }
 
 /* The first line in which gnuplot says what is wrong. */
-static int complain(FILE *errors)
+static int report_gnuplot_error(FILE *errors)
 {
     char line[256];
     rewind(errors);
@@ -66,7 +66,7 @@ static int not_started(int number)
 }
 
 /* The child's three descriptors; returns what posix_spawnp does. */
-static int start(pid_t *child, FILE *script, int out, FILE *errors)
+static int start_gnuplot(pid_t *child, FILE *script, int out, FILE *errors)
 {
     char *argv[] = { "gnuplot", "-d", "-", NULL }; /* -d: nobody's own settings */
     posix_spawn_file_actions_t actions;
@@ -95,14 +95,14 @@ int gnuplot_run(FILE *script, int out)
             fclose(errors);
         return cli_error("the script for gnuplot cannot be written to a temporary file");
     }
-    number = start(&child, script, out, errors);
+    number = start_gnuplot(&child, script, out, errors);
     while (!number && waitpid(child, &how, 0) < 0)
         number = errno == EINTR ? 0 : errno;
     int status = CLI_OK;
     if (number || (WIFEXITED(how) && WEXITSTATUS(how) == 127)) /* 127: a libc whose child finds that out */
         status = not_started(number ? number : ENOENT);
     else if (!WIFEXITED(how) || WEXITSTATUS(how))
-        status = complain(errors);
+        status = report_gnuplot_error(errors);
     fclose(errors);
     return status;
 }

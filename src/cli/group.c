@@ -78,7 +78,7 @@ double group_monitor(void *group, uint64_t number)
     return g->monitor[number];
 }
 
-static int add(struct group *g, const hcy_pipeline_frame *frame)
+static int add_to_group(struct group *g, const hcy_pipeline_frame *frame)
 {
     if (!g->n) {
         g->first = frame->number;
@@ -118,7 +118,7 @@ int group_take(struct group *g, hcy_curves *curves, const hcy_pipeline_frame *fr
         *written = frame->result != NULL;
         return hcy_curves_append(curves, frame->number, frame->result, frame->why);
     }
-    int status = add(g, frame);
+    int status = add_to_group(g, frame);
     return status || g->n < g->size ? status : group_end(g, curves, written);
 }
 

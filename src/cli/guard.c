@@ -12,7 +12,7 @@ struct guard_file {
     const char *what, *written; /* written: its path, if it is an output */
 };
 
-static void add(struct guard *g, struct guard_file file)
+static void add_guarded_file(struct guard *g, struct guard_file file)
 {
     if (g->n == g->room) {
         size_t room = g->room ? 2 * g->room : 16;
@@ -37,7 +37,7 @@ static int file_of(char *file, size_t size, const char *path)
     return (size_t)snprintf(file, size, "%.*s", (int)n, path) < size;
 }
 
-static int identify(struct guard_file *file, const char *path)
+static int identify_file(struct guard_file *file, const char *path)
 {
     char name[4096];
     struct stat is;
@@ -51,8 +51,8 @@ static int identify(struct guard_file *file, const char *path)
 void guard_reads(struct guard *g, const char *what, const char *path)
 {
     struct guard_file file = { .what = what };
-    if (path && identify(&file, path))
-        add(g, file);
+    if (path && identify_file(&file, path))
+        add_guarded_file(g, file);
 }
 
 void guard_reads_stack(struct guard *g, const hcy_stack *stack)
@@ -61,15 +61,15 @@ void guard_reads_stack(struct guard *g, const hcy_stack *stack)
     size_t n = 0;
     g->failed |= hcy_stack_files(&files, &n, stack) != 0;
     for (size_t i = 0; i < n; i++)
-        add(g, (struct guard_file){ files[i].device, files[i].inode, "the stack", NULL });
+        add_guarded_file(g, (struct guard_file){ files[i].device, files[i].inode, "the stack", NULL });
     hcy_list_free(files);
 }
 
 /* One file that will be written. */
-static int check(const struct guard *g, const char *what, const char *path)
+static int check_written_file(const struct guard *g, const char *what, const char *path)
 {
     struct guard_file file;
-    int there = identify(&file, path);
+    int there = identify_file(&file, path);
     for (size_t i = 0; i < g->n; i++)
         if ((there && g->files[i].device == file.device && g->files[i].inode == file.inode) ||
             (g->files[i].written && !strcmp(g->files[i].written, path)))
@@ -104,13 +104,13 @@ int guard_writes(struct guard *g, const char *what, const char *path, uint64_t f
         return cli_error("no memory for the names of all files that are read");
     const char *number = strchr(path, '%');
     if (!number) {
-        int status = check(g, what, path);
+        int status = check_written_file(g, what, path);
         if (!status)
             status = can_be_written(path);
         struct guard_file file = { .what = what, .written = path };
-        (void)identify(&file, path);
+        (void)identify_file(&file, path);
         if (!status)
-            add(g, file);
+            add_guarded_file(g, file);
         return status;
     }
     for (uint64_t i = first; last != UINT64_MAX && i < last; i++) {
@@ -118,7 +118,7 @@ int guard_writes(struct guard *g, const char *what, const char *path, uint64_t f
         int st = hcy_numbered_path(name, sizeof name, path, i);
         if (st)
             return cli_fail(st);
-        if (check(g, what, name))
+        if (check_written_file(g, what, name))
             return CLI_FAILED;
     }
     return CLI_OK;

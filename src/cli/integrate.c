@@ -103,7 +103,7 @@ static void add_mask(uint8_t *mask, const uint8_t *more, size_t n)
 }
 
 /* All that masks a pixel in every frame but the detector's gaps; each source is counted. */
-static int make_mask(struct job *job)
+static int make_static_mask(struct job *job)
 {
     const struct integrate_values *v = job->values;
     struct pixels *pixels = &job->pixels;
@@ -143,7 +143,7 @@ static int read_corrections(struct job *job)
 }
 
 /* Corrections that come as images. */
-static int read_arrays(struct job *job)
+static int read_correction_images(struct job *job)
 {
     const struct integrate_values *v = job->values;
     const struct {
@@ -177,7 +177,7 @@ static const char *choose_cache(struct job *job)
     return hcy_cache_folder(job->cache, sizeof job->cache, "plans") ? NULL : job->cache;
 }
 
-static int make_plan(struct job *job)
+static int make_stack_plan(struct job *job)
 {
     const hcy_azint_options *o = &job->azint;
     progress_say(&job->progress, "plan for %u x %u pixels, %zu bins of %s, splitting %s ...",
@@ -238,7 +238,7 @@ static int choose_output(struct job *job)
 }
 
 /* Nothing that is read is written over. */
-static int guard_files(const struct job *job)
+static int guard_integration_files(const struct job *job)
 {
     const struct integrate_values *v = job->values;
     const char *const reads[][2] = {
@@ -260,7 +260,7 @@ static int guard_files(const struct job *job)
     return status;
 }
 
-static int open_output(struct job *job)
+static int open_curves(struct job *job)
 {
     const struct integrate_values *v = job->values;
     hcy_curves_options opts = HCY_CURVES_OPTIONS_INIT;
@@ -313,7 +313,7 @@ static int keep_failed(struct job *job, uint64_t number)
 
 #define SAID 20 /* failed frames whose reason is printed */
 
-static int take_frame(void *payload, const hcy_pipeline_frame *frame)
+static int take_curve(void *payload, const hcy_pipeline_frame *frame)
 {
     struct job *job = payload;
     if (!frame->result) {
@@ -333,28 +333,28 @@ static int take_frame(void *payload, const hcy_pipeline_frame *frame)
     return status;
 }
 
-static void show(void *payload, const hcy_pipeline_stats *stats)
+static void show_progress(void *payload, const hcy_pipeline_stats *stats)
 {
     struct job *job = payload;
     progress_frames(&job->progress, stats);
 }
 
 /* Whoever waits for frames without knowing how many there will be has got them all when no more come. */
-static int run_frames(struct job *job)
+static int run_all_frames(struct job *job)
 {
     const struct integrate_values *v = job->values;
     struct follow follow = { job->pipeline, job->stack,          job->first, job->last, v->follow_timeout.value,
                              NULL,          &job->group };
     uint64_t next;
     if (!v->follow)
-        return hcy_pipeline_run(job->pipeline, job->stack, job->first, job->last, take_frame, show, job);
+        return hcy_pipeline_run(job->pipeline, job->stack, job->first, job->last, take_curve, show_progress, job);
     if (v->monitor)
         follow.ready = group_monitored;
-    int status = follow_run(&follow, &next, take_frame, show, job);
+    int status = follow_run(&follow, &next, take_curve, show_progress, job);
     return status == HCY_ETIMEOUT && job->last == UINT64_MAX ? 0 : status;
 }
 
-static int integrate(struct job *job)
+static int integrate_stack(struct job *job)
 {
     hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
     hcy_pipeline_source source = hcy_pipeline_source_of(job->info);
@@ -376,7 +376,7 @@ static int integrate(struct job *job)
         return cli_fail(status);
     job->setup = progress_seconds(&job->progress);
     interrupt_cancels(job->pipeline);
-    status = run_frames(job);
+    status = run_all_frames(job);
     uint64_t written = 0;
     if (!status)
         status = group_end(&job->group, job->curves, &written);
@@ -392,7 +392,7 @@ static int integrate(struct job *job)
 
 /* --- What is said at the end --- */
 
-static void print_json(const struct job *job, const hcy_pipeline_stats *stats)
+static void print_integration_json(const struct job *job, const hcy_pipeline_stats *stats)
 {
     struct cli_json json;
     cli_json_begin(&json, stdout);
@@ -416,7 +416,7 @@ static void print_json(const struct job *job, const hcy_pipeline_stats *stats)
     cli_json_close(&json, '}');
 }
 
-static void print_failed(const struct job *job)
+static void print_failed_frames(const struct job *job)
 {
     if (!job->n_failed)
         return;
@@ -458,7 +458,7 @@ static int close_output(struct job *job)
     return CLI_FAILED;
 }
 
-static int report(const struct job *job, int status)
+static int report_run(const struct job *job, int status)
 {
     const hcy_pipeline_stats *stats = job->pipeline ? hcy_pipeline_get_stats(job->pipeline) : NULL;
     size_t lost = 0;
@@ -471,12 +471,12 @@ static int report(const struct job *job, int status)
     if (!stats)
         return status;
     if (job->values->json) {
-        print_json(job, stats);
+        print_integration_json(job, stats);
         return cli_close_stdout(status);
     }
     if (!job->values->quiet) {
         progress_summary(stats);
-        print_failed(job);
+        print_failed_frames(job);
         pixels_summary(&job->pixels);
         if (job->whole && job->written && strcmp(job->output, "-"))
             fprintf(stderr, "%s: %llu %s\n", job->output, (unsigned long long)job->written,
@@ -486,14 +486,14 @@ static int report(const struct job *job, int status)
     return status;
 }
 
-static int run(struct job *job)
+static int run_integration(struct job *job)
 {
     int status = open_input(job);
     if (status)
         return status;
     status = choose_output(job);
     if (!status)
-        status = guard_files(job);
+        status = guard_integration_files(job);
     if (status)
         return status;
     status = hcy_device_open_list(&job->devices, &job->n_devices, job->values->devices);
@@ -505,27 +505,27 @@ static int run(struct job *job)
     job->azint.cache = choose_cache(job);
     status = read_corrections(job);
     if (!status)
-        status = read_arrays(job);
+        status = read_correction_images(job);
     if (!status)
-        status = make_mask(job);
+        status = make_static_mask(job);
     if (!status)
         status = group_read_monitor(&job->group, job->stack, job->values->monitor, job->values->follow);
     if (!status)
-        status = make_plan(job);
+        status = make_stack_plan(job);
     if (!status)
         check_rings(job);
     if (!status)
         status = group_open(&job->group, job->plan, (uint64_t)job->values->sum.value);
     if (!status)
-        status = open_output(job);
+        status = open_curves(job);
     if (!status)
-        status = integrate(job);
+        status = integrate_stack(job);
     progress_clear(&job->progress);
     int closed = close_output(job);
-    return report(job, closed ? closed : status);
+    return report_run(job, closed ? closed : status);
 }
 
-static void clean_up(struct job *job)
+static void free_job(struct job *job)
 {
     interrupt_release();
     hcy_pipeline_destroy(job->pipeline);
@@ -550,8 +550,8 @@ int cli_integrate(int argc, char **argv)
     int status;
     if (!integrate_parse(&values, argc, argv, &job.path, &status)) {
         progress_begin(&job.progress, !values.quiet);
-        status = run(&job);
-        clean_up(&job);
+        status = run_integration(&job);
+        free_job(&job);
     }
     integrate_free(&values);
     return status;

@@ -246,7 +246,7 @@ static int read_config(struct integrate_values *v)
 }
 
 /* The command line, words with blanks and the like in quotes. */
-static void join(char *out, size_t size, int argc, char **argv)
+static void join_words(char *out, size_t size, int argc, char **argv)
 {
     size_t used = (size_t)snprintf(out, size, "halcyon");
     for (int i = 0; i < argc && used < size; i++) {
@@ -263,7 +263,7 @@ int integrate_parse(struct integrate_values *values, int argc, char **argv, cons
     };
     if (cli_parse(&cli_integrate_command, argc, argv, values, stack, status))
         return 1;
-    join(values->command, sizeof values->command, argc, argv);
+    join_words(values->command, sizeof values->command, argc, argv);
     *status = read_config(values);
     if (!*status)
         *status = check_values(values);

@@ -10,18 +10,18 @@ static atomic_int interrupted; /* threads read it */
 static hcy_pipeline *_Atomic running;
 
 /* The end that the signal means; what is unfinished beside outputs goes first. */
-static void end(int number)
+static void end_by_signal(int number)
 {
     hcy_output_abandon();
     signal(number, SIG_DFL);
     raise(number);
 }
 
-static void note(int number)
+static void note_signal(int number)
 {
     hcy_pipeline *pipeline = atomic_load(&running);
     if (atomic_exchange(&interrupted, 1))
-        end(number);
+        end_by_signal(number);
     else if (pipeline)
         hcy_pipeline_cancel(pipeline);
 }
@@ -41,17 +41,17 @@ static void handle(void (*handler)(int), int polite)
 
 void interrupt_catch(void)
 {
-    handle(note, 0);
+    handle(note_signal, 0);
 }
 
 void interrupt_begin(void)
 {
-    handle(end, 1);
+    handle(end_by_signal, 1);
 }
 
 void interrupt_release(void)
 {
-    handle(end, 1);
+    handle(end_by_signal, 1);
     atomic_store(&running, NULL);
 }
 

@@ -24,7 +24,7 @@ static const struct {
 enum { COUNT = sizeof table / sizeof table[0] };
 
 /* The subcommand that the first words name, the longest one; *n: how many words. */
-static int find(int argc, char **argv, int *n)
+static int find_subcommand(int argc, char **argv, int *n)
 {
     int found = -1;
     *n = 1;
@@ -75,7 +75,7 @@ static int help(int argc, char **argv)
         overview(stdout);
         return cli_close_stdout(CLI_OK);
     }
-    int n, i = find(argc - 1, argv + 1, &n);
+    int n, i = find_subcommand(argc - 1, argv + 1, &n);
     if (i < 0)
         return unknown(argv[1]);
     cli_help(stdout, table[i].command);
@@ -95,7 +95,7 @@ int main(int argc, char **argv)
         printf("halcyon %s\n", hcy_version());
         return cli_close_stdout(CLI_OK);
     }
-    int n, i = find(argc - 1, argv + 1, &n);
+    int n, i = find_subcommand(argc - 1, argv + 1, &n);
     if (i < 0)
         return unknown(word);
     cli_name = table[i].command->name;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* An image of the size of the frames. */
-static int read_image(hcy_image **image, const hcy_stack *stack, const char *path, const char *option)
+static int read_frame_image(hcy_image **image, const hcy_stack *stack, const char *path, const char *option)
 {
     const hcy_stack_info *info = hcy_stack_get_info(stack);
     int status = hcy_image_read(image, path);
@@ -48,7 +48,7 @@ int cli_mask_file(uint8_t *mask, int *is_plain, const hcy_stack *stack, const ch
     *is_plain = found && own->mask_is_plain;
     hcy_corrections_free(own);
     if (!status && !found)
-        status = read_image(&image, stack, path, "mask");
+        status = read_frame_image(&image, stack, path, "mask");
     if (status || found)
         return status;
     hcy_image_to_mask(mask, image);
@@ -60,7 +60,7 @@ int cli_mask_file(uint8_t *mask, int *is_plain, const hcy_stack *stack, const ch
 int cli_array_file(float **array, const hcy_stack *stack, const char *path, const char *option)
 {
     hcy_image *image;
-    int status = read_image(&image, stack, path, option);
+    int status = read_frame_image(&image, stack, path, option);
     if (status)
         return status;
     *array = malloc((size_t)image->height * image->width * sizeof **array);
@@ -93,7 +93,7 @@ int cli_flat_file(float **flat, int *is_plain, const hcy_stack *stack, const cha
 }
 
 /* Is pixel i in one of the job's invalid ranges? */
-static int is_invalid(const hcy_azint_job *azint, const void *pixels, size_t i)
+static int is_invalid_pixel(const hcy_azint_job *azint, const void *pixels, size_t i)
 {
 #define CASE(TYPE, c_type, wide)                                                                             \
     case TYPE: {                                                                                             \
@@ -123,8 +123,8 @@ static int is_invalid(const hcy_azint_job *azint, const void *pixels, size_t i)
 }
 
 /* What a plan of these options masks frame by frame, found with one that costs little. */
-static int probe(hcy_azint_job *job, const hcy_stack_info *info, const hcy_poni *poni,
-                 const hcy_azint_options *azint)
+static int probe_invalid(hcy_azint_job *job, const hcy_stack_info *info, const hcy_poni *poni,
+                         const hcy_azint_options *azint)
 {
     hcy_azint_options coarse = *azint;
     hcy_azint_plan *plan;
@@ -140,7 +140,7 @@ static int probe(hcy_azint_job *job, const hcy_stack_info *info, const hcy_poni 
     return status;
 }
 
-static int decode(void *pixels, hcy_stack *stack, hcy_device *device, uint64_t number)
+static int decode_one_frame(void *pixels, hcy_stack *stack, hcy_device *device, uint64_t number)
 {
     hcy_pipeline_source source = hcy_pipeline_source_of(hcy_stack_get_info(stack));
     hcy_queue *queue = NULL;
@@ -173,11 +173,11 @@ int cli_mask_frame(uint8_t *mask, hcy_stack *stack, hcy_device *device, const hc
     int status =
         pixels ? 0 : hcy_fail(HCY_ENOMEM, "%llu bytes for an image", (unsigned long long)info->frame_bytes);
     if (!status)
-        status = probe(&job, info, poni, azint);
+        status = probe_invalid(&job, info, poni, azint);
     if (!status)
-        status = decode(pixels, stack, device, number);
+        status = decode_one_frame(pixels, stack, device, number);
     for (size_t i = 0; !status && i < n; i++)
-        mask[i] |= (uint8_t)is_invalid(&job, pixels, i);
+        mask[i] |= (uint8_t)is_invalid_pixel(&job, pixels, i);
     free(pixels);
     if (status)
         return cli_error("a mask from frame %llu of %s: %s", (unsigned long long)number, info->path,

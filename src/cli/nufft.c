@@ -71,7 +71,7 @@ struct job {
 /* --- Arrays --- */
 
 /* Real number i of an array that has floats or doubles. */
-static double number(const hcy_array *a, size_t i)
+static double real_of_array(const hcy_array *a, size_t i)
 {
     return a->bytes == 8 ? ((const double *)a->data)[i] : (double)((const float *)a->data)[i];
 }
@@ -81,7 +81,7 @@ static double real_at(const struct job *j, const void *reals, size_t i)
     return j->wide ? ((const double *)reals)[i] : (double)((const float *)reals)[i];
 }
 
-static void put(const struct job *j, void *reals, size_t i, double value)
+static void put_real(const struct job *j, void *reals, size_t i, double value)
 {
     if (j->wide)
         ((double *)reals)[i] = value;
@@ -95,7 +95,7 @@ static void *room(const struct job *j, size_t n)
 }
 
 /* "[2][3]", of the axes from `first` on, for messages. */
-static const char *shape_of(char text[200], const hcy_array *a, int first)
+static const char *describe_shape(char text[200], const hcy_array *a, int first)
 {
     size_t at = (size_t)snprintf(text, 200, "%s", a->rank > first ? "" : "a number");
     for (int d = first; d < a->rank && at < 170; d++)
@@ -111,7 +111,7 @@ static int take_axes(struct job *j, const hcy_array *a, const char *what, size_t
     if (!dim || a->is_complex)
         return cli_error("%s: %s must be real, [n][axes] with 1 to 3 axes, or [n]; it is %s%s",
                          what[0] == 'p' ? j->v->points : j->v->targets, what, a->is_complex ? "complex " : "",
-                         shape_of(is, a, 0));
+                         describe_shape(is, a, 0));
     if (j->dim && j->dim != dim)
         return cli_error("points have %d axes, targets %d", j->dim, dim);
     j->dim = dim;
@@ -121,7 +121,7 @@ static int take_axes(struct job *j, const hcy_array *a, const char *what, size_t
         if (!axes[d])
             return cli_error("out of memory for %zu %s", *n, what);
         for (size_t i = 0; i < *n; i++)
-            put(j, axes[d], i, number(a, i * (size_t)dim + (size_t)d));
+            put_real(j, axes[d], i, real_of_array(a, i * (size_t)dim + (size_t)d));
     }
     return 0;
 }
@@ -145,7 +145,7 @@ static int parse_modes(struct job *j)
 }
 
 /* Modes of the input of type 2, the number of vectors of any. */
-static int take_shape(struct job *j)
+static int take_vector_shape(struct job *j)
 {
     const hcy_array *a = &j->in;
     int rank = j->type == 2 ? j->dim : 1, first = a->rank - rank;
@@ -159,12 +159,12 @@ static int take_shape(struct job *j)
     if (!fits)
         return j->type == 2
                    ? cli_error("%s: modes must have %d axes, as the points, or one more in front; it is %s", j->v->in,
-                               j->dim, shape_of(is, a, 0))
+                               j->dim, describe_shape(is, a, 0))
                    : cli_error("%s: strengths must be [%zu] or [vectors][%zu]; it is %s", j->v->in, j->m, j->m,
-                               shape_of(is, a, 0));
+                               describe_shape(is, a, 0));
     for (int d = 0; d < j->dim && j->type == 2 && j->v->modes; d++)
         if (wanted[d] != j->modes[d])
-            return cli_error("%s: its modes are %s, not as --modes says", j->v->in, shape_of(is, a, first));
+            return cli_error("%s: its modes are %s, not as --modes says", j->v->in, describe_shape(is, a, first));
     j->vectors = first ? (size_t)a->shape[0] : 1;
     return 0;
 }
@@ -179,8 +179,8 @@ static int take_data(struct job *j)
     if (!j->data)
         return cli_error("out of memory for %zu numbers", count);
     for (size_t i = 0; i < count; i++) {
-        put(j, j->data, 2 * i, number(&j->in, j->in.is_complex ? 2 * i : i));
-        put(j, j->data, 2 * i + 1, j->in.is_complex ? number(&j->in, 2 * i + 1) : 0);
+        put_real(j, j->data, 2 * i, real_of_array(&j->in, j->in.is_complex ? 2 * i : i));
+        put_real(j, j->data, 2 * i + 1, j->in.is_complex ? real_of_array(&j->in, 2 * i + 1) : 0);
     }
     return 0;
 }
@@ -205,7 +205,7 @@ static int make_out(struct job *j)
     return j->out.data ? 0 : cli_error("out of memory for %zu results", count);
 }
 
-static int load(struct job *j)
+static int load_arrays(struct job *j)
 {
     progress_say(&j->progress, "reading %s and %s ...", j->v->points, j->v->in);
     int status = hcy_array_read(&j->points, j->v->points);
@@ -223,7 +223,7 @@ static int load(struct job *j)
     if (!status && j->v->modes)
         status = parse_modes(j);
     if (!status)
-        status = take_shape(j);
+        status = take_vector_shape(j);
     if (!status)
         status = take_data(j);
     return status ? status : make_out(j);
@@ -246,7 +246,7 @@ static double phase(const struct job *j, size_t i, size_t k)
 }
 
 /* Relative error of some results of the first vector. */
-static double check(struct job *j, size_t n)
+static double check_results(struct job *j, size_t n)
 {
     size_t results = j->type == 2 ? j->m : n, terms = j->type == 2 ? n : j->m;
     double bad = 0, all = 0;
@@ -308,7 +308,7 @@ static int run_plan(struct job *j, hcy_nufft *plan)
     return 0;
 }
 
-static int transform(struct job *j)
+static int transform_arrays(struct job *j)
 {
     hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
     hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
@@ -336,7 +336,7 @@ static int transform(struct job *j)
         size_t n = j->n;
         for (int d = 0; d < j->dim && j->type != 3; d++)
             n = (d ? n : 1) * (size_t)j->modes[d];
-        double error = check(j, n);
+        double error = check_results(j, n);
         progress_clear(&j->progress);
         fprintf(stderr, "error against the direct sum: %.2e (eps %g)\n", error, j->eps);
         if (!(error <= 10 * j->eps))
@@ -380,7 +380,7 @@ static int check_usage(const struct values *v)
 }
 
 /* A dataset more in a file that is read is no loss. */
-static int guard_files(const struct values *v)
+static int guard_nufft_files(const struct values *v)
 {
     const char *const reads[][2] = { { "--points", v->points }, { "--in", v->in }, { "--targets", v->targets } };
     const char *dataset = strstr(v->out, ".h5:");
@@ -412,11 +412,11 @@ int cli_nufft(int argc, char **argv)
     j.eps = v.eps.value;
     j.points = j.targets = j.in = j.out = (hcy_array)HCY_ARRAY_INIT;
     progress_begin(&j.progress, !v.quiet);
-    status = guard_files(&v);
+    status = guard_nufft_files(&v);
     if (!status)
-        status = load(&j);
+        status = load_arrays(&j);
     if (!status)
-        status = transform(&j);
+        status = transform_arrays(&j);
     for (int d = 0; d < 3; d++) {
         free(j.x[d]);
         free(j.s[d]);

@@ -90,14 +90,14 @@ static int unknown_option(const struct cli_command *command, const char *name, s
 
 /* --- Values --- */
 
-static int number(const char *text, char **end, double *value)
+static int parse_number(const char *text, char **end, double *value)
 {
     errno = 0;
     *value = strtod(text, end);
     return *end != text && isfinite(*value) && !isspace((unsigned char)*text);
 }
 
-static int whole(const char *text, char **end, uint64_t *value)
+static int parse_whole(const char *text, char **end, uint64_t *value)
 {
     errno = 0;
     *value = strtoull(text, end, 10);
@@ -123,7 +123,7 @@ static int set_real(const struct cli_option *o, const char *text, struct cli_rea
 {
     char *end;
     out->given = 1;
-    return number(text, &end, &out->value) && !*end && in_range(o, out->value);
+    return parse_number(text, &end, &out->value) && !*end && in_range(o, out->value);
 }
 
 static int set_choice(const struct cli_option *o, const char *text, int *out)
@@ -140,16 +140,16 @@ static int set_pair(const char *text, struct cli_pair *out)
 {
     char *end;
     out->given = 1;
-    if (!number(text, &end, &out->a) || *end != ',')
+    if (!parse_number(text, &end, &out->a) || *end != ',')
         return 0;
-    return number(end + 1, &end, &out->b) && !*end && out->a < out->b;
+    return parse_number(end + 1, &end, &out->b) && !*end && out->a < out->b;
 }
 
 static int set_span(const char *text, struct cli_span *out)
 {
     char *end = (char *)text;
     *out = (struct cli_span){ 1, 0, UINT64_MAX };
-    if (*text != ':' && !whole(text, &end, &out->first))
+    if (*text != ':' && !parse_whole(text, &end, &out->first))
         return 0;
     if (!*end) { /* "A": that one alone */
         out->last = out->first + 1;
@@ -157,7 +157,7 @@ static int set_span(const char *text, struct cli_span *out)
     }
     if (*end != ':')
         return 0;
-    if (end[1] && (!whole(end + 1, &end, &out->last) || *end))
+    if (end[1] && (!parse_whole(end + 1, &end, &out->last) || *end))
         return 0;
     return out->first < out->last;
 }
@@ -222,7 +222,7 @@ struct line {
 
 /* `text` is what follows the option in the same word, NULL if nothing does.  Messages name the option as it was
  * given: by its letter, if `by_letter`. */
-static int take(struct line *line, const struct cli_option *o, const char *text, int by_letter)
+static int take_option(struct line *line, const struct cli_option *o, const char *text, int by_letter)
 {
     char what[512], right[320], name[64];
     const char letter[2] = { o->letter, 0 };
@@ -249,7 +249,7 @@ static int take_long(struct line *line, const char *word)
     const char *equals = strchr(word, '=');
     size_t n = equals ? (size_t)(equals - word) : strlen(word);
     const struct cli_option *o = with_name(line->command, word, n);
-    return o ? take(line, o, equals ? equals + 1 : NULL, 0) : unknown_option(line->command, word, n);
+    return o ? take_option(line, o, equals ? equals + 1 : NULL, 0) : unknown_option(line->command, word, n);
 }
 
 static int take_letters(struct line *line, const char *letters)
@@ -259,7 +259,7 @@ static int take_letters(struct line *line, const char *letters)
         if (!o)
             return unknown_option(line->command, letters, 1);
         int is_flag = o->type == CLI_FLAG;
-        int status = take(line, o, is_flag || !letters[1] ? NULL : letters + 1, 1);
+        int status = take_option(line, o, is_flag || !letters[1] ? NULL : letters + 1, 1);
         if (status || !is_flag)
             return status;
     }

@@ -70,7 +70,7 @@ static const char *mask_applied(const hcy_corrections *own)
                                    : "the detector had not applied it";
 }
 
-static void HCY_PRINTF(2, 3) add(char text[PIXELS_TEXT], const char *fmt, ...)
+static void HCY_PRINTF(2, 3) append_text(char text[PIXELS_TEXT], const char *fmt, ...)
 {
     va_list args;
     size_t used = strlen(text);
@@ -84,19 +84,19 @@ void pixels_corrections(char text[PIXELS_TEXT], const struct pixels *p)
     const hcy_corrections *own = p->own;
     *text = 0;
     if (own->mask)
-        add(text, "pixel mask of the file: %s%s, %" PRIu64 " pixels; %s\n", own->mask_name,
-            own->n_masks > 1 ? " and those beside it" : "", own->n_masked, mask_applied(own));
+        append_text(text, "pixel mask of the file: %s%s, %" PRIu64 " pixels; %s\n", own->mask_name,
+                    own->n_masks > 1 ? " and those beside it" : "", own->n_masked, mask_applied(own));
     else if (*own->mask_name)
-        add(text, "pixel mask of the file: %s is not used: --no-file-mask\n", own->mask_name);
+        append_text(text, "pixel mask of the file: %s is not used: --no-file-mask\n", own->mask_name);
     const char *why = *own->flat_name ? flat_refused(p) : NULL;
     if (*own->flat_name)
-        add(text, "flat field of the file: %s is %s: %s\n", own->flat_name, why ? "not used" : "used",
-            why ? why : "the detector had not applied it");
+        append_text(text, "flat field of the file: %s is %s: %s\n", own->flat_name, why ? "not used" : "used",
+                    why ? why : "the detector had not applied it");
     if (own->countrate_applied > 0)
-        add(text, "count rates: corrected by the detector\n");
+        append_text(text, "count rates: corrected by the detector\n");
     else if (!own->countrate_applied || *own->countrate_table)
-        add(text, "count rates: not corrected here%s%s; %s\n", *own->countrate_table ? ", in spite of " : "",
-            own->countrate_table, own->countrate_applied < 0 ? "the file does not say whether the detector did"
+        append_text(text, "count rates: not corrected here%s%s; %s\n", *own->countrate_table ? ", in spite of " : "",
+                    own->countrate_table, own->countrate_applied < 0 ? "the file does not say whether the detector did"
                                                              : "nor by the detector");
 }
 

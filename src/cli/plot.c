@@ -73,7 +73,7 @@ struct job {
 
 /* --- Input --- */
 
-static const hcy_results_info *info_of(const struct job *job, size_t i)
+static const hcy_results_info *results_of(const struct job *job, size_t i)
 {
     return hcy_results_get_info(job->results[i]);
 }
@@ -86,7 +86,7 @@ static size_t bins_of(const hcy_results_info *info)
 /* The first row whose frame is not below `frame`; frames ascend. */
 static int find_row(uint64_t *row, struct job *job, size_t file, uint64_t frame)
 {
-    uint64_t low = 0, high = info_of(job, file)->rows, number;
+    uint64_t low = 0, high = results_of(job, file)->rows, number;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
         int status = hcy_results_read(job->results[file], middle, &number, job->row, NULL);
@@ -104,7 +104,7 @@ static int find_row(uint64_t *row, struct job *job, size_t file, uint64_t frame)
 static int choose_rows(struct job *job, size_t file)
 {
     const struct cli_span *span = &job->values->frames;
-    const hcy_results_info *info = info_of(job, file);
+    const hcy_results_info *info = results_of(job, file);
     uint64_t number;
     job->last[file] = info->rows;
     int status = span->given ? find_row(&job->first[file], job, file, span->first) : CLI_OK;
@@ -134,7 +134,7 @@ static int open_files(struct job *job)
         int status = hcy_results_open(&job->results[i], job->paths[i]);
         if (status)
             return cli_fail(status);
-        const hcy_results_info *info = info_of(job, i), *one = info_of(job, 0);
+        const hcy_results_info *info = results_of(job, i), *one = results_of(job, 0);
         if (strcmp(info->unit, one->unit))
             return cli_error("%s is in %s, %s in %s: plot them one by one", info->path,
                              *info->unit ? info->unit : "no known unit", one->path,
@@ -165,7 +165,7 @@ static int all_nan(const double *values, size_t n)
 
 /* Is a bin's mean none, as no pixel was in it?  By the pixels of the bins, or by an error of 0; where the file has
  * neither, a 0 along the azimuth is one: that is where gaps and the beam stop are. */
-static int is_empty(const hcy_results_info *info, size_t bin, double mean, double sigma)
+static int is_empty_bin(const hcy_results_info *info, size_t bin, double mean, double sigma)
 {
     if (info->pixels && !(info->pixels[bin] > 0))
         return 1;
@@ -175,9 +175,9 @@ static int is_empty(const hcy_results_info *info, size_t bin, double mean, doubl
 }
 
 /* The name of the file, and the frame where it has several. */
-static void put_label(char *label, size_t size, const struct job *job, size_t file, uint64_t frame)
+static void label_curve(char *label, size_t size, const struct job *job, size_t file, uint64_t frame)
 {
-    const hcy_results_info *info = info_of(job, file);
+    const hcy_results_info *info = results_of(job, file);
     const char *name = strrchr(info->path, '/');
     name = name ? name + 1 : info->path;
     if (info->rows < 2)
@@ -192,7 +192,7 @@ static int read_curve(struct job *job, size_t file, uint64_t row)
 {
     struct plot *p = &job->plot;
     struct plot_curve *c = &p->curves[p->n_curves];
-    const hcy_results_info *info = info_of(job, file);
+    const hcy_results_info *info = results_of(job, file);
     *c = (struct plot_curve){ .n = info->n_radial, .x = info->radial };
     c->y = calloc(2 * c->n, sizeof *c->y);
     if (!c->y)
@@ -202,7 +202,7 @@ static int read_curve(struct job *job, size_t file, uint64_t row)
     int status = hcy_results_read(job->results[file], row, &c->frame, c->y, c->sigma);
     if (status)
         return cli_fail(status);
-    put_label(c->label, sizeof c->label, job, file, c->frame);
+    label_curve(c->label, sizeof c->label, job, file, c->frame);
     if (all_nan(c->y, c->n)) {
         cli_note("%s: frame %llu failed, and is not shown", info->path, (unsigned long long)c->frame);
         free(c->y);
@@ -211,7 +211,7 @@ static int read_curve(struct job *job, size_t file, uint64_t row)
     }
     for (size_t i = 0; i < c->n; i++) {
         p->has_sigma |= isfinite(c->sigma[i]);
-        if (!strcmp(info->unit, "chi_deg") && is_empty(info, i, c->y[i], c->sigma[i]))
+        if (!strcmp(info->unit, "chi_deg") && is_empty_bin(info, i, c->y[i], c->sigma[i]))
             c->y[i] = NAN; /* a gap in the line */
     }
     return CLI_OK;
@@ -240,7 +240,7 @@ static void add_row(struct plot_map *map, double *counts, size_t y, const hcy_re
 {
     for (size_t i = 0; i < info->n_radial; i++) {
         size_t cell = y * map->width + i * map->width / info->n_radial, bin = first + i;
-        if (!is_empty(info, bin, values[bin], sigma[bin])) {
+        if (!is_empty_bin(info, bin, values[bin], sigma[bin])) {
             map->cells[cell] += values[bin];
             counts[cell]++;
         }
@@ -259,7 +259,7 @@ static void set_centres(double ends[2], const double *bins, size_t n, size_t cel
 static int fill_map(struct job *job, double *counts)
 {
     struct plot_map *map = &job->plot.map;
-    const hcy_results_info *info = info_of(job, 0);
+    const hcy_results_info *info = results_of(job, 0);
     uint64_t n = info->n_azim ? info->n_azim : job->rows, number = 0;
     double frames[2] = { 0, 0 }, *sigma = job->row + bins_of(info);
     for (uint64_t i = 0; i < job->rows; i++) {
@@ -292,7 +292,7 @@ static int fill_map(struct job *job, double *counts)
 static int read_map(struct job *job)
 {
     struct plot_map *map = &job->plot.map;
-    const hcy_results_info *info = info_of(job, 0);
+    const hcy_results_info *info = results_of(job, 0);
     uint64_t height = info->n_azim ? info->n_azim : job->rows;
     if (job->n_files > 1)
         return cli_error("a map shows one file: %s alone, or --as curves", job->paths[0]);
@@ -306,7 +306,7 @@ static int read_map(struct job *job)
 }
 
 /* The axis asked for shows something. */
-static int check_range(const struct plot *p)
+static int check_axis_range(const struct plot *p)
 {
     double min = p->kind == PLOT_MAP ? p->map.x[0] : INFINITY, max = p->kind == PLOT_MAP ? p->map.x[1] : -INFINITY;
     for (size_t i = 0; i < p->n_curves; i++) {
@@ -323,7 +323,7 @@ static int check_range(const struct plot *p)
 /* --- Words --- */
 
 /* An axis's label as it is printed: "nm^-1" with raised figures, and so on. */
-static void put_axis(char *out, size_t size, const char *label)
+static void put_axis_label(char *out, size_t size, const char *label)
 {
     static const char *const table[][2] = { { "^-1", "⁻¹" },    { "^-2", "⁻²" }, { "d*2", "d*²" },
                                             { "2theta", "2θ" }, { "(A", "(Å" },  { "chi (deg)", "χ (°)" },
@@ -347,14 +347,14 @@ static void put_axis(char *out, size_t size, const char *label)
 static void put_words(struct job *job)
 {
     struct plot *p = &job->plot;
-    const hcy_results_info *info = info_of(job, 0);
+    const hcy_results_info *info = results_of(job, 0);
     const char *name = strrchr(info->path, '/');
     name = name ? name + 1 : info->path;
-    put_axis(p->x_label, sizeof p->x_label, *info->label ? info->label : "radius, in an unknown unit");
+    put_axis_label(p->x_label, sizeof p->x_label, *info->label ? info->label : "radius, in an unknown unit");
     if (p->kind != PLOT_MAP)
         snprintf(p->y_label, sizeof p->y_label, "Mean intensity per pixel");
     else if (info->n_azim)
-        put_axis(p->y_label, sizeof p->y_label, "Azimuthal angle chi (deg)");
+        put_axis_label(p->y_label, sizeof p->y_label, "Azimuthal angle chi (deg)");
     else
         snprintf(p->y_label, sizeof p->y_label, "Frame");
     if (job->values->title)
@@ -411,7 +411,7 @@ static int choose_terminal(struct plot *p, const struct values *v)
 }
 
 /* The picture, whole, to its file. */
-static int save(FILE *picture, const char *path)
+static int save_picture(FILE *picture, const char *path)
 {
     char buffer[65536];
     size_t n;
@@ -428,7 +428,7 @@ static int save(FILE *picture, const char *path)
     return status ? cli_fail(status) : CLI_OK;
 }
 
-static int draw(struct job *job)
+static int draw_plot(struct job *job)
 {
     const char *output = job->values->output;
     if (!output && job->plot.kind == PLOT_MAP) {
@@ -443,7 +443,7 @@ static int draw(struct job *job)
         plot_write(script, &job->plot);
         status = gnuplot_run(script, picture ? fileno(picture) : STDOUT_FILENO);
         if (!status && picture)
-            status = save(picture, output);
+            status = save_picture(picture, output);
     }
     if (script)
         fclose(script);
@@ -452,7 +452,7 @@ static int draw(struct job *job)
     return status;
 }
 
-static int run(struct job *job)
+static int plot_files(struct job *job)
 {
     struct plot *p = &job->plot;
     int status = open_files(job);
@@ -465,20 +465,20 @@ static int run(struct job *job)
     if (status)
         return status;
     p->kind = (enum plot_kind)job->values->as;
-    if (info_of(job, 0)->n_azim)
+    if (results_of(job, 0)->n_azim)
         p->kind = PLOT_MAP;
     else if (p->kind == PLOT_AUTO)
         p->kind = job->rows <= FEW ? PLOT_CURVES : PLOT_MAP;
     status = p->kind == PLOT_MAP ? read_map(job) : read_curves(job);
     if (!status)
-        status = check_range(p);
+        status = check_axis_range(p);
     if (status)
         return status;
     put_words(job);
-    return draw(job);
+    return draw_plot(job);
 }
 
-static void clean_up(struct job *job)
+static void free_plot_job(struct job *job)
 {
     for (size_t i = 0; i < job->plot.n_curves; i++)
         free(job->plot.curves[i].y);
@@ -506,7 +506,7 @@ int cli_plot(int argc, char **argv)
     if (values.range.given)
         memcpy(job.plot.range, (double[]){ values.range.a, values.range.b }, sizeof job.plot.range);
     job.plot.has_range = values.range.given;
-    status = run(&job);
-    clean_up(&job);
+    status = plot_files(&job);
+    free_plot_job(&job);
     return status;
 }

@@ -24,7 +24,7 @@ static unsigned colour_of(const char *name)
 }
 
 /* Between two colours: a at 0, b at 1. */
-static unsigned mix(unsigned a, unsigned b, double at)
+static unsigned mix_colours(unsigned a, unsigned b, double at)
 {
     unsigned mixed = 0;
     for (int shift = 16; shift >= 0; shift -= 8) {
@@ -63,19 +63,19 @@ static void put_terminal(FILE *out, const struct plot *p)
     }
 }
 
-static void put_label(FILE *out, const char *what, const char *text, const char *more)
+static void put_gnuplot_label(FILE *out, const char *what, const char *text, const char *more)
 {
     fprintf(out, "set %s ", what);
     gnuplot_text(out, text);
     fprintf(out, " %s\n", more);
 }
 
-static void put_frame(FILE *out, const struct plot *p)
+static void put_plot_frame(FILE *out, const struct plot *p)
 {
     int text = p->terminal == PLOT_TEXT;
-    put_label(out, "title", p->title, "noenhanced");
-    put_label(out, "xlabel", p->x_label, "noenhanced");
-    put_label(out, "ylabel", p->y_label, "noenhanced");
+    put_gnuplot_label(out, "title", p->title, "noenhanced");
+    put_gnuplot_label(out, "xlabel", p->x_label, "noenhanced");
+    put_gnuplot_label(out, "ylabel", p->y_label, "noenhanced");
     if (text) {
         fputs("set ylabel\nset tics nomirror out\nset border 3\n", out);
     } else {
@@ -98,7 +98,7 @@ int plot_has_band(const struct plot *p)
 }
 
 /* The smallest and largest of what is drawn; on a logarithmic axis, of what is above zero. */
-static void find_extent(double ends[2], const struct plot *p)
+static void find_plot_extent(double ends[2], const struct plot *p)
 {
     ends[0] = INFINITY;
     ends[1] = -INFINITY;
@@ -168,7 +168,7 @@ static void write_curves(FILE *out, const struct plot *p)
 {
     double ends[2];
     int text = p->terminal == PLOT_TEXT, bands = plot_has_band(p);
-    find_extent(ends, p);
+    find_plot_extent(ends, p);
     put_y_range(out, p, ends);
     put_data(out, p, ends[0] / 1.15);
     fputs(p->n_curves > 1 ? "set rmargin -1\nset key outside right top noenhanced reverse Left samplen 1.5 spacing 1.2\n"
@@ -178,7 +178,7 @@ static void write_curves(FILE *out, const struct plot *p)
     for (size_t c = 0; bands && c < p->n_curves; c++)
         fprintf(out, "$c%zu using 1:3:4 with filledcurves fs %s noborder lc rgb '#%06x' notitle, ", c,
                 p->n_curves > 1 ? "transparent solid 0.3" : "solid 1",
-                p->n_curves > 1 ? colour_of(few[c % N_FEW]) : mix(colour_of(few[c % N_FEW]), 0xffffff, 0.65));
+                p->n_curves > 1 ? colour_of(few[c % N_FEW]) : mix_colours(colour_of(few[c % N_FEW]), 0xffffff, 0.65));
     for (size_t c = 0; c < p->n_curves; c++) {
         fprintf(out, "%s$c%zu using 1:2 with lines ", c ? ", " : "", c);
         if (!text)
@@ -196,7 +196,7 @@ static unsigned colour_at(size_t i, size_t n)
 {
     double at = n > 1 ? 0.9 * (double)i / (double)(n - 1) * (N_VIRIDIS - 1) : 0;
     size_t k = (size_t)at < N_VIRIDIS - 1 ? (size_t)at : N_VIRIDIS - 2;
-    return mix(colour_of(viridis[k]), colour_of(viridis[k + 1]), at - (double)k);
+    return mix_colours(colour_of(viridis[k]), colour_of(viridis[k + 1]), at - (double)k);
 }
 
 static int by_size(const void *a, const void *b)
@@ -237,7 +237,7 @@ static void write_waterfall(FILE *out, const struct plot *p)
     double ends[2], step, n = (double)p->n_curves;
     int text = p->terminal == PLOT_TEXT;
     char label[192];
-    find_extent(ends, p);
+    find_plot_extent(ends, p);
     double floor_ = p->log ? ends[0] / 1.15 : fmin(ends[0], 0);
     step = p->log ? pow(ends[1] / ends[0], fmin(0.4, 3 / n)) : (ends[1] - floor_) * fmin(0.5, 4 / n);
     if (!(step > (p->log ? 1 : 0)))
@@ -246,7 +246,7 @@ static void write_waterfall(FILE *out, const struct plot *p)
     snprintf(label, sizeof label, p->log ? "%s, times %.3g a curve" : "%s, plus %.3g a curve", p->y_label,
              step);
     if (!text)
-        put_label(out, "ylabel", label, "noenhanced");
+        put_gnuplot_label(out, "ylabel", label, "noenhanced");
     fprintf(out, "set rmargin %d\nset key off\n", text ? 2 : 14);
     if (p->log)
         put_log_axis(out, p, "y", (double[]){ floor_, ends[1] * pow(step, n - 1) * 1.25 });
@@ -293,7 +293,7 @@ static int find_colours(double ends[2], const struct plot *p)
     return n > 0;
 }
 
-static double step_of(const double ends[2], size_t n)
+static double cell_step(const double ends[2], size_t n)
 {
     return n > 1 ? (ends[1] - ends[0]) / (double)(n - 1) : 1;
 }
@@ -301,13 +301,13 @@ static double step_of(const double ends[2], size_t n)
 static void write_map(FILE *out, const struct plot *p)
 {
     const struct plot_map *map = &p->map;
-    double ends[2], dx = step_of(map->x, map->width), dy = step_of(map->y, map->height);
+    double ends[2], dx = cell_step(map->x, map->width), dy = cell_step(map->y, map->height);
     find_colours(ends, p);
     fputs("set palette defined (", out);
     for (size_t i = 0; i < N_VIRIDIS; i++)
         fprintf(out, "%s%zu '%s'", i ? ", " : "", i, viridis[i]);
     fputs(")\n", out);
-    put_label(out, "cblabel", "Mean intensity per pixel", "noenhanced offset 0.5, 0");
+    put_gnuplot_label(out, "cblabel", "Mean intensity per pixel", "noenhanced offset 0.5, 0");
     fputs("set key off\nunset grid\nset border 15\nset rmargin -1\n"
           "set object rectangle from graph 0, 0 to graph 1, 1 behind fs solid 1 noborder fc rgb '#dcdcdc'\n",
           out);
@@ -332,7 +332,7 @@ static void write_map(FILE *out, const struct plot *p)
 }
 
 /* The map's cell under a character, averaged; NaN where there is nothing. */
-static double character(const struct plot_map *map, size_t x, size_t y, size_t width, size_t height)
+static double average_character(const struct plot_map *map, size_t x, size_t y, size_t width, size_t height)
 {
     double sum = 0, n = 0;
     for (size_t j = y * map->height / height;
@@ -347,7 +347,7 @@ static double character(const struct plot_map *map, size_t x, size_t y, size_t w
 }
 
 /* 0 ... 1 between the ends, -1 for nothing. */
-static double share(const struct plot *p, const double ends[2], double v)
+static double share_of_range(const struct plot *p, const double ends[2], double v)
 {
     if (!isfinite(v) || (p->log && v <= 0))
         return -1;
@@ -369,7 +369,7 @@ void plot_print_map(FILE *out, const struct plot *p, int colour)
         else
             fprintf(out, "%10s |", "");
         for (size_t x = 0; x < width; x++) {
-            double at = share(p, ends, character(map, x, row, width, height));
+            double at = share_of_range(p, ends, average_character(map, x, row, width, height));
             if (colour && at >= 0) {
                 unsigned c = colour_at((size_t)(at * 1000), 1001);
                 fprintf(out, "\033[48;2;%u;%u;%um ", c >> 16, c >> 8 & 255, c & 255);
@@ -390,7 +390,7 @@ void plot_print_map(FILE *out, const struct plot *p, int colour)
 void plot_write(FILE *script, const struct plot *plot)
 {
     put_terminal(script, plot);
-    put_frame(script, plot);
+    put_plot_frame(script, plot);
     if (plot->kind == PLOT_MAP)
         write_map(script, plot);
     else if (plot->kind == PLOT_WATERFALL)

@@ -51,14 +51,14 @@ static size_t bins_for(const hcy_stack_info *info)
     return n < 20 ? 20 : n > RADII ? RADII : n;
 }
 
-static int take(void *payload, const hcy_pipeline_frame *frame)
+static int add_sectors(void *payload, const hcy_pipeline_frame *frame)
 {
     hcy_azint_result *to = payload;
     return frame->result ? hcy_azint_result_add(to, frame->result, 0) : HCY_ECORRUPT;
 }
 
 /* The frame's sums by sector and radius; to be destroyed.  NULL: it cannot be done. */
-static hcy_azint_result *integrate(const struct view *view, const hcy_poni *poni)
+static hcy_azint_result *integrate_sectors(const struct view *view, const hcy_poni *poni)
 {
     const hcy_stack_info *info = hcy_stack_get_info(view->stack);
     hcy_pipeline_source source = hcy_pipeline_source_of(info);
@@ -74,7 +74,7 @@ static hcy_azint_result *integrate(const struct view *view, const hcy_poni *poni
     if (!status)
         status = hcy_pipeline_create(&pipeline, &view->device, 1, plan, &source, &opts);
     if (!status)
-        status = hcy_pipeline_run(pipeline, view->stack, view->frame, view->frame + 1, take, NULL, sums);
+        status = hcy_pipeline_run(pipeline, view->stack, view->frame, view->frame + 1, add_sectors, NULL, sums);
     hcy_pipeline_destroy(pipeline);
     hcy_azint_plan_release(plan);
     if (status)
@@ -176,9 +176,9 @@ static double wandering(const struct rings *rings)
     return n >= SECTORS / 2 ? wave_of(at, n) : 0;
 }
 
-static int look(struct rings *rings, const struct view *view, const hcy_poni *poni)
+static int look_at_rings(struct rings *rings, const struct view *view, const hcy_poni *poni)
 {
-    hcy_azint_result *sums = integrate(view, poni);
+    hcy_azint_result *sums = integrate_sectors(view, poni);
     if (!sums)
         return -1;
     size_t n = sums->n_radial;
@@ -201,7 +201,7 @@ static int find_better(struct rings *other, const struct rings *now, const struc
     double most = fmax(now->coherence + 0.2, CLEAR);
     for (int o = 1; o <= ORIENTATIONS; o++) {
         poni.orientation = o;
-        if (o == given || look(other, view, &poni) || other->coherence < most || other->wander > BINS)
+        if (o == given || look_at_rings(other, view, &poni) || other->coherence < most || other->wander > BINS)
             continue;
         most = other->coherence;
         better = o;
@@ -241,7 +241,7 @@ void rings_check(hcy_stack *stack, hcy_device *device, const hcy_poni *poni, con
     o->use_dummy = given->use_dummy;
     o->dummy = given->dummy;
     o->delta_dummy = given->delta_dummy;
-    if (rings && mask && !look(rings, &view, poni)) {
+    if (rings && mask && !look_at_rings(rings, &view, poni)) {
         int wanders = rings->wander > BINS, better = 0;
         if (wanders || rings->coherence < CLEAR)
             better = find_better(other, rings, &view, *poni);

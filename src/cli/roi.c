@@ -110,7 +110,7 @@ struct table {
     unsigned char *state; /* of each frame: 0 not done, 1 good, 2 failed */
 };
 
-static int take(void *payload, unsigned thread, uint64_t frame, const void *pixels)
+static int sum_regions(void *payload, unsigned thread, uint64_t frame, const void *pixels)
 {
     const struct table *t = payload;
     size_t at = (size_t)(frame - t->frames->first);
@@ -121,7 +121,7 @@ static int take(void *payload, unsigned thread, uint64_t frame, const void *pixe
     return 0;
 }
 
-static void put_value(FILE *out, uint32_t type, const union value *v)
+static void put_roi_value(FILE *out, uint32_t type, const union value *v)
 {
     if (type == HCY_PIXEL_U64)
         fprintf(out, " %20llu", (unsigned long long)v->u);
@@ -131,7 +131,7 @@ static void put_value(FILE *out, uint32_t type, const union value *v)
         fprintf(out, " %20.12g", v->d);
 }
 
-static void put_text(FILE *out, const struct table *t)
+static void put_regions(FILE *out, const struct table *t)
 {
     static const char *const names[] = { "sum", "max", "pixels", "invalid" };
     fprintf(out, "# Frames from: %s%s%s\n", t->frames->info->path, *t->frames->info->dataset ? "::" : "",
@@ -154,7 +154,7 @@ static void put_text(FILE *out, const struct table *t)
             continue;
         fprintf(out, "%8llu", number);
         for (size_t i = 0; i < t->n * ROI_VALUES; i++)
-            put_value(out, t->kind->table_type, &t->rows[f * t->n * ROI_VALUES + i]);
+            put_roi_value(out, t->kind->table_type, &t->rows[f * t->n * ROI_VALUES + i]);
         putc('\n', out);
     }
 }
@@ -165,7 +165,7 @@ static int write_text(const struct table *t, const char *path)
     int status = hcy_output_open(&output, path, 0);
     if (!status) {
         if (hcy_output_stream(output))
-            put_text(hcy_output_stream(output), t);
+            put_regions(hcy_output_stream(output), t);
         status = hcy_output_commit(output, 0);
     }
     return status ? cli_fail(status) : CLI_OK;
@@ -202,7 +202,7 @@ static int is_text(const char *path)
     return !strcmp(path, "-") || (dot && (!strcmp(dot, ".dat") || !strcmp(dot, ".txt")));
 }
 
-static int check(const struct frames *f, const struct roi *rois, size_t n)
+static int check_regions(const struct frames *f, const struct roi *rois, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (rois[i].x1 > f->info->width || rois[i].y1 > f->info->height)
@@ -216,14 +216,14 @@ int roi_run(struct frames *f, const struct roi *rois, size_t n, const char *path
 {
     struct table t = { .frames = f, .rois = rois, .kind = kinds, .n = n };
     size_t frames = (size_t)(f->last - f->first);
-    int status = check(f, rois, n);
+    int status = check_regions(f, rois, n);
     if (status)
         return status;
     while (t.kind->type != f->info->pixel_type)
         t.kind++;
     t.rows = calloc(frames, n * ROI_VALUES * sizeof *t.rows);
     t.state = calloc(frames, 1);
-    f->take = take;
+    f->take = sum_regions;
     f->payload = &t;
     if (t.rows && t.state) {
         status = frames_run(f);

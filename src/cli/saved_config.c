@@ -18,7 +18,7 @@ static void name_beside(char *name, size_t size, const char *config, const char 
     snprintf(name, size, "%.*s_%s.npy", (int)length, config, what);
 }
 
-static int write_image(const char *path, const float *pixels, size_t height, size_t width)
+static int write_float_image(const char *path, const float *pixels, size_t height, size_t width)
 {
     union {
         const float *in;
@@ -50,7 +50,7 @@ static int write_mask(const char *path, const uint8_t *mask, const hcy_azint_pla
     for (size_t i = 0; !status && i < n; i++)
         pixels[i] = mask[i] || gaps[i];
     if (!status)
-        status = write_image(path, pixels, plan->height, plan->width);
+        status = write_float_image(path, pixels, plan->height, plan->width);
     else
         status = status == HCY_ENOMEM ? cli_error("no memory for the mask in %s", path) : cli_fail(status);
     free(gaps);
@@ -59,7 +59,7 @@ static int write_mask(const char *path, const uint8_t *mask, const hcy_azint_pla
 }
 
 /* What is written beside the configuration is none of what the run reads; NULL: it is not written. */
-static int guard_files(const hcy_curves_options *given, const char *mask_file, const char *flat_file)
+static int guard_saved_files(const hcy_curves_options *given, const char *mask_file, const char *flat_file)
 {
     struct guard guard = { 0 };
     guard_reads_stack(&guard, given->source);
@@ -91,11 +91,11 @@ int saved_config_write(const char *path, const hcy_azint_plan *plan, const hcy_c
     name_beside(flat_file, sizeof flat_file, path, "flat");
     opts.mask = own_mask ? given->file_mask : users_mask ? given->mask : masked ? mask_file : NULL;
     int needs_mask = masked && !own_mask && !users_mask, needs_flat = flat && !flat_is_plain;
-    status = guard_files(given, needs_mask ? mask_file : NULL, needs_flat ? flat_file : NULL);
+    status = guard_saved_files(given, needs_mask ? mask_file : NULL, needs_flat ? flat_file : NULL);
     if (!status && needs_mask)
         status = write_mask(mask_file, mask, &info);
     if (!status && needs_flat)
-        status = write_image(flat_file, flat, info.height, info.width);
+        status = write_float_image(flat_file, flat, info.height, info.width);
     if (status)
         return status;
     if (needs_flat)

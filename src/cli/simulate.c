@@ -73,7 +73,7 @@ struct run {
 
 /* --- The detector --- */
 
-static int parse_shape(hcy_poni *poni, const char *text)
+static int parse_detector_shape(hcy_poni *poni, const char *text)
 {
     char *end;
     unsigned long height = strtoul(text, &end, 10), width = 0;
@@ -94,7 +94,7 @@ static int choose_detector(hcy_poni *poni, const struct values *v)
     if (v->shape && v->detector)
         return cli_error("--shape and --detector exclude one another");
     if (v->shape)
-        return parse_shape(poni, v->shape);
+        return parse_detector_shape(poni, v->shape);
     int st = hcy_detector_find(&detector, v->detector ? v->detector : "Eiger4M");
     if (st)
         return cli_fail(st);
@@ -164,7 +164,7 @@ static int write_poni(const struct run *run)
     return st ? cli_fail(st) : 0;
 }
 
-static int guard_files(const struct run *run)
+static int guard_simulated_files(const struct run *run)
 {
     struct guard guard = { 0 };
     char *poni = poni_path(run->path);
@@ -217,7 +217,7 @@ static int make_mean(struct run *run)
     return status;
 }
 
-static void note_failure(struct run *run, int status)
+static void note_worker_failure(struct run *run, int status)
 {
     pthread_mutex_lock(&run->lock);
     if (!run->failed.status) {
@@ -228,7 +228,7 @@ static void note_failure(struct run *run, int status)
 }
 
 /* The next frame's number, or one past the last when there is nothing left to do. */
-static uint64_t take_frame(struct run *run, int finished_one)
+static uint64_t take_frame_number(struct run *run, int finished_one)
 {
     pthread_mutex_lock(&run->lock);
     run->done += (uint64_t)finished_one;
@@ -246,21 +246,21 @@ static void *make_frames(void *payload)
     struct run *run = payload;
     void *pixels = malloc(run->n_pixels * run->elem_size);
     if (!pixels)
-        note_failure(run, hcy_fail(HCY_ENOMEM, "no memory for a frame"));
+        note_worker_failure(run, hcy_fail(HCY_ENOMEM, "no memory for a frame"));
     int made = 0;
-    for (uint64_t frame; (frame = take_frame(run, made)) < run->frames;) {
+    for (uint64_t frame; (frame = take_frame_number(run, made)) < run->frames;) {
         sim_draw(pixels, run->elem_size, run->counter, frame);
         int st = interrupt_came() ? hcy_fail(HCY_ECANCELLED, "stopped")
                                   : hcy_stack_write(run->writer, frame, pixels);
         made = !st;
         if (st)
-            note_failure(run, st);
+            note_worker_failure(run, st);
     }
     free(pixels);
     return NULL;
 }
 
-static void show_until_done(struct run *run, struct progress *progress)
+static void show_simulation_until_done(struct run *run, struct progress *progress)
 {
     pthread_mutex_lock(&run->lock);
     while (run->working) {
@@ -284,7 +284,7 @@ static void show_until_done(struct run *run, struct progress *progress)
 }
 
 /* Processors that this process may use, as the library counts them. */
-static unsigned processors(void)
+static unsigned count_processors(void)
 {
     hcy_device_info *devices = NULL;
     size_t n = 0;
@@ -298,10 +298,10 @@ static unsigned processors(void)
     return found;
 }
 
-static int run_threads(struct run *run, struct progress *progress)
+static int run_sim_threads(struct run *run, struct progress *progress)
 {
     const struct cli_int *wanted = &run->values->threads;
-    uint64_t n = wanted->given ? (uint64_t)wanted->value : processors();
+    uint64_t n = wanted->given ? (uint64_t)wanted->value : count_processors();
     n = n < run->frames ? n : run->frames;
     pthread_t *threads = malloc(n * sizeof *threads);
     uint64_t started = 0;
@@ -317,7 +317,7 @@ static int run_threads(struct run *run, struct progress *progress)
         free(threads);
         return cli_error("no thread could be started");
     }
-    show_until_done(run, progress);
+    show_simulation_until_done(run, progress);
     for (uint64_t i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
     free(threads);
@@ -338,7 +338,7 @@ static void summarize(const struct run *run, uint64_t stored, double seconds)
         run->threads == 1 ? "thread" : "threads");
 }
 
-static int simulate(struct run *run)
+static int simulate_run(struct run *run)
 {
     struct progress progress;
     progress_begin(&progress, !run->values->quiet);
@@ -346,7 +346,7 @@ static int simulate(struct run *run)
     if (status)
         return status;
     run->n_pixels = (size_t)run->poni.height * run->poni.width;
-    status = guard_files(run);
+    status = guard_simulated_files(run);
     if (!status)
         status = make_mean(run);
     interrupt_catch();
@@ -354,7 +354,7 @@ static int simulate(struct run *run)
         status = create_stack(run);
     if (status)
         return status;
-    status = run_threads(run, &progress);
+    status = run_sim_threads(run, &progress);
     uint64_t stored = hcy_stack_writer_bytes(run->writer);
     if (!status)
         status = write_poni(run); /* first: a stack that is there is of use with it alone */
@@ -384,7 +384,7 @@ int cli_simulate(int argc, char **argv)
     run.frames = values.frames.given ? (uint64_t)values.frames.value : 100;
     pthread_mutex_init(&run.lock, NULL);
     pthread_cond_init(&run.changed, NULL);
-    status = simulate(&run);
+    status = simulate_run(&run);
     interrupt_release();
     sim_counter_destroy(run.counter);
     pthread_cond_destroy(&run.changed);
