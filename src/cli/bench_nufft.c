@@ -118,6 +118,7 @@ static int open_peer(struct bench *b)
 {
     const char *wanted = b->values->peer;
     void *lib = dlopen(wanted ? wanted : "libfinufft.so", RTLD_NOW | RTLD_LOCAL);
+    /* Without --peer a missing FINUFFT leaves its columns out. A library that the user named must be there. */
     if (!lib)
         return wanted ? cli_error("%s", dlerror()) : 0;
     const struct {
@@ -148,6 +149,7 @@ static int make_peer(const struct bench *b, const struct cell *cell, void **plan
     b->peer.defaults(&o);
     o.nthreads = (int)b->values->threads.value;
     o.showwarn = 0;
+    /* Status 1 is a warning (eps is too small for the precision), and the plan is made nevertheless. */
     int code = cell->precision == HCY_F32
                    ? b->peer.makef(cell->type, cell->dim, modes, 1, 1, (float)cell->eps, plan, &o)
                    : b->peer.make(cell->type, cell->dim, modes, 1, 1, cell->eps, plan, &o);
@@ -195,9 +197,11 @@ static void make_sums(struct problem *p)
         size_t r = (size_t)(sim_uniform(&state) * (double)results);
         double complex sum = 0;
         for (size_t t = 0; t < terms; t++) {
+            /* Either the result or the term is the mode, by the type. */
             size_t mode = to_modes ? r : t, point = to_modes ? t : r;
             double phase = 0;
             for (int d = p->cell->dim - 1; d >= 0; d--) {
+                /* Modes are in C order: the last axis varies fastest. */
                 int64_t k = (int64_t)(mode % (size_t)p->cell->n) - p->cell->n / 2;
                 phase += real_number_at(p, p->x[d], point) * (double)k;
                 mode /= (size_t)p->cell->n;
@@ -211,6 +215,7 @@ static void make_sums(struct problem *p)
 
 static int make_problem(struct problem *p, const struct cell *cell, const struct values *v)
 {
+    /* A fixed sequence of random numbers makes the same problem in every run. */
     *p = (struct problem){ .cell = cell, .m = (size_t)v->points.value, .n = 1 };
     p->real = cell->precision == HCY_F64 ? 8 : 4;
     p->n_checked = v->quick ? CHECKED_QUICKLY : CHECKED;
@@ -233,6 +238,7 @@ static int make_problem(struct problem *p, const struct cell *cell, const struct
         put_real_number(p, p->c, i, sim_uniform(&state) - 0.5);
     for (size_t i = 0; i < 2 * p->n; i++)
         put_real_number(p, p->f, i, sim_uniform(&state) - 0.5);
+    /* The direct sums are taken before the transforms write over one of the arrays. */
     make_sums(p);
     return 0;
 }
@@ -271,6 +277,7 @@ static int round_peer(const struct bench *b, const struct problem *p, void *plan
 {
     bool single = p->real == 4;
     int last = p->cell->dim - 1;
+    /* FINUFFT's x is the fastest axis, which is the last one here. */
     void *x = p->x[last], *y = last > 0 ? p->x[last - 1] : NULL, *z = last > 1 ? p->x[0] : NULL;
     double start = timer_now();
     int code = (single ? b->peer.setf : b->peer.set)(plan, (int64_t)p->m, x, y, z, 0, NULL, NULL, NULL);
@@ -289,8 +296,10 @@ static int run_rounds(const struct bench *b, const struct problem *p, hcy_nufft 
     int status = 0;
     int64_t n = b->values->rounds.value;
     for (int64_t i = 0; i < n && !status; i++) {
+        /* The two alternate, so that a machine that slows down slows both. */
         if (peer_plan)
             status = round_peer(b, p, peer_plan, peer);
+        /* Both write to the same array, so the peer's error is taken before ours overwrites it. */
         if (peer_plan && !status && i + 1 == n)
             peer->error = error_of(p);
         if (!status)
@@ -318,12 +327,14 @@ static void print_row(struct bench *b, const char *name, const struct problem *p
                       const struct figures *peer)
 {
     double ratio = b->peer.there ? (peer->set + peer->run) / (ours->set + ours->run) : 0;
+    /* The summary at the end needs the ratios of all rows: their logarithms give the geometric mean. */
     if (b->peer.there) {
         b->log_sum += log(ratio);
         b->n_ratios++;
         b->least = b->n_ratios == 1 || ratio < b->least ? ratio : b->least;
     }
     if (b->values->json) {
+        /* A row is an object of its own; the peer's figures are nested, as they may be absent. */
         cli_json_open(&b->json, NULL, '{');
         cli_json_text(&b->json, "cell", name);
         json_figures(&b->json, p->m, ours);
@@ -339,6 +350,7 @@ static void print_row(struct bench *b, const char *name, const struct problem *p
         cli_json_close(&b->json, '}');
         return;
     }
+    /* Times are milliseconds; the error has two digits, as more would be chance. */
     printf("%-18s %9.2f %9.2f %8.2f %8.1e  %2u %4.2f %4.0f", name, 1e3 * ours->set, 1e3 * ours->run,
            1e-6 * (double)p->m / ours->run, ours->error, ours->info.width, ours->info.upsampling,
            (double)ours->info.point_bytes / (double)p->m);
@@ -400,6 +412,7 @@ static int run_cell(struct bench *b, const struct cell *cell, const char *name)
         return status;
     o.upsampling = b->values->upsampling.value;
     o.width = (unsigned)b->values->width.value;
+    /* Both plans live at once, because the rounds alternate. */
     status = hcy_nufft_create(&plan, b->dev, &desc, &o);
     status = status ? cli_fail(status) : 0;
     if (!status && b->peer.there)
@@ -408,6 +421,7 @@ static int run_cell(struct bench *b, const struct cell *cell, const char *name)
         status = run_rounds(b, &p, plan, peer_plan, &ours, &peer);
     if (!status)
         print_row(b, name, &p, &ours, &peer);
+    /* What was not made is NULL, which each of these takes. */
     drop_peer(b, cell, peer_plan);
     hcy_nufft_destroy(plan);
     free_problem(&p);
@@ -433,6 +447,7 @@ static int choose_cells(bool chosen[CELLS], const char *const *words)
             chosen[i] = chosen[i] || strstr(name, *words);
             seen = seen || strstr(name, *words);
         }
+        /* A word that matches nothing is a mistake: silence would look like a measurement. */
         if (!seen)
             return cli_error("no cell has such a name: %s (one is 1d1-1e-06-single; -m 1 lists all in seconds)",
                              *words);
@@ -467,6 +482,7 @@ int cli_bench_nufft(int argc, char **argv)
     if (v.quick && !v.rounds.given)
         v.rounds.value = 2;
     state = 20261121;
+    /* The peer has --threads threads, so the CPU gets as many: the comparison is fair. */
     snprintf(device, sizeof device, "cpu@threads=%d", (int)v.threads.value);
     status = choose_cells(chosen, words);
     if (!status)

@@ -88,11 +88,13 @@ static int convert_frames(struct frames *f, const struct values *v, uint32_t cod
     opts.codec = codec;
     opts.block_bytes = (uint32_t)v->block.value;
     opts.contiguous = v->contiguous;
+    /* The writer refuses to write over its source, and copies the attributes of its dataset. */
     opts.source = f->stack;
     opts.first_number = f->first;
     c.masked = malloc(f->info->frame_bytes);
     if (!c.masked)
         return cli_error("out of memory for an image of %u x %u", opts.height, opts.width);
+    /* The top value of the type marks pixels without a value; a damaged frame consists of these. */
     memset(c.masked, 255, f->info->frame_bytes);
     int status = hcy_stack_create(&c.writer, v->output, &opts);
     if (status) {
@@ -102,11 +104,14 @@ static int convert_frames(struct frames *f, const struct values *v, uint32_t cod
         f->payload = &c;
         status = frames_run(f);
         double written = (double)hcy_stack_writer_bytes(c.writer);
+        /* A file with frames missing would look complete, so it is taken away. Damaged frames are not
+         * missing: they have masked pixels. */
         int whole = frames_all_taken(f), closed = 0;
         if (whole)
             closed = hcy_stack_writer_close(c.writer);
         else
             hcy_stack_writer_discard(c.writer);
+        /* Closing flushes: only here is it known whether all bytes reached the disk. */
         if (closed)
             status = cli_fail(closed);
         if (closed || !whole)
@@ -130,9 +135,11 @@ static int run_conversion(const struct cli_command *command, int argc, char **ar
         cli_error("where the images go is missing: give -o FILE; see `halcyon %s --help`", command->name);
         return CLI_USAGE;
     }
+    /* The command line is judged before any file is opened, as that costs nothing. */
     status = cli_check_format(values.output, packs ? HCY_WRITE_PACKED : HCY_WRITE_IMAGES);
     if (status)
         return status;
+    /* Compression is the threads' own work, whereas decompression waits for the devices. */
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     frames.dataset = values.dataset;
     frames.channel = values.channel;

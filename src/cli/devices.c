@@ -44,6 +44,7 @@ static void print_device_json(const hcy_device_info *devices, size_t n, const hc
     struct cli_json json;
     cli_json_begin(&json, stdout);
     cli_json_open(&json, NULL, '{');
+    /* Lists that are empty are written too, so that a program finds the same keys everywhere. */
     cli_json_open(&json, "devices", '[');
     for (size_t i = 0; i < n; i++) {
         cli_json_open(&json, NULL, '{');
@@ -57,6 +58,7 @@ static void print_device_json(const hcy_device_info *devices, size_t n, const hc
         cli_json_close(&json, '}');
     }
     cli_json_close(&json, ']');
+    /* A backend without a device has a status and a reason, which answer why a device is missing. */
     cli_json_open(&json, "backends", '[');
     for (size_t i = 0; i < m; i++) {
         cli_json_open(&json, NULL, '{');
