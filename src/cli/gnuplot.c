@@ -48,6 +48,7 @@ static int report_gnuplot_error(FILE *errors)
     while (fgets(line, sizeof line, errors)) {
         size_t n = strcspn(line, "\r\n");
         line[n] = 0;
+        /* gnuplot repeats the line and marks the place with ^ before it says what is wrong. */
         if (strspn(line, " \t^") < n && !strstr(line, "warning:"))
             return cli_error("gnuplot could not draw this: %s", line + strspn(line, " \t"));
     }
@@ -70,6 +71,7 @@ static int start_gnuplot(pid_t *child, FILE *script, int out, FILE *errors)
 {
     char *argv[] = { "gnuplot", "-d", "-", NULL }; /* -d: nobody's own settings */
     posix_spawn_file_actions_t actions;
+    /* posix_spawn needs no copy of this process, which may have much memory and threads of devices. */
     int number = posix_spawn_file_actions_init(&actions);
     if (number)
         return number;
@@ -89,6 +91,7 @@ int gnuplot_run(FILE *script, int out)
     pid_t child;
     int how = 0, number;
     FILE *errors = tmpfile();
+    /* The script is a file, not a pipe: gnuplot may end early, and writing to its pipe would then end this process. */
     if (!errors || fflush(script) || ferror(script) || fseek(script, 0, SEEK_SET) ||
         lseek(fileno(script), 0, SEEK_SET)) {
         if (errors)
@@ -96,6 +99,7 @@ int gnuplot_run(FILE *script, int out)
         return cli_error("the script for gnuplot cannot be written to a temporary file");
     }
     number = start_gnuplot(&child, script, out, errors);
+    /* A signal that is handled interrupts the wait, which then goes on. */
     while (!number && waitpid(child, &how, 0) < 0)
         number = errno == EINTR ? 0 : errno;
     int status = CLI_OK;

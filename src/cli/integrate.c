@@ -418,7 +418,7 @@ static int integrate_stack(struct job *job)
     progress_clear(&job->progress);
     job->whole = !status;
     if (status) {
-        /* Closing the output may fail of the same cause, which is told once. */
+        /* Closing the output may fail for the same cause, which is told once. */
         job->said = *hcy_last_error();
         return cli_fail(status);
     }
@@ -546,7 +546,7 @@ static int run_integration(struct job *job)
     cli_geometry_invalid(&job->azint, &job->geometry);
     cli_raw_invalid(&job->azint, &job->values->raw);
     job->azint.cache = choose_cache(job);
-    /* The images come before the mask, because a mask from a frame is decoded with the final options. */
+    /* The stack's own corrections come first: its mask is one of the sources below, its flat field the last one. */
     status = read_corrections(job);
     if (!status)
         status = read_correction_images(job);

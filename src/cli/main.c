@@ -34,6 +34,7 @@ static int find_subcommand(int argc, char **argv, int *n)
         bool fits = strlen(argv[0]) == first && !strncmp(name, argv[0], first);
         if (second)
             fits = fits && argc > 1 && !strcmp(argv[1], second + 1);
+        /* "bench nufft" is longer than "bench" and wins over it. */
         if (fits && (found < 0 || second)) {
             found = i;
             *n = second ? 2 : 1;
@@ -100,6 +101,7 @@ int main(int argc, char **argv)
         return unknown(word);
     cli_name = table[i].command->name;
     signal(SIGXFSZ, SIG_IGN); /* a file that grows past a limit is a failed write, said in words */
+    /* Even a command that never catches signals removes its unfinished outputs. */
     interrupt_begin();
     return table[i].run(argc - n, argv + n);
 }

@@ -31,6 +31,7 @@ static int read_own(hcy_corrections **own, const hcy_stack *stack, const char *p
 static int low_bits_mask(const hcy_image *image, const uint8_t *mask)
 {
     const uint8_t *pixels = image->pixels;
+    /* pyFAI reads the lower 8 bits of a mask; for floats these bits mean nothing. */
     int same = image->pixel_type != HCY_PIXEL_F32 && image->pixel_type != HCY_PIXEL_F64;
     for (size_t i = 0; same && i < (size_t)image->height * image->width; i++)
         same = !pixels[i * image->elem_size] == !mask[i];
@@ -42,6 +43,7 @@ int cli_mask_file(uint8_t *mask, int *is_plain, const hcy_stack *stack, const ch
     const hcy_stack_info *info = hcy_stack_get_info(stack);
     hcy_corrections *own;
     hcy_image *image;
+    /* A detector's file has a mask among others; a plain image is the mask itself. */
     int status = read_own(&own, stack, path, HCY_CORRECTION_MASK), found = own && own->mask;
     if (found)
         memcpy(mask, own->mask, (size_t)info->height * info->width);
@@ -52,6 +54,7 @@ int cli_mask_file(uint8_t *mask, int *is_plain, const hcy_stack *stack, const ch
     if (status || found)
         return status;
     hcy_image_to_mask(mask, image);
+    /* A configuration may name the file only if pyFAI would read the same mask from it. */
     *is_plain = low_bits_mask(image, mask);
     hcy_image_free(image);
     return CLI_OK;
@@ -78,7 +81,10 @@ int cli_flat_file(float **flat, int *is_plain, const hcy_stack *stack, const cha
     size_t n = (size_t)info->height * info->width;
     hcy_corrections *own;
     int status = read_own(&own, stack, path, HCY_CORRECTION_FLAT | HCY_CORRECTION_FLAT_ANYWAY);
+    /* DECTRIS' flat fields multiply, and pyFAI divides. */
     *is_plain = !own || !own->flat_multiplies;
+    /* Where the file names no flat field it is an image itself. One that is 1 everywhere comes without an
+     * array. */
     if (!status && (!own || !*own->flat_name))
         status = cli_array_file(flat, stack, path, "flat");
     else if (!status && !(*flat = malloc(n * sizeof **flat)))
@@ -128,8 +134,10 @@ static int probe_invalid(hcy_azint_job *job, const hcy_stack_info *info, const h
 {
     hcy_azint_options coarse = *azint;
     hcy_azint_plan *plan;
+    /* The ranges do not depend on bins, and one bin without splitting is the cheapest plan. */
     coarse.npt = 1;
     coarse.npt_azim = 0;
+    /* Such a plan is of no use to anyone else. */
     coarse.cache = NULL;
     coarse.split = HCY_SPLIT_NO;
     int status = hcy_azint_plan_create(&plan, poni, info->height, info->width, &coarse);
@@ -147,6 +155,7 @@ static int decode_one_frame(void *pixels, hcy_stack *stack, hcy_device *device, 
     void *chunk = NULL;
     size_t size = 0;
     int status = hcy_stack_frame_size(&size, stack, number);
+    /* malloc(0) may be NULL without a failure. */
     if (!status && !(chunk = malloc(size ? size : 1)))
         status = hcy_fail(HCY_ENOMEM, "%zu bytes for a frame", size);
     if (!status)
@@ -173,6 +182,7 @@ int cli_mask_frame(uint8_t *mask, hcy_stack *stack, hcy_device *device, const hc
     int status =
         pixels ? 0 : hcy_fail(HCY_ENOMEM, "%llu bytes for an image", (unsigned long long)info->frame_bytes);
     if (!status)
+        /* The device decides what is invalid by the plan's ranges, so the same ranges decide here. */
         status = probe_invalid(&job, info, poni, azint);
     if (!status)
         status = decode_one_frame(pixels, stack, device, number);
