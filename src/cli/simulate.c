@@ -77,6 +77,7 @@ static int parse_detector_shape(hcy_poni *poni, const char *text)
 {
     char *end;
     unsigned long height = strtoul(text, &end, 10), width = 0;
+    /* strtoul takes a minus and wraps, so a sign is looked for. */
     if (*end == 'x' && text[0] != '-' && end[1] != '-')
         width = strtoul(end + 1, &end, 10);
     if (*end || height < 8 || width < 8 || height > 65536 || width > 65536)
@@ -117,10 +118,17 @@ static int find_bad_pixels(uint8_t *kinds, const hcy_poni *poni, uint64_t seed)
         if (st)
             return cli_fail(st);
     } else {
+<<<<<<< HEAD
         sim_eiger_gaps(kinds, poni->height, poni->width);
+=======
+        for (size_t i = 0; i < n; i++)
+            /* EIGER modules have 514 x 1030 pixels, with gaps of 37 and 10 between them. */
+            kinds[i] = i / poni->width % (514 + 37) >= 514 || i % poni->width % (1030 + 10) >= 1030;
+>>>>>>> 09b5093 (halcyon's commands say why: rings, regions, simulations, sums)
     }
     for (size_t i = 0; i < n; i++)
         kinds[i] = kinds[i] ? SIM_GAP : SIM_GOOD;
+    /* One pixel in 50000 of each kind: few, but some in every image. The seed decides which ones. */
     uint64_t state = seed + 1;
     for (size_t i = 0; i < n / 50000 + 1; i++) {
         for (int kind = SIM_HOT; kind <= SIM_DEAD; kind++) {
@@ -140,6 +148,7 @@ static char *poni_path(const char *path)
 {
     size_t size = strlen(path) + 6;
     const char *base = strrchr(path, '/'), *dot = strrchr(base ? base : path, '.');
+    /* A name that begins with a dot is not a suffix. */
     int stem = dot && dot != path && dot[-1] != '/' ? (int)(dot - path) : (int)strlen(path);
     char *name = malloc(size);
     if (name)
@@ -158,6 +167,7 @@ static int write_poni(const struct run *run)
         FILE *out = hcy_output_stream(output);
         if (out)
             fprintf(out, "# Made by halcyon simulate for %s\n%s", run->path, text);
+        /* The geometry takes its name only when it is complete. */
         st = hcy_output_commit(output, 0);
     }
     free(path);
@@ -199,6 +209,7 @@ static int make_mean(struct run *run)
     char why[160];
     if (sim_rings_find(&rings, v->calibrant ? v->calibrant : "CeO2", why, sizeof why))
         return cli_error("--calibrant %s", why);
+    /* The distance follows from the calibrant, so that several rings hit the detector. */
     sim_place(&run->poni, &rings);
     float *mean = malloc(run->n_pixels * sizeof *mean);
     uint8_t *kinds = malloc(run->n_pixels);
@@ -208,6 +219,7 @@ static int make_mean(struct run *run)
     if (!status)
         status = find_bad_pixels(kinds, &run->poni, (uint64_t)v->seed.value);
     if (!status) {
+        /* The counter copies what it needs of the image. */
         run->counter = sim_counter_create(mean, kinds, run->n_pixels, (uint64_t)v->seed.value);
         if (!run->counter)
             status = cli_error("no memory for an image of %u x %u", run->poni.height, run->poni.width);
@@ -220,6 +232,7 @@ static int make_mean(struct run *run)
 static void note_worker_failure(struct run *run, int status)
 {
     pthread_mutex_lock(&run->lock);
+    /* The first failure is told, as the others mostly follow from it. */
     if (!run->failed.status) {
         run->failed = *hcy_last_error();
         run->failed.status = status;
@@ -232,6 +245,7 @@ static uint64_t take_frame_number(struct run *run, int finished_one)
 {
     pthread_mutex_lock(&run->lock);
     run->done += (uint64_t)finished_one;
+    /* After a failure no one begins a frame. */
     uint64_t frame = run->failed.status ? run->frames : run->next;
     run->next += frame < run->frames;
     if (frame >= run->frames)
@@ -245,11 +259,13 @@ static void *make_frames(void *payload)
 {
     struct run *run = payload;
     void *pixels = malloc(run->n_pixels * run->elem_size);
+    /* The loop below then gets no frame, since a failure was noted. */
     if (!pixels)
         note_worker_failure(run, hcy_fail(HCY_ENOMEM, "no memory for a frame"));
     int made = 0;
     for (uint64_t frame; (frame = take_frame_number(run, made)) < run->frames;) {
         sim_draw(pixels, run->elem_size, run->counter, frame);
+        /* An interruption is a failure of the run: what was written is taken away. */
         int st = interrupt_came() ? hcy_fail(HCY_ECANCELLED, "stopped")
                                   : hcy_stack_write(run->writer, frame, pixels);
         made = !st;
@@ -269,8 +285,10 @@ static void show_simulation_until_done(struct run *run, struct progress *progres
         until.tv_nsec += 100000000;
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
+        /* Every frame signals; the line changes ten times a second all the same. */
         while (run->working && !pthread_cond_timedwait(&run->changed, &run->lock, &until))
             ;
+        /* The terminal may be slow, and workers must not wait for it. */
         uint64_t done = run->done;
         pthread_mutex_unlock(&run->lock);
         double seconds = progress_seconds(progress);
@@ -346,9 +364,11 @@ static int simulate_run(struct run *run)
     if (status)
         return status;
     run->n_pixels = (size_t)run->poni.height * run->poni.width;
+    /* Names are checked before the image is computed, which takes seconds. */
     status = guard_simulated_files(run);
     if (!status)
         status = make_mean(run);
+    /* From here on there are threads and a file to clean up. */
     interrupt_catch();
     if (!status)
         status = create_stack(run);
@@ -360,6 +380,7 @@ static int simulate_run(struct run *run)
         status = write_poni(run); /* first: a stack that is there is of use with it alone */
     int closed = 0;
     if (!status)
+        /* The stack takes its name only here, when the geometry is there. */
         closed = hcy_stack_writer_close(run->writer);
     else
         hcy_stack_writer_discard(run->writer);

@@ -145,10 +145,12 @@ static int add_frame_to_sum(void *payload, unsigned thread, uint64_t frame, cons
     (void)frame;
     if (!pixels)
         return 0;
+    /* A thread gets its image with its first frame: those without one cost no memory. */
     if (!s->images[thread]) {
         s->images[thread] = s->max ? malloc(s->frame_bytes) : calloc(s->n_pixels, 8);
         if (!s->images[thread])
             return hcy_fail(HCY_ENOMEM, "no memory for the sum of %zu pixels", s->n_pixels);
+        /* A largest value has no neutral start, so the first frame is it. */
         if (s->max) {
             memcpy(s->images[thread], pixels, s->frame_bytes);
             return 0;
@@ -206,7 +208,9 @@ static int sum_frames(struct frames *f, const struct values *v)
     f->take = add_frame_to_sum;
     f->payload = &s;
     int status = frames_run(f);
+    /* Whole numbers give the same sum in any order of threads. */
     void *all = merge_thread_sums(&s, v->max ? kind->max : kind->merge, threads);
+    /* A sum of a part of the frames would look like the whole, so it is not written. */
     if (all && frames_all_taken(f)) {
         int written = write_sum_image(f, v->output, v->max ? kind->type : kind->sum_type, all);
         status = written ? written : status;
@@ -244,6 +248,7 @@ int cli_sum(int argc, char **argv)
     size_t n_rois = values.roi ? roi_parse(rois, values.roi) : 0;
     if (values.roi && !n_rois)
         return CLI_USAGE;
+    /* Regions make a table, sums an image: the formats differ. */
     status = cli_check_format(values.output, n_rois ? HCY_WRITE_TABLE : HCY_WRITE_IMAGES);
     if (status)
         return status;
