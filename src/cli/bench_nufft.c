@@ -206,7 +206,8 @@ static void make_sums(struct problem *p)
                 phase += real_number_at(p, p->x[d], point) * (double)k;
                 mode /= (size_t)p->cell->n;
             }
-            sum += (real_number_at(p, in, 2 * t) + I * real_number_at(p, in, 2 * t + 1)) * (cos(phase) + I * sin(phase));
+            double complex strength = real_number_at(p, in, 2 * t) + I * real_number_at(p, in, 2 * t + 1);
+            sum += strength * (cos(phase) + I * sin(phase));
         }
         p->checked[i] = r;
         p->sums[i] = sum;
@@ -250,7 +251,8 @@ static double error_of(const struct problem *p)
     double bad = 0, all = 0;
     for (int i = 0; i < p->n_checked; i++) {
         size_t r = p->checked[i];
-        double complex sum = p->sums[i], off = real_number_at(p, out, 2 * r) + I * real_number_at(p, out, 2 * r + 1) - sum;
+        double complex sum = p->sums[i], got = real_number_at(p, out, 2 * r) + I * real_number_at(p, out, 2 * r + 1);
+        double complex off = got - sum;
         bad += creal(off * conj(off));
         all += creal(sum * conj(sum));
     }

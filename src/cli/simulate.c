@@ -118,13 +118,7 @@ static int find_bad_pixels(uint8_t *kinds, const hcy_poni *poni, uint64_t seed)
         if (st)
             return cli_fail(st);
     } else {
-<<<<<<< HEAD
         sim_eiger_gaps(kinds, poni->height, poni->width);
-=======
-        for (size_t i = 0; i < n; i++)
-            /* EIGER modules have 514 x 1030 pixels, with gaps of 37 and 10 between them. */
-            kinds[i] = i / poni->width % (514 + 37) >= 514 || i % poni->width % (1030 + 10) >= 1030;
->>>>>>> 09b5093 (halcyon's commands say why: rings, regions, simulations, sums)
     }
     for (size_t i = 0; i < n; i++)
         kinds[i] = kinds[i] ? SIM_GAP : SIM_GOOD;
