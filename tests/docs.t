@@ -80,6 +80,56 @@ done
 cp "$dir/all" "$dir/wrong"
 ok "the examples of the pages compile"
 
+# An example of a header is an indented block after a line that ends in "For example:".  What stands before an empty line
+# of a block that begins with `static` is not inside of a function.  The objects here are given; all else is declared.
+cat > "$dir/given.h" << 'EOF'
+#include <halcyon/bslz4.h>
+#include <halcyon/nufft.h>
+#include <halcyon/pipeline.h>
+extern hcy_device *device;
+extern hcy_queue *queue;
+extern hcy_buffer *buffer, *tables;
+extern hcy_kernel *kernel;
+extern hcy_program *program;
+extern size_t n, capacity, height, width, bytes;
+/* azint.h, bslz4.h */
+extern hcy_azint_result *result;
+extern uint64_t *sums, *offset;
+extern hcy_frame_report *report, *reports;
+extern hcy_bslz4_frame *frames;
+extern hcy_bslz4_block *blocks;
+extern hcy_bslz4_job job;
+extern const void **chunk;
+extern size_t *size;
+/* nufft.h */
+extern double *x, *y, *strengths, *coefficients;
+/* the vendors' headers */
+typedef void *cudaStream_t, *cl_kernel, *cl_mem;
+extern cl_kernel cl;
+extern int cudaMemsetAsync(void *, int, size_t, cudaStream_t), clSetKernelArg(cl_kernel, unsigned, size_t, const void *);
+EOF
+: > "$dir/all"
+examples=0
+for h in $HCY_HEADERS; do
+    awk -v out="$dir/example.c" -v name="$h" '
+        BEGIN { printf "" > out }
+        /For example:$/ { on = 1; next }
+        on && /^ \*$/ { blank++; if (blank > 1 && outside) { outside = 0; print "static void example(void)\n{" > out } next }
+        on && /^ \*    / {
+            if (blank == 1) { blank++; outside = /static/; if (!outside) print "static void example(void)\n{" > out }
+            print substr($0, 3) > out; next }
+        on { print "}" > out; on = blank = 0 }
+        /^ \*  .*hcy_[a-z0-9_]+\(.*\);/ { print name ": code without \"For example:\": " $0 }' "$top_srcdir/$h" >> "$dir/all"
+    [ -s "$dir/example.c" ] || continue
+    examples=$((examples + 1))
+    printf '#include "given.h"\n#include <halcyon/%s>\n' "${h##*/}" | cat - "$dir/example.c" > "$dir/whole.c"
+    # shellcheck disable=SC2086 # several words on purpose
+    $CC -std=c11 -Wall -Wno-unused -Wno-unused-result -Werror -fsyntax-only -I"$dir" $includes "$dir/whole.c" >> "$dir/all" 2>&1
+done
+[ $examples -gt 0 ] || echo "no header has an example" >> "$dir/all"
+cp "$dir/all" "$dir/wrong"
+ok "the examples of the headers compile"
+
 # --- How they are set ---
 lint() { # PROGRAM ARGUMENTS...
     if ! command -v "$1" > "$dir/null"; then

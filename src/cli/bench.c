@@ -83,6 +83,7 @@ static void print_figure(struct bench *b, const char *device, const char *stage,
         if (memory)
             printf(", %.1f MB on it", 1e-6 * (double)memory);
         putchar('\n');
+        /* A run takes minutes, so each line is shown as soon as it is known. */
         fflush(stdout);
         return;
     }
@@ -100,7 +101,7 @@ static void print_figure(struct bench *b, const char *device, const char *stage,
 
 /* --- The host's stages --- */
 
-static int read_all(struct bench *b)
+static int read_all_chunks(struct bench *b)
 {
     size_t at = 0;
     for (size_t i = 0; i < b->n; i++) {
@@ -108,6 +109,7 @@ static int read_all(struct bench *b)
         if (status)
             return status;
         b->frames[i].offset = at;
+        /* The chunks lie as in a batch of the pipeline: kernels load whole words from aligned starts. */
         at += (b->sizes[i] + HCY_BSLZ4_ALIGN - 1) / HCY_BSLZ4_ALIGN * HCY_BSLZ4_ALIGN;
     }
     return 0;
@@ -117,12 +119,14 @@ static int parse_all(struct bench *b)
 {
     size_t used = 0;
     for (size_t i = 0; i < b->n; i++) {
+        /* The parser fills the whole frame, so its offset is kept over the call. */
         uint64_t offset = b->frames[i].offset;
         int status = hcy_bslz4_parse(&b->frames[i], b->blocks + used, b->room - used, NULL, &b->source.coding,
                                      b->chunks + offset, b->sizes[i]);
         if (status)
             return status;
         b->frames[i].offset = offset;
+        /* Blocks of all frames share one table, and a view of the frames alone makes a launch. */
         b->frames[i].first_block = (uint32_t)used;
         used += b->frames[i].n_blocks;
     }
@@ -139,13 +143,14 @@ static int host_stage(struct bench *b, const char *stage, int (*all)(struct benc
         int status = all(b);
         if (status)
             return status;
+        /* The best round counts, as whatever else the machine does can only add time. */
         best = timer_best(best, start);
     }
     print_figure(b, "host, one thread", stage, 1, best, 0);
     return 0;
 }
 
-static int load(struct bench *b)
+static int load_frames(struct bench *b)
 {
     size_t wanted = 0, count;
     int status;
@@ -157,16 +162,19 @@ static int load(struct bench *b)
             return status;
         wanted += b->sizes[i] + HCY_BSLZ4_ALIGN;
     }
+    /* The sizes that the file states are an upper bound: reading sets those that are. */
     b->chunk_bytes = wanted;
     b->chunks = malloc(wanted + HCY_BSLZ4_PADDING);
     if (!b->chunks || !b->frames || !b->sizes)
         return hcy_fail(HCY_ENOMEM, "%zu bytes for %zu frames", wanted, b->n);
-    status = host_stage(b, "read", read_all);
+    /* The timed rounds leave the chunks in memory, where the following stages use them. */
+    status = host_stage(b, "read", read_all_chunks);
     for (size_t i = 0; !status && i < b->n; i++) {
         status =
             hcy_bslz4_block_count(&count, &b->source.coding, b->chunks + b->frames[i].offset, b->sizes[i]);
         b->room += status ? 0 : count;
     }
+    /* Some codecs have no blocks, and no memory for them would look like a failure. */
     b->blocks = calloc(b->room + 1, sizeof *b->blocks);
     if (!status && !b->blocks)
         status = hcy_fail(HCY_ENOMEM, "%zu blocks", b->room);
@@ -201,6 +209,8 @@ static size_t stage_args(const struct stage *s, const char *name, hcy_buffer *vi
                                              .sums = hcy_arg_buf(s->sums),
                                              .reports = hcy_arg_buf(s->reports),
                                              .scratch = hcy_arg_buf(s->scratch) };
+    /* The order of integrating kernels' arguments is the family's affair; decoding has a contract of its
+     * own. */
     if (strcmp(name, "bslz4_decode"))
         return hcy_azint_arguments(args, s->kernel, &all);
     args[DECODE_AT(chunks)] = all.chunks;
@@ -220,16 +230,18 @@ static int upload(struct stage *s)
     int status = hcy_buffer_write_now(s->chunks, 0, b->chunks, b->chunk_bytes);
     if (!status)
         status = hcy_buffer_write_now(s->frames, 0, b->frames, b->n * sizeof *b->frames);
+    /* Plain pixels have no blocks, and nothing can be written to no buffer's range. */
     return status || !blocks ? status : hcy_buffer_write_now(s->blocks, 0, b->blocks, blocks);
 }
 
-static int create_views(struct stage *s)
+static int create_stage_views(struct stage *s)
 {
     size_t n = s->bench->n;
     s->n_views = (n + s->batch - 1) / s->batch;
     s->views = calloc(s->n_views, sizeof *s->views);
     if (!s->views)
         return hcy_fail(HCY_ENOMEM, "the launches of a stage");
+    /* A launch gets its frames as a part of the buffer, so that no round copies anything. */
     for (size_t i = 0; i < s->n_views; i++) {
         size_t at = i * s->batch, count = n - at < s->batch ? n - at : s->batch;
         int status = hcy_buffer_sub(&s->views[i], s->frames, at * sizeof(hcy_bslz4_frame),
@@ -249,10 +261,13 @@ static int stage_batch(struct stage *s, const char *name)
     size_t n = stage_args(s, name, NULL, args), most = b->n;
     int status = 0;
     s->batch = (size_t)b->values->batch.value;
+    /* The device knows its own best batch, unless the user wants another. */
     if (!s->batch)
         status = hcy_kernel_preferred_batch(s->kernel, args, n, &s->batch);
+    /* The fused kernel keeps no images. The others do, and their memory is bounded here. */
     if (strcmp(name, "bslz4_azint") && IMAGE_MEMORY / b->info->frame_bytes < most)
         most = (size_t)(IMAGE_MEMORY / b->info->frame_bytes);
+    /* A frame larger than the bound still gets a batch of one. */
     s->batch = s->batch < 1 || !most ? 1 : s->batch < most ? s->batch : most;
     return status;
 }
@@ -265,6 +280,7 @@ static int stage_create(struct stage *s, const char *name)
     hcy_arg args[HCY_MAX_ARGS];
     hcy_span spans[HCY_AZINT_SPANS];
     int status = 0;
+    /* Only kernels that integrate take the plan's tables. */
     hcy_azint_plan_tables(spans, b->plan);
     if (sums)
         status = hcy_kernel_prepare(&s->tables, s->kernel, spans, HCY_AZINT_SPANS);
@@ -272,9 +288,11 @@ static int stage_create(struct stage *s, const char *name)
         status = stage_batch(s, name);
     if (!status)
         status =
+            /* The scratch space depends on the batch, which is why it is asked for after the batch is known. */
             hcy_kernel_scratch_size(s->kernel, s->batch, args, stage_args(s, name, NULL, args), &scratch);
     if (!status)
         status = hcy_queue_create(&s->queue, s->device);
+    /* A size of 0 means that this kernel does not take the buffer: its argument is then NULL. */
     const struct {
         hcy_buffer **buffer;
         size_t size;
@@ -292,7 +310,7 @@ static int stage_create(struct stage *s, const char *name)
             status = hcy_buffer_create(table[i].buffer, s->device, HCY_MEM_DEVICE, table[i].size);
     if (!status)
         status = upload(s);
-    return status ? status : create_views(s);
+    return status ? status : create_stage_views(s);
 }
 
 static void stage_destroy(struct stage *s)
@@ -315,10 +333,13 @@ static int stage_round(struct stage *s, const char *name)
     int status = 0;
     for (size_t i = 0; !status && i < s->n_views; i++) {
         size_t n = hcy_buffer_size(s->views[i]) / sizeof(hcy_bslz4_frame);
+        /* Kernels leave alone a frame whose report says that it failed, so reports start as zeros in every
+         * round. */
         status = hcy_buffer_fill(s->queue, s->reports, 0, n * sizeof(hcy_frame_report), &zero, sizeof zero);
         if (!status)
             status = hcy_launch(s->queue, s->kernel, n, args, stage_args(s, name, s->views[i], args));
     }
+    /* One wait at the end lets launches follow one another as they do in the pipeline. */
     return status ? status : hcy_queue_finish(s->queue);
 }
 
@@ -329,6 +350,8 @@ static int fill_images(struct stage *s)
     int status = hcy_kernel_get(&decode.kernel, s->device, "bslz4_decode");
     if (!status)
         status = stage_create(&decode, "bslz4_decode");
+    /* The decoder may take fewer frames than azint_image does. Its first batch is decoded again and again,
+     * since what the pixels are does not matter for a time. */
     for (size_t i = 0; !status && i < s->batch; i += decode.batch) {
         size_t bytes =
             (s->batch - i < decode.batch ? s->batch - i : decode.batch) * (size_t)s->bench->info->frame_bytes;
@@ -373,7 +396,7 @@ static int kernel_stage(struct bench *b, hcy_device *device, const char *label, 
 
 /* --- The whole --- */
 
-static int drop(void *payload, const hcy_pipeline_frame *frame)
+static int check_frame_done(void *payload, const hcy_pipeline_frame *frame)
 {
     (void)payload;
     return frame->result ? 0
@@ -381,7 +404,7 @@ static int drop(void *payload, const hcy_pipeline_frame *frame)
                                     (unsigned long long)frame->number, frame->why);
 }
 
-static int whole(struct bench *b, hcy_device *const *devices, size_t n, const char *name)
+static int run_whole(struct bench *b, hcy_device *const *devices, size_t n, const char *name)
 {
     hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
     hcy_pipeline *pipeline;
@@ -392,12 +415,14 @@ static int whole(struct bench *b, hcy_device *const *devices, size_t n, const ch
     int status = hcy_pipeline_create(&pipeline, devices, n, b->plan, &b->source, &opts);
     if (status)
         return status;
+    /* The pipeline is made once: a user also makes it once for many frames. */
     for (int64_t i = 0; !status && i < b->values->rounds.value; i++) {
-        status = hcy_pipeline_run(pipeline, b->stack, 0, b->n, drop, NULL, NULL);
+        status = hcy_pipeline_run(pipeline, b->stack, 0, b->n, check_frame_done, NULL, NULL);
         best = fmin(best, hcy_pipeline_get_stats(pipeline)->seconds);
     }
     if (!status) {
         const hcy_pipeline_stats *stats = hcy_pipeline_get_stats(pipeline);
+        /* What the devices hold is their sum, as the figure may be that of several. */
         uint64_t memory = 0;
         for (size_t i = 0; i < stats->n_devices; i++)
             memory += stats->devices[i].memory;
@@ -423,10 +448,11 @@ static int tune_cost(void *context, hcy_device *device, double *seconds)
 
 static int tune_all(struct bench *b)
 {
-    int status = load(b);
+    int status = load_frames(b);
     for (size_t i = 0; !status && i < b->n_devices; i++) {
         const char *name = hcy_device_get_info(b->devices[i])->name;
         int64_t row = 0, rows = 0;
+        /* A row of parameters is tried on the same frames that the figures are made with. */
         status = cli_tune(b->devices[i], tune_cost, b, &row, &rows);
         if (status)
             return status;
@@ -448,7 +474,7 @@ static int tune_all(struct bench *b)
 static int all_stages(struct bench *b)
 {
     double unused;
-    int status = load(b);
+    int status = load_frames(b);
     for (size_t i = 0; !status && i < b->n_devices; i++) {
         hcy_device *device = b->devices[i];
         status = kernel_stage(b, device, "decode", "bslz4_decode", &unused);
@@ -457,22 +483,24 @@ static int all_stages(struct bench *b)
         if (!status)
             status = kernel_stage(b, device, "fused", "bslz4_azint", &unused);
         if (!status)
-            status = whole(b, &device, 1, hcy_device_get_info(device)->name);
+            /* The whole comes last: by then the device's kernels are compiled and its memory is cached. */
+            status = run_whole(b, &device, 1, hcy_device_get_info(device)->name);
     }
     if (!status && b->n_devices > 1)
-        status = whole(b, b->devices, b->n_devices, "all together");
+        status = run_whole(b, b->devices, b->n_devices, "all together");
     return status;
 }
 
 /* --- What is integrated --- */
 
-static int simulate(struct bench *b)
+static int simulate_stack(struct bench *b)
 {
     const char *folder = getenv("TMPDIR");
     if ((size_t)snprintf(b->simulated, sizeof b->simulated, "%s/halcyon-bench-%ld.h5",
                          folder ? folder : "/tmp", (long)getpid()) >= sizeof b->simulated)
         return cli_error("TMPDIR is too long: %s", folder);
     snprintf(b->poni_path, sizeof b->poni_path, "%.*s.poni", (int)strlen(b->simulated) - 3, b->simulated);
+    /* The command itself makes the stack, so that a figure can be repeated by hand. */
     char *argv[] = { "simulate", b->simulated, "--frames", "32", "--quiet", NULL };
     return cli_simulate(5, argv);
 }
@@ -511,7 +539,7 @@ static void print_settings(struct bench *b, double plan_seconds)
     cli_json_int(&b->json, "memory_mb", v->memory.value);
 }
 
-static int make_plan(struct bench *b)
+static int make_bench_plan(struct bench *b)
 {
     const struct values *v = b->values;
     hcy_poni poni = plain_geometry(b->info);
@@ -523,6 +551,8 @@ static int make_plan(struct bench *b)
     azint.npt = b->n_bins = (size_t)v->npt.value;
     azint.split = v->split;
     azint.error_model = v->errors;
+    /* A real run masks what the detector marks as invalid. The first frame shows which pixels these are, so
+     * the time is that of a run with such a mask. */
     azint.sentinels = HCY_SENTINELS_ALWAYS;
     b->mask = calloc(b->info->height, b->info->width);
     if (!b->mask)
@@ -533,6 +563,7 @@ static int make_plan(struct bench *b)
     azint.mask = b->mask;
     azint.mask_height = b->info->height;
     azint.mask_width = b->info->width;
+    /* Making the plan is timed alone, as users pay for it once for a geometry. */
     double start = timer_now();
     status = hcy_azint_plan_create(&b->plan, &poni, b->info->height, b->info->width, &azint);
     double seconds = timer_now() - start;
@@ -544,22 +575,25 @@ static int make_plan(struct bench *b)
     return CLI_OK;
 }
 
-static int measure(struct bench *b, const char *path)
+static int measure_stack(struct bench *b, const char *path)
 {
     int status = hcy_stack_open(&b->stack, path, b->values->dataset);
     if (status)
         return cli_fail(status);
     b->info = hcy_stack_get_info(b->stack);
     b->source = hcy_pipeline_source_of(b->info);
+    /* The trace is written during the run, so it must not go over the stack or the geometry. */
     status = guard_trace_alone(b->stack, b->values->poni);
     if (status)
         return status;
     status = hcy_device_open_list(&b->devices, &b->n_devices, b->values->devices);
     if (status)
         return cli_fail(status);
-    status = make_plan(b);
+    /* The plan prints the settings, which open the JSON object: the figures follow in it. */
+    status = make_bench_plan(b);
     if (status)
         return status;
+    /* A stack shorter than --frames is no error: what there is, is measured. */
     b->n = (uint64_t)b->values->frames.value < b->info->frames ? (size_t)b->values->frames.value
                                                                : (size_t)b->info->frames;
     if (b->values->json) {
@@ -574,7 +608,7 @@ static int measure(struct bench *b, const char *path)
     return CLI_OK;
 }
 
-static void clean_up(struct bench *b)
+static void free_bench(struct bench *b)
 {
     for (size_t i = 0; i < b->n_devices; i++)
         hcy_device_release(b->devices[i]);
@@ -586,6 +620,7 @@ static void clean_up(struct bench *b)
     free(b->sizes);
     free(b->frames);
     free(b->blocks);
+    /* Only a stack that this run made itself is removed. */
     if (b->simulated[0]) {
         unlink(b->simulated);
         unlink(b->poni_path);
@@ -605,13 +640,13 @@ int cli_bench(int argc, char **argv)
     if (cli_parse(&cli_bench_command, argc, argv, &values, &path, &status))
         return status;
     if (!path) {
-        status = simulate(&bench);
+        status = simulate_stack(&bench);
         path = bench.simulated;
     }
     if (!status)
-        status = measure(&bench, path);
+        status = measure_stack(&bench, path);
     if (!status && values.json)
         cli_json_close(&bench.json, '}');
-    clean_up(&bench);
+    free_bench(&bench);
     return status ? status : cli_close_stdout(CLI_OK);
 }

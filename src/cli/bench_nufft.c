@@ -118,6 +118,7 @@ static int open_peer(struct bench *b)
 {
     const char *wanted = b->values->peer;
     void *lib = dlopen(wanted ? wanted : "libfinufft.so", RTLD_NOW | RTLD_LOCAL);
+    /* Without --peer a missing FINUFFT leaves its columns out. A library that the user named must be there. */
     if (!lib)
         return wanted ? cli_error("%s", dlerror()) : 0;
     const struct {
@@ -148,6 +149,7 @@ static int make_peer(const struct bench *b, const struct cell *cell, void **plan
     b->peer.defaults(&o);
     o.nthreads = (int)b->values->threads.value;
     o.showwarn = 0;
+    /* Status 1 is a warning (eps is too small for the precision), and the plan is made nevertheless. */
     int code = cell->precision == HCY_F32
                    ? b->peer.makef(cell->type, cell->dim, modes, 1, 1, (float)cell->eps, plan, &o)
                    : b->peer.make(cell->type, cell->dim, modes, 1, 1, cell->eps, plan, &o);
@@ -164,7 +166,7 @@ static void drop_peer(const struct bench *b, const struct cell *cell, void *plan
 
 static uint64_t state;
 
-static void put(const struct problem *p, void *array, size_t i, double v)
+static void put_real_number(const struct problem *p, void *array, size_t i, double v)
 {
     if (p->real == 8)
         ((double *)array)[i] = v;
@@ -172,12 +174,12 @@ static void put(const struct problem *p, void *array, size_t i, double v)
         ((float *)array)[i] = (float)v;
 }
 
-static double get(const struct problem *p, const void *array, size_t i)
+static double real_number_at(const struct problem *p, const void *array, size_t i)
 {
     return p->real == 8 ? ((const double *)array)[i] : (double)((const float *)array)[i];
 }
 
-static void drop(struct problem *p)
+static void free_problem(struct problem *p)
 {
     for (int d = 0; d < 3; d++)
         free(p->x[d]);
@@ -195,22 +197,26 @@ static void make_sums(struct problem *p)
         size_t r = (size_t)(sim_uniform(&state) * (double)results);
         double complex sum = 0;
         for (size_t t = 0; t < terms; t++) {
+            /* Either the result or the term is the mode, by the type. */
             size_t mode = to_modes ? r : t, point = to_modes ? t : r;
             double phase = 0;
             for (int d = p->cell->dim - 1; d >= 0; d--) {
+                /* Modes are in C order: the last axis varies fastest. */
                 int64_t k = (int64_t)(mode % (size_t)p->cell->n) - p->cell->n / 2;
-                phase += get(p, p->x[d], point) * (double)k;
+                phase += real_number_at(p, p->x[d], point) * (double)k;
                 mode /= (size_t)p->cell->n;
             }
-            sum += (get(p, in, 2 * t) + I * get(p, in, 2 * t + 1)) * (cos(phase) + I * sin(phase));
+            double complex strength = real_number_at(p, in, 2 * t) + I * real_number_at(p, in, 2 * t + 1);
+            sum += strength * (cos(phase) + I * sin(phase));
         }
         p->checked[i] = r;
         p->sums[i] = sum;
     }
 }
 
-static int make(struct problem *p, const struct cell *cell, const struct values *v)
+static int make_problem(struct problem *p, const struct cell *cell, const struct values *v)
 {
+    /* A fixed sequence of random numbers makes the same problem in every run. */
     *p = (struct problem){ .cell = cell, .m = (size_t)v->points.value, .n = 1 };
     p->real = cell->precision == HCY_F64 ? 8 : 4;
     p->n_checked = v->quick ? CHECKED_QUICKLY : CHECKED;
@@ -223,16 +229,17 @@ static int make(struct problem *p, const struct cell *cell, const struct values 
         p->x[d] = malloc(p->m * p->real);
         there = p->x[d] != NULL;
         for (size_t i = 0; i < p->m && there; i++)
-            put(p, p->x[d], i, sim_coordinate(&state, v->cluster.value));
+            put_real_number(p, p->x[d], i, sim_coordinate(&state, v->cluster.value));
     }
     if (!there) {
-        drop(p);
+        free_problem(p);
         return cli_error("out of memory for %zu points and %zu modes", p->m, p->n);
     }
     for (size_t i = 0; i < 2 * p->m; i++)
-        put(p, p->c, i, sim_uniform(&state) - 0.5);
+        put_real_number(p, p->c, i, sim_uniform(&state) - 0.5);
     for (size_t i = 0; i < 2 * p->n; i++)
-        put(p, p->f, i, sim_uniform(&state) - 0.5);
+        put_real_number(p, p->f, i, sim_uniform(&state) - 0.5);
+    /* The direct sums are taken before the transforms write over one of the arrays. */
     make_sums(p);
     return 0;
 }
@@ -244,7 +251,8 @@ static double error_of(const struct problem *p)
     double bad = 0, all = 0;
     for (int i = 0; i < p->n_checked; i++) {
         size_t r = p->checked[i];
-        double complex sum = p->sums[i], off = get(p, out, 2 * r) + I * get(p, out, 2 * r + 1) - sum;
+        double complex sum = p->sums[i], got = real_number_at(p, out, 2 * r) + I * real_number_at(p, out, 2 * r + 1);
+        double complex off = got - sum;
         bad += creal(off * conj(off));
         all += creal(sum * conj(sum));
     }
@@ -271,6 +279,7 @@ static int round_peer(const struct bench *b, const struct problem *p, void *plan
 {
     bool single = p->real == 4;
     int last = p->cell->dim - 1;
+    /* FINUFFT's x is the fastest axis, which is the last one here. */
     void *x = p->x[last], *y = last > 0 ? p->x[last - 1] : NULL, *z = last > 1 ? p->x[0] : NULL;
     double start = timer_now();
     int code = (single ? b->peer.setf : b->peer.set)(plan, (int64_t)p->m, x, y, z, 0, NULL, NULL, NULL);
@@ -283,14 +292,16 @@ static int round_peer(const struct bench *b, const struct problem *p, void *plan
     return code > 1 ? cli_error("FINUFFT transforms nothing: its status is %d", code) : 0;
 }
 
-static int rounds(const struct bench *b, const struct problem *p, hcy_nufft *plan, void *peer_plan,
-                  struct figures *ours, struct figures *peer)
+static int run_rounds(const struct bench *b, const struct problem *p, hcy_nufft *plan, void *peer_plan,
+                      struct figures *ours, struct figures *peer)
 {
     int status = 0;
     int64_t n = b->values->rounds.value;
     for (int64_t i = 0; i < n && !status; i++) {
+        /* The two alternate, so that a machine that slows down slows both. */
         if (peer_plan)
             status = round_peer(b, p, peer_plan, peer);
+        /* Both write to the same array, so the peer's error is taken before ours overwrites it. */
         if (peer_plan && !status && i + 1 == n)
             peer->error = error_of(p);
         if (!status)
@@ -318,12 +329,14 @@ static void print_row(struct bench *b, const char *name, const struct problem *p
                       const struct figures *peer)
 {
     double ratio = b->peer.there ? (peer->set + peer->run) / (ours->set + ours->run) : 0;
+    /* The summary at the end needs the ratios of all rows: their logarithms give the geometric mean. */
     if (b->peer.there) {
         b->log_sum += log(ratio);
         b->n_ratios++;
         b->least = b->n_ratios == 1 || ratio < b->least ? ratio : b->least;
     }
     if (b->values->json) {
+        /* A row is an object of its own; the peer's figures are nested, as they may be absent. */
         cli_json_open(&b->json, NULL, '{');
         cli_json_text(&b->json, "cell", name);
         json_figures(&b->json, p->m, ours);
@@ -339,6 +352,7 @@ static void print_row(struct bench *b, const char *name, const struct problem *p
         cli_json_close(&b->json, '}');
         return;
     }
+    /* Times are milliseconds; the error has two digits, as more would be chance. */
     printf("%-18s %9.2f %9.2f %8.2f %8.1e  %2u %4.2f %4.0f", name, 1e3 * ours->set, 1e3 * ours->run,
            1e-6 * (double)p->m / ours->run, ours->error, ours->info.width, ours->info.upsampling,
            (double)ours->info.point_bytes / (double)p->m);
@@ -395,33 +409,35 @@ static int run_cell(struct bench *b, const struct cell *cell, const char *name)
     const hcy_nufft_desc desc = {
         sizeof desc, cell->type, cell->precision, cell->dim, { cell->n, cell->n, cell->n }, +1, 1, cell->eps
     };
-    int status = make(&p, cell, b->values);
+    int status = make_problem(&p, cell, b->values);
     if (status)
         return status;
     o.upsampling = b->values->upsampling.value;
     o.width = (unsigned)b->values->width.value;
+    /* Both plans live at once, because the rounds alternate. */
     status = hcy_nufft_create(&plan, b->dev, &desc, &o);
     status = status ? cli_fail(status) : 0;
     if (!status && b->peer.there)
         status = make_peer(b, cell, &peer_plan);
     if (!status)
-        status = rounds(b, &p, plan, peer_plan, &ours, &peer);
+        status = run_rounds(b, &p, plan, peer_plan, &ours, &peer);
     if (!status)
         print_row(b, name, &p, &ours, &peer);
+    /* What was not made is NULL, which each of these takes. */
     drop_peer(b, cell, peer_plan);
     hcy_nufft_destroy(plan);
-    drop(&p);
+    free_problem(&p);
     return status;
 }
 
-static void name_of(const struct cell *cell, char name[40])
+static void name_cell(const struct cell *cell, char name[40])
 {
     snprintf(name, 40, "%dd%d-%.0e-%s", cell->dim, cell->type, cell->eps,
              cell->precision == HCY_F32 ? "single" : "double");
 }
 
 /* Marks the cells that words name, all without words. */
-static int choose(bool chosen[CELLS], const char *const *words)
+static int choose_cells(bool chosen[CELLS], const char *const *words)
 {
     char name[40];
     for (size_t i = 0; i < CELLS; i++)
@@ -429,10 +445,11 @@ static int choose(bool chosen[CELLS], const char *const *words)
     for (; *words; words++) {
         bool seen = false;
         for (size_t i = 0; i < CELLS; i++) {
-            name_of(&cells[i], name);
+            name_cell(&cells[i], name);
             chosen[i] = chosen[i] || strstr(name, *words);
             seen = seen || strstr(name, *words);
         }
+        /* A word that matches nothing is a mistake: silence would look like a measurement. */
         if (!seen)
             return cli_error("no cell has such a name: %s (one is 1d1-1e-06-single; -m 1 lists all in seconds)",
                              *words);
@@ -446,7 +463,7 @@ static int run_cells(struct bench *b, const bool chosen[CELLS])
     int status = 0;
     print_head(b);
     for (size_t i = 0; i < CELLS && !status; i++) {
-        name_of(&cells[i], name);
+        name_cell(&cells[i], name);
         if (chosen[i])
             status = run_cell(b, &cells[i], name);
     }
@@ -467,8 +484,9 @@ int cli_bench_nufft(int argc, char **argv)
     if (v.quick && !v.rounds.given)
         v.rounds.value = 2;
     state = 20261121;
+    /* The peer has --threads threads, so the CPU gets as many: the comparison is fair. */
     snprintf(device, sizeof device, "cpu@threads=%d", (int)v.threads.value);
-    status = choose(chosen, words);
+    status = choose_cells(chosen, words);
     if (!status)
         status = open_peer(&b);
     if (!status && hcy_device_open(&b.dev, v.device ? v.device : device))

@@ -17,6 +17,7 @@ static int open_row(hcy_device **out, hcy_device *device, int64_t row, const cha
 static int measure_row(hcy_device *device, int64_t row, cli_tune_cost *cost, void *context, double *seconds)
 {
     hcy_device *with = NULL;
+    /* Parameters take effect when a device is opened, so each row has an opening of its own. */
     int status = open_row(&with, device, row, "");
     if (!status)
         status = cost(context, with, seconds);
@@ -36,6 +37,7 @@ int cli_tune(hcy_device *device, cli_tune_cost *cost, void *context, int64_t *ro
 {
     double best = INFINITY;
     int status = hcy_device_get_i64(device, "tuning_rows", rows), refused = 0;
+    /* A device without such parameters is not at fault: there is nothing to tune. */
     if (status) {
         *rows = 0;
         return status == HCY_ENOENT || status == HCY_EUNSUPPORTED ? 0 : status;
@@ -43,6 +45,8 @@ int cli_tune(hcy_device *device, cli_tune_cost *cost, void *context, int64_t *ro
     for (int64_t i = 0; i < *rows; i++) {
         double seconds = INFINITY;
         status = measure_row(device, i, cost, context, &seconds);
+        /* A lost device fails every row from here on. Any other failure is that of one row, such as a group
+         * size that the device refuses. */
         if (status == HCY_ELOST)
             return status;
         refused = status ? status : refused;
@@ -51,5 +55,6 @@ int cli_tune(hcy_device *device, cli_tune_cost *cost, void *context, int64_t *ro
             *row = i;
         }
     }
+    /* Only where every row failed is a failure told. */
     return best < INFINITY ? keep_row(device, *row) : refused;
 }

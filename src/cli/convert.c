@@ -77,7 +77,7 @@ static int write_frame(void *payload, unsigned thread, uint64_t frame, const voi
     return hcy_stack_write(c->writer, frame - c->first, pixels ? pixels : c->masked);
 }
 
-static int convert(struct frames *f, const struct values *v, uint32_t codec)
+static int convert_frames(struct frames *f, const struct values *v, uint32_t codec)
 {
     struct convert c = { .first = f->first };
     hcy_stack_writer_options opts = HCY_STACK_WRITER_OPTIONS_INIT;
@@ -88,11 +88,13 @@ static int convert(struct frames *f, const struct values *v, uint32_t codec)
     opts.codec = codec;
     opts.block_bytes = (uint32_t)v->block.value;
     opts.contiguous = v->contiguous;
+    /* The writer refuses to write over its source, and copies the attributes of its dataset. */
     opts.source = f->stack;
     opts.first_number = f->first;
     c.masked = malloc(f->info->frame_bytes);
     if (!c.masked)
         return cli_error("out of memory for an image of %u x %u", opts.height, opts.width);
+    /* The top value of the type marks pixels without a value; a damaged frame consists of these. */
     memset(c.masked, 255, f->info->frame_bytes);
     int status = hcy_stack_create(&c.writer, v->output, &opts);
     if (status) {
@@ -102,11 +104,14 @@ static int convert(struct frames *f, const struct values *v, uint32_t codec)
         f->payload = &c;
         status = frames_run(f);
         double written = (double)hcy_stack_writer_bytes(c.writer);
+        /* A file with frames missing would look complete, so it is taken away. Damaged frames are not
+         * missing: they have masked pixels. */
         int whole = frames_all_taken(f), closed = 0;
         if (whole)
             closed = hcy_stack_writer_close(c.writer);
         else
             hcy_stack_writer_discard(c.writer);
+        /* Closing flushes: only here is it known whether all bytes reached the disk. */
         if (closed)
             status = cli_fail(closed);
         if (closed || !whole)
@@ -119,7 +124,7 @@ static int convert(struct frames *f, const struct values *v, uint32_t codec)
     return status;
 }
 
-static int run(const struct cli_command *command, int argc, char **argv, int packs)
+static int run_conversion(const struct cli_command *command, int argc, char **argv, int packs)
 {
     struct values values = { 0 };
     struct frames frames = { 0 };
@@ -130,9 +135,11 @@ static int run(const struct cli_command *command, int argc, char **argv, int pac
         cli_error("where the images go is missing: give -o FILE; see `halcyon %s --help`", command->name);
         return CLI_USAGE;
     }
+    /* The command line is judged before any file is opened, as that costs nothing. */
     status = cli_check_format(values.output, packs ? HCY_WRITE_PACKED : HCY_WRITE_IMAGES);
     if (status)
         return status;
+    /* Compression is the threads' own work, whereas decompression waits for the devices. */
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     frames.dataset = values.dataset;
     frames.channel = values.channel;
@@ -145,9 +152,9 @@ static int run(const struct cli_command *command, int argc, char **argv, int pac
     if (!status)
         status = frames_guard(&frames, values.output);
     if (!status)
-        status = convert(&frames, &values,
-                         !packs              ? HCY_CODEC_NONE
-                         : values.codec == 0 ? HCY_CODEC_BSLZ4
+        status = convert_frames(&frames, &values,
+                                !packs              ? HCY_CODEC_NONE
+                                : values.codec == 0 ? HCY_CODEC_BSLZ4
                                              : HCY_CODEC_LZ4);
     frames_close(&frames);
     return status;
@@ -155,10 +162,10 @@ static int run(const struct cli_command *command, int argc, char **argv, int pac
 
 int cli_decompress(int argc, char **argv)
 {
-    return run(&cli_decompress_command, argc, argv, 0);
+    return run_conversion(&cli_decompress_command, argc, argv, 0);
 }
 
 int cli_compress(int argc, char **argv)
 {
-    return run(&cli_compress_command, argc, argv, 1);
+    return run_conversion(&cli_compress_command, argc, argv, 1);
 }

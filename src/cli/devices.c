@@ -18,13 +18,13 @@ const struct cli_command cli_devices_command = {
     "Lists: cpu,gpu; all; auto (a GPU, else an FPGA, else the CPU)."
 };
 
-static const char *kind(int kind)
+static const char *name_kind(int kind)
 {
     static const char *const names[] = { "other", "cpu", "gpu", "fpga" }; /* by enum hcy_device_kind */
     return names[kind >= HCY_KIND_CPU && kind <= HCY_KIND_FPGA ? kind : 0];
 }
 
-static void print_text(const hcy_device_info *devices, size_t n, const hcy_backend_info *backends, size_t m)
+static void print_device_list(const hcy_device_info *devices, size_t n, const hcy_backend_info *backends, size_t m)
 {
     for (size_t i = 0; i < n; i++) {
         const hcy_device_info *d = &devices[i];
@@ -39,24 +39,26 @@ static void print_text(const hcy_device_info *devices, size_t n, const hcy_backe
                    backends[i].reason[0] ? backends[i].reason : "it has no device here");
 }
 
-static void print_json(const hcy_device_info *devices, size_t n, const hcy_backend_info *backends, size_t m)
+static void print_device_json(const hcy_device_info *devices, size_t n, const hcy_backend_info *backends, size_t m)
 {
     struct cli_json json;
     cli_json_begin(&json, stdout);
     cli_json_open(&json, NULL, '{');
+    /* Lists that are empty are written too, so that a program finds the same keys everywhere. */
     cli_json_open(&json, "devices", '[');
     for (size_t i = 0; i < n; i++) {
         cli_json_open(&json, NULL, '{');
         cli_json_text(&json, "device", devices[i].name);
         cli_json_text(&json, "stable", devices[i].stable);
         cli_json_text(&json, "backend", devices[i].backend);
-        cli_json_text(&json, "kind", kind(devices[i].kind));
+        cli_json_text(&json, "kind", name_kind(devices[i].kind));
         cli_json_text(&json, "description", devices[i].description);
         cli_json_int(&json, "units", devices[i].units);
         cli_json_int(&json, "memory", (int64_t)devices[i].memory);
         cli_json_close(&json, '}');
     }
     cli_json_close(&json, ']');
+    /* A backend without a device has a status and a reason, which answer why a device is missing. */
     cli_json_open(&json, "backends", '[');
     for (size_t i = 0; i < m; i++) {
         cli_json_open(&json, NULL, '{');
@@ -86,7 +88,7 @@ int cli_devices(int argc, char **argv)
     if (status)
         status = cli_fail(status);
     else
-        (values.json ? print_json : print_text)(devices, n, backends, m);
+        (values.json ? print_device_json : print_device_list)(devices, n, backends, m);
     hcy_list_free(devices);
     hcy_list_free(backends);
     return status ? status : cli_close_stdout(CLI_OK);

@@ -20,6 +20,8 @@ int follow_open(hcy_stack **stack, const char *path, const hcy_stack_options *op
 {
     double until = timer_now() + timeout;
     for (;;) {
+        /* A file that is being created may be absent, empty or half a header: any of that may pass. A wrong
+         * argument, or what this build cannot read, does not get better by waiting. */
         int status = hcy_stack_open_with(stack, path, opts);
         if (!status || status == HCY_ENOMEM || status == HCY_EINVAL || status == HCY_EUNSUPPORTED ||
             timer_now() >= until)
@@ -29,7 +31,7 @@ int follow_open(hcy_stack **stack, const char *path, const hcy_stack_options *op
 }
 
 /* Frames that can be done. */
-static uint64_t there(const struct follow *f, int rest)
+static uint64_t count_ready_frames(const struct follow *f, int rest)
 {
     uint64_t frames = hcy_stack_get_info(f->stack)->frames, n = frames < f->last ? frames : f->last;
     return f->ready ? f->ready(f->ready_payload, n, rest) : n;
@@ -39,14 +41,16 @@ int follow_run(const struct follow *f, uint64_t *next, hcy_pipeline_sink sink, h
                void *payload)
 {
     double came = timer_now(), look = came; /* when a frame came last, when to look next */
-    uint64_t last = there(f, 0);
+    uint64_t last = count_ready_frames(f, 0);
     int status = 0, rest = 0;
     *next = f->first;
     while (!status && *next < f->last && !interrupt_came()) {
+        /* New frames are one run: the pipeline stays open, with its buffers and compiled kernels. */
         if (*next < last) {
             status = hcy_pipeline_run(f->pipeline, f->stack, *next, last, sink, progress, payload);
             *next = last;
             came = timer_now();
+            /* The frames of the last look are done, and the time without a new one was over before it. */
             if (rest)
                 break;
         } else if (rest) {
@@ -56,13 +60,17 @@ int follow_run(const struct follow *f, uint64_t *next, hcy_pipeline_sink sink, h
             continue;
         }
         double start = timer_now();
+        /* The last look takes what is there: also a frame whose neighbours in the file never came. */
         rest = start - came >= f->timeout;
         if (hcy_stack_refresh(f->stack, rest) && rest) /* else the next look may succeed */
             break;
-        last = there(f, rest);
+        last = count_ready_frames(f, rest);
+        /* Looking is slow on network file systems, so it may not take more than a tenth of the time. */
         double took = timer_now() - start;
         look = timer_now() + (11 * took > SHORTEST_PAUSE ? 10 * took : SHORTEST_PAUSE);
     }
+    /* The three ends without an error of the pipeline are told apart here: the user, a lacking monitor, no
+     * more frames. */
     if (!status && interrupt_came())
         return hcy_fail(HCY_ECANCELLED, "stopped after frame %llu", (unsigned long long)*next);
     if (!status && *next < f->last && *next < hcy_stack_get_info(f->stack)->frames)

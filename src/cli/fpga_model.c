@@ -58,7 +58,7 @@ struct model {
     void *records; /* of the plan */
 };
 
-static int make_plan(struct model *m)
+static int make_model_plan(struct model *m)
 {
     const struct values *v = m->values;
     hcy_poni poni = HCY_PONI_INIT;
@@ -69,13 +69,16 @@ static int make_plan(struct model *m)
         status = hcy_device_open(&device, "cpu");
     if (status)
         return cli_fail(status);
+    /* With errors the kernels have more sums to write, so the figures are those of the usual run. */
     azint.npt = (size_t)v->npt.value;
     azint.npt_azim = (size_t)v->npt_azim.value;
     azint.split = v->split;
     azint.error_model = HCY_ERRORS_POISSON;
     azint.sentinels = HCY_SENTINELS_ALWAYS;
     m->mask = calloc(m->info->height, m->info->width);
+    /* The CPU decodes one frame for the mask; no card is needed to model one. */
     status = m->mask ? cli_mask_frame(m->mask, m->stack, device, &poni, &azint, 0) : cli_error("out of memory");
+    /* The plan is the same on any device, so the CPU is not needed any more. */
     hcy_device_release(device);
     if (status)
         return status;
@@ -87,7 +90,7 @@ static int make_plan(struct model *m)
 }
 
 /* The plan's records, and the sums of a frame: rows that kernels write, and that the host reads. */
-static int lay_out(struct model *m)
+static int lay_out_records(struct model *m)
 {
     hcy_span spans[HCY_AZINT_SPANS];
     hcy_azint_job job;
@@ -103,6 +106,7 @@ static int lay_out(struct model *m)
     const hls_plan_head *head = m->records;
     m->design.pieces = (const hls_piece *)(head + 1);
     m->design.n_pieces = head->n_pieces;
+    /* Narrow sums are rows of one word: the signal, and the variance where it is wanted. Else all four rows are. */
     m->design.rows = !(job.flags & HCY_AZINT_NARROW) ? 4 : job.flags & HCY_AZINT_WANT_VARIANCE ? 2 : 1;
     m->design.sums_bytes = m->design.rows * sizeof(uint64_t) * (uint64_t)job.n_bins;
     return CLI_OK;
@@ -113,9 +117,11 @@ static int look_at_frame(struct model *m, uint64_t number)
     hcy_bslz4_frame frame;
     size_t size = 0, n = 0;
     int status = hcy_stack_frame_size(&size, m->stack, number);
+    /* Each frame has its own size, so the last one's memory goes first. */
     free(m->chunk);
     free(m->blocks);
     m->blocks = NULL;
+    /* The padding is what kernels may read past the end; it is zero here. */
     m->chunk = status ? NULL : calloc(1, size + HCY_BSLZ4_PADDING);
     if (!status && !m->chunk)
         status = hcy_fail(HCY_ENOMEM, "%zu bytes for a frame", size);
@@ -130,11 +136,12 @@ static int look_at_frame(struct model *m, uint64_t number)
         status = hcy_bslz4_parse(&frame, m->blocks, n, NULL, &m->source.coding, m->chunk, size);
     if (status)
         return cli_fail(status);
+    /* The walk counts what the decoders would do; it needs no pixels. */
     hls_work_frame(&m->work, &frame, m->blocks, &m->source.coding, m->chunk);
     return CLI_OK;
 }
 
-static const hls_card *find_card(const char *name)
+static const hls_card *find_card_named(const char *name)
 {
     for (const hls_card *c = hls_cards; c->name; c++)
         if (!strcmp(c->name, name))
@@ -158,7 +165,7 @@ static void print_clocks(const struct model *m)
     printf("  %-10s %9.0f clocks from frame to frame\n", "all", r->frame);
 }
 
-static void print_text(const struct model *m)
+static void print_model_text(const struct model *m)
 {
     const hls_work *w = &m->work;
     const hls_design *d = &m->design;
@@ -166,6 +173,7 @@ static void print_text(const struct model *m)
     const hls_card *c = d->card;
     printf("MODELLED, not measured: %s, %u compute units of %u LZ4 engines at %.0f MHz\n", c->name, d->units,
            d->engines, 1e-6 * d->clock);
+    /* Counts are sums over the frames walked, so they are shown for one frame. */
     printf("a frame: %.0f blocks, %.0f coded bytes, %.0f sequences, %.0f literals, %.0f bytes of matches,\n"
            "  %.0f bit-planes not copied; %llu records of weights, %llu bins in %llu pieces, %u rows of sums\n",
            per_frame(m, w->blocks), per_frame(m, w->coded_bytes), per_frame(m, w->sequences),
@@ -177,23 +185,26 @@ static void print_text(const struct model *m)
            r->all, hls_stage_names[r->bound], r->kernels, r->unit, r->link, r->back, 1e-9 * c->link, r->memory);
     printf("memory: weights %.1f GB/s, chunks %.1f GB/s, sums %.1f GB/s, of %.0f GB/s\n", 1e-9 * r->weights,
            1e-9 * r->coded, 1e-9 * r->sums, 1e-9 * c->memory);
+    /* A design that is too large is still modelled, as the user may want to know by how much. */
     printf("estimated: LUT %.0fk of %uk, BRAM %.0f of %u, URAM %.0f of %u, DSP %.0f of %u%s\n", r->lut, c->lut, r->bram,
            c->bram, r->uram, c->uram, r->dsp, c->dsp,
            r->lut > c->lut || r->bram > c->bram || r->uram > c->uram || r->dsp > c->dsp ? ": TOO MUCH" : "");
 }
 
-static void print_json(const struct model *m)
+static void print_model_json(const struct model *m)
 {
     const hls_rates *r = &m->rates;
     const hls_work *w = &m->work;
     struct cli_json json;
     cli_json_begin(&json, stdout);
     cli_json_open(&json, NULL, '{');
+    /* The first key says that nothing here was measured, wherever the object is copied to. */
     cli_json_bool(&json, "modelled", 1);
     cli_json_text(&json, "platform", m->design.card->name);
     cli_json_int(&json, "units", m->design.units);
     cli_json_int(&json, "engines", m->design.engines);
     cli_json_real(&json, "clock_hz", m->design.clock);
+    /* Tables of keys and values keep the names side by side, as programs read them. */
     const struct {
         const char *name;
         uint64_t n;
@@ -212,6 +223,7 @@ static void print_json(const struct model *m)
     };
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
         cli_json_int(&json, counts[i].name, (int64_t)counts[i].n);
+    /* The slowest stage is the one that limits, and its name follows the clocks. */
     cli_json_open(&json, "clocks_a_frame", '{');
     for (int k = 0; k < HLS_STAGES; k++)
         cli_json_real(&json, hls_stage_names[k], r->clocks[k]);
@@ -251,19 +263,22 @@ static int run_model(struct model *m, const char *path)
         return status;
     m->info = hcy_stack_get_info(m->stack);
     m->source = hcy_pipeline_source_of(m->info);
+    /* The kernels' data paths have 32 bits a pixel, so 64-bit pixels cannot be modelled. */
     if (m->source.coding.elem_size > 4)
         return cli_error("%s: pixels of %u bytes; the FPGA kernels take integers of 4 at most", path,
                          m->source.coding.elem_size);
-    status = make_plan(m);
+    status = make_model_plan(m);
     if (!status)
-        status = lay_out(m);
+        status = lay_out_records(m);
+    /* Some frames are enough for means, as frames of one measurement resemble one another. */
     uint64_t n = (uint64_t)v->frames.value < m->info->frames ? (uint64_t)v->frames.value : m->info->frames;
     for (uint64_t i = 0; !status && i < n; i++)
         status = look_at_frame(m, i);
     if (status)
         return status;
+    /* The rates follow from the work of a frame and the design, without the stack. */
     hls_rates_get(&m->rates, &m->work, &m->design);
-    (v->json ? print_json : print_text)(m);
+    (v->json ? print_model_json : print_model_text)(m);
     return CLI_OK;
 }
 
@@ -280,12 +295,14 @@ int cli_fpga_model(int argc, char **argv)
     int status;
     if (cli_parse(&cli_fpga_model_command, argc, argv, &v, &path, &status))
         return status;
-    m.design.card = find_card(v.platform);
+    /* A card must be known: its memory and link bound the rates. */
+    m.design.card = find_card_named(v.platform);
     if (!v.poni || !m.design.card) {
         cli_error(v.poni ? "--platform %s: u55c, u50, u280, u250 and u200 are known" : "a geometry is needed: -p FILE.poni",
                   v.platform);
         return CLI_USAGE;
     }
+    /* The card's own number of units is what fits it; another one shows what else would. */
     m.design.units = v.units.given ? (uint32_t)v.units.value : m.design.card->units;
     m.design.engines = (uint32_t)v.engines.value;
     m.design.clock = 1e6 * v.clock.value;

@@ -35,6 +35,7 @@ int frames_open(struct frames *f)
     if (status)
         return cli_fail(status);
     f->info = hcy_stack_get_info(f->stack);
+    /* The conversion changes the size of decoded frames, which the batch below depends on. */
     status = cli_raw_convert(f->stack, &f->raw);
     if (!status)
         status = choose_frames(f);
@@ -43,8 +44,10 @@ int frames_open(struct frames *f)
     status = hcy_device_open_list(&f->devices, &f->n_devices, f->device_list);
     if (status)
         return cli_fail(status);
+    /* A batch is bounded by memory, as every thread has one; a frame that is larger is a batch of one. */
     uint64_t fit = BATCH_BYTES / f->info->frame_bytes;
     f->batch = fit > MAX_BATCH ? MAX_BATCH : fit ? (size_t)fit : 1;
+    /* From here on the run ends by itself at the first signal and cleans up. */
     interrupt_catch();
     return CLI_OK;
 }
@@ -64,6 +67,7 @@ int frames_guard(const struct frames *f, const char *output)
 
 void frames_close(struct frames *f)
 {
+    /* A signal ends the process as usual from here on. */
     interrupt_release();
     for (size_t i = 0; i < f->n_devices; i++)
         hcy_device_release(f->devices[i]);
@@ -75,6 +79,7 @@ void frames_close(struct frames *f)
 
 unsigned frames_threads(const struct frames *f)
 {
+    /* Two threads for a device: one reads while the other decodes. More threads than batches would be idle. */
     uint64_t n = f->threads ? f->threads : 2 * f->n_devices,
              batches = (f->last - f->first - 1) / f->batch + 1;
     return (unsigned)(n < batches ? n : batches);
@@ -95,18 +100,20 @@ struct worker {
     int bad[MAX_BATCH];
 };
 
-static int prepare(struct worker *w)
+static int prepare_worker(struct worker *w)
 {
     const hcy_stack_info *info = w->run->info;
     size_t batch = w->run->batch;
     w->images = malloc(batch * info->frame_bytes);
+    /* Plain pixels are read to where decoded ones would be, without a device. */
     w->chunks = info->codec == HCY_CODEC_NONE ? NULL : malloc(batch * info->max_chunk + 1);
     if (!w->images || (info->codec != HCY_CODEC_NONE && !w->chunks))
         return hcy_fail(HCY_ENOMEM, "no memory for %zu frames of %s", batch, info->path);
+    /* Threads are dealt out to the devices in turn. */
     return w->chunks ? hcy_queue_create(&w->queue, w->run->devices[w->number % w->run->n_devices]) : 0;
 }
 
-static void release(struct worker *w)
+static void release_worker(struct worker *w)
 {
     hcy_queue_release(w->queue);
     free(w->chunks);
@@ -118,9 +125,11 @@ static void note_failed(struct worker *w, uint64_t frame)
 {
     struct frames *f = w->run;
     char why[512];
+    /* The error belongs to this thread, and calls below may replace it. */
     snprintf(why, sizeof why, "%s", hcy_last_error()->text);
     pthread_mutex_lock(&f->lock);
     uint64_t n = f->stats.failed++;
+    /* The list is for the message at the end, so it may be shorter than the number of failures. */
     if (n < sizeof f->failed / sizeof f->failed[0])
         f->failed[n] = frame;
     progress_clear(&f->progress);
@@ -148,6 +157,7 @@ static int read_batch(struct worker *w, uint64_t first, size_t n, size_t *found)
         char *at = w->chunks ? w->chunks + *found * room : w->images + *found * room;
         size_t size = 0;
         int status = hcy_stack_read(&size, w->run->stack, first + i, at, room);
+        /* A failure of the machine ends the run; a damaged frame ends itself alone. */
         if (status && !is_frames(status))
             return status;
         w->bad[i] = status != 0;
@@ -156,6 +166,7 @@ static int read_batch(struct worker *w, uint64_t first, size_t n, size_t *found)
             continue;
         }
         atomic_fetch_add(&w->run->bytes_stored, size);
+        /* Bad frames leave no gap: the decoder gets spans side by side, and number_of leads back. */
         w->number_of[*found] = i;
         w->spans[(*found)++] = (hcy_span){ at, size };
     }
@@ -169,6 +180,7 @@ static int decode_batch(struct worker *w, uint64_t first, size_t found)
                           .elem_size = info->elem_size,
                           .image_bytes = info->frame_bytes,
                           .block_bytes = info->block_bytes };
+    /* Reports of frames that are not decoded say that nothing is wrong with them. */
     memset(w->reports, 0, sizeof w->reports);
     if (!w->chunks || !found)
         return 0;
@@ -177,6 +189,7 @@ static int decode_batch(struct worker *w, uint64_t first, size_t found)
         const hcy_frame_report *r = &w->reports[i];
         if (!r->status)
             continue;
+        /* A failed frame is reported as such; only a failure without one is the launch's own. */
         any = 1;
         (void)hcy_fail(r->status, "%s: block %u at byte %llu of its chunk", hcy_status_text(r->status),
                        r->block, (unsigned long long)r->byte);
@@ -197,18 +210,20 @@ static int do_batch(struct worker *w, uint64_t first, size_t n)
         status =
             f->take(f->payload, w->number, first + w->number_of[i], w->reports[i].status ? NULL : pixels);
     }
+    /* Frames that could not be read are handed on too, so that whoever takes them misses no number. */
     for (size_t i = 0; i < n && !status; i++)
         if (w->bad[i])
             status = f->take(f->payload, w->number, first + i, NULL);
     return status;
 }
 
-static void *work(void *data)
+static void *work_on_frames(void *data)
 {
     struct worker *w = data;
     struct frames *f = w->run;
-    int status = prepare(w);
+    int status = prepare_worker(w);
     while (!status && !interrupt_came()) {
+        /* Taking the next batch needs no lock, and a fast device takes more of them. */
         uint64_t first = atomic_fetch_add(&f->next, f->batch);
         if (first >= f->last)
             break;
@@ -219,9 +234,11 @@ static void *work(void *data)
         pthread_mutex_unlock(&f->lock);
     }
     if (status)
+        /* The other threads find nothing left to do after a failure. */
         atomic_store(&f->next, f->last);
-    release(w);
+    release_worker(w);
     pthread_mutex_lock(&f->lock);
+    /* The first failure counts, as the others may follow from it. */
     if (status && !f->error.status)
         f->error = *hcy_last_error();
     f->working--;
@@ -232,10 +249,11 @@ static void *work(void *data)
 
 /* --- The run --- */
 
-static void show_until_done(struct frames *f)
+static void show_frames_until_done(struct frames *f)
 {
     pthread_mutex_lock(&f->lock);
     while (f->working) {
+        /* Ten times a second is enough for eyes, and the end wakes it at once. */
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_nsec += 100000000;
@@ -251,27 +269,29 @@ static void show_until_done(struct frames *f)
     pthread_mutex_unlock(&f->lock);
 }
 
-static int run_threads(struct frames *f, struct worker *workers, unsigned n)
+static int run_frame_threads(struct frames *f, struct worker *workers, unsigned n)
 {
     unsigned started = 0;
     f->working = n;
     for (; started < n; started++) {
         workers[started] = (struct worker){ .run = f, .number = started };
-        if (pthread_create(&workers[started].id, NULL, work, &workers[started]))
+        if (pthread_create(&workers[started].id, NULL, work_on_frames, &workers[started]))
             break;
     }
+    /* Fewer threads than wanted do the same work: only none at all is a failure. Those that did not start
+     * are not waited for. */
     pthread_mutex_lock(&f->lock);
     f->working -= n - started;
     pthread_mutex_unlock(&f->lock);
     if (!started)
         return cli_error("no thread could be started");
-    show_until_done(f);
+    show_frames_until_done(f);
     for (unsigned i = 0; i < started; i++)
         pthread_join(workers[i].id, NULL);
     return f->error.status ? cli_fail(hcy_fail_again(&f->error)) : CLI_OK;
 }
 
-static void print_failed(const struct frames *f)
+static void print_failed_numbers(const struct frames *f)
 {
     if (!f->stats.failed)
         return;
@@ -290,14 +310,15 @@ int frames_run(struct frames *f)
         return cli_error("no memory for %u threads", n);
     atomic_store(&f->next, f->first);
     f->stats.frames = f->last - f->first;
-    int status = run_threads(f, workers, n);
+    int status = run_frame_threads(f, workers, n);
     free(workers);
+    /* A signal after the last frame changes nothing. */
     if (!status && interrupt_came() && f->stats.done < f->stats.frames)
         status = cli_error("stopped after %llu of %llu %s", (unsigned long long)f->stats.done,
                            (unsigned long long)f->stats.frames, frames_word(f->stats.frames));
     if (!f->quiet) {
         progress_summary(&f->stats);
-        print_failed(f);
+        print_failed_numbers(f);
     }
     return status ? status : f->stats.failed ? CLI_FAILED : CLI_OK;
 }

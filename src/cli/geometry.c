@@ -35,6 +35,7 @@ static int set_detector(hcy_poni *poni, struct cli_geometry *g, const hcy_stack_
 {
     const hcy_detector *known;
     const char *path = g->detector ? g->detector : poni->detector_file;
+    /* A known name wins over a file of that name, and brings its own pixels and shape. */
     if (g->detector && !hcy_detector_find(&known, g->detector)) {
         poni->detector = known;
         poni->pixel1 = poni->pixel2 = 0;
@@ -46,10 +47,12 @@ static int set_detector(hcy_poni *poni, struct cli_geometry *g, const hcy_stack_
         return CLI_OK;
     if (strlen(path) >= sizeof poni->detector_file)
         return cli_error("--detector: the name of the file is too long");
+    /* Neither a name nor a file: the message says so, since the user may have meant either. */
     int status = hcy_detector_read(&g->file, path);
     if (status)
         return cli_error("%s%s: %s%s", g->detector ? "--detector " : "", path, hcy_last_error()->text,
                          g->detector ? "; nor is a detector called so" : "");
+    /* The results record the file, whoever named it. */
     if (path != poni->detector_file)
         snprintf(poni->detector_file, sizeof poni->detector_file, "%s", path);
     hcy_detector_to_poni(poni, g->file);
@@ -66,6 +69,7 @@ static void orient(hcy_poni *poni, const struct cli_geometry *g)
     if (g->orientation)
         poni->orientation = g->orientation;
     if (!poni->orientation)
+        /* 3 is what pyFAI takes where nothing is said. */
         poni->orientation = poni->detector ? poni->detector->orientation : 3;
     if (g->flip)
         poni->orientation = flipped[poni->orientation];
@@ -78,6 +82,7 @@ int cli_geometry_read(hcy_poni *poni, struct cli_geometry *g, const hcy_stack *s
     int status = CLI_OK;
     if (!g->given)
         status = from_stack(poni, g, info, own);
+    /* Limits of the counts belong to the stack's detector, wherever the geometry is from. */
     g->saturation = own ? own->saturation : 0;
     g->has_underload = own && own->has_underload;
     g->underload = own ? own->underload : 0;
@@ -96,6 +101,7 @@ void cli_geometry_invalid(hcy_azint_options *o, const struct cli_geometry *g)
         o->use_underload = g->has_underload;
         o->underload = g->underload;
     }
+    /* A dummy that the user gives stands before that of the detector's file. */
     if (o->use_dummy || !g->file || !g->file->has_dummy)
         return;
     o->use_dummy = 1;

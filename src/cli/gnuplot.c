@@ -41,13 +41,14 @@ void gnuplot_text(FILE *script, const char *text)
 }
 
 /* The first line in which gnuplot says what is wrong. */
-static int complain(FILE *errors)
+static int report_gnuplot_error(FILE *errors)
 {
     char line[256];
     rewind(errors);
     while (fgets(line, sizeof line, errors)) {
         size_t n = strcspn(line, "\r\n");
         line[n] = 0;
+        /* gnuplot repeats the line and marks the place with ^ before it says what is wrong. */
         if (strspn(line, " \t^") < n && !strstr(line, "warning:"))
             return cli_error("gnuplot could not draw this: %s", line + strspn(line, " \t"));
     }
@@ -66,10 +67,11 @@ static int not_started(int number)
 }
 
 /* The child's three descriptors; returns what posix_spawnp does. */
-static int start(pid_t *child, FILE *script, int out, FILE *errors)
+static int start_gnuplot(pid_t *child, FILE *script, int out, FILE *errors)
 {
     char *argv[] = { "gnuplot", "-d", "-", NULL }; /* -d: nobody's own settings */
     posix_spawn_file_actions_t actions;
+    /* posix_spawn needs no copy of this process, which may have much memory and threads of devices. */
     int number = posix_spawn_file_actions_init(&actions);
     if (number)
         return number;
@@ -89,20 +91,22 @@ int gnuplot_run(FILE *script, int out)
     pid_t child;
     int how = 0, number;
     FILE *errors = tmpfile();
+    /* The script is a file, not a pipe: gnuplot may end early, and writing to its pipe would then end this process. */
     if (!errors || fflush(script) || ferror(script) || fseek(script, 0, SEEK_SET) ||
         lseek(fileno(script), 0, SEEK_SET)) {
         if (errors)
             fclose(errors);
         return cli_error("the script for gnuplot cannot be written to a temporary file");
     }
-    number = start(&child, script, out, errors);
+    number = start_gnuplot(&child, script, out, errors);
+    /* A signal that is handled interrupts the wait, which then goes on. */
     while (!number && waitpid(child, &how, 0) < 0)
         number = errno == EINTR ? 0 : errno;
     int status = CLI_OK;
     if (number || (WIFEXITED(how) && WEXITSTATUS(how) == 127)) /* 127: a libc whose child finds that out */
         status = not_started(number ? number : ENOENT);
     else if (!WIFEXITED(how) || WEXITSTATUS(how))
-        status = complain(errors);
+        status = report_gnuplot_error(errors);
     fclose(errors);
     return status;
 }

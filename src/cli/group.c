@@ -23,6 +23,7 @@ static int is_file(const char *text)
 static void name_monitor(struct group *g, const hcy_stack_info *info, const char *text)
 {
     size_t size = sizeof g->monitor_path;
+    /* A path that is no file can only be a dataset of the stack. */
     if (strstr(text, "::") || !*info->dataset || is_file(text))
         snprintf(g->monitor_path, size, "%s", text);
     else
@@ -34,6 +35,8 @@ uint64_t group_monitored(void *group, uint64_t n, int rest)
     struct group *g = group;
     double *values;
     size_t n_values;
+    /* The file is read again only when values are lacking. One that cannot be read now may be so the next
+     * time. */
     if (g->n_monitor < n && !hcy_numbers_read(&values, &n_values, g->monitor_path, !rest)) {
         hcy_list_free(g->monitor);
         g->monitor = values;
@@ -49,15 +52,18 @@ int group_read_monitor(struct group *g, const hcy_stack *stack, const char *text
         return CLI_OK;
     name_monitor(g, info, text);
     if (growing) {
+        /* Who writes the monitor may begin later than the detector. */
         if (hcy_numbers_read(&g->monitor, &g->n_monitor, g->monitor_path, 1))
             cli_note("--monitor: waiting for it: %s", hcy_last_error()->text);
         if (!g->monitor)
+            /* Other functions take a pointer that is not NULL for "there is a monitor". */
             g->monitor = calloc(1, sizeof *g->monitor);
         return g->monitor ? CLI_OK : cli_error("no memory for a monitor");
     }
     int status = hcy_numbers_read(&g->monitor, &g->n_monitor, g->monitor_path, 0);
     if (status)
         return cli_error("--monitor: %s", hcy_last_error()->text);
+    /* A list of another length belongs to another stack: frames would be divided by wrong values. */
     if (g->n_monitor == info->frames)
         return CLI_OK;
     return cli_error("--monitor: %s has %zu %s, %s has %llu %s", g->monitor_path, g->n_monitor,
@@ -78,7 +84,7 @@ double group_monitor(void *group, uint64_t number)
     return g->monitor[number];
 }
 
-static int add(struct group *g, const hcy_pipeline_frame *frame)
+static int add_to_group(struct group *g, const hcy_pipeline_frame *frame)
 {
     if (!g->n) {
         g->first = frame->number;
@@ -88,6 +94,7 @@ static int add(struct group *g, const hcy_pipeline_frame *frame)
     if (!frame->result && !*g->why)
         snprintf(g->why, sizeof g->why, "of its frames %llu failed: %.256s",
                  (unsigned long long)frame->number, frame->why);
+    /* Frames after a failed one are counted, so that the next group begins where it should. */
     int status = frame->result && !*g->why ? hcy_azint_result_add(g->sum, frame->result, g->n) : 0;
     g->n++;
     if (g->monitor)
@@ -100,6 +107,7 @@ int group_end(struct group *g, hcy_curves *curves, uint64_t *written)
     *written = 0;
     if (!g->n)
         return 0;
+    /* Division by the sum of monitors fails if that is 0, which is the group's failure and not the run's. */
     if (!*g->why && hcy_azint_result_merge(g->sum, g->n, g->monitor ? g->counts : 1)) {
         snprintf(g->why, sizeof g->why, "%s", hcy_last_error()->text);
         g->failed++;
@@ -118,7 +126,7 @@ int group_take(struct group *g, hcy_curves *curves, const hcy_pipeline_frame *fr
         *written = frame->result != NULL;
         return hcy_curves_append(curves, frame->number, frame->result, frame->why);
     }
-    int status = add(g, frame);
+    int status = add_to_group(g, frame);
     return status || g->n < g->size ? status : group_end(g, curves, written);
 }
 

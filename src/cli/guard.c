@@ -12,11 +12,12 @@ struct guard_file {
     const char *what, *written; /* written: its path, if it is an output */
 };
 
-static void add(struct guard *g, struct guard_file file)
+static void add_guarded_file(struct guard *g, struct guard_file file)
 {
     if (g->n == g->room) {
         size_t room = g->room ? 2 * g->room : 16;
         struct guard_file *more = realloc(g->files, room * sizeof *more);
+        /* The functions that add have no status: guard_writes() refuses everything after a failure. */
         g->failed |= !more;
         if (!more)
             return;
@@ -32,15 +33,17 @@ static int file_of(char *file, size_t size, const char *path)
     const char *colon = strstr(path, "::"), *h5 = strstr(path, ".h5:");
     struct stat is;
     size_t n = colon ? (size_t)(colon - path) : h5 ? (size_t)(h5 + 3 - path) : strlen(path);
+    /* A file whose own name has such a part is that file. */
     if (!stat(path, &is))
         n = strlen(path);
     return (size_t)snprintf(file, size, "%.*s", (int)n, path) < size;
 }
 
-static int identify(struct guard_file *file, const char *path)
+static int identify_file(struct guard_file *file, const char *path)
 {
     char name[4096];
     struct stat is;
+    /* Writing to a device or a pipe destroys nothing, even if it is read too. */
     if (!file_of(name, sizeof name, path) || stat(name, &is) || S_ISCHR(is.st_mode) || S_ISFIFO(is.st_mode))
         return 0;
     file->device = (uint64_t)is.st_dev;
@@ -51,8 +54,8 @@ static int identify(struct guard_file *file, const char *path)
 void guard_reads(struct guard *g, const char *what, const char *path)
 {
     struct guard_file file = { .what = what };
-    if (path && identify(&file, path))
-        add(g, file);
+    if (path && identify_file(&file, path))
+        add_guarded_file(g, file);
 }
 
 void guard_reads_stack(struct guard *g, const hcy_stack *stack)
@@ -61,15 +64,17 @@ void guard_reads_stack(struct guard *g, const hcy_stack *stack)
     size_t n = 0;
     g->failed |= hcy_stack_files(&files, &n, stack) != 0;
     for (size_t i = 0; i < n; i++)
-        add(g, (struct guard_file){ files[i].device, files[i].inode, "the stack", NULL });
+        add_guarded_file(g, (struct guard_file){ files[i].device, files[i].inode, "the stack", NULL });
     hcy_list_free(files);
 }
 
 /* One file that will be written. */
-static int check(const struct guard *g, const char *what, const char *path)
+static int check_written_file(const struct guard *g, const char *what, const char *path)
 {
     struct guard_file file;
-    int there = identify(&file, path);
+    int there = identify_file(&file, path);
+    /* Links make one file of two names, and two outputs that are not there yet have no inode: paths are
+     * compared for these. */
     for (size_t i = 0; i < g->n; i++)
         if ((there && g->files[i].device == file.device && g->files[i].inode == file.inode) ||
             (g->files[i].written && !strcmp(g->files[i].written, path)))
@@ -91,6 +96,7 @@ static int can_be_written(const char *path)
     if (there && S_ISDIR(is.st_mode))
         return cli_error("%s is a directory; name a file in it", path);
     snprintf(folder, sizeof folder, "%s", file);
+    /* A file that is not there yet needs a folder that takes it. */
     if (there ? access(file, W_OK) : access(dirname(folder), W_OK))
         return cli_write_failed(path, errno);
     return CLI_OK;
@@ -102,23 +108,26 @@ int guard_writes(struct guard *g, const char *what, const char *path, uint64_t f
         return CLI_OK;
     if (g->failed)
         return cli_error("no memory for the names of all files that are read");
+    /* Only a numbered series has many names. */
     const char *number = strchr(path, '%');
     if (!number) {
-        int status = check(g, what, path);
+        int status = check_written_file(g, what, path);
         if (!status)
             status = can_be_written(path);
         struct guard_file file = { .what = what, .written = path };
-        (void)identify(&file, path);
+        /* What is written becomes one of the files that no later output may go over. */
+        (void)identify_file(&file, path);
         if (!status)
-            add(g, file);
+            add_guarded_file(g, file);
         return status;
     }
+    /* Frames that a growing stack will have are not known, so their names cannot be checked. */
     for (uint64_t i = first; last != UINT64_MAX && i < last; i++) {
         char name[4096];
         int st = hcy_numbered_path(name, sizeof name, path, i);
         if (st)
             return cli_fail(st);
-        if (check(g, what, name))
+        if (check_written_file(g, what, name))
             return CLI_FAILED;
     }
     return CLI_OK;

@@ -154,6 +154,7 @@ static void choose_range(double range[2], const struct cli_pair *pair)
 
 void integrate_options(hcy_azint_options *o, const struct integrate_values *v)
 {
+    /* The command line is laid over the configuration, and only what was given changes it. */
     *o = v->config ? v->config->options : (hcy_azint_options)HCY_AZINT_OPTIONS_INIT;
     choose_bins(o, v);
     choose_filter(o, v);
@@ -161,6 +162,7 @@ void integrate_options(hcy_azint_options *o, const struct integrate_values *v)
     choose_range(o->azimuth_range, &v->azimuth);
     if (v->unit)
         o->unit = v->unit;
+    /* A dummy of the command line replaces the configuration's as a whole, its tolerance too. */
     if (v->dummy.given || v->no_sentinels) {
         o->use_dummy = v->dummy.given;
         o->dummy = v->dummy.value;
@@ -173,6 +175,7 @@ void integrate_options(hcy_azint_options *o, const struct integrate_values *v)
     if (v->polarization.given) {
         o->use_polarization = 1;
         o->polarization = v->polarization.value;
+        /* The command line has no offset, and that of the configuration belongs to its own factor. */
         o->polarization_offset = 0;
     }
     if (v->normalization.given)
@@ -196,7 +199,9 @@ static int check_values(const struct integrate_values *v)
 {
     double percentile[2];
     hcy_azint_options o;
+    /* What the configuration says takes part, so the rules look at the options as they will be used. */
     integrate_options(&o, v);
+    /* A rule is what is wrong and what to say; the first one that holds is told. */
     const struct {
         int wrong;
         const char *what;
@@ -233,6 +238,7 @@ static int read_config(struct integrate_values *v)
     int status = hcy_config_read(&v->config, v->config_file);
     if (status)
         return cli_fail(status);
+    /* Files of the configuration are used where the command line names none. */
     const struct {
         const char **to, *from;
     } files[] = { { &v->mask, v->config->mask },
@@ -246,10 +252,11 @@ static int read_config(struct integrate_values *v)
 }
 
 /* The command line, words with blanks and the like in quotes. */
-static void join(char *out, size_t size, int argc, char **argv)
+static void join_words(char *out, size_t size, int argc, char **argv)
 {
     size_t used = (size_t)snprintf(out, size, "halcyon");
     for (int i = 0; i < argc && used < size; i++) {
+        /* The line is a record that can be pasted into a shell. */
         int plain = *argv[i] && !argv[i][strspn(argv[i], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                                          "0123456789@%+=:,./_-^")];
         used += (size_t)snprintf(out + used, size - used, plain ? " %s" : " '%s'", argv[i]);
@@ -263,7 +270,8 @@ int integrate_parse(struct integrate_values *values, int argc, char **argv, cons
     };
     if (cli_parse(&cli_integrate_command, argc, argv, values, stack, status))
         return 1;
-    join(values->command, sizeof values->command, argc, argv);
+    /* The record is made before anything is filled in from a configuration. */
+    join_words(values->command, sizeof values->command, argc, argv);
     *status = read_config(values);
     if (!*status)
         *status = check_values(values);

@@ -10,18 +10,19 @@ static atomic_int interrupted; /* threads read it */
 static hcy_pipeline *_Atomic running;
 
 /* The end that the signal means; what is unfinished beside outputs goes first. */
-static void end(int number)
+static void end_by_signal(int number)
 {
     hcy_output_abandon();
     signal(number, SIG_DFL);
     raise(number);
 }
 
-static void note(int number)
+static void note_signal(int number)
 {
     hcy_pipeline *pipeline = atomic_load(&running);
+    /* Atomics and hcy_pipeline_cancel() are all that is allowed in a handler. */
     if (atomic_exchange(&interrupted, 1))
-        end(number);
+        end_by_signal(number);
     else if (pipeline)
         hcy_pipeline_cancel(pipeline);
 }
@@ -34,6 +35,7 @@ static void handle(void (*handler)(int), int polite)
     memset(&action, 0, sizeof action);
     action.sa_handler = handler;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        /* nohup and shells' background jobs ignore signals on purpose. */
         if (!sigaction(numbers[i], NULL, &before) &&
             (before.sa_handler != SIG_IGN || (!polite && numbers[i] != SIGHUP)))
             sigaction(numbers[i], &action, NULL);
@@ -41,17 +43,17 @@ static void handle(void (*handler)(int), int polite)
 
 void interrupt_catch(void)
 {
-    handle(note, 0);
+    handle(note_signal, 0);
 }
 
 void interrupt_begin(void)
 {
-    handle(end, 1);
+    handle(end_by_signal, 1);
 }
 
 void interrupt_release(void)
 {
-    handle(end, 1);
+    handle(end_by_signal, 1);
     atomic_store(&running, NULL);
 }
 
@@ -63,6 +65,7 @@ int interrupt_came(void)
 void interrupt_cancels(hcy_pipeline *pipeline)
 {
     atomic_store(&running, pipeline);
+    /* A signal between the two may have found no pipeline to cancel. */
     if (atomic_load(&interrupted))
         hcy_pipeline_cancel(pipeline);
 }

@@ -24,7 +24,7 @@ static const struct {
 enum { COUNT = sizeof table / sizeof table[0] };
 
 /* The subcommand that the first words name, the longest one; *n: how many words. */
-static int find(int argc, char **argv, int *n)
+static int find_subcommand(int argc, char **argv, int *n)
 {
     int found = -1;
     *n = 1;
@@ -34,6 +34,7 @@ static int find(int argc, char **argv, int *n)
         bool fits = strlen(argv[0]) == first && !strncmp(name, argv[0], first);
         if (second)
             fits = fits && argc > 1 && !strcmp(argv[1], second + 1);
+        /* "bench nufft" is longer than "bench" and wins over it. */
         if (fits && (found < 0 || second)) {
             found = i;
             *n = second ? 2 : 1;
@@ -75,7 +76,7 @@ static int help(int argc, char **argv)
         overview(stdout);
         return cli_close_stdout(CLI_OK);
     }
-    int n, i = find(argc - 1, argv + 1, &n);
+    int n, i = find_subcommand(argc - 1, argv + 1, &n);
     if (i < 0)
         return unknown(argv[1]);
     cli_help(stdout, table[i].command);
@@ -95,11 +96,12 @@ int main(int argc, char **argv)
         printf("halcyon %s\n", hcy_version());
         return cli_close_stdout(CLI_OK);
     }
-    int n, i = find(argc - 1, argv + 1, &n);
+    int n, i = find_subcommand(argc - 1, argv + 1, &n);
     if (i < 0)
         return unknown(word);
     cli_name = table[i].command->name;
     signal(SIGXFSZ, SIG_IGN); /* a file that grows past a limit is a failed write, said in words */
+    /* Even a command that never catches signals removes its unfinished outputs. */
     interrupt_begin();
     return table[i].run(argc - n, argv + n);
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* An image of the size of the frames. */
-static int read_image(hcy_image **image, const hcy_stack *stack, const char *path, const char *option)
+static int read_frame_image(hcy_image **image, const hcy_stack *stack, const char *path, const char *option)
 {
     const hcy_stack_info *info = hcy_stack_get_info(stack);
     int status = hcy_image_read(image, path);
@@ -31,6 +31,7 @@ static int read_own(hcy_corrections **own, const hcy_stack *stack, const char *p
 static int low_bits_mask(const hcy_image *image, const uint8_t *mask)
 {
     const uint8_t *pixels = image->pixels;
+    /* pyFAI reads the lower 8 bits of a mask; for floats these bits mean nothing. */
     int same = image->pixel_type != HCY_PIXEL_F32 && image->pixel_type != HCY_PIXEL_F64;
     for (size_t i = 0; same && i < (size_t)image->height * image->width; i++)
         same = !pixels[i * image->elem_size] == !mask[i];
@@ -42,16 +43,18 @@ int cli_mask_file(uint8_t *mask, int *is_plain, const hcy_stack *stack, const ch
     const hcy_stack_info *info = hcy_stack_get_info(stack);
     hcy_corrections *own;
     hcy_image *image;
+    /* A detector's file has a mask among others; a plain image is the mask itself. */
     int status = read_own(&own, stack, path, HCY_CORRECTION_MASK), found = own && own->mask;
     if (found)
         memcpy(mask, own->mask, (size_t)info->height * info->width);
     *is_plain = found && own->mask_is_plain;
     hcy_corrections_free(own);
     if (!status && !found)
-        status = read_image(&image, stack, path, "mask");
+        status = read_frame_image(&image, stack, path, "mask");
     if (status || found)
         return status;
     hcy_image_to_mask(mask, image);
+    /* A configuration may name the file only if pyFAI would read the same mask from it. */
     *is_plain = low_bits_mask(image, mask);
     hcy_image_free(image);
     return CLI_OK;
@@ -60,7 +63,7 @@ int cli_mask_file(uint8_t *mask, int *is_plain, const hcy_stack *stack, const ch
 int cli_array_file(float **array, const hcy_stack *stack, const char *path, const char *option)
 {
     hcy_image *image;
-    int status = read_image(&image, stack, path, option);
+    int status = read_frame_image(&image, stack, path, option);
     if (status)
         return status;
     *array = malloc((size_t)image->height * image->width * sizeof **array);
@@ -78,7 +81,10 @@ int cli_flat_file(float **flat, int *is_plain, const hcy_stack *stack, const cha
     size_t n = (size_t)info->height * info->width;
     hcy_corrections *own;
     int status = read_own(&own, stack, path, HCY_CORRECTION_FLAT | HCY_CORRECTION_FLAT_ANYWAY);
+    /* DECTRIS' flat fields multiply, and pyFAI divides. */
     *is_plain = !own || !own->flat_multiplies;
+    /* Where the file names no flat field it is an image itself. One that is 1 everywhere comes without an
+     * array. */
     if (!status && (!own || !*own->flat_name))
         status = cli_array_file(flat, stack, path, "flat");
     else if (!status && !(*flat = malloc(n * sizeof **flat)))
@@ -93,7 +99,7 @@ int cli_flat_file(float **flat, int *is_plain, const hcy_stack *stack, const cha
 }
 
 /* Is pixel i in one of the job's invalid ranges? */
-static int is_invalid(const hcy_azint_job *azint, const void *pixels, size_t i)
+static int is_invalid_pixel(const hcy_azint_job *azint, const void *pixels, size_t i)
 {
 #define CASE(TYPE, c_type, wide)                                                                             \
     case TYPE: {                                                                                             \
@@ -123,13 +129,15 @@ static int is_invalid(const hcy_azint_job *azint, const void *pixels, size_t i)
 }
 
 /* What a plan of these options masks frame by frame, found with one that costs little. */
-static int probe(hcy_azint_job *job, const hcy_stack_info *info, const hcy_poni *poni,
-                 const hcy_azint_options *azint)
+static int probe_invalid(hcy_azint_job *job, const hcy_stack_info *info, const hcy_poni *poni,
+                         const hcy_azint_options *azint)
 {
     hcy_azint_options coarse = *azint;
     hcy_azint_plan *plan;
+    /* The ranges do not depend on bins, and one bin without splitting is the cheapest plan. */
     coarse.npt = 1;
     coarse.npt_azim = 0;
+    /* Such a plan is of no use to anyone else. */
     coarse.cache = NULL;
     coarse.split = HCY_SPLIT_NO;
     int status = hcy_azint_plan_create(&plan, poni, info->height, info->width, &coarse);
@@ -140,13 +148,14 @@ static int probe(hcy_azint_job *job, const hcy_stack_info *info, const hcy_poni 
     return status;
 }
 
-static int decode(void *pixels, hcy_stack *stack, hcy_device *device, uint64_t number)
+static int decode_one_frame(void *pixels, hcy_stack *stack, hcy_device *device, uint64_t number)
 {
     hcy_pipeline_source source = hcy_pipeline_source_of(hcy_stack_get_info(stack));
     hcy_queue *queue = NULL;
     void *chunk = NULL;
     size_t size = 0;
     int status = hcy_stack_frame_size(&size, stack, number);
+    /* malloc(0) may be NULL without a failure. */
     if (!status && !(chunk = malloc(size ? size : 1)))
         status = hcy_fail(HCY_ENOMEM, "%zu bytes for a frame", size);
     if (!status)
@@ -173,11 +182,12 @@ int cli_mask_frame(uint8_t *mask, hcy_stack *stack, hcy_device *device, const hc
     int status =
         pixels ? 0 : hcy_fail(HCY_ENOMEM, "%llu bytes for an image", (unsigned long long)info->frame_bytes);
     if (!status)
-        status = probe(&job, info, poni, azint);
+        /* The device decides what is invalid by the plan's ranges, so the same ranges decide here. */
+        status = probe_invalid(&job, info, poni, azint);
     if (!status)
-        status = decode(pixels, stack, device, number);
+        status = decode_one_frame(pixels, stack, device, number);
     for (size_t i = 0; !status && i < n; i++)
-        mask[i] |= (uint8_t)is_invalid(&job, pixels, i);
+        mask[i] |= (uint8_t)is_invalid_pixel(&job, pixels, i);
     free(pixels);
     if (status)
         return cli_error("a mask from frame %llu of %s: %s", (unsigned long long)number, info->path,

@@ -71,7 +71,7 @@ struct job {
 /* --- Arrays --- */
 
 /* Real number i of an array that has floats or doubles. */
-static double number(const hcy_array *a, size_t i)
+static double real_of_array(const hcy_array *a, size_t i)
 {
     return a->bytes == 8 ? ((const double *)a->data)[i] : (double)((const float *)a->data)[i];
 }
@@ -81,7 +81,7 @@ static double real_at(const struct job *j, const void *reals, size_t i)
     return j->wide ? ((const double *)reals)[i] : (double)((const float *)reals)[i];
 }
 
-static void put(const struct job *j, void *reals, size_t i, double value)
+static void put_real(const struct job *j, void *reals, size_t i, double value)
 {
     if (j->wide)
         ((double *)reals)[i] = value;
@@ -95,7 +95,7 @@ static void *room(const struct job *j, size_t n)
 }
 
 /* "[2][3]", of the axes from `first` on, for messages. */
-static const char *shape_of(char text[200], const hcy_array *a, int first)
+static const char *describe_shape(char text[200], const hcy_array *a, int first)
 {
     size_t at = (size_t)snprintf(text, 200, "%s", a->rank > first ? "" : "a number");
     for (int d = first; d < a->rank && at < 170; d++)
@@ -106,22 +106,24 @@ static const char *shape_of(char text[200], const hcy_array *a, int first)
 /* [n][dim] coordinates to an array an axis. */
 static int take_axes(struct job *j, const hcy_array *a, const char *what, size_t *n, void **axes)
 {
+    /* A list is taken as points on one axis; [n][axes] says the number of axes itself. */
     int dim = a->rank == 1 ? 1 : a->rank == 2 && a->shape[1] <= 3 ? (int)a->shape[1] : 0;
     char is[200];
     if (!dim || a->is_complex)
         return cli_error("%s: %s must be real, [n][axes] with 1 to 3 axes, or [n]; it is %s%s",
                          what[0] == 'p' ? j->v->points : j->v->targets, what, a->is_complex ? "complex " : "",
-                         shape_of(is, a, 0));
+                         describe_shape(is, a, 0));
     if (j->dim && j->dim != dim)
         return cli_error("points have %d axes, targets %d", j->dim, dim);
     j->dim = dim;
     *n = (size_t)a->shape[0];
+    /* Plans take an array for each axis, while files hold a point's coordinates side by side. */
     for (int d = 0; d < dim; d++) {
         axes[d] = room(j, *n);
         if (!axes[d])
             return cli_error("out of memory for %zu %s", *n, what);
         for (size_t i = 0; i < *n; i++)
-            put(j, axes[d], i, number(a, i * (size_t)dim + (size_t)d));
+            put_real(j, axes[d], i, real_of_array(a, i * (size_t)dim + (size_t)d));
     }
     return 0;
 }
@@ -133,6 +135,7 @@ static int parse_modes(struct job *j)
         char *end;
         errno = 0;
         j->modes[d] = strtoll(text, &end, 10);
+        /* The number of modes must fit the points' axes: the last number ends the text. */
         if (j->modes[d] < 1 || errno || *end != (d + 1 < j->dim ? ',' : 0)) {
             cli_error(
                 "--modes needs %d whole number%s above 0, with commas between; see `halcyon nufft --help`",
@@ -145,26 +148,30 @@ static int parse_modes(struct job *j)
 }
 
 /* Modes of the input of type 2, the number of vectors of any. */
-static int take_shape(struct job *j)
+static int take_vector_shape(struct job *j)
 {
     const hcy_array *a = &j->in;
+    /* An axis in front of those of one vector counts vectors. */
     int rank = j->type == 2 ? j->dim : 1, first = a->rank - rank;
     bool fits = first == 0 || first == 1;
     char is[200];
+    /* Strengths are one a point; modes bring their own shape. */
     if (fits && j->type != 2)
         fits = a->shape[first] == j->m;
     const int64_t wanted[3] = { j->modes[0], j->modes[1], j->modes[2] };
     for (int d = 0; fits && d < j->dim && j->type == 2; d++)
         j->modes[d] = (int64_t)a->shape[first + d];
+    /* The message shows the shape found, as that tells what is the wrong way round. */
     if (!fits)
         return j->type == 2
                    ? cli_error("%s: modes must have %d axes, as the points, or one more in front; it is %s", j->v->in,
-                               j->dim, shape_of(is, a, 0))
+                               j->dim, describe_shape(is, a, 0))
                    : cli_error("%s: strengths must be [%zu] or [vectors][%zu]; it is %s", j->v->in, j->m, j->m,
-                               shape_of(is, a, 0));
+                               describe_shape(is, a, 0));
+    /* --modes is not needed with type 2, but it must not contradict the array. */
     for (int d = 0; d < j->dim && j->type == 2 && j->v->modes; d++)
         if (wanted[d] != j->modes[d])
-            return cli_error("%s: its modes are %s, not as --modes says", j->v->in, shape_of(is, a, first));
+            return cli_error("%s: its modes are %s, not as --modes says", j->v->in, describe_shape(is, a, first));
     j->vectors = first ? (size_t)a->shape[0] : 1;
     return 0;
 }
@@ -179,8 +186,9 @@ static int take_data(struct job *j)
     if (!j->data)
         return cli_error("out of memory for %zu numbers", count);
     for (size_t i = 0; i < count; i++) {
-        put(j, j->data, 2 * i, number(&j->in, j->in.is_complex ? 2 * i : i));
-        put(j, j->data, 2 * i + 1, j->in.is_complex ? number(&j->in, 2 * i + 1) : 0);
+        /* Real arrays are strengths without an imaginary part. */
+        put_real(j, j->data, 2 * i, real_of_array(&j->in, j->in.is_complex ? 2 * i : i));
+        put_real(j, j->data, 2 * i + 1, j->in.is_complex ? real_of_array(&j->in, 2 * i + 1) : 0);
     }
     return 0;
 }
@@ -189,6 +197,7 @@ static int make_out(struct job *j)
 {
     int rank = 0;
     size_t count;
+    /* An input with an axis of vectors, even of one, gives an output with that axis. */
     if (j->in.rank > (j->type == 2 ? j->dim : 1))
         j->out.shape[rank++] = j->vectors;
     for (int d = 0; d < j->dim && j->type == 1; d++)
@@ -205,7 +214,7 @@ static int make_out(struct job *j)
     return j->out.data ? 0 : cli_error("out of memory for %zu results", count);
 }
 
-static int load(struct job *j)
+static int load_arrays(struct job *j)
 {
     progress_say(&j->progress, "reading %s and %s ...", j->v->points, j->v->in);
     int status = hcy_array_read(&j->points, j->v->points);
@@ -216,14 +225,16 @@ static int load(struct job *j)
     progress_clear(&j->progress);
     if (status)
         return cli_fail(status);
+    /* One double among the inputs makes all double: nothing that was given is rounded. */
     j->wide = j->points.bytes == 8 || j->in.bytes == 8 || (j->type == 3 && j->targets.bytes == 8);
+    /* Points decide the number of axes, which targets and modes are checked against. */
     status = take_axes(j, &j->points, "points", &j->m, j->x);
     if (!status && j->type == 3)
         status = take_axes(j, &j->targets, "targets", &j->n, j->s);
     if (!status && j->v->modes)
         status = parse_modes(j);
     if (!status)
-        status = take_shape(j);
+        status = take_vector_shape(j);
     if (!status)
         status = take_data(j);
     return status ? status : make_out(j);
@@ -238,6 +249,7 @@ static double phase(const struct job *j, size_t i, size_t k)
     size_t left = k;
     for (int d = j->dim - 1; d >= 0; d--) {
         size_t n = (size_t)j->modes[d];
+        /* The last axis varies fastest, and modes go from -(n/2) on. */
         double f = j->type == 3 ? real_at(j, j->s[d], k) : (double)((int64_t)(left % n) - (int64_t)(n / 2));
         sum += f * real_at(j, j->x[d], i);
         left /= j->type == 3 ? 1 : n;
@@ -246,12 +258,13 @@ static double phase(const struct job *j, size_t i, size_t k)
 }
 
 /* Relative error of some results of the first vector. */
-static double check(struct job *j, size_t n)
+static double check_results(struct job *j, size_t n)
 {
     size_t results = j->type == 2 ? j->m : n, terms = j->type == 2 ? n : j->m;
     double bad = 0, all = 0;
     uint64_t state = 1;
     for (size_t c = 0; c < CHECKED && c < results; c++) {
+        /* A fixed sequence picks the results, so a check can be repeated. */
         state = state * 6364136223846793005u + 1442695040888963407u;
         size_t r = results <= CHECKED ? c : (size_t)(state >> 11) % results;
         double re = 0, im = 0;
@@ -265,6 +278,7 @@ static double check(struct job *j, size_t n)
         bad += pow(real_at(j, j->out.data, 2 * r) - re, 2) + pow(real_at(j, j->out.data, 2 * r + 1) - im, 2);
         all += re * re + im * im;
     }
+    /* Where everything is 0 the absolute error is shown. */
     return all > 0 ? sqrt(bad / all) : sqrt(bad);
 }
 
@@ -291,9 +305,11 @@ static int run_plan(struct job *j, hcy_nufft *plan)
 {
     void *c = j->type == 2 ? j->out.data : j->data, *f = j->type == 2 ? j->data : j->out.data;
     double begun = progress_seconds(&j->progress);
+    /* Devices with compilers take seconds at their first use, which would look like hanging. */
     bool compiles = strcmp(hcy_device_get_info(j->dev)->backend, "cpu") != 0;
     const char *words = compiles ? " (the first time kernels are compiled)" : "";
     progress_say(&j->progress, "setting %zu points%s ...", j->m, words);
+    /* Points and transform are timed apart: a program sets points once for many transforms. */
     int status = hcy_nufft_set_points(plan, (int64_t)j->m, (const void *const *)j->x,
                                       j->type == 3 ? (int64_t)j->n : 0, (const void *const *)j->s);
     double set = progress_seconds(&j->progress);
@@ -308,11 +324,12 @@ static int run_plan(struct job *j, hcy_nufft *plan)
     return 0;
 }
 
-static int transform(struct job *j)
+static int transform_arrays(struct job *j)
 {
     hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
     hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
     hcy_nufft *plan;
+    /* The command line has all that a description needs; what is not set stays at its default. */
     desc.type = j->type;
     desc.precision = j->wide ? HCY_F64 : HCY_F32;
     desc.dim = j->dim;
@@ -323,6 +340,7 @@ static int transform(struct job *j)
     desc.eps = j->eps;
     o.method = j->v->method;
     o.deterministic = j->v->deterministic;
+    /* Opening a device may compile kernels, so the user is told. */
     progress_say(&j->progress, "preparing the device ...");
     int status = hcy_device_open(&j->dev, j->v->device);
     if (!status)
@@ -332,13 +350,15 @@ static int transform(struct job *j)
         return cli_fail(status);
     status = run_plan(j, plan);
     hcy_nufft_destroy(plan);
+    /* The result is checked before it is written, so a wrong one never reaches the file. */
     if (!status && j->v->check) {
         size_t n = j->n;
         for (int d = 0; d < j->dim && j->type != 3; d++)
             n = (d ? n : 1) * (size_t)j->modes[d];
-        double error = check(j, n);
+        double error = check_results(j, n);
         progress_clear(&j->progress);
         fprintf(stderr, "error against the direct sum: %.2e (eps %g)\n", error, j->eps);
+        /* The comparison fails for NaN too. */
         if (!(error <= 10 * j->eps))
             return cli_error("that is above 10 eps: %s is not written", j->v->out), CLI_FAILED;
     }
@@ -380,12 +400,13 @@ static int check_usage(const struct values *v)
 }
 
 /* A dataset more in a file that is read is no loss. */
-static int guard_files(const struct values *v)
+static int guard_nufft_files(const struct values *v)
 {
     const char *const reads[][2] = { { "--points", v->points }, { "--in", v->in }, { "--targets", v->targets } };
     const char *dataset = strstr(v->out, ".h5:");
     struct guard guard = { 0 };
     for (size_t i = 0; i < 3; i++)
+        /* A whole file that is read must stay, while another dataset of the same HDF5 file may be written. */
         if (reads[i][1] && (!dataset || !strcmp(reads[i][1], v->out) || !strstr(reads[i][1], ".h5")))
             guard_reads(&guard, reads[i][0], reads[i][1]);
     int status = guard_writes(&guard, "--out", v->out, 0, 0);
@@ -404,6 +425,7 @@ int cli_nufft(int argc, char **argv)
     int status;
     if (cli_parse(&cli_nufft_command, argc, argv, &v, NULL, &status))
         return status;
+    /* All that is wrong with the command line is told before any file is read. */
     status = check_usage(&v);
     if (status)
         return status;
@@ -412,11 +434,13 @@ int cli_nufft(int argc, char **argv)
     j.eps = v.eps.value;
     j.points = j.targets = j.in = j.out = (hcy_array)HCY_ARRAY_INIT;
     progress_begin(&j.progress, !v.quiet);
-    status = guard_files(&v);
+    /* Arrays may be large: names are checked before they are read. */
+    status = guard_nufft_files(&v);
     if (!status)
-        status = load(&j);
+        status = load_arrays(&j);
     if (!status)
-        status = transform(&j);
+        status = transform_arrays(&j);
+    /* What was not made is NULL, and releasing that is fine. */
     for (int d = 0; d < 3; d++) {
         free(j.x[d]);
         free(j.s[d]);

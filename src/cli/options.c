@@ -20,10 +20,12 @@ static size_t distance(const char *a, const char *b)
         return SIZE_MAX;
     for (size_t j = 0; j <= n; j++)
         row[j] = j;
+    /* One row is kept: row[j] is the distance of the first i letters of a from the first j of b. */
     for (size_t i = 0; a[i]; i++) {
         size_t diagonal = row[0];
         row[0] = i + 1;
         for (size_t j = 0; j < n; j++) {
+            /* Replacing, leaving out or adding a letter costs one. */
             size_t best = diagonal + (a[i] != b[j]);
             diagonal = row[j + 1];
             if (row[j] + 1 < best)
@@ -41,6 +43,7 @@ const char *cli_closest(const char *word, const char *const *names, size_t n)
     const char *found = NULL;
     size_t best = strlen(word) / 3 + 2; /* further away is another word */
     for (size_t i = 0; i < n; i++) {
+        /* The beginning of a name is as good as the name. */
         size_t d = strncmp(names[i], word, strlen(word)) ? distance(word, names[i]) : 0;
         if (d < best) {
             best = d;
@@ -80,6 +83,7 @@ static int unknown_option(const struct cli_command *command, const char *name, s
     for (const struct cli_option *o = command->options; o->name && count < 64; o++)
         names[count++] = o->name;
     snprintf(word, sizeof word, "%.*s", (int)n, name);
+    /* A single letter is close to every other one, so none is proposed for it. */
     const char *closest = n > 1 ? cli_closest(word, names, count) : NULL;
     if (closest)
         snprintf(what, sizeof what, "unknown option --%s (is --%s meant?)", word, closest);
@@ -90,14 +94,14 @@ static int unknown_option(const struct cli_command *command, const char *name, s
 
 /* --- Values --- */
 
-static int number(const char *text, char **end, double *value)
+static int parse_number(const char *text, char **end, double *value)
 {
     errno = 0;
     *value = strtod(text, end);
     return *end != text && isfinite(*value) && !isspace((unsigned char)*text);
 }
 
-static int whole(const char *text, char **end, uint64_t *value)
+static int parse_whole(const char *text, char **end, uint64_t *value)
 {
     errno = 0;
     *value = strtoull(text, end, 10);
@@ -115,6 +119,7 @@ static int set_int(const struct cli_option *o, const char *text, struct cli_int 
     errno = 0;
     out->value = strtoll(text, &end, 10);
     out->given = 1;
+    /* strtoll skips blanks, takes what it can and clips: only a whole word that fits is a number. */
     return end != text && !*end && !errno && !isspace((unsigned char)*text) &&
            in_range(o, (double)out->value);
 }
@@ -123,7 +128,7 @@ static int set_real(const struct cli_option *o, const char *text, struct cli_rea
 {
     char *end;
     out->given = 1;
-    return number(text, &end, &out->value) && !*end && in_range(o, out->value);
+    return parse_number(text, &end, &out->value) && !*end && in_range(o, out->value);
 }
 
 static int set_choice(const struct cli_option *o, const char *text, int *out)
@@ -140,16 +145,17 @@ static int set_pair(const char *text, struct cli_pair *out)
 {
     char *end;
     out->given = 1;
-    if (!number(text, &end, &out->a) || *end != ',')
+    if (!parse_number(text, &end, &out->a) || *end != ',')
         return 0;
-    return number(end + 1, &end, &out->b) && !*end && out->a < out->b;
+    return parse_number(end + 1, &end, &out->b) && !*end && out->a < out->b;
 }
 
 static int set_span(const char *text, struct cli_span *out)
 {
     char *end = (char *)text;
+    /* What is left out reaches to the beginning or to the end. */
     *out = (struct cli_span){ 1, 0, UINT64_MAX };
-    if (*text != ':' && !whole(text, &end, &out->first))
+    if (*text != ':' && !parse_whole(text, &end, &out->first))
         return 0;
     if (!*end) { /* "A": that one alone */
         out->last = out->first + 1;
@@ -157,7 +163,7 @@ static int set_span(const char *text, struct cli_span *out)
     }
     if (*end != ':')
         return 0;
-    if (end[1] && (!whole(end + 1, &end, &out->last) || *end))
+    if (end[1] && (!parse_whole(end + 1, &end, &out->last) || *end))
         return 0;
     return out->first < out->last;
 }
@@ -173,6 +179,7 @@ static const char *expected(const struct cli_option *o, char *text, size_t size)
         return text;
     case CLI_INT:
     case CLI_REAL:
+        /* Both limits 0 mean that there are none. */
         if (o->min == 0 && o->max == 0)
             return o->type == CLI_INT ? "a whole number" : "a number";
         snprintf(text, size, "a %snumber from %.15g to %.15g", o->type == CLI_INT ? "whole " : "", o->min,
@@ -196,6 +203,7 @@ static int set_value(const struct cli_option *o, const char *text, void *values)
         return 1;
     case CLI_TEXT:
         *(const char **)at = text;
+        /* An empty word comes from an unset variable of the shell, and is no name of anything. */
         return *text != 0;
     case CLI_INT:
         return set_int(o, text, at);
@@ -222,10 +230,11 @@ struct line {
 
 /* `text` is what follows the option in the same word, NULL if nothing does.  Messages name the option as it was
  * given: by its letter, if `by_letter`. */
-static int take(struct line *line, const struct cli_option *o, const char *text, int by_letter)
+static int take_option(struct line *line, const struct cli_option *o, const char *text, int by_letter)
 {
     char what[512], right[320], name[64];
     const char letter[2] = { o->letter, 0 };
+    /* The messages repeat what the user typed. */
     snprintf(name, sizeof name, "%s%s", by_letter ? "-" : "--", by_letter ? letter : o->name);
     if (o->type == CLI_FLAG && text) {
         snprintf(what, sizeof what, "%s takes no value", name);
@@ -236,6 +245,7 @@ static int take(struct line *line, const struct cli_option *o, const char *text,
             snprintf(what, sizeof what, "%s needs %s", name, expected(o, right, sizeof right));
             return usage(what);
         }
+        /* The next word is the value even if it begins with "-": numbers may be negative. */
         text = line->argv[line->at++];
     }
     if (set_value(o, text, line->values))
@@ -249,7 +259,7 @@ static int take_long(struct line *line, const char *word)
     const char *equals = strchr(word, '=');
     size_t n = equals ? (size_t)(equals - word) : strlen(word);
     const struct cli_option *o = with_name(line->command, word, n);
-    return o ? take(line, o, equals ? equals + 1 : NULL, 0) : unknown_option(line->command, word, n);
+    return o ? take_option(line, o, equals ? equals + 1 : NULL, 0) : unknown_option(line->command, word, n);
 }
 
 static int take_letters(struct line *line, const char *letters)
@@ -258,8 +268,9 @@ static int take_letters(struct line *line, const char *letters)
         const struct cli_option *o = with_letter(line->command, *letters);
         if (!o)
             return unknown_option(line->command, letters, 1);
+        /* Flags may stand together in a word; a letter that takes a value takes the rest of the word. */
         int is_flag = o->type == CLI_FLAG;
-        int status = take(line, o, is_flag || !letters[1] ? NULL : letters + 1, 1);
+        int status = take_option(line, o, is_flag || !letters[1] ? NULL : letters + 1, 1);
         if (status || !is_flag)
             return status;
     }
@@ -280,7 +291,9 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, void *va
     *status = 0;
     while (line.at < argc && !*status) {
         const char *word = argv[line.at++];
+        /* A lone "-" is an operand: it means standard output or input. */
         if (only_operands || word[0] != '-' || !word[1]) {
+            /* The first word too many is kept for the message, which comes only if no option is wrong. */
             if (n < command->max_operands)
                 operands[n] = word;
             else if (!excess)
@@ -289,6 +302,7 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, void *va
         } else if (!strcmp(word, "--")) {
             only_operands = 1;
         } else if (is_help(word)) {
+            /* Help is given as soon as it is asked for, whatever else is on the line. */
             cli_help(stdout, command);
             *status = cli_close_stdout(CLI_OK);
             return 1;
@@ -299,6 +313,7 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, void *va
         }
     }
     char what[512];
+    /* Missing words are told last: a wrong option is often the cause. */
     if (!*status && n < command->min_operands) {
         snprintf(what, sizeof what, "what to work on is missing: halcyon %s %s", cli_name, command->operands);
         *status = usage(what);
@@ -318,6 +333,7 @@ static void help_option(FILE *out, const struct cli_option *o)
     const char *help = o->help;
     snprintf(left, sizeof left, "  %c%c%s--%s%s%s", o->letter ? '-' : ' ', o->letter ? o->letter : ' ',
              o->letter ? ", " : "  ", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+    /* Every further line of a text stands below the first one. */
     for (int first = 1; help; first = 0) {
         const char *end = strchr(help, '\n');
         fprintf(out, "%-32s %.*s\n", first ? left : "", end ? (int)(end - help) : (int)strlen(help), help);

@@ -14,8 +14,10 @@ static void set_path(char *text, size_t size, const char *file, const char *data
 
 int pixels_read(struct pixels *p, const hcy_stack *stack)
 {
+    /* What is not to be used is not read: a flat field is as large as a frame. */
     unsigned which = (p->no_file_mask ? 0 : HCY_CORRECTION_MASK) |
                      (p->no_file_flat || p->other_flat ? 0 : HCY_CORRECTION_FLAT);
+    /* The first frame sets the least number, whatever it is. */
     p->least = UINT64_MAX;
     const hcy_stack_info *info = hcy_stack_get_info(stack);
     p->pixels = (uint64_t)info->height * info->width;
@@ -70,7 +72,7 @@ static const char *mask_applied(const hcy_corrections *own)
                                    : "the detector had not applied it";
 }
 
-static void HCY_PRINTF(2, 3) add(char text[PIXELS_TEXT], const char *fmt, ...)
+static void HCY_PRINTF(2, 3) append_text(char text[PIXELS_TEXT], const char *fmt, ...)
 {
     va_list args;
     size_t used = strlen(text);
@@ -84,19 +86,21 @@ void pixels_corrections(char text[PIXELS_TEXT], const struct pixels *p)
     const hcy_corrections *own = p->own;
     *text = 0;
     if (own->mask)
-        add(text, "pixel mask of the file: %s%s, %" PRIu64 " pixels; %s\n", own->mask_name,
-            own->n_masks > 1 ? " and those beside it" : "", own->n_masked, mask_applied(own));
+        append_text(text, "pixel mask of the file: %s%s, %" PRIu64 " pixels; %s\n", own->mask_name,
+                    own->n_masks > 1 ? " and those beside it" : "", own->n_masked, mask_applied(own));
+    /* A mask that is there and not used is told too, as it changes the curves. */
     else if (*own->mask_name)
-        add(text, "pixel mask of the file: %s is not used: --no-file-mask\n", own->mask_name);
+        append_text(text, "pixel mask of the file: %s is not used: --no-file-mask\n", own->mask_name);
     const char *why = *own->flat_name ? flat_refused(p) : NULL;
     if (*own->flat_name)
-        add(text, "flat field of the file: %s is %s: %s\n", own->flat_name, why ? "not used" : "used",
-            why ? why : "the detector had not applied it");
+        append_text(text, "flat field of the file: %s is %s: %s\n", own->flat_name, why ? "not used" : "used",
+                    why ? why : "the detector had not applied it");
+    /* Halcyon has no correction of count rates, so all that can be said is what the detector did. */
     if (own->countrate_applied > 0)
-        add(text, "count rates: corrected by the detector\n");
+        append_text(text, "count rates: corrected by the detector\n");
     else if (!own->countrate_applied || *own->countrate_table)
-        add(text, "count rates: not corrected here%s%s; %s\n", *own->countrate_table ? ", in spite of " : "",
-            own->countrate_table, own->countrate_applied < 0 ? "the file does not say whether the detector did"
+        append_text(text, "count rates: not corrected here%s%s; %s\n", *own->countrate_table ? ", in spite of " : "",
+                    own->countrate_table, own->countrate_applied < 0 ? "the file does not say whether the detector did"
                                                              : "nor by the detector");
 }
 
@@ -111,6 +115,7 @@ static const char *in_frames(const struct pixels *p)
 void pixels_summary(const struct pixels *p)
 {
     char text[PIXELS_TEXT];
+    /* The sources may overlap, so their counts need not add up to all masked pixels. */
     const struct {
         const char *name;
         uint64_t n;
@@ -132,6 +137,7 @@ void pixels_summary(const struct pixels *p)
         fprintf(stderr, "; in single frames (%s) %" PRIu64 " to %" PRIu64 ", %" PRIu64 " in all", in_frames(p),
                 p->least, p->most, p->total);
     putc('\n', stderr);
+    /* A background that was taken off makes such values by chance, and they would be lost silently. */
     if (p->has_marks && p->total)
         fputs("hint: values from -3.5 to -0.5 are this detector's marks of invalid pixels; if they are values of these frames"
               " (a background was taken off), --no-sentinels\n", stderr);
@@ -153,6 +159,7 @@ static void put_name(struct cli_json *json, const char *key, const char *name)
 void pixels_json(struct cli_json *json, const struct pixels *p)
 {
     const hcy_corrections *own = p->own;
+    /* "used" and "applied_by_detector" are apart: a correction may be neither, or unknown. */
     cli_json_open(json, "corrections", '{');
     cli_json_open(json, "pixel_mask", '{');
     put_name(json, "dataset", own->mask_name);
@@ -164,12 +171,14 @@ void pixels_json(struct cli_json *json, const struct pixels *p)
     cli_json_bool(json, "used", own->flat != NULL);
     put_flag(json, "applied_by_detector", own->flat_applied);
     cli_json_close(json, '}');
+    /* Count rates are never corrected here, but the key is there for programs that ask. */
     cli_json_open(json, "countrate", '{');
     put_name(json, "dataset", own->countrate_table);
     cli_json_bool(json, "used", 0);
     put_flag(json, "applied_by_detector", own->countrate_applied);
     cli_json_close(json, '}');
     cli_json_close(json, '}');
+    /* The static mask by its sources, then what single frames lost. */
     cli_json_open(json, "masked", '{');
     cli_json_int(json, "pixels", (int64_t)p->pixels);
     cli_json_int(json, "every_frame", (int64_t)p->masked);
@@ -178,6 +187,7 @@ void pixels_json(struct cli_json *json, const struct pixels *p)
     cli_json_int(json, "mask_from_frame", (int64_t)p->by_frame);
     cli_json_int(json, "detector", (int64_t)p->by_detector);
     cli_json_text(json, "in_single_frames_by", in_frames(p));
+    /* Without a good frame there is no least number. */
     cli_json_int(json, "least_in_a_frame", p->frames ? (int64_t)p->least : 0);
     cli_json_int(json, "most_in_a_frame", (int64_t)p->most);
     cli_json_int(json, "in_all_frames", (int64_t)p->total);

@@ -73,7 +73,7 @@ struct job {
 
 /* --- Input --- */
 
-static const hcy_results_info *info_of(const struct job *job, size_t i)
+static const hcy_results_info *results_of(const struct job *job, size_t i)
 {
     return hcy_results_get_info(job->results[i]);
 }
@@ -86,8 +86,9 @@ static size_t bins_of(const hcy_results_info *info)
 /* The first row whose frame is not below `frame`; frames ascend. */
 static int find_row(uint64_t *row, struct job *job, size_t file, uint64_t frame)
 {
-    uint64_t low = 0, high = info_of(job, file)->rows, number;
+    uint64_t low = 0, high = results_of(job, file)->rows, number;
     while (low < high) {
+        /* Rows are in the file, and reading one costs: a search by halves reads few of them. */
         uint64_t middle = low + (high - low) / 2;
         int status = hcy_results_read(job->results[file], middle, &number, job->row, NULL);
         if (status)
@@ -104,7 +105,7 @@ static int find_row(uint64_t *row, struct job *job, size_t file, uint64_t frame)
 static int choose_rows(struct job *job, size_t file)
 {
     const struct cli_span *span = &job->values->frames;
-    const hcy_results_info *info = info_of(job, file);
+    const hcy_results_info *info = results_of(job, file);
     uint64_t number;
     job->last[file] = info->rows;
     int status = span->given ? find_row(&job->first[file], job, file, span->first) : CLI_OK;
@@ -112,6 +113,7 @@ static int choose_rows(struct job *job, size_t file)
         status = find_row(&job->last[file], job, file, span->last);
     if (status)
         return status;
+    /* Images are shown one at a time, so without a choice it is the first. */
     if (info->n_azim && !span->given && info->rows)
         job->last[file] = 1;
     if (job->first[file] < job->last[file]) {
@@ -121,6 +123,7 @@ static int choose_rows(struct job *job, size_t file)
     }
     if (!info->rows)
         return cli_error("%s: there is no curve in it", info->path);
+    /* The number of the last frame tells the user what could have been chosen. */
     status = hcy_results_read(job->results[file], info->rows - 1, &number, job->row, NULL);
     return status ? cli_fail(status)
                   : cli_error("--frames: %s has none of these; its last one is %llu", info->path,
@@ -134,13 +137,14 @@ static int open_files(struct job *job)
         int status = hcy_results_open(&job->results[i], job->paths[i]);
         if (status)
             return cli_fail(status);
-        const hcy_results_info *info = info_of(job, i), *one = info_of(job, 0);
+        const hcy_results_info *info = results_of(job, i), *one = results_of(job, 0);
         if (strcmp(info->unit, one->unit))
             return cli_error("%s is in %s, %s in %s: plot them one by one", info->path,
                              *info->unit ? info->unit : "no known unit", one->path,
                              *one->unit ? one->unit : "no known unit");
         if (info->n_azim && job->n_files > 1)
             return cli_error("%s holds images: plot it alone", info->path);
+        /* One row of memory serves all files, so it has the size of the largest. */
         most = bins_of(info) > most ? bins_of(info) : most;
     }
     job->row = calloc(most, 2 * sizeof *job->row);
@@ -165,7 +169,7 @@ static int all_nan(const double *values, size_t n)
 
 /* Is a bin's mean none, as no pixel was in it?  By the pixels of the bins, or by an error of 0; where the file has
  * neither, a 0 along the azimuth is one: that is where gaps and the beam stop are. */
-static int is_empty(const hcy_results_info *info, size_t bin, double mean, double sigma)
+static int is_empty_bin(const hcy_results_info *info, size_t bin, double mean, double sigma)
 {
     if (info->pixels && !(info->pixels[bin] > 0))
         return 1;
@@ -175,9 +179,9 @@ static int is_empty(const hcy_results_info *info, size_t bin, double mean, doubl
 }
 
 /* The name of the file, and the frame where it has several. */
-static void put_label(char *label, size_t size, const struct job *job, size_t file, uint64_t frame)
+static void label_curve(char *label, size_t size, const struct job *job, size_t file, uint64_t frame)
 {
-    const hcy_results_info *info = info_of(job, file);
+    const hcy_results_info *info = results_of(job, file);
     const char *name = strrchr(info->path, '/');
     name = name ? name + 1 : info->path;
     if (info->rows < 2)
@@ -192,17 +196,19 @@ static int read_curve(struct job *job, size_t file, uint64_t row)
 {
     struct plot *p = &job->plot;
     struct plot_curve *c = &p->curves[p->n_curves];
-    const hcy_results_info *info = info_of(job, file);
+    const hcy_results_info *info = results_of(job, file);
     *c = (struct plot_curve){ .n = info->n_radial, .x = info->radial };
     c->y = calloc(2 * c->n, sizeof *c->y);
     if (!c->y)
         return cli_error("out of memory for a curve of %zu bins", c->n);
     c->sigma = c->y + c->n;
+    /* The curve counts from here on, so that whatever fails below is freed with the others. */
     p->n_curves++;
     int status = hcy_results_read(job->results[file], row, &c->frame, c->y, c->sigma);
     if (status)
         return cli_fail(status);
-    put_label(c->label, sizeof c->label, job, file, c->frame);
+    label_curve(c->label, sizeof c->label, job, file, c->frame);
+    /* A failed frame has a row of NaN; it must not take a colour and a line of the key. */
     if (all_nan(c->y, c->n)) {
         cli_note("%s: frame %llu failed, and is not shown", info->path, (unsigned long long)c->frame);
         free(c->y);
@@ -211,7 +217,7 @@ static int read_curve(struct job *job, size_t file, uint64_t row)
     }
     for (size_t i = 0; i < c->n; i++) {
         p->has_sigma |= isfinite(c->sigma[i]);
-        if (!strcmp(info->unit, "chi_deg") && is_empty(info, i, c->y[i], c->sigma[i]))
+        if (!strcmp(info->unit, "chi_deg") && is_empty_bin(info, i, c->y[i], c->sigma[i]))
             c->y[i] = NAN; /* a gap in the line */
     }
     return CLI_OK;
@@ -220,6 +226,7 @@ static int read_curve(struct job *job, size_t file, uint64_t row)
 static int read_curves(struct job *job)
 {
     struct plot *p = &job->plot;
+    /* More lines than that cannot be told apart, and gnuplot becomes slow. */
     if (job->rows > MAX_CURVES)
         return cli_error(
             "%llu curves are too many for one picture (%d at most): choose with --frames A:B, or --as map",
@@ -240,7 +247,7 @@ static void add_row(struct plot_map *map, double *counts, size_t y, const hcy_re
 {
     for (size_t i = 0; i < info->n_radial; i++) {
         size_t cell = y * map->width + i * map->width / info->n_radial, bin = first + i;
-        if (!is_empty(info, bin, values[bin], sigma[bin])) {
+        if (!is_empty_bin(info, bin, values[bin], sigma[bin])) {
             map->cells[cell] += values[bin];
             counts[cell]++;
         }
@@ -259,21 +266,25 @@ static void set_centres(double ends[2], const double *bins, size_t n, size_t cel
 static int fill_map(struct job *job, double *counts)
 {
     struct plot_map *map = &job->plot.map;
-    const hcy_results_info *info = info_of(job, 0);
+    const hcy_results_info *info = results_of(job, 0);
     uint64_t n = info->n_azim ? info->n_azim : job->rows, number = 0;
     double frames[2] = { 0, 0 }, *sigma = job->row + bins_of(info);
+    /* Each row is averaged into its cells as it is read, so the memory is that of the picture. */
     for (uint64_t i = 0; i < job->rows; i++) {
         int status = hcy_results_read(job->results[0], job->first[0] + i, &number, job->row, sigma);
         if (status)
             return cli_fail(status);
+        /* The first and the last frame's numbers are the ends of the axis. */
         frames[i > 0] = (double)number;
         for (size_t y = 0; info->n_azim && y < n; y++)
             add_row(map, counts, y * map->height / n, info, job->row, sigma, y * info->n_radial);
         if (!info->n_azim)
             add_row(map, counts, i * map->height / n, info, job->row, sigma, 0);
     }
+    /* A cell without any bin is a gap in the picture, not a 0. */
     for (size_t i = 0; i < map->width * map->height; i++)
         map->cells[i] = counts[i] > 0 ? map->cells[i] / counts[i] : NAN;
+    /* gnuplot places cells by their centres, while bins and frames are given by theirs. */
     set_centres(map->x, info->radial, info->n_radial, map->width);
     if (info->n_azim) {
         set_centres(map->y, info->azimuthal, info->n_azim, map->height);
@@ -292,10 +303,11 @@ static int fill_map(struct job *job, double *counts)
 static int read_map(struct job *job)
 {
     struct plot_map *map = &job->plot.map;
-    const hcy_results_info *info = info_of(job, 0);
+    const hcy_results_info *info = results_of(job, 0);
     uint64_t height = info->n_azim ? info->n_azim : job->rows;
     if (job->n_files > 1)
         return cli_error("a map shows one file: %s alone, or --as curves", job->paths[0]);
+    /* A map has no more cells than the picture has points: more would not be seen. */
     map->width = info->n_radial < MAP_WIDTH ? info->n_radial : MAP_WIDTH;
     map->height = height < MAP_HEIGHT ? (size_t)height : MAP_HEIGHT;
     map->cells = calloc(map->width * map->height, sizeof *map->cells);
@@ -306,8 +318,9 @@ static int read_map(struct job *job)
 }
 
 /* The axis asked for shows something. */
-static int check_range(const struct plot *p)
+static int check_axis_range(const struct plot *p)
 {
+    /* A map begins with its own ends; curves widen an empty range. */
     double min = p->kind == PLOT_MAP ? p->map.x[0] : INFINITY, max = p->kind == PLOT_MAP ? p->map.x[1] : -INFINITY;
     for (size_t i = 0; i < p->n_curves; i++) {
         const struct plot_curve *c = &p->curves[i];
@@ -323,12 +336,13 @@ static int check_range(const struct plot *p)
 /* --- Words --- */
 
 /* An axis's label as it is printed: "nm^-1" with raised figures, and so on. */
-static void put_axis(char *out, size_t size, const char *label)
+static void put_axis_label(char *out, size_t size, const char *label)
 {
     static const char *const table[][2] = { { "^-1", "⁻¹" },    { "^-2", "⁻²" }, { "d*2", "d*²" },
                                             { "2theta", "2θ" }, { "(A", "(Å" },  { "chi (deg)", "χ (°)" },
                                             { "(deg)", "(°)" } };
     size_t used = 0;
+    /* Eight bytes are more than any of the replacements has. */
     while (*label && used + 8 < size) {
         const char *put = NULL;
         for (size_t i = 0; !put && i < sizeof table / sizeof table[0]; i++)
@@ -347,16 +361,18 @@ static void put_axis(char *out, size_t size, const char *label)
 static void put_words(struct job *job)
 {
     struct plot *p = &job->plot;
-    const hcy_results_info *info = info_of(job, 0);
+    const hcy_results_info *info = results_of(job, 0);
     const char *name = strrchr(info->path, '/');
     name = name ? name + 1 : info->path;
-    put_axis(p->x_label, sizeof p->x_label, *info->label ? info->label : "radius, in an unknown unit");
+    put_axis_label(p->x_label, sizeof p->x_label, *info->label ? info->label : "radius, in an unknown unit");
     if (p->kind != PLOT_MAP)
         snprintf(p->y_label, sizeof p->y_label, "Mean intensity per pixel");
     else if (info->n_azim)
-        put_axis(p->y_label, sizeof p->y_label, "Azimuthal angle chi (deg)");
+        put_axis_label(p->y_label, sizeof p->y_label, "Azimuthal angle chi (deg)");
     else
         snprintf(p->y_label, sizeof p->y_label, "Frame");
+    /* A title of the user's is taken as it is; else it says as much as is needed to tell the picture from
+     * others. */
     if (job->values->title)
         snprintf(p->title, sizeof p->title, "%s", job->values->title);
     else if (p->kind == PLOT_MAP && info->n_azim && info->rows > 1)
@@ -365,6 +381,7 @@ static void put_words(struct job *job)
         snprintf(p->title, sizeof p->title, "%s, %s", name, p->curves[0].label);
     else if (job->n_files == 1)
         snprintf(p->title, sizeof p->title, "%s", name);
+    /* A band without its meaning would be read as anything from 1 to 3 errors. */
     if (plot_has_band(p) && !job->values->title) {
         size_t n = strlen(p->title);
         snprintf(p->title + n, sizeof p->title - n, "%sband: %g standard error%s", n ? "; " : "", p->errors,
@@ -385,13 +402,16 @@ static int choose_terminal(struct plot *p, const struct values *v)
     struct winsize window = { 0 };
     const char *dot = v->output ? strrchr(v->output, '.') : NULL;
     int known = !v->output;
+    /* The suffix decides, as users expect it of a file. */
     for (size_t i = 0; dot && i < sizeof suffixes / sizeof suffixes[0]; i++)
         if (!strcmp(dot, suffixes[i].suffix)) {
             p->terminal = suffixes[i].terminal;
             known = 1;
         }
+    /* Pixels of a file, or characters of a terminal of which nothing is known. */
     p->width = v->output ? 900 : 100;
     p->height = v->output ? 500 : 28;
+    /* The window's size is used only where a plot fits it; two lines stay for the prompt. */
     if (!v->output && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) && window.ws_col >= 40 &&
         window.ws_row >= 12) {
         p->width = window.ws_col < 160 ? window.ws_col : 160;
@@ -399,6 +419,7 @@ static int choose_terminal(struct plot *p, const struct values *v)
     }
     unsigned most = v->output ? 10000 : 500, least = v->output ? 100 : 20;
     char end;
+    /* The last conversion must fail: whatever stands behind the numbers is a mistake. */
     if (v->size && (sscanf(v->size, "%ux%u%c", &p->width, &p->height, &end) != 2 || p->width < least ||
                     p->height < least / 2 || p->width > most || p->height > most)) {
         cli_error("--size '%s' is not valid: WIDTHxHEIGHT is needed, %u to %u %s; see `halcyon plot --help`",
@@ -407,15 +428,17 @@ static int choose_terminal(struct plot *p, const struct values *v)
     }
     if (known)
         return CLI_OK;
+    /* The message lists the formats that there are. */
     return cli_check_format(v->output, HCY_WRITE_PICTURE);
 }
 
 /* The picture, whole, to its file. */
-static int save(FILE *picture, const char *path)
+static int save_picture(FILE *picture, const char *path)
 {
     char buffer[65536];
     size_t n;
     hcy_output *output;
+    /* The picture is drawn to a temporary file first: gnuplot may fail, and an earlier picture then stays. */
     int status = hcy_output_open(&output, path, 0);
     FILE *out = status ? NULL : hcy_output_stream(output);
     rewind(picture);
@@ -428,9 +451,10 @@ static int save(FILE *picture, const char *path)
     return status ? cli_fail(status) : CLI_OK;
 }
 
-static int draw(struct job *job)
+static int draw_plot(struct job *job)
 {
     const char *output = job->values->output;
+    /* gnuplot has no maps in text, so the terminal's are drawn here. */
     if (!output && job->plot.kind == PLOT_MAP) {
         plot_print_map(stdout, &job->plot, isatty(STDOUT_FILENO));
         return cli_close_stdout(CLI_OK);
@@ -443,7 +467,7 @@ static int draw(struct job *job)
         plot_write(script, &job->plot);
         status = gnuplot_run(script, picture ? fileno(picture) : STDOUT_FILENO);
         if (!status && picture)
-            status = save(picture, output);
+            status = save_picture(picture, output);
     }
     if (script)
         fclose(script);
@@ -452,7 +476,7 @@ static int draw(struct job *job)
     return status;
 }
 
-static int run(struct job *job)
+static int plot_files(struct job *job)
 {
     struct plot *p = &job->plot;
     int status = open_files(job);
@@ -464,21 +488,22 @@ static int run(struct job *job)
     guard_free(&guard);
     if (status)
         return status;
+    /* Images can only be maps. Few curves are told apart by colour, many are not. */
     p->kind = (enum plot_kind)job->values->as;
-    if (info_of(job, 0)->n_azim)
+    if (results_of(job, 0)->n_azim)
         p->kind = PLOT_MAP;
     else if (p->kind == PLOT_AUTO)
         p->kind = job->rows <= FEW ? PLOT_CURVES : PLOT_MAP;
     status = p->kind == PLOT_MAP ? read_map(job) : read_curves(job);
     if (!status)
-        status = check_range(p);
+        status = check_axis_range(p);
     if (status)
         return status;
     put_words(job);
-    return draw(job);
+    return draw_plot(job);
 }
 
-static void clean_up(struct job *job)
+static void free_plot_job(struct job *job)
 {
     for (size_t i = 0; i < job->plot.n_curves; i++)
         free(job->plot.curves[i].y);
@@ -506,7 +531,7 @@ int cli_plot(int argc, char **argv)
     if (values.range.given)
         memcpy(job.plot.range, (double[]){ values.range.a, values.range.b }, sizeof job.plot.range);
     job.plot.has_range = values.range.given;
-    status = run(&job);
-    clean_up(&job);
+    status = plot_files(&job);
+    free_plot_job(&job);
     return status;
 }

@@ -24,7 +24,7 @@ static unsigned colour_of(const char *name)
 }
 
 /* Between two colours: a at 0, b at 1. */
-static unsigned mix(unsigned a, unsigned b, double at)
+static unsigned mix_colours(unsigned a, unsigned b, double at)
 {
     unsigned mixed = 0;
     for (int shift = 16; shift >= 0; shift -= 8) {
@@ -63,20 +63,21 @@ static void put_terminal(FILE *out, const struct plot *p)
     }
 }
 
-static void put_label(FILE *out, const char *what, const char *text, const char *more)
+static void put_gnuplot_label(FILE *out, const char *what, const char *text, const char *more)
 {
     fprintf(out, "set %s ", what);
     gnuplot_text(out, text);
     fprintf(out, " %s\n", more);
 }
 
-static void put_frame(FILE *out, const struct plot *p)
+static void put_plot_frame(FILE *out, const struct plot *p)
 {
     int text = p->terminal == PLOT_TEXT;
-    put_label(out, "title", p->title, "noenhanced");
-    put_label(out, "xlabel", p->x_label, "noenhanced");
-    put_label(out, "ylabel", p->y_label, "noenhanced");
+    put_gnuplot_label(out, "title", p->title, "noenhanced");
+    put_gnuplot_label(out, "xlabel", p->x_label, "noenhanced");
+    put_gnuplot_label(out, "ylabel", p->y_label, "noenhanced");
     if (text) {
+        /* Turned text does not exist in a terminal, so the label of the axis is left out there. */
         fputs("set ylabel\nset tics nomirror out\nset border 3\n", out);
     } else {
         fputs("set border 3 lw 1 lc rgb '#404040'\nset tics nomirror out textcolor rgb '#202020'\n"
@@ -84,6 +85,7 @@ static void put_frame(FILE *out, const struct plot *p)
               out);
     }
     if (p->has_range)
+        /* 17 digits give back the same double, so a bin at the end stays inside. */
         fprintf(out, "set xrange [%.17g:%.17g]\n", p->range[0], p->range[1]);
     else
         fputs("set xrange [*:*] noextend\n", out);
@@ -98,7 +100,7 @@ int plot_has_band(const struct plot *p)
 }
 
 /* The smallest and largest of what is drawn; on a logarithmic axis, of what is above zero. */
-static void find_extent(double ends[2], const struct plot *p)
+static void find_plot_extent(double ends[2], const struct plot *p)
 {
     ends[0] = INFINITY;
     ends[1] = -INFINITY;
@@ -128,6 +130,7 @@ static void put_data(FILE *out, const struct plot *p, double least)
                 fputs("\n", out); /* a gap in the line */
                 continue;
             }
+            /* A band down to zero or below has no place on a logarithmic axis. */
             double low = p->log ? fmax(y - band, least) : y - band;
             fprintf(out, "%.9g %.9g %.9g %.9g\n", curve->x[i], y, isfinite(band) ? low : y,
                     isfinite(band) ? y + band : y);
@@ -141,12 +144,14 @@ static void put_log_axis(FILE *out, const struct plot *p, const char *axis, cons
 {
     static const int steps[] = { 1, 2, 5 };
     fprintf(out, "set logscale %s\nset %srange [%.9g:%.9g]\n", axis, axis, ends[0], ends[1]);
+    /* Over three decades powers of ten are labels enough. */
     if (ends[1] / ends[0] > 1e3) {
         fprintf(out, "set format %s '%s'\n", axis, p->terminal == PLOT_TEXT ? "%.0e" : "10^{%L}");
         return;
     }
     fprintf(out, "set %stics (", axis);
     const char *comma = "";
+    /* i counts 1, 2, 5 of each decade, from the one that holds the lower end. */
     for (int i = 3 * (int)floor(log10(ends[0])), top = 3 * (int)ceil(log10(ends[1])); i <= top;
          i++, comma = ", ") {
         double at = steps[((i % 3) + 3) % 3] * pow(10, floor(i / 3.));
@@ -168,17 +173,19 @@ static void write_curves(FILE *out, const struct plot *p)
 {
     double ends[2];
     int text = p->terminal == PLOT_TEXT, bands = plot_has_band(p);
-    find_extent(ends, p);
+    find_plot_extent(ends, p);
     put_y_range(out, p, ends);
     put_data(out, p, ends[0] / 1.15);
     fputs(p->n_curves > 1 ? "set rmargin -1\nset key outside right top noenhanced reverse Left samplen 1.5 spacing 1.2\n"
                           : "set key off\n",
           out);
     fputs("plot ", out);
+    /* Bands are drawn first, behind all lines. A single band needs no transparency, which some viewers draw
+     * badly. */
     for (size_t c = 0; bands && c < p->n_curves; c++)
         fprintf(out, "$c%zu using 1:3:4 with filledcurves fs %s noborder lc rgb '#%06x' notitle, ", c,
                 p->n_curves > 1 ? "transparent solid 0.3" : "solid 1",
-                p->n_curves > 1 ? colour_of(few[c % N_FEW]) : mix(colour_of(few[c % N_FEW]), 0xffffff, 0.65));
+                p->n_curves > 1 ? colour_of(few[c % N_FEW]) : mix_colours(colour_of(few[c % N_FEW]), 0xffffff, 0.65));
     for (size_t c = 0; c < p->n_curves; c++) {
         fprintf(out, "%s$c%zu using 1:2 with lines ", c ? ", " : "", c);
         if (!text)
@@ -196,7 +203,7 @@ static unsigned colour_at(size_t i, size_t n)
 {
     double at = n > 1 ? 0.9 * (double)i / (double)(n - 1) * (N_VIRIDIS - 1) : 0;
     size_t k = (size_t)at < N_VIRIDIS - 1 ? (size_t)at : N_VIRIDIS - 2;
-    return mix(colour_of(viridis[k]), colour_of(viridis[k + 1]), at - (double)k);
+    return mix_colours(colour_of(viridis[k]), colour_of(viridis[k + 1]), at - (double)k);
 }
 
 static int by_size(const void *a, const void *b)
@@ -237,24 +244,29 @@ static void write_waterfall(FILE *out, const struct plot *p)
     double ends[2], step, n = (double)p->n_curves;
     int text = p->terminal == PLOT_TEXT;
     char label[192];
-    find_extent(ends, p);
+    find_plot_extent(ends, p);
+    /* The lowest point of the axis: white areas reach down to it. */
     double floor_ = p->log ? ends[0] / 1.15 : fmin(ends[0], 0);
+    /* Many curves overlap more, so that the picture is not all lift. The factors are chosen by eye. */
     step = p->log ? pow(ends[1] / ends[0], fmin(0.4, 3 / n)) : (ends[1] - floor_) * fmin(0.5, 4 / n);
+    /* Curves without any height are still lifted apart. */
     if (!(step > (p->log ? 1 : 0)))
         step = p->log ? 2 : 1;
     put_data(out, p, floor_);
     snprintf(label, sizeof label, p->log ? "%s, times %.3g a curve" : "%s, plus %.3g a curve", p->y_label,
              step);
     if (!text)
-        put_label(out, "ylabel", label, "noenhanced");
+        put_gnuplot_label(out, "ylabel", label, "noenhanced");
     fprintf(out, "set rmargin %d\nset key off\n", text ? 2 : 14);
     if (p->log)
         put_log_axis(out, p, "y", (double[]){ floor_, ends[1] * pow(step, n - 1) * 1.25 });
     else
         fprintf(out, "set yrange [%.9g:%.9g]\n", floor_, ends[1] + (n - 1) * step);
+    /* Labels for 24 curves have room beside the picture. */
     for (size_t c = 0; !text && c < p->n_curves; c += p->n_curves / 24 + 1)
         put_curve_label(out, p, c, step);
     fputs("plot ", out);
+    /* The highest curve is drawn first: each later one hides what is behind it. */
     for (size_t c = p->n_curves; c-- > 0;) {
         double lift = p->log ? pow(step, (double)c) : (double)c * step;
         char lifted[64];
@@ -278,6 +290,7 @@ static int find_colours(double ends[2], const struct plot *p)
     size_t n = 0, all = p->map.width * p->map.height;
     double *sorted = malloc(all * sizeof *sorted);
     for (size_t i = 0; sorted && i < all; i++)
+        /* On a linear scale 0 is what bins without light have, and many of them would make the rest dark. */
         if (isfinite(p->map.cells[i]) && (p->map.cells[i] > 0 || (!p->log && p->map.cells[i] != 0)))
             sorted[n++] = p->map.cells[i];
     ends[0] = p->log ? 0.1 : 0;
@@ -288,12 +301,13 @@ static int find_colours(double ends[2], const struct plot *p)
         ends[1] = sorted[n - 1 - n / 500];
     }
     free(sorted);
+    /* gnuplot refuses an empty range of colours. */
     if (ends[0] >= ends[1])
         ends[1] = ends[0] + fmax(fabs(ends[0]), 1) * 1e-3;
     return n > 0;
 }
 
-static double step_of(const double ends[2], size_t n)
+static double cell_step(const double ends[2], size_t n)
 {
     return n > 1 ? (ends[1] - ends[0]) / (double)(n - 1) : 1;
 }
@@ -301,13 +315,15 @@ static double step_of(const double ends[2], size_t n)
 static void write_map(FILE *out, const struct plot *p)
 {
     const struct plot_map *map = &p->map;
-    double ends[2], dx = step_of(map->x, map->width), dy = step_of(map->y, map->height);
+    double ends[2], dx = cell_step(map->x, map->width), dy = cell_step(map->y, map->height);
     find_colours(ends, p);
+    /* The palette goes with the script, as older versions of gnuplot do not have it. */
     fputs("set palette defined (", out);
     for (size_t i = 0; i < N_VIRIDIS; i++)
         fprintf(out, "%s%zu '%s'", i ? ", " : "", i, viridis[i]);
     fputs(")\n", out);
-    put_label(out, "cblabel", "Mean intensity per pixel", "noenhanced offset 0.5, 0");
+    put_gnuplot_label(out, "cblabel", "Mean intensity per pixel", "noenhanced offset 0.5, 0");
+    /* Cells without a value show the grey behind them, which no colour of the palette resembles. */
     fputs("set key off\nunset grid\nset border 15\nset rmargin -1\n"
           "set object rectangle from graph 0, 0 to graph 1, 1 behind fs solid 1 noborder fc rgb '#dcdcdc'\n",
           out);
@@ -316,12 +332,14 @@ static void write_map(FILE *out, const struct plot *p)
     else
         fprintf(out, "set cbrange [%.9g:%.9g]\n", ends[0], ends[1]);
     if (!p->has_range)
+        /* The range ends at the cells' edges, half a step from their centres. */
         fprintf(out, "set xrange [%.17g:%.17g]\n", map->x[0] - dx / 2, map->x[1] + dx / 2);
     fprintf(out, "set yrange [%.17g:%.17g]\n", map->y[0] - dy / 2, map->y[1] + dy / 2);
     fputs("$m << EOD\n", out);
     for (size_t i = 0; i < map->width * map->height; i++) {
         double v = map->cells[i];
         if (isfinite(v) && (!p->log || v > 0))
+            /* On a logarithmic scale what is below its end has the colour of the end, not none. */
             fprintf(out, "%.6g", p->log ? fmax(v, ends[0]) : v);
         else
             fputs("NaN", out);
@@ -332,9 +350,10 @@ static void write_map(FILE *out, const struct plot *p)
 }
 
 /* The map's cell under a character, averaged; NaN where there is nothing. */
-static double character(const struct plot_map *map, size_t x, size_t y, size_t width, size_t height)
+static double average_character(const struct plot_map *map, size_t x, size_t y, size_t width, size_t height)
 {
     double sum = 0, n = 0;
+    /* A character covers several cells, or a part of one: then it is that cell. */
     for (size_t j = y * map->height / height;
          j < (y + 1) * map->height / height || j == y * map->height / height; j++)
         for (size_t i = x * map->width / width;
@@ -347,7 +366,7 @@ static double character(const struct plot_map *map, size_t x, size_t y, size_t w
 }
 
 /* 0 ... 1 between the ends, -1 for nothing. */
-static double share(const struct plot *p, const double ends[2], double v)
+static double share_of_range(const struct plot *p, const double ends[2], double v)
 {
     if (!isfinite(v) || (p->log && v <= 0))
         return -1;
@@ -360,16 +379,20 @@ void plot_print_map(FILE *out, const struct plot *p, int colour)
     static const char ramp[] = " .:-=+*#%@";
     const struct plot_map *map = &p->map;
     double ends[2];
+    /* The margins are for the labels of the axes, and a tiny terminal still gets a picture. */
     size_t width = p->width > 32 ? p->width - 12 : 20, height = p->height > 12 ? p->height - 5 : 7;
     find_colours(ends, p);
     fprintf(out, "%*s%s\n", 12, "", p->title);
+    /* Terminals write from the top, while the axis goes up. */
     for (size_t row = height; row-- > 0;) {
         if (row == height - 1 || !row)
             fprintf(out, "%10.4g |", map->y[row > 0]);
         else
             fprintf(out, "%10s |", "");
         for (size_t x = 0; x < width; x++) {
-            double at = share(p, ends, character(map, x, row, width, height));
+            double at = share_of_range(p, ends, average_character(map, x, row, width, height));
+            /* With colours a blank shows the background; without, the density of the character stands for
+             * the value. */
             if (colour && at >= 0) {
                 unsigned c = colour_at((size_t)(at * 1000), 1001);
                 fprintf(out, "\033[48;2;%u;%u;%um ", c >> 16, c >> 8 & 255, c & 255);
@@ -382,6 +405,7 @@ void plot_print_map(FILE *out, const struct plot *p, int colour)
     fprintf(out, "%11s+", "");
     for (size_t x = 0; x < width; x++)
         putc('-', out);
+    /* The ends of both axes and of the colours are enough to read the map roughly. */
     fprintf(out, "\n%12s%-10.4g%*.4g\n", "", map->x[0], (int)width - 10, map->x[1]);
     fprintf(out, "%12s%s; up: %s\n%12s%s %.4g to %.4g\n", "", p->x_label, p->y_label, "",
             "Mean intensity per pixel", ends[0], ends[1]);
@@ -390,7 +414,7 @@ void plot_print_map(FILE *out, const struct plot *p, int colour)
 void plot_write(FILE *script, const struct plot *plot)
 {
     put_terminal(script, plot);
-    put_frame(script, plot);
+    put_plot_frame(script, plot);
     if (plot->kind == PLOT_MAP)
         write_map(script, plot);
     else if (plot->kind == PLOT_WATERFALL)

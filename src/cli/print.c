@@ -12,6 +12,7 @@ const char *cli_name = "";
 
 static void message(const char *fmt, va_list args)
 {
+    /* Threads report failed frames at the same time: a message stays in one piece. */
     flockfile(stderr);
     fprintf(stderr, "halcyon%s%s: ", *cli_name ? " " : "", cli_name);
     vfprintf(stderr, fmt, args);
@@ -39,6 +40,7 @@ void cli_note(const char *fmt, ...)
 int cli_fail(int status)
 {
     const hcy_error *error = hcy_last_error();
+    /* The last error may be that of another call; its words would then mislead. */
     if (error->status != status || !error->text[0])
         return cli_error("%s", hcy_status_text(status));
     if (error->vendor[0])
@@ -69,12 +71,14 @@ int cli_check_format(const char *path, unsigned use)
 void cli_not_written(const char *path)
 {
     struct stat is;
+    /* An earlier file of this name was not touched, and users want to know which of the two they have. */
     int there = !stat(path, &is) && S_ISREG(is.st_mode);
     cli_note(there ? "%s stays as it was before" : "%s is not written", path);
 }
 
 int cli_close_stdout(int status)
 {
+    /* A full disk behind a redirection shows only when the last bytes are written. */
     if (!fflush(stdout) && !ferror(stdout))
         return status;
     return cli_write_failed("standard output", errno);
@@ -91,6 +95,7 @@ static void quoted(FILE *out, const char *text)
 {
     fputc('"', out);
     for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        /* UTF-8 passes as it is; JSON escapes quotes, backslashes and control characters. */
         if (*c == '"' || *c == '\\')
             fprintf(out, "\\%c", *c);
         else if (*c < 0x20 || *c == 0x7f)
@@ -151,6 +156,7 @@ void cli_json_int(struct cli_json *json, const char *key, int64_t value)
 void cli_json_real(struct cli_json *json, const char *key, double value)
 {
     member(json, key);
+    /* Nine digits are more than any time or rate has; JSON has no word for infinity. */
     if (isfinite(value))
         fprintf(json->out, "%.9g", value);
     else

@@ -24,6 +24,7 @@ void progress_clear(struct progress *progress)
 void progress_say(struct progress *progress, const char *fmt, ...)
 {
     va_list args;
+    /* A line that overwrites itself makes no sense in a file. */
     if (!progress->on)
         return;
     fputs("\r\033[K", stderr);
@@ -47,6 +48,7 @@ static double rate(double amount, double seconds)
 void progress_frames(struct progress *progress, const hcy_pipeline_stats *s)
 {
     double per_s = rate((double)s->done, s->seconds);
+    /* Without a finished frame there is no rate, and no time left to estimate. */
     if (!s->done) {
         progress_say(progress, "0 of %llu %s", (unsigned long long)s->frames,
                      frames_word(s->frames));

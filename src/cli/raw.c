@@ -9,6 +9,7 @@ int cli_raw_convert(hcy_stack *stack, const struct cli_raw *raw)
     float *pedestal = NULL, *gain = NULL;
     if (!raw->pedestal && !raw->gain && !raw->photon_energy.given)
         return CLI_OK;
+    /* Either alone gives no photons: the pedestal is taken off, then the gain divides. */
     if (!raw->pedestal || !raw->gain) {
         cli_error("raw frames need --pedestal and --gain; see `halcyon %s --help`", cli_name);
         return CLI_USAGE;
@@ -21,6 +22,7 @@ int cli_raw_convert(hcy_stack *stack, const struct cli_raw *raw)
     opts.photon_energy = raw->photon_energy.value;
     if (!status)
         status = hcy_stack_convert(stack, &opts);
+    /* The conversion keeps copies of its own. */
     hcy_list_free(pedestal);
     hcy_list_free(gain);
     return status ? cli_fail(status) : CLI_OK;
@@ -33,6 +35,7 @@ void cli_raw_invalid(hcy_azint_options *o, const struct cli_raw *raw)
     o->sentinels = HCY_SENTINELS_OFF; /* a detector's own are among the counts that noise makes, -1 or -2 */
     if (!raw->photon_energy.given)
         return;
+    /* Photons are whole numbers, so pixels without a value can have the ends of the type. */
     o->use_dummy = 1;
     o->dummy = INT32_MIN;
     o->delta_dummy = 0;

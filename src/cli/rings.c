@@ -51,14 +51,14 @@ static size_t bins_for(const hcy_stack_info *info)
     return n < 20 ? 20 : n > RADII ? RADII : n;
 }
 
-static int take(void *payload, const hcy_pipeline_frame *frame)
+static int add_sectors(void *payload, const hcy_pipeline_frame *frame)
 {
     hcy_azint_result *to = payload;
     return frame->result ? hcy_azint_result_add(to, frame->result, 0) : HCY_ECORRUPT;
 }
 
 /* The frame's sums by sector and radius; to be destroyed.  NULL: it cannot be done. */
-static hcy_azint_result *integrate(const struct view *view, const hcy_poni *poni)
+static hcy_azint_result *integrate_sectors(const struct view *view, const hcy_poni *poni)
 {
     const hcy_stack_info *info = hcy_stack_get_info(view->stack);
     hcy_pipeline_source source = hcy_pipeline_source_of(info);
@@ -66,6 +66,7 @@ static hcy_azint_result *integrate(const struct view *view, const hcy_poni *poni
     hcy_pipeline *pipeline = NULL;
     hcy_azint_plan *plan = NULL;
     hcy_azint_result *sums = NULL;
+    /* One frame needs one reader and the least memory. */
     opts.batch = opts.readers = 1;
     opts.memory = 1;
     int status = hcy_azint_plan_create(&plan, poni, info->height, info->width, &view->options);
@@ -74,7 +75,7 @@ static hcy_azint_result *integrate(const struct view *view, const hcy_poni *poni
     if (!status)
         status = hcy_pipeline_create(&pipeline, &view->device, 1, plan, &source, &opts);
     if (!status)
-        status = hcy_pipeline_run(pipeline, view->stack, view->frame, view->frame + 1, take, NULL, sums);
+        status = hcy_pipeline_run(pipeline, view->stack, view->frame, view->frame + 1, add_sectors, NULL, sums);
     hcy_pipeline_destroy(pipeline);
     hcy_azint_plan_release(plan);
     if (status)
@@ -89,6 +90,7 @@ static void high_pass(double *curve, const double *sum, const double *norm, int 
 {
     for (int i = 0; i < n; i++) {
         double near = 0, weight = 0;
+        /* Background and air scattering change slowly; left in, they would agree in all sectors. */
         for (int k = i > SMOOTH ? i - SMOOTH : 0; k < n && k <= i + SMOOTH; k++) {
             near += sum[k];
             weight += norm[k];
@@ -105,6 +107,7 @@ static double agreement(const double *a, const double *b, int n, int shift)
     int common = 0;
     for (int i = shift < 0 ? -shift : 0; i < n && i + shift < n; i++) {
         double x = a[i], y = b[i + shift];
+        /* 0 marks bins without pixels, which say nothing about agreement. */
         if (x == 0 || y == 0)
             continue;
         ab += x * y;
@@ -112,12 +115,14 @@ static double agreement(const double *a, const double *b, int n, int shift)
         bb += y * y;
         common++;
     }
+    /* A few bins may agree by chance. */
     return common >= n / 10 ? ab / sqrt(aa * bb) : NAN;
 }
 
 /* The amplitude of the wave over sectors 0 to n - 1 that fits, if it does: 0 else. */
 static double wave_of(const double at[SECTORS], int n)
 {
+    /* Least squares for a constant, a cosine and a sine: three normal equations. */
     double m[WAVE][WAVE + 1] = { { 0 } }, rest = 0;
     for (int a = 0; a < n; a++) {
         double angle = 2 * 3.14159265358979 * a / SECTORS, row[WAVE + 1] = { 1, cos(angle), sin(angle), at[a] };
@@ -154,6 +159,7 @@ static double coherence(const struct rings *rings)
             sum += isnan(one) ? 0 : one;
             n += !isnan(one);
         }
+    /* A detector at the edge of the rings has too few pairs of sectors to judge by. */
     return n >= SECTORS ? sum / n : 0;
 }
 
@@ -164,11 +170,13 @@ static double wandering(const struct rings *rings)
     int n = 1, best = 0;
     for (; n < SECTORS; n++) {
         double most = -1;
+        /* A ring cannot move far from one sector to the next, which bounds the search. */
         for (int shift = -rings->n / REACH; shift <= rings->n / REACH; shift++) {
             double now = agreement(rings->sector[n - 1], rings->sector[n], rings->n, shift);
             best = now > most ? shift : best;
             most = now > most ? now : most;
         }
+        /* The chain of shifts ends where a sector has no ring: all that follows would hang in the air. */
         if (most < 0.5)
             break;
         at[n] = at[n - 1] + best;
@@ -176,15 +184,16 @@ static double wandering(const struct rings *rings)
     return n >= SECTORS / 2 ? wave_of(at, n) : 0;
 }
 
-static int look(struct rings *rings, const struct view *view, const hcy_poni *poni)
+static int look_at_rings(struct rings *rings, const struct view *view, const hcy_poni *poni)
 {
-    hcy_azint_result *sums = integrate(view, poni);
+    hcy_azint_result *sums = integrate_sectors(view, poni);
     if (!sums)
         return -1;
     size_t n = sums->n_radial;
     rings->n = (int)n;
     for (size_t a = 0; a < SECTORS; a++)
         high_pass(rings->sector[a], sums->sum_signal + a * n, sums->sum_norm + a * n, rings->n);
+    /* Both figures come from the same curves, so that one integration is enough. */
     rings->coherence = coherence(rings);
     rings->wander = wandering(rings);
     rings->width = (sums->radial[n - 1] - sums->radial[0]) / (double)(n - 1);
@@ -198,10 +207,11 @@ static int look(struct rings *rings, const struct view *view, const hcy_poni *po
 static int find_better(struct rings *other, const struct rings *now, const struct view *view, hcy_poni poni)
 {
     int given = poni.orientation, better = 0;
+    /* Another orientation must be clearly better, for a hint that is wrong costs more than none. */
     double most = fmax(now->coherence + 0.2, CLEAR);
     for (int o = 1; o <= ORIENTATIONS; o++) {
         poni.orientation = o;
-        if (o == given || look(other, view, &poni) || other->coherence < most || other->wander > BINS)
+        if (o == given || look_at_rings(other, view, &poni) || other->coherence < most || other->wander > BINS)
             continue;
         most = other->coherence;
         better = o;
@@ -215,6 +225,7 @@ static void say(const hcy_poni *poni, double degrees, int better)
     char what[96] = "the rings are not where this geometry has them", to_do[96] = "check the beam centre";
     if (degrees > 0)
         snprintf(what, sizeof what, "the rings wander over the azimuth, by %.2g degrees of 2 theta", degrees);
+    /* A flip is what most users know; the number of an orientation is the rarer word for it. */
     if (better && better == flipped[poni->orientation])
         snprintf(to_do, sizeof to_do, "try --flip (rows run the other way, as with Dioptas' PONI files)");
     else if (better)
@@ -230,6 +241,7 @@ void rings_check(hcy_stack *stack, hcy_device *device, const hcy_poni *poni, con
     const hcy_stack_info *info = hcy_stack_get_info(stack);
     struct rings *rings = calloc(2, sizeof *rings), *other = rings + 1;
     uint8_t *mask = sample(info, given->mask);
+    /* The run's own options for bins and corrections are of no interest; what makes pixels invalid is. */
     o->npt = bins_for(info);
     o->npt_azim = SECTORS;
     o->unit = "2th_deg";
@@ -237,12 +249,15 @@ void rings_check(hcy_stack *stack, hcy_device *device, const hcy_poni *poni, con
     o->mask = mask;
     o->mask_height = info->height;
     o->mask_width = info->width;
+    /* A pixel that the run leaves out must not look like a spot. */
     o->sentinels = given->sentinels;
     o->use_dummy = given->use_dummy;
     o->dummy = given->dummy;
     o->delta_dummy = given->delta_dummy;
-    if (rings && mask && !look(rings, &view, poni)) {
+    /* The check is a courtesy: without memory or a readable frame the run goes on without a word. */
+    if (rings && mask && !look_at_rings(rings, &view, poni)) {
         int wanders = rings->wander > BINS, better = 0;
+        /* Orientations are tried only where something is wrong, as each costs one integration. */
         if (wanders || rings->coherence < CLEAR)
             better = find_better(other, rings, &view, *poni);
         if (wanders || better)

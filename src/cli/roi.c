@@ -81,6 +81,7 @@ size_t roi_parse(struct roi *rois, const char *text)
             char *end;
             errno = 0;
             unsigned long long v = strtoull(at, &end, 10);
+            /* strtoull takes a sign and blanks, which are no part of a column's number. */
             if (errno || !isdigit((unsigned char)*at) || v > UINT32_MAX || (i < 3 && *end != ','))
                 goto wrong;
             *to[i] = (uint32_t)v;
@@ -110,18 +111,19 @@ struct table {
     unsigned char *state; /* of each frame: 0 not done, 1 good, 2 failed */
 };
 
-static int take(void *payload, unsigned thread, uint64_t frame, const void *pixels)
+static int sum_regions(void *payload, unsigned thread, uint64_t frame, const void *pixels)
 {
     const struct table *t = payload;
     size_t at = (size_t)(frame - t->frames->first);
     (void)thread;
+    /* Each frame has rows of its own, so threads share nothing. */
     for (size_t i = 0; pixels && i < t->n; i++)
         t->kind->sum(t->rows + (at * t->n + i) * ROI_VALUES, pixels, t->frames->info->width, &t->rois[i]);
     t->state[at] = pixels ? 1 : 2;
     return 0;
 }
 
-static void put_value(FILE *out, uint32_t type, const union value *v)
+static void put_roi_value(FILE *out, uint32_t type, const union value *v)
 {
     if (type == HCY_PIXEL_U64)
         fprintf(out, " %20llu", (unsigned long long)v->u);
@@ -131,11 +133,12 @@ static void put_value(FILE *out, uint32_t type, const union value *v)
         fprintf(out, " %20.12g", v->d);
 }
 
-static void put_text(FILE *out, const struct table *t)
+static void put_regions(FILE *out, const struct table *t)
 {
     static const char *const names[] = { "sum", "max", "pixels", "invalid" };
     fprintf(out, "# Frames from: %s%s%s\n", t->frames->info->path, *t->frames->info->dataset ? "::" : "",
             t->frames->info->dataset);
+    /* The header says which pixels the regions have, with their ends included, as people read it. */
     for (size_t i = 0; i < t->n; i++)
         fprintf(out, "# Region %zu: columns %u to %u, rows %u to %u\n", i + 1, t->rois[i].x0,
                 t->rois[i].x1 - 1, t->rois[i].y0, t->rois[i].y1 - 1);
@@ -148,13 +151,14 @@ static void put_text(FILE *out, const struct table *t)
     putc('\n', out);
     for (uint64_t f = 0; f < t->frames->last - t->frames->first; f++) {
         unsigned long long number = (unsigned long long)(t->frames->first + f);
+        /* A comment keeps the rows readable by programs that load columns. */
         if (t->state[f] == 2)
             fprintf(out, "# frame %llu failed\n", number);
         if (t->state[f] != 1)
             continue;
         fprintf(out, "%8llu", number);
         for (size_t i = 0; i < t->n * ROI_VALUES; i++)
-            put_value(out, t->kind->table_type, &t->rows[f * t->n * ROI_VALUES + i]);
+            put_roi_value(out, t->kind->table_type, &t->rows[f * t->n * ROI_VALUES + i]);
         putc('\n', out);
     }
 }
@@ -165,7 +169,7 @@ static int write_text(const struct table *t, const char *path)
     int status = hcy_output_open(&output, path, 0);
     if (!status) {
         if (hcy_output_stream(output))
-            put_text(hcy_output_stream(output), t);
+            put_regions(hcy_output_stream(output), t);
         status = hcy_output_commit(output, 0);
     }
     return status ? cli_fail(status) : CLI_OK;
@@ -185,6 +189,7 @@ static int write_array(const struct table *t, const char *path)
     int status = hcy_stack_create(&writer, path, &opts);
     for (uint64_t f = 0; f < opts.frames && !status; f++) {
         union value *row = t->rows + f * t->n * ROI_VALUES;
+        /* An array has no comments, so a value that no region can have stands for a failed frame. */
         if (t->state[f] != 1)
             memset(row, 255, t->n * ROI_VALUES * sizeof *row);
         status = hcy_stack_write(writer, f, row);
@@ -202,9 +207,10 @@ static int is_text(const char *path)
     return !strcmp(path, "-") || (dot && (!strcmp(dot, ".dat") || !strcmp(dot, ".txt")));
 }
 
-static int check(const struct frames *f, const struct roi *rois, size_t n)
+static int check_regions(const struct frames *f, const struct roi *rois, size_t n)
 {
     for (size_t i = 0; i < n; i++)
+        /* X1 and Y1 are not included, so they may equal the width and the height. */
         if (rois[i].x1 > f->info->width || rois[i].y1 > f->info->height)
             return cli_error(
                 "--roi: region %zu ends at column %u, row %u; the frames of %s have %u columns, %u rows",
@@ -216,17 +222,19 @@ int roi_run(struct frames *f, const struct roi *rois, size_t n, const char *path
 {
     struct table t = { .frames = f, .rois = rois, .kind = kinds, .n = n };
     size_t frames = (size_t)(f->last - f->first);
-    int status = check(f, rois, n);
+    int status = check_regions(f, rois, n);
     if (status)
         return status;
+    /* Every pixel type of a stack has a kind, so this ends. */
     while (t.kind->type != f->info->pixel_type)
         t.kind++;
     t.rows = calloc(frames, n * ROI_VALUES * sizeof *t.rows);
     t.state = calloc(frames, 1);
-    f->take = take;
+    f->take = sum_regions;
     f->payload = &t;
     if (t.rows && t.state) {
         status = frames_run(f);
+        /* A table with frames missing is not written; one with failed frames is, as it names them. */
         int whole = frames_all_taken(f),
             written = !whole ? CLI_FAILED : is_text(path) ? write_text(&t, path) : write_array(&t, path);
         if (!whole)

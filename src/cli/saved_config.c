@@ -13,12 +13,13 @@
 static void name_beside(char *name, size_t size, const char *config, const char *what)
 {
     size_t length = strlen(config);
+    /* The names stand together in a folder's listing. */
     if (length > 5 && !strcmp(config + length - 5, ".json"))
         length -= 5;
     snprintf(name, size, "%.*s_%s.npy", (int)length, config, what);
 }
 
-static int write_image(const char *path, const float *pixels, size_t height, size_t width)
+static int write_float_image(const char *path, const float *pixels, size_t height, size_t width)
 {
     union {
         const float *in;
@@ -41,6 +42,7 @@ static int write_image(const char *path, const float *pixels, size_t height, siz
 static int write_mask(const char *path, const uint8_t *mask, const hcy_azint_plan_info *plan)
 {
     size_t n = plan->height * plan->width;
+    /* A detector that comes with corners has the mask of its file, which is one of those in `mask` already. */
     const hcy_detector *detector = plan->options.detector_mask && !plan->poni.corners ? plan->poni.detector : NULL;
     float *pixels = malloc(n * sizeof *pixels);
     uint8_t *gaps = calloc(n, 1);
@@ -50,7 +52,7 @@ static int write_mask(const char *path, const uint8_t *mask, const hcy_azint_pla
     for (size_t i = 0; !status && i < n; i++)
         pixels[i] = mask[i] || gaps[i];
     if (!status)
-        status = write_image(path, pixels, plan->height, plan->width);
+        status = write_float_image(path, pixels, plan->height, plan->width);
     else
         status = status == HCY_ENOMEM ? cli_error("no memory for the mask in %s", path) : cli_fail(status);
     free(gaps);
@@ -59,7 +61,7 @@ static int write_mask(const char *path, const uint8_t *mask, const hcy_azint_pla
 }
 
 /* What is written beside the configuration is none of what the run reads; NULL: it is not written. */
-static int guard_files(const hcy_curves_options *given, const char *mask_file, const char *flat_file)
+static int guard_saved_files(const hcy_curves_options *given, const char *mask_file, const char *flat_file)
 {
     struct guard guard = { 0 };
     guard_reads_stack(&guard, given->source);
@@ -80,6 +82,7 @@ int saved_config_write(const char *path, const hcy_azint_plan *plan, const hcy_c
     hcy_curves_options opts = *given;
     char mask_file[4200], flat_file[4200];
     uint64_t masked = mask ? pixels_count(mask, pixels->pixels) : 0;
+    /* A file may be named only if it alone makes the whole mask and pyFAI reads the same from it. */
     int own_mask = masked && pixels->own->mask_is_plain && pixels->own->n_masked == masked,
         users_mask = masked && given->mask && pixels->mask_is_plain && pixels->by_mask == masked,
         own_flat = flat && flat == pixels->own->flat,
@@ -87,17 +90,20 @@ int saved_config_write(const char *path, const hcy_azint_plan *plan, const hcy_c
     int status = hcy_azint_plan_get_info(&info, plan);
     if (status)
         return cli_fail(status);
+    /* Whether the files are needed is known only below; their names are made for all cases. */
     name_beside(mask_file, sizeof mask_file, path, "mask");
     name_beside(flat_file, sizeof flat_file, path, "flat");
     opts.mask = own_mask ? given->file_mask : users_mask ? given->mask : masked ? mask_file : NULL;
     int needs_mask = masked && !own_mask && !users_mask, needs_flat = flat && !flat_is_plain;
-    status = guard_files(given, needs_mask ? mask_file : NULL, needs_flat ? flat_file : NULL);
+    /* Nothing is written before it is certain that nothing is lost by it. */
+    status = guard_saved_files(given, needs_mask ? mask_file : NULL, needs_flat ? flat_file : NULL);
     if (!status && needs_mask)
         status = write_mask(mask_file, mask, &info);
     if (!status && needs_flat)
-        status = write_image(flat_file, flat, info.height, info.width);
+        status = write_float_image(flat_file, flat, info.height, info.width);
     if (status)
         return status;
+    /* The flat field that the run used is named: the one just written, else the stack's own. */
     if (needs_flat)
         opts.flat = flat_file;
     else if (own_flat)

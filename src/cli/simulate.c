@@ -73,10 +73,11 @@ struct run {
 
 /* --- The detector --- */
 
-static int parse_shape(hcy_poni *poni, const char *text)
+static int parse_detector_shape(hcy_poni *poni, const char *text)
 {
     char *end;
     unsigned long height = strtoul(text, &end, 10), width = 0;
+    /* strtoul takes a minus and wraps, so a sign is looked for. */
     if (*end == 'x' && text[0] != '-' && end[1] != '-')
         width = strtoul(end + 1, &end, 10);
     if (*end || height < 8 || width < 8 || height > 65536 || width > 65536)
@@ -94,7 +95,7 @@ static int choose_detector(hcy_poni *poni, const struct values *v)
     if (v->shape && v->detector)
         return cli_error("--shape and --detector exclude one another");
     if (v->shape)
-        return parse_shape(poni, v->shape);
+        return parse_detector_shape(poni, v->shape);
     int st = hcy_detector_find(&detector, v->detector ? v->detector : "Eiger4M");
     if (st)
         return cli_fail(st);
@@ -121,6 +122,7 @@ static int find_bad_pixels(uint8_t *kinds, const hcy_poni *poni, uint64_t seed)
     }
     for (size_t i = 0; i < n; i++)
         kinds[i] = kinds[i] ? SIM_GAP : SIM_GOOD;
+    /* One pixel in 50000 of each kind: few, but some in every image. The seed decides which ones. */
     uint64_t state = seed + 1;
     for (size_t i = 0; i < n / 50000 + 1; i++) {
         for (int kind = SIM_HOT; kind <= SIM_DEAD; kind++) {
@@ -140,6 +142,7 @@ static char *poni_path(const char *path)
 {
     size_t size = strlen(path) + 6;
     const char *base = strrchr(path, '/'), *dot = strrchr(base ? base : path, '.');
+    /* A name that begins with a dot is not a suffix. */
     int stem = dot && dot != path && dot[-1] != '/' ? (int)(dot - path) : (int)strlen(path);
     char *name = malloc(size);
     if (name)
@@ -158,13 +161,14 @@ static int write_poni(const struct run *run)
         FILE *out = hcy_output_stream(output);
         if (out)
             fprintf(out, "# Made by halcyon simulate for %s\n%s", run->path, text);
+        /* The geometry takes its name only when it is complete. */
         st = hcy_output_commit(output, 0);
     }
     free(path);
     return st ? cli_fail(st) : 0;
 }
 
-static int guard_files(const struct run *run)
+static int guard_simulated_files(const struct run *run)
 {
     struct guard guard = { 0 };
     char *poni = poni_path(run->path);
@@ -199,6 +203,7 @@ static int make_mean(struct run *run)
     char why[160];
     if (sim_rings_find(&rings, v->calibrant ? v->calibrant : "CeO2", why, sizeof why))
         return cli_error("--calibrant %s", why);
+    /* The distance follows from the calibrant, so that several rings hit the detector. */
     sim_place(&run->poni, &rings);
     float *mean = malloc(run->n_pixels * sizeof *mean);
     uint8_t *kinds = malloc(run->n_pixels);
@@ -208,6 +213,7 @@ static int make_mean(struct run *run)
     if (!status)
         status = find_bad_pixels(kinds, &run->poni, (uint64_t)v->seed.value);
     if (!status) {
+        /* The counter copies what it needs of the image. */
         run->counter = sim_counter_create(mean, kinds, run->n_pixels, (uint64_t)v->seed.value);
         if (!run->counter)
             status = cli_error("no memory for an image of %u x %u", run->poni.height, run->poni.width);
@@ -217,9 +223,10 @@ static int make_mean(struct run *run)
     return status;
 }
 
-static void note_failure(struct run *run, int status)
+static void note_worker_failure(struct run *run, int status)
 {
     pthread_mutex_lock(&run->lock);
+    /* The first failure is told, as the others mostly follow from it. */
     if (!run->failed.status) {
         run->failed = *hcy_last_error();
         run->failed.status = status;
@@ -228,10 +235,11 @@ static void note_failure(struct run *run, int status)
 }
 
 /* The next frame's number, or one past the last when there is nothing left to do. */
-static uint64_t take_frame(struct run *run, int finished_one)
+static uint64_t take_frame_number(struct run *run, int finished_one)
 {
     pthread_mutex_lock(&run->lock);
     run->done += (uint64_t)finished_one;
+    /* After a failure no one begins a frame. */
     uint64_t frame = run->failed.status ? run->frames : run->next;
     run->next += frame < run->frames;
     if (frame >= run->frames)
@@ -245,22 +253,24 @@ static void *make_frames(void *payload)
 {
     struct run *run = payload;
     void *pixels = malloc(run->n_pixels * run->elem_size);
+    /* The loop below then gets no frame, since a failure was noted. */
     if (!pixels)
-        note_failure(run, hcy_fail(HCY_ENOMEM, "no memory for a frame"));
+        note_worker_failure(run, hcy_fail(HCY_ENOMEM, "no memory for a frame"));
     int made = 0;
-    for (uint64_t frame; (frame = take_frame(run, made)) < run->frames;) {
+    for (uint64_t frame; (frame = take_frame_number(run, made)) < run->frames;) {
         sim_draw(pixels, run->elem_size, run->counter, frame);
+        /* An interruption is a failure of the run: what was written is taken away. */
         int st = interrupt_came() ? hcy_fail(HCY_ECANCELLED, "stopped")
                                   : hcy_stack_write(run->writer, frame, pixels);
         made = !st;
         if (st)
-            note_failure(run, st);
+            note_worker_failure(run, st);
     }
     free(pixels);
     return NULL;
 }
 
-static void show_until_done(struct run *run, struct progress *progress)
+static void show_simulation_until_done(struct run *run, struct progress *progress)
 {
     pthread_mutex_lock(&run->lock);
     while (run->working) {
@@ -269,8 +279,10 @@ static void show_until_done(struct run *run, struct progress *progress)
         until.tv_nsec += 100000000;
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
+        /* Every frame signals; the line changes ten times a second all the same. */
         while (run->working && !pthread_cond_timedwait(&run->changed, &run->lock, &until))
             ;
+        /* The terminal may be slow, and workers must not wait for it. */
         uint64_t done = run->done;
         pthread_mutex_unlock(&run->lock);
         double seconds = progress_seconds(progress);
@@ -284,7 +296,7 @@ static void show_until_done(struct run *run, struct progress *progress)
 }
 
 /* Processors that this process may use, as the library counts them. */
-static unsigned processors(void)
+static unsigned count_processors(void)
 {
     hcy_device_info *devices = NULL;
     size_t n = 0;
@@ -298,10 +310,10 @@ static unsigned processors(void)
     return found;
 }
 
-static int run_threads(struct run *run, struct progress *progress)
+static int run_sim_threads(struct run *run, struct progress *progress)
 {
     const struct cli_int *wanted = &run->values->threads;
-    uint64_t n = wanted->given ? (uint64_t)wanted->value : processors();
+    uint64_t n = wanted->given ? (uint64_t)wanted->value : count_processors();
     n = n < run->frames ? n : run->frames;
     pthread_t *threads = malloc(n * sizeof *threads);
     uint64_t started = 0;
@@ -317,7 +329,7 @@ static int run_threads(struct run *run, struct progress *progress)
         free(threads);
         return cli_error("no thread could be started");
     }
-    show_until_done(run, progress);
+    show_simulation_until_done(run, progress);
     for (uint64_t i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
     free(threads);
@@ -338,7 +350,7 @@ static void summarize(const struct run *run, uint64_t stored, double seconds)
         run->threads == 1 ? "thread" : "threads");
 }
 
-static int simulate(struct run *run)
+static int simulate_run(struct run *run)
 {
     struct progress progress;
     progress_begin(&progress, !run->values->quiet);
@@ -346,20 +358,23 @@ static int simulate(struct run *run)
     if (status)
         return status;
     run->n_pixels = (size_t)run->poni.height * run->poni.width;
-    status = guard_files(run);
+    /* Names are checked before the image is computed, which takes seconds. */
+    status = guard_simulated_files(run);
     if (!status)
         status = make_mean(run);
+    /* From here on there are threads and a file to clean up. */
     interrupt_catch();
     if (!status)
         status = create_stack(run);
     if (status)
         return status;
-    status = run_threads(run, &progress);
+    status = run_sim_threads(run, &progress);
     uint64_t stored = hcy_stack_writer_bytes(run->writer);
     if (!status)
         status = write_poni(run); /* first: a stack that is there is of use with it alone */
     int closed = 0;
     if (!status)
+        /* The stack takes its name only here, when the geometry is there. */
         closed = hcy_stack_writer_close(run->writer);
     else
         hcy_stack_writer_discard(run->writer);
@@ -384,7 +399,7 @@ int cli_simulate(int argc, char **argv)
     run.frames = values.frames.given ? (uint64_t)values.frames.value : 100;
     pthread_mutex_init(&run.lock, NULL);
     pthread_cond_init(&run.changed, NULL);
-    status = simulate(&run);
+    status = simulate_run(&run);
     interrupt_release();
     sim_counter_destroy(run.counter);
     pthread_cond_destroy(&run.changed);

@@ -19,8 +19,10 @@
 static double fluorite(int h, int k, int l)
 {
     const double ce = 58, o = 8;
+    /* A face-centred lattice has only planes whose indices are all even or all odd. */
     if ((h ^ k) & 1 || (k ^ l) & 1)
         return 0;
+    /* Oxygen cancels in the odd planes, and helps or weakens cerium in the even ones. */
     if (h & 1)
         return ce * ce;
     return (h + k + l) % 4 ? (ce - 2 * o) * (ce - 2 * o) : (ce + 2 * o) * (ce + 2 * o);
@@ -30,6 +32,8 @@ static double diamond(int h, int k, int l)
 {
     if ((h ^ k) & 1 || (k ^ l) & 1)
         return 0;
+    /* Of the even planes those with h + k + l = 4 n + 2 vanish, and the others have twice the square of the
+     * odd ones. */
     return h & 1 ? 1 : (h + k + l) % 4 ? 0 : 2;
 }
 
@@ -67,6 +71,7 @@ static void cubic_rings(struct sim_rings *rings, double a, double (*factor)(int,
         for (int k = 0; k <= h; k++)
             for (int l = 0; l <= k; l++)
                 if (h * h + k * k + l * l <= MOST)
+                    /* Each set of equal planes is counted once, by its largest index first. */
                     strength[h * h + k * k + l * l] += multiplicity(h, k, l) * factor(h, k, l);
     for (int n = 1; n <= MOST; n++) {
         if (!(strength[n] > 0))
@@ -91,6 +96,7 @@ int sim_rings_find(struct sim_rings *rings, const char *name, char *why, size_t 
             return 0;
         }
     const char *at = name;
+    /* Whatever is no calibrant is a list of distances; a limit keeps the angles reasonable. */
     while (*at && rings->n < SIM_RINGS) {
         char *end;
         double d = strtod(at, &end);
@@ -104,6 +110,7 @@ int sim_rings_find(struct sim_rings *rings, const char *name, char *why, size_t 
         snprintf(why, size, "'%s' is neither CeO2, LaB6, Si nor d-spacings in Angstrom (3.12,2.71)", name);
         return -1;
     }
+    /* The largest distance is the innermost ring; sim_place() and rings_at() rely on that order. */
     qsort(rings->d, rings->n, sizeof rings->d[0], larger_first);
     return 0;
 }
@@ -124,6 +131,7 @@ void sim_place(hcy_poni *poni, const struct sim_rings *rings)
     double d = rings->d[0];
     double height = poni->height * poni->pixel1, width = poni->width * poni->pixel2;
     poni->wavelength = fmin(0.5 * ANGSTROM, 0.5 * d);
+    /* A beam that is a little off the middle shows mistakes that symmetry would hide. */
     poni->poni1 = 0.52 * height;
     poni->poni2 = 0.47 * width;
     double first = 0.3 * fmin(height - poni->poni1, poni->poni2);
@@ -148,9 +156,11 @@ static double rings_at(double two_theta, const struct sim_rings *rings, const hc
     double pixel = atan(poni->pixel1 / poni->dist), width = sqrt(3.4e-4 * 3.4e-4 + pixel * pixel), sum = 0;
     for (size_t i = 0; i < rings->n; i++) {
         double s = poni->wavelength / (2 * rings->d[i]);
+        /* Planes this close do not diffract at this wavelength, nor do any further on. */
         if (s >= 1)
             break;
         double off = (two_theta - 2 * asin(s)) / width;
+        /* A Gaussian is below 1e-10 there. */
         if (fabs(off) > 7)
             continue;
         /* Lorentz factor and thermal motion, B = 0.3 A^2 */
@@ -166,6 +176,7 @@ static int make_profile(struct profile *p, const hcy_poni *poni, const struct si
     double y = fmax(poni->poni1, poni->height * poni->pixel1 - poni->poni1);
     double x = fmax(poni->poni2, poni->width * poni->pixel2 - poni->poni2);
     p->step = 0.25 * fmin(poni->pixel1, poni->pixel2);
+    /* The furthest corner, and two steps more, as intensity() interpolates. */
     p->n = (size_t)(hypot(x, y) / p->step) + 3;
     p->at = malloc(p->n * sizeof *p->at);
     if (!p->at)
@@ -177,6 +188,7 @@ static int make_profile(struct profile *p, const hcy_poni *poni, const struct si
     }
     for (size_t i = 0; i < p->n; i++) {
         double two_theta = atan((double)i * p->step / poni->dist);
+        /* The strongest ring is 20 times as high as the air near the beam. */
         double air = 0.35 + 0.65 * exp(-two_theta / 0.12);
         p->at[i] = air + (highest > 0 ? 20 * p->at[i] / highest : 0);
     }
@@ -186,6 +198,7 @@ static int make_profile(struct profile *p, const hcy_poni *poni, const struct si
 static double intensity(const struct profile *p, const hcy_poni *poni, double y, double x)
 {
     double r2 = y * y + x * x, r = sqrt(r2) / p->step, length2 = poni->dist * poni->dist + r2;
+    /* Steps of a quarter of a pixel are fine enough for a line between them. */
     size_t i = (size_t)r;
     double value = p->at[i] + (r - (double)i) * (p->at[i + 1] - p->at[i]);
     double cos2 = poni->dist * poni->dist / length2;  /* of 2 theta, squared */
@@ -208,6 +221,7 @@ int sim_mean(float *mean, const hcy_poni *poni, const struct sim_rings *rings, d
             mean[(size_t)i * poni->width + j] = (float)value;
             sum += value;
         }
+    /* The mean over all pixels is what the user asked for, gaps included. */
     double scale = counts * (double)n / sum;
     for (size_t i = 0; i < n; i++)
         mean[i] = (float)(mean[i] * scale);

@@ -55,6 +55,7 @@ static void philox(uint32_t out[4], uint64_t pair, uint32_t attempt, uint64_t fr
 {
     uint32_t c0 = (uint32_t)pair, c1 = (uint32_t)(pair >> 32) ^ attempt << 16, c2 = (uint32_t)frame,
              c3 = (uint32_t)(frame >> 32), k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+    /* Seven rounds pass the authors' tests; ten are what they recommend. */
     for (int round = 0; round < 10; round++) {
         uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
         c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
@@ -80,11 +81,13 @@ static void fill_inverse(struct inverse *to, uint32_t *cdf, double mean)
     double p = exp(-mean), sum = p;
     for (int k = 0; k < CDF_MAX; k++) {
         double scaled = sum * 4294967296.0;
+        /* The last entry is the largest number, so every search ends. */
         cdf[k] = k == CDF_MAX - 1 || scaled >= 4294967295.0 ? UINT32_MAX : (uint32_t)scaled;
         p *= mean / (k + 1);
         sum += p;
     }
     to->cdf = cdf;
+    /* The guide starts a search close to its end: one step is usual. */
     for (int g = 0, k = 0; g < GUIDE; g++) {
         while (cdf[k] < (uint32_t)g << 24)
             k++;
@@ -100,6 +103,7 @@ static void fill_pixel(struct sim_counter *c, size_t i, float mean, uint8_t kind
     } else if (mean >= GRID_MAX) {
         c->kind[i] = LARGE;
     } else {
+        /* The mean rounded down leaves a rest that is never negative. */
         uint16_t grid = mean > 0 ? (uint16_t)(mean * GRID_PER_ONE) : 0;
         double rest = mean > 0 ? mean - (double)grid / GRID_PER_ONE : 0;
         c->kind[i] = grid;
@@ -175,6 +179,7 @@ static double log_factorial(double k)
             f *= i;
         return log(f);
     }
+    /* Stirling's series; below 9 its first terms are not exact enough. */
     double x = k + 1, r = 1 / (x * x);
     return (x - 0.5) * log(x) - x + 0.91893853320467274 +
            (1. / 12 - r * (1. / 360 - r * (1. / 1260 - r * (1. / 1680 - r / 1188)))) / x;
@@ -191,6 +196,7 @@ static double draw_large(const struct sim_counter *c, size_t i, uint64_t frame)
         philox(r, (uint64_t)1 << 47 | i, attempt, frame, c->seed);
         double u = (r[0] + 0.5) / 4294967296.0 - 0.5, v = (r[1] + 0.5) / 4294967296.0, us = 0.5 - fabs(u);
         double k = floor((2 * a / us + b) * u + mean + 0.43);
+        /* Most numbers are accepted by this test, which needs no logarithm. */
         if (us >= 0.07 && v <= v_r)
             return k;
         if (k < 0 || (us < 0.013 && v > us))
@@ -217,6 +223,7 @@ void sim_draw(void *frame, unsigned elem_size, const struct sim_counter *c, uint
     uint32_t *out32 = frame, top = elem_size == 2 ? UINT16_MAX : UINT32_MAX;
     for (size_t i = 0; i < c->n; i += 2) {
         uint32_t r[4], value[2] = { 0 };
+        /* One block of the cipher has numbers for two pixels; the last pixel may be alone. */
         size_t both = i + 1 < c->n;
         philox(r, i / 2, 0, number, c->seed);
         for (size_t k = 0; k <= both; k++)

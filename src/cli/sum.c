@@ -139,16 +139,18 @@ struct sum {
     void **images; /* one a thread, NULL before its first frame */
 };
 
-static int add_frame(void *payload, unsigned thread, uint64_t frame, const void *pixels)
+static int add_frame_to_sum(void *payload, unsigned thread, uint64_t frame, const void *pixels)
 {
     struct sum *s = payload;
     (void)frame;
     if (!pixels)
         return 0;
+    /* A thread gets its image with its first frame: those without one cost no memory. */
     if (!s->images[thread]) {
         s->images[thread] = s->max ? malloc(s->frame_bytes) : calloc(s->n_pixels, 8);
         if (!s->images[thread])
             return hcy_fail(HCY_ENOMEM, "no memory for the sum of %zu pixels", s->n_pixels);
+        /* A largest value has no neutral start, so the first frame is it. */
         if (s->max) {
             memcpy(s->images[thread], pixels, s->frame_bytes);
             return 0;
@@ -159,7 +161,7 @@ static int add_frame(void *payload, unsigned thread, uint64_t frame, const void 
 }
 
 /* All threads' images in the first that there is; NULL if no frame was good. */
-static void *merge(struct sum *s, add_fn merge_two, unsigned threads)
+static void *merge_thread_sums(struct sum *s, add_fn merge_two, unsigned threads)
 {
     void *all = NULL;
     for (unsigned i = 0; i < threads; i++) {
@@ -171,7 +173,7 @@ static void *merge(struct sum *s, add_fn merge_two, unsigned threads)
     return all;
 }
 
-static int write_image(const struct frames *f, const char *path, uint32_t pixel_type, const void *pixels)
+static int write_sum_image(const struct frames *f, const char *path, uint32_t pixel_type, const void *pixels)
 {
     hcy_stack_writer_options opts = HCY_STACK_WRITER_OPTIONS_INIT;
     hcy_stack_writer *writer = NULL;
@@ -190,7 +192,7 @@ static int write_image(const struct frames *f, const char *path, uint32_t pixel_
     return status;
 }
 
-static int sum(struct frames *f, const struct values *v)
+static int sum_frames(struct frames *f, const struct values *v)
 {
     const struct kind *kind = kinds;
     while (kind->type != f->info->pixel_type)
@@ -203,12 +205,14 @@ static int sum(struct frames *f, const struct values *v)
                      .images = calloc(threads, sizeof *s.images) };
     if (!s.images)
         return cli_error("no memory for %u threads", threads);
-    f->take = add_frame;
+    f->take = add_frame_to_sum;
     f->payload = &s;
     int status = frames_run(f);
-    void *all = merge(&s, v->max ? kind->max : kind->merge, threads);
+    /* Whole numbers give the same sum in any order of threads. */
+    void *all = merge_thread_sums(&s, v->max ? kind->max : kind->merge, threads);
+    /* A sum of a part of the frames would look like the whole, so it is not written. */
     if (all && frames_all_taken(f)) {
-        int written = write_image(f, v->output, v->max ? kind->type : kind->sum_type, all);
+        int written = write_sum_image(f, v->output, v->max ? kind->type : kind->sum_type, all);
         status = written ? written : status;
         if (!written && !v->quiet)
             fprintf(stderr, "%s: the %s of %llu %s\n", v->output, v->max ? "largest values" : "sums",
@@ -244,6 +248,7 @@ int cli_sum(int argc, char **argv)
     size_t n_rois = values.roi ? roi_parse(rois, values.roi) : 0;
     if (values.roi && !n_rois)
         return CLI_USAGE;
+    /* Regions make a table, sums an image: the formats differ. */
     status = cli_check_format(values.output, n_rois ? HCY_WRITE_TABLE : HCY_WRITE_IMAGES);
     if (status)
         return status;
@@ -257,7 +262,7 @@ int cli_sum(int argc, char **argv)
     if (!status)
         status = frames_guard(&frames, values.output);
     if (!status)
-        status = n_rois ? roi_run(&frames, rois, n_rois, values.output) : sum(&frames, &values);
+        status = n_rois ? roi_run(&frames, rois, n_rois, values.output) : sum_frames(&frames, &values);
     frames_close(&frames);
     return status;
 }

@@ -1,8 +1,15 @@
 /* halcyon/cpu.h - a C function of the user's as a kernel on the CPU.
  *
- *   static int saxpy(const hcy_cpu_group *g, void *const *args) { ... }
- *   static const hcy_cpu_function mine[] = { { "saxpy", saxpy } };
- *   hcy_program_create(&program, dev, HCY_CPU_FUNCTIONS, mine, sizeof mine, NULL);
+ * For example:
+ *
+ *     static int fill(const hcy_cpu_group *group, void *const *args)
+ *     {
+ *         ((float *)args[0])[group->id[0]] = *(const float *)args[1];
+ *         return 0;
+ *     }
+ *     static const hcy_cpu_function mine[] = { { "fill", fill } };
+ *
+ *     hcy_program_create(&program, device, HCY_CPU_FUNCTIONS, mine, sizeof mine, NULL);
  *
  * The table is copied; the functions must stay loaded.  hcy_launch_grid() calls the function once for every group of
  * the grid, from several threads at once.  args[i] is the address of a buffer's bytes, of a scalar or of a structure.

@@ -1,10 +1,12 @@
 /* halcyon/cuda.h - CUDA's own handles of a device, a queue, a buffer, as plain types; numbers of a kernel.
  *
- *   void *stream;
- *   uint64_t address;
- *   hcy_cuda_stream(queue, &stream);
- *   hcy_cuda_address(buf, &address);
- *   cudaMemsetAsync((void *)address, 0, size, (cudaStream_t)stream);
+ * For example:
+ *
+ *     void *stream;
+ *     uint64_t address;
+ *     hcy_cuda_stream(queue, &stream);
+ *     hcy_cuda_address(buffer, &address);
+ *     cudaMemsetAsync((void *)address, 0, bytes, (cudaStream_t)stream);
  *
  * They belong to the object that they come from and live as long.  The context is the GPU's primary one, which
  * CUDA's run-time library uses too; Halcyon makes it current for the length of a call and leaves the caller's as

@@ -1,9 +1,11 @@
 /* halcyon/opencl.h - OpenCL's own handles of a device, a queue, a buffer, as plain pointers.
  *
- *   void *mem;
- *   size_t offset;
- *   hcy_opencl_mem(buf, &mem, &offset);
- *   clSetKernelArg(kernel, 0, sizeof mem, &mem);
+ * For example:
+ *
+ *     void *mem;
+ *     size_t offset;
+ *     hcy_opencl_mem(buffer, &mem, &offset);
+ *     clSetKernelArg(cl, 0, sizeof mem, &mem);
  *
  * They belong to the object that they come from and live as long; retain what shall live longer.  Finish a Halcyon
  * queue before OpenCL commands of your own touch what it touches, and these before you submit to it again.

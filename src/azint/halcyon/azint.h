@@ -1,10 +1,18 @@
 /* halcyon/azint.h - azimuthal integration: geometry files, plans, and curves from a device's sums.
  *
+ * For example:
+ *
+ *     hcy_poni poni = HCY_PONI_INIT;
+ *     hcy_azint_options options = HCY_AZINT_OPTIONS_INIT;
+ *     hcy_azint_plan *plan;
+ *     hcy_azint_job job;
+ *     hcy_span spans[HCY_AZINT_SPANS];
  *     hcy_poni_read(&poni, "GEOMETRY.poni");
- *     hcy_azint_plan_create(&plan, &poni, height, width, &options);    once a geometry
- *     hcy_azint_plan_tables(plan, spans);  hcy_kernel_prepare(..., spans, HCY_AZINT_SPANS);  once a device
- *     hcy_azint_plan_job(&job, plan, HCY_PIXEL_U32);                   what every launch gets
- *     hcy_azint_finish(result, plan, &job, sums, &report, 1.0);        once a frame
+ *     hcy_azint_plan_create(&plan, &poni, height, width, &options); // once for a geometry
+ *     hcy_azint_plan_tables(spans, plan);
+ *     hcy_kernel_prepare(&tables, kernel, spans, HCY_AZINT_SPANS);  // once for a device
+ *     hcy_azint_plan_job(&job, plan, HCY_PIXEL_U32);                // every launch gets it
+ *     hcy_azint_finish(result, plan, &job, sums, report, 1.0);      // once for a frame
  *
  * Rules and names are pyFAI's (2026.9).  A plan is immutable: any number of threads and devices may share it.
  * What decides about bits is integer or plain IEEE double, so a plan's hash and a frame give one curve.

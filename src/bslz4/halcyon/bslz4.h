@@ -5,12 +5,16 @@
  *
  * A chunk is parsed on the host into a frame and its blocks, everything bounds-checked, before any device
  * sees it; the devices' kernel "bslz4_decode" and the fused kernels of other families take batches of such
- * frames.  A batch:
+ * frames.  The chunks of a batch lie next to one another in one buffer (HCY_BSLZ4_ALIGN, HCY_BSLZ4_PADDING), and
+ * the tables say where.  For example:
  *
- *     chunks next to one another in one buffer (HCY_BSLZ4_ALIGN, HCY_BSLZ4_PADDING);
- *     for each:  hcy_bslz4_parse(&frames[i], blocks + used, capacity - used, &reports[i], &job, chunk, size);
- *                frames[i].offset = where the chunk begins in the buffer;
- *                frames[i].first_block = used;  used += frames[i].n_blocks;
+ *     uint32_t used = 0;
+ *     for (size_t i = 0; i < n; i++) {
+ *         hcy_bslz4_parse(&frames[i], blocks + used, capacity - used, &reports[i], &job, chunk[i], size[i]);
+ *         frames[i].offset = offset[i]; // of the chunk in the buffer
+ *         frames[i].first_block = used;
+ *         used += frames[i].n_blocks;
+ *     }
  *
  * A frame whose parse failed has no blocks and its status set: it may stay in the batch, devices leave it
  * alone.  All functions are free of state: any thread, nothing kept.  hcy_last_error() describes failures.

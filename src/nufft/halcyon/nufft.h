@@ -1,11 +1,15 @@
 /* halcyon/nufft.h - non-uniform fast Fourier transforms of types 1, 2 and 3 in one to three dimensions.
  *
- *     hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;           double, type 1, +1, one vector, 1e-6
+ * For example:
+ *
+ *     hcy_nufft *plan;
+ *     hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;        // double, type 1, sign +1, one vector, eps 1e-6
+ *     const void *points[2] = { x, y };
  *     desc.dim = 2;
  *     desc.modes[0] = desc.modes[1] = 128;
- *     hcy_nufft_create(&plan, device, &desc, NULL);        once a size and accuracy
- *     hcy_nufft_set_points(plan, n, points, 0, NULL);      once a set of points
- *     hcy_nufft_execute(plan, strengths, coefficients);    as often as there is data
+ *     hcy_nufft_create(&plan, device, &desc, NULL);     // once for a size and an accuracy
+ *     hcy_nufft_set_points(plan, n, points, 0, NULL);   // once for a set of points
+ *     hcy_nufft_execute(plan, strengths, coefficients); // as often as there are data
  *     hcy_nufft_destroy(plan);
  *
  * With points x_j, strengths c_j, modes k and their coefficients f_k (or frequencies s_k):
