@@ -125,7 +125,8 @@ static int head_fits(hcy_azint_plan *found, const struct file_head *h, const str
 }
 
 /* Reads the tables behind a head that fits, and makes them the plan's. */
-static int take_tables(hcy_azint_plan *p, int fd, const struct file_head *h, const struct azint_hash *key, size_t threads)
+static int take_tables(hcy_azint_plan *p, int fd, const struct file_head *h, const struct azint_hash *key,
+                       size_t threads)
 {
     struct section old[N_SECTIONS], s[N_SECTIONS];
     hcy_azint_plan found = *p;

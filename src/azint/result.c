@@ -170,7 +170,8 @@ static void put_bin(struct block *b, const struct bin_sums *s, size_t i)
 }
 
 /* n numbers of 128 bits, low and high words `step` apart in rows, to doubles. */
-static void convert_wide(double *restrict to, const uint64_t *lo, const uint64_t *hi, size_t step, double scale, size_t n)
+static void convert_wide(double *restrict to, const uint64_t *lo, const uint64_t *hi, size_t step, double scale,
+                         size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         uint64_t low = lo[i * step], high = hi[i * step];

@@ -141,4 +141,5 @@ static int edf_curves_open(void **state, const hcy__curves_head *head)
     return 0;
 }
 
-const hcy__curves_format hcy__curves_edf = { "edf", edf_curves_open, edf_curves_append, edf_curves_place, edf_curves_close };
+const hcy__curves_format hcy__curves_edf = { "edf", edf_curves_open, edf_curves_append, edf_curves_place,
+                                              edf_curves_close };

@@ -149,7 +149,8 @@ int hcy__files_open(hcy_stack *stack, int *taken)
     if (st || !format)
         return st;
     /* One NumPy file stays open and is read by address; others are opened for each frame. */
-    return format == &hcy__format_npy ? hcy__npy_open(stack) : take_image_file(stack, format, stack->path, stack->growing);
+    return format == &hcy__format_npy ? hcy__npy_open(stack)
+                                      : take_image_file(stack, format, stack->path, stack->growing);
 }
 
 /* --- Series --- */
