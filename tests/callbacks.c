@@ -357,7 +357,7 @@ static int slow(const hcy_cpu_group *g, void *const *args)
 static void test_done(void)
 {
     static char bytes[4096];
-    hcy_buffer *buffer;
+    hcy_buffer *buffer = NULL;
     if (hcy_queue_create(&the_queue, device) ||
         hcy_buffer_import_host(&buffer, device, bytes, sizeof bytes, done, NULL))
         bail_out("%s", hcy_last_error()->text);
@@ -381,7 +381,7 @@ static void test_kernels(void)
     if (hcy_program_create(&program, device, HCY_CPU_FUNCTIONS, functions, sizeof functions, NULL))
         bail_out("%s", hcy_last_error()->text);
     for (size_t i = 0; i < 3; i++) {
-        hcy_kernel *kernel;
+        hcy_kernel *kernel = NULL;
         if (hcy_queue_create(&the_queue, device) || hcy_program_kernel(&kernel, program, functions[i].name, NULL))
             bail_out("%s", hcy_last_error()->text);
         is_int(hcy_launch_grid(the_queue, kernel, &grid, NULL, 0), 0, "the kernel %s", functions[i].name);
