@@ -31,6 +31,8 @@ struct hcy_output {
 /* Names of files that are unfinished, for hcy_output_abandon(); who takes one out owns it.  Files beyond these are
  * not taken away by a signal. */
 static _Atomic(char *) unfinished[64];
+/* Those that a signal's handler has taken: it may not free them, and the process is about to end. */
+static _Atomic(char *) abandoned[64];
 
 static bool enlist(char *name)
 {
@@ -56,8 +58,10 @@ void hcy_output_abandon(void)
 {
     for (size_t i = 0; i < sizeof unfinished / sizeof unfinished[0]; i++) {
         char *name = atomic_exchange(&unfinished[i], NULL);
-        if (name)
+        if (name) {
             (void)unlink(name);
+            atomic_store(&abandoned[i], name);
+        }
     }
 }
 

@@ -92,7 +92,7 @@ int hcy_results_open(hcy_results **results, const char *path)
 
 const hcy_results_info *hcy_results_get_info(const hcy_results *results)
 {
-    return &results->info;
+    return results ? &results->info : NULL;
 }
 
 int hcy_results_read(hcy_results *r, uint64_t row, uint64_t *frame, double *intensity, double *sigma)

@@ -358,7 +358,7 @@ void hcy_stack_close(hcy_stack *stack)
 
 const hcy_stack_info *hcy_stack_get_info(const hcy_stack *stack)
 {
-    return &stack->shown;
+    return stack ? &stack->shown : NULL;
 }
 
 /* --- Reading --- */
