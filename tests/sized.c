@@ -258,6 +258,11 @@ static void test(const struct sized *s)
     is_int(use_with(s, bytes, 1 << 20, 1), HCY_EINVAL, "%s: no size either", s->name);
 }
 
+static bool has_fft(void)
+{
+    return hcy_device_get_info(dev)->caps & HCY_CAP_FFT;
+}
+
 int main(void)
 {
     const hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
@@ -271,11 +276,14 @@ int main(void)
         maps[i] = 1;
     if (!mkdtemp(folder) || hcy_device_open(&dev, "cpu@threads=1") ||
         hcy_azint_plan_create(&the_plan, &poni, SIDE, SIDE, &options) ||
-        hcy_nufft_create(&the_nufft, dev, &desc, NULL) || write_stack(&writer) ||
+        (has_fft() && hcy_nufft_create(&the_nufft, dev, &desc, NULL)) || write_stack(&writer) ||
         hcy_stack_open(&raw, in_folder("stack.npy"), NULL))
         bail_out("%s", hcy_last_error()->text);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        test(&all[i]);
+        if (has_fft() || strncmp(all[i].name, "hcy_nufft", 9))
+            test(&all[i]);
+        else
+            skip(1, "%s: the CPU has no FFT in this build", all[i].name);
     hcy_stack_close(raw);
     hcy_nufft_destroy(the_nufft);
     hcy_azint_plan_release(the_plan);

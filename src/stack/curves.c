@@ -37,6 +37,10 @@ static int find_curves_format(const hcy__curves_format **format, const char *pat
         if (!strcmp(name, formats[i]->name))
             return 0;
     }
+#ifndef HAVE_HDF5
+    if (!st && !strcmp(name, "h5"))
+        return hcy_fail(HCY_EUNSUPPORTED, "%s: this build has no HDF5", path);
+#endif
     return st ? st : hcy_fail(HCY_EINVAL, "%s: there is no format '%s' for curves in this build", path, name);
 }
 

@@ -53,16 +53,16 @@ static int refuse_suffix(const char *path, const char *suffix, unsigned use)
     for (size_t i = 0; i < N_SUFFIXES; i++)
         if (table[i].uses & use)
             used += (size_t)snprintf(those + used, sizeof those - used, "%s%s", used ? ", " : "", table[i].suffix);
-    const char *without = "";
 #ifndef HAVE_HDF5
-    if (!strcmp(suffix, ".h5") || !strcmp(suffix, ".hdf5") || !strcmp(suffix, ".nxs"))
-        without = " (this build of Halcyon has no HDF5)";
+    /* Whoever could have had HDF5 is told so, all the more where it is the only format. */
+    if (ALL_H5 & use)
+        (void)snprintf(those + used, sizeof those - used, "%s", used ? " (.h5 in a build with HDF5, which this is not)"
+                                                                      : ".h5 in a build with HDF5, which this is not");
 #endif
     if (!*suffix)
         return hcy_fail(HCY_EINVAL, "%s: the name has no suffix to say the format; %s are written as one of %s", path,
                         words_of_use(use), those);
-    return hcy_fail(HCY_EINVAL, "%s: %s are not written as %s%s; use one of %s", path, words_of_use(use), suffix, without,
-                    those);
+    return hcy_fail(HCY_EINVAL, "%s: %s are not written as %s; use one of %s", path, words_of_use(use), suffix, those);
 }
 
 int hcy_format_of(const char **format, const char *path, unsigned use)
