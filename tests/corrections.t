@@ -85,7 +85,7 @@ check 'count rates that nobody corrects' \
 printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (195, 487), }" >float.npy
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do printf '\000\000\240\100'; done >part
 printf '\000\000\200\277' >>part
-for i in 1 2 3 4 5 6 7 8 9 10 11 12 13; do cat part part >more; mv more part; done
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13; do cat part part >both; mv both part; done
 head -c 379860 part >>float.npy
 cat >p.poni <<'P'
 poni_version: 2.1

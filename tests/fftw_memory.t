@@ -2,6 +2,7 @@
 # HALCYON, HCY_SANITIZER.
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
+# shellcheck disable=SC3045 # where the shell has no such limit, the test is skipped
 if ! (ulimit -v 100000) 2> "$dir/words"; then
     echo "1..0 # SKIP the shell limits no memory"
     exit 0
@@ -11,7 +12,7 @@ case $HCY_SANITIZER in
     echo "1..0 # SKIP a sanitizer takes memory of its own"
     exit 0 ;;
 esac
-export HALCYON_CACHE_DIR= HALCYON_BACKENDS=cpu
+export HALCYON_CACHE_DIR='' HALCYON_BACKENDS=cpu
 # numbers FILE HEADER COUNT: a NumPy file of zeros.
 numbers() {
     { printf '\223NUMPY\001\000\166\000%-117s\n' "$2"; head -c "$3" /dev/zero; } > "$dir/$1"
@@ -21,11 +22,12 @@ numbers strengths.npy "{'descr': '<c16', 'fortran_order': False, 'shape': (1000,
 
 # The least limit that is enough is looked for; then limits from below it on are tried.
 run() { # LIMIT MODES
+    # shellcheck disable=SC3045
     (ulimit -v "$1" && exec timeout 20 "$HALCYON" nufft -t 1 -p "$dir/points.npy" -i "$dir/strengths.npy" -o "$dir/out.npy" \
         -n "$2" --method grid -d cpu@threads=1 -q) > "$dir/words" 2>&1
 }
 n=0
-for modes in 900,900; do
+for modes in "900,900"; do
     low=8000 high=400000
     while [ $((high - low)) -gt 3000 ]; do
         middle=$(((low + high) / 2))
