@@ -56,8 +56,8 @@ static int refuse_suffix(const char *path, const char *suffix, unsigned use)
 #ifndef HAVE_HDF5
     /* Whoever could have had HDF5 is told so, all the more where it is the only format. */
     if (ALL_H5 & use)
-        (void)snprintf(those + used, sizeof those - used, "%s", used ? " (.h5 in a build with HDF5, which this is not)"
-                                                                      : ".h5 in a build with HDF5, which this is not");
+        (void)snprintf(those + used, sizeof those - used, "%s", used ? " (not .h5: this build has no HDF5)"
+                                                                      : ".h5; but this build has no HDF5");
 #endif
     if (!*suffix)
         return hcy_fail(HCY_EINVAL, "%s: the name has no suffix to say the format; %s are written as one of %s", path,
