@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <stdio.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -224,6 +225,27 @@ static void test_processes(const scene *s, const hcy_azint_plan *want)
     ok(!wrong && count_files() == 1 && cached(s, want) == 1, "six processes at once");
 }
 
+/* Writers that were killed leave files behind, which go when they are a day old and a plan is saved. */
+static void test_unfinished(const scene *s)
+{
+    const struct timespec old[2] = { { 0, 0 }, { 0, 0 } };
+    char left[700], young[700];
+
+    empty();
+    (void)cached(s, NULL);
+    if (count_files() != 1)
+        bail_out("no plan is kept");
+    snprintf(left, sizeof left, "%s.partial-4194304", file);
+    snprintf(young, sizeof young, "%s.partial-7.1", file);
+    int a = creat(left, 0600), b = creat(young, 0600);
+    if (a < 0 || b < 0 || futimens(a, old) || close(a) || close(b) || unlink(file))
+        bail_out("no files");
+    (void)cached(s, NULL);
+    ok(access(left, F_OK) && !access(young, F_OK), "what a writer left a day ago goes, what is being written stays");
+    unlink(young);
+    empty();
+}
+
 /* Room for a few plans: the one used longest ago goes. */
 static void test_limit(const scene *s)
 {
@@ -294,6 +316,7 @@ int main(void)
     OTHER(t.o.dark = one);
     OTHER(t.o.variance = one);
     test_processes(&s, made);
+    test_unfinished(&s);
     test_limit(&s);
     static scene t;
     memcpy(&t, &s, sizeof t);

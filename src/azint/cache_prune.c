@@ -17,12 +17,13 @@
 
 #define USUAL ((uint64_t)2048)
 #define DAY   (24 * 3600)
-enum { NAME = 37, UNFINISHED = NAME + 7 }; /* 32 digits, ".plan"; and ".XXXXXX" */
+#define UNFINISHED ".partial-" /* behind the name, as hcy_output_open() calls what is being written */
+enum { NAME = 37 };            /* 32 digits, ".plan" */
 
 struct file {
     struct timespec used;
     uint64_t size;
-    char name[UNFINISHED + 1];
+    char name[NAME + 1];
 };
 struct files {
     struct file *at;
@@ -48,11 +49,9 @@ uint64_t hcy__azint_cache_limit(void)
 
 static int is_plan(const char *name)
 {
-    size_t n = strlen(name);
-
     /* Nothing is ever removed that does not have the name of a plan: the folder may hold other files. */
-    return (n == NAME || n == UNFINISHED) && strspn(name, "0123456789abcdef") == 32 &&
-           !strncmp(name + 32, ".plan", 5);
+    return strspn(name, "0123456789abcdef") == 32 && !strncmp(name + 32, ".plan", 5) &&
+           (!name[NAME] || !strncmp(name + NAME, UNFINISHED, sizeof UNFINISHED - 1));
 }
 
 static int by_use(const void *a, const void *b)
@@ -73,7 +72,7 @@ static void note_plan_file(struct files *files, int folder, const char *name)
     if (!is_plan(name) || fstatat(folder, name, &is, AT_SYMLINK_NOFOLLOW) || !S_ISREG(is.st_mode))
         return;
     /* A younger one may belong to a process that is still writing it. */
-    if (strlen(name) == UNFINISHED) {
+    if (name[NAME]) {
         if (!clock_gettime(CLOCK_REALTIME, &now) && now.tv_sec - is.st_mtim.tv_sec > DAY)
             (void)unlinkat(folder, name, 0);
         return;
