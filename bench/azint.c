@@ -173,7 +173,7 @@ static void bench_open(struct bench *k, const struct stack *s, hcy_azint_plan *p
     hcy_arg args[HCY_MAX_ARGS];
     k->scratch = NULL;
     size_t n_args = set_args(args, k, s);
-    CHECK(hcy_kernel_scratch_size(k->kernel, MAX_BATCH, args, n_args, &scratch));
+    CHECK(hcy_kernel_scratch_size(&scratch, k->kernel, MAX_BATCH, args, n_args));
     k->scratch = buffer(k->dev, scratch);
 }
 
@@ -298,7 +298,7 @@ static void stages(const struct stack *s, hcy_azint_plan *plan, const char *spli
     double best[5];
     hcy_azint_plan_tables(spans, plan);
     CHECK(cpu_pool_create(&pool, 1, NULL, 0));
-    CHECK(azint_prepare(pool, simd, spans, HCY_AZINT_SPANS, &blob, &size));
+    CHECK(azint_prepare(&blob, &size, pool, simd, spans, HCY_AZINT_SPANS));
     g.plan = blob;
     g.n = g.ops->pass;
     g.planes = (uint8_t *)aligned_alloc(64, CPU_BLOCK_WORK(1 << 17)) + CPU_BLOCK_LEAD;

@@ -101,7 +101,7 @@ static int measure(hcy_device *dev, hcy_buffer *images, const hcy_azint_plan *pl
                                        .reports = hcy_arg_buf(reports),
                                        .scratch = hcy_arg_buf(NULL) };
     n = hcy_azint_arguments(args, kernel, &all);
-    if ((status = hcy_kernel_scratch_size(kernel, FRAMES, args, n, &size)) ||
+    if ((status = hcy_kernel_scratch_size(&size, kernel, FRAMES, args, n)) ||
         (status = hcy_buffer_create(&scratch, dev, HCY_MEM_DEVICE, size)))
         goto out;
     all.scratch = hcy_arg_buf(scratch);

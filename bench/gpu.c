@@ -152,7 +152,7 @@ static void open_batch(struct batch *b, hcy_device *dev, size_t n)
 static void add_scratch(struct batch *b, size_t at)
 {
     size_t size;
-    CHECK(hcy_kernel_scratch_size(b->kernel, b->n, b->args, b->n_args, &size));
+    CHECK(hcy_kernel_scratch_size(&size, b->kernel, b->n, b->args, b->n_args));
     if (size)
         b->args[at] = hcy_arg_buf(b->scratch = memory(b->dev, HCY_MEM_DEVICE, size));
 }

@@ -152,9 +152,9 @@ static double time_of(const struct problem *p, hcy_nufft *plan, int stage)
         double start = timer_now();
         for (int i = 0; i < QUEUED; i++) {
             if (stage == HCY_NUFFT_SPREAD)
-                CHECK(hcy_nufft_submit_stage(queue, plan, stage, p->strengths, p->grid));
+                CHECK(hcy_nufft_submit_stage(queue, p->grid, plan, stage, p->strengths));
             else if (stage == HCY_NUFFT_INTERPOLATE)
-                CHECK(hcy_nufft_submit_stage(queue, plan, stage, p->grid, p->strengths));
+                CHECK(hcy_nufft_submit_stage(queue, p->strengths, plan, stage, p->grid));
             else
                 CHECK(hcy_nufft_submit(queue, plan, p->strengths, p->modes, 0));
         }

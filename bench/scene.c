@@ -112,7 +112,7 @@ void stored_read(struct stored *stored, const char *path, const char *dataset, s
         size_t room;
         CHECK(hcy_stack_frame_size(&room, stack, i));
         struct stored_frame *f = add_frame(stored, room);
-        CHECK(hcy_stack_read(&f->size, stack, i, f->chunk, room));
+        CHECK(hcy_stack_read(&f->size, f->chunk, room, stack, i));
         stored->bytes += f->size;
     }
     hcy_stack_close(stack);

@@ -122,20 +122,20 @@ int hcy_buffer_sub(hcy_buffer **out, hcy_buffer *parent, size_t offset, size_t s
     return 0;
 }
 
-typedef int (*import_fn)(hcy_device *dev, uint64_t what, size_t size, hcy_block *block);
+typedef int (*import_fn)(hcy_block *block, hcy_device *dev, uint64_t what, size_t size);
 
-static int import_host_memory(hcy_device *dev, uint64_t what, size_t size, hcy_block *block)
+static int import_host_memory(hcy_block *block, hcy_device *dev, uint64_t what, size_t size)
 {
     if (!HCY_HAS_OP(dev->backend->ops, import_host))
         return hcy__unsupported(dev, "import of host memory");
-    return dev->backend->ops->import_host(dev->impl, (void *)(uintptr_t)what, size, block);
+    return dev->backend->ops->import_host(block, dev->impl, (void *)(uintptr_t)what, size);
 }
 
-static int import_device_memory(hcy_device *dev, uint64_t what, size_t size, hcy_block *block)
+static int import_device_memory(hcy_block *block, hcy_device *dev, uint64_t what, size_t size)
 {
     if (!HCY_HAS_OP(dev->backend->ops, import_device))
         return hcy__unsupported(dev, "import of device memory");
-    return dev->backend->ops->import_device(dev->impl, what, size, block);
+    return dev->backend->ops->import_device(block, dev->impl, what, size);
 }
 
 static int wrap_import(hcy_buffer **out, hcy_device *dev, import_fn fn, int mem, uint64_t what, size_t size,
@@ -154,7 +154,7 @@ static int wrap_import(hcy_buffer **out, hcy_device *dev, import_fn fn, int mem,
         return HCY_ENOMEM;
     /* The buffer is not complete yet: after a failure done() must not be called, since the memory stays the
      * caller's. */
-    status = fn(dev, what, size, &buf->block);
+    status = fn(&buf->block, dev, what, size);
     if (status) {
         drop_empty(buf);
         return status;
@@ -199,7 +199,7 @@ int hcy_buffer_mem(const hcy_buffer *buf)
     return buf ? buf->mem : 0;
 }
 
-int hcy_buffer_get_i64(hcy_buffer *buf, const char *key, int64_t *value)
+int hcy_buffer_get_i64(int64_t *value, hcy_buffer *buf, const char *key)
 {
     if (!buf || !key || !value)
         return hcy_fail(HCY_EINVAL, "hcy_buffer_get_i64: no %s",
@@ -209,7 +209,7 @@ int hcy_buffer_get_i64(hcy_buffer *buf, const char *key, int64_t *value)
         return status;
     if (!HCY_HAS_OP(buf->dev->backend->ops, buffer_i64))
         return hcy_fail(HCY_ENOENT, "a buffer of %s has no number \"%s\"", buf->dev->info.name, key);
-    return buf->dev->backend->ops->buffer_i64(buf->dev->impl, &buf->block, buf->offset, key, value);
+    return buf->dev->backend->ops->buffer_i64(value, buf->dev->impl, &buf->block, buf->offset, key);
 }
 
 hcy_device *hcy_buffer_device(const hcy_buffer *buf)

@@ -102,7 +102,7 @@ void *hcy_device_impl(const hcy_device *dev)
     return dev ? dev->impl : NULL;
 }
 
-int hcy_device_get_i64(hcy_device *dev, const char *key, int64_t *value)
+int hcy_device_get_i64(int64_t *value, hcy_device *dev, const char *key)
 {
     int status = hcy__device_check(dev);
     if (status)
@@ -111,10 +111,10 @@ int hcy_device_get_i64(hcy_device *dev, const char *key, int64_t *value)
         return hcy_fail(HCY_EINVAL, "hcy_device_get_i64: no key, or no place for the value");
     if (!HCY_HAS_OP(dev->backend->ops, get_i64))
         return hcy_fail(HCY_ENOENT, "device %s has no number \"%s\"", dev->info.name, key);
-    return dev->backend->ops->get_i64(dev->impl, key, value);
+    return dev->backend->ops->get_i64(value, dev->impl, key);
 }
 
-int hcy_device_mem_info(hcy_device *dev, uint64_t *free_bytes, uint64_t *total_bytes)
+int hcy_device_mem_info(uint64_t *free_bytes, uint64_t *total_bytes, hcy_device *dev)
 {
     int status = hcy__device_check(dev);
     if (status)
@@ -123,10 +123,10 @@ int hcy_device_mem_info(hcy_device *dev, uint64_t *free_bytes, uint64_t *total_b
         return hcy_fail(HCY_EINVAL, "hcy_device_mem_info: no place for the answer");
     if (!HCY_HAS_OP(dev->backend->ops, mem_info))
         return hcy__unsupported(dev, "memory count");
-    return dev->backend->ops->mem_info(dev->impl, free_bytes, total_bytes);
+    return dev->backend->ops->mem_info(free_bytes, total_bytes, dev->impl);
 }
 
-int hcy_device_pool_stats(hcy_device *dev, hcy_pool_stats *stats)
+int hcy_device_pool_stats(hcy_pool_stats *stats, hcy_device *dev)
 {
     int status = hcy__device_check(dev);
     if (status)

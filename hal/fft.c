@@ -69,10 +69,10 @@ int hcy_fft_create(hcy_fft **out, hcy_device *dev, const hcy_fft_desc *user)
     /* Whoever multiplies all three need not ask for the rank. */
     for (int i = desc.rank; i < 3; i++)
         fft->desc.n[i] = 1;
-    status = dev->backend->ops->fft_create(dev->impl, &fft->desc, &fft->impl, &fft->workspace);
+    status = dev->backend->ops->fft_create(&fft->impl, &fft->workspace, dev->impl, &fft->desc);
     if (status == HCY_ENOMEM) { /* a plan has memory of its own, which the pool may be holding */
         hcy__pool_trim(dev->pool);
-        status = dev->backend->ops->fft_create(dev->impl, &fft->desc, &fft->impl, &fft->workspace);
+        status = dev->backend->ops->fft_create(&fft->impl, &fft->workspace, dev->impl, &fft->desc);
     }
     /* The object is not counted yet, so hcy_fft_release cannot be used. */
     if (status) {
@@ -100,7 +100,7 @@ size_t hcy_fft_workspace(const hcy_fft *fft)
     return fft ? fft->workspace : 0;
 }
 
-void hcy_fft_sizes(const hcy_fft *fft, int direction, size_t *in, size_t *out)
+void hcy_fft_sizes(size_t *in, size_t *out, const hcy_fft *fft, int direction)
 {
     if (!fft || !in || !out)
         return;
@@ -139,7 +139,7 @@ static int check_execution(hcy_queue *queue, hcy_fft *fft, int direction, const 
         return hcy_fail(HCY_EINVAL, "FFT: the plan is on device %s, the queue or a buffer elsewhere",
                         fft->dev->info.name);
     /* Vendors' libraries look at no sizes: what is too small would be overrun. */
-    hcy_fft_sizes(fft, direction, &in_size, &out_size);
+    hcy_fft_sizes(&in_size, &out_size, fft, direction);
     if (in->size < in_size || out->size < out_size)
         return hcy_fail(HCY_ERANGE, "FFT: input and output need %zu and %zu bytes, they have %zu and %zu",
                         in_size, out_size, in->size, out->size);
@@ -166,7 +166,7 @@ static hcy_value fft_value(const hcy_buffer *buf)
     return v;
 }
 
-int hcy_fft_execute(hcy_queue *queue, hcy_fft *fft, int direction, hcy_buffer *in, hcy_buffer *out,
+int hcy_fft_execute(hcy_queue *queue, hcy_buffer *out, hcy_fft *fft, int direction, hcy_buffer *in,
                     hcy_buffer *work)
 {
     void *storage;
@@ -189,7 +189,7 @@ int hcy_fft_execute(hcy_queue *queue, hcy_fft *fft, int direction, hcy_buffer *i
     /* Plans are immutable; what must not be entered twice is the queue. */
     HCY__ON_QUEUE(
         status, queue,
-        queue->dev->backend->ops->fft_execute(queue->impl, fft->impl, direction, &v[0], &v[1], &v[2], keep));
+        queue->dev->backend->ops->fft_execute(queue->impl, &v[1], fft->impl, direction, &v[0], &v[2], keep));
     if (status)
         hcy_keep_release(keep);
     return status;

@@ -125,7 +125,7 @@ int hcy_hostevent_wait(void *eimpl, uint64_t timeout_ns)
     return e->error.status ? hcy_fail_again(&e->error) : 0;
 }
 
-int hcy_hostevent_query(void *eimpl, int *done)
+int hcy_hostevent_query(int *done, void *eimpl)
 {
     if (!eimpl || !done)
         return hcy_fail(HCY_EINVAL, "hcy_hostevent_query: no event, or no place for the answer");
@@ -136,7 +136,7 @@ int hcy_hostevent_query(void *eimpl, int *done)
     return *done && e->error.status ? hcy_fail_again(&e->error) : 0;
 }
 
-int hcy_hostevent_time(void *eimpl, uint64_t *ns)
+int hcy_hostevent_time(uint64_t *ns, void *eimpl)
 {
     if (!eimpl || !ns)
         return hcy_fail(HCY_EINVAL, "hcy_hostevent_time: no event, or no place for the time");
@@ -360,7 +360,7 @@ int hcy_hostqueue_fill(hcy_hostqueue *hq, const hcy_place *dst, size_t size, con
     return hcy_hostqueue_submit(hq, "fill", size, run_host_fill, &f, sizeof f, keep);
 }
 
-int hcy_hostqueue_record(hcy_hostqueue *hq, void **eimpl)
+int hcy_hostqueue_record(void **eimpl, hcy_hostqueue *hq)
 {
     if (!hq || !eimpl)
         return hcy_fail(HCY_EINVAL, "hcy_hostqueue_record: no queue, or no place for the event");

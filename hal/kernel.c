@@ -40,7 +40,7 @@ static int get_own(hcy_kernel *kernel)
     const hcy_device *dev = kernel->dev;
     if (!HCY_HAS_OP(dev->backend->ops, kernel_get))
         return hcy__unsupported(dev, kernel->signature->name);
-    return dev->backend->ops->kernel_get(dev->impl, kernel->signature, &kernel->impl, &kernel->variant);
+    return dev->backend->ops->kernel_get(&kernel->impl, &kernel->variant, dev->impl, kernel->signature);
 }
 
 /* That which its family brought along for such a backend. */
@@ -49,8 +49,8 @@ static int get_code(hcy_kernel *kernel, const hcy_kernel_code *code)
     hcy_program *program = NULL;
     int status = hcy_program_create(&program, kernel->dev, code->format, code->data, code->size, code->options);
     if (!status)
-        status = kernel->dev->backend->ops->program_kernel(program->impl, code->kernel, kernel->signature,
-                                                           &kernel->impl);
+        status = kernel->dev->backend->ops->program_kernel(&kernel->impl, program->impl, code->kernel,
+                                                           kernel->signature);
     if (status) {
         hcy_program_release(program);
         return status;
@@ -102,7 +102,7 @@ const hcy_signature *hcy_kernel_signature(const hcy_kernel *kernel)
     return kernel ? kernel->signature : NULL;
 }
 
-int hcy_kernel_get_i64(hcy_kernel *kernel, const char *key, int64_t *value)
+int hcy_kernel_get_i64(int64_t *value, hcy_kernel *kernel, const char *key)
 {
     if (!kernel || !key || !value)
         return hcy_fail(HCY_EINVAL, "hcy_kernel_get_i64: no %s",
@@ -112,7 +112,7 @@ int hcy_kernel_get_i64(hcy_kernel *kernel, const char *key, int64_t *value)
         return status;
     if (!HCY_HAS_OP(kernel->dev->backend->ops, kernel_i64))
         return hcy_fail(HCY_ENOENT, "a kernel of %s has no number \"%s\"", kernel->dev->info.name, key);
-    return kernel->dev->backend->ops->kernel_i64(kernel->impl, key, value);
+    return kernel->dev->backend->ops->kernel_i64(value, kernel->impl, key);
 }
 
 const char *hcy_kernel_variant(const hcy_kernel *kernel)
@@ -291,7 +291,7 @@ int hcy_kernel_prepare(hcy_buffer **tables, hcy_kernel *kernel, const hcy_span *
     if (!HCY_HAS_OP(kernel->dev->backend->ops, prepare))
         return hcy__unsupported(kernel->dev, "kernels with tables");
     hcy_block block = { 0 };
-    status = kernel->dev->backend->ops->prepare(kernel->impl, spans, n, &block);
+    status = kernel->dev->backend->ops->prepare(&block, kernel->impl, spans, n);
     if (status)
         return status;
     status = hcy__buffer_tables(tables, kernel->dev, &block);
@@ -300,7 +300,7 @@ int hcy_kernel_prepare(hcy_buffer **tables, hcy_kernel *kernel, const hcy_span *
     return status;
 }
 
-int hcy_kernel_scratch_size(hcy_kernel *kernel, size_t items, const hcy_arg *args, size_t n, size_t *size)
+int hcy_kernel_scratch_size(size_t *size, hcy_kernel *kernel, size_t items, const hcy_arg *args, size_t n)
 {
     hcy_keep *keep;
     struct launch *launch;
@@ -319,12 +319,12 @@ int hcy_kernel_scratch_size(hcy_kernel *kernel, size_t items, const hcy_arg *arg
     status = take_args(&keep, &launch, kernel, args, n);
     if (status)
         return status;
-    status = kernel->dev->backend->ops->scratch_size(kernel->impl, items, launch->desc.values, n, size);
+    status = kernel->dev->backend->ops->scratch_size(size, kernel->impl, items, launch->desc.values, n);
     hcy_keep_release(keep);
     return status;
 }
 
-int hcy_kernel_preferred_batch(hcy_kernel *kernel, const hcy_arg *args, size_t n, size_t *items)
+int hcy_kernel_preferred_batch(size_t *items, hcy_kernel *kernel, const hcy_arg *args, size_t n)
 {
     hcy_keep *keep;
     struct launch *launch;
@@ -345,7 +345,7 @@ int hcy_kernel_preferred_batch(hcy_kernel *kernel, const hcy_arg *args, size_t n
     status = take_args(&keep, &launch, kernel, args, n);
     if (status)
         return status;
-    status = kernel->dev->backend->ops->preferred_batch(kernel->impl, launch->desc.values, n, items);
+    status = kernel->dev->backend->ops->preferred_batch(items, kernel->impl, launch->desc.values, n);
     hcy_keep_release(keep);
     return status;
 }
@@ -452,8 +452,8 @@ int hcy_program_create(hcy_program **out, hcy_device *dev, const char *format, c
     hcy_program *program = calloc(1, sizeof *program);
     if (!program)
         return hcy_fail(HCY_ENOMEM, "out of memory for a program's record");
-    status = dev->backend->ops->program_create(dev->impl, format, data, size, options ? options : "",
-                                               &program->impl, &program->log);
+    status = dev->backend->ops->program_create(&program->impl, &program->log, dev->impl, format, data, size,
+                                               options ? options : "");
     if (status) {
         free(program->log);
         free(program);
@@ -494,7 +494,7 @@ int hcy_program_kernel(hcy_kernel **out, hcy_program *program, const char *name,
     hcy_kernel *kernel = new_kernel(program->dev, signature);
     if (!kernel)
         return HCY_ENOMEM;
-    status = program->dev->backend->ops->program_kernel(program->impl, name, signature, &kernel->impl);
+    status = program->dev->backend->ops->program_kernel(&kernel->impl, program->impl, name, signature);
     if (status) {
         free(kernel);
         return status;

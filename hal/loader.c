@@ -274,7 +274,7 @@ static int enter(struct slot *slot, const char *name)
     if (!entry)
         return hcy_last_error()->status;
     const hcy_backend *b = NULL;
-    int status = entry(HCY_BACKEND_ABI, &b);
+    int status = entry(&b, HCY_BACKEND_ABI);
     if (status)
         return status;
     if (!b || b->abi != HCY_BACKEND_ABI || b->size < sizeof *b || strcmp(b->name, name))

@@ -99,7 +99,7 @@ static bool take_kept(struct hcy__pool *pool, int mem, size_t class, hcy_block *
 static int alloc_block(hcy_device *dev, int mem, size_t size, hcy_block *block)
 {
     int status = hcy__fault_alloc(dev);
-    return status ? status : dev->backend->ops->alloc(dev->impl, mem, size, block);
+    return status ? status : dev->backend->ops->alloc(block, dev->impl, mem, size);
 }
 
 int hcy__pool_alloc(struct hcy__pool *pool, int mem, size_t size, hcy_block *block)

@@ -29,7 +29,7 @@ int hcy_queue_create(hcy_queue **out, hcy_device *dev)
     if (!queue)
         return hcy_fail(HCY_ENOMEM, "out of memory for a queue");
     /* The backend gets the handle before it is complete, to keep and not to use. */
-    status = dev->backend->ops->queue_create(dev->impl, queue, &queue->impl);
+    status = dev->backend->ops->queue_create(&queue->impl, dev->impl, queue);
     if (status) {
         free(queue);
         return status;
@@ -53,7 +53,7 @@ void hcy_queue_release(hcy_queue *queue)
     hcy__release(queue);
 }
 
-int hcy_queue_get_i64(hcy_queue *queue, const char *key, int64_t *value)
+int hcy_queue_get_i64(int64_t *value, hcy_queue *queue, const char *key)
 {
     if (!queue || !key || !value)
         return hcy_fail(HCY_EINVAL, "hcy_queue_get_i64: no %s",
@@ -63,7 +63,7 @@ int hcy_queue_get_i64(hcy_queue *queue, const char *key, int64_t *value)
         return status;
     if (!HCY_HAS_OP(queue->dev->backend->ops, queue_i64))
         return hcy_fail(HCY_ENOENT, "a queue of %s has no number \"%s\"", queue->dev->info.name, key);
-    return queue->dev->backend->ops->queue_i64(queue->impl, key, value);
+    return queue->dev->backend->ops->queue_i64(value, queue->impl, key);
 }
 
 hcy_device *hcy_queue_device(const hcy_queue *queue)
@@ -132,7 +132,7 @@ int hcy_event_record(hcy_event **out, hcy_queue *queue)
     if (!event)
         return hcy_fail(HCY_ENOMEM, "out of memory for an event");
     /* Under the lock, so that the event stands where the caller put it among other threads' commands. */
-    HCY__ON_QUEUE(status, queue, queue->dev->backend->ops->record(queue->impl, &event->impl));
+    HCY__ON_QUEUE(status, queue, queue->dev->backend->ops->record(&event->impl, queue->impl));
     if (status) {
         free(event);
         return status;
@@ -223,21 +223,21 @@ int hcy_event_wait(hcy_event *event, uint64_t timeout_ns)
     return status || !event->inherited.status ? status : hcy_fail_again(&event->inherited);
 }
 
-int hcy_event_query(hcy_event *event, int *done)
+int hcy_event_query(int *done, hcy_event *event)
 {
     int status = check_event(event);
     if (!status && !done)
         status = hcy_fail(HCY_EINVAL, "hcy_event_query: no place for the answer");
     if (!status)
-        status = event->dev->backend->ops->event_query(event->impl, done);
+        status = event->dev->backend->ops->event_query(done, event->impl);
     /* An event that has not completed has no failure yet, whatever its queue inherited. */
     return status || !*done || !event->inherited.status ? status : hcy_fail_again(&event->inherited);
 }
 
-int hcy_event_time(hcy_event *event, uint64_t *ns)
+int hcy_event_time(uint64_t *ns, hcy_event *event)
 {
     int status = check_event(event);
     if (!status && !ns)
         status = hcy_fail(HCY_EINVAL, "hcy_event_time: no place for the answer");
-    return status ? status : event->dev->backend->ops->event_time(event->impl, ns);
+    return status ? status : event->dev->backend->ops->event_time(ns, event->impl);
 }

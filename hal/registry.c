@@ -198,7 +198,7 @@ static int open_spec(hcy_device **out, struct hcy__spec *spec)
     snprintf(dev->info.backend, sizeof dev->info.backend, "%s", backend->name);
     status = hcy__faults_take(&dev->faults, spec);
     if (!status)
-        status = backend->ops->open(dev, &spec->spec, &dev->info, &dev->impl);
+        status = backend->ops->open(&dev->impl, &dev->info, dev, &spec->spec);
     /* The backend has opened nothing, so destroy_device must not close it. */
     if (status) {
         hcy__notes_destroy(&dev->notes);

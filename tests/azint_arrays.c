@@ -90,7 +90,7 @@ static hcy_azint_result *integrate(const hcy_azint_plan *plan, uint32_t type, co
                *reports = buffer(dev, sizeof(hcy_frame_report), NULL);
     hcy_arg args[] = { hcy_arg_buf(images), hcy_arg_buf(tables),  hcy_arg_struct(&job, sizeof job),
                        hcy_arg_buf(sums),   hcy_arg_buf(reports), hcy_arg_buf(NULL) };
-    if (hcy_kernel_scratch_size(kernel, 1, args, 6, &scratch))
+    if (hcy_kernel_scratch_size(&scratch, kernel, 1, args, 6))
         bail_out("%s", hcy_last_error()->text);
     hcy_buffer *work = buffer(dev, scratch ? scratch : 64, NULL);
     args[5] = hcy_arg_buf(work);

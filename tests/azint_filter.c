@@ -344,7 +344,7 @@ static uint64_t *run_kernel(hcy_device *dev, const hcy_span *spans, const hcy_az
     hcy_arg args[] = { hcy_arg_buf(b[0]), hcy_arg_buf(tables), hcy_arg_struct(job, sizeof *job),
                        hcy_arg_struct(filter, sizeof *filter), hcy_arg_buf(b[1]), hcy_arg_buf(b[2]),
                        hcy_arg_buf(NULL) };
-    if (hcy_kernel_scratch_size(kernel, frames, args, 7, &scratch))
+    if (hcy_kernel_scratch_size(&scratch, kernel, frames, args, 7))
         bail_out("%s", hcy_last_error()->text);
     args[6] = hcy_arg_buf(b[3] = buffer(dev, scratch, NULL));
     if (hcy_launch(queue, kernel, frames, args, 7) || hcy_queue_finish(queue))
@@ -558,7 +558,7 @@ static uint64_t *run_chunks(hcy_device *dev, const hcy_span *spans, const hcy_az
                        hcy_arg_buf(tables), hcy_arg_struct(job, sizeof *job),
                        hcy_arg_buf(b[3]),   hcy_arg_buf(b[4]),
                        hcy_arg_buf(NULL) };
-    if (hcy_kernel_scratch_size(kernel, frames, args, 9, &scratch))
+    if (hcy_kernel_scratch_size(&scratch, kernel, frames, args, 9))
         bail_out("%s", hcy_last_error()->text);
     args[8] = hcy_arg_buf(b[5] = buffer(dev, scratch, NULL));
     if (hcy_launch(queue, kernel, frames, args, 9) || hcy_queue_finish(queue))

@@ -293,7 +293,7 @@ static int launch(struct run *r, size_t items, hcy_arg *args, size_t n)
 {
     size_t scratch;
     hcy_queue *queue;
-    int status = hcy_kernel_scratch_size(r->kernel, items, args, n, &scratch);
+    int status = hcy_kernel_scratch_size(&scratch, r->kernel, items, args, n);
     if (status)
         return status;
     args[n - 1] = hcy_arg_buf(buffer(r->dev, scratch, NULL));
@@ -668,14 +668,14 @@ static void test_refusals(void)
     hcy_arg args[] = { hcy_arg_buf(NULL), hcy_arg_buf(tables), hcy_arg_struct(&job, sizeof job),
                        hcy_arg_buf(NULL), hcy_arg_buf(NULL),   hcy_arg_buf(NULL) };
     size_t size;
-    is_int(hcy_kernel_scratch_size(kernel, 1, args, 6, &size), HCY_EINVAL,
+    is_int(hcy_kernel_scratch_size(&size, kernel, 1, args, 6), HCY_EINVAL,
            "a job of other bins than the plan");
     job.n_bins = 20;
     job.pixel_type = 11;
-    is_int(hcy_kernel_scratch_size(kernel, 1, args, 6, &size), HCY_EINVAL, "no such pixel type");
+    is_int(hcy_kernel_scratch_size(&size, kernel, 1, args, 6), HCY_EINVAL, "no such pixel type");
     job.pixel_type = HCY_PIXEL_U16;
-    is_int(hcy_kernel_scratch_size(kernel, 1, args, 6, &size), 0, "and as it should be");
-    is_int(hcy_kernel_preferred_batch(kernel, args, 6, &size), 0, "preferred batch");
+    is_int(hcy_kernel_scratch_size(&size, kernel, 1, args, 6), 0, "and as it should be");
+    is_int(hcy_kernel_preferred_batch(&size, kernel, args, 6), 0, "preferred batch");
     ok(size >= 1 && size <= 64, "which is %zu frames", size);
     hcy_buffer_release(tables);
     hcy_kernel_release(kernel);

@@ -66,7 +66,7 @@ static uint64_t *run(hcy_device *dev, const char *name, hcy_arg *args, size_t n,
     args[n] = hcy_arg_buf(out);
     args[n + 1] = hcy_arg_buf(reports);
     args[n + 2] = hcy_arg_buf(NULL);
-    if (hcy_kernel_scratch_size(kernel, 1, args, n + 3, &scratch))
+    if (hcy_kernel_scratch_size(&scratch, kernel, 1, args, n + 3))
         bail_out("%s: %s", name, hcy_last_error()->text);
     args[n + 2] = hcy_arg_buf(buffer(dev, scratch, NULL));
     if (hcy_launch(queue, kernel, 1, args, n + 3) || hcy_queue_finish(queue) ||

@@ -188,7 +188,7 @@ static void test_lies(const char *spec, hcy_device *dev)
                        hcy_arg_buf(NULL) };
     int st = hcy_queue_create(&queue, dev);
     st = st ? st : hcy_kernel_get(&kernel, dev, "bslz4_decode");
-    st = st ? st : hcy_kernel_scratch_size(kernel, N_LIES + 1, args, 7, &scratch);
+    st = st ? st : hcy_kernel_scratch_size(&scratch, kernel, N_LIES + 1, args, 7);
     args[6] = hcy_arg_buf(scratch ? new_buffer(dev, NULL, scratch) : NULL);
     st = st ? st : hcy_launch(queue, kernel, N_LIES, args, 7);
     st = st ? st : hcy_queue_finish(queue);

@@ -246,7 +246,7 @@ static inline int cts_work_make(struct cts_work *w, hcy_device *dev)
     w->args[5] = hcy_arg_buf(w->reports);
     w->args[6] = hcy_arg_buf(NULL);
     size_t size = 0;
-    status = cts_first(status, hcy_kernel_scratch_size(w->kernel, 1, w->args, CTS_WORK_ARGS, &size));
+    status = cts_first(status, hcy_kernel_scratch_size(&size, w->kernel, 1, w->args, CTS_WORK_ARGS));
     if (size)
         w->args[6] = hcy_arg_buf(w->scratch = cts_buffer(dev, size));
     return status;

@@ -123,7 +123,7 @@ static int threads_of(void *spec)
 {
     hcy_device *dev;
     int64_t n = 0;
-    if (hcy_device_open(&dev, spec) || hcy_device_get_i64(dev, "threads", &n) ||
+    if (hcy_device_open(&dev, spec) || hcy_device_get_i64(&n, dev, "threads") ||
         n != hcy_device_get_info(dev)->units)
         return 120;
     hcy_device_release(dev);
@@ -323,7 +323,7 @@ static void test_options(void)
     refused(HCY_EINVAL, "x", "cpu@cores=x");
     refused(HCY_EINVAL, "99999", "cpu@cores=99999");
     st_ok(hcy_device_open(&dev, "cpu@threads=%31@simd=port%61ble"), "values are percent-decoded");
-    st_ok(hcy_device_get_i64(dev, "threads", &n), "the number of threads can be asked for");
+    st_ok(hcy_device_get_i64(&n, dev, "threads"), "the number of threads can be asked for");
     is_int(n, 1, "and is the one wanted");
     hcy_device_release(dev);
 }
@@ -429,11 +429,11 @@ static void test_open(void)
     uint64_t free_bytes = 1, total = 0;
     is_str(info->backend, cts_backend_of(cts_spec), "the device is of the backend wanted");
     st_ok(hcy_device_status(dev), "it is not lost");
-    st_says(hcy_device_get_i64(dev, "no such key", &n), HCY_ENOENT, "no such key",
+    st_says(hcy_device_get_i64(&n, dev, "no such key"), HCY_ENOENT, "no such key",
             "an unknown key is said to be so");
-    st_is(hcy_device_get_i64(dev, NULL, &n), HCY_EINVAL, "no key is refused");
-    st_is(hcy_device_get_i64(dev, "threads", NULL), HCY_EINVAL, "no place for the value is refused");
-    int status = hcy_device_mem_info(dev, &free_bytes, &total);
+    st_is(hcy_device_get_i64(&n, dev, NULL), HCY_EINVAL, "no key is refused");
+    st_is(hcy_device_get_i64(NULL, dev, "threads"), HCY_EINVAL, "no place for the value is refused");
+    int status = hcy_device_mem_info(&free_bytes, &total, dev);
     if (status == HCY_EUNSUPPORTED)
         skip(2, "%s cannot count its memory", cts_spec);
     else {
@@ -475,8 +475,8 @@ static void test_several(void)
         return;
     hcy_device *one = cts_open_spec("cpu@threads=1"), *two = cts_open_spec("cpu@threads=2");
     int64_t a = 0, b = 0;
-    st_ok(hcy_device_get_i64(one, "threads", &a), "threads of the first");
-    st_ok(hcy_device_get_i64(two, "threads", &b), "threads of the second");
+    st_ok(hcy_device_get_i64(&a, one, "threads"), "threads of the first");
+    st_ok(hcy_device_get_i64(&b, two, "threads"), "threads of the second");
     ok(a == 1 && b == 2, "each has the threads its string says");
     hcy_device_release(one);
     hcy_device_release(two);

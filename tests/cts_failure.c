@@ -37,9 +37,9 @@ static void test_inherited(void)
     st_says(hcy_queue_status(queue), HCY_ELAUNCH, "-777", "its status too");
     st_ok(hcy_event_wait(before, CTS_PATIENCE), "an event before the failure has completed");
     st_says(hcy_event_wait(after, CTS_PATIENCE), HCY_ELAUNCH, "-777", "one behind it carries it");
-    st_says(hcy_event_query(after, &done), HCY_ELAUNCH, "-777", "also when it is asked");
+    st_says(hcy_event_query(&done, after), HCY_ELAUNCH, "-777", "also when it is asked");
     is_int(done, 1, "and has completed");
-    st_ok(hcy_event_time(after, &at), "and has a time");
+    st_ok(hcy_event_time(&at, after), "and has a time");
     st_ok(hcy_buffer_read(healthy, got, buf, 0, 64), "another queue of the device");
     st_ok(hcy_queue_finish(healthy), "goes on");
     ok(!memcmp(got, ones, 64), "what followed the failure was skipped");
@@ -158,11 +158,11 @@ static void test_retried_allocation(void)
         return;
     st_ok(hcy_buffer_create(&a, special, HCY_MEM_DEVICE, 5000), "an allocation");
     hcy_buffer_release(a);
-    st_ok(hcy_device_pool_stats(special, &stats), "the pool is asked");
+    st_ok(hcy_device_pool_stats(&stats, special), "the pool is asked");
     ok(stats.cached >= 5000, "and has kept it");
     st_ok(hcy_buffer_create(&b, special, HCY_MEM_DEVICE, 50000),
           "the second fails, the pool is trimmed, it is tried again");
-    st_ok(hcy_device_pool_stats(special, &stats), "the pool is asked again");
+    st_ok(hcy_device_pool_stats(&stats, special), "the pool is asked again");
     is_int((intmax_t)stats.cached, 0, "it was trimmed");
     ok(stats.in_use >= 50000, "what is in use is counted");
     hcy_buffer_release(b);
@@ -236,9 +236,9 @@ static void every_call(struct lost *l)
     } calls[] = {
 #define CALL(f, ...) { #f, f(__VA_ARGS__) }
         CALL(hcy_device_status, l->dev),
-        CALL(hcy_device_get_i64, l->dev, "threads", &n),
-        CALL(hcy_device_mem_info, l->dev, &a, &b),
-        CALL(hcy_device_pool_stats, l->dev, &stats),
+        CALL(hcy_device_get_i64, &n, l->dev, "threads"),
+        CALL(hcy_device_mem_info, &a, &b, l->dev),
+        CALL(hcy_device_pool_stats, &stats, l->dev),
         CALL(hcy_device_pool_trim, l->dev),
         CALL(hcy_buffer_create, &buf, l->dev, HCY_MEM_DEVICE, 64),
         CALL(hcy_buffer_sub, &buf, l->buf, 0, 8),
@@ -258,11 +258,11 @@ static void every_call(struct lost *l)
         CALL(hcy_event_record, &event, l->queue),
         CALL(hcy_queue_wait, l->queue, l->event),
         CALL(hcy_event_wait, l->event, CTS_PATIENCE),
-        CALL(hcy_event_query, l->event, &done),
-        CALL(hcy_event_time, l->event, &a),
+        CALL(hcy_event_query, &done, l->event),
+        CALL(hcy_event_time, &a, l->event),
         CALL(hcy_kernel_get, &kernel, l->dev, "bslz4_decode"),
-        CALL(hcy_kernel_scratch_size, l->work.kernel, 1, l->work.args, CTS_WORK_ARGS, &size),
-        CALL(hcy_kernel_preferred_batch, l->work.kernel, l->work.args, CTS_WORK_ARGS, &size),
+        CALL(hcy_kernel_scratch_size, &size, l->work.kernel, 1, l->work.args, CTS_WORK_ARGS),
+        CALL(hcy_kernel_preferred_batch, &size, l->work.kernel, l->work.args, CTS_WORK_ARGS),
         CALL(hcy_kernel_prepare, &buf, l->work.kernel, NULL, 0),
         CALL(cts_work_launch, &l->work, l->queue),
         CALL(hcy_program_create, &program, l->dev, "c-function", "x", 1, NULL),

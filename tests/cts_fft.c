@@ -139,12 +139,12 @@ static hcy_buffer *workspace(const hcy_fft *fft)
 static void *transform(hcy_fft *fft, int direction, const void *in, bool in_place, size_t *size)
 {
     size_t in_size, out_size;
-    hcy_fft_sizes(fft, direction, &in_size, &out_size);
+    hcy_fft_sizes(&in_size, &out_size, fft, direction);
     hcy_buffer *a = cts_buffer(dev, in_size),
                *b = in_place ? hcy_buffer_retain(a) : cts_buffer(dev, out_size), *w = workspace(fft);
     void *out = calloc(1, out_size);
     int status = hcy_buffer_write(queue, a, 0, in, in_size);
-    status = cts_first(status, hcy_fft_execute(queue, fft, direction, a, b, w));
+    status = cts_first(status, hcy_fft_execute(queue, b, fft, direction, a, w));
     status = cts_first(status, hcy_buffer_read(queue, out, b, 0, out_size));
     status = cts_first(status, hcy_queue_finish(queue));
     if (status) {
@@ -205,7 +205,7 @@ static double error_of(size_t k, const struct shape *s, int precision, bool in_p
     void *in = pack(from, s, &kinds[k].in, precision), *out = NULL;
     if (!hcy_fft_create(&fft, dev, &desc)) {
         size_t real_size = precision == HCY_F32 ? 4 : 8;
-        hcy_fft_sizes(fft, kinds[k].direction, &in_size, &out_size);
+        hcy_fft_sizes(&in_size, &out_size, fft, kinds[k].direction);
         if (in_size == numbers(s, &kinds[k].in) * real_size &&
             out_size == numbers(s, &kinds[k].out) * real_size)
             out = transform(fft, kinds[k].direction, in, in_place, &size);
@@ -333,7 +333,7 @@ static void test_views(void)
     int status = cts_first(hcy_buffer_sub(&in, a, AT, SIZE), hcy_buffer_sub(&out, b, 2 * AT, SIZE));
     status = cts_first(status, hcy_buffer_fill(queue, b, 0, SIZE + 4 * AT, &mark, 8));
     status = cts_first(status, hcy_buffer_write(queue, in, 0, data, SIZE));
-    status = cts_first(status, hcy_fft_execute(queue, fft, HCY_FFT_FORWARD, in, out, w));
+    status = cts_first(status, hcy_fft_execute(queue, out, fft, HCY_FFT_FORWARD, in, w));
     status = cts_first(status, hcy_buffer_read(queue, got, b, 0, sizeof got));
     st_ok(cts_first(status, hcy_queue_finish(queue)), "a transform between views");
     ok(want && !memcmp((char *)got + 2 * AT, want, SIZE), "gives the bits of one between buffers");
@@ -343,7 +343,7 @@ static void test_views(void)
     hcy_buffer_release(in);
     in = NULL;
     st_ok(hcy_buffer_sub(&in, a, 8, SIZE), "a view that begins amid a number");
-    st_is(hcy_fft_execute(queue, fft, HCY_FFT_FORWARD, in, out, w), HCY_EINVAL, "is refused");
+    st_is(hcy_fft_execute(queue, out, fft, HCY_FFT_FORWARD, in, w), HCY_EINVAL, "is refused");
     hcy_fft_release(fft);
     hcy_buffer_release(a);
     hcy_buffer_release(b);
@@ -447,7 +447,7 @@ static void *hammer(void *arg)
     void *got = malloc(job->size);
     for (int i = 0; i < TURNS; i++) {
         int status = hcy_buffer_write(q, a, 0, job->in, job->size);
-        status = cts_first(status, hcy_fft_execute(q, job->fft, HCY_FFT_FORWARD, a, b, w));
+        status = cts_first(status, hcy_fft_execute(q, b, job->fft, HCY_FFT_FORWARD, a, w));
         status = cts_first(status, hcy_buffer_read(q, got, b, 0, job->size));
         status = cts_first(status, hcy_queue_finish(q));
         job->right += !status && !memcmp(got, job->want, job->size);
@@ -568,26 +568,26 @@ static void test_refused_runs(void)
     st_ok(hcy_buffer_sub(&small, a, 0, 255), "a buffer that is one byte short");
     st_ok(hcy_buffer_sub(&view, b, 0, 256), "a view of the other");
     w = workspace(fft);
-    st_is(hcy_fft_execute(queue, fft, 0, a, b, w), HCY_EINVAL, "no direction");
-    st_is(hcy_fft_execute(queue, fft, HCY_FFT_FORWARD, small, b, w), HCY_ERANGE, "input too small");
-    st_is(hcy_fft_execute(queue, fft, HCY_FFT_FORWARD, b, small, w), HCY_ERANGE, "output too small");
-    st_is(hcy_fft_execute(queue, fft, HCY_FFT_FORWARD, NULL, b, w), HCY_EINVAL, "no input");
-    st_is(hcy_fft_execute(queue, fft, HCY_FFT_FORWARD, a, NULL, w), HCY_EINVAL, "no output");
-    st_is(hcy_fft_execute(queue, NULL, HCY_FFT_FORWARD, a, b, w), HCY_EINVAL, "no plan");
-    st_is(hcy_fft_execute(NULL, fft, HCY_FFT_FORWARD, a, b, w), HCY_EINVAL, "no queue");
-    st_is(hcy_fft_execute(queue, fft, HCY_FFT_FORWARD, foreign, b, w), HCY_EINVAL, "input of another device");
-    st_is(hcy_fft_execute(queue, fft, HCY_FFT_FORWARD, a, foreign, w), HCY_EINVAL,
+    st_is(hcy_fft_execute(queue, b, fft, 0, a, w), HCY_EINVAL, "no direction");
+    st_is(hcy_fft_execute(queue, b, fft, HCY_FFT_FORWARD, small, w), HCY_ERANGE, "input too small");
+    st_is(hcy_fft_execute(queue, small, fft, HCY_FFT_FORWARD, b, w), HCY_ERANGE, "output too small");
+    st_is(hcy_fft_execute(queue, b, fft, HCY_FFT_FORWARD, NULL, w), HCY_EINVAL, "no input");
+    st_is(hcy_fft_execute(queue, NULL, fft, HCY_FFT_FORWARD, a, w), HCY_EINVAL, "no output");
+    st_is(hcy_fft_execute(queue, b, NULL, HCY_FFT_FORWARD, a, w), HCY_EINVAL, "no plan");
+    st_is(hcy_fft_execute(NULL, b, fft, HCY_FFT_FORWARD, a, w), HCY_EINVAL, "no queue");
+    st_is(hcy_fft_execute(queue, b, fft, HCY_FFT_FORWARD, foreign, w), HCY_EINVAL, "input of another device");
+    st_is(hcy_fft_execute(queue, foreign, fft, HCY_FFT_FORWARD, a, w), HCY_EINVAL,
           "output of another device");
-    st_is(hcy_fft_execute(theirs, fft, HCY_FFT_FORWARD, a, b, w), HCY_EINVAL, "a queue of another device");
-    st_is(hcy_fft_execute(queue, forward, HCY_FFT_BACKWARD, a, b, w), HCY_EINVAL,
+    st_is(hcy_fft_execute(theirs, b, fft, HCY_FFT_FORWARD, a, w), HCY_EINVAL, "a queue of another device");
+    st_is(hcy_fft_execute(queue, b, forward, HCY_FFT_BACKWARD, a, w), HCY_EINVAL,
           "real to complex is not backward");
-    st_is(hcy_fft_execute(queue, back, HCY_FFT_FORWARD, a, b, w), HCY_EINVAL, "nor complex to real forward");
-    st_is(hcy_fft_execute(queue, forward, HCY_FFT_FORWARD, b, b, w), HCY_EINVAL,
+    st_is(hcy_fft_execute(queue, b, back, HCY_FFT_FORWARD, a, w), HCY_EINVAL, "nor complex to real forward");
+    st_is(hcy_fft_execute(queue, b, forward, HCY_FFT_FORWARD, b, w), HCY_EINVAL,
           "nor are they done in place");
-    st_is(hcy_fft_execute(queue, forward, HCY_FFT_FORWARD, b, view, w), HCY_EINVAL,
+    st_is(hcy_fft_execute(queue, view, forward, HCY_FFT_FORWARD, b, w), HCY_EINVAL,
           "nor through a view of the same memory");
     if (hcy_fft_workspace(fft))
-        st_is(hcy_fft_execute(queue, fft, HCY_FFT_FORWARD, a, b, NULL), HCY_ERANGE, "no working space");
+        st_is(hcy_fft_execute(queue, b, fft, HCY_FFT_FORWARD, a, NULL), HCY_ERANGE, "no working space");
     st_ok(hcy_queue_finish(queue), "none of this made the queue fail");
     ok(hcy_fft_retain(fft) == fft && !hcy_fft_workspace(NULL), "a plan is counted");
     hcy_fft_release(fft);

@@ -131,23 +131,23 @@ static void test_needs(struct cts_work *w)
     hcy_arg args[CTS_WORK_ARGS];
     for (size_t i = 0; i < CTS_WORK_ARGS; i++)
         args[i] = i == JOB ? w->args[i] : hcy_arg_buf(NULL);
-    st_ok(hcy_kernel_scratch_size(w->kernel, 100, args, CTS_WORK_ARGS, &scratch),
+    st_ok(hcy_kernel_scratch_size(&scratch, w->kernel, 100, args, CTS_WORK_ARGS),
           "scratch is asked for without buffers");
     ok(scratch < (size_t)1 << 40, "and is a size (%zu)", scratch);
-    st_ok(hcy_kernel_preferred_batch(w->kernel, args, CTS_WORK_ARGS, &batch), "a batch too");
+    st_ok(hcy_kernel_preferred_batch(&batch, w->kernel, args, CTS_WORK_ARGS), "a batch too");
     ok(batch > 0, "and is one item at least (%zu)", batch);
     args[JOB] = hcy_arg_u32(0);
-    st_says(hcy_kernel_scratch_size(w->kernel, 1, args, CTS_WORK_ARGS, &scratch), HCY_EINVAL, "job",
+    st_says(hcy_kernel_scratch_size(&scratch, w->kernel, 1, args, CTS_WORK_ARGS), HCY_EINVAL, "job",
             "types are checked there");
-    st_says(hcy_kernel_preferred_batch(w->kernel, args, CTS_WORK_ARGS, &batch), HCY_EINVAL, "job",
+    st_says(hcy_kernel_preferred_batch(&batch, w->kernel, args, CTS_WORK_ARGS), HCY_EINVAL, "job",
             "and there");
-    st_is(hcy_kernel_scratch_size(w->kernel, 1, w->args, 2, &scratch), HCY_EINVAL,
+    st_is(hcy_kernel_scratch_size(&scratch, w->kernel, 1, w->args, 2), HCY_EINVAL,
           "the number of arguments too");
-    st_is(hcy_kernel_scratch_size(w->kernel, 1, w->args, CTS_WORK_ARGS, NULL), HCY_EINVAL,
+    st_is(hcy_kernel_scratch_size(NULL, w->kernel, 1, w->args, CTS_WORK_ARGS), HCY_EINVAL,
           "no place for the size");
-    st_is(hcy_kernel_preferred_batch(w->kernel, w->args, CTS_WORK_ARGS, NULL), HCY_EINVAL,
+    st_is(hcy_kernel_preferred_batch(NULL, w->kernel, w->args, CTS_WORK_ARGS), HCY_EINVAL,
           "no place for the batch");
-    st_is(hcy_kernel_scratch_size(NULL, 1, w->args, CTS_WORK_ARGS, &scratch), HCY_EINVAL, "no kernel");
+    st_is(hcy_kernel_scratch_size(&scratch, NULL, 1, w->args, CTS_WORK_ARGS), HCY_EINVAL, "no kernel");
     hcy_buffer *tables = NULL;
     const hcy_span span = { "x", 1 };
     st_is(hcy_kernel_prepare(&tables, w->kernel, &span, 1), HCY_EUNSUPPORTED,
@@ -208,7 +208,7 @@ static void test_launch(struct cts_work *w)
                                     hcy_arg_buf(NULL) };
     hcy_buffer *scratch = NULL;
     size_t size = 0;
-    st_ok(hcy_kernel_scratch_size(w->kernel, 2, args, CTS_WORK_ARGS, &size), "two frames' scratch");
+    st_ok(hcy_kernel_scratch_size(&size, w->kernel, 2, args, CTS_WORK_ARGS), "two frames' scratch");
     if (size)
         scratch = cts_buffer(dev, size);
     args[SCRATCH] = hcy_arg_buf(scratch);

@@ -119,7 +119,7 @@ static void test_in_flight(void)
     hcy_queue_release(queue);
     hcy_device_release(dev);
     if (held) {
-        st_ok(hcy_event_query(event, &done), "an event outlives its queue and its device's last handle");
+        st_ok(hcy_event_query(&done, event), "an event outlives its queue and its device's last handle");
         is_int(done, 0, "what it waits for has not run");
         ok(!cts_gate_expired(gate), "the release of a queue does not wait for it");
     } else
@@ -127,7 +127,7 @@ static void test_in_flight(void)
     cts_gate_open(gate);
     st_ok(hcy_event_wait(event, CTS_PATIENCE), "it still runs");
     ok(!memcmp(got, data + SIZE / 2, SIZE / 2), "with buffers that only its commands keep");
-    st_ok(hcy_event_time(event, &at), "its event has a time");
+    st_ok(hcy_event_time(&at, event), "its event has a time");
     hcy_event_release(event);
     cts_gate_free(gate);
     free(data);
@@ -295,7 +295,7 @@ static void test_many(void)
     size_t after = threads_left(threads);
     ok(after <= threads, "no thread is left of them (%zu, %zu)", threads, after);
     is_int((intmax_t)count_files(), (intmax_t)files, "no file");
-    st_ok(hcy_device_pool_stats(dev, &stats), "the pool's numbers");
+    st_ok(hcy_device_pool_stats(&stats, dev), "the pool's numbers");
     is_int((intmax_t)stats.in_use, 0, "no memory of the device's");
     if (sanitizer && *sanitizer)
         skip(1, "sanitizers keep what was freed");

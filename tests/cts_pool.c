@@ -6,7 +6,7 @@ static hcy_device *dev;
 static hcy_pool_stats stats(void)
 {
     hcy_pool_stats s = { 0 };
-    if (hcy_device_pool_stats(dev, &s))
+    if (hcy_device_pool_stats(&s, dev))
         bail_out("no statistics: %s", hcy_last_error()->text);
     return s;
 }
@@ -75,8 +75,8 @@ static void test_trim(void)
     ok(!s.cached && s.in_use == in_use, "nothing is kept, what is in use stays");
     st_ok(hcy_device_pool_trim(dev), "twice is fine");
     hcy_buffer_release(a);
-    st_is(hcy_device_pool_stats(dev, NULL), HCY_EINVAL, "no place for the statistics");
-    st_is(hcy_device_pool_stats(NULL, &s), HCY_EINVAL, "no device to ask");
+    st_is(hcy_device_pool_stats(NULL, dev), HCY_EINVAL, "no place for the statistics");
+    st_is(hcy_device_pool_stats(&s, NULL), HCY_EINVAL, "no device to ask");
     st_is(hcy_device_pool_trim(NULL), HCY_EINVAL, "nor to trim");
 }
 

@@ -48,9 +48,9 @@ static void check_pending(hcy_queue *queue, hcy_event *event)
     uint64_t ns = 0, before = cts_now();
     int done = 1;
     st_ok(hcy_queue_status(queue), "a queue that waits has not failed");
-    st_ok(hcy_event_query(event, &done), "an event that waits can be asked");
+    st_ok(hcy_event_query(&done, event), "an event that waits can be asked");
     is_int(done, 0, "and has not completed");
-    st_is(hcy_event_time(event, &ns), HCY_ESTATE, "it has no time yet");
+    st_is(hcy_event_time(&ns, event), HCY_ESTATE, "it has no time yet");
     st_is(hcy_event_wait(event, 0), HCY_ETIMEOUT, "a wait of no time ends");
     st_is(hcy_event_wait(event, 20 * CTS_MS), HCY_ETIMEOUT, "a wait of 20 ms ends");
     ok(cts_now() - before >= 20 * CTS_MS, "after 20 ms at least");
@@ -85,9 +85,9 @@ static void test_asynchronous(void)
     cts_gate_open(gate);
     st_ok(hcy_event_wait(event, CTS_PATIENCE), "the gate opens, the event completes");
     ok(!memcmp(got, data, SIZE), "what was submitted before it has run");
-    st_ok(hcy_event_query(event, &done), "it can be asked again");
+    st_ok(hcy_event_query(&done, event), "it can be asked again");
     is_int(done, 1, "and has completed");
-    st_ok(hcy_event_time(event, &at), "it has a time");
+    st_ok(hcy_event_time(&at, event), "it has a time");
     ok(at >= opened && at <= cts_now(), "after the gate was opened, and not in the future");
     st_ok(hcy_event_wait(event, 0), "a wait for what has completed needs no time");
     st_ok(hcy_queue_finish(queue), "the queue is finished");
@@ -133,7 +133,7 @@ static void test_chain(void)
     }
     st_ok(status, "a chain over %d queues of two devices is taken", N);
     if (held) {
-        st_ok(hcy_event_query(events[N - 1], &done), "its end can be asked");
+        st_ok(hcy_event_query(&done, events[N - 1]), "its end can be asked");
         is_int(done, 0, "and waits for its beginning");
         ok(!cts_gate_expired(gate), "no call waited");
     } else
@@ -145,7 +145,7 @@ static void test_chain(void)
     uint64_t last = 0, now = 0;
     bool monotone = true;
     for (int i = 0; i < N; i++) {
-        monotone = monotone && !hcy_event_time(events[i], &now) && now >= last;
+        monotone = monotone && !hcy_event_time(&now, events[i]) && now >= last;
         last = now;
         hcy_event_release(events[i]);
         hcy_queue_release(queues[i]);
@@ -207,11 +207,11 @@ static void test_waits(void)
     st_ok(hcy_queue_finish(other), "nor the other");
     ok(hcy_event_retain(event) == event, "retain gives the event back");
     hcy_event_release(event);
-    st_ok(hcy_event_query(event, &done), "one of two references is enough");
+    st_ok(hcy_event_query(&done, event), "one of two references is enough");
     is_int(done, 1, "it has still completed");
     st_ok(hcy_event_wait(event, HCY_FOREVER), "for ever may be short");
-    st_is(hcy_event_query(event, NULL), HCY_EINVAL, "no place for the answer");
-    st_is(hcy_event_time(event, NULL), HCY_EINVAL, "nor for the time");
+    st_is(hcy_event_query(NULL, event), HCY_EINVAL, "no place for the answer");
+    st_is(hcy_event_time(NULL, event), HCY_EINVAL, "nor for the time");
     hcy_event_release(event);
     st_is(hcy_event_wait(NULL, 0), HCY_EINVAL, "no event to wait for");
     st_is(hcy_event_record(&event, NULL), HCY_EINVAL, "no queue to record on");
@@ -248,7 +248,7 @@ static void test_time(void)
     status = cts_first(status, hcy_queue_finish(queue));
     uint64_t after = cts_now();
     for (int i = 0; i < N; i++) {
-        status = cts_first(status, hcy_event_time(events[i], &times[i]));
+        status = cts_first(status, hcy_event_time(&times[i], events[i]));
         monotone = monotone && (!i || times[i] >= times[i - 1]);
         hcy_event_release(events[i]);
     }

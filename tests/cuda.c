@@ -81,24 +81,24 @@ static void test_program(void)
     st_ok(hcy_buffer_read(queue, x, buf, 0, sizeof x), "are read");
     st_ok(hcy_queue_finish(queue), "after it");
     ok(x[0] == 1.5 && x[3] == 4.5, "and have been added to");
-    st_ok(hcy_kernel_get_i64(kernel, "group_items", &n), "a kernel's largest group");
+    st_ok(hcy_kernel_get_i64(&n, kernel, "group_items"), "a kernel's largest group");
     ok(n >= 256 && n <= 1024, "is one of a GPU (%lld)", (long long)n);
-    st_ok(hcy_kernel_get_i64(kernel, "registers", &n), "its registers");
+    st_ok(hcy_kernel_get_i64(&n, kernel, "registers"), "its registers");
     ok(n > 0 && n <= 255, "are a few (%lld)", (long long)n);
-    st_ok(hcy_kernel_get_i64(kernel, "local_bytes", &n), "its local memory");
+    st_ok(hcy_kernel_get_i64(&n, kernel, "local_bytes"), "its local memory");
     is_int(n, 0, "is none");
-    st_ok(hcy_kernel_get_i64(kernel, "best_group_items", &n), "its best group");
+    st_ok(hcy_kernel_get_i64(&n, kernel, "best_group_items"), "its best group");
     ok(n >= 32 && n <= 1024, "is between a warp and the largest (%lld)", (long long)n);
-    st_ok(hcy_cuda_occupancy(kernel, 256, 0, &groups), "how many groups run at once");
+    st_ok(hcy_cuda_occupancy(&groups, kernel, 256, 0), "how many groups run at once");
     ok(groups >= 1 && groups <= 64, "are some (%lld)", (long long)groups);
-    st_ok(hcy_cuda_occupancy(kernel, 1024, 0, &n), "of the largest");
+    st_ok(hcy_cuda_occupancy(&n, kernel, 1024, 0), "of the largest");
     ok(n <= groups, "are no more");
-    st_says(hcy_kernel_get_i64(kernel, "groups_per_unit:1", &n), HCY_ENOENT, "registers",
+    st_says(hcy_kernel_get_i64(&n, kernel, "groups_per_unit:1"), HCY_ENOENT, "registers",
             "a key without its end");
-    st_says(hcy_kernel_get_i64(kernel, "nosuch", &n), HCY_ENOENT, "nosuch",
+    st_says(hcy_kernel_get_i64(&n, kernel, "nosuch"), HCY_ENOENT, "nosuch",
             "another key is refused by its name");
-    st_is(hcy_kernel_get_i64(kernel, NULL, &n), HCY_EINVAL, "no key");
-    st_is(hcy_kernel_get_i64(NULL, "registers", &n), HCY_EINVAL, "no kernel");
+    st_is(hcy_kernel_get_i64(&n, kernel, NULL), HCY_EINVAL, "no key");
+    st_is(hcy_kernel_get_i64(&n, NULL, "registers"), HCY_EINVAL, "no kernel");
     st_ok(hcy_program_create(&program, dev, HCY_CUDA_PTX, ptx, sizeof ptx - 1, NULL), "a program");
     st_says(hcy_program_kernel(&none, program, "nosuch", NULL), HCY_ENOENT, "nosuch",
             "a kernel that it lacks");
@@ -136,15 +136,15 @@ static void test_handles(void)
     int number = -1;
     unsigned char data[64] = { 5 }, got[64] = { 0 };
     hcy_buffer *buf = cts_buffer(dev, 4096), *view = NULL, *same = NULL;
-    st_ok(hcy_cuda_device(dev, &number), "a device's number");
-    st_ok(hcy_cuda_context(dev, &context), "its context");
-    st_ok(hcy_device_get_i64(dev, "temperature_c", &celsius), "what a sensor of its says");
+    st_ok(hcy_cuda_device(&number, dev), "a device's number");
+    st_ok(hcy_cuda_context(&context, dev), "its context");
+    st_ok(hcy_device_get_i64(&celsius, dev, "temperature_c"), "what a sensor of its says");
     ok(celsius > 0 && celsius < 120, "is a temperature (%lld)", (long long)celsius);
-    st_ok(hcy_cuda_stream(queue, &stream), "a queue's stream");
+    st_ok(hcy_cuda_stream(&stream, queue), "a queue's stream");
     ok(number >= 0 && context && stream, "are there");
     st_ok(hcy_buffer_sub(&view, buf, 100, 100), "a view");
-    st_ok(hcy_cuda_address(buf, &address), "a buffer's address");
-    st_ok(hcy_cuda_address(view, &part), "a view's");
+    st_ok(hcy_cuda_address(&address, buf), "a buffer's address");
+    st_ok(hcy_cuda_address(&part, view), "a view's");
     ok(address && part == address + 100, "begins where it begins");
     st_ok(hcy_buffer_import_device(&same, dev, address, 4096, NULL, NULL), "an address is imported");
     st_ok(hcy_buffer_write_now(same, 0, data, 64), "written");
@@ -154,9 +154,9 @@ static void test_handles(void)
     hcy_device *cpu = cts_open_spec("cpu@threads=1");
     hcy_queue *other = cts_queue(cpu);
     hcy_buffer *theirs = cts_buffer(cpu, 64);
-    st_is(hcy_cuda_context(cpu, &context), HCY_ENOENT, "a device of another backend has no context");
-    st_is(hcy_cuda_stream(other, &stream), HCY_ENOENT, "nor its queue a stream");
-    st_is(hcy_cuda_address(theirs, &address), HCY_ENOENT, "nor its memory such an address");
+    st_is(hcy_cuda_context(&context, cpu), HCY_ENOENT, "a device of another backend has no context");
+    st_is(hcy_cuda_stream(&stream, other), HCY_ENOENT, "nor its queue a stream");
+    st_is(hcy_cuda_address(&address, theirs), HCY_ENOENT, "nor its memory such an address");
     ok(!context && !stream, "and none is handed out");
     hcy_buffer_release(theirs);
     hcy_queue_release(other);
@@ -202,8 +202,8 @@ static void use_objects(hcy_device *d)
     keeps(hcy_buffer_create(&b, d, HCY_MEM_DEVICE, 4096));
     keeps(hcy_buffer_create(&pinned, d, HCY_MEM_PINNED, 4096));
     keeps(hcy_buffer_sub(&view, a, 1024, 1024));
-    keeps(hcy_device_mem_info(d, &n, &total));
-    keeps(hcy_device_get_i64(d, "cu_context", &number));
+    keeps(hcy_device_mem_info(&n, &total, d));
+    keeps(hcy_device_get_i64(&number, d, "cu_context"));
     keeps(hcy_buffer_write(q, a, 0, bytes, 4096));
     keeps(hcy_buffer_fill(q, view, 0, 1024, &value, 1));
     keeps(hcy_buffer_copy(q, b, 0, a, 0, 4096));
@@ -211,17 +211,17 @@ static void use_objects(hcy_device *d)
     keeps(hcy_event_record(&event, q));
     keeps(hcy_queue_wait(q, event));
     keeps(hcy_event_wait(event, CTS_PATIENCE));
-    keeps(hcy_event_query(event, &done));
-    keeps(hcy_event_time(event, &n));
+    keeps(hcy_event_query(&done, event));
+    keeps(hcy_event_time(&n, event));
     keeps(hcy_program_create(&program, d, HCY_CUDA_PTX, ptx, sizeof ptx - 1, NULL));
     keeps(hcy_program_kernel(&kernel, program, "add", NULL));
-    keeps(hcy_kernel_get_i64(kernel, "registers", &number));
+    keeps(hcy_kernel_get_i64(&number, kernel, "registers"));
     hcy_arg args[] = { hcy_arg_buf(a), hcy_arg_f64(1) };
     keeps(hcy_launch_grid(q, kernel, &grid, args, 2));
     if (cts_has(d, HCY_CAP_FFT)) {
         keeps(hcy_fft_create(&fft, d, &desc));
         work = hcy_fft_workspace(fft) ? cts_buffer(d, hcy_fft_workspace(fft)) : NULL;
-        keeps(hcy_fft_execute(q, fft, HCY_FFT_FORWARD, a, b, work));
+        keeps(hcy_fft_execute(q, b, fft, HCY_FFT_FORWARD, a, work));
     }
     keeps(hcy_queue_finish(q));
     keeps(hcy_queue_status(q));
@@ -352,11 +352,11 @@ static void test_plan_memory(void)
     }
     hcy_buffer_release(cts_buffer(dev, 1 << 20));
     setenv("FAKE_CUFFT_FAILS", "3", 1);
-    st_ok(hcy_device_pool_stats(dev, &stats), "the pool");
+    st_ok(hcy_device_pool_stats(&stats, dev), "the pool");
     ok(stats.cached >= 1 << 20, "keeps what was released");
     st_is(hcy_fft_create(&fft, dev, &desc), HCY_ENOMEM, "a plan that twice finds no memory");
     st_ok(hcy_fft_create(&fft, dev, &desc), "one that finds some the second time");
-    st_ok(hcy_device_pool_stats(dev, &stats), "the pool");
+    st_ok(hcy_device_pool_stats(&stats, dev), "the pool");
     is_int((intmax_t)stats.cached, 0, "keeps none");
     hcy_fft_release(fft);
 }

@@ -46,7 +46,7 @@ static int run_stack(const uint8_t *data, size_t size)
     size_t n;
     int taken = pixels != NULL;
     for (uint64_t i = 0; pixels && i < info->frames && i < 8; i++)
-        if (hcy_stack_read(&n, stack, i, pixels, info->max_chunk))
+        if (hcy_stack_read(&n, pixels, info->max_chunk, stack, i))
             taken = 0;
         else if (n > info->max_chunk)
             abort();
@@ -84,7 +84,7 @@ static int run_array(const uint8_t *data, size_t size)
     if (hcy_array_read(&a, file_of(data, size)))
         return 0;
     volatile unsigned char *bytes = a.data, byte = 0;
-    if (hcy_array_count(&a, &n) || n > size)
+    if (hcy_array_count(&n, &a) || n > size)
         abort();
     for (size_t i = 0; i < n * a.bytes * (a.is_complex ? 2 : 1); i++)
         byte ^= bytes[i];

@@ -26,10 +26,10 @@ static int run_results(const uint8_t *data, size_t size)
     int taken = values != NULL;
     for (uint64_t row = 0; values && row < info->rows && row < 4; row++) {
         uint64_t frame;
-        if (hcy_results_read(results, row, &frame, values, values + n * info->n_radial))
+        if (hcy_results_read(&frame, values, values + n * info->n_radial, results, row))
             taken = 0;
     }
-    if (values && hcy_results_read(results, info->rows, NULL, values, NULL) != HCY_ERANGE)
+    if (values && hcy_results_read(NULL, values, NULL, results, info->rows) != HCY_ERANGE)
         abort();
     free(values);
     hcy_results_close(results);

@@ -143,7 +143,7 @@ static void test_stack_reads(uint32_t codec, int filter, size_t n, const unsigne
     ok(info->direct, "filter %d: read as it is stored", filter);
     for (uint64_t i = 0; i < FRAMES; i++) {
         hcy_span span = { bytes, 0 };
-        int st = hcy_stack_read(&span.size, stack, i, bytes, sizeof bytes);
+        int st = hcy_stack_read(&span.size, bytes, sizeof bytes, stack, i);
         if (!st)
             st = hcy_bslz4_decode(got, NULL, queue, &job, &span, 1);
         ok(!st && !memcmp(got, pixels[i], sizeof got), "filter %d: frame %d is what HDF5 wrote", filter,

@@ -23,17 +23,17 @@ static const char common[] =
     "    (*infos)->name[0] = 'x';\n"
     "    return 0;\n"
     "}\n"
-    "static int open_device(hcy_device *d, const hcy_spec *s, hcy_device_info *i, void **impl) { *impl = d; "
+    "static int open_device(void **impl, hcy_device_info *i, hcy_device *d, const hcy_spec *s) { *impl = d; "
     "return 0; }\n"
     "static void close_device(void *impl) { }\n"
-    "static int queue_create(void *impl, hcy_queue *queue, void **qimpl) { return 0; }\n"
+    "static int queue_create(void **qimpl, void *impl, hcy_queue *queue) { return 0; }\n"
     "static const hcy_arg_decl args[] = { { \"chunks\", HCY_ARG_IN, 0 } };\n"
     "static const hcy_signature kernels[] = { { \"bslz4_decode\", args, 1 } };\n"
     "#define CORE .list = list, .open = open_device, .close = close_device\n"
     "#define OPS(...) static const hcy_backend_ops ops = { __VA_ARGS__ };\n"
     "#define FAMILY(stem) static const hcy_family family = { stem, 1, kernels, 1 };\n"
     "static const hcy_family *families[2];\n"
-    "#define ENTRY(...) HCY_API int hcy_backend_entry(uint32_t host, const hcy_backend **b) { __VA_ARGS__ }\n"
+    "#define ENTRY(...) HCY_API int hcy_backend_entry(const hcy_backend **b, uint32_t host) { __VA_ARGS__ }\n"
     "#define GIVE(abi, size, name, ops) \\\n"
     "    ENTRY(static const hcy_backend mine = { abi, size, name, ops, families }; *b = &mine; return 0;)\n"
     "#define GOOD(name) GIVE(HCY_BACKEND_ABI, sizeof(hcy_backend), name, &ops)\n";
@@ -150,8 +150,8 @@ static int little(void *context)
                 (hcy_kernel_get(&kernel, dev, "bslz4_decode") != HCY_EUNSUPPORTED) +
                 (hcy_program_create(&program, dev, "x", "x", 1, NULL) != HCY_EUNSUPPORTED) +
                 (hcy_fft_create(&fft, dev, &desc) != HCY_EUNSUPPORTED) +
-                (hcy_device_mem_info(dev, &a, &b) != HCY_EUNSUPPORTED) +
-                (hcy_device_get_i64(dev, "x", &n) != HCY_ENOENT) + (hcy_device_status(dev) != 0);
+                (hcy_device_mem_info(&a, &b, dev) != HCY_EUNSUPPORTED) +
+                (hcy_device_get_i64(&n, dev, "x") != HCY_ENOENT) + (hcy_device_status(dev) != 0);
     hcy_device_release(dev);
     return wrong;
 }

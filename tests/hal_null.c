@@ -40,7 +40,7 @@ static void test_noop(void)
     for (int i = 0; i < 5; i++)
         st_ok(cts_work_launch(&work, queue), "launch %d", i + 1);
     st_ok(hcy_queue_finish(queue), "all of them run");
-    st_ok(hcy_device_get_i64(dev, "launches", &launches), "they are counted");
+    st_ok(hcy_device_get_i64(&launches, dev, "launches"), "they are counted");
     is_int(launches, 5, "right");
     st_ok(hcy_buffer_read_now(got, work.images, 0, 64), "the buffer");
     ok(!memcmp(got, data, 64), "is as it was");

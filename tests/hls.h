@@ -100,7 +100,7 @@ struct cpu_kernel_run {
     {
         size_t scratch = 0;
         args.push_back(hcy_arg_buf(nullptr));
-        if (hcy_kernel_scratch_size(kernel, items, args.data(), args.size(), &scratch))
+        if (hcy_kernel_scratch_size(&scratch, kernel, items, args.data(), args.size()))
             bail_out("scratch: %s", hcy_last_error()->text);
         if (scratch)
             args.back() = room(scratch);

@@ -28,10 +28,10 @@ static uint64_t time_behind(hcy_hostqueue *hq, uint64_t ahead, uint64_t *end)
 {
     void *event = NULL;
     uint64_t ns = 0;
-    if (hcy_hostqueue_submit(hq, "work", 0, run, &ahead, sizeof ahead, NULL) || hcy_hostqueue_record(hq, &event))
+    if (hcy_hostqueue_submit(hq, "work", 0, run, &ahead, sizeof ahead, NULL) || hcy_hostqueue_record(&event, hq))
         bail_out("%s", hcy_last_error()->text);
     sem_post(&go);
-    if (hcy_hostqueue_finish(hq) || hcy_hostevent_time(event, &ns))
+    if (hcy_hostqueue_finish(hq) || hcy_hostevent_time(&ns, event))
         bail_out("%s", hcy_last_error()->text);
     *end = hcy_now_ns();
     hcy_hostevent_destroy(event);
@@ -49,7 +49,7 @@ int main(void)
     ns = time_behind(hq, 1, &end);
     ok(ns == told && ns < end, "an event behind a command has the time at which the device ended it");
     before = hcy_now_ns();
-    if (hcy_hostqueue_record(hq, &event) || hcy_hostqueue_finish(hq) || hcy_hostevent_time(event, &ns))
+    if (hcy_hostqueue_record(&event, hq) || hcy_hostqueue_finish(hq) || hcy_hostevent_time(&ns, event))
         bail_out("%s", hcy_last_error()->text);
     ok(ns >= before, "one that is recorded later, that of its turn");
     hcy_hostevent_destroy(event);

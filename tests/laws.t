@@ -1,7 +1,7 @@
 # The rules that a reader of the source relies on.  From the makefile: top_srcdir.
 cd "$top_srcdir" || exit 99
 rooms="hal families backends src h5plugin" # of the library and its modules
-echo "1..19"
+echo "1..20"
 
 none() { # TEXT; reads the lines that must not be there
     found=$(cat)
@@ -81,6 +81,71 @@ headers_of backends kernels_hls | grep -v '^cpu\.h$' > "$names"
 includes_of hal families src | grep -v '^src/cli/fpga_model\.c:' | not_among "$names" |
     none "src/ includes hal/ and families/; nothing of backends/ (but for the model of the FPGA kernels)"
 rm -f "$names"
+# What a public function or a backend's slot writes to comes first.  What it writes to is told from its type: a number, a
+# pointer, or a structure that headers define, and not const (handles are not: their structures are nowhere defined).
+# A command's queue comes before all, a size right after what it is the size of.  finufft.h has FINUFFT's order.
+outputs_first() { # EXCEPTIONS; reads FILE:LINE:TEXT
+    awk -v structs="$structs" -v names="$1" '
+        function judge(file, line, text,   name, at, depth, i, c, p, n, part, input, out, before) {
+            if (!match(text, /(\(\*[a-z0-9_]+\)|[a-z0-9_]+)\(/)) return
+            name = substr(text, RSTART, RLENGTH - 1); gsub(/[(*)]/, "", name)
+            text = substr(text, RSTART + RLENGTH)
+            n = 1; part[1] = ""; depth = 0
+            for (i = 1; i <= length(text); i++) {
+                c = substr(text, i, 1)
+                if (c == ")" && !depth) break
+                depth += (c == "(") - (c == ")")
+                if (c == "," && !depth) part[++n] = ""
+                else part[n] = part[n] c
+            }
+            input = before = 0
+            for (i = 1; i <= n; i++) {
+                p = part[i]; gsub(/^ +| +$/, "", p)
+                out = is_output(p)
+                if (out && input && !(name in may)) print file ":" line ": " name ": " p
+                if (out && input) met[name] = 1
+                if (!out && !(before && p ~ /^size_t [a-z]+$/) && !(i == 1 && p ~ /^(hcy_queue \*queue|void \*qimpl)$/)) input = 1
+                before = out
+            }
+        }
+        function is_output(p,   type) {
+            if (p ~ /\*const/ || p !~ /[*[]/ || p ~ /\(/) return 0
+            if (p ~ /\*\*/) return 1
+            if (p ~ /^const /) return 0
+            type = p; sub(/ .*/, "", type)
+            if (type == "void") return p !~ /\*([a-z]?impl|payload|host|user)$/
+            return type ~ /^(int|unsigned|char|float|double|size_t|u?int[0-9]+_t)$/ || type in value
+        }
+        BEGIN { split(structs, list); for (i in list) value[list[i]] = 1; split(names, more); for (i in more) may[more[i]] = 1 }
+        {
+            file = $0; sub(/:.*/, "", file); text = $0; sub(/^[^:]*:[0-9]+:/, "", text)
+            line = $0; sub(/^[^:]*:/, "", line); sub(/:.*/, "", line)
+            if (text ~ /^ *#/ || macro) { macro = text ~ /\\$/; next }
+            if (begin == "") begin = line
+            all = all " " text
+            while (match(all, /[;{}]/)) {
+                head = substr(all, 1, RSTART - 1); all = substr(all, RSTART + 1)
+                judge(file, begin, head); begin = line
+            }
+        }
+        END { for (name in may) if (!(name in met)) print "no such exception: " name }
+    '
+}
+while read -r name why; do
+    [ -n "$why" ] && exceptions="$exceptions $name"
+done << EXCEPTIONS
+free gives a block back
+unimport gives a block back
+hcy_nufft_execute which of c and f is written is a matter of the type; they stand as in FINUFFT
+hcy_nufft_execute_adjoint the same
+hcy_nufft_run the same
+hcy_nufft_split_execute the same
+EXCEPTIONS
+public=$(find hal src backends -path '*/halcyon/*.h' ! -name finufft.h | LC_ALL=C sort)
+# shellcheck disable=SC2086 # several words on purpose
+structs=$(find families -name '*_format.h' | xargs sed -n 's/^typedef struct \(hcy_[a-z0-9_]*\) {.*/\1/p' $public | tr '\n' ' ')
+# shellcheck disable=SC2086
+code $public | outputs_first "$exceptions" | none "public functions, and slots of backends, have what they write to first"
 # A pipeline's parts: PART and the files that own it.
 while read -r part owners; do
     code src/pipeline | grep -E "\<(p|pipeline)->$part(->|\.)" | grep -vE "^src/pipeline/($owners)\.[ch]:"

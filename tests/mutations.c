@@ -105,7 +105,7 @@ static int frames_are_right(hcy_stack *stack)
     uint8_t *chunk = malloc(info->max_chunk + 1);
     for (uint64_t f = 0; f < info->frames && f < 8; f++) {
         size_t size = 0;
-        if (hcy_stack_read(&size, stack, f, chunk, info->max_chunk) || info->codec != HCY_CODEC_BSLZ4)
+        if (hcy_stack_read(&size, chunk, info->max_chunk, stack, f) || info->codec != HCY_CODEC_BSLZ4)
             continue;
         uint8_t *tight = malloc(size ? size : 1);
         memcpy(tight, chunk, size);

@@ -213,7 +213,7 @@ static void check_planes(hcy_device *dev)
             for (size_t i = 0; i < in_size / 8; i++)
                 in[i] = (double)(i * 7919 % 1000);
             if (!status)
-                status = hcy_nufft_execute_stage(plan, stage, in, out[separate]);
+                status = hcy_nufft_execute_stage(out[separate], plan, stage, in);
             hcy_nufft_destroy(plan);
             free(in);
         }

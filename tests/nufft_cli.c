@@ -75,7 +75,7 @@ static void check_array(const char *name, unsigned bytes, int is_complex, int ra
            is_complex ? ", complex" : "");
     is_int(hcy_array_read(&b, at(name)), 0, "... read");
     bool same = b.rank == rank && b.bytes == bytes && b.is_complex == is_complex &&
-                !hcy_array_count(&b, &n) &&
+                !hcy_array_count(&n, &b) &&
                 n == (rank == 0   ? 1
                       : rank == 1 ? 2
                       : rank == 2 ? 6
@@ -226,7 +226,7 @@ static double run(struct problem *p, const char *words, const char *out)
         return INFINITY;
     }
     size_t n, want = (to_modes ? p->n : p->m) * (size_t)p->n_vectors;
-    bool fits = !hcy_array_count(&result, &n) && n == want && result.bytes == p->real && result.is_complex &&
+    bool fits = !hcy_array_count(&n, &result) && n == want && result.bytes == p->real && result.is_complex &&
                 result.rank == (p->type == 1 ? p->dim : 1) + (p->n_vectors > 1);
     if (fits)
         memcpy(to_modes ? p->f : p->c, result.data, n * 2 * p->real);

@@ -155,8 +155,8 @@ static void check_stages(void)
     is_int(status ? status : hcy_nufft_get_info(&info, plan), 0, "a direct sum");
     ok(info.direct && info.grid[0] > 6 && info.grid[1] > 5 && info.width > 5, "... has the grid of its stages");
     void *grid = malloc(16 * info.grid[0] * info.grid[1]);
-    is_int(hcy_nufft_execute_stage(plan, HCY_NUFFT_SPREAD, p.c, grid), 0, "... points to grid");
-    is_int(hcy_nufft_execute_stage(plan, HCY_NUFFT_TO_MODES, grid, p.f), 0, "... grid to modes");
+    is_int(hcy_nufft_execute_stage(grid, plan, HCY_NUFFT_SPREAD, p.c), 0, "... points to grid");
+    is_int(hcy_nufft_execute_stage(p.f, plan, HCY_NUFFT_TO_MODES, grid), 0, "... grid to modes");
     double error = oracle_error(&p, p.c, true);
     ok(error > 1e-14 && error <= 3e-9, "... right by a grid: %.1e", error);
     free(grid);

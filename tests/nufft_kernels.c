@@ -88,7 +88,7 @@ static int launch(const char *name, size_t items, hcy_arg *args, size_t n, bool 
     if (scratch)
         args[n - 1] = hcy_arg_buf(NULL);
     if (!status && scratch)
-        status = hcy_kernel_scratch_size(k, items, args, n, &size);
+        status = hcy_kernel_scratch_size(&size, k, items, args, n);
     if (!status && size)
         status = hcy_buffer_create(&room, dev, HCY_MEM_DEVICE, size);
     if (size)
@@ -175,7 +175,7 @@ static uint64_t sort(struct scene *s)
     size_t size = 0;
     int status = hcy_kernel_get(&k, dev, "nufft_sort");
     if (!status)
-        status = hcy_kernel_scratch_size(k, (size_t)s->job.n_points, args, 6, &size);
+        status = hcy_kernel_scratch_size(&size, k, (size_t)s->job.n_points, args, 6);
     hcy_buffer_release(s->sorted);
     s->sorted = buffer(NULL, size);
     args[5] = hcy_arg_buf(s->sorted);

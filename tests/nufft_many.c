@@ -75,7 +75,7 @@ static int submit_each(struct each *e, hcy_device *dev, hcy_nufft *plan, int adj
         bail_out("%s", hcy_last_error()->text);
     is_int(hcy_nufft_submit(q, plan, small, f, adjoint), HCY_EINVAL, "... a buffer that is too small for all");
     if (e->p[0].type == 3)
-        is_int(hcy_nufft_submit_stage(q, plan, HCY_NUFFT_SPREAD, c, f), HCY_EUNSUPPORTED, "... no stages");
+        is_int(hcy_nufft_submit_stage(q, f, plan, HCY_NUFFT_SPREAD, c), HCY_EUNSUPPORTED, "... no stages");
     int status = hcy_nufft_submit(q, plan, c, f, adjoint);
     if (!status)
         status = hcy_buffer_read(q, e->c, c, 0, e->c_bytes);
@@ -104,16 +104,16 @@ static void check_each_stages(struct each *e, hcy_device *dev, hcy_nufft *plan)
     size_t real = e->p[0].real;
     void *grid = malloc(TRANSFORMS * cells * 2 * real);
     move_each(e, true);
-    int status = first ? hcy_nufft_execute_stage(plan, HCY_NUFFT_SPREAD, e->c, grid)
-                       : hcy_nufft_execute_stage(plan, HCY_NUFFT_TO_GRID, e->f, grid);
+    int status = first ? hcy_nufft_execute_stage(grid, plan, HCY_NUFFT_SPREAD, e->c)
+                       : hcy_nufft_execute_stage(grid, plan, HCY_NUFFT_TO_GRID, e->f);
     if (!status)
-        status = first ? hcy_nufft_execute_stage(plan, HCY_NUFFT_TO_MODES, grid, e->f)
-                       : hcy_nufft_execute_stage(plan, HCY_NUFFT_INTERPOLATE, grid, e->c);
+        status = first ? hcy_nufft_execute_stage(e->f, plan, HCY_NUFFT_TO_MODES, grid)
+                       : hcy_nufft_execute_stage(e->c, plan, HCY_NUFFT_INTERPOLATE, grid);
     double error = status ? INFINITY : worst_each(e, false);
     ok(error < 5e-5, "... stage by stage, %zu cells a transform: %.1e", cells, error);
     /* What comes back is the adjoint's, or the transform's, of strengths that are computed here. */
     status = first ? hcy_nufft_execute_adjoint(plan, e->c, e->f) : hcy_nufft_execute(plan, e->c, e->f);
-    if (status || hcy_buffer_write(q, f, 0, e->f, e->f_bytes) || hcy_nufft_submit_self_adjoint(q, plan, f, f) ||
+    if (status || hcy_buffer_write(q, f, 0, e->f, e->f_bytes) || hcy_nufft_submit_self_adjoint(q, f, plan, f) ||
         hcy_buffer_read(q, e->f, f, 0, e->f_bytes) || hcy_queue_finish(q))
         bail_out("%s", hcy_last_error()->text);
     error = worst_each(e, !first);
@@ -377,7 +377,7 @@ static void check_pieces(void)
            "type %d on %s: %zu pieces, %.1e, adjoint %.1e", p.type, cases[k].device, info.pieces, there, back);
         if (cases[k].pieces) {
             if (!n_targets)
-                is_int(hcy_nufft_execute_stage(plan, HCY_NUFFT_SPREAD, p.c, p.f), HCY_ENOMEM, "... has no stages");
+                is_int(hcy_nufft_execute_stage(p.f, plan, HCY_NUFFT_SPREAD, p.c), HCY_ENOMEM, "... has no stages");
             oracle_put(&p, p.x[0], 17000, NAN);
             status = hcy_nufft_set_points(plan, 20000, (const void *const *)p.x, (int64_t)n_targets,
                                           (const void *const *)p.s);

@@ -366,22 +366,22 @@ static void check_host_stages(const struct problem *p, hcy_nufft *plan, size_t c
     void *grid = malloc(3 * 16 * cells);
     int first = p->type == 1 ? HCY_NUFFT_SPREAD : HCY_NUFFT_TO_GRID;
     int second = p->type == 1 ? HCY_NUFFT_TO_MODES : HCY_NUFFT_INTERPOLATE;
-    is_int(hcy_nufft_execute_stage(plan, 9, p->c, grid), HCY_EINVAL, "in host memory: no stage");
-    is_int(hcy_nufft_execute_stage(plan, first, NULL, grid), HCY_EINVAL, "... no input");
-    is_int(hcy_nufft_execute_stage(plan, first, p->c, NULL), HCY_EINVAL, "... no place for the result");
-    int status = hcy_nufft_execute_stage(plan, first, p->type == 1 ? p->c : p->f, grid);
+    is_int(hcy_nufft_execute_stage(grid, plan, 9, p->c), HCY_EINVAL, "in host memory: no stage");
+    is_int(hcy_nufft_execute_stage(grid, plan, first, NULL), HCY_EINVAL, "... no input");
+    is_int(hcy_nufft_execute_stage(NULL, plan, first, p->c), HCY_EINVAL, "... no place for the result");
+    int status = hcy_nufft_execute_stage(grid, plan, first, p->type == 1 ? p->c : p->f);
     if (!status)
-        status = hcy_nufft_execute_stage(plan, second, grid, p->type == 1 ? p->f : p->c);
+        status = hcy_nufft_execute_stage(p->type == 1 ? p->f : p->c, plan, second, grid);
     double error = oracle_error(p, p->type == 1 ? p->c : p->f, p->type == 1);
     ok(!status && error <= 3e-7, "... one after the other: %.1e", error);
     /* The other two are the adjoint's. */
     struct problem turned = *p;
     turned.sign = -p->sign;
-    status = p->type == 1 ? hcy_nufft_execute_stage(plan, HCY_NUFFT_TO_GRID, p->f, grid)
-                          : hcy_nufft_execute_stage(plan, HCY_NUFFT_SPREAD, p->c, grid);
+    status = p->type == 1 ? hcy_nufft_execute_stage(grid, plan, HCY_NUFFT_TO_GRID, p->f)
+                          : hcy_nufft_execute_stage(grid, plan, HCY_NUFFT_SPREAD, p->c);
     if (!status)
-        status = p->type == 1 ? hcy_nufft_execute_stage(plan, HCY_NUFFT_INTERPOLATE, grid, p->c)
-                              : hcy_nufft_execute_stage(plan, HCY_NUFFT_TO_MODES, grid, p->f);
+        status = p->type == 1 ? hcy_nufft_execute_stage(p->c, plan, HCY_NUFFT_INTERPOLATE, grid)
+                              : hcy_nufft_execute_stage(p->f, plan, HCY_NUFFT_TO_MODES, grid);
     error = oracle_error(&turned, p->type == 1 ? p->f : p->c, p->type == 2);
     ok(!status && error <= 3e-7, "... the adjoint's: %.1e", error);
     free(grid);
@@ -409,14 +409,14 @@ static void check_stages(hcy_device *d)
                 hcy_buffer_create(&grid, d, HCY_MEM_DEVICE, 3 * 16 * info.grid[0] * info.grid[1]) ||
                 hcy_buffer_write(q, c, 0, p.c, c_bytes) || hcy_buffer_write(q, f, 0, p.f, f_bytes))
                 bail_out("%s", hcy_last_error()->text);
-            is_int(hcy_nufft_submit_stage(q, plan, 0, c, grid), HCY_EINVAL, "type %d: no stage", type);
-            is_int(hcy_nufft_submit_stage(q, plan, HCY_NUFFT_SPREAD, grid, c), HCY_EINVAL, "... too small");
-            is_int(hcy_nufft_submit_stage(NULL, plan, HCY_NUFFT_SPREAD, c, grid), HCY_EINVAL, "... no queue");
-            status = type == 1 ? hcy_nufft_submit_stage(q, plan, HCY_NUFFT_SPREAD, c, grid)
-                               : hcy_nufft_submit_stage(q, plan, HCY_NUFFT_TO_GRID, f, grid);
+            is_int(hcy_nufft_submit_stage(q, grid, plan, 0, c), HCY_EINVAL, "type %d: no stage", type);
+            is_int(hcy_nufft_submit_stage(q, c, plan, HCY_NUFFT_SPREAD, grid), HCY_EINVAL, "... too small");
+            is_int(hcy_nufft_submit_stage(NULL, grid, plan, HCY_NUFFT_SPREAD, c), HCY_EINVAL, "... no queue");
+            status = type == 1 ? hcy_nufft_submit_stage(q, grid, plan, HCY_NUFFT_SPREAD, c)
+                               : hcy_nufft_submit_stage(q, grid, plan, HCY_NUFFT_TO_GRID, f);
             if (!status)
-                status = type == 1 ? hcy_nufft_submit_stage(q, plan, HCY_NUFFT_TO_MODES, grid, f)
-                                   : hcy_nufft_submit_stage(q, plan, HCY_NUFFT_INTERPOLATE, grid, c);
+                status = type == 1 ? hcy_nufft_submit_stage(q, f, plan, HCY_NUFFT_TO_MODES, grid)
+                                   : hcy_nufft_submit_stage(q, c, plan, HCY_NUFFT_INTERPOLATE, grid);
             is_int(status, 0, "... one stage after the other");
             is_int(hcy_buffer_read(q, type == 1 ? p.f : p.c, type == 1 ? f : c, 0,
                                    type == 1 ? f_bytes : c_bytes),
@@ -427,7 +427,7 @@ static void check_stages(hcy_device *d)
             check_host_stages(&p, plan, info.grid[0] * info.grid[1]);
             oracle_fill(&p);
             is_int(hcy_buffer_write(q, f, 0, p.f, f_bytes), 0, "coefficients");
-            is_int(hcy_nufft_submit_self_adjoint(q, plan, f, f), 0, "... to points and back");
+            is_int(hcy_nufft_submit_self_adjoint(q, f, plan, f), 0, "... to points and back");
             double *back = malloc(f_bytes), *f0 = p.f, off = 0, all = 0;
             is_int(hcy_buffer_read(q, back, f, 0, f_bytes), 0, "... read");
             is_int(hcy_queue_finish(q), 0, "... done");

@@ -23,11 +23,11 @@ static int submit_all(hcy_queue *q, hcy_nufft *plan, hcy_buffer *c, hcy_buffer *
     for (int turn = 0; turn < 2 && !status; turn++) {
         status = hcy_nufft_submit(q, plan, c, f, 0);
         if (!status && grid)
-            status = hcy_nufft_submit_stage(q, plan, HCY_NUFFT_SPREAD, c, grid);
+            status = hcy_nufft_submit_stage(q, grid, plan, HCY_NUFFT_SPREAD, c);
         if (!status && grid)
-            status = hcy_nufft_submit_stage(q, plan, HCY_NUFFT_TO_MODES, grid, f);
+            status = hcy_nufft_submit_stage(q, f, plan, HCY_NUFFT_TO_MODES, grid);
         if (!status && grid)
-            status = hcy_nufft_submit_self_adjoint(q, plan, f, f);
+            status = hcy_nufft_submit_self_adjoint(q, f, plan, f);
         if (!status && grid)
             status = hcy_nufft_submit(q, plan, c, f, 0);
     }
@@ -170,7 +170,7 @@ struct asker {
 static void *ask(void *arg)
 {
     struct asker *a = arg;
-    a->status = hcy_nufft_execute_stage(a->plan, HCY_NUFFT_SPREAD, a->c, a->grid);
+    a->status = hcy_nufft_execute_stage(a->grid, a->plan, HCY_NUFFT_SPREAD, a->c);
     return NULL;
 }
 
@@ -302,7 +302,7 @@ static void check_foreign(hcy_device *dev)
     hcy_buffer *c = buffer(dev, 16 * p.m), *f = buffer(dev, 16 * p.n), *foreign = buffer(other, 16 * p.m);
     st_is(hcy_nufft_submit(foreign_q, plan, c, f, 0), HCY_EINVAL, "a queue of another device");
     st_is(hcy_nufft_submit(q, plan, foreign, f, 0), HCY_EINVAL, "strengths of another device");
-    st_is(hcy_nufft_submit_stage(foreign_q, plan, HCY_NUFFT_TO_MODES, f, f), HCY_EINVAL,
+    st_is(hcy_nufft_submit_stage(foreign_q, f, plan, HCY_NUFFT_TO_MODES, f), HCY_EINVAL,
           "a stage on a queue of another device");
     st_is(hcy_queue_finish(q), 0, "... and the queue goes on");
     hcy_buffer_release(c);
@@ -333,12 +333,12 @@ static void check_destroyed(hcy_device *dev)
     plan = (hcy_nufft *)kept;
     st_is(hcy_nufft_execute(plan, room, room), HCY_EINVAL, "... which was destroyed: execute");
     st_is(hcy_nufft_execute_adjoint(plan, room, room), HCY_EINVAL, "... execute_adjoint");
-    st_is(hcy_nufft_execute_stage(plan, HCY_NUFFT_SPREAD, room, room), HCY_EINVAL, "... execute_stage");
+    st_is(hcy_nufft_execute_stage(room, plan, HCY_NUFFT_SPREAD, room), HCY_EINVAL, "... execute_stage");
     st_is(hcy_nufft_set_points(plan, 0, none, 0, NULL), HCY_EINVAL, "... set_points");
     st_is(hcy_nufft_get_info(&info, plan), HCY_EINVAL, "... info_get");
     st_is(hcy_nufft_submit(q, plan, buf, buf, 0), HCY_EINVAL, "... submit");
-    st_is(hcy_nufft_submit_stage(q, plan, HCY_NUFFT_SPREAD, buf, buf), HCY_EINVAL, "... submit_stage");
-    st_is(hcy_nufft_submit_self_adjoint(q, plan, buf, buf), HCY_EINVAL, "... submit_self_adjoint");
+    st_is(hcy_nufft_submit_stage(q, buf, plan, HCY_NUFFT_SPREAD, buf), HCY_EINVAL, "... submit_stage");
+    st_is(hcy_nufft_submit_self_adjoint(q, buf, plan, buf), HCY_EINVAL, "... submit_self_adjoint");
     st_is(hcy_nufft_set_point_buffers(plan, 1, points), HCY_EINVAL, "... set_point_buffers");
     st_is(hcy_nufft_set_points_each(plan, n_points, none, NULL, NULL), HCY_EINVAL, "... set_points_each");
     hcy_nufft_destroy(plan);

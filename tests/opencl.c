@@ -82,11 +82,11 @@ static void test_typed(hcy_program *program)
     hcy_arg good[] = { hcy_arg_buf(buf), hcy_arg_f64(0.5) }, bad[] = { hcy_arg_buf(buf), hcy_arg_f32(0.5f) };
     st_ok(hcy_program_kernel(&kernel, program, "add", &signature), "a kernel with a signature");
     st_says(hcy_launch_grid(queue, kernel, &grid, bad, 2), HCY_EINVAL, "more", "is checked against it");
-    st_ok(hcy_kernel_get_i64(kernel, "group_items", &most), "its largest group");
-    st_ok(hcy_kernel_get_i64(kernel, "group_multiple", &multiple), "what groups should be multiples of");
+    st_ok(hcy_kernel_get_i64(&most, kernel, "group_items"), "its largest group");
+    st_ok(hcy_kernel_get_i64(&multiple, kernel, "group_multiple"), "what groups should be multiples of");
     ok(most > 0 && multiple > 0 && multiple <= most, "are numbers (%lld, %lld)", (long long)most,
        (long long)multiple);
-    st_says(hcy_kernel_get_i64(kernel, "registers", &most), HCY_ENOENT, "group_items", "another key is refused");
+    st_says(hcy_kernel_get_i64(&most, kernel, "registers"), HCY_ENOENT, "group_items", "another key is refused");
     st_ok(hcy_buffer_write(queue, buf, 0, x, sizeof x), "numbers");
     st_ok(hcy_launch_grid(queue, kernel, &grid, good, 2), "a good launch");
     st_ok(hcy_launch_grid(queue, kernel, &grid, good, 2), "and another");
@@ -134,13 +134,13 @@ static void test_handles(void)
     hcy_buffer *buf = cts_buffer(dev, 4096), *same = NULL, *view = NULL;
     size_t offset = 0;
     unsigned char data[64] = { 5 }, got[64] = { 0 };
-    st_ok(hcy_opencl_platform(dev, &platform), "a device's platform");
-    st_ok(hcy_opencl_device(dev, &device), "its own handle");
-    st_ok(hcy_opencl_context(dev, &context), "its context");
-    st_ok(hcy_opencl_queue(queue, &command_queue), "a queue's");
+    st_ok(hcy_opencl_platform(&platform, dev), "a device's platform");
+    st_ok(hcy_opencl_device(&device, dev), "its own handle");
+    st_ok(hcy_opencl_context(&context, dev), "its context");
+    st_ok(hcy_opencl_queue(&command_queue, queue), "a queue's");
     ok(platform && device && context && command_queue, "are there");
     st_ok(hcy_buffer_sub(&view, buf, 100, 100), "a view");
-    st_ok(hcy_opencl_mem(view, &mem, &offset), "its cl_mem");
+    st_ok(hcy_opencl_mem(&mem, &offset, view), "its cl_mem");
     ok(mem && offset == 100, "and where it begins in that");
     st_ok(hcy_buffer_import_device(&same, dev, (uint64_t)(uintptr_t)mem, 4096, NULL, NULL),
           "a cl_mem is imported");
@@ -152,8 +152,8 @@ static void test_handles(void)
           "more than it has is refused");
     hcy_device *cpu = cts_open_spec("cpu@threads=1");
     hcy_buffer *other = cts_buffer(cpu, 64);
-    st_is(hcy_opencl_context(cpu, &context), HCY_ENOENT, "a device of another backend has no context");
-    st_is(hcy_opencl_mem(other, &mem, &offset), HCY_ENOENT, "nor its memory a cl_mem");
+    st_is(hcy_opencl_context(&context, cpu), HCY_ENOENT, "a device of another backend has no context");
+    st_is(hcy_opencl_mem(&mem, &offset, other), HCY_ENOENT, "nor its memory a cl_mem");
     hcy_buffer_release(other);
     hcy_device_release(cpu);
     hcy_buffer_release(view);
@@ -167,7 +167,7 @@ static int64_t row_of(const char *options)
     int64_t row = -1;
     hcy_device *with = NULL;
     snprintf(text, sizeof text, "%s%s", hcy_device_get_info(dev)->name, options);
-    if (!hcy_device_open(&with, text) && hcy_device_get_i64(with, "tuning_row", &row))
+    if (!hcy_device_open(&with, text) && hcy_device_get_i64(&row, with, "tuning_row"))
         row = -2;
     hcy_device_release(with);
     return row;
@@ -181,7 +181,7 @@ static void test_rows(void)
     if (!mkdtemp(dir))
         bail_out("no directory %s", dir);
     setenv("HALCYON_CACHE_DIR", dir, 1);
-    st_ok(hcy_device_get_i64(dev, "tuning_rows", &rows), "how many rows of parameters there are");
+    st_ok(hcy_device_get_i64(&rows, dev, "tuning_rows"), "how many rows of parameters there are");
     ok(rows > 1, "more than one");
     is_int(row_of(""), 0, "the first, for this device");
     is_int(row_of("@row=1"), 1, "or the one that is named");
@@ -214,7 +214,7 @@ static uint64_t properties_of(hcy_queue *of)
     uint64_t value = 0;
     if (library)
         *(void **)&info = dlsym(library, "clGetCommandQueueInfo");
-    if (!info || hcy_opencl_queue(of, &handle) || info(handle, QUEUE_PROPERTIES, sizeof value, &value, NULL))
+    if (!info || hcy_opencl_queue(&handle, of) || info(handle, QUEUE_PROPERTIES, sizeof value, &value, NULL))
         bail_out("a queue does not say what it is");
     return value;
 }
@@ -235,7 +235,7 @@ static void test_profile(void)
     status = cts_first(status, hcy_event_record(&events[1], q));
     status = cts_first(status, hcy_queue_finish(q));
     for (int i = 0; i < 2; i++)
-        status = cts_first(status, hcy_event_time(events[i], &times[i]));
+        status = cts_first(status, hcy_event_time(&times[i], events[i]));
     st_ok(status, "a fill between two events");
     ok(before <= times[0] && times[0] < times[1] && times[1] <= hcy_now_ns(), "takes some of the host's time (%.1f us)",
        1e-3 * (double)(times[1] - times[0]));

@@ -234,11 +234,11 @@ static void test_memory(void)
     if (rig_open(&r, "null@kernels=noop", npy, &opts))
         bail_out("no pipeline");
     is_int(rig_run(&r, npy, 0, 20), 0, "a short run");
-    int status = hcy_device_pool_stats(r.devices[0], &before);
+    int status = hcy_device_pool_stats(&before, r.devices[0]);
     size_t heap = mallinfo2().uordblks;
     is_int(rig_run(&r, npy, 0, FRAMES), 0, "a long one");
     size_t more = mallinfo2().uordblks;
-    status = status ? status : hcy_device_pool_stats(r.devices[0], &after);
+    status = status ? status : hcy_device_pool_stats(&after, r.devices[0]);
     is_int(status, 0, "the pool's statistics");
     is_int((intmax_t)after.misses, (intmax_t)before.misses, "no device memory is allocated per frame");
     is_int((intmax_t)after.peak, (intmax_t)before.peak, "its peak is the same");

@@ -86,7 +86,7 @@ static void check_file(const char *path, const hcy_azint_plan *plan, const char 
     ok(good && !info->pixels == !hdf5, "the pixels of the bins, or none");
     for (uint64_t row = FRAMES; row-- > 0;) { /* in any order */
         uint64_t frame = 0;
-        good &= !hcy_results_read(results, row, &frame, intensity, sigma);
+        good &= !hcy_results_read(&frame, intensity, sigma, results, row);
         good &= frame == (numbered ? FIRST + row : row);
         for (size_t i = 0; i < want.n_bins; i++) {
             int failed = row == FAILED;
@@ -97,8 +97,8 @@ static void check_file(const char *path, const hcy_azint_plan *plan, const char 
         if (!ok(good, "row %u", (unsigned)row))
             diag("frame %u, intensity %g ..., sigma %g ...", (unsigned)frame, intensity[0], sigma[0]);
     }
-    is_int(hcy_results_read(results, 0, NULL, intensity, NULL), 0, "without frame and sigma");
-    is_int(hcy_results_read(results, FRAMES, NULL, intensity, NULL), HCY_ERANGE, "a row too many");
+    is_int(hcy_results_read(NULL, intensity, NULL, results, 0), 0, "without frame and sigma");
+    is_int(hcy_results_read(NULL, intensity, NULL, results, FRAMES), HCY_ERANGE, "a row too many");
     hcy_results_close(results);
 }
 

@@ -111,12 +111,12 @@ static void test_truncated_npy(void)
     hcy_stack *stack = NULL;
     size_t size;
     ok(!hcy_stack_open(&stack, in_folder("cut.npy"), NULL), "a truncated NumPy file opens");
-    is_int(hcy_stack_read(&size, stack, 1, pixels, 16), 0, "a frame that is there is read");
-    fails(hcy_stack_read(&size, stack, 2, pixels, 16), HCY_ECORRUPT,
+    is_int(hcy_stack_read(&size, pixels, 16, stack, 1), 0, "a frame that is there is read");
+    fails(hcy_stack_read(&size, pixels, 16, stack, 2), HCY_ECORRUPT,
           "frame 2|cut.npy|8 of the frame's 16 bytes|offset", "a frame that is cut");
-    fails(hcy_stack_read(&size, stack, 4, pixels, 16), HCY_ERANGE, "frame 4|frames 0 to 3",
+    fails(hcy_stack_read(&size, pixels, 16, stack, 4), HCY_ERANGE, "frame 4|frames 0 to 3",
           "a frame past the end");
-    fails(hcy_stack_read(&size, stack, 0, pixels, 15), HCY_ERANGE, "frame 0|16 bytes|15", "too little room");
+    fails(hcy_stack_read(&size, pixels, 15, stack, 0), HCY_ERANGE, "frame 0|16 bytes|15", "too little room");
     hcy_stack_close(stack);
 }
 

@@ -121,7 +121,7 @@ static void test_bad_edf(void)
     put_bytes(in_folder("cut.edf"), &b);
     ok(!hcy_stack_open(&stack, in_folder("cut.edf"), NULL) && frame_is_right(stack, 0),
        "a file cut in frame 1");
-    fails(hcy_stack_read(&size, stack, 1, pixels, sizeof pixels), HCY_ECORRUPT, "cut.edf|truncated: 7 of",
+    fails(hcy_stack_read(&size, pixels, sizeof pixels, stack, 1), HCY_ECORRUPT, "cut.edf|truncated: 7 of",
           "that frame");
     hcy_stack_close(stack);
     open_fails(in_folder("cut.edf"), "/data", HCY_EINVAL, "cut.edf|/data", "a dataset of a file without");
@@ -152,7 +152,7 @@ static void test_cbf(void)
     int32_t got[PIXELS];
     size_t size;
     ok(!hcy_stack_open(&stack, in_folder("c.cbf"), NULL) &&
-           !hcy_stack_read(&size, stack, 0, got, sizeof got) && !memcmp(got, odd, sizeof odd),
+           !hcy_stack_read(&size, got, sizeof got, stack, 0) && !memcmp(got, odd, sizeof odd),
        "differences of 1, 2, 4 and 8 bytes");
     hcy_stack_close(stack);
     static const struct {
@@ -179,7 +179,7 @@ static void test_cbf(void)
         add_number(&b, 0x80, 1, 0);
     put_bytes(in_folder("bad.cbf"), &b);
     ok(!hcy_stack_open(&stack, in_folder("bad.cbf"), NULL), "differences that end too soon");
-    fails(hcy_stack_read(&size, stack, 0, got, sizeof got), HCY_ECORRUPT, "bad.cbf|end before", "they");
+    fails(hcy_stack_read(&size, got, sizeof got, stack, 0), HCY_ECORRUPT, "bad.cbf|end before", "they");
     hcy_stack_close(stack);
     free(coded.at);
 }
@@ -216,7 +216,7 @@ static void test_tiff(void)
     put_bytes(in_folder("odd.tif"), &b);
     is_int(hcy_stack_open(&stack, in_folder("odd.tif"), NULL), 0, "a page whose pixels are damaged opens");
     char *room = malloc(hcy_stack_get_info(stack)->max_chunk);
-    fails(hcy_stack_read(&size, stack, 0, room, hcy_stack_get_info(stack)->max_chunk), HCY_ECORRUPT,
+    fails(hcy_stack_read(&size, room, hcy_stack_get_info(stack)->max_chunk, stack, 0), HCY_ECORRUPT,
           "odd.tif", "and fails to be read");
     free(room);
     hcy_stack_close(stack);
@@ -244,9 +244,9 @@ static void test_series(void)
     is_int((intmax_t)hcy_stack_get_info(stack)->frames, 5, "from the first number to the last");
     ok(frame_is_right(stack, 0) && frame_is_right(stack, 1) && frame_is_right(stack, 2),
        "its frames, in order");
-    fails(hcy_stack_read(&size, stack, 3, pixels, sizeof pixels), HCY_ENOENT, "s_101.cbf",
+    fails(hcy_stack_read(&size, pixels, sizeof pixels, stack, 3), HCY_ENOENT, "s_101.cbf",
           "a file that is missing");
-    fails(hcy_stack_read(&size, stack, 4, pixels, sizeof pixels), HCY_ECORRUPT, "s_102.cbf", "a damaged one");
+    fails(hcy_stack_read(&size, pixels, sizeof pixels, stack, 4), HCY_ECORRUPT, "s_102.cbf", "a damaged one");
     hcy_stack_close(stack);
 
     struct bytes b = { NULL, 0 };
@@ -261,7 +261,7 @@ static void test_series(void)
        "files of several frames");
     ok(frame_is_right(stack, 0) && frame_is_right(stack, 1) && frame_is_right(stack, 2),
        "one after the other");
-    fails(hcy_stack_read(&size, stack, 3, pixels, sizeof pixels), HCY_EFORMAT, "e3.edf|uint16|uint32",
+    fails(hcy_stack_read(&size, pixels, sizeof pixels, stack, 3), HCY_EFORMAT, "e3.edf|uint16|uint32",
           "pixels of another type");
     hcy_stack_close(stack);
 

@@ -412,7 +412,7 @@ static int feed(char **argv, int argc)
         size_t size;
         if (!channels)
             extend(data, i + 1);
-        if (hcy_stack_read(&size, stack, i, chunk, info->max_chunk) ||
+        if (hcy_stack_read(&size, chunk, info->max_chunk, stack, i) ||
             H5Dwrite_chunk(data, H5P_DEFAULT, 0, at, size, chunk) < 0)
             bail_out("frame %d: %s", (int)i, hcy_last_error()->text);
         flush(data, &way);

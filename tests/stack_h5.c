@@ -186,7 +186,7 @@ static void test_numbered(void)
     int right = 1;
     for (uint64_t i = 0; i < 10; i++) {
         make_frame(want, info, i % 4);
-        right = right && !hcy_stack_read(&size, stack, i, got, sizeof got) && !memcmp(got, want, sizeof got);
+        right = right && !hcy_stack_read(&size, got, sizeof got, stack, i) && !memcmp(got, want, sizeof got);
     }
     ok(right, "frame after frame");
     hcy_stack_close(stack);
@@ -222,7 +222,7 @@ static void test_not_images(void)
     char pixels[64];
     size_t size;
     ok(!hcy_stack_open(&stack, in_folder("odd.h5"), "empty"), "a dataset that nobody wrote to opens");
-    fails(hcy_stack_read(&size, stack, 1, pixels, sizeof pixels), HCY_ENOENT, "frame 1|never written",
+    fails(hcy_stack_read(&size, pixels, sizeof pixels, stack, 1), HCY_ENOENT, "frame 1|never written",
           "its frames");
     hcy_stack_close(stack);
 }
@@ -270,7 +270,7 @@ static void channel_is(const char *path, const char *channel, unsigned number, c
     const hcy_stack_info *info = hcy_stack_get_info(stack);
     for (uint64_t i = 0; i < FRAMES; i++) {
         make_frame(want, info, 10 * (number - 1) + i);
-        right = right && !hcy_stack_read(&size, stack, i, got, sizeof got) && !memcmp(got, want, sizeof got);
+        right = right && !hcy_stack_read(&size, got, sizeof got, stack, i) && !memcmp(got, want, sizeof got);
     }
     ok(right && info->frames == FRAMES && info->channel == number && info->direct == direct,
        "channel %s: its frames", channel);
@@ -380,7 +380,7 @@ static void same_as_hdf5(const char *path, const char *name, uint64_t frame, con
         return;
     size_t capacity = hcy_stack_get_info(stack)->max_chunk, size = 0;
     char *ours = malloc(capacity), *theirs = malloc(capacity);
-    int st = hcy_stack_read(&size, stack, frame, ours, capacity);
+    int st = hcy_stack_read(&size, ours, capacity, stack, frame);
     hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     hid_t data = H5Dopen2(file, name ? name : "/entry/data/data", H5P_DEFAULT);
     hsize_t offset[3] = { frame, 0, 0 }, stored = 0;
@@ -517,7 +517,7 @@ static void test_truncated_h5(void)
         bail_out("cut.h5 cannot be cut");
     int status = 0;
     for (uint64_t i = 0; i < 6; i++) {
-        int st = hcy_stack_read(&size, stack, i, room, 1 << 20);
+        int st = hcy_stack_read(&size, room, 1 << 20, stack, i);
         failed += st != 0;
         status = st ? st : status;
     }
@@ -861,8 +861,8 @@ static void test_zstd(void)
        "Zstandard: is given as bit planes");
     ok(frame_is_right(stack, 0) && frame_is_right(stack, 2), "Zstandard: its frames");
     ok(frame_is_right(stack, 1), "Zstandard: a chunk stored without the filter");
-    fails(hcy_stack_read(&size, stack, 3, bytes, sizeof bytes), HCY_ECORRUPT, "block 0", "a damaged block");
-    fails(hcy_stack_read(&size, stack, 4, bytes, sizeof bytes), HCY_EUNSUPPORTED, "128",
+    fails(hcy_stack_read(&size, bytes, sizeof bytes, stack, 3), HCY_ECORRUPT, "block 0", "a damaged block");
+    fails(hcy_stack_read(&size, bytes, sizeof bytes, stack, 4), HCY_EUNSUPPORTED, "128",
           "blocks of another size");
     hcy_stack_close(stack);
 }
@@ -905,7 +905,7 @@ static int same_as_original(hid_t from, hcy_queue *queue, const char *name, size
     hcy_stack *stack = NULL;
     int bad = hcy_stack_open(&stack, in_folder("one.h5"), NULL);
     hcy_bslz4_job job = bad ? (hcy_bslz4_job){ 0 } : job_of(hcy_stack_get_info(stack));
-    bad = bad || hcy_stack_read(&size, stack, 0, chunk, 8 * bytes + 1000) ||
+    bad = bad || hcy_stack_read(&size, chunk, 8 * bytes + 1000, stack, 0) ||
           hcy_bslz4_decode(got, NULL, queue, &job, &(hcy_span){ chunk, size }, 1) || memcmp(got, want, bytes);
     hcy_stack_close(stack);
     free(chunk);

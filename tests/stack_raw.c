@@ -89,7 +89,7 @@ static int frame_is_right(hcy_stack *stack, uint64_t frame)
     static _Thread_local int32_t want[N], got[N];
     size_t size = 0;
     make_raw(words, want, frame);
-    return !hcy_stack_read(&size, stack, frame, got, sizeof got) && size == sizeof got &&
+    return !hcy_stack_read(&size, got, sizeof got, stack, frame) && size == sizeof got &&
            !memcmp(got, want, sizeof got);
 }
 
@@ -106,7 +106,7 @@ static void test_photons(const char *path, const char *what)
     for (uint64_t f = 0; f < FRAMES; f++)
         right = right && frame_is_right(stack, f);
     ok(right, "%s: photons", what);
-    fails(hcy_stack_read(&size, stack, 0, &size, 8), HCY_ERANGE, "frame 0|room for 8", "too little room");
+    fails(hcy_stack_read(&size, &size, 8, stack, 0), HCY_ERANGE, "frame 0|room for 8", "too little room");
     hcy_stack_raw_options again = HCY_STACK_RAW_OPTIONS_INIT;
     again.pedestal = again.gain = gain;
     fails(hcy_stack_convert(stack, &again), HCY_EINVAL, "already", "twice");
@@ -121,7 +121,7 @@ static void test_energy(void)
     hcy_stack *stack = open_converted(in_folder("raw.npy"), 0);
     size_t size, wrong = 0;
     is_int(hcy_stack_get_info(stack)->pixel_type, HCY_PIXEL_F32, "keV are floats");
-    ok(!hcy_stack_read(&size, stack, 3, got, sizeof got), "keV are read");
+    ok(!hcy_stack_read(&size, got, sizeof got, stack, 3), "keV are read");
     make_raw(words, want, 3);
     for (int i = 0; i < N; i++) {
         int valid = want[i] != INT32_MIN && want[i] != INT32_MAX;

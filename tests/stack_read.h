@@ -39,7 +39,7 @@ static inline int frame_is_right(hcy_stack *stack, uint64_t frame)
     void *want = expected_bytes(&want_size, info, frame);
     char *got = malloc(info->max_chunk);
     int right = !hcy_stack_frame_size(&need, stack, frame) && need <= info->max_chunk &&
-                !hcy_stack_read(&size, stack, frame, got, info->max_chunk) && size == want_size &&
+                !hcy_stack_read(&size, got, info->max_chunk, stack, frame) && size == want_size &&
                 size <= need && !memcmp(got, want, size);
     free(got);
     free(want);

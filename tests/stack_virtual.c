@@ -84,7 +84,7 @@ static void frames_are(const char *path, const char *want, const char *parts, co
     for (uint64_t i = 0; i < hcy_stack_get_info(stack)->frames && i < sizeof got - 1; i++) {
         got[i] = frame_is_right(stack, i) ? '+' : '-';
         if (want[i] == '-')
-            fails(hcy_stack_read(&size, stack, i, room, sizeof room), HCY_ENOENT, parts, what);
+            fails(hcy_stack_read(&size, room, sizeof room, stack, i), HCY_ENOENT, parts, what);
     }
     is_str(got, want, "%s: its frames", what);
     hcy_stack_close(stack);

@@ -664,7 +664,7 @@ static void test_bad_stacks(void)
     hcy_stack *stack = NULL;
     char got[9];
     size_t size;
-    ok(!hcy_stack_open(&stack, in_folder("s.h5"), NULL) && !hcy_stack_read(&size, stack, 1, got, 9) &&
+    ok(!hcy_stack_open(&stack, in_folder("s.h5"), NULL) && !hcy_stack_read(&size, got, 9, stack, 1) &&
            !memcmp(got, "123456789", 9),
        "and reads");
     is_int(hcy_stack_frame_size(&size, stack, 0), HCY_ENOENT, "the first was never written");

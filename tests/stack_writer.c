@@ -40,7 +40,7 @@ static int reads_back(const char *name, const hcy_stack_writer_options *opts, ui
     for (uint64_t i = 0; right && i < FRAMES; i++) {
         hcy_span span = { chunk, 0 };
         make_frame(want, info, i);
-        right = !hcy_stack_read(&span.size, stack, i, chunk, info->max_chunk);
+        right = !hcy_stack_read(&span.size, chunk, info->max_chunk, stack, i);
         if (right && codec == HCY_CODEC_NONE)
             memcpy(got, chunk, info->frame_bytes);
         else if (right)

@@ -164,7 +164,7 @@ static void test_names(void)
     ok(info->kind == HCY_KIND_FPGA && info->caps & HCY_CAP_VIRTUAL, "is an FPGA, and virtual");
     ok(strstr(info->description, "its speed means nothing") != NULL, "which its description says");
     ok(!strcmp(info->name, "xrt:1@timeout-ms=70"), "it is the second (%s)", info->name);
-    st_ok(hcy_device_get_i64(dev, "timeout_ms", &n), "it has its");
+    st_ok(hcy_device_get_i64(&n, dev, "timeout_ms"), "it has its");
     is_int((int)n, 70, "time");
     hcy_device_release(dev);
 }

@@ -144,7 +144,7 @@ static int list_cpu(hcy_device_info **infos, size_t *n)
     return 0;
 }
 
-static int open_device(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl)
+static int open_device(void **impl, hcy_device_info *info, hcy_device *dev, const hcy_spec *spec)
 {
     struct settings s;
     struct cpu_device *d = NULL;
@@ -176,7 +176,7 @@ static void close_device(void *impl)
     free(d);
 }
 
-static int get_i64(void *impl, const char *key, int64_t *value)
+static int get_i64(int64_t *value, void *impl, const char *key)
 {
     struct cpu_device *d = impl;
     if (!strcmp(key, "threads"))
@@ -188,7 +188,7 @@ static int get_i64(void *impl, const char *key, int64_t *value)
     return 0;
 }
 
-static int mem_info(void *impl, uint64_t *free_bytes, uint64_t *total_bytes)
+static int mem_info(uint64_t *free_bytes, uint64_t *total_bytes, void *impl)
 {
     struct cpu_device *d = impl;
     uint64_t used = atomic_load(&d->used);
@@ -217,7 +217,7 @@ static bool count_memory_in(struct cpu_device *d, size_t size)
     return true;
 }
 
-static int alloc_cpu_block(void *impl, int mem, size_t size, hcy_block *block)
+static int alloc_cpu_block(hcy_block *block, void *impl, int mem, size_t size)
 {
     struct cpu_device *d = impl;
     bool taken = count_memory_in(d, size);
@@ -245,13 +245,13 @@ static void free_block(void *impl, int mem, hcy_block *block)
         cpu_blob_free(block->handle, block->size);
 }
 
-static int wrap_host_memory(void *impl, void *host, size_t size, hcy_block *block)
+static int wrap_host_memory(hcy_block *block, void *impl, void *host, size_t size)
 {
     set_block(impl, block, HCY_MEM_MAPPED, host, size);
     return 0;
 }
 
-static int wrap_device_memory(void *impl, uint64_t handle, size_t size, hcy_block *block)
+static int wrap_device_memory(hcy_block *block, void *impl, uint64_t handle, size_t size)
 {
     set_block(impl, block, HCY_MEM_DEVICE, (void *)(uintptr_t)handle, size);
     return 0;
@@ -271,7 +271,7 @@ static int run_pin(void *command)
     return 0;
 }
 
-static int queue_create(void *impl, hcy_queue *queue, void **qimpl)
+static int queue_create(void **qimpl, void *impl, hcy_queue *queue)
 {
     struct cpu_device *d = impl;
     struct cpu_queue *q = malloc(sizeof *q);
@@ -363,7 +363,7 @@ static int run_fft_command(void *command)
     return cpu_fft_run(f->pool, f->fft, f->direction, f->in, f->out);
 }
 
-static int fft_execute(void *qimpl, void *fimpl, int direction, const hcy_value *in, const hcy_value *out,
+static int fft_execute(void *qimpl, const hcy_value *out, void *fimpl, int direction, const hcy_value *in,
                        const hcy_value *work, hcy_keep *keep)
 {
     struct cpu_queue *q = qimpl;
@@ -383,9 +383,9 @@ static int cpu_queue_status(void *qimpl)
     return hcy_hostqueue_status(((struct cpu_queue *)qimpl)->hq);
 }
 
-static int cpu_queue_record(void *qimpl, void **eimpl)
+static int cpu_queue_record(void **eimpl, void *qimpl)
 {
-    return hcy_hostqueue_record(((struct cpu_queue *)qimpl)->hq, eimpl);
+    return hcy_hostqueue_record(eimpl, ((struct cpu_queue *)qimpl)->hq);
 }
 
 static int cpu_queue_wait(void *qimpl, hcy_event *event)
@@ -416,7 +416,7 @@ static int new_instance(struct cpu_device *d, const struct cpu_kernel *kernel, v
     return 0;
 }
 
-static int kernel_get(void *impl, const hcy_signature *signature, void **kimpl, const char **variant)
+static int kernel_get(void **kimpl, const char **variant, void *impl, const hcy_signature *signature)
 {
     const struct cpu_kernel *kernel = find_cpu_kernel(signature->name);
     if (!kernel)
@@ -432,7 +432,7 @@ static void kernel_release(void *kimpl)
     free(kimpl);
 }
 
-static int prepare_tables(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tables)
+static int prepare_tables(hcy_block *tables, void *kimpl, const hcy_span *spans, size_t n)
 {
     struct cpu_kernel_instance *k = kimpl;
     void *blob = NULL;
@@ -442,8 +442,8 @@ static int prepare_tables(void *kimpl, const hcy_span *spans, size_t n, hcy_bloc
                         k->kernel ? k->kernel->name : "of the user's");
     /* Tables of a device that is tied to cores are its own, in memory near those; others share them. */
     cpu_prepare_fn make = k->kernel->prepare;
-    int status = k->dev->pinned ? make(k->dev->pool, k->simd, spans, n, &blob, &size)
-                                : cpu_tables_prepare(make, k->dev->pool, k->simd, spans, n, &blob, &size);
+    int status = k->dev->pinned ? make(&blob, &size, k->dev->pool, k->simd, spans, n)
+                                : cpu_tables_prepare(&blob, &size, make, k->dev->pool, k->simd, spans, n);
     if (status)
         return status;
     set_block(k->dev, tables, HCY_MEM_DEVICE, blob, size);
@@ -451,21 +451,21 @@ static int prepare_tables(void *kimpl, const hcy_span *spans, size_t n, hcy_bloc
     return 0;
 }
 
-static int kernel_scratch_size(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size)
+static int kernel_scratch_size(size_t *size, void *kimpl, size_t items, const hcy_value *values, size_t n)
 {
     struct cpu_kernel_instance *k = kimpl;
     struct cpu_call call = call_of(k, items, values, n);
     *size = 0;
-    return k->kernel && k->kernel->scratch_size ? k->kernel->scratch_size(&call, size) : 0;
+    return k->kernel && k->kernel->scratch_size ? k->kernel->scratch_size(size, &call) : 0;
 }
 
-static int kernel_preferred_batch(void *kimpl, const hcy_value *values, size_t n, size_t *items)
+static int kernel_preferred_batch(size_t *items, void *kimpl, const hcy_value *values, size_t n)
 {
     struct cpu_kernel_instance *k = kimpl;
     struct cpu_call call = call_of(k, 0, values, n);
     /* A kernel that has no opinion is best served by an item for each thread. */
     *items = cpu_pool_threads(k->dev->pool);
-    return k->kernel && k->kernel->preferred_batch ? k->kernel->preferred_batch(&call, items) : 0;
+    return k->kernel && k->kernel->preferred_batch ? k->kernel->preferred_batch(items, &call) : 0;
 }
 
 /* A program remembers its device, so that its kernels find their threads. */
@@ -474,14 +474,14 @@ struct cpu_program {
     void *functions;
 };
 
-static int program_create(void *impl, const char *format, const void *data, size_t size, const char *options,
-                          void **pimpl, char **log)
+static int program_create(void **pimpl, char **log, void *impl, const char *format, const void *data, size_t size,
+                          const char *options)
 {
     struct cpu_program *p = malloc(sizeof *p);
     if (!p)
         return hcy_fail(HCY_ENOMEM, "out of memory for a program");
     p->dev = impl;
-    int status = cpu_program_create(impl, format, data, size, options, &p->functions, log);
+    int status = cpu_program_create(&p->functions, log, impl, format, data, size, options);
     if (status)
         free(p);
     else
@@ -496,7 +496,7 @@ static void program_release(void *pimpl)
     free(p);
 }
 
-static int program_kernel(void *pimpl, const char *name, const hcy_signature *signature, void **kimpl)
+static int program_kernel(void **kimpl, void *pimpl, const char *name, const hcy_signature *signature)
 {
     struct cpu_program *p = pimpl;
     void *function;

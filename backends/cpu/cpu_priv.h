@@ -61,14 +61,14 @@ static inline size_t cpu_arg_size(const struct cpu_call *call, size_t i)
 }
 
 /* *blob from cpu_blob_alloc(); freed by the backend. */
-typedef int (*cpu_prepare_fn)(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans, size_t n, void **blob,
-                              size_t *size);
+typedef int (*cpu_prepare_fn)(void **blob, size_t *size, struct cpu_pool *pool, enum cpu_simd simd,
+                              const hcy_span *spans, size_t n);
 
 struct cpu_kernel {
     const char *name;                        /* of the signature */
     int (*run)(const struct cpu_call *call); /* on the queue's thread; shared out by cpu_pool_for() */
-    int (*scratch_size)(const struct cpu_call *call, size_t *size);     /* NULL: none needed */
-    int (*preferred_batch)(const struct cpu_call *call, size_t *items); /* NULL: one item a thread */
+    int (*scratch_size)(size_t *size, const struct cpu_call *call);     /* NULL: none needed */
+    int (*preferred_batch)(size_t *items, const struct cpu_call *call); /* NULL: one item a thread */
     cpu_prepare_fn prepare; /* NULL: takes no tables */
     /* Best variant not above `simd` that this kernel has. */
     enum cpu_simd (*variant)(enum cpu_simd simd);
@@ -81,8 +81,8 @@ void *cpu_pages_alloc(size_t size, bool huge);
 void *cpu_blob_alloc(size_t size);
 void cpu_blob_free(void *blob, size_t size);
 /* What `prepare` makes of these spans, shared with others who ask for the same; tables.c. */
-int cpu_tables_prepare(cpu_prepare_fn prepare, struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans,
-                       size_t n, void **blob, size_t *size);
+int cpu_tables_prepare(void **blob, size_t *size, cpu_prepare_fn prepare, struct cpu_pool *pool,
+                       enum cpu_simd simd, const hcy_span *spans, size_t n);
 /* Gives such tables back; false: they are none. */
 bool cpu_tables_release(void *blob);
 
@@ -99,15 +99,15 @@ void cpu_pool_destroy(struct cpu_pool *pool);
 /* Ties the calling thread to the pool's first core, where cores were given. */
 void cpu_pool_pin_caller(const struct cpu_pool *pool);
 
-int cpu_program_create(void *impl, const char *format, const void *data, size_t size, const char *options,
-                       void **pimpl, char **log);
+int cpu_program_create(void **pimpl, char **log, void *impl, const char *format, const void *data, size_t size,
+                       const char *options);
 void cpu_program_release(void *pimpl);
 /* The function of that name; it is called for every group of the grid. */
 int cpu_program_find(void *pimpl, const char *name, void **function);
 int cpu_program_run(struct cpu_pool *pool, void *function, const hcy_launch_desc *launch);
 
 bool cpu_fft_there(void);
-int cpu_fft_create(void *impl, const hcy_fft_desc *desc, void **fimpl, size_t *workspace);
+int cpu_fft_create(void **fimpl, size_t *workspace, void *impl, const hcy_fft_desc *desc);
 void cpu_fft_release(void *fimpl);
 int cpu_fft_run(struct cpu_pool *pool, void *fimpl, int direction, void *in, void *out);
 

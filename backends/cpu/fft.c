@@ -206,7 +206,7 @@ static void set_strides(struct fft *f)
     }
 }
 
-int cpu_fft_create(void *impl, const hcy_fft_desc *desc, void **fimpl, size_t *workspace)
+int cpu_fft_create(void **fimpl, size_t *workspace, void *impl, const hcy_fft_desc *desc)
 {
     (void)impl;
     if (desc->inner > INT32_MAX)
@@ -419,7 +419,7 @@ bool cpu_fft_there(void)
     return false;
 }
 
-int cpu_fft_create(void *impl, const hcy_fft_desc *desc, void **fimpl, size_t *workspace)
+int cpu_fft_create(void **fimpl, size_t *workspace, void *impl, const hcy_fft_desc *desc)
 {
     (void)impl, (void)desc, (void)fimpl, (void)workspace;
     return hcy_fail(HCY_EUNSUPPORTED,

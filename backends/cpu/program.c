@@ -12,8 +12,8 @@ struct program {
     hcy_cpu_function functions[];
 };
 
-int cpu_program_create(void *impl, const char *format, const void *data, size_t size, const char *options,
-                       void **pimpl, char **log)
+int cpu_program_create(void **pimpl, char **log, void *impl, const char *format, const void *data, size_t size,
+                       const char *options)
 {
     (void)impl;
     (void)options;

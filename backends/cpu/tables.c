@@ -60,12 +60,12 @@ static struct tables *join_tables(const struct tables *like)
     return found;
 }
 
-int cpu_tables_prepare(cpu_prepare_fn prepare, struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans,
-                       size_t n, void **blob, size_t *size)
+int cpu_tables_prepare(void **blob, size_t *size, cpu_prepare_fn prepare, struct cpu_pool *pool,
+                       enum cpu_simd simd, const hcy_span *spans, size_t n)
 {
     /* No family has so many spans; such tables are just not shared. */
     if (n > MOST_SPANS)
-        return prepare(pool, simd, spans, n, blob, size);
+        return prepare(blob, size, pool, simd, spans, n);
     /* The entry is made before the lock is taken, so that allocation and waiting for it do not mix. */
     struct tables *mine = calloc(1, sizeof *mine), *found;
     if (!mine)
@@ -90,7 +90,7 @@ int cpu_tables_prepare(cpu_prepare_fn prepare, struct cpu_pool *pool, enum cpu_s
         return 0;
     }
     /* Preparing may take seconds and uses all threads, so it must not hold the lock. */
-    int status = prepare(pool, simd, spans, n, blob, size);
+    int status = prepare(blob, size, pool, simd, spans, n);
     pthread_mutex_lock(&lock);
     /* After a failure those who waited find nothing, and one of them tries for itself. */
     if (status) {

@@ -58,9 +58,9 @@ void cuda_leave(void);
 
 /* --- Devices (device.c) --- */
 int cuda_list(hcy_device_info **infos, size_t *n);
-int cuda_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl);
+int cuda_open(void **impl, hcy_device_info *info, hcy_device *dev, const hcy_spec *spec);
 void cuda_close(void *impl);
-int cuda_get_i64(void *impl, const char *key, int64_t *value);
+int cuda_get_i64(int64_t *value, void *impl, const char *key);
 
 /* What listing and opening both say of a GPU; its name and memory are set by the caller. */
 void cuda_describe(hcy_device_info *info, const char *name, const char *uuid, unsigned units, int major,
@@ -70,16 +70,16 @@ void cuda_describe(hcy_device_info *info, const char *name, const char *uuid, un
 /* False: it is not here, or cannot tell which GPUs CUDA will count how. */
 bool cuda_nvml_list(hcy_device_info **infos, size_t *n);
 bool cuda_nvml_knows(const char *key);
-int cuda_nvml_read(const char *uuid, const char *key, int64_t *value);
+int cuda_nvml_read(int64_t *value, const char *uuid, const char *key);
 
 /* --- Memory (memory.c) --- */
-int cuda_mem_info(void *impl, uint64_t *free_bytes, uint64_t *total_bytes);
-int cuda_alloc(void *impl, int mem, size_t size, hcy_block *block);
+int cuda_mem_info(uint64_t *free_bytes, uint64_t *total_bytes, void *impl);
+int cuda_alloc(hcy_block *block, void *impl, int mem, size_t size);
 void cuda_free(void *impl, int mem, hcy_block *block);
-int cuda_import_host(void *impl, void *host, size_t size, hcy_block *block);
-int cuda_import_device(void *impl, uint64_t handle, size_t size, hcy_block *block);
+int cuda_import_host(hcy_block *block, void *impl, void *host, size_t size);
+int cuda_import_device(hcy_block *block, void *impl, uint64_t handle, size_t size);
 void cuda_unimport(void *impl, hcy_block *block);
-int cuda_buffer_i64(void *impl, const hcy_block *block, size_t offset, const char *key, int64_t *value);
+int cuda_buffer_i64(int64_t *value, void *impl, const hcy_block *block, size_t offset, const char *key);
 
 /* --- Commands (queue.c) --- */
 struct cuda_queue;
@@ -125,20 +125,20 @@ struct cuda_queue {
 /* Takes the command to the stream, or behind what is held; the keep is taken over unless an error is returned. */
 int cuda_submit(struct cuda_queue *q, const struct cuda_command *c, hcy_keep *keep);
 
-int cuda_queue_create(void *impl, hcy_queue *queue, void **qimpl);
+int cuda_queue_create(void **qimpl, void *impl, hcy_queue *queue);
 void cuda_queue_destroy(void *qimpl);
 int cuda_queue_finish(void *qimpl);
 int cuda_queue_status(void *qimpl);
-int cuda_queue_record(void *qimpl, void **eimpl);
+int cuda_queue_record(void **eimpl, void *qimpl);
 int cuda_queue_wait(void *qimpl, hcy_event *event);
-int cuda_queue_i64(void *qimpl, const char *key, int64_t *value);
+int cuda_queue_i64(int64_t *value, void *qimpl, const char *key);
 
 /* --- Events (event.c) --- */
 CUevent cuda_event_take(struct cuda_device *d, bool timed); /* NULL with a failure */
 void cuda_event_give(struct cuda_device *d, CUevent event, bool timed);
 void cuda_event_pools_free(struct cuda_device *d);
 /* When a completed timed event completed, on the host's clock. */
-int cuda_event_when(struct cuda_device *d, CUevent event, uint64_t *ns);
+int cuda_event_when(uint64_t *ns, struct cuda_device *d, CUevent event);
 
 /* An event: shared by the HAL's event and, until it is recorded, by the queue. */
 struct cuda_event {
@@ -157,8 +157,8 @@ void cuda_event_record(struct cuda_event *e, CUstream stream, const hcy_error *e
 /* 1 if it is on a stream, with its failure if it has one. */
 bool cuda_event_is_recorded(struct cuda_event *e, hcy_error *error);
 int cuda_event_wait(void *eimpl, uint64_t timeout_ns);
-int cuda_event_query(void *eimpl, int *done);
-int cuda_event_time(void *eimpl, uint64_t *ns);
+int cuda_event_query(int *done, void *eimpl);
+int cuda_event_time(uint64_t *ns, void *eimpl);
 void cuda_event_destroy(void *eimpl);
 
 /* --- Copies and fills (copy.c) --- */
@@ -171,14 +171,14 @@ int cuda_fill(void *qimpl, const hcy_place *dst, size_t size, const void *patter
 const struct nvrtc_api *cuda_compiler(const struct cuda_device *d);
 /* Source to a module for the device: a cubin, from the cache if it is there; the module's own PTX where there is no
  * NVRTC, and *size is not set.  *image is malloced; *log too (may be NULL). */
-int cuda_compile(struct cuda_device *d, const char *text, const char *const *options, int n_options,
-                 void **image, size_t *size, char **log);
-int cuda_module_load(struct cuda_device *d, const void *image, CUmodule *module, char **log);
+int cuda_compile(void **image, size_t *size, char **log, struct cuda_device *d, const char *text,
+                 const char *const *options, int n_options);
+int cuda_module_load(CUmodule *module, char **log, struct cuda_device *d, const void *image);
 
-int cuda_program_create(void *impl, const char *format, const void *data, size_t size, const char *options,
-                        void **pimpl, char **log);
+int cuda_program_create(void **pimpl, char **log, void *impl, const char *format, const void *data, size_t size,
+                        const char *options);
 void cuda_program_release(void *pimpl);
-int cuda_program_kernel(void *pimpl, const char *name, const hcy_signature *signature, void **kimpl);
+int cuda_program_kernel(void **kimpl, void *pimpl, const char *name, const hcy_signature *signature);
 
 /* --- Kernels (kernel.c) --- */
 
@@ -192,16 +192,16 @@ struct cuda_kernel {
 };
 int cuda_launch(void *qimpl, void *kimpl, const hcy_launch_desc *launch, hcy_keep *keep);
 void cuda_kernel_release(void *kimpl);
-int cuda_kernel_i64(void *kimpl, const char *key, int64_t *value);
-int cuda_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, const char **variant);
-int cuda_prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tables);
-int cuda_scratch_size(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size);
-int cuda_preferred_batch(void *kimpl, const hcy_value *values, size_t n, size_t *items);
+int cuda_kernel_i64(int64_t *value, void *kimpl, const char *key);
+int cuda_kernel_get(void **kimpl, const char **variant, void *impl, const hcy_signature *signature);
+int cuda_prepare(hcy_block *tables, void *kimpl, const hcy_span *spans, size_t n);
+int cuda_scratch_size(size_t *size, void *kimpl, size_t items, const hcy_value *values, size_t n);
+int cuda_preferred_batch(size_t *items, void *kimpl, const hcy_value *values, size_t n);
 
 /* --- Fourier transforms (fft.c) --- */
-int cuda_fft_create(void *impl, const hcy_fft_desc *desc, void **fimpl, size_t *workspace);
+int cuda_fft_create(void **fimpl, size_t *workspace, void *impl, const hcy_fft_desc *desc);
 void cuda_fft_release(void *fimpl);
-int cuda_fft_execute(void *qimpl, void *fimpl, int direction, const hcy_value *in, const hcy_value *out,
+int cuda_fft_execute(void *qimpl, const hcy_value *out, void *fimpl, int direction, const hcy_value *in,
                      const hcy_value *work, hcy_keep *keep);
 
 #endif

@@ -96,7 +96,7 @@ int cuda_list(hcy_device_info **infos, size_t *n)
 
 /* --- Opening --- */
 
-static int find_by_number(const hcy_spec *spec, int count, int *ordinal)
+static int find_by_number(int *ordinal, const hcy_spec *spec, int count)
 {
     char *end;
     errno = 0;
@@ -110,7 +110,7 @@ static int find_by_number(const hcy_spec *spec, int count, int *ordinal)
     return 0;
 }
 
-static int find_by_uuid(const hcy_spec *spec, int count, int *ordinal)
+static int find_by_uuid(int *ordinal, const hcy_spec *spec, int count)
 {
     for (int i = 0; i < count; i++) {
         CUdevice device;
@@ -127,7 +127,7 @@ static int find_by_uuid(const hcy_spec *spec, int count, int *ordinal)
     return hcy_fail(HCY_ENODEV, "\"%s\": none of the %d GPUs here has that UUID", spec->text, count);
 }
 
-static int find_gpu(const hcy_spec *spec, int *ordinal)
+static int find_gpu(int *ordinal, const hcy_spec *spec)
 {
     int count = 0;
     int status = start_driver();
@@ -140,8 +140,8 @@ static int find_gpu(const hcy_spec *spec, int *ordinal)
     if (!*spec->selector)
         return count ? 0 : hcy_fail(HCY_ENODEV, "\"%s\": there is no GPU", spec->text);
     if (!strncmp(spec->selector, "GPU-", 4))
-        return find_by_uuid(spec, count, ordinal);
-    return find_by_number(spec, count, ordinal);
+        return find_by_uuid(ordinal, spec, count);
+    return find_by_number(ordinal, spec, count);
 }
 
 /* A context that a fault has poisoned answers every call with that fault. */
@@ -191,13 +191,13 @@ static int settle_choice(struct cuda_device *d)
     return gpu_choice_settle(&d->choice, &tuned);
 }
 
-int cuda_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl)
+int cuda_open(void **impl, hcy_device_info *info, hcy_device *dev, const hcy_spec *spec)
 {
     int ordinal;
     struct settings s = { .choice.row = GPU_NO_ROW, .nvrtc = true };
     int status = hcy_options_read(&s, spec, options);
     if (!status)
-        status = find_gpu(spec, &ordinal);
+        status = find_gpu(&ordinal, spec);
     if (status)
         return status;
     /* Options and selector are checked first, so that a typing error does not cost the time of making a
@@ -257,7 +257,7 @@ void cuda_close(void *impl)
     free(d);
 }
 
-int cuda_get_i64(void *impl, const char *key, int64_t *value)
+int cuda_get_i64(int64_t *value, void *impl, const char *key)
 {
     static const struct {
         const char *key;
@@ -280,10 +280,10 @@ int cuda_get_i64(void *impl, const char *key, int64_t *value)
         return 0;
     }
     /* Tuning, then sensors: each knows its own keys, and this function need not. */
-    if (gpu_choice_number(&d->choice, key, value))
+    if (gpu_choice_number(value, &d->choice, key))
         return 0;
     if (cuda_nvml_knows(key))
-        return cuda_nvml_read(hcy_device_get_info(d->dev)->stable + strlen("cuda:"), key, value);
+        return cuda_nvml_read(value, hcy_device_get_info(d->dev)->stable + strlen("cuda:"), key);
     return hcy_fail(HCY_ENOENT,
                     "a GPU has no number \"%s\" (multiprocessors, compute_major, compute_minor, warp_size,"
                     " local_bytes, tuning_rows, tuning_row, pci_domain, pci_bus, pci_device, power_mw, clock_mhz,"

@@ -101,7 +101,7 @@ static int set_base(struct cuda_device *d)
     return status;
 }
 
-int cuda_event_when(struct cuda_device *d, CUevent event, uint64_t *ns)
+int cuda_event_when(uint64_t *ns, struct cuda_device *d, CUevent event)
 {
     float ms = 0;
     int status = 0;
@@ -231,7 +231,7 @@ int cuda_event_wait(void *eimpl, uint64_t timeout_ns)
     return status ? status : pass_failure_on(e);
 }
 
-int cuda_event_query(void *eimpl, int *done)
+int cuda_event_query(int *done, void *eimpl)
 {
     struct cuda_event *e = eimpl;
     hcy_error error;
@@ -251,11 +251,11 @@ int cuda_event_query(void *eimpl, int *done)
     return status ? status : pass_failure_on(e);
 }
 
-int cuda_event_time(void *eimpl, uint64_t *ns)
+int cuda_event_time(uint64_t *ns, void *eimpl)
 {
     struct cuda_event *e = eimpl;
     int done = 0;
-    int status = cuda_event_query(e, &done);
+    int status = cuda_event_query(&done, e);
     if (!done)
         return status ? status : hcy_fail(HCY_ESTATE, "the event has not completed: it has no time yet");
     status = cuda_enter(e->dev);
@@ -264,7 +264,7 @@ int cuda_event_time(void *eimpl, uint64_t *ns)
     pthread_mutex_lock(&e->lock);
     uint64_t now = hcy_now_ns();
     if (!e->time_ns)
-        status = cuda_event_when(e->dev, e->event, &e->time_ns);
+        status = cuda_event_when(&e->time_ns, e->dev, e->event);
     /* The two clocks agree to microseconds only; what cannot be true is cut off, so that times never run
      * backwards. */
     if (e->time_ns < e->recorded_ns)

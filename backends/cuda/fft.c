@@ -81,7 +81,7 @@ static int plan_cufft(const struct cufft_api *fft, struct cuda_fft *f, const hcy
                                 "planning an FFT");
 }
 
-int cuda_fft_create(void *impl, const hcy_fft_desc *desc, void **fimpl, size_t *workspace)
+int cuda_fft_create(void **fimpl, size_t *workspace, void *impl, const hcy_fft_desc *desc)
 {
     struct cuda_device *d = impl;
     const struct cufft_api *fft = cufft_load();
@@ -154,7 +154,7 @@ static int run_cufft(struct cuda_queue *q, const struct cuda_command *c)
     return status;
 }
 
-int cuda_fft_execute(void *qimpl, void *fimpl, int direction, const hcy_value *in, const hcy_value *out,
+int cuda_fft_execute(void *qimpl, const hcy_value *out, void *fimpl, int direction, const hcy_value *in,
                      const hcy_value *work, hcy_keep *keep)
 {
     struct cuda_command c = { .name = "fft", .bytes = in->bytes_left + out->bytes_left, .run = run_cufft };

@@ -27,11 +27,11 @@ static int compile_module(void *device, const char *text, const char *const *opt
     if (!m)
         return hcy_fail(HCY_ENOMEM, "out of memory for a kernel");
     /* Compiling takes seconds and needs no context, so it is done before one is entered. */
-    int status = cuda_compile(d, text, options, n, &cubin, &size, NULL);
+    int status = cuda_compile(&cubin, &size, NULL, d, text, options, n);
     if (!status)
         status = cuda_enter(d);
     if (!status) {
-        status = cuda_module_load(d, cubin, &m->module, NULL);
+        status = cuda_module_load(&m->module, NULL, d, cubin);
         cuda_leave();
     }
     free(cubin);
@@ -138,7 +138,7 @@ static int upload_tables(void *device, const struct gpu_piece *pieces, size_t n,
                          hcy_block *block)
 {
     struct cuda_device *d = device;
-    int status = cuda_alloc(d, HCY_MEM_DEVICE, size, block);
+    int status = cuda_alloc(block, d, HCY_MEM_DEVICE, size);
     if (!status)
         status = cuda_enter(d);
     if (status)
@@ -172,7 +172,7 @@ static int need_compiler(const struct cuda_device *d, const char *kernel)
                            hcy_device_get_info(d->dev)->name, kernel, e.text);
 }
 
-int cuda_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, const char **variant)
+int cuda_kernel_get(void **kimpl, const char **variant, void *impl, const hcy_signature *signature)
 {
     struct cuda_device *d = impl;
     struct cuda_kernel *k = calloc(1, sizeof *k);
@@ -214,7 +214,7 @@ static struct gpu_kernel *own_kernel(struct cuda_kernel *k)
 }
 
 /* "groups_per_unit:ITEMS:LOCAL_BYTES", as halcyon/cuda.h writes it; false for another key. */
-static bool parse_occupancy(const char *key, int *items, size_t *local_bytes)
+static bool parse_occupancy(int *items, size_t *local_bytes, const char *key)
 {
     static const char start[] = "groups_per_unit:";
     char *end = NULL;
@@ -229,7 +229,7 @@ static bool parse_occupancy(const char *key, int *items, size_t *local_bytes)
     return !*end;
 }
 
-static int attribute_of(const struct cuda_kernel *k, const char *key, int *value)
+static int attribute_of(int *value, const struct cuda_kernel *k, const char *key)
 {
     static const struct {
         const char *key;
@@ -248,7 +248,7 @@ static int attribute_of(const struct cuda_kernel *k, const char *key, int *value
     if (!strcmp(key, "best_group_items"))
         return cuda_check(k->dev, cu.cuOccupancyMaxPotentialBlockSize(&groups, value, k->function, NULL, 0, 0),
                           "asking for a kernel's best group");
-    if (parse_occupancy(key, &items, &local_bytes))
+    if (parse_occupancy(&items, &local_bytes, key))
         return cuda_check(
             k->dev, cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(value, k->function, items, local_bytes),
             "asking for a kernel's occupancy");
@@ -258,7 +258,7 @@ static int attribute_of(const struct cuda_kernel *k, const char *key, int *value
                     key);
 }
 
-int cuda_kernel_i64(void *kimpl, const char *key, int64_t *value)
+int cuda_kernel_i64(int64_t *value, void *kimpl, const char *key)
 {
     struct cuda_kernel *k = kimpl;
     int number = 0;
@@ -268,28 +268,28 @@ int cuda_kernel_i64(void *kimpl, const char *key, int64_t *value)
     int status = cuda_enter(k->dev);
     if (status)
         return status;
-    status = attribute_of(k, key, &number);
+    status = attribute_of(&number, k, key);
     cuda_leave();
     *value = number;
     return status;
 }
 
-int cuda_prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *block)
+int cuda_prepare(hcy_block *block, void *kimpl, const hcy_span *spans, size_t n)
 {
     struct gpu_kernel *k = own_kernel(kimpl);
     return k ? gpu_kernel_prepare(k, spans, n, block) : HCY_EUNSUPPORTED;
 }
 
-int cuda_scratch_size(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size)
+int cuda_scratch_size(size_t *size, void *kimpl, size_t items, const hcy_value *values, size_t n)
 {
     struct gpu_kernel *k = own_kernel(kimpl);
-    return k ? gpu_kernel_scratch_size(k, items, values, n, size) : HCY_EUNSUPPORTED;
+    return k ? gpu_kernel_scratch_size(size, k, items, values, n) : HCY_EUNSUPPORTED;
 }
 
-int cuda_preferred_batch(void *kimpl, const hcy_value *values, size_t n, size_t *items)
+int cuda_preferred_batch(size_t *items, void *kimpl, const hcy_value *values, size_t n)
 {
     struct gpu_kernel *k = own_kernel(kimpl);
-    return k ? gpu_kernel_preferred_batch(k, values, n, items) : HCY_EUNSUPPORTED;
+    return k ? gpu_kernel_preferred_batch(items, k, values, n) : HCY_EUNSUPPORTED;
 }
 
 static int run_user_grid(struct cuda_queue *q, struct cuda_kernel *k, const hcy_launch_desc *l)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int cuda_mem_info(void *impl, uint64_t *free_bytes, uint64_t *total_bytes)
+int cuda_mem_info(uint64_t *free_bytes, uint64_t *total_bytes, void *impl)
 {
     struct cuda_device *d = impl;
     size_t f = 0, t = 0;
@@ -57,7 +57,7 @@ static int alloc_device(struct cuda_device *d, size_t size, hcy_block *block)
     return cuda_check(d, r, "allocating memory");
 }
 
-int cuda_alloc(void *impl, int mem, size_t size, hcy_block *block)
+int cuda_alloc(hcy_block *block, void *impl, int mem, size_t size)
 {
     struct cuda_device *d = impl;
     int status = cuda_enter(d);
@@ -88,7 +88,7 @@ void cuda_free(void *impl, int mem, hcy_block *block)
 
 /* What is registered already (by the program itself, or an import that shares a page) is used as it is: its block
  * has no handle of ours to undo. */
-int cuda_import_host(void *impl, void *host, size_t size, hcy_block *block)
+int cuda_import_host(hcy_block *block, void *impl, void *host, size_t size)
 {
     struct cuda_device *d = impl;
     int status = cuda_enter(d);
@@ -109,7 +109,7 @@ int cuda_import_host(void *impl, void *host, size_t size, hcy_block *block)
     return status;
 }
 
-int cuda_import_device(void *impl, uint64_t handle, size_t size, hcy_block *block)
+int cuda_import_device(hcy_block *block, void *impl, uint64_t handle, size_t size)
 {
     struct cuda_device *d = impl;
     unsigned type = 0;
@@ -136,7 +136,7 @@ void cuda_unimport(void *impl, hcy_block *block)
     cuda_leave();
 }
 
-int cuda_buffer_i64(void *impl, const hcy_block *block, size_t offset, const char *key, int64_t *value)
+int cuda_buffer_i64(int64_t *value, void *impl, const hcy_block *block, size_t offset, const char *key)
 {
     (void)impl;
     if (strcmp(key, "cu_deviceptr"))

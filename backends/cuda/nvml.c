@@ -147,7 +147,7 @@ bool cuda_nvml_list(hcy_device_info **infos, size_t *n)
 
 /* --- Sensors --- */
 
-static int read_sensor(nvmlDevice_t device, const char *key, unsigned *value)
+static int read_sensor(unsigned *value, nvmlDevice_t device, const char *key)
 {
     if (!strcmp(key, "power_mw"))
         return nvml.power(device, value);
@@ -167,7 +167,7 @@ bool cuda_nvml_knows(const char *key)
     return false;
 }
 
-int cuda_nvml_read(const char *uuid, const char *key, int64_t *value)
+int cuda_nvml_read(int64_t *value, const char *uuid, const char *key)
 {
     nvmlDevice_t device;
     unsigned number = 0;
@@ -177,7 +177,7 @@ int cuda_nvml_read(const char *uuid, const char *key, int64_t *value)
     /* NVML counts GPUs otherwise than CUDA does under CUDA_VISIBLE_DEVICES; the UUID is the same in both. */
     int result = nvml.by_uuid(uuid, &device);
     if (!result)
-        result = read_sensor(device, key, &number);
+        result = read_sensor(&number, device, key);
     nvml.shutdown();
     *value = number;
     return result ? hcy_fail_vendor(HCY_EUNSUPPORTED, result, "NVML", "the GPU does not tell its \"%s\"", key)

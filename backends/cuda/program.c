@@ -43,8 +43,8 @@ static char *nvrtc_log(const struct nvrtc_api *rtc, nvrtcProgram program)
     return log;
 }
 
-static int compile_now(const struct nvrtc_api *rtc, const char *text, const char *const *options, int n,
-                       void **cubin, size_t *size, char **log)
+static int compile_now(void **cubin, size_t *size, char **log, const struct nvrtc_api *rtc, const char *text,
+                       const char *const *options, int n)
 {
     nvrtcProgram program;
     if (rtc->nvrtcCreateProgram(&program, text, "kernel.cu", 0, NULL, NULL))
@@ -93,8 +93,8 @@ static int use_embedded(const struct cuda_device *d, const char *text, const cha
                                   e.text, words);
 }
 
-int cuda_compile(struct cuda_device *d, const char *text, const char *const *options, int n_options,
-                 void **image, size_t *size, char **log)
+int cuda_compile(void **image, size_t *size, char **log, struct cuda_device *d, const char *text,
+                 const char *const *options, int n_options)
 {
     const struct nvrtc_api *rtc = cuda_compiler(d);
     const char *all[MAX_OPTIONS + 1];
@@ -113,7 +113,7 @@ int cuda_compile(struct cuda_device *d, const char *text, const char *const *opt
     *image = gpu_cache_read("cuda", key, check, size);
     if (*image)
         return 0;
-    int status = compile_now(rtc, text, all, n_options + 1, image, size, log);
+    int status = compile_now(image, size, log, rtc, text, all, n_options + 1);
     if (!status)
         gpu_cache_write("cuda", key, check, *image, *size);
     return status;
@@ -121,7 +121,7 @@ int cuda_compile(struct cuda_device *d, const char *text, const char *const *opt
 
 /* --- Modules --- */
 
-int cuda_module_load(struct cuda_device *d, const void *image, CUmodule *module, char **log)
+int cuda_module_load(CUmodule *module, char **log, struct cuda_device *d, const void *image)
 {
     static char nothing[1];
     char *words = calloc(1, LOG_BYTES);
@@ -156,8 +156,7 @@ static int split_options(char *text, const char **options)
     return n;
 }
 
-static int compile_source(struct cuda_device *d, const char *text, const char *options, void **cubin,
-                          char **log)
+static int compile_source(void **cubin, char **log, struct cuda_device *d, const char *text, const char *options)
 {
     const char *list[MAX_OPTIONS];
     size_t size;
@@ -165,15 +164,15 @@ static int compile_source(struct cuda_device *d, const char *text, const char *o
     if (!copy)
         return hcy_fail(HCY_ENOMEM, "out of memory for a program's options");
     int n = split_options(copy, list);
-    int status = cuda_compile(d, text, list, n, cubin, &size, log);
+    int status = cuda_compile(cubin, &size, log, d, text, list, n);
     free(copy);
     return status;
 }
 
 /* --- The user's programs --- */
 
-int cuda_program_create(void *impl, const char *format, const void *data, size_t size, const char *options,
-                        void **pimpl, char **log)
+int cuda_program_create(void **pimpl, char **log, void *impl, const char *format, const void *data, size_t size,
+                        const char *options)
 {
     struct cuda_device *d = impl;
     bool source = !strcmp(format, "cuda-c");
@@ -194,11 +193,11 @@ int cuda_program_create(void *impl, const char *format, const void *data, size_t
     text[size] = 0;
     p->dev = d;
     /* PTX, cubins and fatbins go to the driver as they are, because it recognises them. */
-    int status = source ? compile_source(d, text, options, &image, log) : 0;
+    int status = source ? compile_source(&image, log, d, text, options) : 0;
     if (!status)
         status = cuda_enter(d);
     if (!status) {
-        status = cuda_module_load(d, source ? image : text, &p->module, log);
+        status = cuda_module_load(&p->module, log, d, source ? image : text);
         cuda_leave();
     }
     free(image);
@@ -220,7 +219,7 @@ void cuda_program_release(void *pimpl)
     free(p);
 }
 
-int cuda_program_kernel(void *pimpl, const char *name, const hcy_signature *signature, void **kimpl)
+int cuda_program_kernel(void **kimpl, void *pimpl, const char *name, const hcy_signature *signature)
 {
     struct program *p = pimpl;
     struct cuda_kernel *k = calloc(1, sizeof *k);

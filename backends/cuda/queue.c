@@ -130,7 +130,7 @@ int cuda_submit(struct cuda_queue *q, const struct cuda_command *c, hcy_keep *ke
 static void trace_pending(struct cuda_queue *q, const struct cuda_pending *p)
 {
     uint64_t start, end;
-    if (p->start && !cuda_event_when(q->dev, p->start, &start) && !cuda_event_when(q->dev, p->end, &end) &&
+    if (p->start && !cuda_event_when(&start, q->dev, p->start) && !cuda_event_when(&end, q->dev, p->end) &&
         end >= start)
         hcy_trace_span(q->dev->dev, q, p->name, start, end, p->bytes);
 }
@@ -270,7 +270,7 @@ static int start_thread(struct cuda_queue *q)
     return 0;
 }
 
-int cuda_queue_create(void *impl, hcy_queue *queue, void **qimpl)
+int cuda_queue_create(void **qimpl, void *impl, hcy_queue *queue)
 {
     struct cuda_device *d = impl;
     struct cuda_queue *q = calloc(1, sizeof *q);
@@ -348,7 +348,7 @@ int cuda_queue_finish(void *qimpl)
     return cuda_queue_status(q);
 }
 
-int cuda_queue_record(void *qimpl, void **eimpl)
+int cuda_queue_record(void **eimpl, void *qimpl)
 {
     struct cuda_queue *q = qimpl;
     int status = cuda_enter(q->dev);
@@ -380,7 +380,7 @@ int cuda_queue_record(void *qimpl, void **eimpl)
     return status;
 }
 
-int cuda_queue_i64(void *qimpl, const char *key, int64_t *value)
+int cuda_queue_i64(int64_t *value, void *qimpl, const char *key)
 {
     struct cuda_queue *q = qimpl;
     if (strcmp(key, "cu_stream"))
@@ -417,7 +417,7 @@ int cuda_queue_wait(void *qimpl, hcy_event *event)
     if (!q->held && (q->error.status || wait_in_stream(q, event)))
         goto out;
     /* An event of another backend that has completed already needs no thread to wait for it. */
-    if (!q->held && hcy_event_query(event, &done)) {
+    if (!q->held && hcy_event_query(&done, event)) {
         q->error = *hcy_last_error();
         goto out;
     }

@@ -73,9 +73,9 @@ int gpu_kernel_get(struct gpu_kernel **kernel, const struct gpu_ops *ops, void *
 const char *gpu_kernel_name(const struct gpu_kernel *kernel);
 void gpu_kernel_release(struct gpu_kernel *kernel);
 int gpu_kernel_launch(struct gpu_kernel *kernel, void *queue, const hcy_launch_desc *launch);
-int gpu_kernel_scratch_size(struct gpu_kernel *kernel, size_t items, const hcy_value *values, size_t n,
-                            size_t *size);
-int gpu_kernel_preferred_batch(struct gpu_kernel *kernel, const hcy_value *values, size_t n, size_t *items);
+int gpu_kernel_scratch_size(size_t *size, struct gpu_kernel *kernel, size_t items, const hcy_value *values,
+                            size_t n);
+int gpu_kernel_preferred_batch(size_t *items, struct gpu_kernel *kernel, const hcy_value *values, size_t n);
 int gpu_kernel_prepare(struct gpu_kernel *kernel, const hcy_span *spans, size_t n, hcy_block *tables);
 
 /* Local memory of the largest group of the fast kernels. */

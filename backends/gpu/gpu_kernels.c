@@ -56,7 +56,7 @@ void gpu_kernel_release(struct gpu_kernel *k)
 
 /* --- Variants --- */
 
-static int make_variant(struct gpu_kernel *k, const char *text, const char *options, struct gpu_variant **out)
+static int make_variant(struct gpu_variant **out, struct gpu_kernel *k, const char *text, const char *options)
 {
     const char *list[GPU_MAX_OPTIONS];
     char copy[GPU_OPTIONS_BYTES], *save = NULL;
@@ -84,7 +84,7 @@ static int make_variant(struct gpu_kernel *k, const char *text, const char *opti
     return 0;
 }
 
-int gpu_variant_get(struct gpu_kernel *k, const char *text, const char *options, struct gpu_variant **out)
+int gpu_variant_get(struct gpu_variant **out, struct gpu_kernel *k, const char *text, const char *options)
 {
     int status = 0;
     pthread_mutex_lock(&k->lock);
@@ -93,7 +93,7 @@ int gpu_variant_get(struct gpu_kernel *k, const char *text, const char *options,
         if ((*out)->text == text && !strcmp((*out)->options, options))
             break;
     if (!*out)
-        status = make_variant(k, text, options, out);
+        status = make_variant(out, k, text, options);
     pthread_mutex_unlock(&k->lock);
     return status;
 }
@@ -143,16 +143,15 @@ int gpu_kernel_launch(struct gpu_kernel *k, void *queue, const hcy_launch_desc *
     return status ? status : k->kind->launch(&call);
 }
 
-int gpu_kernel_scratch_size(struct gpu_kernel *k, size_t items, const hcy_value *values, size_t n,
-                            size_t *size)
+int gpu_kernel_scratch_size(size_t *size, struct gpu_kernel *k, size_t items, const hcy_value *values, size_t n)
 {
     struct gpu_call call;
     (void)n;
     int status = open_call(&call, k, NULL, items, values);
-    return status ? status : k->kind->scratch(&call, size);
+    return status ? status : k->kind->scratch(size, &call);
 }
 
-int gpu_kernel_preferred_batch(struct gpu_kernel *k, const hcy_value *values, size_t n, size_t *items)
+int gpu_kernel_preferred_batch(size_t *items, struct gpu_kernel *k, const hcy_value *values, size_t n)
 {
     /* How many frames fill a device depends on the kernel, hardly on the job. */
     (void)values;

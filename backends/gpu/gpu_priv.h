@@ -43,7 +43,7 @@ struct gpu_call;
 struct gpu_kernel_kind {
     const char *name;
     int (*launch)(const struct gpu_call *call);
-    int (*scratch)(const struct gpu_call *call, size_t *size);
+    int (*scratch)(size_t *size, const struct gpu_call *call);
     gpu_make_tables *tables; /* NULL: it takes none */
     size_t batch;            /* frames a launch should take */
     bool doubles;            /* it adds doubles atomically */
@@ -82,8 +82,8 @@ static inline struct gpu_grid gpu_over(const struct gpu_call *call, uint32_t ite
 }
 
 /* The text compiled with these options ("-DA=1 -DB=2"). */
-int gpu_variant_get(struct gpu_kernel *kernel, const char *text, const char *options,
-                    struct gpu_variant **variant);
+int gpu_variant_get(struct gpu_variant **variant, struct gpu_kernel *kernel, const char *text,
+                    const char *options);
 /* Launches a kernel of it; `name` is a constant. */
 int gpu_step(const struct gpu_call *call, struct gpu_variant *variant, const char *name,
              const struct gpu_grid *grid, const struct gpu_arg *args, size_t n);
@@ -139,23 +139,23 @@ struct gpu_grid gpu_rest_grid(const struct gpu_coded *c, const struct gpu_call *
 /* Compiles what gpu_coded_decode() needs. */
 int gpu_decode_variant(struct gpu_coded *c, const struct gpu_call *call);
 int gpu_decode_launch(const struct gpu_call *call);
-int gpu_decode_scratch(const struct gpu_call *call, size_t *size);
+int gpu_decode_scratch(size_t *size, const struct gpu_call *call);
 int gpu_image_launch(const struct gpu_call *call);
-int gpu_image_scratch(const struct gpu_call *call, size_t *size);
+int gpu_image_scratch(size_t *size, const struct gpu_call *call);
 int gpu_azint_launch(const struct gpu_call *call);
-int gpu_azint_scratch(const struct gpu_call *call, size_t *size);
+int gpu_azint_scratch(size_t *size, const struct gpu_call *call);
 int gpu_filter_launch(const struct gpu_call *call);
-int gpu_filter_scratch(const struct gpu_call *call, size_t *size);
+int gpu_filter_scratch(size_t *size, const struct gpu_call *call);
 int gpu_spread_launch(const struct gpu_call *call);
-int gpu_spread_scratch(const struct gpu_call *call, size_t *size);
+int gpu_spread_scratch(size_t *size, const struct gpu_call *call);
 
 /* What launches that make sums have in common (gpu_azint.c). */
 /* The job's pixels, checked against the plan; NULL with a failure that names the kernel. */
 const struct hcy_pixel_type *gpu_job_pixel(const struct gpu_call *call, const struct gpu_plan *plan, bool filter,
                                            const hcy_azint_job *job);
 /* Checks that sums of `rows` and reports have room for the call's frames; *size: of the sums. */
-int gpu_check_room(const struct gpu_call *call, const hcy_azint_job *job, uint32_t rows, const hcy_value *sums,
-                   const hcy_value *reports, size_t *size);
+int gpu_check_room(size_t *size, const struct gpu_call *call, const hcy_azint_job *job, uint32_t rows,
+                   const hcy_value *sums, const hcy_value *reports);
 /* The options of the device's row, behind others. */
 int gpu_row_options(const struct gpu_call *call, char *options, int used);
 /* The options that any text about pixels wants. */
@@ -167,11 +167,11 @@ void gpu_shape_for(struct gpu_shape *shape, const hcy_nufft_job *job, uint32_t u
 
 /* gpu_nufft.c */
 int gpu_nufft_sort_launch(const struct gpu_call *call);
-int gpu_nufft_sort_scratch(const struct gpu_call *call, size_t *size);
+int gpu_nufft_sort_scratch(size_t *size, const struct gpu_call *call);
 int gpu_nufft_spread_launch(const struct gpu_call *call);
 int gpu_nufft_interp_launch(const struct gpu_call *call);
-int gpu_nufft_spread_scratch(const struct gpu_call *call, size_t *size);
-int gpu_nufft_no_scratch(const struct gpu_call *call, size_t *size);
+int gpu_nufft_spread_scratch(size_t *size, const struct gpu_call *call);
+int gpu_nufft_no_scratch(size_t *size, const struct gpu_call *call);
 int gpu_nufft_crop_launch(const struct gpu_call *call);
 int gpu_nufft_pad_launch(const struct gpu_call *call);
 int gpu_nufft_scale_launch(const struct gpu_call *call);

@@ -76,7 +76,7 @@ int gpu_choice_settle(struct gpu_choice *choice, const struct gpu_tuned *of)
     return 0;
 }
 
-bool gpu_choice_number(const struct gpu_choice *choice, const char *key, int64_t *value)
+bool gpu_choice_number(int64_t *value, const struct gpu_choice *choice, const char *key)
 {
     const bool number = !strcmp(key, "tuning_rows"), own = !strcmp(key, "tuning_row");
     if (number || own)

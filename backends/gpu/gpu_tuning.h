@@ -42,6 +42,6 @@ const struct gpu_row *gpu_row_of(const struct gpu_choice *choice);
 /* Checks a row that was named and keeps it if that is asked for; else finds what was kept, else the default. */
 int gpu_choice_settle(struct gpu_choice *choice, const struct gpu_tuned *of);
 /* "tuning_rows" and "tuning_row" of a device's numbers; false for any other key. */
-bool gpu_choice_number(const struct gpu_choice *choice, const char *key, int64_t *value);
+bool gpu_choice_number(int64_t *value, const struct gpu_choice *choice, const char *key);
 
 #endif

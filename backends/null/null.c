@@ -79,7 +79,7 @@ static const hcy_option options[] = {
 };
 
 /* The number in a selector: "" is the first device. */
-static int find_null(const hcy_spec *spec, size_t *i)
+static int find_null(size_t *i, const hcy_spec *spec)
 {
     for (*i = 0; *i < N_DEVICES; ++*i)
         if (spec->selector[0] == (char)('0' + *i) && !spec->selector[1])
@@ -89,10 +89,10 @@ static int find_null(const hcy_spec *spec, size_t *i)
     return *spec->selector ? hcy_fail(HCY_ENODEV, "\"%s\": there are null:0 to null:%d", spec->text, N_DEVICES - 1) : 0;
 }
 
-static int null_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl)
+static int null_open(void **impl, hcy_device_info *info, hcy_device *dev, const hcy_spec *spec)
 {
     size_t i;
-    int status = find_null(spec, &i);
+    int status = find_null(&i, spec);
     if (status)
         return status;
     struct null_device *d = calloc(1, sizeof *d);
@@ -116,7 +116,7 @@ static void null_close(void *impl)
     free(impl);
 }
 
-static int null_get_i64(void *impl, const char *key, int64_t *value)
+static int null_get_i64(int64_t *value, void *impl, const char *key)
 {
     struct null_device *d = impl;
     if (strcmp(key, "launches"))
@@ -127,7 +127,7 @@ static int null_get_i64(void *impl, const char *key, int64_t *value)
 
 /* --- Memory --- */
 
-static int null_alloc(void *impl, int mem, size_t size, hcy_block *block)
+static int null_alloc(hcy_block *block, void *impl, int mem, size_t size)
 {
     void *p;
     (void)impl;
@@ -145,7 +145,7 @@ static void null_free(void *impl, int mem, hcy_block *block)
     free(block->handle);
 }
 
-static int null_import_host(void *impl, void *host, size_t size, hcy_block *block)
+static int null_import_host(hcy_block *block, void *impl, void *host, size_t size)
 {
     (void)impl;
     /* The memory stays the caller's: there is no unimport, because nothing was made. */
@@ -155,7 +155,7 @@ static int null_import_host(void *impl, void *host, size_t size, hcy_block *bloc
 
 /* --- Queues: the HAL's, a command each --- */
 
-static int null_queue_create(void *impl, hcy_queue *queue, void **qimpl)
+static int null_queue_create(void **qimpl, void *impl, hcy_queue *queue)
 {
     struct null_device *d = impl;
     struct null_queue *q = malloc(sizeof *q);
@@ -236,9 +236,9 @@ static int null_status(void *qimpl)
     return hcy_hostqueue_status(((struct null_queue *)qimpl)->host);
 }
 
-static int null_record(void *qimpl, void **eimpl)
+static int null_record(void **eimpl, void *qimpl)
 {
-    return hcy_hostqueue_record(((struct null_queue *)qimpl)->host, eimpl);
+    return hcy_hostqueue_record(eimpl, ((struct null_queue *)qimpl)->host);
 }
 
 static int null_wait(void *qimpl, hcy_event *event)
@@ -252,7 +252,7 @@ static int null_wait(void *qimpl, hcy_event *event)
 
 /* --- Kernels: none, or any --- */
 
-static int null_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, const char **variant)
+static int null_kernel_get(void **kimpl, const char **variant, void *impl, const hcy_signature *signature)
 {
     struct null_device *d = impl;
     if (!d->noop)
@@ -275,14 +275,14 @@ static void null_kernel_release(void *kimpl)
 }
 
 /* Tables are never looked at: whatever the family hands over becomes one small block. */
-static int null_prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tables)
+static int null_prepare(hcy_block *tables, void *kimpl, const hcy_span *spans, size_t n)
 {
     (void)spans;
     (void)n;
-    return null_alloc(((struct null_kernel *)kimpl)->device, HCY_MEM_DEVICE, ALIGNMENT, tables);
+    return null_alloc(tables, ((struct null_kernel *)kimpl)->device, HCY_MEM_DEVICE, ALIGNMENT);
 }
 
-static int null_scratch_size(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size)
+static int null_scratch_size(size_t *size, void *kimpl, size_t items, const hcy_value *values, size_t n)
 {
     (void)kimpl;
     (void)items;
@@ -293,7 +293,7 @@ static int null_scratch_size(void *kimpl, size_t items, const hcy_value *values,
     return 0;
 }
 
-static int null_preferred_batch(void *kimpl, const hcy_value *values, size_t n, size_t *items)
+static int null_preferred_batch(size_t *items, void *kimpl, const hcy_value *values, size_t n)
 {
     (void)kimpl;
     (void)values;

@@ -85,10 +85,10 @@ static inline int cl_check_at(const char *file, int line, struct cl_device *d, c
 /* All devices of all platforms, in the platforms' order; this process becomes their user.  *found is malloced. */
 int cl_find(struct cl_found **found, size_t *n);
 int cl_list(hcy_device_info **infos, size_t *n);
-int cl_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl);
+int cl_open(void **impl, hcy_device_info *info, hcy_device *dev, const hcy_spec *spec);
 void cl_close(void *impl);
-int cl_get_i64(void *impl, const char *key, int64_t *value);
-int cl_mem_info(void *impl, uint64_t *free_bytes, uint64_t *total_bytes);
+int cl_get_i64(int64_t *value, void *impl, const char *key);
+int cl_mem_info(uint64_t *free_bytes, uint64_t *total_bytes, void *impl);
 /* A number of the device's, 0 if it has none. */
 uint64_t cl_number(cl_device_id device, cl_uint what);
 void cl_text(cl_device_id device, cl_uint what, char *text, size_t size);
@@ -104,12 +104,12 @@ struct cl_span cl_lane_begin(struct cl_lane *lane);
 cl_int cl_lane_finish(struct cl_lane *lane, const struct cl_span *span);
 
 /* --- Memory (memory.c) --- */
-int cl_alloc(void *impl, int mem, size_t size, hcy_block *block);
+int cl_alloc(hcy_block *block, void *impl, int mem, size_t size);
 void cl_free(void *impl, int mem, hcy_block *block);
-int cl_import_host(void *impl, void *host, size_t size, hcy_block *block);
-int cl_import_device(void *impl, uint64_t handle, size_t size, hcy_block *block);
+int cl_import_host(hcy_block *block, void *impl, void *host, size_t size);
+int cl_import_device(hcy_block *block, void *impl, uint64_t handle, size_t size);
 void cl_unimport(void *impl, hcy_block *block);
-int cl_buffer_i64(void *impl, const hcy_block *block, size_t offset, const char *key, int64_t *value);
+int cl_buffer_i64(int64_t *value, void *impl, const hcy_block *block, size_t offset, const char *key);
 static inline cl_mem cl_mem_of(const hcy_block *block)
 {
     return ((struct cl_memory *)block->handle)->mem;
@@ -120,26 +120,26 @@ struct cl_queue {
     hcy_hostqueue *host;
     struct cl_lane *lane;
 };
-int cl_queue_create(void *impl, hcy_queue *queue, void **qimpl);
+int cl_queue_create(void **qimpl, void *impl, hcy_queue *queue);
 void cl_queue_destroy(void *qimpl);
 int cl_copy(void *qimpl, const hcy_copy *copy, hcy_keep *keep);
 int cl_fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size,
             hcy_keep *keep);
 int cl_queue_finish(void *qimpl);
 int cl_queue_status(void *qimpl);
-int cl_queue_record(void *qimpl, void **eimpl);
+int cl_queue_record(void **eimpl, void *qimpl);
 int cl_queue_wait(void *qimpl, hcy_event *event);
-int cl_queue_i64(void *qimpl, const char *key, int64_t *value);
+int cl_queue_i64(int64_t *value, void *qimpl, const char *key);
 
 /* --- Programs and kernels (program.c, kernel.c) --- */
 /* Source built for the device, from the cache if it is there.  *log (may be NULL) is malloced. */
-int cl_build(struct cl_device *d, const char *text, const char *options, cl_program *program, char **log);
-int cl_program_create(void *impl, const char *format, const void *data, size_t size, const char *options,
-                      void **pimpl, char **log);
+int cl_build(cl_program *program, char **log, struct cl_device *d, const char *text, const char *options);
+int cl_program_create(void **pimpl, char **log, void *impl, const char *format, const void *data, size_t size,
+                      const char *options);
 void cl_program_release(void *pimpl);
-int cl_program_kernel(void *pimpl, const char *name, const hcy_signature *signature, void **kimpl);
+int cl_program_kernel(void **kimpl, void *pimpl, const char *name, const hcy_signature *signature);
 void cl_kernel_release(void *kimpl);
-int cl_kernel_i64(void *kimpl, const char *key, int64_t *value);
+int cl_kernel_i64(int64_t *value, void *kimpl, const char *key);
 int cl_launch(void *qimpl, void *kimpl, const hcy_launch_desc *launch, hcy_keep *keep);
 
 /* One kernel: the user's, or one of ours. */
@@ -150,15 +150,15 @@ struct cl_kernel_object {
     struct gpu_ops ops;
     pthread_mutex_t lock; /* the arguments of a user's kernel belong to it, not to a launch */
 };
-int cl_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, const char **variant);
-int cl_prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tables);
-int cl_scratch_size(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size);
-int cl_preferred_batch(void *kimpl, const hcy_value *values, size_t n, size_t *items);
+int cl_kernel_get(void **kimpl, const char **variant, void *impl, const hcy_signature *signature);
+int cl_prepare(hcy_block *tables, void *kimpl, const hcy_span *spans, size_t n);
+int cl_scratch_size(size_t *size, void *kimpl, size_t items, const hcy_value *values, size_t n);
+int cl_preferred_batch(size_t *items, void *kimpl, const hcy_value *values, size_t n);
 
 /* --- Fourier transforms (fft.c), where VkFFT was found --- */
-int cl_fft_create(void *impl, const hcy_fft_desc *desc, void **fimpl, size_t *workspace);
+int cl_fft_create(void **fimpl, size_t *workspace, void *impl, const hcy_fft_desc *desc);
 void cl_fft_release(void *fimpl);
-int cl_fft_execute(void *qimpl, void *fimpl, int direction, const hcy_value *in, const hcy_value *out,
+int cl_fft_execute(void *qimpl, const hcy_value *out, void *fimpl, int direction, const hcy_value *in,
                    const hcy_value *work, hcy_keep *keep);
 
 #endif

@@ -129,7 +129,7 @@ static int open_found(struct cl_device *d, const hcy_spec *spec, const struct se
     return 0;
 }
 
-int cl_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl)
+int cl_open(void **impl, hcy_device_info *info, hcy_device *dev, const hcy_spec *spec)
 {
     struct settings s = { .atomics32 = -1, .choice.row = GPU_NO_ROW };
     struct cl_found *found = NULL;
@@ -179,7 +179,7 @@ void cl_close(void *impl)
     free(d);
 }
 
-int cl_get_i64(void *impl, const char *key, int64_t *value)
+int cl_get_i64(int64_t *value, void *impl, const char *key)
 {
     /* The vendor's handles differ from device to device, so their table cannot be static. */
     static const struct {
@@ -200,7 +200,7 @@ int cl_get_i64(void *impl, const char *key, int64_t *value)
             *value = (int64_t)cl_number(d->at.device, numbers[i].what);
             return 0;
         }
-    if (gpu_choice_number(&d->choice, key, value))
+    if (gpu_choice_number(value, &d->choice, key))
         return 0;
     const struct {
         const char *key;
@@ -220,7 +220,7 @@ int cl_get_i64(void *impl, const char *key, int64_t *value)
         key);
 }
 
-int cl_mem_info(void *impl, uint64_t *free_bytes, uint64_t *total_bytes)
+int cl_mem_info(uint64_t *free_bytes, uint64_t *total_bytes, void *impl)
 {
     struct cl_device *d = impl;
     uint64_t used = atomic_load(&d->used), free_kib[2] = { 0, 0 };

@@ -59,7 +59,7 @@ static cl_program build_program(const char *text, cl_int *error)
     /* VkFFT's texts go through the cache like our own; only the device is not passed on, so it is a
      * thread's variable. */
     cl_program program = NULL;
-    *error = cl_build(planning, text, "", &program, NULL) ? CL_BUILD_PROGRAM_FAILURE : CL_SUCCESS;
+    *error = cl_build(&program, NULL, planning, text, "") ? CL_BUILD_PROGRAM_FAILURE : CL_SUCCESS;
     return program;
 }
 
@@ -194,7 +194,7 @@ void cl_fft_release(void *fimpl)
     free(f);
 }
 
-int cl_fft_create(void *impl, const hcy_fft_desc *desc, void **fimpl, size_t *workspace)
+int cl_fft_create(void **fimpl, size_t *workspace, void *impl, const hcy_fft_desc *desc)
 {
     struct cl_device *d = impl;
     const char *name = hcy_device_get_info(d->dev)->name;
@@ -327,7 +327,7 @@ static int run_execution(void *command)
     return status ? status : ran;
 }
 
-int cl_fft_execute(void *qimpl, void *fimpl, int direction, const hcy_value *in, const hcy_value *out,
+int cl_fft_execute(void *qimpl, const hcy_value *out, void *fimpl, int direction, const hcy_value *in,
                    const hcy_value *work, hcy_keep *keep)
 {
     struct cl_queue *q = qimpl;

@@ -36,7 +36,7 @@ static int build_module(void *device, const char *text, const char *const *optio
     /* snprintf tells what it would have written: beyond the end the options are incomplete and refused. */
     for (int i = 0; i < n && used < sizeof all; i++)
         used += (size_t)snprintf(all + used, sizeof all - used, " %s", options[i]);
-    int status = used < sizeof all ? cl_build(d, text, all, &m->program, NULL)
+    int status = used < sizeof all ? cl_build(&m->program, NULL, d, text, all)
                                    : hcy_fail(HCY_ERANGE, "too many options for a kernel's compiler");
     if (status)
         free(m);
@@ -162,7 +162,7 @@ static int write_pieces(struct cl_device *d, const struct gpu_piece *pieces, siz
 static int write_tables(void *device, const struct gpu_piece *pieces, size_t n, size_t size, void *handle,
                         hcy_block *block)
 {
-    int status = cl_alloc(device, HCY_MEM_DEVICE, size, block);
+    int status = cl_alloc(block, device, HCY_MEM_DEVICE, size);
     if (status)
         return status;
     status = write_pieces(device, pieces, n, block);
@@ -290,7 +290,7 @@ void cl_kernel_release(void *kimpl)
     free(k);
 }
 
-int cl_kernel_i64(void *kimpl, const char *key, int64_t *value)
+int cl_kernel_i64(int64_t *value, void *kimpl, const char *key)
 {
     static const struct {
         const char *key;
@@ -321,7 +321,7 @@ int cl_kernel_i64(void *kimpl, const char *key, int64_t *value)
 
 /* --- Ours, as the HAL knows them --- */
 
-int cl_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, const char **variant)
+int cl_kernel_get(void **kimpl, const char **variant, void *impl, const hcy_signature *signature)
 {
     struct cl_device *d = impl;
     const struct cl_quirk *quirk = d->at.quirk;
@@ -356,20 +356,20 @@ static struct gpu_kernel *kernel_of_ours(struct cl_kernel_object *k)
     return k->ours;
 }
 
-int cl_prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *block)
+int cl_prepare(hcy_block *block, void *kimpl, const hcy_span *spans, size_t n)
 {
     struct gpu_kernel *k = kernel_of_ours(kimpl);
     return k ? gpu_kernel_prepare(k, spans, n, block) : HCY_EUNSUPPORTED;
 }
 
-int cl_scratch_size(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size)
+int cl_scratch_size(size_t *size, void *kimpl, size_t items, const hcy_value *values, size_t n)
 {
     struct gpu_kernel *k = kernel_of_ours(kimpl);
-    return k ? gpu_kernel_scratch_size(k, items, values, n, size) : HCY_EUNSUPPORTED;
+    return k ? gpu_kernel_scratch_size(size, k, items, values, n) : HCY_EUNSUPPORTED;
 }
 
-int cl_preferred_batch(void *kimpl, const hcy_value *values, size_t n, size_t *items)
+int cl_preferred_batch(size_t *items, void *kimpl, const hcy_value *values, size_t n)
 {
     struct gpu_kernel *k = kernel_of_ours(kimpl);
-    return k ? gpu_kernel_preferred_batch(k, values, n, items) : HCY_EUNSUPPORTED;
+    return k ? gpu_kernel_preferred_batch(items, k, values, n) : HCY_EUNSUPPORTED;
 }

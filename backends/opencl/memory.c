@@ -77,7 +77,7 @@ static int make_own(struct cl_device *d, int mem, size_t size, struct cl_memory 
     return status;
 }
 
-int cl_alloc(void *impl, int mem, size_t size, hcy_block *block)
+int cl_alloc(hcy_block *block, void *impl, int mem, size_t size)
 {
     struct cl_device *d = impl;
     if (!count_in(d, size))
@@ -116,7 +116,7 @@ void cl_free(void *impl, int mem, hcy_block *block)
     drop_memory(d, m);
 }
 
-int cl_buffer_i64(void *impl, const hcy_block *block, size_t offset, const char *key, int64_t *value)
+int cl_buffer_i64(int64_t *value, void *impl, const hcy_block *block, size_t offset, const char *key)
 {
     (void)impl;
     if (!strcmp(key, "cl_mem"))
@@ -142,7 +142,7 @@ static int wrap_mem(hcy_block *block, cl_mem mem, void *host, size_t size)
     return 0;
 }
 
-int cl_import_host(void *impl, void *host, size_t size, hcy_block *block)
+int cl_import_host(hcy_block *block, void *impl, void *host, size_t size)
 {
     struct cl_device *d = impl;
     cl_int error = 0;
@@ -155,7 +155,7 @@ int cl_import_host(void *impl, void *host, size_t size, hcy_block *block)
 }
 
 /* A cl_mem, kept by a reference of ours. */
-int cl_import_device(void *impl, uint64_t handle, size_t size, hcy_block *block)
+int cl_import_device(hcy_block *block, void *impl, uint64_t handle, size_t size)
 {
     struct cl_device *d = impl;
     cl_mem mem = (cl_mem)(uintptr_t)handle;

@@ -48,7 +48,7 @@ static char *build_log(struct cl_device *d, cl_program program)
 }
 
 /* Builds what was created, or releases it. */
-static int build_program_now(struct cl_device *d, cl_program program, const char *options, char **log)
+static int build_program_now(char **log, struct cl_device *d, cl_program program, const char *options)
 {
     cl_int code = cl.clBuildProgram(program, 1, &d->at.device, options, NULL, NULL);
     char *words = build_log(d, program);
@@ -80,7 +80,7 @@ static bool build_cached(struct cl_device *d, uint64_t key, uint64_t check, cons
     if (error)
         return false;
     /* Binaries want to be built too, which then only links them. */
-    if (!accepted && !build_program_now(d, *program, options, NULL))
+    if (!accepted && !build_program_now(NULL, d, *program, options))
         return true;
     if (accepted)
         cl.clReleaseProgram(*program);
@@ -100,7 +100,7 @@ static void keep_binary(cl_program program, uint64_t key, uint64_t check)
     free(binary);
 }
 
-int cl_build(struct cl_device *d, const char *text, const char *options, cl_program *program, char **log)
+int cl_build(cl_program *program, char **log, struct cl_device *d, const char *text, const char *options)
 {
     uint64_t key = hash_for_device(14695981039346656037u, d, text, options),
              check = hash_for_device(0x9e3779b97f4a7c15u, d, text, options);
@@ -111,7 +111,7 @@ int cl_build(struct cl_device *d, const char *text, const char *options, cl_prog
     *program = cl.clCreateProgramWithSource(d->context, 1, &text, NULL, &error);
     int status = cl_check(d, error, "taking a program's source");
     if (!status)
-        status = build_program_now(d, *program, options, log);
+        status = build_program_now(log, d, *program, options);
     if (!status)
         keep_binary(*program, key, check);
     return status;
@@ -126,8 +126,8 @@ static bool takes_spirv(const struct cl_device *d)
     return cl.clCreateProgramWithIL && strstr(version, "SPIR-V");
 }
 
-static int build_spirv(struct cl_device *d, const void *data, size_t size, const char *options,
-                       cl_program *program, char **log)
+static int build_spirv(cl_program *program, char **log, struct cl_device *d, const void *data, size_t size,
+                       const char *options)
 {
     cl_int error = 0;
     if (!takes_spirv(d))
@@ -137,11 +137,11 @@ static int build_spirv(struct cl_device *d, const void *data, size_t size, const
     if (error)
         return hcy_fail_vendor(HCY_ECOMPILE, error, "clCreateProgramWithIL",
                                "a program is no SPIR-V that %s takes", hcy_device_get_info(d->dev)->name);
-    return build_program_now(d, *program, options, log);
+    return build_program_now(log, d, *program, options);
 }
 
-static int build_source(struct cl_device *d, const void *data, size_t size, const char *options,
-                        cl_program *program, char **log)
+static int build_source(cl_program *program, char **log, struct cl_device *d, const void *data, size_t size,
+                        const char *options)
 {
     char *text = malloc(size + 1);
     if (!text)
@@ -149,13 +149,13 @@ static int build_source(struct cl_device *d, const void *data, size_t size, cons
     /* The driver wants a zero at the end, which the caller's text need not have. */
     memcpy(text, data, size);
     text[size] = 0;
-    int status = cl_build(d, text, options, program, log);
+    int status = cl_build(program, log, d, text, options);
     free(text);
     return status;
 }
 
-int cl_program_create(void *impl, const char *format, const void *data, size_t size, const char *options,
-                      void **pimpl, char **log)
+int cl_program_create(void **pimpl, char **log, void *impl, const char *format, const void *data, size_t size,
+                      const char *options)
 {
     struct cl_device *d = impl;
     bool source = !strcmp(format, "opencl-c");
@@ -168,7 +168,7 @@ int cl_program_create(void *impl, const char *format, const void *data, size_t s
     if (!p)
         return hcy_fail(HCY_ENOMEM, "out of memory for a program");
     p->dev = d;
-    int status = (source ? build_source : build_spirv)(d, data, size, options, &p->program, log);
+    int status = (source ? build_source : build_spirv)(&p->program, log, d, data, size, options);
     if (status)
         free(p);
     else
@@ -183,7 +183,7 @@ void cl_program_release(void *pimpl)
     free(p);
 }
 
-int cl_program_kernel(void *pimpl, const char *name, const hcy_signature *signature, void **kimpl)
+int cl_program_kernel(void **kimpl, void *pimpl, const char *name, const hcy_signature *signature)
 {
     struct program *p = pimpl;
     cl_int error = 0;

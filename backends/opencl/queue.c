@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int cl_queue_create(void *impl, hcy_queue *queue, void **qimpl)
+int cl_queue_create(void **qimpl, void *impl, hcy_queue *queue)
 {
     struct cl_device *d = impl;
     struct cl_queue *q = malloc(sizeof *q);
@@ -46,9 +46,9 @@ int cl_queue_status(void *qimpl)
     return hcy_hostqueue_status(((struct cl_queue *)qimpl)->host);
 }
 
-int cl_queue_record(void *qimpl, void **eimpl)
+int cl_queue_record(void **eimpl, void *qimpl)
 {
-    return hcy_hostqueue_record(((struct cl_queue *)qimpl)->host, eimpl);
+    return hcy_hostqueue_record(eimpl, ((struct cl_queue *)qimpl)->host);
 }
 
 int cl_queue_wait(void *qimpl, hcy_event *event)
@@ -56,7 +56,7 @@ int cl_queue_wait(void *qimpl, hcy_event *event)
     return hcy_hostqueue_wait(((struct cl_queue *)qimpl)->host, event);
 }
 
-int cl_queue_i64(void *qimpl, const char *key, int64_t *value)
+int cl_queue_i64(int64_t *value, void *qimpl, const char *key)
 {
     struct cl_queue *q = qimpl;
     if (strcmp(key, "cl_command_queue"))

@@ -250,7 +250,7 @@ bool card_run_start(void *run)
     return result == 0;
 }
 
-enum card_state card_run_wait(void *run, unsigned milliseconds, int *code)
+enum card_state card_run_wait(int *code, void *run, unsigned milliseconds)
 {
     CALL(int, ABORTED, xrt.xrtRunWaitFor(run, milliseconds))
     /* At the end of the process the run counts as aborted, so nobody waits for it any longer. */

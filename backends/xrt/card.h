@@ -45,6 +45,6 @@ bool card_run_set_buffer(void *run, int argument, void *buffer);
 bool card_run_set_number(void *run, int argument, uint64_t number);
 bool card_run_start(void *run);
 enum card_state { CARD_RUNS, CARD_DONE, CARD_FAILED };
-enum card_state card_run_wait(void *run, unsigned milliseconds, int *code);
+enum card_state card_run_wait(int *code, void *run, unsigned milliseconds);
 
 #endif

@@ -177,7 +177,7 @@ static void take_settings(struct xrt_device *d, const struct settings *s)
     d->memory = s->memory ? s->memory : xclbin_memory(&d->xclbin);
 }
 
-int xrt_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl)
+int xrt_open(void **impl, hcy_device_info *info, hcy_device *dev, const hcy_spec *spec)
 {
     struct settings s = { .timeout_ms = 60000 };
     struct xrt_found card;
@@ -223,7 +223,7 @@ int xrt_lose(struct xrt_device *d, const char *what, int code)
                            code);
 }
 
-int xrt_get_i64(void *impl, const char *key, int64_t *value)
+int xrt_get_i64(int64_t *value, void *impl, const char *key)
 {
     const struct xrt_device *d = impl;
     if (!strcmp(key, "memories"))
@@ -235,7 +235,7 @@ int xrt_get_i64(void *impl, const char *key, int64_t *value)
     return 0;
 }
 
-int xrt_mem_info(void *impl, uint64_t *free_bytes, uint64_t *total_bytes)
+int xrt_mem_info(uint64_t *free_bytes, uint64_t *total_bytes, void *impl)
 {
     struct xrt_device *d = impl;
     uint64_t used = atomic_load(&d->used);

@@ -126,7 +126,7 @@ static int await_run(struct run *r)
     int code = 0;
     /* Waiting in slices lets the end of the process come between. */
     while (state == CARD_RUNS && hcy_now_ns() < r->deadline_ns)
-        state = card_run_wait(r->handle, SLICE_MS, &code);
+        state = card_run_wait(&code, r->handle, SLICE_MS);
     if (state == CARD_DONE)
         return 0;
     if (state == CARD_RUNS)
@@ -141,7 +141,7 @@ static int await_run(struct run *r)
 static int own_memory(struct run *r, size_t value, uint32_t group)
 {
     /* It is kept from launch to launch, because a run is used again for the same arguments. */
-    return r->own[value] ? 0 : xrt_memory_new(r->kernel->device, XRT_PAGE, group, &r->own[value]);
+    return r->own[value] ? 0 : xrt_memory_new(&r->own[value], r->kernel->device, XRT_PAGE, group);
 }
 
 static int set_failed(const struct xrt_kernel *k, size_t argument)
@@ -179,8 +179,8 @@ static void take_piece(struct piece *p, const hcy_value *v, size_t item_bytes, s
 
 static int set_part(struct run *r, size_t argument, struct piece *p, const hcy_value *v)
 {
-    int status = xrt_memory_in(p->home, r->unit->groups[argument], p->offset, p->size, v->type != HCY_ARG_OUT,
-                               &p->there);
+    int status = xrt_memory_in(&p->there, p->home, r->unit->groups[argument], p->offset, p->size,
+                               v->type != HCY_ARG_OUT);
     /* The message says which argument has no room, because units see few of the card's memories. */
     if (status == HCY_ENOMEM) {
         hcy_error why = *hcy_last_error();
@@ -396,7 +396,7 @@ static int put_span_tables(const struct xrt_kernel *k, const hcy_hls_tables *hea
 }
 
 /* The canonical spans, and what the kernel wants besides, behind one head. */
-int xrt_prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tables)
+int xrt_prepare(hcy_block *tables, void *kimpl, const hcy_span *spans, size_t n)
 {
     const struct xrt_kernel *k = kimpl;
     hcy_span all[HCY_HLS_MAX_SPANS];
@@ -413,14 +413,14 @@ int xrt_prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tables)
     all[n] = (hcy_span){ more, size };
     status = lay_out_spans(&head, all, n + 1, &size);
     if (!status)
-        status = xrt_alloc(k->device, HCY_MEM_DEVICE, size, tables);
+        status = xrt_alloc(tables, k->device, HCY_MEM_DEVICE, size);
     if (!status)
         status = put_span_tables(k, &head, all, size, tables);
     free(more);
     return status;
 }
 
-int xrt_scratch_size(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size)
+int xrt_scratch_size(size_t *size, void *kimpl, size_t items, const hcy_value *values, size_t n)
 {
     const struct xrt_kernel *k = kimpl;
     size_t item_bytes[XRT_MOST_VALUES] = { 0 };
@@ -430,7 +430,7 @@ int xrt_scratch_size(void *kimpl, size_t items, const hcy_value *values, size_t 
     return k->shape->look(values, item_bytes);
 }
 
-int xrt_preferred_batch(void *kimpl, const hcy_value *values, size_t n, size_t *items)
+int xrt_preferred_batch(size_t *items, void *kimpl, const hcy_value *values, size_t n)
 {
     const struct xrt_kernel *k = kimpl;
     size_t item_bytes[XRT_MOST_VALUES] = { 0 };
@@ -485,7 +485,7 @@ static int open_units(struct xrt_kernel *k)
     return status ? status : open_runs(k);
 }
 
-int xrt_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, const char **variant)
+int xrt_kernel_get(void **kimpl, const char **variant, void *impl, const hcy_signature *signature)
 {
     struct xrt_device *d = impl;
     const struct xrt_shape *shape = xrt_shape_of(signature->name);

@@ -56,7 +56,7 @@ static int take_buffer(struct xrt_memory *m, void *buffer, uint32_t group)
     return 0;
 }
 
-int xrt_memory_new(struct xrt_device *d, size_t size, uint32_t group, struct xrt_memory **out)
+int xrt_memory_new(struct xrt_memory **out, struct xrt_device *d, size_t size, uint32_t group)
 {
     struct xrt_memory *m = new_record(d, size);
     int status = m ? take_buffer(m, buffer_in(d, m->size, group), group) : HCY_ENOMEM;
@@ -152,14 +152,14 @@ static int make_memory_ready(struct xrt_memory *m, uint32_t group)
 }
 
 /* The copies hang one behind another, each in another memory. */
-static int find_copy(struct xrt_memory *m, uint32_t group, struct xrt_memory **out)
+static int find_copy(struct xrt_memory **out, struct xrt_memory *m, uint32_t group)
 {
     struct xrt_memory *c = m;
     int status = 0;
     /* Copies are made when they are first needed and freed with the original. */
     while (c->group != group && c->copies)
         c = c->copies;
-    if (c->group != group && !(status = xrt_memory_new(m->device, m->size, group, &c->copies)))
+    if (c->group != group && !(status = xrt_memory_new(&c->copies, m->device, m->size, group)))
         c = c->copies;
     *out = c;
     return status;
@@ -172,13 +172,13 @@ static int bring_there(const struct xrt_memory *m, struct xrt_memory *there, siz
     return status ? status : xrt_transfer(there, offset, size, true);
 }
 
-int xrt_memory_in(struct xrt_memory *m, uint32_t group, size_t offset, size_t size, bool bring,
-                  struct xrt_memory **out)
+int xrt_memory_in(struct xrt_memory **out, struct xrt_memory *m, uint32_t group, size_t offset, size_t size,
+                  bool bring)
 {
     pthread_rwlock_wrlock(&m->lock);
     int status = make_memory_ready(m, group);
     if (!status)
-        status = find_copy(m, group, out);
+        status = find_copy(out, m, group);
     if (!status && bring && m->at_host && !(*out)->complete) {
         /* Tables do not change, so they are brought there once and as a whole. */
         bool all = m->tables.data != NULL;
@@ -219,7 +219,7 @@ static int alloc_on_card(struct xrt_device *d, size_t size, hcy_block *block)
         /* The search begins at the card's first memory and wraps around. */
         uint32_t group = (d->group + (uint32_t)i) % (uint32_t)all->n;
         if (may_hold(&all->list[group], size))
-            status = xrt_memory_new(d, size, group, &m);
+            status = xrt_memory_new(&m, d, size, group);
         /* Noted for the message, because a card's memory comes in pieces. */
         if (may_hold(&all->list[group], 0) && all->list[group].kib > largest)
             largest = all->list[group].kib;
@@ -261,7 +261,7 @@ static int alloc_mapped(struct xrt_device *d, size_t size, hcy_block *block)
 }
 
 /* Its compute units read and write it where it is, if it is whole pages; else they get copies. */
-int xrt_import_host(void *impl, void *host, size_t size, hcy_block *block)
+int xrt_import_host(hcy_block *block, void *impl, void *host, size_t size)
 {
     struct xrt_memory *m = new_record(impl, size);
     if (!m)
@@ -290,7 +290,7 @@ static bool take_card_memory(struct xrt_device *d, size_t size)
     return true;
 }
 
-int xrt_alloc(void *impl, int mem, size_t size, hcy_block *block)
+int xrt_alloc(hcy_block *block, void *impl, int mem, size_t size)
 {
     struct xrt_device *d = impl;
     if (mem == HCY_MEM_DEVICE && !take_card_memory(d, size))

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int xrt_queue_create(void *impl, hcy_queue *queue, void **qimpl)
+int xrt_queue_create(void **qimpl, void *impl, hcy_queue *queue)
 {
     struct xrt_device *d = impl;
     struct xrt_queue *q = malloc(sizeof *q);
@@ -41,9 +41,9 @@ int xrt_status(void *qimpl)
     return hcy_hostqueue_status(((struct xrt_queue *)qimpl)->host);
 }
 
-int xrt_record(void *qimpl, void **eimpl)
+int xrt_record(void **eimpl, void *qimpl)
 {
-    return hcy_hostqueue_record(((struct xrt_queue *)qimpl)->host, eimpl);
+    return hcy_hostqueue_record(eimpl, ((struct xrt_queue *)qimpl)->host);
 }
 
 int xrt_wait(void *qimpl, hcy_event *event)

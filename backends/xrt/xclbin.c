@@ -13,7 +13,7 @@
 
 /* --- Reading --- */
 
-static int read_xclbin_file(const char *path, char **data, size_t *size)
+static int read_xclbin_file(char **data, size_t *size, const char *path)
 {
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe is not waited for, and has no length */
     FILE *f = fd < 0 ? NULL : fdopen(fd, "rb");
@@ -106,7 +106,7 @@ int xclbin_read(struct xclbin *x, const char *path)
     char *data;
     size_t size;
     memset(x, 0, sizeof *x);
-    int status = read_xclbin_file(path, &data, &size);
+    int status = read_xclbin_file(&data, &size, path);
     if (status)
         return status;
     x->head = (struct xclbin_head *)(void *)data;

@@ -44,10 +44,10 @@ struct xrt_device {
     atomic_uint_least64_t used;
     atomic_bool lost, hung; /* hung: a run is still in flight, so that nothing can be released any more */
 };
-int xrt_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl);
+int xrt_open(void **impl, hcy_device_info *info, hcy_device *dev, const hcy_spec *spec);
 void xrt_close(void *impl);
-int xrt_get_i64(void *impl, const char *key, int64_t *value);
-int xrt_mem_info(void *impl, uint64_t *free_bytes, uint64_t *total_bytes);
+int xrt_get_i64(int64_t *value, void *impl, const char *key);
+int xrt_mem_info(uint64_t *free_bytes, uint64_t *total_bytes, void *impl);
 int xrt_lose(struct xrt_device *d, const char *what, int code); /* HCY_ELOST */
 
 /* --- Memory (memory.c) --- */
@@ -70,19 +70,19 @@ struct xrt_memory {
     bool complete;             /* of a copy: a plan's tables are in it */
 };
 /* HCY_ENOMEM, in words, if the memory is full. */
-int xrt_memory_new(struct xrt_device *d, size_t size, uint32_t group, struct xrt_memory **out);
+int xrt_memory_new(struct xrt_memory **out, struct xrt_device *d, size_t size, uint32_t group);
 void xrt_memory_free(struct xrt_memory *m);
 /* What compute units of this memory use in m's place; with `bring` the bytes are there. */
-int xrt_memory_in(struct xrt_memory *m, uint32_t group, size_t offset, size_t size, bool bring,
-                  struct xrt_memory **out);
+int xrt_memory_in(struct xrt_memory **out, struct xrt_memory *m, uint32_t group, size_t offset, size_t size,
+                  bool bring);
 /* What a run has written there comes back, if the host's side is what counts. */
 int xrt_memory_back(struct xrt_memory *m, struct xrt_memory *there, size_t offset, size_t size);
 /* From memory that is not a buffer's to the host's side. */
 int xrt_put(struct xrt_memory *m, size_t offset, const void *data, size_t size);
 int xrt_transfer(struct xrt_memory *m, size_t offset, size_t size, bool to_card);
 
-int xrt_alloc(void *impl, int mem, size_t size, hcy_block *block);
-int xrt_import_host(void *impl, void *host, size_t size, hcy_block *block);
+int xrt_alloc(hcy_block *block, void *impl, int mem, size_t size);
+int xrt_import_host(hcy_block *block, void *impl, void *host, size_t size);
 void xrt_unimport(void *impl, hcy_block *block);
 void xrt_free(void *impl, int mem, hcy_block *block);
 
@@ -94,14 +94,14 @@ struct xrt_queue {
     struct xrt_device *device;
     hcy_hostqueue *host;
 };
-int xrt_queue_create(void *impl, hcy_queue *queue, void **qimpl);
+int xrt_queue_create(void **qimpl, void *impl, hcy_queue *queue);
 void xrt_queue_destroy(void *qimpl);
 int xrt_copy(void *qimpl, const hcy_copy *copy, hcy_keep *keep);
 int xrt_fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size,
              hcy_keep *keep);
 int xrt_finish(void *qimpl);
 int xrt_status(void *qimpl);
-int xrt_record(void *qimpl, void **eimpl);
+int xrt_record(void **eimpl, void *qimpl);
 int xrt_wait(void *qimpl, hcy_event *event);
 
 /* --- Kernels (arguments.c: what their arguments are; kernel.c) --- */
@@ -117,11 +117,11 @@ struct xrt_shape {
 };
 const struct xrt_shape *xrt_shape_of(const char *kernel); /* NULL: no such kernel here */
 
-int xrt_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, const char **variant);
+int xrt_kernel_get(void **kimpl, const char **variant, void *impl, const hcy_signature *signature);
 void xrt_kernel_release(void *kimpl);
 int xrt_launch(void *qimpl, void *kimpl, const hcy_launch_desc *launch, hcy_keep *keep);
-int xrt_prepare(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tables);
-int xrt_scratch_size(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size);
-int xrt_preferred_batch(void *kimpl, const hcy_value *values, size_t n, size_t *items);
+int xrt_prepare(hcy_block *tables, void *kimpl, const hcy_span *spans, size_t n);
+int xrt_scratch_size(size_t *size, void *kimpl, size_t items, const hcy_value *values, size_t n);
+int xrt_preferred_batch(size_t *items, void *kimpl, const hcy_value *values, size_t n);
 
 #endif

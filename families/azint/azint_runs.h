@@ -53,7 +53,8 @@ AZINT_RUN_FUNCTION const uint8_t *azint_runs_of(const uint8_t *runs, const uint6
 
 #ifdef AZINT_RUNS_ON_HOST
 /* The run at *at of `size` bytes, which moves behind it; 0 if it leaves them, or the bins. */
-static inline int azint_run_next(struct azint_run *run, const uint8_t *runs, size_t size, size_t *at, uint32_t n_bins)
+static inline int azint_run_next(struct azint_run *run, size_t *at, const uint8_t *runs, size_t size,
+                                 uint32_t n_bins)
 {
     if (size < *at || size - *at < 4)
         return 0;

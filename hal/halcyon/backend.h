@@ -83,59 +83,59 @@ typedef struct hcy_backend_ops {
 
     /* Devices.  list: *infos allocated with malloc, opens nothing. */
     int (*list)(hcy_device_info **infos, size_t *n);
-    int (*open)(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl);
+    int (*open)(void **impl, hcy_device_info *info, hcy_device *dev, const hcy_spec *spec);
     void (*close)(void *impl);
-    int (*get_i64)(void *impl, const char *key, int64_t *value);
-    int (*mem_info)(void *impl, uint64_t *free_bytes, uint64_t *total_bytes);
+    int (*get_i64)(int64_t *value, void *impl, const char *key);
+    int (*mem_info)(uint64_t *free_bytes, uint64_t *total_bytes, void *impl);
 
     /* Memory. */
-    int (*alloc)(void *impl, int mem, size_t size, hcy_block *block);
+    int (*alloc)(hcy_block *block, void *impl, int mem, size_t size);
     void (*free)(void *impl, int mem, hcy_block *block);
-    int (*import_host)(void *impl, void *host, size_t size, hcy_block *block);
-    int (*import_device)(void *impl, uint64_t handle, size_t size, hcy_block *block);
+    int (*import_host)(hcy_block *block, void *impl, void *host, size_t size);
+    int (*import_device)(hcy_block *block, void *impl, uint64_t handle, size_t size);
     void (*unimport)(void *impl, hcy_block *block);
 
     /* Queues.  Each command takes over `keep` (to be released with hcy_keep_release() after it ran, failed or was
      * skipped); on an error return the HAL keeps it. */
-    int (*queue_create)(void *impl, hcy_queue *queue, void **qimpl);
+    int (*queue_create)(void **qimpl, void *impl, hcy_queue *queue);
     void (*queue_destroy)(void *qimpl); /* after its last command has run */
     int (*copy)(void *qimpl, const hcy_copy *copy, hcy_keep *keep);
     int (*fill)(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size,
                 hcy_keep *keep);
     int (*launch)(void *qimpl, void *kimpl, const hcy_launch_desc *launch, hcy_keep *keep);
-    int (*fft_execute)(void *qimpl, void *fimpl, int direction, const hcy_value *in, const hcy_value *out,
+    int (*fft_execute)(void *qimpl, const hcy_value *out, void *fimpl, int direction, const hcy_value *in,
                        const hcy_value *work, hcy_keep *keep);
     int (*finish)(void *qimpl);                      /* wait; the queue's first failure */
     int (*status)(void *qimpl);                      /* the same, without waiting */
-    int (*record)(void *qimpl, void **eimpl);
+    int (*record)(void **eimpl, void *qimpl);
     int (*wait)(void *qimpl, hcy_event *event);      /* HCY_EUNSUPPORTED: the HAL waits on the host instead */
 
     /* Events. */
     int (*event_wait)(void *eimpl, uint64_t timeout_ns);
-    int (*event_query)(void *eimpl, int *done);
-    int (*event_time)(void *eimpl, uint64_t *ns);
+    int (*event_query)(int *done, void *eimpl);
+    int (*event_time)(uint64_t *ns, void *eimpl);
     void (*event_destroy)(void *eimpl);
 
     /* Kernels.  kernel_get: HCY_EUNSUPPORTED if this device lacks it. */
-    int (*kernel_get)(void *impl, const hcy_signature *signature, void **kimpl, const char **variant);
+    int (*kernel_get)(void **kimpl, const char **variant, void *impl, const hcy_signature *signature);
     void (*kernel_release)(void *kimpl);
     /* *tables is freed with free(HCY_MEM_DEVICE). */
-    int (*prepare)(void *kimpl, const hcy_span *spans, size_t n, hcy_block *tables);
-    int (*scratch_size)(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size);
-    int (*preferred_batch)(void *kimpl, const hcy_value *values, size_t n, size_t *items);
-    int (*program_create)(void *impl, const char *format, const void *data, size_t size, const char *options,
-                          void **pimpl, char **log);
+    int (*prepare)(hcy_block *tables, void *kimpl, const hcy_span *spans, size_t n);
+    int (*scratch_size)(size_t *size, void *kimpl, size_t items, const hcy_value *values, size_t n);
+    int (*preferred_batch)(size_t *items, void *kimpl, const hcy_value *values, size_t n);
+    int (*program_create)(void **pimpl, char **log, void *impl, const char *format, const void *data, size_t size,
+                          const char *options);
     void (*program_release)(void *pimpl);
-    int (*program_kernel)(void *pimpl, const char *name, const hcy_signature *signature, void **kimpl);
+    int (*program_kernel)(void **kimpl, void *pimpl, const char *name, const hcy_signature *signature);
 
     /* FFT. */
-    int (*fft_create)(void *impl, const hcy_fft_desc *desc, void **fimpl, size_t *workspace);
+    int (*fft_create)(void **fimpl, size_t *workspace, void *impl, const hcy_fft_desc *desc);
     void (*fft_release)(void *fimpl);
 
     /* Numbers by their key, handles of the vendor's among them; HCY_ENOENT, naming the key, for others. */
-    int (*buffer_i64)(void *impl, const hcy_block *block, size_t offset, const char *key, int64_t *value);
-    int (*queue_i64)(void *qimpl, const char *key, int64_t *value);
-    int (*kernel_i64)(void *kimpl, const char *key, int64_t *value);
+    int (*buffer_i64)(int64_t *value, void *impl, const hcy_block *block, size_t offset, const char *key);
+    int (*queue_i64)(int64_t *value, void *qimpl, const char *key);
+    int (*kernel_i64)(int64_t *value, void *kimpl, const char *key);
 } hcy_backend_ops;
 
 #define HCY_HAS_OP(ops, op) ((ops)->size >= offsetof(hcy_backend_ops, op) + sizeof((ops)->op) && (ops)->op)
@@ -150,7 +150,7 @@ typedef struct hcy_backend {
 
 /* What a module exports.  *backend stays valid for ever.  An error means: nothing of it here (its vendor's library
  * is missing, say), with the reason; that is quiet, `halcyon devices` shows it. */
-typedef int (*hcy_backend_entry_fn)(uint32_t host_abi, const hcy_backend **backend);
+typedef int (*hcy_backend_entry_fn)(const hcy_backend **backend, uint32_t host_abi);
 #define HCY_BACKEND_ENTRY "hcy_backend_entry"
 
 /* The head of that function, for its declaration and its definition.  Linked into the library it has a name of its own
@@ -163,7 +163,7 @@ typedef int (*hcy_backend_entry_fn)(uint32_t host_abi, const hcy_backend **backe
 #define HCY_BACKEND_EXPORT HCY_API
 #endif
 #define HCY_BACKEND_HEAD(name) \
-    HCY_BACKEND_EXPORT int HCY_BACKEND_SYMBOL(name)(uint32_t host_abi, const hcy_backend **backend)
+    HCY_BACKEND_EXPORT int HCY_BACKEND_SYMBOL(name)(const hcy_backend **backend, uint32_t host_abi)
 
 /* --- Services of the HAL --- */
 
@@ -271,11 +271,11 @@ HCY_API int hcy_hostqueue_fill(hcy_hostqueue *hq, const hcy_place *dst, size_t s
                                size_t pattern_size, hcy_keep *keep);
 HCY_API int hcy_hostqueue_finish(hcy_hostqueue *hq);
 HCY_API int hcy_hostqueue_status(hcy_hostqueue *hq);
-HCY_API int hcy_hostqueue_record(hcy_hostqueue *hq, void **eimpl);
+HCY_API int hcy_hostqueue_record(void **eimpl, hcy_hostqueue *hq);
 HCY_API int hcy_hostqueue_wait(hcy_hostqueue *hq, hcy_event *event); /* of any device */
 HCY_API int hcy_hostevent_wait(void *eimpl, uint64_t timeout_ns);
-HCY_API int hcy_hostevent_query(void *eimpl, int *done);
-HCY_API int hcy_hostevent_time(void *eimpl, uint64_t *ns);
+HCY_API int hcy_hostevent_query(int *done, void *eimpl);
+HCY_API int hcy_hostevent_time(uint64_t *ns, void *eimpl);
 HCY_API void hcy_hostevent_destroy(void *eimpl);
 /* Copies and fills where the host reaches both ends. */
 HCY_API int hcy_host_copy(const hcy_copy *copy);

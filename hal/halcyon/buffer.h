@@ -49,7 +49,7 @@ HCY_API void *hcy_buffer_host(const hcy_buffer *buf);
 
 /* A number by its key, handles of the vendor's among them (halcyon/cuda.h, halcyon/opencl.h).  HCY_ENOENT: no such
  * key here. */
-HCY_API int hcy_buffer_get_i64(hcy_buffer *buf, const char *key, int64_t *value) HCY_MUST_USE;
+HCY_API int hcy_buffer_get_i64(int64_t *value, hcy_buffer *buf, const char *key) HCY_MUST_USE;
 
 /* Asynchronous, in order on `queue`.  Host memory must stay valid until the queue has passed the command.
  * For write and read the buffer is on the queue's device; copy accepts buffers of any two devices (peer copy where

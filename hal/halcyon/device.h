@@ -75,9 +75,9 @@ HCY_API void hcy_device_release(hcy_device *dev);
 
 HCY_API const hcy_device_info *hcy_device_get_info(const hcy_device *dev); /* belongs to dev */
 /* Any further number by its key ("threads", "simd", "cu_pci_bus_id"...).  HCY_ENOENT: no such key here. */
-HCY_API int hcy_device_get_i64(hcy_device *dev, const char *key, int64_t *value) HCY_MUST_USE;
+HCY_API int hcy_device_get_i64(int64_t *value, hcy_device *dev, const char *key) HCY_MUST_USE;
 /* Device memory, as far as its driver knows.  HCY_EUNSUPPORTED: it does not. */
-HCY_API int hcy_device_mem_info(hcy_device *dev, uint64_t *free_bytes, uint64_t *total_bytes) HCY_MUST_USE;
+HCY_API int hcy_device_mem_info(uint64_t *free_bytes, uint64_t *total_bytes, hcy_device *dev) HCY_MUST_USE;
 
 /* 0, or HCY_ELOST for good; the cause is then in hcy_last_error(). */
 HCY_API int hcy_device_status(hcy_device *dev) HCY_MUST_USE;
@@ -87,7 +87,7 @@ typedef struct hcy_pool_stats {
     uint64_t in_use, cached, peak; /* bytes; peak of in_use + cached */
     uint64_t hits, misses;         /* allocations served from the pool, and from the device */
 } hcy_pool_stats;
-HCY_API int hcy_device_pool_stats(hcy_device *dev, hcy_pool_stats *stats) HCY_MUST_USE;
+HCY_API int hcy_device_pool_stats(hcy_pool_stats *stats, hcy_device *dev) HCY_MUST_USE;
 HCY_API int hcy_device_pool_trim(hcy_device *dev) HCY_MUST_USE; /* gives the cached memory back */
 
 #ifdef __cplusplus

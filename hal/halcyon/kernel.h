@@ -94,7 +94,7 @@ HCY_API const char *hcy_kernel_variant(const hcy_kernel *kernel);
 /* A number of a user's kernel by its key: on GPUs "group_items" (the most of a group), "local_bytes" (of a group)
  * and "private_bytes" (of an item), "group_multiple" on OpenCL devices, "registers" on NVIDIA's (halcyon/cuda.h).
  * HCY_ENOENT: no such key here. */
-HCY_API int hcy_kernel_get_i64(hcy_kernel *kernel, const char *key, int64_t *value) HCY_MUST_USE;
+HCY_API int hcy_kernel_get_i64(int64_t *value, hcy_kernel *kernel, const char *key) HCY_MUST_USE;
 
 /* The device's own layout of a family's canonical tables, for an argument of type HCY_ARG_TABLES.  May take long;
  * the spans may go afterwards unless the family says otherwise.  HCY_EUNSUPPORTED where the kernel takes none. */
@@ -102,11 +102,11 @@ HCY_API int hcy_kernel_prepare(hcy_buffer **tables, hcy_kernel *kernel, const hc
                                size_t n) HCY_MUST_USE;
 /* Bytes of scratch a launch of `items` with these arguments needs (the scratch argument itself is not looked at,
  * nor are IN and OUT buffers: they may be NULL). */
-HCY_API int hcy_kernel_scratch_size(hcy_kernel *kernel, size_t items, const hcy_arg *args, size_t n,
-                                    size_t *size) HCY_MUST_USE;
+HCY_API int hcy_kernel_scratch_size(size_t *size, hcy_kernel *kernel, size_t items, const hcy_arg *args,
+                                    size_t n) HCY_MUST_USE;
 /* How many items a launch with these arguments should take for full speed. */
-HCY_API int hcy_kernel_preferred_batch(hcy_kernel *kernel, const hcy_arg *args, size_t n,
-                                       size_t *items) HCY_MUST_USE;
+HCY_API int hcy_kernel_preferred_batch(size_t *items, hcy_kernel *kernel, const hcy_arg *args,
+                                       size_t n) HCY_MUST_USE;
 
 /* Asynchronous.  HCY_EINVAL: number or type of the arguments, or a buffer of another device, said by name. */
 HCY_API int hcy_launch(hcy_queue *queue, hcy_kernel *kernel, size_t items, const hcy_arg *args,

@@ -24,7 +24,7 @@ HCY_API void hcy_queue_release(hcy_queue *queue);
 HCY_API hcy_device *hcy_queue_device(const hcy_queue *queue);
 /* A number by its key, handles of the vendor's among them (halcyon/cuda.h, halcyon/opencl.h).  HCY_ENOENT: no such
  * key here. */
-HCY_API int hcy_queue_get_i64(hcy_queue *queue, const char *key, int64_t *value) HCY_MUST_USE;
+HCY_API int hcy_queue_get_i64(int64_t *value, hcy_queue *queue, const char *key) HCY_MUST_USE;
 
 /* Wait until everything submitted has run; 0 or the queue's first failure. */
 HCY_API int hcy_queue_finish(hcy_queue *queue) HCY_MUST_USE;
@@ -45,9 +45,9 @@ HCY_API void hcy_event_release(hcy_event *event);
 /* 0 when complete; HCY_ETIMEOUT; or the failure it carries. */
 HCY_API int hcy_event_wait(hcy_event *event, uint64_t timeout_ns) HCY_MUST_USE;
 /* *done = 0 or 1; returns the failure it carries, if any. */
-HCY_API int hcy_event_query(hcy_event *event, int *done) HCY_MUST_USE;
+HCY_API int hcy_event_query(int *done, hcy_event *event) HCY_MUST_USE;
 /* When it completed, in ns of the host's CLOCK_MONOTONIC (device clocks are mapped onto it).  HCY_ESTATE before. */
-HCY_API int hcy_event_time(hcy_event *event, uint64_t *ns) HCY_MUST_USE;
+HCY_API int hcy_event_time(uint64_t *ns, hcy_event *event) HCY_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -74,7 +74,7 @@ static int take_pixel(struct make *m)
     do {
         size_t at = 0;
         /* The runs come from the caller and are read before they are checked as a whole, so each is checked here. */
-        if (!azint_run_next(&run, m->at, (size_t)(m->end - m->at), &at, m->head->n_bins))
+        if (!azint_run_next(&run, &at, m->at, (size_t)(m->end - m->at), m->head->n_bins))
             return -1;
         for (uint32_t k = 0; k < run.n; k++) {
             uint32_t c = azint_weight(&run, k);

@@ -164,7 +164,7 @@ static int pixel_is_sound(const hcy_azint_plan *p, size_t *at)
     struct azint_run run;
 
     do {
-        if (!azint_run_next(&run, p->runs, p->run_bytes, at, p->head.n_bins))
+        if (!azint_run_next(&run, at, p->runs, p->run_bytes, p->head.n_bins))
             return 0;
     } while (run.more);
     return 1;

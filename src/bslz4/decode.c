@@ -93,7 +93,7 @@ static int decode_on_queue(struct batch *b, hcy_arg *args, hcy_queue *queue, hcy
     if (st)
         return hcy_fail(st, "hcy_bslz4_decode: %zu images of %llu bytes", b->n,
                         (unsigned long long)job->image_bytes);
-    st = hcy_kernel_scratch_size(kernel, b->n, args, N_ARGS, &scratch);
+    st = hcy_kernel_scratch_size(&scratch, kernel, b->n, args, N_ARGS);
     if (!st)
         st = add_buffer(&args[AT(chunks)], queue, b->chunks, b->chunks_size, 1);
     if (!st)

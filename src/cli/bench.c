@@ -105,7 +105,7 @@ static int read_all_chunks(struct bench *b)
 {
     size_t at = 0;
     for (size_t i = 0; i < b->n; i++) {
-        int status = hcy_stack_read(&b->sizes[i], b->stack, i, b->chunks + at, b->chunk_bytes - at);
+        int status = hcy_stack_read(&b->sizes[i], b->chunks + at, b->chunk_bytes - at, b->stack, i);
         if (status)
             return status;
         b->frames[i].offset = at;
@@ -263,7 +263,7 @@ static int stage_batch(struct stage *s, const char *name)
     s->batch = (size_t)b->values->batch.value;
     /* The device knows its own best batch, unless the user wants another. */
     if (!s->batch)
-        status = hcy_kernel_preferred_batch(s->kernel, args, n, &s->batch);
+        status = hcy_kernel_preferred_batch(&s->batch, s->kernel, args, n);
     /* The fused kernel keeps no images. The others do, and their memory is bounded here. */
     if (strcmp(name, "bslz4_azint") && IMAGE_MEMORY / b->info->frame_bytes < most)
         most = (size_t)(IMAGE_MEMORY / b->info->frame_bytes);
@@ -289,7 +289,7 @@ static int stage_create(struct stage *s, const char *name)
     if (!status)
         status =
             /* The scratch space depends on the batch, which is why it is asked for after the batch is known. */
-            hcy_kernel_scratch_size(s->kernel, s->batch, args, stage_args(s, name, NULL, args), &scratch);
+            hcy_kernel_scratch_size(&scratch, s->kernel, s->batch, args, stage_args(s, name, NULL, args));
     if (!status)
         status = hcy_queue_create(&s->queue, s->device);
     /* A size of 0 means that this kernel does not take the buffer: its argument is then NULL. */

@@ -36,7 +36,7 @@ static int keep_row(hcy_device *device, int64_t row)
 int cli_tune(hcy_device *device, cli_tune_cost *cost, void *context, int64_t *row, int64_t *rows)
 {
     double best = INFINITY;
-    int status = hcy_device_get_i64(device, "tuning_rows", rows), refused = 0;
+    int status = hcy_device_get_i64(rows, device, "tuning_rows"), refused = 0;
     /* A device without such parameters is not at fault: there is nothing to tune. */
     if (status) {
         *rows = 0;

@@ -126,7 +126,7 @@ static int look_at_frame(struct model *m, uint64_t number)
     if (!status && !m->chunk)
         status = hcy_fail(HCY_ENOMEM, "%zu bytes for a frame", size);
     if (!status)
-        status = hcy_stack_read(&size, m->stack, number, m->chunk, size);
+        status = hcy_stack_read(&size, m->chunk, size, m->stack, number);
     if (!status)
         status = hcy_bslz4_block_count(&n, &m->source.coding, m->chunk, size);
     m->blocks = status ? NULL : calloc(n + 1, sizeof *m->blocks);

@@ -156,7 +156,7 @@ static int read_batch(struct worker *w, uint64_t first, size_t n, size_t *found)
     for (size_t i = 0; i < n; i++) {
         char *at = w->chunks ? w->chunks + *found * room : w->images + *found * room;
         size_t size = 0;
-        int status = hcy_stack_read(&size, w->run->stack, first + i, at, room);
+        int status = hcy_stack_read(&size, at, room, w->run->stack, first + i);
         /* A failure of the machine ends the run; a damaged frame ends itself alone. */
         if (status && !is_frames(status))
             return status;

@@ -478,7 +478,7 @@ static int close_output(struct job *job)
         return CLI_OK;
     /* What is not whole is kept only where its format says how far it is good. */
     int closed = job->whole ? hcy_curves_close(job->curves)
-                            : hcy_curves_stop(job->curves, job->place, sizeof job->place);
+                            : hcy_curves_stop(job->place, sizeof job->place, job->curves);
     /* A failure that was told when the run ended is not told again. */
     int said = !closed || !strcmp(job->said.text, hcy_last_error()->text);
     job->whole = job->whole && !closed;

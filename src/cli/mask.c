@@ -159,7 +159,7 @@ static int decode_one_frame(void *pixels, hcy_stack *stack, hcy_device *device, 
     if (!status && !(chunk = malloc(size ? size : 1)))
         status = hcy_fail(HCY_ENOMEM, "%zu bytes for a frame", size);
     if (!status)
-        status = hcy_stack_read(&size, stack, number, chunk, size);
+        status = hcy_stack_read(&size, chunk, size, stack, number);
     if (!status)
         status = hcy_queue_create(&queue, device);
     if (!status)

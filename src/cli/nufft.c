@@ -179,7 +179,7 @@ static int take_vector_shape(struct job *j)
 static int take_data(struct job *j)
 {
     size_t count;
-    int status = hcy_array_count(&j->in, &count);
+    int status = hcy_array_count(&count, &j->in);
     if (status)
         return cli_fail(status);
     j->data = room(j, 2 * count);
@@ -207,7 +207,7 @@ static int make_out(struct job *j)
     j->out.rank = rank;
     j->out.is_complex = 1;
     j->out.bytes = j->wide ? 8 : 4;
-    int status = hcy_array_count(&j->out, &count);
+    int status = hcy_array_count(&count, &j->out);
     if (status)
         return cli_fail(status);
     j->out.data = room(j, 2 * count);

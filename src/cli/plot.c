@@ -90,7 +90,7 @@ static int find_row(uint64_t *row, struct job *job, size_t file, uint64_t frame)
     while (low < high) {
         /* Rows are in the file, and reading one costs: a search by halves reads few of them. */
         uint64_t middle = low + (high - low) / 2;
-        int status = hcy_results_read(job->results[file], middle, &number, job->row, NULL);
+        int status = hcy_results_read(&number, job->row, NULL, job->results[file], middle);
         if (status)
             return cli_fail(status);
         if (number < frame)
@@ -124,7 +124,7 @@ static int choose_rows(struct job *job, size_t file)
     if (!info->rows)
         return cli_error("%s: there is no curve in it", info->path);
     /* The number of the last frame tells the user what could have been chosen. */
-    status = hcy_results_read(job->results[file], info->rows - 1, &number, job->row, NULL);
+    status = hcy_results_read(&number, job->row, NULL, job->results[file], info->rows - 1);
     return status ? cli_fail(status)
                   : cli_error("--frames: %s has none of these; its last one is %llu", info->path,
                               (unsigned long long)number);
@@ -204,7 +204,7 @@ static int read_curve(struct job *job, size_t file, uint64_t row)
     c->sigma = c->y + c->n;
     /* The curve counts from here on, so that whatever fails below is freed with the others. */
     p->n_curves++;
-    int status = hcy_results_read(job->results[file], row, &c->frame, c->y, c->sigma);
+    int status = hcy_results_read(&c->frame, c->y, c->sigma, job->results[file], row);
     if (status)
         return cli_fail(status);
     label_curve(c->label, sizeof c->label, job, file, c->frame);
@@ -271,7 +271,7 @@ static int fill_map(struct job *job, double *counts)
     double frames[2] = { 0, 0 }, *sigma = job->row + bins_of(info);
     /* Each row is averaged into its cells as it is read, so the memory is that of the picture. */
     for (uint64_t i = 0; i < job->rows; i++) {
-        int status = hcy_results_read(job->results[0], job->first[0] + i, &number, job->row, sigma);
+        int status = hcy_results_read(&number, job->row, sigma, job->results[0], job->first[0] + i);
         if (status)
             return cli_fail(status);
         /* The first and the last frame's numbers are the ends of the axis. */

@@ -236,8 +236,8 @@ static int run_plan_or_stage(hcy_finufft_plan *p, void *c, void *f, bool adjoint
 {
     bool spreads = (p->type == 1) == !adjoint;
     if (p->nufft && p->one_stage)
-        return hcy_nufft_execute_stage(p->nufft, spreads ? HCY_NUFFT_SPREAD : HCY_NUFFT_INTERPOLATE,
-                                       spreads ? c : f, spreads ? f : c);
+        return hcy_nufft_execute_stage(spreads ? f : c, p->nufft,
+                                       spreads ? HCY_NUFFT_SPREAD : HCY_NUFFT_INTERPOLATE, spreads ? c : f);
     if (p->nufft)
         return adjoint ? hcy_nufft_execute_adjoint(p->nufft, c, f) : hcy_nufft_execute(p->nufft, c, f);
     if ((p->type == 2) == !adjoint && p->m) /* sums over no modes */

@@ -113,7 +113,7 @@ static int launch(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, i
         return status;
     if (scratch < n) {
         args[scratch] = hcy_arg_buf(NULL);
-        status = hcy_kernel_scratch_size(p->kernels[kernel], items, args, n, &size);
+        status = hcy_kernel_scratch_size(&size, p->kernels[kernel], items, args, n);
         if (!status && size)
             status = hcy__nufft_need(&w->scratch, p, size);
         if (size)
@@ -140,7 +140,7 @@ static int one_fft(hcy_queue *q, hcy_fft *fft, const hcy_nufft *p, struct hcy__n
                    hcy_buffer *data)
 {
     int status = hcy_fft_workspace(fft) ? hcy__nufft_need(&w->fft_work, p, hcy_fft_workspace(fft)) : 0;
-    return status ? status : hcy_fft_execute(q, fft, sign, data, data, w->fft_work);
+    return status ? status : hcy_fft_execute(q, data, fft, sign, data, w->fft_work);
 }
 
 /* The planes of n vectors' grids that have modes, of their other axes; one of them twice if their number is odd. */

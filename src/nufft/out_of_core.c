@@ -44,7 +44,7 @@ static int scratch(const hcy_nufft *p, const hcy_nufft_job *job, int kernel, siz
         args[i] = hcy_arg_buf(NULL);
     args[at[kernel].job] = hcy_arg_struct(job, sizeof *job);
     if (p->kernels[kernel])
-        status = hcy_kernel_scratch_size(p->kernels[kernel], items, args, at[kernel].n, &size);
+        status = hcy_kernel_scratch_size(&size, p->kernels[kernel], items, args, at[kernel].n);
     *bytes = (double)size;
     return status;
 }
@@ -106,7 +106,7 @@ static double limit_of(const hcy_nufft *p)
     hcy_pool_stats pool;
     if (p->opts.memory)
         return (double)p->opts.memory;
-    if (hcy_device_mem_info(p->dev, &free_bytes, &total) || hcy_device_pool_stats(p->dev, &pool) || !total)
+    if (hcy_device_mem_info(&free_bytes, &total, p->dev) || hcy_device_pool_stats(&pool, p->dev) || !total)
         return INFINITY;
     return p->opts.deterministic ? 0.5 * (double)total : 0.8 * ((double)free_bytes + (double)pool.cached);
 }

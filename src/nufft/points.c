@@ -163,7 +163,7 @@ static int launch_sort(hcy_nufft *p, hcy_buffer *const points[3], hcy_nufft_repo
     size_t size;
     for (unsigned d = 0; d < 3; d++)
         args[hcy_nufft_points_at(d)] = hcy_arg_buf(points[d]);
-    int status = hcy_kernel_scratch_size(p->kernels[SORT], p->n_points, args, HCY_N_ARGS(nufft_sort), &size);
+    int status = hcy_kernel_scratch_size(&size, p->kernels[SORT], p->n_points, args, HCY_N_ARGS(nufft_sort));
     if (!status)
         status = hcy_buffer_create(&p->sorted, p->dev, HCY_MEM_DEVICE, size);
     if (!status)

@@ -21,7 +21,7 @@ static int check_stage_queue(const hcy_queue *q)
     return q ? 0 : hcy_fail(HCY_EINVAL, "no queue for a stage of a non-uniform FFT");
 }
 
-int hcy_nufft_submit_stage(hcy_queue *q, hcy_nufft *p, int stage, hcy_buffer *from, hcy_buffer *to)
+int hcy_nufft_submit_stage(hcy_queue *q, hcy_buffer *to, hcy_nufft *p, int stage, hcy_buffer *from)
 {
     struct hcy__nufft_work *w;
     struct hcy__nufft_span in_from = { from, 0 }, in_to = { to, 0 };
@@ -41,7 +41,7 @@ int hcy_nufft_submit_stage(hcy_queue *q, hcy_nufft *p, int stage, hcy_buffer *fr
     return status;
 }
 
-int hcy_nufft_execute_stage(hcy_nufft *p, int stage, const void *from, void *to)
+int hcy_nufft_execute_stage(void *to, hcy_nufft *p, int stage, const void *from)
 {
     struct hcy__nufft_work *w;
     hcy_buffer *a = NULL, *b = NULL;
@@ -72,7 +72,7 @@ int hcy_nufft_execute_stage(hcy_nufft *p, int stage, const void *from, void *to)
     return status ? status : finished;
 }
 
-int hcy_nufft_submit_self_adjoint(hcy_queue *q, hcy_nufft *p, hcy_buffer *from, hcy_buffer *to)
+int hcy_nufft_submit_self_adjoint(hcy_queue *q, hcy_buffer *to, hcy_nufft *p, hcy_buffer *from)
 {
     hcy_buffer *c = NULL;
     int status = check_has_stages(p);

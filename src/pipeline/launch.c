@@ -56,12 +56,12 @@ int hcy__launch_scratch(const struct pipe_worker *w, size_t *size)
     int status = 0;
     if (!w->fused) {
         name_decode_args(w, &nothing, &part, NULL, args);
-        status = hcy_kernel_scratch_size(w->decode, w->part, args, DECODE_ARGS, &decode);
+        status = hcy_kernel_scratch_size(&decode, w->decode, w->part, args, DECODE_ARGS);
     }
     if (status)
         return status;
     size_t n = name_sums_args(w, &nothing, &part, NULL, args);
-    status = hcy_kernel_scratch_size(hcy__sums_kernel(w), w->part, args, n, size);
+    status = hcy_kernel_scratch_size(size, hcy__sums_kernel(w), w->part, args, n);
     /* One kernel runs after the other, so they share it. */
     if (!status && decode > *size)
         *size = decode;
@@ -80,7 +80,7 @@ int hcy__prepare_tables(struct pipe_worker *w)
     if (status)
         return status;
     size_t n = name_sums_args(w, &nothing, &part, NULL, args);
-    return hcy_kernel_preferred_batch(kernel, args, n, &w->preferred);
+    return hcy_kernel_preferred_batch(&w->preferred, kernel, args, n);
 }
 
 /* --- To the device --- */

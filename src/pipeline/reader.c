@@ -75,7 +75,7 @@ static void *read_frames(void *pipeline)
         size_t size = 0;
         hcy__output_begin(place.output, number);
         if (!status)
-            status = hcy_stack_read(&size, p->reader.stack, number, place.into, place.capacity);
+            status = hcy_stack_read(&size, place.into, place.capacity, p->reader.stack, number);
         hcy__slot_commit(p, &place, &parser, status, size);
         hcy__pipe_lock(&p->control);
     }

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-int hcy_array_count(const hcy_array *a, size_t *n)
+int hcy_array_count(size_t *n, const hcy_array *a)
 {
     if (!a || !n)
         return hcy_fail(HCY_EINVAL, "hcy_array_count: no array, or no place for the number");
@@ -40,7 +40,7 @@ static size_t element(const hcy_array *a)
 
 static int count_array_bytes(const hcy_array *a, size_t *bytes)
 {
-    int st = hcy_array_count(a, bytes);
+    int st = hcy_array_count(bytes, a);
     if (!st && hcy_size_mul(bytes, *bytes, element(a)))
         st = hcy_fail(HCY_ERANGE, "an array that is larger than can be addressed");
     return st;
@@ -120,7 +120,7 @@ static int read_npy_array(hcy_array *a, const char *path)
     if (!st)
         st = take_head(a, &integers, &npy, path);
     if (!st)
-        st = hcy_array_count(a, &n);
+        st = hcy_array_count(&n, a);
     if (!st && (hcy_size_mul(&bytes, n, element(a)) || hcy_size_mul(&stored, n, npy.element)))
         st = hcy_fail(HCY_ERANGE, "%s: an array that is larger than can be addressed", path);
     /* The length is compared before malloc(): a damaged header must not ask for more than the file could

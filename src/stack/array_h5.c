@@ -63,7 +63,7 @@ static int read_data(hcy_array *a, hid_t dataset, const char *file, const char *
     if (take_type(a, dataset) || take_array_shape(a, dataset))
         return hcy_fail(HCY_EFORMAT, "%s:%s: no array of integers, float or double, nor complex of these", file,
                         name);
-    int st = hcy_array_count(a, &n);
+    int st = hcy_array_count(&n, a);
     /* Twice the bytes of a number: room for both of its parts. */
     if (st || hcy_size_mul(&bytes, n, 2 * a->bytes))
         return hcy_fail(HCY_ERANGE, "%s:%s is larger than can be addressed", file, name);
@@ -107,7 +107,7 @@ static int write_data(const hcy_array *a, hid_t file, const char *name)
     if (good)
         dataset = H5Dcreate2(file, name, type, space, links, H5P_DEFAULT, H5P_DEFAULT);
     size_t n;
-    good = dataset >= 0 && !hcy_array_count(a, &n) &&
+    good = dataset >= 0 && !hcy_array_count(&n, a) &&
            (!n || H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, a->data) >= 0);
     if (dataset >= 0 && H5Dclose(dataset) < 0)
         good = 0;

@@ -157,13 +157,13 @@ int hcy_curves_close(hcy_curves *c)
     if (!c)
         return 0;
     if (c->failed.status)
-        return hcy_curves_stop(c, NULL, 0);
+        return hcy_curves_stop(NULL, 0, c);
     int st = c->format->close(c->state, HCY__WHOLE);
     free(c);
     return st;
 }
 
-int hcy_curves_stop(hcy_curves *c, char *place, size_t size)
+int hcy_curves_stop(char *place, size_t size, hcy_curves *c)
 {
     if (place && size)
         *place = 0;

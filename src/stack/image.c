@@ -34,11 +34,11 @@ static int read_decoded_pixels(void *pixels, hcy_stack *stack, uint64_t frame)
     size_t size;
     /* No second buffer where the stored bytes are the pixels. */
     if (info->codec == HCY_CODEC_NONE)
-        return hcy_stack_read(&size, stack, frame, pixels, info->frame_bytes);
+        return hcy_stack_read(&size, pixels, info->frame_bytes, stack, frame);
     void *chunk = malloc(info->max_chunk ? info->max_chunk : 1);
     if (!chunk)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", info->path);
-    int st = hcy_stack_read(&size, stack, frame, chunk, info->max_chunk);
+    int st = hcy_stack_read(&size, chunk, info->max_chunk, stack, frame);
     if (!st)
         st = hcy__decode(pixels, info, NULL, chunk, size);
     free(chunk);

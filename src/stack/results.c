@@ -95,7 +95,7 @@ const hcy_results_info *hcy_results_get_info(const hcy_results *results)
     return results ? &results->info : NULL;
 }
 
-int hcy_results_read(hcy_results *r, uint64_t row, uint64_t *frame, double *intensity, double *sigma)
+int hcy_results_read(uint64_t *frame, double *intensity, double *sigma, hcy_results *r, uint64_t row)
 {
     uint64_t number = row;
     if (!r || !intensity)

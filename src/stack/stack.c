@@ -471,7 +471,7 @@ static int read_stored(size_t *size, hcy_stack *stack, uint64_t frame, void *dst
     return st;
 }
 
-int hcy_stack_read(size_t *size, hcy_stack *stack, uint64_t frame, void *dst, size_t capacity)
+int hcy_stack_read(size_t *size, void *dst, size_t capacity, hcy_stack *stack, uint64_t frame)
 {
     if (!size || !stack || !dst)
         return hcy_fail(HCY_EINVAL, "hcy_stack_read: no stack, or no place for the frame or its size");

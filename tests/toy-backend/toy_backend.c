@@ -55,7 +55,7 @@ static int toy_list(hcy_device_info **infos, size_t *n)
     return 0;
 }
 
-static int toy_open(hcy_device *dev, const hcy_spec *spec, hcy_device_info *info, void **impl)
+static int toy_open(void **impl, hcy_device_info *info, hcy_device *dev, const hcy_spec *spec)
 {
     if (*spec->selector)
         return hcy_fail(HCY_ENODEV, "\"%s\": there is one toy", spec->text);
@@ -78,7 +78,7 @@ static void toy_close(void *impl)
     free(impl);
 }
 
-static int toy_alloc(void *impl, int mem, size_t size, hcy_block *block)
+static int toy_alloc(hcy_block *block, void *impl, int mem, size_t size)
 {
     void *p;
     (void)impl;
@@ -98,7 +98,7 @@ static void toy_free(void *impl, int mem, hcy_block *block)
 
 /* --- Queues: the HAL's --- */
 
-static int toy_queue_create(void *impl, hcy_queue *queue, void **qimpl)
+static int toy_queue_create(void **qimpl, void *impl, hcy_queue *queue)
 {
     struct toy_queue *q = malloc(sizeof *q);
     (void)queue;
@@ -143,9 +143,9 @@ static int toy_status(void *qimpl)
     return hcy_hostqueue_status(((struct toy_queue *)qimpl)->host);
 }
 
-static int toy_record(void *qimpl, void **eimpl)
+static int toy_record(void **eimpl, void *qimpl)
 {
-    return hcy_hostqueue_record(((struct toy_queue *)qimpl)->host, eimpl);
+    return hcy_hostqueue_record(eimpl, ((struct toy_queue *)qimpl)->host);
 }
 
 static int toy_wait(void *qimpl, hcy_event *event)
@@ -155,7 +155,7 @@ static int toy_wait(void *qimpl, hcy_event *event)
 
 /* --- Kernels: toy_sum --- */
 
-static int toy_kernel_get(void *impl, const hcy_signature *signature, void **kimpl, const char **variant)
+static int toy_kernel_get(void **kimpl, const char **variant, void *impl, const hcy_signature *signature)
 {
     struct toy_kernel *k;
     if (strcmp(signature->name, "toy_sum"))
@@ -200,7 +200,7 @@ static int toy_launch(void *qimpl, void *kimpl, const hcy_launch_desc *desc, hcy
     return hcy_hostqueue_submit(((struct toy_queue *)qimpl)->host, "toy_sum", 0, run_launch, &l, sizeof l, keep);
 }
 
-static int toy_scratch_size(void *kimpl, size_t items, const hcy_value *values, size_t n, size_t *size)
+static int toy_scratch_size(size_t *size, void *kimpl, size_t items, const hcy_value *values, size_t n)
 {
     (void)kimpl;
     (void)values;

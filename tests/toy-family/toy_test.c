@@ -39,9 +39,9 @@ static void test_sums(hcy_device *dev, hcy_kernel *kernel)
         for (size_t k = 0; k < N; k++)
             rows[i][k] = (uint32_t)cts_random(&state);
     st_ok(hcy_buffer_sub(&out, root, OFFSET, sizeof sums), "a view for the sums");
-    st_ok(hcy_kernel_scratch_size(kernel, ROWS, args, 4, &size), "its scratch memory");
+    st_ok(hcy_kernel_scratch_size(&size, kernel, ROWS, args, 4), "its scratch memory");
     is_int((intmax_t)size, ROWS * 8, "is what the family says for each item");
-    st_ok(hcy_kernel_preferred_batch(kernel, args, 4, &batch), "a batch");
+    st_ok(hcy_kernel_preferred_batch(&batch, kernel, args, 4), "a batch");
     ok(batch > 0, "is one item at least");
     hcy_buffer *scratch = cts_buffer(dev, size);
     args[2] = hcy_arg_buf(out);

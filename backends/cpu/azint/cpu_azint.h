@@ -81,8 +81,8 @@ struct azint_seg {
     uint32_t bin, end;
 };
 
-int azint_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans, size_t n, void **blob,
-                  size_t *size);
+int azint_prepare(void **blob, size_t *size, struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans,
+                  size_t n);
 /* Are these the spans of a plan?  Everything but the runs, which are checked as they are read. */
 int azint_check_spans(const hcy_span *spans, size_t n);
 /* The plan in `blob`, or NULL if it is none. */
@@ -115,8 +115,8 @@ struct azint_deviation {
 struct azint_deviation_strip {
     uint64_t index, low, high; /* high absent from a unit plan */
 };
-int azint_deviation_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans, size_t n, void **blob,
-                            size_t *size);
+int azint_deviation_prepare(void **blob, size_t *size, struct cpu_pool *pool, enum cpu_simd simd,
+                            const hcy_span *spans, size_t n);
 
 /* --- SIMD variants --- */
 

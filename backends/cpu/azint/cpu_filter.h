@@ -45,8 +45,8 @@ struct filter_plan {
 };
 #define FILTER_FIRST 0x80000000u /* the first of the pixel's entries */
 
-int filter_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans, size_t n, void **blob,
-                   size_t *size);
+int filter_prepare(void **blob, size_t *size, struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans,
+                   size_t n);
 /* The plan in `blob`, or NULL if it is none. */
 const struct filter_plan *filter_plan_at(const void *blob, size_t size);
 

@@ -119,12 +119,12 @@ static int check_plan(const struct azint_plan *plan)
 }
 
 /* The common plan with what is ours behind it. */
-int azint_deviation_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans, size_t n, void **blob,
-                            size_t *size)
+int azint_deviation_prepare(void **blob, size_t *size, struct cpu_pool *pool, enum cpu_simd simd,
+                            const hcy_span *spans, size_t n)
 {
     void *base = NULL;
     size_t base_size = 0;
-    int status = azint_prepare(pool, simd, spans, n, &base, &base_size);
+    int status = azint_prepare(&base, &base_size, pool, simd, spans, n);
     if (status)
         return status;
     const struct azint_plan *plan = base;

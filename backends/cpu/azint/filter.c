@@ -440,7 +440,7 @@ static int open_filter_launch(struct launch *l, const struct cpu_call *call)
                   : 0;
 }
 
-static int filter_scratch(const struct cpu_call *call, size_t *size)
+static int filter_scratch(size_t *size, const struct cpu_call *call)
 {
     struct launch l;
     int status = open_filter_launch(&l, call);
@@ -451,7 +451,7 @@ static int filter_scratch(const struct cpu_call *call, size_t *size)
     return status;
 }
 
-static int filter_batch(const struct cpu_call *call, size_t *items)
+static int filter_batch(size_t *items, const struct cpu_call *call)
 {
     struct launch l;
     *items = BATCH;
@@ -464,7 +464,7 @@ static int run_filter(const struct cpu_call *call)
     size_t need = 0, sums = 0;
     int status = open_filter_launch(&l, call);
     if (!status)
-        status = filter_scratch(call, &need);
+        status = filter_scratch(&need, call);
     if (!status)
         status = hcy_size_mul(&sums, l.items, HCY_AZINT_FILTERED * sizeof(uint64_t) * (size_t)l.plan->n_bins);
     if (status)

@@ -27,7 +27,7 @@ static int count_entries(const struct sorter *s, uint64_t *counts, bool *unit)
     for (uint64_t pixel = 0; pixel < plan->n_pixels; pixel++) {
         struct azint_run r;
         do {
-            if (!azint_run_next(&r, s->runs, s->runs_size, &at, plan->n_bins))
+            if (!azint_run_next(&r, &at, s->runs, s->runs_size, plan->n_bins))
                 return HCY_EINVAL;
             for (uint32_t k = 0; k < r.n; k++) {
                 uint32_t c = azint_weight(&r, k);
@@ -134,8 +134,8 @@ static void sort_by_bins(struct sorter *s, struct cpu_pool *pool)
     cpu_pool_for(pool, pieces, 1, put_piece_range, s);
 }
 
-int filter_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans, size_t n, void **blob,
-                   size_t *size)
+int filter_prepare(void **blob, size_t *size, struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans,
+                   size_t n)
 {
     struct filter_plan plan = { .magic = MAGIC };
     struct sorter s = { .plan = &plan };

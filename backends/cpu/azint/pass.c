@@ -440,7 +440,7 @@ static int run_deviation(const struct cpu_call *call)
     return run_chunks(call, &deviation_kernel);
 }
 
-static int scratch_of(const struct cpu_call *call, const struct azint_kernel *k, size_t *size)
+static int scratch_of(size_t *size, const struct cpu_call *call, const struct azint_kernel *k)
 {
     struct azint_launch l;
     struct azint_layout layout;
@@ -452,7 +452,7 @@ static int scratch_of(const struct cpu_call *call, const struct azint_kernel *k,
     return 0;
 }
 
-static int batch_of(const struct cpu_call *call, const struct azint_kernel *k, size_t *items)
+static int batch_of(size_t *items, const struct cpu_call *call, const struct azint_kernel *k)
 {
     struct azint_launch l;
     struct azint_layout layout;
@@ -468,34 +468,34 @@ static int batch_of(const struct cpu_call *call, const struct azint_kernel *k, s
     return 0;
 }
 
-static int scratch_image(const struct cpu_call *call, size_t *size)
+static int scratch_image(size_t *size, const struct cpu_call *call)
 {
-    return scratch_of(call, &image_kernel, size);
+    return scratch_of(size, call, &image_kernel);
 }
 
-static int scratch_coded(const struct cpu_call *call, size_t *size)
+static int scratch_coded(size_t *size, const struct cpu_call *call)
 {
-    return scratch_of(call, &coded_kernel, size);
+    return scratch_of(size, call, &coded_kernel);
 }
 
-static int scratch_deviation(const struct cpu_call *call, size_t *size)
+static int scratch_deviation(size_t *size, const struct cpu_call *call)
 {
-    return scratch_of(call, &deviation_kernel, size);
+    return scratch_of(size, call, &deviation_kernel);
 }
 
-static int batch_image(const struct cpu_call *call, size_t *items)
+static int batch_image(size_t *items, const struct cpu_call *call)
 {
-    return batch_of(call, &image_kernel, items);
+    return batch_of(items, call, &image_kernel);
 }
 
-static int batch_coded(const struct cpu_call *call, size_t *items)
+static int batch_coded(size_t *items, const struct cpu_call *call)
 {
-    return batch_of(call, &coded_kernel, items);
+    return batch_of(items, call, &coded_kernel);
 }
 
-static int batch_deviation(const struct cpu_call *call, size_t *items)
+static int batch_deviation(size_t *items, const struct cpu_call *call)
 {
-    return batch_of(call, &deviation_kernel, items);
+    return batch_of(items, call, &deviation_kernel);
 }
 
 const struct cpu_kernel cpu_azint_kernels[] = {

@@ -188,7 +188,7 @@ static int add_pixel(struct builder *b, struct list *list, uint64_t pixel, size_
 {
     struct azint_run r;
     do {
-        if (!azint_run_next(&r, b->runs, b->runs_size, at, b->head->n_bins))
+        if (!azint_run_next(&r, at, b->runs, b->runs_size, b->head->n_bins))
             return HCY_EINVAL;
         if (r.n)
             b->live[pixel / 8] |= (uint8_t)(1u << pixel % 8);
@@ -440,8 +440,8 @@ static int fail_plan_memory(const struct builder *b, uint64_t need)
                     (unsigned long long)(need >> 20), (unsigned long long)(hcy_memory_left() >> 20));
 }
 
-int azint_prepare(struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans, size_t n, void **blob,
-                  size_t *size)
+int azint_prepare(void **blob, size_t *size, struct cpu_pool *pool, enum cpu_simd simd, const hcy_span *spans,
+                  size_t n)
 {
     struct builder b = { 0 };
     int status = azint_check_spans(spans, n);

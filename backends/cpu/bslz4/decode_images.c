@@ -171,7 +171,7 @@ static int run_decode(const struct cpu_call *call)
     return 0;
 }
 
-static int decode_scratch(const struct cpu_call *call, size_t *size)
+static int decode_scratch(size_t *size, const struct cpu_call *call)
 {
     return hcy_size_mul(size, call->items, sizeof(uint32_t));
 }

@@ -127,7 +127,7 @@ uint32_t nufft_segment(const struct nufft_layout *layout, uint32_t slab, unsigne
 uint32_t nufft_slab_of(const struct nufft_layout *layout, uint32_t bin);
 
 int nufft_run_sort(const struct cpu_call *call);
-int nufft_sorted_size(const struct cpu_call *call, size_t *size);
+int nufft_sorted_size(size_t *size, const struct cpu_call *call);
 
 /* --- Between grid and modes --- */
 
@@ -160,7 +160,7 @@ int nufft_run_scale(const struct cpu_call *call);
 /* cut_fft.c */
 int nufft_run_modes(const struct cpu_call *call);
 int nufft_run_grid(const struct cpu_call *call);
-int nufft_modes_scratch(const struct cpu_call *call, size_t *size);
-int nufft_grid_scratch(const struct cpu_call *call, size_t *size);
+int nufft_modes_scratch(size_t *size, const struct cpu_call *call);
+int nufft_grid_scratch(size_t *size, const struct cpu_call *call);
 
 #endif

@@ -93,7 +93,7 @@ static size_t lay_out_fft(struct fft *f, unsigned threads, char *scratch)
 }
 
 /* Both kernels ask here. */
-static int cut_fft_scratch(const struct cpu_call *call, const hcy_nufft_job *job, size_t *size)
+static int cut_fft_scratch(size_t *size, const struct cpu_call *call, const hcy_nufft_job *job)
 {
     struct fft f = { 0 };
     struct nufft_layout l;
@@ -107,14 +107,14 @@ static int cut_fft_scratch(const struct cpu_call *call, const hcy_nufft_job *job
     return 0;
 }
 
-int nufft_modes_scratch(const struct cpu_call *call, size_t *size)
+int nufft_modes_scratch(size_t *size, const struct cpu_call *call)
 {
-    return cut_fft_scratch(call, call->values[HCY_ARG_AT(nufft_modes, job)].bytes, size);
+    return cut_fft_scratch(size, call, call->values[HCY_ARG_AT(nufft_modes, job)].bytes);
 }
 
-int nufft_grid_scratch(const struct cpu_call *call, size_t *size)
+int nufft_grid_scratch(size_t *size, const struct cpu_call *call)
 {
-    return cut_fft_scratch(call, call->values[HCY_ARG_AT(nufft_grid, job)].bytes, size);
+    return cut_fft_scratch(size, call, call->values[HCY_ARG_AT(nufft_grid, job)].bytes);
 }
 
 /* --- Blocks of columns --- */

@@ -134,7 +134,7 @@ static int place_sorted(struct nufft_sorted *s, const struct nufft_layout *l, st
     return 0;
 }
 
-int nufft_sorted_size(const struct cpu_call *call, size_t *size)
+int nufft_sorted_size(size_t *size, const struct cpu_call *call)
 {
     struct nufft_layout l;
     struct nufft_sorted s = { 0 };

@@ -55,7 +55,7 @@ static size_t table_bytes(const struct nufft_layout *l)
     return l->real * HCY_NUFFT_MAX_COEFS * HCY_NUFFT_MAX_WIDTH;
 }
 
-static int move_scratch(const struct cpu_call *call, const hcy_nufft_job *job, size_t *size)
+static int move_scratch(size_t *size, const struct cpu_call *call, const hcy_nufft_job *job)
 {
     struct nufft_layout l;
     int status = nufft_layout_of(&l, job);
@@ -63,14 +63,14 @@ static int move_scratch(const struct cpu_call *call, const hcy_nufft_job *job, s
     return status;
 }
 
-static int spread_scratch(const struct cpu_call *call, size_t *size)
+static int spread_scratch(size_t *size, const struct cpu_call *call)
 {
-    return move_scratch(call, call->values[HCY_ARG_AT(nufft_spread, job)].bytes, size);
+    return move_scratch(size, call, call->values[HCY_ARG_AT(nufft_spread, job)].bytes);
 }
 
-static int interp_scratch(const struct cpu_call *call, size_t *size)
+static int interp_scratch(size_t *size, const struct cpu_call *call)
 {
-    return move_scratch(call, call->values[HCY_ARG_AT(nufft_interp, job)].bytes, size);
+    return move_scratch(size, call, call->values[HCY_ARG_AT(nufft_interp, job)].bytes);
 }
 
 /* Windows that leave half of a vector free, once more in its other half. */
@@ -88,7 +88,7 @@ static int take_move(struct move *m, const struct cpu_call *call, bool spreads)
     size_t size, strengths, grid;
     int status = nufft_layout_of(&m->layout, job);
     if (!status)
-        status = move_scratch(call, job, &size);
+        status = move_scratch(&size, call, job);
     if (status)
         return status;
     const struct nufft_layout *l = &m->layout;

@@ -4,8 +4,8 @@
  *
  *     void *stream;
  *     uint64_t address;
- *     hcy_cuda_stream(queue, &stream);
- *     hcy_cuda_address(buffer, &address);
+ *     hcy_cuda_stream(&stream, queue);
+ *     hcy_cuda_address(&address, buffer);
  *     cudaMemsetAsync((void *)address, 0, bytes, (cudaStream_t)stream);
  *
  * They belong to the object that they come from and live as long.  The context is the GPU's primary one, which
@@ -31,45 +31,44 @@ extern "C" {
 #define HCY_CUDA_FATBIN "fatbin"
 
 /* A CUdevice. */
-static inline int hcy_cuda_device(hcy_device *dev, int *device)
+static inline int hcy_cuda_device(int *device, hcy_device *dev)
 {
     int64_t value = 0;
-    int status = hcy_device_get_i64(dev, "cu_device", &value);
+    int status = hcy_device_get_i64(&value, dev, "cu_device");
     *device = (int)value;
     return status;
 }
 /* A CUcontext; NULL with a failure. */
-static inline int hcy_cuda_context(hcy_device *dev, void **context)
+static inline int hcy_cuda_context(void **context, hcy_device *dev)
 {
     int64_t value = 0;
-    int status = hcy_device_get_i64(dev, "cu_context", &value);
+    int status = hcy_device_get_i64(&value, dev, "cu_context");
     *context = (void *)(intptr_t)value;
     return status;
 }
 /* A CUstream; NULL with a failure. */
-static inline int hcy_cuda_stream(hcy_queue *queue, void **stream)
+static inline int hcy_cuda_stream(void **stream, hcy_queue *queue)
 {
     int64_t value = 0;
-    int status = hcy_queue_get_i64(queue, "cu_stream", &value);
+    int status = hcy_queue_get_i64(&value, queue, "cu_stream");
     *stream = (void *)(intptr_t)value;
     return status;
 }
 /* A CUdeviceptr, where the buffer begins.  hcy_buffer_import_device() makes a buffer of one. */
-static inline int hcy_cuda_address(hcy_buffer *buf, uint64_t *address)
+static inline int hcy_cuda_address(uint64_t *address, hcy_buffer *buf)
 {
     int64_t value = 0;
-    int status = hcy_buffer_get_i64(buf, "cu_deviceptr", &value);
+    int status = hcy_buffer_get_i64(&value, buf, "cu_deviceptr");
     *address = (uint64_t)value;
     return status;
 }
 
 /* How many groups of a user's kernel a multiprocessor runs at once, of so many items and dynamic local memory. */
-static inline int hcy_cuda_occupancy(hcy_kernel *kernel, uint32_t items, uint32_t local_bytes,
-                                     int64_t *groups)
+static inline int hcy_cuda_occupancy(int64_t *groups, hcy_kernel *kernel, uint32_t items, uint32_t local_bytes)
 {
     char key[64];
     snprintf(key, sizeof key, "groups_per_unit:%lu:%lu", (unsigned long)items, (unsigned long)local_bytes);
-    return hcy_kernel_get_i64(kernel, key, groups);
+    return hcy_kernel_get_i64(groups, kernel, key);
 }
 
 #ifdef __cplusplus

@@ -35,8 +35,8 @@ const struct hcy_pixel_type *gpu_job_pixel(const struct gpu_call *call, const st
     return status ? NULL : hcy_pixel_type(job->pixel_type);
 }
 
-int gpu_check_room(const struct gpu_call *call, const hcy_azint_job *job, uint32_t rows, const hcy_value *sums,
-                   const hcy_value *reports, size_t *size)
+int gpu_check_room(size_t *size, const struct gpu_call *call, const hcy_azint_job *job, uint32_t rows,
+                   const hcy_value *sums, const hcy_value *reports)
 {
     const char *name = gpu_kernel_name(call->kernel);
     int status = hcy_size_mul(size, call->items, rows * sizeof(uint64_t) * (size_t)job->n_bins);
@@ -84,14 +84,14 @@ static int image_variant(struct azint *a, const struct gpu_call *call)
     /* Frames at once are loops that only unroll if their number is known when the text is compiled. */
     if (call->kernel->ops->alone)
         snprintf(options + n, sizeof options - (size_t)n, " -DFRAMES_ALONE=%u", row->frames_alone);
-    return gpu_variant_get(call->kernel, gpu_text_azint, options, &a->variant);
+    return gpu_variant_get(&a->variant, call->kernel, gpu_text_azint, options);
 }
 
 /* Room for the sums, which begin as zeros. */
 static int open_sums(const struct azint *a, const struct gpu_call *call)
 {
     size_t size;
-    int status = gpu_check_room(call, a->job, HCY_AZINT_SUMS, a->sums, a->reports, &size);
+    int status = gpu_check_room(&size, call, a->job, HCY_AZINT_SUMS, a->sums, a->reports);
     return status ? status : call->kernel->ops->zero(call->queue, a->sums, 0, size);
 }
 
@@ -127,7 +127,7 @@ static int run_image_groups(const struct azint *a, const struct gpu_call *call, 
 
 /* --- azint_image --- */
 
-int gpu_image_scratch(const struct gpu_call *call, size_t *size)
+int gpu_image_scratch(size_t *size, const struct gpu_call *call)
 {
     struct azint a;
     *size = 0;
@@ -215,7 +215,7 @@ static int fast_variant(struct azint *a, const struct gpu_call *call)
     n += snprintf(options + n, sizeof options - (size_t)n, " -DELEM=%u -DUNIT=%u -DFIRST_INVALID=%lluu",
                   a->pixel->bytes, a->unit, (unsigned long long)looked_at(a));
     gpu_row_options(call, options, n);
-    return gpu_variant_get(call->kernel, gpu_text_azint_fast, options, &a->coded.variant);
+    return gpu_variant_get(&a->coded.variant, call->kernel, gpu_text_azint_fast, options);
 }
 
 static int open_coded(struct azint *a, const struct gpu_call *call)
@@ -242,7 +242,7 @@ static int open_coded(struct azint *a, const struct gpu_call *call)
     return status ? status : image_variant(a, call);
 }
 
-int gpu_azint_scratch(const struct gpu_call *call, size_t *size)
+int gpu_azint_scratch(size_t *size, const struct gpu_call *call)
 {
     struct azint a;
     int status = open_coded(&a, call);
@@ -346,7 +346,7 @@ static int begin_one(const struct azint *a, const struct gpu_call *call)
     uint32_t n_bins = a->job->n_bins, zeros = GPU_FAST_ROWS * GPU_FRAMES * n_bins;
     struct gpu_grid grid = { { (zeros + GPU_ONE_BEGIN - 1) / GPU_ONE_BEGIN, 1 }, GPU_ONE_BEGIN, 0 };
     size_t size;
-    int status = gpu_check_room(call, a->job, HCY_AZINT_SUMS, a->sums, a->reports, &size);
+    int status = gpu_check_room(&size, call, a->job, HCY_AZINT_SUMS, a->sums, a->reports);
     return status ? status
                   : GPU_STEP(call, c->variant, "gpu_azint_begin_one", &grid, GPU_BYTES(c->batch), GPU_BYTES(n_bins),
                              gpu_at(c->frames, 0), gpu_at(a->reports, 0), gpu_at(c->scratch, 0), gpu_at(a->sums, 0),

@@ -42,7 +42,7 @@ static int open_filter(struct filter *f, const struct gpu_call *call, const hcy_
     /* Items without a pixel of their own only cost time in sums over the group. */
     f->group = gpu_group(call, f->plan->n_entries / f->plan->at.n_bins < MANY ? GROUP_SMALL : GROUP_LARGE);
     gpu_pixel_options(options, f->group, f->pixel, true); /* Poisson's is summed where the job asks for it */
-    return gpu_variant_get(call->kernel, gpu_text_filter, options, &f->variant);
+    return gpu_variant_get(&f->variant, call->kernel, gpu_text_filter, options);
 }
 
 static int run_filter(const struct filter *f, const struct gpu_call *call, const hcy_value *images, size_t at)
@@ -67,7 +67,7 @@ static int open_image(struct filter *f, const struct gpu_call *call)
     return open_filter(f, call, &v[IMAGE_AT(plan)], &v[IMAGE_AT(job)], v[IMAGE_AT(filter)].bytes);
 }
 
-int gpu_filter_scratch(const struct gpu_call *call, size_t *size)
+int gpu_filter_scratch(size_t *size, const struct gpu_call *call)
 {
     struct filter f;
     *size = 0;
@@ -84,7 +84,7 @@ int gpu_filter_launch(const struct gpu_call *call)
         return status;
     f.sums = &v[IMAGE_AT(sums)];
     f.reports = &v[IMAGE_AT(reports)];
-    status = gpu_check_room(call, f.job, HCY_AZINT_FILTERED, f.sums, f.reports, &size);
+    status = gpu_check_room(&size, call, f.job, HCY_AZINT_FILTERED, f.sums, f.reports);
     if (!status && v[IMAGE_AT(images)].bytes_left / f.pixel->bytes / f.job->n_pixels < call->items)
         status = hcy_fail(HCY_EINVAL, "azint_filter: images too small for %zu frames", call->items);
     return status ? status : run_filter(&f, call, &v[IMAGE_AT(images)], 0);
@@ -121,7 +121,7 @@ static int open_spread(struct spread *s, const struct gpu_call *call)
     return status ? status : hcy_size_add(&s->coded.end, s->images, size);
 }
 
-int gpu_spread_scratch(const struct gpu_call *call, size_t *size)
+int gpu_spread_scratch(size_t *size, const struct gpu_call *call)
 {
     struct spread s;
     int status = open_spread(&s, call);
@@ -140,7 +140,7 @@ int gpu_spread_launch(const struct gpu_call *call)
         return status;
     s.filter.sums = &call->values[CODED_AT(sums)];
     s.filter.reports = &call->values[CODED_AT(reports)];
-    status = gpu_check_room(call, s.filter.job, HCY_AZINT_FILTERED, s.filter.sums, s.filter.reports, &size);
+    status = gpu_check_room(&size, call, s.filter.job, HCY_AZINT_FILTERED, s.filter.sums, s.filter.reports);
     if (!status)
         status = gpu_coded_decode(&s.coded, call, s.coded.scratch, s.images);
     return status ? status : run_filter(&s.filter, call, s.coded.scratch, s.images);

@@ -28,7 +28,7 @@ static int each_weight(struct sorter *s, void (*put)(struct sorter *s, uint32_t 
         do {
             /* Spans may come from a damaged file: every run is checked in both readings, and the second
              * finds what the first found. */
-            if (!azint_run_next(&run, s->runs->data, s->runs->size, &at, s->head->n_bins))
+            if (!azint_run_next(&run, &at, s->runs->data, s->runs->size, s->head->n_bins))
                 return hcy_fail(HCY_EINVAL, "azint_filter: the plan's runs are not well formed");
             for (uint32_t k = 0; k < run.n; k++) {
                 uint32_t c = azint_weight(&run, k);

@@ -106,7 +106,7 @@ static int put_pixel_runs(struct builder *b, struct space *s, uint32_t pixel, si
     struct azint_run run;
     *live = false;
     do {
-        if (!azint_run_next(&run, b->runs->data, b->runs->size, at, b->head->n_bins))
+        if (!azint_run_next(&run, at, b->runs->data, b->runs->size, b->head->n_bins))
             return HCY_EINVAL;
         for (uint32_t k = 0; k < run.n; k++) {
             uint32_t c = azint_weight(&run, k);

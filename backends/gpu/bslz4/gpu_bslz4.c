@@ -228,11 +228,11 @@ int gpu_decode_variant(struct gpu_coded *c, const struct gpu_call *call)
     int n = snprintf(options, sizeof options, "-DGROUP_SIZE=%u", gpu_rest_group(c, call));
     /* The general text is compiled without the element's size, so that one variant serves all of them. */
     if (!c->fast_text)
-        return gpu_variant_get(call->kernel, gpu_text_decode, options, &c->variant);
+        return gpu_variant_get(&c->variant, call->kernel, gpu_text_decode, options);
     n += snprintf(options + n, sizeof options - (size_t)n, " -DELEM=%u -DOUT=%u", c->batch.elem_size,
                   words_at_once(c));
     gpu_row_options(call, options, n);
-    return gpu_variant_get(call->kernel, gpu_text_decode_fast, options, &c->variant);
+    return gpu_variant_get(&c->variant, call->kernel, gpu_text_decode_fast, options);
 }
 
 /* Images are written in words. */
@@ -243,7 +243,7 @@ static int open_decode(struct gpu_coded *c, const struct gpu_call *call)
     return status ? status : gpu_decode_variant(c, call);
 }
 
-int gpu_decode_scratch(const struct gpu_call *call, size_t *size)
+int gpu_decode_scratch(size_t *size, const struct gpu_call *call)
 {
     struct gpu_coded c;
     int status = open_decode(&c, call);

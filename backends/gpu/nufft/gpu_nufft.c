@@ -200,7 +200,7 @@ static bool holds_elements(const hcy_value *v, size_t n, size_t size)
 
 /* --- nufft_sort --- */
 
-int gpu_nufft_sort_scratch(const struct gpu_call *call, size_t *size)
+int gpu_nufft_sort_scratch(size_t *size, const struct gpu_call *call)
 {
     struct nufft n;
     int status = open_job(&n, call, call->values[SORT_AT(job)].bytes);
@@ -331,11 +331,11 @@ int gpu_nufft_sort_launch(const struct gpu_call *call)
     int used = options_of(&n, n.n_buckets ? SETTLERS : s.group, options);
     snprintf(options + used, sizeof options - (size_t)used, " -DPOINT=%s -DBUCKET=%u", wide ? "double" : "float",
              SETTLED);
-    status = gpu_variant_get(call->kernel, n.n_buckets ? gpu_text_nufft_settle : gpu_text_nufft_sort, options,
-                             &s.points);
+    status = gpu_variant_get(&s.points, call->kernel, n.n_buckets ? gpu_text_nufft_settle : gpu_text_nufft_sort,
+                             options);
     snprintf(options, sizeof options, "-DGROUP_SIZE=%u", s.group);
     if (!status)
-        status = gpu_variant_get(call->kernel, gpu_text_nufft_scan, options, &s.scan);
+        status = gpu_variant_get(&s.scan, call->kernel, gpu_text_nufft_scan, options);
     return status ? status : run_sort(&n, &s);
 }
 
@@ -369,7 +369,7 @@ static int open_move(struct nufft *n, const struct gpu_call *call, bool spreads,
     snprintf(options + used, sizeof options - (size_t)used,
              " -DWIDTH=%uu -DPARTS=%u -DBATCH=%u -DVECTORS=%u -DSPREADS=%d -DRESIDENT=%u", n->job->width, s->parts,
              s->batch, s->vectors, spreads, s->resident);
-    return gpu_variant_get(call->kernel, s->resident ? gpu_text_nufft_pencil : gpu_text_nufft, options, v);
+    return gpu_variant_get(v, call->kernel, s->resident ? gpu_text_nufft_pencil : gpu_text_nufft, options);
 }
 
 /* A group a range of points and some vectors. */
@@ -418,7 +418,7 @@ static int fixed_scratch(const struct nufft *n, size_t items, size_t *grids, siz
     return status ? status : hcy_size_add(size, *size, *grids);
 }
 
-int gpu_nufft_spread_scratch(const struct gpu_call *call, size_t *size)
+int gpu_nufft_spread_scratch(size_t *size, const struct gpu_call *call)
 {
     struct nufft n;
     size_t grids;
@@ -477,7 +477,7 @@ int gpu_nufft_spread_launch(const struct gpu_call *call)
 }
 
 /* Kernels that need no memory of their own. */
-int gpu_nufft_no_scratch(const struct gpu_call *call, size_t *size)
+int gpu_nufft_no_scratch(size_t *size, const struct gpu_call *call)
 {
     (void)call;
     *size = 0;
@@ -492,7 +492,7 @@ static int cut_variant(const struct gpu_call *call, const hcy_nufft_job *job, ui
     char options[GPU_OPTIONS_BYTES];
     snprintf(options, sizeof options, "-DGROUP_SIZE=%u -DREAL=%s", group,
              job->precision == HCY_F64 ? "double" : "float");
-    return gpu_variant_get(call->kernel, gpu_text_nufft_cut, options, v);
+    return gpu_variant_get(v, call->kernel, gpu_text_nufft_cut, options);
 }
 
 /* Few items a row where there are rows enough to fill a device, and groups side by side where there are not. */

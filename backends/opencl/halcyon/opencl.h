@@ -4,7 +4,7 @@
  *
  *     void *mem;
  *     size_t offset;
- *     hcy_opencl_mem(buffer, &mem, &offset);
+ *     hcy_opencl_mem(&mem, &offset, buffer);
  *     clSetKernelArg(cl, 0, sizeof mem, &mem);
  *
  * They belong to the object that they come from and live as long; retain what shall live longer.  Finish a Halcyon
@@ -26,42 +26,42 @@ extern "C" {
 #define HCY_OPENCL_SPIRV "spirv"
 
 /* A cl_platform_id, a cl_device_id, a cl_context; NULL with a failure. */
-static inline int hcy_opencl_of_device(hcy_device *dev, const char *key, void **handle)
+static inline int hcy_opencl_of_device(void **handle, hcy_device *dev, const char *key)
 {
     int64_t value = 0;
-    int status = hcy_device_get_i64(dev, key, &value);
+    int status = hcy_device_get_i64(&value, dev, key);
     *handle = (void *)(intptr_t)value;
     return status;
 }
-static inline int hcy_opencl_platform(hcy_device *dev, void **platform)
+static inline int hcy_opencl_platform(void **platform, hcy_device *dev)
 {
-    return hcy_opencl_of_device(dev, "cl_platform", platform);
+    return hcy_opencl_of_device(platform, dev, "cl_platform");
 }
-static inline int hcy_opencl_device(hcy_device *dev, void **device)
+static inline int hcy_opencl_device(void **device, hcy_device *dev)
 {
-    return hcy_opencl_of_device(dev, "cl_device", device);
+    return hcy_opencl_of_device(device, dev, "cl_device");
 }
-static inline int hcy_opencl_context(hcy_device *dev, void **context)
+static inline int hcy_opencl_context(void **context, hcy_device *dev)
 {
-    return hcy_opencl_of_device(dev, "cl_context", context);
+    return hcy_opencl_of_device(context, dev, "cl_context");
 }
 
 /* A cl_command_queue, in order; while commands of the Halcyon queue run it has theirs in it. */
-static inline int hcy_opencl_queue(hcy_queue *queue, void **command_queue)
+static inline int hcy_opencl_queue(void **command_queue, hcy_queue *queue)
 {
     int64_t value = 0;
-    int status = hcy_queue_get_i64(queue, "cl_command_queue", &value);
+    int status = hcy_queue_get_i64(&value, queue, "cl_command_queue");
     *command_queue = (void *)(intptr_t)value;
     return status;
 }
 
 /* A cl_mem, and where in it the buffer begins.  hcy_buffer_import_device() makes a buffer of a cl_mem. */
-static inline int hcy_opencl_mem(hcy_buffer *buf, void **mem, size_t *offset)
+static inline int hcy_opencl_mem(void **mem, size_t *offset, hcy_buffer *buf)
 {
     int64_t value = 0, at = 0;
-    int status = hcy_buffer_get_i64(buf, "cl_mem", &value);
+    int status = hcy_buffer_get_i64(&value, buf, "cl_mem");
     if (!status)
-        status = hcy_buffer_get_i64(buf, "offset", &at);
+        status = hcy_buffer_get_i64(&at, buf, "offset");
     *mem = (void *)(intptr_t)value;
     *offset = (size_t)at;
     return status;

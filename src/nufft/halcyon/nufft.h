@@ -143,14 +143,14 @@ enum hcy_nufft_stage {
     HCY_NUFFT_TO_MODES = 3,    /* grid to coefficients */
     HCY_NUFFT_TO_GRID = 4      /* coefficients to grid */
 };
-HCY_API int hcy_nufft_submit_stage(hcy_queue *queue, hcy_nufft *plan, int stage, hcy_buffer *from,
-                                   hcy_buffer *to) HCY_MUST_USE;
+HCY_API int hcy_nufft_submit_stage(hcy_queue *queue, hcy_buffer *to, hcy_nufft *plan, int stage,
+                                   hcy_buffer *from) HCY_MUST_USE;
 /* The same from and to host memory, done on return. */
-HCY_API int hcy_nufft_execute_stage(hcy_nufft *plan, int stage, const void *from, void *to) HCY_MUST_USE;
+HCY_API int hcy_nufft_execute_stage(void *to, hcy_nufft *plan, int stage, const void *from) HCY_MUST_USE;
 /* The self-adjoint operator: coefficients to points and back to coefficients, of a plan of type 1 or 2; `to`
  * may be `from`. */
-HCY_API int hcy_nufft_submit_self_adjoint(hcy_queue *queue, hcy_nufft *plan, hcy_buffer *from,
-                                          hcy_buffer *to) HCY_MUST_USE;
+HCY_API int hcy_nufft_submit_self_adjoint(hcy_queue *queue, hcy_buffer *to, hcy_nufft *plan,
+                                          hcy_buffer *from) HCY_MUST_USE;
 
 /* Plan, points, execution, all in one, with the options' defaults. */
 HCY_API int hcy_nufft_run(hcy_device *dev, const hcy_nufft_desc *desc, int64_t n_points, const void *const *points,

@@ -35,7 +35,7 @@ HCY_API int hcy_array_read(hcy_array *array, const char *path) HCY_MUST_USE;
 HCY_API int hcy_array_write(const hcy_array *array, const char *path) HCY_MUST_USE;
 HCY_API void hcy_array_free(hcy_array *array);
 /* Numbers in it; HCY_ERANGE: more than can be addressed. */
-HCY_API int hcy_array_count(const hcy_array *array, size_t *n) HCY_MUST_USE;
+HCY_API int hcy_array_count(size_t *n, const hcy_array *array) HCY_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -106,8 +106,8 @@ HCY_API int hcy_stack_frame_size(size_t *size, const hcy_stack *stack, uint64_t 
  * filter 32008's Zstandard is given as HCY_CODEC_BITSHUFFLE.
  * HCY_ERANGE: no such frame, or capacity below hcy_stack_frame_size(); HCY_ENOENT as above; HCY_ECORRUPT: the
  * file ends before the frame does; HCY_EIO. */
-HCY_API int hcy_stack_read(size_t *size, hcy_stack *stack, uint64_t frame, void *dst,
-                           size_t capacity) HCY_MUST_USE;
+HCY_API int hcy_stack_read(size_t *size, void *dst, size_t capacity, hcy_stack *stack,
+                           uint64_t frame) HCY_MUST_USE;
 
 /* --- One image --- */
 
@@ -368,7 +368,7 @@ HCY_API int hcy_curves_append(hcy_curves *curves, uint64_t frame, const hcy_azin
 HCY_API int hcy_curves_close(hcy_curves *curves); /* NULL is fine */
 /* Instead, where curves are missing: what there is stays under the name that it has until it is whole, which comes to
  * `place` (of `size` bytes; "": nothing is left, or one file a frame), and an earlier file stays. */
-HCY_API int hcy_curves_stop(hcy_curves *curves, char *place, size_t size); /* NULL is fine */
+HCY_API int hcy_curves_stop(char *place, size_t size, hcy_curves *curves); /* NULL is fine */
 
 /* --- Configurations: pyFAI's WorkerConfig as JSON --- */
 
@@ -419,8 +419,8 @@ HCY_API const hcy_results_info *hcy_results_get_info(const hcy_results *results)
 /* One curve, or image [n_azim][n_radial]: n_radial values, or n_azim * n_radial, each.  `frame` (its number in
  * its stack; the row's where the file has none) and `sigma` (NaN without errors) may be NULL.  A frame that
  * failed is all NaN.  HCY_ERANGE: no such row; HCY_EIO, HCY_ECORRUPT. */
-HCY_API int hcy_results_read(hcy_results *results, uint64_t row, uint64_t *frame, double *intensity,
-                             double *sigma) HCY_MUST_USE;
+HCY_API int hcy_results_read(uint64_t *frame, double *intensity, double *sigma, hcy_results *results,
+                             uint64_t row) HCY_MUST_USE;
 HCY_API void hcy_results_close(hcy_results *results); /* NULL is fine */
 
 #ifdef __cplusplus
