@@ -134,7 +134,7 @@ static void ask(struct gpu_kernel *kernel, const char *name, const struct usual 
         values[plan].block = &u->block;
         values[plan + 1].bytes = &u->job;
     }
-    if (gpu_kernel_scratch_size(kernel, 1, values, sizeof values / sizeof values[0], &scratch))
+    if (gpu_kernel_scratch_size(&scratch, kernel, 1, values, sizeof values / sizeof values[0]))
         fail(name);
 }
 
