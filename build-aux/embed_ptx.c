@@ -150,7 +150,7 @@ static void ask_all(const char *name)
     for (size_t s = 0; s < N_SHAPES; s++)
         for (unsigned which = 0; which < 16; which++) {
             set_up(&u, s, which & 8 ? 4 : 2, which);
-            u.plan.filter = strstr(name, "filter") || strstr(name, "spread");
+            u.plan.filter = strstr(name, "filter") || strstr(name, "deviation");
             ask(kernel, name, &u);
         }
     gpu_kernel_release(kernel);
@@ -180,7 +180,7 @@ static void write_table(const char *const *kernels)
 int main(int argc, char **argv)
 {
     static const char *const usual[] = { "bslz4_decode", "azint_image",        "bslz4_azint",
-                                         "azint_filter", "bslz4_azint_spread", NULL };
+                                         "azint_filter", "bslz4_azint_deviation", NULL };
     const char *const *kernels = argc > 1 ? (const char *const *)argv + 1 : usual;
     if (!nvrtc_load()) {
         fprintf(stderr, "embed_ptx: %s\n", hcy_last_error()->text);

@@ -114,11 +114,11 @@ static void count(const struct oracle *o, uint64_t *sums, uint32_t bin, const st
 
         oracle_add(sums, n, bin, row, row == HCY_SUM_SIGNAL_LO ? -x : x);
     }
-    if (o->filter->flags & HCY_AZINT_WANT_SPREAD) {
+    if (o->filter->flags & HCY_AZINT_WANT_DEVIATION) {
         oracle_i128 f = fine_of(o, e->pixel), cross = f * (oracle_i128)(c2 * norm24), half = 1 << 7;
         oracle_u128 square = (oracle_u128)(f * f) * c2;
 
-        if (o->shift == HCY_AZINT_SQUARE_WIDE) {
+        if (o->shift == HCY_AZINT_COARSE_SHIFT) {
             square = (square + ((oracle_u128)1 << 32)) >> 33;
             cross = (cross + (cross < 0 ? -half : half)) / (2 * half);
         }
@@ -128,8 +128,9 @@ static void count(const struct oracle *o, uint64_t *sums, uint32_t bin, const st
     }
 }
 
-/* Mean and deviation of the entries that are in, in units of key; their number.  And the spread, in those of values. */
-static double measure(const struct oracle *o, long double *mean, long double *deviation, long double *spread)
+/* Mean and deviation of the entries that are in, in units of key; their number.  And the sum of their squared
+ * deviations, in units of values. */
+static double measure(const struct oracle *o, long double *mean, long double *deviation, long double *squares)
 {
     int is_float = oracle_is_float(o->job->pixel_type);
     long double s = 0, w = 0, ww = 0, v = 0, number = 0, unit = ldexpl(1, o->shift);
@@ -147,7 +148,7 @@ static double measure(const struct oracle *o, long double *mean, long double *de
         v += c * c * (o->plan->spans[5].size ? o->plan->variances[e->pixel] : x > 1 ? x : 1);
     }
     *mean = s / w;
-    *spread = 0;
+    *squares = 0;
     for (size_t i = 0; i < o->n; i++) {
         const struct entry *e = &o->entries[i];
         long double norm = o->plan->norms[e->pixel], c2 = ((uint64_t)e->c * e->c + (1u << 23)) >> 24;
@@ -156,10 +157,10 @@ static double measure(const struct oracle *o, long double *mean, long double *de
         if (!is_float)
             norm = floorl(norm * HCY_AZINT_ONE + 0.5L) / HCY_AZINT_ONE;
         if (e->in)
-            *spread += c2 * (x - *mean * norm) * (x - *mean * norm);
+            *squares += c2 * (x - *mean * norm) * (x - *mean * norm);
     }
-    if (o->filter->flags & HCY_AZINT_CLIP_SPREAD)
-        v = *spread / 16777216.0L;
+    if (o->filter->flags & HCY_AZINT_CLIP_DEVIATION)
+        v = *squares / 16777216.0L;
     *deviation = sqrtl(v / ww) * unit;
     *mean *= unit;
     return (double)number / HCY_AZINT_ONE;
@@ -168,7 +169,7 @@ static double measure(const struct oracle *o, long double *mean, long double *de
 static void clip(struct oracle *o)
 {
     for (uint32_t turn = 0; turn < o->filter->max_iter; turn++) {
-        long double mean, deviation, spread, n = measure(o, &mean, &deviation, &spread);
+        long double mean, deviation, squares, n = measure(o, &mean, &deviation, &squares);
         size_t gone = 0;
 
         if (!(n > 0))
@@ -251,7 +252,7 @@ static uint64_t count_lost(const struct oracle *o)
 /* All rows of a frame. */
 static void oracle_filter(struct oracle *o, uint64_t *sums)
 {
-    long double mean, deviation, spread;
+    long double mean, deviation, squares;
 
     memset(sums, 0, sizeof *sums * HCY_AZINT_FILTERED * BINS);
     o->shift = !o->plan->spans[4].size || oracle_is_float(o->job->pixel_type)
@@ -266,9 +267,9 @@ static void oracle_filter(struct oracle *o, uint64_t *sums)
         for (size_t i = 0; i < o->n; i++)
             if (o->entries[i].in)
                 count(o, sums, bin, &o->entries[i]);
-        if (oracle_is_float(o->job->pixel_type) && (o->filter->flags & HCY_AZINT_WANT_SPREAD) &&
-            measure(o, &mean, &deviation, &spread) > 0)
-            oracle_add_double(&sums[HCY_SUM_SQUARE_LO * BINS + bin], (double)spread);
+        if (oracle_is_float(o->job->pixel_type) && (o->filter->flags & HCY_AZINT_WANT_DEVIATION) &&
+            measure(o, &mean, &deviation, &squares) > 0)
+            oracle_add_double(&sums[HCY_SUM_SQUARE_LO * BINS + bin], (double)squares);
     }
 }
 
@@ -405,16 +406,16 @@ static const struct {
     double threshold, from, to;
     int poisson;
 } filters[] = {
-    { "spread alone", HCY_AZINT_FILTER_NONE, HCY_AZINT_CLIP_SPREAD | HCY_AZINT_WANT_SPREAD, 0, 0, 0, 0 },
-    { "clipped by spread", HCY_AZINT_FILTER_CLIP, HCY_AZINT_CLIP_SPREAD | HCY_AZINT_WANT_SPREAD, 2.5, 0, 0, 0 },
-    { "clipped, hybrid, Chauvenet", HCY_AZINT_FILTER_CLIP, HCY_AZINT_CLIP_SPREAD, 0, 0, 0, 1 },
+    { "deviation alone", HCY_AZINT_FILTER_NONE, HCY_AZINT_CLIP_DEVIATION | HCY_AZINT_WANT_DEVIATION, 0, 0, 0, 0 },
+    { "clipped by deviation", HCY_AZINT_FILTER_CLIP, HCY_AZINT_CLIP_DEVIATION | HCY_AZINT_WANT_DEVIATION, 2.5, 0, 0, 0 },
+    { "clipped, hybrid, Chauvenet", HCY_AZINT_FILTER_CLIP, HCY_AZINT_CLIP_DEVIATION, 0, 0, 0, 1 },
     { "clipped, Poisson or given", HCY_AZINT_FILTER_CLIP, 0, 3.5, 0, 0, 1 },
     { "median", HCY_AZINT_FILTER_PERCENTILE, 0, 0, 50, 50, 1 },
-    { "quartiles", HCY_AZINT_FILTER_PERCENTILE, HCY_AZINT_WANT_SPREAD, 0, 25, 75, 1 },
+    { "quartiles", HCY_AZINT_FILTER_PERCENTILE, HCY_AZINT_WANT_DEVIATION, 0, 25, 75, 1 },
 };
 enum { N_FILTERS = sizeof filters / sizeof filters[0] };
 
-/* Doubles that hold rounded spreads are compared as such. */
+/* Doubles that hold rounded deviations are compared as such. */
 static int same(const uint64_t *got, const uint64_t *want, size_t row, int is_float)
 {
     double a, b;
@@ -544,7 +545,7 @@ static uint64_t *run_chunks(hcy_device *dev, const hcy_span *spans, const hcy_az
     hcy_queue *queue = NULL;
     hcy_buffer *tables = NULL;
 
-    if (!out || hcy_kernel_get(&kernel, dev, "bslz4_azint_spread") || hcy_queue_create(&queue, dev) ||
+    if (!out || hcy_kernel_get(&kernel, dev, "bslz4_azint_deviation") || hcy_queue_create(&queue, dev) ||
         hcy_kernel_prepare(&tables, kernel, spans, HCY_AZINT_SPANS))
         bail_out("%s", hcy_last_error()->text);
     hcy_buffer *b[] = { buffer(dev, c->size, c->bytes),
@@ -578,7 +579,7 @@ static void test_chunks(uint32_t type, enum oracle_kind kind, int bright)
 {
     static const size_t frames[] = { 1, FRAMES, 3 };
     size_t image = (size_t)HEIGHT * WIDTH * oracle_pixel_size(type), turn = 0, wrong = 0;
-    const uint32_t flags = HCY_AZINT_CLIP_SPREAD | HCY_AZINT_WANT_SPREAD;
+    const uint32_t flags = HCY_AZINT_CLIP_DEVIATION | HCY_AZINT_WANT_DEVIATION;
     hcy_azint_filter filter = make_filter(HCY_AZINT_FILTER_NONE, flags, 0, 0, 0);
     hcy_azint_job job = { HEIGHT * WIDTH, BINS, type, 0, 0, { { 0, 0 } } };
     uint8_t *images = malloc(FRAMES * image);
@@ -610,7 +611,7 @@ static void test_chunks(uint32_t type, enum oracle_kind kind, int bright)
         }
         free(got);
     }
-    ok(wrong == 0, "spread from chunks, type %u, %s%s", type,
+    ok(wrong == 0, "deviation from chunks, type %u, %s%s", type,
        kind == ORACLE_WHOLE   ? "whole"
        : kind == ORACLE_SPLIT ? "split"
                               : "wild",
@@ -658,12 +659,12 @@ static void test_arithmetic(void)
         const uint64_t a[2] = { (uint64_t)square, (uint64_t)(square >> 64) };
         const uint64_t b[2] = { (uint64_t)cross, (uint64_t)(cross >> 64) };
         const uint64_t c[2] = { (uint64_t)norm2, (uint64_t)(norm2 >> 64) };
-        double got = azint_spread(a, b, c, m, 0);
+        double got = azint_deviation_sum(a, b, c, m, 0);
         /* the mean is rounded to 32 bits */
         wrong += !(got >= 0 && fabsl(got - want) <= 1e-15L * want + 1e-8L * sqrtl(want) * fabs(m) + 1e-17L * m * m);
         wrong += flat && got > 1e-17 * m * m;
     }
-    is_int(wrong, 0, "spreads of 2000 bins: never negative, nothing cancels");
+    is_int(wrong, 0, "deviations of 2000 bins: never negative, nothing cancels");
 }
 
 /* --- pyFAI's curves --- */

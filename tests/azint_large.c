@@ -124,7 +124,7 @@ static uint64_t *from_chunk(hcy_device *dev, hcy_frame_report *report)
 
 static void test_device(hcy_device *dev, const char *spec, const uint64_t *want, uint64_t n_lost)
 {
-    static const hcy_azint_filter spread = { .flags = HCY_AZINT_WANT_SPREAD };
+    static const hcy_azint_filter deviation = { .flags = HCY_AZINT_WANT_DEVIATION };
     hcy_device *cpu = NULL;
     hcy_frame_report report, other;
     const size_t rows = (n_lost ? HCY_AZINT_SUMS : HCY_SUM_LOST_COUNT) * BINS * sizeof *want;
@@ -136,10 +136,10 @@ static void test_device(hcy_device *dev, const char *spec, const uint64_t *want,
     got = from_chunk(dev, &report);
     ok(!report.status && !memcmp(got, want, rows) && report.n_lost == n_lost, "%s: from its chunk", spec);
     free(got);
-    got = from_image(dev, "azint_filter", &spread, &report);
-    uint64_t *same = from_image(cpu, "azint_filter", &spread, &other);
+    got = from_image(dev, "azint_filter", &deviation, &report);
+    uint64_t *same = from_image(cpu, "azint_filter", &deviation, &other);
     ok(!memcmp(got, same, HCY_AZINT_FILTERED * BINS * sizeof *got) && report.n_lost == other.n_lost,
-       "%s: its spread, as on the CPU", spec);
+       "%s: its deviation, as on the CPU", spec);
     free(got);
     free(same);
     hcy_device_release(cpu);

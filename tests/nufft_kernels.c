@@ -320,7 +320,7 @@ static void test_bad(void)
     check_move(&s, "they count as 0");
     hcy_buffer_release(s.points[0]);
     s.points[0] = reals(s.x[0], 3000, HCY_F64);
-    s.job.flags |= HCY_NUFFT_WIDE_POINTS;
+    s.job.flags |= HCY_NUFFT_DOUBLE_POINTS;
     ok(sort(&s) == UINT64_MAX, "points in double for data in float");
     check_move(&s, "points in double");
     close_scene(&s);

@@ -28,7 +28,7 @@ same() { # TEXT ARGUMENTS...
 same "curves with Poisson errors, full splitting" --error-model poisson
 same "curves without splitting" --split no
 same "curves along the azimuth, bounding boxes" --along-chi --split bbox
-same "curves clipped by the pixels' own spread" --error-model azimuthal --sigma-clip
+same "curves clipped by the pixels' own deviation" --error-model azimuthal --sigma-clip
 grep -q 'pocl\|opencl' opencl:0.dat && echo "ok - the result says which device made it" ||
     echo "not ok - the result says which device made it"
 

@@ -28,7 +28,7 @@ struct gpu_batch {
 struct gpu_state {
     uint32_t listed; /* blocks in the list, may be more than there is room for: then it counts all */
     uint32_t slot;   /* the largest block of a frame that needs a slot */
-    uint32_t wide;   /* groups of eight frames' blocks in the list for `wide` */
+    uint32_t heavy;  /* groups of eight frames' blocks in the list for `heavy` */
     uint32_t loose;  /* there are frames, or raw elements of frames, that only `rest` does */
     uint32_t reserved[60];
 };
@@ -59,8 +59,8 @@ struct gpu_listed {
 struct gpu_command {
     uint32_t a, b;
 };
-/* Of a block: n matches | literals << 8 | planes of its own << 16 | wide << 24; and its mask of NEW planes.  0: it goes
- * another way. */
+/* Of a block: n matches | literals << 8 | planes of its own << 16 | heavy << 24; and its mask of NEW planes.  0: it
+ * goes another way. */
 struct gpu_block_info {
     uint32_t counts, new_planes;
 };

@@ -146,8 +146,8 @@ int gpu_azint_launch(const struct gpu_call *call);
 int gpu_azint_scratch(size_t *size, const struct gpu_call *call);
 int gpu_filter_launch(const struct gpu_call *call);
 int gpu_filter_scratch(size_t *size, const struct gpu_call *call);
-int gpu_spread_launch(const struct gpu_call *call);
-int gpu_spread_scratch(size_t *size, const struct gpu_call *call);
+int gpu_deviation_launch(const struct gpu_call *call);
+int gpu_deviation_scratch(size_t *size, const struct gpu_call *call);
 
 /* What launches that make sums have in common (gpu_azint.c). */
 /* The job's pixels, checked against the plan; NULL with a failure that names the kernel. */

@@ -465,7 +465,7 @@ static int open_runs(struct xrt_kernel *k)
 {
     for (; k->n_runs < RUNS_PER_UNIT * k->n_units; k->n_runs++) {
         struct run *r = &k->runs[k->n_runs];
-        /* Runs are spread over the units in turn, so that the first ones of a launch go to different
+        /* Runs are dealt to the units in turn, so that the first ones of a launch go to different
          * units. */
         *r = (struct run){ .kernel = k, .unit = &k->units[k->n_runs % k->n_units] };
         r->handle = card_run_open(r->unit->handle);

@@ -119,8 +119,8 @@ enum {
 enum { HCY_AZINT_FILTER_NONE, HCY_AZINT_FILTER_CLIP, HCY_AZINT_FILTER_PERCENTILE }; /* hcy_azint_filter.kind */
 
 /* Where pixels get their variance from while they are clipped, and what is wanted at the end. */
-#define HCY_AZINT_CLIP_SPREAD 1u /* their deviation from the bin's mean; else Poisson's, or the plan's */
-#define HCY_AZINT_WANT_SPREAD 2u /* the rows SQUARE, CROSS and NORM24 */
+#define HCY_AZINT_CLIP_DEVIATION 1u /* their deviation from the bin's mean; else Poisson's, or the plan's */
+#define HCY_AZINT_WANT_DEVIATION 2u /* the rows SQUARE, CROSS and NORM24 */
 
 #define HCY_AZINT_LOG_STEPS 16
 
@@ -137,15 +137,15 @@ typedef struct hcy_azint_filter {
 /* The sums of one frame that was filtered: HCY_AZINT_FILTERED rows.  They are complete: sums over the pixels that were
  * kept in each bin, with nothing of the plan to add or take off.  SIGNAL is that of c * value - cd; VARIANCE that of
  * c2 * max(1, value), or of c2 * v in a plan with variances; LOST_COUNT, LOST_NORM and LOST_NORM2 are what the bin has,
- * not what it lost.  And for the spread of pixels about the bin's mean, with v = value * 2^s - floor(dark * 2^s + 0.5),
- * where s is 0 without a dark current, else HCY_AZINT_SQUARE_SHIFT, and the second term and then v are limited to
- * SQUARE_MAX(s), either sign; and norms of 24 bits, n24 = (u32)(N * HCY_AZINT_ONE + 0.5):
+ * not what it lost.  And for the deviation of pixels from the bin's mean, with v = value * 2^s -
+ * floor(dark * 2^s + 0.5), where s is 0 without a dark current, else HCY_AZINT_SQUARE_SHIFT, and the second term and
+ * then v are limited to SQUARE_MAX(s), either sign; and norms of 24 bits, n24 = (u32)(N * HCY_AZINT_ONE + 0.5):
  *
  *   SQUARE  sum of c2 * v * v      CROSS  sum of c2 * v * n24, signed      NORM24  sum of c2 * n24 * n24
  *
- * Where s is HCY_AZINT_SQUARE_WIDE, each term of SQUARE is rounded (half up) to units of 2^WIDE_SQUARE, the magnitude
- * of each of CROSS to those of 2^WIDE_CROSS.  A valid value above HCY_AZINT_VALUE_MAX(s), either sign, has no place in
- * them: its frame gets the status HCY_ERANGE, and its sums mean nothing.
+ * Where s is HCY_AZINT_COARSE_SHIFT, each term of SQUARE is rounded (half up) to units of 2^COARSE_SQUARE, the
+ * magnitude of each of CROSS to those of 2^COARSE_CROSS.  A valid value above HCY_AZINT_VALUE_MAX(s), either sign,
+ * has no place in them: its frame gets the status HCY_ERANGE, and its sums mean nothing.
  *
  * Of float pixels SIGNAL_LO and VARIANCE_LO hold doubles; SQUARE_LO that of c2 * (value - dark - mean * N)^2, the
  * other two are zero. */
@@ -158,11 +158,11 @@ enum {
     HCY_SUM_NORM24_HI,
     HCY_AZINT_FILTERED
 };
-#define HCY_AZINT_SQUARE_WIDE 19 /* of pixels of 4 and 8 bytes less a dark current */
-#define HCY_AZINT_SQUARE_SHIFT(pixel_bytes) ((pixel_bytes) <= 2 ? 16 : HCY_AZINT_SQUARE_WIDE)
-#define HCY_AZINT_SQUARE_MAX(shift) (((int64_t)1 << ((shift) == HCY_AZINT_SQUARE_WIDE ? 52 : 35)) - 1)
+#define HCY_AZINT_COARSE_SHIFT 19 /* of pixels of 4 and 8 bytes less a dark current */
+#define HCY_AZINT_SQUARE_SHIFT(pixel_bytes) ((pixel_bytes) <= 2 ? 16 : HCY_AZINT_COARSE_SHIFT)
+#define HCY_AZINT_SQUARE_MAX(shift) (((int64_t)1 << ((shift) == HCY_AZINT_COARSE_SHIFT ? 52 : 35)) - 1)
 #define HCY_AZINT_VALUE_MAX(shift) ((shift) ? (int64_t)1 << 32 : HCY_AZINT_SQUARE_MAX(0))
-#define HCY_AZINT_WIDE_SQUARE 33
-#define HCY_AZINT_WIDE_CROSS 8
+#define HCY_AZINT_COARSE_SQUARE 33
+#define HCY_AZINT_COARSE_CROSS 8
 
 #endif

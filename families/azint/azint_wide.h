@@ -1,5 +1,5 @@
-/* azint_wide.h - arithmetic that hosts and devices have to do alike: sums of more than 64 bits, the spread of a bin's
- * pixels about their mean, Chauvenet's criterion.
+/* azint_wide.h - arithmetic that hosts and devices have to do alike: sums of more than 64 bits, how far a bin's
+ * pixels are from their mean, Chauvenet's criterion.
  *
  * Integers of 64-bit words, low word first, and single IEEE operations in double: the same bits everywhere.  No
  * state; backends may include this file beside azint_format.h.  Kernels' compilers want a word of their own before
@@ -140,7 +140,7 @@ AZINT_FUNCTION void azint_mul_256(uint64_t p[4], const uint64_t a[2], const uint
         }
 }
 
-/* --- The spread about a mean --- */
+/* --- The deviation from a mean --- */
 
 /* A pixel's norm in the sums of squares: 24-bit fixed point, as a weight's.  A plan's norms are 1 at most. */
 AZINT_FUNCTION uint32_t azint_norm24(float norm)
@@ -152,20 +152,20 @@ AZINT_FUNCTION uint32_t azint_norm24(float norm)
  * c2 * v * n24 (signed) and c2 * n24 * n24; `shift` is that of v.  The mean is rounded to 32 significant bits, which
  * moves the result by less than 2^-64 of mean^2 times the last sum; nothing else is rounded before the end, so nothing
  * cancels. */
-AZINT_FUNCTION double azint_spread(const uint64_t square[2], const uint64_t cross[2], const uint64_t norm2[2],
+AZINT_FUNCTION double azint_deviation_sum(const uint64_t square[2], const uint64_t cross[2], const uint64_t norm2[2],
                                   double mean, int shift)
 {
     uint64_t x[4] = { 0, 0, 0, 0 }, a[4] = { square[0], square[1], 0, 0 }, b[2] = { cross[0], cross[1] }, p[4];
     uint64_t m[2] = { 0, 0 }, mm[2];
-    const int wide = shift == HCY_AZINT_SQUARE_WIDE;
-    const unsigned up = wide ? HCY_AZINT_WIDE_SQUARE : 0, cross_up = wide ? HCY_AZINT_WIDE_CROSS : 0;
+    const int coarse = shift == HCY_AZINT_COARSE_SHIFT;
+    const unsigned up = coarse ? HCY_AZINT_COARSE_SQUARE : 0, cross_up = coarse ? HCY_AZINT_COARSE_CROSS : 0;
     int exponent, k;
     int negative = (mean < 0) != (int)(b[1] >> 63);
 
     frexp(mean, &exponent);
     k = 24 + 32 - exponent; /* 2^k mean / ONE has 32 bits, where k has room */
     k = k < 0 ? 0 : k > 64 ? 64 : k;
-    if (wide && k > 47) /* the first sum has room for 2^(2 k + WIDE_SQUARE) */
+    if (coarse && k > 47) /* the first sum has room for 2^(2 k + COARSE_SQUARE) */
         k = 47;
     m[0] = (uint64_t)(ldexp(fabs(mean), k) / HCY_AZINT_ONE + 0.5);
     /* The three terms are brought to one scale of 2^(2k): x = 2^(2k) square - 2^(k+1) m cross + m^2 norm2. */

@@ -24,7 +24,7 @@
 enum hcy_nufft_job_flag {
     HCY_NUFFT_FIXED_ORDER = 1, /* the same bits for any number of threads and, of the points, in any order */
     HCY_NUFFT_FFT_ORDER = 2,   /* of modes */
-    HCY_NUFFT_WIDE_POINTS = 4  /* coordinates are doubles, whatever the precision of the data */
+    HCY_NUFFT_DOUBLE_POINTS = 4  /* coordinates are doubles, whatever the precision of the data */
 };
 
 /* What the launches of a plan have in common; `sign` is that of the exponent in this launch. */

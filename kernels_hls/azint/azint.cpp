@@ -6,8 +6,8 @@
 /* --- bslz4_azint --- */
 
 static void hls_sum_chunk(const uint64_t *chunks, const uint64_t *blocks, const hls_word *plan, uint64_t *sums,
-                          uint64_t at, uint64_t again, hls_lost (&list)[HLS_LOST], hls_run coded_run,
-                          hls_sums_run run, uint32_t *damaged, hls_losses *losses)
+                          uint64_t at, uint64_t again, hls_lost (&list)[HLS_LOST], hls_task coded_task,
+                          hls_sums_task task, uint32_t *damaged, hls_losses *losses)
 {
 #pragma HLS DATAFLOW
     /* Depths (design.h) even out a few clocks, or hold a burst of the memory, or a whole piece of the plan. */
@@ -37,20 +37,20 @@ static void hls_sum_chunk(const uint64_t *chunks, const uint64_t *blocks, const 
     HLS_STAGES
     /* Every stage runs at the same time; only FIFOs join them, so the order of these lines is that of the
      * data. */
-    HLS_STAGE(hls_list(blocks, coded_run, listed));
-    HLS_STAGE(hls_fetch(chunks, coded_run, listed, units, coded));
+    HLS_STAGE(hls_list(blocks, coded_task, listed));
+    HLS_STAGE(hls_fetch(chunks, coded_task, listed, units, coded));
     for (uint32_t e = 0; e < HLS_ENGINES; e++) {
 #pragma HLS UNROLL
-        HLS_STAGE_OF(e, hls_parse(coded_run, e, units[e], coded[e], copies[e], sequences[e]));
-        HLS_STAGE_OF(e, hls_copy(coded_run, e, copies[e], sequences[e], turns[e], decoded[e]));
-        HLS_STAGE_OF(e, hls_transpose(coded_run, e, turns[e], decoded[e], pieces[e]));
+        HLS_STAGE_OF(e, hls_parse(coded_task, e, units[e], coded[e], copies[e], sequences[e]));
+        HLS_STAGE_OF(e, hls_copy(coded_task, e, copies[e], sequences[e], turns[e], decoded[e]));
+        HLS_STAGE_OF(e, hls_transpose(coded_task, e, turns[e], decoded[e], pieces[e]));
     }
     /* From here on there is one stream again, eight pixels a clock. */
-    HLS_STAGE(hls_collect(coded_run, pieces, groups, damaged));
-    HLS_STAGE(hls_weights(plan, run, to_integrate, to_note, to_settle, records, bins));
-    HLS_STAGE(hls_integrate(run, to_integrate, records, groups, lost, totals));
-    HLS_STAGE(hls_note(run, list, again, to_note, lost, losses));
-    HLS_STAGE(hls_settle(run, sums, at, again, to_settle, totals, bins));
+    HLS_STAGE(hls_collect(coded_task, pieces, groups, damaged));
+    HLS_STAGE(hls_weights(plan, task, to_integrate, to_note, to_settle, records, bins));
+    HLS_STAGE(hls_integrate(task, to_integrate, records, groups, lost, totals));
+    HLS_STAGE(hls_note(task, list, again, to_note, lost, losses));
+    HLS_STAGE(hls_settle(task, sums, at, again, to_settle, totals, bins));
     HLS_STAGES_END
 }
 
@@ -84,16 +84,16 @@ extern "C" void bslz4_azint(uint64_t items, const uint64_t *chunks, uint64_t chu
     (void)scratch;
     (void)scratch_bytes;
     hcy_bslz4_job code;
-    hls_sums_run run;
+    hls_sums_task task;
     hls_coding_get(&code, coding);
     /* What is wrong with the plan or the job is wrong for each frame, and is reported with each. */
-    int32_t unable = hls_sums_open(run, job, plan, plan_bytes);
-    if (!unable && (code.elem_size != run.elem || code.image_bytes != run.job.n_pixels * run.elem))
+    int32_t unable = hls_sums_open(task, job, plan, plan_bytes);
+    if (!unable && (code.elem_size != task.elem || code.image_bytes != task.job.n_pixels * task.elem))
         unable = HCY_EINVAL;
-    uint64_t frame_sums = (uint64_t)HCY_AZINT_SUMS * run.job.n_bins;
+    uint64_t frame_sums = (uint64_t)HCY_AZINT_SUMS * task.job.n_bins;
     for (uint64_t i = 0; i < items; i++) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=32 max=1024
-        hls_run r;
+        hls_task r;
         uint32_t damaged = UINT32_MAX;
         hls_losses losses = { 0, 0 };
         /* Without a place for the report nothing can be said, so nothing is done either. */
@@ -112,15 +112,15 @@ extern "C" void bslz4_azint(uint64_t items, const uint64_t *chunks, uint64_t chu
         r.n_units = r.frame.n_blocks + (r.frame.tail_bytes > 0);
         r.codec = code.codec;
         r.elem = code.elem_size;
-        /* More lost pixels than the list holds make another run, whose sums are thrown away, for the next part
+        /* More lost pixels than the list holds make another pass, whose sums are thrown away, for the next part
          * of the list. */
         for (uint64_t done = 0; !status && (!done || done < losses.groups); done += HLS_LOST) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=1 max=256
-            hls_sum_chunk(chunks, blocks, plan, sums, i * frame_sums, done, list, r, run, &damaged, &losses);
+            hls_sum_chunk(chunks, blocks, plan, sums, i * frame_sums, done, list, r, task, &damaged, &losses);
             if (damaged != UINT32_MAX)
                 status = HCY_ECORRUPT;
             else if (losses.groups)
-                hls_lose(plan, run, list, losses.groups - done, done > 0, sums + i * frame_sums);
+                hls_lose(plan, task, list, losses.groups - done, done > 0, sums + i * frame_sums);
         }
         if (damaged != UINT32_MAX)
             hls_report_put(reports, i, status, damaged, hls_low(blocks[r.frame.first_block + damaged]), 0);
@@ -132,7 +132,7 @@ extern "C" void bslz4_azint(uint64_t items, const uint64_t *chunks, uint64_t chu
 /* --- azint_image --- */
 
 static void hls_sum_image(const uint64_t *images, uint64_t images_bytes, uint64_t image, const hls_word *plan,
-                          uint64_t *sums, uint64_t at, uint64_t again, hls_lost (&list)[HLS_LOST], hls_sums_run run,
+                          uint64_t *sums, uint64_t at, uint64_t again, hls_lost (&list)[HLS_LOST], hls_sums_task task,
                           hls_losses *losses)
 {
 #pragma HLS DATAFLOW
@@ -147,12 +147,12 @@ static void hls_sum_image(const uint64_t *images, uint64_t images_bytes, uint64_
 #pragma HLS BIND_STORAGE variable=totals type=fifo impl=uram
     HLS_STAGES
     /* The stages behind collect are those of bslz4_azint: pixels are pixels, wherever they came from. */
-    HLS_STAGE(hls_read_image(images, images_bytes, image, run.job.n_pixels * run.elem, pieces));
-    HLS_STAGE(hls_collect_image(run.elem, pieces, groups));
-    HLS_STAGE(hls_weights(plan, run, to_integrate, to_note, to_settle, records, bins));
-    HLS_STAGE(hls_integrate(run, to_integrate, records, groups, lost, totals));
-    HLS_STAGE(hls_note(run, list, again, to_note, lost, losses));
-    HLS_STAGE(hls_settle(run, sums, at, again, to_settle, totals, bins));
+    HLS_STAGE(hls_read_image(images, images_bytes, image, task.job.n_pixels * task.elem, pieces));
+    HLS_STAGE(hls_collect_image(task.elem, pieces, groups));
+    HLS_STAGE(hls_weights(plan, task, to_integrate, to_note, to_settle, records, bins));
+    HLS_STAGE(hls_integrate(task, to_integrate, records, groups, lost, totals));
+    HLS_STAGE(hls_note(task, list, again, to_note, lost, losses));
+    HLS_STAGE(hls_settle(task, sums, at, again, to_settle, totals, bins));
     HLS_STAGES_END
 }
 
@@ -177,9 +177,9 @@ extern "C" void azint_image(uint64_t items, const uint64_t *images, uint64_t ima
 #pragma HLS BIND_STORAGE variable=list type=ram_s2p impl=uram
     (void)scratch;
     (void)scratch_bytes;
-    hls_sums_run run;
-    int32_t unable = hls_sums_open(run, job, plan, plan_bytes);
-    uint64_t frame_sums = (uint64_t)HCY_AZINT_SUMS * run.job.n_bins, image_bytes = run.job.n_pixels * run.elem;
+    hls_sums_task task;
+    int32_t unable = hls_sums_open(task, job, plan, plan_bytes);
+    uint64_t frame_sums = (uint64_t)HCY_AZINT_SUMS * task.job.n_bins, image_bytes = task.job.n_pixels * task.elem;
     for (uint64_t i = 0; i < items; i++) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=32 max=1024
         hls_losses losses = { 0, 0 };
@@ -199,9 +199,9 @@ extern "C" void azint_image(uint64_t items, const uint64_t *images, uint64_t ima
         /* As above: once, and again for what the list could not hold. */
         for (uint64_t done = 0; !done || done < losses.groups; done += HLS_LOST) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=1 max=256
-            hls_sum_image(images, images_bytes, i * image_bytes, plan, sums, i * frame_sums, done, list, run, &losses);
+            hls_sum_image(images, images_bytes, i * image_bytes, plan, sums, i * frame_sums, done, list, task, &losses);
             if (losses.groups)
-                hls_lose(plan, run, list, losses.groups - done, done > 0, sums + i * frame_sums);
+                hls_lose(plan, task, list, losses.groups - done, done > 0, sums + i * frame_sums);
         }
         report[2] = losses.pixels;
     }

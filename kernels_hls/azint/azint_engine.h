@@ -27,8 +27,8 @@ struct hls_record {
     uint64_t w[HLS_RECORD / 8];
 };
 
-/* What the frames of a run have in common. */
-struct hls_sums_run {
+/* What the frames of a launch have in common. */
+struct hls_sums_task {
     hcy_azint_job job;
     uint64_t span[HLS_SPAN + 1]; /* where the plan's spans begin, in bytes of its tables */
     uint64_t runs_end;
@@ -120,7 +120,7 @@ static void hls_collect_unit(hls_gear &gear, uint32_t elem, hls::stream<hls_pixe
     }
 }
 
-static void hls_collect(hls_run run, hls::stream<hls_pixels, HLS_PIXEL_DEPTH> (&pieces)[HLS_ENGINES],
+static void hls_collect(hls_task task, hls::stream<hls_pixels, HLS_PIXEL_DEPTH> (&pieces)[HLS_ENGINES],
                         hls::stream<hls_group, HLS_SMALL_DEPTH> &groups, uint32_t *damaged)
 {
     hls_gear gear;
@@ -128,17 +128,17 @@ static void hls_collect(hls_run run, hls::stream<hls_pixels, HLS_PIXEL_DEPTH> (&
     uint32_t first = UINT32_MAX;
     hls_gear_begin(gear);
     /* In the turn in which fetch dealt the blocks to the engines: the image's order. */
-    for (uint32_t unit = 0; unit < run.n_units; unit++) { /* HLS_OUTER */
+    for (uint32_t unit = 0; unit < task.n_units; unit++) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=2191 max=16384
         bool bad = false;
-        hls_collect_unit(gear, run.elem, pieces[unit % HLS_ENGINES], groups, &bad);
+        hls_collect_unit(gear, task.elem, pieces[unit % HLS_ENGINES], groups, &bad);
         /* Damaged blocks come as zeros: counting goes on, and the first one is reported. */
         if (bad && first == UINT32_MAX)
             first = unit;
     }
     /* The number of pixels need not be a multiple of eight. */
     if (gear.fill)
-        groups.write(hls_gear_take(gear, run.elem));
+        groups.write(hls_gear_take(gear, task.elem));
     *damaged = first;
 }
 
@@ -245,13 +245,13 @@ static void hls_weights_bins(const hls_word *plan, uint64_t at, uint32_t n_bins,
     }
 }
 
-static void hls_weights(const hls_word *plan, hls_sums_run run, hls::stream<hls_piece, 2> &to_integrate,
+static void hls_weights(const hls_word *plan, hls_sums_task task, hls::stream<hls_piece, 2> &to_integrate,
                         hls::stream<hls_piece, 2> &to_note, hls::stream<hls_piece, 2> &to_settle,
                         hls::stream<hls_record, HLS_PIXEL_DEPTH> &records,
                         hls::stream<uint64_t, HLS_PAIR_DEPTH> &bins)
 {
-    uint64_t span = run.span[HLS_SPAN];
-    for (uint64_t i = 0; i < run.n_pieces; i++) { /* HLS_OUTER */
+    uint64_t span = task.span[HLS_SPAN];
+    for (uint64_t i = 0; i < task.n_pieces; i++) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=1 max=4096
         hls_piece p = hls_piece_get(plan, span, i);
         /* Each stage gets the piece in a FIFO of its own, since they are at different pieces at one moment. */
@@ -325,23 +325,23 @@ static inline uint64_t hls_record_entry(const hls_record &r, uint32_t lane)
     return entry & 0xffffffffffu;
 }
 
-static inline int64_t hls_value(uint32_t pixel, const hls_sums_run &run)
+static inline int64_t hls_value(uint32_t pixel, const hls_sums_task &task)
 {
-    if (!run.is_signed)
+    if (!task.is_signed)
         return pixel;
-    return run.elem == 1 ? (int8_t)pixel : run.elem == 2 ? (int16_t)pixel : (int32_t)pixel;
+    return task.elem == 1 ? (int8_t)pixel : task.elem == 2 ? (int16_t)pixel : (int32_t)pixel;
 }
 
-static inline bool hls_invalid(int64_t value, const hls_sums_run &run)
+static inline bool hls_invalid(int64_t value, const hls_sums_task &task)
 {
     bool is = false;
     for (uint32_t k = 0; k < HCY_AZINT_MAX_INVALID; k++) {
 #pragma HLS UNROLL
-        const hcy_azint_range &r = run.job.invalid[k];
+        const hcy_azint_range &r = task.job.invalid[k];
         /* Signed and unsigned limits have the same bits and another order. */
-        bool in = run.is_signed ? value >= (int64_t)r.lo && value <= (int64_t)r.hi
+        bool in = task.is_signed ? value >= (int64_t)r.lo && value <= (int64_t)r.hi
                                 : (uint64_t)value >= r.lo && (uint64_t)value <= r.hi;
-        is |= k < run.job.n_invalid && in;
+        is |= k < task.job.n_invalid && in;
     }
     return is;
 }
@@ -375,12 +375,12 @@ static inline void hls_lane(hls_bin (&banks)[2][HLS_BINS / 2], hls_written (&wri
 }
 
 /* Whatever the records say, as many groups are taken as the piece has, and a byte of lost pixels given for each. */
-static void hls_integrate_piece(const hls_sums_run &run, uint32_t n_records, uint32_t n_groups, hls_banks &banks,
+static void hls_integrate_piece(const hls_sums_task &task, uint32_t n_records, uint32_t n_groups, hls_banks &banks,
                                 hls::stream<hls_record, HLS_PIXEL_DEPTH> &records,
                                 hls::stream<hls_group, HLS_SMALL_DEPTH> &groups,
                                 hls::stream<uint8_t, HLS_PIXEL_DEPTH> &lost)
 {
-    bool want_variance = run.job.flags & HCY_AZINT_WANT_VARIANCE, first = true;
+    bool want_variance = task.job.flags & HCY_AZINT_WANT_VARIANCE, first = true;
     uint32_t taken = 0, given = 0;
     /* Registers of the piece before must not be taken for this one's: no row has the number UINT32_MAX. */
     hls_written written[HLS_LANES][2];
@@ -411,10 +411,10 @@ static void hls_integrate_piece(const hls_sums_run &run, uint32_t n_records, uin
         for (uint32_t k = 0; k < HLS_LANES; k++) {
 #pragma HLS UNROLL
             uint64_t entry = hls_record_entry(record, k);
-            int64_t value = hls_value(g.pixel[k], run);
+            int64_t value = hls_value(g.pixel[k], task);
             bool used = entry >> 24 & HLS_USED;
             /* All weights of a pixel are lost with it, so it is looked at with its first record only. */
-            if (first && used && hls_invalid(value, run))
+            if (first && used && hls_invalid(value, task))
                 gone |= (uint8_t)(1u << k);
             if (used && !(gone >> k & 1))
                 hls_lane(banks[k], written[k], entry, value, want_variance);
@@ -458,7 +458,7 @@ static void hls_integrate_flush(uint32_t n_bins, hls_banks &banks, hls::stream<h
     }
 }
 
-static void hls_integrate(hls_sums_run run, hls::stream<hls_piece, 2> &pieces,
+static void hls_integrate(hls_sums_task task, hls::stream<hls_piece, 2> &pieces,
                           hls::stream<hls_record, HLS_PIXEL_DEPTH> &records,
                           hls::stream<hls_group, HLS_SMALL_DEPTH> &groups,
                           hls::stream<uint8_t, HLS_PIXEL_DEPTH> &lost,
@@ -469,10 +469,10 @@ static void hls_integrate(hls_sums_run run, hls::stream<hls_piece, 2> &pieces,
 #pragma HLS ARRAY_PARTITION variable=banks complete dim=2
 #pragma HLS BIND_STORAGE variable=banks type=ram_s2p impl=uram
     /* The banks hold one piece; they are empty before and after each. */
-    for (uint64_t i = 0; i < run.n_pieces; i++) { /* HLS_OUTER */
+    for (uint64_t i = 0; i < task.n_pieces; i++) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=1 max=4096
         hls_piece p = pieces.read();
-        hls_integrate_piece(run, p.n_records, p.n_groups, banks, records, groups, lost);
+        hls_integrate_piece(task, p.n_records, p.n_groups, banks, records, groups, lost);
         hls_integrate_flush(p.n_bins, banks, totals);
     }
 }
@@ -490,26 +490,26 @@ static inline uint32_t hls_bits(uint8_t x)
 }
 
 /* Groups with lost pixels to the list, from the `skip`-th of the frame on. */
-static void hls_note(hls_sums_run run, hls_lost (&list)[HLS_LOST], uint64_t skip, hls::stream<hls_piece, 2> &pieces,
+static void hls_note(hls_sums_task task, hls_lost (&list)[HLS_LOST], uint64_t skip, hls::stream<hls_piece, 2> &pieces,
                      hls::stream<uint8_t, HLS_PIXEL_DEPTH> &lost, hls_losses *losses)
 {
     hls_losses found = { 0, 0 };
     uint32_t group = 0;
-    for (uint64_t i = 0; i < run.n_pieces; i++) { /* HLS_OUTER */
+    for (uint64_t i = 0; i < task.n_pieces; i++) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=1 max=4096
         hls_piece p = pieces.read();
         for (uint32_t g = 0; g < p.n_groups; g++) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=0 avg=560712 max=4194304
             uint8_t which = lost.read();
-            /* Groups before `skip` were listed in an earlier run; the difference then wraps to a large
+            /* Groups before `skip` were listed in an earlier pass; the difference then wraps to a large
              * number. */
             uint64_t place = found.groups - skip;
             if (which && found.groups >= skip && place < HLS_LOST) {
                 list[place].group = group + g;
                 list[place].which = which;
             }
-            /* Counted to the end even if the list is full: the count says whether another run is needed. */
+            /* Counted to the end even if the list is full: the count says whether another pass is needed. */
             found.groups += which > 0;
             found.pixels += hls_bits(which);
         }
@@ -520,7 +520,7 @@ static void hls_note(hls_sums_run run, hls_lost (&list)[HLS_LOST], uint64_t skip
 
 /* --- settle: to memory --- */
 
-/* The rows of sums that a run writes: SIGNAL_LO, SIGNAL_HI, VARIANCE_LO, VARIANCE_HI, or those below 2^63 alone. */
+/* The rows of sums that a launch writes: SIGNAL_LO, SIGNAL_HI, VARIANCE_LO, VARIANCE_HI, or those below 2^63 alone. */
 struct hls_rows {
     uint32_t n, step;
 };
@@ -571,15 +571,15 @@ static void hls_settle_piece(uint64_t *sums, uint64_t at, uint64_t n_bins, hls_r
 }
 
 /* `again`: the sums stand in memory already, only the list goes on. */
-static void hls_settle(hls_sums_run run, uint64_t *sums, uint64_t at, uint64_t again,
+static void hls_settle(hls_sums_task task, uint64_t *sums, uint64_t at, uint64_t again,
                        hls::stream<hls_piece, 2> &pieces, hls::stream<hls_pair, HLS_PAIR_DEPTH> &totals,
                        hls::stream<uint64_t, HLS_PAIR_DEPTH> &bins)
 {
-    hls_rows rows = hls_rows_of(run.job);
-    for (uint64_t i = 0; i < run.n_pieces; i++) { /* HLS_OUTER */
+    hls_rows rows = hls_rows_of(task.job);
+    for (uint64_t i = 0; i < task.n_pieces; i++) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=1 max=4096
         hls_piece p = pieces.read();
-        hls_settle_piece(sums, at, run.job.n_bins, rows, p.n_bins, again > 0, totals, bins);
+        hls_settle_piece(sums, at, task.job.n_bins, rows, p.n_bins, again > 0, totals, bins);
     }
 }
 
@@ -623,7 +623,7 @@ static inline void hls_lose_dark(uint64_t sum[2], uint32_t c, uint64_t x, int32_
 }
 
 /* A weight of a lost pixel. */
-static void hls_lose_weight(uint64_t *sums, uint64_t n_bins, const hls_sums_run &run, uint32_t c, uint64_t norm,
+static void hls_lose_weight(uint64_t *sums, uint64_t n_bins, const hls_sums_task &task, uint32_t c, uint64_t norm,
                             uint32_t dark, uint32_t variance)
 {
     /* The same roundings as on every device: these sums are taken off the plan's, which the host has added
@@ -633,56 +633,56 @@ static void hls_lose_weight(uint64_t *sums, uint64_t n_bins, const hls_sums_run 
     hls_lose_row(sums, HCY_SUM_LOST_NORM_LO * n_bins, n_bins, cn);
     hls_lose_row(sums, HCY_SUM_LOST_NORM2_LO * n_bins, n_bins, square);
     /* The host will take the dark current of all pixels off, so that of a lost one is added before. */
-    if (run.dark_shift >= 0) {
+    if (task.dark_shift >= 0) {
         uint64_t sum[2] = { sums[HCY_SUM_SIGNAL_LO * n_bins], sums[HCY_SUM_SIGNAL_HI * n_bins] };
-        hls_lose_dark(sum, c, hls_fixed(dark, run.dark_shift), run.dark_shift, dark >> 31);
+        hls_lose_dark(sum, c, hls_fixed(dark, task.dark_shift), task.dark_shift, dark >> 31);
         sums[HCY_SUM_SIGNAL_LO * n_bins] = sum[0];
         sums[HCY_SUM_SIGNAL_HI * n_bins] = sum[1];
     }
     /* The same holds for variances that were given. */
-    if (run.variance_shift >= 0) {
+    if (task.variance_shift >= 0) {
         uint64_t sum[2] = { sums[HCY_SUM_VARIANCE_LO * n_bins], sums[HCY_SUM_VARIANCE_HI * n_bins] };
         azint_add_product(sum, azint_square(c),
-                          hls_fixed(variance, run.variance_shift));
+                          hls_fixed(variance, task.variance_shift));
         sums[HCY_SUM_VARIANCE_LO * n_bins] = sum[0];
         sums[HCY_SUM_VARIANCE_HI * n_bins] = sum[1];
     }
 }
 
 /* The word of a run; where it is not all there, one without weights. */
-static inline uint32_t hls_run_word(const hls_word *plan, uint64_t at, const hls_sums_run &run)
+static inline uint32_t hls_run_word(const hls_word *plan, uint64_t at, const hls_sums_task &task)
 {
-    uint32_t word = at >= run.span[1] && at + 4 <= run.runs_end ? hls_table_u32(plan, at) : HCY_AZINT_NO_RUN;
-    return at + 4 + 3 * (uint64_t)HCY_AZINT_RUN_N(word) <= run.runs_end ? word : HCY_AZINT_NO_RUN;
+    uint32_t word = at >= task.span[1] && at + 4 <= task.runs_end ? hls_table_u32(plan, at) : HCY_AZINT_NO_RUN;
+    return at + 4 + 3 * (uint64_t)HCY_AZINT_RUN_N(word) <= task.runs_end ? word : HCY_AZINT_NO_RUN;
 }
 
 /* A pixel's runs in the canonical tables: where they begin. */
-static uint64_t hls_runs_of(const hls_word *plan, const hls_sums_run &run, uint64_t pixel)
+static uint64_t hls_runs_of(const hls_word *plan, const hls_sums_task &task, uint64_t pixel)
 {
-    uint64_t at = run.span[1] + hls_table_u64(plan, run.span[2] + pixel / HCY_AZINT_START_EVERY * 8);
+    uint64_t at = task.span[1] + hls_table_u64(plan, task.span[2] + pixel / HCY_AZINT_START_EVERY * 8);
     uint32_t skip = (uint32_t)(pixel % HCY_AZINT_START_EVERY);
     /* Only every 16th pixel's place is stored; a pixel may have several runs, the last of them has no MORE. */
     while (skip) {
 #pragma HLS PIPELINE off
 #pragma HLS LOOP_TRIPCOUNT min=0 avg=8 max=15
-        uint32_t word = hls_run_word(plan, at, run);
+        uint32_t word = hls_run_word(plan, at, task);
         at += 4 + 3 * (uint64_t)HCY_AZINT_RUN_N(word);
         skip -= !HCY_AZINT_RUN_MORE(word);
     }
     return at;
 }
 
-static void hls_lose_pixel(const hls_word *plan, const hls_sums_run &run, uint64_t pixel, uint64_t *sums)
+static void hls_lose_pixel(const hls_word *plan, const hls_sums_task &task, uint64_t pixel, uint64_t *sums)
 {
-    uint64_t runs = hls_runs_of(plan, run, pixel), n_bins = run.job.n_bins;
-    uint64_t norm = hls_fixed(hls_table_u32(plan, run.span[3] + 4 * pixel), HCY_AZINT_NORM_SHIFT);
-    uint32_t dark = run.dark_shift >= 0 ? hls_table_u32(plan, run.span[4] + 4 * pixel) : 0;
-    uint32_t variance = run.variance_shift >= 0 ? hls_table_u32(plan, run.span[5] + 4 * pixel) : 0;
+    uint64_t runs = hls_runs_of(plan, task, pixel), n_bins = task.job.n_bins;
+    uint64_t norm = hls_fixed(hls_table_u32(plan, task.span[3] + 4 * pixel), HCY_AZINT_NORM_SHIFT);
+    uint32_t dark = task.dark_shift >= 0 ? hls_table_u32(plan, task.span[4] + 4 * pixel) : 0;
+    uint32_t variance = task.variance_shift >= 0 ? hls_table_u32(plan, task.span[5] + 4 * pixel) : 0;
     /* Set so that the loop is entered; the first run takes its place. */
     uint32_t word = 0x80000000u;
     while (HCY_AZINT_RUN_MORE(word)) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=1 max=3
-        word = hls_run_word(plan, runs, run);
+        word = hls_run_word(plan, runs, task);
         for (uint32_t k = 0; k < HCY_AZINT_RUN_N(word); k++) {
 #pragma HLS PIPELINE off
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=2 max=127
@@ -690,17 +690,17 @@ static void hls_lose_pixel(const hls_word *plan, const hls_sums_run &run, uint64
             uint64_t bin = (uint64_t)HCY_AZINT_RUN_BIN(word) + k;
             /* Tables from the host may be damaged: no sum outside of the frame's is written. */
             if (bin < n_bins)
-                hls_lose_weight(sums + bin, n_bins, run, c, norm, dark, variance);
+                hls_lose_weight(sums + bin, n_bins, task, c, norm, dark, variance);
         }
         runs += 4 + 3 * (uint64_t)HCY_AZINT_RUN_N(word);
     }
 }
 
 /* The LOST rows of a frame whose sums begin at `sums`: n groups of the list.  `again`: there are some already. */
-static void hls_lose(const hls_word *plan, const hls_sums_run &run, const hls_lost (&list)[HLS_LOST], uint64_t n,
+static void hls_lose(const hls_word *plan, const hls_sums_task &task, const hls_lost (&list)[HLS_LOST], uint64_t n,
                      bool again, uint64_t *sums)
 {
-    uint64_t n_bins = run.job.n_bins, end = again ? 0 : HCY_AZINT_SUMS * n_bins;
+    uint64_t n_bins = task.job.n_bins, end = again ? 0 : HCY_AZINT_SUMS * n_bins;
     /* Cleared by the first of a frame's runs alone; frames without lost pixels do not touch them. */
     for (uint64_t i = HCY_SUM_LOST_COUNT * n_bins; i < end; i++) {
 #pragma HLS PIPELINE II=1
@@ -711,12 +711,12 @@ static void hls_lose(const hls_word *plan, const hls_sums_run &run, const hls_lo
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=10 max=16384
         for (uint32_t k = 0; k < HLS_LANES; k++) { /* HLS_OUTER */
             if (list[i].which >> k & 1)
-                hls_lose_pixel(plan, run, (uint64_t)list[i].group * HLS_LANES + k, sums);
+                hls_lose_pixel(plan, task, (uint64_t)list[i].group * HLS_LANES + k, sums);
         }
     }
 }
 
-/* --- A run --- */
+/* --- A launch --- */
 
 static inline uint32_t hls_pixel_bytes(uint32_t type)
 {
@@ -737,52 +737,52 @@ static inline uint64_t hls_words_up(uint64_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
-/* The plan's spans, held against the job: 0 or the status of the whole run. */
-static int32_t hls_sums_open(hls_sums_run &run, const uint64_t *job, const hls_word *plan, uint64_t plan_bytes)
+/* The plan's spans, held against the job: 0 or the status of the whole launch. */
+static int32_t hls_sums_open(hls_sums_task &task, const uint64_t *job, const hls_word *plan, uint64_t plan_bytes)
 {
-    hls_job_get(&run.job, job);
-    uint64_t n = run.job.n_pixels, groups = 0;
+    hls_job_get(&task.job, job);
+    uint64_t n = task.job.n_pixels, groups = 0;
     uint64_t size[HLS_SPAN + 1];
 #pragma HLS ARRAY_PARTITION variable=size complete
     /* The lanes add integers of up to 32 bits, so other pixels are left to other devices. */
-    run.elem = hls_pixel_bytes(run.job.pixel_type);
-    run.is_signed = run.job.pixel_type >= HCY_PIXEL_I8;
-    if (!run.elem)
+    task.elem = hls_pixel_bytes(task.job.pixel_type);
+    task.is_signed = task.job.pixel_type >= HCY_PIXEL_I8;
+    if (!task.elem)
         return HCY_EUNSUPPORTED;
     /* The tables come from the host's memory: whatever they say is held against their size before it is
      * used. */
     if (plan_bytes < sizeof(hcy_hls_tables) || hls_table_u64(plan, 0) <= HLS_SPAN ||
-        run.job.n_invalid > HCY_AZINT_MAX_INVALID)
+        task.job.n_invalid > HCY_AZINT_MAX_INVALID)
         return HCY_EINVAL;
     for (uint32_t k = 0; k <= HLS_SPAN; k++) {
 #pragma HLS PIPELINE off
-        run.span[k] = hls_table_u64(plan, 16 + 16 * k);
+        task.span[k] = hls_table_u64(plan, 16 + 16 * k);
         size[k] = hls_table_u64(plan, 24 + 16 * k);
-        if (!hls_span_fits(run.span[k], size[k], plan_bytes))
+        if (!hls_span_fits(task.span[k], size[k], plan_bytes))
             return HCY_EINVAL;
     }
     /* Records are of the very plan that the other spans describe: the hash stands in both. */
     if (size[0] < sizeof(hcy_azint_head) || size[HLS_SPAN] < 64 ||
-        hls_table_u64(plan, run.span[HLS_SPAN]) != HLS_PLAN_MAGIC ||
-        hls_table_u64(plan, run.span[0] + 8) != n || hls_high(hls_table_u64(plan, run.span[0])) != run.job.n_bins ||
-        hls_table_u64(plan, run.span[HLS_SPAN] + 24) != hls_table_u64(plan, run.span[0] + 32))
+        hls_table_u64(plan, task.span[HLS_SPAN]) != HLS_PLAN_MAGIC ||
+        hls_table_u64(plan, task.span[0] + 8) != n || hls_high(hls_table_u64(plan, task.span[0])) != task.job.n_bins ||
+        hls_table_u64(plan, task.span[HLS_SPAN] + 24) != hls_table_u64(plan, task.span[0] + 32))
         return HCY_EINVAL;
-    run.n_pieces = hls_table_u64(plan, run.span[HLS_SPAN] + 8);
-    uint64_t shifts = hls_table_u64(plan, run.span[0] + 40);
+    task.n_pieces = hls_table_u64(plan, task.span[HLS_SPAN] + 8);
+    uint64_t shifts = hls_table_u64(plan, task.span[0] + 40);
     /* An empty span means that the plan has no dark current, or no variances. */
-    run.dark_shift = size[4] ? (int32_t)hls_low(shifts) : -1;
-    run.variance_shift = size[5] ? (int32_t)hls_high(shifts) : -1;
-    run.runs_end = run.span[1] + size[1];
+    task.dark_shift = size[4] ? (int32_t)hls_low(shifts) : -1;
+    task.variance_shift = size[5] ? (int32_t)hls_high(shifts) : -1;
+    task.runs_end = task.span[1] + size[1];
     /* Each pixel has a norm, and a place among the starts for every 16th; so no table is read past its end
      * later. */
-    if (run.n_pieces >= size[HLS_SPAN] / 64 || n > UINT32_MAX || size[3] < 4 * n ||
+    if (task.n_pieces >= size[HLS_SPAN] / 64 || n > UINT32_MAX || size[3] < 4 * n ||
         size[2] < 8 * (n / HCY_AZINT_START_EVERY + 1) || (size[4] && (size[4] < 4 * n || hls_low(shifts) > 62)) ||
         (size[5] && size[5] < 4 * n))
         return HCY_EINVAL;
-    for (uint64_t i = 0; i < run.n_pieces; i++) {
+    for (uint64_t i = 0; i < task.n_pieces; i++) {
 #pragma HLS PIPELINE off
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=1 max=4096
-        hls_piece p = hls_piece_get(plan, run.span[HLS_SPAN], i);
+        hls_piece p = hls_piece_get(plan, task.span[HLS_SPAN], i);
         if (!hls_span_fits(p.records, hls_words_up(HLS_RECORD * (uint64_t)p.n_records), size[HLS_SPAN]) ||
             !hls_span_fits(p.bins, hls_words_up(4 * (uint64_t)p.n_bins), size[HLS_SPAN]) || p.n_bins > HLS_BINS)
             return HCY_EINVAL;

@@ -27,12 +27,12 @@ static inline void hls_writer_put(hls_writer &w, uint64_t *images, uint64_t byte
 }
 
 /* The blocks' pixels in their order to the image that begins at byte `at`; *damaged: the first damaged block. */
-static void hls_store(hls_run run, hls::stream<hls_pixels, HLS_PIXEL_DEPTH> (&pieces)[HLS_ENGINES], uint64_t *images,
+static void hls_store(hls_task task, hls::stream<hls_pixels, HLS_PIXEL_DEPTH> (&pieces)[HLS_ENGINES], uint64_t *images,
                       uint64_t at, uint32_t *damaged)
 {
     hls_writer w = { 0, at / 8, (uint32_t)(at & 7), (uint32_t)(at & 7) };
     uint32_t bad = UINT32_MAX;
-    for (uint32_t unit = 0; unit < run.n_units; unit++) { /* HLS_OUTER */
+    for (uint32_t unit = 0; unit < task.n_units; unit++) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=2191 max=16384
         hls_pixels p = { { 0, 0, 0, 0 }, 0, 0, 0 };
         uint32_t done = 0;
@@ -59,7 +59,7 @@ static void hls_store(hls_run run, hls::stream<hls_pixels, HLS_PIXEL_DEPTH> (&pi
     *damaged = bad;
 }
 
-static void hls_decode_frame(const uint64_t *chunks, const uint64_t *blocks, uint64_t *images, uint64_t at, hls_run run,
+static void hls_decode_frame(const uint64_t *chunks, const uint64_t *blocks, uint64_t *images, uint64_t at, hls_task task,
                              uint32_t *damaged)
 {
 #pragma HLS DATAFLOW
@@ -78,16 +78,16 @@ static void hls_decode_frame(const uint64_t *chunks, const uint64_t *blocks, uin
     HLS_NAMED(pieces, "pieces")
     HLS_STAGES
     /* The engines' stages are copied HLS_ENGINES times: each has its own FIFOs and blocks. */
-    HLS_STAGE(hls_list(blocks, run, listed));
-    HLS_STAGE(hls_fetch(chunks, run, listed, units, coded));
+    HLS_STAGE(hls_list(blocks, task, listed));
+    HLS_STAGE(hls_fetch(chunks, task, listed, units, coded));
     for (uint32_t e = 0; e < HLS_ENGINES; e++) {
 #pragma HLS UNROLL
-        HLS_STAGE_OF(e, hls_parse(run, e, units[e], coded[e], copies[e], sequences[e]));
-        HLS_STAGE_OF(e, hls_copy(run, e, copies[e], sequences[e], turns[e], decoded[e]));
-        HLS_STAGE_OF(e, hls_transpose(run, e, turns[e], decoded[e], pieces[e]));
+        HLS_STAGE_OF(e, hls_parse(task, e, units[e], coded[e], copies[e], sequences[e]));
+        HLS_STAGE_OF(e, hls_copy(task, e, copies[e], sequences[e], turns[e], decoded[e]));
+        HLS_STAGE_OF(e, hls_transpose(task, e, turns[e], decoded[e], pieces[e]));
     }
     /* It takes blocks in the turn in which they were dealt, so the image is written from front to back. */
-    HLS_STAGE(hls_store(run, pieces, images, at, damaged));
+    HLS_STAGE(hls_store(task, pieces, images, at, damaged));
     HLS_STAGES_END
 }
 
@@ -126,24 +126,24 @@ extern "C" void bslz4_decode(uint64_t items, const uint64_t *chunks, uint64_t ch
                            frames_bytes / sizeof(hcy_bslz4_frame));
     for (uint64_t i = 0; i < n; i++) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=32 max=1024
-        hls_run run;
+        hls_task task;
         uint32_t damaged = UINT32_MAX;
-        hls_frame_get(&run.frame, frames, i);
-        int32_t status = hls_frame_check(run.frame, coding, chunks_bytes, blocks_bytes / sizeof(hcy_bslz4_block));
+        hls_frame_get(&task.frame, frames, i);
+        int32_t status = hls_frame_check(task.frame, coding, chunks_bytes, blocks_bytes / sizeof(hcy_bslz4_block));
         /* The image's place, which the check of the frame knows nothing of. */
         if (!status && (i + 1) * coding.image_bytes > images_bytes)
             status = HCY_EINVAL;
-        run.chunks_bytes = chunks_bytes;
-        run.n_units = run.frame.n_blocks + (run.frame.tail_bytes > 0);
-        run.codec = coding.codec;
-        run.elem = coding.elem_size;
+        task.chunks_bytes = chunks_bytes;
+        task.n_units = task.frame.n_blocks + (task.frame.tail_bytes > 0);
+        task.codec = coding.codec;
+        task.elem = coding.elem_size;
         if (!status)
-            hls_decode_frame(chunks, blocks, images, i * coding.image_bytes, run, &damaged);
+            hls_decode_frame(chunks, blocks, images, i * coding.image_bytes, task, &damaged);
         /* A damaged frame's report says where the block begins in the chunk. */
         if (damaged == UINT32_MAX)
             hls_report_put(reports, i, status, 0, 0, 0);
         else
-            hls_report_put(reports, i, HCY_ECORRUPT, damaged, hls_low(blocks[run.frame.first_block + damaged]), 0);
+            hls_report_put(reports, i, HCY_ECORRUPT, damaged, hls_low(blocks[task.frame.first_block + damaged]), 0);
     }
 }
 

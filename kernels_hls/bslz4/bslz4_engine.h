@@ -45,7 +45,7 @@ struct hls_pixels {
 };
 
 /* What a frame's stages have in common: by value to each. */
-struct hls_run {
+struct hls_task {
     hcy_bslz4_frame frame;
     uint64_t chunks_bytes;
     uint32_t n_units; /* blocks, and the tail if there is one */
@@ -58,16 +58,16 @@ static inline bool hls_has_planes(uint32_t codec)
 }
 
 /* Decoded bytes of a unit. */
-static inline uint32_t hls_unit_bytes(const hls_run &run, uint32_t unit)
+static inline uint32_t hls_unit_bytes(const hls_task &task, uint32_t unit)
 {
-    if (unit == run.frame.n_blocks)
-        return run.frame.tail_bytes;
-    return unit + 1 == run.frame.n_blocks ? run.frame.last_bytes : run.frame.block_bytes;
+    if (unit == task.frame.n_blocks)
+        return task.frame.tail_bytes;
+    return unit + 1 == task.frame.n_blocks ? task.frame.last_bytes : task.frame.block_bytes;
 }
 
-static inline uint32_t hls_units_of(const hls_run &run, uint32_t engine)
+static inline uint32_t hls_units_of(const hls_task &task, uint32_t engine)
 {
-    return (run.n_units + HLS_ENGINES - 1 - engine) / HLS_ENGINES;
+    return (task.n_units + HLS_ENGINES - 1 - engine) / HLS_ENGINES;
 }
 
 /* The rules of backends/cpu's cpu_frame_fits(), and what these engines can hold: 0 or the frame's status. */
@@ -95,45 +95,45 @@ static inline int32_t hls_frame_check(const hcy_bslz4_frame &f, const hcy_bslz4_
 
 /* --- list, fetch --- */
 
-static inline hls_unit hls_unit_get(const hls_run &run, uint32_t unit, uint64_t entry)
+static inline hls_unit hls_unit_get(const hls_task &task, uint32_t unit, uint64_t entry)
 {
     hls_unit u;
     uint32_t offset = hls_low(entry), size = hls_high(entry) & ~HCY_BLOCK_STORED;
-    bool tail = unit == run.frame.n_blocks, stored = hls_high(entry) >> 31 || run.codec == HCY_CODEC_NONE;
-    uint32_t shift = run.elem == 4 ? 5 : run.elem == 2 ? 4 : 3; /* of a plane's bytes against the block's */
-    u.bytes = hls_unit_bytes(run, unit);
-    u.plane = tail || !hls_has_planes(run.codec) ? 0 : u.bytes >> shift;
+    bool tail = unit == task.frame.n_blocks, stored = hls_high(entry) >> 31 || task.codec == HCY_CODEC_NONE;
+    uint32_t shift = task.elem == 4 ? 5 : task.elem == 2 ? 4 : 3; /* of a plane's bytes against the block's */
+    u.bytes = hls_unit_bytes(task, unit);
+    u.plane = tail || !hls_has_planes(task.codec) ? 0 : u.bytes >> shift;
     u.mode = stored || tail ? HLS_STORED : HLS_LZ4;
     /* The tail is not in the table of blocks; it is one more unit, of stored bytes. */
     if (tail) {
-        offset = run.frame.tail_offset;
+        offset = task.frame.tail_offset;
         size = u.bytes;
     }
     /* Marked instead of refused: the engines stay in turn, and the report names the block. */
-    if (!size || (uint64_t)offset + size > run.frame.size || (u.mode == HLS_STORED && size != u.bytes))
+    if (!size || (uint64_t)offset + size > task.frame.size || (u.mode == HLS_STORED && size != u.bytes))
         u.mode = HLS_BROKEN;
     /* Of a broken block nothing is fetched. */
     u.coded = u.mode == HLS_BROKEN ? 0 : size;
-    u.at = run.frame.offset + offset;
+    u.at = task.frame.offset + offset;
     u.skip = (uint8_t)(u.at & 7);
     return u;
 }
 
-static void hls_list(const uint64_t *blocks, hls_run run, hls::stream<hls_unit, HLS_SMALL_DEPTH> &listed)
+static void hls_list(const uint64_t *blocks, hls_task task, hls::stream<hls_unit, HLS_SMALL_DEPTH> &listed)
 {
-    for (uint32_t unit = 0; unit < run.n_units; unit++) {
+    for (uint32_t unit = 0; unit < task.n_units; unit++) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=2191 max=16384
-        uint64_t entry = unit < run.frame.n_blocks ? blocks[run.frame.first_block + unit] : 0;
-        listed.write(hls_unit_get(run, unit, entry));
+        uint64_t entry = unit < task.frame.n_blocks ? blocks[task.frame.first_block + unit] : 0;
+        listed.write(hls_unit_get(task, unit, entry));
     }
 }
 
-static void hls_fetch(const uint64_t *chunks, hls_run run, hls::stream<hls_unit, HLS_SMALL_DEPTH> &listed,
+static void hls_fetch(const uint64_t *chunks, hls_task task, hls::stream<hls_unit, HLS_SMALL_DEPTH> &listed,
                       hls::stream<hls_unit, 2> (&units)[HLS_ENGINES],
                       hls::stream<uint64_t, HLS_CODED_DEPTH> (&coded)[HLS_ENGINES])
 {
-    for (uint32_t unit = 0; unit < run.n_units; unit++) { /* HLS_OUTER */
+    for (uint32_t unit = 0; unit < task.n_units; unit++) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=2191 max=16384
         hls_unit u = listed.read();
         uint32_t words = (u.skip + u.coded + 7) / 8;
@@ -142,7 +142,7 @@ static void hls_fetch(const uint64_t *chunks, hls_run run, hls::stream<hls_unit,
         for (uint32_t i = 0; i < words; i++) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=110 max=1028
-            coded[unit % HLS_ENGINES].write(hls_load(chunks, u.at / 8 + i, run.chunks_bytes));
+            coded[unit % HLS_ENGINES].write(hls_load(chunks, u.at / 8 + i, task.chunks_bytes));
         }
     }
 }
@@ -361,11 +361,11 @@ static void hls_parse_unit(const hls_unit &u, hls::stream<uint64_t, HLS_CODED_DE
     sequences.write(end);
 }
 
-static void hls_parse(hls_run run, uint32_t engine, hls::stream<hls_unit, 2> &units,
+static void hls_parse(hls_task task, uint32_t engine, hls::stream<hls_unit, 2> &units,
                       hls::stream<uint64_t, HLS_CODED_DEPTH> &coded, hls::stream<hls_unit, 2> &copies,
                       hls::stream<hls_sequence, HLS_SMALL_DEPTH> &sequences)
 {
-    uint32_t n = hls_units_of(run, engine);
+    uint32_t n = hls_units_of(task, engine);
     for (uint32_t i = 0; i < n; i++) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=548 max=4096
         hls_unit u = units.read();
@@ -547,11 +547,11 @@ static void hls_copy_unit(const hls_unit &u, hls::stream<hls_sequence, HLS_SMALL
     chunks.write(end);
 }
 
-static void hls_copy(hls_run run, uint32_t engine, hls::stream<hls_unit, 2> &copies,
+static void hls_copy(hls_task task, uint32_t engine, hls::stream<hls_unit, 2> &copies,
                      hls::stream<hls_sequence, HLS_SMALL_DEPTH> &sequences, hls::stream<hls_unit, 2> &turns,
                      hls::stream<hls_chunk, HLS_SMALL_DEPTH> &chunks)
 {
-    uint32_t n = hls_units_of(run, engine);
+    uint32_t n = hls_units_of(task, engine);
     for (uint32_t i = 0; i < n; i++) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=548 max=4096
         hls_unit u = copies.read();
@@ -677,16 +677,16 @@ static void hls_bytes_unit(const hls_unit &u, hls::stream<hls_chunk, HLS_SMALL_D
     }
 }
 
-static void hls_transpose(hls_run run, uint32_t engine, hls::stream<hls_unit, 2> &turns,
+static void hls_transpose(hls_task task, uint32_t engine, hls::stream<hls_unit, 2> &turns,
                           hls::stream<hls_chunk, HLS_SMALL_DEPTH> &chunks,
                           hls::stream<hls_pixels, HLS_PIXEL_DEPTH> &pieces)
 {
-    uint32_t n = hls_units_of(run, engine);
+    uint32_t n = hls_units_of(task, engine);
     for (uint32_t i = 0; i < n; i++) { /* HLS_OUTER */
 #pragma HLS LOOP_TRIPCOUNT min=1 avg=548 max=4096
         hls_unit u = turns.read();
         if (u.plane)
-            hls_planes_unit(u, run.elem, chunks, pieces);
+            hls_planes_unit(u, task.elem, chunks, pieces);
         else
             hls_bytes_unit(u, chunks, pieces);
     }

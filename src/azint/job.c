@@ -158,9 +158,9 @@ int hcy_azint_plan_filter(hcy_azint_filter *filter, const hcy_azint_plan *plan)
     filter->max_iter = o->filter == HCY_FILTER_SIGMA_CLIP ? o->max_iter : 0;
     filter->threshold = o->threshold;
     if (o->error_model == HCY_ERRORS_AZIMUTHAL)
-        filter->flags = HCY_AZINT_CLIP_SPREAD | HCY_AZINT_WANT_SPREAD;
+        filter->flags = HCY_AZINT_CLIP_DEVIATION | HCY_AZINT_WANT_DEVIATION;
     else if (o->error_model == HCY_ERRORS_HYBRID)
-        filter->flags = HCY_AZINT_CLIP_SPREAD;
+        filter->flags = HCY_AZINT_CLIP_DEVIATION;
     /* Rounded outwards, so that a pixel whose edge is at a percentile is in, whatever its digits are in binary. */
     filter->quantile[0] = (uint64_t)floor(o->percentile[0] / 100 * 4294967296.0);
     filter->quantile[1] = (uint64_t)ceil(o->percentile[1] / 100 * 4294967296.0);

@@ -138,7 +138,7 @@ static struct bin_sums kept_sums(const hcy_azint_plan *plan, const hcy_azint_job
         s.variance = ldexp(s.variance, -plan->head.variance_shift);
     if (plan->options.error_model != HCY_ERRORS_AZIMUTHAL)
         return s;
-    /* The azimuthal model has the spread about the bin's mean as its variance, from sums of squares. */
+    /* The azimuthal model takes the pixels' deviations from the bin's mean as its variance, from sums of squares. */
     if (floats) {
         s.variance = read_sum(sums, n, i, HCY_SUM_SQUARE_LO, FLOATS) * WEIGHT;
     } else {
@@ -149,7 +149,7 @@ static struct bin_sums kept_sums(const hcy_azint_plan *plan, const hcy_azint_job
          * would be rounding alone. */
         double mean = s.norm > 0 ? ldexp(s.signal / s.norm, shift) : 0;
 
-        s.variance = ldexp(azint_spread(square, cross, norm2, mean, shift), -2 * shift) * WEIGHT;
+        s.variance = ldexp(azint_deviation_sum(square, cross, norm2, mean, shift), -2 * shift) * WEIGHT;
     }
     return s;
 }

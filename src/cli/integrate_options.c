@@ -36,7 +36,7 @@ static const struct cli_option options[] = {
     { "split", 0, CLI_CHOICE, AT(split), "HOW", "pixel splitting: no, bbox (default), full", 0, 0,
       integrate_splits },
     { "error-model", 0, CLI_CHOICE, AT(errors), "MODEL",
-      "none (default); poisson, variance, azimuthal (the\npixels' own spread), hybrid: add sigma", 0, 0, errors },
+      "none (default); poisson, variance, azimuthal (the\npixels' own deviation), hybrid: add sigma", 0, 0, errors },
     { "variance", 0, CLI_TEXT, AT(variance), "FILE", "of each pixel, for --error-model variance", 0, 0, NULL },
     { "sigma-clip", 0, CLI_FLAG, AT(sigma_clip), NULL,
       "leave out pixels far from their bin's mean", 0, 0, NULL },

@@ -101,9 +101,9 @@ int cli_flat_file(float **flat, int *is_plain, const hcy_stack *stack, const cha
 /* Is pixel i in one of the job's invalid ranges? */
 static int is_invalid_pixel(const hcy_azint_job *azint, const void *pixels, size_t i)
 {
-#define CASE(TYPE, c_type, wide)                                                                             \
+#define CASE(TYPE, c_type, number)                                                                          \
     case TYPE: {                                                                                             \
-        wide value = (wide)((const c_type *)pixels)[i], lo, hi;                                              \
+        number value = (number)((const c_type *)pixels)[i], lo, hi;                                         \
         for (uint32_t r = 0; r < azint->n_invalid; r++) {                                                    \
             memcpy(&lo, &azint->invalid[r].lo, sizeof lo);                                                   \
             memcpy(&hi, &azint->invalid[r].hi, sizeof hi);                                                   \

@@ -58,7 +58,7 @@ const struct cli_command cli_nufft_command = {
 struct job {
     const struct values *v;
     int type, dim, sign;
-    bool wide; /* double */
+    bool is_double;
     int64_t modes[3];
     size_t m, n, vectors; /* points; modes or targets */
     double eps;
@@ -78,12 +78,12 @@ static double real_of_array(const hcy_array *a, size_t i)
 
 static double real_at(const struct job *j, const void *reals, size_t i)
 {
-    return j->wide ? ((const double *)reals)[i] : (double)((const float *)reals)[i];
+    return j->is_double ? ((const double *)reals)[i] : (double)((const float *)reals)[i];
 }
 
 static void put_real(const struct job *j, void *reals, size_t i, double value)
 {
-    if (j->wide)
+    if (j->is_double)
         ((double *)reals)[i] = value;
     else
         ((float *)reals)[i] = (float)value;
@@ -91,7 +91,7 @@ static void put_real(const struct job *j, void *reals, size_t i, double value)
 
 static void *room(const struct job *j, size_t n)
 {
-    return n < SIZE_MAX / 16 ? malloc((n + 1) * (j->wide ? 8 : 4)) : NULL;
+    return n < SIZE_MAX / 16 ? malloc((n + 1) * (j->is_double ? 8 : 4)) : NULL;
 }
 
 /* "[2][3]", of the axes from `first` on, for messages. */
@@ -206,7 +206,7 @@ static int make_out(struct job *j)
         j->out.shape[rank++] = j->type == 2 ? j->m : j->n;
     j->out.rank = rank;
     j->out.is_complex = 1;
-    j->out.bytes = j->wide ? 8 : 4;
+    j->out.bytes = j->is_double ? 8 : 4;
     int status = hcy_array_count(&count, &j->out);
     if (status)
         return cli_fail(status);
@@ -226,7 +226,7 @@ static int load_arrays(struct job *j)
     if (status)
         return cli_fail(status);
     /* One double among the inputs makes all double: nothing that was given is rounded. */
-    j->wide = j->points.bytes == 8 || j->in.bytes == 8 || (j->type == 3 && j->targets.bytes == 8);
+    j->is_double = j->points.bytes == 8 || j->in.bytes == 8 || (j->type == 3 && j->targets.bytes == 8);
     /* Points decide the number of axes, which targets and modes are checked against. */
     status = take_axes(j, &j->points, "points", &j->m, j->x);
     if (!status && j->type == 3)
@@ -291,7 +291,7 @@ static void summary(const struct job *j, const hcy_nufft *plan, double set, doub
         return;
     fprintf(stderr, "type %d in %d-D on %s (%s, %s): %zu points, %zu vector%s, eps %g; ", j->type, j->dim,
             hcy_device_get_info(j->dev)->name, info.direct ? "the host" : info.variant,
-            j->wide ? "double" : "float", j->m, j->vectors, j->vectors == 1 ? "" : "s", j->eps);
+            j->is_double ? "double" : "float", j->m, j->vectors, j->vectors == 1 ? "" : "s", j->eps);
     if (info.direct)
         fprintf(stderr, "the sum itself");
     else
@@ -331,7 +331,7 @@ static int transform_arrays(struct job *j)
     hcy_nufft *plan;
     /* The command line has all that a description needs; what is not set stays at its default. */
     desc.type = j->type;
-    desc.precision = j->wide ? HCY_F64 : HCY_F32;
+    desc.precision = j->is_double ? HCY_F64 : HCY_F32;
     desc.dim = j->dim;
     for (int d = 0; d < j->dim; d++)
         desc.modes[d] = j->modes[d];

@@ -25,11 +25,11 @@ typedef void (*roi_fn)(union value row[ROI_VALUES], const void *pixels, size_t w
 #define PLUS_SIGNED(a, b) ((int64_t)((uint64_t)(a) + (uint64_t)(b)))
 
 /* `invalid` says of v, and of `top`, the type's largest value, whether it is left out. */
-#define ROI_FN(name, type, wide, member, largest, add, invalid)                                              \
+#define ROI_FN(name, type, number, member, largest, add, invalid)                                           \
     static void name(union value row[ROI_VALUES], const void *pixels, size_t width, const struct roi *roi)   \
     {                                                                                                        \
         const type *from = pixels, top = (type)largest;                                                      \
-        wide sum = 0, most = 0;                                                                              \
+        number sum = 0, most = 0;                                                                           \
         uint64_t counted = 0, lost = 0;                                                                      \
         (void)top;                                                                                           \
         for (size_t y = roi->y0; y < roi->y1; y++)                                                           \
@@ -39,14 +39,14 @@ typedef void (*roi_fn)(union value row[ROI_VALUES], const void *pixels, size_t w
                     lost++;                                                                                  \
                     continue;                                                                                \
                 }                                                                                            \
-                most = !counted || (wide)v > most ? (wide)v : most;                                          \
-                sum = add(sum, (wide)v);                                                                     \
+                most = !counted || (number)v > most ? (number)v : most;                                     \
+                sum = add(sum, (number)v);                                                                  \
                 counted++;                                                                                   \
             }                                                                                                \
         row[0].member = sum;                                                                                 \
         row[1].member = most;                                                                                \
-        row[2].member = (wide)counted;                                                                       \
-        row[3].member = (wide)lost;                                                                          \
+        row[2].member = (number)counted;                                                                    \
+        row[3].member = (number)lost;                                                                       \
     }
 #define TOP (v >= (top - 1))
 ROI_FN(roi_u8, uint8_t, uint64_t, u, UINT8_MAX, PLUS, TOP)

@@ -60,13 +60,13 @@ typedef void (*add_fn)(void *sums, const void *pixels, size_t n);
             to[i] = from[i] >= (type)(top - 1) || sum < to[i] || !~to[i] ? UINT64_MAX : sum;                 \
         }                                                                                                    \
     }
-#define ADD(name, type, wide)                                                                                \
+#define ADD(name, type, number)                                                                             \
     static void name(void *sums, const void *pixels, size_t n)                                               \
     {                                                                                                        \
         const type *from = pixels;                                                                           \
-        wide *to = sums;                                                                                     \
+        number *to = sums;                                                                                  \
         for (size_t i = 0; i < n; i++)                                                                       \
-            to[i] = (wide)(to[i] + (wide)from[i]);                                                           \
+            to[i] = (number)(to[i] + (number)from[i]);                                                      \
     }
 #define MAX(name, type)                                                                                      \
     static void name(void *largest, const void *pixels, size_t n)                                            \

@@ -88,8 +88,8 @@ static double cells_cost(const hcy_nufft_job *job)
 /* ns of one thread, about: a row of cells takes whole vectors. */
 double hcy__nufft_cost(const hcy_nufft_job *job, size_t n_points)
 {
-    bool wide = job->precision == HCY_F64;
-    double lanes = wide ? 4 : 8, rows = pow(job->width, job->dim - 1);
+    bool is_double = job->precision == HCY_F64;
+    double lanes = is_double ? 4 : 8, rows = pow(job->width, job->dim - 1);
     double vectors = ceil(job->width / lanes);
     return (double)n_points * (20 + rows * vectors) + cells_cost(job);
 }

@@ -132,7 +132,7 @@ static int make_nufft(hcy_finufft_plan *p, const int64_t *n_modes, int iflag, do
     if (!status)
         status = hcy_nufft_create(&p->nufft, p->dev, &desc, &options);
     if (!status && p->one_stage)
-        p->nufft->job.flags |= HCY_NUFFT_WIDE_POINTS;
+        p->nufft->job.flags |= HCY_NUFFT_DOUBLE_POINTS;
     return status;
 }
 

@@ -134,7 +134,7 @@ void hcy__nufft_share_tables(hcy_nufft *p, const hcy_nufft *from)
 /* Points that the device reads where they are, or copies of them. */
 static int point_buffers(hcy_buffer *buffers[3], hcy_nufft *p, size_t n, const void *const *points)
 {
-    size_t bytes = n * (p->job.flags & HCY_NUFFT_WIDE_POINTS ? sizeof(double) : hcy__nufft_real(p));
+    size_t bytes = n * (p->job.flags & HCY_NUFFT_DOUBLE_POINTS ? sizeof(double) : hcy__nufft_real(p));
     const uint32_t in_place = HCY_CAP_HOST_MEMORY | HCY_CAP_IMPORT_HOST;
     bool import = (hcy_device_get_info(p->dev)->caps & in_place) == in_place;
     int status = 0;

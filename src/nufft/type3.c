@@ -119,7 +119,7 @@ int hcy__nufft_choose_type3(hcy_nufft *p, const void *const *points, const void 
     double best = 0, ns, s;
     int status = 0;
     *least = INFINITY;
-    p->job.flags |= HCY_NUFFT_WIDE_POINTS; /* points are moved, in double */
+    p->job.flags |= HCY_NUFFT_DOUBLE_POINTS; /* points are moved, in double */
     for (int d = 0; d < p->desc.dim && !status; d++) {
         status = centre_and_reach(p, points, d, p->n_points, "point", &axes[d].c, &axes[d].x);
         if (!status)
@@ -198,7 +198,7 @@ static int make_inner(hcy_nufft *p, hcy_nufft **made)
     if (status)
         return status;
     (*made)->whole = true;
-    (*made)->job.flags |= HCY_NUFFT_WIDE_POINTS;
+    (*made)->job.flags |= HCY_NUFFT_DOUBLE_POINTS;
     return 0;
 }
 

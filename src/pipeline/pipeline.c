@@ -134,14 +134,14 @@ static int read_pipeline_options(hcy_pipeline_options *options, const hcy_pipeli
 }
 
 /* The kernel that takes chunks to sums at once, NULL: none.  Azimuthal errors without a filter have one too, for the
- * frames that bslz4_azint_spread takes. */
+ * frames that bslz4_azint_deviation takes. */
 static const char *fused_kernel(const hcy_pipeline *p, const hcy_azint_plan_info *info)
 {
     if (!p->filtered)
         return "bslz4_azint";
     if (p->filter.kind == HCY_AZINT_FILTER_NONE && !info->has_dark && p->source.coding.elem_size <= 4 &&
         p->source.pixel_type != HCY_PIXEL_F32)
-        return "bslz4_azint_spread";
+        return "bslz4_azint_deviation";
     return NULL;
 }
 

@@ -83,7 +83,7 @@ static struct pipe_chunk pop_chunk(struct pipe_push *push)
 /* --- Feeders --- */
 
 /* [lock] Takes the queue's head into a slot, if there is one for it.  *status: what is wrong with it. */
-static int reserve_chunk(hcy_pipeline *p, struct pipe_place *place, struct pipe_chunk *chunk, int *status)
+static int reserve_chunk(hcy_pipeline *p, struct pipe_seat *place, struct pipe_chunk *chunk, int *status)
 {
     struct pipe_push *push = p->push;
     if (!push->n)
@@ -115,7 +115,7 @@ static void *feed_slots(void *feeder)
 {
     struct push_feeder *f = feeder;
     hcy_pipeline *p = f->pipeline;
-    struct pipe_place place;
+    struct pipe_seat place;
     struct pipe_chunk chunk;
     int status;
     hcy__pipe_lock(&p->control);

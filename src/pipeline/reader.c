@@ -36,7 +36,7 @@ static void step_back(void)
 
 /* [lock] A place for the run's next frame, or 0 if there is none now.  *status says what is known to be
  * wrong. */
-static int reserve_frame(hcy_pipeline *p, struct pipe_place *place, uint64_t *number, int *status)
+static int reserve_frame(hcy_pipeline *p, struct pipe_seat *place, uint64_t *number, int *status)
 {
     struct pipe_reader *r = &p->reader;
     size_t size = 0;
@@ -60,7 +60,7 @@ static void *read_frames(void *pipeline)
 {
     hcy_pipeline *p = pipeline;
     struct pipe_parser parser = { NULL, 0 };
-    struct pipe_place place;
+    struct pipe_seat place;
     uint64_t number;
     int status;
     step_back();

@@ -235,7 +235,7 @@ static struct pipe_slot *open_slot(hcy_pipeline *p, int in_place)
     return NULL;
 }
 
-int hcy__slot_reserve(hcy_pipeline *p, size_t size, const uint8_t *in_place, struct pipe_place *place)
+int hcy__slot_reserve(hcy_pipeline *p, size_t size, const uint8_t *in_place, struct pipe_seat *place)
 {
     size_t room = size > p->capacity ? 0 : (size + HCY_BSLZ4_ALIGN - 1) / HCY_BSLZ4_ALIGN * HCY_BSLZ4_ALIGN;
     struct pipe_slot *slot = p->slots.filling;
@@ -281,7 +281,7 @@ static void note_bad_chunk(struct pipe_output *output, hcy_bslz4_frame *frame, i
     snprintf(output->why, sizeof output->why, "%s", hcy_last_error()->text);
 }
 
-static int parse_into_table(hcy_pipeline *p, const struct pipe_place *place, struct pipe_parser *parser,
+static int parse_into_table(hcy_pipeline *p, const struct pipe_seat *place, struct pipe_parser *parser,
                        hcy_bslz4_frame *frame, size_t size)
 {
     hcy_frame_report *report = &place->output->report;
@@ -321,7 +321,7 @@ static int grow_table(struct pipe_slot *slot, size_t n)
     return 0;
 }
 
-void hcy__slot_commit(hcy_pipeline *p, const struct pipe_place *place, struct pipe_parser *parser, int status,
+void hcy__slot_commit(hcy_pipeline *p, const struct pipe_seat *place, struct pipe_parser *parser, int status,
                       size_t size)
 {
     struct pipe_slot *slot = place->slot;

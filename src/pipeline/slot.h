@@ -52,7 +52,7 @@ struct pipe_slots {
 };
 
 /* Where one frame goes. */
-struct pipe_place {
+struct pipe_seat {
     struct pipe_slot *slot;
     struct pipe_output *output;
     uint8_t *into;     /* NULL: it is already */
@@ -74,14 +74,14 @@ void hcy__slots_empty(hcy_pipeline *p);
 /* For producers. */
 /* [lock] A place for the next ordinal, for a chunk of `size` bytes that will be written to it or is at
  * `in_place` (in the push form's memory): 0 if there is none now (wait for PIPE_SPACE). */
-int hcy__slot_reserve(hcy_pipeline *p, size_t size, const uint8_t *in_place, struct pipe_place *place);
+int hcy__slot_reserve(hcy_pipeline *p, size_t size, const uint8_t *in_place, struct pipe_seat *place);
 /* [lock] The slot gives this chunk back when a device has read it. */
 void hcy__slot_hold(struct pipe_slot *slot, const struct pipe_chunk *chunk);
 /* [lock] No more frames go into the slot being filled. */
 void hcy__slot_close(hcy_pipeline *p);
 /* Takes the chunk of `size` bytes in its place apart, or notes `status` (with hcy_last_error()) for the
  * frame. */
-void hcy__slot_commit(hcy_pipeline *p, const struct pipe_place *place, struct pipe_parser *parser, int status,
+void hcy__slot_commit(hcy_pipeline *p, const struct pipe_seat *place, struct pipe_parser *parser, int status,
                       size_t size);
 
 /* For workers. */

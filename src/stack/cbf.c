@@ -142,7 +142,7 @@ static int cbf_scan(hcy__frames *frames, const char *path)
     return hcy__frames_add(frames, 0);
 }
 
-/* A little-endian number of `size` bytes, its sign spread. */
+/* A little-endian number of `size` bytes, its sign extended. */
 static int64_t signed_at(const unsigned char *at, size_t size)
 {
     uint64_t v = 0;

@@ -45,7 +45,7 @@ void hcy__swap(void *pixels, size_t n, size_t size)
         }
 }
 
-static int fetch_file(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__place *place,
+static int fetch_file(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__location *place,
                       void *dst)
 {
     (void)frame;
@@ -89,7 +89,7 @@ static int take_image_file(hcy_stack *stack, const hcy__format *format, const ch
 {
     hcy__frames frames = { 0 };
     hcy__part *part;
-    hcy__place *places;
+    hcy__location *places;
     int missing = 0, st = format->scan(&frames, path);
     /* Without a first file nobody knows what the frames are; a later one that is bad costs its own frame
      * alone. */
@@ -108,10 +108,10 @@ static int take_image_file(hcy_stack *stack, const hcy__format *format, const ch
     if (!st)
         st = hcy__stack_add_places(&places, stack, frames.n);
     for (size_t i = 0; !st && i < frames.n; i++)
-        places[i] = (hcy__place){ .offset = frames.offsets[i],
+        places[i] = (hcy__location){ .offset = frames.offsets[i],
                                   .size = stack->info.frame_bytes,
                                   .part = (uint32_t)(stack->n_parts - 1),
-                                  .flags = missing && stack->growing ? PLACE_MISSING : 0 };
+                                  .flags = missing && stack->growing ? LOCATION_MISSING : 0 };
     if (!st) {
         part->first = stack->info.frames;
         part->format = format;

@@ -141,7 +141,7 @@ static void drop_dataset(hcy__part *part)
     hcy__h5_unlock();
 }
 
-static int read_h5_pixels(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__place *place,
+static int read_h5_pixels(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__location *place,
                        void *dst)
 {
     hid_t dataset = (hid_t)part->dataset, space = H5Dget_space(dataset);
@@ -162,7 +162,7 @@ static int read_h5_pixels(const hcy_stack *stack, const hcy__part *part, uint64_
 }
 
 static int fetch_pixels(const hcy_stack *stack, const hcy__part *part, uint64_t frame,
-                        const hcy__place *place, void *dst)
+                        const hcy__location *place, void *dst)
 {
     hcy__h5_lock();
     int st = read_h5_pixels(stack, part, frame, place, dst);
@@ -174,11 +174,11 @@ static int fetch_pixels(const hcy_stack *stack, const hcy__part *part, uint64_t 
 
 /* A chunk that HDF5 cannot find was never written.  Once all stored bytes have been met there is none left to
  * find.  `at` is the places' first frame in the stack: what is known of a growing one stays where it is. */
-static void chunk_addresses(hcy__place *places, const struct layout *l, const hcy_stack *stack, uint64_t at)
+static void chunk_addresses(hcy__location *places, const struct layout *l, const hcy_stack *stack, uint64_t at)
 {
     hsize_t left = H5Dget_storage_size(l->dataset), offset[4];
     for (hsize_t i = 0; left && i < l->shape.dims[0]; i++) {
-        const hcy__place *known = hcy__stack_known(stack, at + i);
+        const hcy__location *known = hcy__stack_known(stack, at + i);
         uint32_t mask = 0;
         uint64_t address, size;
         origin_of(offset, l->shape.rank, i, l->channel);
@@ -187,18 +187,18 @@ static void chunk_addresses(hcy__place *places, const struct layout *l, const hc
         } else if (hcy__h5_spy_chunk(&address, &size, &mask, l->dataset, offset)) {
             continue;
         } else {
-            places[i] = (hcy__place){ .offset = address, .size = size };
+            places[i] = (hcy__location){ .offset = address, .size = size };
             if (mask & 1 && l->coded)
-                places[i].flags = PLACE_PLAIN;
+                places[i].flags = LOCATION_PLAIN;
             else if (l->zstd)
-                places[i].flags = PLACE_ZSTD;
+                places[i].flags = LOCATION_ZSTD;
         }
         left -= places[i].size < left ? places[i].size : left;
     }
 }
 
 /* -1: HDF5 has the pixels, but not at one place of this file (compact, or in other files). */
-static int addresses(hcy__place *places, const struct layout *l, const hcy_stack *stack, uint64_t at)
+static int addresses(hcy__location *places, const struct layout *l, const hcy_stack *stack, uint64_t at)
 {
     const uint64_t frame_bytes = stack->info.frame_bytes, step = l->shape.channels * frame_bytes;
     if (l->kind == H5D_CHUNKED) {
@@ -210,7 +210,7 @@ static int addresses(hcy__place *places, const struct layout *l, const hcy_stack
     if (base == HADDR_UNDEF && H5Dget_storage_size(l->dataset))
         return -1;
     for (hsize_t i = 0; base != HADDR_UNDEF && i < l->shape.dims[0]; i++)
-        places[i] = (hcy__place){ .offset = base + i * step + l->channel * frame_bytes, .size = frame_bytes };
+        places[i] = (hcy__location){ .offset = base + i * step + l->channel * frame_bytes, .size = frame_bytes };
     return 0;
 }
 
@@ -262,21 +262,21 @@ static hsize_t chunks_of(hsize_t *all, const struct layout *l, hsize_t frame, in
 }
 
 /* HDF5 reads what nobody wrote as its fill value.  Of a growing stack all of a frame must be there. */
-static void written_frames(hcy__place *places, const struct layout *l, const hcy_stack *stack)
+static void written_frames(hcy__location *places, const struct layout *l, const hcy_stack *stack)
 {
     hsize_t all = 1, n = 1;
     for (hsize_t i = 0; i < l->shape.dims[0]; i++) {
         /* Frames of one chunk share its answer; what was there before stays there. */
         if (l->kind == H5D_CHUNKED && (l->shape.rank < 3 || i % l->chunk[0] == 0))
             n = hcy__stack_known(stack, stack->info.frames + i) ? all : chunks_of(&all, l, i, !stack->growing);
-        places[i] = (hcy__place){ .offset = l->channel, .size = stack->info.frame_bytes };
+        places[i] = (hcy__location){ .offset = l->channel, .size = stack->info.frame_bytes };
         if (!n || (stack->growing && n < all))
-            places[i].flags = PLACE_MISSING;
+            places[i].flags = LOCATION_MISSING;
     }
 }
 
 /* Frames that HDF5 puts together of sources. */
-static int virtual_frames(hcy__place *places, const struct layout *l, hcy_stack *stack, const char *name)
+static int virtual_frames(hcy__location *places, const struct layout *l, hcy_stack *stack, const char *name)
 {
     hcy__h5_sources sources;
     hsize_t mapped = 0;
@@ -290,7 +290,7 @@ static int virtual_frames(hcy__place *places, const struct layout *l, hcy_stack 
         if (why >= H5_FRAME_NAMES)
             st = hcy__stack_absent(&places[i], stack, sources.names.at[why - H5_FRAME_NAMES]);
         else if (why)
-            places[i].flags = PLACE_MISSING;
+            places[i].flags = LOCATION_MISSING;
     }
     if (!st && !mapped && !stack->growing)
         st = hcy__h5_none_there(stack->path, name, sources.names.at, sources.names.n);
@@ -300,7 +300,7 @@ static int virtual_frames(hcy__place *places, const struct layout *l, hcy_stack 
 
 /* Takes a dataset that HDF5 has to read.  A filter that is missing is refused here and not at the first
  * frame. */
-static int take_pixels(hcy_stack *stack, hcy__part *part, hcy__place *places, const struct layout *l,
+static int take_pixels(hcy_stack *stack, hcy__part *part, hcy__location *places, const struct layout *l,
                        hid_t file, const char *name)
 {
     for (int i = 0; i < H5Pget_nfilters(l->plist); i++) {
@@ -341,12 +341,12 @@ static int take_pixels(hcy_stack *stack, hcy__part *part, hcy__place *places, co
 }
 
 /* A chunk says itself how large its Zstandard blocks are, whatever the filter's values are. */
-static void zstd_blocks(hcy_stack *stack, const hcy__part *part, const hcy__place *places, uint64_t n)
+static void zstd_blocks(hcy_stack *stack, const hcy__part *part, const hcy__location *places, uint64_t n)
 {
     unsigned char head[12];
     int number;
     uint64_t i = 0;
-    while (i < n && !(places[i].flags & PLACE_ZSTD))
+    while (i < n && !(places[i].flags & LOCATION_ZSTD))
         i++;
     if (i == n || hcy__read_at(part->fd, head, sizeof head, places[i].offset, &number) < sizeof head)
         return;
@@ -421,7 +421,7 @@ static int selected_frames(hsize_t *first, hsize_t *n, hid_t space)
 }
 
 /* Places of `n` frames of a source, from its frame `from` on.  Not 0: they cannot be read where they are. */
-static int take_source(hcy_stack *stack, hcy__place *places, const struct layout *l,
+static int take_source(hcy_stack *stack, hcy__location *places, const struct layout *l,
                        const struct layout *source, hsize_t from, hsize_t n, const char *name)
 {
     hcy__part *part;
@@ -431,9 +431,9 @@ static int take_source(hcy_stack *stack, hcy__place *places, const struct layout
         check_likeness(stack, source, source->codec, name))
         return -1;
     /* All of the source's frames are looked up, though a mapping may want a few. */
-    hcy__place *found = calloc(all ? all : 1, sizeof *found);
+    hcy__location *found = calloc(all ? all : 1, sizeof *found);
     for (hsize_t i = 0; found && i < all; i++)
-        found[i].flags = PLACE_MISSING;
+        found[i].flags = LOCATION_MISSING;
     /* A source's frames have no numbers in the stack yet: numbers beyond any frame's find nothing that is
      * known. */
     int st = !found || hcy__stack_add_part(&part, stack, name) ||
@@ -448,7 +448,7 @@ static int take_source(hcy_stack *stack, hcy__place *places, const struct layout
     return st ? -1 : 0;
 }
 
-static int take_mapping(hcy_stack *stack, hcy__place *places, const struct layout *l, size_t i)
+static int take_mapping(hcy_stack *stack, hcy__location *places, const struct layout *l, size_t i)
 {
     char path[4096] = "", name[1024] = "", reason[4200];
     struct layout source;
@@ -483,7 +483,7 @@ static int take_virtual(int *taken, hcy_stack *stack, const struct layout *l, co
 {
     hcy_stack_info before = stack->info;
     size_t n_parts = stack->n_parts, n = 0;
-    hcy__place *places;
+    hcy__location *places;
     *taken = l->shape.rank == 3 && H5Pget_virtual_count(l->plist, &n) >= 0;
     int st = *taken ? hcy__stack_add_places(&places, stack, l->shape.dims[0]) : 0;
     for (size_t i = 0; !st && *taken && i < n; i++)
@@ -504,7 +504,7 @@ static int take_virtual(int *taken, hcy_stack *stack, const struct layout *l, co
 static int take_layout(hcy_stack *stack, const struct layout *l, hid_t file, const char *name)
 {
     hcy__part *part;
-    hcy__place *places = NULL;
+    hcy__location *places = NULL;
     int as_stored = is_as_stored(l), taken = 0, st = 0;
     if (l->kind == H5D_VIRTUAL)
         st = take_virtual(&taken, stack, l, name);
@@ -531,7 +531,7 @@ static int take_layout(hcy_stack *stack, const struct layout *l, hid_t file, con
     /* Places are filled in without their part, which is known here; absent ones have a reason's number in
      * it. */
     for (uint64_t i = 0; !st && i < l->shape.dims[0]; i++)
-        if (!(places[i].flags & PLACE_ABSENT))
+        if (!(places[i].flags & LOCATION_ABSENT))
             places[i].part = (uint32_t)(stack->n_parts - 1);
     stack->info.frames += l->shape.dims[0];
     return st;

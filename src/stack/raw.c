@@ -69,7 +69,7 @@ static void convert_frame(void *dst, const struct hcy__raw *raw, const uint16_t 
     float values[RUN];
     for (size_t at = 0; at < raw->n; at += RUN) {
         size_t n = raw->n - at < RUN ? raw->n - at : RUN;
-        /* One test for a run of pixels is cheaper than a choice of maps for each. */
+        /* One test for consecutive pixels is cheaper than a choice of maps for each. */
         if (n == RUN && is_first_gain(words + at))
             first_gain(values, raw, words + at, at);
         else

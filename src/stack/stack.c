@@ -56,10 +56,10 @@ int hcy__stack_add_part(hcy__part **part, hcy_stack *stack, const char *name)
     return 0;
 }
 
-int hcy__stack_add_places(hcy__place **places, hcy_stack *stack, uint64_t n)
+int hcy__stack_add_places(hcy__location **places, hcy_stack *stack, uint64_t n)
 {
     size_t bytes;
-    hcy__place *all = NULL;
+    hcy__location *all = NULL;
     if (!hcy_size_add(&bytes, stack->info.frames, n) && !hcy_size_mul(&bytes, bytes, sizeof *all))
         all = realloc(stack->places, bytes ? bytes : 1);
     if (!all)
@@ -68,11 +68,11 @@ int hcy__stack_add_places(hcy__place **places, hcy_stack *stack, uint64_t n)
     stack->places = all;
     *places = all + stack->info.frames;
     for (uint64_t i = 0; i < n; i++)
-        (*places)[i] = (hcy__place){ .flags = PLACE_MISSING };
+        (*places)[i] = (hcy__location){ .flags = LOCATION_MISSING };
     return 0;
 }
 
-int hcy__stack_absent(hcy__place *place, hcy_stack *stack, const char *reason)
+int hcy__stack_absent(hcy__location *place, hcy_stack *stack, const char *reason)
 {
     size_t i = stack->n_absent;
     /* Frames next to one another have the same reason, so that it is looked for from the end. */
@@ -87,7 +87,7 @@ int hcy__stack_absent(hcy__place *place, hcy_stack *stack, const char *reason)
         stack->absent[stack->n_absent++] = copy;
         i = stack->n_absent;
     }
-    *place = (hcy__place){ .part = (uint32_t)(i - 1), .flags = PLACE_MISSING | PLACE_ABSENT };
+    *place = (hcy__location){ .part = (uint32_t)(i - 1), .flags = LOCATION_MISSING | LOCATION_ABSENT };
     return 0;
 }
 
@@ -109,7 +109,7 @@ uint64_t hcy__read_at(int fd, void *dst, uint64_t size, uint64_t offset, int *nu
     return done;
 }
 
-int hcy__fetch_pread(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__place *place,
+int hcy__fetch_pread(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__location *place,
                      void *dst)
 {
     char words[128];
@@ -168,13 +168,13 @@ static hcy_bslz4_job job_of(const hcy_stack_info *info)
 
 /* What a frame can take in the caller's memory: plain frames of a coded stack are coded while they are read,
  * Zstandard's decompressed. */
-static int given_bytes(size_t *size, const hcy_stack_info *info, const hcy__place *place)
+static int given_bytes(size_t *size, const hcy_stack_info *info, const hcy__location *place)
 {
-    if (place->flags & PLACE_PLAIN) {
+    if (place->flags & LOCATION_PLAIN) {
         hcy_bslz4_job job = job_of(info);
         return hcy_bslz4_encode_bound(size, &job);
     }
-    *size = place->flags & PLACE_ZSTD ? info->frame_bytes : place->size;
+    *size = place->flags & LOCATION_ZSTD ? info->frame_bytes : place->size;
     return 0;
 }
 
@@ -222,10 +222,10 @@ static int complete(hcy_stack *stack)
     return 0;
 }
 
-const hcy__place *hcy__stack_known(const hcy_stack *stack, uint64_t frame)
+const hcy__location *hcy__stack_known(const hcy_stack *stack, uint64_t frame)
 {
     const hcy_stack *known = stack->known;
-    return known && known->places && frame < known->info.frames && !(known->places[frame].flags & PLACE_MISSING)
+    return known && known->places && frame < known->info.frames && !(known->places[frame].flags & LOCATION_MISSING)
                ? &known->places[frame]
                : NULL;
 }
@@ -237,7 +237,7 @@ static int trim_frames(hcy_stack *stack, int rest)
     if (!stack->places)
         return 0;
     for (uint64_t i = 0; i < all && (rest || n == i); i++)
-        if (!(stack->places[i].flags & PLACE_MISSING))
+        if (!(stack->places[i].flags & LOCATION_MISSING))
             n = i + 1;
     stack->info.frames = n;
     return n ? 0 : hcy_fail(HCY_ENOENT, "%s: none of its frames is there yet", stack->path);
@@ -363,7 +363,7 @@ const hcy_stack_info *hcy_stack_get_info(const hcy_stack *stack)
 
 /* --- Reading --- */
 
-static int find_place(hcy__place *place, const hcy_stack *stack, uint64_t frame)
+static int find_place(hcy__location *place, const hcy_stack *stack, uint64_t frame)
 {
     const hcy_stack_info *info = &stack->info;
     if (frame >= info->frames)
@@ -372,11 +372,11 @@ static int find_place(hcy__place *place, const hcy_stack *stack, uint64_t frame)
     if (stack->places)
         *place = stack->places[frame];
     else
-        *place = (hcy__place){ .offset = stack->base + frame * info->frame_bytes, .size = info->frame_bytes };
-    if (place->flags & PLACE_ABSENT)
+        *place = (hcy__location){ .offset = stack->base + frame * info->frame_bytes, .size = info->frame_bytes };
+    if (place->flags & LOCATION_ABSENT)
         return hcy_fail(HCY_ENOENT, "frame %llu of %s cannot be read: its source %s", (unsigned long long)frame,
                         stack->path, stack->absent[place->part]);
-    if (place->flags & PLACE_MISSING)
+    if (place->flags & LOCATION_MISSING)
         return hcy_fail(HCY_ENOENT, "frame %llu of %s was never written: the file has no bytes of it",
                         (unsigned long long)frame, stack->path);
     return 0;
@@ -386,7 +386,7 @@ int hcy_stack_frame_size(size_t *size, const hcy_stack *stack, uint64_t frame)
 {
     if (!size || !stack)
         return hcy_fail(HCY_EINVAL, "hcy_stack_frame_size: no stack, or no place for the size");
-    hcy__place place;
+    hcy__location place;
     int st = find_place(&place, stack, frame);
     if (!st && stack->raw)
         *size = stack->shown.frame_bytes;
@@ -396,7 +396,7 @@ int hcy_stack_frame_size(size_t *size, const hcy_stack *stack, uint64_t frame)
 }
 
 /* The frame's pixels are stored plain in a stack that has a codec. */
-static int read_and_code(size_t *size, const hcy_stack *stack, uint64_t frame, const hcy__place *place,
+static int read_and_code(size_t *size, const hcy_stack *stack, uint64_t frame, const hcy__location *place,
                          void *dst, size_t capacity)
 {
     const hcy_stack_info *info = &stack->info;
@@ -418,7 +418,7 @@ static int read_and_code(size_t *size, const hcy_stack *stack, uint64_t frame, c
 }
 
 #ifdef HAVE_ZSTD
-static int read_zstd(const hcy_stack *stack, uint64_t frame, const hcy__place *place, void *dst)
+static int read_zstd(const hcy_stack *stack, uint64_t frame, const hcy__location *place, void *dst)
 {
     hcy_bslz4_job job = job_of(&stack->info);
     const hcy__part *part = &stack->parts[place->part];
@@ -433,7 +433,7 @@ static int read_zstd(const hcy_stack *stack, uint64_t frame, const hcy__place *p
 }
 #else
 /* Never called: there are no such places. */
-static int read_zstd(const hcy_stack *stack, uint64_t frame, const hcy__place *place, void *dst)
+static int read_zstd(const hcy_stack *stack, uint64_t frame, const hcy__location *place, void *dst)
 {
     (void)dst;
     return hcy_fail(HCY_EUNSUPPORTED, "frame %llu of %s, %llu bytes of Zstandard: this build has no libzstd",
@@ -450,7 +450,7 @@ static int too_small(const hcy_stack *stack, uint64_t frame, size_t need, size_t
 /* Reads a frame as it is stored, before any conversion. */
 static int read_stored(size_t *size, hcy_stack *stack, uint64_t frame, void *dst, size_t capacity)
 {
-    hcy__place place;
+    hcy__location place;
     size_t need;
     int st = find_place(&place, stack, frame);
     if (!st)
@@ -459,10 +459,10 @@ static int read_stored(size_t *size, hcy_stack *stack, uint64_t frame, void *dst
         return st;
     if (need > capacity)
         return too_small(stack, frame, need, capacity);
-    if (place.flags & PLACE_PLAIN)
+    if (place.flags & LOCATION_PLAIN)
         return read_and_code(size, stack, frame, &place, dst, capacity);
     const hcy__part *part = &stack->parts[place.part];
-    if (place.flags & PLACE_ZSTD)
+    if (place.flags & LOCATION_ZSTD)
         st = read_zstd(stack, frame, &place, dst);
     else
         st = part->fetch(stack, part, frame, &place, dst);

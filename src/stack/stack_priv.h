@@ -26,16 +26,16 @@ const hcy__pixel *hcy__pixel_of_type(uint32_t pixel_type); /* NULL: none */
 void hcy__pixels_to_doubles(double *values, const void *pixels, uint32_t pixel_type, size_t n);
 
 /* Where a frame's bytes are. */
-typedef struct hcy__place {
+typedef struct hcy__location {
     uint64_t offset; /* in the part's file */
     uint64_t size;   /* stored bytes */
     uint32_t part;
-    uint32_t flags; /* PLACE_* */
-} hcy__place;
-#define PLACE_MISSING 1u /* never written */
-#define PLACE_PLAIN 2u   /* pixels as they are, though the stack has a codec */
-#define PLACE_ABSENT 8u  /* missing, because a source is: `part` is its number in `absent` */
-#define PLACE_ZSTD 4u    /* of filter 32008 with Zstandard; given as without compression */
+    uint32_t flags; /* LOCATION_* */
+} hcy__location;
+#define LOCATION_MISSING 1u /* never written */
+#define LOCATION_PLAIN 2u   /* pixels as they are, though the stack has a codec */
+#define LOCATION_ABSENT 8u  /* missing, because a source is: `part` is its number in `absent` */
+#define LOCATION_ZSTD 4u    /* of filter 32008 with Zstandard; given as without compression */
 
 typedef struct hcy__part hcy__part;
 struct hcy__format;
@@ -46,7 +46,7 @@ struct hcy__part {
     int64_t dataset; /* HDF5's id, for fetch and drop */
     const struct hcy__format *format; /* of files.h: `name` is a file that is opened for each frame; or NULL */
     /* Reads place->size bytes of frame `frame` of the stack to dst. */
-    int (*fetch)(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__place *place,
+    int (*fetch)(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__location *place,
                  void *dst);
     void (*drop)(hcy__part *part); /* lets go of `dataset`; NULL: nothing to do */
 };
@@ -61,7 +61,7 @@ struct hcy_stack {
     char *path, *dataset;
     hcy__part *parts;
     size_t n_parts;
-    hcy__place *places; /* one a frame; NULL: one part, frames next to one another from `base` on */
+    hcy__location *places; /* one a frame; NULL: one part, frames next to one another from `base` on */
     uint64_t base;
     char **absent; /* what keeps frames from being read: "x.h5 is not there ..." */
     size_t n_absent;
@@ -89,20 +89,20 @@ void hcy__image_add_mask(uint8_t *mask, const hcy_image *image, size_t low_bytes
 int hcy__h5_detector_read(hcy_detector_info *info, const char *path);
 
 /* The known place of frame `frame`, NULL if there is none. */
-const hcy__place *hcy__stack_known(const hcy_stack *stack, uint64_t frame);
+const hcy__location *hcy__stack_known(const hcy_stack *stack, uint64_t frame);
 /* Adds a zeroed part to the stack. */
 int hcy__stack_add_part(hcy__part **part, hcy_stack *stack, const char *name);
 /* Lets go of all parts but the first `keep`. */
 void hcy__stack_drop_parts(hcy_stack *stack, size_t keep);
 /* Room for n more places behind those of info.frames: frames that were never written, until they are filled in.
  */
-int hcy__stack_add_places(hcy__place **places, hcy_stack *stack, uint64_t n);
+int hcy__stack_add_places(hcy__location **places, hcy_stack *stack, uint64_t n);
 /* Notes that a frame cannot be read, because `reason`. */
-int hcy__stack_absent(hcy__place *place, hcy_stack *stack, const char *reason);
+int hcy__stack_absent(hcy__location *place, hcy_stack *stack, const char *reason);
 /* fetch() of parts with a file descriptor: pread, no lock. */
-int hcy__fetch_pread(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__place *place,
+int hcy__fetch_pread(const hcy_stack *stack, const hcy__part *part, uint64_t frame, const hcy__location *place,
                      void *dst);
-/* A chunk of PLACE_ZSTD as one of the job, which is of HCY_CODEC_BITSHUFFLE: job->image_bytes.  HCY_ECORRUPT,
+/* A chunk of LOCATION_ZSTD as one of the job, which is of HCY_CODEC_BITSHUFFLE: job->image_bytes.  HCY_ECORRUPT,
  * HCY_EUNSUPPORTED: its blocks are of another size.  Only with libzstd. */
 int hcy__zstd_planes(void *dst, const hcy_bslz4_job *job, const void *chunk, size_t size);
 /* preads until `size` bytes are there, the file ends, or it fails (then *number is the errno, else 0); how

@@ -1,4 +1,4 @@
-/* azint_launch.c - one launch of azint_image, bslz4_azint or bslz4_azint_spread: its arguments checked, its scratch
+/* azint_launch.c - one launch of azint_image, bslz4_azint or bslz4_azint_deviation: its arguments checked, its scratch
  * buffer shared out.  No state; any thread. */
 #include "azint_launch.h"
 
@@ -128,14 +128,14 @@ void azint_lay_out(const struct azint_launch *l, size_t items, struct azint_layo
     y->total = at + 64; /* the buffer itself may start anywhere */
 }
 
-/* What bslz4_azint_spread wants beyond what bslz4_azint does. */
+/* What bslz4_azint_deviation wants beyond what bslz4_azint does. */
 static int check_deviation(const struct azint_launch *l)
 {
     if (!l->plan->deviation)
-        return hcy_fail(HCY_EINVAL, "bslz4_azint_spread: the plan's tables are those of another kernel");
+        return hcy_fail(HCY_EINVAL, "bslz4_azint_deviation: the plan's tables are those of another kernel");
     /* A value's square must fit 64 bits, and floats have no digits. */
     if (l->type->is_float || l->type->elem_size > 4)
-        return hcy_fail(HCY_EUNSUPPORTED, "bslz4_azint_spread: pixels that are not integers of 4 bytes at most");
+        return hcy_fail(HCY_EUNSUPPORTED, "bslz4_azint_deviation: pixels that are not integers of 4 bytes at most");
     return 0;
 }
 

@@ -19,7 +19,7 @@ struct azint_launch {
     const hcy_bslz4_job *coding; /* NULL: images */
     const struct azint_type *type;
     const struct azint_ops *ops;
-    bool deviation; /* bslz4_azint_spread */
+    bool deviation; /* bslz4_azint_deviation */
     size_t image_bytes;
 };
 
@@ -37,7 +37,7 @@ static inline size_t azint_up(size_t n, size_t to)
     return (n + to - 1) / to * to;
 }
 
-/* Fills `launch` from the call's arguments; HCY_EINVAL, HCY_ERANGE, of bslz4_azint_spread also HCY_EUNSUPPORTED. */
+/* Fills `launch` from the call's arguments; HCY_EINVAL, HCY_ERANGE, of bslz4_azint_deviation also HCY_EUNSUPPORTED. */
 int azint_launch_open(struct azint_launch *launch, const struct cpu_call *call, const struct azint_kernel *kernel);
 /* The lanes that a pass of so many frames takes, and how many numbers a bin then has. */
 const struct azint_tiles *azint_tiles_for(const struct azint_launch *launch, size_t n_frames);

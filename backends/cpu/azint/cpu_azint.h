@@ -106,7 +106,7 @@ static inline const uint8_t *azint_pixel_runs(const struct azint_plan *plan, uin
     return azint_runs_of(plan->runs, plan->starts, pixel);
 }
 
-/* What bslz4_azint_spread needs in addition to the common plan (deviation.c): weights c2 * n24 of the entries, in two
+/* What bslz4_azint_deviation needs beside the common plan (deviation.c): weights c2 * n24 of the entries, in two
  * parts of 24 bits, in the form of a strip's weights; of a unit plan n24 alone. */
 struct azint_deviation {
     uint64_t totals; /* struct azint_deviation_total[n_bins] */

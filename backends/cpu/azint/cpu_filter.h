@@ -101,7 +101,7 @@ void filter_take(struct filter_bin *bin, size_t i);
 void filter_total_add(struct filter_total *total, const struct filter_plan *plan, uint32_t pixel, uint32_t c,
                       uint32_t norm24);
 /* Everything of all entries: what is in the values, and the plan's totals. */
-void filter_sum_wide(struct filter_bin *bin);
+void filter_sum_each(struct filter_bin *bin);
 /* Of float pixels: SIGNAL and VARIANCE of the entries that are in, and the squares of what they deviate from `mean`. */
 void filter_sum_floats(struct filter_bin *bin);
 void filter_deviation_floats(struct filter_bin *bin, double mean);

@@ -1,4 +1,4 @@
-/* deviation.c - bslz4_azint_spread: the further sums that a strip adds up, for the variance that the pixels
+/* deviation.c - bslz4_azint_deviation: the further sums that a strip adds up, for the variance that the pixels
  * of a bin show; its tables; and complete sums, which are those of azint_filter to the last bit.
  *
  * Squares are sums of digits like the signal's: of value * value, with the variance's weights.  Cross products are the
@@ -109,11 +109,11 @@ static void add_totals(const struct builder *b)
 static int check_plan(const struct azint_plan *plan)
 {
     if (plan->darks || plan->variances)
-        return hcy_fail(HCY_EUNSUPPORTED, "bslz4_azint_spread: a plan with a dark current or variances");
+        return hcy_fail(HCY_EUNSUPPORTED, "bslz4_azint_deviation: a plan with a dark current or variances");
     /* n24 must fit the three digits of a weight, which it does for norms up to 1. */
     for (size_t i = 0; i < plan->n_pixels; i++)
         if (plan->norms[i] > 1)
-            return hcy_fail(HCY_EINVAL, "bslz4_azint_spread: the plan has a norm of %g; 1 is the most",
+            return hcy_fail(HCY_EINVAL, "bslz4_azint_deviation: the plan has a norm of %g; 1 is the most",
                             (double)plan->norms[i]);
     return 0;
 }
@@ -142,7 +142,7 @@ int azint_deviation_prepare(void **blob, size_t *size, struct cpu_pool *pool, en
     status = check_plan(plan);
     *blob = status || !places ? NULL : cpu_blob_alloc(*size);
     if (!status && !*blob)
-        status = hcy_fail(HCY_ENOMEM, "bslz4_azint_spread: no memory for a plan of %zu bytes", *size);
+        status = hcy_fail(HCY_ENOMEM, "bslz4_azint_deviation: no memory for a plan of %zu bytes", *size);
     if (!status) {
         /* The base is copied to the start of the larger block, so its offsets stay true. */
         struct builder b = { *blob, NULL, NULL, places };

@@ -115,7 +115,7 @@ static size_t load_floats(struct filter_bin *bin)
 }
 
 /* Integers that the fast way does not take: large types, a dark current.  Is one too large? */
-static bool load_wide(struct filter_bin *bin)
+static bool load_large(struct filter_bin *bin)
 {
     bool large = false;
     for (size_t i = 0; i < bin->n; i++) {
@@ -128,7 +128,7 @@ static bool load_wide(struct filter_bin *bin)
 }
 
 /* The sums of all values.  Parts go together in 128 bits. */
-static void sum_narrow(const struct filter_ops *ops, struct filter_bin *bin)
+static void sum_in_parts(const struct filter_ops *ops, struct filter_bin *bin)
 {
     bool unit = !bin->weights, poisson = bin->job->flags & HCY_AZINT_WANT_VARIANCE;
     const azint_i128 c = unit ? HCY_AZINT_ONE : 1, c2 = unit ? azint_square(HCY_AZINT_ONE) : 1;
@@ -171,7 +171,7 @@ static size_t open_bin(const struct launch *l, struct filter_bin *bin)
     else if (fast)
         seen = l->ops->load(bin);
     else
-        large = load_wide(bin);
+        large = load_large(bin);
     /* Loops go over whole steps; a NaN is outside of no interval. */
     for (size_t i = bin->n; i < (bin->n + FILTER_STEP - 1) / FILTER_STEP * FILTER_STEP; i++) {
         bin->x[i] = NAN;
@@ -192,9 +192,9 @@ static size_t open_bin(const struct launch *l, struct filter_bin *bin)
             seen |= (uint64_t)(bin->values[i] ^ bin->values[i] >> 63);
     /* Below 2^24 products are summed in 64 bits by vectors; larger values go one by one. */
     if (fast && !(seen >> 24))
-        sum_narrow(l->ops, bin);
+        sum_in_parts(l->ops, bin);
     else if (!bin->type->is_float)
-        filter_sum_wide(bin);
+        filter_sum_each(bin);
     take_found(bin, n_lost);
     return firsts;
 }
@@ -230,7 +230,7 @@ static bool find_limits(struct filter_bin *bin, bool deviation, struct limits *o
         const uint64_t square[2] = { (uint64_t)s->square, (uint64_t)(s->square >> 64) };
         const uint64_t cross[2] = { (uint64_t)s->cross, (uint64_t)(s->cross >> 64) };
         const uint64_t norm24[2] = { (uint64_t)s->norm24, (uint64_t)(s->norm24 >> 64) };
-        variance = azint_spread(square, cross, norm24, out->mean, bin->shift) * WEIGHT;
+        variance = azint_deviation_sum(square, cross, norm24, out->mean, bin->shift) * WEIGHT;
     } else {
         variance = azint_double((uint64_t)s->variance, (uint64_t)(s->variance >> 64)) * WEIGHT;
         variance = ldexp(variance, 2 * bin->shift - (bin->plan->variances ? bin->plan->variance_shift : 0));
@@ -246,7 +246,7 @@ static void clip_bin(const struct launch *l, struct filter_bin *bin)
     const hcy_azint_filter *filter = bin->filter;
     struct limits at;
     for (uint32_t turn = 0; turn < filter->max_iter; turn++) {
-        if (!find_limits(bin, filter->flags & HCY_AZINT_CLIP_SPREAD, &at))
+        if (!find_limits(bin, filter->flags & HCY_AZINT_CLIP_DEVIATION, &at))
             return;
         /* Chauvenet's limit follows the number of pixels that are left; the given threshold is the least. */
         double cut = azint_chauvenet(filter, (double)bin->sums.count / HCY_AZINT_ONE);
@@ -343,7 +343,7 @@ static void put_bin_sums(const struct launch *l, struct filter_bin *bin, size_t 
 {
     size_t n = l->plan->n_bins;
     uint64_t *at = l->sums + frame * HCY_AZINT_FILTERED * n + bin->number;
-    bool wanted = l->filter->flags & HCY_AZINT_WANT_SPREAD, is_float = bin->type->is_float;
+    bool wanted = l->filter->flags & HCY_AZINT_WANT_DEVIATION, is_float = bin->type->is_float;
     struct filter_sums *s = &bin->sums;
     struct limits unused;
     /* The sums of floats are by-products of the limits; without any pixel there are none. */
@@ -394,7 +394,7 @@ static void run_range(void *context, size_t begin, size_t end, unsigned thread)
 {
     const struct launch *l = context;
     struct filter_bin bin = { .plan = l->plan, .job = l->job, .filter = l->filter, .type = l->type };
-    bin.deviation = l->filter->flags & (HCY_AZINT_CLIP_SPREAD | HCY_AZINT_WANT_SPREAD);
+    bin.deviation = l->filter->flags & (HCY_AZINT_CLIP_DEVIATION | HCY_AZINT_WANT_DEVIATION);
     /* A dark current has a fraction, for which values are scaled up. */
     bin.shift = l->plan->darks && !l->type->is_float ? HCY_AZINT_SQUARE_SHIFT(l->type->elem_size) : 0;
     set_space(l, &bin, thread);

@@ -9,7 +9,7 @@
 #define SIGN(v)    ((int32_t)(v) >> 31) /* all bits of it */
 
 /* The image's pixels one behind the other, in `raw`; then to values and x. */
-#define LOAD(type, wide, sign)                                                                              \
+#define LOAD(type, number, sign)                                                                            \
     do {                                                                                                    \
         const type *restrict image = (const type *)(const void *)bin->image;                                \
         type *restrict raw = (type *)(void *)bin->found;                                                    \
@@ -18,7 +18,7 @@
             raw[i] = image[pixels[i]];                                                                      \
         }                                                                                                   \
         for (size_t i = 0; i < n; i++) {                                                                    \
-            wide v = raw[i];                                                                                \
+            number v = raw[i];                                                                              \
             values[i] = v;                                                                                  \
             x[i] = (float)v * inverse[i];                                                                   \
             seen |= (uint32_t)v ^ (uint32_t)sign(v);                                                        \

@@ -55,10 +55,10 @@ static void add_entry_value(struct filter_bin *bin, size_t i, int sign)
         azint_u128 square = (azint_u128)((azint_i128)v * v) * c2;
         azint_i128 cross = (azint_i128)v * (int64_t)((uint64_t)c2 * bin->norms24[i]);
         /* Rounded by magnitude, so that what is added is what is taken off, and v and -v cancel. */
-        if (bin->shift == HCY_AZINT_SQUARE_WIDE) {
-            square = round_sum(square, HCY_AZINT_WIDE_SQUARE);
-            cross = v < 0 ? -(azint_i128)round_sum((azint_u128)-cross, HCY_AZINT_WIDE_CROSS)
-                          : (azint_i128)round_sum((azint_u128)cross, HCY_AZINT_WIDE_CROSS);
+        if (bin->shift == HCY_AZINT_COARSE_SHIFT) {
+            square = round_sum(square, HCY_AZINT_COARSE_SQUARE);
+            cross = v < 0 ? -(azint_i128)round_sum((azint_u128)-cross, HCY_AZINT_COARSE_CROSS)
+                          : (azint_i128)round_sum((azint_u128)cross, HCY_AZINT_COARSE_CROSS);
         }
         s->square += sign > 0 ? square : -square;
         s->cross += sign * cross;
@@ -92,7 +92,7 @@ void filter_take(struct filter_bin *bin, size_t i)
     add_entry_constants(bin, i, -1);
 }
 
-void filter_sum_wide(struct filter_bin *bin)
+void filter_sum_each(struct filter_bin *bin)
 {
     for (size_t i = 0; i < bin->n; i++)
         add_entry_value(bin, i, 1);

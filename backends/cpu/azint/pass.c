@@ -388,8 +388,8 @@ static int run_passes(struct batch *b, size_t sums_size, size_t reports_size, si
 
 static const struct azint_kernel image_kernel = { .images = HCY_ARG_AT(azint_image, images), SUMS_OF(azint_image) };
 static const struct azint_kernel coded_kernel = { CHUNKS_OF(bslz4_azint), SUMS_OF(bslz4_azint) };
-static const struct azint_kernel deviation_kernel = { .deviation = true, CHUNKS_OF(bslz4_azint_spread),
-                                                   SUMS_OF(bslz4_azint_spread) };
+static const struct azint_kernel deviation_kernel = { .deviation = true, CHUNKS_OF(bslz4_azint_deviation),
+                                                   SUMS_OF(bslz4_azint_deviation) };
 
 static int run_call(struct batch *b, const struct cpu_call *call, const struct azint_kernel *k)
 {
@@ -501,7 +501,7 @@ static int batch_deviation(size_t *items, const struct cpu_call *call)
 const struct cpu_kernel cpu_azint_kernels[] = {
     { "azint_image", run_plain, scratch_image, batch_image, azint_prepare, cpu_simd_built },
     { "bslz4_azint", run_coded, scratch_coded, batch_coded, azint_prepare, cpu_simd_built },
-    { "bslz4_azint_spread", run_deviation, scratch_deviation, batch_deviation, azint_deviation_prepare,
+    { "bslz4_azint_deviation", run_deviation, scratch_deviation, batch_deviation, azint_deviation_prepare,
       cpu_simd_built },
     { .name = NULL },
 };

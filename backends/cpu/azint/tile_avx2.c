@@ -235,13 +235,13 @@ static void to_planes_avx2(const void *pixels, size_t n, unsigned elem_size, uin
 
 /* A bit for each of 32 pixels that does not fit: a higher byte is not all sign, or, unsigned, bit 7 is set.
  */
-INLINE uint32_t too_wide(const uint8_t *pixels, unsigned elem_size, bool is_signed)
+INLINE uint32_t exceeds_byte(const uint8_t *pixels, unsigned elem_size, bool is_signed)
 {
-    __m256i low = byte_of_avx2(pixels, elem_size, 0), wide = _mm256_setzero_si256();
+    __m256i low = byte_of_avx2(pixels, elem_size, 0), beyond = _mm256_setzero_si256();
     __m256i sign = is_signed ? _mm256_cmpgt_epi8(_mm256_setzero_si256(), low) : _mm256_setzero_si256();
     for (unsigned b = 1; b < elem_size; b++)
-        wide = _mm256_or_si256(wide, _mm256_xor_si256(byte_of_avx2(pixels, elem_size, b), sign));
-    uint32_t fits = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(wide, _mm256_setzero_si256()));
+        beyond = _mm256_or_si256(beyond, _mm256_xor_si256(byte_of_avx2(pixels, elem_size, b), sign));
+    uint32_t fits = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(beyond, _mm256_setzero_si256()));
     return ~fits | (is_signed ? 0 : (uint32_t)_mm256_movemask_epi8(low));
 }
 
@@ -249,15 +249,15 @@ static int narrow_avx2(const void *pixels, size_t n, unsigned elem_size, bool is
                        uint8_t *out)
 {
     const uint8_t *from = pixels;
-    uint32_t wide = 0, bits;
+    uint32_t beyond = 0, bits;
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
         memcpy(&bits, live + i / 8, sizeof bits);
-        wide |= bits & too_wide(from + i * elem_size, elem_size, is_signed);
+        beyond |= bits & exceeds_byte(from + i * elem_size, elem_size, is_signed);
         _mm256_storeu_si256((void *)(out + i), byte_of_avx2(from + i * elem_size, elem_size, 0));
     }
     /* The last pixels go the portable way, so that nothing behind them is read. */
-    return wide != 0 || (i < n && azint_ops_portable.narrow(from + i * elem_size, n - i, elem_size, is_signed,
+    return beyond != 0 || (i < n && azint_ops_portable.narrow(from + i * elem_size, n - i, elem_size, is_signed,
                                                             live + i / 8, out + i));
 }
 

@@ -142,7 +142,7 @@ static int narrow_avx512(const void *pixels, size_t n, unsigned elem_size, bool 
     const uint8_t *from = pixels;
     const int low = is_signed ? 128 : 0, most = is_signed ? 255 : 127;
     const unsigned per = 64 / elem_size;
-    uint64_t wide = 0;
+    uint64_t beyond = 0;
     for (size_t i = 0; i < n; i += per) {
         size_t left = n - i < per ? n - i : per;
         /* Masks keep loads and stores within the n pixels. */
@@ -152,26 +152,26 @@ static int narrow_avx512(const void *pixels, size_t n, unsigned elem_size, bool 
         /* Signed values from -128 on are moved up by 128: one unsigned comparison tests both ends. */
         if (elem_size == 1) {
             __m512i v = _mm512_maskz_loadu_epi8(there, p);
-            wide |= is_signed ? 0 : bits & _mm512_movepi8_mask(v);
+            beyond |= is_signed ? 0 : bits & _mm512_movepi8_mask(v);
             _mm512_mask_storeu_epi8(out + i, there, v);
         } else if (elem_size == 2) {
             __m512i v = _mm512_maskz_loadu_epi16((__mmask32)there, p),
                     up = _mm512_add_epi16(v, _mm512_set1_epi16((short)low));
-            wide |= _mm512_mask_cmpgt_epu16_mask((__mmask32)bits, up, _mm512_set1_epi16((short)most));
+            beyond |= _mm512_mask_cmpgt_epu16_mask((__mmask32)bits, up, _mm512_set1_epi16((short)most));
             _mm256_mask_storeu_epi8(out + i, (__mmask32)there, _mm512_cvtepi16_epi8(v));
         } else if (elem_size == 4) {
             __m512i v = _mm512_maskz_loadu_epi32((__mmask16)there, p),
                     up = _mm512_add_epi32(v, _mm512_set1_epi32(low));
-            wide |= _mm512_mask_cmpgt_epu32_mask((__mmask16)bits, up, _mm512_set1_epi32(most));
+            beyond |= _mm512_mask_cmpgt_epu32_mask((__mmask16)bits, up, _mm512_set1_epi32(most));
             _mm_mask_storeu_epi8(out + i, (__mmask16)there, _mm512_cvtepi32_epi8(v));
         } else {
             __m512i v = _mm512_maskz_loadu_epi64((__mmask8)there, p),
                     up = _mm512_add_epi64(v, _mm512_set1_epi64(low));
-            wide |= _mm512_mask_cmpgt_epu64_mask((__mmask8)bits, up, _mm512_set1_epi64(most));
+            beyond |= _mm512_mask_cmpgt_epu64_mask((__mmask8)bits, up, _mm512_set1_epi64(most));
             _mm_mask_storeu_epi8(out + i, (__mmask16)there, _mm512_cvtepi64_epi8(v));
         }
     }
-    return wide != 0;
+    return beyond != 0;
 }
 
 /* Byte b of 64 pixels. */

@@ -324,23 +324,23 @@ INLINE uint8x16_t narrow16(const uint8_t *pixels, unsigned elem_size, bool is_si
     uint8x16_t b[8], there = vcombine_u8(vdup_n_u8(live[0]), vdup_n_u8(live[1]));
     load_pixel_bytes(pixels, elem_size, b);
     /* An unsigned byte with its top bit set is too large as well as one with bytes above it. */
-    uint8x16_t top = vcltzq_s8(vreinterpretq_s8_u8(b[0])), wide = is_signed ? vdupq_n_u8(0) : top;
+    uint8x16_t top = vcltzq_s8(vreinterpretq_s8_u8(b[0])), beyond = is_signed ? vdupq_n_u8(0) : top;
     for (unsigned k = 1; k < elem_size; k++)
-        wide = vorrq_u8(wide, is_signed ? veorq_u8(b[k], top) : b[k]);
+        beyond = vorrq_u8(beyond, is_signed ? veorq_u8(b[k], top) : b[k]);
     vst1q_u8(out, b[0]);
-    return vandq_u8(wide, vtstq_u8(there, bit));
+    return vandq_u8(beyond, vtstq_u8(there, bit));
 }
 
 static int narrow_neon(const void *pixels, size_t n, unsigned elem_size, bool is_signed, const uint8_t *live,
                        uint8_t *out)
 {
     const uint8_t *from = pixels;
-    uint8x16_t wide = vdupq_n_u8(0);
+    uint8x16_t beyond = vdupq_n_u8(0);
     size_t i = 0;
     for (; i + 16 <= n; i += 16)
-        wide = vorrq_u8(wide, narrow16(from + i * elem_size, elem_size, is_signed, live + i / 8, out + i));
+        beyond = vorrq_u8(beyond, narrow16(from + i * elem_size, elem_size, is_signed, live + i / 8, out + i));
     /* The last pixels go the portable way, so that nothing behind them is read. */
-    return vmaxvq_u8(wide) != 0 || (i < n && azint_ops_portable.narrow(from + i * elem_size, n - i, elem_size,
+    return vmaxvq_u8(beyond) != 0 || (i < n && azint_ops_portable.narrow(from + i * elem_size, n - i, elem_size,
                                                                        is_signed, live + i / 8, out + i));
 }
 

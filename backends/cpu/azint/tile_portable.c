@@ -8,7 +8,7 @@
 enum { LANES = 16 };
 
 /* An expanded entry: the low and high 12 bits of the four weights, and of their squares. */
-struct wide {
+struct expanded {
     int16_t digit[2][2][4]; /* [weight, square][low, high][pixel] */
 };
 
@@ -33,7 +33,7 @@ static void variance_portable(const uint8_t *const *rows, unsigned digits, unsig
 static void expand_portable(const uint8_t *weights, size_t n, uint8_t *out)
 {
     for (size_t i = 0; i < n; i++, weights += 12) {
-        struct wide w;
+        struct expanded w;
         for (unsigned p = 0; p < 4; p++) {
             uint32_t c =
                 (uint32_t)weights[p] | (uint32_t)weights[4 + p] << 8 | (uint32_t)weights[8 + p] << 16;
@@ -48,7 +48,7 @@ static void expand_portable(const uint8_t *weights, size_t n, uint8_t *out)
 }
 
 /* Weights of a unit plan's entry, as their low digits. */
-static void unit_entry(uint16_t entry, struct wide *w)
+static void unit_entry(uint16_t entry, struct expanded *w)
 {
     memset(w, 0, sizeof *w);
     /* A weight of 1 is its own square. */
@@ -74,7 +74,7 @@ static inline void add_part_portable(const struct azint_part *part, const uint8_
     for (size_t s = 0; s < part->n_segs; s++) {
         int32_t acc[2][2][LANES] = { 0 };
         for (; e < part->segs[s].end; e++) {
-            struct wide w;
+            struct expanded w;
             size_t i = e - part->first, group = part->index[i];
             if (part->weights) {
                 memcpy(&w, part->weights + i * sizeof w, sizeof w);
@@ -122,14 +122,14 @@ static int64_t pixel_value(const uint8_t *pixels, size_t i, unsigned elem_size, 
 static int narrow_portable(const void *pixels, size_t n, unsigned elem_size, bool is_signed, const uint8_t *live,
                            uint8_t *out)
 {
-    int wide = 0;
+    int beyond = 0;
     for (size_t i = 0; i < n; i++) {
         int64_t value = pixel_value(pixels, i, elem_size, is_signed);
         bool fits = is_signed ? value >= -128 && value <= 127 : (uint64_t)value <= 127;
-        wide |= !fits && live[i / 8] >> i % 8 & 1;
+        beyond |= !fits && live[i / 8] >> i % 8 & 1;
         out[i] = (uint8_t)value;
     }
-    return wide;
+    return beyond;
 }
 
 static void to_planes_portable(const void *pixels, size_t n, unsigned elem_size, uint8_t *planes, size_t stride)

@@ -59,7 +59,7 @@ struct nufft_rows {
 struct nufft_fold {
     const struct nufft_layout *layout;
     const void *points[3]; /* from the fastest axis on */
-    bool wide;             /* they are doubles */
+    bool doubles;          /* they are doubles */
     size_t begin, end;
     uint32_t *keys;   /* of all points */
     uint32_t *counts; /* of this range: key by key; for scatter, where the next record of the key goes */

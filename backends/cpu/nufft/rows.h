@@ -40,10 +40,10 @@ static INLINE vec NAME(pairs)(const REAL *c)
 #ifdef SPREAD_PAIR
     return SPREAD_PAIR(c);
 #elif LANES * 4 == VECTOR /* as an integer, which is broadcast in one instruction */
-    typedef int64_t wide __attribute__((vector_size(VECTOR)));
+    typedef int64_t longs __attribute__((vector_size(VECTOR)));
     int64_t both;
     __builtin_memcpy(&both, c, sizeof both);
-    return (vec)(both - (wide){ 0 });
+    return (vec)(both - (longs){ 0 });
 #else
     typedef REAL two __attribute__((vector_size(16), aligned(8), may_alias));
     two both = *(const two *)c;
@@ -330,7 +330,7 @@ enum { NAME(BLOCK) = 64 };
 static INLINE void NAME(turns)(const struct nufft_fold *f, int axis, size_t at, size_t n, double *turn)
 {
     const double period = 0.15915494309189533577;
-    if (f->wide)
+    if (f->doubles)
         for (size_t i = 0; i < n; i++)
             turn[i] = ((const double *)f->points[axis])[at + i] * period;
     else

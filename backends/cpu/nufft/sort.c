@@ -295,15 +295,15 @@ int nufft_run_sort(const struct cpu_call *call)
     if (status)
         return status;
     /* Buffers are checked before anything is written, as the sizes are those of this job. */
-    bool wide = (job->flags & HCY_NUFFT_WIDE_POINTS) != 0;
-    size_t bytes = s.layout.n_points * (wide ? 8 : s.layout.real);
+    bool doubles = (job->flags & HCY_NUFFT_DOUBLE_POINTS) != 0;
+    size_t bytes = s.layout.n_points * (doubles ? 8 : s.layout.real);
     if (cpu_arg_size(call, AT(sorted)) < placed.size ||
         cpu_arg_size(call, AT(report)) < sizeof(hcy_nufft_report))
         return hcy_fail(HCY_EINVAL, "nufft_sort: the buffers are too small");
     *s.s = placed;
     s.ops = nufft_ops(call->simd, s.layout.is_double);
     s.fold = (struct nufft_fold){ .layout = &s.layout,
-                                  .wide = wide,
+                                  .doubles = doubles,
                                   .keys = (void *)((char *)s.s + placed.keys),
                                   .records = (char *)s.s + placed.records };
     for (unsigned d = 0; d < s.layout.dim; d++) {

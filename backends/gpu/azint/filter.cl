@@ -32,7 +32,7 @@ struct filter_bin {
     const uint4 *entries;
     u32 n;
     i32 shift;  /* of `fine`: values times 2^shift */
-    u32 spread;   /* SQUARE, CROSS and NORM24 are needed */
+    u32 deviation; /* SQUARE, CROSS and NORM24 are needed */
     u32 poisson;  /* and Poisson's variance */
     float lo, hi; /* intensities that are in, */
     u64 first, last; /* and keys() */
@@ -135,16 +135,16 @@ DEVICE void put_products(const struct filter_bin *b, const struct seen *e, struc
 #if !PIXEL_FLOAT
     struct wide unwanted = { 0, 0 };
     add_weight(e->c, e->v, &s->of[SUM_SIGNAL], b->poisson ? &s->of[SUM_VARIANCE] : &unwanted);
-    if (b->spread) {
+    if (b->deviation) {
         u64 c2 = square_of(e->c), q = c2 * e->norm24, v = (u64)e->fine, magnitude = e->fine < 0 ? 0 - v : v;
         u64 lo = magnitude * magnitude, hi = MUL_HI64(magnitude, magnitude); /* below 2^104 */
         struct wide square = { lo * c2, MUL_HI64(lo, c2) + hi * c2 };
-        /* Only wide pixels with a fine dark current need more than 128 bits, so their sums are kept in
+        /* Only large pixels with a fine dark current need more than 128 bits, so their sums are kept in
          * coarser units. */
         if (PIXEL_BYTES > 2 && b->shift) {
             struct wide cross = { q * magnitude, MUL_HI64(q, magnitude) };
-            round_sum(&square, HCY_AZINT_WIDE_SQUARE);
-            round_sum(&cross, HCY_AZINT_WIDE_CROSS);
+            round_sum(&square, HCY_AZINT_COARSE_SQUARE);
+            round_sum(&cross, HCY_AZINT_COARSE_CROSS);
             if (e->fine < 0)
                 wide_take(&s->of[SUM_CROSS], cross.lo, cross.hi);
             else
@@ -241,7 +241,8 @@ struct limits {
 };
 
 /* Of float pixels the sums are those of measure_floats(). */
-DEVICE_CALL int bin_statistics(const struct filter_bin *b, const struct filter_sums *s, u32 spread, struct limits *out)
+DEVICE_CALL int bin_statistics(const struct filter_bin *b, const struct filter_sums *s, u32 deviation,
+                               struct limits *out)
 {
     const double weight = 1.0 / 16777216.0, unit = 1.0 / 1099511627776.0;
     const struct wide *of = s->of;
@@ -252,13 +253,13 @@ DEVICE_CALL int bin_statistics(const struct filter_bin *b, const struct filter_s
         return 0;
 #if PIXEL_FLOAT
     out->mean = AS_DOUBLE(of[SUM_SIGNAL].lo) * weight / norm;
-    variance = AS_DOUBLE(of[spread ? SUM_SQUARE : SUM_VARIANCE].lo) * weight;
+    variance = AS_DOUBLE(of[deviation ? SUM_SQUARE : SUM_VARIANCE].lo) * weight;
 #else
     out->mean = ldexp(azint_signed_double(of[SUM_SIGNAL].lo, of[SUM_SIGNAL].hi) * weight / norm, b->shift);
-    if (spread) {
+    if (deviation) {
         u64 square[2] = { of[SUM_SQUARE].lo, of[SUM_SQUARE].hi }, cross[2] = { of[SUM_CROSS].lo, of[SUM_CROSS].hi };
         u64 norm24[2] = { of[SUM_NORM24].lo, of[SUM_NORM24].hi };
-        variance = azint_spread(square, cross, norm24, out->mean, b->shift) * weight;
+        variance = azint_deviation_sum(square, cross, norm24, out->mean, b->shift) * weight;
     } else {
         variance = azint_double(of[SUM_VARIANCE].lo, of[SUM_VARIANCE].hi) * weight;
         variance = ldexp(variance, 2 * b->shift - (b->plan.at.has_variances ? b->plan.at.variance_shift : 0));
@@ -270,8 +271,8 @@ DEVICE_CALL int bin_statistics(const struct filter_bin *b, const struct filter_s
 }
 
 #if PIXEL_FLOAT
-/* Sums of what is in, as doubles, and about the mean of that if `spread` is wanted. */
-DEVICE void measure_floats(const struct filter_bin *b, struct filter_sums *s, u32 spread, NEAR u64 *room,
+/* Sums of what is in, as doubles, and about the mean of that if `deviation` is wanted. */
+DEVICE void measure_floats(const struct filter_bin *b, struct filter_sums *s, u32 deviation, NEAR u64 *room,
                            NEAR u64 *said)
 {
     struct filter_sums own;
@@ -306,7 +307,7 @@ DEVICE void measure_floats(const struct filter_bin *b, struct filter_sums *s, u3
     }
     BARRIER();
     mean = AS_DOUBLE(said[0]);
-    if (!spread)
+    if (!deviation)
         return;
     clear_sums(&own);
     for (u32 i = ITEM; i < b->n; i += GROUP_SIZE) {
@@ -332,7 +333,7 @@ DEVICE_CALL int next_limits(const struct filter_bin *b, const hcy_azint_filter *
                             NEAR u64 *said)
 {
     struct limits at;
-    if (!bin_statistics(b, s, filter->flags & HCY_AZINT_CLIP_SPREAD, &at))
+    if (!bin_statistics(b, s, filter->flags & HCY_AZINT_CLIP_DEVIATION, &at))
         return 0;
     double cut = azint_chauvenet(filter, (double)s->of[SUM_COUNT].lo / HCY_AZINT_ONE);
     cut = cut > filter->threshold ? cut : filter->threshold;
@@ -350,7 +351,7 @@ DEVICE void clip_bin(struct filter_bin *b, const hcy_azint_filter *filter, struc
     for (u32 turn = 0; turn < filter->max_iter; turn++) {
         struct filter_sums off;
 #if PIXEL_FLOAT
-        measure_floats(b, s, filter->flags & HCY_AZINT_CLIP_SPREAD, room, said);
+        measure_floats(b, s, filter->flags & HCY_AZINT_CLIP_DEVIATION, room, said);
         BARRIER();
 #endif
         /* Only the first item has the sums; all others read its decision, and leave together. */
@@ -586,7 +587,7 @@ void gpu_filter(hcy_azint_job job, hcy_azint_filter filter, struct gpu_plan_at a
         b.entries = (const uint4 *)(base + at.entries) + starts[bin];
         b.n = (u32)(starts[bin + 1] - starts[bin]);
         b.shift = PIXEL_FLOAT || !at.has_darks ? 0 : HCY_AZINT_SQUARE_SHIFT(PIXEL_BYTES);
-        b.spread = filter.flags & (HCY_AZINT_CLIP_SPREAD | HCY_AZINT_WANT_SPREAD);
+        b.deviation = filter.flags & (HCY_AZINT_CLIP_DEVIATION | HCY_AZINT_WANT_DEVIATION);
         b.poisson = job.flags & HCY_AZINT_WANT_VARIANCE;
         b.lo = AS_FLOAT(0xff800000u);
         b.hi = AS_FLOAT(0x7f800000u);
@@ -603,11 +604,11 @@ void gpu_filter(hcy_azint_job job, hcy_azint_filter filter, struct gpu_plan_at a
             keep_percentiles(&b, &filter, &sums, room, said);
 #if PIXEL_FLOAT
         BARRIER();
-        measure_floats(&b, &sums, filter.flags & HCY_AZINT_WANT_SPREAD, room, said);
+        measure_floats(&b, &sums, filter.flags & HCY_AZINT_WANT_DEVIATION, room, said);
 #endif
         if (ITEM == 0)
             put_bin_sums(&b, &sums, all_sums + (u64)item * HCY_AZINT_FILTERED * at.n_bins + bin,
-                         filter.flags & HCY_AZINT_WANT_SPREAD);
+                         filter.flags & HCY_AZINT_WANT_DEVIATION);
         BARRIER();
     }
     if (lost)

@@ -17,7 +17,7 @@ struct azint {
     struct gpu_coded coded;
     size_t images;      /* in the scratch memory: frames decoded first, */
     size_t fast, pairs; /* or sums of the fast way, up to */
-    size_t list;        /* the list of wide groups, which ends at coded.end */
+    size_t list;        /* the list of heavy groups, which ends at coded.end */
     bool unit;
 };
 
@@ -169,7 +169,7 @@ static uint64_t first_invalid(const hcy_azint_job *job)
     return first;
 }
 
-/* Eight windows of a group of `wide` are more than some devices have; there images come between. */
+/* Eight windows of a group of `heavy` are more than some devices have; there images come between. */
 static bool has_local_room(const struct gpu_call *call)
 {
     const struct gpu_ops *ops = call->kernel->ops;
@@ -286,20 +286,20 @@ static int run_one(const struct azint *a, const struct gpu_call *call)
                     gpu_at(c->scratch, a->list));
 }
 
-/* Groups of `wide` that a multiprocessor holds at once. */
-#define WIDE_RESIDENT 3u
+/* Groups of `heavy` that a multiprocessor holds at once. */
+#define HEAVY_RESIDENT 3u
 
-static int run_wide(const struct azint *a, const struct gpu_call *call)
+static int run_heavy(const struct azint *a, const struct gpu_call *call)
 {
     const struct gpu_coded *c = &a->coded;
-    /* How many blocks are wide is known on the device alone, so as many groups as fit take them from the
+    /* How many blocks are heavy is known on the device alone, so as many groups as fit take them from the
      * list. */
     uint32_t groups = frame_groups(call), all = groups * c->batch.n_blocks,
-             resident = call->kernel->ops->units * WIDE_RESIDENT;
+             resident = call->kernel->ops->units * HEAVY_RESIDENT;
     struct gpu_grid grid = { { resident < all ? resident : all, 1 },
                              GPU_LANES * GPU_FRAMES,
                              GPU_FRAMES * GPU_BLOCK + 16 };
-    return GPU_STEP(call, c->variant, "gpu_azint_wide", &grid, GPU_BYTES(c->batch), GPU_BYTES(*a->job),
+    return GPU_STEP(call, c->variant, "gpu_azint_heavy", &grid, GPU_BYTES(c->batch), GPU_BYTES(*a->job),
                     GPU_BYTES(a->plan->at), GPU_BYTES(groups), gpu_at(c->chunks, 0), gpu_at(c->frames, 0),
                     gpu_at(c->blocks, 0), gpu_at(c->scratch, c->infos), gpu_at(c->scratch, c->commands),
                     gpu_at(a->tables, 0), gpu_at(a->sums, 0), gpu_at(a->reports, 0),
@@ -361,7 +361,7 @@ static int run_fast(const struct azint *a, const struct gpu_call *call)
     if (!status && fast)
         status = one ? run_one(a, call) : run_small(a, call);
     if (!status && fast)
-        status = run_wide(a, call);
+        status = run_heavy(a, call);
     if (!status)
         status = run_rest(a, call);
     return status ? status : run_finish(a, call, one ? GPU_FRAMES : 1);

@@ -1,4 +1,4 @@
-/* gpu_filter.c - the kernels azint_filter and bslz4_azint_spread.
+/* gpu_filter.c - the kernels azint_filter and bslz4_azint_deviation.
  *
  * The second decodes its frames to images in scratch memory, then sums them as the first does without a filter: the
  * sums that it makes need each pixel in three products of up to 94 bits, so that decoding is the smaller part.
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define IMAGE_AT(name) HCY_ARG_AT(azint_filter, name)
-#define CODED_AT(name) HCY_ARG_AT(bslz4_azint_spread, name)
+#define CODED_AT(name) HCY_ARG_AT(bslz4_azint_deviation, name)
 
 /* Items of a group, for bins of many pixels and of few. */
 #define GROUP_LARGE 128u
@@ -90,24 +90,24 @@ int gpu_filter_launch(const struct gpu_call *call)
     return status ? status : run_filter(&f, call, &v[IMAGE_AT(images)], 0);
 }
 
-/* --- bslz4_azint_spread --- */
+/* --- bslz4_azint_deviation --- */
 
-struct spread {
+struct deviation {
     struct filter filter;
     struct gpu_coded coded;
     size_t images; /* in the scratch memory, which ends at coded.end */
 };
 
-static int open_spread(struct spread *s, const struct gpu_call *call)
+static int open_deviation(struct deviation *s, const struct gpu_call *call)
 {
-    static const hcy_azint_filter how = { .flags = HCY_AZINT_WANT_SPREAD };
+    static const hcy_azint_filter how = { .flags = HCY_AZINT_WANT_DEVIATION };
     const hcy_value *v = call->values;
     const hcy_bslz4_job *coding = v[CODED_AT(coding)].bytes;
     size_t size;
     memset(s, 0, sizeof *s);
     int status = open_filter(&s->filter, call, &v[CODED_AT(plan)], &v[CODED_AT(job)], &how);
     if (!status && (s->filter.pixel->is_float || s->filter.pixel->bytes > 4))
-        status = hcy_fail(HCY_EUNSUPPORTED, "bslz4_azint_spread: integers of 4 bytes at most");
+        status = hcy_fail(HCY_EUNSUPPORTED, "bslz4_azint_deviation: integers of 4 bytes at most");
     if (!status)
         status = hcy_azint_check_coding(gpu_kernel_name(call->kernel), s->filter.job, coding);
     if (!status)
@@ -121,21 +121,21 @@ static int open_spread(struct spread *s, const struct gpu_call *call)
     return status ? status : hcy_size_add(&s->coded.end, s->images, size);
 }
 
-int gpu_spread_scratch(size_t *size, const struct gpu_call *call)
+int gpu_deviation_scratch(size_t *size, const struct gpu_call *call)
 {
-    struct spread s;
-    int status = open_spread(&s, call);
+    struct deviation s;
+    int status = open_deviation(&s, call);
     *size = s.coded.end;
     return status;
 }
 
-int gpu_spread_launch(const struct gpu_call *call)
+int gpu_deviation_launch(const struct gpu_call *call)
 {
-    struct spread s;
+    struct deviation s;
     size_t size;
-    int status = open_spread(&s, call);
+    int status = open_deviation(&s, call);
     if (!status)
-        status = gpu_coded_set(&s.coded, call, GPU_CODED_AT(bslz4_azint_spread));
+        status = gpu_coded_set(&s.coded, call, GPU_CODED_AT(bslz4_azint_deviation));
     if (status)
         return status;
     s.filter.sums = &call->values[CODED_AT(sums)];
@@ -148,6 +148,7 @@ int gpu_spread_launch(const struct gpu_call *call)
 
 const struct gpu_kernel_kind gpu_filter_kernels[] = {
     { "azint_filter", gpu_filter_launch, gpu_filter_scratch, gpu_filter_tables, GPU_FILTER_BATCH, false },
-    { "bslz4_azint_spread", gpu_spread_launch, gpu_spread_scratch, gpu_filter_plain_tables, GPU_FILTER_BATCH, false },
+    { "bslz4_azint_deviation", gpu_deviation_launch, gpu_deviation_scratch, gpu_filter_plain_tables, GPU_FILTER_BATCH,
+      false },
     { .name = NULL },
 };

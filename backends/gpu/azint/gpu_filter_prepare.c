@@ -175,6 +175,6 @@ int gpu_filter_plain_tables(const hcy_span *spans, size_t n, gpu_put *put, void 
 {
     int status = gpu_check_spans(spans, n);
     if (!status && (spans[4].size || spans[5].size))
-        status = hcy_fail(HCY_EUNSUPPORTED, "bslz4_azint_spread: a plan with a dark current or variances");
+        status = hcy_fail(HCY_EUNSUPPORTED, "bslz4_azint_deviation: a plan with a dark current or variances");
     return status ? status : gpu_filter_tables(spans, n, put, context);
 }

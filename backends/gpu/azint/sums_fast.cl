@@ -2,7 +2,7 @@
  *
  * gpu_azint_small takes blocks whose pixels mostly fit a byte: windows of a few planes, tiles of 8 frames x u8.
  * Pixels that do not fit, if they are not masked anyway, go one by one; in the tile they are zeros.
- * gpu_azint_wide takes all others, in windows of all planes that become tiles of whole pixels in place.
+ * gpu_azint_heavy takes all others, in windows of all planes that become tiles of whole pixels in place.
  * A group's eight blocks go the same way, decided by what the parser noted: the first kernel lists what it leaves
  * to the second, whose groups, few enough to be on the device all at once, share the list.
  *
@@ -27,9 +27,9 @@ struct eight {
     struct plane_places places[FRAMES];
 };
 
-/* The block of the warp's frame; *wide: one of the group's eight is.  False: none of them is for the fast kernels. */
+/* The block of the warp's frame; *heavy: one of the group's eight is.  False: none of them is for the fast kernels. */
 DEVICE int own_info(const struct gpu_batch *batch, const struct block_info *infos, u32 group, u32 b, u32 lane,
-                    struct block_info *own, u32 *wide)
+                    struct block_info *own, u32 *heavy)
 {
     struct block_info info = { 0, 0 };
     u32 item = group * FRAMES + lane, warp = ITEM / GPU_LANES;
@@ -37,7 +37,7 @@ DEVICE int own_info(const struct gpu_batch *batch, const struct block_info *info
      * barrier. */
     if (lane < FRAMES && item < batch->items)
         info = infos[(u64)item * batch->n_blocks + b];
-    *wide = ANY((info.counts & WIDE) != 0);
+    *heavy = ANY((info.counts & HEAVY) != 0);
     own->counts = SHUFFLE(info.counts, (int)warp);
     own->new_planes = SHUFFLE(info.new_planes, (int)warp);
     return ANY(info.counts != 0);
@@ -148,8 +148,8 @@ DEVICE void add_bytes(u64 *to, const u32 sums[3])
 {
     /* The three sums belong to the weights' three bytes, and are put together at their places. */
     u64 x = sums[0];
-    MUL_ADD_WIDE(x, sums[1], 0x100u);
-    MUL_ADD_WIDE(x, sums[2], 0x10000u);
+    MUL_ADD_64(x, sums[1], 0x100u);
+    MUL_ADD_64(x, sums[2], 0x10000u);
     if (sums[0] | sums[1] | sums[2])
         ATOMIC_ADD64(to, x);
 }
@@ -271,25 +271,25 @@ void gpu_azint_small(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_
                      BUFFER(const hcy_bslz4_block, blocks), BUFFER(const struct block_info, infos),
                      BUFFER(const struct command, commands), BUFFER(const u8, base), BUFFER(u64, sums),
                      BUFFER(hcy_frame_report, reports), BUFFER(u64, fast), BUFFER(u64, pairs),
-                     BUFFER(struct gpu_state, state), BUFFER(u32, wide_list))
+                     BUFFER(struct gpu_state, state), BUFFER(u32, heavy_list))
 {
     OPEN(const u8, chunks) OPEN(const hcy_bslz4_frame, frames) OPEN(const hcy_bslz4_block, blocks)
     OPEN(const struct block_info, infos) OPEN(const struct command, commands) OPEN(const u8, base)
     OPEN(u64, sums) OPEN(hcy_frame_report, reports) OPEN(u64, fast) OPEN(u64, pairs)
-    OPEN(struct gpu_state, state) OPEN(u32, wide_list)
+    OPEN(struct gpu_state, state) OPEN(u32, heavy_list)
     DYNAMIC_LOCAL(room, FRAMES * (SMALL_COMP + SMALL_WINDOW));
     LOCAL uint4 queues[FRAMES][QUEUE];
     LOCAL struct gpu_slice heads[SLICES];
     LOCAL struct eight eight;
-    u32 lane = ITEM % GPU_LANES, warp = ITEM / GPU_LANES, b = GROUP_Y, item = GROUP * FRAMES + warp, wide;
+    u32 lane = ITEM % GPU_LANES, warp = ITEM / GPU_LANES, b = GROUP_Y, item = GROUP * FRAMES + warp, heavy;
     NEAR u8 *windows = room + FRAMES * SMALL_COMP;
     struct block_info info;
-    if (!own_info(&batch, infos, GROUP, b, lane, &info, &wide))
+    if (!own_info(&batch, infos, GROUP, b, lane, &info, &heavy))
         return;
-    /* One wide block sends the group's eight to the other kernel, as they share every weight. */
-    if (wide) {
+    /* One heavy block sends the group's eight to the other kernel, as they share every weight. */
+    if (heavy) {
         if (ITEM == 0)
-            wide_list[ATOMIC_ADD32(&state->wide, 1)] = b * GROUPS + GROUP;
+            heavy_list[ATOMIC_ADD32(&state->heavy, 1)] = b * GROUPS + GROUP;
         return;
     }
     /* The slices' heads are on their way while the blocks are decoded. */
@@ -324,8 +324,8 @@ void gpu_azint_small(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_
 
 /* --- Whole pixels --- */
 
-/* The value in word w, bit i of a tile that wide_pixels() has made. */
-DEVICE u32 wide_pixel(const NEAR u32 *words, u32 w, u32 i)
+/* The value in word w, bit i of a tile that whole_pixels() has made. */
+DEVICE u32 whole_pixel(const NEAR u32 *words, u32 w, u32 i)
 {
 #if ELEM == 4
     return words[i * PLANE_WORDS + w];
@@ -335,7 +335,7 @@ DEVICE u32 wide_pixel(const NEAR u32 *words, u32 w, u32 i)
 }
 
 /* A window to pixels, in place: a lane has its own columns.  Invalid pixels become zeros and are put apart. */
-DEVICE void wide_pixels(const struct azint_target *t, NEAR u32 *words, const NEAR struct plane_places *places,
+DEVICE void whole_pixels(const struct azint_target *t, NEAR u32 *words, const NEAR struct plane_places *places,
                         u32 new_planes, u32 b, u32 item, u32 lane)
 {
     for (u32 w = lane; w < PLANE_WORDS; w += GPU_LANES) {
@@ -363,7 +363,7 @@ DEVICE void wide_pixels(const struct azint_target *t, NEAR u32 *words, const NEA
             words[i * PLANE_WORDS + w] = a[i] | a[i + 16] << 16;
 #endif
         for (lost &= ~masked; lost; lost &= lost - 1) {
-            u32 i = (u32)FIRST_BIT(lost), v = wide_pixel(words, w, i);
+            u32 i = (u32)FIRST_BIT(lost), v = whole_pixel(words, w, i);
             /* Values above the lowest invalid one may still be valid. */
             if (!is_invalid_pixel(t->job, v))
                 continue;
@@ -373,7 +373,7 @@ DEVICE void wide_pixels(const struct azint_target *t, NEAR u32 *words, const NEA
     }
 }
 
-DEVICE void sum_wide(const struct azint_target *t, const NEAR u8 *windows, const struct tile_at *at,
+DEVICE void sum_whole(const struct azint_target *t, const NEAR u8 *windows, const struct tile_at *at,
                      const NEAR struct eight *eight, u32 first, u32 tile)
 {
     const struct azint_plan *plan = &t->plan;
@@ -396,10 +396,10 @@ DEVICE void sum_wide(const struct azint_target *t, const NEAR u8 *windows, const
                 u32 column = tile * 64 + place - row * GPU_PITCH;
                 UNROLL
                 for (int j = 0; j < FRAMES; j++) {
-                    u32 x = wide_pixel((const NEAR u32 *)(windows + j * GPU_BLOCK), column, row);
-                    MUL_ADD_WIDE(signal[j], c, x);
+                    u32 x = whole_pixel((const NEAR u32 *)(windows + j * GPU_BLOCK), column, row);
+                    MUL_ADD_64(signal[j], c, x);
                     if (VARIANCE)
-                        MUL_ADD_WIDE(variance[j], c2, MAX32(x, 1u));
+                        MUL_ADD_64(variance[j], c2, MAX32(x, 1u));
                 }
             }
         }
@@ -418,16 +418,16 @@ DEVICE void sum_wide(const struct azint_target *t, const NEAR u8 *windows, const
 }
 
 /* One block of eight frames. */
-DEVICE void wide_group(const struct azint_target *t, const struct gpu_batch *batch, const u8 *chunks,
+DEVICE void heavy_group(const struct azint_target *t, const struct gpu_batch *batch, const u8 *chunks,
                        const hcy_bslz4_frame *frames, const hcy_bslz4_block *blocks,
                        const struct block_info *infos, const struct command *commands, u32 b, u32 group,
                        NEAR u8 *room, NEAR uint4 *queue, NEAR struct gpu_slice *heads, NEAR struct eight *eight)
 {
-    u32 lane = ITEM % GPU_LANES, warp = ITEM / GPU_LANES, item = group * FRAMES + warp, wide;
+    u32 lane = ITEM % GPU_LANES, warp = ITEM / GPU_LANES, item = group * FRAMES + warp, heavy;
     NEAR u8 *window = room + warp * GPU_BLOCK;
     struct block_info info;
     /* Who is in was decided when the block was listed; here each warp learns of its own frame. */
-    own_info(batch, infos, group, b, lane, &info, &wide);
+    own_info(batch, infos, group, b, lane, &info, &heavy);
     u32 new_planes = info.counts ? info.new_planes : 0;
     if (info.counts) {
         const hcy_bslz4_frame *f = &frames[item];
@@ -439,38 +439,38 @@ DEVICE void wide_group(const struct azint_target *t, const struct gpu_batch *bat
     find_planes(&eight->places[warp], new_planes, lane);
     /* Warps prepare their windows alone and meet only before the sums, which read all of them. */
     LANES_BARRIER();
-    wide_pixels(t, (NEAR u32 *)window, &eight->places[warp], new_planes, b, item, lane);
+    whole_pixels(t, (NEAR u32 *)window, &eight->places[warp], new_planes, b, item, lane);
     if (lane == 0)
         eight->new_planes[warp] = new_planes;
     for (u32 k = 0; k < BLOCK_TILES && b * BLOCK_TILES + k < t->plan.at.n_tiles; k++) {
         BARRIER();
         struct tile_at tile = open_tile(&t->plan, b * BLOCK_TILES + k, heads);
         BARRIER();
-        sum_wide(t, room, &tile, eight, group * FRAMES, k);
+        sum_whole(t, room, &tile, eight, group * FRAMES, k);
     }
     BARRIER();
 }
 
 KERNEL GROUPS_OF(FRAMES * GPU_LANES, 3)
-void gpu_azint_wide(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_at at, u32 groups,
+void gpu_azint_heavy(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_at at, u32 groups,
                     BUFFER(const u8, chunks), BUFFER(const hcy_bslz4_frame, frames),
                     BUFFER(const hcy_bslz4_block, blocks), BUFFER(const struct block_info, infos),
                     BUFFER(const struct command, commands), BUFFER(const u8, base), BUFFER(u64, sums),
                     BUFFER(hcy_frame_report, reports), BUFFER(u64, fast),
-                    BUFFER(const struct gpu_state, state), BUFFER(const u32, wide_list))
+                    BUFFER(const struct gpu_state, state), BUFFER(const u32, heavy_list))
 {
     OPEN(const u8, chunks) OPEN(const hcy_bslz4_frame, frames) OPEN(const hcy_bslz4_block, blocks)
     OPEN(const struct block_info, infos) OPEN(const struct command, commands) OPEN(const u8, base)
     OPEN(u64, sums) OPEN(hcy_frame_report, reports) OPEN(u64, fast) OPEN(const struct gpu_state, state)
-    OPEN(const u32, wide_list)
+    OPEN(const u32, heavy_list)
     DYNAMIC_LOCAL(room, FRAMES * GPU_BLOCK + 16); /* entries that are none read one word behind, times 0 */
     LOCAL uint4 queues[FRAMES][QUEUE];
     LOCAL struct gpu_slice heads[SLICES];
     LOCAL struct eight eight;
     struct azint_target target = { { base, at }, &job, sums, fast, reports };
-    for (u32 i = GROUP; i < state->wide; i += GROUPS)
-        wide_group(&target, &batch, chunks, frames, blocks, infos, commands, wide_list[i] / groups,
-                   wide_list[i] % groups, room, queues[ITEM / GPU_LANES], heads, &eight);
+    for (u32 i = GROUP; i < state->heavy; i += GROUPS)
+        heavy_group(&target, &batch, chunks, frames, blocks, infos, commands, heavy_list[i] / groups,
+                   heavy_list[i] % groups, room, queues[ITEM / GPU_LANES], heads, &eight);
 }
 
 /* --- All together --- */

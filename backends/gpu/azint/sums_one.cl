@@ -5,8 +5,8 @@
  * All add to the same few sums, which lie in so few places of the device's cache that these would be what all wait
  * for: so there are GPU_FRAMES copies of them, as many as eight frames would have.
  *
- * Windows hold all planes, so blocks count as wide only if many of their pixels exceed a byte: those are listed for
- * gpu_azint_wide.
+ * Windows hold all planes, so blocks count as heavy only if many of their pixels exceed a byte: those are listed for
+ * gpu_azint_heavy.
  */
 #pragma once
 #include "azint/sums_fast.cl"
@@ -133,7 +133,7 @@ void gpu_azint_begin_one(struct gpu_batch batch, u32 n_bins, BUFFER(const hcy_bs
     /* The state is few words: the first item does the rest alone. */
     if (i)
         return;
-    state->listed = state->slot = state->wide = state->loose = 0;
+    state->listed = state->slot = state->heavy = state->loose = 0;
     begin_frame(&batch, frames, reports, state, 0);
 }
 
@@ -142,12 +142,12 @@ void gpu_azint_one(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_at
                    BUFFER(const hcy_bslz4_frame, frames), BUFFER(const hcy_bslz4_block, blocks),
                    BUFFER(struct block_info, infos), BUFFER(struct command, commands), BUFFER(const u8, base),
                    BUFFER(u64, sums), BUFFER(hcy_frame_report, reports), BUFFER(u64, fast),
-                   BUFFER(struct gpu_state, state), BUFFER(u32, wide_list))
+                   BUFFER(struct gpu_state, state), BUFFER(u32, heavy_list))
 {
     OPEN(const u8, chunks) OPEN(const hcy_bslz4_frame, frames) OPEN(const hcy_bslz4_block, blocks)
     OPEN(struct block_info, infos) OPEN(struct command, commands) OPEN(const u8, base)
     OPEN(u64, sums) OPEN(hcy_frame_report, reports) OPEN(u64, fast) OPEN(struct gpu_state, state)
-    OPEN(u32, wide_list)
+    OPEN(u32, heavy_list)
     DYNAMIC_LOCAL(room, GPU_ONE_BLOCKS * (GPU_BLOCK + GPU_SMALL_COMP));
     LOCAL uint4 queues[GPU_ONE_BLOCKS][QUEUE];
     LOCAL struct plane_places all_places[GPU_ONE_BLOCKS];
@@ -164,7 +164,7 @@ void gpu_azint_one(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_at
     struct block_info info = parse_together(&batch, chunks, frames, blocks, state, 0, b, own,
                                             (NEAR struct lanes_room *)window, lane);
     if (lane == 0)
-        infos[b] = info; /* of those listed for `wide` */
+        infos[b] = info; /* of those listed for `heavy` */
     if (!info.counts)
         return;
     hcy_bslz4_block block = blocks[frames->first_block + b];
@@ -181,10 +181,10 @@ void gpu_azint_one(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_at
     }
     find_planes(places, info.new_planes, lane);
     LANES_BARRIER();
-    /* Commands stay in memory, so `wide` can do the block again without parsing. */
+    /* Commands stay in memory, so `heavy` can do the block again without parsing. */
     if (too_bright(&target, (const NEAR u32 *)window, places, info.new_planes, b, lane)) {
         if (lane == 0)
-            wide_list[ATOMIC_ADD32(&state->wide, 1)] = b;
+            heavy_list[ATOMIC_ADD32(&state->heavy, 1)] = b;
         return;
     }
     for (u32 t = 0; t < BLOCK_TILES && b * BLOCK_TILES + t < at.n_tiles; t++) {

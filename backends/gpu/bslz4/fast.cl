@@ -22,14 +22,14 @@
 #define COMMANDS GPU_COMMANDS
 #define command gpu_command
 
-/* Of a block: n matches | literals << 8 | planes of its own << 16 | GPU_WIDE; and its NEW mask.  0: not ours. */
+/* Of a block: n matches | literals << 8 | planes of its own << 16 | HEAVY; and its NEW mask.  0: not ours. */
 #define block_info gpu_block_info
 
 /* What a block must not exceed to be done in a small window of bytes. */
 #define SMALL_PLANES GPU_SMALL_PLANES(ELEM)
 #define SMALL_CODED (GPU_SMALL_COMP - 32)
 #define SMALL_LATE 24 /* commands that concern planes 8 and up: more of them, and many pixels exceed a byte */
-#define WIDE 0x01000000u
+#define HEAVY 0x01000000u
 
 DEVICE u32 place_of_plane(u32 new_planes, u32 plane)
 {
@@ -147,8 +147,8 @@ DEVICE u32 any_word(const u8 *s, u32 at)
 DEVICE struct block_info block_info_of(const struct parser *p, u32 n, u32 late)
 {
     u32 planes = POPCOUNT(p->new_planes);
-    u32 wide = planes > SMALL_PLANES || n > SMALL_CODED || late > SMALL_LATE ? WIDE : 0;
-    struct block_info info = { p->n_matches | p->n_literals << 8 | planes << 16 | wide, p->new_planes };
+    u32 heavy = planes > SMALL_PLANES || n > SMALL_CODED || late > SMALL_LATE ? HEAVY : 0;
+    struct block_info info = { p->n_matches | p->n_literals << 8 | planes << 16 | heavy, p->new_planes };
     return info;
 }
 

@@ -316,20 +316,20 @@ int gpu_nufft_sort_launch(const struct gpu_call *call)
     struct sort s = { .call = call, .group = gpu_group(call, GPU_NUFFT_GROUP) };
     char options[GPU_OPTIONS_BYTES];
     const hcy_nufft_job *job = call->values[SORT_AT(job)].bytes;
-    bool wide = job->flags & HCY_NUFFT_WIDE_POINTS || job->precision == HCY_F64;
+    bool is_double = job->flags & HCY_NUFFT_DOUBLE_POINTS || job->precision == HCY_F64;
     int status = open_job(&n, call, job);
     if (status)
         return status;
     /* Buffers are proved against the job here; kernels trust them. */
     for (uint32_t d = 0; d < job->dim; d++)
-        if (!holds_elements(&call->values[hcy_nufft_points_at(d)], (size_t)job->n_points, wide ? 8 : 4))
+        if (!holds_elements(&call->values[hcy_nufft_points_at(d)], (size_t)job->n_points, is_double ? 8 : 4))
             return hcy_fail(HCY_EINVAL, "nufft_sort: coordinates %u are fewer than the job's points", d);
     if (!holds_elements(&call->values[SORT_AT(sorted)], 1, n.end) ||
         !holds_elements(&call->values[SORT_AT(report)], 1, sizeof(hcy_nufft_report)))
         return hcy_fail(HCY_EINVAL, "nufft_sort: the buffers are too small");
     /* Both texts are compiled before anything is launched, so a failure leaves the buffers alone. */
     int used = options_of(&n, n.n_buckets ? SETTLERS : s.group, options);
-    snprintf(options + used, sizeof options - (size_t)used, " -DPOINT=%s -DBUCKET=%u", wide ? "double" : "float",
+    snprintf(options + used, sizeof options - (size_t)used, " -DPOINT=%s -DBUCKET=%u", is_double ? "double" : "float",
              SETTLED);
     status = gpu_variant_get(&s.points, call->kernel, n.n_buckets ? gpu_text_nufft_settle : gpu_text_nufft_sort,
                              options);

@@ -197,10 +197,10 @@ static double pencil_cost(const struct gpu_shape *s, const hcy_nufft_job *job)
     /* A product of 8 points costs the same with fewer, so half a product is lost at each slab. */
     double together = job->dim > 1 ? 8 : 4, products = many / together + 0.5, halo = job->width - 1;
     double cells = planes * (job->dim > 1 ? s->xb + halo : 1) * t.rows;
-    bool wide = job->precision == HCY_F64, narrow = job->width <= GPU_NUFFT_NARROW;
-    double product = wide ? 0.45 : narrow ? 0.17 : 0.3, cell = wide ? 0.065 : 0.012;
+    bool is_double = job->precision == HCY_F64, narrow = job->width <= GPU_NUFFT_NARROW;
+    double product = is_double ? 0.45 : narrow ? 0.17 : 0.3, cell = is_double ? 0.065 : 0.012;
     return ((products > 1 ? products : 1) * t.m * t.n * rows * product + cells * cell + 1.2) / many +
-           0.05 * log2(1 + 64 / points) + (wide ? 0 : 0.1);
+           0.05 * log2(1 + 64 / points) + (is_double ? 0 : 0.1);
 }
 
 /* The cheapest shape, and its cost: columns and planes fill their tiles. */
@@ -228,7 +228,7 @@ static struct gpu_shape choose_pencil(const hcy_nufft_job *job, double *least)
 /* What a direction makes of a pencil. */
 static void share_pencil(struct gpu_shape *s, const hcy_nufft_job *job, uint32_t units, size_t items, bool spreads)
 {
-    bool wide = job->precision == HCY_F64;
+    bool is_double = job->precision == HCY_F64;
     uint32_t others = 72, warps; /* registers beside the pieces': compilers like more, but more warps gain more */
     s->vectors = 1;
     set_warps(s, job, spreads);
@@ -244,7 +244,7 @@ static void share_pencil(struct gpu_shape *s, const hcy_nufft_job *job, uint32_t
      * end. */
     uint64_t range = job->n_points / ((uint64_t)units * s->resident * WAVES);
     /* What groups that run together take and add to shall stay in the device's cache, until their neighbours have. */
-    uint64_t top = wide ? 512 : job->dim > 2 ? 256 : 2048;
+    uint64_t top = is_double ? 512 : job->dim > 2 ? 256 : 2048;
     range = range > top ? top : range > 128 ? range : 128;
     s->range = (uint32_t)((range + s->batch - 1) / s->batch * s->batch);
 }

@@ -1,6 +1,6 @@
 /* spread_interp.cl - between sorted points and the fine grid, both ways.
  *
- * A group walks along a run of sorted points and holds the piece of the grid that their windows reach in REGISTERS:
+ * A group walks along consecutive sorted points and holds the piece of the grid that their windows reach in REGISTERS:
  * WX x WY columns, which the pencil's points share, of RING planes, which those of a slab share.  When the points
  * come to another slab, only the planes that are left behind are added to the grid (spreading) or replaced
  * (interpolation).  A plane stands at its number modulo RING, so that nothing in a register ever moves.  An item has
