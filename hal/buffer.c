@@ -51,7 +51,7 @@ static hcy_buffer *new_buffer(hcy_device *dev, enum hcy__origin origin, int mem,
     return buf;
 }
 
-/* For a buffer whose memory never came about. */
+/* Drops a buffer that never got its memory. */
 static void drop_empty(hcy_buffer *buf)
 {
     /* hcy_buffer_release would hand a block to the pool that was never allocated. */
@@ -64,11 +64,10 @@ int hcy_buffer_create(hcy_buffer **out, hcy_device *dev, int mem, size_t size)
     int status = hcy__device_check(dev);
     if (status)
         return status;
-    if (!out || !size || mem < HCY_MEM_DEVICE || mem > HCY_MEM_MAPPED)
-        return hcy_fail(HCY_EINVAL, "hcy_buffer_create: %s",
-                        !out    ? "no place for the buffer"
-                        : !size ? "0 bytes"
-                                : "the kind of memory is none of HCY_MEM_*");
+    if (!out || !size)
+        return hcy_fail(HCY_EINVAL, "hcy_buffer_create: %s", out ? "0 bytes" : "no place for the buffer");
+    if (mem < HCY_MEM_DEVICE || mem > HCY_MEM_MAPPED)
+        return hcy_fail(HCY_EINVAL, "hcy_buffer_create: the kind of memory is none of HCY_MEM_*");
     /* A backend need not look at kinds that it does not have: its capabilities say it here. */
     if (mem == HCY_MEM_MAPPED && !(dev->info.caps & HCY_CAP_MAPPED))
         return hcy__unsupported(dev, "mapped memory");
@@ -99,11 +98,10 @@ int hcy__buffer_tables(hcy_buffer **out, hcy_device *dev, const hcy_block *block
 
 int hcy_buffer_sub(hcy_buffer **out, hcy_buffer *parent, size_t offset, size_t size)
 {
-    if (!out || !parent || !size)
-        return hcy_fail(HCY_EINVAL, "hcy_buffer_sub: %s",
-                        !out      ? "no place for the buffer"
-                        : !parent ? "no parent"
-                                  : "0 bytes");
+    if (!out || !parent)
+        return hcy_fail(HCY_EINVAL, "hcy_buffer_sub: %s", out ? "no parent" : "no place for the buffer");
+    if (!size)
+        return hcy_fail(HCY_EINVAL, "hcy_buffer_sub: 0 bytes");
     int status = hcy__device_check(parent->dev);
     if (status)
         return status;
@@ -144,11 +142,10 @@ static int wrap_import(hcy_buffer **out, hcy_device *dev, import_fn fn, int mem,
     int status = hcy__device_check(dev);
     if (status)
         return status;
-    if (!out || !what || !size)
-        return hcy_fail(HCY_EINVAL, "import of memory: %s",
-                        !out    ? "no place for the buffer"
-                        : !size ? "0 bytes"
-                                : "no address");
+    if (!out || !size)
+        return hcy_fail(HCY_EINVAL, "import of memory: %s", out ? "0 bytes" : "no place for the buffer");
+    if (!what)
+        return hcy_fail(HCY_EINVAL, "import of memory: no address");
     hcy_buffer *buf = new_buffer(dev, HCY__IMPORTED, mem, size);
     if (!buf)
         return HCY_ENOMEM;
@@ -201,9 +198,10 @@ int hcy_buffer_mem(const hcy_buffer *buf)
 
 int hcy_buffer_get_i64(int64_t *value, hcy_buffer *buf, const char *key)
 {
-    if (!buf || !key || !value)
-        return hcy_fail(HCY_EINVAL, "hcy_buffer_get_i64: no %s",
-                        !buf ? "buffer" : !key ? "key" : "place for the value");
+    if (!value || !buf)
+        return hcy_fail(HCY_EINVAL, "hcy_buffer_get_i64: no %s", value ? "buffer" : "place for the value");
+    if (!key)
+        return hcy_fail(HCY_EINVAL, "hcy_buffer_get_i64: no key");
     int status = hcy__device_check(buf->dev);
     if (status)
         return status;

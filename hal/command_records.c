@@ -41,7 +41,7 @@ void hcy__notes_destroy(struct hcy__notes *notes)
     pthread_mutex_destroy(&notes->lock);
 }
 
-/* 0: there are enough of that kind. */
+/* Keeps a record for later; 0 if enough of that kind are kept. */
 static int keep_note(struct hcy__notes *notes, struct note *note)
 {
     pthread_mutex_lock(&notes->lock);

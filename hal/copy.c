@@ -351,7 +351,9 @@ int hcy_buffer_read_now(void *dst, hcy_buffer *src, size_t offset, size_t size)
 /* A block that only pretends to be out of the host's reach has its address as its handle. */
 static char *host_address(const hcy_place *place)
 {
-    char *base = !place->block ? place->host : place->block->host ? place->block->host : place->block->handle;
+    char *base = place->host;
+    if (place->block)
+        base = place->block->host ? place->block->host : place->block->handle;
     return base + place->offset;
 }
 

@@ -332,10 +332,8 @@ int hcy_hostqueue_copy(hcy_hostqueue *hq, const hcy_copy *copy, hcy_keep *keep)
 {
     if (!copy)
         return hcy_fail(HCY_EINVAL, "hcy_hostqueue_copy: no copy");
-    /* The trace calls a copy by its direction. */
-    const char *name = !copy->src.block ? "write" : !copy->dst.block ? "read" : "copy";
     uint64_t bytes = (uint64_t)copy->extent[0] * copy->extent[1] * copy->extent[2];
-    return hcy_hostqueue_submit(hq, name, bytes, run_host_copy, copy, sizeof *copy, keep);
+    return hcy_hostqueue_submit(hq, hcy_copy_name(copy), bytes, run_host_copy, copy, sizeof *copy, keep);
 }
 
 struct fill {

@@ -34,7 +34,7 @@ static hcy_kernel *new_kernel(hcy_device *dev, const hcy_signature *signature)
     return kernel;
 }
 
-/* The backend's own kernel of that name. */
+/* Gets the backend's own kernel of that name. */
 static int get_own(hcy_kernel *kernel)
 {
     const hcy_device *dev = kernel->dev;
@@ -104,9 +104,10 @@ const hcy_signature *hcy_kernel_signature(const hcy_kernel *kernel)
 
 int hcy_kernel_get_i64(int64_t *value, hcy_kernel *kernel, const char *key)
 {
-    if (!kernel || !key || !value)
-        return hcy_fail(HCY_EINVAL, "hcy_kernel_get_i64: no %s",
-                        !kernel ? "kernel" : !key ? "key" : "place for the value");
+    if (!value || !kernel)
+        return hcy_fail(HCY_EINVAL, "hcy_kernel_get_i64: no %s", value ? "kernel" : "place for the value");
+    if (!key)
+        return hcy_fail(HCY_EINVAL, "hcy_kernel_get_i64: no key");
     int status = hcy__device_check(kernel->dev);
     if (status)
         return status;
@@ -442,11 +443,10 @@ int hcy_program_create(hcy_program **out, hcy_device *dev, const char *format, c
     int status = hcy__device_check(dev);
     if (status)
         return status;
-    if (!out || !format || !data || !size)
-        return hcy_fail(HCY_EINVAL, "hcy_program_create: %s",
-                        !out      ? "no place for the program"
-                        : !format ? "no format"
-                                  : "no code");
+    if (!out || !format)
+        return hcy_fail(HCY_EINVAL, "hcy_program_create: no %s", out ? "format" : "place for the program");
+    if (!data || !size)
+        return hcy_fail(HCY_EINVAL, "hcy_program_create: no code");
     if (!HCY_HAS_OP(dev->backend->ops, program_create))
         return hcy__unsupported(dev, "programs of the user's");
     hcy_program *program = calloc(1, sizeof *program);
@@ -483,11 +483,10 @@ const char *hcy_program_log(const hcy_program *program)
 int hcy_program_kernel(hcy_kernel **out, hcy_program *program, const char *name,
                        const hcy_signature *signature)
 {
-    if (!out || !program || !name)
-        return hcy_fail(HCY_EINVAL, "hcy_program_kernel: %s",
-                        !out       ? "no place for the kernel"
-                        : !program ? "no program"
-                                   : "no name");
+    if (!out || !program)
+        return hcy_fail(HCY_EINVAL, "hcy_program_kernel: no %s", out ? "program" : "place for the kernel");
+    if (!name)
+        return hcy_fail(HCY_EINVAL, "hcy_program_kernel: no name");
     int status = hcy__device_check(program->dev);
     if (status)
         return status;

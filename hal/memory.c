@@ -62,7 +62,7 @@ static uint64_t left_in(const char *group)
     return left;
 }
 
-/* The least of this process's groups up to the root. */
+/* What is left in the tightest of this process's groups, up to the root. */
 static uint64_t left_in_groups(void)
 {
     char line[PATH_MAX], group[PATH_MAX] = "";
@@ -88,7 +88,7 @@ static uint64_t left_in_groups(void)
     return left;
 }
 
-/* Of the address space, where that is limited. */
+/* What is left of the address space, where that is limited. */
 static uint64_t left_in_space(void)
 {
     struct rlimit limit;

@@ -55,13 +55,15 @@ static int read_size(const struct reading *r)
     return status;
 }
 
-/* "one two three" to "one, two or three". */
+/* Writes "one two three" as "one, two or three". */
 static void say_words(char *text, size_t size, const char *words)
 {
     size_t used = 0;
     for (const char *w = words; *w && used < size;) {
         size_t n = strcspn(w, " ");
-        const char *next = w + n + (w[n] == ' '), *before = w == words ? "" : *next ? ", " : " or ";
+        const char *next = w + n + (w[n] == ' '), *before = *next ? ", " : " or ";
+        if (w == words)
+            before = "";
         used += (size_t)snprintf(text + used, size - used, "%s%.*s", before, (int)n, w);
         w = next;
     }

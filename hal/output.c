@@ -276,12 +276,16 @@ FILE *hcy_output_stream(hcy_output *o)
 
 const char *hcy_output_name(const hcy_output *o)
 {
-    return !o ? NULL : o->target ? o->target : o->path;
+    if (!o)
+        return NULL;
+    return o->target ? o->target : o->path;
 }
 
 const char *hcy_output_place(const hcy_output *o)
 {
-    return !o ? NULL : o->temporary ? o->temporary : o->path;
+    if (!o)
+        return NULL;
+    return o->temporary ? o->temporary : o->path;
 }
 
 /* --- Closing --- */

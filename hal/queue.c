@@ -55,9 +55,10 @@ void hcy_queue_release(hcy_queue *queue)
 
 int hcy_queue_get_i64(int64_t *value, hcy_queue *queue, const char *key)
 {
-    if (!queue || !key || !value)
-        return hcy_fail(HCY_EINVAL, "hcy_queue_get_i64: no %s",
-                        !queue ? "queue" : !key ? "key" : "place for the value");
+    if (!value || !queue)
+        return hcy_fail(HCY_EINVAL, "hcy_queue_get_i64: no %s", value ? "queue" : "place for the value");
+    if (!key)
+        return hcy_fail(HCY_EINVAL, "hcy_queue_get_i64: no key");
     int status = hcy__device_check(queue->dev);
     if (status)
         return status;

@@ -14,7 +14,7 @@ void hcy_list_free(void *list)
     free(list);
 }
 
-/* Devices of one backend, appended. */
+/* Appends the devices of one backend to the list. */
 static int append_devices(hcy_device_info **list, size_t *n, const hcy_backend *backend)
 {
     hcy_device_info *some = NULL;
@@ -254,7 +254,7 @@ int hcy_device_open(hcy_device **dev, const char *spec)
     return open_one(dev, spec);
 }
 
-/* "all" as a list of device strings, malloced. */
+/* Spells "all" out as a list of device strings, which the caller frees. */
 static int spell_all(char **text)
 {
     hcy_device_info *list;

@@ -142,7 +142,7 @@ static bool wisdom_path(const struct precision *p, char *path, size_t size)
            (size_t)snprintf(path, size, "%s/%s-%s", folder, p->name, fftw_version) < size;
 }
 
-/* What earlier runs measured, once. */
+/* Reads what earlier runs measured; once in a process. */
 static void learn_wisdom(const struct precision *p)
 {
     static bool known[2];
@@ -161,7 +161,7 @@ static void learn_wisdom(const struct precision *p)
         close(fd);
 }
 
-/* What has changed is kept if that is possible. */
+/* Writes what has been measured since, if that is possible. */
 static void keep_wisdom(const struct precision *p, const char *before)
 {
     char path[PATH_MAX + 64], *now = p->wisdom();
@@ -390,7 +390,7 @@ void cpu_fft_many_run(const struct cpu_fft_kept *plan, void *data)
     plan->p->run(plan->plan, HCY_FFT_C2C, data, data);
 }
 
-/* Of those that nobody uses the latest stay. */
+/* Gives a plan back; of those that nobody uses the latest ones stay. */
 void cpu_fft_many_put(struct cpu_fft_kept *plan)
 {
     int idle = 0;

@@ -36,7 +36,7 @@ static bool read_first_line(const char *path, char *line, int size)
     return got;
 }
 
-/* quota / period rounded up; 0 for none. */
+/* quota / period, rounded up; 0 if there is no quota. */
 static unsigned round_quota(double quota, double period)
 {
     if (quota <= 0 || period <= 0)
@@ -97,7 +97,7 @@ unsigned cpu_usable(void)
     return quota && quota < n ? quota : n;
 }
 
-/* One "3" or "0-7", appended. */
+/* Appends the processors of one "3" or "0-7". */
 static int parse_range(const char **at, unsigned *cores, unsigned *n, const char *text)
 {
     char *end;

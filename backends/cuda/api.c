@@ -139,9 +139,11 @@ int cuda_fail_at(const char *file, int line, struct cuda_device *d, CUresult r, 
             d->dev, "%s failed with CUDA error %d, %s; the GPU's context is unusable until this process ends",
             what, r, driver_words(r));
     }
-    int status = r == CUDA_ERROR_OUT_OF_MEMORY ? HCY_ENOMEM
-                 : r == CUDA_ERROR_NO_DEVICE   ? HCY_ENODEV
-                                               : HCY_EBACKEND;
+    int status = HCY_EBACKEND;
+    if (r == CUDA_ERROR_OUT_OF_MEMORY)
+        status = HCY_ENOMEM;
+    if (r == CUDA_ERROR_NO_DEVICE)
+        status = HCY_ENODEV;
     return hcy_fail_vendor_at(file, line, status, r, driver_words(r), "%s: %s failed", name, what);
 }
 

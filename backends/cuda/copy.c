@@ -119,10 +119,7 @@ int cuda_copy(void *qimpl, const hcy_copy *copy, hcy_keep *keep)
 {
     if (is_foreign_place(&copy->dst) || is_foreign_place(&copy->src))
         return hcy_fail(HCY_EUNSUPPORTED, "a GPU cannot reach memory of another kind of device");
-    /* The names are the HAL's view of a copy: what has no block is the caller's own memory. */
-    struct cuda_command c = { .name = !copy->src.block   ? "write"
-                                      : !copy->dst.block ? "read"
-                                                         : "copy",
+    struct cuda_command c = { .name = hcy_copy_name(copy),
                               .bytes = copy->extent[0] * copy->extent[1] * copy->extent[2],
                               .run = run_stream_copy };
     c.of.copy = *copy;

@@ -33,12 +33,14 @@ static const char *cufft_words(int result)
 /* cuFFT's codes have no room for a fault: whether the device is lost the stream says, at the next command. */
 static int check_cufft(const struct cuda_device *d, int result, const char *what)
 {
-    int status = result == 2                                   ? HCY_ENOMEM
-                 : result == 8 || result == 14 || result == 16 ? HCY_EUNSUPPORTED
-                                                               : HCY_EBACKEND;
-    return result ? hcy_fail_vendor(status, result, cufft_words(result), "%s: %s failed",
-                                    hcy_device_get_info(d->dev)->name, what)
-                  : 0;
+    int status = HCY_EBACKEND;
+    if (!result)
+        return 0;
+    if (result == 2)
+        status = HCY_ENOMEM;
+    if (result == 8 || result == 14 || result == 16)
+        status = HCY_EUNSUPPORTED;
+    return hcy_fail_vendor(status, result, cufft_words(result), "%s: %s failed", hcy_device_get_info(d->dev)->name, what);
 }
 
 /* Rows without padding on either side, one transform behind the other; cuFFT takes those that lie side by side as
@@ -63,22 +65,18 @@ static int plan_cufft(const struct cufft_api *fft, struct cuda_fft *f, const hcy
      * batches become a loop. */
     f->loops = beside ? d->batch : 1;
     f->stride = (size_t)(full_points * inner) * (d->precision == HCY_F64 ? 16 : 8);
+    long long in_apart = half_in ? half_points : full_points, out_apart = half_out ? half_points : full_points;
+    if (beside)
+        in_apart = out_apart = 1;
     /* Working space is the caller's: cuFFT would else keep its own for each plan, as large as the data. */
     int status = check_cufft(f->dev, fft->cufftSetAutoAllocation(f->plan, 0), "making an FFT's plan");
-    return status ? status
-                  : check_cufft(f->dev,
-                                fft->cufftMakePlanMany64(
-                              f->plan, d->rank, n, half_in ? half : n, inner,
-                              beside    ? 1
-                              : half_in ? half_points
-                                        : full_points,
-                              half_out ? half : n, inner,
-                              beside     ? 1
-                              : half_out ? half_points
-                                         : full_points,
-                              types[d->type][d->precision == HCY_F64], beside ? inner : (long long)d->batch,
-                              &f->workspace),
-                                "planning an FFT");
+    if (status)
+        return status;
+    int result = fft->cufftMakePlanMany64(f->plan, d->rank, n, half_in ? half : n, inner, in_apart,
+                                          half_out ? half : n, inner, out_apart,
+                                          types[d->type][d->precision == HCY_F64],
+                                          beside ? inner : (long long)d->batch, &f->workspace);
+    return check_cufft(f->dev, result, "planning an FFT");
 }
 
 int cuda_fft_create(void **fimpl, size_t *workspace, void *impl, const hcy_fft_desc *desc)

@@ -183,7 +183,7 @@ int cuda_kernel_get(void **kimpl, const char **variant, void *impl, const hcy_si
                                .launch = launch_step, .zero = zero_on_stream, .tables = upload_tables,
                                .plan = plan_behind,
                                .units = (uint32_t)d->units, .lanes = true,
-                               .products = d->arch >= 90 ? 2 : d->arch >= 80 ? 1 : 0,
+                               .products = (d->arch >= 80) + (d->arch >= 90),
                                .row = gpu_row_of(&d->choice), .local_bytes = d->local_bytes };
     snprintf(k->variant, sizeof k->variant, "sm_%d", d->arch);
     int status = need_compiler(d, signature->name);

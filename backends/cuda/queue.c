@@ -389,7 +389,7 @@ int cuda_queue_i64(int64_t *value, void *qimpl, const char *key)
     return 0;
 }
 
-/* In the stream, if the event is in one already. */
+/* Lets the stream wait, if the event has been recorded in a stream already. */
 static bool wait_in_stream(struct cuda_queue *q, hcy_event *event)
 {
     hcy_error error;

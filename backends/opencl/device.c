@@ -84,9 +84,9 @@ static void set_up_kernels(struct cl_device *d, const struct settings *s)
     else if (spaces == 3 && strncmp(version, "OpenCL 1.", 9) == 0)
         snprintf(d->lacks, sizeof d->lacks, "OpenCL C 2.0's generic pointers");
     /* Generic pointers are optional in OpenCL C 3.0, but in 2.0 any compiler has them. */
-    const char *language = spaces < 3                         ? ""
-                           : strncmp(version, "OpenCL 2.", 9) ? " -cl-std=CL3.0"
-                                                              : " -cl-std=CL2.0";
+    const char *language = "";
+    if (spaces == 3)
+        language = strncmp(version, "OpenCL 2.", 9) ? " -cl-std=CL3.0" : " -cl-std=CL2.0";
     if (d->at.quirk->lanes)
         d->capability = (int)cl_number(d->at.device, CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV);
     snprintf(d->options, sizeof d->options, "-DSPACES=%d -DLANES=%d -DATOMICS=%d%s", spaces,

@@ -178,8 +178,11 @@ static void set_sizes(struct fft *f)
     /* A row of complex results has half its points and one; real numbers take half of what complex ones
      * do. */
     uint64_t full = f->rows * f->row * 2 * f->real, half = f->rows * (f->row / 2 + 1) * 2 * f->real;
-    f->bytes[0] = d->type == HCY_FFT_C2C ? full : d->type == HCY_FFT_R2C ? full / 2 : half;
-    f->bytes[1] = d->type == HCY_FFT_C2C ? full : d->type == HCY_FFT_R2C ? half : full / 2;
+    f->bytes[0] = f->bytes[1] = full;
+    if (d->type != HCY_FFT_C2C) {
+        f->bytes[d->type != HCY_FFT_R2C] = full / 2; /* the real side */
+        f->bytes[d->type == HCY_FFT_R2C] = half;
+    }
 }
 
 void cl_fft_release(void *fimpl)

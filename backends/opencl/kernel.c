@@ -337,7 +337,7 @@ int cl_kernel_get(void **kimpl, const char **variant, void *impl, const hcy_sign
                                .launch = enqueue_step, .zero = zero_buffer, .tables = write_tables,
                                .plan = plan_of_block,
                                .units = d->at.info.units, .lanes = quirk->lanes,
-                               .products = d->capability >= 9 ? 2 : d->capability >= 8 ? 1 : 0, .alone = d->alone,
+                               .products = (d->capability >= 8) + (d->capability >= 9), .alone = d->alone,
                                .static_local = true, .atomics32 = d->atomics32, .row = gpu_row_of(&d->choice) };
     int status = gpu_kernel_get(&k->ours, &k->ops, d, signature->name);
     if (status) {
@@ -345,7 +345,9 @@ int cl_kernel_get(void **kimpl, const char **variant, void *impl, const hcy_sign
         return status;
     }
     *kimpl = k;
-    *variant = d->alone ? "processor" : quirk->lanes ? "ptx" : "portable";
+    *variant = quirk->lanes ? "ptx" : "portable";
+    if (d->alone)
+        *variant = "processor";
     return 0;
 }
 

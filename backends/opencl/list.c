@@ -48,9 +48,9 @@ void cl_text(cl_device_id device, cl_uint what, char *text, size_t size)
 static int kind_of_device(cl_device_id device)
 {
     uint64_t type = cl_number(device, CL_DEVICE_TYPE);
-    return type & CL_DEVICE_TYPE_GPU   ? HCY_KIND_GPU
-           : type & CL_DEVICE_TYPE_CPU ? HCY_KIND_CPU
-                                       : HCY_KIND_OTHER;
+    if (type & CL_DEVICE_TYPE_GPU)
+        return HCY_KIND_GPU;
+    return type & CL_DEVICE_TYPE_CPU ? HCY_KIND_CPU : HCY_KIND_OTHER;
 }
 
 static uint32_t caps_of(const struct cl_found *f)
@@ -137,7 +137,7 @@ struct listed {
     hcy_device_info infos[MAX_DEVICES];
 };
 
-/* Drivers may print: not here. */
+/* Drivers may print of their own accord; here they shall not. */
 static void be_quiet(void)
 {
     int null = open("/dev/null", O_RDWR);

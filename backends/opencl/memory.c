@@ -86,9 +86,11 @@ int cl_alloc(hcy_block *block, void *impl, int mem, size_t size)
                         (unsigned long long)d->memory);
     /* The bytes are counted before the driver is asked: of two threads, one would else exceed the limit. */
     struct cl_memory *m = calloc(1, sizeof *m);
-    int status = !m          ? hcy_fail(HCY_ENOMEM, "out of memory for a buffer")
-                 : d->shared ? make_shared(d, size, m)
-                             : make_own(d, mem, size, m);
+    int status;
+    if (!m)
+        status = hcy_fail(HCY_ENOMEM, "out of memory for a buffer");
+    else
+        status = d->shared ? make_shared(d, size, m) : make_own(d, mem, size, m);
     if (status) {
         atomic_fetch_sub(&d->used, size);
         if (m)

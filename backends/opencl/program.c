@@ -47,7 +47,7 @@ static char *build_log(struct cl_device *d, cl_program program)
     return log;
 }
 
-/* Builds what was created, or releases it. */
+/* Builds the program that was created, and releases it if that fails. */
 static int build_program_now(char **log, struct cl_device *d, cl_program program, const char *options)
 {
     cl_int code = cl.clBuildProgram(program, 1, &d->at.device, options, NULL, NULL);

@@ -126,11 +126,10 @@ int cl_copy(void *qimpl, const hcy_copy *copy, hcy_keep *keep)
 {
     struct cl_queue *q = qimpl;
     struct copy c = { q->lane, *copy };
-    const char *name = !copy->src.block ? "write" : !copy->dst.block ? "read" : "copy";
     if (!is_reached(q, &copy->dst) || !is_reached(q, &copy->src))
         return hcy_fail(HCY_EUNSUPPORTED, "an OpenCL device cannot reach another device's memory");
     uint64_t bytes = (uint64_t)copy->extent[0] * copy->extent[1] * copy->extent[2];
-    return hcy_hostqueue_submit(q->host, name, bytes, run_cl_copy, &c, sizeof c, keep);
+    return hcy_hostqueue_submit(q->host, hcy_copy_name(copy), bytes, run_cl_copy, &c, sizeof c, keep);
 }
 
 /* --- Fills --- */

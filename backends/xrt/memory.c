@@ -13,7 +13,7 @@ static size_t whole_pages(size_t size)
     return (size + XRT_PAGE - 1) / XRT_PAGE * XRT_PAGE;
 }
 
-/* The record of a memory without sides. */
+/* Makes the record of a memory that has no side yet. */
 static struct xrt_memory *new_record(struct xrt_device *d, size_t size)
 {
     struct xrt_memory *m = size <= SIZE_MAX - XRT_PAGE ? calloc(1, sizeof *m) : NULL;
@@ -298,9 +298,13 @@ int xrt_alloc(hcy_block *block, void *impl, int mem, size_t size)
                         hcy_device_get_info(d->dev)->name, size, (unsigned long long)atomic_load(&d->used),
                         (unsigned long long)d->memory);
     /* Only device memory counts against the limit: the rest is the host's. */
-    int status = mem == HCY_MEM_DEVICE   ? alloc_on_card(d, size, block)
-                 : mem == HCY_MEM_MAPPED && d->host_group >= 0 ? alloc_mapped(d, size, block)
-                                         : alloc_pinned(d, size, block);
+    int status;
+    if (mem == HCY_MEM_DEVICE)
+        status = alloc_on_card(d, size, block);
+    else if (mem == HCY_MEM_MAPPED && d->host_group >= 0)
+        status = alloc_mapped(d, size, block);
+    else
+        status = alloc_pinned(d, size, block);
     if (status && mem == HCY_MEM_DEVICE)
         atomic_fetch_sub(&d->used, size);
     return status;

@@ -98,7 +98,7 @@ static int copy_rows(const struct copy *k)
     return status;
 }
 
-/* While it is copied memory stays where it is. */
+/* Holds memory in its place while it is copied. */
 static void hold_memory(struct xrt_memory *m)
 {
     if (m)
@@ -137,13 +137,12 @@ static bool is_card_or_host(const struct xrt_queue *q, const hcy_place *p)
 int xrt_copy(void *qimpl, const hcy_copy *copy, hcy_keep *keep)
 {
     struct xrt_queue *q = qimpl;
-    const char *name = !copy->src.block ? "write" : !copy->dst.block ? "read" : "copy";
     /* The HAL then takes the copy through the host. */
     if (!is_card_or_host(q, &copy->dst) || !is_card_or_host(q, &copy->src))
         return hcy_fail(HCY_EUNSUPPORTED, "an FPGA card cannot reach another device's memory");
     struct copy k = { *copy, card_memory(q, &copy->dst), card_memory(q, &copy->src) };
     uint64_t bytes = (uint64_t)copy->extent[0] * copy->extent[1] * copy->extent[2];
-    return hcy_hostqueue_submit(q->host, name, bytes, run_card_copy, &k, sizeof k, keep);
+    return hcy_hostqueue_submit(q->host, hcy_copy_name(copy), bytes, run_card_copy, &k, sizeof k, keep);
 }
 
 /* --- Fills --- */

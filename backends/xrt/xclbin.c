@@ -46,7 +46,7 @@ static const struct xclbin_section *find_section(const struct xclbin_head *h, ui
     return NULL;
 }
 
-/* A table's entries all lie in its section. */
+/* Finds a table whose entries all lie in its section, else NULL. */
 static const void *find_table(const struct xclbin_head *h, uint32_t kind, size_t first, size_t entry)
 {
     const struct xclbin_section *s = find_section(h, kind);
@@ -282,7 +282,7 @@ static bool fits_platform(const char *path, const char *platform)
     return good;
 }
 
-/* The first good one of a folder, by name. */
+/* Finds the first file of a folder, by name, that suits the platform. */
 static bool search_folder(const char *folder, const char *platform, char *path, size_t size)
 {
     char one[700];

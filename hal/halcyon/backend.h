@@ -60,6 +60,14 @@ typedef struct hcy_copy {
     size_t extent[3]; /* bytes, rows, slices */
 } hcy_copy;
 
+/* What the trace calls a copy, by its direction as the host sees it: a place without a block is the caller's memory. */
+static inline const char *hcy_copy_name(const hcy_copy *copy)
+{
+    if (!copy->src.block)
+        return "write";
+    return copy->dst.block ? "copy" : "read";
+}
+
 /* An argument as it reaches the backend: checked, structures copied into `bytes`. */
 typedef struct hcy_value {
     int type;                 /* HCY_ARG_*: the signature's */

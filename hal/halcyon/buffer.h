@@ -27,28 +27,28 @@ enum hcy_mem {
 HCY_API int hcy_buffer_create(hcy_buffer **buf, hcy_device *dev, int mem, size_t size) HCY_MUST_USE;
 /* A view of [offset, offset + size) of `parent`. */
 HCY_API int hcy_buffer_sub(hcy_buffer **buf, hcy_buffer *parent, size_t offset, size_t size) HCY_MUST_USE;
-/* Memory of the caller's that the device may use, without a copy; it must outlive the buffer and every command on
- * it.  `done(payload)` is called once when nothing uses it any more (may be NULL), in any thread, a queue's own
- * included: it must not wait for a queue or an event (hcy_queue_finish() is HCY_ESTATE in that queue's thread). */
+/* Lends memory of the caller's to the device, without a copy; it must outlive the buffer and every command on it.
+ * `done(payload)` is called once when nothing uses it any more (may be NULL), in any thread, a queue's own included:
+ * it must not wait for a queue or an event (hcy_queue_finish() is HCY_ESTATE in that queue's thread). */
 HCY_API int hcy_buffer_import_host(hcy_buffer **buf, hcy_device *dev, void *host, size_t size,
                                    void (*done)(void *), void *payload) HCY_MUST_USE;
 /* Device memory allocated by someone else (CUdeviceptr, cl_mem as an integer); same ownership rule. */
 HCY_API int hcy_buffer_import_device(hcy_buffer **buf, hcy_device *dev, uint64_t handle, size_t size,
                                      void (*done)(void *), void *payload) HCY_MUST_USE;
-/* One reference more (returns buf), one less; any thread.  The memory goes with the last one, after all commands that
- * use it. */
+/* Takes one more reference (and returns buf), or gives one back; from any thread.  The memory goes with the last
+ * one, after all commands that use it. */
 HCY_API hcy_buffer *hcy_buffer_retain(hcy_buffer *buf);
 HCY_API void hcy_buffer_release(hcy_buffer *buf);
 
-/* Bytes; HCY_MEM_*; the device, not retained. */
+/* The size in bytes, the kind of memory (HCY_MEM_*), and the device, which is not retained. */
 HCY_API size_t hcy_buffer_size(const hcy_buffer *buf);
 HCY_API int hcy_buffer_mem(const hcy_buffer *buf);
 HCY_API hcy_device *hcy_buffer_device(const hcy_buffer *buf);
 /* The host's address of pinned and mapped memory (and of any, where HCY_CAP_HOST_MEMORY); NULL otherwise. */
 HCY_API void *hcy_buffer_host(const hcy_buffer *buf);
 
-/* A number by its key, handles of the vendor's among them (halcyon/cuda.h, halcyon/opencl.h).  HCY_ENOENT: no such
- * key here. */
+/* A number by its key; the vendor's handles are such numbers (halcyon/cuda.h, halcyon/opencl.h).  HCY_ENOENT: no
+ * such key here. */
 HCY_API int hcy_buffer_get_i64(int64_t *value, hcy_buffer *buf, const char *key) HCY_MUST_USE;
 
 /* Asynchronous, in order on `queue`.  Host memory must stay valid until the queue has passed the command.
@@ -60,7 +60,7 @@ HCY_API int hcy_buffer_read(hcy_queue *queue, void *dst, hcy_buffer *src, size_t
                             size_t size) HCY_MUST_USE;
 HCY_API int hcy_buffer_copy(hcy_queue *queue, hcy_buffer *dst, size_t dst_offset, hcy_buffer *src,
                             size_t src_offset, size_t size) HCY_MUST_USE;
-/* `pattern` of 1, 2, 4 or 8 bytes, repeated; offset and size multiples of it. */
+/* Repeats `pattern`, which has 1, 2, 4 or 8 bytes; offset and size are multiples of its size. */
 HCY_API int hcy_buffer_fill(hcy_queue *queue, hcy_buffer *dst, size_t offset, size_t size,
                             const void *pattern, size_t pattern_size) HCY_MUST_USE;
 
@@ -72,7 +72,7 @@ typedef struct hcy_rect {
 HCY_API int hcy_buffer_copy_rect(hcy_queue *queue, hcy_buffer *dst, const hcy_rect *dst_rect, hcy_buffer *src,
                                  const hcy_rect *src_rect, const size_t extent[3]) HCY_MUST_USE;
 
-/* The same, and waited for: for set-up and tests. */
+/* The same, but they return when the copy is done: for set-up and tests. */
 HCY_API int hcy_buffer_write_now(hcy_buffer *dst, size_t offset, const void *src, size_t size) HCY_MUST_USE;
 HCY_API int hcy_buffer_read_now(void *dst, hcy_buffer *src, size_t offset, size_t size) HCY_MUST_USE;
 

@@ -66,10 +66,11 @@ HCY_API void hcy_list_free(void *list);
 /* Open one device.  HCY_EINVAL: the string is malformed or names several; HCY_ENODEV: no such device (the reason in
  * the error); HCY_ENOMEM, HCY_EBACKEND, HCY_EFORK. */
 HCY_API int hcy_device_open(hcy_device **dev, const char *spec) HCY_MUST_USE;
-/* Open every device a list names; all or none.  *devs has *n entries, each to be released; free *devs with
- * hcy_list_free(). */
+/* Opens every device that a list names: all of them or none.  *devs has *n entries, each to be released; free *devs
+ * with hcy_list_free(). */
 HCY_API int hcy_device_open_list(hcy_device ***devs, size_t *n, const char *specs) HCY_MUST_USE;
-/* One reference more (returns dev), one less; any thread.  The device is closed with the last one. */
+/* Takes one more reference (and returns dev), or gives one back; from any thread.  The device is closed with the
+ * last one. */
 HCY_API hcy_device *hcy_device_retain(hcy_device *dev);
 HCY_API void hcy_device_release(hcy_device *dev);
 
@@ -79,7 +80,7 @@ HCY_API int hcy_device_get_i64(int64_t *value, hcy_device *dev, const char *key)
 /* Device memory, as far as its driver knows.  HCY_EUNSUPPORTED: it does not. */
 HCY_API int hcy_device_mem_info(uint64_t *free_bytes, uint64_t *total_bytes, hcy_device *dev) HCY_MUST_USE;
 
-/* 0, or HCY_ELOST for good; the cause is then in hcy_last_error(). */
+/* 0, or HCY_ELOST once the device is lost, which is for good; hcy_last_error() then has the cause. */
 HCY_API int hcy_device_status(hcy_device *dev) HCY_MUST_USE;
 
 /* The pool that keeps released device memory for the next allocation. */

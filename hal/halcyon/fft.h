@@ -3,9 +3,9 @@
  * Unnormalised: forward then backward multiplies by the number of points; forward has exp(-i...).  A plan is
  * immutable and shared by threads and queues; the working space comes with each execution.
  *
- * On the CPU FFTW ends the process when it gets no memory.  So before it plans or executes, what it may take at most is
- * tried to be had: HCY_ENOMEM if it is not there, from executions too.  What other threads take in the moment between
- * can still be what lacks then.
+ * On the CPU FFTW ends the process when it gets no memory.  So before FFTW plans or executes, as much memory as it
+ * may take is allocated and freed again; if that fails, so does the call, with HCY_ENOMEM, executions too.  Only
+ * memory that another thread takes in the moment between can still be missing.
  */
 #ifndef HALCYON_FFT_H
 #define HALCYON_FFT_H

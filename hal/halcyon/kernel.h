@@ -83,7 +83,8 @@ typedef struct hcy_span {
     size_t size;
 } hcy_span;
 
-/* HCY_ENOENT: no family has that kernel; HCY_EUNSUPPORTED: this device does not (the answer to "can it run here"). */
+/* A kernel by its name.  HCY_ENOENT: no family has such a kernel; HCY_EUNSUPPORTED: this device has none (which
+ * answers "can it run here"). */
 HCY_API int hcy_kernel_get(hcy_kernel **kernel, hcy_device *dev, const char *name) HCY_MUST_USE;
 HCY_API hcy_kernel *hcy_kernel_retain(hcy_kernel *kernel);
 HCY_API void hcy_kernel_release(hcy_kernel *kernel);
@@ -108,7 +109,8 @@ HCY_API int hcy_kernel_scratch_size(size_t *size, hcy_kernel *kernel, size_t ite
 HCY_API int hcy_kernel_preferred_batch(size_t *items, hcy_kernel *kernel, const hcy_arg *args,
                                        size_t n) HCY_MUST_USE;
 
-/* Asynchronous.  HCY_EINVAL: number or type of the arguments, or a buffer of another device, said by name. */
+/* Asynchronous.  HCY_EINVAL: a wrong number or type of arguments, or a buffer of another device; the error names the
+ * argument. */
 HCY_API int hcy_launch(hcy_queue *queue, hcy_kernel *kernel, size_t items, const hcy_arg *args,
                        size_t n) HCY_MUST_USE;
 

@@ -22,14 +22,14 @@ HCY_API hcy_queue *hcy_queue_retain(hcy_queue *queue);
 /* What was submitted still runs; the last release does not wait for it. */
 HCY_API void hcy_queue_release(hcy_queue *queue);
 HCY_API hcy_device *hcy_queue_device(const hcy_queue *queue);
-/* A number by its key, handles of the vendor's among them (halcyon/cuda.h, halcyon/opencl.h).  HCY_ENOENT: no such
- * key here. */
+/* A number by its key; the vendor's handles are such numbers (halcyon/cuda.h, halcyon/opencl.h).  HCY_ENOENT: no
+ * such key here. */
 HCY_API int hcy_queue_get_i64(int64_t *value, hcy_queue *queue, const char *key) HCY_MUST_USE;
 
-/* Wait until everything submitted has run; 0 or the queue's first failure. */
+/* Waits until everything submitted has run; returns 0 or the queue's first failure. */
 HCY_API int hcy_queue_finish(hcy_queue *queue) HCY_MUST_USE;
-/* The same for so many ns: HCY_ETIMEOUT when that was not enough, as where a device hangs.  What was submitted goes on,
- * and what it uses stays its own. */
+/* The same, but waits for timeout_ns at most: HCY_ETIMEOUT if that was not enough, as when a device hangs.  What was
+ * submitted goes on, and keeps what it uses. */
 HCY_API int hcy_queue_finish_within(hcy_queue *queue, uint64_t timeout_ns) HCY_MUST_USE;
 /* The same without waiting: 0 while nothing has failed yet. */
 HCY_API int hcy_queue_status(hcy_queue *queue) HCY_MUST_USE;
@@ -42,11 +42,12 @@ HCY_API hcy_event *hcy_event_retain(hcy_event *event);
 HCY_API void hcy_event_release(hcy_event *event);
 
 #define HCY_FOREVER UINT64_MAX
-/* 0 when complete; HCY_ETIMEOUT; or the failure it carries. */
+/* Waits for the event: 0 when it is complete, HCY_ETIMEOUT, or the failure that it carries. */
 HCY_API int hcy_event_wait(hcy_event *event, uint64_t timeout_ns) HCY_MUST_USE;
 /* *done = 0 or 1; returns the failure it carries, if any. */
 HCY_API int hcy_event_query(int *done, hcy_event *event) HCY_MUST_USE;
-/* When it completed, in ns of the host's CLOCK_MONOTONIC (device clocks are mapped onto it).  HCY_ESTATE before. */
+/* When it completed, in ns of the host's CLOCK_MONOTONIC (device clocks are mapped onto it).  HCY_ESTATE: it has not
+ * completed yet. */
 HCY_API int hcy_event_time(uint64_t *ns, hcy_event *event) HCY_MUST_USE;
 
 #ifdef __cplusplus

@@ -9,7 +9,7 @@ static int check_finite(const char *name, double x)
     return isfinite(x) ? 0 : hcy_fail(HCY_EINVAL, "%s is %g, not a finite number", name, x);
 }
 
-/* Pixels that bring their corners. */
+/* Checks pixels that bring their own corners. */
 static int resolve_corners(const hcy_poni *p, size_t height, size_t width)
 {
     if (!(p->dist > 0))

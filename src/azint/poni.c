@@ -241,7 +241,9 @@ static int read_version(double *version, const struct entries *e)
 {
     int rc;
 
-    *version = e->value[PARALLAX] ? 3 : e->value[CONFIG] ? 2 : 1;
+    *version = e->value[CONFIG] ? 2 : 1;
+    if (e->value[PARALLAX])
+        *version = 3;
     if ((rc = optional_number(version, e, PONI_VERSION)))
         return rc;
     /* A newer version may mean something else by a key that is known. */
@@ -351,7 +353,7 @@ int hcy_poni_read(hcy_poni *poni, const char *path)
     return rc ? rc : hcy__sized_write(poni, &read, sizeof read, "hcy_poni");
 }
 
-/* The shortest text that reads back as x. */
+/* Writes the shortest text that reads back as x. */
 static const char *shortest(char s[32], double x)
 {
     /* 15 digits are how people write it; 17 bring every double back. */

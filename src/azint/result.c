@@ -388,7 +388,9 @@ static int create_result(hcy_azint_result **result, const hcy_azint_plan *plan, 
     axes = plan->options.npt + plan->options.npt_azim;
     errors = plan->options.error_model != HCY_ERRORS_NONE;
     /* How many arrays there are follows from whether there are errors and whether sums are wanted. */
-    rows = (all ? 5 : 1) + (errors ? all ? 3 : 1 : 0);
+    rows = all ? 5 : 1;
+    if (errors)
+        rows += all ? 3 : 1;
     /* One block for the axes and all arrays, which is freed by its first. */
     if (hcy_size_mul(&bytes, n * rows + axes, sizeof(double)) || !(*result = malloc(sizeof(**result))))
         return hcy_fail(HCY_ENOMEM, "no memory for a curve of %zu bins", n);

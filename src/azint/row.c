@@ -108,7 +108,9 @@ static void turn_pixel(struct azint_pixel *p, int turns)
 
 static double clip_to_range(double x, double lo, double hi)
 {
-    return x < lo ? lo : x > hi ? hi : x;
+    if (x < lo)
+        return lo;
+    return x > hi ? hi : x;
 }
 
 /* A polygon on both axes: what is outside the bins is folded onto their edge. */
@@ -475,7 +477,9 @@ void hcy__azint_do_row(struct worker *w, size_t i)
     int corners = b->split != HCY_SPLIT_NO, full = b->split == HCY_SPLIT_FULL, two = b->grid.n_azim > 0,
         check = b->grid.check_chi || two;
     /* Which points a pass needs, and whether in azimuth. */
-    int want_chi = w->pass == PASS_RANGE ? two : full && w->pass == PASS_WRITE ? 1 : check;
+    int want_chi = w->pass == PASS_RANGE ? two : check;
+    if (full && w->pass == PASS_WRITE)
+        want_chi = 1;
     const struct azint_scale *scale = full ? NULL : &b->scale;
 
     if (corners || (w->pass == PASS_SIZE && b->g.corners && !b->g.is_flat)) /* the second: for their solid angle */

@@ -137,8 +137,11 @@ int hcy__azint_scale_init(struct azint_scale *scale, const char *name, double wa
                                 name);
             scale->unit = &units[i];
             scale->eval = r->eval;
-            scale->factor = r->wavelength > 0 ? r->factor * wavelength
-                                              : r->wavelength < 0 ? r->factor / wavelength : r->factor;
+            scale->factor = r->factor;
+            if (r->wavelength > 0)
+                scale->factor = r->factor * wavelength;
+            if (r->wavelength < 0)
+                scale->factor = r->factor / wavelength;
             scale->scale = r->scale;
             scale->may_be_negative = r->may_be_negative;
             scale->is_component = r->eval == q_along_x || r->eval == q_along_y;

@@ -44,7 +44,7 @@ static int fail_for_room(void)
     return hcy_fail(HCY_ERANGE, "hcy_bslz4_encode: no room; hcy_bslz4_encode_bound() says what is enough");
 }
 
-/* Bytes as they are. */
+/* Puts bytes as they are. */
 static int put_bytes(struct writer *w, const uint8_t *bytes, size_t n)
 {
     if ((size_t)(w->end - w->at) < n)

@@ -268,7 +268,10 @@ static int stage_batch(struct stage *s, const char *name)
     if (strcmp(name, "bslz4_azint") && IMAGE_MEMORY / b->info->frame_bytes < most)
         most = (size_t)(IMAGE_MEMORY / b->info->frame_bytes);
     /* A frame larger than the bound still gets a batch of one. */
-    s->batch = s->batch < 1 || !most ? 1 : s->batch < most ? s->batch : most;
+    if (s->batch > most)
+        s->batch = most;
+    if (!s->batch)
+        s->batch = 1;
     return status;
 }
 
@@ -517,7 +520,7 @@ static hcy_poni plain_geometry(const hcy_stack_info *info)
     return poni;
 }
 
-/* What the figures are of. */
+/* Prints what the figures are of. */
 static void print_settings(struct bench *b, double plan_seconds)
 {
     const struct values *v = b->values;
@@ -544,7 +547,9 @@ static int make_bench_plan(struct bench *b)
     const struct values *v = b->values;
     hcy_poni poni = plain_geometry(b->info);
     hcy_azint_options azint = HCY_AZINT_OPTIONS_INIT;
-    const char *path = v->poni ? v->poni : b->poni_path[0] ? b->poni_path : NULL;
+    const char *path = b->poni_path[0] ? b->poni_path : NULL;
+    if (v->poni)
+        path = v->poni;
     int status = path ? hcy_poni_read(&poni, path) : 0;
     if (status)
         return cli_fail(status);

@@ -187,7 +187,7 @@ static void free_problem(struct problem *p)
     free(p->f);
 }
 
-/* Some results and their direct sums. */
+/* Picks some results and makes their direct sums. */
 static void make_sums(struct problem *p)
 {
     bool to_modes = p->cell->type == 1;

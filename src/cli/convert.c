@@ -151,11 +151,10 @@ static int run_conversion(const struct cli_command *command, int argc, char **ar
     status = frames_open(&frames);
     if (!status)
         status = frames_guard(&frames, values.output);
-    if (!status)
-        status = convert_frames(&frames, &values,
-                                !packs              ? HCY_CODEC_NONE
-                                : values.codec == 0 ? HCY_CODEC_BSLZ4
-                                             : HCY_CODEC_LZ4);
+    if (!status && packs)
+        status = convert_frames(&frames, &values, values.codec == 0 ? HCY_CODEC_BSLZ4 : HCY_CODEC_LZ4);
+    else if (!status)
+        status = convert_frames(&frames, &values, HCY_CODEC_NONE);
     frames_close(&frames);
     return status;
 }

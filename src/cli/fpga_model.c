@@ -107,7 +107,9 @@ static int lay_out_records(struct model *m)
     m->design.pieces = (const hls_piece *)(head + 1);
     m->design.n_pieces = head->n_pieces;
     /* Narrow sums are rows of one word: the signal, and the variance where it is wanted. Else all four rows are. */
-    m->design.rows = !(job.flags & HCY_AZINT_NARROW) ? 4 : job.flags & HCY_AZINT_WANT_VARIANCE ? 2 : 1;
+    m->design.rows = 4;
+    if (job.flags & HCY_AZINT_NARROW)
+        m->design.rows = job.flags & HCY_AZINT_WANT_VARIANCE ? 2 : 1;
     m->design.sums_bytes = m->design.rows * sizeof(uint64_t) * (uint64_t)job.n_bins;
     return CLI_OK;
 }

@@ -46,7 +46,9 @@ int frames_open(struct frames *f)
         return cli_fail(status);
     /* A batch is bounded by memory, as every thread has one; a frame that is larger is a batch of one. */
     uint64_t fit = BATCH_BYTES / f->info->frame_bytes;
-    f->batch = fit > MAX_BATCH ? MAX_BATCH : fit ? (size_t)fit : 1;
+    f->batch = fit > MAX_BATCH ? MAX_BATCH : (size_t)fit;
+    if (!f->batch)
+        f->batch = 1;
     /* From here on the run ends by itself at the first signal and cleans up. */
     interrupt_catch();
     return CLI_OK;
@@ -140,7 +142,7 @@ static void note_failed(struct worker *w, uint64_t frame)
     pthread_mutex_unlock(&f->lock);
 }
 
-/* Statuses that are one frame's, not the run's. */
+/* Whether a status concerns one frame alone and not all of them. */
 static int is_frames(int status)
 {
     return status == HCY_ECORRUPT || status == HCY_ENOENT || status == HCY_EIO ||
@@ -320,7 +322,9 @@ int frames_run(struct frames *f)
         progress_summary(&f->stats);
         print_failed_numbers(f);
     }
-    return status ? status : f->stats.failed ? CLI_FAILED : CLI_OK;
+    if (status)
+        return status;
+    return f->stats.failed ? CLI_FAILED : CLI_OK;
 }
 
 int frames_all_taken(const struct frames *f)

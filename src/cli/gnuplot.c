@@ -13,11 +13,10 @@ extern char **environ;
 /* Bytes of the character at `c` if that is well-formed UTF-8, else 0. */
 static size_t utf8_length(const unsigned char *c)
 {
-    size_t n = *c < 0x80                 ? 1
-               : *c >= 0xc2 && *c < 0xe0 ? 2
-               : *c >= 0xe0 && *c < 0xf0 ? 3
-               : *c >= 0xf0 && *c < 0xf5 ? 4
-                                         : 0;
+    size_t n = *c < 0x80;
+    /* 0x80 to 0xc1 begin no character, nor does anything from 0xf5 on. */
+    if (*c >= 0xc2 && *c < 0xf5)
+        n = (size_t)2 + (*c >= 0xe0) + (*c >= 0xf0);
     for (size_t i = 1; i < n; i++)
         if ((c[i] & 0xc0) != 0x80)
             return 0;

@@ -32,7 +32,11 @@ static int file_of(char *file, size_t size, const char *path)
 {
     const char *colon = strstr(path, "::"), *h5 = strstr(path, ".h5:");
     struct stat is;
-    size_t n = colon ? (size_t)(colon - path) : h5 ? (size_t)(h5 + 3 - path) : strlen(path);
+    size_t n = strlen(path);
+    if (h5)
+        n = (size_t)(h5 + 3 - path);
+    if (colon)
+        n = (size_t)(colon - path);
     /* A file whose own name has such a part is that file. */
     if (!stat(path, &is))
         n = strlen(path);

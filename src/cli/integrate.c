@@ -144,15 +144,17 @@ static int read_corrections(struct job *job)
     pixels->no_file_mask = v->no_file_mask;
     pixels->no_file_flat = v->no_file_flat;
     /* Two flat fields would divide twice. What the user names stands before what the files hold. */
-    pixels->other_flat = v->flat                                                ? "--flat counts"
-                         : job->geometry.file && job->geometry.file->flat ? "that of the detector's file counts"
-                                                                               : NULL;
+    pixels->other_flat = NULL;
+    if (job->geometry.file && job->geometry.file->flat)
+        pixels->other_flat = "that of the detector's file counts";
+    if (v->flat)
+        pixels->other_flat = "--flat counts";
     pixels->use_dummy = job->azint.use_dummy;
     pixels->sentinels = job->azint.sentinels != HCY_SENTINELS_OFF;
     return pixels_read(pixels, job->stack);
 }
 
-/* Corrections that come as images. */
+/* Reads the corrections that come as images. */
 static int read_correction_images(struct job *job)
 {
     const struct integrate_values *v = job->values;
@@ -226,7 +228,7 @@ static void check_rings(struct job *job)
 
 /* --- Output --- */
 
-/* Rows alone cannot say whose they are. */
+/* Refuses several curves in one file of rows alone, which cannot say whose they are. */
 static int check_rows_alone(const struct job *job)
 {
     const char *dot = strrchr(job->output, '.');
@@ -255,7 +257,7 @@ static int choose_output(struct job *job)
     return check_rows_alone(job);
 }
 
-/* Nothing that is read is written over. */
+/* Makes sure that no file that is read is written over. */
 static int guard_integration_files(const struct job *job)
 {
     const struct integrate_values *v = job->values;

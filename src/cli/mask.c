@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An image of the size of the frames. */
+/* Reads an image, which must have the size of the frames. */
 static int read_frame_image(hcy_image **image, const hcy_stack *stack, const char *path, const char *option)
 {
     const hcy_stack_info *info = hcy_stack_get_info(stack);

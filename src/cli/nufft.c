@@ -103,11 +103,13 @@ static const char *describe_shape(char text[200], const hcy_array *a, int first)
     return text;
 }
 
-/* [n][dim] coordinates to an array an axis. */
+/* Turns coordinates [n][dim] into one array for each axis. */
 static int take_axes(struct job *j, const hcy_array *a, const char *what, size_t *n, void **axes)
 {
     /* A list is taken as points on one axis; [n][axes] says the number of axes itself. */
-    int dim = a->rank == 1 ? 1 : a->rank == 2 && a->shape[1] <= 3 ? (int)a->shape[1] : 0;
+    int dim = a->rank == 1;
+    if (a->rank == 2 && a->shape[1] <= 3)
+        dim = (int)a->shape[1];
     char is[200];
     if (!dim || a->is_complex)
         return cli_error("%s: %s must be real, [n][axes] with 1 to 3 axes, or [n]; it is %s%s",
@@ -376,20 +378,21 @@ static int check_output(const char *path)
     return cli_check_format(path, HCY_WRITE_ARRAY);
 }
 
-/* What is missing, or does not go together. */
+/* Refuses options that are missing or do not go together. */
 static int check_usage(const struct values *v)
 {
-    const char *what = !v->type.given ? "--type"
-                       : !v->points   ? "--points"
-                       : !v->in       ? "--in"
-                       : !v->out      ? "--out"
-                                      : NULL;
-    if (!what && v->type.value == 3 && !v->targets)
-        what = "--targets";
-    if (!what && v->type.value == 1 && !v->modes)
-        what = "--modes";
-    if (what)
-        return cli_error("%s is missing; see `halcyon nufft --help`", what), CLI_USAGE;
+    const struct {
+        const char *name;
+        bool is_missing;
+    } needed[] = { { "--type", !v->type.given },
+                   { "--points", !v->points },
+                   { "--in", !v->in },
+                   { "--out", !v->out },
+                   { "--targets", v->type.value == 3 && !v->targets },
+                   { "--modes", v->type.value == 1 && !v->modes } };
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
+        if (needed[i].is_missing)
+            return cli_error("%s is missing; see `halcyon nufft --help`", needed[i].name), CLI_USAGE;
     if (v->type.value != 3 && v->targets)
         return cli_error("--targets is for type 3; see `halcyon nufft --help`"), CLI_USAGE;
     if (v->type.value == 3 && v->modes)
@@ -399,7 +402,7 @@ static int check_usage(const struct values *v)
     return check_output(v->out);
 }
 
-/* A dataset more in a file that is read is no loss. */
+/* Makes sure that no input is lost; one more dataset in a file that is read is no loss. */
 static int guard_nufft_files(const struct values *v)
 {
     const char *const reads[][2] = { { "--points", v->points }, { "--in", v->in }, { "--targets", v->targets } };
@@ -430,7 +433,9 @@ int cli_nufft(int argc, char **argv)
     if (status)
         return status;
     j.type = (int)v.type.value;
-    j.sign = v.sign.given ? (v.sign.value < 0 ? -1 : 1) : j.type == 2 ? -1 : 1;
+    j.sign = j.type == 2 ? -1 : 1;
+    if (v.sign.given)
+        j.sign = v.sign.value < 0 ? -1 : 1;
     j.eps = v.eps.value;
     j.points = j.targets = j.in = j.out = (hcy_array)HCY_ARRAY_INIT;
     progress_begin(&j.progress, !v.quiet);

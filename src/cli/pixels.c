@@ -67,9 +67,9 @@ static const char *flat_refused(const struct pixels *p)
 
 static const char *mask_applied(const hcy_corrections *own)
 {
-    return own->mask_applied > 0   ? "the detector had applied it"
-           : own->mask_applied < 0 ? "the file does not say whether the detector had applied it"
-                                   : "the detector had not applied it";
+    if (own->mask_applied < 0)
+        return "the file does not say whether the detector had applied it";
+    return own->mask_applied ? "the detector had applied it" : "the detector had not applied it";
 }
 
 static void HCY_PRINTF(2, 3) append_text(char text[PIXELS_TEXT], const char *fmt, ...)
@@ -109,7 +109,9 @@ void pixels_corrections(char text[PIXELS_TEXT], const struct pixels *p)
 /* What masks pixels in single frames. */
 static const char *in_frames(const struct pixels *p)
 {
-    return p->use_dummy ? p->sentinels ? "dummy, sentinels" : "dummy" : p->sentinels ? "sentinels" : "not a number";
+    if (p->use_dummy)
+        return p->sentinels ? "dummy, sentinels" : "dummy";
+    return p->sentinels ? "sentinels" : "not a number";
 }
 
 void pixels_summary(const struct pixels *p)

@@ -317,7 +317,7 @@ static int read_map(struct job *job)
     return status;
 }
 
-/* The axis asked for shows something. */
+/* Checks that the axis that was asked for shows something. */
 static int check_axis_range(const struct plot *p)
 {
     /* A map begins with its own ends; curves widen an empty range. */
@@ -396,7 +396,7 @@ static const struct {
     enum plot_terminal terminal;
 } suffixes[] = { { ".svg", PLOT_SVG }, { ".png", PLOT_PNG }, { ".pdf", PLOT_PDF } };
 
-/* Where the picture goes, and how large it is. */
+/* Chooses where the picture goes, and how large it is. */
 static int choose_terminal(struct plot *p, const struct values *v)
 {
     struct winsize window = { 0 };
@@ -432,7 +432,7 @@ static int choose_terminal(struct plot *p, const struct values *v)
     return cli_check_format(v->output, HCY_WRITE_PICTURE);
 }
 
-/* The picture, whole, to its file. */
+/* Writes the picture to its file, whole or not at all. */
 static int save_picture(FILE *picture, const char *path)
 {
     char buffer[65536];

@@ -371,7 +371,9 @@ static double share_of_range(const struct plot *p, const double ends[2], double 
     if (!isfinite(v) || (p->log && v <= 0))
         return -1;
     double at = p->log ? log(v / ends[0]) / log(ends[1] / ends[0]) : (v - ends[0]) / (ends[1] - ends[0]);
-    return at < 0 ? 0 : at > 1 ? 1 : at;
+    if (at < 0)
+        return 0;
+    return at > 1 ? 1 : at;
 }
 
 void plot_print_map(FILE *out, const struct plot *p, int colour)

@@ -44,11 +44,13 @@ static uint8_t *sample(const hcy_stack_info *info, const uint8_t *mask)
     return sampled;
 }
 
-/* So many that a bin has some pixels. */
+/* So many bins that each has some pixels. */
 static size_t bins_for(const hcy_stack_info *info)
 {
     size_t n = (size_t)info->height * info->width / (SECTORS * 8);
-    return n < 20 ? 20 : n > RADII ? RADII : n;
+    if (n < 20)
+        return 20;
+    return n > RADII ? RADII : n;
 }
 
 static int add_sectors(void *payload, const hcy_pipeline_frame *frame)

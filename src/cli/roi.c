@@ -235,9 +235,10 @@ int roi_run(struct frames *f, const struct roi *rois, size_t n, const char *path
     if (t.rows && t.state) {
         status = frames_run(f);
         /* A table with frames missing is not written; one with failed frames is, as it names them. */
-        int whole = frames_all_taken(f),
-            written = !whole ? CLI_FAILED : is_text(path) ? write_text(&t, path) : write_array(&t, path);
-        if (!whole)
+        int written = CLI_FAILED;
+        if (frames_all_taken(f))
+            written = is_text(path) ? write_text(&t, path) : write_array(&t, path);
+        else
             cli_not_written(path);
         status = written ? written : status;
     } else {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* CONFIG_mask.npy of CONFIG.json. */
+/* Makes the name CONFIG_mask.npy from CONFIG.json. */
 static void name_beside(char *name, size_t size, const char *config, const char *what)
 {
     size_t length = strlen(config);
@@ -93,7 +93,11 @@ int saved_config_write(const char *path, const hcy_azint_plan *plan, const hcy_c
     /* Whether the files are needed is known only below; their names are made for all cases. */
     name_beside(mask_file, sizeof mask_file, path, "mask");
     name_beside(flat_file, sizeof flat_file, path, "flat");
-    opts.mask = own_mask ? given->file_mask : users_mask ? given->mask : masked ? mask_file : NULL;
+    opts.mask = masked ? mask_file : NULL;
+    if (users_mask)
+        opts.mask = given->mask;
+    if (own_mask)
+        opts.mask = given->file_mask;
     int needs_mask = masked && !own_mask && !users_mask, needs_flat = flat && !flat_is_plain;
     /* Nothing is written before it is certain that nothing is lost by it. */
     status = guard_saved_files(given, needs_mask ? mask_file : NULL, needs_flat ? flat_file : NULL);

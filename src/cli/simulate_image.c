@@ -34,7 +34,9 @@ static double diamond(int h, int k, int l)
         return 0;
     /* Of the even planes those with h + k + l = 4 n + 2 vanish, and the others have twice the square of the
      * odd ones. */
-    return h & 1 ? 1 : (h + k + l) % 4 ? 0 : 2;
+    if (h & 1)
+        return 1;
+    return (h + k + l) % 4 ? 0 : 2;
 }
 
 static double simple(int h, int k, int l)
@@ -58,7 +60,9 @@ static const struct {
 /* How many planes are the same by symmetry: permutations and signs of h >= k >= l >= 0. */
 static int multiplicity(int h, int k, int l)
 {
-    int permutations = h == k && k == l ? 1 : h == k || k == l ? 3 : 6;
+    int permutations = h == k || k == l ? 3 : 6;
+    if (h == k && k == l)
+        permutations = 1;
     return permutations << ((h > 0) + (k > 0) + (l > 0));
 }
 

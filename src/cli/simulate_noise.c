@@ -214,7 +214,9 @@ static uint32_t draw_pixel(const struct sim_counter *c, size_t i, uint64_t frame
         return draw_small(c, i, u, v); /* at most CDF_MAX + 32: below every top */
     if (kind == LARGE)
         return (uint32_t)fmin(draw_large(c, i, frame), top - 2.0);
-    return kind == SPECIAL + SIM_GAP ? top : kind == SPECIAL + SIM_HOT ? top - 1 : 0;
+    if (kind == SPECIAL + SIM_GAP)
+        return top;
+    return kind == SPECIAL + SIM_HOT ? top - 1 : 0;
 }
 
 void sim_draw(void *frame, unsigned elem_size, const struct sim_counter *c, uint64_t number)

@@ -46,12 +46,13 @@ uint64_t hcy__nufft_smooth(uint64_t n)
     return best;
 }
 
-/* The grid for a width and an upsampling. */
+/* Sets the grid that a width and an upsampling ask for. */
 static int set_grid(hcy_nufft_job *job, const hcy_nufft_options *opts, double upsampling, unsigned width)
 {
     size_t cells = 16;
     job->width = width;
     for (int d = 0; d < 3; d++) {
+        /* A window reaches over its own width at most once, so small numbers of modes get a grid of two widths. */
         double wanted = ceil(upsampling * (double)job->modes[d]);
         job->grid[d] = 1;
         if (d >= (int)job->dim)
@@ -60,6 +61,7 @@ static int set_grid(hcy_nufft_job *job, const hcy_nufft_options *opts, double up
             return hcy_fail(HCY_ERANGE, "axis %d has %llu modes: %d cells are the most", d,
                             (unsigned long long)job->modes[d], INT32_MAX);
         job->grid[d] = hcy__nufft_smooth(wanted > 2 * width ? (uint64_t)wanted : 2 * width);
+        /* The user's own grid is taken as it is, smooth or not, if the modes and the window fit. */
         if (opts->grid[d]) {
             job->grid[d] = opts->grid[d];
             if (job->grid[d] <= job->modes[d] || job->grid[d] < 2 * width || job->grid[d] > INT32_MAX)
@@ -115,7 +117,7 @@ static double cost_on(const hcy_nufft *p, const hcy_nufft_job *job, size_t n_poi
     return points + (quick ? cells / 1.5 : cells);
 }
 
-/* Of the grid that came out, per axis the least. */
+/* The upsampling of the grid that came out: the least of its axes. */
 static double upsampling_of(const hcy_nufft_job *job)
 {
     double least = 1e300;

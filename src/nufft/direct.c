@@ -121,6 +121,7 @@ static void fill_modes(const hcy_nufft *p, struct direct *d, const void *const *
         double *re = d->re + j * d->row, *im = d->im + j * d->row;
         for (int a = 0; a < p->desc.dim; a++) {
             double turns = real_of(p, points[a], j) / (2 * PI);
+            /* Beyond that double has no digits left for the part of a turn; a NaN fails both comparisons. */
             if (!(turns < 0x1p40 && turns > -0x1p40)) {
                 *bad = j < *bad ? j : *bad;
                 turns = 0;
@@ -149,6 +150,7 @@ static int copy_ends(const hcy_nufft *p, struct direct *d, const void *const *po
                      const void *const *targets)
 {
     for (int i = 0; i < 3 + p->desc.dim && (i < 3 || p->desc.type == 3); i++) {
+        /* The first three are points, the others targets; types 1 and 2 have none of those. */
         size_t n = i < 3 ? p->n_points : p->n_targets;
         if (i % 3 >= p->desc.dim)
             continue;
@@ -212,6 +214,7 @@ static void add_to_modes(double *restrict fr, double *restrict fi, const double 
 static void sum_over_modes(const double *restrict fr, const double *restrict fi, const double *restrict er,
                            const double *restrict ei, size_t n, double *r, double *s)
 {
+    /* As many sums as a vector has lanes, added up at the end: compilers may not reorder sums of their own accord. */
     double sr[LANES] = { 0 }, si[LANES] = { 0 };
     for (size_t k = 0; k < n; k += LANES)
         for (size_t l = 0; l < LANES; l++) {
@@ -229,6 +232,7 @@ static void sum_over_modes(const double *restrict fr, const double *restrict fi,
 static void one_point(const hcy_nufft *p, size_t j, double *fr, double *fi, double *r, double *s, bool to_modes)
 {
     const struct direct *d = direct_of(p);
+    /* A type 3's row has no product of axes: it holds the exponentials of all targets. */
     int axes = p->desc.type == 3 ? 1 : p->desc.dim;
     size_t outer = axes > 2 ? d->n[0] : 1, middle = axes > 1 ? d->n[axes - 2] : 1, last = d->n[axes - 1];
     const double *re = d->re + j * d->row, *im = d->im + j * d->row;
@@ -239,6 +243,7 @@ static void one_point(const hcy_nufft *p, size_t j, double *fr, double *fi, doub
         for (size_t m = 0; m < middle; m++, fr += last, fi += last) {
             double a = axes > 2 ? re[o] : 1, b = axes > 2 ? im[o] : 0, c = axes > 1 ? mr[m] : 1,
                    e = axes > 1 ? mi[m] : 0, wr = a * c - b * e, wi = a * e + b * c, tr, ti;
+            /* The innermost axis goes to loops over vectors; the outer two are one factor of each of its rows. */
             if (to_modes) {
                 add_to_modes(fr, fi, lr, li, wr * *r - wi * *s, wr * *s + wi * *r, last);
                 continue;
@@ -353,6 +358,7 @@ static int make_grid(hcy_nufft *p)
     hcy_nufft_options o = p->opts;
     hcy_nufft *made = NULL;
     const struct direct *d = direct_of(p);
+    /* A grid is asked for when stages or queues are: sums on the host have no stages and wait for no queue. */
     o.method = HCY_NUFFT_GRID;
     int status = hcy_nufft_create(&made, p->dev, &p->desc, &o);
     if (!status)

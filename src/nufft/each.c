@@ -77,6 +77,7 @@ int hcy__nufft_set_each(hcy_nufft *p, const int64_t *n_points, const void *const
         status = share_grid(p, n_points);
     each = each_of(p);
     for (size_t i = 0; i < p->n_transforms && !status; i++) {
+        /* Coordinates are a list of arrays, one an axis, for one transform after the other. */
         size_t at = i * (size_t)p->desc.dim;
         status = hcy_nufft_set_points(each[i], n_points[i], points + at, type3 ? n_targets[i] : 0,
                                       type3 ? targets + at : NULL);
@@ -101,6 +102,7 @@ static int execute_each(hcy_nufft *p, char *c, char *f, size_t n, bool adjoint)
     int status = 0;
     for (size_t i = 0; i < n && !status; i++) {
         hcy_nufft *e = each_of(p)[i];
+        /* Vectors lie one behind the other, each as long as its own points or modes say. */
         status = e->way->execute(e, c, f, 1, adjoint);
         c += hcy__nufft_vector_bytes(e, true);
         f += hcy__nufft_vector_bytes(e, false);

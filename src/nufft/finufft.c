@@ -90,6 +90,8 @@ static int check_call(int type, int dim, int ntr, const hcy_finufft_opts *o)
         return refuse_as(FINUFFT_ERR_DIM_NOTVALID, "1, 2 or 3 dimensions are possible");
     if (ntr < 1)
         return refuse_as(FINUFFT_ERR_NTRANS_NOTVALID, "there must be 1 transform at least");
+    /* Options that only steer FINUFFT's own code are checked as there, so that programs are refused alike, and not
+     * used. */
     if (o->upsampfac != 0 && !(o->upsampfac > 1))
         return refuse_as(FINUFFT_ERR_UPSAMPFAC_TOO_SMALL, "upsampfac must be above 1, or 0");
     if (o->spread_thread < 0 || o->spread_thread > 2)
@@ -186,6 +188,7 @@ static int set_turned(hcy_finufft_plan *p, const void *const points[3])
     if (!room)
         return hcy_fail(HCY_ENOMEM, "out of memory for %zu points", p->m);
     for (int d = 0; d < p->dim; d++) {
+        /* In double whatever the data are: a turn added in float would cost the last digits of what is near 0. */
         double *to = room + (size_t)d * p->m;
         for (size_t i = 0; points[d] && i < p->m; i++)
             to[i] = PI + (p->real == 8 ? ((const double *)points[d])[i] : (double)((const float *)points[d])[i]);
@@ -196,7 +199,7 @@ static int set_turned(hcy_finufft_plan *p, const void *const points[3])
     return status;
 }
 
-/* What a direct sum might do FINUFFT refuses. */
+/* Refuses grids that FINUFFT refuses, also where a direct sum could do without one. */
 static int check_cells(const hcy_finufft_plan *p)
 {
     hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
@@ -220,6 +223,7 @@ int hcy_finufft_setpts(hcy_finufft_plan *p, int64_t m, const void *x, const void
         return refuse_as(FINUFFT_ERR_NUM_NU_PTS_INVALID, "the number of points is below 0 or above 1e14");
     p->m = (size_t)m;
     for (int d = 0; d < p->dim; d++) {
+        /* FINUFFT's first axis varies fastest, here the last one does. */
         points[d] = ends[0][p->dim - 1 - d];
         targets[d] = ends[1][p->dim - 1 - d];
     }

@@ -16,12 +16,14 @@ int hcy__nufft_take_work(struct hcy__nufft_work **out, hcy_nufft *p, bool queue)
     int status = 0;
     p = p->owner ? p->owner : p;
     pthread_mutex_lock(&p->lock);
+    /* The lock is held for the list alone; whatever is made or released below may take long. */
     struct hcy__nufft_work *w = p->free_work;
     if (w)
         p->free_work = w->next;
     pthread_mutex_unlock(&p->lock);
     if (!w && !(w = calloc(1, sizeof *w)))
         return hcy_fail(HCY_ENOMEM, "out of memory for an execution");
+    /* A work that served a caller's queue has none of its own yet. */
     if (queue && !w->queue)
         status = hcy_queue_create(&w->queue, p->dev);
     if (status)
@@ -33,6 +35,7 @@ int hcy__nufft_take_work(struct hcy__nufft_work **out, hcy_nufft *p, bool queue)
 
 void hcy__nufft_free_memory(struct hcy__nufft_work *w)
 {
+    /* The queue outlives the memory: the next points want one at once. */
     hcy_queue *queue = w->queue;
     hcy__nufft_free_work(w->inner);
     hcy_buffer *const buffers[] = { w->grid, w->scratch, w->fft_work, w->scaled, w->c, w->f };
@@ -68,6 +71,7 @@ int hcy__nufft_need(hcy_buffer **buf, const hcy_nufft *p, size_t size)
 {
     if (*buf && hcy_buffer_size(*buf) >= size)
         return 0;
+    /* Released first, so that the pool may give the same memory again; commands under way keep what they use. */
     hcy_buffer_release(*buf);
     *buf = NULL;
     return hcy_buffer_create(buf, p->dev, HCY_MEM_DEVICE, size);
@@ -91,6 +95,7 @@ int hcy__nufft_borrow(hcy_buffer **out, hcy_buffer **own, hcy_nufft *p, hcy_queu
                       bool input)
 {
     const uint32_t in_place = HCY_CAP_HOST_MEMORY | HCY_CAP_IMPORT_HOST;
+    /* A device that works in host memory needs no copy, and the caller's array is the result's place. */
     if ((hcy_device_get_info(p->dev)->caps & in_place) == in_place)
         return hcy_buffer_import_host(out, p->dev, host, size, NULL, NULL);
     int status = hcy__nufft_need(own, p, size);
@@ -109,9 +114,11 @@ static int launch(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *w, i
 {
     size_t size = 0;
     int status = p->kernels[kernel] ? 0 : hcy__nufft_lacks(p, kernel);
+    /* A kernel that only the adjoint takes may be missing; the plan was made all the same (interface.c). */
     if (status)
         return status;
     if (scratch < n) {
+        /* Asked for each launch, as it depends on the items; the work's scratch only ever grows. */
         args[scratch] = hcy_arg_buf(NULL);
         status = hcy_kernel_scratch_size(&size, p->kernels[kernel], items, args, n);
         if (!status && size)
@@ -132,6 +139,7 @@ int hcy__nufft_spread(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *
     args[at->strengths] = hcy_arg_buf(c);
     args[at->grid] = hcy_arg_buf(grid);
     args[at->job] = hcy_arg_struct(&p->job, sizeof p->job);
+    /* Points given in buffers may still be in the sort's queue; points from the host were waited for. */
     int status = p->sorting ? hcy_queue_wait(q, p->sorting) : 0;
     return status ? status : launch(q, p, w, interpolates ? INTERP : SPREAD, n, args, at->n, at->scratch);
 }
@@ -150,6 +158,7 @@ static int planes_fft(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_work *
     int status = 0;
     for (size_t i = 0; !status && i < 2 * n; i++) {
         hcy_buffer *some;
+        /* Modes of small frequencies are at both ends of the grid's axis: the first planes, then the last ones. */
         size_t first = i % 2 ? (size_t)p->job.grid[0] - p->planes : 0;
         status = hcy_buffer_sub(&some, w->grid, i / 2 * grid + first * plane, p->planes * plane);
         if (!status) {
@@ -185,10 +194,12 @@ int hcy__nufft_transform(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_wor
     args[at->modes] = hcy_arg_buf(f);
     args[at->job] = hcy_arg_struct(&job, sizeof job);
     job.sign = sign;
+    /* A device with one kernel for both needs no FFT, and no pass of its own for the cut. */
     if (at_once)
         return launch(q, p, w, to_grid ? TO_GRID : TO_MODES, n, args, at->n, at->scratch);
     if (!p->fft)
         return hcy__nufft_lacks(p, to_grid ? TO_GRID : TO_MODES);
+    /* The cut stands on the modes' side of the transform: behind it to the modes, before it to the grid. */
     int status = to_grid ? 0 : fft(q, p, w, n, sign, false);
     if (!status)
         status = launch(q, p, w, to_grid ? PAD : CROP, n, args, at->n, at->scratch);
@@ -200,6 +211,7 @@ int hcy__nufft_transform(hcy_queue *q, const hcy_nufft *p, struct hcy__nufft_wor
 int hcy__nufft_grid_vectors(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, hcy_buffer *c, hcy_buffer *f,
                             size_t n, bool adjoint)
 {
+    /* The adjoint runs the same stages backwards with the other sign of the exponent; nothing is conjugated. */
     int sign = adjoint ? -p->desc.sign : p->desc.sign, status = hcy__nufft_need_grid(p, w);
     if (status)
         return status;
@@ -250,6 +262,7 @@ int hcy__nufft_execute_batches(hcy_nufft *p, hcy__nufft_vectors *vectors, char *
     struct hcy__nufft_work *w;
     const bool writes_c = hcy__nufft_writes_c(p, adjoint);
     size_t c_bytes = hcy__nufft_vector_bytes(p, true), f_bytes = hcy__nufft_vector_bytes(p, false);
+    /* No kernel is launched on nothing; what is a sum of nothing is 0 all the same. */
     if (is_empty(p)) {
         size_t size = n * (writes_c ? c_bytes : f_bytes);
         if (size)
@@ -259,6 +272,7 @@ int hcy__nufft_execute_batches(hcy_nufft *p, hcy__nufft_vectors *vectors, char *
     int status = hcy__nufft_take_work(&w, p, true);
     if (status)
         return status;
+    /* One work serves all batches, each waited for: the caller's memory is lent to one at a time. */
     for (size_t done = 0; !status && done < n; done += p->batch)
         status = execute_batch(p, vectors, w, c + done * c_bytes, f + done * f_bytes, vectors_now(p, n - done),
                                adjoint);
@@ -280,6 +294,7 @@ int hcy__nufft_submit_batches(hcy_queue *q, hcy_nufft *p, hcy__nufft_vectors *ve
 {
     const size_t c_bytes = hcy__nufft_vector_bytes(p, true), f_bytes = hcy__nufft_vector_bytes(p, false);
     int status = 0;
+    /* Empty sums still move both spans on, since what comes behind belongs to other vectors. */
     if (is_empty(p)) {
         struct hcy__nufft_span *to = hcy__nufft_writes_c(p, adjoint) ? c : f;
         size_t size = p->n_transforms * (to == c ? c_bytes : f_bytes);
@@ -289,6 +304,7 @@ int hcy__nufft_submit_batches(hcy_queue *q, hcy_nufft *p, hcy__nufft_vectors *ve
         return status;
     }
     for (size_t done = 0; !status && done < p->n_transforms; done += p->batch) {
+        /* Batches follow one another in the queue, so that they can share the work's grid. */
         size_t n = vectors_now(p, p->n_transforms - done);
         hcy_buffer *cb = NULL, *fb = NULL;
         status = take_span(&cb, c, n * c_bytes);
@@ -306,6 +322,7 @@ int hcy__nufft_submit_batches(hcy_queue *q, hcy_nufft *p, hcy__nufft_vectors *ve
 
 size_t hcy__nufft_stage_bytes(const hcy_nufft *p, int stage, bool output)
 {
+    /* Every stage has a grid at one end; strengths or coefficients are at the other. */
     bool grid = output ? stage == HCY_NUFFT_SPREAD || stage == HCY_NUFFT_TO_GRID
                        : stage == HCY_NUFFT_INTERPOLATE || stage == HCY_NUFFT_TO_MODES;
     size_t numbers = stage <= HCY_NUFFT_INTERPOLATE ? p->all_points : p->n_transforms * p->n_modes;
@@ -318,6 +335,7 @@ static int run_stage(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, int 
     const bool to_grid = stage == HCY_NUFFT_TO_GRID;
     int sign = to_grid == (p->desc.type == 2) ? p->desc.sign : -p->desc.sign, status;
     size_t grid = n * hcy__nufft_cells(p) * 2 * hcy__nufft_real(p);
+    /* Only transforms have a sign; between points and grid everything is real. */
     if (stage == HCY_NUFFT_SPREAD)
         return p->n_points ? hcy__nufft_spread(q, p, w, from, to, n, false)
                            : hcy_buffer_fill(q, to, 0, grid, "", 1);
@@ -339,6 +357,7 @@ static int submit_grid_stage(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work 
            out = hcy__nufft_stage_bytes(p, stage, true) / p->n_transforms;
     int status = 0;
     for (size_t done = 0; !status && done < p->n_transforms; done += p->batch) {
+        /* As whole transforms: the grids of a batch are all the memory that a stage may take. */
         size_t n = vectors_now(p, p->n_transforms - done);
         hcy_buffer *a = NULL, *b = NULL;
         status = take_span(&a, from, n * in);

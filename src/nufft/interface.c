@@ -41,6 +41,7 @@ static int check_transform(const hcy_nufft_desc *d)
 static int check_how(const hcy_nufft_options *o, const hcy_nufft_desc *desc)
 {
     bool some = false, all = true;
+    /* A grid is the user's on all axes or on none: the window's width follows from the upsampling of all. */
     for (int d = 0; d < desc->dim; d++) {
         some = some || o->grid[d];
         all = all && o->grid[d];
@@ -70,6 +71,7 @@ static int read_request(hcy_nufft_desc *desc, hcy_nufft_options *opts, const hcy
         status = check_transform(desc);
     if (!status)
         status = check_how(opts, desc);
+    /* Any sign is taken, as by FINUFFT; only -1 and 1 go on. */
     desc->sign = desc->sign < 0 ? -1 : 1;
     for (int d = 0; d < 3; d++) /* whoever copies a desc need not ask which of them count */
         desc->modes[d] = desc->type != 3 && d < desc->dim ? desc->modes[d] : 1;
@@ -87,6 +89,8 @@ static int set_modes(hcy_nufft *p)
                               .sign = desc->sign,
                               .modes = { 1, 1, 1 },
                               .grid = { 1, 1, 1 } };
+    /* The product is checked here once, with the largest number of 16 bytes, so nobody multiplies modes with care
+     * again. */
     p->n_modes = 1;
     int status = 0;
     for (int d = 0; d < 3 && !status; d++) {
@@ -115,6 +119,7 @@ bool hcy__nufft_has_fft(const hcy_nufft *p)
  * asks for that (grid.c).  A plan of type 3 has a type 2 for its transforms, which asks for itself. */
 static int check_kernels(const hcy_nufft *p)
 {
+    /* Types 1 and 3 spread to the grid, type 2 interpolates from it; modes are then cut out or put in. */
     const int move = p->desc.type == 2 ? INTERP : SPREAD;
     const int at_once = p->desc.type == 2 ? TO_GRID : TO_MODES, apart = p->desc.type == 2 ? PAD : CROP;
     const char *name = hcy_device_get_info(p->dev)->name;
@@ -134,8 +139,10 @@ static int check_kernels(const hcy_nufft *p)
 static int get_kernels(hcy_nufft *p)
 {
     for (int i = 0; i < N_KERNELS; i++) {
+        /* separate_fft hides the kernels that would transform at once, so all else falls back to the device's FFT. */
         const bool wanted = !p->opts.separate_fft || (i != TO_MODES && i != TO_GRID);
         int status = wanted ? hcy_kernel_get(&p->kernels[i], p->dev, kernel_names[i]) : HCY_EUNSUPPORTED;
+        /* A kernel that is not there may not be needed; any other failure is the device's. */
         if (status && status != HCY_EUNSUPPORTED)
             return status;
         if (status)
@@ -225,6 +232,7 @@ static int check_point_arrays(const hcy_nufft *p, int64_t n, const void *const *
 {
     if (n < 0)
         return hcy_fail(HCY_EINVAL, "%lld %s", (long long)n, what);
+    /* Kernels number points by 32 bits. */
     if (n > (int64_t)UINT32_MAX - 64)
         return hcy_fail(HCY_ERANGE, "%lld %s; %lld are the most", (long long)n, what,
                         (long long)UINT32_MAX - 64);
@@ -253,6 +261,7 @@ static int choose_way(hcy_nufft *p, const void *const *points, const void *const
     int status = type3 ? hcy__nufft_choose_type3(p, points, targets, &grid_ns) : hcy__nufft_choose(p, n ? n : 1);
     if (!status && !type3)
         grid_ns = hcy__nufft_cost(&p->job, n);
+    /* Direct sums before pieces: what is cheap without a grid needs no memory on the device either. */
     if (!status && hcy__nufft_is_direct(p, n, p->n_targets, grid_ns)) {
         p->way = &hcy__nufft_direct;
         return 0;
@@ -264,7 +273,7 @@ static int choose_way(hcy_nufft *p, const void *const *points, const void *const
     return status;
 }
 
-/* Points are all set, or forgotten. */
+/* Points are set as a whole: after a failure none is. */
 static int end_points(hcy_nufft *p, int status)
 {
     if (status)
@@ -280,6 +289,7 @@ int hcy_nufft_set_points(hcy_nufft *p, int64_t n_points, const void *const *poin
         status = hcy__nufft_check_points(p, n_points, points, n_targets, targets);
     if (status)
         return status;
+    /* Arguments were checked before, so a refused call leaves the old points in use; from here on they are gone. */
     hcy__nufft_forget(p);
     hcy__nufft_count_points(p, (size_t)n_points, p->desc.type == 3 ? (size_t)n_targets : 0);
     status = choose_way(p, points, targets);
@@ -307,8 +317,10 @@ int hcy_nufft_set_point_buffers(hcy_nufft *p, int64_t n_points, hcy_buffer *cons
     status = hcy__nufft_choose(p, n_points ? (size_t)n_points : 1);
     if (!status)
         status = hcy__nufft_grid_tables(p);
-    hcy_buffer *const buffers[3] = { n_points ? points[0] : NULL, n_points ? points[p->desc.dim > 1] : NULL,
-                                     n_points ? points[p->desc.dim > 2 ? 2 : 0] : NULL };
+    /* The kernels take three axes; those that the transform lacks are the first one again. */
+    hcy_buffer *buffers[3] = { NULL, NULL, NULL };
+    for (int d = 0; n_points && d < 3; d++)
+        buffers[d] = points[d < p->desc.dim ? d : 0];
     return end_points(p, status ? status : hcy__nufft_sort_buffers(p, (size_t)n_points, buffers, false));
 }
 
@@ -337,12 +349,14 @@ int hcy_nufft_get_info(hcy_nufft_info *out, const hcy_nufft *p)
     info.width = p->job.width;
     info.upsampling = p->upsampling;
     info.point_bytes = p->sorted ? hcy_buffer_size(p->sorted) : 0;
+    /* Before points are set there is no grid, so there are no numbers of it. */
     info.grid_bytes = p->way ? p->batch * 2 * hcy__nufft_real(p) : 0;
     info.variant = hcy_kernel_variant(p->kernels[p->kernels[SPREAD] ? SPREAD : INTERP]);
     for (int d = 0; d < p->desc.dim; d++) {
         info.grid[d] = p->way ? (size_t)p->job.grid[d] : 0;
         info.grid_bytes *= (size_t)p->job.grid[d];
     }
+    /* Ways with plans of their own (pieces, each) know better what was chosen. */
     if (p->way && p->way->info)
         status = p->way->info(&info, p);
     return status ? status : hcy__sized_write(out, &info, sizeof info, "hcy_nufft_info");

@@ -189,7 +189,7 @@ static double weight(const hcy_nufft_split *s, size_t i)
     return s->fixed || most == 0 ? 1 : fmax(s->parts[i].speed, 0.01 * most);
 }
 
-/* Points by speed, or the same number for all. */
+/* Shares out the points by speed, or evenly. */
 static void share_points(hcy_nufft_split *s)
 {
     double all = 0, before = 0;
@@ -206,6 +206,7 @@ static void share_points(hcy_nufft_split *s)
 
 static int measure_speeds(hcy_nufft_split *s)
 {
+    /* A quarter of an equal share at most, so that measuring costs little beside the transform itself. */
     size_t n = s->n_points / (4 * s->n_parts) + 1;
     bool known = s->fixed;
     for (size_t i = 0; i < s->n_parts; i++) {
@@ -224,6 +225,7 @@ int hcy_nufft_split_set_points(hcy_nufft_split *s, int64_t n_points, const void 
         status = hcy__nufft_check_points(s->parts[0].plan, n_points, points, n_targets, targets);
     if (status)
         return status;
+    /* The arrays are the caller's and are looked at during this call alone. */
     s->n_points = (size_t)n_points;
     s->n_targets = s->type == 3 ? (size_t)n_targets : 0;
     s->points = points;
@@ -231,6 +233,7 @@ int hcy_nufft_split_set_points(hcy_nufft_split *s, int64_t n_points, const void 
     status = s->piece ? 0 : measure_speeds(s);
     if (!status && !s->piece)
         share_points(s);
+    /* Where vectors are shared out every device has all points. */
     for (size_t i = 0; i < s->n_parts && s->piece; i++) {
         s->parts[i].first = 0;
         s->parts[i].n = s->n_points;
@@ -248,6 +251,7 @@ static size_t next_vectors(struct part *part, size_t *first)
 {
     hcy_nufft_split *s = part->split;
     size_t end = s->n_transforms, i = (size_t)(part - s->parts);
+    /* A fixed share makes results independent of which device is faster; else who is done takes the next piece. */
     if (s->fixed) {
         *first = part->vector;
         end = (i + 1) * s->n_transforms / s->n_parts;
@@ -259,12 +263,13 @@ static size_t next_vectors(struct part *part, size_t *first)
     return left < s->piece ? left : s->piece;
 }
 
-/* Vectors until there are none. */
+/* Transforms vectors until there are none left. */
 static int run_vectors(struct part *part)
 {
     hcy_nufft_split *s = part->split;
     size_t c_bytes = s->n_points * 2 * s->real, f_bytes = sums_of(s) * 2 * s->real, first, n;
     int status = 0;
+    /* Only fixed shares count from here; others have one counter for all. */
     part->vector = (size_t)(part - s->parts) * s->n_transforms / s->n_parts;
     while (!status && (n = next_vectors(part, &first)) != 0) {
         status = hcy__nufft_execute_some(part->plan, s->c ? s->c + first * c_bytes : NULL,
@@ -273,10 +278,11 @@ static int run_vectors(struct part *part)
     return status;
 }
 
-/* This part's points of one vector. */
+/* Does this part's points of one vector. */
 static int run_points(struct part *part)
 {
     const hcy_nufft_split *s = part->split;
+    /* Sums over points are a part's own until all are added; strengths have places of their own. */
     bool sums = (s->type == 2) == s->adjoint;
     char *c = s->c ? s->c + (s->vector * s->n_points + part->first) * 2 * s->real : NULL;
     char *f = s->f ? s->f + s->vector * sums_of(s) * 2 * s->real : NULL;

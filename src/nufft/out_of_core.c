@@ -40,6 +40,7 @@ static int scratch(const hcy_nufft *p, const hcy_nufft_job *job, int kernel, siz
     hcy_arg args[HCY_MAX_ARGS];
     size_t size = 0;
     int status = 0;
+    /* Absent buffers are fine for a question: a kernel's scratch follows from the job and the items alone. */
     for (size_t i = 0; i < at[kernel].n; i++)
         args[i] = hcy_arg_buf(NULL);
     args[at[kernel].job] = hcy_arg_struct(job, sizeof *job);
@@ -61,6 +62,7 @@ static double grid_bytes(const hcy_nufft *p, const hcy_nufft_job *job, size_t ba
 static int working(const hcy_nufft *p, const hcy_nufft_job *job, const hcy_nufft_job *inner, size_t batch,
                    double *bytes)
 {
+    /* Launches follow one another and share the work's scratch, so the largest counts and not the sum. */
     double spread = 0, interp = 0, modes = 0;
     int status = scratch(p, job, SPREAD, batch, &spread);
     if (!status)
@@ -80,6 +82,7 @@ static int need(const hcy_nufft *p, size_t n, size_t batch, double *bytes)
     hcy_nufft_job inner;
     const double one = 2 * (double)hcy__nufft_real(p), results = (double)hcy__nufft_results(p);
     double sorted = 0, targets = 0, work = 0, coordinates = (double)n * p->desc.dim * (p->desc.type == 3 ? 8 : one / 2);
+    /* A copy of the plan is asked, as the number of points may change the choice of window and grid. */
     int status = p->desc.type == 3 ? hcy__nufft_inner_job(p, &inner) : hcy__nufft_choose(&q, n ? n : 1);
     q.job.n_points = n;
     if (p->desc.type != 3)
@@ -90,11 +93,13 @@ static int need(const hcy_nufft *p, size_t n, size_t batch, double *bytes)
         status = scratch(p, &inner, SORT, p->n_targets, &targets);
     if (!status)
         status = working(p, &q.job, &inner, batch, &work);
+    /* A batch of grids, and the strengths and results of its vectors. */
     work += grid_bytes(p, &q.job, batch) + (double)batch * one * ((double)n + results);
     if (p->desc.type == 3) { /* factors of both ends, and one end multiplied */
         targets += one * ((double)n + results);
         work += grid_bytes(p, &inner, batch) + (double)batch * one * fmax((double)n, results);
     }
+    /* Coordinates are needed until the sort ends, working memory only after: the larger one counts. */
     *bytes = status ? 0 : sorted + targets + fmax(coordinates, work);
     return status;
 }
@@ -106,14 +111,18 @@ static double limit_of(const hcy_nufft *p)
     hcy_pool_stats pool;
     if (p->opts.memory)
         return (double)p->opts.memory;
+    /* Who cannot say how much there is gets no limit: an allocation that fails then says so. */
     if (hcy_device_mem_info(&free_bytes, &total, p->dev) || hcy_device_pool_stats(&pool, p->dev) || !total)
         return INFINITY;
+    /* Free memory differs from run to run, and the length of pieces decides how sums are rounded; half of all is
+     * the same always. */
     return p->opts.deterministic ? 0.5 * (double)total : 0.8 * ((double)free_bytes + (double)pool.cached);
 }
 
-/* Whether memory is worth a thought at all. */
+/* Whether so little memory is needed that no limit can matter. */
 static bool is_little(const hcy_nufft *p, size_t n)
 {
+    /* A generous bound from a few products: most transforms are far below it, and kernels need not be asked. */
     double vectors = (double)p->batch * 2 * (double)hcy__nufft_real(p), upsampled = pow(2.5, p->desc.dim);
     double most = (double)n * (vectors + 100) + vectors * 3 * upsampled * ((double)p->n_modes + 1e4);
     return !p->opts.memory && most < (double)hcy_device_get_info(p->dev)->memory / 16;
@@ -130,6 +139,7 @@ int hcy__nufft_piece_length(const hcy_nufft *p, size_t *length)
     int status = need(p, n, p->batch, &bytes);
     if (status || bytes <= limit)
         return status;
+    /* Halved until it fits with a single vector: pieces are for points, and batches are given up first. */
     for (*length = n; !status && *length > LEAST; *length = *length / 2 + 1) {
         status = need(p, *length, 1, &bytes);
         if (bytes <= limit)
@@ -139,6 +149,7 @@ int hcy__nufft_piece_length(const hcy_nufft *p, size_t *length)
         status = hcy_fail(HCY_ENOMEM, "%zu targets and their grid need %.3g bytes of the device, which has %.3g: fewer "
                                       "targets at a time, or points and targets nearer to each other",
                           p->n_targets, bytes, limit);
+    /* Pieces of nearly the same length, so that the last one is not a small rest. */
     size_t count = (n - 1) / *length + 1;
     *length = (n - 1) / count + 1;
     return status;
@@ -162,10 +173,12 @@ static int set_piece(const hcy_nufft *p, struct pieces *s, size_t at)
 {
     const void *x[3] = { NULL, NULL, NULL };
     size_t n = p->n_points - at < s->length ? p->n_points - at : s->length;
+    /* The piece that was set last is still sorted. */
     if (s->at == at)
         return 0;
     for (int d = 0; d < p->desc.dim; d++)
         x[d] = (const char *)s->x[d] + at * hcy__nufft_real(p);
+    /* Until it is set nothing is: a failure in between must not leave the old number. */
     s->at = SIZE_MAX;
     s->plan->first_number = p->first_number + at;
     int status =
@@ -178,10 +191,12 @@ static int make_piece_plan(const hcy_nufft *p, hcy_nufft **plan)
 {
     hcy_nufft_desc one = p->desc;
     hcy_nufft_options o = p->opts;
+    /* One vector at a time: memory is what there is too little of. */
     one.n_transforms = 1;
     o.method = HCY_NUFFT_GRID;
     int status = hcy_nufft_create(plan, p->dev, &one, &o);
     if (!status)
+        /* A plan for pieces must not be cut again. */
         (*plan)->whole = true;
     return status;
 }
@@ -227,6 +242,7 @@ static void forget_pieces(hcy_nufft *p)
 static int tell_pieces(hcy_nufft_info *info, const hcy_nufft *p)
 {
     struct pieces *s = pieces_of(p);
+    /* The plan of the pieces is one for all, and an execution elsewhere may have another piece set. */
     pthread_mutex_lock(&s->lock);
     int status = hcy_nufft_get_info(info, s->plan);
     pthread_mutex_unlock(&s->lock);
@@ -247,6 +263,7 @@ void hcy__nufft_add(void *to, const void *from, size_t n, size_t real)
 /* The piece that is set, of one vector; coefficients are added to but for the first piece's. */
 static int run_piece(const hcy_nufft *p, const struct pieces *s, char *c, char *f, char *sums, bool adjoint)
 {
+    /* Strengths have places of their own in each piece; coefficients are sums over all of them. */
     bool adds = (p->desc.type == 2) == adjoint && s->at;
     int status = hcy__nufft_execute_some(s->plan, c + s->at * 2 * hcy__nufft_real(p), adds ? sums : f, 1, adjoint);
     if (!status && adds)
@@ -260,6 +277,7 @@ static int execute_pieces(hcy_nufft *p, char *c, char *f, size_t n_vectors, bool
     size_t complex_ = 2 * hcy__nufft_real(p), results = hcy__nufft_results(p);
     char *sums = malloc(results * complex_);
     int status = sums ? 0 : hcy_fail(HCY_ENOMEM, "out of memory for the sums of %zu coefficients", results);
+    /* Executions of one plan take turns here, and a piece is set once for all vectors. */
     pthread_mutex_lock(&s->lock);
     for (size_t at = 0; !status && at < p->n_points; at += s->length) {
         status = set_piece(p, s, at);

@@ -45,6 +45,7 @@ static int make_factors(hcy_nufft *p)
         return hcy_fail(HCY_ENOMEM, "out of memory for %zu factors", n);
     for (int d = 0; d < p->desc.dim; d++) {
         int64_t modes = (int64_t)p->job.modes[d], below = modes / 2;
+        /* The window is even, so its transform is too: each value serves two modes, where there are two. */
         for (int64_t k = 0; k <= below; k++) {
             double one = 1 / hcy__window_hat(&p->window, (double)k, (double)p->job.grid[d]);
             values[at + (size_t)(below - k)] = one;
@@ -70,11 +71,14 @@ static int make_fft(hcy_nufft *p)
     for (int d = 0; d < p->desc.dim; d++)
         desc.n[d] = (size_t)grid[d];
     size_t planes = (size_t)(p->job.modes[0] - p->job.modes[0] / 2);
+    /* Worth it only in 3-D, and only if the planes with modes, twice that many, are fewer than all. */
     if (p->desc.dim < 3 || p->opts.separate_fft || 2 * planes > grid[0])
         return hcy_fft_create(&p->fft, p->dev, &desc);
     hcy_fft_desc others = desc;
     p->planes = planes;
     desc.rank = 1;
+    /* Along the first axis there is a transform for each cell of a plane; then the other two axes follow, of those
+     * planes alone that have modes, which lie together at either end of the grid. */
     desc.inner = (size_t)(grid[1] * grid[2]);
     others.rank = 2;
     others.n[0] = (size_t)grid[1];
@@ -88,12 +92,15 @@ void hcy__nufft_drop_tables(hcy_nufft *p)
 {
     hcy__nufft_drop(&p->table);
     hcy__nufft_drop(&p->factors);
+    /* An FFT belongs to one grid and one batch, so the one of the last grid is of no use. */
     release_fft(p);
 }
 
 int hcy__nufft_tables(hcy_nufft *p, bool factors)
 {
     double table[HCY_NUFFT_MAX_COEFS * HCY_NUFFT_MAX_WIDTH];
+    /* A type 3 has its factors from its points (type3.c), and its inner plan the FFT: it wants the window's table
+     * alone. */
     hcy__window_init(&p->window, p->job.width, p->upsampling);
     hcy__window_table(&p->window, table);
     int status =
@@ -108,6 +115,7 @@ int hcy__nufft_tables(hcy_nufft *p, bool factors)
 int hcy__nufft_grid_tables(hcy_nufft *p)
 {
     const hcy_nufft_job *had = &p->tables_of, *job = &p->job;
+    /* Window and grid make the tables, the points do not: new points on the same grid keep them. */
     if (p->table && had->width == job->width && !memcmp(had->grid, job->grid, sizeof job->grid))
         return 0;
     int status = hcy__nufft_tables(p, true);
@@ -120,6 +128,7 @@ int hcy__nufft_grid_tables(hcy_nufft *p)
 void hcy__nufft_share_tables(hcy_nufft *p, const hcy_nufft *from)
 {
     hcy__nufft_drop_tables(p);
+    /* Tables are never written once they are there, so plans may hold the same ones. */
     p->tables_of = from->tables_of;
     p->window = from->window;
     p->table = hcy_buffer_retain(from->table);
@@ -139,6 +148,8 @@ static int point_buffers(hcy_buffer *buffers[3], hcy_nufft *p, size_t n, const v
     bool import = (hcy_device_get_info(p->dev)->caps & in_place) == in_place;
     int status = 0;
     for (int d = 0; d < 3 && !status; d++) {
+        /* Kernels take three axes and read as many as the job says; what stands in the others' place must only be
+         * there. */
         if (d >= p->desc.dim)
             buffers[d] = hcy_buffer_retain(buffers[0]);
         else if (import)
@@ -170,11 +181,15 @@ static int launch_sort(hcy_nufft *p, hcy_buffer *const points[3], hcy_nufft_repo
         status = hcy__nufft_take_work(&w, p, true);
     if (status)
         return status;
+    /* The size of the sorted points is the scratch that the kernel asked for: what it makes of them is its own
+     * layout. */
     args[AT(sorted)] = hcy_arg_buf(p->sorted);
     status = hcy_launch(w->queue, p->kernels[SORT], p->n_points, args, HCY_N_ARGS(nufft_sort));
     if (!status)
         status = report ? hcy_buffer_read(w->queue, report, p->report, 0, sizeof *report)
                         : hcy_event_record(&p->sorting, w->queue);
+    /* Without a report the sort goes on when this returns; transforms wait for its event. With a failure it is
+     * waited for, because points and work are given back next. */
     int finished = report || status ? hcy_queue_finish(w->queue) : 0;
     hcy__nufft_give_work(w, p);
     return status ? status : finished;
@@ -194,10 +209,12 @@ int hcy__nufft_sort_buffers(hcy_nufft *p, size_t n, hcy_buffer *const buffers[3]
     p->job.n_points = n;
     if (!n)
         return 0;
+    /* Kept from one set of points to the next: it is small and always of one size. */
     if (!p->report)
         status = hcy_buffer_create(&p->report, p->dev, HCY_MEM_DEVICE, sizeof report);
     if (!status)
         status = launch_sort(p, buffers, waits || p->opts.check_points ? &report : NULL);
+    /* The report counts all points, also where nobody asked; only a check may refuse them. */
     if (status || !p->opts.check_points || report.first_bad == UINT64_MAX)
         return status;
     return hcy__nufft_bad_point(p, (size_t)report.first_bad);

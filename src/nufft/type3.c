@@ -47,6 +47,7 @@ static int centre_and_reach(const hcy_nufft *p, const void *const *points, int a
         low = fmin(low, v);
         high = fmax(high, v);
     }
+    /* Halved before they are added, as the sum of two large numbers may be infinite. */
     *centre = n ? 0.5 * low + 0.5 * high : 0;
     *half = n ? 0.5 * high - 0.5 * low : 0;
     return 0;
@@ -55,6 +56,8 @@ static int centre_and_reach(const hcy_nufft *p, const void *const *points, int a
 static int choose_axis(hcy_nufft *p, struct hcy__nufft_axis *a, int d)
 {
     double x = a->x, s = a->s, least = p->job.width + 1;
+    /* A single point, or one place for all, has no reach: any will do whose product with the other end's is 1 at
+     * least, and the grid then is the smallest one. */
     if (x == 0)
         x = s == 0 ? 1 : 1 / s;
     s = fmax(s, 1 / x);
@@ -65,16 +68,18 @@ static int choose_axis(hcy_nufft *p, struct hcy__nufft_axis *a, int d)
                         "points within %g and targets within %g of their centres on axis %d need %g cells",
                         a->x, a->s, d, cells);
     p->job.grid[d] = hcy__nufft_smooth((uint64_t)fmax(ceil(cells), 2 * p->job.width));
+    /* The grid that points are spread to is the coefficients' array of the type 2 that follows. */
     p->job.modes[d] = p->job.grid[d];
     a->gamma = (double)p->job.grid[d] / (2 * p->upsampling * s);
     return 0;
 }
 
-/* Window and grid for an upsampling. */
+/* Sets window and grid for an upsampling. */
 static int try_upsampling(hcy_nufft *p, struct hcy__nufft_axis *axes, double upsampling)
 {
     size_t bytes = 2 * hcy__nufft_real(p) * p->batch;
     int status = 0;
+    /* Both follow from the upsampling: a finer grid does with a narrower window. */
     p->upsampling = upsampling;
     p->job.width = hcy__nufft_width_for(p, upsampling);
     for (int d = 0; d < p->desc.dim && !status; d++) {
@@ -95,6 +100,7 @@ static double inner_eps(const hcy_nufft *p)
 
 int hcy__nufft_inner_job(const hcy_nufft *p, hcy_nufft_job *job)
 {
+    /* No plan, only what the choice reads and writes: description, options and job. */
     hcy_nufft inner = { .desc = p->desc, .opts = p->opts, .job = p->job };
     inner.desc.type = 2;
     inner.desc.eps = inner_eps(p);
@@ -104,7 +110,7 @@ int hcy__nufft_inner_job(const hcy_nufft *p, hcy_nufft_job *job)
     return status;
 }
 
-/* Of the spreading, and of the type 2 that follows. */
+/* What the spreading and the type 2 that follows it cost. */
 static int type3_cost(const hcy_nufft *p, double *ns)
 {
     hcy_nufft_job inner;
@@ -126,6 +132,7 @@ int hcy__nufft_choose_type3(hcy_nufft *p, const void *const *points, const void 
             status = centre_and_reach(p, targets, d, p->n_targets, "target", &axes[d].d, &axes[d].s);
     }
     if (p->opts.upsampling > 0)
+        /* The user's own upsampling is taken whatever it costs. */
         return status ? status : try_upsampling(p, axes, p->opts.upsampling);
     for (size_t i = 0; !status && (s = hcy__nufft_candidate(p, i)) != 0; i++) {
         int failed = try_upsampling(p, axes, s); /* a coarser grid may fit where a finer one does not */
@@ -149,6 +156,8 @@ static void turn_end(const hcy_nufft *p, const struct hcy__nufft_axis *axes, con
         for (int d = 0; d < p->desc.dim; d++) {
             const struct hcy__nufft_axis *a = &axes[d];
             double v = coordinate_of(p, points, d, i), cells = (double)p->job.grid[d];
+            /* A target's phase undoes the shift of the points, its weight the window; a point's phase is the shift
+             * of the targets. Moved coordinates are what the spread and the type 2 take. */
             if (is_target) {
                 phase += (v - a->d) * a->c;
                 weight /= hcy__window_hat(&p->window, a->gamma * (v - a->d), cells);
@@ -167,6 +176,7 @@ static void turn_end(const hcy_nufft *p, const struct hcy__nufft_axis *axes, con
 static int take_end(hcy_nufft *p, const struct hcy__nufft_axis *axes, const void *const *points, size_t n,
                     bool is_target, hcy_buffer **factors, hcy_nufft *to)
 {
+    /* Factors and three axes in one block, which goes when the device has them. */
     double *room = n <= SIZE_MAX / 40 ? malloc(n * 5 * sizeof *room) : NULL;
     if (!room)
         return hcy_fail(HCY_ENOMEM, "out of memory for %zu points", n);
@@ -187,6 +197,7 @@ static int make_inner(hcy_nufft *p, hcy_nufft **made)
     hcy_nufft_desc desc = p->desc;
     for (int d = 0; d < p->desc.dim; d++)
         desc.modes[d] = (int64_t)p->job.grid[d];
+    /* It transforms what was spread: a batch of this plan's grids, whose cells are its modes. */
     desc.type = 2;
     desc.n_transforms = (int64_t)p->batch;
     desc.eps = inner_eps(p);
@@ -197,6 +208,7 @@ static int make_inner(hcy_nufft *p, hcy_nufft **made)
     int status = hcy_nufft_create(made, p->dev, &desc, &o);
     if (status)
         return status;
+    /* Whether all fits into memory was decided for both plans together (out_of_core.c). */
     (*made)->whole = true;
     (*made)->job.flags |= HCY_NUFFT_DOUBLE_POINTS;
     return 0;
@@ -239,6 +251,7 @@ static int scale(hcy_queue *q, const hcy_nufft *p, hcy_buffer *in, hcy_buffer *f
                  size_t n, size_t length, int sign)
 {
     hcy_nufft_job job = p->job;
+    /* The adjoint multiplies by conjugates: the sign of the job says so to the kernel. */
     job.sign = sign;
     hcy_arg args[HCY_N_ARGS(nufft_scale)] = { [AT(in)] = hcy_arg_buf(in),
                                               [AT(factors)] = hcy_arg_buf(factors),
@@ -253,6 +266,7 @@ static int type3_vectors(hcy_queue *q, hcy_nufft *p, struct hcy__nufft_work *w, 
 {
     const struct type3 *t = type3_of(p);
     size_t complex_ = 2 * hcy__nufft_real(p);
+    /* The inner plan's work stays with this one, so that the next execution finds both. */
     int status = hcy__nufft_need_grid(p, w);
     if (!status)
         status = hcy__nufft_need(&w->scaled, p, p->batch * complex_ * (adjoint ? p->n_targets : p->n_points));

@@ -29,7 +29,7 @@ static void fill_matrix(struct matrix *m, double c)
     }
 }
 
-/* Pivots of m - shift; whether all are positive. */
+/* Makes the pivots of m - shift; returns whether all are positive. */
 static int pivots(const struct matrix *m, double shift, double *p)
 {
     for (int i = 0; i < m->n; i++) {
@@ -69,7 +69,7 @@ static void smallest(const struct matrix *m, double *x)
     }
 }
 
-/* Sum of terms[i] P_2i(z). */
+/* The sum of terms[i] P_2i(z). */
 static double series(const double *terms, int n, double z)
 {
     double before = 1, p = z, sum = terms[0];

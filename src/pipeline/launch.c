@@ -109,7 +109,7 @@ static hcy_buffer *chunks_to_read(const struct pipe_worker *w, const struct pipe
     return w->direct ? lane->slot->views[w->index] : lane->chunks;
 }
 
-/* The slot's chunks and tables to the device. */
+/* Sends the slot's chunks and tables to the device. */
 static int send_slot(const struct pipe_worker *w, struct pipe_lane *lane)
 {
     const struct pipe_slot *slot = lane->slot;
@@ -133,7 +133,7 @@ static int send_slot(const struct pipe_worker *w, struct pipe_lane *lane)
 
 /* --- And back --- */
 
-/* Rows of a frame's sums. */
+/* Receives rows of a frame's sums. */
 static int receive_rows(const struct pipe_worker *w, const struct pipe_lane *lane, size_t frame, size_t row, size_t n)
 {
     size_t bytes = w->pipeline->n_bins * sizeof(uint64_t), at = frame * w->pipeline->sums_bytes + row * bytes;

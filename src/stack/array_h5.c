@@ -84,6 +84,7 @@ int hcy__array_read_h5(hcy_array *a, const char *path, const char *name)
     hcy__h5_lock();
     hid_t file, dataset = -1;
     int st = hcy__h5_open_file(&file, path);
+    /* All of HDF5 under one lock: the library may have been built without threads. */
     if (!st && (dataset = H5Dopen2(file, name, H5P_DEFAULT)) < 0)
         st = hcy__h5_fail(HCY_ENOENT, "%s has no dataset %s", path, name);
     else if (!st)
@@ -101,6 +102,7 @@ static int write_data(const hcy_array *a, hid_t file, const char *name)
     hsize_t dims[HCY_ARRAY_MAX_RANK];
     for (int i = 0; i < a->rank; i++)
         dims[i] = a->shape[i];
+    /* A number alone is a scalar in HDF5 and not an array of one. */
     hid_t space = a->rank ? H5Screate_simple(a->rank, dims, NULL) : H5Screate(H5S_SCALAR);
     hid_t type = memory_type(a), links = H5Pcreate(H5P_LINK_CREATE), dataset = -1;
     int good = space >= 0 && type >= 0 && links >= 0 && H5Pset_create_intermediate_group(links, 1) >= 0;
@@ -109,6 +111,7 @@ static int write_data(const hcy_array *a, hid_t file, const char *name)
     size_t n;
     good = dataset >= 0 && !hcy_array_count(&n, a) &&
            (!n || H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, a->data) >= 0);
+    /* Closing may write, so a failure there is one of writing. */
     if (dataset >= 0 && H5Dclose(dataset) < 0)
         good = 0;
     if (links >= 0)

@@ -63,7 +63,7 @@ static int is_switched_off(const struct reading *r, const char *key)
     return value && !json_is_true(value) && !(json_is_number(value) && json_number_value(value) != 0);
 }
 
-/* A number, where the key is there: *given. */
+/* Gets a number; *given says whether the key is there. */
 static int get_number(double *x, int *given, const struct reading *r, const char *key)
 {
     json_t *value = get_value(r, key);
@@ -88,7 +88,7 @@ static int get_count(size_t *n, const struct reading *r, const char *key)
     return 0;
 }
 
-/* Text, or NULL. */
+/* Gets a text, or NULL. */
 static int get_text(const char **text, const struct reading *r, const char *key)
 {
     json_t *value = get_value(r, key);
@@ -289,7 +289,7 @@ static int read_method(const struct reading *r)
     return 0;
 }
 
-/* [A, B], or KEY_min and KEY_max; both open: none. */
+/* Reads [A, B], or KEY_min and KEY_max; if both are open there is no range. */
 static int read_range(double range[2], const struct reading *r, const char *key, const char *off_key)
 {
     static const char *const ends[] = { "min", "max" };
@@ -316,7 +316,7 @@ static int read_range(double range[2], const struct reading *r, const char *key,
     return 0;
 }
 
-/* [factor, radians], or a number. */
+/* Reads [factor, radians], or a factor alone. */
 static int read_polarization(const struct reading *r)
 {
     hcy_azint_options *o = &r->to->is.options;
@@ -425,7 +425,9 @@ static int read_bins(const struct reading *r)
     if (!st)
         st = get_count(&n_azim, r, "nbpt_azim");
     /* Without the name of a method the number of azimuthal bins tells curves from images. */
-    int which = st || !method ? n_azim > 1 ? IMAGE : CURVE : index_of(method, methods);
+    int which = n_azim > 1 ? IMAGE : CURVE;
+    if (!st && method)
+        which = index_of(method, methods);
     if (!st && which < 0)
         st = unsupported(r, "integrator_method", "is none that is known");
     if (!st && which < IMAGE && n_azim > 1)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "text", null for NULL. */
+/* Writes "text", or null for NULL. */
 static void put_json_text(FILE *out, const char *key, const char *text)
 {
     fprintf(out, "  \"%s\": ", key);
@@ -36,7 +36,7 @@ static void put_json_number(FILE *out, const char *key, double value, int given)
         fprintf(out, "  \"%s\": null,\n", key);
 }
 
-/* A range, or null if it is none. */
+/* Writes a range, or null if it is none. */
 static void put_json_range(FILE *out, const char *key, const double range[2])
 {
     if (range[0] != range[1])
@@ -54,6 +54,7 @@ static int put_json_poni(FILE *out, const hcy_poni *p)
     int st = hcy_poni_format(text, sizeof text, NULL, p);
     if (st)
         return st;
+    /* The detector's configuration is JSON already, and pyFAI's own: its line is copied as it stands. */
     const char *config = strstr(text, key);
     int n = config ? (int)strcspn(config + sizeof key - 1, "\n") : 0;
     fprintf(out, "  \"poni\": {\n    \"poni_version\": 2.1,\n");
@@ -72,7 +73,10 @@ static int put_json_poni(FILE *out, const hcy_poni *p)
 /* pyFAI's method, and the arguments that it has a name for. */
 static void put_method(FILE *out, const hcy_azint_options *o)
 {
-    const char *method = !o->npt_azim ? "integrate1d" : o->npt > 1 ? "integrate2d" : "integrate_radial";
+    const char *method = "integrate1d";
+    if (o->npt_azim)
+        method = o->npt > 1 ? "integrate2d" : "integrate_radial";
+    /* pyFAI has filters as methods of their own, in one dimension. */
     if (o->filter == HCY_FILTER_SIGMA_CLIP)
         method = "sigma_clip_ng";
     if (o->filter == HCY_FILTER_PERCENTILE)
@@ -104,6 +108,7 @@ static int put_config(FILE *out, const hcy__curves_head *head)
     else
         put_json_text(out, "polarization_description", NULL);
     put_json_number(out, "normalization_factor", o->normalization, 1);
+    /* null where the user gave none: pyFAI then looks for no dummy, where 0 would be one. */
     put_json_number(out, "val_dummy", o->dummy, o->use_dummy);
     put_json_number(out, "delta_dummy", o->delta_dummy, o->use_dummy);
     fprintf(out, "  \"correct_solid_angle\": %s,\n", o->solid_angle ? "true" : "false");
@@ -160,6 +165,7 @@ static int whole_name(char **name, const char *given, int which, const hcy_stack
     /* Configurations are read from other folders than the one that they were made in. */
     char *whole = realpath(file, NULL);
     int st = whole && !parting ? find_dataset(found, whole, which, source) : 0;
+    /* A name of its own comes first; what was found stands in for none. */
     const char *dataset = parting ? parting + 2 : found;
     size_t size = strlen(whole ? whole : file) + strlen(dataset) + 3;
     if (!st && !(*name = malloc(size)))
@@ -179,6 +185,7 @@ int hcy__config_names(hcy__curves_head *head)
                                              [HCY__CONFIG_FLAT] = head->opts.flat };
     int st = 0;
     for (int i = 0; !st && i < HCY__CONFIG_FILES; i++)
+        /* What was not given stays NULL, which becomes null in JSON. */
         if (given[i])
             st = whole_name(&head->files[i], given[i], i, head->opts.source);
     return st;
@@ -219,6 +226,7 @@ int hcy_config_write(const char *path, const hcy_azint_plan *plan, const hcy_cur
 {
     if (!path || !plan)
         return hcy_fail(HCY_EINVAL, "hcy_config_write: path and plan must not be NULL");
+    /* The head of a file of curves without the file: what makes the configuration reads no more of it. */
     hcy__curves_head head = { path, HCY_AZINT_PLAN_INFO_INIT, HCY_CURVES_OPTIONS_INIT, 0, NULL, { NULL } };
     hcy_output *output;
     char *json = NULL;

@@ -36,6 +36,7 @@ static int make_keys(struct edf *edf, const hcy__curves_head *head)
     size_t size;
     FILE *out = open_memstream(&edf->keys, &size);
     if (out) {
+        /* The axes are even, so that their ends say all of them; EDF has no place for more. */
         fprintf(out, "%s_min = %.15g ;\n%s_max = %.15g ;\n", plan->unit->name, plan->radial[0], plan->unit->name,
                 plan->radial[edf->n_radial - 1]);
         fprintf(out, "chi_min = %.15g ;\nchi_max = %.15g ;\n", plan->azimuthal[0],
@@ -89,6 +90,7 @@ static int edf_curves_close(void *state, enum hcy__curves_end end)
 {
     struct edf *edf = state;
     int st = 0;
+    /* A stopped run's images are all whole, and stay under the name that they have. */
     if (edf->output && end == HCY__WHOLE)
         st = hcy_output_commit(edf->output, 0);
     else if (edf->output && end == HCY__STOPPED)
@@ -133,6 +135,7 @@ static int edf_curves_open(void **state, const hcy__curves_head *head)
         return hcy_fail(HCY_ENOMEM, "no memory to write %s", head->path);
     int st = fill_edf_curves(edf, head);
     if (st) {
+        /* Closing may set an error of its own: the first one is told. */
         hcy_error why = *hcy_last_error();
         (void)!edf_curves_close(edf, HCY__DISCARDED);
         return hcy_fail_again(&why);

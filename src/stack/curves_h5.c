@@ -129,9 +129,15 @@ static int dims_of(hsize_t dims[3], const struct h5 *h5, int which, hsize_t rows
 {
     /* Numbers of a frame have one dimension, curves two and images three. */
     dims[0] = rows;
-    dims[1] = is_number(which) ? 1 : h5->n_azim ? h5->n_azim : h5->n_bins;
-    dims[2] = h5->n_azim ? h5->n_bins / h5->n_azim : 1;
-    return is_number(which) ? 1 : h5->n_azim ? 3 : 2;
+    dims[1] = dims[2] = 1;
+    if (is_number(which))
+        return 1;
+    dims[1] = h5->n_bins;
+    if (!h5->n_azim)
+        return 2;
+    dims[1] = h5->n_azim;
+    dims[2] = h5->n_bins / h5->n_azim;
+    return 3;
 }
 
 /* Rows without end; what is not written reads as NaN. */
@@ -140,11 +146,14 @@ static int create_column(struct h5 *h5, hid_t group, int which, const char *path
     struct column *c = &h5->columns[which];
     double nan_value = NAN;
     /* Curves are kept in double, images in single precision: see the head of this file. */
+    const hid_t types[] = { H5T_NATIVE_UINT64, H5T_NATIVE_DOUBLE, H5T_NATIVE_FLOAT },
+                stored[] = { H5T_STD_U64LE, H5T_IEEE_F64LE, H5T_IEEE_F32LE };
+    static const char *const interpretation[] = { "scalar", "spectrum", "image" };
     c->row = is_number(which) ? 1 : h5->n_bins;
-    c->type = is_number(which) ? H5T_NATIVE_UINT64 : h5->n_azim ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
-    c->block = malloc(h5->block_rows * c->row * (h5->n_azim && !is_number(which) ? sizeof(float) : 8));
     hsize_t dims[3], most[3], chunk[3];
-    int rank = dims_of(dims, h5, which, 0);
+    int rank = dims_of(dims, h5, which, 0), kind = rank - 1;
+    c->type = types[kind];
+    c->block = malloc(h5->block_rows * c->row * (rank == 3 ? sizeof(float) : 8));
     dims_of(most, h5, which, H5S_UNLIMITED);
     dims_of(chunk, h5, which, is_number(which) ? 1024 : h5->block_rows);
     /* No row yet, and no limit: rows come one flush after the other. */
@@ -153,17 +162,14 @@ static int create_column(struct h5 *h5, hid_t group, int which, const char *path
     H5Pset_chunk(plist, rank, chunk);
     if (!is_number(which))
         H5Pset_fill_value(plist, H5T_NATIVE_DOUBLE, &nan_value);
-    const hid_t stored = is_number(which) ? H5T_STD_U64LE : h5->n_azim ? H5T_IEEE_F32LE : H5T_IEEE_F64LE;
-    c->dataset = H5Dcreate2(group, column_names[which], stored, space, H5P_DEFAULT, plist, H5P_DEFAULT);
+    c->dataset = H5Dcreate2(group, column_names[which], stored[kind], space, H5P_DEFAULT, plist, H5P_DEFAULT);
     H5Pclose(plist);
     H5Sclose(space);
     if (!c->block)
         return hcy_fail(HCY_ENOMEM, "no memory to write %s", path);
     if (c->dataset < 0)
         return hcy__h5_fail(HCY_EIO, "%s: dataset %s cannot be created", path, column_names[which]);
-    return hcy__h5_put_text(c->dataset, "interpretation", is_number(which) ? "scalar"
-                                                              : h5->n_azim   ? "image"
-                                                                             : "spectrum");
+    return hcy__h5_put_text(c->dataset, "interpretation", interpretation[kind]);
 }
 
 /* NXdata's axes: one name a dimension, "." where there is none. */
@@ -500,7 +506,10 @@ static int h5_curves_open(void **state, const hcy__curves_head *head)
     h5->n_azim = head->plan.n_azim;
     /* With few bins a block has many rows; the flush once a second bounds how long they wait. */
     h5->block_rows = BLOCK_BYTES / 8 / h5->n_bins;
-    h5->block_rows = h5->block_rows < 1 ? 1 : h5->block_rows > 1024 ? 1024 : h5->block_rows;
+    if (h5->block_rows < 1)
+        h5->block_rows = 1;
+    if (h5->block_rows > 1024)
+        h5->block_rows = 1024;
     hcy__h5_lock();
     int st = create_curves(h5, head);
     hcy__h5_unlock();

@@ -157,11 +157,13 @@ int hcy_detector_geometry(hcy_poni *out, const hcy_detector_info *info, uint32_t
     /* A chain of axes that was found and could not be followed may turn the detector: no guess is made. */
     if (info->has_frame < 0)
         return hcy_fail(HCY_EUNSUPPORTED, "where the detector is cannot be used: %s", info->frame_problem);
-    const char *missing = !(info->pixel1 > 0) || !(info->pixel2 > 0) ? "pixel size"
-                          : info->has_frame                          ? NULL
-                          : !info->has_beam                          ? "distance and beam centre"
-                          : !(info->distance > 0)                    ? "distance"
-                                                                     : NULL;
+    const char *missing = NULL;
+    if (!info->has_frame && !(info->distance > 0))
+        missing = "distance";
+    if (!info->has_frame && !info->has_beam)
+        missing = "distance and beam centre";
+    if (!(info->pixel1 > 0) || !(info->pixel2 > 0))
+        missing = "pixel size";
     if (missing)
         return hcy_fail(HCY_ENOENT, "the file does not say the detector's %s", missing);
     int way = info->has_frame ? from_frame(&poni, info, height) : BY_BEAM;

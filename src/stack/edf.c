@@ -37,7 +37,7 @@ static int edf_is(const unsigned char *head, size_t n)
     return i < n && head[i] == '{';
 }
 
-/* Behind the brace and its line's end. */
+/* Finds the end of a header: behind the brace and its line's end. */
 static size_t find_edf_end(const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

@@ -159,7 +159,7 @@ struct range {
     uint64_t first, last, n;
 };
 
-/* The numbers of the files that are there. */
+/* Finds the numbers of the files that are there. */
 static int find_numbers(struct range *range, const hcy__numbered *n)
 {
     const char *slash = strrchr(n->path, '/');

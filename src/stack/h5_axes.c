@@ -60,7 +60,9 @@ static int take_axis(struct axis *axis, hid_t file, hid_t data, const char *path
     if (!hcy__h5_get_text(axis->depends_on, sizeof axis->depends_on, data, "depends_on"))
         snprintf(axis->depends_on, sizeof axis->depends_on, ".");
     axis->rotates = !strcmp(type, "rotation");
-    double unit = !axis->rotates ? hcy__h5_metres(units) : strncmp(units, "rad", 3) ? acos(-1) / 180 : 1;
+    double unit = strncmp(units, "rad", 3) ? acos(-1) / 180 : 1;
+    if (!axis->rotates)
+        unit = hcy__h5_metres(units);
     double offset_unit = hcy__h5_metres(offset_units);
     int has_vector = read_vector(axis->vector, data, "vector"), has_offset = read_vector(axis->offset, data, "offset");
     double norm = hypot(hypot(axis->vector[0], axis->vector[1]), axis->vector[2]);
@@ -217,7 +219,9 @@ void hcy__h5_axes_read(hcy_detector_info *info, hid_t file, const char *path)
         st = hcy_fail(HCY_EUNSUPPORTED, "it has %d modules", modules.n);
     else
         st = read_module(info, &turns, file, within);
-    info->has_frame = !st ? modules.n : turns ? -1 : 0;
+    info->has_frame = modules.n;
+    if (st)
+        info->has_frame = turns ? -1 : 0;
     if (st)
         snprintf(info->frame_problem, sizeof info->frame_problem, "%.159s", hcy_last_error()->text);
     H5Gclose(group);

@@ -113,7 +113,7 @@ static void find_masks(struct hcy__correction_names *names, char places[N_PLACES
     H5Gclose(group);
 }
 
-/* The first of several names that is there. */
+/* Finds the first of several names that is there. */
 static void find_one(char found[HCY__CORRECTION_NAME], char places[N_PLACES][96], int n, hid_t detector,
                      const char *path, const char *const *wanted)
 {

@@ -275,7 +275,7 @@ static void written_frames(hcy__location *places, const struct layout *l, const 
     }
 }
 
-/* Frames that HDF5 puts together of sources. */
+/* Takes the frames of a dataset that HDF5 puts together from sources. */
 static int virtual_frames(hcy__location *places, const struct layout *l, hcy_stack *stack, const char *name)
 {
     hcy__h5_sources sources;
@@ -554,7 +554,7 @@ static uint64_t detector_number(hid_t file, const char *name)
     return n;
 }
 
-/* What the detector was told to take. */
+/* How many frames the detector was told to take. */
 static uint64_t expected_frames(hid_t file)
 {
     uint64_t images = detector_number(file, "nimages"), triggers = detector_number(file, "ntrigger");

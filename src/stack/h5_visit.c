@@ -57,17 +57,20 @@ static int no_memory(void)
 /* Where the key is, or would be. */
 static uint64_t *seat(uint64_t *seen, size_t room, uint64_t key)
 {
+    /* Addresses are multiples of small powers of two; the product's upper bits differ where their lower ones do
+     * not. */
     size_t i = (size_t)((key * 0x9e3779b97f4a7c15u) >> 32) & (room - 1);
     while (seen[i] && seen[i] != key)
         i = (i + 1) & (room - 1);
     return &seen[i];
 }
 
-/* Half of the seats stay free. */
+/* Makes more seats when half of them are taken. */
 static int make_seats(struct visit *v)
 {
     if (2 * v->n_seen < v->seen_room)
         return 0;
+    /* A power of two, so that a mask wraps the search. */
     size_t room = v->seen_room ? 2 * v->seen_room : 1024;
     uint64_t *seen = calloc(room, sizeof *seen);
     if (!seen)
@@ -81,10 +84,11 @@ static int make_seats(struct visit *v)
     return 0;
 }
 
-/* *is_new: nobody has noted this address. */
+/* Notes an address; *is_new says whether it had not been noted before. */
 static int note_address(int *is_new, struct visit *v, uint64_t at)
 {
     int st = make_seats(v);
+    /* Keys are addresses plus 1, because 0 stands for a free seat. */
     *is_new = !st && !*seat(v->seen, v->seen_room, at + 1);
     if (*is_new) {
         *seat(v->seen, v->seen_room, at + 1) = at + 1;
@@ -125,6 +129,7 @@ static int enter_group(struct visit *v, hid_t group, const char *file)
                         file, MOST_DEPTH);
     struct level *level = &v->levels[v->depth++];
     *level = (struct level){ .path = v->path ? strlen(v->path) : 0 };
+    /* What it returns is not looked at: an iteration that stopped in the middle has given what there is. */
     EACH_LINK(group, take_link, level);
     return 0;
 }
@@ -137,9 +142,10 @@ static void leave_group(struct visit *v)
     free(level->children);
 }
 
-/* The path of a child, into v->path. */
+/* Writes the path of a child to v->path. */
 static int write_path(struct visit *v, const struct level *level, const char *name)
 {
+    /* Children of one group overwrite each other behind the group's own path. */
     size_t n = strlen(name), need = level->path + n + 2, at = level->path;
     if (need > v->path_room) {
         char *path = realloc(v->path, 2 * need);
@@ -192,12 +198,14 @@ int hcy__h5_visit(hid_t group, hcy__h5_look look, void *data, const char *file)
     if (!st)
         st = enter_group(&v, group, file);
     while (!st && v.depth) {
+        /* A list of levels in place of a recursion: a file's depth must not decide how much stack is used. */
         struct level *level = &v.levels[v.depth - 1];
         if (level->next < level->n)
             st = visit_child(&v, &level->children[level->next++], look, data, file);
         else
             leave_group(&v);
     }
+    /* After a failure levels are left over. */
     while (v.depth)
         leave_group(&v);
     free(v.levels);

@@ -52,6 +52,7 @@ static int create_dataset(struct h5_writer *w, const hcy_stack_writer_options *o
 {
     const char *name = dataset_name(opts);
     hsize_t dims[3] = { opts->frames, opts->height, opts->width };
+    /* Made before the dataset, as its own creation would make plain groups without NeXus' classes. */
     int st = create_groups(w->file->id, name);
     if (st)
         return st;
@@ -106,6 +107,7 @@ static void copy_attributes(hid_t to, const hcy_stack *source)
     if (!source || !source->info.dataset[0])
         return;
     hid_t file = hcy__h5_spy_open(source->path, &words);
+    /* Attributes are not what a stack reads, so its file is opened once more for them. */
     hid_t dataset = file >= 0 ? H5Dopen2(file, source->info.dataset, H5P_DEFAULT) : -1;
     if (dataset >= 0) {
         H5Aiterate2(dataset, H5_INDEX_NAME, H5_ITER_INC, NULL, copy_attribute, &to);
@@ -135,6 +137,7 @@ static int open_h5_writer(struct h5_writer *w, const char *path, const hcy_stack
     if (!st)
         copy_attributes(w->dataset, opts->source);
     if (st) {
+        /* Closing may fail in turn, and the first cause is the one to be told. */
         hcy_error why = *hcy_last_error();
         (void)!close_locked(w, 0);
         return hcy_fail_again(&why);

@@ -18,6 +18,7 @@ int hcy__decode(void *pixels, const hcy_stack_info *info, hcy_device *device, co
                           .image_bytes = info->frame_bytes,
                           .block_bytes = info->block_bytes };
     hcy_span span = { chunk, size };
+    /* One thread is enough for one image, where no device is lent. */
     int st = device ? 0 : hcy_device_open(&own, "cpu@threads=1");
     if (!st)
         st = hcy_queue_create(&queue, device ? device : own);
@@ -51,6 +52,7 @@ static int decode_image(hcy_image *image, hcy_stack *stack)
     if (info->frames != 1)
         return hcy_fail(HCY_EFORMAT, "%s%s%s holds %llu frames where one image is wanted", info->path,
                         *info->dataset ? "::" : "", info->dataset, (unsigned long long)info->frames);
+    /* The pixels keep their type: what they are for decides how they are converted. */
     *image = (hcy_image){ .height = info->height,
                           .width = info->width,
                           .pixel_type = info->pixel_type,
@@ -62,12 +64,13 @@ static int decode_image(hcy_image *image, hcy_stack *stack)
     return read_decoded_pixels(image->pixels, stack, 0);
 }
 
-/* FILE or FILE::/dataset */
+/* Opens FILE or FILE::/dataset. */
 static int open_named(hcy_stack **stack, const char *path)
 {
     char *file = strdup(path), *dataset = file ? strstr(file, "::") : NULL;
     if (!file)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
+    /* The first '::' parts file and dataset; both stand in one copy of the path. */
     if (dataset) {
         *dataset = 0;
         dataset += 2;
@@ -87,6 +90,7 @@ int hcy_image_read(hcy_image **image, const char *path)
     int st = made ? open_named(&stack, path) : hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
     if (!st)
         st = decode_image(made, stack);
+    /* An image owns its pixels, so the file is closed at once. */
     hcy_stack_close(stack);
     if (st)
         hcy_image_free(made);
@@ -107,6 +111,7 @@ int hcy_image_find(hcy_image **image, const char *path, const char *name)
         char *full = malloc(size);
         if (!full)
             return hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
+        /* Where NeXus and DECTRIS keep such images; what is in neither place is looked for as in any file. */
         snprintf(full, size, "%s::%s/%s", path, places[i], name);
         int st = hcy_image_read(image, full);
         free(full);
@@ -178,7 +183,7 @@ void hcy__pixels_to_doubles(double *values, const void *pixels, uint32_t pixel_t
     to_doubles(values, pixels, pixel_type, n);
 }
 
-/* Frame after frame, as floats. */
+/* Reads frame after frame, as floats. */
 static int read_floats(float *values, hcy_stack *stack)
 {
     const hcy_stack_info *info = &stack->info;
@@ -187,6 +192,7 @@ static int read_floats(float *values, hcy_stack *stack)
     image.pixels = malloc(info->frame_bytes);
     if (!image.pixels)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", info->path);
+    /* One buffer serves all frames: only the floats are kept. */
     for (uint64_t i = 0; !st && i < info->frames; i++) {
         st = read_decoded_pixels(image.pixels, stack, i);
         if (!st)

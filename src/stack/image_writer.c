@@ -132,7 +132,9 @@ static int tiff_heads(struct shape *s, hcy_output *output)
     /* Tags have to come in the order of their numbers. */
     for (uint64_t i = 0; !st && i < s->frames; i++) {
         uint64_t here = (uint64_t)head + i * (uint64_t)page;
-        unsigned kind = s->pixel->kind == 'u' ? 1 : s->pixel->kind == 'i' ? 2 : 3;
+        unsigned kind = s->pixel->kind == 'u' ? 1 : 2;
+        if (s->pixel->kind == 'f')
+            kind = 3;
         at = put_number_bytes(text, TIFF_TAGS, count);
         at = put_tag(at, big, 256, LONG, s->width);
         at = put_tag(at, big, 257, LONG, s->height);

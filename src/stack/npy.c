@@ -150,7 +150,7 @@ static int read_image_header(struct hcy__npy *npy, const hcy__pixel **pixel, uin
                         path, npy->rank);
     /* A single image is a stack of one. */
     for (int i = 0; i < 3; i++)
-        image[i] = npy->rank == 3 ? npy->shape[i] : i ? npy->shape[i - 1] : 1;
+        image[i] = i + npy->rank >= 3 ? npy->shape[i + npy->rank - 3] : 1;
     if (image[1] > UINT32_MAX || image[2] > UINT32_MAX)
         return hcy_fail(HCY_ERANGE, "%s: images of that size are not supported", path);
     return 0;

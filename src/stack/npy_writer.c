@@ -21,9 +21,10 @@ void hcy__npy_write(char header[HCY__NPY_HEADER], char kind, unsigned element, i
     header[9] = 0;
     at += snprintf(at, (size_t)(end - at), "{'descr': '%c%c%u', 'fortran_order': False, 'shape': (",
                    element == 1 ? '|' : '<', kind, element);
+    /* As Python writes a tuple: that of one number ends with a comma. */
     for (int i = 0; i < rank && at < end; i++)
-        at += snprintf(at, (size_t)(end - at), "%llu%s", (unsigned long long)shape[i],
-                       rank == 1 ? "," : i + 1 < rank ? ", " : "");
+        at += snprintf(at, (size_t)(end - at), "%s%llu%s", i ? ", " : "", (unsigned long long)shape[i],
+                       rank == 1 ? "," : "");
     at += at < end ? snprintf(at, (size_t)(end - at), "), }") : 0;
     /* The pixels begin at a fixed place: blanks fill the header up, as NumPy's own are. */
     if (at < end - 1)

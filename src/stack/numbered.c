@@ -37,7 +37,9 @@ int hcy_numbered_path(char *path, size_t size, const char *pattern, uint64_t num
     if (!path || !pattern)
         return hcy_fail(HCY_EINVAL, "hcy_numbered_path: path and pattern must not be NULL");
     int st = hcy__numbered_parse(&numbered, pattern);
-    char *made = st ? NULL : numbered.length ? hcy__numbered_path(&numbered, number) : strdup(pattern);
+    char *made = NULL;
+    if (!st)
+        made = numbered.length ? hcy__numbered_path(&numbered, number) : strdup(pattern);
     if (!st && !made)
         st = hcy_fail(HCY_ENOMEM, "no memory for a file's name");
     if (made && (size_t)snprintf(path, size, "%s", made) >= size)

@@ -39,7 +39,7 @@ static float convert_pixel(const struct hcy__raw *raw, uint16_t word, size_t i)
     return ((float)(word & COUNT_BITS) - raw->pedestal[map][i]) * raw->factor[map][i];
 }
 
-/* The nearest whole number, the even one of two. */
+/* Rounds to the nearest whole number, and of two to the even one. */
 static int32_t round_to(float x)
 {
     if (!(fabsf(x) < MOST))

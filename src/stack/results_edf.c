@@ -34,7 +34,7 @@ static int is_edf(const char *path)
     return is;
 }
 
-/* n centres from NAME_min to NAME_max. */
+/* Reads an axis of n centres from NAME_min to NAME_max. */
 static int read_edf_axis(double **axis, size_t n, const char *text, const char *name)
 {
     static const char *const ends[] = { "min", "max" };

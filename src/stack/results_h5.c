@@ -67,6 +67,7 @@ static void find_unit(char unit[32], hid_t group)
     hcy__h5_get_text(space, sizeof space, axis, "name");
     hcy__h5_get_text(symbol, sizeof symbol, axis, "unit");
     H5Dclose(axis);
+    /* Integrations along chi have a unit that is none of the radial ones: it is tried last. */
     for (size_t i = 0; i <= n && !*unit; i++) {
         const char *name = i < n ? units[i].name : "chi_deg";
         hcy__curves_unit_words(want_space, want_symbol, name);
@@ -90,6 +91,7 @@ static int open_data(struct h5 *h5, hcy__results_head *head, hid_t group)
     if (h5->rank < 1 || h5->rank > 3)
         return hcy_fail(HCY_EFORMAT, "%s: its results have %d dimensions; curves have 2, images 3",
                         head->path, h5->rank);
+    /* A file of one curve alone may lack the dimension of frames. */
     head->rows = h5->rank == 1 ? 1 : dims[0];
     head->n_radial = (size_t)dims[h5->rank - 1];
     head->n_azim = h5->rank == 3 ? (size_t)dims[1] : 0;
@@ -107,6 +109,7 @@ static int open_data(struct h5 *h5, hcy__results_head *head, hid_t group)
 
 static int open_axes(struct h5 *h5, hcy__results_head *head, hid_t group)
 {
+    /* Axes say what the bins are, so a file whose axes do not fit its data is refused as a whole. */
     size_t n = 0, bytes;
     int st = hcy__h5_get_doubles(&head->radial, &n, group, "radial", head->path);
     if (!st && (n != head->n_radial || !n))
@@ -128,7 +131,7 @@ static int open_axes(struct h5 *h5, hcy__results_head *head, hid_t group)
     return st;
 }
 
-/* What pyFAI's files do not say. */
+/* Reads how many pixels each bin has, which pyFAI's files do not say. */
 static int read_bin_pixels(hcy__results_head *head, hid_t group)
 {
     hsize_t dims[4] = { 0 };
@@ -137,6 +140,7 @@ static int read_bin_pixels(hcy__results_head *head, hid_t group)
     hid_t data = H5Lexists(group, "pixels", H5P_DEFAULT) > 0 ? hcy__h5_open_numbers(group, "pixels", &rank, dims) : -1;
     if (data < 0)
         return 0;
+    /* A dataset of this name may be anything's in a file of others; one of another shape is passed over. */
     int st = 0, fits = rank == (head->n_azim ? 2 : 1) && dims[0] == rows && (rank == 1 || dims[1] == head->n_radial);
     size_t n = head->n_azim ? head->n_azim * head->n_radial : head->n_radial;
     if (fits && !(head->pixels = malloc(n * sizeof *head->pixels)))
@@ -152,6 +156,7 @@ static int open_results(struct h5 *h5, hcy__results_head *head)
     int st = hcy__h5_open_file(&h5->file, head->path);
     if (st)
         return st;
+    /* 'radial' is what tells an integration from other plots that a file may show by default. */
     hid_t group = find_results(h5->file);
     if (group < 0 || H5Lexists(group, "radial", H5P_DEFAULT) <= 0)
         st = hcy_fail(HCY_EFORMAT,
@@ -192,6 +197,7 @@ static int h5_results_open(void **state, hcy__results_head *head)
 static int read_row(const struct h5 *h5, hid_t data, const hcy__results_head *head, uint64_t row,
                     double *values)
 {
+    /* One row as a block in memory; the file's own type is converted to double by HDF5. */
     hsize_t start[3] = { h5->rank > 1 ? row : 0, 0, 0 }, count[3] = { 1, 1, 1 };
     if (h5->rank == 3)
         count[1] = head->n_azim;

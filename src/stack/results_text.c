@@ -56,6 +56,7 @@ static int numbers(double x[3], const char *line)
 
 static int add_block(struct text *t, off_t at, uint64_t frame)
 {
+    /* Doubled, so that files of many frames are not copied over and over. */
     if (t->n_blocks == t->blocks_room) {
         size_t room = t->blocks_room ? 2 * t->blocks_room : 16;
         struct block *more = realloc(t->blocks, room * sizeof *more);
@@ -146,6 +147,7 @@ static int check_blocks(struct text *t, const struct scan *scan, hcy__results_he
     if (!scan->n_radial)
         return hcy_fail(HCY_EFORMAT, "%s: there is no curve in it", head->path);
     size_t last = t->n_blocks - 1;
+    /* A run that was interrupted leaves a curve cut off: it is left out, and the others are whole. */
     if (last && t->blocks[last].n && t->blocks[last].n < scan->n_radial)
         t->n_blocks--;
     for (size_t i = 0; i < t->n_blocks; i++)
@@ -163,6 +165,7 @@ static int scan(struct text *t, hcy__results_head *head)
     int st = 0;
     off_t at = 0;
     for (ssize_t n; !st && (n = getline(&t->line, &t->room, t->in)) >= 0; at += n)
+        /* Numbers are read as C's strings, which a zero byte would end; no text has one. */
         st = memchr(t->line, 0, (size_t)n)
                  ? hcy_fail(HCY_EFORMAT, "%s: neither text nor another format of curves", head->path)
                  : take_line(t, &scan, head, at);
@@ -195,6 +198,7 @@ static int read_block_rows(struct text *t, const struct block *block, const char
                      double *sigma)
 {
     double x[3];
+    /* Blocks were counted when the file was opened, so any row is read without those before it. */
     if (fseeko(t->in, block->at, SEEK_SET))
         return hcy_fail(HCY_EIO, "%s cannot be read", path);
     for (size_t i = 0; i < block->n; i++) {
@@ -216,6 +220,7 @@ static int text_read(void *state, const hcy__results_head *head, uint64_t row, u
     struct text *t = state;
     const struct block *block = &t->blocks[row];
     *frame = block->frame;
+    /* A failed frame has no rows in the file. */
     for (size_t i = 0; !block->n && i < head->n_radial; i++) {
         intensity[i] = NAN;
         if (sigma)

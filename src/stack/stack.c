@@ -33,8 +33,10 @@ int hcy__open_file(int *fd, const char *path)
     if (*fd >= 0) {
         close(*fd);
         *fd = -1;
-        return hcy_fail(HCY_EIO, "%s is a %s, not a file", path,
-                        S_ISDIR(is.st_mode) ? "directory" : S_ISFIFO(is.st_mode) ? "pipe" : "device");
+        const char *kind = S_ISDIR(is.st_mode) ? "directory" : "device";
+        if (S_ISFIFO(is.st_mode))
+            kind = "pipe";
+        return hcy_fail(HCY_EIO, "%s is a %s, not a file", path, kind);
     }
     if (number == ENOENT || number == ENOTDIR)
         return hcy_fail(HCY_ENOENT, "%s: there is no such file", path);
@@ -45,6 +47,8 @@ int hcy__stack_add_part(hcy__part **part, hcy_stack *stack, const char *name)
 {
     hcy__part *parts = realloc(stack->parts, (stack->n_parts + 1) * sizeof *parts);
     char *copy = strdup(name);
+    /* The array may have moved even if the name could not be copied: the stack keeps it, one part larger than it
+     * counts. */
     if (parts)
         stack->parts = parts;
     if (!parts || !copy) {
@@ -66,6 +70,7 @@ int hcy__stack_add_places(hcy__location **places, hcy_stack *stack, uint64_t n)
         return hcy_fail(HCY_ENOMEM, "no memory for the places of %llu frames of %s", (unsigned long long)n,
                         stack->path);
     stack->places = all;
+    /* New ones stand behind those that the stack has; whoever asked for them fills in what is there. */
     *places = all + stack->info.frames;
     for (uint64_t i = 0; i < n; i++)
         (*places)[i] = (hcy__location){ .flags = LOCATION_MISSING };
@@ -331,6 +336,7 @@ void hcy__stack_drop_parts(hcy_stack *stack, size_t keep)
     while (stack->n_parts > keep) {
         hcy__part *part = &stack->parts[--stack->n_parts];
         if (part->drop)
+            /* A part of HDF5's has its dataset open. */
             part->drop(part);
         if (part->fd >= 0)
             close(part->fd);
@@ -369,6 +375,7 @@ static int find_place(hcy__location *place, const hcy_stack *stack, uint64_t fra
     if (frame >= info->frames)
         return hcy_fail(HCY_ERANGE, "frame %llu of %s: it has frames 0 to %llu", (unsigned long long)frame,
                         stack->path, (unsigned long long)info->frames - 1);
+    /* Frames that lie next to one another need no table: a multiplication is their place. */
     if (stack->places)
         *place = stack->places[frame];
     else
@@ -400,6 +407,7 @@ static int read_and_code(size_t *size, const hcy_stack *stack, uint64_t frame, c
                          void *dst, size_t capacity)
 {
     const hcy_stack_info *info = &stack->info;
+    /* Readers ask for one coding of all frames, so that a device's batch has one job: this frame is coded here. */
     hcy_bslz4_job job = job_of(info);
     if (place->size != info->frame_bytes)
         return hcy_fail(HCY_ECORRUPT,
@@ -422,6 +430,7 @@ static int read_zstd(const hcy_stack *stack, uint64_t frame, const hcy__location
 {
     hcy_bslz4_job job = job_of(&stack->info);
     const hcy__part *part = &stack->parts[place->part];
+    /* Zstandard's blocks become bit-planes here, because no device takes them coded. */
     void *chunk = malloc(place->size ? place->size : 1);
     if (!chunk)
         return hcy_fail(HCY_ENOMEM, "no memory for frame %llu of %s", (unsigned long long)frame, stack->path);
@@ -457,6 +466,7 @@ static int read_stored(size_t *size, hcy_stack *stack, uint64_t frame, void *dst
         st = given_bytes(&need, &stack->info, &place);
     if (st)
         return st;
+    /* Nothing is written to a place that is too small, not even a part. */
     if (need > capacity)
         return too_small(stack, frame, need, capacity);
     if (place.flags & LOCATION_PLAIN)

@@ -68,7 +68,7 @@ static int open_tiff(TIFF **tiff, struct words *words, const char *path)
     return hcy_fail_vendor(HCY_ECORRUPT, 0, words->text, "%s cannot be opened as TIFF", path);
 }
 
-/* The page that libtiff is at. */
+/* Describes the page that libtiff is at. */
 static int describe_page(uint64_t *height, uint64_t *width, const hcy__pixel **pixel, TIFF *tiff, const char *path)
 {
     uint32_t w = 0, h = 0;
@@ -79,7 +79,9 @@ static int describe_page(uint64_t *height, uint64_t *width, const hcy__pixel **p
     TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &bits);
     TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &samples);
     TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLEFORMAT, &format);
-    char kind = format == SAMPLEFORMAT_INT ? 'i' : format == SAMPLEFORMAT_IEEEFP ? 'f' : 'u';
+    char kind = format == SAMPLEFORMAT_INT ? 'i' : 'u';
+    if (format == SAMPLEFORMAT_IEEEFP)
+        kind = 'f';
     *height = h;
     *width = w;
     *pixel = format <= SAMPLEFORMAT_VOID && bits % 8 == 0 ? hcy__pixel_find(kind, bits / 8) : NULL;
@@ -125,7 +127,7 @@ static int tiff_scan(hcy__frames *frames, const char *path)
     return st;
 }
 
-/* Rows, from strips: 0 if all went well. */
+/* Reads rows from strips; returns 0 if all went well. */
 static int read_strips(char *dst, TIFF *tiff, uint32_t height, size_t row)
 {
     if ((uint64_t)TIFFScanlineSize64(tiff) != row)

@@ -21,6 +21,7 @@ static int check_writer_options(const hcy_stack_writer_options *opts, size_t *im
     const hcy__pixel *pixel = hcy__pixel_of_type(opts->pixel_type);
     if (!pixel)
         return hcy_fail(HCY_EINVAL, "hcy_stack_create: there is no pixel type %u", opts->pixel_type);
+    /* Datasets have their whole size from the beginning, so it must be known. */
     if (!opts->frames || !opts->height || !opts->width)
         return hcy_fail(HCY_EINVAL, "hcy_stack_create: %llu frames of %u x %u pixels make no stack",
                         (unsigned long long)opts->frames, opts->height, opts->width);
@@ -58,6 +59,7 @@ int hcy_stack_create(hcy_stack_writer **writer, const char *path, const hcy_stac
     size_t image_bytes, bound;
     if (!writer || !path || !user)
         return hcy_fail(HCY_EINVAL, "hcy_stack_create: no argument may be NULL");
+    /* So that a caller who closes whatever came of it closes nothing. */
     *writer = NULL;
     int st = hcy__sized_read(&options, sizeof options, user, "hcy_stack_writer_options");
     if (!st)
@@ -117,6 +119,8 @@ int hcy_stack_write(hcy_stack_writer *w, uint64_t frame, const void *pixels)
     void *chunk = malloc(bound);
     if (!chunk)
         return hcy_fail(HCY_ENOMEM, "no memory to code frame %llu", (unsigned long long)frame);
+    /* In the caller's thread and without a lock: several threads code at once, only the writing may be one at a
+     * time. */
     st = hcy_bslz4_encode(&size, chunk, bound, &w->job, pixels);
     if (!st)
         st = hcy_stack_write_chunk(w, frame, chunk, size);

@@ -118,7 +118,7 @@ static int check_plan(const struct azint_plan *plan)
     return 0;
 }
 
-/* The common plan with what is ours behind it. */
+/* Makes the common plan, with what this kernel needs behind it. */
 int azint_deviation_prepare(void **blob, size_t *size, struct cpu_pool *pool, enum cpu_simd simd,
                             const hcy_span *spans, size_t n)
 {
@@ -386,7 +386,7 @@ static void sums_range(void *context, size_t begin, size_t end, unsigned thread)
     }
 }
 
-/* Complete sums: the plan's less what is lost. */
+/* Completes the sums: the plan's constants less what was lost. */
 static void constants_range(void *context, size_t begin, size_t end, unsigned thread)
 {
     const struct finish *to = context;

@@ -56,7 +56,7 @@ static void mark_lost(struct azint_pass *pass, struct azint_space *space, const 
     memcpy(bits + where->at / 8, space->lost, b->n_bytes);
 }
 
-/* Rows of zeros for the frame's digits up to `digits`. */
+/* Adds rows of zeros, so that the frame has `digits` digits. */
 static void grow_digits(const struct azint_pass *pass, struct azint_space *space, unsigned frame, unsigned digits)
 {
     for (; space->digits[frame] < digits; space->digits[frame]++)

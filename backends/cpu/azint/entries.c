@@ -34,7 +34,7 @@ void azint_touch_bins(const struct azint_pass *pass, struct azint_space *space, 
     }
 }
 
-/* The rows of a group of lanes to a tile. */
+/* Brings the rows of a group of lanes into a tile. */
 void azint_make_tile(const struct azint_pass *pass, const uint8_t *rows, unsigned group, size_t first,
                       size_t last, uint8_t *tile)
 {
@@ -81,7 +81,7 @@ static void prefetch_chunk(const struct azint_source *source, const struct azint
         __builtin_prefetch(weights + i);
 }
 
-/* The strip's entries, a chunk at a time. */
+/* Adds up the strip's entries, a chunk at a time. */
 void azint_add_entries(struct azint_pass *pass, struct azint_space *space, const struct azint_strip *strip,
                        const struct azint_source *source)
 {

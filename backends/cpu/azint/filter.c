@@ -65,9 +65,15 @@ static int64_t fine_value(const struct filter_bin *bin, size_t i)
     if (bin->plan->darks) {
         double dark = floor(ldexp((double)bin->plan->darks[bin->pixels[i]], bin->shift) + 0.5), end = (double)most;
         /* The limits come before the conversion, which is not defined for what 64 bits cannot hold. */
-        value -= (int64_t)(dark > end ? end : dark < -end ? -end : dark);
+        if (dark > end)
+            dark = end;
+        if (dark < -end)
+            dark = -end;
+        value -= (int64_t)dark;
     }
-    return value > most ? most : value < -most ? -most : value;
+    if (value > most)
+        return most;
+    return value < -most ? -most : value;
 }
 
 /* A value of any integer type, extended to 64 bits. */
@@ -359,7 +365,7 @@ static void put_bin_sums(const struct launch *l, struct filter_bin *bin, size_t 
     put_bin_row(at, n, HCY_SUM_NORM24_LO, wanted && !is_float ? s->norm24 : 0);
 }
 
-/* A thread's memory. */
+/* Cuts up the memory of one thread. */
 static void set_space(const struct launch *l, struct filter_bin *bin, unsigned thread)
 {
     uint8_t *at = l->spaces + thread * l->space_size;

@@ -81,7 +81,7 @@ static void put_piece_range(void *context, size_t begin, size_t end, unsigned th
     }
 }
 
-/* Bins in pieces of about as many entries. */
+/* Cuts the bins into pieces that have about as many entries. */
 static void cut_bins(struct sorter *s, size_t n_pieces)
 {
     uint32_t bin = 0;

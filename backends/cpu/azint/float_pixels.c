@@ -34,7 +34,7 @@ static void add_double(uint64_t *place, double x)
     memcpy(place, &x, sizeof x);
 }
 
-/* One pixel, and on to the next one's runs. */
+/* Adds one pixel, and goes on to the next one's runs. */
 static void put_float(struct walk *walk, double value)
 {
     const struct azint_pass *pass = walk->pass;

@@ -207,7 +207,7 @@ static int add_pixel(struct builder *b, struct list *list, uint64_t pixel, size_
     return 0;
 }
 
-/* Radix sort by bin, stable: list->order. */
+/* Sorts the list by bin into list->order: a stable radix sort. */
 static void sort_by_bin(struct list *list, uint32_t n_bins)
 {
     enum { BITS = 11, SIZE = 1 << BITS };
@@ -259,7 +259,7 @@ static bool leaves_room(struct builder *b, size_t size)
     return false;
 }
 
-/* The sorted list as a piece. */
+/* Writes the sorted list as a piece of the plan. */
 static int put_strip_piece(struct builder *b, const struct list *list, struct piece *piece)
 {
     size_t n_segs = 0;

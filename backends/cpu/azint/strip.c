@@ -40,7 +40,7 @@ static void prefetch_block(const struct azint_frame *frame, uint32_t block)
         __builtin_prefetch(coded + i);
 }
 
-/* Pixels from `skip` on of one block. */
+/* Writes the pixels of one block, from `skip` on. */
 static void put_block(struct azint_pass *pass, struct azint_space *space, const struct azint_where *where,
                       uint32_t block, size_t skip)
 {
@@ -119,7 +119,7 @@ static void fill_group(struct azint_pass *pass, struct azint_space *space, size_
     }
 }
 
-/* That digit, to space->vrows and its tile. */
+/* Makes that digit in space->vrows, and its tile. */
 static void make_variance(const struct azint_pass *pass, struct azint_space *space, unsigned digit, size_t n)
 {
     const uint8_t *rows[AZINT_MAX_DIGITS];

@@ -92,7 +92,7 @@ static size_t lay_out_fft(struct fft *f, unsigned threads, char *scratch)
     return at;
 }
 
-/* Both kernels ask here. */
+/* The scratch of both kernels, which do the same in two directions. */
 static int cut_fft_scratch(size_t *size, const struct cpu_call *call, const hcy_nufft_job *job)
 {
     struct fft f = { 0 };
@@ -159,7 +159,7 @@ static void zero_rows(const struct fft *f, char *buffer, size_t begin, size_t en
 
 /* --- Two and three axes: the fastest, and the middle one of three, plane by plane --- */
 
-/* Columns of the middle axis in a plane. */
+/* Transforms a plane along the middle axis, some columns at a time. */
 static void transform_middle(const struct fft *f, char *plane, char *buffer)
 {
     const struct nufft_span *y = f->c.spans[f->c.job.dim - 2];
@@ -474,7 +474,7 @@ static int make_plans(struct fft *f)
     return status;
 }
 
-/* The longest of those. */
+/* Bytes of the longest axis. */
 static size_t axis_bytes(const struct fft *f)
 {
     const size_t lengths[] = { f->n[0], f->n[1], f->n[2] }, parts[] = { f->n1, f->n2, 1 };

@@ -104,7 +104,7 @@ int nufft_layout_of(struct nufft_layout *l, const hcy_nufft_job *job)
 
 #define AT(name) HCY_ARG_AT(nufft_sort, name)
 
-/* Where things lie in `sorted`. */
+/* Lays out what lies in `sorted`. */
 static int place_sorted(struct nufft_sorted *s, const struct nufft_layout *l, struct cpu_pool *pool)
 {
     size_t ranges = l->n_points / (l->n_keys / 2 + 1024) + 1, n_subs, bytes = nufft_up(sizeof *s, NUFFT_ALIGN);
@@ -243,7 +243,7 @@ static int order_points(struct sort *s, struct cpu_pool *pool)
     return 0;
 }
 
-/* Counts to places, and subproblems from them. */
+/* Turns counts into places, and makes subproblems from them. */
 static int make_subs(struct sort *s)
 {
     const struct nufft_layout *l = &s->layout;

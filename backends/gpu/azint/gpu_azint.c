@@ -104,7 +104,10 @@ static int run_image_alone(const struct azint *a, const struct gpu_call *call, c
     const uint32_t most = call->kernel->ops->row->frames_alone;
     /* Frames that share a pass over the plan read it once, but all cores should have work: that comes
      * first. */
-    frames = frames < 1 ? 1 : frames > most ? most : frames;
+    if (frames < 1)
+        frames = 1;
+    if (frames > most)
+        frames = most;
     /* Four parts a core even out tiles that cost more than others. */
     uint32_t rows = (items + frames - 1) / frames, parts = rows < units ? (4 * units + rows - 1) / rows : 1;
     struct gpu_grid grid = { { parts < a->plan->at.n_tiles ? parts : a->plan->at.n_tiles, rows }, 1, 0 };
@@ -113,7 +116,7 @@ static int run_image_alone(const struct azint *a, const struct gpu_call *call, c
                     gpu_at(a->sums, 0), gpu_at(a->reports, 0));
 }
 
-/* Segment by segment, from images at offset `at`. */
+/* Integrates images from offset `at` on, segment by segment. */
 static int run_image_groups(const struct azint *a, const struct gpu_call *call, const hcy_value *images, size_t at)
 {
     struct gpu_grid grid = { { a->plan->at.n_tiles, (uint32_t)call->items },
@@ -271,7 +274,7 @@ static int run_small(const struct azint *a, const struct gpu_call *call)
                     gpu_at(c->scratch, a->pairs), gpu_at(c->scratch, 0), gpu_at(c->scratch, a->list));
 }
 
-/* The same of a frame alone. */
+/* The same for a single frame. */
 static int run_one(const struct azint *a, const struct gpu_call *call)
 {
     const struct gpu_coded *c = &a->coded;
@@ -326,7 +329,7 @@ static int run_finish(const struct azint *a, const struct gpu_call *call, uint32
                     gpu_at(c->scratch, a->fast), gpu_at(c->scratch, a->pairs), gpu_at(a->sums, 0));
 }
 
-/* Frames looked at and parsed, all sums zero. */
+/* Looks at the frames, parses them, and sets all sums to zero. */
 static int begin_many(const struct azint *a, const struct gpu_call *call)
 {
     const struct gpu_coded *c = &a->coded;

@@ -100,7 +100,7 @@ static int put_tile_weight(struct space *s, uint32_t bin, uint32_t c, uint32_t p
     return 0;
 }
 
-/* The runs of one pixel at *at. */
+/* Puts the runs of the pixel at *at. */
 static int put_pixel_runs(struct builder *b, struct space *s, uint32_t pixel, size_t *at, bool *live)
 {
     struct azint_run run;
@@ -144,7 +144,7 @@ static int collect_tile(struct builder *b, struct space *s, uint32_t tile)
     return status;
 }
 
-/* By bin, stable. */
+/* Sorts items by bin, keeping the order of equal ones. */
 static void sort_items(struct space *s, uint32_t n_bins)
 {
     enum { DIGIT = 8, SIZE = 1 << DIGIT };
@@ -202,7 +202,11 @@ static void put_quad_entry(struct tile *t, size_t row, uint32_t k, uint32_t lane
         weights->bytes[b] |= (item->c >> 8 * b & 255) << 8 * k;
         squares->bytes[b] |= (square >> 8 * b & 255) << 8 * k;
     }
-    (k < 2 ? weights : squares)->places |= (uint32_t)item->place << 16 * (k & 1);
+    uint32_t place = (uint32_t)item->place << 16 * (k & 1);
+    if (k < 2)
+        weights->places |= place;
+    else
+        squares->places |= place;
     t->places[(4 * row + k) * GPU_LANES + lane] = item->place & GPU_ENTRY_PLACE;
 }
 
@@ -221,7 +225,7 @@ static void fill_slice(struct tile *t, uint32_t slice, const struct space *s, co
     }
 }
 
-/* Of n segments those in slice i: a lane each. */
+/* How many of n segments are in slice i, which has one for each lane. */
 static uint32_t of_slice(uint32_t n, uint32_t i)
 {
     uint32_t left = n - GPU_LANES * i;
@@ -290,7 +294,7 @@ struct totals {
     size_t slices, rows;
 };
 
-/* Offsets of everything; returns the size. */
+/* Sets the offsets of all arrays, and returns the size of the whole. */
 static size_t lay_out_plan(const struct builder *b, const hcy_span *spans, struct gpu_plan *plan,
                            const struct totals *t)
 {

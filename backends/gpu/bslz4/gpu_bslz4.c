@@ -219,7 +219,9 @@ int gpu_coded_decode(const struct gpu_coded *c, const struct gpu_call *call, con
 /* Words that stand together in every image. */
 static uint32_t words_at_once(const struct gpu_coded *c)
 {
-    return c->batch.image_bytes % 16 == 0 ? 4 : c->batch.image_bytes % 8 == 0 ? 2 : 1;
+    if (c->batch.image_bytes % 16 == 0)
+        return 4;
+    return c->batch.image_bytes % 8 == 0 ? 2 : 1;
 }
 
 int gpu_decode_variant(struct gpu_coded *c, const struct gpu_call *call)

@@ -66,7 +66,9 @@ static void set_record(struct nufft *n)
     }
     /* The fewer bytes a record has, the less the sort writes; doubles need all bits. */
     bool narrow = n->job->precision == HCY_F32 && dim > 1 && (dim == 2 || longest <= 512);
-    n->places = !narrow ? 64 : dim == 2 ? 48 : 32;
+    n->places = 64;
+    if (narrow)
+        n->places = dim == 2 ? 48 : 32;
     n->record = narrow || dim == 1 ? 16 : 32;
     for (uint32_t d = 0; d < 3; d++)
         n->at.scale[d] = ldexp(1, (int)(n->places - n->at.bits[d]));
@@ -184,13 +186,15 @@ static int options_of(const struct nufft *n, uint32_t group, char *options)
                     n->shape.xb, n->shape.yb, n->shape.zs, n->fixed, n->places);
 }
 
-/* Groups for items that each take some of `n`. */
-static struct gpu_grid spread_over(const struct gpu_call *call, uint64_t n, uint32_t group, uint32_t rows)
+/* Groups for items that each take some of `n`, no more than keep the device busy. */
+static struct gpu_grid groups_over(const struct gpu_call *call, uint64_t n, uint32_t group, uint32_t rows)
 {
     const struct gpu_ops *ops = call->kernel->ops;
     /* More groups than keep a device busy only begin anew what the others go on with. */
     uint64_t groups = (n + group - 1) / group, most = ops->alone ? ops->units * 4 : ops->units * 64;
-    return (struct gpu_grid){ { (uint32_t)(groups < most ? groups ? groups : 1 : most), rows }, group, 0 };
+    if (groups > most)
+        groups = most;
+    return (struct gpu_grid){ { groups ? (uint32_t)groups : 1, rows }, group, 0 };
 }
 
 static bool holds_elements(const hcy_value *v, size_t n, size_t size)
@@ -215,7 +219,7 @@ struct sort {
     uint32_t group;
 };
 
-/* Counts to the sums of those before them. */
+/* Turns counts into the sums of those before them. */
 static int sum_up(const struct nufft *n, const struct sort *s)
 {
     const struct gpu_call *call = s->call;
@@ -239,7 +243,9 @@ static int sum_up(const struct nufft *n, const struct sort *s)
 static uint32_t passes_of(const struct nufft *n, const struct gpu_call *call)
 {
     bool at_once = call->kernel->ops->alone || n->at.n_points * n->record < 64u << 20;
-    return at_once ? 1 : n->record > 16 ? 3 : 2;
+    if (at_once)
+        return 1;
+    return n->record > 16 ? 3 : 2;
 }
 
 /* Many points, in two steps.  Tiles are as large as leaves no multiprocessor idle in the last round. */
@@ -251,8 +257,8 @@ static int sort_many(const struct nufft *n, const struct sort *s, const hcy_valu
     uint32_t units = call->kernel->ops->units, n_codes = 2 * n->n_buckets;
     uint32_t tile = parts_of(n->at.n_points, parts_of(n->n_buckets, units) * units);
     bool few_keys = n->at.n_keys <= SETTLE_BYTES / 4;
-    struct gpu_grid points = spread_over(call, n->at.n_points, SETTLERS, 1),
-                    keys = spread_over(call, n->at.n_keys, SETTLERS, 1),
+    struct gpu_grid points = groups_over(call, n->at.n_points, SETTLERS, 1),
+                    keys = groups_over(call, n->at.n_keys, SETTLERS, 1),
                     near = { { units, 1 }, SETTLERS, SETTLE_BYTES },
                     tiles = { { parts_of(n->at.n_points, tile), 1 }, SETTLERS, SETTLE_BYTES },
                     buckets = { { n->n_buckets, 1 }, SETTLERS, SETTLE_BYTES };
@@ -285,8 +291,8 @@ static int run_sort(const struct nufft *n, const struct sort *s)
 {
     const struct gpu_call *call = s->call;
     const hcy_value *x[3], *sorted = &call->values[SORT_AT(sorted)];
-    struct gpu_grid points = spread_over(call, n->at.n_points, s->group, 1),
-                    keys = spread_over(call, n->at.n_keys, s->group, 1);
+    struct gpu_grid points = groups_over(call, n->at.n_points, s->group, 1),
+                    keys = groups_over(call, n->at.n_keys, s->group, 1);
     for (uint32_t d = 0; d < 3; d++)
         /* An axis that is not there gets the first one's coordinates, which no kernel reads. */
         x[d] = &call->values[hcy_nufft_points_at(d < n->job->dim ? n->job->dim - 1 - d : 0)];
@@ -372,14 +378,14 @@ static int open_move(struct nufft *n, const struct gpu_call *call, bool spreads,
     return gpu_variant_get(v, call->kernel, s->resident ? gpu_text_nufft_pencil : gpu_text_nufft, options);
 }
 
-/* A group a range of points and some vectors. */
+/* Groups that each take a range of points and some vectors. */
 static struct gpu_grid move_grid(const struct nufft *n, size_t vectors)
 {
     uint32_t rows = parts_of(vectors, n->shape.vectors);
     return (struct gpu_grid){ { parts_of(n->at.n_points, n->at.range), rows }, n->shape.group, 0 };
 }
 
-/* Up to MOST_ROWS vectors, from the `done`-th on. */
+/* Moves up to MOST_ROWS vectors, from the `done`-th on. */
 static int move_vectors(const struct nufft *n, const struct gpu_call *call, struct gpu_variant *v, bool spreads,
                         size_t done)
 {
@@ -435,8 +441,8 @@ static int spread_fixed(const struct nufft *n, const struct gpu_call *call, stru
     size_t grids, size;
     /* Three steps: the largest strength gives the scale, integers are summed, and become floating point
      * again. */
-    struct gpu_grid points = spread_over(call, 2 * n->at.n_points, n->shape.group, rows),
-                    cells = spread_over(call, 2 * n->at.cells, n->shape.group, rows),
+    struct gpu_grid points = groups_over(call, 2 * n->at.n_points, n->shape.group, rows),
+                    cells = groups_over(call, 2 * n->at.cells, n->shape.group, rows),
                     grid = move_grid(n, call->items);
     struct gpu_nufft at = n->at;
     int status = call->items <= MOST_ROWS ? fixed_scratch(n, call->items, &grids, &size) : HCY_ERANGE;
@@ -504,7 +510,7 @@ static struct gpu_grid cut_grid(const struct gpu_call *call, uint64_t rows, uint
     while (share < group && share < columns && rows * share < enough)
         share *= 2;
     uint64_t high = (rows + group / share - 1) / (group / share);
-    struct gpu_grid grid = spread_over(call, columns, share, (uint32_t)(high < MOST_ROWS ? high : MOST_ROWS));
+    struct gpu_grid grid = groups_over(call, columns, share, (uint32_t)(high < MOST_ROWS ? high : MOST_ROWS));
     grid.group = group;
     if (rows * share >= enough)
         grid.groups[0] = 1;
@@ -577,7 +583,7 @@ int gpu_nufft_scale_launch(const struct gpu_call *call)
     /* Vectors are the grid's second direction, which has room for 65535 of them. */
     for (size_t done = 0; !status && done < call->items; done += MOST_ROWS) {
         size_t rows = call->items - done < MOST_ROWS ? call->items - done : MOST_ROWS;
-        struct gpu_grid grid = spread_over(call, n, group, (uint32_t)rows);
+        struct gpu_grid grid = groups_over(call, n, group, (uint32_t)rows);
         status = GPU_STEP(call, v, "gpu_nufft_scale", &grid, GPU_BYTES(job->n_points), GPU_BYTES(conjugate),
                           gpu_at(&values[SCALE_AT(in)], done * n * complex_), gpu_at(&values[SCALE_AT(factors)], 0),
                           gpu_at(&values[SCALE_AT(out)], done * n * complex_));

@@ -198,7 +198,9 @@ static double pencil_cost(const struct gpu_shape *s, const hcy_nufft_job *job)
     double together = job->dim > 1 ? 8 : 4, products = many / together + 0.5, halo = job->width - 1;
     double cells = planes * (job->dim > 1 ? s->xb + halo : 1) * t.rows;
     bool is_double = job->precision == HCY_F64, narrow = job->width <= GPU_NUFFT_NARROW;
-    double product = is_double ? 0.45 : narrow ? 0.17 : 0.3, cell = is_double ? 0.065 : 0.012;
+    double product = narrow ? 0.17 : 0.3, cell = is_double ? 0.065 : 0.012;
+    if (is_double)
+        product = 0.45;
     return ((products > 1 ? products : 1) * t.m * t.n * rows * product + cells * cell + 1.2) / many +
            0.05 * log2(1 + 64 / points) + (is_double ? 0 : 0.1);
 }
@@ -244,8 +246,13 @@ static void share_pencil(struct gpu_shape *s, const hcy_nufft_job *job, uint32_t
      * end. */
     uint64_t range = job->n_points / ((uint64_t)units * s->resident * WAVES);
     /* What groups that run together take and add to shall stay in the device's cache, until their neighbours have. */
-    uint64_t top = is_double ? 512 : job->dim > 2 ? 256 : 2048;
-    range = range > top ? top : range > 128 ? range : 128;
+    uint64_t top = job->dim > 2 ? 256 : 2048;
+    if (is_double)
+        top = 512;
+    if (range > top)
+        range = top;
+    if (range < 128)
+        range = 128;
     s->range = (uint32_t)((range + s->batch - 1) / s->batch * s->batch);
 }
 

@@ -25,11 +25,11 @@
  * axis here, and all else is the same; PyNUFFT's forward is type 2 with sign -1, its adjoint is type 1 with
  * sign +1 divided by the product of its Kd, and for odd n its modes are half an integer off.
  *
- * ACCURACY. eps is the error wanted, relative in the 2-norm.  Reached are 2 eps for eps from 1e-1 to 1e-12
- * in double and 5 eps down to 1e-5 in float, as far as there are windows for an upsampling that is given (1.25: to
- * 1e-8).  Coordinates are folded to one period in double for float data too.  Rounding sets a floor of about 1e-14
- * in double, or 1e-16 for each mode of the longest axis (1e-10 with 10^6 modes), times the periods that points
- * are away, and of 1e-6 in float.
+ * ACCURACY. eps is the error wanted, relative in the 2-norm.  The error stays below 2 eps for eps from 1e-1 to 1e-12
+ * in double, and below 5 eps down to 1e-5 in float, as far as there are windows for the upsampling that the user
+ * asks for (with 1.25: down to 1e-8).  Coordinates are folded to one period in double for float data too.  Rounding
+ * sets a floor of about 1e-14 in double, or 1e-16 for each mode of the longest axis (1e-10 with 10^6 modes), times
+ * the periods that points are away, and of 1e-6 in float.
  *
  * THREADS. One plan may be executed by several threads at once, each execution has working memory of its
  * own; setting points needs the plan for itself.  Any number of plans, on any devices, live side by side.
@@ -152,7 +152,7 @@ HCY_API int hcy_nufft_execute_stage(void *to, hcy_nufft *plan, int stage, const 
 HCY_API int hcy_nufft_submit_self_adjoint(hcy_queue *queue, hcy_buffer *to, hcy_nufft *plan,
                                           hcy_buffer *from) HCY_MUST_USE;
 
-/* Plan, points, execution, all in one, with the options' defaults. */
+/* Makes a plan, sets its points, executes it and destroys it, with the options' defaults. */
 HCY_API int hcy_nufft_run(hcy_device *dev, const hcy_nufft_desc *desc, int64_t n_points, const void *const *points,
                           int64_t n_targets, const void *const *targets, void *c, void *f) HCY_MUST_USE;
 

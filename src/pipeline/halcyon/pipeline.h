@@ -6,21 +6,21 @@
  *     output             a bounded ring puts the curves back into frame order; the caller's thread gets them
  *
  * A frame that cannot be read or decoded is reported by its number, the others go on.  A device that fails
- * gives its unfinished frames to the others and is reported; the run fails only when none is left.  So it is with
- * frames of a kind that a device does not take: another one has them, and they fail only where none does.  The
+ * gives its unfinished frames to the others and is reported; the run fails only when none is left.  Frames of a kind
+ * that one device does not take are given to another in the same way, and fail only if no device takes them.  The
  * curves have the same bits for any devices, batch and number of threads (for integer pixels).
  *
  * Two forms: hcy_pipeline_run() pulls frames out of a stack; between hcy_pipeline_start() and
  * hcy_pipeline_finish() a host (a detector's receiver) submits the frames it has in memory.
  *
- * Threads: one hcy_pipeline_run() at a time on one pipeline, another is HCY_EBUSY; hcy_pipeline_cancel() from anywhere,
- * signal handlers included.  Plans and devices are shared between pipelines.  A child of fork gets HCY_EFORK for a
- * pipeline that it inherits.
+ * Threads: one hcy_pipeline_run() at a time on one pipeline, another is HCY_EBUSY; hcy_pipeline_cancel() from
+ * anywhere, signal handlers included.  Plans and devices are shared between pipelines.  A child of fork gets
+ * HCY_EFORK for a pipeline that it inherits.
  *
  * Callbacks (sink, progress, normalization, release) are called without locks, and may take their time: the run waits
- * for them.  They may cancel, look at the statistics, submit while the queue has room (HCY_EBUSY when it has none), and
- * use other pipelines; what would wait for their own pipeline is HCY_ESTATE there (flush, finish, poll; destroy does
- * nothing then), HCY_EBUSY or HCY_EINVAL (run, start).
+ * for them.  They may cancel, look at the statistics, submit while the queue has room (HCY_EBUSY when it has none),
+ * and use other pipelines; what would wait for their own pipeline is HCY_ESTATE there (flush, finish, poll; destroy
+ * does nothing then), HCY_EBUSY or HCY_EINVAL (run, start).
  */
 #ifndef HALCYON_PIPELINE_H
 #define HALCYON_PIPELINE_H
@@ -68,16 +68,15 @@ typedef struct hcy_pipeline_options {
 } hcy_pipeline_options;
 #define HCY_PIPELINE_OPTIONS_INIT { sizeof(hcy_pipeline_options), 0, 0, 0, 0, NULL, NULL }
 
-/* Opens nothing: `devices` are open, and kept; so is the plan.  Every device gets its tables, kernels and
- * buffers.  `source` and `opts` (NULL: defaults) are copied.
- * A device that does not take such frames at all (no kernels, pixels of a type that they lack) is left out, as one that
- * was given up: the statistics say why.
+/* `devices` are open already; the pipeline keeps references to them and to the plan.  Every device gets its tables,
+ * kernels and buffers.  `source` and `opts` (NULL: defaults) are copied. A device that does not take such frames at
+ * all (no kernels, pixels of a type that they lack) is left out, as one that was given up: the statistics say why.
  * HCY_EINVAL: no device, a plan of another number of pixels; HCY_EUNSUPPORTED: no device takes them, in the first
  * one's words; HCY_ENOMEM; what the devices say. */
 HCY_API int hcy_pipeline_create(hcy_pipeline **pipeline, hcy_device *const *devices, size_t n_devices,
                                 const hcy_azint_plan *plan, const hcy_pipeline_source *source,
                                 const hcy_pipeline_options *opts) HCY_MUST_USE;
-/* Not while hcy_pipeline_run() is in progress, nor in a callback.  NULL is fine. */
+/* Must not be called while hcy_pipeline_run() is in progress, nor in a callback.  NULL is fine. */
 HCY_API void hcy_pipeline_destroy(hcy_pipeline *pipeline);
 
 /* One frame's outcome.  Everything belongs to the pipeline and is valid during the call. */
@@ -121,18 +120,18 @@ typedef struct hcy_pipeline_stats {
 /* Called in the thread of hcy_pipeline_run() about ten times a second, and at the end. */
 typedef void (*hcy_pipeline_progress)(void *payload, const hcy_pipeline_stats *stats);
 
-/* Integrates frames first to last - 1 of a stack.  `progress` may be NULL.  0 also when frames failed: see
- * the stats.  It can be called again, after a failure too; a device that was given up stays so.
- * HCY_ERANGE: no such frames; HCY_EINVAL: a stack coded in another way than the source said; HCY_ECANCELLED;
- * the sink's status; the last device's failure when none is left. */
+/* Integrates frames first to last - 1 of a stack.  `progress` may be NULL.  It returns 0 also when frames failed:
+ * the statistics count them.  It can be called again, after a failure too; a device that was given up stays so.
+ * HCY_ERANGE: no such frames; HCY_EINVAL: a stack coded in another way than the source said; HCY_ECANCELLED; the
+ * sink's status; the last device's failure when none is left. */
 HCY_API int hcy_pipeline_run(hcy_pipeline *pipeline, hcy_stack *stack, uint64_t first, uint64_t last,
                              hcy_pipeline_sink sink, hcy_pipeline_progress progress,
                              void *payload) HCY_MUST_USE;
 /* Ends the run in progress, or the next one, soon: HCY_ECANCELLED.  Async-signal-safe.  NULL is fine. */
 HCY_API void hcy_pipeline_cancel(hcy_pipeline *pipeline);
 
-/* Of the last run, or the one in progress (from the thread that runs it); of a push: as it is now, from one
- * thread at a time.  Belongs to the pipeline.  NULL: no pipeline, or HCY_EFORK. */
+/* The statistics of the last run, or of the one in progress (then only for the thread that runs it); of a push, as
+ * they are now, for one thread at a time.  They belong to the pipeline.  NULL: no pipeline, or HCY_EFORK. */
 HCY_API const hcy_pipeline_stats *hcy_pipeline_get_stats(const hcy_pipeline *pipeline);
 
 /* --- The push form --- */
@@ -158,12 +157,12 @@ typedef struct hcy_pipeline_push_options {
 } hcy_pipeline_push_options;
 #define HCY_PIPELINE_PUSH_OPTIONS_INIT { sizeof(hcy_pipeline_push_options), 0, 0, NULL, NULL, NULL, 0 }
 
-/* Makes ready for submitted frames; `opts` (NULL: defaults) are copied.  Chunks inside opts.memory are not
+/* Prepares for frames that are submitted; `opts` (NULL: defaults) are copied.  Chunks inside opts.memory are not
  * copied where all devices read host memory directly (HCY_CAP_HOST_MEMORY); other chunks are copied once, and
- * released right after.  From here to finish the pipeline allocates nothing, unless chunks have smaller blocks
- * than the format's default; nor do the HAL's queues, which use their records of commands again.  A batch is what
- * has come while the devices were busy, the pipeline's batch at most.
- * HCY_EINVAL: another push or bad options; HCY_ENOMEM; what the devices say. */
+ * released right after.  From here to finish the pipeline allocates nothing, unless chunks have smaller blocks than
+ * the format's default; nor do the HAL's queues, which use their records of commands again.  A batch is what has
+ * come while the devices were busy, the pipeline's batch at most. HCY_EINVAL: another push or bad options;
+ * HCY_ENOMEM; what the devices say. */
 HCY_API int hcy_pipeline_start(hcy_pipeline *pipeline, const hcy_pipeline_push_options *opts) HCY_MUST_USE;
 
 /* One frame's chunk as stored, any alignment, unchanged until `release` (may be NULL).  `number` is the host's

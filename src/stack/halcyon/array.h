@@ -26,15 +26,16 @@ typedef struct hcy_array {
 #define HCY_ARRAY_INIT { sizeof(hcy_array), 0, 8, 0, { 0 }, NULL }
 
 /* `path` is FILE.npy, or FILE.h5:DATASET (FILE.h5: its dataset /data).  Complex numbers in HDF5 are
- * compounds of r and i, as h5py has them. Integers become doubles, Fortran order C order. HCY_ENOENT, HCY_EIO:
- * the file; HCY_EFORMAT: no array of integers, float or double, nor complex of the latter, or big-endian (NumPy);
- * HCY_ECORRUPT: it ends early; HCY_EUNSUPPORTED: HDF5, in a build without; HCY_ENOMEM. */
+ * compounds of r and i, as h5py has them. Integers become doubles, Fortran order C order. HCY_ENOENT, HCY_EIO: the
+ * file cannot be read; HCY_EFORMAT: its numbers are neither integers nor float or double, real or complex, or it is
+ * a big-endian NumPy file; HCY_ECORRUPT: it ends early; HCY_EUNSUPPORTED: an HDF5 file, in a build without HDF5;
+ * HCY_ENOMEM. */
 HCY_API int hcy_array_read(hcy_array *array, const char *path) HCY_MUST_USE;
-/* FILE.npz too, one array that is not compressed.  A NumPy file that is there is replaced; an HDF5 file keeps its other
- * datasets: it is copied, changed and renamed. */
+/* Writes these files, and also FILE.npz, with one array that is not compressed.  An existing NumPy file is replaced;
+ * an HDF5 file keeps its other datasets, as it is copied, changed and renamed. */
 HCY_API int hcy_array_write(const hcy_array *array, const char *path) HCY_MUST_USE;
 HCY_API void hcy_array_free(hcy_array *array);
-/* Numbers in it; HCY_ERANGE: more than can be addressed. */
+/* How many numbers the array has.  HCY_ERANGE: more than can be addressed. */
 HCY_API int hcy_array_count(size_t *n, const hcy_array *array) HCY_MUST_USE;
 
 #ifdef __cplusplus

@@ -1,15 +1,14 @@
-/* halcyon/stack.h - stacks of detector images: reading them, writing them, and the curves made of them: writing
- * and reading those.
+/* halcyon/stack.h - reads and writes stacks of detector images, and the curves that are made of them.
  *
  * Reading gives a frame's bytes as they lie in the file, compressed or not, for the devices to decode.  A
  * stack is an HDF5 dataset (frames x height x width, or one image), an image file (TIFF, EDF, CBF, NumPy) or a
  * numbered series of those; no call below decodes a whole stack.
  *
  * Threads: hcy_stack_read() and hcy_stack_frame_size() may be called on one stack from many threads at once;
- * all other calls on one object, from one thread at a time, different objects from any.  HDF5 is not
- * thread-safe: every HDF5 call of Halcyon's happens under one lock in src/stack.  A program that calls HDF5
- * itself must not do so while another of its threads is inside a call of this header.  HDF5's own error
- * printing stays silent.
+ * all other calls on one object must come from one thread at a time; different objects may be used by different
+ * threads at once.  HDF5 is not thread-safe: every HDF5 call of Halcyon's happens under one lock in src/stack.  A
+ * program that calls HDF5 itself must not do so while another of its threads is inside a call of this header.
+ * HDF5's own error printing stays silent.
  *
  * In a build without HDF5, libtiff or zlib the files that need them are HCY_EUNSUPPORTED, with a message saying
  * so.
@@ -55,16 +54,16 @@ typedef struct hcy_stack_info {
  *   EDF    any number of frames; either byte order, compressed or not, also whole files in gzip
  *   CBF    one image, as differences (x-CBF_BYTE_OFFSET) or plain, also in gzip
  *   NumPy  .npy: C order, little-endian, 2-D or 3-D
- * A path with one %d or %05d in it that is no file itself: the series of the files whose numbers are there, one
- * after the other, all like the first; a number that is missing, or a file that is damaged, is one frame that
- * cannot be read.  Files other than HDF5 are decoded when they are read, by the threads that read.
+ * A path with one %d or %05d in it, unless a file has just that name, stands for a series: all files whose numbers
+ * exist, in their order.  All must be like the first; a missing number or a damaged file is one frame that cannot be
+ * read. Files other than HDF5 are decoded when they are read, by the threads that read.
  *
- * For HDF5, `dataset` NULL: /entry/data/data if it
- * is there, else EIGER's /entry/data/data_000001, data_000002 ... one after the other, else the one largest
- * 3-D (or 2-D) numeric dataset of the file; where several are as large, HCY_EINVAL with their names.  A 2-D
- * dataset is a stack of one frame.  A file that is being written with SWMR is read as far as it is written.
- * Of a virtual dataset those frames cannot be read of which a source is missing; HCY_ENOENT if that is so of all, and
- * HCY_ECORRUPT if it is made of itself.
+ * For HDF5, a `dataset` of NULL stands for /entry/data/data if that exists, else for EIGER's
+ * /entry/data/data_000001, data_000002 ... one after the other, else for the largest numeric dataset of three (or
+ * two) dimensions; if several are equally large, the call fails with HCY_EINVAL and names them.  A 2-D dataset is a
+ * stack of one frame.  A file that is being written with SWMR is read as far as it is written. In a virtual dataset
+ * the frames whose source is missing cannot be read; if that is so of all of them, the call fails with HCY_ENOENT.
+ * A virtual dataset that refers to itself is HCY_ECORRUPT.
  *
  * HCY_ENOENT no such file or dataset, HCY_EIO not readable, HCY_EFORMAT no format that is known, or a
  * rank or type that is no image, HCY_ECORRUPT a truncated file, or sizes that nothing stands behind, HCY_ERANGE groups
@@ -84,14 +83,13 @@ typedef struct hcy_stack_options {
 /* The same with options (NULL: none).
  * Channels are the second of four dimensions (frames x channels x height x width), named by the dataset `channel`
  * beside it, else threshold_1, threshold_2 ...; or groups of such names, each with what a stack can be.  HCY_EINVAL:
- * there are several and none is named, or not that one.
- * A growing stack is one of chunks in HDF5 (written with SWMR, or flushed now and then), an EIGER master file whose
- * data files appear, or a series.  Its frames are those before the first one that is not there yet; while there is
- * none, HCY_ENOENT. */
+ * there are several and none was named, or none has that name. A growing stack is one of chunks in HDF5 (written
+ * with SWMR, or flushed now and then), an EIGER master file whose data files appear, or a series.  It has the frames
+ * before the first one that is missing; as long as there is no frame at all, opening it is HCY_ENOENT. */
 HCY_API int hcy_stack_open_with(hcy_stack **stack, const char *path, const hcy_stack_options *opts) HCY_MUST_USE;
 
-/* Looks again at a growing stack: info's frames, bytes and max_chunk are new, everything else is as it was.  `rest`
- * not 0: nobody writes any more, so frames behind one that is missing count, too.  Not while another thread is in a
+/* Looks again at a growing stack: info's frames, bytes and max_chunk are new, everything else is as it was.  If
+ * `rest` is not 0, nobody writes any more, so frames behind a missing one count too.  No other thread may be in a
  * call on this stack.  On failure the stack stays as it was, and the next look may succeed: a file can be caught
  * half-written.  HCY_ESTATE: not opened as growing; HCY_EFORMAT: it is another stack now. */
 HCY_API int hcy_stack_refresh(hcy_stack *stack, int rest) HCY_MUST_USE;
@@ -132,12 +130,12 @@ HCY_API void hcy_image_to_mask(uint8_t *mask, const hcy_image *image);
 
 /* --- Numbers --- */
 
-/* A list of numbers, one a frame: a monitor's counts.  `path` is `FILE.h5::/path`, `FILE.npy` (both of one dimension;
- * others may be 1) or a text: a number a line, or with `FILE::2` that of its second column; blanks, commas and
- * semicolons part columns, # begins a comment.  `growing` not 0: it may be written at this moment, so a last line
- * without an end, and zeros and NaN at the end of the list, are not there yet.  (*values)[*n] is freed with
- * hcy_list_free().  HCY_EINVAL: HDF5 without ::/path, several columns and none is named; HCY_ENOENT, HCY_EFORMAT,
- * HCY_ECORRUPT, HCY_EIO, HCY_EUNSUPPORTED, HCY_ENOMEM. */
+/* Reads a list of numbers, one for each frame, such as a monitor's counts.  `path` is `FILE.h5::/path`, `FILE.npy`
+ * (both of one dimension; others may be 1) or a text: a number a line, or with `FILE::2` that of its second column;
+ * blanks, commas and semicolons part columns, # begins a comment.  `growing` not 0: it may be written at this
+ * moment, so a last line without an end, and zeros and NaN at the end of the list, are not there yet.  (*values)[*n]
+ * is freed with hcy_list_free().  HCY_EINVAL: HDF5 without ::/path, several columns and none is named; HCY_ENOENT,
+ * HCY_EFORMAT, HCY_ECORRUPT, HCY_EIO, HCY_EUNSUPPORTED, HCY_ENOMEM. */
 HCY_API int hcy_numbers_read(double **values, size_t *n, const char *path, int growing) HCY_MUST_USE;
 
 /* values[height * width], whatever the image's type. */
@@ -214,9 +212,10 @@ HCY_API int hcy_detector_read(hcy_detector_info **info, const char *path) HCY_MU
 HCY_API void hcy_detector_info_free(hcy_detector_info *info); /* NULL is fine */
 /* Puts the detector of a file into a geometry, which keeps pointing at info's corners. */
 HCY_API void hcy_detector_to_poni(hcy_poni *poni, const hcy_detector_info *info);
-/* A whole geometry, which begins with HCY_PONI_INIT, for frames of height x width: its frame, or beam centre and
- * distance, the detector at right angles to the beam; one that is known by its pixels has its gaps masked.
- * HCY_ENOENT: the file does not say all of it; HCY_EUNSUPPORTED: its frame cannot be used. */
+/* Makes a whole geometry (beginning with HCY_PONI_INIT) for frames of height x width: from the detector's frame, or
+ * else from beam centre and distance, with the detector at right angles to the beam.  A detector that is recognised
+ * by its pixels has its gaps masked. HCY_ENOENT: the file does not say all of it; HCY_EUNSUPPORTED: its frame cannot
+ * be used. */
 HCY_API int hcy_detector_geometry(hcy_poni *poni, const hcy_detector_info *info, uint32_t height,
                                   uint32_t width) HCY_MUST_USE;
 
@@ -297,8 +296,9 @@ typedef struct hcy_stack_writer_options {
 
 /* The path's suffix says the format: HDF5 with one chunk a frame; plain pixels also as NumPy, TIFF and EDF, and one
  * image of whole numbers of up to 4 bytes as CBF.  A path with one %d: one file a frame, of these but HDF5.  A frame
- * that is not written is missing in HDF5's chunks, no file of those with %d, and zeros elsewhere.  HCY_EINVAL: another
- * suffix; HCY_EUNSUPPORTED: pixels that the format has not; HCY_EIO where it cannot be written. */
+ * that is never written is a missing chunk in HDF5, a missing file where the path has %d, and zeros elsewhere.
+ * HCY_EINVAL: another suffix; HCY_EUNSUPPORTED: pixels of a type that the format lacks; HCY_EIO: the file cannot be
+ * written. */
 HCY_API int hcy_stack_create(hcy_stack_writer **writer, const char *path,
                              const hcy_stack_writer_options *opts) HCY_MUST_USE;
 /* Writes a decoded frame: coded in the calling thread, so several threads may write different frames of one
@@ -309,10 +309,11 @@ HCY_API int hcy_stack_write_chunk(hcy_stack_writer *writer, uint64_t frame, cons
                                   size_t size) HCY_MUST_USE;
 /* Bytes of all chunks written so far. */
 HCY_API uint64_t hcy_stack_writer_bytes(const hcy_stack_writer *writer);
-/* Closes the file and frees the writer, whatever it returns: HCY_EIO where what was written did not reach the disk;
- * no file is left then, but an earlier one of that name. */
+/* Closes the file and frees the writer, whatever it returns.  HCY_EIO: what was written did not reach the disk; the
+ * file is then removed, and an earlier one of that name stays. */
 HCY_API int hcy_stack_writer_close(hcy_stack_writer *writer); /* NULL is fine */
-/* Instead, where the stack will not be whole: no file is left but an earlier one; one that grows stays as it is. */
+/* To be called instead when the stack will not be whole: the file is removed, and an earlier one stays; a growing
+ * file stays as it is. */
 HCY_API void hcy_stack_writer_discard(hcy_stack_writer *writer); /* NULL is fine */
 
 /* --- Writing curves --- */
@@ -362,12 +363,13 @@ HCY_API int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azi
  * HCY_EIO: full disk ...; nothing more is written then. */
 HCY_API int hcy_curves_append(hcy_curves *curves, uint64_t frame, const hcy_azint_result *result,
                               const char *why) HCY_MUST_USE;
-/* All curves are there: closes and frees, whatever it returns.  HCY_EIO where what was written did not reach the disk:
- * no file of that name is left then, but an earlier one; an append that failed is told again, and ends as
- * hcy_curves_stop() does. */
+/* To be called when all curves are there: closes and frees, whatever it returns.  HCY_EIO: what was written did not
+ * reach the disk; the file is then removed, and an earlier one stays.  If an append failed before, its failure is
+ * returned again, and the file ends as hcy_curves_stop() leaves it. */
 HCY_API int hcy_curves_close(hcy_curves *curves); /* NULL is fine */
-/* Instead, where curves are missing: what there is stays under the name that it has until it is whole, which comes to
- * `place` (of `size` bytes; "": nothing is left, or one file a frame), and an earlier file stays. */
+/* To be called instead when curves are missing: what there is stays under the temporary name that a file has until
+ * it is whole, and an earlier file stays too.  The temporary name is written to `place`, which has `size` bytes; ""
+ * means that nothing is left, or that each frame has its own file. */
 HCY_API int hcy_curves_stop(char *place, size_t size, hcy_curves *curves); /* NULL is fine */
 
 /* --- Configurations: pyFAI's WorkerConfig as JSON --- */
@@ -381,10 +383,10 @@ typedef struct hcy_config {
     const char *monitor;            /* "/path" or "FILE::/path" of a list of numbers, or NULL */
 } hcy_config;
 
-/* Reads a configuration of version 3 to 5, as pyFAI's programs and its Worker write it.  What would not give
- * pyFAI's curve is refused, with the key: HCY_EUNSUPPORTED (another integrator, several files for a dark current
- * ...; or a build without jansson).  HCY_EFORMAT: no JSON, or a value that is none; HCY_ENOENT, HCY_EIO,
- * HCY_ENOMEM. */
+/* Reads a configuration of version 3 to 5, as pyFAI's programs and its Worker write it.  A configuration that
+ * Halcyon could not follow to pyFAI's curve is refused, and the error names the key: HCY_EUNSUPPORTED (another
+ * integrator, several files for a dark current ...; or a build without jansson).  HCY_EFORMAT: no JSON, or a value
+ * that is none; HCY_ENOENT, HCY_EIO, HCY_ENOMEM. */
 HCY_API int hcy_config_read(hcy_config **config, const char *path) HCY_MUST_USE;
 HCY_API void hcy_config_free(hcy_config *config); /* NULL is fine */
 /* Writes what `plan` does, with the files that `opts` (may be NULL) names, for pyFAI and hcy_config_read(): the text
@@ -416,9 +418,10 @@ typedef struct hcy_results_info {
  * (a last one that is shorter, of a run that was interrupted, is left out); HCY_EUNSUPPORTED; HCY_ENOMEM. */
 HCY_API int hcy_results_open(hcy_results **results, const char *path) HCY_MUST_USE;
 HCY_API const hcy_results_info *hcy_results_get_info(const hcy_results *results);
-/* One curve, or image [n_azim][n_radial]: n_radial values, or n_azim * n_radial, each.  `frame` (its number in
- * its stack; the row's where the file has none) and `sigma` (NaN without errors) may be NULL.  A frame that
- * failed is all NaN.  HCY_ERANGE: no such row; HCY_EIO, HCY_ECORRUPT. */
+/* Reads one curve (n_radial values) or one image (n_azim rows of n_radial values) to `intensity`, and its errors,
+ * NaN where there are none, to `sigma`.  `frame` gets the frame's number in its stack, or the row's where the file
+ * says none.  `frame` and `sigma` may be NULL.  A frame that failed is all NaN.  HCY_ERANGE: no such row; HCY_EIO,
+ * HCY_ECORRUPT. */
 HCY_API int hcy_results_read(uint64_t *frame, double *intensity, double *sigma, hcy_results *results,
                              uint64_t row) HCY_MUST_USE;
 HCY_API void hcy_results_close(hcy_results *results); /* NULL is fine */
