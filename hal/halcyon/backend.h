@@ -227,6 +227,8 @@ HCY_API int hcy_cache_write(const char *path, const void *head, size_t head_size
 /* Bytes of host memory that this process may still take, by the machine's MemAvailable, its cgroups' limits and its
  * own: for who needs much and would rather say so than be killed.  UINT64_MAX: nothing says. */
 HCY_API uint64_t hcy_memory_left(void);
+/* Processors that this process may use, by its affinity and its cgroups' quotas: 1 at least. */
+HCY_API unsigned hcy_processors(void);
 
 /* A file that is whole, or not there: it is written beside `path`, as PATH.partial-PID, and takes that name when it is
  * committed; an earlier file stays until then, and gives it its permissions.  Symbolic links are followed.  "-" is

@@ -95,7 +95,8 @@ void hcy__front_lend(hcy_pipeline *p, hcy_pipeline_frame *frame)
     output->lent = hcy_now_ns();
 }
 
-void hcy__front_retire(hcy_pipeline *p)
+/* Its taker has had it for so long. */
+static void retire_front(hcy_pipeline *p, uint64_t taken)
 {
     struct pipe_output *output = hcy__ring_at(&p->ring, p->ring.emitted);
     int failed = output->report.status != 0;
@@ -104,16 +105,24 @@ void hcy__front_retire(hcy_pipeline *p)
         hcy__stats_latency(&p->stats, output->lent - output->submitted);
     clear_entry(&p->ring, output);
     p->ring.emitted++;
+    hcy__stats_delivered(&p->stats, taken);
     hcy__stats_done(&p->stats, failed ? 0 : p->source.coding.image_bytes, failed);
-    hcy__pipe_wake(&p->control, PIPE_SPACE);
+    hcy__pipe_wake_one(&p->control, PIPE_SPACE);
+    hcy__pipe_wake(&p->control, PIPE_DONE);
     hcy__pipe_unlock(&p->control);
+}
+
+void hcy__front_retire(hcy_pipeline *p)
+{
+    retire_front(p, 0);
 }
 
 int hcy__front_deliver(hcy_pipeline *p, hcy_pipeline_sink sink, void *payload)
 {
     hcy_pipeline_frame frame;
     hcy__front_lend(p, &frame);
+    uint64_t since = hcy_now_ns();
     int status = hcy__call_sink(p, sink, payload, &frame);
-    hcy__front_retire(p);
+    retire_front(p, hcy_now_ns() - since);
     return status;
 }

@@ -67,7 +67,9 @@ static void *read_frames(void *pipeline)
     hcy__pipe_lock(&p->control);
     while (!hcy__is_stopped(&p->control) && hcy__frames_left(&p->reader)) {
         if (!reserve_frame(p, &place, &number, &status)) {
+            uint64_t since = hcy_now_ns();
             hcy__pipe_wait(&p->control, PIPE_SPACE);
+            hcy__stats_waited(&p->stats, since);
             continue;
         }
         hcy__pipe_unlock(&p->control);

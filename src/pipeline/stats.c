@@ -1,6 +1,7 @@
 /* stats.c - what a run has done so far, and the copy of it that callers see. */
 #include "pipeline_priv.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,10 +23,29 @@ void hcy__stats_begin(struct pipe_stats *stats, uint64_t frames, int goes_on)
     if (!goes_on) {
         stats->counts = (hcy_pipeline_stats){ 0 };
         stats->start = hcy_now_ns();
+        stats->copied[0] = 0;
     }
     stats->counts.frames += frames;
     /* A push never goes on from a run, and only its frames have latencies. */
     memset(&stats->latency, 0, sizeof stats->latency);
+}
+
+/* The sink, if it was busy nearly all the time; else the feeding of the device that did most, if that was idle for a
+ * fifth of it; else the devices. */
+static int find_bound(const hcy_pipeline_stats *s)
+{
+    const hcy_pipeline_device *most = s->devices;
+    if (s->delivering > 0.8 * s->seconds)
+        return HCY_PIPELINE_BY_SINK;
+    for (size_t i = 1; i < s->n_devices; i++)
+        most = s->devices[i].frames > most->frames ? &s->devices[i] : most;
+    return most->idle > 0.2 * s->seconds ? HCY_PIPELINE_BY_READING : HCY_PIPELINE_BY_DEVICES;
+}
+
+const char *hcy_pipeline_bound_name(int bound)
+{
+    static const char *const names[] = { "reading", "devices", "sink" };
+    return bound >= 0 && bound <= HCY_PIPELINE_BY_SINK ? names[bound] : "?";
 }
 
 const hcy_pipeline_stats *hcy__stats_show(hcy_pipeline *p)
@@ -33,6 +53,8 @@ const hcy_pipeline_stats *hcy__stats_show(hcy_pipeline *p)
     struct pipe_stats *stats = &p->stats;
     hcy__pipe_lock(&p->control);
     stats->shown = stats->counts;
+    if (p->push)
+        snprintf(stats->copied, sizeof stats->copied, "%s", hcy__push_copied(p->push) ? hcy__push_copied(p->push) : "");
     hcy__latency_show(&stats->latency, &stats->shown);
     hcy__workers_show(&p->workers, stats->devices);
     hcy__pipe_unlock(&p->control);
@@ -40,6 +62,8 @@ const hcy_pipeline_stats *hcy__stats_show(hcy_pipeline *p)
     stats->shown.batch = p->batch;
     stats->shown.n_devices = hcy__n_devices(&p->workers);
     stats->shown.devices = stats->devices;
+    stats->shown.copied = stats->copied[0] ? stats->copied : NULL;
+    stats->shown.bound = find_bound(&stats->shown);
     return &stats->shown;
 }
 

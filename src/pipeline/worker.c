@@ -14,20 +14,11 @@
 
 /* --- Which slots a device takes --- */
 
-/* [lock] Is there a device that has not refused anything of this slot? */
-static int others_take(const hcy_pipeline *p, const struct pipe_slot *slot, const struct pipe_worker *but)
-{
-    for (const struct pipe_worker *w = p->workers.all; w < p->workers.all + p->workers.n; w++)
-        if (w != but && !w->failed && !slot->refused[w->index])
-            return 1;
-    return 0;
-}
-
-/* [lock] The first slot for this device: what it has refused it takes if nobody else is left. */
+/* [lock] The first slot for this device. */
 static struct pipe_slot *find_ready_slot(const struct pipe_worker *w)
 {
     struct pipe_slot *slot = hcy__slots_ready(&w->pipeline->slots);
-    while (slot && slot->refused[w->index] && others_take(w->pipeline, slot, w))
+    while (slot && !hcy__may_take(w, slot))
         slot = slot->next;
     return slot;
 }
@@ -38,7 +29,7 @@ static struct pipe_slot *find_or_close_slot(const struct pipe_worker *w)
 {
     hcy_pipeline *p = w->pipeline;
     struct pipe_slot *slot = find_ready_slot(w);
-    if (slot || !(p->push || hcy__ring_is_full(&p->ring)))
+    if (slot || !(p->push || hcy__ring_is_full(&p->ring)) || !hcy__may_close(w))
         return slot;
     /* Where a producer still has a place in it, its commit makes it ready and wakes this thread. */
     hcy__slot_close(p);
@@ -58,7 +49,12 @@ static struct pipe_slot *take_slot(struct pipe_worker *w, int wait)
             slot = find_or_close_slot(w);
         if (slot || !wait)
             break;
+        uint64_t since = hcy_now_ns();
+        int runs = !hcy__is_stopped(c);
         hcy__pipe_wait(c, PIPE_WORK);
+        /* Between runs nobody is idle. */
+        if (runs && !hcy__is_stopped(c))
+            w->stats.idle += 1e-9 * (double)(hcy_now_ns() - since);
     }
     if (slot) {
         hcy__slot_take(&p->slots, slot);
@@ -94,7 +90,7 @@ static void account_batch(struct pipe_worker *w, struct pipe_lane *lane)
     w->busy_until = now;
     hcy__pipe_lock(&p->control);
     /* Decided once and kept: a device that fails a moment later must not change whose these frames are. */
-    lane->hands_on = refused && others_take(p, lane->slot, w);
+    lane->hands_on = refused && hcy__others_take(p, lane->slot, w, 0);
     w->stats.frames += hcy__count_due(lane);
     w->stats.bytes += lane->bytes;
     w->stats.batches++;
@@ -304,6 +300,10 @@ int hcy__workers_start(hcy_pipeline *p)
         if (w->started && w->setup)
             status = leave_out(w, hcy_fail_again(&w->error));
     }
+    /* Only those that are left share anything. */
+    hcy__pipe_lock(&p->control);
+    hcy__share_processors(&p->workers);
+    hcy__pipe_unlock(&p->control);
     return status;
 }
 
@@ -341,7 +341,7 @@ int hcy__workers_begin(hcy_pipeline *p, int goes_on)
         hcy_pipeline_device *d = &p->workers.all[i].stats;
         if (!goes_on) {
             d->frames = d->batches = d->bytes = 0;
-            d->seconds = 0;
+            d->seconds = d->idle = 0;
         }
         p->workers.all[i].busy_until = 0;
     }
@@ -372,6 +372,11 @@ hcy_device *hcy__device_at(const struct pipe_workers *workers, size_t i)
     return workers->all[i].device;
 }
 
+int hcy__device_is_used(const struct pipe_workers *workers, size_t i)
+{
+    return !workers->all[i].failed;
+}
+
 int hcy__device_reads_host(const struct pipe_workers *workers, size_t i)
 {
     return workers->all[i].direct && !workers->all[i].failed;
@@ -399,6 +404,7 @@ size_t hcy__preferred_batch(const struct pipe_workers *workers)
 {
     size_t batch = 0;
     for (size_t i = 0; i < workers->n; i++)
-        batch = workers->all[i].preferred > batch ? workers->all[i].preferred : batch;
+        if (!workers->all[i].stands_by && workers->all[i].preferred > batch)
+            batch = workers->all[i].preferred;
     return batch;
 }

@@ -1,6 +1,6 @@
 /* worker.h - the devices, a thread each, and the batches that they work on.
  *
- * The part belongs to four files: worker.c (which device takes what, its thread), lane.c (what a batch in flight needs
+ * The part belongs to five files: worker.c (its thread), share.c (which device takes what), lane.c (what a batch in flight needs
  * on a device), launch.c (a batch's way onto the device and back), outcome.c (from its sums to curves in the ring).
  *
  * Lock rules: members marked [lock] are under the lock.  `failed` changes only while the pipeline is made or a run is
@@ -52,7 +52,8 @@ static inline size_t hcy__workers_alive(const struct pipe_workers *workers)
     return workers->n - workers->n_failed;
 }
 hcy_device *hcy__device_at(const struct pipe_workers *workers, size_t i);
-/* It is at work, and its kernels read memory of the host where it is. */
+/* It is at work; and its kernels read memory of the host where it is. */
+int hcy__device_is_used(const struct pipe_workers *workers, size_t i);
 int hcy__device_reads_host(const struct pipe_workers *workers, size_t i);
 /* Of the devices at work those that read the host's memory (direct), or that need copies: how many there are, and the
  * i-th of them, which must exist. */
@@ -89,6 +90,8 @@ struct pipe_worker {
     hcy_device *device;
     size_t index;
     int direct; /* its kernels read the slots where they are */
+    int on_processors; /* they run its kernels; set before the first run, as is: */
+    int stands_by;     /* it takes what no other device does */
     int failed; /* [lock] given up, or not taking frames of this kind at all */
     int ready;  /* [lock] its tables are prepared, or that failed: */
     int setup;  /* [lock] status */
@@ -110,6 +113,13 @@ static inline size_t hcy__worker_depth(const struct pipe_worker *w)
 {
     return w->direct ? 1 : PIPE_LANES;
 }
+
+/* share.c: who stands by, when it is known who is left out; and, with the lock, whether the device takes this ready slot,
+ * or the one that is being filled; whether there is another device that has not refused it (and that works). */
+void hcy__share_processors(struct pipe_workers *workers);
+int hcy__may_take(const struct pipe_worker *w, const struct pipe_slot *slot);
+int hcy__may_close(const struct pipe_worker *w);
+int hcy__others_take(const hcy_pipeline *p, const struct pipe_slot *slot, const struct pipe_worker *but, int working);
 
 /* lane.c */
 int hcy__lanes_create(struct pipe_worker *w);

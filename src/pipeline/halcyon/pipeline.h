@@ -103,6 +103,8 @@ typedef struct hcy_pipeline_device {
     double seconds;                  /* in which it had work */
     hcy_error error;                 /* status 0, or why it was given up */
     uint64_t memory;                 /* bytes of its own memory that the pipeline holds, tables included */
+    double idle;                     /* seconds of the run in which it had nothing to do */
+    int stands_by;                   /* 1: its processors are another device's, so it has only frames that others leave */
 } hcy_pipeline_device;
 
 typedef struct hcy_pipeline_stats {
@@ -117,7 +119,24 @@ typedef struct hcy_pipeline_stats {
     /* Push form, else 0: frames dropped; seconds from submission to result, to 2 in 100 (max: exact). */
     uint64_t dropped;
     double latency_p50, latency_p99, latency_max;
+    uint64_t in_place;  /* push form: frames that nobody copied on the host */
+    const char *copied; /* push form: why no chunks of opts.memory are used where they lie; NULL: they are, or there is
+                           no such memory.  Until the next start. */
+    /* Where the time went, so far. */
+    double waited;     /* seconds in which threads that read, or take submitted frames, found no room; of all threads */
+    double delivering; /* seconds in the sink */
+    int bound;         /* HCY_PIPELINE_BY_*: what the others mostly waited for */
 } hcy_pipeline_stats;
+
+/* What bounds a run. */
+enum hcy_pipeline_bound {
+    HCY_PIPELINE_BY_READING = 0, /* a device was idle: reading and parsing, or in a push the host, came too late */
+    HCY_PIPELINE_BY_DEVICES = 1, /* copies to them, their kernels, or making curves of the sums */
+    HCY_PIPELINE_BY_SINK = 2     /* who takes the curves: writing */
+};
+/* "reading", "devices", "sink". */
+HCY_API const char *hcy_pipeline_bound_name(int bound);
+
 /* Called in the thread of hcy_pipeline_run() about ten times a second, and at the end. */
 typedef void (*hcy_pipeline_progress)(void *payload, const hcy_pipeline_stats *stats);
 
