@@ -120,3 +120,11 @@ int hcy__may_close(const struct pipe_worker *w)
     /* A slot that is still being filled is left to the devices whose time it is worth. */
     return !w->stands_by && !(w->on_processors && count_accelerators(&w->pipeline->workers, &rate));
 }
+
+int hcy__has_accelerators(const struct pipe_workers *workers)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < workers->n; i++)
+        n += !workers->all[i].on_processors;
+    return n != 0;
+}

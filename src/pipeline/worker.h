@@ -59,6 +59,8 @@ int hcy__device_reads_host(const struct pipe_workers *workers, size_t i);
  * i-th of them, which must exist. */
 size_t hcy__count_devices(const struct pipe_workers *workers, int direct);
 hcy_device *hcy__find_device(const struct pipe_workers *workers, int direct, size_t i);
+/* Is there a device that does not work with the processors? */
+int hcy__has_accelerators(const struct pipe_workers *workers);
 /* Frames a launch, as the device says that wants most. */
 size_t hcy__preferred_batch(const struct pipe_workers *workers);
 
