@@ -373,6 +373,11 @@ static int fft_execute(void *qimpl, const hcy_value *out, void *fimpl, int direc
     return hcy_hostqueue_submit(q->hq, "fft", in->bytes_left, run_fft_command, &f, sizeof f, keep);
 }
 
+static int cpu_queue_finished(void *qimpl)
+{
+    return hcy_hostqueue_finished(((struct cpu_queue *)qimpl)->hq);
+}
+
 static int cpu_queue_finish(void *qimpl)
 {
     return hcy_hostqueue_finish(((struct cpu_queue *)qimpl)->hq);
@@ -525,6 +530,7 @@ static const hcy_backend_ops ops = {
     .launch = cpu_queue_launch,
     .fft_execute = fft_execute,
     .finish = cpu_queue_finish,
+    .finished = cpu_queue_finished,
     .status = cpu_queue_status,
     .record = cpu_queue_record,
     .wait = cpu_queue_wait,

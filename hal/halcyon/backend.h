@@ -106,6 +106,7 @@ typedef struct hcy_backend_ops {
     int (*fft_execute)(void *qimpl, const hcy_value *out, void *fimpl, int direction, const hcy_value *in,
                        const hcy_value *work, hcy_keep *keep);
     int (*finish)(void *qimpl);                      /* wait; the queue's first failure */
+    int (*finished)(void *qimpl);                    /* 0, the same failure, or HCY_ETIMEOUT: not yet; may be NULL */
     int (*status)(void *qimpl);                      /* the same, without waiting */
     int (*record)(void **eimpl, void *qimpl);
     int (*wait)(void *qimpl, hcy_event *event);      /* HCY_EUNSUPPORTED: the HAL waits on the host instead */
@@ -272,6 +273,7 @@ HCY_API int hcy_hostqueue_copy(hcy_hostqueue *hq, const hcy_copy *copy, hcy_keep
 HCY_API int hcy_hostqueue_fill(hcy_hostqueue *hq, const hcy_place *dst, size_t size, const void *pattern,
                                size_t pattern_size, hcy_keep *keep);
 HCY_API int hcy_hostqueue_finish(hcy_hostqueue *hq);
+HCY_API int hcy_hostqueue_finished(hcy_hostqueue *hq);
 HCY_API int hcy_hostqueue_status(hcy_hostqueue *hq);
 HCY_API int hcy_hostqueue_record(void **eimpl, hcy_hostqueue *hq);
 HCY_API int hcy_hostqueue_wait(hcy_hostqueue *hq, hcy_event *event); /* of any device */

@@ -78,7 +78,7 @@ static const char *bound_words(int bound)
 {
     if (bound == HCY_PIPELINE_BY_SINK)
         return "writing";
-    return bound == HCY_PIPELINE_BY_READING ? "reading and parsing: devices waited" : "the devices";
+    return bound == HCY_PIPELINE_BY_READING ? "reading and parsing" : "the devices";
 }
 
 void progress_summary(const hcy_pipeline_stats *s)

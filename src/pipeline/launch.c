@@ -5,6 +5,8 @@
 #include "pipeline_priv.h"
 #include "azint_arguments.h"
 
+#include <time.h>
+
 #include <halcyon/backend.h>
 
 #define MANY_BINS 16384 /* from which on sums are read row by row */
@@ -232,8 +234,33 @@ int hcy__launch_batch(const struct pipe_worker *w, struct pipe_lane *lane)
     return status ? status : receive_outcome(w, lane);
 }
 
+int hcy__is_overdue(const struct pipe_worker *w, const struct pipe_lane *lane)
+{
+    const uint64_t limit = w->pipeline->opts.device_timeout;
+    if (!limit || hcy_now_ns() - lane->started < limit)
+        return 0;
+    hcy_fail(HCY_ETIMEOUT, "%s has not answered for %.1f s: given up, its frames go to others", w->stats.name,
+             1e-9 * (double)limit);
+    return 1;
+}
+
+/* With a limit the queue is asked, more and more seldom, because a wait could not be ended. */
+static int finish_in_time(const struct pipe_worker *w, const struct pipe_lane *lane)
+{
+    if (!w->pipeline->opts.device_timeout)
+        return hcy_queue_finish(lane->queue);
+    for (long pause = 20000;; pause = pause < 1000000 ? pause * 3 / 2 : pause) {
+        int status = hcy_queue_finish_within(lane->queue, 0);
+        if (status != HCY_ETIMEOUT)
+            return status;
+        if (hcy__is_overdue(w, lane))
+            return HCY_ETIMEOUT;
+        nanosleep(&(struct timespec){ 0, pause }, NULL);
+    }
+}
+
 int hcy__await_batch(const struct pipe_worker *w, const struct pipe_lane *lane)
 {
-    int status = hcy_queue_finish(lane->queue);
+    int status = finish_in_time(w, lane);
     return status ? status : receive_lost(w, lane);
 }

@@ -85,10 +85,21 @@ static void finish_frame(hcy_pipeline *p, const struct pipe_worker *w, struct pi
         return;
     }
     double normalization = normalization_of(p, output->number);
-    output->result = hcy__ring_take_result(p);
     output->report.status = hcy_azint_finish(output->result, p->plan, &p->job, sums, report, normalization);
     if (output->report.status)
         snprintf(output->why, sizeof output->why, "%s", hcy_last_error()->text);
+}
+
+/* Results for those of frames first to last - 1 that will have one. */
+static void take_results(hcy_pipeline *p, const struct pipe_lane *lane, size_t first, size_t last)
+{
+    hcy__pipe_lock(&p->control);
+    for (size_t i = first; i < last; i++) {
+        struct pipe_output *output = hcy__ring_at(&p->ring, lane->first + i);
+        if (is_due(lane, i) && !output->report.status && !lane->host_reports[i].status)
+            output->result = hcy__ring_take_result(&p->ring);
+    }
+    hcy__pipe_unlock(&p->control);
 }
 
 /* Frames first to last - 1 of the lane.  In a slot that goes to another device they are marked as done. */
@@ -111,12 +122,13 @@ void hcy__finish_batch(hcy_pipeline *p, const struct pipe_worker *w, const struc
     /* Curves are handed on together, which takes the lock once for many; images one by one: the sink takes each out of
      * a cache, and few results are in use at a time. */
     const size_t stride = p->sums_bytes / sizeof(uint64_t), together = TOGETHER / p->n_bins + 1;
-    for (size_t i = 0; i < lane->n; i++) {
-        if (is_due(lane, i))
-            finish_frame(p, w, hcy__ring_at(&p->ring, lane->first + i), &lane->host_reports[i],
-                         lane->host_sums + i * stride);
-        if ((i + 1) % together == 0)
-            hand_out(p, lane, i + 1 - together, i + 1);
+    for (size_t first = 0; first < lane->n; first += together) {
+        const size_t last = lane->n - first < together ? lane->n : first + together;
+        take_results(p, lane, first, last);
+        for (size_t i = first; i < last; i++)
+            if (is_due(lane, i))
+                finish_frame(p, w, hcy__ring_at(&p->ring, lane->first + i), &lane->host_reports[i],
+                             lane->host_sums + i * stride);
+        hand_out(p, lane, first, last);
     }
-    hand_out(p, lane, lane->n - lane->n % together, lane->n);
 }

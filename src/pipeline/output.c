@@ -46,17 +46,15 @@ void hcy__ring_destroy(struct pipe_ring *ring)
 void hcy__ring_begin(struct pipe_ring *ring)
 {
     ring->accepted = ring->emitted = 0;
+    ring->seen = 0;
     /* A run that was stopped has left frames behind. */
     for (size_t i = 0; i < ring->window; i++)
         clear_entry(ring, &ring->entries[i]);
 }
 
-hcy_azint_result *hcy__ring_take_result(hcy_pipeline *p)
+hcy_azint_result *hcy__ring_take_result(struct pipe_ring *ring)
 {
-    hcy__pipe_lock(&p->control);
-    hcy_azint_result *result = p->ring.idle[--p->ring.n_idle];
-    hcy__pipe_unlock(&p->control);
-    return result;
+    return ring->idle[--ring->n_idle];
 }
 
 void hcy__output_begin(struct pipe_output *output, uint64_t number)
@@ -73,6 +71,9 @@ int hcy__front_wait(hcy_pipeline *p, uint64_t tick)
 {
     struct pipe_output *front = hcy__ring_at(&p->ring, p->ring.emitted);
     int late = 0, found = 0;
+    /* What is ready stays so until this thread takes it. */
+    if (p->ring.seen)
+        return 1;
     hcy__pipe_lock(&p->control);
     while (!front->ready && !hcy__is_stopped(&p->control) && !late)
         late = hcy__pipe_wait_until(&p->control, PIPE_OUTPUT, tick);
@@ -105,6 +106,7 @@ static void retire_front(hcy_pipeline *p, uint64_t taken)
         hcy__stats_latency(&p->stats, output->lent - output->submitted);
     clear_entry(&p->ring, output);
     p->ring.emitted++;
+    p->ring.seen = hcy__ring_at(&p->ring, p->ring.emitted)->ready;
     hcy__stats_delivered(&p->stats, taken);
     hcy__stats_done(&p->stats, failed ? 0 : p->source.coding.image_bytes, failed);
     hcy__pipe_wake_one(&p->control, PIPE_SPACE);

@@ -149,7 +149,6 @@ static void *feed_slots(void *feeder)
         if (copied)
             hcy__chunk_give_back(p, &chunk, 0);
         hcy__slot_commit(p, &place, &f->parser, status, chunk.size);
-        hcy__pipe_lock(&p->control);
     }
     hcy__pipe_unlock(&p->control);
     return NULL;

@@ -89,7 +89,6 @@ static void *read_frames(void *pipeline)
         if (!status)
             status = hcy_stack_read(&size, place.into, place.capacity, p->reader.stack, number);
         hcy__slot_commit(p, &place, &parser, status, size);
-        hcy__pipe_lock(&p->control);
     }
     hcy__pipe_unlock(&p->control);
     free(parser.blocks);

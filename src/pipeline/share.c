@@ -8,7 +8,10 @@
  *     frames that the working ones refuse, or leave when they fail.
  *   - Beside accelerators such a device takes what is left: a batch that no accelerator would come to soon.  While
  *     reading cannot keep up, no batch waits and it takes none; while the accelerators are the slower part, filled
- *     slots pile up, and it takes one of them.  Its share so follows the run, and may be nothing.
+ *     slots pile up, and it takes one of them.  But it also takes memory's bandwidth and the processors that submit and
+ *     divide (beside two H200s fed from a ring it cost them half of their rate and gave a quarter).  So what the
+ *     accelerators do while it works is compared with what they do while it does not, and it pauses, longer and
+ *     longer, when it brings less than it costs.  Its share so follows the run, and may be nothing.
  */
 #include "pipeline_priv.h"
 
@@ -16,7 +19,12 @@
 
 #include <halcyon/backend.h>
 
-#define UNKNOWN_RATIO 32 /* times the speed of an accelerator over a CPU, before both have done a batch */
+#define UNKNOWN_RATIO 32          /* times the speed of an accelerator over a CPU, before both have done a batch */
+#define GAIN          1.02        /* what a device must bring to go on */
+#define BASELINE      100000000u  /* ns of accelerators alone before the first trial */
+#define FIRST_PAUSE   500000000u  /* ns after a trial that failed; four times as long each time */
+#define LONGEST_PAUSE 10000000000u
+#define MEMORY_NS     2000000000u /* of accelerators alone: then older ones count half */
 
 /* --- Who stands by --- */
 
@@ -50,6 +58,11 @@ void hcy__share_processors(struct pipe_workers *workers)
         w->stats.stands_by = w->stands_by;
 }
 
+static double rate_of(const struct pipe_worker *w)
+{
+    return w->stats.seconds > 0 ? (double)w->stats.frames / w->stats.seconds : 0;
+}
+
 /* --- Who takes a slot --- */
 
 /* [lock] Is there a device that has not refused anything of this slot?  working: and that does not stand by. */
@@ -59,11 +72,6 @@ int hcy__others_take(const hcy_pipeline *p, const struct pipe_slot *slot, const 
         if (w != but && !w->failed && !slot->refused[w->index] && !(working && w->stands_by))
             return 1;
     return 0;
-}
-
-static double rate_of(const struct pipe_worker *w)
-{
-    return w->stats.seconds > 0 ? (double)w->stats.frames / w->stats.seconds : 0;
 }
 
 /* [lock] Of the accelerators that work: how many, and frames a second of them all (0: one has done nothing yet). */
@@ -83,6 +91,65 @@ static size_t count_accelerators(const struct pipe_workers *workers, double *rat
     return n;
 }
 
+/* --- What it costs the accelerators --- */
+
+/* [lock] Ends a period in which the device worked, or did not, on what the accelerators have done meanwhile. */
+static void end_period(struct pipe_worker *w, struct pipe_period *period)
+{
+    const struct pipe_workers *workers = &w->pipeline->workers;
+    uint64_t now = hcy_now_ns(), frames = 0;
+    for (const struct pipe_worker *a = workers->all; a < workers->all + workers->n; a++)
+        frames += a->on_processors ? 0 : a->stats.frames;
+    period->frames += (double)(frames - w->gate.frames);
+    period->ns += (double)(now - w->gate.since);
+    w->gate.frames = frames;
+    w->gate.since = now;
+}
+
+void hcy__share_begin(struct pipe_worker *w)
+{
+    w->gate = (struct pipe_gate){ .since = hcy_now_ns(), .pause = FIRST_PAUSE };
+    /* Accelerators' counts may go on from an earlier run. */
+    end_period(w, &w->gate.alone);
+    w->gate.alone = (struct pipe_period){ 0, 0 };
+}
+
+void hcy__share_taken(struct pipe_worker *w)
+{
+    if (w->on_processors)
+        end_period(w, &w->gate.alone);
+    if (w->gate.alone.ns > MEMORY_NS) {
+        w->gate.alone.ns /= 2;
+        w->gate.alone.frames /= 2;
+    }
+}
+
+void hcy__share_done(struct pipe_worker *w)
+{
+    struct pipe_gate *g = &w->gate;
+    if (!w->on_processors)
+        return;
+    end_period(w, &g->beside);
+    if (g->beside.ns <= 0 || g->alone.ns <= 0)
+        return;
+    double alone = g->alone.frames / g->alone.ns, together = g->beside.frames / g->beside.ns + 1e-9 * rate_of(w);
+    if (together >= GAIN * alone) {
+        g->pause = FIRST_PAUSE;
+        return;
+    }
+    g->closed_until = g->since + g->pause;
+    g->pause = g->pause < LONGEST_PAUSE / 4 ? 4 * g->pause : LONGEST_PAUSE;
+    /* The next trial is judged by itself. */
+    g->beside = (struct pipe_period){ 0, 0 };
+}
+
+/* [lock] */
+static int is_open(const struct pipe_gate *gate)
+{
+    uint64_t now = hcy_now_ns();
+    return now >= gate->closed_until && gate->alone.ns + (double)(now - gate->since) >= BASELINE;
+}
+
 /* [lock] Would the accelerators be through with all that is left before this device is with the slot? */
 static int comes_too_late(const struct pipe_worker *w, const struct pipe_slot *slot, double accelerators)
 {
@@ -99,7 +166,7 @@ static int is_left_over(const struct pipe_worker *w, const struct pipe_slot *slo
 {
     double rate;
     size_t n = count_accelerators(&w->pipeline->workers, &rate);
-    return !n || (w->pipeline->slots.n_ready > n && !comes_too_late(w, slot, rate));
+    return !n || (w->pipeline->slots.n_ready > n && is_open(&w->gate) && !comes_too_late(w, slot, rate));
 }
 
 int hcy__may_take(const struct pipe_worker *w, const struct pipe_slot *slot)
@@ -127,4 +194,22 @@ int hcy__has_accelerators(const struct pipe_workers *workers)
     for (size_t i = 0; i < workers->n; i++)
         n += !workers->all[i].on_processors;
     return n != 0;
+}
+
+/* --- Batches --- */
+
+size_t hcy__batch_in_time(const hcy_pipeline *p)
+{
+    double slowest = 0;
+    for (const struct pipe_worker *w = p->workers.all; w < p->workers.all + p->workers.n; w++)
+        if (!w->failed && !w->stands_by && rate_of(w) > 0 && (slowest <= 0 || rate_of(w) < slowest))
+            slowest = rate_of(w);
+    if (!p->opts.latency)
+        return p->batch;
+    /* Until a rate is known a frame goes alone.  A frame waits for a batch before its own, is in one, and its curve is
+     * made: a third each. */
+    double n = slowest * 1e-9 * (double)p->opts.latency / 3;
+    if (n < 1)
+        return 1;
+    return n < (double)p->batch ? (size_t)n : p->batch;
 }

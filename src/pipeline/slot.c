@@ -129,6 +129,8 @@ void hcy__slots_destroy(hcy_pipeline *p)
 {
     for (size_t i = 0; i < p->slots.n; i++) {
         struct pipe_slot *slot = &p->slots.all[i];
+        if (slot->kept)
+            continue;
         /* What could not be made is NULL. */
         for (size_t w = 0; slot->views && w < hcy__n_devices(&p->workers); w++)
             hcy_buffer_release(slot->views[w]);
@@ -229,7 +231,8 @@ static size_t limit_batch(const hcy_pipeline *p)
     least = least < LEAST_BATCH ? least : LEAST_BATCH;
     if (share < least)
         share = least;
-    return share < p->batch ? (size_t)share : p->batch;
+    const size_t batch = hcy__batch_in_time(p);
+    return share < batch ? (size_t)share : batch;
 }
 
 /* [lock] Frames have more blocks than the table was made for: chunks behind these will have as many. */
@@ -409,7 +412,6 @@ void hcy__slot_commit(hcy_pipeline *p, const struct pipe_place *place, struct pi
         hcy__slot_make_ready(p, slot);
     else if (p->push)
         hcy__pipe_wake(&p->control, PIPE_WORK);
-    hcy__pipe_unlock(&p->control);
 }
 
 /* --- For the device that has it --- */

@@ -53,6 +53,7 @@ struct pipe_slot {
     struct pipe_held *held;
     unsigned char *refused; /* [lock] a device: it has seen these frames and leaves some of them to others */
     int again;              /* some device has: frames that are done have a status in `frames` */
+    int kept;               /* a device that hangs may still read it: never given back to the system */
     hcy_device *home;
     struct pipe_memory chunks, frames, blocks; /* hcy_bslz4_frame[], hcy_bslz4_block[] */
     hcy_buffer **views;     /* a device: chunks as its kernels read them, NULL where they must be copied */
@@ -97,8 +98,8 @@ int hcy__slot_reserve(hcy_pipeline *p, size_t size, const uint8_t *in_place, str
 void hcy__slot_hold(const struct pipe_place *place, const struct pipe_chunk *chunk);
 /* [lock] No more frames go into the slot being filled. */
 void hcy__slot_close(hcy_pipeline *p);
-/* Takes the chunk of `size` bytes in its place apart, or notes `status` (with hcy_last_error()) for the
- * frame. */
+/* Takes the chunk of `size` bytes in its place apart, or notes `status` (with hcy_last_error()) for the frame.  Called
+ * without the lock, returns with it: its caller asks for the next place. */
 void hcy__slot_commit(hcy_pipeline *p, const struct pipe_place *place, struct pipe_parser *parser, int status,
                       size_t size);
 

@@ -30,16 +30,13 @@ void hcy__stats_begin(struct pipe_stats *stats, uint64_t frames, int goes_on)
     memset(&stats->latency, 0, sizeof stats->latency);
 }
 
-/* The sink, if it was busy nearly all the time; else the feeding of the device that did most, if that was idle for a
- * fifth of it; else the devices. */
-static int find_bound(const hcy_pipeline_stats *s)
+/* The sink, if it was busy nearly all the time.  Else the devices, if those that feed them were out of room for a good
+ * part of it; else the feeding. */
+static int find_bound(const hcy_pipeline_stats *s, unsigned feeders)
 {
-    const hcy_pipeline_device *most = s->devices;
     if (s->delivering > 0.8 * s->seconds)
         return HCY_PIPELINE_BY_SINK;
-    for (size_t i = 1; i < s->n_devices; i++)
-        most = s->devices[i].frames > most->frames ? &s->devices[i] : most;
-    return most->idle > 0.2 * s->seconds ? HCY_PIPELINE_BY_READING : HCY_PIPELINE_BY_DEVICES;
+    return s->waited > 0.25 * s->seconds * feeders ? HCY_PIPELINE_BY_DEVICES : HCY_PIPELINE_BY_READING;
 }
 
 const char *hcy_pipeline_bound_name(int bound)
@@ -63,7 +60,7 @@ const hcy_pipeline_stats *hcy__stats_show(hcy_pipeline *p)
     stats->shown.n_devices = hcy__n_devices(&p->workers);
     stats->shown.devices = stats->devices;
     stats->shown.copied = stats->copied[0] ? stats->copied : NULL;
-    stats->shown.bound = find_bound(&stats->shown);
+    stats->shown.bound = find_bound(&stats->shown, p->opts.readers);
     return &stats->shown;
 }
 

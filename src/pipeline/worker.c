@@ -12,6 +12,8 @@
 
 #include <halcyon/backend.h>
 
+#define POLL_NS 30000 /* between looks at a batch: a tenth of the shortest ones */
+
 /* --- Which slots a device takes --- */
 
 /* [lock] The first slot for this device. */
@@ -58,6 +60,7 @@ static struct pipe_slot *take_slot(struct pipe_worker *w, int wait)
     }
     if (slot) {
         hcy__slot_take(&p->slots, slot);
+        hcy__share_taken(w);
         p->workers.n_running++;
     }
     hcy__pipe_unlock(c);
@@ -68,7 +71,7 @@ static struct pipe_slot *take_slot(struct pipe_worker *w, int wait)
 
 static int submit_slot(struct pipe_worker *w, struct pipe_slot *slot)
 {
-    struct pipe_lane *lane = &w->lanes[(w->oldest + w->in_flight) % PIPE_LANES];
+    struct pipe_lane *lane = &w->lanes[(w->oldest + w->in_flight) % hcy__worker_lanes(w)];
     /* Noted before anything can fail: who gives a device up finds its slots in the lanes. */
     w->in_flight++;
     lane->slot = slot;
@@ -95,6 +98,7 @@ static void account_batch(struct pipe_worker *w, struct pipe_lane *lane)
     w->stats.bytes += lane->bytes;
     w->stats.batches++;
     w->stats.seconds += 1e-9 * (double)(now - start);
+    hcy__share_done(w);
     hcy__pipe_unlock(&p->control);
     if (!lane->hands_on && !lane->slot->again) {
         hcy__slot_release(p, lane->slot);
@@ -133,16 +137,14 @@ static void hand_slot_on(struct pipe_worker *w, struct pipe_lane *lane)
 static int collect_batch(struct pipe_worker *w)
 {
     struct pipe_lane *lane = &w->lanes[w->oldest];
-    struct pipe_slot *slot = NULL;
     int status = hcy__await_batch(w, lane);
     if (status)
         return status;
     account_batch(w, lane);
-    w->oldest = (w->oldest + 1) % PIPE_LANES;
+    w->oldest = (w->oldest + 1) % hcy__worker_lanes(w);
     w->in_flight--;
-    /* The device's next batch comes before this one's curves, if a lane is free: this one's sums are still in use. */
-    if (w->in_flight + 1 < PIPE_LANES)
-        slot = take_slot(w, 0);
+    /* The device's next batch comes before this one's curves: there is a lane more than batches in flight. */
+    struct pipe_slot *slot = take_slot(w, 0);
     if (slot)
         status = submit_slot(w, slot);
     /* These frames are good even if the next batch could not be launched; its error is kept from their words. */
@@ -152,18 +154,29 @@ static int collect_batch(struct pipe_worker *w)
     return status ? hcy_fail_again(&error) : 0;
 }
 
+/* Until nothing reads the slots any more; what the wait says is not news.  A device that hangs would let nobody go on:
+ * its frames are read by others beside it, and what it may still read or write stays where it is. */
+static void leave_lanes(struct pipe_worker *w)
+{
+    for (size_t i = 0; i < hcy__worker_lanes(w); i++) {
+        struct pipe_lane *lane = &w->lanes[i];
+        if (lane->slot && w->hung)
+            lane->slot->kept = 1;
+        else if (lane->slot)
+            (void)!hcy_queue_finish(lane->queue);
+    }
+}
+
 /* The device's unfinished frames go back to the others. */
 static void give_device_up(struct pipe_worker *w, int status)
 {
     hcy_pipeline *p = w->pipeline;
     hcy_error error = *hcy_last_error();
     error.status = status;
-    /* Until nothing reads the slots any more; what the wait says is not news. */
-    for (size_t i = 0; i < PIPE_LANES; i++)
-        if (w->lanes[i].slot)
-            (void)!hcy_queue_finish(w->lanes[i].queue);
+    w->hung = status == HCY_ETIMEOUT;
+    leave_lanes(w);
     hcy__pipe_lock(&p->control);
-    for (size_t i = 0; i < PIPE_LANES; i++)
+    for (size_t i = 0; i < hcy__worker_lanes(w); i++)
         if (w->lanes[i].slot) {
             hcy__slot_make_ready(p, w->lanes[i].slot);
             w->lanes[i].slot = NULL;
@@ -178,21 +191,39 @@ static void give_device_up(struct pipe_worker *w, int status)
     hcy__pipe_unlock(&p->control);
 }
 
+/* A batch is in flight, and another one could be: whichever comes first, the end of the one or frames for the other.
+ * Without this, frames that come singly would wait for a whole batch before they begin. */
+static int await_either(struct pipe_worker *w)
+{
+    struct pipe_control *c = &w->pipeline->control;
+    int status = hcy_queue_finish_within(w->lanes[w->oldest].queue, 0);
+    if (status != HCY_ETIMEOUT)
+        return status ? status : collect_batch(w);
+    if (hcy__is_overdue(w, &w->lanes[w->oldest]))
+        return hcy_last_error()->status;
+    hcy__pipe_lock(c);
+    hcy__pipe_wait_until(c, PIPE_WORK, hcy_now_ns() + POLL_NS);
+    hcy__pipe_unlock(c);
+    return 0;
+}
+
 static void serve_device(struct pipe_worker *w)
 {
     int status = 0;
     while (!status) {
-        /* Lanes are filled first; a thread that has a batch in flight waits for that, never for slots. */
+        struct pipe_slot *slot = NULL;
+        /* Lanes are filled first. */
         if (w->in_flight < hcy__worker_depth(w)) {
-            struct pipe_slot *slot = take_slot(w, !w->in_flight);
-            if (slot) {
-                status = submit_slot(w, slot);
-                continue;
-            }
-            if (!w->in_flight)
+            slot = take_slot(w, !w->in_flight);
+            if (!slot && !w->in_flight)
                 return;
         }
-        status = collect_batch(w);
+        if (slot)
+            status = submit_slot(w, slot);
+        else if (w->in_flight < hcy__worker_depth(w))
+            status = await_either(w);
+        else
+            status = collect_batch(w);
     }
     give_device_up(w, status);
 }
@@ -323,6 +354,9 @@ void hcy__workers_destroy(hcy_pipeline *p)
         /* The thread uses all that follows. */
         if (w->started)
             pthread_join(w->thread, NULL);
+        /* Releasing what a hanging device uses would wait for it. */
+        if (w->hung)
+            continue;
         hcy__lanes_destroy(w);
         hcy_buffer_release(w->tables);
         hcy_kernel_release(w->fused);
@@ -345,6 +379,8 @@ int hcy__workers_begin(hcy_pipeline *p, int goes_on)
         }
         p->workers.all[i].busy_until = 0;
     }
+    for (size_t i = 0; i < p->workers.n; i++)
+        hcy__share_begin(&p->workers.all[i]);
     /* A device that was given up stays so, and its first reason is what the caller hears. */
     if (p->workers.n_failed == p->workers.n)
         return hcy_fail_again(&p->workers.all[0].stats.error);

@@ -16,7 +16,7 @@
 
 #include "slot.h"
 
-#define PIPE_LANES 2 /* batches in flight on a device */
+#define PIPE_LANES 3 /* two batches in flight on a device, and one whose curves are made */
 
 /* --- For the pipeline's other parts --- */
 
@@ -59,6 +59,9 @@ int hcy__device_reads_host(const struct pipe_workers *workers, size_t i);
  * i-th of them, which must exist. */
 size_t hcy__count_devices(const struct pipe_workers *workers, int direct);
 hcy_device *hcy__find_device(const struct pipe_workers *workers, int direct, size_t i);
+/* [lock] Frames a launch so that all devices at work keep to the latency that is aimed at; the pipeline's batch where
+ * none is. */
+size_t hcy__batch_in_time(const hcy_pipeline *p);
 /* Is there a device that does not work with the processors? */
 int hcy__has_accelerators(const struct pipe_workers *workers);
 /* Frames a launch, as the device says that wants most. */
@@ -87,6 +90,19 @@ struct pipe_lane {
     size_t n;
 };
 
+/* What the accelerators have done in a time. */
+struct pipe_period {
+    double frames, ns;
+};
+
+/* Of a device that works with the processors, beside accelerators: what they did alone, and while it worked; since when
+ * the period lasts that is not in there yet, and their frames then. */
+struct pipe_gate {
+    struct pipe_period alone, beside;
+    uint64_t since, frames;
+    uint64_t closed_until, pause; /* ns */
+};
+
 struct pipe_worker {
     hcy_pipeline *pipeline;
     hcy_device *device;
@@ -94,6 +110,7 @@ struct pipe_worker {
     int direct; /* its kernels read the slots where they are */
     int on_processors; /* they run its kernels; set before the first run, as is: */
     int stands_by;     /* it takes what no other device does */
+    struct pipe_gate gate; /* [lock] */
     int failed; /* [lock] given up, or not taking frames of this kind at all */
     int ready;  /* [lock] its tables are prepared, or that failed: */
     int setup;  /* [lock] status */
@@ -106,14 +123,19 @@ struct pipe_worker {
     uint64_t busy_until;
     hcy_pipeline_device stats; /* [lock] */
     pthread_t thread;
+    int hung;    /* it did not answer in time: what it may still write to is kept, for ever */
     int started;
 };
 
-/* Batches in flight.  Sums outlive their launch by the time it takes to make curves, so there are PIPE_LANES
- * of them. */
+/* Batches in flight; and lanes: sums outlive their launch by the time it takes to make curves, in which the device has
+ * its next batch already. */
 static inline size_t hcy__worker_depth(const struct pipe_worker *w)
 {
-    return w->direct ? 1 : PIPE_LANES;
+    return w->direct ? 1 : 2;
+}
+static inline size_t hcy__worker_lanes(const struct pipe_worker *w)
+{
+    return hcy__worker_depth(w) + 1;
 }
 
 /* share.c: who stands by, when it is known who is left out; and, with the lock, whether the device takes this ready slot,
@@ -121,6 +143,10 @@ static inline size_t hcy__worker_depth(const struct pipe_worker *w)
 void hcy__share_processors(struct pipe_workers *workers);
 int hcy__may_take(const struct pipe_worker *w, const struct pipe_slot *slot);
 int hcy__may_close(const struct pipe_worker *w);
+/* A run begins; the device has taken a slot; a batch of it is done. */
+void hcy__share_begin(struct pipe_worker *w);
+void hcy__share_taken(struct pipe_worker *w);
+void hcy__share_done(struct pipe_worker *w);
 int hcy__others_take(const hcy_pipeline *p, const struct pipe_slot *slot, const struct pipe_worker *but, int working);
 
 /* lane.c */
@@ -138,6 +164,8 @@ int hcy__launch_scratch(const struct pipe_worker *w, size_t *size);
 /* A lane's slot onto the device, its kernels, and its outcome on the way back; waiting for that. */
 int hcy__launch_batch(const struct pipe_worker *w, struct pipe_lane *lane);
 int hcy__await_batch(const struct pipe_worker *w, const struct pipe_lane *lane);
+/* Its batch has taken longer than devices may: 1, and hcy_last_error() is HCY_ETIMEOUT. */
+int hcy__is_overdue(const struct pipe_worker *w, const struct pipe_lane *lane);
 
 /* outcome.c */
 /* The outcome of n frames from the lane's sums, to the ring; a lane that still has its slot: of those that no other

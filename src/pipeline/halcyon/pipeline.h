@@ -65,8 +65,12 @@ typedef struct hcy_pipeline_options {
                          384 MiB where frames are copied to a device */
     hcy_pipeline_normalization normalization; /* NULL: 1 for all frames */
     void *normalization_payload;
+    uint64_t device_timeout; /* ns that a batch may take on a device; one that takes longer is given up, and what it may
+                                still write to is never freed.  0: devices are waited for */
+    uint64_t latency;        /* ns from a frame's coming to its curve that are aimed at: batches are kept so small that
+                                the slowest device at work makes one in a third of it.  0: as large as is fastest */
 } hcy_pipeline_options;
-#define HCY_PIPELINE_OPTIONS_INIT { sizeof(hcy_pipeline_options), 0, 0, 0, 0, NULL, NULL }
+#define HCY_PIPELINE_OPTIONS_INIT { sizeof(hcy_pipeline_options), 0, 0, 0, 0, NULL, NULL, 0, 0 }
 
 /* Opens nothing: `devices` are open, and kept; so is the plan.  Every device gets its tables, kernels and
  * buffers.  `source` and `opts` (NULL: defaults) are copied.
@@ -130,7 +134,7 @@ typedef struct hcy_pipeline_stats {
 
 /* What bounds a run. */
 enum hcy_pipeline_bound {
-    HCY_PIPELINE_BY_READING = 0, /* a device was idle: reading and parsing, or in a push the host, came too late */
+    HCY_PIPELINE_BY_READING = 0, /* reading and parsing, or in a push the host and parsing: there was room for more */
     HCY_PIPELINE_BY_DEVICES = 1, /* copies to them, their kernels, or making curves of the sums */
     HCY_PIPELINE_BY_SINK = 2     /* who takes the curves: writing */
 };
