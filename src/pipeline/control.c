@@ -56,11 +56,11 @@ void hcy__control_begin(struct pipe_control *c)
     c->stopped = 0;
 }
 
-/* [lock] All who wait in a run; devices' threads wait for the next one. */
+/* [lock] All who wait in a run; threads of the devices wait for the next one. */
 static void wake_run(struct pipe_control *c)
 {
     for (int i = 0; i < PIPE_CONDITIONS; i++)
-        if (i != PIPE_WORK)
+        if (i != PIPE_WORK && i != PIPE_SUMS)
             hcy__pipe_wake(c, (enum pipe_condition)i);
 }
 
@@ -105,6 +105,7 @@ void hcy__quit(struct pipe_control *c)
     hcy__pipe_lock(c);
     c->quit = 1;
     hcy__pipe_wake(c, PIPE_WORK);
+    hcy__pipe_wake(c, PIPE_SUMS);
     hcy__pipe_unlock(c);
 }
 

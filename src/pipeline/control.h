@@ -23,6 +23,7 @@ enum pipe_condition {
     PIPE_ROOM,   /* who submits: there is room in the queue, or the run stops */
     PIPE_DONE,   /* who flushes or finishes: a result was handed out, or the run stops */
     PIPE_WORK,   /* a slot is ready, a device gave up, or the pipeline is being destroyed */
+    PIPE_SUMS,   /* who makes curves: a batch's sums are there, or the pipeline is being destroyed */
     PIPE_OUTPUT, /* the ring's front may be ready, a device is set up or idle, or the run stops */
     PIPE_CONDITIONS
 };

@@ -60,6 +60,7 @@ static int create_lane(struct pipe_worker *w, struct pipe_lane *lane)
     const uint64_t zero = 0;
     size_t images = 0, scratch = 0, sums = p->batch * p->sums_bytes;
     int status = hcy__launch_scratch(w, &scratch);
+    lane->worker = w;
     if (!status && !w->fused)
         status = hcy_size_mul(&images, w->part, p->source.coding.image_bytes);
     if (!status)

@@ -117,18 +117,28 @@ static void hand_out(hcy_pipeline *p, const struct pipe_lane *lane, size_t first
     hcy__pipe_unlock(&p->control);
 }
 
-void hcy__finish_batch(hcy_pipeline *p, const struct pipe_worker *w, const struct pipe_lane *lane)
+size_t hcy__frames_together(const hcy_pipeline *p)
 {
     /* Curves are handed on together, which takes the lock once for many; images one by one: the sink takes each out of
      * a cache, and few results are in use at a time. */
-    const size_t stride = p->sums_bytes / sizeof(uint64_t), together = TOGETHER / p->n_bins + 1;
-    for (size_t first = 0; first < lane->n; first += together) {
-        const size_t last = lane->n - first < together ? lane->n : first + together;
-        take_results(p, lane, first, last);
-        for (size_t i = first; i < last; i++)
-            if (is_due(lane, i))
-                finish_frame(p, w, hcy__ring_at(&p->ring, lane->first + i), &lane->host_reports[i],
-                             lane->host_sums + i * stride);
-        hand_out(p, lane, first, last);
-    }
+    return TOGETHER / p->n_bins + 1;
+}
+
+void hcy__finish_frames(hcy_pipeline *p, const struct pipe_worker *w, const struct pipe_lane *lane, size_t first,
+                        size_t last)
+{
+    const size_t stride = p->sums_bytes / sizeof(uint64_t);
+    take_results(p, lane, first, last);
+    for (size_t i = first; i < last; i++)
+        if (is_due(lane, i))
+            finish_frame(p, w, hcy__ring_at(&p->ring, lane->first + i), &lane->host_reports[i],
+                         lane->host_sums + i * stride);
+    hand_out(p, lane, first, last);
+}
+
+void hcy__finish_batch(hcy_pipeline *p, const struct pipe_worker *w, const struct pipe_lane *lane)
+{
+    const size_t together = hcy__frames_together(p);
+    for (size_t first = 0; first < lane->n; first += together)
+        hcy__finish_frames(p, w, lane, first, lane->n - first < together ? lane->n : first + together);
 }

@@ -5,6 +5,7 @@
  *     reader    which frames of a stack are next, who reads them     reader.h   reader.c
  *     slots     batches of frames on their way to the devices        slot.h     slot.c
  *     workers   the devices, a thread each; batches in flight        worker.h   worker.c share.c lane.c launch.c outcome.c
+ *                                                                               divide.c
  *     ring      frames that wait for their turn                      output.h   output.c
  *     push      frames that a host submits                           push.h     push.c
  *     stats     what the run has done so far                         stats.h    stats.c latency.c

@@ -13,7 +13,8 @@
 
 #include <halcyon/backend.h>
 
-#define LEAST_BATCH 8 /* frames; smaller ones cost more in launches than devices that end together save */
+#define MOST_BETWEEN 65536 /* bytes that are copied in vain between two chunks */
+#define LEAST_BATCH  8 /* frames; smaller ones cost more in launches than devices that end together save */
 
 int hcy__memory_create(struct pipe_memory *memory, hcy_device *home, size_t size)
 {
@@ -271,6 +272,23 @@ static struct pipe_slot *open_slot(hcy_pipeline *p, int in_place)
     return NULL;
 }
 
+/* [lock] Where a chunk goes on a device that copies it from the host's memory.  One that lies a little behind the last
+ * one there keeps that distance, so that both go in one copy: copies of 2 MB reach 47 GB/s of a link on which long ones
+ * reach 54. */
+static size_t place_in_copy(const hcy_pipeline *p, const struct pipe_slot *slot, const uint8_t *chunk, size_t room)
+{
+    if (!slot->n_held)
+        return slot->used;
+    const struct pipe_held *last = &slot->held[slot->n_held - 1];
+    if (chunk < last->chunk.data + last->chunk.size)
+        return slot->used;
+    size_t distance = (size_t)(chunk - last->chunk.data), at = last->offset + distance;
+    /* Chunks on devices begin at whole units of alignment. */
+    if (distance % HCY_BSLZ4_ALIGN || at < slot->used || at - slot->used > MOST_BETWEEN || at + room > p->capacity)
+        return slot->used;
+    return at;
+}
+
 int hcy__slot_reserve(hcy_pipeline *p, size_t size, const uint8_t *in_place, struct pipe_place *place)
 {
     size_t room = size > p->capacity ? 0 : (size + HCY_BSLZ4_ALIGN - 1) / HCY_BSLZ4_ALIGN * HCY_BSLZ4_ALIGN;
@@ -292,14 +310,19 @@ int hcy__slot_reserve(hcy_pipeline *p, size_t size, const uint8_t *in_place, str
         return 0;
     place->slot = slot;
     place->index = slot->n++;
-    place->offset = slot->used;
+    place->offset = in_place ? place_in_copy(p, slot, in_place, room) : slot->used;
     place->into = in_place ? NULL : (uint8_t *)slot->chunks.host + slot->used;
     place->at = in_place ? in_place : place->into;
     place->capacity = room;
     place->output = hcy__ring_accept(&p->ring);
-    slot->used += room;
+    slot->used = place->offset + room;
     slot->pending++;
     return 1;
+}
+
+int hcy__more_is_coming(const hcy_pipeline *p)
+{
+    return (p->slots.filling && p->slots.filling->pending) || hcy__push_waiting(p->push);
 }
 
 void hcy__slot_hold(const struct pipe_place *place, const struct pipe_chunk *chunk)

@@ -33,9 +33,18 @@ static struct pipe_slot *find_or_close_slot(const struct pipe_worker *w)
     struct pipe_slot *slot = find_ready_slot(w);
     if (slot || !(p->push || hcy__ring_is_full(&p->ring)) || !hcy__may_close(w))
         return slot;
+    /* A device that has a batch waits for more frames as long as more are coming: small batches cost it much. */
+    if (w->in_flight && p->push && hcy__more_is_coming(p))
+        return NULL;
     /* Where a producer still has a place in it, its commit makes it ready and wakes this thread. */
     hcy__slot_close(p);
     return find_ready_slot(w);
+}
+
+/* The i-th batch in flight, oldest first; behind the last of them: the lane that comes next. */
+static struct pipe_lane *lane_in_flight(struct pipe_worker *w, size_t i)
+{
+    return &w->lanes[(w->oldest + i) % hcy__worker_lanes(w)];
 }
 
 /* A ready slot; NULL if there is none (with `wait`: the pipeline is being destroyed, or goes on without the device). */
@@ -47,7 +56,7 @@ static struct pipe_slot *take_slot(struct pipe_worker *w, int wait)
     hcy__pipe_lock(c);
     /* Slots of a run that was stopped stay where they are until its end. */
     while (!hcy__is_quitting(c) && !w->failed) {
-        if (!hcy__is_stopped(c))
+        if (!hcy__is_stopped(c) && !lane_in_flight(w, w->in_flight)->busy)
             slot = find_or_close_slot(w);
         if (slot || !wait)
             break;
@@ -71,7 +80,7 @@ static struct pipe_slot *take_slot(struct pipe_worker *w, int wait)
 
 static int submit_slot(struct pipe_worker *w, struct pipe_slot *slot)
 {
-    struct pipe_lane *lane = &w->lanes[(w->oldest + w->in_flight) % hcy__worker_lanes(w)];
+    struct pipe_lane *lane = lane_in_flight(w, w->in_flight);
     /* Noted before anything can fail: who gives a device up finds its slots in the lanes. */
     w->in_flight++;
     lane->slot = slot;
@@ -113,36 +122,42 @@ static void settle_batch(hcy_pipeline *p)
     hcy__pipe_wake(&p->control, PIPE_OUTPUT);
 }
 
-/* What the device has refused goes to another one; what it was handed is done. */
-static void hand_slot_on(struct pipe_worker *w, struct pipe_lane *lane)
+void hcy__hand_slot_on(struct pipe_worker *w, struct pipe_lane *lane)
 {
     hcy_pipeline *p = w->pipeline;
     struct pipe_slot *slot = lane->slot;
     lane->slot = NULL;
+    /* A slot that has come from another device, and is done now, is released without the lock: its batch counts as
+     * running until then. */
     if (slot && !lane->hands_on) {
+        hcy__pipe_unlock(&p->control);
         hcy__slot_release(p, slot);
+        hcy__pipe_lock(&p->control);
         slot = NULL;
     }
-    hcy__pipe_lock(&p->control);
     /* As soon as the slot is listed it may be another device's, so this is the last thing done with it. */
     if (slot) {
         slot->again = slot->refused[w->index] = 1;
         hcy__slot_make_ready(p, slot);
     }
     settle_batch(p);
-    hcy__pipe_unlock(&p->control);
 }
 
 /* Waits for the oldest batch, keeps the device busy with the next, makes the curves. */
 static int collect_batch(struct pipe_worker *w)
 {
     struct pipe_lane *lane = &w->lanes[w->oldest];
+    struct pipe_control *c = &w->pipeline->control;
     int status = hcy__await_batch(w, lane);
     if (status)
         return status;
     account_batch(w, lane);
     w->oldest = (w->oldest + 1) % hcy__worker_lanes(w);
     w->in_flight--;
+    if (!w->direct) {
+        hcy__divide_lane(w->pipeline, lane);
+        return 0;
+    }
     /* The device's next batch comes before this one's curves: there is a lane more than batches in flight. */
     struct pipe_slot *slot = take_slot(w, 0);
     if (slot)
@@ -150,7 +165,9 @@ static int collect_batch(struct pipe_worker *w)
     /* These frames are good even if the next batch could not be launched; its error is kept from their words. */
     hcy_error error = *hcy_last_error();
     hcy__finish_batch(w->pipeline, w, lane);
-    hand_slot_on(w, lane);
+    hcy__pipe_lock(c);
+    hcy__hand_slot_on(w, lane);
+    hcy__pipe_unlock(c);
     return status ? hcy_fail_again(&error) : 0;
 }
 
@@ -158,11 +175,11 @@ static int collect_batch(struct pipe_worker *w)
  * its frames are read by others beside it, and what it may still read or write stays where it is. */
 static void leave_lanes(struct pipe_worker *w)
 {
-    for (size_t i = 0; i < hcy__worker_lanes(w); i++) {
-        struct pipe_lane *lane = &w->lanes[i];
-        if (lane->slot && w->hung)
+    for (size_t i = 0; i < w->in_flight; i++) {
+        struct pipe_lane *lane = lane_in_flight(w, i);
+        if (w->hung)
             lane->slot->kept = 1;
-        else if (lane->slot)
+        else
             (void)!hcy_queue_finish(lane->queue);
     }
 }
@@ -176,12 +193,13 @@ static void give_device_up(struct pipe_worker *w, int status)
     w->hung = status == HCY_ETIMEOUT;
     leave_lanes(w);
     hcy__pipe_lock(&p->control);
-    for (size_t i = 0; i < hcy__worker_lanes(w); i++)
-        if (w->lanes[i].slot) {
-            hcy__slot_make_ready(p, w->lanes[i].slot);
-            w->lanes[i].slot = NULL;
-            settle_batch(p);
-        }
+    /* Lanes whose curves are being made are not among them: those frames are done. */
+    for (size_t i = 0; i < w->in_flight; i++) {
+        struct pipe_lane *lane = lane_in_flight(w, i);
+        hcy__slot_make_ready(p, lane->slot);
+        lane->slot = NULL;
+        settle_batch(p);
+    }
     w->failed = 1;
     w->stats.error = error;
     if (++p->workers.n_failed == p->workers.n)
@@ -344,11 +362,12 @@ int hcy__workers_create_lanes(hcy_pipeline *p)
     for (size_t i = 0; i < p->workers.n && !status; i++)
         if (!p->workers.all[i].failed)
             status = leave_out(&p->workers.all[i], hcy__lanes_create(&p->workers.all[i]));
-    return status;
+    return status ? status : hcy__dividers_start(p);
 }
 
 void hcy__workers_destroy(hcy_pipeline *p)
 {
+    hcy__dividers_join(&p->workers.dividers);
     for (size_t i = 0; i < p->workers.n; i++) {
         struct pipe_worker *w = &p->workers.all[i];
         /* The thread uses all that follows. */

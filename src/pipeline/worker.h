@@ -1,7 +1,8 @@
 /* worker.h - the devices, a thread each, and the batches that they work on.
  *
- * The part belongs to five files: worker.c (its thread), share.c (which device takes what), lane.c (what a batch in flight needs
- * on a device), launch.c (a batch's way onto the device and back), outcome.c (from its sums to curves in the ring).
+ * The part belongs to six files: worker.c (a device's thread), share.c (which device takes what), lane.c (what a batch
+ * in flight needs on a device), launch.c (its way onto the device and back), outcome.c (from its sums to curves in the
+ * ring), divide.c (threads that do this for accelerators).
  *
  * Lock rules: members marked [lock] are under the lock.  `failed` changes only while the pipeline is made or a run is
  * in progress, so whoever has claimed the run reads it before the beginning without the lock.  `direct`, the device
@@ -16,12 +17,21 @@
 
 #include "slot.h"
 
-#define PIPE_LANES 3 /* two batches in flight on a device, and one whose curves are made */
+#define PIPE_LANES        3 /* two batches in flight on a device, and one whose curves are made */
+#define PIPE_MAX_DIVIDERS 16
 
 /* --- For the pipeline's other parts --- */
 
+/* Threads that make curves of sums (divide.c). */
+struct pipe_dividers {
+    struct pipe_lane *head; /* [lock] lanes whose batch is done, oldest first */
+    pthread_t threads[PIPE_MAX_DIVIDERS];
+    size_t n;
+};
+
 struct pipe_workers {
     struct pipe_worker *all;
+    struct pipe_dividers dividers;
     size_t n;
     size_t n_failed;  /* [lock] */
     size_t n_running; /* [lock] batches whose outcome is not in the ring yet */
@@ -88,6 +98,10 @@ struct pipe_lane {
     int hands_on;           /* the frames that the device has refused go to another one */
     uint64_t first, bytes, started;
     size_t n;
+    struct pipe_worker *worker;
+    int busy;                /* [lock] its curves are being made: */
+    size_t divided, left;    /* [lock] frames that somebody has taken, and that are not done */
+    struct pipe_lane *queued; /* [lock] the next one in the queue for that */
 };
 
 /* What the accelerators have done in a time. */
@@ -167,7 +181,22 @@ int hcy__await_batch(const struct pipe_worker *w, const struct pipe_lane *lane);
 /* Its batch has taken longer than devices may: 1, and hcy_last_error() is HCY_ETIMEOUT. */
 int hcy__is_overdue(const struct pipe_worker *w, const struct pipe_lane *lane);
 
+/* worker.c */
+/* [lock] The lane's curves are made: what its device has refused goes to another one. */
+void hcy__hand_slot_on(struct pipe_worker *w, struct pipe_lane *lane);
+
+/* divide.c: threads that divide, as many as the devices ask for; they end when the pipeline is being destroyed.  A lane
+ * is theirs until it is no longer busy. */
+int hcy__dividers_start(hcy_pipeline *p);
+void hcy__dividers_join(struct pipe_dividers *dividers);
+void hcy__divide_lane(hcy_pipeline *p, struct pipe_lane *lane);
+
 /* outcome.c */
+/* Frames whose curves are handed on together. */
+size_t hcy__frames_together(const hcy_pipeline *p);
+/* The outcome of the lane's frames first to last - 1, at most so many, to the ring. */
+void hcy__finish_frames(hcy_pipeline *p, const struct pipe_worker *w, const struct pipe_lane *lane, size_t first,
+                        size_t last);
 /* The outcome of n frames from the lane's sums, to the ring; a lane that still has its slot: of those that no other
  * device has done, or will do. */
 void hcy__finish_batch(hcy_pipeline *p, const struct pipe_worker *w, const struct pipe_lane *lane);
