@@ -3,8 +3,8 @@
  *
  *     bench/push DEVICES [FRAMES [HEIGHTxWIDTH [SPLIT]]]
  *
- * DEVICES as `halcyon integrate -d` has them.  256 chunks (EIGER 4M, 4 bytes a pixel, 1.94 MB coded) are submitted again
- * and again, FRAMES (8192) times a line, by 1 to 16 threads:
+ * DEVICES as `halcyon integrate -d` has them.  256 chunks (EIGER 4M, 4 bytes a pixel, 1.94 MB coded) are submitted
+ * again and again, FRAMES (8192) times a line, by 1 to 16 threads:
  *
  *     pinned    the ring is pinned memory of the first device's, and named to the pipeline
  *     plain     it is the host's own memory, and named: the pipeline registers it

@@ -397,6 +397,8 @@ static int integrate_stack(struct job *job)
         source.max_chunk = 0; /* of what is there, later ones may be larger */
     }
     opts.batch = (uint32_t)job->values->batch.value;
+    opts.latency = (uint64_t)(1e6 * job->values->latency.value);
+    opts.device_timeout = (uint64_t)(1e9 * job->values->device_timeout.value);
     /* A group divides its sum once by all its monitors, so its frames stay undivided. */
     if (job->group.monitor && job->group.size < 2) {
         opts.normalization = group_monitor;

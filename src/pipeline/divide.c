@@ -1,9 +1,9 @@
 /* divide.c - threads that make curves of the sums which accelerators send back.
  *
  * A frame of 1000 bins takes some 45 us to divide, and a GPU makes sums of one in 37: the thread that feeds it would be
- * the bound, and would let it wait meanwhile.  So a lane whose batch is done is queued here, a few threads take shares of
- * its frames, oldest lanes first, and the last one to finish gives the lane back to its worker.  Devices that read the
- * host's memory need none: their processors are those that would divide.
+ * the bound, and would let it wait meanwhile.  So a lane whose batch is done is queued here, a few threads take shares
+ * of its frames, oldest lanes first, and the last one to finish gives the lane back to its worker.  Devices that read
+ * the host's memory need none: their processors are those that would divide.
  */
 #include "pipeline_priv.h"
 

@@ -166,7 +166,8 @@ static int is_left_over(const struct pipe_worker *w, const struct pipe_slot *slo
 {
     double rate;
     size_t n = count_accelerators(&w->pipeline->workers, &rate);
-    return !n || (w->pipeline->slots.n_ready > n && is_open(&w->gate) && !comes_too_late(w, slot, rate));
+    return !n ||
+           (hcy__slots_n_ready(&w->pipeline->slots) > n && is_open(&w->gate) && !comes_too_late(w, slot, rate));
 }
 
 int hcy__may_take(const struct pipe_worker *w, const struct pipe_slot *slot)

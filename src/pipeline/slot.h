@@ -112,6 +112,10 @@ static inline struct pipe_slot *hcy__slots_ready(const struct pipe_slots *slots)
 {
     return slots->ready;
 }
+static inline size_t hcy__slots_n_ready(const struct pipe_slots *slots)
+{
+    return slots->n_ready;
+}
 void hcy__slot_take(struct pipe_slots *slots, struct pipe_slot *slot);
 /* Of a slot that is the worker's: all blocks in one table; frames in the host's memory found where that begins, or
  * (packed) as they are copied. */

@@ -59,7 +59,7 @@ static inline void hcy__stats_latency(struct pipe_stats *stats, uint64_t ns)
 {
     hcy__latency_add(&stats->latency, ns);
 }
-/* [lock] A producer has found no room since `since`; the sink has had a frame so long; a frame is used where it lies. */
+/* [lock] A producer has found no room since `since`; the sink has had a frame so long; a frame is used in place. */
 static inline void hcy__stats_waited(struct pipe_stats *stats, uint64_t since)
 {
     stats->counts.waited += 1e-9 * (double)(hcy_now_ns() - since);

@@ -152,8 +152,8 @@ static inline size_t hcy__worker_lanes(const struct pipe_worker *w)
     return hcy__worker_depth(w) + 1;
 }
 
-/* share.c: who stands by, when it is known who is left out; and, with the lock, whether the device takes this ready slot,
- * or the one that is being filled; whether there is another device that has not refused it (and that works). */
+/* share.c: who stands by, when it is known who is left out; and, with the lock, whether the device takes this ready
+ * slot, or the one that is being filled; whether there is another device that has not refused it (and that works). */
 void hcy__share_processors(struct pipe_workers *workers);
 int hcy__may_take(const struct pipe_worker *w, const struct pipe_slot *slot);
 int hcy__may_close(const struct pipe_worker *w);

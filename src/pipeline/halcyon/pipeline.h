@@ -108,7 +108,7 @@ typedef struct hcy_pipeline_device {
     hcy_error error;                 /* status 0, or why it was given up */
     uint64_t memory;                 /* bytes of its own memory that the pipeline holds, tables included */
     double idle;                     /* seconds of the run in which it had nothing to do */
-    int stands_by;                   /* 1: its processors are another device's, so it has only frames that others leave */
+    int stands_by;                   /* 1: its processors are another device's: it has frames that others leave */
 } hcy_pipeline_device;
 
 typedef struct hcy_pipeline_stats {
@@ -181,11 +181,13 @@ typedef struct hcy_pipeline_push_options {
 } hcy_pipeline_push_options;
 #define HCY_PIPELINE_PUSH_OPTIONS_INIT { sizeof(hcy_pipeline_push_options), 0, 0, NULL, NULL, NULL, 0 }
 
-/* Makes ready for submitted frames; `opts` (NULL: defaults) are copied.  Chunks inside opts.memory are not
- * copied where all devices read host memory directly (HCY_CAP_HOST_MEMORY); other chunks are copied once, and
- * released right after.  From here to finish the pipeline allocates nothing, unless chunks have smaller blocks
- * than the format's default; nor do the HAL's queues, which use their records of commands again.  A batch is what
- * has come while the devices were busy, the pipeline's batch at most.
+/* Makes ready for submitted frames; `opts` (NULL: defaults) are copied.  Chunks inside opts.memory are not copied by
+ * the host where every device reads host memory (HCY_CAP_HOST_MEMORY) or can register it (HCY_CAP_IMPORT_HOST: DMA
+ * from where they lie; a ring in HCY_MEM_PINNED memory is as good); chunks that follow one another at distances of
+ * whole 64 bytes go in one copy.  Other chunks are copied once, by several threads, and released right after.  From
+ * here to finish the pipeline allocates nothing, unless chunks have smaller blocks than the format's default; nor do
+ * the HAL's queues, which use their records of commands again.  A batch is what has come while the devices were busy,
+ * the pipeline's batch at most.
  * HCY_EINVAL: another push or bad options; HCY_ENOMEM; what the devices say. */
 HCY_API int hcy_pipeline_start(hcy_pipeline *pipeline, const hcy_pipeline_push_options *opts) HCY_MUST_USE;
 
