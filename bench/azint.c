@@ -385,7 +385,7 @@ int main(int argc, char **argv)
     add_frames(&s, &stored);
     stored_free(&stored);
     make_mask(&s);
-    threads = threads ? threads : cpu_usable();
+    threads = threads ? threads : (int)hcy_processors();
     printf("%u x %u, elements of %u, %.2f MB a frame coded, %zu bins\n", s.height, s.width,
            s.coding.elem_size, 1e-6 * (double)s.size / (double)s.n, bins);
     for (int split = 0; split < 3; split++) {

@@ -28,46 +28,20 @@ static int height = 2167, width = 2070, pixels;
 /* --- Frames --- */
 
 static double mean = 4;
-static uint8_t *mask;
+static struct scene scene;
 static struct stored made;
 static hcy_bslz4_job coding; /* how they are stored */
 
 /* Above 100 counts single pixels hold up to 10^6, as Bragg peaks do: their blocks have planes that others lack. */
 static void make_frames(unsigned elem_size)
 {
-    static struct scene scene;
     scene = (struct scene){ .kind = SCENE_RINGS, .height = height, .width = width, .elem_size = elem_size,
                             .counts = mean, .peaks = mean > 100 ? 1e-5 : 0, .highest = 1000000 };
     scene_open(&scene);
-    mask = scene.gaps;
     stored_make(&made, &scene, DISTINCT);
     coding = made.coding;
     printf("frames of %zu bytes coded, ratio %.2f\n", made.bytes / DISTINCT,
            (double)coding.image_bytes * DISTINCT / (double)made.bytes);
-}
-
-static hcy_azint_plan *make_plan(int split)
-{
-    hcy_poni poni = HCY_PONI_INIT;
-    hcy_azint_options options = HCY_AZINT_OPTIONS_INIT;
-    char text[1024];
-    hcy_azint_plan *plan;
-    int n = snprintf(text, sizeof text,
-                     "poni_version: 2\nDetector: Detector\nDetector_config: {\"pixel1\": 7.5e-05, "
-                     "\"pixel2\": 7.5e-05, \"max_shape\": [%d, %d]}\nDistance: 0.2\nPoni1: %.9f\nPoni2: "
-                     "%.9f\nRot1: 0\nRot2: 0\n"
-                     "Rot3: 0\nWavelength: 1e-10\n",
-                     height, width, 0.52 * height * 75e-6, 0.47 * width * 75e-6);
-    CHECK(hcy_poni_parse(&poni, text, (size_t)n, "bench"));
-    options.npt = BINS;
-    options.split = split;
-    options.error_model = HCY_ERRORS_POISSON;
-    options.mask = mask;
-    options.mask_height = height;
-    options.mask_width = width;
-    options.sentinels = HCY_SENTINELS_ALWAYS;
-    CHECK(hcy_azint_plan_create(&plan, &poni, height, width, &options));
-    return plan;
 }
 
 /* --- A batch on a device --- */
@@ -478,7 +452,7 @@ int main(int argc, char **argv)
     printf("%s, %s; %d x %d, mean %g, %u bytes, splitting %s\n", hcy_device_get_info(dev)->name,
            hcy_device_get_info(dev)->description, height, width, mean, elem_size, split ? "full" : "no");
     make_frames(elem_size);
-    hcy_azint_plan *plan = make_plan(split);
+    hcy_azint_plan *plan = scene_plan(&scene, split, BINS);
     CHECK(hcy_azint_plan_job(&job, plan, elem_size == 2 ? HCY_PIXEL_U16 : HCY_PIXEL_U32));
     hcy_buffer *tables = make_tables(dev, plan), *cpu_tables = make_tables(cpu, plan);
     size_t only = argc > 5 ? (size_t)atoi(argv[5]) : 0;

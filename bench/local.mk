@@ -1,6 +1,6 @@
 # Benchmarks: what the figures of doc/performance.md come from.  `make bench` builds them; each runs by itself.
 # A program that uses internals says bench_NAME_LDADD = libinternal.la.
-bench_programs = bench/bslz4 bench/azint bench/azint_filter bench/gpu bench/nufft
+bench_programs = bench/bslz4 bench/azint bench/azint_filter bench/gpu bench/push bench/nufft
 # The frames, and what `halcyon simulate` draws them with.
 bench_scene = bench/bench.h bench/scene.h bench/scene.c src/cli/timer.h src/cli/simulate.h src/cli/simulate_image.c \
     src/cli/simulate_noise.c
@@ -9,6 +9,7 @@ bench_bslz4_LDADD = libinternal.la $(LZ4_LIBS)
 bench_azint_SOURCES = bench/azint.c $(bench_scene)
 bench_azint_LDADD = libinternal.la
 bench_azint_filter_SOURCES = bench/azint_filter.c $(bench_scene)
+bench_push_SOURCES = bench/push.c $(bench_scene)
 bench_gpu_SOURCES = bench/gpu.c $(bench_scene)
 bench_nufft_SOURCES = bench/nufft.c bench/bench.h src/cli/timer.h src/cli/simulate.h src/cli/simulate_noise.c
 EXTRA_PROGRAMS += $(bench_programs)

@@ -60,6 +60,29 @@ void scene_draw(void *image, const struct scene *s, uint64_t number)
     }
 }
 
+hcy_azint_plan *scene_plan(const struct scene *scene, int split, uint32_t bins)
+{
+    hcy_poni poni = HCY_PONI_INIT;
+    hcy_azint_options options = HCY_AZINT_OPTIONS_INIT;
+    char text[1024];
+    hcy_azint_plan *plan;
+    int n = snprintf(text, sizeof text,
+                     "poni_version: 2\nDetector: Detector\nDetector_config: {\"pixel1\": 7.5e-05, "
+                     "\"pixel2\": 7.5e-05, \"max_shape\": [%d, %d]}\nDistance: 0.2\nPoni1: %.9f\nPoni2: %.9f\n"
+                     "Rot1: 0\nRot2: 0\nRot3: 0\nWavelength: 1e-10\n",
+                     scene->height, scene->width, 0.52 * scene->height * 75e-6, 0.47 * scene->width * 75e-6);
+    CHECK(hcy_poni_parse(&poni, text, (size_t)n, "bench"));
+    options.npt = bins;
+    options.split = split;
+    options.error_model = HCY_ERRORS_POISSON;
+    options.mask = scene->gaps;
+    options.mask_height = scene->height;
+    options.mask_width = scene->width;
+    options.sentinels = HCY_SENTINELS_ALWAYS;
+    CHECK(hcy_azint_plan_create(&plan, &poni, scene->height, scene->width, &options));
+    return plan;
+}
+
 /* --- Coded frames --- */
 
 /* A frame of up to `room` bytes, and the padding that decoders may read behind it. */

@@ -3,6 +3,7 @@
 #ifndef BENCH_SCENE_H
 #define BENCH_SCENE_H
 
+#include <halcyon/azint.h>
 #include <halcyon/bslz4.h>
 
 #include <stddef.h>
@@ -29,6 +30,8 @@ struct scene {
 /* What stands above `gaps` is filled in by the caller. */
 void scene_open(struct scene *scene);
 void scene_close(struct scene *scene);
+/* Curves of them: a pattern's beam centre, Poisson errors, gaps masked; split: HCY_SPLIT_*. */
+hcy_azint_plan *scene_plan(const struct scene *scene, int split, uint32_t bins);
 /* Pixels of one frame; gaps hold the greatest value.  The same for the same number. */
 void scene_draw(void *image, const struct scene *scene, uint64_t number);
 

@@ -404,6 +404,16 @@ int hcy_hostqueue_finish(hcy_hostqueue *hq)
     return hcy_hostqueue_status(hq);
 }
 
+int hcy_hostqueue_finished(hcy_hostqueue *hq)
+{
+    if (!hq)
+        return hcy_fail(HCY_EINVAL, "hcy_hostqueue_finished: no queue");
+    pthread_mutex_lock(&hq->lock);
+    bool runs = hq->completed < hq->submitted;
+    pthread_mutex_unlock(&hq->lock);
+    return runs ? HCY_ETIMEOUT : hcy_hostqueue_status(hq);
+}
+
 int hcy_hostqueue_status(hcy_hostqueue *hq)
 {
     if (!hq)

@@ -162,7 +162,7 @@ static void wait_on_host(hcy_queue *queue, hcy_event *event)
     pthread_mutex_unlock(&queue->lock);
 }
 
-int hcy_queue_finish_within(hcy_queue *queue, uint64_t timeout_ns)
+static int finish_by_event(hcy_queue *queue, uint64_t timeout_ns)
 {
     hcy_event *event = NULL;
     int status = hcy_event_record(&event, queue);
@@ -170,6 +170,23 @@ int hcy_queue_finish_within(hcy_queue *queue, uint64_t timeout_ns)
         status = hcy_event_wait(event, timeout_ns);
     /* Also if it has not completed: the queue holds what it still needs. */
     hcy_event_release(event);
+    return status;
+}
+
+/* Whether everything has run, without an event: nothing is allocated for the question. */
+static int finished_by_now(hcy_queue *queue)
+{
+    int status = queue->dev->backend->ops->finished(queue->impl);
+    return status == HCY_ETIMEOUT ? hcy_fail(status, "the queue has not run all its commands yet") : status;
+}
+
+int hcy_queue_finish_within(hcy_queue *queue, uint64_t timeout_ns)
+{
+    int status = check_queue_device(queue);
+    if (!status && !timeout_ns && HCY_HAS_OP(queue->dev->backend->ops, finished))
+        status = finished_by_now(queue);
+    else if (!status)
+        status = finish_by_event(queue, timeout_ns);
     return status ? status : hcy__queue_check(queue);
 }
 

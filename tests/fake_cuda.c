@@ -323,6 +323,10 @@ F(cuStreamSynchronize, CUstream stream)
 {
     return (void)stream, state();
 }
+F(cuStreamQuery, CUstream stream)
+{
+    return (void)stream, state();
+}
 F(cuStreamWaitEvent, CUstream stream, CUevent event, unsigned flags)
 {
     return (void)stream, (void)event, (void)flags, state();

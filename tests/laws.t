@@ -153,7 +153,7 @@ done << PARTS | none "each part of a pipeline is touched by its owner's files al
 control control
 reader reader
 slots slot
-workers worker|lane|launch|outcome
+workers worker|share|divide|lane|launch|outcome
 ring output
 push push
 stats stats|latency

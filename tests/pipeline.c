@@ -182,6 +182,66 @@ static void test_device_fails(const char *how, int status)
     rig_close(&r);
 }
 
+/* Devices of the processors: the CPU's own first, others as far as their threads find processors. */
+static void test_shares(void)
+{
+    struct rig r;
+    char devices[128];
+    hcy_pipeline_options opts = batches_of(4);
+    const unsigned all = hcy_processors();
+    snprintf(devices, sizeof devices, "cpu@threads=%u,cpu@threads=1", all);
+    if (!is_int(rig_open(&r, devices, npy, &opts), 0, "two devices for the same processors"))
+        return;
+    is_int(rig_run(&r, npy, 0, FRAMES), 0, "it runs");
+    const hcy_pipeline_stats *stats = hcy_pipeline_get_stats(r.pipeline);
+    is_int(stats->devices[0].stands_by, 0, "the first one works");
+    is_int((intmax_t)stats->devices[0].frames, FRAMES, "and does everything");
+    is_int(stats->devices[1].stands_by, 1, "the second stands by");
+    rig_close(&r);
+    snprintf(devices, sizeof devices, "cpu@threads=%u@fail-launch=3,cpu@threads=1", all);
+    rig_open(&r, devices, npy, &opts);
+    is_int(rig_run(&r, npy, 0, FRAMES), 0, "the first one fails");
+    stats = hcy_pipeline_get_stats(r.pipeline);
+    is_int((intmax_t)stats->devices[1].frames, FRAMES - 8, "the one that stood by does the rest");
+    is_int((intmax_t)r.seen.failed, 0, "no frame failed");
+    rig_close(&r);
+    rig_open(&r, "cpu@threads=1,null@kernels=noop", npy, &opts);
+    is_int(rig_run(&r, npy, 0, FRAMES), 0, "the CPU beside an accelerator");
+    stats = hcy_pipeline_get_stats(r.pipeline);
+    is_int((intmax_t)stats->devices[0].frames, 0, "leaves a short run to it");
+    is_int((intmax_t)stats->devices[1].frames, FRAMES, "which does all");
+    rig_close(&r);
+}
+
+static double *curves_of(const char *devices, hcy_stack *stack, uint32_t flags, uint32_t batch);
+
+/* Its frames go to the others; the memory that it may still use stays. */
+static void test_hanging(void)
+{
+    struct rig r;
+    hcy_pipeline_options opts = batches_of(4);
+    double *reference = curves_of("cpu@threads=1", npy, 0, 16), *curves = calloc(FRAMES * 2 * BINS, sizeof *curves);
+    opts.device_timeout = 50000000;
+    if (rig_open(&r, "null@kernels=noop@delay-us=200000,cpu@threads=1", npy, &opts))
+        bail_out("no pipeline");
+    r.seen.curves = curves;
+    is_int(rig_run(&r, npy, 0, FRAMES), 0, "a run with a device that hangs");
+    const hcy_pipeline_stats *stats = hcy_pipeline_get_stats(r.pipeline);
+    is_int(stats->devices[0].error.status, HCY_ETIMEOUT, "it is given up: %s", stats->devices[0].error.text);
+    is_int((intmax_t)r.seen.n, FRAMES, "every frame comes out");
+    is_int((intmax_t)r.seen.out_of_order, 0, "once, in order");
+    ok(!memcmp(curves, reference, FRAMES * 2 * BINS * sizeof *curves), "with its bits");
+    rig_close(&r);
+    free(curves);
+    free(reference);
+    opts.device_timeout = 0;
+    opts.latency = 1;
+    rig_open(&r, "cpu@threads=1", npy, &opts);
+    is_int(rig_run(&r, npy, 0, FRAMES), 0, "a latency that no device reaches");
+    is_int((intmax_t)hcy_pipeline_get_stats(r.pipeline)->devices[0].batches, FRAMES, "is one frame at a time");
+    rig_close(&r);
+}
+
 static void test_all_fail(void)
 {
     struct rig r;
@@ -434,6 +494,8 @@ int main(void)
     test_order();
     test_device_fails("fail-launch", HCY_ELAUNCH);
     test_device_fails("lose-launch", HCY_ELOST);
+    test_shares();
+    test_hanging();
     test_all_fail();
     test_bounds();
     test_small_window();

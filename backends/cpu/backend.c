@@ -82,7 +82,7 @@ static int parse_settings(const hcy_spec *spec, struct settings *s)
         status = cpu_parse_cores(&s->cores, &s->n_cores, s->core_list);
     /* A thread for each core that was named, else for each that this process may use. */
     if (!status && !s->threads)
-        s->threads = s->n_cores ? s->n_cores : cpu_usable();
+        s->threads = s->n_cores ? s->n_cores : hcy_processors();
     if (!status)
         status = cpu_check_cores(s->cores, s->n_cores);
     return status;
@@ -139,7 +139,7 @@ static int list_cpu(hcy_device_info **infos, size_t *n)
     if (!*infos)
         return hcy_fail(HCY_ENOMEM, "out of memory for the list of devices");
     /* What is listed is the device without options. */
-    fill_cpu_info(*infos, "cpu", cpu_usable(), cpu_simd_best(), false, machine_memory());
+    fill_cpu_info(*infos, "cpu", hcy_processors(), cpu_simd_best(), false, machine_memory());
     *n = 1;
     return 0;
 }
@@ -373,6 +373,11 @@ static int fft_execute(void *qimpl, const hcy_value *out, void *fimpl, int direc
     return hcy_hostqueue_submit(q->hq, "fft", in->bytes_left, run_fft_command, &f, sizeof f, keep);
 }
 
+static int cpu_queue_finished(void *qimpl)
+{
+    return hcy_hostqueue_finished(((struct cpu_queue *)qimpl)->hq);
+}
+
 static int cpu_queue_finish(void *qimpl)
 {
     return hcy_hostqueue_finish(((struct cpu_queue *)qimpl)->hq);
@@ -525,6 +530,7 @@ static const hcy_backend_ops ops = {
     .launch = cpu_queue_launch,
     .fft_execute = fft_execute,
     .finish = cpu_queue_finish,
+    .finished = cpu_queue_finished,
     .status = cpu_queue_status,
     .record = cpu_queue_record,
     .wait = cpu_queue_wait,

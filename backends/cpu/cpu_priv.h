@@ -88,8 +88,6 @@ bool cpu_tables_release(void *blob);
 
 /* --- The rest of the backend --- */
 
-/* Processors this process may use: its affinity, cut down to the cgroup's quota. */
-unsigned cpu_usable(void);
 /* "0-1+4" as a list of processor numbers, malloced; HCY_EINVAL with the reason. */
 int cpu_parse_cores(unsigned **cores, unsigned *n, const char *text);
 /* HCY_EINVAL if one of them is not ours to use. */

@@ -1,4 +1,4 @@
-/* topology.c - how many processors are ours: by affinity and by the cgroup's quota, not by the machine. */
+/* topology.c - the processors that a device's selector names, and where a thread runs. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* sched_getaffinity */
 #endif
@@ -12,90 +12,6 @@
 #include <unistd.h>
 
 #define MAX_CORES 4096
-
-static unsigned count_by_affinity(void)
-{
-#ifdef CPU_COUNT
-    cpu_set_t set;
-    if (!sched_getaffinity(0, sizeof set, &set) && CPU_COUNT(&set) > 0)
-        return (unsigned)CPU_COUNT(&set);
-#endif
-    /* The set may be too small for this machine; then the number that is online has to do. */
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n > 0 ? (unsigned)n : 1;
-}
-
-/* The first line of a file; false if there is none. */
-static bool read_first_line(const char *path, char *line, int size)
-{
-    FILE *f = fopen(path, "r");
-    if (!f)
-        return false;
-    bool got = fgets(line, size, f) != NULL;
-    fclose(f);
-    return got;
-}
-
-/* quota / period, rounded up; 0 if there is no quota. */
-static unsigned round_quota(double quota, double period)
-{
-    if (quota <= 0 || period <= 0)
-        return 0;
-    double n = quota / period;
-    if (n < 1)
-        return 1;
-    return n > MAX_CORES ? 0 : (unsigned)n + (n > (unsigned)n);
-}
-
-static unsigned quota_of(const char *group)
-{
-    char path[PATH_MAX + 64], line[128];
-    double quota, period;
-    snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
-    if (read_first_line(path, line, sizeof line))
-        return sscanf(line, "%lf %lf", &quota, &period) == 2 ? round_quota(quota, period) : 0;
-    /* Without the file of version 2 the cgroups may be of version 1. */
-    snprintf(path, sizeof path, "/sys/fs/cgroup/cpu%s/cpu.cfs_quota_us", group);
-    if (!read_first_line(path, line, sizeof line))
-        return 0;
-    quota = atof(line);
-    snprintf(path, sizeof path, "/sys/fs/cgroup/cpu%s/cpu.cfs_period_us", group);
-    return read_first_line(path, line, sizeof line) ? round_quota(quota, atof(line)) : 0;
-}
-
-/* The tightest quota from this process's group up to the root; 0 for none. */
-static unsigned count_by_cgroup(void)
-{
-    char line[PATH_MAX], group[PATH_MAX] = "";
-    FILE *f = fopen("/proc/self/cgroup", "r");
-    while (f && fgets(line, sizeof line, f)) {
-        char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
-        /* Version 2 names no controllers; in version 1 the group with the CPU's is ours. */
-        if (path && (path == controllers + 1 || strstr(controllers, "cpu"))) {
-            path[strcspn(path, "\n")] = 0;
-            memmove(group, path + 1, strlen(path));
-        }
-    }
-    if (f)
-        fclose(f);
-    unsigned least = 0;
-    for (;;) {
-        /* A group is bound by the quotas of all groups above it. */
-        unsigned n = quota_of(strcmp(group, "/") ? group : "");
-        if (n && (!least || n < least))
-            least = n;
-        char *slash = strrchr(group, '/');
-        if (!slash)
-            return least;
-        *slash = 0;
-    }
-}
-
-unsigned cpu_usable(void)
-{
-    unsigned n = count_by_affinity(), quota = count_by_cgroup();
-    return quota && quota < n ? quota : n;
-}
 
 /* Appends the processors of one "3" or "0-7". */
 static int parse_range(const char **at, unsigned *cores, unsigned *n, const char *text)

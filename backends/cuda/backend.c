@@ -23,6 +23,7 @@ static const hcy_backend_ops ops = {
     .fill = cuda_fill,
     .launch = cuda_launch,
     .finish = cuda_queue_finish,
+    .finished = cuda_queue_finished,
     .status = cuda_queue_status,
     .record = cuda_queue_record,
     .wait = cuda_queue_wait,

@@ -128,6 +128,7 @@ int cuda_submit(struct cuda_queue *q, const struct cuda_command *c, hcy_keep *ke
 int cuda_queue_create(void **qimpl, void *impl, hcy_queue *queue);
 void cuda_queue_destroy(void *qimpl);
 int cuda_queue_finish(void *qimpl);
+int cuda_queue_finished(void *qimpl);
 int cuda_queue_status(void *qimpl);
 int cuda_queue_record(void **eimpl, void *qimpl);
 int cuda_queue_wait(void *qimpl, hcy_event *event);

@@ -348,6 +348,24 @@ int cuda_queue_finish(void *qimpl)
     return cuda_queue_status(q);
 }
 
+int cuda_queue_finished(void *qimpl)
+{
+    struct cuda_queue *q = qimpl;
+    pthread_mutex_lock(&q->lock);
+    /* The stream does not know of held commands yet. */
+    bool held = q->held != NULL;
+    pthread_mutex_unlock(&q->lock);
+    if (held)
+        return HCY_ETIMEOUT;
+    int status = cuda_enter(q->dev);
+    if (status)
+        return status;
+    CUresult r = cu.cuStreamQuery(q->stream);
+    status = r == CUDA_ERROR_NOT_READY ? HCY_ETIMEOUT : cuda_check(q->dev, r, "a command");
+    cuda_leave();
+    return status ? status : cuda_queue_status(q);
+}
+
 int cuda_queue_record(void **eimpl, void *qimpl)
 {
     struct cuda_queue *q = qimpl;

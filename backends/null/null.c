@@ -231,6 +231,11 @@ static int null_finish(void *qimpl)
     return hcy_hostqueue_finish(((struct null_queue *)qimpl)->host);
 }
 
+static int null_finished(void *qimpl)
+{
+    return hcy_hostqueue_finished(((struct null_queue *)qimpl)->host);
+}
+
 static int null_status(void *qimpl)
 {
     return hcy_hostqueue_status(((struct null_queue *)qimpl)->host);
@@ -320,6 +325,7 @@ static const hcy_backend_ops ops = {
     .fill = null_fill,
     .launch = null_launch,
     .finish = null_finish,
+    .finished = null_finished,
     .status = null_status,
     .record = null_record,
     .wait = null_wait,

@@ -23,6 +23,7 @@ static const hcy_backend_ops ops = {
     .fill = cl_fill,
     .launch = cl_launch,
     .finish = cl_queue_finish,
+    .finished = cl_queue_finished,
     .status = cl_queue_status,
     .record = cl_queue_record,
     .wait = cl_queue_wait,

@@ -126,6 +126,7 @@ int cl_copy(void *qimpl, const hcy_copy *copy, hcy_keep *keep);
 int cl_fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size,
             hcy_keep *keep);
 int cl_queue_finish(void *qimpl);
+int cl_queue_finished(void *qimpl);
 int cl_queue_status(void *qimpl);
 int cl_queue_record(void **eimpl, void *qimpl);
 int cl_queue_wait(void *qimpl, hcy_event *event);

@@ -41,6 +41,11 @@ int cl_queue_finish(void *qimpl)
     return hcy_hostqueue_finish(((struct cl_queue *)qimpl)->host);
 }
 
+int cl_queue_finished(void *qimpl)
+{
+    return hcy_hostqueue_finished(((struct cl_queue *)qimpl)->host);
+}
+
 int cl_queue_status(void *qimpl)
 {
     return hcy_hostqueue_status(((struct cl_queue *)qimpl)->host);

@@ -22,6 +22,7 @@ static const hcy_backend_ops ops = {
     .fill = xrt_fill,
     .launch = xrt_launch,
     .finish = xrt_finish,
+    .finished = xrt_finished,
     .status = xrt_status,
     .record = xrt_record,
     .wait = xrt_wait,

@@ -36,6 +36,11 @@ int xrt_finish(void *qimpl)
     return hcy_hostqueue_finish(((struct xrt_queue *)qimpl)->host);
 }
 
+int xrt_finished(void *qimpl)
+{
+    return hcy_hostqueue_finished(((struct xrt_queue *)qimpl)->host);
+}
+
 int xrt_status(void *qimpl)
 {
     return hcy_hostqueue_status(((struct xrt_queue *)qimpl)->host);

@@ -100,6 +100,7 @@ int xrt_copy(void *qimpl, const hcy_copy *copy, hcy_keep *keep);
 int xrt_fill(void *qimpl, const hcy_place *dst, size_t size, const void *pattern, size_t pattern_size,
              hcy_keep *keep);
 int xrt_finish(void *qimpl);
+int xrt_finished(void *qimpl);
 int xrt_status(void *qimpl);
 int xrt_record(void **eimpl, void *qimpl);
 int xrt_wait(void *qimpl, hcy_event *event);

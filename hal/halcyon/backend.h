@@ -114,6 +114,7 @@ typedef struct hcy_backend_ops {
     int (*fft_execute)(void *qimpl, const hcy_value *out, void *fimpl, int direction, const hcy_value *in,
                        const hcy_value *work, hcy_keep *keep);
     int (*finish)(void *qimpl);                      /* wait; the queue's first failure */
+    int (*finished)(void *qimpl);                    /* 0, the same failure, or HCY_ETIMEOUT: not yet; may be NULL */
     int (*status)(void *qimpl);                      /* the same, without waiting */
     int (*record)(void **eimpl, void *qimpl);
     int (*wait)(void *qimpl, hcy_event *event);      /* HCY_EUNSUPPORTED: the HAL waits on the host instead */
@@ -235,6 +236,8 @@ HCY_API int hcy_cache_write(const char *path, const void *head, size_t head_size
 /* Bytes of host memory that this process may still take, by the machine's MemAvailable, its cgroups' limits and its
  * own: for who needs much and would rather say so than be killed.  UINT64_MAX: nothing says. */
 HCY_API uint64_t hcy_memory_left(void);
+/* Processors that this process may use, by its affinity and its cgroups' quotas: 1 at least. */
+HCY_API unsigned hcy_processors(void);
 
 /* A file that is whole, or not there: it is written beside `path`, as PATH.partial-PID, and takes that name when it is
  * committed; an earlier file stays until then, and gives it its permissions.  Symbolic links are followed.  "-" is
@@ -278,6 +281,7 @@ HCY_API int hcy_hostqueue_copy(hcy_hostqueue *hq, const hcy_copy *copy, hcy_keep
 HCY_API int hcy_hostqueue_fill(hcy_hostqueue *hq, const hcy_place *dst, size_t size, const void *pattern,
                                size_t pattern_size, hcy_keep *keep);
 HCY_API int hcy_hostqueue_finish(hcy_hostqueue *hq);
+HCY_API int hcy_hostqueue_finished(hcy_hostqueue *hq);
 HCY_API int hcy_hostqueue_status(hcy_hostqueue *hq);
 HCY_API int hcy_hostqueue_record(void **eimpl, hcy_hostqueue *hq);
 HCY_API int hcy_hostqueue_wait(hcy_hostqueue *hq, hcy_event *event); /* of any device */

@@ -4,16 +4,13 @@
  * Everything that enters a plan is checked (check.c) and put into one plain form here (the detector's mask and
  * the user's become one, ranges are brought into the scale's own values), hashed (hash.c), and built (build.c).
  */
-#define _GNU_SOURCE /* sched_getaffinity, where there is one */
 #include "build.h"
 #include "sized.h"
 
 #include <math.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MAX_PIXELS UINT32_MAX
 #define MAX_THREADS 64u
@@ -43,22 +40,9 @@ static void set_azimuth_range(struct azint_grid *grid, const double degrees[2])
     grid->is_sector = grid->check_chi && grid->chi_max - grid->chi_min < 2 * AZINT_PI * (1 - 1e-12);
 }
 
-/* Processors this process may run on. */
-static size_t count_processors(void)
-{
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-#ifdef CPU_COUNT
-    cpu_set_t set;
-
-    if (!sched_getaffinity(0, sizeof(set), &set))
-        n = CPU_COUNT(&set);
-#endif
-    return n > 0 ? (size_t)n : 1;
-}
-
 static size_t count_workers(const hcy_azint_options *o, size_t n_bins)
 {
-    size_t n = o->threads ? o->threads : count_processors();
+    size_t n = o->threads ? o->threads : hcy_processors();
     /* Each worker but the first has bins of its own: with very many bins fewer threads need less memory. */
     size_t room = NORMS_MEMORY / (n_bins * sizeof(hcy_azint_bin_norm));
 

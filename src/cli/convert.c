@@ -2,10 +2,10 @@
  *
  * Both decode frames with frames.c; every thread writes its own, in whatever order they are done. */
 #include "frames.h"
+#include <halcyon/backend.h>
 #include <halcyon/bslz4.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct values {
     const char *output, *devices, *dataset, *channel;
@@ -140,13 +140,13 @@ static int run_conversion(const struct cli_command *command, int argc, char **ar
     if (status)
         return status;
     /* Compression is the threads' own work, whereas decompression waits for the devices. */
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    const unsigned processors = hcy_processors();
     frames.dataset = values.dataset;
     frames.channel = values.channel;
     frames.raw = values.raw;
     frames.device_list = values.devices;
     frames.span = values.frames;
-    frames.threads = packs && processors > 2 ? (unsigned)processors : 0; /* which code what they write */
+    frames.threads = packs && processors > 2 ? processors : 0; /* which code what they write */
     frames.quiet = values.quiet;
     status = frames_open(&frames);
     if (!status)

@@ -399,6 +399,8 @@ static int integrate_stack(struct job *job)
         source.max_chunk = 0; /* of what is there, later ones may be larger */
     }
     opts.batch = (uint32_t)job->values->batch.value;
+    opts.latency = (uint64_t)(1e6 * job->values->latency.value);
+    opts.device_timeout = (uint64_t)(1e9 * job->values->device_timeout.value);
     /* A group divides its sum once by all its monitors, so its frames stay undivided. */
     if (job->group.monitor && job->group.size < 2) {
         opts.normalization = group_monitor;
@@ -445,6 +447,9 @@ static void print_integration_json(const struct job *job, const hcy_pipeline_sta
     cli_json_int(&json, "bytes_raw", (int64_t)stats->bytes_raw);
     cli_json_int(&json, "bytes_stored", (int64_t)stats->bytes_stored);
     cli_json_int(&json, "batch", (int64_t)stats->batch);
+    cli_json_text(&json, "bound_by", hcy_pipeline_bound_name(stats->bound));
+    cli_json_real(&json, "readers_waited_seconds", stats->waited);
+    cli_json_real(&json, "writing_seconds", stats->delivering);
     pixels_json(&json, &job->pixels);
     cli_json_open(&json, "devices", '[');
     for (size_t i = 0; i < stats->n_devices; i++)

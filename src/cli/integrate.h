@@ -11,6 +11,7 @@ struct integrate_values {
     const char *poni, *output, *devices, *unit, *mask, *dataset, *channel, *detector;
     const char *percentile, *flat, *absorption, *dark, *variance, *plan_cache, *monitor, *config_file, *save_config;
     struct cli_int npt, npt_azim, mask_frame, batch, sum, max_iter, orientation;
+    struct cli_real latency, device_timeout;
     int split, errors;
     struct cli_real polarization, dummy, delta_dummy, normalization, threshold, follow_timeout;
     struct cli_pair radial, azimuth;

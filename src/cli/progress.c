@@ -67,6 +67,20 @@ static const char *way(const hcy_pipeline_device *device)
     return device->two_stage ? "two-stage" : "fused";
 }
 
+static const char *mark(const hcy_pipeline_device *device)
+{
+    if (device->error.status)
+        return "  FAILED";
+    return device->stands_by ? "  (stands by: its processors are another device's)" : "";
+}
+
+static const char *bound_words(int bound)
+{
+    if (bound == HCY_PIPELINE_BY_SINK)
+        return "writing";
+    return bound == HCY_PIPELINE_BY_READING ? "reading and parsing" : "the devices";
+}
+
 void progress_summary(const hcy_pipeline_stats *s)
 {
     fprintf(stderr,
@@ -78,9 +92,11 @@ void progress_summary(const hcy_pipeline_stats *s)
         const hcy_pipeline_device *d = &s->devices[i];
         fprintf(stderr, "  %-24s %8llu %-6s  %8.1f frames/s  %s, %s%s\n", d->name,
                 (unsigned long long)d->frames, frames_word(d->frames),
-                rate((double)d->frames, d->seconds), way(d), d->variant,
-                d->error.status ? "  FAILED" : "");
+                rate((double)d->frames, d->seconds), way(d), d->variant, mark(d));
     }
+    /* A run of an instant says nothing of what bounds longer ones. */
+    if (s->seconds > 0.5)
+        fprintf(stderr, "  bound by %s\n", bound_words(s->bound));
 }
 
 void progress_device_json(struct cli_json *json, const hcy_pipeline_device *d)
@@ -94,6 +110,8 @@ void progress_device_json(struct cli_json *json, const hcy_pipeline_device *d)
     cli_json_int(json, "bytes_stored", (int64_t)d->bytes);
     cli_json_real(json, "seconds", d->seconds);
     cli_json_real(json, "frames_per_s", rate((double)d->frames, d->seconds));
+    cli_json_real(json, "idle_seconds", d->idle);
+    cli_json_int(json, "stands_by", d->stands_by);
     cli_json_text(json, "error", d->error.status ? d->error.text : NULL);
     cli_json_close(json, '}');
 }

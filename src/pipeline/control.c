@@ -56,6 +56,14 @@ void hcy__control_begin(struct pipe_control *c)
     c->stopped = 0;
 }
 
+/* [lock] All who wait in a run; threads of the devices wait for the next one. */
+static void wake_run(struct pipe_control *c)
+{
+    for (int i = 0; i < PIPE_CONDITIONS; i++)
+        if (i != PIPE_WORK && i != PIPE_SUMS)
+            hcy__pipe_wake(c, (enum pipe_condition)i);
+}
+
 void hcy__stop(struct pipe_control *c, int status, const hcy_error *error)
 {
     /* The first reason is the one that the caller hears: later failures are often its consequences. */
@@ -65,16 +73,14 @@ void hcy__stop(struct pipe_control *c, int status, const hcy_error *error)
         c->error = *error;
         c->error.status = status;
     }
-    hcy__pipe_wake(c, PIPE_SPACE);
-    hcy__pipe_wake(c, PIPE_OUTPUT);
+    wake_run(c);
 }
 
 void hcy__halt(struct pipe_control *c)
 {
     hcy__pipe_lock(c);
     c->stopped = 1;
-    hcy__pipe_wake(c, PIPE_SPACE);
-    hcy__pipe_wake(c, PIPE_OUTPUT);
+    wake_run(c);
     hcy__pipe_unlock(c);
 }
 
@@ -99,6 +105,7 @@ void hcy__quit(struct pipe_control *c)
     hcy__pipe_lock(c);
     c->quit = 1;
     hcy__pipe_wake(c, PIPE_WORK);
+    hcy__pipe_wake(c, PIPE_SUMS);
     hcy__pipe_unlock(c);
 }
 

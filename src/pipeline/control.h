@@ -3,7 +3,9 @@
  *
  * Lock rules: `lock` guards what is marked [lock] in every part; it is held for bookkeeping only, never while a frame
  * is read, parsed, launched, finished or handed out, and never around a callback.  Functions marked [lock] are called
- * with it, all others without.  Every wait is a loop that looks at its condition again: wake-ups go to all who wait.
+ * with it, all others without.  Every wait is a loop that looks at its condition again.  Wake-ups go to all who wait;
+ * where one more thing is there for threads that are all alike, to one of them: twenty that wake for one chunk would
+ * mostly wait for the lock.
  */
 #ifndef HCY_PIPELINE_CONTROL_H
 #define HCY_PIPELINE_CONTROL_H
@@ -16,8 +18,12 @@
 
 /* What threads wait for. */
 enum pipe_condition {
-    PIPE_SPACE,  /* a slot or a ring entry came free, the push form's queue has changed, or the run stops */
+    PIPE_SPACE,  /* producers: a slot or a ring entry came free, or the run stops */
+    PIPE_CHUNKS, /* the push form's producers: a chunk is in the queue, or the run stops */
+    PIPE_ROOM,   /* who submits: there is room in the queue, or the run stops */
+    PIPE_DONE,   /* who flushes or finishes: a result was handed out, or the run stops */
     PIPE_WORK,   /* a slot is ready, a device gave up, or the pipeline is being destroyed */
+    PIPE_SUMS,   /* who makes curves: a batch's sums are there, or the pipeline is being destroyed */
     PIPE_OUTPUT, /* the ring's front may be ready, a device is set up or idle, or the run stops */
     PIPE_CONDITIONS
 };
@@ -48,6 +54,11 @@ static inline void hcy__pipe_unlock(struct pipe_control *c)
 static inline void hcy__pipe_wake(struct pipe_control *c, enum pipe_condition condition)
 {
     pthread_cond_broadcast(&c->conditions[condition]);
+}
+/* One of those who wait for it, who are all alike; with or without the lock. */
+static inline void hcy__pipe_wake_one(struct pipe_control *c, enum pipe_condition condition)
+{
+    pthread_cond_signal(&c->conditions[condition]);
 }
 /* [lock] Until somebody wakes this thread. */
 static inline void hcy__pipe_wait(struct pipe_control *c, enum pipe_condition condition)

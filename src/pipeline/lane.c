@@ -60,6 +60,7 @@ static int create_lane(struct pipe_worker *w, struct pipe_lane *lane)
     const uint64_t zero = 0;
     size_t images = 0, scratch = 0, sums = p->batch * p->sums_bytes;
     int status = hcy__launch_scratch(w, &scratch);
+    lane->worker = w;
     if (!status && !w->fused)
         status = hcy_size_mul(&images, w->part, p->source.coding.image_bytes);
     if (!status)
@@ -97,7 +98,7 @@ static int create_lane(struct pipe_worker *w, struct pipe_lane *lane)
 static uint64_t device_bytes(const struct pipe_worker *w)
 {
     uint64_t bytes = hcy_buffer_size(w->tables);
-    for (size_t i = 0; i < PIPE_LANES; i++) {
+    for (size_t i = 0; i < hcy__worker_lanes(w); i++) {
         const struct pipe_lane *lane = &w->lanes[i];
         const hcy_buffer *buffers[] = { lane->chunks,  lane->frames, lane->blocks, lane->sums,
                                         lane->reports, lane->images, lane->scratch };
@@ -121,7 +122,7 @@ int hcy__lanes_create(struct pipe_worker *w)
             w->part = images ? (size_t)images : 1;
     }
     w->n_parts = (p->batch + w->part - 1) / w->part;
-    for (size_t i = 0; !status && i < PIPE_LANES; i++)
+    for (size_t i = 0; !status && i < hcy__worker_lanes(w); i++)
         status = create_lane(w, &w->lanes[i]);
     w->stats.memory = status ? 0 : device_bytes(w);
     return status;
@@ -146,6 +147,6 @@ static void destroy_lane(struct pipe_worker *w, struct pipe_lane *lane)
 
 void hcy__lanes_destroy(struct pipe_worker *w)
 {
-    for (size_t i = 0; i < PIPE_LANES; i++)
+    for (size_t i = 0; i < hcy__worker_lanes(w); i++)
         destroy_lane(w, &w->lanes[i]);
 }

@@ -5,6 +5,8 @@
 #include "pipeline_priv.h"
 #include "azint_arguments.h"
 
+#include <time.h>
+
 #include <halcyon/backend.h>
 
 #define MANY_BINS 16384 /* from which on sums are read row by row */
@@ -103,26 +105,56 @@ static int launch_part(const struct pipe_worker *w, const struct pipe_lane *lane
 /* Where the device's kernels read the chunks of a slot. */
 static hcy_buffer *chunks_to_read(const struct pipe_worker *w, const struct pipe_lane *lane)
 {
+    if (!w->direct)
+        return lane->chunks;
     /* The frames' offsets count from the beginning of the host's memory then, of which each device has one view. */
-    if (lane->slot->in_place)
-        return hcy__push_view(w->pipeline->push, w->index);
-    return w->direct ? lane->slot->views[w->index] : lane->chunks;
+    return lane->slot->in_place ? hcy__push_view(w->pipeline->push, w->index) : lane->slot->views[w->index];
+}
+
+/* Chunks from the host's memory, which the device has registered, straight to their places.  What lies there as it will
+ * lie on the device goes in one copy. */
+static int send_held(const struct pipe_lane *lane)
+{
+    const struct pipe_held *held = lane->slot->held, *end = held + lane->slot->n_held;
+    int status = 0;
+    while (held < end && !status) {
+        const struct pipe_held *last = held;
+        while (last + 1 < end && last[1].chunk.data - held->chunk.data == (ptrdiff_t)(last[1].offset - held->offset))
+            last++;
+        status = hcy_buffer_write(lane->queue, lane->chunks, held->offset, held->chunk.data,
+                                  last->offset - held->offset + last->chunk.size);
+        held = last + 1;
+    }
+    return status;
+}
+
+/* A device that reads the host's memory needs no copies of chunks. */
+static int send_chunks(const struct pipe_worker *w, const struct pipe_lane *lane)
+{
+    const struct pipe_slot *slot = lane->slot;
+    if (w->direct || !slot->used)
+        return 0;
+    if (slot->in_place)
+        return send_held(lane);
+    return hcy_buffer_write(lane->queue, lane->chunks, 0, slot->chunks.host, slot->used);
 }
 
 /* Sends the slot's chunks and tables to the device. */
 static int send_slot(const struct pipe_worker *w, struct pipe_lane *lane)
 {
-    const struct pipe_slot *slot = lane->slot;
+    struct pipe_slot *slot = lane->slot;
     size_t blocks = slot->n_blocks * sizeof(hcy_bslz4_block);
-    int status = 0;
+    int status = hcy__slot_join_tables(slot);
+    if (slot->in_place)
+        hcy__slot_point(w->pipeline, slot, !w->direct);
     /* The slot's table has grown.  The lane's last batch is done, so nothing reads the old one. */
-    if (blocks > hcy_buffer_size(lane->blocks)) {
+    if (!status && blocks > hcy_buffer_size(lane->blocks)) {
         hcy_buffer_release(lane->blocks);
         lane->blocks = NULL;
         status = hcy_buffer_create(&lane->blocks, w->device, HCY_MEM_DEVICE, slot->blocks.size);
     }
-    if (!status && !w->direct && slot->used)
-        status = hcy_buffer_write(lane->queue, lane->chunks, 0, slot->chunks.host, slot->used);
+    if (!status)
+        status = send_chunks(w, lane);
     if (!status)
         status = hcy_buffer_write(lane->queue, lane->frames, 0, slot->frames.host,
                                   slot->n * sizeof(hcy_bslz4_frame));
@@ -202,8 +234,33 @@ int hcy__launch_batch(const struct pipe_worker *w, struct pipe_lane *lane)
     return status ? status : receive_outcome(w, lane);
 }
 
+int hcy__is_overdue(const struct pipe_worker *w, const struct pipe_lane *lane)
+{
+    const uint64_t limit = w->pipeline->opts.device_timeout;
+    if (!limit || hcy_now_ns() - lane->started < limit)
+        return 0;
+    hcy_fail(HCY_ETIMEOUT, "%s has not answered for %.1f s: given up, its frames go to others", w->stats.name,
+             1e-9 * (double)limit);
+    return 1;
+}
+
+/* With a limit the queue is asked, more and more seldom, because a wait could not be ended. */
+static int finish_in_time(const struct pipe_worker *w, const struct pipe_lane *lane)
+{
+    if (!w->pipeline->opts.device_timeout)
+        return hcy_queue_finish(lane->queue);
+    for (long pause = 20000;; pause = pause < 1000000 ? pause * 3 / 2 : pause) {
+        int status = hcy_queue_finish_within(lane->queue, 0);
+        if (status != HCY_ETIMEOUT)
+            return status;
+        if (hcy__is_overdue(w, lane))
+            return HCY_ETIMEOUT;
+        nanosleep(&(struct timespec){ 0, pause }, NULL);
+    }
+}
+
 int hcy__await_batch(const struct pipe_worker *w, const struct pipe_lane *lane)
 {
-    int status = hcy_queue_finish(lane->queue);
+    int status = finish_in_time(w, lane);
     return status ? status : receive_lost(w, lane);
 }

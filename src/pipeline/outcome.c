@@ -85,10 +85,21 @@ static void finish_frame(hcy_pipeline *p, const struct pipe_worker *w, struct pi
         return;
     }
     double normalization = normalization_of(p, output->number);
-    output->result = hcy__ring_take_result(p);
     output->report.status = hcy_azint_finish(output->result, p->plan, &p->job, sums, report, normalization);
     if (output->report.status)
         snprintf(output->why, sizeof output->why, "%s", hcy_last_error()->text);
+}
+
+/* Results for those of frames first to last - 1 that will have one. */
+static void take_results(hcy_pipeline *p, const struct pipe_lane *lane, size_t first, size_t last)
+{
+    hcy__pipe_lock(&p->control);
+    for (size_t i = first; i < last; i++) {
+        struct pipe_output *output = hcy__ring_at(&p->ring, lane->first + i);
+        if (is_due(lane, i) && !output->report.status && !lane->host_reports[i].status)
+            output->result = hcy__ring_take_result(&p->ring);
+    }
+    hcy__pipe_unlock(&p->control);
 }
 
 /* Frames first to last - 1 of the lane.  In a slot that goes to another device they are marked as done. */
@@ -106,17 +117,28 @@ static void hand_out(hcy_pipeline *p, const struct pipe_lane *lane, size_t first
     hcy__pipe_unlock(&p->control);
 }
 
-void hcy__finish_batch(hcy_pipeline *p, const struct pipe_worker *w, const struct pipe_lane *lane)
+size_t hcy__frames_together(const hcy_pipeline *p)
 {
     /* Curves are handed on together, which takes the lock once for many; images one by one: the sink takes each out of
      * a cache, and few results are in use at a time. */
-    const size_t stride = p->sums_bytes / sizeof(uint64_t), together = TOGETHER / p->n_bins + 1;
-    for (size_t i = 0; i < lane->n; i++) {
+    return TOGETHER / p->n_bins + 1;
+}
+
+void hcy__finish_frames(hcy_pipeline *p, const struct pipe_worker *w, const struct pipe_lane *lane, size_t first,
+                        size_t last)
+{
+    const size_t stride = p->sums_bytes / sizeof(uint64_t);
+    take_results(p, lane, first, last);
+    for (size_t i = first; i < last; i++)
         if (is_due(lane, i))
             finish_frame(p, w, hcy__ring_at(&p->ring, lane->first + i), &lane->host_reports[i],
                          lane->host_sums + i * stride);
-        if ((i + 1) % together == 0)
-            hand_out(p, lane, i + 1 - together, i + 1);
-    }
-    hand_out(p, lane, lane->n - lane->n % together, lane->n);
+    hand_out(p, lane, first, last);
+}
+
+void hcy__finish_batch(hcy_pipeline *p, const struct pipe_worker *w, const struct pipe_lane *lane)
+{
+    const size_t together = hcy__frames_together(p);
+    for (size_t first = 0; first < lane->n; first += together)
+        hcy__finish_frames(p, w, lane, first, lane->n - first < together ? lane->n : first + together);
 }

@@ -46,17 +46,15 @@ void hcy__ring_destroy(struct pipe_ring *ring)
 void hcy__ring_begin(struct pipe_ring *ring)
 {
     ring->accepted = ring->emitted = 0;
+    ring->seen = 0;
     /* A run that was stopped has left frames behind. */
     for (size_t i = 0; i < ring->window; i++)
         clear_entry(ring, &ring->entries[i]);
 }
 
-hcy_azint_result *hcy__ring_take_result(hcy_pipeline *p)
+hcy_azint_result *hcy__ring_take_result(struct pipe_ring *ring)
 {
-    hcy__pipe_lock(&p->control);
-    hcy_azint_result *result = p->ring.idle[--p->ring.n_idle];
-    hcy__pipe_unlock(&p->control);
-    return result;
+    return ring->idle[--ring->n_idle];
 }
 
 void hcy__output_begin(struct pipe_output *output, uint64_t number)
@@ -73,6 +71,9 @@ int hcy__front_wait(hcy_pipeline *p, uint64_t tick)
 {
     struct pipe_output *front = hcy__ring_at(&p->ring, p->ring.emitted);
     int late = 0, found = 0;
+    /* What is ready stays so until this thread takes it. */
+    if (p->ring.seen)
+        return 1;
     hcy__pipe_lock(&p->control);
     while (!front->ready && !hcy__is_stopped(&p->control) && !late)
         late = hcy__pipe_wait_until(&p->control, PIPE_OUTPUT, tick);
@@ -95,7 +96,8 @@ void hcy__front_lend(hcy_pipeline *p, hcy_pipeline_frame *frame)
     output->lent = hcy_now_ns();
 }
 
-void hcy__front_retire(hcy_pipeline *p)
+/* Its taker has had it for so long. */
+static void retire_front(hcy_pipeline *p, uint64_t taken)
 {
     struct pipe_output *output = hcy__ring_at(&p->ring, p->ring.emitted);
     int failed = output->report.status != 0;
@@ -104,16 +106,25 @@ void hcy__front_retire(hcy_pipeline *p)
         hcy__stats_latency(&p->stats, output->lent - output->submitted);
     clear_entry(&p->ring, output);
     p->ring.emitted++;
+    p->ring.seen = hcy__ring_at(&p->ring, p->ring.emitted)->ready;
+    hcy__stats_delivered(&p->stats, taken);
     hcy__stats_done(&p->stats, failed ? 0 : p->source.coding.image_bytes, failed);
-    hcy__pipe_wake(&p->control, PIPE_SPACE);
+    hcy__pipe_wake_one(&p->control, PIPE_SPACE);
+    hcy__pipe_wake(&p->control, PIPE_DONE);
     hcy__pipe_unlock(&p->control);
+}
+
+void hcy__front_retire(hcy_pipeline *p)
+{
+    retire_front(p, 0);
 }
 
 int hcy__front_deliver(hcy_pipeline *p, hcy_pipeline_sink sink, void *payload)
 {
     hcy_pipeline_frame frame;
     hcy__front_lend(p, &frame);
+    uint64_t since = hcy_now_ns();
     int status = hcy__call_sink(p, sink, payload, &frame);
-    hcy__front_retire(p);
+    retire_front(p, hcy_now_ns() - since);
     return status;
 }

@@ -28,6 +28,7 @@ struct pipe_ring {
     size_t window;             /* entries */
     hcy_azint_result **idle;   /* [lock] those of no entry, a stack: the one used last is in a cache, perhaps */
     size_t n_idle;             /* [lock] */
+    int seen; /* the front was ready when the last one was taken; of the thread that hands frames out */
     uint64_t accepted, emitted; /* [lock] ordinals: the next one that a producer gets, that the sink gets */
 };
 
@@ -67,8 +68,8 @@ static inline void hcy__output_make_ready(struct pipe_output *output)
 
 /* A frame's entry, good so far. */
 void hcy__output_begin(struct pipe_output *output, uint64_t number);
-/* An idle result, for an entry that has none. */
-hcy_azint_result *hcy__ring_take_result(hcy_pipeline *p);
+/* [lock] An idle result, for an entry that has none. */
+hcy_azint_result *hcy__ring_take_result(struct pipe_ring *ring);
 
 /* Waits for the ring's front, at most until `tick`: 1 it is there, 0 not yet, -1 it will not come. */
 int hcy__front_wait(hcy_pipeline *p, uint64_t tick);

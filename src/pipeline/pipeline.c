@@ -65,7 +65,7 @@ static size_t choose_batch(const hcy_pipeline *p, uint64_t curve)
     const int narrow = p->job.flags & HCY_AZINT_NARROW;
     /* Pages of sums that nobody writes take no memory. */
     const uint64_t sums = narrow ? NARROW_SUMS * sizeof(uint64_t) * p->n_bins : p->sums_bytes;
-    const size_t lanes = PIPE_LANES * hcy__n_devices(&p->workers);
+    const size_t lanes = 2 * hcy__n_devices(&p->workers);
     size_t batch = p->opts.batch ? p->opts.batch : hcy__preferred_batch(&p->workers);
     batch = lesser_of(at_least_one(batch), MAX_BATCH);
     batch = lesser_of(batch, at_least_one(SUMS_MEMORY / (sums * lanes)));

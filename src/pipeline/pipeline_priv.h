@@ -4,7 +4,8 @@
  *     control   the lock, who waits for what, stop and status        control.h  control.c
  *     reader    which frames of a stack are next, who reads them     reader.h   reader.c
  *     slots     batches of frames on their way to the devices        slot.h     slot.c
- *     workers   the devices, a thread each; batches in flight        worker.h   worker.c lane.c launch.c outcome.c
+ *     workers   the devices, a thread each; batches in flight        worker.h   worker.c share.c divide.c lane.c
+ *                                                                               launch.c outcome.c
  *     ring      frames that wait for their turn                      output.h   output.c
  *     push      frames that a host submits                           push.h     push.c
  *     stats     what the run has done so far                         stats.h    stats.c latency.c

@@ -3,22 +3,23 @@
  *     submit    appends to a bounded queue; when that is full it waits, or drops the oldest frame there
  *     feeders   (threads) take chunks out of the queue, reserve their slot and take their tables apart, as the
  *               readers of a stack do.  A chunk in the memory that the host has named is used where it is, held
- *               by its slot until a device has read it; another is copied and given back at once.
+ *               by its slot until a device has read it: by kernels that read the host's memory, by copies from
+ *               memory that is registered with their device elsewhere.  Another is copied and given back at once.
  *     delivery  (a thread) hands the ring's front to the sink; without a sink hcy_pipeline_poll() does.
  *
- * PIPE_SPACE also says that the queue has changed, and that a result has been handed out.
+ * Each kind of thread has its own condition (control.h), so that a chunk wakes one feeder, and not who waits for room.
  */
 #include "pipeline_priv.h"
 #include "sized.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <halcyon/backend.h>
 
-#define QUEUE       64
-#define MAX_QUEUE   65536
-#define MAX_FEEDERS 4
+#define QUEUE     64
+#define MAX_QUEUE 65536
 
 struct push_feeder {
     hcy_pipeline *pipeline;
@@ -32,7 +33,8 @@ struct pipe_push {
     uint64_t dropped;         /* [lock] since the last one that left the queue */
     int lent;                 /* the ring's front is with who polls: */
     hcy_pipeline_frame frame;
-    hcy_buffer **views; /* a device: opts.memory, NULL where chunks are copied */
+    hcy_buffer **views; /* a device: opts.memory as it reads or copies it; NULL where chunks are copied by feeders */
+    char copied[sizeof((hcy_error *)0)->text]; /* why there are none; "": they were not asked for, or are there */
     struct push_feeder *feeders;
     pthread_t *threads; /* of feeders, n_threads run */
     size_t n_feeders, n_threads;
@@ -105,10 +107,24 @@ static int reserve_chunk(hcy_pipeline *p, struct pipe_seat *place, struct pipe_c
     place->output->submitted = chunk->submitted;
     place->output->dropped = push->dropped;
     push->dropped = 0;
-    if (in_place)
-        hcy__slot_hold(place->slot, chunk);
-    hcy__pipe_wake(&p->control, PIPE_SPACE);
+    if (in_place) {
+        hcy__slot_hold(place, chunk);
+        hcy__stats_in_place(&p->stats);
+    }
+    hcy__pipe_wake_one(&p->control, PIPE_ROOM);
     return 1;
+}
+
+/* [lock] For room for the queue's head, or for a chunk in it. */
+static void wait_for_chunk(hcy_pipeline *p)
+{
+    uint64_t since = hcy_now_ns();
+    if (!p->push->n) {
+        hcy__pipe_wait(&p->control, PIPE_CHUNKS);
+        return;
+    }
+    hcy__pipe_wait(&p->control, PIPE_SPACE);
+    hcy__stats_waited(&p->stats, since);
 }
 
 static void *feed_slots(void *feeder)
@@ -121,7 +137,7 @@ static void *feed_slots(void *feeder)
     hcy__pipe_lock(&p->control);
     while (!hcy__is_stopped(&p->control)) {
         if (!reserve_chunk(p, &place, &chunk, &status)) {
-            hcy__pipe_wait(&p->control, PIPE_SPACE);
+            wait_for_chunk(p);
             continue;
         }
         hcy__pipe_unlock(&p->control);
@@ -133,7 +149,6 @@ static void *feed_slots(void *feeder)
         if (copied)
             hcy__chunk_give_back(p, &chunk, 0);
         hcy__slot_commit(p, &place, &f->parser, status, chunk.size);
-        hcy__pipe_lock(&p->control);
     }
     hcy__pipe_unlock(&p->control);
     return NULL;
@@ -218,28 +233,50 @@ static int check_push(hcy_pipeline_push_options *options, const hcy_pipeline *p,
     return status;
 }
 
-/* The host's memory as each device sees it, if all can read it where it is. */
-static int view_memory(const hcy_pipeline *p, struct pipe_push *push)
+static void drop_views(const hcy_pipeline *p, struct pipe_push *push)
 {
-    const struct pipe_workers *devices = &p->workers;
+    for (size_t i = 0; push->views && i < hcy__n_devices(&p->workers); i++)
+        hcy_buffer_release(push->views[i]);
+    free(push->views);
+    push->views = NULL;
+}
+
+/* The host's memory as each device sees it.  A slot may go to any device, so one that can neither read nor register the
+ * memory means copies for all: slower, no failure, and the statistics say why. */
+static int view_memory(hcy_pipeline *p, struct pipe_push *push)
+{
+    const size_t n = hcy__n_devices(&p->workers);
     int status = 0;
-    /* A slot may go to any device, so one that needs copies means copies for all. */
-    if (!push->opts.memory || !push->opts.memory_size || hcy__count_devices(devices, 0))
+    if (!push->opts.memory || !push->opts.memory_size)
         return 0;
-    push->views = calloc(hcy__n_devices(devices), sizeof *push->views);
+    push->views = calloc(n, sizeof *push->views);
     if (!push->views)
         return hcy_fail(HCY_ENOMEM, "the devices' views of a host's memory");
-    for (size_t i = 0; i < hcy__n_devices(devices) && !status; i++)
-        if (hcy__device_reads_host(devices, i))
-            status = hcy_buffer_import_host(&push->views[i], hcy__device_at(devices, i), push->opts.memory,
+    for (size_t i = 0; i < n && !status; i++)
+        if (hcy__device_is_used(&p->workers, i))
+            status = hcy_buffer_import_host(&push->views[i], hcy__device_at(&p->workers, i), push->opts.memory,
                                             push->opts.memory_size, NULL, NULL);
-    return status;
+    if (status) {
+        drop_views(p, push);
+        snprintf(push->copied, sizeof push->copied, "%s", hcy_last_error()->text);
+    }
+    return 0;
+}
+
+size_t hcy__push_waiting(const struct pipe_push *push)
+{
+    return push->n;
+}
+
+const char *hcy__push_copied(const struct pipe_push *push)
+{
+    return push && push->copied[0] ? push->copied : NULL;
 }
 
 /* All that feeders need, so that nothing is allocated later. */
 static int create_feeders(hcy_pipeline *p, struct pipe_push *push)
 {
-    size_t n = p->opts.readers < MAX_FEEDERS ? p->opts.readers : MAX_FEEDERS, blocks;
+    size_t n = p->opts.readers, blocks;
     int status = hcy_bslz4_block_count(&blocks, &p->source.coding, NULL, 0);
     if (status)
         return status;
@@ -277,11 +314,9 @@ static int start_push_threads(hcy_pipeline *p, struct pipe_push *push)
 
 static void destroy_push(const hcy_pipeline *p, struct pipe_push *push)
 {
-    for (size_t i = 0; push->views && i < hcy__n_devices(&p->workers); i++)
-        hcy_buffer_release(push->views[i]);
+    drop_views(p, push);
     for (size_t i = 0; push->feeders && i < push->n_feeders; i++)
         free(push->feeders[i].parser.blocks);
-    free(push->views);
     free(push->feeders);
     free(push->threads);
     free(push->queue);
@@ -361,7 +396,7 @@ static int make_queue_room(hcy_pipeline *p, struct pipe_chunk *dropped)
             return hcy_fail(HCY_EBUSY,
                             "the queue's %u frames wait, and a callback of the pipeline cannot wait for them",
                             push->opts.queue);
-        hcy__pipe_wait_until(&p->control, PIPE_SPACE, hcy_now_ns() + PIPE_TICK_NS);
+        hcy__pipe_wait_until(&p->control, PIPE_ROOM, hcy_now_ns() + PIPE_TICK_NS);
         heed_cancel(p);
     }
     if (hcy__is_stopped(&p->control))
@@ -395,7 +430,7 @@ int hcy_pipeline_submit(hcy_pipeline *p, const void *chunk, size_t size, uint64_
         push->queue[(push->head + push->n++) % push->opts.queue] =
             (struct pipe_chunk){ chunk, size, number, now, release, payload };
         hcy__stats_submitted(&p->stats);
-        hcy__pipe_wake(&p->control, PIPE_SPACE);
+        hcy__pipe_wake_one(&p->control, PIPE_CHUNKS);
     }
     hcy__pipe_unlock(&p->control);
     /* The host is called without the lock. */
@@ -414,7 +449,7 @@ int hcy_pipeline_flush(hcy_pipeline *p)
     /* Dropping a frame means that another was submitted, so this number never shrinks. */
     uint64_t target = hcy__stats_frames(&p->stats);
     while (!hcy__is_stopped(&p->control) && hcy__ring_emitted(&p->ring) < target)
-        hcy__pipe_wait(&p->control, PIPE_SPACE);
+        hcy__pipe_wait(&p->control, PIPE_DONE);
     status = hcy__is_stopped(&p->control) ? hcy__stopped(&p->control) : 0;
     hcy__pipe_unlock(&p->control);
     return status;
@@ -431,7 +466,7 @@ int hcy_pipeline_finish(hcy_pipeline *p)
     hcy__pipe_lock(&p->control);
     while (p->push->opts.sink && !hcy__is_stopped(&p->control) &&
            hcy__ring_emitted(&p->ring) < hcy__stats_frames(&p->stats))
-        hcy__pipe_wait(&p->control, PIPE_SPACE);
+        hcy__pipe_wait(&p->control, PIPE_DONE);
     /* Asked before the end, which stops what has come to its end, too. */
     status = hcy__stop_status(&error, &p->control);
     hcy__pipe_unlock(&p->control);

@@ -12,7 +12,8 @@
 
 #include <halcyon/pipeline.h>
 
-struct pipe_chunk;
+#include "push.h"
+
 struct pipe_output;
 
 /* Memory of the host that `home`'s copies reach at full speed, or plain memory where it has no such kind. */
@@ -24,6 +25,18 @@ struct pipe_memory {
 int hcy__memory_create(struct pipe_memory *memory, hcy_device *home, size_t size);
 void hcy__memory_free(struct pipe_memory *memory);
 
+/* A chunk that lies in the host's memory until a device has read it. */
+struct pipe_held {
+    struct pipe_chunk chunk;
+    size_t index, offset; /* its frame in the slot; where it goes on a device that must copy */
+};
+
+/* Entries of block tables that did not fit into their frames' places. */
+struct pipe_overflow {
+    hcy_bslz4_block *blocks;
+    size_t n, capacity;
+};
+
 enum pipe_slot_state { SLOT_FREE, SLOT_FILLING, SLOT_READY, SLOT_RUNNING };
 
 struct pipe_slot {
@@ -31,13 +44,16 @@ struct pipe_slot {
     int closed;                 /* [lock] takes no more frames */
     size_t pending;             /* [lock] frames whose producer has not committed */
     size_t n, limit;            /* [lock] frames, and how many it takes */
-    size_t used, n_blocks;      /* [lock] bytes of chunks, entries of blocks */
+    size_t used, n_blocks;      /* [lock] bytes of chunks; entries of blocks, those of no frame included */
+    size_t stride;              /* entries that each frame has: its producer writes them without the lock */
+    struct pipe_overflow overflow; /* [lock] of frames that have more */
     uint64_t first;             /* ordinal of its first frame */
     int in_place;               /* its chunks are not in `chunks` but in the host's memory: */
     size_t n_held;              /* [lock] those to give back when a device has read them */
-    struct pipe_chunk *held;
+    struct pipe_held *held;
     unsigned char *refused; /* [lock] a device: it has seen these frames and leaves some of them to others */
     int again;              /* some device has: frames that are done have a status in `frames` */
+    int kept;               /* a device that hangs may still read it: never given back to the system */
     hcy_device *home;
     struct pipe_memory chunks, frames, blocks; /* hcy_bslz4_frame[], hcy_bslz4_block[] */
     hcy_buffer **views;     /* a device: chunks as its kernels read them, NULL where they must be copied */
@@ -49,6 +65,9 @@ struct pipe_slots {
     size_t n;
     struct pipe_slot *filling; /* [lock] the one that producers fill, NULL: none */
     struct pipe_slot *ready;   /* [lock] */
+    size_t n_ready;            /* [lock] */
+    size_t n_free;             /* [lock] */
+    size_t stride;             /* [lock] entries of a block table that frames have asked for so far, at most */
 };
 
 /* Where one frame goes. */
@@ -60,7 +79,7 @@ struct pipe_seat {
     size_t index, offset, capacity;
 };
 
-/* A producer's own block table, grown as chunks ask for it. */
+/* A producer's own block table, for frames whose place in the slot's is too small: grown as chunks ask for it. */
 struct pipe_parser {
     hcy_bslz4_block *blocks;
     size_t capacity;
@@ -75,14 +94,17 @@ void hcy__slots_empty(hcy_pipeline *p);
 /* [lock] A place for the next ordinal, for a chunk of `size` bytes that will be written to it or is at
  * `in_place` (in the push form's memory): 0 if there is none now (wait for PIPE_SPACE). */
 int hcy__slot_reserve(hcy_pipeline *p, size_t size, const uint8_t *in_place, struct pipe_seat *place);
-/* [lock] The slot gives this chunk back when a device has read it. */
-void hcy__slot_hold(struct pipe_slot *slot, const struct pipe_chunk *chunk);
+/* [lock] The slot gives this chunk, which is in its place, back when a device has read it. */
+void hcy__slot_hold(const struct pipe_seat *place, const struct pipe_chunk *chunk);
 /* [lock] No more frames go into the slot being filled. */
 void hcy__slot_close(hcy_pipeline *p);
-/* Takes the chunk of `size` bytes in its place apart, or notes `status` (with hcy_last_error()) for the
- * frame. */
+/* Takes the chunk of `size` bytes in its place apart, or notes `status` (with hcy_last_error()) for the frame.  Called
+ * without the lock, returns with it: its caller asks for the next place. */
 void hcy__slot_commit(hcy_pipeline *p, const struct pipe_seat *place, struct pipe_parser *parser, int status,
                       size_t size);
+
+/* [lock] In a push: chunks wait for their places, or are being taken apart. */
+int hcy__more_is_coming(const hcy_pipeline *p);
 
 /* For workers. */
 /* [lock] The ready slots, oldest frames first, by `next`; one of them taken off the list. */
@@ -90,7 +112,15 @@ static inline struct pipe_slot *hcy__slots_ready(const struct pipe_slots *slots)
 {
     return slots->ready;
 }
+static inline size_t hcy__slots_n_ready(const struct pipe_slots *slots)
+{
+    return slots->n_ready;
+}
 void hcy__slot_take(struct pipe_slots *slots, struct pipe_slot *slot);
+/* Of a slot that is the worker's: all blocks in one table; frames in the host's memory found where that begins, or
+ * (packed) as they are copied. */
+int hcy__slot_join_tables(struct pipe_slot *slot);
+void hcy__slot_point(const hcy_pipeline *p, struct pipe_slot *slot, int packed);
 /* [lock] Onto the list again. */
 void hcy__slot_make_ready(hcy_pipeline *p, struct pipe_slot *slot);
 /* Its device has read all of it: chunks go back to their host, the slot to the producers. */

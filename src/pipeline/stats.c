@@ -1,6 +1,7 @@
 /* stats.c - what a run has done so far, and the copy of it that callers see. */
 #include "pipeline_priv.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,10 +23,26 @@ void hcy__stats_begin(struct pipe_stats *stats, uint64_t frames, int goes_on)
     if (!goes_on) {
         stats->counts = (hcy_pipeline_stats){ 0 };
         stats->start = hcy_now_ns();
+        stats->copied[0] = 0;
     }
     stats->counts.frames += frames;
     /* A push never goes on from a run, and only its frames have latencies. */
     memset(&stats->latency, 0, sizeof stats->latency);
+}
+
+/* The sink, if it was busy nearly all the time.  Else the devices, if those that feed them were out of room for a good
+ * part of it; else the feeding. */
+static int find_bound(const hcy_pipeline_stats *s, unsigned feeders)
+{
+    if (s->delivering > 0.8 * s->seconds)
+        return HCY_PIPELINE_BY_SINK;
+    return s->waited > 0.25 * s->seconds * feeders ? HCY_PIPELINE_BY_DEVICES : HCY_PIPELINE_BY_READING;
+}
+
+const char *hcy_pipeline_bound_name(int bound)
+{
+    static const char *const names[] = { "reading", "devices", "sink" };
+    return bound >= 0 && bound <= HCY_PIPELINE_BY_SINK ? names[bound] : "?";
 }
 
 const hcy_pipeline_stats *hcy__stats_show(hcy_pipeline *p)
@@ -33,6 +50,8 @@ const hcy_pipeline_stats *hcy__stats_show(hcy_pipeline *p)
     struct pipe_stats *stats = &p->stats;
     hcy__pipe_lock(&p->control);
     stats->shown = stats->counts;
+    if (p->push)
+        snprintf(stats->copied, sizeof stats->copied, "%s", hcy__push_copied(p->push) ? hcy__push_copied(p->push) : "");
     hcy__latency_show(&stats->latency, &stats->shown);
     hcy__workers_show(&p->workers, stats->devices);
     hcy__pipe_unlock(&p->control);
@@ -40,6 +59,8 @@ const hcy_pipeline_stats *hcy__stats_show(hcy_pipeline *p)
     stats->shown.batch = p->batch;
     stats->shown.n_devices = hcy__n_devices(&p->workers);
     stats->shown.devices = stats->devices;
+    stats->shown.copied = stats->copied[0] ? stats->copied : NULL;
+    stats->shown.bound = find_bound(&stats->shown, p->opts.readers);
     return &stats->shown;
 }
 

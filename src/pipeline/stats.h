@@ -6,6 +6,7 @@
 #ifndef HCY_PIPELINE_STATS_H
 #define HCY_PIPELINE_STATS_H
 
+#include <halcyon/backend.h>
 #include <halcyon/pipeline.h>
 
 /* Times in buckets, 32 to a power of two: percentiles are right to 2 in 100. */
@@ -24,6 +25,7 @@ struct pipe_stats {
     uint64_t start;              /* ns, of the first run that the counts are of; 0: there was none */
     hcy_pipeline_stats shown;
     hcy_pipeline_device *devices; /* of `shown` */
+    char copied[512];             /* the same */
 };
 
 int hcy__stats_create(struct pipe_stats *stats, size_t n_devices);
@@ -56,6 +58,19 @@ static inline void hcy__stats_done(struct pipe_stats *stats, uint64_t bytes, int
 static inline void hcy__stats_latency(struct pipe_stats *stats, uint64_t ns)
 {
     hcy__latency_add(&stats->latency, ns);
+}
+/* [lock] A producer has found no room since `since`; the sink has had a frame so long; a frame is used in place. */
+static inline void hcy__stats_waited(struct pipe_stats *stats, uint64_t since)
+{
+    stats->counts.waited += 1e-9 * (double)(hcy_now_ns() - since);
+}
+static inline void hcy__stats_delivered(struct pipe_stats *stats, uint64_t ns)
+{
+    stats->counts.delivering += 1e-9 * (double)ns;
+}
+static inline void hcy__stats_in_place(struct pipe_stats *stats)
+{
+    stats->counts.in_place++;
 }
 /* [lock] A push: a frame more; one of those less, which will have no result. */
 static inline void hcy__stats_submitted(struct pipe_stats *stats)

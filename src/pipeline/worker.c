@@ -12,22 +12,15 @@
 
 #include <halcyon/backend.h>
 
+#define POLL_NS 30000 /* between looks at a batch: a tenth of the shortest ones */
+
 /* --- Which slots a device takes --- */
 
-/* [lock] Is there a device that has not refused anything of this slot? */
-static int others_take(const hcy_pipeline *p, const struct pipe_slot *slot, const struct pipe_worker *but)
-{
-    for (const struct pipe_worker *w = p->workers.all; w < p->workers.all + p->workers.n; w++)
-        if (w != but && !w->failed && !slot->refused[w->index])
-            return 1;
-    return 0;
-}
-
-/* [lock] The first slot for this device: what it has refused it takes if nobody else is left. */
+/* [lock] The first slot for this device. */
 static struct pipe_slot *find_ready_slot(const struct pipe_worker *w)
 {
     struct pipe_slot *slot = hcy__slots_ready(&w->pipeline->slots);
-    while (slot && slot->refused[w->index] && others_take(w->pipeline, slot, w))
+    while (slot && !hcy__may_take(w, slot))
         slot = slot->next;
     return slot;
 }
@@ -38,11 +31,20 @@ static struct pipe_slot *find_or_close_slot(const struct pipe_worker *w)
 {
     hcy_pipeline *p = w->pipeline;
     struct pipe_slot *slot = find_ready_slot(w);
-    if (slot || !(p->push || hcy__ring_is_full(&p->ring)))
+    if (slot || !(p->push || hcy__ring_is_full(&p->ring)) || !hcy__may_close(w))
         return slot;
+    /* A device that has a batch waits for more frames as long as more are coming: small batches cost it much. */
+    if (w->in_flight && p->push && hcy__more_is_coming(p))
+        return NULL;
     /* Where a producer still has a place in it, its commit makes it ready and wakes this thread. */
     hcy__slot_close(p);
     return find_ready_slot(w);
+}
+
+/* The i-th batch in flight, oldest first; behind the last of them: the lane that comes next. */
+static struct pipe_lane *lane_in_flight(struct pipe_worker *w, size_t i)
+{
+    return &w->lanes[(w->oldest + i) % hcy__worker_lanes(w)];
 }
 
 /* A ready slot; NULL if there is none (with `wait`: the pipeline is being destroyed, or goes on without the device). */
@@ -54,14 +56,20 @@ static struct pipe_slot *take_slot(struct pipe_worker *w, int wait)
     hcy__pipe_lock(c);
     /* Slots of a run that was stopped stay where they are until its end. */
     while (!hcy__is_quitting(c) && !w->failed) {
-        if (!hcy__is_stopped(c))
+        if (!hcy__is_stopped(c) && !lane_in_flight(w, w->in_flight)->busy)
             slot = find_or_close_slot(w);
         if (slot || !wait)
             break;
+        uint64_t since = hcy_now_ns();
+        int runs = !hcy__is_stopped(c);
         hcy__pipe_wait(c, PIPE_WORK);
+        /* Between runs nobody is idle. */
+        if (runs && !hcy__is_stopped(c))
+            w->stats.idle += 1e-9 * (double)(hcy_now_ns() - since);
     }
     if (slot) {
         hcy__slot_take(&p->slots, slot);
+        hcy__share_taken(w);
         p->workers.n_running++;
     }
     hcy__pipe_unlock(c);
@@ -72,7 +80,7 @@ static struct pipe_slot *take_slot(struct pipe_worker *w, int wait)
 
 static int submit_slot(struct pipe_worker *w, struct pipe_slot *slot)
 {
-    struct pipe_lane *lane = &w->lanes[(w->oldest + w->in_flight) % PIPE_LANES];
+    struct pipe_lane *lane = lane_in_flight(w, w->in_flight);
     /* Noted before anything can fail: who gives a device up finds its slots in the lanes. */
     w->in_flight++;
     lane->slot = slot;
@@ -94,11 +102,12 @@ static void account_batch(struct pipe_worker *w, struct pipe_lane *lane)
     w->busy_until = now;
     hcy__pipe_lock(&p->control);
     /* Decided once and kept: a device that fails a moment later must not change whose these frames are. */
-    lane->hands_on = refused && others_take(p, lane->slot, w);
+    lane->hands_on = refused && hcy__others_take(p, lane->slot, w, 0);
     w->stats.frames += hcy__count_due(lane);
     w->stats.bytes += lane->bytes;
     w->stats.batches++;
     w->stats.seconds += 1e-9 * (double)(now - start);
+    hcy__share_done(w);
     hcy__pipe_unlock(&p->control);
     if (!lane->hands_on && !lane->slot->again) {
         hcy__slot_release(p, lane->slot);
@@ -113,47 +122,66 @@ static void settle_batch(hcy_pipeline *p)
     hcy__pipe_wake(&p->control, PIPE_OUTPUT);
 }
 
-/* What the device has refused goes to another one; what it was handed is done. */
-static void hand_slot_on(struct pipe_worker *w, struct pipe_lane *lane)
+void hcy__hand_slot_on(struct pipe_worker *w, struct pipe_lane *lane)
 {
     hcy_pipeline *p = w->pipeline;
     struct pipe_slot *slot = lane->slot;
     lane->slot = NULL;
+    /* A slot that has come from another device, and is done now, is released without the lock: its batch counts as
+     * running until then. */
     if (slot && !lane->hands_on) {
+        hcy__pipe_unlock(&p->control);
         hcy__slot_release(p, slot);
+        hcy__pipe_lock(&p->control);
         slot = NULL;
     }
-    hcy__pipe_lock(&p->control);
     /* As soon as the slot is listed it may be another device's, so this is the last thing done with it. */
     if (slot) {
         slot->again = slot->refused[w->index] = 1;
         hcy__slot_make_ready(p, slot);
     }
     settle_batch(p);
-    hcy__pipe_unlock(&p->control);
 }
 
 /* Waits for the oldest batch, keeps the device busy with the next, makes the curves. */
 static int collect_batch(struct pipe_worker *w)
 {
     struct pipe_lane *lane = &w->lanes[w->oldest];
-    struct pipe_slot *slot = NULL;
+    struct pipe_control *c = &w->pipeline->control;
     int status = hcy__await_batch(w, lane);
     if (status)
         return status;
     account_batch(w, lane);
-    w->oldest = (w->oldest + 1) % PIPE_LANES;
+    w->oldest = (w->oldest + 1) % hcy__worker_lanes(w);
     w->in_flight--;
-    /* The device's next batch comes before this one's curves, if a lane is free: this one's sums are still in use. */
-    if (w->in_flight + 1 < PIPE_LANES)
-        slot = take_slot(w, 0);
+    if (!w->direct) {
+        hcy__divide_lane(w->pipeline, lane);
+        return 0;
+    }
+    /* The device's next batch comes before this one's curves: there is a lane more than batches in flight. */
+    struct pipe_slot *slot = take_slot(w, 0);
     if (slot)
         status = submit_slot(w, slot);
     /* These frames are good even if the next batch could not be launched; its error is kept from their words. */
     hcy_error error = *hcy_last_error();
     hcy__finish_batch(w->pipeline, w, lane);
-    hand_slot_on(w, lane);
+    hcy__pipe_lock(c);
+    hcy__hand_slot_on(w, lane);
+    hcy__pipe_unlock(c);
     return status ? hcy_fail_again(&error) : 0;
+}
+
+/* Until nothing reads the slots any more; what the wait says is not news.  A device that hangs would let nobody go on:
+ * its frames are read by others beside it, and what it may still read or write stays where it is. */
+static void leave_lanes(struct pipe_worker *w)
+{
+    for (size_t i = 0; i < w->in_flight; i++) {
+        struct pipe_lane *lane = lane_in_flight(w, i);
+        if (w->hung)
+            lane->slot->kept = 1;
+        else
+            (void)!hcy_queue_finish(lane->queue);
+    }
 }
 
 /* The device's unfinished frames go back to the others. */
@@ -162,17 +190,16 @@ static void give_device_up(struct pipe_worker *w, int status)
     hcy_pipeline *p = w->pipeline;
     hcy_error error = *hcy_last_error();
     error.status = status;
-    /* Until nothing reads the slots any more; what the wait says is not news. */
-    for (size_t i = 0; i < PIPE_LANES; i++)
-        if (w->lanes[i].slot)
-            (void)!hcy_queue_finish(w->lanes[i].queue);
+    w->hung = status == HCY_ETIMEOUT;
+    leave_lanes(w);
     hcy__pipe_lock(&p->control);
-    for (size_t i = 0; i < PIPE_LANES; i++)
-        if (w->lanes[i].slot) {
-            hcy__slot_make_ready(p, w->lanes[i].slot);
-            w->lanes[i].slot = NULL;
-            settle_batch(p);
-        }
+    /* Lanes whose curves are being made are not among them: those frames are done. */
+    for (size_t i = 0; i < w->in_flight; i++) {
+        struct pipe_lane *lane = lane_in_flight(w, i);
+        hcy__slot_make_ready(p, lane->slot);
+        lane->slot = NULL;
+        settle_batch(p);
+    }
     w->failed = 1;
     w->stats.error = error;
     if (++p->workers.n_failed == p->workers.n)
@@ -182,21 +209,39 @@ static void give_device_up(struct pipe_worker *w, int status)
     hcy__pipe_unlock(&p->control);
 }
 
+/* A batch is in flight, and another one could be: whichever comes first, the end of the one or frames for the other.
+ * Without this, frames that come singly would wait for a whole batch before they begin. */
+static int await_either(struct pipe_worker *w)
+{
+    struct pipe_control *c = &w->pipeline->control;
+    int status = hcy_queue_finish_within(w->lanes[w->oldest].queue, 0);
+    if (status != HCY_ETIMEOUT)
+        return status ? status : collect_batch(w);
+    if (hcy__is_overdue(w, &w->lanes[w->oldest]))
+        return hcy_last_error()->status;
+    hcy__pipe_lock(c);
+    hcy__pipe_wait_until(c, PIPE_WORK, hcy_now_ns() + POLL_NS);
+    hcy__pipe_unlock(c);
+    return 0;
+}
+
 static void serve_device(struct pipe_worker *w)
 {
     int status = 0;
     while (!status) {
-        /* Lanes are filled first; a thread that has a batch in flight waits for that, never for slots. */
+        struct pipe_slot *slot = NULL;
+        /* Lanes are filled first. */
         if (w->in_flight < hcy__worker_depth(w)) {
-            struct pipe_slot *slot = take_slot(w, !w->in_flight);
-            if (slot) {
-                status = submit_slot(w, slot);
-                continue;
-            }
-            if (!w->in_flight)
+            slot = take_slot(w, !w->in_flight);
+            if (!slot && !w->in_flight)
                 return;
         }
-        status = collect_batch(w);
+        if (slot)
+            status = submit_slot(w, slot);
+        else if (w->in_flight < hcy__worker_depth(w))
+            status = await_either(w);
+        else
+            status = collect_batch(w);
     }
     give_device_up(w, status);
 }
@@ -304,6 +349,10 @@ int hcy__workers_start(hcy_pipeline *p)
         if (w->started && w->setup)
             status = leave_out(w, hcy_fail_again(&w->error));
     }
+    /* Only those that are left share anything. */
+    hcy__pipe_lock(&p->control);
+    hcy__share_processors(&p->workers);
+    hcy__pipe_unlock(&p->control);
     return status;
 }
 
@@ -313,16 +362,20 @@ int hcy__workers_create_lanes(hcy_pipeline *p)
     for (size_t i = 0; i < p->workers.n && !status; i++)
         if (!p->workers.all[i].failed)
             status = leave_out(&p->workers.all[i], hcy__lanes_create(&p->workers.all[i]));
-    return status;
+    return status ? status : hcy__dividers_start(p);
 }
 
 void hcy__workers_destroy(hcy_pipeline *p)
 {
+    hcy__dividers_join(&p->workers.dividers);
     for (size_t i = 0; i < p->workers.n; i++) {
         struct pipe_worker *w = &p->workers.all[i];
         /* The thread uses all that follows. */
         if (w->started)
             pthread_join(w->thread, NULL);
+        /* Releasing what a hanging device uses would wait for it. */
+        if (w->hung)
+            continue;
         hcy__lanes_destroy(w);
         hcy_buffer_release(w->tables);
         hcy_kernel_release(w->fused);
@@ -341,10 +394,12 @@ int hcy__workers_begin(hcy_pipeline *p, int goes_on)
         hcy_pipeline_device *d = &p->workers.all[i].stats;
         if (!goes_on) {
             d->frames = d->batches = d->bytes = 0;
-            d->seconds = 0;
+            d->seconds = d->idle = 0;
         }
         p->workers.all[i].busy_until = 0;
     }
+    for (size_t i = 0; i < p->workers.n; i++)
+        hcy__share_begin(&p->workers.all[i]);
     /* A device that was given up stays so, and its first reason is what the caller hears. */
     if (p->workers.n_failed == p->workers.n)
         return hcy_fail_again(&p->workers.all[0].stats.error);
@@ -370,6 +425,11 @@ void hcy__workers_show(const struct pipe_workers *workers, hcy_pipeline_device *
 hcy_device *hcy__device_at(const struct pipe_workers *workers, size_t i)
 {
     return workers->all[i].device;
+}
+
+int hcy__device_is_used(const struct pipe_workers *workers, size_t i)
+{
+    return !workers->all[i].failed;
 }
 
 int hcy__device_reads_host(const struct pipe_workers *workers, size_t i)
@@ -399,6 +459,7 @@ size_t hcy__preferred_batch(const struct pipe_workers *workers)
 {
     size_t batch = 0;
     for (size_t i = 0; i < workers->n; i++)
-        batch = workers->all[i].preferred > batch ? workers->all[i].preferred : batch;
+        if (!workers->all[i].stands_by && workers->all[i].preferred > batch)
+            batch = workers->all[i].preferred;
     return batch;
 }

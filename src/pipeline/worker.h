@@ -1,7 +1,8 @@
 /* worker.h - the devices, a thread each, and the batches that they work on.
  *
- * The part belongs to four files: worker.c (which device takes what, its thread), lane.c (what a batch in flight needs
- * on a device), launch.c (a batch's way onto the device and back), outcome.c (from its sums to curves in the ring).
+ * The part belongs to six files: worker.c (a device's thread), share.c (which device takes what), lane.c (what a batch
+ * in flight needs on a device), launch.c (its way onto the device and back), outcome.c (from its sums to curves in the
+ * ring), divide.c (threads that do this for accelerators).
  *
  * Lock rules: members marked [lock] are under the lock.  `failed` changes only while the pipeline is made or a run is
  * in progress, so whoever has claimed the run reads it before the beginning without the lock.  `direct`, the device
@@ -16,12 +17,21 @@
 
 #include "slot.h"
 
-#define PIPE_LANES 2 /* batches in flight on a device */
+#define PIPE_LANES        3 /* two batches in flight on a device, and one whose curves are made */
+#define PIPE_MAX_DIVIDERS 16
 
 /* --- For the pipeline's other parts --- */
 
+/* Threads that make curves of sums (divide.c). */
+struct pipe_dividers {
+    struct pipe_lane *head; /* [lock] lanes whose batch is done, oldest first */
+    pthread_t threads[PIPE_MAX_DIVIDERS];
+    size_t n;
+};
+
 struct pipe_workers {
     struct pipe_worker *all;
+    struct pipe_dividers dividers;
     size_t n;
     size_t n_failed;  /* [lock] */
     size_t n_running; /* [lock] batches whose outcome is not in the ring yet */
@@ -52,12 +62,18 @@ static inline size_t hcy__workers_alive(const struct pipe_workers *workers)
     return workers->n - workers->n_failed;
 }
 hcy_device *hcy__device_at(const struct pipe_workers *workers, size_t i);
-/* It is at work, and its kernels read memory of the host where it is. */
+/* It is at work; and its kernels read memory of the host where it is. */
+int hcy__device_is_used(const struct pipe_workers *workers, size_t i);
 int hcy__device_reads_host(const struct pipe_workers *workers, size_t i);
 /* Of the devices at work those that read the host's memory (direct), or that need copies: how many there are, and the
  * i-th of them, which must exist. */
 size_t hcy__count_devices(const struct pipe_workers *workers, int direct);
 hcy_device *hcy__find_device(const struct pipe_workers *workers, int direct, size_t i);
+/* [lock] Frames a launch so that all devices at work keep to the latency that is aimed at; the pipeline's batch where
+ * none is. */
+size_t hcy__batch_in_time(const hcy_pipeline *p);
+/* Is there a device that does not work with the processors? */
+int hcy__has_accelerators(const struct pipe_workers *workers);
 /* Frames a launch, as the device says that wants most. */
 size_t hcy__preferred_batch(const struct pipe_workers *workers);
 
@@ -82,6 +98,23 @@ struct pipe_lane {
     int hands_on;           /* the frames that the device has refused go to another one */
     uint64_t first, bytes, started;
     size_t n;
+    struct pipe_worker *worker;
+    int busy;                /* [lock] its curves are being made: */
+    size_t divided, left;    /* [lock] frames that somebody has taken, and that are not done */
+    struct pipe_lane *queued; /* [lock] the next one in the queue for that */
+};
+
+/* What the accelerators have done in a time. */
+struct pipe_period {
+    double frames, ns;
+};
+
+/* Of a device that works with the processors, beside accelerators: what they did alone, and while it worked; since when
+ * the period lasts that is not in there yet, and their frames then. */
+struct pipe_gate {
+    struct pipe_period alone, beside;
+    uint64_t since, frames;
+    uint64_t closed_until, pause; /* ns */
 };
 
 struct pipe_worker {
@@ -89,6 +122,9 @@ struct pipe_worker {
     hcy_device *device;
     size_t index;
     int direct; /* its kernels read the slots where they are */
+    int on_processors; /* they run its kernels; set before the first run, as is: */
+    int stands_by;     /* it takes what no other device does */
+    struct pipe_gate gate; /* [lock] */
     int failed; /* [lock] given up, or not taking frames of this kind at all */
     int ready;  /* [lock] its tables are prepared, or that failed: */
     int setup;  /* [lock] status */
@@ -101,15 +137,31 @@ struct pipe_worker {
     uint64_t busy_until;
     hcy_pipeline_device stats; /* [lock] */
     pthread_t thread;
+    int hung;    /* it did not answer in time: what it may still write to is kept, for ever */
     int started;
 };
 
-/* Batches in flight.  Sums outlive their launch by the time it takes to make curves, so there are PIPE_LANES
- * of them. */
+/* Batches in flight; and lanes: sums outlive their launch by the time it takes to make curves, in which the device has
+ * its next batch already. */
 static inline size_t hcy__worker_depth(const struct pipe_worker *w)
 {
-    return w->direct ? 1 : PIPE_LANES;
+    return w->direct ? 1 : 2;
 }
+static inline size_t hcy__worker_lanes(const struct pipe_worker *w)
+{
+    return hcy__worker_depth(w) + 1;
+}
+
+/* share.c: who stands by, when it is known who is left out; and, with the lock, whether the device takes this ready
+ * slot, or the one that is being filled; whether there is another device that has not refused it (and that works). */
+void hcy__share_processors(struct pipe_workers *workers);
+int hcy__may_take(const struct pipe_worker *w, const struct pipe_slot *slot);
+int hcy__may_close(const struct pipe_worker *w);
+/* A run begins; the device has taken a slot; a batch of it is done. */
+void hcy__share_begin(struct pipe_worker *w);
+void hcy__share_taken(struct pipe_worker *w);
+void hcy__share_done(struct pipe_worker *w);
+int hcy__others_take(const hcy_pipeline *p, const struct pipe_slot *slot, const struct pipe_worker *but, int working);
 
 /* lane.c */
 int hcy__lanes_create(struct pipe_worker *w);
@@ -126,8 +178,25 @@ int hcy__launch_scratch(const struct pipe_worker *w, size_t *size);
 /* A lane's slot onto the device, its kernels, and its outcome on the way back; waiting for that. */
 int hcy__launch_batch(const struct pipe_worker *w, struct pipe_lane *lane);
 int hcy__await_batch(const struct pipe_worker *w, const struct pipe_lane *lane);
+/* Its batch has taken longer than devices may: 1, and hcy_last_error() is HCY_ETIMEOUT. */
+int hcy__is_overdue(const struct pipe_worker *w, const struct pipe_lane *lane);
+
+/* worker.c */
+/* [lock] The lane's curves are made: what its device has refused goes to another one. */
+void hcy__hand_slot_on(struct pipe_worker *w, struct pipe_lane *lane);
+
+/* divide.c: threads that divide, as many as the devices ask for; they end when the pipeline is being destroyed.  A lane
+ * is theirs until it is no longer busy. */
+int hcy__dividers_start(hcy_pipeline *p);
+void hcy__dividers_join(struct pipe_dividers *dividers);
+void hcy__divide_lane(hcy_pipeline *p, struct pipe_lane *lane);
 
 /* outcome.c */
+/* Frames whose curves are handed on together. */
+size_t hcy__frames_together(const hcy_pipeline *p);
+/* The outcome of the lane's frames first to last - 1, at most so many, to the ring. */
+void hcy__finish_frames(hcy_pipeline *p, const struct pipe_worker *w, const struct pipe_lane *lane, size_t first,
+                        size_t last);
 /* The outcome of n frames from the lane's sums, to the ring; a lane that still has its slot: of those that no other
  * device has done, or will do. */
 void hcy__finish_batch(hcy_pipeline *p, const struct pipe_worker *w, const struct pipe_lane *lane);

@@ -11,7 +11,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MAX_THREADS 16
 #define LENGTH_STEP 8u /* segments whose lengths differ by less are sorted by bin */
@@ -278,7 +277,7 @@ static void *make_tiles(void *context)
 static void share_tiles(struct builder *b)
 {
     pthread_t threads[MAX_THREADS];
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const unsigned cores = hcy_processors();
     int n = 0, want = cores > MAX_THREADS ? MAX_THREADS : (int)cores;
     /* A thread that cannot be made is no failure: this one and the others do its tiles. */
     while (n < want - 1 && !pthread_create(&threads[n], NULL, make_tiles, b))

@@ -65,8 +65,12 @@ typedef struct hcy_pipeline_options {
                          384 MiB where frames are copied to a device */
     hcy_pipeline_normalization normalization; /* NULL: 1 for all frames */
     void *normalization_payload;
+    uint64_t device_timeout; /* ns that a batch may take on a device; one that takes longer is given up, and what it may
+                                still write to is never freed.  0: devices are waited for */
+    uint64_t latency;        /* ns from a frame's coming to its curve that are aimed at: batches are kept so small that
+                                the slowest device at work makes one in a third of it.  0: as large as is fastest */
 } hcy_pipeline_options;
-#define HCY_PIPELINE_OPTIONS_INIT { sizeof(hcy_pipeline_options), 0, 0, 0, 0, NULL, NULL }
+#define HCY_PIPELINE_OPTIONS_INIT { sizeof(hcy_pipeline_options), 0, 0, 0, 0, NULL, NULL, 0, 0 }
 
 /* `devices` are open already; the pipeline keeps references to them and to the plan.  Every device gets its tables,
  * kernels and buffers.  `source` and `opts` (NULL: defaults) are copied. A device that does not take such frames at
@@ -102,6 +106,8 @@ typedef struct hcy_pipeline_device {
     double seconds;                  /* in which it had work */
     hcy_error error;                 /* status 0, or why it was given up */
     uint64_t memory;                 /* bytes of its own memory that the pipeline holds, tables included */
+    double idle;                     /* seconds of the run in which it had nothing to do */
+    int stands_by;                   /* 1: its processors are another device's: it has frames that others leave */
 } hcy_pipeline_device;
 
 typedef struct hcy_pipeline_stats {
@@ -116,7 +122,24 @@ typedef struct hcy_pipeline_stats {
     /* Push form, else 0: frames dropped; seconds from submission to result, to 2 in 100 (max: exact). */
     uint64_t dropped;
     double latency_p50, latency_p99, latency_max;
+    uint64_t in_place;  /* push form: frames that nobody copied on the host */
+    const char *copied; /* push form: why no chunks of opts.memory are used where they lie; NULL: they are, or there is
+                           no such memory.  Until the next start. */
+    /* Where the time went, so far. */
+    double waited;     /* seconds in which threads that read, or take submitted frames, found no room; of all threads */
+    double delivering; /* seconds in the sink */
+    int bound;         /* HCY_PIPELINE_BY_*: what the others mostly waited for */
 } hcy_pipeline_stats;
+
+/* What bounds a run. */
+enum hcy_pipeline_bound {
+    HCY_PIPELINE_BY_READING = 0, /* reading and parsing, or in a push the host and parsing: there was room for more */
+    HCY_PIPELINE_BY_DEVICES = 1, /* copies to them, their kernels, or making curves of the sums */
+    HCY_PIPELINE_BY_SINK = 2     /* who takes the curves: writing */
+};
+/* "reading", "devices", "sink". */
+HCY_API const char *hcy_pipeline_bound_name(int bound);
+
 /* Called in the thread of hcy_pipeline_run() about ten times a second, and at the end. */
 typedef void (*hcy_pipeline_progress)(void *payload, const hcy_pipeline_stats *stats);
 
@@ -157,12 +180,14 @@ typedef struct hcy_pipeline_push_options {
 } hcy_pipeline_push_options;
 #define HCY_PIPELINE_PUSH_OPTIONS_INIT { sizeof(hcy_pipeline_push_options), 0, 0, NULL, NULL, NULL, 0 }
 
-/* Prepares for frames that are submitted; `opts` (NULL: defaults) are copied.  Chunks inside opts.memory are not
- * copied where all devices read host memory directly (HCY_CAP_HOST_MEMORY); other chunks are copied once, and
- * released right after.  From here to finish the pipeline allocates nothing, unless chunks have smaller blocks than
- * the format's default; nor do the HAL's queues, which use their records of commands again.  A batch is what has
- * come while the devices were busy, the pipeline's batch at most. HCY_EINVAL: another push or bad options;
- * HCY_ENOMEM; what the devices say. */
+/* Makes ready for submitted frames; `opts` (NULL: defaults) are copied.  Chunks inside opts.memory are not copied by
+ * the host where every device reads host memory (HCY_CAP_HOST_MEMORY) or can register it (HCY_CAP_IMPORT_HOST: DMA
+ * from where they lie; a ring in HCY_MEM_PINNED memory is as good); chunks that follow one another at distances of
+ * whole 64 bytes go in one copy.  Other chunks are copied once, by several threads, and released right after.  From
+ * here to finish the pipeline allocates nothing, unless chunks have smaller blocks than the format's default; nor do
+ * the HAL's queues, which use their records of commands again.  A batch is what has come while the devices were busy,
+ * the pipeline's batch at most.
+ * HCY_EINVAL: another push or bad options; HCY_ENOMEM; what the devices say. */
 HCY_API int hcy_pipeline_start(hcy_pipeline *pipeline, const hcy_pipeline_push_options *opts) HCY_MUST_USE;
 
 /* One frame's chunk as stored, any alignment, unchanged until `release` (may be NULL).  `number` is the host's
