@@ -30,6 +30,13 @@ numpy()
 
 # --- The command itself ---
 check 'halcyon --version' sh -c "'$halcyon' --version | grep -q '^halcyon [0-9]'"
+"$halcyon" --help >help.all
+for pair in "HDF5=${HCY_HDF5-yes}" "libtiff=${HCY_TIFF-yes}" "FFTW=${HCY_FFTW-yes}" "jansson=${HCY_JANSSON-yes}" \
+    "zlib=${HCY_ZLIB-yes}" "libzstd=${HCY_ZSTD-yes}"; do
+    [ -n "${pair#*=}" ] && lines=0 || lines=1
+    check "--help says whether it is built without ${pair%%=*}" \
+        equals "`grep -c "^Built without ${pair%%=*}: " help.all`" $lines
+done
 check 'halcyon --help names the subcommands' sh -c "'$halcyon' --help | grep -q integrate"
 for sub in integrate plot simulate devices bench; do
     check "halcyon help $sub fits a tall screen" sh -c "test \`'$halcyon' help $sub | wc -l\` -le 60"
@@ -55,6 +62,19 @@ check 'delta-dummy without dummy' refused 2 '--dummy' "$halcyon" integrate x.h5 
 # --- Devices ---
 check 'halcyon devices lists the CPU' sh -c "'$halcyon' devices | grep -q '^cpu '"
 check 'halcyon devices --json is JSON' sh -c "'$halcyon' devices --json | '$json' devices.0.device"
+
+# --- Any build ---
+numpy ones.npy 40 60 40
+printf '%s\n' 'poni_version: 2' 'Detector: Detector' 'Detector_config: {"pixel1": 1e-4, "pixel2": 1e-4}' 'Distance: 0.1' \
+    'Poni1: 0.002' 'Poni2: 0.003' 'Rot1: 0' 'Rot2: 0' 'Rot3: 0' 'Wavelength: 1e-10' >ones.poni
+[ -n "${HCY_HDF5-yes}" ] && default=.h5 || default=.dat
+check "the default output is one that this build has, $default" \
+    sh -c "'$halcyon' integrate ones.npy -p ones.poni -q -d cpu && test -s ones_azint$default"
+[ -n "${HCY_HDF5-yes}" ] && default=.h5 || default=.edf
+check "... of cakes, $default" \
+    sh -c "'$halcyon' integrate ones.npy -p ones.poni -q -d cpu -n 9 --npt-azim 4 && test -s ones_azint$default"
+"$halcyon" integrate ones.npy -p ones.poni -d cpu -n 9 -o one.dat 2>words
+check 'no rate of 0 is told' not grep ' 0[.]0 frames/s' words
 
 # --- A simulated stack ---
 if "$halcyon" simulate s.h5 --detector Eiger500k --frames 6 --seed 3 --threads 1 >simulate.log 2>&1; then
@@ -178,7 +198,9 @@ integrate --frames 0 -o - >stdout.dat
 check '-o - writes to stdout' same stdout.dat plain.dat
 "$halcyon" integrate s.h5 -p s.poni --frames 0 -o - >stdout.dat 2>words
 check 'the summary leaves stdout alone' same stdout.dat plain.dat
-check 'the summary is there' grep -q 'frames/s' words
+check 'the summary is there' grep -q 'frames/s from file to result' words
+check '... and says which rate is the device'"'"'s' grep -q 'cpu.* frames/s while it had work' words
+check '... and how long was before it' grep -q 'set-up before it [0-9.]* m*s; 0 failed' words
 check 'the summary counts one frame' grep -q '^1 frame in ' words
 "$halcyon" integrate s.h5 -p s.poni --frames 0:2 -o where.dat 2>words
 check 'the summary says where the curves are' grep -q '^where.dat: 2 curves$' words

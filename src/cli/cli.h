@@ -69,6 +69,8 @@ struct cli_command {
 int cli_parse(const struct cli_command *command, int argc, char **argv, void *values, const char **operands,
               int *status);
 void cli_help(FILE *out, const struct cli_command *command);
+/* A line for each library that this build is without and that the command (NULL: any) would use (lacks.c). */
+void cli_print_lacks(FILE *out, const char *command);
 /* The entry of names[0 .. n) closest to `word`, NULL if none is near. */
 const char *cli_closest(const char *word, const char *const *names, size_t n);
 

@@ -238,6 +238,18 @@ static int check_rows_alone(const struct job *job)
                      job->output, (int)(dot - job->output), job->output);
 }
 
+/* HDF5 has room for everything; a build without it has text for curves and EDF for images. */
+static const char *choose_suffix(const struct job *job)
+{
+    const char *format;
+    hcy_azint_options options;
+    integrate_options(&options, job->values);
+    int is_cake = options.npt_azim && options.npt > 1;
+    if (!hcy_format_of(&format, "x.h5", is_cake ? HCY_WRITE_CAKES : HCY_WRITE_CURVES))
+        return ".h5";
+    return is_cake ? ".edf" : ".dat";
+}
+
 /* What the user named, or STACK_azint.h5 in the current directory. */
 static int choose_output(struct job *job)
 {
@@ -248,7 +260,7 @@ static int choose_output(struct job *job)
     /* A name that begins with its only dot has no suffix to take off. */
     int stem = dot && dot > name ? (int)(dot - name) : (int)strlen(name);
     int n = given ? snprintf(job->output, sizeof job->output, "%s", given)
-                  : snprintf(job->output, sizeof job->output, "%.*s_azint.h5", stem, name);
+                  : snprintf(job->output, sizeof job->output, "%.*s_azint%s", stem, name, choose_suffix(job));
     if ((size_t)n >= sizeof job->output)
         return cli_error("the name of %s is too long%s", given ? given : job->path,
                          given ? "" : " to make one for the output: give -o");
@@ -515,7 +527,7 @@ static int report_run(const struct job *job, int status)
         return cli_close_stdout(status);
     }
     if (!job->values->quiet) {
-        progress_summary(stats);
+        progress_summary(stats, job->setup);
         print_failed_frames(job);
         pixels_summary(&job->pixels);
         if (job->whole && job->written && strcmp(job->output, "-"))

@@ -68,6 +68,7 @@ static void overview(FILE *out)
           "Environment: HALCYON_DEVICE (the default of --devices), HALCYON_BACKENDS (cpu,-opencl: which\n"
           "are looked at), HALCYON_TRACE (a file for the timeline of every copy and kernel); the others\n"
           "are in halcyon(7).\n", out);
+    cli_print_lacks(out, NULL);
 }
 
 static int help(int argc, char **argv)
@@ -94,6 +95,7 @@ int main(int argc, char **argv)
         return help(argc - 1, argv + 1);
     if (!strcmp(word, "--version")) {
         printf("halcyon %s\n", hcy_version());
+        cli_print_lacks(stdout, NULL);
         return cli_close_stdout(CLI_OK);
     }
     int n, i = find_subcommand(argc - 1, argv + 1, &n);

@@ -350,4 +350,5 @@ void cli_help(FILE *out, const struct cli_command *command)
     fprintf(out, "%-32s this text\n", "  -h, --help");
     if (command->notes)
         fprintf(out, "\n%s\n", command->notes);
+    cli_print_lacks(out, command->name);
 }
