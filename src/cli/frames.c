@@ -30,7 +30,13 @@ int frames_open(struct frames *f)
     opts.dataset = f->dataset;
     opts.channel = f->channel;
     progress_say(&f->progress, "opening %s ...", f->path);
-    int status = hcy_stack_open_with(&f->stack, f->path, &opts);
+    char **paths = NULL;
+    size_t n = 0;
+    /* A pattern, a directory and a list are one stack of many files. */
+    int status = hcy_files_find(&paths, &n, f->path);
+    if (!status)
+        status = hcy_stack_open_files(&f->stack, (const char *const *)paths, n, &opts);
+    hcy_list_free(paths);
     progress_clear(&f->progress);
     if (status)
         return cli_fail(status);

@@ -3,6 +3,7 @@
  * What the command line does not say is the configuration's (pyFAI's WorkerConfig), and what that does not say is
  * the default. */
 #include "integrate.h"
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ static const struct cli_option options[] = {
     { "save-config", 0, CLI_TEXT, AT(save_config), "FILE", "write what is done as such a configuration", 0, 0,
       NULL },
     { "output", 'o', CLI_TEXT, AT(output), "FILE",
-      ".h5, .dat, .xy (%d in it: one file a frame), - for stdout\n(default: STACK_azint.h5 here)", 0, 0,
+      ".h5, .dat, .xy (%d in it: one file a frame; %s: one an\ninput), - for stdout (default: STACK_azint.h5 here)", 0, 0,
       NULL },
     { "devices", 'd', CLI_TEXT, AT(devices), "LIST", "cpu; cpu@threads=2,gpu; all; ... (auto)", 0, 0, NULL },
     { "npt", 'n', CLI_INT, AT(npt), "N", "bins of the curve (1000)", 1, HCY_AZINT_MAX_BINS, NULL },
@@ -91,9 +92,10 @@ static const struct cli_option options[] = {
 #undef AT
 
 const struct cli_command cli_integrate_command = {
-    "integrate", "images (HDF5, TIFF, EDF, CBF, .npy) to curves: azimuthal integration", "STACK",
-    1, 1, options,
-    "STACK may be a numbered series: img_%05d.tif.\n"
+    "integrate", "images (HDF5, TIFF, EDF, CBF, .npy) to curves: azimuthal integration", "STACK...",
+    1, INT_MAX, options,
+    "STACK may be a numbered series, img_%05d.tif, or many files: FILE..., 'a/*.tif', a directory, @LIST of\n"
+    "paths; one result for all, or with -o DIR/%s.dat (%s: the file's name) one each.\n"
     "Exit status: 0 if every frame was done, 1 if not, 2 if the command line is wrong."
 };
 
@@ -263,22 +265,50 @@ static void join_words(char *out, size_t size, int argc, char **argv)
     }
 }
 
-int integrate_parse(struct integrate_values *values, int argc, char **argv, const char **stack, int *status)
+/* What is to be integrated, and whether that goes together. */
+static int find_inputs(struct integrate_values *v, const char *const *words, size_t n)
+{
+    int status = inputs_find(&v->inputs, words, n), each = inputs_each(v->output);
+    if (!status && each && v->json)
+        return cli_error("--json is for one result; with %%s in -o there are many"), CLI_USAGE;
+    if (!status && each && (v->follow || v->save_config))
+        return cli_error("%s is for one result; with %%s in -o there are many",
+                         v->follow ? "--follow" : "--save-config"), CLI_USAGE;
+    if (!status && each)
+        status = inputs_check_outputs(&v->inputs, v->output);
+    return status;
+}
+
+int integrate_parse(struct integrate_values *values, int argc, char **argv, int *status)
 {
     *values = (struct integrate_values){
         .split = NOT_GIVEN, .errors = NOT_GIVEN, .sum = { 0, 1 }, .follow_timeout = { 0, 60 }
     };
-    if (cli_parse(&cli_integrate_command, argc, argv, values, stack, status))
+    const char **words = calloc((size_t)argc + 1, sizeof *words);
+    size_t n = 0;
+    if (!words) {
+        *status = cli_error("out of memory for %d words", argc);
         return 1;
+    }
+    if (cli_parse(&cli_integrate_command, argc, argv, values, words, status)) {
+        free(words);
+        return 1;
+    }
+    while (words[n])
+        n++;
     /* The record is made before anything is filled in from a configuration. */
     join_words(values->command, sizeof values->command, argc, argv);
     *status = read_config(values);
     if (!*status)
         *status = check_values(values);
+    if (!*status)
+        *status = find_inputs(values, words, n);
+    free(words);
     return *status != CLI_OK;
 }
 
 void integrate_free(struct integrate_values *values)
 {
+    inputs_free(&values->inputs);
     hcy_config_free(values->config);
 }

@@ -103,7 +103,10 @@ static void put_dat_header(FILE *out, const hcy__curves_head *head)
     put_lines(out, "Devices", head->opts.devices);
     if (head->opts.source) {
         const hcy_stack_info *info = hcy_stack_get_info(head->opts.source);
-        fprintf(out, "# Frames from: %s%s%s\n", info->path, *info->dataset ? "::" : "", info->dataset);
+        fprintf(out, "# Frames from: %s%s%s", info->path, *info->dataset ? "::" : "", info->dataset);
+        if (head->opts.source->n_also)
+            fprintf(out, " and %zu file%s more", head->opts.source->n_also, head->opts.source->n_also > 1 ? "s" : "");
+        fputc('\n', out);
     }
     put_lines(out, "Mask from", head->opts.mask);
     put_lines(out, "Configuration", head->opts.config);

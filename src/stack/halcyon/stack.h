@@ -54,7 +54,7 @@ typedef struct hcy_stack_info {
  *   TIFF   any number of pages; strips or tiles, either byte order, any compression libtiff has
  *   EDF    any number of frames; either byte order, compressed or not, also whole files in gzip
  *   CBF    one image, as differences (x-CBF_BYTE_OFFSET) or plain, also in gzip
- *   NumPy  .npy: C order, little-endian, 2-D or 3-D
+ *   NumPy  .npy: C order, little-endian, 2-D or 3-D; .npz: one such array, or that which `dataset` names
  * A path with one %d or %05d in it that is no file itself: the series of the files whose numbers are there, one
  * after the other, all like the first; a number that is missing, or a file that is damaged, is one frame that
  * cannot be read.  Files other than HDF5 are decoded when they are read, by the threads that read.
@@ -89,6 +89,18 @@ typedef struct hcy_stack_options {
  * data files appear, or a series.  Its frames are those before the first one that is not there yet; while there is
  * none, HCY_ENOENT. */
 HCY_API int hcy_stack_open_with(hcy_stack **stack, const char *path, const hcy_stack_options *opts) HCY_MUST_USE;
+
+/* One stack of the frames of `n` files, one file after the other, all like the first, each of any of the kinds above;
+ * its path is the first one's.  A file behind the first that cannot be read is one frame that cannot be read.  HCY_EFORMAT:
+ * frames of another size, pixel type or compression; HCY_EINVAL: a growing stack of several files. */
+HCY_API int hcy_stack_open_files(hcy_stack **stack, const char *const *paths, size_t n,
+                                 const hcy_stack_options *opts) HCY_MUST_USE;
+/* The files that a word of a command line names, (*paths)[*n], of which NULL is the end: `@FILE`, those that FILE
+ * lists, one a line; a pattern with *, ? or [; a directory, its images and HDF5 files by their suffixes, but for data
+ * files whose master is beside them; else the word itself.  In the order of the numbers in their names, a list in its
+ * own.  Freed with hcy_list_free().  HCY_ENOENT: there are none; HCY_EFORMAT: an empty list; HCY_EIO, HCY_ERANGE,
+ * HCY_ENOMEM. */
+HCY_API int hcy_files_find(char ***paths, size_t *n, const char *word) HCY_MUST_USE;
 
 /* Looks again at a growing stack: info's frames, bytes and max_chunk are new, everything else is as it was.  `rest`
  * not 0: nobody writes any more, so frames behind one that is missing count, too.  Not while another thread is in a
