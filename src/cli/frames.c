@@ -329,7 +329,7 @@ static void decode_ahead(struct frames *f, unsigned device)
         return;
     progress_say(&f->progress, "preparing %s ...", hcy_device_get_info(f->devices[device])->name);
     /* Whatever fails here fails again in the run, which says so. */
-    if (!prepare_worker(&w) && !hcy_stack_read(&size, f->stack, f->first, w.chunks, f->info->max_chunk)) {
+    if (!prepare_worker(&w) && !hcy_stack_read(&size, w.chunks, f->info->max_chunk, f->stack, f->first)) {
         hcy_bslz4_job job = job_of_frames(f->info);
         w.spans[0] = (hcy_span){ w.chunks, size };
         (void)!hcy_bslz4_decode(w.images, w.reports, w.queue, &job, w.spans, 1);

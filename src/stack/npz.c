@@ -1,8 +1,8 @@
 /* npz.c - arrays in NumPy's .npz files: a zip archive of .npy files, stored (numpy.savez) or deflated
  * (numpy.savez_compressed).
  *
- * A stored array is read where it lies in the archive; a deflated one is inflated once to a file without a name, so that
- * its frames can be read by address, too.  The archive's directory is at its end, and it alone is believed.
+ * A stored array is read where it lies in the archive; a deflated one is inflated once to a file without a name, so
+ * that its frames can be read by address, too.  The archive's directory is at its end, and it alone is believed.
  * https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT
  */
 #include "npz.h"

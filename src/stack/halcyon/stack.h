@@ -91,8 +91,8 @@ typedef struct hcy_stack_options {
 HCY_API int hcy_stack_open_with(hcy_stack **stack, const char *path, const hcy_stack_options *opts) HCY_MUST_USE;
 
 /* One stack of the frames of `n` files, one file after the other, all like the first, each of any of the kinds above;
- * its path is the first one's.  A file behind the first that cannot be read is one frame that cannot be read.  HCY_EFORMAT:
- * frames of another size, pixel type or compression; HCY_EINVAL: a growing stack of several files. */
+ * its path is the first one's.  A file behind the first that cannot be read is one frame that cannot be read.
+ * HCY_EFORMAT: frames of another size, pixel type or compression; HCY_EINVAL: a growing stack of several files. */
 HCY_API int hcy_stack_open_files(hcy_stack **stack, const char *const *paths, size_t n,
                                  const hcy_stack_options *opts) HCY_MUST_USE;
 /* The files that a word of a command line names, (*paths)[*n], of which NULL is the end: `@FILE`, those that FILE
