@@ -234,13 +234,17 @@ static void check_rings(struct job *job)
 /* Rows alone cannot say whose they are. */
 static int check_rows_alone(const struct job *job)
 {
+    static const char *const alone[] = { ".xy", ".xye", ".chi", ".fxye" };
     const char *dot = strrchr(job->output, '.');
+    int is_alone = 0;
+    for (size_t i = 0; dot && i < sizeof alone / sizeof alone[0]; i++)
+        is_alone |= !strcmp(dot, alone[i]);
     uint64_t frames = job->last - job->first, sum = (uint64_t)job->values->sum.value;
     /* With %d each frame has a file, and with --sum one curve may be all. */
-    if (!dot || strcmp(dot, ".xy") || strchr(job->output, '%') || frames <= sum)
+    if (!is_alone || strchr(job->output, '%') || frames <= sum)
         return CLI_OK;
-    return cli_error("%s is for one curve, and there are more: name a file for each (%.*s_%%04d.xy), or one .dat or .h5",
-                     job->output, (int)(dot - job->output), job->output);
+    return cli_error("%s is for one curve, and there are more: name a file for each (%.*s_%%04d%s), or one .dat or .h5",
+                     job->output, (int)(dot - job->output), job->output, dot);
 }
 
 /* HDF5 has room for everything; a build without it has text for curves and EDF for images. */

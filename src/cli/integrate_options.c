@@ -25,7 +25,7 @@ static const struct cli_option options[] = {
     { "save-config", 0, CLI_TEXT, AT(save_config), "FILE", "write what is done as such a configuration", 0, 0,
       NULL },
     { "output", 'o', CLI_TEXT, AT(output), "FILE",
-      ".h5, .dat, .xy (%d in it: one file a frame; %s: one an\ninput), - for stdout (default: STACK_azint.h5 here)", 0, 0,
+      ".h5, .dat, .xy, .xye, .chi, .fxye (%d in it: one file a\nframe; %s: one an input), - for stdout (default:\nSTACK_azint.h5 here)", 0, 0,
       NULL },
     { "devices", 'd', CLI_TEXT, AT(devices), "LIST", "cpu; cpu@threads=2,gpu; all; ... (auto)", 0, 0, NULL },
     { "npt", 'n', CLI_INT, AT(npt), "N", "bins of the curve (1000)", 1, HCY_AZINT_MAX_BINS, NULL },
@@ -91,12 +91,25 @@ static const struct cli_option options[] = {
 };
 #undef AT
 
+const struct cli_group cli_integrate_groups[] = {
+    { "Frames and their geometry", "poni config frames",
+      "detector orientation flip dataset channel pedestal gain photon-energy" },
+    { "Bins", "npt npt-azim unit split radial-range azimuth-range", "along-chi" },
+    { "Masks and corrections", "mask polarization dark flat",
+      "no-file-mask mask-from-frame no-sentinels dummy delta-dummy no-file-flatfield absorption no-solid-angle "
+      "normalization monitor" },
+    { "Errors and outliers", "error-model sigma-clip", "variance threshold max-iter percentile" },
+    { "Results", "output sum", "save-config json quiet" },
+    { "The run", "devices follow", "follow-timeout plan-cache batch two-stage" },
+    { NULL, NULL, NULL }
+};
+
 const struct cli_command cli_integrate_command = {
-    "integrate", "images (HDF5, TIFF, EDF, CBF, .npy) to curves: azimuthal integration", "STACK...",
+    "integrate", "images to patterns (1-D curves) and cakes (2-D): azimuthal integration", "STACK...",
     1, INT_MAX, options,
-    "STACK may be a numbered series, img_%05d.tif, or many files: FILE..., 'a/*.tif', a directory, @LIST of\n"
-    "paths; one result for all, or with -o DIR/%s.dat (%s: the file's name) one each.\n"
-    "Exit status: 0 if every frame was done, 1 if not, 2 if the command line is wrong."
+    "STACK: HDF5, TIFF, EDF, CBF, .npy, .npz; a numbered series, img_%05d.tif; many:\n"
+    "FILE..., 'a/*.tif', a directory, @LIST of paths. -o DIR/%s.dat: one result each.\n"
+    "Exit status: 0 if every frame was done, 1 if not, 2: the command line is wrong."
 };
 
 /* "P" or "P,Q", from 0 to 100, P <= Q: 1 if it is that. */
@@ -197,6 +210,22 @@ int integrate_geometry(hcy_poni *poni, const struct integrate_values *v)
     return 0;
 }
 
+/* Units are known before any file is: a wrong one is told with those there are. */
+static int check_unit(const char *unit)
+{
+    char those[1024] = "";
+    size_t n, used = 0;
+    const hcy_azint_unit *units = hcy_azint_unit_list(&n);
+    for (size_t i = 0; i < n; i++) {
+        if (!unit || !strcmp(unit, units[i].name))
+            return CLI_OK;
+        if (used < sizeof those)
+            used += (size_t)snprintf(those + used, sizeof those - used, "%s%s", used ? ", " : "", units[i].name);
+    }
+    cli_error("--unit '%s' is not valid: it takes one of %s; see `halcyon integrate --help`", unit, those);
+    return CLI_USAGE;
+}
+
 static int check_values(const struct integrate_values *v)
 {
     double percentile[2];
@@ -229,7 +258,7 @@ static int check_values(const struct integrate_values *v)
             cli_error("%s; see `halcyon integrate --help`", rules[i].what);
             return CLI_USAGE;
         }
-    return CLI_OK;
+    return check_unit(v->unit);
 }
 
 /* The configuration, and the files that it names where the command line names none. */

@@ -11,6 +11,7 @@ static const struct {
 } table[] = {
     { &cli_integrate_command, cli_integrate },
     { &cli_plot_command, cli_plot },
+    { &cli_info_command, cli_info },
     { &cli_decompress_command, cli_decompress },
     { &cli_compress_command, cli_compress },
     { &cli_sum_command, cli_sum },
@@ -80,7 +81,7 @@ static int help(int argc, char **argv)
     int n, i = find_subcommand(argc - 1, argv + 1, &n);
     if (i < 0)
         return unknown(argv[1]);
-    cli_help(stdout, table[i].command);
+    cli_help(stdout, table[i].command, 0);
     return cli_close_stdout(CLI_OK);
 }
 

@@ -281,7 +281,7 @@ HCY_API void hcy_corrections_use(hcy_azint_options *options, const hcy_correctio
 #define HCY_WRITE_TABLE   32u /* the command's sums of regions */
 #define HCY_WRITE_PICTURE 64u /* its plots */
 
-/* The format that a path's suffix says: "h5", "npy", "npz", "tiff", "edf", "cbf", "dat", "xy", "svg", "png", "pdf".
+/* The format that a path's suffix says: "h5", "npy", "npz", "tiff", "edf", "cbf", "dat", "xy", "xye", "chi", "fxye", "svg", "png", "pdf".
  * HCY_EINVAL with those there are, if that is none for `use`, which is one of the above. */
 HCY_API int hcy_format_of(const char **format, const char *path, unsigned use) HCY_MUST_USE;
 
@@ -334,7 +334,7 @@ typedef struct hcy_curves hcy_curves;
 /* What the file says beside the plan; strings are copied where they are needed later. */
 typedef struct hcy_curves_options {
     size_t size;             /* sizeof this struct */
-    const char *format;      /* "dat", "xy", "edf", "h5"; NULL: by the path's suffix, "-" is dat */
+    const char *format;      /* "dat", "xy", "xye", "chi", "fxye", "edf", "h5"; NULL: by the path's suffix, "-" is dat */
     const hcy_stack *source; /* where the frames come from, or NULL: recorded, and never written over */
     int keep_existing;       /* 1: an existing file is HCY_ESTATE; 0: it is replaced */
     const char *mask;        /* where the user's mask comes from; NULL: none but the detector's own */
@@ -355,6 +355,10 @@ typedef struct hcy_curves_options {
  *                   frame, numbered by it, each as pyFAI writes it; a frame that failed has none.  "-" is
  *                   standard output.
  *   .xy             the rows of that text and nothing else; a failed frame's are NaN, where it has no file of its own.
+ *   .xye            the same with a column of errors, which there must be.
+ *   .chi            Fit2D's text: a title, two labels, the number of rows, and the rows; one curve a file.
+ *   .fxye           GSAS' and GSAS-II's: 2theta in hundredths of a degree, intensity, error; one curve a file, of
+ *                   plans in 2th_deg.
  *   .h5 .hdf5 .nxs  HDF5 in the layout of pyFAI's HDF5Writer: /entry_0000/integrate/results with radial[n],
  *                   data[frames][n], data_errors[frames][n], the frames' numbers, frame[frames], and
  *                   pixels[n], those of each bin; .../configuration/data is pyFAI's WorkerConfig as JSON.
