@@ -1,6 +1,7 @@
 /* nufft.c - halcyon nufft: one non-uniform FFT from arrays in files to an array in a file.
  *
- * Points are [n][axes]; all is computed in double if any input is, else in float. */
+ * Points are [n][axes], or [axes][n] if that is said; all is computed in double if any input is, or --double says so,
+ * else in float. */
 #include "guard.h"
 #include "progress.h"
 #include <halcyon/array.h>
@@ -17,7 +18,7 @@ struct values {
     const char *points, *targets, *in, *out, *modes, *device;
     struct cli_int type, sign;
     struct cli_real eps;
-    int method, deterministic, check, quiet;
+    int method, deterministic, check, quiet, cycles, planar, wide;
 };
 
 static const char *const methods[] = { "auto", "grid", "direct", NULL }; /* as hcy_nufft_method */
@@ -27,6 +28,9 @@ static const struct cli_option options[] = {
     { "type", 't', CLI_INT, AT(type), "T", "1: points to modes, 2: modes to points, 3: to targets", 1, 3,
       NULL },
     { "points", 'p', CLI_TEXT, AT(points), "FILE", "coordinates in radians, [n][axes] or [n]", 0, 0, NULL },
+    { "cycles", 0, CLI_FLAG, AT(cycles), NULL, "points are in cycles, -0.5 to 0.5 once around: times 2 pi", 0, 0, NULL },
+    { "planar", 0, CLI_FLAG, AT(planar), NULL, "points and targets are [axes][n]: an axis after the other", 0, 0, NULL },
+    { "double", 0, CLI_FLAG, AT(wide), NULL, "compute in double, whatever the files hold", 0, 0, NULL },
     { "in", 'i', CLI_TEXT, AT(in), "FILE", "strengths [n], type 2: modes; or many of either", 0, 0, NULL },
     { "out", 'o', CLI_TEXT, AT(out), "FILE", "the result, complex: x.npy, x.npz or x.h5:DATASET", 0, 0, NULL },
     { "targets", 0, CLI_TEXT, AT(targets), "FILE", "type 3: frequencies, [n][axes] or [n]", 0, 0, NULL },
@@ -51,7 +55,8 @@ const struct cli_command cli_nufft_command = {
     0,
     0,
     options,
-    "FILE is x.npy, or x.h5:DATASET.  Modes are k = -N/2 ... N/2 - 1, in C order, as the axes of points.\n"
+    "FILE is x.npy, x.npz (x.npz:NAME of several) or x.h5:DATASET.  Modes are k = -N/2 ... N/2 - 1,\n"
+    "in C order, as the axes of points.\n"
     "Exit status: 0 if it was done (--check: and within 10 eps), else 1; 2: usage."
 };
 
@@ -107,23 +112,31 @@ static const char *describe_shape(char text[200], const hcy_array *a, int first)
 static int take_axes(struct job *j, const hcy_array *a, const char *what, size_t *n, void **axes)
 {
     /* A list is taken as points on one axis; [n][axes] says the number of axes itself. */
-    int dim = a->rank == 1 ? 1 : a->rank == 2 && a->shape[1] <= 3 ? (int)a->shape[1] : 0;
+    int planar = j->v->planar && a->rank == 2;
+    uint64_t axes_of = a->rank == 2 ? a->shape[!planar] : 1;
+    int dim = a->rank >= 1 && a->rank <= 2 && axes_of <= 3 ? (int)axes_of : 0;
     char is[200];
-    if (!dim || a->is_complex)
-        return cli_error("%s: %s must be real, [n][axes] with 1 to 3 axes, or [n]; it is %s%s",
-                         what[0] == 'p' ? j->v->points : j->v->targets, what, a->is_complex ? "complex " : "",
-                         describe_shape(is, a, 0));
+    if (!dim || a->is_complex) {
+        /* Whoever has an axis after the other is told what says so. */
+        int turned = a->rank == 2 && !a->is_complex && a->shape[planar] >= 1 && a->shape[planar] <= 3;
+        return cli_error("%s: %s must be real, %s with 1 to 3 axes, or [n]; it is %s%s%s",
+                         what[0] == 'p' ? j->v->points : j->v->targets, what, planar ? "[axes][n]" : "[n][axes]",
+                         a->is_complex ? "complex " : "", describe_shape(is, a, 0),
+                         !turned ? "" : planar ? "; leave --planar" : "; give --planar");
+    }
     if (j->dim && j->dim != dim)
         return cli_error("points have %d axes, targets %d", j->dim, dim);
     j->dim = dim;
-    *n = (size_t)a->shape[0];
+    *n = (size_t)a->shape[planar];
+    /* Targets are frequencies: what they are multiplied with is in radians. */
+    double unit = j->v->cycles && what[0] == 'p' ? 6.283185307179586476925 : 1;
     /* Plans take an array for each axis, while files hold a point's coordinates side by side. */
     for (int d = 0; d < dim; d++) {
         axes[d] = room(j, *n);
         if (!axes[d])
             return cli_error("out of memory for %zu %s", *n, what);
         for (size_t i = 0; i < *n; i++)
-            put_real(j, axes[d], i, real_of_array(a, i * (size_t)dim + (size_t)d));
+            put_real(j, axes[d], i, unit * real_of_array(a, planar ? (size_t)d * *n + i : i * (size_t)dim + (size_t)d));
     }
     return 0;
 }
@@ -226,7 +239,7 @@ static int load_arrays(struct job *j)
     if (status)
         return cli_fail(status);
     /* One double among the inputs makes all double: nothing that was given is rounded. */
-    j->wide = j->points.bytes == 8 || j->in.bytes == 8 || (j->type == 3 && j->targets.bytes == 8);
+    j->wide = j->v->wide || j->points.bytes == 8 || j->in.bytes == 8 || (j->type == 3 && j->targets.bytes == 8);
     /* Points decide the number of axes, which targets and modes are checked against. */
     status = take_axes(j, &j->points, "points", &j->m, j->x);
     if (!status && j->type == 3)
