@@ -94,6 +94,9 @@ with zipfile.ZipFile("deflated.npz", "w", zipfile.ZIP_DEFLATED) as z:
 with zipfile.ZipFile("two.npz", "w") as z:
     z.writestr("dark.npy", b"no array")
     z.writestr("frames.npy", data)
+with zipfile.ZipFile("short.npz", "w") as z:
+    z.writestr("frames.npy", data[:-100])
+    z.writestr("more.bin", data)
 raw = bytearray(open("stored.npz", "rb").read())
 open("cut.npz", "wb").write(raw[:-30])
 raw[-20:-12] = b"\xff" * 8
@@ -116,6 +119,7 @@ END
     check '.npz of several arrays, one named: the same' as_whole named.dat
     check '.npz: an array that it has not' refused 1 "no array 'image'" integrate stored.npz --dataset image -o x.dat
     check '.npz: an array that is none' refused 1 'NumPy file' integrate two.npz --dataset dark -o x.dat
+    check '.npz: an array that is shorter than it says' refused 1 'says more than it holds' integrate short.npz -o x.dat
     check '.npz, cut off' refused 1 'damaged' integrate cut.npz -o x.dat
     check '.npz, a directory anywhere' refused 1 'damaged' integrate wild.npz -o x.dat
 else

@@ -201,6 +201,12 @@ int hcy__npy_open(hcy_stack *stack)
         st = open_image(&npy, &part->fd, &pixel, image, stack->path, stack->wanted);
     if (st)
         return st;
+    size_t bytes;
+    /* Behind an array of an archive others follow, which would be read as its frames. */
+    if (npy.packed && (hcy_size_mul(&bytes, (size_t)image[0], (size_t)image[1]) ||
+                       hcy_size_mul(&bytes, bytes, (size_t)image[2]) || hcy_size_mul(&bytes, bytes, pixel->size) ||
+                       bytes > npy.end - npy.data))
+        return hcy_fail(HCY_ECORRUPT, "%s is truncated: its header says more than it holds", stack->path);
     /* An archive's array has a name, which is not a dataset of HDF5's. */
     stack->wanted_is_taken = npy.packed;
     stack->info.frames = image[0];
