@@ -1,2 +1,3 @@
 # Examples, which are tests too (tests/examples.t; first_curve.c is the one in the README).
 check_PROGRAMS += examples/first_curve examples/detector_host examples/grid_image examples/processes
+examples_DATA = examples/first_curve.c examples/detector_host.c examples/grid_image.c examples/processes.c

@@ -30,12 +30,28 @@ numpy()
 
 # --- The command itself ---
 check 'halcyon --version' sh -c "'$halcyon' --version | grep -q '^halcyon [0-9]'"
+"$halcyon" --help >help.all
+for pair in "HDF5=${HCY_HDF5-yes}" "libtiff=${HCY_TIFF-yes}" "FFTW=${HCY_FFTW-yes}" "jansson=${HCY_JANSSON-yes}" \
+    "zlib=${HCY_ZLIB-yes}" "libzstd=${HCY_ZSTD-yes}"; do
+    [ -n "${pair#*=}" ] && lines=0 || lines=1
+    check "--help says whether it is built without ${pair%%=*}" \
+        equals "`grep -c "^Built without ${pair%%=*}: " help.all`" $lines
+done
 check 'halcyon --help names the subcommands' sh -c "'$halcyon' --help | grep -q integrate"
-for sub in integrate plot simulate devices bench; do
+for sub in integrate plot info simulate devices bench; do
+    "$halcyon" help $sub >a.$sub
     check "halcyon help $sub fits a tall screen" sh -c "test \`'$halcyon' help $sub | wc -l\` -le 60"
     check "halcyon $sub --help is the same" \
         sh -c "'$halcyon' help $sub >a && '$halcyon' $sub --help >b && cmp a b"
 done
+check 'halcyon integrate --help is one screen' sh -c "test \`wc -l <a.integrate\` -le 50"
+check '... of 80 columns' not grep -E '^.{81}' a.integrate
+check '... in groups' grep -q '^Bins:$' a.integrate
+check '... without what is rare' not grep -e --two-stage a.integrate
+"$halcyon" integrate --help-all >all.integrate
+check '--help-all has the rest' grep -q -e --two-stage all.integrate
+check '--help-all: 80 columns' not grep -E '^.{81}' all.integrate
+check '--help-all: no option twice' equals "`grep -oE '^ {2,6}(-., )?--[a-z-]+' all.integrate | sort | uniq -d`" ''
 check 'no subcommand' refused 2 usage "$halcyon"
 check 'an unknown subcommand, with a suggestion' refused 2 "integrate" "$halcyon" integrat
 check 'an unknown option, with a suggestion' \
@@ -48,13 +64,49 @@ check 'npt 0: in its long form' refused 2 "integrate: --npt '0'" "$halcyon" inte
 check 'npt with letters behind it' refused 2 '10x' "$halcyon" integrate x.h5 -p x.poni -n 10x
 check 'a range the wrong way round' refused 2 'A < B' "$halcyon" integrate x.h5 -p x.poni --radial-range 2,1
 check 'a splitting that is none' refused 2 'bbox' "$halcyon" integrate x.h5 -p x.poni --split some
-check 'a word too many' refused 2 'y.h5' "$halcyon" integrate x.h5 y.h5 -p x.poni
+check 'a word too many' refused 2 'y.h5' "$halcyon" bench x.h5 y.h5 -p x.poni
 check 'no stack' refused 2 'missing' "$halcyon" integrate
 check 'delta-dummy without dummy' refused 2 '--dummy' "$halcyon" integrate x.h5 -p x.poni --delta-dummy 1
 
 # --- Devices ---
 check 'halcyon devices lists the CPU' sh -c "'$halcyon' devices | grep -q '^cpu '"
 check 'halcyon devices --json is JSON' sh -c "'$halcyon' devices --json | '$json' devices.0.device"
+
+# --- Any build ---
+numpy ones.npy 40 60 40
+printf '%s\n' 'poni_version: 2' 'Detector: Detector' 'Detector_config: {"pixel1": 1e-4, "pixel2": 1e-4}' 'Distance: 0.1' \
+    'Poni1: 0.002' 'Poni2: 0.003' 'Rot1: 0' 'Rot2: 0' 'Rot3: 0' 'Wavelength: 1e-10' >ones.poni
+[ -n "${HCY_HDF5-yes}" ] && default=.h5 || default=.dat
+check "the default output is one that this build has, $default" \
+    sh -c "'$halcyon' integrate ones.npy -p ones.poni -q -d cpu && test -s ones_azint$default"
+[ -n "${HCY_HDF5-yes}" ] && default=.h5 || default=.edf
+check "... of cakes, $default" \
+    sh -c "'$halcyon' integrate ones.npy -p ones.poni -q -d cpu -n 9 --npt-azim 4 && test -s ones_azint$default"
+"$halcyon" integrate ones.npy -p ones.poni -d cpu -n 9 -o one.dat 2>words
+check 'no rate of 0 is told' not grep ' 0[.]0 frames/s' words
+
+# --- What files are ---
+info() { "$halcyon" info "$@" >info.out 2>info.err || { cat info.err; return 1; }; cat info.out; }
+# tells WORD FILE: its info has the word.
+tells() { word=$1; shift; info "$@" | grep -e "$word"; }
+check 'info: a mask' tells 'a mask of 40 x 60 pixels' ones.npy
+check 'info: a geometry' tells 'a geometry (PONI file)' ones.poni
+check 'info: what would be done with it' tells 'halcyon integrate STACK -p ones.poni' ones.poni
+check 'info: results' tells '1 pattern (curve) of integration' one.dat
+check 'info: the bins of results' tells '9 bins of q_nm^-1' one.dat
+printf '%s\n' '{"content": "Goniometer calibration v2", "detector": "Pilatus100k"}' >gonio.json
+check 'info: a goniometer is named' tells "pyFAI's calibration of a goniometer" gonio.json
+if [ -n "${HCY_JANSSON-yes}" ]; then
+    "$halcyon" integrate ones.npy -p ones.poni -q -d cpu -n 33 -o saved.dat --save-config saved.json
+    check 'info: a configuration' tells 'halcyon integrate STACK -j saved.json' saved.json
+    check 'info: the bins of a configuration' tells '33 of q_nm^-1' saved.json
+else
+    skip 'this build has no jansson'
+fi
+head -c 500 /dev/urandom >noise.bin
+check 'info: what is not known' refused 1 'noise.bin' "$halcyon" info noise.bin
+check 'info: several, of which one is not known' not info ones.poni noise.bin
+check 'info: the others are told' grep -q 'PONI' info.out
 
 # --- A simulated stack ---
 if "$halcyon" simulate s.h5 --detector Eiger500k --frames 6 --seed 3 --threads 1 >simulate.log 2>&1; then
@@ -73,6 +125,8 @@ else
     echo "1..`expr $n + 1`"
     exit 1
 fi
+check 'info: a stack' tells 'a stack of 6 frames of [0-9]* x 10[0-9]* uint32' s.h5
+check 'info: how it is stored' tells 'bitshuffle and LZ4' s.h5
 check 'integrate to text' integrate -o plain.dat --frames 0
 check '1000 bins by default' equals "`rows plain.dat | wc -l | tr -d ' '`" 1000
 check 'the unit stands in the header' grep -q '^# *q_nm^-1  *I *$' plain.dat
@@ -178,7 +232,9 @@ integrate --frames 0 -o - >stdout.dat
 check '-o - writes to stdout' same stdout.dat plain.dat
 "$halcyon" integrate s.h5 -p s.poni --frames 0 -o - >stdout.dat 2>words
 check 'the summary leaves stdout alone' same stdout.dat plain.dat
-check 'the summary is there' grep -q 'frames/s' words
+check 'the summary is there' grep -q 'frames/s from file to result' words
+check '... and says which rate is the device'"'"'s' grep -q 'cpu.* frames/s while it had work' words
+check '... and how long was before it' grep -q 'set-up before it [0-9.]* m*s; 0 failed' words
 check 'the summary counts one frame' grep -q '^1 frame in ' words
 "$halcyon" integrate s.h5 -p s.poni --frames 0:2 -o where.dat 2>words
 check 'the summary says where the curves are' grep -q '^where.dat: 2 curves$' words
@@ -187,6 +243,27 @@ check '-o x.xy' integrate --frames 0 -o x.xy
 rows plain.dat >x.rows
 check '-o x.xy: rows and nothing else' cmp x.rows x.xy
 check '-o x.xy of many frames' refused 1 'x.xy is for one curve.*name a file for each (x_%04d.xy)' integrate -o x.xy
+check '-o x.xye of many frames' refused 1 'one curve.*(x_%04d.xye)' integrate --error-model poisson -o x.xye
+integrate --frames 0 --error-model poisson -u 2th_deg -n 77 -o errors.dat
+check '-o x.xye' integrate --frames 0 --error-model poisson -u 2th_deg -n 77 -o x.xye
+rows errors.dat >errors.rows
+check '-o x.xye: rows of three, and nothing else' cmp errors.rows x.xye
+check '-o x.xye without errors' refused 1 'choose an error model' integrate --frames 0 -o x.xye
+check '-o x.chi' integrate --frames 0 --error-model poisson -u 2th_deg -n 77 -o x.chi
+check '-o x.chi: a title, labels, how many' sh -c "sed -n 2,4p x.chi | tr -s ' \\n' ' ' | grep -q '^[^ ].*2.*deg.* Intensity 77 '"
+tail -n +5 x.chi >chi.rows
+check '-o x.chi: rows of two' sh -c "awk '{ print \$1, \$2 }' errors.rows >a && awk '{ print \$1, \$2 }' chi.rows >b && cmp a b &&
+    awk 'NF != 2 { exit 1 }' chi.rows"
+check '-o x.fxye' integrate --frames 0 --error-model poisson -u 2th_deg -n 77 -o x.fxye
+check '-o x.fxye: a title of 80 characters' equals "`head -1 x.fxye | wc -c | tr -d ' '`" 81
+check '-o x.fxye: its bank' sh -c "sed -n 2p x.fxye | grep -q '^BANK 1 77 77 CONS [0-9.]* [0-9.]* 0 0 FXYE'"
+check '-o x.fxye: hundredths of a degree, of the steps that it says' awk 'NR == 2 { at = $6; step = $7 }
+    NR > 2 { d = $1 - at - (NR - 3) * step; if (d * d > 1e-6 * step * step || NF != 3) exit 1 }
+    END { exit NR != 79 }' x.fxye
+check '-o x.fxye: errors as they are' sh -c "tail -n +3 x.fxye | awk '{ print \$2, \$3 }' >a && awk '{ print \$2, \$3 }' errors.rows >b && cmp a b"
+check '-o x.fxye in another unit' refused 1 'choose the unit 2th_deg' \
+    integrate --frames 0 --error-model poisson -u q_nm^-1 -o x.fxye
+check '-o x_%d.fxye' integrate --frames 0:2 --error-model poisson -u 2th_deg -o x_%d.fxye
 check '-o x.xy of their sum' integrate -o sum.xy --sum 100
 check '-o x_%d.xy of many frames' integrate -o x_%d.xy
 check '... each has its own' sh -c "cmp x.rows x_0.xy && test -s x_5.xy"
@@ -257,7 +334,7 @@ check 'no such geometry' refused 1 'none.poni' "$halcyon" integrate s.h5 -p none
 check 'a text file is no stack' refused 1 's.poni' "$halcyon" integrate s.poni -p s.poni
 grep -v '^Distance' s.poni >nodistance.poni
 check 'a PONI without a distance' refused 1 'istance' "$halcyon" integrate s.h5 -p nodistance.poni -o x.dat
-check 'an unknown unit' refused 1 'q_nm' integrate -o x.dat -u q_inch
+check 'an unknown unit' refused 2 'q_nm' integrate -o x.dat -u q_inch
 numpy small.npy 10 20 1
 check 'a mask of another shape' refused 1 '10 x 20' integrate -o x.dat --mask small.npy
 check 'no such mask' refused 1 'none.npy' integrate -o x.dat --mask none.npy

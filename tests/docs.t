@@ -36,8 +36,8 @@ awk '/^\.Sh / { on = $2 == "DESCRIPTION" } on && /^\.Ss [a-z]/ { print substr($0
 same "halcyon.1 has a section for every subcommand" "$dir/subs" "$dir/page"
 while read -r sub; do
     # shellcheck disable=SC2086 # several words on purpose
-    "$HALCYON" $sub --help | sed -nE 's/^  (-.), (--[a-z0-9-]+)( [^ ]+)?(  .*)?$/\1 \2\3/p
-                                        s/^      (--[a-z0-9-]+)( [^ ]+)?(  .*)?$/\1\2/p' | grep -v -e ' --help' > "$dir/code"
+    "$HALCYON" $sub --help-all | sed -nE 's/^  (-.), (--[a-z0-9-]+)( [^ ]+)?(  .*)?$/\1 \2\3/p
+                                        s/^      (--[a-z0-9-]+)( [^ ]+)?(  .*)?$/\1\2/p' | grep -v -e '--help' > "$dir/code"
     awk -v sub_="$sub" '/^\.S[hs] / { on = substr($0, 5) == sub_ } on && /^\.It Fl / {
         out = ""
         for (i = 2; i <= NF; i++)
@@ -155,7 +155,7 @@ if bash=$(command -v bash); then
     same "completion offers the subcommands" "$dir/code" "$dir/page"
     while read -r sub; do
         # shellcheck disable=SC2086 # several words on purpose
-        "$HALCYON" $sub --help | grep -oE '^ +(-., )?--[a-z0-9-]+' | tr -d ', ' | sed 's/^\(-[a-z]\)--/\1\n--/' > "$dir/code"
+        "$HALCYON" $sub --help-all | grep -oE '^ +(-., )?--[a-z0-9-]+' | tr -d ', ' | sed 's/^\(-[a-z]\)--/\1\n--/' > "$dir/code"
         # shellcheck disable=SC2086 # several words on purpose
         complete_ $sub - > "$dir/page"
         same "completion offers the options of $sub" "$dir/code" "$dir/page"
@@ -169,6 +169,15 @@ if bash=$(command -v bash); then
     complete_ integrate --devices auto,cp > "$dir/page"
     echo auto,cpu > "$dir/code"
     same "... in a list too" "$dir/code" "$dir/page"
+    complete_ integrate --split "" > "$dir/page"
+    printf '%s\n' no bbox full > "$dir/code"
+    same "completion offers values" "$dir/code" "$dir/page"
+    complete_ integrate -u 2th > "$dir/page"
+    printf '%s\n' 2th_deg 2th_rad > "$dir/code"
+    same "completion offers units" "$dir/code" "$dir/page"
+    complete_ nufft --device cp > "$dir/page"
+    echo cpu > "$dir/code"
+    same "completion offers the device of nufft" "$dir/code" "$dir/page"
     touch "$dir/x.poni"
     for option in -p --poni; do complete_ integrate $option "$dir/x.p"; done > "$dir/page"
     printf '%s\n' "$dir/x.poni" "$dir/x.poni" > "$dir/code"
@@ -178,5 +187,53 @@ if bash=$(command -v bash); then
     same "completion offers files for operands" "$dir/code" "$dir/page"
 else
     skip "no bash"
+fi
+
+# zsh and fish: the same lists.
+"$HALCYON" integrate --help-all | grep -oE '^ +(-., )?--[a-z0-9-]+' | tr -d ', ' | sed 's/^\(-[a-z]\)--/\1\n--/' \
+    > "$dir/options"
+printf '%s\n' no bbox full > "$dir/splits"
+if command -v zsh > "$dir/null"; then
+    zsh_() { # WORDS...: what is offered for the last one
+        HALCYON_COMPLETION_TEST=1 zsh -fc 'compadd() { while [[ $1 != -- ]]; do shift; done; shift; (( $# == 0 )) || print -l -- "$@" }
+            _files() { print FILES }
+            source $1; shift; words=("$@"); CURRENT=$#words; _halcyon' - "$top_srcdir/completions/_halcyon" "$HALCYON" "$@"
+    }
+    zsh_ integrate - > "$dir/page"
+    same "zsh: options" "$dir/options" "$dir/page"
+    zsh_ integrate --split "" > "$dir/page"
+    same "zsh: values" "$dir/splits" "$dir/page"
+    zsh_ integrate --unit "" | grep 2th > "$dir/page"
+    printf '%s\n' 2th_deg 2th_rad > "$dir/code"
+    same "zsh: units" "$dir/code" "$dir/page"
+    zsh_ nufft --device "" | grep -x cpu > "$dir/page"
+    echo cpu > "$dir/code"
+    same "zsh: devices" "$dir/code" "$dir/page"
+    zsh_ "" > "$dir/page"
+    { sed 's/ .*//' "$dir/subs" | sort -u; printf '%s\n' help --help --version; } > "$dir/code"
+    same "zsh: subcommands" "$dir/code" "$dir/page"
+    zsh_ integrate x > "$dir/page"
+    echo FILES > "$dir/code"
+    same "zsh: files" "$dir/code" "$dir/page"
+else
+    skip "no zsh"
+fi
+if command -v fish > "$dir/null"; then
+    fish_() { # LINE: what is offered for its last word
+        (cd "$dir" && HOME=$dir PATH=$(dirname "$HALCYON"):$PATH fish --no-config -c \
+            'source $argv[1]; complete -C $argv[2]' "$top_srcdir/completions/halcyon.fish" "halcyon $1" | sed 's/\t.*//')
+    }
+    fish_ "integrate -" > "$dir/page"
+    same "fish: options" "$dir/options" "$dir/page"
+    fish_ "integrate --split " > "$dir/page"
+    same "fish: values" "$dir/splits" "$dir/page"
+    fish_ "nufft --device cp" > "$dir/page"
+    echo cpu > "$dir/code"
+    same "fish: devices" "$dir/code" "$dir/page"
+    fish_ "bench nuff" > "$dir/page"
+    echo nufft > "$dir/code"
+    same "fish: second words" "$dir/code" "$dir/page"
+else
+    skip "no fish"
 fi
 echo "1..$n"

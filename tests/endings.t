@@ -104,6 +104,27 @@ wait $pid 2>ls.err
 check 'simulate, KILL: what is left says that it is unfinished' equals "`echo stack.*`" stack.h5.partial-$pid
 rm -f stack.*
 
+# --- Before there is an output ---
+"$halcyon" integrate missing.h5 -p s.poni --follow -o early.dat >words 2>&1 &
+pid=$!
+sleep 0.3
+kill -TERM $pid
+wait $pid
+check 'a signal before the first frame: the status says which' equals $? 143
+check '... it says so' grep -q 'halcyon: interrupted' words
+check '... and leaves no file' not ls early.dat*
+
+# --- A timeline that cannot be written is no failure ---
+for trace in missing/trace.json s.poni/trace.json .; do
+    check "HALCYON_TRACE=$trace: the run goes on" sh -c "HALCYON_TRACE=$trace '$halcyon' integrate six.npy -p s.poni \
+        -d cpu -o traced.dat 2>words && test -s traced.dat"
+    check '... with a warning' grep -q "no timeline is written: HALCYON_TRACE names $trace" words
+done
+echo 'of another kind' >other.json
+HALCYON_TRACE=other.json "$halcyon" sum six.npy -o sum.npy -d cpu 2>words
+check 'HALCYON_TRACE naming another file: a warning' grep -q 'other.json, which is no timeline and stays' words
+check '... and it stays' grep -q 'of another kind' other.json
+
 # --- A disk that is full, here for files of this process; /dev/full ---
 outputs='integrate six.npy -p s.poni -n 20000 -o full.h5
 integrate six.npy -p s.poni -n 20000 -o full.dat

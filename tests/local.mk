@@ -24,7 +24,7 @@ test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/bslz4 tests/mut
 
 test_scripts = tests/headers.t tests/symbols.t tests/laws.t tests/docs.t tests/examples.t tests/cts.t tests/toy.t \
     tests/fake_cuda.t tests/embedded.t tests/opencl.t tests/aarch64.t tests/locale.t tests/valgrind.t tests/inject.t \
-    tests/cli.t tests/cli_filter.t tests/cli_real.t tests/cli_config.t tests/cli_bench.t tests/plot.t tests/monitor.t \
+    tests/cli.t tests/cli_filter.t tests/cli_real.t tests/cli_config.t tests/cli_bench.t tests/plot.t tests/monitor.t tests/many.t tests/tutorials.t \
     tests/convert.t tests/endings.t tests/outputs.t tests/raw.t tests/follow.t tests/detector.t tests/corrections.t \
     tests/peers.t tests/nufft_data.t tests/fftw_memory.t tests/fpga_model.t tests/hls_lint.t tests/hls_report.t \
     tests/xrt_curves.t
@@ -228,7 +228,8 @@ AM_TESTS_ENVIRONMENT = \
     CC='$(CC)'; CXX='$(HCY_CXX)'; NM='$(NM_TOOL)'; export CC CXX NM; \
     HCY_SANITIZER='$(HCY_LDFLAGS)'; export HCY_SANITIZER; \
     HCY_HEADERS='$(halcyoninclude_HEADERS)'; HCY_HDF5='$(HDF5_LIBS)'; HCY_TIFF='$(TIFF_LIBS)'; \
-    export HCY_HEADERS HCY_HDF5 HCY_TIFF; \
+    HCY_FFTW='$(FFTW3_LIBS)'; HCY_JANSSON='$(JANSSON_LIBS)'; HCY_ZLIB='$(ZLIB_LIBS)'; HCY_ZSTD='$(ZSTD_LIBS)'; \
+    export HCY_HEADERS HCY_HDF5 HCY_TIFF HCY_FFTW HCY_JANSSON HCY_ZLIB HCY_ZSTD; \
     ASAN_OPTIONS=$${ASAN_OPTIONS-detect_leaks=1:allocator_may_return_null=1}; export ASAN_OPTIONS; \
     TSAN_OPTIONS=$${TSAN_OPTIONS-halt_on_error=1:allocator_may_return_null=1}; export TSAN_OPTIONS;
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh

@@ -308,6 +308,47 @@ static void check_options(void)
     oracle_close(&p);
 }
 
+/* The same points in other files: an axis after the other, in an archive, in cycles; floats computed in double. */
+static void check_files(void)
+{
+#define PLANAR "-t 1 -p x.npz -i c.npy -n 9,12 -o y.npy --method direct "
+    struct problem p;
+    hcy_array result = HCY_ARRAY_INIT;
+    oracle_open(&p, HCY_F64, 1, 2, modes, 50, 0, 1);
+    p.sign = 1;
+    save(&p);
+    double plain = run(&p, COMMON "--method direct", "y.npy"), *axes = malloc(2 * p.m * sizeof *axes);
+    for (size_t i = 0; i < 2 * p.m; i++)
+        axes[i] = oracle_get(&p, p.x[i / p.m], i % p.m);
+    hcy_array a = array_of(axes, 8, 0, 2, 2, p.m, 0);
+    is_int(hcy_array_write(&a, at("x.npz")), 0, "points as .npz, [axes][n]");
+    ok(run(&p, PLANAR "--planar", "y.npy") == plain, "--planar");
+    is_int(command(PLANAR), 1, "... is needed for such points");
+    ok(said("give --planar"), "... which is said");
+    is_int(command(COMMON "--planar"), 1, "... and for no others");
+    ok(said("leave --planar"), "... which is said");
+    is_int(command("-t 1 -p x.npz:arr_0 -i c.npy -n 9,12 -o y.npy --planar"), 0, ".npz: its array by name");
+    is_int(command("-t 1 -p x.npz:other -i c.npy -n 9,12 -o y.npy --planar"), 1, ".npz: one that it has not");
+    ok(said("no array 'other'; it has arr_0"), "... which is said");
+    is_int(command("-t 1 -p x.npz -i c.npy -n 9,12 -o x.npz --planar"), 1, ".npz: the input is no output");
+    for (size_t i = 0; i < 2 * p.m; i++)
+        axes[i] /= 6.283185307179586476925;
+    is_int(hcy_array_write(&a, at("x.npz")), 0, "points in cycles");
+    double cycles = run(&p, PLANAR "--planar --cycles", "y.npy");
+    ok(cycles < 1e-12, "--cycles: %.1e", cycles);
+    free(axes);
+    oracle_close(&p);
+    oracle_open(&p, HCY_F32, 1, 2, modes, 50, 0, 1);
+    save(&p);
+    is_int(command(COMMON "--double"), 0, "--double of floats");
+    ok(!hcy_array_read(&result, at("y.npy")) && result.bytes == 8, "... gives doubles");
+    hcy_array_free(&result);
+    is_int(command(COMMON), 0, "without it");
+    ok(!hcy_array_read(&result, at("y.npy")) && result.bytes == 4, "... floats");
+    hcy_array_free(&result);
+    oracle_close(&p);
+}
+
 /* Enough points in one place that threads add to it in another order each time, unless they may not. */
 static void check_deterministic(void)
 {
@@ -387,6 +428,7 @@ int main(void)
     if (hcy_device_get_info(dev)->caps & HCY_CAP_FFT) {
         check_types();
         check_options();
+    check_files();
         check_usage();
         check_deterministic();
     } else {

@@ -49,9 +49,15 @@ struct cli_option {
     enum cli_type type;
     size_t offset;
     const char *arg;            /* what the help calls the value; NULL for a flag */
-    const char *help;           /* one line of at most 54 characters, or several with '\n' */
+    const char *help;           /* a line or two; the help wraps it */
     double min, max;            /* of numbers; both 0: any */
     const char *const *choices; /* ends with NULL */
+};
+
+/* Options that --help shows together, by their names with blanks between: `usual` ones, and the `rest` only with
+ * --help-all.  A title of NULL ends a table. */
+struct cli_group {
+    const char *title, *usual, *rest;
 };
 
 struct cli_command {
@@ -68,7 +74,9 @@ struct cli_command {
  * was printed. */
 int cli_parse(const struct cli_command *command, int argc, char **argv, void *values, const char **operands,
               int *status);
-void cli_help(FILE *out, const struct cli_command *command);
+void cli_help(FILE *out, const struct cli_command *command, int all);
+/* A line for each library that this build is without and that the command (NULL: any) would use (lacks.c). */
+void cli_print_lacks(FILE *out, const char *command);
 /* The entry of names[0 .. n) closest to `word`, NULL if none is near. */
 const char *cli_closest(const char *word, const char *const *names, size_t n);
 
@@ -119,9 +127,11 @@ int cli_decompress(int argc, char **argv);
 int cli_compress(int argc, char **argv);
 int cli_sum(int argc, char **argv);
 int cli_plot(int argc, char **argv);
+int cli_info(int argc, char **argv);
+extern const struct cli_group cli_integrate_groups[]; /* the one subcommand with more options than a screen has lines */
 extern const struct cli_command cli_integrate_command, cli_devices_command, cli_simulate_command,
     cli_bench_command, cli_bench_nufft_command, cli_nufft_command, cli_decompress_command, cli_compress_command,
     cli_sum_command, cli_plot_command,
-    cli_fpga_model_command;
+    cli_info_command, cli_fpga_model_command;
 
 #endif

@@ -33,6 +33,7 @@ struct frames {
     size_t n_devices;
     /* The run's own. */
     struct progress progress;
+    double setup; /* seconds until the run began */
     size_t batch;
     _Atomic uint64_t next, bytes_stored;
     pthread_mutex_t lock;

@@ -30,13 +30,14 @@ static void add_guarded_file(struct guard *g, struct guard_file file)
 /* The file in `path`, up to its dataset. */
 static int file_of(char *file, size_t size, const char *path)
 {
-    const char *colon = strstr(path, "::"), *h5 = strstr(path, ".h5:");
+    static const char *const inside[] = { "::", ".h5:", ".npz:" }; /* something in a file; the colon is the last */
     struct stat is;
     size_t n = strlen(path);
-    if (h5)
-        n = (size_t)(h5 + 3 - path);
-    if (colon)
-        n = (size_t)(colon - path);
+    for (size_t i = 0; i < sizeof inside / sizeof inside[0]; i++) {
+        const char *at = strstr(path, inside[i]);
+        if (at && n == strlen(path))
+            n = (size_t)(at - path) + (i ? strlen(inside[i]) - 1 : 0);
+    }
     /* A file whose own name has such a part is that file. */
     if (!stat(path, &is))
         n = strlen(path);
@@ -90,20 +91,30 @@ static int check_written_file(const struct guard *g, const char *what, const cha
     return CLI_OK;
 }
 
-static int can_be_written(const char *path)
+/* 0, or an errno. */
+static int why_not_written(const char *path)
 {
     char folder[4096], file[4096];
     struct stat is;
     if (!file_of(file, sizeof file, path))
-        return cli_error("%s: the name is too long", path);
+        return ENAMETOOLONG;
     int there = !stat(file, &is);
     if (there && S_ISDIR(is.st_mode))
-        return cli_error("%s is a directory; name a file in it", path);
+        return EISDIR;
     snprintf(folder, sizeof folder, "%s", file);
     /* A file that is not there yet needs a folder that takes it. */
-    if (there ? access(file, W_OK) : access(dirname(folder), W_OK))
-        return cli_write_failed(path, errno);
-    return CLI_OK;
+    const char *into = dirname(folder);
+    if (!there && !stat(into, &is) && !S_ISDIR(is.st_mode))
+        return ENOTDIR;
+    return access(there ? file : into, W_OK) ? errno : 0;
+}
+
+static int can_be_written(const char *path)
+{
+    int number = why_not_written(path);
+    if (number == EISDIR)
+        return cli_error("%s is a directory; name a file in it", path);
+    return number ? cli_write_failed(path, number) : CLI_OK;
 }
 
 int guard_writes(struct guard *g, const char *what, const char *path, uint64_t first, uint64_t last)
@@ -137,10 +148,41 @@ int guard_writes(struct guard *g, const char *what, const char *path, uint64_t f
     return CLI_OK;
 }
 
+/* Anything but a file that begins as a timeline does. */
+static int is_other_file(const char *path)
+{
+    struct stat is;
+    if (stat(path, &is) || !S_ISREG(is.st_mode) || !is.st_size)
+        return 0;
+    FILE *file = fopen(path, "r");
+    int other = !file || fgetc(file) != '[';
+    if (file)
+        fclose(file);
+    return other;
+}
+
+/* The library passes over a file that it cannot or may not write; whoever set the variable waits for a timeline. */
+static void warn_of_lost_trace(const char *path)
+{
+    char words[128] = "";
+    int number = why_not_written(path);
+    if (number && strerror_r(number, words, sizeof words))
+        words[0] = 0;
+    if (number)
+        cli_note("no timeline is written: HALCYON_TRACE names %s: %s", path, words);
+    else if (is_other_file(path))
+        cli_note("no timeline is written: HALCYON_TRACE names %s, which is no timeline and stays as it is", path);
+}
+
 int guard_trace(struct guard *g)
 {
     const char *path = getenv("HALCYON_TRACE");
-    return path && *path ? guard_writes(g, "HALCYON_TRACE", path, 0, 0) : CLI_OK;
+    if (!path || !*path)
+        return CLI_OK;
+    int status = check_written_file(g, "HALCYON_TRACE", path);
+    if (!status)
+        warn_of_lost_trace(path);
+    return status;
 }
 
 int guard_trace_alone(const hcy_stack *stack, const char *poni)

@@ -22,7 +22,9 @@
 /* Everything that one integration has open. */
 struct job {
     const struct integrate_values *values;
-    const char *path;
+    const char *path; /* of the stack, or of its first file */
+    const char *const *paths;
+    size_t n_paths;
     hcy_stack *stack;
     const hcy_stack_info *info;
     uint64_t first, last;
@@ -87,7 +89,10 @@ static int open_input(struct job *job)
         return cli_fail(status);
     progress_say(&job->progress, v->follow ? "waiting for %s ..." : "opening %s ...", job->path);
     /* Without --follow the time to wait is 0: one attempt, whose failure is the answer. */
-    status = follow_open(&job->stack, job->path, &opts, v->follow ? v->follow_timeout.value : 0);
+    if (job->n_paths > 1)
+        status = hcy_stack_open_files(&job->stack, job->paths, job->n_paths, &opts);
+    else
+        status = follow_open(&job->stack, job->path, &opts, v->follow ? v->follow_timeout.value : 0);
     if (status)
         return cli_fail(status);
     job->info = hcy_stack_get_info(job->stack);
@@ -231,26 +236,46 @@ static void check_rings(struct job *job)
 /* Refuses several curves in one file of rows alone, which cannot say whose they are. */
 static int check_rows_alone(const struct job *job)
 {
+    static const char *const alone[] = { ".xy", ".xye", ".chi", ".fxye" };
     const char *dot = strrchr(job->output, '.');
+    int is_alone = 0;
+    for (size_t i = 0; dot && i < sizeof alone / sizeof alone[0]; i++)
+        is_alone |= !strcmp(dot, alone[i]);
     uint64_t frames = job->last - job->first, sum = (uint64_t)job->values->sum.value;
     /* With %d each frame has a file, and with --sum one curve may be all. */
-    if (!dot || strcmp(dot, ".xy") || strchr(job->output, '%') || frames <= sum)
+    if (!is_alone || strchr(job->output, '%') || frames <= sum)
         return CLI_OK;
-    return cli_error("%s is for one curve, and there are more: name a file for each (%.*s_%%04d.xy), or one .dat or .h5",
-                     job->output, (int)(dot - job->output), job->output);
+    return cli_error("%s is for one curve, and there are more: name a file for each (%.*s_%%04d%s), or one .dat or .h5",
+                     job->output, (int)(dot - job->output), job->output, dot);
+}
+
+/* HDF5 has room for everything; a build without it has text for curves and EDF for images. */
+static const char *choose_suffix(const struct job *job)
+{
+    const char *format;
+    hcy_azint_options options;
+    integrate_options(&options, job->values);
+    int is_cake = options.npt_azim && options.npt > 1;
+    if (!hcy_format_of(&format, "x.h5", is_cake ? HCY_WRITE_CAKES : HCY_WRITE_CURVES))
+        return ".h5";
+    return is_cake ? ".edf" : ".dat";
 }
 
 /* What the user named, or STACK_azint.h5 in the current directory. */
 static int choose_output(struct job *job)
 {
     const char *given = job->values->output;
+    if (inputs_each(given)) {
+        int status = inputs_output(job->output, sizeof job->output, given, job->path);
+        return status ? status : check_rows_alone(job);
+    }
     const char *name = strrchr(job->path, '/');
     name = name ? name + 1 : job->path;
     const char *dot = strrchr(name, '.');
     /* A name that begins with its only dot has no suffix to take off. */
     int stem = dot && dot > name ? (int)(dot - name) : (int)strlen(name);
     int n = given ? snprintf(job->output, sizeof job->output, "%s", given)
-                  : snprintf(job->output, sizeof job->output, "%.*s_azint.h5", stem, name);
+                  : snprintf(job->output, sizeof job->output, "%.*s_azint%s", stem, name, choose_suffix(job));
     if ((size_t)n >= sizeof job->output)
         return cli_error("the name of %s is too long%s", given ? given : job->path,
                          given ? "" : " to make one for the output: give -o");
@@ -522,7 +547,7 @@ static int report_run(const struct job *job, int status)
         return cli_close_stdout(status);
     }
     if (!job->values->quiet) {
-        progress_summary(stats);
+        progress_summary(stats, job->setup);
         print_failed_frames(job);
         pixels_summary(&job->pixels);
         if (job->whole && job->written && strcmp(job->output, "-"))
@@ -545,7 +570,8 @@ static int run_integration(struct job *job)
     if (status)
         return status;
     /* Opening devices may take seconds, so the files are checked before. */
-    status = hcy_device_open_list(&job->devices, &job->n_devices, job->values->devices);
+    if (!job->devices)
+        status = hcy_device_open_list(&job->devices, &job->n_devices, job->values->devices);
     if (status)
         return cli_fail(status);
     /* The frames' file and the conversion may say more of invalid pixels than the user did. */
@@ -584,9 +610,6 @@ static void free_job(struct job *job)
     interrupt_release();
     /* Workers of the pipeline use everything below, so it goes first. */
     hcy_pipeline_destroy(job->pipeline);
-    for (size_t i = 0; i < job->n_devices; i++)
-        hcy_device_release(job->devices[i]);
-    hcy_list_free(job->devices);
     hcy_azint_plan_release(job->plan);
     hcy_stack_close(job->stack);
     hcy_detector_info_free(job->geometry.file);
@@ -598,16 +621,38 @@ static void free_job(struct job *job)
     free(job->failed);
 }
 
+/* One result, of n files.  *devices are opened for the first and stay for the next. */
+static int make_result(const struct integrate_values *values, const char *const *paths, size_t n,
+                       hcy_device ***devices, size_t *n_devices)
+{
+    struct job job = { .values = values, .poni = HCY_PONI_INIT, .path = paths[0], .paths = paths, .n_paths = n };
+    job.devices = *devices;
+    job.n_devices = *n_devices;
+    progress_begin(&job.progress, !values->quiet);
+    int status = run_integration(&job);
+    *devices = job.devices;
+    *n_devices = job.n_devices;
+    free_job(&job);
+    return status;
+}
+
 int cli_integrate(int argc, char **argv)
 {
     struct integrate_values values;
-    struct job job = { .values = &values, .poni = HCY_PONI_INIT };
-    int status;
-    if (!integrate_parse(&values, argc, argv, &job.path, &status)) {
-        progress_begin(&job.progress, !values.quiet);
-        status = run_integration(&job);
-        free_job(&job);
+    hcy_device **devices = NULL;
+    size_t n_devices = 0;
+    int status, failed = 0;
+    if (!integrate_parse(&values, argc, argv, &status)) {
+        const struct inputs *in = &values.inputs;
+        int each = inputs_each(values.output);
+        status = make_result(&values, in->files, each ? 1 : in->n, &devices, &n_devices);
+        /* What is wrong with the first is mostly wrong with all; behind it a file that fails is one that fails. */
+        for (size_t i = 1; each && !status && i < in->n && !interrupt_came(); i++)
+            failed |= make_result(&values, in->files + i, 1, &devices, &n_devices) != CLI_OK;
     }
+    for (size_t i = 0; i < n_devices; i++)
+        hcy_device_release(devices[i]);
+    hcy_list_free(devices);
     integrate_free(&values);
-    return status;
+    return status ? status : failed ? CLI_FAILED : CLI_OK;
 }

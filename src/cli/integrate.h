@@ -3,6 +3,7 @@
 #define HCY_CLI_INTEGRATE_H
 
 #include "cli.h"
+#include "inputs.h"
 #include "raw.h"
 #include <halcyon/stack.h>
 
@@ -19,6 +20,7 @@ struct integrate_values {
     int along_chi, sigma_clip, no_solid_angle, no_sentinels, two_stage, json, quiet, follow;
     int no_file_mask, no_file_flat, flip;
     struct cli_raw raw;
+    struct inputs inputs; /* the stack's files, or the stacks if each has its output */
     hcy_config *config; /* of config_file, or NULL */
     char command[4096]; /* the line itself, for what is written; cut off if it is longer */
 };
@@ -27,7 +29,7 @@ struct integrate_values {
 extern const char *const integrate_splits[];
 
 /* Fills `values`, to be freed with integrate_free().  Returns 0 to go on, or 1 with *status to leave with. */
-int integrate_parse(struct integrate_values *values, int argc, char **argv, const char **stack, int *status);
+int integrate_parse(struct integrate_values *values, int argc, char **argv, int *status);
 void integrate_free(struct integrate_values *values);
 /* The geometry, where there is one; a status of the library's. */
 int integrate_has_geometry(const struct integrate_values *values);

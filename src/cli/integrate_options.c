@@ -3,6 +3,7 @@
  * What the command line does not say is the configuration's (pyFAI's WorkerConfig), and what that does not say is
  * the default. */
 #include "integrate.h"
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ static const struct cli_option options[] = {
     { "save-config", 0, CLI_TEXT, AT(save_config), "FILE", "write what is done as such a configuration", 0, 0,
       NULL },
     { "output", 'o', CLI_TEXT, AT(output), "FILE",
-      ".h5, .dat, .xy (%d in it: one file a frame), - for stdout\n(default: STACK_azint.h5 here)", 0, 0,
+      ".h5, .dat, .xy, .xye, .chi, .fxye (%d in it: one file a\nframe; %s: one an input), - for stdout (default:\nSTACK_azint.h5 here)", 0, 0,
       NULL },
     { "devices", 'd', CLI_TEXT, AT(devices), "LIST", "cpu; cpu@threads=2,gpu; all; ... (auto)", 0, 0, NULL },
     { "npt", 'n', CLI_INT, AT(npt), "N", "bins of the curve (1000)", 1, HCY_AZINT_MAX_BINS, NULL },
@@ -94,11 +95,25 @@ static const struct cli_option options[] = {
 };
 #undef AT
 
+const struct cli_group cli_integrate_groups[] = {
+    { "Frames and their geometry", "poni config frames",
+      "detector orientation flip dataset channel pedestal gain photon-energy" },
+    { "Bins", "npt npt-azim unit split radial-range azimuth-range", "along-chi" },
+    { "Masks and corrections", "mask polarization dark flat",
+      "no-file-mask mask-from-frame no-sentinels dummy delta-dummy no-file-flatfield absorption no-solid-angle "
+      "normalization monitor" },
+    { "Errors and outliers", "error-model sigma-clip", "variance threshold max-iter percentile" },
+    { "Results", "output sum", "save-config json quiet" },
+    { "The run", "devices follow", "follow-timeout plan-cache batch two-stage" },
+    { NULL, NULL, NULL }
+};
+
 const struct cli_command cli_integrate_command = {
-    "integrate", "images (HDF5, TIFF, EDF, CBF, .npy) to curves: azimuthal integration", "STACK",
-    1, 1, options,
-    "STACK may be a numbered series: img_%05d.tif.\n"
-    "Exit status: 0 if every frame was done, 1 if not, 2 if the command line is wrong."
+    "integrate", "images to patterns (1-D curves) and cakes (2-D): azimuthal integration", "STACK...",
+    1, INT_MAX, options,
+    "STACK: HDF5, TIFF, EDF, CBF, .npy, .npz; a numbered series, img_%05d.tif; many:\n"
+    "FILE..., 'a/*.tif', a directory, @LIST of paths. -o DIR/%s.dat: one result each.\n"
+    "Exit status: 0 if every frame was done, 1 if not, 2: the command line is wrong."
 };
 
 /* "P" or "P,Q", from 0 to 100, P <= Q: 1 if it is that. */
@@ -199,6 +214,22 @@ int integrate_geometry(hcy_poni *poni, const struct integrate_values *v)
     return 0;
 }
 
+/* Units are known before any file is: a wrong one is told with those there are. */
+static int check_unit(const char *unit)
+{
+    char those[1024] = "";
+    size_t n, used = 0;
+    const hcy_azint_unit *units = hcy_azint_unit_list(&n);
+    for (size_t i = 0; i < n; i++) {
+        if (!unit || !strcmp(unit, units[i].name))
+            return CLI_OK;
+        if (used < sizeof those)
+            used += (size_t)snprintf(those + used, sizeof those - used, "%s%s", used ? ", " : "", units[i].name);
+    }
+    cli_error("--unit '%s' is not valid: it takes one of %s; see `halcyon integrate --help`", unit, those);
+    return CLI_USAGE;
+}
+
 static int check_values(const struct integrate_values *v)
 {
     double percentile[2];
@@ -231,7 +262,7 @@ static int check_values(const struct integrate_values *v)
             cli_error("%s; see `halcyon integrate --help`", rules[i].what);
             return CLI_USAGE;
         }
-    return CLI_OK;
+    return check_unit(v->unit);
 }
 
 /* The configuration, and the files that it names where the command line names none. */
@@ -267,22 +298,50 @@ static void join_words(char *out, size_t size, int argc, char **argv)
     }
 }
 
-int integrate_parse(struct integrate_values *values, int argc, char **argv, const char **stack, int *status)
+/* What is to be integrated, and whether that goes together. */
+static int find_inputs(struct integrate_values *v, const char *const *words, size_t n)
+{
+    int status = inputs_find(&v->inputs, words, n), each = inputs_each(v->output);
+    if (!status && each && v->json)
+        return cli_error("--json is for one result; with %%s in -o there are many"), CLI_USAGE;
+    if (!status && each && (v->follow || v->save_config))
+        return cli_error("%s is for one result; with %%s in -o there are many",
+                         v->follow ? "--follow" : "--save-config"), CLI_USAGE;
+    if (!status && each)
+        status = inputs_check_outputs(&v->inputs, v->output);
+    return status;
+}
+
+int integrate_parse(struct integrate_values *values, int argc, char **argv, int *status)
 {
     *values = (struct integrate_values){
         .split = NOT_GIVEN, .errors = NOT_GIVEN, .sum = { 0, 1 }, .follow_timeout = { 0, 60 }
     };
-    if (cli_parse(&cli_integrate_command, argc, argv, values, stack, status))
+    const char **words = calloc((size_t)argc + 1, sizeof *words);
+    size_t n = 0;
+    if (!words) {
+        *status = cli_error("out of memory for %d words", argc);
         return 1;
+    }
+    if (cli_parse(&cli_integrate_command, argc, argv, values, words, status)) {
+        free(words);
+        return 1;
+    }
+    while (words[n])
+        n++;
     /* The record is made before anything is filled in from a configuration. */
     join_words(values->command, sizeof values->command, argc, argv);
     *status = read_config(values);
     if (!*status)
         *status = check_values(values);
+    if (!*status)
+        *status = find_inputs(values, words, n);
+    free(words);
     return *status != CLI_OK;
 }
 
 void integrate_free(struct integrate_values *values)
 {
+    inputs_free(&values->inputs);
     hcy_config_free(values->config);
 }

@@ -5,14 +5,20 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 static atomic_int interrupted; /* threads read it */
 static hcy_pipeline *_Atomic running;
+static int on_terminal;
 
 /* The end that the signal means; what is unfinished beside outputs goes first. */
 static void end_by_signal(int number)
 {
+    static const char words[] = "halcyon: interrupted\n";
     hcy_output_abandon();
+    /* Below the line of progress, which is left as it stands: only write() is allowed here. */
+    if (write(STDERR_FILENO, on_terminal ? "\n" : "", (size_t)on_terminal) >= 0)
+        (void)!write(STDERR_FILENO, words, sizeof words - 1);
     signal(number, SIG_DFL);
     raise(number);
 }
@@ -48,6 +54,7 @@ void interrupt_catch(void)
 
 void interrupt_begin(void)
 {
+    on_terminal = isatty(STDERR_FILENO);
     handle(end_by_signal, 1);
 }
 

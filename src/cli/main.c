@@ -11,6 +11,7 @@ static const struct {
 } table[] = {
     { &cli_integrate_command, cli_integrate },
     { &cli_plot_command, cli_plot },
+    { &cli_info_command, cli_info },
     { &cli_decompress_command, cli_decompress },
     { &cli_compress_command, cli_compress },
     { &cli_sum_command, cli_sum },
@@ -68,6 +69,7 @@ static void overview(FILE *out)
           "Environment: HALCYON_DEVICE (the default of --devices), HALCYON_BACKENDS (cpu,-opencl: which\n"
           "are looked at), HALCYON_TRACE (a file for the timeline of every copy and kernel); the others\n"
           "are in halcyon(7).\n", out);
+    cli_print_lacks(out, NULL);
 }
 
 static int help(int argc, char **argv)
@@ -79,7 +81,7 @@ static int help(int argc, char **argv)
     int n, i = find_subcommand(argc - 1, argv + 1, &n);
     if (i < 0)
         return unknown(argv[1]);
-    cli_help(stdout, table[i].command);
+    cli_help(stdout, table[i].command, 0);
     return cli_close_stdout(CLI_OK);
 }
 
@@ -94,6 +96,7 @@ int main(int argc, char **argv)
         return help(argc - 1, argv + 1);
     if (!strcmp(word, "--version")) {
         printf("halcyon %s\n", hcy_version());
+        cli_print_lacks(stdout, NULL);
         return cli_close_stdout(CLI_OK);
     }
     int n, i = find_subcommand(argc - 1, argv + 1, &n);

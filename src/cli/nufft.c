@@ -1,6 +1,7 @@
 /* nufft.c - halcyon nufft: one non-uniform FFT from arrays in files to an array in a file.
  *
- * Points are [n][axes]; all is computed in double if any input is, else in float. */
+ * Points are [n][axes], or [axes][n] if that is said; all is computed in double if any input is, or --double says so,
+ * else in float. */
 #include "guard.h"
 #include "progress.h"
 #include <halcyon/array.h>
@@ -17,7 +18,7 @@ struct values {
     const char *points, *targets, *in, *out, *modes, *device;
     struct cli_int type, sign;
     struct cli_real eps;
-    int method, deterministic, check, quiet;
+    int method, deterministic, check, quiet, cycles, planar, wide;
 };
 
 static const char *const methods[] = { "auto", "grid", "direct", NULL }; /* as hcy_nufft_method */
@@ -27,6 +28,9 @@ static const struct cli_option options[] = {
     { "type", 't', CLI_INT, AT(type), "T", "1: points to modes, 2: modes to points, 3: to targets", 1, 3,
       NULL },
     { "points", 'p', CLI_TEXT, AT(points), "FILE", "coordinates in radians, [n][axes] or [n]", 0, 0, NULL },
+    { "cycles", 0, CLI_FLAG, AT(cycles), NULL, "points are in cycles, -0.5 to 0.5 once around: times 2 pi", 0, 0, NULL },
+    { "planar", 0, CLI_FLAG, AT(planar), NULL, "points and targets are [axes][n]: an axis after the other", 0, 0, NULL },
+    { "double", 0, CLI_FLAG, AT(wide), NULL, "compute in double, whatever the files hold", 0, 0, NULL },
     { "in", 'i', CLI_TEXT, AT(in), "FILE", "strengths [n], type 2: modes; or many of either", 0, 0, NULL },
     { "out", 'o', CLI_TEXT, AT(out), "FILE", "the result, complex: x.npy, x.npz or x.h5:DATASET", 0, 0, NULL },
     { "targets", 0, CLI_TEXT, AT(targets), "FILE", "type 3: frequencies, [n][axes] or [n]", 0, 0, NULL },
@@ -51,7 +55,8 @@ const struct cli_command cli_nufft_command = {
     0,
     0,
     options,
-    "FILE is x.npy, or x.h5:DATASET.  Modes are k = -N/2 ... N/2 - 1, in C order, as the axes of points.\n"
+    "FILE is x.npy, x.npz (x.npz:NAME of several) or x.h5:DATASET.  Modes are k = -N/2 ... N/2 - 1,\n"
+    "in C order, as the axes of points.\n"
     "Exit status: 0 if it was done (--check: and within 10 eps), else 1; 2: usage."
 };
 
@@ -107,25 +112,31 @@ static const char *describe_shape(char text[200], const hcy_array *a, int first)
 static int take_axes(struct job *j, const hcy_array *a, const char *what, size_t *n, void **axes)
 {
     /* A list is taken as points on one axis; [n][axes] says the number of axes itself. */
-    int dim = a->rank == 1;
-    if (a->rank == 2 && a->shape[1] <= 3)
-        dim = (int)a->shape[1];
+    int planar = j->v->planar && a->rank == 2;
+    uint64_t axes_of = a->rank == 2 ? a->shape[!planar] : 1;
+    int dim = a->rank >= 1 && a->rank <= 2 && axes_of <= 3 ? (int)axes_of : 0;
     char is[200];
-    if (!dim || a->is_complex)
-        return cli_error("%s: %s must be real, [n][axes] with 1 to 3 axes, or [n]; it is %s%s",
-                         what[0] == 'p' ? j->v->points : j->v->targets, what, a->is_complex ? "complex " : "",
-                         describe_shape(is, a, 0));
+    if (!dim || a->is_complex) {
+        /* Whoever has an axis after the other is told what says so. */
+        int turned = a->rank == 2 && !a->is_complex && a->shape[planar] >= 1 && a->shape[planar] <= 3;
+        return cli_error("%s: %s must be real, %s with 1 to 3 axes, or [n]; it is %s%s%s",
+                         what[0] == 'p' ? j->v->points : j->v->targets, what, planar ? "[axes][n]" : "[n][axes]",
+                         a->is_complex ? "complex " : "", describe_shape(is, a, 0),
+                         !turned ? "" : planar ? "; leave --planar" : "; give --planar");
+    }
     if (j->dim && j->dim != dim)
         return cli_error("points have %d axes, targets %d", j->dim, dim);
     j->dim = dim;
-    *n = (size_t)a->shape[0];
+    *n = (size_t)a->shape[planar];
+    /* Targets are frequencies: what they are multiplied with is in radians. */
+    double unit = j->v->cycles && what[0] == 'p' ? 6.283185307179586476925 : 1;
     /* Plans take an array for each axis, while files hold a point's coordinates side by side. */
     for (int d = 0; d < dim; d++) {
         axes[d] = room(j, *n);
         if (!axes[d])
             return cli_error("out of memory for %zu %s", *n, what);
         for (size_t i = 0; i < *n; i++)
-            put_real(j, axes[d], i, real_of_array(a, i * (size_t)dim + (size_t)d));
+            put_real(j, axes[d], i, unit * real_of_array(a, planar ? (size_t)d * *n + i : i * (size_t)dim + (size_t)d));
     }
     return 0;
 }
@@ -228,7 +239,7 @@ static int load_arrays(struct job *j)
     if (status)
         return cli_fail(status);
     /* One double among the inputs makes all double: nothing that was given is rounded. */
-    j->is_double = j->points.bytes == 8 || j->in.bytes == 8 || (j->type == 3 && j->targets.bytes == 8);
+    j->is_double = j->v->wide || j->points.bytes == 8 || j->in.bytes == 8 || (j->type == 3 && j->targets.bytes == 8);
     /* Points decide the number of axes, which targets and modes are checked against. */
     status = take_axes(j, &j->points, "points", &j->m, j->x);
     if (!status && j->type == 3)
@@ -286,7 +297,12 @@ static double check_results(struct job *j, size_t n)
 
 /* --- Transforming --- */
 
-static void summary(const struct job *j, const hcy_nufft *plan, double set, double run)
+/* Seconds of what was done. */
+struct times {
+    double setup, points, transform;
+};
+
+static void summary(const struct job *j, const hcy_nufft *plan, const struct times *took)
 {
     hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
     if (j->v->quiet || hcy_nufft_get_info(&info, plan))
@@ -300,29 +316,55 @@ static void summary(const struct job *j, const hcy_nufft *plan, double set, doub
         fprintf(stderr, "window %u, grid", info.width);
     for (int d = 0; d < j->dim && !info.direct; d++)
         fprintf(stderr, "%s%zu", d ? " x " : " ", info.grid[d]);
-    fprintf(stderr, "; points %.2f ms, transform %.2f ms\n", 1e3 * set, 1e3 * run);
+    fprintf(stderr, "; set-up %.2f ms, points %.2f ms, transform %.2f ms\n", 1e3 * took->setup, 1e3 * took->points,
+            1e3 * took->transform);
 }
 
-static int run_plan(struct job *j, hcy_nufft *plan)
+/* Points and transform are timed apart: a program sets points once for many transforms. */
+static int transform_once(struct times *took, struct job *j, hcy_nufft *plan, const char *words)
 {
     void *c = j->type == 2 ? j->out.data : j->data, *f = j->type == 2 ? j->data : j->out.data;
     double begun = progress_seconds(&j->progress);
-    /* Devices with compilers take seconds at their first use, which would look like hanging. */
-    bool compiles = strcmp(hcy_device_get_info(j->dev)->backend, "cpu") != 0;
-    const char *words = compiles ? " (the first time kernels are compiled)" : "";
     progress_say(&j->progress, "setting %zu points%s ...", j->m, words);
-    /* Points and transform are timed apart: a program sets points once for many transforms. */
     int status = hcy_nufft_set_points(plan, (int64_t)j->m, (const void *const *)j->x,
                                       j->type == 3 ? (int64_t)j->n : 0, (const void *const *)j->s);
     double set = progress_seconds(&j->progress);
     progress_say(&j->progress, "transforming%s ...", words);
     if (!status)
         status = hcy_nufft_execute(plan, c, f);
-    double done = progress_seconds(&j->progress);
+    took->points = set - begun;
+    took->transform = progress_seconds(&j->progress) - set;
+    return status;
+}
+
+static bool has_compiler(const struct job *j)
+{
+    return strcmp(hcy_device_get_info(j->dev)->backend, "cpu") != 0;
+}
+
+/* Kernels are compiled when they are first launched, by some drivers behind the launch, where no clock of ours tells
+ * that from their work. */
+static bool has_compiled(const struct job *j, const hcy_nufft *plan)
+{
+    hcy_nufft_info info = HCY_NUFFT_INFO_INIT;
+    return has_compiler(j) && !hcy_nufft_get_info(&info, plan) && !info.direct;
+}
+
+/* `begun`: when the device was opened. */
+static int run_plan(struct job *j, hcy_nufft *plan, double begun)
+{
+    struct times took = { .setup = progress_seconds(&j->progress) - begun };
+    /* Compiling takes seconds, which would look like hanging. */
+    int status = transform_once(&took, j, plan, has_compiler(j) ? " (the first time kernels are compiled)" : "");
+    if (!status && !j->v->quiet && has_compiled(j, plan)) {
+        /* So the first time is set-up, and the second is what a transform takes. */
+        took.setup = progress_seconds(&j->progress) - begun;
+        status = transform_once(&took, j, plan, "");
+    }
     progress_clear(&j->progress);
     if (status)
         return cli_fail(status);
-    summary(j, plan, set - begun, done - set);
+    summary(j, plan, &took);
     return 0;
 }
 
@@ -343,6 +385,7 @@ static int transform_arrays(struct job *j)
     o.method = j->v->method;
     o.deterministic = j->v->deterministic;
     /* Opening a device may compile kernels, so the user is told. */
+    double begun = progress_seconds(&j->progress);
     progress_say(&j->progress, "preparing the device ...");
     int status = hcy_device_open(&j->dev, j->v->device);
     if (!status)
@@ -350,7 +393,7 @@ static int transform_arrays(struct job *j)
     progress_clear(&j->progress);
     if (status)
         return cli_fail(status);
-    status = run_plan(j, plan);
+    status = run_plan(j, plan, begun);
     hcy_nufft_destroy(plan);
     /* The result is checked before it is written, so a wrong one never reaches the file. */
     if (!status && j->v->check) {

@@ -279,7 +279,7 @@ static int take_letters(struct line *line, const char *letters)
 
 static int is_help(const char *word)
 {
-    return !strcmp(word, "--help") || !strcmp(word, "-h");
+    return !strcmp(word, "--help") || !strcmp(word, "--help-all") || !strcmp(word, "-h");
 }
 
 int cli_parse(const struct cli_command *command, int argc, char **argv, void *values, const char **operands,
@@ -303,7 +303,7 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, void *va
             only_operands = 1;
         } else if (is_help(word)) {
             /* Help is given as soon as it is asked for, whatever else is on the line. */
-            cli_help(stdout, command);
+            cli_help(stdout, command, !strcmp(word, "--help-all"));
             *status = cli_close_stdout(CLI_OK);
             return 1;
         } else if (word[1] == '-') {
@@ -327,27 +327,91 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, void *va
 
 /* --- Help --- */
 
+enum { HELP_COLUMN = 26, HELP_WIDTH = 80 };
+
+/* Words of an option's text up to the terminal's edge; further lines stand below the first one. */
 static void help_option(FILE *out, const struct cli_option *o)
 {
     char left[64];
-    const char *help = o->help;
-    snprintf(left, sizeof left, "  %c%c%s--%s%s%s", o->letter ? '-' : ' ', o->letter ? o->letter : ' ',
-             o->letter ? ", " : "  ", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
-    /* Every further line of a text stands below the first one. */
-    for (int first = 1; help; first = 0) {
-        const char *end = strchr(help, '\n');
-        fprintf(out, "%-32s %.*s\n", first ? left : "", end ? (int)(end - help) : (int)strlen(help), help);
-        help = end ? end + 1 : NULL;
+    int column = snprintf(left, sizeof left, "  %c%c%s--%s%s%s", o->letter ? '-' : ' ', o->letter ? o->letter : ' ',
+                          o->letter ? ", " : "  ", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+    fprintf(out, "%-*s", HELP_COLUMN, left);
+    /* A name that reaches into the texts has a line of its own. */
+    if (column > HELP_COLUMN - 1)
+        fprintf(out, "\n%*s", HELP_COLUMN, "");
+    column = HELP_COLUMN;
+    for (const char *word = o->help + strspn(o->help, " \n"); *word;) {
+        int n = (int)strcspn(word, " \n");
+        if (column + 1 + n > HELP_WIDTH) {
+            fprintf(out, "\n%*s", HELP_COLUMN, "");
+            column = HELP_COLUMN;
+        }
+        fprintf(out, " %.*s", n, word);
+        column += n + 1;
+        word += n;
+        word += strspn(word, " \n");
+    }
+    putc('\n', out);
+}
+
+/* Is `name` one of the words of `list`? */
+static int is_listed(const char *list, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = list; at && (at = strstr(at, name)); at += n)
+        if ((at == list || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
+            return 1;
+    return 0;
+}
+
+/* Those of a group in the order of the table. */
+static void help_listed(FILE *out, const struct cli_command *command, const char *list)
+{
+    for (const struct cli_option *o = command->options; o->name; o++)
+        if (is_listed(list, o->name))
+            help_option(out, o);
+}
+
+static const struct cli_group *groups_of(const struct cli_command *command)
+{
+    return command == &cli_integrate_command ? cli_integrate_groups : NULL;
+}
+
+/* An option that no group names is one of --help-all. */
+static void help_others(FILE *out, const struct cli_command *command)
+{
+    int titled = 0;
+    for (const struct cli_option *o = command->options; o->name; o++) {
+        int listed = 0;
+        for (const struct cli_group *g = groups_of(command); g->title; g++)
+            listed |= is_listed(g->usual, o->name) || is_listed(g->rest, o->name);
+        if (!listed) {
+            fputs(titled++ ? "" : "\nMore:\n", out);
+            help_option(out, o);
+        }
     }
 }
 
-void cli_help(FILE *out, const struct cli_command *command)
+void cli_help(FILE *out, const struct cli_command *command, int all)
 {
-    fprintf(out, "usage: halcyon %s %s [options]\n%s\n\n", command->name, command->operands,
+    const struct cli_group *groups = groups_of(command);
+    fprintf(out, "usage: halcyon %s %s [options]\n%s\n", command->name, command->operands,
             command->summary);
-    for (const struct cli_option *o = command->options; o->name; o++)
+    for (const struct cli_group *g = groups; g && g->title; g++) {
+        fprintf(out, "\n%s:\n", g->title);
+        help_listed(out, command, g->usual);
+        if (all)
+            help_listed(out, command, g->rest);
+    }
+    putc('\n', out);
+    if (groups && all)
+        help_others(out, command);
+    for (const struct cli_option *o = command->options; o->name && !groups; o++)
         help_option(out, o);
-    fprintf(out, "%-32s this text\n", "  -h, --help");
+    fprintf(out, "%-*s this text\n", HELP_COLUMN, "  -h, --help");
+    if (groups)
+        fprintf(out, "%-*s with all options\n", HELP_COLUMN, "      --help-all");
     if (command->notes)
         fprintf(out, "\n%s\n", command->notes);
+    cli_print_lacks(out, command->name);
 }

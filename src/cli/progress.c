@@ -81,19 +81,35 @@ static const char *bound_words(int bound)
     return bound == HCY_PIPELINE_BY_READING ? "reading and parsing" : "the devices";
 }
 
-void progress_summary(const hcy_pipeline_stats *s)
+/* A time that three decimals of a second would round away is told in milliseconds. */
+static const char *words_of_seconds(char text[32], double seconds)
 {
-    fprintf(stderr,
-            "%llu %s in %.3f s: %.1f frames/s, %.2f GB/s decoded, %.2f GB/s stored; %llu failed\n",
-            (unsigned long long)s->done, frames_word(s->done), s->seconds, rate((double)s->done, s->seconds),
-            1e-9 * rate((double)s->bytes_raw, s->seconds), 1e-9 * rate((double)s->bytes_stored, s->seconds),
+    snprintf(text, 32, seconds < 0.1 ? "%.2f ms" : "%.2f s", seconds < 0.1 ? 1e3 * seconds : seconds);
+    return text;
+}
+
+static void print_device_rate(const hcy_pipeline_device *d)
+{
+    fprintf(stderr, "  %-24s %8llu %-6s", d->name, (unsigned long long)d->frames, frames_word(d->frames));
+    if (d->frames && d->seconds > 0)
+        fprintf(stderr, "  %8.1f frames/s while it had work;", rate((double)d->frames, d->seconds));
+    fprintf(stderr, "  %s, %s%s\n", way(d), d->variant, mark(d));
+}
+
+void progress_summary(const hcy_pipeline_stats *s, double setup)
+{
+    char took[32], before[32];
+    fprintf(stderr, "%llu %s in %s", (unsigned long long)s->done, frames_word(s->done),
+            words_of_seconds(took, s->seconds));
+    /* No rate stands where nothing was done: it would say that the machine is slow. */
+    if (s->done && s->seconds > 0)
+        fprintf(stderr, ": %.1f frames/s from file to result, %.2f GB/s decoded, %.2f GB/s stored",
+                rate((double)s->done, s->seconds), 1e-9 * rate((double)s->bytes_raw, s->seconds),
+                1e-9 * rate((double)s->bytes_stored, s->seconds));
+    fprintf(stderr, "; set-up before it %s; %llu failed\n", words_of_seconds(before, setup),
             (unsigned long long)s->failed);
-    for (size_t i = 0; i < s->n_devices; i++) {
-        const hcy_pipeline_device *d = &s->devices[i];
-        fprintf(stderr, "  %-24s %8llu %-6s  %8.1f frames/s  %s, %s%s\n", d->name,
-                (unsigned long long)d->frames, frames_word(d->frames),
-                rate((double)d->frames, d->seconds), way(d), d->variant, mark(d));
-    }
+    for (size_t i = 0; i < s->n_devices; i++)
+        print_device_rate(&s->devices[i]);
     /* A run of an instant says nothing of what bounds longer ones. */
     if (s->seconds > 0.5)
         fprintf(stderr, "  bound by %s\n", bound_words(s->bound));

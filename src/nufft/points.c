@@ -197,7 +197,7 @@ static int launch_sort(hcy_nufft *p, hcy_buffer *const points[3], hcy_nufft_repo
 
 int hcy__nufft_bad_point(const hcy_nufft *p, size_t point)
 {
-    return hcy_fail(HCY_EINVAL, "point %zu has a coordinate that is no number, infinite or out of range",
+    return hcy_fail(HCY_EINVAL, "point %zu has a coordinate that is not a number, infinite or out of range",
                     point + p->first_number);
 }
 

@@ -42,7 +42,7 @@ static int centre_and_reach(const hcy_nufft *p, const void *const *points, int a
     for (size_t i = 0; i < n; i++) {
         double v = coordinate_of(p, points, axis, i);
         if (!isfinite(v))
-            return hcy_fail(HCY_EINVAL, "%s %zu has a coordinate that is no number or infinite", what,
+            return hcy_fail(HCY_EINVAL, "%s %zu has a coordinate that is not a number or infinite", what,
                             i + (what[0] == 'p' ? p->first_number : 0));
         low = fmin(low, v);
         high = fmax(high, v);

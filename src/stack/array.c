@@ -64,6 +64,16 @@ static const char *h5_name(char *file)
     return NULL;
 }
 
+/* The array's name in "FILE.npz:NAME", with *file cut off before it; NULL: none is named. */
+static const char *cut_member(char *file)
+{
+    char *colon = strrchr(file, ':');
+    if (!colon || colon - file < 4 || strncmp(colon - 4, ".npz", 4))
+        return NULL;
+    *colon = 0;
+    return colon + 1;
+}
+
 /* What `raw`, the file's n numbers, are in memory: in C order, integers as doubles. */
 static void take_numbers(hcy_array *a, const char *raw, const struct hcy__npy *npy, const hcy__pixel *integers,
                          size_t n)
@@ -107,26 +117,23 @@ static int take_head(hcy_array *a, const hcy__pixel **integers, const struct hcy
     return 0;
 }
 
-static int read_npy_array(hcy_array *a, const char *path)
+static int read_npy_array(hcy_array *a, const char *path, const char *member)
 {
     struct hcy__npy npy = { 0 };
     const hcy__pixel *integers = NULL;
     size_t n = 0, stored = 0, bytes = 0;
     char *raw = NULL;
-    int number, fd, st = hcy__open_file(&fd, path);
+    int number, fd, st = hcy__npy_file(&npy, &fd, path, member);
     if (st)
         return st;
-    st = hcy__npy_header(&npy, path, fd);
-    if (!st)
-        st = take_head(a, &integers, &npy, path);
+    st = take_head(a, &integers, &npy, path);
     if (!st)
         st = hcy_array_count(&n, a);
     if (!st && (hcy_size_mul(&bytes, n, element(a)) || hcy_size_mul(&stored, n, npy.element)))
         st = hcy_fail(HCY_ERANGE, "%s: an array that is larger than can be addressed", path);
     /* The length is compared before malloc(): a damaged header must not ask for more than the file could
      * hold. */
-    off_t size = st ? 0 : lseek(fd, 0, SEEK_END);
-    if (!st && (size < 0 || (uint64_t)size < npy.data || (uint64_t)size - npy.data < stored))
+    if (!st && npy.end - npy.data < stored)
         st = hcy_fail(HCY_ECORRUPT, "%s is truncated", path);
     /* Most files lie on disk as the array does in memory, and are read straight into it. */
     bool as_is = !integers && !npy.fortran;
@@ -178,7 +185,10 @@ int hcy_array_read(hcy_array *out, const char *path)
     if (!file)
         return hcy_fail(HCY_ENOMEM, "no memory to read %s", path);
     const char *dataset = h5_name(file);
-    st = dataset ? hcy__array_read_h5(&a, file, dataset) : read_npy_array(&a, path);
+    if (dataset)
+        st = hcy__array_read_h5(&a, file, dataset);
+    else
+        st = read_npy_array(&a, file, cut_member(file));
     free(file);
     if (st)
         hcy_array_free(&a);

@@ -18,6 +18,9 @@ struct hcy_curves {
 static const hcy__curves_format *const formats[] = {
     &hcy__curves_dat,
     &hcy__curves_xy,
+    &hcy__curves_xye,
+    &hcy__curves_chi,
+    &hcy__curves_fxye,
     &hcy__curves_edf,
 #ifdef HAVE_HDF5
     &hcy__curves_h5,
@@ -92,7 +95,7 @@ static int set_curves_axes(hcy_azint_plan_info *plan, const hcy__curves_format *
         plan->n_radial = plan->n_azim;
         plan->n_azim = 0;
     }
-    if (plan->n_azim && (format == &hcy__curves_dat || format == &hcy__curves_xy))
+    if (plan->n_azim && strcmp(format->name, "edf") && strcmp(format->name, "h5"))
         return hcy_fail(HCY_EINVAL, "%s: text has room for curves alone; use .edf or .h5 for images", path);
     return 0;
 }

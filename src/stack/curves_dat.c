@@ -1,5 +1,6 @@
 /* curves_dat.c - curves as pyFAI's text: a header of `#` lines, then rows of radial, intensity and sigma. And
- * the rows alone (.xy), for programs that want nothing else.
+ * the rows alone (.xy, and .xye with errors), for programs that want nothing else; Fit2D's text (.chi) and that of GSAS
+ * and GSAS-II (.fxye), which have one curve a file.
  *
  * Every frame is flushed when it was written, so whoever reads along sees it, and a full disk is noticed at
  * once.
@@ -14,7 +15,10 @@
 #include <string.h>
 #include <unistd.h>
 
+enum kind { PYFAI, ROWS, ROWS_AND_ERRORS, FIT2D, GSAS };
+
 struct dat {
+    enum kind kind;
     hcy_output *output; /* NULL between the files of a numbered path */
     FILE *out;          /* its stream */
     char *path;        /* "-": standard output */
@@ -24,9 +28,8 @@ struct dat {
     char *header;      /* up to the line with the file's name */
     double *radial;
     size_t n_bins;
-    const char *unit; /* of the static table of units */
+    const char *unit, *label; /* of the static table of units */
     int with_sigma, keep_existing;
-    int bare;    /* rows alone */
     int growing; /* the file is there from the first frame on, and says when it is complete */
     uint64_t written; /* frames */
     locale_t plain;   /* numbers with a point, whatever the program's locale */
@@ -103,7 +106,10 @@ static void put_dat_header(FILE *out, const hcy__curves_head *head)
     put_lines(out, "Devices", head->opts.devices);
     if (head->opts.source) {
         const hcy_stack_info *info = hcy_stack_get_info(head->opts.source);
-        fprintf(out, "# Frames from: %s%s%s\n", info->path, *info->dataset ? "::" : "", info->dataset);
+        fprintf(out, "# Frames from: %s%s%s", info->path, *info->dataset ? "::" : "", info->dataset);
+        if (head->opts.source->n_also)
+            fprintf(out, " and %zu file%s more", head->opts.source->n_also, head->opts.source->n_also > 1 ? "s" : "");
+        fputc('\n', out);
     }
     put_lines(out, "Mask from", head->opts.mask);
     put_lines(out, "Configuration", head->opts.config);
@@ -129,6 +135,18 @@ static int fail_dat_write(const char *path, int number)
                     hcy__errno_text(number, words, sizeof words));
 }
 
+/* Programs that want rows alone stumble over comments.  Fit2D begins with a title, two labels and a number; GSAS with a
+ * title of 80 characters, and a line that says how the rows are meant: of constant steps, in hundredths of a degree. */
+static void put_foreign_header(const struct dat *dat, const char *path)
+{
+    double step = dat->n_bins > 1 ? (dat->radial[dat->n_bins - 1] - dat->radial[0]) / (double)(dat->n_bins - 1) : 0;
+    if (dat->kind == FIT2D)
+        fprintf(dat->out, "%s\n%s\nIntensity\n%12zu\n", path, dat->label, dat->n_bins);
+    else if (dat->kind == GSAS)
+        fprintf(dat->out, "%-80.80s\nBANK 1 %zu %zu CONS %.8g %.8g 0 0 FXYE\n", path, dat->n_bins, dat->n_bins,
+                100 * dat->radial[0], 100 * step);
+}
+
 static int open_out(struct dat *dat, const char *path)
 {
     int st = hcy_output_open(&dat->output, path, dat->growing ? HCY_OUTPUT_GROWS : 0);
@@ -137,9 +155,10 @@ static int open_out(struct dat *dat, const char *path)
     dat->out = hcy_output_stream(dat->output);
     if (!dat->out)
         return hcy_fail(HCY_ENOMEM, "no memory to write %s", path);
-    /* Programs that want rows alone stumble over comments. */
-    if (dat->bare)
+    if (dat->kind != PYFAI) {
+        put_foreign_header(dat, path);
         return 0;
+    }
     fputs(dat->header, dat->out);
     if (dat->growing)
         fputs("# Status: grows frame by frame; the last line of what is complete is `# complete`\n", dat->out);
@@ -227,7 +246,7 @@ static char *put_decimal(char *at, double value)
 static void put_rows(const struct dat *dat, const hcy_azint_result *result)
 {
     for (size_t i = 0; i < dat->n_bins; i++) {
-        char row[3 * NUMBER], *at = put_decimal(row, dat->radial[i]);
+        char row[3 * NUMBER], *at = put_decimal(row, dat->kind == GSAS ? 100 * dat->radial[i] : dat->radial[i]);
         *at++ = ' ';
         *at++ = ' ';
         at = put_decimal(at, result ? result->intensity[i] : NAN);
@@ -243,7 +262,7 @@ static void put_rows(const struct dat *dat, const hcy_azint_result *result)
 /* A failed frame is a comment, or rows of NaN where there are no comments. */
 static void put_dat_frame(const struct dat *dat, uint64_t frame, const hcy_azint_result *result, const char *why)
 {
-    if (result || dat->bare)
+    if (result || dat->kind != PYFAI)
         put_rows(dat, result);
     else
         fprintf(dat->out, "# frame %llu failed: %s\n", (unsigned long long)frame, why);
@@ -251,9 +270,11 @@ static void put_dat_frame(const struct dat *dat, uint64_t frame, const hcy_azint
 
 static int append_block(struct dat *dat, uint64_t frame, const hcy_azint_result *result, const char *why)
 {
+    if (dat->written && (dat->kind == FIT2D || dat->kind == GSAS))
+        return hcy_fail(HCY_EINVAL, "%s is for one curve: name a file for each, by %%d", dat->path);
     if (dat->written++)
         fputs("\n\n", dat->out);
-    if (result && !dat->bare)
+    if (result && dat->kind == PYFAI)
         fprintf(dat->out, "# frame %llu\n", (unsigned long long)frame);
     put_dat_frame(dat, frame, result, why);
     /* A full disk is noticed at the frame that it lost. */
@@ -324,7 +345,14 @@ static int fill_dat(struct dat *dat, const hcy__curves_head *head)
 {
     dat->n_bins = head->plan.n_bins;
     dat->unit = head->plan.unit->name;
-    dat->with_sigma = head->with_sigma;
+    dat->label = head->plan.unit->label;
+    dat->with_sigma = head->with_sigma && dat->kind != FIT2D;
+    if ((dat->kind == ROWS_AND_ERRORS || dat->kind == GSAS) && !head->with_sigma)
+        return hcy_fail(HCY_EINVAL, "%s has a column of errors, and there are none: choose an error model, or .xy",
+                        head->path);
+    if (dat->kind == GSAS && strcmp(dat->unit, "2th_deg"))
+        return hcy_fail(HCY_EINVAL, "%s is in 2theta, and the curves are in %s: choose the unit 2th_deg", head->path,
+                        dat->unit);
     dat->keep_existing = head->opts.keep_existing;
     dat->path = strdup(head->path);
     dat->radial = malloc(dat->n_bins * sizeof *dat->radial);
@@ -341,19 +369,19 @@ static int fill_dat(struct dat *dat, const hcy__curves_head *head)
     if (!st && dat->numbered.length && head->opts.source)
         st = hcy_stack_files(&dat->read, &dat->n_read, head->opts.source);
     /* A file a frame is complete as soon as it is there, and standard output has no name to grow under. */
-    dat->growing = head->opts.growing && !dat->bare && !dat->numbered.length && strcmp(dat->path, "-");
+    dat->growing = head->opts.growing && dat->kind == PYFAI && !dat->numbered.length && strcmp(dat->path, "-");
     if (!st && !dat->numbered.length)
         st = open_out(dat, dat->path);
     uselocale(before);
     return st;
 }
 
-static int open_text(void **state, const hcy__curves_head *head, int bare)
+static int open_text(void **state, const hcy__curves_head *head, enum kind kind)
 {
     struct dat *dat = calloc(1, sizeof *dat);
     if (!dat)
         return hcy_fail(HCY_ENOMEM, "no memory to write %s", head->path);
-    dat->bare = bare;
+    dat->kind = kind;
     int st = fill_dat(dat, head);
     /* A header that does not fit onto the disk is noticed before the first frame is computed. */
     if (!st && dat->out && (fflush(dat->out) || ferror(dat->out)))
@@ -368,15 +396,14 @@ static int open_text(void **state, const hcy__curves_head *head, int bare)
     return 0;
 }
 
-static int dat_open(void **state, const hcy__curves_head *head)
-{
-    return open_text(state, head, 0);
-}
-
-static int xy_open(void **state, const hcy__curves_head *head)
-{
-    return open_text(state, head, 1);
-}
-
-const hcy__curves_format hcy__curves_dat = { "dat", dat_open, dat_append, dat_place, dat_close };
-const hcy__curves_format hcy__curves_xy = { "xy", xy_open, dat_append, dat_place, dat_close };
+#define TEXT_FORMAT(name, kind)                                                                                        \
+    static int name##_open(void **state, const hcy__curves_head *head)                                                 \
+    {                                                                                                                  \
+        return open_text(state, head, kind);                                                                           \
+    }                                                                                                                  \
+    const hcy__curves_format hcy__curves_##name = { #name, name##_open, dat_append, dat_place, dat_close };
+TEXT_FORMAT(dat, PYFAI)
+TEXT_FORMAT(xy, ROWS)
+TEXT_FORMAT(xye, ROWS_AND_ERRORS)
+TEXT_FORMAT(chi, FIT2D)
+TEXT_FORMAT(fxye, GSAS)

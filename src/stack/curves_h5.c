@@ -218,28 +218,33 @@ static int put_source(hcy__h5_file *out, const hcy__curves_head *head)
     if (!stack || !stack->dataset)
         return 0;
     int st = hcy__h5_put_group(file, ENTRY "/measurement", "NXdata");
-    char *target = st ? NULL : link_target(hcy_output_name(out->output), stack->path);
     /* pyFAI's name for each part of the stack; the first is what viewers show. */
-    for (size_t i = 0; target && !st && i < stack->n_parts; i++) {
+    for (size_t i = 0; !st && i < stack->n_parts; i++) {
         char name[64];
+        const char *from = stack->parts[i].from ? stack->parts[i].from : stack->path;
+        char *target = link_target(hcy_output_name(out->output), from);
         snprintf(name, sizeof name, ENTRY "/measurement/images_%04zu", i + 1);
+        if (!target)
+            continue;
         if (H5Lcreate_external(target, stack->parts[i].name, file, name, H5P_DEFAULT, H5P_DEFAULT) < 0)
-            st = hcy__h5_fail(HCY_EIO, "%s: the link to %s cannot be written", head->path, stack->path);
+            st = hcy__h5_fail(HCY_EIO, "%s: the link to %s cannot be written", head->path, from);
+        free(target);
     }
-    free(target);
     return st ? st : hcy__h5_put_text_at(file, ENTRY "/measurement", "signal", "images_0001");
 }
 
 /* Scalar text in its place: the process, and what made it. */
 static int put_fields(hid_t file, const hcy__curves_head *head)
 {
-    char version[32], date[32], poni[4096] = "", *config = NULL;
+    char version[32], date[32], poni[4096] = "", *config = NULL, *sources = NULL;
     const hcy_stack_info *source = head->opts.source ? hcy_stack_get_info(head->opts.source) : NULL;
     now_text(date);
     snprintf(version, sizeof version, "%s", hcy_version());
     int st = hcy_poni_format(poni, sizeof poni, NULL, &head->plan.poni);
     if (!st)
         st = hcy__curves_config(&config, head);
+    if (!st && head->opts.source)
+        st = hcy__stack_sources(&sources, head->opts.source);
     /* In the order of the file's layout above; a text that is NULL leaves its field out. */
     const hcy__h5_text fields[] = {
         { ENTRY "/program_name", "halcyon" },
@@ -259,6 +264,7 @@ static int put_fields(hid_t file, const hcy__curves_head *head)
         { PROCESS "/halcyon/corrections", head->opts.corrections },
         { PROCESS "/halcyon/command", head->opts.config },
         { PROCESS "/halcyon/source", source ? source->path : NULL },
+        { PROCESS "/halcyon/sources", sources },
         { PROCESS "/halcyon/source_dataset", source ? source->dataset : NULL },
         { RESULTS "/title", /* pyFAI's spelling */
           head->plan.n_azim ? "2D azimuthaly integrated data" : "Azimuthaly integrated data" },
@@ -266,6 +272,7 @@ static int put_fields(hid_t file, const hcy__curves_head *head)
     for (size_t i = 0; !st && i < sizeof fields / sizeof fields[0]; i++)
         st = hcy__h5_put_field(file, fields[i].name, fields[i].text);
     free(config);
+    free(sources);
     return st ? st : hcy__h5_put_text_at(file, ENTRY "/program_name", "version", version);
 }
 

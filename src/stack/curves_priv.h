@@ -37,7 +37,7 @@ typedef struct hcy__curves_format {
 } hcy__curves_format;
 
 extern const hcy__curves_format hcy__curves_dat;
-extern const hcy__curves_format hcy__curves_xy;
+extern const hcy__curves_format hcy__curves_xy, hcy__curves_xye, hcy__curves_chi, hcy__curves_fxye;
 extern const hcy__curves_format hcy__curves_edf;
 extern const hcy__curves_format hcy__curves_h5;
 

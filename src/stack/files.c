@@ -206,6 +206,30 @@ static int find_numbers(struct range *range, const hcy__numbered *n)
     return 0;
 }
 
+/* Files that hold stacks, one after the other; the stack is called by the first of them, which says what else is known
+ * of the detector. */
+static int open_series_of_stacks(hcy_stack *stack, const hcy__numbered *numbered, const struct range *range)
+{
+    char *path = hcy__numbered_path(numbered, range->first);
+    if (!path)
+        return hcy_fail(HCY_ENOMEM, "no memory for a file's name");
+    if (stack->growing) {
+        free(path);
+        return hcy_fail(HCY_EINVAL, "%s: a series that grows is of TIFF, EDF, CBF or NumPy files; follow a master file",
+                        stack->path);
+    }
+    char *pattern = stack->path; /* which `numbered` points at */
+    stack->path = path;
+    int st = hcy__stack_fill(stack);
+    for (uint64_t i = range->first + 1; !st && i <= range->last; i++) {
+        path = hcy__numbered_path(numbered, i);
+        st = path ? hcy__list_add(stack, path) : hcy_fail(HCY_ENOMEM, "no memory for a file's name");
+        free(path);
+    }
+    free(pattern);
+    return st;
+}
+
 int hcy__series_open(hcy_stack *stack)
 {
     const hcy__format *format = NULL;
@@ -221,12 +245,12 @@ int hcy__series_open(hcy_stack *stack)
         /* The first file that is there decides for all of them. */
         else if (!format)
             st = find_image_format(&format, path);
-        if (!st && !format)
-            st = hcy_fail(HCY_EFORMAT, "%s is neither TIFF, EDF, CBF nor NumPy; a series is of such files",
-                          path);
-        if (!st)
+        if (!st && format)
             st = take_image_file(stack, format, path, stack->growing && range.first + i == range.last);
         free(path);
+        /* What no image format takes is HDF5's: an EIGER's data files without their master. */
+        if (!st && !format)
+            return open_series_of_stacks(stack, &numbered, &range);
     }
     return st;
 }

@@ -38,6 +38,8 @@ int hcy_stack_files(hcy_stack_file **files, size_t *n, const hcy_stack *stack)
     if (!files || !n || !stack)
         return hcy_fail(HCY_EINVAL, "hcy_stack_files: no argument may be NULL");
     add_path(&l, stack->path);
+    for (size_t i = 0; i < stack->n_also; i++)
+        add_path(&l, stack->also[i]);
     for (size_t i = 0; i < stack->n_parts; i++) {
         const hcy__part *part = &stack->parts[i];
         /* Files that are opened for each frame are known by name, open ones by their descriptor, which a
@@ -48,7 +50,7 @@ int hcy_stack_files(hcy_stack_file **files, size_t *n, const hcy_stack *stack)
             add_file(&l, &is);
 #ifdef HAVE_HDF5
         if (part->dataset >= 0)
-            hcy__h5_read_files(part->dataset, stack->path, add_path, &l);
+            hcy__h5_read_files(part->dataset, part->from ? part->from : stack->path, add_path, &l);
 #endif
     }
     *files = l.files;

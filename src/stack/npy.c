@@ -6,6 +6,7 @@
  */
 #include "files.h"
 #include "npy.h"
+#include "npz.h"
 #include <errno.h>
 #include <halcyon/backend.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 #include <unistd.h>
 
 enum { MAX_HEADER = 64 * 1024 };
-static const char magic[] = "\x93NUMPY";
+static const char magic[] = "\x93NUMPY", zip[] = "PK\3\4";
 
 /* What stands behind 'key': in the dictionary, NULL if it is not there. */
 static const char *find_npy_value(const char *text, const char *key)
@@ -99,7 +100,7 @@ int hcy__npy_header(struct hcy__npy *npy, const char *path, int fd)
     unsigned char head[12];
     char words[128];
     /* Ten bytes in version 1 and twelve in later ones, which have a longer length. */
-    ssize_t n = pread(fd, head, sizeof head, 0);
+    ssize_t n = pread(fd, head, sizeof head, (off_t)npy->start);
     if (n < 0)
         return hcy_fail(HCY_EIO, "%s cannot be read: %s", path, hcy__errno_text(errno, words, sizeof words));
     /* The file is told from a NumPy file that was cut short: the user does different things about them. */
@@ -120,7 +121,7 @@ int hcy__npy_header(struct hcy__npy *npy, const char *path, int fd)
     if (!text)
         return hcy_fail(HCY_ENOMEM, "%s: no memory for its header", path);
     /* By pread, so that any thread may read the same descriptor. */
-    n = pread(fd, text, length, (off_t)at);
+    n = pread(fd, text, length, (off_t)(npy->start + at));
     int st;
     if (n < 0) {
         st = hcy_fail(HCY_EIO, "%s cannot be read: %s", path, hcy__errno_text(errno, words, sizeof words));
@@ -128,19 +129,38 @@ int hcy__npy_header(struct hcy__npy *npy, const char *path, int fd)
         st = hcy_fail(HCY_ECORRUPT, "%s: a NumPy file that ends inside its header", path);
     } else {
         text[length] = 0;
-        npy->data = at + length;
+        npy->data = npy->start + at + length;
         st = parse_npy(npy, path, text);
     }
     free(text);
     return st;
 }
 
-static int read_image_header(struct hcy__npy *npy, const hcy__pixel **pixel, uint64_t image[3], const char *path,
-                             int fd)
+int hcy__npy_file(struct hcy__npy *npy, int *fd, const char *path, const char *member)
 {
-    int st = hcy__npy_header(npy, path, fd);
+    unsigned char head[4];
+    int number, st = hcy__open_file(fd, path);
+    if (st)
+        return st;
+    off_t size = lseek(*fd, 0, SEEK_END);
+    *npy = (struct hcy__npy){ .end = size < 0 ? 0 : (uint64_t)size };
+    npy->packed = hcy__read_at(*fd, head, sizeof head, 0, &number) == sizeof head && !memcmp(head, zip, sizeof head);
+    if (npy->packed)
+        st = hcy__npz_find(&npy->start, &npy->end, fd, path, member);
     if (!st)
-        st = need_pixel(npy, pixel, path);
+        st = hcy__npy_header(npy, path, *fd);
+    if (!st && npy->data > npy->end)
+        st = hcy_fail(HCY_ECORRUPT, "%s: a NumPy file that ends inside its header", path);
+    if (st) {
+        close(*fd);
+        *fd = -1;
+    }
+    return st;
+}
+
+static int take_image_head(struct hcy__npy *npy, const hcy__pixel **pixel, uint64_t image[3], const char *path)
+{
+    int st = need_pixel(npy, pixel, path);
     if (st)
         return st;
     if (npy->fortran)
@@ -156,6 +176,20 @@ static int read_image_header(struct hcy__npy *npy, const hcy__pixel **pixel, uin
     return 0;
 }
 
+/* *fd is -1 after a failure. */
+static int open_image(struct hcy__npy *npy, int *fd, const hcy__pixel **pixel, uint64_t image[3], const char *path,
+                      const char *member)
+{
+    int st = hcy__npy_file(npy, fd, path, member);
+    if (!st)
+        st = take_image_head(npy, pixel, image, path);
+    if (st && *fd >= 0) {
+        close(*fd);
+        *fd = -1;
+    }
+    return st;
+}
+
 int hcy__npy_open(hcy_stack *stack)
 {
     hcy__part *part;
@@ -164,11 +198,17 @@ int hcy__npy_open(hcy_stack *stack)
     uint64_t image[3];
     int st = hcy__stack_add_part(&part, stack, stack->path);
     if (!st)
-        st = hcy__open_file(&part->fd, stack->path);
-    if (!st)
-        st = read_image_header(&npy, &pixel, image, stack->path, part->fd);
+        st = open_image(&npy, &part->fd, &pixel, image, stack->path, stack->wanted);
     if (st)
         return st;
+    size_t bytes;
+    /* Behind an array of an archive others follow, which would be read as its frames. */
+    if (npy.packed && (hcy_size_mul(&bytes, (size_t)image[0], (size_t)image[1]) ||
+                       hcy_size_mul(&bytes, bytes, (size_t)image[2]) || hcy_size_mul(&bytes, bytes, pixel->size) ||
+                       bytes > npy.end - npy.data))
+        return hcy_fail(HCY_ECORRUPT, "%s is truncated: its header says more than it holds", stack->path);
+    /* An archive's array has a name, which is not a dataset of HDF5's. */
+    stack->wanted_is_taken = npy.packed;
     stack->info.frames = image[0];
     stack->info.height = (uint32_t)image[1];
     stack->info.width = (uint32_t)image[2];
@@ -184,24 +224,22 @@ int hcy__npy_open(hcy_stack *stack)
 
 static int npy_is(const unsigned char *head, size_t n)
 {
-    return n >= 6 && !memcmp(head, magic, 6);
+    return (n >= 6 && !memcmp(head, magic, 6)) || (n >= 4 && !memcmp(head, zip, 4));
 }
 
 static int npy_scan(hcy__frames *frames, const char *path)
 {
     struct hcy__npy npy = { 0 };
     const hcy__pixel *pixel = NULL;
-    struct stat is;
     uint64_t image[3] = { 0 };
     size_t bytes = 0, all;
-    int fd, st = hcy__open_file(&fd, path);
+    int fd, st = open_image(&npy, &fd, &pixel, image, path, NULL);
     if (st)
         return st;
-    st = read_image_header(&npy, &pixel, image, path, fd);
     /* A header may promise more than the file has, in a series as well as alone. */
     if (!st && (hcy_size_mul(&bytes, (size_t)image[1], (size_t)image[2]) ||
                 hcy_size_mul(&bytes, bytes, pixel->size) || hcy_size_mul(&all, bytes, (size_t)image[0]) ||
-                fstat(fd, &is) || !all || npy.data + all > (uint64_t)is.st_size))
+                !all || all > npy.end - npy.data))
         st = hcy_fail(HCY_ECORRUPT, "%s is truncated, or holds no pixels", path);
     close(fd);
     frames->height = image[1];
@@ -217,12 +255,10 @@ static int npy_read(void *dst, const char *path, uint64_t offset, const hcy_stac
     struct hcy__npy npy = { 0 };
     const hcy__pixel *pixel = NULL;
     uint64_t image[3];
-    int number, fd, st = hcy__open_file(&fd, path);
+    int number, fd, st = open_image(&npy, &fd, &pixel, image, path, NULL);
     if (st)
         return st;
-    st = read_image_header(&npy, &pixel, image, path, fd);
-    if (!st)
-        st = hcy__frame_fits(info, path, image[1], image[2], pixel);
+    st = hcy__frame_fits(info, path, image[1], image[2], pixel);
     if (!st && hcy__read_at(fd, dst, info->frame_bytes, npy.data + offset, &number) != info->frame_bytes)
         st = hcy_fail(HCY_ECORRUPT, "%s is truncated", path);
     close(fd);

@@ -15,9 +15,14 @@ struct hcy__npy {
     int rank;
     int fortran;   /* the first axis is the fastest, of two or more */
     uint64_t data; /* where the numbers begin */
+    int packed; /* in an archive */
+    uint64_t start, end; /* in the descriptor's file */
 };
-/* Little-endian, or HCY_EFORMAT. */
+/* What begins at npy->start; little-endian, or HCY_EFORMAT. */
 int hcy__npy_header(struct hcy__npy *npy, const char *path, int fd);
+/* Opens a .npy file, or the array `member` of a .npz file (NULL: the only one), and reads its header. *fd is -1 after a
+ * failure. */
+int hcy__npy_file(struct hcy__npy *npy, int *fd, const char *path, const char *member);
 /* The header of an array. */
 void hcy__npy_write(char header[HCY__NPY_HEADER], char kind, unsigned element, int rank, const uint64_t *shape);
 

@@ -100,7 +100,7 @@ static int number_of_line(double *x, int *found, const char *line, size_t column
             break;
         double v = strtod(line, &end);
         if (end == line || (*end && !is_blank(*end)))
-            return hcy_fail(HCY_EFORMAT, "%s:%zu: '%.40s' is no number", from->file, at, line);
+            return hcy_fail(HCY_EFORMAT, "%s:%zu: '%.40s' must be a number", from->file, at, line);
         n++;
         /* Without a column the first number counts, and there must be no other. */
         if (n == column || n == 1)

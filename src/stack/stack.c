@@ -139,7 +139,7 @@ int hcy__fetch_pread(const hcy_stack *stack, const hcy__part *part, uint64_t fra
 
 /* Image files by their first bytes; all else is HDF5's to understand (its signature may stand behind a user
  * block).  A path with %d that is no file is a series. */
-static int open_by_magic(hcy_stack *stack)
+int hcy__stack_fill(hcy_stack *stack)
 {
     const char *dataset = stack->wanted;
     struct stat is;
@@ -149,7 +149,7 @@ static int open_by_magic(hcy_stack *stack)
     else
         st = hcy__files_open(stack, &taken);
     /* A dataset or a channel that is asked for of an image would be passed over without a word. */
-    if (!st && taken && dataset && dataset[0])
+    if (!st && taken && dataset && dataset[0] && !stack->wanted_is_taken)
         return hcy_fail(HCY_EINVAL, "%s is no HDF5 file: it has no dataset '%s'", stack->path, dataset);
     if (!st && taken && stack->channel)
         return hcy_fail(HCY_EINVAL, "%s is no HDF5 file: it has no channel '%s'", stack->path, stack->channel);
@@ -183,8 +183,7 @@ static int given_bytes(size_t *size, const hcy_stack_info *info, const hcy__loca
     return 0;
 }
 
-/* Everything in info that follows from what the opener found. */
-static int complete(hcy_stack *stack)
+int hcy__stack_complete(hcy_stack *stack)
 {
     hcy_stack_info *info = &stack->info;
     size_t bytes, raw;
@@ -205,6 +204,8 @@ static int complete(hcy_stack *stack)
                         (unsigned long long)info->frames, info->height, info->width);
     info->frame_bytes = bytes;
     info->raw_bytes = raw;
+    info->max_chunk = 0;
+    info->stored_bytes = 0;
     /* Frames next to one another, all as large: no list is needed to add them up. */
     if (!stack->places) {
         info->max_chunk = bytes;
@@ -251,10 +252,10 @@ static int trim_frames(hcy_stack *stack, int rest)
 /* Opens what an empty stack's path, wanted, channel and growing say. */
 static int open_empty(hcy_stack *stack, int rest)
 {
-    int st = open_by_magic(stack);
+    int st = hcy__stack_fill(stack);
     if (!st && stack->growing)
         st = trim_frames(stack, rest);
-    return st ? st : complete(stack);
+    return st ? st : hcy__stack_complete(stack);
 }
 
 int hcy_stack_open_with(hcy_stack **stack, const char *path, const hcy_stack_options *opts)
@@ -353,6 +354,9 @@ void hcy_stack_close(hcy_stack *stack)
     for (size_t i = 0; i < stack->n_absent; i++)
         free(stack->absent[i]);
     free(stack->absent);
+    for (size_t i = 0; i < stack->n_also; i++)
+        free(stack->also[i]);
+    free(stack->also);
     free(stack->parts);
     free(stack->places);
     free(stack->dataset);

@@ -42,6 +42,7 @@ struct hcy__format;
 struct hcy__part {
     int fd;          /* -1: none */
     char *name;      /* for messages: the file, or dataset */
+    const char *from; /* the stack's file that it is of (of `also`); NULL: its first */
     uint64_t first;  /* its first frame in the stack */
     int64_t dataset; /* HDF5's id, for fetch and drop */
     const struct hcy__format *format; /* of files.h: `name` is a file that is opened for each frame; or NULL */
@@ -63,9 +64,12 @@ struct hcy_stack {
     size_t n_parts;
     hcy__location *places; /* one a frame; NULL: one part, frames next to one another from `base` on */
     uint64_t base;
+    char **also;   /* the files of a list behind the first, `path` */
+    size_t n_also;
     char **absent; /* what keeps frames from being read: "x.h5 is not there ..." */
     size_t n_absent;
     char *wanted, *channel; /* asked for, or NULL */
+    int wanted_is_taken;    /* by an archive of arrays, where it is no dataset of HDF5's */
     char channel_name[64];
     int growing;
     const hcy_stack *known; /* while a growing stack is opened again: as it was.  Frames stay where they are */
@@ -74,6 +78,15 @@ struct hcy_stack {
 /* Fill an empty stack but for info's sums (hcy_stack_open adds those and closes it after a failure). */
 int hcy__npy_open(hcy_stack *stack);
 int hcy__h5_open(hcy_stack *stack);
+
+/* Parts and places of an empty stack's path, by what is in it; info's sums are left. */
+int hcy__stack_fill(hcy_stack *stack);
+/* All in info that follows from parts and places, anew. */
+int hcy__stack_complete(hcy_stack *stack);
+/* Opens a file and appends its frames; one that cannot be opened is a frame that cannot be read (list.c). */
+int hcy__list_add(hcy_stack *stack, const char *path);
+/* The files of a list, a line each, freed by the caller; NULL: the stack is no list. */
+int hcy__stack_sources(char **text, const hcy_stack *stack);
 
 /* `shown` of a stack with `raw`; one of its frames, from the chunk of `size` bytes as stored. */
 void hcy__raw_show(hcy_stack *stack);

@@ -53,10 +53,10 @@ typedef struct hcy_stack_info {
  *   TIFF   any number of pages; strips or tiles, either byte order, any compression libtiff has
  *   EDF    any number of frames; either byte order, compressed or not, also whole files in gzip
  *   CBF    one image, as differences (x-CBF_BYTE_OFFSET) or plain, also in gzip
- *   NumPy  .npy: C order, little-endian, 2-D or 3-D
- * A path with one %d or %05d in it, unless a file has just that name, stands for a series: all files whose numbers
- * exist, in their order.  All must be like the first; a missing number or a damaged file is one frame that cannot be
- * read. Files other than HDF5 are decoded when they are read, by the threads that read.
+ *   NumPy  .npy: C order, little-endian, 2-D or 3-D; .npz: one such array, or that which `dataset` names
+ * A path with one %d or %05d in it that is no file itself: the series of the files whose numbers are there, one
+ * after the other, all like the first; a number that is missing, or a file that is damaged, is one frame that
+ * cannot be read.  Files other than HDF5 are decoded when they are read, by the threads that read.
  *
  * For HDF5, a `dataset` of NULL stands for /entry/data/data if that exists, else for EIGER's
  * /entry/data/data_000001, data_000002 ... one after the other, else for the largest numeric dataset of three (or
@@ -88,8 +88,20 @@ typedef struct hcy_stack_options {
  * before the first one that is missing; as long as there is no frame at all, opening it is HCY_ENOENT. */
 HCY_API int hcy_stack_open_with(hcy_stack **stack, const char *path, const hcy_stack_options *opts) HCY_MUST_USE;
 
-/* Looks again at a growing stack: info's frames, bytes and max_chunk are new, everything else is as it was.  If
- * `rest` is not 0, nobody writes any more, so frames behind a missing one count too.  No other thread may be in a
+/* One stack of the frames of `n` files, one file after the other, all like the first, each of any of the kinds above;
+ * its path is the first one's.  A file behind the first that cannot be read is one frame that cannot be read.
+ * HCY_EFORMAT: frames of another size, pixel type or compression; HCY_EINVAL: a growing stack of several files. */
+HCY_API int hcy_stack_open_files(hcy_stack **stack, const char *const *paths, size_t n,
+                                 const hcy_stack_options *opts) HCY_MUST_USE;
+/* The files that a word of a command line names, (*paths)[*n], of which NULL is the end: `@FILE`, those that FILE
+ * lists, one a line; a pattern with *, ? or [; a directory, its images and HDF5 files by their suffixes, but for data
+ * files whose master is beside them; else the word itself.  In the order of the numbers in their names, a list in its
+ * own.  Freed with hcy_list_free().  HCY_ENOENT: there are none; HCY_EFORMAT: an empty list; HCY_EIO, HCY_ERANGE,
+ * HCY_ENOMEM. */
+HCY_API int hcy_files_find(char ***paths, size_t *n, const char *word) HCY_MUST_USE;
+
+/* Looks again at a growing stack: info's frames, bytes and max_chunk are new, everything else is as it was.  `rest`
+ * not 0: nobody writes any more, so frames behind one that is missing count, too.  Not while another thread is in a
  * call on this stack.  On failure the stack stays as it was, and the next look may succeed: a file can be caught
  * half-written.  HCY_ESTATE: not opened as growing; HCY_EFORMAT: it is another stack now. */
 HCY_API int hcy_stack_refresh(hcy_stack *stack, int rest) HCY_MUST_USE;
@@ -268,7 +280,7 @@ HCY_API void hcy_corrections_use(hcy_azint_options *options, const hcy_correctio
 #define HCY_WRITE_TABLE   32u /* the command's sums of regions */
 #define HCY_WRITE_PICTURE 64u /* its plots */
 
-/* The format that a path's suffix says: "h5", "npy", "npz", "tiff", "edf", "cbf", "dat", "xy", "svg", "png", "pdf".
+/* The format that a path's suffix says: "h5", "npy", "npz", "tiff", "edf", "cbf", "dat", "xy", "xye", "chi", "fxye", "svg", "png", "pdf".
  * HCY_EINVAL with those there are, if that is none for `use`, which is one of the above. */
 HCY_API int hcy_format_of(const char **format, const char *path, unsigned use) HCY_MUST_USE;
 
@@ -323,7 +335,7 @@ typedef struct hcy_curves hcy_curves;
 /* What the file says beside the plan; strings are copied where they are needed later. */
 typedef struct hcy_curves_options {
     size_t size;             /* sizeof this struct */
-    const char *format;      /* "dat", "xy", "edf", "h5"; NULL: by the path's suffix, "-" is dat */
+    const char *format;      /* "dat", "xy", "xye", "chi", "fxye", "edf", "h5"; NULL: by the path's suffix, "-" is dat */
     const hcy_stack *source; /* where the frames come from, or NULL: recorded, and never written over */
     int keep_existing;       /* 1: an existing file is HCY_ESTATE; 0: it is replaced */
     const char *mask;        /* where the user's mask comes from; NULL: none but the detector's own */
@@ -344,6 +356,10 @@ typedef struct hcy_curves_options {
  *                   frame, numbered by it, each as pyFAI writes it; a frame that failed has none.  "-" is
  *                   standard output.
  *   .xy             the rows of that text and nothing else; a failed frame's are NaN, where it has no file of its own.
+ *   .xye            the same with a column of errors, which there must be.
+ *   .chi            Fit2D's text: a title, two labels, the number of rows, and the rows; one curve a file.
+ *   .fxye           GSAS' and GSAS-II's: 2theta in hundredths of a degree, intensity, error; one curve a file, of
+ *                   plans in 2th_deg.
  *   .h5 .hdf5 .nxs  HDF5 in the layout of pyFAI's HDF5Writer: /entry_0000/integrate/results with radial[n],
  *                   data[frames][n], data_errors[frames][n], the frames' numbers, frame[frames], and
  *                   pixels[n], those of each bin; .../configuration/data is pyFAI's WorkerConfig as JSON.

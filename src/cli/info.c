@@ -1,0 +1,292 @@
+/* info.c - halcyon info: what files are, and what would be done with them.
+ *
+ * Each kind of file has a function that says whether the file is of it, with what is to be said about it; they are
+ * asked in turn, those that are surest of themselves first. */
+#include "cli.h"
+#include "inputs.h"
+#include <bslz4/bslz4_format.h>
+#include <halcyon/azint.h>
+#include <halcyon/stack.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct values {
+    const char *dataset, *channel;
+};
+
+#define AT(member) offsetof(struct values, member)
+static const struct cli_option options[] = {
+    { "dataset", 0, CLI_TEXT, AT(dataset), "PATH", "in a stack (default: found)", 0, 0, NULL },
+    { "channel", 0, CLI_TEXT, AT(channel), "N", "of several energy thresholds: 1, 2, difference ...", 0, 0, NULL },
+    { NULL, 0, CLI_FLAG, 0, NULL, NULL, 0, 0, NULL }
+};
+#undef AT
+
+const struct cli_command cli_info_command = {
+    "info", "what a file is, and what would be done with it", "FILE...", 1, INT_MAX, options,
+    "FILE may be a stack of frames, a mask or another image, a geometry, a\n"
+    "configuration, a detector, or results of integrate.\n"
+    "Exit status: 0 if all are known, 1 if not, 2 if the command line is wrong."
+};
+
+enum { KNOWN = 1 };
+
+static void say(const char *what, const char *fmt, ...) HCY_PRINTF(2, 3);
+
+static void say(const char *what, const char *fmt, ...)
+{
+    va_list args;
+    printf("  %-12s ", what);
+    va_start(args, fmt);
+    vprintf(fmt, args);
+    va_end(args);
+    putchar('\n');
+}
+
+static void say_geometry(const char *what, const hcy_poni *p)
+{
+    say(what, "%s, %g m away, PONI (%g, %g) m, turned by (%g, %g, %g) rad%s", p->detector ? p->detector->name : "a detector",
+        p->dist, p->poni1, p->poni2, p->rot1, p->rot2, p->rot3, p->wavelength > 0 ? "" : "; no wavelength: units in q need one");
+    if (p->wavelength > 0)
+        say("", "wavelength %g A", 1e10 * p->wavelength);
+}
+
+/* --- Texts --- */
+
+/* The beginning of a file, as text: 0 if there is any and it has no zero in it. */
+static int read_head(char *head, size_t size, const char *path)
+{
+    FILE *file = fopen(path, "r");
+    size_t n = file ? fread(head, 1, size - 1, file) : 0;
+    if (file)
+        fclose(file);
+    head[n] = 0;
+    return !n || memchr(head, 0, n);
+}
+
+static int tell_json(const char *path, const char *head)
+{
+    hcy_config *config;
+    if (head[strspn(head, " \t\r\n")] != '{')
+        return 0;
+    if (strstr(head, "Goniometer calibration")) {
+        printf("%s: pyFAI's calibration of a goniometer (JSON)\n", path);
+        say("then", "not read by Halcyon, whose geometry is of one position: let pyFAI make a PONI file of each,");
+        say("", "Goniometer.sload(\"%s\").get_ai(position).save(\"POSITION.poni\")", path);
+        return KNOWN;
+    }
+    int status = hcy_config_read(&config, path);
+    if (status) {
+        printf("%s: JSON, and no configuration that can be used: %s\n", path, hcy_last_error()->text);
+        return status == HCY_EUNSUPPORTED ? KNOWN : 0;
+    }
+    printf("%s: a configuration of pyFAI's (JSON)\n", path);
+    if (config->has_poni)
+        say_geometry("geometry", &config->poni);
+    say("bins", "%zu%s of %s", config->options.npt, config->options.npt_azim ? " and more in azimuth," : "",
+        config->options.unit);
+    if (config->mask)
+        say("mask", "%s", config->mask);
+    say("then", "halcyon integrate STACK -j %s", path);
+    hcy_config_free(config);
+    return KNOWN;
+}
+
+static int tell_poni(const char *path, const char *head)
+{
+    hcy_poni poni = HCY_PONI_INIT;
+    /* Every version has these two keys. */
+    if (!strstr(head, "Poni1") || !strstr(head, "Dist"))
+        return 0;
+    if (hcy_poni_read(&poni, path)) {
+        printf("%s: a PONI file that cannot be used: %s\n", path, hcy_last_error()->text);
+        return KNOWN;
+    }
+    printf("%s: a geometry (PONI file)\n", path);
+    say_geometry("geometry", &poni);
+    if (*poni.detector_file)
+        say("detector", "of the file %s", poni.detector_file);
+    say("then", "halcyon integrate STACK -p %s", path);
+    return KNOWN;
+}
+
+/* --- Results --- */
+
+static int tell_results(const char *path)
+{
+    hcy_results *results;
+    if (hcy_results_open(&results, path))
+        return 0;
+    const hcy_results_info *info = hcy_results_get_info(results);
+    printf("%s: %llu %s of integration\n", path, (unsigned long long)info->rows,
+           info->n_azim ? (info->rows == 1 ? "cake (image in radius and azimuth)" : "cakes (images in radius and azimuth)")
+                        : (info->rows == 1 ? "pattern (curve)" : "patterns (curves)"));
+    say("axis", "%zu bins of %s, %g to %g", info->n_radial, *info->unit ? info->unit : "an unknown unit", info->radial[0],
+        info->radial[info->n_radial - 1]);
+    if (info->n_azim)
+        say("azimuth", "%zu bins, %g to %g degrees", info->n_azim, info->azimuthal[0], info->azimuthal[info->n_azim - 1]);
+    say("errors", "%s", info->has_sigma ? "yes" : "none");
+    say("then", "halcyon plot %s", path);
+    hcy_results_close(results);
+    return KNOWN;
+}
+
+/* --- Images --- */
+
+static const char *name_pixels(uint32_t type)
+{
+    static const struct {
+        uint32_t type;
+        const char *name;
+    } names[] = { { HCY_PIXEL_U8, "uint8" },   { HCY_PIXEL_U16, "uint16" }, { HCY_PIXEL_U32, "uint32" },
+                  { HCY_PIXEL_U64, "uint64" }, { HCY_PIXEL_I8, "int8" },    { HCY_PIXEL_I16, "int16" },
+                  { HCY_PIXEL_I32, "int32" },  { HCY_PIXEL_I64, "int64" },  { HCY_PIXEL_F32, "float32" },
+                  { HCY_PIXEL_F64, "float64" } };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (names[i].type == type)
+            return names[i].name;
+    return "pixels";
+}
+
+static const char *name_codec(uint32_t codec)
+{
+    return codec == HCY_CODEC_BSLZ4        ? "bitshuffle and LZ4"
+           : codec == HCY_CODEC_BITSHUFFLE ? "bitshuffle"
+           : codec == HCY_CODEC_LZ4        ? "LZ4"
+                                           : "plain, or decoded while it is read";
+}
+
+/* A single image of zeros and something else is most likely a mask. */
+static int is_mask(const hcy_stack_info *info, const char *path)
+{
+    hcy_image *image;
+    if (info->frames != 1 || info->pixel_type == HCY_PIXEL_F32 || info->pixel_type == HCY_PIXEL_F64 ||
+        hcy_image_read(&image, path))
+        return 0;
+    const unsigned char *at = image->pixels;
+    int is = 1;
+    /* Little-endian: a 0 or a 1 has zeros behind its first byte. */
+    for (size_t i = 0; i < image->bytes && is; i++)
+        is = at[i] <= (i % image->elem_size == 0);
+    hcy_image_free(image);
+    return is;
+}
+
+static void say_corrections(const hcy_stack *stack)
+{
+    hcy_corrections *own;
+    if (hcy_corrections_read(&own, stack, NULL, HCY_CORRECTION_MASK | HCY_CORRECTION_FLAT)) {
+        say("corrections", "cannot be read: %s", hcy_last_error()->text);
+        return;
+    }
+    if (own->mask)
+        say("mask", "%s, %llu pixels; used, unless --no-file-mask", own->mask_name, (unsigned long long)own->n_masked);
+    if (*own->flat_name)
+        say("flat field", "%s; %s", own->flat_name, own->flat ? "used, unless --no-file-flatfield" : "not used");
+    hcy_corrections_free(own);
+}
+
+static int say_own_geometry(const hcy_stack_info *info)
+{
+    hcy_detector_info *detector;
+    hcy_poni poni = HCY_PONI_INIT;
+    if (hcy_detector_read(&detector, info->path))
+        return 0;
+    int whole = !hcy_detector_geometry(&poni, detector, info->height, info->width);
+    if (whole)
+        say_geometry("geometry", &poni);
+    else
+        say("geometry", "%s: give -p", hcy_last_error()->text);
+    hcy_detector_info_free(detector);
+    return whole;
+}
+
+static void tell_frames(const hcy_stack *stack, const char *path)
+{
+    const hcy_stack_info *info = hcy_stack_get_info(stack);
+    if (is_mask(info, path)) {
+        printf("%s: a mask of %u x %u pixels, or an image of zeros and ones\n", path, info->height, info->width);
+        say("then", "halcyon integrate STACK -p GEOMETRY.poni --mask %s", path);
+        return;
+    }
+    printf("%s: %s%llu %s of %u x %u %s\n", path, info->frames == 1 ? "" : "a stack of ", (unsigned long long)info->frames,
+           info->frames == 1 ? "frame" : "frames", info->height, info->width, name_pixels(info->pixel_type));
+    if (*info->dataset)
+        say("dataset", "%s", info->dataset);
+    if (*info->channel_name)
+        say("channel", "%s", info->channel_name);
+    say("stored", "%s; %.1f MB of pixels in %.1f MB", name_codec(info->codec), 1e-6 * (double)info->raw_bytes,
+        1e-6 * (double)info->stored_bytes);
+    if (info->expected > info->frames)
+        say("expected", "%llu frames: --follow waits for the others", (unsigned long long)info->expected);
+    say_corrections(stack);
+    int has_geometry = *info->dataset && say_own_geometry(info);
+    say("then", "halcyon integrate %s%s", path, has_geometry ? "" : " -p GEOMETRY.poni");
+}
+
+static int tell_detector(const char *path)
+{
+    hcy_detector_info *detector;
+    if (hcy_detector_read(&detector, path))
+        return 0;
+    printf("%s: a detector%s%s of %u x %u pixels\n", path, *detector->description ? ", " : "", detector->description,
+           detector->height, detector->width);
+    say("pixels", "%g x %g um%s", 1e6 * detector->pixel1, 1e6 * detector->pixel2,
+        detector->corners ? ", each with corners of its own" : "");
+    say("then", "halcyon integrate STACK -p GEOMETRY.poni --detector %s", path);
+    hcy_detector_info_free(detector);
+    return KNOWN;
+}
+
+/* --- The command --- */
+
+static int tell(const char *path, const char *const *files, size_t n, const struct values *v)
+{
+    char head[8192];
+    hcy_stack *stack;
+    hcy_stack_options opts = HCY_STACK_OPTIONS_INIT;
+    opts.dataset = v->dataset;
+    opts.channel = v->channel;
+    int is_text = !read_head(head, sizeof head, path);
+    if (n == 1 && is_text && (tell_json(path, head) || tell_poni(path, head)))
+        return CLI_OK;
+    if (n == 1 && !v->dataset && tell_results(path))
+        return CLI_OK;
+    int status = hcy_stack_open_files(&stack, files, n, &opts);
+    if (!status) {
+        if (n > 1)
+            printf("%zu files from %s on, as one stack\n", n, files[0]);
+        tell_frames(stack, path);
+        hcy_stack_close(stack);
+        return CLI_OK;
+    }
+    hcy_error why = *hcy_last_error();
+    if (n == 1 && tell_detector(path))
+        return CLI_OK;
+    return cli_fail(hcy_fail_again(&why));
+}
+
+int cli_info(int argc, char **argv)
+{
+    struct values values = { 0 };
+    int status, unknown = 0;
+    const char **words = calloc((size_t)argc + 1, sizeof *words);
+    if (!words)
+        return cli_error("out of memory for %d words", argc);
+    if (cli_parse(&cli_info_command, argc, argv, &values, words, &status)) {
+        free(words);
+        return status;
+    }
+    for (size_t i = 0; words[i]; i++) {
+        struct inputs in;
+        status = inputs_find(&in, words + i, 1);
+        if (!status)
+            status = tell(in.n == 1 ? in.files[0] : words[i], in.files, in.n, &values);
+        unknown |= status != CLI_OK;
+        inputs_free(&in);
+    }
+    free(words);
+    return cli_close_stdout(unknown ? CLI_FAILED : CLI_OK);
+}

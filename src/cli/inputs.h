@@ -1,0 +1,26 @@
+/* inputs.h - the files that a command line's words name, and an output for each.  Single-threaded. */
+#ifndef HCY_CLI_INPUTS_H
+#define HCY_CLI_INPUTS_H
+
+#include "cli.h"
+
+struct inputs {
+    const char **files; /* [n], in the order of the words */
+    size_t n;
+    char ***lists; /* what the names belong to */
+    size_t n_lists;
+};
+
+/* Of words[n_words]: files, patterns, directories, @lists, numbered series.  CLI_OK, or CLI_FAILED after a message; to
+ * be freed in any case. */
+int inputs_find(struct inputs *inputs, const char *const *words, size_t n_words);
+void inputs_free(struct inputs *inputs);
+
+/* Is there a %s in this output, so that each file has one of its own? */
+int inputs_each(const char *output);
+/* `pattern` with the file's name, without folder and suffix, in the place of %s. */
+int inputs_output(char *path, size_t size, const char *pattern, const char *file);
+/* No two of the files may have the same output. */
+int inputs_check_outputs(const struct inputs *inputs, const char *pattern);
+
+#endif

@@ -1,0 +1,43 @@
+/* lacks.c - what this build was made without, for --help and --version: a user who looks for a format or an option
+ * learns there that it is the build that lacks it. */
+#include "cli.h"
+#include <string.h>
+
+static const struct {
+    const char *library, *what;
+    const char *commands; /* of which --help says so, each between blanks */
+} lacks[] = {
+#ifndef HAVE_HDF5
+    { "HDF5", "no .h5 files are read or written",
+      " integrate plot decompress compress sum simulate bench nufft fpga-model " },
+#endif
+#ifndef HAVE_TIFF
+    { "libtiff", "no TIFF images are read", " integrate decompress compress sum " },
+#endif
+#ifndef HAVE_ZLIB
+    { "zlib", "no EDF or CBF files in gzip are read", " integrate decompress compress sum " },
+#endif
+#ifndef HAVE_ZSTD
+    { "libzstd", "no frames packed with Zstandard are read", " integrate decompress compress sum " },
+#endif
+#ifndef HAVE_JANSSON
+    { "jansson", "no --config and --save-config", " integrate " },
+#endif
+#ifndef HAVE_FFTW3
+    { "FFTW", "no transforms on the CPU", " nufft , bench nufft " },
+#endif
+#ifndef HAVE_VKFFT
+    { "VkFFT", "no transforms through OpenCL", " nufft , bench nufft " },
+#endif
+    { NULL, NULL, NULL }
+};
+
+void cli_print_lacks(FILE *out, const char *command)
+{
+    for (size_t i = 0; lacks[i].library; i++) {
+        char word[64];
+        snprintf(word, sizeof word, " %s ", command ? command : "");
+        if (!command || strstr(lacks[i].commands, word))
+            fprintf(out, "Built without %s: %s.\n", lacks[i].library, lacks[i].what);
+    }
+}
