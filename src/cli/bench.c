@@ -2,11 +2,11 @@
  *
  * The stages work on frames that were read before, so that each figure is of one thing; "whole" is what
  * `halcyon integrate` does, without writing.  Every figure is the best of several rounds over all frames. */
-#include "azint_arguments.h"
 #include "bench_tune.h"
 #include "guard.h"
 #include "mask.h"
 #include "progress.h"
+#include "stage.h"
 #include "timer.h"
 #include <halcyon/pipeline.h>
 #include <math.h>
@@ -52,19 +52,9 @@ const struct cli_command cli_bench_command = {
 struct bench {
     const struct values *values;
     char simulated[256], poni_path[256]; /* "" if not ours */
-    hcy_stack *stack;
-    const hcy_stack_info *info;
-    hcy_pipeline_source source;
+    struct stage_frames frames;
     uint8_t *mask;
     hcy_azint_plan *plan;
-    hcy_azint_job job;
-    size_t n, n_bins; /* frames, bins */
-    uint8_t *chunks;  /* all frames' chunks, as a batch's buffer */
-    size_t chunk_bytes;
-    size_t *sizes;
-    hcy_bslz4_frame *frames;
-    hcy_bslz4_block *blocks;
-    size_t n_blocks, room;
     hcy_device **devices;
     size_t n_devices;
     struct cli_json json;
@@ -76,7 +66,7 @@ struct bench {
 static void print_figure(struct bench *b, const char *device, const char *stage, size_t batch, double seconds,
                          uint64_t memory)
 {
-    double per_frame = seconds / (double)b->n, raw = (double)b->info->frame_bytes;
+    double per_frame = seconds / (double)b->frames.n, raw = (double)b->frames.info->frame_bytes;
     if (!b->values->json) {
         printf("%-28s %-10s %5zu %9.3f ms/frame %9.1f frames/s %8.2f GB/s raw", device, stage, batch,
                1e3 * per_frame, 1 / per_frame, 1e-9 * raw / per_frame);
@@ -99,302 +89,30 @@ static void print_figure(struct bench *b, const char *device, const char *stage,
     cli_json_close(&b->json, '}');
 }
 
-/* --- The host's stages --- */
-
-static int read_all_chunks(struct bench *b)
-{
-    size_t at = 0;
-    for (size_t i = 0; i < b->n; i++) {
-        int status = hcy_stack_read(&b->sizes[i], b->chunks + at, b->chunk_bytes - at, b->stack, i);
-        if (status)
-            return status;
-        b->frames[i].offset = at;
-        /* The chunks lie as in a batch of the pipeline: kernels load whole words from aligned starts. */
-        at += (b->sizes[i] + HCY_BSLZ4_ALIGN - 1) / HCY_BSLZ4_ALIGN * HCY_BSLZ4_ALIGN;
-    }
-    return 0;
-}
-
-static int parse_all(struct bench *b)
-{
-    size_t used = 0;
-    for (size_t i = 0; i < b->n; i++) {
-        /* The parser fills the whole frame, so its offset is kept over the call. */
-        uint64_t offset = b->frames[i].offset;
-        int status = hcy_bslz4_parse(&b->frames[i], b->blocks + used, b->room - used, NULL, &b->source.coding,
-                                     b->chunks + offset, b->sizes[i]);
-        if (status)
-            return status;
-        b->frames[i].offset = offset;
-        /* Blocks of all frames share one table, and a view of the frames alone makes a launch. */
-        b->frames[i].first_block = (uint32_t)used;
-        used += b->frames[i].n_blocks;
-    }
-    b->n_blocks = used;
-    return 0;
-}
-
-/* Best time of several rounds of one of these. */
-static int host_stage(struct bench *b, const char *stage, int (*all)(struct bench *))
-{
-    double best = INFINITY;
-    for (int64_t i = 0; i < b->values->rounds.value; i++) {
-        double start = timer_now();
-        int status = all(b);
-        if (status)
-            return status;
-        /* The best round counts, as whatever else the machine does can only add time. */
-        best = timer_best(best, start);
-    }
-    print_figure(b, "host, one thread", stage, 1, best, 0);
-    return 0;
-}
+/* --- A stage alone --- */
 
 static int load_frames(struct bench *b)
 {
-    size_t wanted = 0, count;
-    int status;
-    b->sizes = calloc(b->n, sizeof *b->sizes);
-    b->frames = calloc(b->n, sizeof *b->frames);
-    for (size_t i = 0; b->sizes && i < b->n; i++) {
-        status = hcy_stack_frame_size(&b->sizes[i], b->stack, i);
-        if (status)
-            return status;
-        wanted += b->sizes[i] + HCY_BSLZ4_ALIGN;
-    }
-    /* The sizes that the file states are an upper bound: reading sets those that are. */
-    b->chunk_bytes = wanted;
-    b->chunks = malloc(wanted + HCY_BSLZ4_PADDING);
-    if (!b->chunks || !b->frames || !b->sizes)
-        return hcy_fail(HCY_ENOMEM, "%zu bytes for %zu frames", wanted, b->n);
-    /* The timed rounds leave the chunks in memory, where the following stages use them. */
-    status = host_stage(b, "read", read_all_chunks);
-    for (size_t i = 0; !status && i < b->n; i++) {
-        status =
-            hcy_bslz4_block_count(&count, &b->source.coding, b->chunks + b->frames[i].offset, b->sizes[i]);
-        b->room += status ? 0 : count;
-    }
-    /* Some codecs have no blocks, and no memory for them would look like a failure. */
-    b->blocks = calloc(b->room + 1, sizeof *b->blocks);
-    if (!status && !b->blocks)
-        status = hcy_fail(HCY_ENOMEM, "%zu blocks", b->room);
-    return status ? status : host_stage(b, "parse", parse_all);
-}
-
-/* --- A device's stages --- */
-
-/* Buffers of one kernel's launches: at most `batch` frames each, until all frames are done. */
-struct stage {
-    struct bench *bench;
-    hcy_device *device;
-    hcy_kernel *kernel;
-    hcy_queue *queue;
-    hcy_buffer *chunks, *frames, *blocks, *images, *tables, *sums, *reports, *scratch, **views;
-    size_t batch, n_views;
-};
-
-#define DECODE_AT(name) HCY_ARG_AT(bslz4_decode, name)
-
-/* Returns how many the kernel takes; a view is a launch's part of the frames. */
-static size_t stage_args(const struct stage *s, const char *name, hcy_buffer *view, hcy_arg args[HCY_MAX_ARGS])
-{
-    const struct bench *b = s->bench;
-    const struct hcy_azint_arguments all = { .chunks = hcy_arg_buf(s->chunks),
-                                             .frames = hcy_arg_buf(view),
-                                             .blocks = hcy_arg_buf(s->blocks),
-                                             .coding = hcy_arg_struct(&b->source.coding, sizeof b->source.coding),
-                                             .images = hcy_arg_buf(s->images),
-                                             .plan = hcy_arg_buf(s->tables),
-                                             .job = hcy_arg_struct(&b->job, sizeof b->job),
-                                             .sums = hcy_arg_buf(s->sums),
-                                             .reports = hcy_arg_buf(s->reports),
-                                             .scratch = hcy_arg_buf(s->scratch) };
-    /* The order of integrating kernels' arguments is the family's affair; decoding has a contract of its
-     * own. */
-    if (strcmp(name, "bslz4_decode"))
-        return hcy_azint_arguments(args, s->kernel, &all);
-    args[DECODE_AT(chunks)] = all.chunks;
-    args[DECODE_AT(frames)] = all.frames;
-    args[DECODE_AT(blocks)] = all.blocks;
-    args[DECODE_AT(job)] = all.coding;
-    args[DECODE_AT(images)] = all.images;
-    args[DECODE_AT(reports)] = all.reports;
-    args[DECODE_AT(scratch)] = all.scratch;
-    return HCY_N_ARGS(bslz4_decode);
-}
-
-static int upload(struct stage *s)
-{
-    const struct bench *b = s->bench;
-    size_t blocks = b->n_blocks * sizeof *b->blocks;
-    int status = hcy_buffer_write_now(s->chunks, 0, b->chunks, b->chunk_bytes);
-    if (!status)
-        status = hcy_buffer_write_now(s->frames, 0, b->frames, b->n * sizeof *b->frames);
-    /* Plain pixels have no blocks, and nothing can be written to no buffer's range. */
-    return status || !blocks ? status : hcy_buffer_write_now(s->blocks, 0, b->blocks, blocks);
-}
-
-static int create_stage_views(struct stage *s)
-{
-    size_t n = s->bench->n;
-    s->n_views = (n + s->batch - 1) / s->batch;
-    s->views = calloc(s->n_views, sizeof *s->views);
-    if (!s->views)
-        return hcy_fail(HCY_ENOMEM, "the launches of a stage");
-    /* A launch gets its frames as a part of the buffer, so that no round copies anything. */
-    for (size_t i = 0; i < s->n_views; i++) {
-        size_t at = i * s->batch, count = n - at < s->batch ? n - at : s->batch;
-        int status = hcy_buffer_sub(&s->views[i], s->frames, at * sizeof(hcy_bslz4_frame),
-                                    count * sizeof(hcy_bslz4_frame));
-        if (status)
-            return status;
-    }
+    double read, parse;
+    int status = stage_load(&read, &parse, &b->frames);
+    if (status)
+        return status;
+    print_figure(b, "host, one thread", "read", 1, read, 0);
+    print_figure(b, "host, one thread", "parse", 1, parse, 0);
     return 0;
-}
-
-#define IMAGE_MEMORY ((uint64_t)256 << 20)
-
-static int stage_batch(struct stage *s, const char *name)
-{
-    const struct bench *b = s->bench;
-    hcy_arg args[HCY_MAX_ARGS];
-    size_t n = stage_args(s, name, NULL, args), most = b->n;
-    int status = 0;
-    s->batch = (size_t)b->values->batch.value;
-    /* The device knows its own best batch, unless the user wants another. */
-    if (!s->batch)
-        status = hcy_kernel_preferred_batch(&s->batch, s->kernel, args, n);
-    /* The fused kernel keeps no images. The others do, and their memory is bounded here. */
-    if (strcmp(name, "bslz4_azint") && IMAGE_MEMORY / b->info->frame_bytes < most)
-        most = (size_t)(IMAGE_MEMORY / b->info->frame_bytes);
-    /* A frame larger than the bound still gets a batch of one. */
-    if (s->batch > most)
-        s->batch = most;
-    if (!s->batch)
-        s->batch = 1;
-    return status;
-}
-
-static int stage_create(struct stage *s, const char *name)
-{
-    const struct bench *b = s->bench;
-    const int images = strcmp(name, "bslz4_azint") != 0, sums = strcmp(name, "bslz4_decode") != 0;
-    size_t scratch = 0;
-    hcy_arg args[HCY_MAX_ARGS];
-    hcy_span spans[HCY_AZINT_SPANS];
-    int status = 0;
-    /* Only kernels that integrate take the plan's tables. */
-    hcy_azint_plan_tables(spans, b->plan);
-    if (sums)
-        status = hcy_kernel_prepare(&s->tables, s->kernel, spans, HCY_AZINT_SPANS);
-    if (!status)
-        status = stage_batch(s, name);
-    if (!status)
-        status =
-            /* The scratch space depends on the batch, which is why it is asked for after the batch is known. */
-            hcy_kernel_scratch_size(&scratch, s->kernel, s->batch, args, stage_args(s, name, NULL, args));
-    if (!status)
-        status = hcy_queue_create(&s->queue, s->device);
-    /* A size of 0 means that this kernel does not take the buffer: its argument is then NULL. */
-    const struct {
-        hcy_buffer **buffer;
-        size_t size;
-    } table[] = {
-        { &s->chunks, b->chunk_bytes + HCY_BSLZ4_PADDING },
-        { &s->frames, b->n * sizeof *b->frames },
-        { &s->blocks, (b->n_blocks + 1) * sizeof *b->blocks },
-        { &s->images, images ? s->batch * (size_t)b->info->frame_bytes : 0 },
-        { &s->sums, sums ? s->batch * HCY_AZINT_SUMS * b->n_bins * sizeof(uint64_t) : 0 },
-        { &s->reports, s->batch * sizeof(hcy_frame_report) },
-        { &s->scratch, scratch },
-    };
-    for (size_t i = 0; !status && i < sizeof table / sizeof table[0]; i++)
-        if (table[i].size)
-            status = hcy_buffer_create(table[i].buffer, s->device, HCY_MEM_DEVICE, table[i].size);
-    if (!status)
-        status = upload(s);
-    return status ? status : create_stage_views(s);
-}
-
-static void stage_destroy(struct stage *s)
-{
-    hcy_buffer *buffers[] = { s->chunks, s->frames, s->blocks,  s->images,
-                              s->tables, s->sums,   s->reports, s->scratch };
-    for (size_t i = 0; s->views && i < s->n_views; i++)
-        hcy_buffer_release(s->views[i]);
-    free(s->views);
-    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
-        hcy_buffer_release(buffers[i]);
-    hcy_queue_release(s->queue);
-    hcy_kernel_release(s->kernel);
-}
-
-static int stage_round(struct stage *s, const char *name)
-{
-    hcy_arg args[HCY_MAX_ARGS];
-    const uint64_t zero = 0;
-    int status = 0;
-    for (size_t i = 0; !status && i < s->n_views; i++) {
-        size_t n = hcy_buffer_size(s->views[i]) / sizeof(hcy_bslz4_frame);
-        /* Kernels leave alone a frame whose report says that it failed, so reports start as zeros in every
-         * round. */
-        status = hcy_buffer_fill(s->queue, s->reports, 0, n * sizeof(hcy_frame_report), &zero, sizeof zero);
-        if (!status)
-            status = hcy_launch(s->queue, s->kernel, n, args, stage_args(s, name, s->views[i], args));
-    }
-    /* One wait at the end lets launches follow one another as they do in the pipeline. */
-    return status ? status : hcy_queue_finish(s->queue);
-}
-
-/* A batch of decoded images for azint_image. */
-static int fill_images(struct stage *s)
-{
-    struct stage decode = { .bench = s->bench, .device = s->device };
-    int status = hcy_kernel_get(&decode.kernel, s->device, "bslz4_decode");
-    if (!status)
-        status = stage_create(&decode, "bslz4_decode");
-    /* The decoder may take fewer frames than azint_image does. Its first batch is decoded again and again,
-     * since what the pixels are does not matter for a time. */
-    for (size_t i = 0; !status && i < s->batch; i += decode.batch) {
-        size_t bytes =
-            (s->batch - i < decode.batch ? s->batch - i : decode.batch) * (size_t)s->bench->info->frame_bytes;
-        hcy_arg args[HCY_MAX_ARGS];
-        status = hcy_launch(decode.queue, decode.kernel,
-                            hcy_buffer_size(decode.views[0]) / sizeof(hcy_bslz4_frame), args,
-                            stage_args(&decode, "bslz4_decode", decode.views[0], args));
-        if (!status)
-            status = hcy_buffer_copy(decode.queue, s->images, i * (size_t)s->bench->info->frame_bytes,
-                                     decode.images, 0, bytes);
-        if (!status)
-            status = hcy_queue_finish(decode.queue);
-    }
-    stage_destroy(&decode);
-    return status;
 }
 
 /* *seconds is left alone where the device has no such kernel. */
 static int kernel_stage(struct bench *b, hcy_device *device, const char *label, const char *name, double *seconds)
 {
-    struct stage s = { .bench = b, .device = device };
-    double best = INFINITY;
-    int status = hcy_kernel_get(&s.kernel, device, name);
-    if (status == HCY_EUNSUPPORTED)
-        return 0; /* it has no figure */
-    if (!status)
-        status = stage_create(&s, name);
-    if (!status && !strcmp(name, "azint_image"))
-        status = fill_images(&s);
-    for (int64_t i = 0; !status && i < b->values->rounds.value; i++) {
-        double start = timer_now();
-        status = stage_round(&s, name);
-        best = timer_best(best, start);
-    }
-    if (!status) {
-        print_figure(b, hcy_device_get_info(device)->name, label, s.batch, best, 0);
-        *seconds = best;
-    }
-    stage_destroy(&s);
-    return status;
+    double best;
+    size_t batch;
+    int status = stage_kernel(&best, &batch, &b->frames, device, name);
+    if (status)
+        return status == HCY_EUNSUPPORTED ? 0 : status; /* it has no figure */
+    print_figure(b, hcy_device_get_info(device)->name, label, batch, best, 0);
+    *seconds = best;
+    return 0;
 }
 
 /* --- The whole --- */
@@ -415,12 +133,12 @@ static int run_whole(struct bench *b, hcy_device *const *devices, size_t n, cons
     opts.batch = (uint32_t)b->values->batch.value;
     opts.readers = (uint32_t)b->values->readers.value;
     opts.memory = (uint64_t)b->values->memory.value << 20;
-    int status = hcy_pipeline_create(&pipeline, devices, n, b->plan, &b->source, &opts);
+    int status = hcy_pipeline_create(&pipeline, devices, n, b->plan, &b->frames.source, &opts);
     if (status)
         return status;
     /* The pipeline is made once: a user also makes it once for many frames. */
     for (int64_t i = 0; !status && i < b->values->rounds.value; i++) {
-        status = hcy_pipeline_run(pipeline, b->stack, 0, b->n, check_frame_done, NULL, NULL);
+        status = hcy_pipeline_run(pipeline, b->frames.stack, 0, b->frames.n, check_frame_done, NULL, NULL);
         best = fmin(best, hcy_pipeline_get_stats(pipeline)->seconds);
     }
     if (!status) {
@@ -526,15 +244,16 @@ static void print_settings(struct bench *b, double plan_seconds)
     const struct values *v = b->values;
     hcy_azint_plan_info info = HCY_AZINT_PLAN_INFO_INIT;
     if (!v->json) {
-        printf("%u x %u pixels of %u bytes, %zu bins, splitting %s, errors %s; plan made in %.3f s\n", b->info->height,
-               b->info->width, b->info->elem_size, b->n_bins, splits[v->split], errors[v->errors], plan_seconds);
+        const hcy_stack_info *is = b->frames.info;
+        printf("%u x %u pixels of %u bytes, %zu bins, splitting %s, errors %s; plan made in %.3f s\n", is->height,
+               is->width, is->elem_size, b->frames.n_bins, splits[v->split], errors[v->errors], plan_seconds);
         return;
     }
     cli_json_begin(&b->json, stdout);
     cli_json_open(&b->json, NULL, '{');
     cli_json_real(&b->json, "plan_seconds", plan_seconds);
     cli_json_text(&b->json, "plan", hcy_azint_plan_get_info(&info, b->plan) ? NULL : info.hash);
-    cli_json_int(&b->json, "bins", (int64_t)b->n_bins);
+    cli_json_int(&b->json, "bins", (int64_t)b->frames.n_bins);
     cli_json_text(&b->json, "split", splits[v->split]);
     cli_json_text(&b->json, "error_model", errors[v->errors]);
     cli_json_int(&b->json, "rounds", v->rounds.value);
@@ -545,7 +264,7 @@ static void print_settings(struct bench *b, double plan_seconds)
 static int make_bench_plan(struct bench *b)
 {
     const struct values *v = b->values;
-    hcy_poni poni = plain_geometry(b->info);
+    hcy_poni poni = plain_geometry(b->frames.info);
     hcy_azint_options azint = HCY_AZINT_OPTIONS_INIT;
     const char *path = b->poni_path[0] ? b->poni_path : NULL;
     if (v->poni)
@@ -553,27 +272,30 @@ static int make_bench_plan(struct bench *b)
     int status = path ? hcy_poni_read(&poni, path) : 0;
     if (status)
         return cli_fail(status);
-    azint.npt = b->n_bins = (size_t)v->npt.value;
+    azint.npt = b->frames.n_bins = (size_t)v->npt.value;
     azint.split = v->split;
     azint.error_model = v->errors;
     /* A real run masks what the detector marks as invalid. The first frame shows which pixels these are, so
      * the time is that of a run with such a mask. */
     azint.sentinels = HCY_SENTINELS_ALWAYS;
-    b->mask = calloc(b->info->height, b->info->width);
+    b->mask = calloc(b->frames.info->height, b->frames.info->width);
     if (!b->mask)
         return cli_error("out of memory for a mask");
-    status = cli_mask_frame(b->mask, b->stack, b->devices[0], &poni, &azint, 0);
+    status = cli_mask_frame(b->mask, b->frames.stack, b->devices[0], &poni, &azint, 0);
     if (status)
         return status;
     azint.mask = b->mask;
-    azint.mask_height = b->info->height;
-    azint.mask_width = b->info->width;
+    azint.mask_height = b->frames.info->height;
+    azint.mask_width = b->frames.info->width;
     /* Making the plan is timed alone, as users pay for it once for a geometry. */
     double start = timer_now();
-    status = hcy_azint_plan_create(&b->plan, &poni, b->info->height, b->info->width, &azint);
+    status = hcy_azint_plan_create(&b->plan, &poni, b->frames.info->height, b->frames.info->width, &azint);
     double seconds = timer_now() - start;
+    b->frames.plan = b->plan;
+    b->frames.batch = (size_t)v->batch.value;
+    b->frames.rounds = v->rounds.value;
     if (!status)
-        status = hcy_azint_plan_job(&b->job, b->plan, b->info->pixel_type);
+        status = hcy_azint_plan_job(&b->frames.job, b->plan, b->frames.info->pixel_type);
     if (status)
         return cli_fail(status);
     print_settings(b, seconds);
@@ -582,13 +304,13 @@ static int make_bench_plan(struct bench *b)
 
 static int measure_stack(struct bench *b, const char *path)
 {
-    int status = hcy_stack_open(&b->stack, path, b->values->dataset);
+    int status = hcy_stack_open(&b->frames.stack, path, b->values->dataset);
     if (status)
         return cli_fail(status);
-    b->info = hcy_stack_get_info(b->stack);
-    b->source = hcy_pipeline_source_of(b->info);
+    b->frames.info = hcy_stack_get_info(b->frames.stack);
+    b->frames.source = hcy_pipeline_source_of(b->frames.info);
     /* The trace is written during the run, so it must not go over the stack or the geometry. */
-    status = guard_trace_alone(b->stack, b->values->poni);
+    status = guard_trace_alone(b->frames.stack, b->values->poni);
     if (status)
         return status;
     status = hcy_device_open_list(&b->devices, &b->n_devices, b->values->devices);
@@ -599,10 +321,10 @@ static int measure_stack(struct bench *b, const char *path)
     if (status)
         return status;
     /* A stack shorter than --frames is no error: what there is, is measured. */
-    b->n = (uint64_t)b->values->frames.value < b->info->frames ? (size_t)b->values->frames.value
-                                                               : (size_t)b->info->frames;
+    b->frames.n = (uint64_t)b->values->frames.value < b->frames.info->frames ? (size_t)b->values->frames.value
+                                                               : (size_t)b->frames.info->frames;
     if (b->values->json) {
-        cli_json_int(&b->json, "frames", (int64_t)b->n);
+        cli_json_int(&b->json, "frames", (int64_t)b->frames.n);
         cli_json_open(&b->json, "figures", '[');
     }
     status = b->values->tune ? tune_all(b) : all_stages(b);
@@ -619,12 +341,9 @@ static void free_bench(struct bench *b)
         hcy_device_release(b->devices[i]);
     hcy_list_free(b->devices);
     hcy_azint_plan_release(b->plan);
-    hcy_stack_close(b->stack);
+    hcy_stack_close(b->frames.stack);
     free(b->mask);
-    free(b->chunks);
-    free(b->sizes);
-    free(b->frames);
-    free(b->blocks);
+    stage_unload(&b->frames);
     /* Only a stack that this run made itself is removed. */
     if (b->simulated[0]) {
         unlink(b->simulated);

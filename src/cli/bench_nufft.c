@@ -3,6 +3,7 @@
  * Points are uniform random, or normal around 0. Both libraries run in turn in this process: setting points,
  * two executions (--quick: one); the best of each counts.  Errors are those of 40 results (--quick: 10) against the
  * direct sum in double. */
+#include "bench_nufft.h"
 #include "cli.h"
 #include "simulate.h"
 #include "timer.h"
@@ -95,6 +96,8 @@ struct bench {
     struct cli_json json;
     double log_sum, least; /* of the ratios to the peer */
     int n_ratios;
+    bench_nufft_take *take; /* gets the rows in place of what is printed, or NULL */
+    void *payload;
 };
 
 struct problem {
@@ -106,10 +109,6 @@ struct problem {
     double complex sums[CHECKED]; /* and what they should be */
 };
 
-struct figures {
-    double set, run, error; /* seconds */
-    hcy_nufft_info info;
-};
 
 /* --- The peer --- */
 
@@ -261,7 +260,7 @@ static double error_of(const struct problem *p)
 
 /* --- Rounds --- */
 
-static int round_ours(const struct problem *p, hcy_nufft *plan, int executions, struct figures *f)
+static int round_ours(const struct problem *p, hcy_nufft *plan, int executions, struct nufft_figures *f)
 {
     const void *const x[3] = { p->x[0], p->x[1], p->x[2] };
     double start = timer_now();
@@ -275,7 +274,7 @@ static int round_ours(const struct problem *p, hcy_nufft *plan, int executions, 
     return status ? cli_fail(status) : 0;
 }
 
-static int round_peer(const struct bench *b, const struct problem *p, void *plan, struct figures *f)
+static int round_peer(const struct bench *b, const struct problem *p, void *plan, struct nufft_figures *f)
 {
     bool single = p->real == 4;
     int last = p->cell->dim - 1;
@@ -293,7 +292,7 @@ static int round_peer(const struct bench *b, const struct problem *p, void *plan
 }
 
 static int run_rounds(const struct bench *b, const struct problem *p, hcy_nufft *plan, void *peer_plan,
-                      struct figures *ours, struct figures *peer)
+                      struct nufft_figures *ours, struct nufft_figures *peer)
 {
     int status = 0;
     int64_t n = b->values->rounds.value;
@@ -317,7 +316,7 @@ static int run_rounds(const struct bench *b, const struct problem *p, hcy_nufft 
 
 /* --- Printing --- */
 
-static void json_figures(struct cli_json *json, size_t points, const struct figures *f)
+static void json_figures(struct cli_json *json, size_t points, const struct nufft_figures *f)
 {
     cli_json_real(json, "points_ms", 1e3 * f->set);
     cli_json_real(json, "execute_ms", 1e3 * f->run);
@@ -325,8 +324,8 @@ static void json_figures(struct cli_json *json, size_t points, const struct figu
     cli_json_real(json, "error", f->error);
 }
 
-static void print_row(struct bench *b, const char *name, const struct problem *p, const struct figures *ours,
-                      const struct figures *peer)
+static void print_row(struct bench *b, const char *name, const struct problem *p, const struct nufft_figures *ours,
+                      const struct nufft_figures *peer)
 {
     double ratio = b->peer.there ? (peer->set + peer->run) / (ours->set + ours->run) : 0;
     /* The summary at the end needs the ratios of all rows: their logarithms give the geometric mean. */
@@ -402,7 +401,7 @@ static void print_end(struct bench *b)
 static int run_cell(struct bench *b, const struct cell *cell, const char *name)
 {
     struct problem p;
-    struct figures ours = { .set = INFINITY, .run = INFINITY }, peer = ours;
+    struct nufft_figures ours = { .set = INFINITY, .run = INFINITY }, peer = ours;
     hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
     hcy_nufft *plan = NULL;
     void *peer_plan = NULL;
@@ -421,7 +420,11 @@ static int run_cell(struct bench *b, const struct cell *cell, const char *name)
         status = make_peer(b, cell, &peer_plan);
     if (!status)
         status = run_rounds(b, &p, plan, peer_plan, &ours, &peer);
-    if (!status)
+    const struct nufft_row row = { name, cell->dim, cell->type, cell->precision == HCY_F32, cell->eps, p.m, ours, peer,
+                                   b->peer.there };
+    if (!status && b->take)
+        b->take(b->payload, &row);
+    else if (!status)
         print_row(b, name, &p, &ours, &peer);
     /* What was not made is NULL, which each of these takes. */
     drop_peer(b, cell, peer_plan);
@@ -471,6 +474,26 @@ static int run_cells(struct bench *b, const bool chosen[CELLS])
     return status;
 }
 
+/* The same problems in every run. */
+static const uint64_t first_state = 20261121;
+
+int bench_nufft_rows(hcy_device *device, const char *part, int threads, const char *finufft, int64_t points,
+                     bench_nufft_take *take, void *payload)
+{
+    const struct values v = { .peer = finufft, .threads = { 0, threads }, .points = { 0, points }, .rounds = { 0, 2 },
+                              .quick = 1 };
+    struct bench b = { .values = &v, .dev = device, .take = take, .payload = payload };
+    char name[40];
+    state = first_state;
+    int status = open_peer(&b);
+    for (size_t i = 0; i < CELLS && !status; i++) {
+        name_cell(&cells[i], name);
+        if (!part || strstr(name, part))
+            status = run_cell(&b, &cells[i], name);
+    }
+    return status;
+}
+
 int cli_bench_nufft(int argc, char **argv)
 {
     struct values v = { .threads = { 0, 1 }, .points = { 0, 2000000 }, .rounds = { 0, 3 } };
@@ -483,7 +506,7 @@ int cli_bench_nufft(int argc, char **argv)
         return status;
     if (v.quick && !v.rounds.given)
         v.rounds.value = 2;
-    state = 20261121;
+    state = first_state;
     /* The peer has --threads threads, so the CPU gets as many: the comparison is fair. */
     snprintf(device, sizeof device, "cpu@threads=%d", (int)v.threads.value);
     status = choose_cells(chosen, words);

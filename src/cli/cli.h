@@ -121,6 +121,7 @@ int cli_devices(int argc, char **argv);
 int cli_nufft(int argc, char **argv);
 int cli_simulate(int argc, char **argv);
 int cli_bench(int argc, char **argv);
+int cli_compare(int argc, char **argv);
 int cli_fpga_model(int argc, char **argv);
 int cli_bench_nufft(int argc, char **argv);
 int cli_decompress(int argc, char **argv);
@@ -132,6 +133,6 @@ extern const struct cli_group cli_integrate_groups[]; /* the one subcommand with
 extern const struct cli_command cli_integrate_command, cli_devices_command, cli_simulate_command,
     cli_bench_command, cli_bench_nufft_command, cli_nufft_command, cli_decompress_command, cli_compress_command,
     cli_sum_command, cli_plot_command,
-    cli_info_command, cli_fpga_model_command;
+    cli_info_command, cli_fpga_model_command, cli_compare_command;
 
 #endif

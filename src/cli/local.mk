@@ -5,10 +5,19 @@ halcyon_SOURCES = src/cli/cli.h src/cli/main.c src/cli/options.c src/cli/print.c
     src/cli/group.h src/cli/group.c src/cli/integrate.h src/cli/integrate_options.c src/cli/integrate.c \
     src/cli/guard.h src/cli/guard.c src/cli/frames.h src/cli/frames.c src/cli/convert.c src/cli/sum.c src/cli/roi.h src/cli/roi.c \
     src/cli/plot.h src/cli/plot.c src/cli/plot_script.c src/cli/gnuplot.h src/cli/gnuplot.c \
-    src/cli/devices.c src/cli/nufft.c src/cli/bench.c src/cli/bench_tune.c src/cli/bench_tune.h src/cli/bench_nufft.c \
+    src/cli/devices.c src/cli/nufft.c src/cli/bench.c src/cli/stage.h src/cli/stage.c src/cli/bench_tune.c src/cli/bench_tune.h src/cli/bench_nufft.h src/cli/bench_nufft.c \
     src/cli/simulate.c src/cli/simulate.h src/cli/simulate_image.c src/cli/simulate_noise.c
 halcyon_SOURCES += src/cli/follow.h src/cli/follow.c src/cli/geometry.h src/cli/geometry.c src/cli/raw.h src/cli/raw.c src/cli/pixels.h src/cli/pixels.c src/cli/saved_config.h src/cli/saved_config.c src/cli/rings.h src/cli/rings.c
 # The model of the FPGA kernels stands beside them.
 halcyon_SOURCES += src/cli/fpga_model.c
 halcyon_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/kernels_hls
 halcyon_LDADD = libhls_plan.la libhalcyon.la
+# Reports are JSON, read and written by jansson.
+halcyon_SOURCES += src/cli/compare.h src/cli/compare.c
+if HAVE_JANSSON
+halcyon_SOURCES += src/cli/compare_value.c src/cli/compare_machine.c src/cli/compare_apart.c src/cli/compare_run.c \
+    src/cli/compare_measure.c src/cli/compare_limits.c src/cli/compare_energy.c src/cli/compare_nufft.c \
+    src/cli/compare_pyfai.c src/cli/compare_table.c src/cli/compare_page.c src/cli/compare_charts.h src/cli/compare_charts.c src/cli/compare_charts_lists.c \
+    src/cli/compare_svg.h src/cli/compare_svg.c
+halcyon_LDADD += $(JANSSON_LIBS)
+endif

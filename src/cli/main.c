@@ -20,6 +20,7 @@ static const struct {
     { &cli_devices_command, cli_devices },
     { &cli_bench_command, cli_bench },
     { &cli_bench_nufft_command, cli_bench_nufft },
+    { &cli_compare_command, cli_compare },
     { &cli_fpga_model_command, cli_fpga_model },
 };
 enum { COUNT = sizeof table / sizeof table[0] };
