@@ -17,7 +17,7 @@
 /* Frames next to one another become places, for others to follow. */
 static int give_places(hcy_stack *s)
 {
-    hcy__place *places;
+    hcy__location *places;
     uint64_t frames = s->info.frames;
     if (s->places)
         return 0;
@@ -28,7 +28,7 @@ static int give_places(hcy_stack *s)
     s->info.frames = 0;
     st = hcy__stack_add_places(&places, s, frames);
     for (uint64_t i = 0; !st && i < frames; i++)
-        places[i] = (hcy__place){ .offset = s->base + i * s->info.frame_bytes, .size = s->info.frame_bytes };
+        places[i] = (hcy__location){ .offset = s->base + i * s->info.frame_bytes, .size = s->info.frame_bytes };
     s->info.frames = frames;
     return st;
 }
@@ -62,7 +62,7 @@ static int check_alike(const hcy_stack *s, const hcy_stack *next)
 /* The parts and places of `next`, which is left with none. */
 static int take_frames(hcy_stack *s, hcy_stack *next)
 {
-    hcy__place *places;
+    hcy__location *places;
     int st = give_places(next);
     if (!st)
         st = add_path(s, next->path);
@@ -95,7 +95,7 @@ static int take_frames(hcy_stack *s, hcy_stack *next)
 /* A file that cannot be read is one frame that cannot be read, as in a numbered series. */
 static int take_absent(hcy_stack *s, const char *path)
 {
-    hcy__place *place;
+    hcy__location *place;
     char reason[600];
     snprintf(reason, sizeof reason, "cannot be used: %.512s", hcy_last_error()->text);
     int st = hcy__stack_add_places(&place, s, 1);
