@@ -118,10 +118,11 @@ int cli_bench_nufft(int argc, char **argv);
 int cli_decompress(int argc, char **argv);
 int cli_compress(int argc, char **argv);
 int cli_sum(int argc, char **argv);
+int cli_merge(int argc, char **argv);
 int cli_plot(int argc, char **argv);
 extern const struct cli_command cli_integrate_command, cli_devices_command, cli_simulate_command,
     cli_bench_command, cli_bench_nufft_command, cli_nufft_command, cli_decompress_command, cli_compress_command,
-    cli_sum_command, cli_plot_command,
+    cli_sum_command, cli_merge_command, cli_plot_command,
     cli_fpga_model_command;
 
 #endif

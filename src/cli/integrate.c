@@ -4,51 +4,15 @@
  * the frames.  Curves go to the output, everything that is said to stderr, the JSON object to stdout. */
 #include "cli.h"
 #include "follow.h"
-#include "geometry.h"
-#include "group.h"
 #include "guard.h"
-#include "integrate.h"
+#include "integrate_job.h"
 #include "interrupt.h"
 #include "mask.h"
-#include "pixels.h"
-#include "progress.h"
 #include "rings.h"
 #include "saved_config.h"
 #include <halcyon/backend.h>
-#include <halcyon/pipeline.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Everything that one integration has open. */
-struct job {
-    const struct integrate_values *values;
-    const char *path;
-    hcy_stack *stack;
-    const hcy_stack_info *info;
-    uint64_t first, last;
-    hcy_poni poni;
-    struct cli_geometry geometry;
-    hcy_azint_options azint;
-    char cache[1024]; /* folder of plans */
-    uint8_t *mask;
-    float *arrays[4]; /* what azint's pointers point at */
-    hcy_azint_plan *plan;
-    hcy_device **devices;
-    size_t n_devices;
-    hcy_curves *curves;
-    char output[4096]; /* its path */
-    uint64_t written;  /* curves that are in it */
-    hcy_error said;    /* why the run ended, if it failed */
-    int whole;         /* 1: all frames came */
-    char place[4096];  /* where curves are if not all are there; "": nowhere */
-    hcy_pipeline *pipeline;
-    struct group group;
-    struct progress progress;
-    double setup; /* seconds from the start to the first frame */
-    uint64_t *failed;
-    size_t n_failed, room;
-    struct pixels pixels;
-};
 
 /* --- Input --- */
 
@@ -64,7 +28,7 @@ static int check_frames(struct job *job)
     job->first = span->given ? span->first : 0;
     job->last = span->given && span->last != UINT64_MAX ? span->last : frames;
     if (job->first < job->last && (job->last <= frames || job->values->follow))
-        return CLI_OK;
+        return shard_deal(&job->first, &job->last, &job->shard);
     return cli_error("--frames: %s has frames 0 to %llu", job->path,
                      (unsigned long long)frames - 1);
 }
@@ -249,12 +213,12 @@ static int choose_output(struct job *job)
     const char *dot = strrchr(name, '.');
     /* A name that begins with its only dot has no suffix to take off. */
     int stem = dot && dot > name ? (int)(dot - name) : (int)strlen(name);
-    int n = given ? snprintf(job->output, sizeof job->output, "%s", given)
-                  : snprintf(job->output, sizeof job->output, "%.*s_azint.h5", stem, name);
-    if ((size_t)n >= sizeof job->output)
-        return cli_error("the name of %s is too long%s", given ? given : job->path,
-                         given ? "" : " to make one for the output: give -o");
-    return check_rows_alone(job);
+    char made[sizeof job->output];
+    int n = given ? 0 : snprintf(made, sizeof made, "%.*s_azint.h5", stem, name);
+    if ((size_t)n >= sizeof made)
+        return cli_error("the name of %s is too long to make one for the output: give -o", job->path);
+    int status = shard_output(job->output, sizeof job->output, given ? given : made, &job->shard);
+    return status ? status : check_rows_alone(job);
 }
 
 /* Makes sure that no file that is read is written over. */
@@ -313,6 +277,7 @@ static int open_curves(struct job *job)
     opts.corrections = *corrections ? corrections : NULL;
     opts.file_mask = *job->pixels.file_mask ? job->pixels.file_mask : NULL;
     opts.growing = v->follow;
+    opts.shard = job->shard.count ? &job->shard : NULL;
     /* From here on an interruption has something to clean up. */
     interrupt_catch();
     status = hcy_curves_open(&job->curves, job->output, job->plan, &opts);
@@ -427,112 +392,11 @@ static int integrate_stack(struct job *job)
     return job->n_failed || job->group.failed ? CLI_FAILED : CLI_OK;
 }
 
-/* --- What is said at the end --- */
-
-static void print_integration_json(const struct job *job, const hcy_pipeline_stats *stats)
-{
-    struct cli_json json;
-    cli_json_begin(&json, stdout);
-    cli_json_open(&json, NULL, '{');
-    cli_json_int(&json, "frames", (int64_t)stats->done);
-    cli_json_open(&json, "failed", '[');
-    for (size_t i = 0; i < job->n_failed; i++)
-        cli_json_int(&json, NULL, (int64_t)job->failed[i]);
-    cli_json_close(&json, ']');
-    cli_json_real(&json, "seconds", stats->seconds);
-    cli_json_real(&json, "setup_seconds", job->setup);
-    cli_json_real(&json, "frames_per_s", stats->seconds > 0 ? (double)stats->done / stats->seconds : 0);
-    cli_json_int(&json, "bytes_raw", (int64_t)stats->bytes_raw);
-    cli_json_int(&json, "bytes_stored", (int64_t)stats->bytes_stored);
-    cli_json_int(&json, "batch", (int64_t)stats->batch);
-    pixels_json(&json, &job->pixels);
-    cli_json_open(&json, "devices", '[');
-    for (size_t i = 0; i < stats->n_devices; i++)
-        progress_device_json(&json, &stats->devices[i]);
-    cli_json_close(&json, ']');
-    cli_json_close(&json, '}');
-}
-
-static void print_failed_frames(const struct job *job)
-{
-    if (!job->n_failed)
-        return;
-    fprintf(stderr, "failed:");
-    for (size_t i = 0; i < job->n_failed && i < 100; i++)
-        fprintf(stderr, " %llu", (unsigned long long)job->failed[i]);
-    fprintf(stderr, "%s\n", job->n_failed > 100 ? " ..." : "");
-}
-
-/* Pixels that are invalid in every frame cost time in every frame, where a static mask costs none. */
-static void give_hint(const struct job *job, const hcy_pipeline_stats *stats)
-{
-    uint64_t pixels = (uint64_t)job->info->height * job->info->width;
-    if (stats->done > stats->failed && stats->done > 1 && job->pixels.least > pixels / 100)
-        fprintf(stderr,
-                "hint: %llu pixels or more are invalid in each frame; --mask-from-frame %llu is faster\n",
-                (unsigned long long)job->pixels.least, (unsigned long long)job->first);
-}
-
-/* Closes the output, and says what remains of one that is not whole. */
-static int close_output(struct job *job)
-{
-    if (!job->curves)
-        return CLI_OK;
-    /* What is not whole is kept only where its format says how far it is good. */
-    int closed = job->whole ? hcy_curves_close(job->curves)
-                            : hcy_curves_stop(job->place, sizeof job->place, job->curves);
-    /* A failure that was told when the run ended is not told again. */
-    int said = !closed || !strcmp(job->said.text, hcy_last_error()->text);
-    job->whole = job->whole && !closed;
-    if (!said)
-        (void)cli_fail(closed);
-    if (job->whole)
-        return CLI_OK;
-    /* The user learns where the curves are that were made before the end. */
-    if (!strcmp(job->output, "-") || !strcmp(job->place, job->output))
-        cli_note("%s is not complete", strcmp(job->output, "-") ? job->output : "standard output");
-    else if (*job->place || strchr(job->output, '%'))
-        cli_note("what was done is in %s", *job->place ? job->place : job->output);
-    if (strcmp(job->output, "-") && strcmp(job->place, job->output) && !strchr(job->output, '%'))
-        cli_not_written(job->output);
-    return CLI_FAILED;
-}
-
-static int report_run(const struct job *job, int status)
-{
-    const hcy_pipeline_stats *stats = job->pipeline ? hcy_pipeline_get_stats(job->pipeline) : NULL;
-    size_t lost = 0;
-    for (size_t i = 0; stats && i < stats->n_devices; i++)
-        /* Frames of a lost device went elsewhere only if one device was left. */
-        lost += stats->devices[i].error.status != 0;
-    for (size_t i = 0; stats && i < stats->n_devices; i++)
-        if (stats->devices[i].error.status)
-            cli_note("device %s was given up%s: %s", stats->devices[i].name,
-                     lost < stats->n_devices ? ", its frames went to the others" : "", stats->devices[i].error.text);
-    if (!stats)
-        return status;
-    /* JSON takes stdout for itself; the words for people go to stderr. */
-    if (job->values->json) {
-        print_integration_json(job, stats);
-        return cli_close_stdout(status);
-    }
-    if (!job->values->quiet) {
-        progress_summary(stats);
-        print_failed_frames(job);
-        pixels_summary(&job->pixels);
-        if (job->whole && job->written && strcmp(job->output, "-"))
-            fprintf(stderr, "%s: %llu %s\n", job->output, (unsigned long long)job->written,
-                    job->written == 1 ? "curve" : "curves");
-        give_hint(job, stats);
-    }
-    return status;
-}
-
 static int run_integration(struct job *job)
 {
     /* The input comes first, since all that follows depends on the shape of its frames. */
     int status = open_input(job);
-    if (status)
+    if (status || job->first == job->last) /* a part without frames */
         return status;
     status = choose_output(job);
     if (!status)
@@ -570,8 +434,8 @@ static int run_integration(struct job *job)
         status = integrate_stack(job);
     progress_clear(&job->progress);
     /* Whatever happened, the output is closed and the user is told what there is. */
-    int closed = close_output(job);
-    return report_run(job, closed ? closed : status);
+    int closed = integrate_close_output(job);
+    return integrate_report(job, closed ? closed : status);
 }
 
 static void free_job(struct job *job)
@@ -598,7 +462,9 @@ int cli_integrate(int argc, char **argv)
     struct integrate_values values;
     struct job job = { .values = &values, .poni = HCY_PONI_INIT };
     int status;
-    if (!integrate_parse(&values, argc, argv, &job.path, &status)) {
+    if (!integrate_parse(&values, argc, argv, &job.path, &status) &&
+        !(status = shard_parse(&job.shard, values.shard))) {
+        job.shard.unit = (uint64_t)values.sum.value;
         progress_begin(&job.progress, !values.quiet);
         status = run_integration(&job);
         free_job(&job);

@@ -9,7 +9,8 @@
 /* The command line's, then with the configuration's below them. */
 struct integrate_values {
     const char *poni, *output, *devices, *unit, *mask, *dataset, *channel, *detector;
-    const char *percentile, *flat, *absorption, *dark, *variance, *plan_cache, *monitor, *config_file, *save_config;
+    const char *percentile, *flat, *absorption, *dark, *variance, *plan_cache, *monitor, *config_file, *save_config,
+        *shard;
     struct cli_int npt, npt_azim, mask_frame, batch, sum, max_iter, orientation;
     int split, errors;
     struct cli_real polarization, dummy, delta_dummy, normalization, threshold, follow_timeout;

@@ -3,6 +3,7 @@
  * What the command line does not say is the configuration's (pyFAI's WorkerConfig), and what that does not say is
  * the default. */
 #include "integrate.h"
+#include "shard.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,6 +79,7 @@ static const struct cli_option options[] = {
     { "dataset", 0, CLI_TEXT, AT(dataset), "PATH", "in STACK (default: found)", 0, 0, NULL },
     { "channel", 0, CLI_TEXT, AT(channel), "N", "of several energy thresholds: 1, 2, difference ...", 0, 0, NULL },
     { "frames", 0, CLI_SPAN, AT(frames), "A:B", "these alone, from 0, B not included", 0, 0, NULL },
+    CLI_SHARD_OPTION(AT(shard)),
     { "follow", 0, CLI_FLAG, AT(follow), NULL, "go on with the frames that are being written", 0, 0, NULL },
     { "follow-timeout", 0, CLI_REAL, AT(follow_timeout), "S", "end when none came for S seconds (60)", 0, 1e9, NULL },
     { "plan-cache", 0, CLI_TEXT, AT(plan_cache), "DIR",
@@ -219,6 +221,7 @@ static int check_values(const struct integrate_values *v)
         { v->along_chi && v->npt_azim.given, "--along-chi has its bins from --npt: leave --npt-azim" },
         { v->dummy.given && v->no_sentinels, "--dummy takes the sentinels' place: leave --no-sentinels" },
         { o.normalization == 0, "--normalization 0 would divide by zero" },
+        { v->shard && v->follow, "--shard deals the frames that are there: leave --follow" },
         { v->follow_timeout.given && !v->follow, "--follow-timeout needs --follow" },
         { v->json && v->output && !strcmp(v->output, "-"), "--json takes stdout: give -o FILE" },
     };

@@ -10,6 +10,7 @@ static const struct {
     int (*run)(int argc, char **argv);
 } table[] = {
     { &cli_integrate_command, cli_integrate },
+    { &cli_merge_command, cli_merge },
     { &cli_plot_command, cli_plot },
     { &cli_decompress_command, cli_decompress },
     { &cli_compress_command, cli_compress },
