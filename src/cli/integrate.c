@@ -8,6 +8,7 @@
 #include "integrate_job.h"
 #include "interrupt.h"
 #include "mask.h"
+#include "processes.h"
 #include "rings.h"
 #include "saved_config.h"
 #include <halcyon/backend.h>
@@ -33,7 +34,7 @@ static int check_frames(struct job *job)
                      (unsigned long long)frames - 1);
 }
 
-static int open_input(struct job *job)
+int integrate_open(struct job *job)
 {
     const struct integrate_values *v = job->values;
     hcy_stack_options opts = HCY_STACK_OPTIONS_INIT;
@@ -257,6 +258,8 @@ static int open_curves(struct job *job)
     for (size_t i = 0; i < job->n_devices && used < sizeof devices; i++)
         used += (size_t)snprintf(devices + used, sizeof devices - used, "%s%s", i ? "," : "",
                                  hcy_device_get_info(job->devices[i])->name);
+    if (v->processes.given && used < sizeof devices)
+        snprintf(devices + used, sizeof devices - used, " in %lld processes", (long long)v->processes.value);
     /* The record says in words where the mask comes from, as a frame has no path. */
     if (v->mask_frame.given) {
         snprintf(mask, sizeof mask, "%s%sframe %lld", v->mask ? v->mask : "", v->mask ? " and " : "",
@@ -351,32 +354,70 @@ static int run_all_frames(struct job *job)
     return status == HCY_ETIMEOUT && job->last == UINT64_MAX ? 0 : status;
 }
 
-static int integrate_stack(struct job *job)
+int integrate_result(hcy_azint_result **result, const struct job *job)
+{
+    /* Files have no room for more than means; sums of groups need everything. */
+    return job->group.size < 2 ? hcy_azint_result_create_means(result, job->plan)
+                               : hcy_azint_result_create(result, job->plan);
+}
+
+int integrate_pipeline(struct job *job)
 {
     hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
     hcy_pipeline_source source = hcy_pipeline_source_of(job->info);
     opts.flags = job->values->two_stage ? HCY_PIPELINE_TWO_STAGE : 0;
-    if (job->group.size < 2) /* files have no room for more */
+    if (job->group.size < 2)
         opts.flags |= HCY_PIPELINE_MEANS;
-    if (job->values->follow) {
+    if (job->values->follow || job->worker)
         /* Several runs of one pipeline are one integration to the user: their statistics are added up. */
         opts.flags |= HCY_PIPELINE_ADD_UP;
+    if (job->values->follow)
         source.max_chunk = 0; /* of what is there, later ones may be larger */
-    }
     opts.batch = (uint32_t)job->values->batch.value;
+    /* Processes share the processors that would else be one's own. */
+    opts.readers = job->worker ? 1 : job->values->readers;
     /* A group divides its sum once by all its monitors, so its frames stay undivided. */
     if (job->group.monitor && job->group.size < 2) {
         opts.normalization = group_monitor;
         opts.normalization_payload = &job->group;
     }
-    progress_say(&job->progress, "preparing the devices ...");
     int status = hcy_pipeline_create(&job->pipeline, job->devices, job->n_devices, job->plan, &source, &opts);
-    if (status)
-        return cli_fail(status);
-    job->setup = progress_seconds(&job->progress);
+    return status ? cli_fail(status) : CLI_OK;
+}
+
+static void release_devices(struct job *job)
+{
+    for (size_t i = 0; i < job->n_devices; i++)
+        hcy_device_release(job->devices[i]);
+    hcy_list_free(job->devices);
+    job->devices = NULL;
+    job->n_devices = 0;
+}
+
+/* Everything that integrates: a pipeline, or processes that have one each. */
+static int prepare_run(struct job *job)
+{
+    progress_say(&job->progress, "preparing the devices ...");
+    if (job->values->processes.given) {
+        /* The processes have the devices; here they would only hold memory. */
+        release_devices(job);
+        int status = processes_start(&job->processes, job, (size_t)job->values->processes.value, job->values->devices);
+        return status ? cli_fail(status) : CLI_OK;
+    }
+    int status = integrate_pipeline(job);
     /* The signal handler may cancel the pipeline from now on. */
-    interrupt_cancels(job->pipeline);
-    status = run_all_frames(job);
+    if (!status)
+        interrupt_cancels(job->pipeline);
+    return status;
+}
+
+static int integrate_stack(struct job *job)
+{
+    int status = prepare_run(job);
+    if (status)
+        return status;
+    job->setup = progress_seconds(&job->progress);
+    status = job->processes ? processes_run(job->processes, take_curve, show_progress, job) : run_all_frames(job);
     uint64_t written = 0;
     if (!status)
         /* The last group may have fewer frames than --sum says. */
@@ -392,19 +433,10 @@ static int integrate_stack(struct job *job)
     return job->n_failed || job->group.failed ? CLI_FAILED : CLI_OK;
 }
 
-static int run_integration(struct job *job)
+int integrate_plan(struct job *job)
 {
-    /* The input comes first, since all that follows depends on the shape of its frames. */
-    int status = open_input(job);
-    if (status || job->first == job->last) /* a part without frames */
-        return status;
-    status = choose_output(job);
-    if (!status)
-        status = guard_integration_files(job);
-    if (status)
-        return status;
     /* Opening devices may take seconds, so the files are checked before. */
-    status = hcy_device_open_list(&job->devices, &job->n_devices, job->values->devices);
+    int status = hcy_device_open_list(&job->devices, &job->n_devices, job->values->devices);
     if (status)
         return cli_fail(status);
     /* The frames' file and the conversion may say more of invalid pixels than the user did. */
@@ -423,10 +455,23 @@ static int run_integration(struct job *job)
         status = group_read_monitor(&job->group, job->stack, job->values->monitor, job->values->follow);
     if (!status)
         status = make_stack_plan(job);
+    return status ? status : group_open(&job->group, job->plan, (uint64_t)job->values->sum.value);
+}
+
+static int run_integration(struct job *job)
+{
+    /* The input comes first, since all that follows depends on the shape of its frames. */
+    int status = integrate_open(job);
+    if (status || job->first == job->last) /* a part without frames */
+        return status;
+    status = choose_output(job);
+    if (!status)
+        status = guard_integration_files(job);
+    if (status)
+        return status;
+    status = integrate_plan(job);
     if (!status)
         check_rings(job);
-    if (!status)
-        status = group_open(&job->group, job->plan, (uint64_t)job->values->sum.value);
     if (!status)
         /* The output is opened last of all, so that a failure before it leaves no file. */
         status = open_curves(job);
@@ -438,14 +483,23 @@ static int run_integration(struct job *job)
     return integrate_report(job, closed ? closed : status);
 }
 
-static void free_job(struct job *job)
+int integrate_begin(struct job *job, const struct integrate_values *values)
+{
+    job->values = values;
+    job->poni = (hcy_poni)HCY_PONI_INIT;
+    int status = shard_parse(&job->shard, values->shard);
+    job->shard.unit = (uint64_t)values->sum.value;
+    progress_begin(&job->progress, !values->quiet);
+    return status;
+}
+
+void integrate_end(struct job *job)
 {
     interrupt_release();
+    processes_free(job->processes);
     /* Workers of the pipeline use everything below, so it goes first. */
     hcy_pipeline_destroy(job->pipeline);
-    for (size_t i = 0; i < job->n_devices; i++)
-        hcy_device_release(job->devices[i]);
-    hcy_list_free(job->devices);
+    release_devices(job);
     hcy_azint_plan_release(job->plan);
     hcy_stack_close(job->stack);
     hcy_detector_info_free(job->geometry.file);
@@ -460,14 +514,13 @@ static void free_job(struct job *job)
 int cli_integrate(int argc, char **argv)
 {
     struct integrate_values values;
-    struct job job = { .values = &values, .poni = HCY_PONI_INIT };
+    struct job job = { .argc = argc, .argv = argv };
     int status;
-    if (!integrate_parse(&values, argc, argv, &job.path, &status) &&
-        !(status = shard_parse(&job.shard, values.shard))) {
-        job.shard.unit = (uint64_t)values.sum.value;
-        progress_begin(&job.progress, !values.quiet);
-        status = run_integration(&job);
-        free_job(&job);
+    if (!integrate_parse(&values, argc, argv, &job.path, &status)) {
+        status = integrate_begin(&job, &values);
+        if (!status)
+            status = run_integration(&job);
+        integrate_end(&job);
     }
     integrate_free(&values);
     return status;

@@ -11,14 +11,16 @@ struct integrate_values {
     const char *poni, *output, *devices, *unit, *mask, *dataset, *channel, *detector;
     const char *percentile, *flat, *absorption, *dark, *variance, *plan_cache, *monitor, *config_file, *save_config,
         *shard;
-    struct cli_int npt, npt_azim, mask_frame, batch, sum, max_iter, orientation;
-    int split, errors;
+    struct cli_int npt, npt_azim, mask_frame, batch, sum, max_iter, orientation, processes;
+    int split, errors, layout;
     struct cli_real polarization, dummy, delta_dummy, normalization, threshold, follow_timeout;
     struct cli_pair radial, azimuth;
     struct cli_span frames;
     int along_chi, sigma_clip, no_solid_angle, no_sentinels, two_stage, json, quiet, follow;
     int no_file_mask, no_file_flat, flip;
     struct cli_raw raw;
+    uint32_t readers;     /* of the layout; 0: the pipeline's choice */
+    char *layout_devices; /* what `devices` points at then, or NULL */
     hcy_config *config; /* of config_file, or NULL */
     char command[4096]; /* the line itself, for what is written; cut off if it is longer */
 };
@@ -32,6 +34,11 @@ void integrate_free(struct integrate_values *values);
 /* The geometry, where there is one; a status of the library's. */
 int integrate_has_geometry(const struct integrate_values *values);
 int integrate_geometry(hcy_poni *poni, const struct integrate_values *values);
+/* What --layout means is filled in: devices, readers, processes.  CLI_*, after a message. */
+extern const char *const integrate_layouts[]; /* NULL ends them */
+int integrate_layout(struct integrate_values *values);
+/* Processors that this process may use. */
+size_t integrate_processors(void);
 /* Options of the plan, without arrays. */
 void integrate_options(hcy_azint_options *options, const struct integrate_values *values);
 

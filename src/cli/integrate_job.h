@@ -34,6 +34,10 @@ struct job {
     int whole;         /* 1: all frames came */
     char place[4096];  /* where curves are if not all are there; "": nowhere */
     hcy_pipeline *pipeline;
+    struct processes *processes; /* instead of the pipeline, or NULL */
+    int worker;                  /* this is one of another integration's processes */
+    int argc;
+    char **argv; /* the command line */
     struct group group;
     struct progress progress;
     double setup; /* seconds from the start to the first frame */
@@ -42,6 +46,18 @@ struct job {
     struct pixels pixels;
 };
 
+/* Fills a zeroed job, but for its path and command line; integrate_end() in any case.  CLI_*, after a message, as all
+ * that follow. */
+int integrate_begin(struct job *job, const struct integrate_values *values);
+/* The stack, its frames and geometry. */
+int integrate_open(struct job *job);
+/* Devices, masks, corrections, the monitor and the plan. */
+int integrate_plan(struct job *job);
+/* The pipeline of these. */
+int integrate_pipeline(struct job *job);
+/* A result with the arrays that the job's results have.  A status of the library's. */
+int integrate_result(hcy_azint_result **result, const struct job *job);
+void integrate_end(struct job *job);
 /* Closes the output, and says what remains of one that is not whole. */
 int integrate_close_output(struct job *job);
 /* What is said at the end; `status`, or CLI_FAILED. */

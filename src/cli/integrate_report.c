@@ -1,5 +1,5 @@
 /* integrate_report.c - the end of halcyon integrate: what became of the output, the summary, the JSON object. */
-#include "integrate_job.h"
+#include "processes.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,14 +73,16 @@ int integrate_close_output(struct job *job)
 
 int integrate_report(const struct job *job, int status)
 {
-    const hcy_pipeline_stats *stats = job->pipeline ? hcy_pipeline_get_stats(job->pipeline) : NULL;
+    const hcy_pipeline_stats *stats = job->processes ? processes_stats(job->processes)
+                                      : job->pipeline ? hcy_pipeline_get_stats(job->pipeline)
+                                                      : NULL;
     size_t lost = 0;
     for (size_t i = 0; stats && i < stats->n_devices; i++)
         /* Frames of a lost device went elsewhere only if one device was left. */
         lost += stats->devices[i].error.status != 0;
     for (size_t i = 0; stats && i < stats->n_devices; i++)
         if (stats->devices[i].error.status)
-            cli_note("device %s was given up%s: %s", stats->devices[i].name,
+            cli_note("%s%s was given up%s: %s", job->processes ? "" : "device ", stats->devices[i].name,
                      lost < stats->n_devices ? ", its frames went to the others" : "", stats->devices[i].error.text);
     if (!stats)
         return status;

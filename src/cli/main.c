@@ -1,6 +1,7 @@
 /* main.c - the halcyon command: finds the subcommand and leaves the rest to it. */
 #include "cli.h"
 #include "interrupt.h"
+#include "process_wire.h"
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -86,6 +87,11 @@ static int help(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    /* halcyon integrate --processes starts this program under another name, with the arguments it has itself. */
+    if (argc > 1 && !strcmp(argv[0], PROCESS_NAME)) {
+        cli_name = cli_integrate_command.name;
+        return process_work(argc - 1, argv + 1);
+    }
     if (argc < 2) {
         overview(stderr);
         return CLI_USAGE;

@@ -5,10 +5,8 @@
 #include "cli.h"
 #include <halcyon/stack.h>
 
-#define CLI_SHARD_OPTION(at)                                                                                           \
-    { "shard", 0, CLI_TEXT, at, "I/N",                                                                                 \
-      "part I of N of the frames, from 0, to a file of its own;\nauto: as Open MPI, PMI or Slurm number this process", \
-      0, 0, NULL }
+#define CLI_SHARD_OPTION(at)                                                                                         \
+    { "shard", 0, CLI_TEXT, at, "I/N", "part I of N of the frames (auto: MPI, Slurm) to a file", 0, 0, NULL }
 
 /* "2/4" or "auto": number and count alone.  NULL is no part: count 0.  CLI_OK, or CLI_USAGE with a message. */
 int shard_parse(hcy_shard *shard, const char *text);
