@@ -357,8 +357,8 @@ static int run_all_frames(struct job *job)
 int integrate_result(hcy_azint_result **result, const struct job *job)
 {
     /* Files have no room for more than means; sums of groups need everything. */
-    return job->group.size < 2 ? hcy_azint_result_create_means(result, job->plan)
-                               : hcy_azint_result_create(result, job->plan);
+    return group_adds(&job->group) ? hcy_azint_result_create(result, job->plan)
+                                   : hcy_azint_result_create_means(result, job->plan);
 }
 
 int integrate_pipeline(struct job *job)
@@ -366,7 +366,7 @@ int integrate_pipeline(struct job *job)
     hcy_pipeline_options opts = HCY_PIPELINE_OPTIONS_INIT;
     hcy_pipeline_source source = hcy_pipeline_source_of(job->info);
     opts.flags = job->values->two_stage ? HCY_PIPELINE_TWO_STAGE : 0;
-    if (job->group.size < 2)
+    if (!group_adds(&job->group))
         opts.flags |= HCY_PIPELINE_MEANS;
     if (job->values->follow || job->worker)
         /* Several runs of one pipeline are one integration to the user: their statistics are added up. */
@@ -377,7 +377,7 @@ int integrate_pipeline(struct job *job)
     /* Processes share the processors that would else be one's own. */
     opts.readers = job->worker ? 1 : job->values->readers;
     /* A group divides its sum once by all its monitors, so its frames stay undivided. */
-    if (job->group.monitor && job->group.size < 2) {
+    if (job->group.monitor && !group_adds(&job->group)) {
         opts.normalization = group_monitor;
         opts.normalization_payload = &job->group;
     }
@@ -455,7 +455,8 @@ int integrate_plan(struct job *job)
         status = group_read_monitor(&job->group, job->stack, job->values->monitor, job->values->follow);
     if (!status)
         status = make_stack_plan(job);
-    return status ? status : group_open(&job->group, job->plan, (uint64_t)job->values->sum.value);
+    return status ? status : group_open(&job->group, job->plan, (uint64_t)job->values->sum.value,
+                                        (uint64_t)job->values->average.value);
 }
 
 static int run_integration(struct job *job)

@@ -6,7 +6,9 @@
 #include <halcyon/stack.h>
 
 #define CLI_SHARD_OPTION(at)                                                                                         \
-    { "shard", 0, CLI_TEXT, at, "I/N", "part I of N of the frames (auto: MPI, Slurm) to a file", 0, 0, NULL }
+    {                                                                                                                \
+        "shard", 0, CLI_TEXT, at, "I/N", "part I of N of the frames (auto: MPI, Slurm) to a file", 0, 0, NULL        \
+    }
 
 /* "2/4" or "auto": number and count alone.  NULL is no part: count 0.  CLI_OK, or CLI_USAGE with a message. */
 int shard_parse(hcy_shard *shard, const char *text);
