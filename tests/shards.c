@@ -81,7 +81,7 @@ static double value(uint64_t frame, size_t bin)
     return (double)frame + (double)bin / 8;
 }
 
-enum { WHOLE = 0, STOPPED = 1 };
+enum { WHOLE, STOPPED, TWICE }; /* TWICE: the first frame is there twice */
 
 /* Frames first to last - 1, each `step`-th. */
 static void write_part(const char *path, const hcy_azint_plan *plan, const hcy_shard *shard, uint64_t first,
@@ -95,6 +95,8 @@ static void write_part(const char *path, const hcy_azint_plan *plan, const hcy_s
     int st = hcy_azint_result_create(&result, plan);
     if (!st)
         st = hcy_curves_open(&curves, path, plan, &opts);
+    if (!st && how == TWICE)
+        st = hcy_curves_append(curves, first, NULL, NULL);
     for (uint64_t f = first; !st && f < last; f += step) {
         for (size_t i = 0; i < BINS; i++)
             result->intensity[i] = value(f, i);
@@ -189,6 +191,8 @@ static void test_refusals(const hcy_azint_plan *plan)
     refuses(HCY_ESTATE, "--shard 1/2", (const char *const[]){ "a.h5", "stopped.h5" }, 2, "a part that was stopped");
     refuses(HCY_ENOENT, "0/2", (const char *const[]){ "short.h5" }, 1, "a part is missing");
     refuses(HCY_EINVAL, "no part", (const char *const[]){ "a.h5", "short.h5" }, 2, "a part and a file of --frames");
+    write_part("twice.h5", plan, NULL, 4, 8, 1, TWICE);
+    refuses(HCY_EFORMAT, "does not follow", (const char *const[]){ "a.h5", "twice.h5" }, 2, "a frame twice in one file");
     refuses(HCY_ENOENT, "not.h5", (const char *const[]){ "not.h5" }, 1, "a file that is not there");
     write_part("50%.h5", plan, NULL, 4, 8, 1, WHOLE);
     refuses(HCY_EINVAL, "pattern", (const char *const[]){ "a.h5", "50%.h5" }, 2, "a name that HDF5 takes for a pattern");

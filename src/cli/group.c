@@ -133,14 +133,14 @@ int group_end(struct group *g, hcy_curves *curves, uint64_t *written)
 }
 
 /* The frames behind `seen` that a running average has, oldest first, come to g->sum; *n: how many are good. */
-static int add_window(struct group *g, uint64_t *n)
+static int add_window(uint64_t *n, struct group *g)
 {
     uint64_t first = g->seen > g->window ? g->seen - g->window : 0;
     int status = 0;
     *n = 0;
     for (uint64_t i = first; !status && i < g->seen; i++) {
         const hcy_azint_result *frame = g->ring[i % g->window];
-        /* A frame that failed has marked its place: no result has so many bins. */
+        /* A frame that failed has marked its place: no result has lost so many pixels. */
         if (frame->n_lost == UINT64_MAX)
             continue;
         status = hcy_azint_result_add(g->sum, frame, (*n)++);
@@ -161,7 +161,7 @@ static double count_window(const struct group *g, uint64_t last, uint64_t n)
     return counts;
 }
 
-static int average_frames(struct group *g, hcy_curves *curves, const hcy_pipeline_frame *frame, uint64_t *written)
+static int average_frames(uint64_t *written, struct group *g, hcy_curves *curves, const hcy_pipeline_frame *frame)
 {
     hcy_azint_result *kept = g->ring[g->seen % g->window];
     uint64_t n = 0;
@@ -172,7 +172,7 @@ static int average_frames(struct group *g, hcy_curves *curves, const hcy_pipelin
         kept->n_lost = UINT64_MAX;
     g->seen++;
     if (!status)
-        status = add_window(g, &n);
+        status = add_window(&n, g);
     if (status)
         return status;
     /* A frame that failed has no curve of its own place, even if others of the average have. */
@@ -192,7 +192,7 @@ int group_take(struct group *g, hcy_curves *curves, const hcy_pipeline_frame *fr
 {
     *written = 0;
     if (g->window)
-        return average_frames(g, curves, frame, written);
+        return average_frames(written, g, curves, frame);
     if (g->size < 2) {
         *written = frame->result != NULL;
         return hcy_curves_append(curves, frame->number, frame->result, frame->why);

@@ -401,7 +401,8 @@ static int prepare_run(struct job *job)
     if (job->values->processes.given) {
         /* The processes have the devices; here they would only hold memory. */
         release_devices(job);
-        int status = processes_start(&job->processes, job, (size_t)job->values->processes.value, job->values->devices);
+        int status = processes_start(&job->processes, job, (size_t)job->values->processes.value,
+                                     processes_devices(job->values->devices));
         return status ? cli_fail(status) : CLI_OK;
     }
     int status = integrate_pipeline(job);
@@ -436,7 +437,10 @@ static int integrate_stack(struct job *job)
 int integrate_plan(struct job *job)
 {
     /* Opening devices may take seconds, so the files are checked before. */
-    int status = hcy_device_open_list(&job->devices, &job->n_devices, job->values->devices);
+    const char *wish = job->values->devices;
+    if (job->values->processes.given && !job->worker && !processes_devices(wish))
+        wish = "cpu";
+    int status = hcy_device_open_list(&job->devices, &job->n_devices, wish);
     if (status)
         return cli_fail(status);
     /* The frames' file and the conversion may say more of invalid pixels than the user did. */

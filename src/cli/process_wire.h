@@ -43,7 +43,7 @@ size_t process_row_bytes(const hcy_azint_result *like);
 void process_row_result(hcy_azint_result *result, const hcy_azint_result *like, struct process_row *row);
 /* All of a message, both ways: 1, or 0 if the other side is gone. */
 int process_send(int socket, const void *message, size_t size);
-int process_receive(int socket, void *message, size_t size);
+int process_receive(void *message, size_t size, int socket);
 
 /* The whole of a worker: main() hands it the arguments.  Its exit status. */
 int process_work(int argc, char **argv);

@@ -61,7 +61,7 @@ int process_send(int socket, const void *message, size_t size)
     return 1;
 }
 
-int process_receive(int socket, void *message, size_t size)
+int process_receive(void *message, size_t size, int socket)
 {
     for (char *at = message; size;) {
         ssize_t n = recv(socket, at, size, 0);
@@ -142,7 +142,7 @@ static int map_rows(struct worker *w)
 static int do_orders(struct worker *w)
 {
     int status = 0, open = send_answer(w, 0);
-    while (open && !status && process_receive(PROCESS_SOCKET, &w->order, sizeof w->order)) {
+    while (open && !status && process_receive(&w->order, sizeof w->order, PROCESS_SOCKET)) {
         status = hcy_pipeline_run(w->job.pipeline, w->job.stack, w->order.first, w->order.last, put_row, NULL, w);
         open = send_answer(w, status);
     }
@@ -171,7 +171,7 @@ int process_work(int argc, char **argv)
         return cli_error("no memory for a worker process");
     if (!integrate_parse(&values, argc, argv, &w->job.path, &status)) {
         status = CLI_FAILED;
-        if (process_receive(PROCESS_SOCKET, &w->setup, sizeof w->setup) &&
+        if (process_receive(&w->setup, sizeof w->setup, PROCESS_SOCKET) &&
             !integrate_begin(&w->job, &values)) {
             values.devices = w->setup.devices;
             values.quiet = 1;

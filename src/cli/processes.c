@@ -205,6 +205,12 @@ static int start_process(struct processes *p, size_t i, const char *list)
     return 0;
 }
 
+const char *processes_devices(const char *devices)
+{
+    const char *wish = getenv("HALCYON_DEVICE");
+    return devices ? devices : wish && *wish ? wish : NULL;
+}
+
 int processes_start(struct processes **processes, struct job *job, size_t n, const char *devices)
 {
     struct processes *p = calloc(1, sizeof *p);
@@ -217,9 +223,6 @@ int processes_start(struct processes **processes, struct job *job, size_t n, con
     p->memory_fd = -1;
     for (size_t i = 0; i < n; i++)
         p->all[i].socket = -1;
-    const char *wish = getenv("HALCYON_DEVICE");
-    if (!devices && wish && *wish)
-        devices = wish;
     int st = hcy_azint_plan_get_info(&plan, job->plan);
     snprintf(p->plan, sizeof p->plan, "%s", plan.hash);
     if (!st)
@@ -302,7 +305,7 @@ static void take_answer(struct processes *p, struct process *w)
 {
     struct process_answer a;
     hcy_pipeline_device *d = &p->devices[w - p->all];
-    if (!process_receive(w->socket, &a, sizeof a)) {
+    if (!process_receive(&a, sizeof a, w->socket)) {
         lose_process(p, w, NULL);
         return;
     }

@@ -6,6 +6,8 @@
 
 struct processes;
 
+/* Those that processes are to have: `devices`, or the environment's; NULL: the processors. */
+const char *processes_devices(const char *devices);
 /* Starts `n` processes for the job, whose plan is made; `devices` (NULL: the processors, shared out) are dealt to them
  * in turn.  A status of the library's; processes_free() in any case. */
 int processes_start(struct processes **processes, struct job *job, size_t n, const char *devices);

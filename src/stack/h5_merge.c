@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_DEPTH = 16, NAME = 512, PIECE_BYTES = 8 << 20 };
+enum { MOST_OBJECTS = 4096, NAME = 512, PIECE_BYTES = 8 << 20 };
 #define PROCESS "/entry_0000/integrate"
 #define FRAMES  PROCESS "/results/frame"
 
@@ -28,6 +28,7 @@ struct merge {
     struct part *parts; /* by their frames */
     size_t n;
     uint64_t rows;
+    size_t objects; /* copied so far */
     uint32_t flags;
     const char *path;
     hcy__h5_file *out;
@@ -85,12 +86,14 @@ static int read_frame_numbers(struct part *p, hid_t file)
     if (st)
         return st;
     p->rows = n;
-    p->first = n ? (uint64_t)frames[0] : 0;
-    p->step = n > 1 && frames[1] > frames[0] ? (uint64_t)(frames[1] - frames[0]) : p->shard.unit;
     /* Each number is looked at: a row twice, or one that is lacking, would shift all after it. */
-    for (size_t i = 1; !st && i < n; i++)
-        if (frames[i] != frames[i - 1] + (double)p->step)
-            st = hcy_fail(HCY_EFORMAT, "%s: after frame %.0f comes frame %.0f", p->path, frames[i - 1], frames[i]);
+    for (size_t i = 0; !st && i < n; i++)
+        if (!(frames[i] >= 0 && frames[i] < 0x1p53) || (i && !(frames[i] - frames[i - 1] == frames[1] - frames[0])) ||
+            (i && frames[i] <= frames[i - 1]))
+            st = hcy_fail(HCY_EFORMAT, "%s: row %zu is said to be frame %.0f, which does not follow from those before it",
+                          p->path, i, frames[i]);
+    p->first = n && !st ? (uint64_t)frames[0] : 0;
+    p->step = n > 1 && !st ? (uint64_t)(frames[1] - frames[0]) : p->shard.unit;
     free(frames);
     return st;
 }
@@ -138,7 +141,7 @@ static int check_alike(const struct part *a, const struct part *b)
 /* A part has the frames that were dealt to it. */
 static int check_dealt(const struct part *p)
 {
-    uint64_t first, last, unit = p->shard.unit ? p->shard.unit : 1;
+    uint64_t first = 0, last = 0, unit = p->shard.unit ? p->shard.unit : 1;
     char again[96];
     int st = hcy_shard_frames(&first, &last, &p->shard);
     uint64_t rows = (last - first) / unit + ((last - first) % unit != 0);
@@ -325,14 +328,13 @@ static int fill_column(struct merge *m, struct column *c, hid_t like)
     return st;
 }
 
+/* `like` is a column of the first part. */
 static int merge_column(struct merge *m, hid_t like, const char *name)
 {
     struct column c = { .name = name, .data = -1 };
     hid_t space = H5Dget_space(like), plist = H5Dget_create_plist(like);
     int virtual = H5Pget_layout(plist) == H5D_VIRTUAL;
-    c.rank = H5Sget_simple_extent_ndims(space);
-    if (c.rank <= 4)
-        H5Sget_simple_extent_dims(space, c.dims, NULL);
+    c.rank = H5Sget_simple_extent_dims(space, c.dims, NULL);
     c.dims[0] = m->rows;
     c.type = H5Dget_type(like);
     /* A copy of chunks has chunks of the same kind, and no end of rows; a copy of what is virtual has its rows next to
@@ -344,7 +346,7 @@ static int merge_column(struct merge *m, hid_t like, const char *name)
     c.space = H5Screate_simple(c.rank, c.dims, chunks ? most : NULL);
     c.plist = chunks ? H5Pcopy(plist) : H5Pcreate(H5P_DATASET_CREATE);
     take_fill_value(&c, plist);
-    int st = c.rank > 4 ? hcy_fail(HCY_EFORMAT, "%s has %d dimensions", name, c.rank) : fill_column(m, &c, like);
+    int st = fill_column(m, &c, like);
     H5Pclose(c.plist);
     H5Sclose(c.space);
     H5Tclose(c.type);
@@ -355,14 +357,15 @@ static int merge_column(struct merge *m, hid_t like, const char *name)
 
 /* --- Everything else, as the first part has it --- */
 
-/* Has the dataset a row for each curve?  Those of integrate have no end, those of a merged file are virtual or copies;
+/* Has the dataset a row for each curve?  Those of integrate have no end, those of a merged file are virtual or copies:
  * the first dimension of all of them is the number of curves. */
 static int is_column(hid_t data, uint64_t rows)
 {
     hsize_t dims[H5S_MAX_RANK] = { 0 }, most[H5S_MAX_RANK] = { 0 };
     hid_t space = H5Dget_space(data), plist = H5Dget_create_plist(data);
     int rank = H5Sget_simple_extent_dims(space, dims, most);
-    int is = rank > 0 && dims[0] == rows && (most[0] == H5S_UNLIMITED || H5Pget_layout(plist) == H5D_VIRTUAL);
+    int is = rank > 0 && rank <= 4 && dims[0] == rows &&
+             (most[0] == H5S_UNLIMITED || H5Pget_layout(plist) == H5D_VIRTUAL);
     H5Pclose(plist);
     H5Sclose(space);
     return is;
@@ -395,9 +398,9 @@ static int copy_external_link(const struct merge *m, hid_t from, const char *nam
     return st;
 }
 
-static int copy_tree(struct merge *m, hid_t from, const char *group, int depth);
+static int copy_tree(struct merge *m, hid_t from, const char *group);
 
-static int copy_object(struct merge *m, hid_t from, const char *name, int depth)
+static int copy_object(struct merge *m, hid_t from, const char *name)
 {
     hid_t object = H5Oopen(from, name, H5P_DEFAULT);
     if (object < 0)
@@ -407,14 +410,14 @@ static int copy_object(struct merge *m, hid_t from, const char *name, int depth)
     if (type == H5I_DATASET && is_column(object, m->parts[0].rows))
         st = merge_column(m, object, name);
     else if (type == H5I_GROUP)
-        st = copy_tree(m, from, name, depth + 1);
+        st = copy_tree(m, from, name);
     else if (H5Ocopy(from, name, m->out->id, name, H5P_DEFAULT, H5P_DEFAULT) < 0)
         st = hcy__h5_fail(HCY_EIO, "%s: %s cannot be copied from %s", m->path, name, m->parts[0].path);
     H5Oclose(object);
     return st;
 }
 
-static int copy_link(struct merge *m, hid_t from, const char *name, int depth)
+static int copy_link(struct merge *m, hid_t from, const char *name)
 {
     H5L_info_t info;
     if (H5Lget_info(from, name, &info, H5P_DEFAULT) < 0)
@@ -422,14 +425,14 @@ static int copy_link(struct merge *m, hid_t from, const char *name, int depth)
     if (info.type == H5L_TYPE_EXTERNAL)
         return copy_external_link(m, from, name, info.u.val_size);
     if (info.type == H5L_TYPE_HARD)
-        return copy_object(m, from, name, depth);
+        return copy_object(m, from, name);
     return H5Lcopy(from, name, m->out->id, name, H5P_DEFAULT, H5P_DEFAULT) < 0
                ? hcy__h5_fail(HCY_EIO, "%s: the link %s cannot be copied", m->path, name)
                : 0;
 }
 
 /* The group `group` of the first part, "" being its root, with all that is in it. */
-static int copy_tree(struct merge *m, hid_t from, const char *group, int depth)
+static int copy_tree(struct merge *m, hid_t from, const char *group)
 {
     char name[NAME];
     H5G_info_t info = { 0 };
@@ -442,7 +445,7 @@ static int copy_tree(struct merge *m, hid_t from, const char *group, int depth)
     if (!st)
         hcy__h5_copy_attributes(made, source);
     /* Hard links may lead in a circle. */
-    if (!st && depth > MOST_DEPTH)
+    if (!st && m->objects++ > MOST_OBJECTS)
         st = hcy_fail(HCY_ERANGE, "%s: groups without end at %s", m->parts[0].path, group);
     for (hsize_t i = 0; !st && i < info.nlinks; i++) {
         size_t used = (size_t)snprintf(name, sizeof name, "%s/", group);
@@ -450,7 +453,7 @@ static int copy_tree(struct merge *m, hid_t from, const char *group, int depth)
                                        H5P_DEFAULT);
         st = n < 0 || used + (size_t)n >= sizeof name
                  ? hcy__h5_fail(HCY_EIO, "%s: a name in group %s cannot be read", m->parts[0].path, group)
-                 : copy_link(m, from, name, depth);
+                 : copy_link(m, from, name);
     }
     if (made >= 0)
         H5Gclose(made);
@@ -501,7 +504,7 @@ static int write_merged_file(struct merge *m)
         return st;
     st = hcy__h5_file_create(&m->out, m->path, 0);
     if (!st)
-        st = copy_tree(m, from, "", 0);
+        st = copy_tree(m, from, "");
     if (!st)
         st = put_origin(m);
     H5Fclose(from);
