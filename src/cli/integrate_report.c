@@ -73,9 +73,9 @@ int integrate_close_output(struct job *job)
 
 int integrate_report(const struct job *job, int status)
 {
-    const hcy_pipeline_stats *stats = job->processes ? processes_stats(job->processes)
-                                      : job->pipeline ? hcy_pipeline_get_stats(job->pipeline)
-                                                      : NULL;
+    const hcy_pipeline_stats *stats = processes_stats(job->processes);
+    if (!stats)
+        stats = hcy_pipeline_get_stats(job->pipeline);
     size_t lost = 0;
     for (size_t i = 0; stats && i < stats->n_devices; i++)
         /* Frames of a lost device went elsewhere only if one device was left. */
